@@ -25,16 +25,28 @@ print(json.dumps([os.cpu_count(), len(os.sched_getaffinity(0)), os.sysconf('SC_N
 """
 
 # As Go, .NET and Java find the files: where a tree of version 2 is mounted.
+# As Java does it: trees of version 1 where all of these are, else that of version 2.
 MOUNTED = """
 import json, os
 lines = [line.split() for line in open('/proc/self/mountinfo')]
-found = [(l[3], l[4]) for l in lines if l[l.index('-') + 1] == 'cgroup2']
-own = next(l.split('::')[1].strip() for l in open('/proc/self/cgroup') if l.startswith('0::'))
-(root, place), = found
-assert root == own == '/', (root, own)
-hierarchies = {l.split()[1] for l in open('/proc/cgroups') if l.split()[0] in ('memory', 'cpu')}
-print(json.dumps([*(open(f'{place}/{name}').read().split() for name in ('memory.max', 'cpu.max')),
-                  sorted(hierarchies), os.listdir(place)]))
+trees = {name: (line[3], line[4]) for line in reversed(lines)
+         if line[line.index('-') + 1] == 'cgroup' for name in line[-1].split(',')}
+(two,) = [(line[3], line[4]) for line in lines if line[line.index('-') + 1] == 'cgroup2'] or [None]
+own = {name: (number, path.strip()) for number, names, path in
+       (line.split(':') for line in open('/proc/self/cgroup')) for name in names.split(',')}
+known = {line.split()[0]: line.split()[1] for line in open('/proc/cgroups')}
+version = 1 if {'memory', 'cpu', 'cpuacct', 'cpuset'} <= set(trees) else 2
+assert version == 1 or two, lines
+for name in ('memory', 'cpu'):
+    number, path = own[name if version == 1 else '']
+    root, _ = trees[name] if version == 1 else two
+    assert root == path == '/' and known[name] == number, (name, root, path, known, own)
+read = lambda tree, name: open(f'{tree[1]}/{name}').read().split()
+print(json.dumps({
+    'limits': [read(trees['memory'], 'memory.limit_in_bytes'),
+               read(trees['cpu'], 'cpu.cfs_quota_us') + read(trees['cpu'], 'cpu.cfs_period_us')]
+              if version == 1 else [read(two, 'memory.max'), read(two, 'cpu.max')],
+    'files': sorted(name for _, _, names in os.walk('/sys/fs/cgroup') for name in names)}))
 """
 
 fewer = pytest.mark.skipif(MACHINE < 2, reason='no CPU limit is below one processor')
@@ -99,25 +111,27 @@ def test_node(box):
         assert got['constrained'] in (0, memory), got
 
 
-def has_version_2():
+def has_groups():
     with open('/proc/self/mountinfo', encoding='utf-8') as f:
-        return ' - cgroup2 ' in f.read()
+        return ' - cgroup' in f.read()
 
 
-@pytest.mark.skipif(not has_version_2(), reason='no control groups of version 2 are mounted here')
+@pytest.mark.skipif(not has_groups(), reason='no control groups are mounted here')
 def test_runtimes_that_look_for_a_mounted_tree(box):
     """They find one, and in it nothing but the limits: the kernel's own files are hidden."""
     for sandbox, memory_mb in ((box(memory_mb=128), 128), (box(), 1024)):
         got = sandbox.argv('/usr/bin/python3', '-c', MOUNTED)
         assert got['exit_code'] == 0, got
-        memory, cpu, hierarchies, names = json.loads(got['stdout'])
-        assert (memory, cpu) == ([str(memory_mb * MIB)], ['max', '100000'])
-        assert hierarchies == ['0']
-        assert set(names) == {'cgroup.controllers', 'cpu', 'cpu.max', 'memory', 'memory.high',
-                              'memory.max'}
+        found = json.loads(got['stdout'])
+        memory, (quota, period) = found['limits']
+        assert memory == [str(memory_mb * MIB)]
+        assert quota in ('max', '-1') and period == '100000'
+        assert found['files'] == ['cgroup.controllers', 'cpu.cfs_period_us', 'cpu.cfs_quota_us',
+                                  'cpu.max', 'memory.high', 'memory.limit_in_bytes', 'memory.max',
+                                  'memory.soft_limit_in_bytes']
 
 
-@pytest.mark.skipif(not shutil.which('java') or not has_version_2(), reason='no Java here')
+@pytest.mark.skipif(not shutil.which('java') or not has_groups(), reason='no Java here')
 def test_java(box, driver):
     if driver == 'rlimit':
         pytest.skip('Java reserves more than a limit of memory for each process lets it')

@@ -413,21 +413,62 @@ static bool same_dir(int a, int b)
 	       x.st_ino == y.st_ino;
 }
 
-/* What of the tree of v2 sandboxes may be shown: facts.c. */
-static void find_seen(struct cgroups *c, const struct hierarchy *h)
+/* Adds the sandboxes' directory in the hierarchy of self, which is where we are ourselves. */
+static int see(struct cgroups *c, const char *at, int self)
 {
-	autoclose int self = open_self(h);
+	struct cgroup_seen *seen = &c->seen[c->n_seen];
 	int fd = self;
 	char link[64];
 	ssize_t n;
 
-	for (int i = 0; i < CG_CONTROLLERS && !c->seen_slots; i++) {
-		c->seen_slots = c->v2[i];
-		fd = c->v2[i] ? c->dirs[i] : self;
+	*seen = (struct cgroup_seen){ .at = at };
+	for (int i = 0; i < CG_CONTROLLERS && !seen->slots; i++) {
+		seen->slots = same_dir(c->parents[i], self);
+		fd = seen->slots ? c->dirs[i] : self;
 	}
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = fd < 0 ? -1 : readlink(link, c->seen, sizeof(c->seen) - 1);
-	c->seen[n < 0 ? 0 : n] = '\0';
+	n = fd < 0 ? -1 : readlink(link, seen->path, sizeof(seen->path) - 1);
+	if (n < 0)
+		return -1;
+	seen->path[n] = '\0';
+	c->n_seen++;
+	return 0;
+}
+
+/* Java takes control groups for those of v1 only where it finds all of these. */
+static const char *const seen_v1[CG_SEEN] = { "memory", "cpu", "cpuacct", "cpuset" };
+
+static int see_v1(struct cgroups *c)
+{
+	for (size_t i = 0; i < ARRAY_LEN(seen_v1); i++) {
+		struct hierarchy h = { 0 };
+		autoclose int self = -1;
+
+		if (!find_mount(seen_v1[i], &h) || !find_self(seen_v1[i], &h))
+			return -1;
+		self = open_self(&h);
+		if (see(c, seen_v1[i], self) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Where a delegated tree of v2 is used, our directory is in its parent, not in self. */
+static void find_seen(struct cgroups *c, const struct hierarchy *v2)
+{
+	autoclose int self = -1;
+
+	if (!c->v2[CG_MEMORY] && see_v1(c) == 0)
+		return;
+	c->n_seen = 0;
+	self = v2->v2 ? open_self(v2) : -1;
+	for (int i = 0; i < CG_CONTROLLERS; i++) {
+		if (c->v2[i]) {
+			see(c, "", c->parents[i]);
+			return;
+		}
+	}
+	see(c, "", self);
 }
 
 int cgroups_init(struct cgroups *c, struct err *e)
@@ -447,12 +488,14 @@ int cgroups_init(struct cgroups *c, struct err *e)
 		use_v2(c, &h);
 		if (c->dirs[CG_MEMORY] < 0)
 			use_v2_freezer(c, &h);
-		find_seen(c, &h);
+	} else {
+		h.v2 = false;
 	}
 	for (int i = 0; i < CG_CONTROLLERS; i++) {
 		if (c->dirs[i] < 0)
 			use_v1(c, i);
 	}
+	find_seen(c, &h);
 	c->can_yield = c->dirs[CG_CPU] >= 0 && faccessat(c->dirs[CG_CPU], yield_file, W_OK, 0) == 0;
 	c->shared = same_dir(c->dirs[CG_MEMORY], c->dirs[CG_PIDS]) ||
 		    same_dir(c->dirs[CG_MEMORY], c->dirs[CG_CPU]);

@@ -8,9 +8,9 @@
  *	/proc/stat	The same; their times are not shown.
  *	/sys		The processors, and the limits as control groups of both versions show
  *			them: a program looks for one or the other, depending on the host. Some
- *			look for a mounted tree of version 2 first, so one is hidden behind the
- *			files.
- *	/proc/cgroups	Where control groups are not of version 2, shows them as if they were.
+ *			look for mounted trees first, so these are hidden behind the files.
+ *	/proc/cgroups	The trees that it tells of are those that are mounted: of version 1, or
+ *			of version 2 where one of version 1 is missing.
  *
  * Where the machine has more processors, a sandbox is bound to some of them (sched_setaffinity),
  * since nproc and most runtimes count these. A program may undo that; the quota holds.
@@ -185,18 +185,40 @@ static void write_period(FILE *to, const struct facts *f)
 	fprintf(to, "%d\n", CPU_PERIOD_US);
 }
 
-/* All controllers, as if they were of version 2. */
-static const char subsystems[] = "#subsys_name\thierarchy\tnum_cgroups\tenabled\n"
-				 "cpuset\t0\t1\t1\ncpu\t0\t1\t1\ncpuacct\t0\t1\t1\n"
-				 "memory\t0\t1\t1\npids\t0\t1\t1\n";
+/* All controllers with one group: those of version 1 in their hierarchies, if sandboxes are shown
+ * these, else as if they were of version 2. */
+static void write_subsystems(FILE *to, const struct facts *f)
+{
+	bool v1 = warden.cgroups.n_seen > 0 && *warden.cgroups.seen[0].at;
+	FILE *from = open_host("cgroups");
+	char name[64], line[256];
+	unsigned hierarchy, enabled;
+
+	(void)f; /* the same for all limits */
+	fputs("#subsys_name\thierarchy\tnum_cgroups\tenabled\n", to);
+	while (from && fgets(line, sizeof(line), from)) {
+		if (sscanf(line, "%63s %u %*u %u", name, &hierarchy, &enabled) == 3)
+			fprintf(to, "%s\t%u\t1\t%u\n", name, v1 ? hierarchy : 0, enabled);
+	}
+	if (from)
+		fclose(from);
+}
 
 #define SYS_CPU "sys/devices/system/cpu"
 #define SYS_CGROUP "sys/fs/cgroup"
 
 /* In the order in which they are made. */
 static const char *const dirs[] = {
-	"sys",	  "sys/devices", "sys/devices/system", SYS_CPU,
-	"sys/fs", SYS_CGROUP,	 SYS_CGROUP "/memory", SYS_CGROUP "/cpu",
+	"sys",
+	"sys/devices",
+	"sys/devices/system",
+	SYS_CPU,
+	"sys/fs",
+	SYS_CGROUP,
+	SYS_CGROUP "/memory",
+	SYS_CGROUP "/cpu",
+	SYS_CGROUP "/cpuacct",
+	SYS_CGROUP "/cpuset",
 };
 
 static const struct {
@@ -208,7 +230,7 @@ static const struct {
 	{ "meminfo", .write = write_meminfo },
 	{ "cpuinfo", .write = write_cpuinfo, .limited = true },
 	{ "stat", .write = write_stat, .limited = true },
-	{ "cgroups", .text = subsystems },
+	{ "cgroups", .write = write_subsystems },
 	{ SYS_CPU "/online", .write = write_online },
 	{ SYS_CPU "/present", .write = write_online },
 	{ SYS_CPU "/possible", .write = write_possible },
@@ -411,24 +433,37 @@ static int show_proc(const struct facts *f)
 		     : bind_at(f, "stat", AT_FDCWD, "/r/proc/stat");
 }
 
-/* Java, Go and others look for a mounted tree of control groups, and then for files below it. So
- * one is mounted there, and our files are mounted over it: no file of the kernel can be opened. */
-static int show_cgroup(const struct facts *f, uint32_t slot)
+static int show_hierarchy(const struct cgroup_seen *seen, unsigned n, uint32_t slot)
 {
 	autoclose int tree = -1;
-	char path[32] = "/t/cgroup";
+	char from[48], to[48];
 
-	if (!warden.store.cgroups)
-		return 0;
-	if (warden.cgroups.seen_slots)
-		snprintf(path, sizeof(path), "/t/cgroup/%u", slot);
-	tree = mount_copy(AT_FDCWD, path, false);
+	snprintf(from, sizeof(from), "/t/cgroup/%u", n);
+	if (seen->slots)
+		snprintf(from, sizeof(from), "/t/cgroup/%u/%u", n, slot);
+	snprintf(to, sizeof(to), "/r/" SYS_CGROUP "/%s", seen->at);
+	tree = mount_copy(AT_FDCWD, from, false);
 	if (tree < 0)
 		return errno == ENOENT ? 0 : -1; /* the sandbox has no group there */
-	if (mount_attach(tree, AT_FDCWD, "/r/" SYS_CGROUP) < 0 ||
-	    bind_at(f, SYS_CGROUP, AT_FDCWD, "/r/" SYS_CGROUP) < 0)
+	return mount_attach(tree, AT_FDCWD, to);
+}
+
+/* Java, Go and others look for mounted trees of control groups, and then for files below them. So
+ * they are mounted there, and our files are mounted over them: no file of the kernel can be
+ * opened. */
+static int show_cgroup(const struct facts *f, uint32_t slot)
+{
+	const struct cgroups *c = &warden.cgroups;
+
+	if (!warden.store.n_cgroups)
+		return 0;
+	for (unsigned i = 0; i < warden.store.n_cgroups; i++) {
+		if (show_hierarchy(&c->seen[i], i, slot) < 0)
+			return -1;
+	}
+	if (bind_at(f, SYS_CGROUP, AT_FDCWD, "/r/" SYS_CGROUP) < 0)
 		return -1;
-	return warden.cgroups.v2[CG_MEMORY] || access("/r/proc/cgroups", F_OK) < 0
+	return c->v2[CG_MEMORY] || access("/r/proc/cgroups", F_OK) < 0
 		     ? 0
 		     : bind_at(f, "cgroups", AT_FDCWD, "/r/proc/cgroups");
 }

@@ -114,7 +114,7 @@ struct store {
 	int init; /* holt-init, O_PATH on the read-only base */
 	int base_root; /* O_PATH of the base namespace's root, for Landlock */
 	int facts; /* the same root, writable; nobody else has this mount */
-	bool cgroups; /* struct cgroups' seen is at /t/cgroup in it */
+	unsigned n_cgroups; /* so many of struct cgroups' seen are at /t/cgroup/N in it */
 	/* overlays keep their marks in user.*: trusted.* needs the first user namespace */
 	bool userxattr;
 	/* Overlays don't fully work here, so there are none: each sandbox makes its own copy of the
@@ -252,6 +252,14 @@ enum { CG_MEMORY, CG_PIDS, CG_CPU, CG_FREEZER, CG_CONTROLLERS };
 /* slots whose groups may stay for the next sandbox, where v1 holds the limits */
 enum { CG_KEPT = 64 };
 
+/* A directory of a hierarchy: our own, with one for each slot, or where we are ourselves. */
+struct cgroup_seen {
+	char path[1100];
+	bool slots;
+	const char *at; /* the place below /sys/fs/cgroup; "": that itself */
+};
+enum { CG_SEEN = 4 };
+
 struct cgroups {
 	enum limit_driver driver;
 	bool v2[CG_CONTROLLERS];
@@ -261,10 +269,10 @@ struct cgroups {
 	bool aside; /* v2: hub and warden have moved into a leaf of the parent */
 	bool can_yield; /* the CPU's groups have cpu.idle */
 	bool shared; /* v1: the hierarchy of memory also has pids or the CPU */
-	/* In the tree of v2: the path of our directory, with one for each slot (seen_slots); or of
-	 * where we are ourselves; "": there is none. */
-	char seen[1100];
-	bool seen_slots;
+	/* What of the hierarchies facts.c shows to sandboxes: those of v1 where v1 limits memory,
+	 * else the tree of v2; none: n_seen is 0. */
+	struct cgroup_seen seen[CG_SEEN];
+	unsigned n_seen;
 	/* limits set in the groups that stay in a slot; pids 0: no groups */
 	struct limits kept[CG_KEPT];
 };

@@ -329,20 +329,24 @@ static int put_init(int from, const char *to)
 	return fd < 0 || n < 0 ? -1 : fchmod(fd, 0555);
 }
 
-/* Only for programs to find; a host without it does not matter. */
+/* Only for programs to find; a host without them does not matter. */
 static void bind_cgroups(struct store *s, const struct cgroups *c)
 {
-	autoclose int tree = -1;
-	char path[sizeof(c->seen) + 8];
+	for (s->n_cgroups = 0; s->n_cgroups < c->n_seen; s->n_cgroups++) {
+		autoclose int tree = -1;
+		char path[sizeof(c->seen[0].path) + 8], to[32];
 
-	snprintf(path, sizeof(path), "/old/h%s", c->seen);
-	tree = *c->seen ? mount_copy(AT_FDCWD, path, false) : -1;
-	s->cgroups = tree >= 0 &&
-		     mount_setattr_tree(tree,
-					MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
-						MOUNT_ATTR_NOEXEC,
-					-1) == 0 &&
-		     mount_attach(tree, AT_FDCWD, "/t/cgroup") == 0;
+		snprintf(path, sizeof(path), "/old/h%s", c->seen[s->n_cgroups].path);
+		snprintf(to, sizeof(to), "/t/cgroup/%u", s->n_cgroups);
+		tree = mount_copy(AT_FDCWD, path, false);
+		if (tree < 0 || make_dir(to, 0755) < 0 ||
+		    mount_setattr_tree(tree,
+				       MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+					       MOUNT_ATTR_NOEXEC,
+				       -1) < 0 ||
+		    mount_attach(tree, AT_FDCWD, to) < 0)
+			break;
+	}
 }
 
 static int make_base_ns(struct store *s, const struct host *h, const struct cgroups *c)

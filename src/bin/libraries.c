@@ -54,6 +54,10 @@
 	X(archive_read_open) X(archive_read_support_filter_gzip) \
 	X(archive_read_support_filter_zstd) X(archive_read_support_format_raw) \
 	X(archive_read_support_format_tar) X(archive_set_error)
+
+#define HS(X) \
+	X(hs_alloc_scratch) X(hs_compile_multi) X(hs_deserialize_database) X(hs_expression_info) \
+	X(hs_free_compile_error) X(hs_free_database) X(hs_free_scratch) X(hs_scan)
 /* clang-format on */
 
 #if defined(__x86_64__)
@@ -76,17 +80,20 @@ CURL(STUB)
 GNUTLS(STUB)
 MICROHTTPD(STUB)
 ARCHIVE(STUB)
+HS(STUB)
 
 static const struct library_function curl[] = { CURL(ROW) };
 static const struct library_function gnutls[] = { GNUTLS(ROW) };
 static const struct library_function microhttpd[] = { MICROHTTPD(ROW) };
 static const struct library_function archive[] = { ARCHIVE(ROW) };
+static const struct library_function hs[] = { HS(ROW) };
 
 static struct library libraries[] = {
 	{ "curl", SONAME_curl, curl, ARRAY_LEN(curl) },
 	{ "gnutls", SONAME_gnutls, gnutls, ARRAY_LEN(gnutls) },
 	{ "microhttpd", SONAME_microhttpd, microhttpd, ARRAY_LEN(microhttpd) },
 	{ "archive", SONAME_archive, archive, ARRAY_LEN(archive) },
+	{ "hs", SONAME_hs, hs, ARRAY_LEN(hs) },
 };
 
 void libraries_init(void)

@@ -1,0 +1,136 @@
+#pragma once
+/* What the files of this folder share. */
+#include <stdint.h>
+
+#include "guard/redact/redact.h"
+
+enum {
+	/* A pattern decides with this many bytes from where its match begins. */
+	HOLD_MAX = 4096,
+	/* Bytes before a match that may decide about it. */
+	LOOK_BACK = 640,
+};
+
+/* How a match that is longer than what was looked at goes on. */
+enum span_more { SPAN_ENDS, SPAN_TOKEN, SPAN_QUOTED, SPAN_PEM };
+
+struct span {
+	size_t at, n;
+	const char *kind;
+	enum span_more more;
+	char quote; /* of SPAN_QUOTED */
+	unsigned rank; /* of two that begin and end alike the lower is shown */
+};
+
+/* A search in one window. */
+struct finder {
+	const char *p;
+	size_t n;
+	bool final; /* nothing follows the window */
+	/* Where the first match begins that needs more bytes to be decided; n: there is none.
+	 * firm: the same of values only. */
+	size_t open, firm;
+	struct span *spans;
+	size_t n_spans, cap;
+	unsigned rank; /* of what is found now: values first, then the table's rows in order */
+	bool failed; /* out of memory */
+};
+void finder_add(struct finder *f, struct span s);
+
+static inline void finder_open(struct finder *f, size_t at)
+{
+	f->open = at < f->open ? at : f->open;
+}
+
+/* ---- values ---- */
+
+struct value {
+	struct value *next;
+	struct secret *bytes;
+	char name[REDACT_KIND_MAX + 1];
+};
+
+struct values;
+struct values *values_build(const struct value *first, struct err *e) MUST_USE;
+void values_free(struct values *v);
+AUTO_DEFINE(values_free, struct values)
+void values_find(const struct values *v, struct finder *f);
+
+/* ---- patterns ---- */
+
+struct patterns;
+/* Loads nothing, but for extra patterns. */
+struct patterns *patterns_new(const struct redact_options *o, struct err *e) MUST_USE;
+void patterns_free(struct patterns *p);
+AUTO_DEFINE(patterns_free, struct patterns)
+int patterns_find(struct patterns *p, struct finder *f, struct err *e) MUST_USE;
+
+/* What a row of the table decides about a match of its expression, which ends at end. */
+struct pattern;
+typedef void (*judge_fn)(struct finder *f, const struct pattern *p, size_t end);
+
+/* A row: what Vectorscan looks for, and what then decides. */
+struct pattern {
+	const char *kind;
+	const char *regex;
+	judge_fn judge;
+	/* For judge_token(): how many bytes its expression matches, which characters go on, how
+	 * long the whole is, and what must be among the characters behind the first `prefix`. */
+	unsigned width, set, min, max, needs, prefix;
+	bool any_case;
+};
+extern const struct pattern pattern_table[];
+extern const size_t pattern_count;
+
+/* The table, compiled when Holt was built. */
+extern const char pattern_database[];
+extern const size_t pattern_database_size;
+struct hs_database;
+int patterns_compile(struct hs_database **ret, struct err *e) MUST_USE;
+
+enum {
+	IS_UPPER = 1, /* A-Z */
+	IS_LOWER = 2,
+	IS_DIGIT = 4,
+	IS_HEX = 8, /* 0-9a-f */
+	IS_UNDER = 16,
+	IS_DASH = 32,
+	IS_DOT = 64,
+	IS_BASE64 = 128, /* + / = */
+	IS_ESCAPE = 256, /* % */
+	ALNUM = IS_UPPER | IS_LOWER | IS_DIGIT,
+	WORD = ALNUM | IS_UNDER,
+	URL64 = WORD | IS_DASH,
+	/* for needs */
+	MIXED = IS_UPPER | IS_LOWER | IS_DIGIT,
+};
+unsigned char_class(char c);
+
+void judge_token(struct finder *f, const struct pattern *p, size_t end);
+void judge_after(struct finder *f, const struct pattern *p, size_t end);
+void judge_jwt(struct finder *f, const struct pattern *p, size_t end);
+void judge_url(struct finder *f, const struct pattern *p, size_t end);
+void judge_pem(struct finder *f, const struct pattern *p, size_t end);
+void judge_assign(struct finder *f, const struct pattern *p, size_t end);
+void judge_flag(struct finder *f, const struct pattern *p, size_t end);
+void judge_user(struct finder *f, const struct pattern *p, size_t end);
+
+/* Whether a text stands where a secret would, and is none: a mark for one, a variable, an example.
+ * key: what it is assigned to, or STR_NONE. */
+bool is_placeholder(struct str value, struct str key);
+bool str_has_word(struct str s, const char *word); /* in any case, anywhere */
+bool str_is_any_case(struct str s, const char *word);
+
+/* Where the header of a block in ASCII armour may be cut by the window's end. */
+void hold_armour(struct finder *f);
+
+/* Where a block in ASCII armour goes on behind its header. */
+struct armour {
+	size_t n; /* bytes so far */
+	unsigned run; /* characters of base64 in a row, the last that there was */
+	unsigned dashes; /* of the line that ends it, so far */
+	bool gap; /* the last character was no base64 */
+	char last;
+};
+/* How many of n bytes belong to it. *ret_done: it ends there. */
+size_t armour_eat(struct armour *a, const char *p, size_t n, bool *ret_done);

@@ -1,0 +1,493 @@
+/*
+ * A window of a stream: bytes that have left, for what depends on what stands before, then bytes
+ * that are held back, then new ones. All of it is searched; what is decided leaves. A match is
+ * decided by bytes that are at most LOOK_BACK before it and HOLD_MAX behind where it begins, so it
+ * does not matter how the stream is cut: with fewer bytes it is held back. What is longer than that
+ * leaves as its mark, and the rest is dropped as it comes.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/secret.h"
+#include "guard/redact/internal.h"
+
+enum {
+	KEPT = 1024, /* of what has left */
+	/* Held back at most: the longest spelling of a value, and what overlaps it. */
+	HELD_MAX = 1 << 20,
+	WINDOW_MAX = 1 << 30,
+	MARK_MAX = sizeof("[REDACTED:]") + REDACT_KIND_MAX,
+};
+
+struct redactor {
+	struct patterns *patterns;
+	struct value *list;
+	size_t n_values;
+	struct values *values; /* what is built of the list; NULL: not yet, or there is none */
+	struct span *spans; /* room for what is found */
+	size_t cap;
+};
+
+/* How far a text or stream has come. Offsets count from where it begins. */
+struct state {
+	bool keep_length;
+	size_t done; /* bytes of the window that have left */
+	uint64_t base; /* where the window begins */
+	uint64_t covered; /* end of the last match: what overlaps it continues it */
+	/* What is being dropped, behind a match that goes on. */
+	enum span_more more;
+	char quote;
+	bool escaped; /* the last byte was a backslash */
+	struct armour armour;
+	/* How its replacement goes on, where its length is kept. */
+	bool fills;
+	size_t filled;
+	const char *kind;
+};
+
+struct redact_stream {
+	struct redactor *r;
+	struct buf window;
+	struct state state;
+};
+
+/* ---- the redactor ---------------------------------------------------------------------------- */
+
+struct redactor *redactor_new(const struct redact_options *o, struct err *e)
+{
+	struct redactor *r = calloc(1, sizeof(*r));
+
+	if (r)
+		r->patterns = patterns_new(o, e);
+	else
+		err_set(e, ERR_LIMIT, "out of memory");
+	if (r && !r->patterns)
+		free(take_ptr(r));
+	return r;
+}
+
+int redactor_set(struct redactor *r, const struct redact_options *o, struct err *e)
+{
+	struct patterns *p = patterns_new(o, e);
+
+	if (!p)
+		return -1;
+	patterns_free(r->patterns);
+	r->patterns = p;
+	return 0;
+}
+
+static void value_free(struct value *v)
+{
+	secret_free(v->bytes);
+	free(v);
+}
+
+void redactor_free(struct redactor *r)
+{
+	if (!r)
+		return;
+	while (r->list) {
+		struct value *v = r->list;
+
+		r->list = v->next;
+		value_free(v);
+	}
+	values_free(r->values);
+	patterns_free(r->patterns);
+	free(r->spans);
+	free(r);
+}
+
+/* As it can be shown. */
+static void value_name(char to[REDACT_KIND_MAX + 1], struct str name)
+{
+	size_t n = name.n < REDACT_KIND_MAX ? name.n : REDACT_KIND_MAX;
+
+	for (size_t i = 0; i < n; i++)
+		to[i] = (char_class(name.p[i]) & (URL64 | IS_DOT)) ? name.p[i] : '-';
+	to[n] = '\0';
+	if (n == 0)
+		memcpy(to, "secret", sizeof("secret"));
+}
+
+int redact_value_add(struct redactor *r, struct str name, struct str value, struct err *e)
+{
+	struct value *v;
+
+	if (value.n < REDACT_VALUE_MIN || value.n > REDACT_VALUE_MAX)
+		return err_set(e, ERR_INVALID,
+			       "a secret has %d to %d bytes: others can't be found in output",
+			       REDACT_VALUE_MIN, REDACT_VALUE_MAX);
+	for (v = r->list; v; v = v->next) {
+		if (secret_is(v->bytes, value))
+			return 0;
+	}
+	if (r->n_values >= REDACT_VALUES_MAX)
+		return err_set(e, ERR_LIMIT, "%d values are redacted already", REDACT_VALUES_MAX);
+	v = calloc(1, sizeof(*v));
+	if (!v)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	v->bytes = secret_new(value, e);
+	if (!v->bytes) {
+		free(v);
+		return -1;
+	}
+	value_name(v->name, name);
+	v->next = r->list;
+	r->list = v;
+	r->n_values++;
+	values_free(take_ptr(r->values));
+	return 0;
+}
+
+void redact_value_remove(struct redactor *r, struct str name)
+{
+	char shown[REDACT_KIND_MAX + 1];
+
+	value_name(shown, name);
+	for (struct value **at = &r->list; *at;) {
+		struct value *v = *at;
+
+		if (strcmp(v->name, shown) != 0) {
+			at = &v->next;
+			continue;
+		}
+		*at = v->next;
+		r->n_values--;
+		value_free(v);
+		values_free(take_ptr(r->values));
+	}
+}
+
+/* ---- the search ------------------------------------------------------------------------------ */
+
+/* By where they begin; of those that begin alike, the longest first. */
+static int by_place(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	if (x->n != y->n)
+		return x->n > y->n ? -1 : 1;
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static int find_all(struct redactor *r, struct finder *f, struct err *e)
+{
+	int rc = 0;
+
+	if (r->list && !r->values) {
+		r->values = values_build(r->list, e);
+		if (!r->values)
+			return -1;
+	}
+	f->open = f->firm = f->n;
+	f->spans = r->spans;
+	f->cap = r->cap;
+	if (r->values)
+		values_find(r->values, f);
+	rc = patterns_find(r->patterns, f, e);
+	r->spans = f->spans;
+	r->cap = f->cap;
+	if (rc == 0 && f->failed)
+		rc = err_set(e, ERR_LIMIT, "out of memory");
+	if (f->n_spans > 1)
+		qsort(f->spans, f->n_spans, sizeof(*f->spans), by_place);
+	return rc;
+}
+
+/* ---- what leaves ----------------------------------------------------------------------------- */
+
+/* A window while it is written; what stands at or behind `clip` is looked at only. */
+struct writing {
+	struct state *s;
+	const char *p;
+	size_t n, clip;
+	struct buf *to;
+	struct err *e;
+};
+
+static int write_text(struct writing *w, size_t from, size_t to)
+{
+	to = to < w->clip ? to : w->clip;
+	return from < to ? buf_add(w->to, w->p + from, to - from, w->e) : 0;
+}
+
+/* A byte of what is no text, or of UTF-8 that is none. */
+static bool is_binary(const char *p, size_t n)
+{
+	size_t follow = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)p[i];
+
+		if (c < ' ' && (c < 7 || (c > 13 && c != 27)))
+			return true;
+		if ((c & 0xc0) == 0x80) {
+			if (follow == 0 && i > 2)
+				return true;
+			follow -= follow > 0;
+			continue;
+		}
+		if (follow > 0 || c > 0xf4 || c == 0xc0 || c == 0xc1)
+			return true;
+		follow = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0x80 ? 1 : 0;
+	}
+	return false;
+}
+
+/* n bytes of a replacement that has the length of what it replaces. */
+static int write_fill(struct writing *w, size_t n)
+{
+	char mark[MARK_MAX];
+	size_t whole = (size_t)snprintf(mark, sizeof(mark), "[REDACTED:%s]", w->s->kind);
+
+	for (; n > 0; n--, w->s->filled++) {
+		if (buf_add(w->to, w->s->filled < whole ? &mark[w->s->filled] : "*", 1, w->e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* From..to is dropped. */
+static int write_dropped(struct writing *w, size_t from, size_t to)
+{
+	to = to < w->clip ? to : w->clip;
+	return w->s->fills && from < to ? write_fill(w, to - from) : 0;
+}
+
+/* The replacement of a match that begins at `at`; its first byte that is not yet out is `from`. */
+static int write_mark(struct writing *w, const struct span *span, size_t from)
+{
+	struct state *s = w->s;
+	size_t before = span->at < REDACT_NEAR ? span->at : REDACT_NEAR;
+
+	s->kind = span->kind;
+	s->filled = 0;
+	s->fills = s->keep_length || is_binary(w->p + span->at - before, before);
+	if (s->fills || from >= w->clip)
+		return 0;
+	return buf_addf(w->to, w->e, "[REDACTED:%s]", span->kind);
+}
+
+/* How many of the bytes belong to what is being dropped. */
+static size_t state_eat(struct state *s, const char *p, size_t n)
+{
+	bool done = false;
+	size_t i = 0;
+
+	if (s->more == SPAN_PEM) {
+		i = armour_eat(&s->armour, p, n, &done);
+	} else if (s->more == SPAN_TOKEN) {
+		while (i < n && (char_class(p[i]) & (URL64 | IS_DOT | IS_BASE64)))
+			i++;
+		done = i < n;
+	} else if (s->more == SPAN_QUOTED) {
+		for (; i < n && !done; i++) {
+			if (p[i] == '\n' || (p[i] == s->quote && !s->escaped))
+				break;
+			s->escaped = p[i] == '\\' && !s->escaped;
+		}
+		done = i < n;
+	}
+	if (done)
+		s->more = SPAN_ENDS;
+	return i;
+}
+
+/* One match: what stands before it, its mark, and what goes on behind it. *pos is behind what is
+ * out. */
+static int write_span(struct writing *w, const struct span *span, size_t *pos)
+{
+	struct state *s = w->s;
+	size_t stop = span->at + span->n, from = span->at > *pos ? span->at : *pos;
+	bool goes_on = s->base + span->at < s->covered;
+	bool again = goes_on && s->base + stop <= s->covered;
+
+	if (again)
+		return 0;
+	if (!goes_on) {
+		if (write_text(w, *pos, span->at) < 0)
+			return -1;
+		s->more = span->more;
+		s->quote = span->quote;
+		s->escaped = false;
+		s->armour = (struct armour){ .gap = true };
+		if (s->more != SPAN_ENDS)
+			stop += state_eat(s, w->p + stop, w->n - stop);
+	}
+	s->covered = s->base + stop;
+	if (stop <= *pos && s->more == SPAN_ENDS)
+		return 0;
+	if ((!goes_on && write_mark(w, span, from) < 0) || write_dropped(w, from, stop) < 0)
+		return -1;
+	*pos = stop > *pos ? stop : *pos;
+	return 0;
+}
+
+/* Up to where all is decided: no match that is cut there, unless too much is held back already. */
+static size_t decided(const struct finder *f, const struct state *s, size_t limit, bool *ret_forced)
+{
+	*ret_forced = false;
+	for (size_t i = f->n_spans; i > 0; i--) {
+		const struct span *x = &f->spans[i - 1];
+
+		if (x->at < limit && x->at + x->n > limit)
+			limit = x->at;
+	}
+	/* One that began before, and longer ones among those that were passed. */
+	for (size_t i = 0; i < f->n_spans && f->spans[i].at < limit; i++) {
+		if (f->spans[i].at + f->spans[i].n > limit) {
+			limit = f->spans[i].at;
+			i = (size_t)-1;
+		}
+	}
+	if (f->n > limit && f->n - limit > HELD_MAX) {
+		limit = f->n - HELD_MAX;
+		*ret_forced = true;
+	}
+	return limit > s->done ? limit : s->done;
+}
+
+/* Writes what has been decided of a window. 1: something was replaced. */
+static int write_window(struct writing *w, const struct finder *f, size_t limit, bool forced)
+{
+	size_t pos = w->s->done, was = w->to->n;
+	bool replaced = false;
+
+	for (size_t i = 0; i < f->n_spans && f->spans[i].at < limit; i++) {
+		const struct span *x = &f->spans[i];
+
+		if (x->at + x->n > limit && !forced)
+			continue;
+		if (write_span(w, x, &pos) < 0)
+			return -1;
+		replaced |= w->s->base + pos == w->s->covered && pos > w->s->done;
+		if (w->s->more != SPAN_ENDS)
+			break; /* to the end of the window */
+	}
+	if (write_text(w, pos, limit) < 0)
+		return -1;
+	w->s->done = pos > limit ? pos : limit;
+	return replaced || w->to->n - was != w->s->done;
+}
+
+/* ---- one text -------------------------------------------------------------------------------- */
+
+static int redact_window(struct redactor *r, const char *p, size_t n, size_t begin, size_t end,
+			 bool keep_length, struct buf *to, struct err *e)
+{
+	struct finder f = { .p = p, .n = n, .final = true };
+	struct state s = { .keep_length = keep_length, .done = begin };
+	struct writing w = { .s = &s, .p = p, .n = n, .clip = end, .to = to, .e = e };
+
+	if (find_all(r, &f, e) < 0)
+		return -1;
+	if (f.n_spans == 0)
+		return 0;
+	return write_window(&w, &f, n, false) < 0 ? -1 : 1;
+}
+
+int redact_text(struct redactor *r, const struct redact_part *t, struct buf *to, struct err *e)
+{
+	autowipe struct buf all = BUF_INIT(WINDOW_MAX);
+	struct str before = t->before, after = t->after;
+
+	if (t->text.n == 0)
+		return 0;
+	if (before.n == 0 && after.n == 0)
+		return redact_window(r, t->text.p, t->text.n, 0, t->text.n, t->keep_length, to, e);
+	if (before.n > REDACT_AROUND)
+		before = (struct str){ before.p + before.n - REDACT_AROUND, REDACT_AROUND };
+	after.n = after.n < REDACT_AROUND ? after.n : REDACT_AROUND;
+	if (!buf_reserve(&all, before.n + t->text.n + after.n, e) ||
+	    buf_add(&all, before.p, before.n, e) < 0 ||
+	    buf_add(&all, t->text.p, t->text.n, e) < 0 || buf_add(&all, after.p, after.n, e) < 0)
+		return -1;
+	return redact_window(r, all.p, all.n, before.n, before.n + t->text.n, t->keep_length, to,
+			     e);
+}
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+struct redact_stream *redact_stream_new(struct redactor *r, bool keep_length, struct err *e)
+{
+	struct redact_stream *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	s->r = r;
+	s->window = BUF_INIT(WINDOW_MAX);
+	s->state.keep_length = keep_length;
+	return s;
+}
+
+void redact_stream_free(struct redact_stream *s)
+{
+	if (!s)
+		return;
+	buf_wipe(&s->window);
+	free(s);
+}
+
+int redact_stream_before(struct redact_stream *s, struct str bytes, struct err *e)
+{
+	if (bytes.n > REDACT_AROUND)
+		bytes = (struct str){ bytes.p + bytes.n - REDACT_AROUND, REDACT_AROUND };
+	s->state.done += bytes.n;
+	return buf_add(&s->window, bytes.p, bytes.n, e);
+}
+
+/* Forgets what has left, but for what may decide about what comes. */
+static void stream_trim(struct redact_stream *s)
+{
+	size_t n = s->state.done > KEPT ? s->state.done - KEPT : 0;
+
+	/* Not for a few bytes at a time. */
+	if (n < KEPT && n < s->window.n)
+		return;
+	buf_drop(&s->window, n);
+	s->state.done -= n;
+	s->state.base += n;
+}
+
+int redact_stream_add(struct redact_stream *s, struct str bytes, enum redact_flush flush,
+		      struct buf *to, struct err *e)
+{
+	struct state *st = &s->state;
+	struct writing w = { .s = st, .clip = SIZE_MAX, .to = to, .e = e };
+	struct finder f = { .final = flush == REDACT_END };
+	size_t limit, eaten;
+	bool forced;
+
+	if (buf_add(&s->window, bytes.p, bytes.n, e) < 0)
+		return -1;
+	w.p = f.p = s->window.p;
+	w.n = f.n = s->window.n;
+	if (st->more != SPAN_ENDS && st->done < f.n) {
+		eaten = state_eat(st, f.p + st->done, f.n - st->done);
+		if (write_dropped(&w, st->done, st->done + eaten) < 0)
+			return -1;
+		st->done += eaten;
+		st->covered = st->base + st->done;
+	}
+	if (st->done < f.n) {
+		if (find_all(s->r, &f, e) < 0)
+			return -1;
+		limit = flush == REDACT_MORE ? f.open : flush == REDACT_QUIET ? f.firm : f.n;
+		limit = decided(&f, st, limit, &forced);
+		if (write_window(&w, &f, limit, forced) < 0)
+			return -1;
+	}
+	stream_trim(s);
+	return 0;
+}
+
+size_t redact_stream_held(const struct redact_stream *s)
+{
+	return s->window.n - s->state.done;
+}

@@ -1,0 +1,165 @@
+/*
+ * The table of patterns. An expression finds what a secret begins with; a function decides about
+ * each place (judge.c, assign.c). So expressions are short and need no start of match, which would
+ * be slow, and what decides can look at what stands around.
+ */
+#include "base/mem.h"
+#include "guard/redact/internal.h"
+
+#define TOKEN(kind_, regex_, width_, set_, min_, max_, needs_, prefix_)                            \
+	{                                                                                          \
+		.kind = (kind_), .regex = (regex_), .judge = judge_token, .width = (width_),       \
+		.set = (set_), .min = (min_), .max = (max_), .needs = (needs_),                    \
+		.prefix = (prefix_)                                                                \
+	}
+#define AFTER(kind_, regex_, set_, min_, max_, needs_)                                             \
+	{                                                                                          \
+		.kind = (kind_), .regex = (regex_), .judge = judge_after, .set = (set_),           \
+		.min = (min_), .max = (max_), .needs = (needs_), .any_case = true                  \
+	}
+#define OTHER(kind_, regex_, judge_, any_case_)                                                    \
+	{                                                                                          \
+		.kind = (kind_), .regex = (regex_), .judge = (judge_), .any_case = (any_case_)     \
+	}
+
+#define A6 "[A-Za-z0-9]{6}"
+#define U6 "[A-Za-z0-9_-]{6}"
+#define H6 "[0-9a-f]{6}"
+
+/* Lengths are of the whole token. */
+/* clang-format off */
+const struct pattern pattern_table[] = {
+	TOKEN("github-token", "gh[pousr]_" A6, 10, WORD, 40, 255, 0, 4),
+	TOKEN("github-token", "github_pat_" A6, 17, WORD, 60, 255, 0, 11),
+	TOKEN("gitlab-token", "gl(?:pat|cbt|ptt|imt|oas)-" U6, 12, URL64 | IS_DOT, 26, 300, 0, 6),
+	TOKEN("gitlab-token", "gl(?:dt|rt|ft|wt)-" U6, 11, URL64 | IS_DOT, 25, 300, 0, 5),
+	TOKEN("gitlab-token", "gl(?:soat|ffct)-" U6, 13, URL64 | IS_DOT, 27, 300, 0, 7),
+	TOKEN("gitlab-token", "glagent-" U6, 14, URL64 | IS_DOT, 28, 300, 0, 8),
+	TOKEN("bitbucket-token", "ATBB" A6, 10, ALNUM, 36, 36, IS_UPPER | IS_LOWER, 4),
+	TOKEN("atlassian-token", "AT[AC]TT3x" U6, 13, URL64 | IS_BASE64, 60, 255, 0, 7),
+	TOKEN("aws-key-id",
+	      "A(?:KIA|SIA|BIA|CCA)[A-Z2-7]{6}", 10, IS_UPPER | IS_DIGIT, 20, 20, 0, 4),
+	TOKEN("aws-key", "ABSK[A-Za-z0-9+/]{6}", 10, ALNUM | IS_BASE64, 100, 255, 0, 4),
+	TOKEN("gcp-key", "AIza" U6, 10, URL64, 39, 39, 0, 4),
+	TOKEN("gcp-token", "ya29\\." U6, 11, URL64 | IS_DOT, 30, 2000, 0, 5),
+	TOKEN("gcp-token", "GOCSPX-" U6, 13, URL64, 31, 60, 0, 7),
+	TOKEN("gcp-token", "1//0" U6, 10, URL64, 60, 300, 0, 4),
+	TOKEN("azure-secret",
+	      "[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{6}", 12, URL64 | IS_DOT, 37, 42, MIXED, 0),
+	AFTER("azure-sas", "[?&]sig=", URL64 | IS_BASE64 | IS_ESCAPE, 24, 200, IS_DIGIT),
+	TOKEN("azure-token", "[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{6}", 64, ALNUM, 80, 88, MIXED, 0),
+	TOKEN("slack-token",
+	      "xox[abposre]-[A-Za-z0-9-]{4}", 9, ALNUM | IS_DASH, 20, 255, IS_DIGIT, 5),
+	TOKEN("slack-token",
+	      "xoxe\\.xox[bp]-[A-Za-z0-9-]{4}",
+	      14, ALNUM | IS_DASH | IS_DOT, 30, 255, IS_DIGIT, 10),
+	TOKEN("slack-token", "xapp-[0-9]-[A-Z0-9]{4}", 11, ALNUM | IS_DASH, 40, 255, 0, 7),
+	AFTER("slack-webhook",
+	      "hooks\\.slack\\.com/(?:services|workflows|triggers)/",
+	      URL64 | IS_BASE64, 24, 200, 0),
+	AFTER("discord-webhook",
+	      "discord(?:app)?\\.com/api/webhooks/", URL64 | IS_BASE64, 40, 200, 0),
+	AFTER("teams-webhook",
+	      "webhook\\.office\\.com/webhookb2/", URL64 | IS_BASE64 | IS_DOT, 40, 300, 0),
+	TOKEN("stripe-key", "[sr]k_(?:live|test)_" A6, 14, ALNUM, 24, 255, 0, 8),
+	TOKEN("stripe-key", "whsec_" A6, 12, ALNUM | IS_BASE64, 30, 120, MIXED, 6),
+	TOKEN("openai-key", "sk-(?:proj|None)-" U6, 14, URL64, 40, 300, MIXED, 8),
+	TOKEN("openai-key", "sk-admin-" U6, 15, URL64, 40, 300, MIXED, 9),
+	TOKEN("openai-key", "sk-svcacct-" U6, 17, URL64, 40, 300, MIXED, 11),
+	TOKEN("openai-key", "sk-[A-Za-z0-9]{20}", 23, ALNUM, 35, 120, IS_DIGIT | IS_LOWER, 3),
+	TOKEN("anthropic-key", "sk-ant-[a-z0-9]", 8, URL64, 40, 300, MIXED, 7),
+	TOKEN("openrouter-key", "sk-or-v1-" H6, 15, IS_HEX, 60, 90, 0, 9),
+	TOKEN("langsmith-key", "lsv2_(?:pt|sk)_" H6, 14, IS_HEX | IS_UNDER, 40, 80, 0, 8),
+	TOKEN("groq-key", "gsk_" A6, 10, ALNUM, 40, 80, MIXED, 4),
+	TOKEN("xai-key", "xai-" A6, 10, ALNUM, 60, 120, MIXED, 4),
+	TOKEN("perplexity-key", "pplx-" A6, 11, ALNUM, 40, 80, MIXED, 5),
+	TOKEN("replicate-token", "r8_" A6, 9, ALNUM, 40, 44, MIXED, 3),
+	TOKEN("huggingface-token", "hf_" A6, 9, ALNUM, 33, 60, IS_UPPER | IS_LOWER, 3),
+	TOKEN("huggingface-token", "api_org_" A6, 14, ALNUM, 38, 60, IS_UPPER | IS_LOWER, 8),
+	TOKEN("nvidia-key", "nvapi-" U6, 12, URL64, 60, 90, MIXED, 6),
+	TOKEN("npm-token", "npm_" A6, 10, ALNUM, 40, 40, 0, 4),
+	TOKEN("pypi-token", "pypi-Ag" U6, 13, URL64, 80, 300, 0, 7),
+	TOKEN("rubygems-token", "rubygems_" H6, 15, IS_HEX, 57, 57, 0, 9),
+	TOKEN("crates-token", "cio" A6, 9, ALNUM, 35, 35, MIXED, 3),
+	TOKEN("nuget-key", "oy2[a-z0-9]{6}", 9, IS_LOWER | IS_DIGIT, 46, 46, IS_DIGIT, 3),
+	TOKEN("docker-token", "dckr_[po]at_" U6, 15, URL64, 36, 60, 0, 9),
+	TOKEN("artifactory-key", "AKCp[0-9]" A6, 11, ALNUM, 69, 77, MIXED, 4),
+	TOKEN("sendgrid-key", "SG\\." U6, 9, URL64 | IS_DOT, 60, 80, MIXED, 3),
+	TOKEN("twilio-key", "SK" H6, 8, IS_HEX, 34, 34, 0, 2),
+	TOKEN("telegram-token", "[0-9]{8}:AA" U6, 17, URL64, 44, 44, 0, 11),
+	TOKEN("mailgun-key", "key-" H6, 10, IS_HEX, 36, 36, 0, 4),
+	TOKEN("mailchimp-key", "[0-9a-f]{32}-us[0-9]", 36, IS_DIGIT, 36, 38, 0, 0),
+	TOKEN("newrelic-key", "NRAK-[A-Z0-9]{6}", 11, IS_UPPER | IS_DIGIT, 32, 32, 0, 5),
+	TOKEN("grafana-token", "glsa_" A6, 11, WORD, 46, 46, 0, 5),
+	TOKEN("grafana-token", "glc_[A-Za-z0-9+/]{6}", 10, ALNUM | IS_BASE64, 40, 400, MIXED, 4),
+	TOKEN("sentry-token", "sntrys_eyJ" U6, 16, URL64 | IS_BASE64, 60, 400, 0, 10),
+	TOKEN("sentry-token", "sntryu_" H6, 13, IS_HEX, 71, 71, 0, 7),
+	TOKEN("databricks-token", "dapi" H6, 10, IS_HEX | IS_DASH, 36, 38, 0, 4),
+	TOKEN("digitalocean-token", "do[opr]_v1_" H6, 13, IS_HEX, 71, 71, 0, 7),
+	TOKEN("doppler-token",
+	      "dp\\.(?:pt|st|ct|sa)\\." A6, 12, WORD | IS_DOT | IS_DASH, 46, 70, 0, 6),
+	TOKEN("figma-token", "figd_" U6, 11, URL64, 40, 80, 0, 5),
+	TOKEN("fly-token", "fo1_" U6, 10, URL64, 47, 47, MIXED, 4),
+	TOKEN("fly-token", "fm[12]_[A-Za-z0-9+/]{6}", 10, ALNUM | IS_BASE64, 100, 2000, MIXED, 4),
+	TOKEN("heroku-key", "HRKU-AA" U6, 13, URL64, 60, 70, 0, 7),
+	TOKEN("vault-token", "hv[sbr]\\." U6, 10, URL64, 28, 255, MIXED, 4),
+	TOKEN("terraform-token", "[A-Za-z0-9]{14}\\.atlasv1\\." U6, 29, URL64, 80, 100, 0, 23),
+	TOKEN("linear-key", "lin_(?:api)_" A6, 14, ALNUM, 48, 48, 0, 8),
+	TOKEN("notion-token", "ntn_[0-9]" A6, 11, ALNUM, 46, 52, MIXED, 4),
+	TOKEN("notion-token", "secret_" A6, 13, ALNUM, 50, 50, MIXED, 7),
+	TOKEN("postman-key", "PMAK-" H6, 11, IS_HEX | IS_DASH, 64, 64, 0, 5),
+	TOKEN("pulumi-token", "pul-" H6, 10, IS_HEX, 44, 44, 0, 4),
+	TOKEN("shopify-token", "shp(?:at|ca|pa|ss)_[0-9a-fA-F]{6}", 12, ALNUM, 38, 38, 0, 6),
+	TOKEN("square-token", "sq0(?:atp|csp)-" U6, 13, URL64, 29, 60, 0, 7),
+	TOKEN("square-token", "EAAA[lE]" U6, 11, URL64, 64, 64, 0, 4),
+	TOKEN("supabase-key", "sbp_" H6, 10, IS_HEX, 44, 44, 0, 4),
+	TOKEN("supabase-key", "sb_secret_" U6, 16, URL64, 40, 60, 0, 10),
+	TOKEN("planetscale-token", "pscale_pw_" U6, 16, URL64 | IS_DOT, 40, 80, 0, 10),
+	TOKEN("planetscale-token", "pscale_tkn_" U6, 17, URL64 | IS_DOT, 40, 80, 0, 11),
+	TOKEN("netlify-token", "nfp_" A6, 10, ALNUM, 40, 44, MIXED, 4),
+	TOKEN("airtable-token", "pat[A-Za-z0-9]{14}\\." H6, 24, IS_HEX, 82, 82, 0, 18),
+	TOKEN("buildkite-token", "bkua_" H6, 11, IS_HEX, 45, 45, 0, 5),
+	TOKEN("circleci-token", "CCIPAT_" A6, 13, WORD, 60, 90, 0, 7),
+	TOKEN("age-key", "AGE-SECRET-KEY-1[A-Z0-9]{6}", 22, IS_UPPER | IS_DIGIT, 74, 74, 0, 16),
+	TOKEN("onepassword-token", "ops_eyJ" U6, 13, URL64 | IS_BASE64, 100, 2000, 0, 7),
+	TOKEN("alibaba-key", "LTAI" A6, 10, ALNUM, 20, 30, IS_UPPER | IS_LOWER, 4),
+	TOKEN("tencent-key", "AKID" A6, 10, ALNUM, 36, 36, MIXED, 4),
+	TOKEN("tailscale-key", "tskey-api-" A6, 16, ALNUM | IS_DASH, 36, 80, MIXED, 10),
+	TOKEN("tailscale-key", "tskey-auth-" A6, 17, ALNUM | IS_DASH, 36, 80, MIXED, 11),
+	TOKEN("sourcegraph-token", "sgp_" H6, 10, IS_HEX | IS_UNDER, 44, 61, 0, 4),
+	TOKEN("clojars-token", "CLOJARS_[a-z0-9]{6}", 14, IS_LOWER | IS_DIGIT, 68, 68, 0, 8),
+	TOKEN("contentful-token", "CFPAT-" U6, 12, URL64, 49, 49, 0, 6),
+	OTHER("jwt", "eyJ[A-Za-z0-9_-]{14,}\\.[A-Za-z0-9_-]", judge_jwt, false),
+	OTHER("private-key", "PRIVATE KEY(?: BLOCK)?-----", judge_pem, false),
+	OTHER("url-password", "://[^\\s:/@?#\"'<>]*:[^\\s/@\"'<>]+@", judge_url, false),
+	AFTER("authorization",
+	      "authorization\\\\?[\"']?[ \\t]{0,3}[:=][ \\t]{0,3}\\\\?[\"']?"
+	      "(?:bearer|basic|token|digest|apikey|negotiate|splunk|bot)[ \\t]{1,3}",
+	      URL64 | IS_DOT | IS_BASE64, 6, 4000, 0),
+	AFTER("authorization", "bearer[ \\t]", URL64 | IS_DOT | IS_BASE64, 20, 4000, IS_DIGIT),
+	OTHER("password",
+	      "(?:pass|pwd|secret|token|key|cred|auth|[_.-]pw)[\\w.-]{0,24}"
+	      "\\\\?[\"'\\[\\])]{0,2}[ \\t]{0,3}[:=]",
+	      judge_assign, true),
+	OTHER("password",
+	      "--?[a-z-]{0,20}(?:password|passwd|token|secret|api-?key)[ \\t]", judge_flag, true),
+	OTHER("password", "(?:login|user)[ \\t]+[^\\s]+[ \\t]+password[ \\t]", judge_flag, true),
+	OTHER("password",
+	      "env[ \\t]+[a-z0-9_]{0,40}(?:password|secret|token|api_?key)[ \\t]",
+	      judge_flag, true),
+	OTHER("password", "sshpass[ \\t]+-p[ \\t]?", judge_flag, true),
+	OTHER("password", "(?:-u|--user)[ =][\"']?[^\\s:\"']{1,64}:", judge_user, false),
+};
+/* clang-format on */
+const size_t pattern_count = ARRAY_LEN(pattern_table);
+
+const char *redact_kind(size_t i)
+{
+	for (size_t k = 0; k < pattern_count; k++) {
+		bool again = k > 0 && !strcmp(pattern_table[k].kind, pattern_table[k - 1].kind);
+
+		if (!again && i-- == 0)
+			return pattern_table[k].kind;
+	}
+	return NULL;
+}

@@ -109,7 +109,7 @@ static void test_seen_inside(void **state)
 				  "grep -c ' / /sys/fs/cgroup ro.* cgroup2 ' /proc/self/mountinfo;"
 				  "cat /proc/self/cgroup; grep -w memory /proc/cgroups | cut -f 2");
 
-	assert_string_equal(seen, "67108864\n25000 100000\n6\n1\n0::/\n0");
+	assert_string_equal(seen, "67108864\n25000 100000\n8\n1\n0::/\n0");
 }
 
 /* Of what does not fit one is killed, the largest; the sandbox and its first process stay,

@@ -69,6 +69,26 @@ unsigned config_line(const struct config_reader *r, const struct json_pointer *a
 	return json_line(text, json_where(r->config->doc, text, at->text));
 }
 
+struct config_lines config_lines(const struct config_reader *r, const struct json_pointer *of)
+{
+	struct str text = buf_str(&r->config->text);
+	size_t at = json_where(r->config->doc, text, of->text);
+
+	return (struct config_lines){ json_raw((struct str){ text.p + at, text.n - at }),
+				      text.p + at, json_line(text, at) };
+}
+
+unsigned config_next_line(struct config_lines *l)
+{
+	struct str value;
+
+	if (!json_raw_next(&l->raw, &value))
+		return l->line;
+	l->line += json_line((struct str){ l->at, (size_t)(value.p - l->at) }, SIZE_MAX) - 1;
+	l->at = value.p;
+	return l->line;
+}
+
 int config_refuse(struct config_reader *r, const struct json_pointer *at, const char *fmt, ...)
 {
 	va_list ap;
@@ -86,15 +106,21 @@ static int config_check(struct config_reader *r)
 	const struct json_pointer root = JSON_POINTER_INIT,
 				  principals = config_at(root, STR_LIT("principals"));
 	struct config_file *f = &r->config->file;
+	struct config_lines lines;
+	struct json_pointer at;
 
 	if (config_check_policy(r, config_at(root, STR_LIT("policy")), &f->policy) < 0 ||
 	    config_check_limits(r, config_at(root, STR_LIT("limits")), &f->limits) < 0 ||
 	    config_check_secrets(r, config_at(root, STR_LIT("secrets")), &f->secrets) < 0)
 		return -1;
+	at = config_at(root, STR_LIT("images"));
+	f->images_line = config_line(r, &at);
+	lines = config_lines(r, &principals);
 	for (size_t i = 0; i < f->principals.n; i++) {
 		struct config_principal *p = &f->principals.p[i];
-		const struct json_pointer at = config_at(principals, p->name);
 
+		at = config_at(principals, p->name);
+		p->line = config_next_line(&lines);
 		if (config_check_policy(r, config_at(at, STR_LIT("policy")), &p->policy) < 0 ||
 		    config_check_limits(r, config_at(at, STR_LIT("limits")), &p->limits) < 0)
 			return -1;

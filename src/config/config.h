@@ -56,6 +56,7 @@ struct config_principal {
 	struct field_strs images, network, secrets;
 	struct config_limits limits;
 	bool has_images, has_network, has_secrets;
+	unsigned line;
 };
 
 struct config_principals {
@@ -105,6 +106,7 @@ struct config_file {
 	struct config_policy policy;
 	struct field_strs images;
 	bool has_images;
+	unsigned images_line;
 	struct config_network network;
 	struct config_limits limits;
 	struct config_principals principals;

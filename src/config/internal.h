@@ -2,6 +2,7 @@
 /* Shared by the files behind config/config.h. */
 #include "config/config.h"
 #include "json/document/pointer.h"
+#include "json/document/raw.h"
 
 /* While a file is read. */
 struct config_reader {
@@ -27,6 +28,15 @@ static inline struct json_pointer config_at(struct json_pointer of, struct str n
 
 /* The line of a value. */
 unsigned config_line(const struct config_reader *r, const struct json_pointer *at);
+
+/* The lines of the elements of an array, or of the members of an object, one after the other. */
+struct config_lines {
+	struct json_raw raw; /* private */
+	const char *at;
+	unsigned line;
+};
+struct config_lines config_lines(const struct config_reader *r, const struct json_pointer *of);
+unsigned config_next_line(struct config_lines *l);
 
 /* -1 with ERR_INVALID, about the value there. */
 int config_refuse(struct config_reader *r, const struct json_pointer *at, const char *fmt, ...)

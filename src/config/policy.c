@@ -56,12 +56,17 @@ int config_check_policy(struct config_reader *r, struct json_pointer at, struct 
 {
 	const struct json_pointer rules = config_at(at, STR_LIT("rules"));
 
+	struct config_lines lines;
+
+	if (!p->rules.n && p->def == CONFIG_ALLOW)
+		return 0;
 	p->line = config_line(r, &at);
+	lines = config_lines(r, &rules);
 	for (size_t i = 0; i < p->rules.n; i++) {
 		struct json_pointer rule = rules;
 
 		json_pointer_index(&rule, i);
-		p->rules.p[i].line = config_line(r, &rule);
+		p->rules.p[i].line = config_next_line(&lines);
 		if (config_check_rule(r, rule, &p->rules.p[i]) < 0)
 			return -1;
 	}

@@ -23,6 +23,7 @@ struct gate *gate_open(const struct gate_options *o, struct err *e)
 	}
 	g->loop = o->loop;
 	g->hub = o->hub;
+	g->tools_of = o->tools_of;
 	if (o->hooks) {
 		g->hooks = *o->hooks;
 		return take_ptr(g);

@@ -17,6 +17,9 @@ struct gate_options {
 	struct hub *hub; /* NULL: there is none. Borrowed until gate_free() */
 	struct config *config; /* a reference is taken; NULL: no file */
 	const char *secrets; /* the data folder, which has the store of secrets; NULL: none */
+	/* Names of the MCP tools that do an operation, and of the sets that they are in; gives how
+	 * many. NULL: there are none. */
+	size_t (*tools_of)(const struct op *op, const char **names, size_t max);
 	/* They stand in place of the gate's; NULL: none do. */
 	const struct op_hooks *hooks;
 };

@@ -9,6 +9,7 @@ struct gate {
 	struct hub *hub; /* NULL: none */
 	const char *secrets_folder; /* borrowed while it opens; NULL: none */
 	struct config *config; /* the last that was good; never NULL */
+	size_t (*tools_of)(const struct op *op, const char **names, size_t max);
 	struct guard guard; /* what operations see of the parts */
 	struct op_hooks hooks; /* parts set theirs */
 	/* Each is defined in its own file. */

@@ -1,8 +1,112 @@
 /* Whether a call may be: the hook policy. */
 #include "gate/internal.h"
+#include "guard/policy/policy.h"
+
+enum { TOOLS_MAX = 32 };
+
+static void gate_policy_show(const void *request, const char *pointer, field_see_fn see, void *data)
+{
+	const struct call *c = request;
+
+	field_visit(call_op(c)->request, call_request(c), pointer, see, data);
+}
+
+static void gate_policy_see(void *data, struct str text)
+{
+	*(struct str *)data = text;
+}
+
+/* What a sandbox is to be made from; STR_NONE: the call makes none. */
+static struct str gate_policy_image(const struct call *c)
+{
+	static const char *const members[] = { "/template", "/image" };
+	const struct op *op = call_op(c);
+	struct str image = STR_NONE;
+
+	if (op->effect != OP_WRITE && op->effect != OP_EXECUTE)
+		return image;
+	for (size_t i = 0; i < ARRAY_LEN(members) && !image.p; i++)
+		field_visit(op->request, call_request(c), members[i], gate_policy_see, &image);
+	return image;
+}
+
+/* Keeps what was decided for the hooks behind this one. The texts outlive the file. */
+static int gate_policy_note(struct gate *g, struct call *c, const struct policy_verdict *v,
+			    struct err *e)
+{
+	struct gate_call *s = gate_call(c);
+	char place[CONFIG_PLACE_MAX];
+	char *rule, *at;
+
+	if (!s)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	s->decision = v->then;
+	if (!v->line)
+		return 0;
+	rule = arena_dup(call_arena(c), v->rule, e);
+	at = rule ? arena_dup(call_arena(c), str_of(config_place(g->config, v->line, place)), e)
+		  : NULL;
+	if (!at)
+		return -1;
+	s->rule = str_of(rule);
+	s->place = str_of(at);
+	return 0;
+}
+
+static int gate_policy_check(struct gate *g, struct call *c, struct err *e)
+{
+	const struct config_file *f = config_file(g->config);
+	const char *tools[TOOLS_MAX];
+	const struct policy_call about = {
+		.who = str_of(call_principal(c)->name),
+		.action = call_op(c)->action,
+		.effect = op_effect_names[call_op(c)->effect],
+		.tools = tools,
+		.n_tools = g->tools_of ? g->tools_of(call_op(c), tools, TOOLS_MAX) : 0,
+		.show = gate_policy_show,
+		.request = c,
+	};
+	struct policy_verdict v = policy_decide(f, NULL, &about);
+	struct str image = gate_policy_image(c);
+	char place[CONFIG_PLACE_MAX];
+	unsigned line;
+
+	if (gate_policy_note(g, c, &v, e) < 0)
+		return -1;
+	config_place(g->config, v.line, place);
+	if (v.then == CONFIG_DENY)
+		return err_set(e, ERR_DENIED, "the policy denies %s: rule \"%.*s\", %s",
+			       about.action, STR_CUT(v.rule, CONFIG_NAME_MAX), place);
+	if (v.then == CONFIG_ASK && !g->hooks.approval)
+		return err_set(e, ERR_DENIED,
+			       "the policy wants a person to approve %s, and nobody can be asked: "
+			       "rule \"%.*s\", %s",
+			       about.action, STR_CUT(v.rule, CONFIG_NAME_MAX), place);
+	if (image.p && !policy_allows_image(f, about.who, STR_NONE, image, &line))
+		return err_set(e, ERR_DENIED,
+			       "the policy allows no sandbox from \"%.*s\": images, %s",
+			       STR_CUT(image, 60), config_place(g->config, line, place));
+	return 0;
+}
+
+/* Without rules a call costs nothing here. */
+static void gate_policy(void *data, struct call *c)
+{
+	struct gate *g = data;
+	const struct config_file *f = config_file(g->config);
+	struct err e;
+
+	if (!f->has_images && !policy_has_rules(f))
+		call_allow(c);
+	else if (gate_policy_check(g, c, &e) == 0)
+		call_allow(c);
+	else
+		call_deny(c, &e);
+}
 
 int gate_policy_open(struct gate *g, struct err *e)
 {
+	g->hooks.policy = gate_policy;
 	return 0;
 }
 

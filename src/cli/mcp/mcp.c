@@ -168,6 +168,7 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 					  .loop = &s->loop,
 					  .hub = s->hub,
 					  .config = s->config,
+					  .tools_of = tools_of,
 					  .secrets = home_where(".", data, &none) < 0 ? NULL : data,
 					  .hooks = in->cli->hooks },
 				  e)

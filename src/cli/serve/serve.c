@@ -275,6 +275,7 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 						    .hub = v->s.hub,
 						    .config = v->config,
 						    .secrets = data,
+						    .tools_of = tools_of,
 						    .hooks = in->cli->hooks },
 			    e);
 	if (!v->gate)

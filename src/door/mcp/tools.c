@@ -54,3 +54,30 @@ int tools_choose(struct str list, uint64_t *ret, struct err *e)
 	*ret = all;
 	return 0;
 }
+
+static size_t tools_add(const char **names, size_t n, size_t max, const char *name)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(names[i], name) == 0)
+			return n;
+	}
+	if (n < max)
+		names[n++] = name;
+	return n;
+}
+
+size_t tools_of(const struct op *op, const char **names, size_t max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
+		if (tools[i]->op != op && tools[i]->other != op)
+			continue;
+		n = tools_add(names, n, max, tools[i]->name);
+		for (size_t k = 0; k < ARRAY_LEN(sets); k++) {
+			if (i - sets[k].first < sets[k].n)
+				n = tools_add(names, n, max, sets[k].name);
+		}
+	}
+	return n;
+}

@@ -27,6 +27,9 @@ extern const struct tool sandbox_diff_tool;
 extern const struct tool *const tools[];
 extern const size_t tools_n;
 
+/* Names of the tools that do an operation, and of their sets; gives how many, at most max. */
+size_t tools_of(const struct op *op, const char **names, size_t max);
+
 /* Which tools a list means, "sandbox_exec,sandbox_read_file": names of tools and of sets
  * ("sandbox"). A bit for each of tools; ERR_INVALID where a name is neither. */
 int tools_choose(struct str list, uint64_t *ret, struct err *e) MUST_USE;

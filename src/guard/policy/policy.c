@@ -1,0 +1,187 @@
+#include "guard/policy/policy.h"
+
+#include "guard/policy/glob.h"
+
+/* ---- one rule ------------------------------------------------------------------------------ */
+
+static bool policy_any(const struct field_strs *patterns, struct str text)
+{
+	for (size_t i = 0; i < patterns->n; i++) {
+		if (glob_match(patterns->p[i], text))
+			return true;
+	}
+	return false;
+}
+
+static bool policy_is_who(const struct field_strs *who, const struct policy_call *c)
+{
+	return who->n == 0 || policy_any(who, c->who) ||
+	       (c->conversation.n && policy_any(who, c->conversation));
+}
+
+static bool policy_is_tool(const struct field_strs *names, const struct policy_call *c)
+{
+	for (size_t i = 0; i < c->n_tools; i++) {
+		if (policy_any(names, str_of(c->tools[i])))
+			return true;
+	}
+	return names->n == 0;
+}
+
+struct policy_seen {
+	struct str pattern;
+	size_t all, matching;
+};
+
+static void policy_see(void *data, struct str text)
+{
+	struct policy_seen *s = data;
+
+	s->all++;
+	s->matching += glob_match(s->pattern, text);
+}
+
+/* Of several texts, such as the hosts of a network, one is enough to deny or to ask; to allow, all
+ * have to match. */
+static bool policy_is_argument(const struct config_rule *r, const struct field_pair *when,
+			       const struct policy_call *c)
+{
+	struct policy_seen s = { .pattern = when->value };
+
+	if (c->show)
+		c->show(c->request, when->key.p, policy_see, &s);
+	return s.matching > 0 && (r->then != CONFIG_ALLOW || s.matching == s.all);
+}
+
+static bool policy_matches(const struct config_rule *r, const struct policy_call *c)
+{
+	if (!policy_is_who(&r->who, c) || !policy_is_tool(&r->tools, c) ||
+	    (r->actions.n && !policy_any(&r->actions, str_of(c->action))) ||
+	    (r->effects.n && !policy_any(&r->effects, str_of(c->effect))))
+		return false;
+	for (size_t i = 0; i < r->when.n; i++) {
+		if (!policy_is_argument(r, &r->when.p[i], c))
+			return false;
+	}
+	return true;
+}
+
+/* ---- lists --------------------------------------------------------------------------------- */
+
+static struct policy_verdict policy_of_list(const struct config_policy *p,
+					    const struct policy_call *c)
+{
+	for (size_t i = 0; i < p->rules.n; i++) {
+		const struct config_rule *r = &p->rules.p[i];
+
+		if (policy_matches(r, c))
+			return (struct policy_verdict){ r->then, r->name, r->line };
+	}
+	return (struct policy_verdict){ p->def, STR_LIT("default"), p->line };
+}
+
+static void policy_narrow(struct policy_verdict *v, const struct config_policy *p,
+			  const struct policy_call *c)
+{
+	struct policy_verdict other = policy_of_list(p, c);
+
+	if (other.then > v->then)
+		*v = other;
+}
+
+const struct config_principal *policy_next(const struct config_file *f, struct str who,
+					   struct str conversation, size_t *at)
+{
+	while (*at < f->principals.n) {
+		const struct config_principal *p = &f->principals.p[(*at)++];
+
+		if (glob_match(p->name, who) ||
+		    (conversation.n && glob_match(p->name, conversation)))
+			return p;
+	}
+	return NULL;
+}
+
+struct policy_verdict policy_decide(const struct config_file *f, const struct config_policy *own,
+				    const struct policy_call *c)
+{
+	struct policy_verdict v = policy_of_list(&f->policy, c);
+	const struct config_principal *p;
+	size_t at = 0;
+
+	while (v.then != CONFIG_DENY && (p = policy_next(f, c->who, c->conversation, &at)))
+		policy_narrow(&v, &p->policy, c);
+	if (own && v.then != CONFIG_DENY)
+		policy_narrow(&v, own, c);
+	return v;
+}
+
+bool policy_has_rules(const struct config_file *f)
+{
+	return f->policy.rules.n || f->policy.def != CONFIG_ALLOW || f->principals.n;
+}
+
+/* ---- what else is narrowed ----------------------------------------------------------------- */
+
+bool policy_allows_image(const struct config_file *f, struct str who, struct str conversation,
+			 struct str image, unsigned *ret_line)
+{
+	const struct config_principal *p;
+	size_t at = 0;
+
+	*ret_line = f->images_line;
+	if (f->has_images && !policy_any(&f->images, image))
+		return false;
+	while ((p = policy_next(f, who, conversation, &at))) {
+		*ret_line = p->line;
+		if (p->has_images && !policy_any(&p->images, image))
+			return false;
+	}
+	return true;
+}
+
+bool policy_allows_secret(const struct config_file *f, struct str who, struct str conversation,
+			  struct str secret)
+{
+	const struct config_principal *p;
+	size_t at = 0;
+
+	while ((p = policy_next(f, who, conversation, &at))) {
+		if (p->has_secrets && !policy_any(&p->secrets, secret))
+			return false;
+	}
+	return true;
+}
+
+struct config_limits policy_least(const struct config_limits *a, const struct config_limits *b)
+{
+	struct config_limits l = *a;
+
+#define LEAST(m)                                                                                   \
+	if (b->has_##m && (!l.has_##m || b->m < l.m)) {                                            \
+		l.has_##m = true;                                                                  \
+		l.m = b->m;                                                                        \
+	}
+	LEAST(sandboxes)
+	LEAST(forks)
+	LEAST(cpu_seconds)
+	LEAST(wall_seconds)
+#undef LEAST
+	if (b->bytes_out.p && (!l.bytes_out.p || b->bytes < l.bytes)) {
+		l.bytes_out = b->bytes_out;
+		l.bytes = b->bytes;
+	}
+	return l;
+}
+
+struct config_limits policy_limits(const struct config_file *f, struct str who,
+				   struct str conversation)
+{
+	struct config_limits l = { .has_forks = false };
+	const struct config_principal *p;
+	size_t at = 0;
+
+	while ((p = policy_next(f, who, conversation, &at)))
+		l = policy_least(&l, &p->limits);
+	return l;
+}

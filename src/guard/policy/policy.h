@@ -1,0 +1,55 @@
+#pragma once
+/*
+ * What the operator's file decides of a call. Pure: a file and a call give a verdict.
+ *
+ * There is one list of rules for everybody (the hub's), and one for each entry of "principals" that
+ * names who asks. In each list the first rule that matches decides, or its default. Of all lists
+ * the strictest decides: deny before ask before allow. So whatever is added, nobody may more than
+ * before. The same holds for images, networks, secrets and limits: each list only narrows.
+ */
+#include "config/config.h"
+
+/* A call that is to be decided; borrowed. */
+struct policy_call {
+	/* Who asks: "local", "key:ci"; and the conversation, "conversation:ID", or STR_NONE. */
+	struct str who, conversation;
+	const char *action, *effect;
+	/* Names of the MCP tools that do this, and of their sets. */
+	const char *const *tools;
+	size_t n_tools;
+	/* Shows the texts that a JSON pointer leads to in the request. */
+	void (*show)(const void *request, const char *pointer, field_see_fn see, void *data);
+	const void *request;
+};
+
+struct policy_verdict {
+	enum config_then then;
+	/* What decided: a rule's name, or "default" of a list; borrowed from the file. */
+	struct str rule;
+	unsigned line; /* of it; 0: the file says nothing */
+};
+
+/* own: rules that the request or the conversation itself brings; NULL: none. */
+struct policy_verdict policy_decide(const struct config_file *f, const struct config_policy *own,
+				    const struct policy_call *c);
+
+/* Whether the file says anything of calls: else all are allowed. */
+bool policy_has_rules(const struct config_file *f);
+
+/* What it may make sandboxes from. *ret_line: of what refuses it. */
+bool policy_allows_image(const struct config_file *f, struct str who, struct str conversation,
+			 struct str image, unsigned *ret_line);
+/* Which secrets it may grant. */
+bool policy_allows_secret(const struct config_file *f, struct str who, struct str conversation,
+			  struct str secret);
+
+/* What it may use: the least of all that name it, without the hub's, which holds for all clients
+ * together. */
+struct config_limits policy_limits(const struct config_file *f, struct str who,
+				   struct str conversation);
+/* The lesser of each. */
+struct config_limits policy_least(const struct config_limits *a, const struct config_limits *b);
+
+/* The entries of "principals" that name it, from *at, which begins at 0. NULL: no more. */
+const struct config_principal *policy_next(const struct config_file *f, struct str who,
+					   struct str conversation, size_t *at);

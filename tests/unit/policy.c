@@ -1,0 +1,215 @@
+/* What rules decide: patterns, the first in a list, the strictest of lists. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "guard/policy/glob.h"
+#include "guard/policy/policy.h"
+
+static void test_glob(void **state)
+{
+	static const struct {
+		const char *pattern, *text;
+		bool is;
+	} cases[] = {
+		{ "", "", true },	      { "", "a", false },	  { "*", "", true },
+		{ "a*", "a", true },	      { "a*c", "abbc", true },	  { "a*c", "abcb", false },
+		{ "*ab*", "xxabyy", true },   { "**", "x", true },	  { "a", "A", false },
+		{ "key:*", "key:ci", true },  { "key:*", "local", false }, { "*.*", "a.b", true },
+		{ "git push *", "git push", false },
+	};
+	char many[2000];
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_int_equal(glob_match(str_of(cases[i].pattern), str_of(cases[i].text)),
+				 cases[i].is);
+	memset(many, 'a', sizeof(many));
+	for (size_t i = 0; i < 1000; i += 2)
+		many[i] = '*';
+	assert_false(glob_match((struct str){ many, 1000 }, (struct str){ many + 1001, 900 }) &&
+		     glob_match(STR_LIT("*b"), (struct str){ many + 1000, 1000 }));
+}
+
+static const char file_text[] =
+	"{ \"policy\": { \"default\": \"allow\", \"rules\": [\n"
+	"  { \"name\": \"hosts\", \"actions\": [\"network.set\"], \"when\": "
+	"{ \"/network/allow\": \"pypi.org\" }, \"then\": \"allow\" },\n"
+	"  { \"name\": \"no-net\", \"actions\": [\"network.*\"], \"then\": \"deny\" },\n"
+	"  { \"name\": \"tool\", \"tools\": [\"sandbox_exec\"], \"then\": \"ask\" },\n"
+	"  { \"name\": \"ends\", \"who\": [\"key:*\"], \"effects\": [\"destroy\"],\n"
+	"    \"then\": \"ask\" },\n"
+	"  { \"name\": \"push\", \"when\": { \"/command\": \"git push*\" }, \"then\": \"deny\" } ] },\n"
+	"  \"images\": [\"host\", \"py*\"],\n"
+	"  \"principals\": {\n"
+	"    \"key:*\": { \"images\": [\"python-3\"], \"limits\": { \"forks\": 5 },\n"
+	"      \"policy\": { \"rules\": [\n"
+	"      { \"name\": \"mine\", \"actions\": [\"sandbox.terminate\"], \"then\": \"allow\" } ] } },\n"
+	"    \"key:ci\": { \"secrets\": [\"npm-*\"], \"limits\": { \"forks\": 2, \"sandboxes\": 9 },\n"
+	"      \"policy\": { \"default\": \"deny\", \"rules\": [\n"
+	"      { \"name\": \"may\", \"actions\": [\"sandbox.*\"], \"then\": \"allow\" } ] } },\n"
+	"    \"conversation:7\": { \"policy\": { \"default\": \"ask\" } } } }\n";
+
+struct given {
+	const char *pointer, *text[3];
+};
+
+static void show(const void *request, const char *pointer, field_see_fn see, void *data)
+{
+	const struct given *g = request;
+
+	for (size_t i = 0; g && strcmp(g->pointer, pointer) == 0 && i < 3 && g->text[i]; i++)
+		see(data, str_of(g->text[i]));
+}
+
+static const struct {
+	const char *who, *conversation, *action, *effect, *tool;
+	struct given given;
+	enum config_then then;
+	const char *rule;
+	unsigned line;
+} cases[] = {
+	{ "local", NULL, "sandbox.list", "read", NULL, { "" }, CONFIG_ALLOW, "default", 1 },
+	{ "local", NULL, "network.get", "read", NULL, { "" }, CONFIG_DENY, "no-net", 3 },
+	{ "local", NULL, "network.set", "administer", NULL, { "/network/allow", { "pypi.org" } },
+	  CONFIG_ALLOW, "hosts", 2 },
+	{ "local", NULL, "network.set", "administer", NULL,
+	  { "/network/allow", { "pypi.org", "evil.example" } }, CONFIG_DENY, "no-net", 3 },
+	{ "local", NULL, "sandbox.exec", "execute", "sandbox_exec", { "" }, CONFIG_ASK, "tool", 4 },
+	{ "local", NULL, "sandbox.exec", "execute", NULL, { "/command", { "git push -f" } },
+	  CONFIG_DENY, "push", 7 },
+	{ "local", NULL, "sandbox.exec", "execute", NULL, { "/command", { "git pull" } },
+	  CONFIG_ALLOW, "default", 1 },
+	{ "local", NULL, "sandbox.terminate", "destroy", NULL, { "" }, CONFIG_ALLOW, "default", 1 },
+	{ "key:a", NULL, "sandbox.terminate", "destroy", NULL, { "" }, CONFIG_ASK, "ends", 5 },
+	{ "key:ci", NULL, "sandbox.terminate", "destroy", NULL, { "" }, CONFIG_ASK, "ends", 5 },
+	{ "key:ci", NULL, "files.read", "read", NULL, { "" }, CONFIG_DENY, "default", 14 },
+	{ "local", "conversation:7", "files.read", "read", NULL, { "" }, CONFIG_ASK, "default",
+	  16 },
+};
+
+static void test_rules(void **state)
+{
+	struct err e = ERR_INIT;
+	AUTO(config_unref) struct config *c = config_parse(str_of(file_text), "c", &e);
+
+	assert_string_equal(e.msg, "");
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct policy_call call = { .who = str_of(cases[i].who),
+					    .conversation = str_of(cases[i].conversation),
+					    .action = cases[i].action,
+					    .effect = cases[i].effect,
+					    .tools = &cases[i].tool,
+					    .n_tools = cases[i].tool != NULL,
+					    .show = show,
+					    .request = &cases[i].given };
+		struct policy_verdict v = policy_decide(config_file(c), NULL, &call);
+
+		if (v.then != cases[i].then || !str_is(v.rule, cases[i].rule) ||
+		    v.line != cases[i].line)
+			fail_msg("%zu: %d %.*s:%u", i, v.then, STR_ARG(v.rule), v.line);
+	}
+}
+
+static void test_narrowed(void **state)
+{
+	const struct config_policy none = { .def = CONFIG_DENY };
+	const struct policy_call call = { .who = STR_LIT("local"),
+					  .action = "sandbox.list",
+					  .effect = "read" };
+	struct err e = ERR_INIT;
+	AUTO(config_unref) struct config *c = config_parse(str_of(file_text), "c", &e);
+	const struct config_file *f = config_file(c);
+	struct config_limits l = policy_limits(f, STR_LIT("key:ci"), STR_NONE);
+	unsigned line;
+
+	assert_int_equal(policy_decide(f, &none, &call).then, CONFIG_DENY);
+	assert_true(policy_allows_image(f, STR_LIT("local"), STR_NONE, STR_LIT("host"), &line));
+	assert_false(policy_allows_image(f, STR_LIT("local"), STR_NONE, STR_LIT("ubuntu"), &line));
+	assert_int_equal(line, 8);
+	assert_false(policy_allows_image(f, STR_LIT("key:a"), STR_NONE, STR_LIT("host"), &line));
+	assert_int_equal(line, 10);
+	assert_true(policy_allows_image(f, STR_LIT("key:a"), STR_NONE, STR_LIT("python-3"), &line));
+	assert_true(policy_allows_secret(f, STR_LIT("key:a"), STR_NONE, STR_LIT("db")));
+	assert_false(policy_allows_secret(f, STR_LIT("key:ci"), STR_NONE, STR_LIT("db")));
+	assert_true(l.has_forks && l.forks == 2 && l.has_sandboxes && !l.has_wall_seconds);
+}
+
+/* A struct by its rows. */
+struct inner {
+	struct str host;
+	uint32_t port;
+};
+static const struct field inner_fields[] = {
+	FIELD(struct inner, host, .doc = "d"),
+	FIELD(struct inner, port, .doc = "d"),
+};
+static const struct field_table inner_table = FIELD_TABLE(struct inner, inner_fields);
+struct outer {
+	struct str name;
+	bool has_list, on;
+	struct field_strs list;
+	struct field_map env;
+	struct inner one;
+	struct {
+		const struct inner *p;
+		size_t n;
+	} many;
+};
+static const struct field outer_fields[] = {
+	FIELD_NAMED(struct outer, name, "a/b", .doc = "d"),
+	FIELD(struct outer, on, .doc = "d"),
+	FIELD(struct outer, list, .has = FIELD_HAS(struct outer, has_list), .doc = "d"),
+	FIELD(struct outer, env, .doc = "d"),
+	FIELD_OBJECT(struct outer, one, inner_table, .doc = "d"),
+	FIELD_OBJECTS(struct outer, many, inner_table, .doc = "d"),
+};
+static const struct field_table outer_table = FIELD_TABLE(struct outer, outer_fields);
+
+static void collect(void *data, struct str text)
+{
+	char *to = data;
+
+	sprintf(to + strlen(to), "%.*s;", STR_ARG(text));
+}
+
+static void test_visit(void **state)
+{
+	static const struct {
+		const char *pointer, *shows;
+	} visits[] = {
+		{ "/a~1b", "n;" },	   { "/on", "true;" },	       { "/list", "x;y;" },
+		{ "/list/1", "y;" },	   { "/list/2", "" },	       { "/list/1/0", "" },
+		{ "/env", "1;2;" },	   { "/env/B", "2;" },	       { "/env/C", "" },
+		{ "/one", "h;80;" },	   { "/one/port", "80;" },     { "/many", "a;1;b;2;" },
+		{ "/many/1/host", "b;" },  { "/many/7", "" },	       { "/none", "" },
+		{ "/a~1b/x", "" },	   { "", "n;true;x;y;1;2;h;80;a;1;b;2;" },
+	};
+	const struct str list[] = { STR_LIT("x"), STR_LIT("y") };
+	const struct field_pair env[] = { { STR_LIT("A"), STR_LIT("1") },
+					  { STR_LIT("B"), STR_LIT("2") } };
+	const struct inner many[] = { { STR_LIT("a"), 1 }, { STR_LIT("b"), 2 } };
+	const struct outer o = { STR_LIT("n"), true,		      true, { list, 2 },
+				 { env, 2 },   { STR_LIT("h"), 80 }, { many, 2 } };
+
+	for (size_t i = 0; i < ARRAY_LEN(visits); i++) {
+		char got[200] = "";
+
+		field_visit(&outer_table, &o, visits[i].pointer, collect, got);
+		assert_string_equal(got, visits[i].shows);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_glob),
+		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_narrowed),
+		cmocka_unit_test(test_visit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

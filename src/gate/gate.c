@@ -7,10 +7,15 @@
 static const struct gate_part {
 	int (*open)(struct gate *g, struct err *e);
 	void (*close)(struct gate *g);
+	void (*reload)(struct gate *g); /* g->config is another; NULL: it is looked at each time */
 } parts[] = {
-	{ gate_identity_open, gate_identity_close }, { gate_policy_open, gate_policy_close },
-	{ gate_approval_open, gate_approval_close }, { gate_redact_open, gate_redact_close },
-	{ gate_secret_open, gate_secret_close },     { gate_audit_open, gate_audit_close },
+	{ gate_identity_open, gate_identity_close },
+	{ gate_policy_open, gate_policy_close },
+	{ gate_approval_open, gate_approval_close },
+	{ gate_redact_open, gate_redact_close },
+	{ gate_secret_open, gate_secret_close, gate_secret_reload },
+	{ gate_audit_open, gate_audit_close },
+	{ gate_reload_open, gate_reload_close },
 };
 
 struct gate *gate_open(const struct gate_options *o, struct err *e)
@@ -45,6 +50,18 @@ struct gate *gate_open(const struct gate_options *o, struct err *e)
 const struct op_hooks *gate_hooks(const struct gate *g)
 {
 	return &g->hooks;
+}
+
+void gate_set_config(struct gate *g, struct config *c)
+{
+	struct config *was = g->config;
+
+	g->config = config_ref(c);
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		if (parts[i].reload)
+			parts[i].reload(g);
+	}
+	config_unref(was);
 }
 
 void gate_free(struct gate *g)

@@ -28,6 +28,17 @@ struct gate *gate_open(const struct gate_options *o, struct err *e) MUST_USE;
 /* Borrowed until gate_free(). */
 const struct op_hooks *gate_hooks(const struct gate *g);
 
+/* Why the operator's file, as it is now, is not what holds: it has a mistake, or is gone. NULL: it
+ * holds. Borrowed until the loop's next turn. */
+const struct err *gate_problem(const struct gate *g);
+
+/* How often the file was read, and whether it is one that holds. */
+struct gate_stats {
+	uint64_t reads;
+	uint32_t bad;
+};
+void gate_stats(const struct gate *g, struct gate_stats *ret);
+
 /* No call is under way. What waits on the loop ends in its next turns. NULL-safe. */
 void gate_free(struct gate *g);
 AUTO_DEFINE(gate_free, struct gate)

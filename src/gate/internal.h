@@ -14,7 +14,7 @@ struct gate {
 	struct op_hooks hooks; /* parts set theirs */
 	/* Each is defined in its own file. */
 	struct gate_identity *identity;
-	struct gate_policy *policy;
+	struct gate_reload *reload;
 	struct gate_approval *approval;
 	struct gate_redact *redact;
 	struct gate_audit *audit;
@@ -33,6 +33,9 @@ struct gate_call {
 /* That of a call, made at its first use. NULL without memory. */
 struct gate_call *gate_call(struct call *c);
 
+/* Another file holds from here on; a reference is taken. */
+void gate_set_config(struct gate *g, struct config *c);
+
 /* A part opens after the ones before it, and closes before them. open: fills its pointer, its hooks
  * and its place in g->guard; -1 leaves nothing behind. close: also where it was not opened. */
 int gate_identity_open(struct gate *g, struct err *e) MUST_USE;
@@ -49,5 +52,7 @@ void gate_secret_close(struct gate *g);
 void gate_secret_reload(struct gate *g);
 /* From here on the value is redacted, and shown by its name. */
 int gate_redact_value(struct gate *g, struct str name, struct str value, struct err *e) MUST_USE;
+int gate_reload_open(struct gate *g, struct err *e) MUST_USE;
+void gate_reload_close(struct gate *g);
 int gate_audit_open(struct gate *g, struct err *e) MUST_USE;
 void gate_audit_close(struct gate *g);

@@ -94,7 +94,7 @@ struct box_config {
 	const char *const *closed;
 	size_t n_closed;
 };
-enum { CLOSED_MAX = 4 };
+enum { CLOSED_MAX = 6 };
 
 /* Starts the warden. Requests may follow at once; they wait for it. NULL with *e if it can't be
  * started. config is borrowed for this call only.

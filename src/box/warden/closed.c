@@ -96,8 +96,12 @@ static bool meets(const char *path, int root, int fd, int dir, const struct stat
 {
 	bool there;
 	autoclose int nearest = open_nearest(root, path, &there);
+	autoclose int itself = open_below(root, path, 0, RESOLVE_IN_ROOT);
 	struct stat st;
 
+	/* A file may have other names. */
+	if (itself >= 0 && (fstat(itself, &st) < 0 || is_same(&st, asked)))
+		return true;
 	if (nearest < 0 || fstat(nearest, &st) < 0 || stands_in(nearest, asked))
 		return true;
 	return there && stands_in(S_ISDIR(asked->st_mode) ? fd : dir, &st);
@@ -112,9 +116,10 @@ int closed_check(const char paths[WIRE_CLOSED_MAX][WIRE_PATH_MAX], int root, int
 		return err_sys(e, errno, "look at what is to be mounted");
 	for (int i = 0; i < WIRE_CLOSED_MAX; i++) {
 		if (paths[i][0] && meets(paths[i], root, fd, dir, &asked))
-			return err_set(e, ERR_DENIED,
-				       "it holds, or is held by, a folder of Holt itself (its "
-				       "token, registry, sockets), which no sandbox is given");
+			return err_set(
+				e, ERR_DENIED,
+				"it holds, or is held by, a folder of Holt itself (its "
+				"token, registry, sockets) or its configuration, which no sandbox is given");
 	}
 	return 0;
 }

@@ -32,7 +32,7 @@ enum {
 	WIRE_BUILD_MAX = 40,
 	WIRE_IMAGE_MAX = 72,
 	WIRE_PATH_MAX = 4096, /* with the NUL */
-	WIRE_CLOSED_MAX = 4,
+	WIRE_CLOSED_MAX = 6,
 	WIRE_PIECE_MAX = 64 * 1024, /* bytes of a file; init keeps the memory in which it came */
 	TERMINALS_MAX = 64, /* of one sandbox */
 	WARDEN_FD = 3, /* the hub's socket in a new warden */
@@ -110,7 +110,7 @@ struct wm_hello {
 	uint64_t files; /* soft limit of descriptors for the user's other programs */
 	struct limits limits; /* for pooled sandboxes, complete */
 	char allow[256];
-	/* absolute paths of folders that no sandbox may get, see warden/closed.h; "": none */
+	/* absolute paths of folders and files that no sandbox may get, see warden/closed.h; "": none */
 	char closed[WIRE_CLOSED_MAX][WIRE_PATH_MAX];
 };
 

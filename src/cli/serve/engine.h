@@ -52,15 +52,27 @@ static inline struct limits engine_limits(const struct engine_options *o)
 /* What of the host is Holt's own, and no sandbox's. */
 struct engine_closed {
 	char folders[HOME_FOLDERS][PATH_MAX];
-	const char *paths[HOME_FOLDERS];
+	/* The operator's file, by its name and where that leads. */
+	char config[PATH_MAX], real[PATH_MAX];
+	const char *paths[HOME_FOLDERS + 2];
 	size_t n;
 };
 
-static inline void engine_close_own(struct engine_closed *c)
+/* config: what --config said, or NULL. */
+static inline void engine_close_own(struct engine_closed *c, const char *config)
 {
+	struct err unknown;
+	bool must;
+
 	c->n = home_folders(c->folders);
 	for (size_t i = 0; i < c->n; i++)
 		c->paths[i] = c->folders[i];
+	if (home_config(config, c->config, &must, &unknown) < 0)
+		return;
+	if (c->config[0] == '/')
+		c->paths[c->n++] = c->config;
+	if (realpath(c->config, c->real))
+		c->paths[c->n++] = c->real;
 }
 
 /* Of the verbs that have a hub. */
@@ -147,7 +159,7 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 	};
 
 	memcpy(config.net.resolvers, g->resolvers, sizeof(g->resolvers));
-	engine_close_own(&own);
+	engine_close_own(&own, o->config);
 	config.box.closed = own.paths;
 	config.box.n_closed = own.n;
 	return hub_new(loop, &config, e);

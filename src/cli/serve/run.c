@@ -632,7 +632,7 @@ static int start(struct run *r, struct err *e)
 
 	spec.limits.debug = r->o->debug;
 	spec.limits.root = r->o->user == USER_ROOT;
-	engine_close_own(&own);
+	engine_close_own(&own, r->o->config);
 	config.closed = own.paths;
 	config.n_closed = own.n;
 	if (ask_for(r, e) < 0)

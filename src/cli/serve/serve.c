@@ -93,7 +93,6 @@ struct serve {
 	uint64_t tools; /* served over MCP; 0: all */
 	struct secret *token;
 	struct config *config;
-	struct gate *gate;
 	struct grants grants;
 	struct http_routes routes[SERVE_PARTS_MAX + 1];
 	size_t n_routes;
@@ -120,7 +119,7 @@ static void on_hub_closed(void *arg)
 
 	mcp_door_free(v->s.mcp);
 	ops_free(v->s.ops);
-	gate_free(take_ptr(v->gate));
+	gate_free(take_ptr(v->s.gate));
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		uv_close((uv_handle_t *)&v->signals[i], NULL);
 	uv_close((uv_handle_t *)&v->idle, NULL);
@@ -271,19 +270,19 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 	v->s.hub = hub_of_options(&v->s.loop, &o->hub, &v->grants, registry, warden, e);
 	if (!v->s.hub)
 		return -1;
-	v->gate = gate_open(&(struct gate_options){ .loop = &v->s.loop,
-						    .hub = v->s.hub,
-						    .config = v->config,
-						    .secrets = data,
-						    .tools_of = tools_of,
-						    .hooks = in->cli->hooks },
-			    e);
-	if (!v->gate)
+	v->s.gate = gate_open(&(struct gate_options){ .loop = &v->s.loop,
+						      .hub = v->s.hub,
+						      .config = v->config,
+						      .secrets = data,
+						      .tools_of = tools_of,
+						      .hooks = in->cli->hooks },
+			      e);
+	if (!v->s.gate)
 		return -1;
 	v->s.ops = ops_new(v->s.hub,
 			   &(struct ops_options){
 				   .network = { v->grants.allow, v->grants.n_allow },
-				   .hooks = gate_hooks(v->gate),
+				   .hooks = gate_hooks(v->s.gate),
 			   },
 			   e);
 	v->s.mcp = v->s.ops ? mcp_door_new(v->s.ops, v->tools, e) : NULL;

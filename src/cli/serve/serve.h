@@ -13,9 +13,11 @@ enum { SERVE_PARTS_MAX = 8 };
 
 struct serve_part;
 
+struct gate;
 struct serving {
 	uv_loop_t loop;
 	struct hub *hub;
+	struct gate *gate;
 	struct ops *ops;
 	struct mcp_door *mcp;
 	struct http_server *door;

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "cli/serve/serve.h"
+#include "gate/gate.h"
 #include "json/field/field.h"
 
 enum { METRICS_MAX = 64 << 10 };
@@ -29,10 +30,12 @@ static void reply_json(struct http_request *q, int status, const struct field_ta
 }
 
 struct health {
-	struct str status;
+	struct str status, config;
 };
 static const struct field health_fields[] = {
 	FIELD(struct health, status, .flags = FIELD_REQUIRED, .doc = "ok, starting or ending"),
+	FIELD(struct health, config,
+	      .doc = "What is wrong with the configuration; the last that was right holds."),
 };
 static const struct field_table health_table = FIELD_TABLE(struct health, health_fields);
 
@@ -44,15 +47,17 @@ static void run_healthz(void *owner, struct http_request *q)
 static void run_readyz(void *owner, struct http_request *q)
 {
 	const struct serving *s = owner;
+	const struct err *problem = gate_problem(s->gate);
+	struct health h = { .status = STR_LIT("ok"),
+			    .config = problem ? str_of(problem->msg) : STR_NONE };
 	struct box_stats stats;
 
 	box_stats(hub_box(s->hub), &stats);
 	if (s->stopping)
-		reply_json(q, 503, &health_table, &(struct health){ STR_LIT("ending") });
+		h.status = STR_LIT("ending");
 	else if (!stats.ready)
-		reply_json(q, 503, &health_table, &(struct health){ STR_LIT("starting") });
-	else
-		reply_json(q, 200, &health_table, &(struct health){ STR_LIT("ok") });
+		h.status = STR_LIT("starting");
+	reply_json(q, s->stopping || !stats.ready ? 503 : 200, &health_table, &h);
 }
 
 struct version {
@@ -76,6 +81,7 @@ struct numbers {
 	struct http_stats http;
 	struct box_stats box;
 	struct hub_sandboxes_stats sandboxes;
+	struct gate_stats gate;
 };
 
 /* A metric is a member of the numbers, of this size. */
@@ -120,6 +126,10 @@ static const struct metric metrics[] = {
 	       "Changes that the registry did not take at once."),
 	METRIC("holt_registry_unsaved", "gauge", sandboxes.unsaved,
 	       "Sandboxes that the registry has otherwise than they are."),
+	METRIC("holt_config_reads_total", "counter", gate.reads,
+	       "How often the configuration was read again."),
+	METRIC("holt_config_bad", "gauge", gate.bad,
+	       "1: the configuration has a mistake, and an earlier one holds."),
 	METRIC("holt_pool_size", "gauge", box.pool_size, "Sandboxes to keep ready."),
 	METRIC("holt_pool_ready", "gauge", box.pool_ready, "Sandboxes that are ready."),
 	METRIC("holt_pool_hits_total", "counter", box.pool_hits,
@@ -221,6 +231,7 @@ static int put_metrics(struct buf *b, const struct serving *s, struct err *e)
 	http_server_stats(s->door, &n.http);
 	box_stats(hub_box(s->hub), &n.box);
 	hub_sandboxes_stats(hub_sandboxes(s->hub), &n.sandboxes);
+	gate_stats(s->gate, &n.gate);
 	for (size_t i = 0; i < ARRAY_LEN(metrics); i++) {
 		if (put_metric(b, &metrics[i], &n, e) < 0)
 			return -1;

@@ -1,0 +1,181 @@
+"""The operator's file: what it denies is denied on every road, it is read again when it changes, and
+nobody in a sandbox gets at it."""
+
+import json
+import os
+
+import pytest
+
+from client import until
+from described import Described
+from rest import Failed
+from test_road import denied
+from test_serve import Session
+from test_surface import Stage, outcome, start
+
+
+class Hub(Described):
+    """A hub whose file is `config`."""
+
+    def __init__(self, me, home, *arguments, **config):
+        self.path = home
+        self.config = os.path.join(home, 'config.json')
+        self.me = me
+        self.put(config)
+        super().__init__(me, home, '--listen', '127.0.0.1:0', '--pool', '0', *arguments)
+
+    def put(self, config):
+        text = config if isinstance(config, str) else json.dumps(config, indent=1)
+        with open(self.config + '.new', 'w', encoding='utf-8') as f:
+            f.write(text)
+        os.chown(self.config + '.new', self.me.uid, self.me.uid)
+        os.rename(self.config + '.new', self.config)
+
+    def ready(self):
+        return json.loads(self.ask(path='/readyz').body)
+
+    def set(self, **config):
+        """Writes the file, and waits until it holds."""
+        before = self.metrics()['holt_config_reads_total']
+        self.put(config)
+        until(lambda: self.metrics()['holt_config_reads_total'] > before, 20, 'the new file')
+        assert 'config' not in self.ready()
+
+
+def deny(action, **more):
+    return {'rules': [{'name': f'no {action}', 'actions': [action], 'then': 'deny', **more}]}
+
+
+@pytest.fixture(scope='module')
+def hub(me, tmp_path_factory):
+    home = tmp_path_factory.mktemp('policy')
+    os.chown(home, me.uid, me.uid)
+    with Hub(me, home) as shared:
+        yield shared
+
+
+@pytest.fixture(scope='module')
+def box(hub):
+    return hub.create()
+
+
+def cause(call, *arguments, **more):
+    """Why it was denied; None: it was not."""
+    try:
+        call(*arguments, **more)
+    except Failed as e:
+        assert (e.status, e.code) == (403, 'forbidden'), e
+        return e.error['cause']
+    return None
+
+
+def files(hub, box):
+    return hub.exec(box, 'ls')['stdout']
+
+
+def test_denied_on_every_road(hub, me):
+    """One rule; the same requests are answered without it."""
+    stage = Stage(hub)
+    session = Session(hub)
+    rule = deny('sandbox.exec')
+
+    def tool():
+        with hub.wire() as wire:
+            session.call(wire, 'sandbox_exec', sandbox=stage.id, command='touch by-tool')
+            return session.result(wire)
+
+    def local():
+        return me.run('run', '--', 'true', env=hub.env, text=True)
+
+    hub.set(policy=rule)
+    why = cause(hub.exec, stage.id, 'touch by-rest')
+    assert 'rule "no sandbox.exec", config.json:' in why and str(hub.path) not in why, why
+    for name in ('exec', 'exec.stream', 'run_code.stream', 'Exec', 'ExecStream', 'ExecSocket', 'pty'):
+        assert denied(start(hub, name, stage)) in ('forbidden', 'permission_denied'), name
+    said = tool()
+    assert said['isError'] and 'rule "no sandbox.exec"' in json.dumps(said).replace('\\\\\\', ''), said
+    hub.set(policy=deny('sandbox.run'))
+    done = local()
+    assert (done.returncode, done.stdout) == (125, '') and 'rule "no sandbox.run"' in done.stderr
+    hub.set()
+    assert 'by-' not in files(hub, stage.id)
+    assert not tool().get('isError') and 'by-tool' in files(hub, stage.id)
+    assert outcome(start(hub, 'exec.stream', stage).reply()) == (200, None)
+    assert local().returncode == 0
+    hub.delete(stage.id)
+
+
+def test_arguments_principals_and_defaults(hub, box):
+    """Who asks, what with, and what no rule says."""
+    hub.set(policy=deny('sandbox.exec', when={'/command': 'git push*'}))
+    assert cause(hub.exec, box, 'git pull || true') is None
+    hub.set(policy=deny('sandbox.exec', who=['key:*', 'local']))
+    hub.set(policy=deny('sandbox.exec', who=['token']))
+    hub.set(policy=deny('*', tools=['sandbox_exec']))
+    assert cause(hub.call, 'GET', f'/v1/sandboxes/{box}') is None
+    hub.set(policy={'default': 'deny', 'rules': [
+        {'name': 'looks', 'effects': ['read'], 'then': 'allow'}]})
+    assert cause(hub.call, 'GET', f'/v1/sandboxes/{box}') is None
+    hub.set(principals={
+        'token': {'policy': deny('sandbox.pause')}, 'key:x': {'policy': {'default': 'deny'}}})
+    assert 'no sandbox.pause' in cause(hub.post, '/v1/pause', sandbox=box)
+    hub.set()
+
+
+def test_images(hub):
+    hub.set(images=['python-*'])
+    assert 'images, config.json:2' in cause(hub.create)
+    hub.set(principals={'tok*': {'images': []}})
+    hub.set(images=['ho*'])
+    hub.delete(hub.create())
+
+
+def test_a_bad_file_changes_nothing(hub, box):
+    """It says so; nor does one that is gone, or that others may write."""
+    hub.set(policy=deny('sandbox.exec'))
+
+    def bad(says):
+        until(lambda: says in hub.ready().get('config', ''), 20, says)
+        assert hub.ready()['status'] == 'ok'
+        assert cause(hub.exec, box, 'true')
+
+    hub.put('{\n "policy": {},\n "polices": {}\n}')
+    bad('config.json:3: /polices: unknown field')
+    os.unlink(hub.config)
+    bad('config.json: No such file')
+    hub.put({})
+    os.chmod(hub.config, 0o666)
+    bad('others may write')
+    hub.set()
+
+
+def test_a_hub_does_not_start_without_its_policy(me, tmp_path):
+    """Where the file has a mistake, or is named and not there."""
+    os.chown(tmp_path, me.uid, me.uid)
+    env = {**me.env, 'HOLT_HOME': str(tmp_path)}
+    (tmp_path / 'config.json').write_text('{"policy": 1}')
+    for verb in (['serve', '--listen', 'none'], ['mcp'], ['run', '--', 'true']):
+        done = me.run(*verb, env=env, text=True)
+        assert done.returncode != 0 and 'config.json:1: /policy' in done.stderr, (verb, done)
+        done = me.run(*verb[:1], '--config', '/none.json', *verb[1:], env=env, text=True)
+        assert done.returncode != 0 and 'none.json' in done.stderr, (verb, done)
+
+
+def test_nobody_inside_gets_at_it(me, hub, tmp_path):
+    """Its folder is no volume, wherever it is, for the operator neither."""
+    elsewhere = tmp_path / 'etc'
+    elsewhere.mkdir()
+    (elsewhere / 'holt.json').write_text('{}')
+    (tmp_path / 'other').mkdir()
+    os.chmod(tmp_path, 0o755)
+    env = {**hub.env, 'HOLT_CONFIG': str(elsewhere / 'holt.json')}
+
+    def show(path, mode='ro'):
+        return me.run('run', '-v', f'{path}:/shown:{mode}', '--', 'ls', '/shown', env=env,
+                      text=True)
+
+    assert show(tmp_path / 'other').returncode == 0
+    for path in (elsewhere, tmp_path, elsewhere / 'holt.json', hub.path):
+        for mode in ('ro', 'rw'):
+            done = show(path, mode)
+            assert done.returncode != 0 and done.stdout == '', (path, done)

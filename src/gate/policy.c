@@ -19,14 +19,14 @@ static void gate_policy_see(void *data, struct str text)
 /* What a sandbox is to be made from; STR_NONE: the call makes none. */
 static struct str gate_policy_image(const struct call *c)
 {
-	static const char *const members[] = { "/template", "/image" };
 	const struct op *op = call_op(c);
 	struct str image = STR_NONE;
 
 	if (op->effect != OP_WRITE && op->effect != OP_EXECUTE)
 		return image;
-	for (size_t i = 0; i < ARRAY_LEN(members) && !image.p; i++)
-		field_visit(op->request, call_request(c), members[i], gate_policy_see, &image);
+	for (size_t i = 0; i < policy_image_members_n && !image.p; i++)
+		field_visit(op->request, call_request(c), policy_image_members[i], gate_policy_see,
+			    &image);
 	return image;
 }
 
@@ -65,11 +65,10 @@ static int gate_policy_check(struct gate *g, struct call *c, struct err *e)
 		.n_tools = g->tools_of ? g->tools_of(call_op(c), tools, TOOLS_MAX) : 0,
 		.show = gate_policy_show,
 		.request = c,
+		.image = gate_policy_image(c),
 	};
 	struct policy_verdict v = policy_decide(f, NULL, &about);
-	struct str image = gate_policy_image(c);
 	char place[CONFIG_PLACE_MAX];
-	unsigned line;
 
 	if (gate_policy_note(g, c, &v, e) < 0)
 		return -1;
@@ -82,10 +81,6 @@ static int gate_policy_check(struct gate *g, struct call *c, struct err *e)
 			       "the policy wants a person to approve %s, and nobody can be asked: "
 			       "rule \"%.*s\", %s",
 			       about.action, STR_CUT(v.rule, CONFIG_NAME_MAX), place);
-	if (image.p && !policy_allows_image(f, about.who, STR_NONE, image, &line))
-		return err_set(e, ERR_DENIED,
-			       "the policy allows no sandbox from \"%.*s\": images, %s",
-			       STR_CUT(image, 60), config_place(g->config, line, place));
 	return 0;
 }
 

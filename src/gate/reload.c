@@ -56,8 +56,8 @@ static void reload_read(struct gate_reload *r)
 {
 	struct err e = ERR_INIT;
 	AUTO(config_unref)
-	struct config *c =
-		config_open(config_path(r->gate->config), config_exists(r->gate->config), &e);
+	struct config *c = config_open(config_path(r->gate->config), config_exists(r->gate->config),
+				       &e);
 
 	r->reads++;
 	if (!c) {

@@ -4,6 +4,7 @@ nobody in a sandbox gets at it."""
 import json
 import os
 
+import jsonschema
 import pytest
 
 from client import until
@@ -124,7 +125,7 @@ def test_arguments_principals_and_defaults(hub, box):
 
 def test_images(hub):
     hub.set(images=['python-*'])
-    assert 'images, config.json:2' in cause(hub.create)
+    assert 'rule "images", config.json:2' in cause(hub.create)
     hub.set(principals={'tok*': {'images': []}})
     hub.set(images=['ho*'])
     hub.delete(hub.create())
@@ -179,3 +180,36 @@ def test_nobody_inside_gets_at_it(me, hub, tmp_path):
         for mode in ('ro', 'rw'):
             done = show(path, mode)
             assert done.returncode != 0 and done.stdout == '', (path, done)
+
+
+def test_config_and_why(me, hub, tmp_path):
+    """What the file decides is told without a hub, by the rules that the hub goes by."""
+    os.chmod(tmp_path, 0o755)
+    path = tmp_path / 'holt.json'
+    path.write_text(json.dumps({'images': ['ho*'], 'policy': deny('sandbox.exec', when={
+        '/command': 'git push*'})}, indent=1))
+    env = {**hub.env, 'HOLT_CONFIG': str(path)}
+
+    def holt(*words, status=0):
+        done = me.run(*words, env=env, text=True)
+        assert done.returncode == status, done
+        return done.stdout or done.stderr
+
+    assert holt('config') == holt('config', 'check') == f'{path}: right\n'
+    assert json.loads(holt('config', 'show'))['approvals']['expire_seconds'] == 3600
+    schema = json.loads(holt('config', 'schema'))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(json.loads(path.read_text()), schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({'polices': {}}, schema)
+    assert holt('why', 'sandbox.exec', '--arg', '/command=ls') == (
+        'allow: rule "default", holt.json:5\n')
+    assert holt('why', 'sandbox.exec', '--arg', '/command=git push x') == (
+        'deny: rule "no sandbox.exec", holt.json:7\n')
+    assert json.loads(holt('why', 'sandbox.create', '--arg', '/template=x', '-o', 'json')) == {
+        'decision': 'deny', 'rule': 'images', 'place': 'holt.json:2'}
+    assert "did you mean 'sandbox.exec'" in holt('why', 'sandbox.exe', status=2)
+    path.write_text(json.dumps({'policy': deny('sandbox.exce')}))
+    assert 'nothing is called "sandbox.exce"' in holt('config', status=1)
+    path.write_text('{')
+    assert 'holt.json:1: not JSON' in holt('config', status=125)

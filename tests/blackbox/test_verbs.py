@@ -131,6 +131,11 @@ ROWS = {
     'hub stop': Row(None, hub=False),  # test_hub_verbs.py ends one
     'hub logs': Row([], FAILED, status=FAILED, hub=False),  # none has started by itself
     'auth': Row(['token'], hub=False),
+    'config': Row(hub=False),
+    'config check': Row(hub=False),
+    'config show': Row(hub=False),
+    'config schema': Row(hub=False),
+    'why': Row(['sandbox.exec'], hub=False),
     'doctor': Row(hub=False),
     'version': Row(hub=False),
     'help': Row(hub=False),

@@ -102,17 +102,24 @@ const struct config_principal *policy_next(const struct config_file *f, struct s
 	return NULL;
 }
 
+const char *const policy_image_members[] = { "/template", "/image" };
+const size_t policy_image_members_n = ARRAY_LEN(policy_image_members);
+
 struct policy_verdict policy_decide(const struct config_file *f, const struct config_policy *own,
 				    const struct policy_call *c)
 {
 	struct policy_verdict v = policy_of_list(&f->policy, c);
 	const struct config_principal *p;
+	unsigned line;
 	size_t at = 0;
 
 	while (v.then != CONFIG_DENY && (p = policy_next(f, c->who, c->conversation, &at)))
 		policy_narrow(&v, &p->policy, c);
 	if (own && v.then != CONFIG_DENY)
 		policy_narrow(&v, own, c);
+	if (c->image.p && v.then != CONFIG_DENY &&
+	    !policy_allows_image(f, c->who, c->conversation, c->image, &line))
+		v = (struct policy_verdict){ CONFIG_DENY, STR_LIT("images"), line };
 	return v;
 }
 

@@ -20,11 +20,16 @@ struct policy_call {
 	/* Shows the texts that a JSON pointer leads to in the request. */
 	void (*show)(const void *request, const char *pointer, field_see_fn see, void *data);
 	const void *request;
+	struct str image; /* what a sandbox is to be made from; STR_NONE: none is made */
 };
+
+/* Pointers to what names that in requests. */
+extern const char *const policy_image_members[];
+extern const size_t policy_image_members_n;
 
 struct policy_verdict {
 	enum config_then then;
-	/* What decided: a rule's name, or "default" of a list; borrowed from the file. */
+	/* What decided: a rule's name, "default" of a list, or "images"; borrowed from the file. */
 	struct str rule;
 	unsigned line; /* of it; 0: the file says nothing */
 };

@@ -1,0 +1,203 @@
+/* `holt config`: the operator's file, checked and shown without a hub. */
+#include "cli/config/config.h"
+
+#include <stdio.h>
+
+#include "cli/common/home.h"
+#include "cli/common/safe.h"
+#include "config/config.h"
+#include "door/mcp/tools.h"
+#include "guard/policy/glob.h"
+#include "op/ops.h"
+
+enum { TEXT_MAX = 4 << 20, EXIT_DOUBTS = 1 };
+
+struct config_options {
+	struct verb_options common;
+	const char *config;
+};
+
+static const struct option_row rows[] = {
+	CONFIG_ROW(struct config_options, config),
+	HELP_ROW(struct config_options),
+};
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+
+struct config *config_of_verb(const char *said, struct err *e)
+{
+	char path[PATH_MAX];
+	bool must;
+
+	return home_config(said, path, &must, e) < 0 ? NULL : config_open(path, must, e);
+}
+
+/* Of verbs that work by themselves, whose operations are not the hub's. */
+static const struct config_action local_actions[] = {
+	{ "sandbox.run", "execute" },
+	{ "image.build", "execute" },
+	{ "host.doctor", "execute" },
+};
+
+size_t config_actions(struct config_action *ret, size_t max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < all_ops_n && n < max; i++)
+		ret[n++] = (struct config_action){ all_ops[i]->action,
+						   op_effect_names[all_ops[i]->effect],
+						   all_ops[i] };
+	for (size_t i = 0; i < ARRAY_LEN(local_actions) && n < max; i++)
+		ret[n++] = local_actions[i];
+	return n;
+}
+
+/* ---- check --------------------------------------------------------------------------------- */
+
+struct doubts {
+	const struct config *config;
+	struct config_action actions[CONFIG_ACTIONS_MAX];
+	size_t n_actions;
+	unsigned n;
+};
+
+static bool doubts_action(const struct doubts *d, struct str pattern)
+{
+	for (size_t i = 0; i < d->n_actions; i++) {
+		if (glob_match(pattern, str_of(d->actions[i].action)))
+			return true;
+	}
+	return false;
+}
+
+static bool doubts_effect(const struct doubts *d, struct str pattern)
+{
+	for (size_t i = 0; i < OP_EFFECTS; i++) {
+		if (glob_match(pattern, str_of(op_effect_names[i])))
+			return true;
+	}
+	return false;
+}
+
+static bool doubts_tool(const struct doubts *d, struct str pattern)
+{
+	const char *names[CONFIG_TOOLS_MAX];
+
+	for (size_t i = 0; i < all_ops_n; i++) {
+		size_t n = tools_of(all_ops[i], names, ARRAY_LEN(names));
+
+		while (n > 0) {
+			if (glob_match(pattern, str_of(names[--n])))
+				return true;
+		}
+	}
+	return false;
+}
+
+static void doubts_list(struct doubts *d, const struct config_rule *r, const char *member,
+			const struct field_strs *list,
+			bool (*is)(const struct doubts *d, struct str pattern))
+{
+	char place[CONFIG_PLACE_MAX];
+
+	for (size_t i = 0; i < list->n; i++) {
+		if (is(d, list->p[i]))
+			continue;
+		d->n++;
+		fprintf(stderr, "holt: %s: %s: nothing is called \"%.*s\"\n",
+			config_place(d->config, r->line, place), member, STR_CUT(list->p[i], 80));
+	}
+}
+
+static void doubts_policy(struct doubts *d, const struct config_policy *p)
+{
+	for (size_t i = 0; i < p->rules.n; i++) {
+		const struct config_rule *r = &p->rules.p[i];
+
+		doubts_list(d, r, "actions", &r->actions, doubts_action);
+		doubts_list(d, r, "effects", &r->effects, doubts_effect);
+		doubts_list(d, r, "tools", &r->tools, doubts_tool);
+	}
+}
+
+static int config_run_check(const struct verb_input *in)
+{
+	const struct config_options *o = in->options;
+	struct err e = ERR_INIT;
+	AUTO(config_unref) struct config *c = config_of_verb(o->config, &e);
+	struct doubts d = { .config = c };
+
+	if (!c)
+		return cli_fail(&e);
+	d.n_actions = config_actions(d.actions, CONFIG_ACTIONS_MAX);
+	doubts_policy(&d, &config_file(c)->policy);
+	for (size_t i = 0; i < config_file(c)->principals.n; i++)
+		doubts_policy(&d, &config_file(c)->principals.p[i].policy);
+	if (d.n)
+		return EXIT_DOUBTS;
+	safe_line(stdout, str_of(config_path(c)));
+	puts(config_exists(c) ? ": right" : ": not there, so everything is allowed");
+	return 0;
+}
+
+/* ---- show and schema ----------------------------------------------------------------------- */
+
+static int config_print(struct json_writer *w, struct err *e)
+{
+	if (json_write_done(w, e) < 0)
+		return cli_fail(e);
+	printf("%.*s\n", STR_ARG(buf_str(w->buf)));
+	return 0;
+}
+
+static int config_run_show(const struct verb_input *in)
+{
+	const struct config_options *o = in->options;
+	autobuf struct buf text = BUF_INIT(TEXT_MAX);
+	struct json_writer w = json_writer(&text);
+	struct err e = ERR_INIT;
+	AUTO(config_unref) struct config *c = config_of_verb(o->config, &e);
+
+	if (!c)
+		return cli_fail(&e);
+	field_encode(&config_table, config_file(c), &w);
+	return config_print(&w, &e);
+}
+
+static int config_run_schema(const struct verb_input *in)
+{
+	autobuf struct buf text = BUF_INIT(TEXT_MAX);
+	struct json_writer w = json_writer(&text);
+	struct err e = ERR_INIT;
+
+	config_schema(&w);
+	return config_print(&w, &e);
+}
+
+#define WORD(name_, doc_, run_)                                                                    \
+	{                                                                                          \
+		.name = "config " name_, .usage = "[OPTION...]", .doc = doc_,                      \
+		.page = "holt-config", .options = &options,                                        \
+		.size = sizeof(struct config_options), .usage_exit = 2, .run = run_                \
+	}
+
+static const struct verb check_verb =
+	WORD("check", "Tell what is wrong in the operator's file.", config_run_check);
+static const struct verb show_verb =
+	WORD("show", "Print what holds, with defaults, as JSON.", config_run_show);
+static const struct verb schema_verb =
+	WORD("schema", "Print the JSON Schema of the file.", config_run_schema);
+static const struct verb *const words[] = { &check_verb, &show_verb, &schema_verb, NULL };
+
+const struct verb config_verb = {
+	.name = "config",
+	.usage = "[OPTION...]",
+	.doc = "Check the operator's file: who may do what.",
+	.more = "By itself it checks. The exit status of that is 1 where a rule names what is not\n"
+		"there.",
+	.page = "holt-config",
+	.options = &options,
+	.size = sizeof(struct config_options),
+	.usage_exit = 2,
+	.words = words,
+	.run = config_run_check,
+};

@@ -116,10 +116,10 @@ int closed_check(const char paths[WIRE_CLOSED_MAX][WIRE_PATH_MAX], int root, int
 		return err_sys(e, errno, "look at what is to be mounted");
 	for (int i = 0; i < WIRE_CLOSED_MAX; i++) {
 		if (paths[i][0] && meets(paths[i], root, fd, dir, &asked))
-			return err_set(
-				e, ERR_DENIED,
-				"it holds, or is held by, a folder of Holt itself (its "
-				"token, registry, sockets) or its configuration, which no sandbox is given");
+			return err_set(e, ERR_DENIED,
+				       "it holds, or is held by, a folder of Holt itself (its "
+				       "token, registry, sockets) or its configuration, "
+				       "which no sandbox is given");
 	}
 	return 0;
 }

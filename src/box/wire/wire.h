@@ -110,7 +110,8 @@ struct wm_hello {
 	uint64_t files; /* soft limit of descriptors for the user's other programs */
 	struct limits limits; /* for pooled sandboxes, complete */
 	char allow[256];
-	/* absolute paths of folders and files that no sandbox may get, see warden/closed.h; "": none */
+	/* absolute paths of folders and files that no sandbox may get, see warden/closed.h;
+	 * "": none */
 	char closed[WIRE_CLOSED_MAX][WIRE_PATH_MAX];
 };
 

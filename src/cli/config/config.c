@@ -176,16 +176,16 @@ static int config_run_schema(const struct verb_input *in)
 #define WORD(name_, doc_, run_)                                                                    \
 	{                                                                                          \
 		.name = "config " name_, .usage = "[OPTION...]", .doc = doc_,                      \
-		.page = "holt-config", .options = &options,                                        \
-		.size = sizeof(struct config_options), .usage_exit = 2, .run = run_                \
+		.page = "holt-config", .options = &options, .size = sizeof(struct config_options), \
+		.usage_exit = 2, .run = run_                                                       \
 	}
 
-static const struct verb check_verb =
-	WORD("check", "Tell what is wrong in the operator's file.", config_run_check);
-static const struct verb show_verb =
-	WORD("show", "Print what holds, with defaults, as JSON.", config_run_show);
-static const struct verb schema_verb =
-	WORD("schema", "Print the JSON Schema of the file.", config_run_schema);
+static const struct verb check_verb = WORD("check", "Tell what is wrong in the operator's file.",
+					   config_run_check);
+static const struct verb show_verb = WORD("show", "Print what holds, with defaults, as JSON.",
+					  config_run_show);
+static const struct verb schema_verb = WORD("schema", "Print the JSON Schema of the file.",
+					    config_run_schema);
 static const struct verb *const words[] = { &check_verb, &show_verb, &schema_verb, NULL };
 
 const struct verb config_verb = {

@@ -140,8 +140,8 @@ const struct verb why_verb = {
 	.name = "why",
 	.usage = "[OPTION...] ACTION",
 	.doc = "Explain what the operator's file decides of a call.",
-	.more = "ACTION is an operation, such as sandbox.exec. It prints the decision, and the rule\n"
-		"and line that make it.",
+	.more = "ACTION is an operation, such as sandbox.exec. It prints the decision, and the\n"
+		"rule and line that make it.",
 	.page = "holt-config",
 	.options = &options,
 	.defaults = &defaults,

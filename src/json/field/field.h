@@ -261,8 +261,9 @@ typedef struct str (*field_text_fn)(void *data, const struct field *row, struct 
 void *field_copy(const struct field_table *t, const void *from, struct arena *a, field_text_fn text,
 		 void *data, struct err *e) MUST_USE;
 
-/* Shows every text of a struct at or below a JSON pointer: strings as they are, other values as JSON
- * has them, and of dictionaries and maps the values. Nothing, where the pointer leads nowhere. */
+/* Shows every text of a struct at or below a JSON pointer: strings as they are, other values as
+ * JSON has them, and of dictionaries and maps the values. Nothing, where the pointer leads
+ * nowhere. */
 typedef void (*field_see_fn)(void *data, struct str text);
 void field_visit(const struct field_table *t, const void *from, const char *pointer,
 		 field_see_fn see, void *data);

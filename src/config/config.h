@@ -96,6 +96,7 @@ struct config_approvals {
 
 struct config_audit {
 	bool off;
+	uint32_t file_mb, files, days; /* 0: as guard/audit/log.h says */
 };
 
 struct config_redaction {

@@ -1,11 +1,343 @@
-/* What is recorded: the hook audit, which every call reaches. */
+/*
+ * What is recorded: the hook audit, which every call reaches. An id is made by the road before the
+ * call begins, and the record when it has ended. What changes something, and what was denied, is on
+ * the disk before it is answered. A call that needs a record which can't be kept is not run.
+ */
 #include "gate/internal.h"
+
+#include <stdio.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "guard/audit/audit.h"
+
+/* What takes longer to digest than others may wait for the loop. */
+enum { LARGE = 32 << 10 };
+#define OUTPUT_MAX ((size_t)512 << 20)
+
+struct gate_audit {
+	struct audit *audit; /* NULL: a program without a hub */
+	char *folder;
+	/* What decides once the record can be kept; NULL: all are allowed. */
+	void (*policy)(void *data, struct call *c);
+};
+
+/* Of one call: from its first event, or its end, until it is recorded. */
+struct audit_call {
+	struct audit_wait wait;
+	struct gate_audit *own;
+	struct call *call;
+	const struct op_outcome *outcome;
+	bool refused; /* because of the log: this has no record */
+	struct hash *stream; /* of the events so far; NULL: there were none */
+	uint64_t bytes;
+	char args[OP_DIGEST], output[OP_DIGEST];
+	uv_work_t work;
+};
+
+static struct audit_call *audit_call(const struct gate *g, struct call *c)
+{
+	struct gate_call *state = gate_call(c);
+
+	if (state && !state->audit) {
+		state->audit = mem_zalloc(sizeof(*state->audit));
+		if (!state->audit)
+			return NULL;
+		state->audit->own = g->audit;
+		state->audit->call = c;
+	}
+	return state ? state->audit : NULL;
+}
+
+/* ---- digests ------------------------------------------------------------------------------- */
+
+static struct str size_add(void *data, const struct field *row, struct str text)
+{
+	*(size_t *)data += text.n;
+	return text;
+}
+
+/* Bytes of all texts of a struct. */
+static size_t size_of(const struct field_table *t, const void *from)
+{
+	AUTO(arena_free) struct arena *a = from ? arena_new(OUTPUT_MAX) : NULL;
+	size_t n = 0;
+	struct err e;
+
+	return a && field_copy(t, from, a, size_add, &n, &e) ? n : 0;
+}
+
+/* Of the JSON of what was answered; of a stream, behind the lines of its events. */
+static void digest_add(struct audit_call *s, const struct field_table *t, const void *from)
+{
+	autobuf struct buf b = BUF_INIT(OUTPUT_MAX);
+	struct json_writer w = json_writer(&b);
+	struct err e;
+
+	field_encode(t, from, &w);
+	if (json_write_done(&w, &e) < 0 || buf_add(&b, "\n", 1, &e) < 0)
+		return;
+	s->bytes += b.n;
+	if (!s->stream && b.n <= LARGE) {
+		sha256_hex(buf_str(&b), s->output);
+		return;
+	}
+	if (!s->stream)
+		s->stream = hash_new(&e);
+	if (s->stream)
+		hash_add(s->stream, b.p, b.n);
+}
+
+static void audit_on_sent(void *data, struct call *c, const struct field_table *t,
+			  const void *event)
+{
+	struct audit_call *s = audit_call(data, c);
+	struct err e;
+
+	if (s && !s->stream)
+		s->stream = hash_new(&e);
+	if (s && s->stream)
+		digest_add(s, t, event);
+}
+
+/* May run on another thread: nothing of the call changes any more. */
+static void digest_call(struct audit_call *s)
+{
+	const struct op *op = call_op(s->call);
+	const void *request = call_request(s->call);
+	struct err e;
+
+	if (request && op_digest(op, request, s->args, &e) < 0)
+		s->args[0] = '\0'; /* what is no UTF-8 has no canonical form */
+	if (s->outcome->table && s->outcome->result)
+		digest_add(s, s->outcome->table, s->outcome->result);
+	if (s->stream)
+		hash_end(s->stream, s->output);
+}
+
+/* ---- records ------------------------------------------------------------------------------- */
+
+static struct str audit_target(struct call *c)
+{
+	const struct call_about *about = call_about(c);
+	const void *request = call_request(c);
+	struct str named = request ? op_target(call_op(c), request) : STR_NONE;
+
+	return named.n ? named : about->sandbox.n ? about->sandbox : about->snapshot;
+}
+
+static int audit_record(struct audit_call *s, struct arena *a, struct audit_record *ret,
+			struct err *e)
+{
+	struct call *c = s->call;
+	struct gate_call *state = gate_call(c);
+	const struct principal *who = call_principal(c);
+	bool decided = call_request(c) && state;
+
+	*ret = (struct audit_record){
+		.id = str_of(call_audit_id(c)),
+		.who = str_of(who ? who->name : NULL),
+		.action = str_of(call_op(c)->action),
+		.effect = str_of(op_effect_names[call_op(c)->effect]),
+		.target = audit_target(c),
+		.args = *s->args ? str_of(s->args) : STR_NONE,
+		.output = *s->output ? str_of(s->output) : STR_NONE,
+		.decision = decided ? str_of(config_then_names[state->decision]) : STR_NONE,
+		.rule = decided ? state->place : STR_NONE,
+		.approval = decided ? state->approval : STR_NONE,
+		.outcome = str_of(s->outcome->err ? err_info(s->outcome->err->code)->name : "ok"),
+		.timed = true,
+		.ms = s->outcome->taken_ms,
+		.bytes = s->bytes,
+	};
+	return audit_clean(ret, a, e);
+}
+
+/* Whether it changes something, or was decided by somebody. */
+static bool audit_authorises(const struct audit_call *s)
+{
+	struct gate_call *state = gate_call(s->call);
+	const struct err *err = s->outcome->err;
+
+	return call_request(s->call) &&
+	       (call_op(s->call)->effect != OP_READ || (err && err->code == ERR_DENIED) ||
+		(state && state->approval.n));
+}
+
+static void audit_end(struct audit_call *s)
+{
+	struct gate_call *state = gate_call(s->call);
+	struct call *c = s->call;
+
+	state->audit = NULL;
+	hash_free(s->stream);
+	free(s);
+	call_audited(c);
+}
+
+static void audit_on_written(struct audit_wait *w)
+{
+	struct audit_call *s = (struct audit_call *)(void *)w; /* its first member */
+
+	if (w->receipt && w->line.n)
+		call_set_receipt(s->call, (struct str){ w->line.text, w->line.n });
+	audit_end(s);
+}
+
+static void audit_write(struct audit_call *s)
+{
+	struct audit_record r;
+	struct arena a;
+	struct err e;
+	int rc;
+
+	arena_init(&a, 16 << 10);
+	rc = audit_record(s, &a, &r, &e);
+	if (rc == 0 && s->own->audit) {
+		s->wait.done = audit_on_written;
+		s->wait.synced = audit_authorises(s);
+		s->wait.receipt = s->wait.synced && call_by_agent(s->call);
+		audit_add(s->own->audit, &r, &s->wait);
+	} else {
+		if (rc == 0)
+			rc = audit_add_one(s->own->folder, &r, &e);
+		if (rc < 0)
+			log_error("a record of the audit log is lost: %s", e.msg);
+		audit_end(s);
+	}
+	arena_fini(&a);
+}
+
+static void audit_work(uv_work_t *work)
+{
+	digest_call(work->data);
+}
+
+static void audit_worked(uv_work_t *work, int status)
+{
+	audit_write(work->data);
+}
+
+static void audit_on_audit(void *data, struct call *c, const struct op_outcome *o)
+{
+	struct audit_call *s = audit_call(data, c);
+	const void *request = call_request(c);
+	size_t n;
+
+	if (!s) {
+		log_error("out of memory: a record of the audit log is lost");
+		call_audited(c);
+		return;
+	}
+	if (s->refused) {
+		audit_end(s);
+		return;
+	}
+	s->outcome = o;
+	n = (request ? size_of(call_op(c)->request, request) : 0) +
+	    (o->table ? size_of(o->table, o->result) : 0);
+	s->work.data = s;
+	if (n < LARGE || uv_queue_work(call_loop(c), &s->work, audit_work, audit_worked) < 0) {
+		digest_call(s);
+		audit_write(s);
+	}
+}
+
+/* ---- before a call runs -------------------------------------------------------------------- */
+
+static bool audit_is_light(const struct call *c)
+{
+	enum op_effect effect = call_op(c)->effect;
+
+	return effect == OP_READ || effect == OP_DESTROY;
+}
+
+static void audit_on_policy(void *data, struct call *c)
+{
+	struct gate *g = data;
+	struct gate_audit *own = g->audit;
+	struct audit_call *s = audit_call(g, c);
+	struct err e;
+
+	if (!s || (own->audit ? audit_check(own->audit, audit_is_light(c), &e)
+			      : audit_check_one(own->folder, &e)) < 0) {
+		if (s)
+			s->refused = true;
+		else
+			err_set(&e, ERR_LIMIT, "out of memory");
+		call_deny(c, &e);
+	} else if (own->policy) {
+		own->policy(data, c);
+	} else {
+		call_allow(c);
+	}
+}
+
+/* ---- the part ------------------------------------------------------------------------------ */
+
+static struct audit_limits audit_limits(const struct gate *g)
+{
+	const struct config_audit *a = &config_file(g->config)->audit;
+
+	return (struct audit_limits){ (uint64_t)a->file_mb << 20, a->files, a->days };
+}
 
 int gate_audit_open(struct gate *g, struct err *e)
 {
+	const char *folder = g->audit_folder;
+	struct gate_audit *own;
+
+	if (config_file(g->config)->audit.off || !folder)
+		return 0;
+	own = g->audit = calloc(1, sizeof(*own));
+	if (own)
+		own->folder = mem_dup(folder, strlen(folder));
+	if (!own || !own->folder)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	if (g->loop)
+		own->audit = audit_open(&(struct audit_options){ .folder = folder,
+								 .version = HOLT_VERSION,
+								 .loop = g->loop,
+								 .limits = audit_limits(g) },
+					e);
+	if (g->loop && !own->audit) {
+		gate_audit_close(g);
+		return -1;
+	}
+	own->policy = g->hooks.policy;
+	g->hooks.policy = audit_on_policy;
+	g->hooks.sent = audit_on_sent;
+	g->hooks.audit = audit_on_audit;
+	g->guard.audit = own->audit;
 	return 0;
 }
 
 void gate_audit_close(struct gate *g)
 {
+	struct gate_audit *own = take_ptr(g->audit);
+
+	if (!own)
+		return;
+	audit_close(own->audit);
+	free(own->folder);
+	free(own);
+}
+
+void gate_audit_reload(struct gate *g)
+{
+	struct audit_limits l = audit_limits(g);
+
+	if (g->audit && g->audit->audit)
+		audit_limit(g->audit->audit, &l);
+}
+
+int gate_ready(const struct gate *g, struct err *e)
+{
+	struct audit_status s = { .failing = false };
+
+	if (g->audit && g->audit->audit)
+		audit_status(g->audit->audit, &s);
+	if (s.failing)
+		*e = s.why;
+	return s.failing ? -1 : 0;
 }

@@ -14,7 +14,7 @@ static const struct gate_part {
 	{ gate_approval_open, gate_approval_close },
 	{ gate_redact_open, gate_redact_close },
 	{ gate_secret_open, gate_secret_close, gate_secret_reload },
-	{ gate_audit_open, gate_audit_close },
+	{ gate_audit_open, gate_audit_close, gate_audit_reload },
 	{ gate_reload_open, gate_reload_close },
 };
 
@@ -29,6 +29,7 @@ struct gate *gate_open(const struct gate_options *o, struct err *e)
 	g->loop = o->loop;
 	g->hub = o->hub;
 	g->tools_of = o->tools_of;
+	g->audit_folder = o->audit;
 	if (o->hooks) {
 		g->hooks = *o->hooks;
 		return take_ptr(g);

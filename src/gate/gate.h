@@ -20,6 +20,7 @@ struct gate_options {
 	/* Names of the MCP tools that do an operation, and of the sets that they are in; gives how
 	 * many. NULL: there are none. */
 	size_t (*tools_of)(const struct op *op, const char **names, size_t max);
+	const char *audit; /* folder of the audit log, which is made; NULL: none is kept */
 	/* They stand in place of the gate's; NULL: none do. */
 	const struct op_hooks *hooks;
 };
@@ -38,6 +39,8 @@ struct gate_stats {
 	uint32_t bad;
 };
 void gate_stats(const struct gate *g, struct gate_stats *ret);
+/* Whether calls can run: ERR_STORE_FULL or ERR_IO where their records can't be kept. */
+int gate_ready(const struct gate *g, struct err *e) MUST_USE;
 
 /* No call is under way. What waits on the loop ends in its next turns. NULL-safe. */
 void gate_free(struct gate *g);

@@ -8,6 +8,7 @@ struct gate {
 	uv_loop_t *loop; /* NULL: see gate_options */
 	struct hub *hub; /* NULL: none */
 	const char *secrets_folder; /* borrowed while it opens; NULL: none */
+	const char *audit_folder; /* borrowed while it opens; NULL: none */
 	struct config *config; /* the last that was good; never NULL */
 	size_t (*tools_of)(const struct op *op, const char **names, size_t max);
 	struct guard guard; /* what operations see of the parts */
@@ -28,7 +29,7 @@ struct gate_call {
 	struct str rule; /* name of the rule that decided; STR_NONE: none did */
 	struct str place; /* "config.json:12"; STR_NONE likewise */
 	struct str approval; /* id of what a person answered; STR_NONE: nobody was asked */
-	struct str audit_id;
+	struct audit_call *audit; /* gate/audit.c */
 };
 /* That of a call, made at its first use. NULL without memory. */
 struct gate_call *gate_call(struct call *c);
@@ -56,3 +57,4 @@ int gate_reload_open(struct gate *g, struct err *e) MUST_USE;
 void gate_reload_close(struct gate *g);
 int gate_audit_open(struct gate *g, struct err *e) MUST_USE;
 void gate_audit_close(struct gate *g);
+void gate_audit_reload(struct gate *g);

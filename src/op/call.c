@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/log.h"
 #include "hub/core/hub.h"
 #include "hub/sandbox/sandbox.h"
@@ -61,6 +62,8 @@ struct call {
 	enum call_state state;
 	void *request;
 	bool decoded;
+	char audit_id[AUDIT_ID_MAX];
+	struct str receipt;
 	struct call_about about;
 	/* What was looked at for the policy, by its hub_sandbox_info.seq; 0: there was none. */
 	uint64_t target;
@@ -380,6 +383,18 @@ void call_deny(struct call *c, const struct err *e)
 	call_fail(c, e);
 }
 
+void op_audit_id(const struct ops *ops, char ret[AUDIT_ID_MAX])
+{
+	char id[ID_MAX];
+
+	ret[0] = '\0';
+	if (!ops->hooks.audit)
+		return;
+	id_make(id, "run");
+	id[3] = '_';
+	memcpy(ret, id, 3 + 1 + 32 + 1);
+}
+
 struct call *op_new(struct ops *ops, const struct op_start *s, struct err *e)
 {
 	struct call *c = calloc(1, sizeof(*c));
@@ -390,6 +405,10 @@ struct call *op_new(struct ops *ops, const struct op_start *s, struct err *e)
 	}
 	c->ops = ops;
 	c->start = *s;
+	if (s->audit_id)
+		snprintf(c->audit_id, sizeof(c->audit_id), "%s", s->audit_id);
+	else
+		op_audit_id(ops, c->audit_id);
 	c->begun_ms = clock_ms();
 	return c;
 }
@@ -558,7 +577,7 @@ bool call_ended(const struct call *c)
 	return c->state == CALL_AUDIT;
 }
 
-const void *call_redact_by(struct call *c, const struct field_table *t, const void *from)
+static const void *call_redacted(struct call *c, const struct field_table *t, const void *from)
 {
 	struct arena *own = c->start.arena;
 
@@ -572,6 +591,16 @@ const void *call_redact_by(struct call *c, const struct field_table *t, const vo
 	c->start.arena = c->event;
 	from = call_copy(c, t, from);
 	c->start.arena = own;
+	return from;
+}
+
+const void *call_redact_by(struct call *c, const struct field_table *t, const void *from)
+{
+	const struct op_hooks *h = &c->ops->hooks;
+
+	from = call_redacted(c, t, from);
+	if (from && h->sent)
+		h->sent(h->data, c, t, from);
 	return from;
 }
 
@@ -673,6 +702,29 @@ bool call_cancelled(const struct call *c)
 const struct op *call_op(const struct call *c)
 {
 	return c->start.op;
+}
+
+const char *call_audit_id(const struct call *c)
+{
+	return c->audit_id;
+}
+
+void call_set_receipt(struct call *c, struct str receipt)
+{
+	struct err e;
+	char *copy = arena_dup(c->start.arena, receipt, &e);
+
+	c->receipt = copy ? (struct str){ copy, receipt.n } : STR_NONE;
+}
+
+struct str call_receipt(const struct call *c)
+{
+	return c->receipt;
+}
+
+bool call_by_agent(const struct call *c)
+{
+	return c->start.agent;
 }
 
 void **call_hook_state(struct call *c)

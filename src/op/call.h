@@ -69,6 +69,8 @@ struct op_hooks {
 	 * its row; of bytes without a table, row is NULL. Owned by the call's arena, or text
 	 * itself. */
 	struct str (*redact)(void *data, struct call *c, const struct field *row, struct str text);
+	/* What left before the end: an event of a stream, after redaction. */
+	void (*sent)(void *data, struct call *c, const struct field_table *t, const void *event);
 	/* Then one call_audited(), now or later; the answer waits for it. */
 	void (*audit)(void *data, struct call *c, const struct op_outcome *o);
 	void *data;
@@ -77,6 +79,14 @@ struct op_hooks {
 void call_allow(struct call *c);
 void call_deny(struct call *c, const struct err *e);
 void call_audited(struct call *c);
+
+/* Of its record: whoever audits names it so, and the door tells it to the client. "": nothing is
+ * audited. */
+const char *call_audit_id(const struct call *c);
+/* What proves its record to the client, where it came through a door for agents; JSON, copied. */
+void call_set_receipt(struct call *c, struct str receipt);
+struct str call_receipt(const struct call *c);
+bool call_by_agent(const struct call *c);
 
 /* A pointer for the hooks' own use, NULL at first; nothing frees it. */
 void **call_hook_state(struct call *c);
@@ -151,7 +161,13 @@ struct op_start {
 	void *client;
 	struct arena *arena; /* for what lives as long as the call */
 	const char *label; /* names it in log records */
+	/* call_audit_id(), where the door tells it before there is a call; NULL: one is made. */
+	const char *audit_id;
 };
+/* Makes an id for op_start.audit_id; "" where nothing is audited. */
+enum { AUDIT_ID_MAX = 40 };
+void op_audit_id(const struct ops *ops, char ret[AUDIT_ID_MAX]);
+
 /* NULL without memory. */
 struct call *op_new(struct ops *ops, const struct op_start *s, struct err *e) MUST_USE;
 /* Sends it down the road. It may have ended when this returns. */

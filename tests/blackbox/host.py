@@ -275,6 +275,7 @@ def files(*trees):
     found = set()
     for tree in trees:
         for path, names, leaves in os.walk(tree):
+            names[:] = [n for n in names if n != 'audit']  # the log of what was done stays
             found.update(os.path.join(path, n) for n in names + leaves)
     return found
 

@@ -109,6 +109,20 @@ def refused(call, *arguments, **body):
     return error
 
 
+def test_audit_log(begin, disk):
+    """Without room for a record nothing is run; /readyz tells why, and it ends with room."""
+    hub = begin()
+    disk.fill()
+    assert 'audit' in refused(hub.create)['cause']
+    reply = hub.raw('GET', '/readyz')
+    assert reply.status == 503 and b'"refusing"' in reply.body and b'audit' in reply.body, reply
+    disk.empty()
+    until(lambda: hub.raw('GET', '/readyz').status == 200, what='room')
+    hub.delete(hub.create())
+    done = disk.run('audit', 'tail', '-n', '100', '-o', 'json', env=hub.env, text=True)
+    assert '"event":"gap"' in done.stdout and '"count":1' in done.stdout, done
+
+
 def put(hub, data):
     head = hub.request('POST', '/v1/snapshots',
                        fields=['Content-Type: application/zstd', f'Content-Length: {len(data)}'])

@@ -170,14 +170,14 @@ class Session:
         with self.hub.wire() as wire:
             self.call(wire, 'sandbox_create', pool='host')
             result = self.result(wire)
-            assert not result.get('isError'), result
+            assert not result.get('isError'), result['content'][0]['text']
             return data_of(result)['sandbox']
 
     def run(self, sandbox, command):
         with self.hub.wire() as wire:
             self.call(wire, 'sandbox_exec', sandbox=sandbox, command=command)
             result = self.result(wire)
-            assert not result.get('isError'), result
+            assert not result.get('isError'), result['content'][0]['text']
             return data_of(result)['stdout']
 
     def stream(self):

@@ -112,6 +112,10 @@ ROWS = {
     'snapshot rm': Row(lambda s: [s.snapshot], FAILED, name=0, needs='snapshot'),
     'snapshot export': Row(lambda s: [s.snapshot, '-'], name=0, needs='snapshot'),
     'snapshot import': Row(lambda s: [s.archive], name=0, needs='snapshot'),
+    'audit': Row(hub=False, usage=FAILED),
+    'audit tail': Row(['-n', '1'], hub=False, usage=FAILED),
+    'audit show': Row(['of-verbs'], 3, status=3, hub=False, usage=FAILED),
+    'audit verify': Row(['/nowhere'], 3, status=3, hub=False, usage=FAILED),
     'secret': Row(),
     'secret ls': Row(),
     'secret set': Row(['of-verbs'], FAILED, status=FAILED),  # with nothing on standard input

@@ -62,6 +62,9 @@ class Who:
             os.chown(path, self.uid, self.uid)
             self.trees.append(path)
         home, runtime, tmp, self.work = self.trees
+        for below in ('data', 'data/holt'):  # which stays, with the audit log in it
+            os.mkdir(os.path.join(home, below), 0o700)
+            os.chown(os.path.join(home, below), self.uid, self.uid)
         self.env = {
             'PATH': '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
             'LANG': 'C.UTF-8',

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -642,6 +643,60 @@ static void test_shared(void **state)
 	assert_int_equal(got.calls, 250);
 }
 
+static void on_awake(uv_timer_t *t)
+{
+}
+
+/* While the file can't be written, what ran is kept in memory and the next are refused; both are
+ * told once it can. */
+static void test_no_room(void **state)
+{
+	struct audit *a = opened(0, 0);
+	struct audit_wait w = { .synced = true, .receipt = true };
+	struct audit_status s;
+	struct rlimit was, none;
+	uv_timer_t awake;
+	struct err e;
+	char *text;
+	size_t n;
+
+	assert_int_equal(audit_check(a, false, &e), 0);
+	add(a, 1, &w);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	free(slurp("000001.jsonl", &n));
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+	none = was;
+	none.rlim_cur = n + 10;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	done = 0;
+	add(a, 2, &w);
+	add(a, 3, &w);
+	assert_int_equal(done, 2); /* nobody waits for what may take long */
+	assert_int_equal(w.line.n, 0);
+	audit_status(a, &s);
+	assert_true(s.failing && s.kept == 2);
+	assert_int_equal(audit_check(a, false, &e), -1);
+	assert_int_equal(audit_check(a, true, &e), -1);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+	uv_timer_init(&loop, &awake); /* the log's own timer keeps no loop alive */
+	uv_timer_start(&awake, on_awake, 10, 10);
+	while (s.failing) {
+		uv_run(&loop, UV_RUN_ONCE);
+		audit_status(a, &s);
+	}
+	uv_close((uv_handle_t *)&awake, NULL);
+	assert_int_equal(s.kept, 0);
+	assert_int_equal(audit_check(a, false, &e), 0);
+	closed(a);
+	expect(AUDIT_VERIFIED, "");
+	text = slurp("000001.jsonl", &n);
+	assert_non_null(strstr(text, "\"event\":\"gap\""));
+	assert_non_null(strstr(text, "\"count\":2"));
+	assert_int_equal(verified().calls, 3);
+	free(text);
+}
+
 /* Keys that others may read, or that are none, are not used. */
 static void test_keys(void **state)
 {
@@ -673,6 +728,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_retention, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_receipts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_shared, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
 	};
 

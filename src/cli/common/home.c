@@ -92,6 +92,18 @@ int home_where(const char *name, char ret[PATH_MAX], struct err *e)
 	return in_data(name, place, ret, e);
 }
 
+const char *home_audit(char ret[PATH_MAX])
+{
+	char data[PATH_MAX];
+	struct err e;
+
+	/* On a full disk the path is given all the same: calls must be refused there. */
+	if ((home_file("audit", ret, &e) < 0 && e.code != ERR_DISK_FULL) ||
+	    home_where(".", data, &e) < 0 || home_where("audit", ret, &e) < 0)
+		return NULL;
+	return access(data, W_OK) == 0 || errno == ENOENT ? ret : NULL;
+}
+
 static int in_runtime(const char *name, join_fn to, char ret[PATH_MAX], struct err *e)
 {
 	if (!folder("HOLT_HOME") && folder("XDG_RUNTIME_DIR"))

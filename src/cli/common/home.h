@@ -14,6 +14,9 @@ int home_file(const char *name, char ret[PATH_MAX], struct err *e) MUST_USE;
 /* The same, and nothing is made. */
 int home_where(const char *name, char ret[PATH_MAX], struct err *e) MUST_USE;
 
+/* The folder of the audit log. NULL where this user can have no data folder. */
+const char *home_audit(char ret[PATH_MAX]);
+
 /* The path of the socket. Its folder is created: HOLT_HOME, else holt/ in XDG_RUNTIME_DIR, else
  * the data folder. */
 int home_socket(char ret[PATH_MAX], struct err *e) MUST_USE;

@@ -142,6 +142,7 @@ static int connect_to(struct stdio_serving *s, const char *where, const char *on
 static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struct err *e)
 {
 	const struct mcp_options *o = in->options;
+	char audit[PATH_MAX];
 	uint64_t only = 0;
 	char data[PATH_MAX];
 	struct err none;
@@ -170,6 +171,7 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 					  .config = s->config,
 					  .tools_of = tools_of,
 					  .secrets = home_where(".", data, &none) < 0 ? NULL : data,
+					  .audit = home_audit(audit),
 					  .hooks = in->cli->hooks },
 				  e)
 			: NULL;

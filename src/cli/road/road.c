@@ -23,7 +23,7 @@ struct road *road_begin(const struct cli *cli, const char *config, const struct 
 	struct gate_options o = { .hooks = cli->hooks };
 	AUTO(config_unref) struct config *file = NULL;
 	struct road *r;
-	char path[PATH_MAX], data[PATH_MAX];
+	char path[PATH_MAX], data[PATH_MAX], audit[PATH_MAX];
 	struct err none;
 	bool must;
 
@@ -33,6 +33,7 @@ struct road *road_begin(const struct cli *cli, const char *config, const struct 
 	o.config = file = config_open(path, must, e);
 	if (!file)
 		return NULL;
+	o.audit = home_audit(audit);
 	r = calloc(1, sizeof(*r));
 	if (!r) {
 		err_set(e, ERR_LIMIT, "out of memory");

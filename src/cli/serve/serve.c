@@ -257,7 +257,7 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 {
 	const struct serve_options *o = in->options;
 	struct box_stats stats;
-	char registry[PATH_MAX], warden[PATH_MAX], data[PATH_MAX];
+	char registry[PATH_MAX], warden[PATH_MAX], data[PATH_MAX], audit[PATH_MAX];
 
 	v->config = hub_config_file(&o->hub, e);
 	if (!v->config)
@@ -274,6 +274,7 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 						      .hub = v->s.hub,
 						      .config = v->config,
 						      .secrets = data,
+						      .audit = home_audit(audit),
 						      .tools_of = tools_of,
 						      .hooks = in->cli->hooks },
 			      e);
@@ -317,7 +318,7 @@ static int open_door(struct serve *v, const struct serve_options *o, struct err 
 		.n_hosts = o->hosts.n,
 		.origins = o->origins.p,
 		.n_origins = o->origins.n,
-		.expose = "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate",
+		.expose = "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, Audit-Id",
 	};
 
 	v->s.door = http_server_new(&v->s.loop, &http, e);

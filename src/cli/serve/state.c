@@ -30,10 +30,12 @@ static void reply_json(struct http_request *q, int status, const struct field_ta
 }
 
 struct health {
-	struct str status, config;
+	struct str status, cause, config;
 };
 static const struct field health_fields[] = {
-	FIELD(struct health, status, .flags = FIELD_REQUIRED, .doc = "ok, starting or ending"),
+	FIELD(struct health, status, .flags = FIELD_REQUIRED,
+	      .doc = "ok, starting, ending or refusing"),
+	FIELD(struct health, cause, .doc = "Why calls are refused."),
 	FIELD(struct health, config,
 	      .doc = "What is wrong with the configuration; the last that was right holds."),
 };
@@ -51,13 +53,16 @@ static void run_readyz(void *owner, struct http_request *q)
 	struct health h = { .status = STR_LIT("ok"),
 			    .config = problem ? str_of(problem->msg) : STR_NONE };
 	struct box_stats stats;
+	struct err e;
 
 	box_stats(hub_box(s->hub), &stats);
-	if (s->stopping)
+	if (gate_ready(s->gate, &e) < 0)
+		h = (struct health){ STR_LIT("refusing"), str_of(e.msg), h.config };
+	else if (s->stopping)
 		h.status = STR_LIT("ending");
 	else if (!stats.ready)
 		h.status = STR_LIT("starting");
-	reply_json(q, s->stopping || !stats.ready ? 503 : 200, &health_table, &h);
+	reply_json(q, str_is(h.status, "ok") ? 200 : 503, &health_table, &h);
 }
 
 struct version {

@@ -7,6 +7,6 @@ const struct verb *const verbs[] = {
 	&build_verb,   &images_verb,	 &mcp_verb,	 &serve_verb,	&auth_verb,   &doctor_verb,
 	&version_verb, &help_verb,	 &snapshot_verb, &diff_verb,	&stop_verb,   &forward_verb,
 	&inspect_verb, &completion_verb, &hub_verb,	 &preview_verb, &net_verb,    &secret_verb,
-	&config_verb,  &why_verb,
+	&config_verb,  &why_verb,	 &audit_verb,
 };
 const size_t verbs_n = ARRAY_LEN(verbs);

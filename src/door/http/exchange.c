@@ -259,7 +259,8 @@ int exchange_begin(struct exchange *a, struct err *e)
 							       : &document,
 					.client = a,
 					.arena = a->arena,
-					.label = a->label };
+					.label = a->label,
+					.audit_id = a->audit_id };
 
 	a->call = op_new(a->api->ops, &start, e);
 	if (a->call && a->route->projected && start.op->flags & OP_WAITS)
@@ -292,6 +293,9 @@ static struct exchange *exchange_new(struct api *api, size_t route, struct http_
 	a->code = API_CODES;
 	a->refused = (struct err)ERR_INIT;
 	snprintf(a->label, sizeof(a->label), "%.*s", STR_ARG(http_request_path(q)));
+	op_audit_id(api->ops, a->audit_id);
+	if (*a->audit_id)
+		http_request_mark(q, "Audit-Id", a->audit_id);
 	return a;
 }
 

@@ -56,6 +56,7 @@ struct exchange {
 	uv_timer_t timer;
 	bool timing;
 	char label[64];
+	char audit_id[AUDIT_ID_MAX];
 	bool going_down; /* the server does: a stream of news ends, and no failure is told */
 	void (*on_drain)(void *data); /* NULL: not on the list */
 	void *on_drain_data;

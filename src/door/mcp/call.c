@@ -11,7 +11,7 @@
 enum { TASK_AFTER_MS = 3000 };
 
 /* Two copies of what an exec printed, with every byte escaped. */
-enum { TEXT_MAX = 32 << 20, NOTE_MAX = 4096 };
+enum { TEXT_MAX = 32 << 20, NOTE_MAX = 4096, META_MAX = 16 << 20 };
 
 struct mcp_run {
 	struct mcp_door *door;
@@ -35,11 +35,53 @@ static void run_end(struct mcp_run *r)
 		free(r);
 }
 
+/* The result's _meta, for programs: which record of the audit is the call's, the receipt, and what
+ * the tool's text does not tell. Without memory there is none. */
+static void put_meta(struct mcp_run *r, const void *result, struct buf *to)
+{
+	struct json_writer w = json_writer(to);
+	const struct field_table *facts = result ? r->tool->facts : NULL;
+	struct err e;
+
+	if (!*call_audit_id(r->call) && !facts)
+		return;
+	json_write_object(&w);
+	if (*call_audit_id(r->call)) {
+		json_write_name(&w, TOOL_AUDIT_ID);
+		json_write_text(&w, call_audit_id(r->call));
+	}
+	if (call_receipt(r->call).n) {
+		json_write_name(&w, TOOL_RECEIPT);
+		json_write_raw(&w, call_receipt(r->call));
+	}
+	if (facts) {
+		json_write_name(&w, TOOL_FACTS);
+		field_encode(facts, result, &w);
+	}
+	json_write_object_end(&w);
+	if (json_write_done(&w, &e) < 0)
+		to->n = 0;
+}
+
 static void on_fail(void *client, const struct err *e)
 {
 	struct mcp_run *r = client;
+	autobuf struct buf meta = BUF_INIT(META_MAX);
+	autofree char *text = NULL;
+	struct mcp_content content = { .type = MCP_TEXT };
 
-	mcp_call_fail(r->mc, e);
+	if (*call_audit_id(r->call))
+		text = mcp_error_text(e);
+	if (text) {
+		content.text = str_of(text);
+		put_meta(r, NULL, &meta);
+		mcp_call_done(r->mc, &(struct mcp_result){ .content = &content,
+							   .content_n = 1,
+							   .is_error = true,
+							   .meta = buf_str(&meta) });
+	} else {
+		mcp_call_fail(r->mc, e);
+	}
 	run_end(r);
 }
 
@@ -70,24 +112,11 @@ static int put_texts(struct mcp_run *r, const struct field_table *t, const void 
 	return n;
 }
 
-static int put_facts(const struct tool *tool, const void *result, struct buf *to, struct err *e)
-{
-	struct json_writer w = json_writer(to);
-
-	if (!tool->facts)
-		return 0;
-	json_write_object(&w);
-	json_write_key(&w, TOOL_FACTS);
-	field_encode(tool->facts, result, &w);
-	json_write_object_end(&w);
-	return json_write_done(&w, e);
-}
-
 static void on_answer(void *asker, const struct field_table *t, const void *result)
 {
 	struct mcp_run *r = asker;
 	struct buf bufs[2] = { BUF_INIT(TEXT_MAX), BUF_INIT(NOTE_MAX) };
-	autobuf struct buf facts = BUF_INIT(TEXT_MAX);
+	autobuf struct buf meta = BUF_INIT(META_MAX);
 	struct mcp_content content[2];
 	struct err e;
 	int n;
@@ -95,15 +124,16 @@ static void on_answer(void *asker, const struct field_table *t, const void *resu
 	if (r->tool->output)
 		t = r->tool->output;
 	n = put_texts(r, t, result, bufs, content, &e);
-	if (n < 0 || put_facts(r->tool, result, &facts, &e) < 0) {
+	if (n < 0) {
 		on_fail(asker, &e);
 	} else {
+		put_meta(r, result, &meta);
 		mcp_call_done(r->mc, &(struct mcp_result){
 					     .content = content,
 					     .content_n = (size_t)n,
 					     .table = tool_is_data(r->tool) ? NULL : t,
 					     .from = result,
-					     .meta = buf_str(&facts),
+					     .meta = buf_str(&meta),
 				     });
 		run_end(r);
 	}

@@ -10,7 +10,10 @@
  * a meaning changes in a way that clients must see. */
 #define TOOL_SCHEMA_VERSION "1.1.0"
 
+/* Members of a result's _meta. */
 #define TOOL_FACTS "holt/facts"
+#define TOOL_AUDIT_ID "holt/audit_id"
+#define TOOL_RECEIPT "holt/receipt"
 
 struct tool {
 	const struct op *op;

@@ -32,7 +32,7 @@ static void public_name(struct audit_public *p)
 {
 	char hash[AUDIT_HASH];
 
-	audit_hash((struct str){ (const char *)p->bytes, sizeof(p->bytes) }, hash);
+	sha256_hex((struct str){ (const char *)p->bytes, sizeof(p->bytes) }, hash);
 	memcpy(p->id, hash, sizeof(p->id) - 1);
 	p->id[sizeof(p->id) - 1] = '\0';
 }

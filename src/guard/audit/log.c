@@ -225,7 +225,7 @@ static int log_write(struct audit_log *l, struct audit_record *r, bool sign,
 		r->time = STR_NONE;
 	if (rc < 0)
 		return -1;
-	audit_hash((struct str){ line->text, line->n }, h.hash);
+	sha256_hex((struct str){ line->text, line->n }, h.hash);
 	if (!log_write_line(l->fd, line)) {
 		err_sys(e, errno ?: ENOSPC, "write the audit log");
 		/* Where even that fails, whoever appends next cuts it. */
@@ -275,7 +275,7 @@ static int log_scan(struct audit_log *l, struct audit_head *h, uint64_t from, bo
 			break;
 		chained = true;
 		h->seq = rec.seq;
-		audit_hash(line, h->hash);
+		sha256_hex(line, h->hash);
 		h->size = audit_reader_at(r);
 	}
 	return 0;

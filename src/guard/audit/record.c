@@ -1,6 +1,5 @@
 #include "guard/audit/record.h"
 
-#include <sodium.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -103,14 +102,6 @@ struct json_doc *audit_decode(struct str text, struct arena *a, struct audit_rec
 	if (!d || field_decode(&audit_record_table, json_root(d), a, ret, e) < 0)
 		return NULL;
 	return take_ptr(d);
-}
-
-void audit_hash(struct str bytes, char ret[AUDIT_HASH])
-{
-	unsigned char raw[crypto_hash_sha256_BYTES];
-
-	crypto_hash_sha256(raw, (const unsigned char *)bytes.p, bytes.n);
-	sodium_bin2hex(ret, AUDIT_HASH, raw, sizeof(raw));
 }
 
 struct str audit_time(int64_t unix_ms, char room[AUDIT_TIME])

@@ -9,12 +9,12 @@
  * signature is its receipt.
  */
 #include "base/buf.h"
+#include "base/sha256.h"
 #include "json/field/field.h"
 
 enum {
 	AUDIT_LINE_MAX = 1024, /* bytes of a line with its signature */
-	AUDIT_HASH = 65, /* 64 hex digits and NUL */
-	AUDIT_ID = 48,
+	AUDIT_HASH = SHA256_HEX,
 };
 
 /* Texts are borrowed. What is absent is STR_NONE. */
@@ -64,8 +64,6 @@ int audit_clean(struct audit_record *r, struct arena *a, struct err *e) MUST_USE
 /* Strict; texts are borrowed from the document, which the caller frees. NULL with ERR_INVALID. */
 struct json_doc *audit_decode(struct str text, struct arena *a, struct audit_record *ret,
 			      struct err *e) MUST_USE;
-
-void audit_hash(struct str bytes, char ret[AUDIT_HASH]);
 
 /* "2026-11-24T15:12:42.123Z", in room. */
 enum { AUDIT_TIME = 25 };

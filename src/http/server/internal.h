@@ -94,6 +94,8 @@ struct http_request {
 	void (*on_gone)(void *data);
 	void *on_gone_data;
 	bool gone;
+	const char *mark; /* name of a header of its own; NULL: none */
+	char mark_value[64];
 };
 
 struct conn {

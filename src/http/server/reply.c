@@ -50,6 +50,7 @@ int reply_headers(struct http_request *q, struct MHD_Response *r, const struct h
 	bool close = reply->close || q->conn->srv->closing;
 
 	if ((reply->type && add(r, "Content-Type", reply->type) < 0) ||
+	    (q->mark && add(r, q->mark, q->mark_value) < 0) ||
 	    (close && add(r, "Connection", "close") < 0) || (q->head.cross && add_cors(q, r) < 0))
 		return -1;
 	for (size_t i = 0; i < reply->n_headers; i++) {

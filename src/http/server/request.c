@@ -486,6 +486,12 @@ size_t http_request_room(struct http_request *q)
 	return taken < all ? all - taken : 0;
 }
 
+void http_request_mark(struct http_request *q, const char *name, const char *value)
+{
+	q->mark = name;
+	snprintf(q->mark_value, sizeof(q->mark_value), "%s", value);
+}
+
 void http_request_on_gone(struct http_request *q, void (*on_gone)(void *data), void *data)
 {
 	q->on_gone = on_gone;

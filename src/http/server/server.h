@@ -240,6 +240,9 @@ struct str http_request_peer(struct http_request *q);
 /* Whether the connection uses TLS, that is, whether the URL's scheme is https. */
 bool http_request_is_tls(const struct http_request *q);
 
+/* One header that whatever answers the request will have; value: at most 63 bytes, copied. */
+void http_request_mark(struct http_request *q, const char *name, const char *value);
+
 /* on_gone: the client has closed its side, or the server is closing. Called later, at most once,
  * and not after the request is ended. The request must still be ended; a client that only closed
  * its sending side gets the reply. Replaces an earlier on_gone. */

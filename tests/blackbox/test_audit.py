@@ -1,0 +1,202 @@
+"""The audit log (docs/audit.md): every answer names a record, which verifies; what was killed is
+told, and what was changed is found. How each kind of change is told is tests/unit/guard_audit.c."""
+
+import base64
+import json
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+import host
+from client import until
+from described import Described
+from test_surface import ROWS, TALKS, Asking, Stage, clear
+
+
+class Log:
+    """The audit log of one data folder, by `holt audit`."""
+
+    def __init__(self, me, home):
+        self.me, self.env = me, {'HOLT_HOME': str(home)}
+        self.folder = os.path.join(str(home), 'audit')
+
+    def run(self, *words, **options):
+        return self.me.run('audit', *words, env=self.env, text=True, **options)
+
+    def records(self):
+        done = self.run('tail', '-n', '1000000', '-o', 'json')
+        assert done.returncode == 0, done
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def calls(self):
+        return {r['id']: r for r in self.records() if 'event' not in r}
+
+    def verdict(self, *words, **options):
+        done = self.run('verify', '-o', 'json', *words, **options)
+        return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr
+
+
+@pytest.fixture(scope='module')
+def hub(me, tmp_path_factory):
+    before = host.Residue(me.trees)
+    with Described(me, tmp_path_factory.mktemp('audited'), '--listen', '127.0.0.1:0', '--preview',
+                   '127.0.0.1:0', '--pool', '0') as shared:
+        shared.audit = Log(me, shared.home)
+        yield shared
+    before.check()
+    assert shared.audit.verdict()[0] == 0  # sealed
+
+
+def test_every_route_names_its_record(hub):
+    told = {}
+    for name, row in ROWS.items():
+        if name in TALKS or name == 'execs.attach' or row.first:
+            continue
+        reply = Asking(hub, name, Stage(hub, row.needs)).reply()
+        told[reply.get('Audit-Id')] = name
+        clear(hub)
+    calls = hub.audit.calls()
+    for audit_id, name in told.items():
+        record = calls[audit_id]
+        assert record['outcome'] == 'ok' and record['who'] and record['session'], (name, record)
+        assert record['args'] and record['decision'] == 'allow', (name, record)
+        assert record['effect'] in ('read', 'write', 'execute', 'destroy', 'administer'), record
+    assert len(told) > 40
+    assert hub.audit.verdict() == (2, {
+        **hub.audit.verdict()[1], 'verdict': 'unsealed', 'cause': '1 sessions are still running'})
+
+
+def test_what_is_wrong_and_denied(hub):
+    """A request that can't be read has a record, too; what nobody is known to ask has none."""
+    reply = hub.raw('POST', '/v1/exec', {'sandbox': 'x', 'command': 'true', 'no such': 1})
+    record = hub.audit.calls()[reply.get('Audit-Id')]
+    assert record['outcome'] == 'invalid_arguments' and 'args' not in record
+    reply = hub.raw('GET', '/v1/sandboxes', token=None)
+    assert reply.status == 401 and not reply.get('Audit-Id')
+
+
+def test_nothing_secret_is_in_it(hub):
+    stage = Stage(hub)
+    reply = hub.raw('POST', '/v1/exec', {'sandbox': stage.id, 'command': 'echo hunter2-$CANARY',
+                                         'env': {'CANARY': 'hunter3'}})
+    assert b'hunter2-hunter3' in reply.body
+    for name in os.listdir(hub.audit.folder):
+        with open(os.path.join(hub.audit.folder, name), 'rb') as f:
+            assert b'hunter' not in f.read(), name
+    record = hub.audit.calls()[reply.get('Audit-Id')]
+    assert record['target'] == stage.id and record['output'] and record['bytes'] > 0
+    again = hub.raw('POST', '/v1/exec', {'sandbox': stage.id, 'command': 'echo hunter2-$CANARY',
+                                         'env': {'CANARY': 'hunter3'}})
+    assert hub.audit.calls()[again.get('Audit-Id')]['args'] == record['args']
+    clear(hub)
+
+
+def test_tools_name_their_record(me, tmp_path):
+    """In _meta, and with a receipt where something was done; OpenSSL finds its signature right."""
+    env = {'HOLT_HOME': str(tmp_path / 'home')}
+    os.mkdir(env['HOLT_HOME'])
+    os.chmod(tmp_path, 0o755)
+    os.chown(env['HOLT_HOME'], me.uid, me.uid)
+    log = Log(me, env['HOLT_HOME'])
+    mcp = me.mcp('--pool', '0', env=env)
+    mcp.initialize()
+    box = mcp.call('sandbox_create', pool='host')['sandbox']
+    metas = []
+    for name, more in (('sandbox_exec', {'command': 'true'}), ('sandbox_get', {}),
+                       ('sandbox_read_file', {'path': 'missing'}), ('sandbox_terminate', {})):
+        result = mcp.request('tools/call', {'name': name, 'arguments': {'sandbox': box, **more}})
+        metas.append(result['result']['_meta'])
+    calls = log.calls()
+    assert [calls[m['holt/audit_id']]['outcome'] for m in metas] == [
+        'ok', 'ok', 'path_not_found', 'ok']
+    assert ['holt/receipt' in m for m in metas] == [True, False, False, True]
+    assert mcp.close() == 0
+    receipt = metas[0]['holt/receipt']
+    text = json.dumps(receipt, indent=2)
+    assert len(json.dumps(receipt, separators=(',', ':'))) <= 1024
+    assert log.verdict('-', input=text)[0] == 0
+    assert log.verdict('-', input=text.replace('"outcome": "ok"', '"outcome": "io_error"'))[0] == 1
+    # with the public key alone, elsewhere
+    key = tmp_path / 'kept.pub'
+    shutil.copy(os.path.join(log.folder, 'key.pub'), key)
+    os.chmod(key, 0o644)
+    done = me.run('audit', 'verify', '--key', str(key), '-', input=text, text=True,
+                  env={'HOLT_HOME': str(tmp_path / 'none')})
+    assert done.returncode == 0, done
+    signature = receipt.pop('sig')
+    (tmp_path / 'line').write_text(json.dumps(receipt, separators=(',', ':')))
+    (tmp_path / 'sig').write_bytes(base64.urlsafe_b64decode(signature + '=='))
+    if shutil.which('openssl'):
+        subprocess.run(['openssl', 'pkeyutl', '-verify', '-pubin', '-inkey', key, '-rawin', '-in',
+                        tmp_path / 'line', '-sigfile', tmp_path / 'sig'], check=True,
+                       stdout=subprocess.DEVNULL)
+    assert log.verdict()[0] == 0
+    assert log.run('show', receipt['id']).returncode == 0
+    assert log.run('show', 'run_none').returncode == 3
+    # another log, signed with another key
+    with open(os.path.join(log.folder, '000001.jsonl'), 'r+', encoding='ascii') as f:
+        text = f.read()
+        f.seek(0)
+        f.write(text.replace('"who":"local"', '"who":"other"', 1))
+    assert log.verdict()[0] == 1
+
+
+def test_programs_without_a_hub(me, tmp_path):
+    env = {'HOLT_HOME': str(tmp_path / 'home')}
+    os.mkdir(env['HOLT_HOME'])
+    os.chmod(tmp_path, 0o755)
+    os.chown(env['HOLT_HOME'], me.uid, me.uid)
+    log = Log(me, env['HOLT_HOME'])
+    assert log.verdict() == (3, {**log.verdict()[1], 'verdict': 'not found'})
+    assert me.run('run', '--', 'true', env=env).returncode == 0
+    me.run('doctor', env=env)
+    assert [(r['action'], r['who']) for r in log.records()] == [
+        ('sandbox.run', 'local'), ('host.doctor', 'local')]
+    assert log.verdict()[0] == 0  # each is signed
+    os.chmod(os.path.join(log.folder, 'key'), 0o644)
+    done = me.run('run', '--', 'true', env=env, text=True)
+    assert done.returncode == 125 and 'others may read the audit key' in done.stderr
+
+
+def test_killed_again_and_again(me, tmp_path):
+    """What was answered has its record, whenever the hub is killed."""
+    told, times = set(), 20
+    os.chmod(tmp_path, 0o755)
+    home = tmp_path / 'home'
+    home.mkdir()
+    os.chown(home, me.uid, me.uid)
+    log = Log(me, home)
+    for i in range(times):
+        mcp = me.mcp('--pool', '0', env=log.env)
+        mcp.initialize()
+        for _ in range(1 + i % 3):
+            result = mcp.request('tools/call', {'name': 'sandbox_list', 'arguments': {}})
+            told.add(result['result']['_meta']['holt/audit_id'])
+        mcp.send_raw(b'{"jsonrpc":"2.0","id":"last","method":"tools/call","params":'
+                     b'{"name":"sandbox_list","arguments":{}}}\n')
+        mcp.proc.send_signal(signal.SIGKILL)
+        mcp.proc.wait()
+    status, said = log.verdict()
+    assert status == 2 and said['unsealed'] == times, said
+    assert f'{times} sessions ended without a seal' in said['cause']
+    assert told <= set(log.calls())
+
+
+def test_tail_follows(me, hub, tmp_path):
+    with open(tmp_path / 'said', 'w', encoding='utf-8') as out:
+        tail = subprocess.Popen(me.argv('audit', 'tail', '-f', '-n', '0', '--action',
+                                        'template.list', '-o', 'json'),
+                                env={**me.env, **hub.audit.env}, stdout=out, cwd='/')
+        told = set()
+        try:
+            def followed():
+                told.add(hub.raw('GET', '/v1/templates').get('Audit-Id'))
+                said = (tmp_path / 'said').read_text()
+                return any(audit_id in said for audit_id in told)
+            until(followed, what='a record')
+        finally:
+            tail.kill()
+            tail.wait()

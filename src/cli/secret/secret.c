@@ -81,10 +81,10 @@ static int secret_read(struct buf *to, struct err *e)
 	if (!room)
 		return -1;
 	if (typed) {
-		fputs("Value: ", stderr);
 		silent = was;
 		silent.c_lflag &= ~(tcflag_t)ECHO;
 		tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent);
+		fputs("Value: ", stderr); /* what is typed before is dropped */
 	}
 	while (n != 0 && to->n < to->max && !(typed && to->n > 0 && room[to->n - 1] == '\n')) {
 		n = read(STDIN_FILENO, room + to->n, to->max - to->n);

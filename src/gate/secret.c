@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "gate/internal.h"
+#include "guard/policy/policy.h"
 #include "guard/secret/secrets.h"
 
 /* Whether it is for requests to certain hosts only: then no program gets the value. */
@@ -16,15 +17,29 @@ static bool gate_secret_is_bound(const struct config_secrets *all, struct str na
 	return false;
 }
 
-/* Nobody but the operator may use them, unless the operator's file says so. */
+/* The operator may use all, and others those that their entry of "principals" names. Such a list
+ * narrows the operator's, too. */
+static bool gate_secret_allows(const struct config_file *f, const struct call *c, struct str name)
+{
+	struct str who = str_of(call_principal(c)->name);
+	const struct config_principal *p;
+	bool named = call_is_operator(c);
+	size_t at = 0;
+
+	while (!named && (p = policy_next(f, who, STR_NONE, &at)))
+		named = p->has_secrets;
+	return named && policy_allows_secret(f, who, STR_NONE, name);
+}
+
 static int gate_secret_check(void *data, const struct call *c, struct str name, struct err *e)
 {
 	const struct gate *g = data;
+	const struct config_file *f = config_file(g->config);
 
-	if (!call_is_operator(c))
+	if (!gate_secret_allows(f, c, name))
 		return err_set(e, ERR_DENIED, "%s may not use the secret %.*s",
 			       call_principal(c)->name, STR_ARG(name));
-	if (gate_secret_is_bound(&config_file(g->config)->secrets, name))
+	if (gate_secret_is_bound(&f->secrets, name))
 		return err_set(
 			e, ERR_DENIED,
 			"the secret %.*s is for requests to its hosts, and enters no sandbox",

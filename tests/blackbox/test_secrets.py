@@ -69,7 +69,10 @@ def hub(me, tmp_path_factory):
     printer.write_text(f"#!/bin/sh\ncat <<'end'\n{CANARIES['of-command']}\nend\n"
                        f"echo '{CANARIES['of-command']}' >&2\n")
     printer.chmod(0o700)
-    (home / 'config.json').write_text(json.dumps({'secrets': {
+    (home / 'config.json').write_text(json.dumps({'principals': {
+        'token': {'secrets': ['of-token', 'shared-*']},
+        'to*': {'secrets': ['of-token', 'shared-all', 'other']},
+    }, 'secrets': {
         'of-env': {'env': 'CANARY_OF_ENV'},
         'of-file': {'file': str(value)},
         'of-command': {'command': [str(printer)]},
@@ -322,12 +325,39 @@ def test_store(hub):
     hub.fails(FAILED, 'there is no secret', 'run', '--secret', 'kept', '--', 'true')
 
 
+def test_another_configuration(hub, box):
+    """What the file says from here on holds for the next call."""
+    path = os.path.join(hub.home, 'config.json')
+    was = json.loads(read(path))
+    says = {**was, 'secrets': {**was['secrets'], 'new': {'command': ['echo', 'a new secret']}}}
+
+    def write(text):
+        with open(path + '.new', 'w', encoding='utf-8') as f:
+            f.write(text)
+        os.chown(path + '.new', hub.who.uid, hub.who.uid)
+        os.rename(path + '.new', path)
+    assert 'new' not in {s['name'] for s in hub.json('secret')}
+    write(json.dumps(says))
+    until(lambda: 'new' in {s['name'] for s in hub.json('secret')}, 60)
+    assert hub.ok('exec', '--secret', 'new', box, 'env').count(b'NEW=[REDACTED:new]') == 1
+    write(json.dumps(was))
+    until(lambda: 'new' not in {s['name'] for s in hub.json('secret')}, 60)
+
+
 def test_who_may_use_it(hub, box):
     """A client over TCP is not the operator; over the hub's own socket it is."""
     grant = {'V': {'ref': 'of-store'}}
     problem = fails(403, 'forbidden', hub.exec, box, 'echo $V', secrets=grant)
     assert 'of-store' in problem['cause']
     assert hub.ok('exec', '--secret', 'of-store=V', box, '--', 'sh', '-c', 'echo $V')
+    for name in ('of-token', 'shared-all', 'shared-one', 'other'):
+        hub.ok('secret', 'set', name, input=b'a value of ' + name.encode())
+    for name in ('of-token', 'shared-all'):
+        assert hub.exec(box, 'echo $V', secrets={'V': {'ref': name}})['stdout'] == (
+            f'[REDACTED:{name}]\n')
+    for name in ('shared-one', 'other'):
+        fails(403, 'forbidden', hub.exec, box, 'true', secrets={'V': {'ref': name}})
+        hub.ok('exec', '--secret', name, box, 'true')
     hub.fails(FAILED, 'enters no sandbox', 'exec', '--secret', 'bound', box, 'true')
     for wrong in ({'V': 'literal'}, {'V': {}}, {'V': {'ref': 'a', 'value': 'b'}},
                   {'': {'ref': 'a'}}, {'A=B': {'ref': 'a'}}, {'V': {'ref': '../a'}}, ['of-store'],

@@ -110,7 +110,6 @@ static int config_check(struct config_reader *r)
 	struct json_pointer at;
 
 	if (config_check_policy(r, config_at(root, STR_LIT("policy")), &f->policy) < 0 ||
-	    config_check_limits(r, config_at(root, STR_LIT("limits")), &f->limits) < 0 ||
 	    config_check_secrets(r, config_at(root, STR_LIT("secrets")), &f->secrets) < 0)
 		return -1;
 	at = config_at(root, STR_LIT("images"));
@@ -121,8 +120,7 @@ static int config_check(struct config_reader *r)
 
 		at = config_at(principals, p->name);
 		p->line = config_next_line(&lines);
-		if (config_check_policy(r, config_at(at, STR_LIT("policy")), &p->policy) < 0 ||
-		    config_check_limits(r, config_at(at, STR_LIT("limits")), &p->limits) < 0)
+		if (config_check_policy(r, config_at(at, STR_LIT("policy")), &p->policy) < 0)
 			return -1;
 	}
 	return 0;

@@ -43,10 +43,8 @@ struct config_policy {
 
 /* Each may be without a limit: has_. */
 struct config_limits {
-	uint64_t sandboxes, forks, cpu_seconds, wall_seconds;
-	struct str bytes_out; /* "10GiB" */
-	uint64_t bytes; /* that, read */
-	bool has_sandboxes, has_forks, has_cpu_seconds, has_wall_seconds;
+	uint64_t sandboxes, forks, wall_seconds;
+	bool has_sandboxes, has_forks, has_wall_seconds;
 };
 
 /* Of a principal: what it has less than the hub. has_: without it the list is the hub's. */

@@ -14,8 +14,6 @@ struct config_reader {
 /* What the tables can't say: -1 with the place in *where. at: of the section. */
 int config_check_policy(struct config_reader *r, struct json_pointer at,
 			struct config_policy *p) MUST_USE;
-int config_check_limits(struct config_reader *r, struct json_pointer at,
-			struct config_limits *l) MUST_USE;
 int config_check_secrets(struct config_reader *r, struct json_pointer at,
 			 const struct config_secrets *s) MUST_USE;
 

@@ -10,7 +10,7 @@ static const struct gate_part {
 	void (*reload)(struct gate *g); /* g->config is another; NULL: it is looked at each time */
 } parts[] = {
 	{ gate_identity_open, gate_identity_close },
-	{ gate_policy_open, gate_policy_close },
+	{ gate_policy_open, gate_policy_close, gate_policy_reload },
 	{ gate_approval_open, gate_approval_close },
 	{ gate_redact_open, gate_redact_close },
 	{ gate_secret_open, gate_secret_close, gate_secret_reload },

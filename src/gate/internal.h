@@ -2,6 +2,7 @@
 /* Shared by the files behind gate/gate.h. */
 #include "config/config.h"
 #include "gate/gate.h"
+#include "guard/policy/policy.h"
 #include "op/guard.h"
 
 struct gate {
@@ -15,6 +16,7 @@ struct gate {
 	struct op_hooks hooks; /* parts set theirs */
 	/* Each is defined in its own file. */
 	struct gate_identity *identity;
+	struct policy policy;
 	struct gate_reload *reload;
 	struct gate_approval *approval;
 	struct gate_redact *redact;
@@ -41,6 +43,7 @@ void gate_set_config(struct gate *g, struct config *c);
  * and its place in g->guard; -1 leaves nothing behind. close: also where it was not opened. */
 int gate_identity_open(struct gate *g, struct err *e) MUST_USE;
 void gate_identity_close(struct gate *g);
+void gate_policy_reload(struct gate *g);
 int gate_policy_open(struct gate *g, struct err *e) MUST_USE;
 void gate_policy_close(struct gate *g);
 int gate_approval_open(struct gate *g, struct err *e) MUST_USE;

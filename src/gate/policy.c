@@ -99,9 +99,16 @@ static void gate_policy(void *data, struct call *c)
 		call_deny(c, &e);
 }
 
+void gate_policy_reload(struct gate *g)
+{
+	g->policy.config = g->config;
+	g->guard.policy = &g->policy;
+}
+
 int gate_policy_open(struct gate *g, struct err *e)
 {
 	g->hooks.policy = gate_policy;
+	gate_policy_reload(g);
 	return 0;
 }
 

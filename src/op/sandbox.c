@@ -1,5 +1,7 @@
 #include "op/sandbox.h"
 
+#include "op/budget.h"
+
 #include "op/call.h"
 
 /* ---- sandbox.terminate --------------------------------------------------------------------- */
@@ -153,6 +155,7 @@ static void sandbox_set_timeout_run(struct call *c, const void *request)
 	struct hub_sandbox_info i;
 
 	if (!l || sandbox_check_timeout(c, q->seconds, &e) < 0 ||
+	    budget_check_timeout(c, l, q->seconds, &e) < 0 ||
 	    hub_sandbox_set_timeout(l, q->seconds * 1000ull, &e) < 0) {
 		call_fail(c, &e);
 		return;

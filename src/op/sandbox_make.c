@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "box/host/box.h"
 #include "hub/sandbox/snapshots.h"
+#include "op/budget.h"
 #include "op/label.h"
 #include "op/once.h"
 #include "op/sandbox.h"
@@ -29,6 +30,7 @@ struct making {
 	uint64_t begun_ns;
 	struct str ids[COPIES_MAX];
 	size_t n;
+	int64_t until; /* when they have to end, in Unix time; 0: never */
 };
 
 static void making_answer(struct making *m, struct hub_sandbox *const *made)
@@ -64,6 +66,15 @@ static void on_discarded(void *arg, struct hub_sandbox *l, const struct err *err
 		log_warn("could not end a sandbox that nobody waits for: %s", err->msg);
 }
 
+static int making_bound(struct making *m, struct hub_sandbox *const *made, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (budget_apply(made[i], m->until, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static void making_end(void *arg, struct hub_sandbox *const *made, size_t n, const struct err *err)
 {
 	struct making *m = arg;
@@ -71,6 +82,10 @@ static void making_end(void *arg, struct hub_sandbox *const *made, size_t n, con
 
 	if (err) {
 		call_fail(m->call, err);
+	} else if (making_bound(m, made, n, &e) < 0) {
+		for (size_t i = 0; i < n; i++)
+			hub_sandbox_terminate_start(made[i], on_discarded, NULL);
+		call_fail(m->call, &e);
 	} else if (call_cancelled(m->call) && !once_kept(m->call)) {
 		for (size_t i = 0; i < n; i++)
 			hub_sandbox_terminate_start(made[i], on_discarded, NULL);
@@ -168,9 +183,10 @@ static bool making_once(struct making *m)
 	return false;
 }
 
-/* n of these ids, or of new ones where there are none. NULL: the call has ended, failed or answered
- * as the first time. */
-static struct making *making_begin(struct call *c, struct field_strs ids, size_t n)
+/* n of these ids, or of new ones where there are none; source: of forks. NULL: the call has ended,
+ * failed or answered as the first time. */
+static struct making *making_begin(struct call *c, struct field_strs ids, size_t n,
+				   struct str source)
 {
 	struct err e = ERR_INIT;
 	struct making *m = arena_alloc(call_arena(c), sizeof(*m), &e);
@@ -184,7 +200,12 @@ static struct making *making_begin(struct call *c, struct field_strs ids, size_t
 		call_fail(c, &e);
 		return NULL;
 	}
-	return making_once(m) ? m : NULL;
+	if (!making_once(m))
+		return NULL;
+	if (budget_admit(c, n, source, &m->until, &e) == 0)
+		return m;
+	call_fail(c, &e);
+	return NULL;
 }
 
 /* ---- sandbox.create ------------------------------------------------------------------------ */
@@ -336,7 +357,7 @@ static void sandbox_create_run(struct call *c, const void *request)
 	}
 	for (size_t i = 0; i < q->env.n; i++)
 		env[i] = (struct env_var){ q->env.p[i].key, q->env.p[i].value };
-	m = making_begin(c, (struct field_strs){ &q->id, q->id.p != NULL }, 1);
+	m = making_begin(c, (struct field_strs){ &q->id, q->id.p != NULL }, 1, STR_NONE);
 	if (m)
 		hub_sandbox_create_start(
 			call_sandboxes(c),
@@ -452,7 +473,7 @@ static int fork_normalize(void *request, struct arena *a, struct err *e)
 static void sandbox_fork_run(struct call *c, const void *request)
 {
 	const struct fork_request *q = request;
-	struct making *m = making_begin(c, q->copies.ids, q->copies.replicas);
+	struct making *m = making_begin(c, q->copies.ids, q->copies.replicas, q->sandbox);
 	struct err e = ERR_INIT;
 	struct hub_sandbox *l = m ? call_hub_sandbox(c, q->sandbox, &e) : NULL;
 	struct str labels;
@@ -507,7 +528,7 @@ static void snapshot_restore_run(struct call *c, const void *request)
 	struct str labels;
 
 	call_about(c)->snapshot = q->snapshot;
-	m = making_begin(c, q->copies.ids, q->copies.replicas);
+	m = making_begin(c, q->copies.ids, q->copies.replicas, STR_NONE);
 	s = m ? call_snapshot(c, q->snapshot, &e) : NULL;
 	if (s && labels_text(&q->copies.labels, call_arena(c), &labels, &e) == 0)
 		snapshot_restore_start(s, &(struct snapshot_restore){ m->n, m->ids, labels },

@@ -3,6 +3,7 @@ and nobody in a sandbox gets at it."""
 
 import json
 import os
+import time
 
 import jsonschema
 import pytest
@@ -55,7 +56,7 @@ def hub(me, tmp_path_factory):
         yield shared
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture
 def box(hub):
     return hub.create()
 
@@ -130,6 +131,39 @@ def test_images(hub):
     hub.set(principals={'tok*': {'images': []}})
     hub.set(images=['ho*'])
     hub.delete(hub.create())
+
+
+def test_limits(hub):
+    """Of all, of one principal, of the forks of one; and of time, which a fork has no more of."""
+    for box in hub.call('GET', '/v1/sandboxes'):
+        hub.delete(box['id'])
+    hub.set(limits={'sandboxes': 3}, principals={'token': {'limits': {'sandboxes': 2, 'forks': 1}}})
+    first = hub.create()
+    child = hub.post(f'/v1/sandboxes/{first}/fork')['id']
+    for more in (hub.create, lambda: hub.post(f'/v1/sandboxes/{first}/fork')):
+        with pytest.raises(Failed, match='limits.sandboxes'):
+            more()
+    hub.set(limits={'forks': 1})
+    with pytest.raises(Failed, match='limits.forks'):
+        hub.post(f'/v1/sandboxes/{first}/fork')
+    hub.delete(child)
+    hub.delete(hub.post(f'/v1/sandboxes/{first}/fork')['id'])
+    hub.delete(first)
+    hub.set(limits={'wall_seconds': 600})
+    first = hub.create(timeout_seconds=60)
+    child = hub.post(f'/v1/sandboxes/{first}/fork')['id']
+    forever = hub.create()
+
+    def ends(box):
+        return hub.call('GET', f'/v1/sandboxes/{box}')['deadline_unix']
+
+    assert ends(child) <= ends(first) < ends(forever) <= time.time() + 601
+    assert 'wall_seconds' in cause(hub.post, '/v1/set_timeout', sandbox=child, timeout_seconds=90)
+    assert 'wall_seconds' in cause(hub.post, '/v1/set_timeout', sandbox=first, timeout_seconds=601)
+    hub.post('/v1/set_timeout', sandbox=first, timeout_seconds=300)
+    hub.set()
+    for box in (first, child, forever):
+        hub.delete(box)
 
 
 def test_a_bad_file_changes_nothing(hub, box):

@@ -22,10 +22,10 @@ static const char whole[] =
 	"      { \"name\": \"rest\", \"then\": \"allow\" } ] },\n"
 	"  \"images\": [\"host\"],\n"
 	"  \"network\": { \"presets\": { \"pypi\": [\"pypi.org:443\"], \"none\": [\"a:1\"] } },\n"
-	"  \"limits\": { \"sandboxes\": 0, \"bytes_out\": \"10GiB\" },\n"
+	"  \"limits\": { \"sandboxes\": 0 },\n"
 	"  \"principals\": {\n"
 	"    \"key:ci\": { \"policy\": { \"rules\": [ { \"name\": \"x\", \"then\": \"ask\" } ] },\n"
-	"       \"network\": [], \"limits\": { \"forks\": 2, \"bytes_out\": \"1 MiB\" } } },\n"
+	"       \"network\": [], \"limits\": { \"forks\": 2 } } },\n"
 	"  \"secrets\": { \"npm\": { \"env\": \"NPM_TOKEN\" }, \"s\": { \"store\": true } }\n"
 	"}\n";
 
@@ -48,14 +48,13 @@ static void test_whole(void **state)
 	assert_true(str_is(f->network.presets.p[0].name, "pypi"));
 	assert_true(str_is(f->network.presets.p[0].rules.p[0], "pypi.org:443"));
 	assert_true(f->limits.has_sandboxes && f->limits.sandboxes == 0);
-	assert_true(f->limits.bytes == (uint64_t)10 << 30);
 	assert_false(f->limits.has_forks);
 	assert_true(str_is(f->principals.p[0].name, "key:ci"));
 	assert_true(f->principals.p[0].has_network && f->principals.p[0].network.n == 0);
 	assert_false(f->principals.p[0].has_images);
 	assert_int_equal(f->principals.p[0].policy.def, CONFIG_ALLOW);
 	assert_int_equal(f->principals.p[0].policy.rules.p[0].line, 13);
-	assert_int_equal(f->principals.p[0].limits.bytes, 1 << 20);
+	assert_int_equal(f->principals.p[0].limits.forks, 2);
 	assert_int_equal(f->approvals.expire_seconds, 3600);
 	assert_true(str_is(f->secrets.p[1].name, "s") && f->secrets.p[1].store);
 }
@@ -86,9 +85,6 @@ static const struct {
 	  "c:2: /policy/rules/0: [0]: \"then\" is missing; it takes one of" },
 	{ "{\"policy\":{\"rules\":[{\"name\":\"a\",\"then\":\"deny\",\n\"when\":{\"x\":\"y\"}}]}}",
 	  "c:2: /policy/rules/0/when: \"x\" is no JSON pointer: write \"/x\"" },
-	{ "{\"limits\":{\"bytes_out\":\n\"many\"}}",
-	  "c:2: /limits/bytes_out: bytes_out takes a size" },
-	{ "{\"limits\":{\"bytes_out\":\"99999999999999999999\"}}", "c:1: /limits/bytes_out: " },
 	{ "{\"principals\":{\"a/b\":\n{\"limits\":{\"forks\":-1}}}}",
 	  "c:2: /principals/a~1b/limits/forks: forks takes an integer" },
 	{ "{\"secrets\":{\"a\":{\"env\":\"A\",\"file\":\"/b\"}}}",

@@ -171,13 +171,8 @@ struct config_limits policy_least(const struct config_limits *a, const struct co
 	}
 	LEAST(sandboxes)
 	LEAST(forks)
-	LEAST(cpu_seconds)
 	LEAST(wall_seconds)
 #undef LEAST
-	if (b->bytes_out.p && (!l.bytes_out.p || b->bytes < l.bytes)) {
-		l.bytes_out = b->bytes_out;
-		l.bytes = b->bytes;
-	}
 	return l;
 }
 

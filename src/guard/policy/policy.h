@@ -9,6 +9,11 @@
  */
 #include "config/config.h"
 
+/* The file that holds; the gate replaces it. */
+struct policy {
+	const struct config *config;
+};
+
 /* A call that is to be decided; borrowed. */
 struct policy_call {
 	/* Who asks: "local", "key:ci"; and the conversation, "conversation:ID", or STR_NONE. */

@@ -1,0 +1,138 @@
+#include "op/budget.h"
+
+#include "base/clock.h"
+#include "guard/policy/policy.h"
+#include "hub/sandbox/sandbox.h"
+#include "op/guard.h"
+
+enum { PAGE = 64 };
+
+/* NULL: there is no file. */
+static const struct config_file *budget_file(const struct call *c)
+{
+	const struct policy *p = call_guard(c)->policy;
+
+	return p ? config_file(p->config) : NULL;
+}
+
+static struct config_limits budget_own(const struct call *c, const struct config_file *f)
+{
+	return policy_limits(f, str_of(call_principal(c)->name), STR_NONE);
+}
+
+struct budget_count {
+	uint64_t all, own, forks;
+};
+
+/* Sandboxes that are there or can be again. */
+static bool budget_counts(enum hub_sandbox_state state)
+{
+	return state != SANDBOX_LOST && state != SANDBOX_TERMINATED && state != SANDBOX_FAILED;
+}
+
+static struct budget_count budget_count(struct call *c, struct str source)
+{
+	struct budget_count n = { .all = 0 };
+	struct hub_sandbox *page[PAGE];
+	struct hub_sandbox_info i = { .seq = 0 };
+	size_t got;
+
+	do {
+		got = hub_sandboxes_list(call_sandboxes(c), i.seq, page, PAGE);
+		for (size_t k = 0; k < got; k++) {
+			hub_sandbox_info(page[k], &i);
+			if (!budget_counts(i.state))
+				continue;
+			n.all++;
+			n.own += str_eq(i.owner, call_owner(c));
+			n.forks += source.n && str_eq(i.source, source);
+		}
+	} while (got == PAGE);
+	return n;
+}
+
+static int budget_exceeds(uint64_t there, uint64_t more, const struct config_limits *l, bool forks,
+			  const char *whose, struct err *e)
+{
+	uint64_t most = forks ? l->forks : l->sandboxes;
+
+	if (!(forks ? l->has_forks : l->has_sandboxes) || there + more <= most)
+		return 0;
+	return err_set(e, ERR_LIMIT,
+		       "the policy allows %s %llu %s, and %llu are there (limits.%s of the "
+		       "operator's configuration)",
+		       whose, (unsigned long long)most, forks ? "forks of a sandbox" : "sandboxes",
+		       (unsigned long long)there, forks ? "forks" : "sandboxes");
+}
+
+int budget_admit(struct call *c, size_t n, struct str source, int64_t *ret_until, struct err *e)
+{
+	const struct config_file *f = budget_file(c);
+	struct config_limits own, least;
+	struct hub_sandbox_info i = { .deadline_ms = 0 };
+	struct budget_count there;
+	struct hub_sandbox *l;
+	struct err none;
+
+	*ret_until = 0;
+	if (!f)
+		return 0;
+	own = budget_own(c, f);
+	least = policy_least(&own, &f->limits);
+	if (least.has_sandboxes || least.has_forks) {
+		there = budget_count(c, source);
+		if (budget_exceeds(there.all, n, &f->limits, false, "all clients together", e) <
+			    0 ||
+		    budget_exceeds(there.own, n, &own, false, call_principal(c)->name, e) < 0 ||
+		    (source.n &&
+		     budget_exceeds(there.forks, n, &least, true, call_principal(c)->name, e) < 0))
+			return -1;
+	}
+	if (!least.has_wall_seconds)
+		return 0;
+	l = source.n ? hub_sandboxes_find(call_sandboxes(c), source, &none) : NULL;
+	if (l)
+		hub_sandbox_info(l, &i);
+	*ret_until = clock_unix_ms() + (int64_t)least.wall_seconds * 1000;
+	if (i.deadline_ms && i.deadline_ms < *ret_until)
+		*ret_until = i.deadline_ms;
+	return 0;
+}
+
+int budget_apply(struct hub_sandbox *l, int64_t until, struct err *e)
+{
+	int64_t left = until - clock_unix_ms();
+	struct hub_sandbox_info i;
+
+	hub_sandbox_info(l, &i);
+	if (!until || (i.deadline_ms && i.deadline_ms <= until))
+		return 0;
+	return hub_sandbox_set_timeout(l, left > 1 ? (uint64_t)left : 1, e);
+}
+
+/* A fork has the time of its source, and a chain of forks no more than its first. */
+int budget_check_timeout(struct call *c, const struct hub_sandbox *l, uint64_t seconds,
+			 struct err *e)
+{
+	const struct config_file *f = budget_file(c);
+	struct config_limits own, least;
+	struct hub_sandbox_info i;
+	int64_t until;
+
+	if (!f)
+		return 0;
+	own = budget_own(c, f);
+	least = policy_least(&own, &f->limits);
+	if (!least.has_wall_seconds)
+		return 0;
+	hub_sandbox_info(l, &i);
+	until = i.created_ms + (int64_t)least.wall_seconds * 1000;
+	if (i.source.n && i.deadline_ms && i.deadline_ms < until)
+		until = i.deadline_ms;
+	if (seconds && clock_unix_ms() + (int64_t)seconds * 1000 <= until)
+		return 0;
+	return err_set(e, ERR_DENIED,
+		       "the policy lets this sandbox live for %lld more seconds at most "
+		       "(limits.wall_seconds of the operator's configuration)",
+		       (long long)(until - clock_unix_ms()) / 1000);
+}

@@ -99,6 +99,8 @@ struct config_audit {
 
 struct config_redaction {
 	bool off;
+	struct field_strs without; /* kinds */
+	struct field_map patterns; /* kind: expression */
 };
 
 struct config_file {

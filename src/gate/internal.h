@@ -19,7 +19,6 @@ struct gate {
 	struct policy policy;
 	struct gate_reload *reload;
 	struct gate_approval *approval;
-	struct gate_redact *redact;
 	struct gate_audit *audit;
 };
 
@@ -50,6 +49,7 @@ int gate_approval_open(struct gate *g, struct err *e) MUST_USE;
 void gate_approval_close(struct gate *g);
 int gate_redact_open(struct gate *g, struct err *e) MUST_USE;
 void gate_redact_close(struct gate *g);
+void gate_redact_reload(struct gate *g);
 /* Needs the part before it. */
 int gate_secret_open(struct gate *g, struct err *e) MUST_USE;
 void gate_secret_close(struct gate *g);

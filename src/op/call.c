@@ -88,8 +88,17 @@ struct call {
 
 	void *hook_state;
 
-	/* What redaction made of the last event. */
+	/* What redaction made of the last event, and of the last piece of a stream. */
 	struct arena *event;
+	struct redact_stream *streams[CALL_STREAMS];
+	struct buf piece;
+	bool passed; /* the event's bytes are redacted already */
+
+	bool has_quiet;
+	unsigned closing; /* timers */
+	uv_timer_t quiet;
+	void (*on_quiet)(void *data);
+	void *on_quiet_data;
 
 	/* While the audit writes it down. */
 	struct op_outcome outcome;
@@ -427,9 +436,12 @@ void op_start(struct call *c)
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
-static void call_tick_closed(uv_handle_t *h)
+static void call_timer_closed(uv_handle_t *h)
 {
-	free(h->data);
+	struct call *c = h->data;
+
+	if (--c->closing == 0)
+		free(c);
 }
 
 static void call_free(struct call *c)
@@ -441,9 +453,15 @@ static void call_free(struct call *c)
 	arena_free(take_ptr(c->event));
 	if (c->hs)
 		hub_sandbox_busy(take_ptr(c->hs), -1);
+	for (size_t i = 0; i < CALL_STREAMS; i++)
+		redact_stream_free(c->streams[i]);
+	buf_wipe(&c->piece);
+	c->closing = (unsigned)c->ticking + c->has_quiet;
 	if (c->ticking)
-		uv_close((uv_handle_t *)&c->tick, call_tick_closed);
-	else
+		uv_close((uv_handle_t *)&c->tick, call_timer_closed);
+	if (c->has_quiet)
+		uv_close((uv_handle_t *)&c->quiet, call_timer_closed);
+	if (c->closing == 0)
 		free(c);
 	log_request(NULL);
 }
@@ -501,6 +519,8 @@ static void call_end(struct call *c, const struct op_outcome *o)
 	c->on_room = NULL;
 	if (c->ticking)
 		uv_timer_stop(&c->tick);
+	if (c->has_quiet)
+		uv_timer_stop(&c->quiet);
 	c->outcome = *o;
 	c->outcome.taken_ms = clock_ms() - c->begun_ms;
 	if (h->audit)
@@ -536,6 +556,8 @@ static struct str call_redact_row(void *data, const struct field *row, struct st
 	struct call *c = data;
 	const struct op_hooks *h = &c->ops->hooks;
 
+	if (c->passed && row && (row->flags & FIELD_BYTES))
+		return text;
 	return h->redact ? h->redact(h->data, c, row, text) : text;
 }
 
@@ -604,6 +626,87 @@ const void *call_redact_by(struct call *c, const struct field_table *t, const vo
 	return from;
 }
 
+static struct redact_stream *call_stream_of(struct call *c, enum call_stream stream)
+{
+	struct redactor *r = call_guard(c)->redactor;
+	struct err e;
+
+	if (r && !c->streams[stream])
+		c->streams[stream] = redact_stream_new(r, false, &e);
+	return c->streams[stream];
+}
+
+/* Where it fails nothing leaves. */
+struct str call_redact_piece(struct call *c, enum call_stream stream, struct str bytes,
+			     enum redact_flush flush)
+{
+	struct redact_stream *s = call_stream_of(c, stream);
+	struct err e = ERR_INIT;
+
+	if (!call_guard(c)->redactor)
+		return call_redact(c, bytes);
+	c->piece.n = 0;
+	c->piece.max = MAX_EVENT;
+	if (!s || redact_stream_add(s, bytes, flush, &c->piece, &e) < 0) {
+		log_error("output can't be redacted and is left out: %s", e.msg);
+		c->piece.n = 0;
+	}
+	return buf_str(&c->piece);
+}
+
+void call_redact_before(struct call *c, enum call_stream stream, struct str bytes)
+{
+	struct redact_stream *s = call_stream_of(c, stream);
+	struct err e;
+
+	if (s && redact_stream_before(s, bytes, &e) < 0)
+		log_error("output is redacted without what stands before it: %s", e.msg);
+}
+
+size_t call_redact_held(const struct call *c, enum call_stream stream)
+{
+	return c->streams[stream] ? redact_stream_held(c->streams[stream]) : 0;
+}
+
+uint64_t call_redact_replaced(const struct call *c, enum call_stream stream)
+{
+	return c->streams[stream] ? redact_stream_replaced(c->streams[stream]) : 0;
+}
+
+static void call_is_quiet(uv_timer_t *t)
+{
+	struct call *c = t->data;
+
+	log_request(c->start.label);
+	c->on_quiet(c->on_quiet_data);
+	log_request(NULL);
+}
+
+void call_on_quiet(struct call *c, uint64_t ms, void (*on_quiet)(void *data), void *data)
+{
+	if (!c->has_quiet && uv_timer_init(call_loop(c), &c->quiet) < 0)
+		return;
+	c->has_quiet = true;
+	c->quiet.data = c;
+	c->on_quiet = on_quiet;
+	c->on_quiet_data = data;
+	uv_timer_start(&c->quiet, call_is_quiet, ms, 0);
+}
+
+struct str call_redact_part(struct call *c, const struct redact_part *part)
+{
+	struct redactor *r = call_guard(c)->redactor;
+	autowipe struct buf b = BUF_INIT(MAX_EVENT);
+	struct err e;
+	char *copy;
+	int rc = r ? redact_text(r, part, &b, &e) : 0;
+
+	if (rc == 0)
+		return part->text;
+	copy = rc < 0 ? NULL : arena_dup(c->start.arena, buf_str(&b), &e);
+	return copy ? (struct str){ copy, b.n } : STR_LIT("[REDACTED]");
+}
+
 struct str call_redact(struct call *c, struct str bytes)
 {
 	return call_redact_row(c, NULL, bytes);
@@ -619,6 +722,13 @@ int call_open(struct call *c, void (*on_room)(void *data), void *data, struct er
 	c->on_room = on_room;
 	c->on_room_data = data;
 	return c->start.sink->open(c->start.client, e);
+}
+
+void call_send_redacted(struct call *c, const void *event)
+{
+	c->passed = true;
+	call_send(c, event);
+	c->passed = false;
 }
 
 void call_send(struct call *c, const void *event)

@@ -13,6 +13,7 @@
 #include "hub/net/net.h"
 #include "base/arena.h"
 #include "guard/key/key.h"
+#include "guard/redact/redact.h"
 #include "op/about.h"
 #include "op/op.h"
 
@@ -269,6 +270,27 @@ bool call_full(struct call *c);
 void call_listen(struct call *c, int (*on_message)(void *data, const void *message, struct err *e),
 		 void *data);
 void call_hold(struct call *c, bool hold);
+
+/* Streams of bytes that leave in pieces, or parts of which leave: a secret may be cut by both. */
+enum call_stream { CALL_STDOUT, CALL_STDERR, CALL_FILE, CALL_STREAMS };
+
+/* What may leave of the next bytes of a stream, and of those that were held back; valid until the
+ * next call. */
+struct str call_redact_piece(struct call *c, enum call_stream stream, struct str bytes,
+			     enum redact_flush flush);
+/* Bytes before the first piece, which do not leave. */
+void call_redact_before(struct call *c, enum call_stream stream, struct str bytes);
+/* How many bytes of a stream are held back, and how many matches were replaced in it. */
+size_t call_redact_held(const struct call *c, enum call_stream stream);
+uint64_t call_redact_replaced(const struct call *c, enum call_stream stream);
+/* Calls on_quiet once, where it is not asked for again within ms. */
+void call_on_quiet(struct call *c, uint64_t ms, void (*on_quiet)(void *data), void *data);
+
+/* A part of a text: its length may change. Valid until the end of the call. */
+struct str call_redact_part(struct call *c, const struct redact_part *part);
+
+/* As call_send(), where the event's bytes have passed call_redact_piece(). */
+void call_send_redacted(struct call *c, const void *event);
 
 /* What leaves in bytes, without a table: as redaction lets it. */
 struct str call_redact(struct call *c, struct str bytes);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "hub/core/output.h"
+#include "op/exec_output.h"
 #include "op/once.h"
 
 enum {
@@ -307,6 +308,8 @@ struct exec_run {
 	uint64_t out_full, err_full;
 	struct str input; /* what is left of it */
 	uint64_t begun_ms;
+	/* Bytes that came of both streams, and where in them begins what redaction holds back. */
+	uint64_t came, held_at[2];
 	bool held;
 	struct err refused; /* there is no room for a stream */
 };
@@ -344,28 +347,64 @@ static void exec_on_room(void *data)
 	exec_hold_output(data, false);
 }
 
-static void exec_keep(struct exec_run *r, enum exec_stream stream, const char *p, size_t n)
+/* Where the head is full: behind what was replaced not before that. */
+static void exec_keep(struct exec_run *r, enum exec_stream stream, struct str said, bool replaced)
 {
 	struct output *o = stream == EXEC_STDOUT ? &r->out : &r->err;
 	uint64_t head = o->head.max;
 
-	if (o->total <= head && o->total + n > head)
+	if (o->total <= head && o->total + said.n > head)
 		*(stream == EXEC_STDOUT ? &r->out_full : &r->err_full) =
-			r->out.total + r->err.total + (head - o->total);
-	output_add(o, p, n);
+			r->held_at[stream == EXEC_STDERR] + (replaced ? 0 : head - o->total);
+	output_add(o, said.p, said.n);
+}
+
+static void exec_pass(struct exec_run *r, enum exec_stream stream, struct str bytes,
+		      enum redact_flush flush)
+{
+	enum call_stream s = stream == EXEC_STDOUT ? CALL_STDOUT : CALL_STDERR;
+	uint64_t was = call_redact_replaced(r->call, s);
+	struct str said = call_redact_piece(r->call, s, bytes, flush);
+
+	if (said.n == 0)
+		return;
+	if (call_streams(r->call))
+		call_send_redacted(r->call,
+				   &(struct exec_event){ .stream = stream, .bytes = said });
+	else
+		exec_keep(r, stream, said, call_redact_replaced(r->call, s) != was);
+	if (call_streams(r->call) && !r->held && call_full(r->call))
+		exec_hold_output(r, true);
+}
+
+static void exec_flush(struct exec_run *r, enum redact_flush flush)
+{
+	exec_pass(r, EXEC_STDOUT, STR_NONE, flush);
+	exec_pass(r, EXEC_STDERR, STR_NONE, flush);
+}
+
+static void exec_on_quiet(void *data)
+{
+	exec_flush(data, REDACT_QUIET);
 }
 
 static void exec_on_output(void *arg, enum exec_stream stream, const char *p, size_t n)
 {
 	struct exec_run *r = arg;
+	enum call_stream s = stream == EXEC_STDOUT ? CALL_STDOUT : CALL_STDERR;
+	uint64_t *at = &r->held_at[stream == EXEC_STDERR];
+	size_t held = call_redact_held(r->call, s);
 
-	if (!call_streams(r->call)) {
-		exec_keep(r, stream, p, n);
-		return;
-	}
-	call_send(r->call, &(struct exec_event){ .stream = stream, .bytes = { p, n } });
-	if (!r->held && call_full(r->call))
-		exec_hold_output(r, true);
+	if (held == 0)
+		*at = r->came;
+	exec_pass(r, stream, (struct str){ p, n }, REDACT_MORE);
+	r->came += n;
+	held = call_redact_held(r->call, s);
+	if (held <= n)
+		*at = r->came - held;
+	if (held > 0 && call_streams(r->call))
+		call_on_quiet(r->call, r->request->has_tty ? QUIET_TTY_MS : QUIET_MS, exec_on_quiet,
+			      r);
 }
 
 /* Which limit it ran into, if that was its end. */
@@ -441,6 +480,8 @@ static void exec_on_exit(void *arg, const struct exec_result *result, const stru
 	struct err e;
 
 	r->exec = NULL;
+	if (r->refused.code == ERR_NONE)
+		exec_flush(r, REDACT_END);
 	if (call_streams(r->call) && r->refused.code == ERR_NONE && !exec_is_unwanted(r)) {
 		exec_end_event(result, err, &end);
 		call_send(r->call, &end);
@@ -477,7 +518,7 @@ static void exec_on_tick(void *data)
 	char text[96];
 
 	snprintf(text, sizeof(text), "running for %.0f s, %llu bytes of output", seconds,
-		 (unsigned long long)(r->out.total + r->err.total));
+		 (unsigned long long)r->came);
 	call_progress(r->call, seconds, r->request->timeout_seconds, text);
 }
 

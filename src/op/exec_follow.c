@@ -38,24 +38,78 @@ static void exec_tell_end(struct exec_following *f)
 	call_send(f->call, &n);
 }
 
+static void exec_tell_piece(struct exec_following *f, unsigned stream, struct str bytes,
+			    enum redact_flush flush)
+{
+	struct str said = call_redact_piece(f->call, stream ? CALL_STDERR : CALL_STDOUT, bytes,
+					    flush);
+
+	if (said.n > 0)
+		call_send_redacted(f->call,
+				   &(struct exec_news){
+					   .kind = EXEC_NEWS_CHUNK,
+					   .offset = f->held_at[stream],
+					   .event = { .stream = stream ? EXEC_STDERR : EXEC_STDOUT,
+						      .bytes = said } });
+}
+
+static void exec_tell_held(struct exec_following *f, enum redact_flush flush)
+{
+	exec_tell_piece(f, 0, STR_NONE, flush);
+	exec_tell_piece(f, 1, STR_NONE, flush);
+}
+
+static void exec_follow_on_quiet(void *data)
+{
+	struct exec_following *f = data;
+
+	/* Then there is more to come, or the client has gone. */
+	if (!f->telling && !call_cancelled(f->call) && !call_full(f->call))
+		exec_tell_held(f, REDACT_QUIET);
+}
+
+/* What is before the place where it begins is only looked at. */
+static void exec_tell_bytes(struct exec_following *f, const struct spool_piece *piece)
+{
+	enum call_stream s = piece->stream ? CALL_STDERR : CALL_STDOUT;
+	uint64_t before = piece->offset < f->from ? f->from - piece->offset : 0;
+	size_t skip = before < piece->bytes.n ? (size_t)before : piece->bytes.n, held;
+	struct str bytes = { piece->bytes.p + skip, piece->bytes.n - skip };
+
+	if (skip > 0)
+		call_redact_before(f->call, s, (struct str){ piece->bytes.p, skip });
+	if (bytes.n == 0)
+		return;
+	if (call_redact_held(f->call, s) == 0)
+		f->held_at[piece->stream] = piece->offset + skip;
+	exec_tell_piece(f, piece->stream, bytes, REDACT_MORE);
+	held = call_redact_held(f->call, s);
+	if (held <= bytes.n)
+		f->held_at[piece->stream] = piece->offset + piece->bytes.n - held;
+}
+
 static enum spool_step exec_tell_next(struct exec_following *f)
 {
 	struct spool_piece piece;
 	enum spool_step step = spool_cursor_next(f->cursor, f->streams, FOLLOW_CHUNK, &piece);
+	struct job_info i;
 
-	if (step == SPOOL_PIECE)
-		call_send(f->call,
-			  &(struct exec_news){
-				  .kind = EXEC_NEWS_CHUNK,
-				  .offset = piece.offset,
-				  .event = { .stream = piece.stream ? EXEC_STDERR : EXEC_STDOUT,
-					     .bytes = piece.bytes } });
-	else if (step == SPOOL_LOST)
+	if (step == SPOOL_PIECE) {
+		exec_tell_bytes(f, &piece);
+	} else if (step == SPOOL_LOST) {
+		exec_tell_held(f, REDACT_END);
 		call_send(f->call, &(struct exec_news){ .kind = EXEC_NEWS_DROPPED,
 							.offset = piece.offset,
 							.dropped = piece.lost });
-	else if (step == SPOOL_END)
+	} else if (step == SPOOL_END) {
+		exec_tell_held(f, REDACT_END);
 		exec_tell_end(f);
+	} else if (call_redact_held(f->call, CALL_STDOUT) +
+		   call_redact_held(f->call, CALL_STDERR)) {
+		job_info(f->job, &i);
+		call_on_quiet(f->call, i.terminal ? QUIET_TTY_MS : QUIET_MS, exec_follow_on_quiet,
+			      f);
+	}
 	return step;
 }
 
@@ -98,7 +152,9 @@ int exec_follow_start(struct exec_following *f, struct job *j, uint64_t offset, 
 	if (!call_streams(f->call))
 		return err_set(e, ERR_INVALID, "this door takes no stream");
 	f->lost = (struct err)ERR_INIT;
-	f->cursor = spool_cursor_new(job_output(j), offset, exec_follow_on, f, e);
+	f->from = offset;
+	f->cursor = spool_cursor_new(job_output(j), exec_look_from(j, offset), exec_follow_on, f,
+				     e);
 	if (!f->cursor)
 		return -1;
 	f->job = job_ref(j);

@@ -76,6 +76,17 @@ static const struct field result_fields[] = {
 #undef O
 static const struct field_table result_table = FIELD_TABLE(struct exec_output, result_fields);
 
+uint64_t exec_look_from(struct job *j, uint64_t offset)
+{
+	struct job_info i;
+	uint64_t from = offset > REDACT_AROUND ? offset - REDACT_AROUND : 0;
+
+	job_info(j, &i);
+	if (from < i.output.first)
+		from = i.output.first;
+	return from < offset ? from : offset;
+}
+
 /* ---- read: first it waits, then it takes what is there ------------------------------------- */
 
 /* In the call's arena, but for what it read. */
@@ -86,7 +97,10 @@ struct exec_reading {
 	struct job_wait *wait; /* NULL: it reads, by the cursor */
 	struct spool_cursor *cursor;
 	uint64_t until; /* what comes meanwhile is not waited for */
+	/* What was read: around the page, too, for redaction. */
 	struct buf streams[SPOOL_STREAMS];
+	size_t page[SPOOL_STREAMS], behind[SPOOL_STREAMS]; /* where the page begins and ends */
+	uint64_t next; /* offset behind the page */
 	bool found;
 	uint64_t found_at;
 	struct exec_output output;
@@ -109,59 +123,120 @@ static void exec_reading_fail(struct exec_reading *r, const struct err *e)
 	call_fail(r->call, e);
 }
 
+/* A part of what was read of a stream, as redaction lets it: what stands around is looked at. */
+static struct str exec_reading_part(struct exec_reading *r, unsigned stream, size_t from, size_t n)
+{
+	const struct buf *b = &r->streams[stream];
+	size_t before = from < REDACT_AROUND ? from : REDACT_AROUND;
+	const struct redact_part part = {
+		.before = { b->p + from - before, before },
+		.text = { b->p + from, n },
+		.after = { b->p + from + n, b->n - from - n },
+	};
+
+	return n > 0 ? call_redact_part(r->call, &part) : STR_LIT("");
+}
+
 static void exec_reading_finish(struct exec_reading *r, bool end)
 {
-	struct buf streams[SPOOL_STREAMS] = { r->streams[0], r->streams[1] };
-	size_t at[SPOOL_STREAMS] = { 0 };
+	struct buf streams[SPOOL_STREAMS];
+	size_t at[SPOOL_STREAMS] = { r->page[0], r->page[1] };
 	struct exec_output *o = &r->output;
 	struct job_info i;
 
 	job_info(r->job, &i);
 	o->exec = r->request->exec;
-	o->next_offset = spool_cursor_at(r->cursor);
-	o->eof = end || (i.state != JOB_RUNNING && o->next_offset >= i.output.end);
+	o->next_offset = r->next;
+	o->eof = (end || i.state != JOB_RUNNING) && o->next_offset >= i.output.end;
 	o->found = r->found && r->found_at <= o->next_offset;
 	o->state = i.state;
 	o->has_exit_code = i.has_result;
 	o->exit_code = i.result.exit_code;
-	o->out = buf_str(&streams[0]);
-	o->err = buf_str(&streams[1]);
+	o->out = exec_reading_part(r, 0, at[0], r->behind[0] - at[0]);
+	o->err = exec_reading_part(r, 1, at[1], r->behind[1] - at[1]);
 	for (size_t k = 0; k < o->chunks.n; k++) {
 		struct exec_chunk *chunk = &o->chunks.p[k];
+		size_t n = chunk->bytes.n;
 
-		chunk->bytes.p = streams[chunk->stream].p + at[chunk->stream];
-		at[chunk->stream] += chunk->bytes.n;
+		chunk->bytes = exec_reading_part(r, chunk->stream, at[chunk->stream], n);
+		at[chunk->stream] += n;
 	}
+	memcpy(streams, r->streams, sizeof(streams));
 	exec_reading_stop(r);
 	call_answer(r->call, o); /* r goes with its call */
 	for (size_t k = 0; k < SPOOL_STREAMS; k++)
 		buf_fini(&streams[k]);
 }
 
+static size_t exec_reading_room(const struct exec_reading *r)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < SPOOL_STREAMS; k++)
+		n += r->behind[k] - r->page[k];
+	return r->output.chunks.n < CHUNKS_MAX ? r->request->max_bytes - n : 0;
+}
+
 /* What goes on where the last chunk ended belongs to it. */
-static int exec_reading_add(struct exec_reading *r, const struct spool_piece *piece, struct err *e)
+static void exec_reading_add_chunk(struct exec_reading *r, unsigned stream, uint64_t offset,
+				   size_t n)
 {
 	struct exec_output *o = &r->output;
 	struct exec_chunk *last = o->chunks.n ? &o->chunks.p[o->chunks.n - 1] : NULL;
 
-	if (buf_add(&r->streams[piece->stream], piece->bytes.p, piece->bytes.n, e) < 0)
-		return -1;
-	if (last && last->stream == (enum exec_chunk_stream)piece->stream &&
-	    last->offset + last->bytes.n == piece->offset)
-		last->bytes.n += piece->bytes.n;
+	if (last && last->stream == (enum exec_chunk_stream)stream &&
+	    last->offset + last->bytes.n == offset)
+		last->bytes.n += n;
 	else
 		o->chunks.p[o->chunks.n++] =
-			(struct exec_chunk){ .stream = (enum exec_chunk_stream)piece->stream,
-					     .offset = piece->offset,
-					     .bytes = { NULL, piece->bytes.n } };
+			(struct exec_chunk){ .stream = (enum exec_chunk_stream)stream,
+					     .offset = offset,
+					     .bytes = { NULL, n } };
+}
+
+static int exec_reading_add(struct exec_reading *r, const struct spool_piece *piece, struct err *e)
+{
+	uint64_t early = piece->offset < r->request->offset ? r->request->offset - piece->offset
+							    : 0;
+	size_t skip = early < piece->bytes.n ? (size_t)early : piece->bytes.n;
+	size_t n = piece->bytes.n - skip, room = exec_reading_room(r);
+	struct buf *b = &r->streams[piece->stream];
+
+	if (buf_add(b, piece->bytes.p, piece->bytes.n, e) < 0)
+		return -1;
+	if (skip > 0) {
+		r->page[piece->stream] += skip;
+		r->behind[piece->stream] += skip;
+	}
+	n = n < room ? n : room;
+	if (n == 0)
+		return 0;
+	exec_reading_add_chunk(r, piece->stream, piece->offset + skip, n);
+	r->behind[piece->stream] += n;
+	r->next = piece->offset + skip + n;
 	return 0;
 }
 
-static size_t exec_reading_room(const struct exec_reading *r)
+/* How much to read on: the page, and what stands behind it. */
+static size_t exec_reading_wants(const struct exec_reading *r)
 {
-	return r->output.chunks.n < CHUNKS_MAX
-		     ? r->request->max_bytes - r->streams[0].n - r->streams[1].n
-		     : 0;
+	uint64_t at = spool_cursor_at(r->cursor), from = r->request->offset;
+	size_t room = exec_reading_room(r);
+
+	if (at < from)
+		return (size_t)(from - at); /* a piece is of one side of the page's begin */
+	if (room > 0)
+		return room;
+	return at < r->next + REDACT_AROUND ? (size_t)(r->next + REDACT_AROUND - at) : 0;
+}
+
+/* With room left, what is of the other stream is behind it, too. */
+static void exec_reading_pass_others(struct exec_reading *r)
+{
+	uint64_t at = spool_cursor_at(r->cursor);
+
+	if (exec_reading_room(r) > 0 && at > r->next)
+		r->next = at;
 }
 
 static void exec_read_on(void *arg)
@@ -171,22 +246,25 @@ static void exec_read_on(void *arg)
 	struct spool_piece piece;
 	struct err e;
 
-	while (exec_reading_room(r) > 0) {
-		switch (spool_cursor_next(r->cursor, mask, exec_reading_room(r), &piece)) {
+	while (exec_reading_wants(r) > 0) {
+		switch (spool_cursor_next(r->cursor, mask, exec_reading_wants(r), &piece)) {
 		case SPOOL_PIECE:
 			if (exec_reading_add(r, &piece, &e) == 0)
 				break;
 			exec_reading_fail(r, &e);
 			return;
 		case SPOOL_LOST:
-			r->output.dropped_bytes += piece.lost;
+			if (exec_reading_room(r) > 0)
+				r->output.dropped_bytes += piece.lost;
 			break;
 		case SPOOL_LATER:
 			if (spool_cursor_at(r->cursor) < r->until)
 				return;
+			exec_reading_pass_others(r);
 			exec_reading_finish(r, false);
 			return;
 		case SPOOL_END:
+			exec_reading_pass_others(r);
 			exec_reading_finish(r, true);
 			return;
 		}
@@ -201,7 +279,9 @@ static void exec_read_begin(struct exec_reading *r)
 
 	job_info(r->job, &i);
 	r->until = i.output.end;
-	r->cursor = spool_cursor_new(job_output(r->job), r->request->offset, exec_read_on, r, &e);
+	r->next = r->request->offset;
+	r->cursor = spool_cursor_new(job_output(r->job), exec_look_from(r->job, r->next),
+				     exec_read_on, r, &e);
 	if (r->cursor)
 		exec_read_on(r);
 	else
@@ -262,7 +342,7 @@ static int exec_reading_init(struct exec_reading *r, struct call *c,
 	    call_reserve(c, 3 * (size_t)q->max_bytes + CHUNKS_MAX * sizeof(*chunks), e) < 0)
 		return -1;
 	for (size_t i = 0; i < SPOOL_STREAMS; i++)
-		r->streams[i] = BUF_INIT(READ_MAX);
+		r->streams[i] = BUF_INIT(READ_MAX + 2 * REDACT_AROUND);
 	r->output.chunks.p = chunks;
 	r->job = job_ref(j);
 	return 0;

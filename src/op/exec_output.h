@@ -75,6 +75,12 @@ struct exec_news {
 };
 extern const struct field_table exec_news_table;
 
+/* After how long what redaction holds back leaves: what is typed has to be seen. */
+enum { QUIET_TTY_MS = 20, QUIET_MS = 250 };
+
+/* From where to read, so that what was cut by offset can be redacted. */
+uint64_t exec_look_from(struct job *j, uint64_t offset);
+
 struct exec_following {
 	struct call *call;
 	unsigned streams; /* 1 << stream */
@@ -84,6 +90,8 @@ struct exec_following {
 	struct job *job; /* a reference */
 	struct spool_cursor *cursor;
 	bool telling; /* where the client may go away */
+	uint64_t from; /* what is before it is only looked at, for redaction */
+	uint64_t held_at[2]; /* where begins what redaction holds back of a stream */
 	struct err lost; /* at the end: why it has no result, or ERR_NONE */
 };
 /* Opens the stream of a call that only waits from here on; -1: nothing is left to stop. Then

@@ -6,7 +6,8 @@
 #include "op/call.h"
 #include "op/files.h"
 
-static_assert((int)FILES_READ_MAX < (int)FILE_READ_MAX, "one byte more is read, to see the end");
+static_assert((int)FILES_READ_MAX + 2 * REDACT_AROUND < (int)FILE_READ_MAX,
+	      "one byte more is read, to see the end, and what stands around");
 
 const char *const file_encoding_names[] = { [FILE_UTF8] = "utf-8", [FILE_BASE64] = "base64" };
 
@@ -88,28 +89,43 @@ static int files_cut_text(struct file_content *ret, struct err *e)
 	return 0;
 }
 
-static int files_fill_content(const struct files_read_request *q, struct str bytes, uint64_t size,
+/* Where reading begins: what stands before the first byte decides whether a secret is cut. */
+static uint64_t files_look_from(uint64_t offset)
+{
+	return offset > REDACT_AROUND ? offset - REDACT_AROUND : 0;
+}
+
+/* bytes: also what stands around those that are asked for. */
+static int files_fill_content(struct call *c, struct str bytes, uint64_t size,
 			      struct file_content *ret, struct err *e)
 {
+	const struct files_read_request *q = call_request(c);
 	size_t max = q->limit ? q->limit : FILES_READ_MAX;
+	size_t before = (size_t)(q->offset - files_look_from(q->offset)), left;
+	struct redact_part part;
 
-	ret->content = bytes;
+	before = before < bytes.n ? before : bytes.n;
+	left = bytes.n - before;
+	ret->content = (struct str){ bytes.p + before, left < max ? left : max };
 	ret->encoding = q->encoding;
 	ret->size = size;
 	ret->offset = q->offset;
-	ret->eof = bytes.n <= max;
+	ret->eof = left <= max;
 	if (!ret->eof && !q->limit)
 		return err_set(e, ERR_TOO_LARGE,
 			       "the file has %" PRIu64
 			       " bytes, and %d are read at once: give offset and limit",
 			       size, FILES_READ_MAX);
-	if (!ret->eof)
-		ret->content.n = max;
 	if (q->encoding == FILE_UTF8 && files_cut_text(ret, e) < 0)
 		return -1;
 	ret->bytes = ret->content.n;
 	ret->has_next = !ret->eof;
 	ret->next_offset = ret->offset + ret->bytes;
+	part = (struct redact_part){ .before = { bytes.p, before },
+				     .text = ret->content,
+				     .after = { ret->content.p + ret->content.n,
+						left - ret->content.n } };
+	ret->content = call_redact_part(c, &part);
 	return 0;
 }
 
@@ -127,7 +143,7 @@ static void files_on_read(void *arg, struct str bytes, const struct file_stat *s
 		return;
 	}
 	snprintf(mode, sizeof(mode), "%04o", st->mode & 07777);
-	if (files_fill_content(q, bytes, st->size, &result, &e) < 0)
+	if (files_fill_content(c, bytes, st->size, &result, &e) < 0)
 		call_fail(c, &e);
 	else
 		call_answer_by(c, q->encoding == FILE_UTF8 ? &text_table : &bytes_table, &result);
@@ -137,12 +153,15 @@ static void files_read_whole(struct call *c, struct sandbox *sb)
 {
 	const struct files_read_request *q = call_request(c);
 	size_t want = (q->limit ? q->limit : FILES_READ_MAX) + 1u;
+	uint64_t from = files_look_from(q->offset);
 	struct err e = ERR_INIT;
 
 	if (call_reserve(c, want, &e) < 0)
 		call_fail(c, &e);
 	else
-		file_read_start(sb, q->path, q->offset, want, files_on_read, c);
+		file_read_start(sb, q->path, from,
+				(size_t)(q->offset - from) + want + REDACT_AROUND, files_on_read,
+				c);
 }
 
 /* ---- as a stream, to the end ---- */
@@ -152,6 +171,7 @@ struct file_reading {
 	struct sandbox *sb; /* busy until the call's end */
 	struct str path;
 	uint64_t offset;
+	uint64_t first; /* byte that was asked for; those before are looked at only */
 	bool streams, waits;
 };
 
@@ -184,8 +204,17 @@ static void files_on_chunk(void *arg, struct str bytes, const struct file_stat *
 		return;
 	}
 	r->streams = true;
+	if (r->offset < r->first) {
+		size_t before = (size_t)(r->first - r->offset);
+
+		before = before < bytes.n ? before : bytes.n;
+		call_redact_before(r->call, CALL_FILE, (struct str){ bytes.p, before });
+		bytes = (struct str){ bytes.p + before, bytes.n - before };
+		r->offset += before;
+	}
 	r->offset += bytes.n;
-	call_send(r->call, &(struct file_chunk){ bytes, eof });
+	bytes = call_redact_piece(r->call, CALL_FILE, bytes, eof ? REDACT_END : REDACT_MORE);
+	call_send_redacted(r->call, &(struct file_chunk){ bytes, eof });
 	if (eof)
 		call_answer(r->call, NULL);
 	else if (!call_full(r->call))
@@ -210,7 +239,11 @@ static void files_read_stream(struct call *c, struct sandbox *sb)
 		call_fail(c, &e);
 		return;
 	}
-	*r = (struct file_reading){ .call = c, .sb = sb, .path = q->path, .offset = q->offset };
+	*r = (struct file_reading){ .call = c,
+				    .sb = sb,
+				    .path = q->path,
+				    .offset = files_look_from(q->offset),
+				    .first = q->offset };
 	/* Nobody makes room any more then, so nobody else would end it. */
 	call_on_cancel(c, files_on_room, r);
 	files_read_on(r);

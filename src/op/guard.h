@@ -9,6 +9,7 @@ struct approvals;
 struct audit;
 struct keys;
 struct policy;
+struct redactor;
 struct secrets;
 
 struct guard {
@@ -17,6 +18,7 @@ struct guard {
 	struct approvals *approvals; /* guard/approval */
 	struct secrets *secrets; /* guard/secret */
 	struct audit *audit; /* guard/audit */
+	struct redactor *redactor; /* guard/redact */
 	/* Where there are secrets: whether who asks may give this one to a program, else
 	 * ERR_DENIED; and that a value is given or stored, to be redacted from here on. */
 	int (*check_secret)(void *data, const struct call *c, struct str name, struct err *e);

@@ -472,6 +472,10 @@ void judge_pem(struct finder *f, const struct pattern *p, size_t end)
 		start--;
 	if (end - start < sizeof(begin) || memcmp(f->p + start, begin, sizeof(begin) - 1) != 0)
 		return;
+	for (size_t i = start + sizeof(begin) - 1; i < end - 5; i++) {
+		if (!(char_class(f->p[i]) & (IS_UPPER | IS_DIGIT)) && f->p[i] != ' ')
+			return;
+	}
 	rc = armour_body(f, end, &body);
 	if (rc < 0)
 		finder_open(f, start);

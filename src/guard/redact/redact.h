@@ -11,6 +11,7 @@
  * REDACT_NEAR bytes), its replacement has its length, so that formats with offsets stay whole.
  */
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -40,6 +41,7 @@ struct redact_pattern {
 
 /* Borrowed during the call only. */
 struct redact_options {
+	bool nothing; /* replaces nothing */
 	bool no_patterns; /* only values */
 	const struct str *off; /* kinds of the table that are not looked for */
 	size_t n_off;
@@ -98,8 +100,10 @@ enum redact_flush {
 int redact_stream_add(struct redact_stream *s, struct str bytes, enum redact_flush flush,
 		      struct buf *to, struct err *e) MUST_USE;
 
-/* How many of the bytes that came are held back, and how many came. */
+/* How many of the bytes that came are held back. */
 size_t redact_stream_held(const struct redact_stream *s);
+/* How many matches were replaced. */
+uint64_t redact_stream_replaced(const struct redact_stream *s);
 
 /* Bytes that n bytes may become at most. */
 static inline size_t redact_grown(size_t n)

@@ -21,6 +21,7 @@ enum {
 
 struct redactor {
 	struct patterns *patterns;
+	bool nothing; /* is replaced */
 	struct value *list;
 	size_t n_values;
 	struct values *values; /* what is built of the list; NULL: not yet, or there is none */
@@ -34,6 +35,7 @@ struct state {
 	size_t done; /* bytes of the window that have left */
 	uint64_t base; /* where the window begins */
 	uint64_t covered; /* end of the last match: what overlaps it continues it */
+	uint64_t replaced; /* matches */
 	/* What is being dropped, behind a match that goes on. */
 	enum span_more more;
 	char quote;
@@ -63,6 +65,8 @@ struct redactor *redactor_new(const struct redact_options *o, struct err *e)
 		err_set(e, ERR_LIMIT, "out of memory");
 	if (r && !r->patterns)
 		free(take_ptr(r));
+	if (r)
+		r->nothing = o && o->nothing;
 	return r;
 }
 
@@ -74,6 +78,7 @@ int redactor_set(struct redactor *r, const struct redact_options *o, struct err 
 		return -1;
 	patterns_free(r->patterns);
 	r->patterns = p;
+	r->nothing = o && o->nothing;
 	return 0;
 }
 
@@ -178,12 +183,14 @@ static int find_all(struct redactor *r, struct finder *f, struct err *e)
 {
 	int rc = 0;
 
+	f->open = f->firm = f->n;
+	if (r->nothing)
+		return 0;
 	if (r->list && !r->values) {
 		r->values = values_build(r->list, e);
 		if (!r->values)
 			return -1;
 	}
-	f->open = f->firm = f->n;
 	f->spans = r->spans;
 	f->cap = r->cap;
 	if (r->values)
@@ -311,6 +318,7 @@ static int write_span(struct writing *w, const struct span *span, size_t *pos)
 	if (!goes_on) {
 		if (write_text(w, *pos, span->at) < 0)
 			return -1;
+		s->replaced++;
 		s->more = span->more;
 		s->quote = span->quote;
 		s->escaped = false;
@@ -490,4 +498,9 @@ int redact_stream_add(struct redact_stream *s, struct str bytes, enum redact_flu
 size_t redact_stream_held(const struct redact_stream *s)
 {
 	return s->window.n - s->state.done;
+}
+
+uint64_t redact_stream_replaced(const struct redact_stream *s)
+{
+	return s->state.replaced;
 }

@@ -1,0 +1,131 @@
+"""Redaction of what leaves, through doors: output whole, in pieces and pages, files and errors.
+What is found at all is tested by tests/unit/redact.c."""
+
+import base64
+import json
+import os
+import secrets as random
+
+import pytest
+
+import host
+from test_hub_cli import Hub
+from test_jobs import Jobs
+
+VALUE = 'V' + random.token_hex(12)  # a value that the operator's file has
+TOKEN = 'gh' + 'p_' + random.token_hex(18)
+GONE = '[REDACTED:mine]'
+
+
+class Both(Jobs, Hub):
+    """A hub with its verbs and its routes."""
+
+
+@pytest.fixture(scope='module')
+def hub(me, tmp_path_factory):
+    before = host.Residue(me.trees)
+    home = tmp_path_factory.mktemp('redact')
+    config = home / 'config.json'
+    config.write_text(json.dumps({'secrets': {'mine': {'env': 'MINE'}}, 'redaction': {
+        'without': ['jwt'], 'patterns': {'badge': 'BADGE-[0-9]{6}'}}}))
+    config.chmod(0o600)
+    for path in (home, config):
+        os.chown(path, me.uid, me.uid)
+    with Both(me, home, '--listen', '127.0.0.1:0', '--pool', '0', env={'MINE': VALUE}) as shared:
+        yield shared
+    before.check()
+
+
+@pytest.fixture(scope='module')
+def box(hub):
+    name = hub.create()
+    hub.post('/v1/files/write', sandbox=name, path='f', content=f'{TEXT}\n')
+    yield name
+    hub.delete(name)
+
+
+TEXT = f'one {VALUE} two {TOKEN} three'
+SHOWN = f'one {GONE} two [REDACTED:github-token] three'
+
+
+def halves(text):
+    """What may not be seen of either: the six letters in its middle."""
+    return [w for w in (VALUE[8:14], VALUE[-6:], TOKEN[12:18], TOKEN[-6:]) if w in text]
+
+
+def test_exec(hub, box):
+    assert hub.exec(box, 'cat f')['stdout'] == SHOWN + '\n'
+    assert hub.exec(box, f'printf "%s" {VALUE[:12]}; sleep 0.05; echo {VALUE[12:]}')['stdout'] \
+        == f'{GONE}\n'
+    assert hub.ok('exec', box, '--', 'cat', 'f').decode() == SHOWN + '\n'
+    assert hub.exec(box, 'base64 -w0 f >&2')['stderr'].count('[REDACTED:mine]') == 1
+    assert hub.exec(box, 'echo BADGE-123456 BADGE-12')['stdout'] == '[REDACTED:badge] BADGE-12\n'
+    fine = 'commit ' + random.token_hex(20) + ' password: required\n'
+    assert hub.exec(box, 'cat', stdin=fine)['stdout'] == fine
+
+
+def test_what_is_cut_off_shows_no_half(hub, box):
+    """The head of much output ends inside of a value, wherever that is."""
+    for n in range(8):
+        at = 512 - 4 - 3 * n
+        got = hub.exec(box, f'head -c {at} /dev/zero | tr "\\0" " "; cat f; head -c 4000 /dev/zero '
+                            '| tr "\\0" " "', max_output_bytes=1024)
+        assert len(got['stdout']) < 1200 and not halves(got['stdout'])
+
+
+def test_pages_show_no_half(hub, box):
+    job = hub.start(box, 'cat f; echo err >&2; cat f')
+    hub.wait(box, job)
+    everything = hub.output(box, job)
+    assert everything.decode().count(GONE) == 2 and not halves(everything.decode())
+    for offset in range(0, len(TEXT), 3):
+        for more in (5, 17):
+            page = hub.piece(box, job, offset, limit=more)
+            said = page['stdout'] if isinstance(page.get('stdout'), str) else ''
+            said += ''.join(base64.b64decode(c['data']).decode() for c in page['chunks'])
+            assert not halves(said), (offset, more)
+            assert page['next_offset'] == offset + more
+        assert not halves(hub.output(box, job, offset).decode())
+        follow = b''.join(base64.b64decode(line['data']) for line in hub.followed(box, job, offset)
+                          if line.get('data'))
+        assert not halves(follow.decode()), offset
+
+
+def test_files_show_no_half(hub, box):
+    whole = hub.post('/v1/files/read', sandbox=box, path='f')
+    assert whole['content'] == SHOWN + '\n' and whole['size'] == len(TEXT) + 1, whole
+    for offset in range(0, len(TEXT), 3):
+        for limit in (4, 30):
+            for encoding in ('utf-8', 'base64'):
+                got = hub.post('/v1/files/read', sandbox=box, path='f', offset=offset, limit=limit,
+                               encoding=encoding)
+                said = got['content']
+                if encoding == 'base64':
+                    said = base64.b64decode(said).decode()
+                assert not halves(said), (offset, limit, said)
+
+
+def test_binary_keeps_its_length(hub, box):
+    data = b'\0\x01' + VALUE.encode() + b'\xff' + bytes(range(256)) * 20
+    hub.post('/v1/files/write', sandbox=box, path='b', encoding='base64',
+             content=base64.b64encode(data).decode())
+    got = base64.b64decode(hub.post('/v1/files/read', sandbox=box, path='b',
+                                    encoding='base64')['content'])
+    assert len(got) == len(data) and VALUE.encode() not in got and got[2 + len(VALUE):] \
+        == data[2 + len(VALUE):]
+
+
+def test_an_archive_stays_whole(hub, box):
+    hub.exec(box, 'mkdir -p d && cp f d/')
+    reply = hub.ask('GET', f'/v1/sandboxes/{box}/archive?path=/workspace/d')
+    assert VALUE.encode() not in reply.body and TOKEN.encode() not in reply.body
+    assert reply.body.count(b'[REDACTED:mine]') == 1 and len(reply.body) % 512 == 0
+
+
+def test_errors(hub, box):
+    done = hub.run('fs', 'read', box, f'/nothing/{TOKEN}')
+    assert done.returncode != 0 and not halves(done.stderr.decode()), done
+
+
+def test_run_prints_for_its_user(hub):
+    assert hub.ok('run', '--', 'echo', TOKEN).decode() == f'{TOKEN}\n'

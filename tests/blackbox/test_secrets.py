@@ -118,6 +118,22 @@ def test_the_program_has_it(hub, box, name):
     assert done.stdout.splitlines()[0] == b'' and b'REDACTED' not in done.stdout, done
 
 
+def test_encodings(hub, box):
+    """What a program encodes is found, too, also where it comes in pieces."""
+    code = ('import base64, json, os, sys, time, urllib.parse as u\n'
+            'v = os.environ["V"]; raw = v.encode()\n'
+            'for text in (v, base64.b64encode(raw).decode(),'
+            ' base64.urlsafe_b64encode(raw).decode(),'
+            ' base64.b64encode(b"xy" + raw + b"z").decode(), raw.hex(),'
+            ' u.quote(v, safe=""), json.dumps(v), json.dumps(v, ensure_ascii=False)):\n'
+            '    for piece in (text[:9], text[9:], "\\n"):\n'
+            '        sys.stdout.write(piece); sys.stdout.flush(); time.sleep(.002)\n')
+    for name in PROVIDERS:
+        done = hub.run('exec', '--secret', f'{name}=V', box, '--', 'python3', '-c', code)
+        assert done.returncode == 0 and not find(done.stdout + done.stderr), done
+        assert done.stdout.count(b'[REDACTED:' + name.encode() + b']') == 8, done
+
+
 def test_names_of_variables(hub, box):
     done = hub.ok('exec', '--secret', 'of-store', '--secret-file', 'of-env', box, '--', 'sh', '-c',
                   'echo $OF_STORE; cat $OF_ENV_FILE; stat -Lc %a $OF_ENV_FILE')

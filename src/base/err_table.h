@@ -147,6 +147,9 @@ ERR_ROW(NO_QUOTA, "no_quota", -32603, 501, 125, false, VALIDATION,
 ERR_ROW(SECRET_NOT_FOUND, "secret_not_found", -32602, 404, 125, false, VALIDATION,
 	"Have the operator store it (`holt secret set NAME`) or name it in the configuration file; "
 	"`holt secret ls` lists what there is.")
+ERR_ROW(AUDIT_NOT_FOUND, "audit_record_not_found", -32602, 404, 125, false, VALIDATION,
+	"List the audit log: it has the calls of this hub's data folder, as far back as they are "
+	"kept.")
 ERR_ROW(CLEANUP, "cleanup_failed", -32603, 500, 125, true, CLEANUP,
 	"A part of an ended sandbox could not be removed yet; Holt will try again.")
 ERR_ROW(PAUSED, "sandbox_paused", -32602, 409, 125, false, VALIDATION,

@@ -4,6 +4,8 @@
  * ops.c. */
 #include "op/op.h"
 
+extern const struct op audit_get_op;
+extern const struct op audit_list_op;
 extern const struct op event_list_op;
 extern const struct op exec_attach_op;
 extern const struct op exec_delete_op;

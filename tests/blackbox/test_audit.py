@@ -78,6 +78,23 @@ def test_what_is_wrong_and_denied(hub):
     assert reply.status == 401 and not reply.get('Audit-Id')
 
 
+def test_over_rest(hub):
+    """The last ones, those that follow, by what they are; and one with a receipt that verifies."""
+    ids = [hub.raw('GET', '/v1/templates').get('Audit-Id') for _ in range(5)]
+    page = hub.call('GET', '/v1/audit?limit=3&action=template.list&who=token&outcome=ok')
+    assert [r['id'] for r in page['records']] == ids[-3:]
+    after = page['records'][0]['seq']
+    page = hub.call('GET', f'/v1/audit?after={after}&limit=1&action=template.list')
+    assert [r['id'] for r in page['records']] == ids[-2:-1]
+    assert page['next'] == page['records'][0]['seq'] > after
+    one = hub.call('GET', f'/v1/audit/{ids[0]}')
+    assert one['record']['id'] == ids[0] and 'sig' not in one['record']
+    assert {**one['receipt'], 'key': 0, 'sig': 0} == {**one['record'], 'key': 0, 'sig': 0}
+    assert hub.audit.verdict('-', input=json.dumps(one['receipt']))[0] == 0
+    reply = hub.raw('GET', '/v1/audit/run_none')
+    assert reply.status == 404 and b'audit log' in reply.body
+
+
 def test_nothing_secret_is_in_it(hub):
     stage = Stage(hub)
     reply = hub.raw('POST', '/v1/exec', {'sandbox': stage.id, 'command': 'echo hunter2-$CANARY',

@@ -290,6 +290,8 @@ def test_every_answer_is_of_its_schema(hub):
     ask('snapshots.delete', f'/v1/snapshots/{snapshot}')
     ask('secrets.set', None, name='described', value='of eight bytes or more')
     ask('secrets.list', None)
+    told = ask('audit.list', None)
+    ask('audit.get', '/v1/audit/' + json.loads(told.body)['records'][-1]['id'])
     ask('secrets.remove', '/v1/secrets/described')
     ask('sandboxes.forward', '/v1/sandboxes/doc/forward', guest_port=8000)
     ask('preview', None, sandbox='doc', port=8000)

@@ -67,6 +67,8 @@ def about(**more):
 ROWS = {
     'health': Row(),
     'openapi': Row(),
+    'audit.list': Row(query='?limit=3'),
+    'audit.get': Row(),
     'templates.list': Row(),
     'templates.create': Row({'id': 'host'}),
     'fork': Row({'template': 'host', 'id': 'twin'}, TAKEN),
@@ -150,6 +152,8 @@ class Asking:
         kind = next(iter(self.operation.get('requestBody', {}).get('content', {})), None)
         of = stage.snapshot if path.startswith('/v1/snapshots/') else stage.id
         path = path.replace('{id}', of or '').replace('{exec}', stage.exec or '') + self.row.query
+        if '{audit_id}' in path:
+            path = path.replace('{audit_id}', hub.raw('GET', '/v1/templates').get('Audit-Id'))
         data, fields = (self.data(kind, stage),
                         [f'X-Sandbox-Id: {stage.id}'] if path.startswith('/sandbox.v1.') else [])
         if kind:

@@ -42,6 +42,7 @@ void gate_set_config(struct gate *g, struct config *c);
  * and its place in g->guard; -1 leaves nothing behind. close: also where it was not opened. */
 int gate_identity_open(struct gate *g, struct err *e) MUST_USE;
 void gate_identity_close(struct gate *g);
+int gate_check_config(const struct config *c, struct err *e) MUST_USE;
 void gate_policy_reload(struct gate *g);
 int gate_policy_open(struct gate *g, struct err *e) MUST_USE;
 void gate_policy_close(struct gate *g);

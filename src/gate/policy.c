@@ -1,6 +1,7 @@
 /* Whether a call may be: the hook policy. */
 #include "gate/internal.h"
 #include "guard/policy/policy.h"
+#include "op/network.h"
 
 enum { TOOLS_MAX = 32 };
 
@@ -99,6 +100,12 @@ static void gate_policy(void *data, struct call *c)
 		call_deny(c, &e);
 }
 
+/* What its tables can't say of a file. */
+int gate_check_config(const struct config *c, struct err *e)
+{
+	return network_check_file(config_file(c), e);
+}
+
 void gate_policy_reload(struct gate *g)
 {
 	g->policy.config = g->config;
@@ -107,6 +114,8 @@ void gate_policy_reload(struct gate *g)
 
 int gate_policy_open(struct gate *g, struct err *e)
 {
+	if (gate_check_config(g->config, e) < 0)
+		return err_wrap(e, "the configuration");
 	g->hooks.policy = gate_policy;
 	gate_policy_reload(g);
 	return 0;

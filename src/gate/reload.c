@@ -60,7 +60,7 @@ static void reload_read(struct gate_reload *r)
 				       &e);
 
 	r->reads++;
-	if (!c) {
+	if (!c || gate_check_config(c, &e) < 0) {
 		reload_fail(r, &e);
 	} else if (config_exists(c)) {
 		r->is_bad = false;

@@ -4,9 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
+#include "guard/policy/policy.h"
 #include "hub/net/net.h"
 #include "hub/sandbox/sandbox.h"
 #include "net/wire/wire.h"
+#include "op/guard.h"
 #include "op/ops.h"
 
 enum { HOSTS_MAX = 64, HOST_CHARS_MAX = NET_HOST_MAX + 64, TEXT_MAX = 64 * 1024 };
@@ -153,30 +156,174 @@ static bool is_within(const struct net_rule *r, const struct net_grant *most)
 	return net_rules_find(most->rules, most->n, host, r->port) >= 0;
 }
 
-int network_text(struct call *c, const struct network_request *q, struct str *ret, struct err *e)
+static const struct config_preset *network_preset(const struct config_file *f, struct str name)
+{
+	for (size_t i = 0; f && i < f->network.presets.n; i++) {
+		if (str_eq(f->network.presets.p[i].name, name))
+			return &f->network.presets.p[i];
+	}
+	return NULL;
+}
+
+static int rules_add(const struct net_rule *r, struct net_rule *to, size_t *n, size_t max,
+		     struct err *e)
+{
+	for (size_t i = 0; i < *n; i++) {
+		if (net_rule_same(r, &to[i]))
+			return 0;
+	}
+	if (*n == max)
+		return err_set(e, ERR_LIMIT, "network: at most %zu rules", max);
+	to[(*n)++] = *r;
+	return 0;
+}
+
+int network_rules(const struct config_file *f, struct str text, struct net_rule *to, size_t *n,
+		  size_t max, struct err *e)
+{
+	static const uint16_t web[] = { 80, 443 };
+	const struct config_preset *preset = network_preset(f, text);
+	struct net_rule r;
+
+	for (size_t i = 0; preset && i < preset->rules.n; i++) {
+		if (network_rules(NULL, preset->rules.p[i], to, n, max, e) < 0)
+			return err_wrap(e, "preset %.*s", STR_CUT(text, CONFIG_NAME_MAX));
+	}
+	if (preset)
+		return 0;
+	if (rule_read(text, &r, e) < 0)
+		return -1;
+	if (r.port || r.kind == NET_RULE_CIDR)
+		return rules_add(&r, to, n, max, e);
+	for (size_t i = 0; i < ARRAY_LEN(web); i++) {
+		r.port = web[i];
+		if (rules_add(&r, to, n, max, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int network_rules_all(const struct config_file *f, const struct field_strs *texts,
+			     struct net_rule *to, size_t *n, struct err *e)
+{
+	for (size_t i = 0; i < texts->n; i++) {
+		if (network_rules(f, texts->p[i], to, n, NW_RULES_MAX, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static struct net_rule *rules_room(struct err *e)
+{
+	struct net_rule *room = calloc(NW_RULES_MAX, sizeof(*room));
+
+	if (!room)
+		err_set(e, ERR_LIMIT, "out of memory");
+	return room;
+}
+
+int network_check_file(const struct config_file *f, struct err *e)
+{
+	autofree struct net_rule *room = rules_room(e);
+	size_t n;
+
+	for (size_t i = 0; room && i < f->network.presets.n; i++) {
+		n = 0;
+		if (network_rules(f, f->network.presets.p[i].name, room, &n, NW_RULES_MAX, e) < 0)
+			return err_wrap(e, "/network/presets");
+	}
+	for (size_t i = 0; room && i < f->principals.n; i++) {
+		const struct config_principal *p = &f->principals.p[i];
+
+		n = 0;
+		if (network_rules_all(f, &p->network, room, &n, e) < 0)
+			return err_wrap(e, "/principals/%.*s/network", STR_CUT(p->name, 40));
+	}
+	return room ? 0 : -1;
+}
+
+/* Every list of the operator's file that is about who asks has to allow it. */
+static int network_check_principal(struct call *c, const struct config_file *f,
+				   const struct net_rule *rules, size_t n, struct err *e)
+{
+	autofree struct net_rule *list = rules_room(e);
+	const struct config_principal *p;
+	char text[NET_RULE_TEXT];
+	size_t at = 0, n_list;
+
+	while (list && (p = policy_next(f, str_of(call_principal(c)->name), STR_NONE, &at))) {
+		n_list = 0;
+		if (!p->has_network)
+			continue;
+		if (network_rules_all(f, &p->network, list, &n_list, e) < 0)
+			return -1;
+		for (size_t i = 0; i < n; i++) {
+			if (is_within(&rules[i], &(struct net_grant){ list, n_list }))
+				continue;
+			net_rule_print(&rules[i], text);
+			return err_set(e, ERR_DENIED,
+				       "network: the policy lets %s grant %.100s to no sandbox "
+				       "(principals of the operator's configuration)",
+				       call_principal(c)->name, text);
+		}
+	}
+	return list ? 0 : -1;
+}
+
+static int network_print(struct call *c, const struct net_rule *rules, size_t n, struct str *ret,
+			 struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(TEXT_MAX);
-	const struct net_grant *most = call_network(c);
 	char text[NET_RULE_TEXT];
-	struct net_rule r;
 	char *copy;
 
-	for (size_t i = 0; i < q->allow.n; i++) {
-		snprintf(text, sizeof(text), q->allow.p[i].port ? "%.*s:%u" : "%.*s",
-			 STR_ARG(q->allow.p[i].host), q->allow.p[i].port);
-		if (rule_read(str_of(text), &r, e) < 0)
-			return -1;
-		if (!call_is_operator(c) && !is_within(&r, most))
-			return err_set(e, ERR_DENIED,
-				       "network: the operator lets you grant %s to no "
-				       "sandbox (holt serve --allow)",
-				       text);
+	for (size_t i = 0; i < n; i++) {
+		net_rule_print(&rules[i], text);
 		if (buf_addf(&b, e, "%s%s", b.n ? " " : "", text) < 0)
 			return -1;
 	}
 	copy = arena_dup(call_arena(c), buf_str(&b), e);
 	*ret = copy ? str_of(copy) : STR_NONE;
 	return copy ? 0 : -1;
+}
+
+/* The rules of one host. Normalized, one without a port is two; a preset is the same both times. */
+static int network_host_rules(const struct config_file *f, const struct network_host *h,
+			      struct net_rule *to, size_t *n, struct err *e)
+{
+	char text[NET_RULE_TEXT];
+
+	if (network_preset(f, h->host))
+		return network_rules(f, h->host, to, n, NW_RULES_MAX, e);
+	snprintf(text, sizeof(text), h->port ? "%.*s:%u" : "%.*s", STR_ARG(h->host), h->port);
+	return network_rules(NULL, str_of(text), to, n, NW_RULES_MAX, e);
+}
+
+int network_text(struct call *c, const struct network_request *q, struct str *ret, struct err *e)
+{
+	const struct policy *p = call_guard(c)->policy;
+	const struct config_file *f = p ? config_file(p->config) : NULL;
+	autofree struct net_rule *rules = q->allow.n ? rules_room(e) : NULL;
+	char text[NET_RULE_TEXT];
+	size_t n = 0;
+
+	if (q->allow.n && !rules)
+		return -1;
+	for (size_t i = 0; i < q->allow.n; i++) {
+		if (network_host_rules(f, &q->allow.p[i], rules, &n, e) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < n && !call_is_operator(c); i++) {
+		net_rule_print(&rules[i], text);
+		if (!is_within(&rules[i], call_network(c)))
+			return err_set(e, ERR_DENIED,
+				       "network: the operator lets you grant %s to no "
+				       "sandbox (holt serve --allow)",
+				       text);
+	}
+	if (n && f && network_check_principal(c, f, rules, n, e) < 0)
+		return -1;
+	return network_print(c, rules, n, ret, e);
 }
 
 /* ---- views --------------------------------------------------------------------------------- */

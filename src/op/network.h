@@ -2,7 +2,8 @@
 /*
  * What a sandbox may reach: `network` of sandbox.create, and network.get and network.set. A grant
  * is a list of hosts with ports, and there is no list of what is forbidden. Who is not the operator
- * may grant no more than the hub was started with (ops_options.network).
+ * may grant no more than the hub was started with (ops_options.network), and nobody more than the
+ * operator's file says of him. A host may be the name of a preset of that file.
  */
 #include "op/call.h"
 
@@ -39,6 +40,14 @@ int network_normalize(struct network_request *q, struct arena *a, struct err *e)
 /* Of a normalized request, for the hub. ERR_DENIED: the caller may not grant that. */
 int network_text(struct call *c, const struct network_request *q, struct str *ret,
 		 struct err *e) MUST_USE;
+
+/* The rules that a text means: itself, or those of the preset of that name; f: NULL for no presets.
+ * A name without a port is two rules. Appends them at *n, up to max. */
+struct config_file;
+int network_rules(const struct config_file *f, struct str text, struct net_rule *to, size_t *n,
+		  size_t max, struct err *e) MUST_USE;
+/* Whether all presets and lists of principals in a file can be read. */
+int network_check_file(const struct config_file *f, struct err *e) MUST_USE;
 
 struct network_view {
 	bool block;

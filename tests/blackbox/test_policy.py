@@ -52,7 +52,8 @@ def deny(action, **more):
 def hub(me, tmp_path_factory):
     home = tmp_path_factory.mktemp('policy')
     os.chown(home, me.uid, me.uid)
-    with Hub(me, home) as shared:
+    with Hub(me, home, '--allow', 'a.example:443', '--allow', 'wide', '--allow', '*.b.example:8443',
+             network={'presets': {'wide': ['c.example']}}) as shared:
         yield shared
 
 
@@ -164,6 +165,38 @@ def test_limits(hub):
     hub.set()
     for box in (first, child, forever):
         hub.delete(box)
+
+
+def test_networks(hub):
+    """Presets by name, for --allow and for grants; and what a principal may grant of that."""
+    presets = {'presets': {'pair': ['a.example:443', '*.b.example:8443'], 'wide': ['c.example']}}
+    hub.set(network=presets)
+    box = hub.create()
+
+    def grant(*hosts):
+        return hub.post(f'/v1/sandboxes/{box}/network', network={
+            'allow': [{'host': host} for host in hosts]})
+
+    def granted():
+        return {f"{a['host']}:{a['port']}" for a in hub.call(
+            'GET', f'/v1/sandboxes/{box}/network')['allow']}
+
+    grant('pair')
+    assert granted() == {'a.example:443', '*.b.example:8443'}
+    grant('pair', 'c.example')
+    assert granted() == {'a.example:443', '*.b.example:8443', 'c.example:80', 'c.example:443'}
+    assert 'd.example' in cause(grant, 'd.example')  # not of --allow
+    hub.set(network=presets, principals={'token': {'network': ['pair']}})
+    assert 'principals' in cause(grant, 'c.example')
+    assert 'principals' in cause(grant, 'pair', 'wide')
+    grant('pair')
+    hub.set(network=presets, principals={'token': {'network': []}})
+    assert 'principals' in cause(grant, 'pair')
+    grant()
+    hub.put({'network': {'presets': {'bad': ['not a host']}}})
+    until(lambda: 'preset bad' in hub.ready().get('config', ''), 20, 'the refusal')
+    hub.set()
+    hub.delete(box)
 
 
 def test_a_bad_file_changes_nothing(hub, box):

@@ -159,8 +159,8 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 		return -1;
 	if (mcp_stdio_claim(&stdio.in_fd, &stdio.out_fd, e) < 0)
 		return -1;
-	s->config = hub_config_file(&o->hub, e);
-	if (!s->config || grants_read(&o->hub.network, &s->grants, e) < 0)
+	s->config = config_find(o->hub.config, e);
+	if (!s->config || grants_read(&o->hub.network, config_file(s->config), &s->grants, e) < 0)
 		return -1;
 	s->hub = hub_of_options(&s->loop, &o->hub, &s->grants, NULL, NULL, e);
 	s->gate = s->hub

@@ -118,12 +118,12 @@ enum {
 	((struct hub_options){ .pool = HUB_POOL_DEFAULT, .sleep_after_ms = HUB_SLEEP_DEFAULT_MS })
 
 /* What the operator's file says. */
-static inline struct config *hub_config_file(const struct hub_options *o, struct err *e)
+static inline struct config *config_find(const char *said, struct err *e)
 {
 	char path[PATH_MAX];
 	bool must;
 
-	return home_config(o->config, path, &must, e) < 0 ? NULL : config_open(path, must, e);
+	return home_config(said, path, &must, e) < 0 ? NULL : config_open(path, must, e);
 }
 
 /* g: of o->network, borrowed until the hub is closed. registry: see struct hub_config. warden_dir:

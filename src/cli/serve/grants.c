@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
+#include "op/network.h"
+
 static int add_rule(struct grants *to, const struct net_rule *r, struct err *e)
 {
 	if (to->n_allow == NW_RULES_MAX)
@@ -23,30 +26,17 @@ static int add_service(struct grants *to, struct str text, struct err *e)
 	return err_set(e, ERR_INVALID, "--allow %.*s: no --service has that name", STR_ARG(text));
 }
 
-static int read_allow(const struct option_list *l, struct grants *to, struct err *e)
+static int read_allow(const struct option_list *l, const struct config_file *f, struct grants *to,
+		      struct err *e)
 {
-	static const uint16_t web[] = { 80, 443 };
-
 	for (size_t i = 0; i < l->n; i++) {
 		struct str text = str_of(l->p[i]);
-		struct net_rule r;
 
 		if (net_is_service(text)) {
 			if (add_service(to, text, e) < 0)
 				return -1;
-			continue;
-		}
-		if (net_rule_parse(text, true, &r, e) < 0)
+		} else if (network_rules(f, text, to->allow, &to->n_allow, NW_RULES_MAX, e) < 0) {
 			return err_wrap(e, "--allow");
-		if (r.port || r.kind == NET_RULE_CIDR) {
-			if (add_rule(to, &r, e) < 0)
-				return -1;
-			continue;
-		}
-		for (size_t k = 0; k < ARRAY_LEN(web); k++) {
-			r.port = web[k];
-			if (add_rule(to, &r, e) < 0)
-				return -1;
 		}
 	}
 	return 0;
@@ -86,15 +76,16 @@ static int read_resolvers(const struct option_list *l, struct grants *to, struct
 	return 0;
 }
 
-int grants_read(const struct network_options *o, struct grants *ret, struct err *e)
+int grants_read(const struct network_options *o, const struct config_file *f, struct grants *ret,
+		struct err *e)
 {
-	*ret = (struct grants){ .allow = calloc(2 * o->allow.n + 1, sizeof(*ret->allow)),
+	*ret = (struct grants){ .allow = calloc(NW_RULES_MAX, sizeof(*ret->allow)),
 				.services = calloc(o->services.n + 1, sizeof(*ret->services)) };
 	if (!ret->allow || !ret->services)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	return read_services(&o->services, ret, e) < 0 ||
 			       read_resolvers(&o->resolvers, ret, e) < 0 ||
-			       read_allow(&o->allow, ret, e) < 0
+			       read_allow(&o->allow, f, ret, e) < 0
 		     ? -1
 		     : 0;
 }

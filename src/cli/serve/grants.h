@@ -11,8 +11,8 @@ struct network_options {
 /* The rows of a struct S with a member m, a struct network_options. */
 #define NETWORK_ROWS(S, m)                                                                         \
 	OPTION(S, m.allow, OPTION_LIST, "allow", .arg = "HOST[:PORT]",                             \
-	       .doc = "What clients may let sandboxes reach: HOST, *.DOMAIN or a range. May be "   \
-		      "repeated."),                                                                \
+	       .doc = "What clients may let sandboxes reach: HOST, *.DOMAIN, a range, or a "       \
+		      "preset. May be repeated."),                                                 \
 		NETWORK_ROWS_OF_HOST(S, m)
 #define NETWORK_ROWS_OF_HOST(S, m)                                                                 \
 	OPTION(S, m.services, OPTION_LIST, "service", .arg = "NAME.holt:PORT=TARGET",              \
@@ -34,6 +34,9 @@ struct grants {
 	struct nw_resolver resolvers[NW_RESOLVERS_MAX];
 	size_t n_allow, n_services, n_resolvers;
 };
-/* Without a port, a rule of --allow is two: 80 and 443. On -1 there may be some to free. */
-int grants_read(const struct network_options *o, struct grants *ret, struct err *e) MUST_USE;
+/* f: whose presets --allow may name; NULL: none. Without a port, a rule of --allow is two: 80 and
+ * 443. On -1 there may be some to free. */
+struct config_file;
+int grants_read(const struct network_options *o, const struct config_file *f, struct grants *ret,
+		struct err *e) MUST_USE;
 void grants_fini(struct grants *g);

@@ -509,11 +509,18 @@ static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 
 static int prepare(struct run *r, struct err *e)
 {
+	AUTO(config_unref) struct config *presets = NULL;
+
 	r->to_out = (struct outlet){ .hold = hold, .on_ready = on_written, .arg = r };
 	r->to_err = r->to_out;
 	signal(SIGPIPE, SIG_IGN);
-	if (grants_read(&r->o->network, &r->grants, e) < 0 || fill(r, e) < 0 ||
-	    outlet_init(&r->to_out, &r->loop, STDOUT_FILENO, e) < 0)
+	if (r->o->network.allow.n) {
+		presets = config_find(r->o->config, e);
+		if (!presets)
+			return -1;
+	}
+	if (grants_read(&r->o->network, presets ? config_file(presets) : NULL, &r->grants, e) < 0 ||
+	    fill(r, e) < 0 || outlet_init(&r->to_out, &r->loop, STDOUT_FILENO, e) < 0)
 		return -1;
 	return outlet_init(&r->to_err, &r->loop, STDERR_FILENO, e);
 }

@@ -259,11 +259,11 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 	struct box_stats stats;
 	char registry[PATH_MAX], warden[PATH_MAX], data[PATH_MAX], audit[PATH_MAX];
 
-	v->config = hub_config_file(&o->hub, e);
+	v->config = config_find(o->hub.config, e);
 	if (!v->config)
 		return -1;
 	/* in one place: a hub with another registry would end the sandboxes as unknown */
-	if (grants_read(&o->hub.network, &v->grants, e) < 0 ||
+	if (grants_read(&o->hub.network, config_file(v->config), &v->grants, e) < 0 ||
 	    home_file("registry.db", registry, e) < 0 || home_file("warden", warden, e) < 0 ||
 	    home_file(".", data, e) < 0)
 		return -1;

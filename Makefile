@@ -38,6 +38,10 @@ bench-mcp: ## measure MCP servers and clients beside each other
 	@$(MAKE) -s all
 	@bench/mcp/run
 
+bench-redact: ## measure redaction beside PCRE2 and sed
+	@scripts/deps --check
+	@bench/redact/run
+
 install: ## install what `make` built to PREFIX, below DESTDIR
 	@scripts/install "$(PREFIX)" $(if $(DESTDIR),"$(abspath $(DESTDIR))")
 
@@ -68,4 +72,4 @@ clean: ## remove what was built
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 20
 
-.PHONY: all demo test soak conformance bench bench-mcp install asan clang check format fuzz clean help
+.PHONY: all demo test soak conformance bench bench-mcp bench-redact install asan clang check format fuzz clean help

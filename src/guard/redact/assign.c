@@ -176,6 +176,12 @@ static enum sure key_judge(const struct key *k)
 	return k->n > 1 && IS_ONE_OF(k->words[0], asking) ? NOT_AT_ALL : sure;
 }
 
+/* What may stand between a name and its separator: quotes and brackets, also escaped. */
+static bool is_closer(char c)
+{
+	return c && strchr("\"'[])\\", c);
+}
+
 /* The name before the separator at `at`. */
 static bool key_before(const struct finder *f, size_t at, struct key *ret)
 {
@@ -184,7 +190,7 @@ static bool key_before(const struct finder *f, size_t at, struct key *ret)
 	while (at > 0 && (f->p[at - 1] == ' ' || f->p[at - 1] == '\t'))
 		at--;
 	end = at;
-	while (at > 0 && end - at < 4 && strchr("\"'[])\\", f->p[at - 1]) && f->p[at - 1])
+	while (at > 0 && end - at < 4 && is_closer(f->p[at - 1]))
 		at--;
 	ret->quoted = at < end;
 	end = at;
@@ -490,7 +496,7 @@ static void value_judge(struct finder *f, const char *kind, const struct key *k,
 					     v.quote, 0 });
 }
 
-void judge_assign(struct finder *f, const struct pattern *p, size_t end)
+static void assign_judge(struct finder *f, const struct pattern *p, size_t end)
 {
 	struct key k = { .n = 0 };
 	struct separator sep = { false, 0, 0 };
@@ -505,7 +511,7 @@ void judge_assign(struct finder *f, const struct pattern *p, size_t end)
 	value_judge(f, p->kind, &k, sure, &sep, at);
 }
 
-/* --password VALUE, and likewise */
+/* --password VALUE, and likewise; end is behind the first space. */
 void judge_flag(struct finder *f, const struct pattern *p, size_t end)
 {
 	const struct separator sep = { true, 0, 0 };
@@ -518,6 +524,71 @@ void judge_flag(struct finder *f, const struct pattern *p, size_t end)
 		return;
 	key_split(&k);
 	value_judge(f, p->kind, &k, f->p[at] == '"' || f->p[at] == '\'' ? SURE : MAYBE, &sep, at);
+}
+
+/* Whether a word in any case ends before `at`, but for spaces. */
+static bool word_before(const struct finder *f, size_t at, const char *word)
+{
+	size_t n = strlen(word), spaces = 0;
+
+	while (at > 0 && spaces < 8 && (f->p[at - 1] == ' ' || f->p[at - 1] == '\t')) {
+		at--;
+		spaces++;
+	}
+	return spaces > 0 && at >= n && str_is_any_case((struct str){ f->p + at - n, n }, word);
+}
+
+/* Whether "login NAME" stands before `at`, as in ~/.netrc. */
+static bool login_before(const struct finder *f, size_t at)
+{
+	enum { NAME_LOOK = 128 };
+	size_t from = at;
+
+	while (at > 0 && from - at < NAME_LOOK && (f->p[at - 1] == ' ' || f->p[at - 1] == '\t'))
+		at--;
+	while (at > 0 && from - at < NAME_LOOK && (unsigned char)f->p[at - 1] > ' ')
+		at--;
+	return word_before(f, at, "login") || word_before(f, at, "user");
+}
+
+/* A name that ends in a space: of a flag, of ENV in a Dockerfile, or behind a login. */
+static void judge_spaced(struct finder *f, const struct pattern *p, size_t end)
+{
+	static const char *const nouns[] = { "password", "passwd",  "token", "secret",
+					     "api-key",	 "api_key", "apikey" };
+	size_t begin = end - 1;
+	struct str name;
+
+	while (begin > 0 && end - begin < KEY_MAX && (char_class(f->p[begin - 1]) & URL64))
+		begin--;
+	name = (struct str){ f->p + begin, end - 1 - begin };
+	if (((str_starts(name, "-") || word_before(f, begin, "env")) &&
+	     (IS_ONE_OF(name, nouns) || ENDS_IN(name, nouns))) ||
+	    (str_is_any_case(name, "password") && login_before(f, begin)))
+		judge_flag(f, p, end);
+}
+
+/* A word of a name: from here to what it is given. Names are many, and few are given anything, so
+ * this is no part of the expression. */
+void judge_name(struct finder *f, const struct pattern *p, size_t end)
+{
+	enum { REST = 24, CLOSERS = 3, SPACES = 3 };
+	size_t at = end, from;
+
+	while (at < f->n && at - end < REST && (char_class(f->p[at]) & (URL64 | IS_DOT)) &&
+	       f->p[at] != '~')
+		at++;
+	if (at == f->n || at == f->name)
+		return;
+	f->name = at;
+	if (f->p[at] == ' ' || f->p[at] == '\t')
+		judge_spaced(f, p, at + 1);
+	for (from = at; at < f->n && at - from < CLOSERS && is_closer(f->p[at]);)
+		at++;
+	for (from = at; at < f->n && at - from < SPACES && (f->p[at] == ' ' || f->p[at] == '\t');)
+		at++;
+	if (at < f->n && (f->p[at] == ':' || f->p[at] == '='))
+		assign_judge(f, p, at + 1);
 }
 
 /* curl -u NAME:VALUE */

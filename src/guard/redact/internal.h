@@ -32,6 +32,7 @@ struct finder {
 	size_t open, firm;
 	struct span *spans;
 	size_t n_spans, cap;
+	size_t name; /* separator of the last name that was judged */
 	unsigned rank; /* of what is found now: values first, then the table's rows in order */
 	bool failed; /* out of memory */
 };
@@ -104,14 +105,18 @@ enum {
 	/* for needs */
 	MIXED = IS_UPPER | IS_LOWER | IS_DIGIT,
 };
-unsigned char_class(char c);
+extern const uint16_t char_classes[256];
+static inline unsigned char_class(char c)
+{
+	return char_classes[(unsigned char)c];
+}
 
 void judge_token(struct finder *f, const struct pattern *p, size_t end);
 void judge_after(struct finder *f, const struct pattern *p, size_t end);
 void judge_jwt(struct finder *f, const struct pattern *p, size_t end);
 void judge_url(struct finder *f, const struct pattern *p, size_t end);
 void judge_pem(struct finder *f, const struct pattern *p, size_t end);
-void judge_assign(struct finder *f, const struct pattern *p, size_t end);
+void judge_name(struct finder *f, const struct pattern *p, size_t end);
 void judge_flag(struct finder *f, const struct pattern *p, size_t end);
 void judge_user(struct finder *f, const struct pattern *p, size_t end);
 

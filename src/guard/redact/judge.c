@@ -4,24 +4,20 @@
 #include "base/mem.h"
 #include "guard/redact/internal.h"
 
-unsigned char_class(char c)
-{
-	if (c >= 'a' && c <= 'z')
-		return IS_LOWER | (c <= 'f' ? IS_HEX : 0u);
-	if (c >= 'A' && c <= 'Z')
-		return IS_UPPER;
-	if (c >= '0' && c <= '9')
-		return IS_DIGIT | IS_HEX;
-	if (c == '_')
-		return IS_UNDER;
-	if (c == '-')
-		return IS_DASH;
-	if (c == '.' || c == '~')
-		return IS_DOT;
-	if (c == '%')
-		return IS_ESCAPE;
-	return c == '+' || c == '/' || c == '=' ? IS_BASE64 : 0;
-}
+const uint16_t char_classes[256] = {
+	['a' ... 'f'] = IS_LOWER | IS_HEX,
+	['g' ... 'z'] = IS_LOWER,
+	['A' ... 'Z'] = IS_UPPER,
+	['0' ... '9'] = IS_DIGIT | IS_HEX,
+	['_'] = IS_UNDER,
+	['-'] = IS_DASH,
+	['.'] = IS_DOT,
+	['~'] = IS_DOT,
+	['%'] = IS_ESCAPE,
+	['+'] = IS_BASE64,
+	['/'] = IS_BASE64,
+	['='] = IS_BASE64,
+};
 
 void finder_add(struct finder *f, struct span s)
 {

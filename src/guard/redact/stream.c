@@ -12,7 +12,7 @@
 #include "guard/redact/internal.h"
 
 enum {
-	KEPT = 1024, /* of what has left */
+	KEPT = LOOK_BACK, /* of what has left */
 	/* Held back at most: the longest spelling of a value, and what overlaps it. */
 	HELD_MAX = 1 << 20,
 	WINDOW_MAX = 1 << 30,

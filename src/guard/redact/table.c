@@ -137,16 +137,7 @@ const struct pattern pattern_table[] = {
 	      "(?:bearer|basic|token|digest|apikey|negotiate|splunk|bot)[ \\t]{1,3}",
 	      URL64 | IS_DOT | IS_BASE64, 6, 4000, 0),
 	AFTER("authorization", "bearer[ \\t]", URL64 | IS_DOT | IS_BASE64, 20, 4000, IS_DIGIT),
-	OTHER("password",
-	      "(?:pass|pwd|secret|token|key|cred|auth|[_.-]pw)[\\w.-]{0,24}"
-	      "\\\\?[\"'\\[\\])]{0,2}[ \\t]{0,3}[:=]",
-	      judge_assign, true),
-	OTHER("password",
-	      "--?[a-z-]{0,20}(?:password|passwd|token|secret|api-?key)[ \\t]", judge_flag, true),
-	OTHER("password", "(?:login|user)[ \\t]+[^\\s]+[ \\t]+password[ \\t]", judge_flag, true),
-	OTHER("password",
-	      "env[ \\t]+[a-z0-9_]{0,40}(?:password|secret|token|api_?key)[ \\t]",
-	      judge_flag, true),
+	OTHER("password", "(?:pass|pwd|secret|token|key|cred|auth|[_.-]pw)", judge_name, true),
 	OTHER("password", "sshpass[ \\t]+-p[ \\t]?", judge_flag, true),
 	OTHER("password", "(?:-u|--user)[ =][\"']?[^\\s:\"']{1,64}:", judge_user, false),
 };

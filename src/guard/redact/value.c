@@ -1,8 +1,9 @@
 /*
  * Values: each is looked for in the encodings in which programs print it. All spellings are found
- * in one pass by their first eight bytes: a table tells for each pair of bytes how far the search
- * may skip (Wu and Manber), and where it may not, a hash table has the spellings to compare. The
- * table has no bytes of values; the spellings stand in locked memory.
+ * in one pass by their first eight bytes. Of these, four stand at a multiple of five wherever the
+ * spelling begins: so a set of hashes is asked for each fifth place, and only where it knows the
+ * four bytes, a hash table for what may begin there. Neither has bytes of values; the spellings
+ * stand in locked memory.
  */
 #include <stdlib.h>
 
@@ -12,11 +13,12 @@
 
 enum {
 	HEAD = 8, /* bytes by which a spelling is found */
-	SKIP = HEAD - 1,
+	BLOCK = 4,
+	STEP = HEAD - BLOCK + 1,
 	/* From this length on, base64 and hex are looked for across line ends. */
 	WRAP_MIN = 3 * HEAD,
 	FULL_LINE = 60, /* characters: base64 and openssl make lines of 76 and of 64 */
-	PAIRS = 1 << 16,
+	KNOWN_BITS = 18, /* of a hash: the set fits the fastest cache */
 };
 #define SPELLINGS_MAX ((size_t)32 << 20) /* bytes */
 
@@ -37,7 +39,7 @@ struct values {
 	size_t mask;
 	uint64_t *heads; /* as numbers, sorted */
 	bool wraps; /* any of them */
-	uint8_t skip[PAIRS];
+	uint8_t known[(1 << KNOWN_BITS) / 8]; /* a bit for each hash of four bytes of a head */
 };
 
 /* ---- spellings ------------------------------------------------------------------------------- */
@@ -296,12 +298,12 @@ static uint64_t load8(const char *p)
 	return x;
 }
 
-static unsigned load2(const char *p)
+static unsigned hash4(const char *p)
 {
-	uint16_t x;
+	uint32_t x;
 
 	memcpy(&x, p, sizeof(x));
-	return x;
+	return (x * 0x9e3779b1u) >> (32 - KNOWN_BITS);
 }
 
 /* In the order of its bytes. */
@@ -338,7 +340,6 @@ static int values_index(struct values *v, struct err *e)
 	v->heads = calloc(v->n + 1, sizeof(*v->heads));
 	if (!v->buckets || !v->heads)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	memset(v->skip, SKIP, sizeof(v->skip));
 	for (size_t i = 0; i < v->n; i++) {
 		const char *head = head_of(v, &v->list[i]);
 		uint32_t *bucket = &v->buckets[hash8(load8(head)) & v->mask];
@@ -346,10 +347,10 @@ static int values_index(struct values *v, struct err *e)
 		v->list[i].next = *bucket;
 		*bucket = (uint32_t)i + 1;
 		v->heads[i] = sortable(v->p + v->list[i].at);
-		for (unsigned k = 0; k < SKIP; k++) {
-			uint8_t *skip = &v->skip[load2(head + k)];
+		for (unsigned k = 0; k < STEP; k++) {
+			unsigned hash = hash4(head + k);
 
-			*skip = *skip < SKIP - 1 - k ? *skip : (uint8_t)(SKIP - 1 - k);
+			v->known[hash / 8] |= (uint8_t)(1u << hash % 8);
 		}
 	}
 	qsort(v->heads, v->n, sizeof(*v->heads), by_number);
@@ -502,32 +503,33 @@ static void values_hold_wrapped(struct finder *f)
 		finder_open(f, at - HEAD);
 }
 
+static void values_check(const struct values *v, struct finder *f, size_t at)
+{
+	uint64_t head = load8(f->p + at);
+
+	for (uint32_t k = v->buckets[hash8(head) & v->mask]; k; k = v->list[k - 1].next) {
+		if (load8(head_of(v, &v->list[k - 1])) == head)
+			spelling_check(v, &v->list[k - 1], f, at);
+	}
+}
+
 void values_find(const struct values *v, struct finder *f)
 {
-	size_t i = 0;
-
 	if (v->n == 0)
 		return;
-	while (f->n >= HEAD && i <= f->n - HEAD) {
-		uint8_t skip = v->skip[load2(f->p + i + SKIP - 1)];
-		uint64_t head;
+	for (size_t at = 0; at + BLOCK <= f->n; at += STEP) {
+		unsigned hash = hash4(f->p + at);
 
-		if (skip) {
-			i += skip;
+		if (!(v->known[hash / 8] & 1u << hash % 8))
 			continue;
-		}
-		head = load8(f->p + i);
-		for (uint32_t k = v->buckets[hash8(head) & v->mask]; k; k = v->list[k - 1].next) {
-			if (load8(head_of(v, &v->list[k - 1])) == head)
-				spelling_check(v, &v->list[k - 1], f, i);
-		}
-		i++;
+		for (size_t i = at < STEP ? 0 : at - STEP + 1; i <= at && i + HEAD <= f->n; i++)
+			values_check(v, f, i);
 	}
 	if (f->final)
 		return;
 	if (v->wraps)
 		values_hold_wrapped(f);
-	for (i = f->n < HEAD ? 0 : f->n - HEAD + 1; i < f->n; i++) {
+	for (size_t i = f->n < HEAD ? 0 : f->n - HEAD + 1; i < f->n; i++) {
 		if (values_begin(v, f->p + i, f->n - i)) {
 			finder_open(f, i);
 			break;

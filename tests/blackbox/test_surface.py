@@ -45,6 +45,8 @@ class Stage:
             more = {'tty': {}} if 'terminal' in needs else {'stdin_open': True}
             self.exec = hub.exec(self.id, 'echo hello; cat', background=True, **more)['exec_id']
             hub.post(f'/v1/sandboxes/{self.id}/execs/{self.exec}/wait', text='hello')
+        if 'secret' in needs:
+            hub.post('/v1/secrets', name='removed', value='a value of the surface')
         if 'snapshot' in needs:
             self.snapshot = hub.post(f'/v1/sandboxes/{self.id}/snapshots')['id']
             self.archive = hub.raw('GET', f'/v1/snapshots/{self.snapshot}/export').body
@@ -103,6 +105,9 @@ ROWS = {
     'snapshots.export': Row(needs='snapshot'),
     'snapshots.import': Row(raw=lambda s: s.archive, needs='snapshot'),
     'snapshots.restore': Row({'ids': ['back-1', 'back-2']}, TAKEN, needs='snapshot'),
+    'secrets.list': Row(),
+    'secrets.set': Row({'name': 'set', 'value': 'a value of the surface'}),
+    'secrets.remove': Row(again=GONE, needs='secret'),
     'exec': Row(about(command='cat f')),
     'exec.stream': Row(about(command='cat f')),
     'run_code.stream': Row(about(code='cat f', language='bash')),
@@ -152,6 +157,7 @@ class Asking:
         kind = next(iter(self.operation.get('requestBody', {}).get('content', {})), None)
         of = stage.snapshot if path.startswith('/v1/snapshots/') else stage.id
         path = path.replace('{id}', of or '').replace('{exec}', stage.exec or '') + self.row.query
+        path = path.replace('{name}', 'removed')
         if '{audit_id}' in path:
             path = path.replace('{audit_id}', hub.raw('GET', '/v1/templates').get('Audit-Id'))
         data, fields = (self.data(kind, stage),

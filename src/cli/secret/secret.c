@@ -160,7 +160,7 @@ static int run_remove(const struct verb_input *in)
 
 #define LIST                                                                                       \
 	.usage = "[OPTION...]", .doc = "List the names of the operator's secrets.",                \
-	.more = "PROVIDER is where a value comes from: the store, or what config.json says.",      \
+	.more = "PROVIDER is where a value comes from: store, or what config.json says.",          \
 	.page = "holt-secret", .options = &list_options,                                           \
 	.size = sizeof(struct secret_verb_options), .usage_exit = 2, .run = run_list
 
@@ -169,8 +169,8 @@ static const struct verb secret_ls_verb = { .name = "secret ls", LIST };
 static const struct verb secret_set_verb = {
 	.name = "secret set",
 	.usage = "NAME",
-	.doc = "Store a secret, or replace it; its value comes from standard input.",
-	.more = "At a terminal it is a line that is not shown. Nothing prints a value again.",
+	.doc = "Store a secret, or replace it, from standard input.",
+	.more = "At a terminal it is a line that is not shown. Nothing prints it again.",
 	.page = "holt-secret",
 	.options = &bare_options,
 	.size = sizeof(struct secret_verb_options),
@@ -183,7 +183,8 @@ static const struct verb secret_set_verb = {
 static const struct verb secret_rm_verb = {
 	.name = "secret rm",
 	.usage = "NAME...",
-	.doc = "Delete secrets from the store; programs that have them keep them.",
+	.doc = "Delete secrets from the store.",
+	.more = "Programs that have them keep them.",
 	.page = "holt-secret",
 	.options = &bare_options,
 	.size = sizeof(struct secret_verb_options),

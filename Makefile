@@ -33,6 +33,10 @@ bench: ## measure beside the peers of the same run
 	@bench/run
 	@bench/rest/run
 
+bench-gate: all ## measure what policy, redaction and audit add to a call
+	@ninja --quiet -C build bench/rest/load
+	@bench/gate/run
+
 bench-mcp: ## measure MCP servers and clients beside each other
 	@scripts/deps bench
 	@$(MAKE) -s all
@@ -72,4 +76,4 @@ clean: ## remove what was built
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 20
 
-.PHONY: all demo test soak conformance bench bench-mcp bench-redact install asan clang check format fuzz clean help
+.PHONY: all demo test soak conformance bench bench-gate bench-mcp bench-redact install asan clang check format fuzz clean help

@@ -236,7 +236,7 @@ def test_run_volume_of_holts_own(holt, folder, who):
     inner, link = f'{folder}/in', f'{folder}/link'
     env = {'HOLT_HOME': f'{inner}/holt'}
     refuses_to_show(holt, env, folder, '/')  # before it is there, too
-    os.mkdir(inner)
+    os.makedirs(inner, exist_ok=True)  # what was refused is in the audit log there
     os.chown(inner, who.uid, who.uid)
     os.symlink(inner, link)
     assert out(holt('auth', 'token', env=env))

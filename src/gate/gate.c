@@ -30,21 +30,21 @@ struct gate *gate_open(const struct gate_options *o, struct err *e)
 	g->hub = o->hub;
 	g->tools_of = o->tools_of;
 	g->audit_folder = o->audit;
-	if (o->hooks) {
-		g->hooks = *o->hooks;
-		return take_ptr(g);
-	}
+	g->on_ended = o->on_ended;
+	g->owner = o->owner;
 	g->config = o->config ? config_ref(o->config)
 			      : config_parse(STR_LIT("{}"), "config.json", e);
 	if (!g->config)
 		return NULL;
 	g->secrets_folder = o->secrets;
 	g->hooks.data = g;
-	g->hooks.guard = &g->guard;
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		if (parts[i].open(g, e) < 0)
 			return NULL;
 	}
+	if (o->hooks)
+		g->hooks = *o->hooks;
+	g->hooks.guard = &g->guard;
 	return take_ptr(g);
 }
 

@@ -21,8 +21,13 @@ struct gate_options {
 	 * many. NULL: there are none. */
 	size_t (*tools_of)(const struct op *op, const char **names, size_t max);
 	const char *audit; /* folder of the audit log, which is made; NULL: none is kept */
-	/* They stand in place of the gate's; NULL: none do. */
+	/* They are called instead of the gate's, whose parts then only serve operations; NULL:
+	 * none are. */
 	const struct op_hooks *hooks;
+	/* A principal of gate_identify() is good for nothing any more; no new call of it is let in.
+	 * Called from the loop, once. May be NULL. */
+	void (*on_ended)(void *owner, const struct principal *who);
+	void *owner;
 };
 struct gate *gate_open(const struct gate_options *o, struct err *e) MUST_USE;
 
@@ -41,6 +46,10 @@ struct gate_stats {
 void gate_stats(const struct gate *g, struct gate_stats *ret);
 /* Whether calls can run: ERR_STORE_FULL or ERR_IO where their records can't be kept. */
 int gate_ready(const struct gate *g, struct err *e) MUST_USE;
+
+/* The principal of an API key, which lives as long as the gate; NULL: there is no such key, or it
+ * has expired. */
+const struct principal *gate_identify(struct gate *g, struct str token);
 
 /* No call is under way. What waits on the loop ends in its next turns. NULL-safe. */
 void gate_free(struct gate *g);

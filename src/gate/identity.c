@@ -1,11 +1,167 @@
-/* Who may know of what: the hook sees. */
+/*
+ * Who asks with an API key, and what for. A key's principal is made at its first use and lives as
+ * long as the gate, since calls, sessions and shares of room point to it. When its key ends, it is
+ * marked at once, so that nothing new is let in. What it has under way ends on the loop's next
+ * turn, since the call that revokes the key may be on the stack, and may be its own.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
 #include "gate/internal.h"
+#include "hub/core/hub.h"
+
+/* Clocks are set: look again after so long at the latest. */
+enum { LOOK_MS = 60 * 1000 };
+
+struct key_holder {
+	struct key_holder *next;
+	struct principal who;
+	bool told; /* that it has ended */
+	char name[OWNER_MAX + 1];
+};
+
+struct gate_identity {
+	struct gate *gate;
+	struct keys *keys;
+	struct key_holder *holders;
+	uv_timer_t timer; /* until the next key expires */
+};
+
+static void identity_on_timer(uv_timer_t *t)
+{
+	struct gate_identity *id = t->data;
+	const struct gate *g = id->gate;
+	int64_t now = clock_unix_ms(), next = keys_expire(id->keys, now);
+
+	for (struct key_holder *h = id->holders; h; h = h->next) {
+		if (!h->who.ended || h->told)
+			continue;
+		h->told = true;
+		log_info("%s is good for nothing any more", h->name);
+		if (g->on_ended)
+			g->on_ended(g->owner, &h->who);
+	}
+	if (next)
+		uv_timer_start(t, identity_on_timer,
+			       next - now < LOOK_MS ? (uint64_t)(next - now) : LOOK_MS, 0);
+}
+
+static void identity_on_end(void *owner, struct key *k)
+{
+	struct gate *g = owner;
+	struct key_holder *h = take_ptr(k->data);
+
+	if (!h)
+		return;
+	h->who.ended = true;
+	uv_timer_start(&g->identity->timer, identity_on_timer, 0, 0);
+}
+
+static void identity_on_new(void *owner, const struct key *k)
+{
+	struct gate *g = owner;
+
+	if (k->expires_ms)
+		uv_timer_start(&g->identity->timer, identity_on_timer, 0, 0);
+}
+
+static struct key_holder *holder_new(struct gate_identity *id, struct key *k)
+{
+	struct key_holder *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	snprintf(h->name, sizeof(h->name), "key:%s", k->name);
+	h->who = (struct principal){ .name = h->name,
+				     .scopes = k->scopes & KEY_ADMIN ? KEY_ALL : k->scopes,
+				     .sees_all = k->scopes & KEY_ADMIN };
+	h->next = id->holders;
+	id->holders = h;
+	k->data = h;
+	return h;
+}
+
+const struct principal *gate_identify(struct gate *g, struct str token)
+{
+	struct gate_identity *id = g->identity;
+	struct key *k = id ? keys_find(id->keys, token, clock_unix_ms()) : NULL;
+	struct key_holder *h = k ? k->data : NULL;
+
+	if (k && !h)
+		h = holder_new(id, k); /* without memory nobody is known */
+	return h ? &h->who : NULL;
+}
+
+/* Of an effect on what a sandbox contains, the scope is execute, also where it destroys that. */
+static unsigned scopes_of(const struct op *op)
+{
+	if (op->effect == OP_READ)
+		return KEY_READ;
+	if (op->effect == OP_ADMINISTER)
+		return KEY_ADMIN;
+	if (!(op->flags & OP_LIFECYCLE))
+		return KEY_EXECUTE;
+	return op->effect == OP_EXECUTE ? KEY_LIFECYCLE | KEY_EXECUTE : KEY_LIFECYCLE;
+}
+
+int gate_check_scopes(const struct call *c, struct err *e)
+{
+	unsigned missing = scopes_of(call_op(c)) & ~call_principal(c)->scopes;
+
+	for (size_t i = 0; i < KEY_SCOPES; i++) {
+		if (missing >> i & 1)
+			return err_set(e, ERR_DENIED, "%s needs a key with the scope %s",
+				       call_op(c)->action, key_scope_names[i]);
+	}
+	return 0;
+}
+
+static void identity_closed(uv_handle_t *timer)
+{
+	free(timer->data);
+}
 
 int gate_identity_open(struct gate *g, struct err *e)
 {
+	const struct keys_options o = { .on_end = identity_on_end,
+					.on_new = identity_on_new,
+					.owner = g };
+	struct store *store = g->hub ? hub_store(g->hub) : NULL;
+	struct gate_identity *id;
+
+	if (!store)
+		return 0;
+	id = calloc(1, sizeof(*id));
+	if (!id)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	id->keys = keys_open(store, &o, e);
+	if (!id->keys) {
+		free(id);
+		return -1;
+	}
+	id->gate = g;
+	uv_timer_init(g->loop, &id->timer);
+	id->timer.data = id;
+	g->identity = id;
+	g->guard.keys = id->keys;
+	uv_timer_start(&id->timer, identity_on_timer, 0, 0);
 	return 0;
 }
 
 void gate_identity_close(struct gate *g)
 {
+	struct gate_identity *id = take_ptr(g->identity);
+
+	if (!id)
+		return;
+	keys_free(id->keys);
+	while (id->holders) {
+		struct key_holder *h = id->holders;
+
+		id->holders = h->next;
+		free(h);
+	}
+	uv_close((uv_handle_t *)&id->timer, identity_closed);
 }

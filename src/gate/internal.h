@@ -12,6 +12,8 @@ struct gate {
 	const char *audit_folder; /* borrowed while it opens; NULL: none */
 	struct config *config; /* the last that was good; never NULL */
 	size_t (*tools_of)(const struct op *op, const char **names, size_t max);
+	void (*on_ended)(void *owner, const struct principal *who); /* as in gate_options */
+	void *owner;
 	struct guard guard; /* what operations see of the parts */
 	struct op_hooks hooks; /* parts set theirs */
 	/* Each is defined in its own file. */
@@ -41,6 +43,8 @@ void gate_set_config(struct gate *g, struct config *c);
 /* A part opens after the ones before it, and closes before them. open: fills its pointer, its hooks
  * and its place in g->guard; -1 leaves nothing behind. close: also where it was not opened. */
 int gate_identity_open(struct gate *g, struct err *e) MUST_USE;
+/* Whether the principal's scopes allow the call. The hook policy begins with it. */
+int gate_check_scopes(const struct call *c, struct err *e) MUST_USE;
 void gate_identity_close(struct gate *g);
 int gate_check_config(const struct config *c, struct err *e) MUST_USE;
 void gate_policy_reload(struct gate *g);

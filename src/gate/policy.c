@@ -92,9 +92,9 @@ static void gate_policy(void *data, struct call *c)
 	const struct config_file *f = config_file(g->config);
 	struct err e;
 
-	if (!f->has_images && !policy_has_rules(f))
-		call_allow(c);
-	else if (gate_policy_check(g, c, &e) == 0)
+	if (gate_check_scopes(c, &e) < 0)
+		call_deny(c, &e);
+	else if ((!f->has_images && !policy_has_rules(f)) || gate_policy_check(g, c, &e) == 0)
 		call_allow(c);
 	else
 		call_deny(c, &e);

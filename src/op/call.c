@@ -44,6 +44,7 @@ struct ops {
 	struct op_hooks hooks;
 	struct net_grant network;
 	unsigned calls[CALL_KINDS], max[CALL_KINDS], max_urgent;
+	struct call *newest; /* of those that have not ended */
 	/* The one that was used last comes first. */
 	struct share *shares;
 	/* Bytes that calls have reserved. */
@@ -58,6 +59,7 @@ static const char *const state_names[CALL_STATES] = {
 
 struct call {
 	struct ops *ops;
+	struct call *older, *newer;
 	struct op_start start;
 	enum call_state state;
 	void *request;
@@ -419,6 +421,10 @@ struct call *op_new(struct ops *ops, const struct op_start *s, struct err *e)
 	else
 		op_audit_id(ops, c->audit_id);
 	c->begun_ms = clock_ms();
+	c->older = ops->newest;
+	if (c->older)
+		c->older->newer = c;
+	ops->newest = c;
 	return c;
 }
 
@@ -446,6 +452,12 @@ static void call_timer_closed(uv_handle_t *h)
 
 static void call_free(struct call *c)
 {
+	if (c->older)
+		c->older->newer = c->newer;
+	if (c->newer)
+		c->newer->older = c->older;
+	else
+		c->ops->newest = c->older;
 	if (c->share)
 		share_leave(c->ops, c->share, c->kind);
 	c->ops->output -= c->reserved;
@@ -556,9 +568,10 @@ static struct str call_redact_row(void *data, const struct field *row, struct st
 	struct call *c = data;
 	const struct op_hooks *h = &c->ops->hooks;
 
-	if (c->passed && row && (row->flags & FIELD_BYTES))
+	if (!h->redact || (row && row->flags & FIELD_PLAIN) ||
+	    (c->passed && row && (row->flags & FIELD_BYTES)))
 		return text;
-	return h->redact ? h->redact(h->data, c, row, text) : text;
+	return h->redact(h->data, c, row, text);
 }
 
 /* With every string as redaction lets it. */
@@ -794,6 +807,21 @@ void call_cancel(struct call *c)
 	c->cancelled = true;
 	if (on_cancel)
 		on_cancel(c->on_cancel_data);
+}
+
+/* Cancelling one may end it, and others. */
+void ops_end_of(struct ops *ops, const struct principal *who)
+{
+	struct call *c = ops->newest;
+
+	while (c) {
+		if (c->start.who != who || c->cancelled) {
+			c = c->older;
+			continue;
+		}
+		call_cancel(c);
+		c = ops->newest;
+	}
 }
 
 void call_on_cancel(struct call *c, void (*on_cancel)(void *data), void *data)

@@ -126,6 +126,8 @@ struct ops *ops_new(struct hub *hub, const struct ops_options *o, struct err *e)
 /* No call is under way. NULL-safe. */
 void ops_free(struct ops *ops);
 struct hub *ops_hub(struct ops *ops);
+/* Cancels all calls of a principal. */
+void ops_end_of(struct ops *ops, const struct principal *who);
 
 /* ---- for doors ----------------------------------------------------------------------------- */
 

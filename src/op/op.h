@@ -24,6 +24,8 @@ enum op_flag {
 	OP_REPLACES = 1 << 2,
 	/* Done once for each key that its client gives (op/once.h). */
 	OP_KEYED = 1 << 3,
+	/* It makes, keeps or ends sandboxes or snapshots as a whole. */
+	OP_LIFECYCLE = 1 << 4,
 };
 
 struct op {

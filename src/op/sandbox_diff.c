@@ -127,6 +127,7 @@ const struct op sandbox_stop_op = {
 	       "again under the "
 	       "same id, as its next generation, without its processes.",
 	.effect = OP_WRITE,
+	.flags = OP_LIFECYCLE,
 	.request = &stop_table,
 	.target = OP_TARGET(struct stop_request, sandbox),
 	.result = &sandbox_view_table,

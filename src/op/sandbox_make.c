@@ -391,7 +391,7 @@ const struct op sandbox_create_op = {
 	.action = "sandbox.create",
 	.doc = "Makes a sandbox.",
 	.effect = OP_WRITE,
-	.flags = OP_KEYED,
+	.flags = OP_KEYED | OP_LIFECYCLE,
 	.request = &create_table,
 	.result = &sandbox_view_table,
 	.normalize = create_normalize,
@@ -493,7 +493,7 @@ const struct op sandbox_fork_op = {
 	       "they are at one "
 	       "instant.",
 	.effect = OP_WRITE,
-	.flags = OP_KEYED,
+	.flags = OP_KEYED | OP_LIFECYCLE,
 	.request = &fork_table,
 	.target = OP_TARGET(struct fork_request, sandbox),
 	.result = &made_table,
@@ -543,7 +543,7 @@ const struct op snapshot_restore_op = {
 	       "with names, "
 	       "randomness and processes of their own.",
 	.effect = OP_WRITE,
-	.flags = OP_KEYED,
+	.flags = OP_KEYED | OP_LIFECYCLE,
 	.request = &restore_table,
 	.result = &made_table,
 	.normalize = restore_normalize,

@@ -148,7 +148,7 @@ const struct op snapshot_take_op = {
 	.doc = "Keeps the files that a sandbox has changed; what runs in it stands still "
 	       "meanwhile.",
 	.effect = OP_WRITE,
-	.flags = OP_KEYED,
+	.flags = OP_KEYED | OP_LIFECYCLE,
 	.request = &take_table,
 	.target = OP_TARGET(struct take_request, sandbox),
 	.result = &snapshot_view_table,
@@ -291,6 +291,7 @@ const struct op snapshot_delete_op = {
 	.action = "snapshot.delete",
 	.doc = "Deletes a snapshot; sandboxes that were restored from it stay.",
 	.effect = OP_DESTROY,
+	.flags = OP_LIFECYCLE,
 	.request = &one_table,
 	.result = &deleted_table,
 	.run = snapshot_delete_run,

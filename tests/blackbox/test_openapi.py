@@ -293,6 +293,9 @@ def test_every_answer_is_of_its_schema(hub):
     told = ask('audit.list', None)
     ask('audit.get', '/v1/audit/' + json.loads(told.body)['records'][-1]['id'])
     ask('secrets.remove', '/v1/secrets/described')
+    ask('keys.create', None, name='doc', scopes=['read'], ttl_seconds=60)
+    ask('keys.list', None)
+    ask('keys.revoke', '/v1/keys/doc')
     ask('sandboxes.forward', '/v1/sandboxes/doc/forward', guest_port=8000)
     ask('preview', None, sandbox='doc', port=8000)
     ask('network.set', '/v1/sandboxes/doc/network',

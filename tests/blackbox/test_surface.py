@@ -34,7 +34,11 @@ class Stage:
 
     def __init__(self, hub, needs=''):
         self.id = hub.create()
-        self.exec = self.pid = self.snapshot = self.archive = None
+        self.exec = self.pid = self.snapshot = self.archive = self.named = None
+        if 'key' in needs:
+            self.named = hub.post('/v1/keys', name='of-stage', scopes=['read'])['name']
+        if 'secret' in needs:
+            self.named = hub.post('/v1/secrets', name='of-stage', value='eight bytes')['name']
         script = 'echo old > f; mkdir d; echo > d/g'
         if 'process' in needs:
             script += '; sleep 1000 > /dev/null 2>&1 & echo $!'
@@ -45,8 +49,6 @@ class Stage:
             more = {'tty': {}} if 'terminal' in needs else {'stdin_open': True}
             self.exec = hub.exec(self.id, 'echo hello; cat', background=True, **more)['exec_id']
             hub.post(f'/v1/sandboxes/{self.id}/execs/{self.exec}/wait', text='hello')
-        if 'secret' in needs:
-            hub.post('/v1/secrets', name='removed', value='a value of the surface')
         if 'snapshot' in needs:
             self.snapshot = hub.post(f'/v1/sandboxes/{self.id}/snapshots')['id']
             self.archive = hub.raw('GET', f'/v1/snapshots/{self.snapshot}/export').body
@@ -111,6 +113,9 @@ ROWS = {
     'exec': Row(about(command='cat f')),
     'exec.stream': Row(about(command='cat f')),
     'run_code.stream': Row(about(code='cat f', language='bash')),
+    'keys.list': Row(),
+    'keys.create': Row({'name': 'made', 'scopes': ['read']}, TAKEN),
+    'keys.revoke': Row(again=GONE, needs='key'),
     'execs.list': Row(needs='program'),
     'execs.get': Row(needs='program'),
     'execs.output': Row(needs='program'),
@@ -156,8 +161,9 @@ class Asking:
         self.hub, self.row, self.method = hub, ROWS[name], method
         kind = next(iter(self.operation.get('requestBody', {}).get('content', {})), None)
         of = stage.snapshot if path.startswith('/v1/snapshots/') else stage.id
-        path = path.replace('{id}', of or '').replace('{exec}', stage.exec or '') + self.row.query
-        path = path.replace('{name}', 'removed')
+        for part, value in (('{id}', of), ('{exec}', stage.exec), ('{name}', stage.named)):
+            path = path.replace(part, value or '')
+        path += self.row.query
         if '{audit_id}' in path:
             path = path.replace('{audit_id}', hub.raw('GET', '/v1/templates').get('Audit-Id'))
         data, fields = (self.data(kind, stage),
@@ -227,6 +233,10 @@ def clear(hub):
         hub.delete(sandbox['id'])
     for snapshot in hub.call('GET', '/v1/snapshots')['snapshots']:
         hub.call('DELETE', f'/v1/snapshots/{snapshot["id"]}')
+    for key in hub.call('GET', '/v1/keys'):
+        hub.call('DELETE', f'/v1/keys/{key["name"]}')
+    for secret in hub.call('GET', '/v1/secrets')['secrets']:
+        hub.call('DELETE', f'/v1/secrets/{secret["name"]}')
     assert hub.call('GET', '/v1/health')['sandboxes'] == 0
 
 

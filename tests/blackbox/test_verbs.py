@@ -49,6 +49,8 @@ class Stage:
             self.snapshot = hub.post(f'/v1/sandboxes/{self.box}/snapshots')['id']
             self.archive = os.path.join(self.folder, 'archive')
             hub.ok('snapshot', 'export', self.snapshot, self.archive)
+        if 'key' in needs:
+            hub.post('/v1/keys', name='of-stage', scopes=['read'])
         if 'image' in needs:
             hub.ok('images', 'import', self.folder, 'of-verbs')
 
@@ -134,7 +136,12 @@ ROWS = {
     'hub status': Row(hub=False),
     'hub stop': Row(None, hub=False),  # test_hub_verbs.py ends one
     'hub logs': Row([], FAILED, status=FAILED, hub=False),  # none has started by itself
-    'auth': Row(['token'], hub=False),
+    'auth': Row([], USAGE, status=USAGE, hub=False),
+    'auth token': Row(hub=False),
+    'auth keys': Row(),
+    'auth keys ls': Row(),
+    'auth keys create': Row(['-n', 'made', '-s', 'read'], FAILED),
+    'auth keys revoke': Row(lambda s: ['of-stage'], FAILED, name=0, needs='key'),
     'config': Row(hub=False),
     'config check': Row(hub=False),
     'config show': Row(hub=False),
@@ -161,6 +168,8 @@ def clear(hub):
         hub.delete(sandbox['id'])
     for snapshot in hub.call('GET', '/v1/snapshots')['snapshots']:
         hub.call('DELETE', f'/v1/snapshots/{snapshot["id"]}')
+    for key in hub.call('GET', '/v1/keys'):
+        hub.call('DELETE', f'/v1/keys/{key["name"]}')
     if hub.json('images'):
         hub.ok('images', 'rm', *[name for image in hub.json('images') for name in image['names']])
 
@@ -174,8 +183,12 @@ def help_of(hub, name):
 def test_each_has_its_row(hub):
     """The words of `holt mcp` have rows of their own in test_mcp_cli.py."""
     verbs = re.findall(r'^  (\w+) ', hub.ok('help').decode(), re.M)
-    words = [word for verb in verbs
-             for word in re.findall(rf'^  ({verb} \w+) ', help_of(hub, verb), re.M)]
+    words, names = [], list(verbs)
+    while names:
+        name = names.pop()
+        below = re.findall(rf'^  ({name} \w+) ', help_of(hub, name), re.M)
+        words += below
+        names += below
     assert {*verbs, *(word for word in words if not word.startswith('mcp '))} == set(ROWS)
 
 

@@ -18,7 +18,7 @@ static void on_end(void *owner, struct key *k)
 	snprintf(ended + strlen(ended), sizeof(ended) - strlen(ended), "%s ", k->name);
 }
 
-static const struct keys_options options = { on_end, &store };
+static const struct keys_options options = { .on_end = on_end, .owner = &store };
 
 static void keys_again(void)
 {

@@ -131,7 +131,7 @@ static void complete(char **words, size_t n)
 {
 	struct err e = ERR_INIT;
 	const char *last = words[n - 1];
-	const struct verb *v, *word = NULL;
+	const struct verb *v, *word;
 	const struct option_row *o;
 
 	if (n == 1) {
@@ -139,11 +139,10 @@ static void complete(char **words, size_t n)
 		return;
 	}
 	v = cli_find(words[0], &e);
-	if (v && v->words && n > 2)
-		word = cli_find_word(v, words[1], &e);
+	for (size_t i = 1; v && i + 1 < n && (word = cli_find_word(v, words[i], &e)); i++)
+		v = word;
 	if (!v)
 		return;
-	v = word ? word : v;
 	o = awaits_value(v, words[n - 2]);
 	if (o) {
 		offer_choices(o, last);

@@ -13,6 +13,11 @@ static void *open_http(struct serving *s, struct http_routes *ret, struct err *e
 	return h;
 }
 
+static void end_http_of(void *part, const void *who)
+{
+	mcp_http_end_of(part, who);
+}
+
 static void drain_http(void *part)
 {
 	mcp_http_drain(part);
@@ -34,6 +39,7 @@ static unsigned http_sessions(const void *part)
 const struct serve_part serve_http = {
 	.name = "http",
 	.open = open_http,
+	.end_of = end_http_of,
 	.drain = drain_http,
 	.close = close_http,
 	.sessions = http_sessions,
@@ -47,6 +53,11 @@ static void *open_sse(struct serving *s, struct http_routes *ret, struct err *e)
 	if (t)
 		*ret = mcp_sse_routes(t);
 	return t;
+}
+
+static void end_sse_of(void *part, const void *who)
+{
+	mcp_sse_end_of(part, who);
 }
 
 static void drain_sse(void *part)
@@ -67,6 +78,7 @@ static unsigned sse_sessions(const void *part)
 const struct serve_part serve_sse = {
 	.name = "sse",
 	.open = open_sse,
+	.end_of = end_sse_of,
 	.drain = drain_sse,
 	.close = close_sse,
 	.sessions = sse_sessions,

@@ -250,7 +250,23 @@ static const void *identify(void *of, struct str token, bool local)
 {
 	const struct serve *v = of;
 
-	return !secret_is(v->token, token) ? NULL : local ? &by_socket : &by_token;
+	if (secret_is(v->token, token))
+		return local ? &by_socket : &by_token;
+	return gate_identify(v->s.gate, token);
+}
+
+/* Its calls first, so that what they run is ended in order; then what is no call. */
+static void on_principal_ended(void *of, const struct principal *who)
+{
+	struct serve *v = of;
+
+	ops_end_of(v->s.ops, who);
+	for (size_t i = 0; i < serve_parts_n; i++) {
+		if (v->s.parts[i] && serve_parts[i]->end_of)
+			serve_parts[i]->end_of(v->s.parts[i], who);
+	}
+	if (v->s.door)
+		http_server_end_of(v->s.door, who);
 }
 
 static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
@@ -276,7 +292,9 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 						      .secrets = data,
 						      .audit = home_audit(audit),
 						      .tools_of = tools_of,
-						      .hooks = in->cli->hooks },
+						      .hooks = in->cli->hooks,
+						      .on_ended = on_principal_ended,
+						      .owner = v },
 			      e);
 	if (!v->s.gate)
 		return -1;

@@ -29,6 +29,8 @@ struct serve_part {
 	const char *name;
 	/* Its routes; NULL with *e. */
 	void *(*open)(struct serving *s, struct http_routes *ret, struct err *e);
+	/* Ends the sessions of a principal that is good for nothing any more. NULL: it has none. */
+	void (*end_of)(void *part, const void *who);
 	/* The server goes down: what waits for nothing ends now. May be NULL. */
 	void (*drain)(void *part);
 	/* No connection is left; on_closed is called later. NULL: there is nothing to close. */

@@ -268,9 +268,17 @@ static void on_usage(void *arg, const struct usage *u, size_t n, const struct er
 static void run_metrics(void *owner, struct http_request *q)
 {
 	const struct serving *s = owner;
-	struct scrape *scrape = malloc(sizeof(*scrape));
+	const struct principal *who = http_request_principal(q);
+	struct scrape *scrape;
 	struct err e;
 
+	if (!who->sees_all) {
+		err_set(&e, ERR_DENIED,
+			"the numbers of the whole hub need a key with the scope admin");
+		http_reply_error(q, &e);
+		return;
+	}
+	scrape = malloc(sizeof(*scrape));
 	if (!scrape) {
 		err_set(&e, ERR_LIMIT, "out of memory");
 		http_reply_error(q, &e);

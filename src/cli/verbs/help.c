@@ -17,8 +17,8 @@ static int help_run(const struct verb_input *in)
 		return 0;
 	}
 	v = cli_find(in->operands[0], &e);
-	if (v && in->n_operands > 1)
-		v = cli_find_word(v, in->operands[1], &e);
+	for (int i = 1; v && i < in->n_operands; i++)
+		v = cli_find_word(v, in->operands[i], &e);
 	if (!v)
 		return cli_fail(&e);
 	cli_help(v, stdout);
@@ -27,11 +27,11 @@ static int help_run(const struct verb_input *in)
 
 const struct verb help_verb = {
 	.name = "help",
-	.usage = "[VERB [WORD]]",
+	.usage = "[VERB [WORD...]]",
 	.doc = "Print this list, or the help of a verb.",
 	.options = &options,
 	.size = sizeof(struct help_options),
-	.max_operands = 2,
+	.max_operands = 3,
 	.usage_exit = 2,
 	.run = help_run,
 };

@@ -102,6 +102,7 @@ static const struct api_route rows[] = {
 			  .doc = "A snapshot of an archive that was exported, which is read to its "
 				 "end and checked before anything of it is kept.",
 			  .effect = OP_WRITE,
+			  .flags = OP_LIFECYCLE,
 			  .request = &import_input,
 			  .result = &api_snapshot_table,
 			  .run = run_import },

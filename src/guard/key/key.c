@@ -184,6 +184,8 @@ struct key *keys_create(struct keys *ks, const struct key_spec *spec, int64_t no
 	*at = k;
 	ks->n++;
 	*ret_token = take_ptr(token);
+	if (ks->o.on_new)
+		ks->o.on_new(ks->o.owner, k);
 	return take_ptr(k);
 }
 

@@ -51,6 +51,8 @@ struct keys_options {
 	/* k is good for nothing any more, since it has expired or is about to be freed. Called once
 	 * for a key. May be NULL. */
 	void (*on_end)(void *owner, struct key *k);
+	/* There is a key that may expire before all others. May be NULL. */
+	void (*on_new)(void *owner, const struct key *k);
 	void *owner;
 };
 

@@ -304,6 +304,24 @@ void conn_watch_ready(uv_poll_t *poll, int status, int events)
 	}
 }
 
+void http_server_end_of(struct http_server *srv, const void *principal)
+{
+	static const char why[] = "its key was revoked or has expired";
+	struct err e;
+
+	err_set(&e, ERR_CANCELLED, why);
+	for (struct conn *c = srv->conns.next; c != &srv->conns; c = c->next) {
+		if (c->q.principal != principal)
+			continue;
+		if (c->state == CONN_UPGRADED && c->ws)
+			ws_lost(c->ws, 1008, &e);
+		else if (c->state == CONN_STREAMING || c->state == CONN_ROUTED)
+			gone(c, ERR_CANCELLED, why);
+		else if (c->state == CONN_BODY)
+			conn_kill(c);
+	}
+}
+
 void conn_give_up(struct http_server *srv)
 {
 	struct err e;

@@ -166,6 +166,11 @@ int http_server_listen_fd(struct http_server *srv, int *fd, const struct http_tl
 void http_server_close(struct http_server *srv, unsigned grace_ms, void (*on_closed)(void *arg),
 		       void *arg);
 
+/* The principal is good for nothing any more: its streams, WebSockets and bodies that are still
+ * received end, and requests that a route has get on_gone. Replies that are being sent go on. Call
+ * it from the loop, never within a call of a route. */
+void http_server_end_of(struct http_server *srv, const void *principal);
+
 struct http_stats {
 	uint64_t connections_total, requests_total;
 	uint64_t by_class[6]; /* replies by the first digit of the status */

@@ -87,6 +87,7 @@ enum field_flag {
 	/* A string that is read but never written: FIELD_SECRET_MARK stands for it, so that no
 	 * canonical form, digest or record has it. The schema says writeOnly. */
 	FIELD_SECRET = 1 << 4,
+	FIELD_PLAIN = 1 << 5, /* a secret that is told to its owner: redaction leaves it as it is */
 };
 
 #define FIELD_SECRET_MARK "[secret]"

@@ -60,6 +60,9 @@ void mcp_http_stats(const struct mcp_http *h, struct mcp_http_stats *ret);
  * result. Requests in progress get drain_ms; then they are cancelled, and their streams end too. */
 void mcp_http_drain(struct mcp_http *h);
 
+/* Ends all sessions of a principal. Must not be called inside a callback of the core. */
+void mcp_http_end_of(struct mcp_http *h, const void *who);
+
 /* Ends all sessions. The server must be closed, with no connection left. on_closed comes later,
  * when h is freed. */
 void mcp_http_close(struct mcp_http *h, void (*on_closed)(void *arg), void *arg);

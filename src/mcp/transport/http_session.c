@@ -142,6 +142,17 @@ void mcp_http_session_end(struct mcp_http_session *s)
 	free(s);
 }
 
+void mcp_http_end_of(struct mcp_http *h, const void *who)
+{
+	struct mcp_http_session *s = h->oldest, *next;
+
+	for (; s; s = next) {
+		next = s->newer;
+		if (s->entry.who == who)
+			mcp_http_session_end(s);
+	}
+}
+
 bool mcp_http_session_polls(const struct mcp_http_session *s)
 {
 	const char *version = mcp_session_version(s->core);

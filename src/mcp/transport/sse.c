@@ -277,6 +277,17 @@ void mcp_sse_drain(struct mcp_sse *t)
 	}
 }
 
+void mcp_sse_end_of(struct mcp_sse *t, const void *who)
+{
+	struct sse_session *next;
+
+	for (struct sse_session *s = t->sessions; s; s = next) {
+		next = s->next;
+		if (s->entry.who == who)
+			end_session(s);
+	}
+}
+
 static void on_wires_closed(void *owner)
 {
 	struct mcp_sse *t = owner;

@@ -42,5 +42,8 @@ unsigned mcp_sse_sessions(const struct mcp_sse *t);
  * or after drain_ms. */
 void mcp_sse_drain(struct mcp_sse *t);
 
+/* Ends all sessions of a principal. Must not be called inside a callback of the core. */
+void mcp_sse_end_of(struct mcp_sse *t, const void *who);
+
 /* The server must be closed, with no connection left. on_closed comes later, when t is freed. */
 void mcp_sse_close(struct mcp_sse *t, void (*on_closed)(void *arg), void *arg);

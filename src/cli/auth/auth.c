@@ -1,0 +1,55 @@
+/* `holt auth`: who may ask a hub. */
+#include "cli/common/home.h"
+#include "cli/common/verb.h"
+
+struct token_options {
+	struct verb_options common;
+};
+
+static const struct option_row rows[] = { HELP_ROW(struct token_options) };
+static const struct option_table options = OPTION_TABLE(rows);
+
+static int token_run(const struct verb_input *in)
+{
+	struct err e = ERR_INIT;
+	AUTO(secret_free) struct secret *token = home_token(&e);
+
+	if (!token)
+		return cli_fail(&e);
+	printf("%.*s\n", STR_ARG(secret_expose(token, "shown to its owner")));
+	return 0;
+}
+
+static const struct verb auth_token_verb = {
+	.name = "auth token",
+	.usage = "",
+	.doc = "Print the hub's own token, which allows everything.",
+	.more = "It is created at the hub's first start, or now. A client sends it as\n"
+		"Authorization: Bearer TOKEN. To replace it, remove its file and restart the hub.",
+	.page = "holt-auth",
+	.options = &options,
+	.size = sizeof(struct token_options),
+	.usage_exit = 2,
+	.run = token_run,
+};
+
+static int auth_run(const struct verb_input *in)
+{
+	cli_help(in->verb, stderr);
+	return in->verb->usage_exit;
+}
+
+extern const struct verb auth_keys_verb;
+static const struct verb *const words[] = { &auth_token_verb, &auth_keys_verb, NULL };
+
+const struct verb auth_verb = {
+	.name = "auth",
+	.usage = "WORD",
+	.doc = "Print the token of holt serve, or make and revoke API keys.",
+	.page = "holt-auth",
+	.options = &options,
+	.size = sizeof(struct token_options),
+	.usage_exit = 2,
+	.words = words,
+	.run = auth_run,
+};

@@ -8,8 +8,11 @@
 #include <stdio.h>
 
 #include "base/hash.h"
+#include "base/id.h"
 #include "base/log.h"
 #include "guard/audit/audit.h"
+#include "hub/core/hub.h"
+#include "hub/sandbox/sandbox.h"
 
 /* What takes longer to digest than others may wait for the loop. */
 enum { LARGE = 32 << 10 };
@@ -273,6 +276,44 @@ static void audit_on_policy(void *data, struct call *c)
 	}
 }
 
+/* ---- what programs did over the network ---------------------------------------------------- */
+
+static void flow_written(struct audit_wait *w)
+{
+}
+
+/* A connection, or that one was denied: nobody waits for the record. */
+static void audit_on_flow(void *data, const struct hub_flow *f)
+{
+	struct gate *g = data;
+	char id[ID_MAX], digest[SHA256_HEX];
+	struct audit_wait w = { .done = flow_written };
+	struct audit_record r = { .who = f->owner,
+				  .action = str_of(f->kind),
+				  .effect = str_of(op_effect_names[OP_EXECUTE]),
+				  .target = f->sandbox,
+				  .outcome = str_of(f->denied	? err_info(ERR_DENIED)->name
+						    : f->failed ? err_info(ERR_TRANSPORT)->name
+								: "ok"),
+				  .timed = true,
+				  .ms = f->ms,
+				  .bytes = f->bytes };
+	struct arena a;
+	struct err e;
+
+	if (!g->audit)
+		return;
+	id_make(id, "run");
+	id[3] = '_';
+	r.id = str_of(id);
+	sha256_hex(f->detail, digest);
+	r.args = str_of(digest);
+	arena_init(&a, 16 << 10);
+	if (audit_clean(&r, &a, &e) == 0)
+		audit_add(g->audit->audit, &r, &w);
+	arena_fini(&a);
+}
+
 /* ---- the part ------------------------------------------------------------------------------ */
 
 static struct audit_limits audit_limits(const struct gate *g)
@@ -310,6 +351,12 @@ int gate_audit_open(struct gate *g, struct err *e)
 	g->hooks.audit = audit_on_audit;
 	g->guard.audit = own->audit;
 	return 0;
+}
+
+void gate_audit_listen(struct gate *g)
+{
+	if (g->hub && g->audit)
+		hub_sandboxes_tell_flows(hub_sandboxes(g->hub), audit_on_flow, g);
 }
 
 void gate_audit_close(struct gate *g)

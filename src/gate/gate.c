@@ -42,6 +42,7 @@ struct gate *gate_open(const struct gate_options *o, struct err *e)
 		if (parts[i].open(g, e) < 0)
 			return NULL;
 	}
+	gate_audit_listen(g);
 	if (o->hooks)
 		g->hooks = *o->hooks;
 	g->hooks.guard = &g->guard;

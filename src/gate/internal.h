@@ -66,3 +66,5 @@ void gate_reload_close(struct gate *g);
 int gate_audit_open(struct gate *g, struct err *e) MUST_USE;
 void gate_audit_close(struct gate *g);
 void gate_audit_reload(struct gate *g);
+/* Once nothing can fail any more: the hub ends before the gate does. */
+void gate_audit_listen(struct gate *g);

@@ -628,6 +628,10 @@ def test_it_is_seen(hub):
     assert flow['host'] == 'web.example' and flow['port'] == 80 and flow['address'] == WEB_IP
     denied = json.loads(hub.events(box, 'network.denied')[0]['detail'])
     assert denied['reason'] == 'host_mismatch'
+    kept = [json.loads(line) for line in hub.ok('audit', 'tail', '-n', '1000', '--target', box,
+                                                '--action', 'network.', '-o', 'json').splitlines()]
+    found = {(r['action'], r['outcome']) for r in kept}
+    assert {('network.flow', 'ok'), ('network.denied', 'denied')} <= found
     shown = json.loads(hub.ok('net', 'show', '-o', 'json', box))
     assert shown['opened'] >= 1 and shown['denied'] == 1 and shown['bytes_received'] > 0
     assert shown['allow'] == [{'host': 'web.example', 'port': 80}]

@@ -187,6 +187,8 @@ struct hub_sandboxes {
 	uv_loop_t *loop;
 	struct box *box;
 	struct store *store; /* NULL: none */
+	void (*on_flow)(void *data, const struct hub_flow *f); /* NULL: nobody hears of them */
+	void *on_flow_data;
 	char run[ID_MAX]; /* names this process's time */
 
 	struct hub_sandbox *buckets[LIVES_BUCKETS];

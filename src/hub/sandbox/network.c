@@ -188,6 +188,33 @@ static bool may_tell(struct hub_sandbox *l)
 	return l->flows_told++ < EVENTS_PER_S;
 }
 
+void hub_sandboxes_tell_flows(struct hub_sandboxes *all,
+			      void (*on_flow)(void *data, const struct hub_flow *f), void *data)
+{
+	all->on_flow = on_flow;
+	all->on_flow_data = data;
+}
+
+static void tell_flow(struct hub_sandbox *l, const char *kind, const struct nw_flow *f,
+		      struct str detail)
+{
+	struct hub_sandbox_info i;
+
+	if (!l->all->on_flow)
+		return;
+	hub_sandbox_info(l, &i);
+	l->all->on_flow(l->all->on_flow_data, &(struct hub_flow){
+						      .kind = kind,
+						      .sandbox = i.id,
+						      .owner = i.owner,
+						      .detail = detail,
+						      .denied = f->what == NW_FLOW_DENIED,
+						      .failed = f->what == NW_FLOW_FAILED,
+						      .ms = f->ms,
+						      .bytes = f->up + f->down,
+					      });
+}
+
 void hub_sandboxes_on_flow(void *sandboxes, void *of, const struct nw_flow *f)
 {
 	static const char *const kinds[] = {
@@ -209,7 +236,9 @@ void hub_sandboxes_on_flow(void *sandboxes, void *of, const struct nw_flow *f)
 		l->flows_lost++;
 		return;
 	}
-	if (flow_text(f, l->flows_lost, &text, &e) == 0)
+	if (flow_text(f, l->flows_lost, &text, &e) == 0) {
 		hub_sandbox_tell(l, kinds[f->what], buf_str(&text));
+		tell_flow(l, kinds[f->what], f, buf_str(&text));
+	}
 	l->flows_lost = 0;
 }

@@ -121,6 +121,16 @@ void hub_sandboxes_adopt(struct hub_sandboxes *all, struct box *box,
 struct nets;
 struct nw_flow;
 void hub_sandboxes_serve_networks(struct hub_sandboxes *all, struct nets *nets);
+/* Who also wants to hear what a sandbox's network did: as much of it as the registry's events
+ * tell. Before the first sandbox; NULL: nobody. kind: "network.denied" and so on; detail: JSON. */
+struct hub_flow {
+	const char *kind;
+	struct str sandbox, owner, detail;
+	bool denied, failed;
+	uint64_t ms, bytes; /* in both directions */
+};
+void hub_sandboxes_tell_flows(struct hub_sandboxes *all,
+			      void (*on_flow)(void *data, const struct hub_flow *f), void *data);
 /* For nets_options.on_flow, with the sandboxes as its owner. */
 void hub_sandboxes_on_flow(void *sandboxes, void *of, const struct nw_flow *f);
 

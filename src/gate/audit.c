@@ -156,12 +156,15 @@ static int audit_record(struct audit_call *s, struct arena *a, struct audit_reco
 	return audit_clean(ret, a, e);
 }
 
-/* Whether it changes something, or was decided by somebody. */
+/* Whether it changes something, or was decided by somebody. One that was cancelled is told at once:
+ * its client has left, or the hub ends and syncs the log itself. */
 static bool audit_authorises(const struct audit_call *s)
 {
 	struct gate_call *state = gate_call(s->call);
 	const struct err *err = s->outcome->err;
 
+	if (err && err->code == ERR_CANCELLED)
+		return false;
 	return call_request(s->call) &&
 	       (call_op(s->call)->effect != OP_READ || (err && err->code == ERR_DENIED) ||
 		(state && state->approval.n));

@@ -137,10 +137,11 @@ static int verify_run(const struct verb_input *in)
 const struct verb audit_verify_verb = {
 	.name = "audit verify",
 	.usage = "[OPTION...] [FILE|RECEIPT]",
-	.doc = "Verify the audit log, a file of it, or a receipt ('-': standard input).",
-	.more = "The exit status is 0 where all is verified, 1 where something was changed or is\n"
-		"missing, 2 where nothing is wrong but an end is not sealed, and 3 where there is\n"
-		"nothing to verify. With --key neither a hub nor the data folder is needed.",
+	.doc = "Verify the audit log, a file of it, or a receipt.",
+	.more = "'-' is standard input. The exit status is 0 where all is verified, 1 where\n"
+		"something was changed or is missing, 2 where nothing is wrong but an end is\n"
+		"not sealed, and 3 where there is nothing to verify. A receipt with --key needs\n"
+		"no data folder.",
 	.page = "holt-audit",
 	.options = &options,
 	.size = sizeof(struct verify_options),

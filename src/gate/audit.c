@@ -156,14 +156,16 @@ static int audit_record(struct audit_call *s, struct arena *a, struct audit_reco
 	return audit_clean(ret, a, e);
 }
 
-/* Whether it changes something, or was decided by somebody. One that was cancelled is told at once:
- * its client has left, or the hub ends and syncs the log itself. */
+/* Whether it changes something, or was decided by somebody: then its record is on the disk before
+ * the answer. One that was cancelled is told at once: its client has left, or the hub ends and
+ * syncs the log itself. So is a mistake of the client, which has changed nothing. */
 static bool audit_authorises(const struct audit_call *s)
 {
 	struct gate_call *state = gate_call(s->call);
 	const struct err *err = s->outcome->err;
 
-	if (err && err->code == ERR_CANCELLED)
+	if (err &&
+	    (err->code == ERR_CANCELLED || err_info(err->code)->failure == FAILURE_VALIDATION))
 		return false;
 	return call_request(s->call) &&
 	       (call_op(s->call)->effect != OP_READ || (err && err->code == ERR_DENIED) ||

@@ -45,6 +45,8 @@ struct gate *gate_open(const struct gate_options *o, struct err *e)
 	gate_audit_listen(g);
 	if (o->hooks)
 		g->hooks = *o->hooks;
+	else
+		g->guard.redactor = g->redactor;
 	g->hooks.guard = &g->guard;
 	return take_ptr(g);
 }

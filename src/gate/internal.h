@@ -15,6 +15,7 @@ struct gate {
 	void (*on_ended)(void *owner, const struct principal *who); /* as in gate_options */
 	void *owner;
 	struct guard guard; /* what operations see of the parts */
+	struct redactor *redactor;
 	struct op_hooks hooks; /* parts set theirs */
 	/* Each is defined in its own file. */
 	struct gate_identity *identity;

@@ -23,7 +23,7 @@ static struct str gate_redact(void *data, struct call *c, const struct field *ro
 	struct redact_part part = { .text = text, .keep_length = gate_redact_keeps_length(c, row) };
 	autobuf struct buf b = BUF_INIT(REDACTED_MAX);
 	struct err e;
-	int rc = redact_text(g->guard.redactor, &part, &b, &e);
+	int rc = redact_text(g->redactor, &part, &b, &e);
 	char *copy;
 
 	if (rc == 0)
@@ -34,7 +34,7 @@ static struct str gate_redact(void *data, struct call *c, const struct field *ro
 
 int gate_redact_value(struct gate *g, struct str name, struct str value, struct err *e)
 {
-	return redact_value_add(g->guard.redactor, name, value, e);
+	return redact_value_add(g->redactor, name, value, e);
 }
 
 /* A program without a hub prints for its user alone, whose own secrets are no secrets to him: only
@@ -54,10 +54,10 @@ static int gate_redact_set(struct gate *g, struct err *e)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	for (size_t i = 0; i < c->patterns.n; i++)
 		extra[i] = (struct redact_pattern){ c->patterns.p[i].key, c->patterns.p[i].value };
-	if (g->guard.redactor)
-		return redactor_set(g->guard.redactor, &o, e);
-	g->guard.redactor = redactor_new(&o, e);
-	return g->guard.redactor ? 0 : -1;
+	if (g->redactor)
+		return redactor_set(g->redactor, &o, e);
+	g->redactor = redactor_new(&o, e);
+	return g->redactor ? 0 : -1;
 }
 
 int gate_redact_open(struct gate *g, struct err *e)
@@ -78,5 +78,5 @@ void gate_redact_reload(struct gate *g)
 
 void gate_redact_close(struct gate *g)
 {
-	redactor_free(take_ptr(g->guard.redactor));
+	redactor_free(take_ptr(g->redactor));
 }

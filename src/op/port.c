@@ -199,7 +199,7 @@ struct preview_view {
 	int64_t expires_unix;
 };
 static const struct field link_fields[] = {
-	FIELD(struct preview_view, url, .flags = FIELD_REQUIRED,
+	FIELD(struct preview_view, url, .flags = FIELD_REQUIRED | FIELD_PLAIN,
 	      .doc = "Whoever has this link sees what the server shows."),
 	FIELD(struct preview_view, expires_unix, .flags = FIELD_REQUIRED,
 	      .doc = "When it is over, in seconds since 1970."),

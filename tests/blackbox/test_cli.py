@@ -511,7 +511,8 @@ def test_misspelt_words_get_the_nearest_name(holt, typed, meant):
 
 
 @pytest.mark.parametrize('status, arguments', [
-    (2, ['doctor', 'x']), (2, ['version', 'x']), (2, ['mcp', 'x']), (2, ['help', 'a', 'b', 'c']),
+    (2, ['doctor', 'x']), (2, ['version', 'x']), (2, ['mcp', 'x']),
+    (2, ['help', 'a', 'b', 'c', 'd']),
     (125, ['help', 'mcp', 'x']), (2, ['mcp', '--pool', '65']), (2, ['mcp', '--pool', 'many']),
     (2, ['mcp', '--pool', '']), (125, ['run', '-q', 'true']), (125, ['nonsense']), (125, ['']),
 ], ids=str)

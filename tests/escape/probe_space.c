@@ -135,15 +135,21 @@ static enum result try_mountinfo(struct found *f)
 {
 	static const char *const foreign[] = { " - sysfs ",	 " - cgroup ",	" - cgroup2 ",
 					       " - securityfs ", " - debugfs ", " - bpf " };
-	static const char own[] = " / /sys/fs/cgroup ro,nosuid,nodev,noexec,relatime - cgroup2 ";
+#define OWN(at, kind) " / /sys/fs/cgroup" at " ro,nosuid,nodev,noexec,relatime - " kind " "
+	static const char *const own[] = { OWN("", "cgroup2"), OWN("/memory", "cgroup"),
+					   OWN("/cpu", "cgroup"), OWN("/cpuacct", "cgroup"),
+					   OWN("/cpuset", "cgroup") };
+#undef OWN
 	static char text[65536];
-	char *ours;
 	int n = 0;
 
 	slurp("/proc/self/mountinfo", text, sizeof(text));
-	ours = strstr(text, own);
-	if (ours)
-		memset(ours, '.', sizeof(own) - 1);
+	for (size_t i = 0; i < PROBE_LEN(own); i++) {
+		char *ours = strstr(text, own[i]);
+
+		if (ours)
+			memset(ours, '.', strlen(own[i]));
+	}
 	for (size_t i = 0; i < PROBE_LEN(foreign); i++) {
 		if (strstr(text, foreign[i])) {
 			tell(f, "sees%s", foreign[i]);

@@ -200,7 +200,7 @@ static int key_revoke_run(const struct verb_input *in)
 static const struct verb keys_revoke_verb = {
 	.name = "auth keys revoke",
 	.usage = "NAME...",
-	.doc = "Revoke API keys: what their bearers have under way ends at once.",
+	.doc = "Revoke API keys: what their bearers do ends at once.",
 	.more = "What a key has made stays. A new key of the same name has it.",
 	.page = "holt-auth",
 	.options = &revoke_table,

@@ -447,7 +447,8 @@ static bool value_accept(const struct finder *f, const struct key *k, enum sure 
 {
 	struct shape s = shape_of(v->text);
 
-	if (is_placeholder(v->text, k->text) || s.path || value_has_control(v->text))
+	if (is_placeholder(v->text, k->text) || s.path || value_has_control(v->text) ||
+	    is_binary(v->text.p, v->text.n))
 		return false;
 	/* A block of armour is found as such. */
 	if (v->quoted && str_starts(v->text, "-----BEGIN "))

@@ -120,6 +120,9 @@ void judge_name(struct finder *f, const struct pattern *p, size_t end);
 void judge_flag(struct finder *f, const struct pattern *p, size_t end);
 void judge_user(struct finder *f, const struct pattern *p, size_t end);
 
+/* A byte of what is no text, or of UTF-8 that is none. */
+bool is_binary(const char *p, size_t n);
+
 /* Whether a text stands where a secret would, and is none: a mark for one, a variable, an example.
  * key: what it is assigned to, or STR_NONE. */
 bool is_placeholder(struct str value, struct str key);

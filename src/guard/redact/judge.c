@@ -36,6 +36,28 @@ void finder_add(struct finder *f, struct span s)
 		f->spans[f->n_spans++] = s;
 }
 
+bool is_binary(const char *p, size_t n)
+{
+	size_t follow = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)p[i];
+
+		if (c < ' ' && (c < 7 || (c > 13 && c != 27)))
+			return true;
+		if ((c & 0xc0) == 0x80) {
+			if (follow == 0 && i > 2)
+				return true;
+			follow -= follow > 0;
+			continue;
+		}
+		if (follow > 0 || c > 0xf4 || c == 0xc0 || c == 0xc1)
+			return true;
+		follow = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0x80 ? 1 : 0;
+	}
+	return false;
+}
+
 /* ---- texts that are no secrets --------------------------------------------------------------- */
 
 static char lower(char c)

@@ -222,29 +222,6 @@ static int write_text(struct writing *w, size_t from, size_t to)
 	return from < to ? buf_add(w->to, w->p + from, to - from, w->e) : 0;
 }
 
-/* A byte of what is no text, or of UTF-8 that is none. */
-static bool is_binary(const char *p, size_t n)
-{
-	size_t follow = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)p[i];
-
-		if (c < ' ' && (c < 7 || (c > 13 && c != 27)))
-			return true;
-		if ((c & 0xc0) == 0x80) {
-			if (follow == 0 && i > 2)
-				return true;
-			follow -= follow > 0;
-			continue;
-		}
-		if (follow > 0 || c > 0xf4 || c == 0xc0 || c == 0xc1)
-			return true;
-		follow = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0x80 ? 1 : 0;
-	}
-	return false;
-}
-
 /* n bytes of a replacement that has the length of what it replaces. */
 static int write_fill(struct writing *w, size_t n)
 {

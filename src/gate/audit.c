@@ -156,9 +156,10 @@ static int audit_record(struct audit_call *s, struct arena *a, struct audit_reco
 	return audit_clean(ret, a, e);
 }
 
-/* Whether it changes something, or was decided by somebody: then its record is on the disk before
- * the answer. One that was cancelled is told at once: its client has left, or the hub ends and
- * syncs the log itself. So is a mistake of the client, which has changed nothing. */
+/* Whether it decides what others may, or was decided by somebody: then its record is on the disk
+ * before the answer. All others would wait for a disk that any sandbox can keep busy. One that was
+ * cancelled is told at once: its client has left, or the hub ends and syncs the log itself. So is a
+ * mistake of the client, which has changed nothing. */
 static bool audit_authorises(const struct audit_call *s)
 {
 	struct gate_call *state = gate_call(s->call);
@@ -168,7 +169,7 @@ static bool audit_authorises(const struct audit_call *s)
 	    (err->code == ERR_CANCELLED || err_info(err->code)->failure == FAILURE_VALIDATION))
 		return false;
 	return call_request(s->call) &&
-	       (call_op(s->call)->effect != OP_READ || (err && err->code == ERR_DENIED) ||
+	       (call_op(s->call)->effect == OP_ADMINISTER || (err && err->code == ERR_DENIED) ||
 		(state && state->approval.n));
 }
 
@@ -204,7 +205,8 @@ static void audit_write(struct audit_call *s)
 	if (rc == 0 && s->own->audit) {
 		s->wait.done = audit_on_written;
 		s->wait.synced = audit_authorises(s);
-		s->wait.receipt = s->wait.synced && call_by_agent(s->call);
+		s->wait.receipt = call_by_agent(s->call) &&
+				  (s->wait.synced || call_op(s->call)->effect != OP_READ);
 		audit_add(s->own->audit, &r, &s->wait);
 	} else {
 		if (rc == 0)

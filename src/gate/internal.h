@@ -21,7 +21,6 @@ struct gate {
 	struct gate_identity *identity;
 	struct policy policy;
 	struct gate_reload *reload;
-	struct gate_approval *approval;
 	struct gate_audit *audit;
 };
 
@@ -51,8 +50,6 @@ int gate_check_config(const struct config *c, struct err *e) MUST_USE;
 void gate_policy_reload(struct gate *g);
 int gate_policy_open(struct gate *g, struct err *e) MUST_USE;
 void gate_policy_close(struct gate *g);
-int gate_approval_open(struct gate *g, struct err *e) MUST_USE;
-void gate_approval_close(struct gate *g);
 int gate_redact_open(struct gate *g, struct err *e) MUST_USE;
 void gate_redact_close(struct gate *g);
 void gate_redact_reload(struct gate *g);

@@ -275,8 +275,10 @@ def files(*trees):
     found = set()
     for tree in trees:
         for path, names, leaves in os.walk(tree):
-            names[:] = [n for n in names if n != 'audit']  # the log of what was done stays
-            found.update(os.path.join(path, n) for n in names + leaves)
+            # The log of what was done stays, and so does the folder that it is in.
+            names[:] = [n for n in names if n != 'audit']
+            found.update(os.path.join(path, n) for n in names + leaves
+                         if (os.path.basename(path), n) != ('data', 'holt'))
     return found
 
 

@@ -104,10 +104,13 @@ static int put_texts(struct mcp_run *r, const struct field_table *t, const void 
 	if (tool->note && tool->note(result, &bufs[1], e) < 0)
 		return -1;
 	n += bufs[1].n > 0;
+	/* The result is redacted already, and base64 of it may look like anything. */
 	for (int i = 0; i < n; i++)
 		to[i] = (struct mcp_content){
 			.type = MCP_TEXT,
-			.text = bufs[i].n ? call_redact(r->call, buf_str(&bufs[i])) : STR_LIT("")
+			.text = bufs[i].n == 0	    ? STR_LIT("")
+			      : i > 0 || tool->says ? call_redact(r->call, buf_str(&bufs[i]))
+						    : buf_str(&bufs[i])
 		};
 	return n;
 }

@@ -324,6 +324,15 @@ void audit_status(const struct audit *a, struct audit_status *ret)
 
 /* ---- records ------------------------------------------------------------------------------- */
 
+static void audit_give_receipt(struct audit *a, struct audit_wait *w)
+{
+	struct audit_line line;
+	struct err e;
+
+	if (w->receipt && audit_receipt(a, &w->line, &line, &e) == 0)
+		w->line = line;
+}
+
 static void audit_work(uv_work_t *work)
 {
 	struct audit *a = work->data;
@@ -331,13 +340,8 @@ static void audit_work(uv_work_t *work)
 	a->work_err = ERR_INIT;
 	if (fdatasync(a->work_fd) < 0)
 		err_sys(&a->work_err, errno, "sync the audit log");
-	for (struct audit_wait *w = a->syncing; w; w = w->next) {
-		struct audit_line line;
-		struct err e;
-
-		if (w->receipt && audit_receipt(a, &w->line, &line, &e) == 0)
-			w->line = line;
-	}
+	for (struct audit_wait *w = a->syncing; w; w = w->next)
+		audit_give_receipt(a, w);
 }
 
 static void audit_worked(uv_work_t *work, int status)
@@ -400,6 +404,7 @@ void audit_add(struct audit *a, const struct audit_record *r, struct audit_wait 
 		audit_keep(a, &own);
 		w->done(w);
 	} else if (!w->synced || a->failing) {
+		audit_give_receipt(a, w);
 		w->done(w);
 	} else {
 		*a->waiting_end = w;

@@ -37,7 +37,7 @@ int audit_check(struct audit *a, bool light, struct err *e) MUST_USE;
 struct audit_wait {
 	void (*done)(struct audit_wait *w);
 	bool synced; /* wait for the disk */
-	bool receipt; /* of a synced one: sign the line */
+	bool receipt; /* sign the line */
 	/* Then: */
 	struct audit_line line; /* what was written, or the receipt; empty where it will follow */
 	/* private: */

@@ -324,19 +324,33 @@ static int decode_enum(struct decoder *d, const struct place *at, const struct f
 static int decode_object(struct decoder *d, const struct place *at, const struct field_table *t,
 			 const struct json_val *v, void *ret);
 
+/* Room for the elements of v, which the struct then has; NULL with *d->e. */
+static char *decode_elements(struct decoder *d, const struct place *at, const struct field *f,
+			     const struct json_val *v, enum json_type type, void *base)
+{
+	struct field_bounds b = field_bounds(f);
+	size_t n = json_len(v);
+	char *p = NULL;
+
+	if (json_type(v) != type)
+		refuse_type(d, at, f, v);
+	else if (!count_fits(&b, n))
+		refuse_count(d, at, f, n);
+	else
+		p = arena_array(d->arena, n, f->elem, d->e);
+	if (!p)
+		return NULL;
+	memcpy(field_at(f, base), &p, sizeof(p));
+	memcpy((char *)base + f->count_at, &n, sizeof(n));
+	return p;
+}
+
 static int decode_objects(struct decoder *d, const struct place *at, const struct field *f,
 			  const struct json_val *v, void *base)
 {
-	struct field_bounds b = field_bounds(f);
 	struct json_iter it = json_iter(v);
-	size_t n = json_len(v);
-	char *p;
+	char *p = decode_elements(d, at, f, v, JSON_ARRAY, base);
 
-	if (json_type(v) != JSON_ARRAY)
-		return refuse_type(d, at, f, v);
-	if (!count_fits(&b, n))
-		return refuse_count(d, at, f, n);
-	p = arena_array(d->arena, n, f->elem, d->e);
 	if (!p)
 		return -1;
 	while (json_next(&it)) {
@@ -345,8 +359,6 @@ static int decode_objects(struct decoder *d, const struct place *at, const struc
 		if (decode_object(d, &elem, f->table, it.val, p + it.index * f->elem) < 0)
 			return -1;
 	}
-	memcpy(field_at(f, base), &p, sizeof(p));
-	memcpy((char *)base + f->count_at, &n, sizeof(n));
 	return 0;
 }
 
@@ -373,24 +385,15 @@ static int decode_named(struct decoder *d, const struct place *at, const struct 
 static int decode_dict(struct decoder *d, const struct place *at, const struct field *f,
 		       const struct json_val *v, void *base)
 {
-	struct field_bounds b = field_bounds(f);
 	struct json_iter it = json_iter(v);
-	size_t n = json_len(v);
-	char *p;
+	char *p = decode_elements(d, at, f, v, JSON_OBJECT, base);
 
-	if (json_type(v) != JSON_OBJECT)
-		return refuse_type(d, at, f, v);
-	if (!count_fits(&b, n))
-		return refuse_count(d, at, f, n);
-	p = arena_array(d->arena, n, f->elem, d->e);
 	if (!p)
 		return -1;
 	while (json_next(&it)) {
 		if (decode_named(d, at, f, &it, p + it.index * f->elem) < 0)
 			return -1;
 	}
-	memcpy(field_at(f, base), &p, sizeof(p));
-	memcpy((char *)base + f->count_at, &n, sizeof(n));
 	return 0;
 }
 

@@ -253,7 +253,7 @@ static const struct field volume_fields[] = {
 	FIELD(struct volume, host, .flags = FIELD_REQUIRED, .doc = "A path of the host."),
 	FIELD(struct volume, inside, .flags = FIELD_REQUIRED, .doc = "Absolute."),
 	FIELD_ENUM(struct volume, mode, volume_mode_names, .def = DEFAULT_ENUM(VOLUME_RO),
-		   .doc = "rw: written, too."),
+		   .doc = "rw-all: .git/hooks, too."),
 };
 static const struct field_table volume_table = FIELD_TABLE(struct volume, volume_fields);
 /* Limits stand in an object or beside the rest, as a door likes: both rows are of the same

@@ -722,6 +722,7 @@ static int add_mounts(const struct sandbox_spec *spec, struct buf *b, struct err
 			.host_len = (uint32_t)s->host.n + 1,
 			.guest_len = (uint32_t)s->guest.n + 1,
 			.writable = s->writable,
+			.all = s->all,
 			.size = s->size,
 		};
 

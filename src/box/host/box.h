@@ -144,6 +144,9 @@ struct sandbox_mount {
 	struct str host;
 	struct str guest; /* absolute path inside; made if missing */
 	bool writable;
+	/* Also what programs of the host act on, which else stays as it is: .git/hooks and others
+	 * (docs/sandboxes.md). */
+	bool all;
 	/* Quota in bytes; 0: none. ERR_NO_QUOTA: the host can't enforce one. With a quota, mounts
 	 * inside the directory are not shown, only the files below them. */
 	uint64_t size;

@@ -153,6 +153,7 @@ static void free_mounts(struct body *b)
 	for (uint32_t i = 0; i < b->n_mounts; i++) {
 		free(b->mounts[i].host);
 		free(b->mounts[i].guest);
+		project_release(&b->mounts[i].project);
 	}
 	b->n_mounts = 0;
 }
@@ -289,16 +290,22 @@ static void body_failed(struct body *b, const struct err *e)
 static int open_binds(struct body *b, struct bind *binds, struct err *e)
 {
 	for (uint32_t i = 0; i < b->n_mounts; i++) {
-		const struct mount_spec *m = &b->mounts[i];
+		struct mount_spec *m = &b->mounts[i];
+		const struct host_tree t = {
+			.path = m->host,
+			.writable = m->writable,
+			.project = m->writable && !m->all ? &m->project : NULL,
+			.size = m->size,
+			.uid = b->uid,
+		};
 
-		binds[i].tree = store_host_tree(
-			&warden.host, &(struct host_tree){ m->host, m->writable, m->size, b->uid },
-			&binds[i].is_dir, e);
+		binds[i].tree = store_host_tree(&warden.host, &t, &binds[i].is_dir, e);
 		if (binds[i].tree < 0) {
 			if (e->code == ERR_PATH_NOT_FOUND || e->code == ERR_PATH_DENIED)
 				e->code = ERR_INVALID; /* the requester's mistake */
 			return err_wrap(e, IM_STAGE_MOUNT "%.160s", m->guest);
 		}
+		binds[i].sealed = m->project.lock >= 0;
 		snprintf(binds[i].guest, sizeof(binds[i].guest), "%s", m->guest);
 	}
 	return 0;
@@ -584,6 +591,8 @@ static int copy_mounts(const struct wm_create *m, size_t n, struct mount_spec *o
 		out[i].host = strdup(host);
 		out[i].guest = strdup(guest);
 		out[i].writable = wm.writable;
+		out[i].all = wm.all;
+		out[i].project.lock = -1;
 		out[i].size = wm.size;
 		if (!out[i].host || !out[i].guest)
 			return err_set(e, ERR_LIMIT, "out of memory");

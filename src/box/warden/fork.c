@@ -65,6 +65,8 @@ static int clone_mounts(struct body *to, const struct body *from, struct err *e)
 		m->host = strdup(from->mounts[i].host);
 		m->guest = strdup(from->mounts[i].guest);
 		m->writable = from->mounts[i].writable;
+		m->all = from->mounts[i].all;
+		m->project.lock = -1;
 		m->size = from->mounts[i].size;
 		if (!m->host || !m->guest)
 			return err_set(e, ERR_LIMIT, "out of memory");

@@ -33,6 +33,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "box/warden/project.h"
 #include "box/warden/seccomp.h"
 #include "box/wire/limits.h"
 #include "box/wire/wire.h"
@@ -98,6 +99,7 @@ struct chain {
 struct bind {
 	int tree; /* a detached copy of the host's mount */
 	bool is_dir;
+	bool sealed; /* project_seal() */
 	char guest[4096];
 };
 
@@ -194,6 +196,7 @@ int store_reroot(const struct store *s, const struct host *h, int pidfd, int roo
 struct host_tree {
 	const char *path;
 	bool writable;
+	struct project *project; /* keeps its entries for the host's programs; NULL: nothing does */
 	uint64_t size; /* size at which the host must limit it, else ERR_NO_QUOTA; 0: any */
 	uint32_t uid;
 };
@@ -408,6 +411,8 @@ struct request {
 struct mount_spec {
 	char *host, *guest;
 	bool writable;
+	bool all; /* also what programs of the host act on */
+	struct project project;
 	uint64_t size; /* 0: any */
 };
 

@@ -11,14 +11,23 @@
 /* What stands behind the second colon. */
 static bool read_mode(const char *mode, struct volume_words *ret)
 {
-	static const char sized[] = "rw,size=";
+	static const char rw[] = "rw", all[] = "-all", size[] = ",size=";
 
 	ret->size = 0;
-	ret->writable = strncmp(mode, "rw", 2) == 0;
-	if (strcmp(mode, "ro") == 0 || strcmp(mode, "rw") == 0)
+	ret->writable = ret->all = false;
+	if (strcmp(mode, "ro") == 0)
 		return true;
-	return strncmp(mode, sized, strlen(sized)) == 0 &&
-	       option_size(mode + strlen(sized), &ret->size) && ret->size > 0;
+	if (strncmp(mode, rw, strlen(rw)) != 0)
+		return false;
+	mode += strlen(rw);
+	ret->writable = true;
+	ret->all = strncmp(mode, all, strlen(all)) == 0;
+	if (ret->all)
+		mode += strlen(all);
+	if (!*mode)
+		return true;
+	return strncmp(mode, size, strlen(size)) == 0 &&
+	       option_size(mode + strlen(size), &ret->size) && ret->size > 0;
 }
 
 static int explain(const char *host, const char *link, struct err *e)
@@ -41,8 +50,8 @@ int volume_read(const char *text, struct volume_words *ret, struct err *e)
 	if (!inside || inside == text || (size_t)(inside - text) >= sizeof(host) ||
 	    !read_mode(mode ? mode + 1 : "ro", ret))
 		return err_set(e, ERR_INVALID,
-			       "-v takes HOST:INSIDE, HOST:INSIDE:ro, HOST:INSIDE:rw or "
-			       "HOST:INSIDE:rw,size=N with an absolute INSIDE, not '%.80s'",
+			       "-v takes HOST:INSIDE with an absolute INSIDE, and behind it :ro, "
+			       ":rw, :rw-all, :rw,size=N or :rw-all,size=N, not '%.80s'",
 			       text);
 	snprintf(host, sizeof(host), "%.*s", (int)(inside - text), text);
 	if (path_resolve(host, ret->host) < 0)

@@ -11,6 +11,7 @@ struct volume_words {
 	char host[PATH_MAX]; /* absolute, without links (path_resolve()) */
 	struct str inside; /* borrowed from the text */
 	bool writable;
+	bool all; /* rw-all */
 	uint64_t size; /* 0: was not said */
 };
 

@@ -27,7 +27,7 @@ static const struct option_row rows[] = {
 	ENV_ROWS(struct up_options, env),
 	LABEL_ROW(struct up_options),
 	OPTION(struct up_options, volumes, OPTION_LIST, "volume", .letter = 'v',
-	       .arg = "HOST:INSIDE[:ro|rw]",
+	       .arg = "HOST:INSIDE[:ro|rw|rw-all]",
 	       .doc = "Show a directory or file of the host inside; read-only unless rw. May be "
 		      "repeated."),
 	OPTION(struct up_options, ports, OPTION_LIST, "publish", .letter = 'p',
@@ -107,7 +107,7 @@ static int write_volumes(const struct option_list *volumes, struct json_writer *
 		hub_link_text(w, "host", v.host);
 		json_write_key_str(w, STR_LIT("inside"));
 		json_write_str(w, v.inside);
-		hub_link_text(w, "mode", v.writable ? "rw" : "ro");
+		hub_link_text(w, "mode", v.all ? "rw-all" : v.writable ? "rw" : "ro");
 		json_write_object_end(w);
 	}
 	json_write_array_end(w);

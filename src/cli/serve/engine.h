@@ -103,7 +103,7 @@ enum {
 		OPTION(S, hub.sleep_after_ms, OPTION_SECONDS, "sleep-after", .arg = "TIME",        \
 		       .env = "HOLT_SLEEP_AFTER", .max = HUB_SLEEP_MAX_MS,                         \
 		       .doc = "When idle ones sleep; 10 s by default, 0 for never."),              \
-		OPTION(S, hub.volumes, OPTION_LIST, "allow-volumes", .arg = "DIR[:rw]",            \
+		OPTION(S, hub.volumes, OPTION_LIST, "allow-volumes", .arg = "DIR[:rw|:rw-all]",    \
 		       .doc = "Clients may give folders in DIR to sandboxes. May be repeated."),   \
 		NETWORK_ROWS(S, hub.network), CONFIG_ROW(S, hub.config),                           \
 		ENGINE_ROWS(S, hub.engine)

@@ -48,7 +48,7 @@ static const struct option_row rows[] = {
 	OPTION(struct run_options, tty, OPTION_FLAG, "tty", .letter = 't',
 	       .doc = "Give it a terminal, with -i connected to this one."),
 	OPTION(struct run_options, mounts, OPTION_LIST, "volume", .letter = 'v',
-	       .arg = "HOST:INSIDE[:ro|rw[,size=N]]",
+	       .arg = "HOST:INSIDE[:ro|rw|rw-all[,size=N]]",
 	       .doc = "Show a directory or file of the host inside; read-only unless rw. With "
 		      "size= only if the host ends it there. May be repeated."),
 	ENV_ROWS(struct run_options, env),
@@ -146,6 +146,7 @@ static int fill_mount(struct run *r, size_t i, struct err *e)
 		.host = str_of(v->host),
 		.guest = v->inside,
 		.writable = v->writable,
+		.all = v->all,
 		.size = v->size,
 	};
 	return 0;

@@ -15,7 +15,9 @@
 
 enum { ROW_MAX = 1 << 20 };
 
-const char *const volume_mode_names[VOLUME_MODES] = { [VOLUME_RO] = "ro", [VOLUME_RW] = "rw" };
+const char *const volume_mode_names[VOLUME_MODES] = {
+	[VOLUME_RO] = "ro", [VOLUME_RW] = "rw", [VOLUME_RW_ALL] = "rw-all"
+};
 
 /* As rows of the registry have them. */
 static const struct field volume_fields[] = {
@@ -90,7 +92,8 @@ size_t volumes_mounts(const struct volumes *s, struct sandbox_mount ret[VOLUMES_
 	for (size_t i = 0; s && i < s->n; i++)
 		ret[i] = (struct sandbox_mount){ .host = s->v[i].host,
 						 .guest = s->v[i].inside,
-						 .writable = s->v[i].mode == VOLUME_RW };
+						 .writable = s->v[i].mode >= VOLUME_RW,
+						 .all = s->v[i].mode == VOLUME_RW_ALL };
 	return s ? s->n : 0;
 }
 
@@ -129,7 +132,7 @@ int volumes_read(struct str text, struct volumes **ret, struct err *e)
 
 struct volume_root {
 	char *named, *path; /* as it was given; without links. Neither ends in '/', but "/" does */
-	bool writable;
+	enum volume_mode most; /* that it may be given with */
 };
 
 struct volume_roots {
@@ -159,9 +162,15 @@ static int read_root(struct volume_root *r, const char *text, struct err *e)
 	struct str dir = str_of(text);
 	char real[PATH_MAX];
 
-	r->writable = str_ends(dir, ":rw");
-	if (r->writable || str_ends(dir, ":ro"))
-		dir.n -= strlen(":rw");
+	for (size_t i = VOLUME_MODES; i-- > 0;) {
+		struct str mode = str_of(volume_mode_names[i]);
+
+		if (dir.n > mode.n && dir.p[dir.n - mode.n - 1] == ':' && str_ends(dir, mode.p)) {
+			r->most = (enum volume_mode)i;
+			dir.n -= mode.n + 1;
+			break;
+		}
+	}
 	dir.n = trimmed(dir);
 	r->named = strndup(dir.p, dir.n);
 	if (!r->named)
@@ -257,24 +266,24 @@ static int find_granted(const struct volume_roots *roots, const struct volume *v
 {
 	char renamed[PATH_MAX];
 	struct str path = rename_root(roots, v->host, renamed), rest;
-	bool readonly = false;
+	bool is_less = false;
 
 	for (size_t i = 0; roots && i < roots->n; i++) {
 		const struct volume_root *r = &roots->v[i];
 
 		if (!is_below(path, r->path, &rest))
 			continue;
-		if (v->mode == VOLUME_RW && !r->writable)
-			readonly = true;
+		if (v->mode > r->most)
+			is_less = true;
 		else
 			return open_below(r, rest, ret) == 0 ? 0 : explain(errno, v->inside, e);
 	}
-	if (readonly)
-		return err_set(
-			e, ERR_DENIED,
-			"volume on %.*s: that folder may only be read; its operator allows more "
-			"by holt serve --allow-volumes DIR:rw",
-			STR_CUT(v->inside, 200));
+	if (is_less)
+		return err_set(e, ERR_DENIED,
+			       "volume on %.*s: that folder is not given as %s; its operator "
+			       "allows that by holt serve --allow-volumes DIR:%s",
+			       STR_CUT(v->inside, 200), volume_mode_names[v->mode],
+			       volume_mode_names[v->mode]);
 	return err_set(e, ERR_DENIED,
 		       "volume on %.*s: it is in no folder that the operator of this hub allows "
 		       "(holt serve --allow-volumes DIR)",

@@ -17,7 +17,8 @@
 
 enum { VOLUMES_MAX = 32 };
 
-enum volume_mode { VOLUME_RO, VOLUME_RW, VOLUME_MODES };
+/* Each gives more. rw-all: also what programs of the host act on (sandbox_mount.all). */
+enum volume_mode { VOLUME_RO, VOLUME_RW, VOLUME_RW_ALL, VOLUME_MODES };
 extern const char *const volume_mode_names[VOLUME_MODES];
 
 struct volume {

@@ -1,0 +1,238 @@
+"""What programs of the host read in a folder and act on stays as it is where a sandbox may write
+the folder, whether it exists or not. Each attempt is tried under rw-all, too, where it works."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+from client import until
+from rest import Failed
+from test_hub_cli import Hub
+
+GIT = ['git', '-c', 'user.name=a', '-c', 'user.email=a@example.com', '-c', 'safe.directory=*']
+
+# Each writes something that a program of the host would run, by a way of its own.
+ATTEMPTS = {
+    'write a file': 'echo evil > {0}',
+    'append to it': 'echo evil >> {0}',
+    'write over it': 'echo evil > own; mv -T own {0}',
+    'link over it': 'ln -sfT /tmp {0}',
+    'exchange it': 'echo evil > own; python3 -c "{exchange}" own {0}',
+    'remove it': 'rm -rf {0}; [ ! -e {0} ]',
+    'rename it': 'mv {0} gone',
+    'change its mode': 'chmod 777 {0}',
+    'write by another name': 'ln {0} other && echo evil > other',
+    'mount over it': 'mount -t tmpfs none {0}',
+}
+EXCHANGE = ("import ctypes, sys; c = ctypes.CDLL(None, use_errno=True); "
+            "sys.exit(-c.renameat2(-100, sys.argv[1].encode(), -100, sys.argv[2].encode(), 2))")
+# What can't be done under rw-all either.
+NEVER = {'mount over it'}
+EXISTING = ('.git/config', '.git/hooks/pre-commit', '.mcp.json', '.vscode/tasks.json',
+            '.claude/settings.json', '.bashrc')
+
+
+@pytest.fixture
+def work(who, residue):
+    path = tempfile.mkdtemp(dir=who.work)
+    os.chmod(path, 0o755)
+    yield path
+    shutil.rmtree(path)
+
+
+class Project:
+    """A folder of who's that git has made, with what the tests name in it."""
+
+    def __init__(self, who, path, existing=True):
+        self.who, self.path = who, path
+        os.mkdir(path)
+        self.put('a.txt', 'a')
+        if existing:
+            subprocess.run([*GIT, 'init', '-q', path], check=True)
+            for name in EXISTING:
+                if not os.path.exists(os.path.join(path, name)):
+                    self.put(name, 'mine')
+        self.own()
+
+    def put(self, name, text):
+        path = os.path.join(self.path, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w', encoding='utf-8') as f:
+            f.write(text)
+
+    def own(self):
+        subprocess.run(['chown', '-R', f'{self.who.uid}:{self.who.uid}', self.path], check=True)
+
+    def run(self, line, mode='rw', status=0):
+        done = self.who.run('run', '-v', f'{self.path}:/w:{mode}', '--', 'sh', '-c', line)
+        assert done.returncode == status, (line, done.stderr)
+        return done.stdout.decode() + done.stderr.decode()
+
+    def tree(self):
+        """Each entry with its type, mode and content."""
+        found = {}
+        for top, dirs, names in os.walk(self.path):
+            for name in dirs + names:
+                path = os.path.join(top, name)
+                st = os.lstat(path)
+                text = None
+                if os.path.isfile(path) and not os.path.islink(path):
+                    with open(path, 'rb') as f:
+                        text = f.read()
+                found[os.path.relpath(path, self.path)] = (st.st_mode, text)
+        return found
+
+
+def script(ways, name):
+    """All ways at one path, each in turn, and the names of those that succeed."""
+    lines = ['cd /w']
+    for i, way in enumerate(ways.values()):
+        line = way.format(name, exchange=EXCHANGE)
+        lines.append(f'( {line} ) 2>/dev/null && echo {i}; rm -rf own other gone 2>/dev/null')
+    return '\n'.join([*lines, 'true'])
+
+
+def succeeded(project, ways, name, mode='rw'):
+    out = project.run(script(ways, name), mode)
+    return {list(ways)[int(i)] for i in out.split()}
+
+
+def test_what_exists_stays(who, work):
+    project = Project(who, f'{work}/p')
+    before = project.tree()
+    for name in EXISTING + ('.git/hooks', '.vscode', '.claude', '.git'):
+        ways = {k: v for k, v in ATTEMPTS.items()
+                if name != '.git' or k not in ('change its mode', 'remove it')}
+        assert succeeded(project, ways, name) == set(), name
+    assert project.run('rm -rf /w/.git/hooks /w/.git/config 2>&1; rmdir /w/.git 2>&1; true')
+    assert project.tree() == before
+    # and what is none of that can be worked with
+    project.run('cd /w && echo b > b.txt && mkdir d && mv a.txt d/ && git add -A && '
+                'git -c user.name=a -c user.email=a@example.com commit -qm c && '
+                'git checkout -q -b other && rm b.txt')
+    log = subprocess.run([*GIT, '-C', project.path, 'log', '--format=%s'], check=True,
+                         capture_output=True, text=True).stdout
+    assert log == 'c\n'
+    assert sorted(os.listdir(project.path)) == ['.bashrc', '.claude', '.git', '.mcp.json',
+                                                '.vscode', 'd']
+
+
+@pytest.mark.parametrize('name', ['.mcp.json', '.vscode'])
+def test_the_control(who, work, name):
+    for way, line in ATTEMPTS.items():
+        project = Project(who, f'{work}/{way}')
+        shutil.rmtree(f'{project.path}/.vscode')
+        project.put('.vscode', 'a file, for all ways to be tried')
+        project.own()
+        assert (succeeded(project, {way: line}, name, 'rw-all') == {way}) == (way not in NEVER), way
+
+
+def test_what_is_missing_stays_so(who, work):
+    project = Project(who, f'{work}/p', existing=False)
+    line = ('cd /w; for n in .git .mcp.json .vscode .claude .cursor .idea .zed; do '
+            'rm -rf $n; rmdir $n; mkdir $n/in; echo evil > $n; echo evil > $n/config; '
+            'echo evil > own; mv -T own $n; rm -f own; mkdir own; mv -T own $n; rmdir own; '
+            'ln -sfnT /tmp $n; done 2>/dev/null; git init -q . 2>/dev/null; echo "$?"')
+    assert project.run(line) != '0\n'
+    assert os.listdir(project.path) == ['a.txt']
+    # the control
+    assert project.run(line, 'rw-all') == '0\n'
+    assert {'.git', '.mcp.json', '.vscode'} < set(os.listdir(project.path))
+
+
+def test_git_reads_its_configuration_from_nowhere_else(who, work):
+    """commondir makes git take hooks and configuration from another folder."""
+    project = Project(who, f'{work}/p')
+    line = ('cd /w; cp -r .git evil; '
+            'printf "[core]\\n\\tfsmonitor = touch /w/hit\\n" >> evil/config; '
+            'rm -f .git/commondir 2>/dev/null; (echo ../evil > .git/commondir) 2>/dev/null; '
+            'git status >/dev/null 2>&1; ls hit 2>/dev/null; true')
+    assert project.run(line) == ''
+    assert not os.path.exists(f'{project.path}/.git/commondir')
+    shutil.rmtree(f'{project.path}/evil')
+    assert project.run(line, 'rw-all') == 'hit\n'
+
+
+def test_a_worktree_and_a_home(who, work):
+    """There .git is a file; profiles of shells are held where there is one."""
+    project = Project(who, f'{work}/p', existing=False)
+    project.put('.git', 'gitdir: /somewhere/else')
+    project.put('.profile', 'mine')
+    project.own()
+    before = project.tree()
+    assert project.run('cd /w; for n in .git .profile .bashrc .zshenv; do '
+                       '(echo evil > $n) 2>/dev/null && echo $n; done; true') == ''
+    assert project.tree() == before
+
+
+def test_a_link_is_refused(who, work):
+    """It could be replaced by another, and can't be mounted over."""
+    project = Project(who, f'{work}/p', existing=False)
+    os.symlink('/tmp', f'{project.path}/.vscode')
+    out = project.run('true', status=125)
+    assert '.vscode' in out and 'link' in out and 'rw-all' in out
+    assert project.run('ls -d /w/.vscode', 'rw-all') == '/w/.vscode\n'
+
+
+def test_sandboxes_that_share_it(who, work):
+    """What was made for the first stays until the last has ended, however the hub ends between."""
+    project = Project(who, f'{work}/p', existing=False)
+    home = f'{work}/home'
+    os.mkdir(home, 0o700)
+    os.chown(home, who.uid, who.uid)
+    hub = Hub(who, home, '--listen', '127.0.0.1:0', '--pool', '1', '--allow-volumes',
+              f'{project.path}:rw')
+    try:
+        shared = [{'host': project.path, 'inside': '/w', 'mode': 'rw'}]
+        first = hub.create(volumes=shared)
+        second = hub.create(volumes=shared)
+        child = hub.post(f'/v1/sandboxes/{first}/fork')['id']
+        hub.delete(first)
+        for box in (second, child):
+            done = hub.exec(box, 'echo evil > /w/.mcp.json; rmdir /w/.git; mv /w/.vscode /w/x')
+            assert done['exit_code'] != 0 and done['stderr'].count('\n') == 3, done
+            with pytest.raises(Failed):
+                hub.post('/v1/files/write', sandbox=box, path='/w/.mcp.json', content='evil')
+        with pytest.raises(Failed) as failed:
+            hub.create(volumes=[{**shared[0], 'mode': 'rw-all'}])
+        assert '--allow-volumes DIR:rw-all' in failed.value.error['cause']
+        # whose own locks keep nobody out
+        assert hub.exec(second, 'flock -n /w true')['exit_code'] != 0
+        hub.delete(hub.create(volumes=shared))
+        hub.delete(second)
+        hub.delete(child)
+        until(lambda: os.listdir(project.path) == ['a.txt'])
+    finally:
+        hub.end()
+        hub.kill()
+    assert os.listdir(project.path) == ['a.txt']
+
+
+def test_a_locked_folder_is_refused(who, work):
+    """Another warden may be about to remove what it has made."""
+    project = Project(who, f'{work}/p', existing=False)
+    fd = os.open(project.path, os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        assert 'locked' in project.run('true', status=125)
+    finally:
+        os.close(fd)
+    assert project.run('echo fine') == 'fine\n'
+
+
+def test_left_by_a_warden_that_was_killed(who, work):
+    """Their mode tells that they were made, so the next sandbox's end removes them."""
+    project = Project(who, f'{work}/p', existing=False)
+    for name in ('.git', '.mcp.json'):
+        os.mkdir(f'{project.path}/{name}')
+        os.chmod(f'{project.path}/{name}', 0o1555)
+    os.mkdir(f'{project.path}/.vscode')  # the user's own
+    project.own()
+    os.chmod(f'{project.path}/.git', 0o1555)
+    os.chmod(f'{project.path}/.mcp.json', 0o1555)
+    project.run('true')
+    assert sorted(os.listdir(project.path)) == ['.vscode', 'a.txt']

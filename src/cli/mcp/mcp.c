@@ -143,7 +143,7 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 {
 	const struct mcp_options *o = in->options;
 	char audit[PATH_MAX];
-	uint64_t only = 0;
+	struct mcp_choice only = { { 0 } };
 	char data[PATH_MAX];
 	struct err none;
 	struct mcp_stdio_options stdio = {
@@ -182,7 +182,7 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 				   },
 				   e)
 			 : NULL;
-	s->door = s->ops ? mcp_door_new(s->ops, only, e) : NULL;
+	s->door = s->ops ? mcp_door_new(s->ops, &only, e) : NULL;
 	if (!s->door)
 		return -1;
 	s->stdio = mcp_stdio_start(&s->loop, mcp_door_server(s->door), &stdio, e);

@@ -90,7 +90,7 @@ struct serve {
 	uv_timer_t idle; /* checks whether the hub is idle */
 	uint64_t exit_idle_ms, used_ms; /* used_ms: when it was last seen in use */
 	uint64_t requests; /* total at that time */
-	uint64_t tools; /* served over MCP; 0: all */
+	struct mcp_choice tools; /* served over MCP; 0: all */
 	struct secret *token;
 	struct config *config;
 	struct grants grants;
@@ -304,7 +304,7 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 				   .hooks = gate_hooks(v->s.gate),
 			   },
 			   e);
-	v->s.mcp = v->s.ops ? mcp_door_new(v->s.ops, v->tools, e) : NULL;
+	v->s.mcp = v->s.ops ? mcp_door_new(v->s.ops, &v->tools, e) : NULL;
 	if (!v->s.mcp)
 		return -1;
 	box_stats(hub_box(v->s.hub), &stats);

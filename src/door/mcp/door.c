@@ -11,21 +11,26 @@ static const char instructions[] =
 	"files, so try risky steps in a fork. A file is the resource sandbox://ID/PATH, too. A "
 	"failure has a cause and a remediation; read them before trying again.";
 
+static bool is_chosen(const struct mcp_choice *c, size_t tool)
+{
+	return mcp_choice_empty(c) || mcp_choice_has(c, tool);
+}
+
 static const struct mcp_tool *const *list_tools(void *owner, struct mcp_session *s, size_t *ret_n)
 {
 	struct mcp_door *d = owner;
-	uint64_t narrowed = mcp_session_narrowed(s), some = narrowed ? narrowed : d->only;
+	const struct mcp_choice *some = mcp_session_narrowed(s);
 	size_t n = 0;
 
 	for (size_t i = 0; i < tools_n; i++) {
-		if ((some & d->only) >> i & 1)
+		if (is_chosen(some, i) && is_chosen(&d->only, i))
 			d->list[n++] = &d->tools[i];
 	}
 	*ret_n = n;
 	return d->list;
 }
 
-static int narrow_tools(void *owner, struct str list, uint64_t *ret, struct err *e)
+static int narrow_tools(void *owner, struct str list, struct mcp_choice *ret, struct err *e)
 {
 	return tools_choose(list, ret, e);
 }
@@ -93,7 +98,7 @@ static int print_tools(struct mcp_door *d, struct err *e)
 	return 0;
 }
 
-struct mcp_door *mcp_door_new(struct ops *ops, uint64_t only, struct err *e)
+struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_choice *only, struct err *e)
 {
 	AUTO(mcp_door_free) struct mcp_door *d = calloc(1, sizeof(*d));
 
@@ -102,7 +107,7 @@ struct mcp_door *mcp_door_new(struct ops *ops, uint64_t only, struct err *e)
 		return NULL;
 	}
 	d->ops = ops;
-	d->only = only ? only : UINT64_MAX;
+	d->only = *only;
 	if (print_tools(d, e) < 0)
 		return NULL;
 	d->server = mcp_server_new(

@@ -2,13 +2,15 @@
 /* Operations as MCP tools, and files of sandboxes as MCP resources, for any transport. The data of
  * a session is its principal, a const struct principal *, set by the code that opened the
  * transport. */
+#include "mcp/server/server.h"
 #include "op/call.h"
 
 struct mcp_door;
 
 /* Borrows ops until mcp_door_free(), and is in use until their hub is closed. only: the tools that
- * it has (tools_choose()); 0: all. A session may have fewer still. */
-struct mcp_door *mcp_door_new(struct ops *ops, uint64_t only, struct err *e) MUST_USE;
+ * it has (tools_choose()); empty: all. A session may have fewer still. */
+struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_choice *only,
+			      struct err *e) MUST_USE;
 /* The hub is closed, and no session is left. NULL-safe. */
 void mcp_door_free(struct mcp_door *d);
 AUTO_DEFINE(mcp_door_free, struct mcp_door)

@@ -10,7 +10,7 @@ const struct tool *const tools[] = {
 	&sandbox_restore_tool,	  &sandbox_diff_tool,
 };
 const size_t tools_n = ARRAY_LEN(tools);
-static_assert(ARRAY_LEN(tools) < 64, "a bit for each of them");
+static_assert(ARRAY_LEN(tools) <= MCP_CHOICE_MAX, "each has a place in a choice");
 
 /* From first on, n of them. */
 static const struct tool_set {
@@ -20,35 +20,38 @@ static const struct tool_set {
 	{ "sandbox", 0, ARRAY_LEN(tools) },
 };
 
-static uint64_t tools_named(struct str name)
+/* Adds the tools of that name or set; false: there are none. */
+static bool tools_add_named(struct str name, struct mcp_choice *to)
 {
 	for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
-		if (str_is(name, sets[i].name))
-			return ((1ull << sets[i].n) - 1) << sets[i].first;
+		if (!str_is(name, sets[i].name))
+			continue;
+		for (size_t k = 0; k < sets[i].n; k++)
+			mcp_choice_add(to, sets[i].first + k);
+		return true;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
-		if (str_is(name, tools[i]->name))
-			return 1ull << i;
+		if (!str_is(name, tools[i]->name))
+			continue;
+		mcp_choice_add(to, i);
+		return true;
 	}
-	return 0;
+	return false;
 }
 
-int tools_choose(struct str list, uint64_t *ret, struct err *e)
+int tools_choose(struct str list, struct mcp_choice *ret, struct err *e)
 {
-	uint64_t all = 0;
+	struct mcp_choice all = { { 0 } };
 
 	for (size_t i = 0; i <= list.n; i++) {
 		size_t n = 0;
-		uint64_t named;
 
 		while (i + n < list.n && list.p[i + n] != ',')
 			n++;
-		named = tools_named((struct str){ list.p + i, n });
-		if (!named)
+		if (!tools_add_named((struct str){ list.p + i, n }, &all))
 			return err_set(e, ERR_INVALID,
 				       "tools: there is no tool and no set of them called \"%.*s\"",
 				       n > 64 ? 64 : (int)n, list.p + i);
-		all |= named;
 		i += n;
 	}
 	*ret = all;

@@ -31,5 +31,5 @@ extern const size_t tools_n;
 size_t tools_of(const struct op *op, const char **names, size_t max);
 
 /* Which tools a list means, "sandbox_exec,sandbox_read_file": names of tools and of sets
- * ("sandbox"). A bit for each of tools; ERR_INVALID where a name is neither. */
-int tools_choose(struct str list, uint64_t *ret, struct err *e) MUST_USE;
+ * ("sandbox"). ERR_INVALID where a name is neither. */
+int tools_choose(struct str list, struct mcp_choice *ret, struct err *e) MUST_USE;

@@ -71,7 +71,7 @@ struct mcp_session {
 	const struct mcp_transport *t;
 	void *transport;
 	void *data;
-	uint64_t narrowed;
+	struct mcp_choice narrowed;
 	enum mcp_road road;
 	const struct mcp_profile *profile; /* from initialize; NULL before it */
 	unsigned can; /* from initialize */

@@ -125,6 +125,31 @@ struct mcp_offer {
 	size_t prompts_n;
 };
 
+/* Some of a list of at most MCP_CHOICE_MAX tools, by their places in it. */
+enum { MCP_CHOICE_MAX = 256 };
+struct mcp_choice {
+	uint64_t words[MCP_CHOICE_MAX / 64];
+};
+
+static inline void mcp_choice_add(struct mcp_choice *c, size_t i)
+{
+	c->words[i / 64] |= (uint64_t)1 << i % 64;
+}
+
+static inline bool mcp_choice_has(const struct mcp_choice *c, size_t i)
+{
+	return c->words[i / 64] >> i % 64 & 1;
+}
+
+static inline bool mcp_choice_empty(const struct mcp_choice *c)
+{
+	uint64_t any = 0;
+
+	for (size_t i = 0; i < MCP_CHOICE_MAX / 64; i++)
+		any |= c->words[i];
+	return any == 0;
+}
+
 /*
  * Lists that depend on the session, and the functions that run calls. A list function returns what
  * this session may see and use, in the order of the list; anything else does not exist for the
@@ -146,7 +171,7 @@ struct mcp_handler {
 	/* A client wants only the tools that it names, before its first message: what the handler
 	 * keeps of that, for tools(), is mcp_session_narrowed(). -1 refuses the session. NULL:
 	 * every such client is refused. */
-	int (*narrow)(void *owner, struct str tools, uint64_t *ret, struct err *e);
+	int (*narrow)(void *owner, struct str tools, struct mcp_choice *ret, struct err *e);
 	/* Calls a listed tool: mcp_call_tool(). NULL: all tools have a `run`. */
 	void (*call)(void *owner, struct mcp_call *c);
 	/* Reads any URI, listed or not: mcp_call_uri(). Ends with mcp_call_contents() or
@@ -367,8 +392,8 @@ void *mcp_session_data(const struct mcp_session *s);
 
 /* Narrows the tools of a new session (mcp_handler.narrow). */
 int mcp_session_narrow(struct mcp_session *s, struct str tools, struct err *e) MUST_USE;
-/* What narrow() gave; 0: the client has all tools. */
-uint64_t mcp_session_narrowed(const struct mcp_session *s);
+/* What narrow() gave; empty: the client did not narrow them. Borrowed from s. */
+const struct mcp_choice *mcp_session_narrowed(const struct mcp_session *s);
 
 /* The revision negotiated by initialize (2025-11-25: basic/lifecycle); NULL before it, and for
  * modern clients. Static. */

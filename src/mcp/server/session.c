@@ -295,9 +295,9 @@ int mcp_session_narrow(struct mcp_session *s, struct str tools, struct err *e)
 	return o->handler->narrow(o->owner, tools, &s->narrowed, e);
 }
 
-uint64_t mcp_session_narrowed(const struct mcp_session *s)
+const struct mcp_choice *mcp_session_narrowed(const struct mcp_session *s)
 {
-	return s->narrowed;
+	return &s->narrowed;
 }
 
 void *mcp_session_data(const struct mcp_session *s)

@@ -42,6 +42,11 @@ bench-mcp: ## measure MCP servers and clients beside each other
 	@$(MAKE) -s all
 	@bench/mcp/run
 
+bench-net: ## measure granted flows beside loopback, a veth pair, slirp4netns and srt
+	@scripts/deps bench
+	@$(MAKE) -s all
+	@bench/net/run
+
 bench-redact: ## measure redaction beside PCRE2 and sed
 	@scripts/deps --check
 	@bench/redact/run
@@ -76,4 +81,4 @@ clean: ## remove what was built
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 20
 
-.PHONY: all demo test soak conformance bench bench-gate bench-mcp bench-redact install asan clang check format fuzz clean help
+.PHONY: all demo test soak conformance bench bench-gate bench-mcp bench-net bench-redact install asan clang check format fuzz clean help

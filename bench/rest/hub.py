@@ -28,6 +28,8 @@ class Hub:
     """A `holt serve` with a home of its own. What else has to be written goes to its folder `work`,
     or, to `memory`, a tmpfs."""
 
+    options = ()  # of `holt serve`, more than those that all have
+
     def __init__(self):
         self.home = tempfile.mkdtemp(prefix='holt-bench-')
         self.proc = self.memory = None
@@ -44,7 +46,7 @@ class Hub:
         env = {**os.environ, 'HOLT_HOME': os.path.join(self.home, 'hub'), 'HOLT_LOG': 'error'}
         # A session of its own: a key pressed in the terminal ends this process, which ends the hub.
         argv = [HOLT, 'serve', '--listen', '127.0.0.1:0', '--pool', str(POOL), '--sleep-after',
-                str(SLEEP)]
+                str(SLEEP), *self.options]
         self.proc = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL,
                                      stdout=subprocess.PIPE, text=True, start_new_session=True)
         for line in self.proc.stdout:

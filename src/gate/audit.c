@@ -139,7 +139,7 @@ static int audit_record(struct audit_call *s, struct arena *a, struct audit_reco
 
 	*ret = (struct audit_record){
 		.id = str_of(call_audit_id(c)),
-		.who = str_of(who ? who->name : NULL),
+		.who = who ? principal_owner(who) : STR_NONE,
 		.action = str_of(call_op(c)->action),
 		.effect = str_of(op_effect_names[call_op(c)->effect]),
 		.target = audit_target(c),

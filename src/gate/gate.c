@@ -37,6 +37,7 @@ struct gate *gate_open(const struct gate_options *o, struct err *e)
 		return NULL;
 	g->secrets_folder = o->secrets;
 	g->hooks.data = g;
+	g->guard.data = g;
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		if (parts[i].open(g, e) < 0)
 			return NULL;

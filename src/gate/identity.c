@@ -19,7 +19,7 @@ struct key_holder {
 	struct key_holder *next;
 	struct principal who;
 	bool told; /* that it has ended */
-	char name[OWNER_MAX + 1];
+	char name[OWNER_MAX + 1], owner[OWNER_MAX + 1];
 };
 
 struct gate_identity {
@@ -67,6 +67,27 @@ static void identity_on_new(void *owner, const struct key *k)
 		uv_timer_start(&g->identity->timer, identity_on_timer, 0, 0);
 }
 
+static void key_owner(const struct key *k, char ret[OWNER_MAX + 1])
+{
+	snprintf(ret, OWNER_MAX + 1, "key:%s@%s", k->name, k->id);
+}
+
+static bool identity_knows(void *data, struct str owner)
+{
+	const struct gate *g = data;
+	int64_t now = clock_unix_ms();
+	char text[OWNER_MAX + 1];
+
+	if (!str_starts(owner, "key:"))
+		return true;
+	for (const struct key *k = keys_first(g->identity->keys); k; k = k->next) {
+		key_owner(k, text);
+		if (str_is(owner, text))
+			return !k->expired && (!k->expires_ms || now < k->expires_ms);
+	}
+	return false;
+}
+
 static struct key_holder *holder_new(struct gate_identity *id, struct key *k)
 {
 	struct key_holder *h = calloc(1, sizeof(*h));
@@ -74,7 +95,9 @@ static struct key_holder *holder_new(struct gate_identity *id, struct key *k)
 	if (!h)
 		return NULL;
 	snprintf(h->name, sizeof(h->name), "key:%s", k->name);
+	key_owner(k, h->owner);
 	h->who = (struct principal){ .name = h->name,
+				     .owner = h->owner,
 				     .scopes = k->scopes & KEY_ADMIN ? KEY_ALL : k->scopes,
 				     .sees_all = k->scopes & KEY_ADMIN };
 	h->next = id->holders;
@@ -146,6 +169,7 @@ int gate_identity_open(struct gate *g, struct err *e)
 	id->timer.data = id;
 	g->identity = id;
 	g->guard.keys = id->keys;
+	g->guard.knows = identity_knows;
 	uv_timer_start(&id->timer, identity_on_timer, 0, 0);
 	return 0;
 }

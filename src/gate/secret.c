@@ -120,7 +120,6 @@ int gate_secret_open(struct gate *g, struct err *e)
 		return -1;
 	g->guard.check_secret = gate_secret_check;
 	g->guard.gave_secret = gate_secret_gave;
-	g->guard.data = g;
 	gate_secret_no_core();
 	gate_secret_redact_known(g);
 	return 0;

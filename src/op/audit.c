@@ -156,7 +156,7 @@ static void list_run(struct call *c, const void *request)
 				       .after = q->after,
 				       .limit = q->limit } };
 
-	if (own.n && (!q->who.n || str_eq(q->who, own)))
+	if (own.n && (!q->who.n || audit_is_of(own, q->who)))
 		s.query.who = own;
 	else if (own.n)
 		s.query.who = STR_LIT(""); /* nobody's */

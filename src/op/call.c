@@ -7,6 +7,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "hub/core/hub.h"
+#include "hub/sandbox/forward.h"
 #include "hub/sandbox/sandbox.h"
 #include "op/guard.h"
 #include "op/once.h"
@@ -269,7 +270,7 @@ static int call_decode(struct call *c, struct err *e)
 
 static bool op_sees_owner(const struct ops *ops, const struct principal *who, struct str owner)
 {
-	if (!who->sees_all && (owner.n == 0 || !str_is(owner, who->name)))
+	if (!who->sees_all && (owner.n == 0 || !str_eq(owner, principal_owner(who))))
 		return false;
 	return !ops->hooks.sees || ops->hooks.sees(ops->hooks.data, who, owner);
 }
@@ -299,7 +300,7 @@ struct str call_owner_seen(const struct call *c)
 
 struct str call_owner(const struct call *c)
 {
-	return str_of(c->start.who->name);
+	return principal_owner(c->start.who);
 }
 
 int op_check_sandbox(struct ops *ops, const struct principal *who, struct str id, struct err *e)
@@ -822,6 +823,15 @@ void ops_end_of(struct ops *ops, const struct principal *who)
 		call_cancel(c);
 		c = ops->newest;
 	}
+	if (ops->hub)
+		forwards_end_of(hub_sandboxes(ops->hub), principal_owner(who));
+}
+
+bool ops_knows(const struct ops *ops, struct str owner)
+{
+	const struct guard *g = ops->hooks.guard;
+
+	return !g || !g->knows || g->knows(g->data, owner);
 }
 
 void call_on_cancel(struct call *c, void (*on_cancel)(void *data), void *data)

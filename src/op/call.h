@@ -28,9 +28,11 @@ struct once_key;
 
 /* Who asks. Static or as long-lived as the hub; never taken from an argument. */
 struct principal {
-	/* At most OWNER_MAX bytes. What it makes belongs to this name, and another principal of the
-	 * same name has it, too. */
-	const char *name;
+	const char *name; /* what policy, logs and messages call it */
+	/* What it makes belongs to this, at most OWNER_MAX bytes, and so do its records. That of a
+	 * key has an id behind the name, so that a later key of this name is another. NULL: it is
+	 * the name. */
+	const char *owner;
 	unsigned scopes; /* what it may ask for: enum key_scope (guard/key/key.h) */
 	bool sees_all; /* also what belongs to others */
 	bool ended; /* its key was revoked or has expired: it may ask for nothing any more */
@@ -39,6 +41,11 @@ struct principal {
 	bool is_operator;
 	bool alone; /* nobody else asks: all the room for calls is its own */
 };
+
+static inline struct str principal_owner(const struct principal *p)
+{
+	return str_of(p->owner ? p->owner : p->name);
+}
 
 /* The user who started this program and holds its standard input. */
 extern const struct principal principal_local;
@@ -126,8 +133,10 @@ struct ops *ops_new(struct hub *hub, const struct ops_options *o, struct err *e)
 /* No call is under way. NULL-safe. */
 void ops_free(struct ops *ops);
 struct hub *ops_hub(struct ops *ops);
-/* Cancels all calls of a principal. */
+/* Cancels all calls of a principal, and ends the ports that it forwarded. */
 void ops_end_of(struct ops *ops, const struct principal *who);
+/* Whether what this owner made is still somebody's: its key may have ended. */
+bool ops_knows(const struct ops *ops, struct str owner);
 
 /* ---- for doors ----------------------------------------------------------------------------- */
 

@@ -23,5 +23,7 @@ struct guard {
 	 * ERR_DENIED; and that a value is given or stored, to be redacted from here on. */
 	int (*check_secret)(void *data, const struct call *c, struct str name, struct err *e);
 	int (*gave_secret)(void *data, struct str name, struct str value, struct err *e);
+	/* Whether what belongs to this owner still has one: a key may have ended. NULL: always. */
+	bool (*knows)(void *data, struct str owner);
 	void *data; /* of these functions */
 };

@@ -7,7 +7,7 @@
 #include "op/ops.h"
 
 struct key_view {
-	struct str name;
+	struct str name, id;
 	struct field_strs scopes;
 	struct str created_at, expires_at, used_at;
 	bool expired;
@@ -15,7 +15,9 @@ struct key_view {
 };
 #define KEY_ROWS                                                                                   \
 	FIELD(struct key_view, name, .flags = FIELD_REQUIRED,                                      \
-	      .doc = "What its bearer makes belongs to the principal key:NAME."),                  \
+	      .doc = "Policies know its bearer as key:NAME."),                                     \
+		FIELD(struct key_view, id, .flags = FIELD_REQUIRED,                                \
+		      .doc = "What its bearer makes, and its records, belong to key:NAME@ID."),    \
 		FIELD(struct key_view, scopes, .flags = FIELD_REQUIRED,                            \
 		      .doc = "What it is good for."),                                              \
 		FIELD(struct key_view, created_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),   \
@@ -58,7 +60,9 @@ static int key_describe(struct call *c, const struct key *k, struct key_view *re
 
 	if (!scopes)
 		return -1;
-	*ret = (struct key_view){ .name = str_of(k->name), .expired = k->expired };
+	*ret = (struct key_view){ .name = str_of(k->name),
+				  .id = str_of(k->id),
+				  .expired = k->expired };
 	for (size_t i = 0; i < KEY_SCOPES; i++) {
 		if (k->scopes >> i & 1)
 			scopes[ret->scopes.n++] = str_of(key_scope_names[i]);
@@ -217,8 +221,9 @@ static void key_revoke_run(struct call *c, const void *request)
 
 const struct op key_revoke_op = {
 	.action = "key.revoke",
-	.doc = "Revokes an API key: what its bearer has under way ends at once. What it made "
-	       "stays, and belongs to the next key of that name.",
+	.doc = "Revokes an API key: what its bearer has under way ends at once. Links "
+	       "and forwarded ports that it made are closed. Its sandboxes and snapshots stay, for "
+	       "those who see everything.",
 	.effect = OP_ADMINISTER,
 	.request = &revoke_table,
 	.result = &revoked_table,

@@ -14,7 +14,7 @@ static int key_of(struct call *c, struct idempotent_key *ret, struct err *e)
 	if (op_digest(call_op(c), call_request(c), digest, e) < 0)
 		return -1;
 	request = arena_dup(a, str_of(digest), e);
-	scope = arena_printf(a, e, "%.64s %s", call_principal(c)->name, call_op(c)->action);
+	scope = arena_printf(a, e, "%.*s %s", STR_ARG(call_owner(c)), call_op(c)->action);
 	if (!request || !scope)
 		return -1;
 	*ret = (struct idempotent_key){ .scope = str_of(scope),

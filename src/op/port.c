@@ -78,8 +78,8 @@ static void port_forward_run(struct call *c, const void *request)
 	char host[HOST_MAX];
 	uint16_t port;
 
-	if (!l ||
-	    forward_start(l, (uint16_t)q->guest_port, (uint16_t)q->host_port, &port, &e) < 0) {
+	if (!l || forward_start(l, (uint16_t)q->guest_port, (uint16_t)q->host_port, call_owner(c),
+				&port, &e) < 0) {
 		if (e.code == ERR_LIMIT)
 			call_about(c)->dimension = STR_LIT("forwards");
 		call_fail(c, &e);
@@ -92,7 +92,8 @@ static void port_forward_run(struct call *c, const void *request)
 const struct op port_forward_op = {
 	.action = "port.forward",
 	.doc = "Makes a TCP port of a sandbox a port of the server's loopback; at most 16 of one "
-	       "sandbox, until it ends or the server does. The same one again is the same port.",
+	       "sandbox, until that, the server, or the key that asked for it last ends. The same "
+	       "one again is the same port.",
 	.effect = OP_WRITE,
 	.request = &forward_table,
 	.target = OP_TARGET(struct forward_request, sandbox),
@@ -217,7 +218,8 @@ static int port_make_link(struct call *c, const struct preview_request *q,
 	if (!all)
 		return err_set(e, ERR_UNSUPPORTED,
 			       "this server shows no previews: holt serve --preview does");
-	return preview_make(all, l, (uint16_t)q->port, q->ttl_seconds, url, ret_expires, e);
+	return preview_make(all, l, (uint16_t)q->port, q->ttl_seconds, call_owner(c), url,
+			    ret_expires, e);
 }
 
 static void port_preview_run(struct call *c, const void *request)

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import socket
 
 import pytest
 
@@ -16,10 +17,12 @@ import test_tools
 import test_verbs
 from client import Failed, data_of, until
 from described import Described, code_of
-from door import Closed, Wire
+from door import Closed, Wire, request
 from serving import serve as serve_in
 from talk import Exec, websocket
+from test_expose import App
 from test_hub_cli import FAILED, Hub
+from test_preview import Browser, link
 from test_serve import INITIALIZE, Serve, Session, post
 from test_surface import ROWS, Asking, Stage, outcome
 
@@ -404,14 +407,65 @@ def test_revoked_while_streams_run(hub):
     assert hub.metrics()['holt_http_streams'] >= 4
     for stream, _ in stay:
         stream.__exit__(None, None, None)
-    # What it made stays, and is that of the next key of this name.
+    # What it made stays, for those who see everything; a key of the same name is another.
     again = as_bearer(hub, key(hub, 'left'))
-    assert again.call('GET', f'/v1/sandboxes/{mine}/execs/{job}')['state'] == 'running'
+    assert again.ask(path=f'/v1/sandboxes/{mine}/execs/{job}').status == 404
+    assert again.call('GET', '/v1/sandboxes') == []
+    assert [r['outcome'] for r in again.call('GET', '/v1/audit')['records']] == [
+        'sandbox_not_found', 'ok']
+    assert hub.call('GET', f'/v1/sandboxes/{mine}/execs/{job}')['state'] == 'running'
+    assert {r.get('target') for r in hub.call('GET', '/v1/audit?who=key:left')['records']} >= {mine}
     with again.wire() as wire:
         assert wire.ask(post(again, {'jsonrpc': '2.0', 'id': 1, 'method': 'ping'},
                              fields=session.fields)).status == 404
-    again.delete(mine)
+    hub.delete(mine)
     hub.bob.delete(theirs)
+    hub.call('DELETE', '/v1/keys/left')
+
+
+def test_links_and_forwards_end_with_their_key(hub):
+    """Those that somebody else has asked for stay."""
+    def forward(by):
+        port = by.post(f'/v1/sandboxes/{box}/forward', guest_port=8001)['host'].split(':')[1]
+        return socket.create_connection(('127.0.0.1', int(port)), timeout=30)
+
+    def page(by):
+        browser = Browser(link(by, box, 8000))
+        browser.enter()
+        return browser
+
+    def status(browser):
+        return browser.raw().status
+
+    def open_page(browser):
+        wire = Wire(('127.0.0.1', browser.port))
+        wire.send(request('GET', '/wait', host=browser.host, token=None,
+                          fields=[f'Cookie: {browser.cookies[0]}']))
+        assert wire.head()[0] == 200
+        return wire
+    left = as_bearer(hub, key(hub, 'left'))
+    box = App(left).id
+    serve_in(left, box, 'echo', 8001)
+    one, stays = page(left), page(hub)
+    assert status(one) == status(stays) == 200
+    shown, forwarded = open_page(one), forward(left)
+    hub.call('DELETE', '/v1/keys/left')
+    gone(shown)
+    assert forwarded.recv(1) == b''
+    assert hub.call('GET', f'/v1/sandboxes/{box}/forward')['forwards'] == []
+    assert status(one) == 401
+    assert status(stays) == 200
+    key(hub, 'left')  # of the same name, and another
+    assert status(one) == 401
+    # what the operator asked for, too, is his
+    bob = hub.bob.create()
+    for by in (hub.bob, hub):
+        by.post(f'/v1/sandboxes/{bob}/forward', guest_port=1)
+    hub.call('DELETE', '/v1/keys/bob')
+    assert len(hub.call('GET', f'/v1/sandboxes/{bob}/forward')['forwards']) == 1
+    hub.bob = as_bearer(hub, key(hub, 'bob'))
+    hub.delete(bob)
+    hub.delete(box)
     hub.call('DELETE', '/v1/keys/left')
 
 
@@ -439,9 +493,9 @@ def test_expires(hub):
     assert brief.ask().status == 401
     assert [k['expired'] for k in hub.call('GET', '/v1/keys') if k['name'] == 'brief'] == [True]
     again = as_bearer(hub, key(hub, 'brief'))  # in its place
-    assert again.call('GET', f'/v1/sandboxes/{box}')['id'] == box
+    assert again.ask(path=f'/v1/sandboxes/{box}').status == 404
     assert brief.ask().status == 401
-    again.delete(box)
+    hub.delete(box)
     hub.call('DELETE', '/v1/keys/brief')
 
 

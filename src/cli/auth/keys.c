@@ -20,7 +20,7 @@ struct create_options {
 
 static const struct option_row create_rows[] = {
 	OPTION(struct create_options, name, OPTION_TEXT, "name", .letter = 'n', .arg = "NAME",
-	       .doc = "What the key is called; what it makes belongs to key:NAME."),
+	       .doc = "What the key is called; policies know it as key:NAME."),
 	OPTION(struct create_options, scopes, OPTION_TEXT, "scopes", .letter = 's',
 	       .arg = "SCOPE[,SCOPE...]",
 	       .doc = "What it is good for: read, execute, lifecycle, admin."),
@@ -115,6 +115,7 @@ static void key_row(struct table *t, const struct json_val *k)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%.*s", n ? "," : "",
 				      STR_ARG(json_str(scopes.val)));
 	table_str(t, json_str(json_get(k, "name")));
+	table_str(t, json_str(json_get(k, "id")));
 	table_str(t, str_of(text));
 	table_str(t, json_str(json_get(k, "created_at")));
 	table_str(t, json_str(json_get(k, "used_at")));
@@ -129,7 +130,7 @@ static int keys_ls(const struct ls_options *o, struct err *e)
 	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
 	AUTO(json_free) struct json_doc *doc = NULL;
 	AUTO(table_free)
-	struct table *t = TABLE(e, "NAME", "SCOPES", "CREATED", "USED", "EXPIRES");
+	struct table *t = TABLE(e, "NAME", "ID", "SCOPES", "CREATED", "USED", "EXPIRES");
 	struct json_iter it;
 
 	if (!l || !t || hub_link_ask(l, "GET", KEYS, STR_NONE, &doc, e) < 0)

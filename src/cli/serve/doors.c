@@ -55,6 +55,11 @@ static void *open_expose(struct serving *s, struct http_routes *ret, struct err 
 	return x;
 }
 
+static void end_expose_of(void *part, const void *who)
+{
+	expose_end_of(part, principal_owner(who));
+}
+
 static void drain_expose(void *part)
 {
 	expose_drain(part);
@@ -74,6 +79,7 @@ static const struct serve_part serve_expose = {
 	.name = "expose",
 	.open = open_expose,
 	.previews = previews,
+	.end_of = end_expose_of,
 	.drain = drain_expose,
 	.free = free_expose,
 };

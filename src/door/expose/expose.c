@@ -105,6 +105,21 @@ void expose_drain(struct expose *x)
 	}
 }
 
+/* One that ends may end others. */
+void expose_end_of(struct expose *x, struct str owner)
+{
+	struct exposed *one = x->open;
+
+	while (one) {
+		if (!one->call || call_cancelled(one->call) || !str_is(owner, one->right.owner)) {
+			one = one->next;
+			continue;
+		}
+		call_cancel(one->call);
+		one = x->open;
+	}
+}
+
 /* ---- what is asked for --------------------------------------------------------------------- */
 
 struct expose_path {
@@ -163,7 +178,8 @@ static void on_dialed(void *arg, int fd, const struct err *err)
 		expose_http_start(x, fd);
 }
 
-/* A link is valid for one sandbox, not for a later one with the same name. */
+/* A link is valid for one sandbox, not for a later one with the same name, and as long as the key
+ * that made it. */
 static int check_right(const struct exposed *x, const struct hub_sandbox *l, struct err *e)
 {
 	struct hub_sandbox_info i;
@@ -171,6 +187,8 @@ static int check_right(const struct exposed *x, const struct hub_sandbox *l, str
 	hub_sandbox_info(l, &i);
 	if (x->as.own_name && i.generation != x->right.generation)
 		return err_set(e, ERR_UNAUTHORIZED, "the link is to a sandbox that has ended");
+	if (x->as.own_name && !ops_knows(x->x->ops, str_of(x->right.owner)))
+		return err_set(e, ERR_UNAUTHORIZED, "the key that made the link has ended");
 	return 0;
 }
 

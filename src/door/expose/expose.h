@@ -14,6 +14,8 @@ struct expose;
 
 /* Borrows ops until expose_free(). */
 struct expose *expose_new(uv_loop_t *loop, struct ops *ops, struct err *e) MUST_USE;
+/* Ends what is open by links that this owner made. */
+void expose_end_of(struct expose *x, struct str owner);
 /* The server goes down: what is open ends. */
 void expose_drain(struct expose *x);
 void expose_free(struct expose *x); /* NULL-safe; no request is in flight */

@@ -39,7 +39,7 @@ static struct str principal_name(void *owner, void *data)
 {
 	const struct principal *p = data;
 
-	return p ? str_of(p->name) : STR_NONE;
+	return p ? principal_owner(p) : STR_NONE;
 }
 
 static const struct mcp_handler handler = { .tools = list_tools,

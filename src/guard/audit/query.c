@@ -5,10 +5,18 @@
 #include "guard/audit/log.h"
 #include "guard/audit/read.h"
 
+bool audit_is_of(struct str who, struct str wanted)
+{
+	if (str_eq(who, wanted))
+		return true;
+	return wanted.n && who.n > wanted.n && memcmp(who.p, wanted.p, wanted.n) == 0 &&
+	       who.p[wanted.n] == '@';
+}
+
 static bool query_matches(const struct audit_query *q, const struct audit_record *r)
 {
 	return !r->event.n && (!q->has_after || r->seq > q->after) &&
-	       (!q->who.p || str_eq(q->who, r->who)) &&
+	       (!q->who.p || audit_is_of(r->who, q->who)) &&
 	       (!q->action.p || str_eq(q->action, r->action)) &&
 	       (!q->target.p || str_eq(q->target, r->target)) &&
 	       (!q->outcome.p || str_eq(q->outcome, r->outcome));

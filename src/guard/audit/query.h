@@ -10,6 +10,9 @@ struct audit_query {
 	uint32_t limit; /* at least 1 */
 };
 
+/* Whether a record's who is the principal that is wanted: a name stands for all keys of it. */
+bool audit_is_of(struct str who, struct str wanted);
+
 struct audit_found {
 	struct audit_line *lines; /* owned: free() */
 	size_t n;

@@ -29,6 +29,13 @@ static void key_hash(struct str token, char ret[KEY_HASH])
 	crypto_hash_sha256((unsigned char *)ret, (const unsigned char *)token.p, token.n);
 }
 
+/* Of the hash, which two keys never share. */
+static void key_set_hash(struct key *k, const char hash[KEY_HASH])
+{
+	memcpy(k->hash, hash, KEY_HASH);
+	sodium_bin2hex(k->id, sizeof(k->id), (const unsigned char *)hash, KEY_ID_MAX / 2);
+}
+
 static int key_name_check(struct str name, struct err *e)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -90,7 +97,7 @@ static int load_one(void *arg, const struct store_api_key *r, struct err *e)
 	if (key_name_check(r->name, e) < 0 || r->hash.n != KEY_HASH)
 		return err_set(e, ERR_STORE_CORRUPT, "the registry has a key that can't be");
 	memcpy(k->name, r->name.p, r->name.n);
-	memcpy(k->hash, r->hash.p, KEY_HASH);
+	key_set_hash(k, r->hash.p);
 	k->scopes = r->scopes;
 	k->created_ms = r->created_ms;
 	k->expires_ms = r->expires_ms;
@@ -159,6 +166,7 @@ struct key *keys_create(struct keys *ks, const struct key_spec *spec, int64_t no
 {
 	AUTO(secret_free) struct secret *token = NULL;
 	autofree struct key *k = NULL;
+	char hash[KEY_HASH];
 	struct key **at;
 
 	keys_expire(ks, now_ms);
@@ -174,7 +182,8 @@ struct key *keys_create(struct keys *ks, const struct key_spec *spec, int64_t no
 	k->scopes = spec->scopes;
 	k->created_ms = now_ms;
 	k->expires_ms = spec->ttl_ms ? now_ms + (int64_t)spec->ttl_ms : 0;
-	key_hash(secret_expose(token, "hashed for the registry"), k->hash);
+	key_hash(secret_expose(token, "hashed for the registry"), hash);
+	key_set_hash(k, hash);
 	if (key_store(ks, k, e) < 0)
 		return NULL;
 	at = keys_at(ks, spec->name);

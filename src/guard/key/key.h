@@ -26,6 +26,7 @@ enum {
 	KEY_SCOPES = 4,
 	KEY_NAME_MAX = 48,
 	KEY_HASH = 32,
+	KEY_ID_MAX = 16,
 	KEYS_MAX = 1000, /* of a hub */
 };
 #define KEY_TTL_MAX_MS (10ull * 365 * 86400 * 1000)
@@ -34,6 +35,7 @@ extern const char *const key_scope_names[KEY_SCOPES]; /* by the number of the bi
 
 struct key {
 	char name[KEY_NAME_MAX + 1]; /* ^[a-zA-Z0-9][a-zA-Z0-9._-]*$; no other key has it */
+	char id[KEY_ID_MAX + 1]; /* hex; tells it from earlier and later keys of its name */
 	unsigned scopes;
 	int64_t created_ms;
 	int64_t expires_ms; /* 0: never */

@@ -92,9 +92,11 @@ static bool is_name(const struct previews *p, const char *label, struct str host
 /* ---- links --------------------------------------------------------------------------------- */
 
 int preview_make(const struct previews *p, struct hub_sandbox *l, uint16_t port, uint64_t ttl_s,
-		 char ret_url[PREVIEW_URL_MAX], int64_t *ret_expires_s, struct err *e)
+		 struct str owner, char ret_url[PREVIEW_URL_MAX], int64_t *ret_expires_s,
+		 struct err *e)
 {
-	autobuf struct buf plain = BUF_INIT(256), token = BUF_INIT(TOKEN_MAX);
+	autobuf struct buf plain = BUF_INIT(sizeof(struct preview_right)),
+			   token = BUF_INIT(TOKEN_MAX);
 	struct preview_right r = { .port = port };
 	struct hub_sandbox_info i;
 	char label[LABEL_MAX];
@@ -103,6 +105,7 @@ int preview_make(const struct previews *p, struct hub_sandbox *l, uint16_t port,
 		return -1;
 	hub_sandbox_info(l, &i);
 	snprintf(r.id, sizeof(r.id), "%.*s", STR_ARG(i.id));
+	snprintf(r.owner, sizeof(r.owner), "%.*s", STR_ARG(owner));
 	r.generation = i.generation;
 	r.expires_s = clock_unix_ms() / 1000 + (int64_t)ttl_s;
 	if (make_label(p, &r, label, e) < 0 || buf_add(&plain, &r, sizeof(r), e) < 0 ||
@@ -117,7 +120,7 @@ int preview_make(const struct previews *p, struct hub_sandbox *l, uint16_t port,
 int preview_open(const struct previews *p, struct str token, struct str host,
 		 struct preview_right *ret, struct err *e)
 {
-	autobuf struct buf plain = BUF_INIT(256);
+	autobuf struct buf plain = BUF_INIT(sizeof(*ret));
 	char label[LABEL_MAX];
 	struct err why;
 	bool good = token.n > 0 && token.n <= TOKEN_MAX &&

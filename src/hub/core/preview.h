@@ -28,17 +28,20 @@ void previews_free(struct previews *p); /* NULL-safe */
 /* "*.DOMAIN", for http_options.hosts. ERR_INVALID if it is no domain name. */
 int preview_names(const char *domain, char *ret, size_t size, struct err *e) MUST_USE;
 
-/* A link to a port of a running sandbox, valid for that many seconds. */
+/* A link to a port of a running sandbox, valid for that many seconds. owner: who made it, at most
+ * OWNER_MAX bytes. */
 int preview_make(const struct previews *p, struct hub_sandbox *l, uint16_t port, uint64_t ttl_s,
-		 char ret_url[PREVIEW_URL_MAX], int64_t *ret_expires_s, struct err *e) MUST_USE;
+		 struct str owner, char ret_url[PREVIEW_URL_MAX], int64_t *ret_expires_s,
+		 struct err *e) MUST_USE;
 
 struct preview_right {
 	char id[SANDBOX_ID_MAX + 1];
+	char owner[OWNER_MAX + 1];
 	uint16_t port;
 	uint32_t generation;
 	int64_t expires_s; /* Unix time */
 };
 /* Opens a token that was sent to this name (a request's Host). ERR_UNAUTHORIZED if it is
- * invalid, expired, or for another name. Whether the sandbox exists is not checked. */
+ * invalid, expired, or for another name. Whether the sandbox and the owner exist is not checked. */
 int preview_open(const struct previews *p, struct str token, struct str host,
 		 struct preview_right *ret, struct err *e) MUST_USE;

@@ -52,6 +52,20 @@ void forwards_end(struct hub_sandbox *l)
 	}
 }
 
+void forwards_end_of(struct hub_sandboxes *all, struct str owner)
+{
+	for (struct hub_sandbox *l = all->oldest; l; l = l->newer) {
+		struct forward **at = &l->forwards;
+
+		while (*at) {
+			if (str_is(owner, (*at)->owner))
+				forward_end(at);
+			else
+				at = &(*at)->next;
+		}
+	}
+}
+
 /* ---- listening ----------------------------------------------------------------------------- */
 
 static void on_connection(uv_stream_t *listener, int status)
@@ -119,7 +133,7 @@ static int open_port(struct hub_sandbox *l, uint16_t guest_port, uint16_t host_p
 
 /* ---- for callers --------------------------------------------------------------------------- */
 
-int forward_start(struct hub_sandbox *l, uint16_t guest_port, uint16_t host_port,
+int forward_start(struct hub_sandbox *l, uint16_t guest_port, uint16_t host_port, struct str owner,
 		  uint16_t *ret_port, struct err *e)
 {
 	struct forward **there = forward_find(l, guest_port);
@@ -137,7 +151,9 @@ int forward_start(struct hub_sandbox *l, uint16_t guest_port, uint16_t host_port
 			       FORWARDS_ALL_MAX);
 	if (!*there && open_port(l, guest_port, host_port, e) < 0)
 		return -1;
-	*ret_port = (*forward_find(l, guest_port))->host_port;
+	there = forward_find(l, guest_port);
+	snprintf((*there)->owner, sizeof((*there)->owner), "%.*s", STR_ARG(owner));
+	*ret_port = (*there)->host_port;
 	return 0;
 }
 

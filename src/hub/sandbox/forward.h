@@ -20,13 +20,17 @@ enum {
 
 /* Forwards 127.0.0.1:host_port, or with 0 a free port, to guest_port. *ret_port: the port; if
  * guest_port is forwarded already, its port. ERR_CONFLICT: host_port is in use, or guest_port
- * has another; ERR_LIMIT: too many; or errors of hub_sandbox_sandbox(). */
-int forward_start(struct hub_sandbox *l, uint16_t guest_port, uint16_t host_port,
+ * has another; ERR_LIMIT: too many; or errors of hub_sandbox_sandbox(). owner: who asks, at most
+ * OWNER_MAX bytes. */
+int forward_start(struct hub_sandbox *l, uint16_t guest_port, uint16_t host_port, struct str owner,
 		  uint16_t *ret_port, struct err *e) MUST_USE;
 
 /* Ends the forward of guest_port and its connections; 0: all of them. ERR_INVALID: guest_port is
  * not forwarded. */
 int forward_stop(struct hub_sandbox *l, uint16_t guest_port, struct err *e) MUST_USE;
+
+/* Ends the forwards that this owner was the last to ask for. */
+void forwards_end_of(struct hub_sandboxes *all, struct str owner);
 
 /* A connection to a port of a sandbox from any door. It counts among those above and keeps the
  * sandbox busy. The owner holds it from take to give. on_end: the sandbox has stopped running;

@@ -344,6 +344,7 @@ struct forward {
 	struct forward *next;
 	struct hub_sandbox *hs; /* as long as it listens */
 	uint16_t guest_port, host_port;
+	char owner[OWNER_MAX + 1]; /* who asked for it last */
 	uv_tcp_t listener;
 	struct relay *relays; /* open ones */
 	uint32_t n_relays;

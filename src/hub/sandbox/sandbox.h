@@ -46,7 +46,7 @@ enum hub_sandbox_retention {
 extern const char *const hub_sandbox_retention_names[RETENTIONS];
 
 /* Bytes of the name of whoever a sandbox or snapshot belongs to. */
-enum { OWNER_MAX = 64 };
+enum { OWNER_MAX = 72 };
 
 #define SANDBOX_TIMEOUT_MAX_MS (365ull * 86400 * 1000)
 

@@ -110,6 +110,9 @@ ERR_ROW(SNAPSHOT_NOT_FOUND, "snapshot_not_found", -32602, 404, 125, false, VALID
 	"List the snapshots; an expired or deleted snapshot can't come back.")
 ERR_ROW(APPROVAL_NOT_FOUND, "approval_not_found", -32602, 404, 125, false, VALIDATION,
 	"List the requests for approval; those that ended long ago are not kept.")
+ERR_ROW(ANSWERED, "already_answered", -32602, 409, 125, false, VALIDATION,
+	"The first answer counts. Look at the request; an approval that still holds can be "
+	"revoked.")
 ERR_ROW(SNAPSHOT, "invalid_snapshot", -32602, 422, 125, false, VALIDATION,
 	"The archive is damaged or was changed; nothing of it was kept. Export the snapshot again.")
 ERR_ROW(IMAGE_LARGE, "image_too_large", -32602, 413, 125, false, VALIDATION,

@@ -44,6 +44,8 @@ static const struct field file_fields[] = {
 	FIELD_DICT(struct config_file, secrets, config_secret_table, .max = CONFIG_LIST_MAX,
 		   .item_min = 1, .item_max = CONFIG_NAME_MAX,
 		   .doc = "Secrets by name, and where their values are."),
+	FIELD_OBJECT(struct config_file, approvals, config_approvals_table,
+		     .doc = "How people are asked."),
 	FIELD_OBJECT(struct config_file, audit, config_audit_table,
 		     .doc = "The record of all calls."),
 	FIELD_OBJECT(struct config_file, redaction, config_redaction_table,

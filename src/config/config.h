@@ -87,6 +87,10 @@ struct config_secrets {
 	size_t n;
 };
 
+struct config_approvals {
+	uint64_t expire_seconds;
+};
+
 struct config_audit {
 	bool off;
 	uint32_t file_mb, files, days; /* 0: as guard/audit/log.h says */
@@ -107,6 +111,7 @@ struct config_file {
 	struct config_limits limits;
 	struct config_principals principals;
 	struct config_secrets secrets;
+	struct config_approvals approvals;
 	struct config_audit audit;
 	struct config_redaction redaction;
 };
@@ -117,6 +122,7 @@ extern const struct field_table config_network_table;
 extern const struct field_table config_limits_table;
 extern const struct field_table config_principal_table;
 extern const struct field_table config_secret_table;
+extern const struct field_table config_approvals_table;
 extern const struct field_table config_audit_table;
 extern const struct field_table config_redaction_table;
 /* Of the whole file. */

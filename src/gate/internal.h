@@ -21,6 +21,7 @@ struct gate {
 	struct gate_identity *identity;
 	struct policy policy;
 	struct gate_reload *reload;
+	struct gate_approval *approval; /* NULL: nobody can be asked */
 	struct gate_audit *audit;
 };
 
@@ -50,6 +51,11 @@ int gate_check_config(const struct config *c, struct err *e) MUST_USE;
 void gate_policy_reload(struct gate *g);
 int gate_policy_open(struct gate *g, struct err *e) MUST_USE;
 void gate_policy_close(struct gate *g);
+/* Whether another file, which was read while the call waited for a person, denies it. */
+int gate_recheck_policy(struct gate *g, struct call *c, struct err *e) MUST_USE;
+int gate_approval_open(struct gate *g, struct err *e) MUST_USE;
+void gate_approval_close(struct gate *g);
+void gate_approval_reload(struct gate *g);
 int gate_redact_open(struct gate *g, struct err *e) MUST_USE;
 void gate_redact_close(struct gate *g);
 void gate_redact_reload(struct gate *g);

@@ -77,12 +77,17 @@ static int gate_policy_check(struct gate *g, struct call *c, struct err *e)
 	if (v.then == CONFIG_DENY)
 		return err_set(e, ERR_DENIED, "the policy denies %s: rule \"%.*s\", %s",
 			       about.action, STR_CUT(v.rule, CONFIG_NAME_MAX), place);
-	if (v.then == CONFIG_ASK && !g->hooks.approval)
+	if (v.then == CONFIG_ASK && !g->approval)
 		return err_set(e, ERR_DENIED,
 			       "the policy wants a person to approve %s, and nobody can be asked: "
 			       "rule \"%.*s\", %s",
 			       about.action, STR_CUT(v.rule, CONFIG_NAME_MAX), place);
 	return 0;
+}
+
+int gate_recheck_policy(struct gate *g, struct call *c, struct err *e)
+{
+	return gate_check_scopes(c, e) < 0 || gate_policy_check(g, c, e) < 0 ? -1 : 0;
 }
 
 /* Without rules a call costs nothing here. */

@@ -50,6 +50,7 @@ struct ops {
 	struct share *shares;
 	/* Bytes that calls have reserved. */
 	size_t output, max_output;
+	bool draining;
 };
 
 enum call_state { CALL_ARRIVES, CALL_POLICY, CALL_APPROVAL, CALL_RUNS, CALL_AUDIT, CALL_STATES };
@@ -344,6 +345,13 @@ bool call_is_waiting(const struct call *c)
 	return c->share && c->kind == CALL_WAITS;
 }
 
+static bool call_say_draining(const struct call *c, struct err *e)
+{
+	err_set(e, ERR_TRANSPORT, "Holt is ending, and nobody is asked about %s any more",
+		c->start.op->action);
+	return true;
+}
+
 /* A person may take long, and others must have room meanwhile. What is approved goes on even where
  * there is none: it was let in before. */
 static void call_ask_approval(struct call *c)
@@ -354,7 +362,7 @@ static void call_ask_approval(struct call *c)
 	call_enter(c, CALL_APPROVAL);
 	if (!h->approval || (h->asks && !h->asks(h->data, c)))
 		call_run(c);
-	else if (call_waits(c, &e) < 0)
+	else if (c->ops->draining ? call_say_draining(c, &e) : call_waits(c, &e) < 0)
 		call_fail(c, &e);
 	else
 		h->approval(h->data, c);
@@ -377,6 +385,7 @@ void call_allow(struct call *c)
 
 	log_request(c->start.label);
 	c->on_cancel = NULL;
+	c->on_tick = NULL;
 	if (c->cancelled || (c->ops->hub && hub_closing(c->ops->hub))) {
 		err_set(&e, ERR_CANCELLED, "%s was cancelled", c->start.op->action);
 		call_fail(c, &e);
@@ -810,13 +819,14 @@ void call_cancel(struct call *c)
 		on_cancel(c->on_cancel_data);
 }
 
-/* Cancelling one may end it, and others. */
-void ops_end_of(struct ops *ops, const struct principal *who)
+/* Those of a principal; NULL: those that wait for a person. Cancelling one may end it, and
+ * others. */
+static void ops_cancel(struct ops *ops, const struct principal *who)
 {
 	struct call *c = ops->newest;
 
 	while (c) {
-		if (c->start.who != who || c->cancelled) {
+		if (c->cancelled || (who ? c->start.who != who : c->state != CALL_APPROVAL)) {
 			c = c->older;
 			continue;
 		}
@@ -832,6 +842,17 @@ bool ops_knows(const struct ops *ops, struct str owner)
 	const struct guard *g = ops->hooks.guard;
 
 	return !g || !g->knows || g->knows(g->data, owner);
+}
+
+void ops_end_of(struct ops *ops, const struct principal *who)
+{
+	ops_cancel(ops, who);
+}
+
+void ops_drain(struct ops *ops)
+{
+	ops->draining = true;
+	ops_cancel(ops, NULL);
 }
 
 void call_on_cancel(struct call *c, void (*on_cancel)(void *data), void *data)
@@ -875,6 +896,11 @@ bool call_by_agent(const struct call *c)
 	return c->start.agent;
 }
 
+bool call_going_down(const struct call *c)
+{
+	return c->ops->draining || (c->ops->hub && hub_closing(c->ops->hub));
+}
+
 void **call_hook_state(struct call *c)
 {
 	return &c->hook_state;
@@ -900,6 +926,11 @@ bool call_is_operator(const struct call *c)
 const struct principal *call_principal(const struct call *c)
 {
 	return c->start.who;
+}
+
+uint64_t call_target(const struct call *c)
+{
+	return c->target;
 }
 
 const void *call_request(const struct call *c)
@@ -1031,17 +1062,18 @@ static void call_on_timer(uv_timer_t *t)
 	struct call *c = t->data;
 
 	log_request(c->start.label);
-	c->on_tick(c->on_tick_data);
+	if (c->on_tick)
+		c->on_tick(c->on_tick_data);
 	log_request(NULL);
 }
 
 void call_on_tick(struct call *c, void (*tick)(void *data), void *data)
 {
-	if (!c->start.sink->progress || c->ticking)
+	if (!c->start.sink->progress)
 		return;
 	c->on_tick = tick;
 	c->on_tick_data = data;
-	if (uv_timer_init(call_loop(c), &c->tick) < 0)
+	if (c->ticking || uv_timer_init(call_loop(c), &c->tick) < 0)
 		return;
 	c->ticking = true;
 	c->tick.data = c;

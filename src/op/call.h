@@ -95,6 +95,8 @@ const char *call_audit_id(const struct call *c);
 void call_set_receipt(struct call *c, struct str receipt);
 struct str call_receipt(const struct call *c);
 bool call_by_agent(const struct call *c);
+/* Whether ops_drain() or hub_close() was called. */
+bool call_going_down(const struct call *c);
 
 /* A pointer for the hooks' own use, NULL at first; nothing frees it. */
 void **call_hook_state(struct call *c);
@@ -104,6 +106,8 @@ const struct op *call_op(const struct call *c);
 const struct principal *call_principal(const struct call *c);
 bool call_is_operator(const struct call *c);
 const struct net_grant *call_network(const struct call *c);
+/* hub_sandbox_info.seq of the sandbox that it names; 0: none. */
+uint64_t call_target(const struct call *c);
 const void *call_request(const struct call *c); /* normalized; NULL: it did not get so far */
 
 /* ---- all calls of a hub -------------------------------------------------------------------- */
@@ -133,6 +137,9 @@ struct ops *ops_new(struct hub *hub, const struct ops_options *o, struct err *e)
 /* No call is under way. NULL-safe. */
 void ops_free(struct ops *ops);
 struct hub *ops_hub(struct ops *ops);
+/* The hub is to end: cancels the calls that wait for a person, whose requests stay for the next
+ * hub, and lets no other wait for one. */
+void ops_drain(struct ops *ops);
 /* Cancels all calls of a principal, and ends the ports that it forwarded. */
 void ops_end_of(struct ops *ops, const struct principal *who);
 /* Whether what this owner made is still somebody's: its key may have ended. */
@@ -265,7 +272,8 @@ bool call_is_waiting(const struct call *c);
 void call_on_cancel(struct call *c, void (*on_cancel)(void *data), void *data);
 bool call_cancelled(const struct call *c);
 
-/* Where the client wants progress: calls on_tick every second until the end of the call. */
+/* Where the client wants progress: calls on_tick, instead of an earlier one, every second until
+ * the end of the call. */
 void call_on_tick(struct call *c, void (*on_tick)(void *data), void *data);
 void call_progress(struct call *c, double progress, double total, const char *message);
 

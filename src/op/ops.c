@@ -1,21 +1,22 @@
 #include "op/ops.h"
 
 const struct op *const all_ops[] = {
-	&audit_get_op,	     &audit_list_op,	    &event_list_op,	&exec_attach_op,
-	&exec_delete_op,     &exec_get_op,	    &exec_kill_op,	&exec_list_op,
-	&exec_output_op,     &exec_resize_op,	    &exec_signal_op,	&exec_stdin_op,
-	&exec_wait_op,	     &files_download_op,    &files_list_op,	&files_mkdir_op,
-	&files_move_op,	     &files_read_op,	    &files_remove_op,	&files_stat_op,
-	&files_watch_op,     &files_write_op,	    &hub_health_op,	&hub_usage_op,
-	&key_create_op,	     &key_list_op,	    &key_revoke_op,	&network_get_op,
-	&network_set_op,     &port_forward_op,	    &port_list_op,	&port_preview_op,
-	&port_unforward_op,  &process_list_op,	    &process_signal_op, &sandbox_create_op,
-	&sandbox_diff_op,    &sandbox_exec_op,	    &sandbox_fork_op,	&sandbox_get_op,
-	&sandbox_list_op,    &sandbox_pause_op,	    &sandbox_resume_op, &sandbox_set_timeout_op,
-	&sandbox_stop_op,    &sandbox_terminate_op, &sandbox_usage_op,	&sandbox_vitals_op,
-	&secret_list_op,     &secret_remove_op,	    &secret_set_op,	&snapshot_delete_op,
-	&snapshot_export_op, &snapshot_get_op,	    &snapshot_list_op,	&snapshot_restore_op,
-	&snapshot_take_op,   &template_create_op,   &template_list_op,
+	&approval_answer_op,   &approval_get_op,   &approval_list_op,	    &audit_get_op,
+	&audit_list_op,	       &event_list_op,	   &exec_attach_op,	    &exec_delete_op,
+	&exec_get_op,	       &exec_kill_op,	   &exec_list_op,	    &exec_output_op,
+	&exec_resize_op,       &exec_signal_op,	   &exec_stdin_op,	    &exec_wait_op,
+	&files_download_op,    &files_list_op,	   &files_mkdir_op,	    &files_move_op,
+	&files_read_op,	       &files_remove_op,   &files_stat_op,	    &files_watch_op,
+	&files_write_op,       &hub_health_op,	   &hub_usage_op,	    &key_create_op,
+	&key_list_op,	       &key_revoke_op,	   &network_get_op,	    &network_set_op,
+	&port_forward_op,      &port_list_op,	   &port_preview_op,	    &port_unforward_op,
+	&process_list_op,      &process_signal_op, &sandbox_create_op,	    &sandbox_diff_op,
+	&sandbox_exec_op,      &sandbox_fork_op,   &sandbox_get_op,	    &sandbox_list_op,
+	&sandbox_pause_op,     &sandbox_resume_op, &sandbox_set_timeout_op, &sandbox_stop_op,
+	&sandbox_terminate_op, &sandbox_usage_op,  &sandbox_vitals_op,	    &secret_list_op,
+	&secret_remove_op,     &secret_set_op,	   &snapshot_delete_op,	    &snapshot_export_op,
+	&snapshot_get_op,      &snapshot_list_op,  &snapshot_restore_op,    &snapshot_take_op,
+	&template_create_op,   &template_list_op,
 };
 const size_t all_ops_n = ARRAY_LEN(all_ops);
 

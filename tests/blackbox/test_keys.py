@@ -15,6 +15,7 @@ import pytest
 import host
 import test_tools
 import test_verbs
+from approval import Asker, asks
 from client import Failed, data_of, until
 from described import Described, code_of
 from door import Closed, Wire, request
@@ -35,8 +36,8 @@ READ = {'openapi', 'templates.list', 'sandboxes.list', 'sandboxes.get', 'sandbox
         'execs.output', 'execs.wait', 'files.read', 'files.list', 'files.stat', 'archive.download',
         'audit.list', 'audit.get', 'watch', 'ReadFile', 'List', 'Stat', 'Processes', 'Vitals',
         'Archive', 'Watch'}
-ADMIN = {'templates.create', 'network.set', 'keys.create', 'keys.list', 'keys.revoke',
-         'secrets.list', 'secrets.set', 'secrets.remove'}
+ADMIN = {'approvals.list', 'approvals.get', 'approvals.answer', 'templates.create', 'network.set',
+         'keys.create', 'keys.list', 'keys.revoke', 'secrets.list', 'secrets.set', 'secrets.remove'}
 NAMELESS = {'openapi', 'templates.list', 'fork', 'sandboxes.create', 'sandboxes.list', 'usage',
             'events', 'audit.list', 'audit.get', 'snapshots.list',
             'snapshots.import'}  # these name nothing of anybody
@@ -75,7 +76,7 @@ class Keyed(Described, Hub):
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
     before = host.Residue(me.trees)
-    with Keyed(me, tmp_path_factory.mktemp('keys'), '--listen', '127.0.0.1:0',
+    with Keyed(me, asks(me, tmp_path_factory.mktemp('keys')), '--listen', '127.0.0.1:0',
                '--preview', '127.0.0.1:0', '--pool', '2', env={'HOLT_LOG': 'debug'}) as shared:
         yield shared
     before.check()
@@ -88,11 +89,13 @@ class Nothing:
         self.id, self.exec, self.pid = 'sbx-' + '0' * 32, stage.exec, stage.pid
         self.snapshot = stage.snapshot and 'snap-' + '0' * 32
         self.archive, self.named = stage.archive, stage.named
+        self.asker = stage.asker
 
 
 @pytest.fixture(scope='module')
 def victim(hub):
     stage = Stage(hub.alice, 'process program snapshot')
+    stage.asker = Asker(hub, stage.id)
     stage.named = hub.post('/v1/keys', name='of-victim', scopes=['read'])['name']
     inside = 'ls -lR --time-style=+; ps -eo comm'
     before = hub.exec(stage.id, inside)['stdout']
@@ -224,7 +227,7 @@ HUB_VERBS = [name for name, row in test_verbs.ROWS.items()
              if row.hub and row.right(test_verbs.Names()) is not None and not row.endless
              and name != 'secret set']  # it reads its value first; its route is asked
 FREE = {'up', 'ls', 'top', 'events', 'snapshot', 'snapshot ls'}  # of no sandbox of anybody
-ADMINS = {name for name in HUB_VERBS if name.startswith(('auth keys', 'secret'))}
+ADMINS = {name for name in HUB_VERBS if name.startswith(('approvals', 'auth keys', 'secret'))}
 
 
 def test_verbs_of_the_command_line(hub, victim, tmp_path):
@@ -339,7 +342,7 @@ def open_events(by, box):
 
 def open_watch(by, box):
     asking = Asking(by, 'Watch', type('S', (), {'id': box, 'exec': None, 'snapshot': None,
-                                                'named': None}))
+                                                'asker': None, 'named': None}))
     assert asking.wire.head()[0] == 200
     return asking.wire, gone
 

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from client import until
+from approval import Asker, asks
 from described import TAR, Described, code_of, framed, jsonschema, send
 from rest import b64, frame
 from talk import Attached, Exec, Framed, Pty
@@ -17,7 +18,7 @@ METHODS = ('get', 'post', 'delete', 'put', 'patch')
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
-    with Described(me, tmp_path_factory.mktemp('openapi'), '--listen', '127.0.0.1:0',
+    with Described(me, asks(me, tmp_path_factory.mktemp('openapi')), '--listen', '127.0.0.1:0',
                    '--preview', '127.0.0.1:0', '--pool', '0') as shared:
         yield shared
 
@@ -293,6 +294,12 @@ def test_every_answer_is_of_its_schema(hub):
     told = ask('audit.list', None)
     ask('audit.get', '/v1/audit/' + json.loads(told.body)['records'][-1]['id'])
     ask('secrets.remove', '/v1/secrets/described')
+    asker = Asker(hub, 'doc')
+    ask('approvals.list', None)
+    ask('approvals.get', f'/v1/approvals/{asker.id}')
+    ask('approvals.answer', f'/v1/approvals/{asker.id}', decision='approve')
+    with asker.wire as wire:
+        assert wire.reply('POST').status == 200
     ask('keys.create', None, name='doc', scopes=['read'], ttl_seconds=60)
     ask('keys.list', None)
     ask('keys.revoke', '/v1/keys/doc')

@@ -264,7 +264,7 @@ def test_config_and_why(me, hub, tmp_path):
         return done.stdout or done.stderr
 
     assert holt('config') == holt('config', 'check') == f'{path}: right\n'
-    assert json.loads(holt('config', 'show'))['audit']['file_mb'] == 16
+    assert json.loads(holt('config', 'show'))['approvals']['expire_seconds'] == 3600
     schema = json.loads(holt('config', 'schema'))
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(json.loads(path.read_text()), schema)

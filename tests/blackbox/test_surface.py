@@ -9,6 +9,7 @@ import select
 import pytest
 
 import host
+from approval import Asker, asks
 from client import until
 from described import TAR, Described, code_of, framed
 from door import Reply
@@ -17,12 +18,13 @@ from talk import Attached, Exec, Framed, Pty
 
 AT_ONCE = 16
 GONE, TAKEN = (404, 'not_found'), (409, 'conflict')
+ANSWERED = (409, 'already_answered')
 
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
     before = host.Residue(me.trees)
-    with Described(me, tmp_path_factory.mktemp('surface'), '--listen', '127.0.0.1:0',
+    with Described(me, asks(me, tmp_path_factory.mktemp('surface')), '--listen', '127.0.0.1:0',
                    '--preview', '127.0.0.1:0', '--pool', '2') as shared:
         yield shared
     before.check()
@@ -35,6 +37,7 @@ class Stage:
     def __init__(self, hub, needs=''):
         self.id = hub.create()
         self.exec = self.pid = self.snapshot = self.archive = self.named = None
+        self.asker = Asker(hub, self.id) if 'approval' in needs else None
         if 'key' in needs:
             self.named = hub.post('/v1/keys', name='of-stage', scopes=['read'])['name']
         if 'secret' in needs:
@@ -71,6 +74,9 @@ def about(**more):
 ROWS = {
     'health': Row(),
     'openapi': Row(),
+    'approvals.list': Row(),
+    'approvals.get': Row(needs='approval'),
+    'approvals.answer': Row({'decision': 'deny'}, ANSWERED, needs='approval'),
     'audit.list': Row(query='?limit=3'),
     'audit.get': Row(),
     'templates.list': Row(),
@@ -161,7 +167,8 @@ class Asking:
         self.hub, self.row, self.method = hub, ROWS[name], method
         kind = next(iter(self.operation.get('requestBody', {}).get('content', {})), None)
         of = stage.snapshot if path.startswith('/v1/snapshots/') else stage.id
-        for part, value in (('{id}', of), ('{exec}', stage.exec), ('{name}', stage.named)):
+        for part, value in (('{id}', of), ('{exec}', stage.exec), ('{name}', stage.named),
+                            ('{approval_id}', stage.asker and stage.asker.id)):
             path = path.replace(part, value or '')
         path += self.row.query
         if '{audit_id}' in path:
@@ -229,6 +236,8 @@ def outcome(reply):
 
 def clear(hub):
     """All that is there is ended; nothing of it stays."""
+    for one in hub.call('GET', '/v1/approvals')['approvals']:
+        hub.post(f'/v1/approvals/{one["id"]}', decision='deny')
     for sandbox in hub.call('GET', '/v1/sandboxes'):
         hub.delete(sandbox['id'])
     for snapshot in hub.call('GET', '/v1/snapshots')['snapshots']:

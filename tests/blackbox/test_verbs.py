@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 import host
+from approval import Asker, asks
 from client import until
 from test_hub_cli import FAILED, Hub
 
@@ -21,7 +22,7 @@ NAMES = ('nobody', '../x', '', 'x' * 10000, '\xfc%2e', '-x')
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
     before = host.Residue(me.trees)
-    with Hub(me, tmp_path_factory.mktemp('verbs'), '--listen', '127.0.0.1:0',
+    with Hub(me, asks(me, tmp_path_factory.mktemp('verbs')), '--listen', '127.0.0.1:0',
              '--preview', '127.0.0.1:0', '--pool', '2') as shared:
         shared.helps = {}
         shared.folder = tmp_path_factory.mktemp('verbs-files')
@@ -51,6 +52,9 @@ class Stage:
             hub.ok('snapshot', 'export', self.snapshot, self.archive)
         if 'key' in needs:
             hub.post('/v1/keys', name='of-stage', scopes=['read'])
+        if 'approval' in needs:
+            self.asker = Asker(hub, self.box)
+            self.asked = self.asker.id
         if 'image' in needs:
             hub.ok('images', 'import', self.folder, 'of-verbs')
 
@@ -114,6 +118,12 @@ ROWS = {
     'snapshot rm': Row(lambda s: [s.snapshot], FAILED, name=0, needs='snapshot'),
     'snapshot export': Row(lambda s: [s.snapshot, '-'], name=0, needs='snapshot'),
     'snapshot import': Row(lambda s: [s.archive], name=0, needs='snapshot'),
+    'approvals': Row(),
+    'approvals ls': Row(),
+    'approvals show': Row(lambda s: [s.asked], name=0, needs='approval'),
+    'approvals approve': Row(lambda s: [s.asked], FAILED, name=0, needs='approval'),
+    'approvals deny': Row(lambda s: [s.asked], FAILED, name=0, needs='approval'),
+    'approvals watch': Row(needs='approval', endless=True),
     'audit': Row(hub=False, usage=FAILED),
     'audit tail': Row(['-n', '1'], hub=False, usage=FAILED),
     'audit show': Row(['of-verbs'], 3, status=3, hub=False, usage=FAILED),
@@ -164,6 +174,8 @@ def each(hub, cases, **options):
 
 
 def clear(hub):
+    for one in hub.call('GET', '/v1/approvals')['approvals']:
+        hub.post(f'/v1/approvals/{one["id"]}', decision='deny')
     for sandbox in hub.call('GET', '/v1/sandboxes'):
         hub.delete(sandbox['id'])
     for snapshot in hub.call('GET', '/v1/snapshots')['snapshots']:
@@ -247,7 +259,7 @@ def test_names_of_nothing(hub, name):
 
 class Names:
     """In the place of a stage, where nothing is there."""
-    box = ended = runs = snapshot = 'nobody'
+    box = ended = runs = snapshot = asked = 'nobody'
     folder, archive = '/none', '/etc/hostname'
 
 

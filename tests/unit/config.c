@@ -55,7 +55,7 @@ static void test_whole(void **state)
 	assert_int_equal(f->principals.p[0].policy.def, CONFIG_ALLOW);
 	assert_int_equal(f->principals.p[0].policy.rules.p[0].line, 13);
 	assert_int_equal(f->principals.p[0].limits.forks, 2);
-	assert_int_equal(f->audit.file_mb, 16);
+	assert_int_equal(f->approvals.expire_seconds, 3600);
 	assert_true(str_is(f->secrets.p[1].name, "s") && f->secrets.p[1].store);
 }
 

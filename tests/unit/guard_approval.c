@@ -197,7 +197,7 @@ static void test_first_answer_wins(void **state)
 
 	ask(&a, push());
 	assert_int_equal(answer(a.id, APPROVAL_DENIED), ERR_NONE);
-	assert_int_equal(answer_by(a.id, APPROVAL_APPROVED, APPROVAL_ONCE, NULL, &e), ERR_CONFLICT);
+	assert_int_equal(answer_by(a.id, APPROVAL_APPROVED, APPROVAL_ONCE, NULL, &e), ERR_ANSWERED);
 	assert_non_null(strstr(e.msg, "was denied by ada over rest at 20"));
 	assert_int_equal(state_of(a.id), APPROVAL_DENIED);
 	assert_int_equal(a.ended, -1);
@@ -212,7 +212,7 @@ static void test_cancelled(void **state)
 	approval_leave(&a.w, false);
 	approval_leave(&a.w, false);
 	assert_int_equal(state_of(a.id), APPROVAL_VOID);
-	assert_int_equal(answer(a.id, APPROVAL_APPROVED), ERR_CONFLICT);
+	assert_int_equal(answer(a.id, APPROVAL_APPROVED), ERR_ANSWERED);
 	ask(&b, push());
 	assert_int_equal(b.asked, 0);
 	approval_leave(&b.w, true);
@@ -377,7 +377,7 @@ static void test_superseded(void **state)
 	assert_int_equal(a[1].ended, 1);
 	assert_int_equal(a[2].ended, 0);
 	assert_int_equal(state_of(a[1].id), APPROVAL_SUPERSEDED);
-	assert_int_equal(answer(a[1].id, APPROVAL_DENIED), ERR_CONFLICT);
+	assert_int_equal(answer(a[1].id, APPROVAL_DENIED), ERR_ANSWERED);
 	approval_leave(&a[2].w, false);
 }
 
@@ -424,7 +424,7 @@ static void test_closed_are_dropped(void **state)
 		n++;
 	assert_int_equal(n, APPROVAL_CLOSED_MAX);
 	assert_int_equal(answer(first.id, APPROVAL_DENIED), ERR_APPROVAL_NOT_FOUND);
-	assert_int_equal(answer(a.id, APPROVAL_DENIED), ERR_CONFLICT);
+	assert_int_equal(answer(a.id, APPROVAL_DENIED), ERR_ANSWERED);
 }
 
 static void test_expires(void **state)
@@ -439,7 +439,7 @@ static void test_expires(void **state)
 	assert_int_equal(a.ended, -1);
 	assert_int_equal(a.code, ERR_DENIED);
 	assert_int_equal(state_of(a.id), APPROVAL_EXPIRED);
-	assert_int_equal(answer(a.id, APPROVAL_APPROVED), ERR_CONFLICT);
+	assert_int_equal(answer(a.id, APPROVAL_APPROVED), ERR_ANSWERED);
 	/* one that its caller left to the next hub */
 	ask(&a, push());
 	approval_leave(&a.w, true);

@@ -88,8 +88,17 @@ static void offer_choices(const struct option_row *o, const char *start)
 	}
 }
 
+/* What a verb's page and the word in its usage name, and where the hub lists that. */
+static const struct named {
+	const char *page, *word, *path;
+	const char *list; /* member with the list; NULL: the answer is one */
+} named[] = {
+	{ "holt-sandbox", "NAME", "/v1/sandboxes", NULL },
+	{ "holt-approvals", "ID", "/v1/approvals", "approvals" },
+};
+
 /* Names from a running hub; none is started for this. */
-static void offer_sandboxes(const char *start)
+static void offer_named(const struct named *of, const char *start)
 {
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	AUTO(json_free) struct json_doc *doc = NULL;
@@ -103,9 +112,9 @@ static void offer_sandboxes(const char *start)
 		return;
 	alarm(HUB_SECONDS);
 	l = hub_link_open(&e);
-	if (!l || hub_link_ask(l, "GET", "/v1/sandboxes", STR_NONE, &doc, &e) < 0)
+	if (!l || hub_link_ask(l, "GET", of->path, STR_NONE, &doc, &e) < 0)
 		return;
-	it = json_iter(json_root(doc));
+	it = json_iter(of->list ? json_get(json_root(doc), of->list) : json_root(doc));
 	while (json_next(&it))
 		offer(start, "", json_str(json_get(it.val, "id")));
 }
@@ -152,8 +161,11 @@ static void complete(char **words, size_t n)
 		offer_words(v, last);
 		if (strcmp(v->name, "help") == 0)
 			offer_verbs(last);
-		if (strstr(v->usage, "NAME") && v->page && strcmp(v->page, "holt-sandbox") == 0)
-			offer_sandboxes(last);
+		for (size_t i = 0; i < ARRAY_LEN(named); i++) {
+			if (v->page && strcmp(v->page, named[i].page) == 0 &&
+			    strstr(v->usage, named[i].word))
+				offer_named(&named[i], last);
+		}
 	}
 }
 

@@ -174,6 +174,8 @@ static void on_previews_closed(void *arg)
 static void stop(struct serve *v)
 {
 	v->s.stopping = true;
+	if (v->s.ops)
+		ops_drain(v->s.ops);
 	for (size_t i = 0; i < serve_parts_n; i++) {
 		if (v->s.parts[i] && serve_parts[i]->drain)
 			serve_parts[i]->drain(v->s.parts[i]);

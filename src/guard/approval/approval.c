@@ -530,9 +530,9 @@ static int one_conflict(const struct approval *a, struct err *e)
 	struct tm tm;
 
 	if (!r->answered_ms)
-		return err_set(e, ERR_CONFLICT, "request %.*s %s", STR_ARG(r->id), did[a->state]);
+		return err_set(e, ERR_ANSWERED, "request %.*s %s", STR_ARG(r->id), did[a->state]);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
-	return err_set(e, ERR_CONFLICT, "request %.*s %s by %.*s over %.*s at %s", STR_ARG(r->id),
+	return err_set(e, ERR_ANSWERED, "request %.*s %s by %.*s over %.*s at %s", STR_ARG(r->id),
 		       did[a->state], STR_CUT(r->who, TEXT_MAX), STR_CUT(r->surface, 32), when);
 }
 

@@ -118,7 +118,7 @@ struct approval_answer {
 	struct str who, surface; /* who answers, through which door */
 };
 
-/* ERR_APPROVAL_NOT_FOUND. ERR_CONFLICT: it was answered before; the message says by whom and when.
+/* ERR_APPROVAL_NOT_FOUND. ERR_ANSWERED: it was answered before; the message says by whom and when.
  * ERR_INVALID: the scope or pattern can't be. Who waits for it, or for what a grant lets go with
  * it, is called back from here, at the end. */
 int approval_answer(struct approvals *all, const struct approval_answer *q, struct err *e) MUST_USE;

@@ -1,0 +1,9 @@
+#include "config/config.h"
+
+static const struct field approval_fields[] = {
+	FIELD(struct config_approvals, expire_seconds, .min = 1, .max = 604800,
+	      .def = DEFAULT_INT(3600),
+	      .doc = "A request for approval that nobody answers is denied after so long."),
+};
+const struct field_table config_approvals_table = FIELD_TABLE(struct config_approvals,
+							      approval_fields);

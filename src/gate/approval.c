@@ -1,0 +1,195 @@
+/*
+ * Whether a person lets a call be: the hooks asks and approval. Only a hub with a registry asks: it
+ * has doors through which somebody can answer.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "gate/internal.h"
+#include "guard/approval/approval.h"
+#include "hub/core/hub.h"
+
+enum { REQUEST_MAX = 80 << 20 };
+
+struct gate_approval {
+	struct approvals *all;
+};
+
+/* A call that waits for a person; in its arena. */
+struct waiting {
+	struct call *call;
+	struct gate *gate;
+	struct approval_wait wait;
+	struct str id;
+	int64_t created_ms, deadline_ms;
+};
+
+/* Answers need no answer: else nobody could give the first. */
+static bool gate_asks(void *data, struct call *c)
+{
+	const struct gate_call *s = *call_hook_state(c);
+
+	return s && s->decision == CONFIG_ASK &&
+	       !str_starts(str_of(call_op(c)->action), "approval.");
+}
+
+static void waiting_on_end(void *data, const struct err *e)
+{
+	struct waiting *w = data;
+
+	struct err denied;
+
+	if (!e && gate_recheck_policy(w->gate, w->call, &denied) < 0)
+		e = &denied;
+	if (e)
+		call_deny(w->call, e);
+	else
+		call_allow(w->call);
+}
+
+/* Where the hub ends, the request stays: the next hub has it for whoever asks for the same. */
+static void waiting_on_cancel(void *data)
+{
+	struct waiting *w = data;
+	bool keep = call_going_down(w->call);
+	struct err e;
+
+	approval_leave(&w->wait, keep);
+	if (keep)
+		err_set(&e, ERR_TRANSPORT,
+			"Holt is ending; request %.*s for approval stays, ask for the same again",
+			STR_ARG(w->id));
+	else
+		err_set(&e, ERR_CANCELLED,
+			"%s was cancelled while request %.*s waited for a person",
+			call_op(w->call)->action, STR_ARG(w->id));
+	call_deny(w->call, &e);
+}
+
+static void waiting_on_tick(void *data)
+{
+	struct waiting *w = data;
+	int64_t now = clock_unix_ms();
+	char text[160];
+
+	snprintf(text, sizeof(text),
+		 "request %.*s waits for a person's approval, %" PRId64 " s more", STR_ARG(w->id),
+		 (w->deadline_ms - now) / 1000);
+	call_progress(w->call, (double)(now - w->created_ms) / 1000,
+		      (double)(w->deadline_ms - w->created_ms) / 1000, text);
+}
+
+/* The request's members as JSON, as they are shown to a person: without secrets. */
+static int gate_arguments(struct call *c, struct buf *b, struct str *ret, struct err *e)
+{
+	static const char before[] = "{\"action\":\"\",\"request\":";
+	size_t skip = sizeof(before) - 1 + strlen(call_op(c)->action);
+
+	if (op_canonical(call_op(c), call_request(c), b, e) < 0)
+		return -1;
+	*ret = call_redact(c, (struct str){ b->p + skip, b->n - skip - 1 });
+	return 0;
+}
+
+static int gate_ask(struct gate *g, struct call *c, struct waiting *w, const struct approval **ret,
+		    struct err *e)
+{
+	struct gate_call *s = *call_hook_state(c);
+	autobuf struct buf b = BUF_INIT(REQUEST_MAX);
+	char digest[OP_DIGEST];
+	struct approval_ask q = {
+		.principal = str_of(call_principal(c)->name),
+		.action = str_of(call_op(c)->action),
+		.target = op_target(call_op(c), call_request(c)),
+		.sandbox = call_target(c),
+		.rule = s->rule,
+	};
+	char *id;
+	int rc;
+
+	if (op_digest(call_op(c), call_request(c), digest, e) < 0 ||
+	    gate_arguments(c, &b, &q.arguments, e) < 0)
+		return -1;
+	q.digest = str_of(digest);
+	rc = approval_ask(g->approval->all, &q, &w->wait, ret, e);
+	if (rc < 0)
+		return -1;
+	id = arena_dup(call_arena(c), (*ret)->row.id, e);
+	w->id = id ? str_of(id) : STR_LIT("");
+	s->approval = w->id;
+	w->created_ms = (*ret)->row.created_ms;
+	w->deadline_ms = (*ret)->row.deadline_ms;
+	return rc;
+}
+
+static void gate_approval_hook(void *data, struct call *c)
+{
+	struct gate *g = data;
+	const struct approval *a = NULL;
+	struct err e = ERR_INIT;
+	struct waiting *w = arena_alloc(call_arena(c), sizeof(*w), &e);
+	int rc = -1;
+
+	if (w) {
+		*w = (struct waiting){ .call = c,
+				       .gate = g,
+				       .wait = { .on_end = waiting_on_end, .data = w } };
+		rc = gate_ask(g, c, w, &a, &e);
+	}
+	if (rc < 0) {
+		call_deny(c, &e);
+	} else if (rc > 0) {
+		call_allow(c);
+	} else {
+		log_info("%s waits for a person: request %.*s", call_op(c)->action, STR_ARG(w->id));
+		call_on_cancel(c, waiting_on_cancel, w);
+		call_on_tick(c, waiting_on_tick, w);
+	}
+}
+
+static int64_t gate_approval_expire(const struct gate *g)
+{
+	return (int64_t)config_file(g->config)->approvals.expire_seconds * 1000;
+}
+
+void gate_approval_reload(struct gate *g)
+{
+	if (g->approval)
+		approvals_set_expire(g->approval->all, gate_approval_expire(g));
+}
+
+int gate_approval_open(struct gate *g, struct err *e)
+{
+	const struct approvals_options o = { .expire_ms = gate_approval_expire(g) };
+	struct store *store = g->hub ? hub_store(g->hub) : NULL;
+	struct gate_approval *a;
+
+	if (!store)
+		return 0;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	a->all = approvals_new(g->loop, store, &o, e);
+	if (!a->all) {
+		free(a);
+		return -1;
+	}
+	g->approval = a;
+	g->guard.approvals = a->all;
+	g->hooks.asks = gate_asks;
+	g->hooks.approval = gate_approval_hook;
+	return 0;
+}
+
+void gate_approval_close(struct gate *g)
+{
+	struct gate_approval *a = take_ptr(g->approval);
+
+	if (!a)
+		return;
+	approvals_free(a->all);
+	free(a);
+}

@@ -1,0 +1,361 @@
+/* approval.list, approval.get and approval.answer: what waits for a person. No door for agents
+ * shows them. */
+#include "guard/approval/approval.h"
+
+#include "hub/core/when.h"
+#include "op/call.h"
+#include "op/guard.h"
+#include "op/ops.h"
+
+enum { LIST_MAX = 1024, WAIT_MAX = 60 };
+
+struct approval_view {
+	struct str id, state, principal, action, target, rule, arguments;
+	bool arguments_cut;
+	uint64_t arguments_bytes;
+	struct str digest, created_at, expires_at, scope, answered_by, answered_over, answered_at,
+		used_at;
+};
+#define V struct approval_view
+static const struct field view_fields[] = {
+	FIELD(V, id, .flags = FIELD_REQUIRED, .doc = "Of the request."),
+	FIELD(V, state, .flags = FIELD_REQUIRED,
+	      .doc = "pending, approved, denied, expired, void or superseded."),
+	FIELD(V, principal, .flags = FIELD_REQUIRED, .doc = "Who asks."),
+	FIELD(V, action, .flags = FIELD_REQUIRED, .doc = "What for."),
+	FIELD(V, target, .doc = "The sandbox that it names; absent: none."),
+	FIELD(V, rule, .doc = "Name of the rule that wants a person's word."),
+	FIELD(V, arguments, .flags = FIELD_REQUIRED,
+	      .doc = "JSON of the request, without secrets, and with what nobody would see "
+		     "escaped."),
+	FIELD(V, arguments_cut, .flags = FIELD_REQUIRED, .doc = "There is more of them."),
+	FIELD(V, arguments_bytes, .flags = FIELD_REQUIRED, .doc = "Size of all of them."),
+	FIELD(V, digest, .flags = FIELD_REQUIRED, .doc = "SHA-256 of the request, in hex."),
+	FIELD(V, created_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
+	FIELD(V, expires_at,
+	      .doc = "When it is denied, or an approval that nobody used ends; absent: never."),
+	FIELD(V, scope, .doc = "Of what was approved: once or always."),
+	FIELD(V, answered_by, .doc = "Who answered."),
+	FIELD(V, answered_over, .doc = "Through which door."),
+	FIELD(V, answered_at, .doc = "RFC 3339."),
+	FIELD(V, used_at, .doc = "When a call last went by it."),
+};
+#undef V
+static const struct field_table view_table = FIELD_TABLE(struct approval_view, view_fields);
+
+static struct approvals *approval_all(const struct call *c, struct err *e)
+{
+	struct approvals *all = call_guard(c)->approvals;
+
+	if (!all)
+		err_set(e, ERR_UNSUPPORTED, "only a hub with a data folder asks for approval");
+	return all;
+}
+
+static int approval_when(struct arena *a, int64_t ms, struct str *ret, struct err *e)
+{
+	char *text = ms ? arena_alloc(a, WHEN_MAX, e) : NULL;
+
+	*ret = STR_NONE;
+	if (!ms)
+		return 0;
+	if (!text)
+		return -1;
+	when_text(text, ms);
+	*ret = str_of(text);
+	return 0;
+}
+
+static int approval_keep(struct arena *a, struct str from, struct str *ret, struct err *e)
+{
+	char *p = from.n ? arena_dup(a, from, e) : NULL;
+
+	*ret = (struct str){ p, from.n };
+	return from.n && !p ? -1 : 0;
+}
+
+/* Copies, since the next change of any may free it. */
+static int approval_describe(struct call *c, const struct approval *q, struct approval_view *ret,
+			     struct err *e)
+{
+	struct arena *a = call_arena(c);
+	const struct store_approval *r = &q->row;
+
+	*ret = (struct approval_view){
+		.state = str_of(approval_state_names[q->state]),
+		.arguments_cut = q->cut,
+		.arguments_bytes = r->size,
+		.scope = q->state == APPROVAL_APPROVED ? str_of(approval_scope_names[q->scope])
+						       : STR_NONE,
+	};
+	return approval_keep(a, r->id, &ret->id, e) < 0 ||
+			       approval_keep(a, r->principal, &ret->principal, e) < 0 ||
+			       approval_keep(a, r->action, &ret->action, e) < 0 ||
+			       approval_keep(a, r->target, &ret->target, e) < 0 ||
+			       approval_keep(a, r->rule, &ret->rule, e) < 0 ||
+			       approval_keep(a, r->arguments, &ret->arguments, e) < 0 ||
+			       approval_keep(a, r->digest, &ret->digest, e) < 0 ||
+			       approval_keep(a, r->who, &ret->answered_by, e) < 0 ||
+			       approval_keep(a, r->surface, &ret->answered_over, e) < 0 ||
+			       approval_when(a, r->created_ms, &ret->created_at, e) < 0 ||
+			       approval_when(a, r->deadline_ms, &ret->expires_at, e) < 0 ||
+			       approval_when(a, r->answered_ms, &ret->answered_at, e) < 0 ||
+			       approval_when(a, r->used_ms, &ret->used_at, e) < 0
+		     ? -1
+		     : 0;
+}
+
+/* ---- approval.list ------------------------------------------------------------------------- */
+
+#define Q struct approvals_request
+struct approvals_request {
+	bool all, has_after;
+	uint64_t after;
+	uint32_t wait_seconds;
+};
+static const struct field list_request_fields[] = {
+	FIELD(Q, all, .def = DEFAULT_BOOL(false),
+	      .doc = "Also those that have ended, as far as they are kept."),
+	FIELD(Q, after, .max = INT64_MAX, .has = FIELD_HAS(Q, has_after),
+	      .doc = "Only those that changed since an answer with this rev, ended ones too."),
+	FIELD(Q, wait_seconds, .max = WAIT_MAX, .def = DEFAULT_INT(0),
+	      .doc = "With after: wait so long for the first change."),
+};
+#undef Q
+static const struct field_table list_request_table = FIELD_TABLE(struct approvals_request,
+								 list_request_fields);
+
+struct approvals_view {
+	struct {
+		const struct approval_view *p;
+		size_t n;
+	} approvals;
+	uint64_t rev;
+};
+static const struct field list_fields[] = {
+	FIELD_OBJECTS(struct approvals_view, approvals, view_table, .flags = FIELD_REQUIRED,
+		      .max = LIST_MAX, .doc = "In order of creation."),
+	FIELD(struct approvals_view, rev, .flags = FIELD_REQUIRED,
+	      .doc = "What after is for the changes that follow."),
+};
+static const struct field_table list_table = FIELD_TABLE(struct approvals_view, list_fields);
+
+static bool approval_listed(const struct approvals_request *q, const struct approval *a)
+{
+	return q->has_after ? a->row.rev > q->after : q->all || a->open;
+}
+
+static void approval_list_now(struct call *c, const struct approvals_request *q,
+			      struct approvals *all)
+{
+	struct err e = ERR_INIT;
+	struct approval_view *views = arena_array(call_arena(c), LIST_MAX, sizeof(*views), &e);
+	const struct approval *a = views ? approval_after(all, 0) : NULL;
+	size_t n = 0;
+	int failed = !views;
+
+	for (; a && !failed && n < LIST_MAX; a = approval_after(all, a->row.seq)) {
+		if (approval_listed(q, a))
+			failed = approval_describe(c, a, &views[n++], &e) < 0;
+	}
+	if (failed)
+		call_fail(c, &e);
+	else
+		call_answer(c, &(struct approvals_view){ { views, n }, approvals_rev(all) });
+}
+
+/* A client that waits for the next change; in its arena. */
+struct approval_listing {
+	struct approvals_watch watch;
+	struct call *call;
+	const struct approvals_request *request;
+	struct approvals *all;
+};
+
+static void approval_listing_end(void *data)
+{
+	struct approval_listing *l = data;
+
+	approvals_watch_remove(l->all, &l->watch);
+	approval_list_now(l->call, l->request, l->all);
+}
+
+/* Inside of a change nothing may be answered: a client's next request could change more. */
+static void approval_listing_on_change(void *data)
+{
+	struct approval_listing *l = data;
+
+	call_on_quiet(l->call, 0, approval_listing_end, l);
+}
+
+static void approval_listing_on_cancel(void *data)
+{
+	struct approval_listing *l = data;
+	struct err e;
+
+	approvals_watch_remove(l->all, &l->watch);
+	err_set(&e, ERR_CANCELLED, "nobody waits for a change any more");
+	call_fail(l->call, &e);
+}
+
+static int approval_list_wait(struct call *c, const struct approvals_request *q,
+			      struct approvals *all, struct err *e)
+{
+	struct approval_listing *l = arena_alloc(call_arena(c), sizeof(*l), e);
+
+	if (!l || call_waits(c, e) < 0)
+		return -1;
+	*l = (struct approval_listing){
+		.watch = { .on_change = approval_listing_on_change, .data = l },
+		.call = c,
+		.request = q,
+		.all = all,
+	};
+	approvals_watch_add(all, &l->watch);
+	call_on_cancel(c, approval_listing_on_cancel, l);
+	call_on_quiet(c, q->wait_seconds * 1000ull, approval_listing_end, l);
+	return 0;
+}
+
+static void approval_list_run(struct call *c, const void *request)
+{
+	const struct approvals_request *q = request;
+	struct err e = ERR_INIT;
+	struct approvals *all = approval_all(c, &e);
+	bool waits = all && q->has_after && q->wait_seconds && approvals_rev(all) <= q->after;
+
+	if (!all || (waits && approval_list_wait(c, q, all, &e) < 0))
+		call_fail(c, &e);
+	else if (!waits)
+		approval_list_now(c, q, all);
+}
+
+const struct op approval_list_op = {
+	.action = "approval.list",
+	.doc = "What waits for a person's approval, and what was approved and still holds.",
+	.effect = OP_ADMINISTER,
+	.flags = OP_WAITS,
+	.request = &list_request_table,
+	.result = &list_table,
+	.run = approval_list_run,
+};
+
+/* ---- approval.get -------------------------------------------------------------------------- */
+
+struct approval_get_request {
+	struct str id;
+};
+static const struct field get_fields[] = {
+	FIELD(struct approval_get_request, id, .flags = FIELD_REQUIRED, .min = 1, .max = 64,
+	      .doc = "Of the request."),
+};
+static const struct field_table get_table = FIELD_TABLE(struct approval_get_request, get_fields);
+
+static void approval_tell(struct call *c, struct str id)
+{
+	struct err e = ERR_INIT;
+	struct approvals *all = approval_all(c, &e);
+	const struct approval *a = all ? approval_find(all, id, &e) : NULL;
+	struct approval_view view;
+
+	if (!a || approval_describe(c, a, &view, &e) < 0)
+		call_fail(c, &e);
+	else
+		call_answer(c, &view);
+}
+
+static void approval_get_run(struct call *c, const void *request)
+{
+	const struct approval_get_request *q = request;
+
+	approval_tell(c, q->id);
+}
+
+const struct op approval_get_op = {
+	.action = "approval.get",
+	.doc = "A request for approval: who asks for what, and who answered.",
+	.effect = OP_ADMINISTER,
+	.request = &get_table,
+	.result = &view_table,
+	.run = approval_get_run,
+};
+
+/* ---- approval.answer ----------------------------------------------------------------------- */
+
+struct approval_answer_request {
+	struct str id, decision, scope;
+};
+static const struct field answer_fields[] = {
+	FIELD(struct approval_answer_request, id, .flags = FIELD_REQUIRED, .min = 1, .max = 64,
+	      .doc = "Of the request."),
+	FIELD(struct approval_answer_request, decision, .flags = FIELD_REQUIRED, .min = 1,
+	      .max = 16,
+	      .doc = "approve, deny, or revoke: take back what was approved and still holds."),
+	FIELD(struct approval_answer_request, scope, .min = 1, .max = 16,
+	      .doc = "once [default], or always: exactly this call may go from now on."),
+};
+static const struct field_table answer_table = FIELD_TABLE(struct approval_answer_request,
+							   answer_fields);
+
+static int approval_read_answer(const struct approval_answer_request *q,
+				struct approval_answer *ret, struct err *e)
+{
+	if (str_is(q->decision, "approve"))
+		ret->to = APPROVAL_APPROVED;
+	else if (str_is(q->decision, "deny"))
+		ret->to = APPROVAL_DENIED;
+	else if (str_is(q->decision, "revoke"))
+		ret->to = APPROVAL_VOID;
+	else
+		return err_set(e, ERR_INVALID, "decision: approve, deny or revoke");
+	if (q->scope.n && ret->to != APPROVAL_APPROVED)
+		return err_set(e, ERR_INVALID, "scope: only an approval has one");
+	if (str_is(q->scope, "always"))
+		ret->scope = APPROVAL_ALWAYS;
+	else if (q->scope.n && !str_is(q->scope, "once"))
+		return err_set(e, ERR_INVALID, "scope: once or always");
+	return 0;
+}
+
+/* Who asks can't be who answers: neither an agent, nor the bearer of the key that asked. */
+static int approval_check_who(struct call *c, struct approvals *all, struct str id, struct err *e)
+{
+	const char *name = call_principal(c)->name;
+	const struct approval *a;
+
+	if (call_by_agent(c))
+		return err_set(e, ERR_DENIED, "an agent can't answer for a person");
+	a = approval_find(all, id, e);
+	if (!a)
+		return -1;
+	if (str_starts(str_of(name), "key:") && str_is(a->row.principal, name))
+		return err_set(e, ERR_DENIED, "%s asked for this itself", name);
+	return 0;
+}
+
+static void approval_answer_run(struct call *c, const void *request)
+{
+	const struct approval_answer_request *q = request;
+	struct approval_answer answer = {
+		.id = q->id,
+		.who = str_of(call_principal(c)->name),
+		.surface = STR_LIT("rest"),
+	};
+	struct err e = ERR_INIT;
+	struct approvals *all = approval_all(c, &e);
+
+	if (!all || approval_check_who(c, all, q->id, &e) < 0 ||
+	    approval_read_answer(q, &answer, &e) < 0 || approval_answer(all, &answer, &e) < 0)
+		call_fail(c, &e);
+	else
+		approval_tell(c, q->id);
+}
+
+const struct op approval_answer_op = {
+	.action = "approval.answer",
+	.doc = "Approves or denies what waits for a person; the first answer counts.",
+	.effect = OP_ADMINISTER,
+	.request = &answer_table,
+	.result = &view_table,
+	.run = approval_answer_run,
+};

@@ -833,8 +833,6 @@ static void ops_cancel(struct ops *ops, const struct principal *who)
 		call_cancel(c);
 		c = ops->newest;
 	}
-	if (ops->hub)
-		forwards_end_of(hub_sandboxes(ops->hub), principal_owner(who));
 }
 
 bool ops_knows(const struct ops *ops, struct str owner)
@@ -847,6 +845,8 @@ bool ops_knows(const struct ops *ops, struct str owner)
 void ops_end_of(struct ops *ops, const struct principal *who)
 {
 	ops_cancel(ops, who);
+	if (ops->hub)
+		forwards_end_of(hub_sandboxes(ops->hub), principal_owner(who));
 }
 
 void ops_drain(struct ops *ops)

@@ -17,6 +17,18 @@ static struct {
 	char request[64];
 } state = { .program = "holt", .level = LOG_WARN };
 
+static _Thread_local struct {
+	void (*rewrite)(void *data, char *text, size_t size);
+	void *data;
+	bool busy;
+} filter;
+
+void log_filter(void (*rewrite)(void *data, char *text, size_t size), void *data)
+{
+	filter.rewrite = rewrite;
+	filter.data = data;
+}
+
 void log_init(const char *program)
 {
 	const char *level = getenv("HOLT_LOG");
@@ -62,17 +74,24 @@ static void put_escaped(char *line, size_t *n, const char *s)
 
 void log_at(enum log_level level, const char *fmt, ...)
 {
-	char line[RECORD_MAX + 1], msg[1024];
+	char line[RECORD_MAX + 1], msg[1024], request[sizeof(state.request)];
 	struct timespec now;
 	struct tm tm;
 	va_list ap;
 	size_t n;
 
-	if (!log_on(level))
+	if (!log_on(level) || filter.busy)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(msg, sizeof(msg), fmt, ap);
 	va_end(ap);
+	memcpy(request, state.request, sizeof(request));
+	if (filter.rewrite) {
+		filter.busy = true;
+		filter.rewrite(filter.data, msg, sizeof(msg));
+		filter.rewrite(filter.data, request, sizeof(request));
+		filter.busy = false;
+	}
 	clock_gettime(CLOCK_REALTIME, &now);
 	gmtime_r(&now.tv_sec, &tm);
 	n = strftime(line, sizeof(line), state.json ? "{\"time\":\"%FT%T" : "%FT%T", &tm);
@@ -81,10 +100,10 @@ void log_at(enum log_level level, const char *fmt, ...)
 				      ? ".%03ldZ\",\"level\":\"%s\",\"program\":\"%s\",\"pid\":%d"
 				      : ".%03ldZ %s %s[%d]",
 			      now.tv_nsec / 1000000, names[level], state.program, (int)getpid());
-	if (state.request[0]) {
+	if (request[0]) {
 		n += (size_t)snprintf(line + n, sizeof(line) - n, "%s",
 				      state.json ? ",\"request\":\"" : " request=");
-		put_escaped(line, &n, state.request);
+		put_escaped(line, &n, request);
 		if (state.json)
 			line[n++] = '"';
 	}

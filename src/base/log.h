@@ -15,6 +15,10 @@ void log_init(const char *program);
 /* The id of the request being served, copied (at most 63 bytes); NULL for none. */
 void log_request(const char *id);
 
+/* Rewrites the message and the request id of each record of this thread, in place and with its NUL
+ * in size bytes; what it would log itself is dropped. NULL: nothing does. */
+void log_filter(void (*rewrite)(void *data, char *text, size_t size), void *data);
+
 void log_at(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 bool log_on(enum log_level level);
 

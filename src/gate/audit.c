@@ -19,6 +19,7 @@ enum { LARGE = 32 << 10 };
 #define OUTPUT_MAX ((size_t)512 << 20)
 
 struct gate_audit {
+	struct gate *gate;
 	struct audit *audit; /* NULL: a program without a hub */
 	char *folder;
 	/* What decides once the record can be kept; NULL: all are allowed. */
@@ -142,7 +143,7 @@ static int audit_record(struct audit_call *s, struct arena *a, struct audit_reco
 		.who = who ? principal_owner(who) : STR_NONE,
 		.action = str_of(call_op(c)->action),
 		.effect = str_of(op_effect_names[call_op(c)->effect]),
-		.target = audit_target(c),
+		.target = gate_redact_text(s->own->gate, audit_target(c), a),
 		.args = *s->args ? str_of(s->args) : STR_NONE,
 		.output = *s->output ? str_of(s->output) : STR_NONE,
 		.decision = decided ? str_of(config_then_names[state->decision]) : STR_NONE,
@@ -316,6 +317,7 @@ static void audit_on_flow(void *data, const struct hub_flow *f)
 	sha256_hex(f->detail, digest);
 	r.args = str_of(digest);
 	arena_init(&a, 16 << 10);
+	r.target = gate_redact_text(g, r.target, &a);
 	if (audit_clean(&r, &a, &e) == 0)
 		audit_add(g->audit->audit, &r, &w);
 	arena_fini(&a);
@@ -338,9 +340,11 @@ int gate_audit_open(struct gate *g, struct err *e)
 	if (config_file(g->config)->audit.off || !folder)
 		return 0;
 	own = g->audit = calloc(1, sizeof(*own));
-	if (own)
-		own->folder = mem_dup(folder, strlen(folder));
-	if (!own || !own->folder)
+	if (!own)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	own->gate = g;
+	own->folder = mem_dup(folder, strlen(folder));
+	if (!own->folder)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	if (g->loop)
 		own->audit = audit_open(&(struct audit_options){ .folder = folder,

@@ -63,6 +63,8 @@ void gate_redact_reload(struct gate *g);
 int gate_secret_open(struct gate *g, struct err *e) MUST_USE;
 void gate_secret_close(struct gate *g);
 void gate_secret_reload(struct gate *g);
+/* What stands for a text in the hub's own records; in the arena, or text itself. */
+struct str gate_redact_text(const struct gate *g, struct str text, struct arena *a);
 /* From here on the value is redacted, and shown by its name. */
 int gate_redact_value(struct gate *g, struct str name, struct str value, struct err *e) MUST_USE;
 int gate_reload_open(struct gate *g, struct err *e) MUST_USE;

@@ -1,4 +1,6 @@
-/* What leaves: the hook redact, and the redactor that operations use for streams and pages. */
+/* What leaves: the hook redact, the redactor that operations use for streams and pages, and the
+ * hub's log. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -17,24 +19,48 @@ static bool gate_redact_keeps_length(const struct call *c, const struct field *r
 }
 
 /* Where redaction fails, nothing of the text leaves. */
-static struct str gate_redact(void *data, struct call *c, const struct field *row, struct str text)
+static struct str gate_redact_part(const struct gate *g, const struct redact_part *part,
+				   struct arena *a)
 {
-	const struct gate *g = data;
-	struct redact_part part = { .text = text, .keep_length = gate_redact_keeps_length(c, row) };
 	autobuf struct buf b = BUF_INIT(REDACTED_MAX);
 	struct err e;
-	int rc = redact_text(g->redactor, &part, &b, &e);
+	int rc = redact_text(g->redactor, part, &b, &e);
 	char *copy;
 
 	if (rc == 0)
-		return text;
-	copy = rc < 0 ? NULL : arena_dup(call_arena(c), buf_str(&b), &e);
+		return part->text;
+	copy = rc < 0 ? NULL : arena_dup(a, buf_str(&b), &e);
 	return copy ? (struct str){ copy, b.n } : STR_LIT("[REDACTED]");
+}
+
+static struct str gate_redact(void *data, struct call *c, const struct field *row, struct str text)
+{
+	struct redact_part part = { .text = text, .keep_length = gate_redact_keeps_length(c, row) };
+
+	return gate_redact_part(data, &part, call_arena(c));
+}
+
+struct str gate_redact_text(const struct gate *g, struct str text, struct arena *a)
+{
+	return gate_redact_part(g, &(struct redact_part){ .text = text }, a);
 }
 
 int gate_redact_value(struct gate *g, struct str name, struct str value, struct err *e)
 {
 	return redact_value_add(g->redactor, name, value, e);
+}
+
+/* What the hub logs: a path or an id that a client chose, a name, the cause of a failure. */
+static void gate_redact_log(void *data, char *text, size_t size)
+{
+	struct gate *g = data;
+	struct redact_part part = { .text = str_of(text) };
+	autobuf struct buf b = BUF_INIT(REDACTED_MAX);
+	struct err e;
+	int rc = *text ? redact_text(g->redactor, &part, &b, &e) : 0;
+
+	if (rc != 0)
+		snprintf(text, size, "%.*s", STR_ARG(rc > 0 ? buf_str(&b) : STR_LIT("[REDACTED]")));
 }
 
 /* A program without a hub prints for its user alone, whose own secrets are no secrets to him: only
@@ -65,6 +91,8 @@ int gate_redact_open(struct gate *g, struct err *e)
 	if (gate_redact_set(g, e) < 0)
 		return err_wrap(e, "redaction");
 	g->hooks.redact = gate_redact;
+	if (g->hub)
+		log_filter(gate_redact_log, g);
 	return 0;
 }
 
@@ -78,5 +106,7 @@ void gate_redact_reload(struct gate *g)
 
 void gate_redact_close(struct gate *g)
 {
+	if (g->hub)
+		log_filter(NULL, NULL);
 	redactor_free(take_ptr(g->redactor));
 }

@@ -206,6 +206,10 @@ def test_a_bad_file_changes_nothing(hub, box):
     def bad(says):
         until(lambda: says in hub.ready().get('config', ''), 20, says)
         assert hub.ready()['status'] == 'ok'
+        told = hub.me.run('hub', env={'HOLT_HOME': str(hub.path)}, text=True).stdout
+        assert f'An earlier configuration holds: {hub.ready()["config"]}\n' in told
+        told = hub.me.run('hub', 'status', '-o', 'json', env={'HOLT_HOME': str(hub.path)})
+        assert says in json.loads(told.stdout)['config']
         assert cause(hub.exec, box, 'true')
 
     hub.put('{\n "policy": {},\n "polices": {}\n}')

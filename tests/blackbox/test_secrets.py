@@ -225,6 +225,13 @@ def test_canary(hub, box):
         done = hub.run('exec', *words, box, '--', 'true')
         assert done.returncode in (FAILED, 126), done
         said.append(done.stdout + done.stderr)
+    # of what clients choose: paths and ids, which are logged
+    token = 'ghp_' + random.token_hex(18)
+    for value in (CANARIES['of-store'], token):
+        said.append(hub.ask('GET', f'/v1/sandboxes/{urllib.parse.quote(value, safe="")}').body)
+    until(lambda: all(f'request=/v1/sandboxes/[REDACTED:{kind}]' in hub.said()
+                      for kind in ('of-store', 'github-token')), 60)
+    assert token not in hub.said()
     # of copies of its files
     forked = hub.post(f'/v1/sandboxes/{box}/fork')['id']
     said.append(hub.ask('GET', f'/v1/sandboxes/{forked}/archive?path=/tmp').body)

@@ -111,6 +111,37 @@ static void a_record_is_json_on_request(void **state)
 	assert_true(str_is(json_str(json_get(json_root(d), "request")), "r-1"));
 }
 
+static void hide_digits(void *data, char *text, size_t size)
+{
+	*(size_t *)data += size;
+	log_error("dropped");
+	for (; *text; text++)
+		*text = *text >= '0' && *text <= '9' ? '#' : *text;
+}
+
+static void say_filtered(void)
+{
+	size_t sizes = 0;
+
+	log_request("r-1");
+	log_filter(hide_digits, &sizes);
+	log_warn("pin %d", 4711);
+	log_filter(NULL, NULL);
+	log_warn("pin %d", 42);
+	log_request(NULL);
+	assert_int_equal(sizes, 1024 + 64);
+}
+
+static void a_filter_rewrites_records(void **state)
+{
+	char got[4096];
+
+	logged("info", "text", got, say_filtered);
+	assert_non_null(strstr(got, "request=r-#: pin ####\n"));
+	assert_null(strstr(got, "dropped"));
+	assert_non_null(strstr(got, "request=r-1: pin 42\n"));
+}
+
 static void say_long(void)
 {
 	char text[3000];
@@ -162,6 +193,7 @@ int main(void)
 		cmocka_unit_test(context_is_put_in_front),
 		cmocka_unit_test(a_record_is_one_line),
 		cmocka_unit_test(a_record_is_json_on_request),
+		cmocka_unit_test(a_filter_rewrites_records),
 		cmocka_unit_test(a_long_record_is_cut),
 		cmocka_unit_test(levels_are_kept),
 	};

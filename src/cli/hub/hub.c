@@ -7,6 +7,7 @@
 
 #include "cli/common/claim.h"
 #include "cli/common/safe.h"
+#include "cli/link/link.h"
 #include "json/document/write.h"
 
 enum { EXIT_NONE = 1, JSON_MAX = 16 << 10 };
@@ -22,7 +23,24 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-static int print_json(bool runs, const struct claim *c, struct err *e)
+/* What the hub says of itself: members of /readyz, and how people are told of them. */
+static const struct {
+	const char *name, *text;
+} members[] = {
+	{ "cause", "It refuses calls: " },
+	{ "config", "An earlier configuration holds: " },
+};
+
+/* NULL with *e: it does not answer. */
+static struct json_doc *ask(const struct claim *c, struct err *e)
+{
+	if (*c->socket && strcmp(c->socket, "none") != 0)
+		return hub_link_state(c->socket, e);
+	err_set(e, ERR_TRANSPORT, "it has no socket");
+	return NULL;
+}
+
+static int print_json(bool runs, const struct claim *c, const struct json_val *state, struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(JSON_MAX);
 	struct json_writer w = json_writer(&text);
@@ -44,6 +62,14 @@ static int print_json(bool runs, const struct claim *c, struct err *e)
 		json_write_key(&w, "yields");
 		json_write_bool(&w, c->yields);
 	}
+	for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+		struct str said = json_str(json_get(state, members[i].name));
+
+		if (!said.p)
+			continue;
+		json_write_key(&w, members[i].name);
+		json_write_str(&w, said);
+	}
 	json_write_object_end(&w);
 	if (json_write_done(&w, e) < 0)
 		return -1;
@@ -51,20 +77,42 @@ static int print_json(bool runs, const struct claim *c, struct err *e)
 	return 0;
 }
 
+static void print_text(const struct claim *c, const struct json_val *state, const struct err *why)
+{
+	char text[CLAIM_TEXT_MAX];
+
+	claim_text(c, text);
+	safe_line(stdout, str_of(text));
+	puts(c->yields ? "\nIt started by itself, and yields to holt serve." : "");
+	if (!state) {
+		fputs("It does not answer: ", stdout);
+		safe_line(stdout, str_of(why->msg));
+		puts("");
+	}
+	for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+		struct str said = json_str(json_get(state, members[i].name));
+
+		if (!said.p)
+			continue;
+		fputs(members[i].text, stdout);
+		safe_line(stdout, said);
+		puts("");
+	}
+}
+
 static int run_status(const struct verb_input *in)
 {
 	const struct status_options *o = in->options;
 	struct err e = ERR_INIT;
-	char text[CLAIM_TEXT_MAX];
 	struct claim c;
 	int runs = claim_look(&c, &e);
+	AUTO(json_free) struct json_doc *state = runs > 0 ? ask(&c, &e) : NULL;
 
-	if (runs < 0 || (o->output == OUTPUT_JSON && print_json(runs, &c, &e) < 0))
+	if (runs < 0 ||
+	    (o->output == OUTPUT_JSON && print_json(runs, &c, json_root(state), &e) < 0))
 		return cli_fail(&e);
 	if (o->output != OUTPUT_JSON && runs) {
-		claim_text(&c, text);
-		safe_line(stdout, str_of(text));
-		puts(c.yields ? "\nIt started by itself, and yields to holt serve." : "");
+		print_text(&c, json_root(state), &e);
 	} else if (o->output != OUTPUT_JSON) {
 		puts("no hub runs");
 	}

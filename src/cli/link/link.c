@@ -13,7 +13,7 @@
 #include "loop/await.h"
 
 enum { URL_MAX = 16 << 10 }; /* a path inside, each byte of it escaped */
-enum { SOCKET_MESSAGE_MAX = 4 << 20 };
+enum { SOCKET_MESSAGE_MAX = 4 << 20, STATE_MS = 2000 };
 
 static const struct json_options hub_json = { .bytes = HUB_ANSWER_MAX, .values = HUB_VALUES_MAX };
 
@@ -25,8 +25,9 @@ struct hub_link {
 	char socket[PATH_MAX];
 	char bearer[640]; /* of the header */
 
+	unsigned idle_ms; /* of each request; 0: no limit */
+
 	/* of the request: */
-	struct http_exchange *exchange;
 	int status;
 	bool done;
 	struct buf came; /* the answer, or what there is of a line */
@@ -236,7 +237,8 @@ static int request(struct hub_link *l, const char *method, const char *path, str
 					.headers = headers,
 					.n_headers = body.p || l->give ? 2 : 1,
 					.body = body,
-					.give = l->give ? on_give : NULL };
+					.give = l->give ? on_give : NULL,
+					.idle_ms = l->idle_ms };
 
 	if (snprintf(url, sizeof(url), "http://localhost%s", path) >= (int)sizeof(url))
 		return err_set(e, ERR_INVALID, "a name of that length can't be asked for");
@@ -258,7 +260,7 @@ static int request(struct hub_link *l, const char *method, const char *path, str
 	return -1;
 }
 
-static struct json_doc *answer(struct hub_link *l, struct err *e)
+static struct json_doc *answer_of_any_status(struct hub_link *l, struct err *e)
 {
 	AUTO(json_free) struct json_doc *doc = json_parse(buf_str(&l->came), &hub_json, e);
 
@@ -270,6 +272,15 @@ static struct json_doc *answer(struct hub_link *l, struct err *e)
 		err_set(e, ERR_TRANSPORT, "what serves %.100s is no hub", l->socket);
 		return NULL;
 	}
+	return take_ptr(doc);
+}
+
+static struct json_doc *answer(struct hub_link *l, struct err *e)
+{
+	AUTO(json_free) struct json_doc *doc = answer_of_any_status(l, e);
+
+	if (!doc)
+		return NULL;
 	if (l->status != 200) {
 		hub_link_refusal(json_root(doc), e);
 		return NULL;
@@ -401,7 +412,8 @@ static int find_token(struct hub_link *l, struct err *e)
 	return 0;
 }
 
-struct hub_link *hub_link_open(struct err *e)
+/* Without a way to the hub yet. */
+static struct hub_link *link_new(struct err *e)
 {
 	struct hub_link *l = calloc(1, sizeof(*l));
 
@@ -412,10 +424,30 @@ struct hub_link *hub_link_open(struct err *e)
 	}
 	l->came = BUF_INIT(HUB_ANSWER_MAX);
 	loop_await_init(&l->await, &l->loop);
-	if (find_socket(l->socket, e) == 0 && find_token(l, e) == 0)
+	return l;
+}
+
+struct hub_link *hub_link_open(struct err *e)
+{
+	struct hub_link *l = link_new(e);
+
+	if (!l || (find_socket(l->socket, e) == 0 && find_token(l, e) == 0))
 		return l;
 	hub_link_close(l);
 	return NULL;
+}
+
+struct json_doc *hub_link_state(const char *socket, struct err *e)
+{
+	AUTO(hub_link_close) struct hub_link *l = link_new(e);
+
+	if (!l)
+		return NULL;
+	snprintf(l->socket, sizeof(l->socket), "%s", socket);
+	l->idle_ms = STATE_MS;
+	if (find_token(l, e) < 0 || request(l, "GET", "/readyz", STR_NONE, e) < 0)
+		return NULL;
+	return answer_of_any_status(l, e);
 }
 
 void hub_link_close(struct hub_link *l)

@@ -21,6 +21,10 @@ struct hub_link *hub_link_open(struct err *e) MUST_USE;
 void hub_link_close(struct hub_link *l); /* NULL-safe */
 AUTO_DEFINE(hub_link_close, struct hub_link)
 
+/* What the hub at this socket says of itself at /readyz, which the caller frees; whether it has the
+ * token of the data folder. None is started. Waits for 2 s at most. */
+struct json_doc *hub_link_state(const char *socket, struct err *e) MUST_USE;
+
 enum {
 	HUB_BODY_MAX = 32 << 20, /* bytes of a request */
 	HUB_ANSWER_MAX = 64 << 20, /* bytes of an answer, or of one line of it */

@@ -99,9 +99,9 @@ static int gate_ask(struct gate *g, struct call *c, struct waiting *w, const str
 {
 	struct gate_call *s = *call_hook_state(c);
 	autobuf struct buf b = BUF_INIT(REQUEST_MAX);
-	char digest[OP_DIGEST];
+	char digest[OP_DIGEST], talk[24];
 	struct approval_ask q = {
-		.principal = str_of(call_principal(c)->name),
+		.principal = principal_owner(call_principal(c)),
 		.action = str_of(call_op(c)->action),
 		.target = op_target(call_op(c), call_request(c)),
 		.sandbox = call_target(c),
@@ -114,6 +114,10 @@ static int gate_ask(struct gate *g, struct call *c, struct waiting *w, const str
 	    gate_arguments(c, &b, &q.arguments, e) < 0)
 		return -1;
 	q.digest = str_of(digest);
+	if (call_conversation(c)) {
+		snprintf(talk, sizeof(talk), "mcp-%u", call_conversation(c));
+		q.conversation = str_of(talk);
+	}
 	rc = approval_ask(g->approval->all, &q, &w->wait, ret, e);
 	if (rc < 0)
 		return -1;
@@ -147,6 +151,7 @@ static void gate_approval_hook(void *data, struct call *c)
 		log_info("%s waits for a person: request %.*s", call_op(c)->action, STR_ARG(w->id));
 		call_on_cancel(c, waiting_on_cancel, w);
 		call_on_tick(c, waiting_on_tick, w);
+		waiting_on_tick(w);
 	}
 }
 

@@ -7,14 +7,14 @@
 #include "op/guard.h"
 #include "op/ops.h"
 
-enum { LIST_MAX = 1024, WAIT_MAX = 60 };
+enum { LIST_MAX = 1024, WAIT_MAX = 60, PATTERN_MAX = 32, GLOB_MAX = 512 };
 
 struct approval_view {
 	struct str id, state, principal, action, target, rule, arguments;
 	bool arguments_cut;
 	uint64_t arguments_bytes;
-	struct str digest, created_at, expires_at, scope, answered_by, answered_over, answered_at,
-		used_at;
+	struct str digest, created_at, expires_at, scope, pattern, conversation, answered_by,
+		answered_over, answered_at, used_at;
 };
 #define V struct approval_view
 static const struct field view_fields[] = {
@@ -34,7 +34,9 @@ static const struct field view_fields[] = {
 	FIELD(V, created_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
 	FIELD(V, expires_at,
 	      .doc = "When it is denied, or an approval that nobody used ends; absent: never."),
-	FIELD(V, scope, .doc = "Of what was approved: once or always."),
+	FIELD(V, scope, .doc = "Of what was approved: once, conversation or always."),
+	FIELD(V, pattern, .doc = "JSON of the pattern by which arguments may differ."),
+	FIELD(V, conversation, .doc = "Of MCP, from which it came."),
 	FIELD(V, answered_by, .doc = "Who answered."),
 	FIELD(V, answered_over, .doc = "Through which door."),
 	FIELD(V, answered_at, .doc = "RFC 3339."),
@@ -74,6 +76,14 @@ static int approval_keep(struct arena *a, struct str from, struct str *ret, stru
 	return from.n && !p ? -1 : 0;
 }
 
+/* Of an owner, who may be a key with its id (principal_owner()). */
+static struct str approval_name(struct str owner)
+{
+	const char *at = owner.n ? memchr(owner.p, '@', owner.n) : NULL;
+
+	return (struct str){ owner.p, at ? (size_t)(at - owner.p) : owner.n };
+}
+
 /* Copies, since the next change of any may free it. */
 static int approval_describe(struct call *c, const struct approval *q, struct approval_view *ret,
 			     struct err *e)
@@ -89,12 +99,15 @@ static int approval_describe(struct call *c, const struct approval *q, struct ap
 						       : STR_NONE,
 	};
 	return approval_keep(a, r->id, &ret->id, e) < 0 ||
-			       approval_keep(a, r->principal, &ret->principal, e) < 0 ||
+			       approval_keep(a, approval_name(r->principal), &ret->principal, e) <
+				       0 ||
 			       approval_keep(a, r->action, &ret->action, e) < 0 ||
 			       approval_keep(a, r->target, &ret->target, e) < 0 ||
 			       approval_keep(a, r->rule, &ret->rule, e) < 0 ||
 			       approval_keep(a, r->arguments, &ret->arguments, e) < 0 ||
 			       approval_keep(a, r->digest, &ret->digest, e) < 0 ||
+			       approval_keep(a, r->pattern, &ret->pattern, e) < 0 ||
+			       approval_keep(a, r->conversation, &ret->conversation, e) < 0 ||
 			       approval_keep(a, r->who, &ret->answered_by, e) < 0 ||
 			       approval_keep(a, r->surface, &ret->answered_over, e) < 0 ||
 			       approval_when(a, r->created_ms, &ret->created_at, e) < 0 ||
@@ -284,6 +297,7 @@ const struct op approval_get_op = {
 
 struct approval_answer_request {
 	struct str id, decision, scope;
+	struct field_map pattern;
 };
 static const struct field answer_fields[] = {
 	FIELD(struct approval_answer_request, id, .flags = FIELD_REQUIRED, .min = 1, .max = 64,
@@ -292,7 +306,12 @@ static const struct field answer_fields[] = {
 	      .max = 16,
 	      .doc = "approve, deny, or revoke: take back what was approved and still holds."),
 	FIELD(struct approval_answer_request, scope, .min = 1, .max = 16,
-	      .doc = "once [default], or always: exactly this call may go from now on."),
+	      .doc = "How long it holds: once [default]; conversation: while that of MCP lasts, a "
+		     "day at most; always: until it is revoked."),
+	FIELD(struct approval_answer_request, pattern, .max = PATTERN_MAX, .item_max = GLOB_MAX,
+	      .doc = "Unless once: JSON pointers to arguments that may differ, with what they may "
+		     "be: a * stands for any text without control characters and without "
+		     "those by which a shell begins another command; a * alone for any value."),
 };
 static const struct field_table answer_table = FIELD_TABLE(struct approval_answer_request,
 							   answer_fields);
@@ -308,19 +327,37 @@ static int approval_read_answer(const struct approval_answer_request *q,
 		ret->to = APPROVAL_VOID;
 	else
 		return err_set(e, ERR_INVALID, "decision: approve, deny or revoke");
-	if (q->scope.n && ret->to != APPROVAL_APPROVED)
-		return err_set(e, ERR_INVALID, "scope: only an approval has one");
-	if (str_is(q->scope, "always"))
-		ret->scope = APPROVAL_ALWAYS;
-	else if (q->scope.n && !str_is(q->scope, "once"))
-		return err_set(e, ERR_INVALID, "scope: once or always");
+	if ((q->scope.n || q->pattern.n) && ret->to != APPROVAL_APPROVED)
+		return err_set(e, ERR_INVALID, "scope, pattern: only an approval has these");
+	while (q->scope.n && !str_is(q->scope, approval_scope_names[ret->scope])) {
+		if (++ret->scope == APPROVAL_SCOPES)
+			return err_set(e, ERR_INVALID, "scope: once, conversation or always");
+	}
 	return 0;
+}
+
+static int approval_write_pattern(const struct field_map *m, struct buf *b, struct str *ret,
+				  struct err *e)
+{
+	struct json_writer w = json_writer(b);
+
+	*ret = STR_NONE;
+	if (!m->n)
+		return 0;
+	json_write_object(&w);
+	for (size_t i = 0; i < m->n; i++) {
+		json_write_key_str(&w, m->p[i].key);
+		json_write_str(&w, m->p[i].value);
+	}
+	json_write_object_end(&w);
+	*ret = buf_str(b);
+	return json_write_done(&w, e);
 }
 
 /* Who asks can't be who answers: neither an agent, nor the bearer of the key that asked. */
 static int approval_check_who(struct call *c, struct approvals *all, struct str id, struct err *e)
 {
-	const char *name = call_principal(c)->name;
+	struct str owner = principal_owner(call_principal(c));
 	const struct approval *a;
 
 	if (call_by_agent(c))
@@ -328,8 +365,8 @@ static int approval_check_who(struct call *c, struct approvals *all, struct str 
 	a = approval_find(all, id, e);
 	if (!a)
 		return -1;
-	if (str_starts(str_of(name), "key:") && str_is(a->row.principal, name))
-		return err_set(e, ERR_DENIED, "%s asked for this itself", name);
+	if (str_starts(owner, "key:") && str_eq(a->row.principal, owner))
+		return err_set(e, ERR_DENIED, "%s asked for this itself", call_principal(c)->name);
 	return 0;
 }
 
@@ -341,11 +378,14 @@ static void approval_answer_run(struct call *c, const void *request)
 		.who = str_of(call_principal(c)->name),
 		.surface = STR_LIT("rest"),
 	};
+	autobuf struct buf b = BUF_INIT(2 * APPROVAL_PATTERN_MAX);
 	struct err e = ERR_INIT;
 	struct approvals *all = approval_all(c, &e);
 
 	if (!all || approval_check_who(c, all, q->id, &e) < 0 ||
-	    approval_read_answer(q, &answer, &e) < 0 || approval_answer(all, &answer, &e) < 0)
+	    approval_read_answer(q, &answer, &e) < 0 ||
+	    approval_write_pattern(&q->pattern, &b, &answer.pattern, &e) < 0 ||
+	    approval_answer(all, &answer, &e) < 0)
 		call_fail(c, &e);
 	else
 		approval_tell(c, q->id);

@@ -896,6 +896,11 @@ bool call_by_agent(const struct call *c)
 	return c->start.agent;
 }
 
+unsigned call_conversation(const struct call *c)
+{
+	return c->start.conversation;
+}
+
 bool call_going_down(const struct call *c)
 {
 	return c->ops->draining || (c->ops->hub && hub_closing(c->ops->hub));

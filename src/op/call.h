@@ -95,6 +95,7 @@ const char *call_audit_id(const struct call *c);
 void call_set_receipt(struct call *c, struct str receipt);
 struct str call_receipt(const struct call *c);
 bool call_by_agent(const struct call *c);
+unsigned call_conversation(const struct call *c);
 /* Whether ops_drain() or hub_close() was called. */
 bool call_going_down(const struct call *c);
 
@@ -170,6 +171,9 @@ struct op_sink {
 struct op_start {
 	const struct principal *who;
 	bool agent; /* through a door for agents: the principal is not the operator here */
+	/* Number of the conversation with an agent, none of which has it again while the hub
+	 * runs; 0: there is none. */
+	unsigned conversation;
 	/* Which of the principal's sessions asks, for its share of the room; only compared. */
 	const void *session;
 	const struct op *op;

@@ -4,14 +4,19 @@ import concurrent.futures
 import json
 import os
 import re
+import subprocess
 
 import pytest
 
 import host
-from approval import pending
+from approval import Asker, pending
+from client import until
 from rest import Failed
 from test_keys import as_bearer, key
 from test_policy import Hub
+from test_serve import Session, post
+
+RULE = {'name': 'ask me', 'actions': ['sandbox.exec'], 'then': 'ask'}
 
 
 @pytest.fixture(scope='module')
@@ -19,8 +24,7 @@ def hub(me, tmp_path_factory):
     before = host.Residue(me.trees)
     home = tmp_path_factory.mktemp('approvals')
     os.chown(home, me.uid, me.uid)
-    rule = {'name': 'ask me', 'actions': ['sandbox.exec'], 'then': 'ask'}
-    with Hub(me, home, policy={'rules': [rule]}) as shared:
+    with Hub(me, home, policy={'rules': [RULE]}) as shared:
         shared.box = shared.create()
         yield shared
         shared.delete(shared.box)
@@ -89,6 +93,181 @@ def test_other_arguments_need_another_request(hub, pool):
     assert first.result(30)['stdout'] == 'a\n'
     with pytest.raises(Failed):
         other.result(30)
+
+
+def refused(call, *arguments, **more):
+    with pytest.raises(Failed) as failed:
+        call(*arguments, **more)
+    return failed.value
+
+
+def deny_all(hub, n, *runs):
+    for one in pending(hub, n):
+        answer(hub, one, 'deny')
+    for run in runs:
+        assert run.exception(30).status == 403
+
+
+def test_of_answers_at_the_same_moment_one_counts(hub, pool):
+    for _ in range(3):
+        run = pool.submit(hub.exec, hub.box, 'echo gone')
+        one, = pending(hub)
+        wires = [(hub.wire(), word) for word in ('approve', 'deny') * 8]
+        for wire, word in wires:
+            wire.send(hub.request('POST', f'/v1/approvals/{one["id"]}',
+                                  body=json.dumps({'decision': word})))
+        replies = [(wire.reply('POST'), word) for wire, word in wires]
+        first, = [word for reply, word in replies if reply.status == 200]
+        for reply, _ in replies:
+            error = json.loads(reply.body).get('error')
+            assert not error or (error['code'], reply.status) == ('already_answered', 409), reply
+            assert not error or 'by token over rest at' in error['cause'], error
+        assert (run.exception(30) is None) == (first == 'approve'), (first, run)
+        for wire, _ in wires:
+            wire.close()
+
+
+def test_a_caller_that_leaves_makes_it_void(hub):
+    asker = Asker(hub, hub.box)
+    assert hub.call('GET', f'/v1/approvals/{asker.id}')['state'] == 'pending'
+    asker.wire.close()
+    until(lambda: hub.call('GET', f'/v1/approvals/{asker.id}')['state'] == 'void', what='its end')
+    assert 'is void' in refused(hub.post, f'/v1/approvals/{asker.id}', decision='approve').error[
+        'cause']
+
+
+HOSTILE = 'echo \x1b[2J\x1b]0;x\x07\u202eevil\u2066\u200b\x7f\x9b1m\r\ngone #'
+
+
+def test_hostile_arguments_are_shown_escaped(hub, pool, me):
+    run = pool.submit(hub.exec, hub.box, HOSTILE)
+    one, = pending(hub)
+    texts = [one['arguments']]
+    for words in (['ls'], ['ls', '-o', 'json'], ['show', one['id']]):
+        done = me.run('approvals', *words, env=hub.env)
+        assert done.returncode == 0 and b'echo' in done.stdout, done
+        texts.append(done.stdout.decode())
+    for text in texts:
+        assert not set(text) & set('\x1b\x07\u202e\u2066\u200b\x7f\x9b\r'), text
+        assert '202e' in text, text
+    assert json.loads(one['arguments'])['command'] == HOSTILE
+    deny_all(hub, 1, run)
+
+
+def test_watch(hub, pool, me):
+    with subprocess.Popen(me.argv('approvals', 'watch', '-o', 'json'), env=hub.env, cwd='/',
+                          stdout=subprocess.PIPE) as proc:
+        run = pool.submit(hub.exec, hub.box, 'echo watched')
+        one = json.loads(proc.stdout.readline())
+        assert one == pending(hub)[0]
+        done = me.run('approvals', 'approve', one['id'], env=hub.env)
+        assert done.returncode == 0, done
+        told = json.loads(proc.stdout.readline())
+        assert (told['id'], told['state'], told['answered_by']) == (one['id'], 'approved', 'local')
+        proc.kill()
+    assert run.result(30)['stdout'] == 'watched\n'
+    done = me.run('approvals', 'deny', one['id'], env=hub.env, text=True)
+    assert done.returncode == 125 and 'was approved by local' in done.stderr, done
+
+
+def test_always_with_a_pattern_until_it_is_revoked(hub, pool, me):
+    run = pool.submit(hub.exec, hub.box, 'echo a 1')
+    other = pool.submit(hub.exec, hub.box, 'echo a 2; echo b')
+    one = next(a for a in pending(hub, 2) if 'echo a 1' in a['arguments'])
+    for pattern in ({'/none': '*'}, {'': '*'}, {'/command': 'x' * 1000}):
+        assert refused(answer, hub, one, 'approve', scope='always', pattern=pattern).status == 400
+    assert refused(answer, hub, one, 'approve', pattern={'/command': '*'}).status == 400  # once
+    assert refused(answer, hub, one, 'deny', scope='always').status == 400
+    done = me.run('approvals', 'approve', '--always', '--allow', '/command=echo a *', one['id'],
+                  env=hub.env)
+    assert done.returncode == 0, done
+    assert run.result(30)['stdout'] == 'a 1\n'
+    assert hub.exec(hub.box, 'echo a 3')['stdout'] == 'a 3\n'  # nobody is asked
+    deny_all(hub, 1, other)
+    for command in ('echo b 3', 'echo a $(id)'):
+        run = pool.submit(hub.exec, hub.box, command)
+        deny_all(hub, 1, run)
+    run = pool.submit(hub.exec, hub.box, 'echo a 3', env={'A': 'b'})
+    deny_all(hub, 1, run)
+    assert me.run('approvals', 'deny', '--revoke', one['id'], env=hub.env).returncode == 0
+    run = pool.submit(hub.exec, hub.box, 'echo a 3')
+    deny_all(hub, 1, run)
+
+
+def test_what_is_redacted_has_no_pattern(hub, pool):
+    run = pool.submit(hub.exec, hub.box, 'echo ghp_x8Kq2ZpL0vTn5RwY3cJd7MfB1sHg6QeA9uVi 1')
+    one, = pending(hub)
+    assert '[REDACTED' in one['arguments']
+    failed = refused(answer, hub, one, 'approve', scope='always', pattern={'/command': 'echo *'})
+    assert failed.status == 400 and 'redacted' in failed.error['cause']
+    deny_all(hub, 1, run)
+
+
+def test_a_file_that_comes_meanwhile_decides(hub, pool):
+    run = pool.submit(hub.exec, hub.box, 'echo meanwhile')
+    one, = pending(hub)
+    hub.set(policy={'rules': [{**RULE, 'then': 'deny'}]})
+    answer(hub, one, 'approve')
+    failed = run.exception(30)
+    hub.set(policy={'rules': [RULE]})
+    assert failed.status == 403 and 'the policy denies' in failed.error['cause']
+
+
+def test_without_an_answer_it_is_denied(hub, pool):
+    hub.set(policy={'rules': [RULE]}, approvals={'expire_seconds': 1})
+    run = pool.submit(hub.exec, hub.box, 'echo late')
+    one, = pending(hub)
+    failed = run.exception(30)
+    hub.set(policy={'rules': [RULE]})
+    assert failed.status == 403 and failed.error['failure'] == 'policy_denied'
+    assert 'nobody answered' in failed.error['cause'] and one['id'] in failed.error['cause']
+    assert hub.call('GET', f'/v1/approvals/{one["id"]}')['state'] == 'expired'
+    assert refused(answer, hub, one, 'approve').status == 409
+
+
+class Agent(Session):
+    """A conversation of MCP, with progress."""
+
+    def start(self, command):
+        wire = self.hub.wire()
+        wire.send(post(self.hub, {'jsonrpc': '2.0', 'id': 7, 'method': 'tools/call', 'params': {
+            'name': 'sandbox_exec', '_meta': {'progressToken': 'p'},
+            'arguments': {'sandbox': self.hub.box, 'command': command}}}, fields=self.fields))
+        return wire
+
+    def end(self, wire):
+        with wire:
+            messages = [json.loads(line[6:]) for line in wire.reply().body.decode().splitlines()
+                        if line.startswith('data: {')]
+        told = [m['params']['message'] for m in messages if m.get('params')]
+        return told, next(m['result'] for m in messages if m.get('id') == 7)
+
+
+def test_a_conversation(hub):
+    """Its agent sees that it waits, can't answer, and has what was approved for it; another one
+    has not."""
+    agent, other = Agent(hub), Agent(hub)
+    wire = agent.start('echo said')
+    one, = pending(hub)
+    with hub.wire() as asks:
+        asks.send(post(hub, {'jsonrpc': '2.0', 'id': 1, 'method': 'tools/list'},
+                       fields=agent.fields))
+        assert 'approv' not in str([t['name'] for t in json.loads(asks.reply().body)['result'][
+            'tools']])
+    answer(hub, one, 'approve', scope='conversation')
+    told, result = agent.end(wire)
+    assert any(one['id'] in text for text in told), told
+    assert not result.get('isError') and 'said' in str(result)
+    told, result = agent.end(agent.start('echo said'))  # nobody is asked
+    assert not result.get('isError') and not told
+    wire = other.start('echo said')
+    answer(hub, pending(hub)[0], 'deny')
+    assert other.end(wire)[1]['isError']
+    assert answer(hub, one, 'revoke')['state'] == 'void'
+    run = agent.start('echo said')
+    assert refused(answer, hub, pending(hub)[0], 'approve', scope='x').status == 400
+    answer(hub, pending(hub)[0], 'deny')
+    assert 'was not approved' in str(agent.end(run)[1])
 
 
 def test_a_hub_that_ends_keeps_the_request(me, tmp_path, pool):

@@ -276,6 +276,8 @@ static const struct {
 	  ARGS("sbx-1", "git push $(cat /k)", "[1,2]"), false },
 	{ "line break", "{\"/command\":\"git push *\"}", ARGS("sbx-1", "git push x\\nls", "[1,2]"),
 	  false },
+	{ "what redaction hides", "{\"/command\":\"git push *\"}",
+	  ARGS("sbx-1", "git push [REDACTED:github-token]", "[1,2]"), false },
 	{ "own semicolon", "{\"/command\":\"cd *; git push *\"}",
 	  ARGS("sbx-1", "cd a; git push b", "[1,2]"), true },
 	{ "another member", "{\"/command\":\"*\"}",

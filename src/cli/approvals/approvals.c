@@ -7,7 +7,7 @@
 #include "cli/common/verb.h"
 #include "cli/link/link.h"
 
-enum { BODY_MAX = 1024, NAMES_MAX = 1024, PATH_SIZE = 128, SHORT = 60, LINE = 1000 };
+enum { BODY_MAX = 64 << 10, NAMES_MAX = 1024, PATH_SIZE = 128, SHORT = 200, LINE = 1000 };
 #define APPROVALS "/v1/approvals"
 
 static int approval_path(char *ret, size_t size, const char *id, struct err *e)
@@ -55,7 +55,7 @@ static int approvals_ls(const struct ls_options *o, struct err *e)
 	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
 	AUTO(json_free) struct json_doc *doc = NULL;
 	AUTO(table_free)
-	struct table *t = TABLE(e, "ID", "STATE", "WHO", "ACTION", "CREATED", "ARGUMENTS");
+	struct table *t = TABLE(e, "ID", "STATE", "SCOPE", "WHO", "ACTION", "CREATED", "ARGUMENTS");
 	const char *path = o->all ? APPROVALS "?all=true" : APPROVALS;
 	struct json_iter it;
 
@@ -67,6 +67,7 @@ static int approvals_ls(const struct ls_options *o, struct err *e)
 	while (json_next(&it)) {
 		table_str(t, json_str(json_get(it.val, "id")));
 		table_str(t, json_str(json_get(it.val, "state")));
+		table_str(t, json_str(json_get(it.val, "scope")));
 		table_str(t, json_str(json_get(it.val, "principal")));
 		table_str(t, json_str(json_get(it.val, "action")));
 		table_str(t, json_str(json_get(it.val, "created_at")));
@@ -126,15 +127,40 @@ static const struct verb approvals_show_verb = {
 
 /* ---- approve and deny ---------------------------------------------------------------------- */
 
-static int approval_decide(struct hub_link *l, const char *id, const char *decision,
-			   const char *scope, struct err *e)
+struct decision {
+	const char *decision, *scope;
+	const struct option_list *pattern; /* NULL: none */
+};
+
+/* Members of POINTER=TEXT. */
+static int approval_write_pattern(struct json_writer *w, const struct option_list *l, struct err *e)
+{
+	json_write_name(w, "pattern");
+	json_write_object(w);
+	for (size_t i = 0; i < l->n; i++) {
+		const char *text = l->p[i], *eq = strchr(text, '=');
+
+		if (text[0] != '/' || !eq)
+			return err_set(e, ERR_INVALID, "--allow takes POINTER=TEXT, not \"%.80s\"",
+				       text);
+		json_write_key_str(w, (struct str){ text, (size_t)(eq - text) });
+		json_write_text(w, eq + 1);
+	}
+	json_write_object_end(w);
+	return 0;
+}
+
+static int approval_decide(struct hub_link *l, const char *id, const struct decision *d,
+			   struct err *e)
 {
 	autobuf struct buf body = BUF_INIT(BODY_MAX);
 	struct json_writer w = json_writer(&body);
 
 	json_write_object(&w);
-	hub_link_text(&w, "decision", decision);
-	hub_link_text(&w, "scope", scope);
+	hub_link_text(&w, "decision", d->decision);
+	hub_link_text(&w, "scope", d->scope);
+	if (d->pattern && d->pattern->n && approval_write_pattern(&w, d->pattern, e) < 0)
+		return -1;
 	json_write_object_end(&w);
 	return json_write_done(&w, e) < 0
 		     ? -1
@@ -142,16 +168,14 @@ static int approval_decide(struct hub_link *l, const char *id, const char *decis
 }
 
 /* Continues after a failure; the exit status is that of the first one. */
-static int approvals_decide(const struct verb_input *in, const char *decision, const char *scope)
+static int approvals_decide(const struct verb_input *in, const struct decision *d)
 {
 	struct err e = ERR_INIT;
 	AUTO(hub_link_close) struct hub_link *l = hub_link_open(&e);
 	int status = l ? 0 : hub_link_fail(&e);
 
 	for (int i = 0; l && i < in->n_operands; i++) {
-		int failed = approval_decide(l, in->operands[i], decision, scope, &e) < 0
-				   ? hub_link_fail(&e)
-				   : 0;
+		int failed = approval_decide(l, in->operands[i], d, &e) < 0 ? hub_link_fail(&e) : 0;
 
 		status = status ? status : failed;
 	}
@@ -160,12 +184,18 @@ static int approvals_decide(const struct verb_input *in, const char *decision, c
 
 struct approve_options {
 	struct verb_options common;
-	bool always;
+	bool always, conversation;
+	struct option_list allow;
 };
 
 static const struct option_row approve_rows[] = {
 	OPTION(struct approve_options, always, OPTION_FLAG, "always",
-	       .doc = "Exactly this call may go from now on, without asking."),
+	       .doc = "Such calls may go from now on, without asking."),
+	OPTION(struct approve_options, conversation, OPTION_FLAG, "conversation",
+	       .doc = "The same, while the conversation lasts from which it came."),
+	OPTION(struct approve_options, allow, OPTION_LIST, "allow", .arg = "POINTER=TEXT",
+	       .doc = "Such calls may have other arguments there: a * in the text stands for "
+		      "anything without another command. May be repeated."),
 	HELP_ROW(struct approve_options),
 };
 static const struct option_table approve_table = OPTION_TABLE(approve_rows, .mixed = true);
@@ -174,12 +204,20 @@ static int approvals_approve_run(const struct verb_input *in)
 {
 	const struct approve_options *o = in->options;
 
-	return approvals_decide(in, "approve", o->always ? "always" : NULL);
+	const struct decision d = {
+		.decision = "approve",
+		.scope = o->always	 ? "always"
+		       : o->conversation ? "conversation"
+					 : NULL,
+		.pattern = &o->allow,
+	};
+
+	return approvals_decide(in, &d);
 }
 
 static const struct verb approvals_approve_verb = {
 	.name = "approvals approve",
-	.usage = "[--always] ID...",
+	.usage = "[OPTION...] ID...",
 	.doc = "Let calls go that wait for a person.",
 	.page = "holt-approvals",
 	.options = &approve_table,
@@ -206,7 +244,8 @@ static int approvals_deny_run(const struct verb_input *in)
 {
 	const struct deny_options *o = in->options;
 
-	return approvals_decide(in, o->revoke ? "revoke" : "deny", NULL);
+	return approvals_decide(in,
+				&(struct decision){ .decision = o->revoke ? "revoke" : "deny" });
 }
 
 static const struct verb approvals_deny_verb = {

@@ -208,6 +208,14 @@ const void *door_session(const struct mcp_door *d, const struct mcp_call *mc)
 	return s && mcp_session_road(s) != MCP_ROAD_POST ? (const void *)s : d;
 }
 
+/* A request of its own belongs to none. */
+static unsigned door_conversation(const struct mcp_call *mc)
+{
+	const struct mcp_session *s = mcp_call_session(mc);
+
+	return s && mcp_session_road(s) != MCP_ROAD_POST ? mcp_session_number(s) : 0;
+}
+
 void door_call(void *owner, struct mcp_call *mc)
 {
 	struct mcp_door *d = owner;
@@ -217,6 +225,7 @@ void door_call(void *owner, struct mcp_call *mc)
 	struct op_start start = {
 		.who = mcp_call_principal(mc),
 		.agent = true,
+		.conversation = door_conversation(mc),
 		.session = door_session(d, mc),
 		.op = call_op_of(tool, mc),
 		.decode = on_decode,

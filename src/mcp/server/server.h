@@ -355,6 +355,8 @@ enum mcp_road {
 struct mcp_session *mcp_session_new(struct mcp_server *srv, const struct mcp_transport *t,
 				    void *transport, enum mcp_road road, void *data);
 enum mcp_road mcp_session_road(const struct mcp_session *s);
+/* From 1; no other session of the server gets it. */
+unsigned mcp_session_number(const struct mcp_session *s);
 
 /* Serves a message; takes in. stream is passed to every send for the message and then to
  * stream_done; NULL for roads without streams. */

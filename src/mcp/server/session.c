@@ -54,6 +54,11 @@ void mcp_session_settle(struct mcp_session *s)
 	spare_give(&s->server->spare_session, s);
 }
 
+unsigned mcp_session_number(const struct mcp_session *s)
+{
+	return s->number;
+}
+
 enum mcp_road mcp_session_road(const struct mcp_session *s)
 {
 	return s->road;

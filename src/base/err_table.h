@@ -153,6 +153,10 @@ ERR_ROW(SECRET_NOT_FOUND, "secret_not_found", -32602, 404, 125, false, VALIDATIO
 ERR_ROW(AUDIT_NOT_FOUND, "audit_record_not_found", -32602, 404, 125, false, VALIDATION,
 	"List the audit log: it has the calls of this hub's data folder, as far back as they are "
 	"kept.")
+ERR_ROW(UNREAD, "file_not_read", -32602, 409, 125, false, VALIDATION,
+	"Read the file first, so that nothing is replaced unseen; then call again.")
+ERR_ROW(STALE, "file_changed", -32602, 409, 125, false, VALIDATION,
+	"Decide by the text as it is now, which follows; then call again.")
 ERR_ROW(CLEANUP, "cleanup_failed", -32603, 500, 125, true, CLEANUP,
 	"A part of an ended sandbox could not be removed yet; Holt will try again.")
 ERR_ROW(PAUSED, "sandbox_paused", -32602, 409, 125, false, VALIDATION,

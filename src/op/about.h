@@ -11,4 +11,6 @@ struct call_about {
 	bool has_timeout_s, has_requested_s, has_max_timeout_s, has_retry_after_ms, has_exit_code;
 	uint64_t timeout_s, requested_s, max_timeout_s, retry_after_ms;
 	int32_t exit_code;
+	/* What a model reads behind the failure, however long; shown by doors that have room. */
+	struct str detail;
 };

@@ -44,6 +44,7 @@ struct ops {
 	uv_loop_t *loop;
 	struct op_hooks hooks;
 	struct net_grant network;
+	struct coding *coding;
 	unsigned calls[CALL_KINDS], max[CALL_KINDS], max_urgent;
 	struct call *newest; /* of those that have not ended */
 	/* The one that was used last comes first. */
@@ -129,6 +130,7 @@ struct ops *ops_new(struct hub *hub, const struct ops_options *o, struct err *e)
 	if (o->hooks)
 		ops->hooks = *o->hooks;
 	ops->network = o->network;
+	ops->coding = o->coding;
 	ops->max[CALL_WORKS] = o->max_calls ? o->max_calls : MAX_CALLS;
 	ops->max[CALL_WAITS] = o->max_waiting ? o->max_waiting : MAX_WAITING;
 	ops->max_urgent = o->max_urgent ? o->max_urgent : MAX_URGENT;
@@ -144,6 +146,11 @@ void ops_free(struct ops *ops)
 struct hub *ops_hub(struct ops *ops)
 {
 	return ops->hub;
+}
+
+struct coding *ops_coding(const struct ops *ops)
+{
+	return ops->coding;
 }
 
 /* ---- room ---------------------------------------------------------------------------------- */
@@ -567,6 +574,8 @@ void call_fail(struct call *c, const struct err *e)
 	once_drop(c);
 	for (size_t i = 0; i < ARRAY_LEN(about); i++)
 		*about[i] = about[i]->n ? call_redact(c, *about[i]) : *about[i];
+	if (c->about.detail.n)
+		c->about.detail = call_redact(c, c->about.detail);
 	c->failed = *e;
 	call_redact_text(c, c->failed.msg, sizeof(c->failed.msg));
 	call_redact_text(c, c->failed.pointer, sizeof(c->failed.pointer));
@@ -976,6 +985,27 @@ const char *call_images(struct call *c)
 const struct previews *call_previews(struct call *c)
 {
 	return hub_previews(c->ops->hub);
+}
+
+struct coding *call_coding(const struct call *c)
+{
+	return c->ops->coding;
+}
+
+const void *call_session(const struct call *c)
+{
+	return c->start.session;
+}
+
+struct call *call_inner(const struct call *c, const struct op_start *s, struct err *e)
+{
+	struct op_start start = *s;
+
+	start.who = c->start.who;
+	start.agent = c->start.agent;
+	start.session = c->start.session;
+	start.label = s->op->action;
+	return op_new(c->ops, &start, e);
 }
 
 void call_set_timeout(struct call *c, uint64_t ms)

@@ -25,6 +25,7 @@ struct sandbox;
 struct previews;
 struct ops;
 struct once_key;
+struct coding;
 
 /* Who asks. Static or as long-lived as the hub; never taken from an argument. */
 struct principal {
@@ -130,6 +131,8 @@ struct ops_options {
 	struct net_grant network;
 	/* Borrowed until ops_free(); NULL: none. */
 	const struct op_hooks *hooks;
+	/* Coding sessions (op/coding/session.h), borrowed until ops_free(); NULL: none. */
+	struct coding *coding;
 	/* Without a hub, the loop that hooks wait on. */
 	uv_loop_t *loop;
 };
@@ -138,6 +141,7 @@ struct ops *ops_new(struct hub *hub, const struct ops_options *o, struct err *e)
 /* No call is under way. NULL-safe. */
 void ops_free(struct ops *ops);
 struct hub *ops_hub(struct ops *ops);
+struct coding *ops_coding(const struct ops *ops);
 /* The hub is to end: cancels the calls that wait for a person, whose requests stay for the next
  * hub, and lets no other wait for one. */
 void ops_drain(struct ops *ops);
@@ -237,6 +241,11 @@ const char *call_images(struct call *c);
 /* What makes links to servers in sandboxes (hub/preview.h); NULL: nothing does. */
 const struct previews *call_previews(struct call *c);
 struct once_key *call_once(struct call *c);
+struct coding *call_coding(const struct call *c);
+const void *call_session(const struct call *c); /* op_start.session */
+/* Begins a call of another operation that this one needs, with op, decode, sink, client and arena
+ * from s. It takes the road itself, for the same client. Neither ends with the other. */
+struct call *call_inner(const struct call *c, const struct op_start *s, struct err *e) MUST_USE;
 /* For who both asks and runs. */
 void *call_client(struct call *c);
 /* How long its client waits at most, in ms; 0: it did not say. */

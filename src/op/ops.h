@@ -6,6 +6,9 @@
 
 extern const struct op audit_get_op;
 extern const struct op audit_list_op;
+extern const struct op coding_edit_op;
+extern const struct op coding_read_op;
+extern const struct op coding_write_op;
 extern const struct op event_list_op;
 extern const struct op exec_attach_op;
 extern const struct op exec_delete_op;

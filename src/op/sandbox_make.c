@@ -248,6 +248,7 @@ struct create_request {
 		const struct volume *p;
 		size_t n;
 	} volumes;
+	bool by_operator; /* the volumes are; no client says so */
 };
 static const struct field volume_fields[] = {
 	FIELD(struct volume, host, .flags = FIELD_REQUIRED, .doc = "A path of the host."),
@@ -381,7 +382,7 @@ static void sandbox_create_run(struct call *c, const void *request)
 				.labels = labels,
 				.volumes = q->volumes.p,
 				.n_volumes = q->volumes.n,
-				.by_operator = call_is_operator(c),
+				.by_operator = q->by_operator || call_is_operator(c),
 				.owner = call_owner(c),
 			},
 			create_on_done, m);
@@ -397,6 +398,20 @@ const struct op sandbox_create_op = {
 	.normalize = create_normalize,
 	.run = sandbox_create_run,
 };
+
+void sandbox_need(const struct sandbox_needed *n, void *request)
+{
+	struct create_request *q = request;
+
+	field_defaults(&create_table, q);
+	q->id = n->id;
+	q->cwd = n->cwd;
+	q->labels = n->labels;
+	q->idle_seconds = n->idle_seconds;
+	q->volumes.p = n->volumes;
+	q->volumes.n = n->n_volumes;
+	q->by_operator = true;
+}
 
 /* ---- copies -------------------------------------------------------------------------------- */
 

@@ -25,7 +25,7 @@ static void test_tables(void **state)
 	}
 }
 
-/* Names and required arguments of version 1.0.0. */
+/* Names and required arguments. */
 static const struct {
 	const char *name, *required, *also;
 } contract[] = {
@@ -49,12 +49,14 @@ static const struct {
 	{ "sandbox_snapshot", "[\"sandbox\"]", "ttl_seconds" },
 	{ "sandbox_restore", "[\"snapshot\"]", "snapshot" },
 	{ "sandbox_diff", "[\"sandbox\"]", "limit" },
+	{ "Read", "[\"file_path\"]", "offset" },
+	{ "Write", "[\"file_path\",\"content\"]", "workspace" },
+	{ "Edit", "[\"file_path\",\"old_string\",\"new_string\"]", "replace_all" },
 };
 
 static void test_contract(void **state)
 {
 	assert_int_equal(tools_n, ARRAY_LEN(contract));
-	assert_true(tools_n <= 20);
 	for (size_t i = 0; i < tools_n; i++) {
 		struct err e = ERR_INIT;
 		struct op_shape shape;
@@ -74,11 +76,29 @@ static void test_contract(void **state)
 	}
 }
 
+/* Each listed tool costs the context of every client. */
+static void test_usual(void **state)
+{
+	const struct mcp_choice few = tools_usual(false), more = tools_usual(true);
+	struct mcp_choice all;
+	struct err e;
+	size_t n = 0;
+
+	assert_int_equal(tools_choose(STR_LIT("all"), &all, &e), 0);
+	for (size_t i = 0; i < tools_n; i++) {
+		n += mcp_choice_has(&few, i);
+		assert_true(mcp_choice_has(&all, i));
+		assert_true(mcp_choice_has(&more, i) || !mcp_choice_has(&few, i));
+	}
+	assert_true(n <= 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tables),
 		cmocka_unit_test(test_contract),
+		cmocka_unit_test(test_usual),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

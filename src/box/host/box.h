@@ -414,6 +414,8 @@ struct file_stat {
 	uint32_t mode; /* permission bits */
 	uint64_t size;
 	int64_t mtime_ms; /* since the epoch */
+	/* Of a file that was read: which it is, as fstat(2) says. Else 0. */
+	uint64_t dev, ino;
 };
 
 typedef void (*file_cb)(void *arg, const struct err *err);
@@ -436,6 +438,9 @@ void file_read_start(struct sandbox *sb, struct str path, uint64_t offset, size_
 struct file_write_opts {
 	uint32_t mode; /* permission bits of a new file; 0: 0644. An existing one keeps its mode. */
 	bool make_parents; /* make missing directories, mode 0755 */
+	/* An existing file also keeps its owner, else the write fails. In a folder of the host,
+	 * file and directory are on the disk when it is done. */
+	bool durable;
 };
 
 /* Replaces the whole file atomically: readers see the old or the new content. bytes are borrowed

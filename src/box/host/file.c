@@ -35,6 +35,7 @@ struct file_job {
 	char *bytes; /* owned, reading */
 	const char *source; /* borrowed, writing */
 	size_t n, sent;
+	bool durable;
 	int errnum;
 	struct file_stat st;
 	struct err err; /* kept during the last step of a write */
@@ -218,6 +219,8 @@ static void read_work(uv_work_t *w)
 	if (j->errnum)
 		return;
 	j->st.size = (uint64_t)st.st_size;
+	j->st.dev = st.st_dev;
+	j->st.ino = st.st_ino;
 	if (j->offset >= j->st.size)
 		j->n = 0;
 	else if (j->n > j->st.size - j->offset)
@@ -283,13 +286,46 @@ void file_read_start(struct sandbox *sb, struct str path, uint64_t offset, size_
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+/* j->fd: the directory of the new file, says init. */
+static void sync_work(uv_work_t *w)
+{
+	struct file_job *j = w->data;
+	struct stat st;
+
+	j->errnum = fstat(j->fd, &st) < 0		? errno
+		  : !S_ISDIR(st.st_mode)		? EINVAL
+		  : fsync(j->fd) < 0 && errno != EINVAL ? errno /* or it can't be */
+							: 0;
+}
+
+static void sync_done(uv_work_t *w, int status)
+{
+	struct file_job *j = w->data;
+	struct err e = ERR_INIT;
+
+	if (j->errnum) {
+		err_sys(&e, j->errnum, "write the directory of %.160s to the disk", j->path);
+		finish_error(j, &e);
+	} else {
+		finish_plain(j);
+	}
+}
+
 static void on_write_ended(struct init_call *c, const void *answer, size_t n, int fd,
 			   const struct err *err)
 {
 	struct file_job *j = (struct file_job *)c;
 
+	const struct im_file_done *d = answer;
+
 	if (!err && j->err.code)
 		err = &j->err; /* why it was given up */
+	if (!err && !d->errnum && j->durable && fd >= 0) {
+		j->fd = fd;
+		j->work.data = j;
+		uv_queue_work(j->call.sb->box->loop, &j->work, sync_work, sync_done);
+		return;
+	}
 	on_plain_reply(c, answer, n, fd, err);
 }
 
@@ -307,6 +343,8 @@ static void write_work(uv_work_t *w)
 			j->errnum = errno;
 		put += n > 0 ? (size_t)n : 0;
 	}
+	if (!j->errnum && j->durable && fsync(j->fd) < 0)
+		j->errnum = errno;
 }
 
 /* All bytes were written: makes init put the file in its place, or drop it (j->err is the
@@ -380,13 +418,15 @@ void file_write_start(struct sandbox *sb, struct str path, struct str bytes,
 	struct file_job *j = new_job(sb, FILE_OP_WRITE, arg);
 	const struct im_file m = {
 		.mode = opts->mode ? opts->mode : 0644,
-		.flags = opts->make_parents ? FILE_FLAG_PARENTS : 0,
+		.flags = (opts->make_parents ? FILE_FLAG_PARENTS : 0) |
+			 (opts->durable ? FILE_FLAG_DURABLE : 0),
 	};
 
 	j->on_done.plain = on_done;
 	j->call.on_reply = on_write_reply;
 	j->source = bytes.p;
 	j->n = bytes.n;
+	j->durable = opts->durable;
 	if (bytes.n <= FILE_WRITE_MAX) {
 		start_job(j, path, &m, STR_NONE);
 		return;

@@ -31,6 +31,9 @@ struct write_job {
 	int dir, fd;
 	uint32_t mode;
 	bool replaces; /* an existing file */
+	bool durable;
+	uid_t uid; /* of the existing file */
+	gid_t gid;
 	char name[NAME_MAX + 1], temp[NAME_MAX + 1]; /* temp "": none yet */
 };
 
@@ -218,6 +221,8 @@ static int check_existing(struct write_job *w, struct im_file_done *d)
 		return errno;
 	w->mode = st.st_mode & 0777;
 	w->replaces = true;
+	w->uid = st.st_uid;
+	w->gid = st.st_gid;
 	return 0;
 }
 
@@ -273,6 +278,7 @@ static int write_begin(const char *path, const struct im_file *m, struct write_j
 		return errnum;
 	w->mode = m->mode & 0777;
 	w->replaces = false;
+	w->durable = m->flags & FILE_FLAG_DURABLE;
 	errnum = check_existing(w, d);
 	if (errnum)
 		return errnum;
@@ -303,13 +309,26 @@ static struct write_job *find_write(uint32_t token)
 	return NULL;
 }
 
+/* Gives the new file the owner of the one that it replaces. */
+static int keep_owner(const struct write_job *w)
+{
+	struct stat st;
+
+	if (!w->replaces || !w->durable)
+		return 0;
+	if (fstat(w->fd, &st) < 0)
+		return -1;
+	return st.st_uid == w->uid && st.st_gid == w->gid ? 0 : fchown(w->fd, w->uid, w->gid);
+}
+
 /* Moves the file to its place, or drops it. 0 or an errno. */
 static int write_finish(struct write_job *w, bool keep)
 {
 	int errnum = 0;
 
-	if (keep && (fchmod(w->fd, w->mode) < 0 || (!w->temp[0] && name_temp(w) < 0) ||
-		     renameat(w->dir, w->temp, w->dir, w->name) < 0))
+	if (keep &&
+	    (keep_owner(w) < 0 || fchmod(w->fd, w->mode) < 0 || (!w->temp[0] && name_temp(w) < 0) ||
+	     renameat(w->dir, w->temp, w->dir, w->name) < 0))
 		errnum = errno;
 	if (!keep || errnum)
 		drop_temp(w);
@@ -385,6 +404,21 @@ static void file_write(const char *path, const struct im_file *m, const char *p,
 	}
 }
 
+/* The hub makes the directory durable, as its file system may be slow. It is in place already, so
+ * that all else is told as success. */
+static void write_commit(struct write_job *w, struct im_file_done *d)
+{
+	int dir = w->durable ? init_reopen(w->dir, O_RDONLY | O_DIRECTORY) : -1;
+	int errnum = write_finish(w, true);
+
+	d->h.type = IM_FILE_DONE;
+	d->errnum = errnum;
+	if (dir < 0 || errnum || init_send(d, sizeof(*d), dir) < 0)
+		init_send(d, sizeof(*d), -1);
+	if (dir >= 0)
+		close(dir);
+}
+
 /* Writes a further piece of a file. */
 static void file_go_on(const struct im_file *m, const char *p, size_t n, struct im_file_done *d)
 {
@@ -394,8 +428,10 @@ static void file_go_on(const struct im_file *m, const char *p, size_t n, struct 
 		file_reply(d, EINVAL, -1);
 	else if (m->op == FILE_OP_APPEND)
 		write_piece(w, m, p, n, d);
+	else if (m->op == FILE_OP_COMMIT)
+		write_commit(w, d);
 	else
-		file_reply(d, write_finish(w, m->op == FILE_OP_COMMIT), -1);
+		file_reply(d, write_finish(w, false), -1);
 }
 
 /* ---- directories ----------------------------------------------------------------------------- */

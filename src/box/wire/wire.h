@@ -421,7 +421,9 @@ enum {
 	FILE_FLAG_RECURSIVE = 2,
 	FILE_FLAG_CHANGES = 4,
 	FILE_FLAG_LAST = 8, /* piece */
-	FILE_FLAG_PASS_MOUNTS = 16
+	FILE_FLAG_PASS_MOUNTS = 16,
+	/* A write keeps the owner, too, and FILE_OP_COMMIT is answered with the directory. */
+	FILE_FLAG_DURABLE = 32,
 };
 
 /* One or two absolute paths with their NULs follow. */

@@ -16,6 +16,7 @@ enum { DRAIN_MS = 5000 };
 struct mcp_options {
 	struct verb_options common;
 	struct hub_options hub;
+	struct coding_rows coding;
 	const char *connect, *tools;
 };
 
@@ -23,6 +24,7 @@ static const struct option_row rows[] = {
 	OPTION(struct mcp_options, connect, OPTION_TEXT, "connect", .arg = "URL",
 	       .doc = "Serve a running hub's sandboxes: http://HOST:PORT or unix:PATH."),
 	TOOLS_ROW(struct mcp_options),
+	CODING_ROWS(struct mcp_options, coding),
 	HUB_ROWS(struct mcp_options),
 	HELP_ROW(struct mcp_options),
 };
@@ -38,6 +40,7 @@ struct stdio_serving {
 	struct gate *gate;
 	struct grants grants;
 	struct hub *hub;
+	struct coding *coding;
 	struct ops *ops;
 	struct mcp_door *door;
 	struct mcp_stdio *stdio;
@@ -52,6 +55,7 @@ static void on_hub_closed(void *arg)
 
 	mcp_door_free(s->door);
 	ops_free(s->ops);
+	coding_free(s->coding);
 	gate_free(take_ptr(s->gate));
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		uv_close((uv_handle_t *)&s->signals[i], NULL);
@@ -143,7 +147,7 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 {
 	const struct mcp_options *o = in->options;
 	char audit[PATH_MAX];
-	struct mcp_choice only = { { 0 } };
+	struct mcp_door_options door = { .readonly = o->coding.readonly };
 	char data[PATH_MAX];
 	struct err none;
 	struct mcp_stdio_options stdio = {
@@ -153,10 +157,18 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 		.owner = s,
 	};
 
+	if (o->connect && (o->coding.workspaces.n || o->coding.readonly))
+		return err_set(e, ERR_INVALID,
+			       "--workspace and --readonly are options of the hub (holt serve), "
+			       "not of --connect");
 	if (o->connect)
 		return connect_to(s, o->connect, o->tools, e);
-	if (o->tools && tools_choose(str_of(o->tools), &only, e) < 0)
+	if (o->tools && tools_choose(str_of(o->tools), &door.only, e) < 0)
 		return -1;
+	s->coding = coding_of_options(&o->coding, e);
+	if (!s->coding)
+		return -1;
+	door.workspaces = coding_has_workspaces(s->coding);
 	if (mcp_stdio_claim(&stdio.in_fd, &stdio.out_fd, e) < 0)
 		return -1;
 	s->config = config_find(o->hub.config, e);
@@ -179,10 +191,11 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 				   &(struct ops_options){
 					   .network = { s->grants.allow, s->grants.n_allow },
 					   .hooks = gate_hooks(s->gate),
+					   .coding = s->coding,
 				   },
 				   e)
 			 : NULL;
-	s->door = s->ops ? mcp_door_new(s->ops, &only, e) : NULL;
+	s->door = s->ops ? mcp_door_new(s->ops, &door, e) : NULL;
 	if (!s->door)
 		return -1;
 	s->stdio = mcp_stdio_start(&s->loop, mcp_door_server(s->door), &stdio, e);

@@ -8,6 +8,7 @@
 #include "cli/serve/grants.h"
 #include "config/config.h"
 #include "hub/core/hub.h"
+#include "op/coding/session.h"
 
 struct engine_options {
 	uint64_t memory, disk;
@@ -112,6 +113,26 @@ enum {
 #define TOOLS_ROW(S)                                                                               \
 	OPTION(S, tools, OPTION_TEXT, "tools", .arg = "LIST", .env = "HOLT_TOOLS",                 \
 	       .doc = "Only these MCP tools: names and sets, such as sandbox_exec or sandbox.")
+
+/* The rows of a struct S with a member m, a struct coding_rows: what agents that write code get. */
+struct coding_rows {
+	struct option_list workspaces;
+	bool readonly;
+};
+#define CODING_ROWS(S, m)                                                                          \
+	OPTION(S, m.workspaces, OPTION_LIST, "workspace", .arg = "[NAME=]DIR",                     \
+	       .doc = "A folder in which clients work with the MCP tools for code. May be "        \
+		      "repeated."),                                                                \
+		OPTION(S, m.readonly, OPTION_FLAG, "readonly",                                     \
+		       .doc = "Only MCP tools that change nothing, and workspaces read-only.")
+
+static inline struct coding *coding_of_options(const struct coding_rows *o, struct err *e)
+{
+	return coding_new(&(struct coding_options){ .workspaces = o->workspaces.p,
+						    .n_workspaces = o->workspaces.n,
+						    .readonly = o->readonly },
+			  e);
+}
 
 /* Those of the engine are zeros. */
 #define HUB_DEFAULTS                                                                               \

@@ -41,6 +41,7 @@ struct serve_options {
 	struct verb_options common;
 	struct hub_options hub;
 	struct option_list listen, hosts, origins;
+	struct coding_rows coding;
 	const char *socket, *certificate, *key, *preview, *domain, *tools;
 	uint32_t rate;
 	uint64_t exit_idle_ms;
@@ -66,6 +67,7 @@ static const struct option_row rows[] = {
 	OPTION(struct serve_options, domain, OPTION_TEXT, "preview-domain", .arg = "DOMAIN",
 	       .doc = "Below which each of them has a name of its own; localhost by default."),
 	TOOLS_ROW(struct serve_options),
+	CODING_ROWS(struct serve_options, coding),
 	OPTION(struct serve_options, rate, OPTION_COUNT, "rate", .arg = "N", .env = "HOLT_RATE",
 	       .max = 10000000,
 	       .doc = "Requests a second of one client; 20000 by default, 0 for any."),
@@ -119,6 +121,7 @@ static void on_hub_closed(void *arg)
 
 	mcp_door_free(v->s.mcp);
 	ops_free(v->s.ops);
+	coding_free(v->s.coding);
 	gate_free(take_ptr(v->s.gate));
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		uv_close((uv_handle_t *)&v->signals[i], NULL);
@@ -274,12 +277,15 @@ static void on_principal_ended(void *of, const struct principal *who)
 static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 {
 	const struct serve_options *o = in->options;
+	struct mcp_door_options mcp = { .only = v->tools, .readonly = o->coding.readonly };
 	struct box_stats stats;
 	char registry[PATH_MAX], warden[PATH_MAX], data[PATH_MAX], audit[PATH_MAX];
 
-	v->config = config_find(o->hub.config, e);
+	v->s.coding = coding_of_options(&o->coding, e);
+	v->config = v->s.coding ? config_find(o->hub.config, e) : NULL;
 	if (!v->config)
 		return -1;
+	mcp.workspaces = coding_has_workspaces(v->s.coding);
 	/* in one place: a hub with another registry would end the sandboxes as unknown */
 	if (grants_read(&o->hub.network, config_file(v->config), &v->grants, e) < 0 ||
 	    home_file("registry.db", registry, e) < 0 || home_file("warden", warden, e) < 0 ||
@@ -304,9 +310,10 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 			   &(struct ops_options){
 				   .network = { v->grants.allow, v->grants.n_allow },
 				   .hooks = gate_hooks(v->s.gate),
+				   .coding = v->s.coding,
 			   },
 			   e);
-	v->s.mcp = v->s.ops ? mcp_door_new(v->s.ops, &v->tools, e) : NULL;
+	v->s.mcp = v->s.ops ? mcp_door_new(v->s.ops, &mcp, e) : NULL;
 	if (!v->s.mcp)
 		return -1;
 	box_stats(hub_box(v->s.hub), &stats);

@@ -18,6 +18,7 @@ struct serving {
 	uv_loop_t loop;
 	struct hub *hub;
 	struct gate *gate;
+	struct coding *coding;
 	struct ops *ops;
 	struct mcp_door *mcp;
 	struct http_server *door;

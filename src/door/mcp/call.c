@@ -68,15 +68,17 @@ static void on_fail(void *client, const struct err *e)
 	struct mcp_run *r = client;
 	autobuf struct buf meta = BUF_INIT(META_MAX);
 	autofree char *text = NULL;
-	struct mcp_content content = { .type = MCP_TEXT };
+	struct str detail = call_about(r->call)->detail;
+	struct mcp_content content[2] = { { .type = MCP_TEXT }, { .type = MCP_TEXT } };
 
-	if (*call_audit_id(r->call))
+	if (*call_audit_id(r->call) || detail.n)
 		text = mcp_error_text(e);
 	if (text) {
-		content.text = str_of(text);
+		content[0].text = str_of(text);
+		content[1].text = detail;
 		put_meta(r, NULL, &meta);
-		mcp_call_done(r->mc, &(struct mcp_result){ .content = &content,
-							   .content_n = 1,
+		mcp_call_done(r->mc, &(struct mcp_result){ .content = content,
+							   .content_n = detail.n ? 2 : 1,
 							   .is_error = true,
 							   .meta = buf_str(&meta) });
 	} else {

@@ -1,5 +1,7 @@
 #include "door/mcp/internal.h"
 
+#include "op/coding/session.h"
+
 #include <stdlib.h>
 
 static const char tool_meta[] = "{\"holt/schemaVersion\":\"" TOOL_SCHEMA_VERSION "\"}";
@@ -11,19 +13,17 @@ static const char instructions[] =
 	"files, so try risky steps in a fork. A file is the resource sandbox://ID/PATH, too. A "
 	"failure has a cause and a remediation; read them before trying again.";
 
-static bool is_chosen(const struct mcp_choice *c, size_t tool)
-{
-	return mcp_choice_empty(c) || mcp_choice_has(c, tool);
-}
-
 static const struct mcp_tool *const *list_tools(void *owner, struct mcp_session *s, size_t *ret_n)
 {
 	struct mcp_door *d = owner;
 	const struct mcp_choice *some = mcp_session_narrowed(s);
 	size_t n = 0;
 
+	if (mcp_choice_empty(some))
+		some = &d->usual;
+
 	for (size_t i = 0; i < tools_n; i++) {
-		if (is_chosen(some, i) && is_chosen(&d->only, i))
+		if (mcp_choice_has(some, i) && mcp_choice_has(&d->may, i))
 			d->list[n++] = &d->tools[i];
 	}
 	*ret_n = n;
@@ -42,13 +42,23 @@ static struct str principal_name(void *owner, void *data)
 	return p ? principal_owner(p) : STR_NONE;
 }
 
+/* A session ended: it may be the memory of the next. */
+static void on_closed(void *owner, struct mcp_session *s)
+{
+	struct mcp_door *d = owner;
+
+	if (ops_coding(d->ops))
+		coding_forget(ops_coding(d->ops), s);
+}
+
 static const struct mcp_handler handler = { .tools = list_tools,
 					    .narrow = narrow_tools,
 					    .resources = files_roots,
 					    .templates = files_templates,
 					    .call = door_call,
 					    .read = files_read,
-					    .complete = files_complete };
+					    .complete = files_complete,
+					    .closed = on_closed };
 
 static enum mcp_hint hint(bool yes)
 {
@@ -98,7 +108,23 @@ static int print_tools(struct mcp_door *d, struct err *e)
 	return 0;
 }
 
-struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_choice *only, struct err *e)
+static bool is_reading(const struct tool *t)
+{
+	return t->op->effect == OP_READ && (!t->other || t->other->effect == OP_READ);
+}
+
+static void choose_tools(struct mcp_door *d, const struct mcp_door_options *o)
+{
+	bool any = mcp_choice_empty(&o->only);
+
+	d->usual = any ? tools_usual(o->workspaces) : o->only;
+	for (size_t i = 0; i < tools_n; i++) {
+		if ((any || mcp_choice_has(&o->only, i)) && (!o->readonly || is_reading(tools[i])))
+			mcp_choice_add(&d->may, i);
+	}
+}
+
+struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_door_options *o, struct err *e)
 {
 	AUTO(mcp_door_free) struct mcp_door *d = calloc(1, sizeof(*d));
 
@@ -107,7 +133,7 @@ struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_choice *only, st
 		return NULL;
 	}
 	d->ops = ops;
-	d->only = *only;
+	choose_tools(d, o);
 	if (print_tools(d, e) < 0)
 		return NULL;
 	d->server = mcp_server_new(

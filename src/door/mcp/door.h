@@ -7,9 +7,15 @@
 
 struct mcp_door;
 
-/* Borrows ops until mcp_door_free(), and is in use until their hub is closed. only: the tools that
- * it has (tools_choose()); empty: all. A session may have fewer still. */
-struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_choice *only,
+struct mcp_door_options {
+	/* The tools that clients may have (tools_choose()), and do where they ask for none; empty:
+	 * they may have all, and else those of tools_usual(). */
+	struct mcp_choice only;
+	bool workspaces; /* there are some, so that the tools for coding are usual */
+	bool readonly; /* only tools that change nothing */
+};
+/* Borrows ops until mcp_door_free(), and is in use until their hub is closed. o is copied. */
+struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_door_options *o,
 			      struct err *e) MUST_USE;
 /* The hub is closed, and no session is left. NULL-safe. */
 void mcp_door_free(struct mcp_door *d);

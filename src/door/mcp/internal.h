@@ -11,7 +11,7 @@ struct mcp_door {
 	struct mcp_server *server;
 	struct op_shape *shapes; /* one for each of tools */
 	struct mcp_tool *tools; /* likewise, with the schemas printed */
-	struct mcp_choice only; /* those that there are; empty: all */
+	struct mcp_choice may, usual; /* what a client may have, and has if it asks for none */
 	const struct mcp_tool **list; /* as a session was told last */
 	struct mcp_roots *roots; /* as they were listed last; NULL: never */
 	bool roots_changed; /* and clients were not told yet */

@@ -8,7 +8,7 @@
 
 /* The version of the tools' contract on the wire: raised whenever a name, a required argument or
  * a meaning changes in a way that clients must see. */
-#define TOOL_SCHEMA_VERSION "1.1.0"
+#define TOOL_SCHEMA_VERSION "1.2.0"
 
 /* Members of a result's _meta. */
 #define TOOL_FACTS "holt/facts"

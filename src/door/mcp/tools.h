@@ -23,6 +23,11 @@ extern const struct tool sandbox_snapshot_tool;
 extern const struct tool sandbox_restore_tool;
 extern const struct tool sandbox_diff_tool;
 
+/* coding/ */
+extern const struct tool coding_read_tool;
+extern const struct tool coding_write_tool;
+extern const struct tool coding_edit_tool;
+
 /* All of them, in the order in which clients list them. */
 extern const struct tool *const tools[];
 extern const size_t tools_n;
@@ -30,6 +35,9 @@ extern const size_t tools_n;
 /* Names of the tools that do an operation, and of their sets; gives how many, at most max. */
 size_t tools_of(const struct op *op, const char **names, size_t max);
 
+/* Those that a client has that asks for none: "sandbox", and with workspaces "coding". */
+struct mcp_choice tools_usual(bool workspaces);
+
 /* Which tools a list means, "sandbox_exec,sandbox_read_file": names of tools and of sets
- * ("sandbox"). ERR_INVALID where a name is neither. */
+ * ("sandbox", "coding", "all"). ERR_INVALID where a name is neither. */
 int tools_choose(struct str list, struct mcp_choice *ret, struct err *e) MUST_USE;

@@ -172,6 +172,9 @@ struct mcp_handler {
 	 * keeps of that, for tools(), is mcp_session_narrowed(). -1 refuses the session. NULL:
 	 * every such client is refused. */
 	int (*narrow)(void *owner, struct str tools, struct mcp_choice *ret, struct err *e);
+	/* The session has ended, and all its calls were cancelled; they may still have to end. May
+	 * be NULL. */
+	void (*closed)(void *owner, struct mcp_session *s);
 	/* Calls a listed tool: mcp_call_tool(). NULL: all tools have a `run`. */
 	void (*call)(void *owner, struct mcp_call *c);
 	/* Reads any URI, listed or not: mcp_call_uri(). Ends with mcp_call_contents() or

@@ -275,10 +275,12 @@ unsigned mcp_session_open(const struct mcp_session *s)
 
 void mcp_session_close(struct mcp_session *s)
 {
+	const struct mcp_server_options *o;
 	struct mcp_reach *r;
 
 	if (!s)
 		return;
+	o = &s->server->o;
 	s->closed = true;
 	s->entered++;
 	unlist(s);
@@ -287,6 +289,8 @@ void mcp_session_close(struct mcp_session *s)
 		mcp_reach_drop(r);
 		r->done(r, NULL);
 	}
+	if (o->handler && o->handler->closed)
+		o->handler->closed(o->owner, s);
 	s->entered--;
 	mcp_session_settle(s);
 }

@@ -1,0 +1,259 @@
+#include "coding/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "json/document/utf8.h"
+
+bool text_is_binary(struct str front)
+{
+	enum { LOOK = 8192 };
+
+	return front.n && memchr(front.p, '\0', front.n < LOOK ? front.n : LOOK);
+}
+
+/* ---- windows ------------------------------------------------------------------------------- */
+
+void text_window_fini(struct text_window *w)
+{
+	buf_fini(&w->before);
+	buf_fini(&w->text);
+	buf_fini(&w->after);
+}
+
+/* Keeps the last TEXT_AROUND bytes. */
+static int window_pass(struct text_window *w, struct str s, struct err *e)
+{
+	struct buf *b = &w->before;
+
+	b->max = 2 * TEXT_AROUND;
+	if (s.n > TEXT_AROUND) {
+		b->n = 0;
+		s = (struct str){ s.p + s.n - TEXT_AROUND, TEXT_AROUND };
+	}
+	if (b->n + s.n > 2 * TEXT_AROUND)
+		buf_drop(b, b->n - TEXT_AROUND);
+	return buf_add(b, s.p, s.n, e);
+}
+
+/* part: of one line. */
+static int window_take(struct text_window *w, struct str part, bool ends, struct err *e)
+{
+	size_t room = w->max - w->text.n;
+
+	w->text.max = w->max;
+	if (w->at == 0)
+		w->lines++;
+	if (part.n <= room)
+		return buf_add(&w->text, part.p, part.n, e);
+	if (w->lines > 1) {
+		/* All of the line is left for the next window. */
+		w->text.n -= w->at;
+		w->lines--;
+		w->closed = true;
+		return 0;
+	}
+	w->cut += part.n - room - ends;
+	return buf_add(&w->text, part.p, room, e);
+}
+
+int text_window_feed(struct text_window *w, struct str piece, struct err *e)
+{
+	w->line = w->line ? w->line : 1;
+	while (piece.n > 0) {
+		const char *end = memchr(piece.p, '\n', piece.n);
+		struct str part = { piece.p, end ? (size_t)(end - piece.p) + 1 : piece.n };
+		int rc = 0;
+
+		if (!w->closed && w->at == 0 && w->line >= w->first + w->limit)
+			w->closed = true;
+		if (w->line < w->first)
+			rc = window_pass(w, part, e);
+		else if (!w->closed)
+			rc = window_take(w, part, end, e);
+		if (w->closed) {
+			size_t room = TEXT_AROUND - w->after.n;
+
+			w->after.max = TEXT_AROUND;
+			if (rc == 0)
+				rc = buf_add(&w->after, part.p, part.n < room ? part.n : room, e);
+			if (rc == 0 && part.n >= room && !w->count)
+				rc = 1;
+		}
+		w->line += end != NULL;
+		w->at = end ? 0 : w->at + part.n;
+		if (rc)
+			return rc;
+		piece.p += part.n;
+		piece.n -= part.n;
+	}
+	return 0;
+}
+
+uint64_t text_window_count(const struct text_window *w)
+{
+	return w->line ? w->line - (w->at == 0) : 0;
+}
+
+uint64_t text_window_next(const struct text_window *w)
+{
+	return text_window_count(w) >= w->first + w->lines ? w->first + w->lines : 0;
+}
+
+static int add_clean(struct str s, struct buf *to, uint64_t *bad, struct err *e)
+{
+	size_t from = 0, i = 0, n;
+
+	while (i < s.n) {
+		if (utf8_next((struct str){ s.p + i, s.n - i }, &n)) {
+			i += n;
+			continue;
+		}
+		if (buf_add(to, s.p + from, i - from, e) < 0 ||
+		    buf_add(to, "\xef\xbf\xbd", 3, e) < 0)
+			return -1;
+		++*bad;
+		i += n;
+		from = i;
+	}
+	return buf_add(to, s.p + from, i - from, e);
+}
+
+int text_number(struct str text, uint64_t first, uint64_t cut, struct buf *to, uint64_t *ret_bad,
+		struct err *e)
+{
+	while (text.n > 0) {
+		const char *end = memchr(text.p, '\n', text.n);
+		size_t n = end ? (size_t)(end - text.p) : text.n, shown = n;
+		uint64_t more = end || n < text.n ? 0 : cut;
+
+		if (shown > TEXT_LINE_SHOWN) {
+			shown = TEXT_LINE_SHOWN;
+			while (shown > TEXT_LINE_SHOWN - 4 && (text.p[shown] & 0xc0) == 0x80)
+				shown--;
+		}
+		more += n - shown;
+		if (buf_addf(to, e, "%" PRIu64 "\t", first++) < 0 ||
+		    add_clean((struct str){ text.p, shown }, to, ret_bad, e) < 0 ||
+		    (more && buf_addf(to, e, " [%" PRIu64 " more bytes of this line]", more) < 0) ||
+		    buf_add(to, "\n", 1, e) < 0)
+			return -1;
+		n += end != NULL;
+		text.p += n;
+		text.n -= n;
+	}
+	return 0;
+}
+
+/* ---- editing ------------------------------------------------------------------------------- */
+
+static const char *find(struct str text, struct str what)
+{
+	return what.n <= text.n ? memmem(text.p, text.n, what.p, what.n) : NULL;
+}
+
+static struct str behind(struct str text, const char *at)
+{
+	return (struct str){ at, (size_t)(text.p + text.n - at) };
+}
+
+static int64_t replace(struct str text, struct str old, struct str new, struct buf *to,
+		       struct err *e)
+{
+	int64_t n = 0;
+
+	for (const char *at; (at = find(text, old)); n++) {
+		if (buf_add(to, text.p, (size_t)(at - text.p), e) < 0 ||
+		    buf_add(to, new.p, new.n, e) < 0)
+			return -1;
+		text = behind(text, at + old.n);
+	}
+	return buf_add(to, text.p, text.n, e) < 0 ? -1 : n;
+}
+
+static uint64_t count(struct str text, struct str what)
+{
+	uint64_t n = 0;
+
+	for (const char *at; (at = find(text, what)); n++)
+		text = behind(text, at + what.n);
+	return n;
+}
+
+/* One that overlaps the first is another place that could be meant. */
+static uint64_t places(struct str text, struct str what)
+{
+	uint64_t n = count(text, what);
+
+	return n == 1 && find(behind(text, find(text, what) + 1), what) ? 2 : n;
+}
+
+static bool has(struct str s, const char *what)
+{
+	return find(s, str_of(what)) != NULL;
+}
+
+static int with_crlf(struct str s, struct buf *to, struct err *e)
+{
+	to->max = 2 * s.n;
+	return replace(s, STR_LIT("\n"), STR_LIT("\r\n"), to, e) < 0 ? -1 : 0;
+}
+
+int64_t text_replace(struct str text, const struct text_edit *edit, struct buf *to, struct err *e)
+{
+	autobuf struct buf old_crlf = BUF_INIT(0), new_crlf = BUF_INIT(0);
+	struct str old = edit->old, new = edit->new;
+	uint64_t n = places(text, old);
+
+	if (n == 0 && has(text, "\r\n") && has(old, "\n") && !has(old, "\r")) {
+		if (with_crlf(old, &old_crlf, e) < 0 ||
+		    (!has(new, "\r") && with_crlf(new, &new_crlf, e) < 0))
+			return -1;
+		old = buf_str(&old_crlf);
+		new = has(new, "\r") ? new : buf_str(&new_crlf);
+		n = places(text, old);
+	}
+	if (n == 0)
+		return err_set(e, ERR_INVALID,
+			       "old_string is not in the file: it must match exactly, with all "
+			       "spaces, tabs and ends of lines, and without line numbers");
+	if (n > 1 && !edit->all)
+		return err_set(e, ERR_INVALID,
+			       "old_string is %" PRIu64 " times in the file: add lines around it "
+			       "until it is unique, or set replace_all",
+			       n);
+	return replace(text, old, new, to, e);
+}
+
+static uint64_t line_of(struct str text, const char *at)
+{
+	return count((struct str){ text.p, (size_t)(at - text.p) }, STR_LIT("\n")) + 1;
+}
+
+uint64_t text_place(struct str text, struct str old)
+{
+	enum { TRIES = 32 };
+	const char *at = old.n ? find(text, old) : NULL;
+	struct str longest = STR_LIT("   "); /* shorter ones are everywhere */
+	const char *found = NULL;
+	int tries = 0;
+
+	if (at)
+		return line_of(text, at);
+	while (old.n > 0 && tries < TRIES) {
+		const char *end = memchr(old.p, '\n', old.n);
+		struct str line = { old.p, end ? (size_t)(end - old.p) : old.n };
+
+		old = behind(old, line.p + line.n + (end != NULL));
+		line = str_trim(line);
+		if (line.n <= longest.n)
+			continue;
+		at = find(text, line);
+		tries++;
+		if (at) {
+			longest = line;
+			found = at;
+		}
+	}
+	return found ? line_of(text, found) : 1;
+}

@@ -1,0 +1,556 @@
+/*
+ * coding.read, coding.write and coding.edit. A file is read whole up to CODING_FILE_MAX, and then
+ * its digest is known; of a larger one pieces are read until the wanted lines were found.
+ *
+ *	write, edit: turn → read → compare with what is known → write beside it → rename
+ */
+#include <inttypes.h>
+
+#include "base/hash.h"
+#include "coding/path.h"
+#include "coding/text.h"
+#include "op/coding/coding.h"
+
+enum {
+	CODING_FILE_MAX = 4 << 20, /* bytes of a file that is edited or replaced */
+	PIECE = 1 << 20, /* of a larger one */
+	FRESH_LINES = 80, /* that a failure shows of the file as it is now */
+	FRESH_MAX = 16 << 10, /* bytes */
+	FRESH_BEFORE = 20, /* lines before the place */
+	MODE_NEW = 0644,
+};
+
+/* Of all three, in the call's arena. */
+struct file_work {
+	struct coding_work w; /* first: the two are cast */
+	struct str path, said; /* absolute; for people */
+	/* What is done with the content; err where there is none. */
+	void (*with)(struct file_work *f, struct str bytes, const struct file_stat *st,
+		     const struct err *err);
+	/* What is written, and its digest. */
+	struct buf bytes;
+	char digest[HASH_HEX + 1];
+	uint64_t replaced;
+	bool is_new;
+	/* Of coding.read. */
+	struct text_window window;
+	uint64_t offset;
+};
+
+static struct file_work *file_of(struct coding_work *w)
+{
+	return (struct file_work *)w;
+}
+
+static void file_free(struct file_work *f)
+{
+	buf_fini(&f->bytes);
+	text_window_fini(&f->window);
+}
+
+static void file_fail(struct file_work *f, const struct err *e)
+{
+	file_free(f);
+	coding_fail(&f->w, e);
+}
+
+static int file_digest(struct str bytes, char ret[HASH_HEX + 1], struct err *e)
+{
+	AUTO(hash_free) struct hash *h = hash_new(e);
+
+	if (!h)
+		return -1;
+	hash_add(h, bytes.p, bytes.n);
+	hash_end(h, ret);
+	return 0;
+}
+
+/* Begins a call about a file; then() follows in its place. */
+static void file_enter(struct call *c, struct str workspace, struct str path,
+		       void (*then)(struct coding_work *w))
+{
+	autobuf struct buf whole = BUF_INIT(0), said = BUF_INIT(CODING_PATH_ARG_MAX + 1);
+	struct err e = ERR_INIT;
+	struct file_work *f = arena_alloc(call_arena(c), sizeof(*f), &e);
+	char *copy;
+
+	call_about(c)->path = path;
+	if (!f || path_read(STR_LIT(CODING_ROOT), path, CODING_PATH_MAX, &whole, &e) < 0) {
+		call_fail(c, &e);
+		return;
+	}
+	copy = arena_dup(call_arena(c), buf_str(&whole), &e);
+	f->path = (struct str){ copy, whole.n };
+	if (!copy || path_say(STR_LIT(CODING_ROOT), f->path, &said, &e) < 0 ||
+	    !(copy = arena_dup(call_arena(c), buf_str(&said), &e))) {
+		call_fail(c, &e);
+		return;
+	}
+	f->said = (struct str){ copy, said.n };
+	coding_enter(&f->w, c, workspace, then);
+}
+
+/* ---- what is shown ------------------------------------------------------------------------- */
+
+/* The text of a window as it may leave, in the call's arena: a secret is replaced by as many bytes,
+ * and lines stay lines. */
+static int file_redact(struct file_work *f, struct str *ret, struct err *e)
+{
+	struct str text = buf_str(&f->window.text);
+	struct redact_part part = { .before = buf_str(&f->window.before),
+				    .text = text,
+				    .after = buf_str(&f->window.after),
+				    .keep_length = true };
+	struct str said = call_redact_part(f->w.call, &part);
+	char *lines;
+
+	*ret = said;
+	if (said.p == text.p || said.n != text.n)
+		return 0;
+	lines = arena_dup(call_arena(f->w.call), said, e);
+	if (!lines)
+		return -1;
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] == '\n')
+			lines[i] = '\n';
+	}
+	ret->p = lines;
+	return 0;
+}
+
+/* The lines of a window, numbered, in the call's arena. */
+static int file_show(struct file_work *f, struct str *ret, uint64_t *ret_bad, struct err *e)
+{
+	/* Three bytes for each that is no UTF-8, and a number for each line. */
+	autobuf struct buf to = BUF_INIT(3 * TEXT_SHOWN_MAX + (TEXT_LINES_MAX + 1) * 64);
+	struct str text;
+	char *copy;
+
+	if (file_redact(f, &text, e) < 0 ||
+	    text_number(text, f->window.first, f->window.cut, &to, ret_bad, e) < 0)
+		return -1;
+	copy = arena_dup(call_arena(f->w.call), buf_str(&to), e);
+	*ret = (struct str){ copy, to.n };
+	return copy ? 0 : -1;
+}
+
+/* ---- coding.read --------------------------------------------------------------------------- */
+
+struct read_request {
+	struct str workspace, file_path;
+	uint64_t offset;
+	uint32_t limit;
+};
+#define Q struct read_request
+static const struct field read_fields[] = {
+	FIELD(Q, file_path, .flags = FIELD_REQUIRED, .min = 1, .max = CODING_PATH_ARG_MAX,
+	      .doc = "Relative to the workspace, absolute in the sandbox, or a file URI."),
+	FIELD(Q, offset, .min = 1, .max = INT64_MAX, .def = DEFAULT_INT(1),
+	      .doc = "Line to begin at, from 1."),
+	FIELD(Q, limit, .min = 1, .max = TEXT_LINES_MAX, .def = DEFAULT_INT(TEXT_LINES_MAX),
+	      .doc = "Lines at most."),
+	CODING_WORKSPACE_ROW(Q),
+};
+#undef Q
+static const struct field_table read_table = FIELD_TABLE(struct read_request, read_fields);
+
+#define T struct coding_text
+static const struct field text_fields[] = {
+	FIELD(T, text, .flags = FIELD_REQUIRED | FIELD_NUL_OK, .doc = "Numbered lines."),
+	FIELD(T, path, .flags = FIELD_REQUIRED, .doc = "The file."),
+	FIELD(T, size, .flags = FIELD_REQUIRED, .doc = "Bytes of the file."),
+	FIELD(T, first, .flags = FIELD_REQUIRED, .doc = "The first line shown."),
+	FIELD(T, lines, .flags = FIELD_REQUIRED, .doc = "Lines shown."),
+	FIELD_NAMED(T, total, "total_lines", .has = FIELD_HAS(T, has_total),
+		    .doc = "Lines of the file; absent where it was not read to its end."),
+	FIELD_NAMED(T, next, "next_offset", .has = FIELD_HAS(T, has_next),
+		    .doc = "Where to read on."),
+	FIELD(T, binary, .flags = FIELD_REQUIRED, .doc = "It is no text, and not shown."),
+	FIELD_NAMED(T, bad, "invalid_bytes", .flags = FIELD_REQUIRED,
+		    .doc = "Bytes shown as U+FFFD, since they are not UTF-8."),
+};
+#undef T
+static const struct field_table text_table = FIELD_TABLE(struct coding_text, text_fields);
+
+/* All that is needed was read; whole: to the file's end. */
+static void read_answer(struct file_work *f, uint64_t size, bool whole)
+{
+	const struct text_window *w = &f->window;
+	uint64_t count = text_window_count(w), next = text_window_next(w);
+	struct coding_text r = { .path = f->said,
+				 .size = size,
+				 .first = w->first,
+				 .lines = w->lines,
+				 .total = count,
+				 .has_total = whole,
+				 .next = next,
+				 .has_next = next != 0 };
+	struct err e = ERR_INIT;
+
+	if (w->lines == 0 && w->first > 1) {
+		err_set(&e, ERR_INVALID, "offset: %" PRIu64 " is behind the last line, %" PRIu64,
+			w->first, count);
+		file_fail(f, &e);
+	} else if (file_show(f, &r.text, &r.bad, &e) < 0) {
+		file_fail(f, &e);
+	} else {
+		file_free(f);
+		coding_answer(&f->w, &r);
+	}
+}
+
+static void read_binary(struct file_work *f, uint64_t size)
+{
+	file_free(f);
+	coding_answer(&f->w, &(struct coding_text){ .path = f->said,
+						    .size = size,
+						    .text = STR_LIT(""),
+						    .first = 1,
+						    .binary = true });
+}
+
+static void read_on(struct file_work *f);
+
+/* Too large to be known: no digest, and only as far as needed. */
+static void read_on_piece(void *arg, struct str bytes, const struct file_stat *st,
+			  const struct err *err)
+{
+	struct file_work *f = arg;
+	struct err e = ERR_INIT;
+	int done = 0;
+
+	if (!err && call_cancelled(f->w.call)) {
+		err_set(&e, ERR_CANCELLED, "the call was cancelled");
+		err = &e;
+	}
+	if (!err && f->offset == 0 && text_is_binary(bytes)) {
+		read_binary(f, st->size);
+		return;
+	}
+	if (!err) {
+		f->offset += bytes.n;
+		done = text_window_feed(&f->window, bytes, &e);
+	}
+	if (err || done < 0)
+		file_fail(f, err ? err : &e);
+	else if (done || bytes.n < PIECE)
+		read_answer(f, st->size, bytes.n < PIECE);
+	else
+		read_on(f);
+}
+
+static void read_on(struct file_work *f)
+{
+	file_read_start(f->w.sandbox, f->path, f->offset, PIECE, read_on_piece, f);
+}
+
+static void read_on_whole(void *arg, struct str bytes, const struct file_stat *st,
+			  const struct err *err)
+{
+	struct file_work *f = arg;
+	struct err e = ERR_INIT;
+	bool binary;
+
+	if (err || file_digest(bytes, f->digest, &e) < 0) {
+		file_fail(f, err ? err : &e);
+		return;
+	}
+	binary = text_is_binary(bytes);
+	if (bytes.n <= CODING_FILE_MAX)
+		coding_know(&f->w, f->path, f->digest);
+	else if (!binary) {
+		read_on(f);
+		return;
+	}
+	f->window.count = true;
+	if (binary)
+		read_binary(f, st->size);
+	else if (text_window_feed(&f->window, bytes, &e) < 0)
+		file_fail(f, &e);
+	else
+		read_answer(f, st->size, true);
+}
+
+/* Memory for a file, as all calls together may have it. */
+static int file_reserve(struct file_work *f, size_t times, struct err *e)
+{
+	return call_reserve(f->w.call, times * (CODING_FILE_MAX + 1), e);
+}
+
+static void read_entered(struct coding_work *w)
+{
+	const struct read_request *q = call_request(w->call);
+	struct file_work *f = file_of(w);
+	struct err e = ERR_INIT;
+
+	f->window = (struct text_window){ .first = q->offset,
+					  .limit = q->limit,
+					  .max = TEXT_SHOWN_MAX };
+	if (file_reserve(f, 1, &e) < 0)
+		file_fail(f, &e);
+	else
+		file_read_start(w->sandbox, f->path, 0, CODING_FILE_MAX + 1, read_on_whole, f);
+}
+
+static void coding_read_run(struct call *c, const void *request)
+{
+	const struct read_request *q = request;
+
+	file_enter(c, q->workspace, q->file_path, read_entered);
+}
+
+const struct op coding_read_op = {
+	.action = "coding.read",
+	.doc = "Shows lines of a file of the workspace, numbered.",
+	.effect = OP_READ,
+	.request = &read_table,
+	.result = &text_table,
+	.run = coding_read_run,
+};
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+static const struct field written_fields[] = {
+	FIELD(struct coding_written, path, .flags = FIELD_REQUIRED, .doc = "The file."),
+	FIELD(struct coding_written, bytes, .flags = FIELD_REQUIRED, .doc = "Its size now."),
+	FIELD(struct coding_written, is_new, .flags = FIELD_REQUIRED,
+	      .doc = "It was not there before."),
+	FIELD(struct coding_written, replaced, .flags = FIELD_REQUIRED,
+	      .doc = "How often old_string was replaced."),
+};
+static const struct field_table written_table = FIELD_TABLE(struct coding_written, written_fields);
+
+static void write_on_done(void *arg, const struct err *err)
+{
+	struct file_work *f = arg;
+	struct coding_written r = {
+		.path = f->said, .bytes = f->bytes.n, .replaced = f->replaced, .is_new = f->is_new
+	};
+
+	if (err) {
+		file_fail(f, err);
+		return;
+	}
+	coding_know(&f->w, f->path, f->digest);
+	file_free(f);
+	coding_answer(&f->w, &r);
+}
+
+/* f->bytes are the new content. */
+static void write_begin(struct file_work *f)
+{
+	static const struct file_write_opts opts = { .mode = MODE_NEW,
+						     .make_parents = true,
+						     .durable = true };
+	struct err e = ERR_INIT;
+
+	if (call_cancelled(f->w.call)) {
+		err_set(&e, ERR_CANCELLED, "the call was cancelled before it wrote anything");
+		file_fail(f, &e);
+	} else if (file_digest(buf_str(&f->bytes), f->digest, &e) < 0) {
+		file_fail(f, &e);
+	} else {
+		file_write_start(f->w.sandbox, f->path, buf_str(&f->bytes), &opts, write_on_done,
+				 f);
+	}
+}
+
+/* Fails with lines of the file around what was to be replaced, which the conversation knows
+ * then. */
+static void write_stale(struct file_work *f, struct str bytes, struct str old)
+{
+	uint64_t at = text_place(bytes, old), bad = 0;
+	struct str *detail = &call_about(f->w.call)->detail;
+	struct err e = ERR_INIT, none;
+
+	f->window = (struct text_window){ .first = at > FRESH_BEFORE ? at - FRESH_BEFORE : 1,
+					  .limit = FRESH_LINES,
+					  .max = FRESH_MAX };
+	coding_know(&f->w, f->path, f->digest);
+	if (text_is_binary(bytes) || text_window_feed(&f->window, bytes, &none) < 0 ||
+	    file_show(f, detail, &bad, &none) < 0)
+		*detail = STR_NONE;
+	err_set(&e, ERR_STALE,
+		"%.*s has changed since it was read, and nothing was written; lines %" PRIu64
+		" to %" PRIu64 " as they are now follow",
+		STR_CUT(f->said, 120), f->window.first, f->window.first + f->window.lines - 1);
+	file_fail(f, &e);
+}
+
+/* Whether the conversation knows this content; else the call has failed. */
+static bool write_may(struct file_work *f, struct str bytes, struct str old)
+{
+	const char *known = coding_known(&f->w, f->path);
+	struct err e = ERR_INIT;
+
+	if (bytes.n > CODING_FILE_MAX)
+		err_set(&e, ERR_TOO_LARGE,
+			"%.*s is larger than %d bytes, and not replaced; change it by a program, "
+			"or remove it first",
+			STR_CUT(f->said, 100), CODING_FILE_MAX);
+	else if (!known)
+		err_set(&e, ERR_UNREAD, "%.*s is there, and this conversation has not read it",
+			STR_CUT(f->said, 120));
+	else if (file_digest(bytes, f->digest, &e) == 0 && strcmp(known, f->digest) != 0) {
+		write_stale(f, bytes, old);
+		return false;
+	}
+	if (e.code)
+		file_fail(f, &e);
+	return !e.code;
+}
+
+static void write_on_read(void *arg, struct str bytes, const struct file_stat *st,
+			  const struct err *err)
+{
+	struct file_work *f = arg;
+
+	if (err || coding_has_file(&f->w, st->dev, st->ino))
+		f->with(f, bytes, st, err);
+}
+
+/* Its turn has come, or comes again since a writer by another path had the same file. */
+static void write_turn(struct coding_work *w)
+{
+	file_read_start(w->sandbox, file_of(w)->path, 0, CODING_FILE_MAX + 1, write_on_read, w);
+}
+
+static void write_entered(struct coding_work *w, size_t times,
+			  void (*with)(struct file_work *f, struct str bytes,
+				       const struct file_stat *st, const struct err *err))
+{
+	struct file_work *f = file_of(w);
+	struct err e = ERR_INIT;
+
+	f->with = with;
+	if (file_reserve(f, times, &e) < 0)
+		file_fail(f, &e);
+	else
+		coding_wait_turn(w, f->path, write_turn);
+}
+
+/* ---- coding.write -------------------------------------------------------------------------- */
+
+struct write_request {
+	struct str workspace, file_path, content;
+};
+#define Q struct write_request
+static const struct field write_fields[] = {
+	FIELD(Q, file_path, .flags = FIELD_REQUIRED, .min = 1, .max = CODING_PATH_ARG_MAX,
+	      .doc = "The file; directories above it are made."),
+	FIELD(Q, content, .flags = FIELD_REQUIRED | FIELD_NUL_OK, .max = CODING_FILE_MAX,
+	      .doc = "All that is in it then."),
+	CODING_WORKSPACE_ROW(Q),
+};
+#undef Q
+static const struct field_table write_table = FIELD_TABLE(struct write_request, write_fields);
+
+static void write_with(struct file_work *f, struct str bytes, const struct file_stat *st,
+		       const struct err *err)
+{
+	const struct write_request *q = call_request(f->w.call);
+	struct err e = ERR_INIT;
+
+	f->is_new = err && err->code == ERR_PATH_NOT_FOUND;
+	if (err && !f->is_new) {
+		file_fail(f, err);
+		return;
+	}
+	if (!f->is_new && !write_may(f, bytes, STR_NONE))
+		return;
+	f->bytes = BUF_INIT(CODING_FILE_MAX);
+	if (buf_add(&f->bytes, q->content.p, q->content.n, &e) < 0)
+		file_fail(f, &e);
+	else
+		write_begin(f);
+}
+
+static void write_write_entered(struct coding_work *w)
+{
+	write_entered(w, 2, write_with);
+}
+
+static void coding_write_run(struct call *c, const void *request)
+{
+	const struct write_request *q = request;
+
+	file_enter(c, q->workspace, q->file_path, write_write_entered);
+}
+
+const struct op coding_write_op = {
+	.action = "coding.write",
+	.doc = "Writes a whole file of the workspace: a new one, or one that was read before.",
+	.effect = OP_WRITE,
+	.flags = OP_REPLACES | OP_IDEMPOTENT,
+	.request = &write_table,
+	.result = &written_table,
+	.run = coding_write_run,
+};
+
+/* ---- coding.edit --------------------------------------------------------------------------- */
+
+struct edit_request {
+	struct str workspace, file_path, old_string, new_string;
+	bool replace_all;
+};
+#define Q struct edit_request
+static const struct field edit_fields[] = {
+	FIELD(Q, file_path, .flags = FIELD_REQUIRED, .min = 1, .max = CODING_PATH_ARG_MAX,
+	      .doc = "A file that was read."),
+	FIELD(Q, old_string, .flags = FIELD_REQUIRED | FIELD_NUL_OK, .min = 1,
+	      .max = CODING_FILE_MAX,
+	      .doc = "What to replace, exactly as it stands there and without line numbers; once "
+		     "in the file unless replace_all."),
+	FIELD(Q, new_string, .flags = FIELD_REQUIRED | FIELD_NUL_OK, .max = CODING_FILE_MAX,
+	      .doc = "What stands there then."),
+	FIELD(Q, replace_all, .def = DEFAULT_BOOL(false), .doc = "Every place where it stands."),
+	CODING_WORKSPACE_ROW(Q),
+};
+#undef Q
+static const struct field_table edit_table = FIELD_TABLE(struct edit_request, edit_fields);
+
+static void edit_with(struct file_work *f, struct str bytes, const struct file_stat *st,
+		      const struct err *err)
+{
+	const struct edit_request *q = call_request(f->w.call);
+	const struct text_edit edit = { q->old_string, q->new_string, q->replace_all };
+	struct err e = ERR_INIT;
+	int64_t n;
+
+	if (err) {
+		file_fail(f, err);
+		return;
+	}
+	if (!write_may(f, bytes, q->old_string))
+		return;
+	f->bytes = BUF_INIT(CODING_FILE_MAX);
+	n = text_replace(bytes, &edit, &f->bytes, &e);
+	if (n < 0) {
+		file_fail(f, &e);
+		return;
+	}
+	f->replaced = (uint64_t)n;
+	write_begin(f);
+}
+
+static void edit_entered(struct coding_work *w)
+{
+	write_entered(w, 2, edit_with);
+}
+
+static void coding_edit_run(struct call *c, const void *request)
+{
+	const struct edit_request *q = request;
+
+	file_enter(c, q->workspace, q->file_path, edit_entered);
+}
+
+const struct op coding_edit_op = {
+	.action = "coding.edit",
+	.doc = "Replaces a text in a file of the workspace that was read before.",
+	.effect = OP_WRITE,
+	.flags = OP_REPLACES,
+	.request = &edit_table,
+	.result = &written_table,
+	.run = coding_edit_run,
+};

@@ -1,0 +1,687 @@
+#include "op/coding/session.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/hash.h"
+#include "base/id.h"
+#include "hub/sandbox/sandbox.h"
+#include "op/sandbox_make.h"
+
+enum {
+	/* files of a conversation; the one that was used longest ago gives way */
+	KNOWN_MAX = 4096,
+};
+
+struct workspace {
+	char *name, *dir; /* owned */
+	enum volume_mode mode;
+};
+
+/* Where the calls of a principal in a workspace work, or those of a session. */
+struct coding_place {
+	struct coding_place *next;
+	char owner[OWNER_MAX + 1];
+	const struct workspace *workspace; /* NULL: the place of a session */
+	const void *session;
+	unsigned scope;
+	char id[ID_MAX]; /* of its sandbox; "": there is none */
+	/* While it is made. */
+	struct call *making;
+	struct arena *arena; /* of the call that makes it, or did */
+	struct coding_work *waiting;
+	struct volume volume;
+	struct field_pair label;
+	bool forgotten; /* while it is made */
+};
+
+struct known {
+	char *path; /* owned */
+	unsigned scope;
+	uint64_t used;
+	char digest[HASH_HEX + 1];
+};
+
+struct coding_talk {
+	struct coding_talk *next;
+	char owner[OWNER_MAX + 1];
+	const void *session;
+	unsigned refs;
+	struct known *known;
+	size_t n, room;
+	uint64_t uses;
+	struct coding_note *note;
+};
+
+/* In the call's arena. */
+struct coding_turn {
+	struct coding_turn *next;
+	struct coding_work *work;
+	struct str path;
+	enum {
+		TURN_WAITS, /* for another by the same path */
+		TURN_HAS,
+		TURN_BEHIND, /* it has the path, and another has the same file by another path */
+		TURN_READY, /* that has ended */
+	} state;
+	const struct coding_turn *behind;
+	uint64_t dev, ino; /* 0: not known yet */
+	void (*then)(struct coding_work *w);
+};
+
+struct coding {
+	struct workspace *workspaces;
+	size_t n_workspaces;
+	unsigned scopes; /* that were given */
+	struct coding_place *places;
+	struct coding_talk *talks;
+	struct coding_turn *turns; /* the oldest first */
+};
+
+/* ---- workspaces ---------------------------------------------------------------------------- */
+
+static bool is_name(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		if (!memchr("._-", s.p[i], 3) && !(s.p[i] >= '0' && s.p[i] <= '9') &&
+		    !(s.p[i] >= 'A' && s.p[i] <= 'Z') && !(s.p[i] >= 'a' && s.p[i] <= 'z'))
+			return false;
+	}
+	return s.n > 0 && s.n <= CODING_NAME_MAX;
+}
+
+static const struct workspace *find_workspace(const struct coding *k, struct str name)
+{
+	for (size_t i = 0; i < k->n_workspaces; i++) {
+		if (str_is(name, k->workspaces[i].name))
+			return &k->workspaces[i];
+	}
+	return NULL;
+}
+
+/* "[NAME=]DIR[:rw-all]" */
+static int read_workspace(struct coding *k, const char *text, bool readonly, struct err *e)
+{
+	struct workspace *w = &k->workspaces[k->n_workspaces];
+	const char *equals = strchr(text, '=');
+	struct str name = { text, equals ? (size_t)(equals - text) : 0 };
+	struct str dir = str_of(equals && is_name(name) ? equals + 1 : text);
+	bool named = dir.p != text, all = str_ends(dir, ":rw-all");
+	char path[PATH_MAX], real[PATH_MAX];
+	struct stat st;
+
+	if (all || str_ends(dir, ":rw"))
+		dir.n -= all ? strlen(":rw-all") : strlen(":rw");
+	snprintf(path, sizeof(path), "%.*s", STR_ARG(dir));
+	if (!realpath(path, real) || stat(real, &st) < 0)
+		return err_set(e, ERR_INVALID, "--workspace %.150s: %s", text, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return err_set(e, ERR_INVALID, "--workspace %.150s: not a directory", text);
+	if (!named)
+		name = str_of(strrchr(real, '/') + 1);
+	if (!is_name(name))
+		return err_set(e, ERR_INVALID,
+			       "--workspace %.150s: give it a name of letters, digits and ._-, as "
+			       "NAME=DIR",
+			       text);
+	w->name = mem_dup(name.p, name.n);
+	w->dir = strdup(real);
+	w->mode = readonly ? VOLUME_RO : all ? VOLUME_RW_ALL : VOLUME_RW;
+	if (find_workspace(k, name))
+		return err_set(e, ERR_INVALID,
+			       "--workspace: two are called %.64s; name them, as NAME=DIR",
+			       w->name);
+	k->n_workspaces++;
+	return w->name && w->dir ? 0 : err_set(e, ERR_LIMIT, "out of memory");
+}
+
+struct coding *coding_new(const struct coding_options *o, struct err *e)
+{
+	AUTO(coding_free) struct coding *k = calloc(1, sizeof(*k));
+
+	if (o->n_workspaces > CODING_WORKSPACES_MAX) {
+		err_set(e, ERR_INVALID, "--workspace: at most %d", CODING_WORKSPACES_MAX);
+		return NULL;
+	}
+	if (k)
+		k->workspaces = calloc(o->n_workspaces + 1, sizeof(*k->workspaces));
+	if (!k || !k->workspaces) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	for (size_t i = 0; i < o->n_workspaces; i++) {
+		if (read_workspace(k, o->workspaces[i], o->readonly, e) < 0)
+			return NULL;
+	}
+	k->scopes = (unsigned)k->n_workspaces;
+	return take_ptr(k);
+}
+
+static void place_free(struct coding_place *p)
+{
+	arena_free(p->arena);
+	free(p);
+}
+
+static void talk_unref(struct coding_talk *t)
+{
+	if (!t || --t->refs > 0)
+		return;
+	for (size_t i = 0; i < t->n; i++)
+		free(t->known[i].path);
+	if (t->note)
+		t->note->free(t->note);
+	free(t->known);
+	free(t);
+}
+
+void coding_free(struct coding *k)
+{
+	if (!k)
+		return;
+	while (k->places) {
+		struct coding_place *p = k->places;
+
+		k->places = p->next;
+		place_free(p);
+	}
+	while (k->talks) {
+		struct coding_talk *t = k->talks;
+
+		k->talks = t->next;
+		talk_unref(t);
+	}
+	/* One that could not be read may have one of the two. */
+	for (size_t i = 0; k->workspaces && i <= k->n_workspaces; i++) {
+		free(k->workspaces[i].name);
+		free(k->workspaces[i].dir);
+	}
+	free(k->workspaces);
+	free(k);
+}
+
+bool coding_has_workspaces(const struct coding *k)
+{
+	return k && k->n_workspaces > 0;
+}
+
+/* *ret NULL: there are none. */
+static int choose_workspace(const struct coding *k, struct str name, const struct workspace **ret,
+			    struct err *e)
+{
+	char names[160] = "";
+
+	*ret = name.p ? find_workspace(k, name) : k->n_workspaces == 1 ? k->workspaces : NULL;
+	if (*ret || (!name.p && k->n_workspaces == 0))
+		return 0;
+	for (size_t i = 0; i < k->n_workspaces; i++) {
+		size_t n = strlen(names);
+
+		snprintf(names + n, sizeof(names) - n, "%s%s", i ? ", " : "",
+			 k->workspaces[i].name);
+	}
+	if (k->n_workspaces == 0)
+		return err_set(e, ERR_INVALID,
+			       "workspace: there is none with a name here; leave it out");
+	if (!name.p)
+		return err_set(e, ERR_INVALID, "workspace: name one of these: %s", names);
+	return err_set(e, ERR_INVALID, "workspace: none is called \"%.*s\"; there are: %s",
+		       STR_CUT(name, CODING_NAME_MAX), names);
+}
+
+/* ---- conversations ------------------------------------------------------------------------- */
+
+static struct coding_talk *talk_of(struct coding *k, const struct call *c, struct err *e)
+{
+	const char *owner = call_principal(c)->name;
+	struct coding_talk *t = k->talks;
+
+	while (t && (t->session != call_session(c) || strcmp(t->owner, owner) != 0))
+		t = t->next;
+	if (t)
+		return t;
+	t = calloc(1, sizeof(*t));
+	if (!t) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	snprintf(t->owner, sizeof(t->owner), "%s", owner);
+	t->session = call_session(c);
+	t->refs = 1;
+	t->next = k->talks;
+	k->talks = t;
+	return t;
+}
+
+struct coding_note **coding_note(struct coding_work *w)
+{
+	return &w->talk->note;
+}
+
+static struct known *known_find(const struct coding_work *w, struct str path)
+{
+	struct coding_talk *t = w->talk;
+
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->known[i].scope == w->scope && str_is(path, t->known[i].path))
+			return &t->known[i];
+	}
+	return NULL;
+}
+
+const char *coding_known(const struct coding_work *w, struct str path)
+{
+	struct known *known = known_find(w, path);
+
+	if (!known)
+		return NULL;
+	known->used = ++w->talk->uses;
+	return known->digest;
+}
+
+/* Room for one more, in place of the one that was used longest ago where there are too many. */
+static struct known *known_add(struct coding_talk *t)
+{
+	struct known *oldest = t->known;
+
+	if (t->n < t->room)
+		return &t->known[t->n++];
+	if (t->room < KNOWN_MAX) {
+		size_t room = t->room ? 2 * t->room : 16;
+		struct known *grown = realloc(t->known, room * sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		t->known = grown;
+		t->room = room;
+		return &t->known[t->n++];
+	}
+	for (size_t i = 1; i < t->n; i++) {
+		if (t->known[i].used < oldest->used)
+			oldest = &t->known[i];
+	}
+	free(oldest->path);
+	return oldest;
+}
+
+void coding_know(struct coding_work *w, struct str path, const char *digest)
+{
+	struct known *known = known_find(w, path);
+	char *copy = known ? NULL : mem_dup(path.p, path.n);
+
+	if (copy)
+		known = known_add(w->talk);
+	if (!known) {
+		free(copy);
+		return;
+	}
+	if (copy)
+		*known = (struct known){ .path = copy, .scope = w->scope };
+	known->used = ++w->talk->uses;
+	snprintf(known->digest, sizeof(known->digest), "%s", digest);
+}
+
+/* ---- turns --------------------------------------------------------------------------------- */
+
+static bool turn_is_free(const struct coding_turn *t)
+{
+	const struct coding_turn *o = t->work->all->turns;
+
+	while (o && (o == t || o->state == TURN_WAITS || o->work->scope != t->work->scope ||
+		     !str_eq(o->path, t->path)))
+		o = o->next;
+	return !o;
+}
+
+static void turn_begin(struct coding_turn *t)
+{
+	t->state = TURN_HAS;
+	call_on_cancel(t->work->call, NULL, NULL);
+	t->then(t->work);
+}
+
+static void turn_on_cancel(void *data)
+{
+	struct coding_work *w = data;
+	struct err e;
+
+	err_set(&e, ERR_CANCELLED, "the call was cancelled before it wrote anything");
+	coding_fail(w, &e);
+}
+
+/* Begins those that nothing stands before any more. One may end at once, and others with it. */
+static void turn_next(struct coding *k)
+{
+	struct coding_turn *t = k->turns;
+
+	while (t) {
+		if (t->state == TURN_READY || (t->state == TURN_WAITS && turn_is_free(t))) {
+			turn_begin(t);
+			t = k->turns;
+		} else {
+			t = t->next;
+		}
+	}
+}
+
+static void turn_end(struct coding_work *w)
+{
+	struct coding_turn **at = &w->all->turns;
+
+	while (*at != w->turn)
+		at = &(*at)->next;
+	*at = w->turn->next;
+	for (struct coding_turn *t = w->all->turns; t; t = t->next) {
+		if (t->state == TURN_BEHIND && t->behind == w->turn)
+			t->state = TURN_READY;
+	}
+	w->turn = NULL;
+}
+
+void coding_wait_turn(struct coding_work *w, struct str path, void (*then)(struct coding_work *w))
+{
+	struct coding_turn **at = &w->all->turns;
+	struct err e = ERR_INIT;
+	struct coding_turn *t = arena_alloc(call_arena(w->call), sizeof(*t), &e);
+
+	if (!t) {
+		coding_fail(w, &e);
+		return;
+	}
+	*t = (struct coding_turn){ .work = w, .path = path, .then = then };
+	w->turn = t;
+	while (*at)
+		at = &(*at)->next;
+	*at = t;
+	if (turn_is_free(t))
+		turn_begin(t);
+	else
+		call_on_cancel(w->call, turn_on_cancel, w);
+}
+
+bool coding_has_file(struct coding_work *w, uint64_t dev, uint64_t ino)
+{
+	const struct coding_turn *o = w->all->turns;
+
+	while (o &&
+	       (o == w->turn || o->state != TURN_HAS || !o->ino || o->ino != ino || o->dev != dev))
+		o = o->next;
+	if (o) {
+		w->turn->state = TURN_BEHIND;
+		w->turn->behind = o;
+		call_on_cancel(w->call, turn_on_cancel, w);
+		return false;
+	}
+	w->turn->dev = dev;
+	w->turn->ino = ino;
+	return true;
+}
+
+/* ---- the end of a call --------------------------------------------------------------------- */
+
+/* What is behind it goes on once the call has ended: its memory is gone then. */
+static struct coding *work_leave(struct coding_work *w)
+{
+	struct coding *k = w->turn ? w->all : NULL;
+
+	if (w->turn)
+		turn_end(w);
+	talk_unref(take_ptr(w->talk));
+	return k;
+}
+
+void coding_answer(struct coding_work *w, const void *result)
+{
+	struct coding *k = work_leave(w);
+
+	call_answer(w->call, result);
+	if (k)
+		turn_next(k);
+}
+
+void coding_fail(struct coding_work *w, const struct err *e)
+{
+	struct coding *k = work_leave(w);
+
+	call_fail(w->call, e);
+	if (k)
+		turn_next(k);
+}
+
+/* ---- places -------------------------------------------------------------------------------- */
+
+static struct coding_place *place_of(struct coding *k, const struct call *c,
+				     const struct workspace *w, struct err *e)
+{
+	const char *owner = call_principal(c)->name;
+	const void *session = w ? NULL : call_session(c);
+	struct coding_place *p = k->places;
+
+	while (p && (p->workspace != w || p->session != session || p->forgotten ||
+		     strcmp(p->owner, owner) != 0))
+		p = p->next;
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (!p) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	snprintf(p->owner, sizeof(p->owner), "%s", owner);
+	p->workspace = w;
+	p->session = session;
+	p->scope = w ? (unsigned)(w - k->workspaces) : k->scopes++;
+	p->next = k->places;
+	k->places = p;
+	return p;
+}
+
+static void place_remove(struct coding *k, struct coding_place *p)
+{
+	struct coding_place **at = &k->places;
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	place_free(p);
+}
+
+void coding_forget(struct coding *k, const void *session)
+{
+	struct coding_place *p = k->places, *next;
+	struct coding_talk **at = &k->talks, *t;
+
+	for (; p; p = next) {
+		next = p->next;
+		if (p->workspace || p->session != session)
+			continue;
+		if (p->making)
+			p->forgotten = true;
+		else
+			place_remove(k, p);
+	}
+	while ((t = *at)) {
+		if (t->session != session) {
+			at = &t->next;
+			continue;
+		}
+		*at = t->next;
+		talk_unref(t);
+	}
+}
+
+/* The sandbox is there. */
+static int work_enter(struct coding_work *w, const struct coding_place *p, struct err *e)
+{
+	struct call *c = w->call;
+	char *id = arena_dup(call_arena(c), str_of(p->id), e);
+
+	w->scope = p->scope;
+	if (!id)
+		return -1;
+	w->hs = call_hub_sandbox(c, str_of(id), e);
+	w->sandbox = w->hs ? call_sandbox(c, str_of(id), e) : NULL;
+	if (w->sandbox)
+		w->talk = talk_of(w->all, c, e);
+	if (w->talk)
+		w->talk->refs++;
+	return w->talk ? 0 : -1;
+}
+
+/* Goes on with all that wait; err: why the sandbox was not made. */
+static void place_made(struct coding_place *p, const struct err *err)
+{
+	struct coding_work *w = take_ptr(p->waiting), *next;
+	struct coding *k = w->all;
+	struct coding_place made = { .scope = p->scope };
+
+	p->making = NULL;
+	if (err)
+		p->id[0] = '\0';
+	memcpy(made.id, p->id, sizeof(made.id));
+	if (p->forgotten)
+		place_remove(k, p);
+	for (; w; w = next) {
+		struct err e = ERR_INIT;
+
+		next = w->next;
+		call_on_cancel(w->call, NULL, NULL);
+		if (err)
+			e = *err;
+		if (call_cancelled(w->call)) {
+			err_set(&e, ERR_CANCELLED, "the call was cancelled");
+			coding_fail(w, &e);
+		} else if (err || work_enter(w, &made, &e) < 0) {
+			coding_fail(w, &e);
+		} else {
+			w->then(w);
+		}
+	}
+}
+
+static int place_decode(void *client, void *request, struct err *e)
+{
+	struct coding_place *p = client;
+
+	sandbox_need(&(struct sandbox_needed){ .id = str_of(p->id),
+					       .cwd = STR_LIT(CODING_ROOT),
+					       .labels = { &p->label, 1 },
+					       .idle_seconds = CODING_IDLE_S,
+					       .volumes = &p->volume,
+					       .n_volumes = p->workspace != NULL },
+		     request);
+	return 0;
+}
+
+static void place_on_answer(void *client, const struct field_table *t, const void *result)
+{
+	place_made(client, NULL);
+}
+
+static void place_on_fail(void *client, const struct err *err)
+{
+	struct err e = *err;
+
+	err_wrap(&e, "make the sandbox of the workspace");
+	place_made(client, &e);
+}
+
+static const struct op_sink place_sink = { .answer = place_on_answer, .fail = place_on_fail };
+
+/* The sandbox is not made any more once nobody waits for it. They all wait for its end, so that the
+ * hub does not end before. */
+static void place_on_cancel(void *data)
+{
+	struct coding_place *p = data;
+
+	for (const struct coding_work *w = p->waiting; w; w = w->next) {
+		if (!call_cancelled(w->call))
+			return;
+	}
+	call_cancel(p->making);
+}
+
+/* The first call that waits is to be told of a failure to begin. */
+static int place_make(struct coding_place *p, struct coding_work *w, struct err *e)
+{
+	enum { ARENA_MAX = 1 << 20 };
+	const struct workspace *of = p->workspace;
+	struct op_start start = {
+		.op = &sandbox_create_op, .decode = place_decode, .sink = &place_sink, .client = p
+	};
+
+	arena_free(p->arena);
+	p->arena = arena_new(ARENA_MAX);
+	if (!p->arena)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	id_make(p->id, "sbx");
+	p->label = (struct field_pair){ STR_LIT("workspace"), str_of(of ? of->name : "") };
+	if (of)
+		p->volume = (struct volume){ .host = str_of(of->dir),
+					     .inside = STR_LIT(CODING_ROOT),
+					     .mode = of->mode };
+	start.arena = p->arena;
+	p->making = call_inner(w->call, &start, e);
+	return p->making ? 0 : -1;
+}
+
+/* Whether the place has a sandbox that can be used or will be, such as a paused one. */
+static bool place_is_there(struct coding_place *p, struct call *c)
+{
+	struct hub_sandbox_info i;
+	struct hub_sandbox *l;
+	struct err none;
+
+	l = p->id[0] ? hub_sandboxes_find(call_sandboxes(c), str_of(p->id), &none) : NULL;
+	if (!l)
+		return false;
+	hub_sandbox_info(l, &i);
+	return i.state != SANDBOX_LOST && i.state != SANDBOX_TERMINATED &&
+	       i.state != SANDBOX_FAILED;
+}
+
+static int place_find(struct coding_place *p, struct coding_work *w, bool *ret_make, struct err *e)
+{
+	*ret_make = false;
+	if (!p->making && place_is_there(p, w->call))
+		return work_enter(w, p, e);
+	if (!p->making && p->id[0] && !p->workspace) {
+		p->id[0] = '\0';
+		return err_set(e, ERR_SANDBOX_NOT_FOUND,
+			       "the sandbox of this session has ended, and its files with it; the "
+			       "next call has a new one, which is empty");
+	}
+	if (!p->making && place_make(p, w, e) < 0)
+		return -1;
+	*ret_make = !p->waiting;
+	w->next = p->waiting;
+	p->waiting = w;
+	call_on_cancel(w->call, place_on_cancel, p);
+	return 0;
+}
+
+void coding_enter(struct coding_work *w, struct call *c, struct str workspace,
+		  void (*then)(struct coding_work *w))
+{
+	struct coding *k = call_coding(c);
+	const struct workspace *of = NULL;
+	struct coding_place *p = NULL;
+	struct err e = ERR_INIT;
+	bool make;
+
+	w->call = c;
+	w->all = k;
+	w->then = then;
+	if (!k)
+		err_set(&e, ERR_UNSUPPORTED, "there are no coding sessions here");
+	else if (choose_workspace(k, workspace, &of, &e) == 0)
+		p = place_of(k, c, of, &e);
+	if (!p || place_find(p, w, &make, &e) < 0)
+		coding_fail(w, &e);
+	else if (make)
+		op_start(p->making);
+	else if (w->sandbox)
+		then(w);
+}

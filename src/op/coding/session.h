@@ -1,0 +1,103 @@
+#pragma once
+/*
+ * Coding sessions: where the tools of the set "coding" work, and what a conversation knows.
+ *
+ * A place is a sandbox. With `holt serve --workspace [NAME=]DIR` there is one for each principal
+ * and workspace, with DIR at /workspace, which all sessions of the principal share. Without, each
+ * MCP session has a fresh one, with an empty /workspace. A place is made by the first call that
+ * needs it, as a sandbox.create of the same principal, with its policy, approval, limits and audit.
+ * It ends when it was idle for CODING_IDLE_S; a later call makes another.
+ *
+ * A conversation is an MCP session; requests without one share one for each principal. It remembers
+ * what was read, by path and digest of the content, so that no edit is based on a text that has
+ * changed since.
+ *
+ * One loop. An operation embeds a struct coding_work as its first member, in the call's arena, and
+ * ends by coding_answer() or coding_fail().
+ */
+#include "op/call.h"
+
+#define CODING_ROOT "/workspace" /* in every place; relative paths begin there */
+
+enum {
+	CODING_IDLE_S = 1800,
+	CODING_WORKSPACES_MAX = 64,
+	CODING_NAME_MAX = 64, /* bytes of a workspace's name */
+	CODING_PATH_MAX = 4095,
+	/* Bytes of a path as an argument: a file URI has three for one. */
+	CODING_PATH_ARG_MAX = 3 * CODING_PATH_MAX + 7,
+};
+
+/* ---- of a hub ------------------------------------------------------------------------------ */
+
+struct coding;
+
+struct coding_options {
+	/* "[NAME=]DIR[:rw-all]" each: NAME is that of the folder if absent. rw-all: also what
+	 * programs of the host act on (hub/sandbox/volumes.h). Borrowed for the call. */
+	const char *const *workspaces;
+	size_t n_workspaces;
+	bool readonly; /* the folders are mounted read-only */
+};
+/* ERR_INVALID: a folder is none, or a name is wrong or occurs twice. */
+struct coding *coding_new(const struct coding_options *o, struct err *e) MUST_USE;
+void coding_free(struct coding *k); /* no call is under way. NULL-safe */
+AUTO_DEFINE(coding_free, struct coding)
+bool coding_has_workspaces(const struct coding *k);
+
+/* A session (op_start.session) has ended. */
+void coding_forget(struct coding *k, const void *session);
+
+/* ---- for operations ------------------------------------------------------------------------ */
+
+/* The argument that names one of several workspaces. */
+#define CODING_WORKSPACE_ROW(S)                                                                    \
+	FIELD(S, workspace, .min = 1, .max = CODING_NAME_MAX,                                      \
+	      .doc = "Name of the workspace, where there are several.")
+
+struct coding_talk; /* a conversation */
+
+/* In the call's arena. */
+struct coding_work {
+	struct call *call;
+	struct sandbox *sandbox; /* busy until the call's end */
+	struct hub_sandbox *hs; /* the same, for job_start() */
+	/* Private. */
+	struct coding *all;
+	struct coding_talk *talk;
+	unsigned scope; /* equal for equal files: of a workspace, or of a place without */
+	void (*then)(struct coding_work *w);
+	struct coding_work *next; /* of those that wait for a place */
+	struct coding_turn *turn; /* where it writes a file */
+};
+
+/* Finds or makes the place of a call and calls then(), now or later; else the call has failed, also
+ * where it is cancelled meanwhile. w is zeroed. */
+void coding_enter(struct coding_work *w, struct call *c, struct str workspace,
+		  void (*then)(struct coding_work *w));
+
+/* Each ends the call, and w with it. */
+void coding_answer(struct coding_work *w, const void *result);
+void coding_fail(struct coding_work *w, const struct err *e);
+
+/* What belongs to the conversation, for who runs programs: NULL at first, and freed with the
+ * conversation by its first member. */
+struct coding_note {
+	void (*free)(struct coding_note *n);
+};
+struct coding_note **coding_note(struct coding_work *w);
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+/* Digest of the content of a file as the conversation knows it; NULL: it was not read. Valid until
+ * the next of these two. */
+const char *coding_known(const struct coding_work *w, struct str path);
+/* The conversation knows this content. Without memory it does not. */
+void coding_know(struct coding_work *w, struct str path, const char *digest);
+
+/* Of those that write a file one comes after the other: calls then() when it is w's turn, which
+ * lasts until the call's end. */
+void coding_wait_turn(struct coding_work *w, struct str path, void (*then)(struct coding_work *w));
+/* In its turn, what the path led to. False: a writer by another path has the same file, and then()
+ * is called again after that. */
+bool coding_has_file(struct coding_work *w, uint64_t dev, uint64_t ino);

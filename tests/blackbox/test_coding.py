@@ -1,0 +1,241 @@
+"""Coding tools: files of a project that the operator gave (docs/coding.md)."""
+
+import json
+import os
+import shutil
+import stat
+import tempfile
+
+import pytest
+
+import host
+
+CODING = ['Read', 'Write', 'Edit']
+
+
+class Project:
+    """A folder of the host, of whoever runs Holt."""
+
+    def __init__(self, who):
+        self.who = who
+        self.path = tempfile.mkdtemp(dir=who.work)
+        os.chown(self.path, who.uid, who.uid)
+
+    def at(self, name):
+        return os.path.join(os.fsencode(self.path), os.fsencode(name))
+
+    def put(self, name, content='', mode=0o644):
+        with open(self.at(name), 'wb') as f:
+            f.write(content if isinstance(content, bytes) else content.encode())
+        os.chmod(self.at(name), mode)
+        os.chown(self.at(name), self.who.uid, self.who.uid)
+
+    def get(self, name):
+        with open(self.at(name), 'rb') as f:
+            return f.read()
+
+
+def texts(result):
+    return [part['text'] for part in result['content']]
+
+
+@pytest.fixture(scope='module')
+def project(me):
+    before = host.Residue(me.trees)
+    made = Project(me)
+    yield made
+    shutil.rmtree(made.path)
+    before.check()
+
+
+@pytest.fixture(scope='module')
+def mcp(me, project):
+    client = me.mcp('--pool', '0', '--workspace', project.path)
+    client.initialize()
+    yield client
+    assert client.close() == 0
+
+
+def answer(mcp, tool, **arguments):
+    return mcp.request('tools/call', {'name': tool, 'arguments': arguments})['result']
+
+
+def call(mcp, tool, **arguments):
+    said = answer(mcp, tool, **arguments)
+    assert not said.get('isError'), said
+    return texts(said)
+
+
+def read(mcp, path, **arguments):
+    return call(mcp, 'Read', file_path=path, **arguments)
+
+
+def edit(mcp, path, old, new, **arguments):
+    return call(mcp, 'Edit', file_path=path, old_string=old, new_string=new, **arguments)
+
+
+def fails(mcp, code, name, **arguments):
+    """The texts of a failure: what it is, as an object, and what follows."""
+    said = answer(mcp, name, **arguments)
+    assert said['isError'], said
+    first, *more = texts(said)
+    first = json.loads(first)
+    assert first['code'] == code, first
+    return first, more
+
+
+def test_tools_for_code_are_listed_where_there_is_a_workspace(mcp, me):
+    listed = [t['name'] for t in mcp.request('tools/list')['result']['tools']]
+    assert [n for n in listed if n in CODING] == CODING
+    client = me.mcp('--pool', '0')
+    client.initialize()
+    listed = [t['name'] for t in client.request('tools/list')['result']['tools']]
+    assert 'sandbox_exec' in listed and not set(CODING) & set(listed)
+    assert client.close() == 0
+
+
+def test_a_session_without_a_workspace_has_an_empty_one_of_its_own(me):
+    client = me.mcp('--pool', '0', '--tools', 'coding,sandbox_exec,sandbox_terminate')
+    client.initialize()
+    fails(client, 'path_not_found', 'Read', file_path='a')
+    call(client, 'Write', file_path='deep/a', content='one\n')
+    assert read(client, '/workspace/deep/a') == ['1\tone\n']
+    assert client.close() == 0
+
+
+def test_edit_needs_what_was_read(mcp, project):
+    project.put('a.py', 'one\ntwo\n', mode=0o755)
+    fails(mcp, 'file_not_read', 'Edit', file_path='a.py', old_string='two', new_string='2')
+    fails(mcp, 'file_not_read', 'Write', file_path='a.py', content='x')
+    assert read(mcp, 'a.py') == ['1\tone\n2\ttwo\n']
+    edit(mcp, './a.py', 'two', '2')
+    edit(mcp, '/workspace/a.py', '2', 'zwei')  # its own writes are known
+    assert project.get('a.py') == b'one\nzwei\n'
+    status = os.stat(project.at('a.py'))
+    assert stat.S_IMODE(status.st_mode) == 0o755
+    assert (status.st_uid, status.st_gid) == (project.who.uid, project.who.uid)
+    assert [n for n in os.listdir(project.path) if '.holt-' in n] == []
+
+
+def test_a_changed_file_is_shown_instead_of_edited(mcp, project):
+    project.put('b.py', 'one\ntwo\n')
+    read(mcp, 'b.py')
+    before = os.stat(project.at('b.py'))
+    project.put('b.py', 'ONE\ntwo\n')
+    # Times say nothing.
+    os.utime(project.at('b.py'), ns=(before.st_atime_ns, before.st_mtime_ns))
+    failure, more = fails(mcp, 'file_changed', 'Edit', file_path='b.py', old_string='two',
+                          new_string='2')
+    assert more == ['1\tONE\n2\ttwo\n'] and not failure['retryable']
+    assert project.get('b.py') == b'ONE\ntwo\n'
+    edit(mcp, 'b.py', 'two', '2')
+    assert project.get('b.py') == b'ONE\n2\n'
+
+
+def test_a_program_makes_a_file_stale(mcp, project):
+    project.put('c.py', ''.join(f'line {i}\n' for i in range(1000)))
+    read(mcp, 'c.py')
+    box = [s['sandbox'] for s in json.loads(mcp.text('sandbox_list'))['sandboxes']
+           if s.get('labels', {}).get('workspace')]
+    mcp.call('sandbox_exec', sandbox=box[0], command='sed -i s/500$/fivehundred/ c.py')
+    _, more = fails(mcp, 'file_changed', 'Edit', file_path='c.py',
+                    old_string='line 499\nline 500', new_string='x')
+    assert '501\tline fivehundred\n' in more[0] and '\t'.join(('1', 'line 0')) not in more[0]
+    fails(mcp, 'invalid_arguments', 'Edit', file_path='c.py', old_string='line 499\nline 500',
+          new_string='x')
+
+
+def test_edits_say_why_they_fail(mcp, project):
+    project.put('d.py', 'x = 1\nx = 1\n')
+    read(mcp, 'd.py')
+    failure, _ = fails(mcp, 'invalid_arguments', 'Edit', file_path='d.py', old_string='x = 1',
+                       new_string='y')
+    assert '2 times' in failure['cause']
+    fails(mcp, 'invalid_arguments', 'Edit', file_path='d.py', old_string='z', new_string='y')
+    edit(mcp, 'd.py', 'x = 1', 'y', replace_all=True)
+    assert project.get('d.py') == b'y\ny\n'
+
+
+def test_reads_in_parts(mcp, project):
+    project.put('long', ''.join(f'{i}\n' for i in range(1, 5001)))
+    lines, note = read(mcp, 'long')
+    assert lines.count('\n') == 2000 and 'of 5000' in note and 'offset 2001' in note
+    lines, note = read(mcp, 'long', offset=4000, limit=2)
+    assert lines == '4000\t4000\n4001\t4001\n' and 'offset 4002' in note
+    assert read(mcp, 'long', offset=5000) == ['5000\t5000\n']
+    fails(mcp, 'invalid_arguments', 'Read', file_path='long', offset=5001)
+    project.put('wide', 'x' * (1 << 20) + '\nend\n')
+    assert '\t' + 'x' * 16384 + ' [' in read(mcp, 'wide')[0]
+    assert read(mcp, 'wide', offset=2) == ['2\tend\n']
+
+
+def test_binary_files_are_told(mcp, project):
+    project.put('image', b'\x89PNG\r\n\x1a\n\0\0')
+    assert 'binary, 10 bytes' in read(mcp, 'image')[0]
+    project.put('latin', 'ä\n'.encode('latin-1'))
+    lines, note = read(mcp, 'latin')
+    assert lines == '1\t�\n' and '1 bytes are no UTF-8' in note
+    project.put('empty')
+    assert read(mcp, 'empty') == ['empty is empty.']
+
+
+def test_names_have_any_bytes(mcp, project):
+    for name in (b'\xff.txt', b'a\nb', b'%20', b'--help', b"'\" $x"):
+        project.put(name, 'one\n')
+        said = 'file:///workspace/' + ''.join(f'%{byte:02x}' for byte in name)
+        assert read(mcp, said) == ['1\tone\n']
+        edit(mcp, said, 'one', 'two')
+        assert project.get(name) == b'two\n'
+    assert read(mcp, '--help') == ['1\ttwo\n']
+
+
+def test_secrets_stay_out_of_lines(mcp, project):
+    key = 'ghp_' + 'A1b2C3d4' * 4 + 'E5f6'
+    project.put('env', f'a\nTOKEN={key}\nb\n')
+    (lines,) = read(mcp, 'env')
+    assert key not in lines and lines.startswith('1\ta\n2\tTOKEN=') and lines.endswith('\n3\tb\n')
+
+
+def test_large_files_are_not_kept(mcp, project):
+    with open(project.at('sparse'), 'wb') as f:
+        f.truncate(2 << 30)
+    assert 'binary' in read(mcp, 'sparse')[0]
+    with open(project.at('large'), 'wb') as f:
+        f.write(b'x' * 63 + b'\n')
+        for _ in range(5):
+            f.write((b'y' * 63 + b'\n') * (1 << 14))
+    lines, note = read(mcp, 'large', offset=80000, limit=1)
+    assert lines == f'80000\t{"y" * 63}\n' and 'offset 80001' in note
+    fails(mcp, 'too_large', 'Edit', file_path='large', old_string='x', new_string='')
+    os.unlink(project.at('sparse'))
+
+
+def test_workspaces_have_names(me, project):
+    for wrong in ('/nowhere', '/etc/passwd', f'a={project.path}', f'x y={project.path}'):
+        done = me.run('mcp', '--workspace', f'a={project.path}', '--workspace', wrong)
+        assert done.returncode == 125 and b'--workspace' in done.stderr, done
+    client = me.mcp('--pool', '0', '--workspace', f'one={project.path}',
+                    '--workspace', f'two={project.path}')
+    client.initialize()
+    project.put('n', 'n\n')
+    failure, _ = fails(client, 'invalid_arguments', 'Read', file_path='n')
+    assert 'one, two' in failure['cause']
+    fails(client, 'invalid_arguments', 'Read', file_path='n', workspace='three')
+    assert read(client, 'n', workspace='one') == ['1\tn\n']
+    # Another workspace is another file.
+    fails(client, 'file_not_read', 'Edit', file_path='n', workspace='two', old_string='n',
+          new_string='m')
+    assert client.close() == 0
+
+
+def test_readonly(me, project):
+    project.put('r', 'r\n')
+    client = me.mcp('--pool', '0', '--readonly', '--workspace', project.path)
+    client.initialize()
+    listed = [t['name'] for t in client.request('tools/list')['result']['tools']]
+    assert 'Read' in listed and 'sandbox_list' in listed
+    assert not {'Write', 'Edit', 'sandbox_exec', 'sandbox_create'} & set(listed)
+    assert read(client, 'r') == ['1\tr\n']
+    assert 'error' in client.request('tools/call', {
+        'name': 'Write', 'arguments': {'file_path': 'r', 'content': ''}})
+    assert client.close() == 0

@@ -1,6 +1,9 @@
 #include "config/config.h"
 
 static const struct field approval_fields[] = {
+	FIELD(struct config_approvals, webhook, .min = 1, .max = CONFIG_TEXT_MAX,
+	      .doc = "URL to which each new request is posted: https, or http at 127.0.0.1 or "
+		     "[::1]."),
 	FIELD(struct config_approvals, expire_seconds, .min = 1, .max = 604800,
 	      .def = DEFAULT_INT(3600),
 	      .doc = "A request for approval that nobody answers is denied after so long."),

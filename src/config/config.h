@@ -88,6 +88,7 @@ struct config_secrets {
 };
 
 struct config_approvals {
+	struct str webhook;
 	uint64_t expire_seconds;
 };
 

@@ -160,6 +160,12 @@ static int64_t gate_approval_expire(const struct gate *g)
 	return (int64_t)config_file(g->config)->approvals.expire_seconds * 1000;
 }
 
+static void gate_approval_on_change(void *data, const struct approval *a)
+{
+	if (a->state == APPROVAL_PENDING)
+		gate_webhook_tell(data, a);
+}
+
 void gate_approval_reload(struct gate *g)
 {
 	if (g->approval)
@@ -168,7 +174,9 @@ void gate_approval_reload(struct gate *g)
 
 int gate_approval_open(struct gate *g, struct err *e)
 {
-	const struct approvals_options o = { .expire_ms = gate_approval_expire(g) };
+	const struct approvals_options o = { .expire_ms = gate_approval_expire(g),
+					     .on_change = gate_approval_on_change,
+					     .data = g };
 	struct store *store = g->hub ? hub_store(g->hub) : NULL;
 	struct gate_approval *a;
 
@@ -193,6 +201,7 @@ void gate_approval_close(struct gate *g)
 {
 	struct gate_approval *a = take_ptr(g->approval);
 
+	gate_webhook_close(g);
 	if (!a)
 		return;
 	approvals_free(a->all);

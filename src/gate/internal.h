@@ -22,6 +22,7 @@ struct gate {
 	struct policy policy;
 	struct gate_reload *reload;
 	struct gate_approval *approval; /* NULL: nobody can be asked */
+	struct gate_webhook *webhook; /* NULL: it was not needed yet */
 	struct gate_audit *audit;
 };
 
@@ -56,6 +57,10 @@ int gate_recheck_policy(struct gate *g, struct call *c, struct err *e) MUST_USE;
 int gate_approval_open(struct gate *g, struct err *e) MUST_USE;
 void gate_approval_close(struct gate *g);
 void gate_approval_reload(struct gate *g);
+struct approval;
+int gate_webhook_check(const struct config_file *f, struct err *e) MUST_USE;
+void gate_webhook_tell(struct gate *g, const struct approval *a);
+void gate_webhook_close(struct gate *g);
 int gate_redact_open(struct gate *g, struct err *e) MUST_USE;
 void gate_redact_close(struct gate *g);
 void gate_redact_reload(struct gate *g);

@@ -108,7 +108,10 @@ static void gate_policy(void *data, struct call *c)
 /* What its tables can't say of a file. */
 int gate_check_config(const struct config *c, struct err *e)
 {
-	return network_check_file(config_file(c), e);
+	return network_check_file(config_file(c), e) < 0 ||
+			       gate_webhook_check(config_file(c), e) < 0
+		     ? -1
+		     : 0;
 }
 
 void gate_policy_reload(struct gate *g)

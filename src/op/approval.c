@@ -76,14 +76,6 @@ static int approval_keep(struct arena *a, struct str from, struct str *ret, stru
 	return from.n && !p ? -1 : 0;
 }
 
-/* Of an owner, who may be a key with its id (principal_owner()). */
-static struct str approval_name(struct str owner)
-{
-	const char *at = owner.n ? memchr(owner.p, '@', owner.n) : NULL;
-
-	return (struct str){ owner.p, at ? (size_t)(at - owner.p) : owner.n };
-}
-
 /* Copies, since the next change of any may free it. */
 static int approval_describe(struct call *c, const struct approval *q, struct approval_view *ret,
 			     struct err *e)

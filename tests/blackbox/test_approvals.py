@@ -4,6 +4,7 @@ import concurrent.futures
 import json
 import os
 import re
+import socket
 import subprocess
 
 import pytest
@@ -223,6 +224,51 @@ def test_without_an_answer_it_is_denied(hub, pool):
     assert 'nobody answered' in failed.error['cause'] and one['id'] in failed.error['cause']
     assert hub.call('GET', f'/v1/approvals/{one["id"]}')['state'] == 'expired'
     assert refused(answer, hub, one, 'approve').status == 409
+
+
+def heard(server):
+    """A request to a server of ours, which is not answered yet: its connection and its parts."""
+    came, got = server.accept()[0], b''
+    came.settimeout(20)
+    while b'\r\n\r\n' not in got:
+        got += came.recv(65536)
+    head, _, body = got.partition(b'\r\n\r\n')
+    size = int(re.search(rb'(?i)content-length: (\d+)', head)[1])
+    while len(body) < size:
+        body += came.recv(65536)
+    return came, head.decode(), json.loads(body)
+
+
+def test_the_webhook_is_told_and_waited_for_by_nobody(hub, pool):
+    with socket.create_server(('127.0.0.1', 0)) as server:
+        server.settimeout(20)
+        url = f'http://127.0.0.1:{server.getsockname()[1]}/told?of=operator'
+        hub.set(policy={'rules': [RULE]}, approvals={'webhook': url})
+        run = pool.submit(hub.exec, hub.box, 'echo told ghp_x8Kq2ZpL0vTn5RwY3cJd7MfB1sHg6QeA9uVi')
+        one, = pending(hub)
+        came, head, body = heard(server)
+        assert head.startswith('POST /told?of=operator HTTP/1.1'), head
+        assert {name: one.get(name, '') for name in body} == body and '[REDACTED' in str(body)
+        assert set(body) == {'id', 'principal', 'action', 'target', 'rule', 'arguments',
+                             'expires_at'}
+        assert hub.token not in head + str(body) and 'ghp_' not in str(body)
+        answer(hub, one, 'approve')
+        assert 'told' in run.result(30)['stdout']  # the webhook has not answered yet
+        with came:
+            came.sendall(b'HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n')
+        run = pool.submit(hub.exec, hub.box, 'echo again')
+        came, head, _ = heard(server)  # not of the redirect
+        came.close()
+        assert head.startswith('POST /told?')
+        deny_all(hub, 1, run)
+    run = pool.submit(hub.exec, hub.box, 'echo nobody listens')
+    deny_all(hub, 1, run)
+    until(lambda: 'was not reached' in hub.said(), what='a word of it in the log')
+    assert 'answered with status 302' in hub.said() and 'of=operator' not in hub.said()
+    for bad in ('http://example.org/', 'ftp://127.0.0.1/', 'http://127.0.0.1.example.org/', 'x'):
+        hub.put({'policy': {'rules': [RULE]}, 'approvals': {'webhook': bad}})
+        until(lambda: 'config' in hub.ready(), 20, 'its refusal')
+        hub.set(policy={'rules': [RULE]})
 
 
 class Agent(Session):

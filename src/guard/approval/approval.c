@@ -665,6 +665,13 @@ int approval_answer(struct approvals *all, const struct approval_answer *q, stru
 	return 0;
 }
 
+struct str approval_name(struct str principal)
+{
+	const char *at = principal.n ? memchr(principal.p, '@', principal.n) : NULL;
+
+	return (struct str){ principal.p, at ? (size_t)(at - principal.p) : principal.n };
+}
+
 /* ---- who looks ----------------------------------------------------------------------------- */
 
 const struct approval *approval_find(struct approvals *all, struct str id, struct err *e)

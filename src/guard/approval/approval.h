@@ -55,6 +55,9 @@ struct approval {
 	struct arena *arena;
 };
 
+/* Of a principal that is a key and its id ("key:ci@…"), only the key. */
+struct str approval_name(struct str principal);
+
 struct approvals_options {
 	int64_t expire_ms; /* [0: an hour] from a request to its deadline; likewise for an
 			      approval that nobody has used */

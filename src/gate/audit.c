@@ -206,8 +206,9 @@ static void audit_write(struct audit_call *s)
 	if (rc == 0 && s->own->audit) {
 		s->wait.done = audit_on_written;
 		s->wait.synced = audit_authorises(s);
-		s->wait.receipt = call_by_agent(s->call) &&
-				  (s->wait.synced || call_op(s->call)->effect != OP_READ);
+		s->wait.receipt = call_op(s->call)->receipt ||
+				  (call_by_agent(s->call) &&
+				   (s->wait.synced || call_op(s->call)->effect != OP_READ));
 		audit_add(s->own->audit, &r, &s->wait);
 	} else {
 		if (rc == 0)

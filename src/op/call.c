@@ -519,6 +519,10 @@ static void call_deliver(struct call *c)
 	log_info("%s: %s, %llu ms", s->op->action,
 		 c->outcome.err ? err_info(c->outcome.err->code)->name : "ok",
 		 (unsigned long long)c->outcome.taken_ms);
+	/* The result is the call's own copy, or in the operation's memory. */
+	if (c->outcome.table && c->outcome.table == s->op->result && s->op->receipt)
+		*(struct str *)(void *)((char *)c->outcome.result + s->op->receipt - 1) =
+			c->receipt;
 	if (c->outcome.err)
 		s->sink->fail(s->client, c->outcome.err);
 	else

@@ -204,7 +204,18 @@ struct exec_plan {
 	bool again; /* a request of the same key was cut off with an earlier hub */
 	const struct exec_secret *secrets; /* granted to it, until it has started */
 	size_t n_secrets;
+	/* Instead of ending the call (exec_for()); NULL: it is its own. */
+	exec_done_fn on_done;
+	void *data;
 };
+
+static void exec_fail(const struct exec_plan *p, const struct err *err)
+{
+	if (p->on_done)
+		p->on_done(p->data, NULL, err);
+	else
+		call_fail(p->call, err);
+}
 
 /* Of the spec all but its events, its terminal in the arena. */
 static int exec_fill_spec(const struct exec_plan *p, struct job_spec *ret, struct err *e)
@@ -312,6 +323,7 @@ struct exec_run {
 	uint64_t came, held_at[2];
 	bool held;
 	struct err refused; /* there is no room for a stream */
+	const struct exec_plan *plan;
 };
 
 static void exec_feed(void *arg)
@@ -459,9 +471,12 @@ static void exec_answer_report(struct exec_run *r, const struct exec_result *res
 
 	if (report_init(&a.report, result, &r->out, &r->err, &e) == 0) {
 		exec_say_where(r, &a.report);
-		call_answer(r->call, &a);
+		if (r->plan->on_done)
+			r->plan->on_done(r->plan->data, &a.report, NULL);
+		else
+			call_answer(r->call, &a);
 	} else {
-		call_fail(r->call, &e);
+		exec_fail(r->plan, &e);
 	}
 	report_fini(&a.report);
 }
@@ -488,12 +503,12 @@ static void exec_on_exit(void *arg, const struct exec_result *result, const stru
 	}
 	/* r goes with its call. */
 	if (r->refused.code != ERR_NONE) {
-		call_fail(r->call, &r->refused);
+		exec_fail(r->plan, &r->refused);
 	} else if (err) {
-		call_fail(r->call, err);
+		exec_fail(r->plan, err);
 	} else if (exec_is_unwanted(r)) {
 		err_set(&e, ERR_CANCELLED, "the exec was cancelled and its command killed");
-		call_fail(r->call, &e);
+		exec_fail(r->plan, &e);
 	} else {
 		exec_answer_report(r, result);
 	}
@@ -623,9 +638,10 @@ static void exec_follow(const struct exec_plan *p)
 			.id = p->id,
 			.input = q->input,
 			.begun_ms = clock_ms(),
+			.plan = p,
 		};
 	if (!r || exec_begin(r, p, l, &e) < 0) {
-		call_fail(c, &e);
+		exec_fail(p, &e);
 		return;
 	}
 	if (call_streams(c) && call_open(c, exec_on_room, r, &r->refused) < 0)
@@ -657,13 +673,16 @@ static void exec_run_again(const struct exec_plan *p)
 }
 
 /* The plan goes with its call. */
-static void exec_granted(void *data, const struct exec_secret *secrets, size_t n)
+static void exec_granted(void *data, const struct exec_secret *secrets, size_t n,
+			 const struct err *err)
 {
 	struct exec_plan *p = data;
 
 	p->secrets = secrets;
 	p->n_secrets = n;
-	if (p->again)
+	if (err)
+		exec_fail(p, err);
+	else if (p->again)
 		exec_run_again(p);
 	else if (p->request->background)
 		exec_run_detached(p);
@@ -683,6 +702,21 @@ static int exec_name(struct call *c, const struct exec_request *q, struct str *r
 	copy = arena_dup(call_arena(c), str_of(made), e);
 	*ret = str_of(copy ? copy : "");
 	return copy ? 0 : -1;
+}
+
+void exec_for(struct call *c, const struct exec_request *q, exec_done_fn on_done, void *data)
+{
+	struct err e = ERR_INIT;
+	struct exec_plan *p = arena_alloc(call_arena(c), sizeof(*p), &e);
+
+	if (p)
+		*p = (struct exec_plan){
+			.call = c, .request = q, .on_done = on_done, .data = data
+		};
+	if (!p || exec_name(c, q, &p->id, &e) < 0)
+		on_done(data, NULL, &e);
+	else
+		secret_grant(c, &q->secrets, exec_granted, p);
 }
 
 static void exec_run(struct call *c, const void *request)

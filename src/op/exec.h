@@ -82,3 +82,8 @@ struct exec_answer {
 	bool has_job;
 	struct job_view job; /* in the background */
 };
+
+/* For an operation that runs a command as a part of its call: the request is as normalized, and
+ * stays until the call ends. on_done: the report, borrowed until it returns, or err. */
+typedef void (*exec_done_fn)(void *data, const struct report *report, const struct err *err);
+void exec_for(struct call *c, const struct exec_request *q, exec_done_fn on_done, void *data);

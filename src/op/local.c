@@ -107,11 +107,14 @@ struct str local_redact(struct local *l, struct str bytes)
 	return call_redact(l->call, bytes);
 }
 
-static void local_on_granted(void *data, const struct exec_secret *secrets, size_t n)
+static void local_on_granted(void *data, const struct exec_secret *secrets, size_t n,
+			     const struct err *err)
 {
 	struct local *l = data;
 
 	l->granted = true;
+	if (err)
+		l->err = *err;
 	for (size_t i = 0; i < n && l->err.code == ERR_NONE; i++) {
 		l->values[i] = secret_new(secrets[i].value, &l->err);
 		if (!l->values[i])
@@ -137,9 +140,7 @@ void local_end(struct local *l, const struct err *err)
 {
 	if (!l)
 		return;
-	if (l->ended) /* by local_grant() */
-		err = &l->err;
-	else if (err)
+	if (err)
 		call_fail(l->call, err);
 	else
 		call_answer(l->call, NULL);

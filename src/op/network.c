@@ -32,10 +32,17 @@ static const struct field_table host_table = FIELD_TABLE(struct network_host, ho
 static const struct field grant_fields[] = { ALLOW_ROW(struct network_request) };
 const struct field_table network_grant_table = FIELD_TABLE(struct network_request, grant_fields);
 
+#define MODE_ROW(S)                                                                                \
+	FIELD_ENUM(S, mode, mode_names, .has = FIELD_HAS(S, has_mode),                             \
+		   .doc = "none: nothing. bridge: what allow lists.")
+
+static const struct field contract_fields[] = { MODE_ROW(struct network_request),
+						ALLOW_ROW(struct network_request) };
+const struct field_table network_contract_table = FIELD_TABLE(struct network_request,
+							      contract_fields);
+
 static const struct field request_fields[] = {
-	FIELD_ENUM(struct network_request, mode, mode_names,
-		   .has = FIELD_HAS(struct network_request, has_mode),
-		   .doc = "none: nothing. bridge: what allow lists."),
+	MODE_ROW(struct network_request),
 	ALLOW_ROW(struct network_request),
 	FIELD(struct network_request, block, .def = DEFAULT_BOOL(true),
 	      .doc = "No network but what is allowed."),

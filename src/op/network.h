@@ -33,6 +33,7 @@ struct network_request {
 };
 extern const struct field_table network_request_table;
 extern const struct field_table network_grant_table; /* allow alone */
+extern const struct field_table network_contract_table; /* mode and allow */
 
 /* Errors name the member. */
 int network_normalize(struct network_request *q, struct arena *a, struct err *e) MUST_USE;

@@ -40,6 +40,9 @@ struct op {
 	size_t target;
 	/* What it answers; NULL: only that it is done. */
 	const struct field_table *result;
+	/* A member of the result for the receipt, by OP_RECEIPT(); 0: none. Filled in when the call
+	 * has been audited. */
+	size_t receipt;
 	/* What it tells before its end, where the door takes a stream (call_send()); NULL:
 	 * nothing. */
 	const struct field_table *event;
@@ -55,6 +58,9 @@ struct op {
 #define OP_TARGET(S, m)                                                                            \
 	(1 + offsetof(S, m) +                                                                      \
 	 FIELD_MUST(_Generic(FIELD_MEMBER(S, m), struct str : 1, default : 0), "a string"))
+
+/* Of a struct str m of the result A. */
+#define OP_RECEIPT(A, m) OP_TARGET(A, m)
 
 /* The id of the sandbox that a request names; STR_NONE where it names none. */
 static inline struct str op_target(const struct op *op, const void *request)

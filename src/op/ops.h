@@ -48,6 +48,7 @@ extern const struct op process_signal_op;
 extern const struct op sandbox_create_op;
 extern const struct op sandbox_diff_op;
 extern const struct op sandbox_exec_op;
+extern const struct op run_op;
 extern const struct op sandbox_fork_op;
 extern const struct op sandbox_get_op;
 extern const struct op sandbox_list_op;

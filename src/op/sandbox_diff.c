@@ -116,7 +116,7 @@ static void sandbox_stop_run(struct call *c, const void *request)
 	struct hub_sandbox *l = call_hub_sandbox(c, q->sandbox, &e);
 
 	if (l)
-		hub_sandbox_stop_start(l, q->cold, stop_on_done, c);
+		hub_sandbox_stop_start(l, q->cold, 0, stop_on_done, c);
 	else
 		call_fail(c, &e);
 }

@@ -86,10 +86,7 @@ static void secret_on_read(void *data, struct secret *const *values, const struc
 		to[i] = (struct exec_secret){ r->name, r->file ? value : secrets_text(value),
 					      r->file };
 	}
-	if (err)
-		call_fail(g->call, err);
-	else
-		g->on_granted(g->data, to, g->refs->n);
+	g->on_granted(g->data, to, err ? 0 : g->refs->n, err);
 	explicit_bzero(to, sizeof(to));
 }
 
@@ -100,13 +97,15 @@ static void secret_on_cancel(void *data)
 
 	secrets_read_cancel(g->read);
 	err_set(&e, ERR_CANCELLED, "%s was cancelled", call_op(g->call)->action);
-	call_fail(g->call, &e);
+	g->on_granted(g->data, NULL, 0, &e);
 }
 
-static int secret_check_all(struct call *c, const struct secret_refs *refs, struct err *e)
+int secret_check(struct call *c, const struct secret_refs *refs, struct err *e)
 {
 	const struct guard *guard = call_guard(c);
 
+	if (refs->n == 0)
+		return 0;
 	if (!guard || !guard->secrets)
 		return err_set(e, ERR_UNSUPPORTED, "there are no secrets here");
 	for (size_t i = 0; i < refs->n; i++) {
@@ -135,16 +134,16 @@ void secret_grant(struct call *c, const struct secret_refs *refs, secret_granted
 	struct granting *g;
 
 	if (refs->n == 0) {
-		on_granted(data, NULL, 0);
+		on_granted(data, NULL, 0, NULL);
 		return;
 	}
-	g = secret_check_all(c, refs, &e) < 0 ? NULL : arena_alloc(call_arena(c), sizeof(*g), &e);
+	g = secret_check(c, refs, &e) < 0 ? NULL : arena_alloc(call_arena(c), sizeof(*g), &e);
 	if (g)
 		*g = (struct granting){
 			.call = c, .refs = refs, .on_granted = on_granted, .data = data
 		};
 	if (!g || !(g->read = secret_start(g, &e)))
-		call_fail(c, &e);
+		on_granted(data, NULL, 0, &e);
 	else
 		call_on_cancel(c, secret_on_cancel, g);
 }

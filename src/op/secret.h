@@ -32,9 +32,13 @@ extern const struct field_table secret_ref_table;
 int secret_refs_normalize(struct secret_refs *refs, const struct field_map *env, struct arena *a,
 			  struct err *e) MUST_USE;
 
+/* Whether there are such secrets and the caller may have them. */
+int secret_check(struct call *c, const struct secret_refs *refs, struct err *e) MUST_USE;
+
 /* Reads them for the call, then calls on_granted, whose secrets are borrowed until it returns; or
- * fails the call. on_granted may come before this returns. */
-typedef void (*secret_granted_fn)(void *data, const struct exec_secret *secrets, size_t n);
+ * with err, none. on_granted may come before this returns. */
+typedef void (*secret_granted_fn)(void *data, const struct exec_secret *secrets, size_t n,
+				  const struct err *err);
 void secret_grant(struct call *c, const struct secret_refs *refs, secret_granted_fn on_granted,
 		  void *data);
 

@@ -38,8 +38,8 @@ READ = {'openapi', 'templates.list', 'sandboxes.list', 'sandboxes.get', 'sandbox
         'Archive', 'Watch'}
 ADMIN = {'approvals.list', 'approvals.get', 'approvals.answer', 'templates.create', 'network.set',
          'keys.create', 'keys.list', 'keys.revoke', 'secrets.list', 'secrets.set', 'secrets.remove'}
-NAMELESS = {'openapi', 'templates.list', 'fork', 'sandboxes.create', 'sandboxes.list', 'usage',
-            'events', 'audit.list', 'audit.get', 'snapshots.list',
+NAMELESS = {'openapi', 'run', 'templates.list', 'fork', 'sandboxes.create', 'sandboxes.list',
+            'usage', 'events', 'audit.list', 'audit.get', 'snapshots.list',
             'snapshots.import'}  # these name nothing of anybody
 SCOPES = ('read', 'execute', 'lifecycle', 'admin')
 ALL = SCOPES[:3]

@@ -143,20 +143,20 @@ INITIALIZE = {'jsonrpc': '2.0', 'id': 0, 'method': 'initialize', 'params': {
 class Session:
     """Just enough of a legacy client."""
 
-    def __init__(self, hub):
-        self.hub = hub
+    def __init__(self, hub, path='/mcp'):
+        self.hub, self.path = hub, path
         with hub.wire() as wire:
-            reply = wire.ask(post(hub, INITIALIZE))
+            reply = wire.ask(post(hub, INITIALIZE, path))
             assert reply.status == 200, reply
             self.fields = [f'Mcp-Session-Id: {reply.get("Mcp-Session-Id")}',
                            'MCP-Protocol-Version: 2025-11-25']
             done = wire.ask(post(hub, {'jsonrpc': '2.0', 'method': 'notifications/initialized'},
-                                 fields=self.fields))
+                                 path, fields=self.fields))
             assert done.status == 202, done
 
     def call(self, wire, tool, **arguments):
         wire.send(post(self.hub, {'jsonrpc': '2.0', 'id': 7, 'method': 'tools/call', 'params': {
-            'name': tool, 'arguments': arguments}}, fields=self.fields))
+            'name': tool, 'arguments': arguments}}, self.path, fields=self.fields))
 
     def result(self, wire):
         text = wire.reply().body.decode()

@@ -49,6 +49,7 @@ static const struct {
 	{ "sandbox_snapshot", "[\"sandbox\"]", "ttl_seconds" },
 	{ "sandbox_restore", "[\"snapshot\"]", "snapshot" },
 	{ "sandbox_diff", "[\"sandbox\"]", "limit" },
+	{ "run", "[\"command\",\"state\"]", "files" },
 	{ "Read", "[\"file_path\"]", "offset" },
 	{ "Write", "[\"file_path\",\"content\"]", "workspace" },
 	{ "Edit", "[\"file_path\",\"old_string\",\"new_string\"]", "replace_all" },

@@ -270,6 +270,10 @@ int template_host_skeleton(const char *skel, const char *host)
 		if (mkdir(path, 0755) < 0 || chmod(path, dirs[i].mode) < 0)
 			return -1;
 	}
+	/* The place of files in requests of the contract `run`. */
+	snprintf(path, sizeof(path), "%s/work", skel);
+	if (symlink("workspace", path) < 0)
+		return -1;
 	for (size_t i = 0; i < template_host_n_dirs; i++) {
 		if (make_top(skel, host, template_host_dirs[i]) < 0)
 			return -1;

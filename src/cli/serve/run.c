@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "cli/serve/engine.h"
+#include "cli/serve/request.h"
 #include "cli/images/store.h"
 #include "cli/common/env.h"
 #include "cli/common/feed.h"
@@ -36,10 +37,10 @@ struct run_options {
 	struct network_options network;
 	struct env_options env;
 	struct secret_options secrets;
-	const char *cwd, *image, *config;
+	const char *cwd, *image, *config, *request;
 	uint64_t timeout_ms;
 	uint32_t user;
-	bool interactive, tty, debug, json;
+	bool interactive, tty, debug, json, schema;
 };
 
 static const struct option_row rows[] = {
@@ -69,6 +70,11 @@ static const struct option_row rows[] = {
 	RUN_NETWORK_ROWS(struct run_options, network),
 	OPTION(struct run_options, json, OPTION_FLAG, "json",
 	       .doc = "Print one JSON object with result, output and usage."),
+	OPTION(struct run_options, request, OPTION_TEXT, "request", .arg = "FILE|-",
+	       .doc = "Ask the hub for what this file says, a request of the contract for agents, "
+		      "and print its answer. All else is in the file."),
+	OPTION(struct run_options, schema, OPTION_FLAG, "schema",
+	       .doc = "Print the JSON Schema of such requests and answers."),
 	HELP_ROW(struct run_options),
 };
 static const struct option_table options = OPTION_TABLE(rows);
@@ -660,9 +666,15 @@ static int start(struct run *r, struct err *e)
 
 static int run(const struct verb_input *in)
 {
-	autofree struct run *r = calloc(1, sizeof(*r));
+	const struct run_options *o = in->options;
+	autofree struct run *r = NULL;
 	struct err e = ERR_INIT;
 
+	if (o->schema)
+		return request_print_schema();
+	if (o->request)
+		return request_run(o->request);
+	r = calloc(1, sizeof(*r));
 	if (!r || uv_loop_init(&r->loop) < 0) {
 		err_set(&e, ERR_LIMIT, "out of memory");
 		return cli_fail(&e);

@@ -7,16 +7,17 @@ const struct tool *const tools[] = {
 	&sandbox_move_file_tool,  &sandbox_remove_file_tool, &sandbox_pause_tool,
 	&sandbox_resume_tool,	  &sandbox_set_timeout_tool, &sandbox_processes_tool,
 	&sandbox_signal_tool,	  &sandbox_exec_output_tool, &sandbox_snapshot_tool,
-	&sandbox_restore_tool,	  &sandbox_diff_tool,	     &coding_read_tool,
-	&coding_write_tool,	  &coding_edit_tool,
+	&sandbox_restore_tool,	  &sandbox_diff_tool,	     &run_tool,
+	&coding_read_tool,	  &coding_write_tool,	     &coding_edit_tool,
 };
 const size_t tools_n = ARRAY_LEN(tools);
 static_assert(ARRAY_LEN(tools) <= MCP_CHOICE_MAX, "each has a place in a choice");
 
 /* Each listed tool costs the context of every client, so few are listed unless they are asked
  * for. */
-enum { SANDBOX_TOOLS = 20, CODING_TOOLS = 3 };
-static_assert(ARRAY_LEN(tools) == SANDBOX_TOOLS + CODING_TOOLS, "each is in one set, and in all");
+enum { SANDBOX_TOOLS = 20, RUN_TOOLS = 1, CODING_TOOLS = 3 };
+static_assert(ARRAY_LEN(tools) == SANDBOX_TOOLS + RUN_TOOLS + CODING_TOOLS,
+	      "each is in one set, and in all");
 
 /* From first on, n of them. */
 static const struct tool_set {
@@ -24,7 +25,8 @@ static const struct tool_set {
 	size_t first, n;
 } sets[] = {
 	{ "sandbox", 0, SANDBOX_TOOLS },
-	{ "coding", SANDBOX_TOOLS, CODING_TOOLS },
+	{ "run", SANDBOX_TOOLS, RUN_TOOLS },
+	{ "coding", SANDBOX_TOOLS + RUN_TOOLS, CODING_TOOLS },
 	{ "all", 0, ARRAY_LEN(tools) },
 };
 

@@ -22,6 +22,7 @@ extern const struct tool sandbox_exec_output_tool;
 extern const struct tool sandbox_snapshot_tool;
 extern const struct tool sandbox_restore_tool;
 extern const struct tool sandbox_diff_tool;
+extern const struct tool run_tool;
 
 /* coding/ */
 extern const struct tool coding_read_tool;

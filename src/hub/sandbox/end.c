@@ -256,7 +256,7 @@ static void reap(struct hub_sandbox *l, const struct err *why)
 
 	log_info("sandbox %s: %s", l->id, why->msg);
 	if (l->retention != RETAIN_DESTROY) {
-		hub_sandbox_keep_start(l, l->retention, why, on_kept, hub_sandbox_ref(l));
+		hub_sandbox_keep_start(l, l->retention, 0, why, on_kept, hub_sandbox_ref(l));
 		return;
 	}
 	op = hub_sandbox_op_new(l->all, l, nobody, NULL);

@@ -406,8 +406,6 @@ extern const struct field_table snapshot_meta_table;
 
 /* ---- snapshots.c --------------------------------------------------------------------------- */
 
-/* ERR_UNSUPPORTED without a snapshots folder, ERR_LIMIT if there are too many. */
-int snapshots_check(const struct hub_sandboxes *all, struct err *e) MUST_USE;
 /* A new snapshot that is not yet listed; owned. */
 struct snapshot *snapshot_new(struct hub_sandboxes *all, const struct snapshot_spec *spec,
 			      struct err *e) MUST_USE;
@@ -464,7 +462,7 @@ void hub_sandbox_start_again(struct hub_sandbox *l, hub_sandbox_cb on_done, void
 
 /* ---- keep.c --------------------------------------------------------------------------- */
 
-/* Carries out a retention other than RETAIN_DESTROY: saves the files, then ends l for that
- * reason. on_done with err: nothing was saved, and it continues. */
-void hub_sandbox_keep_start(struct hub_sandbox *l, enum hub_sandbox_retention how,
+/* Carries out a retention other than RETAIN_DESTROY: saves the files for ms (0: the default), then
+ * ends l for that reason. on_done with err: nothing was saved, and it continues. */
+void hub_sandbox_keep_start(struct hub_sandbox *l, enum hub_sandbox_retention how, uint64_t ms,
 			    const struct err *why, hub_sandbox_cb on_done, void *arg);

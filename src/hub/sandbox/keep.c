@@ -17,6 +17,7 @@
 struct keeping {
 	struct hub_sandbox_op *op; /* its err: why */
 	enum hub_sandbox_retention how;
+	uint64_t ms;
 	bool paused; /* by this */
 	struct err failed;
 };
@@ -117,7 +118,7 @@ static void on_kept(void *arg, const struct snapshot *s, const struct err *err)
 static void keep_take(struct keeping *k)
 {
 	struct hub_sandbox *l = k->op->hs;
-	const struct snapshot_spec spec = { .ttl_ms = ends[k->how].ms };
+	const struct snapshot_spec spec = { .ttl_ms = k->ms };
 
 	snapshot_drop_kept(l); /* of a time when it could not be ended */
 	snapshot_take(l, &spec, k->how != RETAIN_SNAPSHOT, on_kept, k);
@@ -143,7 +144,7 @@ static void on_refused(void *arg)
 	keep_end(k, &e);
 }
 
-void hub_sandbox_keep_start(struct hub_sandbox *l, enum hub_sandbox_retention how,
+void hub_sandbox_keep_start(struct hub_sandbox *l, enum hub_sandbox_retention how, uint64_t ms,
 			    const struct err *why, hub_sandbox_cb on_done, void *arg)
 {
 	struct keeping *k = calloc(1, sizeof(*k));
@@ -153,6 +154,7 @@ void hub_sandbox_keep_start(struct hub_sandbox *l, enum hub_sandbox_retention ho
 		abort(); /* out of memory: no callback could report it */
 	k->op = hub_sandbox_op_new(l->all, l, on_done, arg);
 	k->how = how;
+	k->ms = ms ? ms : ends[how].ms;
 	if (why)
 		k->op->err = *why;
 	if (snapshots_check(l->all, &e) < 0) {
@@ -167,7 +169,8 @@ void hub_sandbox_keep_start(struct hub_sandbox *l, enum hub_sandbox_retention ho
 		sandbox_pause_start(l->box, on_still, k);
 }
 
-void hub_sandbox_stop_start(struct hub_sandbox *l, bool cold, hub_sandbox_cb on_done, void *arg)
+void hub_sandbox_stop_start(struct hub_sandbox *l, bool cold, uint64_t ms, hub_sandbox_cb on_done,
+			    void *arg)
 {
 	struct err e = ERR_INIT;
 
@@ -177,5 +180,5 @@ void hub_sandbox_stop_start(struct hub_sandbox *l, bool cold, hub_sandbox_cb on_
 		 hub_sandbox_check_runs(l, &e) < 0)
 		hub_sandbox_later(l->all, l, on_done, arg, &e);
 	else
-		hub_sandbox_keep_start(l, cold ? RETAIN_COLD : RETAIN_STOP, NULL, on_done, arg);
+		hub_sandbox_keep_start(l, cold ? RETAIN_COLD : RETAIN_STOP, ms, NULL, on_done, arg);
 }

@@ -34,6 +34,9 @@ struct snapshot_info { /* borrowed until the loop's next turn */
 int hub_sandboxes_keep_snapshots(struct hub_sandboxes *all, const char *folder,
 				 struct err *e) MUST_USE;
 
+/* Whether one can be taken: ERR_UNSUPPORTED without a folder, ERR_LIMIT if there are too many. */
+int snapshots_check(const struct hub_sandboxes *all, struct err *e) MUST_USE;
+
 typedef void (*snapshot_cb)(void *arg, const struct snapshot *s, const struct err *err);
 
 struct snapshot_spec { /* borrowed for the call */
@@ -95,8 +98,9 @@ void snapshot_diff_start(struct hub_sandbox *l, snapshot_diff_cb on_done, void *
 /* Saves its files as a snapshot of its own, then ends it: its state is stopped, or cold with
  * `cold`. hub_sandbox_resume_start() starts it again, as the next generation, with the same id and
  * files but without its processes. Terminating it deletes the files, and so does expiry
- * (SNAPSHOT_STOPPED_MS, SNAPSHOT_COLD_MS). */
-void hub_sandbox_stop_start(struct hub_sandbox *l, bool cold, hub_sandbox_cb on_done, void *arg);
+ * after ms (0: SNAPSHOT_STOPPED_MS or SNAPSHOT_COLD_MS). */
+void hub_sandbox_stop_start(struct hub_sandbox *l, bool cold, uint64_t ms, hub_sandbox_cb on_done,
+			    void *arg);
 
 #define SNAPSHOT_STOPPED_MS (30ull * 86400 * 1000)
 #define SNAPSHOT_COLD_MS (7ull * 86400 * 1000)

@@ -1,0 +1,10 @@
+#include "door/mcp/tools.h"
+#include "op/ops.h"
+
+const struct tool run_tool = {
+	.op = &run_op,
+	.name = "run",
+	.title = "Run a command in a sandbox of its own",
+	.doc = "Makes a sandbox, writes the files, runs the command, then ends or keeps the "
+	       "sandbox as state.retention says.",
+};

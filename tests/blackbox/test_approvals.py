@@ -87,6 +87,20 @@ def test_the_asking_key_cannot_answer(hub, pool):
         run.result(30)
 
 
+def test_what_a_key_may_always_ends_with_it(hub, pool):
+    """A later key of the same name is another."""
+    first = as_bearer(hub, key(hub, 'heir', ['admin']))
+    run = pool.submit(first.exec, hub.box, 'echo mine')
+    answer(hub, pending(hub)[0], 'approve', scope='always')
+    assert run.result(30)['stdout'] == first.exec(hub.box, 'echo mine')['stdout'] == 'mine\n'
+    hub.call('DELETE', '/v1/keys/heir')
+    second = as_bearer(hub, key(hub, 'heir', ['admin']))
+    run = pool.submit(second.exec, hub.box, 'echo mine')
+    answer(hub, pending(hub)[0], 'deny')
+    assert run.exception(30).status == 403
+    hub.call('DELETE', '/v1/keys/heir')
+
+
 def test_other_arguments_need_another_request(hub, pool):
     first, other = (pool.submit(hub.exec, hub.box, f'echo {i}') for i in 'ab')
     for one in pending(hub, 2):

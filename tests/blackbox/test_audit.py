@@ -4,8 +4,10 @@ told, and what was changed is found. How each kind of change is told is tests/un
 import base64
 import json
 import os
+import re
 import shutil
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -95,6 +97,24 @@ def test_over_rest(hub):
     assert hub.audit.verdict('-', input=json.dumps(one['receipt']))[0] == 0
     reply = hub.raw('GET', '/v1/audit/run_none')
     assert reply.status == 404 and b'audit log' in reply.body
+
+
+def test_readers_that_do_not_read(hub):
+    """They hold nobody up, and what they are sent is bounded."""
+    for _ in range(40):
+        hub.raw('GET', '/v1/templates')
+    held = [hub.wire() for _ in range(24)]
+    for wire in held:
+        wire.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        wire.send(hub.request('GET', '/v1/audit?limit=1000') * 8)
+    ids = {hub.raw('GET', '/v1/templates').get('Audit-Id') for _ in range(20)}
+    assert ids <= {r['id'] for r in hub.call('GET', '/v1/audit?limit=1000')['records']}
+    with open(f'/proc/{hub.proc.pid}/status', encoding='ascii') as f:
+        rss = int(re.search(r'VmRSS:\s+(\d+)', f.read())[1])
+    assert rss < 256 << 10, rss
+    for wire in held:
+        wire.__exit__(None, None, None)
+    assert hub.raw('GET', '/v1/health').status == 200
 
 
 def test_nothing_secret_is_in_it(hub):

@@ -123,6 +123,39 @@ def test_audit_log(begin, disk):
     assert '"event":"gap"' in done.stdout and '"count":1' in done.stdout, done
 
 
+def test_keys_and_secrets(begin, disk):
+    """What can't be kept is refused, and what was kept stays as it was."""
+    with open(os.path.join(disk.path, 'config.json'), 'w', encoding='ascii') as f:
+        f.write('{"audit": {"off": true}}')  # its reserve would stop all of this before
+    os.chown(f.name, disk.who.uid, disk.who.uid)
+    hub = begin()
+    first = hub.post('/v1/keys', name='first', scopes=['read'])['token']
+    hub.post('/v1/secrets', name='first', value='the first value')
+
+    def has():
+        done = disk.run('run', '--secret', 'first', '--', 'sh', '-c', 'echo ${#FIRST}', env=hub.env)
+        return done.stdout
+    before = disk.files()
+    disk.fill()
+    for i in range(40):  # the registry may have some room of its own
+        try:
+            hub.post('/v1/keys', name=f'more-{i}', scopes=['read'])
+        except Failed:
+            break
+    refused(hub.post, '/v1/keys', name='other', scopes=['read'])
+    refused(hub.post, '/v1/secrets', name='other', value='another value')
+    refused(hub.post, '/v1/secrets', name='first', value='the first value, which is longer')
+    assert 'other' not in {k['name'] for k in hub.call('GET', '/v1/keys')}
+    assert [s['name'] for s in hub.call('GET', '/v1/secrets')['secrets']] == ['first']
+    assert hub.raw('GET', '/v1/sandboxes', token=first).status == 200 and has() == b'15\n'
+    assert disk.files() == before
+    disk.empty()
+    hub.post('/v1/secrets', name='first', value='the first value, which is longer')
+    assert has() == b'32\n' and hub.post('/v1/keys', name='other', scopes=['read'])['token']
+    hub.call('DELETE', '/v1/keys/first')
+    assert hub.raw('GET', '/v1/sandboxes', token=first).status == 401
+
+
 def put(hub, data):
     head = hub.request('POST', '/v1/snapshots',
                        fields=['Content-Type: application/zstd', f'Content-Length: {len(data)}'])

@@ -348,6 +348,43 @@ def test_store(hub):
     hub.fails(FAILED, 'there is no secret', 'run', '--secret', 'kept', '--', 'true')
 
 
+def test_killed_while_one_is_stored(me, tmp_path):
+    """Whenever that is: the value is the old one or the new one, and nothing half made stays."""
+    os.chown(tmp_path, me.uid, me.uid)
+    env = {**me.env, 'HOLT_HOME': str(tmp_path)}
+    folder = tmp_path / 'secrets'
+    said = []
+    for i in range(6):
+        with Hub(me, tmp_path, '--listen', 'none', '--pool', '0') as hub:
+            hub.ok('secret', 'set', 'kept', input=f'value number {i}'.encode())
+            said += [f'value number {i}', f'another number {i}']
+            verb = subprocess.Popen(me.argv('secret', 'set', 'kept'), env=env,
+                                    stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.DEVNULL)
+            verb.stdin.write(said[-1].encode())
+            verb.stdin.close()
+            until(lambda last=i: i < 3 or any(n.startswith('.secret') for n in os.listdir(folder))
+                  or verb.poll() is not None, 30)
+            (verb if i < 3 else hub.proc).kill()
+            hub.proc.poll()
+            verb.wait()
+            hub.works, hub.end = lambda: None, lambda: 0
+            hub.kill()
+        done = me.run('run', '--secret', 'kept', '--', 'sh', '-c', 'printf %s "$KEPT" | sha256sum',
+                      env=env)
+        assert done.stdout.split()[0].decode() in [
+            hashlib.sha256(v.encode()).hexdigest() for v in said[-2:]], done
+    for where, name in ((folder, '.secret-old'), (tmp_path, '.secret-key')):
+        (where / name).write_text('left by one that was killed')
+        os.utime(where / name, (1, 1))
+    (folder / '.secret-new').write_text('of one that is at work')
+    with Hub(me, tmp_path, '--listen', 'none', '--pool', '0') as hub:
+        hub.ok('secret', 'set', 'kept', input=b'the last of them')
+    assert {'kept', '.secret-new'} <= set(os.listdir(folder))
+    assert not {n for n in (*os.listdir(folder), *os.listdir(tmp_path))} & {
+        '.secret-old', '.secret-key'}
+
+
 def test_another_configuration(hub, box):
     """What the file says from here on holds for the next call."""
     path = os.path.join(hub.home, 'config.json')

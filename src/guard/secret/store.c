@@ -19,6 +19,9 @@
 #include "guard/secret/internal.h"
 
 static const char key_file[] = "secret.key", folder[] = "secrets";
+static const char temp_prefix[] = ".secret"; /* of files that get their name once they are whole */
+
+enum { LEFT_SECONDS = 60 };
 
 /* A sealed value, with room for one too many. */
 enum { SEALED_MAX = (SECRETS_MAX + 256) * 4 / 3 };
@@ -33,6 +36,14 @@ static int store_folder(const struct secrets *s)
 	return openat(s->folder, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
+/* By errno. A full disk here is the hub's, not a sandbox's. */
+static int store_failed(struct err *e, const char *what)
+{
+	if (errno == ENOSPC || errno == EDQUOT)
+		return err_set(e, ERR_STORE_FULL, "%s: no room on its disk", what);
+	return err_sys(e, errno, "%s", what);
+}
+
 /* A new file with these bytes, which has reached the disk; its name is free. */
 static int store_write_new(int at, const char *name, const void *p, size_t n, struct err *e)
 {
@@ -40,10 +51,10 @@ static int store_write_new(int at, const char *name, const void *p, size_t n, st
 				  0600);
 
 	if (fd < 0)
-		return err_sys(e, errno, "make a file in the store of secrets");
+		return store_failed(e, "make a file in the store of secrets");
 	if (fd_write(fd, p, n) == 0 && fsync(fd) == 0)
 		return 0;
-	err_sys(e, errno, "write to the store of secrets");
+	store_failed(e, "write to the store of secrets");
 	unlinkat(at, name, 0);
 	return -1;
 }
@@ -55,17 +66,17 @@ static int key_make(const struct secrets *s, struct err *e)
 	char temp[ID_MAX + 8];
 	int rc;
 
-	id_make(temp, ".secret");
+	id_make(temp, temp_prefix);
 	randombytes_buf(key, sizeof(key));
 	rc = store_write_new(s->folder, temp, key, sizeof(key), e);
 	sodium_memzero(key, sizeof(key));
 	if (rc < 0)
 		return -1;
 	if (linkat(s->folder, temp, s->folder, key_file, 0) < 0 && errno != EEXIST)
-		rc = err_sys(e, errno, "make the key of the store of secrets");
+		rc = store_failed(e, "make the key of the store of secrets");
 	unlinkat(s->folder, temp, 0);
 	if (rc == 0 && fsync(s->folder) < 0)
-		rc = err_sys(e, errno, "make the key of the store of secrets");
+		rc = store_failed(e, "make the key of the store of secrets");
 	return rc;
 }
 
@@ -133,16 +144,40 @@ static int store_count(void *data, const char *name, int64_t changed_ms)
 	return 0;
 }
 
+/* What programs that were killed have left of files that they made. One that is at work has its own
+ * for a moment only. */
+static void store_sweep(int folder_fd)
+{
+	int at = fcntl(folder_fd, F_DUPFD_CLOEXEC, 0);
+	DIR *d = at < 0 ? NULL : fdopendir(at);
+	const time_t old = time(NULL) - LEFT_SECONDS;
+	struct dirent *entry;
+	struct stat st;
+
+	if (!d) {
+		close_fd(&at);
+		return;
+	}
+	rewinddir(d);
+	while ((entry = readdir(d))) {
+		if (str_starts(str_of(entry->d_name), temp_prefix) &&
+		    fstatat(folder_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode) && st.st_mtim.tv_sec < old)
+			unlinkat(folder_fd, entry->d_name, 0);
+	}
+	closedir(d);
+}
+
 static int store_replace(int at, const char *file, struct str text, struct err *e)
 {
 	char temp[ID_MAX + 8];
 
-	id_make(temp, ".secret");
+	id_make(temp, temp_prefix);
 	if (store_write_new(at, temp, text.p, text.n, e) < 0)
 		return -1;
 	if (renameat(at, temp, at, file) == 0 && fsync(at) == 0)
 		return 0;
-	err_sys(e, errno, "write to the store of secrets");
+	store_failed(e, "write to the store of secrets");
 	unlinkat(at, temp, 0);
 	return -1;
 }
@@ -171,10 +206,12 @@ int secrets_set(struct secrets *s, struct str name, struct str value, struct err
 	if (n >= SECRETS_STORED_MAX)
 		return err_set(e, ERR_LIMIT, "the store has %zu secrets", n);
 	if (mkdirat(s->folder, folder, 0700) < 0 && errno != EEXIST)
-		return err_sys(e, errno, "make the store of secrets");
+		return store_failed(e, "make the store of secrets");
 	at = store_folder(s);
 	if (at < 0)
 		return err_sys(e, errno, "open the store of secrets");
+	store_sweep(s->folder);
+	store_sweep(at);
 	if (key_missing(s) && key_make(s, e) < 0)
 		return -1;
 	ring = key_ring(s, e);
@@ -195,7 +232,7 @@ int secrets_remove(struct secrets *s, struct str name, struct err *e)
 	if (at >= 0 && unlinkat(at, file, 0) == 0 && fsync(at) == 0)
 		return 0;
 	return errno == ENOENT ? secrets_unknown(name, e)
-			       : err_sys(e, errno, "remove from the store of secrets");
+			       : store_failed(e, "remove from the store of secrets");
 }
 
 int store_list(const struct secrets *s,

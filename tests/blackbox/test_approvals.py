@@ -91,13 +91,15 @@ def test_what_a_key_may_always_ends_with_it(hub, pool):
     """A later key of the same name is another."""
     first = as_bearer(hub, key(hub, 'heir', ['admin']))
     run = pool.submit(first.exec, hub.box, 'echo mine')
-    answer(hub, pending(hub)[0], 'approve', scope='always')
+    one, = pending(hub)
+    answer(hub, one, 'approve', scope='always')
     assert run.result(30)['stdout'] == first.exec(hub.box, 'echo mine')['stdout'] == 'mine\n'
     hub.call('DELETE', '/v1/keys/heir')
     second = as_bearer(hub, key(hub, 'heir', ['admin']))
     run = pool.submit(second.exec, hub.box, 'echo mine')
     answer(hub, pending(hub)[0], 'deny')
     assert run.exception(30).status == 403
+    answer(hub, one, 'revoke')
     hub.call('DELETE', '/v1/keys/heir')
 
 

@@ -158,13 +158,16 @@ class Session:
         wire.send(post(self.hub, {'jsonrpc': '2.0', 'id': 7, 'method': 'tools/call', 'params': {
             'name': tool, 'arguments': arguments}}, self.path, fields=self.fields))
 
-    def result(self, wire):
+    def answer(self, wire):
         text = wire.reply().body.decode()
         if text.startswith('{'):
-            return json.loads(text)['result']
+            return json.loads(text)
         return next(m for m in (json.loads(line[6:])
                                 for line in text.splitlines() if line.startswith('data: {'))
-                    if m.get('id') == 7)['result']
+                    if m.get('id') == 7)
+
+    def result(self, wire):
+        return self.answer(wire)['result']
 
     def create(self):
         with self.hub.wire() as wire:

@@ -58,8 +58,6 @@ static void release_all(void)
 	}
 }
 
-static size_t children_of(pid_t parent, const char *name, pid_t *out, size_t max);
-
 /* ---- the end of one that hangs --------------------------------------------------------------- */
 
 static void show(const char *path)
@@ -140,8 +138,7 @@ void wait_ms(unsigned ms)
 	spin(NULL, ms);
 }
 
-/* The children of a process by the name of their program; returns how many, oldest first. */
-static size_t children_of(pid_t parent, const char *name, pid_t *out, size_t max)
+size_t children_of(pid_t parent, const char *name, pid_t *out, size_t max)
 {
 	char path[64], text[512], want[32], *end;
 	DIR *d = opendir("/proc");

@@ -145,6 +145,9 @@ struct usage usage_of(struct sandbox *sb);
 
 pid_t warden_pid(void);
 pid_t warden_if_any(void); /* 0: none at the moment */
+/* The children of a process by the name of their program, at most max; returns how many. It looks
+ * through all of /proc. */
+size_t children_of(pid_t parent, const char *name, pid_t *out, size_t max);
 /* The first processes of sandboxes, in no order. */
 size_t init_pids(pid_t *ret_pids, size_t max);
 /* Descriptors of a process; 0 where that can't be seen. */

@@ -32,7 +32,16 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line('markers', 'tries(what, by, control): a row of docs/isolation.md')
+    config.addinivalue_line('markers', 'bombs: measures what a neighbour notices')
+    config.addinivalue_line('markers', 'stories: looks at what became of those of this run')
     config.outcomes = {}
+
+
+def pytest_itemcollected(item):
+    if item.module.__name__ == 'test_bombs':
+        item.add_marker('bombs')
+    elif item.originalname == 'test_stories':
+        item.add_marker('stories')
 
 
 def pytest_sessionstart(session):

@@ -119,6 +119,13 @@ static int add_clean(struct str s, struct buf *to, uint64_t *bad, struct err *e)
 	return buf_add(to, s.p + from, i - from, e);
 }
 
+int text_clean(struct str s, struct buf *to, struct err *e)
+{
+	uint64_t bad = 0;
+
+	return add_clean(s, to, &bad, e);
+}
+
 int text_number(struct str text, uint64_t first, uint64_t cut, struct buf *to, uint64_t *ret_bad,
 		struct err *e)
 {

@@ -42,6 +42,9 @@ uint64_t text_window_next(const struct text_window *w);
 int text_number(struct str text, uint64_t first, uint64_t cut, struct buf *to, uint64_t *ret_bad,
 		struct err *e) MUST_USE;
 
+/* Appends s; bytes that are no UTF-8 become U+FFFD. */
+int text_clean(struct str s, struct buf *to, struct err *e) MUST_USE;
+
 /* ---- editing ------------------------------------------------------------------------------- */
 
 struct text_edit {

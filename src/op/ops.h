@@ -7,6 +7,8 @@
 extern const struct op audit_get_op;
 extern const struct op audit_list_op;
 extern const struct op coding_edit_op;
+extern const struct op coding_glob_op;
+extern const struct op coding_grep_op;
 extern const struct op coding_read_op;
 extern const struct op coding_write_op;
 extern const struct op event_list_op;

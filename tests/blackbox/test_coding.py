@@ -10,7 +10,7 @@ import pytest
 
 import host
 
-CODING = ['Read', 'Write', 'Edit']
+CODING = ['Read', 'Write', 'Edit', 'Glob', 'Grep']
 
 
 class Project:
@@ -29,6 +29,12 @@ class Project:
             f.write(content if isinstance(content, bytes) else content.encode())
         os.chmod(self.at(name), mode)
         os.chown(self.at(name), self.who.uid, self.who.uid)
+
+    def folder(self, *names):
+        for name in names:
+            os.makedirs(self.at(name))
+        for path, _, _ in os.walk(self.path):
+            os.chown(path, self.who.uid, self.who.uid)
 
     def get(self, name):
         with open(self.at(name), 'rb') as f:
@@ -84,6 +90,13 @@ def fails(mcp, code, name, **arguments):
     return first, more
 
 
+def box_of(mcp):
+    """The sandbox in which the tools work."""
+    boxes = mcp.request('tools/call', {'name': 'sandbox_list', 'arguments': {}})['result']
+    return [s['sandbox'] for s in json.loads(texts(boxes)[0])['sandboxes']
+            if 'workspace' in s.get('labels', {})][0]
+
+
 def test_tools_for_code_are_listed_where_there_is_a_workspace(mcp, me):
     listed = [t['name'] for t in mcp.request('tools/list')['result']['tools']]
     assert [n for n in listed if n in CODING] == CODING
@@ -135,9 +148,7 @@ def test_a_changed_file_is_shown_instead_of_edited(mcp, project):
 def test_a_program_makes_a_file_stale(mcp, project):
     project.put('c.py', ''.join(f'line {i}\n' for i in range(1000)))
     read(mcp, 'c.py')
-    box = [s['sandbox'] for s in json.loads(mcp.text('sandbox_list'))['sandboxes']
-           if s.get('labels', {}).get('workspace')]
-    mcp.call('sandbox_exec', sandbox=box[0], command='sed -i s/500$/fivehundred/ c.py')
+    mcp.call('sandbox_exec', sandbox=box_of(mcp), command='sed -i s/500$/fivehundred/ c.py')
     _, more = fails(mcp, 'file_changed', 'Edit', file_path='c.py',
                     old_string='line 499\nline 500', new_string='x')
     assert '501\tline fivehundred\n' in more[0] and '\t'.join(('1', 'line 0')) not in more[0]
@@ -239,3 +250,83 @@ def test_readonly(me, project):
     assert 'error' in client.request('tools/call', {
         'name': 'Write', 'arguments': {'file_path': 'r', 'content': ''}})
     assert client.close() == 0
+
+
+# ---- Glob and Grep ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope='module')
+def tree(mcp, project):
+    """Below the folder "tree", the older first."""
+    project.folder('tree/src/deep', 'tree/build')
+    files = {'tree/.gitignore': 'build/\n', 'tree/build/out.c': 'needle\n',
+             'tree/src/a.c': 'one\nneedle = 1;\nthree\n', 'tree/src/deep/b.c': 'Needle\n',
+             'tree/src/deep/c.h': 'x\n', 'tree/README': 'needle needle\n',
+             b'tree/\xff\n.c': 'needle\n', 'tree/bin': b'needle\n\0needle\n'}
+    for n, (name, content) in enumerate(files.items()):
+        project.put(name, content)
+        os.utime(project.at(name), (1_000_000_000 + n,) * 2)
+    return mcp
+
+
+def test_glob(tree):
+    def glob(pattern, **arguments):
+        return call(tree, 'Glob', pattern=pattern, path='tree', **arguments)
+
+    assert glob('*.c') == ['file:///workspace/tree/%FF%0A.c\ntree/src/deep/b.c\ntree/src/a.c\n']
+    assert glob('src/*.{c,h}') == ['tree/src/a.c\n']
+    assert glob('src/**/*.[ch]') == ['tree/src/deep/c.h\ntree/src/deep/b.c\ntree/src/a.c\n']
+    files, note = glob('**', limit=2)
+    assert files == 'tree/bin\nfile:///workspace/tree/%FF%0A.c\n' and note.startswith('2 of 7')
+    assert glob('*.rs') == ['Nothing.']
+    assert call(tree, 'Glob', pattern='README', path='/workspace/tree') == ['tree/README\n']
+    fails(tree, 'path_not_found', 'Glob', pattern='*', path='--nowhere')
+    fails(tree, 'invalid_arguments', 'Glob', pattern='{a')
+
+
+def test_grep(tree):
+    def grep(pattern, **arguments):
+        return call(tree, 'Grep', pattern=pattern, path=arguments.pop('path', 'tree'), **arguments)
+
+    lines = ('file:///workspace/tree/%FF%0A.c:1:needle\ntree/README:1:needle needle\n'
+             'tree/src/a.c:2:needle = 1;\n')
+    found = grep('needle')[0]
+    assert sorted(found.splitlines()) == sorted(lines.splitlines())
+    assert 'tree/src/deep/b.c:1:Needle\n' in grep('needle', case_insensitive=True, glob='*.c')[0]
+    assert grep('needle', path='tree/src/a.c', context=1) == [
+        'tree/src/a.c-1-one\ntree/src/a.c:2:needle = 1;\ntree/src/a.c-3-three\n']
+    assert 'tree/README:2\n' in grep('needle', output_mode='count')[0]
+    names = grep('needle', output_mode='files_with_matches')[0].splitlines()
+    assert sorted(names) == sorted(['file:///workspace/tree/%FF%0A.c', 'tree/README',
+                                    'tree/src/a.c'])
+    assert grep('one\nneedle', multiline=True, output_mode='files_with_matches') == [
+        'tree/src/a.c\n']
+    assert grep('--help') == ['Nothing.']
+    shown, note = grep('needle', head_limit=1)
+    assert shown.count('\n') == 1 and 'there are more' in note
+    assert grep('needle', head_limit=9, offset=1)[0].count('\n') == 2
+    nothing, note = grep('needle', path='tree/bin')
+    assert nothing == 'Nothing.' and 'binary file' in note
+    failure, _ = fails(tree, 'invalid_arguments', 'Grep', pattern='(')
+    assert 'unclosed' in failure['cause']
+    fails(tree, 'invalid_arguments', 'Grep', pattern='x', path='tree/nowhere')
+
+
+def test_grep_keeps_secrets_of_several_lines(tree, project):
+    body = '\n'.join('MIIEowIBAAKCAQEA' + f'{n:048d}' for n in range(4))
+    project.put('tree/key', f'-----BEGIN RSA PRIVATE KEY-----\n{body}\n'
+                            '-----END RSA PRIVATE KEY-----\nafter\n')
+    shown = call(tree, 'Grep', pattern='.', path='tree/key')[0]
+    assert 'MIIE' not in shown and 'tree/key:7:after\n' in shown
+
+
+def test_searches_are_bounded(tree, project):
+    """Much output, and many files of which the newest are wanted."""
+    project.put('many', 'needle\n' * 300_000)
+    shown, note = call(tree, 'Grep', pattern='needle', path='many', head_limit=10_000)
+    assert len(shown) < 400_000 and 'there are more' in note
+    box = box_of(tree)
+    tree.call('sandbox_exec', sandbox=box, command='mkdir /tmp/m; cd /tmp/m; '
+                                                   'seq 20000 | xargs touch; touch -d 2040-01-01 7')
+    files, note = call(tree, 'Glob', pattern='[0-9]*', path='/tmp/m', limit=1)
+    assert files == '/tmp/m/7\n' and note.startswith('1 of 20000')

@@ -53,6 +53,8 @@ static const struct {
 	{ "Read", "[\"file_path\"]", "offset" },
 	{ "Write", "[\"file_path\",\"content\"]", "workspace" },
 	{ "Edit", "[\"file_path\",\"old_string\",\"new_string\"]", "replace_all" },
+	{ "Glob", "[\"pattern\"]", "limit" },
+	{ "Grep", "[\"pattern\"]", "output_mode" },
 };
 
 static void test_contract(void **state)

@@ -28,6 +28,8 @@ extern const struct tool run_tool;
 extern const struct tool coding_read_tool;
 extern const struct tool coding_write_tool;
 extern const struct tool coding_edit_tool;
+extern const struct tool coding_glob_tool;
+extern const struct tool coding_grep_tool;
 
 /* All of them, in the order in which clients list them. */
 extern const struct tool *const tools[];

@@ -24,3 +24,14 @@ struct coding_written {
 	uint64_t replaced; /* coding.edit */
 	bool is_new;
 };
+
+/* coding.glob, coding.grep */
+struct coding_found {
+	struct str text; /* a line for each */
+	uint64_t shown; /* that are in text, without lines of context */
+	bool more;
+	uint64_t total; /* if has_total: it came to the end */
+	bool has_total;
+	bool timed_out;
+	struct str complaint; /* what the program said of itself */
+};

@@ -1,0 +1,715 @@
+/*
+ * coding.glob and coding.grep: ripgrep searches inside the sandbox, as a job like any other, and
+ * its output is read as it comes. What is kept is bounded, and so is the time; once enough was
+ * found the program is killed.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "coding/glob.h"
+#include "coding/path.h"
+#include "coding/text.h"
+#include "hub/sandbox/job.h"
+#include "op/coding/coding.h"
+
+enum {
+	SEARCH_SECONDS = 60,
+	SEARCH_BYTES_MAX = 256 << 10, /* of an answer */
+	RECORD_MAX = 64 << 10, /* of what ripgrep prints of one file or line */
+	HIT_BYTES = 24, /* of an answer, beside path and text */
+	COMPLAINT_MAX = 1024,
+	COLUMNS_MAX = 1000, /* bytes of a line; longer ones are cut */
+	GLOB_LIMIT = 100,
+	GLOB_LIMIT_MAX = 1000,
+	GREP_LIMIT = 250,
+	GREP_LIMIT_MAX = 10000,
+	CONTEXT_MAX = 20,
+	PATTERN_MAX = 4096,
+	GLOB_NO_PATH = 66, /* exit status of its script */
+};
+
+struct search_hit {
+	struct str path; /* as ripgrep prints it, without "./" */
+	size_t nth;
+	int64_t modified_ns; /* coding.glob */
+	bool beside; /* a line of context */
+	uint64_t line;
+	struct str text; /* of the line */
+};
+
+/* In the call's arena. */
+struct search {
+	struct coding_work w; /* first: the two are cast */
+	struct str root; /* absolute: below it, or it is a file */
+	struct str said; /* for the program: relative to the workspace */
+	struct search_hit *hits; /* owned, as their texts */
+	size_t n, max;
+	uint64_t found, matches; /* that came; of these in hits */
+	bool more;
+	size_t bytes;
+	struct buf record; /* that is not whole yet */
+	bool overlong; /* the rest of it is dropped */
+	bool named; /* its path is whole */
+	uint64_t lost; /* records that were dropped */
+	struct buf complaint; /* what the program says of itself */
+	struct exec *exec;
+	bool enough, timed_out;
+	/* A whole record. */
+	void (*take)(struct search *s, struct str record);
+	void (*end)(struct search *s, int exit_code);
+	bool lines; /* records are a path, NUL, and a line; else they end in NUL */
+	struct glob glob; /* coding.glob */
+};
+
+static void search_free(struct search *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		free((char *)s->hits[i].path.p);
+	free(s->hits);
+	buf_fini(&s->record);
+	buf_fini(&s->complaint);
+}
+
+static void search_fail(struct search *s, const struct err *e)
+{
+	search_free(s);
+	coding_fail(&s->w, e);
+}
+
+/* ---- the program --------------------------------------------------------------------------- */
+
+static void search_stop(struct search *s)
+{
+	s->enough = true;
+	if (s->exec)
+		exec_kill(s->exec);
+}
+
+/* Gives a hit texts of its own, in one piece. */
+static bool search_own(struct search_hit *hit)
+{
+	char *copy = malloc(hit->path.n + hit->text.n + 1);
+
+	if (!copy)
+		return false;
+	memcpy(copy, hit->path.p, hit->path.n);
+	if (hit->text.n)
+		memcpy(copy + hit->path.n, hit->text.p, hit->text.n);
+	hit->path.p = copy;
+	hit->text.p = copy + hit->path.n;
+	return true;
+}
+
+static int search_record(struct search *s, struct str part, bool ends, struct err *e)
+{
+	if (!s->overlong && s->record.n + part.n > RECORD_MAX) {
+		s->overlong = true;
+		s->lost++;
+	}
+	if (!s->overlong && buf_add(&s->record, part.p, part.n, e) < 0)
+		return -1;
+	if (!ends)
+		return 0;
+	if (!s->overlong)
+		s->take(s, buf_str(&s->record));
+	s->record.n = 0;
+	s->overlong = s->named = false;
+	return 0;
+}
+
+static void search_on_output(void *arg, enum exec_stream stream, const char *p, size_t n)
+{
+	struct search *s = arg;
+	struct err e;
+
+	if (stream == EXEC_STDERR) {
+		size_t room = COMPLAINT_MAX - s->complaint.n;
+
+		if (buf_add(&s->complaint, p, n < room ? n : room, &e) < 0)
+			s->complaint.n = 0;
+		return;
+	}
+	while (n > 0 && !s->enough) {
+		bool path = s->lines && !s->named;
+		const char *end = memchr(p, s->lines && s->named ? '\n' : '\0', n);
+		size_t size = end ? (size_t)(end - p) : n;
+
+		/* The NUL behind a path stays between it and the line. */
+		if (search_record(s, (struct str){ p, size + (end && path) }, end && !path, &e) < 0)
+			search_stop(s);
+		s->named |= path && end;
+		size += end != NULL;
+		p += size;
+		n -= size;
+	}
+}
+
+static bool search_lacks_program(const struct err *err, int exit_code)
+{
+	return err ? err->code == ERR_COMMAND_NOT_FOUND : exit_code == 127;
+}
+
+static void search_on_exit(void *arg, const struct exec_result *result, const struct err *err)
+{
+	struct search *s = arg;
+	struct err e = ERR_INIT;
+
+	s->exec = NULL;
+	if (call_cancelled(s->w.call))
+		err_set(&e, ERR_CANCELLED, "the search was cancelled");
+	else if (!s->enough && search_lacks_program(err, result ? result->exit_code : 0))
+		err_set(&e, ERR_PROGRAM,
+			"the sandbox has no ripgrep (rg): add the package ripgrep to its image, or "
+			"to the host that lends it /usr; or search by grep in Bash");
+	else if (err && !s->enough)
+		e = *err;
+	if (e.code) {
+		search_fail(s, &e);
+		return;
+	}
+	s->timed_out = result && result->end == EXEC_TIMED_OUT;
+	s->end(s, result ? result->exit_code : 0);
+}
+
+static void search_on_cancel(void *data)
+{
+	search_stop(data);
+}
+
+static void search_start(struct search *s, struct str shown, const struct str *argv, size_t n)
+{
+	static const struct exec_events events = { .on_output = search_on_output,
+						   .on_exit = search_on_exit };
+	const struct job_spec spec = {
+		.command = shown,
+		.exec = { .argv = argv,
+			  .n_argv = n,
+			  .cwd = STR_LIT(CODING_ROOT),
+			  .timeout_ms = SEARCH_SECONDS * 1000 },
+		.events = &events,
+		.arg = s,
+	};
+	struct err e = ERR_INIT;
+	struct job *j;
+
+	s->record = BUF_INIT(RECORD_MAX);
+	s->complaint = BUF_INIT(COMPLAINT_MAX);
+	s->hits = calloc(s->max + 1, sizeof(*s->hits));
+	j = s->hits ? job_start(s->w.hs, &spec, &e) : NULL;
+	if (!j) {
+		if (!e.code)
+			err_set(&e, ERR_LIMIT, "out of memory");
+		search_fail(s, &e);
+		return;
+	}
+	s->exec = job_exec(j);
+	call_on_cancel(s->w.call, search_on_cancel, s);
+}
+
+/* ---- what both share ----------------------------------------------------------------------- */
+
+/* A path that stands on the command line of a program, behind "--". */
+static int search_root(struct search *s, struct str path, struct err *e)
+{
+	struct arena *a = call_arena(s->w.call);
+	const struct str root = STR_LIT(CODING_ROOT);
+	autobuf struct buf whole = BUF_INIT(0);
+	char *copy;
+
+	if (path_read(root, path.n ? path : STR_LIT("."), CODING_PATH_MAX, &whole, e) < 0)
+		return -1;
+	copy = arena_dup(a, buf_str(&whole), e);
+	s->root = (struct str){ copy, whole.n };
+	if (!copy)
+		return -1;
+	s->said = s->root;
+	if (str_is(s->root, CODING_ROOT))
+		s->said = STR_LIT("./");
+	else if (str_starts(s->root, CODING_ROOT "/"))
+		s->said = (struct str){ copy + root.n + 1, s->root.n - root.n - 1 };
+	return 0;
+}
+
+/* NULL: the call has failed. */
+static struct search *search_new(struct call *c, struct str path, size_t max)
+{
+	struct err e = ERR_INIT;
+	struct search *s = arena_alloc(call_arena(c), sizeof(*s), &e);
+
+	call_about(c)->path = path;
+	if (s) {
+		s->w.call = c;
+		s->max = max;
+	}
+	if (s && search_root(s, path, &e) == 0)
+		return s;
+	call_fail(c, &e);
+	return NULL;
+}
+
+static struct str search_tidy(struct str path)
+{
+	return str_starts(path, "./") ? (struct str){ path.p + 2, path.n - 2 } : path;
+}
+
+/* How a path is said in an answer. */
+static int search_say(struct str path, struct buf *to, struct err *e)
+{
+	autobuf struct buf whole = BUF_INIT(0);
+
+	return path_read(STR_LIT(CODING_ROOT), path, RECORD_MAX, &whole, e) < 0 ||
+			       path_say(STR_LIT(CODING_ROOT), buf_str(&whole), to, e) < 0
+		     ? -1
+		     : 0;
+}
+
+#define F struct coding_found
+static const struct field found_fields[] = {
+	FIELD(F, text, .flags = FIELD_REQUIRED | FIELD_NUL_OK, .doc = "A line for each."),
+	FIELD(F, shown, .flags = FIELD_REQUIRED, .doc = "How many are in text."),
+	FIELD(F, more, .flags = FIELD_REQUIRED, .doc = "There are more."),
+	FIELD(F, total, .has = FIELD_HAS(F, has_total), .doc = "How many there are."),
+	FIELD(F, timed_out, .flags = FIELD_REQUIRED, .doc = "The time was over before the end."),
+	FIELD(F, complaint, .doc = "What could not be searched."),
+};
+#undef F
+static const struct field_table found_table = FIELD_TABLE(struct coding_found, found_fields);
+
+static void search_answer(struct search *s, struct buf *text, struct coding_found *r)
+{
+	struct call *c = s->w.call;
+	struct err e = ERR_INIT;
+	char *copy = arena_dup(call_arena(c), buf_str(text), &e);
+	char *complaint = copy ? arena_dup(call_arena(c), buf_str(&s->complaint), &e) : NULL;
+
+	if (!complaint) {
+		search_fail(s, &e);
+		return;
+	}
+	r->text = (struct str){ copy, text->n };
+	r->timed_out = s->timed_out;
+	if (s->complaint.n && !s->enough)
+		r->complaint = (struct str){ complaint, s->complaint.n };
+	search_free(s);
+	coding_answer(&s->w, r);
+}
+
+/* ---- coding.glob --------------------------------------------------------------------------- */
+
+struct glob_request {
+	struct str workspace, pattern, path;
+	uint32_t limit;
+};
+#define Q struct glob_request
+static const struct field glob_fields[] = {
+	FIELD(Q, pattern, .flags = FIELD_REQUIRED, .min = 1, .max = GLOB_PATTERN_MAX,
+	      .doc = "Such as **/*.c or src/*.{h,c}; without / it is for names in any folder."),
+	FIELD(Q, path, .min = 1, .max = CODING_PATH_ARG_MAX,
+	      .doc = "Folder to look in; the workspace if absent."),
+	FIELD(Q, limit, .min = 1, .max = GLOB_LIMIT_MAX, .def = DEFAULT_INT(GLOB_LIMIT),
+	      .doc = "Files at most."),
+	CODING_WORKSPACE_ROW(Q),
+};
+#undef Q
+static const struct field_table glob_table = FIELD_TABLE(struct glob_request, glob_fields);
+
+/* The newest first; of one time by name. */
+static bool glob_before(const struct search_hit *a, const struct search_hit *b)
+{
+	if (a->modified_ns != b->modified_ns)
+		return a->modified_ns > b->modified_ns;
+	return str_cmp(a->path, b->path) < 0;
+}
+
+/* Below the root of the search; a file that is the root is its own name. */
+static struct str glob_relative(const struct search *s, struct str path)
+{
+	size_t n = s->said.n;
+
+	if (str_is(s->said, "./") || path.n <= n || memcmp(path.p, s->said.p, n) != 0)
+		return path;
+	n += path.p[n] == '/';
+	return (struct str){ path.p + n, path.n - n };
+}
+
+/* "SECONDS.NANOSECONDS PATH", or "- PATH" where stat can't tell. */
+static bool glob_parse(struct str record, struct search_hit *ret)
+{
+	const char *space = memchr(record.p, ' ', record.n), *p = record.p;
+	bool negative = p[0] == '-';
+
+	if (!space)
+		return false;
+	for (p += negative; p < space && ret->modified_ns < INT64_MAX / 20; p++) {
+		if (*p >= '0' && *p <= '9')
+			ret->modified_ns = ret->modified_ns * 10 + (*p - '0');
+	}
+	if (negative)
+		ret->modified_ns = -ret->modified_ns;
+	ret->path =
+		search_tidy((struct str){ space + 1, (size_t)(record.p + record.n - space - 1) });
+	return true;
+}
+
+/* Keeps the newest of them, in order. */
+static void glob_take(struct search *s, struct str record)
+{
+	struct search_hit hit = { .modified_ns = 0 };
+	size_t low = 0, high = s->n;
+
+	if (!glob_parse(record, &hit) || !glob_match(&s->glob, glob_relative(s, hit.path)))
+		return;
+	s->found++;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (glob_before(&hit, &s->hits[middle]))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	if (low == s->max)
+		return;
+	if (!search_own(&hit)) {
+		search_stop(s);
+		return;
+	}
+	if (s->n == s->max)
+		free((char *)s->hits[--s->n].path.p);
+	memmove(s->hits + low + 1, s->hits + low, (s->n - low) * sizeof(hit));
+	s->hits[low] = hit;
+	s->n++;
+}
+
+static void glob_end(struct search *s, int exit_code)
+{
+	autobuf struct buf text = BUF_INIT(GLOB_LIMIT_MAX * (CODING_PATH_ARG_MAX + 1));
+	struct coding_found r = { .shown = s->n,
+				  .total = s->found,
+				  .has_total = !s->enough && !s->timed_out,
+				  .more = s->found > s->n };
+	struct err e = ERR_INIT;
+
+	if (exit_code == GLOB_NO_PATH) {
+		err_set(&e, ERR_PATH_NOT_FOUND, "there is no %.*s", STR_CUT(s->said, 150));
+		search_fail(s, &e);
+		return;
+	}
+	for (size_t i = 0; i < s->n; i++) {
+		if (search_say(s->hits[i].path, &text, &e) < 0 || buf_add(&text, "\n", 1, &e) < 0) {
+			search_fail(s, &e);
+			return;
+		}
+	}
+	search_answer(s, &text, &r);
+}
+
+static void glob_entered(struct coding_work *w)
+{
+	/* Without GNU stat the order is that of names. */
+	static const char script[] =
+		"command -v rg >/dev/null || exit 127; [ -e \"$1\" ] || exit 66; "
+		"rg --no-config --files --null --hidden --no-require-git --glob '!.git' -- \"$1\""
+		" | "
+		"if stat --printf= / 2>/dev/null; "
+		"then xargs -0 -r stat --printf '%.9Y %n\\0' -- 2>/dev/null; "
+		"else xargs -0 -r printf '- %s\\0'; fi";
+	struct search *s = (struct search *)w;
+	const struct str argv[] = { STR_LIT("/bin/sh"), STR_LIT("-c"), str_of(script),
+				    STR_LIT("sh"), s->said };
+
+	s->take = glob_take;
+	s->end = glob_end;
+	search_start(s, STR_LIT("rg --files"), argv, ARRAY_LEN(argv));
+}
+
+static void coding_glob_run(struct call *c, const void *request)
+{
+	const struct glob_request *q = request;
+	struct search *s = search_new(c, q->path, q->limit);
+	struct err e = ERR_INIT;
+
+	if (!s)
+		return;
+	if (glob_init(&s->glob, q->pattern, &e) < 0)
+		call_fail(c, &e);
+	else
+		coding_enter(&s->w, c, q->workspace, glob_entered);
+}
+
+const struct op coding_glob_op = {
+	.action = "coding.glob",
+	.doc = "Finds files of the workspace by their names, the newest first.",
+	.effect = OP_READ,
+	.request = &glob_table,
+	.result = &found_table,
+	.run = coding_glob_run,
+};
+
+/* ---- coding.grep --------------------------------------------------------------------------- */
+
+enum grep_mode { GREP_CONTENT, GREP_FILES, GREP_COUNT };
+static const char *const grep_mode_names[] = {
+	[GREP_CONTENT] = "content", [GREP_FILES] = "files_with_matches", [GREP_COUNT] = "count"
+};
+
+struct grep_request {
+	struct str workspace, pattern, path, glob;
+	bool case_insensitive, multiline;
+	enum grep_mode output_mode;
+	uint32_t context, head_limit;
+	uint64_t offset;
+};
+#define Q struct grep_request
+static const struct field grep_fields[] = {
+	FIELD(Q, pattern, .flags = FIELD_REQUIRED, .min = 1, .max = PATTERN_MAX,
+	      .doc = "A regular expression, in the syntax of Rust."),
+	FIELD(Q, path, .min = 1, .max = CODING_PATH_ARG_MAX,
+	      .doc = "File or folder to search; the workspace if absent."),
+	FIELD(Q, glob, .min = 1, .max = GLOB_PATTERN_MAX, .doc = "Only these files, such as *.c."),
+	FIELD(Q, case_insensitive, .doc = "Letters match in either case."),
+	FIELD(Q, multiline, .doc = "A match may span lines, and . matches their ends."),
+	FIELD_ENUM(Q, output_mode, grep_mode_names, .def = DEFAULT_ENUM(GREP_CONTENT),
+		   .doc = "Lines with their places, only names of files, or matches of each file."),
+	FIELD(Q, context, .max = CONTEXT_MAX, .doc = "Lines to show before and behind each."),
+	FIELD(Q, head_limit, .min = 1, .max = GREP_LIMIT_MAX, .def = DEFAULT_INT(GREP_LIMIT),
+	      .doc = "Lines or files at most."),
+	FIELD(Q, offset, .max = INT64_MAX, .doc = "How many of them to pass over."),
+	CODING_WORKSPACE_ROW(Q),
+};
+#undef Q
+static const struct field_table grep_table = FIELD_TABLE(struct grep_request, grep_fields);
+
+/* What it says of a binary file stands before the next path. */
+static struct str grep_path(struct str path)
+{
+	static const char notice[] = "\\0\" byte around offset ";
+	const char *at, *end = path.p + path.n;
+
+	while ((at = memmem(path.p, path.n, notice, sizeof(notice) - 1))) {
+		for (at += sizeof(notice) - 1; at < end && *at >= '0' && *at <= '9'; at++)
+			;
+		if (end - at < 2 || at[0] != ')' || at[1] != '\n')
+			break;
+		path = (struct str){ at + 2, (size_t)(end - at - 2) };
+	}
+	return search_tidy(path);
+}
+
+/* "PATH NUL LINE:TEXT", of context "PATH NUL LINE-TEXT"; a name, or "PATH NUL COUNT" */
+static void grep_parse(const struct search *s, struct str record, struct search_hit *ret)
+{
+	const struct grep_request *q = call_request(s->w.call);
+	const char *nul = memchr(record.p, '\0', record.n), *p;
+	const char *end = record.p + record.n;
+
+	*ret = (struct search_hit){ .path = search_tidy(record) };
+	if (!nul)
+		return;
+	ret->path = grep_path((struct str){ record.p, (size_t)(nul - record.p) });
+	for (p = nul + 1; p < end && *p >= '0' && *p <= '9' && ret->line < INT64_MAX / 20; p++)
+		ret->line = ret->line * 10 + (unsigned)(*p - '0');
+	ret->beside = q->output_mode == GREP_CONTENT && p < end && *p == '-';
+	p += p < end;
+	ret->text = (struct str){ p, (size_t)(end - p) };
+}
+
+static void grep_take(struct search *s, struct str record)
+{
+	const struct grep_request *q = call_request(s->w.call);
+	struct search_hit hit;
+
+	grep_parse(s, record, &hit);
+	if (!hit.beside && s->found++ < q->offset)
+		return;
+	if (hit.beside && q->offset && s->found <= q->offset)
+		return; /* beside one that is passed over */
+	s->bytes += hit.path.n + hit.text.n + HIT_BYTES;
+	if (s->found > q->offset + q->head_limit || s->n == s->max || s->bytes > SEARCH_BYTES_MAX ||
+	    !search_own(&hit)) {
+		s->more = true;
+		search_stop(s);
+		return;
+	}
+	s->matches += !hit.beside;
+	hit.nth = s->n;
+	s->hits[s->n++] = hit;
+}
+
+/* The program searches files beside each other; of each the lines come together. */
+static int grep_order(const void *a, const void *b)
+{
+	const struct search_hit *x = a, *y = b;
+	int order = str_cmp(x->path, y->path);
+
+	return order ? order : (x->nth > y->nth) - (x->nth < y->nth);
+}
+
+/* The texts of n hits of one file as they may leave: a secret of several lines is found where these
+ * stand together. It is replaced by as many bytes, and lines stay lines. */
+static int grep_redact(struct search *s, struct search_hit *hits, size_t n, struct err *e)
+{
+	autobuf struct buf text = BUF_INIT(2 * SEARCH_BYTES_MAX);
+	struct str said;
+	char *copy;
+
+	for (size_t i = 0; i < n; i++) {
+		if (buf_add(&text, hits[i].text.p, hits[i].text.n, e) < 0 ||
+		    buf_add(&text, "\n", 1, e) < 0)
+			return -1;
+	}
+	said = call_redact_part(
+		s->w.call, &(struct redact_part){ .text = buf_str(&text), .keep_length = true });
+	if (said.p == text.p)
+		return 0;
+	copy = said.n == text.n ? arena_dup(call_arena(s->w.call), said, e) : NULL;
+	for (size_t i = 0; i < n; i++) {
+		hits[i].text.p = copy ? copy : "";
+		hits[i].text.n = copy ? hits[i].text.n : 0;
+		copy += copy ? hits[i].text.n + 1 : 0;
+	}
+	return 0;
+}
+
+static int grep_show(const struct search *s, const struct search_hit *hit, struct buf *to,
+		     struct err *e)
+{
+	const struct grep_request *q = call_request(s->w.call);
+	char mark = hit->beside ? '-' : ':';
+
+	if (search_say(hit->path, to, e) < 0)
+		return -1;
+	if (q->output_mode == GREP_FILES)
+		return buf_add(to, "\n", 1, e);
+	if (buf_addf(to, e, "%c%" PRIu64, mark, hit->line) < 0)
+		return -1;
+	if (q->output_mode == GREP_COUNT)
+		return buf_add(to, "\n", 1, e);
+	return buf_add(to, &mark, 1, e) < 0 || text_clean(hit->text, to, e) < 0 ||
+			       buf_add(to, "\n", 1, e) < 0
+		     ? -1
+		     : 0;
+}
+
+static int grep_show_all(struct search *s, struct buf *to, struct err *e)
+{
+	const struct grep_request *q = call_request(s->w.call);
+
+	qsort(s->hits, s->n, sizeof(*s->hits), grep_order);
+	for (size_t i = 0, n; i < s->n; i += n) {
+		for (n = 1; i + n < s->n && str_eq(s->hits[i].path, s->hits[i + n].path); n++)
+			;
+		if (q->output_mode == GREP_CONTENT && grep_redact(s, s->hits + i, n, e) < 0)
+			return -1;
+		for (size_t k = i; k < i + n; k++) {
+			if (grep_show(s, &s->hits[k], to, e) < 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+static void grep_end(struct search *s, int exit_code)
+{
+	autobuf struct buf text = BUF_INIT(4 * SEARCH_BYTES_MAX);
+	struct coding_found r = { .shown = s->matches,
+				  .total = s->found,
+				  .has_total = !s->enough && !s->timed_out,
+				  .more = s->more };
+	struct err e = ERR_INIT;
+
+	/* What is left has no path: a notice of a binary file. */
+	if (!s->enough && !s->named && s->record.n &&
+	    buf_add(&s->complaint, s->record.p,
+		    s->record.n < COMPLAINT_MAX - s->complaint.n ? s->record.n
+								 : COMPLAINT_MAX - s->complaint.n,
+		    &e) < 0)
+		s->complaint.n = 0;
+	/* 2: it did not search, or not all. */
+	if (exit_code == 2 && s->found == 0 && !s->enough)
+		err_set(&e, ERR_INVALID, "rg: %.*s", STR_CUT(buf_str(&s->complaint), 220));
+	else if (grep_show_all(s, &text, &e) == 0)
+		e.code = ERR_NONE;
+	if (e.code)
+		search_fail(s, &e);
+	else
+		search_answer(s, &text, &r);
+}
+
+static void grep_entered(struct coding_work *w)
+{
+	struct search *s = (struct search *)w;
+	const struct grep_request *q = call_request(w->call);
+	char context[32], columns[32];
+	char *glob = NULL;
+	struct err e = ERR_INIT;
+	struct str argv[32];
+	size_t n = 0;
+
+	snprintf(context, sizeof(context), "--context=%u", q->context);
+	snprintf(columns, sizeof(columns), "--max-columns=%d", COLUMNS_MAX);
+	if (q->glob.n) {
+		glob = arena_printf(call_arena(w->call), &e, "--glob=%.*s", STR_ARG(q->glob));
+		if (!glob) {
+			search_fail(s, &e);
+			return;
+		}
+	}
+	argv[n++] = STR_LIT("rg");
+	argv[n++] = STR_LIT("--no-config");
+	argv[n++] = STR_LIT("--color=never");
+	argv[n++] = STR_LIT("--null");
+	argv[n++] = STR_LIT("--with-filename");
+	argv[n++] = STR_LIT("--no-heading");
+	argv[n++] = STR_LIT("--hidden");
+	argv[n++] = STR_LIT("--no-require-git");
+	argv[n++] = STR_LIT("--glob=!.git");
+	if (q->output_mode == GREP_FILES) {
+		argv[n++] = STR_LIT("--files-with-matches");
+	} else if (q->output_mode == GREP_COUNT) {
+		argv[n++] = STR_LIT("--count-matches");
+	} else {
+		argv[n++] = STR_LIT("--line-number");
+		argv[n++] = STR_LIT("--no-context-separator");
+		argv[n++] = STR_LIT("--max-columns-preview");
+		argv[n++] = str_of(columns);
+		argv[n++] = str_of(context);
+	}
+	if (q->case_insensitive)
+		argv[n++] = STR_LIT("--ignore-case");
+	if (q->multiline) {
+		argv[n++] = STR_LIT("--multiline");
+		argv[n++] = STR_LIT("--multiline-dotall");
+	}
+	if (q->offset) /* else its order changes from call to call */
+		argv[n++] = STR_LIT("--sort=path");
+	if (glob)
+		argv[n++] = str_of(glob);
+	argv[n++] = STR_LIT("--regexp");
+	argv[n++] = q->pattern;
+	argv[n++] = STR_LIT("--");
+	argv[n++] = s->said;
+	s->lines = q->output_mode != GREP_FILES;
+	s->take = grep_take;
+	s->end = grep_end;
+	search_start(s, STR_LIT("rg"), argv, n);
+}
+
+static void coding_grep_run(struct call *c, const void *request)
+{
+	const struct grep_request *q = request;
+	struct search *s = search_new(c, q->path, SEARCH_BYTES_MAX / HIT_BYTES);
+
+	if (s)
+		coding_enter(&s->w, c, q->workspace, grep_entered);
+}
+
+const struct op coding_grep_op = {
+	.action = "coding.grep",
+	.doc = "Searches the texts of the workspace by a regular expression.",
+	.effect = OP_READ,
+	.request = &grep_table,
+	.result = &found_table,
+	.run = coding_grep_run,
+};

@@ -2,6 +2,8 @@
 
 import json
 import os
+import random
+import re
 import shutil
 import stat
 import tempfile
@@ -9,6 +11,9 @@ import tempfile
 import pytest
 
 import host
+from rest import Rest
+from soak import soak
+from who import node
 
 CODING = ['Read', 'Write', 'Edit', 'Glob', 'Grep']
 
@@ -130,6 +135,47 @@ def test_edit_needs_what_was_read(mcp, project):
     assert [n for n in os.listdir(project.path) if '.holt-' in n] == []
 
 
+def test_the_owner_of_a_file_stays(mcp, project):
+    """Or the call fails: a file beside it of whoever writes would be another's."""
+    if os.getuid():
+        pytest.skip('only root gives files away')
+    project.put('foreign', 'one\n', mode=0o666)
+    os.chown(project.at('foreign'), 54321, 54321)
+    read(mcp, 'foreign')
+    fails(mcp, 'path_denied', 'Edit', file_path='foreign', old_string='one', new_string='two')
+    status = os.stat(project.at('foreign'))
+    assert (status.st_uid, status.st_gid, project.get('foreign')) == (54321, 54321, b'one\n')
+    os.chown(project.at('foreign'), project.who.uid, project.who.uid)
+    edit(mcp, 'foreign', 'one', 'two')  # a control
+
+
+def test_links_lead_to_one_file(mcp, project):
+    """By several paths at once, too, none of which is replaced by a file."""
+    project.put('target', ''.join(f'<{n}>\n' for n in range(40)))
+    for name in ('link1', 'link2'):
+        os.symlink('target', project.at(name))
+    paths = ['target', 'link1', './link2', '/workspace/link1']
+    for path in paths:
+        read(mcp, path)
+    asked = {n: mcp.start('tools/call', {'name': 'Edit', 'arguments': {
+        'file_path': paths[n % 4], 'old_string': f'<{n}>', 'new_string': f'[{n}]'}})
+        for n in range(40)}
+    while asked:
+        again = [n for n, request in asked.items()
+                 if mcp.wait(request)['result'].get('isError')]
+        asked = {n: mcp.start('tools/call', {'name': 'Edit', 'arguments': {
+            'file_path': paths[n % 4], 'old_string': f'<{n}>', 'new_string': f'[{n}]'}})
+            for n in again}
+    assert project.get('target').decode() == ''.join(f'[{n}]\n' for n in range(40))
+    assert os.path.islink(project.at('link1')) and os.path.islink(project.at('link2'))
+    os.symlink('/etc/passwd', project.at('out'))
+    read(mcp, 'out')
+    # The sandbox has an /etc/passwd of its own, or none that it may write.
+    before = open('/etc/passwd', 'rb').read()
+    answer(mcp, 'Edit', file_path='out', old_string='root', new_string='toor', replace_all=True)
+    assert open('/etc/passwd', 'rb').read() == before
+
+
 def test_a_changed_file_is_shown_instead_of_edited(mcp, project):
     project.put('b.py', 'one\ntwo\n')
     read(mcp, 'b.py')
@@ -218,6 +264,17 @@ def test_large_files_are_not_kept(mcp, project):
     lines, note = read(mcp, 'large', offset=80000, limit=1)
     assert lines == f'80000\t{"y" * 63}\n' and 'offset 80001' in note
     fails(mcp, 'too_large', 'Edit', file_path='large', old_string='x', new_string='')
+    # A line of a gibibyte: the hub reads it in pieces, and keeps little.
+    size = soak(2 << 30)
+    with open(project.at('sparse'), 'wb') as f:
+        f.write(b'x\n' * 8192)
+        f.seek(size)
+        f.write(b'\nend\n')
+    assert read(mcp, 'sparse', offset=8194) == ['8194\tend\n']
+    shown, note = read(mcp, 'sparse', offset=8193, limit=1)
+    assert len(shown) < 100_000 and f'{size - 16384 - 16384} more bytes' in shown
+    peak = re.search(r'VmHWM:\s*(\d+) kB', open(f'/proc/{mcp.proc.pid}/status').read())
+    assert int(peak[1]) < 150_000
     os.unlink(project.at('sparse'))
 
 
@@ -330,3 +387,60 @@ def test_searches_are_bounded(tree, project):
                                                    'seq 20000 | xargs touch; touch -d 2040-01-01 7')
     files, note = call(tree, 'Glob', pattern='[0-9]*', path='/tmp/m', limit=1)
     assert files == '/tmp/m/7\n' and note.startswith('1 of 20000')
+
+
+# ---- clients ---------------------------------------------------------------------------------
+
+
+def check_edits(project, clients, edits):
+    """Each line was edited once, and no other has changed."""
+    assert project.get('shared').decode() == ''.join(
+        f'done {who}-{n};\n' for who in range(clients) for n in range(edits))
+    for who in range(clients):
+        assert project.get(f'p{who}/lib/sum.js') == b'export const sum = (a, b) => a + b;\n'
+
+
+def test_sdk_over_http(me, project, tmp_path_factory):
+    """Four clients, over both transports; together 1,000 edits of one file at once."""
+    edits = soak(1000, 10) // 4
+    with Rest(me, tmp_path_factory.mktemp('coding'), '--listen', '127.0.0.1:0', '--pool', '0',
+              '--workspace', project.path) as hub:
+        url = 'http://%s:%d' % hub.address
+        server = {'url': f'{url}/mcp', 'token': hub.token}
+        old = {'url': f'{url}/sse', 'token': hub.token, 'sse': True}
+        node('coding.mjs', {'servers': [server, old, server, old], 'edits': edits})
+        assert len(hub.call('GET', '/v1/sandboxes')) == 1
+    check_edits(project, 4, edits)
+
+
+def test_sdk_over_stdio(me, project):
+    for path in project.at('p0'), project.at('p1'):
+        shutil.rmtree(path, ignore_errors=True)
+    if os.path.exists(project.at('shared')):
+        os.unlink(project.at('shared'))
+    command = me.argv('mcp', '--pool', '0', '--workspace', project.path)
+    node('coding.mjs', {'servers': [{'command': command[0], 'args': command[1:], 'env': me.env,
+                                     'cwd': '/'}], 'edits': 25})
+    check_edits(project, 1, 25)
+
+
+def test_killed_in_the_middle_of_writes(me, project):
+    """The file is as one of the writes left it, and of no earlier one than was answered last."""
+    rng = random.Random(20)
+    size, ahead = 200_000, 12
+    for n in range(soak(100, 8)):
+        client = me.mcp('--pool', '0', '--workspace', project.path)
+        client.initialize()
+        if n:
+            read(client, 'killed')
+        asked = [client.start('tools/call', {
+            'name': 'Write', 'arguments': {'file_path': 'killed', 'content': chr(65 + i) * size}})
+            for i in range(ahead)]
+        last = rng.randrange(ahead)
+        for request in asked[:last]:
+            assert not client.wait(request)['result'].get('isError')
+        client.kill()
+        if last or os.path.exists(project.at('killed')):
+            text = project.get('killed')
+            assert text == text[:1] * size and (last == 0 or text[0] >= 65 + last - 1)
+        assert [name for name in os.listdir(project.path) if name.startswith('.holt-')] == []

@@ -43,8 +43,8 @@ struct config_policy {
 
 /* Each may be without a limit: has_. */
 struct config_limits {
-	uint64_t sandboxes, forks, wall_seconds;
-	bool has_sandboxes, has_forks, has_wall_seconds;
+	uint64_t sandboxes, forks, wall_seconds, cpu_seconds, bytes_out;
+	bool has_sandboxes, has_forks, has_wall_seconds, has_cpu_seconds, has_bytes_out;
 };
 
 /* Of a principal: what it has less than the hub. has_: without it the list is the hub's. */

@@ -44,6 +44,7 @@ struct gate *gate_open(const struct gate_options *o, struct err *e)
 			return NULL;
 	}
 	gate_audit_listen(g);
+	gate_policy_listen(g);
 	if (o->hooks)
 		g->hooks = *o->hooks;
 	else
@@ -66,6 +67,7 @@ void gate_set_config(struct gate *g, struct config *c)
 		if (parts[i].reload)
 			parts[i].reload(g);
 	}
+	gate_policy_listen(g);
 	config_unref(was);
 }
 

@@ -79,3 +79,5 @@ void gate_audit_close(struct gate *g);
 void gate_audit_reload(struct gate *g);
 /* Once nothing can fail any more: the hub ends before the gate does. */
 void gate_audit_listen(struct gate *g);
+/* Likewise, and when another file holds. */
+void gate_policy_listen(struct gate *g);

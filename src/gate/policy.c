@@ -1,6 +1,8 @@
 /* Whether a call may be: the hook policy. */
 #include "gate/internal.h"
 #include "guard/policy/policy.h"
+#include "hub/core/hub.h"
+#include "hub/sandbox/sandbox.h"
 #include "op/network.h"
 
 enum { TOOLS_MAX = 32 };
@@ -112,6 +114,25 @@ int gate_check_config(const struct config *c, struct err *e)
 			       gate_webhook_check(config_file(c), e) < 0
 		     ? -1
 		     : 0;
+}
+
+static void gate_policy_budget(void *data, struct str owner, struct hub_sandbox_budget *ret)
+{
+	const struct gate *g = data;
+	const struct config_file *f = config_file(g->config);
+	const struct config_limits own = policy_limits(f, owner, STR_NONE);
+	const struct config_limits l = policy_least(&own, &f->limits);
+
+	ret->cpu_ms = l.has_cpu_seconds ? l.cpu_seconds * 1000 : 0;
+	ret->bytes_out = l.has_bytes_out ? l.bytes_out : 0;
+}
+
+void gate_policy_listen(struct gate *g)
+{
+	struct hub_sandboxes *all = g->hub ? hub_sandboxes(g->hub) : NULL;
+
+	if (all)
+		hub_sandboxes_limit(all, gate_policy_budget, g);
 }
 
 void gate_policy_reload(struct gate *g)

@@ -1,5 +1,7 @@
 #include "op/budget.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "guard/policy/policy.h"
 #include "hub/sandbox/sandbox.h"
@@ -65,6 +67,21 @@ static int budget_exceeds(uint64_t there, uint64_t more, const struct config_lim
 		       (unsigned long long)there, forks ? "forks" : "sandboxes");
 }
 
+/* Without control groups nobody counts a sandbox's processor time. */
+static int budget_check_counted(struct call *c, const struct config_limits *l, struct err *e)
+{
+	struct box_stats stats;
+
+	if (!l->has_cpu_seconds)
+		return 0;
+	box_stats(call_box(c), &stats);
+	if (strcmp(stats.limits, "rlimit") != 0)
+		return 0;
+	return err_set(e, ERR_UNSUPPORTED,
+		       "this host has no control groups to count processor time, which the "
+		       "operator's configuration limits (limits.cpu_seconds)");
+}
+
 int budget_admit(struct call *c, size_t n, struct str source, int64_t *ret_until, struct err *e)
 {
 	const struct config_file *f = budget_file(c);
@@ -79,6 +96,8 @@ int budget_admit(struct call *c, size_t n, struct str source, int64_t *ret_until
 		return 0;
 	own = budget_own(c, f);
 	least = policy_least(&own, &f->limits);
+	if (budget_check_counted(c, &least, e) < 0)
+		return -1;
 	if (least.has_sandboxes || least.has_forks) {
 		there = budget_count(c, source);
 		if (budget_exceeds(there.all, n, &f->limits, false, "all clients together", e) <

@@ -11,15 +11,15 @@ int store_sandbox_add(struct store *s, const struct store_sandbox *r, uint64_t s
 		      DB_TEXT(r->code), DB_TEXT(r->why), DB_INT(r->memory), DB_INT(r->disk),
 		      DB_INT(r->pids), DB_INT(r->cpu_milli), DB_INT(spec_of), DB_INT(r->files),
 		      DB_INT(r->debug), DB_TEXT(r->labels), DB_INT(r->root), DB_TEXT(r->network),
-		      DB_TEXT(r->owner));
+		      DB_TEXT(r->owner), DB_INT(r->spent_cpu_ms), DB_INT(r->spent_out));
 }
 
 int store_sandbox_change(struct store *s, const struct store_sandbox *r, struct err *e)
 {
 	return db_run(s->db, SANDBOX_CHANGE, e, DB_INT(r->seq), DB_TEXT(r->state),
 		      DB_INT(r->changed_ms), DB_INT(r->deadline_ms), DB_INT(r->ttl_ms),
-		      DB_TEXT(r->code), DB_TEXT(r->why), DB_INT(r->generation),
-		      DB_TEXT(r->network));
+		      DB_TEXT(r->code), DB_TEXT(r->why), DB_INT(r->generation), DB_TEXT(r->network),
+		      DB_INT(r->spent_cpu_ms), DB_INT(r->spent_out));
 }
 
 int store_sandbox_drop(struct store *s, uint64_t seq, struct err *e)
@@ -55,6 +55,8 @@ static void read_row(const struct db_rows *rows, struct store_sandbox *ret)
 		.root = (uint32_t)db_int(rows, 22),
 		.network = db_text(rows, 23),
 		.owner = db_text(rows, 24),
+		.spent_cpu_ms = (uint64_t)db_int(rows, 25),
+		.spent_out = (uint64_t)db_int(rows, 26),
 	};
 }
 

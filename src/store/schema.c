@@ -57,6 +57,8 @@ static const char *const migrations[] = {
 	"  state TEXT NOT NULL, scope TEXT NOT NULL, pattern TEXT NOT NULL, who TEXT NOT NULL,"
 	"  surface TEXT NOT NULL, created INTEGER NOT NULL, deadline INTEGER NOT NULL,"
 	"  answered INTEGER NOT NULL, used INTEGER NOT NULL) STRICT;",
+	"ALTER TABLE sandboxes ADD COLUMN spent_cpu INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE sandboxes ADD COLUMN spent_out INTEGER NOT NULL DEFAULT 0;",
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -65,20 +67,22 @@ static const char *const statements[STATEMENTS] = {
 		" state,"
 		" retention, created, changed, deadline, ttl, idle, code, why, memory, disk, pids,"
 		" cpu,"
-		" files, debug, labels, root, network, owner)"
+		" files, debug, labels, root, network, owner, spent_cpu, spent_out)"
 		" VALUES (?1, ?2, ?3, ?4, coalesce(?5,"
 		" (SELECT spec FROM sandboxes WHERE seq = ?20)),"
 		" ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,"
-		" ?21, ?22, ?23, ?24, ?25, coalesce(?26, ''))",
+		" ?21, ?22, ?23, ?24, ?25, coalesce(?26, ''), ?27, ?28)",
 	[SANDBOX_CHANGE] = "UPDATE sandboxes SET state = ?2, changed = ?3, deadline = ?4, ttl = ?5,"
-			   " code = ?6, why = ?7, generation = ?8, network = ?9"
+			   " code = ?6, why = ?7, generation = ?8, network = ?9,"
+			   " spent_cpu = ?10, spent_out = ?11"
 			   " WHERE seq = ?1",
 	[SANDBOX_DROP] = "DELETE FROM sandboxes WHERE seq = ?1",
 	[SANDBOX_ALL] =
 		"SELECT seq, id, generation, template, spec, source, state, retention, created,"
 		" changed,"
 		" deadline, ttl, idle, code, why, memory, disk, pids, cpu,"
-		" files, debug, labels, root, network, owner FROM sandboxes ORDER BY seq",
+		" files, debug, labels, root, network, owner, spent_cpu, spent_out"
+		" FROM sandboxes ORDER BY seq",
 	[SANDBOX_LAST] =
 		"SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'sandboxes'",
 	[JOB_PUT] =

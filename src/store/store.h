@@ -39,13 +39,14 @@ struct store_sandbox {
 	struct str owner; /* name of a principal; empty: nobody's */
 	uint64_t memory, disk; /* bytes */
 	uint32_t pids, cpu_milli, files, debug, root;
+	uint64_t spent_cpu_ms, spent_out; /* of its budget, before it was started the last time */
 };
 
 /* Adds a row, replacing one with the same id. spec STR_NONE: copied from the row spec_of. */
 int store_sandbox_add(struct store *s, const struct store_sandbox *r, uint64_t spec_of,
 		      struct err *e) MUST_USE;
-/* Updates state, changed, deadline, ttl, code, why, generation and network of the row with its
- * seq. */
+/* Updates state, changed, deadline, ttl, code, why, generation, network and what is spent of the
+ * row with its seq. */
 int store_sandbox_change(struct store *s, const struct store_sandbox *r, struct err *e) MUST_USE;
 int store_sandbox_drop(struct store *s, uint64_t seq, struct err *e) MUST_USE;
 

@@ -167,6 +167,73 @@ def test_limits(hub):
         hub.delete(box)
 
 
+def ended(hub, box):
+    """Why its budget ended it."""
+    until(lambda: hub.call('GET', f'/v1/sandboxes/{box}')['state'] in ('terminated', 'stopped'), 20,
+          'the end of it')
+    return hub.call('GET', f'/v1/sandboxes/{box}')['cause']
+
+
+def spin(hub, box, ms):
+    """Lets it use so much of its processor time at least."""
+    hub.post('/v1/exec', sandbox=box, background=True, command='while :; do :; done')
+    until(lambda: hub.call('GET', f'/v1/sandboxes/{box}/usage')['cpu_ms'] >= ms, 20, 'its time')
+
+
+def test_bytes_out(hub):
+    """What leaves a sandbox, by commands and as files; a fork has used what its source has."""
+    hub.set(limits={'bytes_out': 100_000})
+    printer, reader, idle = hub.create(), hub.create(), hub.create()
+    for box in (printer, reader):
+        hub.exec(box, 'head -c 60000 /dev/zero > f; head -c 60000 f')
+    child = hub.post(f'/v1/sandboxes/{printer}/fork')['id']
+    assert hub.call('GET', f'/v1/sandboxes/{printer}')['state'] == 'running'
+    with pytest.raises(Failed):
+        hub.exec(child, 'head -c 60000 f; sleep 60')
+    assert 'limits.bytes_out' in ended(hub, child)
+    with pytest.raises(Failed):
+        hub.exec(printer, 'head -c 60000 f; sleep 60')
+    assert 'limits.bytes_out' in ended(hub, printer)
+    hub.post('/v1/files/read', sandbox=reader, path='f')
+    assert 'limits.bytes_out' in ended(hub, reader)
+    hub.exec(idle, 'head -c 60000 /dev/zero')
+    hub.set(limits={'bytes_out': 50_000})  # holds for what is there, too
+    assert 'limits.bytes_out' in ended(hub, idle)
+    hub.set()
+    free = hub.create()
+    hub.exec(free, 'head -c 120000 /dev/zero')
+    hub.delete(free)
+
+
+def test_cpu_seconds(hub):
+    """They are used up together with those of its source and of its time before a stop."""
+    free = hub.create()
+    if 'cpu_ms' not in hub.call('GET', f'/v1/sandboxes/{free}/usage'):
+        hub.set(limits={'cpu_seconds': 1})
+        with pytest.raises(Failed, match='limits.cpu_seconds'):
+            hub.create()
+        hub.set()
+        hub.delete(free)
+        return
+    hub.set(limits={'cpu_seconds': 2}, principals={'token': {'limits': {'cpu_seconds': 1}}})
+    idle, first = hub.create(), hub.create(retention='stop')
+    spin(hub, first, 500)
+    child = hub.post(f'/v1/sandboxes/{first}/fork')['id']
+    hub.post('/v1/exec', sandbox=child, background=True, command='while :; do :; done')
+    assert 'its 1 s of processor time' in ended(hub, child)
+    assert 'limits.cpu_seconds' in ended(hub, first)
+    with pytest.raises(Failed, match='limits.cpu_seconds'):
+        hub.post('/v1/resume', sandbox=first)
+    hub.set(limits={'cpu_seconds': 600})
+    hub.post('/v1/resume', sandbox=first)
+    hub.set(limits={'cpu_seconds': 1})
+    assert 'limits.cpu_seconds' in ended(hub, first)
+    assert hub.call('GET', f'/v1/sandboxes/{idle}')['state'] == 'running'
+    hub.set()
+    for box in (free, first, idle):
+        hub.delete(box)
+
+
 def test_networks(hub):
     """Presets by name, for --allow and for grants; and what a principal may grant of that."""
     presets = {'presets': {'pair': ['a.example:443', '*.b.example:8443'], 'wide': ['c.example']}}

@@ -73,6 +73,9 @@ static void check_narrows(const struct config_file *f)
 		least = policy_least(&of, &f->limits);
 		MUST(!of.has_wall_seconds ||
 		     (least.has_wall_seconds && least.wall_seconds <= of.wall_seconds));
+		MUST(!of.has_cpu_seconds ||
+		     (least.has_cpu_seconds && least.cpu_seconds <= of.cpu_seconds));
+		MUST(!of.has_bytes_out || (least.has_bytes_out && least.bytes_out <= of.bytes_out));
 	}
 }
 

@@ -123,6 +123,8 @@ static void test_sandboxes(void **state)
 	r.code = STR_LIT("sandbox_lost");
 	r.why = STR_LIT("it was so");
 	r.deadline_ms = 77;
+	r.spent_cpu_ms = 5;
+	r.spent_out = 1ull << 40;
 	assert_int_equal(store_sandbox_change(s, &r, &e), 0);
 	store_close(s);
 
@@ -135,6 +137,8 @@ static void test_sandboxes(void **state)
 	assert_int_equal(seen.last.deadline_ms, 77);
 	assert_int_equal(seen.last.memory, 1 << 30);
 	assert_int_equal(seen.last.pids, 7);
+	assert_int_equal(seen.last.spent_cpu_ms, 5);
+	assert_int_equal(seen.last.spent_out, 1ull << 40);
 	/* an id again: the old row goes, and no number is used twice */
 	r = plain(3, "b");
 	assert_int_equal(store_sandbox_add(s, &r, 0, &e), 0);

@@ -303,6 +303,11 @@ typedef void (*sockets_cb)(void *arg, int *fds, size_t n, const struct err *err)
 int sandbox_sockets_start(struct sandbox *sb, const struct sandbox_address *at, size_t n,
 			  sockets_cb on_done, void *arg, struct err *e) MUST_USE;
 
+/* Calls on_out when bytes_out of its usage has reached this, at once or while it counts: on_out
+ * must not change the sandbox. UINT64_MAX: never. */
+void sandbox_watch_out(struct sandbox *sb, uint64_t bytes, void (*on_out)(void *arg), void *arg);
+uint64_t sandbox_bytes_out(const struct sandbox *sb);
+
 /* Adds bytes that such connections carried to the sandbox's usage. */
 void sandbox_carried(struct sandbox *sb, uint64_t in, uint64_t out);
 

@@ -152,6 +152,9 @@ struct sandbox {
 	char *record; /* the caller's record, record_n bytes */
 	size_t record_n;
 	uint64_t n_execs, bytes_in, bytes_out; /* totals so far */
+	uint64_t out_left; /* of bytes_out until on_out is called */
+	void (*on_out)(void *arg); /* NULL: never */
+	void *on_out_arg;
 };
 
 /* ---- sandbox.c ------------------------------------------------------------------------------ */
@@ -261,6 +264,7 @@ void box_forget(struct pending *p); /* frees p, which is not on the list */
 
 /* Handles the answer to a request that was taken off the list. */
 void usage_said(struct pending *p, const struct wm_used *m);
+void usage_out(struct sandbox *sb, uint64_t bytes);
 /* Counts bytes that went in and out. */
 static inline void sandbox_count(struct sandbox *sb, uint64_t in, uint64_t out)
 {
@@ -268,6 +272,8 @@ static inline void sandbox_count(struct sandbox *sb, uint64_t in, uint64_t out)
 	sb->bytes_out += out;
 	sb->box->stats.bytes_in += in;
 	sb->box->stats.bytes_out += out;
+	if (sb->on_out)
+		usage_out(sb, out);
 }
 
 /* ---- send.c ------------------------------------------------------------------------------ */

@@ -15,6 +15,32 @@ void sandbox_carried(struct sandbox *sb, uint64_t in, uint64_t out)
 	sandbox_count(sb, in, out);
 }
 
+uint64_t sandbox_bytes_out(const struct sandbox *sb)
+{
+	return sb->bytes_out;
+}
+
+/* It is told once. */
+void usage_out(struct sandbox *sb, uint64_t bytes)
+{
+	void (*on_out)(void *arg) = sb->on_out;
+
+	sb->out_left -= bytes < sb->out_left ? bytes : sb->out_left;
+	if (sb->out_left)
+		return;
+	sb->on_out = NULL;
+	on_out(sb->on_out_arg);
+}
+
+void sandbox_watch_out(struct sandbox *sb, uint64_t bytes, void (*on_out)(void *arg), void *arg)
+{
+	sb->out_left = bytes > sb->bytes_out ? bytes - sb->bytes_out : 0;
+	sb->on_out = bytes == UINT64_MAX ? NULL : on_out;
+	sb->on_out_arg = arg;
+	if (sb->on_out)
+		usage_out(sb, 0);
+}
+
 /* ---- the answer ------------------------------------------------------------------------------ */
 
 static struct usage read_use(const struct wm_use *u)

@@ -172,6 +172,8 @@ struct config_limits policy_least(const struct config_limits *a, const struct co
 	LEAST(sandboxes)
 	LEAST(forks)
 	LEAST(wall_seconds)
+	LEAST(cpu_seconds)
+	LEAST(bytes_out)
 #undef LEAST
 	return l;
 }

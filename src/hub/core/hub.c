@@ -137,6 +137,7 @@ static void on_sandboxes_closed(void *arg)
 {
 	struct hub *hub = arg;
 
+	hub->sandboxes = NULL;
 	nets_close(hub->nets, on_nets_closed, hub);
 }
 

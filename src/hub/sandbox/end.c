@@ -31,6 +31,8 @@ static uint64_t next_due(const struct hub_sandbox *l)
 
 	if (!l->box || l->ending || l->stopping)
 		return 0;
+	if (l->overspent)
+		return 1;
 	return idle && (!l->due_ms || idle < l->due_ms) ? idle : l->due_ms;
 }
 
@@ -114,6 +116,7 @@ void hub_sandbox_begin(struct hub_sandbox *l, struct sandbox *sb)
 
 		l->due_ms = clock_ms() + (left > 0 ? (uint64_t)left : 0);
 	}
+	budget_begin(l);
 }
 
 void hub_sandbox_let_go(struct hub_sandbox *l)
@@ -122,6 +125,7 @@ void hub_sandbox_let_go(struct hub_sandbox *l)
 	if (l->timer)
 		uv_timer_stop(l->timer);
 	net_free(take_ptr(l->net));
+	budget_end(l);
 	sandbox_unref(take_ptr(l->box));
 }
 
@@ -277,9 +281,17 @@ static void on_timer(uv_timer_t *t)
 		hub_sandbox_arm(l);
 		return;
 	}
-	if (l->due_ms && now >= l->due_ms)
+	if (l->overspent) {
+		l->overspent = hub_sandbox_check_budget(l, &why) < 0;
+		if (!l->overspent) { /* it may use more by now */
+			budget_begin(l);
+			hub_sandbox_arm(l);
+			return;
+		}
+	} else if (l->due_ms && now >= l->due_ms) {
 		hub_sandbox_say_over(l, &why);
-	else
+	} else {
 		err_set(&why, ERR_IDLE, "it was not used for %" PRIu64 " s", l->idle_ms / 1000);
+	}
 	reap(l, &why);
 }

@@ -169,6 +169,12 @@ struct hub_sandbox {
 	uint64_t flows_since_ms,
 		flows_lost; /* events of flows: since when flows_told were written */
 	unsigned flows_told;
+	/* before it was started the last time, by its source, and through its connections */
+	struct hub_sandbox_budget spent;
+	uint64_t cpu_ms; /* since then, as counted last */
+	uint64_t count_ms; /* clock_ms() when it is to be counted again; 0: never */
+	bool uncounted; /* this host can't tell its processor time */
+	bool overspent; /* it is to end */
 	bool stopping; /* its files are being saved, then it ends */
 	unsigned refs; /* one is the list's */
 	unsigned busy;
@@ -189,6 +195,10 @@ struct hub_sandboxes {
 	struct store *store; /* NULL: none */
 	void (*on_flow)(void *data, const struct hub_flow *f); /* NULL: nobody hears of them */
 	void *on_flow_data;
+	/* as in hub_sandboxes_limit() */
+	void (*budget_of)(void *data, struct str owner, struct hub_sandbox_budget *ret);
+	void *budget_data;
+	uv_timer_t *counter; /* until the next is to be counted */
 	char run[ID_MAX]; /* names this process's time */
 
 	struct hub_sandbox *buckets[LIVES_BUCKETS];
@@ -294,6 +304,20 @@ void hub_sandbox_say_over(const struct hub_sandbox *l, struct err *ret);
 void hub_sandbox_let_go(struct hub_sandbox *l);
 /* Call it when deadlines have changed, or after a use. */
 void hub_sandbox_arm(struct hub_sandbox *l);
+
+/* ---- budget.c ------------------------------------------------------------------------- */
+
+/* ERR_LIMIT: it has used all of its budget. ERR_UNSUPPORTED: what it uses can't be counted. */
+int hub_sandbox_check_budget(const struct hub_sandbox *l, struct err *e) MUST_USE;
+/* Counts what it has used so far. False: on_done does not follow, for it has no budget. */
+bool hub_sandbox_count(struct hub_sandbox *l, void (*on_done)(void *arg, const struct err *err),
+		       void *arg);
+/* It has a machine from now on; it had one until now; it is forked from another. */
+void budget_begin(struct hub_sandbox *l);
+void budget_end(struct hub_sandbox *l);
+void budget_inherit(struct hub_sandbox *l, const struct hub_sandbox *source);
+/* Its connections sent more. */
+void budget_sent(struct hub_sandbox *l, uint64_t bytes);
 
 /* ---- sandboxes.c --------------------------------------------------------------------------- */
 

@@ -115,13 +115,28 @@ static void on_kept(void *arg, const struct snapshot *s, const struct err *err)
 	sandbox_destroy_start(l->box, on_ended, k);
 }
 
-static void keep_take(struct keeping *k)
+static void keep_take(void *arg, const struct err *err)
 {
+	struct keeping *k = arg;
 	struct hub_sandbox *l = k->op->hs;
 	const struct snapshot_spec spec = { .ttl_ms = k->ms };
+	struct err e = ERR_INIT;
 
+	if (!err && (!l->box || !sandbox_live(l->box)))
+		err_set(&e, ERR_SANDBOX_NOT_FOUND, "sandbox %s ended meanwhile", l->id);
+	if (err || e.code) {
+		give_up(k, err ? err : &e);
+		return;
+	}
 	snapshot_drop_kept(l); /* of a time when it could not be ended */
 	snapshot_take(l, &spec, k->how != RETAIN_SNAPSHOT, on_kept, k);
+}
+
+/* Its processes are still, so this is all that they used. */
+static void keep_count(struct keeping *k)
+{
+	if (!hub_sandbox_count(k->op->hs, keep_take, k))
+		keep_take(k, NULL);
 }
 
 static void on_still(void *arg, struct sandbox *sb, const struct err *err)
@@ -133,7 +148,7 @@ static void on_still(void *arg, struct sandbox *sb, const struct err *err)
 		return;
 	}
 	k->paused = true;
-	keep_take(k);
+	keep_count(k);
 }
 
 static void on_refused(void *arg)
@@ -164,7 +179,7 @@ void hub_sandbox_keep_start(struct hub_sandbox *l, enum hub_sandbox_retention ho
 	}
 	l->stopping = true;
 	if (l->state == SANDBOX_PAUSED)
-		keep_take(k);
+		keep_count(k);
 	else
 		sandbox_pause_start(l->box, on_still, k);
 }

@@ -367,9 +367,24 @@ static void split(struct forking *f)
 {
 	struct str ids[FORK_MAX];
 
-	for (size_t i = 0; i < f->n; i++)
+	for (size_t i = 0; i < f->n; i++) {
 		ids[i] = str_of(f->children[i]->id);
+		budget_inherit(f->children[i], f->source);
+	}
 	sandbox_fork_start(f->source->box, (uint32_t)f->n, ids, on_forked, f);
+}
+
+static void on_counted(void *arg, const struct err *err)
+{
+	struct forking *f = arg;
+
+	if (err)
+		f->err = *err;
+	if (err || check_source(f->source, &f->err) < 0 ||
+	    hub_sandbox_check_budget(f->source, &f->err) < 0)
+		on_refused(f);
+	else
+		split(f);
 }
 
 static int check_fork(const struct forking *f, size_t n, struct err *e)
@@ -395,6 +410,6 @@ void hub_sandbox_fork_start(struct hub_sandbox *source, const struct hub_sandbox
 	f->arg = arg;
 	if (check_fork(f, spec->n, &f->err) < 0 || name_children(f, spec, &f->err) < 0)
 		hub_sandboxes_later(f->all, on_refused, f);
-	else
+	else if (!hub_sandbox_count(f->source, on_counted, f))
 		split(f);
 }

@@ -229,6 +229,8 @@ void hub_sandboxes_on_flow(void *sandboxes, void *of, const struct nw_flow *f)
 	struct err e = ERR_INIT;
 
 	count_flow(&l->network_counts, f);
+	if (f->what == NW_FLOW_CLOSED)
+		budget_sent(l, f->up);
 	l->flows_lost += f->lost;
 	if (f->what >= ARRAY_LEN(kinds) || !kinds[f->what])
 		return;

@@ -68,6 +68,8 @@ static struct store_sandbox row_of(const struct hub_sandbox *l)
 		.root = l->limits.root,
 		.network = str_of(l->network),
 		.owner = str_of(l->owner),
+		.spent_cpu_ms = l->spent.cpu_ms,
+		.spent_out = l->spent.bytes_out,
 	};
 }
 
@@ -278,6 +280,7 @@ static int load_one(void *arg, const struct store_sandbox *r, struct err *e)
 	l->deadline_ms = r->deadline_ms;
 	l->ttl_ms = r->ttl_ms;
 	l->idle_ms = r->idle_ms;
+	l->spent = (struct hub_sandbox_budget){ r->spent_cpu_ms, r->spent_out };
 	l->limits = (struct limits){ .memory = r->memory,
 				     .disk = r->disk,
 				     .pids = r->pids,

@@ -134,6 +134,19 @@ void hub_sandboxes_tell_flows(struct hub_sandboxes *all,
 /* For nets_options.on_flow, with the sandboxes as its owner. */
 void hub_sandboxes_on_flow(void *sandboxes, void *of, const struct nw_flow *f);
 
+/* What a sandbox may use until it ends, as at a deadline: in all its generations, and what its
+ * source had used when it was forked. Bytes out: the output of commands, files read, and what its
+ * ports and connections sent; those of ports, commands and files are counted anew by each hub. */
+struct hub_sandbox_budget {
+	uint64_t cpu_ms, bytes_out; /* 0: as much as it likes */
+};
+/* budget_of tells what the sandboxes of an owner may use; NULL: nothing is limited. Call it again
+ * when its answers have changed. */
+void hub_sandboxes_limit(struct hub_sandboxes *all,
+			 void (*budget_of)(void *data, struct str owner,
+					   struct hub_sandbox_budget *ret),
+			 void *data);
+
 /* The hub is ending: no operation starts any more, and sandboxes that end from now on are
  * terminated, not lost. */
 void hub_sandboxes_stop(struct hub_sandboxes *all);

@@ -202,6 +202,8 @@ void hub_sandboxes_free(struct hub_sandboxes *all)
 		return;
 	if (all->saver)
 		uv_close((uv_handle_t *)all->saver, close_handle);
+	if (all->counter)
+		uv_close((uv_handle_t *)all->counter, close_handle);
 	jobs_fini(all);
 	snapshots_free(all->snapshots);
 	volume_roots_free(all->roots);

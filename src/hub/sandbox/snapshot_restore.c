@@ -366,8 +366,8 @@ void hub_sandbox_start_again(struct hub_sandbox *l, hub_sandbox_cb on_done, void
 	r->was = l->state;
 	if (!s)
 		failed = err_set(&r->err, ERR_GUEST, "what was kept of sandbox %s is gone", l->id);
-	if (failed < 0 || volumes_check(l->all->roots, l->volumes, &r->err) < 0 ||
-	    prepare(r, s, &r->err) < 0 ||
+	if (failed < 0 || hub_sandbox_check_budget(l, &r->err) < 0 ||
+	    volumes_check(l->all->roots, l->volumes, &r->err) < 0 || prepare(r, s, &r->err) < 0 ||
 	    hub_sandbox_set_state(l, SANDBOX_RESTORING, NULL, &r->err) < 0) {
 		hub_sandboxes_later(r->all, on_refused, r);
 		return;

@@ -115,6 +115,18 @@ ERR_ROW(ANSWERED, "already_answered", -32602, 409, 125, false, VALIDATION,
 	"revoked.")
 ERR_ROW(SNAPSHOT, "invalid_snapshot", -32602, 422, 125, false, VALIDATION,
 	"The archive is damaged or was changed; nothing of it was kept. Export the snapshot again.")
+ERR_ROW(WORKSPACE_NOT_FOUND, "workspace_not_found", -32602, 404, 125, false, VALIDATION,
+	"List the workspaces (workspace_list) and their revisions (workspace_log); a deleted one "
+	"can't come back.")
+ERR_ROW(WORKSPACE_BUSY, "workspace_busy", -32602, 409, 125, true, POLICY,
+	"One sandbox at a time writes to a workspace. End that sandbox, attach with mode copy, or "
+	"fork the workspace.")
+ERR_ROW(WORKSPACE_LARGE, "workspace_too_large", -32602, 413, 125, false, VALIDATION,
+	"Remove what the cause names from /workspace and try again; nothing was changed. "
+	"docs/workspaces.md has the limits.")
+ERR_ROW(WORKSPACE, "workspace_damaged", -32603, 500, 125, false, CLEANUP,
+	"Files of the workspace's store were changed or lost. Use another revision, or restore the "
+	"data folder from a backup.")
 ERR_ROW(IMAGE_LARGE, "image_too_large", -32602, 413, 125, false, VALIDATION,
 	"Use a smaller image, or allow more with --max-size and --max-files; an archive that "
 	"unpacks to hundreds of times its size is always refused.")

@@ -986,6 +986,11 @@ const char *call_images(struct call *c)
 	return hub_images(c->ops->hub);
 }
 
+struct workspaces *call_workspaces(struct call *c)
+{
+	return hub_workspaces(c->ops->hub);
+}
+
 const struct previews *call_previews(struct call *c)
 {
 	return hub_previews(c->ops->hub);

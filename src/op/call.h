@@ -23,6 +23,7 @@ struct hub_sandboxes;
 struct hub_sandbox;
 struct sandbox;
 struct previews;
+struct workspaces;
 struct ops;
 struct once_key;
 struct coding;
@@ -236,6 +237,7 @@ struct arena *call_arena(struct call *c);
 uv_loop_t *call_loop(struct call *c);
 /* All sandboxes of the hub. Those that a request names are found by call_hub_sandbox(). */
 struct hub_sandboxes *call_sandboxes(struct call *c);
+struct workspaces *call_workspaces(struct call *c); /* NULL: none are kept */
 /* Path of the store of images (hub/images.h); NULL: none. */
 const char *call_images(struct call *c);
 /* What makes links to servers in sandboxes (hub/preview.h); NULL: nothing does. */

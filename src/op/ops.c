@@ -69,6 +69,12 @@ const struct op *const all_ops[] = {
 	&snapshot_take_op,
 	&template_create_op,
 	&template_list_op,
+	&workspace_attach_op,
+	&workspace_commit_op,
+	&workspace_create_op,
+	&workspace_delete_op,
+	&workspace_get_op,
+	&workspace_list_op,
 };
 const size_t all_ops_n = ARRAY_LEN(all_ops);
 

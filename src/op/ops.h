@@ -72,6 +72,12 @@ extern const struct op snapshot_restore_op;
 extern const struct op snapshot_take_op;
 extern const struct op template_create_op;
 extern const struct op template_list_op;
+extern const struct op workspace_attach_op;
+extern const struct op workspace_commit_op;
+extern const struct op workspace_create_op;
+extern const struct op workspace_delete_op;
+extern const struct op workspace_get_op;
+extern const struct op workspace_list_op;
 
 extern const struct op *const all_ops[];
 extern const size_t all_ops_n;

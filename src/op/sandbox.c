@@ -13,10 +13,22 @@ static const struct field ended_fields[] = {
 };
 static const struct field_table ended_table = FIELD_TABLE(struct sandbox_ended, ended_fields);
 
+struct terminate_request {
+	struct str sandbox;
+	bool discard;
+};
+static const struct field terminate_fields[] = {
+	OP_SANDBOX_ROW(struct terminate_request),
+	FIELD(struct terminate_request, discard,
+	      .doc = "Of one that writes to a workspace: what it has changed there is not kept."),
+};
+static const struct field_table terminate_table = FIELD_TABLE(struct terminate_request,
+							      terminate_fields);
+
 static void sandbox_on_ended(void *arg, struct hub_sandbox *l, const struct err *err)
 {
 	struct call *c = arg;
-	const struct op_sandbox *q = call_request(c);
+	const struct terminate_request *q = call_request(c);
 
 	if (err)
 		call_fail(c, err);
@@ -26,23 +38,26 @@ static void sandbox_on_ended(void *arg, struct hub_sandbox *l, const struct err 
 
 static void sandbox_terminate_run(struct call *c, const void *request)
 {
+	const struct terminate_request *q = request;
 	struct err e = ERR_INIT;
-	struct hub_sandbox *l = call_hub_sandbox(c, ((const struct op_sandbox *)request)->sandbox,
-						 &e);
+	struct hub_sandbox *l = call_hub_sandbox(c, q->sandbox, &e);
 
-	if (l)
-		hub_sandbox_terminate_start(l, sandbox_on_ended, c);
-	else
+	if (!l)
 		call_fail(c, &e);
+	else if (q->discard)
+		hub_sandbox_discard_start(l, sandbox_on_ended, c);
+	else
+		hub_sandbox_terminate_start(l, sandbox_on_ended, c);
 }
 
 const struct op sandbox_terminate_op = {
 	.action = "sandbox.terminate",
-	.doc = "Ends a sandbox with all that runs in it; its files are gone.",
+	.doc = "Ends a sandbox with all that runs in it. Its files are gone, but for those of a "
+	       "workspace that it writes to: they become a revision.",
 	.effect = OP_DESTROY,
 	.flags = OP_LIFECYCLE,
-	.request = &op_sandbox_table,
-	.target = OP_TARGET(struct op_sandbox, sandbox),
+	.request = &terminate_table,
+	.target = OP_TARGET(struct terminate_request, sandbox),
 	.result = &ended_table,
 	.run = sandbox_terminate_run,
 };

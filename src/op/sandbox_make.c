@@ -10,6 +10,7 @@
 #include "op/once.h"
 #include "op/sandbox.h"
 #include "op/snapshot.h"
+#include "op/workspace.h"
 
 /* ---- what is made -------------------------------------------------------------------------- */
 
@@ -31,6 +32,7 @@ struct making {
 	struct str ids[COPIES_MAX];
 	size_t n;
 	int64_t until; /* when they have to end, in Unix time; 0: never */
+	struct hub_sandbox *one; /* to which a workspace is being attached */
 };
 
 static void making_answer(struct making *m, struct hub_sandbox *const *made)
@@ -242,6 +244,8 @@ struct create_request {
 	enum sandbox_user user;
 	bool debug;
 	struct field_map env, labels;
+	struct str workspace;
+	enum workspace_mode workspace_mode;
 	uint64_t ttl_seconds, idle_seconds;
 	enum hub_sandbox_retention retention;
 	struct {
@@ -313,6 +317,12 @@ static const struct field create_fields[] = {
 		struct create_request, volumes, volume_table, .max = VOLUMES_MAX,
 		.doc = "Folders or files of the host to show inside, where its operator allows "
 		       "that."),
+	FIELD(struct create_request, workspace, .min = 1, .max = ID_BYTES_MAX,
+	      .doc = "Name of a workspace to show at /workspace."),
+	FIELD_ENUM(struct create_request, workspace_mode, workspace_mode_names,
+		   .def = DEFAULT_ENUM(WORKSPACE_WRITE),
+		   .doc = "write: what it changes there becomes a revision when it ends. copy: "
+			  "nothing of it is kept."),
 };
 static const struct field_table create_table = FIELD_TABLE(struct create_request, create_fields);
 
@@ -336,9 +346,35 @@ static int create_normalize(void *request, struct arena *a, struct err *e)
 	return 0;
 }
 
+static void create_on_attached(void *arg, struct workspace *w, const struct err *err)
+{
+	struct making *m = arg;
+	struct hub_sandbox *l = m->one;
+
+	(void)w;
+	if (err)
+		hub_sandbox_terminate_start(l, on_discarded, NULL);
+	making_end(m, &l, 1, err);
+}
+
 static void create_on_done(void *arg, struct hub_sandbox *l, const struct err *err)
 {
-	making_end(arg, &l, 1, err);
+	struct making *m = arg;
+	const struct create_request *q = call_request(m->call);
+	struct err e = ERR_INIT;
+	struct workspace *w;
+
+	if (err || !q->workspace.p) {
+		making_end(m, &l, 1, err);
+		return;
+	}
+	m->one = l;
+	w = call_workspace(m->call, q->workspace, &e);
+	if (w)
+		workspace_attach_start(w, l, q->workspace_mode == WORKSPACE_WRITE,
+				       create_on_attached, m);
+	else
+		create_on_attached(m, NULL, &e);
 }
 
 static void sandbox_create_run(struct call *c, const void *request)
@@ -351,7 +387,8 @@ static void sandbox_create_run(struct call *c, const void *request)
 	struct str labels;
 
 	call_about(c)->sandbox = q->id;
-	if (!env || network_text(c, &q->network, &network, &e) < 0 ||
+	if (!env || (q->workspace.p && !call_workspace(c, q->workspace, &e)) ||
+	    network_text(c, &q->network, &network, &e) < 0 ||
 	    labels_text(&q->labels, call_arena(c), &labels, &e) < 0) {
 		call_fail(c, &e);
 		return;

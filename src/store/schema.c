@@ -59,6 +59,15 @@ static const char *const migrations[] = {
 	"  answered INTEGER NOT NULL, used INTEGER NOT NULL) STRICT;",
 	"ALTER TABLE sandboxes ADD COLUMN spent_cpu INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE sandboxes ADD COLUMN spent_out INTEGER NOT NULL DEFAULT 0;",
+	/* sandbox: seq of the one that writes to it, 0: none; base: what that one began with */
+	"CREATE TABLE workspaces ("
+	"  seq INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, owner TEXT NOT NULL,"
+	"  tip TEXT NOT NULL, created INTEGER NOT NULL, sandbox INTEGER NOT NULL,"
+	"  base TEXT NOT NULL, UNIQUE (owner, name)) STRICT;"
+	"CREATE TABLE revisions ("
+	"  id TEXT PRIMARY KEY, parent TEXT NOT NULL, tree TEXT NOT NULL, files INTEGER NOT NULL,"
+	"  bytes INTEGER NOT NULL, created INTEGER NOT NULL, source TEXT NOT NULL,"
+	"  message TEXT NOT NULL) STRICT;",
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -152,6 +161,18 @@ static const char *const statements[STATEMENTS] = {
 		"SELECT seq, rev, id, principal, action, target, sandbox, digest, arguments,"
 		" size, conversation, rule, state, scope, pattern, who, surface, created,"
 		" deadline, answered, used FROM approvals ORDER BY seq",
+	[WORKSPACE_PUT] = "INSERT OR REPLACE INTO workspaces (seq, name, owner, tip, created,"
+			  " sandbox, base) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+	[WORKSPACE_DROP] = "DELETE FROM workspaces WHERE seq = ?1",
+	[WORKSPACE_ALL] = "SELECT seq, name, owner, tip, created, sandbox, base"
+			  " FROM workspaces ORDER BY seq",
+	[WORKSPACE_LAST] =
+		"SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'workspaces'",
+	[REVISION_ADD] = "INSERT OR REPLACE INTO revisions (id, parent, tree, files, bytes,"
+			 " created, source, message) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+	[REVISION_DROP] = "DELETE FROM revisions WHERE id = ?1",
+	[REVISION_ALL] = "SELECT id, parent, tree, files, bytes, created, source, message"
+			 " FROM revisions WHERE ?1 = '' OR id = ?1",
 };
 
 const struct db_schema store_schema = {

@@ -208,3 +208,36 @@ int store_approval_drop(struct store *s, uint64_t seq, struct err *e) MUST_USE;
 int store_approvals(struct store *s,
 		    int (*each)(void *arg, const struct store_approval *r, struct err *e),
 		    void *arg, struct err *e) MUST_USE;
+
+/* ---- workspaces ---------------------------------------------------------------------------- */
+
+/* Strings are borrowed; none is STR_NONE. */
+struct store_workspace {
+	uint64_t seq; /* in order of creation; never reused */
+	struct str name, owner; /* unique together */
+	struct str tip; /* id of its newest revision */
+	int64_t created_ms; /* Unix time */
+	uint64_t sandbox; /* seq of the one that writes to it; 0: none */
+	struct str base; /* the revision that it began with; "" */
+};
+int store_workspace_put(struct store *s, const struct store_workspace *r, struct err *e) MUST_USE;
+int store_workspace_drop(struct store *s, uint64_t seq, struct err *e) MUST_USE;
+/* All, in order of seq. each: as for store_sandboxes(). */
+int store_workspaces(struct store *s,
+		     int (*each)(void *arg, const struct store_workspace *r, struct err *e),
+		     void *arg, struct err *e) MUST_USE;
+int store_workspace_last(struct store *s, uint64_t *ret_seq, struct err *e) MUST_USE;
+
+/* Strings are borrowed; none is STR_NONE. */
+struct store_revision {
+	struct str id, parent, tree; /* parent: "" for a first one */
+	uint64_t files, bytes;
+	int64_t created_ms;
+	struct str source, message;
+};
+int store_revision_add(struct store *s, const struct store_revision *r, struct err *e) MUST_USE;
+int store_revision_drop(struct store *s, struct str id, struct err *e) MUST_USE;
+/* The one with this id, or all where it is empty. each: as for store_sandboxes(). */
+int store_revisions(struct store *s, struct str id,
+		    int (*each)(void *arg, const struct store_revision *r, struct err *e),
+		    void *arg, struct err *e) MUST_USE;

@@ -42,6 +42,11 @@ class Stage:
             self.named = hub.post('/v1/keys', name='of-stage', scopes=['read'])['name']
         if 'secret' in needs:
             self.named = hub.post('/v1/secrets', name='of-stage', value='eight bytes')['name']
+        if 'workspace' in needs:
+            self.named = hub.post('/v1/workspaces', name='of-stage')['workspace']
+            self.fresh = hub.create()
+        if 'attached' in needs:
+            hub.post('/v1/workspaces/of-stage/attach', sandbox=self.fresh)
         script = 'echo old > f; mkdir d; echo > d/g'
         if 'process' in needs:
             script += '; sleep 1000 > /dev/null 2>&1 & echo $!'
@@ -113,6 +118,13 @@ ROWS = {
     'snapshots.export': Row(needs='snapshot'),
     'snapshots.import': Row(raw=lambda s: s.archive, needs='snapshot'),
     'snapshots.restore': Row({'ids': ['back-1', 'back-2']}, TAKEN, needs='snapshot'),
+    'workspaces.create': Row({'name': 'made'}, TAKEN, races=(TAKEN,)),
+    'workspaces.list': Row(query='?limit=3', needs='workspace'),
+    'workspaces.get': Row(needs='workspace'),
+    'workspaces.attach': Row(lambda s: {'sandbox': s.fresh}, TAKEN, needs='workspace',
+                             races=(TAKEN,)),
+    'workspaces.commit': Row({'message': 'one'}, needs='workspace attached', races=(TAKEN,)),
+    'workspaces.delete': Row(again=GONE, needs='workspace'),
     'secrets.list': Row(),
     'secrets.set': Row({'name': 'set', 'value': 'a value of the surface'}),
     'secrets.remove': Row(again=GONE, needs='secret'),
@@ -243,6 +255,8 @@ def clear(hub):
         hub.delete(sandbox['id'])
     for snapshot in hub.call('GET', '/v1/snapshots')['snapshots']:
         hub.call('DELETE', f'/v1/snapshots/{snapshot["id"]}')
+    for workspace in hub.call('GET', '/v1/workspaces')['workspaces']:
+        hub.call('DELETE', f'/v1/workspaces/{workspace["workspace"]}')
     for key in hub.call('GET', '/v1/keys'):
         hub.call('DELETE', f'/v1/keys/{key["name"]}')
     for secret in hub.call('GET', '/v1/secrets')['secrets']:

@@ -46,6 +46,11 @@ class Stage:
             self.ended = hub.post('/v1/exec', **start, command='echo said')['exec_id']
             hub.post(f'/v1/sandboxes/{self.box}/execs/{self.ended}/wait')
             self.runs = hub.post('/v1/exec', **start, command='sleep 1000')['exec_id']
+        if 'workspace' in needs:
+            hub.post('/v1/workspaces', name='of-stage')
+            self.fresh = hub.create()
+        if 'attached' in needs:
+            hub.post('/v1/workspaces/of-stage/attach', sandbox=self.fresh)
         if 'snapshot' in needs:
             self.snapshot = hub.post(f'/v1/sandboxes/{self.box}/snapshots')['id']
             self.archive = os.path.join(self.folder, 'archive')
@@ -124,6 +129,12 @@ ROWS = {
     'approvals approve': Row(lambda s: [s.asked], FAILED, name=0, needs='approval'),
     'approvals deny': Row(lambda s: [s.asked], FAILED, name=0, needs='approval'),
     'approvals watch': Row(needs='approval', endless=True),
+    'ws': Row(),
+    'ws ls': Row(),
+    'ws create': Row(['made'], FAILED),
+    'ws attach': Row(lambda s: ['of-stage', s.fresh], FAILED, name=0, needs='workspace'),
+    'ws commit': Row(['of-stage'], name=0, needs='workspace attached'),
+    'ws rm': Row(lambda s: ['of-stage'], FAILED, name=0, needs='workspace'),
     'audit': Row(hub=False, usage=FAILED),
     'audit tail': Row(['-n', '1'], hub=False, usage=FAILED),
     'audit show': Row(['of-verbs'], 3, status=3, hub=False, usage=FAILED),
@@ -180,6 +191,8 @@ def clear(hub):
         hub.delete(sandbox['id'])
     for snapshot in hub.call('GET', '/v1/snapshots')['snapshots']:
         hub.call('DELETE', f'/v1/snapshots/{snapshot["id"]}')
+    for workspace in hub.call('GET', '/v1/workspaces')['workspaces']:
+        hub.call('DELETE', f'/v1/workspaces/{workspace["workspace"]}')
     for key in hub.call('GET', '/v1/keys'):
         hub.call('DELETE', f'/v1/keys/{key["name"]}')
     if hub.json('images'):
@@ -259,7 +272,7 @@ def test_names_of_nothing(hub, name):
 
 class Names:
     """In the place of a stage, where nothing is there."""
-    box = ended = runs = snapshot = asked = 'nobody'
+    box = ended = runs = snapshot = asked = fresh = 'nobody'
     folder, archive = '/none', '/etc/hostname'
 
 

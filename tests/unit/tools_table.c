@@ -55,6 +55,10 @@ static const struct {
 	{ "Edit", "[\"file_path\",\"old_string\",\"new_string\"]", "replace_all" },
 	{ "Glob", "[\"pattern\"]", "limit" },
 	{ "Grep", "[\"pattern\"]", "output_mode" },
+	{ "workspace_create", "[\"name\"]", "name" },
+	{ "workspace_list", "null", "cursor" },
+	{ "workspace_attach", "[\"sandbox\",\"workspace\"]", "mode" },
+	{ "workspace_delete", "[\"name\"]", "name" },
 };
 
 static void test_contract(void **state)

@@ -100,6 +100,7 @@ static void free_pending(struct pending *p)
 	sandbox_unref(p->source);
 	sandbox_unref(p->model);
 	free(p->ids);
+	free(p->folder);
 	free(p);
 }
 
@@ -546,8 +547,16 @@ static void written(struct pending *p, const struct wm_written *m)
 	struct sandbox *sb = p->source;
 
 	snprintf(sb->base, sizeof(sb->base), "%.*s", (int)sizeof(m->image), m->image);
+	sb->attached = m->attached;
 	let_go(sb, p);
 	p->on_sandbox(p->arg, sb, NULL);
+	free_pending(p);
+}
+
+static void attached(struct pending *p)
+{
+	let_go(p->source, p);
+	p->on_sandbox(p->arg, p->source, NULL);
 	free_pending(p);
 }
 
@@ -625,6 +634,11 @@ void box_heard(struct box *box, int *fds)
 		p = take_pending(box, h->seq);
 		if (p)
 			written(p, (const void *)h);
+		break;
+	case WM_ATTACHED:
+		p = take_pending(box, h->seq);
+		if (p)
+			attached(p);
 		break;
 	case WM_LOST:
 		lost(box, (const void *)h);
@@ -854,6 +868,14 @@ void box_fork_failed(struct box *box, struct pending *p, const struct err *err)
 	answer_error(take_pending(box, p->seq), err);
 }
 
+static int send_attach(struct box *box, struct pending *p, enum wm_fork_how how, struct err *e)
+{
+	struct wm_attach m = { .h = { WM_ATTACH, p->seq }, .key = p->source->key, .how = how };
+
+	snprintf(m.folder, sizeof(m.folder), "%s", p->folder);
+	return box_send(box, &m, sizeof(m), e);
+}
+
 static int send_fork(struct box *box, struct pending *p, enum wm_fork_how how, struct err *e)
 {
 	const struct wm_fork m = {
@@ -867,9 +889,12 @@ static int send_fork(struct box *box, struct pending *p, enum wm_fork_how how, s
 		.key = p->source->key,
 		.how = how,
 		.what = p->what,
+		.workspace = p->workspace,
 	};
 
 	uv_timer_stop(p->timer);
+	if (p->folder)
+		return send_attach(box, p, how, e);
 	return p->to < 0 ? box_send(box, &m, sizeof(m), e)
 			 : box_send_fd(box, &w, sizeof(w), p->to, e);
 }
@@ -1001,34 +1026,71 @@ int box_program(const struct box *box, const char *name, char *ret, size_t size,
 
 /* ---- what was changed ------------------------------------------------------------------------ */
 
-void sandbox_write_start(struct sandbox *sb, enum sandbox_write what, int fd, sandbox_cb on_done,
-			 void *arg)
+/* A request about the files of a sandbox that stands still meanwhile, not begun. NULL: refused. */
+static struct pending *new_still(struct sandbox *sb, sandbox_cb on_done, void *arg)
 {
-	struct box *box = sb->box;
 	struct err e = ERR_INIT;
 	struct pending *p = NULL;
 
 	if (!sb->live || sb->destroying)
 		err_set(&e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", sb->id);
 	else if (check_still(sb, &e) == 0)
-		p = new_pending(box, arg);
+		p = new_pending(sb->box, arg);
 	if (!p) {
 		if (!e.code)
 			err_set(&e, ERR_LIMIT, "out of memory");
-		close_fd(&fd);
-		refuse(box, on_done, NULL, arg, &e);
-		return;
+		refuse(sb->box, on_done, NULL, arg, &e);
+		return NULL;
 	}
 	p->on_sandbox = on_done;
 	p->source = sandbox_ref(sb);
-	p->to = fd;
-	p->what = what == SANDBOX_WRITE_TAR ? WM_WRITE_TAR : WM_WRITE_NAMES;
-	if (box_begin(p, &e) < 0) {
-		free_pending(take_pending(box, p->seq));
-		refuse(box, on_done, NULL, arg, &e);
+	return p;
+}
+
+static void begin_still(struct pending *p, struct err *e)
+{
+	struct sandbox *sb = p->source;
+
+	if (!e->code && box_begin(p, e) == 0) {
+		sb->forking = p;
 		return;
 	}
-	sb->forking = p;
+	refuse(sb->box, p->on_sandbox, NULL, p->arg, e);
+	free_pending(take_pending(sb->box, p->seq));
+}
+
+void sandbox_write_start(struct sandbox *sb, enum sandbox_write what, int fd, sandbox_cb on_done,
+			 void *arg)
+{
+	struct pending *p = new_still(sb, on_done, arg);
+	struct err e = ERR_INIT;
+
+	if (!p) {
+		close_fd(&fd);
+		return;
+	}
+	p->to = fd;
+	p->what = what == SANDBOX_WRITE_NAMES ? WM_WRITE_NAMES : WM_WRITE_TAR;
+	p->workspace = what == SANDBOX_WRITE_WORKSPACE;
+	begin_still(p, &e);
+}
+
+bool sandbox_attached(const struct sandbox *sb)
+{
+	return sb->attached;
+}
+
+void sandbox_attach_start(struct sandbox *sb, const char *folder, sandbox_cb on_done, void *arg)
+{
+	struct pending *p = new_still(sb, on_done, arg);
+	struct err e = ERR_INIT;
+
+	if (!p)
+		return;
+	p->folder = strlen(folder) < WIRE_PATH_MAX ? strdup(folder) : NULL;
+	if (!p->folder)
+		err_set(&e, ERR_LIMIT, "the path of the tree is too long");
+	begin_still(p, &e);
 }
 
 /* ---- pause ----------------------------------------------------------------------------------- */
@@ -1103,7 +1165,7 @@ void sandbox_resume_start(struct sandbox *sb, sandbox_cb on_done, void *arg)
 
 static bool copies_files(const struct pending *p)
 {
-	return p->on_fork || p->to >= 0;
+	return p->on_fork || p->to >= 0 || p->folder;
 }
 
 static int box_begin(struct pending *p, struct err *e)

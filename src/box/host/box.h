@@ -214,11 +214,24 @@ enum sandbox_write {
 	 * appends the zeros that end an archive. ERR_TOO_LARGE: a path or the whole does not fit an
 	 * archive. */
 	SANDBOX_WRITE_TAR,
+	/* The same, of /workspace alone: changes to what sandbox_attach_start() has put there, else
+	 * all of it. Paths begin with "workspace". */
+	SANDBOX_WRITE_WORKSPACE,
 	/* for each path: a byte of enum diff, a byte of enum file_type, the path and a NUL */
 	SANDBOX_WRITE_NAMES,
 };
 void sandbox_write_start(struct sandbox *sb, enum sandbox_write what, int fd, sandbox_cb on_done,
 			 void *arg);
+
+/* Whether what SANDBOX_WRITE_WORKSPACE has written are changes to an attached tree; known when it
+ * is done. */
+bool sandbox_attached(const struct sandbox *sb);
+
+/* Shows the files of a folder's root/workspace/ at /workspace, copy-on-write, in a time that does
+ * not depend on their number. The folder is locked (flock(2), shared) while sandboxes use it, and
+ * its owner is the sandbox's user inside. Forks have it, too. ERR_CONFLICT: something runs in the
+ * sandbox, its /workspace is not empty, or it has a tree already. */
+void sandbox_attach_start(struct sandbox *sb, const char *folder, sandbox_cb on_done, void *arg);
 
 /* Name of the folder of the sandbox's image, known once sandbox_write_start() is done; "" for the
  * host. */

@@ -23,6 +23,8 @@ struct pending {
 	uv_timer_t *timer; /* runs until the source's init has answered */
 	int to; /* the descriptor to which changes are written; -1: the request is none for that */
 	enum wm_write_what what;
+	bool workspace; /* only those of the workspace are */
+	char *folder; /* owned; to attach it. NULL: the request is none for that */
 	/* a fork of a source that had work in progress: no layer can be frozen in place */
 	bool copies;
 	/* not live yet; the created or forked sandboxes are filled from it */
@@ -138,6 +140,7 @@ struct sandbox {
 	struct pending *forking; /* a fork in progress, or the writing of its changes */
 	/* the name of its image's folder, as the warden last reported it */
 	char base[WIRE_IMAGE_MAX];
+	bool attached; /* as the last request for the changes of its workspace has told */
 	struct pending *pausing; /* likewise a pause or resume */
 	bool paused;
 	/* when its init last spoke, or could speak again after a fork or sleep */

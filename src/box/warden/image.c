@@ -4,6 +4,8 @@
  * host (the user who imported it) is the sandbox's user. Without privileges both are the same
  * anyway.
  *
+ * The tree of a workspace is mounted likewise, but above the sandbox's other layers.
+ *
  * Its folder has a shared lock while the layer exists: those who remove images check it.
  */
 #include <errno.h>
@@ -104,12 +106,37 @@ static int attach(const struct layer *l, int tree)
 	return mkdir(path, 0755) < 0 ? -1 : mount_attach(tree, AT_FDCWD, path);
 }
 
-struct layer *store_layer_image(struct store *s, const struct host *h, const struct origin *from,
-				uint32_t uid, struct err *e)
+/* The tree below a folder as a layer, without what tells its kind. of_host: -1 for a workspace,
+ * which has none of the sandbox's own mounts. */
+static struct layer *layer_of_folder(struct store *s, const struct host *h, const char *path,
+				     int of_host, uint32_t uid, struct err *e)
 {
 	autofree struct layer *l = calloc(1, sizeof(*l));
 	autoclose int folder = -1;
 	autoclose int tree = -1;
+
+	if (!l) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	folder = open_folder(path, e);
+	tree = folder < 0 ? -1 : copy_root(h, folder, uid, e);
+	if (tree < 0 || (of_host >= 0 && check_places(s, tree, of_host > 0, e) < 0))
+		return NULL;
+	l->id = ++s->last_layer;
+	l->refs = 1;
+	l->image = take_fd(&folder);
+	if (attach(l, tree) == 0)
+		return take_ptr(l);
+	err_sys(e, errno, "mount the files");
+	layer_unref(take_ptr(l));
+	return NULL;
+}
+
+struct layer *store_layer_image(struct store *s, const struct host *h, const struct origin *from,
+				uint32_t uid, struct err *e)
+{
+	struct layer *l;
 
 	if (s->plain) {
 		err_set(e, ERR_UNSUPPORTED,
@@ -117,26 +144,26 @@ struct layer *store_layer_image(struct store *s, const struct host *h, const str
 			"6.6");
 		return NULL;
 	}
-	if (!l) {
-		err_set(e, ERR_LIMIT, "out of memory");
+	l = layer_of_folder(s, h, from->image, from->of_host, uid, e);
+	if (!l)
 		return NULL;
-	}
-	folder = open_folder(from->image, e);
-	tree = folder < 0 ? -1 : copy_root(h, folder, uid, e);
-	if (tree < 0 || check_places(s, tree, from->of_host, e) < 0)
-		return NULL;
-	l->id = ++s->last_layer;
-	l->refs = 1;
 	l->complete = true;
 	l->base = true;
 	l->of_host = from->of_host;
 	l->uid = uid;
-	l->image = take_fd(&folder);
-	if (attach(l, tree) == 0)
-		return take_ptr(l);
-	err_sys(e, errno, "mount the image");
-	layer_unref(take_ptr(l));
-	return NULL;
+	return l;
+}
+
+struct layer *store_layer_workspace(struct store *s, const struct host *h, const char *folder,
+				    uint32_t uid, struct err *e)
+{
+	struct layer *l = layer_of_folder(s, h, folder, -1, uid, e);
+
+	if (l)
+		l->workspace = true;
+	else if (e->code == ERR_TEMPLATE_NOT_FOUND)
+		err_set(e, ERR_CONFLICT, "the files of the workspace are being replaced");
+	return l;
 }
 
 /* Returns a mount of the skeleton in which its files, and copies of them in upper layers, belong to

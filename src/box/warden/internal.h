@@ -77,8 +77,9 @@ struct host {
 struct layer {
 	uint32_t id;
 	uint32_t refs;
-	/* the image's folder, locked while the layer exists; -1: the layer is not an image */
+	/* the folder of an image or workspace, locked while the layer exists; -1: it is neither */
 	int image;
+	bool workspace; /* an attached tree */
 	bool of_host; /* an image that the host's directories are bound over */
 	/* what the sandbox is made from: an image, or the skeleton as its root owns it */
 	bool base;
@@ -153,6 +154,9 @@ int store_layer_own(const struct store *s, const struct layer *l, uint32_t uid, 
  * plain. */
 struct layer *store_layer_image(struct store *s, const struct host *h, const struct origin *from,
 				uint32_t uid, struct err *e) MUST_USE;
+/* The tree of a workspace as a frozen layer, likewise. */
+struct layer *store_layer_workspace(struct store *s, const struct host *h, const char *folder,
+				    uint32_t uid, struct err *e) MUST_USE;
 /* The skeleton as a frozen layer in which the host's ids from 0 on are those from `uid` on. */
 struct layer *store_layer_skeleton(struct store *s, const struct host *h, uint32_t uid,
 				   struct err *e) MUST_USE;
@@ -231,6 +235,7 @@ struct walk_from {
 	/* its writable layers, the topmost first; none: compare merged with template */
 	const int *layers;
 	size_t n_layers;
+	const char *only; /* compare only this directory of the top; NULL: everything */
 	uint32_t uid, n_ids; /* the owner of its files */
 	uint64_t bytes_max; /* limit of all contents, holes included */
 };
@@ -479,6 +484,7 @@ struct job {
 	uint32_t write_seq;
 	bool forsaken; /* the hub that asked is gone */
 	char image[WIRE_IMAGE_MAX];
+	bool attached; /* what is written are changes to an attached tree */
 };
 
 enum { JOBS_MAX = 64, POOL_MAX = 64, NETS_MAX = 16 };
@@ -649,6 +655,9 @@ hub_message_fn give_socket; /* answers, unless it fails */
 /* ---- fork.c ---- */
 
 hub_message_fn fork_body;
+hub_message_fn attach_body; /* answers, unless it fails */
+/* Place of the attached tree among the frozen layers; n_frozen: there is none. */
+uint32_t chain_workspace(const struct chain *c);
 hub_message_fn pause_body; /* answers, unless it fails */
 void job_ended(struct job *j);
 bool is_copied(const struct body *b); /* a job reads its files and has frozen it */

@@ -34,6 +34,13 @@ static bool socket_is_sound(const void *msg, size_t n)
 	return n == sizeof(*m) && m->n <= WIRE_SOCKETS_MAX;
 }
 
+static bool attach_is_sound(const void *msg, size_t n)
+{
+	const struct wm_attach *m = msg;
+
+	return n == sizeof(*m) && m->folder[0] == '/' && memchr(m->folder, 0, sizeof(m->folder));
+}
+
 /* A message may be longer than its struct only if something follows it. */
 static const struct shape {
 	uint32_t type;
@@ -53,6 +60,7 @@ static const struct shape {
 	{ WM_HURRY, sizeof(struct wm_sleep), false, NULL },
 	{ WM_RECORD, sizeof(struct wm_record), true, NULL },
 	{ WM_END, sizeof(struct wm_head), false, NULL },
+	{ WM_ATTACH, sizeof(struct wm_attach), false, attach_is_sound },
 };
 
 int message_check(const void *msg, size_t n, struct err *e)

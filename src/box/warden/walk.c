@@ -498,6 +498,6 @@ int walk_changes(const struct walk_from *from, enum wm_write_what what, int out)
 	k.n_ids = from->n_ids;
 	k.bytes_left = from->bytes_max;
 	k.links.bytes_max = LINKS_FOR_DISK(from->bytes_max);
-	errnum = walk_level(&k, &top);
+	errnum = from->only ? visit(&k, &top, from->only) : walk_level(&k, &top);
 	return errnum ? errnum : flush(&k);
 }

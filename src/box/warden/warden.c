@@ -108,10 +108,11 @@ static int destroy(const struct hub_message *in, struct err *e)
 
 /* The handlers of messages that message_check() has accepted. */
 static hub_message_fn *const messages[] = {
-	[WM_CREATE] = create,	 [WM_FORK] = fork_body,	    [WM_DESTROY] = destroy,
-	[WM_PAUSE] = pause_body, [WM_RECORD] = keep_record, [WM_END] = end_with_hub,
-	[WM_USAGE] = say_usage,	 [WM_WRITE] = write_body,   [WM_SOCKET] = give_socket,
-	[WM_SLEEP] = sleep_body, [WM_WAKE] = wake_body,	    [WM_HURRY] = hurry_body,
+	[WM_CREATE] = create,	   [WM_FORK] = fork_body,     [WM_DESTROY] = destroy,
+	[WM_PAUSE] = pause_body,   [WM_RECORD] = keep_record, [WM_END] = end_with_hub,
+	[WM_USAGE] = say_usage,	   [WM_WRITE] = write_body,   [WM_SOCKET] = give_socket,
+	[WM_SLEEP] = sleep_body,   [WM_WAKE] = wake_body,     [WM_HURRY] = hurry_body,
+	[WM_ATTACH] = attach_body,
 };
 
 static int carry_out(const struct hub_message *in, struct err *e)

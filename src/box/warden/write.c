@@ -29,6 +29,7 @@ struct views {
 	int template;
 	int layers[CHAIN_MAX + 1];
 	size_t n_layers;
+	const char *only; /* as in struct walk_from */
 };
 
 static void views_fini(struct views *v)
@@ -53,6 +54,27 @@ static bool layers_tell(const struct chain *c)
 	const struct layer *lowest = c->n_frozen ? c->frozen[c->n_frozen - 1] : NULL;
 
 	return !warden.store.plain && (!lowest || !lowest->complete || lowest->base);
+}
+
+/* The workspace alone, against the tree that is attached. */
+static int open_workspace(struct views *v, const struct body *b, struct err *e)
+{
+	const struct chain *c = &b->chain;
+	uint32_t n = chain_workspace(c);
+	int failed;
+
+	*v = (struct views){ .pidfd = b->pidfd, .template = -1, .only = "workspace" };
+	if (n == c->n_frozen)
+		return 0;
+	v->template = store_layer_open(c->frozen[n]);
+	failed = v->template <0 || add_layer(v, c->upper) < 0;
+	for (uint32_t i = 0; i < n && !failed; i++)
+		failed = add_layer(v, c->frozen[i]) < 0;
+	if (!failed)
+		return 0;
+	err_sys(e, errno, "open the layers of files");
+	views_fini(v);
+	return -1;
 }
 
 static int open_views(struct views *v, const struct body *b, struct err *e)
@@ -98,6 +120,7 @@ static int write_all(const struct views *v, const struct body *b, enum wm_write_
 		.template = v->template,
 		.layers = v->layers,
 		.n_layers = v->n_layers,
+		.only = v->only,
 		.uid = b->uid,
 		.n_ids = b->limits.root ? ROOT_IDS : 1,
 		.bytes_max = b->limits.disk + BYTES_ROOM,
@@ -111,8 +134,9 @@ static int start_writing(struct job *j, const struct wm_write *m, int fd, struct
 	struct views v;
 	pid_t pid;
 
-	if (open_views(&v, j->source, e) < 0)
+	if ((m->workspace ? open_workspace(&v, j->source, e) : open_views(&v, j->source, e)) < 0)
 		return -1;
+	j->attached = m->workspace && v.n_layers;
 	pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -198,6 +222,7 @@ void written(struct job *j, int errnum)
 	else if (errnum)
 		say_why(errnum, &e);
 	memcpy(m.image, j->image, sizeof(m.image));
+	m.attached = j->attached;
 	if (e.code)
 		send_failed(m.h.seq, &e);
 	else

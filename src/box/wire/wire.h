@@ -77,6 +77,8 @@ enum wm_type {
 	WM_WAKE, /* hub: wm_sleep; start an init if there is none */
 	WM_AWAKE, /* warden: wm_head; with the init's socket */
 	WM_HURRY, /* hub: wm_sleep; programs are to end, so it gives way to nobody for a moment */
+	WM_ATTACH, /* hub: wm_attach */
+	WM_ATTACHED, /* warden: wm_head */
 	WM_GREET = 0x686f6c74, /* warden: wm_greet */
 };
 
@@ -166,11 +168,27 @@ struct wm_write {
 	uint64_t key;
 	uint32_t how; /* enum wm_fork_how */
 	uint32_t what; /* enum wm_write_what */
+	/* 1: only what is below /workspace, against the tree that is attached there; without one,
+	 * all of it */
+	uint32_t workspace;
+	uint32_t pad;
 };
 
 struct wm_written {
 	struct wm_head h;
+	uint32_t attached; /* of a workspace: it was compared with the attached tree */
 	char image[WIRE_IMAGE_MAX]; /* name of its image's folder; "": it has none */
+};
+
+/* Puts a tree of files below the sandbox's writable layer. Nothing may run in the sandbox, and its
+ * /workspace must be empty. */
+struct wm_attach {
+	struct wm_head h;
+	uint64_t key;
+	uint32_t how; /* enum wm_fork_how */
+	uint32_t pad;
+	/* absolute path of a folder whose root/ has the one directory workspace/ */
+	char folder[WIRE_PATH_MAX];
 };
 
 struct wm_destroy {

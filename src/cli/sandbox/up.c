@@ -10,7 +10,7 @@ enum { PORTS_MAX = 16, VOLUMES_MAX = 32 };
 
 struct up_options {
 	struct verb_options common;
-	const char *name, *cwd, *allow;
+	const char *name, *cwd, *allow, *workspace;
 	struct env_options env;
 	struct option_list ports, labels, volumes, network;
 	uint64_t memory, disk, ttl_ms, idle_ms;
@@ -33,6 +33,8 @@ static const struct option_row rows[] = {
 	OPTION(struct up_options, ports, OPTION_LIST, "publish", .letter = 'p',
 	       .arg = "[HOST:]PORT",
 	       .doc = "Forward this port to 127.0.0.1, as holt forward does. May be repeated."),
+	OPTION(struct up_options, workspace, OPTION_TEXT, "workspace", .arg = "NAME",
+	       .doc = "Show this workspace at /workspace, and keep what changes there."),
 	OPTION(struct up_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
 	       .doc = "Working directory; by default the template's, or /workspace."),
 	OPTION(struct up_options, ttl_ms, OPTION_SECONDS, "ttl", .arg = "TIME", .min = 1000,
@@ -205,6 +207,7 @@ static int up_make(const struct verb_input *in, struct err *e)
 	json_write_uint(&w, (o->ttl_ms + 999) / 1000);
 	json_write_key(&w, "idle_seconds");
 	json_write_uint(&w, (o->idle_ms + 999) / 1000);
+	hub_link_text(&w, "workspace", o->workspace);
 	if (o->retention)
 		hub_link_text(&w, "retention", retentions[o->retention - 1]);
 	write_limits(o, &w);

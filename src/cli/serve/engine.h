@@ -153,7 +153,7 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 					 const struct grants *g, const char *registry,
 					 const char *warden_dir, struct err *e)
 {
-	char images[PATH_MAX], data[PATH_MAX], snapshots[PATH_MAX];
+	char images[PATH_MAX], data[PATH_MAX], snapshots[PATH_MAX], workspaces[PATH_MAX];
 	struct engine_closed own;
 	struct err homeless;
 	/* Files without a name, for which any folder will do where there is no data folder yet. */
@@ -174,6 +174,9 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 		.snapshots = registry && home_where("snapshots", snapshots, &homeless) == 0
 				   ? snapshots
 				   : NULL,
+		.workspaces = registry && home_where("workspaces", workspaces, &homeless) == 0
+				    ? workspaces
+				    : NULL,
 		.images = home_where("images", images, &homeless) < 0 ? NULL : images,
 		.volumes = o->volumes.p,
 		.n_volumes = o->volumes.n,

@@ -18,6 +18,8 @@ static const struct op_member members[] = {
 	{ "labels", .doc = "Notes about it." },
 	{ "volumes", .doc = "Folders of the host, where allowed." },
 	{ "network", .table = &network_grant_table, .doc = "None if absent." },
+	{ "workspace", .in = OP_HIDDEN },
+	{ "workspace_mode", .in = OP_HIDDEN },
 	{ "id", .in = OP_HIDDEN },
 	{ "limits", .in = OP_HIDDEN },
 	{ "idle_seconds", .in = OP_HIDDEN },

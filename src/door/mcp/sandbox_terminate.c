@@ -2,7 +2,7 @@
 #include "door/mcp/tools.h"
 #include "op/sandbox.h"
 
-static const struct op_member members[] = { TOOL_SANDBOX };
+static const struct op_member members[] = { TOOL_SANDBOX, { "discard", .in = OP_HIDDEN } };
 
 const struct tool sandbox_terminate_tool = {
 	.op = &sandbox_terminate_op,

@@ -9,15 +9,16 @@ const struct tool *const tools[] = {
 	&sandbox_signal_tool,	  &sandbox_exec_output_tool, &sandbox_snapshot_tool,
 	&sandbox_restore_tool,	  &sandbox_diff_tool,	     &run_tool,
 	&coding_read_tool,	  &coding_write_tool,	     &coding_edit_tool,
-	&coding_glob_tool,	  &coding_grep_tool,
+	&coding_glob_tool,	  &coding_grep_tool,	     &workspace_create_tool,
+	&workspace_list_tool,	  &workspace_attach_tool,    &workspace_delete_tool,
 };
 const size_t tools_n = ARRAY_LEN(tools);
 static_assert(ARRAY_LEN(tools) <= MCP_CHOICE_MAX, "each has a place in a choice");
 
 /* Each listed tool costs the context of every client, so few are listed unless they are asked
  * for. */
-enum { SANDBOX_TOOLS = 20, RUN_TOOLS = 1, CODING_TOOLS = 5 };
-static_assert(ARRAY_LEN(tools) == SANDBOX_TOOLS + RUN_TOOLS + CODING_TOOLS,
+enum { SANDBOX_TOOLS = 20, RUN_TOOLS = 1, CODING_TOOLS = 5, WORKSPACE_TOOLS = 4 };
+static_assert(ARRAY_LEN(tools) == SANDBOX_TOOLS + RUN_TOOLS + CODING_TOOLS + WORKSPACE_TOOLS,
 	      "each is in one set, and in all");
 
 /* From first on, n of them. */
@@ -28,6 +29,7 @@ static const struct tool_set {
 	{ "sandbox", 0, SANDBOX_TOOLS },
 	{ "run", SANDBOX_TOOLS, RUN_TOOLS },
 	{ "coding", SANDBOX_TOOLS + RUN_TOOLS, CODING_TOOLS },
+	{ "workspace", ARRAY_LEN(tools) - WORKSPACE_TOOLS, WORKSPACE_TOOLS },
 	{ "all", 0, ARRAY_LEN(tools) },
 };
 

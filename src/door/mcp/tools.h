@@ -23,6 +23,10 @@ extern const struct tool sandbox_snapshot_tool;
 extern const struct tool sandbox_restore_tool;
 extern const struct tool sandbox_diff_tool;
 extern const struct tool run_tool;
+extern const struct tool workspace_create_tool;
+extern const struct tool workspace_list_tool;
+extern const struct tool workspace_attach_tool;
+extern const struct tool workspace_delete_tool;
 
 /* coding/ */
 extern const struct tool coding_read_tool;

@@ -37,6 +37,10 @@ static const struct field_table terminated_table = FIELD_TABLE(struct sandbox_en
 							       terminated_fields);
 
 static const struct op_member by_path[] = { API_BY_PATH };
+static const struct op_member terminate_members[] = {
+	API_BY_PATH,
+	{ "discard", .in = OP_QUERY },
+};
 
 static const struct op_member diff_members[] = {
 	API_BY_PATH,
@@ -192,11 +196,11 @@ static const struct api_route rows[] = {
 	{ .id = "sandboxes.delete",
 	  .op = &sandbox_terminate_op,
 	  .projected = true,
-	  .members = OP_MEMBERS(by_path),
+	  .members = OP_MEMBERS(terminate_members),
 	  .answer = &terminated_table,
 	  .method = HTTP_DELETE,
 	  .path = "/v1/sandboxes/{id}",
-	  .errors = API_MAY(NOT_FOUND) | API_MAY(CONFLICT) },
+	  .errors = API_MAY(NOT_FOUND) | API_MAY(CONFLICT) | API_MAY(BODY_TOO_LARGE) },
 	{ .id = "sandboxes.diff",
 	  .op = &sandbox_diff_op,
 	  .projected = true,

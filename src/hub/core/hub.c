@@ -8,6 +8,7 @@
 #include "hub/sandbox/job.h"
 #include "hub/core/preview.h"
 #include "hub/sandbox/snapshots.h"
+#include "hub/workspace/workspaces.h"
 #include "store/store.h"
 
 struct hub {
@@ -15,6 +16,7 @@ struct hub {
 	struct box *box;
 	struct store *store; /* NULL: none */
 	struct hub_sandboxes *sandboxes;
+	struct workspaces *workspaces; /* owned, NULL: none are kept */
 	struct nets *nets;
 	struct previews *previews; /* owned, NULL: there are none */
 	char *images; /* path of their store; NULL: none */
@@ -81,6 +83,12 @@ static int hub_start(struct hub *hub, const struct hub_config *config, struct er
 	if (hub->store && config->snapshots &&
 	    hub_sandboxes_keep_snapshots(hub->sandboxes, config->snapshots, e) < 0)
 		return -1;
+	if (hub->store && config->workspaces) {
+		hub->workspaces = workspaces_new(hub->loop, hub->store, hub->sandboxes,
+						 config->workspaces, e);
+		if (!hub->workspaces)
+			return -1;
+	}
 	if (config->n_volumes &&
 	    hub_sandboxes_allow_volumes(hub->sandboxes, config->volumes, config->n_volumes, e) < 0)
 		return -1;
@@ -120,6 +128,7 @@ struct hub *hub_new(uv_loop_t *loop, const struct hub_config *config, struct err
 	if (hub_start(hub, config, e) == 0)
 		return take_ptr(hub);
 	hub_sandboxes_free(hub->sandboxes);
+	workspaces_free(hub->workspaces);
 	return NULL;
 }
 
@@ -129,6 +138,7 @@ static void on_nets_closed(void *arg)
 	void (*on_closed)(void *) = hub->on_closed;
 	void *on_closed_arg = hub->on_closed_arg;
 
+	workspaces_free(hub->workspaces);
 	hub_free(hub);
 	on_closed(on_closed_arg);
 }
@@ -167,18 +177,38 @@ static void begin_close(struct hub *hub, void (*on_closed)(void *arg), void *arg
 	log_use(hub);
 }
 
+static void end_sandboxes(void *arg)
+{
+	struct hub *hub = arg;
+
+	hub_sandboxes_stop(hub->sandboxes);
+	box_close(hub->box, on_box_closed, hub);
+}
+
+static void leave_sandboxes(void *arg)
+{
+	struct hub *hub = arg;
+
+	hub_sandboxes_leave(hub->sandboxes);
+	box_leave(hub->box, on_box_closed, hub);
+}
+
 void hub_close(struct hub *hub, void (*on_closed)(void *arg), void *arg)
 {
 	begin_close(hub, on_closed, arg);
-	hub_sandboxes_stop(hub->sandboxes);
-	box_close(hub->box, on_box_closed, hub);
+	if (hub->workspaces)
+		workspaces_stop(hub->workspaces, false, end_sandboxes, hub);
+	else
+		end_sandboxes(hub);
 }
 
 void hub_leave(struct hub *hub, void (*on_closed)(void *arg), void *arg)
 {
 	begin_close(hub, on_closed, arg);
-	hub_sandboxes_leave(hub->sandboxes);
-	box_leave(hub->box, on_box_closed, hub);
+	if (hub->workspaces)
+		workspaces_stop(hub->workspaces, true, leave_sandboxes, hub);
+	else
+		leave_sandboxes(hub);
 }
 
 int hub_show_previews(struct hub *hub, const struct preview_site *site, struct err *e)
@@ -206,6 +236,11 @@ struct hub_sandboxes *hub_sandboxes(struct hub *hub)
 const char *hub_images(const struct hub *hub)
 {
 	return hub->images;
+}
+
+struct workspaces *hub_workspaces(struct hub *hub)
+{
+	return hub->workspaces;
 }
 
 struct store *hub_store(struct hub *hub)

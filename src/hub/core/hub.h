@@ -21,6 +21,8 @@ struct hub_config {
 	const char *images;
 	/* path of the snapshots' folder, made if missing; needs a registry; NULL: none */
 	const char *snapshots;
+	/* path of the folder of workspaces, likewise; NULL: none */
+	const char *workspaces;
 	/* folders of the host that clients may give to sandboxes (hub/sandbox/volumes.h) */
 	const char *const *volumes;
 	size_t n_volumes;
@@ -45,6 +47,8 @@ const struct previews *hub_previews(const struct hub *hub); /* NULL: none */
 uv_loop_t *hub_loop(struct hub *hub);
 struct box *hub_box(struct hub *hub);
 struct hub_sandboxes *hub_sandboxes(struct hub *hub);
+struct workspaces;
+struct workspaces *hub_workspaces(struct hub *hub); /* NULL: none are kept */
 struct store *hub_store(struct hub *hub); /* the registry's; NULL: none */
 const char *hub_images(const struct hub *hub); /* path of their store; NULL: none */
 bool hub_closing(const struct hub *hub);

@@ -62,6 +62,21 @@ static void set_deadline(struct hub_sandbox *l, uint64_t ttl_ms)
 	l->deadline_ms = ttl_ms ? clock_unix_ms() + (int64_t)ttl_ms : 0;
 }
 
+static bool is_held(const struct hub_sandbox *l)
+{
+	const struct hub_keeper *k = l->all->keeper;
+
+	return k && k->holds(k->data, l);
+}
+
+void hub_sandbox_hold(struct hub_sandbox *l)
+{
+	struct err e = ERR_INIT;
+
+	if (l->box && sandbox_set_ttl(l->box, 0, &e) < 0)
+		log_warn("sandbox %s: its time to live: %s", l->id, e.msg);
+}
+
 int hub_sandbox_set_timeout(struct hub_sandbox *l, uint64_t ms, struct err *e)
 {
 	const struct hub_sandbox before = *l;
@@ -83,7 +98,8 @@ int hub_sandbox_set_timeout(struct hub_sandbox *l, uint64_t ms, struct err *e)
 		return -1;
 	}
 	/* Without a hub the warden ends it, which can't keep anything. */
-	if (sandbox_set_ttl(l->box, l->retention == RETAIN_DESTROY ? ms : 0, &ignored) < 0)
+	if (sandbox_set_ttl(l->box, l->retention == RETAIN_DESTROY && !is_held(l) ? ms : 0,
+			    &ignored) < 0)
 		log_warn("sandbox %s: its time to live: %s", l->id, ignored.msg);
 	hub_sandbox_arm(l);
 	return 0;
@@ -193,7 +209,40 @@ static int check_terminate(const struct hub_sandbox *l, struct err *e)
 	return 0;
 }
 
-void hub_sandbox_terminate_start(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg)
+static void destroy(struct hub_sandbox_op *op)
+{
+	op->hs->ending = true;
+	sandbox_destroy_start(op->hs->box, on_destroyed, op);
+}
+
+static void on_saved(void *arg, struct hub_sandbox *same, const struct err *err)
+{
+	struct hub_sandbox_op *op = arg;
+	struct hub_sandbox *l = op->hs;
+
+	(void)same;
+	l->stopping = false;
+	if (l->box && !err) {
+		destroy(op);
+		return;
+	}
+	hub_sandbox_arm(l);
+	hub_sandbox_op_end(op, err);
+}
+
+static void end_running(struct hub_sandbox_op *op, bool save)
+{
+	const struct hub_keeper *k = op->all->keeper;
+
+	if (save && is_held(op->hs)) {
+		op->hs->stopping = true;
+		k->save(k->data, op->hs, on_saved, op);
+	} else {
+		destroy(op);
+	}
+}
+
+static void terminate(struct hub_sandbox *l, bool save, hub_sandbox_cb on_done, void *arg)
 {
 	struct err e = ERR_INIT;
 
@@ -204,10 +253,18 @@ void hub_sandbox_terminate_start(struct hub_sandbox *l, hub_sandbox_cb on_done, 
 		hub_sandbox_set_state(l, SANDBOX_TERMINATED, NULL, &e);
 		hub_sandbox_later(l->all, l, on_done, arg, NULL);
 	} else {
-		l->ending = true;
-		sandbox_destroy_start(l->box, on_destroyed,
-				      hub_sandbox_op_new(l->all, l, on_done, arg));
+		end_running(hub_sandbox_op_new(l->all, l, on_done, arg), save);
 	}
+}
+
+void hub_sandbox_terminate_start(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg)
+{
+	terminate(l, true, on_done, arg);
+}
+
+void hub_sandbox_discard_start(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg)
+{
+	terminate(l, false, on_done, arg);
 }
 
 /* ---- the reaper ---------------------------------------------------------------------------- */
@@ -254,8 +311,35 @@ static void on_kept(void *kept, struct hub_sandbox *still, const struct err *err
 	hub_sandbox_unref(l);
 }
 
+static void reap_now(struct hub_sandbox_op *op)
+{
+	op->hs->ending = true;
+	sandbox_destroy_start(op->hs->box, on_reaped, op);
+}
+
+/* If its files can't be saved as they should be, they are kept as those of a stopped sandbox. */
+static void on_saved_overdue(void *arg, struct hub_sandbox *same, const struct err *err)
+{
+	struct hub_sandbox_op *op = arg;
+	struct hub_sandbox *l = op->hs;
+
+	(void)same;
+	l->stopping = false;
+	if (!l->box) {
+		hub_sandbox_op_end(op, err);
+	} else if (!err) {
+		reap_now(op);
+	} else {
+		l->all->stats.reap_failures++;
+		hub_sandbox_tell(l, "reap_failed", str_of(err->msg));
+		hub_sandbox_keep_start(l, RETAIN_STOP, 0, &op->err, on_kept, hub_sandbox_ref(l));
+		hub_sandbox_op_end(op, NULL);
+	}
+}
+
 static void reap(struct hub_sandbox *l, const struct err *why)
 {
+	const struct hub_keeper *k = l->all->keeper;
 	struct hub_sandbox_op *op;
 
 	log_info("sandbox %s: %s", l->id, why->msg);
@@ -265,8 +349,12 @@ static void reap(struct hub_sandbox *l, const struct err *why)
 	}
 	op = hub_sandbox_op_new(l->all, l, nobody, NULL);
 	op->err = *why;
-	l->ending = true;
-	sandbox_destroy_start(l->box, on_reaped, op);
+	if (is_held(l)) {
+		l->stopping = true;
+		k->save(k->data, l, on_saved_overdue, op);
+	} else {
+		reap_now(op);
+	}
 }
 
 static void on_timer(uv_timer_t *t)

@@ -213,6 +213,7 @@ struct hub_sandboxes {
 	uint32_t forgotten, forgotten_stored;
 	struct nets *nets; /* borrowed; NULL: no network is granted */
 	struct snapshots *snapshots; /* owned, NULL: none are kept */
+	const struct hub_keeper *keeper; /* NULL: none */
 	struct volume_roots *roots; /* owned, NULL: no volumes are allowed */
 	char plan[IDEMPOTENT_PLAN_MAX + 1]; /* that was given out last */
 	struct hub_sandboxes_stats stats; /* the states are kept by the setter */

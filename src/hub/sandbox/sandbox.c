@@ -395,6 +395,11 @@ struct sandbox *hub_sandbox_sandbox(struct hub_sandbox *l, struct err *e)
 	return l->box;
 }
 
+struct sandbox *hub_sandbox_box(struct hub_sandbox *l)
+{
+	return l->box;
+}
+
 void hub_sandbox_busy(struct hub_sandbox *l, int by)
 {
 	assert(by == 1 || (by == -1 && l->busy > 0));

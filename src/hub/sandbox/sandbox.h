@@ -98,6 +98,9 @@ struct hub_sandbox_info {
 	const struct err *why;
 };
 
+/* l is NULL with err. */
+typedef void (*hub_sandbox_cb)(void *arg, struct hub_sandbox *l, const struct err *err);
+
 /* Reads the registry. store: borrowed; NULL: nothing outlives this process. hub_sandboxes_adopt()
  * must be called once, before any other function. */
 struct hub_sandboxes *hub_sandboxes_new(uv_loop_t *loop, struct store *store,
@@ -115,6 +118,20 @@ void hub_sandboxes_on_end(void *sandboxes, struct sandbox *sb, const struct err 
  * become lost. The box is borrowed until it is closed. */
 void hub_sandboxes_adopt(struct hub_sandboxes *all, struct box *box,
 			 struct sandbox *const *sandboxes, size_t n);
+
+/* Keeps files of sandboxes beyond their end: hub/workspace. holds: whether it has to save those of
+ * this one. save: before it ends, also of a paused one. */
+struct hub_keeper {
+	bool (*holds)(void *data, const struct hub_sandbox *l);
+	void (*save)(void *data, struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg);
+	void *data;
+};
+/* Borrowed until hub_sandboxes_close() has ended. */
+void hub_sandboxes_set_keeper(struct hub_sandboxes *all, const struct hub_keeper *k);
+/* The sandbox in that row, unless it has ended for good; NULL: there is none. */
+struct hub_sandbox *hub_sandboxes_by_seq(struct hub_sandboxes *all, uint64_t seq);
+/* The warden no longer ends it at its deadline, since it could not save its files. */
+void hub_sandbox_hold(struct hub_sandbox *l);
 
 /* Network grants are served by nets (hub/net), which is borrowed until hub_sandboxes_close() has
  * ended. Before hub_sandboxes_adopt(). Without it none are. */
@@ -157,8 +174,6 @@ void hub_sandboxes_free(struct hub_sandboxes *all);
 /* After the box is closed: waits for pending operations, then frees all. */
 void hub_sandboxes_close(struct hub_sandboxes *all, void (*on_closed)(void *arg), void *arg);
 
-/* l is NULL with err. */
-typedef void (*hub_sandbox_cb)(void *arg, struct hub_sandbox *l, const struct err *err);
 typedef void (*hub_sandbox_fork_cb)(void *arg, struct hub_sandbox *const *children, size_t n,
 				    const struct err *err);
 
@@ -177,8 +192,11 @@ struct hub_sandbox_fork_spec {
 void hub_sandbox_fork_start(struct hub_sandbox *source, const struct hub_sandbox_fork_spec *spec,
 			    hub_sandbox_fork_cb on_done, void *arg);
 
-/* Also frees the id of a lost or failed sandbox. ERR_SANDBOX_NOT_FOUND: already terminated. */
+/* Also frees the id of a lost or failed sandbox. ERR_SANDBOX_NOT_FOUND: already terminated. If the
+ * keeper can't save its files, that is the error, and the sandbox runs on. */
 void hub_sandbox_terminate_start(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg);
+/* The same, without what a keeper would save. */
+void hub_sandbox_discard_start(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg);
 
 /* Idempotent. */
 void hub_sandbox_pause_start(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg);
@@ -255,6 +273,9 @@ struct sandbox *hub_sandbox_machine(struct hub_sandbox *l, struct err *e) MUST_U
  * error that names the state: ERR_PAUSED; ERR_GUEST: lost; ERR_IDLE or ERR_SANDBOX_NOT_FOUND:
  * terminated; ERR_CONFLICT: the state is changing. */
 struct sandbox *hub_sandbox_sandbox(struct hub_sandbox *l, struct err *e) MUST_USE;
+
+/* The engine's sandbox in whatever state, for a keeper; NULL: nothing runs. */
+struct sandbox *hub_sandbox_box(struct hub_sandbox *l);
 
 /* +1 at the start of an exec, a file operation or a stream, -1 at its end. A busy sandbox is not
  * idle, and l stays valid. */

@@ -243,6 +243,20 @@ int hub_sandboxes_allow_volumes(struct hub_sandboxes *all, const char *const *ro
 	return all->roots ? 0 : -1;
 }
 
+void hub_sandboxes_set_keeper(struct hub_sandboxes *all, const struct hub_keeper *k)
+{
+	all->keeper = k;
+}
+
+struct hub_sandbox *hub_sandboxes_by_seq(struct hub_sandboxes *all, uint64_t seq)
+{
+	struct hub_sandbox *l = seq ? all->newest : NULL;
+
+	while (l && l->seq != seq)
+		l = l->older;
+	return l && !hub_sandbox_is_gone(l) ? l : NULL;
+}
+
 static void on_stranger_ended(void *arg, struct sandbox *sb, const struct err *err)
 {
 	if (err)

@@ -1,0 +1,18 @@
+#pragma once
+/* What the words of `holt ws` share. */
+#include "cli/link/link.h"
+#include "cli/common/verb.h"
+
+enum { WS_PATH_MAX = 1024 };
+
+/* Builds "/v1/workspaces/NAME" and `more`. ERR_WORKSPACE_NOT_FOUND if nothing can be called so. */
+int ws_path(char ret[WS_PATH_MAX], const char *name, const char *more, struct err *e) MUST_USE;
+
+/* An option row's table for words without options of their own but -o. */
+struct ws_options {
+	struct verb_options common;
+	uint32_t output;
+};
+extern const struct option_table ws_options;
+
+extern const struct verb ws_create_verb, ws_rm_verb, ws_attach_verb, ws_commit_verb;

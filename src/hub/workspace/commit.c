@@ -1,0 +1,271 @@
+/*
+ * Makes a revision of what a sandbox has changed: the warden writes the changes as an archive into
+ * a pipe, the work pool reads it into objects. If both succeed, the pool makes the new tree and its
+ * folder, and the loop writes the row. The sandbox stands still until the archive is written.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "hub/workspace/internal.h"
+
+struct committing {
+	struct work work;
+	struct workspace *w; /* busy */
+	bool began; /* it is changing by this */
+	struct hub_sandbox *hs; /* busy; NULL: it did not begin */
+	int from; /* the archive */
+	struct take *take;
+	struct object_id base, before; /* trees: what the sandbox began with, and the tip's */
+	bool attached; /* the archive is changes to base */
+	bool writing, reading; /* under way */
+	struct err wrote; /* how that ended */
+	struct take_result result;
+	struct revision next;
+	workspace_commit_cb on_done;
+	void *arg;
+};
+
+static void commit_end(struct committing *c, const struct workspace_commit *made,
+		       const struct err *err)
+{
+	if (c->began)
+		c->w->changing = false;
+	c->w->busy--;
+	c->on_done(c->arg, made, err);
+	if (c->hs)
+		hub_sandbox_busy(c->hs, -1);
+	take_free(c->take);
+	close_fd(&c->from);
+	free(c);
+}
+
+static void commit_fail(struct committing *c, const struct err *err)
+{
+	struct err e = *err;
+
+	work_end(&c->work);
+	commit_end(c, NULL, &e);
+}
+
+/* ---- the row --------------------------------------------------------------------------------- */
+
+static void commit_tell(struct committing *c, bool changed)
+{
+	const struct workspace_commit made = {
+		.changed = changed,
+		.revision = str_of(c->w->tip.id),
+		.files = c->w->tip.files,
+		.bytes = c->w->tip.bytes,
+		.added_bytes = c->w->all->objects.added.bytes,
+		.left_out = c->result.left_out,
+		.left_out_names = str_of(c->result.names),
+	};
+
+	if (changed)
+		workspaces_trim(c->w->all);
+	work_end(&c->work);
+	commit_end(c, &made, NULL);
+}
+
+static void commit_made(struct work *work)
+{
+	struct committing *c = (struct committing *)work;
+
+	if (work->err.code)
+		commit_fail(c, &work->err);
+	else if (memcmp(&c->result.tree, &c->before, sizeof(c->before)) == 0)
+		commit_tell(c, false);
+	else if (workspace_advance(c->w, &c->next, &work->err) < 0)
+		commit_fail(c, &work->err);
+	else
+		commit_tell(c, true);
+}
+
+static void commit_make(struct work *work)
+{
+	struct committing *c = (struct committing *)work;
+	struct workspaces *all = work->all;
+	struct err *e = &work->err;
+
+	if (take_tree(c->take, c->attached ? &c->base : NULL, &c->result, e) < 0 ||
+	    objects_commit(&all->objects, e) < 0)
+		return;
+	if (memcmp(&c->result.tree, &c->before, sizeof(c->before)) == 0 ||
+	    checkout_make(&all->checkouts, &c->result.tree, &c->before, e) < 0)
+		return;
+	c->next.tree = c->result.tree;
+	c->next.files = c->result.count;
+	c->next.bytes = c->result.bytes;
+	revision_name(&c->next);
+}
+
+/* ---- the archive ----------------------------------------------------------------------------- */
+
+/* If one ends early, so does the other; the one that gives the reason counts. */
+static void commit_settle(struct committing *c)
+{
+	if (c->writing || c->reading)
+		return;
+	if (c->work.err.code && (!c->wrote.code || c->wrote.code == ERR_CANCELLED))
+		commit_fail(c, &c->work.err);
+	else if (c->wrote.code)
+		commit_fail(c, &c->wrote);
+	else
+		work_again(&c->work, commit_make, commit_made);
+}
+
+static void on_written(void *arg, struct sandbox *sb, const struct err *err)
+{
+	struct committing *c = arg;
+
+	c->writing = false;
+	if (err)
+		c->wrote = *err;
+	else
+		c->attached = sandbox_attached(sb);
+	commit_settle(c);
+}
+
+static void commit_read(struct work *work)
+{
+	struct committing *c = (struct committing *)work;
+
+	if (!work->err.code && take_read(c->take, c->from, &work->err) < 0)
+		close_fd(&c->from); /* so that the writer ends, too */
+}
+
+static void commit_was_read(struct work *work)
+{
+	struct committing *c = (struct committing *)work;
+
+	c->reading = false;
+	close_fd(&c->from);
+	commit_settle(c);
+}
+
+static int commit_open(struct committing *c, struct err *e)
+{
+	struct workspaces *all = c->work.all;
+	struct take_spec spec = {
+		.objects = &all->objects, .top = "workspace", .changes = true, .stop = &all->stop
+	};
+	struct sandbox *sb = hub_sandbox_box(c->hs);
+	struct revision base;
+	int ends[2];
+
+	if (!sb)
+		return err_set(e, ERR_CONFLICT, "the sandbox does not run");
+	if (revision_load(all, str_of(c->w->base), &base, e) < 0 ||
+	    objects_begin(&all->objects, e) < 0)
+		return -1;
+	c->base = base.tree;
+	c->take = take_new(&spec, e);
+	if (!c->take)
+		return -1;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "make a pipe");
+	c->from = ends[0];
+	c->writing = true;
+	sandbox_write_start(sb, SANDBOX_WRITE_WORKSPACE, ends[1], on_written, c);
+	return 0;
+}
+
+static void commit_begin(struct work *work)
+{
+	struct committing *c = (struct committing *)work;
+
+	c->reading = true;
+	if (!work->err.code && commit_open(c, &work->err) < 0)
+		close_fd(&c->from);
+}
+
+/* ---- entry points ---------------------------------------------------------------------------- */
+
+static int check_commit(const struct workspace *w, struct str message, struct err *e)
+{
+	if (workspaces_check(w->all, e) < 0)
+		return -1;
+	if (message.n > REVISION_MESSAGE_MAX)
+		return err_set(e, ERR_INVALID, "message: at most %d bytes", REVISION_MESSAGE_MAX);
+	if (!workspace_writer(w))
+		return err_set(e, ERR_CONFLICT, "no sandbox writes to workspace %s", w->name);
+	if (w->changing)
+		return err_set(e, ERR_WORKSPACE_BUSY, "workspace %s is being changed", w->name);
+	return 0;
+}
+
+static void commit_describe(struct committing *c, struct str message)
+{
+	struct hub_sandbox_info i;
+
+	hub_sandbox_info(c->hs, &i);
+	snprintf(c->next.parent, sizeof(c->next.parent), "%s", c->w->tip.id);
+	snprintf(c->next.source, sizeof(c->next.source), "%.*s", STR_ARG(i.id));
+	snprintf(c->next.message, sizeof(c->next.message), "%.*s", STR_ARG(message));
+	c->next.created_ms = clock_unix_ms();
+}
+
+/* by_end: the sandbox ends, so its state says nothing. */
+static void commit_start(struct workspace *w, struct str message, bool by_end,
+			 workspace_commit_cb on_done, void *arg)
+{
+	struct committing *c = calloc(1, sizeof(*c));
+	struct err *e;
+
+	if (!c)
+		abort(); /* out of memory: no callback could report it */
+	*c = (struct committing){
+		.w = w, .from = -1, .before = w->tip.tree, .on_done = on_done, .arg = arg
+	};
+	e = &c->work.err;
+	c->work = (struct work){ .all = w->all, .work = work_nothing, .done = commit_was_read };
+	w->busy++;
+	if (check_commit(w, message, e) == 0 &&
+	    (by_end || hub_sandbox_machine(workspace_writer(w), e))) {
+		c->work.begin = commit_begin;
+		c->work.work = commit_read;
+		c->began = w->changing = true;
+		c->hs = workspace_writer(w);
+		hub_sandbox_busy(c->hs, 1);
+		commit_describe(c, message);
+	}
+	work_start(&c->work);
+}
+
+void workspace_commit_start(struct workspace *w, struct str message, workspace_commit_cb on_done,
+			    void *arg)
+{
+	commit_start(w, message, false, on_done, arg);
+}
+
+/* ---- the end of a sandbox -------------------------------------------------------------------- */
+
+struct saving {
+	struct hub_sandbox *hs; /* busy */
+	hub_sandbox_cb on_done;
+	void *arg;
+};
+
+static void on_saved(void *arg, const struct workspace_commit *made, const struct err *err)
+{
+	struct saving *s = arg;
+
+	(void)made;
+	s->on_done(s->arg, err ? NULL : s->hs, err);
+	hub_sandbox_busy(s->hs, -1);
+	free(s);
+}
+
+void commit_save(void *workspaces, struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg)
+{
+	struct saving *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		abort();
+	*s = (struct saving){ l, on_done, arg };
+	hub_sandbox_busy(l, 1);
+	commit_start(workspace_of(workspaces, l), STR_LIT(""), true, on_saved, s);
+}

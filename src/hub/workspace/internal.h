@@ -1,0 +1,98 @@
+#pragma once
+/*
+ * Shared by the files that join workspaces with the hub:
+ *
+ *	workspaces.c	the table, its rows, the queue of work
+ *	attach.c	a workspace into a sandbox
+ *	commit.c	what a sandbox has changed into a revision
+ */
+#include <uv.h>
+
+#include "base/clock.h"
+#include "hub/workspace/checkout.h"
+#include "hub/workspace/take.h"
+#include "hub/workspace/workspaces.h"
+#include "store/store.h"
+
+/* A row of revisions. */
+struct revision {
+	char id[REVISION_ID + 1], parent[REVISION_ID + 1]; /* parent: "" for a first one */
+	struct object_id tree;
+	uint64_t files, bytes;
+	int64_t created_ms;
+	char source[SANDBOX_ID_MAX + 1]; /* the sandbox; "" */
+	char message[REVISION_MESSAGE_MAX + 1];
+};
+
+struct workspace {
+	struct workspaces *all;
+	struct workspace *older, *newer; /* in order of creation */
+	uint64_t seq;
+	char name[SANDBOX_ID_MAX + 1], owner[OWNER_MAX + 1];
+	struct revision tip;
+	int64_t created_ms;
+	uint64_t sandbox; /* seq of the one that writes to it; 0: none */
+	char base[REVISION_ID + 1]; /* the revision that it began with */
+	unsigned busy; /* work that needs it; it is not deleted meanwhile */
+	bool changing; /* its tip or its writer is about to change */
+};
+
+/* A piece of work. work runs in the pool, then done on the loop; done ends in work_again() or
+ * work_end(). begin: on the loop, when its turn has come; may be NULL. */
+struct work {
+	struct work *next;
+	struct workspaces *all;
+	void (*begin)(struct work *w);
+	void (*work)(struct work *w);
+	void (*done)(struct work *w);
+	struct err err;
+};
+
+struct workspaces {
+	uv_loop_t *loop;
+	struct store *store;
+	struct hub_sandboxes *sandboxes;
+	struct hub_keeper keeper;
+	char *folder;
+	int dir;
+	struct objects objects;
+	struct checkouts checkouts;
+	struct workspace *oldest, *newest;
+	size_t n;
+	uint64_t last_seq;
+	struct work *first, *last; /* the first one is at work */
+	uv_work_t pool;
+	atomic_bool stop; /* the hub ends */
+	bool stopping;
+	void (*on_stopped)(void *arg);
+	void *on_stopped_arg;
+};
+
+/* ---- workspaces.c ---------------------------------------------------------------------------- */
+
+int workspaces_check(const struct workspaces *all, struct err *e) MUST_USE;
+void work_start(struct work *w);
+void work_again(struct work *w, void (*work)(struct work *w), void (*done)(struct work *w));
+void work_nothing(struct work *w); /* of a piece that has failed before its turn */
+/* Lets the next one begin. w may be freed afterwards. */
+void work_end(struct work *w);
+
+int workspace_save(const struct workspace *w, struct err *e) MUST_USE;
+/* Fills id from all else. */
+void revision_name(struct revision *r);
+/* Makes it the tip, in one transaction with its row. On failure nothing has changed. */
+int workspace_advance(struct workspace *w, const struct revision *r, struct err *e) MUST_USE;
+/* ERR_WORKSPACE_NOT_FOUND. */
+int revision_load(struct workspaces *all, struct str id, struct revision *ret,
+		  struct err *e) MUST_USE;
+/* The sandbox that writes to it; NULL: none. */
+struct hub_sandbox *workspace_writer(const struct workspace *w);
+struct workspace *workspace_of(const struct workspaces *all, const struct hub_sandbox *l);
+/* The trees that must stay as folders; owned, *ret_n of them. */
+struct object_id *workspaces_wanted(const struct workspaces *all, size_t *ret_n);
+void workspaces_trim(struct workspaces *all);
+
+/* ---- commit.c -------------------------------------------------------------------------------- */
+
+/* struct hub_keeper.save */
+void commit_save(void *workspaces, struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg);

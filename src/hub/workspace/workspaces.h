@@ -1,0 +1,78 @@
+#pragma once
+/*
+ * Workspaces: named trees of files that outlive sandboxes. A revision is one immutable state: a
+ * tree of objects (object.h, tree.h) and a row of the registry. The tip is the newest one. A
+ * sandbox to which a workspace is attached has the tip's files at /workspace, copy-on-write; when
+ * it ends, what it has changed there becomes the next revision.
+ *
+ * A revision exists when its objects are synced and its row is written, in this order. What a
+ * failure in between leaves is removed later. One sandbox at a time writes to a workspace; further
+ * ones may have copies, of which nothing is kept.
+ *
+ * Long work runs in the loop's work pool, one piece at a time. All functions must be called on the
+ * loop's thread. A `_start` function ends in one callback, never from inside the call. A `struct
+ * workspace *` is borrowed until the loop's next turn.
+ */
+#include "hub/sandbox/sandbox.h"
+#include "hub/workspace/tree.h"
+
+struct workspaces;
+struct workspace;
+struct store;
+
+enum { WORKSPACES_MAX = 4096, REVISION_ID = BLAKE2B_HEX, REVISION_MESSAGE_MAX = 1024 };
+
+/* folder: absolute path, made if missing. All but folder are borrowed until workspaces_close() has
+ * ended. Before hub_sandboxes_adopt(). */
+struct workspaces *workspaces_new(uv_loop_t *loop, struct store *store,
+				  struct hub_sandboxes *sandboxes, const char *folder,
+				  struct err *e) MUST_USE;
+/* Saves what sandboxes have changed, as if they ended, then calls on_done. Nothing starts after
+ * it. leave: the sandboxes stay for the next hub, so nothing is saved. */
+void workspaces_stop(struct workspaces *all, bool leave, void (*on_done)(void *arg), void *arg);
+/* After workspaces_stop() has ended; or, before hub_sandboxes_adopt(), instead. NULL-safe. */
+void workspaces_free(struct workspaces *all);
+
+struct workspace_info { /* borrowed until the next change */
+	uint64_t seq; /* in order of creation, never reused */
+	struct str name, owner, tip;
+	int64_t created_ms, changed_ms; /* Unix time; changed: of the tip */
+	uint64_t files, bytes; /* of the tip */
+	struct str sandbox; /* that writes to it; STR_NONE: none */
+};
+void workspace_info(const struct workspace *w, struct workspace_info *ret);
+
+/* NULL: none. */
+struct workspace *workspaces_get(struct workspaces *all, struct str owner, struct str name);
+/* The next one with a seq above `after`; NULL: there is none. */
+struct workspace *workspaces_next(struct workspaces *all, uint64_t after);
+/* Fails with ERR_WORKSPACE_NOT_FOUND. */
+int workspaces_unknown(struct str name, struct err *e);
+
+/* w is NULL with err. */
+typedef void (*workspace_cb)(void *arg, struct workspace *w, const struct err *err);
+
+/* An empty one. name: as for a sandbox's id. ERR_CONFLICT: the owner has one of that name. */
+void workspace_create_start(struct workspaces *all, struct str name, struct str owner,
+			    workspace_cb on_done, void *arg);
+/* ERR_WORKSPACE_BUSY: a sandbox writes to it. */
+int workspace_delete(struct workspace *w, struct err *e) MUST_USE;
+
+/* Puts the tip's files at the sandbox's /workspace. writes: it is the one that writes to the
+ * workspace; ERR_WORKSPACE_BUSY: another one is. */
+void workspace_attach_start(struct workspace *w, struct hub_sandbox *l, bool writes,
+			    workspace_cb on_done, void *arg);
+
+/* What became of a commit. Texts are borrowed until the callback returns. */
+struct workspace_commit {
+	bool changed; /* false: the files are as before, so there is no new revision */
+	struct str revision; /* the tip now */
+	uint64_t files, bytes, added_bytes; /* added: to the store */
+	uint32_t left_out;
+	struct str left_out_names;
+};
+typedef void (*workspace_commit_cb)(void *arg, const struct workspace_commit *made,
+				    const struct err *err);
+/* Makes a revision of what the sandbox that writes to it has changed; it goes on. */
+void workspace_commit_start(struct workspace *w, struct str message, workspace_commit_cb on_done,
+			    void *arg);

@@ -1,0 +1,46 @@
+#pragma once
+/* A workspace as clients see it: workspace.create, .list, .get, .attach, .commit, .delete. */
+#include "hub/workspace/workspaces.h"
+#include "op/call.h"
+
+struct workspace_view {
+	struct str workspace, revision, created_at, changed_at, sandbox;
+	uint64_t files, bytes;
+};
+extern const struct field_table workspace_view_table;
+
+struct workspaces_view {
+	struct {
+		const struct workspace_view *p;
+		size_t n;
+	} workspaces;
+	struct str next_cursor;
+};
+
+struct workspace_deleted {
+	struct str workspace, status; /* "deleted" */
+};
+
+enum workspace_mode { WORKSPACE_WRITE, WORKSPACE_COPY, WORKSPACE_MODES };
+extern const char *const workspace_mode_names[WORKSPACE_MODES];
+
+struct workspace_attached {
+	struct str workspace, revision, sandbox, path; /* path: "/workspace" */
+	enum workspace_mode mode;
+};
+
+struct workspace_committed {
+	struct str workspace, revision, left_out_names;
+	bool changed;
+	uint64_t files, bytes, added_bytes;
+	uint32_t left_out;
+};
+
+/* NULL with ERR_UNSUPPORTED: this hub keeps none. */
+struct workspaces *call_workspaces_kept(struct call *c, struct err *e) MUST_USE;
+/* The workspace of a request, among those that the principal may know of, its own first. */
+struct workspace *call_workspace(struct call *c, struct str name, struct err *e) MUST_USE;
+
+#define WORKSPACE_NAME_ROW(S)                                                                      \
+	FIELD(S, workspace, .flags = FIELD_REQUIRED, .min = 1, .max = 64,                          \
+	      .doc = "Name of the workspace.")

@@ -1,0 +1,84 @@
+/* Rows of workspaces and their revisions. */
+#include "store/internal.h"
+
+int store_workspace_put(struct store *s, const struct store_workspace *r, struct err *e)
+{
+	return db_run(s->db, WORKSPACE_PUT, e, DB_INT(r->seq), DB_TEXT(r->name), DB_TEXT(r->owner),
+		      DB_TEXT(r->tip), DB_INT(r->created_ms), DB_INT(r->sandbox), DB_TEXT(r->base));
+}
+
+int store_workspace_drop(struct store *s, uint64_t seq, struct err *e)
+{
+	return db_run(s->db, WORKSPACE_DROP, e, DB_INT(seq));
+}
+
+int store_workspaces(struct store *s,
+		     int (*each)(void *arg, const struct store_workspace *r, struct err *e),
+		     void *arg, struct err *e)
+{
+	autorows struct db_rows rows = { .db = s->db };
+	int more = db_rows_values(s->db, WORKSPACE_ALL, NULL, 0, &rows, e);
+
+	while (more >= 0 && (more = db_next(&rows, e)) > 0) {
+		const struct store_workspace r = {
+			.seq = (uint64_t)db_int(&rows, 0),
+			.name = db_text(&rows, 1),
+			.owner = db_text(&rows, 2),
+			.tip = db_text(&rows, 3),
+			.created_ms = db_int(&rows, 4),
+			.sandbox = (uint64_t)db_int(&rows, 5),
+			.base = db_text(&rows, 6),
+		};
+
+		if (each(arg, &r, e) < 0)
+			return -1;
+	}
+	return more;
+}
+
+int store_workspace_last(struct store *s, uint64_t *ret_seq, struct err *e)
+{
+	autorows struct db_rows rows = { .db = s->db };
+
+	if (db_rows_values(s->db, WORKSPACE_LAST, NULL, 0, &rows, e) < 0 || db_next(&rows, e) < 0)
+		return -1;
+	*ret_seq = (uint64_t)db_int(&rows, 0);
+	return 0;
+}
+
+int store_revision_add(struct store *s, const struct store_revision *r, struct err *e)
+{
+	return db_run(s->db, REVISION_ADD, e, DB_TEXT(r->id), DB_TEXT(r->parent), DB_TEXT(r->tree),
+		      DB_INT(r->files), DB_INT(r->bytes), DB_INT(r->created_ms), DB_TEXT(r->source),
+		      DB_TEXT(r->message));
+}
+
+int store_revision_drop(struct store *s, struct str id, struct err *e)
+{
+	return db_run(s->db, REVISION_DROP, e, DB_TEXT(id));
+}
+
+int store_revisions(struct store *s, struct str id,
+		    int (*each)(void *arg, const struct store_revision *r, struct err *e),
+		    void *arg, struct err *e)
+{
+	autorows struct db_rows rows;
+	int more = db_rows(s->db, REVISION_ALL, &rows, e, DB_TEXT(id));
+
+	while (more >= 0 && (more = db_next(&rows, e)) > 0) {
+		const struct store_revision r = {
+			.id = db_text(&rows, 0),
+			.parent = db_text(&rows, 1),
+			.tree = db_text(&rows, 2),
+			.files = (uint64_t)db_int(&rows, 3),
+			.bytes = (uint64_t)db_int(&rows, 4),
+			.created_ms = db_int(&rows, 5),
+			.source = db_text(&rows, 6),
+			.message = db_text(&rows, 7),
+		};
+
+		if (each(arg, &r, e) < 0)
+			return -1;
+	}
+	return more;
+}

@@ -1,6 +1,10 @@
 #include "config/config.h"
 
 static const struct field approval_fields[] = {
+	FIELD(struct config_approvals, elicitation, .max = CONFIG_LIST_MAX, .item_min = 1,
+	      .item_max = CONFIG_TEXT_MAX,
+	      .doc = "Principals, as patterns, whose MCP clients have a person who may answer for "
+		     "their own calls. None, if not said: an agent could answer itself."),
 	FIELD(struct config_approvals, webhook, .min = 1, .max = CONFIG_TEXT_MAX,
 	      .doc = "URL to which each new request is posted: https, or http at 127.0.0.1 or "
 		     "[::1]."),

@@ -88,6 +88,7 @@ struct config_secrets {
 };
 
 struct config_approvals {
+	struct field_strs elicitation; /* of principals */
 	struct str webhook;
 	uint64_t expire_seconds;
 };

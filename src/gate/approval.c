@@ -1,6 +1,8 @@
 /*
- * Whether a person lets a call be: the hooks asks and approval. Only a hub with a registry asks: it
- * has doors through which somebody can answer.
+ * Whether a person lets a call be: the hooks asks and approval. A hub with a registry has doors
+ * through which somebody can answer. Besides, MCP clients of principals that the operator names
+ * can ask their own person: then the call ends, and its request waits for nobody until the door
+ * starts the call anew with that person's answer.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +14,7 @@
 #include "guard/approval/approval.h"
 #include "hub/core/hub.h"
 
-enum { REQUEST_MAX = 80 << 20 };
+enum { REQUEST_MAX = 80 << 20, SHOWN_MAX = 8 << 10 };
 
 struct gate_approval {
 	struct approvals *all;
@@ -25,6 +27,7 @@ struct waiting {
 	struct approval_wait wait;
 	struct str id;
 	int64_t created_ms, deadline_ms;
+	bool *ended; /* set at its end; NULL: nobody needs to know */
 };
 
 /* Answers need no answer: else nobody could give the first. */
@@ -42,6 +45,8 @@ static void waiting_on_end(void *data, const struct err *e)
 
 	struct err denied;
 
+	if (w->ended)
+		*w->ended = true;
 	if (!e && gate_recheck_policy(w->gate, w->call, &denied) < 0)
 		e = &denied;
 	if (e)
@@ -129,6 +134,91 @@ static int gate_ask(struct gate *g, struct call *c, struct waiting *w, const str
 	return rc;
 }
 
+static bool gate_elicits(const struct gate *g, const struct call *c)
+{
+	return call_can_ask(c) && policy_names(&config_file(g->config)->approvals.elicitation,
+					       str_of(call_principal(c)->name));
+}
+
+bool gate_can_ask(const struct gate *g, const struct call *c)
+{
+	return g->approval && (hub_store(g->hub) || gate_elicits(g, c));
+}
+
+/* A request that has ended while the client's person was asked about it is not made again. */
+static int gate_check_asked(const struct gate *g, const struct call *c, struct err *e)
+{
+	struct str id = call_asked(c);
+	struct err none;
+	const struct approval *a = id.n ? approval_find(g->approval->all, id, &none) : NULL;
+
+	if (!a || a->state == APPROVAL_PENDING || a->state == APPROVAL_APPROVED ||
+	    a->state == APPROVAL_SUPERSEDED)
+		return 0;
+	return err_set(e, ERR_DENIED, "%s was not approved: request %.*s is %s", call_op(c)->action,
+		       STR_ARG(id), approval_state_names[a->state]);
+}
+
+static int waiting_elicit(struct waiting *w, const struct approval *a, struct err *e)
+{
+	const struct store_approval *r = &a->row;
+	struct call *c = w->call;
+	char *text = arena_printf(call_arena(c), e,
+				  "Approve %.*s%s%.*s for %.*s? Its arguments: %.*s",
+				  STR_ARG(r->action), r->target.n ? " of " : "", STR_ARG(r->target),
+				  STR_ARG(approval_name(r->principal)), STR_ARG(r->arguments));
+
+	approval_leave(&w->wait, true);
+	if (!text)
+		return -1;
+	call_ask_client(c, w->id, str_of(text));
+	return err_set(e, ERR_DENIED, "request %.*s waits for the person at the client",
+		       STR_ARG(w->id));
+}
+
+/* The call is let go or denied from inside, and w may be gone then. */
+static int waiting_answer(struct waiting *w, enum op_said said, struct err *e)
+{
+	const struct approval_answer answer = {
+		.id = w->id,
+		.to = said == OP_SAID_YES ? APPROVAL_APPROVED : APPROVAL_DENIED,
+		.who = str_of(call_principal(w->call)->name),
+		.surface = STR_LIT("elicitation"),
+	};
+	bool ended = false;
+
+	w->ended = &ended;
+	if (approval_answer(w->gate->approval->all, &answer, e) == 0 || ended)
+		return 0;
+	approval_leave(&w->wait, false);
+	return -1;
+}
+
+/* The client's person is asked now, or was asked and has answered, or others are asked. What can't
+ * be shown as a whole is not asked of the client. -1: the call waits for nobody. */
+static int waiting_begin(struct waiting *w, const struct approval *a, struct err *e)
+{
+	struct call *c = w->call;
+	bool asked = str_eq(call_asked(c), w->id);
+	bool elicits = gate_elicits(w->gate, c) && !a->cut && a->row.arguments.n <= SHOWN_MAX;
+	enum op_said said = elicits && asked ? call_said(c) : OP_SAID_NOTHING;
+
+	if (elicits && !asked)
+		return waiting_elicit(w, a, e);
+	if (!hub_store(w->gate->hub) && said == OP_SAID_NOTHING) {
+		approval_leave(&w->wait, false);
+		return err_set(e, ERR_DENIED, "%s needs a person's approval, and nobody gave it",
+			       call_op(c)->action);
+	}
+	log_info("%s waits for a person: request %.*s", call_op(c)->action, STR_ARG(w->id));
+	if (said != OP_SAID_NOTHING)
+		return waiting_answer(w, said, e);
+	call_on_cancel(c, waiting_on_cancel, w);
+	call_on_tick(c, waiting_on_tick, w);
+	waiting_on_tick(w);
+	return 0;
+}
+
 static void gate_approval_hook(void *data, struct call *c)
 {
 	struct gate *g = data;
@@ -141,18 +231,12 @@ static void gate_approval_hook(void *data, struct call *c)
 		*w = (struct waiting){ .call = c,
 				       .gate = g,
 				       .wait = { .on_end = waiting_on_end, .data = w } };
-		rc = gate_ask(g, c, w, &a, &e);
+		rc = gate_check_asked(g, c, &e) < 0 ? -1 : gate_ask(g, c, w, &a, &e);
 	}
-	if (rc < 0) {
-		call_deny(c, &e);
-	} else if (rc > 0) {
+	if (rc > 0)
 		call_allow(c);
-	} else {
-		log_info("%s waits for a person: request %.*s", call_op(c)->action, STR_ARG(w->id));
-		call_on_cancel(c, waiting_on_cancel, w);
-		call_on_tick(c, waiting_on_tick, w);
-		waiting_on_tick(w);
-	}
+	else if (rc < 0 || waiting_begin(w, a, &e) < 0)
+		call_deny(c, &e);
 }
 
 static int64_t gate_approval_expire(const struct gate *g)
@@ -180,7 +264,7 @@ int gate_approval_open(struct gate *g, struct err *e)
 	struct store *store = g->hub ? hub_store(g->hub) : NULL;
 	struct gate_approval *a;
 
-	if (!store)
+	if (!g->hub)
 		return 0;
 	a = calloc(1, sizeof(*a));
 	if (!a)

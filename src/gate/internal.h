@@ -56,6 +56,8 @@ void gate_policy_close(struct gate *g);
 int gate_recheck_policy(struct gate *g, struct call *c, struct err *e) MUST_USE;
 int gate_approval_open(struct gate *g, struct err *e) MUST_USE;
 void gate_approval_close(struct gate *g);
+/* Whether somebody can be asked about this call. */
+bool gate_can_ask(const struct gate *g, const struct call *c);
 void gate_approval_reload(struct gate *g);
 struct approval;
 int gate_webhook_check(const struct config_file *f, struct err *e) MUST_USE;

@@ -79,7 +79,7 @@ static int gate_policy_check(struct gate *g, struct call *c, struct err *e)
 	if (v.then == CONFIG_DENY)
 		return err_set(e, ERR_DENIED, "the policy denies %s: rule \"%.*s\", %s",
 			       about.action, STR_CUT(v.rule, CONFIG_NAME_MAX), place);
-	if (v.then == CONFIG_ASK && !g->approval)
+	if (v.then == CONFIG_ASK && !gate_can_ask(g, c))
 		return err_set(e, ERR_DENIED,
 			       "the policy wants a person to approve %s, and nobody can be asked: "
 			       "rule \"%.*s\", %s",

@@ -914,6 +914,26 @@ unsigned call_conversation(const struct call *c)
 	return c->start.conversation;
 }
 
+bool call_can_ask(const struct call *c)
+{
+	return c->start.can_ask && c->start.sink->ask;
+}
+
+struct str call_asked(const struct call *c)
+{
+	return c->start.asked;
+}
+
+enum op_said call_said(const struct call *c)
+{
+	return c->start.said;
+}
+
+void call_ask_client(struct call *c, struct str id, struct str text)
+{
+	c->start.sink->ask(c->start.client, id, call_redact(c, text));
+}
+
 bool call_going_down(const struct call *c)
 {
 	return c->ops->draining || (c->ops->hub && hub_closing(c->ops->hub));

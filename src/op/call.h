@@ -98,6 +98,12 @@ void call_set_receipt(struct call *c, struct str receipt);
 struct str call_receipt(const struct call *c);
 bool call_by_agent(const struct call *c);
 unsigned call_conversation(const struct call *c);
+bool call_can_ask(const struct call *c);
+/* Which request the client's person was asked about last, and what that person said. */
+struct str call_asked(const struct call *c);
+enum op_said call_said(const struct call *c);
+/* Then call_deny(). text is shown to the person. */
+void call_ask_client(struct call *c, struct str id, struct str text);
 /* Whether ops_drain() or hub_close() was called. */
 bool call_going_down(const struct call *c);
 
@@ -161,6 +167,9 @@ struct op_sink {
 	void (*fail)(void *client, const struct err *e);
 	/* NULL, or how far it has come; total 0 is unknown. */
 	void (*progress)(void *client, double progress, double total, const char *message);
+	/* For op_start.can_ask: the call fails next. Instead of telling that, the door asks the
+	 * client's person about this request, and starts the call anew with the answer. */
+	void (*ask)(void *client, struct str id, struct str text);
 	/* Of doors that take a stream, all three; else NULL. open: it begins, and from here on a
 	 * failure is its last message. event: of the operation's table. full: whoever sends more
 	 * now is too slow. */
@@ -172,6 +181,9 @@ struct op_sink {
 	void (*hold)(void *client, bool hold);
 };
 
+/* What the person at a client said of a request for approval. */
+enum op_said { OP_SAID_NOTHING, OP_SAID_YES, OP_SAID_NO };
+
 /* Borrowed until the call ends, all but the struct itself. */
 struct op_start {
 	const struct principal *who;
@@ -179,6 +191,11 @@ struct op_start {
 	/* Number of the conversation with an agent, none of which has it again while the hub
 	 * runs; 0: there is none. */
 	unsigned conversation;
+	/* Whether the client has a person who can be asked (op_sink.ask), which request that person
+	 * was asked about last (STR_NONE: none), and the answer. */
+	bool can_ask;
+	struct str asked;
+	enum op_said said;
 	/* Which of the principal's sessions asks, for its share of the room; only compared. */
 	const void *session;
 	const struct op *op;

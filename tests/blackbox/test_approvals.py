@@ -11,11 +11,12 @@ import pytest
 
 import host
 from approval import Asker, pending
-from client import until
+from client import data_of, until
+from http_client import Door, Modern
 from rest import Failed
 from test_keys import as_bearer, key
 from test_policy import Hub
-from test_serve import Session, post
+from test_serve import INITIALIZE, Session, post
 
 RULE = {'name': 'ask me', 'actions': ['sandbox.exec'], 'then': 'ask'}
 
@@ -330,6 +331,173 @@ def test_a_conversation(hub):
     assert refused(answer, hub, pending(hub)[0], 'approve', scope='x').status == 400
     answer(hub, pending(hub)[0], 'deny')
     assert 'was not approved' in str(agent.end(run)[1])
+
+
+class Person(Agent):
+    """A conversation whose client has a person."""
+
+    def __init__(self, hub):
+        super().__init__(hub, elicitation={})
+
+    def next(self, wire, wanted):
+        """The first message of a call's stream that is wanted."""
+        text = b''
+        while True:
+            text += wire.chunk()
+            for line in text.decode().split('\n'):
+                if line.startswith('data: {') and line.endswith('}') and wanted(
+                        message := json.loads(line[6:])):
+                    return message
+
+    def asked(self, command):
+        """A call, and what its person is asked."""
+        wire = self.start(command)
+        assert wire.head()[0] == 200
+        return wire, self.next(wire, lambda m: m.get('method') == 'elicitation/create')
+
+    def says(self, question, action, **content):
+        result = {'action': action, **({'content': content} if content else {})}
+        with self.hub.wire() as wire:
+            reply = wire.ask(post(self.hub, {'jsonrpc': '2.0', 'id': question['id'],
+                                             'result': result}, fields=self.fields))
+        assert reply.status == 202, reply
+
+    def told(self, wire):
+        with wire:
+            return self.next(wire, lambda m: m.get('id') == 7)['result']
+
+
+@pytest.fixture(scope='module')
+def people(hub):
+    """The operator trusts the clients of whoever has the token."""
+    hub.set(policy={'rules': [RULE]}, approvals={'elicitation': ['tok*']})
+    yield hub
+    hub.set(policy={'rules': [RULE]})
+
+
+def test_an_agent_without_the_operators_word_is_its_own_person_never(hub):
+    agent = Person(hub)
+    wire = agent.start('echo alone')
+    answer(hub, pending(hub)[0], 'deny')
+    messages, result = agent.end(wire)
+    assert result['isError'] and 'was not approved' in str(result) and messages
+
+
+def test_the_person_at_the_client(people):
+    person = Person(people)
+    wire, question = person.asked(HOSTILE)
+    one, = pending(people)
+    text = question['params']['message']
+    assert one['arguments'] in text and 'sandbox.exec' in text and 'token' in text
+    assert not set(text) & set('\x1b\x07\u202e\u2066\u200b\x7f\x9b\r')
+    schema = question['params']['requestedSchema']
+    assert schema['required'] == ['approve'] and not schema['properties']['approve']['default']
+    person.says(question, 'accept', approve=True)
+    assert 'gone' in str(person.told(wire))
+    one = people.call('GET', f'/v1/approvals/{one["id"]}')
+    assert (one['state'], one['answered_by'], one['answered_over']) == ('approved', 'token',
+                                                                        'elicitation')
+    for action, content in (('decline', {}), ('accept', {'approve': False})):
+        wire, question = person.asked('echo gone')
+        person.says(question, action, **content)
+        result = person.told(wire)
+        assert result['isError'] and 'was denied by token' in str(result), result
+    assert not people.call('GET', '/v1/approvals')['approvals']
+
+
+def test_others_may_answer_instead_of_that_person(people):
+    person = Person(people)
+    wire, question = person.asked('echo dismissed')
+    person.says(question, 'cancel')  # then it waits for others
+    answer(people, pending(people)[0], 'approve')
+    assert 'dismissed' in str(person.told(wire))
+    wire, question = person.asked('echo first')
+    answer(people, pending(people)[0], 'deny')
+    person.says(question, 'accept', approve=True)
+    result = person.told(wire)
+    assert result['isError'] and 'is denied' in str(result), result
+    wire, question = person.asked('echo first')
+    answer(people, pending(people)[0], 'approve')
+    person.says(question, 'accept', approve=True)
+    assert 'first' in str(person.told(wire))
+
+
+def test_a_single_request_comes_back_with_the_answer(people):
+    """Of the newest revision: what was approved once is done once, and for these arguments."""
+    door = Door(people.address, people.token)
+    modern = Modern(door, capabilities={'elicitation': {}})
+    call = {'name': 'sandbox_exec',
+            'arguments': {'sandbox': people.box, 'command': 'echo x >> once; wc -l < once'}}
+
+    def send(**more):
+        return modern.request('tools/call', {**call, **more}).answer()
+    first = send()['result']
+    assert first['resultType'] == 'input_required', first
+    (name, asked), = first['inputRequests'].items()
+    assert asked['method'] == 'elicitation/create' and name == pending(people)[0]['id']
+    again = {'requestState': first['requestState'],
+             'inputResponses': {name: {'action': 'accept', 'content': {'approve': True}}}}
+    other = {**call['arguments'], 'command': 'echo y >> once'}
+    assert 'error' in send(arguments=other, **again)
+    done = send(**again)['result']
+    assert json.loads(done['content'][0]['text'])['stdout'] == '1\n', done
+    replayed = send(**again)['result']
+    assert replayed['resultType'] == 'input_required' and name not in replayed['inputRequests']
+    answer(people, pending(people)[0], 'deny')
+    assert people.post('/v1/files/read', sandbox=people.box, path='once')['content'] == 'x\n'
+
+
+class Stdio:
+    """A program that talks to `holt mcp` of its own, whose requests it answers."""
+
+    def __init__(self, me, config, **capabilities):
+        self.proc = subprocess.Popen(me.argv('mcp', '--pool', '0'), stdin=subprocess.PIPE, cwd='/',
+                                     stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                     env={**me.env, 'HOLT_CONFIG': str(config)})
+        params = {**INITIALIZE['params'], 'capabilities': capabilities}
+        self.ask('initialize', params)
+        self.send(method='notifications/initialized')
+
+    def send(self, **message):
+        self.proc.stdin.write(json.dumps({'jsonrpc': '2.0', **message}).encode() + b'\n')
+        self.proc.stdin.flush()
+
+    def ask(self, method, params, says=None):
+        """The answer; questions meanwhile are answered so."""
+        self.send(id=1, method=method, params=params)
+        for line in self.proc.stdout:
+            message = json.loads(line)
+            if message.get('method') == 'elicitation/create':
+                self.send(id=message['id'], result=says)
+            elif message.get('id') == 1:
+                return message['result']
+        raise ConnectionError(self.proc.wait())
+
+    def tool(self, name, says=None, **arguments):
+        return self.ask('tools/call', {'name': name, 'arguments': arguments}, says)
+
+    def close(self):
+        self.proc.stdin.close()
+        assert self.proc.wait(30) == 0
+        self.proc.stdout.close()
+
+
+def test_without_a_hub_only_the_client_can_be_asked(me, tmp_path):
+    config = tmp_path / 'config.json'
+    config.write_text(json.dumps({'policy': {'rules': [RULE]},
+                                  'approvals': {'elicitation': ['local']}}))
+    for path in (tmp_path, config):
+        os.chown(path, me.uid, me.uid)
+    yes = {'action': 'accept', 'content': {'approve': True}}
+    mute, person = Stdio(me, config), Stdio(me, config, elicitation={})
+    for client, says, why in ((mute, yes, 'nobody can be asked'), (person, yes, None),
+                              (person, {'action': 'cancel'}, 'nobody gave it'),
+                              (person, {'action': 'decline'}, 'was denied by local')):
+        box = data_of(client.tool('sandbox_create', pool='host'))['sandbox']
+        result = client.tool('sandbox_exec', says, sandbox=box, command='echo said')
+        assert bool(result.get('isError')) == bool(why) and (why or 'said') in str(result), result
+    for client in (mute, person):
+        client.close()
 
 
 def test_a_hub_that_ends_keeps_the_request(me, tmp_path, pool):

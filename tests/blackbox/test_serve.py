@@ -143,10 +143,11 @@ INITIALIZE = {'jsonrpc': '2.0', 'id': 0, 'method': 'initialize', 'params': {
 class Session:
     """Just enough of a legacy client."""
 
-    def __init__(self, hub, path='/mcp'):
+    def __init__(self, hub, path='/mcp', **capabilities):
         self.hub, self.path = hub, path
+        params = {**INITIALIZE['params'], 'capabilities': capabilities}
         with hub.wire() as wire:
-            reply = wire.ask(post(hub, INITIALIZE, path))
+            reply = wire.ask(post(hub, {**INITIALIZE, 'params': params}, path))
             assert reply.status == 200, reply
             self.fields = [f'Mcp-Session-Id: {reply.get("Mcp-Session-Id")}',
                            'MCP-Protocol-Version: 2025-11-25']

@@ -330,7 +330,7 @@ static int approvals_watch_run(const struct verb_input *in)
 static const struct verb approvals_watch_verb = {
 	.name = "approvals watch",
 	.usage = "[OPTION...]",
-	.doc = "Show what waits for a person's approval, and each change of it.",
+	.doc = "Show what waits for an approval, and each change of it.",
 	.page = "holt-approvals",
 	.options = &watch_table,
 	.size = sizeof(struct watch_options),

@@ -11,13 +11,16 @@
 enum { TASK_AFTER_MS = 3000 };
 
 /* Two copies of what an exec printed, with every byte escaped. */
-enum { TEXT_MAX = 32 << 20, NOTE_MAX = 4096, META_MAX = 16 << 20 };
+enum { TEXT_MAX = 32 << 20, NOTE_MAX = 4096, META_MAX = 16 << 20, QUESTION_MAX = 64 << 10 };
 
 struct mcp_run {
 	struct mcp_door *door;
 	const struct tool *tool;
 	struct mcp_call *mc;
 	struct call *call;
+	/* A request for approval that the client's person is to be asked about, and the form; in
+	 * the arena of mc. NULL: none. */
+	const char *question, *form;
 	bool timing;
 	uv_timer_t timer; /* until it is a task */
 };
@@ -63,6 +66,69 @@ static void put_meta(struct mcp_run *r, const void *result, struct buf *to)
 		to->n = 0;
 }
 
+/* Without memory nobody is asked. */
+static void on_ask(void *client, struct str id, struct str text)
+{
+	static const char schema[] =
+		"{\"type\":\"object\",\"properties\":{\"approve\":{\"type\":\"boolean\","
+		"\"title\":\"Approve\",\"description\":\"Let this call go, once.\","
+		"\"default\":false}},\"required\":[\"approve\"]}";
+	struct mcp_run *r = client;
+	struct arena *a = mcp_call_arena(r->mc);
+	autobuf struct buf b = BUF_INIT(QUESTION_MAX);
+	struct json_writer w = json_writer(&b);
+	struct err e;
+
+	json_write_object(&w);
+	json_write_key(&w, "message");
+	json_write_str(&w, text);
+	json_write_key(&w, "requestedSchema");
+	json_write_raw(&w, str_of(schema));
+	json_write_object_end(&w);
+	if (json_write_done(&w, &e) < 0)
+		return;
+	r->form = arena_dup(a, buf_str(&b), &e);
+	r->question = r->form ? arena_dup(a, id, &e) : NULL;
+}
+
+/* Whether the client's person is asked now: then the call begins again with the answer. */
+static bool run_asks(struct mcp_run *r)
+{
+	struct mcp_ask ask = { r->question, MCP_ASK_FORM, STR_NONE };
+	struct err e;
+
+	if (!r->question)
+		return false;
+	ask.params = str_of(r->form);
+	mcp_call_on_cancel(r->mc, NULL, NULL);
+	if (mcp_call_ask(r->mc, &ask, 1, str_of(r->question), &e) == 0)
+		return true;
+	log_debug("mcp: the client is not asked: %s", e.msg);
+	return false;
+}
+
+/* What the client's person said, by the last question of this call. Dismissing it says nothing. */
+static int read_said(struct mcp_call *mc, struct op_start *s, struct err *e)
+{
+	struct str id = mcp_call_state(mc);
+	char *key = id.n ? arena_dup(mcp_call_arena(mc), id, e) : NULL;
+	const struct json_val *answer = key ? mcp_call_answer(mc, key) : NULL;
+	struct str action = json_str(json_get(answer, "action"));
+
+	s->can_ask = mcp_call_can_ask(mc, MCP_ASK_FORM);
+	if (!id.n)
+		return 0;
+	if (!key)
+		return -1;
+	s->asked = str_of(key);
+	if (str_is(action, "accept"))
+		s->said = json_bool(json_get(json_get(answer, "content"), "approve")) ? OP_SAID_YES
+										      : OP_SAID_NO;
+	else if (str_is(action, "decline"))
+		s->said = OP_SAID_NO;
+	return 0;
+}
+
 static void on_fail(void *client, const struct err *e)
 {
 	struct mcp_run *r = client;
@@ -71,6 +137,10 @@ static void on_fail(void *client, const struct err *e)
 	struct str detail = call_about(r->call)->detail;
 	struct mcp_content content[2] = { { .type = MCP_TEXT }, { .type = MCP_TEXT } };
 
+	if (run_asks(r)) {
+		run_end(r);
+		return;
+	}
 	if (*call_audit_id(r->call) || detail.n)
 		text = mcp_error_text(e);
 	if (text) {
@@ -164,10 +234,10 @@ static int on_decode(void *client, void *request, struct err *e)
 				    mcp_call_arena(r->mc), request, e);
 }
 
-static const struct op_sink quiet = { .answer = on_answer, .fail = on_fail };
-static const struct op_sink watching = { .answer = on_answer,
-					 .fail = on_fail,
-					 .progress = on_progress };
+static const struct op_sink quiet = { .answer = on_answer, .fail = on_fail, .ask = on_ask };
+static const struct op_sink watching = {
+	.answer = on_answer, .fail = on_fail, .progress = on_progress, .ask = on_ask
+};
 
 static void on_cancel(struct mcp_call *mc, void *data)
 {
@@ -238,10 +308,10 @@ void door_call(void *owner, struct mcp_call *mc)
 	};
 	struct err e = ERR_INIT;
 
-	if (r) {
+	if (r && read_said(mc, &start, &e) == 0) {
 		*r = (struct mcp_run){ .door = d, .tool = tool, .mc = mc };
 		r->call = op_new(d->ops, &start, &e);
-	} else {
+	} else if (!r) {
 		err_set(&e, ERR_LIMIT, "out of memory");
 	}
 	if (!r || !r->call) {

@@ -4,7 +4,7 @@
 
 /* ---- one rule ------------------------------------------------------------------------------ */
 
-static bool policy_any(const struct field_strs *patterns, struct str text)
+bool policy_names(const struct field_strs *patterns, struct str text)
 {
 	for (size_t i = 0; i < patterns->n; i++) {
 		if (glob_match(patterns->p[i], text))
@@ -15,14 +15,14 @@ static bool policy_any(const struct field_strs *patterns, struct str text)
 
 static bool policy_is_who(const struct field_strs *who, const struct policy_call *c)
 {
-	return who->n == 0 || policy_any(who, c->who) ||
-	       (c->conversation.n && policy_any(who, c->conversation));
+	return who->n == 0 || policy_names(who, c->who) ||
+	       (c->conversation.n && policy_names(who, c->conversation));
 }
 
 static bool policy_is_tool(const struct field_strs *names, const struct policy_call *c)
 {
 	for (size_t i = 0; i < c->n_tools; i++) {
-		if (policy_any(names, str_of(c->tools[i])))
+		if (policy_names(names, str_of(c->tools[i])))
 			return true;
 	}
 	return names->n == 0;
@@ -56,8 +56,8 @@ static bool policy_is_argument(const struct config_rule *r, const struct field_p
 static bool policy_matches(const struct config_rule *r, const struct policy_call *c)
 {
 	if (!policy_is_who(&r->who, c) || !policy_is_tool(&r->tools, c) ||
-	    (r->actions.n && !policy_any(&r->actions, str_of(c->action))) ||
-	    (r->effects.n && !policy_any(&r->effects, str_of(c->effect))))
+	    (r->actions.n && !policy_names(&r->actions, str_of(c->action))) ||
+	    (r->effects.n && !policy_names(&r->effects, str_of(c->effect))))
 		return false;
 	for (size_t i = 0; i < r->when.n; i++) {
 		if (!policy_is_argument(r, &r->when.p[i], c))
@@ -137,11 +137,11 @@ bool policy_allows_image(const struct config_file *f, struct str who, struct str
 	size_t at = 0;
 
 	*ret_line = f->images_line;
-	if (f->has_images && !policy_any(&f->images, image))
+	if (f->has_images && !policy_names(&f->images, image))
 		return false;
 	while ((p = policy_next(f, who, conversation, &at))) {
 		*ret_line = p->line;
-		if (p->has_images && !policy_any(&p->images, image))
+		if (p->has_images && !policy_names(&p->images, image))
 			return false;
 	}
 	return true;
@@ -154,7 +154,7 @@ bool policy_allows_secret(const struct config_file *f, struct str who, struct st
 	size_t at = 0;
 
 	while ((p = policy_next(f, who, conversation, &at))) {
-		if (p->has_secrets && !policy_any(&p->secrets, secret))
+		if (p->has_secrets && !policy_names(&p->secrets, secret))
 			return false;
 	}
 	return true;

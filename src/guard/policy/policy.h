@@ -39,6 +39,9 @@ struct policy_verdict {
 	unsigned line; /* of it; 0: the file says nothing */
 };
 
+/* Whether one of the patterns is of this text; none is where there are no patterns. */
+bool policy_names(const struct field_strs *patterns, struct str text);
+
 /* own: rules that the request or the conversation itself brings; NULL: none. */
 struct policy_verdict policy_decide(const struct config_file *f, const struct config_policy *own,
 				    const struct policy_call *c);

@@ -64,7 +64,7 @@ struct doubts {
 static bool doubts_action(const struct doubts *d, struct str pattern)
 {
 	for (size_t i = 0; i < d->n_actions; i++) {
-		if (glob_match(pattern, str_of(d->actions[i].action)))
+		if (policy_glob(pattern, str_of(d->actions[i].action)))
 			return true;
 	}
 	return false;
@@ -73,7 +73,7 @@ static bool doubts_action(const struct doubts *d, struct str pattern)
 static bool doubts_effect(const struct doubts *d, struct str pattern)
 {
 	for (size_t i = 0; i < OP_EFFECTS; i++) {
-		if (glob_match(pattern, str_of(op_effect_names[i])))
+		if (policy_glob(pattern, str_of(op_effect_names[i])))
 			return true;
 	}
 	return false;
@@ -87,7 +87,7 @@ static bool doubts_tool(const struct doubts *d, struct str pattern)
 		size_t n = tools_of(all_ops[i], names, ARRAY_LEN(names));
 
 		while (n > 0) {
-			if (glob_match(pattern, str_of(names[--n])))
+			if (policy_glob(pattern, str_of(names[--n])))
 				return true;
 		}
 	}

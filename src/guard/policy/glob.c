@@ -2,7 +2,7 @@
 
 #include <stdint.h>
 
-bool glob_match(struct str pattern, struct str text)
+bool policy_glob(struct str pattern, struct str text)
 {
 	size_t p = 0, t = 0, star = SIZE_MAX, back = 0;
 

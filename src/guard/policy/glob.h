@@ -3,4 +3,4 @@
 #include "base/str.h"
 
 /* '*' stands for any bytes, also none; every other byte for itself. Takes O(n m) at most. */
-bool glob_match(struct str pattern, struct str text);
+bool policy_glob(struct str pattern, struct str text);

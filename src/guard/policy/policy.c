@@ -7,7 +7,7 @@
 bool policy_names(const struct field_strs *patterns, struct str text)
 {
 	for (size_t i = 0; i < patterns->n; i++) {
-		if (glob_match(patterns->p[i], text))
+		if (policy_glob(patterns->p[i], text))
 			return true;
 	}
 	return false;
@@ -38,7 +38,7 @@ static void policy_see(void *data, struct str text)
 	struct policy_seen *s = data;
 
 	s->all++;
-	s->matching += glob_match(s->pattern, text);
+	s->matching += policy_glob(s->pattern, text);
 }
 
 /* Of several texts, such as the hosts of a network, one is enough to deny or to ask; to allow, all
@@ -95,8 +95,8 @@ const struct config_principal *policy_next(const struct config_file *f, struct s
 	while (*at < f->principals.n) {
 		const struct config_principal *p = &f->principals.p[(*at)++];
 
-		if (glob_match(p->name, who) ||
-		    (conversation.n && glob_match(p->name, conversation)))
+		if (policy_glob(p->name, who) ||
+		    (conversation.n && policy_glob(p->name, conversation)))
 			return p;
 	}
 	return NULL;

@@ -228,7 +228,7 @@ static bool glob_path(struct str p, struct str s)
 	return true;
 }
 
-bool glob_match(const struct glob *g, struct str path)
+bool glob_finds(const struct glob *g, struct str path)
 {
 	const char *slash = memrchr(path.p, '/', path.n);
 	struct str last = slash ? glob_from(path, (size_t)(slash - path.p) + 1) : path;

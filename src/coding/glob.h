@@ -21,4 +21,4 @@ struct glob {
 /* ERR_INVALID: too long, too many alternatives, or a "{" or "[" that is not closed. */
 int glob_init(struct glob *g, struct str pattern, struct err *e) MUST_USE;
 /* path: relative. */
-bool glob_match(const struct glob *g, struct str path);
+bool glob_finds(const struct glob *g, struct str path);

@@ -57,7 +57,7 @@ static void test_rows(void **state)
 		struct err e;
 
 		ROW_CHECK(glob_init(&g, str_of(rows[i].pattern), &e) == 0, rows[i].pattern);
-		ROW_CHECK(glob_match(&g, str_of(rows[i].path)) == rows[i].matches, rows[i].pattern);
+		ROW_CHECK(glob_finds(&g, str_of(rows[i].path)) == rows[i].matches, rows[i].pattern);
 	}
 }
 
@@ -88,13 +88,13 @@ static void test_bounded(void **state)
 	pattern[sizeof(pattern) - 1] = 'b';
 	memset(path, 'a', sizeof(path));
 	assert_int_equal(glob_init(&g, (struct str){ pattern, sizeof(pattern) }, &e), 0);
-	assert_false(glob_match(&g, (struct str){ path, sizeof(path) }));
+	assert_false(glob_finds(&g, (struct str){ path, sizeof(path) }));
 	for (size_t i = 0; i + 4 <= sizeof(pattern); i += 4)
 		memcpy(pattern + i, "**/a/" + i % 3, 4);
 	for (size_t i = 1; i < sizeof(path); i += 2)
 		path[i] = '/';
 	if (glob_init(&g, (struct str){ pattern, sizeof(pattern) }, &e) == 0)
-		(void)glob_match(&g, (struct str){ path, sizeof(path) });
+		(void)glob_finds(&g, (struct str){ path, sizeof(path) });
 }
 
 int main(void)

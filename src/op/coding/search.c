@@ -358,7 +358,7 @@ static void glob_take(struct search *s, struct str record)
 	struct search_hit hit = { .modified_ns = 0 };
 	size_t low = 0, high = s->n;
 
-	if (!glob_parse(record, &hit) || !glob_match(&s->glob, glob_relative(s, hit.path)))
+	if (!glob_parse(record, &hit) || !glob_finds(&s->glob, glob_relative(s, hit.path)))
 		return;
 	s->found++;
 	while (low < high) {

@@ -13,6 +13,7 @@
 
 enum {
 	CODING_FILE_MAX = 4 << 20, /* bytes of a file that is edited or replaced */
+	FILE_SMALL = 256 << 10, /* that are read at first, as most files have fewer */
 	PIECE = 1 << 20, /* of a larger one */
 	FRESH_LINES = 80, /* that a failure shows of the file as it is now */
 	FRESH_MAX = 16 << 10, /* bytes */
@@ -24,6 +25,7 @@ enum {
 struct file_work {
 	struct coding_work w; /* first: the two are cast */
 	struct str path, said; /* absolute; for people */
+	size_t want; /* bytes of the file to read whole */
 	/* What is done with the content; err where there is none. */
 	void (*with)(struct file_work *f, struct str bytes, const struct file_stat *st,
 		     const struct err *err);
@@ -88,6 +90,35 @@ static void file_enter(struct call *c, struct str workspace, struct str path,
 	}
 	f->said = (struct str){ copy, said.n };
 	coding_enter(&f->w, c, workspace, then);
+}
+
+/* ---- what is there ------------------------------------------------------------------------- */
+
+static void file_load(struct file_work *f);
+
+static void file_on_read(void *arg, struct str bytes, const struct file_stat *st,
+			 const struct err *err)
+{
+	struct file_work *f = arg;
+
+	if (!err && bytes.n > f->want && f->want < CODING_FILE_MAX) {
+		f->want = CODING_FILE_MAX;
+		file_load(f);
+	} else {
+		f->with(f, bytes, st, err);
+	}
+}
+
+/* Reads the file, and one byte more than f->want of a larger one, for f->with(). Memory for it and
+ * for what is made of it is what all calls together may have. */
+static void file_load(struct file_work *f)
+{
+	struct err e = ERR_INIT;
+
+	if (call_reserve(f->w.call, 2 * f->want, &e) < 0)
+		file_fail(f, &e);
+	else
+		file_read_start(f->w.sandbox, f->path, 0, f->want + 1, file_on_read, f);
 }
 
 /* ---- what is shown ------------------------------------------------------------------------- */
@@ -244,10 +275,9 @@ static void read_on(struct file_work *f)
 	file_read_start(f->w.sandbox, f->path, f->offset, PIECE, read_on_piece, f);
 }
 
-static void read_on_whole(void *arg, struct str bytes, const struct file_stat *st,
-			  const struct err *err)
+static void read_with(struct file_work *f, struct str bytes, const struct file_stat *st,
+		      const struct err *err)
 {
-	struct file_work *f = arg;
 	struct err e = ERR_INIT;
 	bool binary;
 
@@ -271,25 +301,17 @@ static void read_on_whole(void *arg, struct str bytes, const struct file_stat *s
 		read_answer(f, st->size, true);
 }
 
-/* Memory for a file, as all calls together may have it. */
-static int file_reserve(struct file_work *f, size_t times, struct err *e)
-{
-	return call_reserve(f->w.call, times * (CODING_FILE_MAX + 1), e);
-}
-
 static void read_entered(struct coding_work *w)
 {
 	const struct read_request *q = call_request(w->call);
 	struct file_work *f = file_of(w);
-	struct err e = ERR_INIT;
 
 	f->window = (struct text_window){ .first = q->offset,
 					  .limit = q->limit,
 					  .max = TEXT_SHOWN_MAX };
-	if (file_reserve(f, 1, &e) < 0)
-		file_fail(f, &e);
-	else
-		file_read_start(w->sandbox, f->path, 0, CODING_FILE_MAX + 1, read_on_whole, f);
+	f->want = FILE_SMALL;
+	f->with = read_with;
+	file_load(f);
 }
 
 static void coding_read_run(struct call *c, const void *request)
@@ -400,33 +422,35 @@ static bool write_may(struct file_work *f, struct str bytes, struct str old)
 	return !e.code;
 }
 
-static void write_on_read(void *arg, struct str bytes, const struct file_stat *st,
+static void write_with(struct file_work *f, struct str bytes, const struct file_stat *st,
+		       const struct err *err);
+static void edit_with(struct file_work *f, struct str bytes, const struct file_stat *st,
+		      const struct err *err);
+
+static void write_on_file(struct file_work *f, struct str bytes, const struct file_stat *st,
 			  const struct err *err)
 {
-	struct file_work *f = arg;
-
-	if (err || coding_has_file(&f->w, st->dev, st->ino))
-		f->with(f, bytes, st, err);
+	if (!err && !coding_has_file(&f->w, st->dev, st->ino))
+		return;
+	if (call_op(f->w.call) == &coding_edit_op)
+		edit_with(f, bytes, st, err);
+	else
+		write_with(f, bytes, st, err);
 }
 
 /* Its turn has come, or comes again since a writer by another path had the same file. */
 static void write_turn(struct coding_work *w)
 {
-	file_read_start(w->sandbox, file_of(w)->path, 0, CODING_FILE_MAX + 1, write_on_read, w);
+	struct file_work *f = file_of(w);
+
+	f->want = FILE_SMALL;
+	f->with = write_on_file;
+	file_load(f);
 }
 
-static void write_entered(struct coding_work *w, size_t times,
-			  void (*with)(struct file_work *f, struct str bytes,
-				       const struct file_stat *st, const struct err *err))
+static void write_entered(struct coding_work *w)
 {
-	struct file_work *f = file_of(w);
-	struct err e = ERR_INIT;
-
-	f->with = with;
-	if (file_reserve(f, times, &e) < 0)
-		file_fail(f, &e);
-	else
-		coding_wait_turn(w, f->path, write_turn);
+	coding_wait_turn(w, file_of(w)->path, write_turn);
 }
 
 /* ---- coding.write -------------------------------------------------------------------------- */
@@ -465,16 +489,11 @@ static void write_with(struct file_work *f, struct str bytes, const struct file_
 		write_begin(f);
 }
 
-static void write_write_entered(struct coding_work *w)
-{
-	write_entered(w, 2, write_with);
-}
-
 static void coding_write_run(struct call *c, const void *request)
 {
 	const struct write_request *q = request;
 
-	file_enter(c, q->workspace, q->file_path, write_write_entered);
+	file_enter(c, q->workspace, q->file_path, write_entered);
 }
 
 const struct op coding_write_op = {
@@ -533,16 +552,11 @@ static void edit_with(struct file_work *f, struct str bytes, const struct file_s
 	write_begin(f);
 }
 
-static void edit_entered(struct coding_work *w)
-{
-	write_entered(w, 2, edit_with);
-}
-
 static void coding_edit_run(struct call *c, const void *request)
 {
 	const struct edit_request *q = request;
 
-	file_enter(c, q->workspace, q->file_path, edit_entered);
+	file_enter(c, q->workspace, q->file_path, write_entered);
 }
 
 const struct op coding_edit_op = {

@@ -196,6 +196,10 @@ static void search_start(struct search *s, struct str shown, const struct str *a
 	s->record = BUF_INIT(RECORD_MAX);
 	s->complaint = BUF_INIT(COMPLAINT_MAX);
 	s->hits = calloc(s->max + 1, sizeof(*s->hits));
+	if (call_reserve(s->w.call, SEARCH_BYTES_MAX, &e) < 0) {
+		search_fail(s, &e);
+		return;
+	}
 	j = s->hits ? job_start(s->w.hs, &spec, &e) : NULL;
 	if (!j) {
 		if (!e.code)

@@ -125,7 +125,7 @@ static inline struct str str_upto(struct str s, size_t n)
 /* Where what begins in s; s.n: nowhere. */
 static inline size_t str_find(struct str s, const char *what)
 {
-	const char *at = s.n ? memmem(s.p, s.n, what, strlen(what)) : NULL;
+	const char *at = s.p && s.n ? memmem(s.p, s.n, what, strlen(what)) : NULL;
 
 	return at ? (size_t)(at - s.p) : s.n;
 }

@@ -196,6 +196,10 @@ def test_bytes_out(hub):
     assert 'limits.bytes_out' in ended(hub, printer)
     hub.post('/v1/files/read', sandbox=reader, path='f')
     assert 'limits.bytes_out' in ended(hub, reader)
+    with pytest.raises(Failed, match='limits.bytes_out') as caught:
+        hub.post('/v1/run', state={'retention': 'destroy'},
+                 command=['sh', '-c', 'head -c 120000 /dev/zero; sleep 60'])
+    assert caught.value.error['failure'] == 'guest_failed'
     hub.exec(idle, 'head -c 60000 /dev/zero')
     hub.set(limits={'bytes_out': 50_000})  # holds for what is there, too
     assert 'limits.bytes_out' in ended(hub, idle)

@@ -111,11 +111,23 @@ static void leave_running(struct job *j)
 }
 
 /* Set the final state before waking readers. */
+/* Whether that is why the sandbox ends, and its programs with it. */
+static bool is_over_budget(const struct hub_sandbox *l, struct err *ret)
+{
+	if (!l || !l->overspent || hub_sandbox_check_budget(l, ret) == 0)
+		return false;
+	ret->code = ERR_GUEST;
+	err_wrap(ret, "sandbox %s ended", l->id);
+	return true;
+}
+
 static void on_exit_(void *arg, const struct exec_result *result, const struct err *err)
 {
 	struct job *j = arg;
-	struct err e;
+	struct err over = ERR_INIT, e;
 
+	if (err && is_over_budget(j->hs, &over))
+		err = &over;
 	j->state = state_of(result, err);
 	j->ended_ms = clock_unix_ms();
 	j->ended_at = clock_ms();

@@ -18,10 +18,10 @@
  */
 static const char pytest_script[] =
 	"PATH=$PWD/.venv/bin:$PWD/venv/bin:$PATH\n"
-	"p=\n"
+	"p= has='import importlib.util as u, sys; sys.exit(not u.find_spec(\"pytest\"))'\n"
 	"t=$(command -v pytest || command -v pytest-3)\n"
 	"for c in python3 python ${t:+$(sed -n \"1s/^#! *//p\" \"$t\")}; do\n"
-	"command -v $c >/dev/null 2>&1 && $c -c 'import pytest' 2>/dev/null && p=$c && break\n"
+	"command -v $c >/dev/null 2>&1 && $c -c \"$has\" 2>/dev/null && p=$c && break\n"
 	"done\n"
 	"[ \"$p\" ] || { echo '#holt-missing pytest'; exit 127; }\n"
 	"exec $p -c '\n"
@@ -167,7 +167,7 @@ void command_fini(struct command *c)
 	buf_fini(&c->line);
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- words --------------------------------------------------------------------------------- */
 
 int shell_quote(struct buf *to, struct str s, struct err *e)
 {
@@ -197,7 +197,7 @@ static int add_literal(struct buf *to, struct str s, struct err *e)
 	return 0;
 }
 
-/* ---- package.json ---------------------------------------------------------------------------- */
+/* ---- package.json -------------------------------------------------------------------------- */
 
 static bool depends(const struct json_val *v, const char *name)
 {
@@ -382,7 +382,7 @@ static int node_command(const struct project *p, const struct package *package,
 	return 0;
 }
 
-/* ---- commands -------------------------------------------------------------------------------- */
+/* ---- commands ------------------------------------------------------------------------------ */
 
 static int script_command(const struct project *p, enum project_task task, struct command *ret,
 			  struct err *e)

@@ -141,7 +141,7 @@ static bool colon_finding(struct str line, struct finding *f)
 	return true;
 }
 
-/* ---- "file(line,column): error TS1: text" --------------------------------------------------- */
+/* ---- "file(line,column): error TS1: text" -------------------------------------------------- */
 
 static bool tsc_finding(struct str line, struct finding *f)
 {
@@ -168,7 +168,7 @@ static bool tsc_finding(struct str line, struct finding *f)
 	return true;
 }
 
-/* ---- blocks of eslint ------------------------------------------------------------------------ */
+/* ---- blocks of eslint ---------------------------------------------------------------------- */
 
 /* "  1:15  warning  Missing semicolon    semi", below a line with the file */
 static bool stylish_finding(struct findings_parser *p, struct str line, struct finding *f)
@@ -197,7 +197,7 @@ static bool stylish_finding(struct findings_parser *p, struct str line, struct f
 	return true;
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------- */
+/* ---- JSON ---------------------------------------------------------------------------------- */
 
 static unsigned number_of(const struct json_val *v)
 {
@@ -271,7 +271,7 @@ static void json_finding(struct findings_parser *p, struct str line)
 		cargo_message(p, json_get(json_root(d), "message"));
 }
 
-/* ---- the parser ------------------------------------------------------------------------------ */
+/* ---- the parser ---------------------------------------------------------------------------- */
 
 static void findings_on_line(void *arg, unsigned stream, struct str line, bool cut)
 {

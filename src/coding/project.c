@@ -241,7 +241,7 @@ void projects_find(struct str names, struct projects *ret)
 	qsort(all->p, all->n, sizeof(all->p[0]), project_order);
 }
 
-/* ---- which one ------------------------------------------------------------------------------ */
+/* ---- which one ----------------------------------------------------------------------------- */
 
 static bool is_language(enum project_kind kind, struct str language)
 {

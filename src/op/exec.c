@@ -102,7 +102,7 @@ static const struct field answer_fields[] = {
 		     .has = FIELD_HAS(struct exec_answer, has_job),
 		     .doc = "What there is to know of it in the background."),
 };
-static const struct field_table answer_table = FIELD_TABLE(struct exec_answer, answer_fields);
+const struct field_table exec_answer_table = FIELD_TABLE(struct exec_answer, answer_fields);
 
 /* ---- the request --------------------------------------------------------------------------- */
 
@@ -748,7 +748,7 @@ const struct op sandbox_exec_op = {
 	.flags = OP_KEYED,
 	.request = &request_table,
 	.target = OP_TARGET(struct exec_request, sandbox),
-	.result = &answer_table,
+	.result = &exec_answer_table,
 	.event = &exec_event_table,
 	.normalize = exec_normalize,
 	.run = exec_run,

@@ -82,6 +82,7 @@ struct exec_answer {
 	bool has_job;
 	struct job_view job; /* in the background */
 };
+extern const struct field_table exec_answer_table;
 
 /* For an operation that runs a command as a part of its call: the request is as normalized, and
  * stays until the call ends. on_done: the report, borrowed until it returns, or err. */

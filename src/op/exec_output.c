@@ -74,7 +74,7 @@ static const struct field result_fields[] = {
 	      .doc = "Of the command, where it has one."),
 };
 #undef O
-static const struct field_table result_table = FIELD_TABLE(struct exec_output, result_fields);
+const struct field_table exec_output_table = FIELD_TABLE(struct exec_output, result_fields);
 
 uint64_t exec_look_from(struct job *j, uint64_t offset)
 {
@@ -419,7 +419,7 @@ const struct op exec_output_op = {
 	.flags = OP_WAITS,
 	.request = &output_request,
 	.target = OP_TARGET(struct exec_output_request, sandbox),
-	.result = &result_table,
+	.result = &exec_output_table,
 	.event = &exec_news_table,
 	.run = exec_output_run,
 };
@@ -443,7 +443,7 @@ const struct op exec_kill_op = {
 	.flags = OP_WAITS,
 	.request = &output_request,
 	.target = OP_TARGET(struct exec_output_request, sandbox),
-	.result = &result_table,
+	.result = &exec_output_table,
 	.run = exec_kill_run,
 };
 

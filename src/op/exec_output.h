@@ -45,6 +45,7 @@ struct exec_output {
 	bool has_exit_code;
 	int32_t exit_code;
 };
+extern const struct field_table exec_output_table;
 
 /* ---- exec.wait ----------------------------------------------------------------------------- */
 

@@ -6,6 +6,18 @@
 
 extern const struct op audit_get_op;
 extern const struct op audit_list_op;
+extern const struct op coding_bash_op;
+extern const struct op coding_output_op;
+extern const struct op coding_kill_op;
+extern const struct op coding_watch_op;
+extern const struct op coding_events_op;
+extern const struct op coding_test_op;
+extern const struct op coding_lint_op;
+extern const struct op coding_typecheck_op;
+extern const struct op coding_script_op;
+extern const struct op coding_retest_op;
+extern const struct op coding_failures_op;
+extern const struct op coding_secrets_op;
 extern const struct op coding_edit_op;
 extern const struct op coding_glob_op;
 extern const struct op coding_grep_op;

@@ -34,6 +34,18 @@ extern const struct tool coding_write_tool;
 extern const struct tool coding_edit_tool;
 extern const struct tool coding_glob_tool;
 extern const struct tool coding_grep_tool;
+extern const struct tool coding_bash_tool;
+extern const struct tool coding_output_tool;
+extern const struct tool coding_kill_tool;
+extern const struct tool coding_watch_tool;
+extern const struct tool coding_events_tool;
+extern const struct tool coding_test_tool;
+extern const struct tool coding_lint_tool;
+extern const struct tool coding_typecheck_tool;
+extern const struct tool coding_script_tool;
+extern const struct tool coding_retest_tool;
+extern const struct tool coding_failures_tool;
+extern const struct tool coding_secrets_tool;
 
 /* All of them, in the order in which clients list them. */
 extern const struct tool *const tools[];

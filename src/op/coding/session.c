@@ -450,6 +450,15 @@ void coding_fail(struct coding_work *w, const struct err *e)
 		turn_next(k);
 }
 
+struct call *coding_leave(struct coding_work *w)
+{
+	struct coding *k = work_leave(w);
+
+	if (k)
+		turn_next(k);
+	return w->call;
+}
+
 /* ---- places -------------------------------------------------------------------------------- */
 
 static struct coding_place *place_of(struct coding *k, const struct call *c,

@@ -80,6 +80,9 @@ void coding_enter(struct coding_work *w, struct call *c, struct str workspace,
 void coding_answer(struct coding_work *w, const void *result);
 void coding_fail(struct coding_work *w, const struct err *e);
 
+/* The call goes on as that of another operation, whose result has the same table: w is over. */
+struct call *coding_leave(struct coding_work *w);
+
 /* What belongs to the conversation, for who runs programs: NULL at first, and freed with the
  * conversation by its first member. */
 struct coding_note {

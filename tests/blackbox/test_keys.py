@@ -27,19 +27,21 @@ from test_preview import Browser, link
 from test_serve import INITIALIZE, Serve, Session, post
 from test_surface import ROWS, Asking, Stage, outcome
 
-LIFECYCLE = {'fork', 'sandboxes.create', 'sandboxes.delete', 'sandboxes.fork', 'sandboxes.stop',
+LIFECYCLE = {'workspaces.create', 'workspaces.attach', 'workspaces.commit', 'workspaces.delete',
+             'fork', 'sandboxes.create', 'sandboxes.delete', 'sandboxes.fork', 'sandboxes.stop',
              'sandboxes.snapshot', 'set_timeout', 'pause', 'resume', 'snapshots.delete',
              'snapshots.import', 'snapshots.restore'}
-READ = {'openapi', 'templates.list', 'sandboxes.list', 'sandboxes.get', 'sandboxes.processes',
-        'sandboxes.usage', 'sandboxes.diff', 'network.get', 'forwards.list', 'vitals', 'usage',
-        'events', 'snapshots.list', 'snapshots.get', 'snapshots.export', 'execs.list', 'execs.get',
-        'execs.output', 'execs.wait', 'files.read', 'files.list', 'files.stat', 'archive.download',
-        'audit.list', 'audit.get', 'watch', 'ReadFile', 'List', 'Stat', 'Processes', 'Vitals',
-        'Archive', 'Watch'}
+READ = {'openapi', 'workspaces.list', 'workspaces.get', 'templates.list', 'sandboxes.list',
+        'sandboxes.get', 'sandboxes.processes', 'sandboxes.usage', 'sandboxes.diff', 'network.get',
+        'forwards.list', 'vitals', 'usage', 'events', 'snapshots.list', 'snapshots.get',
+        'snapshots.export', 'execs.list', 'execs.get', 'execs.output', 'execs.wait', 'files.read',
+        'files.list', 'files.stat', 'archive.download', 'audit.list', 'audit.get', 'watch',
+        'ReadFile', 'List', 'Stat', 'Processes', 'Vitals', 'Archive', 'Watch'}
 ADMIN = {'approvals.list', 'approvals.get', 'approvals.answer', 'templates.create', 'network.set',
          'keys.create', 'keys.list', 'keys.revoke', 'secrets.list', 'secrets.set', 'secrets.remove'}
-NAMELESS = {'openapi', 'run', 'templates.list', 'fork', 'sandboxes.create', 'sandboxes.list',
-            'usage', 'events', 'audit.list', 'audit.get', 'snapshots.list',
+NAMELESS = {'openapi', 'run', 'workspaces.create', 'workspaces.list', 'templates.list', 'fork',
+            'sandboxes.create', 'sandboxes.list', 'usage', 'events', 'audit.list', 'audit.get',
+            'snapshots.list',
             'snapshots.import'}  # these name nothing of anybody
 SCOPES = ('read', 'execute', 'lifecycle', 'admin')
 ALL = SCOPES[:3]
@@ -90,11 +92,12 @@ class Nothing:
         self.snapshot = stage.snapshot and 'snap-' + '0' * 32
         self.archive, self.named = stage.archive, stage.named
         self.asker = stage.asker
+        self.workspace, self.fresh = 'of-nobod', self.id
 
 
 @pytest.fixture(scope='module')
 def victim(hub):
-    stage = Stage(hub.alice, 'process program snapshot')
+    stage = Stage(hub.alice, 'process program snapshot workspace')
     stage.asker = Asker(hub, stage.id)
     stage.named = hub.post('/v1/keys', name='of-victim', scopes=['read'])['name']
     inside = 'ls -lR --time-style=+; ps -eo comm'
@@ -110,6 +113,8 @@ def sweep(hub):
         hub.delete(sandbox['id'])
     for snapshot in hub.call('GET', '/v1/snapshots')['snapshots']:
         hub.call('DELETE', f'/v1/snapshots/{snapshot["id"]}')
+    for workspace in hub.call('GET', '/v1/workspaces')['workspaces']:
+        hub.call('DELETE', f'/v1/workspaces/{workspace["workspace"]}')
 
 
 @pytest.fixture(scope='module')
@@ -138,8 +143,10 @@ def test_each_route_and_procedure(hub, carol, victim, name):
         other = Asking(hub.bob, name, victim).reply()
         never = Asking(hub.bob, name, Nothing(victim)).reply()
         assert other.status == never.status == 404, (other, never)
-        for was, is_now in zip((victim.id, victim.snapshot), ('sbx-', 'snap-')):
+        for was, is_now in zip((victim.id, victim.fresh, victim.snapshot),
+                               ('sbx-', 'sbx-', 'snap-')):
             other.body = other.body.replace(was.encode(), (is_now + '0' * 32).encode())
+        other.body = other.body.replace(victim.workspace.encode(), b'of-nobod')
         assert other.body == never.body
     stage = Stage(right if name not in ADMIN else hub, ROWS[name].needs)
     assert outcome(Asking(right, name, stage).reply()) == (200, None)
@@ -226,7 +233,8 @@ def test_tools_and_resources(hub, me, carol, victim):
 HUB_VERBS = [name for name, row in test_verbs.ROWS.items()
              if row.hub and row.right(test_verbs.Names()) is not None and not row.endless
              and name != 'secret set']  # it reads its value first; its route is asked
-FREE = {'up', 'ls', 'top', 'events', 'snapshot', 'snapshot ls'}  # of no sandbox of anybody
+FREE = {'up', 'ls', 'top', 'events', 'snapshot', 'snapshot ls', 'ws', 'ws ls',
+        'ws create'}  # of no sandbox of anybody
 ADMINS = {name for name in HUB_VERBS if name.startswith(('approvals', 'auth keys', 'secret'))}
 
 

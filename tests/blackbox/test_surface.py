@@ -37,13 +37,14 @@ class Stage:
     def __init__(self, hub, needs=''):
         self.id = hub.create()
         self.exec = self.pid = self.snapshot = self.archive = self.named = None
+        self.workspace = self.fresh = None
         self.asker = Asker(hub, self.id) if 'approval' in needs else None
         if 'key' in needs:
             self.named = hub.post('/v1/keys', name='of-stage', scopes=['read'])['name']
         if 'secret' in needs:
             self.named = hub.post('/v1/secrets', name='of-stage', value='eight bytes')['name']
         if 'workspace' in needs:
-            self.named = hub.post('/v1/workspaces', name='of-stage')['workspace']
+            self.workspace = hub.post('/v1/workspaces', name='of-stage')['workspace']
             self.fresh = hub.create()
         if 'attached' in needs:
             hub.post('/v1/workspaces/of-stage/attach', sandbox=self.fresh)
@@ -180,7 +181,8 @@ class Asking:
         self.hub, self.row, self.method = hub, ROWS[name], method
         kind = next(iter(self.operation.get('requestBody', {}).get('content', {})), None)
         of = stage.snapshot if path.startswith('/v1/snapshots/') else stage.id
-        for part, value in (('{id}', of), ('{exec}', stage.exec), ('{name}', stage.named),
+        named = stage.workspace if path.startswith('/v1/workspaces/') else stage.named
+        for part, value in (('{id}', of), ('{exec}', stage.exec), ('{name}', named),
                             ('{approval_id}', stage.asker and stage.asker.id)):
             path = path.replace(part, value or '')
         path += self.row.query

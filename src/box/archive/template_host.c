@@ -24,6 +24,7 @@ const size_t template_host_n_dirs = ARRAY_LEN(template_host_dirs);
 
 const struct owned_dir template_host_owned[] = {
 	{ "/workspace", 0755, OWNED_USER },
+	{ "/work", 0755, OWNED_USER }, /* where requests of the contract `run` put files */
 	{ "/home", 0755, OWNED_ROOT },
 	{ "/home/agent", 0755, OWNED_AGENT },
 };
@@ -40,7 +41,7 @@ static const struct {
 	{ "/srv", 0755 },	{ "/sys", 0555 },	{ "/tmp", 01777 },
 	{ "/usr", 0755 },	{ "/var", 0755 },	{ "/var/lib", 0755 },
 	{ "/var/log", 0755 },	{ "/var/cache", 0755 }, { "/var/tmp", 01777 },
-	{ "/workspace", 0755 },
+	{ "/workspace", 0755 }, { "/work", 0755 },
 };
 
 static const struct {
@@ -270,10 +271,6 @@ int template_host_skeleton(const char *skel, const char *host)
 		if (mkdir(path, 0755) < 0 || chmod(path, dirs[i].mode) < 0)
 			return -1;
 	}
-	/* The place of files in requests of the contract `run`. */
-	snprintf(path, sizeof(path), "%s/work", skel);
-	if (symlink("workspace", path) < 0)
-		return -1;
 	for (size_t i = 0; i < template_host_n_dirs; i++) {
 		if (make_top(skel, host, template_host_dirs[i]) < 0)
 			return -1;

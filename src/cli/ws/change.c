@@ -102,9 +102,9 @@ static int attach_run(const struct verb_input *in)
 const struct verb ws_attach_verb = {
 	.name = "ws attach",
 	.usage = "[OPTION...] NAME SANDBOX",
-	.doc = "Show a workspace's files at /workspace of a sandbox, and print that path.",
-	.more = "Nothing may run in the sandbox, and its /workspace must be empty. What it changes "
-		"there becomes a revision when it ends.",
+	.doc = "Show its files at /workspace of a sandbox; print that path.",
+	.more = "Nothing may run in the sandbox, and its /workspace must be empty. What it\n"
+		"changes there becomes a revision when it ends.",
 	.page = "holt-ws",
 	.options = &attach_options,
 	.size = sizeof(struct attach_options),
@@ -150,7 +150,7 @@ static int commit_run(const struct verb_input *in)
 const struct verb ws_commit_verb = {
 	.name = "ws commit",
 	.usage = "[OPTION...] NAME",
-	.doc = "Make a revision of what the sandbox that writes has changed, and print its id.",
+	.doc = "Make a revision of what its sandbox has changed; print its id.",
 	.more = "The sandbox stands still meanwhile and goes on.",
 	.page = "holt-ws",
 	.options = &commit_options,

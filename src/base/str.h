@@ -24,6 +24,17 @@ static inline struct str str_of(const char *z)
 	return (struct str){ z, z ? strlen(z) : 0 };
 }
 
+/* Copies the text to *at, and moves that behind it. */
+static inline struct str str_put(char **at, struct str text)
+{
+	struct str kept = { *at, text.n };
+
+	if (text.n)
+		memcpy(*at, text.p, text.n);
+	*at += text.n;
+	return kept;
+}
+
 static inline bool str_eq(struct str a, struct str b)
 {
 	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);

@@ -32,8 +32,16 @@
 	X(gnutls_privkey_get_pk_algorithm) X(gnutls_privkey_import_x509_raw) \
 	X(gnutls_privkey_init) X(gnutls_privkey_sign_data2) X(gnutls_pubkey_deinit) \
 	X(gnutls_pubkey_export_ecc_raw2) X(gnutls_pubkey_export_rsa_raw2) \
-	X(gnutls_pubkey_import_privkey) X(gnutls_pubkey_init) X(gnutls_strerror) \
-	X(gnutls_x509_privkey_deinit) X(gnutls_x509_privkey_export2_pkcs8)
+	X(gnutls_pubkey_import_privkey) X(gnutls_pubkey_init) X(gnutls_rnd) \
+	X(gnutls_strerror) X(gnutls_x509_crt_deinit) X(gnutls_x509_crt_export2) \
+	X(gnutls_x509_crt_init) X(gnutls_x509_crt_set_activation_time) \
+	X(gnutls_x509_crt_set_basic_constraints) X(gnutls_x509_crt_set_dn_by_oid) \
+	X(gnutls_x509_crt_set_expiration_time) X(gnutls_x509_crt_set_key) \
+	X(gnutls_x509_crt_set_key_usage) X(gnutls_x509_crt_set_serial) \
+	X(gnutls_x509_crt_set_subject_key_id) X(gnutls_x509_crt_set_version) \
+	X(gnutls_x509_crt_sign2) X(gnutls_x509_privkey_deinit) \
+	X(gnutls_x509_privkey_export2_pkcs8) X(gnutls_x509_privkey_generate) \
+	X(gnutls_x509_privkey_init)
 
 #define MICROHTTPD(X) \
 	X(MHD_add_response_header) X(MHD_create_response_for_upgrade) \

@@ -77,7 +77,7 @@ struct config_network {
 /* One of env, file, command and store. */
 struct config_secret {
 	struct str name;
-	struct str env, file;
+	struct str env, file, ca;
 	struct field_strs command, hosts;
 	bool store;
 };

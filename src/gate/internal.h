@@ -3,6 +3,7 @@
 #include "config/config.h"
 #include "gate/gate.h"
 #include "guard/policy/policy.h"
+#include "hub/sandbox/sandbox.h"
 #include "op/guard.h"
 
 struct gate {
@@ -24,6 +25,7 @@ struct gate {
 	struct gate_approval *approval; /* NULL: nobody can be asked */
 	struct gate_webhook *webhook; /* NULL: it was not needed yet */
 	struct gate_audit *audit;
+	struct hub_secrets to_hosts; /* gate/bind.c */
 };
 
 /* What the hooks know of one call, by *call_hook_state(); in the call's arena, so that nothing has
@@ -72,6 +74,14 @@ void gate_secret_close(struct gate *g);
 void gate_secret_reload(struct gate *g);
 /* What stands for a text in the hub's own records; in the arena, or text itself. */
 struct str gate_redact_text(const struct gate *g, struct str text, struct arena *a);
+/* The operator may use all, and others those that their entry of "principals" names. Such a list
+ * narrows the operator's, too. */
+bool gate_secret_allows(const struct config_file *f, struct str who, bool by_operator,
+			struct str name);
+/* One that is for requests to certain hosts only: then no program gets the value. NULL: it is none
+ * of these. */
+const struct config_secret *gate_secret_bound(const struct config_file *f, struct str name);
+void gate_bind_open(struct gate *g);
 /* From here on the value is redacted, and shown by its name. */
 int gate_redact_value(struct gate *g, struct str name, struct str value, struct err *e) MUST_USE;
 int gate_reload_open(struct gate *g, struct err *e) MUST_USE;

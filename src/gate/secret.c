@@ -6,24 +6,22 @@
 #include "gate/internal.h"
 #include "guard/policy/policy.h"
 #include "guard/secret/secrets.h"
+#include "hub/core/hub.h"
 
-/* Whether it is for requests to certain hosts only: then no program gets the value. */
-static bool gate_secret_is_bound(const struct config_secrets *all, struct str name)
+const struct config_secret *gate_secret_bound(const struct config_file *f, struct str name)
 {
-	for (size_t i = 0; i < all->n; i++) {
-		if (str_eq(all->p[i].name, name))
-			return all->p[i].hosts.n > 0;
+	for (size_t i = 0; i < f->secrets.n; i++) {
+		if (str_eq(f->secrets.p[i].name, name))
+			return f->secrets.p[i].hosts.n > 0 ? &f->secrets.p[i] : NULL;
 	}
-	return false;
+	return NULL;
 }
 
-/* The operator may use all, and others those that their entry of "principals" names. Such a list
- * narrows the operator's, too. */
-static bool gate_secret_allows(const struct config_file *f, const struct call *c, struct str name)
+bool gate_secret_allows(const struct config_file *f, struct str who, bool by_operator,
+			struct str name)
 {
-	struct str who = str_of(call_principal(c)->name);
 	const struct config_principal *p;
-	bool named = call_is_operator(c);
+	bool named = by_operator;
 	size_t at = 0;
 
 	while (!named && (p = policy_next(f, who, STR_NONE, &at)))
@@ -31,15 +29,21 @@ static bool gate_secret_allows(const struct config_file *f, const struct call *c
 	return named && policy_allows_secret(f, who, STR_NONE, name);
 }
 
-static int gate_secret_check(void *data, const struct call *c, struct str name, struct err *e)
+static int gate_secret_check(void *data, const struct call *c, struct str name, bool to_hosts,
+			     struct err *e)
 {
 	const struct gate *g = data;
 	const struct config_file *f = config_file(g->config);
 
-	if (!gate_secret_allows(f, c, name))
+	if (!gate_secret_allows(f, str_of(call_principal(c)->name), call_is_operator(c), name))
 		return err_set(e, ERR_DENIED, "%s may not use the secret %.*s",
 			       call_principal(c)->name, STR_ARG(name));
-	if (gate_secret_is_bound(&f->secrets, name))
+	if (to_hosts && !gate_secret_bound(f, name))
+		return err_set(e, ERR_DENIED,
+			       "the secret %.*s has no hosts, so it is for programs, not for a "
+			       "sandbox",
+			       STR_ARG(name));
+	if (!to_hosts && gate_secret_bound(f, name))
 		return err_set(
 			e, ERR_DENIED,
 			"the secret %.*s is for requests to its hosts, and enters no sandbox",
@@ -101,6 +105,8 @@ void gate_secret_reload(struct gate *g)
 		log_warn("secrets stay as they were: %s", e.msg);
 	else
 		gate_secret_redact_known(g);
+	if (g->hub)
+		hub_sandboxes_secrets_changed(hub_sandboxes(g->hub));
 }
 
 /* Values pass through buffers of the loop and of libraries, which a core would have. A limit of one
@@ -122,6 +128,7 @@ int gate_secret_open(struct gate *g, struct err *e)
 	g->guard.gave_secret = gate_secret_gave;
 	gate_secret_no_core();
 	gate_secret_redact_known(g);
+	gate_bind_open(g);
 	return 0;
 }
 

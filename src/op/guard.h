@@ -19,9 +19,11 @@ struct guard {
 	struct secrets *secrets; /* guard/secret */
 	struct audit *audit; /* guard/audit */
 	struct redactor *redactor; /* guard/redact */
-	/* Where there are secrets: whether who asks may give this one to a program, else
-	 * ERR_DENIED; and that a value is given or stored, to be redacted from here on. */
-	int (*check_secret)(void *data, const struct call *c, struct str name, struct err *e);
+	/* Where there are secrets: whether who asks may give this one to a program, or to requests
+	 * to its hosts, else ERR_DENIED; and that a value is given or stored, to be redacted from
+	 * here on. */
+	int (*check_secret)(void *data, const struct call *c, struct str name, bool to_hosts,
+			    struct err *e);
 	int (*gave_secret)(void *data, struct str name, struct str value, struct err *e);
 	/* Whether what belongs to this owner still has one: a key may have ended. NULL: always. */
 	bool (*knows)(void *data, struct str owner);

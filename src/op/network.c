@@ -229,8 +229,62 @@ static struct net_rule *rules_room(struct err *e)
 	return room;
 }
 
+int network_secret_hosts(const struct config_secret *s, struct net_rule ret[NW_SECRET_HOSTS_MAX],
+			 size_t *ret_n, struct err *e)
+{
+	if (s->hosts.n > NW_SECRET_HOSTS_MAX)
+		return err_set(e, ERR_INVALID, "a secret has at most %d hosts",
+			       NW_SECRET_HOSTS_MAX);
+	for (size_t i = 0; i < s->hosts.n; i++) {
+		if (net_is_service(s->hosts.p[i]))
+			return err_set(e, ERR_INVALID, "%.*s is no host for a secret",
+				       STR_CUT(s->hosts.p[i], 100));
+		if (net_rule_parse(s->hosts.p[i], false, &ret[i], e) < 0)
+			return -1;
+		if (!ret[i].port)
+			ret[i].port = 443;
+	}
+	*ret_n = s->hosts.n;
+	return 0;
+}
+
+/* Some name is one of both. */
+static bool rules_meet(const struct net_rule *a, const struct net_rule *b)
+{
+	char below[NET_HOST_MAX + 2];
+
+	if (a->port != b->port || a->kind == NET_RULE_CIDR || b->kind == NET_RULE_CIDR)
+		return false;
+	/* A label that no name has stands for any. */
+	snprintf(below, sizeof(below), "%s%s", a->kind == NET_RULE_SUFFIX ? "*." : "", a->host);
+	if (net_rule_names(b, below))
+		return true;
+	snprintf(below, sizeof(below), "%s%s", b->kind == NET_RULE_SUFFIX ? "*." : "", b->host);
+	return net_rule_names(a, below);
+}
+
+bool network_reaches(struct str text, const struct net_rule *hosts, size_t n)
+{
+	struct net_rule r;
+	struct err e;
+
+	while (text.n) {
+		const char *space = memchr(text.p, ' ', text.n);
+		const struct str one = { text.p, space ? (size_t)(space - text.p) : text.n };
+
+		for (size_t i = 0; rule_read(one, &r, &e) == 0 && i < n; i++) {
+			if (rules_meet(&r, &hosts[i]))
+				return true;
+		}
+		text.p += one.n + (space != NULL);
+		text.n -= one.n + (space != NULL);
+	}
+	return false;
+}
+
 int network_check_file(const struct config_file *f, struct err *e)
 {
+	struct net_rule hosts[NW_SECRET_HOSTS_MAX];
 	autofree struct net_rule *room = rules_room(e);
 	size_t n;
 
@@ -238,6 +292,11 @@ int network_check_file(const struct config_file *f, struct err *e)
 		n = 0;
 		if (network_rules(f, f->network.presets.p[i].name, room, &n, NW_RULES_MAX, e) < 0)
 			return err_wrap(e, "/network/presets");
+	}
+	for (size_t i = 0; room && i < f->secrets.n; i++) {
+		if (network_secret_hosts(&f->secrets.p[i], hosts, &n, e) < 0)
+			return err_wrap(e, "/secrets/%.*s/hosts",
+					STR_CUT(f->secrets.p[i].name, 40));
 	}
 	for (size_t i = 0; room && i < f->principals.n; i++) {
 		const struct config_principal *p = &f->principals.p[i];

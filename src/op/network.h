@@ -50,6 +50,13 @@ int network_rules(const struct config_file *f, struct str text, struct net_rule 
 /* Whether all presets and lists of principals in a file can be read. */
 int network_check_file(const struct config_file *f, struct err *e) MUST_USE;
 
+/* The hosts that a secret of the operator's file is bound to. */
+struct config_secret;
+int network_secret_hosts(const struct config_secret *s, struct net_rule ret[NW_SECRET_HOSTS_MAX],
+			 size_t *ret_n, struct err *e) MUST_USE;
+/* Whether a rule of the text, as of network_text(), lets one of these hosts be reached. */
+bool network_reaches(struct str text, const struct net_rule *hosts, size_t n);
+
 struct network_view {
 	bool block;
 	enum egress egress;

@@ -9,6 +9,7 @@
 #include "op/label.h"
 #include "op/once.h"
 #include "op/sandbox.h"
+#include "op/secret.h"
 #include "op/snapshot.h"
 #include "op/workspace.h"
 
@@ -246,6 +247,7 @@ struct create_request {
 	struct field_map env, labels;
 	struct str workspace;
 	enum workspace_mode workspace_mode;
+	struct secret_refs secrets;
 	uint64_t ttl_seconds, idle_seconds;
 	enum hub_sandbox_retention retention;
 	struct {
@@ -299,6 +301,7 @@ static const struct field create_fields[] = {
 	      .doc = "Let its programs trace each other: for gdb, strace, LeakSanitizer."),
 	FIELD(struct create_request, env, .max = ENV_MAX,
 	      .doc = "Environment of all that runs in it."),
+	BOUND_SECRETS_ROW(struct create_request),
 	FIELD(struct create_request, cwd, .min = 1, .max = PATH_BYTES_MAX,
 	      .doc = "Directory that programs start in and relative paths begin at; "
 		     "/workspace if absent."),
@@ -335,7 +338,8 @@ static int create_normalize(void *request, struct arena *a, struct err *e)
 {
 	struct create_request *q = request;
 
-	if (op_check_env(&q->env, e) < 0 || labels_normalize(&q->labels, a, e) < 0)
+	if (op_check_env(&q->env, e) < 0 || secret_refs_normalize(&q->secrets, &q->env, a, e) < 0 ||
+	    labels_normalize(&q->labels, a, e) < 0)
 		return -1;
 	/* 0 would mean the default to the engine. */
 	if (q->limits.has_cpus && cpu_milli(&q->limits) < LIMIT_CPU_MIN)
@@ -382,6 +386,7 @@ static void sandbox_create_run(struct call *c, const void *request)
 	const struct create_request *q = request;
 	struct err e = ERR_INIT;
 	struct env_var *env = arena_array(call_arena(c), q->env.n, sizeof(*env), &e);
+	struct bound_spec secrets;
 	struct str network;
 	struct making *m;
 	struct str labels;
@@ -389,6 +394,7 @@ static void sandbox_create_run(struct call *c, const void *request)
 	call_about(c)->sandbox = q->id;
 	if (!env || (q->workspace.p && !call_workspace(c, q->workspace, &e)) ||
 	    network_text(c, &q->network, &network, &e) < 0 ||
+	    secret_bind(c, &q->secrets, network, &secrets, &e) < 0 ||
 	    labels_text(&q->labels, call_arena(c), &labels, &e) < 0) {
 		call_fail(c, &e);
 		return;
@@ -421,6 +427,7 @@ static void sandbox_create_run(struct call *c, const void *request)
 				.n_volumes = q->volumes.n,
 				.by_operator = q->by_operator || call_is_operator(c),
 				.owner = call_owner(c),
+				.secrets = secrets,
 			},
 			create_on_done, m);
 }

@@ -2,9 +2,13 @@
 
 #include <stdlib.h>
 
+#include "config/config.h"
+#include "guard/policy/policy.h"
 #include "guard/secret/secrets.h"
 #include "hub/core/when.h"
+#include "hub/sandbox/sandbox.h"
 #include "op/guard.h"
+#include "op/network.h"
 #include "op/ops.h"
 
 _Static_assert(SECRET_REFS_MAX == (int)SECRETS_READ_MAX, "one read for one request");
@@ -109,11 +113,70 @@ int secret_check(struct call *c, const struct secret_refs *refs, struct err *e)
 	if (!guard || !guard->secrets)
 		return err_set(e, ERR_UNSUPPORTED, "there are no secrets here");
 	for (size_t i = 0; i < refs->n; i++) {
-		if (guard->check_secret(guard->data, c, refs->p[i].ref, e) < 0)
+		if (guard->check_secret(guard->data, c, refs->p[i].ref, false, e) < 0)
 			return -1;
 	}
 	return 0;
 }
+
+/* ---- those with hosts ---------------------------------------------------------------------- */
+
+static const struct config_secret *secret_of_file(const struct guard *guard, struct str name)
+{
+	const struct config_file *f = guard->policy ? config_file(guard->policy->config) : NULL;
+
+	for (size_t i = 0; f && i < f->secrets.n; i++) {
+		if (str_eq(f->secrets.p[i].name, name))
+			return &f->secrets.p[i];
+	}
+	return NULL;
+}
+
+static int secret_check_bound(struct call *c, const struct secret_ref *r, struct str network,
+			      struct err *e)
+{
+	const struct guard *guard = call_guard(c);
+	struct net_rule hosts[NW_SECRET_HOSTS_MAX];
+	const struct config_secret *s;
+	size_t n = 0;
+
+	if (!guard || !guard->secrets)
+		return err_set(e, ERR_UNSUPPORTED, "there are no secrets here");
+	if (r->file)
+		return err_set(e, ERR_INVALID,
+			       "secrets: a sandbox gets placeholders in variables, not in files");
+	if (guard->check_secret(guard->data, c, r->ref, true, e) < 0)
+		return -1;
+	s = secret_of_file(guard, r->ref);
+	if (!s || network_secret_hosts(s, hosts, &n, e) < 0)
+		return s ? -1 : err_set(e, ERR_BUG, "a secret without hosts");
+	if (!network_reaches(network, hosts, n))
+		return err_set(e, ERR_INVALID,
+			       "secrets: %.*s is for requests to %.*s%s, which the sandbox can't "
+			       "reach: add it to network",
+			       STR_ARG(r->ref), STR_CUT(s->hosts.p[0], 100),
+			       n > 1 ? " and others" : "");
+	return 0;
+}
+
+int secret_bind(struct call *c, const struct secret_refs *refs, struct str network,
+		struct bound_spec *ret, struct err *e)
+{
+	struct bound_ref *p = arena_array(call_arena(c), refs->n, sizeof(*p), e);
+
+	if (!p)
+		return -1;
+	for (size_t i = 0; i < refs->n; i++) {
+		if (secret_check_bound(c, &refs->p[i], network, e) < 0)
+			return -1;
+		p[i] = (struct bound_ref){ refs->p[i].name, refs->p[i].ref };
+	}
+	*ret = (struct bound_spec){ p, refs->n, str_of(call_principal(c)->name),
+				    call_is_operator(c) };
+	return 0;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
 
 static struct secrets_read *secret_start(struct granting *g, struct err *e)
 {
@@ -203,10 +266,12 @@ static void secret_set_run(struct call *c, const void *request)
 
 	if (s && secrets_set(s, q->secret, q->value, &e) == 0 &&
 	    call_guard(c)->gave_secret(call_guard(c)->data, q->secret, q->value, &e) == 0 &&
-	    secret_find(s, q->secret, &view, when, &e) == 0)
+	    secret_find(s, q->secret, &view, when, &e) == 0) {
+		hub_sandboxes_secrets_changed(call_sandboxes(c));
 		call_answer(c, &view);
-	else
+	} else {
 		call_fail(c, &e);
+	}
 }
 
 const struct op secret_set_op = {
@@ -290,10 +355,12 @@ static void secret_remove_run(struct call *c, const void *request)
 	struct err e = ERR_INIT;
 	struct secrets *s = secret_store(c, &e);
 
-	if (s && secrets_remove(s, q->secret, &e) == 0)
+	if (s && secrets_remove(s, q->secret, &e) == 0) {
+		hub_sandboxes_secrets_changed(call_sandboxes(c));
 		call_answer(c, &(struct secret_removed){ q->secret, STR_LIT("removed") });
-	else
+	} else {
 		call_fail(c, &e);
+	}
 }
 
 const struct op secret_remove_op = {

@@ -5,7 +5,7 @@
  * call may run, and given to the program alone; from then on they are redacted. Nothing answers
  * with a value: there is secret.set, secret.list and secret.remove.
  */
-#include "box/host/box.h"
+#include "hub/sandbox/bound.h"
 #include "op/call.h"
 
 enum { SECRET_REFS_MAX = 32, SECRET_VARIABLE_MAX = 128 };
@@ -34,6 +34,18 @@ int secret_refs_normalize(struct secret_refs *refs, const struct field_map *env,
 
 /* Whether there are such secrets and the caller may have them. */
 int secret_check(struct call *c, const struct secret_refs *refs, struct err *e) MUST_USE;
+
+/* The row of a request's struct secret_refs secrets for a new sandbox. */
+#define BOUND_SECRETS_ROW(Q)                                                                       \
+	FIELD_DICT(Q, secrets, secret_ref_table, .max = BOUND_MAX, .item_min = 1,                  \
+		   .item_max = SECRET_VARIABLE_MAX,                                                \
+		   .doc = "Secrets with hosts, by environment variable: it gets a placeholder, "   \
+			  "which the value replaces in headers of HTTPS requests to these hosts.")
+
+/* Whether the call may bind these to a sandbox with that network (network_text()). *ret: in the
+ * call's arena. */
+int secret_bind(struct call *c, const struct secret_refs *refs, struct str network,
+		struct bound_spec *ret, struct err *e) MUST_USE;
 
 /* Reads them for the call, then calls on_granted, whose secrets are borrowed until it returns; or
  * with err, none. on_granted may come before this returns. */

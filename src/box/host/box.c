@@ -737,6 +737,7 @@ static int add_mounts(const struct sandbox_spec *spec, struct buf *b, struct err
 			.guest_len = (uint32_t)s->guest.n + 1,
 			.writable = s->writable,
 			.all = s->all,
+			.own = s->own,
 			.size = s->size,
 		};
 

@@ -144,6 +144,8 @@ struct sandbox_mount {
 	struct str host;
 	struct str guest; /* absolute path inside; made if missing */
 	bool writable;
+	/* A file of the caller's own folders, which no other mount may show; read-only. */
+	bool own;
 	/* Also what programs of the host act on, which else stays as it is: .git/hooks and others
 	 * (docs/sandboxes.md). */
 	bool all;
@@ -152,6 +154,7 @@ struct sandbox_mount {
 	uint64_t size;
 };
 
+enum { SANDBOX_ENV_MAX = 256 /* variables */ };
 enum { SANDBOX_ID_MAX = 64, SANDBOX_BASE_MAX = 72 };
 
 /* 1 to 64 letters, digits, '-' and '_', the first a letter or digit; else ERR_INVALID. */

@@ -16,7 +16,7 @@
 #include "base/sock.h"
 #include "box/host/internal.h"
 
-enum { ENV_MAX = 256, QUEUE_MAX = 256, SEND_ROOM = 4 << 20 };
+enum { QUEUE_MAX = 256, SEND_ROOM = 4 << 20 };
 
 /* A message to init that waits for the end of a fork or of sleep. */
 struct queued {
@@ -38,8 +38,8 @@ static bool env_valid(const struct env_var *v)
 
 int env_check(const struct env_var *env, size_t n, struct err *e)
 {
-	if (n > ENV_MAX)
-		return err_set(e, ERR_INVALID, "env: at most %d variables", ENV_MAX);
+	if (n > SANDBOX_ENV_MAX)
+		return err_set(e, ERR_INVALID, "env: at most %d variables", SANDBOX_ENV_MAX);
 	for (size_t i = 0; i < n; i++) {
 		if (!env_valid(&env[i]))
 			return err_set(

@@ -294,6 +294,7 @@ static int open_binds(struct body *b, struct bind *binds, struct err *e)
 		const struct host_tree t = {
 			.path = m->host,
 			.writable = m->writable,
+			.own = m->own,
 			.project = m->writable && !m->all ? &m->project : NULL,
 			.size = m->size,
 			.uid = b->uid,
@@ -592,6 +593,7 @@ static int copy_mounts(const struct wm_create *m, size_t n, struct mount_spec *o
 		out[i].guest = strdup(guest);
 		out[i].writable = wm.writable;
 		out[i].all = wm.all;
+		out[i].own = wm.own;
 		out[i].project.lock = -1;
 		out[i].size = wm.size;
 		if (!out[i].host || !out[i].guest)

@@ -67,6 +67,7 @@ static int clone_mounts(struct body *to, const struct body *from, struct err *e)
 		m->guest = strdup(from->mounts[i].guest);
 		m->writable = from->mounts[i].writable;
 		m->all = from->mounts[i].all;
+		m->own = from->mounts[i].own;
 		m->project.lock = -1;
 		m->size = from->mounts[i].size;
 		if (!m->host || !m->guest)

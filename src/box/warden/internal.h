@@ -200,6 +200,7 @@ int store_reroot(const struct store *s, const struct host *h, int pidfd, int roo
 struct host_tree {
 	const char *path;
 	bool writable;
+	bool own; /* a file of the closed folders; read-only */
 	struct project *project; /* keeps its entries for the host's programs; NULL: nothing does */
 	uint64_t size; /* size at which the host must limit it, else ERR_NO_QUOTA; 0: any */
 	uint32_t uid;
@@ -417,6 +418,7 @@ struct mount_spec {
 	char *host, *guest;
 	bool writable;
 	bool all; /* also what programs of the host act on */
+	bool own; /* of the hub's own folders */
 	struct project project;
 	uint64_t size; /* 0: any */
 };

@@ -138,6 +138,7 @@ struct wm_mount {
 	uint32_t host_len, guest_len; /* both include the NUL */
 	uint32_t writable;
 	uint32_t all; /* sandbox_mount.all */
+	uint32_t own; /* sandbox_mount.own */
 	uint64_t size; /* quota in bytes that the host must enforce; 0: none */
 };
 

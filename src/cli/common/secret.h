@@ -16,6 +16,12 @@ struct secret_options {
 		       .doc = "The same in a file, whose name is in the variable; by default "     \
 			      "NAME_FILE.")
 
+/* The row of a struct S with a member m, a struct option_list: of a verb that makes a sandbox. */
+#define BOUND_SECRET_ROW(S, m)                                                                     \
+	OPTION(S, m, OPTION_LIST, "secret", .arg = "NAME[=VARIABLE]",                              \
+	       .doc = "Give it a placeholder of a secret with hosts, in a variable; by default "   \
+		      "NAME in capitals. May be repeated.")
+
 enum { SECRET_WORDS_MAX = 32, SECRET_WORD_MAX = 128 };
 
 struct secret_words {

@@ -49,26 +49,6 @@ static void write_flag(struct json_writer *w, const char *name, bool value)
 	json_write_bool(w, value);
 }
 
-static int write_secrets(struct json_writer *w, const struct secret_options *o, struct err *e)
-{
-	struct secret_words words;
-
-	if (secret_words_read(&words, o, e) < 0)
-		return -1;
-	json_write_key(w, "secrets");
-	json_write_object(w);
-	for (size_t i = 0; i < words.n; i++) {
-		json_write_key(w, words.all[i].variable);
-		json_write_object(w);
-		json_write_key(w, "ref");
-		json_write_str(w, words.all[i].ref);
-		write_flag(w, "file", words.all[i].file);
-		json_write_object_end(w);
-	}
-	json_write_object_end(w);
-	return 0;
-}
-
 /* Members of the request that both ways share. */
 static int write_command(const struct verb_input *in, struct json_writer *w, struct err *e)
 {
@@ -89,7 +69,7 @@ static int write_command(const struct verb_input *in, struct json_writer *w, str
 		hub_link_text(w, "user", o->user == USER_ROOT ? "root" : "user");
 	json_write_key(w, "timeout");
 	json_write_uint(w, o->timeout_ms ? (o->timeout_ms + 999) / 1000 : o->detach ? 0 : DAY_S);
-	return write_secrets(w, &o->secrets, e) < 0 ? -1 : hub_link_env(w, &o->env, e);
+	return hub_link_secrets(w, &o->secrets, e) < 0 ? -1 : hub_link_env(w, &o->env, e);
 }
 
 /* A terminal as large as ours. */

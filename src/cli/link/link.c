@@ -543,6 +543,27 @@ static bool is_said_again(const struct option_list *labels, size_t i, size_t n)
 	return false;
 }
 
+int hub_link_secrets(struct json_writer *w, const struct secret_options *o, struct err *e)
+{
+	struct secret_words words;
+
+	if (secret_words_read(&words, o, e) < 0)
+		return -1;
+	json_write_key(w, "secrets");
+	json_write_object(w);
+	for (size_t i = 0; i < words.n; i++) {
+		json_write_key(w, words.all[i].variable);
+		json_write_object(w);
+		json_write_key(w, "ref");
+		json_write_str(w, words.all[i].ref);
+		json_write_key(w, "file");
+		json_write_bool(w, words.all[i].file);
+		json_write_object_end(w);
+	}
+	json_write_object_end(w);
+	return 0;
+}
+
 int hub_link_labels(struct json_writer *w, const struct option_list *labels, struct err *e)
 {
 	json_write_key(w, "labels");

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "cli/common/env.h"
+#include "cli/common/secret.h"
 #include "json/document/json.h"
 #include "json/document/write.h"
 
@@ -89,6 +90,9 @@ int hub_link_env(struct json_writer *w, const struct env_options *o, struct err 
 #define LABEL_ROW(S)                                                                               \
 	OPTION(S, labels, OPTION_LIST, "label", .letter = 'l', .arg = "KEY[=VALUE]",               \
 	       .doc = "Note about it, which holt ls shows and filters by. May be repeated.")
+
+/* Writes the member secrets, of references. */
+int hub_link_secrets(struct json_writer *w, const struct secret_options *o, struct err *e) MUST_USE;
 
 /* Writes the member labels, of options KEY=VALUE or KEY. The last of a key counts. */
 int hub_link_labels(struct json_writer *w, const struct option_list *labels,

@@ -3,6 +3,7 @@
 #include "cli/build/build.h"
 #include "cli/link/ports.h"
 #include "cli/common/safe.h"
+#include "cli/common/secret.h"
 #include "cli/common/verb.h"
 #include "cli/common/volume.h"
 
@@ -12,7 +13,7 @@ struct up_options {
 	struct verb_options common;
 	const char *name, *cwd, *allow, *workspace;
 	struct env_options env;
-	struct option_list ports, labels, volumes, network;
+	struct option_list ports, labels, volumes, network, secrets;
 	uint64_t memory, disk, ttl_ms, idle_ms;
 	uint32_t pids, cpu_milli, files, retention, user, output;
 	bool debug;
@@ -61,6 +62,7 @@ static const struct option_row rows[] = {
 	       .doc = "Let its programs trace each other: for gdb, strace and sanitizers."),
 	OPTION(struct up_options, network, OPTION_LIST, "allow", .arg = "HOST[:PORT]",
 	       .doc = "Let it reach this host, or *.DOMAIN; nothing by default. May be repeated."),
+	BOUND_SECRET_ROW(struct up_options, secrets),
 	BUILD_ALLOW_ROW(struct up_options),
 	OUTPUT_ROW(struct up_options),
 	HELP_ROW(struct up_options),
@@ -216,7 +218,8 @@ static int up_make(const struct verb_input *in, struct err *e)
 	hub_link_network(&w, o->network.p, o->network.n);
 	json_write_key(&w, "debug");
 	json_write_bool(&w, o->debug);
-	if (write_volumes(&o->volumes, &w, e) < 0 || hub_link_env(&w, &o->env, e) < 0 ||
+	if (hub_link_secrets(&w, &(struct secret_options){ .words = o->secrets }, e) < 0 ||
+	    write_volumes(&o->volumes, &w, e) < 0 || hub_link_env(&w, &o->env, e) < 0 ||
 	    hub_link_labels(&w, &o->labels, e) < 0)
 		return -1;
 	json_write_object_end(&w);

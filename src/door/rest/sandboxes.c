@@ -71,6 +71,7 @@ static const struct op_member fork_template_members[] = {
 	{ "retention", .in = OP_HIDDEN },
 	{ "labels", .in = OP_HIDDEN },
 	{ "volumes", .in = OP_HIDDEN },
+	{ "secrets", .in = OP_HIDDEN },
 };
 static const struct op_member create_members[] = {
 	FLAT_LIMITS,

@@ -3,8 +3,11 @@
  * Shared by the files of hub/net:
  *
  * 	proxy.c	the proxy's process and the socket to it
+ * 	secrets.c	the message with a sandbox's secrets
  * 	net.c	what each sandbox is granted, and the sockets for that
  */
+#include "base/buf.h"
+#include "base/secret.h"
 #include "hub/net/net.h"
 
 /* A message that has no room in the socket yet. */
@@ -42,6 +45,13 @@ int proxy_need(struct nets *all, struct err *e) MUST_USE;
 bool proxy_runs(const struct nets *all);
 /* msg is copied, fds are taken over in any case. Nothing is sent without a proxy. */
 void proxy_send(struct nets *all, const void *msg, size_t n, const int *fds, size_t n_fds);
+
+/* ---- secrets.c ----------------------------------------------------------------------------- */
+
+/* *ret: owned; NULL where there are none. ERR_LIMIT: they are too large together. */
+int secrets_pack(const struct net_secrets *s, struct secret **ret, struct err *e) MUST_USE;
+/* packed: as it came from there. The proxy answers. */
+void secrets_send(struct nets *all, uint64_t key, uint32_t seq, const struct secret *packed);
 
 /* ---- net.c --------------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
  * 	                                          ↑ └─ all are there ─→ IDLE          done │
  * 	                                          └────────────────────────────────────────┘
  *
+ * Before SOCKETS is SECRETS where the proxy does not have the present ones.
  * A step that fails leads back to RULES with the grant before. A new proxy makes each net with a
  * grant begin at RULES.
  */
@@ -17,7 +18,7 @@
 #include "base/mem.h"
 #include "hub/net/internal.h"
 
-enum net_step { NET_IDLE, NET_WAITING, NET_RULES, NET_SOCKETS, NET_HANDING };
+enum net_step { NET_IDLE, NET_WAITING, NET_RULES, NET_SECRETS, NET_SOCKETS, NET_HANDING };
 
 enum { RESOLVER_IP = 0x7f000001, RESOLVER_PORT = 53, PROXY_PORT = 3128 };
 
@@ -38,6 +39,8 @@ struct net {
 	/* The sockets that the proxy has; those of wildcards are its own affair. */
 	struct sandbox_address made[3 + NW_RULES_MAX];
 	size_t n_made;
+	struct secret *secrets; /* packed; NULL: none */
+	bool untold; /* the proxy has others */
 	enum net_step step;
 	uint32_t seq; /* of the answer that is awaited; of the question to the warden */
 	bool goes_back; /* why: the change has failed */
@@ -321,6 +324,8 @@ static void send_rules(struct net *n)
 	n->step = NET_RULES;
 	n->seq = all->last_seq;
 	forget_sockets(n);
+	if (!n->now.n) /* then the proxy forgets them */
+		n->untold = n->secrets != NULL;
 	if (m && n->now.n) {
 		*m = (struct nw_grant){ .h = { NW_GRANT, n->seq },
 					.key = n->key,
@@ -353,12 +358,25 @@ static void net_fail(struct net *n, const struct err *err)
 	send_rules(n);
 }
 
-/* The next sockets, or the end. */
+static void send_secrets(struct net *n)
+{
+	n->step = NET_SECRETS;
+	n->seq = ++n->all->last_seq;
+	n->untold = false;
+	secrets_send(n->all, n->key, n->seq, n->secrets);
+}
+
+/* The secrets, the next sockets, or the end. */
 static void make_sockets(struct net *n)
 {
-	struct asking *a = calloc(1, sizeof(*a));
+	struct asking *a = NULL;
 	struct err e = ERR_INIT;
 
+	if (n->untold && n->now.n) {
+		send_secrets(n);
+		return;
+	}
+	a = calloc(1, sizeof(*a));
 	if (!a) {
 		err_set(&e, ERR_LIMIT, "out of memory");
 		net_fail(n, &e);
@@ -380,6 +398,7 @@ void nets_tell_all(struct nets *all)
 {
 	for (struct net *n = all->first; n; n = n->next) {
 		n->n_made = 0;
+		n->untold = n->secrets != NULL;
 		if (n->now.n || n->step != NET_IDLE)
 			send_rules(n);
 	}
@@ -415,7 +434,8 @@ static void on_answer(struct nets *all, const struct nw_head *m)
 	struct net *n = all->first;
 	struct err err;
 
-	while (n && (n->seq != m->seq || (n->step != NET_RULES && n->step != NET_HANDING)))
+	while (n && (n->seq != m->seq ||
+		     (n->step != NET_RULES && n->step != NET_SECRETS && n->step != NET_HANDING)))
 		n = n->next;
 	if (!n)
 		return;
@@ -425,6 +445,15 @@ static void on_answer(struct nets *all, const struct nw_head *m)
 	}
 	err = ((const struct nw_failed *)m)->err;
 	err.msg[sizeof(err.msg) - 1] = '\0';
+	if (n->step == NET_SECRETS && n->secrets) { /* rather none than those of before */
+		secret_free(take_ptr(n->secrets));
+		n->untold = true;
+		if (!n->on_done) {
+			log_warn("sandbox %s has no secrets: %s", sandbox_id(n->sb), err.msg);
+			make_sockets(n);
+			return;
+		}
+	}
 	net_fail(n, &err);
 }
 
@@ -554,6 +583,7 @@ void net_free(struct net *n)
 	}
 	grant_fini(&n->now);
 	grant_fini(&n->before);
+	secret_free(n->secrets);
 	sandbox_unref(n->sb);
 	free(n);
 }
@@ -578,6 +608,20 @@ void net_grant_start(struct net *n, const struct net_grant *g, net_cb on_done, v
 	n->step = NET_WAITING;
 	if (proxy_runs(n->all))
 		send_rules(n);
+}
+
+int net_bind(struct net *n, const struct net_secrets *s, struct err *e)
+{
+	struct secret *packed;
+
+	if (secrets_pack(s, &packed, e) < 0)
+		return -1;
+	n->untold = n->untold || packed || n->secrets;
+	secret_free(n->secrets);
+	n->secrets = packed;
+	if (n->step == NET_IDLE && n->untold && n->now.n && proxy_runs(n->all))
+		make_sockets(n);
+	return 0;
 }
 
 /* ---- texts --------------------------------------------------------------------------------- */

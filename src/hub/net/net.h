@@ -48,6 +48,25 @@ void net_free(struct net *n);
 typedef void (*net_cb)(void *arg, const struct err *err);
 void net_grant_start(struct net *n, const struct net_grant *g, net_cb on_done, void *arg);
 
+/* What stands for a secret inside, and the value that replaces it in requests to its hosts. */
+struct net_secret {
+	struct str name, placeholder, value;
+	struct str trust; /* certificates (PEM) that its hosts are trusted by; empty: the host's */
+	const struct net_rule *hosts; /* NAME and SUFFIX, with ports */
+	size_t n_hosts;
+};
+
+/* All of a sandbox, and the private key and certificate (PEM) of the authority it trusts. */
+struct net_secrets {
+	struct str ca_key, ca;
+	const struct net_secret *p;
+	size_t n; /* at most NW_SECRETS_MAX; 0: it has none any more */
+};
+
+/* Replaces the secrets. They are copied into locked memory, and handed to the proxy with what is
+ * granted: at once if something is. Connections to hosts of secrets from before end. */
+int net_bind(struct net *n, const struct net_secrets *s, struct err *e) MUST_USE;
+
 /* Whether a rule's text is of a service: NAME.holt:PORT. */
 bool net_is_service(struct str text);
 

@@ -38,6 +38,7 @@ static void drop_outgoing(struct outgoing *m)
 {
 	for (size_t i = 0; i < m->n_fds; i++)
 		close(m->fds[i]);
+	explicit_bzero(m->bytes, m->n); /* it may have secrets */
 	free(m);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/id.h"
 #include "box/pack/pack.h"
+#include "hub/sandbox/bound.h"
 #include "hub/sandbox/forward.h"
 #include "hub/sandbox/idempotent.h"
 #include "hub/sandbox/job.h"
@@ -165,6 +166,8 @@ struct hub_sandbox {
 	unsigned n_ports;
 	char *network; /* owned: what is granted, as text (hub/net); NULL: nothing */
 	struct net *net; /* owned; NULL: nothing of it is served */
+	struct bound *bound; /* a reference; NULL: it has no secrets */
+	unsigned binding; /* counts reads of their values */
 	struct network_counts network_counts;
 	uint64_t flows_since_ms,
 		flows_lost; /* events of flows: since when flows_told were written */
@@ -212,6 +215,7 @@ struct hub_sandboxes {
 	 * a list of all ids ever used. */
 	uint32_t forgotten, forgotten_stored;
 	struct nets *nets; /* borrowed; NULL: no network is granted */
+	const struct hub_secrets *secrets; /* borrowed; NULL: none can be had yet */
 	struct snapshots *snapshots; /* owned, NULL: none are kept */
 	const struct hub_keeper *keeper; /* NULL: none */
 	struct volume_roots *roots; /* owned, NULL: no volumes are allowed */
@@ -279,11 +283,13 @@ int hub_sandbox_save(struct hub_sandbox *l, const char *kind, struct str detail,
 void hub_sandbox_tell(struct hub_sandbox *l, const char *kind, struct str detail);
 /* The error code with that wire name; ERR_BUG if unknown. */
 enum err_code hub_sandbox_code_of(struct str name);
+/* The hub has its folder: finds there what the loaded sandboxes need, and removes the rest. */
+int hub_sandboxes_open_bound(struct hub_sandboxes *all, struct err *e) MUST_USE;
 /* The sandboxes of the registry. */
 int hub_sandboxes_load(struct hub_sandboxes *all, struct err *e) MUST_USE;
 /* JSON of the members of a spec that have no column; owned. */
 char *hub_sandbox_spec_text(const struct sandbox_spec *spec, const struct volumes *volumes,
-			    struct err *e) MUST_USE;
+			    const struct bound *bound, struct err *e) MUST_USE;
 /* Of a new sandbox. Copied. */
 int hub_sandbox_set_labels(struct hub_sandbox *l, struct str labels, struct err *e) MUST_USE;
 /* Joins several changes in one transaction; they do not nest. If it fails or is rolled back, all

@@ -185,7 +185,9 @@ int hub_sandboxes_set_folder(struct hub_sandboxes *all, const char *folder, stru
 {
 	all->jobs.folder = strdup(folder);
 	all->jobs.spools.folder = all->jobs.folder;
-	return all->jobs.folder ? 0 : err_set(e, ERR_LIMIT, "out of memory");
+	if (!all->jobs.folder)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	return hub_sandboxes_open_bound(all, e);
 }
 
 static void close_timer(uv_handle_t *h)

@@ -151,6 +151,7 @@ static struct hub_sandbox *prepare(struct hub_sandboxes *all, const struct hub_s
 				   struct err *e)
 {
 	AUTO(volumes_unref) struct volumes *volumes = NULL;
+	AUTO(bound_end) struct bound *bound = NULL;
 	autofree char *text = NULL;
 	struct hub_sandbox *l;
 
@@ -162,7 +163,16 @@ static struct hub_sandbox *prepare(struct hub_sandboxes *all, const struct hub_s
 		if (!volumes)
 			return NULL;
 	}
-	text = all->store ? hub_sandbox_spec_text(&spec->box, volumes, e) : NULL;
+	if (spec->secrets.n) {
+		if (!spec->network.n || !all->jobs.folder) {
+			err_set(e, ERR_INVALID, "secrets: nothing is granted to the sandbox");
+			return NULL;
+		}
+		bound = bound_new(all->jobs.folder, all->store != NULL, &spec->secrets, e);
+		if (!bound)
+			return NULL;
+	}
+	text = all->store ? hub_sandbox_spec_text(&spec->box, volumes, bound, e) : NULL;
 	if (all->store && !text)
 		return NULL;
 	l = hub_sandbox_new_named(all, spec->id, spec->owner, e);
@@ -174,6 +184,7 @@ static struct hub_sandbox *prepare(struct hub_sandboxes *all, const struct hub_s
 	}
 	l->spec = take_ptr(text);
 	l->volumes = take_ptr(volumes);
+	l->bound = take_ptr(bound);
 	snprintf(l->template, sizeof(l->template), "%.*s",
 		 STR_ARG(spec->box.template.p ? spec->box.template : STR_LIT("host")));
 	l->limits = spec->box.limits;
@@ -189,7 +200,8 @@ void hub_sandbox_create_start(struct hub_sandboxes *all, const struct hub_sandbo
 			      hub_sandbox_cb on_done, void *arg)
 {
 	struct err e = ERR_INIT;
-	struct sandbox_mount mounts[VOLUMES_MAX];
+	struct sandbox_mount mounts[VOLUMES_MAX + BOUND_MOUNTS];
+	struct env_var env[SANDBOX_ENV_MAX + BOUND_MAX + BOUND_VARIABLES];
 	struct sandbox_spec box = spec->box;
 	struct hub_sandbox *l = prepare(all, spec, &e);
 
@@ -200,6 +212,12 @@ void hub_sandbox_create_start(struct hub_sandboxes *all, const struct hub_sandbo
 	box.id = str_of(l->id);
 	box.mounts = mounts;
 	box.n_mounts = volumes_mounts(l->volumes, mounts);
+	if (l->bound && box.n_env <= SANDBOX_ENV_MAX) {
+		bound_mounts(l->bound, mounts, &box.n_mounts);
+		memcpy(env, box.env, box.n_env * sizeof(*env));
+		bound_env(l->bound, env, &box.n_env);
+		box.env = env;
+	}
 	/* Its ttl_ms applies when no hub runs, which could keep its files. */
 	if (spec->retention != RETAIN_DESTROY)
 		box.ttl_ms = 0;
@@ -338,6 +356,7 @@ static int name_children(struct forking *f, const struct hub_sandbox_fork_spec *
 			return -1;
 		l->limits = f->source->limits;
 		l->volumes = volumes_ref(f->source->volumes);
+		l->bound = bound_ref(f->source->bound);
 		l->spec_of = f->source->seq;
 		l->ttl_ms = f->source->ttl_ms;
 		l->idle_ms = f->source->idle_ms;

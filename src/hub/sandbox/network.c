@@ -19,30 +19,150 @@ void hub_sandboxes_serve_networks(struct hub_sandboxes *all, struct nets *nets)
 
 /* ---- serving ------------------------------------------------------------------------------- */
 
+static int network_have(struct hub_sandbox *l, struct err *e)
+{
+	if (!l->net)
+		l->net = net_new(l->all->nets, l->box, l, e);
+	return l->net ? 0 : -1;
+}
+
 static int network_grant(struct hub_sandbox *l, struct str text, net_cb on_done, void *arg,
 			 struct err *e)
 {
 	autofree struct net_rule *rules = NULL;
 	struct net_grant g = { .n = 0 };
 
-	if (net_grant_parse(l->all->nets, text, &rules, &g.n, e) < 0)
-		return -1;
-	if (!l->net && !(l->net = net_new(l->all->nets, l->box, l, e)))
+	if (net_grant_parse(l->all->nets, text, &rules, &g.n, e) < 0 || network_have(l, e) < 0)
 		return -1;
 	g.rules = rules;
 	net_grant_start(l->net, &g, on_done, arg);
 	return 0;
 }
 
-bool network_serve(struct hub_sandbox *l, net_cb on_done, void *arg, struct err *e)
+/* ---- secrets ------------------------------------------------------------------------------- */
+
+/* Its values are read, and then handed to the proxy before anything can be reached. */
+struct binding {
+	struct hub_sandboxes *all;
+	struct hub_sandbox *hs; /* a reference */
+	unsigned turn; /* hs->binding, if no later read has begun */
+	bool strict; /* all must be there */
+	net_cb on_done; /* NULL: they change, and nobody waits */
+	void *arg;
+};
+
+/* Those that can't be had are left out. */
+static int bind_values(struct hub_sandbox *l, const struct hub_secret *p, bool strict,
+		       struct err *e)
+{
+	struct net_secret to[BOUND_MAX];
+	struct net_secrets s = { .ca = str_of(l->bound->ca), .p = to };
+
+	for (size_t i = 0; l->bound->key && i < l->bound->n; i++) {
+		const struct bound_secret *of = &l->bound->p[i];
+
+		if (p[i].err.code && strict) {
+			*e = p[i].err;
+			return -1;
+		}
+		if (p[i].err.code) {
+			log_warn("sandbox %s has no secret %.*s: %s", l->id, STR_ARG(of->secret),
+				 p[i].err.msg);
+			continue;
+		}
+		to[s.n++] = (struct net_secret){ of->secret, of->placeholder, p[i].value,
+						 p[i].trust, p[i].hosts,      p[i].n_hosts };
+	}
+	if (s.n)
+		s.ca_key = secret_expose(l->bound->key, "handed to the egress proxy");
+	return network_have(l, e) < 0 ? -1 : net_bind(l->net, &s, e);
+}
+
+static int binding_go_on(const struct binding *b, const struct hub_secret *p, struct err *e)
+{
+	struct hub_sandbox *l = b->hs;
+
+	if (!l->box || l->ending || !l->bound)
+		return err_set(e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", l->id);
+	if (b->turn == l->binding && bind_values(l, p, b->strict, e) < 0)
+		return -1;
+	return b->on_done ? network_grant(l, str_of(l->network), b->on_done, b->arg, e) : 0;
+}
+
+static void binding_on_read(void *arg, const struct hub_secret *p)
+{
+	struct binding *b = arg;
+	struct hub_sandboxes *all = b->all;
+	struct err e = ERR_INIT;
+
+	if (binding_go_on(b, p, &e) < 0) {
+		if (b->on_done)
+			b->on_done(b->arg, &e);
+		else
+			log_warn("sandbox %s keeps its secrets: %s", b->hs->id, e.msg);
+	}
+	hub_sandbox_unref(b->hs);
+	free(b);
+	all->later--;
+	hub_sandboxes_try_close(all);
+}
+
+static void binding_start(struct hub_sandbox *l, bool strict, net_cb on_done, void *arg)
+{
+	struct binding *b = calloc(1, sizeof(*b));
+	struct str names[BOUND_MAX];
+
+	if (!b)
+		abort(); /* out of memory: no callback could report it */
+	*b = (struct binding){ l->all, hub_sandbox_ref(l), ++l->binding, strict, on_done, arg };
+	for (size_t i = 0; i < l->bound->n; i++)
+		names[i] = l->bound->p[i].secret;
+	l->all->later++;
+	l->all->secrets->read_start(l->all->secrets->data, l->bound->who, l->bound->by_operator,
+				    names, l->bound->n, binding_on_read, b);
+}
+
+/* One that is made or adopted right now gets what its own read finds, or the change. */
+void hub_sandboxes_secrets_changed(struct hub_sandboxes *all)
+{
+	for (struct hub_sandbox *l = all->oldest; l && all->secrets; l = l->newer) {
+		if (l->bound && l->box && !l->ending && l->binding)
+			binding_start(l, false, NULL, NULL);
+	}
+}
+
+void hub_sandboxes_secrets_from(struct hub_sandboxes *all, const struct hub_secrets *from)
+{
+	all->secrets = from;
+	for (struct hub_sandbox *l = all->oldest; l; l = l->newer) {
+		if (l->bound && l->box)
+			network_adopt(l);
+	}
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+static bool network_start(struct hub_sandbox *l, bool strict, net_cb on_done, void *arg,
+			  struct err *e)
 {
 	if (!l->network)
 		return false;
-	if (!l->all->nets)
+	if (!l->all->nets) {
 		err_set(e, ERR_UNSUPPORTED, "this hub grants no network");
-	else if (network_grant(l, str_of(l->network), on_done, arg, e) == 0)
+	} else if (!l->bound) {
+		return network_grant(l, str_of(l->network), on_done, arg, e) == 0;
+	} else if (!l->all->secrets) {
+		err_set(e, ERR_UNSUPPORTED, "there are no secrets here");
+	} else {
+		binding_start(l, strict, on_done, arg);
 		return true;
+	}
 	return false;
+}
+
+bool network_serve(struct hub_sandbox *l, net_cb on_done, void *arg, struct err *e)
+{
+	return network_start(l, true, on_done, arg, e);
 }
 
 static void on_served(void *arg, const struct err *err)
@@ -58,8 +178,10 @@ void network_adopt(struct hub_sandbox *l)
 {
 	struct err e = ERR_INIT;
 
+	if (l->bound && !l->all->secrets)
+		return; /* until hub_sandboxes_secrets_from() */
 	hub_sandbox_ref(l);
-	if (network_serve(l, on_served, l, &e))
+	if (network_start(l, false, on_served, l, &e))
 		return;
 	on_served(l, e.code ? &e : NULL);
 }

@@ -12,7 +12,7 @@ enum { SPEC_MAX = 256 * 1024 };
 /* ---- writing ------------------------------------------------------------------------------- */
 
 char *hub_sandbox_spec_text(const struct sandbox_spec *spec, const struct volumes *volumes,
-			    struct err *e)
+			    const struct bound *bound, struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(SPEC_MAX);
 	struct json_writer w = json_writer(&b);
@@ -30,6 +30,7 @@ char *hub_sandbox_spec_text(const struct sandbox_spec *spec, const struct volume
 	}
 	json_write_object_end(&w);
 	volumes_write(volumes, &w);
+	bound_write(bound, &w);
 	json_write_object_end(&w);
 	return json_write_done(&w, e) < 0 ? NULL : buf_take(&b);
 }
@@ -251,6 +252,33 @@ static int read_why(struct hub_sandbox *l, const struct store_sandbox *r, struct
 	return 0;
 }
 
+static struct bound *find_bound(void *arg, struct str id)
+{
+	const struct hub_sandboxes *all = arg;
+	const struct hub_sandbox *l = all->oldest;
+
+	while (l && !(l->bound && str_is(id, l->bound->id)))
+		l = l->newer;
+	return l ? l->bound : NULL;
+}
+
+static bool needs_bound(void *arg, struct str id)
+{
+	return find_bound(arg, id) != NULL;
+}
+
+int hub_sandboxes_open_bound(struct hub_sandboxes *all, struct err *e)
+{
+	if (!all->store)
+		return 0;
+	for (struct hub_sandbox *l = all->oldest; l; l = l->newer) {
+		if (l->bound && bound_open(l->bound, all->jobs.folder, e) < 0)
+			return -1;
+	}
+	bound_sweep(all->jobs.folder, needs_bound, all);
+	return 0;
+}
+
 static int load_one(void *arg, const struct store_sandbox *r, struct err *e)
 {
 	struct hub_sandboxes *all = arg;
@@ -290,6 +318,8 @@ static int load_one(void *arg, const struct store_sandbox *r, struct err *e)
 				     .root = r->root };
 	if (volumes_read(r->spec, &l->volumes, e) < 0)
 		return err_wrap(e, "the volumes of sandbox %s", l->id);
+	if (!hub_sandbox_is_gone(l) && bound_read(r->spec, find_bound, all, &l->bound, e) < 0)
+		return err_wrap(e, "the secrets of sandbox %s", l->id);
 	if (r->network.p && !(l->network = strndup(r->network.p, r->network.n)))
 		return err_set(e, ERR_LIMIT, "out of memory");
 	return hub_sandbox_set_labels(l, r->labels, e) < 0 ? -1 : read_why(l, r, e);

@@ -96,6 +96,8 @@ int hub_sandbox_set_state(struct hub_sandbox *l, enum hub_sandbox_state to, cons
 	l->all->changes++;
 	l->changed_ms = clock_unix_ms();
 	set_why(l, why);
+	if (hub_sandbox_is_gone(l))
+		bound_end(take_ptr(l->bound));
 	if (!is_told(l, from, to))
 		return 0;
 	result = hub_sandbox_save(l, kind_of(from, to), detail, e);
@@ -151,6 +153,7 @@ void hub_sandbox_unref(struct hub_sandbox *l)
 		uv_close((uv_handle_t *)l->timer, close_timer);
 	sandbox_unref(l->box);
 	volumes_unref(l->volumes);
+	bound_unref(l->bound);
 	free(l->why);
 	free(l->labels);
 	free(l->spec);

@@ -15,6 +15,7 @@
  * pause, resume and losses take effect, and are written as soon as possible.
  */
 #include "box/host/box.h"
+#include "hub/sandbox/bound.h"
 #include "hub/sandbox/volumes.h"
 
 struct hub_sandboxes; /* all of a hub */
@@ -66,6 +67,8 @@ struct hub_sandbox_spec {
 	const struct volume *volumes;
 	size_t n_volumes;
 	bool by_operator;
+	/* Secrets that are bound to hosts of `network` (hub/sandbox/bound.h). */
+	struct bound_spec secrets;
 };
 
 /* Connections to what a sandbox is granted, by this hub. */
@@ -138,6 +141,27 @@ void hub_sandbox_hold(struct hub_sandbox *l);
 struct nets;
 struct nw_flow;
 void hub_sandboxes_serve_networks(struct hub_sandboxes *all, struct nets *nets);
+/* Where values of bound secrets come from. */
+struct hub_secret {
+	struct err err; /* code: why there is none */
+	struct str value, trust; /* as in struct net_secret */
+	const struct net_rule *hosts;
+	size_t n_hosts;
+};
+/* p: in the order of the names, borrowed until it returns. */
+typedef void (*hub_secrets_cb)(void *arg, const struct hub_secret *p);
+struct hub_secrets {
+	/* Reads what this principal may use now. on_read comes once, later from the loop. */
+	void (*read_start)(void *data, struct str who, bool by_operator, const struct str *names,
+			   size_t n, hub_secrets_cb on_read, void *arg);
+	void *data;
+};
+/* from: borrowed until hub_sandboxes_close() has ended. Sandboxes of an earlier hub that wait for
+ * it are served. */
+struct net_rule;
+void hub_sandboxes_secrets_from(struct hub_sandboxes *all, const struct hub_secrets *from);
+/* They may be others now: sandboxes get them anew. */
+void hub_sandboxes_secrets_changed(struct hub_sandboxes *all);
 /* Who also wants to hear what a sandbox's network did: as much of it as the registry's events
  * tell. Before the first sandbox; NULL: nobody. kind: "network.denied" and so on; detail: JSON. */
 struct hub_flow {

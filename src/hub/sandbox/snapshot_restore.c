@@ -184,7 +184,7 @@ static int start_files(struct restoring *r, struct sandbox *sb, struct err *e)
 	struct pack_spec spec = { .mode = "unpack", .max = r->max, .with = r->digest, .in = file };
 	const struct file_upload_opts opts = {
 		.changes = true,
-		.pass_mounts = r->children[r->done]->volumes != NULL,
+		.pass_mounts = r->children[r->done]->volumes || r->children[r->done]->bound,
 	};
 	int ends[2];
 
@@ -220,11 +220,13 @@ static void on_made(void *arg, struct sandbox *sb, const struct err *err)
 
 static void next_child(struct restoring *r)
 {
-	struct sandbox_mount mounts[VOLUMES_MAX];
+	const struct bound *bound = r->done < r->n ? r->children[r->done]->bound : NULL;
+	struct sandbox_mount mounts[VOLUMES_MAX + BOUND_MOUNTS];
+	struct env_var env[ENV_MAX + BOUND_MAX + BOUND_VARIABLES];
 	struct sandbox_spec spec = {
 		.template = str_of(r->template),
 		.limits = r->limits,
-		.env = r->env,
+		.env = env,
 		.n_env = r->n_env,
 		.cwd = r->cwd,
 		.mounts = mounts,
@@ -239,6 +241,9 @@ static void next_child(struct restoring *r)
 	} else {
 		spec.id = str_of(r->children[r->done]->id);
 		spec.n_mounts = volumes_mounts(r->children[r->done]->volumes, mounts);
+		bound_mounts(bound, mounts, &spec.n_mounts);
+		memcpy(env, r->env, r->n_env * sizeof(*env));
+		bound_env(bound, env, &spec.n_env);
 		sandbox_create_start(r->all->box, &spec, on_made, r);
 	}
 }
@@ -314,7 +319,7 @@ static int name_child(struct restoring *r, const struct snapshot *s, struct str 
 	snprintf(l->source, sizeof(l->source), "%s", s->id);
 	snprintf(l->template, sizeof(l->template), "%s", s->template);
 	l->limits = s->limits;
-	l->spec = hub_sandbox_spec_text(&spec, NULL, e);
+	l->spec = hub_sandbox_spec_text(&spec, NULL, NULL, e);
 	if (!l->spec || hub_sandbox_set_labels(l, labels, e) < 0)
 		return -1;
 	return hub_sandbox_set_state(l, SANDBOX_RESTORING, NULL, e);

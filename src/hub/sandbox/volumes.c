@@ -41,15 +41,6 @@ static const struct field_table row_table = FIELD_TABLE(struct row, row_fields, 
 
 /* ---- those of a sandbox -------------------------------------------------------------------- */
 
-static struct str keep_text(char **at, struct str text)
-{
-	struct str kept = { *at, text.n };
-
-	memcpy(*at, text.p, text.n);
-	*at += text.n;
-	return kept;
-}
-
 static struct volumes *volumes_copy(const struct volume *v, size_t n, struct err *e)
 {
 	size_t bytes = 0;
@@ -68,8 +59,8 @@ static struct volumes *volumes_copy(const struct volume *v, size_t n, struct err
 	at = (char *)(s->v + n);
 	for (size_t i = 0; i < n; i++) {
 		s->v[i] = v[i];
-		s->v[i].host = keep_text(&at, v[i].host);
-		s->v[i].inside = keep_text(&at, v[i].inside);
+		s->v[i].host = str_put(&at, v[i].host);
+		s->v[i].inside = str_put(&at, v[i].inside);
 	}
 	return s;
 }

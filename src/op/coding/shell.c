@@ -266,7 +266,7 @@ static void secrets_run(struct call *c, const void *request)
 	}
 	answer.secrets.p = names;
 	for (size_t i = 0; i < n; i++) {
-		if (g->check_secret(g->data, c, p[i].name, &denied) == 0)
+		if (g->check_secret(g->data, c, p[i].name, false, &denied) == 0)
 			names[answer.secrets.n++] = p[i].name;
 	}
 	call_answer(c, &answer);

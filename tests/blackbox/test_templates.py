@@ -70,7 +70,8 @@ def test_the_root_has_what_a_sandbox_needs(who, image):
                'cat /dev/shm/y; test -r /proc/self/stat && echo proc')
             == 'sandbox\ny\nproc\n')
     assert sh(who, 'cd /; echo *').split() == ['bin', 'dev', 'etc', 'home', 'proc', 'root', 'run',
-                                               'srv', 'sys', 'tmp', 'var', 'workspace']
+                                               'srv', 'sys', 'tmp', 'var', 'work',
+                                               'workspace']
 
 
 def test_what_is_no_template(who, image):

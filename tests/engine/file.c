@@ -596,7 +596,10 @@ static void test_no_descriptors(void **state)
 {
 	enum { MORE_THAN_INIT_HOLDS = 520 };
 	const char *dir = host_dir();
-	const struct sandbox_mount m = { str_of(dir), STR_LIT("/workspace/host"), true, true };
+	const struct sandbox_mount m = { .host = str_of(dir),
+					 .guest = STR_LIT("/workspace/host"),
+					 .writable = true,
+					 .all = true };
 	struct sandbox *sb;
 	struct rlimit was;
 

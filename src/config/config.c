@@ -50,6 +50,13 @@ static const struct field file_fields[] = {
 		     .doc = "The record of all calls."),
 	FIELD_OBJECT(struct config_file, redaction, config_redaction_table,
 		     .doc = "What is taken out of all that leaves."),
+	FIELD_NAMED_DICT(struct config_file, mcp_servers, "mcpServers", config_server_table,
+			 .max = CONFIG_LIST_MAX, .item_min = 1, .item_max = CONFIG_SERVER_NAME_MAX,
+			 .doc = "MCP servers whose tools agents may use, by name."),
+	FIELD_OBJECT(struct config_file, modules, config_modules_table,
+		     .doc = "The use of MCP servers."),
+	FIELD_OBJECTS(struct config_file, inputs, config_input_table, .max = CONFIG_LIST_MAX,
+		      .doc = "What ${input:ID} in mcpServers asks for."),
 };
 
 const struct field_table config_table = FIELD_TABLE(struct config_file, file_fields,
@@ -62,11 +69,16 @@ void config_schema(struct json_writer *w)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
+static unsigned config_line_of(const struct config *c, const struct json_pointer *at)
+{
+	struct str text = buf_str(&c->text);
+
+	return json_line(text, json_where(c->doc, text, at->text));
+}
+
 unsigned config_line(const struct config_reader *r, const struct json_pointer *at)
 {
-	struct str text = buf_str(&r->config->text);
-
-	return json_line(text, json_where(r->config->doc, text, at->text));
+	return config_line_of(r->config, at);
 }
 
 struct config_lines config_lines(const struct config_reader *r, const struct json_pointer *of)
@@ -110,7 +122,9 @@ static int config_check(struct config_reader *r)
 	struct json_pointer at;
 
 	if (config_check_policy(r, config_at(root, STR_LIT("policy")), &f->policy) < 0 ||
-	    config_check_secrets(r, config_at(root, STR_LIT("secrets")), &f->secrets) < 0)
+	    config_check_secrets(r, config_at(root, STR_LIT("secrets")), &f->secrets) < 0 ||
+	    config_check_inputs(r, config_at(root, STR_LIT("inputs")), &f->inputs) < 0 ||
+	    config_check_servers(r, config_at(root, STR_LIT("mcpServers")), f) < 0)
 		return -1;
 	at = config_at(root, STR_LIT("images"));
 	f->images_line = config_line(r, &at);
@@ -132,6 +146,11 @@ static int config_wrap(const struct config *c, unsigned line, const char *pointe
 	char place[CONFIG_PLACE_MAX];
 
 	return err_wrap(e, "%s%s%s", config_place(c, line, place), *pointer ? ": " : "", pointer);
+}
+
+int config_wrap_at(const struct config *c, const struct json_pointer *at, struct err *e)
+{
+	return config_wrap(c, config_line_of(c, at), at->text, e);
 }
 
 /* The parser tells the byte, and people want the line. */
@@ -166,7 +185,7 @@ static int config_read(struct config *c, struct err *e)
 	if (field_decode_where(&config_table, json_root(c->doc), &c->arena, &c->file, &where, e) <
 		    0 ||
 	    config_check(&r) < 0)
-		return config_wrap(c, config_line(&r, &where), where.text, e);
+		return config_wrap_at(c, &where, e);
 	return 0;
 }
 

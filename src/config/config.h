@@ -6,6 +6,7 @@
  *
  * What was read never changes; who uses it holds a reference.
  */
+#include "json/document/pointer.h"
 #include "json/field/field.h"
 
 enum {
@@ -14,6 +15,7 @@ enum {
 	CONFIG_NAME_MAX = 64, /* characters of a rule's, a preset's or a secret's name */
 	CONFIG_TEXT_MAX = 1024, /* characters of patterns, paths and other texts */
 	CONFIG_PLACE_MAX = 96, /* "config.json:12" */
+	CONFIG_SERVER_NAME_MAX = 32,
 };
 
 /* ---- sections ------------------------------------------------------------------------------ */
@@ -104,6 +106,78 @@ struct config_redaction {
 	struct field_map patterns; /* kind: expression */
 };
 
+/* ---- MCP servers: mcpServers, modules and inputs ------------------------------------------- */
+
+enum config_wire { CONFIG_STDIO, CONFIG_HTTP, CONFIG_SSE, CONFIG_WIRES };
+extern const char *const config_wire_names[CONFIG_WIRES]; /* "stdio" and so on */
+
+/* In which a stdio server runs. */
+struct config_server_sandbox {
+	bool off; /* "sandbox": false */
+	struct str template;
+	struct field_strs read, write; /* folders of the host, which are at the same place inside */
+	struct field_strs network; /* rules and presets, as those of a principal */
+};
+
+struct config_approval {
+	struct str name; /* of a tool, as its server calls it */
+	enum config_then then;
+};
+
+/* A text with (v) may have variables (config/variables.h): config_server_texts(). */
+struct config_server {
+	struct str name; /* a-z, then a-z 0-9 - */
+	bool has_type;
+	enum config_wire type; /* decided, though the file need not say it */
+	struct str command; /* STDIO: an absolute path, or searched in PATH; no variables */
+	struct field_strs args; /* (v) */
+	struct field_map env; /* (v) all that the program has beside PATH, HOME and the like */
+	struct str cwd; /* (v) absolute; STR_NONE */
+	struct str url; /* (v) of the others */
+	struct field_map headers; /* (v) */
+	struct config_server_sandbox sandbox; /* (v) read and write */
+	/* Names of the server's own. Those of allow, or all without has_, less those of deny. */
+	struct field_strs allow_tools, deny_tools;
+	bool has_allow_tools;
+	enum config_then approval; /* of a call */
+	struct {
+		const struct config_approval *p;
+		size_t n;
+	} approvals; /* of calls of single tools, instead */
+	struct field_strs read_only_tools; /* as the operator says; a server's hint is none */
+	uint32_t timeout_seconds, connect_seconds;
+	bool disabled;
+	unsigned line;
+};
+
+struct config_servers {
+	struct config_server *p;
+	size_t n;
+};
+
+struct config_modules {
+	bool enabled, has_enabled;
+	uint32_t servers; /* configured, at most */
+	uint32_t connected; /* at once, at most */
+};
+
+enum config_input_type { CONFIG_INPUT_TEXT, CONFIG_INPUT_CHOICE, CONFIG_INPUT_TYPES };
+
+/* What ${input:ID} asks for. */
+struct config_input {
+	enum config_input_type type;
+	struct str id, description, def;
+	struct field_strs options;
+	bool password;
+};
+
+struct config_inputs {
+	const struct config_input *p;
+	size_t n;
+};
+
+/* ---- the whole file ------------------------------------------------------------------------ */
+
 struct config_file {
 	struct config_policy policy;
 	struct field_strs images;
@@ -116,6 +190,9 @@ struct config_file {
 	struct config_approvals approvals;
 	struct config_audit audit;
 	struct config_redaction redaction;
+	struct config_servers mcp_servers;
+	struct config_modules modules;
+	struct config_inputs inputs;
 };
 
 /* One file each, src/config/SECTION.c. */
@@ -127,6 +204,9 @@ extern const struct field_table config_secret_table;
 extern const struct field_table config_approvals_table;
 extern const struct field_table config_audit_table;
 extern const struct field_table config_redaction_table;
+extern const struct field_table config_server_table;
+extern const struct field_table config_modules_table;
+extern const struct field_table config_input_table;
 /* Of the whole file. */
 extern const struct field_table config_table;
 
@@ -153,6 +233,52 @@ const char *config_path(const struct config *c);
 bool config_exists(const struct config *c);
 /* "config.json:12", in ret. */
 const char *config_place(const struct config *c, unsigned line, char ret[CONFIG_PLACE_MAX]);
+
+/* ---- servers ------------------------------------------------------------------------------- */
+
+/* NULL: there is none of that name. */
+const struct config_server *config_server_find(const struct config_file *f, struct str name);
+
+/* Whether the operator lets anybody use this tool of the server, by its own name. */
+bool config_server_shows(const struct config_server *s, struct str tool);
+/* What happens to a call of it: deny, ask or allow. */
+enum config_then config_server_approval(const struct config_server *s, struct str tool);
+
+/* Its texts that may have variables. */
+enum config_text {
+	CONFIG_TEXT_ARG,
+	CONFIG_TEXT_ENV,
+	CONFIG_TEXT_CWD,
+	CONFIG_TEXT_URL,
+	CONFIG_TEXT_HEADER,
+	CONFIG_TEXT_READ,
+	CONFIG_TEXT_WRITE,
+};
+/* Calls each with all of them, in this order and that of the file. An error, which ends it, gets
+ * file, line and pointer. */
+typedef int (*config_text_fn)(void *data, enum config_text what, struct str text, struct err *e);
+int config_server_texts(const struct config *c, const struct config_server *s, config_text_fn each,
+			void *data, struct err *e) MUST_USE;
+
+/* What a server is started with, or asked with, with values in place of variables. */
+struct config_target {
+	const char **argv, **env; /* "NAME=value"; end with NULL; argv NULL: it has a url */
+	const char *cwd, *url; /* NULL: none */
+	const char **read, **write; /* end with NULL */
+	struct field_pair *headers;
+	size_t headers_n;
+	struct buf text; /* private: all of the values */
+	struct arena lists; /* private */
+};
+
+struct config_values; /* config/variables.h; inputs of the file without a value take defaults */
+/* ERR_INVALID with file, line and pointer: a variable has no value, or what came of one is unfit
+ * for its place. Messages never have a value. */
+int config_target_init(struct config_target *t, const struct config *c,
+		       const struct config_server *s, const struct config_values *v,
+		       struct err *e) MUST_USE;
+/* Wipes the values. A target of zeroes has nothing to free. */
+void config_target_fini(struct config_target *t);
 
 /* Writes the JSON Schema of the file. */
 void config_schema(struct json_writer *w);

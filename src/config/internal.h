@@ -1,7 +1,6 @@
 #pragma once
 /* Shared by the files behind config/config.h. */
 #include "config/config.h"
-#include "json/document/pointer.h"
 #include "json/document/raw.h"
 
 /* While a file is read. */
@@ -16,6 +15,18 @@ int config_check_policy(struct config_reader *r, struct json_pointer at,
 			struct config_policy *p) MUST_USE;
 int config_check_secrets(struct config_reader *r, struct json_pointer at,
 			 const struct config_secrets *s) MUST_USE;
+
+int config_check_inputs(struct config_reader *r, struct json_pointer at,
+			const struct config_inputs *in) MUST_USE;
+int config_check_servers(struct config_reader *r, struct json_pointer at,
+			 struct config_file *f) MUST_USE;
+
+/* As config_server_texts(), and the place of what failed is *where. */
+int config_texts(const struct config_server *s, config_text_fn each, void *data,
+		 struct json_pointer *where, struct err *e) MUST_USE;
+
+/* Puts the file, the line and the pointer before the message; -1. */
+int config_wrap_at(const struct config *c, const struct json_pointer *at, struct err *e);
 
 /* The place of a member. */
 static inline struct json_pointer config_at(struct json_pointer of, struct str name)

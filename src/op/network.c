@@ -305,6 +305,13 @@ int network_check_file(const struct config_file *f, struct err *e)
 		if (network_rules_all(f, &p->network, room, &n, e) < 0)
 			return err_wrap(e, "/principals/%.*s/network", STR_CUT(p->name, 40));
 	}
+	for (size_t i = 0; room && i < f->mcp_servers.n; i++) {
+		const struct config_server *s = &f->mcp_servers.p[i];
+
+		n = 0;
+		if (network_rules_all(f, &s->sandbox.network, room, &n, e) < 0)
+			return err_wrap(e, "/mcpServers/%.*s/sandbox/network", STR_ARG(s->name));
+	}
 	return room ? 0 : -1;
 }
 

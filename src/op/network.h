@@ -47,7 +47,7 @@ int network_text(struct call *c, const struct network_request *q, struct str *re
 struct config_file;
 int network_rules(const struct config_file *f, struct str text, struct net_rule *to, size_t *n,
 		  size_t max, struct err *e) MUST_USE;
-/* Whether all presets and lists of principals in a file can be read. */
+/* Whether all presets, and lists of principals and MCP servers, in a file can be read. */
 int network_check_file(const struct config_file *f, struct err *e) MUST_USE;
 
 /* The hosts that a secret of the operator's file is bound to. */

@@ -3,6 +3,7 @@
  * limit, nor rules that a request brings. */
 #include <string.h>
 
+#include "config/variables.h"
 #include "fuzz.h"
 #include "guard/policy/policy.h"
 
@@ -79,6 +80,48 @@ static void check_narrows(const struct config_file *f)
 	}
 }
 
+/* A secret that comes in through a variable goes nowhere but where a secret was asked for. */
+static const char planted[] = "${secret:s}${HOME}\001\r\n";
+
+static int value(void *data, enum config_part_kind kind, struct str name, struct buf *to,
+		 struct err *e)
+{
+	bool *asked = data;
+
+	if (kind == CONFIG_PART_SECRET) {
+		*asked = true;
+		return buf_add(to, "VALUE-OF-SECRET", 15, e) < 0 ? -1 : 1;
+	}
+	return name.n % 3 == 0 ? 0 : buf_add(to, planted, sizeof(planted) - 1, e) < 0 ? -1 : 1;
+}
+
+static void check_text(const char *text, bool asked)
+{
+	MUST(asked || !text || !strstr(text, "VALUE-OF-SECRET"));
+}
+
+static void check_server(const struct config *c, const struct config_server *s)
+{
+	bool asked = false;
+	const struct config_values v = { .data = &asked, .value = value };
+	struct config_target t;
+	struct err e = ERR_INIT;
+
+	MUST(s->name.n > 0 && s->name.n <= CONFIG_SERVER_NAME_MAX && s->name.p[0] >= 'a');
+	MUST(!memchr(s->name.p, ':', s->name.n) && (s->command.p != NULL) != (s->url.p != NULL));
+	if (config_target_init(&t, c, s, &v, &e) < 0) {
+		MUST(e.code != ERR_BUG && !strstr(e.msg, "VALUE-OF-SECRET"));
+		return;
+	}
+	MUST((t.argv != NULL) == (s->command.p != NULL));
+	for (size_t i = 0; i < t.headers_n; i++)
+		MUST(!memchr(t.headers[i].value.p, '\n', t.headers[i].value.n));
+	for (size_t i = 0; t.argv && i < s->args.n; i++)
+		check_text(t.argv[1 + i], asked);
+	MUST(!t.cwd || t.cwd[0] == '/');
+	config_target_fini(&t);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct err e = ERR_INIT;
@@ -87,6 +130,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (n > TEXT_BYTES)
 		return 0;
 	c = config_parse((struct str){ (const char *)data, n }, "config.json", &e);
+	for (size_t i = 0; c && i < config_file(c)->mcp_servers.n; i++)
+		check_server(c, &config_file(c)->mcp_servers.p[i]);
 	if (c)
 		check_narrows(config_file(c));
 	else

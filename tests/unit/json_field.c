@@ -446,6 +446,59 @@ struct pair {
 	int64_t a, b;
 };
 
+struct engine {
+	bool off;
+	struct str name;
+	struct field_map keys;
+};
+struct car {
+	struct engine engine;
+};
+static const struct field engine_fields[] = {
+	FIELD(struct engine, name, .def = DEFAULT_STR("v"), .doc = "A name."),
+	FIELD(struct engine, keys, .flags = FIELD_SECRET, .doc = "Keys."),
+};
+static const struct field_table engine_table = FIELD_TABLE(struct engine, engine_fields);
+static const struct field car_fields[] = {
+	FIELD_OBJECT(struct car, engine, engine_table, .flags = FIELD_SWITCH, .doc = "An engine."),
+};
+static const struct field_table car_table = FIELD_TABLE(struct car, car_fields);
+
+/* false may stand for an object, and a map may be secret. */
+static void switches_objects_off(void **state)
+{
+	static const struct {
+		const char *in, *out;
+	} rows[] = {
+		{ "{}", "{\"engine\":{\"name\":\"v\",\"keys\":{}}}" },
+		{ "{\"engine\":true}", "{\"engine\":{\"name\":\"v\",\"keys\":{}}}" },
+		{ "{\"engine\":false}", "{\"engine\":false}" },
+		{ "{\"engine\":{\"name\":\"w\",\"keys\":{\"k\":\"x\"}}}",
+		  "{\"engine\":{\"name\":\"w\",\"keys\":{\"k\":\"[secret]\"}}}" },
+		{ "{\"engine\":1}", NULL },
+		{ "{\"engine\":null}", NULL },
+		{ "{\"engine\":{\"off\":true}}", NULL },
+	};
+	AUTO(arena_free) struct arena *a = arena_new(1 << 16);
+	struct err e = ERR_INIT;
+	autofree char *schema = field_schema_text(&car_table, &e);
+
+	assert_int_equal(field_check(&car_table, &e), 0);
+	assert_non_null(strstr(schema, "\"engine\":{\"type\":[\"object\",\"boolean\"]"));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		AUTO(json_free) struct json_doc *d = json_parse(str_of(rows[i].in), NULL, &e);
+		autofree char *text = NULL;
+		struct car car;
+		int rc = field_decode(&car_table, json_root(d), a, &car, &e);
+
+		assert_int_equal(rc, rows[i].out ? 0 : -1);
+		if (rc < 0)
+			continue;
+		text = field_encode_text(&car_table, &car, 4096, &e);
+		assert_string_equal(text, rows[i].out);
+	}
+}
+
 static void finds_bad_tables(void **state)
 {
 	static const struct field twice[] = { FIELD(struct pair, a, .doc = ""),
@@ -526,6 +579,7 @@ int main(void)
 		cmocka_unit_test(prints_the_schema),
 		cmocka_unit_test(encodes_what_it_decodes),
 		cmocka_unit_test(encodes_absence),
+		cmocka_unit_test(switches_objects_off),
 		cmocka_unit_test(finds_bad_tables),
 		cmocka_unit_test(measures_distance),
 	};

@@ -2,10 +2,12 @@
 #include "cli/config/config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cli/common/home.h"
 #include "cli/common/safe.h"
 #include "config/config.h"
+#include "config/variables.h"
 #include "door/mcp/tools.h"
 #include "guard/policy/glob.h"
 #include "op/network.h"
@@ -120,6 +122,43 @@ static void doubts_policy(struct doubts *d, const struct config_policy *p)
 	}
 }
 
+/* Of the environment that this is run in, which a hub may lack. */
+static int doubts_value(void *data, enum config_part_kind kind, struct str name, struct buf *to,
+			struct err *e)
+{
+	char text[CONFIG_VARIABLE_MAX + 1];
+	const char *value;
+
+	snprintf(text, sizeof(text), "%.*s", STR_ARG(name));
+	value = kind == CONFIG_PART_ENV ? getenv(text) : "";
+	if (!value)
+		return 0;
+	return buf_add(to, value, strlen(value), e) < 0 ? -1 : 1;
+}
+
+static int doubts_text(void *data, enum config_text what, struct str text, struct err *e)
+{
+	const struct config_values values = { .value = doubts_value };
+	autobuf struct buf to = BUF_INIT(TEXT_MAX);
+
+	return config_expand(text, &values, &to, e);
+}
+
+/* A variable without a value keeps its server from starting, and nothing else. */
+static void doubts_servers(struct doubts *d)
+{
+	const struct config_servers *all = &config_file(d->config)->mcp_servers;
+	struct err e;
+
+	for (size_t i = 0; i < all->n; i++) {
+		if (all->p[i].disabled ||
+		    config_server_texts(d->config, &all->p[i], doubts_text, NULL, &e) == 0)
+			continue;
+		d->n++;
+		fprintf(stderr, "holt: %s\n", e.msg);
+	}
+}
+
 static int config_run_check(const struct verb_input *in)
 {
 	const struct config_options *o = in->options;
@@ -135,6 +174,7 @@ static int config_run_check(const struct verb_input *in)
 	doubts_policy(&d, &config_file(c)->policy);
 	for (size_t i = 0; i < config_file(c)->principals.n; i++)
 		doubts_policy(&d, &config_file(c)->principals.p[i].policy);
+	doubts_servers(&d);
 	if (d.n)
 		return EXIT_DOUBTS;
 	safe_line(stdout, str_of(config_path(c)));
@@ -196,7 +236,7 @@ const struct verb config_verb = {
 	.usage = "[OPTION...]",
 	.doc = "Check the operator's file: who may do what.",
 	.more = "By itself it checks. The exit status of that is 1 where a rule names what is not\n"
-		"there.",
+		"there, or an MCP server a variable that is not set.",
 	.page = "holt-config",
 	.options = &options,
 	.size = sizeof(struct config_options),

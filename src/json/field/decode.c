@@ -127,6 +127,10 @@ static void put_takes(char text[TAKES_MAX], const struct field *f)
 		put_choice(text, TAKES_MAX, f);
 		return;
 	}
+	if (f->flags & FIELD_SWITCH) {
+		snprintf(text, TAKES_MAX, "an object, true or false");
+		return;
+	}
 	n = (size_t)snprintf(text, TAKES_MAX, "%s", kinds[f->kind].noun);
 	if (kinds[f->kind].unit)
 		put_range(text + n, TAKES_MAX - n, &b, kinds[f->kind].unit);
@@ -324,6 +328,19 @@ static int decode_enum(struct decoder *d, const struct place *at, const struct f
 static int decode_object(struct decoder *d, const struct place *at, const struct field_table *t,
 			 const struct json_val *v, void *ret);
 
+/* An object for which a boolean may stand. */
+static int decode_switch(struct decoder *d, const struct place *at, const struct field *f,
+			 const struct json_val *v, void *to)
+{
+	if (json_type(v) == JSON_OBJECT)
+		return decode_object(d, at, f->table, v, to);
+	if (json_type(v) != JSON_BOOL)
+		return refuse_type(d, at, f, v);
+	field_defaults(f->table, to);
+	*(bool *)to = !json_bool(v);
+	return 0;
+}
+
 /* Room for the elements of v, which the struct then has; NULL with *d->e. */
 static char *decode_elements(struct decoder *d, const struct place *at, const struct field *f,
 			     const struct json_val *v, enum json_type type, void *base)
@@ -436,7 +453,8 @@ static int decode_value(struct decoder *d, const struct place *at, const struct 
 	case FIELD_IS_ENUM:
 		return decode_enum(d, at, f, v, to);
 	case FIELD_IS_OBJECT:
-		return decode_object(d, at, f->table, v, to);
+		return f->flags & FIELD_SWITCH ? decode_switch(d, at, f, v, to)
+					       : decode_object(d, at, f->table, v, to);
 	case FIELD_IS_OBJECTS:
 		return decode_objects(d, at, f, v, base);
 	case FIELD_IS_DICT:

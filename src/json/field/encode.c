@@ -26,7 +26,7 @@ static int by_key(const void *a, const void *b)
 	return order ? order : (x.n > y.n) - (x.n < y.n);
 }
 
-static void put_map(const struct field_map *map, struct json_writer *w)
+static void put_map(const struct field *f, const struct field_map *map, struct json_writer *w)
 {
 	size_t bytes = map->n * sizeof(struct field_pair);
 	struct field_pair *p = (struct field_pair *)(void *)mem_dup(map->p, bytes);
@@ -39,7 +39,10 @@ static void put_map(const struct field_map *map, struct json_writer *w)
 		json_write_fail(w, &e);
 	for (size_t i = 0; p && i < map->n; i++) {
 		json_write_key_str(w, p[i].key);
-		json_write_str(w, p[i].value);
+		if (f->flags & FIELD_SECRET)
+			json_write_text(w, FIELD_SECRET_MARK);
+		else
+			json_write_str(w, p[i].value);
 	}
 	json_write_object_end(w);
 	free(p);
@@ -126,13 +129,16 @@ static void put_value(const struct field *f, const void *from, struct json_write
 		put_strs(at, w);
 		break;
 	case FIELD_IS_MAP:
-		put_map(at, w);
+		put_map(f, at, w);
 		break;
 	case FIELD_IS_ENUM:
 		put_enum(f, at, w);
 		break;
 	case FIELD_IS_OBJECT:
-		field_encode(f->table, at, w);
+		if ((f->flags & FIELD_SWITCH) && *(const bool *)at)
+			json_write_bool(w, false);
+		else
+			field_encode(f->table, at, w);
 		break;
 	case FIELD_IS_OBJECTS:
 		put_objects(f, from, w);

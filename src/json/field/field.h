@@ -84,10 +84,14 @@ enum field_flag {
 	FIELD_NULLABLE = 1 << 1, /* null is accepted and means absent; the schema says so */
 	FIELD_NUL_OK = 1 << 2, /* strings may contain U+0000; else it is refused */
 	FIELD_BYTES = 1 << 3, /* a string of any bytes, written as base64 */
-	/* A string that is read but never written: FIELD_SECRET_MARK stands for it, so that no
-	 * canonical form, digest or record has it. The schema says writeOnly. */
+	/* A string, or each value of a map, that is read but never written: FIELD_SECRET_MARK
+	 * stands for it, so that no canonical form, digest or record has it. The schema says
+	 * writeOnly. */
 	FIELD_SECRET = 1 << 4,
 	FIELD_PLAIN = 1 << 5, /* a secret that is told to its owner: redaction leaves it as it is */
+	/* An object for which false may stand: that sets the first member of its struct, `bool
+	 * off`, which has no row. true is {}. */
+	FIELD_SWITCH = 1 << 6,
 };
 
 #define FIELD_SECRET_MARK "[secret]"
@@ -216,9 +220,12 @@ struct field_table {
 
 /* The same as an object: each member's name goes into the element's first member, struct str name,
  * which has no row. */
-#define FIELD_DICT(S, m, table_, ...)                                                              \
+#define FIELD_DICT(S, m, table_, ...) FIELD_NAMED_DICT(S, m, #m, table_, __VA_ARGS__)
+
+/* The same with another name on the wire. */
+#define FIELD_NAMED_DICT(S, m, name_, table_, ...)                                                 \
 	{                                                                                          \
-		.name = #m, .kind = FIELD_IS_DICT, .in = sizeof(S),                                \
+		.name = (name_), .kind = FIELD_IS_DICT, .in = sizeof(S),                           \
 		.at = offsetof(S, m.p) +                                                           \
 		      FIELD_MUST(offsetof(__typeof__(*FIELD_MEMBER(S, m).p), name) == 0,           \
 				 "the name comes first"),                                          \

@@ -14,13 +14,16 @@ static const char *const types[] = {
 static void put_type(const struct field *f, struct json_writer *w)
 {
 	json_write_key(w, "type");
-	if (!(f->flags & FIELD_NULLABLE)) {
+	if (!(f->flags & (FIELD_NULLABLE | FIELD_SWITCH))) {
 		json_write_text(w, types[f->kind]);
 		return;
 	}
 	json_write_array(w);
 	json_write_text(w, types[f->kind]);
-	json_write_text(w, "null");
+	if (f->flags & FIELD_SWITCH)
+		json_write_text(w, "boolean");
+	if (f->flags & FIELD_NULLABLE)
+		json_write_text(w, "null");
 	json_write_array_end(w);
 }
 

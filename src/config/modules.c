@@ -1,0 +1,51 @@
+#include "config/internal.h"
+#include "config/variables.h"
+
+static const struct field modules_fields[] = {
+	FIELD(struct config_modules, enabled, .has = FIELD_HAS(struct config_modules, has_enabled),
+	      .doc = "Whether there are MCP servers, and commands and tools for them, at all."),
+	FIELD(struct config_modules, servers, .min = 1, .max = CONFIG_LIST_MAX,
+	      .def = DEFAULT_INT(20), .doc = "MCP servers in this file, at most."),
+	FIELD(struct config_modules, connected, .min = 1, .max = CONFIG_LIST_MAX,
+	      .def = DEFAULT_INT(5), .doc = "MCP servers connected at once, at most."),
+};
+const struct field_table config_modules_table = FIELD_TABLE(struct config_modules, modules_fields);
+
+static const char *const input_types[CONFIG_INPUT_TYPES] = {
+	[CONFIG_INPUT_TEXT] = "promptString",
+	[CONFIG_INPUT_CHOICE] = "pickString",
+};
+
+static const struct field input_fields[] = {
+	FIELD_ENUM(struct config_input, type, input_types, .flags = FIELD_REQUIRED,
+		   .doc = "A text, or one of options."),
+	FIELD(struct config_input, id, .flags = FIELD_REQUIRED, .min = 1, .max = CONFIG_NAME_MAX,
+	      .doc = "As in ${input:ID}."),
+	FIELD(struct config_input, description, .max = CONFIG_TEXT_MAX, .doc = "What is asked."),
+	FIELD_NAMED(struct config_input, def, "default", .max = CONFIG_VALUE_MAX,
+		    .doc = "What holds where nobody can be asked."),
+	FIELD(struct config_input, options, .max = CONFIG_LIST_MAX, .item_max = CONFIG_TEXT_MAX,
+	      .doc = "Of pickString."),
+	FIELD(struct config_input, password, .doc = "Not shown while it is written."),
+};
+const struct field_table config_input_table = FIELD_TABLE(struct config_input, input_fields);
+
+int config_check_inputs(struct config_reader *r, struct json_pointer at,
+			const struct config_inputs *in)
+{
+	for (size_t i = 0; i < in->n; i++) {
+		const struct config_input *q = &in->p[i];
+		struct json_pointer here = at;
+
+		json_pointer_index(&here, i);
+		for (size_t k = 0; k < i; k++) {
+			if (str_eq(in->p[k].id, q->id))
+				return config_refuse(r, &here, "there are two inputs of this id");
+		}
+		if ((q->type == CONFIG_INPUT_CHOICE) != (q->options.n > 0))
+			return config_refuse(r, &here,
+					     "options are for pickString, which needs "
+					     "them");
+	}
+	return 0;
+}

@@ -1,0 +1,339 @@
+/* MCP servers, as people write them: mcpServers. */
+#include "config/internal.h"
+#include "config/variables.h"
+
+const char *const config_wire_names[CONFIG_WIRES] = {
+	[CONFIG_STDIO] = "stdio",
+	[CONFIG_HTTP] = "http",
+	[CONFIG_SSE] = "sse",
+};
+
+#define FOLDERS .max = 64, .item_min = 1, .item_max = CONFIG_TEXT_MAX
+#define TOOLS .max = CONFIG_LIST_MAX, .item_min = 1, .item_max = CONFIG_TEXT_MAX
+#define VALUES .max = 256, .item_max = CONFIG_VALUE_MAX
+
+static const struct field sandbox_fields[] = {
+	FIELD(struct config_server_sandbox, template, .min = 1, .max = CONFIG_TEXT_MAX,
+	      .def = DEFAULT_STR("host"), .doc = "What it is made from."),
+	FIELD(struct config_server_sandbox, read, FOLDERS,
+	      .doc = "Folders of the host that it may read, at the same place inside."),
+	FIELD(struct config_server_sandbox, write, FOLDERS,
+	      .doc = "Folders of the host that it may change."),
+	FIELD(struct config_server_sandbox, network, .max = CONFIG_LIST_MAX, .item_min = 1,
+	      .item_max = CONFIG_TEXT_MAX,
+	      .doc = "What it may reach: HOST:PORT, *.DOMAIN:PORT, presets. Nothing, if not said."),
+};
+static const struct field_table sandbox_table = FIELD_TABLE(struct config_server_sandbox,
+							    sandbox_fields);
+
+static const struct field approval_fields[] = {
+	FIELD_ENUM(struct config_approval, then, config_then_names, .flags = FIELD_REQUIRED,
+		   .doc = "What happens to a call of the tool."),
+};
+static const struct field_table approval_table = FIELD_TABLE(struct config_approval,
+							     approval_fields, .bare = true);
+
+static const struct field server_fields[] = {
+	FIELD_ENUM(struct config_server, type, config_wire_names,
+		   .has = FIELD_HAS(struct config_server, has_type),
+		   .doc = "stdio for a command, http for a url, if not said."),
+	FIELD(struct config_server, command, .min = 1, .max = CONFIG_TEXT_MAX,
+	      .doc = "A program. No shell reads it."),
+	FIELD(struct config_server, args, VALUES,
+	      .doc = "Its arguments, in which variables are replaced: ${NAME}, "
+		     "${NAME:-default}, ${input:ID}, ${secret:NAME}."),
+	FIELD(struct config_server, env, VALUES, .flags = FIELD_SECRET,
+	      .doc = "Its environment, beside PATH, HOME, LANG and USER, with variables replaced."),
+	FIELD(struct config_server, cwd, .min = 1, .max = CONFIG_TEXT_MAX,
+	      .doc = "Where it is started, an absolute path, with variables replaced."),
+	FIELD(struct config_server, url, .min = 1, .max = CONFIG_VALUE_MAX,
+	      .doc = "The address of a server that runs elsewhere, with variables replaced."),
+	FIELD(struct config_server, headers, VALUES, .flags = FIELD_SECRET,
+	      .doc = "Sent with each request, with variables replaced."),
+	FIELD_OBJECT(struct config_server, sandbox, sandbox_table, .flags = FIELD_SWITCH,
+		     .doc = "The sandbox that a command runs in. false: none, so it has the hub's "
+			    "rights."),
+	FIELD_NAMED(struct config_server, allow_tools, "allowTools", TOOLS,
+		    .has = FIELD_HAS(struct config_server, has_allow_tools),
+		    .doc = "The server's tools that exist, by their own names. All, if not said."),
+	FIELD_NAMED(struct config_server, deny_tools, "denyTools", TOOLS,
+		    .doc = "Tools that do not, whatever allowTools says."),
+	FIELD_ENUM(struct config_server, approval, config_then_names,
+		   .def = DEFAULT_ENUM(CONFIG_ASK), .doc = "What happens to a call of a tool."),
+	FIELD_DICT(struct config_server, approvals, approval_table, .max = CONFIG_LIST_MAX,
+		   .item_min = 1, .item_max = CONFIG_TEXT_MAX,
+		   .doc = "The same for single tools, by their own names."),
+	FIELD_NAMED(struct config_server, read_only_tools, "readOnlyTools", TOOLS,
+		    .doc = "Tools that only read, so nobody is asked where approval is ask."),
+	FIELD_NAMED(struct config_server, timeout_seconds, "timeoutSeconds", .min = 1, .max = 3600,
+		    .def = DEFAULT_INT(30), .doc = "How long a call may take."),
+	FIELD_NAMED(struct config_server, connect_seconds, "connectSeconds", .min = 1, .max = 600,
+		    .def = DEFAULT_INT(10), .doc = "How long it may take to start or to connect."),
+	FIELD(struct config_server, disabled, .doc = "It is as if it were not there."),
+};
+const struct field_table config_server_table = FIELD_TABLE(struct config_server, server_fields);
+
+/* ---- checks -------------------------------------------------------------------------------- */
+
+/* What code in a sandbox imports has these names already. */
+static const char *const reserved[] = { "host", "ha", "holt", "fs-read", "fs-write", "fetch" };
+static const char *const reserved_prefixes[] = { "host:", "ha:", "holt:", "mcp:" };
+
+static int server_check_name(struct config_reader *r, const struct json_pointer *at,
+			     struct str name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(reserved_prefixes); i++) {
+		if (str_starts(name, reserved_prefixes[i]))
+			return config_refuse(r, at, "names that begin with \"%s\" are reserved",
+					     reserved_prefixes[i]);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(reserved); i++) {
+		if (str_is(name, reserved[i]))
+			return config_refuse(r, at, "the name is reserved");
+	}
+	for (size_t i = 0; i < name.n; i++) {
+		char c = name.p[i];
+
+		if ((c < 'a' || c > 'z') && (i == 0 || ((c < '0' || c > '9') && c != '-')))
+			return config_refuse(r, at,
+					     "a server's name has a-z, 0-9 and -, with a "
+					     "letter first");
+	}
+	return 0;
+}
+
+/* Members that only servers of the other kind have. */
+static int server_check_kind(struct config_reader *r, const struct json_pointer *at,
+			     struct config_server *s)
+{
+	if (!s->command.p && !s->url.p)
+		return config_refuse(r, at, "a server has a command or a url");
+	if (s->command.p && s->url.p)
+		return config_refuse(r, at, "a server has a command or a url, not both");
+	if (!s->has_type)
+		s->type = s->command.p ? CONFIG_STDIO : CONFIG_HTTP;
+	s->has_type = true;
+	if (s->command.p && s->type != CONFIG_STDIO)
+		return config_refuse(r, at, "a server with a command is of type stdio");
+	if (s->url.p && s->type == CONFIG_STDIO)
+		return config_refuse(r, at, "a server with a url is of type http or sse");
+	if (s->url.p && (s->args.n || s->env.n || s->cwd.p || s->sandbox.off || s->sandbox.read.n ||
+			 s->sandbox.write.n || s->sandbox.network.n))
+		return config_refuse(r, at, "args, env, cwd and sandbox are for a command");
+	if (s->command.p && s->headers.n)
+		return config_refuse(r, at, "headers are for a url");
+	return 0;
+}
+
+static int server_check_command(struct config_reader *r, const struct json_pointer *at,
+				const struct config_server *s)
+{
+	const struct json_pointer command = config_at(*at, STR_LIT("command"));
+
+	if (s->command.p && memmem(s->command.p, s->command.n, "${", 2))
+		return config_refuse(r, &command, "a command has no variables");
+	if (s->command.p && s->command.p[0] != '/' && memchr(s->command.p, '/', s->command.n))
+		return config_refuse(r, &command, "a command is a name or an absolute path");
+	return 0;
+}
+
+static bool server_is_header(struct str name)
+{
+	static const char marks[] = "!#$%&'*+-.^_`|~";
+
+	for (size_t i = 0; i < name.n; i++) {
+		char c = name.p[i];
+
+		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
+		    !memchr(marks, c, sizeof(marks) - 1))
+			return false;
+	}
+	return name.n > 0;
+}
+
+static int server_check_names(struct config_reader *r, const struct json_pointer *at,
+			      const struct config_server *s)
+{
+	const struct json_pointer env = config_at(*at, STR_LIT("env")),
+				  headers = config_at(*at, STR_LIT("headers"));
+	struct json_pointer here;
+
+	for (size_t i = 0; i < s->env.n; i++) {
+		struct str name = s->env.p[i].key;
+
+		here = config_at(env, name);
+		if (name.n == 0 || memchr(name.p, '=', name.n))
+			return config_refuse(r, &here,
+					     "the name of a variable is not empty and "
+					     "has no =");
+	}
+	for (size_t i = 0; i < s->headers.n; i++) {
+		here = config_at(headers, s->headers.p[i].key);
+		if (!server_is_header(s->headers.p[i].key))
+			return config_refuse(r, &here, "that is no name of a header");
+	}
+	return 0;
+}
+
+static int server_check_text(void *data, enum config_text what, struct str text, struct err *e)
+{
+	const struct config_inputs *in = data;
+	struct config_part part;
+	size_t i = 0;
+	int more;
+
+	while ((more = config_part_next(&text, &part, e)) > 0) {
+		if (part.kind != CONFIG_PART_INPUT)
+			continue;
+		for (i = 0; i < in->n && !str_eq(in->p[i].id, part.text);)
+			i++;
+		if (i == in->n)
+			return err_set(e, ERR_INVALID, "inputs has no %.*s",
+				       STR_CUT(part.text, 80));
+	}
+	return more;
+}
+
+static int server_check(struct config_reader *r, const struct json_pointer *at,
+			struct config_server *s, struct config_inputs *in)
+{
+	if (server_check_name(r, at, s->name) < 0 || server_check_kind(r, at, s) < 0 ||
+	    server_check_command(r, at, s) < 0 || server_check_names(r, at, s) < 0)
+		return -1;
+	return config_texts(s, server_check_text, in, r->where, r->e);
+}
+
+int config_check_servers(struct config_reader *r, struct json_pointer at, struct config_file *f)
+{
+	struct config_lines lines = config_lines(r, &at);
+
+	if (f->mcp_servers.n > f->modules.servers)
+		return config_refuse(r, &at, "there are %zu servers, and modules.servers is %u",
+				     f->mcp_servers.n, f->modules.servers);
+	for (size_t i = 0; i < f->mcp_servers.n; i++) {
+		struct config_server *s = &f->mcp_servers.p[i];
+		struct json_pointer here = config_at(at, s->name);
+
+		s->line = config_next_line(&lines);
+		if (server_check(r, &here, s, &f->inputs) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- what a server's entry says ------------------------------------------------------------ */
+
+const struct config_server *config_server_find(const struct config_file *f, struct str name)
+{
+	for (size_t i = 0; i < f->mcp_servers.n; i++) {
+		if (str_eq(f->mcp_servers.p[i].name, name))
+			return &f->mcp_servers.p[i];
+	}
+	return NULL;
+}
+
+static bool server_lists(const struct field_strs *list, struct str tool)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		if (str_eq(list->p[i], tool))
+			return true;
+	}
+	return false;
+}
+
+bool config_server_shows(const struct config_server *s, struct str tool)
+{
+	return (!s->has_allow_tools || server_lists(&s->allow_tools, tool)) &&
+	       !server_lists(&s->deny_tools, tool);
+}
+
+enum config_then config_server_approval(const struct config_server *s, struct str tool)
+{
+	enum config_then then = s->approval;
+
+	for (size_t i = 0; i < s->approvals.n; i++) {
+		if (str_eq(s->approvals.p[i].name, tool))
+			return s->approvals.p[i].then;
+	}
+	if (then == CONFIG_ASK && server_lists(&s->read_only_tools, tool))
+		return CONFIG_ALLOW;
+	return then;
+}
+
+/* ---- texts with variables ------------------------------------------------------------------ */
+
+/* Of a server, one after the other, until one fails. */
+struct texts {
+	config_text_fn each;
+	void *data;
+	struct json_pointer *where;
+	struct err *e;
+};
+
+static int texts_one(struct texts *t, enum config_text what, struct str text,
+		     const struct json_pointer *at)
+{
+	if (!text.p || t->each(t->data, what, text, t->e) == 0)
+		return 0;
+	*t->where = *at;
+	return -1;
+}
+
+static int texts_list(struct texts *t, enum config_text what, const struct field_strs *list,
+		      const struct json_pointer *at)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		struct json_pointer here = *at;
+
+		json_pointer_index(&here, i);
+		if (texts_one(t, what, list->p[i], &here) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int texts_map(struct texts *t, enum config_text what, const struct field_map *map,
+		     const struct json_pointer *at)
+{
+	for (size_t i = 0; i < map->n; i++) {
+		struct json_pointer here = config_at(*at, map->p[i].key);
+
+		if (texts_one(t, what, map->p[i].value, &here) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int config_texts(const struct config_server *s, config_text_fn each, void *data,
+		 struct json_pointer *where, struct err *e)
+{
+	struct texts t = { each, data, where, e };
+	const struct json_pointer root = JSON_POINTER_INIT,
+				  at = config_at(config_at(root, STR_LIT("mcpServers")), s->name),
+				  args = config_at(at, STR_LIT("args")),
+				  env = config_at(at, STR_LIT("env")),
+				  cwd = config_at(at, STR_LIT("cwd")),
+				  url = config_at(at, STR_LIT("url")),
+				  headers = config_at(at, STR_LIT("headers")),
+				  sandbox = config_at(at, STR_LIT("sandbox")),
+				  read = config_at(sandbox, STR_LIT("read")),
+				  write = config_at(sandbox, STR_LIT("write"));
+
+	if (texts_list(&t, CONFIG_TEXT_ARG, &s->args, &args) < 0 ||
+	    texts_map(&t, CONFIG_TEXT_ENV, &s->env, &env) < 0 ||
+	    texts_one(&t, CONFIG_TEXT_CWD, s->cwd, &cwd) < 0 ||
+	    texts_one(&t, CONFIG_TEXT_URL, s->url, &url) < 0 ||
+	    texts_map(&t, CONFIG_TEXT_HEADER, &s->headers, &headers) < 0 ||
+	    texts_list(&t, CONFIG_TEXT_READ, &s->sandbox.read, &read) < 0 ||
+	    texts_list(&t, CONFIG_TEXT_WRITE, &s->sandbox.write, &write) < 0)
+		return -1;
+	return 0;
+}
+
+int config_server_texts(const struct config *c, const struct config_server *s, config_text_fn each,
+			void *data, struct err *e)
+{
+	struct json_pointer where = JSON_POINTER_INIT;
+
+	return config_texts(s, each, data, &where, e) < 0 ? config_wrap_at(c, &where, e) : 0;
+}

@@ -1,0 +1,165 @@
+/* What a server is started with: its texts, with values in place of variables. */
+#include "config/internal.h"
+#include "config/variables.h"
+
+enum {
+	TARGET_BYTES_MAX = 256 << 10, /* of all values together */
+	TARGET_LISTS_MAX = 64 << 10,
+};
+
+struct target {
+	struct config_target *to;
+	const struct config_file *file;
+	const struct config_server *server;
+	const struct config_values *values;
+	size_t done[CONFIG_TEXT_WRITE + 1]; /* of each */
+};
+
+/* What was written for an input holds where nobody says anything else. */
+static int target_value(void *data, enum config_part_kind kind, struct str name, struct buf *to,
+			struct err *e)
+{
+	const struct target *t = data;
+	int has = t->values->value(t->values->data, kind, name, to, e);
+
+	if (has != 0 || kind != CONFIG_PART_INPUT)
+		return has;
+	for (size_t i = 0; i < t->file->inputs.n; i++) {
+		const struct config_input *in = &t->file->inputs.p[i];
+
+		if (str_eq(in->id, name) && in->def.p)
+			return buf_add(to, in->def.p, in->def.n, e) < 0 ? -1 : 1;
+	}
+	return 0;
+}
+
+static bool target_is_path(struct str s)
+{
+	return s.n > 0 && s.p[0] == '/';
+}
+
+static bool target_is_header(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		if (((unsigned char)s.p[i] < ' ' && s.p[i] != '\t') || s.p[i] == 0x7f)
+			return false;
+	}
+	return true;
+}
+
+/* The message must not have the value. */
+static int target_check(enum config_text what, struct str s, struct err *e)
+{
+	switch (what) {
+	case CONFIG_TEXT_ARG:
+	case CONFIG_TEXT_ENV:
+		return 0;
+	case CONFIG_TEXT_CWD:
+	case CONFIG_TEXT_READ:
+	case CONFIG_TEXT_WRITE:
+		return target_is_path(s) ? 0 : err_set(e, ERR_INVALID, "it takes an absolute path");
+	case CONFIG_TEXT_URL:
+		return str_starts(s, "https://") || str_starts(s, "http://")
+			     ? 0
+			     : err_set(e, ERR_INVALID, "it takes a URL of http or https");
+	case CONFIG_TEXT_HEADER:
+		return target_is_header(s)
+			     ? 0
+			     : err_set(e, ERR_INVALID, "a header takes no control characters");
+	}
+	return err_set(e, ERR_BUG, "no such text");
+}
+
+static void target_put(struct target *t, enum config_text what, char *text)
+{
+	struct config_target *to = t->to;
+	size_t i = t->done[what]++;
+
+	switch (what) {
+	case CONFIG_TEXT_ARG:
+		to->argv[1 + i] = text;
+		break;
+	case CONFIG_TEXT_ENV:
+		to->env[i] = text;
+		break;
+	case CONFIG_TEXT_CWD:
+		to->cwd = text;
+		break;
+	case CONFIG_TEXT_URL:
+		to->url = text;
+		break;
+	case CONFIG_TEXT_HEADER:
+		to->headers[i] = (struct field_pair){ t->server->headers.p[i].key, str_of(text) };
+		break;
+	case CONFIG_TEXT_READ:
+		to->read[i] = text;
+		break;
+	case CONFIG_TEXT_WRITE:
+		to->write[i] = text;
+		break;
+	}
+}
+
+static int target_text(void *data, enum config_text what, struct str text, struct err *e)
+{
+	const struct config_values v = { data, target_value };
+	struct target *t = data;
+	struct buf *b = &t->to->text;
+	size_t at = b->n, value = at;
+
+	if (what == CONFIG_TEXT_ENV) {
+		struct str name = t->server->env.p[t->done[what]].key;
+
+		if (buf_add(b, name.p, name.n, e) < 0 || buf_add(b, "=", 1, e) < 0)
+			return -1;
+		value = b->n;
+	}
+	if (config_expand(text, &v, b, e) < 0 ||
+	    target_check(what, (struct str){ b->p + value, b->n - value }, e) < 0 ||
+	    buf_add(b, "", 1, e) < 0)
+		return -1;
+	target_put(t, what, b->p + at);
+	return 0;
+}
+
+static int target_lists(struct config_target *t, const struct config_server *s, struct err *e)
+{
+	struct arena *a = &t->lists;
+
+	t->headers_n = s->headers.n;
+	t->headers = arena_array(a, s->headers.n, sizeof(*t->headers), e);
+	t->env = arena_array(a, s->env.n + 1, sizeof(*t->env), e);
+	t->read = arena_array(a, s->sandbox.read.n + 1, sizeof(*t->read), e);
+	t->write = arena_array(a, s->sandbox.write.n + 1, sizeof(*t->write), e);
+	if (!t->headers || !t->env || !t->read || !t->write)
+		return -1;
+	if (!s->command.p)
+		return 0;
+	t->argv = arena_array(a, s->args.n + 2, sizeof(*t->argv), e);
+	if (!t->argv)
+		return -1;
+	t->argv[0] = arena_dup(a, s->command, e);
+	return t->argv[0] ? 0 : -1;
+}
+
+int config_target_init(struct config_target *t, const struct config *c,
+		       const struct config_server *s, const struct config_values *v, struct err *e)
+{
+	struct target target = { .to = t, .file = config_file(c), .server = s, .values = v };
+
+	*t = (struct config_target){ .text = BUF_INIT(TARGET_BYTES_MAX) };
+	arena_init(&t->lists, TARGET_LISTS_MAX);
+	/* All at once: a buffer that grows leaves values behind, and moves what points into it. */
+	if (buf_reserve(&t->text, TARGET_BYTES_MAX, e) && target_lists(t, s, e) == 0 &&
+	    config_server_texts(c, s, target_text, &target, e) == 0)
+		return 0;
+	config_target_fini(t);
+	return -1;
+}
+
+void config_target_fini(struct config_target *t)
+{
+	buf_wipe(&t->text);
+	arena_fini(&t->lists);
+	*t = (struct config_target){ .argv = NULL };
+}

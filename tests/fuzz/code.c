@@ -1,0 +1,71 @@
+/*
+ * What a server says of its tools. The first byte picks the reader: cleaning (t, l, c, r) a text,
+ * or pinning (p) two tools, of which the second stands behind a NUL.
+ */
+#include <string.h>
+
+#include "base/buf.h"
+#include "code/clean.h"
+#include "code/pin.h"
+#include "fuzz.h"
+#include "json/document/utf8.h"
+
+/* Cleaned texts are valid, short, not changed by cleaning again, and hide nothing. */
+static void check_clean(struct str text, enum clean_mode mode)
+{
+	autobuf struct buf b = BUF_INIT(CLEAN_CHARS * 4), c = BUF_INIT(CLEAN_CHARS * 4);
+	struct err e;
+
+	MUST(clean_text(&b, text, mode, CLEAN_CHARS, &e) == 0);
+	MUST(utf8_valid(buf_str(&b)) && utf8_count(buf_str(&b)) <= CLEAN_CHARS);
+	MUST(!clean_changes(buf_str(&b)));
+	for (size_t at = 0; at < b.n;)
+		MUST(!clean_hides(clean_char(buf_str(&b), &at)) || b.p[at - 1] == '\n');
+	MUST(clean_text(&c, buf_str(&b), mode, CLEAN_CHARS, &e) == 0);
+	MUST(str_eq(buf_str(&b), buf_str(&c)));
+	if (mode == CLEAN_COMMENT)
+		MUST(!b.p || !strstr(b.p, "*/"));
+	if (mode == CLEAN_LINE || mode == CLEAN_REVEAL)
+		MUST(!b.p || !strchr(b.p, '\n'));
+}
+
+/* A tool is as its canonical text, and two are the same exactly if no difference is shown. */
+static void check_pin(struct str text)
+{
+	const char *nul = memchr(text.p, '\0', text.n);
+	struct str first = { text.p, nul ? (size_t)(nul - text.p) : text.n };
+	struct str second = { nul ? nul + 1 : text.p, nul ? text.n - first.n - 1 : text.n };
+	autobuf struct buf b = BUF_INIT(1 << 24);
+	struct err e;
+	AUTO(json_free) struct json_doc *x = json_parse(first, NULL, &e);
+	AUTO(json_free) struct json_doc *y = json_parse(second, NULL, &e);
+	AUTO(json_free) struct json_doc *again = NULL;
+	AUTO(arena_free) struct arena *a = arena_new(1 << 24);
+	char one[SHA256_HEX], two[SHA256_HEX];
+	struct pin_diff diff;
+
+	if (!x || !y || pin_tool(json_root(x), one, &e) < 0 || pin_tool(json_root(y), two, &e) < 0)
+		return;
+	MUST(a && pin_diff(json_root(x), json_root(y), a, &diff, &e) == 0);
+	MUST((diff.n == 0) == (strcmp(one, two) == 0) && diff.n <= PIN_CHANGES_MAX);
+	for (size_t i = 0; i < diff.n; i++)
+		MUST(!clean_changes(diff.changes[i].old) && !clean_changes(diff.changes[i].now));
+	MUST(pin_canonical(&b, json_root(x), &e) == 0);
+	again = json_parse(buf_str(&b), NULL, &e);
+	MUST(again && pin_tool(json_root(again), two, &e) == 0 && strcmp(one, two) == 0);
+	b.n = 0;
+	MUST(clean_json(&b, json_root(x), CLEAN_TEXT, &e) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	static const char modes[] = "tlcr";
+	struct str text = { (const char *)data + 1, n - 1 };
+	const char *at = n ? memchr(modes, data[0], sizeof(modes) - 1) : NULL;
+
+	if (at)
+		check_clean(text, (enum clean_mode)(at - modes));
+	else if (n > 0 && data[0] == 'p')
+		check_pin(text);
+	return 0;
+}

@@ -325,7 +325,7 @@ static void makes_one_key(void **state)
 	enum { MAKERS = 8 };
 	pid_t pids[MAKERS];
 	int status;
-	char name[8];
+	char name[16];
 
 	for (int i = 0; i < MAKERS; i++) {
 		pids[i] = fork();

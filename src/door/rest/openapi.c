@@ -58,7 +58,7 @@ static void put_failed_schema(const struct api_route *r, struct json_writer *w)
 
 static void put_error(const struct api_route *r, int status, struct json_writer *w)
 {
-	char key[8], text[512] = "";
+	char key[12], text[512] = "";
 	size_t n = 0;
 
 	for (int i = 0; i < API_CODES; i++) {

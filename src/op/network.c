@@ -12,24 +12,53 @@
 #include "op/guard.h"
 #include "op/ops.h"
 
-enum { HOSTS_MAX = 64, HOST_CHARS_MAX = NET_HOST_MAX + 64, TEXT_MAX = 64 * 1024 };
+enum {
+	HOSTS_MAX = 64,
+	HOST_CHARS_MAX = 8192, /* with HTTP rules */
+	TEXT_MAX = NW_RULES_MAX * NET_RULE_TEXT + NW_HTTP_MAX * NET_HTTP_TEXT,
+};
 
 const char *const egress_names[EGRESSES] = { "deny", "allow" };
 static const char *const mode_names[NETWORK_MODES] = { "none", "bridge" };
 
 /* ---- the request --------------------------------------------------------------------------- */
 
+static const struct field http_fields[] = {
+	FIELD(struct network_http, method, .min = 1, .max = NET_METHOD_MAX - 1,
+	      .doc = "Such as GET; any if absent."),
+	FIELD(struct network_http, path, .min = 1, .max = NET_PATTERN_MAX - 1,
+	      .doc = "Decoded and without the query; a * at its end is any rest. Any if absent."),
+	FIELD_ENUM(struct network_http, then, net_http_then_names,
+		   .def = DEFAULT_ENUM(NET_HTTP_ALLOW), .doc = "ask: a person is asked."),
+};
+static const struct field_table http_table = FIELD_TABLE(struct network_http, http_fields);
+
+#define HOST_ROWS                                                                                  \
+	FIELD(struct network_host, host, .flags = FIELD_REQUIRED, .min = 1,                        \
+	      .doc = "A name, or *.NAME."),                                                        \
+		FIELD(struct network_host, port, .min = 1, .max = 65535,                           \
+		      .doc = "80 and 443 if absent.")
+
 static const struct field host_fields[] = {
-	FIELD(struct network_host, host, .flags = FIELD_REQUIRED, .min = 1,
-	      .doc = "A name, or *.NAME."),
-	FIELD(struct network_host, port, .min = 1, .max = 65535, .doc = "80 and 443 if absent."),
+	HOST_ROWS,
+	FIELD_OBJECTS(struct network_host, http, http_table, .max = NET_HTTP_EACH,
+		      .has = FIELD_HAS(struct network_host, has_http),
+		      .doc = "HTTP requests that may be made: the first that matches decides, and "
+			     "what none matches is denied. All may if absent."),
 };
 static const struct field_table host_table = FIELD_TABLE(struct network_host, host_fields);
 
 #define ALLOW_ROW(S)                                                                               \
 	FIELD_OBJECTS(S, allow, host_table, .max = HOSTS_MAX, .doc = "All that may be reached.")
 
-static const struct field grant_fields[] = { ALLOW_ROW(struct network_request) };
+/* Of the door with the least room. */
+static const struct field short_host_fields[] = { HOST_ROWS };
+static const struct field_table short_host_table = FIELD_TABLE(struct network_host,
+							       short_host_fields);
+static const struct field grant_fields[] = {
+	FIELD_OBJECTS(struct network_request, allow, short_host_table, .max = HOSTS_MAX,
+		      .doc = "All that may be reached."),
+};
 const struct field_table network_grant_table = FIELD_TABLE(struct network_request, grant_fields);
 
 #define MODE_ROW(S)                                                                                \
@@ -73,17 +102,52 @@ struct hosts {
 	struct arena *arena;
 };
 
+/* As they are in a request. */
+static int http_read(const struct network_host *h, struct net_http_rule *ret, struct err *e)
+{
+	for (size_t i = 0; i < h->http.n; i++) {
+		const struct network_http *q = &h->http.p[i];
+
+		if (net_http_make(q->then, q->method, q->path, &ret[i], e) < 0)
+			return err_wrap(e, "http[%zu]", i);
+	}
+	return 0;
+}
+
+/* The rules' own texts, so that equal grants have one digest. */
+static int http_write(const struct net_http_rule *http, size_t n, struct arena *a,
+		      struct network_host *ret, struct err *e)
+{
+	struct network_http *p = arena_array(a, n, sizeof(*p), e);
+
+	for (size_t i = 0; p && i < n; i++) {
+		const char *method = arena_dup(a, str_of(http[i].method), e);
+		const char *path = arena_dup(a, str_of(http[i].pattern), e);
+
+		if (!method || !path)
+			return -1;
+		p[i] = (struct network_http){ http[i].method[0] ? str_of(method) : STR_NONE,
+					      str_of(path), (enum net_http_then)http[i].then };
+	}
+	ret->http.p = p;
+	ret->http.n = p ? n : 0;
+	ret->has_http = ret->http.n > 0;
+	return p ? 0 : -1;
+}
+
 /* One of no port is two. The text is the rule's, so that equal grants have one digest. */
-static int hosts_add(struct hosts *to, const char *member, size_t i, struct str host, uint32_t port,
-		     struct err *e)
+static int hosts_add(struct hosts *to, struct str host, uint32_t port,
+		     const struct net_http_rule *http, size_t n_http, struct err *e)
 {
 	static const uint16_t web[] = { 80, 443 };
 	char text[NET_RULE_TEXT + 8], *copy;
 	struct net_rule r = { .port = (uint16_t)port };
+	struct network_host one = { .host = STR_NONE };
 
-	snprintf(text, sizeof(text), port ? "%.*s:%u" : "%.*s", STR_ARG(host), port);
-	if (rule_read(str_of(text), &r, e) < 0)
-		return err_wrap(e, "network.%s[%zu]", member, i);
+	snprintf(text, sizeof(text), port ? "%.*s:%u" : "%.*s", STR_CUT(host, NET_RULE_TEXT - 8),
+		 port);
+	if (rule_read(str_of(text), &r, e) < 0 || http_write(http, n_http, to->arena, &one, e) < 0)
+		return -1;
 	for (size_t k = 0; k < (r.port || r.kind == NET_RULE_CIDR ? 1 : ARRAY_LEN(web)); k++) {
 		struct net_rule bare = r;
 
@@ -94,9 +158,9 @@ static int hosts_add(struct hosts *to, const char *member, size_t i, struct str 
 		copy = arena_dup(to->arena, str_of(text), e);
 		if (!copy)
 			return -1;
-		to->p[to->n++] = (struct network_host){
-			str_of(copy), r.port || r.kind == NET_RULE_CIDR ? r.port : web[k]
-		};
+		one.host = str_of(copy);
+		one.port = r.port || r.kind == NET_RULE_CIDR ? r.port : web[k];
+		to->p[to->n++] = one;
 	}
 	return 0;
 }
@@ -104,9 +168,29 @@ static int hosts_add(struct hosts *to, const char *member, size_t i, struct str 
 static int hosts_add_texts(struct hosts *to, const char *member, const struct field_strs *of,
 			   struct err *e)
 {
+	struct net_http_rule http[NET_HTTP_EACH];
+
 	for (size_t i = 0; i < of->n; i++) {
-		if (hosts_add(to, member, i, of->p[i], 0, e) < 0)
-			return -1;
+		struct str host;
+		size_t n;
+
+		if (net_http_split(of->p[i], &host, http, NET_HTTP_EACH, &n, e) < 0 ||
+		    hosts_add(to, host, 0, http, n, e) < 0)
+			return err_wrap(e, "network.%s[%zu]", member, i);
+	}
+	return 0;
+}
+
+static int hosts_add_objects(struct hosts *to, const struct network_hosts *of, struct err *e)
+{
+	struct net_http_rule http[NET_HTTP_EACH];
+
+	for (size_t i = 0; i < of->n; i++) {
+		const struct network_host *h = &of->p[i];
+
+		if (http_read(h, http, e) < 0 ||
+		    hosts_add(to, h->host, h->port, http, h->http.n, e) < 0)
+			return err_wrap(e, "network.allow[%zu]", i);
 	}
 	return 0;
 }
@@ -128,11 +212,8 @@ int network_normalize(struct network_request *q, struct arena *a, struct err *e)
 		return err_set(e, ERR_INVALID,
 			       "network.mode: none allows nothing, and hosts are "
 			       "listed: use bridge");
-	for (size_t i = 0; i < q->allow.n; i++) {
-		if (hosts_add(&to, "allow", i, q->allow.p[i].host, q->allow.p[i].port, e) < 0)
-			return -1;
-	}
-	if (hosts_add_texts(&to, "allow_domains", &q->allow_domains, e) < 0 ||
+	if (hosts_add_objects(&to, &q->allow, e) < 0 ||
+	    hosts_add_texts(&to, "allow_domains", &q->allow_domains, e) < 0 ||
 	    hosts_add_texts(&to, "allow_cidrs", &q->allow_cidrs, e) < 0)
 		return -1;
 	*q = (struct network_request){
@@ -146,23 +227,6 @@ int network_normalize(struct network_request *q, struct arena *a, struct err *e)
 
 /* ---- who may grant what -------------------------------------------------------------------- */
 
-/* All that it allows, one rule of the operator's allows as well. */
-static bool is_within(const struct net_rule *r, const struct net_grant *most)
-{
-	char host[NET_HOST_MAX + 2];
-
-	if (r->kind == NET_RULE_CIDR) {
-		for (size_t i = 0; i < most->n; i++) {
-			if (net_rule_same(r, &most->rules[i]))
-				return true;
-		}
-		return false;
-	}
-	/* A label that no name has stands for any. */
-	snprintf(host, sizeof(host), "%s%s", r->kind == NET_RULE_SUFFIX ? "*." : "", r->host);
-	return net_rules_find(most->rules, most->n, host, r->port) >= 0;
-}
-
 static const struct config_preset *network_preset(const struct config_file *f, struct str name)
 {
 	for (size_t i = 0; f && i < f->network.presets.n; i++) {
@@ -172,61 +236,54 @@ static const struct config_preset *network_preset(const struct config_file *f, s
 	return NULL;
 }
 
-static int rules_add(const struct net_rule *r, struct net_rule *to, size_t *n, size_t max,
-		     struct err *e)
+static int network_preset_rules(const struct config_preset *p, struct net_grant *to, struct err *e)
 {
-	for (size_t i = 0; i < *n; i++) {
-		if (net_rule_same(r, &to[i]))
-			return 0;
+	for (size_t i = 0; i < p->rules.n; i++) {
+		if (network_rules(NULL, p->rules.p[i], to, e) < 0)
+			return err_wrap(e, "preset %.*s", STR_CUT(p->name, CONFIG_NAME_MAX));
 	}
-	if (*n == max)
-		return err_set(e, ERR_LIMIT, "network: at most %zu rules", max);
-	to[(*n)++] = *r;
 	return 0;
 }
 
-int network_rules(const struct config_file *f, struct str text, struct net_rule *to, size_t *n,
-		  size_t max, struct err *e)
+static int network_add(struct net_rule *r, const struct net_http_rule *http, size_t n,
+		       struct net_grant *to, struct err *e)
 {
 	static const uint16_t web[] = { 80, 443 };
-	const struct config_preset *preset = network_preset(f, text);
-	struct net_rule r;
 
-	for (size_t i = 0; preset && i < preset->rules.n; i++) {
-		if (network_rules(NULL, preset->rules.p[i], to, n, max, e) < 0)
-			return err_wrap(e, "preset %.*s", STR_CUT(text, CONFIG_NAME_MAX));
-	}
-	if (preset)
-		return 0;
-	if (rule_read(text, &r, e) < 0)
-		return -1;
-	if (r.port || r.kind == NET_RULE_CIDR)
-		return rules_add(&r, to, n, max, e);
+	if (r->port || r->kind == NET_RULE_CIDR)
+		return net_grant_add(to, r, http, n, e);
 	for (size_t i = 0; i < ARRAY_LEN(web); i++) {
-		r.port = web[i];
-		if (rules_add(&r, to, n, max, e) < 0)
+		r->port = web[i];
+		if (net_grant_add(to, r, http, n, e) < 0)
 			return -1;
 	}
 	return 0;
+}
+
+int network_rules(const struct config_file *f, struct str text, struct net_grant *to, struct err *e)
+{
+	const struct config_preset *preset = network_preset(f, text);
+	struct net_http_rule http[NET_HTTP_EACH];
+	struct net_rule r;
+	struct str host;
+	size_t n;
+
+	if (preset)
+		return network_preset_rules(preset, to, e);
+	return net_http_split(text, &host, http, NET_HTTP_EACH, &n, e) < 0 ||
+			       rule_read(host, &r, e) < 0
+		     ? -1
+		     : network_add(&r, http, n, to, e);
 }
 
 static int network_rules_all(const struct config_file *f, const struct field_strs *texts,
-			     struct net_rule *to, size_t *n, struct err *e)
+			     struct net_grant *to, struct err *e)
 {
 	for (size_t i = 0; i < texts->n; i++) {
-		if (network_rules(f, texts->p[i], to, n, NW_RULES_MAX, e) < 0)
+		if (network_rules(f, texts->p[i], to, e) < 0)
 			return -1;
 	}
 	return 0;
-}
-
-static struct net_rule *rules_room(struct err *e)
-{
-	struct net_rule *room = calloc(NW_RULES_MAX, sizeof(*room));
-
-	if (!room)
-		err_set(e, ERR_LIMIT, "out of memory");
-	return room;
 }
 
 int network_secret_hosts(const struct config_secret *s, struct net_rule ret[NW_SECRET_HOSTS_MAX],
@@ -285,76 +342,93 @@ bool network_reaches(struct str text, const struct net_rule *hosts, size_t n)
 int network_check_file(const struct config_file *f, struct err *e)
 {
 	struct net_rule hosts[NW_SECRET_HOSTS_MAX];
-	autofree struct net_rule *room = rules_room(e);
+	autogrant struct net_grant room = { .n = 0 };
 	size_t n;
 
-	for (size_t i = 0; room && i < f->network.presets.n; i++) {
-		n = 0;
-		if (network_rules(f, f->network.presets.p[i].name, room, &n, NW_RULES_MAX, e) < 0)
+	if (net_grant_init(&room, e) < 0)
+		return -1;
+	for (size_t i = 0; i < f->network.presets.n; i++) {
+		room.n = room.n_http = 0;
+		if (network_preset_rules(&f->network.presets.p[i], &room, e) < 0)
 			return err_wrap(e, "/network/presets");
 	}
-	for (size_t i = 0; room && i < f->secrets.n; i++) {
+	for (size_t i = 0; i < f->secrets.n; i++) {
 		if (network_secret_hosts(&f->secrets.p[i], hosts, &n, e) < 0)
 			return err_wrap(e, "/secrets/%.*s/hosts",
 					STR_CUT(f->secrets.p[i].name, 40));
 	}
-	for (size_t i = 0; room && i < f->principals.n; i++) {
+	for (size_t i = 0; i < f->principals.n; i++) {
 		const struct config_principal *p = &f->principals.p[i];
 
-		n = 0;
-		if (network_rules_all(f, &p->network, room, &n, e) < 0)
+		room.n = room.n_http = 0;
+		if (network_rules_all(f, &p->network, &room, e) < 0)
 			return err_wrap(e, "/principals/%.*s/network", STR_CUT(p->name, 40));
 	}
-	for (size_t i = 0; room && i < f->mcp_servers.n; i++) {
+	for (size_t i = 0; i < f->mcp_servers.n; i++) {
 		const struct config_server *s = &f->mcp_servers.p[i];
 
-		n = 0;
-		if (network_rules_all(f, &s->sandbox.network, room, &n, e) < 0)
+		room.n = room.n_http = 0;
+		if (network_rules_all(f, &s->sandbox.network, &room, e) < 0)
 			return err_wrap(e, "/mcpServers/%.*s/sandbox/network", STR_ARG(s->name));
 	}
-	return room ? 0 : -1;
+	return 0;
+}
+
+/* who_says: of the list "most", for the message. */
+static int network_check_within(const struct net_grant *g, const struct net_grant *most,
+				const char *who_says, struct err *e)
+{
+	char text[NET_RULE_TEXT], rule[NET_RULE_TEXT], first[NET_HTTP_TEXT];
+	size_t n;
+	int of;
+
+	for (size_t i = 0; i < g->n; i++) {
+		if (net_grant_is_within(g, i, most, &of))
+			continue;
+		net_rule_print(&g->rules[i], text);
+		if (of < 0)
+			return err_set(e, ERR_DENIED, "network: %s grant %.100s to no sandbox",
+				       who_says, text);
+		net_rule_print(&most->rules[of], rule);
+		net_http_print(net_grant_http(most, (size_t)of, &n), first);
+		return err_set(e, ERR_DENIED,
+			       "network: %s grant %.100s only with the HTTP rules of %.100s: "
+			       "%.100s%s",
+			       who_says, text, rule, first, n > 1 ? ", ..." : "");
+	}
+	return 0;
 }
 
 /* Every list of the operator's file that is about who asks has to allow it. */
 static int network_check_principal(struct call *c, const struct config_file *f,
-				   const struct net_rule *rules, size_t n, struct err *e)
+				   const struct net_grant *g, struct err *e)
 {
-	autofree struct net_rule *list = rules_room(e);
+	autogrant struct net_grant list = { .n = 0 };
 	const struct config_principal *p;
-	char text[NET_RULE_TEXT];
-	size_t at = 0, n_list;
+	char who_says[128];
+	size_t at = 0;
 
-	while (list && (p = policy_next(f, str_of(call_principal(c)->name), STR_NONE, &at))) {
-		n_list = 0;
-		if (!p->has_network)
-			continue;
-		if (network_rules_all(f, &p->network, list, &n_list, e) < 0)
+	if (net_grant_init(&list, e) < 0)
+		return -1;
+	snprintf(who_says, sizeof(who_says),
+		 "the policy (principals of the operator's configuration) lets %.60s",
+		 call_principal(c)->name);
+	while ((p = policy_next(f, str_of(call_principal(c)->name), STR_NONE, &at))) {
+		list.n = list.n_http = 0;
+		if (p->has_network && (network_rules_all(f, &p->network, &list, e) < 0 ||
+				       network_check_within(g, &list, who_says, e) < 0))
 			return -1;
-		for (size_t i = 0; i < n; i++) {
-			if (is_within(&rules[i], &(struct net_grant){ list, n_list }))
-				continue;
-			net_rule_print(&rules[i], text);
-			return err_set(e, ERR_DENIED,
-				       "network: the policy lets %s grant %.100s to no sandbox "
-				       "(principals of the operator's configuration)",
-				       call_principal(c)->name, text);
-		}
 	}
-	return list ? 0 : -1;
+	return 0;
 }
 
-static int network_print(struct call *c, const struct net_rule *rules, size_t n, struct str *ret,
-			 struct err *e)
+static int network_print(struct call *c, const struct net_grant *g, struct str *ret, struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(TEXT_MAX);
-	char text[NET_RULE_TEXT];
 	char *copy;
 
-	for (size_t i = 0; i < n; i++) {
-		net_rule_print(&rules[i], text);
-		if (buf_addf(&b, e, "%s%s", b.n ? " " : "", text) < 0)
-			return -1;
-	}
+	if (net_grant_print(g, &b, e) < 0)
+		return -1;
 	copy = arena_dup(call_arena(c), buf_str(&b), e);
 	*ret = copy ? str_of(copy) : STR_NONE;
 	return copy ? 0 : -1;
@@ -362,41 +436,43 @@ static int network_print(struct call *c, const struct net_rule *rules, size_t n,
 
 /* The rules of one host. Normalized, one without a port is two; a preset is the same both times. */
 static int network_host_rules(const struct config_file *f, const struct network_host *h,
-			      struct net_rule *to, size_t *n, struct err *e)
+			      struct net_grant *to, struct err *e)
 {
+	const struct config_preset *preset = network_preset(f, h->host);
+	struct net_http_rule http[NET_HTTP_EACH];
 	char text[NET_RULE_TEXT];
+	struct net_rule r;
 
-	if (network_preset(f, h->host))
-		return network_rules(f, h->host, to, n, NW_RULES_MAX, e);
+	if (preset && h->http.n)
+		return err_set(e, ERR_INVALID, "network: the preset %.*s has HTTP rules of its own",
+			       STR_CUT(h->host, CONFIG_NAME_MAX));
+	if (preset)
+		return network_preset_rules(preset, to, e);
 	snprintf(text, sizeof(text), h->port ? "%.*s:%u" : "%.*s", STR_ARG(h->host), h->port);
-	return network_rules(NULL, str_of(text), to, n, NW_RULES_MAX, e);
+	return rule_read(str_of(text), &r, e) < 0 || http_read(h, http, e) < 0
+		     ? -1
+		     : network_add(&r, http, h->http.n, to, e);
 }
 
 int network_text(struct call *c, const struct network_request *q, struct str *ret, struct err *e)
 {
 	const struct policy *p = call_guard(c)->policy;
 	const struct config_file *f = p ? config_file(p->config) : NULL;
-	autofree struct net_rule *rules = q->allow.n ? rules_room(e) : NULL;
-	char text[NET_RULE_TEXT];
-	size_t n = 0;
+	autogrant struct net_grant g = { .n = 0 };
 
-	if (q->allow.n && !rules)
+	if (q->allow.n && net_grant_init(&g, e) < 0)
 		return -1;
 	for (size_t i = 0; i < q->allow.n; i++) {
-		if (network_host_rules(f, &q->allow.p[i], rules, &n, e) < 0)
+		if (network_host_rules(f, &q->allow.p[i], &g, e) < 0)
 			return -1;
 	}
-	for (size_t i = 0; i < n && !call_is_operator(c); i++) {
-		net_rule_print(&rules[i], text);
-		if (!is_within(&rules[i], call_network(c)))
-			return err_set(e, ERR_DENIED,
-				       "network: the operator lets you grant %s to no "
-				       "sandbox (holt serve --allow)",
-				       text);
-	}
-	if (n && f && network_check_principal(c, f, rules, n, e) < 0)
+	if (!call_is_operator(c) &&
+	    network_check_within(&g, call_network(c), "the operator (holt serve --allow) lets you",
+				 e) < 0)
 		return -1;
-	return network_print(c, rules, n, ret, e);
+	if (g.n && f && network_check_principal(c, f, &g, e) < 0)
+		return -1;
+	return network_print(c, &g, ret, e);
 }
 
 /* ---- views --------------------------------------------------------------------------------- */
@@ -412,25 +488,61 @@ static const struct field view_fields[] = {
 };
 const struct field_table network_view_table = FIELD_TABLE(struct network_view, view_fields);
 
+static void view_host(struct str word, struct network_host *ret)
+{
+	const char *colon = memrchr(word.p, ':', word.n);
+	bool port = colon && word.p[word.n - 1] != ']';
+
+	*ret = (struct network_host){
+		.host = { word.p, port ? (size_t)(colon - word.p) : word.n },
+		.port = port ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0,
+	};
+}
+
+/* "=deny,POST,/x*" */
+static int view_http(struct str word, struct network_http *ret, struct err *e)
+{
+	struct net_http_rule r;
+	const char *method = memchr(word.p, ',', word.n);
+	const char *path = method ? memchr(method + 1, ',', word.n - (size_t)(method + 1 - word.p))
+				  : NULL;
+
+	if (!path || net_http_parse_word(word, &r, e) < 0)
+		return -1;
+	*ret = (struct network_http){
+		.method = { method + 1, r.method[0] ? (size_t)(path - method - 1) : 0 },
+		.path = { path + 1, word.n - (size_t)(path + 1 - word.p) },
+		.then = (enum net_http_then)r.then,
+	};
+	if (!ret->method.n)
+		ret->method = STR_NONE;
+	return 0;
+}
+
 int network_view(struct call *c, struct str text, struct network_view *ret, struct err *e)
 {
-	struct network_host *hosts = arena_array(call_arena(c), NW_RULES_MAX, sizeof(*hosts), e);
-	size_t n = 0;
+	struct arena *a = call_arena(c);
+	struct network_host *hosts = arena_array(a, NW_RULES_MAX, sizeof(*hosts), e);
+	struct network_http *http = arena_array(a, NW_HTTP_MAX, sizeof(*http), e);
+	size_t n = 0, n_http = 0;
 
-	if (!hosts)
+	if (!hosts || !http)
 		return -1;
-	while (text.n && n < NW_RULES_MAX) {
+	while (text.n) {
 		const char *space = memchr(text.p, ' ', text.n);
-		size_t length = space ? (size_t)(space - text.p) : text.n;
-		const char *colon = memrchr(text.p, ':', length);
-		bool port = colon && text.p[length - 1] != ']';
+		const struct str word = { text.p, space ? (size_t)(space - text.p) : text.n };
 
-		hosts[n++] = (struct network_host){
-			{ text.p, port ? (size_t)(colon - text.p) : length },
-			port ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0,
-		};
-		text.p += length + (space != NULL);
-		text.n -= length + (space != NULL);
+		if (!str_starts(word, "=") && n < NW_RULES_MAX) {
+			view_host(word, &hosts[n++]);
+		} else if (n > 0 && n_http < NW_HTTP_MAX) {
+			if (view_http(word, &http[n_http], e) < 0)
+				return -1;
+			hosts[n - 1].http.p = &http[n_http++] - hosts[n - 1].http.n;
+			hosts[n - 1].http.n++;
+			hosts[n - 1].has_http = true;
+		}
+		text.p += word.n + (space != NULL);
+		text.n -= word.n + (space != NULL);
 	}
 	*ret = NETWORK_VIEW_NONE;
 	ret->mode = n ? NETWORK_BRIDGE : NETWORK_NONE;

@@ -7,10 +7,21 @@
  */
 #include "op/call.h"
 
+/* One of the HTTP rules of a host; method absent: any, path absent: any. */
+struct network_http {
+	struct str method, path;
+	enum net_http_then then;
+};
+
 /* The same of a request and of a view. port 0, in a request: 80 and 443. */
 struct network_host {
 	struct str host;
 	uint32_t port;
+	bool has_http;
+	struct {
+		const struct network_http *p;
+		size_t n;
+	} http;
 };
 struct network_hosts {
 	const struct network_host *p;
@@ -42,11 +53,11 @@ int network_normalize(struct network_request *q, struct arena *a, struct err *e)
 int network_text(struct call *c, const struct network_request *q, struct str *ret,
 		 struct err *e) MUST_USE;
 
-/* The rules that a text means: itself, or those of the preset of that name; f: NULL for no presets.
- * A name without a port is two rules. Appends them at *n, up to max. */
+/* The rules that a text means: itself, with the HTTP rules behind it ("HOST[:PORT] RULE, ..."), or
+ * those of the preset of that name; f: NULL for no presets. A name without a port is two rules. */
 struct config_file;
-int network_rules(const struct config_file *f, struct str text, struct net_rule *to, size_t *n,
-		  size_t max, struct err *e) MUST_USE;
+int network_rules(const struct config_file *f, struct str text, struct net_grant *to,
+		  struct err *e) MUST_USE;
 /* Whether all presets, and lists of principals and MCP servers, in a file can be read. */
 int network_check_file(const struct config_file *f, struct err *e) MUST_USE;
 

@@ -110,7 +110,8 @@ class Event(Structure):
     _fields_ = [('h', Head)] + [(n, c_uint64) for n in ('key', 'flow', 'up', 'down', 'ms',
                                                         'lost')] + [
         ('what', c_uint32), ('by', c_uint32), ('reason_code', c_uint32), ('rule', c_int32),
-        ('port', c_uint16), ('addr', Addr), ('host', c_char * 254), ('secret', c_char * 65)]
+        ('port', c_uint16), ('addr', Addr), ('host', c_char * 254), ('secret', c_char * 65),
+        ('method', c_char * 16), ('path', c_char * 256), ('http', c_char * 280)]
 
     @property
     def reason(self):

@@ -620,13 +620,29 @@ def test_rules_of_methods_and_paths(world, proxy):
         got, _ = exchange(world, WEB, head.encode())
         return int(got.split()[1])
 
-    for allowed in (('GET', '/a'), ('POST', '/put'), ('GET', '/x?a=../secret')):
+    for allowed in (('GET', '/a'), ('POST', '/put'), ('GET', '/x?a=../secret'),
+                    ('GET', '/%53ecret'), ('GET', '/a%2fsecret'), ('GET', '/a;secret')):
         assert status(*allowed) == 200, allowed
     for denied in (('GET', '/secret'), ('GET', '/secret/x'), ('POST', '/ask'), ('POST', '/put/'),
                    ('DELETE', '/a'), ('GET', '/a/../secret'), ('GET', '/a/%2e%2e/secret'),
-                   ('GET', '/%73ecret%2f'), ('GET', '//secret'), ('GET', '/a/%2E./secret')):
+                   ('GET', '/%73ecret%2f'), ('GET', '//secret'), ('GET', '/a/%2E./secret'),
+                   ('GET', '/%73ecret'), ('GET', '/sec%72et?x'), ('GET', '/secret;x'),
+                   ('GET', '/;x/secret'), ('GET', '/a/..;/secret'), ('GET', '/a/..%2fsecret'),
+                   ('GET', '/%2573ecret'), ('GET', '/%2e%2fsecret'), ('GET', '/..%5csecret'),
+                   ('get', '/a'), ('GET', 'http://web.example//secret'), ('OPTIONS', '*'),
+                   ('GET', '/%00/../secret'), ('POST', 'http://web.example/secret'),
+                   ('GET', '/a HTTP/1.1\r\nX-HTTP-Method-Override: DELETE\r\nX: '),
+                   ('POST', '/put HTTP/1.1\r\nX_Original_URL: /secret\r\nX: ')):
         assert status(*denied) == 403, denied
-        assert proxy.wait_event(DENIED, 'http_rule')
+        event = proxy.wait_event(DENIED, 'http_rule')
+        assert event.method.decode() == denied[0] and event.path.decode() in denied[1]
+    got, _ = exchange(world, WEB, b'GET /%73ecret HTTP/1.1\r\nHost: web.example\r\n\r\n')
+    assert b'GET /%73ecret: by the rule deny * /secret*' in got, got
+    assert proxy.wait_event(DENIED, 'http_rule').http == b'deny * /secret*'
+    # each request of a connection by itself
+    two = b'GET /%s HTTP/1.1\r\nHost: web.example\r\n\r\n'
+    got, _ = exchange(world, WEB, two % b'a' + two % b'secret' + two % b'b')
+    assert got.count(b'200 OK') == 1 and got.count(b'HTTP/1.1 403') == 1, got
     assert exchange(world, WEB_TLS, hello('web.example'))[0] == ALERT  # they can't be held to there
     assert proxy.wait_event(DENIED, 'http_rule_tls')
 

@@ -4,6 +4,7 @@
  * request that is written anew is the same request; bodies end at the same byte wherever they are
  * cut.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -16,6 +17,7 @@
 #include "net/egress/sniff.h"
 #include "net/egress/socks.h"
 #include "net/egress/swap.h"
+#include "net/wire/http.h"
 
 static void check_host(const char *host)
 {
@@ -73,6 +75,60 @@ static void check_written(const struct request *r, const struct buf *out)
 	MUST(again.body.kind == r->body.kind && again.body.left == r->body.left);
 }
 
+/* What a server may read as the path is never let through where the rules deny that path. */
+static void try_decision(struct str method, struct str path)
+{
+	static const struct net_http_rule deny[] = {
+		{ .then = NET_HTTP_DENY, .pattern = "/secret*" },
+		{ .then = NET_HTTP_ALLOW, .pattern = "*" },
+	};
+	static const struct net_http_rule allow[] = {
+		{ .then = NET_HTTP_ALLOW, .method = "GET", .pattern = "/public/*" },
+	};
+	struct net_http_decision d = net_http_decide(deny, 2, 0, method, path);
+	char plain[64];
+	size_t n = 0;
+
+	MUST(d.any && (!d.odd || d.then == NET_HTTP_DENY));
+	for (size_t i = 0; i < path.n && n + 1 < sizeof(plain); i++) {
+		int c = (unsigned char)path.p[i];
+
+		if (c == '%' && i + 2 < path.n) {
+			char digits[3] = { path.p[i + 1], path.p[i + 2], 0 };
+
+			c = (int)strtol(digits, NULL, 16);
+			i += 2;
+		}
+		plain[n++] = (char)c;
+	}
+	plain[n] = '\0';
+	MUST(d.then == NET_HTTP_DENY || strncmp(plain, "/secret", 7) != 0);
+	d = net_http_decide(allow, 1, 0, method, path);
+	MUST(d.then == NET_HTTP_DENY ||
+	     (str_is(method, "GET") && strncmp(plain, "/public/", 8) == 0 &&
+	      !strstr(plain, "/../")));
+	MUST(!net_http_decide(allow, 1, 1, method, path).any);
+}
+
+/* A rule that can be read is written as it was understood. */
+static void try_rules(struct str in)
+{
+	struct net_http_rule r[NET_HTTP_EACH], again;
+	char text[NET_HTTP_TEXT];
+	struct err e;
+	size_t n;
+
+	if (net_http_parse(in, r, NET_HTTP_EACH, &n, &e) < 0)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		net_http_print_word(&r[i], text);
+		MUST(!strchr(text, ' ') && net_http_parse_word(str_of(text), &again, &e) == 0);
+		MUST(net_http_same(&r[i], &again));
+	}
+	if (net_http_parse_word(in, &again, &e) == 0)
+		MUST(again.then < NET_HTTP_THENS);
+}
+
 static void try_request(struct str in, size_t step)
 {
 	struct request r, again;
@@ -104,7 +160,7 @@ static void try_request(struct str in, size_t step)
 	swaps_init(&all, of, 2);
 	MUST(request_write(&r, false, true, &all, &out, &e) == 0);
 	check_written(&r, &out);
-	(void)request_path_is_plain(r.path);
+	try_decision(r.method, r.path);
 }
 
 static void try_answer(struct str in)
@@ -258,7 +314,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (n < 2)
 		return 0;
 	step = data[1] + 1u;
-	switch (data[0] % 11) {
+	switch (data[0] % 12) {
 	case 0:
 		try_hello(in, step);
 		break;
@@ -285,6 +341,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		break;
 	case 10:
 		try_forms(in, step);
+		break;
+	case 11:
+		try_rules(in);
+		try_decision(STR_LIT("GET"), in);
 		break;
 	case 6:
 		try_body((struct body){ .kind = BODY_CHUNKED }, in, step);

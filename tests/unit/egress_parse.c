@@ -655,21 +655,6 @@ static void test_bodies(void **state)
 	}
 }
 
-static void test_plain_paths(void **state)
-{
-	static const char *const plain[] = { "/",      "/a/b.c", "/a%20b", "/..a/b..",
-					     "/a/...", "*",	 "/%41" };
-	static const char *const odd[] = { "",	   "a",	      "//",	"/a//b", "/.",
-					   "/..",  "/a/../b", "/a/./b", "/a/..", "/%2e%2e/",
-					   "/%2E", "/%2f",    "/%5c",	"/a\\b", "/a;b",
-					   "/%3B", "/%25",    "/%",	"/%0a" };
-
-	for (size_t i = 0; i < ARRAY_LEN(plain); i++)
-		ROW_CHECK(request_path_is_plain(str_of(plain[i])), plain[i]);
-	for (size_t i = 0; i < ARRAY_LEN(odd); i++)
-		ROW_CHECK(!request_path_is_plain(str_of(odd[i])), odd[i]);
-}
-
 static void test_answers(void **state)
 {
 	static const struct {
@@ -853,7 +838,7 @@ int main(void)
 		cmocka_unit_test(test_answers_of_bound_hosts),
 		cmocka_unit_test(test_answers_are_written_anew),
 		cmocka_unit_test(test_bodies),
-		cmocka_unit_test(test_plain_paths),
+
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_socks),
 		cmocka_unit_test(test_dns),

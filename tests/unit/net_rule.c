@@ -1,4 +1,5 @@
 /* net/wire: what is a name, an address, a grant, and what each of them allows. */
+#include "net/wire/grant.h"
 #include "net/wire/rule.h"
 #include "net/wire/wire.h"
 #include "test.h"
@@ -397,29 +398,208 @@ static void test_find(void **state)
 static void test_http_rules(void **state)
 {
 	static const struct net_http_rule http[] = {
-		{ .rule = 0, .what = NET_HTTP_DENY, .pattern = "/secret*" },
-		{ .rule = 0, .what = NET_HTTP_ALLOW, .method = "GET", .pattern = "/*" },
-		{ .rule = 0, .what = NET_HTTP_ASK, .method = "POST", .pattern = "/a" },
+		{ .rule = 0, .then = NET_HTTP_DENY, .pattern = "/secret*" },
+		{ .rule = 0, .then = NET_HTTP_ALLOW, .method = "GET", .pattern = "/*" },
+		{ .rule = 0, .then = NET_HTTP_ASK, .method = "POST", .pattern = "/a" },
+		{ .rule = 2, .then = NET_HTTP_ALLOW, .method = "GET", .pattern = "/repos/a/*" },
+		{ .rule = 3, .then = NET_HTTP_ALLOW, .pattern = "*" },
 	};
 	static const struct {
 		int rule;
 		const char *method, *path;
 		int found;
-		bool any;
+		bool any, odd;
 	} rows[] = {
-		{ 0, "GET", "/", 1, true },	      { 0, "GET", "/secret", 0, true },
-		{ 0, "POST", "/secrets/x", 0, true }, { 0, "POST", "/a", 2, true },
-		{ 0, "POST", "/a/", -1, true },	      { 0, "get", "/", -1, true },
+		{ 0, "GET", "/", 1, true },
+		{ 0, "GET", "/secret", 0, true },
+		{ 0, "POST", "/secrets/x", 0, true },
+		{ 0, "POST", "/a", 2, true },
+		{ 0, "POST", "/a/", -1, true },
+		{ 0, "get", "/", -1, true },
+		{ 0, "OPTIONS", "*", -1, true },
 		{ 1, "GET", "/", -1, false },
+		{ 3, "OPTIONS", "*", 4, true },
+		/* escapes are what they stand for */
+		{ 0, "GET", "/%73ecret", 0, true },
+		{ 0, "GET", "/%53ecret", 1, true },
+		{ 0, "GET", "/sec%72et%20x", 0, true },
+		{ 2, "GET", "/repos/%61/b%2Ec", 3, true },
+		/* both readings have to be allowed */
+		{ 0, "GET", "/%2fsecret", -1, true, true },
+		{ 0, "GET", "/x%2fsecret", 1, true },
+		{ 2, "GET", "/repos/a%2fb", -1, true },
+		{ 2, "GET", "/repos/a/b%2Fc", 3, true },
+		{ 2, "GET", "/repos/a/..%2f..%2fx", -1, true, true },
+		{ 2, "GET", "/repos/a/b;v=1", 3, true },
+		{ 2, "GET", "/repos/a;/b", -1, true },
+		{ 2, "GET", "/repos/a/..;/b", -1, true, true },
+		{ 2, "GET", "/repos/a/;/b", -1, true, true },
+		/* what servers read in several ways */
+		{ 0, "GET", "", -1, true, true },
+		{ 0, "GET", "a", -1, true, true },
+		{ 0, "GET", "//", -1, true, true },
+		{ 0, "GET", "/a//b", -1, true, true },
+		{ 0, "GET", "/.", -1, true, true },
+		{ 0, "GET", "/..", -1, true, true },
+		{ 0, "GET", "/a/../b", -1, true, true },
+		{ 0, "GET", "/a/./b", -1, true, true },
+		{ 0, "GET", "/a/..", -1, true, true },
+		{ 0, "GET", "/%2e%2e/", -1, true, true },
+		{ 0, "GET", "/%2E", -1, true, true },
+		{ 0, "GET", "/%5c", -1, true, true },
+		{ 0, "GET", "/a\\b", -1, true, true },
+		{ 0, "GET", "/%3B", -1, true, true },
+		{ 0, "GET", "/%25", -1, true, true },
+		{ 0, "GET", "/%2573ecret", -1, true, true },
+		{ 0, "GET", "/%", -1, true, true },
+		{ 0, "GET", "/%4", -1, true, true },
+		{ 0, "GET", "/%0a", -1, true, true },
+		{ 0, "GET", "/%00", -1, true, true },
+		/* and what only looks so */
+		{ 0, "GET", "/..a/b..", 1, true },
+		{ 0, "GET", "/a/...", 1, true },
+		{ 0, "GET", "/.well-known/x", 1, true },
+		{ 0, "GET", "/a/b%2Etxt", 1, true },
 	};
+	char path[NET_PATH_READ_MAX + 2];
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		bool any;
-		int found = net_http_find(http, ARRAY_LEN(http), rows[i].rule,
-					  str_of(rows[i].method), str_of(rows[i].path), &any);
+		struct net_http_decision d = net_http_decide(http, ARRAY_LEN(http), rows[i].rule,
+							     str_of(rows[i].method),
+							     str_of(rows[i].path));
 
-		ROW_CHECK(found == rows[i].found && any == rows[i].any, rows[i].path);
+		ROW_CHECK(d.found == rows[i].found && d.any == rows[i].any && d.odd == rows[i].odd,
+			  rows[i].path);
+		ROW_CHECK(d.then == (!d.any	   ? NET_HTTP_ALLOW
+				     : d.found < 0 ? NET_HTTP_DENY
+						   : (enum net_http_then)http[d.found].then),
+			  rows[i].path);
 	}
+	memset(path, 'a', sizeof(path));
+	path[0] = '/';
+	assert_int_equal(net_http_decide(http, ARRAY_LEN(http), 0, STR_LIT("GET"),
+					 (struct str){ path, NET_PATH_READ_MAX })
+				 .found,
+			 1);
+	assert_true(net_http_decide(http, ARRAY_LEN(http), 0, STR_LIT("GET"),
+				    (struct str){ path, NET_PATH_READ_MAX + 1 })
+			    .odd);
+}
+
+static void test_http_texts(void **state)
+{
+	static const struct {
+		const char *text, *printed; /* of the last one; NULL: it is refused */
+		size_t n;
+	} rows[] = {
+		{ "GET /", "allow GET /", 1 },
+		{ "allow GET /a*", "allow GET /a*", 1 },
+		{ "deny * *", "deny * *", 1 },
+		{ "GET /a, ask POST /b,c", "ask POST /b,c", 2 },
+		{ "allow allow /a", "allow allow /a", 1 },
+		{ "", NULL, 0 },
+		{ "GET", NULL, 0 },
+		{ "deny GET", NULL, 0 },
+		{ "G=T /", NULL, 0 },
+		{ "ABCDEFGHIJKLMNOP /", NULL, 0 },
+		{ "GET a", NULL, 0 },
+		{ "GET /a b", NULL, 0 },
+		{ "GET /a*b", NULL, 0 },
+		{ "GET /a?b", NULL, 0 },
+		{ "GET /%41", NULL, 0 },
+		{ "GET /a;b", NULL, 0 },
+		{ "GET /a//b", NULL, 0 },
+		{ "GET /a/../b", NULL, 0 },
+		{ "GET /, ", NULL, 0 },
+		{ "GET /,GET /", NULL, 0 },
+	};
+	struct net_http_rule r[NET_HTTP_EACH], again;
+	char text[NET_HTTP_TEXT];
+	struct err e;
+	size_t n;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		int rc = net_http_parse(str_of(rows[i].text), r, NET_HTTP_EACH, &n, &e);
+
+		ROW_CHECK((rc == 0) == (rows[i].printed != NULL), rows[i].text);
+		if (rc < 0)
+			continue;
+		net_http_print(&r[n - 1], text);
+		ROW_CHECK(n == rows[i].n && strcmp(text, rows[i].printed) == 0, rows[i].text);
+		net_http_print_word(&r[n - 1], text);
+		ROW_CHECK(net_http_parse_word(str_of(text), &again, &e) == 0 &&
+				  net_http_same(&again, &r[n - 1]),
+			  text);
+	}
+	assert_int_equal(net_http_parse(STR_LIT("GET /, GET /"), r, 1, &n, &e), -1);
+}
+
+static void grant_of(struct net_grant *g, const char *const *texts, size_t n)
+{
+	struct net_http_rule http[NET_HTTP_EACH];
+	struct net_rule r;
+	struct str host;
+	struct err e;
+
+	assert_int_equal(net_grant_init(g, &e), 0);
+	for (size_t i = 0; i < n; i++) {
+		size_t n_http;
+
+		assert_int_equal(
+			net_http_split(str_of(texts[i]), &host, http, NET_HTTP_EACH, &n_http, &e),
+			0);
+		assert_int_equal(net_rule_parse(host, true, &r, &e), 0);
+		assert_int_equal(net_grant_add(g, &r, http, n_http, &e), 0);
+	}
+}
+
+/* What may be granted is never widened by what it is asked for as. */
+static void test_grants(void **state)
+{
+	static const char *const most[] = { "*.example.org:443", "api.example.org:443 GET /v1/*",
+					    "web.example:80" };
+	static const struct {
+		const char *ask[2];
+		bool within;
+		int of;
+	} rows[] = {
+		{ { "web.example:80" }, true, -1 },
+		{ { "web.example:80 GET /" }, true, -1 },
+		{ { "web.example:443" }, false, -1 },
+		{ { "a.example.org:443" }, true, -1 },
+		{ { "api.example.org:443" }, false, 1 },
+		{ { "api.example.org:443 GET /v1/*" }, true, -1 },
+		{ { "api.example.org:443 GET /v1/*, POST /" }, false, 1 },
+		{ { "*.example.org:443" }, false, 1 },
+		{ { "*.example.org:443", "api.example.org:443 GET /v1/*" }, true, -1 },
+		{ { "*.example.org:443", "api.example.org:443" }, false, 1 },
+	};
+	autogrant struct net_grant all = { .n = 0 };
+	autobuf struct buf text = BUF_INIT(4096);
+	struct net_http_rule http;
+	struct net_rule r;
+	struct err e;
+
+	grant_of(&all, most, ARRAY_LEN(most));
+	assert_int_equal(net_grant_print(&all, &text, &e), 0);
+	assert_true(str_is(buf_str(&text), "*.example.org:443 api.example.org:443 "
+					   "=allow,GET,/v1/* web.example:80"));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		autogrant struct net_grant g = { .n = 0 };
+		int of;
+
+		grant_of(&g, rows[i].ask, rows[i].ask[1] ? 2 : 1);
+		ROW_CHECK(net_grant_is_within(&g, 0, &all, &of) == rows[i].within &&
+				  of == rows[i].of,
+			  rows[i].ask[0]);
+	}
+	/* the same again is the same, with other rules it is a mistake */
+	assert_int_equal(net_rule_parse(STR_LIT("api.example.org:443"), true, &r, &e), 0);
+	assert_int_equal(net_http_make(NET_HTTP_ALLOW, STR_LIT("GET"), STR_LIT("/v1/*"), &http, &e),
+			 0);
+	assert_int_equal(net_grant_add(&all, &r, &http, 1, &e), 0);
+	assert_int_equal(all.n, 3);
+	assert_int_equal(net_grant_add(&all, &r, NULL, 0, &e), -1);
 }
 
 static void test_texts(void **state)
@@ -443,7 +623,8 @@ int main(void)
 		cmocka_unit_test(test_addresses),  cmocka_unit_test(test_classes),
 		cmocka_unit_test(test_ranges),	   cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_services),   cmocka_unit_test(test_find),
-		cmocka_unit_test(test_http_rules), cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_http_rules), cmocka_unit_test(test_http_texts),
+		cmocka_unit_test(test_grants),	   cmocka_unit_test(test_texts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

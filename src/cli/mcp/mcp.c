@@ -189,7 +189,7 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 			: NULL;
 	s->ops = s->gate ? ops_new(s->hub,
 				   &(struct ops_options){
-					   .network = { s->grants.allow, s->grants.n_allow },
+					   .network = s->grants.allow,
 					   .hooks = gate_hooks(s->gate),
 					   .coding = s->coding,
 				   },

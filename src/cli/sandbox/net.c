@@ -9,7 +9,7 @@
 #include "cli/common/verb.h"
 #include "cli/link/link.h"
 
-enum { HOSTS_MAX = 256, HOST_MAX = 512 };
+enum { HOSTS_MAX = 256, TEXT_MAX = 8192 };
 
 struct net_options {
 	struct verb_options common;
@@ -22,6 +22,30 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
+static struct str text_or(const struct json_val *v, const char *none)
+{
+	struct str s = json_str(v);
+
+	return s.n ? s : str_of(none);
+}
+
+/* The HTTP rules of a host, as --allow has them. */
+static int net_http(const struct json_val *host, struct buf *to, struct err *e)
+{
+	struct json_iter it = json_iter(json_get(host, "http"));
+
+	while (json_next(&it)) {
+		struct str then = json_str(json_get(it.val, "then"));
+		struct str method = text_or(json_get(it.val, "method"), "*");
+		struct str path = text_or(json_get(it.val, "path"), "*");
+
+		if (buf_addf(to, e, "%s%.*s %.*s %.*s", to->n ? ", " : "", STR_ARG(then),
+			     STR_ARG(method), STR_ARG(path)) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int net_show(const struct net_options *o, const struct json_val *state, struct err *e)
 {
 	static const char *const counts[] = { "opened", "denied", "failed", "bytes_sent",
@@ -31,12 +55,17 @@ static int net_show(const struct net_options *o, const struct json_val *state, s
 
 	if (o->output == OUTPUT_JSON)
 		return hub_link_print(state, e);
-	t = TABLE(e, "HOST", ">PORT");
+	t = TABLE(e, "HOST", ">PORT", "HTTP");
 	if (!t)
 		return -1;
 	while (json_next(&it)) {
+		autobuf struct buf http = BUF_INIT(TEXT_MAX);
+
+		if (net_http(it.val, &http, e) < 0)
+			return -1;
 		table_str(t, json_str(json_get(it.val, "host")));
 		table_number(t, json_get(it.val, "port"), 1, 0);
+		table_str(t, buf_str(&http));
 	}
 	table_print(t);
 	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
@@ -49,18 +78,50 @@ static int net_show(const struct net_options *o, const struct json_val *state, s
 	return 0;
 }
 
-/* What is granted, as HOST:PORT. */
+/* What is granted, as HOST:PORT and its HTTP rules. */
 struct granted {
-	char texts[HOSTS_MAX][HOST_MAX];
+	struct buf texts[HOSTS_MAX];
 	const char *p[HOSTS_MAX];
-	size_t n;
+	size_t n, n_texts;
 };
 
+static struct granted *granted_new(struct err *e)
+{
+	struct granted *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		err_set(e, ERR_LIMIT, "out of memory");
+	return g;
+}
+
+static void granted_free(struct granted *g)
+{
+	for (size_t i = 0; g && i < g->n_texts; i++)
+		buf_fini(&g->texts[i]);
+	free(g);
+}
+AUTO_DEFINE(granted_free, struct granted)
+
+/* The text names it: with its port, or at all its ports. */
 static bool same_grant(const char *granted, const char *text)
 {
-	size_t n = strlen(text);
+	size_t n = strcspn(text, " ");
 
-	return strncmp(granted, text, n) == 0 && (!granted[n] || granted[n] == ':');
+	return strncmp(granted, text, n) == 0 &&
+	       (!granted[n] || granted[n] == ' ' || granted[n] == ':');
+}
+
+static int granted_print(const struct json_val *host, struct buf *to, struct err *e)
+{
+	autobuf struct buf http = BUF_INIT(TEXT_MAX);
+	struct str name = json_str(json_get(host, "host"));
+	uint64_t port = 0;
+
+	json_uint64(json_get(host, "port"), &port);
+	if (net_http(host, &http, e) < 0 ||
+	    buf_addf(to, e, port ? "%.*s:%" PRIu64 : "%.*s", STR_ARG(name), port) < 0)
+		return -1;
+	return buf_addf(to, e, "%s%.*s", http.n ? " " : "", STR_ARG(buf_str(&http)));
 }
 
 static int granted_read(struct granted *g, const struct json_val *state, struct err *e)
@@ -68,22 +129,36 @@ static int granted_read(struct granted *g, const struct json_val *state, struct 
 	struct json_iter it = json_iter(json_get(state, "allow"));
 
 	while (json_next(&it)) {
-		struct str host = json_str(json_get(it.val, "host"));
-		uint64_t port = 0;
+		struct buf *b = &g->texts[g->n];
 
 		if (g->n == HOSTS_MAX)
 			return err_set(e, ERR_LIMIT, "at most %d grants", HOSTS_MAX);
-		json_uint64(json_get(it.val, "port"), &port);
-		snprintf(g->texts[g->n], HOST_MAX, port ? "%.*s:%" PRIu64 : "%.*s",
-			 STR_CUT(host, HOST_MAX - 8), port);
-		g->p[g->n] = g->texts[g->n];
-		g->n++;
+		*b = BUF_INIT(2 * TEXT_MAX);
+		g->n_texts = g->n + 1;
+		if (granted_print(it.val, b, e) < 0 || buf_add(b, "", 1, e) < 0)
+			return -1;
+		g->p[g->n++] = b->p;
 	}
 	return 0;
 }
 
+static size_t granted_drop(struct granted *g, const char *text)
+{
+	size_t kept = 0, had = g->n;
+
+	for (size_t k = 0; k < g->n; k++) {
+		if (!same_grant(g->p[k], text))
+			g->p[kept++] = g->p[k];
+	}
+	g->n = kept;
+	return had - kept;
+}
+
+/* One that is there gets the HTTP rules that are named now. */
 static int granted_add(struct granted *g, const struct verb_input *in, struct err *e)
 {
+	for (int i = 1; i < in->n_operands; i++)
+		granted_drop(g, in->operands[i]);
 	for (int i = 1; i < in->n_operands; i++) {
 		if (g->n == HOSTS_MAX)
 			return err_set(e, ERR_LIMIT, "at most %d grants", HOSTS_MAX);
@@ -95,20 +170,15 @@ static int granted_add(struct granted *g, const struct verb_input *in, struct er
 /* Without a host, all. */
 static int granted_remove(struct granted *g, const struct verb_input *in, struct err *e)
 {
-	size_t kept = 0;
+	size_t gone = 0;
 
-	for (size_t k = 0; k < g->n; k++) {
-		bool goes = in->n_operands == 1;
-
-		for (int i = 1; i < in->n_operands; i++)
-			goes |= same_grant(g->p[k], in->operands[i]);
-		if (!goes)
-			g->p[kept++] = g->p[k];
-	}
-	if (kept == g->n && in->n_operands > 1)
+	if (in->n_operands == 1)
+		g->n = 0;
+	for (int i = 1; i < in->n_operands; i++)
+		gone += granted_drop(g, in->operands[i]);
+	if (!gone && in->n_operands > 1)
 		return err_set(e, ERR_INVALID, "%s is not granted %s", in->operands[0],
 			       in->operands[1]);
-	g->n = kept;
 	return 0;
 }
 
@@ -132,12 +202,10 @@ static int net_act(const struct verb_input *in, net_change_fn *change, struct er
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	AUTO(json_free) struct json_doc *doc = NULL;
 	AUTO(json_free) struct json_doc *changed = NULL;
-	autofree struct granted *g = calloc(1, sizeof(*g));
+	AUTO(granted_free) struct granted *g = granted_new(e);
 	char path[256];
 
-	if (!g)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	if (hub_link_path(path, sizeof(path), in->operands[0], "/network", e) < 0 ||
+	if (!g || hub_link_path(path, sizeof(path), in->operands[0], "/network", e) < 0 ||
 	    !(l = hub_link_open(e)) || hub_link_ask(l, "GET", path, STR_NONE, &doc, e) < 0)
 		return -1;
 	if (!change)

@@ -6,24 +6,21 @@
 #include "config/config.h"
 #include "op/network.h"
 
-static int add_rule(struct grants *to, const struct net_rule *r, struct err *e)
-{
-	if (to->n_allow == NW_RULES_MAX)
-		return err_set(e, ERR_LIMIT, "--allow: at most %d rules", NW_RULES_MAX);
-	to->allow[to->n_allow++] = *r;
-	return 0;
-}
-
 static int add_service(struct grants *to, struct str text, struct err *e)
 {
+	struct net_http_rule http[NET_HTTP_EACH];
 	char printed[NET_RULE_TEXT];
+	struct str name;
+	size_t n;
 
+	if (net_http_split(text, &name, http, NET_HTTP_EACH, &n, e) < 0)
+		return -1;
 	for (size_t i = 0; i < to->n_services; i++) {
 		net_rule_print(&to->services[i], printed);
-		if (str_is(text, printed))
-			return add_rule(to, &to->services[i], e);
+		if (str_is(name, printed))
+			return net_grant_add(&to->allow, &to->services[i], http, n, e);
 	}
-	return err_set(e, ERR_INVALID, "--allow %.*s: no --service has that name", STR_ARG(text));
+	return err_set(e, ERR_INVALID, "--allow %.*s: no --service has that name", STR_ARG(name));
 }
 
 static int read_allow(const struct option_list *l, const struct config_file *f, struct grants *to,
@@ -35,7 +32,7 @@ static int read_allow(const struct option_list *l, const struct config_file *f, 
 		if (net_is_service(text)) {
 			if (add_service(to, text, e) < 0)
 				return -1;
-		} else if (network_rules(f, text, to->allow, &to->n_allow, NW_RULES_MAX, e) < 0) {
+		} else if (network_rules(f, text, &to->allow, e) < 0) {
 			return err_wrap(e, "--allow");
 		}
 	}
@@ -79,10 +76,11 @@ static int read_resolvers(const struct option_list *l, struct grants *to, struct
 int grants_read(const struct network_options *o, const struct config_file *f, struct grants *ret,
 		struct err *e)
 {
-	*ret = (struct grants){ .allow = calloc(NW_RULES_MAX, sizeof(*ret->allow)),
-				.services = calloc(o->services.n + 1, sizeof(*ret->services)) };
-	if (!ret->allow || !ret->services)
+	*ret = (struct grants){ .services = calloc(o->services.n + 1, sizeof(*ret->services)) };
+	if (!ret->services)
 		return err_set(e, ERR_LIMIT, "out of memory");
+	if (net_grant_init(&ret->allow, e) < 0)
+		return -1;
 	return read_services(&o->services, ret, e) < 0 ||
 			       read_resolvers(&o->resolvers, ret, e) < 0 ||
 			       read_allow(&o->allow, f, ret, e) < 0
@@ -92,6 +90,6 @@ int grants_read(const struct network_options *o, const struct config_file *f, st
 
 void grants_fini(struct grants *g)
 {
-	free(g->allow);
+	net_grant_fini(&g->allow);
 	free(g->services);
 }

@@ -12,7 +12,7 @@ struct network_options {
 #define NETWORK_ROWS(S, m)                                                                         \
 	OPTION(S, m.allow, OPTION_LIST, "allow", .arg = "HOST[:PORT]",                             \
 	       .doc = "What clients may let sandboxes reach: HOST, *.DOMAIN, a range, or a "       \
-		      "preset. May be repeated."),                                                 \
+		      "preset. HTTP rules may follow. May be repeated."),                          \
 		NETWORK_ROWS_OF_HOST(S, m)
 #define NETWORK_ROWS_OF_HOST(S, m)                                                                 \
 	OPTION(S, m.services, OPTION_LIST, "service", .arg = "NAME.holt:PORT=TARGET",              \
@@ -25,14 +25,16 @@ struct network_options {
 /* Of holt run, where allow is what its sandbox is granted. */
 #define RUN_NETWORK_ROWS(S, m)                                                                     \
 	OPTION(S, m.allow, OPTION_LIST, "allow", .arg = "HOST[:PORT]",                             \
-	       .doc = "Let it reach this host, or *.DOMAIN. May be repeated."),                    \
+	       .doc = "Let it reach this host, or *.DOMAIN. HTTP rules may follow. May be "        \
+		      "repeated."),                                                                \
 		NETWORK_ROWS_OF_HOST(S, m)
 
 /* Borrowed by nets_options and ops_options. Zeros hold nothing. */
 struct grants {
-	struct net_rule *allow, *services; /* owned */
+	struct net_grant allow;
+	struct net_rule *services; /* owned */
 	struct nw_resolver resolvers[NW_RESOLVERS_MAX];
-	size_t n_allow, n_services, n_resolvers;
+	size_t n_services, n_resolvers;
 };
 /* f: whose presets --allow may name; NULL: none. Without a port, a rule of --allow is two: 80 and
  * 443. On -1 there may be some to free. */

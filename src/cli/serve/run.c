@@ -489,8 +489,7 @@ static int grant(struct run *r, struct err *e)
 	r->net = r->nets ? net_new(r->nets, r->sandbox, r, e) : NULL;
 	if (!r->net)
 		return -1;
-	net_grant_start(r->net, &(struct net_grant){ r->grants.allow, r->grants.n_allow },
-			on_granted, r);
+	net_grant_start(r->net, &r->grants.allow, on_granted, r);
 	return 0;
 }
 
@@ -510,7 +509,7 @@ static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 	if (r->o->engine.memory && strcmp(stats.limits, "rlimit") == 0)
 		fputs(MEMORY_NOTE, stderr);
 	r->sandbox = sandbox_ref(sb);
-	if ((r->grants.n_allow ? grant(r, &e) : start_command(r, &e)) < 0)
+	if ((r->grants.allow.n ? grant(r, &e) : start_command(r, &e)) < 0)
 		finish_error(r, &e);
 }
 

@@ -308,7 +308,7 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 		return -1;
 	v->s.ops = ops_new(v->s.hub,
 			   &(struct ops_options){
-				   .network = { v->grants.allow, v->grants.n_allow },
+				   .network = v->grants.allow,
 				   .hooks = gate_hooks(v->s.gate),
 				   .coding = v->s.coding,
 			   },

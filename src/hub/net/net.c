@@ -27,6 +27,8 @@ struct grant {
 	struct net_rule *rules;
 	uint32_t *ips;
 	size_t n;
+	struct net_http_rule *http;
+	size_t n_http;
 };
 
 struct net {
@@ -55,6 +57,7 @@ static void grant_fini(struct grant *g)
 {
 	free(g->rules);
 	free(g->ips);
+	free(g->http);
 	*g = (struct grant){ .n = 0 };
 }
 
@@ -99,15 +102,20 @@ static uint32_t choose_ip(const struct grant *g, size_t n, const char *host)
 static int grant_copy(struct grant *ret, const struct net_grant *g, const struct grant *before,
 		      struct err *e)
 {
-	struct grant c = { calloc(g->n + 1, sizeof(*c.rules)), calloc(g->n + 1, sizeof(*c.ips)),
-			   g->n };
+	struct grant c = { .rules = calloc(g->n + 1, sizeof(*c.rules)),
+			   .ips = calloc(g->n + 1, sizeof(*c.ips)),
+			   .n = g->n,
+			   .http = calloc(g->n_http + 1, sizeof(*c.http)),
+			   .n_http = g->n_http };
 
-	if (!c.rules || !c.ips) {
+	if (!c.rules || !c.ips || !c.http) {
 		grant_fini(&c);
 		return err_set(e, ERR_LIMIT, "out of memory");
 	}
 	if (g->n)
 		memcpy(c.rules, g->rules, g->n * sizeof(*c.rules));
+	if (g->n_http)
+		memcpy(c.http, g->http, g->n_http * sizeof(*c.http));
 	/* those of before first, so that no other name takes one of them */
 	for (size_t i = 0; i < c.n; i++)
 		c.ips[i] = has_address(&c.rules[i]) ? ip_of(before, before->n, c.rules[i].host) : 0;
@@ -317,7 +325,9 @@ static void net_finish(struct net *n, const struct err *err)
 static void send_rules(struct net *n)
 {
 	struct nets *all = n->all;
-	size_t size = sizeof(struct nw_grant) + n->now.n * sizeof(*n->now.rules);
+	size_t rules = n->now.n * sizeof(*n->now.rules);
+	size_t http = n->now.n_http * sizeof(*n->now.http);
+	size_t size = sizeof(struct nw_grant) + rules + http;
 	struct nw_grant *m = calloc(1, size);
 	const struct nw_drop drop = { { NW_DROP, ++all->last_seq }, n->key };
 
@@ -329,9 +339,11 @@ static void send_rules(struct net *n)
 	if (m && n->now.n) {
 		*m = (struct nw_grant){ .h = { NW_GRANT, n->seq },
 					.key = n->key,
-					.n_rules = (uint32_t)n->now.n };
+					.n_rules = (uint32_t)n->now.n,
+					.n_http = (uint32_t)n->now.n_http };
 		snprintf(m->id, sizeof(m->id), "%s", sandbox_id(n->sb));
-		memcpy(m + 1, n->now.rules, n->now.n * sizeof(*n->now.rules));
+		memcpy(m + 1, n->now.rules, rules);
+		memcpy((char *)(m + 1) + rules, n->now.http, http);
 		proxy_send(all, m, size, NULL, 0);
 	} else {
 		proxy_send(all, &drop, sizeof(drop), NULL, 0);
@@ -492,6 +504,9 @@ static void on_flow(struct nets *all, const struct nw_flow *m)
 
 	f.host[sizeof(f.host) - 1] = '\0';
 	f.secret[sizeof(f.secret) - 1] = '\0';
+	f.method[sizeof(f.method) - 1] = '\0';
+	f.path[sizeof(f.path) - 1] = '\0';
+	f.http[sizeof(f.http) - 1] = '\0';
 	if (n && all->o.on_flow)
 		all->o.on_flow(all->o.owner, n->of, &f);
 }
@@ -595,8 +610,9 @@ void net_grant_start(struct net *n, const struct net_grant *g, net_cb on_done, v
 
 	if (n->step != NET_IDLE)
 		err_set(&e, ERR_CONFLICT, "the sandbox's network is being changed: try again");
-	else if (g->n > NW_RULES_MAX)
-		err_set(&e, ERR_LIMIT, "at most %d grants", NW_RULES_MAX);
+	else if (g->n > NW_RULES_MAX || g->n_http > NW_HTTP_MAX)
+		err_set(&e, ERR_LIMIT, "at most %d grants, with %d HTTP rules", NW_RULES_MAX,
+			NW_HTTP_MAX);
 	if (e.code || proxy_need(n->all, &e) < 0 || grant_copy(&now, g, &n->now, &e) < 0) {
 		refuse(n->all, on_done, arg, &e);
 		return;
@@ -650,28 +666,36 @@ bool net_is_service(struct str text)
 	return n > strlen(below) && memcmp(colon + 1 - strlen(below), below, strlen(below)) == 0;
 }
 
-int net_grant_parse(const struct nets *all, struct str text, struct net_rule **ret_rules,
-		    size_t *ret_n, struct err *e)
+/* A rule, or an HTTP rule of the last one. */
+static int parse_word(const struct nets *all, struct str word, struct net_grant *g, struct err *e)
 {
-	autofree struct net_rule *rules = calloc(NW_RULES_MAX, sizeof(*rules));
-	size_t n = 0;
+	if (str_starts(word, "=")) {
+		if (g->n == 0 || g->n_http == NW_HTTP_MAX)
+			return err_set(e, ERR_LIMIT, "at most %d HTTP rules", NW_HTTP_MAX);
+		if (net_http_parse_word(word, &g->http[g->n_http], e) < 0)
+			return -1;
+		g->http[g->n_http++].rule = (uint32_t)(g->n - 1);
+		return 0;
+	}
+	if (g->n == NW_RULES_MAX)
+		return err_set(e, ERR_LIMIT, "at most %d grants", NW_RULES_MAX);
+	if (net_is_service(word) ? find_service(all, word, &g->rules[g->n], e) < 0
+				 : net_rule_parse(word, true, &g->rules[g->n], e) < 0)
+		return -1;
+	g->n++;
+	return 0;
+}
 
-	if (!rules)
-		return err_set(e, ERR_LIMIT, "out of memory");
+int net_grant_parse(const struct nets *all, struct str text, struct net_grant *ret, struct err *e)
+{
 	while (text.n) {
 		const char *space = memchr(text.p, ' ', text.n);
 		const struct str one = { text.p, space ? (size_t)(space - text.p) : text.n };
 
-		if (n == NW_RULES_MAX)
-			return err_set(e, ERR_LIMIT, "at most %d grants", NW_RULES_MAX);
-		if (net_is_service(one) ? find_service(all, one, &rules[n], e) < 0
-					: net_rule_parse(one, true, &rules[n], e) < 0)
+		if (parse_word(all, one, ret, e) < 0)
 			return -1;
-		n++;
 		text.p += one.n + (space != NULL);
 		text.n -= one.n + (space != NULL);
 	}
-	*ret_rules = take_ptr(rules);
-	*ret_n = n;
 	return 0;
 }

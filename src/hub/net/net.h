@@ -10,6 +10,7 @@
  * anew; meanwhile connections are refused. All functions must be called on the loop's thread.
  */
 #include "box/host/box.h"
+#include "net/wire/grant.h"
 #include "net/wire/wire.h"
 
 struct nets; /* all of a hub */
@@ -30,11 +31,6 @@ struct nets *nets_new(uv_loop_t *loop, struct box *box, const struct nets_option
 		      struct err *e) MUST_USE;
 /* Ends the proxy; no net may be left. on_closed follows later, from the loop. */
 void nets_close(struct nets *all, void (*on_closed)(void *arg), void *arg);
-
-struct net_grant {
-	const struct net_rule *rules;
-	size_t n; /* at most NW_RULES_MAX */
-};
 
 /* Nothing is granted yet. sb: a reference is taken. */
 struct net *net_new(struct nets *all, struct sandbox *sb, void *of, struct err *e) MUST_USE;
@@ -70,7 +66,7 @@ int net_bind(struct net *n, const struct net_secrets *s, struct err *e) MUST_USE
 /* Whether a rule's text is of a service: NAME.holt:PORT. */
 bool net_is_service(struct str text);
 
-/* A grant as text: rules as of net_rule_print(), with single spaces between. Names of services mean
- * those of the hub. *ret_rules is owned. */
-int net_grant_parse(const struct nets *all, struct str text, struct net_rule **ret_rules,
-		    size_t *ret_n, struct err *e) MUST_USE;
+/* A grant as net_grant_print() has written it. Names of services mean those of the hub. ret: as of
+ * net_grant_init(), and empty. */
+int net_grant_parse(const struct nets *all, struct str text, struct net_grant *ret,
+		    struct err *e) MUST_USE;

@@ -29,12 +29,11 @@ static int network_have(struct hub_sandbox *l, struct err *e)
 static int network_grant(struct hub_sandbox *l, struct str text, net_cb on_done, void *arg,
 			 struct err *e)
 {
-	autofree struct net_rule *rules = NULL;
-	struct net_grant g = { .n = 0 };
+	autogrant struct net_grant g = { .n = 0 };
 
-	if (net_grant_parse(l->all->nets, text, &rules, &g.n, e) < 0 || network_have(l, e) < 0)
+	if (net_grant_init(&g, e) < 0 || net_grant_parse(l->all->nets, text, &g, e) < 0 ||
+	    network_have(l, e) < 0)
 		return -1;
-	g.rules = rules;
 	net_grant_start(l->net, &g, on_done, arg);
 	return 0;
 }
@@ -248,6 +247,14 @@ void hub_sandbox_set_network_start(struct hub_sandbox *l, struct str text, hub_s
 
 /* ---- flows --------------------------------------------------------------------------------- */
 
+static void flow_text_member(struct json_writer *w, const char *name, const char *text)
+{
+	if (!text[0])
+		return;
+	json_write_key(w, name);
+	json_write_str(w, str_of(text));
+}
+
 static int flow_text(const struct nw_flow *f, uint64_t lost, struct buf *to, struct err *e)
 {
 	struct json_writer w = json_writer(to);
@@ -267,10 +274,10 @@ static int flow_text(const struct nw_flow *f, uint64_t lost, struct buf *to, str
 		json_write_key(&w, "reason");
 		json_write_str(&w, str_of(nw_reason_name(f->reason)));
 	}
-	if (f->secret[0]) {
-		json_write_key(&w, "secret");
-		json_write_str(&w, str_of(f->secret));
-	}
+	flow_text_member(&w, "secret", f->secret);
+	flow_text_member(&w, "method", f->method);
+	flow_text_member(&w, "path", f->path);
+	flow_text_member(&w, "rule", f->http);
 	if (f->what == NW_FLOW_CLOSED) {
 		json_write_key(&w, "bytes_sent");
 		json_write_uint(&w, f->up);

@@ -144,4 +144,6 @@ void flow_bound_free(struct flow *f);
 /* Denies, or says that it failed, in the protocol that is spoken. detail: borrowed text for people;
  * NULL: none. Always false. */
 bool flow_deny(struct flow *f, enum nw_reason reason, const char *detail);
+/* The same where the hub has been told. */
+bool flow_refuse(struct flow *f, enum nw_reason reason, const char *detail);
 bool flow_linger(struct flow *f); /* the client is readable or writable */

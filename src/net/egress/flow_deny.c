@@ -27,7 +27,6 @@ static void tell(struct flow *f, enum nw_reason reason, const char *detail)
 			m.host[i] = detail[i] > 0x20 && detail[i] < 0x7f ? detail[i] : '?';
 		m.host[n] = '\0';
 	}
-	f->told = true;
 	link_tell(f->of->of, &m);
 }
 
@@ -151,6 +150,12 @@ static int write_answer(struct flow *f, enum nw_reason reason, const char *detai
 bool flow_deny(struct flow *f, enum nw_reason reason, const char *detail)
 {
 	tell(f, reason, detail);
+	return flow_refuse(f, reason, detail);
+}
+
+bool flow_refuse(struct flow *f, enum nw_reason reason, const char *detail)
+{
+	f->told = true;
 	if (f->requests > 0 && !f->refused && (f->dial || f->server.fd >= 0) &&
 	    !is_failure(reason) && f->state != FLOW_LINGER && f->state != FLOW_BOUND)
 		return refuse_later(f, reason, detail);

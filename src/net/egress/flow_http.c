@@ -21,18 +21,38 @@ static bool check_host(struct flow *f, const struct request *r)
 	return flow_deny(f, NW_REASON_HOST, detail);
 }
 
+static const char *why_denied(const struct request *r, const struct net_http_decision *d)
+{
+	return r->overrides ? "a field of it may name another method or path"
+	     : d->odd	    ? "servers could read the path in several ways"
+	     : d->found < 0 ? "no rule of the grant matches"
+			    : "by the rule ";
+}
+
+static bool deny_by_rule(struct flow *f, const struct request *r, const struct net_http_decision *d)
+{
+	struct nw_flow m = flow_event(f, NW_FLOW_DENIED, NW_REASON_METHOD);
+	char detail[NET_HTTP_TEXT + 256];
+
+	snprintf(m.method, sizeof(m.method), "%.*s", STR_ARG(r->method));
+	snprintf(m.path, sizeof(m.path), "%.*s", STR_ARG(r->path));
+	if (d->found >= 0 && !r->overrides)
+		net_http_print(&f->of->http[d->found], m.http);
+	link_tell(f->of->of, &m);
+	snprintf(detail, sizeof(detail), "%s %.100s: %s%s", m.method, m.path, why_denied(r, d),
+		 m.http);
+	return flow_refuse(f, NW_REASON_METHOD, detail);
+}
+
 static bool check_rules(struct flow *f, const struct request *r)
 {
-	const struct sandbox *s = f->of;
-	bool any;
-	int found = net_http_find(s->http, s->n_http, f->rule, r->method, r->path, &any);
+	const struct net_http_decision d = net_http_decide(f->of->http, f->of->n_http, f->rule,
+							   r->method, r->path);
 
-	if (!any)
-		return true;
 	/* NET_HTTP_ASK waits for somebody to ask: until then it denies */
-	if (found < 0 || s->http[found].what != NET_HTTP_ALLOW || !request_path_is_plain(r->path))
-		return flow_deny(f, NW_REASON_METHOD, NULL);
-	return true;
+	if (!d.any || (d.then == NET_HTTP_ALLOW && !r->overrides))
+		return true;
+	return deny_by_rule(f, r, &d);
 }
 
 bool flow_may_ask(struct flow *f, const struct request *r)

@@ -157,7 +157,7 @@ static int on_grant(struct egress *g, struct str msg, struct err *e)
 			return err_set(e, ERR_INVALID, "rule %u of a grant is malformed", i);
 	}
 	for (uint32_t i = 0; i < m.n_http; i++) {
-		if (http[i].rule >= m.n_rules || http[i].what > NET_HTTP_ASK ||
+		if (http[i].rule >= m.n_rules || http[i].then >= NET_HTTP_THENS ||
 		    !has_end(http[i].method, sizeof(http[i].method)) ||
 		    !has_end(http[i].pattern, sizeof(http[i].pattern)))
 			return err_set(e, ERR_INVALID, "HTTP rule %u is malformed", i);

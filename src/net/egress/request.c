@@ -1,6 +1,7 @@
 #include "net/egress/request.h"
 
 #include "base/base64.h"
+#include "base/mem.h"
 #include "net/egress/head.h"
 #include "net/egress/swap.h"
 
@@ -136,6 +137,20 @@ static const char *read_connection(struct str value)
 	return NULL;
 }
 
+/* By which some servers take another method or path than those of the request line. */
+static bool is_override(struct str name)
+{
+	static const char *const names[] = { "x-http-method", "x-http-method-override",
+					     "x-method-override", "x-original-url",
+					     "x-rewrite-url" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (head_is(name, names[i]) || head_is_to_cgi(name, names[i]))
+			return true;
+	}
+	return false;
+}
+
 static const char *read_field(struct str name, struct str value, struct request *r,
 			      struct seen *seen)
 {
@@ -154,6 +169,8 @@ static const char *read_field(struct str name, struct str value, struct request 
 		return "a field's name is that of another with underscores";
 	if (head_is(name, "connection"))
 		return read_connection(value);
+	if (is_override(name))
+		r->overrides = true;
 	if (head_is(name, "upgrade")) {
 		r->websocket = !seen->has_upgrade && head_is(value, "websocket");
 		seen->has_upgrade = true;
@@ -239,38 +256,6 @@ enum request_state request_read(struct str bytes, size_t *scanned, struct reques
 	}
 	*ret = r;
 	return REQUEST_DONE;
-}
-
-bool request_path_is_plain(struct str path)
-{
-	for (size_t i = 0; i < path.n; i++) {
-		char c = path.p[i], next = i + 1 < path.n ? path.p[i + 1] : '/';
-
-		if (c == '\\' || c == ';')
-			return false;
-		if (c == '%' && i + 2 < path.n) {
-			char high = path.p[i + 1], low2 = head_lower(path.p[i + 2]);
-
-			/* controls, '%', '.', '/', ';' and '\' */
-			if (high == '0' || high == '1' ||
-			    (high == '2' && (low2 == '5' || low2 == 'e' || low2 == 'f')) ||
-			    (high == '3' && low2 == 'b') || (high == '5' && low2 == 'c'))
-				return false;
-		} else if (c == '%') {
-			return false;
-		}
-		if (c == '/' && next == '/' && i + 1 < path.n)
-			return false;
-		if (c == '/' && next == '.' && i + 1 < path.n) {
-			size_t dots = 0;
-
-			while (i + 1 + dots < path.n && path.p[i + 1 + dots] == '.')
-				dots++;
-			if (dots <= 2 && (i + 1 + dots == path.n || path.p[i + 1 + dots] == '/'))
-				return false;
-		}
-	}
-	return path.n > 0 && (path.p[0] == '/' || str_is(path, "*"));
 }
 
 static bool is_left_out(struct str name, const struct request *r, bool upgrade, bool close)

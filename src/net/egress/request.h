@@ -41,6 +41,7 @@ struct request {
 		host; /* of the target if it has one, else the field's; as it came, without port */
 	uint16_t port; /* the same; 0: none */
 	bool old; /* HTTP/1.0 */
+	bool overrides; /* a field may name another method or path */
 	bool websocket; /* it asks for this upgrade and no other */
 	struct body body;
 };
@@ -49,10 +50,6 @@ struct request {
  * is bad is a text that is borrowed for ever. */
 enum request_state request_read(struct str bytes, size_t *scanned, struct request *ret,
 				const char **ret_why);
-
-/* Whether a server can read the path in one way only: no escapes of dots and slashes, no segments
- * "." or "..", no empty ones. Rules of paths are for such alone. */
-bool request_path_is_plain(struct str path);
 
 /* Its head in origin form, without fields that are for a proxy. Upgrade goes unless it is to be
  * kept; `close` asks the server to close the connection. swaps: texts that are replaced in values

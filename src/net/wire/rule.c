@@ -328,29 +328,3 @@ int net_rules_find_addr(const struct net_rule *rules, size_t n, const struct net
 	}
 	return -1;
 }
-
-/* ---- of HTTP ---------------------------------------------------------------------------------*/
-
-static bool pattern_matches(const char *pattern, struct str path)
-{
-	size_t n = strlen(pattern);
-
-	if (n > 0 && pattern[n - 1] == '*')
-		return path.n >= n - 1 && memcmp(path.p, pattern, n - 1) == 0;
-	return path.n == n && memcmp(path.p, pattern, n) == 0;
-}
-
-int net_http_find(const struct net_http_rule *http, size_t n, int i, struct str method,
-		  struct str path, bool *ret_any)
-{
-	*ret_any = false;
-	for (size_t k = 0; k < n; k++) {
-		if ((int)http[k].rule != i)
-			continue;
-		*ret_any = true;
-		if ((!http[k].method[0] || str_is(method, http[k].method)) &&
-		    pattern_matches(http[k].pattern, path))
-			return (int)k;
-	}
-	return -1;
-}

@@ -13,8 +13,6 @@
 enum {
 	NET_HOST_MAX = 254, /* of a name, with the NUL */
 	NET_PATH_MAX = 108, /* of a Unix socket, with the NUL, as sun_path has it */
-	NET_METHOD_MAX = 16,
-	NET_PATTERN_MAX = 256,
 	NET_RULE_TEXT = 300,
 };
 
@@ -38,17 +36,6 @@ struct net_rule {
 	struct net_addr service;
 	char host[NET_HOST_MAX];
 	char path[NET_PATH_MAX];
-};
-
-enum net_http_what { NET_HTTP_DENY, NET_HTTP_ALLOW, NET_HTTP_ASK };
-
-/* What an HTTP request to the rule's host may be. The first that matches decides; if a rule has any
- * and none matches, the request is denied. ASK denies until there is somebody to ask. */
-struct net_http_rule {
-	uint32_t rule; /* index of the net_rule */
-	uint32_t what; /* enum net_http_what */
-	char method[NET_METHOD_MAX]; /* "": any */
-	char pattern[NET_PATTERN_MAX]; /* of the path; a '*' at its end stands for any rest */
 };
 
 /* The form in which names are kept and compared: lower case, no dot at the end. Labels of letters,
@@ -87,8 +74,3 @@ int net_rules_find(const struct net_rule *rules, size_t n, const char *host, uin
 /* The rule that grants an address at a port by CIDR. -1: none. */
 int net_rules_find_addr(const struct net_rule *rules, size_t n, const struct net_addr *a,
 			uint16_t port);
-
-/* The first of the http rules of rule i that matches; -1: none. *ret_any: it has some. The path is
- * without its query. */
-int net_http_find(const struct net_http_rule *http, size_t n, int i, struct str method,
-		  struct str path, bool *ret_any);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "net/wire/http.h"
 #include "net/wire/rule.h"
 
 enum {
@@ -232,6 +233,10 @@ struct nw_flow {
 	struct net_addr addr; /* that was dialled, or that was refused */
 	char host[NET_HOST_MAX]; /* that was asked for; cleaned for logs, "" if there is none */
 	char secret[NW_SECRET_NAME_MAX]; /* of SECRET and PLACEHOLDER */
+	/* of METHOD: the request, cut, and the rule as of net_http_print(); "": none matched */
+	char method[NET_METHOD_MAX];
+	char path[NET_PATTERN_MAX];
+	char http[NET_HTTP_TEXT];
 };
 
 /* The stable name ("sni_mismatch") and the text of a reason; borrowed for ever. */

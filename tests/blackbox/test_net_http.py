@@ -1,0 +1,154 @@
+"""HTTP rules of network grants from a user's side: through each door, with programs inside and
+servers outside. How requests are matched byte by byte is in test_egress.py.
+"""
+
+import json
+import os
+
+import pytest
+
+from client import until
+from test_network import CURL, SECONDS, Hub, web  # noqa: F401: web is a fixture
+
+pytestmark = pytest.mark.skipif(os.getuid() != 0, reason='makes network namespaces as root')
+
+RULES = 'deny * /secret*, GET /*'
+SHOWN = [{'path': '/secret*', 'then': 'deny'}, {'method': 'GET', 'path': '/*', 'then': 'allow'}]
+FILE = {'network': {'presets': {'reading': ['web.example:80 GET /hello']}},
+        'principals': {'local': {'network': ['reading', 'other.example', '*.wild.example:80 GET /*',
+                                             'web.example:443']}}}
+
+
+@pytest.fixture(scope='module')
+def hub(web, who):  # noqa: F811
+    hub = Hub(web, who, '--allow', 'web.example:80 ' + RULES, '--allow', 'other.example')
+    yield hub
+    hub.end()
+
+
+def get(hub, box, path, more='', host='web.example'):
+    """Status, 0 without an answer, and text."""
+    _, text = hub.sh(box, CURL + f'{more} -w "\\n%{{http_code}}" --path-as-is '
+                     f'"http://{host}{path}" 2>/dev/null')
+    page, _, status = text.rpartition('\n')
+    return int(status) if status.isdigit() else 0, page
+
+
+def test_they_hold(hub):
+    """Of each request; the page, the event and the record of audit name the rule."""
+    box = hub.up('web.example:80 ' + RULES)
+    assert get(hub, box, '/hello') == (200, 'hello from the world\n')
+    for path in ('/secret', '/%73ecret', '/x/../secret', '//secret', '/secret;x?y'):
+        status, page = get(hub, box, path)
+        assert status == 403, (path, page)
+    assert 'GET /%73ecret: by the rule deny * /secret*' in get(hub, box, '/%73ecret')[1]
+    status, page = get(hub, box, '/hello', '-X DELETE')
+    assert status == 403 and 'DELETE /hello: no rule of the grant matches' in page
+    until(lambda: hub.events(box, 'network.denied'))
+    denied = [json.loads(e['detail']) for e in hub.events(box, 'network.denied')]
+    assert {(d['reason'], d.get('rule')) for d in denied} == {
+        ('http_rule', 'deny * /secret*'), ('http_rule', None)}
+    assert ('DELETE', '/hello') in {(d['method'], d['path']) for d in denied}
+    kept = [json.loads(line) for line in hub.ok('audit', 'tail', '-n', '1000', '--target', box,
+                                                '--action', 'network.', '-o', 'json').splitlines()]
+    assert 'denied' in {r['outcome'] for r in kept if r['action'] == 'network.denied'}
+    hub.ok('down', box)
+
+
+def test_a_change(hub):
+    """Without them all is allowed again, with others those hold; a connection that is kept, too."""
+    box = hub.up('web.example:80')
+    assert get(hub, box, '/hello', '-X DELETE')[0] == 501  # the server's
+    hub.ok('net', 'allow', box, 'web.example:80 GET /hello')
+    assert get(hub, box, '/hello')[0] == 200 and get(hub, box, '/other')[0] == 403
+    shown = json.loads(hub.ok('net', 'show', '-o', 'json', box))['allow']
+    assert shown == [{'host': 'web.example', 'port': 80, 'http': [
+        {'method': 'GET', 'path': '/hello', 'then': 'allow'}]}]
+    assert 'allow GET /hello' in hub.ok('net', 'show', box)
+    hub.ok('net', 'allow', box, 'other.example:80')  # leaves the rules of others alone
+    assert get(hub, box, '/other')[0] == 403
+    assert get(hub, box, '/hello', host='other.example')[0] == 200
+    child = hub.ok('fork', box).strip()
+    assert get(hub, child, '/hello')[0] == 200 and get(hub, child, '/other')[0] == 403
+    hub.proc.kill()
+    hub.proc.wait()
+    hub.start()
+    until(lambda: get(hub, box, '/hello')[0] == 200, SECONDS)
+    assert get(hub, box, '/other')[0] == 403
+    hub.ok('net', 'revoke', box, 'web.example:80')
+    assert get(hub, box, '/hello') == (0, '')
+    hub.ok('down', box, child)
+
+
+def test_the_form_of_a_request(hub):
+    """By REST, where nobody is the operator: what the hub was started with, and no more."""
+    def make(*allow):
+        return hub.rest('POST', '/v1/sandboxes', {
+            'template': 'host', 'network': {'mode': 'bridge', 'allow': list(allow)}})
+
+    one = {'host': 'web.example', 'port': 80, 'http': [
+        {'path': '/secret*', 'then': 'deny'}, {'method': 'GET', 'path': '/*'}]}
+    status, made = make(one)
+    assert status == 200, made
+    assert made['network']['allow'] == [{'host': 'web.example', 'port': 80, 'http': SHOWN}]
+    assert get(hub, made['id'], '/secret')[0] == 403 and get(hub, made['id'], '/hello')[0] == 200
+    status, said = hub.rest('POST', f'/v1/sandboxes/{made["id"]}/network',
+                            {'network': {'allow': [{'host': 'web.example', 'port': 80}]}})
+    assert status == 403 and 'only with the HTTP rules of web.example:80' in said['error']['cause']
+    assert get(hub, made['id'], '/secret')[0] == 403
+    hub.ok('down', made['id'])
+    for http, what in (([{'method': 'GET', 'path': '/*'}], 403),
+                       ([{'path': '/secret*', 'then': 'ask'}, one['http'][1]], 403),
+                       ([{'path': 'hello'}], 400), ([{'path': '/a*b'}], 400),
+                       ([{'path': '/%41'}], 400), ([{'method': 'GE T'}], 400),
+                       ([{'then': 'maybe'}], 400), ([{'path': '/a/../b'}], 400),
+                       ([{'path': '/a b'}], 400), ([{}] * 33, 400)):
+        status, said = make({**one, 'http': http})
+        assert status == what, (http, said)
+    # what is granted whole may be narrowed
+    status, made = make({'host': 'other.example', 'port': 80, 'http': [{'path': '/hello'}]})
+    assert status == 200, made
+    assert get(hub, made['id'], '/other', host='other.example')[0] == 403
+    hub.ok('down', made['id'])
+    status, said = make(one, {'host': 'web.example', 'port': 80})
+    assert status == 400 and 'twice' in said['error']['cause'], said
+
+
+def test_the_operators_file(web, who):  # noqa: F811
+    """A preset brings its rules; a principal's list is not left by leaving them out."""
+    hub = Hub(web, who)
+    path = hub.home + '/config.json'
+    with open(path, 'w', encoding='utf-8') as f:
+        json.dump(FILE, f)
+    os.chmod(path, 0o600)
+    os.chown(path, who.uid, who.uid)
+    hub.proc.terminate()
+    hub.proc.wait()
+    hub.start()
+    box = hub.up('reading')
+    assert get(hub, box, '/hello')[0] == 200 and get(hub, box, '/x')[0] == 403
+    hub.ok('down', box)
+    for allow in ('web.example:80', 'web.example:80 GET /*', '*.wild.example:80',
+                  'a.wild.example:80 POST /'):
+        done = hub.run('up', '--allow', allow)
+        assert done.returncode != 0 and b'only with the HTTP rules' in done.stderr, (allow, done)
+    for allow in ('web.example:80 GET /hello', 'a.wild.example:80 GET /*',
+                  'other.example:80 GET /'):
+        hub.ok('down', hub.up(allow))
+    done = hub.run('up', '--allow', 'reading GET /*')
+    assert done.returncode != 0, done
+    hub.end()
+
+
+@pytest.mark.parametrize('text', ['web.example:80 /hello', 'web.example:80 GET', 'web.example:80 ',
+                                  'web.example:80 GET hello', 'web.example:80 maybe GET /hello',
+                                  'web.example:80 GET /a*b', 'web.example:80 GET /, '])
+def test_what_is_no_rule(hub, text):
+    done = hub.run('up', '--allow', text)
+    assert done.returncode != 0 and b'network.allow_domains[0]' in done.stderr, done
+
+
+def test_run(hub):
+    """Without a hub."""
+    done = hub.run('run', '--resolver', '10.9.9.9', '--allow', 'web.example:80 GET', '--', 'true')
+    assert done.returncode != 0 and b'no HTTP rule' in done.stderr

@@ -85,8 +85,12 @@ const struct op *const all_ops[] = {
 	&workspace_commit_op,
 	&workspace_create_op,
 	&workspace_delete_op,
+	&workspace_diff_op,
+	&workspace_fork_op,
 	&workspace_get_op,
 	&workspace_list_op,
+	&workspace_log_op,
+	&workspace_revert_op,
 };
 const size_t all_ops_n = ARRAY_LEN(all_ops);
 

@@ -74,23 +74,17 @@ struct workspace *call_workspace(struct call *c, struct str name, struct err *e)
 	return NULL;
 }
 
-static void workspace_answer(struct call *c, const struct workspace *w)
+void workspace_answer(void *call, struct workspace *w, const struct err *err)
 {
 	struct workspace_view view;
 	struct err e = ERR_INIT;
 
-	if (workspace_view(c, w, &view, &e) < 0)
-		call_fail(c, &e);
-	else
-		call_answer(c, &view);
-}
-
-static void workspace_on_done(void *arg, struct workspace *w, const struct err *err)
-{
 	if (err)
-		call_fail(arg, err);
+		call_fail(call, err);
+	else if (workspace_view(call, w, &view, &e) < 0)
+		call_fail(call, &e);
 	else
-		workspace_answer(arg, w);
+		call_answer(call, &view);
 }
 
 /* ---- workspace.create, workspace.get, workspace.delete --------------------------------------- */
@@ -108,7 +102,7 @@ static void workspace_create_run(struct call *c, const void *request)
 	struct workspaces *all = call_workspaces_kept(c, &e);
 
 	if (all)
-		workspace_create_start(all, q->workspace, call_owner(c), workspace_on_done, c);
+		workspace_create_start(all, q->workspace, call_owner(c), workspace_answer, c);
 	else
 		call_fail(c, &e);
 }
@@ -130,7 +124,7 @@ static void workspace_get_run(struct call *c, const void *request)
 	struct workspace *w = call_workspace(c, q->workspace, &e);
 
 	if (w)
-		workspace_answer(c, w);
+		workspace_answer(c, w, NULL);
 	else
 		call_fail(c, &e);
 }
@@ -292,6 +286,21 @@ static void attach_on_done(void *arg, struct workspace *w, const struct err *err
 						     .mode = q->mode });
 }
 
+/* Who sees everything must not hand somebody's files to another one by mistake. */
+static int attach_check_owners(struct call *c, const struct hub_sandbox *l,
+			       const struct workspace *w, struct err *e)
+{
+	struct hub_sandbox_info sandbox;
+	struct workspace_info workspace;
+
+	hub_sandbox_info(l, &sandbox);
+	workspace_info(w, &workspace);
+	if (str_eq(sandbox.owner, workspace.owner) || str_eq(sandbox.owner, call_owner(c)))
+		return 0;
+	return err_set(e, ERR_DENIED, "sandbox %.*s and workspace %.*s belong to different owners",
+		       STR_ARG(sandbox.id), STR_ARG(workspace.name));
+}
+
 static void workspace_attach_run(struct call *c, const void *request)
 {
 	const struct attach_request *q = request;
@@ -299,7 +308,7 @@ static void workspace_attach_run(struct call *c, const void *request)
 	struct hub_sandbox *l = call_hub_sandbox(c, q->sandbox, &e);
 	struct workspace *w = l ? call_workspace(c, q->workspace, &e) : NULL;
 
-	if (w)
+	if (w && attach_check_owners(c, l, w, &e) == 0)
 		workspace_attach_start(w, l, q->mode == WORKSPACE_WRITE, attach_on_done, c);
 	else
 		call_fail(c, &e);
@@ -323,8 +332,7 @@ struct commit_request {
 };
 static const struct field commit_fields[] = {
 	WORKSPACE_NAME_ROW(struct commit_request),
-	FIELD(struct commit_request, message, .max = REVISION_MESSAGE_MAX / 4,
-	      .doc = "For people: what was done."),
+	MESSAGE_ROW(struct commit_request),
 };
 static const struct field_table commit_table = FIELD_TABLE(struct commit_request, commit_fields);
 

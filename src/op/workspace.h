@@ -1,5 +1,6 @@
 #pragma once
-/* A workspace as clients see it: workspace.create, .list, .get, .attach, .commit, .delete. */
+/* A workspace as clients see it: workspace.create, .list, .get, .attach, .commit, .delete; its
+ * history: workspace.log, .diff, .revert, .fork. */
 #include "hub/workspace/workspaces.h"
 #include "op/call.h"
 
@@ -36,6 +37,32 @@ struct workspace_committed {
 	uint32_t left_out;
 };
 
+struct workspace_log_entry {
+	uint64_t number;
+	struct str revision, parent, created_at, sandbox, message;
+	uint64_t files, bytes;
+};
+struct workspace_log_view {
+	struct str workspace;
+	struct {
+		struct workspace_log_entry *p;
+		size_t n;
+	} revisions;
+	struct str next_cursor;
+};
+
+struct workspace_diff_view {
+	struct str workspace, from, to;
+	struct {
+		const struct workspace_change *p;
+		size_t n;
+	} changes;
+	bool truncated;
+};
+
+/* Answers with it, or fails. As a workspace_cb, its arg is the call. */
+void workspace_answer(void *call, struct workspace *w, const struct err *err);
+
 /* NULL with ERR_UNSUPPORTED: this hub keeps none. */
 struct workspaces *call_workspaces_kept(struct call *c, struct err *e) MUST_USE;
 /* The workspace of a request, among those that the principal may know of, its own first. */
@@ -44,3 +71,7 @@ struct workspace *call_workspace(struct call *c, struct str name, struct err *e)
 #define WORKSPACE_NAME_ROW(S)                                                                      \
 	FIELD(S, workspace, .flags = FIELD_REQUIRED, .min = 1, .max = 64,                          \
 	      .doc = "Name of the workspace.")
+#define REVISION_ROW(S, member, ...)                                                               \
+	FIELD(S, member, .min = REVISION_DIGITS_MIN, .max = REVISION_ID, __VA_ARGS__)
+#define MESSAGE_ROW(S)                                                                             \
+	FIELD(S, message, .max = REVISION_MESSAGE_MAX / 4, .doc = "For people: what was done.")

@@ -68,6 +68,17 @@ static const char *const migrations[] = {
 	"  id TEXT PRIMARY KEY, parent TEXT NOT NULL, tree TEXT NOT NULL, files INTEGER NOT NULL,"
 	"  bytes INTEGER NOT NULL, created INTEGER NOT NULL, source TEXT NOT NULL,"
 	"  message TEXT NOT NULL) STRICT;",
+	/* The revisions of each workspace from its first one, 1, on; forks share rows of them. */
+	"CREATE TABLE history ("
+	"  workspace INTEGER NOT NULL, number INTEGER NOT NULL, revision TEXT NOT NULL,"
+	"  PRIMARY KEY (workspace, number)) STRICT, WITHOUT ROWID;"
+	"CREATE INDEX history_of_revision ON history (revision);"
+	"WITH RECURSIVE chain (workspace, back, id) AS ("
+	"  SELECT seq, 0, tip FROM workspaces"
+	"  UNION ALL SELECT workspace, back + 1, parent FROM chain JOIN revisions USING (id)"
+	"  WHERE parent <> '')"
+	" INSERT INTO history SELECT workspace,"
+	"  row_number() OVER (PARTITION BY workspace ORDER BY back DESC), id FROM chain;",
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -173,6 +184,15 @@ static const char *const statements[STATEMENTS] = {
 	[REVISION_DROP] = "DELETE FROM revisions WHERE id = ?1",
 	[REVISION_ALL] = "SELECT id, parent, tree, files, bytes, created, source, message"
 			 " FROM revisions WHERE ?1 = '' OR id = ?1",
+	[HISTORY_ADD] = "INSERT INTO history (workspace, number, revision) VALUES (?1, ?2, ?3)",
+	[HISTORY_COPY] = "INSERT INTO history SELECT ?2, number, revision FROM history"
+			 " WHERE workspace = ?1 AND number <= ?3",
+	[HISTORY_BEFORE] = "SELECT id, parent, tree, files, bytes, created, source, message, number"
+			   " FROM history JOIN revisions ON id = revision"
+			   " WHERE workspace = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3",
+	[HISTORY_FIND] = "SELECT id, parent, tree, files, bytes, created, source, message, number"
+			 " FROM revisions JOIN history ON revision = id AND workspace = ?1"
+			 " WHERE id >= ?2 AND id < ?2 || 'g' ORDER BY number DESC LIMIT 2",
 };
 
 const struct db_schema store_schema = {

@@ -234,10 +234,24 @@ struct store_revision {
 	uint64_t files, bytes;
 	int64_t created_ms;
 	struct str source, message;
+	uint64_t number; /* in the history that was asked for, from 1 on */
 };
 int store_revision_add(struct store *s, const struct store_revision *r, struct err *e) MUST_USE;
 int store_revision_drop(struct store *s, struct str id, struct err *e) MUST_USE;
 /* The one with this id, or all where it is empty. each: as for store_sandboxes(). */
-int store_revisions(struct store *s, struct str id,
-		    int (*each)(void *arg, const struct store_revision *r, struct err *e),
-		    void *arg, struct err *e) MUST_USE;
+typedef int (*store_revision_fn)(void *arg, const struct store_revision *r, struct err *e);
+int store_revisions(struct store *s, struct str id, store_revision_fn each, void *arg,
+		    struct err *e) MUST_USE;
+
+/* Histories, by the workspace's seq. */
+int store_history_add(struct store *s, uint64_t workspace, uint64_t number, struct str revision,
+		      struct err *e) MUST_USE;
+/* The revisions of another one, up to this number. */
+int store_history_copy(struct store *s, uint64_t from, uint64_t to, uint64_t number,
+		       struct err *e) MUST_USE;
+/* Those before this number, the newest first. */
+int store_history_before(struct store *s, uint64_t workspace, uint64_t number, uint32_t limit,
+			 store_revision_fn each, void *arg, struct err *e) MUST_USE;
+/* Those whose id begins with these hexadecimal digits, two at most. */
+int store_history_find(struct store *s, uint64_t workspace, struct str digits,
+		       store_revision_fn each, void *arg, struct err *e) MUST_USE;

@@ -58,27 +58,70 @@ int store_revision_drop(struct store *s, struct str id, struct err *e)
 	return db_run(s->db, REVISION_DROP, e, DB_TEXT(id));
 }
 
-int store_revisions(struct store *s, struct str id,
-		    int (*each)(void *arg, const struct store_revision *r, struct err *e),
-		    void *arg, struct err *e)
+static int each_revision(struct db_rows *rows, bool numbered, store_revision_fn each, void *arg,
+			 struct err *e)
 {
-	autorows struct db_rows rows;
-	int more = db_rows(s->db, REVISION_ALL, &rows, e, DB_TEXT(id));
+	int more;
 
-	while (more >= 0 && (more = db_next(&rows, e)) > 0) {
+	while ((more = db_next(rows, e)) > 0) {
 		const struct store_revision r = {
-			.id = db_text(&rows, 0),
-			.parent = db_text(&rows, 1),
-			.tree = db_text(&rows, 2),
-			.files = (uint64_t)db_int(&rows, 3),
-			.bytes = (uint64_t)db_int(&rows, 4),
-			.created_ms = db_int(&rows, 5),
-			.source = db_text(&rows, 6),
-			.message = db_text(&rows, 7),
+			.id = db_text(rows, 0),
+			.parent = db_text(rows, 1),
+			.tree = db_text(rows, 2),
+			.files = (uint64_t)db_int(rows, 3),
+			.bytes = (uint64_t)db_int(rows, 4),
+			.created_ms = db_int(rows, 5),
+			.source = db_text(rows, 6),
+			.message = db_text(rows, 7),
+			.number = numbered ? (uint64_t)db_int(rows, 8) : 0,
 		};
 
 		if (each(arg, &r, e) < 0)
 			return -1;
 	}
 	return more;
+}
+
+int store_revisions(struct store *s, struct str id, store_revision_fn each, void *arg,
+		    struct err *e)
+{
+	autorows struct db_rows rows;
+
+	return db_rows(s->db, REVISION_ALL, &rows, e, DB_TEXT(id)) < 0
+		     ? -1
+		     : each_revision(&rows, false, each, arg, e);
+}
+
+/* ---- histories ------------------------------------------------------------------------------- */
+
+int store_history_add(struct store *s, uint64_t workspace, uint64_t number, struct str revision,
+		      struct err *e)
+{
+	return db_run(s->db, HISTORY_ADD, e, DB_INT(workspace), DB_INT(number), DB_TEXT(revision));
+}
+
+int store_history_copy(struct store *s, uint64_t from, uint64_t to, uint64_t number, struct err *e)
+{
+	return db_run(s->db, HISTORY_COPY, e, DB_INT(from), DB_INT(to), DB_INT(number));
+}
+
+int store_history_before(struct store *s, uint64_t workspace, uint64_t number, uint32_t limit,
+			 store_revision_fn each, void *arg, struct err *e)
+{
+	autorows struct db_rows rows;
+
+	return db_rows(s->db, HISTORY_BEFORE, &rows, e, DB_INT(workspace), DB_INT(number),
+		       DB_INT(limit)) < 0
+		     ? -1
+		     : each_revision(&rows, true, each, arg, e);
+}
+
+int store_history_find(struct store *s, uint64_t workspace, struct str digits,
+		       store_revision_fn each, void *arg, struct err *e)
+{
+	autorows struct db_rows rows;
+
+	return db_rows(s->db, HISTORY_FIND, &rows, e, DB_INT(workspace), DB_TEXT(digits)) < 0
+		     ? -1
+		     : each_revision(&rows, true, each, arg, e);
 }

@@ -28,10 +28,12 @@ from test_serve import INITIALIZE, Serve, Session, post
 from test_surface import ROWS, Asking, Stage, outcome
 
 LIFECYCLE = {'workspaces.create', 'workspaces.attach', 'workspaces.commit', 'workspaces.delete',
+             'workspaces.revert', 'workspaces.fork',
              'fork', 'sandboxes.create', 'sandboxes.delete', 'sandboxes.fork', 'sandboxes.stop',
              'sandboxes.snapshot', 'set_timeout', 'pause', 'resume', 'snapshots.delete',
              'snapshots.import', 'snapshots.restore'}
-READ = {'openapi', 'workspaces.list', 'workspaces.get', 'templates.list', 'sandboxes.list',
+READ = {'openapi', 'workspaces.list', 'workspaces.get', 'workspaces.log', 'workspaces.diff',
+        'templates.list', 'sandboxes.list',
         'sandboxes.get', 'sandboxes.processes', 'sandboxes.usage', 'sandboxes.diff', 'network.get',
         'forwards.list', 'vitals', 'usage', 'events', 'snapshots.list', 'snapshots.get',
         'snapshots.export', 'execs.list', 'execs.get', 'execs.output', 'execs.wait', 'files.read',
@@ -92,7 +94,7 @@ class Nothing:
         self.snapshot = stage.snapshot and 'snap-' + '0' * 32
         self.archive, self.named = stage.archive, stage.named
         self.asker = stage.asker
-        self.workspace, self.fresh = 'of-nobod', self.id
+        self.workspace, self.fresh, self.revision = 'of-nobod', self.id, stage.revision
 
 
 @pytest.fixture(scope='module')

@@ -296,6 +296,12 @@ def test_every_answer_is_of_its_schema(hub):
     ask('workspaces.attach', '/v1/workspaces/doc/attach', sandbox=empty)
     ask('workspaces.commit', '/v1/workspaces/doc/commit')
     hub.delete(empty)
+    ask('workspaces.log', '/v1/workspaces/doc/log')
+    ask('workspaces.diff', '/v1/workspaces/doc/diff')
+    first = hub.call('GET', '/v1/workspaces/doc')['revision']
+    ask('workspaces.revert', '/v1/workspaces/doc/revert', revision=first)
+    ask('workspaces.fork', '/v1/workspaces/doc/fork', fork='doc-2')
+    hub.call('DELETE', '/v1/workspaces/doc-2')
     ask('workspaces.delete', '/v1/workspaces/doc')
     ask('secrets.set', None, name='described', value='of eight bytes or more')
     ask('secrets.list', None)

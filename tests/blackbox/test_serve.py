@@ -155,7 +155,7 @@ class Session:
                                  path, fields=self.fields))
             assert done.status == 202, done
 
-    def call(self, wire, tool, **arguments):
+    def call(self, wire, tool, /, **arguments):
         wire.send(post(self.hub, {'jsonrpc': '2.0', 'id': 7, 'method': 'tools/call', 'params': {
             'name': tool, 'arguments': arguments}}, self.path, fields=self.fields))
 

@@ -44,7 +44,8 @@ class Stage:
         if 'secret' in needs:
             self.named = hub.post('/v1/secrets', name='of-stage', value='eight bytes')['name']
         if 'workspace' in needs:
-            self.workspace = hub.post('/v1/workspaces', name='of-stage')['workspace']
+            made = hub.post('/v1/workspaces', name='of-stage')
+            self.workspace, self.revision = made['workspace'], made['revision']
             self.fresh = hub.create()
         if 'attached' in needs:
             hub.post('/v1/workspaces/of-stage/attach', sandbox=self.fresh)
@@ -125,6 +126,11 @@ ROWS = {
     'workspaces.attach': Row(lambda s: {'sandbox': s.fresh}, TAKEN, needs='workspace',
                              races=(TAKEN,)),
     'workspaces.commit': Row({'message': 'one'}, needs='workspace attached', races=(TAKEN,)),
+    'workspaces.log': Row(query='?limit=3', needs='workspace'),
+    'workspaces.diff': Row(query='?content=true', needs='workspace'),
+    'workspaces.revert': Row(lambda s: {'revision': s.revision}, needs='workspace',
+                             races=(TAKEN,)),
+    'workspaces.fork': Row({'fork': 'made-by-fork'}, TAKEN, needs='workspace', races=(TAKEN,)),
     'workspaces.delete': Row(again=GONE, needs='workspace'),
     'secrets.list': Row(),
     'secrets.set': Row({'name': 'set', 'value': 'a value of the surface'}),

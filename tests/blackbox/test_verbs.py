@@ -47,7 +47,7 @@ class Stage:
             hub.post(f'/v1/sandboxes/{self.box}/execs/{self.ended}/wait')
             self.runs = hub.post('/v1/exec', **start, command='sleep 1000')['exec_id']
         if 'workspace' in needs:
-            hub.post('/v1/workspaces', name='of-stage')
+            self.revision = hub.post('/v1/workspaces', name='of-stage')['revision']
             self.fresh = hub.create()
         if 'attached' in needs:
             hub.post('/v1/workspaces/of-stage/attach', sandbox=self.fresh)
@@ -134,6 +134,10 @@ ROWS = {
     'ws create': Row(['made'], FAILED),
     'ws attach': Row(lambda s: ['of-stage', s.fresh], FAILED, name=0, needs='workspace'),
     'ws commit': Row(['of-stage'], name=0, needs='workspace attached'),
+    'ws log': Row(['of-stage'], name=0, needs='workspace'),
+    'ws diff': Row(['of-stage'], name=0, needs='workspace'),
+    'ws revert': Row(lambda s: ['of-stage', s.revision], name=0, needs='workspace'),
+    'ws fork': Row(['of-stage', 'made'], FAILED, name=0, needs='workspace'),
     'ws rm': Row(lambda s: ['of-stage'], FAILED, name=0, needs='workspace'),
     'audit': Row(hub=False, usage=FAILED),
     'audit tail': Row(['-n', '1'], hub=False, usage=FAILED),
@@ -272,7 +276,7 @@ def test_names_of_nothing(hub, name):
 
 class Names:
     """In the place of a stage, where nothing is there."""
-    box = ended = runs = snapshot = asked = fresh = 'nobody'
+    box = ended = runs = snapshot = asked = fresh = revision = 'nobody'
     folder, archive = '/none', '/etc/hostname'
 
 

@@ -4,6 +4,21 @@
 #include "json/document/json.h"
 #include "test.h"
 
+/* Each {name} of the text is a member of the request or the result. */
+static void check_says(const struct tool *t)
+{
+	for (const char *at = t->says; at && (at = strchr(at, '{')); at++) {
+		struct str name = { at + 1, strcspn(at + 1, "}") };
+		bool known = false;
+
+		for (size_t i = 0; i < t->op->request->n; i++)
+			known |= str_is(name, t->op->request->rows[i].name);
+		for (size_t i = 0; i < t->op->result->n; i++)
+			known |= str_is(name, t->op->result->rows[i].name);
+		ROW_CHECK(known, t->name);
+	}
+}
+
 static void test_tables(void **state)
 {
 	for (size_t i = 0; i < tools_n; i++) {
@@ -19,6 +34,7 @@ static void test_tables(void **state)
 		ROW_CHECK(field_check(tools[i]->op->request, &e) == 0, tools[i]->name);
 		ROW_CHECK(field_check(output, &e) == 0, tools[i]->name);
 		ROW_CHECK(tools[i]->op->run && tools[i]->title && tools[i]->doc, tools[i]->name);
+		check_says(tools[i]);
 		op_shape_fini(&shape);
 		for (size_t k = 0; k < i; k++)
 			ROW_CHECK(strcmp(tools[k]->name, tools[i]->name) != 0, tools[i]->name);
@@ -71,6 +87,10 @@ static const struct {
 	{ "workspace_list", "null", "cursor" },
 	{ "workspace_attach", "[\"sandbox\",\"workspace\"]", "mode" },
 	{ "workspace_delete", "[\"name\"]", "name" },
+	{ "workspace_log", "[\"workspace\"]", "cursor" },
+	{ "workspace_diff", "[\"workspace\"]", "content" },
+	{ "workspace_revert", "[\"workspace\",\"revision\"]", "message" },
+	{ "workspace_fork", "[\"workspace\",\"name\"]", "revision" },
 };
 
 static void test_contract(void **state)

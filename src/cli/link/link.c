@@ -60,8 +60,8 @@ static const struct {
 static const char *const helps[ERR_CODES] = {
 	[ERR_SANDBOX_NOT_FOUND] =
 		"Check the name: holt ls lists the sandboxes, holt images the "
-		"templates, holt snapshot the snapshots, holt secret the secrets, holt fs ls the "
-		"files of a sandbox.",
+		"templates, holt snapshot the snapshots, holt ws the workspaces, holt secret the "
+		"secrets, holt fs ls the files of a sandbox.",
 	[ERR_PATH_NOT_FOUND] = "Check the path: it is one of this machine, unless a sandbox's name "
 			       "and a colon are in front of it.",
 	[ERR_NOT_A_FILE] = "Check the path inside the sandbox with holt fs stat.",

@@ -2,22 +2,13 @@
 #include "cli/common/safe.h"
 #include "cli/ws/ws.h"
 
-/* Asks with a body of up to two texts, and prints one member of the answer, or all of it. */
-struct ws_ask {
-	const char *path;
-	struct {
-		const char *name, *text;
-	} members[2];
-	const char *prints;
-	bool json;
-};
-
-static int ws_ask(const struct ws_ask *a, struct err *e)
+static int ws_try(const struct ws_ask *a, struct err *e)
 {
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	AUTO(json_free) struct json_doc *doc = NULL;
 	autobuf struct buf text = BUF_INIT(HUB_BODY_MAX);
 	struct json_writer w = json_writer(&text);
+	char path[WS_PATH_MAX] = "/v1/workspaces";
 
 	json_write_object(&w);
 	for (size_t i = 0; i < ARRAY_LEN(a->members); i++) {
@@ -25,10 +16,10 @@ static int ws_ask(const struct ws_ask *a, struct err *e)
 			hub_link_text(&w, a->members[i].name, a->members[i].text);
 	}
 	json_write_object_end(&w);
-	if (json_write_done(&w, e) < 0)
+	if (json_write_done(&w, e) < 0 || (a->name && ws_path(path, a->name, a->more, e) < 0))
 		return -1;
 	l = hub_link_open(e);
-	if (!l || hub_link_ask(l, "POST", a->path, buf_str(&text), &doc, e) < 0)
+	if (!l || hub_link_ask(l, "POST", path, buf_str(&text), &doc, e) < 0)
 		return -1;
 	if (a->json)
 		return hub_link_print(json_root(doc), e);
@@ -37,20 +28,25 @@ static int ws_ask(const struct ws_ask *a, struct err *e)
 	return 0;
 }
 
+int ws_ask(const struct ws_ask *a)
+{
+	struct err e = ERR_INIT;
+
+	return ws_try(a, &e) < 0 ? hub_link_fail(&e) : 0;
+}
+
 /* ---- create ---------------------------------------------------------------------------------- */
 
 static int create_run(const struct verb_input *in)
 {
 	const struct ws_options *o = in->options;
-	struct err e = ERR_INIT;
 	const struct ws_ask a = {
-		.path = "/v1/workspaces",
 		.members = { { "name", in->operands[0] } },
 		.prints = "workspace",
 		.json = o->output == OUTPUT_JSON,
 	};
 
-	return ws_ask(&a, &e) < 0 ? hub_link_fail(&e) : 0;
+	return ws_ask(&a);
 }
 
 const struct verb ws_create_verb = {
@@ -85,18 +81,15 @@ static const struct option_table attach_options = OPTION_TABLE(attach_rows, .mix
 static int attach_run(const struct verb_input *in)
 {
 	const struct attach_options *o = in->options;
-	struct err e = ERR_INIT;
-	char path[WS_PATH_MAX];
 	const struct ws_ask a = {
-		.path = path,
+		.name = in->operands[0],
+		.more = "/attach",
 		.members = { { "sandbox", in->operands[1] }, { "mode", o->copy ? "copy" : NULL } },
 		.prints = "path",
 		.json = o->output == OUTPUT_JSON,
 	};
 
-	if (ws_path(path, in->operands[0], "/attach", &e) < 0)
-		return hub_link_fail(&e);
-	return ws_ask(&a, &e) < 0 ? hub_link_fail(&e) : 0;
+	return ws_ask(&a);
 }
 
 const struct verb ws_attach_verb = {
@@ -133,18 +126,15 @@ static const struct option_table commit_options = OPTION_TABLE(commit_rows, .mix
 static int commit_run(const struct verb_input *in)
 {
 	const struct commit_options *o = in->options;
-	struct err e = ERR_INIT;
-	char path[WS_PATH_MAX];
 	const struct ws_ask a = {
-		.path = path,
+		.name = in->operands[0],
+		.more = "/commit",
 		.members = { { "message", o->message } },
 		.prints = "revision",
 		.json = o->output == OUTPUT_JSON,
 	};
 
-	if (ws_path(path, in->operands[0], "/commit", &e) < 0)
-		return hub_link_fail(&e);
-	return ws_ask(&a, &e) < 0 ? hub_link_fail(&e) : 0;
+	return ws_ask(&a);
 }
 
 const struct verb ws_commit_verb = {

@@ -15,4 +15,17 @@ struct ws_options {
 };
 extern const struct option_table ws_options;
 
+/* Asks with a body of up to two texts, and prints one member of the answer, or all of it. */
+struct ws_ask {
+	const char *name, *more; /* the workspace, or NULL: all of them; what follows in the path */
+	struct {
+		const char *name, *text; /* NULL: none */
+	} members[2];
+	const char *prints;
+	bool json;
+};
+/* The exit status. */
+int ws_ask(const struct ws_ask *a);
+
 extern const struct verb ws_create_verb, ws_rm_verb, ws_attach_verb, ws_commit_verb;
+extern const struct verb ws_log_verb, ws_diff_verb, ws_revert_verb, ws_fork_verb;

@@ -15,13 +15,15 @@ const struct tool *const tools[] = {
 	&coding_typecheck_tool,	  &coding_script_tool,	     &coding_retest_tool,
 	&coding_failures_tool,	  &coding_secrets_tool,	     &workspace_create_tool,
 	&workspace_list_tool,	  &workspace_attach_tool,    &workspace_delete_tool,
+	&workspace_log_tool,	  &workspace_diff_tool,	     &workspace_revert_tool,
+	&workspace_fork_tool,
 };
 const size_t tools_n = ARRAY_LEN(tools);
 static_assert(ARRAY_LEN(tools) <= MCP_CHOICE_MAX, "each has a place in a choice");
 
 /* Each listed tool costs the context of every client, so few are listed unless they are asked
  * for. */
-enum { SANDBOX_TOOLS = 20, RUN_TOOLS = 1, CODING_TOOLS = 17, WORKSPACE_TOOLS = 4 };
+enum { SANDBOX_TOOLS = 20, RUN_TOOLS = 1, CODING_TOOLS = 17, WORKSPACE_TOOLS = 8 };
 static_assert(ARRAY_LEN(tools) == SANDBOX_TOOLS + RUN_TOOLS + CODING_TOOLS + WORKSPACE_TOOLS,
 	      "each is in one set, and in all");
 

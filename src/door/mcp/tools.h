@@ -27,6 +27,10 @@ extern const struct tool workspace_create_tool;
 extern const struct tool workspace_list_tool;
 extern const struct tool workspace_attach_tool;
 extern const struct tool workspace_delete_tool;
+extern const struct tool workspace_log_tool;
+extern const struct tool workspace_diff_tool;
+extern const struct tool workspace_revert_tool;
+extern const struct tool workspace_fork_tool;
 
 /* coding/ */
 extern const struct tool coding_read_tool;

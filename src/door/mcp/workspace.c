@@ -12,7 +12,7 @@ static const struct field made_fields[] = {
 	FIELD_NAMED(struct workspace_view, workspace, "name", .flags = FIELD_REQUIRED,
 		    .doc = "Its name."),
 	FIELD(struct workspace_view, revision, .flags = FIELD_REQUIRED,
-	      .doc = "Its first revision, which is empty."),
+	      .doc = "Its newest revision."),
 };
 static const struct field_table made_table = FIELD_TABLE(struct workspace_view, made_fields);
 
@@ -23,7 +23,7 @@ const struct tool workspace_create_tool = {
 	.name = "workspace_create",
 	.title = "Create a workspace",
 	.doc = "Makes an empty workspace: files that outlive sandboxes.",
-	.says = "Created workspace {name}",
+	.says = "Created workspace {workspace}",
 };
 
 static const struct op_member list_members[] = {
@@ -69,5 +69,67 @@ const struct tool workspace_delete_tool = {
 	.name = "workspace_delete",
 	.title = "Delete a workspace",
 	.doc = "Deletes a workspace with its files and history.",
-	.says = "Deleted workspace {name}",
+	.says = "Deleted workspace {workspace}",
+};
+
+static const struct op_member log_members[] = {
+	{ "workspace", .doc = "Workspace name." },
+	{ "limit", .doc = "Revisions at most." },
+	{ "cursor", .doc = "next_cursor of the page before." },
+};
+
+const struct tool workspace_log_tool = {
+	.op = &workspace_log_op,
+	.members = OP_MEMBERS(log_members),
+	.name = "workspace_log",
+	.title = "Workspace history",
+	.doc = "Lists a workspace's revisions, the newest first, each with its message, time and "
+	       "size.",
+};
+
+static const struct op_member diff_members[] = {
+	{ "workspace", .doc = "Workspace name." },
+	{ "from", .doc = "Revision, or its first digits. Default: the one before `to`." },
+	{ "to", .doc = "Default: the newest." },
+	{ "content", .doc = "Also show the lines that changed." },
+};
+
+const struct tool workspace_diff_tool = {
+	.op = &workspace_diff_op,
+	.members = OP_MEMBERS(diff_members),
+	.name = "workspace_diff",
+	.title = "Compare revisions",
+	.doc = "Lists the paths that two revisions of a workspace differ in.",
+};
+
+static const struct op_member revert_members[] = {
+	{ "workspace", .doc = "Workspace name." },
+	{ "revision", .doc = "Whose files to take, or its first digits." },
+};
+
+const struct tool workspace_revert_tool = {
+	.op = &workspace_revert_op,
+	.members = OP_MEMBERS(revert_members),
+	.name = "workspace_revert",
+	.title = "Revert a workspace",
+	.doc = "Gives a workspace the files of an earlier revision, as a new revision. Nothing of "
+	       "the history is lost.",
+	.output = &made_table,
+	.says = "Workspace {workspace} has those files, as a new revision",
+};
+
+static const struct op_member fork_members[] = {
+	{ "workspace", .doc = "Workspace to fork." },
+	{ "fork", .as = "name", .doc = "Name of the new one." },
+	{ "revision", .doc = "What it begins with. Default: the newest." },
+};
+
+const struct tool workspace_fork_tool = {
+	.op = &workspace_fork_op,
+	.members = OP_MEMBERS(fork_members),
+	.name = "workspace_fork",
+	.title = "Fork a workspace",
+	.doc = "Makes a workspace with the files and history of another one.",
+	.output = &made_table,
+	.says = "Created workspace {fork}",
 };

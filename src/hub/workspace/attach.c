@@ -123,5 +123,5 @@ void workspace_attach_start(struct workspace *w, struct hub_sandbox *l, bool wri
 	if (!failed && checkout_is_there(&w->all->checkouts, &w->tip.tree))
 		attach_mount(a);
 	else
-		work_start(&a->work);
+		work_start(&w->all->writes, &a->work);
 }

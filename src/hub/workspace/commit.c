@@ -232,7 +232,7 @@ static void commit_start(struct workspace *w, struct str message, bool by_end,
 		hub_sandbox_busy(c->hs, 1);
 		commit_describe(c, message);
 	}
-	work_start(&c->work);
+	work_start(&w->all->writes, &c->work);
 }
 
 void workspace_commit_start(struct workspace *w, struct str message, workspace_commit_cb on_done,

@@ -2,9 +2,14 @@
 /*
  * Shared by the files that join workspaces with the hub:
  *
- *	workspaces.c	the table, its rows, the queue of work
+ *	workspaces.c	the table and its rows
+ *	work.c		queues of work for the pool
+ *	revision.c	revisions and histories
  *	attach.c	a workspace into a sandbox
  *	commit.c	what a sandbox has changed into a revision
+ *	create.c	new ones, empty or as forks
+ *	revert.c	an older revision as the next one
+ *	compare.c	the differences of two revisions
  */
 #include <uv.h>
 
@@ -18,6 +23,7 @@
 struct revision {
 	char id[REVISION_ID + 1], parent[REVISION_ID + 1]; /* parent: "" for a first one */
 	struct object_id tree;
+	uint64_t number; /* in the history of its workspace, from 1 on; forks have equal ones */
 	uint64_t files, bytes;
 	int64_t created_ms;
 	char source[SANDBOX_ID_MAX + 1]; /* the sandbox; "" */
@@ -37,15 +43,23 @@ struct workspace {
 	bool changing; /* its tip or its writer is about to change */
 };
 
-/* A piece of work. work runs in the pool, then done on the loop; done ends in work_again() or
- * work_end(). begin: on the loop, when its turn has come; may be NULL. */
+/* A piece of work of a queue. work runs in the pool, then done on the loop; done ends in
+ * work_again() or work_end(). begin: on the loop, when its turn has come; may be NULL. */
 struct work {
 	struct work *next;
 	struct workspaces *all;
+	struct work_queue *queue;
 	void (*begin)(struct work *w);
 	void (*work)(struct work *w);
 	void (*done)(struct work *w);
 	struct err err;
+};
+
+/* The first one is at work. */
+struct work_queue {
+	struct workspaces *all;
+	struct work *first, *last;
+	uv_work_t pool;
 };
 
 struct workspaces {
@@ -60,9 +74,10 @@ struct workspaces {
 	struct workspace *oldest, *newest;
 	size_t n;
 	uint64_t last_seq;
-	struct work *first, *last; /* the first one is at work */
-	uv_work_t pool;
-	atomic_bool stop; /* the hub ends */
+	struct work_queue writes; /* what writes objects and trees */
+	struct work_queue reads; /* what only reads objects of revisions that stay meanwhile */
+	atomic_bool stop; /* the hub ends, and what sandboxes have changed is not saved */
+	atomic_bool stop_reads; /* the hub ends */
 	bool stopping;
 	void (*on_stopped)(void *arg);
 	void *on_stopped_arg;
@@ -71,26 +86,45 @@ struct workspaces {
 /* ---- workspaces.c ---------------------------------------------------------------------------- */
 
 int workspaces_check(const struct workspaces *all, struct err *e) MUST_USE;
-void work_start(struct work *w);
-void work_again(struct work *w, void (*work)(struct work *w), void (*done)(struct work *w));
-void work_nothing(struct work *w); /* of a piece that has failed before its turn */
-/* Lets the next one begin. w may be freed afterwards. */
-void work_end(struct work *w);
-
+/* Calls on_stopped where the hub ends and no work is left. */
+void workspaces_check_stopped(struct workspaces *all);
+void workspace_link(struct workspace *w); /* into the table */
 int workspace_save(const struct workspace *w, struct err *e) MUST_USE;
-/* Fills id from all else. */
-void revision_name(struct revision *r);
-/* Makes it the tip, in one transaction with its row. On failure nothing has changed. */
-int workspace_advance(struct workspace *w, const struct revision *r, struct err *e) MUST_USE;
-/* ERR_WORKSPACE_NOT_FOUND. */
-int revision_load(struct workspaces *all, struct str id, struct revision *ret,
-		  struct err *e) MUST_USE;
 /* The sandbox that writes to it; NULL: none. */
 struct hub_sandbox *workspace_writer(const struct workspace *w);
 struct workspace *workspace_of(const struct workspaces *all, const struct hub_sandbox *l);
 /* The trees that must stay as folders; owned, *ret_n of them. */
 struct object_id *workspaces_wanted(const struct workspaces *all, size_t *ret_n);
 void workspaces_trim(struct workspaces *all);
+
+/* ---- work.c ---------------------------------------------------------------------------------- */
+
+void work_queue_init(struct work_queue *q, struct workspaces *all);
+void work_start(struct work_queue *q, struct work *w);
+void work_again(struct work *w, void (*work)(struct work *w), void (*done)(struct work *w));
+void work_nothing(struct work *w); /* of a piece that has failed before its turn */
+/* Lets the next one begin. w may be freed afterwards. */
+void work_end(struct work *w);
+
+/* ---- revision.c ------------------------------------------------------------------------------ */
+
+/* Fills id from all else. */
+void revision_name(struct revision *r);
+/* Makes it the tip, in one transaction with its row. On failure nothing has changed. */
+int workspace_advance(struct workspace *w, const struct revision *r, struct err *e) MUST_USE;
+/* The same for the first tip of a new one; of: what it is a fork of, NULL: it has no other. */
+int workspace_enter(struct workspace *w, const struct workspace *of, struct err *e) MUST_USE;
+/* ERR_WORKSPACE_NOT_FOUND. */
+int revision_load(struct workspaces *all, struct str id, struct revision *ret,
+		  struct err *e) MUST_USE;
+/* The tip of a workspace that was not loaded yet. */
+int revision_load_tip(struct workspace *w, struct err *e) MUST_USE;
+/* One of its history, by the first digits of the id. */
+int revision_find(const struct workspace *w, struct str id, struct revision *ret,
+		  struct err *e) MUST_USE;
+/* The one before it; itself: there is none. */
+int revision_before(const struct workspace *w, const struct revision *r, struct revision *ret,
+		    struct err *e) MUST_USE;
 
 /* ---- commit.c -------------------------------------------------------------------------------- */
 

@@ -20,7 +20,12 @@ struct workspaces;
 struct workspace;
 struct store;
 
-enum { WORKSPACES_MAX = 4096, REVISION_ID = BLAKE2B_HEX, REVISION_MESSAGE_MAX = 1024 };
+enum {
+	WORKSPACES_MAX = 4096,
+	REVISION_ID = BLAKE2B_HEX,
+	REVISION_DIGITS_MIN = 4, /* that name one */
+	REVISION_MESSAGE_MAX = 1024,
+};
 
 /* folder: absolute path, made if missing. All but folder are borrowed until workspaces_close() has
  * ended. Before hub_sandboxes_adopt(). */
@@ -62,6 +67,57 @@ int workspace_delete(struct workspace *w, struct err *e) MUST_USE;
  * workspace; ERR_WORKSPACE_BUSY: another one is. */
 void workspace_attach_start(struct workspace *w, struct hub_sandbox *l, bool writes,
 			    workspace_cb on_done, void *arg);
+
+/* One with the files and history of this revision. ERR_CONFLICT: the owner has one of that name. */
+void workspace_fork_start(struct workspace *of, struct str revision, struct str name,
+			  struct str owner, workspace_cb on_done, void *arg);
+/* Makes a revision with the files of an earlier one. ERR_WORKSPACE_BUSY: a sandbox writes to it.
+ * Where the tip has these files, there is no new revision. */
+void workspace_revert_start(struct workspace *w, struct str revision, struct str message,
+			    workspace_cb on_done, void *arg);
+
+/* Calls each for the revisions with a number below this one, the newest first. */
+struct workspace_revision { /* borrowed until each returns */
+	uint64_t number; /* from 1 on */
+	struct str id, parent, source, message; /* source: the sandbox. STR_NONE: none */
+	int64_t created_ms;
+	uint64_t files, bytes;
+};
+typedef int (*workspace_log_fn)(void *arg, const struct workspace_revision *r, struct err *e);
+int workspace_log(const struct workspace *w, uint64_t below, uint32_t limit, workspace_log_fn each,
+		  void *arg, struct err *e) MUST_USE;
+
+/* The differences of two revisions, in the order of their paths. */
+struct workspace_change {
+	enum diff change;
+	enum file_type type; /* a path whose type changes is removed and added */
+	struct str path, path_bytes; /* path_bytes: the same, where it is not UTF-8 */
+	uint32_t mode, mode_before; /* 0: there is none */
+	uint64_t bytes, bytes_before;
+	struct str text; /* unified hunks; STR_NONE: not asked for, not text, or too much */
+	bool binary; /* there are no hunks, since it is not UTF-8 text */
+	bool cut; /* not all of the hunks are told */
+};
+struct workspace_diff { /* all texts: borrowed until the callback returns */
+	struct str from, to;
+	const struct workspace_change *changes;
+	size_t n;
+	bool truncated; /* there are more */
+};
+enum {
+	WORKSPACE_CHANGES_MAX = 50000,
+	WORKSPACE_HUNKS_MAX = 1 << 20, /* bytes of all hunks */
+	WORKSPACE_COMPARED_MAX = 1 << 19, /* bytes of a file that is compared by lines */
+};
+struct workspace_diff_spec {
+	struct str from, to; /* STR_NONE: the one before `to`; the tip */
+	bool text;
+	uint32_t limit; /* changes */
+};
+typedef void (*workspace_diff_cb)(void *arg, const struct workspace_diff *diff,
+				  const struct err *err);
+void workspace_diff_start(struct workspace *w, const struct workspace_diff_spec *spec,
+			  workspace_diff_cb on_done, void *arg);
 
 /* What became of a commit. Texts are borrowed until the callback returns. */
 struct workspace_commit {

@@ -1,0 +1,286 @@
+/* workspace.log, .diff, .revert, .fork: the revisions of a workspace. */
+#include "hub/core/when.h"
+#include "hub/sandbox/snapshots.h"
+#include "op/ops.h"
+#include "op/page.h"
+#include "op/workspace.h"
+
+/* ---- workspace.log --------------------------------------------------------------------------- */
+
+struct log_request {
+	struct str workspace;
+	uint32_t limit;
+	struct str cursor;
+};
+static const struct field log_fields[] = {
+	WORKSPACE_NAME_ROW(struct log_request),
+	FIELD(struct log_request, limit, .min = 1, .max = PAGE_MAX,
+	      .def = DEFAULT_INT(PAGE_DEFAULT), .doc = "How many at once."),
+	CURSOR_ROW(struct log_request),
+};
+static const struct field_table log_table = FIELD_TABLE(struct log_request, log_fields);
+
+#define T struct workspace_log_entry
+static const struct field entry_fields[] = {
+	FIELD(T, number, .flags = FIELD_REQUIRED, .doc = "From 1, the first one, on."),
+	FIELD(T, revision, .flags = FIELD_REQUIRED, .doc = "A hash of its files and its history."),
+	FIELD(T, parent, .doc = "The one before it; absent: it is the first one."),
+	FIELD(T, created_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
+	FIELD(T, sandbox, .doc = "The sandbox that made the changes."),
+	FIELD(T, message, .doc = "What was done."),
+	FIELD(T, files, .flags = FIELD_REQUIRED, .doc = "Files, directories and links in it."),
+	FIELD(T, bytes, .flags = FIELD_REQUIRED, .doc = "Of its files."),
+};
+#undef T
+static const struct field_table entry_table = FIELD_TABLE(struct workspace_log_entry, entry_fields);
+
+static const struct field log_view_fields[] = {
+	FIELD(struct workspace_log_view, workspace, .flags = FIELD_REQUIRED,
+	      .doc = "The workspace."),
+	FIELD_OBJECTS(struct workspace_log_view, revisions, entry_table, .flags = FIELD_REQUIRED,
+		      .doc = "The newest first."),
+	NEXT_CURSOR_ROW(struct workspace_log_view),
+};
+static const struct field_table log_view_table = FIELD_TABLE(struct workspace_log_view,
+							     log_view_fields);
+
+struct logging {
+	struct arena *arena;
+	struct workspace_log_view *view;
+};
+
+/* A copy in the call's memory; of none: none. */
+static int keep_text(struct arena *a, struct str from, struct str *to, struct err *e)
+{
+	const char *copy = from.p ? arena_dup(a, from, e) : NULL;
+
+	*to = copy ? (struct str){ copy, from.n } : STR_NONE;
+	return from.p && !copy ? -1 : 0;
+}
+
+static int log_one(void *arg, const struct workspace_revision *r, struct err *e)
+{
+	const struct logging *l = arg;
+	struct workspace_log_entry *to = &l->view->revisions.p[l->view->revisions.n++];
+	char *created = arena_alloc(l->arena, WHEN_MAX, e);
+
+	if (!created)
+		return -1;
+	when_text(created, r->created_ms);
+	*to = (struct workspace_log_entry){ .number = r->number,
+					    .created_at = str_of(created),
+					    .files = r->files,
+					    .bytes = r->bytes };
+	return keep_text(l->arena, r->id, &to->revision, e) < 0 ||
+			       keep_text(l->arena, r->parent, &to->parent, e) < 0 ||
+			       keep_text(l->arena, r->source, &to->sandbox, e) < 0 ||
+			       keep_text(l->arena, r->message, &to->message, e) < 0
+		     ? -1
+		     : 0;
+}
+
+static int log_page(struct call *c, const struct log_request *q, const struct workspace *w,
+		    struct workspace_log_view *view, char cursor[CURSOR_MAX], struct err *e)
+{
+	struct logging l = { call_arena(c), view };
+	uint64_t below = UINT64_MAX, last;
+
+	view->revisions.p = arena_array(call_arena(c), q->limit, sizeof(*view->revisions.p), e);
+	if (!view->revisions.p || (q->cursor.p && cursor_read(q->cursor, &below, e) < 0) ||
+	    workspace_log(w, below, q->limit, log_one, &l, e) < 0)
+		return -1;
+	last = view->revisions.n ? view->revisions.p[view->revisions.n - 1].number : 1;
+	if (last > 1) {
+		cursor_text(cursor, last);
+		view->next_cursor = str_of(cursor);
+	}
+	return 0;
+}
+
+static void workspace_log_run(struct call *c, const void *request)
+{
+	const struct log_request *q = request;
+	struct err e = ERR_INIT;
+	struct workspace *w = call_workspace(c, q->workspace, &e);
+	struct workspace_log_view view = { .workspace = q->workspace, .next_cursor = STR_NONE };
+	char cursor[CURSOR_MAX];
+
+	if (!w || log_page(c, q, w, &view, cursor, &e) < 0)
+		call_fail(c, &e);
+	else
+		call_answer(c, &view);
+}
+
+const struct op workspace_log_op = {
+	.action = "workspace.log",
+	.doc = "The revisions of a workspace, the newest first.",
+	.effect = OP_READ,
+	.request = &log_table,
+	.result = &log_view_table,
+	.run = workspace_log_run,
+};
+
+/* ---- workspace.diff -------------------------------------------------------------------------- */
+
+struct diff_request {
+	struct str workspace, from, to;
+	bool content;
+	uint32_t limit;
+};
+static const struct field diff_fields[] = {
+	WORKSPACE_NAME_ROW(struct diff_request),
+	REVISION_ROW(struct diff_request, from,
+		     .doc = "A revision, or its first digits; absent: the one before `to`."),
+	REVISION_ROW(struct diff_request, to, .doc = "Absent: the newest one."),
+	FIELD(struct diff_request, content, .doc = "With hunks of text files."),
+	FIELD(struct diff_request, limit, .min = 1, .max = WORKSPACE_CHANGES_MAX,
+	      .def = DEFAULT_INT(1000), .doc = "Paths at most."),
+};
+static const struct field_table diff_table = FIELD_TABLE(struct diff_request, diff_fields);
+
+static const char *const type_names[] = {
+	[FILE_REGULAR] = "file", [FILE_DIRECTORY] = "directory", [FILE_SYMLINK] = "symlink"
+};
+
+#define T struct workspace_change
+static const struct field change_fields[] = {
+	FIELD_ENUM(T, change, snapshot_change_names, .flags = FIELD_REQUIRED,
+		   .doc = "What became of the path."),
+	FIELD_ENUM(T, type, type_names, .flags = FIELD_REQUIRED,
+		   .doc = "What is there. Of another type than before: removed, then added."),
+	FIELD(T, path, .flags = FIELD_REQUIRED, .doc = "Below the workspace."),
+	FIELD(T, path_bytes, .flags = FIELD_BYTES, .doc = "Its bytes, where they are not UTF-8."),
+	FIELD(T, mode, .flags = FIELD_REQUIRED, .doc = "Permissions now; 0: it is removed."),
+	FIELD(T, mode_before, .flags = FIELD_REQUIRED, .doc = "0: it is added."),
+	FIELD(T, bytes, .flags = FIELD_REQUIRED, .doc = "Now."),
+	FIELD(T, bytes_before, .flags = FIELD_REQUIRED, .doc = "Before."),
+	FIELD(T, text, .doc = "Unified hunks, as diff -u has them."),
+	FIELD(T, binary, .flags = FIELD_REQUIRED, .doc = "Without hunks, as it is no text."),
+	FIELD(T, cut, .flags = FIELD_REQUIRED, .doc = "Not all hunks are here: too much text."),
+};
+#undef T
+static const struct field_table change_table = FIELD_TABLE(struct workspace_change, change_fields);
+
+static const struct field diff_view_fields[] = {
+	FIELD(struct workspace_diff_view, workspace, .flags = FIELD_REQUIRED,
+	      .doc = "The workspace."),
+	FIELD(struct workspace_diff_view, from, .flags = FIELD_REQUIRED, .doc = "A revision."),
+	FIELD(struct workspace_diff_view, to, .flags = FIELD_REQUIRED, .doc = "A revision."),
+	FIELD_OBJECTS(struct workspace_diff_view, changes, change_table, .flags = FIELD_REQUIRED,
+		      .doc = "By path."),
+	FIELD(struct workspace_diff_view, truncated, .flags = FIELD_REQUIRED,
+	      .doc = "There are more than these."),
+};
+static const struct field_table diff_view_table = FIELD_TABLE(struct workspace_diff_view,
+							      diff_view_fields);
+
+static void diff_on_done(void *arg, const struct workspace_diff *diff, const struct err *err)
+{
+	struct call *c = arg;
+	const struct diff_request *q = call_request(c);
+
+	if (err)
+		call_fail(c, err);
+	else
+		call_answer(c, &(struct workspace_diff_view){ .workspace = q->workspace,
+							      .from = diff->from,
+							      .to = diff->to,
+							      .changes = { diff->changes, diff->n },
+							      .truncated = diff->truncated });
+}
+
+static void workspace_diff_run(struct call *c, const void *request)
+{
+	const struct diff_request *q = request;
+	const struct workspace_diff_spec spec = {
+		.from = q->from, .to = q->to, .text = q->content, .limit = q->limit
+	};
+	struct err e = ERR_INIT;
+	struct workspace *w = call_workspace(c, q->workspace, &e);
+
+	if (w)
+		workspace_diff_start(w, &spec, diff_on_done, c);
+	else
+		call_fail(c, &e);
+}
+
+const struct op workspace_diff_op = {
+	.action = "workspace.diff",
+	.doc = "What changed between two revisions of a workspace.",
+	.effect = OP_READ,
+	.request = &diff_table,
+	.result = &diff_view_table,
+	.run = workspace_diff_run,
+};
+
+/* ---- workspace.revert ------------------------------------------------------------------------ */
+
+struct revert_request {
+	struct str workspace, revision, message;
+};
+static const struct field revert_fields[] = {
+	WORKSPACE_NAME_ROW(struct revert_request),
+	REVISION_ROW(struct revert_request, revision, .flags = FIELD_REQUIRED,
+		     .doc = "The one whose files it is to have, or the first digits of it."),
+	MESSAGE_ROW(struct revert_request),
+};
+static const struct field_table revert_table = FIELD_TABLE(struct revert_request, revert_fields);
+
+static void workspace_revert_run(struct call *c, const void *request)
+{
+	const struct revert_request *q = request;
+	struct err e = ERR_INIT;
+	struct workspace *w = call_workspace(c, q->workspace, &e);
+
+	if (w)
+		workspace_revert_start(w, q->revision, q->message, workspace_answer, c);
+	else
+		call_fail(c, &e);
+}
+
+const struct op workspace_revert_op = {
+	.action = "workspace.revert",
+	.doc = "Makes a revision with the files of an earlier one; no revision goes away.",
+	.effect = OP_WRITE,
+	.flags = OP_LIFECYCLE,
+	.request = &revert_table,
+	.result = &workspace_view_table,
+	.run = workspace_revert_run,
+};
+
+/* ---- workspace.fork -------------------------------------------------------------------------- */
+
+struct fork_request {
+	struct str workspace, fork, revision;
+};
+static const struct field fork_fields[] = {
+	WORKSPACE_NAME_ROW(struct fork_request),
+	FIELD(struct fork_request, fork, .flags = FIELD_REQUIRED, .min = 1, .max = 64,
+	      .doc = "Name of the new one."),
+	REVISION_ROW(struct fork_request, revision,
+		     .doc = "What it begins with, or the first digits of it; absent: the newest."),
+};
+static const struct field_table fork_table = FIELD_TABLE(struct fork_request, fork_fields);
+
+static void workspace_fork_run(struct call *c, const void *request)
+{
+	const struct fork_request *q = request;
+	struct err e = ERR_INIT;
+	struct workspace *w = call_workspace(c, q->workspace, &e);
+
+	if (w)
+		workspace_fork_start(w, q->revision, q->fork, call_owner(c), workspace_answer, c);
+	else
+		call_fail(c, &e);
+}
+
+const struct op workspace_fork_op = {
+	.action = "workspace.fork",
+	.doc = "Makes a workspace with the files and history of another one, which shares what is "
+	       "stored. It belongs to who makes it.",
+	.effect = OP_WRITE,
+	.flags = OP_LIFECYCLE,
+	.request = &fork_table,
+	.result = &workspace_view_table,
+	.run = workspace_fork_run,
+};

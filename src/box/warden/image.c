@@ -51,6 +51,20 @@ static int check_places(const struct store *s, int root, bool of_host, struct er
 	return check_place(root, "/proc", e);
 }
 
+/* Sets the error for a file system whose mounts can't be mapped, and returns -1. */
+static int cannot_map(const struct host *h, int errnum, struct err *e)
+{
+	/* it belongs to the user namespace that mounted it */
+	if (h->nested && errnum == EPERM)
+		err_set(e, ERR_UNSUPPORTED,
+			"root of a user namespace can have images only on a file system that was "
+			"mounted in it: use one, as a tmpfs, or run Holt as another user");
+	else
+		err_sys(e, errnum, "give the image to the sandbox's user");
+	e->code = ERR_UNSUPPORTED;
+	return -1;
+}
+
 static int was_removed(struct err *e)
 {
 	return err_set(e, ERR_TEMPLATE_NOT_FOUND, "the image was removed");
@@ -75,11 +89,8 @@ static int copy_root(const struct host *h, int folder, uint32_t uid, struct err 
 		return err_sys(e, errno, "mount the image");
 	if (!h->one_uid) {
 		userns = store_idmap(h, &(struct idmap){ st.st_uid, st.st_gid, uid, 1 });
-		if (userns < 0 || mount_setattr_tree(tree, MOUNT_ATTR_IDMAP, userns) < 0) {
-			err_sys(e, errno, "give the image to the sandbox's user");
-			e->code = ERR_UNSUPPORTED; /* of the file system that it is on */
-			return -1;
-		}
+		if (userns < 0 || mount_setattr_tree(tree, MOUNT_ATTR_IDMAP, userns) < 0)
+			return cannot_map(h, errno, e);
 	}
 	return take_fd(&tree);
 }

@@ -15,6 +15,7 @@ import pytest
 
 import host
 from client import until
+from soak import FULL
 
 HUB = 'holt-hub'
 
@@ -154,7 +155,7 @@ def test_take_over_again_and_again(home_of):
     for thread in threads:
         thread.start()
     try:
-        for _ in range(5):
+        for _ in range(100 if FULL else 5):
             until(lambda: home_of.status().get('yields'), what='a hub that started by itself')
             served = home_of.serve()
             assert served.poll() is None, served.stderr.read()

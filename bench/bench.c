@@ -24,6 +24,8 @@ enum {
 	FORK,
 	BURST,
 	WHOLE,
+	ROOT_COLD,
+	ROOT_LIVE,
 	OURS
 };
 
@@ -40,6 +42,8 @@ static struct row ours[OURS] = {
 	[FORK] = { .what = "fork of an idle sandbox with 100 MB dirty", .who = "holt" },
 	[BURST] = { .what = "16 creates at once, each", .who = "holt" },
 	[WHOLE] = { .what = "`holt run -- true`, the whole process", .who = "holt" },
+	[ROOT_COLD] = { .what = "root inside: create, run `true`, destroy", .who = "holt" },
+	[ROOT_LIVE] = { .what = "root inside: exec in a live sandbox", .who = "holt" },
 };
 
 static struct row theirs[8], at_once[8];
@@ -54,16 +58,20 @@ static void round_of(const char *holt, size_t i)
 		sample(&theirs[k], run_peer(peers[k].argv, k == 1));
 	}
 	wait_quiet();
-	c = cold_cycle();
+	c = cold_cycle(false);
 	sample(&ours[COLD], c.create + c.exec + c.destroy);
 	sample(&ours[COLD_CREATE], c.create);
 	sample(&ours[COLD_EXEC], c.exec);
 	sample(&ours[DESTROY], c.destroy);
+	wait_quiet();
+	c = cold_cycle(true);
+	sample(&ours[ROOT_COLD], c.create + c.exec + c.destroy);
 	c = pool_cycle();
 	sample(&ours[POOL_FIRST], c.create + c.exec);
 	sample(&ours[POOL_CREATE], c.create);
 	wait_quiet();
-	sample(&ours[LIVE], live_exec());
+	sample(&ours[LIVE], live_exec(false));
+	sample(&ours[ROOT_LIVE], live_exec(true));
 	sample(&ours[WAKE], wake_exec());
 	wait_quiet();
 	sample(&ours[WHOLE], run_peer(whole, false));
@@ -115,15 +123,21 @@ static void print_times(void)
 
 enum { PEER_BWRAP = 3 }; /* in peers[]; the first is fork + exec */
 
-/* What is to be reached: as so many times a peer in the same run, or as so many µs. */
+/* What is to be reached: as so many times another row of the same run, or as so many µs. */
 static const struct {
 	int row;
-	size_t peer;
 	double times, us;
+	struct row *than;
+	const char *name; /* of the other row */
 } reach[] = {
-	{ COLD, .times = 3.5 }, { POOL_FIRST, .times = 1.5 },
-	{ LIVE, .times = 1.5 }, { FORK, .us = 5000 },
-	{ BURST, .us = 20000 }, { WHOLE, .peer = PEER_BWRAP, .times = 2.0 },
+	{ COLD, .times = 3.5, .than = &theirs[0], .name = "fork + exec" },
+	{ POOL_FIRST, .times = 1.5, .than = &theirs[0], .name = "fork + exec" },
+	{ LIVE, .times = 1.5, .than = &theirs[0], .name = "fork + exec" },
+	{ FORK, .us = 5000 },
+	{ BURST, .us = 20000 },
+	{ WHOLE, .times = 2.0, .than = &theirs[PEER_BWRAP], .name = "bwrap" },
+	{ ROOT_COLD, .times = 1.3, .than = &ours[COLD], .name = "uid 1000" },
+	{ ROOT_LIVE, .times = 1.3, .than = &ours[LIVE], .name = "uid 1000" },
 };
 #define REACH_CREATES 600.0
 #define REACH_IDLE_MB 0.4
@@ -132,16 +146,15 @@ static void print_reach(double creates, double idle_mb)
 {
 	printf("\n| to be reached, medians | bound | here | |\n|---|---|---|---|\n");
 	for (size_t i = 0; i < sizeof(reach) / sizeof(reach[0]); i++) {
-		struct row *r = &ours[reach[i].row], *peer = &theirs[reach[i].peer];
-		const char *name = peers[reach[i].peer].name;
-		bool by_times = reach[i].times > 0;
-		double most = by_times ? reach[i].times : reach[i].us / 1000;
-		double here = percentile(r, 0.5) / (by_times ? percentile(peer, 0.5) : 1000);
+		struct row *r = &ours[reach[i].row], *than = reach[i].than;
+		double most = than ? reach[i].times : reach[i].us / 1000;
+		double here = percentile(r, 0.5) / (than ? percentile(than, 0.5) : 1000);
 
-		if (by_times && (peer->absent || !peer->n))
+		if (than && (than->absent || !than->n))
 			continue;
-		printf("| %s | ≤ %.1f %s%s | %.2f | %s |\n", r->what, most, by_times ? "× " : "ms",
-		       by_times ? name : "", here, here <= most ? "reached" : "**not reached**");
+		printf("| %s | ≤ %.1f %s%s | %.2f | %s |\n", r->what, most, than ? "× " : "ms",
+		       than ? reach[i].name : "", here,
+		       here <= most ? "reached" : "**not reached**");
 	}
 	printf("| sustained, each destroyed again | ≥ %.0f creates/s | %.0f | %s |\n",
 	       REACH_CREATES, creates, creates >= REACH_CREATES ? "reached" : "**not reached**");
@@ -202,7 +215,7 @@ int main(int argc, char **argv)
 	peers_init();
 	engine_init(argv[1]);
 	for (size_t i = 0; i < 2; i++)
-		(void)cold_cycle(); /* warm */
+		(void)cold_cycle(i % 2); /* warm */
 	for (size_t i = 0; i < n; i++)
 		round_of(argv[2], i);
 	for (size_t i = 0; i * WIDE < n; i++)

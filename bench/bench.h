@@ -55,9 +55,9 @@ void engine_fini(void);
 struct cycle {
 	double create, exec, destroy;
 };
-struct cycle cold_cycle(void); /* no pool */
+struct cycle cold_cycle(bool root); /* no pool; with root inside or without */
 struct cycle pool_cycle(void); /* from a pool that is full again before it returns */
-double live_exec(void);
+double live_exec(bool root);
 double wake_exec(void); /* in one that sleeps */
 double fork_dirty(unsigned mib); /* an idle sandbox with that many MiB written since its creation */
 void burst(size_t n, double *ret_us); /* creates at once; ended before it returns */

@@ -12,7 +12,7 @@ enum { SLEEP_MS = 20000 }; /* long enough to measure those that were just made *
 
 static uv_loop_t *loop;
 static struct box *cold, *pooled, *sleepy;
-static struct sandbox *live, *sleeper;
+static struct sandbox *live, *live_root, *sleeper;
 
 /* What the callbacks leave for who waits. */
 static struct {
@@ -60,9 +60,11 @@ static void on_exit_(void *arg, const struct exec_result *result, const struct e
 
 static const struct exec_events events = { .on_output = on_output, .on_exit = on_exit_ };
 
-static struct sandbox *create(struct box *box)
+static struct sandbox *create(struct box *box, bool root)
 {
-	sandbox_create_start(box, &(struct sandbox_spec){ 0 }, on_sandbox, NULL);
+	const struct sandbox_spec spec = { .limits.root = root };
+
+	sandbox_create_start(box, &spec, on_sandbox, NULL);
 	wait_done();
 	return last.sb;
 }
@@ -84,10 +86,10 @@ static void run_true(struct sandbox *sb)
 	wait_done();
 }
 
-static struct cycle cycle(struct box *box)
+static struct cycle cycle(struct box *box, bool root)
 {
 	double begun = now_us(), made, ran;
-	struct sandbox *sb = create(box);
+	struct sandbox *sb = create(box, root);
 
 	made = now_us();
 	run_true(sb);
@@ -100,7 +102,8 @@ void engine_init(const char *libexec)
 {
 	const struct box_config without = { .libexec_dir = libexec,
 					    .networks = NETWORKS,
-					    .sleep_after_ms = SLEEP_MS };
+					    .sleep_after_ms = SLEEP_MS,
+					    .root = true };
 	const struct box_config with = { .libexec_dir = libexec, .pool = POOL };
 	const struct box_config at_once = { .libexec_dir = libexec,
 					    .networks = NETWORKS,
@@ -113,9 +116,11 @@ void engine_init(const char *libexec)
 	sleepy = pooled ? box_new(loop, &at_once, &e) : NULL;
 	if (!sleepy)
 		check(&e);
-	live = create(cold);
+	live = create(cold, false);
 	run_true(live);
-	sleeper = create(sleepy);
+	live_root = create(cold, true);
+	run_true(live_root);
+	sleeper = create(sleepy, false);
 }
 
 static void on_closed(void *arg)
@@ -128,6 +133,7 @@ void engine_fini(void)
 	struct box *const all[] = { cold, pooled, sleepy };
 
 	sandbox_unref(live);
+	sandbox_unref(live_root);
 	sandbox_unref(sleeper);
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		box_close(all[i], on_closed, NULL);
@@ -135,9 +141,9 @@ void engine_fini(void)
 	}
 }
 
-struct cycle cold_cycle(void)
+struct cycle cold_cycle(bool root)
 {
-	return cycle(cold);
+	return cycle(cold, root);
 }
 
 static void fill_pool(void)
@@ -154,14 +160,14 @@ struct cycle pool_cycle(void)
 {
 	fill_pool();
 	wait_quiet();
-	return cycle(pooled);
+	return cycle(pooled, false);
 }
 
-double live_exec(void)
+double live_exec(bool root)
 {
 	double begun = now_us();
 
-	run_true(live);
+	run_true(root ? live_root : live);
 	return now_us() - begun;
 }
 
@@ -193,7 +199,7 @@ static void on_forked(void *arg, struct sandbox *const *children, size_t n, cons
 
 double fork_dirty(unsigned mib)
 {
-	struct sandbox *sb = create(pooled);
+	struct sandbox *sb = create(pooled, false);
 	struct err e = ERR_INIT;
 	char line[128];
 	double begun;

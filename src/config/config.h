@@ -236,6 +236,8 @@ const char *config_place(const struct config *c, unsigned line, char ret[CONFIG_
 
 /* ---- servers ------------------------------------------------------------------------------- */
 
+bool config_server_name_reserved(struct str name);
+
 /* NULL: there is none of that name. */
 const struct config_server *config_server_find(const struct config_file *f, struct str name);
 
@@ -279,6 +281,18 @@ int config_target_init(struct config_target *t, const struct config *c,
 		       struct err *e) MUST_USE;
 /* Wipes the values. A target of zeroes has nothing to free. */
 void config_target_fini(struct config_target *t);
+
+/* ---- adding servers ------------------------------------------------------------------------ */
+
+/* Appends the text of a file with more members of mcpServers and elements of inputs (may be none):
+ * JSON without the brackets around it. All else stays as it is, comments too. text: of a file that
+ * is right, or empty. ERR_INVALID: the new one would not be. */
+int config_add(struct str text, struct str servers, struct str inputs, struct buf *to,
+	       struct err *e) MUST_USE;
+
+/* Overwrites comments with blanks, and commas that stand before a closing bracket: JSON as editors
+ * take it. */
+int config_strip_loosely(char *text, size_t n, struct err *e) MUST_USE;
 
 /* Writes the JSON Schema of the file. */
 void config_schema(struct json_writer *w);

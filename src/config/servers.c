@@ -79,6 +79,15 @@ const struct field_table config_server_table = FIELD_TABLE(struct config_server,
 static const char *const reserved[] = { "host", "ha", "holt", "fs-read", "fs-write", "fetch" };
 static const char *const reserved_prefixes[] = { "host:", "ha:", "holt:", "mcp:" };
 
+bool config_server_name_reserved(struct str name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(reserved); i++) {
+		if (str_is(name, reserved[i]))
+			return true;
+	}
+	return false;
+}
+
 static int server_check_name(struct config_reader *r, const struct json_pointer *at,
 			     struct str name)
 {
@@ -87,10 +96,8 @@ static int server_check_name(struct config_reader *r, const struct json_pointer 
 			return config_refuse(r, at, "names that begin with \"%s\" are reserved",
 					     reserved_prefixes[i]);
 	}
-	for (size_t i = 0; i < ARRAY_LEN(reserved); i++) {
-		if (str_is(name, reserved[i]))
-			return config_refuse(r, at, "the name is reserved");
-	}
+	if (config_server_name_reserved(name))
+		return config_refuse(r, at, "the name is reserved");
 	for (size_t i = 0; i < name.n; i++) {
 		char c = name.p[i];
 

@@ -1,5 +1,7 @@
-/* Comments: from // to the end of the line, and between slash-star and star-slash. */
+/* What is not JSON: comments, from // to the end of the line, and between slash-star and
+ * star-slash; and commas before a closing bracket. */
 #include "json/document/raw.h"
+#include "json/document/where.h"
 #include "config/internal.h"
 
 static void strip_blank(char *text, size_t from, size_t to)
@@ -41,6 +43,24 @@ int config_strip(char *text, size_t n, size_t *ret_at, struct err *e)
 		}
 		strip_blank(text, i, end);
 		i = end;
+	}
+	return 0;
+}
+
+int config_strip_loosely(char *text, size_t n, struct err *e)
+{
+	size_t comma = n, at;
+
+	if (config_strip(text, n, &at, e) < 0)
+		return err_wrap(e, "line %u", json_line((struct str){ text, n }, at));
+	for (size_t i = 0; i < n; i++) {
+		if (text[i] == ' ' || text[i] == '\t' || text[i] == '\n' || text[i] == '\r')
+			continue;
+		if ((text[i] == '}' || text[i] == ']') && comma < n)
+			text[comma] = ' ';
+		comma = text[i] == ',' ? i : n;
+		if (text[i] == '"')
+			i = json_string_end((struct str){ text, n }, i + 1) - 1;
 	}
 	return 0;
 }

@@ -3,10 +3,10 @@
 
 extern const struct verb mcp_call_verb, mcp_tools_verb, mcp_resources_verb, mcp_prompts_verb;
 extern const struct verb mcp_read_verb, mcp_get_verb, mcp_complete_verb, mcp_discover_verb;
-extern const struct verb mcp_request_verb, mcp_logout_verb;
+extern const struct verb mcp_request_verb, mcp_logout_verb, mcp_import_verb;
 
 const struct verb *const mcp_words[] = {
-	&mcp_discover_verb, &mcp_tools_verb,   &mcp_call_verb, &mcp_resources_verb,
-	&mcp_read_verb,	    &mcp_prompts_verb, &mcp_get_verb,  &mcp_complete_verb,
-	&mcp_request_verb,  &mcp_logout_verb,  NULL,
+	&mcp_discover_verb, &mcp_tools_verb,   &mcp_call_verb,	 &mcp_resources_verb,
+	&mcp_read_verb,	    &mcp_prompts_verb, &mcp_get_verb,	 &mcp_complete_verb,
+	&mcp_request_verb,  &mcp_logout_verb,  &mcp_import_verb, NULL,
 };

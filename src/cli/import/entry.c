@@ -1,0 +1,567 @@
+/* One server of another client: what each member becomes. */
+#include "cli/import/internal.h"
+
+#include <stdio.h>
+
+#include "json/document/utf8.h"
+
+enum { PLACE_MAX = 64 };
+
+struct member;
+typedef int (*member_fn)(struct import *im, const struct member *m, const struct json_val *v);
+
+struct member {
+	const char *name;
+	member_fn map; /* NULL: it says nothing that matters here */
+	size_t at; /* of what it fills */
+	enum json_type type; /* what it takes; JSON_ABSENT: map() looks */
+	const char *says; /* why it has no counterpart */
+};
+
+#define AT(m) offsetof(struct import_server, m)
+#define FILLS(im, m) ((void *)((char *)(im)->server + (m)->at))
+
+/* ---- texts, lists and maps ----------------------------------------------------------------- */
+
+static int member_wrong(struct import *im, const char *what, const struct json_val *v)
+{
+	import_note(im, "%s is %s, and is left out", what, json_type_name(json_type(v)));
+	return 0;
+}
+
+static int member_text(struct import *im, const struct member *m, const struct json_val *v)
+{
+	return import_value(im, m->name, STR_NONE, str_of(m->name), json_str(v), FILLS(im, m));
+}
+
+/* Of texts with variables and secrets. */
+static int member_values(struct import *im, const struct member *m, const struct json_val *v)
+{
+	struct json_iter it = json_iter(v);
+	char what[PLACE_MAX], name[PLACE_MAX];
+
+	while (json_next(&it)) {
+		struct str s;
+
+		snprintf(what, sizeof(what), "%s[%zu]", m->name, it.index);
+		snprintf(name, sizeof(name), "%s-%zu", m->name, it.index);
+		if (json_type(it.val) != JSON_STR)
+			member_wrong(im, what, it.val);
+		else if (import_value(im, what, STR_NONE, str_of(name), json_str(it.val), &s) < 0 ||
+			 import_add(im, FILLS(im, m), STR_NONE, s) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Of names. */
+static int member_names(struct import *im, const struct member *m, const struct json_val *v)
+{
+	struct json_iter it = json_iter(v);
+
+	while (json_next(&it)) {
+		if (json_type(it.val) != JSON_STR)
+			member_wrong(im, m->name, it.val);
+		else if (import_add(im, FILLS(im, m), STR_NONE, json_str(it.val)) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int member_pair(struct import *im, struct import_list *to, struct str name, struct str value,
+		       const char *sep)
+{
+	char what[PLACE_MAX], before[PLACE_MAX];
+	struct str s;
+
+	snprintf(what, sizeof(what), "%.*s", STR_ARG(utf8_cut(name, sizeof(what) - 1)));
+	snprintf(before, sizeof(before), "%.*s%s", STR_ARG(utf8_cut(name, sizeof(before) - 3)),
+		 sep);
+	if (import_value(im, what, str_of(before), name, value, &s) < 0)
+		return -1;
+	return import_add(im, to, name, s);
+}
+
+static int member_map(struct import *im, const struct member *m, const struct json_val *v)
+{
+	struct json_iter it = json_iter(v);
+	const char *sep = m->at == AT(env) ? "=" : ": ";
+	char number[32];
+
+	while (json_next(&it)) {
+		struct str value = json_str(it.val);
+		int64_t i;
+
+		if (json_int64(it.val, &i)) {
+			snprintf(number, sizeof(number), "%lld", (long long)i);
+			value = str_of(number);
+		} else if (json_type(it.val) == JSON_BOOL) {
+			value = json_bool(it.val) ? STR_LIT("true") : STR_LIT("false");
+		} else if (json_type(it.val) != JSON_STR) {
+			import_note(im, "%.*s is %s, and is left out", STR_CUT(it.key, 60),
+				    json_type_name(json_type(it.val)));
+			continue;
+		}
+		if (member_pair(im, FILLS(im, m), it.key, value, sep) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* A program: a name, a vector, or an object with both. */
+static int member_command(struct import *im, const struct member *m, const struct json_val *v)
+{
+	static const struct member args = { "args", NULL, AT(args), JSON_ARRAY, NULL };
+	static const struct member env = { "env", NULL, AT(env), JSON_OBJECT, NULL };
+	struct json_iter it = json_iter(v);
+	struct str s;
+
+	if (json_type(v) == JSON_OBJECT)
+		return member_values(im, &args, json_get(v, "args")) < 0 ||
+				       member_map(im, &env, json_get(v, "env")) < 0
+			     ? -1
+			     : member_command(im, m, json_get(v, "path"));
+	if (json_type(v) == JSON_STR)
+		return import_text(im, m->name, json_str(v), FILLS(im, m));
+	if (json_type(v) != JSON_ARRAY)
+		return member_wrong(im, m->name, v);
+	while (json_next(&it)) {
+		if (json_type(it.val) != JSON_STR)
+			return member_wrong(im, m->name, it.val);
+		if (import_value(im, m->name, STR_NONE, str_of(m->name), json_str(it.val), &s) < 0)
+			return -1;
+		if (it.index == 0)
+			im->server->command = s;
+		else if (import_add(im, &im->server->args, STR_NONE, s) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- variables by name --------------------------------------------------------------------- */
+
+static int member_variable(struct import *im, struct import_list *to, struct str name,
+			   const char *before, struct str variable)
+{
+	char *text = arena_printf(im->arena, im->e, "%s${%.*s}", before, STR_CUT(variable, 256));
+
+	return text ? import_add(im, to, name, str_of(text)) : -1;
+}
+
+/* Codex: variables that are passed on. */
+static int member_env_names(struct import *im, const struct member *m, const struct json_val *v)
+{
+	struct json_iter it = json_iter(v);
+
+	while (json_next(&it)) {
+		struct str name = json_str(it.val), source = json_str(json_get(it.val, "source"));
+
+		if (json_type(it.val) == JSON_OBJECT)
+			name = json_str(json_get(it.val, "name"));
+		if (!name.p || (source.p && !str_is(source, "local")))
+			import_note(im, "%s[%zu] is left out: it is no variable of this host",
+				    m->name, it.index);
+		else if (member_variable(im, &im->server->env, name, "", name) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int member_header_names(struct import *im, const struct member *m, const struct json_val *v)
+{
+	struct json_iter it = json_iter(v);
+
+	while (json_next(&it)) {
+		if (json_type(it.val) != JSON_STR)
+			member_wrong(im, m->name, it.val);
+		else if (member_variable(im, &im->server->headers, it.key, "", json_str(it.val)) <
+			 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int member_bearer_name(struct import *im, const struct member *m, const struct json_val *v)
+{
+	return member_variable(im, &im->server->headers, STR_LIT("Authorization"), "Bearer ",
+			       json_str(v));
+}
+
+static int member_bearer(struct import *im, const struct member *m, const struct json_val *v)
+{
+	char *text = arena_printf(im->arena, im->e, "Bearer %.*s", STR_ARG(json_str(v)));
+
+	return text ? member_pair(im, &im->server->headers, STR_LIT("Authorization"), str_of(text),
+				  ": ")
+		    : -1;
+}
+
+/* ---- kinds, times and switches ------------------------------------------------------------- */
+
+static int member_type(struct import *im, const struct member *m, const struct json_val *v)
+{
+	static const struct {
+		const char *theirs, *ours;
+	} types[] = { { "stdio", "stdio" },	    { "local", "stdio" },
+		      { "http", "http" },	    { "streamable-http", "http" },
+		      { "streamableHttp", "http" }, { "streamable_http", "http" },
+		      { "remote", "http" },	    { "sse", "sse" } };
+
+	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+		if (str_is(json_str(v), types[i].theirs)) {
+			im->server->type = types[i].ours;
+			return 0;
+		}
+	}
+	import_note(im, "%s: there is no type %.*s", m->name, STR_CUT(json_str(v), 60));
+	return 0;
+}
+
+static int member_url(struct import *im, const struct member *m, const struct json_val *v)
+{
+	if (im->o->client->url_is_sse && !im->server->type && str_is(str_of(m->name), "url"))
+		im->server->type = "sse";
+	return member_text(im, m, v);
+}
+
+static int member_disabled(struct import *im, const struct member *m, const struct json_val *v)
+{
+	im->server->disabled = json_bool(v) == str_is(str_of(m->name), "disabled");
+	return 0;
+}
+
+/* Clients do not agree about the unit of `timeout`: nobody waits 1000 seconds, or less than one. */
+static int member_time(struct import *im, const struct member *m, const struct json_val *v)
+{
+	uint64_t max = m->at == AT(timeout_seconds) ? 3600 : 600, *to = FILLS(im, m);
+	struct str name = str_of(m->name);
+	double t = json_real(v);
+
+	if (json_type(v) != JSON_INT && json_type(v) != JSON_REAL)
+		return member_wrong(im, m->name, v);
+	if (str_ends(name, "_ms") || (!str_ends(name, "_sec") && t >= 1000))
+		t /= 1000;
+	if (t > (double)max)
+		import_note(im, "%s: %llu seconds are the most", m->name, (unsigned long long)max);
+	*to = t > (double)max ? max : t <= 1 ? 1 : (uint64_t)(t + 0.999);
+	return 0;
+}
+
+/* ---- approval ------------------------------------------------------------------------------ */
+
+/* Codex's modes: what it decides itself is asked here. NULL: there is no such mode. */
+static const char *approval_mode(struct str mode)
+{
+	return str_is(mode, "approve")			      ? "allow"
+	     : str_is(mode, "auto") || str_is(mode, "prompt") ? "ask"
+							      : NULL;
+}
+
+static int member_mode(struct import *im, const struct member *m, const struct json_val *v)
+{
+	im->server->approval = approval_mode(json_str(v));
+	if (!im->server->approval)
+		import_note(im, "%s: there is no mode %.*s", m->name, STR_CUT(json_str(v), 60));
+	else if (str_is(str_of(im->server->approval), "allow"))
+		import_note(im, "%s: nobody is asked about calls of its tools", m->name);
+	return 0;
+}
+
+static int member_trust(struct import *im, const struct member *m, const struct json_val *v)
+{
+	if (!json_bool(v))
+		return 0;
+	im->server->approval = "allow";
+	import_note(im, "%s: nobody is asked about calls of its tools", m->name);
+	return 0;
+}
+
+static int member_allowed(struct import *im, const struct member *m, const struct json_val *v)
+{
+	struct json_iter it = json_iter(v);
+
+	while (json_next(&it)) {
+		if (json_type(it.val) != JSON_STR)
+			member_wrong(im, m->name, it.val);
+		else if (import_add(im, &im->server->approvals, json_str(it.val),
+				    STR_LIT("allow")) < 0)
+			return -1;
+	}
+	if (json_len(v))
+		import_note(im, "%s: nobody is asked about calls of these tools", m->name);
+	return 0;
+}
+
+/* Codex: tables by tool. */
+static int member_tools(struct import *im, const struct member *m, const struct json_val *v)
+{
+	struct json_iter it = json_iter(v);
+
+	while (json_next(&it)) {
+		struct json_iter in = json_iter(it.val);
+
+		while (json_next(&in)) {
+			const char *mode = str_is(in.key, "approval_mode")
+						 ? approval_mode(json_str(in.val))
+						 : NULL;
+
+			if (!mode)
+				import_note(im, "%s.%.*s.%.*s has no counterpart", m->name,
+					    STR_CUT(it.key, 40), STR_CUT(in.key, 40));
+			else if (import_add(im, &im->server->approvals, it.key, str_of(mode)) < 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+static int member_allow_tools(struct import *im, const struct member *m, const struct json_val *v)
+{
+	im->server->has_allow = true;
+	return member_names(im, m, v);
+}
+
+/* ---- sandbox ------------------------------------------------------------------------------- */
+
+static int member_sandboxed(struct import *im, const struct member *m, const struct json_val *v)
+{
+	im->server->sandbox = json_bool(v);
+	if (!json_bool(v))
+		import_note(im,
+			    "%s is false, and it runs in a sandbox all the same: \"sandbox\": "
+			    "false is for the operator to write",
+			    m->name);
+	return 0;
+}
+
+static int sandbox_lost(struct import *im, const struct json_val *in, const char *name)
+{
+	if (json_len(json_get(in, name)))
+		import_note(im, "sandbox: %s has no counterpart: only what is listed is there",
+			    name);
+	return 0;
+}
+
+/* VS Code's. */
+static int member_sandbox(struct import *im, const struct member *m, const struct json_val *v)
+{
+	static const struct member write = { "allowWrite", NULL, AT(write), JSON_ARRAY, NULL };
+	static const struct member network = { "allowedDomains", NULL, AT(network), JSON_ARRAY,
+					       NULL };
+	const struct json_val *files = json_get(v, "filesystem"), *net = json_get(v, "network");
+
+	im->server->sandbox = true;
+	sandbox_lost(im, files, "denyRead");
+	sandbox_lost(im, files, "denyWrite");
+	sandbox_lost(im, net, "deniedDomains");
+	return member_values(im, &write, json_get(files, "allowWrite")) < 0
+		     ? -1
+		     : member_names(im, &network, json_get(net, "allowedDomains"));
+}
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+#define NO_FILE "put its variables into env"
+#define NO_LOGIN "a token may stand in a header, as ${secret:NAME}"
+
+static const struct member members[] = {
+	{ "type", member_type, 0, JSON_STR, NULL },
+	{ "transport", member_type, 0, JSON_STR, NULL },
+	{ "command", member_command, AT(command), JSON_ABSENT, NULL },
+	{ "args", member_values, AT(args), JSON_ARRAY, NULL },
+	{ "env", member_map, AT(env), JSON_OBJECT, NULL },
+	{ "environment", member_map, AT(env), JSON_OBJECT, NULL },
+	{ "env_vars", member_env_names, 0, JSON_ARRAY, NULL },
+	{ "envFile", NULL, 0, JSON_ABSENT, NO_FILE },
+	{ "cwd", member_text, AT(cwd), JSON_STR, NULL },
+	{ "url", member_url, AT(url), JSON_STR, NULL },
+	{ "serverUrl", member_url, AT(url), JSON_STR, NULL },
+	{ "httpUrl", member_url, AT(url), JSON_STR, NULL },
+	{ "headers", member_map, AT(headers), JSON_OBJECT, NULL },
+	{ "http_headers", member_map, AT(headers), JSON_OBJECT, NULL },
+	{ "env_http_headers", member_header_names, 0, JSON_OBJECT, NULL },
+	{ "bearer_token_env_var", member_bearer_name, 0, JSON_STR, NULL },
+	{ "bearer_token", member_bearer, 0, JSON_STR, NULL },
+	{ "enabled", member_disabled, 0, JSON_BOOL, NULL },
+	{ "disabled", member_disabled, 0, JSON_BOOL, NULL },
+	{ "timeout", member_time, AT(timeout_seconds), JSON_ABSENT, NULL },
+	{ "tool_timeout_sec", member_time, AT(timeout_seconds), JSON_ABSENT, NULL },
+	{ "startup_timeout_sec", member_time, AT(connect_seconds), JSON_ABSENT, NULL },
+	{ "startup_timeout_ms", member_time, AT(connect_seconds), JSON_ABSENT, NULL },
+	{ "enabled_tools", member_allow_tools, AT(allow), JSON_ARRAY, NULL },
+	{ "includeTools", member_allow_tools, AT(allow), JSON_ARRAY, NULL },
+	{ "allowTools", member_allow_tools, AT(allow), JSON_ARRAY, NULL },
+	{ "disabled_tools", member_names, AT(deny), JSON_ARRAY, NULL },
+	{ "disabledTools", member_names, AT(deny), JSON_ARRAY, NULL },
+	{ "excludeTools", member_names, AT(deny), JSON_ARRAY, NULL },
+	{ "denyTools", member_names, AT(deny), JSON_ARRAY, NULL },
+	{ "default_tools_approval_mode", member_mode, 0, JSON_STR, NULL },
+	{ "tools", member_tools, 0, JSON_OBJECT, NULL },
+	{ "autoApprove", member_allowed, 0, JSON_ARRAY, NULL },
+	{ "alwaysAllow", member_allowed, 0, JSON_ARRAY, NULL },
+	{ "trust", member_trust, 0, JSON_BOOL, NULL },
+	{ "sandboxEnabled", member_sandboxed, 0, JSON_BOOL, NULL },
+	{ "sandbox", member_sandbox, 0, JSON_OBJECT, NULL },
+	{ "oauth", NULL, 0, JSON_ABSENT, NO_LOGIN },
+	{ "auth", NULL, 0, JSON_ABSENT, NO_LOGIN },
+	{ "authProviderType", NULL, 0, JSON_ABSENT, NO_LOGIN },
+	{ "scopes", NULL, 0, JSON_ABSENT, NO_LOGIN },
+	{ "oauth_resource", NULL, 0, JSON_ABSENT, NO_LOGIN },
+	{ "headersHelper", NULL, 0, JSON_ABSENT,
+	  "a secret may come from a command (docs/secrets.md)" },
+	{ "source", NULL, 0, JSON_ABSENT, NULL },
+	{ "description", NULL, 0, JSON_ABSENT, NULL },
+	{ "gallery", NULL, 0, JSON_ABSENT, NULL },
+	{ "version", NULL, 0, JSON_ABSENT, NULL },
+	{ "dev", NULL, 0, JSON_ABSENT, NULL },
+};
+
+static const struct member *member_find(struct str name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+		if (str_is(name, members[i].name))
+			return &members[i];
+	}
+	return NULL;
+}
+
+static int entry_member(struct import *im, const struct json_iter *it)
+{
+	const struct member *m = member_find(it->key);
+
+	if (!m) {
+		import_note(im, "%.*s has no counterpart", STR_CUT(it->key, 60));
+		return 0;
+	}
+	if (json_type(it->val) == JSON_NULL)
+		return 0;
+	if (!m->map) {
+		if (m->says)
+			import_note(im, "%s has no counterpart: %s", m->name, m->says);
+		return 0;
+	}
+	if (m->type != JSON_ABSENT && m->type != json_type(it->val))
+		return member_wrong(im, m->name, it->val);
+	return m->map(im, m, it->val);
+}
+
+/* Absolute, where it is not and is no variable either. */
+static int entry_absolute(struct import *im, struct str *path)
+{
+	size_t dot = str_starts(*path, "./") ? 2 : 0;
+	const char *text;
+
+	if (!path->n || *path->p == '/' || str_starts(*path, "${"))
+		return 0;
+	text = str_starts(*path, "~/")
+		     ? arena_printf(im->arena, im->e, "${HOME}%.*s", (int)path->n - 1, path->p + 1)
+		     : arena_printf(im->arena, im->e, "%.*s/%.*s", STR_ARG(im->o->folder),
+				    (int)(path->n - dot), path->p + dot);
+	if (!text)
+		return -1;
+	*path = str_of(text);
+	return 0;
+}
+
+int import_entry(struct import *im, const struct json_val *entry)
+{
+	struct import_server *s = im->server;
+	struct json_iter it = json_iter(entry);
+
+	while (json_next(&it)) {
+		if (entry_member(im, &it) < 0)
+			return -1;
+	}
+	for (struct import_item *w = s->write.first; w; w = w->next) {
+		if (entry_absolute(im, &w->value) < 0)
+			return -1;
+	}
+	/* A command with a slash is a path; without one it is searched for. */
+	if (s->command.n && memchr(s->command.p, '/', s->command.n) &&
+	    entry_absolute(im, &s->command) < 0)
+		return -1;
+	return entry_absolute(im, &s->cwd);
+}
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+static void write_list(const struct import_list *l, const char *name, struct json_writer *w)
+{
+	json_write_key(w, name);
+	json_write_array(w);
+	for (const struct import_item *i = l->first; i; i = i->next)
+		json_write_str(w, i->value);
+	json_write_array_end(w);
+}
+
+static void write_map(const struct import_list *l, const char *name, struct json_writer *w)
+{
+	json_write_key(w, name);
+	json_write_object(w);
+	for (const struct import_item *i = l->first; i; i = i->next) {
+		json_write_key_str(w, i->name);
+		json_write_str(w, i->value);
+	}
+	json_write_object_end(w);
+}
+
+static void write_text(struct str s, const char *name, struct json_writer *w)
+{
+	if (!s.p)
+		return;
+	json_write_key(w, name);
+	json_write_str(w, s);
+}
+
+static void write_seconds(uint64_t seconds, const char *name, struct json_writer *w)
+{
+	if (!seconds)
+		return;
+	json_write_key(w, name);
+	json_write_uint(w, seconds);
+}
+
+static void write_sandbox(const struct import_server *s, struct json_writer *w)
+{
+	json_write_key(w, "sandbox");
+	json_write_object(w);
+	if (s->write.n)
+		write_list(&s->write, "write", w);
+	if (s->network.n)
+		write_list(&s->network, "network", w);
+	json_write_object_end(w);
+}
+
+void import_write(const struct import_server *s, struct json_writer *w)
+{
+	json_write_key_str(w, s->name);
+	json_write_object(w);
+	if (s->type && !(s->command.p && str_is(str_of(s->type), "stdio")))
+		write_text(str_of(s->type), "type", w);
+	write_text(s->command, "command", w);
+	if (s->args.n)
+		write_list(&s->args, "args", w);
+	if (s->env.n)
+		write_map(&s->env, "env", w);
+	write_text(s->cwd, "cwd", w);
+	write_text(s->url, "url", w);
+	if (s->headers.n)
+		write_map(&s->headers, "headers", w);
+	if (s->sandbox)
+		write_sandbox(s, w);
+	if (s->has_allow)
+		write_list(&s->allow, "allowTools", w);
+	if (s->deny.n)
+		write_list(&s->deny, "denyTools", w);
+	if (s->approval && !str_is(str_of(s->approval), "ask"))
+		write_text(str_of(s->approval), "approval", w);
+	if (s->approvals.n)
+		write_map(&s->approvals, "approvals", w);
+	write_seconds(s->timeout_seconds, "timeoutSeconds", w);
+	write_seconds(s->connect_seconds, "connectSeconds", w);
+	if (s->disabled) {
+		json_write_key(w, "disabled");
+		json_write_bool(w, true);
+	}
+	json_write_object_end(w);
+}

@@ -1,0 +1,325 @@
+#include "cli/import/foreign.h"
+
+#include <stdio.h>
+
+#include "cli/import/internal.h"
+#include "cli/import/toml.h"
+#include "config/config.h"
+
+enum {
+	ARENA_MAX = 32 << 20,
+	VALUES_MAX = 1 << 20,
+	NOTE_MAX = 1024,
+};
+
+/* ---- clients ------------------------------------------------------------------------------- */
+
+#define FILES(...)                                                                                 \
+	(const char *const[])                                                                      \
+	{                                                                                          \
+		__VA_ARGS__, NULL                                                                  \
+	}
+
+static const struct foreign_client clients[] = {
+	{ .name = "vscode",
+	  .files = FILES(".vscode/mcp.json", "~/.config/Code/User/mcp.json"),
+	  .root = "servers",
+	  .variables = FOREIGN_BRACES },
+	{ .name = "claude-code",
+	  .files = FILES(".mcp.json", "~/.claude.json"),
+	  .root = "mcpServers",
+	  .variables = FOREIGN_BRACES },
+	{ .name = "claude-desktop",
+	  .files = FILES("~/.config/Claude/claude_desktop_config.json"),
+	  .root = "mcpServers",
+	  .variables = FOREIGN_NONE },
+	{ .name = "cursor",
+	  .files = FILES(".cursor/mcp.json", "~/.cursor/mcp.json"),
+	  .root = "mcpServers",
+	  .variables = FOREIGN_BRACES },
+	{ .name = "windsurf",
+	  .files = FILES("~/.codeium/windsurf/mcp_config.json"),
+	  .root = "mcpServers",
+	  .variables = FOREIGN_BRACES },
+	{ .name = "zed",
+	  .files = FILES(".zed/settings.json", "~/.config/zed/settings.json"),
+	  .root = "context_servers",
+	  .variables = FOREIGN_NONE },
+	{ .name = "codex",
+	  .files = FILES(".codex/config.toml", "~/.codex/config.toml"),
+	  .root = "mcp_servers",
+	  .variables = FOREIGN_NONE,
+	  .toml = true },
+	{ .name = "gemini",
+	  .files = FILES(".gemini/settings.json", "~/.gemini/settings.json"),
+	  .root = "mcpServers",
+	  .variables = FOREIGN_SHELL,
+	  .url_is_sse = true },
+	{ .name = "opencode",
+	  .files = FILES("opencode.json", "~/.config/opencode/opencode.json"),
+	  .root = "mcp",
+	  .variables = FOREIGN_CURLY },
+};
+
+const struct foreign_client *foreign_client_find(const char *name, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
+		if (str_is(str_of(name), clients[i].name))
+			return &clients[i];
+	}
+	err_set(e, ERR_INVALID, "there is no client %.40s", name);
+	return NULL;
+}
+
+const struct foreign_client *foreign_client_of(const struct json_val *root)
+{
+	for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
+		if (json_type(json_get(root, clients[i].root)) == JSON_OBJECT)
+			return &clients[i];
+	}
+	return NULL;
+}
+
+/* ---- documents ----------------------------------------------------------------------------- */
+
+struct json_doc *foreign_parse(struct buf *text, bool toml, struct err *e)
+{
+	const struct json_options limits = { .bytes = FOREIGN_BYTES_MAX, .values = VALUES_MAX };
+	autobuf struct buf json = BUF_INIT(FOREIGN_BYTES_MAX);
+
+	if (toml)
+		return toml_to_json(buf_str(text), &json, e) < 0
+			     ? NULL
+			     : json_parse(buf_str(&json), &limits, e);
+	if (text->n >= 3 && memcmp(text->p, "\xef\xbb\xbf", 3) == 0)
+		memset(text->p, ' ', 3);
+	if (config_strip_loosely(text->p, text->n, e) < 0)
+		return NULL;
+	return json_parse(buf_str(text), &limits, e);
+}
+
+/* ---- lists and notes ----------------------------------------------------------------------- */
+
+void import_note(struct import *im, const char *fmt, ...)
+{
+	char text[NOTE_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	im->o->note(im->o->data, im->server ? im->server->theirs : STR_NONE, str_of(text));
+}
+
+/* A pair replaces one of the same name. */
+int import_add(struct import *im, struct import_list *to, struct str name, struct str value)
+{
+	struct import_item *i;
+
+	for (i = name.p ? to->first : NULL; i; i = i->next) {
+		if (str_eq(i->name, name)) {
+			i->value = value;
+			return 0;
+		}
+	}
+	i = arena_alloc(im->arena, sizeof(*i), im->e);
+	if (!i)
+		return -1;
+	i->name = name;
+	i->value = value;
+	if (to->last)
+		to->last->next = i;
+	else
+		to->first = i;
+	to->last = i;
+	to->n++;
+	return 0;
+}
+
+bool import_has(const struct import_list *l, struct str value)
+{
+	for (const struct import_item *i = l->first; i; i = i->next) {
+		if (str_eq(i->value, value))
+			return true;
+	}
+	return false;
+}
+
+/* ---- servers ------------------------------------------------------------------------------- */
+
+/* All of a file. */
+struct reading {
+	struct import im;
+	struct import_list names;
+	struct foreign_found *found;
+	struct json_writer w;
+};
+
+/* A name that the operator's file takes, as near to theirs as can be. */
+static int reading_name(struct reading *r, struct str theirs, struct str *ret)
+{
+	char name[CONFIG_SERVER_NAME_MAX + 1], with[CONFIG_SERVER_NAME_MAX + 1];
+	size_t n = 0;
+
+	for (size_t i = 0; i < theirs.n && n < CONFIG_SERVER_NAME_MAX - 4; i++) {
+		char c = theirs.p[i];
+
+		c = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+		if (c >= 'a' && c <= 'z')
+			name[n++] = c;
+		else if (n > 0 && c >= '0' && c <= '9')
+			name[n++] = c;
+		else if (n > 0 && name[n - 1] != '-')
+			name[n++] = '-';
+	}
+	while (n > 0 && name[n - 1] == '-')
+		n--;
+	name[n] = '\0';
+	if (n == 0 || config_server_name_reserved((struct str){ name, n }))
+		n = (size_t)snprintf(name, sizeof(name), "server");
+	snprintf(with, sizeof(with), "%s", name);
+	for (unsigned i = 2; import_has(&r->names, str_of(with)) && i < 1000; i++)
+		snprintf(with, sizeof(with), "%.*s-%u", CONFIG_SERVER_NAME_MAX - 4, name, i);
+	ret->p = arena_dup(r->im.arena, str_of(with), r->im.e);
+	ret->n = strlen(with);
+	return ret->p ? import_add(&r->im, &r->names, STR_NONE, *ret) : -1;
+}
+
+static void reading_write_input(const struct json_val *input, struct json_writer *w)
+{
+	static const char *const texts[] = { "type", "id", "description", "default" };
+	const struct json_val *v = json_get(input, "options");
+
+	json_write_object(w);
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		if (json_type(json_get(input, texts[i])) != JSON_STR)
+			continue;
+		json_write_key(w, texts[i]);
+		json_write_val(w, json_get(input, texts[i]));
+	}
+	if (json_type(v) == JSON_ARRAY) {
+		json_write_key(w, "options");
+		json_write_val(w, v);
+	}
+	json_write_object_end(w);
+}
+
+static bool reading_has_input(const struct config_file *f, struct str id)
+{
+	for (size_t i = 0; f && i < f->inputs.n; i++) {
+		if (str_eq(f->inputs.p[i].id, id))
+			return true;
+	}
+	return false;
+}
+
+/* Those that the servers so far name, as an array; all, or what is not there already. */
+static void reading_write_inputs(const struct import *im, struct json_writer *w, bool all)
+{
+	struct json_iter it = json_iter(im->inputs);
+
+	json_write_array(w);
+	while (json_next(&it)) {
+		struct str id = json_str(json_get(it.val, "id"));
+
+		if (import_has(&im->used, id) && (all || !reading_has_input(im->o->have, id)))
+			reading_write_input(it.val, w);
+	}
+	json_write_array_end(w);
+}
+
+/* Whether the operator's file takes the server: it is left out otherwise. */
+static int reading_check(struct reading *r, const struct import_server *s)
+{
+	autobuf struct buf text = BUF_INIT(CONFIG_BYTES_MAX);
+	struct json_writer w = json_writer(&text);
+	struct err e = ERR_INIT;
+	struct config *c = NULL;
+	const char *at;
+
+	if (r->im.o->have && config_server_find(r->im.o->have, s->name)) {
+		import_note(&r->im, "it is left out: %.*s is there already", STR_ARG(s->name));
+		return -1;
+	}
+	json_write_object(&w);
+	json_write_key(&w, "inputs");
+	reading_write_inputs(&r->im, &w, true);
+	json_write_key(&w, "mcpServers");
+	json_write_object(&w);
+	import_write(s, &w);
+	json_write_object_end(&w);
+	json_write_object_end(&w);
+	if (json_write_done(&w, &e) == 0)
+		c = config_parse(buf_str(&text), "import", &e);
+	if (c) {
+		config_unref(c);
+		return 0;
+	}
+	at = strstr(e.msg, ": "); /* the line of a file that nobody has */
+	import_note(&r->im, "it is left out: %s", at ? at + 2 : e.msg);
+	return -1;
+}
+
+static int reading_server(struct reading *r, struct str theirs, const struct json_val *entry)
+{
+	struct import_server s = { .theirs = theirs };
+
+	if (r->names.n >= FOREIGN_SERVERS_MAX)
+		return err_set(r->im.e, ERR_TOO_LARGE, "more than %d servers", FOREIGN_SERVERS_MAX);
+	r->im.server = &s;
+	if (json_type(entry) != JSON_OBJECT) {
+		import_note(&r->im, "it is left out: it is %s", json_type_name(json_type(entry)));
+		r->found->left++;
+		return 0;
+	}
+	if (reading_name(r, theirs, &s.name) < 0 || import_entry(&r->im, entry) < 0)
+		return -1;
+	if (reading_check(r, &s) < 0) {
+		r->found->left++;
+		return 0;
+	}
+	r->found->n++;
+	if (!str_eq(s.name, s.theirs))
+		import_note(&r->im, "it is called %.*s now", STR_ARG(s.name));
+	import_write(&s, &r->w);
+	return 0;
+}
+
+static int reading_servers(struct reading *r, const struct json_val *servers)
+{
+	struct json_iter it = json_iter(servers);
+
+	while (json_next(&it)) {
+		if (reading_server(r, it.key, it.val) < 0)
+			return -1;
+	}
+	r->im.server = NULL;
+	return 0;
+}
+
+int foreign_read(const struct json_val *root, const struct foreign_options *o,
+		 struct foreign_found *to, struct err *e)
+{
+	AUTO(arena_free) struct arena *arena = arena_new(ARENA_MAX);
+	const struct json_val *own = json_get(root, o->client->root);
+	const struct json_val *project = json_get_str(json_get(root, "projects"), o->folder);
+	struct json_writer inputs = json_writer(&to->inputs);
+	struct reading r = { .im = { .o = o, .arena = arena, .e = e }, .found = to };
+
+	if (!arena)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	/* VS Code's settings have both in a member. */
+	r.im.inputs = json_get(root, "inputs");
+	if (json_type(json_get(own, "servers")) == JSON_OBJECT) {
+		r.im.inputs = json_get(own, "inputs");
+		own = json_get(own, "servers");
+	}
+	json_writer_init(&r.w, &to->servers);
+	json_write_object(&r.w);
+	if (reading_servers(&r, own) < 0 ||
+	    reading_servers(&r, json_get(project, "mcpServers")) < 0)
+		return -1;
+	json_write_object_end(&r.w);
+	reading_write_inputs(&r.im, &inputs, false);
+	return json_write_done(&r.w, e) < 0 ? -1 : json_write_done(&inputs, e);
+}

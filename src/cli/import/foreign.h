@@ -1,0 +1,60 @@
+#pragma once
+/*
+ * The MCP servers in the files of other clients, as the operator's file has them (config/config.h).
+ * What has no counterpart is told, not dropped in silence; what looks like a secret becomes
+ * ${secret:SERVER.NAME}, and its value goes nowhere.
+ */
+#include "base/buf.h"
+#include "json/document/json.h"
+
+enum { FOREIGN_BYTES_MAX = 16 << 20, FOREIGN_SERVERS_MAX = 256 };
+
+/* How a client writes variables. */
+enum foreign_variables {
+	FOREIGN_BRACES, /* ${X}, ${env:X}, ${input:id}, ${workspaceFolder}, … */
+	FOREIGN_SHELL, /* $X, too */
+	FOREIGN_CURLY, /* {env:X} */
+	FOREIGN_NONE,
+};
+
+/* A client, and where it keeps its servers. */
+struct foreign_client {
+	const char *name;
+	const char *const
+		*files; /* ends with NULL; the first that is there counts; ~/: of the user */
+	const char *root; /* the member that has the servers */
+	enum foreign_variables variables;
+	bool toml;
+	bool url_is_sse; /* a server with `url` alone speaks HTTP+SSE */
+};
+/* "vscode". NULL with ERR_INVALID. */
+const struct foreign_client *foreign_client_find(const char *name, struct err *e) MUST_USE;
+/* By what is in the file; NULL: it has no servers. */
+const struct foreign_client *foreign_client_of(const struct json_val *root);
+
+/* A document that a client would read: JSON with comments and with commas before brackets, or
+ * TOML. *text is changed. */
+struct json_doc *foreign_parse(struct buf *text, bool toml, struct err *e) MUST_USE;
+
+struct config_file;
+struct redactor;
+
+struct foreign_options {
+	const struct foreign_client *client;
+	struct str folder; /* absolute: ${workspaceFolder} */
+	struct redactor *redactor;
+	const struct config_file *have; /* what is there already, and is left as it is */
+	/* One line about what is other than it was; text of strangers in it. server: STR_NONE for
+	 * what is about the file. */
+	void (*note)(void *data, struct str server, struct str text);
+	void *data;
+};
+
+struct foreign_found {
+	struct buf servers, inputs; /* mcpServers and inputs, as JSON */
+	size_t n, left; /* servers in it; those that the operator's file would not take */
+};
+
+/* Fills buffers that have a maximum. */
+int foreign_read(const struct json_val *root, const struct foreign_options *o,
+		 struct foreign_found *to, struct err *e) MUST_USE;

@@ -1,0 +1,284 @@
+/* `holt mcp import`: the MCP servers of other clients, for the operator's file. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/common/file.h"
+#include "cli/common/home.h"
+#include "cli/common/safe.h"
+#include "cli/common/verb.h"
+#include "cli/import/foreign.h"
+#include "config/config.h"
+#include "guard/redact/redact.h"
+
+enum { FOUND_MAX = 1 << 20, PRETTY_MAX = 4 << 20, EXIT_LEFT = 1, STEP = 2 };
+
+struct import_options {
+	struct verb_options common;
+	const char *from, *config;
+	bool write;
+};
+
+static const struct option_row rows[] = {
+	OPTION(struct import_options, from, OPTION_TEXT, "from", .arg = "CLIENT",
+	       .doc = "Whose file it is; without FILE, the one that this client reads here."),
+	OPTION(struct import_options, write, OPTION_FLAG, "write",
+	       .doc = "Add them to the operator's file."),
+	CONFIG_ROW(struct import_options, config),
+	HELP_ROW(struct import_options),
+};
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+
+/* A file of a client. */
+struct source {
+	const struct foreign_client *client; /* NULL: by what is in it */
+	char path[PATH_MAX];
+	char folder[PATH_MAX]; /* of the project */
+	struct buf text;
+	struct json_doc *doc;
+};
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+static int source_path(const char *file, char ret[PATH_MAX], struct err *e)
+{
+	const char *home = getenv("HOME");
+	int n = str_starts(str_of(file), "~/")
+		      ? snprintf(ret, PATH_MAX, "%s/%s", home && *home ? home : "/", file + 2)
+		      : snprintf(ret, PATH_MAX, "%s", file);
+
+	return n > 0 && n < PATH_MAX ? 0 : err_set(e, ERR_INVALID, "the path is too long");
+}
+
+/* The first of a client's files that is there. */
+static int source_find(struct source *s, struct err *e)
+{
+	for (const char *const *file = s->client->files; *file; file++) {
+		if (source_path(*file, s->path, e) < 0)
+			return -1;
+		if (access(s->path, F_OK) == 0)
+			return 0;
+	}
+	return err_set(e, ERR_PATH_NOT_FOUND, "%s has no file here: give its path",
+		       s->client->name);
+}
+
+/* The folder of the file, or the one above a folder such as .vscode. */
+static int source_folder(struct source *s, const char *file, struct err *e)
+{
+	char path[PATH_MAX], *slash;
+
+	if (!realpath(file ? file : ".", path))
+		return err_sys(e, errno, "%.120s", file ? file : "the current folder");
+	slash = file ? strrchr(path, '/') : NULL;
+	if (slash)
+		*slash = '\0';
+	slash = slash ? strrchr(path, '/') : NULL;
+	if (slash && slash[1] == '.')
+		*slash = '\0';
+	snprintf(s->folder, sizeof(s->folder), "%s", *path ? path : "/");
+	return 0;
+}
+
+static int source_read(struct source *s, const char *file, struct err *e)
+{
+	bool project = file || (s->client && s->client->files[0][0] != '~');
+	bool toml;
+
+	if (file ? source_path(file, s->path, e) < 0 : source_find(s, e) < 0)
+		return -1;
+	project = project && (file || str_is(str_of(s->path), s->client->files[0]));
+	if (source_folder(s, project ? s->path : NULL, e) < 0 ||
+	    file_read(s->path, &s->text, e) < 0)
+		return -1;
+	toml = s->client ? s->client->toml : str_ends(str_of(s->path), ".toml");
+	s->doc = foreign_parse(&s->text, toml, e);
+	if (!s->doc)
+		return err_wrap(e, "%.120s", s->path);
+	if (!s->client)
+		s->client = foreign_client_of(json_root(s->doc));
+	if (!s->client)
+		return err_set(e, ERR_INVALID, "%.120s has no MCP servers that are known", s->path);
+	return 0;
+}
+
+static void source_fini(struct source *s)
+{
+	json_free(s->doc);
+	buf_wipe(&s->text);
+}
+
+/* ---- printing ------------------------------------------------------------------------------ */
+
+static void note(void *data, struct str server, struct str text)
+{
+	fputs("holt: ", stderr);
+	if (server.p) {
+		safe_short(stderr, server, 64);
+		fputs(": ", stderr);
+	}
+	safe_line(stderr, text);
+	fputc('\n', stderr);
+}
+
+/* In lines, all but the first indented, without the brackets. */
+static int pretty(struct str json, unsigned indent, struct buf *to, struct err *e)
+{
+	AUTO(json_free) struct json_doc *doc = json_parse(json, NULL, e);
+	autofree char *text = NULL;
+	size_t n = 0;
+	FILE *f = doc ? open_memstream(&text, &n) : NULL;
+	int rc;
+
+	if (!doc)
+		return -1;
+	if (!f)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	rc = json_len(json_root(doc)) ? safe_json_lines(f, json_root(doc), indent, e) : 0;
+	if (fclose(f) != 0 && rc == 0)
+		rc = err_set(e, ERR_LIMIT, "out of memory");
+	if (rc < 0 || n < 2)
+		return rc;
+	for (n--; n > 1 && (text[n - 1] == ' ' || text[n - 1] == '\n');)
+		n--;
+	return buf_add(to, text + 1, n - 1, e);
+}
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+/* A file beside it takes its place, so that no reader sees a half. */
+static int write_file(const char *path, struct str text, struct err *e)
+{
+	char new[PATH_MAX + 8];
+	struct stat st;
+	autoclose int fd = -1;
+	mode_t mode = stat(path, &st) == 0 ? st.st_mode & 0777 : 0600;
+
+	snprintf(new, sizeof(new), "%s.XXXXXX", path);
+	fd = mkostemp(new, O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(e, errno, "write beside the operator's file");
+	if (fchmod(fd, mode) == 0 && file_write_fd(fd, "the operator's file", text, e) == 0 &&
+	    fsync(fd) == 0 && rename(new, path) == 0)
+		return 0;
+	if (e->code == ERR_NONE)
+		err_sys(e, errno, "write the operator's file");
+	unlink(new);
+	return -1;
+}
+
+/* The folders above a file that is not there yet. */
+static int make_folders(char *path, struct err *e)
+{
+	for (char *p = path + 1; (p = strchr(p, '/')); p++) {
+		*p = '\0';
+		if (mkdir(path, 0700) < 0 && errno != EEXIST)
+			return err_sys(e, errno, "make the folder of the operator's file");
+		*p = '/';
+	}
+	return 0;
+}
+
+static int add(const struct config *c, const struct foreign_found *found, struct err *e)
+{
+	autobuf struct buf was = BUF_INIT(CONFIG_BYTES_MAX), servers = BUF_INIT(PRETTY_MAX),
+			   inputs = BUF_INIT(PRETTY_MAX), now = BUF_INIT(CONFIG_BYTES_MAX);
+	char path[PATH_MAX];
+
+	/* What a link leads to is changed, not the link. */
+	if (!config_exists(c))
+		snprintf(path, sizeof(path), "%s", config_path(c));
+	else if (!realpath(config_path(c), path))
+		return err_sys(e, errno, "the operator's file");
+	if (config_exists(c) ? file_read(path, &was, e) < 0 : make_folders(path, e) < 0)
+		return -1;
+	if (pretty(buf_str(&found->servers), STEP, &servers, e) < 0 ||
+	    pretty(buf_str(&found->inputs), STEP, &inputs, e) < 0 ||
+	    config_add(buf_str(&was), buf_str(&servers), buf_str(&inputs), &now, e) < 0)
+		return -1;
+	return write_file(path, buf_str(&now), e);
+}
+
+static int print(const struct foreign_found *found, struct err *e)
+{
+	autobuf struct buf servers = BUF_INIT(PRETTY_MAX), inputs = BUF_INIT(PRETTY_MAX);
+
+	if (pretty(buf_str(&found->servers), STEP, &servers, e) < 0 ||
+	    pretty(buf_str(&found->inputs), STEP, &inputs, e) < 0)
+		return -1;
+	puts("{");
+	if (inputs.n)
+		printf("  \"inputs\": [%.*s\n  ],\n", STR_ARG(buf_str(&inputs)));
+	printf("  \"mcpServers\": {%.*s\n  }\n}\n", STR_ARG(buf_str(&servers)));
+	return 0;
+}
+
+/* ---- the verb ------------------------------------------------------------------------------ */
+
+static int import_run(const struct verb_input *in)
+{
+	const struct import_options *o = in->options;
+	const char *file = in->n_operands ? in->operands[0] : NULL;
+	struct source s = { .text = BUF_INIT(FOREIGN_BYTES_MAX) };
+	struct foreign_found found = { BUF_INIT(FOUND_MAX), BUF_INIT(FOUND_MAX), 0, 0 };
+	struct err e = ERR_INIT;
+	AUTO(redactor_free) struct redactor *redactor = redactor_new(NULL, &e);
+	AUTO(config_unref) struct config *c = NULL;
+	char path[PATH_MAX];
+	int status = 0, rc;
+	bool must;
+
+	if (!file && !o->from)
+		err_set(&e, ERR_INVALID, "which file: give its path, or --from CLIENT");
+	s.client = o->from ? foreign_client_find(o->from, &e) : NULL;
+	if (e.code != ERR_NONE)
+		return cli_wrong_usage(in->verb, &e);
+	c = home_config(o->config, path, &must, &e) < 0 ? NULL : config_open(path, false, &e);
+	rc = redactor && c && source_read(&s, file, &e) == 0 ? 0 : -1;
+	if (rc == 0) {
+		const struct foreign_options read = { .client = s.client,
+						      .folder = str_of(s.folder),
+						      .redactor = redactor,
+						      .have = o->write ? config_file(c) : NULL,
+						      .note = note };
+
+		rc = foreign_read(json_root(s.doc), &read, &found, &e);
+	}
+	if (rc == 0 && !o->write)
+		rc = print(&found, &e);
+	else if (rc == 0 && found.n)
+		rc = add(c, &found, &e);
+	if (rc < 0)
+		status = cli_fail(&e);
+	else if (found.left)
+		status = EXIT_LEFT;
+	if (rc == 0 && o->write) {
+		safe_line(stdout, str_of(path));
+		printf(": %zu added from ", found.n);
+		safe_line(stdout, str_of(s.path));
+		putchar('\n');
+	}
+	source_fini(&s);
+	buf_fini(&found.servers);
+	buf_fini(&found.inputs);
+	return status;
+}
+
+const struct verb mcp_import_verb = {
+	.name = "mcp import",
+	.usage = "[OPTION...] [FILE]",
+	.doc = "Take over the MCP servers of another client.",
+	.more = "Prints what the operator's file would have, and on standard error what is other\n"
+		"there. No secret is copied: holt secret set stores it. The exit status is 1\n"
+		"where a server was left out.\n"
+		"CLIENT is vscode, claude-code, claude-desktop, cursor, windsurf, zed, codex,\n"
+		"gemini or opencode.",
+	.page = "holt-mcp-client",
+	.options = &options,
+	.size = sizeof(struct import_options),
+	.max_operands = 1,
+	.usage_exit = 2,
+	.run = import_run,
+};

@@ -1,0 +1,495 @@
+"""MCP servers in the operator's file, and `holt mcp import`: what files of other clients become,
+that no secret of them is copied, and what hostile ones do."""
+
+import json
+import os
+import secrets as random
+import stat
+import string
+import tomllib
+import uuid
+
+import pytest
+
+CLIENTS = ('vscode', 'claude-code', 'claude-desktop', 'cursor', 'windsurf', 'zed', 'codex',
+           'gemini', 'opencode')
+
+
+class Desk:
+    """A person with a home, a project and the operator's file."""
+
+    def __init__(self, me, top):
+        self.me = me
+        self.top = str(top)
+        self.home = os.path.join(self.top, 'home')
+        self.project = os.path.join(self.top, 'project')
+        self.config = os.path.join(self.top, 'holt', 'config.json')
+        for path in (self.home, self.project):
+            self.mkdir(path)
+
+    def mkdir(self, path):
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        while path.startswith(self.top):
+            os.chown(path, self.me.uid, self.me.uid)
+            path = os.path.dirname(path)
+
+    def put(self, path, text):
+        self.mkdir(os.path.dirname(path))
+        with open(path, 'wb') as f:
+            f.write(text if isinstance(text, bytes) else text.encode())
+        os.chown(path, self.me.uid, self.me.uid)
+        return path
+
+    def holt(self, *arguments, env=None):
+        done = self.me.run(*arguments, cwd=self.project, text=True,
+                           env={'HOME': self.home, 'HOLT_HOME': os.path.dirname(self.config),
+                                **(env or {})})
+        assert done.returncode >= 0, done
+        return done
+
+    def read(self, *arguments, status=0):
+        done = self.holt('mcp', 'import', *arguments)
+        assert done.returncode == status, done.stderr
+        return json.loads(done.stdout), done.stderr
+
+    def check(self, **env):
+        return self.holt('config', 'check', env=env)
+
+
+@pytest.fixture
+def desk(me, tmp_path):
+    os.chmod(tmp_path, 0o755)
+    return Desk(me, tmp_path)
+
+
+# ---- the operator's file -------------------------------------------------------------------------
+
+WRONG = [
+    ('{\n"mcpServers": {\n"a": {}}}', 'config.json:3: /mcpServers/a: a server has a command or a'),
+    ('{"mcpServers": {\n"fetch": {"command": "x"}}}',
+     'config.json:2: /mcpServers/fetch: the name is'),
+    ('{"mcpServers": {"a": {"command": "x",\n"args": ["${"]}}}',
+     'config.json:2: /mcpServers/a/args/0:'),
+    ('{"mcpServers": {"a": {"command": "x", "shell": true}}}', 'unknown field "shell"'),
+    ('{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}', '/mcpServers/a'),
+    ('{"mcpServers": {"a": {"command": "x\\u0000"}}}', 'without U+0000'),
+    ('{"mcpServers": {"a": {"command": "x", "sandbox": {"network": ["http://x/"]}}}}',
+     '/mcpServers/a/sandbox/network'),
+    ('{"modules": {"enabled": "yes"}}', '/modules/enabled: enabled takes true or false'),
+]
+
+
+@pytest.mark.parametrize('text, says', WRONG, ids=range(len(WRONG)))
+def test_wrong(desk, text, says):
+    desk.put(desk.config, text)
+    done = desk.check()
+    assert done.returncode == 125 and says in done.stderr, done
+
+
+def test_variables_that_are_not_set(desk):
+    """Told with their place, and only of servers that are in use. What is set is never printed."""
+    desk.put(desk.config, '''{"mcpServers": {
+        "a": {"command": "x", "env": {
+            "KEY": "${OPS_KEY}"}},
+        "b": {"command": "x", "args": ["${OPS_B:-b}", "${secret:none}", "$${OPS_C}"]},
+        "c": {"command": "x", "args": ["${OPS_D}"], "disabled": true}}}''')
+    done = desk.check()
+    assert done.returncode == 1 and done.stderr == (
+        'holt: config.json:3: /mcpServers/a/env/KEY: the variable OPS_KEY is not set, and has no '
+        'default\n')
+    done = desk.check(OPS_KEY='canary-of-key')
+    assert (done.returncode, done.stderr) == (0, ''), done
+    shown = desk.holt('config', 'show', env={'OPS_KEY': 'canary-of-key'}).stdout
+    assert 'canary' not in shown
+    server = json.loads(shown)['mcpServers']['a']
+    assert server['env'] == {'KEY': '[secret]'} and server['sandbox']['template'] == 'host'
+
+
+def test_schema(desk):
+    """What the schema that editors use takes, and what not."""
+    import jsonschema
+    schema = json.loads(desk.holt('config', 'schema').stdout)
+    good = {'mcpServers': {'a': {'command': 'x', 'sandbox': False},
+                           'b': {'url': 'https://h/', 'sandbox': True},
+                           'c': {'command': 'x', 'sandbox': {'read': ['/a']},
+                                 'approvals': {'t': 'deny'}}}}
+    jsonschema.validate(good, schema)
+    for bad in ({'sandbox': 'no'}, {'approvals': {'t': 'maybe'}}, {'allowTools': 'a'}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({'mcpServers': {'a': {'command': 'x', **bad}}}, schema)
+
+
+# ---- import: a file of each client, and what it becomes ------------------------------------------
+
+VSCODE = '''// servers of the project
+{
+  "inputs": [
+    { "type": "promptString", "id": "key", "description": "API key", "password": true },
+    { "type": "pickString", "id": "where", "description": "Where", "options": ["a", "b"] },
+    { "type": "promptString", "id": "unused" }, /* of none */
+  ],
+  "servers": {
+    "GitHub": { "type": "http", "url": "https://api.githubcopilot.com/mcp/",
+                "headers": { "Authorization": "Bearer ${input:key}" } },
+    "files": {
+      "command": "npx",
+      "args": ["-y", "server", "${workspaceFolder}/docs", "--at=${input:where}"],
+      "env": { "TOP": "${userHome}${/}x", "WHO": "${env:USER}", "PORT": 8080 },
+      "envFile": "${workspaceFolder}/.env",
+      "sandboxEnabled": true,
+      "sandbox": {
+        "filesystem": { "allowWrite": ["${workspaceFolder}", "~/out"], "denyRead": ["~/.ssh"] },
+        "network": { "allowedDomains": ["api.example.com", "*.example.org"],
+                     "deniedDomains": ["x"] }
+      },
+      "dev": { "watch": "*.js" },
+    },
+  },
+}
+'''
+CLAUDE_CODE = '''{ "numStartups": 3, "mcpServers": {
+  "api": { "type": "sse", "url": "${API:-https://a.example}/sse",
+           "headers": { "X-Team": "${TEAM}" } } },
+  "projects": { "PROJECT": { "mcpServers": {
+     "local": { "command": "./run.sh", "args": ["$HOME"], "env": {} } } },
+   "/other": { "mcpServers": { "none": { "command": "none" } } } } }'''
+CODEX = '''model = "o3" # of all
+[projects."/home/me/x"]
+trust_level = "trusted"
+
+[mcp_servers.docs]
+command = "npx"
+args = ["-y", 'mcp', """
+${HOME}""",
+]
+env = { "LOG" = "1", N = "x" }
+env_vars = ["GH_USER", { name = "LOCAL", source = "local" }, { name = "FAR", source = "remote" }]
+cwd = "sub"
+startup_timeout_sec = 20.5
+tool_timeout_sec = 60
+enabled_tools = ["a", "b"]
+disabled_tools = ["b"]
+default_tools_approval_mode = "auto"
+supports_parallel_tool_calls = true
+
+[mcp_servers.docs.tools.a]
+approval_mode = "approve"
+
+[mcp_servers.figma]
+url = "https://mcp.figma.com/mcp"
+bearer_token_env_var = "FIGMA"
+http_headers = { "X-Region" = "us-east" }
+env_http_headers = { "X-Who" = "WHO" }
+enabled = false
+'''
+
+# client: its file, from the home (~/) or the project; the text; what it becomes; what is told
+FORMATS = {
+    'vscode': ('.vscode/mcp.json', VSCODE, {
+        'inputs': [{'type': 'pickString', 'id': 'where', 'description': 'Where',
+                    'options': ['a', 'b']}],
+        'mcpServers': {
+            'github': {'type': 'http', 'url': 'https://api.githubcopilot.com/mcp/',
+                       'headers': {'Authorization': 'Bearer ${secret:key}'}},
+            'files': {'command': 'npx',
+                      'args': ['-y', 'server', 'PROJECT/docs', '--at=${input:where}'],
+                      'env': {'TOP': '${HOME}/x', 'WHO': '${env:USER}', 'PORT': '8080'},
+                      'sandbox': {'write': ['PROJECT', '${HOME}/out'],
+                                  'network': ['api.example.com', '*.example.org']}}}},
+        ['GitHub: ${input:key} becomes ${secret:key}', 'GitHub: it is called github now',
+         'files: envFile has no counterpart', 'files: sandbox: denyRead', 'deniedDomains']),
+    'claude-code': ('~/.claude.json', CLAUDE_CODE, {'mcpServers': {
+        'api': {'type': 'sse', 'url': '${API:-https://a.example}/sse',
+                'headers': {'X-Team': '${TEAM}'}},
+        'local': {'command': 'PROJECT/run.sh', 'args': ['$HOME']}}}, []),
+    'claude-desktop': ('~/.config/Claude/claude_desktop_config.json', '''{ "mcpServers": {
+        "Brave Search": { "command": "npx", "args": ["${HOME}"] } } }''', {'mcpServers': {
+            'brave-search': {'command': 'npx', 'args': ['$${HOME}']}}}, ['called brave-search']),
+    'cursor': ('.cursor/mcp.json', '''{ "mcpServers": {
+        "a": { "command": "python", "args": ["${workspaceFolder}/a.py"], "env": {"A": "${env:A}"} },
+        "b": { "url": "http://localhost:1/mcp", "auth": { "CLIENT_ID": "x" } } } }''', {
+            'mcpServers': {'a': {'command': 'python', 'args': ['PROJECT/a.py'],
+                                 'env': {'A': '${env:A}'}},
+                           'b': {'url': 'http://localhost:1/mcp'}}}, ['b: auth has no counter']),
+    'windsurf': ('~/.codeium/windsurf/mcp_config.json', '''{ "mcpServers": {
+        "a": { "serverUrl": "https://a.example/mcp", "headers": { "X-A": "${env:A}" },
+               "disabledTools": ["rm"], "disabled": true } } }''', {'mcpServers': {
+            'a': {'url': 'https://a.example/mcp', 'headers': {'X-A': '${env:A}'},
+                  'denyTools': ['rm'], 'disabled': True}}}, []),
+    'zed': ('~/.config/zed/settings.json', '''{ "theme": "x", // mine
+        "context_servers": {
+          "a": { "source": "custom", "enabled": false, "command": "a", "args": ["${X}"] },
+          "b": { "command": { "path": "b", "args": ["1"], "env": { "B": "2" } }, "settings": {} },
+          "c": { "source": "extension" },
+        } }''', {'mcpServers': {
+            'a': {'command': 'a', 'args': ['$${X}'], 'disabled': True},
+            'b': {'command': 'b', 'args': ['1'], 'env': {'B': '2'}}}},
+        ['b: settings has no counterpart', 'c: it is left out: /mcpServers/c: a server has']),
+    'codex': ('~/.codex/config.toml', CODEX, {'mcpServers': {
+        'docs': {'command': 'npx', 'args': ['-y', 'mcp', '$${HOME}'],
+                 'env': {'LOG': '1', 'N': 'x', 'GH_USER': '${GH_USER}', 'LOCAL': '${LOCAL}'},
+                 'cwd': 'PROJECT/sub', 'allowTools': ['a', 'b'], 'denyTools': ['b'],
+                 'approvals': {'a': 'allow'}, 'timeoutSeconds': 60, 'connectSeconds': 21},
+        'figma': {'url': 'https://mcp.figma.com/mcp',
+                  'headers': {'Authorization': 'Bearer ${FIGMA}', 'X-Region': 'us-east',
+                              'X-Who': '${WHO}'}, 'disabled': True}}},
+        ['docs: env_vars[2] is left out', 'supports_parallel_tool_calls has no counterpart']),
+    'gemini': ('~/.gemini/settings.json', '''{ "mcpServers": {
+        "a": { "httpUrl": "https://a.example/mcp", "timeout": 45000, "includeTools": ["x"],
+               "excludeTools": [] },
+        "b": { "url": "https://b.example/sse", "trust": true },
+        "c": { "command": "c", "env": { "A": "$A", "B": "${B}-$$", "C": "{env:C}" } } } }''', {
+            'mcpServers': {
+                'a': {'url': 'https://a.example/mcp', 'allowTools': ['x'], 'timeoutSeconds': 45},
+                'b': {'type': 'sse', 'url': 'https://b.example/sse', 'approval': 'allow'},
+                'c': {'command': 'c', 'env': {'A': '${A}', 'B': '${B}-$$', 'C': '{env:C}'}}}},
+        ['b: trust: nobody is asked']),
+    'opencode': ('opencode.json', '''{ "$schema": "x", "mcp": {
+        "a": { "type": "local", "command": ["bun", "x", "{env:A}", "${A}"], "enabled": true,
+               "environment": { "K": "{env:K}" }, "timeout": 5000 },
+        "b": { "type": "remote", "url": "https://b.example/mcp", "oauth": {},
+               "headers": { "X-F": "{file:~/f}" } } } }''', {'mcpServers': {
+            'a': {'command': 'bun', 'args': ['x', '${A}', '$${A}'], 'env': {'K': '${K}'},
+                  'timeoutSeconds': 5},
+            'b': {'type': 'http', 'url': 'https://b.example/mcp',
+                  'headers': {'X-F': '{file:~/f}'}}}},
+        ['b: oauth has no counterpart', 'X-F: {file:~/f} has no counterpart']),
+}
+
+
+def test_all_clients_are_here():
+    assert set(FORMATS) == set(CLIENTS)
+
+
+@pytest.mark.parametrize('client', FORMATS)
+def test_import(desk, client):
+    """By the client's name, and by the file's: the same. All of it can be written, and is right."""
+    name, text, want, told = FORMATS[client]
+    path = name.replace('~', desk.home) if name[0] == '~' else os.path.join(desk.project, name)
+    desk.put(path, text.replace('PROJECT', desk.project))
+    want = json.loads(json.dumps(want).replace('PROJECT', desk.project))
+    left = any('left out: /mcp' in line for line in told)
+    found, says = desk.read('--from', client, status=int(left))
+    assert found == want
+    for line in told:
+        assert line in says, says
+    if client == 'codex':
+        tomllib.loads(text)
+    done = desk.holt('mcp', 'import', '--from', client, '--write')
+    assert done.returncode == int(left) and f'{len(want["mcpServers"])} added' in done.stdout, done
+    assert stat.S_IMODE(os.stat(desk.config).st_mode) == 0o600
+    with open(desk.config, encoding='utf-8') as f:
+        assert json.load(f) == want
+    assert desk.check().returncode in (0, 1)
+
+
+TOML = '''
+a = "\\t\\"\\\\ \\u00e9\\U0001F600" # "
+b = 'C:\\x "y"'
+c = """
+one \\
+     two ""quoted""
+"""
+d = '''+"'''"+'''raw
+\\n'''+"'''"+'''
+e = 0x_ff
+'''.replace('0x_ff', '0xff') + '''
+f = 1_000
+g = -0o17
+"h.h" = true
+'i' = +5
+j = 0b101
+k."l m" = 1
+'''.replace('g = -0o17', 'g = -17').replace('k."l m" = 1', '')
+
+
+def test_toml_as_another_reader(desk):
+    """Each form of a value, and the forms of tables."""
+    text = ('[[other]]\na = 1979-05-27T07:32:00Z\n[[other]]\nb = 07:32:00\nc = [1.5, inf, -1e3,]\n'
+            '[mcp_servers.x.env]' + TOML + '[mcp_servers."y.z"]\n"command" = \'c\'\nenv.A = "1"\n'
+            'env.B = "2"\n[mcp_servers]\nz = { command = "z", args = [ "a", # one\n "b" ] }\n'
+            '[mcp_servers.x]\ncommand = "x"\r\n')
+    want = tomllib.loads(text)['mcp_servers']
+    path = desk.put(os.path.join(desk.project, 'x.toml'), text)
+    found = desk.read(path)[0]['mcpServers']
+    env = {k: str(v).lower() if isinstance(v, bool) else str(v)
+           for k, v in want['x']['env'].items()}
+    assert found['x'] == {'command': 'x', 'env': env}
+    assert found['y-z'] == {'command': 'c', 'env': {'A': '1', 'B': '2'}}
+    assert found['z'] == want['z']
+
+
+def test_by_path(desk):
+    """Without --from a file is known by what is in it."""
+    for name, text, key in (('a.json', '{"servers": {"x": {"command": "x"}}}', 'x'),
+                            ('b.json', '{"mcp": {"servers": {"x": {"command": "x"}}}}', 'x'),
+                            ('c.toml', '[mcp_servers.x]\ncommand = "x"', 'x'),
+                            ('d.json', '\ufeff{"mcpServers": {"x": {"command": "x"},},}', 'x')):
+        path = desk.put(os.path.join(desk.project, name), text)
+        assert desk.read(path)[0] == {'mcpServers': {key: {'command': 'x'}}}, name
+    for text in ('{}', '[]', '{"mcpServers": []}', '{"mcp": 1}'):
+        path = desk.put(os.path.join(desk.project, 'e.json'), text)
+        done = desk.holt('mcp', 'import', path)
+        assert done.returncode == 125 and 'no MCP servers' in done.stderr, done
+    done = desk.holt('mcp', 'import', '--from', 'cursor')
+    assert done.returncode == 125 and 'cursor has no file here' in done.stderr, done
+    assert desk.holt('mcp', 'import').returncode == 2
+
+
+# ---- import: secrets, names, the file that is there ----------------------------------------------
+
+def letters(n):
+    known = string.ascii_letters + string.digits
+    return ''.join(random.choice(known) for _ in range(n - 3)) + 'aB3'
+
+
+SECRETS = {
+    'ghp': 'ghp_' + letters(36),
+    'uuid': str(uuid.uuid4()),
+    'basic': letters(24),
+    'sk': 'sk-ant-api03-' + letters(93) + 'AA',
+    'url': 'p4' + letters(12),
+}
+
+
+def test_secrets_are_not_copied(desk):
+    """They become references; what is told says how to store them, and has no value either."""
+    path = desk.put(os.path.join(desk.project, 'x.json'), json.dumps({'mcpServers': {
+        'a': {'command': 'x', 'args': ['--api-key=' + SECRETS['sk'], '--port=80'],
+              'env': {'GITHUB_TOKEN': SECRETS['ghp'], 'API_KEY': SECRETS['uuid'],
+                      'KEY_FILE': '/run/key', 'TOKEN_ENV': '${TOKEN}', 'MODE': 'production'}},
+        'b': {'url': 'https://joe:' + SECRETS['url'] + '@b.example/mcp',
+              'headers': {'Authorization': 'Bearer ' + SECRETS['basic'],
+                          'X-API-Key': SECRETS['uuid'], 'Accept-Language': 'de'}}}}))
+    found, says = desk.read(path)
+    for value in SECRETS.values():
+        assert value not in json.dumps(found) + says, value
+    a, b = found['mcpServers']['a'], found['mcpServers']['b']
+    assert a['env'] == {'GITHUB_TOKEN': '${secret:a.GITHUB_TOKEN}',
+                        'API_KEY': '${secret:a.API_KEY}', 'KEY_FILE': '/run/key',
+                        'TOKEN_ENV': '${TOKEN}', 'MODE': 'production'}
+    assert a['args'][1] == '--port=80' and '${secret:a.args-0}' in a['args'][0]
+    assert '${secret:b.Authorization}' in b['headers']['Authorization']
+    assert b['headers']['X-API-Key'] == '${secret:b.X-API-Key}'
+    assert b['headers']['Accept-Language'] == 'de'
+    assert b['url'] == 'https://joe:${secret:b.url}@b.example/mcp'
+    for name in ('a.GITHUB_TOKEN', 'a.API_KEY', 'a.args-0', 'b.Authorization', 'b.url'):
+        assert f'holt secret set {name}\n' in says, says
+    assert desk.holt('mcp', 'import', path, '--write').returncode == 0
+    with open(desk.config, encoding='utf-8') as f:
+        text = f.read()
+    assert not any(value in text for value in SECRETS.values())
+
+
+def test_names(desk):
+    path = desk.put(os.path.join(desk.project, 'x.json'), json.dumps({'mcpServers': {
+        name: {'command': 'x'} for name in ('My Server', 'my_server', 'my-server', 'host', '9lives',
+                                            '\u65e5\u672c', 'a' * 80, 'a' * 79, '--x--')}}))
+    found, says = desk.read(path)
+    assert list(found['mcpServers']) == ['my-server', 'my-server-2', 'my-server-3', 'server',
+                                         'lives', 'server-2', 'a' * 28, 'a' * 28 + '-2', 'x']
+    assert 'host: it is called server now' in says
+
+
+def test_what_is_there_stays(desk):
+    """Comments, order and servers of the file; --write is all or nothing."""
+    was = '''// of the operator
+{ "policy": { "default": "ask" }, /* all */
+  "inputs": [ { "type": "promptString", "id": "i" } ],
+  "mcpServers": { // mine
+    "a": { "command": "mine" } } } // end
+'''
+    desk.put(desk.config, was)
+    os.chmod(desk.config, 0o640)
+    path = desk.put(os.path.join(desk.project, 'x.json'), json.dumps({
+        'inputs': [{'type': 'promptString', 'id': 'i'}, {'type': 'promptString', 'id': 'k'}],
+        'servers': {'a': {'command': 'theirs'}, 'b': {'command': 'b', 'args': ['${input:i}']},
+                    'c': {'command': 'c', 'args': ['${input:k}']}}}))
+    done = desk.holt('mcp', 'import', path, '--write')
+    assert done.returncode == 1 and 'a: it is left out: a is there already' in done.stderr
+    with open(desk.config, encoding='utf-8') as f:
+        now = f.read()
+    for piece in ('// of the operator', '/* all */', '// mine', '"a": { "command": "mine" }',
+                  '// end'):
+        assert piece in now
+    assert stat.S_IMODE(os.stat(desk.config).st_mode) == 0o640
+    shown = json.loads(desk.holt('config', 'show').stdout)
+    assert {k: v['command'] for k, v in shown['mcpServers'].items()} == {
+        'b': 'b', 'c': 'c', 'a': 'mine'}
+    assert [i['id'] for i in shown['inputs']] == ['k', 'i'] and shown['policy']['default'] == 'ask'
+    desk.put(path, json.dumps({'servers': {f's{i}': {'command': 'x'} for i in range(30)}}))
+    done = desk.holt('mcp', 'import', path, '--write')
+    assert done.returncode == 125 and 'modules.servers is 20' in done.stderr
+    with open(desk.config, encoding='utf-8') as f:
+        assert f.read() == now
+    assert os.listdir(os.path.dirname(desk.config)) == ['config.json']
+    assert len(desk.read(path)[0]['mcpServers']) == 30
+
+
+def test_a_link_stays_a_link(desk):
+    real = desk.put(os.path.join(desk.top, 'real.json'), '{}')
+    desk.mkdir(os.path.dirname(desk.config))
+    os.symlink(real, desk.config)
+    path = desk.put(os.path.join(desk.project, 'x.json'), '{"mcpServers": {"a": {"command": "x"}}}')
+    assert desk.holt('mcp', 'import', path, '--write').returncode == 0
+    assert os.path.islink(desk.config)
+    with open(real, encoding='utf-8') as f:
+        assert json.load(f) == {'mcpServers': {'a': {'command': 'x'}}}
+
+
+# ---- import: hostile files -----------------------------------------------------------------------
+
+DEEP = 100000
+HOSTILE = [
+    ('x.json', b''), ('x.json', b'{'), ('x.json', b'\xff\xfe'), ('x.json', b'{"a": 1 /* '),
+    ('x.json', b'{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}'),
+    ('x.json', b'{"mcpServers": {"a": {"command": "x", "command": "y"}}}'),
+    ('x.json', b'{"mcpServers":' * DEEP), ('x.json', b'[' * DEEP), ('x.json', b'\0' * 4096),
+    ('x.json', b'{"mcpServers": {"a": {"command": "x", "args": ["\xed\xa0\x80"]}}}'),
+    ('x.json', b' ' * (17 << 20)),
+    ('x.json', b'{"mcpServers": {' + b','.join(b'"s%d": {"command": "x"}' % i
+                                               for i in range(2000)) + b'}}'),
+    ('x.toml', b'a = ['), ('x.toml', b'a = ' + b'[' * DEEP),
+    ('x.toml', b'[' + b'a.' * DEEP + b'b]'),
+    ('x.toml', b'a = 1\na = 2'), ('x.toml', b'[a]\n[a]'), ('x.toml', b'a = {b = 1}\n[a.c]'),
+    ('x.toml', b'a = "\\ud800"'), ('x.toml', b'a = "\n"'), ('x.toml', b'a = 1 b = 2'),
+    ('x.toml', b'a = \0'), ('x.toml', b'a = """'), ('x.toml', b'= 1'), ('x.toml', b'a = 01'),
+    ('x.toml', b'a = 1__0'), ('x.toml', b'a = 0x'), ('x.toml', b'a = 1e999'),
+    ('x.toml', b'a = yes'),
+    ('x.toml', b''.join(b'k%d = 1\n' % i for i in range(20000))), ('x.toml', b'#' * (2 << 20)),
+]
+
+
+@pytest.mark.parametrize('name, text', HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile(desk, name, text):
+    """Refused at once with one line, and nothing is written."""
+    path = desk.put(os.path.join(desk.project, name), text)
+    done = desk.holt('mcp', 'import', path, '--write')
+    assert done.returncode == 125 and done.stdout == '', done
+    assert done.stderr.startswith('holt: ') and len(done.stderr) < 1000, done.stderr[:2000]
+    assert not os.path.exists(desk.config)
+
+
+def test_wrong_types(desk):
+    """A member of a wrong type is told and left out; others of the server are not."""
+    names = ('args', 'env', 'cwd', 'headers', 'type', 'timeout', 'disabled', 'enabled_tools',
+             'tools', 'autoApprove', 'trust', 'sandbox', 'env_vars', 'env_http_headers', 'envFile')
+    for value in (7, -1, 1e300, True, None, 'x', '', [], [[]], [1], {}, {'a': {'b': []}}):
+        path = desk.put(os.path.join(desk.project, 'x.json'), json.dumps({'mcpServers': {
+            **{f'm{i}': {'command': 'x', name: value} for i, name in enumerate(names)},
+            'whole': value, 'vector': {'command': value}}}))
+        done = desk.holt('mcp', 'import', path)
+        assert done.returncode in (0, 1), (value, done.stderr)
+        found = json.loads(done.stdout)['mcpServers']
+        for i, name in enumerate(names):
+            if name not in ('headers', 'type', 'env_http_headers') and (name, value) != ('cwd', ''):
+                assert found[f'm{i}']['command'] == 'x', (name, value, done.stderr)
+
+
+def test_nothing_of_a_file_acts_on_the_terminal(desk):
+    evil = 'a\x1b]0;owned\x07\u202eb'
+    path = desk.put(os.path.join(desk.project, 'x.json'), json.dumps({'mcpServers': {
+        evil: {'command': 'x', evil: 1, 'env': {evil: 1, 'A': '${command:' + evil + '}'}}}}))
+    done = desk.holt('mcp', 'import', path)
+    for bad in ('\x1b', '\x07', '\u202e'):
+        assert bad not in done.stdout + done.stderr

@@ -151,6 +151,18 @@ static void skip_sequence(struct cleaner *c, uint32_t ch)
 
 /* ---- output --------------------------------------------------------------------------------- */
 
+/* What must not stand before the mark of a cut: it belongs to what is cut off. */
+static size_t dangling(struct str s)
+{
+	if (str_ends(s, " "))
+		return 1;
+	if (s.n >= 3 && (memcmp(s.p + s.n - 3, "\xe2\x80\x8c", 3) == 0 ||
+			 memcmp(s.p + s.n - 3, "\xe2\x80\x8d", 3) == 0 ||
+			 memcmp(s.p + s.n - 3, "\xef\xb8", 2) == 0))
+		return 3;
+	return 0;
+}
+
 /* `chars` characters, all or none: past the maximum the output goes back to where the mark fits. */
 static int put(struct cleaner *c, struct str bytes, size_t chars, struct err *e)
 {
@@ -159,8 +171,8 @@ static int put(struct cleaner *c, struct str bytes, size_t chars, struct err *e)
 	if (c->chars + chars > c->max) {
 		c->full = true;
 		c->to->n = c->keep;
-		while (c->to->n > c->start && c->to->p[c->to->n - 1] == ' ')
-			c->to->n--;
+		for (size_t n = 1; n && c->to->n > c->start; c->to->n -= n)
+			n = dangling((struct str){ c->to->p + c->start, c->to->n - c->start });
 		return c->max < MARK_CHARS ? 0 : buf_add(c->to, mark.p, mark.n, e);
 	}
 	if (buf_add(c->to, bytes.p, bytes.n, e) < 0)

@@ -1,12 +1,13 @@
 /*
- * What a server says of its tools. The first byte picks the reader: cleaning (t, l, c, r) a text,
- * or pinning (p) two tools, of which the second stands behind a NUL.
+ * What a server says of its tools. The first byte picks the reader: cleaning (t, l, c, r) or
+ * scanning (s) a text, or pinning (p) two tools, of which the second stands behind a NUL.
  */
 #include <string.h>
 
 #include "base/buf.h"
 #include "code/clean.h"
 #include "code/pin.h"
+#include "code/scan.h"
 #include "fuzz.h"
 #include "json/document/utf8.h"
 
@@ -57,6 +58,23 @@ static void check_pin(struct str text)
 	MUST(clean_json(&b, json_root(x), CLEAN_TEXT, &e) == 0);
 }
 
+/* Findings are bounded, and what is shown of them hides nothing. */
+static void check_scan(struct str text)
+{
+	static const struct str names[] = { STR_LIT("read_file"), STR_LIT("sendMail") };
+	const struct scan_tools known = { names, names + 1, 1, 1 };
+	AUTO(arena_free) struct arena *a = arena_new(1 << 20);
+	struct scan_findings all = { .n = 0 };
+	struct err e;
+
+	MUST(a && scan_text(text, "/x", &known, a, &all, &e) == 0 && all.n <= SCAN_KINDS);
+	for (size_t i = 0; i < all.n; i++) {
+		MUST(all.p[i].excerpt.n > 0 && !clean_changes(all.p[i].excerpt));
+		for (size_t k = 0; k < i; k++)
+			MUST(all.p[i].kind != all.p[k].kind);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	static const char modes[] = "tlcr";
@@ -67,5 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		check_clean(text, (enum clean_mode)(at - modes));
 	else if (n > 0 && data[0] == 'p')
 		check_pin(text);
+	else if (n > 0 && data[0] == 's')
+		check_scan(text);
 	return 0;
 }

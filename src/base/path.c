@@ -14,6 +14,20 @@
 
 enum { LINKS_MAX = 40 };
 
+int path_make(const char *path, struct err *e)
+{
+	char part[PATH_MAX];
+
+	for (const char *end = path; *end;) {
+		end = strchrnul(end + 1, '/');
+		if (snprintf(part, sizeof(part), "%.*s", (int)(end - path), path) >= PATH_MAX)
+			return err_set(e, ERR_INVALID, "the path of Holt's folder is too long");
+		if (mkdir(part, 0700) < 0 && errno != EEXIST)
+			return err_sys(e, errno, "make %.120s", part);
+	}
+	return 0;
+}
+
 int path_of_fd(int fd, char ret[PATH_MAX])
 {
 	char self[64];

@@ -7,6 +7,9 @@
 /* The name of an open file, which has no links in it, as the kernel has it now. -1 with errno. */
 int path_of_fd(int fd, char ret[PATH_MAX]) MUST_USE;
 
+/* Makes the folder and those above it (0700). */
+int path_make(const char *path, struct err *e) MUST_USE;
+
 /* The absolute path of a file without links. One is followed only where it stands in a folder that
  * this process may not write: in any other, whoever was given the folder may have put it there. -1
  * with errno; with ELOOP *ret is that link's name. */

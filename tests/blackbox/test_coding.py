@@ -85,9 +85,9 @@ def edit(mcp, path, old, new, **arguments):
     return call(mcp, 'Edit', file_path=path, old_string=old, new_string=new, **arguments)
 
 
-def fails(mcp, code, name, **arguments):
+def fails(mcp, code, tool, **arguments):
     """The texts of a failure: what it is, as an object, and what follows."""
-    said = answer(mcp, name, **arguments)
+    said = answer(mcp, tool, **arguments)
     assert said['isError'], said
     first, *more = texts(said)
     first = json.loads(first)

@@ -20,6 +20,12 @@
 
 enum { TREE_PATH_MAX = 256 };
 
+/* Names under which a file is written beside its place, with a number between: in place of an old
+ * one, and a new one. */
+#define TREE_TEMP_FRONT ".holt-"
+#define TREE_TEMP_OLD ".tmp"
+#define TREE_TEMP_NEW ".new"
+
 /* The limits of what is packed or unpacked at once. */
 #define TREE_BYTES_MAX (1ull << 38)
 enum { TREE_ENTRIES_MAX = 4 << 20, TREE_DEPTH_MAX = 256 };
@@ -71,6 +77,11 @@ struct tar_unpack_opts {
 	/* ".wh.NAME" removes NAME, ".wh..wh..opq" the contents of its directory; other such
 	 * names are ignored. A directory replaces other types. */
 	bool changes;
+	/* Also an archive of changes, to files that others use meanwhile: each file and link takes
+	 * the place of the old one in one step and keeps its owner. ".wh.NAME" removes one file or
+	 * an empty directory; a directory with something in it stays, and so does what is
+	 * mounted. */
+	bool exact;
 	bool pass_mounts; /* entries on which, or above which, something is mounted are skipped */
 	bool keep_top; /* the top keeps its mode and time */
 	bool owners; /* owners and set-id bits are the archive's; takes CAP_CHOWN */
@@ -79,7 +90,7 @@ struct tar_unpack_opts {
 	bool skip_zeros; /* leave holes in files for ranges of zeros, where possible */
 };
 
-enum { TREE_PARTS_MAX = TAR_PATH_MAX / 2 };
+enum { TREE_PARTS_MAX = TAR_PATH_MAX / 2, TREE_TEMP_MAX = 32 };
 
 struct tar_unpack {
 	struct tree_failure failure;
@@ -92,6 +103,9 @@ struct tar_unpack {
 	int parent; /* directory of the last entry, or -1 */
 	int file; /* the one being written, or -1 */
 	bool hole; /* the file ends in zeros that were skipped */
+	/* of a file or link on its way to its place, in parent; "" while it has none */
+	char temp[TREE_TEMP_MAX];
+	unsigned temps; /* names that were tried */
 	bool mounted; /* what the last entry is about is mounted, or has something mounted in it */
 	/* Directories that the archive has entered: modes and times are set when it leaves them. */
 	/* at: the innermost directory; path: the one of parent */

@@ -5,6 +5,9 @@
  * links. The directory of the last entry stays open, since the next entry is mostly in it. An entry
  * replaces what has its name: the old entry is unlinked, and the new one is created exclusively.
  *
+ * An exact archive's files are written without a name, where the file system has that, and then
+ * take the place of the old ones. So whoever looks, also after a crash, sees one or the other.
+ *
  * What is mounted on an entry, or above it, is never entered, nor emptied by a whiteout. That is an
  * error, or the entry is skipped (pass_mounts): then the mount is a folder of the host that a
  * sandbox has again.
@@ -27,7 +30,7 @@
 #include "base/fd.h"
 #include "box/archive/tar_tree.h"
 
-enum { HOLE = 4096, MODE_MASK = 01777 };
+enum { HOLE = 4096, MODE_MASK = 01777, TEMPS_MAX = 1000 };
 
 static int fail_at(struct tar_unpack *u, enum tree_what what, int errnum, const char *path)
 {
@@ -255,6 +258,23 @@ static int unlink_old(struct tar_unpack *u, int dir, const char *name)
 	return remove_all(u, dir, name, 0) < 0 ? -1 : u->mounted ? fail_on_mount(u) : 0;
 }
 
+/* Removes a file, or a directory that is empty. */
+static int remove_one(struct tar_unpack *u, int dir, const char *name)
+{
+	int errnum;
+
+	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	errnum = errno;
+	if (is_mounted(dir, name))
+		return 0;
+	if (errnum != EISDIR)
+		return tar_unpack_fail(u, TREE_SYSTEM, errnum);
+	return unlinkat(dir, name, AT_REMOVEDIR) == 0 || errno == ENOTEMPTY || errno == EEXIST
+		     ? 0
+		     : tar_unpack_fail(u, TREE_SYSTEM, errno);
+}
+
 /* Handles ".wh.NAME" and ".wh..wh..opq"; other names with ".wh..wh." are ignored. True if it was
  * one of these. */
 static bool take_whiteout(struct tar_unpack *u, int dir, const char *name, int *ret)
@@ -271,35 +291,150 @@ static bool take_whiteout(struct tar_unpack *u, int dir, const char *name, int *
 	} else if (!name[4] || strcmp(name + 4, ".") == 0 || strcmp(name + 4, "..") == 0) {
 		*ret = tar_unpack_fail(u, TREE_OUTSIDE, 0);
 	} else {
-		*ret = remove_all(u, dir, name + 4, 0);
+		*ret = u->o.exact ? remove_one(u, dir, name + 4) : remove_all(u, dir, name + 4, 0);
 	}
 	return true;
+}
+
+/* ---- in place of the old one --------------------------------------------------------------- */
+
+static bool next_temp(struct tar_unpack *u, bool replaces)
+{
+	snprintf(u->temp, sizeof(u->temp), TREE_TEMP_FRONT "%u%s", ++u->temps,
+		 replaces ? TREE_TEMP_OLD : TREE_TEMP_NEW);
+	return u->temps % TEMPS_MAX != 0;
+}
+
+/* Moves what has the temporary name to its place. */
+static int place_temp(struct tar_unpack *u, int dir, const char *name)
+{
+	int errnum;
+
+	if (renameat(dir, u->temp, dir, name) == 0) {
+		u->temp[0] = '\0';
+		return 0;
+	}
+	errnum = errno;
+	if (is_mounted(dir, name))
+		return fail_on_mount(u);
+	return errnum == EISDIR ? tar_unpack_fail(u, TREE_OCCUPIED, 0)
+				: tar_unpack_fail(u, TREE_SYSTEM, errnum);
+}
+
+/* -1 with errno. */
+static int open_exact(struct tar_unpack *u, int dir)
+{
+	int fd = openat(dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+
+	u->temp[0] = '\0';
+	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
+		return fd;
+	while (fd < 0 && next_temp(u, true)) {
+		fd = openat(dir, u->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			    0600);
+		if (fd < 0 && errno != EEXIST)
+			return -1;
+	}
+	return fd;
+}
+
+/* Gives the file the owner of the one whose place it takes. */
+static int keep_owner(const struct tar_unpack *u, const struct stat *old)
+{
+	struct stat st;
+
+	if (fstat(u->file, &st) < 0)
+		return -1;
+	return st.st_uid == old->st_uid && st.st_gid == old->st_gid
+		     ? 0
+		     : fchown(u->file, old->st_uid, old->st_gid);
+}
+
+static void drop_temp(struct tar_unpack *u)
+{
+	if (u->temp[0])
+		unlinkat(u->parent, u->temp, 0);
+	u->temp[0] = '\0';
+}
+
+static int name_temp(struct tar_unpack *u, bool replaces)
+{
+	char self[64];
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", u->file);
+	while (next_temp(u, replaces)) {
+		if (linkat(AT_FDCWD, self, u->parent, u->temp, AT_SYMLINK_FOLLOW) == 0)
+			return 0;
+		if (errno != EEXIST)
+			break;
+	}
+	u->temp[0] = '\0';
+	return -1;
+}
+
+/* The file is whole, and u->parent still its directory. */
+static int place_file(struct tar_unpack *u)
+{
+	const char *slash = strrchr(u->reader.path, '/');
+	const char *name = slash ? slash + 1 : u->reader.path;
+	struct stat old;
+	bool replaces = fstatat(u->parent, name, &old, AT_SYMLINK_NOFOLLOW) == 0;
+
+	if ((replaces && S_ISREG(old.st_mode) && keep_owner(u, &old) < 0) ||
+	    (!u->temp[0] && name_temp(u, replaces) < 0))
+		return tar_unpack_fail(u, TREE_SYSTEM, errno);
+	return place_temp(u, u->parent, name);
 }
 
 /* ---- entries ------------------------------------------------------------------------------- */
 
 static int make_file(struct tar_unpack *u, int dir, const char *name)
 {
-	if (unlink_old(u, dir, name) < 0)
-		return -1;
-	u->file = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	u->hole = false;
+	if (u->o.exact)
+		u->file = open_exact(u, dir);
+	else if (unlink_old(u, dir, name) < 0)
+		return -1;
+	else
+		u->file = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+				 0600);
 	return u->file < 0 ? tar_unpack_fail(u, TREE_SYSTEM, errno) : 0;
+}
+
+/* With u->o.exact beside the place of the link, under the temporary name. */
+static int name_symlink(struct tar_unpack *u, int dir, const char *name, const char *to)
+{
+	struct stat old;
+
+	if (!u->o.exact)
+		return unlink_old(u, dir, name) < 0  ? -1
+		     : symlinkat(to, dir, name) == 0 ? 0
+						     : tar_unpack_fail(u, TREE_SYSTEM, errno);
+	while (next_temp(u, fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) == 0)) {
+		if (symlinkat(to, dir, u->temp) == 0)
+			return 0;
+		if (errno != EEXIST)
+			break;
+	}
+	u->temp[0] = '\0';
+	return tar_unpack_fail(u, TREE_SYSTEM, errno);
 }
 
 static int make_symlink(struct tar_unpack *u, int dir, const char *name, const struct tar_entry *e)
 {
 	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
 					   times_of(e->mtime, e->mtime_ns) };
+	const char *as = u->o.exact ? u->temp : name;
 
-	if (unlink_old(u, dir, name) < 0)
+	if (name_symlink(u, dir, name, e->link) < 0)
 		return -1;
-	if (symlinkat(e->link, dir, name) < 0)
+	if (u->o.owners && fchownat(dir, as, e->uid, e->gid, AT_SYMLINK_NOFOLLOW) < 0)
 		return tar_unpack_fail(u, TREE_SYSTEM, errno);
-	if (u->o.owners && fchownat(dir, name, e->uid, e->gid, AT_SYMLINK_NOFOLLOW) < 0)
-		return tar_unpack_fail(u, TREE_SYSTEM, errno);
-	utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW); /* not every file system supports times */
-	return 0;
+	utimensat(dir, as, times, AT_SYMLINK_NOFOLLOW); /* not every file system supports times */
+	if (!u->o.exact || place_temp(u, dir, name) == 0)
+		return 0;
+	drop_temp(u);
+	return -1;
 }
 
 /* Makes a hard link to a file below the top that is not a symbolic link. */
@@ -491,8 +626,13 @@ static int end_file(struct tar_unpack *u)
 	if (u->hole && ftruncate(u->file, (off_t)e->size) < 0)
 		rc = tar_unpack_fail(u, TREE_SYSTEM, errno);
 	errnum = rc == 0 ? set_file(u, u->file, &left) : 0;
+	if (errnum)
+		rc = tar_unpack_fail(u, TREE_SYSTEM, errnum);
+	if (u->o.exact && rc == 0)
+		rc = place_file(u);
+	drop_temp(u);
 	close_at(&u->file);
-	return errnum ? tar_unpack_fail(u, TREE_SYSTEM, errnum) : rc;
+	return rc;
 }
 
 /* ---- all of it ----------------------------------------------------------------------------- */
@@ -507,7 +647,8 @@ int tar_unpack_init(struct tar_unpack *u, int top, const struct tar_unpack_opts 
 	u->top = top;
 	u->parent = u->file = -1;
 	u->n_left = 0;
-	u->path[0] = u->at[0] = '\0';
+	u->path[0] = u->at[0] = u->temp[0] = '\0';
+	u->temps = 0;
 	tar_reader_init(&u->reader);
 	if (fstat(top, &st) < 0)
 		return tar_unpack_fail(u, TREE_SYSTEM, errno);
@@ -559,6 +700,7 @@ int tar_unpack_end(struct tar_unpack *u, bool whole)
 	enum tar_why why = tar_reader_end(&u->reader);
 	int rc = u->failure.what ? -1 : 0;
 
+	drop_temp(u);
 	close_at(&u->file);
 	while (rc == 0 && u->n_left > 0)
 		rc = leave(u);

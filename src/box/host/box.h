@@ -490,6 +490,7 @@ struct file_transfer;
 struct file_archive_opts {
 	const struct str *leave_out; /* names of entries directly in the directory; at most 64 */
 	size_t n_leave_out;
+	bool exact; /* ERR_PATH_DENIED where something can't be read, whoever owns it */
 };
 
 /* Writes a tar archive of a directory, or of one file under its own name, to `to`, which it takes.
@@ -500,10 +501,19 @@ struct file_transfer *file_archive_start(struct sandbox *sb, struct str path,
 					 const struct file_archive_opts *opts, int to,
 					 file_cb on_done, void *arg);
 
+/* What stands at the top of a project folder and programs of the host act on: .git and others
+ * (docs/sandboxes.md). Static texts; returns how many. */
+enum { PROJECT_NAMES_MAX = 32 };
+size_t box_project_names(struct str ret[PROJECT_NAMES_MAX]);
+
 struct file_upload_opts {
 	/* The archive has whiteouts: ".wh.NAME" removes NAME, ".wh..wh..opq" empties its directory;
 	 * other names that begin with ".wh..wh." are ignored. */
 	bool changes;
+	/* Likewise, to files that are in use: each file and link takes the place of the old one in
+	 * one step and keeps its owner, and ".wh.NAME" removes a file or an empty directory only.
+	 * The directory itself keeps mode and time. */
+	bool exact;
 	/* What is mounted on an entry or above it stays as it is, and the entry is skipped.
 	 * Otherwise that is ERR_PATH_DENIED. */
 	bool pass_mounts;

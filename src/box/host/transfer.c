@@ -159,7 +159,8 @@ struct file_transfer *file_archive_start(struct sandbox *sb, struct str path,
 					 const struct file_archive_opts *opts, int to,
 					 file_cb on_done, void *arg)
 {
-	return transfer_start(new_transfer(sb, FILE_OP_ARCHIVE, on_done, arg), path, 0, opts, to);
+	return transfer_start(new_transfer(sb, FILE_OP_ARCHIVE, on_done, arg), path,
+			      opts->exact ? FILE_FLAG_EXACT : 0, opts, to);
 }
 
 struct file_transfer *file_upload_start(struct sandbox *sb, struct str path,
@@ -167,7 +168,8 @@ struct file_transfer *file_upload_start(struct sandbox *sb, struct str path,
 					file_cb on_done, void *arg)
 {
 	return transfer_start(new_transfer(sb, FILE_OP_UPLOAD, on_done, arg), path,
-			      (opts->changes ? FILE_FLAG_CHANGES : 0) |
+			      (opts->changes || opts->exact ? FILE_FLAG_CHANGES : 0) |
+				      (opts->exact ? FILE_FLAG_EXACT : 0) |
 				      (opts->pass_mounts ? FILE_FLAG_PASS_MOUNTS : 0),
 			      NULL, from);
 }

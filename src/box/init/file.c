@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "box/archive/tar_tree.h"
 #include "box/wire/file_types.h"
 #include "box/init/internal.h"
 #include "box/init/message.h"
@@ -229,8 +230,8 @@ static int check_existing(struct write_job *w, struct im_file_done *d)
 /* Programs may use the same name: then the next one is tried. */
 static bool next_temp(struct write_job *w, int tries)
 {
-	snprintf(w->temp, sizeof(w->temp), INIT_TEMP_FRONT "%u%s", ++last_temp,
-		 w->replaces ? INIT_TEMP_OLD : INIT_TEMP_NEW);
+	snprintf(w->temp, sizeof(w->temp), TREE_TEMP_FRONT "%u%s", ++last_temp,
+		 w->replaces ? TREE_TEMP_OLD : TREE_TEMP_NEW);
 	return tries < TEMPS_MAX;
 }
 

@@ -21,12 +21,6 @@ int init_send(const void *msg, size_t n, int fd);
  * -1. */
 void init_file(const struct im_file *msg, size_t n, int fd);
 
-/* Name patterns of files that are being written, with a number inside: those that replace a file,
- * and new ones. Watches don't report them. */
-#define INIT_TEMP_FRONT ".holt-"
-#define INIT_TEMP_OLD ".tmp"
-#define INIT_TEMP_NEW ".new"
-
 /* Returns an O_PATH descriptor of the file that path leads to, if it is one of the sandbox's own: a
  * regular file, a directory, or either. -1 with the reason in *d. */
 enum init_want { INIT_FILE = 1, INIT_DIRECTORY = 2 };

@@ -40,11 +40,11 @@ static const char *name_of(const char *path, const struct im_stat *st)
 	return st->type == FILE_DIRECTORY ? "." : slash + 1;
 }
 
-static void archive(const char *self, const char *name, const char *names, const char *end, int out,
-		    struct tree_failure *f)
+static void archive(const char *self, const char *name, bool exact, const char *names,
+		    const char *end, int out, struct tree_failure *f)
 {
 	const char *leave_out[LEAVE_OUT_MAX];
-	struct tar_pack_opts o = { .name = name, .leave_out = leave_out, .own = true };
+	struct tar_pack_opts o = { .name = name, .leave_out = leave_out, .own = !exact };
 
 	for (; names < end && o.n_leave_out < LEAVE_OUT_MAX; names += strlen(names) + 1)
 		leave_out[o.n_leave_out++] = names;
@@ -53,12 +53,13 @@ static void archive(const char *self, const char *name, const char *names, const
 
 static void unpack(int dir, uint32_t flags, int in, struct tree_failure *f)
 {
-	const bool changes = flags & FILE_FLAG_CHANGES;
+	const bool changes = flags & FILE_FLAG_CHANGES, exact = flags & FILE_FLAG_EXACT;
 	/* Archives of changes come from a sandbox like this one; others from anybody. */
 	const struct tar_unpack_opts o = { .changes = changes,
+					   .exact = exact,
 					   .pass_mounts = flags & FILE_FLAG_PASS_MOUNTS,
-					   .keep_top = !changes,
-					   .owners = changes && getuid() == 0 };
+					   .keep_top = !changes || exact,
+					   .owners = changes && !exact && getuid() == 0 };
 	static struct tar_unpack u INIT_LARGE;
 	static char bytes[IN_BYTES] INIT_LARGE;
 	ssize_t n = 0;
@@ -89,7 +90,7 @@ static _Noreturn void help(const struct im_file *m, const char *path, const char
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", known);
 	dir = archives ? -1 : init_reopen(known, O_RDONLY | O_DIRECTORY);
 	if (archives)
-		archive(self, name_of(path, &d.st), names, end, fd, &f);
+		archive(self, name_of(path, &d.st), m->flags & FILE_FLAG_EXACT, names, end, fd, &f);
 	else if (dir < 0)
 		f = (struct tree_failure){ .what = TREE_SYSTEM, .errnum = errno };
 	else if (m->op == FILE_OP_UPLOAD)

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "box/archive/tar_tree.h"
 #include "box/wire/file_types.h"
 #include "box/init/internal.h"
 
@@ -87,13 +88,13 @@ static int watch_tell(enum change_kind kind, uint32_t cookie, bool is_directory,
 /* A temporary name that init writes to: it then replaces an old file or becomes a new one. */
 static bool is_temporary(const char *name, enum change_kind *ret_as)
 {
-	const char *end = name + strlen(INIT_TEMP_FRONT);
+	const char *end = name + strlen(TREE_TEMP_FRONT);
 
-	if (strncmp(name, INIT_TEMP_FRONT, strlen(INIT_TEMP_FRONT)) != 0)
+	if (strncmp(name, TREE_TEMP_FRONT, strlen(TREE_TEMP_FRONT)) != 0)
 		return false;
 	end += strspn(end, "0123456789");
-	*ret_as = strcmp(end, INIT_TEMP_OLD) == 0 ? CHANGE_MODIFIED : CHANGE_CREATED;
-	return *ret_as == CHANGE_MODIFIED || strcmp(end, INIT_TEMP_NEW) == 0;
+	*ret_as = strcmp(end, TREE_TEMP_OLD) == 0 ? CHANGE_MODIFIED : CHANGE_CREATED;
+	return *ret_as == CHANGE_MODIFIED || strcmp(end, TREE_TEMP_NEW) == 0;
 }
 
 /* The kernel names a file of O_TMPFILE "#" and its inode. No entry has that name, unless somebody

@@ -14,54 +14,9 @@
 
 #include "base/mem.h"
 #include "box/archive/mount.h"
+#include "box/wire/project.h"
 
-enum missing {
-	STAYS_MISSING,
-	BECOMES_DIRECTORY,
-	BECOMES_FILE, /* where a directory would stop git */
-};
-
-static const struct entry {
-	const char *path;
-	enum missing missing;
-	const char *text; /* of the file that is made */
-	/* As a repository it may be written, but not moved: what is in it has rows of its own. */
-	bool open;
-	bool of_home; /* made only in a folder that has another of them */
-} entries[] = {
-	{ ".git", BECOMES_DIRECTORY, .open = true },
-	{ ".git/config", BECOMES_FILE, "" },
-	{ ".git/config.worktree", BECOMES_FILE, "" },
-	/* With it git reads configuration from elsewhere. It names the directory that it is in. */
-	{ ".git/commondir", BECOMES_FILE, ".\n" },
-	{ ".git/hooks", BECOMES_DIRECTORY },
-	{ ".git/modules", STAYS_MISSING },
-	{ ".claude", BECOMES_DIRECTORY },
-	{ ".codex", BECOMES_DIRECTORY },
-	{ ".cursor", BECOMES_DIRECTORY },
-	{ ".devcontainer", BECOMES_DIRECTORY },
-	{ ".gemini", BECOMES_DIRECTORY },
-	{ ".holtrc", BECOMES_DIRECTORY },
-	{ ".husky", STAYS_MISSING },
-	{ ".idea", BECOMES_DIRECTORY },
-	{ ".mcp.json", BECOMES_DIRECTORY },
-	{ ".vscode", BECOMES_DIRECTORY },
-	{ ".zed", BECOMES_DIRECTORY },
-	{ ".bash_login", BECOMES_DIRECTORY, .of_home = true },
-	{ ".bash_logout", BECOMES_DIRECTORY, .of_home = true },
-	{ ".bash_profile", BECOMES_DIRECTORY, .of_home = true },
-	{ ".bashrc", BECOMES_DIRECTORY, .of_home = true },
-	{ ".gitconfig", BECOMES_DIRECTORY, .of_home = true },
-	{ ".profile", BECOMES_DIRECTORY, .of_home = true },
-	{ ".ssh", BECOMES_DIRECTORY, .of_home = true },
-	{ ".zlogin", BECOMES_DIRECTORY, .of_home = true },
-	{ ".zlogout", BECOMES_DIRECTORY, .of_home = true },
-	{ ".zprofile", BECOMES_DIRECTORY, .of_home = true },
-	{ ".zshenv", BECOMES_DIRECTORY, .of_home = true },
-	{ ".zshrc", BECOMES_DIRECTORY, .of_home = true },
-};
-
-static_assert(ARRAY_LEN(entries) <= 32, "a bit of struct project for each");
+static_assert(ARRAY_LEN(project_entries) <= 32, "a bit of struct project for each");
 
 /* Tells what another warden made, which was killed, from what the user has: nobody else sets the
  * sticky bit on such a thing. File systems without modes don't tell. */
@@ -113,7 +68,8 @@ static int make_directory(int parent, const char *name)
 	return 0;
 }
 
-static int make_entry(int dir, const struct entry *n, const struct stat *owner, bool *ret_made)
+static int make_entry(int dir, const struct project_entry *n, const struct stat *owner,
+		      bool *ret_made)
 {
 	const char *name;
 	autoclose int parent = open_parent(dir, n->path, &name);
@@ -132,7 +88,8 @@ static int make_entry(int dir, const struct entry *n, const struct stat *owner, 
 	return 0;
 }
 
-static bool looks_made(int parent, const char *name, const struct entry *n, const struct stat *st)
+static bool looks_made(int parent, const char *name, const struct project_entry *n,
+		       const struct stat *st)
 {
 	char text[TEXT_MAX];
 	autoclose int fd = -1;
@@ -147,7 +104,7 @@ static bool looks_made(int parent, const char *name, const struct entry *n, cons
 	return got == (ssize_t)strlen(n->text) && memcmp(text, n->text, (size_t)got) == 0;
 }
 
-static void remove_entry(int dir, const struct entry *n, bool made)
+static void remove_entry(int dir, const struct project_entry *n, bool made)
 {
 	const char *name;
 	autoclose int parent = open_parent(dir, n->path, &name);
@@ -165,8 +122,8 @@ static void remove_entry(int dir, const struct entry *n, bool made)
 static int check_entries(int dir, bool *ret_home, struct err *e)
 {
 	*ret_home = false;
-	for (size_t i = 0; i < ARRAY_LEN(entries); i++) {
-		const struct entry *n = &entries[i];
+	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
+		const struct project_entry *n = &project_entries[i];
 		const char *name;
 		autoclose int parent = open_parent(dir, n->path, &name);
 		struct stat st;
@@ -210,8 +167,8 @@ int project_hold(struct project *p, int dir, const struct stat *st, struct err *
 		return err_set(e, ERR_CONFLICT, "another program has locked this folder");
 	if (check_entries(lock, &is_home, e) < 0)
 		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(entries); i++) {
-		const struct entry *n = &entries[i];
+	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
+		const struct project_entry *n = &project_entries[i];
 
 		if (n->missing == STAYS_MISSING || (n->of_home && !is_home))
 			continue;
@@ -225,9 +182,9 @@ int project_hold(struct project *p, int dir, const struct stat *st, struct err *
 void project_release(struct project *p)
 {
 	if (p->lock >= 0 && flock(p->lock, LOCK_EX | LOCK_NB) == 0) {
-		for (size_t i = ARRAY_LEN(entries); i-- > 0;) {
-			if (entries[i].missing != STAYS_MISSING)
-				remove_entry(p->lock, &entries[i], p->made >> i & 1);
+		for (size_t i = ARRAY_LEN(project_entries); i-- > 0;) {
+			if (project_entries[i].missing != STAYS_MISSING)
+				remove_entry(p->lock, &project_entries[i], p->made >> i & 1);
 		}
 	}
 	close_fd(&p->lock);
@@ -235,8 +192,9 @@ void project_release(struct project *p)
 
 int project_seal(int tree)
 {
-	for (size_t i = 0; i < ARRAY_LEN(entries); i++) {
-		autoclose int at = open_entry(tree, entries[i].path, O_PATH | O_NOFOLLOW, 0);
+	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
+		autoclose int at = open_entry(tree, project_entries[i].path, O_PATH | O_NOFOLLOW,
+					      0);
 		autoclose int copy = -1;
 		struct stat st;
 
@@ -245,7 +203,7 @@ int project_seal(int tree)
 		copy = at < 0 || fstat(at, &st) < 0 ? -1 : mount_copy(at, "", true);
 		if (copy < 0)
 			return -1;
-		if (!(entries[i].open && S_ISDIR(st.st_mode) && is_repository(at)) &&
+		if (!(project_entries[i].open && S_ISDIR(st.st_mode) && is_repository(at)) &&
 		    mount_setattr_tree(copy, MOUNT_ATTR_RDONLY, -1) < 0)
 			return -1;
 		if (mount_attach(copy, at, "") < 0)

@@ -443,6 +443,8 @@ enum {
 	FILE_FLAG_PASS_MOUNTS = 16,
 	/* A write keeps the owner, too, and FILE_OP_COMMIT is answered with the directory. */
 	FILE_FLAG_DURABLE = 32,
+	/* An upload of changes is exact (struct tar_unpack_opts), an archive leaves nothing out. */
+	FILE_FLAG_EXACT = 64,
 };
 
 /* One or two absolute paths with their NULs follow. */

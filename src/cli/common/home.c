@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "base/path.h"
 #include "base/id.h"
 
 enum { TOKEN_MIN = 16, TOKEN_MAX = 512 };
@@ -16,23 +17,6 @@ static const char *folder(const char *variable)
 	const char *value = getenv(variable);
 
 	return value && value[0] == '/' ? value : NULL;
-}
-
-/* Makes the folder and those above it. */
-static int make_folder(char *path, struct err *e)
-{
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(path, 0700) < 0 && errno != EEXIST) {
-			err_sys(e, errno, "make %.120s", path);
-			*slash = '/';
-			return -1;
-		}
-		*slash = '/';
-	}
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return err_sys(e, errno, "make %.120s", path);
-	return 0;
 }
 
 /* The path alone. */
@@ -57,7 +41,7 @@ static int join(const char *base, const char *below, const char *name, char ret[
 		return -1;
 	slash = ret + strlen(ret) - strlen(name) - 1;
 	*slash = '\0';
-	rc = make_folder(ret, e);
+	rc = path_make(ret, e);
 	*slash = '/';
 	return rc;
 }

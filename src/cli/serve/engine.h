@@ -128,9 +128,14 @@ struct coding_rows {
 
 static inline struct coding *coding_of_options(const struct coding_rows *o, struct err *e)
 {
+	char snapshots[PATH_MAX];
+	struct err homeless;
+	bool at_home = home_where("coding", snapshots, &homeless) == 0;
+
 	return coding_new(&(struct coding_options){ .workspaces = o->workspaces.p,
 						    .n_workspaces = o->workspaces.n,
-						    .readonly = o->readonly },
+						    .readonly = o->readonly,
+						    .snapshots = at_home ? snapshots : NULL },
 			  e);
 }
 

@@ -1,29 +1,30 @@
 #include "door/mcp/tools.h"
 
 const struct tool *const tools[] = {
-	&sandbox_create_tool,	  &sandbox_exec_tool,	     &sandbox_read_file_tool,
-	&sandbox_write_file_tool, &sandbox_fork_tool,	     &sandbox_terminate_tool,
-	&sandbox_list_tool,	  &sandbox_get_tool,	     &sandbox_list_files_tool,
-	&sandbox_move_file_tool,  &sandbox_remove_file_tool, &sandbox_pause_tool,
-	&sandbox_resume_tool,	  &sandbox_set_timeout_tool, &sandbox_processes_tool,
-	&sandbox_signal_tool,	  &sandbox_exec_output_tool, &sandbox_snapshot_tool,
-	&sandbox_restore_tool,	  &sandbox_diff_tool,	     &run_tool,
-	&coding_read_tool,	  &coding_write_tool,	     &coding_edit_tool,
-	&coding_glob_tool,	  &coding_grep_tool,	     &coding_bash_tool,
-	&coding_output_tool,	  &coding_kill_tool,	     &coding_watch_tool,
-	&coding_events_tool,	  &coding_test_tool,	     &coding_lint_tool,
-	&coding_typecheck_tool,	  &coding_script_tool,	     &coding_retest_tool,
-	&coding_failures_tool,	  &coding_secrets_tool,	     &workspace_create_tool,
-	&workspace_list_tool,	  &workspace_attach_tool,    &workspace_delete_tool,
-	&workspace_log_tool,	  &workspace_diff_tool,	     &workspace_revert_tool,
-	&workspace_fork_tool,
+	&sandbox_create_tool,	    &sandbox_exec_tool,		&sandbox_read_file_tool,
+	&sandbox_write_file_tool,   &sandbox_fork_tool,		&sandbox_terminate_tool,
+	&sandbox_list_tool,	    &sandbox_get_tool,		&sandbox_list_files_tool,
+	&sandbox_move_file_tool,    &sandbox_remove_file_tool,	&sandbox_pause_tool,
+	&sandbox_resume_tool,	    &sandbox_set_timeout_tool,	&sandbox_processes_tool,
+	&sandbox_signal_tool,	    &sandbox_exec_output_tool,	&sandbox_snapshot_tool,
+	&sandbox_restore_tool,	    &sandbox_diff_tool,		&run_tool,
+	&coding_read_tool,	    &coding_write_tool,		&coding_edit_tool,
+	&coding_glob_tool,	    &coding_grep_tool,		&coding_bash_tool,
+	&coding_output_tool,	    &coding_kill_tool,		&coding_watch_tool,
+	&coding_events_tool,	    &coding_test_tool,		&coding_lint_tool,
+	&coding_typecheck_tool,	    &coding_script_tool,	&coding_retest_tool,
+	&coding_failures_tool,	    &coding_secrets_tool,	&coding_snapshot_create_tool,
+	&coding_snapshot_list_tool, &coding_snapshot_diff_tool, &coding_snapshot_restore_tool,
+	&workspace_create_tool,	    &workspace_list_tool,	&workspace_attach_tool,
+	&workspace_delete_tool,	    &workspace_log_tool,	&workspace_diff_tool,
+	&workspace_revert_tool,	    &workspace_fork_tool,
 };
 const size_t tools_n = ARRAY_LEN(tools);
 static_assert(ARRAY_LEN(tools) <= MCP_CHOICE_MAX, "each has a place in a choice");
 
 /* Each listed tool costs the context of every client, so few are listed unless they are asked
  * for. */
-enum { SANDBOX_TOOLS = 20, RUN_TOOLS = 1, CODING_TOOLS = 17, WORKSPACE_TOOLS = 8 };
+enum { SANDBOX_TOOLS = 20, RUN_TOOLS = 1, CODING_TOOLS = 21, WORKSPACE_TOOLS = 8 };
 static_assert(ARRAY_LEN(tools) == SANDBOX_TOOLS + RUN_TOOLS + CODING_TOOLS + WORKSPACE_TOOLS,
 	      "each is in one set, and in all");
 

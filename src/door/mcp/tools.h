@@ -50,6 +50,10 @@ extern const struct tool coding_script_tool;
 extern const struct tool coding_retest_tool;
 extern const struct tool coding_failures_tool;
 extern const struct tool coding_secrets_tool;
+extern const struct tool coding_snapshot_create_tool;
+extern const struct tool coding_snapshot_list_tool;
+extern const struct tool coding_snapshot_diff_tool;
+extern const struct tool coding_snapshot_restore_tool;
 
 /* All of them, in the order in which clients list them. */
 extern const struct tool *const tools[];

@@ -4,6 +4,7 @@ struct differ {
 	const struct objects *o;
 	tree_diff_fn f;
 	void *arg;
+	bool exact;
 	struct buf path;
 	unsigned depth;
 };
@@ -26,9 +27,17 @@ static int differ_tell(struct differ *d, const struct tree_entry *was, const str
 	const struct object_id *a = was && was->type == TREE_DIR ? &was->id : NULL;
 	const struct object_id *b = is && is->type == TREE_DIR ? &is->id : NULL;
 	bool same = was && is && (a ? was->mode == is->mode : tree_same(was, is));
-	int result = same ? 0 : d->f(d->arg, buf_str(&d->path), was, is, e);
+	bool behind = d->exact && a && !is;
+	int result = 0;
 
-	return result || !(a || b) ? result : differ_dirs(d, a, b, e);
+	if (same && d->exact)
+		same = (!a || tree_same(was, is)) && was->mtime == is->mtime &&
+		       was->mtime_ns == is->mtime_ns;
+	if (!same && !behind)
+		result = d->f(d->arg, buf_str(&d->path), was, is, e);
+	if (result == 0 && (a || b))
+		result = differ_dirs(d, a, b, e);
+	return result == 0 && behind ? d->f(d->arg, buf_str(&d->path), was, is, e) : result;
 }
 
 /* was, is: of one name; either may be NULL. */
@@ -92,14 +101,25 @@ static int differ_dirs(struct differ *d, const struct object_id *a, const struct
 	return result;
 }
 
+static int differ_all(struct differ *d, const struct object_id *a, const struct object_id *b,
+		      struct err *e)
+{
+	int result;
+
+	d->path = BUF_INIT((size_t)(WORKSPACE_DEPTH_MAX + 2) * (WORKSPACE_NAME_MAX + 1));
+	result = differ_dirs(d, a, b, e);
+	buf_fini(&d->path);
+	return result < 0 ? -1 : 0;
+}
+
 int tree_diff(const struct objects *o, const struct object_id *a, const struct object_id *b,
 	      tree_diff_fn f, void *arg, struct err *e)
 {
-	struct differ d = { .o = o, .f = f, .arg = arg };
-	int result;
+	return differ_all(&(struct differ){ .o = o, .f = f, .arg = arg }, a, b, e);
+}
 
-	d.path = BUF_INIT((size_t)(WORKSPACE_DEPTH_MAX + 2) * (WORKSPACE_NAME_MAX + 1));
-	result = differ_dirs(&d, a, b, e);
-	buf_fini(&d.path);
-	return result < 0 ? -1 : 0;
+int tree_diff_exact(const struct objects *o, const struct object_id *a, const struct object_id *b,
+		    tree_diff_fn f, void *arg, struct err *e)
+{
+	return differ_all(&(struct differ){ .o = o, .f = f, .arg = arg, .exact = true }, a, b, e);
 }

@@ -51,6 +51,8 @@ struct take *take_new(const struct take_spec *spec, struct err *e)
 		return NULL;
 	}
 	t->spec = *spec;
+	if (!t->spec.bytes_max)
+		t->spec.bytes_max = WORKSPACE_BYTES_MAX;
 	t->names = BUF_INIT(TAKE_NAMES_MAX - 1);
 	arena_init(&t->texts, TAKE_TEXT_MAX);
 	pieces_init(&t->pieces, spec->objects);
@@ -273,8 +275,8 @@ static int take_entry(struct take *t, struct err *e)
 	c->entry.mtime_ns = from->mtime_ns < 1000000000 ? from->mtime_ns : 0;
 	if (from->type == TAR_SYMLINK || from->type == TAR_HARDLINK)
 		return take_link(t, c, from, e);
-	if (from->size > WORKSPACE_BYTES_MAX - t->bytes)
-		return too_large(e, "bytes", WORKSPACE_BYTES_MAX);
+	if (from->size > t->spec.bytes_max - t->bytes)
+		return too_large(e, "bytes", t->spec.bytes_max);
 	t->bytes += from->size;
 	t->taking = from->type == TAR_FILE;
 	pieces_begin(&t->pieces);

@@ -16,6 +16,7 @@ struct take_spec {
 	const char *top;
 	bool changes; /* ".wh.NAME" removes NAME, ".wh..wh..opq" what its directory had */
 	const atomic_bool *stop; /* becomes true: give up. NULL: never */
+	uint64_t bytes_max; /* of all files; 0: WORKSPACE_BYTES_MAX */
 };
 
 enum { TAKE_NAMES_MAX = 1024 };

@@ -59,9 +59,10 @@ struct coding_talk {
 struct coding_turn {
 	struct coding_turn *next;
 	struct coding_work *work;
-	struct str path;
+	struct str path; /* of TURN_FILE */
+	enum turn_kind { TURN_FILE, TURN_READS_ALL, TURN_WRITES_ALL } kind;
 	enum {
-		TURN_WAITS, /* for another by the same path */
+		TURN_WAITS, /* for another by the same path, or that has all files */
 		TURN_HAS,
 		TURN_BEHIND, /* it has the path, and another has the same file by another path */
 		TURN_READY, /* that has ended */
@@ -72,6 +73,7 @@ struct coding_turn {
 };
 
 struct coding {
+	char *snapshots; /* owned; NULL: they are not kept */
 	struct workspace *workspaces;
 	size_t n_workspaces;
 	unsigned scopes; /* that were given */
@@ -147,7 +149,9 @@ struct coding *coding_new(const struct coding_options *o, struct err *e)
 	}
 	if (k)
 		k->workspaces = calloc(o->n_workspaces + 1, sizeof(*k->workspaces));
-	if (!k || !k->workspaces) {
+	if (k && o->snapshots)
+		k->snapshots = strdup(o->snapshots);
+	if (!k || !k->workspaces || (o->snapshots && !k->snapshots)) {
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
@@ -199,7 +203,13 @@ void coding_free(struct coding *k)
 		free(k->workspaces[i].dir);
 	}
 	free(k->workspaces);
+	free(k->snapshots);
 	free(k);
+}
+
+const char *coding_snapshots(const struct coding_work *w)
+{
+	return w->all->snapshots;
 }
 
 bool coding_has_workspaces(const struct coding *k)
@@ -281,6 +291,39 @@ const char *coding_known(const struct coding_work *w, struct str path)
 	return known->digest;
 }
 
+static int by_path(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+int coding_known_all(struct coding_work *w, struct str **ret, size_t *ret_n, struct err *e)
+{
+	const struct coding_talk *t = w->talk;
+	struct arena *a = call_arena(w->call);
+	struct str *all = arena_array(a, t->n + 1, sizeof(*all), e);
+	size_t n = 0;
+
+	for (size_t i = 0; all && i < t->n; i++) {
+		struct str path = str_of(t->known[i].path);
+		const char *copy;
+
+		if (t->known[i].scope != w->scope || !str_starts(path, CODING_ROOT "/"))
+			continue;
+		path.p += strlen(CODING_ROOT "/");
+		path.n -= strlen(CODING_ROOT "/");
+		copy = arena_dup(a, path, e);
+		if (!copy)
+			return -1;
+		all[n++] = (struct str){ copy, path.n };
+	}
+	if (!all)
+		return -1;
+	qsort(all, n, sizeof(*all), by_path);
+	*ret = all;
+	*ret_n = n;
+	return 0;
+}
+
 /* Room for one more, in place of the one that was used longest ago where there are too many. */
 static struct known *known_add(struct coding_talk *t)
 {
@@ -325,14 +368,31 @@ void coding_know(struct coding_work *w, struct str path, const char *digest)
 
 /* ---- turns --------------------------------------------------------------------------------- */
 
+static bool turn_excludes(const struct coding_turn *a, const struct coding_turn *b)
+{
+	bool same = a->work->scope == b->work->scope;
+
+	if (a->kind == TURN_FILE && b->kind == TURN_FILE)
+		return same && str_eq(a->path, b->path);
+	if (a->kind != TURN_FILE && b->kind != TURN_FILE)
+		return true;
+	return same && (a->kind == TURN_WRITES_ALL || b->kind == TURN_WRITES_ALL);
+}
+
+/* One that works on all files is not overtaken, since there may always be another writer. */
 static bool turn_is_free(const struct coding_turn *t)
 {
 	const struct coding_turn *o = t->work->all->turns;
+	bool before = true;
 
-	while (o && (o == t || o->state == TURN_WAITS || o->work->scope != t->work->scope ||
-		     !str_eq(o->path, t->path)))
-		o = o->next;
-	return !o;
+	for (; o; o = o->next) {
+		if (o == t)
+			before = false;
+		else if ((o->state != TURN_WAITS || (before && (o->kind || t->kind))) &&
+			 turn_excludes(o, t))
+			return false;
+	}
+	return true;
 }
 
 static void turn_begin(struct coding_turn *t)
@@ -380,7 +440,8 @@ static void turn_end(struct coding_work *w)
 	w->turn = NULL;
 }
 
-void coding_wait_turn(struct coding_work *w, struct str path, void (*then)(struct coding_work *w))
+static void turn_wait(struct coding_work *w, enum turn_kind kind, struct str path,
+		      void (*then)(struct coding_work *w))
 {
 	struct coding_turn **at = &w->all->turns;
 	struct err e = ERR_INIT;
@@ -390,7 +451,7 @@ void coding_wait_turn(struct coding_work *w, struct str path, void (*then)(struc
 		coding_fail(w, &e);
 		return;
 	}
-	*t = (struct coding_turn){ .work = w, .path = path, .then = then };
+	*t = (struct coding_turn){ .work = w, .kind = kind, .path = path, .then = then };
 	w->turn = t;
 	while (*at)
 		at = &(*at)->next;
@@ -399,6 +460,16 @@ void coding_wait_turn(struct coding_work *w, struct str path, void (*then)(struc
 		turn_begin(t);
 	else
 		call_on_cancel(w->call, turn_on_cancel, w);
+}
+
+void coding_wait_turn(struct coding_work *w, struct str path, void (*then)(struct coding_work *w))
+{
+	turn_wait(w, TURN_FILE, path, then);
+}
+
+void coding_wait_whole(struct coding_work *w, bool writes, void (*then)(struct coding_work *w))
+{
+	turn_wait(w, writes ? TURN_WRITES_ALL : TURN_READS_ALL, STR_NONE, then);
 }
 
 bool coding_has_file(struct coding_work *w, uint64_t dev, uint64_t ino)
@@ -530,6 +601,8 @@ static int work_enter(struct coding_work *w, const struct coding_place *p, struc
 	w->scope = p->scope;
 	if (!id)
 		return -1;
+	w->lasting = p->workspace != NULL;
+	w->files = str_of(w->lasting ? p->workspace->dir : id);
 	w->hs = call_hub_sandbox(c, str_of(id), e);
 	w->sandbox = w->hs ? call_sandbox(c, str_of(id), e) : NULL;
 	if (w->sandbox)
@@ -544,7 +617,7 @@ static void place_made(struct coding_place *p, const struct err *err)
 {
 	struct coding_work *w = take_ptr(p->waiting), *next;
 	struct coding *k = w->all;
-	struct coding_place made = { .scope = p->scope };
+	struct coding_place made = { .scope = p->scope, .workspace = p->workspace };
 
 	p->making = NULL;
 	if (err)

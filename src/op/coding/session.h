@@ -38,6 +38,9 @@ struct coding_options {
 	const char *const *workspaces;
 	size_t n_workspaces;
 	bool readonly; /* the folders are mounted read-only */
+	/* Where snapshots are kept (hub/workspace/shots.h): an absolute path. NULL: nowhere.
+	 * Borrowed for the call. */
+	const char *snapshots;
 };
 /* ERR_INVALID: a folder is none, or a name is wrong or occurs twice. */
 struct coding *coding_new(const struct coding_options *o, struct err *e) MUST_USE;
@@ -66,6 +69,9 @@ struct coding_work {
 	struct coding *all;
 	struct coding_talk *talk;
 	unsigned scope; /* equal for equal files: of a workspace, or of a place without */
+	struct str
+		files; /* that a later session has, too: a folder of the host; else of a sandbox */
+	bool lasting;
 	void (*then)(struct coding_work *w);
 	struct coding_work *next; /* of those that wait for a place */
 	struct coding_turn *turn; /* where it writes a file */
@@ -98,9 +104,20 @@ const char *coding_known(const struct coding_work *w, struct str path);
 /* The conversation knows this content. Without memory it does not. */
 void coding_know(struct coding_work *w, struct str path, const char *digest);
 
+/* The files below the workspace that the conversation knows: relative paths in the call's arena,
+ * sorted. */
+int coding_known_all(struct coding_work *w, struct str **ret, size_t *ret_n,
+		     struct err *e) MUST_USE;
+
 /* Of those that write a file one comes after the other: calls then() when it is w's turn, which
  * lasts until the call's end. */
 void coding_wait_turn(struct coding_work *w, struct str path, void (*then)(struct coding_work *w));
+/* Likewise of those that work on all files of a workspace, of all workspaces: the work pool has one
+ * thread for them. writes: they also come one after the other with writers of its files. */
+void coding_wait_whole(struct coding_work *w, bool writes, void (*then)(struct coding_work *w));
+/* Where snapshots are kept; NULL: nowhere. */
+const char *coding_snapshots(const struct coding_work *w);
+
 /* In its turn, what the path led to. False: a writer by another path has the same file, and then()
  * is called again after that. */
 bool coding_has_file(struct coding_work *w, uint64_t dev, uint64_t ino);

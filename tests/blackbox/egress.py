@@ -443,7 +443,7 @@ class Proxy:
     def bind(self, *secrets, key=1):
         """Secrets: (name, placeholder, value, hosts, trusted PEM or b'', over plain HTTP)."""
         with open(self.world.own_key, 'rb') as k, open(self.world.own_ca, 'rb') as c:
-            ca_key, ca = k.read(), c.read()
+            ca_key, ca = (k.read(), c.read()) if secrets else (b'', b'')
         heads, hosts, rest = b'', b'', ca_key + ca
         for name, placeholder, value, at, trust, plain in secrets:
             heads += bytes(Secret(name.encode(), placeholder.encode(), plain, len(at), len(value),
@@ -451,7 +451,7 @@ class Proxy:
             hosts += b''.join(bytes(rule(h)) for h in at)
             rest += value + trust
         self.send(SECRETS, Secrets(key=key, n=len(secrets), n_ca_key=len(ca_key), n_ca=len(ca)),
-                  heads + hosts + rest if secrets else b'')
+                  heads + hosts + rest)
 
     def drop(self, key=1):
         self.send(DROP, Drop(key=key))

@@ -2,12 +2,14 @@
 servers outside. How requests are matched byte by byte is in test_egress.py.
 """
 
+import hashlib
 import json
 import os
 
 import pytest
 
 from client import until
+from egress import DNS_IP
 from test_network import CURL, SECONDS, Hub, web  # noqa: F401: web is a fixture
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason='makes network namespaces as root')
@@ -80,6 +82,102 @@ def test_a_change(hub):
     hub.ok('down', box, child)
 
 
+HTTPS = {
+    'curl': 'curl -fsS "https://web.example$1"',
+    'wget': 'wget -qO- "https://web.example$1"',
+    'git': '[ $1 != /hello ] || set /repo.git; rm -rf r; git clone -q https://web.example$1 r',
+    'urllib': 'python3 -c "import sys, urllib.request as u; '
+              'print(u.urlopen(\'https://web.example\' + sys.argv[1]).read())" "$1"',
+    'requests': '/usr/bin/python3 -c "import sys, requests; '
+                'requests.get(\'https://web.example\' + sys.argv[1]).raise_for_status()" "$1"',
+    'fetch': 'node -e "fetch(\'https://web.example\' + process.argv[1]).then('
+             'r => process.exit(r.ok ? 0 : 1), e => process.exit(1))" -- "$1"',
+}
+
+
+@pytest.fixture(scope='module')
+def trusting(web, me):  # noqa: F811
+    """A hub whose proxy trusts the servers of the test."""
+    hub = Hub(web, me, trust=web.world.ca)
+    web.world.zone['untrusted.example'] = web.world.zone['web.example']
+    yield hub
+    hub.end()
+
+
+@pytest.fixture(scope='module')
+def reader(trusting):
+    return trusting.up('web.example:443 GET /hello, GET /repo.git/*, GET /big')
+
+
+@pytest.mark.parametrize('program', HTTPS)
+def test_within_tls(trusting, reader, program):
+    """Ordinary programs, without a setting; the sandbox trusts the proxy, which looks inside."""
+    for path, right in (('/hello', True), ('/secret', False)):
+        status, text = trusting.sh(reader, f'set -- {path}; {HTTPS[program]}')
+        assert (status == 0) == right, text
+    status, text = trusting.sh(reader, CURL + 'https://web.example/%73ecret')
+    assert 'GET /%73ecret: no rule of the grant matches' in text, text
+
+
+def test_what_passes_within_tls(trusting, reader):
+    """Lengths, ranges, compression and many requests of one connection stay as they are."""
+    with open(trusting.web.folder / 'big', 'wb') as f:
+        f.write(os.urandom(3_000_000))
+    _, text = trusting.sh(reader, CURL + '-o big -w "%{size_download} %{num_connects} %{http_code} '
+                          '" --compressed https://web.example/big https://web.example/hello '
+                          '-o hello; sha256sum < big; cat hello')
+    with open(trusting.web.folder / 'big', 'rb') as f:
+        digest = hashlib.sha256(f.read()).hexdigest()
+    assert text.startswith('3000000 1 200 ') and digest in text and 'hello from' in text, text
+    assert '0 200' in text, text  # the second had no connection of its own
+    _, text = trusting.sh(reader, CURL + '-I https://web.example/hello')
+    assert '403' in text, text  # HEAD is no GET
+    _, text = trusting.sh(reader, CURL + '-D - -o /dev/null https://web.example/big')
+    assert 'Content-Length: 3000000' in text and 'chunked' not in text, text
+
+
+def test_tls_is_looked_at_as_before(trusting, reader):
+    """Other names, no names and other protocols; and the server has to be the real one."""
+    for line in ('curl -sk -m 5 --connect-to web.example:443:web.example:443 '
+                 '--resolve other.example:443:$(getent hosts web.example | cut -d" " -f1) '
+                 'https://other.example/hello',
+                 'printf "GET /hello HTTP/1.1\\r\\nHost: web.example\\r\\n\\r\\n" | '
+                 'openssl s_client -quiet -noservername -connect web.example:443 2>&1',
+                 'curl -sk -m 5 -H "Host: other.example" https://web.example/hello',
+                 'curl -sk -m 5 --http2-prior-knowledge https://web.example/secret'):
+        _, text = trusting.sh(reader, line)
+        assert 'hello from' not in text, (line, text)
+    other = trusting.up('untrusted.example:443 GET /*')
+    _, text = trusting.sh(other, CURL + 'https://untrusted.example/hello')
+    assert 'certificate' in text and 'hello from' not in text, text
+    trusting.ok('down', other)
+
+
+def test_an_authority_is_made_once(trusting, reader):
+    """A sandbox that was made without can't be held to rules of a TLS host, and is told so; one
+    that was made with them keeps it over a restart, in its forks and through changes."""
+    plain = trusting.up('web.example:443')
+    done = trusting.run('net', 'allow', plain, 'web.example:443 GET /hello')
+    assert done.returncode != 0 and b'make a new one, or grant port 80' in done.stderr, done
+    assert json.loads(trusting.ok('net', 'show', '-o', 'json', plain))['allow'] == [
+        {'host': 'web.example', 'port': 443}]
+    trusting.ok('down', plain)
+    child = trusting.ok('fork', reader).strip()
+    for restart in (False, True):
+        if restart:
+            trusting.proc.kill()
+            trusting.proc.wait()
+            trusting.start()
+        for box in (reader, child):
+            until(lambda: 'hello from' in trusting.sh(box, CURL + 'https://web.example/hello')[1],
+                  SECONDS)
+            assert '403' in trusting.sh(box, CURL + '-w "%{http_code}" https://web.example/x')[1]
+    trusting.ok('net', 'allow', child, 'web.example:443 GET /x')
+    assert '404' in trusting.sh(child, CURL + '-w "%{http_code}" https://web.example/x')[1]
+    assert '403' in trusting.sh(child, CURL + '-w "%{http_code}" https://web.example/hello')[1]
+    trusting.ok('down', child)
+
+
 def test_the_form_of_a_request(hub):
     """By REST, where nobody is the operator: what the hub was started with, and no more."""
     def make(*allow):
@@ -150,5 +248,10 @@ def test_what_is_no_rule(hub, text):
 
 def test_run(hub):
     """Without a hub."""
-    done = hub.run('run', '--resolver', '10.9.9.9', '--allow', 'web.example:80 GET', '--', 'true')
+    done = hub.run('run', '--resolver', DNS_IP, '--allow', 'web.example:80 GET', '--', 'true')
     assert done.returncode != 0 and b'no HTTP rule' in done.stderr
+    done = hub.run('run', '--resolver', DNS_IP, '--allow', 'web.example GET /hello', '--', 'true')
+    assert done.returncode != 0 and b'need a hub' in done.stderr
+    done = hub.run('run', '--resolver', DNS_IP, '--allow', 'web.example:80 GET /hello', '--', 'sh',
+                   '-c', CURL + 'http://web.example/hello; ' + CURL + 'http://web.example/x')
+    assert b'hello from' in done.stdout and b'no rule of the grant' in done.stdout, done

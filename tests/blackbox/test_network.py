@@ -104,14 +104,18 @@ def run(*argv, **options):
 
 
 class Hub:
-    """`holt serve` in the host's network namespace, and `holt VERB...` for it."""
+    """`holt serve` in the host's network namespace, and `holt VERB...` for it. trust: all that its
+    host trusts."""
 
-    def __init__(self, web, who, *arguments):
+    def __init__(self, web, who, *arguments, trust=None):
         self.web, self.home = web, tempfile.mkdtemp(dir=who.work)
         os.chown(self.home, who.uid, who.uid)
         self.who = who
         self.prefix = ['nsenter', f'--net=/proc/{web.world.host.holder.pid}/ns/net', '--',
                        *who.prefix]
+        if trust:
+            self.prefix += ['unshare', '-m', 'sh', '-c', 'mount --bind "$0" /etc/ssl/certs/'
+                            'ca-certificates.crt && exec "$@"', trust]
         self.env = {**who.env, 'HOLT_HOME': self.home, 'HOLT_SOCKET': self.home + '/socket'}
         self.arguments = arguments
         self.start()

@@ -12,7 +12,8 @@ import urllib.parse
 
 import pytest
 
-from egress import DENIED, MISPLACED, OTHER_IP, USED, WEB_IP, Peer, Proxy, Refused, World
+from egress import (DENIED, MISPLACED, OTHER_IP, USED, WEB_IP, HttpRule, Peer, Proxy, Refused,
+                    World)
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason='needs root: it makes network namespaces')
 
@@ -391,6 +392,37 @@ def test_smuggling(world, proxy, what):
         head, _ = take(peer)
     assert b' 400 ' in head or b' 403 ' in head, head
     assert not world.web.heads
+
+
+def test_rules_hold_for_each_request(world, proxy):
+    """HTTP rules within TLS: a connection that is kept, and a request hidden in another's body."""
+    allow = ('web.example:443', 'other.example:443', 'wrong.example:443', 'web.example:80')
+    proxy.grant(*allow, http=[HttpRule(0, 0, b'', b'/a/secret*'), HttpRule(0, 1, b'GET', b'/a/*'),
+                              HttpRule(0, 1, b'POST', b'/a/b')])
+    hidden = request('/c').decode()
+    with tls(world, BOUND, 'web.example') as peer:
+        peer.send(request('/a/b'))
+        assert b' 200 ' in take(peer)[0]
+        peer.send(request('/a/b', method='POST', body=hidden))
+        head, body = take(peer)
+        assert b' 200 ' in head and body.count(b'GET /c') == 1
+        peer.send(request('/a/%73ecret'))
+        head, body = take(peer)
+        assert b' 403 ' in head and b'by the rule deny * /a/secret*' in body, body
+        assert peer.read() == b''
+    for bad in (request('/a/b', method='POST', fields='Transfer-Encoding: chunked\r\n',
+                        body=hidden), request('/a/b') + request('/c'),
+                request('/a/b', fields='X-HTTP-Method-Override: DELETE\r\n')):
+        with tls(world, BOUND, 'web.example') as peer:
+            peer.send(bad)
+            while b' 200 ' in (head := take(peer)[0]):
+                pass
+            assert b' 403 ' in head or b' 400 ' in head, head
+    assert not [head for head in world.web.heads if b'/c' in head or b'secret' in head]
+    proxy.grant(*allow)
+    with tls(world, BOUND, 'web.example') as peer:
+        peer.send(request('/c'))
+        assert b' 200 ' in take(peer)[0]
 
 
 def test_each_request_is_for_the_host(world, proxy):

@@ -513,6 +513,22 @@ static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 		finish_error(r, &e);
 }
 
+/* The authority that a sandbox needs for it is the hub's to make. */
+static int check_http(const struct net_grant *g, struct err *e)
+{
+	const struct net_rule *r;
+	char text[NET_RULE_TEXT];
+
+	if (!net_grant_ends_tls(g, NET_TLS_SURE, &r))
+		return 0;
+	net_rule_print(r, text);
+	return err_set(
+		e, ERR_UNSUPPORTED,
+		"--allow: HTTP rules of %.100s need a hub, since TLS ends in its proxy then: use "
+		"`holt up` and `holt exec`, or port 80",
+		text);
+}
+
 static int prepare(struct run *r, struct err *e)
 {
 	AUTO(config_unref) struct config *presets = NULL;
@@ -526,7 +542,8 @@ static int prepare(struct run *r, struct err *e)
 			return -1;
 	}
 	if (grants_read(&r->o->network, presets ? config_file(presets) : NULL, &r->grants, e) < 0 ||
-	    fill(r, e) < 0 || outlet_init(&r->to_out, &r->loop, STDOUT_FILENO, e) < 0)
+	    check_http(&r->grants.allow, e) < 0 || fill(r, e) < 0 ||
+	    outlet_init(&r->to_out, &r->loop, STDOUT_FILENO, e) < 0)
 		return -1;
 	return outlet_init(&r->to_err, &r->loop, STDERR_FILENO, e);
 }

@@ -52,11 +52,12 @@ struct net_secret {
 	size_t n_hosts;
 };
 
-/* All of a sandbox, and the private key and certificate (PEM) of the authority it trusts. */
+/* All of a sandbox, and the private key and certificate (PEM) of the authority it trusts; both
+ * empty: none. */
 struct net_secrets {
 	struct str ca_key, ca;
 	const struct net_secret *p;
-	size_t n; /* at most NW_SECRETS_MAX; 0: it has none any more */
+	size_t n; /* at most NW_SECRETS_MAX; 0: it has none (any more) */
 };
 
 /* Replaces the secrets. They are copied into locked memory, and handed to the proxy with what is

@@ -51,7 +51,7 @@ int secrets_pack(const struct net_secrets *s, struct secret **ret, struct err *e
 	autowipe struct buf b = BUF_INIT(NW_MAX);
 	struct err full = ERR_INIT;
 
-	if (s->n == 0) {
+	if (s->n == 0 && s->ca_key.n == 0) {
 		*ret = NULL;
 		return 0;
 	}

@@ -1,9 +1,10 @@
 #pragma once
 /*
  * What a sandbox has of secrets that are bound to hosts: placeholders in its environment, and an
- * authority of its own that its programs trust, by which the egress proxy ends their TLS. The
- * values are no part of it. Forks share it with their source, since they have its memory and its
- * mounts; what is restored from a snapshot has none of it.
+ * authority of its own that its programs trust, by which the egress proxy ends their TLS. One whose
+ * grants have HTTP rules has the authority alone. The values are no part of it. Forks share it with
+ * their source, since they have its memory and its mounts; what is restored from a snapshot has
+ * none of it.
  *
  * The authority's files are in a folder of the hub, of which only those with certificates are shown
  * inside. Where the hub has a registry, the key is there too (0600), since a sandbox may outlive
@@ -40,7 +41,7 @@ struct bound {
 
 struct bound_spec {
 	const struct bound_ref *p;
-	size_t n; /* 1 to BOUND_MAX */
+	size_t n; /* 0 to BOUND_MAX */
 	struct str who;
 	bool by_operator;
 };

@@ -353,6 +353,9 @@ void hub_sandboxes_try_close(struct hub_sandboxes *all);
 bool network_serve(struct hub_sandbox *l, net_cb on_done, void *arg, struct err *e);
 /* The same for a sandbox of an earlier hub; a failure is logged. */
 void network_adopt(struct hub_sandbox *l);
+/* Whether a sandbox with that network has to be made with an authority that it trusts. */
+int network_needs_authority(struct hub_sandboxes *all, struct str text, bool *ret,
+			    struct err *e) MUST_USE;
 
 /* ---- make.c --------------------------------------------------------------------------- */
 

@@ -154,6 +154,7 @@ static struct hub_sandbox *prepare(struct hub_sandboxes *all, const struct hub_s
 	AUTO(bound_end) struct bound *bound = NULL;
 	autofree char *text = NULL;
 	struct hub_sandbox *l;
+	bool needs;
 
 	if (check_open(all, e) < 0 || check_spec(all, spec, e) < 0)
 		return NULL;
@@ -163,7 +164,9 @@ static struct hub_sandbox *prepare(struct hub_sandboxes *all, const struct hub_s
 		if (!volumes)
 			return NULL;
 	}
-	if (spec->secrets.n) {
+	if (network_needs_authority(all, spec->network, &needs, e) < 0)
+		return NULL;
+	if (spec->secrets.n || needs) {
 		if (!spec->network.n || !all->jobs.folder) {
 			err_set(e, ERR_INVALID, "secrets: nothing is granted to the sandbox");
 			return NULL;

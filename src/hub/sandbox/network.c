@@ -26,13 +26,45 @@ static int network_have(struct hub_sandbox *l, struct err *e)
 	return l->net ? 0 : -1;
 }
 
+int network_needs_authority(struct hub_sandboxes *all, struct str text, bool *ret, struct err *e)
+{
+	autogrant struct net_grant g = { .n = 0 };
+	const struct net_rule *r;
+
+	*ret = false;
+	if (!text.n || !memchr(text.p, '=', text.n)) /* as most have no HTTP rules */
+		return 0;
+	if (!all->nets)
+		return err_set(e, ERR_UNSUPPORTED, "this hub grants no network");
+	if (net_grant_init(&g, e) < 0 || net_grant_parse(all->nets, text, &g, e) < 0)
+		return -1;
+	*ret = net_grant_ends_tls(&g, NET_TLS_MAYBE, &r);
+	return 0;
+}
+
+static int check_authority(const struct hub_sandbox *l, const struct net_grant *g, struct err *e)
+{
+	const struct net_rule *r;
+	char text[NET_RULE_TEXT];
+
+	if (l->bound || !net_grant_ends_tls(g, NET_TLS_SURE, &r))
+		return 0;
+	net_rule_print(r, text);
+	return err_set(
+		e, ERR_UNSUPPORTED,
+		"network: for HTTP rules of %.100s TLS ends in the proxy, by an authority that "
+		"a sandbox gets when it is made with such rules: make a new one, or grant port "
+		"80",
+		text);
+}
+
 static int network_grant(struct hub_sandbox *l, struct str text, net_cb on_done, void *arg,
 			 struct err *e)
 {
 	autogrant struct net_grant g = { .n = 0 };
 
 	if (net_grant_init(&g, e) < 0 || net_grant_parse(l->all->nets, text, &g, e) < 0 ||
-	    network_have(l, e) < 0)
+	    check_authority(l, &g, e) < 0 || network_have(l, e) < 0)
 		return -1;
 	net_grant_start(l->net, &g, on_done, arg);
 	return 0;
@@ -55,7 +87,7 @@ static int bind_values(struct hub_sandbox *l, const struct hub_secret *p, bool s
 		       struct err *e)
 {
 	struct net_secret to[BOUND_MAX];
-	struct net_secrets s = { .ca = str_of(l->bound->ca), .p = to };
+	struct net_secrets s = { .ca = str_of(l->bound->ca ? l->bound->ca : ""), .p = to };
 
 	for (size_t i = 0; l->bound->key && i < l->bound->n; i++) {
 		const struct bound_secret *of = &l->bound->p[i];
@@ -72,8 +104,10 @@ static int bind_values(struct hub_sandbox *l, const struct hub_secret *p, bool s
 		to[s.n++] = (struct net_secret){ of->secret, of->placeholder, p[i].value,
 						 p[i].trust, p[i].hosts,      p[i].n_hosts };
 	}
-	if (s.n)
+	if (l->bound->key)
 		s.ca_key = secret_expose(l->bound->key, "handed to the egress proxy");
+	else
+		s.ca = STR_NONE;
 	return network_have(l, e) < 0 ? -1 : net_bind(l->net, &s, e);
 }
 
@@ -125,7 +159,7 @@ static void binding_start(struct hub_sandbox *l, bool strict, net_cb on_done, vo
 void hub_sandboxes_secrets_changed(struct hub_sandboxes *all)
 {
 	for (struct hub_sandbox *l = all->oldest; l && all->secrets; l = l->newer) {
-		if (l->bound && l->box && !l->ending && l->binding)
+		if (l->bound && l->bound->n && l->box && !l->ending && l->binding)
 			binding_start(l, false, NULL, NULL);
 	}
 }
@@ -134,7 +168,7 @@ void hub_sandboxes_secrets_from(struct hub_sandboxes *all, const struct hub_secr
 {
 	all->secrets = from;
 	for (struct hub_sandbox *l = all->oldest; l; l = l->newer) {
-		if (l->bound && l->box)
+		if (l->bound && l->bound->n && l->box)
 			network_adopt(l);
 	}
 }
@@ -148,8 +182,9 @@ static bool network_start(struct hub_sandbox *l, bool strict, net_cb on_done, vo
 		return false;
 	if (!l->all->nets) {
 		err_set(e, ERR_UNSUPPORTED, "this hub grants no network");
-	} else if (!l->bound) {
-		return network_grant(l, str_of(l->network), on_done, arg, e) == 0;
+	} else if (!l->bound || !l->bound->n) {
+		return (!l->bound || bind_values(l, NULL, strict, e) == 0) &&
+		       network_grant(l, str_of(l->network), on_done, arg, e) == 0;
 	} else if (!l->all->secrets) {
 		err_set(e, ERR_UNSUPPORTED, "there are no secrets here");
 	} else {
@@ -177,7 +212,7 @@ void network_adopt(struct hub_sandbox *l)
 {
 	struct err e = ERR_INIT;
 
-	if (l->bound && !l->all->secrets)
+	if (l->bound && l->bound->n && !l->all->secrets)
 		return; /* until hub_sandboxes_secrets_from() */
 	hub_sandbox_ref(l);
 	if (network_start(l, false, on_served, l, &e))

@@ -6,7 +6,7 @@
  *	flow_ask.c	the explicit proxy: what is it to be connected to?
  *	flow_look.c	the first bytes, while the host is dialled
  *	flow_http.c	each request of a connection that speaks HTTP
- *	flow_bound.c	the same within TLS, where secrets are bound to the host
+ *	flow_bound.c	the same where secrets are bound to the host, and within TLS
  *	flow_deny.c	what a program is told that may not
  */
 #include "net/egress/internal.h"
@@ -17,7 +17,7 @@ enum flow_state {
 	FLOW_HELLO, /* the first ClientHello is sent: is the server content with it? */
 	FLOW_HELLO_AGAIN, /* no: the second one is to be checked */
 	FLOW_HTTP,
-	FLOW_BOUND, /* to a host of secrets */
+	FLOW_BOUND, /* see flow_bound.c */
 	FLOW_RAW, /* nothing is looked at any more */
 	FLOW_LINGER, /* it was denied; it gets the time to read why */
 };
@@ -62,7 +62,8 @@ struct flow {
 	enum relay_state up_state, down_state;
 	struct buf in; /* of the client; is not checked */
 	bool client_eof, opened, told;
-	bool binds; /* secrets are bound to the host */
+	bool binds; /* its requests go through flow_bound.c */
+	bool has_secrets; /* some are bound to the host */
 	struct bound *bound; /* in FLOW_BOUND */
 	bool told_placeholder;
 
@@ -132,6 +133,8 @@ bool flow_may_ask(struct flow *f, const struct request *r);
 /* Tells the hub where the text has a placeholder of the sandbox's, once. */
 void flow_note_placeholder(struct flow *f, struct str text);
 
+/* Decides whether it goes through flow_bound.c, now that it is known to be HTTP, or TLS. */
+bool flow_binds(struct flow *f, bool tls);
 bool flow_bound_begin(struct flow *f);
 bool flow_bound_run(struct flow *f); /* something may have become possible */
 bool flow_bound_is_ready(const struct flow *f); /* both ends trust each other */

@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 
 #include "net/egress/socks.h"
-#include "net/egress/vault.h"
 
 static bool say(struct flow *f, const void *bytes, size_t n)
 {
@@ -110,8 +109,7 @@ static bool ask_http(struct flow *f)
 		return true;
 	}
 	flow_set_state(f, FLOW_LOOK); /* the same bytes are its first request */
-	f->binds = vault_binds(f->of->vault, f->host, f->port, false);
-	return f->binds ? flow_passed(f) : flow_http(f);
+	return flow_binds(f, false) ? flow_passed(f) : flow_http(f);
 }
 
 static bool greet_socks(struct flow *f)

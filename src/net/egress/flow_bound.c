@@ -1,7 +1,7 @@
 /*
- * A connection to a host that secrets are bound to. TLS ends here on both sides: the sandbox speaks
- * with a certificate of its own authority, and the host is verified before anything is said to it.
- * Between them is HTTP/1.1, one request at a time:
+ * A connection to a host that secrets are bound to, or that has HTTP rules and speaks TLS. TLS ends
+ * here on both sides: the sandbox speaks with a certificate of its own authority, and the host is
+ * verified before anything is said to it. Between them is HTTP/1.1, one request at a time:
  *
  *	client --> in --> request_read(), placeholders to values --> server
  *	client <-- values to placeholders, answer_read() <-- from <-- server
@@ -51,6 +51,7 @@ struct bound {
 	bool bodiless, old, last; /* the request: HEAD, HTTP/1.0, the last one */
 	struct body body; /* of the answer */
 	bool until_end; /* of the connection */
+	bool chunks; /* it is passed on in such */
 	size_t want; /* bytes of the head and a short body */
 	bool told_secret[NW_SECRETS_MAX], more;
 	enum nw_reason refuse; /* why the host is not spoken to */
@@ -72,6 +73,14 @@ void flow_bound_free(struct flow *f)
 	buf_wipe(&b->from);
 	buf_wipe(&b->tail);
 	free(take_ptr(f->bound));
+}
+
+/* What is replaced in answers. */
+static const struct swaps *scrub_of(const struct flow *f)
+{
+	static const struct swaps none;
+
+	return f->has_secrets ? vault_scrub(f->of->vault) : &none;
 }
 
 static bool broken(struct flow *f)
@@ -321,11 +330,13 @@ static bool send_request(struct flow *f, const struct request *r)
 	struct bound *b = f->bound;
 	struct swap swaps[NW_SECRETS_MAX];
 	size_t of[NW_SECRETS_MAX];
-	struct swaps all;
+	struct swaps all = { .n = 0 };
 	struct err e;
 
-	vault_fill(f->of->vault, f->host, f->port, b->client.tls != NULL, swaps, of, &all);
-	if (!buf_reserve(&out, OUT_MAX, &e) || request_write(r, false, false, &all, &out, &e) < 0)
+	if (f->has_secrets)
+		vault_fill(f->of->vault, f->host, f->port, b->client.tls != NULL, swaps, of, &all);
+	if (!buf_reserve(&out, OUT_MAX, &e) ||
+	    request_write(r, false, false, f->has_secrets ? &all : NULL, &out, &e) < 0)
 		return flow_deny(f, NW_REASON_BAD_HTTP, "the head is too large");
 	for (size_t i = 0; i < all.n; i++) {
 		if (swaps[i].hits == 0 || b->told_secret[of[i]])
@@ -363,7 +374,7 @@ static bool take_request(struct flow *f, bool *moved)
 		return false;
 	if (r.websocket)
 		return flow_deny(f, NW_REASON_UPGRADE,
-				 "Upgrades are not possible where a secret is bound");
+				 "Upgrades are not possible where requests are looked into");
 	if (!send_request(f, &r))
 		return false;
 	f->requests++;
@@ -454,8 +465,7 @@ static bool say_head(struct flow *f, const struct answer *a, enum answer_frame f
 	struct bound *b = f->bound;
 	struct err e;
 
-	if (answer_write(a, vault_scrub(f->of->vault), frame, n, b->last && a->status >= 200, &out,
-			 &e) < 0)
+	if (answer_write(a, scrub_of(f), frame, n, b->last && a->status >= 200, &out, &e) < 0)
 		return bad_answer(f, "the head of the server's answer is too large");
 	return say(f, buf_str(&out));
 }
@@ -484,8 +494,7 @@ static bool say_whole(struct flow *f, const struct answer *a)
 		b->step = STEP_WHOLE;
 		return true;
 	}
-	if (swaps_run(vault_scrub(f->of->vault), (struct str){ b->from.p + a->n, n }, true, &out,
-		      &e) < 0)
+	if (swaps_run(scrub_of(f), (struct str){ b->from.p + a->n, n }, true, &out, &e) < 0)
 		return broken(f);
 	if (!say_head(f, a, ANSWER_LENGTH, out.n) || !say(f, buf_str(&out)))
 		return false;
@@ -493,9 +502,20 @@ static bool say_whole(struct flow *f, const struct answer *a)
 	return end_answer(f);
 }
 
+/* Only a body in which nothing is replaced keeps its length. */
+static enum answer_frame frame_of(const struct flow *f, const struct answer *a)
+{
+	if (a->body.kind == BODY_NONE && !a->until_end)
+		return ANSWER_NO_BODY;
+	if (!f->has_secrets && a->body.kind == BODY_LENGTH)
+		return ANSWER_LENGTH;
+	return f->bound->old ? ANSWER_UNTIL_END : ANSWER_CHUNKED;
+}
+
 static bool take_answer(struct flow *f, bool *moved)
 {
 	struct bound *b = f->bound;
+	enum answer_frame frame;
 	struct answer a;
 	const char *why;
 
@@ -515,17 +535,15 @@ static bool take_answer(struct flow *f, bool *moved)
 	b->scanned = 0;
 	if (a.status == 101)
 		return bad_answer(f, "the server upgrades without being asked to");
-	if (a.coded && (a.body.kind != BODY_NONE || a.until_end))
+	if (f->has_secrets && a.coded && (a.body.kind != BODY_NONE || a.until_end))
 		return bad_answer(f, "it is compressed, although that was not asked for");
 	if (a.status >= 200)
 		b->last = b->last || a.last;
-	if (a.body.kind == BODY_LENGTH && a.body.left <= WHOLE_MAX)
+	if (f->has_secrets && a.body.kind == BODY_LENGTH && a.body.left <= WHOLE_MAX)
 		return say_whole(f, &a);
-	if (!say_head(f, &a,
-		      a.body.kind == BODY_NONE && !a.until_end ? ANSWER_NO_BODY
-		      : b->old				       ? ANSWER_UNTIL_END
-							       : ANSWER_CHUNKED,
-		      0))
+	frame = frame_of(f, &a);
+	b->chunks = frame == ANSWER_CHUNKED;
+	if (!say_head(f, &a, frame, a.body.left))
 		return false;
 	buf_drop(&b->from, a.n);
 	if (a.status < 200)
@@ -554,20 +572,20 @@ static bool say_body(struct flow *f, bool end)
 	autowipe struct buf out = BUF_INIT(TAIL_MAX * NW_PLACEHOLDER_MAX);
 	struct bound *b = f->bound;
 	struct err e;
-	ssize_t n = swaps_run(vault_scrub(f->of->vault), buf_str(&b->tail), end, &out, &e);
+	ssize_t n = swaps_run(scrub_of(f), buf_str(&b->tail), end, &out, &e);
 	char size[32];
 
 	if (n < 0)
 		return broken(f);
 	buf_drop(&b->tail, (size_t)n);
-	if (out.n > 0 && !b->old) {
+	if (out.n > 0 && b->chunks) {
 		snprintf(size, sizeof(size), "%zx\r\n", out.n);
 		if (!say(f, str_of(size)))
 			return false;
 	}
-	if (!say(f, buf_str(&out)) || (out.n > 0 && !b->old && !say(f, STR_LIT("\r\n"))))
+	if (!say(f, buf_str(&out)) || (out.n > 0 && b->chunks && !say(f, STR_LIT("\r\n"))))
 		return false;
-	return !end || b->old || say(f, STR_LIT("0\r\n\r\n"));
+	return !end || !b->chunks || say(f, STR_LIT("0\r\n\r\n"));
 }
 
 static bool take_answer_body(struct flow *f, bool *moved)
@@ -706,6 +724,15 @@ static bool start_tls(struct flow *f, struct err *e)
 
 	return own && trust && end_start(f, &f->bound->client, GNUTLS_SERVER, own) >= 0 &&
 	       end_start(f, &f->bound->server, GNUTLS_CLIENT, trust) >= 0;
+}
+
+bool flow_binds(struct flow *f, bool tls)
+{
+	const struct vault *v = f->of->vault;
+
+	f->has_secrets = vault_binds(v, f->host, f->port, tls);
+	f->binds = f->has_secrets || (tls && v && flow_is_checked(f) && flow_has_http_rules(f));
+	return f->binds;
 }
 
 bool flow_bound_begin(struct flow *f)

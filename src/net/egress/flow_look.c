@@ -5,7 +5,6 @@
 
 #include "net/egress/hello.h"
 #include "net/egress/sniff.h"
-#include "net/egress/vault.h"
 
 /* Hands the first n bytes of `in` to the server. */
 static bool hand_up(struct flow *f, size_t n)
@@ -45,8 +44,7 @@ static bool look_at_hello(struct flow *f)
 	}
 	if (!check_name(f, &h))
 		return false;
-	f->binds = vault_binds(f->of->vault, f->host, f->port, true);
-	if (f->binds) {
+	if (flow_binds(f, true)) {
 		f->speaks = SPEAKS_TLS;
 		return true;
 	}
@@ -90,8 +88,7 @@ static bool look(struct flow *f)
 	f->speaks = SPEAKS_HTTP;
 	if (f->port == PORT_HTTPS)
 		return flow_deny(f, NW_REASON_NOT_TLS, "This port is for https:// alone");
-	f->binds = vault_binds(f->of->vault, f->host, f->port, false);
-	return f->binds || flow_http(f);
+	return flow_binds(f, false) || flow_http(f);
 }
 
 bool flow_look(struct flow *f)

@@ -220,7 +220,7 @@ static int on_secrets(struct egress *g, struct str msg, struct err *e)
 	s = sandbox_find(g, m.key);
 	if (!s)
 		return err_set(e, ERR_INVALID, "secrets of a sandbox without a grant");
-	if (m.n > 0) {
+	if (m.n > 0 || m.n_ca > 0) {
 		v = vault_new(g->trust, &m, (struct str){ msg.p + sizeof(m), msg.n - sizeof(m) },
 			      e);
 		if (!v)

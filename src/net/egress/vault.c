@@ -274,7 +274,7 @@ static int vault_take_values(struct vault *v, struct str *rest, struct err *e)
 		if (pem.n > 0 && !(s->trust = trust_parse(pem, e)))
 			return -1;
 	}
-	return vault_keep_forms(v, &made, e);
+	return v->n > 0 ? vault_keep_forms(v, &made, e) : 0;
 }
 
 struct vault *vault_new(struct trust *t, const struct nw_secrets *m, struct str rest, struct err *e)
@@ -287,7 +287,7 @@ struct vault *vault_new(struct trust *t, const struct nw_secrets *m, struct str 
 		return NULL;
 	}
 	v->trust = t;
-	if (m->n == 0 || m->n > NW_SECRETS_MAX || m->n_ca > CA_MAX || m->n_ca_key > CA_MAX)
+	if (m->n > NW_SECRETS_MAX || m->n_ca > CA_MAX || m->n_ca_key > CA_MAX)
 		err_set(e, ERR_INVALID, "a message about secrets is malformed");
 	else if (vault_take_secrets(v, m, &rest, e) == 0 && take(&rest, m->n_ca_key, &key) &&
 		 take(&rest, m->n_ca, &ca) && vault_take_authority(v, key, ca, e) == 0 &&

@@ -20,7 +20,7 @@ struct vault *vault_new(struct trust *t, const struct nw_secrets *m, struct str 
 			struct err *e) MUST_USE;
 void vault_free(struct vault *v); /* NULL-safe; no flow may use it any more */
 
-/* Whether any secret is for this host. v may be NULL. */
+/* Whether any secret is for this host. v may be NULL. A vault without secrets has an authority. */
 bool vault_binds(const struct vault *v, const char *host, uint16_t port, bool tls);
 
 /* For the sandbox: a certificate of the host by the sandbox's authority; NULL: there can't be one.

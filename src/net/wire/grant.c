@@ -134,6 +134,20 @@ bool net_grant_is_within(const struct net_grant *g, size_t i, const struct net_g
 	return false;
 }
 
+bool net_grant_ends_tls(const struct net_grant *g, enum net_tls how, const struct net_rule **ret)
+{
+	for (size_t i = 0; i < g->n_http; i++) {
+		const struct net_rule *r = &g->rules[g->http[i].rule];
+
+		if ((r->kind != NET_RULE_NAME && r->kind != NET_RULE_SUFFIX) ||
+		    (how == NET_TLS_SURE ? r->port != 443 : r->port == 80))
+			continue;
+		*ret = r;
+		return true;
+	}
+	return false;
+}
+
 int net_grant_print(const struct net_grant *g, struct buf *to, struct err *e)
 {
 	char text[NET_RULE_TEXT], word[NET_HTTP_TEXT];

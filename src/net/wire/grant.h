@@ -30,5 +30,10 @@ const struct net_http_rule *net_grant_http(const struct net_grant *g, size_t i, 
 bool net_grant_is_within(const struct net_grant *g, size_t i, const struct net_grant *most,
 			 int *ret_of);
 
+/* Whether HTTP rules are for a host that may speak TLS, which has to end in the proxy then; at any
+ * port but 80, or at 443 alone. *ret: that rule. */
+enum net_tls { NET_TLS_MAYBE, NET_TLS_SURE };
+bool net_grant_ends_tls(const struct net_grant *g, enum net_tls how, const struct net_rule **ret);
+
 /* Words with single spaces between: each rule, and behind it its HTTP rules. */
 int net_grant_print(const struct net_grant *g, struct buf *to, struct err *e) MUST_USE;

@@ -128,7 +128,8 @@ struct nw_drop {
 	uint64_t key;
 };
 
-/* Replaces all secrets of a sandbox that has had its NW_GRANT; n 0: it has none. Bytes follow in
+/* Replaces all secrets of a sandbox that has had its NW_GRANT; n 0: it has none, and n_ca 0: no
+ * authority either. With one, TLS to hosts of secrets and HTTP rules ends here. Bytes follow in
  * this order: the private key and the certificate (PEM) of the authority that the sandbox trusts,
  * then for each secret its value and the certificates (PEM) that its hosts are trusted by. Both
  * sides wipe the message. Flows to hosts of secrets from before are reset. */

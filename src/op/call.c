@@ -45,6 +45,7 @@ struct ops {
 	struct op_hooks hooks;
 	struct net_grant network;
 	struct coding *coding;
+	struct code *code;
 	unsigned calls[CALL_KINDS], max[CALL_KINDS], max_urgent;
 	struct call *newest; /* of those that have not ended */
 	/* The one that was used last comes first. */
@@ -131,6 +132,7 @@ struct ops *ops_new(struct hub *hub, const struct ops_options *o, struct err *e)
 		ops->hooks = *o->hooks;
 	ops->network = o->network;
 	ops->coding = o->coding;
+	ops->code = o->code;
 	ops->max[CALL_WORKS] = o->max_calls ? o->max_calls : MAX_CALLS;
 	ops->max[CALL_WAITS] = o->max_waiting ? o->max_waiting : MAX_WAITING;
 	ops->max_urgent = o->max_urgent ? o->max_urgent : MAX_URGENT;
@@ -1019,6 +1021,11 @@ const struct previews *call_previews(struct call *c)
 struct coding *call_coding(const struct call *c)
 {
 	return c->ops->coding;
+}
+
+struct code *call_code(const struct call *c)
+{
+	return c->ops->code;
 }
 
 const void *call_session(const struct call *c)

@@ -27,6 +27,7 @@ struct workspaces;
 struct ops;
 struct once_key;
 struct coding;
+struct code;
 
 /* Who asks. Static or as long-lived as the hub; never taken from an argument. */
 struct principal {
@@ -140,6 +141,7 @@ struct ops_options {
 	const struct op_hooks *hooks;
 	/* Coding sessions (op/coding/session.h), borrowed until ops_free(); NULL: none. */
 	struct coding *coding;
+	struct code *code; /* where code runs (op/code/code.h); likewise */
 	/* Without a hub, the loop that hooks wait on. */
 	uv_loop_t *loop;
 };
@@ -261,6 +263,7 @@ const char *call_images(struct call *c);
 const struct previews *call_previews(struct call *c);
 struct once_key *call_once(struct call *c);
 struct coding *call_coding(const struct call *c);
+struct code *call_code(const struct call *c);
 const void *call_session(const struct call *c); /* op_start.session */
 /* Begins a call of another operation that this one needs, with op, decode, sink, client and arena
  * from s. It takes the road itself, for the same client. Neither ends with the other. */

@@ -6,6 +6,7 @@ const struct op *const all_ops[] = {
 	&approval_list_op,
 	&audit_get_op,
 	&audit_list_op,
+	&code_execute_op,
 	&coding_bash_op,
 	&coding_edit_op,
 	&coding_events_op,

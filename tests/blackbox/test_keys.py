@@ -41,9 +41,9 @@ READ = {'openapi', 'workspaces.list', 'workspaces.get', 'workspaces.log', 'works
         'ReadFile', 'List', 'Stat', 'Processes', 'Vitals', 'Archive', 'Watch'}
 ADMIN = {'approvals.list', 'approvals.get', 'approvals.answer', 'templates.create', 'network.set',
          'keys.create', 'keys.list', 'keys.revoke', 'secrets.list', 'secrets.set', 'secrets.remove'}
-NAMELESS = {'openapi', 'run', 'workspaces.create', 'workspaces.list', 'templates.list', 'fork',
-            'sandboxes.create', 'sandboxes.list', 'usage', 'events', 'audit.list', 'audit.get',
-            'snapshots.list',
+NAMELESS = {'openapi', 'run', 'javascript', 'workspaces.create', 'workspaces.list',
+            'templates.list', 'fork', 'sandboxes.create', 'sandboxes.list', 'usage', 'events',
+            'audit.list', 'audit.get', 'snapshots.list',
             'snapshots.import'}  # these name nothing of anybody
 SCOPES = ('read', 'execute', 'lifecycle', 'admin')
 ALL = SCOPES[:3]
@@ -235,7 +235,7 @@ def test_tools_and_resources(hub, me, carol, victim):
 HUB_VERBS = [name for name, row in test_verbs.ROWS.items()
              if row.hub and row.right(test_verbs.Names()) is not None and not row.endless
              and name != 'secret set']  # it reads its value first; its route is asked
-FREE = {'up', 'ls', 'top', 'events', 'snapshot', 'snapshot ls', 'ws', 'ws ls',
+FREE = {'up', 'ls', 'top', 'events', 'snapshot', 'snapshot ls', 'js', 'ws', 'ws ls',
         'ws create'}  # of no sandbox of anybody
 ADMINS = {name for name in HUB_VERBS if name.startswith(('approvals', 'auth keys', 'secret'))}
 

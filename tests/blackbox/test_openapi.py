@@ -328,6 +328,8 @@ def test_every_answer_is_of_its_schema(hub):
     ask('resume', None, sandbox='doc')
     ask('sandboxes.diff', '/v1/sandboxes/doc/diff')
     ask('run', None, command=['true'], state={'retention': 'destroy'})
+    ask('javascript', None, code='1 + 1')
+    ask('javascript', None, code='throw new Error()')
     ask('exec', None, sandbox='doc', command='echo')
     ask('exec.stream', None, sandbox='doc', command='echo; echo >&2')
     ask('run_code.stream', None, sandbox='doc', code='echo', language='bash')

@@ -136,6 +136,7 @@ ROWS = {
     'secrets.set': Row({'name': 'set', 'value': 'a value of the surface'}),
     'secrets.remove': Row(again=GONE, needs='secret'),
     'run': Row({'command': ['true'], 'state': {'retention': 'destroy'}}),
+    'javascript': Row({'code': '1 + 1'}),
     'exec': Row(about(command='cat f')),
     'exec.stream': Row(about(command='cat f')),
     'run_code.stream': Row(about(code='cat f', language='bash')),

@@ -129,6 +129,7 @@ ROWS = {
     'approvals approve': Row(lambda s: [s.asked], FAILED, name=0, needs='approval'),
     'approvals deny': Row(lambda s: [s.asked], FAILED, name=0, needs='approval'),
     'approvals watch': Row(needs='approval', endless=True),
+    'js': Row([os.path.join(os.path.dirname(__file__), 'peers/sum.js')]),
     'ws': Row(),
     'ws ls': Row(),
     'ws create': Row(['made'], FAILED),

@@ -95,6 +95,7 @@ static const struct {
 	{ "workspace_diff", "[\"workspace\"]", "content" },
 	{ "workspace_revert", "[\"workspace\",\"revision\"]", "message" },
 	{ "workspace_fork", "[\"workspace\",\"name\"]", "revision" },
+	{ "execute_javascript", "[\"code\"]", "cpu_ms" },
 };
 
 static void test_contract(void **state)

@@ -41,6 +41,7 @@ struct stdio_serving {
 	struct grants grants;
 	struct hub *hub;
 	struct coding *coding;
+	struct code *code;
 	struct ops *ops;
 	struct mcp_door *door;
 	struct mcp_stdio *stdio;
@@ -56,6 +57,7 @@ static void on_hub_closed(void *arg)
 	mcp_door_free(s->door);
 	ops_free(s->ops);
 	coding_free(s->coding);
+	code_free(s->code);
 	gate_free(take_ptr(s->gate));
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		uv_close((uv_handle_t *)&s->signals[i], NULL);
@@ -166,7 +168,8 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 	if (o->tools && tools_choose(str_of(o->tools), &door.only, e) < 0)
 		return -1;
 	s->coding = coding_of_options(&o->coding, e);
-	if (!s->coding)
+	s->code = s->coding ? code_new(e) : NULL;
+	if (!s->code)
 		return -1;
 	door.workspaces = coding_has_workspaces(s->coding);
 	if (mcp_stdio_claim(&stdio.in_fd, &stdio.out_fd, e) < 0)
@@ -192,6 +195,7 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 					   .network = s->grants.allow,
 					   .hooks = gate_hooks(s->gate),
 					   .coding = s->coding,
+					   .code = s->code,
 				   },
 				   e)
 			 : NULL;

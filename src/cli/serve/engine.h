@@ -8,6 +8,7 @@
 #include "cli/serve/grants.h"
 #include "config/config.h"
 #include "hub/core/hub.h"
+#include "op/code/code.h"
 #include "op/coding/session.h"
 
 struct engine_options {

@@ -122,6 +122,7 @@ static void on_hub_closed(void *arg)
 	mcp_door_free(v->s.mcp);
 	ops_free(v->s.ops);
 	coding_free(v->s.coding);
+	code_free(v->s.code);
 	gate_free(take_ptr(v->s.gate));
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		uv_close((uv_handle_t *)&v->signals[i], NULL);
@@ -282,7 +283,8 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 	char registry[PATH_MAX], warden[PATH_MAX], data[PATH_MAX], audit[PATH_MAX];
 
 	v->s.coding = coding_of_options(&o->coding, e);
-	v->config = v->s.coding ? config_find(o->hub.config, e) : NULL;
+	v->s.code = v->s.coding ? code_new(e) : NULL;
+	v->config = v->s.code ? config_find(o->hub.config, e) : NULL;
 	if (!v->config)
 		return -1;
 	mcp.workspaces = coding_has_workspaces(v->s.coding);
@@ -311,6 +313,7 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 				   .network = v->grants.allow,
 				   .hooks = gate_hooks(v->s.gate),
 				   .coding = v->s.coding,
+				   .code = v->s.code,
 			   },
 			   e);
 	v->s.mcp = v->s.ops ? mcp_door_new(v->s.ops, &mcp, e) : NULL;

@@ -19,6 +19,7 @@ struct serving {
 	struct hub *hub;
 	struct gate *gate;
 	struct coding *coding;
+	struct code *code;
 	struct ops *ops;
 	struct mcp_door *mcp;
 	struct http_server *door;

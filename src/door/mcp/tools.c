@@ -17,15 +17,16 @@ const struct tool *const tools[] = {
 	&coding_snapshot_list_tool, &coding_snapshot_diff_tool, &coding_snapshot_restore_tool,
 	&workspace_create_tool,	    &workspace_list_tool,	&workspace_attach_tool,
 	&workspace_delete_tool,	    &workspace_log_tool,	&workspace_diff_tool,
-	&workspace_revert_tool,	    &workspace_fork_tool,
+	&workspace_revert_tool,	    &workspace_fork_tool,	&execute_javascript_tool,
 };
 const size_t tools_n = ARRAY_LEN(tools);
 static_assert(ARRAY_LEN(tools) <= MCP_CHOICE_MAX, "each has a place in a choice");
 
 /* Each listed tool costs the context of every client, so few are listed unless they are asked
  * for. */
-enum { SANDBOX_TOOLS = 20, RUN_TOOLS = 1, CODING_TOOLS = 21, WORKSPACE_TOOLS = 8 };
-static_assert(ARRAY_LEN(tools) == SANDBOX_TOOLS + RUN_TOOLS + CODING_TOOLS + WORKSPACE_TOOLS,
+enum { SANDBOX_TOOLS = 20, RUN_TOOLS = 1, CODING_TOOLS = 21, WORKSPACE_TOOLS = 8, CODE_TOOLS = 1 };
+static_assert(ARRAY_LEN(tools) ==
+		      SANDBOX_TOOLS + RUN_TOOLS + CODING_TOOLS + WORKSPACE_TOOLS + CODE_TOOLS,
 	      "each is in one set, and in all");
 
 /* From first on, n of them. */
@@ -36,7 +37,8 @@ static const struct tool_set {
 	{ "sandbox", 0, SANDBOX_TOOLS },
 	{ "run", SANDBOX_TOOLS, RUN_TOOLS },
 	{ "coding", SANDBOX_TOOLS + RUN_TOOLS, CODING_TOOLS },
-	{ "workspace", ARRAY_LEN(tools) - WORKSPACE_TOOLS, WORKSPACE_TOOLS },
+	{ "workspace", ARRAY_LEN(tools) - CODE_TOOLS - WORKSPACE_TOOLS, WORKSPACE_TOOLS },
+	{ "code", ARRAY_LEN(tools) - CODE_TOOLS, CODE_TOOLS },
 	{ "all", 0, ARRAY_LEN(tools) },
 };
 

@@ -32,6 +32,8 @@ extern const struct tool workspace_diff_tool;
 extern const struct tool workspace_revert_tool;
 extern const struct tool workspace_fork_tool;
 
+extern const struct tool execute_javascript_tool;
+
 /* coding/ */
 extern const struct tool coding_read_tool;
 extern const struct tool coding_write_tool;

@@ -8,7 +8,7 @@ static const struct api_resource *const resources[] = {
 	&api_jobs,	   &api_job_output,	&api_exec_socket, &api_snapshots,
 	&api_export,	   &api_connect_upload, &api_job_attach,  &api_ports,
 	&api_secrets,	   &api_audit,		&api_keys,	  &api_approvals,
-	&api_run,	   &api_workspaces,
+	&api_run,	   &api_workspaces,	&api_javascript,
 };
 
 const struct api_route *api_route_at(size_t i)

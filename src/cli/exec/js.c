@@ -1,0 +1,132 @@
+/* `holt js`: runs JavaScript in the sandbox that the hub has for it. */
+#include <stdio.h>
+
+#include "cli/common/file.h"
+#include "cli/common/safe.h"
+#include "cli/common/verb.h"
+#include "cli/link/link.h"
+
+enum { CODE_MAX = 512 << 10, BODY_MAX = 6 * CODE_MAX + (64 << 10), EXIT_FAILED = 1 };
+
+struct js_options {
+	struct verb_options common;
+	uint64_t timeout_ms, cpu_ms;
+	uint32_t heap_mb, output;
+};
+
+static const struct option_row rows[] = {
+	OPTION(struct js_options, timeout_ms, OPTION_SECONDS, "timeout", .letter = 't',
+	       .arg = "TIME", .min = 10, .max = 600000,
+	       .doc = "How long it may take; 30 s by default."),
+	OPTION(struct js_options, cpu_ms, OPTION_SECONDS, "cpu-time", .arg = "TIME", .min = 10,
+	       .max = 60000, .doc = "CPU time that it may use; 5 s by default."),
+	OPTION(struct js_options, heap_mb, OPTION_COUNT, "heap", .arg = "MIB", .min = 1, .max = 512,
+	       .doc = "MiB of memory for its values; 64 by default."),
+	OUTPUT_ROW(struct js_options),
+	HELP_ROW(struct js_options),
+};
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+
+static void js_number(struct json_writer *w, const char *name, uint64_t n)
+{
+	if (n == 0)
+		return;
+	json_write_key(w, name);
+	json_write_uint(w, n);
+}
+
+static int js_ask(const struct verb_input *in, struct json_doc **ret, struct err *e)
+{
+	const struct js_options *o = in->options;
+	const char *name = in->operands[0];
+	autobuf struct buf code = BUF_INIT(CODE_MAX), body = BUF_INIT(BODY_MAX);
+	AUTO(hub_link_close) struct hub_link *l = NULL;
+	struct json_writer w = json_writer(&body);
+
+	if ((strcmp(name, "-") == 0 ? file_read_fd(STDIN_FILENO, "standard input", &code, e)
+				    : file_read(name, &code, e)) < 0)
+		return -1;
+	json_write_object(&w);
+	json_write_key(&w, "code");
+	json_write_str(&w, buf_str(&code));
+	js_number(&w, "wall_ms", o->timeout_ms);
+	js_number(&w, "cpu_ms", o->cpu_ms);
+	js_number(&w, "heap_mb", o->heap_mb);
+	json_write_object_end(&w);
+	if (json_write_done(&w, e) < 0)
+		return -1;
+	l = hub_link_open(e);
+	return l ? hub_link_ask(l, "POST", "/v1/javascript", buf_str(&body), ret, e) : -1;
+}
+
+/* As compilers and linters say where an error is. */
+static void js_print_error(const char *file, const struct json_val *x)
+{
+	struct str stack = json_str(json_get(x, "stack")), limit = json_str(json_get(x, "limit"));
+	uint64_t line, column;
+
+	fputs(file, stderr);
+	if (json_uint64(json_get(x, "line"), &line) && json_uint64(json_get(x, "column"), &column))
+		fprintf(stderr, ":%llu:%llu", (unsigned long long)line, (unsigned long long)column);
+	fputs(": ", stderr);
+	safe_line(stderr, json_str(json_get(x, "name")));
+	fputs(": ", stderr);
+	safe_line(stderr, json_str(json_get(x, "message")));
+	if (limit.n)
+		fprintf(stderr, " [limit: %.*s]", STR_ARG(limit));
+	fputc('\n', stderr);
+	if (stack.n)
+		fprintf(stderr, "%.*s\n", STR_ARG(stack));
+}
+
+static int js_print(const char *file, const struct json_val *answer)
+{
+	struct json_iter lines = json_iter(json_get(answer, "console"));
+	struct str value = json_str(json_get(answer, "value"));
+
+	while (json_next(&lines)) {
+		struct str level = json_str(json_get(lines.val, "level"));
+		struct str text = json_str(json_get(lines.val, "text"));
+		FILE *to = str_is(level, "warn") || str_is(level, "error") ? stderr : stdout;
+
+		fwrite(text.p, 1, text.n, to);
+		fputc('\n', to);
+	}
+	if (json_bool(json_get(answer, "ok"))) {
+		if (value.n)
+			printf("%.*s\n", STR_ARG(value));
+		return 0;
+	}
+	js_print_error(file, json_get(answer, "error"));
+	return EXIT_FAILED;
+}
+
+static int js_run(const struct verb_input *in)
+{
+	const struct js_options *o = in->options;
+	AUTO(json_free) struct json_doc *doc = NULL;
+	struct err e = ERR_INIT;
+
+	if (js_ask(in, &doc, &e) < 0)
+		return hub_link_fail(&e);
+	if (o->output != OUTPUT_JSON)
+		return js_print(in->operands[0], json_root(doc));
+	if (hub_link_print(json_root(doc), &e) < 0)
+		return hub_link_fail(&e);
+	return json_bool(json_get(json_root(doc), "ok")) ? 0 : EXIT_FAILED;
+}
+
+const struct verb js_verb = {
+	.name = "js",
+	.usage = "[OPTION...] FILE|-",
+	.doc = "Run JavaScript in a sandbox for code.",
+	.more = "Prints what the code prints, and its value as JSON. Exits with 1 where the code\n"
+		"fails, with its error on standard error.",
+	.page = "holt-js",
+	.options = &options,
+	.size = sizeof(struct js_options),
+	.min_operands = 1,
+	.max_operands = 1,
+	.usage_exit = 2,
+	.run = js_run,
+};

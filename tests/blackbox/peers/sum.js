@@ -1,0 +1,2 @@
+// What every hub can run.
+1 + 1

@@ -92,10 +92,12 @@ const struct op *const all_ops[] = {
 	&workspace_delete_op,
 	&workspace_diff_op,
 	&workspace_fork_op,
+	&workspace_gc_op,
 	&workspace_get_op,
 	&workspace_list_op,
 	&workspace_log_op,
 	&workspace_revert_op,
+	&workspace_verify_op,
 };
 const size_t all_ops_n = ARRAY_LEN(all_ops);
 

@@ -95,10 +95,12 @@ extern const struct op workspace_create_op;
 extern const struct op workspace_delete_op;
 extern const struct op workspace_diff_op;
 extern const struct op workspace_fork_op;
+extern const struct op workspace_gc_op;
 extern const struct op workspace_get_op;
 extern const struct op workspace_list_op;
 extern const struct op workspace_log_op;
 extern const struct op workspace_revert_op;
+extern const struct op workspace_verify_op;
 
 extern const struct op *const all_ops[];
 extern const size_t all_ops_n;

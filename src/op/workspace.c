@@ -160,7 +160,8 @@ static void workspace_delete_run(struct call *c, const void *request)
 
 const struct op workspace_delete_op = {
 	.action = "workspace.delete",
-	.doc = "Deletes a workspace with its revisions; those that a fork of it has stay.",
+	.doc = "Deletes a workspace with its revisions; those that a fork of it has stay. What "
+	       "nothing else needs goes from the disk soon afterwards.",
 	.effect = OP_DESTROY,
 	.flags = OP_LIFECYCLE,
 	.request = &one_table,

@@ -1,6 +1,6 @@
 #pragma once
 /* A workspace as clients see it: workspace.create, .list, .get, .attach, .commit, .delete; its
- * history: workspace.log, .diff, .revert, .fork. */
+ * history: workspace.log, .diff, .revert, .fork; their store: workspace.gc, .verify. */
 #include "hub/workspace/workspaces.h"
 #include "op/call.h"
 
@@ -58,6 +58,15 @@ struct workspace_diff_view {
 		size_t n;
 	} changes;
 	bool truncated;
+};
+
+struct workspace_verify_view {
+	struct str workspace;
+	uint64_t revisions, objects, bytes, damaged;
+	struct {
+		const struct workspace_damage *p;
+		size_t n;
+	} damages;
 };
 
 /* Answers with it, or fails. As a workspace_cb, its arg is the call. */

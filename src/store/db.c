@@ -22,6 +22,7 @@ struct db {
 	sqlite3 *sqlite;
 	sqlite3 *side; /* of the thread that makes checkpoints */
 	sqlite3_stmt *statements[STATEMENTS_MAX];
+	char *log; /* path of the write-ahead log */
 	int lock;
 	int log_pages;
 };
@@ -264,6 +265,11 @@ struct db *db_open(const char *path, const struct db_schema *schema, struct err 
 	}
 	db->schema = schema;
 	db->lock = -1;
+	if (asprintf(&db->log, "%s-wal", path) < 0) {
+		db->log = NULL;
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
 	return open_all(db, path, e) < 0 ? NULL : take_ptr(db);
 }
 
@@ -276,6 +282,7 @@ void db_close(struct db *db)
 	sqlite3_close(db->side);
 	sqlite3_close(db->sqlite); /* the last close copies the log into the file */
 	close_fd(&db->lock);
+	free(db->log);
 	free(db);
 }
 
@@ -382,6 +389,16 @@ struct str db_text(const struct db_rows *rows, int column)
 	if (sqlite3_column_type(rows->statement, column) == SQLITE_NULL)
 		return STR_NONE;
 	return (struct str){ p ? p : "", (size_t)n };
+}
+
+/* What is no longer in the log was synced when it was copied into the file. */
+int db_sync(const struct db *db, struct err *e)
+{
+	autoclose int fd = open(db->log, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	return fd < 0 || fsync(fd) < 0 ? fail_io(errno, e) : 0;
 }
 
 /* ---- checkpoints --------------------------------------------------------------------------- */

@@ -40,6 +40,9 @@ void db_rollback(struct db *db);
 /* True if a transaction is open and no failure has rolled it back. */
 bool db_is_open(const struct db *db);
 
+/* Makes what was committed before durable. May run on another thread. */
+int db_sync(const struct db *db, struct err *e) MUST_USE;
+
 /* ---- statements ---------------------------------------------------------------------------- */
 
 struct db_value {

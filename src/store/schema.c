@@ -184,12 +184,19 @@ static const char *const statements[STATEMENTS] = {
 	[REVISION_DROP] = "DELETE FROM revisions WHERE id = ?1",
 	[REVISION_ALL] = "SELECT id, parent, tree, files, bytes, created, source, message"
 			 " FROM revisions WHERE ?1 = '' OR id = ?1",
+	[REVISION_AFTER] = "SELECT id, parent, tree, files, bytes, created, source, message,"
+			   " EXISTS (SELECT 1 FROM history WHERE revision = id)"
+			   " FROM revisions WHERE id > ?1 ORDER BY id LIMIT ?2",
 	[HISTORY_ADD] = "INSERT INTO history (workspace, number, revision) VALUES (?1, ?2, ?3)",
 	[HISTORY_COPY] = "INSERT INTO history SELECT ?2, number, revision FROM history"
 			 " WHERE workspace = ?1 AND number <= ?3",
 	[HISTORY_BEFORE] = "SELECT id, parent, tree, files, bytes, created, source, message, number"
 			   " FROM history JOIN revisions ON id = revision"
 			   " WHERE workspace = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3",
+	[HISTORY_FORGET] = "DELETE FROM history WHERE (workspace, number) IN"
+			   " (SELECT workspace, number FROM history"
+			   "  WHERE workspace NOT IN (SELECT seq FROM workspaces) LIMIT ?1)"
+			   " RETURNING number",
 	[HISTORY_FIND] = "SELECT id, parent, tree, files, bytes, created, source, message, number"
 			 " FROM revisions JOIN history ON revision = id AND workspace = ?1"
 			 " WHERE id >= ?2 AND id < ?2 || 'g' ORDER BY number DESC LIMIT 2",

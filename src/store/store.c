@@ -52,3 +52,8 @@ int store_checkpoint(struct store *s, struct err *e)
 {
 	return db_checkpoint(s->db, e);
 }
+
+int store_sync(const struct store *s, struct err *e)
+{
+	return db_sync(s->db, e);
+}

@@ -23,6 +23,7 @@ bool store_is_open(const struct store *s);
 /* See store/db.h; store_checkpoint() may run on another thread. */
 bool store_wants_checkpoint(const struct store *s);
 int store_checkpoint(struct store *s, struct err *e) MUST_USE;
+int store_sync(const struct store *s, struct err *e) MUST_USE; /* the same */
 
 /* ---- sandboxes ----------------------------------------------------------------------------- */
 
@@ -252,6 +253,12 @@ int store_history_copy(struct store *s, uint64_t from, uint64_t to, uint64_t num
 /* Those before this number, the newest first. */
 int store_history_before(struct store *s, uint64_t workspace, uint64_t number, uint32_t limit,
 			 store_revision_fn each, void *arg, struct err *e) MUST_USE;
+/* Forgets up to `limit` rows of workspaces that are gone. 1: there may be more. */
+int store_history_forget(struct store *s, uint32_t limit, struct err *e) MUST_USE;
+/* Calls each for up to `limit` revisions behind this id, in order of their ids; number: 0: it is in
+ * no history. */
+int store_revisions_after(struct store *s, struct str id, uint32_t limit, store_revision_fn each,
+			  void *arg, struct err *e) MUST_USE;
 /* Those whose id begins with these hexadecimal digits, two at most. */
 int store_history_find(struct store *s, uint64_t workspace, struct str digits,
 		       store_revision_fn each, void *arg, struct err *e) MUST_USE;

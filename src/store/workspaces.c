@@ -125,3 +125,24 @@ int store_history_find(struct store *s, uint64_t workspace, struct str digits,
 		     ? -1
 		     : each_revision(&rows, true, each, arg, e);
 }
+
+int store_history_forget(struct store *s, uint32_t limit, struct err *e)
+{
+	autorows struct db_rows rows;
+	int more = db_rows(s->db, HISTORY_FORGET, &rows, e, DB_INT(limit));
+	uint32_t n = 0;
+
+	while (more >= 0 && (more = db_next(&rows, e)) > 0)
+		n++;
+	return more < 0 ? -1 : n == limit;
+}
+
+int store_revisions_after(struct store *s, struct str id, uint32_t limit, store_revision_fn each,
+			  void *arg, struct err *e)
+{
+	autorows struct db_rows rows;
+
+	return db_rows(s->db, REVISION_AFTER, &rows, e, DB_TEXT(id), DB_INT(limit)) < 0
+		     ? -1
+		     : each_revision(&rows, true, each, arg, e);
+}

@@ -33,13 +33,14 @@ LIFECYCLE = {'workspaces.create', 'workspaces.attach', 'workspaces.commit', 'wor
              'sandboxes.snapshot', 'set_timeout', 'pause', 'resume', 'snapshots.delete',
              'snapshots.import', 'snapshots.restore'}
 READ = {'openapi', 'workspaces.list', 'workspaces.get', 'workspaces.log', 'workspaces.diff',
-        'templates.list', 'sandboxes.list',
-        'sandboxes.get', 'sandboxes.processes', 'sandboxes.usage', 'sandboxes.diff', 'network.get',
+        'workspaces.verify', 'templates.list', 'sandboxes.list', 'sandboxes.get',
+        'sandboxes.processes', 'sandboxes.usage', 'sandboxes.diff', 'network.get',
         'forwards.list', 'vitals', 'usage', 'events', 'snapshots.list', 'snapshots.get',
         'snapshots.export', 'execs.list', 'execs.get', 'execs.output', 'execs.wait', 'files.read',
         'files.list', 'files.stat', 'archive.download', 'audit.list', 'audit.get', 'watch',
         'ReadFile', 'List', 'Stat', 'Processes', 'Vitals', 'Archive', 'Watch'}
-ADMIN = {'approvals.list', 'approvals.get', 'approvals.answer', 'templates.create', 'network.set',
+ADMIN = {'workspaces.gc', 'approvals.list', 'approvals.get', 'approvals.answer',
+         'templates.create', 'network.set',
          'keys.create', 'keys.list', 'keys.revoke', 'secrets.list', 'secrets.set', 'secrets.remove'}
 NAMELESS = {'openapi', 'run', 'javascript', 'workspaces.create', 'workspaces.list',
             'templates.list', 'fork', 'sandboxes.create', 'sandboxes.list', 'usage', 'events',
@@ -237,7 +238,8 @@ HUB_VERBS = [name for name, row in test_verbs.ROWS.items()
              and name != 'secret set']  # it reads its value first; its route is asked
 FREE = {'up', 'ls', 'top', 'events', 'snapshot', 'snapshot ls', 'js', 'ws', 'ws ls',
         'ws create'}  # of no sandbox of anybody
-ADMINS = {name for name in HUB_VERBS if name.startswith(('approvals', 'auth keys', 'secret'))}
+ADMINS = {name for name in HUB_VERBS
+          if name.startswith(('approvals', 'auth keys', 'secret', 'ws gc'))}
 
 
 def test_verbs_of_the_command_line(hub, victim, tmp_path):

@@ -298,6 +298,8 @@ def test_every_answer_is_of_its_schema(hub):
     hub.delete(empty)
     ask('workspaces.log', '/v1/workspaces/doc/log')
     ask('workspaces.diff', '/v1/workspaces/doc/diff')
+    ask('workspaces.verify', '/v1/workspaces/doc/verify')
+    ask('workspaces.gc', '/v1/workspaces-garbage')
     first = hub.call('GET', '/v1/workspaces/doc')['revision']
     ask('workspaces.revert', '/v1/workspaces/doc/revert', revision=first)
     ask('workspaces.fork', '/v1/workspaces/doc/fork', fork='doc-2')

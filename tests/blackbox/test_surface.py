@@ -128,6 +128,8 @@ ROWS = {
     'workspaces.commit': Row({'message': 'one'}, needs='workspace attached', races=(TAKEN,)),
     'workspaces.log': Row(query='?limit=3', needs='workspace'),
     'workspaces.diff': Row(query='?content=true', needs='workspace'),
+    'workspaces.verify': Row(needs='workspace'),
+    'workspaces.gc': Row(),
     'workspaces.revert': Row(lambda s: {'revision': s.revision}, needs='workspace',
                              races=(TAKEN,)),
     'workspaces.fork': Row({'fork': 'made-by-fork'}, TAKEN, needs='workspace', races=(TAKEN,)),

@@ -139,6 +139,8 @@ ROWS = {
     'ws diff': Row(['of-stage'], name=0, needs='workspace'),
     'ws revert': Row(lambda s: ['of-stage', s.revision], name=0, needs='workspace'),
     'ws fork': Row(['of-stage', 'made'], FAILED, name=0, needs='workspace'),
+    'ws gc': Row(),
+    'ws verify': Row(['of-stage'], name=0, needs='workspace'),
     'ws rm': Row(lambda s: ['of-stage'], FAILED, name=0, needs='workspace'),
     'audit': Row(hub=False, usage=FAILED),
     'audit tail': Row(['-n', '1'], hub=False, usage=FAILED),

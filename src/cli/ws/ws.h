@@ -28,4 +28,5 @@ struct ws_ask {
 int ws_ask(const struct ws_ask *a);
 
 extern const struct verb ws_create_verb, ws_rm_verb, ws_attach_verb, ws_commit_verb;
+extern const struct verb ws_gc_verb, ws_verify_verb;
 extern const struct verb ws_log_verb, ws_diff_verb, ws_revert_verb, ws_fork_verb;

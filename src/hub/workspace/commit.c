@@ -33,6 +33,8 @@ static void commit_end(struct committing *c, const struct workspace_commit *made
 {
 	if (c->began)
 		c->w->changing = false;
+	if ((c->began && err) || c->w->all->leftovers)
+		gc_later(c->w->all);
 	c->w->busy--;
 	c->on_done(c->arg, made, err);
 	if (c->hs)

@@ -10,6 +10,8 @@
  *	create.c	new ones, empty or as forks
  *	revert.c	an older revision as the next one
  *	compare.c	the differences of two revisions
+ *	gc.c		what nobody needs goes
+ *	verify.c	whether all objects are there and whole
  */
 #include <uv.h>
 
@@ -78,6 +80,12 @@ struct workspaces {
 	struct work_queue reads; /* what only reads objects of revisions that stay meanwhile */
 	atomic_bool stop; /* the hub ends, and what sandboxes have changed is not saved */
 	atomic_bool stop_reads; /* the hub ends */
+	struct gc *gc; /* the run that is under way; NULL: none */
+	struct gc_waiter *gc_waiters; /* for the next one */
+	uv_timer_t gc_timer; /* of the next one, if gc_timed */
+	bool gc_timed;
+	uint64_t gc_ended_ms; /* of the last one */
+	bool leftovers; /* of an earlier hub may be there */
 	bool stopping;
 	void (*on_stopped)(void *arg);
 	void *on_stopped_arg;
@@ -103,6 +111,8 @@ void work_queue_init(struct work_queue *q, struct workspaces *all);
 void work_start(struct work_queue *q, struct work *w);
 void work_again(struct work *w, void (*work)(struct work *w), void (*done)(struct work *w));
 void work_nothing(struct work *w); /* of a piece that has failed before its turn */
+/* Lets others have a turn first, then begins again. */
+void work_yield(struct work *w);
 /* Lets the next one begin. w may be freed afterwards. */
 void work_end(struct work *w);
 
@@ -125,6 +135,11 @@ int revision_find(const struct workspace *w, struct str id, struct revision *ret
 /* The one before it; itself: there is none. */
 int revision_before(const struct workspace *w, const struct revision *r, struct revision *ret,
 		    struct err *e) MUST_USE;
+
+/* ---- gc.c ------------------------------------------------------------------------------------ */
+
+void gc_start(struct workspaces *all);
+void gc_later(struct workspaces *all); /* soon, of its own accord */
 
 /* ---- commit.c -------------------------------------------------------------------------------- */
 

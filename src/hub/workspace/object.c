@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "hub/workspace/id_set.h"
 
 enum { FEW = 64, DEPTH_MAX = 4096 };
 
@@ -177,6 +178,8 @@ int objects_put(struct objects *o, enum object_kind kind, struct str bytes, stru
 	blake2b((char)kind, bytes.p, bytes.n, ret->b);
 	object_path(ret, path);
 	blake2b_hex(ret->b, hex);
+	if (o->marked && id_set_add(o->marked, ret, e) < 0)
+		return -1;
 	if (is_there(o->dir, path, bytes.n + 1) || is_there(o->new, hex, bytes.n + 1))
 		return 0;
 	if (write_new(o, hex, (char)kind, bytes) < 0)
@@ -275,14 +278,20 @@ int objects_get(const struct objects *o, enum object_kind kind, const struct obj
 	return 0;
 }
 
-static int each_in(const struct objects *o, const char *folder, objects_each_fn f, void *arg,
-		   struct err *e)
+int objects_each(const struct objects *o, unsigned folder, objects_each_fn f, void *arg,
+		 struct err *e)
 {
-	autoclose int dir = openat(o->dir, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = dir < 0 ? NULL : folder_list(dir);
+	autoclose int dir = -1;
 	const struct dirent *entry;
 	int result = 0;
+	char name[3];
+	DIR *d;
 
+	snprintf(name, sizeof(name), "%02x", folder & 255);
+	dir = openat(o->dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0 && errno == ENOENT)
+		return 0;
+	d = dir < 0 ? NULL : folder_list(dir);
 	if (!d)
 		return err_sys(e, errno, "list the objects");
 	while (result == 0 && (entry = readdir(d))) {
@@ -290,27 +299,12 @@ static int each_in(const struct objects *o, const char *folder, objects_each_fn 
 		struct object_id id;
 		struct stat st;
 
-		snprintf(hex, sizeof(hex), "%.2s%.66s", folder, entry->d_name);
+		snprintf(hex, sizeof(hex), "%s%.66s", name, entry->d_name);
 		if (blake2b_of_hex(hex, strlen(hex), id.b) == 0 &&
 		    fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			result = f(arg, &id, (uint64_t)st.st_size, e);
 	}
 	closedir(d);
-	return result;
-}
-
-int objects_each(const struct objects *o, objects_each_fn f, void *arg, struct err *e)
-{
-	DIR *d = folder_list(o->dir);
-	const struct dirent *entry;
-	int result = d ? 0 : err_sys(e, errno, "list the objects");
-
-	while (result == 0 && (entry = readdir(d))) {
-		if (strlen(entry->d_name) == 2 && !is_dots(entry->d_name))
-			result = each_in(o, entry->d_name, f, arg, e);
-	}
-	if (d)
-		closedir(d);
 	return result;
 }
 

@@ -22,10 +22,13 @@ struct object_count {
 	uint64_t n, bytes;
 };
 
+struct id_set;
+
 struct objects {
 	int dir; /* the folder */
 	int new; /* of those that are not complete yet */
 	struct object_count added; /* by the batch that is open */
+	struct id_set *marked; /* gets what is put, new or not; NULL: none */
 };
 
 /* Opens or makes the folder name of dir; what an earlier process had begun is removed. */
@@ -44,10 +47,12 @@ int objects_commit(struct objects *o, struct err *e) MUST_USE;
 int objects_get(const struct objects *o, enum object_kind kind, const struct object_id *id,
 		struct buf *to, struct err *e) MUST_USE;
 
-/* Calls f for each object with its size. f may remove it. */
+/* Calls f for each object of one of OBJECT_FOLDERS folders, with its size. f may remove it. */
+enum { OBJECT_FOLDERS = 256 };
 typedef int (*objects_each_fn)(void *arg, const struct object_id *id, uint64_t bytes,
 			       struct err *e);
-int objects_each(const struct objects *o, objects_each_fn f, void *arg, struct err *e) MUST_USE;
+int objects_each(const struct objects *o, unsigned folder, objects_each_fn f, void *arg,
+		 struct err *e) MUST_USE;
 int objects_remove(const struct objects *o, const struct object_id *id, struct err *e) MUST_USE;
 
 /* Makes what was written to the files of a folder durable: each by itself, or, if there are many,

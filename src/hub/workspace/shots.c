@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "hub/workspace/mark.h"
 
 enum {
 	LOCK_PAUSE_MS = 50,
@@ -249,104 +250,39 @@ int shots_find(const struct shots *s, struct str name, struct shot *ret, struct 
 
 /* ---- objects that no shot has -------------------------------------------------------------- */
 
-struct marks {
+struct trimming {
 	const struct objects *o;
-	struct object_id *ids; /* sorted up to `sorted`; what is behind that came since */
-	size_t n, room, sorted;
+	struct marker marker;
 };
 
-static int by_id(const void *a, const void *b)
+static int mark_shot(struct marker *m, const struct shot *shot, struct err *e)
 {
-	return memcmp(a, b, sizeof(struct object_id));
-}
+	int result = marker_tree(m, &shot->tree, e);
 
-static void marks_sort(struct marks *m)
-{
-	size_t n = 0;
-
-	qsort(m->ids, m->n, sizeof(*m->ids), by_id);
-	for (size_t i = 0; i < m->n; i++) {
-		if (n == 0 || by_id(&m->ids[n - 1], &m->ids[i]) != 0)
-			m->ids[n++] = m->ids[i];
-	}
-	m->n = m->sorted = n;
-}
-
-static bool is_marked(const struct marks *m, const struct object_id *id)
-{
-	return m->sorted && bsearch(id, m->ids, m->sorted, sizeof(*id), by_id);
-}
-
-/* Sorts again whenever there are twice as many. */
-static int mark(struct marks *m, const struct object_id *id, struct err *e)
-{
-	struct object_id *more;
-
-	if (m->n == m->room && m->n > 2 * m->sorted)
-		marks_sort(m);
-	if (m->n == m->room) {
-		size_t room = m->room ? 2 * m->room : 1024;
-
-		more = realloc(m->ids, room * sizeof(*more));
-		if (!more)
-			return err_set(e, ERR_LIMIT, "out of memory");
-		m->ids = more;
-		m->room = room;
-	}
-	m->ids[m->n++] = *id;
-	return 0;
-}
-
-static int mark_piece(void *arg, const struct tree_piece *p, struct err *e)
-{
-	return mark(arg, &p->id, e);
-}
-
-static int mark_tree(struct marks *m, const struct object_id *id, struct err *e)
-{
-	struct tree t;
-	int result;
-
-	if (is_marked(m, id))
-		return 0;
-	if (mark(m, id, e) < 0)
-		return -1;
-	result = tree_load(m->o, id, &t, e);
-	for (size_t i = 0; result == 0 && i < t.n; i++) {
-		const struct tree_entry *entry = &t.entries[i];
-
-		if (entry->type == TREE_DIR)
-			result = mark_tree(m, &entry->id, e);
-		else if (entry->type != TREE_LINK)
-			result = mark(m, &entry->id, e);
-		if (result == 0 && entry->type == TREE_PIECES && !is_marked(m, &entry->id))
-			result = tree_pieces(m->o, entry, mark_piece, m, e);
-	}
-	tree_fini(&t);
-	return result;
+	while (result == 0)
+		result = marker_step(m, e);
+	return result < 0 ? -1 : 0;
 }
 
 static int drop_unmarked(void *arg, const struct object_id *id, uint64_t bytes, struct err *e)
 {
-	const struct marks *m = arg;
+	const struct trimming *t = arg;
 
-	return is_marked(m, id) ? 0 : objects_remove(m->o, id, e);
+	return id_set_has(&t->marker.ids, id) ? 0 : objects_remove(t->o, id, e);
 }
 
 /* Where a tree can't be read nothing is removed. */
 static int objects_trim(const struct objects *o, const struct shot *shots, size_t n, struct err *e)
 {
-	struct marks m = { .o = o };
+	struct trimming t = { .o = o };
 	int result = 0;
 
-	for (size_t i = 0; result == 0 && i < n; i++) {
-		result = mark_tree(&m, &shots[i].tree, e);
-		if (result == 0)
-			marks_sort(&m);
-	}
-	if (result == 0)
-		result = objects_each(o, drop_unmarked, &m, e);
-	free(m.ids);
+	marker_init(&t.marker, o);
+	for (size_t i = 0; result == 0 && i < n; i++)
+		result = mark_shot(&t.marker, &shots[i], e);
+	for (unsigned folder = 0; result == 0 && folder < OBJECT_FOLDERS; folder++)
+		result = objects_each(o, folder, drop_unmarked, &t, e);
+	marker_fini(&t.marker);
 	return result;
 }
 

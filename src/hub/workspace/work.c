@@ -66,13 +66,32 @@ void work_nothing(struct work *w)
 	(void)w;
 }
 
+static void queue_pop(struct work_queue *q)
+{
+	q->first = q->first->next;
+	if (!q->first)
+		q->last = NULL;
+}
+
+void work_yield(struct work *w)
+{
+	struct work_queue *q = w->queue;
+
+	queue_pop(q);
+	w->next = NULL;
+	if (q->first)
+		q->last->next = w;
+	else
+		q->first = w;
+	q->last = w;
+	queue_next(q);
+}
+
 void work_end(struct work *w)
 {
 	struct work_queue *q = w->queue;
 
-	q->first = w->next;
-	if (!q->first)
-		q->last = NULL;
+	queue_pop(q);
 	queue_next(q);
 	workspaces_check_stopped(q->all);
 }

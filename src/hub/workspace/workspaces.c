@@ -9,12 +9,25 @@
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
+static void on_timer_closed(uv_handle_t *handle)
+{
+	struct workspaces *all = handle->data;
+
+	all->gc_timed = false;
+	workspaces_check_stopped(all);
+}
+
 void workspaces_check_stopped(struct workspaces *all)
 {
 	void (*on_stopped)(void *arg) = all->on_stopped;
 
 	if (!on_stopped || all->writes.first || all->reads.first)
 		return;
+	if (all->gc_timed) {
+		if (!uv_is_closing((uv_handle_t *)&all->gc_timer))
+			uv_close((uv_handle_t *)&all->gc_timer, on_timer_closed);
+		return;
+	}
 	all->on_stopped = NULL;
 	on_stopped(all->on_stopped_arg);
 }
@@ -144,6 +157,7 @@ int workspace_delete(struct workspace *w, struct err *e)
 	unlink_workspace(w);
 	free(w);
 	workspaces_trim(all);
+	gc_later(all);
 	return 0;
 }
 
@@ -253,6 +267,7 @@ struct workspaces *workspaces_new(uv_loop_t *loop, struct store *store,
 	all->loop = loop;
 	all->store = store;
 	all->sandboxes = sandboxes;
+	all->leftovers = true;
 	work_queue_init(&all->writes, all);
 	work_queue_init(&all->reads, all);
 	all->objects = (struct objects){ .dir = -1, .new = -1 };

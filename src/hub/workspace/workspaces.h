@@ -60,7 +60,7 @@ typedef void (*workspace_cb)(void *arg, struct workspace *w, const struct err *e
 /* An empty one. name: as for a sandbox's id. ERR_CONFLICT: the owner has one of that name. */
 void workspace_create_start(struct workspaces *all, struct str name, struct str owner,
 			    workspace_cb on_done, void *arg);
-/* ERR_WORKSPACE_BUSY: a sandbox writes to it. */
+/* ERR_WORKSPACE_BUSY: a sandbox writes to it. What no other one needs goes soon afterwards. */
 int workspace_delete(struct workspace *w, struct err *e) MUST_USE;
 
 /* Puts the tip's files at the sandbox's /workspace. writes: it is the one that writes to the
@@ -118,6 +118,32 @@ typedef void (*workspace_diff_cb)(void *arg, const struct workspace_diff *diff,
 				  const struct err *err);
 void workspace_diff_start(struct workspace *w, const struct workspace_diff_spec *spec,
 			  workspace_diff_cb on_done, void *arg);
+
+/* Removes what no revision needs any more, while others write. */
+struct workspaces_gc {
+	uint64_t revisions; /* removed rows */
+	uint64_t removed, removed_bytes, kept, kept_bytes; /* objects */
+};
+typedef void (*workspaces_gc_cb)(void *arg, const struct workspaces_gc *result,
+				 const struct err *err);
+void workspaces_gc_start(struct workspaces *all, workspaces_gc_cb on_done, void *arg);
+
+/* Reads all that the revisions of a workspace need. */
+enum { WORKSPACE_DAMAGES_MAX = 100 };
+struct workspace_damage {
+	uint64_t number; /* the newest revision that needs it */
+	struct str revision, path, path_bytes; /* as in struct workspace_change; "" for the top */
+	struct str why;
+};
+struct workspace_verified { /* borrowed until the callback returns */
+	uint64_t revisions, objects, bytes; /* that were read */
+	uint64_t damaged; /* objects */
+	const struct workspace_damage *damages; /* the first of them */
+	size_t n;
+};
+typedef void (*workspace_verify_cb)(void *arg, const struct workspace_verified *result,
+				    const struct err *err);
+void workspace_verify_start(struct workspace *w, workspace_verify_cb on_done, void *arg);
 
 /* What became of a commit. Texts are borrowed until the callback returns. */
 struct workspace_commit {

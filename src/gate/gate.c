@@ -13,6 +13,7 @@ static const struct gate_part {
 	{ gate_policy_open, gate_policy_close, gate_policy_reload },
 	{ gate_approval_open, gate_approval_close, gate_approval_reload },
 	{ gate_redact_open, gate_redact_close, gate_redact_reload },
+	{ gate_network_open, gate_network_close },
 	{ gate_secret_open, gate_secret_close, gate_secret_reload },
 	{ gate_audit_open, gate_audit_close, gate_audit_reload },
 	{ gate_reload_open, gate_reload_close },
@@ -44,6 +45,7 @@ struct gate *gate_open(const struct gate_options *o, struct err *e)
 			return NULL;
 	}
 	gate_audit_listen(g);
+	gate_network_listen(g);
 	gate_policy_listen(g);
 	if (o->hooks)
 		g->hooks = *o->hooks;

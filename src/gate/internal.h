@@ -24,6 +24,7 @@ struct gate {
 	struct gate_reload *reload;
 	struct gate_approval *approval; /* NULL: nobody can be asked */
 	struct gate_webhook *webhook; /* NULL: it was not needed yet */
+	struct gate_network *network; /* NULL likewise */
 	struct gate_audit *audit;
 	struct hub_secrets to_hosts; /* gate/bind.c */
 };
@@ -65,6 +66,11 @@ struct approval;
 int gate_webhook_check(const struct config_file *f, struct err *e) MUST_USE;
 void gate_webhook_tell(struct gate *g, const struct approval *a);
 void gate_webhook_close(struct gate *g);
+/* Needs approval and redaction. */
+int gate_network_open(struct gate *g, struct err *e) MUST_USE;
+void gate_network_close(struct gate *g);
+/* As gate_audit_listen(). */
+void gate_network_listen(struct gate *g);
 int gate_redact_open(struct gate *g, struct err *e) MUST_USE;
 void gate_redact_close(struct gate *g);
 void gate_redact_reload(struct gate *g);

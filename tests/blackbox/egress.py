@@ -132,7 +132,18 @@ class Secret(Structure):
                 ('n_hosts', c_uint32), ('n_value', c_uint32), ('n_trust', c_uint32)]
 
 
-HELLO, GRANT, SOCKETS, DROP, DONE, FAILED, WANT, FLOW, SECRETS = range(1, 10)
+class Ask(Structure):
+    _fields_ = [('h', Head), ('key', c_uint64), ('port', c_uint16), ('host', c_char * 254),
+                ('method', c_char * 33), ('target', c_char * 2048), ('http', c_char * 280)]
+
+
+class Verdict(Structure):
+    _fields_ = [('h', Head), ('key', c_uint64), ('ask', c_uint32), ('allow', c_bool),
+                ('why', c_char * 256)]
+
+
+(HELLO, GRANT, SOCKETS, DROP, DONE, FAILED, WANT, FLOW, SECRETS, ASK, LEAVE,
+ VERDICT) = range(1, 13)
 NAME, SUFFIX, CIDR, SERVICE = range(1, 5)
 LISTEN, DNS_UDP, DNS_TCP, PROXY = range(1, 5)
 OPENED, CLOSED, DENIED, UNREACHED, USED, MISPLACED = range(1, 7)
@@ -141,7 +152,7 @@ REASONS = ['none', 'not_granted', 'forbidden_address', 'address_literal', 'not_t
            'bad_tls', 'no_sni', 'sni_mismatch', 'ech', 'bad_http', 'host_mismatch', 'http_rule',
            'http_rule_tls', 'connect', 'upgrade', 'limit_flows', 'limit_rate', 'limit_host', 'slow',
            'idle', 'resolve_failed', 'connect_failed', 'revoked', 'dropped', 'broken', 'bad_proxy',
-           'bad_certificate', 'bad_answer']
+           'bad_certificate', 'bad_answer', 'http_asked']
 
 
 def rule(text, target=None):
@@ -334,7 +345,7 @@ class Proxy:
         self.hub, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.hub.settimeout(SECONDS)
         self.makes_sockets = True
-        self.wants = []
+        self.wants, self.asks, self.left = [], [], []
         self.exact = {}
         self.lock = threading.RLock()
         self.reads = threading.Event()
@@ -367,6 +378,10 @@ class Proxy:
             head = Head.from_buffer_copy(data)
             if head.type == FLOW:
                 self.events.append(Event.from_buffer_copy(data))
+            elif head.type == ASK:
+                self.asks.append(Ask.from_buffer_copy(data))
+            elif head.type == LEAVE:
+                self.left.append(head.seq)
             elif head.type == WANT:
                 want = Want.from_buffer_copy(data)
                 self.wants.append(want)
@@ -452,6 +467,16 @@ class Proxy:
             rest += value + trust
         self.send(SECRETS, Secrets(key=key, n=len(secrets), n_ca_key=len(ca_key), n_ca=len(ca)),
                   heads + hosts + rest)
+
+    def wait_ask(self):
+        until = time.monotonic() + SECONDS
+        while not self.asks:
+            assert time.monotonic() < until, self.events
+            time.sleep(0.002)
+        return self.asks.pop(0)
+
+    def verdict(self, ask, allow, why=b''):
+        self.send(VERDICT, Verdict(key=ask.key, ask=ask.h.seq, allow=allow, why=why))
 
     def drop(self, key=1):
         self.send(DROP, Drop(key=key))

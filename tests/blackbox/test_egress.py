@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from client import until
 from egress import (CLOSED, DENIED, DNS_IP, FORBIDDEN, HOST_IP, LISTEN, OPENED, OTHER_IP, PROGRAM,
                     WEB_IP, WEB_IP6, HttpRule, Limits, Peer, Proxy, Refused, World, kill,
                     python_inside, rule)
@@ -612,7 +613,7 @@ def test_http_at_other_ports_is_checked_too(world, proxy):
 def test_rules_of_methods_and_paths(world, proxy):
     proxy.allow('web.example:80', 'web.example:443',
                 http=[HttpRule(0, 0, b'', b'/secret*'), HttpRule(0, 1, b'GET', b'/*'),
-                      HttpRule(0, 2, b'POST', b'/ask'), HttpRule(0, 1, b'POST', b'/put'),
+                      HttpRule(0, 1, b'POST', b'/put'),
                       HttpRule(1, 1, b'', b'/*')])
 
     def status(method, path):
@@ -645,6 +646,70 @@ def test_rules_of_methods_and_paths(world, proxy):
     assert got.count(b'200 OK') == 1 and got.count(b'HTTP/1.1 403') == 1, got
     assert exchange(world, WEB_TLS, hello('web.example'))[0] == ALERT  # they can't be held to there
     assert proxy.wait_event(DENIED, 'http_rule_tls')
+
+
+ASKED = [HttpRule(0, 1, b'GET', b'/*'), HttpRule(0, 2, b'POST', b'/a*')]
+POST = b'POST /a%s HTTP/1.1\r\nHost: web.example\r\n%s\r\n'
+
+
+def test_a_request_waits_for_a_person(world, proxy):
+    """Between others on a connection that is kept; the server is dialled anew for it."""
+    proxy.allow('web.example:80', http=ASKED)
+    with Peer(world, *WEB) as peer:
+        peer.send(GET)
+        assert b'200 OK' in peer.read()
+        peer.send(POST % (b'?x=1', b'') + GET)
+        ask = proxy.wait_ask()
+        assert (ask.host, ask.port, ask.method, ask.target, ask.http) == (
+            b'web.example', 80, b'POST', b'/a?x=1', b'ask POST /a*')
+        proxy.verdict(ask, True)
+        got = b''
+        while got.count(b'200 OK') < 2:
+            piece = peer.read()
+            assert piece, got
+            got += piece
+        assert got.index(b'POST /a?x=1') < got.index(b'GET / ')
+        # each is asked about by itself
+        peer.send(POST % (b'', b''))
+        proxy.verdict(proxy.wait_ask(), False, b'Eve has denied it')
+        got = peer.read_all()
+        assert got.startswith(b'HTTP/1.1 403') and b'Holt-Reason: http_asked' in got, got
+        assert b'POST /a: Eve has denied it' in got
+    event = proxy.wait_event(DENIED, 'http_asked')
+    assert (event.method, event.path, event.http) == (b'POST', b'/a', b'ask POST /a*')
+
+
+def test_who_gives_up_waits_no_more(world, proxy):
+    """The program, or its sandbox; a late answer is for nobody, also where rules have changed."""
+    def wait(peer):
+        peer.send(POST % (b'', b''))
+        return proxy.wait_ask()
+
+    def is_left(ask):
+        until(lambda: ask.h.seq in proxy.left)
+        proxy.verdict(ask, True)
+
+    proxy.allow('web.example:80', http=ASKED)
+    with Peer(world, *WEB) as peer:
+        ask = wait(peer)
+    is_left(ask)
+    with Peer(world, *WEB) as peer:
+        ask = wait(peer)
+        proxy.drop()
+        assert peer.is_reset()
+    is_left(ask)
+    proxy.exact.clear()
+    proxy.allow('web.example:80', http=ASKED)
+    with Peer(world, *WEB) as peer:  # the rules have become others meanwhile
+        ask = wait(peer)
+        proxy.grant('web.example:80', http=[HttpRule(0, 0, b'', b'*')])
+        proxy.verdict(ask, True)
+        assert b'HTTP/1.1 403' in peer.read()
+    proxy.allow('web.example:80', http=ASKED)
+    with Peer(world, *WEB) as peer:
+        peer.send(POST % (b'?' + b'y' * 3000, b''))
+        assert b'too long to be shown' in peer.read_all()
+    assert b'200 OK' in exchange(world, WEB, GET)[0]
 
 
 # ---- the explicit proxy --------------------------------------------------------------------------

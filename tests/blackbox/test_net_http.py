@@ -5,12 +5,14 @@ servers outside. How requests are matched byte by byte is in test_egress.py.
 import hashlib
 import json
 import os
+import subprocess
 
 import pytest
 
 from client import until
 from egress import DNS_IP
 from test_network import CURL, SECONDS, Hub, web  # noqa: F401: web is a fixture
+from who import HOLT
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason='makes network namespaces as root')
 
@@ -235,6 +237,87 @@ def test_the_operators_file(web, who):  # noqa: F811
         hub.ok('down', hub.up(allow))
     done = hub.run('up', '--allow', 'reading GET /*')
     assert done.returncode != 0, done
+    hub.end()
+
+
+# ---- a person is asked ---------------------------------------------------------------------------
+
+def curl_in(hub, box, *words):
+    """A program that goes on while the test does something else."""
+    return subprocess.Popen([*hub.prefix, HOLT, 'exec', box, '--', 'curl', '-sS', '-w',
+                             '%{http_code}', *words], env=hub.env, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def pending(hub, box):
+    def look():
+        return [a for a in json.loads(hub.ok('approvals', 'ls', '-o', 'json'))
+                if a['target'] == box and a['state'] == 'pending']
+    return until(lambda: (found := look()) and found[0])
+
+
+@pytest.mark.parametrize('url', ['http://web.example/hello?to=me', 'https://web.example/hello'])
+def test_a_person_is_asked(trusting, url):
+    """They see what is asked for; the request goes on, or ends with a page that says who denied."""
+    box = trusting.up('web.example ask GET /hello')
+    proc = curl_in(trusting, box, url)
+    request = pending(trusting, box)
+    assert request['action'] == 'network.request' and request['rule'] == 'ask GET /hello'
+    arguments = json.loads(request['arguments'])
+    assert arguments == {'sandbox': box, 'method': 'GET', 'host': 'web.example',
+                         'port': 80 if url[4] == ':' else 443, 'path': '/hello',
+                         **({'query': 'to=me'} if '?' in url else {})}
+    trusting.ok('approvals', 'approve', request['id'])
+    assert proc.communicate(timeout=SECONDS)[0] == b'hello from the world\n200'
+    proc = curl_in(trusting, box, url)
+    request = pending(trusting, box)  # the approval was for one request
+    trusting.ok('approvals', 'deny', request['id'])
+    text = proc.communicate(timeout=SECONDS)[0]
+    assert text.endswith(b'403') and b'was denied' in text and request['id'].encode() in text, text
+    until(lambda: trusting.events(box, 'network.denied'))
+    assert json.loads(trusting.events(box, 'network.denied')[0]['detail'])['rule'] == (
+        'ask GET /hello')
+    trusting.ok('down', box)
+
+
+def test_a_program_that_gives_up(trusting):
+    """Its request stays for whoever asks for the same again."""
+    box = trusting.up('web.example:80 ask GET /hello')
+    proc = curl_in(trusting, box, '-m', '1', 'http://web.example/hello')
+    request = pending(trusting, box)
+    assert b'timed out' in proc.communicate(timeout=SECONDS)[0]
+    trusting.ok('approvals', 'approve', request['id'])
+    assert get(trusting, box, '/hello') == (200, 'hello from the world\n')
+    trusting.ok('down', box)
+
+
+def test_nobody_answers(web, me):  # noqa: F811
+    """At its deadline it is denied. An answer for always holds for the same, and what it frees."""
+    hub = Hub(web, me)
+    with open(hub.home + '/config.json', 'w', encoding='utf-8') as f:
+        json.dump({'approvals': {'expire_seconds': 1}}, f)
+    os.chmod(hub.home + '/config.json', 0o600)
+    hub.proc.terminate()
+    hub.proc.wait()
+    hub.start()
+    box = hub.up('web.example:80 ask GET /*')
+    status, page = get(hub, box, '/hello')
+    assert status == 403 and 'GET /hello' in page and 'in time' in page, page
+    with open(hub.home + '/config.json', 'w', encoding='utf-8') as f:
+        f.write('{}')
+    hub.proc.terminate()
+    hub.proc.wait()
+    hub.start()
+    box = hub.up('web.example:80 ask GET /*')
+    proc = curl_in(hub, box, 'http://web.example/hello')
+    request = pending(hub, box)
+    hub.ok('approvals', 'approve', '--always', '--allow', '/path=/h*', request['id'])
+    assert proc.communicate(timeout=SECONDS)[0].endswith(b'200')
+    assert get(hub, box, '/hello')[0] == 200 and get(hub, box, '/hx')[0] == 404
+    proc = curl_in(hub, box, 'http://web.example/other')
+    pending(hub, box)
+    proc.kill()
+    proc.communicate()
     hub.end()
 
 

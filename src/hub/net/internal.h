@@ -4,6 +4,7 @@
  *
  * 	proxy.c	the proxy's process and the socket to it
  * 	secrets.c	the message with a sandbox's secrets
+ * 	question.c	requests that wait for a person
  * 	net.c	what each sandbox is granted, and the sockets for that
  */
 #include "base/buf.h"
@@ -23,7 +24,8 @@ struct nets {
 	struct box *box;
 	struct nets_options o;
 	struct net *first;
-	uint64_t last_key;
+	struct question *questions;
+	uint64_t last_key, last_question;
 	uint32_t last_seq;
 
 	uv_process_t *process; /* NULL: there is none */
@@ -52,6 +54,13 @@ void proxy_send(struct nets *all, const void *msg, size_t n, const int *fds, siz
 int secrets_pack(const struct net_secrets *s, struct secret **ret, struct err *e) MUST_USE;
 /* packed: as it came from there. The proxy answers. */
 void secrets_send(struct nets *all, uint64_t key, uint32_t seq, const struct secret *packed);
+
+/* ---- question.c ---------------------------------------------------------------------------- */
+
+void question_hear(struct nets *all, void *of, const struct nw_ask *m);
+void question_leave(struct nets *all, const struct nw_leave *m);
+/* All of a sandbox that ends, or, with key 0, all of a proxy that has ended. */
+void questions_drop(struct nets *all, uint64_t key);
 
 /* ---- net.c --------------------------------------------------------------------------------- */
 

@@ -511,6 +511,14 @@ static void on_flow(struct nets *all, const struct nw_flow *m)
 		all->o.on_flow(all->o.owner, n->of, &f);
 }
 
+static void on_ask(struct nets *all, const struct nw_ask *m)
+{
+	const struct net *n = net_find(all, m->key);
+
+	if (n) /* else it has ended, and with it what waits */
+		question_hear(all, n->of, m);
+}
+
 void nets_hear(struct nets *all, const struct nw_head *m)
 {
 	switch (m->type) {
@@ -519,6 +527,12 @@ void nets_hear(struct nets *all, const struct nw_head *m)
 		break;
 	case NW_FLOW:
 		on_flow(all, (const void *)m);
+		break;
+	case NW_ASK:
+		on_ask(all, (const void *)m);
+		break;
+	case NW_LEAVE:
+		question_leave(all, (const void *)m);
 		break;
 	default:
 		on_answer(all, m);
@@ -587,6 +601,7 @@ void net_free(struct net *n)
 		err_set(&e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", sandbox_id(n->sb));
 		refuse(n->all, n->on_done, n->arg, &e);
 	}
+	questions_drop(n->all, n->key);
 	at = &n->all->first;
 	while (*at != n)
 		at = &(*at)->next;

@@ -23,6 +23,10 @@ struct nets_options {
 	size_t n_resolvers; /* 0: the host's */
 	/* of: the owner of the sandbox's net. f is borrowed, and its texts end. NULL: nobody. */
 	void (*on_flow)(void *owner, void *of, const struct nw_flow *f);
+	/* A request of a sandbox waits until nets_answer(), which may be called from inside, or
+	 * until on_leave: it waits no more; ended: with its sandbox. NULL: nobody can be asked. */
+	void (*on_ask)(void *owner, void *of, uint64_t question, const struct nw_ask *m);
+	void (*on_leave)(void *owner, uint64_t question, bool ended);
 	void *owner;
 };
 
@@ -31,6 +35,9 @@ struct nets *nets_new(uv_loop_t *loop, struct box *box, const struct nets_option
 		      struct err *e) MUST_USE;
 /* Ends the proxy; no net may be left. on_closed follows later, from the loop. */
 void nets_close(struct nets *all, void (*on_closed)(void *arg), void *arg);
+
+/* why: to the program, where it is not allowed. Idempotent. */
+void nets_answer(struct nets *all, uint64_t question, bool allow, const char *why);
 
 /* Nothing is granted yet. sb: a reference is taken. */
 struct net *net_new(struct nets *all, struct sandbox *sb, void *of, struct err *e) MUST_USE;

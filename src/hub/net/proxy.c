@@ -144,6 +144,7 @@ static void proxy_ended(uv_process_t *process, int64_t status, int signal)
 
 	close_handle(take_ptr(all->process));
 	hang_up(all);
+	questions_drop(all, 0);
 	if (all->closing) {
 		finish_close(all);
 		return;
@@ -172,6 +173,10 @@ static bool is_sound(const void *m, size_t n)
 		       ((const struct nw_want *)m)->n_ports <= NW_PORTS_MAX;
 	case NW_FLOW:
 		return n == sizeof(struct nw_flow);
+	case NW_ASK:
+		return n == sizeof(struct nw_ask);
+	case NW_LEAVE:
+		return n == sizeof(struct nw_leave);
 	default:
 		return false;
 	}

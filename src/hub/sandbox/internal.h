@@ -198,6 +198,7 @@ struct hub_sandboxes {
 	struct store *store; /* NULL: none */
 	void (*on_flow)(void *data, const struct hub_flow *f); /* NULL: nobody hears of them */
 	void *on_flow_data;
+	const struct hub_asker *asker; /* NULL: nobody can be asked */
 	/* as in hub_sandboxes_limit() */
 	void (*budget_of)(void *data, struct str owner, struct hub_sandbox_budget *ret);
 	void *budget_data;

@@ -408,3 +408,46 @@ void hub_sandboxes_on_flow(void *sandboxes, void *of, const struct nw_flow *f)
 	}
 	l->flows_lost = 0;
 }
+
+/* ---- questions ----------------------------------------------------------------------------- */
+
+void hub_sandboxes_ask_by(struct hub_sandboxes *all, const struct hub_asker *by)
+{
+	all->asker = by;
+}
+
+void hub_sandboxes_answer(struct hub_sandboxes *all, uint64_t id, bool allow, const char *why)
+{
+	nets_answer(all->nets, id, allow, why);
+}
+
+void hub_sandboxes_on_ask(void *sandboxes, void *of, uint64_t id, const struct nw_ask *m)
+{
+	struct hub_sandboxes *all = sandboxes;
+	struct hub_sandbox_info i;
+
+	if (!all->asker) {
+		hub_sandboxes_answer(all, id, false, "nobody can be asked here");
+		return;
+	}
+	hub_sandbox_info(of, &i);
+	all->asker->ask(all->asker->data, &(struct hub_question){
+						  .id = id,
+						  .sandbox = i.id,
+						  .owner = i.owner,
+						  .method = str_of(m->method),
+						  .host = str_of(m->host),
+						  .target = str_of(m->target),
+						  .rule = str_of(m->http),
+						  .seq = i.seq,
+						  .port = m->port,
+					  });
+}
+
+void hub_sandboxes_on_leave(void *sandboxes, uint64_t id, bool ended)
+{
+	struct hub_sandboxes *all = sandboxes;
+
+	if (all->asker)
+		all->asker->leave(all->asker->data, id, ended);
+}

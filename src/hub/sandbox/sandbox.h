@@ -175,6 +175,27 @@ void hub_sandboxes_tell_flows(struct hub_sandboxes *all,
 /* For nets_options.on_flow, with the sandboxes as its owner. */
 void hub_sandboxes_on_flow(void *sandboxes, void *of, const struct nw_flow *f);
 
+/* A request of a sandbox's program that a rule of its grant wants a person to see. Borrowed. */
+struct hub_question {
+	uint64_t id;
+	struct str sandbox, owner, method, host, target, rule;
+	uint64_t seq; /* of the sandbox */
+	uint16_t port;
+};
+/* Who can ask one: answers later, or from inside, by hub_sandboxes_answer(). leave: nobody waits
+ * any more; ended: nor will, since the sandbox has ended. */
+struct hub_asker {
+	void (*ask)(void *data, const struct hub_question *q);
+	void (*leave)(void *data, uint64_t id, bool ended);
+	void *data;
+};
+void hub_sandboxes_ask_by(struct hub_sandboxes *all, const struct hub_asker *by); /* NULL: nobody */
+void hub_sandboxes_answer(struct hub_sandboxes *all, uint64_t id, bool allow, const char *why);
+/* For nets_options, as above. */
+struct nw_ask;
+void hub_sandboxes_on_ask(void *sandboxes, void *of, uint64_t id, const struct nw_ask *m);
+void hub_sandboxes_on_leave(void *sandboxes, uint64_t id, bool ended);
+
 /* What a sandbox may use until it ends, as at a deadline: in all its generations, and what its
  * source had used when it was forked. Bytes out: the output of commands, files read, and what its
  * ports and connections sent; those of ports, commands and files are counted anew by each hub. */

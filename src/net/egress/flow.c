@@ -115,8 +115,9 @@ void flow_watch(struct flow *f)
 {
 	bool more = f->state == FLOW_BOUND && flow_bound_has_more(f);
 
+	/* what a program says while it waits stays in its socket */
 	side_watch(&f->client,
-		   (wants_client(f) ? UV_READABLE : 0) |
+		   (f->asks ? UV_DISCONNECT : 0) | (wants_client(f) ? UV_READABLE : 0) |
 			   (f->down_state == RELAY_WRITE || more ? UV_WRITABLE : 0),
 		   on_client);
 	side_watch(&f->server,
@@ -147,6 +148,11 @@ void flow_end(struct flow *f, enum nw_reason reason, bool reset)
 		struct nw_flow m = flow_event(f, NW_FLOW_CLOSED, reason);
 
 		link_tell(g, &m);
+	}
+	if (f->asks) {
+		const struct nw_leave m = { { NW_LEAVE, f->asks }, f->of->key };
+
+		link_send(g, &m, sizeof(m));
 	}
 	dial_cancel(f->dial);
 	flow_bound_free(f);
@@ -378,7 +384,7 @@ static void on_client(uv_poll_t *poll, int status, int events)
 {
 	struct flow *f = poll->data;
 
-	if (status < 0) {
+	if (status < 0 || (f->asks && events & UV_DISCONNECT)) {
 		broken(f);
 		return;
 	}
@@ -511,6 +517,8 @@ static void on_dialled(void *owner, int fd, const struct net_addr *addr, enum nw
 	}
 	if (f->state == FLOW_ASK && !flow_ask(f))
 		return;
+	if (f->state == FLOW_BOUND && !flow_bound_dialled(f))
+		return;
 	if (f->state == FLOW_LOOK && f->speaks != SPEAKS_UNKNOWN &&
 	    (f->speaks != SPEAKS_HTTP || f->requests > 0 || f->binds) && !flow_passed(f))
 		return;
@@ -620,6 +628,23 @@ void flow_check_again(struct flow *f, const struct net_rule *old)
 	}
 }
 
+void flow_answered(struct sandbox *s, const struct nw_verdict *m)
+{
+	struct flow *f = s->flows;
+
+	while (f && f->asks != m->ask)
+		f = f->next;
+	if (!f)
+		return;
+	f->asks = 0;
+	f->phase_ms = f->last_ms = uv_now(&s->of->loop);
+	f->verdict = m->allow ? VERDICT_ALLOWED : VERDICT_DENIED;
+	snprintf(f->why, sizeof(f->why), "%s", m->why);
+	flow_bound_answered(f);
+	if (m->allow ? flow_dial(f) : flow_bound_run(f))
+		flow_watch(f);
+}
+
 void flow_refill(struct flow *f)
 {
 	if (f->up_state == RELAY_PAUSED && !flow_relay_up(f))
@@ -636,6 +661,8 @@ static bool is_in_time(const struct flow *f, uint64_t now)
 	bool waits_for_any = f->server.fd >= 0 && f->in.n == 0 && f->port != PORT_HTTP &&
 			     f->port != PORT_HTTPS;
 
+	if (f->asks) /* the hub knows the deadline */
+		return true;
 	if (f->state == FLOW_LINGER)
 		return phase < LINGER_MS;
 	if (f->state == FLOW_RAW || f->state == FLOW_HTTP ||

@@ -34,6 +34,8 @@ enum {
 	HELD_HIGH = 64 * 1024, /* from here on nothing more is read for the server */
 };
 
+enum flow_verdict { VERDICT_NONE, VERDICT_ALLOWED, VERDICT_DENIED };
+
 struct side {
 	int fd; /* -1: none, or none yet */
 	uv_poll_t *poll;
@@ -66,6 +68,9 @@ struct flow {
 	bool has_secrets; /* some are bound to the host */
 	struct bound *bound; /* in FLOW_BOUND */
 	bool told_placeholder;
+	uint32_t asks; /* the question about its request; 0: none */
+	enum flow_verdict verdict; /* the answer, until the request is taken */
+	char why[NW_WHY_MAX]; /* it was DENIED */
 
 	/* the explicit proxy's */
 	bool greeted; /* SOCKS: the method is chosen */
@@ -127,8 +132,10 @@ bool flow_look_server(struct flow *f); /* at the server's first bytes */
 bool flow_http(struct flow *f); /* at what stands in `in` */
 bool flow_http_answer(struct flow *f); /* at the head of a server's answer */
 
-/* Whether the request is for the host, and none that its rules deny. */
-bool flow_may_ask(struct flow *f, const struct request *r);
+/* Whether the request is for the host, and none that its rules deny. WAITS: a person is asked about
+ * it. GONE: as above. */
+enum flow_may { FLOW_MAY, FLOW_WAITS, FLOW_GONE };
+enum flow_may flow_may_ask(struct flow *f, const struct request *r);
 
 /* Tells the hub where the text has a placeholder of the sandbox's, once. */
 void flow_note_placeholder(struct flow *f, struct str text);
@@ -136,6 +143,8 @@ void flow_note_placeholder(struct flow *f, struct str text);
 /* Decides whether it goes through flow_bound.c, now that it is known to be HTTP, or TLS. */
 bool flow_binds(struct flow *f, bool tls);
 bool flow_bound_begin(struct flow *f);
+void flow_bound_answered(struct flow *f); /* the request that has waited is taken again */
+bool flow_bound_dialled(struct flow *f); /* for that */
 bool flow_bound_run(struct flow *f); /* something may have become possible */
 bool flow_bound_is_ready(const struct flow *f); /* both ends trust each other */
 bool flow_bound_wants_client(const struct flow *f);

@@ -30,6 +30,7 @@ enum {
 
 enum bound_step {
 	STEP_REQUEST, /* the client's */
+	STEP_PERSON, /* who is asked about it is waited for */
 	STEP_HEAD, /* of the answer */
 	STEP_WHOLE, /* a short body is waited for */
 	STEP_BODY,
@@ -272,6 +273,8 @@ static int end_shake(struct bound_end *end)
 
 	if (end->ready)
 		return 1;
+	if (!end->tls) /* it is not there */
+		return 0;
 	do
 		rc = gnutls_handshake(end->tls);
 	while (rc == GNUTLS_E_INTERRUPTED || rc == GNUTLS_E_WARNING_ALERT_RECEIVED);
@@ -350,6 +353,25 @@ static bool send_request(struct flow *f, const struct request *r)
 	return true;
 }
 
+/* A person may take longer than the server's patience: it is dialled anew for the request. */
+static bool wait_for_person(struct flow *f)
+{
+	struct bound *b = f->bound;
+
+	b->step = STEP_PERSON;
+	if (b->server.tls)
+		gnutls_deinit(b->server.tls);
+	b->server = (struct bound_end){ .tls = NULL };
+	buf_wipe(&b->from);
+	b->scanned = 0;
+	f->scanned = 0;
+	buf_fini(&f->up.held);
+	flow_close_server(f);
+	f->up.to = f->down.from = -1;
+	f->down.eof = false;
+	return true;
+}
+
 static bool take_request(struct flow *f, bool *moved)
 {
 	struct bound *b = f->bound;
@@ -370,8 +392,15 @@ static bool take_request(struct flow *f, bool *moved)
 	}
 	if (b->refuse)
 		return flow_deny(f, b->refuse, b->why);
-	if (!flow_may_ask(f, &r))
+	switch (flow_may_ask(f, &r)) {
+	case FLOW_GONE:
 		return false;
+	case FLOW_WAITS:
+		return wait_for_person(f);
+	case FLOW_MAY:
+		f->verdict = VERDICT_NONE;
+		break;
+	}
 	if (r.websocket)
 		return flow_deny(f, NW_REASON_UPGRADE,
 				 "Upgrades are not possible where requests are looked into");
@@ -429,10 +458,12 @@ static bool go_up(struct flow *f, bool *moved)
 {
 	struct bound *b = f->bound;
 
+	if (b->step == STEP_PERSON)
+		return true;
 	if (!b->client.ended && b->in.n < b->in.max && f->up.held.n < HELD_HIGH &&
 	    !read_end(f, &b->client, &b->in, moved))
 		return false;
-	if (!b->server.ready && !b->refuse)
+	if (!b->server.ready && !b->refuse && f->verdict != VERDICT_DENIED)
 		return true;
 	if (b->in.n > 0 && f->up.held.n < HELD_HIGH) {
 		if (f->in_body)
@@ -624,6 +655,7 @@ static bool go_down(struct flow *f, bool *moved)
 		return true;
 	switch (b->step) {
 	case STEP_REQUEST: /* there is nothing that it could answer */
+	case STEP_PERSON:
 		if (b->from.n > 0)
 			return broken(f);
 		return !b->server.ended || finish(f);
@@ -699,8 +731,8 @@ bool flow_bound_wants_client(const struct flow *f)
 {
 	const struct bound *b = f->bound;
 
-	return !b->client.ended && b->in.n < b->in.max && f->up.held.n < HELD_HIGH &&
-	       f->up_state != RELAY_PAUSED;
+	return b->step != STEP_PERSON && !b->client.ended && b->in.n < b->in.max &&
+	       f->up.held.n < HELD_HIGH && f->up_state != RELAY_PAUSED;
 }
 
 bool flow_bound_wants_server(const struct flow *f)
@@ -716,14 +748,45 @@ bool flow_bound_has_more(const struct flow *f)
 	return f->bound->more;
 }
 
+static bool start_server(struct flow *f, struct err *e)
+{
+	gnutls_certificate_credentials_t trust = vault_trust(f->of->vault, f->host, f->port, e);
+
+	return trust && end_start(f, &f->bound->server, GNUTLS_CLIENT, trust) >= 0;
+}
+
 static bool start_tls(struct flow *f, struct err *e)
 {
-	struct vault *v = f->of->vault;
-	gnutls_certificate_credentials_t own = vault_prove(v, f->host, e);
-	gnutls_certificate_credentials_t trust = vault_trust(v, f->host, f->port, e);
+	gnutls_certificate_credentials_t own = vault_prove(f->of->vault, f->host, e);
 
-	return own && trust && end_start(f, &f->bound->client, GNUTLS_SERVER, own) >= 0 &&
-	       end_start(f, &f->bound->server, GNUTLS_CLIENT, trust) >= 0;
+	return own && end_start(f, &f->bound->client, GNUTLS_SERVER, own) >= 0 &&
+	       start_server(f, e);
+}
+
+void flow_bound_answered(struct flow *f)
+{
+	f->bound->step = STEP_REQUEST;
+}
+
+bool flow_bound_dialled(struct flow *f)
+{
+	struct bound *b = f->bound;
+	struct err e;
+
+	if (b->client.tls && !start_server(f, &e))
+		return flow_deny(f, NW_REASON_LIMIT_HOST, NULL);
+	b->server.ready = !b->client.tls;
+	return flow_bound_run(f);
+}
+
+/* Some requests have to wait for a person. */
+static bool asks(const struct flow *f)
+{
+	for (size_t i = 0; i < f->of->n_http; i++) {
+		if ((int)f->of->http[i].rule == f->rule && f->of->http[i].then == NET_HTTP_ASK)
+			return true;
+	}
+	return false;
 }
 
 bool flow_binds(struct flow *f, bool tls)
@@ -731,7 +794,8 @@ bool flow_binds(struct flow *f, bool tls)
 	const struct vault *v = f->of->vault;
 
 	f->has_secrets = vault_binds(v, f->host, f->port, tls);
-	f->binds = f->has_secrets || (tls && v && flow_is_checked(f) && flow_has_http_rules(f));
+	f->binds = f->has_secrets ||
+		   (tls ? v && flow_is_checked(f) && flow_has_http_rules(f) : asks(f));
 	return f->binds;
 }
 

@@ -68,6 +68,11 @@ static int write_text(const struct flow *f, enum nw_reason reason, const char *d
 	    reason == NW_REASON_SLOW || reason == NW_REASON_TRUST || reason == NW_REASON_ANSWER ||
 	    reason == NW_REASON_UPGRADE)
 		return 0;
+	if (reason == NW_REASON_METHOD || reason == NW_REASON_ASKED)
+		return buf_addf(out, e,
+				"If you need it, ask for another HTTP rule of %s:%u for sandbox "
+				"%s.\n",
+				f->host, f->port, f->of->id);
 	sandbox_list_rules(f->of, rules, sizeof(rules));
 	return buf_addf(out, e,
 			"Granted: %s.\nIf you need it, ask for a grant of %.253s:%u to sandbox "

@@ -29,37 +29,70 @@ static const char *why_denied(const struct request *r, const struct net_http_dec
 			    : "by the rule ";
 }
 
-static bool deny_by_rule(struct flow *f, const struct request *r, const struct net_http_decision *d)
+static enum flow_may deny_by_rule(struct flow *f, const struct request *r,
+				  const struct net_http_decision *d, enum nw_reason reason,
+				  const char *why)
 {
-	struct nw_flow m = flow_event(f, NW_FLOW_DENIED, NW_REASON_METHOD);
-	char detail[NET_HTTP_TEXT + 256];
+	struct nw_flow m = flow_event(f, NW_FLOW_DENIED, reason);
+	char detail[NW_WHY_MAX + NET_HTTP_TEXT + 256];
 
 	snprintf(m.method, sizeof(m.method), "%.*s", STR_ARG(r->method));
 	snprintf(m.path, sizeof(m.path), "%.*s", STR_ARG(r->path));
 	if (d->found >= 0 && !r->overrides)
 		net_http_print(&f->of->http[d->found], m.http);
 	link_tell(f->of->of, &m);
-	snprintf(detail, sizeof(detail), "%s %.100s: %s%s", m.method, m.path, why_denied(r, d),
-		 m.http);
-	return flow_refuse(f, NW_REASON_METHOD, detail);
+	snprintf(detail, sizeof(detail), "%s %.100s: %s%s", m.method, m.path,
+		 why ? why : why_denied(r, d), why ? "" : m.http);
+	flow_refuse(f, reason, detail);
+	return FLOW_GONE;
 }
 
-static bool check_rules(struct flow *f, const struct request *r)
+/* Of a connection whose answers are followed, so that it can wait between two requests. */
+static enum flow_may ask_person(struct flow *f, const struct request *r,
+				const struct net_http_decision *d)
+{
+	struct nw_ask m = { .h = { .type = NW_ASK }, .key = f->of->key, .port = f->port };
+
+	if (f->state != FLOW_BOUND)
+		return deny_by_rule(f, r, d, NW_REASON_ASKED,
+				    "the rule is newer than the connection, try again");
+	if (r->target.n >= sizeof(m.target))
+		return deny_by_rule(f, r, d, NW_REASON_ASKED,
+				    "its URL is too long to be shown to a person");
+	if (!++f->of->of->last_ask)
+		f->of->of->last_ask = 1;
+	m.h.seq = f->asks = f->of->of->last_ask;
+	memcpy(m.host, f->host, sizeof(m.host));
+	snprintf(m.method, sizeof(m.method), "%.*s", STR_ARG(r->method));
+	snprintf(m.target, sizeof(m.target), "%.*s", STR_ARG(r->target));
+	net_http_print(&f->of->http[d->found], m.http);
+	link_send(f->of->of, &m, sizeof(m));
+	return FLOW_WAITS;
+}
+
+static enum flow_may check_rules(struct flow *f, const struct request *r)
 {
 	const struct net_http_decision d = net_http_decide(f->of->http, f->of->n_http, f->rule,
 							   r->method, r->path);
 
-	/* NET_HTTP_ASK waits for somebody to ask: until then it denies */
-	if (!d.any || (d.then == NET_HTTP_ALLOW && !r->overrides))
-		return true;
-	return deny_by_rule(f, r, &d);
+	if (f->verdict == VERDICT_DENIED)
+		return deny_by_rule(f, r, &d, NW_REASON_ASKED, f->why);
+	if (!d.any)
+		return FLOW_MAY;
+	if (r->overrides || d.then == NET_HTTP_DENY)
+		return deny_by_rule(f, r, &d, NW_REASON_METHOD, NULL);
+	if (d.then == NET_HTTP_ASK && f->verdict != VERDICT_ALLOWED)
+		return ask_person(f, r, &d);
+	return FLOW_MAY;
 }
 
-bool flow_may_ask(struct flow *f, const struct request *r)
+enum flow_may flow_may_ask(struct flow *f, const struct request *r)
 {
-	if (r->form == REQUEST_CONNECT)
-		return flow_deny(f, NW_REASON_CONNECT, NULL);
-	return check_host(f, r) && check_rules(f, r);
+	if (r->form == REQUEST_CONNECT) {
+		flow_deny(f, NW_REASON_CONNECT, NULL);
+		return FLOW_GONE;
+	}
+	return check_host(f, r) ? check_rules(f, r) : FLOW_GONE;
 }
 
 static bool take_request(struct flow *f, const struct request *r)
@@ -68,7 +101,7 @@ static bool take_request(struct flow *f, const struct request *r)
 	bool once = f->via == VIA_HTTP && !upgrade;
 	struct err e;
 
-	if (!flow_may_ask(f, r))
+	if (flow_may_ask(f, r) != FLOW_MAY)
 		return false;
 	flow_note_placeholder(f, (struct str){ f->in.p, r->n });
 	if (request_write(r, upgrade, once, NULL, &f->up.held, &e) < 0)

@@ -70,7 +70,7 @@ struct egress {
 	uv_timer_t refill; /* of bytes; runs while any flow is paused */
 	uint64_t n_flows;
 	uint64_t last_flow;
-	uint32_t last_want;
+	uint32_t last_want, last_ask;
 	uint64_t lost; /* events */
 	int own; /* own.h */
 	int spare; /* a descriptor to give up when there is no other */
@@ -156,6 +156,9 @@ void flow_refill(struct flow *f);
 struct flow *flow_next(const struct flow *f);
 const char *flow_name(const struct flow *f);
 bool flow_is_bound(const struct flow *f);
+
+/* A person was asked about a request; the flow may be gone. */
+void flow_answered(struct sandbox *s, const struct nw_verdict *m);
 
 /* The rules have changed from these, whose memory ends soon. */
 void flow_check_again(struct flow *f, const struct net_rule *old);

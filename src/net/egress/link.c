@@ -230,6 +230,21 @@ static int on_secrets(struct egress *g, struct str msg, struct err *e)
 	return 0;
 }
 
+static int on_verdict(struct egress *g, struct str msg, struct err *e)
+{
+	struct nw_verdict m;
+	struct sandbox *s;
+
+	if (take_head(msg, &m, sizeof(m), e) < 0)
+		return -1;
+	s = sandbox_find(g, m.key);
+	if (!has_end(m.why, sizeof(m.why)) || !m.ask)
+		return err_set(e, ERR_INVALID, "a verdict is malformed");
+	if (s)
+		flow_answered(s, &m);
+	return 0;
+}
+
 static int on_drop(struct egress *g, struct str msg, struct err *e)
 {
 	struct nw_drop m;
@@ -296,6 +311,8 @@ static int on_message(struct egress *g, struct str msg, const int *fds, size_t n
 		return on_drop(g, msg, e);
 	case NW_SECRETS:
 		return on_secrets(g, msg, e);
+	case NW_VERDICT:
+		return on_verdict(g, msg, e);
 	default:
 		return err_set(e, ERR_INVALID, "an unknown message of the hub");
 	}

@@ -37,6 +37,9 @@ enum {
 	NW_SECRET_MAX = 4096,
 	NW_SECRET_TRUST_MAX = 16 * 1024,
 	NW_PLACEHOLDER_MAX = 48,
+	NW_METHOD_MAX = 33,
+	NW_TARGET_MAX = 2048, /* longer ones can't be shown to a person */
+	NW_WHY_MAX = 256,
 };
 
 /* What a placeholder begins with. */
@@ -56,6 +59,9 @@ enum nw_type {
 	NW_WANT, /* proxy: nw_want */
 	NW_FLOW, /* proxy: nw_flow */
 	NW_SECRETS, /* hub: nw_secrets, n nw_secret, their hosts as net_rule, and bytes */
+	NW_ASK, /* proxy: nw_ask */
+	NW_LEAVE, /* proxy: nw_leave */
+	NW_VERDICT, /* hub: nw_verdict */
 };
 
 struct nw_head {
@@ -166,6 +172,32 @@ struct nw_want {
 	char name[NET_HOST_MAX];
 };
 
+/* A request waits until a person has allowed it. The hub answers with NW_VERDICT, at its deadline
+ * at the latest. */
+struct nw_ask {
+	struct nw_head h; /* seq: of the proxy's own counting, never 0 */
+	uint64_t key;
+	uint16_t port;
+	char host[NET_HOST_MAX];
+	char method[NW_METHOD_MAX];
+	char target[NW_TARGET_MAX]; /* path and query */
+	char http[NET_HTTP_TEXT]; /* the rule */
+};
+
+/* The one of this seq waits no more. */
+struct nw_leave {
+	struct nw_head h;
+	uint64_t key;
+};
+
+struct nw_verdict {
+	struct nw_head h;
+	uint64_t key;
+	uint32_t ask; /* the seq of the NW_ASK */
+	bool allow;
+	char why[NW_WHY_MAX]; /* not: for the program */
+};
+
 enum nw_flow_what {
 	NW_FLOW_OPENED = 1, /* the first bytes are checked, and address is connected */
 	NW_FLOW_CLOSED, /* a flow that was opened has ended */
@@ -208,7 +240,8 @@ enum nw_flow_by { NW_BY_ADDRESS = 1, NW_BY_PROXY, NW_BY_DNS };
 	X(PEER, "broken", "the connection broke")                                                  \
 	X(BAD_PROXY, "bad_proxy", "not HTTP and not SOCKS5 with CONNECT")                          \
 	X(TRUST, "bad_certificate", "the server's certificate is not trusted")                     \
-	X(ANSWER, "bad_answer", "the server's answer can't be searched for secrets")
+	X(ANSWER, "bad_answer", "the server's answer can't be searched for secrets")               \
+	X(ASKED, "http_asked", "a person has to allow this request")
 
 enum nw_reason {
 #define X(code, name, text) NW_REASON_##code,

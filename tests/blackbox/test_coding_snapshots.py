@@ -13,7 +13,7 @@ import pytest
 
 import host
 from soak import soak
-from test_coding import Project, answer, box_of, call, edit, fails, read
+from test_coding import Project, answer, call, edit, fails, peak_of, read
 from rest import Rest
 from test_keys import as_bearer, key
 from test_serve import Session
@@ -539,6 +539,43 @@ def test_much_is_kept_once_and_given_back(start, project, home):
     for n in range(50):
         call(mcp, 'snapshot_create', name=f't{n}')
     assert used() - before < 1 << 20
+
+
+def test_memory_is_bounded(me):
+    """100,000 files, and a large one."""
+    before = host.Residue(me.trees)
+    project = Project(me, '/dev/shm')  # a disk would take minutes for so many names
+    home = Project(me, '/dev/shm').path
+    folders, each = 100, soak(1000)
+    for n in range(folders):
+        os.mkdir(project.at(f'd{n}'))
+        for k in range(each):
+            with open(project.at(f'd{n}/f{k}'), 'w', encoding='ascii') as f:
+                f.write(f'{n} {k}\n')
+    with open(project.at('large'), 'wb') as f:
+        for _ in range(soak(400)):
+            f.write(b'y' * (1 << 20))
+    os.chown(project.path, me.uid, me.uid)
+    client = me.mcp('--pool', '0', '--workspace', project.path, env={'HOLT_HOME': home})
+    client.initialize()
+
+    def ask(tool):
+        request = client.start('tools/call', {'name': tool, 'arguments': {'name': 'all'}})
+        said = client.wait(request, timeout=100)['result']
+        assert not said.get('isError'), said
+        return said['content'][0]['text']
+    try:
+        assert f'has {folders * each + folders + 1} files' in ask('snapshot_create')
+        for n in range(folders):
+            project.put(f'd{n}/f0', 'changed\n')
+        assert ask('snapshot_restore').count('\n') == folders
+        assert project.get('d7/f0') == b'7 0\n'
+        assert peak_of(client) < 120_000, peak_of(client)
+    finally:
+        assert client.close() == 0
+        shutil.rmtree(project.path)
+        shutil.rmtree(home)
+    before.check()
 
 
 def test_writers_and_restores_take_turns(start, project):

@@ -10,7 +10,7 @@
 #include "guard/approval/approval.h"
 #include "http/client/client.h"
 #include "http/client/url.h"
-#include "hub/core/when.h"
+#include "base/when.h"
 #include "json/document/write.h"
 
 enum {

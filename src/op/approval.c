@@ -2,7 +2,7 @@
  * shows them. */
 #include "guard/approval/approval.h"
 
-#include "hub/core/when.h"
+#include "base/when.h"
 #include "op/call.h"
 #include "op/guard.h"
 #include "op/ops.h"

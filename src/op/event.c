@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "hub/core/when.h"
+#include "base/when.h"
 #include "hub/sandbox/sandbox.h"
 #include "op/call.h"
 #include "op/page.h"

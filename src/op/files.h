@@ -3,7 +3,7 @@
  * (files.c), files.read and files.write (files_data.c), files.download and files.watch
  * (files_tree.c). */
 #include "box/host/box.h"
-#include "hub/core/when.h"
+#include "base/when.h"
 #include "op/ops.h"
 
 enum { FILES_PATH_MAX = 4095 };

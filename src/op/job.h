@@ -1,7 +1,7 @@
 #pragma once
 /* Execs (hub/sandbox/job.h) as clients see them, and what is asked of one by its id: exec.list,
  * exec.get, exec.stdin, exec.signal, exec.resize, exec.delete. */
-#include "hub/core/when.h"
+#include "base/when.h"
 #include "hub/sandbox/job.h"
 #include "op/ops.h"
 

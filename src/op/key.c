@@ -1,7 +1,7 @@
 /* key.create, key.list and key.revoke: the API keys of the hub. No door for agents shows them. */
 #include "base/clock.h"
 #include "guard/key/key.h"
-#include "hub/core/when.h"
+#include "base/when.h"
 #include "op/call.h"
 #include "op/guard.h"
 #include "op/ops.h"

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "box/host/box.h"
-#include "hub/core/when.h"
+#include "base/when.h"
 #include "op/label.h"
 
 static const struct field limits_fields[] = {

@@ -5,7 +5,7 @@
 #include "config/config.h"
 #include "guard/policy/policy.h"
 #include "guard/secret/secrets.h"
-#include "hub/core/when.h"
+#include "base/when.h"
 #include "hub/sandbox/sandbox.h"
 #include "op/guard.h"
 #include "op/network.h"

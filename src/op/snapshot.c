@@ -3,7 +3,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "box/host/box.h"
-#include "hub/core/when.h"
+#include "base/when.h"
 #include "op/answer_pipe.h"
 #include "op/files.h"
 #include "op/once.h"

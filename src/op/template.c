@@ -4,7 +4,7 @@
 
 #include "box/host/box.h"
 #include "hub/core/hub.h"
-#include "hub/core/when.h"
+#include "base/when.h"
 #include "hub/image/images.h"
 #include "op/sandbox_make.h"
 #include "op/sandbox_view.h"

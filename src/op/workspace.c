@@ -1,6 +1,6 @@
 #include "op/workspace.h"
 
-#include "hub/core/when.h"
+#include "base/when.h"
 #include "op/ops.h"
 #include "op/page.h"
 

@@ -2,7 +2,7 @@
 /* What several resources share: rows of their tables, and small conversions. */
 #include "door/http/routes.h"
 #include "hub/sandbox/sandbox.h"
-#include "hub/core/when.h"
+#include "base/when.h"
 #include "op/sandbox_view.h"
 
 /* The sandbox as a member of a body, as an answer's, and as a segment of the path. */

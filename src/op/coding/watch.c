@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "coding/lines.h"
-#include "hub/core/when.h"
+#include "base/when.h"
 #include "json/document/utf8.h"
 #include "json/schema/regex.h"
 #include "op/coding/shell.h"

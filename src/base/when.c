@@ -1,4 +1,4 @@
-#include "hub/core/when.h"
+#include "base/when.h"
 
 #include <stdio.h>
 #include <time.h>

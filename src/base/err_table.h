@@ -115,6 +115,10 @@ ERR_ROW(ANSWERED, "already_answered", -32602, 409, 125, false, VALIDATION,
 	"revoked.")
 ERR_ROW(SNAPSHOT, "invalid_snapshot", -32602, 422, 125, false, VALIDATION,
 	"The archive is damaged or was changed; nothing of it was kept. Export the snapshot again.")
+ERR_ROW(CONVERSATION_NOT_FOUND, "conversation_not_found", -32602, 404, 125, false, VALIDATION,
+	"List the conversations; one that was deleted may still be in the trash.")
+ERR_ROW(QUEUE_FULL, "queue_full", -32603, 409, 125, true, POLICY,
+	"Wait until the conversation has taken a prompt, or remove one from its queue.")
 ERR_ROW(WORKSPACE_NOT_FOUND, "workspace_not_found", -32602, 404, 125, false, VALIDATION,
 	"List the workspaces (workspace_list) and their revisions (workspace_log); a deleted one "
 	"can't come back.")

@@ -1,5 +1,5 @@
 /* workspace.log, .diff, .revert, .fork: the revisions of a workspace. */
-#include "hub/core/when.h"
+#include "base/when.h"
 #include "hub/sandbox/snapshots.h"
 #include "op/ops.h"
 #include "op/page.h"

@@ -1,4 +1,4 @@
-/* The events of a conversation: nothing that was acknowledged is lost, nothing is numbered twice. */
+/* The events of a conversation: what was acknowledged is kept, and no number is used twice. */
 #include "test.h"
 
 #include <fcntl.h>
@@ -71,7 +71,7 @@ static void put_text(const char *text)
 	put(text, strlen(text), O_APPEND);
 }
 
-/* ---- pages ------------------------------------------------------------------------------------ */
+/* ---- pages ---------------------------------------------------------------------------------- */
 
 struct got {
 	uint64_t seqs[EVENTS_PAGE_MAX];
@@ -165,7 +165,7 @@ static void test_pages_are_bounded_by_bytes(void **state)
 	assert_true(g.n == 3 && !page.more);
 }
 
-/* ---- what others or a power cut have done ----------------------------------------------------- */
+/* ---- what others or a power cut have done --------------------------------------------------- */
 
 static void test_a_torn_line_is_cut_and_its_number_not_used_again(void **state)
 {
@@ -299,7 +299,7 @@ static void test_what_is_not_ours_is_refused(void **state)
 	assert_int_equal(e.code, ERR_DENIED);
 }
 
-/* ---- writers that end ------------------------------------------------------------------------- */
+/* ---- writers that end ----------------------------------------------------------------------- */
 
 static void test_what_was_acknowledged_outlives_its_writer(void **state)
 {

@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "coding/path.h"
-#include "hub/core/when.h"
+#include "base/when.h"
 #include "hub/workspace/changes.h"
 #include "hub/workspace/differ.h"
 #include "hub/workspace/shots.h"

@@ -20,7 +20,7 @@ struct events {
 	struct buf line;
 };
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening -------------------------------------------------------------------------------- */
 
 static int events_open_file(struct events *v, int folder, struct err *e)
 {
@@ -131,7 +131,7 @@ void events_close(struct events *v)
 	free(v);
 }
 
-/* ---- appending -------------------------------------------------------------------------------- */
+/* ---- appending ------------------------------------------------------------------------------ */
 
 static int events_build(struct events *v, uint64_t seq, const char *type, struct str data,
 			struct err *e)

@@ -1,6 +1,6 @@
 /*
- * events.idx: a mark, then entries of 24 bytes in the machine's own byte order, since the file never
- * leaves the machine and can be made again.
+ * events.idx: a mark, then entries of 24 bytes in the machine's own byte order, since the file
+ * never leaves the machine and can be made again.
  */
 #include <fcntl.h>
 #include <sys/stat.h>

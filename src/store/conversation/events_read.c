@@ -1,4 +1,4 @@
-/* Pages: first the places of their events, as the index and the line feeds tell, then the events. */
+/* Pages: first the places of their events, as index and line feeds tell, then the events. */
 #include <errno.h>
 #include <unistd.h>
 

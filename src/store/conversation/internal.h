@@ -1,17 +1,19 @@
 #pragma once
+#include "store/conversation/document.h"
 #include "store/conversation/events.h"
+#include "store/conversation/record.h"
 
 enum {
 	EVENTS_LINE_MAX = EVENTS_DATA_MAX + 256, /* with its line feed */
 	EVENTS_EVERY = 128, /* an entry of the index for each so many events */
 };
 
-/* ---- events.c ---------------------------------------------------------------------------------- */
+/* ---- events.c ------------------------------------------------------------------------------- */
 
 int events_fd(const struct events *v);
 const struct events_index *events_index_of(const struct events *v);
 
-/* ---- events_scan.c: the lines of the file, by pread(2) ---------------------------------------- */
+/* ---- events_scan.c: the lines of the file, by pread(2) -------------------------------------- */
 
 struct events_scan {
 	int fd;
@@ -41,7 +43,7 @@ int events_scan_next(struct events_scan *s, struct events_line *ret, struct err 
 /* The seq at the beginning of a line, whole or not; 0: there is none. */
 uint64_t events_seq_of(struct str line);
 
-/* ---- events_index.c --------------------------------------------------------------------------- */
+/* ---- events_index.c ------------------------------------------------------------------------- */
 
 /* Where an event stands, and how many are before it. */
 struct events_entry {
@@ -69,3 +71,22 @@ enum events_by { EVENTS_BY_SEQ, EVENTS_BY_BEFORE };
 /* The last entry whose member is at most `most`; the beginning of the file where there is none. */
 struct events_entry events_index_find(const struct events_index *x, enum events_by by,
 				      uint64_t most);
+
+/* ---- record.c -------------------------------------------------------------------------------- */
+
+#define RECORD_NAME "metadata.json"
+
+/* A record and the document that it borrows from. */
+struct record {
+	struct json_doc *doc;
+	struct arena *arena;
+	struct conversation_record *r;
+};
+void record_fini(struct record *r);
+
+/* Takes the document, which may be NULL with *e. On failure nothing is left of both. */
+int record_decode(struct record *ret, struct json_doc *doc, struct err *e) MUST_USE;
+
+/* Writes a record, which may borrow from *kept, and keeps it there instead. */
+int record_write(int folder, const struct conversation_record *r, struct record *kept,
+		 struct err *e) MUST_USE;

@@ -1,0 +1,471 @@
+#include "store/conversation/conversations.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/when.h"
+#include "store/conversation/internal.h"
+
+enum {
+	OPEN_MAX = 64, /* logs of events that are open, two descriptors each */
+	TRIES = 16, /* ids that are tried for a new conversation */
+};
+
+static const char trash_name[] = "trash", new_name[] = ".new";
+
+struct conversation {
+	struct conversations *of;
+	char id[CONVERSATION_ID + 1];
+	int folder;
+	struct record record;
+	struct events *events; /* NULL: not open */
+	uint64_t used; /* of_used when they were asked for last */
+};
+
+struct conversations {
+	int dir, lock, trash;
+	struct conversation **all; /* by id */
+	size_t n, cap, open;
+	uint64_t used;
+};
+
+bool conversation_id_valid(struct str id)
+{
+	if (id.n != CONVERSATION_ID)
+		return false;
+	for (size_t i = 0; i < id.n; i++) {
+		bool digit = id.p[i] >= '0' && id.p[i] <= '9';
+
+		if (i == 8 || i == 15 ? id.p[i] != '-'
+				      : !digit && (i < 16 || id.p[i] < 'a' || id.p[i] > 'f'))
+			return false;
+	}
+	return true;
+}
+
+/* ---- the list ------------------------------------------------------------------------------- */
+
+/* Where the id is, or would be. */
+static size_t list_place(const struct conversations *c, struct str id)
+{
+	size_t low = 0, high = c->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (str_cmp(str_of(c->all[middle]->id), id) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct conversation *conversation_find(const struct conversations *c, struct str id)
+{
+	size_t at = list_place(c, id);
+
+	return at < c->n && str_eq(str_of(c->all[at]->id), id) ? c->all[at] : NULL;
+}
+
+static int list_reserve(struct conversations *c, struct err *e)
+{
+	struct conversation **more;
+
+	if (c->n == CONVERSATIONS_MAX)
+		return err_set(e, ERR_LIMIT, "there are %d conversations, as many as are possible",
+			       CONVERSATIONS_MAX);
+	if (c->n < c->cap)
+		return 0;
+	more = reallocarray(c->all, c->cap + 64, sizeof(struct conversation *));
+	if (!more)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	c->all = more;
+	c->cap += 64;
+	return 0;
+}
+
+/* There is room: list_reserve(). */
+static void list_add(struct conversations *c, struct conversation *v)
+{
+	size_t at = list_place(c, str_of(v->id));
+
+	memmove(c->all + at + 1, c->all + at, (c->n - at) * sizeof(*c->all));
+	c->all[at] = v;
+	c->n++;
+}
+
+static void list_drop(struct conversations *c, const struct conversation *v)
+{
+	size_t at = list_place(c, str_of(v->id));
+
+	c->n--;
+	memmove(c->all + at, c->all + at + 1, (c->n - at) * sizeof(*c->all));
+}
+
+size_t conversations_count(const struct conversations *c)
+{
+	return c->n;
+}
+
+struct conversation *conversations_at(const struct conversations *c, size_t i)
+{
+	return i < c->n ? c->all[i] : NULL;
+}
+
+/* ---- one ------------------------------------------------------------------------------------ */
+
+static void conversation_free(struct conversation *v)
+{
+	if (!v)
+		return;
+	if (v->events)
+		v->of->open--;
+	events_close(v->events);
+	record_fini(&v->record);
+	if (v->folder >= 0)
+		close(v->folder);
+	free(v);
+}
+AUTO_DEFINE(conversation_free, struct conversation)
+
+static struct conversation *conversation_alloc(struct conversations *c, struct str id,
+					       struct err *e)
+{
+	struct conversation *v = calloc(1, sizeof(*v));
+
+	if (!v) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	v->of = c;
+	v->folder = -1;
+	memcpy(v->id, id.p, CONVERSATION_ID);
+	return v;
+}
+
+static struct conversation *conversation_load(struct conversations *c, struct str id, struct err *e)
+{
+	AUTO(conversation_free) struct conversation *v = conversation_alloc(c, id, e);
+
+	if (!v)
+		return NULL;
+	v->folder = openat(c->dir, v->id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (v->folder < 0) {
+		err_sys(e, errno, "open the folder");
+		return NULL;
+	}
+	if (record_decode(&v->record, document_read(v->folder, RECORD_NAME, e), e) < 0)
+		return NULL;
+	if (!str_eq(v->record.r->session_id, id)) {
+		err_set(e, ERR_STORE_CORRUPT, RECORD_NAME " is that of another conversation");
+		return NULL;
+	}
+	return take_ptr(v);
+}
+
+const char *conversation_id(const struct conversation *v)
+{
+	return v->id;
+}
+
+const struct conversation_record *conversation_record(const struct conversation *v)
+{
+	return v->record.r;
+}
+
+int conversation_folder(const struct conversation *v)
+{
+	return v->folder;
+}
+
+int conversation_change(struct conversation *v, const struct conversation_record *r, struct err *e)
+{
+	struct conversation_record changed = *r;
+	char now[WHEN_MAX];
+
+	when_text(now, clock_unix_ms());
+	changed.session_id = v->record.r->session_id;
+	changed.owner = v->record.r->owner;
+	changed.created_at = v->record.r->created_at;
+	changed.updated_at = str_of(now);
+	return record_write(v->folder, &changed, &v->record, e);
+}
+
+/* Closes the log that was used longest ago, if there are too many. */
+static void events_make_room(struct conversations *c)
+{
+	struct conversation *oldest = NULL;
+
+	if (c->open < OPEN_MAX)
+		return;
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->all[i]->events && (!oldest || c->all[i]->used < oldest->used))
+			oldest = c->all[i];
+	}
+	if (oldest) {
+		events_close(take_ptr(oldest->events));
+		c->open--;
+	}
+}
+
+struct events *conversation_events(struct conversation *v, struct err *e)
+{
+	v->used = ++v->of->used;
+	if (v->events)
+		return v->events;
+	events_make_room(v->of);
+	v->events = events_open(v->folder, NULL, e);
+	if (v->events)
+		v->of->open++;
+	return v->events;
+}
+
+/* ---- making and deleting -------------------------------------------------------------------- */
+
+static void id_new(char id[CONVERSATION_ID + 1])
+{
+	time_t now = time(NULL);
+	struct tm tm;
+	uint32_t random;
+
+	while (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		;
+	strftime(id, 17, "%Y%m%d-%H%M%S-", gmtime_r(&now, &tm));
+	snprintf(id + 16, 9, "%08x", random);
+}
+
+/* The folder is made aside, so that what has a conversation's name has its record, too. */
+static int folder_make(struct conversations *c, struct conversation *v,
+		       struct conversation_record *r, struct err *e)
+{
+	if ((unlinkat(c->dir, ".new/" RECORD_NAME, 0) < 0 && errno != ENOENT) ||
+	    (mkdirat(c->dir, new_name, 0700) < 0 && errno != EEXIST))
+		return err_sys(e, errno, "make a folder");
+	v->folder = openat(c->dir, new_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (v->folder < 0)
+		return err_sys(e, errno, "make a folder");
+	for (int i = 0; i < TRIES; i++) {
+		id_new(v->id);
+		r->session_id = str_of(v->id);
+		if (record_write(v->folder, r, &v->record, e) < 0)
+			return -1;
+		if (renameat2(c->dir, new_name, c->dir, v->id, RENAME_NOREPLACE) == 0)
+			return fsync(c->dir) < 0 ? err_sys(e, errno, "make a folder") : 0;
+		if (errno != EEXIST)
+			return err_sys(e, errno, "make a folder");
+	}
+	return err_set(e, ERR_CONFLICT, "no id is free");
+}
+
+struct conversation *conversation_new(struct conversations *c,
+				      const struct conversation_record *from, struct err *e)
+{
+	struct conversation_record r = *from;
+	AUTO(conversation_free) struct conversation *v = NULL;
+	char id[CONVERSATION_ID + 1], now[WHEN_MAX];
+
+	if (r.parent_session_id.n && !conversation_find(c, r.parent_session_id)) {
+		err_set(e, ERR_CONVERSATION_NOT_FOUND,
+			"there is no conversation %.40s to be the parent", r.parent_session_id.p);
+		return NULL;
+	}
+	id_new(id);
+	v = list_reserve(c, e) < 0 ? NULL : conversation_alloc(c, str_of(id), e);
+	if (!v)
+		return NULL;
+	when_text(now, clock_unix_ms());
+	r.created_at = r.updated_at = str_of(now);
+	if (folder_make(c, v, &r, e) < 0)
+		return NULL;
+	list_add(c, v);
+	return take_ptr(v);
+}
+
+int conversation_delete(struct conversation *v, struct err *e)
+{
+	struct conversations *c = v->of;
+
+	for (size_t i = 0; i < c->n; i++) {
+		if (str_is(c->all[i]->record.r->parent_session_id, v->id))
+			return err_set(e, ERR_CONFLICT, "conversation %s is the child of this one",
+				       c->all[i]->id);
+	}
+	/* How long it has been in the trash is told by the folder's time. */
+	if (futimens(v->folder, NULL) < 0 || renameat(c->dir, v->id, c->trash, v->id) < 0 ||
+	    fsync(c->trash) < 0 || fsync(c->dir) < 0)
+		return err_sys(e, errno, "move the conversation to the trash");
+	list_drop(c, v);
+	conversation_free(v);
+	return 0;
+}
+
+struct conversation *conversation_take_back(struct conversations *c, struct str id, struct err *e)
+{
+	AUTO(conversation_free) struct conversation *v = NULL;
+	char name[CONVERSATION_ID + 1] = "";
+
+	if (conversation_id_valid(id))
+		memcpy(name, id.p, CONVERSATION_ID);
+	if (list_reserve(c, e) < 0)
+		return NULL;
+	if (!name[0] || renameat2(c->trash, name, c->dir, name, RENAME_NOREPLACE) < 0) {
+		if (!name[0] || errno == ENOENT)
+			err_set(e, ERR_CONVERSATION_NOT_FOUND, "it is not in the trash");
+		else
+			err_sys(e, errno, "take the conversation out of the trash");
+		return NULL;
+	}
+	v = conversation_load(c, id, e);
+	if (!v) {
+		struct err ignored;
+
+		if (renameat(c->dir, name, c->trash, name) < 0)
+			err_sys(&ignored, errno, "put it back"); /* it is told at the next start */
+		return NULL;
+	}
+	list_add(c, v);
+	return take_ptr(v);
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+/* Removes a folder of files, and of folders of files. */
+static int folder_remove(int parent, const char *name, int deeper)
+{
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	int result = d ? 0 : -1;
+
+	while (result == 0 && (entry = readdir(d))) {
+		const char *at = entry->d_name;
+
+		if (strcmp(at, ".") != 0 && strcmp(at, "..") != 0 && unlinkat(fd, at, 0) < 0)
+			result = deeper > 0 ? folder_remove(fd, at, deeper - 1) : -1;
+	}
+	if (d)
+		closedir(d);
+	else if (fd >= 0)
+		close(fd);
+	return result < 0 ? -1 : unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+static DIR *folder_list(int folder, struct err *e)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d) {
+		err_sys(e, errno, "list the conversations");
+		if (fd >= 0)
+			close(fd);
+	}
+	return d;
+}
+
+int conversations_empty_trash(struct conversations *c, int64_t seconds, struct err *e)
+{
+	DIR *d = folder_list(c->trash, e);
+	const time_t until = time(NULL) - seconds;
+	const struct dirent *entry;
+	struct stat st;
+	int n = 0;
+
+	if (!d)
+		return -1;
+	while (n >= 0 && (entry = readdir(d))) {
+		if (!conversation_id_valid(str_of(entry->d_name)) ||
+		    fstatat(c->trash, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    st.st_mtim.tv_sec > until)
+			continue;
+		n = folder_remove(c->trash, entry->d_name, 1) == 0
+			  ? n + 1
+			  : err_sys(e, errno, "empty the trash of conversations");
+	}
+	closedir(d);
+	return n;
+}
+
+static int conversations_load(struct conversations *c, conversation_lost_fn on_lost, void *data,
+			      struct err *e)
+{
+	DIR *d = folder_list(c->dir, e);
+	const struct dirent *entry;
+	struct err why;
+
+	if (!d)
+		return -1;
+	while ((entry = readdir(d))) {
+		struct conversation *v;
+
+		if (!conversation_id_valid(str_of(entry->d_name)))
+			continue;
+		v = list_reserve(c, &why) < 0 ? NULL
+					      : conversation_load(c, str_of(entry->d_name), &why);
+		if (v)
+			list_add(c, v);
+		else
+			on_lost(data, entry->d_name, &why);
+	}
+	closedir(d);
+	return 0;
+}
+
+struct conversations *conversations_open(const char *path, conversation_lost_fn on_lost, void *data,
+					 struct err *e)
+{
+	AUTO(conversations_close) struct conversations *c = calloc(1, sizeof(*c));
+	struct stat st;
+
+	if (!c) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	c->dir = c->lock = c->trash = -1;
+	if (mkdir(path, 0700) == 0 || errno == EEXIST)
+		c->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (c->dir < 0 || fstat(c->dir, &st) < 0) {
+		err_sys(e, errno, "open the folder of conversations");
+		return NULL;
+	}
+	if (st.st_uid != geteuid() || (st.st_mode & 077)) {
+		err_set(e, ERR_DENIED, "the folder of conversations is not this user's alone");
+		return NULL;
+	}
+	c->lock = openat(c->dir, ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (c->lock >= 0 && flock(c->lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
+		err_set(e, ERR_STORE_LOCKED, "another process has the conversations");
+		return NULL;
+	}
+	if (mkdirat(c->dir, trash_name, 0700) == 0 || errno == EEXIST)
+		c->trash = openat(c->dir, trash_name,
+				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (c->lock < 0 || c->trash < 0) {
+		err_sys(e, errno, "open the folder of conversations");
+		return NULL;
+	}
+	return conversations_load(c, on_lost, data, e) < 0 ? NULL : take_ptr(c);
+}
+
+void conversations_close(struct conversations *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->n; i++)
+		conversation_free(c->all[i]);
+	free(c->all);
+	if (c->trash >= 0)
+		close(c->trash);
+	if (c->lock >= 0)
+		close(c->lock);
+	if (c->dir >= 0)
+		close(c->dir);
+	free(c);
+}

@@ -23,7 +23,9 @@ enum {
 	MAX_CALLS = 256,
 	MAX_URGENT = 64,
 	MAX_WAITING = 768,
-	SHARE = 7, /* of a session, for each call that is free */
+	/* For each call that is free: of a session, and of a principal with all of its sessions. */
+	SHARE = 7,
+	SHARE_OF_ALL = 15,
 	MAX_EVENT = 64 << 20, /* bytes of one, copied */
 };
 #define MAX_OUTPUT ((size_t)512 << 20)
@@ -216,12 +218,22 @@ static void call_count(struct call *c, struct share *s, enum call_kind kind)
 	c->kind = kind;
 }
 
+static unsigned calls_of(const struct ops *ops, const struct principal *who, enum call_kind kind)
+{
+	unsigned n = 0;
+
+	for (const struct share *s = ops->shares; s; s = s->next)
+		n += s->who == who ? s->calls[kind] : 0;
+	return n;
+}
+
 /* A session has at most seven times as many calls as are free: alone seven eighths of the room, of
- * two each seven fifteenths. So whoever comes next finds room. */
+ * two each seven fifteenths. All sessions of a principal have at most fifteen times as many. So
+ * whoever comes next finds room. */
 static int call_take_room(struct call *c, enum call_kind kind, unsigned room, struct err *e)
 {
 	static const char *const do_what[] = { "are under way", "wait" };
-	unsigned all = c->ops->calls[kind];
+	unsigned all = c->ops->calls[kind], of_all;
 	struct share *s = c->share;
 
 	if (all >= room)
@@ -233,6 +245,11 @@ static int call_take_room(struct call *c, enum call_kind kind, unsigned room, st
 	if (!s->who->alone && s->calls[kind] >= SHARE * (room - all))
 		return err_set(e, ERR_LIMIT, "%u of this client's calls %s; others have the rest",
 			       s->calls[kind], do_what[kind]);
+	of_all = calls_of(c->ops, s->who, kind);
+	if (!s->who->alone && of_all >= SHARE_OF_ALL * (room - all))
+		return err_set(e, ERR_LIMIT,
+			       "%u calls of this principal's sessions %s; others have the rest",
+			       of_all, do_what[kind]);
 	call_count(c, s, kind);
 	return 0;
 }

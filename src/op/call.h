@@ -130,7 +130,7 @@ struct ops_options {
 	/* Calls that only wait, which do not count among those [0: 768]. In either room a session
 	 * may start a call while it has fewer than seven times as many as are free there: alone it
 	 * gets seven eighths of the room, each of two nearly half, and there is always some for the
-	 * next. */
+	 * next. All sessions of a principal together may have fifteen times as many as are free. */
 	unsigned max_waiting;
 	/* Bytes of output that all calls may keep [0: 512 MiB]. */
 	size_t max_output;

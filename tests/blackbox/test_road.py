@@ -17,6 +17,7 @@ from described import Described, code_of
 from door import Wire
 from rest import b64
 from talk import Attached, Exec
+from test_keys import as_bearer, key
 from test_serve import Session
 from test_surface import ROWS, Stage, clear, outcome, start
 from who import BUILD
@@ -576,8 +577,8 @@ def refusal(hub, box):
 
 
 def test_who_fills_all_room_locks_nobody_out(hub, road):
-    """One client has 224 of the room for 256 calls that work; then others still find room,
-    and that for looking and ending is apart."""
+    """One client has 224 of the room for 256 calls that work, and all clients of one principal
+    240; then others still find room, and that for looking and ending is apart."""
     stage = Stage(hub)
     wires = busy(hub, road, stage.id, 224)
     assert refusal(hub, stage.id) == \
@@ -594,10 +595,30 @@ def test_who_fills_all_room_locks_nobody_out(hub, road):
     assert len(hub.call('GET', f'/v1/sandboxes/{stage.id}/execs')) >= 224
     wires.pop().close()
     until(lambda: not refusal(hub, stage.id), what='room for one more')
+    wires += busy(hub, road, stage.id, 1)
+    many = [(Session(hub), hub.wire()) for _ in range(16)]
+    for session, wire in many:
+        session.call(wire, 'sandbox_exec', sandbox=stage.id, command='sleep 1001',
+                     timeout_seconds=600)
+    at = f'/v1/sandboxes/{stage.id}/execs'
+    until(lambda: sum('sleep 1001' in e['command'] for e in hub.call('GET', at)) == 16,
+          what='that they run')
+    session = Session(hub)
+    with hub.wire() as wire:
+        session.call(wire, 'sandbox_exec', sandbox=stage.id, command='true')
+        assert '240 calls of this principal' in str(session.answer(wire))
+    other = as_bearer(hub, key(hub, 'other'))
+    box = other.create()
+    assert other.exec(box, 'echo well', max_output_bytes=1024)['stdout'] == 'well\n'
+    other.delete(box)
+    hub.call('DELETE', '/v1/keys/other')
     hub.delete(stage.id)
     for wire in wires:
         with wire:
             assert wire.reply('POST').status in (404, 410, 499)
+    for session, wire in many:
+        with wire:
+            assert session.answer(wire)['result']['isError']
     assert hub.call('GET', '/v1/health')['sandboxes'] == 0
     clear(hub)
 

@@ -1,11 +1,13 @@
 /*
  * What a server says of its tools. The first byte picks the reader: cleaning (t, l, c, r) or
- * scanning (s) a text, or pinning (p) two tools, of which the second stands behind a NUL.
+ * scanning (s) a text, pinning (p) two tools, of which the second stands behind a NUL, or
+ * declaring (d) a tool with this schema.
  */
 #include <string.h>
 
 #include "base/buf.h"
 #include "code/clean.h"
+#include "code/declare.h"
 #include "code/pin.h"
 #include "code/scan.h"
 #include "fuzz.h"
@@ -75,6 +77,58 @@ static void check_scan(struct str text)
 	}
 }
 
+/* Quotes and brackets outside of comments and strings are closed. */
+static void check_balance(struct str text, const char *comment)
+{
+	size_t open = 0, comment_n = strlen(comment);
+	bool quoted = false;
+
+	for (size_t i = 0; i < text.n; i++) {
+		char c = text.p[i];
+
+		if (quoted && c == '\\')
+			i++;
+		else if (c == '"')
+			quoted = !quoted;
+		else if (quoted)
+			MUST(c != '\n' || comment_n == 1);
+		else if (text.n - i >= comment_n && memcmp(text.p + i, comment, comment_n) == 0)
+			while (i < text.n &&
+			       (comment_n == 1 ? text.p[i] != '\n'
+					       : text.p[i] != '/' || text.p[i - 1] != '*' || i < 3))
+				i++;
+		else if (strchr("({[", c))
+			open++;
+		else if (strchr(")}]", c))
+			MUST(open-- > 0);
+	}
+	MUST(!quoted && open == 0);
+}
+
+static void check_declare(struct str text)
+{
+	struct err e;
+	AUTO(json_free) struct json_doc *d = json_parse(text, NULL, &e);
+	AUTO(arena_free) struct arena *a = arena_new(1 << 20);
+	const struct str tool = STR_LIT("a tool");
+	autobuf struct buf b = BUF_INIT(1 << 22);
+	struct tool_name name;
+	struct declared_tool one = { &name, json_root(d) };
+
+	MUST(a && names_make(STR_LIT("srv"), &tool, 1, a, &name, &e) == 0);
+	MUST(declare_typescript(&b, STR_LIT("srv"), &one, 1, &e) == 0);
+	MUST(b.n < 4 * DECLARE_TOOL_BYTES && utf8_valid(buf_str(&b)));
+	check_balance(buf_str(&b), "/**");
+	b.n = 0;
+	MUST(declare_python(&b, STR_LIT("srv"), &one, 1, &e) == 0);
+	MUST(b.n < 4 * DECLARE_TOOL_BYTES && utf8_valid(buf_str(&b)));
+	check_balance(buf_str(&b), "#");
+	b.n = 0;
+	MUST(declare_line(&b, &one, &e) == 0);
+	MUST(b.n < 16 * DECLARE_LINE && !memchr(b.p, '\n', b.n));
+	check_balance(buf_str(&b), "/**");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	static const char modes[] = "tlcr";
@@ -87,5 +141,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		check_pin(text);
 	else if (n > 0 && data[0] == 's')
 		check_scan(text);
+	else if (n > 0 && data[0] == 'd')
+		check_declare(text);
 	return 0;
 }

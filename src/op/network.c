@@ -565,9 +565,9 @@ static const struct field state_fields[] = {
 	FIELD(struct network_state, failed, .flags = FIELD_REQUIRED,
 	      .doc = "Connections that were allowed, to hosts that were not reached."),
 	FIELD(struct network_state, bytes_sent, .flags = FIELD_REQUIRED,
-	      .doc = "By connections that have ended."),
+	      .doc = "Bytes; those of the last half second may be missing."),
 	FIELD(struct network_state, bytes_received, .flags = FIELD_REQUIRED,
-	      .doc = "By connections that have ended."),
+	      .doc = "Bytes; those of the last half second may be missing."),
 };
 static const struct field_table state_table = FIELD_TABLE(struct network_state, state_fields);
 

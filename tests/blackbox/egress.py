@@ -107,8 +107,8 @@ class Want(Structure):
 
 
 class Event(Structure):
-    _fields_ = [('h', Head)] + [(n, c_uint64) for n in ('key', 'flow', 'up', 'down', 'ms',
-                                                        'lost')] + [
+    _fields_ = [('h', Head)] + [(n, c_uint64) for n in ('key', 'flow', 'up', 'down', 'new_up',
+                                                        'new_down', 'ms', 'lost')] + [
         ('what', c_uint32), ('by', c_uint32), ('reason_code', c_uint32), ('rule', c_int32),
         ('port', c_uint16), ('addr', Addr), ('host', c_char * 254), ('secret', c_char * 65),
         ('method', c_char * 16), ('path', c_char * 256), ('http', c_char * 280)]
@@ -146,8 +146,9 @@ class Verdict(Structure):
  VERDICT) = range(1, 13)
 NAME, SUFFIX, CIDR, SERVICE = range(1, 5)
 LISTEN, DNS_UDP, DNS_TCP, PROXY = range(1, 5)
-OPENED, CLOSED, DENIED, UNREACHED, USED, MISPLACED = range(1, 7)
-WHATS = {1: 'opened', 2: 'closed', 3: 'denied', 4: 'failed', 5: 'secret', 6: 'placeholder'}
+OPENED, CLOSED, DENIED, UNREACHED, USED, MISPLACED, MOVED = range(1, 8)
+WHATS = {1: 'opened', 2: 'closed', 3: 'denied', 4: 'failed', 5: 'secret', 6: 'placeholder',
+         7: 'moved'}
 REASONS = ['none', 'not_granted', 'forbidden_address', 'address_literal', 'not_tls', 'not_http',
            'bad_tls', 'no_sni', 'sni_mismatch', 'ech', 'bad_http', 'host_mismatch', 'http_rule',
            'http_rule_tls', 'connect', 'upgrade', 'limit_flows', 'limit_rate', 'limit_host', 'slow',

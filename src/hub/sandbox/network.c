@@ -334,10 +334,8 @@ static void count_flow(struct network_counts *n, const struct nw_flow *f)
 	n->opened += f->what == NW_FLOW_OPENED;
 	n->denied += f->what == NW_FLOW_DENIED;
 	n->failed += f->what == NW_FLOW_FAILED;
-	if (f->what == NW_FLOW_CLOSED) {
-		n->sent += f->up;
-		n->received += f->down;
-	}
+	n->sent += f->new_up;
+	n->received += f->new_down;
 }
 
 /* A program that is denied again and again must not fill the registry. */
@@ -393,8 +391,7 @@ void hub_sandboxes_on_flow(void *sandboxes, void *of, const struct nw_flow *f)
 	struct err e = ERR_INIT;
 
 	count_flow(&l->network_counts, f);
-	if (f->what == NW_FLOW_CLOSED)
-		budget_sent(l, f->up);
+	budget_sent(l, f->new_up);
 	l->flows_lost += f->lost;
 	if (f->what >= ARRAY_LEN(kinds) || !kinds[f->what])
 		return;

@@ -74,7 +74,7 @@ struct hub_sandbox_spec {
 /* Connections to what a sandbox is granted, by this hub. */
 struct network_counts {
 	uint64_t opened, denied, failed; /* failed: allowed, and the host was not reached */
-	uint64_t sent, received; /* bytes of those that have ended */
+	uint64_t sent, received; /* bytes; of those that go on a little less */
 };
 
 /* Borrowed until the next change. */

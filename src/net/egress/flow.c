@@ -5,7 +5,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-enum { READ_BYTES = 16 * 1024, LINGER_MS = 2000 };
+enum { READ_BYTES = 16 * 1024, LINGER_MS = 2000, MOVED_BYTES = 64 * 1024 };
 
 struct flow *flow_next(const struct flow *f)
 {
@@ -140,15 +140,25 @@ static void side_close(struct side *side, bool reset)
 	side->fd = -1;
 }
 
+/* With the bytes that have not been told. */
+static void tell_moved(struct flow *f, enum nw_flow_what what, enum nw_reason reason)
+{
+	struct nw_flow m = flow_event(f, what, reason);
+
+	m.new_up = m.up - f->told_up;
+	m.new_down = m.down - f->told_down;
+	if (!link_tell(f->of->of, &m))
+		return;
+	f->told_up = m.up;
+	f->told_down = m.down;
+}
+
 void flow_end(struct flow *f, enum nw_reason reason, bool reset)
 {
 	struct egress *g = f->of->of;
 
-	if (f->opened || !f->told) {
-		struct nw_flow m = flow_event(f, NW_FLOW_CLOSED, reason);
-
-		link_tell(g, &m);
-	}
+	if (f->opened || !f->told)
+		tell_moved(f, NW_FLOW_CLOSED, reason);
 	if (f->asks) {
 		const struct nw_leave m = { { NW_LEAVE, f->asks }, f->of->key };
 
@@ -676,6 +686,10 @@ void flow_sweep(struct flow *f, uint64_t now_ms)
 {
 	if (f->dial)
 		dial_sweep(f->dial, now_ms);
+	/* a budget must not wait for the end of a connection */
+	if (f->opened && (f->up.bytes - f->told_up >= MOVED_BYTES ||
+			  f->down.bytes - f->told_down >= MOVED_BYTES))
+		tell_moved(f, NW_FLOW_MOVED, NW_REASON_NONE);
 	if (f->refused && f->state == FLOW_HTTP && now_ms - f->phase_ms >= LINGER_MS) {
 		if (show_page(f))
 			flow_watch(f);

@@ -64,6 +64,7 @@ struct flow {
 	enum relay_state up_state, down_state;
 	struct buf in; /* of the client; is not checked */
 	bool client_eof, opened, told;
+	uint64_t told_up, told_down; /* bytes */
 	bool binds; /* its requests go through flow_bound.c */
 	bool has_secrets; /* some are bound to the host */
 	struct bound *bound; /* in FLOW_BOUND */

@@ -190,7 +190,7 @@ bool dial_may(const struct sandbox *s, const struct net_addr *a, uint16_t port, 
 /* ---- link.c: the hub ------------------------------------------------------------------------- */
 
 struct link *link_new(struct egress *g, int fd, struct err *e) MUST_USE;
-void link_tell(struct egress *g, const struct nw_flow *m); /* may be dropped */
+bool link_tell(struct egress *g, const struct nw_flow *m); /* false: it was dropped */
 void link_send(struct egress *g, const void *m, size_t n); /* is not dropped */
 
 /* ---- confine.c ------------------------------------------------------------------------------- */

@@ -96,7 +96,7 @@ void link_send(struct egress *g, const void *m, size_t n)
 	link_flush(l);
 }
 
-void link_tell(struct egress *g, const struct nw_flow *event)
+bool link_tell(struct egress *g, const struct nw_flow *event)
 {
 	struct link *l = g->link;
 	struct nw_flow m = *event;
@@ -104,11 +104,12 @@ void link_tell(struct egress *g, const struct nw_flow *event)
 	m.lost = g->lost;
 	if (l->n_events >= QUEUED_EVENTS_MAX || !link_queue(l, &m, sizeof(m), true)) {
 		g->lost++;
-		return;
+		return false;
 	}
 	g->lost = 0;
 	if (!l->writes && !uv_is_active((uv_handle_t *)l->later))
 		uv_timer_start(l->later, on_later, EVENT_MS, 0);
+	return true;
 }
 
 /* ---- from the hub ---------------------------------------------------------------------------- */

@@ -205,6 +205,7 @@ enum nw_flow_what {
 	NW_FLOW_FAILED, /* allowed, but the host was not reached */
 	NW_FLOW_SECRET, /* a secret was put into a request; the first time of each flow */
 	NW_FLOW_PLACEHOLDER, /* one was sent where it is not replaced; once for each flow */
+	NW_FLOW_MOVED, /* it goes on and has moved bytes; twice a second at most */
 };
 
 /* What a flow is, as far as known. */
@@ -257,6 +258,7 @@ struct nw_flow {
 	uint64_t key;
 	uint64_t flow; /* unique in this process; 0: of none, such as a query of a name */
 	uint64_t up, down; /* bytes so far, from the sandbox and to it */
+	uint64_t new_up, new_down; /* of MOVED and CLOSED: those that no event has told before */
 	uint64_t ms; /* since it was accepted */
 	uint64_t lost; /* events before this one that were dropped since the last */
 	uint32_t what; /* enum nw_flow_what */

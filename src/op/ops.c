@@ -91,6 +91,7 @@ const struct op *const all_ops[] = {
 	&workspace_create_op,
 	&workspace_delete_op,
 	&workspace_diff_op,
+	&workspace_export_op,
 	&workspace_fork_op,
 	&workspace_gc_op,
 	&workspace_get_op,

@@ -94,6 +94,7 @@ extern const struct op workspace_commit_op;
 extern const struct op workspace_create_op;
 extern const struct op workspace_delete_op;
 extern const struct op workspace_diff_op;
+extern const struct op workspace_export_op;
 extern const struct op workspace_fork_op;
 extern const struct op workspace_gc_op;
 extern const struct op workspace_get_op;

@@ -353,27 +353,36 @@ static const struct field committed_fields[] = {
 	      .doc = "Files that are never kept, since they hold credentials."),
 	FIELD(struct workspace_committed, left_out_names, .doc = "The first of them."),
 };
-static const struct field_table committed_table = FIELD_TABLE(struct workspace_committed,
-							      committed_fields);
+const struct field_table workspace_committed_table = FIELD_TABLE(struct workspace_committed,
+								 committed_fields);
+
+struct workspace_committed workspace_committed(struct str workspace,
+					       const struct workspace_commit *made)
+{
+	return (struct workspace_committed){
+		.workspace = workspace,
+		.revision = made->revision,
+		.changed = made->changed,
+		.files = made->files,
+		.bytes = made->bytes,
+		.added_bytes = made->added_bytes,
+		.left_out = made->left_out,
+		.left_out_names = made->left_out ? made->left_out_names : STR_NONE,
+	};
+}
 
 static void commit_on_done(void *arg, const struct workspace_commit *made, const struct err *err)
 {
 	struct call *c = arg;
 	const struct commit_request *q = call_request(c);
+	struct workspace_committed view;
 
-	if (err)
+	if (err) {
 		call_fail(c, err);
-	else
-		call_answer(c, &(struct workspace_committed){
-				       .workspace = q->workspace,
-				       .revision = made->revision,
-				       .changed = made->changed,
-				       .files = made->files,
-				       .bytes = made->bytes,
-				       .added_bytes = made->added_bytes,
-				       .left_out = made->left_out,
-				       .left_out_names = made->left_out ? made->left_out_names
-									: STR_NONE });
+		return;
+	}
+	view = workspace_committed(q->workspace, made);
+	call_answer(c, &view);
 }
 
 static void workspace_commit_run(struct call *c, const void *request)
@@ -396,6 +405,6 @@ const struct op workspace_commit_op = {
 	.effect = OP_WRITE,
 	.flags = OP_LIFECYCLE,
 	.request = &commit_table,
-	.result = &committed_table,
+	.result = &workspace_committed_table,
 	.run = workspace_commit_run,
 };

@@ -69,6 +69,11 @@ struct workspace_verify_view {
 	} damages;
 };
 
+extern const struct field_table workspace_committed_table;
+/* What a commit made of this workspace, as the call's answer has it; borrowed from made. */
+struct workspace_committed workspace_committed(struct str workspace,
+					       const struct workspace_commit *made);
+
 /* Answers with it, or fails. As a workspace_cb, its arg is the call. */
 void workspace_answer(void *call, struct workspace *w, const struct err *err);
 

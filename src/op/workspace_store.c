@@ -1,4 +1,5 @@
-/* workspace.gc and workspace.verify: what is stored of workspaces. */
+/* workspace.gc, .verify, .export: what is stored of workspaces. */
+#include "op/files.h"
 #include "op/ops.h"
 #include "op/workspace.h"
 
@@ -115,4 +116,100 @@ const struct op workspace_verify_op = {
 	.request = &verify_table,
 	.result = &verified_table,
 	.run = workspace_verify_run,
+};
+
+/* ---- workspace.export ------------------------------------------------------------------------ */
+
+struct export_request {
+	struct str workspace, revision;
+};
+static const struct field export_fields[] = {
+	WORKSPACE_NAME_ROW(struct export_request),
+	REVISION_ROW(struct export_request, revision,
+		     .doc = "A revision, or its first digits; absent: the newest."),
+};
+static const struct field_table export_table = FIELD_TABLE(struct export_request, export_fields);
+
+/* Its memory is the call's. */
+struct exporting {
+	struct call *call;
+	struct workspace_export *x; /* NULL once it has ended */
+	bool streams, waits;
+};
+
+static void export_on_room(void *data)
+{
+	struct exporting *m = data;
+
+	if (!m->waits || !m->x)
+		return;
+	m->waits = false;
+	workspace_export_next(m->x);
+}
+
+static void export_on_bytes(void *arg, struct str bytes)
+{
+	struct exporting *m = arg;
+	struct err e;
+
+	if (!m->streams && call_open(m->call, export_on_room, m, &e) < 0) {
+		workspace_export_stop(take_ptr(m->x));
+		call_fail(m->call, &e);
+		return;
+	}
+	m->streams = true;
+	call_send(m->call, &(struct file_chunk){ bytes, false });
+	m->waits = call_full(m->call);
+	if (!m->waits && m->x)
+		workspace_export_next(m->x);
+}
+
+static void export_on_end(void *arg, const struct err *err)
+{
+	struct exporting *m = arg;
+
+	m->x = NULL;
+	if (err)
+		call_fail(m->call, err);
+	else
+		call_answer(m->call, NULL);
+}
+
+static void export_on_cancel(void *data)
+{
+	struct exporting *m = data;
+	struct err e;
+
+	if (m->x)
+		workspace_export_stop(take_ptr(m->x));
+	err_set(&e, ERR_CANCELLED, "the client went away");
+	call_fail(m->call, &e);
+}
+
+static void workspace_export_run(struct call *c, const void *request)
+{
+	static const struct workspace_export_events events = { export_on_bytes, export_on_end };
+	const struct export_request *q = request;
+	struct err e = ERR_INIT;
+	struct workspace *w = call_workspace(c, q->workspace, &e);
+	struct exporting *m = w ? arena_alloc(call_arena(c), sizeof(*m), &e) : NULL;
+
+	if (m)
+		*m = (struct exporting){ c, workspace_export_new(w, q->revision, &events, m, &e) };
+	if (!m || !m->x) {
+		call_fail(c, &e);
+		return;
+	}
+	call_on_cancel(c, export_on_cancel, m);
+	workspace_export_next(m->x);
+}
+
+const struct op workspace_export_op = {
+	.action = "workspace.export",
+	.doc = "The files of a revision as a tar archive. One that fails in the middle has no end, "
+	       "and the connection is cut.",
+	.effect = OP_READ,
+	.request = &export_table,
+	.event = &file_chunk_table,
+	.run = workspace_export_run,
 };

@@ -28,13 +28,13 @@ from test_serve import INITIALIZE, Serve, Session, post
 from test_surface import ROWS, Asking, Stage, outcome
 
 LIFECYCLE = {'workspaces.create', 'workspaces.attach', 'workspaces.commit', 'workspaces.delete',
-             'workspaces.revert', 'workspaces.fork',
+             'workspaces.revert', 'workspaces.fork', 'workspaces.import',
              'fork', 'sandboxes.create', 'sandboxes.delete', 'sandboxes.fork', 'sandboxes.stop',
              'sandboxes.snapshot', 'set_timeout', 'pause', 'resume', 'snapshots.delete',
              'snapshots.import', 'snapshots.restore'}
 READ = {'openapi', 'workspaces.list', 'workspaces.get', 'workspaces.log', 'workspaces.diff',
-        'workspaces.verify', 'templates.list', 'sandboxes.list', 'sandboxes.get',
-        'sandboxes.processes', 'sandboxes.usage', 'sandboxes.diff', 'network.get',
+        'workspaces.verify', 'workspaces.export', 'templates.list', 'sandboxes.list',
+        'sandboxes.get', 'sandboxes.processes', 'sandboxes.usage', 'sandboxes.diff', 'network.get',
         'forwards.list', 'vitals', 'usage', 'events', 'snapshots.list', 'snapshots.get',
         'snapshots.export', 'execs.list', 'execs.get', 'execs.output', 'execs.wait', 'files.read',
         'files.list', 'files.stat', 'archive.download', 'audit.list', 'audit.get', 'watch',

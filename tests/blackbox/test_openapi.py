@@ -300,6 +300,8 @@ def test_every_answer_is_of_its_schema(hub):
     ask('workspaces.diff', '/v1/workspaces/doc/diff')
     ask('workspaces.verify', '/v1/workspaces/doc/verify')
     ask('workspaces.gc', '/v1/workspaces-garbage')
+    packed = ask('workspaces.export', '/v1/workspaces/doc/export').body
+    ask('workspaces.import', '/v1/workspaces/doc/import', raw=packed)
     first = hub.call('GET', '/v1/workspaces/doc')['revision']
     ask('workspaces.revert', '/v1/workspaces/doc/revert', revision=first)
     ask('workspaces.fork', '/v1/workspaces/doc/fork', fork='doc-2')

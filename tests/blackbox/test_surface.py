@@ -130,6 +130,8 @@ ROWS = {
     'workspaces.diff': Row(query='?content=true', needs='workspace'),
     'workspaces.verify': Row(needs='workspace'),
     'workspaces.gc': Row(),
+    'workspaces.export': Row(needs='workspace'),
+    'workspaces.import': Row(raw=bytes(1024), needs='workspace', races=(TAKEN,)),
     'workspaces.revert': Row(lambda s: {'revision': s.revision}, needs='workspace',
                              races=(TAKEN,)),
     'workspaces.fork': Row({'fork': 'made-by-fork'}, TAKEN, needs='workspace', races=(TAKEN,)),

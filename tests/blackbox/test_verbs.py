@@ -140,6 +140,8 @@ ROWS = {
     'ws revert': Row(lambda s: ['of-stage', s.revision], name=0, needs='workspace'),
     'ws fork': Row(['of-stage', 'made'], FAILED, name=0, needs='workspace'),
     'ws gc': Row(),
+    'ws import': Row(['of-stage', '/etc/skel'], name=0, needs='workspace'),
+    'ws export': Row(['of-stage', '-'], name=0, needs='workspace'),
     'ws verify': Row(['of-stage'], name=0, needs='workspace'),
     'ws rm': Row(lambda s: ['of-stage'], FAILED, name=0, needs='workspace'),
     'audit': Row(hub=False, usage=FAILED),

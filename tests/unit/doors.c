@@ -50,7 +50,8 @@ static void check_shape(const struct op *op, const struct op_shape *shape, const
 /* Those that still stand beside their routes. */
 static bool is_of_one_door(const char *action)
 {
-	static const char *const all[] = { "files.upload", "hub.openapi", "snapshot.import" };
+	static const char *const all[] = { "files.upload", "hub.openapi", "snapshot.import",
+					   "workspace.import" };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		if (strcmp(all[i], action) == 0)

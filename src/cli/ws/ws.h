@@ -28,5 +28,13 @@ struct ws_ask {
 int ws_ask(const struct ws_ask *a);
 
 extern const struct verb ws_create_verb, ws_rm_verb, ws_attach_verb, ws_commit_verb;
+/* Writes "/v1/workspaces/NAME/export" with a revision, unless that is NULL. */
+int ws_export_path(char ret[WS_PATH_MAX], const char *name, const char *revision,
+		   struct err *e) MUST_USE;
+/* git.c: makes a commit of a revision on a branch of a repository. Prints its name. */
+int ws_export_git(const char *name, const char *revision, const char *repository,
+		  struct err *e) MUST_USE;
+
+extern const struct verb ws_import_verb, ws_export_verb;
 extern const struct verb ws_gc_verb, ws_verify_verb;
 extern const struct verb ws_log_verb, ws_diff_verb, ws_revert_verb, ws_fork_verb;

@@ -15,7 +15,7 @@ struct committing {
 	struct work work;
 	struct workspace *w; /* busy */
 	bool began; /* it is changing by this */
-	struct hub_sandbox *hs; /* busy; NULL: it did not begin */
+	struct hub_sandbox *hs; /* busy; NULL: it did not begin, or an archive is imported */
 	int from; /* the archive */
 	struct take *take;
 	struct object_id base, before; /* trees: what the sandbox began with, and the tip's */
@@ -148,10 +148,18 @@ static void commit_was_read(struct work *work)
 	commit_settle(c);
 }
 
+static int commit_take(struct committing *c, const struct take_spec *spec, struct err *e)
+{
+	if (objects_begin(&c->work.all->objects, e) < 0)
+		return -1;
+	c->take = take_new(spec, e);
+	return c->take ? 0 : -1;
+}
+
 static int commit_open(struct committing *c, struct err *e)
 {
 	struct workspaces *all = c->work.all;
-	struct take_spec spec = {
+	const struct take_spec spec = {
 		.objects = &all->objects, .top = "workspace", .changes = true, .stop = &all->stop
 	};
 	struct sandbox *sb = hub_sandbox_box(c->hs);
@@ -160,13 +168,9 @@ static int commit_open(struct committing *c, struct err *e)
 
 	if (!sb)
 		return err_set(e, ERR_CONFLICT, "the sandbox does not run");
-	if (revision_load(all, str_of(c->w->base), &base, e) < 0 ||
-	    objects_begin(&all->objects, e) < 0)
+	if (revision_load(all, str_of(c->w->base), &base, e) < 0 || commit_take(c, &spec, e) < 0)
 		return -1;
 	c->base = base.tree;
-	c->take = take_new(&spec, e);
-	if (!c->take)
-		return -1;
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "make a pipe");
 	c->from = ends[0];
@@ -186,12 +190,19 @@ static void commit_begin(struct work *work)
 
 /* ---- entry points ---------------------------------------------------------------------------- */
 
-static int check_commit(const struct workspace *w, struct str message, struct err *e)
+static int check_message(const struct workspace *w, struct str message, struct err *e)
 {
 	if (workspaces_check(w->all, e) < 0)
 		return -1;
-	if (message.n > REVISION_MESSAGE_MAX)
-		return err_set(e, ERR_INVALID, "message: at most %d bytes", REVISION_MESSAGE_MAX);
+	return message.n > REVISION_MESSAGE_MAX
+		     ? err_set(e, ERR_INVALID, "message: at most %d bytes", REVISION_MESSAGE_MAX)
+		     : 0;
+}
+
+static int check_commit(const struct workspace *w, struct str message, struct err *e)
+{
+	if (check_message(w, message, e) < 0)
+		return -1;
 	if (!workspace_writer(w))
 		return err_set(e, ERR_CONFLICT, "no sandbox writes to workspace %s", w->name);
 	if (w->changing)
@@ -199,32 +210,47 @@ static int check_commit(const struct workspace *w, struct str message, struct er
 	return 0;
 }
 
+int workspace_check_change(const struct workspace *w, struct str message, struct err *e)
+{
+	if (check_message(w, message, e) < 0)
+		return -1;
+	return workspace_writer(w) || w->changing
+		     ? err_set(e, ERR_WORKSPACE_BUSY, "workspace %s is being changed", w->name)
+		     : 0;
+}
+
 static void commit_describe(struct committing *c, struct str message)
 {
-	struct hub_sandbox_info i;
+	struct hub_sandbox_info i = { .id = STR_NONE };
 
-	hub_sandbox_info(c->hs, &i);
+	if (c->hs)
+		hub_sandbox_info(c->hs, &i);
 	snprintf(c->next.parent, sizeof(c->next.parent), "%s", c->w->tip.id);
 	snprintf(c->next.source, sizeof(c->next.source), "%.*s", STR_ARG(i.id));
 	snprintf(c->next.message, sizeof(c->next.message), "%.*s", STR_ARG(message));
 	c->next.created_ms = clock_unix_ms();
 }
 
+static struct committing *commit_new(struct workspace *w, workspace_commit_cb on_done, void *arg)
+{
+	struct committing *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		abort(); /* out of memory: no callback could report it */
+	*c = (struct committing){ .w = w, .from = -1, .on_done = on_done, .arg = arg };
+	c->work = (struct work){ .all = w->all, .work = work_nothing, .done = commit_was_read };
+	w->busy++;
+	return c;
+}
+
 /* by_end: the sandbox ends, so its state says nothing. */
 static void commit_start(struct workspace *w, struct str message, bool by_end,
 			 workspace_commit_cb on_done, void *arg)
 {
-	struct committing *c = calloc(1, sizeof(*c));
-	struct err *e;
+	struct committing *c = commit_new(w, on_done, arg);
+	struct err *e = &c->work.err;
 
-	if (!c)
-		abort(); /* out of memory: no callback could report it */
-	*c = (struct committing){
-		.w = w, .from = -1, .before = w->tip.tree, .on_done = on_done, .arg = arg
-	};
-	e = &c->work.err;
-	c->work = (struct work){ .all = w->all, .work = work_nothing, .done = commit_was_read };
-	w->busy++;
+	c->before = w->tip.tree;
 	if (check_commit(w, message, e) == 0 &&
 	    (by_end || hub_sandbox_machine(workspace_writer(w), e))) {
 		c->work.begin = commit_begin;
@@ -241,6 +267,39 @@ void workspace_commit_start(struct workspace *w, struct str message, workspace_c
 			    void *arg)
 {
 	commit_start(w, message, false, on_done, arg);
+}
+
+/* ---- an archive ------------------------------------------------------------------------------ */
+
+static void import_begin(struct work *work)
+{
+	struct committing *c = (struct committing *)work;
+	struct workspaces *all = work->all;
+	const struct take_spec spec = { .objects = &all->objects,
+					.strict = true,
+					.stop = &all->stop_reads };
+
+	c->reading = true;
+	if (!work->err.code && commit_take(c, &spec, &work->err) < 0)
+		close_fd(&c->from);
+}
+
+void commit_import_start(struct workspace *w, int fd, struct str message, const struct err *err,
+			 workspace_commit_cb on_done, void *arg)
+{
+	struct committing *c = commit_new(w, on_done, arg);
+
+	c->from = fd;
+	c->before = w->tip.tree;
+	if (err) {
+		c->work.err = *err;
+	} else if (workspace_check_change(w, message, &c->work.err) == 0) {
+		c->work.begin = import_begin;
+		c->work.work = commit_read;
+		c->began = w->changing = true;
+		commit_describe(c, message);
+	}
+	work_start(&w->all->writes, &c->work);
 }
 
 /* ---- the end of a sandbox -------------------------------------------------------------------- */

@@ -9,6 +9,8 @@
  *	commit.c	what a sandbox has changed into a revision
  *	create.c	new ones, empty or as forks
  *	revert.c	an older revision as the next one
+ *	import.c	a tar archive into a revision
+ *	export.c	a revision as a tar archive
  *	compare.c	the differences of two revisions
  *	gc.c		what nobody needs goes
  *	verify.c	whether all objects are there and whole
@@ -85,6 +87,7 @@ struct workspaces {
 	uv_timer_t gc_timer; /* of the next one, if gc_timed */
 	bool gc_timed;
 	uint64_t gc_ended_ms; /* of the last one */
+	unsigned imports; /* archives that are coming */
 	bool leftovers; /* of an earlier hub may be there */
 	bool stopping;
 	void (*on_stopped)(void *arg);
@@ -143,5 +146,10 @@ void gc_later(struct workspaces *all); /* soon, of its own accord */
 
 /* ---- commit.c -------------------------------------------------------------------------------- */
 
+/* Whether a revision may be made without a sandbox. */
+int workspace_check_change(const struct workspace *w, struct str message, struct err *e) MUST_USE;
+/* fd: a file with an archive, taken. err: why there is none, which is reported; NULL: there is. */
+void commit_import_start(struct workspace *w, int fd, struct str message, const struct err *err,
+			 workspace_commit_cb on_done, void *arg);
 /* struct hub_keeper.save */
 void commit_save(void *workspaces, struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg);

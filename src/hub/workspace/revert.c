@@ -43,12 +43,8 @@ static int revert_prepare(struct reverting *r, struct str revision, struct str m
 	const struct workspace *w = r->w;
 	struct revision to;
 
-	if (workspaces_check(w->all, e) < 0 || revision_find(w, revision, &to, e) < 0)
+	if (workspace_check_change(w, message, e) < 0 || revision_find(w, revision, &to, e) < 0)
 		return -1;
-	if (message.n > REVISION_MESSAGE_MAX)
-		return err_set(e, ERR_INVALID, "message: at most %d bytes", REVISION_MESSAGE_MAX);
-	if (workspace_writer(w) || w->changing)
-		return err_set(e, ERR_WORKSPACE_BUSY, "workspace %s is being changed", w->name);
 	r->next = (struct revision){
 		.tree = to.tree, .files = to.files, .bytes = to.bytes, .created_ms = clock_unix_ms()
 	};

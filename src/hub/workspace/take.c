@@ -295,6 +295,11 @@ static int take_event(struct take *t, enum tar_event event, struct err *e)
 			     : 0;
 	case TAR_ENTRY_END:
 		return t->taking ? pieces_end(&t->pieces, &t->changes[t->n - 1].entry, e) : 0;
+	case TAR_PASSED:
+		return t->spec.strict ? err_set(e, ERR_INVALID,
+						"the archive has something that is no file, "
+						"directory or link")
+				      : 0;
 	case TAR_BAD:
 		return err_set(e, ERR_INVALID, "the archive: %s", tar_why_text(t->reader.why));
 	default:
@@ -328,6 +333,7 @@ static int await_input(const struct take *t, int fd, struct err *e)
 int take_read(struct take *t, int fd, struct err *e)
 {
 	static const char zeros[TAR_END_BYTES];
+	enum tar_why why;
 	ssize_t n = 1;
 
 	while (n != 0) {
@@ -341,8 +347,9 @@ int take_read(struct take *t, int fd, struct err *e)
 	}
 	if (t->spec.changes && take_bytes(t, zeros, sizeof(zeros), e) < 0)
 		return -1;
-	if (tar_reader_end(&t->reader) != TAR_FINE)
-		return err_set(e, ERR_INVALID, "the archive: %s", tar_why_text(t->reader.why));
+	why = tar_reader_end(&t->reader);
+	if (why != TAR_FINE)
+		return err_set(e, ERR_INVALID, "the archive: %s", tar_why_text(why));
 	return 0;
 }
 

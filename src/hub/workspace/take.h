@@ -15,6 +15,7 @@ struct take_spec {
 	/* the first name of each path, which is removed; others are ignored. NULL: all are taken */
 	const char *top;
 	bool changes; /* ".wh.NAME" removes NAME, ".wh..wh..opq" what its directory had */
+	bool strict; /* devices, pipes and sockets are refused, not left out */
 	const atomic_bool *stop; /* becomes true: give up. NULL: never */
 	uint64_t bytes_max; /* of all files; 0: WORKSPACE_BYTES_MAX */
 };

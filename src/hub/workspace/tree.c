@@ -178,27 +178,41 @@ int tree_list_write(struct buf *to, const struct tree_piece *p, struct err *e)
 	return buf_add(to, bytes, sizeof(bytes), e);
 }
 
+int tree_list_load(const struct objects *o, const struct tree_entry *file, struct buf *to,
+		   struct err *e)
+{
+	const struct tree_piece only = { (uint32_t)file->bytes, file->id };
+
+	if (file->type == TREE_PIECE)
+		return tree_list_write(to, &only, e);
+	if (objects_get(o, OBJECT_LIST, &file->id, to, e) < 0)
+		return -1;
+	return to->n % PIECE ? err_set(e, ERR_WORKSPACE, "a file of the workspace is damaged") : 0;
+}
+
+bool tree_list_next(struct str *list, struct tree_piece *ret)
+{
+	if (list->n < PIECE)
+		return false;
+	ret->bytes = (uint32_t)get_be((const uint8_t *)list->p, 4);
+	memcpy(ret->id.b, list->p + 4, sizeof(ret->id.b));
+	list->p += PIECE;
+	list->n -= PIECE;
+	return true;
+}
+
 int tree_pieces(const struct objects *o, const struct tree_entry *file,
 		int (*f)(void *arg, const struct tree_piece *p, struct err *e), void *arg,
 		struct err *e)
 {
 	autobuf struct buf list = BUF_INIT(OBJECT_MAX + 1);
-	struct tree_piece p = { .id = file->id };
-	int result = 0;
+	struct tree_piece p;
+	struct str rest;
+	int result = tree_list_load(o, file, &list, e);
 
-	if (file->type == TREE_PIECE) {
-		p.bytes = (uint32_t)file->bytes;
-		return f(arg, &p, e);
-	}
-	if (objects_get(o, OBJECT_LIST, &file->id, &list, e) < 0)
-		return -1;
-	if (list.n % PIECE)
-		return err_set(e, ERR_WORKSPACE, "a file of the workspace is damaged");
-	for (size_t at = 0; at < list.n && result == 0; at += PIECE) {
-		p.bytes = (uint32_t)get_be((const uint8_t *)list.p + at, 4);
-		memcpy(p.id.b, list.p + at + 4, sizeof(p.id.b));
+	rest = buf_str(&list);
+	while (result == 0 && tree_list_next(&rest, &p))
 		result = f(arg, &p, e);
-	}
 	return result;
 }
 

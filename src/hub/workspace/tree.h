@@ -64,6 +64,11 @@ struct tree_piece {
 	struct object_id id;
 };
 int tree_list_write(struct buf *to, const struct tree_piece *p, struct err *e) MUST_USE;
+/* Appends the list of a file's pieces, also of a file of one. */
+int tree_list_load(const struct objects *o, const struct tree_entry *file, struct buf *to,
+		   struct err *e) MUST_USE;
+/* The first piece of a list, which *list loses; false: there is none. */
+bool tree_list_next(struct str *list, struct tree_piece *ret);
 /* Calls f for each piece of a file, in order, without its contents. */
 int tree_pieces(const struct objects *o, const struct tree_entry *file,
 		int (*f)(void *arg, const struct tree_piece *p, struct err *e), void *arg,

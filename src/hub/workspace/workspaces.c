@@ -21,7 +21,7 @@ void workspaces_check_stopped(struct workspaces *all)
 {
 	void (*on_stopped)(void *arg) = all->on_stopped;
 
-	if (!on_stopped || all->writes.first || all->reads.first)
+	if (!on_stopped || all->writes.first || all->reads.first || all->imports)
 		return;
 	if (all->gc_timed) {
 		if (!uv_is_closing((uv_handle_t *)&all->gc_timer))

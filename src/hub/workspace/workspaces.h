@@ -119,6 +119,37 @@ typedef void (*workspace_diff_cb)(void *arg, const struct workspace_diff *diff,
 void workspace_diff_start(struct workspace *w, const struct workspace_diff_spec *spec,
 			  workspace_diff_cb on_done, void *arg);
 
+/* What became of a commit. Texts are borrowed until the callback returns. */
+struct workspace_commit {
+	bool changed; /* false: the files are as before, so there is no new revision */
+	struct str revision; /* the tip now */
+	uint64_t files, bytes, added_bytes; /* added: to the store */
+	uint32_t left_out;
+	struct str left_out_names;
+};
+typedef void (*workspace_commit_cb)(void *arg, const struct workspace_commit *made,
+				    const struct err *err);
+
+/* A revision as a tar archive, which comes as it is asked for. All callbacks borrow. */
+struct workspace_export_events {
+	void (*on_bytes)(void *arg, struct str bytes);
+	void (*on_end)(void *arg, const struct err *err); /* the last one; x is freed */
+};
+struct workspace_export;
+/* revision: STR_NONE: the tip. NULL with *e. */
+struct workspace_export *workspace_export_new(struct workspace *w, struct str revision,
+					      const struct workspace_export_events *events,
+					      void *arg, struct err *e) MUST_USE;
+/* Asks for more. One callback follows, never from inside this call. */
+void workspace_export_next(struct workspace_export *x);
+/* No callback follows. */
+void workspace_export_stop(struct workspace_export *x);
+
+/* Makes a revision of a tar archive: all that the workspace has is in it. fd: its bytes, taken;
+ * they may come slowly. ERR_WORKSPACE_BUSY: a sandbox writes to it. */
+void workspace_import_start(struct workspace *w, int fd, struct str message,
+			    workspace_commit_cb on_done, void *arg);
+
 /* Removes what no revision needs any more, while others write. */
 struct workspaces_gc {
 	uint64_t revisions; /* removed rows */
@@ -145,16 +176,6 @@ typedef void (*workspace_verify_cb)(void *arg, const struct workspace_verified *
 				    const struct err *err);
 void workspace_verify_start(struct workspace *w, workspace_verify_cb on_done, void *arg);
 
-/* What became of a commit. Texts are borrowed until the callback returns. */
-struct workspace_commit {
-	bool changed; /* false: the files are as before, so there is no new revision */
-	struct str revision; /* the tip now */
-	uint64_t files, bytes, added_bytes; /* added: to the store */
-	uint32_t left_out;
-	struct str left_out_names;
-};
-typedef void (*workspace_commit_cb)(void *arg, const struct workspace_commit *made,
-				    const struct err *err);
 /* Makes a revision of what the sandbox that writes to it has changed; it goes on. */
 void workspace_commit_start(struct workspace *w, struct str message, workspace_commit_cb on_done,
 			    void *arg);

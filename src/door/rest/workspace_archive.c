@@ -1,0 +1,116 @@
+/* The files of a workspace as a tar archive, down and up: GET /v1/workspaces/{name}/export, POST
+ * /v1/workspaces/{name}/import. */
+#include "door/http/body_pipe.h"
+#include "door/http/common.h"
+#include "op/ops.h"
+#include "op/workspace.h"
+
+static const struct op_member export_members[] = {
+	{ "workspace", .as = "name", .in = OP_PATH },
+	{ "revision", .in = OP_QUERY },
+};
+
+struct import_path {
+	struct str name;
+};
+static const struct field path_fields[] = {
+	FIELD(struct import_path, name, .flags = FIELD_REQUIRED, .min = 1, .max = 64,
+	      .doc = "Name of the workspace."),
+};
+static const struct field_table path_table = FIELD_TABLE(struct import_path, path_fields);
+
+struct import_query {
+	struct str message;
+};
+static const struct field query_fields[] = { MESSAGE_ROW(struct import_query) };
+static const struct field_table query_table = FIELD_TABLE(struct import_query, query_fields);
+
+struct import_params {
+	struct import_path path;
+	struct import_query query;
+};
+static const struct field import_parts[] = {
+	FIELD_OBJECT(struct import_params, path, path_table, .doc = "Which."),
+	FIELD_OBJECT(struct import_params, query, query_table, .doc = "What was done."),
+};
+static const struct field_table import_input = FIELD_TABLE(struct import_params, import_parts);
+
+/* Its memory is the call's. */
+struct upload {
+	struct call *call;
+	struct body_pipe body;
+};
+
+static void on_imported(void *arg, const struct workspace_commit *made, const struct err *err)
+{
+	struct upload *u = arg;
+	const struct import_params *p = call_request(u->call);
+	struct workspace_committed view;
+
+	body_pipe_close(&u->body);
+	if (err) {
+		call_fail(u->call, err);
+		return;
+	}
+	view = workspace_committed(p->path.name, made);
+	call_answer(u->call, &view);
+}
+
+/* Who reads it sees the end of what came so far, and then the call ends. */
+static void on_upload_cancel(void *data)
+{
+	struct upload *u = data;
+
+	body_pipe_close(&u->body);
+}
+
+static void run_import(struct call *c, const void *params)
+{
+	const struct import_params *p = params;
+	struct err e = ERR_INIT;
+	struct workspace *w = call_workspace(c, p->path.name, &e);
+	struct upload *u = w ? arena_alloc(call_arena(c), sizeof(*u), &e) : NULL;
+	int from;
+
+	if (u)
+		*u = (struct upload){ .call = c };
+	from = u ? body_pipe_open(&u->body, c, &e) : -1;
+	if (from < 0) {
+		call_fail(c, &e);
+		return;
+	}
+	workspace_import_start(w, from, p->query.message, on_imported, u);
+	call_on_cancel(c, on_upload_cancel, u);
+	body_pipe_start(&u->body);
+}
+
+static const struct api_route rows[] = {
+	{ .id = "workspaces.export",
+	  .op = &workspace_export_op,
+	  .projected = true,
+	  .members = OP_MEMBERS(export_members),
+	  .answer = &op_nothing_table,
+	  .tell = api_tell_chunk,
+	  .method = HTTP_GET,
+	  .path = "/v1/workspaces/{name}/export",
+	  .shape = API_TAR,
+	  .errors = API_MAY(NOT_FOUND) | API_MAY(CANCELED) | API_MAY(TOO_MANY_STREAMS) |
+		    API_MAY(UNSUPPORTED) },
+	{ .id = "workspaces.import",
+	  .op =
+		  &(const struct op){
+			  .action = "workspace.import",
+			  .doc = "A revision of a tar archive, which is read to its end before "
+				 "anything of it is kept. The workspace has then what is in it.",
+			  .effect = OP_WRITE,
+			  .flags = OP_LIFECYCLE,
+			  .request = &import_input,
+			  .result = &workspace_committed_table,
+			  .run = run_import },
+	  .method = HTTP_POST,
+	  .path = "/v1/workspaces/{name}/import",
+	  .streams = true,
+	  .errors = API_MAY(NOT_FOUND) | API_MAY(CONFLICT) | API_MAY(CANCELED) |
+		    API_MAY(BODY_TOO_LARGE) | API_MAY(UNSUPPORTED) },
+};
+const struct api_resource api_workspace_archive = API_RESOURCE(rows);

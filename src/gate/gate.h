@@ -31,6 +31,9 @@ struct gate_options {
 };
 struct gate *gate_open(const struct gate_options *o, struct err *e) MUST_USE;
 
+/* What a file must be beyond its tables, for it to hold. ERR_INVALID, with its place. */
+int gate_check_config(const struct config *c, struct err *e) MUST_USE;
+
 /* Borrowed until gate_free(). */
 const struct op_hooks *gate_hooks(const struct gate *g);
 

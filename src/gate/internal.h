@@ -51,7 +51,6 @@ int gate_identity_open(struct gate *g, struct err *e) MUST_USE;
 /* Whether the principal's scopes allow the call. The hook policy begins with it. */
 int gate_check_scopes(const struct call *c, struct err *e) MUST_USE;
 void gate_identity_close(struct gate *g);
-int gate_check_config(const struct config *c, struct err *e) MUST_USE;
 void gate_policy_reload(struct gate *g);
 int gate_policy_open(struct gate *g, struct err *e) MUST_USE;
 void gate_policy_close(struct gate *g);

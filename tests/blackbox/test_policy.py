@@ -356,3 +356,5 @@ def test_config_and_why(me, hub, tmp_path):
     assert 'nothing is called "sandbox.exce"' in holt('config', status=1)
     path.write_text('{')
     assert 'holt.json:1: not JSON' in holt('config', status=125)
+    path.write_text(json.dumps({'approvals': {'webhook': 'http://example.org/'}}))
+    assert 'webhook' in holt('config', status=125)  # as the hub would say

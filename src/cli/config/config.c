@@ -9,8 +9,8 @@
 #include "config/config.h"
 #include "config/variables.h"
 #include "door/mcp/tools.h"
+#include "gate/gate.h"
 #include "guard/policy/glob.h"
-#include "op/network.h"
 #include "op/ops.h"
 
 enum { TEXT_MAX = 4 << 20, EXIT_DOUBTS = 1 };
@@ -168,7 +168,7 @@ static int config_run_check(const struct verb_input *in)
 
 	if (!c)
 		return cli_fail(&e);
-	if (network_check_file(config_file(c), &e) < 0)
+	if (gate_check_config(c, &e) < 0)
 		return cli_fail(&e);
 	d.n_actions = config_actions(d.actions, CONFIG_ACTIONS_MAX);
 	doubts_policy(&d, &config_file(c)->policy);

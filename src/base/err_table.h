@@ -173,6 +173,16 @@ ERR_ROW(UNREAD, "file_not_read", -32602, 409, 125, false, VALIDATION,
 	"Read the file first, so that nothing is replaced unseen; then call again.")
 ERR_ROW(STALE, "file_changed", -32602, 409, 125, false, VALIDATION,
 	"Decide by the text as it is now, which follows; then call again.")
+ERR_ROW(MODULE_NOT_FOUND, "module_not_found", -32602, 404, 125, false, VALIDATION,
+	"List the modules (list_mcp_servers, `holt mcp list`); they are those of mcpServers in the "
+	"operator's file.")
+ERR_ROW(MODULE_TOOL, "module_tool_not_found", -32602, 404, 125, false, VALIDATION,
+	"Look at the module's tools (mcp_server_info, `holt mcp info NAME`).")
+ERR_ROW(MODULE_FAILED, "module_failed", -32603, 502, 125, false, GUEST,
+	"The module's server refused the call: read the cause, and change the arguments.")
+ERR_ROW(MODULE_UNAPPROVED, "module_not_approved", -32602, 403, 125, false, POLICY,
+	"Ask the operator to look at it (`holt mcp info NAME`) and to approve it (`holt mcp "
+	"approve NAME`).")
 ERR_ROW(CLEANUP, "cleanup_failed", -32603, 500, 125, true, CLEANUP,
 	"A part of an ended sandbox could not be removed yet; Holt will try again.")
 ERR_ROW(PAUSED, "sandbox_paused", -32602, 409, 125, false, VALIDATION,

@@ -31,6 +31,7 @@ struct gate *gate_open(const struct gate_options *o, struct err *e)
 	g->hub = o->hub;
 	g->tools_of = o->tools_of;
 	g->audit_folder = o->audit;
+	g->on_config = o->on_config;
 	g->on_ended = o->on_ended;
 	g->owner = o->owner;
 	g->config = o->config ? config_ref(o->config)
@@ -70,7 +71,14 @@ void gate_set_config(struct gate *g, struct config *c)
 			parts[i].reload(g);
 	}
 	gate_policy_listen(g);
+	if (g->on_config)
+		g->on_config(g->owner, c);
 	config_unref(was);
+}
+
+const struct guard *gate_guard(const struct gate *g)
+{
+	return &g->guard;
 }
 
 void gate_free(struct gate *g)

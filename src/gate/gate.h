@@ -10,6 +10,7 @@
 
 struct config;
 struct gate;
+struct guard;
 
 struct gate_options {
 	/* NULL: of a program without a hub. Its calls bring their own (call_loop()). */
@@ -24,6 +25,8 @@ struct gate_options {
 	/* They are called instead of the gate's, whose parts then only serve operations; NULL:
 	 * none are. */
 	const struct op_hooks *hooks;
+	/* Another file holds. Called from the loop. May be NULL. */
+	void (*on_config)(void *owner, struct config *c);
 	/* A principal of gate_identify() is good for nothing any more; no new call of it is let in.
 	 * Called from the loop, once. May be NULL. */
 	void (*on_ended)(void *owner, const struct principal *who);
@@ -40,6 +43,9 @@ const struct op_hooks *gate_hooks(const struct gate *g);
 /* Why the operator's file, as it is now, is not what holds: it has a mistake, or is gone. NULL: it
  * holds. Borrowed until the loop's next turn. */
 const struct err *gate_problem(const struct gate *g);
+
+/* The parts of it, for what is run without a call; as long as the gate. */
+const struct guard *gate_guard(const struct gate *g);
 
 /* How often the file was read, and whether it is one that holds. */
 struct gate_stats {

@@ -13,6 +13,7 @@ struct gate {
 	const char *audit_folder; /* borrowed while it opens; NULL: none */
 	struct config *config; /* the last that was good; never NULL */
 	size_t (*tools_of)(const struct op *op, const char **names, size_t max);
+	void (*on_config)(void *owner, struct config *c);
 	void (*on_ended)(void *owner, const struct principal *who); /* as in gate_options */
 	void *owner;
 	struct guard guard; /* what operations see of the parts */

@@ -56,6 +56,12 @@ static int gate_policy_note(struct gate *g, struct call *c, const struct policy_
 	return 0;
 }
 
+/* Whether the operation itself wants a person's word. */
+static bool gate_policy_asks(const struct call *c)
+{
+	return call_op(c)->asks && call_op(c)->asks(c, call_request(c));
+}
+
 static int gate_policy_check(struct gate *g, struct call *c, struct err *e)
 {
 	const struct config_file *f = config_file(g->config);
@@ -73,6 +79,8 @@ static int gate_policy_check(struct gate *g, struct call *c, struct err *e)
 	struct policy_verdict v = policy_decide(f, NULL, &about);
 	char place[CONFIG_PLACE_MAX];
 
+	if (v.then == CONFIG_ALLOW && gate_policy_asks(c))
+		v = (struct policy_verdict){ CONFIG_ASK, STR_LIT("mcpServers"), 0 };
 	if (gate_policy_note(g, c, &v, e) < 0)
 		return -1;
 	config_place(g->config, v.line, place);
@@ -97,11 +105,12 @@ static void gate_policy(void *data, struct call *c)
 {
 	struct gate *g = data;
 	const struct config_file *f = config_file(g->config);
+	bool decides = f->has_images || policy_has_rules(f) || call_op(c)->asks;
 	struct err e;
 
 	if (gate_check_scopes(c, &e) < 0)
 		call_deny(c, &e);
-	else if ((!f->has_images && !policy_has_rules(f)) || gate_policy_check(g, c, &e) == 0)
+	else if (!decides || gate_policy_check(g, c, &e) == 0)
 		call_allow(c);
 	else
 		call_deny(c, &e);

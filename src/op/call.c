@@ -48,6 +48,7 @@ struct ops {
 	struct net_grant network;
 	struct coding *coding;
 	struct code *code;
+	struct upstreams *upstreams;
 	unsigned calls[CALL_KINDS], max[CALL_KINDS], max_urgent;
 	struct call *newest; /* of those that have not ended */
 	/* The one that was used last comes first. */
@@ -135,6 +136,7 @@ struct ops *ops_new(struct hub *hub, const struct ops_options *o, struct err *e)
 	ops->network = o->network;
 	ops->coding = o->coding;
 	ops->code = o->code;
+	ops->upstreams = o->upstreams;
 	ops->max[CALL_WORKS] = o->max_calls ? o->max_calls : MAX_CALLS;
 	ops->max[CALL_WAITS] = o->max_waiting ? o->max_waiting : MAX_WAITING;
 	ops->max_urgent = o->max_urgent ? o->max_urgent : MAX_URGENT;
@@ -155,6 +157,11 @@ struct hub *ops_hub(struct ops *ops)
 struct coding *ops_coding(const struct ops *ops)
 {
 	return ops->coding;
+}
+
+struct upstreams *ops_upstreams(const struct ops *ops)
+{
+	return ops->upstreams;
 }
 
 /* ---- room ---------------------------------------------------------------------------------- */
@@ -1043,6 +1050,11 @@ struct coding *call_coding(const struct call *c)
 struct code *call_code(const struct call *c)
 {
 	return c->ops->code;
+}
+
+struct upstreams *call_upstreams(const struct call *c)
+{
+	return c->ops->upstreams;
 }
 
 const void *call_session(const struct call *c)

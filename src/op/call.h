@@ -28,6 +28,7 @@ struct ops;
 struct once_key;
 struct coding;
 struct code;
+struct upstreams;
 
 /* Who asks. Static or as long-lived as the hub; never taken from an argument. */
 struct principal {
@@ -142,6 +143,8 @@ struct ops_options {
 	/* Coding sessions (op/coding/session.h), borrowed until ops_free(); NULL: none. */
 	struct coding *coding;
 	struct code *code; /* where code runs (op/code/code.h); likewise */
+	/* Modules (upstream/upstream.h), borrowed likewise; NULL: none. */
+	struct upstreams *upstreams;
 	/* Without a hub, the loop that hooks wait on. */
 	uv_loop_t *loop;
 };
@@ -151,6 +154,7 @@ struct ops *ops_new(struct hub *hub, const struct ops_options *o, struct err *e)
 void ops_free(struct ops *ops);
 struct hub *ops_hub(struct ops *ops);
 struct coding *ops_coding(const struct ops *ops);
+struct upstreams *ops_upstreams(const struct ops *ops);
 /* The hub is to end: cancels the calls that wait for a person, whose requests stay for the next
  * hub, and lets no other wait for one. */
 void ops_drain(struct ops *ops);
@@ -264,6 +268,7 @@ const struct previews *call_previews(struct call *c);
 struct once_key *call_once(struct call *c);
 struct coding *call_coding(const struct call *c);
 struct code *call_code(const struct call *c);
+struct upstreams *call_upstreams(const struct call *c);
 const void *call_session(const struct call *c); /* op_start.session */
 /* Begins a call of another operation that this one needs, with op, decode, sink, client and arena
  * from s. It takes the road itself, for the same client. Neither ends with the other. */

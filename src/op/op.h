@@ -46,6 +46,8 @@ struct op {
 	/* What it tells before its end, where the door takes a stream (call_send()); NULL:
 	 * nothing. */
 	const struct field_table *event;
+	/* Whether a person's word is wanted where the policy allows it; NULL: it is not. */
+	bool (*asks)(const struct call *c, const void *request);
 	/* Brings a decoded request into its one form: what two doors say differently becomes
 	 * equal. May be NULL. */
 	int (*normalize)(void *request, struct arena *a, struct err *e);

@@ -79,6 +79,12 @@ static const char *const migrations[] = {
 	"  WHERE parent <> '')"
 	" INSERT INTO history SELECT workspace,"
 	"  row_number() OVER (PARTITION BY workspace ORDER BY back DESC), id FROM chain;",
+	"CREATE TABLE modules ("
+	"  name TEXT PRIMARY KEY, digest TEXT NOT NULL, who TEXT NOT NULL,"
+	"  approved INTEGER NOT NULL, disabled INTEGER NOT NULL) STRICT;"
+	/* one row: the key of their digests */
+	"CREATE TABLE module_key (key TEXT NOT NULL) STRICT;"
+	"INSERT INTO module_key VALUES (lower(hex(randomblob(32))));",
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -182,6 +188,10 @@ static const char *const statements[STATEMENTS] = {
 	[REVISION_ADD] = "INSERT OR REPLACE INTO revisions (id, parent, tree, files, bytes,"
 			 " created, source, message) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
 	[REVISION_DROP] = "DELETE FROM revisions WHERE id = ?1",
+	[MODULE_PUT] = "INSERT OR REPLACE INTO modules (name, digest, who, approved, disabled)"
+		       " VALUES (?1, ?2, ?3, ?4, ?5)",
+	[MODULE_ALL] = "SELECT name, digest, who, approved, disabled FROM modules ORDER BY name",
+	[MODULE_KEY] = "SELECT key FROM module_key",
 	[REVISION_ALL] = "SELECT id, parent, tree, files, bytes, created, source, message"
 			 " FROM revisions WHERE ?1 = '' OR id = ?1",
 	[REVISION_AFTER] = "SELECT id, parent, tree, files, bytes, created, source, message,"

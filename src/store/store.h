@@ -210,6 +210,24 @@ int store_approvals(struct store *s,
 		    int (*each)(void *arg, const struct store_approval *r, struct err *e),
 		    void *arg, struct err *e) MUST_USE;
 
+/* ---- modules ------------------------------------------------------------------------------- */
+
+/* Strings are borrowed; none is STR_NONE. upstream/upstream.h says what they mean. */
+struct store_module {
+	struct str name, digest, who;
+	int64_t approved_ms; /* Unix time; 0: never */
+	bool disabled;
+};
+/* Adds or replaces the row of this name. */
+int store_module_put(struct store *s, const struct store_module *r, struct err *e) MUST_USE;
+/* All rows. each: as for store_sandboxes(). */
+int store_modules(struct store *s,
+		  int (*each)(void *arg, const struct store_module *r, struct err *e), void *arg,
+		  struct err *e) MUST_USE;
+/* 256 random bits in hex, the same for as long as there is this registry. */
+enum { STORE_MODULE_KEY = 65 };
+int store_module_key(struct store *s, char ret[STORE_MODULE_KEY], struct err *e) MUST_USE;
+
 /* ---- workspaces ---------------------------------------------------------------------------- */
 
 /* Strings are borrowed; none is STR_NONE. */

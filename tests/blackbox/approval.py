@@ -4,6 +4,7 @@ import json
 import os
 
 from client import until
+from modules import configured, server
 
 ASKED = 'ask a person'
 
@@ -14,7 +15,7 @@ def asks(me, home):
             'then': 'ask'}
     config = os.path.join(home, 'config.json')
     with open(config, 'w', encoding='utf-8') as f:
-        json.dump({'policy': {'rules': [rule]}}, f)
+        json.dump({'policy': {'rules': [rule]}, **configured(**{'of-stage': server()})}, f)
     for path in (home, config):
         os.chown(path, me.uid, me.uid)
     return home
@@ -28,13 +29,21 @@ def pending(hub, n=1, box=None):
     return until(lambda: len(found := look()) == n and found, what=f'{n} requests for approval')
 
 
+def asks_people(hub):
+    config = os.path.join(hub.home, 'config.json')
+    if not os.path.exists(config):
+        return False
+    with open(config, encoding='utf-8') as f:
+        return ASKED in f.read()
+
+
 class Asker:
     """A call that waits for a person, on a connection of its own. Where the hub asks nobody it has
     the id of no request."""
 
     def __init__(self, hub, box):
         self.id, self.wire = 'apr-' + '0' * 32, None
-        if os.path.exists(os.path.join(hub.home, 'config.json')):
+        if asks_people(hub):
             self.wire = hub.wire()
             body = json.dumps({'sandbox': box, 'command': f'true # {ASKED}'})
             self.wire.send(hub.request('POST', '/v1/exec', body=body))

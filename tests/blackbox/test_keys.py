@@ -19,6 +19,7 @@ from approval import Asker, asks
 from client import Failed, data_of, until
 from described import Described, code_of
 from door import Closed, Wire, request
+from modules import approve
 from serving import serve as serve_in
 from talk import Exec, websocket
 from test_expose import App
@@ -32,7 +33,8 @@ LIFECYCLE = {'workspaces.create', 'workspaces.attach', 'workspaces.commit', 'wor
              'fork', 'sandboxes.create', 'sandboxes.delete', 'sandboxes.fork', 'sandboxes.stop',
              'sandboxes.snapshot', 'set_timeout', 'pause', 'resume', 'snapshots.delete',
              'snapshots.import', 'snapshots.restore'}
-READ = {'openapi', 'workspaces.list', 'workspaces.get', 'workspaces.log', 'workspaces.diff',
+READ = {'modules.list', 'modules.info', 'modules.logs',
+        'openapi', 'workspaces.list', 'workspaces.get', 'workspaces.log', 'workspaces.diff',
         'workspaces.verify', 'workspaces.export', 'templates.list', 'sandboxes.list',
         'sandboxes.get', 'sandboxes.processes', 'sandboxes.usage', 'sandboxes.diff', 'network.get',
         'forwards.list', 'vitals', 'usage', 'events', 'snapshots.list', 'snapshots.get',
@@ -41,10 +43,12 @@ READ = {'openapi', 'workspaces.list', 'workspaces.get', 'workspaces.log', 'works
         'ReadFile', 'List', 'Stat', 'Processes', 'Vitals', 'Archive', 'Watch'}
 ADMIN = {'workspaces.gc', 'approvals.list', 'approvals.get', 'approvals.answer',
          'templates.create', 'network.set',
-         'keys.create', 'keys.list', 'keys.revoke', 'secrets.list', 'secrets.set', 'secrets.remove'}
+         'keys.create', 'keys.list', 'keys.revoke', 'modules.approve', 'modules.revoke',
+         'modules.enable', 'modules.disable', 'secrets.list', 'secrets.set', 'secrets.remove'}
 NAMELESS = {'openapi', 'run', 'javascript', 'workspaces.create', 'workspaces.list',
             'templates.list', 'fork', 'sandboxes.create', 'sandboxes.list', 'usage', 'events',
             'audit.list', 'audit.get', 'snapshots.list',
+            'modules.list', 'modules.info', 'modules.logs', 'modules.test', 'modules.call',
             'snapshots.import'}  # these name nothing of anybody
 SCOPES = ('read', 'execute', 'lifecycle', 'admin')
 ALL = SCOPES[:3]
@@ -62,7 +66,7 @@ def key(hub, name, scopes=ALL, **more):
 def as_bearer(hub, token):
     """The same hub, asked with another token."""
     other = copy.copy(hub)
-    other.cached = token
+    other.cached, other.first = token, hub
     return other
 
 
@@ -96,11 +100,13 @@ class Nothing:
         self.archive, self.named = stage.archive, stage.named
         self.asker = stage.asker
         self.workspace, self.fresh, self.revision = 'of-nobod', self.id, stage.revision
+        self.module = stage.module
 
 
 @pytest.fixture(scope='module')
 def victim(hub):
     stage = Stage(hub.alice, 'process program snapshot workspace')
+    stage.module = approve(hub, 'of-stage')
     stage.asker = Asker(hub, stage.id)
     stage.named = hub.post('/v1/keys', name='of-victim', scopes=['read'])['name']
     inside = 'ls -lR --time-style=+; ps -eo comm'
@@ -132,6 +138,8 @@ SOCKETS = {'sandboxes.exec', 'pty', 'execs.attach', 'ExecSocket'}  # test_socket
 @pytest.mark.parametrize('name', sorted(set(ROWS) - SOCKETS - {'health'}))
 def test_each_route_and_procedure(hub, carol, victim, name):
     scope, right = scope_of(name), hub.root if name in ADMIN else carol
+    if name.startswith('modules.'):
+        approve(hub, 'of-stage')
     assert outcome(Asking(hub, name, victim, None).reply()) == (401, 'unauthorized')
     lesser = Asking(hub.lacks[scope], name, victim).reply()
     assert lesser.status == 403 and f'scope {scope}'.encode() in lesser.body, lesser

@@ -307,6 +307,14 @@ def test_every_answer_is_of_its_schema(hub):
     ask('workspaces.fork', '/v1/workspaces/doc/fork', fork='doc-2')
     hub.call('DELETE', '/v1/workspaces/doc-2')
     ask('workspaces.delete', '/v1/workspaces/doc')
+    ask('modules.list', None)
+    digest = json.loads(ask('modules.info', '/v1/modules/of-stage').body)['digest']
+    ask('modules.approve', '/v1/modules/of-stage/approve', digest=digest)
+    ask('modules.test', '/v1/modules/of-stage/test')
+    ask('modules.call', '/v1/modules/of-stage/tools/echo', arguments={'text': 'hello'})
+    ask('modules.logs', '/v1/modules/of-stage/logs')
+    for word in ('disable', 'enable', 'revoke'):
+        ask(f'modules.{word}', f'/v1/modules/of-stage/{word}')
     ask('secrets.set', None, name='described', value='of eight bytes or more')
     ask('secrets.list', None)
     told = ask('audit.list', None)

@@ -15,6 +15,7 @@ import rest
 from client import Failed, data_of, until
 from described import Described, code_of
 from door import Wire
+from modules import home, server
 from rest import b64
 from talk import Attached, Exec
 from test_keys import as_bearer, key
@@ -68,7 +69,8 @@ def road(me, tmp_path_factory):
 @pytest.fixture(scope='module')
 def hub(me, road, tmp_path_factory):
     before = host.Residue(me.trees)
-    with Described(road.me, tmp_path_factory.mktemp('hub'), '--listen', '127.0.0.1:0',
+    with Described(road.me, home(me, tmp_path_factory.mktemp('hub'), **{'of-stage': server()}),
+                   '--listen', '127.0.0.1:0',
                    '--preview', '127.0.0.1:0', '--pool', '0') as shared:
         yield shared
     before.check()

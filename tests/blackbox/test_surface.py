@@ -13,6 +13,7 @@ from approval import Asker, asks
 from client import until
 from described import TAR, Described, code_of, framed
 from door import Reply
+from modules import approve
 from rest import b64, frame
 from talk import Attached, Exec, Framed, Pty
 
@@ -37,8 +38,10 @@ class Stage:
     def __init__(self, hub, needs=''):
         self.id = hub.create()
         self.exec = self.pid = self.snapshot = self.archive = self.named = None
-        self.workspace = self.fresh = None
+        self.workspace = self.fresh = self.module = None
         self.asker = Asker(hub, self.id) if 'approval' in needs else None
+        if 'module' in needs:
+            self.module = approve(getattr(hub, 'first', hub), 'of-stage')
         if 'key' in needs:
             self.named = hub.post('/v1/keys', name='of-stage', scopes=['read'])['name']
         if 'secret' in needs:
@@ -136,6 +139,15 @@ ROWS = {
                              races=(TAKEN,)),
     'workspaces.fork': Row({'fork': 'made-by-fork'}, TAKEN, needs='workspace', races=(TAKEN,)),
     'workspaces.delete': Row(again=GONE, needs='workspace'),
+    'modules.list': Row(),
+    'modules.info': Row(needs='module'),
+    'modules.logs': Row(needs='module'),
+    'modules.approve': Row(lambda s: {'digest': s.module}, needs='module'),
+    'modules.revoke': Row(needs='module'),
+    'modules.enable': Row(needs='module'),
+    'modules.disable': Row(needs='module'),
+    'modules.test': Row(needs='module'),
+    'modules.call': Row({'arguments': {'text': 'hello'}}, needs='module'),
     'secrets.list': Row(),
     'secrets.set': Row({'name': 'set', 'value': 'a value of the surface'}),
     'secrets.remove': Row(again=GONE, needs='secret'),
@@ -192,8 +204,10 @@ class Asking:
         self.hub, self.row, self.method = hub, ROWS[name], method
         kind = next(iter(self.operation.get('requestBody', {}).get('content', {})), None)
         of = stage.snapshot if path.startswith('/v1/snapshots/') else stage.id
-        named = stage.workspace if path.startswith('/v1/workspaces/') else stage.named
+        named = (stage.workspace if path.startswith('/v1/workspaces/') else
+                 'of-stage' if path.startswith('/v1/modules/') else stage.named)
         for part, value in (('{id}', of), ('{exec}', stage.exec), ('{name}', named),
+                            ('{tool}', 'echo'),
                             ('{approval_id}', stage.asker and stage.asker.id)):
             path = path.replace(part, value or '')
         path += self.row.query

@@ -42,6 +42,7 @@ struct stdio_serving {
 	struct hub *hub;
 	struct coding *coding;
 	struct code *code;
+	struct upstreams *upstreams;
 	struct ops *ops;
 	struct mcp_door *door;
 	struct mcp_stdio *stdio;
@@ -72,13 +73,28 @@ static void on_relay_closed(void *owner)
 	on_hub_closed(s);
 }
 
+static void on_upstreams_closed(void *owner)
+{
+	struct stdio_serving *s = owner;
+
+	hub_close(s->hub, on_hub_closed, s);
+}
+
+static void close_hub(struct stdio_serving *s)
+{
+	if (s->upstreams)
+		upstreams_close(take_ptr(s->upstreams), on_upstreams_closed, s);
+	else
+		on_upstreams_closed(s);
+}
+
 static void on_stdio_closed(void *owner)
 {
 	struct stdio_serving *s = owner;
 
 	s->stopping = true;
 	mcp_stdio_free(take_ptr(s->stdio));
-	hub_close(s->hub, on_hub_closed, s);
+	close_hub(s);
 }
 
 /* The first signal ends it in order, the second at once; then the warden cleans up. */
@@ -145,6 +161,14 @@ static int connect_to(struct stdio_serving *s, const char *where, const char *on
 	return s->relay ? 0 : -1;
 }
 
+static void on_config(void *of, struct config *c)
+{
+	struct stdio_serving *s = of;
+
+	if (s->upstreams)
+		upstreams_configure(s->upstreams, c);
+}
+
 static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struct err *e)
 {
 	const struct mcp_options *o = in->options;
@@ -187,18 +211,22 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 					  .tools_of = tools_of,
 					  .secrets = home_where(".", data, &none) < 0 ? NULL : data,
 					  .audit = home_audit(audit),
-					  .hooks = in->cli->hooks },
+					  .hooks = in->cli->hooks,
+					  .on_config = on_config,
+					  .owner = s },
 				  e)
 			: NULL;
-	s->ops = s->gate ? ops_new(s->hub,
-				   &(struct ops_options){
-					   .network = s->grants.allow,
-					   .hooks = gate_hooks(s->gate),
-					   .coding = s->coding,
-					   .code = s->code,
-				   },
-				   e)
-			 : NULL;
+	s->upstreams = s->gate ? upstreams_of_gate(s->gate, s->hub, s->config, e) : NULL;
+	s->ops = s->upstreams ? ops_new(s->hub,
+					&(struct ops_options){
+						.network = s->grants.allow,
+						.hooks = gate_hooks(s->gate),
+						.coding = s->coding,
+						.code = s->code,
+						.upstreams = s->upstreams,
+					},
+					e)
+			      : NULL;
 	s->door = s->ops ? mcp_door_new(s->ops, &door, e) : NULL;
 	if (!s->door)
 		return -1;
@@ -223,7 +251,7 @@ static int mcp_run(const struct verb_input *in)
 	if (mcp_start(&s, in, &e) < 0) {
 		status = cli_fail(&e);
 		if (s.hub)
-			hub_close(s.hub, on_hub_closed, &s);
+			close_hub(&s);
 		else
 			on_hub_closed(&s);
 	} else {

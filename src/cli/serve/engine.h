@@ -9,7 +9,11 @@
 #include "config/config.h"
 #include "hub/core/hub.h"
 #include "op/code/code.h"
+#include "gate/gate.h"
 #include "op/coding/session.h"
+#include "op/guard.h"
+#include "op/network.h"
+#include "upstream/upstream.h"
 
 struct engine_options {
 	uint64_t memory, disk;
@@ -151,6 +155,21 @@ static inline struct config *config_find(const char *said, struct err *e)
 	bool must;
 
 	return home_config(said, path, &must, e) < 0 ? NULL : config_open(path, must, e);
+}
+
+/* The modules of a hub that has a gate. */
+static inline struct upstreams *upstreams_of_gate(struct gate *gate, struct hub *hub,
+						  struct config *config, struct err *e)
+{
+	const struct guard *g = gate_guard(gate);
+
+	return upstreams_new(&(struct upstreams_options){ .hub = hub,
+							  .config = config,
+							  .secrets = g->secrets,
+							  .rules = network_rules,
+							  .gave_secret = g->gave_secret,
+							  .data = g->data },
+			     e);
 }
 
 /* g: of o->network, borrowed until the hub is closed. registry: see struct hub_config. warden_dir:

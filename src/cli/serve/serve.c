@@ -129,6 +129,19 @@ static void on_hub_closed(void *arg)
 	uv_close((uv_handle_t *)&v->idle, NULL);
 }
 
+/* Modules are parts of this hub, also where its sandboxes stay for the next one. */
+static void on_upstreams_closed(void *arg)
+{
+	struct serve *v = arg;
+
+	if (v->s.hub && v->leaves)
+		hub_leave(v->s.hub, on_hub_closed, v);
+	else if (v->s.hub)
+		hub_close(v->s.hub, on_hub_closed, v);
+	else
+		on_hub_closed(v);
+}
+
 static void on_part_closed(void *arg);
 
 static void close_next(struct serve *v)
@@ -144,12 +157,10 @@ static void close_next(struct serve *v)
 		if (of && part->free)
 			part->free(of);
 	}
-	if (v->s.hub && v->leaves)
-		hub_leave(v->s.hub, on_hub_closed, v);
-	else if (v->s.hub)
-		hub_close(v->s.hub, on_hub_closed, v);
+	if (v->s.upstreams)
+		upstreams_close(take_ptr(v->s.upstreams), on_upstreams_closed, v);
 	else
-		on_hub_closed(v);
+		on_upstreams_closed(v);
 }
 
 static void on_part_closed(void *arg)
@@ -275,6 +286,14 @@ static void on_principal_ended(void *of, const struct principal *who)
 		http_server_end_of(v->s.door, who);
 }
 
+static void on_config(void *of, struct config *c)
+{
+	struct serve *v = of;
+
+	if (v->s.upstreams)
+		upstreams_configure(v->s.upstreams, c);
+}
+
 static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 {
 	const struct serve_options *o = in->options;
@@ -303,10 +322,14 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 						      .audit = home_audit(audit),
 						      .tools_of = tools_of,
 						      .hooks = in->cli->hooks,
+						      .on_config = on_config,
 						      .on_ended = on_principal_ended,
 						      .owner = v },
 			      e);
 	if (!v->s.gate)
+		return -1;
+	v->s.upstreams = upstreams_of_gate(v->s.gate, v->s.hub, v->config, e);
+	if (!v->s.upstreams)
 		return -1;
 	v->s.ops = ops_new(v->s.hub,
 			   &(struct ops_options){
@@ -314,6 +337,7 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 				   .hooks = gate_hooks(v->s.gate),
 				   .coding = v->s.coding,
 				   .code = v->s.code,
+				   .upstreams = v->s.upstreams,
 			   },
 			   e);
 	v->s.mcp = v->s.ops ? mcp_door_new(v->s.ops, &mcp, e) : NULL;

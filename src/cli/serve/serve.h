@@ -20,6 +20,7 @@ struct serving {
 	struct gate *gate;
 	struct coding *coding;
 	struct code *code;
+	struct upstreams *upstreams;
 	struct ops *ops;
 	struct mcp_door *mcp;
 	struct http_server *door;

@@ -33,7 +33,7 @@ static struct http_route row_of(const struct api_route *r)
 
 /* ---- parts --------------------------------------------------------------------------------- */
 
-/* A procedure of Connect has a message, if only an empty one. */
+/* A procedure of Connect has a message, and a POST a body, if only an empty one. */
 static void take_projected(struct api_parts *p, const struct api_route *r)
 {
 	for (size_t i = 0; i < OP_PLACES; i++)
@@ -44,7 +44,7 @@ static void take_projected(struct api_parts *p, const struct api_route *r)
 		return;
 	for (size_t i = 0; i < p->places[OP_BODY].n; i++)
 		p->body_required |= (p->places[OP_BODY].rows[i].flags & FIELD_REQUIRED) != 0;
-	if (p->places[OP_BODY].n || r->kind == API_CONNECT)
+	if (p->places[OP_BODY].n || r->kind == API_CONNECT || r->method == HTTP_POST)
 		p->body_doc = "What is asked for.";
 }
 

@@ -60,6 +60,8 @@ API_ROW(UNSUPPORTED, "unsupported", 501, "unimplemented", "This server can't do 
 API_ROW(PORT_FAILED, "port_failed", 502, "unavailable", "The server in the sandbox did not answer.",
 	"Start it on the port that the cause names, at 127.0.0.1 or at all addresses, wait until "
 	"it listens, and try again.")
+API_ROW(MODULE_FAILED, "module_failed", 502, "unavailable", "The module refused the call.",
+	"Read the cause, and change the arguments; GET /v1/modules/{name} has their schema.")
 API_ROW(UNAVAILABLE, "unavailable", 503, "unavailable", "The server is busy or ending.",
 	"Wait for retry_after_ms and try again.")
 API_ROW(EXEC_TIMEOUT, "exec_timeout", 504, "deadline_exceeded", "The time was over.",

@@ -33,6 +33,7 @@ static const struct api_resource *const resources[] = {
 	&api_workspaces,
 	&api_workspace_archive,
 	&api_javascript,
+	&api_modules,
 };
 
 const struct api_route *api_route_at(size_t i)

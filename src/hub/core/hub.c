@@ -245,6 +245,11 @@ struct workspaces *hub_workspaces(struct hub *hub)
 	return hub->workspaces;
 }
 
+struct nets *hub_nets(struct hub *hub)
+{
+	return hub->nets;
+}
+
 struct store *hub_store(struct hub *hub)
 {
 	return hub->store;

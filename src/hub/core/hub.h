@@ -49,6 +49,8 @@ struct box *hub_box(struct hub *hub);
 struct hub_sandboxes *hub_sandboxes(struct hub *hub);
 struct workspaces;
 struct workspaces *hub_workspaces(struct hub *hub); /* NULL: none are kept */
+struct nets;
+struct nets *hub_nets(struct hub *hub);
 struct store *hub_store(struct hub *hub); /* the registry's; NULL: none */
 const char *hub_images(const struct hub *hub); /* path of their store; NULL: none */
 bool hub_closing(const struct hub *hub);

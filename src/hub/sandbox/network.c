@@ -390,6 +390,8 @@ void hub_sandboxes_on_flow(void *sandboxes, void *of, const struct nw_flow *f)
 	autobuf struct buf text = BUF_INIT(EVENT_MAX);
 	struct err e = ERR_INIT;
 
+	if (!l) /* of a module */
+		return;
 	count_flow(&l->network_counts, f);
 	budget_sent(l, f->new_up);
 	l->flows_lost += f->lost;

@@ -71,6 +71,53 @@ static int copy_objects(struct copier *k, const struct field *f, void *to)
 	return 0;
 }
 
+static void copy_val(struct copier *k, const struct field *f, const struct json_val *v,
+		     struct json_writer *w)
+{
+	struct json_iter it = json_iter(v);
+
+	switch (json_type(v)) {
+	case JSON_STR:
+		json_write_str(w, k->text(k->data, f, json_str(v)));
+		break;
+	case JSON_ARRAY:
+		json_write_array(w);
+		while (json_next(&it))
+			copy_val(k, f, it.val, w);
+		json_write_array_end(w);
+		break;
+	case JSON_OBJECT:
+		json_write_object(w);
+		while (json_next(&it)) {
+			json_write_key_str(w, k->text(k->data, f, it.key));
+			copy_val(k, f, it.val, w);
+		}
+		json_write_object_end(w);
+		break;
+	default:
+		json_write_val(w, v);
+		break;
+	}
+}
+
+static int copy_json(struct copier *k, const struct field *f, struct field_json *json)
+{
+	AUTO(json_free) struct json_doc *doc = NULL;
+	autobuf struct buf b = BUF_INIT(2 * JSON_BYTES_MAX);
+	struct json_writer w = json_writer(&b);
+
+	if (json->text.n == 0)
+		return 0;
+	doc = json_parse(json->text, NULL, k->e);
+	if (!doc)
+		return -1;
+	copy_val(k, f, json_root(doc), &w);
+	if (json_write_done(&w, k->e) < 0)
+		return -1;
+	json->text = (struct str){ arena_dup(k->arena, buf_str(&b), k->e), b.n };
+	return json->text.p ? 0 : -1;
+}
+
 /* `to` is a shallow copy; this copies what it points to. */
 static int copy_object(struct copier *k, const struct field_table *t, void *to)
 {
@@ -92,6 +139,8 @@ static int copy_object(struct copier *k, const struct field_table *t, void *to)
 			rc = copy_object(k, f->table, field_at(f, to));
 		else if (f->kind == FIELD_IS_OBJECTS || f->kind == FIELD_IS_DICT)
 			rc = copy_objects(k, f, to);
+		else if (f->kind == FIELD_IS_JSON)
+			rc = copy_json(k, f, field_at(f, to));
 	}
 	return rc;
 }

@@ -119,6 +119,7 @@ static void put_takes(char text[TAKES_MAX], const struct field *f)
 		[FIELD_IS_OBJECT] = { "an object", NULL },
 		[FIELD_IS_OBJECTS] = { "an array", " objects" },
 		[FIELD_IS_DICT] = { "an object", " members" },
+		[FIELD_IS_JSON] = { "an object", NULL },
 	};
 	struct field_bounds b = field_bounds(f);
 	size_t n;
@@ -414,6 +415,24 @@ static int decode_dict(struct decoder *d, const struct place *at, const struct f
 	return 0;
 }
 
+static int decode_json(struct decoder *d, const struct place *at, const struct field *f,
+		       const struct json_val *v, struct field_json *to)
+{
+	autobuf struct buf b = BUF_INIT(f->max ? (size_t)f->max : JSON_BYTES_MAX);
+	struct json_writer w = json_writer(&b);
+	char path[PATH_MAX_];
+
+	if (json_type(v) != JSON_OBJECT)
+		return refuse_type(d, at, f, v);
+	json_write_val(&w, v);
+	if (json_write_done(&w, d->e) < 0) {
+		refuse_at(d, at, path);
+		return err_wrap(d->e, "%s", path);
+	}
+	to->text = (struct str){ arena_dup(d->arena, buf_str(&b), d->e), b.n };
+	return to->text.p ? 0 : -1;
+}
+
 static int decode_value(struct decoder *d, const struct place *at, const struct field *f,
 			const struct json_val *v, void *base)
 {
@@ -459,6 +478,8 @@ static int decode_value(struct decoder *d, const struct place *at, const struct 
 		return decode_objects(d, at, f, v, base);
 	case FIELD_IS_DICT:
 		return decode_dict(d, at, f, v, base);
+	case FIELD_IS_JSON:
+		return decode_json(d, at, f, v, to);
 	}
 	return err_set(d->e, ERR_BUG, "%s has no kind", f->name);
 }
@@ -495,6 +516,7 @@ static void apply_default(const struct field *f, void *base)
 	case FIELD_IS_MAP:
 	case FIELD_IS_OBJECTS:
 	case FIELD_IS_DICT:
+	case FIELD_IS_JSON:
 		break;
 	}
 }

@@ -7,6 +7,8 @@ static bool is_absent(const struct field *f, const void *from)
 {
 	if (f->has)
 		return !*(const bool *)((const char *)from + f->has - 1);
+	if (f->kind == FIELD_IS_JSON)
+		return ((const struct field_json *)field_in(f, from))->text.n == 0;
 	return f->kind == FIELD_IS_STR && !((const struct str *)field_in(f, from))->p;
 }
 
@@ -72,6 +74,11 @@ static void put_objects(const struct field *f, const void *from, struct json_wri
 	for (size_t i = 0; i < n; i++)
 		field_encode(f->table, *p + i * f->elem, w);
 	json_write_array_end(w);
+}
+
+static void put_json(const struct field_json *json, struct json_writer *w)
+{
+	json_write_raw(w, json->text.n ? json->text : STR_LIT("{}"));
 }
 
 static void put_value(const struct field *f, const void *from, struct json_writer *w);
@@ -145,6 +152,9 @@ static void put_value(const struct field *f, const void *from, struct json_write
 		break;
 	case FIELD_IS_DICT:
 		put_dict(f, from, w);
+		break;
+	case FIELD_IS_JSON:
+		put_json(at, w);
 		break;
 	}
 }

@@ -25,6 +25,7 @@
  * 	a struct, by FIELD_OBJECT		object with a table of its own
  * 	{ T *p; size_t n; }, by FIELD_OBJECTS	array of objects; min, max: elements
  * 	{ T *p; size_t n; }, by FIELD_DICT	object of objects; min, max: members
+ * 	struct field_json			object of any members; max: bytes of its text
  *
  * Bounds: max 0 means none beyond the type's own. A signed number with both 0 has no bounds; with
  * either given, both hold ({.max = 9} is 0 to 9).
@@ -54,6 +55,11 @@ struct field_map {
 	size_t n;
 };
 
+/* An object that others define, as its text: of one line, and empty where it is absent. */
+struct field_json {
+	struct str text;
+};
+
 /* The members with which a list for FIELD_OBJECTS() begins. */
 struct field_list {
 	const void *p;
@@ -76,6 +82,7 @@ enum field_kind {
 	FIELD_IS_OBJECT,
 	FIELD_IS_OBJECTS,
 	FIELD_IS_DICT,
+	FIELD_IS_JSON,
 };
 
 enum field_flag {
@@ -164,7 +171,8 @@ struct field_table {
 		 : FIELD_IS_REAL, struct str                                                       \
 		 : FIELD_IS_STR, struct field_strs                                                 \
 		 : FIELD_IS_STRS, struct field_map                                                 \
-		 : FIELD_IS_MAP)
+		 : FIELD_IS_MAP, struct field_json                                                 \
+		 : FIELD_IS_JSON)
 
 #define FIELD_MEMBER(S, m) (((S *)0)->m)
 

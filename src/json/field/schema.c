@@ -8,7 +8,7 @@ static const char *const types[] = {
 	[FIELD_IS_UINT32] = "integer", [FIELD_IS_UINT64] = "integer", [FIELD_IS_REAL] = "number",
 	[FIELD_IS_STR] = "string",     [FIELD_IS_STRS] = "array",     [FIELD_IS_MAP] = "object",
 	[FIELD_IS_ENUM] = "string",    [FIELD_IS_OBJECT] = "object",  [FIELD_IS_OBJECTS] = "array",
-	[FIELD_IS_DICT] = "object",
+	[FIELD_IS_DICT] = "object",    [FIELD_IS_JSON] = "object",
 };
 
 static void put_type(const struct field *f, struct json_writer *w)
@@ -124,6 +124,8 @@ static void put_kind(const struct field *f, struct json_writer *w)
 	case FIELD_IS_DICT:
 		put_dict(f, w);
 		put_lengths(b, "minProperties", "maxProperties", w);
+		break;
+	case FIELD_IS_JSON:
 		break;
 	}
 }

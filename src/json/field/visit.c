@@ -85,6 +85,41 @@ static void visit_objects(struct visitor *v, const struct field *f, const char *
 	}
 }
 
+static void visit_val(struct visitor *v, const struct json_val *val, const char *pointer)
+{
+	struct str step = STR_NONE;
+	bool one = visit_step(&pointer, &step);
+	autobuf struct buf b = BUF_INIT(64);
+	struct json_writer w = json_writer(&b);
+	struct json_iter it = json_iter(val);
+	struct err e;
+
+	while (json_next(&it)) {
+		if (!one || (it.key.p ? visit_is(step, it.key) : visit_is_index(step, it.index)))
+			visit_val(v, it.val, pointer);
+	}
+	if (one || json_type(val) == JSON_ARRAY || json_type(val) == JSON_OBJECT)
+		return;
+	if (json_type(val) == JSON_STR) {
+		v->see(v->data, json_str(val));
+		return;
+	}
+	json_write_val(&w, val);
+	if (json_write_done(&w, &e) == 0)
+		v->see(v->data, buf_str(&b));
+}
+
+/* What can't be parsed has no members; it was parsed before. */
+static void visit_json(struct visitor *v, const struct field_json *json, const char *pointer)
+{
+	struct err e;
+	AUTO(json_free)
+	struct json_doc *doc = json->text.n ? json_parse(json->text, NULL, &e) : NULL;
+
+	if (doc)
+		visit_val(v, json_root(doc), pointer);
+}
+
 static void visit_number(struct visitor *v, const char *fmt, ...) PRINTF_LIKE(2, 3);
 static void visit_number(struct visitor *v, const char *fmt, ...)
 {
@@ -147,6 +182,8 @@ static void visit_value(struct visitor *v, const struct field *f, const char *ba
 		visit_object(v, f->table, at, pointer);
 	else if (f->kind == FIELD_IS_OBJECTS || f->kind == FIELD_IS_DICT)
 		visit_objects(v, f, base, pointer);
+	else if (f->kind == FIELD_IS_JSON)
+		visit_json(v, at, pointer);
 	else if (!*pointer)
 		visit_scalar(v, f, at);
 }

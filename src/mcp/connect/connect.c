@@ -201,7 +201,7 @@ static int copy_target(struct mcp_link *l, const struct mcp_target *t, struct er
 
 static int check_target(const struct mcp_target *t, struct err *e)
 {
-	if (!t->argv == !t->url || (t->argv && !t->argv[0]))
+	if (!!t->argv + !!t->runner + !!t->url != 1 || (t->argv && !t->argv[0]))
 		return err_set(e, ERR_INVALID, "a server is either a program or an address");
 	if (t->version && !mcp_profile_find(str_of(t->version)))
 		return err_set(e, ERR_INVALID, "%.40s is no revision of MCP", t->version);
@@ -295,6 +295,8 @@ void mcp_link_kill(struct mcp_link *l)
 		mcp_child_kill(l->child);
 	if (l->ending)
 		mcp_child_kill(l->ending);
+	if (l->program)
+		mcp_program_kill(l->program);
 }
 
 struct mcp_client *mcp_link_client(struct mcp_link *l)

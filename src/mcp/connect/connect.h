@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Connections to MCP servers on a libuv loop: a program over stdio, Streamable HTTP of either era,
- * or HTTP+SSE. The library detects which one a server speaks and reports it (struct mcp_found), so
- * that the next connection can skip the detection.
+ * Connections to MCP servers on a libuv loop: a program over stdio, which the link or its owner
+ * runs, Streamable HTTP of either era, or HTTP+SSE. The library detects which one a server speaks
+ * and reports it (struct mcp_found), so that the next connection can skip the detection.
  *
  * stdio: server/discover is sent to a process of its own first, since some servers exit or stay
  * silent on it. If that is no modern server, a new process is started for initialize. HTTP: a
@@ -27,6 +27,26 @@ struct mcp_found {
 	enum mcp_era era; /* MCP_BROKEN: not known */
 };
 
+/* A program that the owner of a link runs (struct mcp_target.runner), such as one in a sandbox. */
+struct mcp_program;
+struct mcp_runner {
+	/* Starts it, maybe again after it has ended. Returns what the others take; NULL with *e.
+	 * Nothing is told from inside any of these. */
+	void *(*start)(void *owner, struct mcp_program *p, struct err *e);
+	/* Queues bytes for its input. */
+	void (*write)(void *run, struct str bytes);
+	/* Ends it: the end of its input, and after stop_ms by force. mcp_program_gone() follows,
+	 * and nothing else. Called once, also for one that has ended. */
+	void (*close)(void *run, unsigned stop_ms);
+	/* Ends it at once; close() still follows. */
+	void (*kill)(void *run);
+};
+/* What the owner tells of it: output as it comes; that it has ended, or is of no use; and once it
+ * was closed, that nothing of it is left. */
+void mcp_program_said(struct mcp_program *p, struct str bytes);
+void mcp_program_ended(struct mcp_program *p, const struct err *why);
+void mcp_program_gone(struct mcp_program *p);
+
 struct mcp_target {
 	/* Either a program: an argument vector, never a command line. */
 	const char *const *argv; /* NULL-terminated; argv[0] by PATH */
@@ -37,6 +57,8 @@ struct mcp_target {
 	const char *const *env_more;
 	const char *cwd; /* NULL: that of this process */
 	void (*on_stderr)(void *owner, struct str bytes); /* NULL: dropped */
+	/* or one that the owner runs, borrowed until the link is gone */
+	const struct mcp_runner *runner;
 	/* or an address, http: or https: */
 	const char *url;
 	const char *unix_socket; /* may be NULL */
@@ -58,12 +80,12 @@ struct mcp_target {
 	/* wait after closing its input, again after SIGTERM, and for the end of a session; 0: 2
 	 * s */
 	unsigned stop_ms;
-	void *owner; /* of on_stderr */
+	void *owner; /* of on_stderr and of the runner */
 };
 
 /* Copies target. The client's handler gets `ready` or `over` later, never from inside. NULL with
- * ERR_INVALID (not exactly one of program and address; a bad URL or revision; nothing left to try),
- * ERR_COMMAND_NOT_FOUND, ERR_COMMAND_NOT_RUN, ERR_LIMIT. */
+ * ERR_INVALID (not exactly one of programs and address; a bad URL or revision; nothing left to
+ * try), ERR_COMMAND_NOT_FOUND, ERR_COMMAND_NOT_RUN, ERR_LIMIT. */
 struct mcp_link *mcp_connect(uv_loop_t *loop, const struct mcp_target *t,
 			     const struct mcp_client_options *o, struct err *e) MUST_USE;
 

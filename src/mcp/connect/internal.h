@@ -10,6 +10,7 @@
 #include "mcp/connect/connect.h"
 #include "mcp/connect/events.h"
 #include "mcp/connect/fetch.h"
+#include "mcp/connect/program.h"
 #include "mcp/connect/relay.h"
 #include "rpc/line.h"
 
@@ -41,6 +42,7 @@ struct mcp_link {
 	/* At most one is open. */
 	struct mcp_child *child;
 	struct mcp_child *ending; /* the wire that is being closed */
+	struct mcp_program *program; /* in place of a child, where the owner runs it */
 	struct mcp_fetch *fetch;
 	struct mcp_events *events;
 	unsigned wires; /* wires that are not closed yet */

@@ -57,7 +57,7 @@ static void add_known(struct mcp_link *l)
 	if (s.wire == MCP_WIRE_SSE)
 		s.era = MCP_LEGACY;
 	if (s.wire == MCP_WIRE_FIND || s.era == MCP_BROKEN ||
-	    (s.wire == MCP_WIRE_STDIO) != (l->t.argv != NULL))
+	    (s.wire == MCP_WIRE_STDIO) != !l->t.url)
 		return;
 	add_step(l, s);
 	if (s.wire == MCP_WIRE_STDIO)
@@ -66,8 +66,8 @@ static void add_known(struct mcp_link *l)
 
 void mcp_link_plan(struct mcp_link *l)
 {
-	const struct step *ladder = l->t.argv ? stdio_ladder : http_ladder;
-	size_t n = l->t.argv ? ARRAY_LEN(stdio_ladder) : ARRAY_LEN(http_ladder);
+	const struct step *ladder = l->t.url ? http_ladder : stdio_ladder;
+	size_t n = l->t.url ? ARRAY_LEN(http_ladder) : ARRAY_LEN(stdio_ladder);
 
 	add_known(l);
 	for (size_t i = 0; i < n; i++)
@@ -237,6 +237,8 @@ static void on_send(void *transport, const struct mcp_client_out *m)
 		l->first = m->pending;
 	if (l->child)
 		mcp_child_send(l->child, m->text, m->kind == MCP_OUT_RESPONSE);
+	else if (l->program)
+		mcp_program_send(l->program, m->text);
 	else if (l->fetch)
 		mcp_fetch_send(l->fetch, m, m->pending); /* what is dropped ends by its timeout */
 	else if (l->events)
@@ -289,7 +291,8 @@ static void on_child_end(void *owner, const struct err *e)
 {
 	struct mcp_link *l = owner;
 
-	l->child_status = mcp_child_status(l->child);
+	if (l->child)
+		l->child_status = mcp_child_status(l->child);
 	wire_lost(l, e);
 }
 
@@ -353,6 +356,8 @@ void mcp_link_close_wire(struct mcp_link *l, unsigned stop_ms)
 		l->ending = take_ptr(l->child);
 		mcp_child_close(l->ending, stop_ms, on_wire_gone, l);
 	}
+	if (l->program)
+		mcp_program_close(take_ptr(l->program), stop_ms, on_wire_gone, l);
 	if (l->fetch)
 		mcp_fetch_close(take_ptr(l->fetch), on_wire_gone, l);
 	if (l->events)
@@ -368,6 +373,11 @@ static int open_child(struct mcp_link *l, struct err *e)
 					     .line_max = l->base.text_max,
 					     .stop_ms = l->t.stop_ms };
 
+	if (l->t.runner) {
+		l->program = mcp_program_start(l->t.runner, l->t.owner, o.line_max, &child_events,
+					       l, e);
+		return l->program ? 0 : -1;
+	}
 	l->child = mcp_child_start(l->loop, &o, &child_events, l, e);
 	return l->child ? 0 : -1;
 }

@@ -1,0 +1,39 @@
+/* /v1/modules: MCP servers of others (docs/mcp.md). */
+#include "door/http/common.h"
+#include "op/ops.h"
+
+static const struct op_member by_path[] = { { "module", .as = "name", .in = OP_PATH } };
+static const struct op_member call_by_path[] = { { "module", .as = "name", .in = OP_PATH },
+						 { "tool", .in = OP_PATH } };
+
+#define MODULE(op_, id_, method_, more_, ...)                                                      \
+	{                                                                                          \
+		.id = id_, .op = &op_, .projected = true, .members = OP_MEMBERS(by_path),          \
+		.method = method_, .path = "/v1/modules/{name}" more_,                             \
+		.errors = API_MAY(NOT_FOUND) | API_MAY(UNSUPPORTED) __VA_ARGS__                    \
+	}
+
+static const struct api_route rows[] = {
+	{ .id = "modules.list",
+	  .op = &module_list_op,
+	  .projected = true,
+	  .method = HTTP_GET,
+	  .path = "/v1/modules",
+	  .errors = API_MAY(UNSUPPORTED) },
+	MODULE(module_info_op, "modules.info", HTTP_GET, ""),
+	MODULE(module_logs_op, "modules.logs", HTTP_GET, "/logs"),
+	MODULE(module_approve_op, "modules.approve", HTTP_POST, "/approve", | API_MAY(CONFLICT)),
+	MODULE(module_revoke_op, "modules.revoke", HTTP_POST, "/revoke"),
+	MODULE(module_enable_op, "modules.enable", HTTP_POST, "/enable"),
+	MODULE(module_disable_op, "modules.disable", HTTP_POST, "/disable"),
+	MODULE(module_test_op, "modules.test", HTTP_POST, "/test", | API_MAY(EXEC_TIMEOUT)),
+	{ .id = "modules.call",
+	  .op = &module_call_op,
+	  .projected = true,
+	  .members = OP_MEMBERS(call_by_path),
+	  .method = HTTP_POST,
+	  .path = "/v1/modules/{name}/tools/{tool}",
+	  .errors = API_MAY(NOT_FOUND) | API_MAY(UNSUPPORTED) | API_MAY(EXEC_TIMEOUT) |
+		    API_MAY(BODY_TOO_LARGE) | API_MAY(MODULE_FAILED) },
+};
+const struct api_resource api_modules = API_RESOURCE(rows);

@@ -1,0 +1,177 @@
+/* module.call, by which each call of a module's tool goes, and module.test. */
+#include "op/module/module.h"
+
+#include <stdio.h>
+
+#include "op/ops.h"
+
+enum { TOOL_MAX = 1024, ARGUMENTS_MAX = 4 << 20, MESSAGE_MAX = 400 };
+
+struct call_request {
+	struct str module, tool;
+	struct field_json arguments;
+};
+static const struct field request_fields[] = {
+	MODULE_NAME_ROW(struct call_request),
+	FIELD(struct call_request, tool, .flags = FIELD_REQUIRED, .min = 1, .max = TOOL_MAX,
+	      .doc = "Its tool, by its server's name."),
+	FIELD(struct call_request, arguments, .max = ARGUMENTS_MAX,
+	      .doc = "The tool's arguments, as its inputSchema says."),
+};
+static const struct field_table request_table = FIELD_TABLE(struct call_request, request_fields);
+
+static const struct field result_fields[] = {
+	FIELD(struct module_result, result, .flags = FIELD_REQUIRED,
+	      .doc = "As the server gave it: content, structuredContent, isError."),
+};
+static const struct field_table result_table = FIELD_TABLE(struct module_result, result_fields);
+
+/* In the call's arena. */
+struct calling {
+	struct call *call;
+	struct upstream_call out;
+};
+
+/* A failure of the server, in its words. */
+static void calling_refused(const struct mcp_answer *a, struct err *e)
+{
+	struct str message = json_str(json_get(a->fault, "message"));
+
+	err_set(e, ERR_MODULE_FAILED, "the module answered with error %d: %.*s", a->code,
+		STR_CUT(message, MESSAGE_MAX));
+}
+
+static void calling_end(struct calling *k, const struct mcp_answer *a)
+{
+	struct module_result r = { .result = { STR_NONE } };
+	struct err e = ERR_INIT;
+
+	if (a->e)
+		e = *a->e;
+	else if (a->fault)
+		calling_refused(a, &e);
+	else
+		r.result.text.p = arena_dup(call_arena(k->call), a->text, &e);
+	r.result.text.n = a->text.n;
+	if (r.result.text.p)
+		call_answer(k->call, &r);
+	else
+		call_fail(k->call, &e);
+}
+
+static void calling_on_done(void *owner, const struct mcp_answer *a)
+{
+	struct calling *k = owner;
+
+	call_on_cancel(k->call, NULL, NULL);
+	calling_end(k, a);
+}
+
+static void calling_on_progress(void *owner, const struct mcp_progress *p)
+{
+	struct calling *k = owner;
+	char message[MESSAGE_MAX];
+
+	snprintf(message, sizeof(message), "%.*s", STR_ARG(p->message));
+	call_progress(k->call, p->progress, p->total, p->message.p ? message : NULL);
+}
+
+static void calling_on_cancel(void *data)
+{
+	struct calling *k = data;
+	struct err e;
+
+	upstream_call_cancel(&k->out);
+	err_set(&e, ERR_CANCELLED, "%s was cancelled", call_op(k->call)->action);
+	call_fail(k->call, &e);
+}
+
+static void calling_start(struct call *c, struct str module, const struct upstream_call *out)
+{
+	struct err e = ERR_INIT;
+	struct upstream *u = module_of(c, module, &e);
+	struct calling *k = u ? arena_alloc(call_arena(c), sizeof(*k), &e) : NULL;
+
+	if (k) {
+		*k = (struct calling){ c, *out };
+		k->out.owner = k;
+	}
+	if (!k || upstream_call_start(u, &k->out, &e) < 0)
+		call_fail(c, &e);
+	else
+		call_on_cancel(c, calling_on_cancel, k);
+}
+
+static void call_run(struct call *c, const void *request)
+{
+	const struct call_request *q = request;
+
+	calling_start(c, q->module,
+		      &(struct upstream_call){
+			      .tool = q->tool,
+			      .arguments = q->arguments.text.n ? q->arguments.text : STR_LIT("{}"),
+			      .timeout_ms = call_timeout_ms(c),
+			      .on_done = calling_on_done,
+			      .on_progress = calling_on_progress,
+		      });
+}
+
+/* What can't run anyway fails without a question. The operator's own calls are his word. */
+static bool call_asks(const struct call *c, const void *request)
+{
+	const struct call_request *q = request;
+	struct err none;
+	struct upstream *u = module_of(c, q->module, &none);
+	struct upstream_info i;
+
+	if (!u || call_is_operator(c) || upstream_check(u, q->tool, &none) < 0)
+		return false;
+	upstream_info(u, &i);
+	return config_server_approval(i.server, q->tool) == CONFIG_ASK;
+}
+
+const struct op module_call_op = {
+	.action = "module.call",
+	.doc = "Calls a tool of a module.",
+	.effect = OP_EXECUTE,
+	.request = &request_table,
+	.result = &result_table,
+	.asks = call_asks,
+	.run = call_run,
+};
+
+/* ---- module.test --------------------------------------------------------------------------- */
+
+static void test_on_done(void *owner, const struct mcp_answer *a)
+{
+	struct calling *k = owner;
+	const struct module_request *q = call_request(k->call);
+	struct module_view view;
+	struct err e = ERR_INIT;
+	struct upstream *u = a ? NULL : module_of(k->call, q->module, &e);
+
+	call_on_cancel(k->call, NULL, NULL);
+	if (a)
+		e = *a->e;
+	if (!u || module_view(k->call, u, &view, &e) < 0)
+		call_fail(k->call, &e);
+	else
+		call_answer(k->call, &view);
+}
+
+static void test_run(struct call *c, const void *request)
+{
+	const struct module_request *q = request;
+
+	calling_start(c, q->module,
+		      &(struct upstream_call){ .tool = STR_NONE, .on_done = test_on_done });
+}
+
+const struct op module_test_op = {
+	.action = "module.test",
+	.doc = "Connects a module, also after it failed too often, and lists its tools.",
+	.effect = OP_EXECUTE,
+	.request = &module_request_table,
+	.result = &module_view_table,
+	.run = test_run,
+};

@@ -1,0 +1,62 @@
+#pragma once
+/*
+ * Modules as clients see them: MCP servers of others (upstream/upstream.h). What they say is
+ * untrusted; the operator alone approves them, and no agent can.
+ */
+#include "op/call.h"
+#include "upstream/upstream.h"
+
+/* NULL with *e: there are none here, or none of that name. */
+struct upstreams *module_all(const struct call *c, struct err *e) MUST_USE;
+struct upstream *module_of(const struct call *c, struct str name, struct err *e) MUST_USE;
+
+#define MODULE_NAME_ROW(S)                                                                         \
+	FIELD(S, module, .flags = FIELD_REQUIRED, .min = 1, .max = CONFIG_SERVER_NAME_MAX,         \
+	      .doc = "Name of the module.")
+
+struct module_request {
+	struct str module;
+};
+extern const struct field_table module_request_table;
+
+struct module_view {
+	struct str module, transport, cause;
+	enum upstream_state state;
+	bool approved, disabled, sandboxed;
+	bool has_tools;
+	uint32_t tools, calls, failures;
+};
+extern const struct field_table module_view_table;
+int module_view(struct call *c, const struct upstream *u, struct module_view *ret,
+		struct err *e) MUST_USE;
+
+struct modules_view {
+	struct {
+		const struct module_view *p;
+		size_t n;
+	} modules;
+};
+
+struct module_tool_view {
+	struct str name, title, description;
+	enum config_then approval;
+	bool read_only;
+	struct field_json input_schema, output_schema, annotations;
+};
+
+struct module_info {
+	struct module_view view;
+	struct str digest, approved_at, approved_by, server, revision, instructions;
+	/* As the operator's file has it: with variables, and without their values. */
+	struct str command, cwd, url, template;
+	struct field_strs args, env, headers, read, write, network;
+	struct {
+		const struct module_tool_view *p;
+		size_t n;
+	} tools;
+};
+
+/* The result of a tool, as its server gave it. */
+struct module_result {
+	struct field_json result;
+};

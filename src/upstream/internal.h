@@ -1,0 +1,161 @@
+#pragma once
+/* Between the files of the modules. */
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/buf.h"
+#include "box/host/box.h"
+#include "hub/core/hub.h"
+#include "mcp/connect/connect.h"
+#include "store/store.h"
+#include "upstream/upstream.h"
+
+struct upstream_conn;
+
+struct upstreams {
+	uv_loop_t *loop;
+	struct hub *hub;
+	struct config *config;
+	struct secrets *secrets;
+	int (*rules)(const struct config_file *f, struct str text, struct net_grant *to,
+		     struct err *e);
+	int (*gave_secret)(void *data, struct str name, struct str value, struct err *e);
+	void *data;
+	char key[HASH_HEX + 1]; /* of digests */
+	struct upstream *first; /* in the order of the file */
+	struct upstream *gone; /* no longer in it, with calls or connections that end */
+	struct upstreams_watch *watches;
+	uv_timer_t soon; /* to tell the watches */
+	unsigned open; /* modules and connections that are not freed yet */
+	bool closing;
+	void (*on_closed)(void *arg);
+	void *closed_arg;
+};
+
+/* Tools as a server has listed them; a connection and a call may have the same. */
+struct upstream_tools {
+	unsigned refs;
+	struct arena *arena;
+	struct upstream_tool *p;
+	size_t n;
+	struct str instructions, title, version;
+};
+
+struct upstream {
+	struct upstreams *all;
+	struct upstream *next;
+	struct config *config; /* a reference, for server */
+	const struct config_server *server;
+	char name[CONFIG_SERVER_NAME_MAX + 1];
+	enum upstream_state state;
+	char digest[HASH_HEX + 1]; /* of what is approved; "": it has none */
+	struct err unfit; /* why it has none */
+	/* Its row. */
+	char approved[HASH_HEX + 1], approved_by[72];
+	int64_t approved_ms;
+	bool disabled;
+
+	struct upstream_conn *conn; /* that new calls take; NULL: none */
+	struct mcp_found found; /* of the last connection */
+	struct upstream_call *waiting, **end; /* for a connection, the oldest first */
+	struct upstream_tools *tools; /* as listed last; NULL: never */
+	unsigned calls;
+	uint64_t calls_total, connects, used_ms;
+	unsigned failures;
+	struct err why;
+	uv_timer_t again; /* until it may be tried again */
+	uint64_t due_ms; /* when that is */
+	bool timed; /* `again` is a handle */
+	bool is_gone;
+	struct buf log;
+};
+
+/* One connection, from the first step to the last. */
+struct upstream_conn {
+	struct upstream *of; /* NULL: nobody wants it any more */
+	struct upstreams *all;
+	struct config *config; /* a reference, for server */
+	const struct config_server *server;
+	bool ready; /* the tools are listed */
+	bool retired; /* takes no new call, and ends with its last */
+	bool ending;
+	struct upstream_call *calls; /* sent, and without an answer */
+	struct secrets_read *reading;
+	struct config_target target;
+	bool has_target;
+	bool making; /* a sandbox is being made or granted */
+	struct sandbox *sandbox;
+	struct net *net;
+	struct mcp_link *link;
+	bool linked; /* the link is not closed yet */
+	struct mcp_pending *listing;
+	bool relist; /* the list has changed meanwhile */
+	uv_timer_t limit; /* of the connecting */
+	bool limit_open;
+};
+
+/* ---- server.c: one module ------------------------------------------------------------------- */
+
+struct upstream *upstream_new(struct upstreams *all, struct config *c,
+			      const struct config_server *s, struct err *e) MUST_USE;
+void upstream_free(struct upstream *u);
+/* It is another in the file now; NULL: it is not there any more. */
+void upstream_change(struct upstream *u, struct config *c, const struct config_server *s);
+/* From its connection: it can be called; it has failed or ended; one of its calls has ended. */
+void upstream_ready(struct upstream *u);
+void upstream_lost(struct upstream *u, const struct err *e);
+void upstream_released(struct upstream *u);
+/* Ends its connection at once, with the calls. It is then in this state. */
+void upstream_drop(struct upstream *u, enum upstream_state then, const struct err *e);
+void upstream_heard(struct upstream *u, struct str bytes); /* on its standard error */
+void upstream_tools_unref(struct upstream_tools *t); /* NULL-safe */
+
+/* ---- conn.c: one connection ----------------------------------------------------------------- */
+
+/* Begins to connect. NULL with *e. */
+struct upstream_conn *conn_new(struct upstream *u, struct err *e) MUST_USE;
+/* Sends a call; -1: on_done is not called. */
+int conn_call(struct upstream_conn *k, struct upstream_call *c, struct err *e) MUST_USE;
+/* A call that was sent has ended. */
+void conn_release(struct upstream_call *c);
+/* Nobody wants it any more: calls that are under way fail with e. It is freed later. */
+void conn_end(struct upstream_conn *k, const struct err *e);
+
+/* ---- place.c: where a program runs ---------------------------------------------------------- */
+
+/* Makes the sandbox, with what it is granted, and calls place_made() of conn.c. */
+void place_start(struct upstream_conn *k);
+void place_made(struct upstream_conn *k, const struct err *e); /* conn.c */
+/* Removes it; place_gone() of conn.c follows, now or later. */
+void place_end(struct upstream_conn *k);
+void place_gone(struct upstream_conn *k); /* conn.c */
+extern const struct mcp_runner place_runner; /* its owner is the connection */
+
+/* ---- grant.c: what was approved ------------------------------------------------------------- */
+
+/* Reads its row of the registry. */
+int grant_read(struct upstream *u, struct err *e) MUST_USE;
+/* Fills u->digest or u->unfit. */
+void grant_digest(struct upstream *u);
+bool grant_holds(const struct upstream *u);
+int grant_write(const struct upstream *u, struct err *e) MUST_USE;
+
+/* The environment of the hub, of which files name single variables. */
+static inline struct str upstream_variable(struct str name)
+{
+	char z[CONFIG_NAME_MAX + 1];
+
+	if (name.n >= sizeof(z))
+		return STR_NONE;
+	memcpy(z, name.p, name.n);
+	z[name.n] = '\0';
+	return str_of(getenv(z));
+}
+
+/* ---- upstreams.c ---------------------------------------------------------------------------- */
+
+/* Makes room for one more connection: ERR_LIMIT where all are in use. */
+int upstreams_make_room(struct upstreams *all, struct err *e) MUST_USE;
+void upstreams_changed(struct upstreams *all);
+void upstreams_try_close(struct upstreams *all);

@@ -1,0 +1,151 @@
+#pragma once
+/*
+ * Modules: MCP servers of others, which the hub runs or asks for its clients. They are those of
+ * mcpServers in the operator's file.
+ *
+ *	idle ── connecting ── connected ── idle	another needs its place, and nobody uses it
+ *
+ * It is in error where it did not start or has ended, and closed where the operator has disabled
+ * it, or has not approved it.
+ *
+ * A module is connected by the first call that needs it, and not before the operator has approved
+ * it: its command and arguments, the values of its variables, its address, its sandbox. An approval
+ * is a row of the registry with a keyed digest of all that, so any change of it wants another.
+ *
+ * A program runs in a sandbox of its own that no operation reaches, with nothing but its declared
+ * environment, folders and hosts, unless the operator's file says "sandbox": false. All that it
+ * started ends with it, and with the hub, also where that is killed.
+ *
+ * One that can't be connected, or ends before it has answered a call, is tried again after a while,
+ * UPSTREAM_TRIES times; a call that is answered forgets that. All that modules say is untrusted.
+ *
+ * One loop. Callbacks never come from inside the function that starts something.
+ */
+#include <uv.h>
+
+#include "config/config.h"
+#include "mcp/client/client.h"
+
+struct upstreams; /* all of a hub */
+struct upstream; /* one */
+struct hub;
+struct net_grant;
+struct secrets;
+
+enum upstream_state {
+	UPSTREAM_IDLE,
+	UPSTREAM_CONNECTING,
+	UPSTREAM_CONNECTED,
+	UPSTREAM_ERROR,
+	UPSTREAM_CLOSED,
+	UPSTREAM_STATES
+};
+extern const char *const upstream_state_names[UPSTREAM_STATES];
+
+enum {
+	UPSTREAM_TRIES = 4, /* the first and three more */
+	UPSTREAM_RESULT_MAX = 1 << 20, /* bytes of a result as it is received */
+	UPSTREAM_LOG_MAX = 64 << 10, /* bytes of its standard error that are kept */
+};
+
+struct upstreams_options {
+	struct hub *hub; /* borrowed until upstreams_close() has ended */
+	struct config *config; /* a reference is taken */
+	struct secrets *secrets; /* borrowed likewise; NULL: there are none */
+	/* The rules that a text of a server's network means (op/network.h). */
+	int (*rules)(const struct config_file *f, struct str text, struct net_grant *to,
+		     struct err *e);
+	/* Says that a secret's value is given to a program, before it is. */
+	int (*gave_secret)(void *data, struct str name, struct str value, struct err *e);
+	void *data;
+};
+/* Reads the approvals. */
+struct upstreams *upstreams_new(const struct upstreams_options *o, struct err *e) MUST_USE;
+/* Another file holds. Calls that are under way go on; a module that is another now is connected
+ * anew by its next call. A reference is taken. */
+void upstreams_configure(struct upstreams *all, struct config *c);
+/* No call is under way. Ends all modules, then calls on_closed. NULL-safe: it is called later, from
+ * the loop. */
+void upstreams_close(struct upstreams *all, void (*on_closed)(void *arg), void *arg);
+
+/* Whether there are modules at all: the operator may have switched them off. */
+int upstreams_check(const struct upstreams *all, struct err *e) MUST_USE;
+/* In the order of the file; NULL: the next of the last, or there are none. */
+struct upstream *upstreams_next(const struct upstreams *all, const struct upstream *after);
+/* NULL with ERR_MODULE_NOT_FOUND. */
+struct upstream *upstreams_find(struct upstreams *all, struct str name, struct err *e) MUST_USE;
+
+/* on_change is called, later and once for many, when tools that may be called are others. The
+ * caller owns the struct. */
+struct upstreams_watch {
+	struct upstreams_watch *next;
+	void (*on_change)(void *arg);
+	void *arg;
+};
+void upstreams_watch_add(struct upstreams *all, struct upstreams_watch *w);
+void upstreams_watch_remove(struct upstreams *all, struct upstreams_watch *w);
+
+/* ---- one ----------------------------------------------------------------------------------- */
+
+/* A tool, as its server describes it: untrusted texts. */
+struct upstream_tool {
+	struct str name;
+	struct str json; /* all of its description, one object */
+};
+
+/* Borrowed until the loop's next turn. */
+struct upstream_info {
+	struct str name;
+	const struct config_server *server;
+	enum upstream_state state;
+	struct str digest; /* of what is approved; empty: it has none */
+	bool approved, disabled; /* disabled: by the operator's file or word */
+	const struct err *why; /* of the last failure; NULL: none since it was connected */
+	unsigned failures; /* in a row */
+	unsigned calls; /* under way */
+	uint64_t calls_total, connects;
+	int64_t approved_ms; /* Unix time; 0: it is not */
+	struct str approved_by;
+	/* Known while it is connected, and from then on. */
+	struct str version, title; /* of the protocol; what the server calls itself */
+	struct str instructions; /* untrusted */
+	const struct upstream_tool *tools;
+	size_t n_tools;
+	bool listed; /* the tools are known */
+};
+void upstream_info(const struct upstream *u, struct upstream_info *ret);
+
+/* Whether calls of this tool can be made: else ERR_DENIED, ERR_MODULE_UNAPPROVED or
+ * ERR_MODULE_TOOL, and nothing is connected for it. */
+int upstream_check(const struct upstream *u, struct str tool, struct err *e) MUST_USE;
+
+/* What it has written to its standard error; untrusted bytes. */
+struct str upstream_log(const struct upstream *u);
+
+/* Of the operator alone. */
+int upstream_approve(struct upstream *u, struct str who, struct err *e) MUST_USE;
+int upstream_revoke(struct upstream *u, struct err *e) MUST_USE;
+int upstream_enable(struct upstream *u, bool on, struct err *e) MUST_USE;
+
+/* ---- calls --------------------------------------------------------------------------------- */
+
+/* A call of a tool, or with tool STR_NONE only a connection and its list of tools. The caller owns
+ * it until on_done or upstream_call_cancel(). */
+struct upstream_call {
+	struct str tool, arguments; /* JSON object; borrowed until it ends */
+	uint64_t timeout_ms; /* at most that of the module; 0: that */
+	/* Once. a: the answer as struct mcp_answer says, its e also where nothing was sent; NULL:
+	 * it is connected. */
+	void (*on_done)(void *owner, const struct mcp_answer *a);
+	void (*on_progress)(void *owner, const struct mcp_progress *p); /* may be NULL */
+	void *owner;
+	/* Private. */
+	struct upstream *of;
+	struct upstream_conn *conn; /* NULL: it waits for one */
+	struct mcp_pending *pending;
+	struct upstream_call *next;
+};
+/* -1: it can't begin, and on_done is not called. */
+int upstream_call_start(struct upstream *u, struct upstream_call *c, struct err *e) MUST_USE;
+/* on_done is not called any more; the server is told. */
+void upstream_call_cancel(struct upstream_call *c);

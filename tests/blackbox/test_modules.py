@@ -1,0 +1,272 @@
+"""Modules: MCP servers that the hub runs for its clients, each in a sandbox, behind approvals."""
+
+import json
+import os
+import signal
+import time
+
+import pytest
+
+import host
+from client import until
+from modules import approve, call, home, server, text
+from rest import Failed, fails
+from test_hub_cli import FAILED, Hub
+
+EVERYTHING = os.path.join(os.path.dirname(__file__), '../client/node_modules')
+# Ends neither with its input nor by SIGTERM.
+STUBBORN = r'''
+import signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    while True:
+        time.sleep(1000)
+main()
+while True:
+    time.sleep(1000)
+'''
+
+
+def state(hub, name):
+    return hub.call('GET', f'/v1/modules/{name}')['state']
+
+
+def programs(mark):
+    """Processes of the host that have this word among their arguments."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            with open(f'/proc/{pid}/cmdline', 'rb') as f:
+                if mark.encode() in f.read().split(b'\0'):
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+@pytest.fixture(scope='module')
+def hub(me, tmp_path_factory):
+    before = host.Residue(me.trees)
+    mark = f'mark-{os.getpid()}'
+    servers = {
+        'plain': server('main()', mark, env={'GIVEN': 'this', 'KEY': '${secret:of-modules}'}),
+        'other': server(),
+        'asks': server(approval='ask', readOnlyTools=['echo']),
+        'some': server(allowTools=['echo', 'crash'], denyTools=['crash']),
+        'outside': server('main()', sandbox=False, env={'GIVEN': 'this'}),
+        'unset': server(env={'A': '${NO_SUCH_VARIABLE}'}),
+        'stubborn': server(STUBBORN, mark + '-s'),
+        'silent': server('time.sleep(1000)', connectSeconds=2),
+        'fails': {'command': 'false', 'approval': 'allow'},
+    }
+    folder = home(me, tmp_path_factory.mktemp('modules'), {'modules': {'connected': 3}}, **servers)
+    with Hub(me, folder, '--listen', '127.0.0.1:0', '--pool', '2',
+             env={'HOLT_LOG': 'info', 'NOT_GIVEN': 'a secret of the hub'}) as shared:
+        shared.mark, shared.servers = mark, servers
+        shared.post('/v1/secrets', name='of-modules', value='value-of-the-secret')
+        yield shared
+    before.check()
+    assert not programs(mark) and not programs(mark + '-s')
+
+
+def test_nothing_runs_before_it_is_approved(hub):
+    assert state(hub, 'plain') == 'closed' and not programs(hub.mark)
+    error = fails(403, 'forbidden', call, hub, 'plain', 'echo', text='x')
+    assert 'approved' in error['cause']
+    assert b'not approved' in hub.ok('mcp', 'list')
+    shown = hub.ok('mcp', 'info', 'plain').decode()
+    assert 'GIVEN=***' in shown and 'KEY=***' in shown
+    assert 'this' not in shown.split('Environment')[1]
+    assert 'sandbox' in shown and 'NOT SANDBOXED' not in shown
+    assert 'NOT SANDBOXED' in hub.ok('mcp', 'list').decode()
+    hub.fails(FAILED, 'no terminal', 'mcp', 'approve', 'plain')
+    assert not programs(hub.mark)
+    assert hub.ok('mcp', 'approve', '--yes', 'plain') == b'idle\n'
+    assert not programs(hub.mark)  # and not before it is used
+
+
+def test_only_what_was_looked_at_is_approved(hub):
+    fails(409, 'conflict', hub.post, '/v1/modules/other/approve', digest='0' * 64)
+    fails(400, 'invalid_input', hub.post, '/v1/modules/other/approve')
+    assert state(hub, 'other') == 'closed'
+
+
+def test_a_call_connects_it(hub):
+    approve(hub, 'plain')
+    assert text(hub, 'plain', 'echo', text='hello') == 'hello'
+    assert state(hub, 'plain') == 'connected' and len(programs(hub.mark)) == 1
+    assert 'ready' in hub.ok('mcp', 'logs', 'plain').decode()
+    shown = hub.json('mcp', 'info', 'plain')
+    assert shown['server'] == 'ours' and shown['revision'] == '2025-06-18'
+    assert [t['name'] for t in shown['tools']] == ['echo', 'environment', 'crash', 'sleep', 'large']
+    fails(404, 'not_found', call, hub, 'plain', 'none')
+
+
+def test_it_has_its_declared_environment_alone(hub):
+    approve(hub, 'plain')
+    has = json.loads(text(hub, 'plain', 'environment'))
+    assert has['GIVEN'] == 'this' and 'value-of-the-secret' not in json.dumps(has)  # redacted
+    assert 'of-modules' in has['KEY'] and 'NOT_GIVEN' not in has
+    approve(hub, 'outside')
+    has = json.loads(text(hub, 'outside', 'environment'))
+    assert has['GIVEN'] == 'this' and 'NOT_GIVEN' not in has
+    hub.post('/v1/modules/outside/disable')
+
+
+def test_no_operation_reaches_its_sandbox(hub):
+    approve(hub, 'plain')
+    text(hub, 'plain', 'echo', text='x')
+    assert hub.call('GET', '/v1/sandboxes') == []
+    assert hub.call('GET', '/v1/health')['sandboxes'] == 0
+
+
+def test_a_crash_is_told_at_once_and_others_go_on(hub):
+    approve(hub, 'plain')
+    approve(hub, 'other')
+    text(hub, 'plain', 'echo', text='x')
+    text(hub, 'other', 'echo', text='x')
+    began = time.monotonic()
+    error = fails(503, 'unavailable', call, hub, 'plain', 'crash')
+    assert time.monotonic() - began < 2 and 'status 3' in error['cause']
+    assert text(hub, 'other', 'echo', text='on') == 'on'
+    assert text(hub, 'plain', 'echo', text='again') == 'again'  # after a while
+
+
+def test_one_that_never_starts_is_given_up(hub):
+    approve(hub, 'fails')
+    for _ in range(4):
+        fails(503, 'unavailable', call, hub, 'fails', 'echo')
+    began = time.monotonic()
+    error = fails(503, 'unavailable', call, hub, 'fails', 'echo')
+    assert '4 times' in error['cause'] and time.monotonic() - began < 5
+    assert state(hub, 'fails') == 'error'
+    hub.fails(FAILED, 'status 1', 'mcp', 'test', 'fails')  # tries again
+    approve(hub, 'silent')
+    error = fails(504, 'exec_timeout', call, hub, 'silent', 'echo')
+    assert '2 s' in error['cause']
+
+
+def test_limits_of_a_call(hub):
+    approve(hub, 'plain')
+    assert len(text(hub, 'plain', 'large', text='1000000')) == 1000000
+    error = fails(413, 'body_too_large', call, hub, 'plain', 'large', text='1100000')
+    assert '1048576' in error['cause']
+    fails(413, 'body_too_large', call, hub, 'plain', 'large', text='8000000')
+    assert text(hub, 'plain', 'echo', text='still') == 'still'
+
+
+def test_tools_that_the_file_hides(hub):
+    approve(hub, 'some')
+    assert text(hub, 'some', 'echo', text='x') == 'x'
+    assert [t['name'] for t in hub.json('mcp', 'info', 'some')['tools']] == ['echo']
+    for tool in ('crash', 'sleep'):
+        fails(403, 'forbidden', call, hub, 'some', tool)
+    hub.post('/v1/modules/some/disable')
+
+
+def test_disabled_and_revoked(hub):
+    approve(hub, 'plain')
+    text(hub, 'plain', 'echo', text='x')
+    assert hub.ok('mcp', 'disable', 'plain') == b'closed\n'
+    until(lambda: not programs(hub.mark), what='its end')
+    fails(403, 'forbidden', call, hub, 'plain', 'echo')
+    assert hub.ok('mcp', 'enable', 'plain') == b'idle\n'
+    assert text(hub, 'plain', 'echo', text='x') == 'x'
+    assert hub.ok('mcp', 'revoke', 'plain') == b'closed\n'
+    until(lambda: not programs(hub.mark), what='its end')
+    fails(403, 'forbidden', call, hub, 'plain', 'echo')
+
+
+def test_a_value_that_is_not_there(hub):
+    error = fails(400, 'invalid_input', call, hub, 'unset', 'echo')
+    assert 'NO_SUCH_VARIABLE' in error['cause']
+
+
+def test_the_one_used_least_recently_makes_room(hub):
+    for name in ('plain', 'other', 'some', 'asks'):
+        approve(hub, name)
+    for name in ('plain', 'other', 'some', 'asks'):
+        assert text(hub, name, 'echo', text=name) == name
+    assert state(hub, 'plain') == 'idle' and state(hub, 'asks') == 'connected'
+    assert text(hub, 'plain', 'echo', text='x') == 'x'
+    assert state(hub, 'other') == 'idle'
+
+
+def test_stubborn_ones_end_too(hub):
+    approve(hub, 'stubborn')
+    assert text(hub, 'stubborn', 'echo', text='x') == 'x'
+    assert programs(hub.mark + '-s')
+    hub.post('/v1/modules/stubborn/disable')
+    until(lambda: not programs(hub.mark + '-s'), what='its end')
+
+
+def test_all_ends_with_a_hub_that_is_killed(me, tmp_path):
+    mark = f'killed-{os.getpid()}'
+    folder = home(me, tmp_path, stubborn=server(STUBBORN, mark))
+    hub = Hub(me, folder, '--listen', '127.0.0.1:0')
+    try:
+        approve(hub, 'stubborn')
+        assert text(hub, 'stubborn', 'echo', text='x') == 'x' and programs(mark)
+        os.kill(hub.proc.pid, signal.SIGKILL)
+        until(lambda: not programs(mark), what='its end')
+    finally:
+        hub.kill()
+
+
+def test_another_command_wants_another_approval(me, tmp_path):
+    servers = {'one': server('main()', 'a'), 'two': server()}
+    with Hub(me, home(me, tmp_path, **servers), '--listen', '127.0.0.1:0') as hub:
+        first = approve(hub, 'one')
+        approve(hub, 'two')
+        assert text(hub, 'one', 'echo', text='x') == text(hub, 'two', 'echo', text='x') == 'x'
+        servers['one'] = server('main()', 'b')
+        home(me, tmp_path, **servers)
+        until(lambda: state(hub, 'one') == 'closed', what='the file')
+        error = fails(403, 'forbidden', call, hub, 'one', 'echo', text='x')
+        assert 'another than was approved' in error['cause']
+        assert state(hub, 'two') == 'connected' and text(hub, 'two', 'echo', text='x') == 'x'
+        assert hub.call('GET', '/v1/modules/one')['digest'] != first
+        servers['one'] = server('main()', 'a')
+        home(me, tmp_path, **servers)
+        until(lambda: state(hub, 'one') == 'idle', what='the file')
+        assert text(hub, 'one', 'echo', text='x') == 'x'
+        del servers['one']
+        home(me, tmp_path, **servers)
+        until(lambda: len(hub.call('GET', '/v1/modules')['modules']) == 1, what='the file')
+        fails(404, 'not_found', call, hub, 'one', 'echo', text='x')
+        home(me, tmp_path, {'modules': {'enabled': False}}, **servers)
+
+        def off():
+            try:
+                return hub.call('GET', '/v1/modules') and False
+            except Failed as e:
+                return e.code == 'unsupported' and 'off' in e.error['cause']
+        until(off, what='the file')
+        hub.fails(FAILED, 'switched modules off', 'mcp', 'list')
+        fails(501, 'unsupported', call, hub, 'two', 'echo', text='x')
+
+
+def test_an_approval_outlives_the_hub(me, tmp_path):
+    folder = home(me, tmp_path, one=server())
+    with Hub(me, folder, '--listen', '127.0.0.1:0') as hub:
+        approve(hub, 'one')
+    with Hub(me, folder, '--listen', '127.0.0.1:0') as hub:
+        assert text(hub, 'one', 'echo', text='x') == 'x'
+        assert hub.call('GET', '/v1/modules/one')['approved_by'] == 'token'
+
+
+def test_the_everything_server_in_a_sandbox(me, tmp_path):
+    """One of npm, whose folder is mounted read-only."""
+    modules = os.path.realpath(EVERYTHING)
+    main = os.path.join(modules, '@modelcontextprotocol/server-everything/dist/index.js')
+    if not os.path.exists(main):
+        pytest.skip('tests/client has no node_modules (make deps)')
+    entry = {'command': 'node', 'args': [main, 'stdio'], 'approval': 'allow', 'connectSeconds': 60,
+             'sandbox': {'read': [modules]}}
+    with Hub(me, home(me, tmp_path, everything=entry), '--listen', '127.0.0.1:0') as hub:
+        approve(hub, 'everything')
+        assert text(hub, 'everything', 'echo', message='hi') == 'Echo: hi'
+        assert len(hub.json('mcp', 'info', 'everything')['tools']) > 10
+        kinds = [c['type'] for c in call(hub, 'everything', 'get-tiny-image')['content']]
+        assert 'image' in kinds
+        assert call(hub, 'everything', 'echo')['isError'] is True

@@ -11,16 +11,17 @@ static JSValue blob_of(JSContext *ctx, JSValueConst item, const char *member)
 {
 	JSValue text = guest_own(ctx, item, member), type = guest_own(ctx, item, "mimeType");
 	autobuf struct buf bytes = BUF_INIT(CODE_FRAME_MAX);
-	JSValue buffer, blob = JS_UNDEFINED;
+	/* It looks at three arguments, however few it is told. */
+	JSValue of[3] = { JS_UNDEFINED, JS_UNDEFINED, JS_UNDEFINED }, blob = JS_UNDEFINED;
 	struct err e;
 	size_t n;
 	const char *p = JS_ToCStringLen(ctx, &n, text);
 
 	if (p && base64_decode(&bytes, (struct str){ p, n }, &e) == 0) {
-		buffer = JS_NewArrayBufferCopy(ctx, (const uint8_t *)(bytes.p ? bytes.p : ""),
-					       bytes.n);
-		blob = JS_NewTypedArray(ctx, 1, &buffer, JS_TYPED_ARRAY_UINT8);
-		JS_FreeValue(ctx, buffer);
+		of[0] = JS_NewArrayBufferCopy(ctx, (const uint8_t *)(bytes.p ? bytes.p : ""),
+					      bytes.n);
+		blob = JS_NewTypedArray(ctx, 1, of, JS_TYPED_ARRAY_UINT8);
+		JS_FreeValue(ctx, of[0]);
 		if (JS_IsString(type))
 			JS_DefinePropertyValueStr(ctx, blob, "mimeType", JS_DupValue(ctx, type),
 						  JS_PROP_C_W_E);

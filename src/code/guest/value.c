@@ -75,7 +75,8 @@ static JSValue json_replace(JSContext *ctx, JSValueConst holder, int argc, JSVal
 
 static JSClassID class_of(JSContext *ctx, JSTypedArrayEnum type)
 {
-	JSValue length = JS_NewInt32(ctx, 0), none = JS_NewTypedArray(ctx, 1, &length, type);
+	JSValue of[3] = { JS_NewInt32(ctx, 0), JS_UNDEFINED, JS_UNDEFINED };
+	JSValue none = JS_NewTypedArray(ctx, 1, of, type);
 	JSClassID class = 0;
 
 	if (JS_IsObject(none))

@@ -3,6 +3,8 @@
 #include "op/call.h"
 #include "op/code/code.h"
 
+struct code_run;
+
 /* ---- place.c: the sandbox of a principal --------------------------------------------------- */
 
 struct code_place;
@@ -49,5 +51,54 @@ struct code_workers {
 	unsigned n_idle, n_busy;
 };
 struct code_workers *place_workers(struct code_place *p);
+
+/* ---- calls.c: what a run asks of modules --------------------------------------------------- */
+
+struct code_inner; /* a call of this run */
+struct code_import;
+
+/* Of a run. */
+struct code_calls {
+	struct code_inner *first, *over; /* over: their memory is freed by calls_sweep() */
+	unsigned n; /* that are under way */
+	uint32_t made;
+	struct code_import *imports; /* in the call's arena, by the index that holt-js has */
+	size_t n_imports;
+};
+
+/* -1: holt-js may not ask for this. */
+int calls_import(struct code_run *r, const struct code_frame *f, struct err *e) MUST_USE;
+int calls_call(struct code_run *r, const struct code_frame *f, struct err *e) MUST_USE;
+/* A person is asked about one of them. */
+bool calls_ask_person(const struct code_calls *k);
+void calls_cancel(struct code_calls *k);
+void calls_sweep(struct code_calls *k);
+
+/* ---- run.c ----------------------------------------------------------------------------------- */
+
+struct code_request {
+	struct str code;
+	uint32_t cpu_ms, wall_ms, heap_mb, stack_kb, output_kb, max_calls;
+};
+
+struct code_run {
+	struct code_guest guest; /* first */
+	struct call *call;
+	const struct code_request *q;
+	struct code_worker *worker; /* NULL: the code has ended */
+	struct code_calls calls;
+	bool ending; /* its calls are being cancelled */
+	uv_timer_t timer;
+	uint64_t began_ms, ticked_ms, wall_ms; /* wall_ms: counted so far */
+	uint64_t output_left;
+	struct code_line *lines; /* owned; the texts are in the call's arena */
+	size_t n_lines, room_lines;
+	struct code_answer answer;
+	struct err failed; /* instead of the answer */
+};
+
+/* Where the code and all calls have ended. */
+void run_end(struct code_run *r);
+void run_failed(struct code_run *r, const struct err *e);
 
 #define CODE_PROGRAM "/tmp/holt-js"

@@ -25,10 +25,6 @@ enum {
 	LINE_COST = 16, /* as holt-js counts */
 };
 
-struct code_request {
-	struct str code;
-	uint32_t cpu_ms, wall_ms, heap_mb, stack_kb, output_kb, max_calls;
-};
 #define Q struct code_request
 static const struct field request_fields[] = {
 	FIELD(Q, code, .flags = FIELD_REQUIRED, .min = 1, .max = CODE_SOURCE_MAX,
@@ -84,35 +80,25 @@ static const struct field answer_fields[] = {
 #undef A
 const struct field_table code_answer_table = FIELD_TABLE(struct code_answer, answer_fields);
 
-struct code_run {
-	struct code_guest guest;
-	struct call *call;
-	const struct code_request *q;
-	struct code_worker *worker; /* NULL: the run is over */
-	uv_timer_t timer;
-	uint64_t began_ms, ticked_ms, wall_ms; /* wall_ms: counted so far */
-	uint64_t output_left;
-	struct code_line *lines; /* owned; the texts are in the call's arena */
-	size_t n_lines, room_lines;
-	struct code_answer answer;
-	struct err failed; /* instead of the answer */
-};
-
 /* ---- its end ------------------------------------------------------------------------------- */
 
 static void on_closed(uv_handle_t *h)
 {
 	struct code_run *r = h->data;
 
+	calls_sweep(&r->calls);
 	free(r->lines);
 	free(r);
 }
 
-static void run_end(struct code_run *r)
+void run_end(struct code_run *r)
 {
 	struct code_answer *a = &r->answer;
 
+	if (r->worker || r->ending || r->calls.n > 0)
+		return;
 	call_on_cancel(r->call, NULL, NULL);
+	a->calls = r->calls.made;
 	a->console.p = r->lines;
 	a->console.n = r->n_lines;
 	a->duration_ms = clock_ms() - r->began_ms;
@@ -123,11 +109,15 @@ static void run_end(struct code_run *r)
 		call_answer(r->call, a);
 }
 
-/* The process is let go; again: for the next run. */
+/* The process is let go; again: for the next run. The run ends with the last of its calls. */
 static void run_over(struct code_run *r, bool again)
 {
 	if (r->worker)
-		worker_leave(take_ptr(r->worker), again);
+		worker_leave(take_ptr(r->worker), again && r->calls.n == 0);
+	uv_timer_stop(&r->timer);
+	r->ending = true;
+	calls_cancel(&r->calls);
+	r->ending = false;
 	run_end(r);
 }
 
@@ -141,7 +131,7 @@ static void run_limit(struct code_run *r, enum code_limit limit, const char *mes
 	run_over(r, false);
 }
 
-static void run_failed(struct code_run *r, const struct err *e)
+void run_failed(struct code_run *r, const struct err *e)
 {
 	r->failed = *e;
 	run_over(r, false);
@@ -160,7 +150,9 @@ static void run_on_tick(uv_timer_t *t)
 	struct code_run *r = t->data;
 	uint64_t now = clock_ms();
 
-	r->wall_ms += now - r->ticked_ms;
+	calls_sweep(&r->calls);
+	if (!calls_ask_person(&r->calls))
+		r->wall_ms += now - r->ticked_ms;
 	r->ticked_ms = now;
 	if (r->wall_ms >= r->q->wall_ms)
 		run_limit(r, CODE_LIMIT_WALL, "it took longer than it may");
@@ -238,19 +230,6 @@ static int run_threw(struct code_run *r, const struct code_frame *f, struct err 
 	return 0;
 }
 
-static int run_import(struct code_run *r, const struct code_frame *f, struct err *e)
-{
-	char text[160];
-	struct code_module m = { .error = { text, 0 } };
-
-	m.error.n = (size_t)snprintf(text, sizeof(text), "there is no module \"%.*s\"",
-				     STR_CUT(f->name, 96));
-	if (code_say_module(worker_out(r->worker), &m, e) < 0)
-		return -1;
-	worker_flush(r->worker);
-	return 0;
-}
-
 static void run_on_frame(void *run, const struct code_frame *f)
 {
 	struct code_run *r = run;
@@ -259,14 +238,13 @@ static void run_on_frame(void *run, const struct code_frame *f)
 
 	switch (f->kind) {
 	case CODE_IMPORT:
-		took = run_import(r, f, &e);
+		took = calls_import(r, f, &e);
 		break;
 	case CODE_CONSOLE:
 		took = run_print(r, f, &e);
 		break;
 	case CODE_CALL:
-		took = err_set(&e, ERR_GUEST,
-			       "the JavaScript process calls what it did not import");
+		took = calls_call(r, f, &e);
 		break;
 	case CODE_DONE:
 		took = run_done(r, f, &e);

@@ -7,18 +7,15 @@
 
 enum { TOOL_MAX = 1024, ARGUMENTS_MAX = 4 << 20, MESSAGE_MAX = 400 };
 
-struct call_request {
-	struct str module, tool;
-	struct field_json arguments;
-};
 static const struct field request_fields[] = {
-	MODULE_NAME_ROW(struct call_request),
-	FIELD(struct call_request, tool, .flags = FIELD_REQUIRED, .min = 1, .max = TOOL_MAX,
+	MODULE_NAME_ROW(struct module_call_request),
+	FIELD(struct module_call_request, tool, .flags = FIELD_REQUIRED, .min = 1, .max = TOOL_MAX,
 	      .doc = "Its tool, by its server's name."),
-	FIELD(struct call_request, arguments, .max = ARGUMENTS_MAX,
+	FIELD(struct module_call_request, arguments, .max = ARGUMENTS_MAX,
 	      .doc = "The tool's arguments, as its inputSchema says."),
 };
-static const struct field_table request_table = FIELD_TABLE(struct call_request, request_fields);
+static const struct field_table request_table = FIELD_TABLE(struct module_call_request,
+							    request_fields);
 
 static const struct field result_fields[] = {
 	FIELD(struct module_result, result, .flags = FIELD_REQUIRED,
@@ -104,7 +101,7 @@ static void calling_start(struct call *c, struct str module, const struct upstre
 
 static void call_run(struct call *c, const void *request)
 {
-	const struct call_request *q = request;
+	const struct module_call_request *q = request;
 
 	calling_start(c, q->module,
 		      &(struct upstream_call){
@@ -119,7 +116,7 @@ static void call_run(struct call *c, const void *request)
 /* What can't run anyway fails without a question. The operator's own calls are his word. */
 static bool call_asks(const struct call *c, const void *request)
 {
-	const struct call_request *q = request;
+	const struct module_call_request *q = request;
 	struct err none;
 	struct upstream *u = module_of(c, q->module, &none);
 	struct upstream_info i;

@@ -1,7 +1,7 @@
 /* module.list, module.info, module.logs, and what the operator decides of modules. */
 #include "op/module/module.h"
 
-#include "hub/core/when.h"
+#include "base/when.h"
 #include "json/document/utf8.h"
 #include "op/ops.h"
 

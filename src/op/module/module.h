@@ -56,6 +56,11 @@ struct module_info {
 	} tools;
 };
 
+struct module_call_request {
+	struct str module, tool;
+	struct field_json arguments;
+};
+
 /* The result of a tool, as its server gave it. */
 struct module_result {
 	struct field_json result;

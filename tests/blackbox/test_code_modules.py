@@ -1,0 +1,235 @@
+"""Code that calls modules: what it sees of their results, and that each of its calls is a call like
+any other."""
+
+import concurrent.futures
+import json
+import os
+import time
+
+import pytest
+
+import host
+from approval import pending
+from client import until
+from modules import approve, home, server
+from rest import Rest
+from test_hub_cli import Hub as Base
+from test_keys import as_bearer, key
+
+EVERYTHING = os.path.join(os.path.dirname(__file__), '../client/node_modules')
+# Answers out of order, and with each kind of content.
+ODD = r'''
+import threading
+TOOLS[:] = [tool(n) for n in ('slow', 'json', 'broken', 'blob', 'mixed', 'structured', 'fails', 'silent',
+                              'refuses', '__proto__', 'get-it', 'get_it', 'class', 'default')]
+PNG = 'iVBORw0KGgo='
+
+def content(name, text):
+    if name == 'json': return {'content': [{'type': 'text', 'text': '{"a": [1, 2], "__proto__": 3}'}]}
+    if name == 'broken': return {'content': [{'type': 'text', 'text': '[1'}]}
+    if name == 'blob': return {'content': [{'type': 'image', 'data': PNG, 'mimeType': 'image/png'}]}
+    if name == 'mixed': return {'content': [
+        {'type': 'text', 'text': 'one'}, {'type': 'text', 'text': 'two'},
+        {'type': 'resource', 'resource': {'uri': 'x:y', 'blob': PNG, 'mimeType': 'image/png'}},
+        {'type': 'resource_link', 'uri': 'x:z', 'name': 'z'}]}
+    if name == 'structured': return {'content': [{'type': 'text', 'text': 'no'}],
+                                     'structuredContent': {'t': 1.5, 'error': 'mine'}}
+    if name == 'fails': return {'content': [{'type': 'text', 'text': 'it broke'}], 'isError': True}
+    if name == 'silent': return {'content': [], 'isError': True}
+    return {'content': [{'type': 'text', 'text': name + ':' + text}]}
+
+def call(id, name, arguments):
+    if name == 'refuses':
+        return say({'id': id, 'error': {'code': -32602, 'message': 'refused'}})
+    def later():
+        time.sleep(0.3 if name == 'slow' else 0)
+        say({'id': id, 'result': content(name, str(arguments.get('text', '')))})
+    threading.Thread(target=later).start()
+
+main()
+'''
+
+
+class Hub(Base, Rest):
+    def js(self, code, **more):
+        return self.post('/v1/javascript', code=code, **more)
+
+    def value(self, code, **more):
+        done = self.js(code, **more)
+        assert done['ok'], done
+        return json.loads(done['value'])
+
+
+@pytest.fixture(scope='module')
+def hub(me, tmp_path_factory):
+    before = host.Residue(me.trees)
+    servers = {'odd': server(ODD), 'asks': server(approval='ask', readOnlyTools=['echo']),
+               'unapproved': server(), 'plain': server()}
+    folder = home(me, tmp_path_factory.mktemp('code'), **servers)
+    with Hub(me, folder, '--listen', '127.0.0.1:0', '--pool', '2') as shared:
+        for name in 'odd', 'asks', 'plain':
+            approve(shared, name)
+        yield shared
+    before.check()
+
+
+ODDLY = 'import * as odd from "host:mcp-odd"; export default '
+
+
+@pytest.mark.parametrize('code, value', [
+    ('odd.slow({text: "x"})', {'ok': True, 'data': 'slow:x', 'text': 'slow:x'}),
+    ('(await odd.slow({})).data', 'slow:'), ('odd.slow().ok', True),
+    ('odd.json({}).data.a', [1, 2]), ('Object.keys(odd.json({}).data)', ['a', '__proto__']),
+    ('odd.broken({}).data', '[1'),
+    ('[odd.blob({}).data.mimeType, odd.blob({}).data.length, odd.blob({}).data instanceof Uint8Array]',
+     ['image/png', 8, True]),
+    ('odd.mixed({}).text', 'one\ntwo'),
+    ('odd.mixed({}).content', ['one', 'two', 'iVBORw0KGgo=',
+                               {'type': 'resource_link', 'uri': 'x:z', 'name': 'z'}]),
+    ('odd.structured({}).data', {'t': 1.5, 'error': 'mine'}), ('odd.structured({}).error ?? 0', 0),
+    ('odd.fails({})', {'ok': False, 'text': 'it broke', 'error': 'it broke'}),
+    ('odd.silent({}).error', 'the tool has failed, and did not say why'),
+    ('[odd.refuses({}).ok, /refused/.test(odd.refuses({}).error)]', [False, True]),
+    ('Object.keys(odd.default).length', 14), ('require("host:mcp-odd") === odd.default', True),
+    ('Object.values(odd.default).map(f => f({text: 1}).text).filter(t => /^(get|class|__p)/.test(t))'
+     '.sort()', ['__proto__:1', 'class:1', 'get-it:1', 'get_it:1']),
+    ('Object.getPrototypeOf(odd.default)', None), ('Object.isExtensible(odd.default)', False),
+])
+def test_results(hub, code, value):
+    assert hub.value(ODDLY + code) == value
+
+
+@pytest.mark.parametrize('code, says', [
+    ('import "host:mcp-none"', 'none'), ('import "host:mcp-unapproved"', 'approv'),
+    ('import "host:mcp-"', ''), ('import { nope } from "host:mcp-odd"', 'nope'),
+    ('require("host:mcp-odd").slow("text")', 'one object'),
+    ('require("host:mcp-odd").slow([1])', 'one object'),
+    ('require("host:mcp-odd").slow({toJSON() { return 1 }})', 'no object'),
+    ('require("host:mcp-odd").slow({text: "x".repeat(2 ** 20)})', 'longer'),
+    ('const o = {}; o.o = o; require("host:mcp-odd").slow(o)', 'circular'),
+])
+def test_wrong(hub, code, says):
+    done = hub.js(code)
+    assert not done['ok'] and says in done['error']['message'], done
+
+
+def test_parallel_calls_run_at_once(hub):
+    """Sixteen that take 0.3 s each. The control is a loop."""
+    run = ('import { parallel } from "host:holt"; import { slow } from "host:mcp-odd";'
+           'const began = Date.now();'
+           'const all = WAY; export default [all.map(r => r.data).join(), Date.now() - began]')
+    hub.value(run.replace('WAY', '[slow({})]'))
+    text = ','.join(f'slow:{i}' for i in range(16))
+    each = 'Array.from({ length: 16 }, (_, i) => '
+    for way in (f'parallel({each}() => slow({{ text: i }})))',
+                f'parallel({each}async () => await slow({{ text: i }})))',
+                f'parallel({each}[slow, {{ text: i }}]))'):
+        got, ms = hub.value(run.replace('WAY', way))
+        assert got == text and ms < 16 * 300 / 2, (way, got, ms)
+    got, ms = hub.value(run.replace('WAY', f'{each}slow({{ text: i }}))'))
+    assert got == text and ms >= 16 * 300
+    assert hub.value('import { parallel } from "host:holt"; import { slow } from "host:mcp-odd";'
+                     'export default parallel([() => slow({text: 1}).data, () => { const { ok, data }'
+                     ' = slow({text: 2}); return [ok, data] }])') == ['slow:1', [True, 'slow:2']]
+
+
+def test_many_calls(hub):
+    many = ('import { parallel } from "host:holt"; import { get_it } from "host:mcp-odd";'
+            'const n = parallel(Array.from({ length: %d }, (_, i) => () => get_it({ text: i })))'
+            '.filter((r, i) => r.ok).length; export default n')
+    done = hub.js(many % 300)
+    assert json.loads(done['value']) == 300 and done['calls'] == 300
+    done = hub.js(many % 100000, wall_ms=60000)
+    assert not done['ok'] and done['error']['limit'] == 'calls' and done['calls'] <= 1000, done
+    assert hub.value('1') == 1
+    done = hub.js('import { get_it } from "host:mcp-odd"; for (;;) get_it({})', max_calls=5)
+    assert done['error']['limit'] == 'calls' and done['calls'] == 5
+
+
+def test_games_with_prototypes(hub):
+    """The call is that of the index, with the arguments as they were."""
+    assert hub.value('''
+        const { slow } = require("host:mcp-odd");
+        Object.prototype.module = 9; Object.prototype.function = 9; Object.prototype.error = "x";
+        Object.prototype.isError = true; Object.prototype.result = 1; Array.prototype.length = 0;
+        Object.prototype.structuredContent = { not: "this" }; Object.prototype.kind = "module";
+        Object.defineProperty(Object.prototype, "ok", { set() { throw 1 } });
+        Function.prototype.call = Function.prototype.apply = () => 1; Promise = null;
+        Object.defineProperty(slow, "name", { value: "json" });
+        const { ok, data, text } = slow({ text: "true" }); [ok, data, text]''') == [
+            True, 'slow:true', 'slow:true']
+
+
+def test_what_was_not_awaited_is_done(hub):
+    done = hub.js('import { parallel } from "host:holt"; import { slow } from "host:mcp-odd";'
+                  'parallel([() => { slow({ text: "a" }); slow({ text: "b" }); return 1 }])')
+    assert done['ok'] and done['calls'] == 2
+
+
+def test_a_person_is_asked_and_the_clock_stands(hub):
+    """For a key's code, and not for the operator's. The run has a second, the person takes two."""
+    asking = as_bearer(hub, key(hub, 'coder', ['read', 'execute', 'lifecycle']))
+    code = ('import { large, echo } from "host:mcp-asks";'
+            'export default [echo({ text: "e" }).data, large({ text: "3" })]')
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        run = pool.submit(asking.call, 'POST', '/v1/javascript', {'code': code, 'wall_ms': 1500})
+        one, = pending(hub)
+        assert one['action'] == 'module.call' and 'large' in one['arguments'], one
+        until(lambda began=time.monotonic(): time.monotonic() - began > 2, what='the person thinks')
+        hub.post(f'/v1/approvals/{one["id"]}', decision='approve')
+        done = run.result(30)
+        assert json.loads(done['value']) == ['e', {'ok': True, 'data': 'xxx', 'text': 'xxx'}], done
+        run = pool.submit(asking.call, 'POST', '/v1/javascript', {'code': code})
+        one, = pending(hub)
+        hub.post(f'/v1/approvals/{one["id"]}', decision='deny')
+        large = json.loads(run.result(30)['value'])[1]
+        assert large['ok'] is False and one['id'] in large['error'], large
+    hub.call('DELETE', '/v1/keys/coder')
+
+
+def test_each_call_is_audited(hub):
+    hub.value('import { echo } from "host:mcp-plain"; echo({text: "a"}); export default 1')
+    text = json.dumps(hub.call('GET', '/v1/audit?limit=20'))
+    assert '"module.call"' in text and '"code.execute"' in text, text
+
+
+def test_a_module_that_ends_in_a_call(hub):
+    got = hub.value('import { crash, echo } from "host:mcp-plain";'
+                    'const r = crash({}); export default [r.ok, typeof r.error, echo({text: "b"}).ok]')
+    assert got[:2] == [False, 'string']
+
+
+def test_a_run_that_ends_takes_its_calls_along(hub):
+    """A call has what is left of the run, and a run that ends meanwhile does not leave it behind."""
+    began = time.monotonic()
+    done = hub.js('import { sleep } from "host:mcp-plain"; export default sleep({ text: "60" })',
+                  wall_ms=1500)
+    assert time.monotonic() - began < 20, done
+    assert (json.loads(done['value'])['error'].startswith('timeout') if done['ok']
+            else done['error']['limit'] == 'wall'), done
+    done = hub.js('import { parallel } from "host:holt"; import { sleep } from "host:mcp-plain";'
+                  'parallel([() => sleep({ text: "60" }), () => { for (;;); }])', cpu_ms=100)
+    assert done['error']['limit'] == 'cpu' and done['calls'] == 1, done
+    until(lambda: hub.call('GET', '/v1/modules/plain')['calls'] == 0, what='no call is left')
+    assert hub.value('1') == 1
+
+
+def test_the_everything_server(me, tmp_path):
+    """One of npm."""
+    modules = os.path.realpath(EVERYTHING)
+    main = os.path.join(modules, '@modelcontextprotocol/server-everything/dist/index.js')
+    if not os.path.exists(main):
+        pytest.skip('tests/client has no node_modules (make deps)')
+    entry = {'command': 'node', 'args': [main, 'stdio'], 'approval': 'allow', 'connectSeconds': 60,
+             'sandbox': {'read': [modules]}}
+    with Hub(me, home(me, tmp_path, everything=entry), '--listen', '127.0.0.1:0') as hub:
+        approve(hub, 'everything')
+        names = hub.value('import e from "host:mcp-everything"; export default Object.keys(e)',
+                          wall_ms=120000)
+        image = next(n for n in names if 'image' in n.lower())
+        got = hub.value(f'''import e, {{ echo }} from "host:mcp-everything";
+            const image = e[{json.dumps(image)}]({{}});
+            const blob = image.content.find(c => c instanceof Uint8Array);
+            export default [echo({{ message: "hi" }}).text, echo({{}}).ok, blob.mimeType, blob[1],
+                            blob[2]]''', wall_ms=60000)
+        assert got == ['Echo: hi', False, 'image/png', ord('P'), ord('N')]

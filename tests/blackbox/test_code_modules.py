@@ -20,14 +20,19 @@ EVERYTHING = os.path.join(os.path.dirname(__file__), '../client/node_modules')
 # Answers out of order, and with each kind of content.
 ODD = r'''
 import threading
-TOOLS[:] = [tool(n) for n in ('slow', 'json', 'broken', 'blob', 'mixed', 'structured', 'fails', 'silent',
-                              'refuses', '__proto__', 'get-it', 'get_it', 'class', 'default')]
+TOOLS[:] = [tool(n) for n in ('slow', 'json', 'broken', 'blob', 'mixed', 'structured', 'fails',
+                              'silent', 'refuses', '__proto__', 'get-it', 'get_it', 'class',
+                              'default')]
 PNG = 'iVBORw0KGgo='
 
+def texts(text):
+    return {'content': [{'type': 'text', 'text': text}]}
+
 def content(name, text):
-    if name == 'json': return {'content': [{'type': 'text', 'text': '{"a": [1, 2], "__proto__": 3}'}]}
-    if name == 'broken': return {'content': [{'type': 'text', 'text': '[1'}]}
-    if name == 'blob': return {'content': [{'type': 'image', 'data': PNG, 'mimeType': 'image/png'}]}
+    if name == 'json': return texts('{"a": [1, 2], "__proto__": 3}')
+    if name == 'broken': return texts('[1')
+    if name == 'blob': return {'content': [
+        {'type': 'image', 'data': PNG, 'mimeType': 'image/png'}]}
     if name == 'mixed': return {'content': [
         {'type': 'text', 'text': 'one'}, {'type': 'text', 'text': 'two'},
         {'type': 'resource', 'resource': {'uri': 'x:y', 'blob': PNG, 'mimeType': 'image/png'}},
@@ -36,7 +41,7 @@ def content(name, text):
                                      'structuredContent': {'t': 1.5, 'error': 'mine'}}
     if name == 'fails': return {'content': [{'type': 'text', 'text': 'it broke'}], 'isError': True}
     if name == 'silent': return {'content': [], 'isError': True}
-    return {'content': [{'type': 'text', 'text': name + ':' + text}]}
+    return texts(name + ':' + text)
 
 def call(id, name, arguments):
     if name == 'refuses':
@@ -81,8 +86,8 @@ ODDLY = 'import * as odd from "host:mcp-odd"; export default '
     ('(await odd.slow({})).data', 'slow:'), ('odd.slow().ok', True),
     ('odd.json({}).data.a', [1, 2]), ('Object.keys(odd.json({}).data)', ['a', '__proto__']),
     ('odd.broken({}).data', '[1'),
-    ('[odd.blob({}).data.mimeType, odd.blob({}).data.length, odd.blob({}).data instanceof Uint8Array]',
-     ['image/png', 8, True]),
+    ('[odd.blob({}).data.mimeType, odd.blob({}).data.length,'
+     ' odd.blob({}).data instanceof Uint8Array]', ['image/png', 8, True]),
     ('odd.mixed({}).text', 'one\ntwo'),
     ('odd.mixed({}).content', ['one', 'two', 'iVBORw0KGgo=',
                                {'type': 'resource_link', 'uri': 'x:z', 'name': 'z'}]),
@@ -91,8 +96,9 @@ ODDLY = 'import * as odd from "host:mcp-odd"; export default '
     ('odd.silent({}).error', 'the tool has failed, and did not say why'),
     ('[odd.refuses({}).ok, /refused/.test(odd.refuses({}).error)]', [False, True]),
     ('Object.keys(odd.default).length', 14), ('require("host:mcp-odd") === odd.default', True),
-    ('Object.values(odd.default).map(f => f({text: 1}).text).filter(t => /^(get|class|__p)/.test(t))'
-     '.sort()', ['__proto__:1', 'class:1', 'get-it:1', 'get_it:1']),
+    ('Object.values(odd.default).map(f => f({text: 1}).text)'
+     '.filter(t => /^(get|class|__p)/.test(t)).sort()',
+     ['__proto__:1', 'class:1', 'get-it:1', 'get_it:1']),
     ('Object.getPrototypeOf(odd.default)', None), ('Object.isExtensible(odd.default)', False),
 ])
 def test_results(hub, code, value):
@@ -129,8 +135,9 @@ def test_parallel_calls_run_at_once(hub):
     got, ms = hub.value(run.replace('WAY', f'{each}slow({{ text: i }}))'))
     assert got == text and ms >= 16 * 300
     assert hub.value('import { parallel } from "host:holt"; import { slow } from "host:mcp-odd";'
-                     'export default parallel([() => slow({text: 1}).data, () => { const { ok, data }'
-                     ' = slow({text: 2}); return [ok, data] }])') == ['slow:1', [True, 'slow:2']]
+                     'export default parallel([() => slow({text: 1}).data,'
+                     ' () => { const { ok, data } = slow({text: 2});'
+                     ' return [ok, data] }])') == ['slow:1', [True, 'slow:2']]
 
 
 def test_many_calls(hub):
@@ -195,12 +202,13 @@ def test_each_call_is_audited(hub):
 
 def test_a_module_that_ends_in_a_call(hub):
     got = hub.value('import { crash, echo } from "host:mcp-plain";'
-                    'const r = crash({}); export default [r.ok, typeof r.error, echo({text: "b"}).ok]')
+                    'const r = crash({});'
+                    'export default [r.ok, typeof r.error, echo({text: "b"}).ok]')
     assert got[:2] == [False, 'string']
 
 
 def test_a_run_that_ends_takes_its_calls_along(hub):
-    """A call has what is left of the run, and a run that ends meanwhile does not leave it behind."""
+    """A call has what is left of the run, and one that ends meanwhile does not leave it behind."""
     began = time.monotonic()
     done = hub.js('import { sleep } from "host:mcp-plain"; export default sleep({ text: "60" })',
                   wall_ms=1500)

@@ -222,8 +222,10 @@ int calls_import(struct code_run *r, const struct code_frame *f, struct err *e)
 	if (k->n > CODE_TOGETHER_MAX)
 		return err_set(e, ERR_GUEST, "the JavaScript process asks for too much at once");
 	if (!str_starts(f->name, MODULE_PREFIX)) {
-		snprintf(text, sizeof(text), "there is no module \"%.*s\"; modules are called "
-			 "host:holt and " MODULE_PREFIX "NAME", STR_CUT(f->name, CODE_NAME_MAX));
+		snprintf(text, sizeof(text),
+			 "there is no module \"%.*s\"; modules are called "
+			 "host:holt and " MODULE_PREFIX "NAME",
+			 STR_CUT(f->name, CODE_NAME_MAX));
 		import_refused(r, text);
 		return 0;
 	}

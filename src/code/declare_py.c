@@ -5,11 +5,6 @@
 #include "code/clean.h"
 #include "code/print.h"
 
-enum {
-	ARENA_MAX = 32 << 20, /* of one tool */
-	MEMBER_CHARS = 400, /* of a member's description */
-};
-
 /* Objects have no types of their own inside of others: each becomes a class that is printed after
  * the one that uses it, which stubs allow. */
 struct waiting {
@@ -174,7 +169,7 @@ static bool has_attributes(const struct shape *s)
 static void py_member(struct py *y, const struct shape_member *m, bool attribute)
 {
 	print_line_end(&y->p);
-	print_comment(&y->p, m->schema, MEMBER_CHARS);
+	print_comment(&y->p, m->schema, PRINT_MEMBER_CHARS);
 	if (attribute)
 		print_str(&y->p, m->name);
 	else
@@ -272,8 +267,7 @@ static void py_tool(struct py *y, const struct declared_tool *d)
 	char in_name[NAME_MAX_BYTES + 8], out_name[NAME_MAX_BYTES + 8];
 	struct shapes in, out;
 
-	if (shape_read(json_get(d->tool, "inputSchema"), y->p.arena, &in, &y->p.err) < 0 ||
-	    shape_read(json_get(d->tool, "outputSchema"), y->p.arena, &out, &y->p.err) < 0)
+	if (print_read(&y->p, d->tool, &in, &out) < 0)
 		return;
 	snprintf(in_name, sizeof(in_name), "%sInput", d->name->type.p);
 	snprintf(out_name, sizeof(out_name), "%sOutput", d->name->type.p);
@@ -311,7 +305,7 @@ int declare_python(struct buf *to, struct str server, const struct declared_tool
 	      "    ok: Literal[False]\n    error: str\n\n"
 	      "Result = Union[Ok[_T], Failure]\n\n");
 	for (size_t i = 0; i < n && !y.p.err.code; i++) {
-		AUTO(arena_free) struct arena *a = arena_new(ARENA_MAX);
+		AUTO(arena_free) struct arena *a = arena_new(PRINT_ARENA);
 
 		if (!a)
 			return err_set(e, ERR_LIMIT, "out of memory");

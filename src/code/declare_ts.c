@@ -6,8 +6,6 @@
 #include "code/print.h"
 
 enum {
-	ARENA_MAX = 32 << 20, /* of one tool */
-	MEMBER_CHARS = 400, /* of a member's description */
 	LINE_DEPTH = 3, /* of a summary */
 };
 
@@ -61,7 +59,7 @@ static void ts_member_end(struct ts *t, bool first)
 static void ts_member(struct ts *t, const struct shape_member *m, unsigned depth)
 {
 	if (!t->line)
-		print_comment(&t->p, m->schema, MEMBER_CHARS);
+		print_comment(&t->p, m->schema, PRINT_MEMBER_CHARS);
 	if (name_is_plain(m->name))
 		print_str(&t->p, m->name);
 	else
@@ -185,22 +183,12 @@ static void ts_use(struct ts *t, const char *name, const struct shapes *s)
 		ts_type(t, s->root, 0, false);
 }
 
-/* Nothing of the shapes is used after the next tool. */
-static int read_both(struct printer *p, const struct json_val *tool, struct shapes *in,
-		     struct shapes *out)
-{
-	if (shape_read(json_get(tool, "inputSchema"), p->arena, in, &p->err) < 0 ||
-	    shape_read(json_get(tool, "outputSchema"), p->arena, out, &p->err) < 0)
-		return -1;
-	return 0;
-}
-
 static void ts_tool(struct ts *t, const struct declared_tool *d)
 {
 	char in_name[NAME_MAX_BYTES + 8], out_name[NAME_MAX_BYTES + 8];
 	struct shapes in, out;
 
-	if (read_both(&t->p, d->tool, &in, &out) < 0)
+	if (print_read(&t->p, d->tool, &in, &out) < 0)
 		return;
 	snprintf(in_name, sizeof(in_name), "%sInput", d->name->type.p);
 	snprintf(out_name, sizeof(out_name), "%sOutput", d->name->type.p);
@@ -228,7 +216,7 @@ int declare_typescript(struct buf *to, struct str server, const struct declared_
 	print(&t.p, "export type Result<T> = { ok: true; data: T; text: string } | "
 		    "{ ok: false; error: string };");
 	for (size_t i = 0; i < n && !t.p.err.code; i++) {
-		AUTO(arena_free) struct arena *a = arena_new(ARENA_MAX);
+		AUTO(arena_free) struct arena *a = arena_new(PRINT_ARENA);
 
 		if (!a)
 			return err_set(e, ERR_LIMIT, "out of memory");
@@ -244,14 +232,14 @@ int declare_typescript(struct buf *to, struct str server, const struct declared_
 
 int declare_line(struct buf *to, const struct declared_tool *tool, struct err *e)
 {
-	AUTO(arena_free) struct arena *a = arena_new(ARENA_MAX);
+	AUTO(arena_free) struct arena *a = arena_new(PRINT_ARENA);
 	struct ts t = { .p = { .to = to, .language = PRINT_TYPESCRIPT, .arena = a }, .line = true };
 	struct shapes in, out;
 
 	if (!a)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	t.p.soft = to->n + DECLARE_LINE;
-	if (read_both(&t.p, tool->tool, &in, &out) == 0) {
+	if (print_read(&t.p, tool->tool, &in, &out) == 0) {
 		print(&t.p, "%s(", tool->name->function.p);
 		if (in.root->kind != SHAPE_OBJECT || in.root->members_n || in.root->rest) {
 			print(&t.p, "input%s: ", print_is_optional(in.root) ? "?" : "");

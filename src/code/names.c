@@ -105,7 +105,6 @@ static void make_function(struct str server, struct str name, struct made *m)
 	struct made all = { .n = 0 };
 	size_t from = 0;
 
-	(void)server;
 	add_words(&all, name, false);
 	while (from < all.n && all.text[from] == '_')
 		from++;
@@ -128,7 +127,6 @@ static void make_type(struct str server, struct str name, struct made *m)
 {
 	char text[NAME_MAX_BYTES + 1];
 
-	(void)server;
 	made_add_str(m, name_pascal(name, text));
 }
 

@@ -199,6 +199,14 @@ void print_name_defs(struct printer *p, struct shapes *s, const char *base)
 		s->defs[i].name = print_name(p, s, base, s->defs[i].word);
 }
 
+int print_read(struct printer *p, const struct json_val *tool, struct shapes *ret_in,
+	       struct shapes *ret_out)
+{
+	if (shape_read(json_get(tool, "inputSchema"), p->arena, ret_in, &p->err) < 0)
+		return -1;
+	return shape_read(json_get(tool, "outputSchema"), p->arena, ret_out, &p->err);
+}
+
 bool print_needs_name(const struct shape *s)
 {
 	bool map = s->kind == SHAPE_OBJECT && !s->members_n;

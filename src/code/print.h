@@ -7,6 +7,11 @@
 
 enum print_language { PRINT_TYPESCRIPT, PRINT_PYTHON };
 
+enum {
+	PRINT_ARENA = 32 << 20, /* of one tool */
+	PRINT_MEMBER_CHARS = 400, /* of a member's description */
+};
+
 struct printer {
 	struct buf *to;
 	enum print_language language;
@@ -37,6 +42,10 @@ void print_comment(struct printer *p, const struct json_val *schema, size_t char
 /* Names for all that the shapes define, which begin so, and differ from each other. */
 void print_name_defs(struct printer *p, struct shapes *s, const char *base);
 const char *print_name(struct printer *p, struct shapes *s, const char *base, struct str word);
+
+/* Reads both schemas of a tool. -1: p->err is set. */
+int print_read(struct printer *p, const struct json_val *tool, struct shapes *ret_in,
+	       struct shapes *ret_out);
 
 /* Whether a type is so long that it gets a name. */
 bool print_needs_name(const struct shape *s);

@@ -134,6 +134,9 @@ static const struct {
 	{ "note to ai:", SCAN_MARKUP },
 	{ "note to llm", SCAN_MARKUP },
 	{ "from now on", SCAN_OVERRIDE },
+	{ "pretend that", SCAN_ROLE },
+	{ "hey assistant", SCAN_ROLE },
+	{ "the real task", SCAN_OVERRIDE },
 	{ "pay no attention", SCAN_OVERRIDE },
 	{ "stop what you are doing", SCAN_OVERRIDE },
 	{ "no longer apply", SCAN_OVERRIDE },
@@ -157,19 +160,6 @@ static char lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
 }
 
-static bool begins(struct str text, size_t at, const char *low)
-{
-	size_t n = strlen(low);
-
-	if (n > text.n - at)
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		if (lower(text.p[at + i]) != low[i])
-			return false;
-	}
-	return true;
-}
-
 static int scan_marks(struct scan *s, struct str where, struct str text)
 {
 	bool first[256] = { false };
@@ -180,7 +170,7 @@ static int scan_marks(struct scan *s, struct str where, struct str text)
 		char c = lower(text.p[at]);
 
 		for (size_t i = 0; first[(unsigned char)c] && i < ARRAY_LEN(marks); i++) {
-			if (marks[i].text[0] == c && begins(text, at, marks[i].text) &&
+			if (marks[i].text[0] == c && scan_begins(text, at, marks[i].text) &&
 			    add(s, marks[i].kind, where, text, (struct str){ text.p + at, 1 }) < 0)
 				return -1;
 		}
@@ -345,9 +335,9 @@ static size_t number_form(struct str text, size_t at, char *ret)
 
 	if (text.p[i] == '%') {
 		i++;
-	} else if (begins(text, i, "\\x") || begins(text, i, "\\u")) {
+	} else if (scan_begins(text, i, "\\x") || scan_begins(text, i, "\\u")) {
 		i += 2;
-	} else if (begins(text, i, "&#")) {
+	} else if (scan_begins(text, i, "&#")) {
 		i += 2;
 		if (i < text.n && lower(text.p[i]) == 'x')
 			i++;

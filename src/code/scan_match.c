@@ -341,13 +341,14 @@ static const char *const secret_paths[] = {
 	"secrets.json",
 	"login.keychain",
 	"/proc/self/environ",
+	"process.env",
 	"~/.config",
 	"~/.codex",
 	".pem",
 	"/.dockerenv",
 };
 
-static bool text_has(struct str text, size_t at, const char *low)
+bool scan_begins(struct str text, size_t at, const char *low)
 {
 	size_t n = strlen(low);
 
@@ -375,15 +376,15 @@ static void take_path(struct matcher *m, size_t at)
 
 	if (c == '@' && inside && at + 1 < m->text.n && is_word_char(m->text.p[at + 1]))
 		take_next(m, CLASS_PLACE, at, at + 1);
-	if (inside || !strchr("~./iaIAhHmMcCwWsSlL", c))
+	if (inside || !strchr("~./iaIAhHmMcCwWsSlLpP", c))
 		return;
-	if (text_has(m->text, at, "https://") || text_has(m->text, at, "http://"))
+	if (scan_begins(m->text, at, "https://") || scan_begins(m->text, at, "http://"))
 		take_next(m, CLASS_PLACE, at, at + 7);
 	for (size_t i = 0; i < ARRAY_LEN(secret_paths); i++) {
 		const char *p = secret_paths[i];
 		size_t end = at + strlen(p);
 
-		if ((p[0] != c && p[0] != c + 32) || !text_has(m->text, at, p))
+		if ((p[0] != c && p[0] != c + 32) || !scan_begins(m->text, at, p))
 			continue;
 		if (end < m->text.n && is_word_char(m->text.p[end]) &&
 		    !strchr("/", p[end - at - 1]))

@@ -61,3 +61,6 @@ void matcher_own(struct matcher *m, struct str name);
 /* The part of the text that the first rule of each kind fits: ret[kind] is STR_NONE where none
  * does. */
 void matcher_run(struct matcher *m, struct str text, struct str ret[SCAN_KINDS]);
+
+/* Whether a text in lower case stands at a byte (at most text.n), in whatever case. */
+bool scan_begins(struct str text, size_t at, const char *low);

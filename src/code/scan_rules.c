@@ -78,6 +78,9 @@
 #define NOTE CLASS(75)
 #define SYSTEM CLASS(76)
 #define I CLASS(77)
+#define KNOWLEDGE CLASS(78)
+#define WARNING CLASS(79)
+#define ITS CLASS(80)
 
 const struct word_class scan_classes[] = {
 	{ CLASS_NOT, "not dont never cannot cant mustnt shouldnt avoid no nor doesnt isnt wont" },
@@ -130,14 +133,14 @@ const struct word_class scan_classes[] = {
 	{ PARAM,
 	  "parameter argument field param sidenote value property header body url query arg" },
 	{ TOOL, "tool function plugin server" },
-	{ CALL, "call invoke run execute use using calling invoking" },
+	{ CALL, "call invoke run execute consult use using calling invoking" },
 	{ OTHER, "other another every" },
 	{ INSTEAD, "instead rather replaces supersedes overrides deprecates deprecated obsolete "
 		   "disabled broken unsafe unavailable" },
 	{ BEHAVE, "behavior behaviour behave" },
 	{ WHEN, "when whenever while if once" },
 	{ OF, "of" },
-	{ TO, "to" },
+	{ TO, "to into" },
 	{ KEEP, "keep hide conceal remain hidden" },
 	{ KNOW, "know notice aware see learn realize realise suspect" },
 	{ ALREADY, "already previously" },
@@ -155,7 +158,8 @@ const struct word_class scan_classes[] = {
 	{ RESULT, "output result response answer reply outputs results responses" },
 	{ ABOVE, "above everything previously earlier before" },
 	{ PRECEDENCE, "precedence priority" },
-	{ LONGER, "longer void invalid cancelled revoked suspended" },
+	{ LONGER,
+	  "longer void invalid cancelled revoked suspended lifted waived obsolete outdated" },
 	{ TREAT, "treat consider regard interpret" },
 	{ THIS, "this it that these" },
 	{ SHOW, "show display print output repeat return" },
@@ -172,6 +176,9 @@ const struct word_class scan_classes[] = {
 	{ NOTE, "note message notice reminder sidenote" },
 	{ SYSTEM, "system" },
 	{ I, "i" },
+	{ KNOWLEDGE, "knowledge judgment judgement" },
+	{ WARNING, "warning check" },
+	{ ITS, "its their" },
 	{ RIGHT, "authorized authorised approved consented agreed granted preapproved" },
 };
 const size_t scan_classes_n = ARRAY_LEN(scan_classes);
@@ -200,6 +207,11 @@ const struct rule scan_rules[] = {
 	{ SCAN_OVERRIDE, { { TREAT }, { AS, 6 }, { HARD | PRECEDENCE | SYSTEM | TRUST, 3 } } },
 	{ SCAN_OVERRIDE, { { CLASS_NOT }, { CALL, 1 }, { SAFETY, 2 } } },
 
+	{ SCAN_OVERRIDE, { { IGNORE }, { KNOWLEDGE, 3 } } },
+	{ SCAN_OVERRIDE, { { IGNORE | REPLACE }, { SAFETY, 2 }, { WARNING, 1 } } },
+	{ SCAN_OVERRIDE, { { YOUR }, { PRIOR, 1 }, { HARD, 1 } } },
+	{ SCAN_OVERRIDE, { { RUN | FOLLOW }, { EVERY, 1 }, { SOFT | HARD, 1 }, { RESULT, 6 } } },
+
 	/* roles */
 	{ SCAN_ROLE, { { YOU }, { NOW, 2 }, { POWER, 6 } } },
 	{ SCAN_ROLE, { { ACT }, { AS, 2 }, { POWER, 2 } } },
@@ -212,6 +224,8 @@ const struct rule scan_rules[] = {
 	{ SCAN_ROLE, { { NOTE }, { AI, 3 } } },
 	{ SCAN_ROLE, { { AI }, { MUST, 2 }, { SEND | READ | PUT | CALL | RUN, 4 } } },
 	{ SCAN_ROLE, { { YOU }, { RIGHT, 3 }, { POWER, 3 } } },
+	{ SCAN_ROLE,
+	  { { MODEL }, { MUST, 1 }, { CALL | FOLLOW | IGNORE | KNOWLEDGE, 2 }, { TOOL, 2 } } },
 	{ SCAN_ROLE, { { SYSTEM }, { NOTE, 0 }, { MUST | ALL, 10 } } },
 
 	/* secrecy */
@@ -238,6 +252,7 @@ const struct rule scan_rules[] = {
 	{ SCAN_CONSENT, { { CLASS_NOT }, { CONSENT, 3 }, { ASK | RIGHT, 3 }, { MODEL | YOU, 8 } } },
 
 	{ SCAN_CONSENT, { { USER }, { AGREE, 1 }, { TO, 1 } } },
+	{ SCAN_CONSENT, { { USER }, { POWER, 3 }, { RIGHT | AGREE, 4 } } },
 
 	/* secrets */
 	{ SCAN_SECRETS, { { ASK }, { USER, 3 }, { SECRET, 4 } } },
@@ -265,6 +280,10 @@ const struct rule scan_rules[] = {
 	  true },
 	{ SCAN_SECRETS, { { YOU | MUST }, { READ | SEND, 6 }, { ALL, 2 }, { SECRET, 3 } }, true },
 
+	{ SCAN_SECRETS, { { READ }, { CLASS_FILE, 3 }, { TO, 1 }, { PARAM, 4 } }, true },
+	{ SCAN_SECRETS, { { CLASS_FILE }, { PUT | SEND, 3 }, { ITS, 0 }, { CONTENTS, 1 } }, true },
+	{ SCAN_SECRETS, { { ENVIRON }, { PUT | SEND, 4 }, { THIS, 1 } }, true },
+
 	/* sending */
 	{ SCAN_SENDING, { { SEND | PUT }, { ALL | YOUR, 3 }, { TALK, 3 } }, true },
 	{ SCAN_SENDING, { { SEND | PUT }, { TALK, 4 }, { PARAM | CLASS_PLACE, 6 } }, true },
@@ -278,10 +297,16 @@ const struct rule scan_rules[] = {
 	  { { MUST | ALL }, { CHANGE | PUT | SEND, 6 }, { RECIPIENT, 5 }, { TO, 4 } },
 	  true },
 	{ SCAN_SENDING, { { TELL }, { YOUR, 2 }, { HARD, 3 } }, true },
-	{ SCAN_SENDING, { { YOUR }, { SYSTEM, 0 }, { HARD | NOTE, 0 } } },
+	{ SCAN_SENDING, { { YOUR }, { SYSTEM, 2 }, { HARD | NOTE, 0 } } },
 	{ SCAN_SENDING, { { PARAM }, { ALL | PRIOR, 4 }, { TALK, 3 } } },
 	{ SCAN_SENDING, { { SEND }, { CLASS_PLACE, 3 }, { EVERY, 3 } } },
 	{ SCAN_SENDING, { { EVERY | ALL }, { SEND, 6 }, { TO, 1 }, { CLASS_PLACE, 3 } } },
+
+	{ SCAN_SENDING,
+	  { { ALL | EVERY }, { CONTENTS, 2 }, { PUT | SEND, 4 }, { PARAM | CLASS_PLACE, 6 } } },
+	{ SCAN_SENDING,
+	  { { EVERY }, { RESULT, 0 }, { PUT | SEND, 2 }, { CLASS_PLACE | USER, 6 } } },
+	{ SCAN_SENDING, { { SEND }, { ALL | EVERY, 1 }, { TO, 5 }, { CLASS_PLACE, 2 } } },
 
 	/* tools of others */
 	{ SCAN_TOOLS, { { CLASS_OTHER_TOOL } } },
@@ -293,7 +318,7 @@ const struct rule scan_rules[] = {
 	{ SCAN_TOOLS, { { WHEN }, { CLASS_SOME_TOOL, 4 }, { MUST | CHANGE, 10 } } },
 	{ SCAN_TOOLS, { { WHEN }, { OTHER, 3 }, { TOOL, 2 }, { MUST | CHANGE, 10 } } },
 	{ SCAN_TOOLS, { { TOOL }, { INSTEAD, 3 }, { EVERY | PRIOR, 3 }, { TOOL, 3 } } },
-	{ SCAN_TOOLS, { { CLASS_SOME_TOOL }, { TOOL, 3 }, { MUST | INSTEAD, 4 } } },
+	{ SCAN_TOOLS, { { CLASS_SOME_TOOL }, { TOOL, 3 }, { NOW | MUST | INSTEAD, 4 } } },
 
 	{ SCAN_TOOLS, { { EVEN }, { OTHER, 3 }, { TOOL, 1 } } },
 	{ SCAN_TOOLS, { { CALL }, { TOOL, 1 }, { EVERY, 2 }, { TASK, 1 } } },
@@ -303,6 +328,8 @@ const struct rule scan_rules[] = {
 	/* commands */
 	{ SCAN_COMMAND, { { MUST | BEFORE }, { RUN, 6 }, { SHELL, 5 } }, true },
 	{ SCAN_COMMAND, { { SHELL }, { CLASS_PLACE, 5 }, { SHELL, 12 } } },
+
+	{ SCAN_COMMAND, { { PUT }, { SHELL, 2 }, { CLASS_PLACE, 2 } } },
 
 	/* encoded orders */
 	{ SCAN_ENCODED, { { DECODE }, { FOLLOW, 8 }, { HARD, 5 } } },

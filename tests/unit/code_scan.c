@@ -1,8 +1,9 @@
 /*
  * The scan for prompt injection over two corpora, tests/code/{poisoned,innocent}.jsonl: a tool a
  * line, with the names of other tools of its server (own) and of other servers (others). The bounds
- * are what the scan is held to; it does better. Texts that were written without a look at the rules
- * show how much worse it is on what it has not seen: of the first 30 such, 2 were found.
+ * are what the scan is held to. They don't tell how it does on what it has not seen: of two lots of
+ * 30 poisoned texts that were written to evade it before the rules knew them, 2 and 9 were found,
+ * and of 80 innocent ones written with them, 2 were taken for poisoned.
  */
 #include <stdlib.h>
 

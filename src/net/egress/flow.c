@@ -613,6 +613,14 @@ void flow_new(struct sandbox *s, int fd, const char *name, uint16_t port)
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
+/* Or will, once the host is connected. */
+static bool passes_unseen(const struct flow *f)
+{
+	if (f->binds || f->state == FLOW_HTTP)
+		return false;
+	return f->opened || f->speaks == SPEAKS_TLS || f->speaks == SPEAKS_RAW;
+}
+
 void flow_check_again(struct flow *f, const struct net_rule *old)
 {
 	struct sandbox *s = f->of;
@@ -630,8 +638,7 @@ void flow_check_again(struct flow *f, const struct net_rule *old)
 	     !net_rule_same(&s->rules[rule], &old[was])) ||
 	    (f->server.fd >= 0 && s->rules[rule].kind != NET_RULE_SERVICE &&
 	     !dial_may(s, &f->addr, f->port, !f->by_addr)) ||
-	    (flow_has_http_rules(f) && f->opened && f->state != FLOW_HTTP &&
-	     f->state != FLOW_BOUND)) {
+	    (flow_has_http_rules(f) && passes_unseen(f))) {
 		if (!f->opened)
 			f->told = true;
 		flow_end(f, NW_REASON_REVOKED, true);

@@ -119,9 +119,7 @@ static int make_children(struct request *r, const struct body *source, const str
 	return 0;
 }
 
-/* Freezes the writable layer of an idle body and gives it a new one, in place. between: a layer
- * that stands between the two from then on; NULL: none. */
-static int freeze_layer(struct body *b, struct layer *between, struct err *e)
+int freeze_layer(struct body *b, struct layer *between, struct err *e)
 {
 	struct chain next = { 0 };
 	struct layer *frozen = b->chain.upper;
@@ -316,116 +314,6 @@ static void copied_for_fork(struct job *j, int errnum)
 		send_failed(r->seq, &e);
 		free(r);
 	}
-}
-
-/* ---- workspaces ------------------------------------------------------------------------------ */
-
-#define WORKSPACE "workspace"
-
-uint32_t chain_workspace(const struct chain *c)
-{
-	uint32_t i = 0;
-
-	while (i < c->n_frozen && !c->frozen[i]->workspace)
-		i++;
-	return i;
-}
-
-/* 1: the layer has nothing in its /workspace, or no such directory; 0: it has; negative: errno. */
-static int leaves_free(int layer)
-{
-	autoclose int dir = layer < 0 ? -1
-				      : openat(layer, WORKSPACE,
-					       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = dir < 0 ? NULL : fdopendir(dir);
-	const struct dirent *e;
-	int n = 0;
-
-	if (!d)
-		return layer >= 0 && errno == ENOENT ? 1 : layer < 0 ? -errno : 0;
-	dir = -1;
-	while ((e = readdir(d)))
-		n++;
-	closedir(d);
-	return n <= 2;
-}
-
-static int check_layer(int layer, struct err *e)
-{
-	autoclose int fd = layer;
-	int free = leaves_free(fd);
-
-	if (free < 0)
-		return err_sys(e, -free, "open the layers of files");
-	if (!free)
-		return err_set(e, ERR_CONFLICT,
-			       "/workspace is not empty: attach a workspace to a new sandbox");
-	return 0;
-}
-
-/* Whether a mount of the host stands on /workspace, or in it. */
-static bool is_mounted_over(const struct body *b)
-{
-	const size_t n = strlen(WORKSPACE);
-
-	for (uint32_t i = 0; i < b->n_mounts; i++) {
-		const char *at = b->mounts[i].guest;
-
-		while (*at == '/' || (at[0] == '.' && at[1] == '/'))
-			at++;
-		if (strncmp(at, WORKSPACE, n) == 0 && (!at[n] || at[n] == '/'))
-			return true;
-	}
-	return false;
-}
-
-static int check_free(const struct body *b, struct err *e)
-{
-	const struct chain *c = &b->chain;
-	const struct layer *lowest = c->n_frozen ? c->frozen[c->n_frozen - 1] : NULL;
-
-	if (warden.store.plain)
-		return err_set(e, ERR_UNSUPPORTED,
-			       "workspaces take overlays, which users without privileges have "
-			       "since Linux 6.6");
-	if (chain_workspace(c) < c->n_frozen)
-		return err_set(e, ERR_CONFLICT, "the sandbox has a workspace already");
-	if (is_mounted_over(b))
-		return err_set(e, ERR_CONFLICT, "a volume is mounted on /workspace");
-	if (check_layer(store_layer_open(c->upper), e) < 0)
-		return -1;
-	for (uint32_t i = 0; i < c->n_frozen; i++) {
-		if (check_layer(store_layer_open(c->frozen[i]), e) < 0)
-			return -1;
-	}
-	if (lowest && lowest->complete)
-		return 0;
-	return check_layer(open("/skel", O_RDONLY | O_DIRECTORY | O_CLOEXEC), e);
-}
-
-int attach_body(const struct hub_message *in, struct err *e)
-{
-	const struct wm_attach *m = in->p;
-	const struct wm_head done = { WM_ATTACHED, m->h.seq };
-	struct body *b = find_awake(m->key, e);
-	struct layer *tree;
-	int result;
-
-	if (!b)
-		return -1;
-	if (m->how != WM_FORK_IDLE)
-		return err_set(e, ERR_CONFLICT,
-			       "something runs in the sandbox: attach a workspace before");
-	if (check_free(b, e) < 0)
-		return -1;
-	tree = store_layer_workspace(&warden.store, &warden.host, m->folder, b->uid, e);
-	if (!tree)
-		return -1;
-	result = freeze_layer(b, tree, e);
-	layer_unref(tree);
-	if (result == 0)
-		send_hub(&done, sizeof(done), NULL, 0);
-	return result;
 }
 
 /* ---- squashing ------------------------------------------------------------------------------- */

@@ -654,12 +654,18 @@ int yield_chores(uint64_t now); /* returns the time until the next check, -1: no
 
 hub_message_fn give_socket; /* answers, unless it fails */
 
-/* ---- fork.c ---- */
+/* ---- attach.c ---- */
 
-hub_message_fn fork_body;
 hub_message_fn attach_body; /* answers, unless it fails */
 /* Place of the attached tree among the frozen layers; n_frozen: there is none. */
 uint32_t chain_workspace(const struct chain *c);
+
+/* ---- fork.c ---- */
+
+hub_message_fn fork_body;
+/* Freezes the writable layer of an idle body and gives it a new one, in place. between: a layer
+ * that stands between the two from then on; NULL: none. */
+int freeze_layer(struct body *b, struct layer *between, struct err *e);
 hub_message_fn pause_body; /* answers, unless it fails */
 void job_ended(struct job *j);
 bool is_copied(const struct body *b); /* a job reads its files and has frozen it */

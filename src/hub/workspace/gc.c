@@ -267,12 +267,12 @@ void gc_later(struct workspaces *all)
 
 	if (all->stopping)
 		return;
-	if (!all->gc_timed && uv_timer_init(all->loop, &all->gc_timer) < 0)
+	if (!all->timed && uv_timer_init(all->loop, &all->timer) < 0)
 		abort();
-	all->gc_timed = true;
-	all->gc_timer.data = all;
-	if (!uv_is_active((uv_handle_t *)&all->gc_timer) &&
-	    uv_timer_start(&all->gc_timer, gc_on_timer, delay > GC_DELAY_MS ? delay : GC_DELAY_MS,
-			   0) < 0)
+	all->timed = true;
+	all->timer.data = all;
+	if (!uv_is_active((uv_handle_t *)&all->timer) &&
+	    uv_timer_start(&all->timer, gc_on_timer, delay > GC_DELAY_MS ? delay : GC_DELAY_MS, 0) <
+		    0)
 		abort();
 }

@@ -84,8 +84,8 @@ struct workspaces {
 	atomic_bool stop_reads; /* the hub ends */
 	struct gc *gc; /* the run that is under way; NULL: none */
 	struct gc_waiter *gc_waiters; /* for the next one */
-	uv_timer_t gc_timer; /* of the next one, if gc_timed */
-	bool gc_timed;
+	uv_timer_t timer; /* of the next run, or of the hub's end; if timed */
+	bool timed;
 	uint64_t gc_ended_ms; /* of the last one */
 	unsigned imports; /* archives that are coming */
 	bool leftovers; /* of an earlier hub may be there */

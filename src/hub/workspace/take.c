@@ -319,13 +319,20 @@ static int take_bytes(struct take *t, const char *p, size_t n, struct err *e)
 	return 0;
 }
 
+static int check_stop(const struct take *t, struct err *e)
+{
+	return t->spec.stop && atomic_load(t->spec.stop)
+		     ? err_set(e, ERR_CANCELLED, "the revision was given up")
+		     : 0;
+}
+
 static int await_input(const struct take *t, int fd, struct err *e)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
 	while (poll(&p, 1, TAKE_POLL_MS) <= 0) {
-		if (t->spec.stop && atomic_load(t->spec.stop))
-			return err_set(e, ERR_CANCELLED, "the revision was given up");
+		if (check_stop(t, e) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -337,7 +344,7 @@ int take_read(struct take *t, int fd, struct err *e)
 	ssize_t n = 1;
 
 	while (n != 0) {
-		if (await_input(t, fd, e) < 0)
+		if (await_input(t, fd, e) < 0 || check_stop(t, e) < 0)
 			return -1;
 		n = read(fd, t->buffer, sizeof(t->buffer));
 		if (n < 0 && errno != EINTR && errno != EAGAIN)

@@ -7,13 +7,15 @@
 #include "base/log.h"
 #include "hub/workspace/internal.h"
 
+enum { END_MAX_MS = 60000 }; /* for the revisions that the end of the hub makes */
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static void on_timer_closed(uv_handle_t *handle)
 {
 	struct workspaces *all = handle->data;
 
-	all->gc_timed = false;
+	all->timed = false;
 	workspaces_check_stopped(all);
 }
 
@@ -23,9 +25,9 @@ void workspaces_check_stopped(struct workspaces *all)
 
 	if (!on_stopped || all->writes.first || all->reads.first || all->imports)
 		return;
-	if (all->gc_timed) {
-		if (!uv_is_closing((uv_handle_t *)&all->gc_timer))
-			uv_close((uv_handle_t *)&all->gc_timer, on_timer_closed);
+	if (all->timed) {
+		if (!uv_is_closing((uv_handle_t *)&all->timer))
+			uv_close((uv_handle_t *)&all->timer, on_timer_closed);
 		return;
 	}
 	all->on_stopped = NULL;
@@ -307,6 +309,14 @@ static void on_saved_at_end(void *arg, const struct workspace_commit *made, cons
 		log_error("what a sandbox changed in its workspace is lost: %s", err->msg);
 }
 
+static void on_end_takes_long(uv_timer_t *t)
+{
+	struct workspaces *all = t->data;
+
+	log_error("revisions are given up, as the end of the hub takes too long");
+	atomic_store(&all->stop, true);
+}
+
 /* The work of a commit is queued before this returns, and the last to end calls on_stopped. */
 void workspaces_stop(struct workspaces *all, bool leave, void (*on_done)(void *arg), void *arg)
 {
@@ -318,6 +328,11 @@ void workspaces_stop(struct workspaces *all, bool leave, void (*on_done)(void *a
 	atomic_store(&all->stop_reads, true);
 	if (leave)
 		atomic_store(&all->stop, true);
+	else if (!all->timed && uv_timer_init(all->loop, &all->timer) == 0)
+		all->timed = true;
+	all->timer.data = all;
+	if (all->timed && uv_timer_start(&all->timer, on_end_takes_long, END_MAX_MS, 0) < 0)
+		abort();
 	all->on_stopped = on_done;
 	all->on_stopped_arg = arg;
 	workspaces_trim(all); /* so that there is an end to wait for */

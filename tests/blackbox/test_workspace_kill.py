@@ -120,7 +120,7 @@ def test_the_end_of_a_hub_is_bounded(who):
     hub = start(who, home)
     try:
         made(hub, 'slow', 'echo 1 > f')
-        sandbox = hub.open('slow', memory_mb=90 << 10, disk_mb=80 << 10)
+        sandbox = hub.open('slow', limits={'memory_mb': 90 << 10, 'disk_mb': 80 << 10})
         hub.sh(sandbox, 'for i in 1 2 3 4 5 6; do truncate -s 10G hole$i; done')
         began = time.monotonic()
         assert hub.end(timeout=120) == 0

@@ -19,6 +19,7 @@ const struct op *const all_ops[] = {
 	&coding_read_op,
 	&coding_retest_op,
 	&coding_script_op,
+	&coding_search_op,
 	&coding_secrets_op,
 	&coding_snapshot_create_op,
 	&coding_snapshot_diff_op,

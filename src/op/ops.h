@@ -22,6 +22,7 @@ extern const struct op coding_secrets_op;
 extern const struct op coding_edit_op;
 extern const struct op coding_glob_op;
 extern const struct op coding_grep_op;
+extern const struct op coding_search_op;
 extern const struct op coding_read_op;
 extern const struct op coding_snapshot_create_op;
 extern const struct op coding_snapshot_diff_op;

@@ -254,23 +254,53 @@ static int open_all(struct db *db, const char *path, struct err *e)
 	return open_file(path, &db->side, e);
 }
 
-struct db *db_open(const char *path, const struct db_schema *schema, struct err *e)
+static struct db *db_new(const struct db_schema *schema, struct err *e)
 {
-	AUTO(db_close) struct db *db = calloc(1, sizeof(*db));
+	struct db *db = calloc(1, sizeof(*db));
 
 	if (!db || schema->n_statements > STATEMENTS_MAX) {
 		err_set(e, ERR_LIMIT, "out of memory");
-		free(take_ptr(db));
+		free(db);
 		return NULL;
 	}
 	db->schema = schema;
 	db->lock = -1;
-	if (asprintf(&db->log, "%s-wal", path) < 0) {
+	return db;
+}
+
+struct db *db_open(const char *path, const struct db_schema *schema, struct err *e)
+{
+	AUTO(db_close) struct db *db = db_new(schema, e);
+
+	if (db && asprintf(&db->log, "%s-wal", path) < 0) {
 		db->log = NULL;
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	return open_all(db, path, e) < 0 ? NULL : take_ptr(db);
+	return db && open_all(db, path, e) == 0 ? take_ptr(db) : NULL;
+}
+
+struct db *db_open_scratch(const struct db_schema *schema, struct err *e)
+{
+	AUTO(db_close) struct db *db = db_new(schema, e);
+	int rc = db ? sqlite3_open_v2("", &db->sqlite,
+				      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+					      SQLITE_OPEN_NOMUTEX,
+				      NULL)
+		    : SQLITE_OK;
+
+	if (!db)
+		return NULL;
+	if (rc != SQLITE_OK) {
+		db_fail(db->sqlite, rc, e);
+		return NULL;
+	}
+	return exec(db->sqlite,
+		    "PRAGMA trusted_schema=OFF; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
+		    "PRAGMA cache_size=-2048",
+		    e) == 0 && migrate(db, 0, e) == 0
+		     ? take_ptr(db)
+		     : NULL;
 }
 
 void db_close(struct db *db)

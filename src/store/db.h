@@ -29,6 +29,9 @@ struct db_schema {
 
 /* Opens the file, or creates it (0600). ERR_DENIED if others own or may access it. */
 struct db *db_open(const char *path, const struct db_schema *schema, struct err *e) MUST_USE;
+/* One without a name, for what can be made again: SQLite keeps it in a file that is gone from its
+ * folder at once. Nothing of it is written back after a failure: it is closed then. */
+struct db *db_open_scratch(const struct db_schema *schema, struct err *e) MUST_USE;
 void db_close(struct db *db); /* NULL-safe; no checkpoint may be under way */
 AUTO_DEFINE(db_close, struct db)
 

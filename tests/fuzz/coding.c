@@ -6,8 +6,11 @@
 
 #include "coding/command.h"
 #include "coding/findings.h"
+#include "coding/tags.h"
 #include "fuzz.h"
 #include "json/document/json.h"
+
+enum { TAG_BYTES = 64 << 10 };
 
 static struct str piece_of(struct str *s, size_t piece)
 {
@@ -106,6 +109,16 @@ static void check_projects(struct str names)
 	json_free(d);
 }
 
+static void check_tag(struct str line)
+{
+	struct buf room = BUF_INIT(TAG_BYTES);
+	struct tag t;
+
+	if (tag_read(line, &room, &t))
+		MUST(t.line > 0 && t.name.n + t.path.n + t.text.n + t.kind.n <= line.n);
+	buf_fini(&room);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	static const char formats[TEST_FORMATS + 1] = "gcpjmta";
@@ -118,5 +131,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		check_findings(text);
 	else if (n > 0 && data[0] == 'd')
 		check_projects(text);
+	else if (n > 0 && data[0] == 'y')
+		check_tag(text);
 	return 0;
 }

@@ -71,6 +71,7 @@ static const struct {
 	{ "Edit", "[\"file_path\",\"old_string\",\"new_string\"]", "replace_all" },
 	{ "Glob", "[\"pattern\"]", "limit" },
 	{ "Grep", "[\"pattern\"]", "output_mode" },
+	{ "search_code", "[\"query\"]", "limit" },
 	{ "Bash", "[\"command\"]", "run_in_background" },
 	{ "BashOutput", "[\"shell_id\"]", "offset" },
 	{ "KillShell", "[\"shell_id\"]", "workspace" },

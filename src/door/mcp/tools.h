@@ -40,6 +40,7 @@ extern const struct tool coding_write_tool;
 extern const struct tool coding_edit_tool;
 extern const struct tool coding_glob_tool;
 extern const struct tool coding_grep_tool;
+extern const struct tool coding_symbols_tool;
 extern const struct tool coding_bash_tool;
 extern const struct tool coding_output_tool;
 extern const struct tool coding_kill_tool;

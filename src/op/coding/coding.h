@@ -35,3 +35,11 @@ struct coding_found {
 	bool timed_out;
 	struct str complaint; /* what the program said of itself */
 };
+
+/* coding.search */
+struct coding_symbols {
+	struct str text; /* "PATH:LINE  KIND NAME  TEXT", a line for each */
+	uint64_t shown, total;
+	bool words;
+	uint64_t files, unread;
+};

@@ -3,20 +3,19 @@
  * its output is read as it comes. What is kept is bounded, and so is the time; once enough was
  * found the program is killed.
  */
+#include "op/coding/search.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "coding/glob.h"
+#include "base/clock.h"
 #include "coding/path.h"
 #include "coding/text.h"
 #include "hub/sandbox/job.h"
 #include "op/coding/coding.h"
 
 enum {
-	SEARCH_SECONDS = 60,
-	SEARCH_BYTES_MAX = 256 << 10, /* of an answer */
-	RECORD_MAX = 64 << 10, /* of what ripgrep prints of one file or line */
 	HIT_BYTES = 24, /* of an answer, beside path and text */
 	COMPLAINT_MAX = 1024,
 	COLUMNS_MAX = 1000, /* bytes of a line; longer ones are cut */
@@ -29,49 +28,18 @@ enum {
 	GLOB_NO_PATH = 66, /* exit status of its script */
 };
 
-struct search_hit {
-	struct str path; /* as ripgrep prints it, without "./" */
-	size_t nth;
-	int64_t modified_ns; /* coding.glob */
-	bool beside; /* a line of context */
-	uint64_t line;
-	struct str text; /* of the line */
-};
-
-/* In the call's arena. */
-struct search {
-	struct coding_work w; /* first: the two are cast */
-	struct str root; /* absolute: below it, or it is a file */
-	struct str said; /* for the program: relative to the workspace */
-	struct search_hit *hits; /* owned, as their texts */
-	size_t n, max;
-	uint64_t found, matches; /* that came; of these in hits */
-	bool more;
-	size_t bytes;
-	struct buf record; /* that is not whole yet */
-	bool overlong; /* the rest of it is dropped */
-	bool named; /* its path is whole */
-	uint64_t lost; /* records that were dropped */
-	struct buf complaint; /* what the program says of itself */
-	struct exec *exec;
-	bool enough, timed_out;
-	/* A whole record. */
-	void (*take)(struct search *s, struct str record);
-	void (*end)(struct search *s, int exit_code);
-	bool lines; /* records are a path, NUL, and a line; else they end in NUL */
-	struct glob glob; /* coding.glob */
-};
-
-static void search_free(struct search *s)
+void search_free(struct search *s)
 {
 	for (size_t i = 0; i < s->n; i++)
 		free((char *)s->hits[i].path.p);
 	free(s->hits);
 	buf_fini(&s->record);
 	buf_fini(&s->complaint);
+	if (s->drop)
+		s->drop(s);
 }
 
-static void search_fail(struct search *s, const struct err *e)
+void search_fail(struct search *s, const struct err *e)
 {
 	search_free(s);
 	coding_fail(&s->w, e);
@@ -79,7 +47,7 @@ static void search_fail(struct search *s, const struct err *e)
 
 /* ---- the program --------------------------------------------------------------------------- */
 
-static void search_stop(struct search *s)
+void search_stop(struct search *s)
 {
 	s->enough = true;
 	if (s->exec)
@@ -103,7 +71,7 @@ static bool search_own(struct search_hit *hit)
 
 static int search_record(struct search *s, struct str part, bool ends, struct err *e)
 {
-	if (!s->overlong && s->record.n + part.n > RECORD_MAX) {
+	if (!s->overlong && s->record.n + part.n > SEARCH_RECORD_MAX) {
 		s->overlong = true;
 		s->lost++;
 	}
@@ -131,8 +99,8 @@ static void search_on_output(void *arg, enum exec_stream stream, const char *p, 
 		return;
 	}
 	while (n > 0 && !s->enough) {
-		bool path = s->lines && !s->named;
-		const char *end = memchr(p, s->lines && s->named ? '\n' : '\0', n);
+		bool path = s->form == SEARCH_PATHS && !s->named;
+		const char *end = memchr(p, path || s->form == SEARCH_NULS ? '\0' : '\n', n);
 		size_t size = end ? (size_t)(end - p) : n;
 
 		/* The NUL behind a path stays between it and the line. */
@@ -177,33 +145,35 @@ static void search_on_cancel(void *data)
 	search_stop(data);
 }
 
-static void search_start(struct search *s, struct str shown, const struct str *argv, size_t n)
+int search_ready(struct search *s, struct err *e)
+{
+	s->record = BUF_INIT(SEARCH_RECORD_MAX);
+	s->complaint = BUF_INIT(COMPLAINT_MAX);
+	s->until_ns = clock_ns() + SEARCH_SECONDS * 1000000000ull;
+	s->hits = calloc(s->max + 1, sizeof(*s->hits));
+	if (!s->hits)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	return call_reserve(s->w.call, SEARCH_BYTES_MAX, e);
+}
+
+void search_start(struct search *s, struct str shown, const struct str *argv, size_t n)
 {
 	static const struct exec_events events = { .on_output = search_on_output,
 						   .on_exit = search_on_exit };
+	uint64_t now = clock_ns();
 	const struct job_spec spec = {
 		.command = shown,
 		.exec = { .argv = argv,
 			  .n_argv = n,
 			  .cwd = STR_LIT(CODING_ROOT),
-			  .timeout_ms = SEARCH_SECONDS * 1000 },
+			  .timeout_ms = now < s->until_ns ? (s->until_ns - now) / 1000000 + 1 : 1 },
 		.events = &events,
 		.arg = s,
 	};
 	struct err e = ERR_INIT;
-	struct job *j;
+	struct job *j = job_start(s->w.hs, &spec, &e);
 
-	s->record = BUF_INIT(RECORD_MAX);
-	s->complaint = BUF_INIT(COMPLAINT_MAX);
-	s->hits = calloc(s->max + 1, sizeof(*s->hits));
-	if (call_reserve(s->w.call, SEARCH_BYTES_MAX, &e) < 0) {
-		search_fail(s, &e);
-		return;
-	}
-	j = s->hits ? job_start(s->w.hs, &spec, &e) : NULL;
 	if (!j) {
-		if (!e.code)
-			err_set(&e, ERR_LIMIT, "out of memory");
 		search_fail(s, &e);
 		return;
 	}
@@ -211,7 +181,7 @@ static void search_start(struct search *s, struct str shown, const struct str *a
 	call_on_cancel(s->w.call, search_on_cancel, s);
 }
 
-/* ---- what both share ----------------------------------------------------------------------- */
+/* ---- what all share ------------------------------------------------------------------------ */
 
 /* A path that stands on the command line of a program, behind "--". */
 static int search_root(struct search *s, struct str path, struct err *e)
@@ -236,7 +206,7 @@ static int search_root(struct search *s, struct str path, struct err *e)
 }
 
 /* NULL: the call has failed. */
-static struct search *search_new(struct call *c, struct str path, size_t max)
+struct search *search_new(struct call *c, struct str path, size_t max)
 {
 	struct err e = ERR_INIT;
 	struct search *s = arena_alloc(call_arena(c), sizeof(*s), &e);
@@ -257,12 +227,27 @@ static struct str search_tidy(struct str path)
 	return str_starts(path, "./") ? (struct str){ path.p + 2, path.n - 2 } : path;
 }
 
-/* How a path is said in an answer. */
-static int search_say(struct str path, struct buf *to, struct err *e)
+/* What it says of a binary file stands before the next path. */
+struct str search_path(struct str path)
+{
+	static const char notice[] = "\\0\" byte around offset ";
+	const char *at, *end = path.p + path.n;
+
+	while ((at = memmem(path.p, path.n, notice, sizeof(notice) - 1))) {
+		for (at += sizeof(notice) - 1; at < end && *at >= '0' && *at <= '9'; at++)
+			;
+		if (end - at < 2 || at[0] != ')' || at[1] != '\n')
+			break;
+		path = (struct str){ at + 2, (size_t)(end - at - 2) };
+	}
+	return search_tidy(path);
+}
+
+int search_say(struct str path, struct buf *to, struct err *e)
 {
 	autobuf struct buf whole = BUF_INIT(0);
 
-	return path_read(STR_LIT(CODING_ROOT), path, RECORD_MAX, &whole, e) < 0 ||
+	return path_read(STR_LIT(CODING_ROOT), path, SEARCH_RECORD_MAX, &whole, e) < 0 ||
 			       path_say(STR_LIT(CODING_ROOT), buf_str(&whole), to, e) < 0
 		     ? -1
 		     : 0;
@@ -420,12 +405,16 @@ static void glob_entered(struct coding_work *w)
 		"then xargs -0 -r stat --printf '%.9Y %n\\0' -- 2>/dev/null; "
 		"else xargs -0 -r printf '- %s\\0'; fi";
 	struct search *s = (struct search *)w;
+	struct err e = ERR_INIT;
 	const struct str argv[] = { STR_LIT("/bin/sh"), STR_LIT("-c"), str_of(script),
 				    STR_LIT("sh"), s->said };
 
 	s->take = glob_take;
 	s->end = glob_end;
-	search_start(s, STR_LIT("rg --files"), argv, ARRAY_LEN(argv));
+	if (search_ready(s, &e) < 0)
+		search_fail(s, &e);
+	else
+		search_start(s, STR_LIT("rg --files"), argv, ARRAY_LEN(argv));
 }
 
 static void coding_glob_run(struct call *c, const void *request)
@@ -485,22 +474,6 @@ static const struct field grep_fields[] = {
 #undef Q
 static const struct field_table grep_table = FIELD_TABLE(struct grep_request, grep_fields);
 
-/* What it says of a binary file stands before the next path. */
-static struct str grep_path(struct str path)
-{
-	static const char notice[] = "\\0\" byte around offset ";
-	const char *at, *end = path.p + path.n;
-
-	while ((at = memmem(path.p, path.n, notice, sizeof(notice) - 1))) {
-		for (at += sizeof(notice) - 1; at < end && *at >= '0' && *at <= '9'; at++)
-			;
-		if (end - at < 2 || at[0] != ')' || at[1] != '\n')
-			break;
-		path = (struct str){ at + 2, (size_t)(end - at - 2) };
-	}
-	return search_tidy(path);
-}
-
 /* "PATH NUL LINE:TEXT", of context "PATH NUL LINE-TEXT"; a name, or "PATH NUL COUNT" */
 static void grep_parse(const struct search *s, struct str record, struct search_hit *ret)
 {
@@ -511,7 +484,7 @@ static void grep_parse(const struct search *s, struct str record, struct search_
 	*ret = (struct search_hit){ .path = search_tidy(record) };
 	if (!nul)
 		return;
-	ret->path = grep_path((struct str){ record.p, (size_t)(nul - record.p) });
+	ret->path = search_path((struct str){ record.p, (size_t)(nul - record.p) });
 	for (p = nul + 1; p < end && *p >= '0' && *p <= '9' && ret->line < INT64_MAX / 20; p++)
 		ret->line = ret->line * 10 + (unsigned)(*p - '0');
 	ret->beside = q->output_mode == GREP_CONTENT && p < end && *p == '-';
@@ -694,10 +667,13 @@ static void grep_entered(struct coding_work *w)
 	argv[n++] = q->pattern;
 	argv[n++] = STR_LIT("--");
 	argv[n++] = s->said;
-	s->lines = q->output_mode != GREP_FILES;
+	s->form = q->output_mode == GREP_FILES ? SEARCH_NULS : SEARCH_PATHS;
 	s->take = grep_take;
 	s->end = grep_end;
-	search_start(s, STR_LIT("rg"), argv, n);
+	if (search_ready(s, &e) < 0)
+		search_fail(s, &e);
+	else
+		search_start(s, STR_LIT("rg"), argv, n);
 }
 
 static void coding_grep_run(struct call *c, const void *request)

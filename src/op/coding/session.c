@@ -35,6 +35,7 @@ struct coding_place {
 	struct volume volume;
 	struct field_pair label;
 	bool forgotten; /* while it is made */
+	struct coding_note *note;
 };
 
 struct known {
@@ -165,6 +166,8 @@ struct coding *coding_new(const struct coding_options *o, struct err *e)
 
 static void place_free(struct coding_place *p)
 {
+	if (p->note)
+		p->note->free(p->note);
 	arena_free(p->arena);
 	free(p);
 }
@@ -268,6 +271,15 @@ static struct coding_talk *talk_of(struct coding *k, const struct call *c, struc
 struct coding_note **coding_note(struct coding_work *w)
 {
 	return &w->talk->note;
+}
+
+struct coding_note **coding_place_note(struct coding_work *w)
+{
+	struct coding_place *p = w->all->places;
+
+	while (p && strcmp(p->id, w->id) != 0)
+		p = p->next;
+	return p ? &p->note : NULL;
 }
 
 static struct known *known_find(const struct coding_work *w, struct str path)
@@ -599,6 +611,7 @@ static int work_enter(struct coding_work *w, const struct coding_place *p, struc
 	char *id = arena_dup(call_arena(c), str_of(p->id), e);
 
 	w->scope = p->scope;
+	w->id = id;
 	if (!id)
 		return -1;
 	w->lasting = p->workspace != NULL;

@@ -68,6 +68,7 @@ struct coding_work {
 	/* Private. */
 	struct coding *all;
 	struct coding_talk *talk;
+	const char *id; /* of the sandbox */
 	unsigned scope; /* equal for equal files: of a workspace, or of a place without */
 	struct str
 		files; /* that a later session has, too: a folder of the host; else of a sandbox */
@@ -95,6 +96,8 @@ struct coding_note {
 	void (*free)(struct coding_note *n);
 };
 struct coding_note **coding_note(struct coding_work *w);
+/* The same of the place, for what is about its files. NULL: the place is gone. */
+struct coding_note **coding_place_note(struct coding_work *w);
 
 /* ---- files --------------------------------------------------------------------------------- */
 

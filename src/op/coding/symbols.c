@@ -1,0 +1,421 @@
+/*
+ * coding.search: symbols of the workspace by their names. An index of each place (store/symbols.h)
+ * has what Universal Ctags finds in its files, or their words where the sandbox has none. Each
+ * search lists the files first, and has those read that have changed: by programs in the sandbox,
+ * a batch after the other, within the time of one search. What is not read by then is told, and the
+ * next search goes on with it.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "coding/tags.h"
+#include "coding/text.h"
+#include "op/coding/coding.h"
+#include "op/coding/search.h"
+#include "store/symbols.h"
+
+enum {
+	BATCH_FILES = 200,
+	BATCH_BYTES = 64 << 10, /* of their names: they stand on a command line */
+	FILE_BYTES_MAX = 1 << 20, /* larger ones are not read */
+	LIMIT = 20,
+	LIMIT_MAX = 100,
+	QUERY_MAX = 512,
+	NO_CTAGS = 69, /* exit status of the script */
+	TAG_BYTES = 2 * SEARCH_RECORD_MAX,
+};
+
+/* Of a place; and of the calls that use it, one at a time. */
+struct lookup_index {
+	struct coding_note note; /* first: the two are cast */
+	unsigned refs;
+	struct symbols *symbols; /* NULL: to be made */
+	bool words; /* the sandbox has no ctags */
+};
+
+struct lookup {
+	struct search s; /* first: the two are cast */
+	struct lookup_index *index;
+	struct str batch[BATCH_FILES];
+	size_t n_batch, batch_bytes;
+	bool began; /* a batch was read */
+	struct buf room; /* of a tag */
+	struct err failed; /* the index is useless */
+};
+
+struct lookup_request {
+	struct str workspace, query;
+	uint32_t limit;
+};
+#define Q struct lookup_request
+static const struct field lookup_fields[] = {
+	FIELD(Q, query, .flags = FIELD_REQUIRED, .min = 1, .max = QUERY_MAX,
+	      .doc = "A name, the beginning of one, or words, such as parse config."),
+	FIELD(Q, limit, .min = 1, .max = LIMIT_MAX, .def = DEFAULT_INT(LIMIT),
+	      .doc = "Symbols at most."),
+	CODING_WORKSPACE_ROW(Q),
+};
+#undef Q
+static const struct field_table lookup_table = FIELD_TABLE(struct lookup_request, lookup_fields);
+
+#define F struct coding_symbols
+static const struct field symbols_fields[] = {
+	FIELD(F, text, .flags = FIELD_REQUIRED, .doc = "A line for each."),
+	FIELD(F, shown, .flags = FIELD_REQUIRED, .doc = "How many are in text."),
+	FIELD(F, total, .flags = FIELD_REQUIRED, .doc = "How many there are."),
+	FIELD(F, words, .flags = FIELD_REQUIRED,
+	      .doc = "The sandbox has no Universal Ctags, so words were searched."),
+	FIELD(F, files, .flags = FIELD_REQUIRED, .doc = "Files that are known."),
+	FIELD(F, unread, .flags = FIELD_REQUIRED,
+	      .doc = "Of these: not read in time, or too many."),
+};
+#undef F
+static const struct field_table symbols_table = FIELD_TABLE(struct coding_symbols, symbols_fields);
+
+/* ---- the index ----------------------------------------------------------------------------- */
+
+static void index_unref(struct lookup_index *x)
+{
+	if (!x || --x->refs > 0)
+		return;
+	symbols_free(x->symbols);
+	free(x);
+}
+
+static void index_on_place_end(struct coding_note *note)
+{
+	index_unref((struct lookup_index *)note);
+}
+
+/* That of the place, or a new one. NULL with *e. */
+static struct lookup_index *index_of(struct coding_work *w, struct err *e)
+{
+	struct coding_note **note = coding_place_note(w);
+	struct lookup_index *x = note ? (struct lookup_index *)*note : NULL;
+
+	if (x) {
+		x->refs++;
+		return x;
+	}
+	x = calloc(1, sizeof(*x));
+	if (!x) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	x->note.free = index_on_place_end;
+	x->refs = 1;
+	if (note) {
+		*note = &x->note;
+		x->refs++;
+	}
+	return x;
+}
+
+/* ---- the end ------------------------------------------------------------------------------- */
+
+static void lookup_drop(struct search *s)
+{
+	struct lookup *k = (struct lookup *)s;
+
+	buf_fini(&k->room);
+	index_unref(take_ptr(k->index));
+}
+
+/* The index can't be used any more: another is made by the next search. */
+static void lookup_spoiled(struct lookup *k, const struct err *e)
+{
+	const struct err why = *e; /* which may be k's */
+
+	symbols_free(take_ptr(k->index->symbols));
+	search_fail(&k->s, &why);
+}
+
+struct shown {
+	struct buf text;
+	uint64_t n;
+};
+
+static int shown_add(void *data, const struct symbol *y, struct err *e)
+{
+	struct shown *a = data;
+
+	a->n++;
+	if (search_say(y->path, &a->text, e) < 0 ||
+	    buf_addf(&a->text, e, ":%" PRIu64 "  %.*s ", y->line, STR_ARG(y->kind)) < 0 ||
+	    text_clean(y->name, &a->text, e) < 0 ||
+	    (y->text.n &&
+	     (buf_add(&a->text, "  ", 2, e) < 0 || text_clean(y->text, &a->text, e) < 0)))
+		return -1;
+	return buf_add(&a->text, "\n", 1, e);
+}
+
+static void lookup_answer(struct lookup *k)
+{
+	const struct lookup_request *q = call_request(k->s.w.call);
+	struct coding_symbols r = { .words = k->index->words };
+	struct shown shown = { .text = BUF_INIT(4 * SEARCH_BYTES_MAX) };
+	struct symbols *s = k->index->symbols;
+	struct symbols_count n = { .files = 0 };
+	struct err e = ERR_INIT;
+	char *copy = NULL;
+
+	if (symbols_find(s, q->query, q->limit, shown_add, &shown, &r.total, &e) == 0 &&
+	    symbols_count(s, &n, &e) == 0)
+		copy = arena_dup(call_arena(k->s.w.call), buf_str(&shown.text), &e);
+	if (copy) {
+		r.text = (struct str){ copy, shown.text.n };
+		r.shown = shown.n;
+		r.files = n.files + n.left_out;
+		r.unread = n.unread + n.left_out;
+		search_free(&k->s);
+		coding_answer(&k->s.w, &r);
+	} else {
+		lookup_spoiled(k, &e);
+	}
+	buf_fini(&shown.text);
+}
+
+/* ---- batches: what files have -------------------------------------------------------------- */
+
+static void lookup_next(struct lookup *k);
+
+/* A record of either program. */
+static void lookup_take(struct search *s, struct str record)
+{
+	struct lookup *k = (struct lookup *)s;
+	bool words = k->index->words;
+	struct symbol y = { .kind = STR_LIT("word") };
+	const char *nul = words ? memchr(record.p, '\0', record.n) : NULL, *colon;
+	struct tag tag;
+
+	if (k->failed.code)
+		return;
+	if (words) {
+		colon = nul ? memchr(nul, ':', (size_t)(record.p + record.n - nul)) : NULL;
+		if (!colon)
+			return;
+		y.path = search_path((struct str){ record.p, (size_t)(nul - record.p) });
+		y.name = (struct str){ colon + 1, (size_t)(record.p + record.n - colon - 1) };
+		y.line = strtoull(nul + 1, NULL, 10);
+	} else if (tag_read(record, &k->room, &tag)) {
+		y = (struct symbol){ .path = str_starts(tag.path, "./")
+						   ? (struct str){ tag.path.p + 2, tag.path.n - 2 }
+						   : tag.path,
+				     .name = tag.name,
+				     .kind = tag.kind,
+				     .about = tag.scope.n ? tag.scope : tag.signature,
+				     .text = tag.text,
+				     .line = tag.line };
+	} else {
+		return;
+	}
+	if (symbols_add(k->index->symbols, &y, words, &k->failed) < 0)
+		search_stop(s);
+}
+
+static void lookup_batch_end(struct search *s, int exit_code)
+{
+	struct lookup *k = (struct lookup *)s;
+	struct err e = ERR_INIT;
+
+	if (k->failed.code) {
+		lookup_spoiled(k, &k->failed);
+		return;
+	}
+	if (exit_code == NO_CTAGS) {
+		k->index->words = true;
+		lookup_next(k);
+		return;
+	}
+	if (s->timed_out) {
+		lookup_answer(k);
+		return;
+	}
+	for (size_t i = 0; i < k->n_batch; i++) {
+		if (symbols_read_end(k->index->symbols, k->batch[i], &e) < 0) {
+			lookup_spoiled(k, &e);
+			return;
+		}
+	}
+	lookup_next(k);
+}
+
+static int batch_add(void *data, struct str path, struct err *e)
+{
+	struct lookup *k = data;
+	struct arena *a = call_arena(k->s.w.call);
+	char *copy;
+
+	k->batch_bytes += path.n + 3;
+	if (k->batch_bytes > BATCH_BYTES && k->n_batch > 0)
+		return 0;
+	copy = arena_dup(a, path, e);
+	if (!copy)
+		return -1;
+	k->batch[k->n_batch++] = (struct str){ copy, path.n };
+	return 0;
+}
+
+/* A program, and behind its arguments the files. */
+static void lookup_batch_start(struct lookup *k)
+{
+	/* No options of the workspace are read, and no link is followed. */
+	static const char ctags[] =
+		"ctags --version 2>/dev/null | grep -q Universal || exit 69; "
+		"exec ctags --options=NONE --quiet --sort=no --output-format=u-ctags "
+		"--excmd=pattern --pattern-length-limit=200 --fields=KnSs --links=no "
+		"--languages=-JSON -f - \"$@\" 2>/dev/null";
+	static const char words[] =
+		"exec rg --no-config --no-messages --color=never --null --with-filename "
+		"--no-heading --line-number --only-matching --max-count=500 "
+		"--regexp '[A-Za-z_][A-Za-z0-9_]{2,63}' -- \"$@\"";
+	struct arena *a = call_arena(k->s.w.call);
+	struct str argv[4 + BATCH_FILES] = { STR_LIT("/bin/sh"), STR_LIT("-c"),
+					     str_of(k->index->words ? words : ctags),
+					     STR_LIT("sh") };
+	struct err e = ERR_INIT;
+
+	for (size_t i = 0; i < k->n_batch; i++) {
+		char *said = arena_printf(a, &e, "./%.*s", STR_ARG(k->batch[i]));
+
+		if (!said || symbols_read_begin(k->index->symbols, k->batch[i], &e) < 0) {
+			lookup_spoiled(k, &e);
+			return;
+		}
+		argv[4 + i] = (struct str){ said, k->batch[i].n + 2 };
+	}
+	k->began = true;
+	k->s.form = k->index->words ? SEARCH_PATHS : SEARCH_LINES;
+	k->s.take = lookup_take;
+	k->s.end = lookup_batch_end;
+	search_start(&k->s, k->index->words ? STR_LIT("rg") : STR_LIT("ctags"), argv,
+		     4 + k->n_batch);
+}
+
+/* The next batch; none: all was read. */
+static void lookup_next(struct lookup *k)
+{
+	struct symbols_count n = { .full = false };
+	struct err e = ERR_INIT;
+
+	k->n_batch = k->batch_bytes = 0;
+	k->s.record.n = 0;
+	if (symbols_unread(k->index->symbols, BATCH_FILES, batch_add, k, &e) < 0 ||
+	    symbols_count(k->index->symbols, &n, &e) < 0)
+		lookup_spoiled(k, &e);
+	else if (k->n_batch == 0 || (n.full && k->began))
+		lookup_answer(k); /* of a full index files that have changed come first */
+	else
+		lookup_batch_start(k);
+}
+
+/* ---- the list of files --------------------------------------------------------------------- */
+
+/* "SECONDS.NANOSECONDS SIZE PATH", or "- - PATH" where stat can't tell. */
+static void list_take(struct search *s, struct str record)
+{
+	struct lookup *k = (struct lookup *)s;
+	const char *end = record.p + record.n, *p = record.p;
+	const char *space = memchr(p, ' ', record.n);
+	const char *second = space ? memchr(space + 1, ' ', (size_t)(end - space - 1)) : NULL;
+	int64_t stamp = 0;
+	struct str path;
+	uint64_t size;
+
+	if (!second || k->failed.code)
+		return;
+	for (; p < space && stamp < INT64_MAX / 20; p++) {
+		if (*p >= '0' && *p <= '9')
+			stamp = stamp * 10 + (*p - '0');
+	}
+	size = strtoull(space + 1, NULL, 10);
+	path = (struct str){ second + 1, (size_t)(end - second - 1) };
+	if (str_starts(path, "./"))
+		path = (struct str){ path.p + 2, path.n - 2 };
+	if (size <= FILE_BYTES_MAX && path.n > 0 && path.n <= CODING_PATH_MAX &&
+	    symbols_list_file(k->index->symbols, path, stamp, size, &k->failed) < 0)
+		search_stop(s);
+}
+
+static void list_end(struct search *s, int exit_code)
+{
+	struct lookup *k = (struct lookup *)s;
+	struct err e = k->failed;
+
+	if (!e.code && s->timed_out)
+		err_set(&e, ERR_TIMEOUT, "the files could not be listed in %d seconds",
+			SEARCH_SECONDS);
+	if (!e.code && symbols_list_end(k->index->symbols, &e) == 0)
+		lookup_next(k);
+	else
+		lookup_spoiled(k, &e);
+}
+
+static void lookup_list(struct coding_work *w)
+{
+	/* The time of the last change of a file or of its name, which no program sets. */
+	static const char script[] =
+		"command -v rg >/dev/null || exit 127; "
+		"rg --no-config --files --null --hidden --no-require-git --glob '!.git' -- ./ | "
+		"if stat --printf= / 2>/dev/null; "
+		"then xargs -0 -r stat --printf '%.9Z %s %n\\0' -- 2>/dev/null; "
+		"else xargs -0 -r printf -- '- - %s\\0'; fi";
+	const struct str argv[] = { STR_LIT("/bin/sh"), STR_LIT("-c"), str_of(script) };
+	struct lookup *k = (struct lookup *)w;
+	struct err e = ERR_INIT;
+
+	k->room = BUF_INIT(TAG_BYTES);
+	k->s.drop = lookup_drop;
+	if (search_ready(&k->s, &e) == 0)
+		k->index = index_of(w, &e);
+	if (!k->index) {
+		search_fail(&k->s, &e);
+		return;
+	}
+	if (!k->index->symbols)
+		k->index->symbols = symbols_new(&e);
+	if (!k->index->symbols || symbols_list_begin(k->index->symbols, &e) < 0) {
+		lookup_spoiled(k, &e);
+		return;
+	}
+	k->s.form = SEARCH_NULS;
+	k->s.take = list_take;
+	k->s.end = list_end;
+	search_start(&k->s, STR_LIT("rg --files"), argv, ARRAY_LEN(argv));
+}
+
+/* ---- the operation ------------------------------------------------------------------------- */
+
+/* One search of a place after the other. The name of the turn is no path. */
+static void lookup_entered(struct coding_work *w)
+{
+	struct err e = ERR_INIT;
+	char *turn = arena_printf(call_arena(w->call), &e, "search of %s", w->id);
+
+	if (turn)
+		coding_wait_turn(w, str_of(turn), lookup_list);
+	else
+		coding_fail(w, &e);
+}
+
+static void coding_search_run(struct call *c, const void *request)
+{
+	const struct lookup_request *q = request;
+	struct err e = ERR_INIT;
+	struct lookup *k = arena_alloc(call_arena(c), sizeof(*k), &e);
+
+	if (!k) {
+		call_fail(c, &e);
+		return;
+	}
+	coding_enter(&k->s.w, c, q->workspace, lookup_entered);
+}
+
+const struct op coding_search_op = {
+	.action = "coding.search",
+	.doc = "Finds functions, types and other symbols of the workspace by name or words.",
+	.effect = OP_READ,
+	.request = &lookup_table,
+	.result = &symbols_table,
+	.run = coding_search_run,
+};

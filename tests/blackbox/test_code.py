@@ -343,7 +343,8 @@ def test_over_mcp(who):
     mcp = who.mcp('--pool', '1', '--tools', 'code')
     mcp.initialize()
     listed = mcp.request('tools/list')['result']
-    assert [t['name'] for t in listed['tools']] == ['execute_javascript']
+    assert [t['name'] for t in listed['tools']] == ['execute_javascript', 'list_modules',
+                                                    'module_info']
     assert len(json.dumps(listed)) < 4800
 
     def said(code, **more):

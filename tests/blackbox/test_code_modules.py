@@ -15,6 +15,7 @@ from modules import approve, home, server
 from rest import Rest
 from test_hub_cli import Hub as Base
 from test_keys import as_bearer, key
+from test_serve import Session
 
 EVERYTHING = os.path.join(os.path.dirname(__file__), '../client/node_modules')
 # Answers out of order, and with each kind of content.
@@ -171,6 +172,26 @@ def test_what_was_not_awaited_is_done(hub):
     done = hub.js('import { parallel } from "host:holt"; import { slow } from "host:mcp-odd";'
                   'parallel([() => { slow({ text: "a" }); slow({ text: "b" }); return 1 }])')
     assert done['ok'] and done['calls'] == 2
+
+
+def test_the_tools_that_show_modules(hub):
+    """A model finds out what there is, and how to call it."""
+    session = Session(hub, '/mcp?tools=code')
+
+    def said(name, **arguments):
+        with hub.wire() as wire:
+            session.call(wire, name, **arguments)
+            return session.result(wire)['content'][0]['text']
+
+    hub.value('import "host:mcp-plain"; import "host:mcp-odd"; export default 1')
+    listed = said('list_modules').split('\n')
+    assert listed[0] == 'host:holt: parallel'
+    assert any(line.startswith('host:mcp-unapproved: ') and 'not approved' in line
+               for line in listed), listed
+    assert any(line.startswith('host:mcp-plain: 5 functions, ') for line in listed), listed
+    shown = said('module_info', module='plain')
+    assert 'echo(' in shown and 'text?: string' in shown and 'Gives back its text.' in shown, shown
+    assert 'get_it' in said('module_info', module='odd')
 
 
 def test_a_person_is_asked_and_the_clock_stands(hub):

@@ -97,6 +97,8 @@ static const struct {
 	{ "workspace_revert", "[\"workspace\",\"revision\"]", "message" },
 	{ "workspace_fork", "[\"workspace\",\"name\"]", "revision" },
 	{ "execute_javascript", "[\"code\"]", "cpu_ms" },
+	{ "list_modules", "null", NULL },
+	{ "module_info", "[\"module\"]", "module" },
 };
 
 static void test_contract(void **state)
@@ -116,7 +118,9 @@ static void test_contract(void **state)
 		json_write_val(&w, json_get(json_root(doc), "required"));
 		assert_int_equal(json_write_done(&w, &e), 0);
 		assert_string_equal(required.p, contract[i].required);
-		assert_non_null(json_get(json_get(json_root(doc), "properties"), contract[i].also));
+		if (contract[i].also)
+			assert_non_null(
+				json_get(json_get(json_root(doc), "properties"), contract[i].also));
 		op_shape_fini(&shape);
 	}
 }

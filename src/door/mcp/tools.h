@@ -33,6 +33,8 @@ extern const struct tool workspace_revert_tool;
 extern const struct tool workspace_fork_tool;
 
 extern const struct tool execute_javascript_tool;
+extern const struct tool list_modules_tool;
+extern const struct tool module_info_tool;
 
 /* coding/ */
 extern const struct tool coding_read_tool;

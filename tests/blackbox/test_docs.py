@@ -232,7 +232,7 @@ def test_routes(hub):
                 and f'`{last}`' in rest), (method, path)
         named = path.replace('{id}', 'ID').replace('{exec}', 'EXEC')
         within = re.sub(r'^/v1/sandboxes/ID/', '', named)
-        shared = (path.startswith('/v1/files/')
+        shared = (path.startswith(('/v1/files/', '/v1/workspaces/{name}/'))
                   or path.startswith('/v1/sandboxes/{id}/execs/{exec}/'))
         assert f'_{named}_' in man or f'_{within}_' in man or shared and f'_{last}_' in man, (
             method, path)

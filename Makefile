@@ -36,6 +36,11 @@ bench: ## measure beside the peers of the same run
 bench-code: all ## measure code mode beside node
 	@bench/code/run
 
+bench-coding: ## measure the coding tools beside server-filesystem and ripgrep
+	@scripts/deps bench
+	@$(MAKE) -s all
+	@bench/coding/run
+
 bench-gate: all ## measure what policy, redaction and audit add to a call
 	@ninja --quiet -C build bench/rest/load
 	@bench/gate/run
@@ -84,4 +89,4 @@ clean: ## remove what was built
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 20
 
-.PHONY: all demo test soak conformance bench bench-code bench-gate bench-mcp bench-net bench-redact install asan clang check format fuzz clean help
+.PHONY: all demo test soak conformance bench bench-code bench-coding bench-gate bench-mcp bench-net bench-redact install asan clang check format fuzz clean help

@@ -102,21 +102,35 @@ uint64_t text_window_next(const struct text_window *w)
 
 static int add_clean(struct str s, struct buf *to, uint64_t *bad, struct err *e)
 {
-	size_t from = 0, i = 0, n;
+	while (s.n > 0) {
+		size_t run = utf8_run(s), n = 0;
 
-	while (i < s.n) {
-		if (utf8_next((struct str){ s.p + i, s.n - i }, &n)) {
-			i += n;
-			continue;
-		}
-		if (buf_add(to, s.p + from, i - from, e) < 0 ||
-		    buf_add(to, "\xef\xbf\xbd", 3, e) < 0)
+		if (buf_add(to, s.p, run, e) < 0)
+			return -1;
+		s.p += run;
+		s.n -= run;
+		if (s.n == 0)
+			break;
+		utf8_next(s, &n);
+		if (buf_add(to, "\xef\xbf\xbd", 3, e) < 0)
 			return -1;
 		++*bad;
-		i += n;
-		from = i;
+		s.p += n;
+		s.n -= n;
 	}
-	return buf_add(to, s.p + from, i - from, e);
+	return 0;
+}
+
+/* "N\t" */
+static int add_number(uint64_t n, struct buf *to, struct err *e)
+{
+	char text[24], *p = text + sizeof(text);
+
+	*--p = '\t';
+	do
+		*--p = (char)('0' + n % 10);
+	while (n /= 10);
+	return buf_add(to, p, (size_t)(text + sizeof(text) - p), e);
 }
 
 int text_clean(struct str s, struct buf *to, struct err *e)
@@ -140,7 +154,7 @@ int text_number(struct str text, uint64_t first, uint64_t cut, struct buf *to, u
 				shown--;
 		}
 		more += n - shown;
-		if (buf_addf(to, e, "%" PRIu64 "\t", first++) < 0 ||
+		if (add_number(first++, to, e) < 0 ||
 		    add_clean((struct str){ text.p, shown }, to, ret_bad, e) < 0 ||
 		    (more && buf_addf(to, e, " [%" PRIu64 " more bytes of this line]", more) < 0) ||
 		    buf_add(to, "\n", 1, e) < 0)

@@ -1,5 +1,7 @@
 #include "json/document/utf8.h"
 
+#include "base/word.h"
+
 /* What may follow a first byte: the range of the second byte; all later bytes are 80..BF. */
 static const struct lead {
 	unsigned char first, last; /* range of the first byte */
@@ -45,15 +47,25 @@ static bool continues(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
+/* Most texts are ASCII, of which eight bytes are one step. */
+size_t utf8_run(struct str s)
+{
+	size_t i = 0, n;
+
+	while (i < s.n) {
+		if (i + WORD <= s.n && !word_high(word_at(s.p + i)))
+			i += WORD;
+		else if (utf8_next((struct str){ s.p + i, s.n - i }, &n))
+			i += n;
+		else
+			break;
+	}
+	return i;
+}
+
 bool utf8_valid(struct str s)
 {
-	size_t n;
-
-	for (; s.n > 0; s.p += n, s.n -= n) {
-		if (!utf8_next(s, &n))
-			return false;
-	}
-	return true;
+	return utf8_run(s) == s.n;
 }
 
 size_t utf8_count(struct str s)

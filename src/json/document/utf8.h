@@ -7,6 +7,8 @@
  * "maximal subpart" of the Unicode standard). */
 bool utf8_next(struct str s, size_t *ret_n);
 
+/* The number of bytes at the front of s that are valid characters. */
+size_t utf8_run(struct str s);
 /* True if all of s is valid. */
 bool utf8_valid(struct str s);
 

@@ -179,7 +179,7 @@ static void put_chars(struct json_writer *w, struct str s, size_t i)
 		unsigned char c = (unsigned char)s.p[i];
 
 		if (plain(c)) {
-			i++;
+			i += plain_run((struct str){ s.p + i, s.n - i });
 			continue;
 		}
 		if (c >= 0x80 && utf8_next((struct str){ s.p + i, s.n - i }, &n)) {

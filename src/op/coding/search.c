@@ -16,6 +16,7 @@
 #include "op/coding/coding.h"
 
 enum {
+	SEARCH_PAUSE_MS = 2,
 	HIT_BYTES = 24, /* of an answer, beside path and text */
 	COMPLAINT_MAX = 1024,
 	COLUMNS_MAX = 1000, /* bytes of a line; longer ones are cut */
@@ -86,6 +87,24 @@ static int search_record(struct search *s, struct str part, bool ends, struct er
 	return 0;
 }
 
+static void search_on_pause(void *data)
+{
+	struct search *s = data;
+
+	if (s->exec)
+		exec_hold(s->exec, EXEC_STDOUT, false);
+}
+
+/* ripgrep writes what it found in each file by itself. Reading waits until more has come, or the
+ * program has ended: then the rest of its output comes at once. */
+static void search_pause(struct search *s)
+{
+	if (!s->exec)
+		return;
+	exec_hold(s->exec, EXEC_STDOUT, true);
+	call_on_quiet(s->w.call, SEARCH_PAUSE_MS, search_on_pause, s);
+}
+
 static void search_on_output(void *arg, enum exec_stream stream, const char *p, size_t n)
 {
 	struct search *s = arg;
@@ -111,6 +130,7 @@ static void search_on_output(void *arg, enum exec_stream stream, const char *p, 
 		p += size;
 		n -= size;
 	}
+	search_pause(s);
 }
 
 static bool search_lacks_program(const struct err *err, int exit_code)

@@ -63,6 +63,10 @@ def project(me):
     before = host.Residue(me.trees)
     made = Project(me)
     yield made
+    for at, folders, _ in os.walk(os.fsencode(made.path)):
+        for name in folders:
+            if not os.path.islink(os.path.join(at, name)):
+                os.chmod(os.path.join(at, name), 0o755)
     shutil.rmtree(made.path)
     before.check()
 

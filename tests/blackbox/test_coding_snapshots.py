@@ -387,6 +387,27 @@ def test_what_cannot_be_read_is_no_snapshot(start, project):
     call(mcp, 'snapshot_create', name='s')
 
 
+def test_a_restore_that_fails_says_what_is_left(start, project):
+    """The owner of a file stays, or the restore fails there, and another does the rest."""
+    if os.getuid():
+        pytest.skip('only root gives files away')
+    for name in 'abc':
+        project.put(name, 'old\n', mode=0o666)
+    mcp = start()
+    call(mcp, 'snapshot_create', name='s')
+    for name in 'abc':
+        project.put(name, 'new\n', mode=0o666)
+    os.chown(project.at('b'), 54321, 54321)
+    said = answer(mcp, 'snapshot_restore', name='s')
+    assert said['isError'], said
+    assert 'another restore does the rest: b: ' in json.loads(said['content'][0]['text'])['cause']
+    status = os.stat(project.at('b'))
+    assert (status.st_uid, project.get('b')) == (54321, b'new\n')
+    os.chown(project.at('b'), project.who.uid, project.who.uid)
+    call(mcp, 'snapshot_restore', name='s')
+    assert [project.get(name) for name in 'abc'] == [b'old\n'] * 3
+
+
 # ---- whose they are ----------------------------------------------------------------------------
 
 

@@ -53,6 +53,7 @@ struct shot_work {
 	struct coding_work w; /* first: the two are cast */
 	atomic_bool stop;
 	bool late;
+	bool restoring; /* files are being changed */
 	struct shots_of of;
 	struct shots shots;
 	struct file_transfer *transfer; /* NULL: it has ended */
@@ -101,6 +102,8 @@ static void shot_fail(struct shot_work *s, struct err *e)
 		err_set(e, ERR_TIMEOUT, "it took longer than %d seconds", SHOT_SECONDS);
 	else if (atomic_load(&s->stop))
 		err_set(e, ERR_CANCELLED, "the call was cancelled");
+	if (s->restoring)
+		err_wrap(e, "some files may be restored, and another restore does the rest");
 	shot_free(s);
 	coding_fail(&s->w, e);
 }
@@ -110,12 +113,11 @@ static void shot_fail(struct shot_work *s, struct err *e)
 /* When one of both ends early, so does the other: the one that gives the reason counts. */
 static void shot_settle(struct shot_work *s)
 {
-	struct err *e = s->err.code && (!s->moved.code || s->moved.code == ERR_CANCELLED)
-			      ? &s->err
-			      : &s->moved;
+	struct err *e;
 
 	if (s->transfer || s->pooling)
 		return;
+	e = s->err.code && (!s->moved.code || s->moved.code == ERR_CANCELLED) ? &s->err : &s->moved;
 	if (e->code || atomic_load(&s->stop))
 		shot_fail(s, e);
 	else
@@ -574,8 +576,7 @@ static void restore_write_work(struct shot_work *s, struct err *e)
 					   .on_content = restore_on_content,
 					   .arg = s };
 
-	if (changes_write(&spec, &s->now.tree, &s->shot.tree, e) < 0)
-		err_wrap(e, "restore; some of it may be done, and another restore does the rest");
+	(void)!changes_write(&spec, &s->now.tree, &s->shot.tree, e);
 }
 
 static void restore_written(struct shot_work *s)
@@ -624,6 +625,7 @@ static void restore_then(struct shot_work *s)
 		shot_fail(s, &e);
 		return;
 	}
+	s->restoring = true;
 	s->end = ends[1];
 	s->transfer = file_upload_start(s->w.sandbox, STR_LIT(CODING_ROOT), &opts, ends[0],
 					shot_on_moved, s);

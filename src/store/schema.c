@@ -85,6 +85,7 @@ static const char *const migrations[] = {
 	/* one row: the key of their digests */
 	"CREATE TABLE module_key (key TEXT NOT NULL) STRICT;"
 	"INSERT INTO module_key VALUES (lower(hex(randomblob(32))));",
+	"ALTER TABLE modules ADD COLUMN pins TEXT NOT NULL DEFAULT '';",
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -188,9 +189,11 @@ static const char *const statements[STATEMENTS] = {
 	[REVISION_ADD] = "INSERT OR REPLACE INTO revisions (id, parent, tree, files, bytes,"
 			 " created, source, message) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
 	[REVISION_DROP] = "DELETE FROM revisions WHERE id = ?1",
-	[MODULE_PUT] = "INSERT OR REPLACE INTO modules (name, digest, who, approved, disabled)"
-		       " VALUES (?1, ?2, ?3, ?4, ?5)",
-	[MODULE_ALL] = "SELECT name, digest, who, approved, disabled FROM modules ORDER BY name",
+	[MODULE_PUT] =
+		"INSERT OR REPLACE INTO modules (name, digest, who, approved, disabled, pins)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+	[MODULE_ALL] =
+		"SELECT name, digest, who, approved, disabled, pins FROM modules ORDER BY name",
 	[MODULE_KEY] = "SELECT key FROM module_key",
 	[REVISION_ALL] = "SELECT id, parent, tree, files, bytes, created, source, message"
 			 " FROM revisions WHERE ?1 = '' OR id = ?1",

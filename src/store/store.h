@@ -217,6 +217,7 @@ struct store_module {
 	struct str name, digest, who;
 	int64_t approved_ms; /* Unix time; 0: never */
 	bool disabled;
+	struct str pins; /* JSON; "": none */
 };
 /* Adds or replaces the row of this name. */
 int store_module_put(struct store *s, const struct store_module *r, struct err *e) MUST_USE;

@@ -258,7 +258,7 @@ static struct upstream_tools *tools_of_list(struct upstream_conn *k, const struc
 	t->version = str_of(mcp_client_version(c));
 	for (size_t i = 0; rc == 0 && i < l->n; i++)
 		rc = tools_add(t, l->items[i], e);
-	if (rc == 0)
+	if (rc == 0 && pins_seen(t, e) == 0)
 		return t;
 	upstream_tools_unref(t);
 	return NULL;
@@ -287,6 +287,11 @@ static void conn_on_listed(void *owner, const struct mcp_listed *l)
 	}
 	upstream_tools_unref(k->of->tools);
 	k->of->tools = t;
+	if (pins_judge(k->of, &e) < 0) {
+		upstream_tools_unref(take_ptr(k->of->tools));
+		conn_fail(k, &e);
+		return;
+	}
 	uv_timer_stop(&k->limit);
 	if (k->relist) {
 		conn_list(k);

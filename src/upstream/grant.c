@@ -133,6 +133,7 @@ int grant_write(const struct upstream *u, struct err *e)
 					.who = str_of(u->approved_by),
 					.approved_ms = u->approved_ms,
 					.disabled = u->disabled,
+					.pins = str_of(u->pins ?: ""),
 				},
 				e);
 }
@@ -147,7 +148,8 @@ static int grant_take(void *arg, const struct store_module *r, struct err *e)
 	snprintf(u->approved_by, sizeof(u->approved_by), "%.*s", STR_ARG(r->who));
 	u->approved_ms = r->approved_ms;
 	u->disabled = r->disabled;
-	return 0;
+	u->pins = r->pins.n ? mem_dup(r->pins.p, r->pins.n) : NULL;
+	return r->pins.n && !u->pins ? err_set(e, ERR_LIMIT, "out of memory") : 0;
 }
 
 int grant_read(struct upstream *u, struct err *e)

@@ -40,6 +40,8 @@ struct upstream_tools {
 	struct upstream_tool *p;
 	size_t n;
 	struct str instructions, title, version;
+	bool told;
+	char seen[HASH_HEX + 1]; /* digest of all of it */
 };
 
 struct upstream {
@@ -55,7 +57,9 @@ struct upstream {
 	char approved[HASH_HEX + 1], approved_by[72];
 	int64_t approved_ms;
 	bool disabled;
+	char *pins; /* owned; NULL: none yet */
 
+	char shown[HASH_HEX + 1 + 16 + 1]; /* upstream_info.digest */
 	struct upstream_conn *conn; /* that new calls take; NULL: none */
 	struct mcp_found found; /* of the last connection */
 	struct upstream_call *waiting, **end; /* for a connection, the oldest first */
@@ -152,6 +156,15 @@ static inline struct str upstream_variable(struct str name)
 	z[name.n] = '\0';
 	return str_of(getenv(z));
 }
+
+/* ---- pins.c: what its tools were ------------------------------------------------------------ */
+
+/* Judges what was listed. The first list after an approval is taken as it is. */
+int pins_judge(struct upstream *u, struct err *e) MUST_USE;
+/* Approves what is listed now. */
+int pins_approve(struct upstream *u, struct err *e) MUST_USE;
+/* Fills t->seen. */
+int pins_seen(struct upstream_tools *t, struct err *e) MUST_USE;
 
 /* ---- upstreams.c ---------------------------------------------------------------------------- */
 

@@ -65,6 +65,7 @@ static void upstream_on_closed(uv_handle_t *h)
 	upstream_tools_unref(u->tools);
 	config_unref(u->config);
 	buf_fini(&u->log);
+	free(u->pins);
 	free(u);
 	all->open--;
 	upstreams_try_close(all);
@@ -271,6 +272,7 @@ void upstream_change(struct upstream *u, struct config *c, const struct config_s
 int upstream_approve(struct upstream *u, struct str who, struct err *e)
 {
 	struct upstream was = *u;
+	bool same = grant_holds(u);
 
 	if (!u->digest[0]) {
 		*e = u->unfit;
@@ -279,12 +281,21 @@ int upstream_approve(struct upstream *u, struct str who, struct err *e)
 	memcpy(u->approved, u->digest, sizeof(u->approved));
 	u->approved_ms = clock_unix_ms();
 	snprintf(u->approved_by, sizeof(u->approved_by), "%.*s", STR_ARG(who));
-	if (grant_write(u, e) < 0) {
+	if (!same) {
+		u->pins = NULL;
+		upstream_tools_unref(take_ptr(u->tools));
+	}
+	if ((u->tools ? pins_approve(u, e) : grant_write(u, e)) < 0) {
 		memcpy(u->approved, was.approved, sizeof(u->approved));
 		memcpy(u->approved_by, was.approved_by, sizeof(u->approved_by));
 		u->approved_ms = was.approved_ms;
+		if (!same)
+			u->pins = was.pins;
 		return -1;
 	}
+	if (!same)
+		free(was.pins);
+	upstreams_changed(u->all);
 	upstream_forgive(u);
 	if (u->state == UPSTREAM_CLOSED || u->state == UPSTREAM_ERROR)
 		upstream_set_state(u, upstream_rest(u));
@@ -298,6 +309,7 @@ int upstream_revoke(struct upstream *u, struct err *e)
 
 	u->approved[0] = '\0';
 	u->approved_ms = 0;
+	free(take_ptr(u->pins));
 	err_set(&why, ERR_MODULE_UNAPPROVED, "the approval of module %s was revoked", u->name);
 	upstream_drop(u, UPSTREAM_CLOSED, &why);
 	return grant_write(u, e);
@@ -321,15 +333,17 @@ int upstream_enable(struct upstream *u, bool on, struct err *e)
 
 /* ---- what it is ---------------------------------------------------------------------------- */
 
-void upstream_info(const struct upstream *u, struct upstream_info *ret)
+void upstream_info(struct upstream *u, struct upstream_info *ret)
 {
 	const struct upstream_tools *t = u->tools;
 
+	snprintf(u->shown, sizeof(u->shown), "%s%s%.16s", u->digest, t ? "." : "",
+		 t ? t->seen : "");
 	*ret = (struct upstream_info){
 		.name = str_of(u->name),
 		.server = u->server,
 		.state = u->state,
-		.digest = str_of(u->digest),
+		.digest = str_of(u->shown),
 		.approved = grant_holds(u),
 		.disabled = u->disabled || u->server->disabled,
 		.why = u->why.code   ? &u->why
@@ -350,6 +364,8 @@ void upstream_info(const struct upstream *u, struct upstream_info *ret)
 	ret->instructions = t->instructions;
 	ret->tools = t->p;
 	ret->n_tools = t->n;
+	ret->told = t->told;
+	ret->pins = str_of(u->pins);
 }
 
 static const struct upstream_tool *upstream_tool(const struct upstream *u, struct str name)
@@ -381,6 +397,20 @@ static int upstream_check_itself(const struct upstream *u, struct err *e)
 	return 0;
 }
 
+static int upstream_check_tool(const struct upstream *u, struct str name, struct err *e)
+{
+	const struct upstream_tool *t = upstream_tool(u, name);
+
+	if (!t)
+		return err_set(e, ERR_MODULE_TOOL, "the module %s has no tool called \"%.*s\"",
+			       u->name, STR_CUT(name, 128));
+	if (t->pin != UPSTREAM_PIN_APPROVED)
+		return err_set(e, ERR_MODULE_UNAPPROVED,
+			       "the tool %.*s of module %s is quarantined, since it is %s",
+			       STR_CUT(name, 128), u->name, upstream_pin_names[t->pin]);
+	return 0;
+}
+
 int upstream_check(const struct upstream *u, struct str tool, struct err *e)
 {
 	if (upstream_check_itself(u, e) < 0)
@@ -391,10 +421,7 @@ int upstream_check(const struct upstream *u, struct str tool, struct err *e)
 	    config_server_approval(u->server, tool) == CONFIG_DENY)
 		return err_set(e, ERR_DENIED, "the operator's file hides the tool %.*s of %s",
 			       STR_CUT(tool, 128), u->name);
-	if (u->tools && !upstream_tool(u, tool))
-		return err_set(e, ERR_MODULE_TOOL, "the module %s has no tool called \"%.*s\"",
-			       u->name, STR_CUT(tool, 128));
-	return 0;
+	return u->tools ? upstream_check_tool(u, tool, e) : 0;
 }
 
 /* ---- its log ------------------------------------------------------------------------------- */

@@ -12,6 +12,9 @@
  * it: its command and arguments, the values of its variables, its address, its sandbox. An approval
  * is a row of the registry with a keyed digest of all that, so any change of it wants another.
  *
+ * Its tools are pinned by what they say of themselves (upstream/pins.c): one that is another, or
+ * new, is quarantined until the operator approves the module again.
+ *
  * A program runs in a sandbox of its own that no operation reaches, with nothing but its declared
  * environment, folders and hosts, unless the operator's file says "sandbox": false. All that it
  * started ends with it, and with the hub, also where that is killed.
@@ -87,10 +90,21 @@ void upstreams_watch_remove(struct upstreams *all, struct upstreams_watch *w);
 
 /* ---- one ----------------------------------------------------------------------------------- */
 
+/* Whether a tool is what was approved; only such ones can be called. */
+enum upstream_pin {
+	UPSTREAM_PIN_APPROVED,
+	UPSTREAM_PIN_NEW,
+	UPSTREAM_PIN_CHANGED,
+	UPSTREAM_PIN_WARNED, /* its text may be meant to mislead a model, and nobody has looked */
+	UPSTREAM_PINS
+};
+extern const char *const upstream_pin_names[UPSTREAM_PINS];
+
 /* A tool, as its server describes it: untrusted texts. */
 struct upstream_tool {
 	struct str name;
 	struct str json; /* all of its description, one object */
+	enum upstream_pin pin;
 };
 
 /* Borrowed until the loop's next turn. */
@@ -98,7 +112,9 @@ struct upstream_info {
 	struct str name;
 	const struct config_server *server;
 	enum upstream_state state;
-	struct str digest; /* of what is approved; empty: it has none */
+	/* Of what is to be approved, its tools as well where they are listed; empty: it has
+	 * none. */
+	struct str digest;
 	bool approved, disabled; /* disabled: by the operator's file or word */
 	const struct err *why; /* of the last failure; NULL: none since it was connected */
 	unsigned failures; /* in a row */
@@ -109,11 +125,13 @@ struct upstream_info {
 	/* Known while it is connected, and from then on. */
 	struct str version, title; /* of the protocol; what the server calls itself */
 	struct str instructions; /* untrusted */
+	bool told; /* the instructions are those that were approved */
+	struct str pins; /* approved definitions: {"instructions":…,"tools":[…]}; empty: none */
 	const struct upstream_tool *tools;
 	size_t n_tools;
 	bool listed; /* the tools are known */
 };
-void upstream_info(const struct upstream *u, struct upstream_info *ret);
+void upstream_info(struct upstream *u, struct upstream_info *ret);
 
 /* Whether calls of this tool can be made: else ERR_DENIED, ERR_MODULE_UNAPPROVED or
  * ERR_MODULE_TOOL, and nothing is connected for it. */
@@ -122,7 +140,7 @@ int upstream_check(const struct upstream *u, struct str tool, struct err *e) MUS
 /* What it has written to its standard error; untrusted bytes. */
 struct str upstream_log(const struct upstream *u);
 
-/* Of the operator alone. */
+/* Of the operator alone. Approves it as it is, with the tools that it has listed. */
 int upstream_approve(struct upstream *u, struct str who, struct err *e) MUST_USE;
 int upstream_revoke(struct upstream *u, struct err *e) MUST_USE;
 int upstream_enable(struct upstream *u, bool on, struct err *e) MUST_USE;

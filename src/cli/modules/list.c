@@ -116,13 +116,56 @@ static void show_names(const struct json_val *m, const char *name, const char *l
 	}
 }
 
+static void show_change(const struct json_val *c, const char *name, char mark)
+{
+	if (!json_get(c, name))
+		return;
+	printf("      %c ", mark);
+	safe_line(stdout, json_str(json_get(c, name)));
+	putchar('\n');
+}
+
+static void show_changes(const struct json_val *t)
+{
+	struct json_iter it = json_iter(json_get(t, "changes"));
+
+	while (json_next(&it)) {
+		printf("    ");
+		safe_line(stdout, json_str(json_get(it.val, "where")));
+		puts(" is another:");
+		show_change(it.val, "old", '-');
+		show_change(it.val, "now", '+');
+	}
+}
+
+static void show_warnings(const struct json_val *t)
+{
+	struct json_iter it = json_iter(json_get(t, "warnings"));
+
+	while (json_next(&it)) {
+		printf("    WARNING ");
+		safe_line(stdout, json_str(json_get(it.val, "where")));
+		printf(": ");
+		safe_line(stdout, json_str(json_get(it.val, "text")));
+		printf("\n      ");
+		safe_line(stdout, json_str(json_get(it.val, "excerpt")));
+		putchar('\n');
+	}
+}
+
 static void show_tool(const struct json_val *t)
 {
+	struct str state = json_str(json_get(t, "state"));
+
 	printf("\n  ");
 	safe_line(stdout, json_str(json_get(t, "name")));
 	printf("  (");
 	safe_line(stdout, json_str(json_get(t, "approval")));
 	puts(json_bool(json_get(t, "read_only")) ? ", read-only)" : ")");
+	if (!str_is(state, "approved"))
+		printf("    QUARANTINED: %.*s\n", STR_CUT(state, 16));
+	show_warnings(t);
+	show_changes(t);
 	safe_text(stdout, json_str(json_get(t, "description")), 4);
 }
 

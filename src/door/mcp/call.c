@@ -18,6 +18,7 @@ struct mcp_run {
 	const struct tool *tool;
 	struct mcp_call *mc;
 	struct call *call;
+	const struct mcp_tool *proxied; /* of a module; NULL: it is none */
 	/* A request for approval that the client's person is to be asked about, and the form; in
 	 * the arena of mc. NULL: none. */
 	const char *question, *form;
@@ -32,6 +33,8 @@ static void timer_closed(uv_handle_t *h)
 
 static void run_end(struct mcp_run *r)
 {
+	if (r->proxied)
+		gateway_release(r->proxied);
 	if (r->timing)
 		uv_close((uv_handle_t *)&r->timer, timer_closed);
 	else
@@ -187,6 +190,25 @@ static int put_texts(struct mcp_run *r, const struct field_table *t, const void 
 	return n;
 }
 
+/* Of a module's tool. */
+static void run_answer_proxied(struct mcp_run *r, const void *result)
+{
+	AUTO(json_free) struct json_doc *doc = NULL;
+	autofree char *content = NULL, *structured = NULL;
+	autobuf struct buf meta = BUF_INIT(META_MAX);
+	struct mcp_result to = { .content_n = 0 };
+	struct err e = ERR_INIT;
+
+	if (gateway_answer(result, &doc, &content, &structured, &to, &e) < 0) {
+		on_fail(r, &e);
+		return;
+	}
+	put_meta(r, NULL, &meta);
+	to.meta = buf_str(&meta);
+	mcp_call_done(r->mc, &to);
+	run_end(r);
+}
+
 static void on_answer(void *asker, const struct field_table *t, const void *result)
 {
 	struct mcp_run *r = asker;
@@ -196,6 +218,10 @@ static void on_answer(void *asker, const struct field_table *t, const void *resu
 	struct err e;
 	int n;
 
+	if (r->proxied) {
+		run_answer_proxied(r, result);
+		return;
+	}
 	if (r->tool->output)
 		t = r->tool->output;
 	n = put_texts(r, t, result, bufs, content, &e);
@@ -227,8 +253,11 @@ static void on_progress(void *client, double progress, double total, const char 
 static int on_decode(void *client, void *request, struct err *e)
 {
 	struct mcp_run *r = client;
-	const struct op_shape *shape = &r->door->shapes[mcp_call_tool(r->mc) - r->door->tools];
+	const struct op_shape *shape;
 
+	if (r->proxied)
+		return gateway_decode(r->mc, request, e);
+	shape = &r->door->shapes[mcp_call_tool(r->mc) - r->door->tools];
 	field_defaults(r->tool->op->request, request);
 	return field_decode_members(&shape->places[OP_BODY], mcp_call_args(r->mc),
 				    mcp_call_arena(r->mc), request, e);
@@ -310,11 +339,17 @@ void door_call(void *owner, struct mcp_call *mc)
 
 	if (r && read_said(mc, &start, &e) == 0) {
 		*r = (struct mcp_run){ .door = d, .tool = tool, .mc = mc };
+		if (tool == &gateway_tool) {
+			r->proxied = mcp_call_tool(mc);
+			gateway_hold(r->proxied);
+		}
 		r->call = op_new(d->ops, &start, &e);
 	} else if (!r) {
 		err_set(&e, ERR_LIMIT, "out of memory");
 	}
 	if (!r || !r->call) {
+		if (r && r->proxied)
+			gateway_release(r->proxied);
 		free(r);
 		mcp_call_fail(mc, &e);
 		return;

@@ -26,6 +26,8 @@ static const struct mcp_tool *const *list_tools(void *owner, struct mcp_session 
 		if (mcp_choice_has(some, i) && mcp_choice_has(&d->may, i))
 			d->list[n++] = &d->tools[i];
 	}
+	if (mcp_choice_has(some, tools_n) && mcp_choice_has(&d->may, tools_n))
+		n += gateway_list(d->gateway, d->list + n, GATEWAY_LIST_MAX);
 	*ret_n = n;
 	return d->list;
 }
@@ -97,7 +99,7 @@ static int print_tools(struct mcp_door *d, struct err *e)
 {
 	d->shapes = calloc(tools_n, sizeof(*d->shapes));
 	d->tools = calloc(tools_n, sizeof(*d->tools));
-	d->list = calloc(tools_n, sizeof(struct mcp_tool *));
+	d->list = calloc(tools_n + GATEWAY_LIST_MAX, sizeof(struct mcp_tool *));
 	if (!d->shapes || !d->tools || !d->list)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	for (size_t i = 0; i < tools_n; i++) {
@@ -122,6 +124,8 @@ static void choose_tools(struct mcp_door *d, const struct mcp_door_options *o)
 		if ((any || mcp_choice_has(&o->only, i)) && (!o->readonly || is_reading(tools[i])))
 			mcp_choice_add(&d->may, i);
 	}
+	if ((any || mcp_choice_has(&o->only, tools_n)) && !o->readonly)
+		mcp_choice_add(&d->may, tools_n);
 }
 
 struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_door_options *o, struct err *e)
@@ -134,7 +138,7 @@ struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_door_options *o,
 	}
 	d->ops = ops;
 	choose_tools(d, o);
-	if (print_tools(d, e) < 0)
+	if (print_tools(d, e) < 0 || gateway_open(d, e) < 0)
 		return NULL;
 	d->server = mcp_server_new(
 		&(struct mcp_server_options){
@@ -144,7 +148,7 @@ struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_door_options *o,
 			.instructions = instructions,
 			.meta = tool_meta,
 			.handler = &handler,
-			.changes = MCP_RESOURCES,
+			.changes = MCP_RESOURCES | (d->gateway ? MCP_TOOLS : 0),
 			.owner = d,
 			.tasks = true,
 			.principal = principal_name,
@@ -161,6 +165,7 @@ void mcp_door_free(struct mcp_door *d)
 	if (!d)
 		return;
 	mcp_server_free(d->server);
+	gateway_free(d->gateway);
 	for (size_t i = 0; d->shapes && d->tools && i < tools_n; i++) {
 		op_shape_fini(&d->shapes[i]);
 		mcp_tool_release(&d->tools[i]);

@@ -6,6 +6,8 @@
 #include "hub/sandbox/sandbox.h"
 #include "op/call.h"
 
+struct gateway;
+
 struct mcp_door {
 	struct ops *ops;
 	struct mcp_server *server;
@@ -13,10 +15,24 @@ struct mcp_door {
 	struct mcp_tool *tools; /* likewise, with the schemas printed */
 	struct mcp_choice may, usual; /* what a client may have, and has if it asks for none */
 	const struct mcp_tool **list; /* as a session was told last */
+	struct gateway *gateway; /* NULL: there are no modules */
 	struct mcp_roots *roots; /* as they were listed last; NULL: never */
 	bool roots_changed; /* and clients were not told yet */
 	struct hub_sandboxes_watch watch;
 };
+
+/* gateway.c: tools of modules. A call of one holds it until it has ended. */
+extern const struct tool gateway_tool; /* the row of all of them */
+enum { GATEWAY_LIST_MAX = 1000 };
+int gateway_open(struct mcp_door *d, struct err *e) MUST_USE;
+void gateway_free(struct gateway *w); /* NULL-safe */
+size_t gateway_list(const struct gateway *w, const struct mcp_tool **to, size_t max);
+void gateway_hold(const struct mcp_tool *t);
+void gateway_release(const struct mcp_tool *t);
+int gateway_decode(struct mcp_call *mc, void *request, struct err *e) MUST_USE;
+/* Fills content and the like of *ret; what it borrows the caller frees, also on failure. */
+int gateway_answer(const void *result, struct json_doc **ret_doc, char **ret_content,
+		   char **ret_structured, struct mcp_result *ret, struct err *e) MUST_USE;
 
 /* call.c: makes a call of a tools/call. */
 void door_call(void *door, struct mcp_call *mc);

@@ -1,5 +1,7 @@
 #include "door/mcp/tools.h"
 
+#include "op/ops.h"
+
 const struct tool *const tools[] = {
 	&sandbox_create_tool,
 	&sandbox_exec_tool,
@@ -57,7 +59,7 @@ const struct tool *const tools[] = {
 	&module_info_tool,
 };
 const size_t tools_n = ARRAY_LEN(tools);
-static_assert(ARRAY_LEN(tools) <= MCP_CHOICE_MAX, "each has a place in a choice");
+static_assert(ARRAY_LEN(tools) < MCP_CHOICE_MAX, "each has a place in a choice");
 
 /* Each listed tool costs the context of every client, so few are listed unless they are asked
  * for. */
@@ -77,6 +79,8 @@ static const struct tool_set {
 	{ "workspace", ARRAY_LEN(tools) - CODE_TOOLS - WORKSPACE_TOOLS, WORKSPACE_TOOLS },
 	{ "code", ARRAY_LEN(tools) - CODE_TOOLS, CODE_TOOLS },
 	{ "all", 0, ARRAY_LEN(tools) },
+	/* Tools of modules, which are no rows here: one place behind the others stands for them. */
+	{ "gateway", ARRAY_LEN(tools), 1 },
 };
 
 /* Adds the tools of that name or set; false: there are none. */
@@ -142,6 +146,8 @@ size_t tools_of(const struct op *op, const char **names, size_t max)
 {
 	size_t n = 0;
 
+	if (op == &module_call_op)
+		n = tools_add(names, n, max, "gateway");
 	for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
 		if (tools[i]->op != op && tools[i]->other != op)
 			continue;

@@ -183,12 +183,16 @@ void mcp_write_result(struct json_writer *w, const struct mcp_profile *p,
 
 	mcp_result_open(w, p);
 	json_write_name(w, "content");
-	json_write_array(w);
-	for (size_t i = 0; i < r->content_n; i++)
-		mcp_write_content(w, p, &r->content[i]);
-	if (r->content_n == 0 && structured.p)
-		mcp_write_content(w, p, &copy);
-	json_write_array_end(w);
+	if (r->content_json.p) {
+		json_write_raw(w, r->content_json);
+	} else {
+		json_write_array(w);
+		for (size_t i = 0; i < r->content_n; i++)
+			mcp_write_content(w, p, &r->content[i]);
+		if (r->content_n == 0 && structured.p)
+			mcp_write_content(w, p, &copy);
+		json_write_array_end(w);
+	}
 	if (p->any_structured || (p->structured && is_object(structured)))
 		mcp_put_raw(w, "structuredContent", structured);
 	if (r->is_error) {

@@ -513,6 +513,8 @@ struct mcp_content {
 struct mcp_result {
 	const struct mcp_content *content;
 	size_t content_n;
+	/* in place of it: a JSON array on one line, as another server has given it */
+	struct str content_json;
 	/* Structured content, as JSON or from a table. Legacy clients get it only if it is an
 	 * object. Without other content its text is sent as content too. */
 	struct str structured;

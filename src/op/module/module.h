@@ -27,7 +27,7 @@ struct module_view {
 	uint32_t tools, calls, failures;
 };
 extern const struct field_table module_view_table;
-int module_view(struct call *c, const struct upstream *u, struct module_view *ret,
+int module_view(struct call *c, struct upstream *u, struct module_view *ret,
 		struct err *e) MUST_USE;
 
 struct modules_view {
@@ -37,16 +37,34 @@ struct modules_view {
 	} modules;
 };
 
+struct module_change {
+	struct str where, old, now;
+};
+
+struct module_warning {
+	struct str where, text, excerpt;
+};
+
 struct module_tool_view {
 	struct str name, title, description;
+	enum upstream_pin pin;
 	enum config_then approval;
 	bool read_only;
+	struct {
+		const struct module_change *p;
+		size_t n;
+	} changes;
+	struct {
+		const struct module_warning *p;
+		size_t n;
+	} warnings;
 	struct field_json input_schema, output_schema, annotations;
 };
 
 struct module_info {
 	struct module_view view;
 	struct str digest, approved_at, approved_by, server, revision, instructions;
+	bool has_told, told;
 	/* As the operator's file has it: with variables, and without their values. */
 	struct str command, cwd, url, template;
 	struct field_strs args, env, headers, read, write, network;

@@ -1,0 +1,278 @@
+/*
+ * Tools of modules as tools of this server, SERVER__TOOL: the set "gateway". They are those that
+ * were approved, also of a module that is not connected, and calls of them are calls of
+ * module.call. What a module says of its tools is cleaned before a client sees it.
+ */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "code/clean.h"
+#include "code/names.h"
+#include "door/mcp/internal.h"
+#include "op/module/module.h"
+#include "op/ops.h"
+
+enum { GATEWAY_MAX = 1000, DEFINITION_MAX = 4 << 20, ARENA_MAX = 16 << 20, RESULT_MAX = 8 << 20 };
+
+const struct tool gateway_tool = { .op = &module_call_op, .name = "gateway" };
+
+/* A listed tool, as long as it is listed or called. */
+struct gateway_entry {
+	struct mcp_tool tool; /* first */
+	unsigned refs;
+	struct json_doc *doc; /* the cleaned definition */
+	char *schema, *module, *name; /* owned */
+	char shown[NAME_MAX_BYTES + 1];
+};
+
+struct gateway {
+	struct mcp_door *door;
+	struct upstreams *modules;
+	struct upstreams_watch watch;
+	struct gateway_entry **p;
+	size_t n;
+};
+
+static void entry_unref(struct gateway_entry *g)
+{
+	if (!g || --g->refs > 0)
+		return;
+	mcp_tool_release(&g->tool);
+	json_free(g->doc);
+	free(g->schema);
+	free(g->module);
+	free(g->name);
+	free(g);
+}
+AUTO_DEFINE(entry_unref, struct gateway_entry)
+
+static char *entry_text(const struct json_val *v, struct err *e)
+{
+	autobuf struct buf b = BUF_INIT(DEFINITION_MAX);
+	struct json_writer w = json_writer(&b);
+
+	json_write_val(&w, v);
+	return json_write_done(&w, e) < 0 ? NULL : buf_take(&b);
+}
+
+static struct gateway_entry *entry_new(struct str module, const struct json_val *v,
+				       struct str shown, struct err *e)
+{
+	AUTO(entry_unref) struct gateway_entry *g = calloc(1, sizeof(*g));
+	struct str name = json_str(json_get(v, "name"));
+	autobuf struct buf b = BUF_INIT(DEFINITION_MAX);
+	const struct json_val *clean;
+
+	if (!g) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	g->refs = 1;
+	g->module = mem_dup(module.p, module.n);
+	g->name = mem_dup(name.p, name.n);
+	snprintf(g->shown, sizeof(g->shown), "%.*s", STR_ARG(shown));
+	if (!g->module || !g->name || clean_json(&b, v, CLEAN_TEXT, e) < 0 ||
+	    !(g->doc = json_parse(buf_str(&b), NULL, e)))
+		return NULL;
+	clean = json_root(g->doc);
+	g->schema = entry_text(json_get(clean, "inputSchema"), e);
+	if (!g->schema)
+		return NULL;
+	g->tool = (struct mcp_tool){
+		.name = g->shown,
+		.description = json_str(json_get(clean, "description")).p ?: g->shown,
+		.title = json_str(json_get(clean, "title")).p,
+		.input_schema = g->schema,
+		.row = &gateway_tool,
+	};
+	return mcp_tool_prepare(&g->tool, e) < 0 ? NULL : take_ptr(g);
+}
+
+/* ---- which there are ----------------------------------------------------------------------- */
+
+static void gateway_add(struct gateway *w, struct str module, const struct json_val *v,
+			struct str shown)
+{
+	struct err e = ERR_INIT;
+	struct gateway_entry *g = w->n < GATEWAY_MAX ? entry_new(module, v, shown, &e) : NULL;
+
+	if (g)
+		w->p[w->n++] = g;
+	else
+		log_warn("module %.*s: the tool %.*s is not listed: %s", STR_ARG(module),
+			 STR_ARG(shown), e.code ? e.msg : "too many");
+}
+
+static int gateway_add_all(struct gateway *w, struct upstream *u, struct arena *a, struct err *e)
+{
+	struct upstream_info i;
+	AUTO(json_free) struct json_doc *pins = NULL;
+	const struct json_val *all;
+	struct tool_name *names;
+	struct str *own;
+	size_t n;
+
+	upstream_info(u, &i);
+	if (!i.approved || i.disabled || !i.pins.n)
+		return 0;
+	pins = json_parse(i.pins, NULL, e);
+	all = json_get(json_root(pins), "tools");
+	n = json_len(all);
+	names = pins ? arena_array(a, n + 1, sizeof(*names), e) : NULL;
+	own = names ? arena_array(a, n + 1, sizeof(*own), e) : NULL;
+	if (!own)
+		return -1;
+	for (struct json_iter it = json_iter(all); json_next(&it);)
+		own[it.index] = json_str(json_get(it.val, "name"));
+	if (names_make(i.name, own, n, a, names, e) < 0)
+		return -1;
+	for (struct json_iter it = json_iter(all); json_next(&it);) {
+		struct err none;
+
+		if (upstream_check(u, own[it.index], &none) == 0)
+			gateway_add(w, i.name, it.val, names[it.index].gateway);
+	}
+	return 0;
+}
+
+static bool gateway_same(const struct gateway *w, struct gateway_entry *const *was, size_t n)
+{
+	for (size_t i = 0; i < n && n == w->n; i++) {
+		const struct gateway_entry *a = w->p[i], *b = was[i];
+
+		if (strcmp(a->shown, b->shown) != 0 || strcmp(a->schema, b->schema) != 0 ||
+		    strcmp(a->tool.description, b->tool.description) != 0)
+			return false;
+	}
+	return n == w->n;
+}
+
+static void gateway_fill(struct gateway *w)
+{
+	AUTO(arena_free) struct arena *a = arena_new(ARENA_MAX);
+	struct err e = ERR_INIT;
+
+	if (!a || upstreams_check(w->modules, &e) < 0)
+		return;
+	for (struct upstream *u = upstreams_next(w->modules, NULL); u;
+	     u = upstreams_next(w->modules, u)) {
+		if (gateway_add_all(w, u, a, &e) < 0)
+			log_warn("the tools of a module are not listed: %s", e.msg);
+	}
+}
+
+static void gateway_on_change(void *arg)
+{
+	struct gateway *w = arg;
+	struct gateway_entry **was = w->p;
+	size_t n = w->n;
+
+	w->p = calloc(GATEWAY_MAX, sizeof(struct gateway_entry *));
+	w->n = 0;
+	if (!w->p) {
+		w->p = was;
+		w->n = n;
+		return;
+	}
+	gateway_fill(w);
+	if (w->door->server && !gateway_same(w, was, n))
+		mcp_server_changed(w->door->server, MCP_TOOLS);
+	for (size_t i = 0; i < n; i++)
+		entry_unref(was[i]);
+	free(was);
+}
+
+int gateway_open(struct mcp_door *d, struct err *e)
+{
+	struct gateway *w;
+
+	if (!ops_upstreams(d->ops))
+		return 0;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	*w = (struct gateway){ .door = d, .modules = ops_upstreams(d->ops) };
+	w->watch = (struct upstreams_watch){ .on_change = gateway_on_change, .arg = w };
+	upstreams_watch_add(w->modules, &w->watch);
+	d->gateway = w;
+	gateway_on_change(w);
+	return 0;
+}
+
+/* The modules have ended before. */
+void gateway_free(struct gateway *w)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; i < w->n; i++)
+		entry_unref(w->p[i]);
+	free(w->p);
+	free(w);
+}
+
+size_t gateway_list(const struct gateway *w, const struct mcp_tool **to, size_t max)
+{
+	size_t n = w ? w->n : 0;
+
+	n = n < max ? n : max;
+	for (size_t i = 0; i < n; i++)
+		to[i] = &w->p[i]->tool;
+	return n;
+}
+
+/* ---- calls --------------------------------------------------------------------------------- */
+
+static struct gateway_entry *entry_of(const struct mcp_tool *t)
+{
+	return (struct gateway_entry *)(uintptr_t)t;
+}
+
+void gateway_hold(const struct mcp_tool *t)
+{
+	entry_of(t)->refs++;
+}
+
+void gateway_release(const struct mcp_tool *t)
+{
+	entry_unref(entry_of(t));
+}
+
+int gateway_decode(struct mcp_call *mc, void *request, struct err *e)
+{
+	const struct gateway_entry *g = entry_of(mcp_call_tool(mc));
+	const struct json_val *args = mcp_call_args(mc);
+	struct arena *a = mcp_call_arena(mc);
+	char *module = arena_dup(a, str_of(g->module), e);
+	char *tool = arena_dup(a, str_of(g->name), e);
+	autofree char *text = args ? entry_text(args, e) : strdup("{}");
+	char *arguments = text ? arena_dup(a, str_of(text), e) : NULL;
+
+	if (!module || !tool || !arguments)
+		return -1;
+	*(struct module_call_request *)request =
+		(struct module_call_request){ str_of(module), str_of(tool), { str_of(arguments) } };
+	return 0;
+}
+
+/* As its server gave it, and as redaction left it. */
+int gateway_answer(const void *result, struct json_doc **ret_doc, char **ret_content,
+		   char **ret_structured, struct mcp_result *ret, struct err *e)
+{
+	const struct module_result *r = result;
+	const struct json_val *v;
+
+	*ret_doc = json_parse(r->result.text, NULL, e);
+	if (!*ret_doc)
+		return -1;
+	v = json_root(*ret_doc);
+	if (json_type(json_get(v, "content")) == JSON_ARRAY)
+		*ret_content = entry_text(json_get(v, "content"), e);
+	else
+		*ret_content = strdup("[]");
+	if (json_get(v, "structuredContent"))
+		*ret_structured = entry_text(json_get(v, "structuredContent"), e);
+	ret->content_json = str_of(*ret_content);
+	ret->structured = str_of(*ret_structured);
+	ret->is_error = json_bool(json_get(v, "isError"));
+	return *ret_content ? 0 : -1;
+}

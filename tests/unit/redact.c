@@ -573,6 +573,36 @@ static void test_lengths(void **state)
 	redact_value_remove(redactor, STR_LIT("v"));
 }
 
+/* What random bytes have had behind what looks like a name, and what programs keep there. */
+static void test_binary(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t n;
+		const char *shown;
+	} rows[] = {
+#define ROW(text, shown) { text, sizeof(text) - 1, shown }
+		ROW("\xed\xc9\x65\x0f+PwdN=\xaf\x1d\xbd#C", NULL),
+		ROW("\x3f\x89\x81\xc3-PwL[=\x98%\x80\x0d\xa5[", NULL),
+		ROW("\x03\xff\x00pwd=7xK\x01\x02", NULL),
+		ROW("\x03\xff\x00password: \"q9!\"\x01\x02", NULL),
+		ROW("\x03\xff\x00PASSWORD=h7-Kw2mQ\x00\x01",
+		    "\x03\xff\x00PASSWORD=[REDACTE\x00\x01"),
+		ROW("the last line\npwd=7xK\n", "the last line\npwd=[REDACTED:password]\n"),
+#undef ROW
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		autobuf struct buf got = BUF_INIT(1 << 10);
+		const struct redact_part part = { .text = { rows[i].text, rows[i].n } };
+		struct err e;
+		int rc = redact_text(redactor, &part, &got, &e);
+
+		ROW_CHECK(rc == (rows[i].shown != NULL), rows[i].text + 2);
+		ROW_CHECK(!rc || memcmp(got.p, rows[i].shown, got.n) == 0, rows[i].text + 2);
+	}
+}
+
 static void test_options(void **state)
 {
 	const struct str off[] = { STR_LIT("github-token") };
@@ -618,7 +648,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_pieces),	       cmocka_unit_test(test_values),
 		cmocka_unit_test(test_wrapped_values), cmocka_unit_test(test_pages),
 		cmocka_unit_test(test_quiet),	       cmocka_unit_test(test_lengths),
-		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_binary),	       cmocka_unit_test(test_options),
 	};
 
 	folder = argc > 1 ? argv[1] : "tests/redact";

@@ -193,10 +193,12 @@ static bool settle(struct hub_sandbox *l, const struct err *why, const struct er
 static void on_destroyed(void *arg, struct sandbox *sb, const struct err *err)
 {
 	struct hub_sandbox_op *op = arg;
+	bool over = settle(op->hs, NULL, err);
 
-	if (!settle(op->hs, NULL, err))
+	if (!over)
 		hub_sandbox_arm(op->hs);
-	hub_sandbox_op_end(op, err);
+	/* One that was lost meanwhile has ended, as was asked. */
+	hub_sandbox_op_end(op, over && err && err->code == ERR_GUEST ? NULL : err);
 }
 
 static int check_terminate(const struct hub_sandbox *l, struct err *e)

@@ -13,20 +13,37 @@ static const char instructions[] =
 	"files, so try risky steps in a fork. A file is the resource sandbox://ID/PATH, too. A "
 	"failure has a cause and a remediation; read them before trying again.";
 
+/* The tools that the session asked for, by their numbers; tools_n is the gateway's set. */
+static const struct mcp_choice *session_choice(const struct mcp_door *d,
+					       const struct mcp_session *s)
+{
+	const struct mcp_choice *some = mcp_session_narrowed(s);
+
+	return mcp_choice_empty(some) ? &d->usual : some;
+}
+
+static bool session_has_gateway(const struct mcp_door *d, const struct mcp_session *s)
+{
+	return mcp_choice_has(session_choice(d, s), tools_n) && mcp_choice_has(&d->may, tools_n);
+}
+
+/* Tools change where modules have them. */
+static unsigned session_changes(void *owner, const struct mcp_session *s)
+{
+	return MCP_RESOURCES | (session_has_gateway(owner, s) ? MCP_TOOLS : 0);
+}
+
 static const struct mcp_tool *const *list_tools(void *owner, struct mcp_session *s, size_t *ret_n)
 {
 	struct mcp_door *d = owner;
-	const struct mcp_choice *some = mcp_session_narrowed(s);
+	const struct mcp_choice *some = session_choice(d, s);
 	size_t n = 0;
-
-	if (mcp_choice_empty(some))
-		some = &d->usual;
 
 	for (size_t i = 0; i < tools_n; i++) {
 		if (mcp_choice_has(some, i) && mcp_choice_has(&d->may, i))
 			d->list[n++] = &d->tools[i];
 	}
-	if (mcp_choice_has(some, tools_n) && mcp_choice_has(&d->may, tools_n))
+	if (session_has_gateway(d, s))
 		n += gateway_list(d->gateway, d->list + n, GATEWAY_LIST_MAX);
 	*ret_n = n;
 	return d->list;
@@ -55,6 +72,7 @@ static void on_closed(void *owner, struct mcp_session *s)
 
 static const struct mcp_handler handler = { .tools = list_tools,
 					    .narrow = narrow_tools,
+					    .changes = session_changes,
 					    .resources = files_roots,
 					    .templates = files_templates,
 					    .call = door_call,

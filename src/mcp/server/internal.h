@@ -274,6 +274,8 @@ int mcp_header_check_params(const struct mcp_http_head *head, const struct mcp_t
 void mcp_serve_request(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_msg *m);
 void mcp_serve_notification(struct mcp_session *s, const struct rpc_msg *m);
 bool mcp_offers(const struct mcp_server *srv, enum mcp_need need);
+/* The lists of the session that may change. */
+unsigned mcp_changes(const struct mcp_session *s);
 /* Answers with an empty result; returns 0. */
 int mcp_answer_empty(const struct mcp_request *q);
 

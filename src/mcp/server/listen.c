@@ -183,7 +183,7 @@ static int read_filter(const struct mcp_request *q, struct mcp_listen *l, struct
 
 		if (wanted && json_type(wanted) != JSON_BOOL)
 			return mcp_takes(lists[i].key, "a boolean", wanted, f);
-		if (json_bool(wanted) && (srv->o.changes & lists[i].list) &&
+		if (json_bool(wanted) && (mcp_changes(q->s) & lists[i].list) &&
 		    mcp_offers(srv, lists[i].needs))
 			l->lists |= lists[i].list;
 	}
@@ -338,13 +338,23 @@ static void tell_changed(struct mcp_session *s, unsigned list, const char *metho
 	}
 }
 
+unsigned mcp_changes(const struct mcp_session *s)
+{
+	const struct mcp_server_options *o = &s->server->o;
+
+	return o->handler && o->handler->changes ? o->changes & o->handler->changes(o->owner, s)
+						 : o->changes;
+}
+
 void mcp_server_changed(struct mcp_server *srv, unsigned changed)
 {
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		if (!(changed & srv->o.changes & lists[i].list) || !mcp_offers(srv, lists[i].needs))
+		if (!(changed & lists[i].list) || !mcp_offers(srv, lists[i].needs))
 			continue;
-		for (struct mcp_session *s = srv->sessions; s; s = s->next)
-			tell_changed(s, lists[i].list, lists[i].method);
+		for (struct mcp_session *s = srv->sessions; s; s = s->next) {
+			if (mcp_changes(s) & lists[i].list)
+				tell_changed(s, lists[i].list, lists[i].method);
+		}
 	}
 }
 

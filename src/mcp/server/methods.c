@@ -61,9 +61,11 @@ bool mcp_offers(const struct mcp_server *srv, enum mcp_need need)
 	return false;
 }
 
-static void put_list(struct json_writer *w, const struct mcp_server *srv, const char *key,
+static void put_list(struct json_writer *w, const struct mcp_session *s, const char *key,
 		     enum mcp_need need, unsigned list)
 {
+	const struct mcp_server *srv = s->server;
+
 	if (!mcp_offers(srv, need))
 		return;
 	json_write_key(w, key);
@@ -72,7 +74,7 @@ static void put_list(struct json_writer *w, const struct mcp_server *srv, const 
 		json_write_key(w, "subscribe");
 		json_write_bool(w, true);
 	}
-	if (srv->o.changes & list) {
+	if (mcp_changes(s) & list) {
 		json_write_key(w, "listChanged");
 		json_write_bool(w, true);
 	}
@@ -107,9 +109,9 @@ static void put_capabilities(struct json_writer *w, const struct mcp_session *s,
 
 	json_write_key(w, "capabilities");
 	json_write_object(w);
-	put_list(w, srv, "tools", MCP_NEEDS_TOOLS, MCP_TOOLS);
-	put_list(w, srv, "resources", MCP_NEEDS_RESOURCES, MCP_RESOURCES);
-	put_list(w, srv, "prompts", MCP_NEEDS_PROMPTS, MCP_PROMPTS);
+	put_list(w, s, "tools", MCP_NEEDS_TOOLS, MCP_TOOLS);
+	put_list(w, s, "resources", MCP_NEEDS_RESOURCES, MCP_RESOURCES);
+	put_list(w, s, "prompts", MCP_NEEDS_PROMPTS, MCP_PROMPTS);
 	if (mcp_offers(srv, MCP_NEEDS_COMPLETE) && p->annotations)
 		put_empty(w, "completions");
 	if (mcp_offers(srv, MCP_NEEDS_LOGGING))

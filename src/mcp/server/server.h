@@ -172,6 +172,9 @@ struct mcp_handler {
 	 * keeps of that, for tools(), is mcp_session_narrowed(). -1 refuses the session. NULL:
 	 * every such client is refused. */
 	int (*narrow)(void *owner, struct str tools, struct mcp_choice *ret, struct err *e);
+	/* Which of the lists that may change do for this session: MCP_TOOLS… of the options'
+	 * `changes`. NULL: all of those. */
+	unsigned (*changes)(void *owner, const struct mcp_session *s);
 	/* The session has ended, and all its calls were cancelled; they may still have to end. May
 	 * be NULL. */
 	void (*closed)(void *owner, struct mcp_session *s);

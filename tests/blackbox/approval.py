@@ -34,7 +34,8 @@ def asks_people(hub):
     if not os.path.exists(config):
         return False
     with open(config, encoding='utf-8') as f:
-        return ASKED in f.read()
+        rules = json.load(f).get('policy', {}).get('rules', [])
+    return any(rule['then'] == 'ask' for rule in rules)
 
 
 class Asker:

@@ -735,7 +735,7 @@ def test_the_cache_survives_anything(me, ours, pool):
 
 
 WORDS = ['discover', 'tools', 'call', 'resources', 'read', 'prompts', 'get', 'complete', 'request',
-         'logout']
+         'logout', 'import']
 
 
 def test_help(me):

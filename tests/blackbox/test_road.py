@@ -129,9 +129,13 @@ def test_each_hook_sees_each_call_once(hub, road, name):
     # the hooks here write no record that could be got, and keep no request
     gone = name in ('audit.get', 'approvals.get', 'approvals.answer')
     assert outcome(asking.reply()) == ((404, 'not_found') if gone else (200, None))
-    notes = road.notes(2 if ROWS[name].first else 6 if name == 'audit.get' else 3)
+    # these make other calls too: one before, or one within
+    more = {'audit.get': 6, 'javascript': 6}
+    notes = road.notes(2 if ROWS[name].first else more.get(name, 3))
     if name == 'audit.get':
-        notes = notes[-3:]  # it asks for something else before
+        notes = notes[-3:]
+    elif name == 'javascript':
+        notes = [n for n in notes if n['action'] == 'code.execute']
     assert [n['hook'] for n in notes][:3] == ['policy', 'approval', 'audit'][:len(notes)], notes
     assert len({n['digest'] for n in notes}) == 1 and len(notes[0]['digest']) == 64
     assert len({n['action'] for n in notes}) == 1

@@ -226,7 +226,7 @@ static int info_run(const struct verb_input *in)
 const struct verb mcp_info_verb = {
 	.name = "mcp info",
 	.usage = "[OPTION...] NAME",
-	.doc = "Show what a module runs, its tools, and whether it is approved.",
+	.doc = "Show what a module runs, its tools and its approval.",
 	.page = "holt-mcp-modules",
 	.options = &module_options,
 	.size = sizeof(struct module_options),

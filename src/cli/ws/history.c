@@ -214,7 +214,7 @@ static int revert_run(const struct verb_input *in)
 const struct verb ws_revert_verb = {
 	.name = "ws revert",
 	.usage = "[OPTION...] NAME REVISION",
-	.doc = "Make a revision with the files of an earlier one; print its id.",
+	.doc = "Make a revision of the files of an earlier one; print its id.",
 	.more = "No revision goes away. No sandbox may write to the workspace meanwhile.",
 	.page = "holt-ws",
 	.options = &revert_options,
@@ -258,7 +258,7 @@ static int fork_run(const struct verb_input *in)
 const struct verb ws_fork_verb = {
 	.name = "ws fork",
 	.usage = "[OPTION...] NAME NEW",
-	.doc = "Make one with the files and history of another; print its name.",
+	.doc = "Make one of the files and history of another; print its name.",
 	.page = "holt-ws",
 	.options = &fork_options,
 	.size = sizeof(struct fork_options),

@@ -93,7 +93,7 @@ static int verify_run(const struct verb_input *in)
 const struct verb ws_verify_verb = {
 	.name = "ws verify",
 	.usage = "[OPTION...] NAME",
-	.doc = "Read all that its revisions need; exit with 3 if something is damaged.",
+	.doc = "Read all that its revisions need; exit with 3 on damage.",
 	.page = "holt-ws",
 	.options = &ws_options,
 	.size = sizeof(struct ws_options),

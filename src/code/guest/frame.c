@@ -5,7 +5,7 @@
 
 void guest_exit(enum code_exit how)
 {
-	_exit(how);
+	_exit((int)how);
 }
 
 static void read_all(char *p, size_t n)

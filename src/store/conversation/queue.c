@@ -269,7 +269,7 @@ int queue_add(struct queue *q, const struct queue_item *item, char ret_id[QUEUE_
 	};
 	if (queue_write(q, &d.file, e) < 0)
 		return -1;
-	snprintf(ret_id, QUEUE_ID + 1, "%s", id);
+	memcpy(ret_id, id, QUEUE_ID + 1);
 	*ret_position = n;
 	return 0;
 }

@@ -221,6 +221,8 @@ static int tools_add(struct upstream_tools *t, const struct json_val *v, struct 
 	if (tools_text(t, json_str(json_get(v, "name")), DETAIL_MAX, &to->name, e) < 0 ||
 	    tools_text(t, buf_str(&b), DETAIL_MAX, &to->json, e) < 0)
 		return -1;
+	if (!to->name.n)
+		return err_set(e, ERR_INVALID, "it has a tool without a name");
 	for (size_t i = 0; i < t->n; i++) {
 		if (str_eq(t->p[i].name, to->name))
 			return err_set(e, ERR_INVALID, "it has two tools called \"%.*s\"",

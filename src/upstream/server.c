@@ -331,6 +331,19 @@ int upstream_enable(struct upstream *u, bool on, struct err *e)
 	return grant_write(u, e);
 }
 
+int upstream_disconnect(struct upstream *u, struct err *e)
+{
+	struct err why;
+
+	if (u->calls || u->waiting)
+		return err_set(e, ERR_CONFLICT, "the module %s has calls under way", u->name);
+	if (!u->conn)
+		return 0;
+	err_set(&why, ERR_CANCELLED, "the module %s was disconnected", u->name);
+	upstream_drop(u, upstream_rest(u), &why);
+	return 0;
+}
+
 /* ---- what it is ---------------------------------------------------------------------------- */
 
 void upstream_info(struct upstream *u, struct upstream_info *ret)

@@ -145,6 +145,9 @@ int upstream_approve(struct upstream *u, struct str who, struct err *e) MUST_USE
 int upstream_revoke(struct upstream *u, struct err *e) MUST_USE;
 int upstream_enable(struct upstream *u, bool on, struct err *e) MUST_USE;
 
+/* The next call connects it again. ERR_CONFLICT: it has calls under way. */
+int upstream_disconnect(struct upstream *u, struct err *e) MUST_USE;
+
 /* ---- calls --------------------------------------------------------------------------------- */
 
 /* A call of a tool, or with tool STR_NONE only a connection and its list of tools. The caller owns

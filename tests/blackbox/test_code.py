@@ -343,8 +343,9 @@ def test_over_mcp(who):
     mcp = who.mcp('--pool', '1', '--tools', 'code')
     mcp.initialize()
     listed = mcp.request('tools/list')['result']
-    assert [t['name'] for t in listed['tools']] == ['execute_javascript', 'list_modules',
-                                                    'module_info']
+    assert [t['name'] for t in listed['tools']] == [
+        'execute_javascript', 'list_modules', 'module_info', 'search_modules', 'list_mcp_servers',
+        'mcp_server_info', 'manage_mcp']
     assert len(json.dumps(listed)) < 4800
 
     def said(code, **more):

@@ -174,24 +174,128 @@ def test_what_was_not_awaited_is_done(hub):
     assert done['ok'] and done['calls'] == 2
 
 
-def test_the_tools_that_show_modules(hub):
+class Model:
+    """Calls tools of the set `code`."""
+
+    def __init__(self, hub):
+        self.session = Session(hub, '/mcp?tools=code')
+
+    def result(self, tool, /, **arguments):
+        with self.session.hub.wire() as wire:
+            self.session.call(wire, tool, **arguments)
+            return self.session.result(wire)
+
+    def texts(self, tool, /, **arguments):
+        result = self.result(tool, **arguments)
+        assert not result.get('isError'), result
+        return [c['text'] for c in result['content']]
+
+    def said(self, tool, /, **arguments):
+        return self.texts(tool, **arguments)[0]
+
+    def fails(self, tool, /, **arguments):
+        result = self.result(tool, **arguments)
+        assert result['isError'], result
+        return result['content'][0]['text']
+
+
+@pytest.fixture
+def model(hub):
+    hub.value('import "host:mcp-plain"; import "host:mcp-odd"; import "host:mcp-asks";'
+              'export default 1')
+    return Model(hub)
+
+
+def test_the_tools_that_show_modules(model):
     """A model finds out what there is, and how to call it."""
-    session = Session(hub, '/mcp?tools=code')
-
-    def said(name, **arguments):
-        with hub.wire() as wire:
-            session.call(wire, name, **arguments)
-            return session.result(wire)['content'][0]['text']
-
-    hub.value('import "host:mcp-plain"; import "host:mcp-odd"; export default 1')
-    listed = said('list_modules').split('\n')
+    listed = model.said('list_modules').split('\n')
     assert listed[0] == 'host:holt: parallel'
     assert any(line.startswith('host:mcp-unapproved: ') and 'not approved' in line
                for line in listed), listed
     assert any(line.startswith('host:mcp-plain: 5 functions, ') for line in listed), listed
-    shown = said('module_info', module='plain')
+    shown = model.said('module_info', module='plain')
     assert 'echo(' in shown and 'text?: string' in shown and 'Gives back its text.' in shown, shown
-    assert 'get_it' in said('module_info', module='odd')
+    assert 'get_it' in model.said('module_info', module='odd')
+
+
+def test_servers_are_listed(model):
+    lines = dict(line.split(': ', 1) for line in model.said('list_mcp_servers').split('\n'))
+    assert set(lines) == {'odd', 'asks', 'unapproved', 'plain'}
+    assert lines['plain'] == 'connected, stdio, import host:mcp-plain, 5 tools'
+    assert lines['unapproved'] == (
+        'closed, stdio, not approved: the operator can (holt mcp approve unapproved)')
+
+
+def test_a_server_shows_its_tools(model):
+    shown = model.said('mcp_server_info', name='plain')
+    assert shown.startswith('plain: connected, stdio, import host:mcp-plain, 5 tools\n'), shown
+    assert 'declare module "host:mcp-plain" {' in shown
+    assert shown.count('export function') == 5 and 'text?: string' in shown, shown
+    few = model.said('mcp_server_info', name='plain', tools=['crash', 'echo'])
+    assert few.count('export function') == 2 and '; 2 shown' in few.split('\n')[0], few
+    one = model.said('mcp_server_info', name='plain', limit=1)
+    assert one.count('export function') == 1 and 'function echo' in one, one
+    one = model.said('mcp_server_info', name='plain', query='ENVIRON none', limit=1)
+    assert 'function environment' in one, one
+    assert 'export function' not in model.said('mcp_server_info', name='plain', query='nothing')
+    assert 'function get_it' in model.said('mcp_server_info', name='odd', tools=['get-it'])
+    assert 'has no tool called' in model.fails('mcp_server_info', name='plain', tools=['none'])
+    assert 'mcp_server_info' in model.fails('mcp_server_info', name='plain', tools=['none'])
+    assert 'list_mcp_servers' in model.fails('mcp_server_info', name='none')
+    said, note = model.texts('mcp_server_info', name='asks')
+    assert 'function echo' in said
+    assert note == 'A person is asked for each call of environment, crash, sleep, large', note
+    assert 'known once it was connected' in model.said('mcp_server_info', name='unapproved')
+    for wrong in ({'limit': 51}, {'limit': 0}, {'query': 'x' * 257}, {'tools': ['x'] * 51}):
+        model.fails('mcp_server_info', name='plain', **wrong)
+
+
+def test_functions_are_found_by_words(hub, model):
+    found = model.said('search_modules', query='environment').split('\n')
+    assert found == ['host:mcp-asks environment: Gives back its text.',
+                     'host:mcp-plain environment: Gives back its text.'], found
+    assert model.said('search_modules', query='get-it').split('\n')[0].startswith(
+        'host:mcp-odd get_it')
+    said, note = model.texts('search_modules', query='TEXT gives', limit=3)
+    assert len(said.split('\n')) == 3 and note == '3 of 24 are shown.', (said, note)
+    assert model.said('search_modules', query='zebra ...') == (
+        'No approved tool has such a word.')
+    hub.post('/v1/modules/plain/disable')
+    assert 'mcp-plain' not in model.said('search_modules', query='environment')
+    hub.post('/v1/modules/plain/enable')
+    assert 'mcp-plain' in model.said('search_modules', query='environment')  # it is not connected
+    for wrong in ({'query': ''}, {'query': 'x' * 257}, {'query': 'x', 'limit': 51}, {}):
+        model.fails('search_modules', **wrong)
+
+
+def test_a_model_connects_servers_and_approves_none(hub, model):
+    said = model.said('manage_mcp', name='plain', action='disconnect')
+    assert said == 'plain: idle, stdio, import host:mcp-plain, 5 tools'
+    assert hub.call('GET', '/v1/modules/plain')['state'] == 'idle'
+    said = model.said('manage_mcp', name='plain', action='connect')
+    assert said == 'plain: connected, stdio, import host:mcp-plain, 5 tools'
+    for action in 'connect', 'approve', 'enable', '', None:
+        refused = model.fails('manage_mcp', name='unapproved', action=action)
+        assert 'holt mcp approve' in refused or action != 'connect', refused
+    assert model.said('manage_mcp', name='unapproved', action='disconnect').startswith(
+        'unapproved: closed')
+    module = hub.call('GET', '/v1/modules/unapproved')
+    assert module['state'] == 'closed' and not module['approved'], module
+    reading = Model(as_bearer(hub, key(hub, 'reader', ['read'])))
+    for action in 'connect', 'disconnect':
+        assert 'scope' in reading.fails('manage_mcp', name='plain', action=action)
+    assert 'plain: connected' in reading.said('list_mcp_servers')
+    hub.call('DELETE', '/v1/keys/reader')
+
+
+def test_no_call_loses_its_server(hub, model):
+    """One that has calls under way is not disconnected."""
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        run = pool.submit(hub.post, '/v1/modules/plain/tools/sleep', arguments={'text': '3'})
+        until(lambda: hub.call('GET', '/v1/modules/plain')['calls'] == 1, what='the call')
+        assert 'under way' in model.fails('manage_mcp', name='plain', action='disconnect')
+        assert run.result(30)['result']['content'][0]['text'] == '3'
+    assert model.said('manage_mcp', name='plain', action='disconnect').startswith('plain: idle')
 
 
 def test_a_person_is_asked_and_the_clock_stands(hub):

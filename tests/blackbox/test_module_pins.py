@@ -1,6 +1,8 @@
 """What modules say of their tools: pinned when they are approved, and quarantined when they change.
 And their tools as tools of the hub's own MCP server, which hides what is not approved."""
 
+import json
+
 import pytest
 
 import host
@@ -129,6 +131,34 @@ def test_poison_waits_for_a_person(hub):
     assert 'WARNING' in hub.ok('mcp', 'info', 'poisoned').decode()
     approve(hub, 'poisoned')
     assert text(hub, 'poisoned', 'add', text='x') == 'x'
+
+
+def test_code_does_not_see_what_is_quarantined(hub):
+    def functions():
+        done = hub.post('/v1/javascript', code='import all from "host:mcp-plain"; '
+                        'export default Object.keys(all)')
+        assert done['ok'], done
+        return sorted(json.loads(done['value']))
+
+    def shown():
+        return {t['name']: t.get('function') for t in tools(hub, 'plain').values()}
+
+    fresh(hub)
+    assert functions() == ['echo', 'mutate', 'other']
+    change(hub, "TOOLS[0]['description'] = 'Another.'; TOOLS.append(tool('o-ther'));"
+           "TOOLS.append(tool('e-cho'))",
+           {'echo': 'changed', 'mutate': 'approved', 'other': 'approved', 'o-ther': 'new',
+            'e-cho': 'new'})
+    assert functions() == ['mutate', 'other']
+    assert shown() == {'echo': None, 'mutate': 'mutate', 'other': 'other', 'o-ther': None,
+                       'e-cho': None}
+    done = hub.post('/v1/javascript', code='import { echo } from "host:mcp-plain"')
+    assert not done['ok'] and 'echo' in done['error']['message'], done
+    approve(hub, 'plain')
+    assert functions() == ['e_cho', 'echo', 'mutate', 'o_ther', 'other']
+    done = hub.post('/v1/javascript', code='import { echo } from "host:mcp-plain";'
+                    'export default echo({ text: "back" }).data')
+    assert json.loads(done['value']) == 'back', done
 
 
 # ---- the gateway

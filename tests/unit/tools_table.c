@@ -99,6 +99,10 @@ static const struct {
 	{ "execute_javascript", "[\"code\"]", "cpu_ms" },
 	{ "list_modules", "null", NULL },
 	{ "module_info", "[\"module\"]", "module" },
+	{ "search_modules", "[\"query\"]", "limit" },
+	{ "list_mcp_servers", "null", NULL },
+	{ "mcp_server_info", "[\"name\"]", "tools" },
+	{ "manage_mcp", "[\"name\",\"action\"]", "action" },
 };
 
 static void test_contract(void **state)

@@ -297,7 +297,8 @@ static void start_timer(struct mcp_run *r)
 
 static const struct op *call_op_of(const struct tool *tool, const struct mcp_call *mc)
 {
-	bool other = tool->other && json_bool(json_get(mcp_call_args(mc), tool->other_if));
+	const struct json_val *v = tool->other ? json_get(mcp_call_args(mc), tool->other_if) : NULL;
+	bool other = tool->other_is ? str_is(json_str(v), tool->other_is) : json_bool(v);
 
 	return other ? tool->other : tool->op;
 }

@@ -17,10 +17,10 @@
 
 struct tool {
 	const struct op *op;
-	/* Another operation with the same request. A call in which the member other_if is true is
-	 * that operation; the hints are made from it. */
+	/* Another operation with the same request. A call in which the member other_if is true, or
+	 * the text other_is where there is one, is that operation; the hints are made from it. */
 	const struct op *other;
-	const char *other_if;
+	const char *other_if, *other_is;
 	const char *name, *title;
 	const char *doc; /* for the model that chooses a tool */
 	/* How the arguments differ from the operation's request. */

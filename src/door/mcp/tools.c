@@ -57,13 +57,17 @@ const struct tool *const tools[] = {
 	&execute_javascript_tool,
 	&list_modules_tool,
 	&module_info_tool,
+	&search_modules_tool,
+	&list_mcp_servers_tool,
+	&mcp_server_info_tool,
+	&manage_mcp_tool,
 };
 const size_t tools_n = ARRAY_LEN(tools);
 static_assert(ARRAY_LEN(tools) < MCP_CHOICE_MAX, "each has a place in a choice");
 
 /* Each listed tool costs the context of every client, so few are listed unless they are asked
  * for. */
-enum { SANDBOX_TOOLS = 20, RUN_TOOLS = 1, CODING_TOOLS = 22, WORKSPACE_TOOLS = 8, CODE_TOOLS = 3 };
+enum { SANDBOX_TOOLS = 20, RUN_TOOLS = 1, CODING_TOOLS = 22, WORKSPACE_TOOLS = 8, CODE_TOOLS = 7 };
 static_assert(ARRAY_LEN(tools) ==
 		      SANDBOX_TOOLS + RUN_TOOLS + CODING_TOOLS + WORKSPACE_TOOLS + CODE_TOOLS,
 	      "each is in one set, and in all");

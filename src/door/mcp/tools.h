@@ -35,6 +35,10 @@ extern const struct tool workspace_fork_tool;
 extern const struct tool execute_javascript_tool;
 extern const struct tool list_modules_tool;
 extern const struct tool module_info_tool;
+extern const struct tool search_modules_tool;
+extern const struct tool list_mcp_servers_tool;
+extern const struct tool mcp_server_info_tool;
+extern const struct tool manage_mcp_tool;
 
 /* coding/ */
 extern const struct tool coding_read_tool;

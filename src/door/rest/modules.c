@@ -3,12 +3,18 @@
 #include "op/ops.h"
 
 static const struct op_member by_path[] = { { "module", .as = "name", .in = OP_PATH } };
+static const struct op_member info_by_path[] = { { "module", .as = "name", .in = OP_PATH },
+						 { "tools", .in = OP_HIDDEN },
+						 { "query", .in = OP_HIDDEN },
+						 { "limit", .in = OP_HIDDEN } };
+static const struct op_member test_by_path[] = { { "module", .as = "name", .in = OP_PATH },
+						 { "action", .in = OP_HIDDEN } };
 static const struct op_member call_by_path[] = { { "module", .as = "name", .in = OP_PATH },
 						 { "tool", .in = OP_PATH } };
 
-#define MODULE(op_, id_, method_, more_, ...)                                                      \
+#define MODULE(op_, id_, members_, method_, more_, ...)                                            \
 	{                                                                                          \
-		.id = id_, .op = &op_, .projected = true, .members = OP_MEMBERS(by_path),          \
+		.id = id_, .op = &op_, .projected = true, .members = OP_MEMBERS(members_),         \
 		.method = method_, .path = "/v1/modules/{name}" more_,                             \
 		.errors = API_MAY(NOT_FOUND) | API_MAY(UNSUPPORTED) __VA_ARGS__                    \
 	}
@@ -20,13 +26,15 @@ static const struct api_route rows[] = {
 	  .method = HTTP_GET,
 	  .path = "/v1/modules",
 	  .errors = API_MAY(UNSUPPORTED) },
-	MODULE(module_info_op, "modules.info", HTTP_GET, ""),
-	MODULE(module_logs_op, "modules.logs", HTTP_GET, "/logs"),
-	MODULE(module_approve_op, "modules.approve", HTTP_POST, "/approve", | API_MAY(CONFLICT)),
-	MODULE(module_revoke_op, "modules.revoke", HTTP_POST, "/revoke"),
-	MODULE(module_enable_op, "modules.enable", HTTP_POST, "/enable"),
-	MODULE(module_disable_op, "modules.disable", HTTP_POST, "/disable"),
-	MODULE(module_test_op, "modules.test", HTTP_POST, "/test", | API_MAY(EXEC_TIMEOUT)),
+	MODULE(module_info_op, "modules.info", info_by_path, HTTP_GET, ""),
+	MODULE(module_logs_op, "modules.logs", by_path, HTTP_GET, "/logs"),
+	MODULE(module_approve_op, "modules.approve", by_path, HTTP_POST, "/approve",
+	       | API_MAY(CONFLICT)),
+	MODULE(module_revoke_op, "modules.revoke", by_path, HTTP_POST, "/revoke"),
+	MODULE(module_enable_op, "modules.enable", by_path, HTTP_POST, "/enable"),
+	MODULE(module_disable_op, "modules.disable", by_path, HTTP_POST, "/disable"),
+	MODULE(module_test_op, "modules.test", test_by_path, HTTP_POST, "/test",
+	       | API_MAY(EXEC_TIMEOUT)),
 	{ .id = "modules.call",
 	  .op = &module_call_op,
 	  .projected = true,

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "code/names.h"
 #include "op/code/internal.h"
 #include "op/module/module.h"
 #include "op/ops.h"
@@ -98,11 +97,21 @@ static int inner_decode_call(void *client, void *request, struct err *e)
 	return 0;
 }
 
-static int inner_decode_module(void *client, void *request, struct err *e)
+static int inner_decode_info(void *client, void *request, struct err *e)
 {
 	const struct code_inner *in = client;
 
-	((struct module_request *)request)->module = in->q.module;
+	*(struct module_info_request *)request =
+		(struct module_info_request){ .module = in->q.module };
+	return 0;
+}
+
+static int inner_decode_test(void *client, void *request, struct err *e)
+{
+	const struct code_inner *in = client;
+
+	*(struct module_manage_request *)request =
+		(struct module_manage_request){ .module = in->q.module };
 	return 0;
 }
 
@@ -125,7 +134,7 @@ static void import_refused(struct code_run *r, const char *why)
 	import_say(r, &(struct code_module){ .error = str_of(why) });
 }
 
-/* Its functions, and for the run the tools behind them. */
+/* Its functions, and for the run the tools behind them: those that can be called. */
 static int import_names(struct code_run *r, struct str module, const struct module_info *i,
 			struct code_module *ret, struct err *e)
 {
@@ -133,22 +142,22 @@ static int import_names(struct code_run *r, struct str module, const struct modu
 	size_t n = i->tools.n;
 	struct str *tools = arena_array(a, n + 1, sizeof(*tools), e);
 	struct str *functions = arena_array(a, n + 1, sizeof(*functions), e);
-	struct tool_name *names = arena_array(a, n + 1, sizeof(*names), e);
 	struct code_import *to = &r->calls.imports[r->calls.n_imports];
 	char *name = arena_dup(a, module, e);
 
-	if (!tools || !functions || !names || !name)
+	if (!tools || !functions || !name)
 		return -1;
-	for (size_t k = 0; k < n; k++) {
-		tools[k] = (struct str){ arena_dup(a, i->tools.p[k].name, e),
-					 i->tools.p[k].name.n };
-		if (!tools[k].p)
+	n = 0;
+	for (size_t k = 0; k < i->tools.n; k++) {
+		const struct module_tool_view *t = &i->tools.p[k];
+
+		if (!t->function.n)
+			continue;
+		tools[n] = (struct str){ arena_dup(a, t->name, e), t->name.n };
+		if (!tools[n].p)
 			return -1;
+		functions[n++] = t->function;
 	}
-	if (names_make(module, tools, n, a, names, e) < 0)
-		return -1;
-	for (size_t k = 0; k < n; k++)
-		functions[k] = names[k].function;
 	*to = (struct code_import){ { name, module.n }, tools, n };
 	*ret = (struct code_module){
 		.index = (uint32_t)r->calls.n_imports++,
@@ -326,7 +335,9 @@ static void inner_start(struct code_run *r, const struct code_inner *from, const
 	struct code_inner *in = malloc(sizeof(*in));
 	struct op_start start = {
 		.op = op,
-		.decode = op == &module_call_op ? inner_decode_call : inner_decode_module,
+		.decode = op == &module_call_op ? inner_decode_call
+			: op == &module_test_op ? inner_decode_test
+						: inner_decode_info,
 		.sink = sink,
 		.client = in,
 	};

@@ -1,4 +1,4 @@
-/* module.call, by which each call of a module's tool goes, and module.test. */
+/* module.call, by which each call of a module's tool goes, module.test and module.disconnect. */
 #include "op/module/module.h"
 
 #include <stdio.h>
@@ -137,12 +137,25 @@ const struct op module_call_op = {
 	.run = call_run,
 };
 
-/* ---- module.test --------------------------------------------------------------------------- */
+/* ---- module.test, module.disconnect ------------------------------------------------------ */
+
+static const char *const action_names[MODULE_ACTIONS] = {
+	[MODULE_CONNECT] = "connect",
+	[MODULE_DISCONNECT] = "disconnect",
+};
+#define Q struct module_manage_request
+static const struct field manage_fields[] = {
+	MODULE_NAME_ROW(Q),
+	FIELD_ENUM(Q, action, action_names, .doc = "What to do."),
+};
+#undef Q
+static const struct field_table manage_table = FIELD_TABLE(struct module_manage_request,
+							   manage_fields);
 
 static void test_on_done(void *owner, const struct mcp_answer *a)
 {
 	struct calling *k = owner;
-	const struct module_request *q = call_request(k->call);
+	const struct module_manage_request *q = call_request(k->call);
 	struct module_view view;
 	struct err e = ERR_INIT;
 	struct upstream *u = a ? NULL : module_of(k->call, q->module, &e);
@@ -158,7 +171,7 @@ static void test_on_done(void *owner, const struct mcp_answer *a)
 
 static void test_run(struct call *c, const void *request)
 {
-	const struct module_request *q = request;
+	const struct module_manage_request *q = request;
 
 	calling_start(c, q->module,
 		      &(struct upstream_call){ .tool = STR_NONE, .on_done = test_on_done });
@@ -168,7 +181,30 @@ const struct op module_test_op = {
 	.action = "module.test",
 	.doc = "Connects a module, also after it failed too often, and lists its tools.",
 	.effect = OP_EXECUTE,
-	.request = &module_request_table,
+	.request = &manage_table,
 	.result = &module_view_table,
 	.run = test_run,
+};
+
+static void disconnect_run(struct call *c, const void *request)
+{
+	const struct module_manage_request *q = request;
+	struct module_view view;
+	struct err e = ERR_INIT;
+	struct upstream *u = module_of(c, q->module, &e);
+
+	if (!u || upstream_disconnect(u, &e) < 0 || module_view(c, u, &view, &e) < 0)
+		call_fail(c, &e);
+	else
+		call_answer(c, &view);
+}
+
+const struct op module_disconnect_op = {
+	.action = "module.disconnect",
+	.doc = "Ends the connection of a module that nobody calls, and its program.",
+	.effect = OP_EXECUTE,
+	.flags = OP_IDEMPOTENT,
+	.request = &manage_table,
+	.result = &module_view_table,
+	.run = disconnect_run,
 };

@@ -14,11 +14,6 @@ struct upstream *module_of(const struct call *c, struct str name, struct err *e)
 	FIELD(S, module, .flags = FIELD_REQUIRED, .min = 1, .max = CONFIG_SERVER_NAME_MAX,         \
 	      .doc = "Name of the module.")
 
-struct module_request {
-	struct str module;
-};
-extern const struct field_table module_request_table;
-
 struct module_view {
 	struct str module, transport, cause;
 	enum upstream_state state;
@@ -47,6 +42,7 @@ struct module_warning {
 
 struct module_tool_view {
 	struct str name, title, description;
+	struct str function; /* in code; STR_NONE: it can't be called */
 	enum upstream_pin pin;
 	enum config_then approval;
 	bool read_only;
@@ -72,6 +68,45 @@ struct module_info {
 		const struct module_tool_view *p;
 		size_t n;
 	} tools;
+};
+
+/* tools, query, limit: where one is there, only such tools as can be called, the best first. */
+struct module_info_request {
+	struct str module;
+	struct field_strs tools;
+	struct str query;
+	uint32_t limit;
+};
+
+/* search.c: narrows *n tools of u to those that are asked for. */
+int module_narrow(struct call *c, struct upstream *u, const struct module_info_request *q,
+		  struct module_tool_view *p, size_t *n, struct err *e) MUST_USE;
+
+enum {
+	MODULE_QUERY_MAX = 256, /* bytes */
+	MODULE_LIMIT_MAX = 50, /* tools */
+};
+
+struct module_found {
+	struct str module, function, name, description;
+	enum config_then approval;
+	unsigned score;
+};
+
+struct modules_found {
+	struct {
+		const struct module_found *p;
+		size_t n;
+	} tools;
+	uint32_t total;
+};
+
+enum module_action { MODULE_CONNECT, MODULE_DISCONNECT, MODULE_ACTIONS };
+
+/* action: for clients with one name for module.test and module.disconnect. */
+struct module_manage_request {
+	struct str module;
+	enum module_action action;
 };
 
 struct module_call_request {

@@ -142,6 +142,7 @@ ROWS = {
     'ws gc': Row(),
     'ws import': Row(['of-stage', '/etc/skel'], name=0, needs='workspace'),
     'ws export': Row(['of-stage', '-'], name=0, needs='workspace'),
+    'ws apply': Row(lambda s: ['of-stage', '--yes', '--to', s.folder], name=0, needs='workspace'),
     'ws verify': Row(['of-stage'], name=0, needs='workspace'),
     'ws rm': Row(lambda s: ['of-stage'], FAILED, name=0, needs='workspace'),
     'audit': Row(hub=False, usage=FAILED),

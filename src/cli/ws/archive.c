@@ -60,6 +60,17 @@ static int import_send(struct hub_link *l, const char *path, const char *from,
 	return result;
 }
 
+/* What `holt ws apply` brings into the folder later is what has changed since. */
+static void import_note(const char *from, const char *name, const struct json_val *v)
+{
+	struct err e = ERR_INIT;
+	struct stat st;
+
+	if (stat(from, &st) == 0 && S_ISDIR(st.st_mode) &&
+	    ws_applied(from, name, json_str(json_get(v, "revision")), &e) < 0)
+		fprintf(stderr, "holt: ws apply will not know of this import: %s\n", e.msg);
+}
+
 static void import_print(const struct json_val *v)
 {
 	double left_out = json_real(json_get(v, "left_out"));
@@ -85,6 +96,7 @@ static int import_do(char **operands, const struct import_options *o, struct err
 	l = hub_link_open(e);
 	if (!l || import_send(l, path, operands[1], &doc, e) < 0)
 		return -1;
+	import_note(operands[1], operands[0], json_root(doc));
 	if (o->output == OUTPUT_JSON)
 		return hub_link_print(json_root(doc), e);
 	import_print(json_root(doc));

@@ -163,7 +163,7 @@ static bool is_git_part(struct str part)
 	return false;
 }
 
-static bool has_git_part(const char *path)
+bool ws_has_git_part(const char *path)
 {
 	for (;;) {
 		size_t n = strcspn(path, "/");
@@ -186,7 +186,7 @@ static int put_entry(struct git_writer *g, struct err *e)
 	if (!tar_path_clean(path))
 		return err_set(e, ERR_TRANSPORT, "the hub's archive has a path that leads upwards");
 	/* git has no directories of their own */
-	if ((t->type != TAR_FILE && t->type != TAR_SYMLINK) || has_git_part(path))
+	if ((t->type != TAR_FILE && t->type != TAR_SYMLINK) || ws_has_git_part(path))
 		return 0;
 	if (buf_addf(&g->text, e, "M %s inline ",
 		     t->type == TAR_SYMLINK ? "120000"
@@ -237,9 +237,8 @@ static int git_take(void *arg, struct str bytes, struct err *e)
 
 /* ---- the commit ------------------------------------------------------------------------------ */
 
-/* The revision as the hub knows it: its row of the log. */
-static int find_revision(struct hub_link *l, const char *name, const char *digits,
-			 struct json_doc **ret, const struct json_val **ret_row, struct err *e)
+int ws_find_revision(struct hub_link *l, const char *name, const char *digits,
+		     struct json_doc **ret, const struct json_val **ret_row, struct err *e)
 {
 	char path[WS_PATH_MAX], more[64] = "/log?limit=1000";
 	struct str cursor;
@@ -333,7 +332,7 @@ int ws_export_git(const char *name, const char *revision, const char *repository
 	signal(SIGPIPE, SIG_IGN);
 	tar_reader_init(&g.reader);
 	l = hub_link_open(e);
-	if (!l || find_revision(l, name, revision, &doc, &row, e) < 0)
+	if (!l || ws_find_revision(l, name, revision, &doc, &row, e) < 0)
 		return -1;
 	if (snprintf(branch, sizeof(branch), BRANCH "%s", name) >= (int)sizeof(branch))
 		return err_set(e, ERR_INVALID, "the name of the branch is too long");

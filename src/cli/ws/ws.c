@@ -91,13 +91,9 @@ static int run_list(const struct verb_input *in)
 static const struct verb ws_ls_verb = { .name = "ws ls", LIST };
 
 static const struct verb *const words[] = {
-	&ws_ls_verb,	 &ws_create_verb,
-	&ws_attach_verb, &ws_commit_verb,
-	&ws_log_verb,	 &ws_diff_verb,
-	&ws_revert_verb, &ws_fork_verb,
-	&ws_rm_verb,	 &ws_import_verb,
-	&ws_export_verb, &ws_gc_verb,
-	&ws_verify_verb, NULL,
+	&ws_ls_verb,	 &ws_create_verb, &ws_attach_verb, &ws_commit_verb, &ws_log_verb,
+	&ws_diff_verb,	 &ws_revert_verb, &ws_fork_verb,   &ws_rm_verb,	    &ws_import_verb,
+	&ws_export_verb, &ws_gc_verb,	  &ws_verify_verb, &ws_apply_verb,  NULL,
 };
 
 const struct verb ws_verb = { .name = "ws", LIST, .words = words };

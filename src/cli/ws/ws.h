@@ -35,6 +35,17 @@ int ws_export_path(char ret[WS_PATH_MAX], const char *name, const char *revision
 int ws_export_git(const char *name, const char *revision, const char *repository,
 		  struct err *e) MUST_USE;
 
-extern const struct verb ws_import_verb, ws_export_verb;
+/* The revision as the hub knows it: its row of the log, in *ret, which the caller frees in any
+ * case. digits: the first of its id; NULL: the newest one. */
+int ws_find_revision(struct hub_link *l, const char *name, const char *digits,
+		     struct json_doc **ret, const struct json_val **ret_row,
+		     struct err *e) MUST_USE;
+/* Whether a part of the path is what git takes for its own folder. */
+bool ws_has_git_part(const char *path);
+
+/* apply.c: the folder has the files of this revision, as it was imported from there. */
+int ws_applied(const char *folder, const char *name, struct str revision, struct err *e) MUST_USE;
+
+extern const struct verb ws_import_verb, ws_export_verb, ws_apply_verb;
 extern const struct verb ws_gc_verb, ws_verify_verb;
 extern const struct verb ws_log_verb, ws_diff_verb, ws_revert_verb, ws_fork_verb;

@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+import modules
 from client import until
 from egress import DNS_IP
 from test_network import CURL, SECONDS, Hub, web  # noqa: F401: web is a fixture
@@ -318,6 +319,36 @@ def test_nobody_answers(web, me):  # noqa: F811
     pending(hub, box)
     proc.kill()
     proc.communicate()
+    hub.end()
+
+
+ASKING = r"""
+import urllib.error, urllib.request
+def call(id, name, arguments):
+    try:
+        text = urllib.request.urlopen('http://web.example' + arguments['text']).read().decode()
+    except urllib.error.HTTPError as e:
+        text = f'{e.code} {e.read().decode()}'
+    say({'id': id, 'result': {'content': [{'type': 'text', 'text': text}]}})
+main()
+"""
+
+
+def test_nobody_is_asked_for_a_module(web, me):  # noqa: F811
+    """Its own HTTP rules hold; what a person would have to allow is denied."""
+    hub = Hub(web, me)
+    rules = 'web.example:80 ask GET /hello, GET /*'
+    modules.home(me, hub.home, reads=modules.server(ASKING, sandbox={'network': [rules]}))
+    hub.proc.terminate()
+    hub.proc.wait()
+    hub.start()
+    status, shown = hub.rest('GET', '/v1/modules/reads')
+    status, said = hub.rest('POST', '/v1/modules/reads/approve', {'digest': shown['digest']})
+    assert status == 200, said
+    for path, wanted in (('/hello', '403'), ('/other', '404'), ('/hello', 'of a module')):
+        status, said = hub.rest('POST', '/v1/modules/reads/tools/echo',
+                                {'arguments': {'text': path}})
+        assert status == 200 and wanted in said['result']['content'][0]['text'], said
     hub.end()
 
 

@@ -425,8 +425,10 @@ void hub_sandboxes_on_ask(void *sandboxes, void *of, uint64_t id, const struct n
 	struct hub_sandboxes *all = sandboxes;
 	struct hub_sandbox_info i;
 
-	if (!all->asker) {
-		hub_sandboxes_answer(all, id, false, "nobody can be asked here");
+	if (!all->asker || !of) {
+		hub_sandboxes_answer(all, id, false,
+				     of ? "nobody can be asked here"
+					: "nobody is asked about requests of a module");
 		return;
 	}
 	hub_sandbox_info(of, &i);

@@ -403,6 +403,8 @@ static void test_http_rules(void **state)
 		{ .rule = 0, .then = NET_HTTP_ASK, .method = "POST", .pattern = "/a" },
 		{ .rule = 2, .then = NET_HTTP_ALLOW, .method = "GET", .pattern = "/repos/a/*" },
 		{ .rule = 3, .then = NET_HTTP_ALLOW, .pattern = "*" },
+		{ .rule = 4, .then = NET_HTTP_DENY, .method = "POST", .pattern = "*" },
+		{ .rule = 4, .then = NET_HTTP_ALLOW, .pattern = "*" },
 	};
 	static const struct {
 		int rule;
@@ -416,6 +418,12 @@ static void test_http_rules(void **state)
 		{ 0, "POST", "/a", 2, true },
 		{ 0, "POST", "/a/", -1, true },
 		{ 0, "get", "/", -1, true },
+		/* as it is, and in upper case: the stricter decides */
+		{ 4, "POST", "/x", 5, true },
+		{ 4, "post", "/x", 5, true },
+		{ 4, "Post", "/x", 5, true },
+		{ 4, "posts", "/x", 6, true },
+		{ 4, "put", "/x", 6, true },
 		{ 0, "OPTIONS", "*", -1, true },
 		{ 1, "GET", "/", -1, false },
 		{ 3, "OPTIONS", "*", 4, true },

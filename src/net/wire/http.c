@@ -251,12 +251,29 @@ static bool pattern_matches(const char *pattern, struct str path)
 	return path.n == n && memcmp(path.p, pattern, n) == 0;
 }
 
-static int find(const struct net_http_rule *http, size_t n, int i, struct str method,
+static char to_upper(char c)
+{
+	return c >= 'a' && c <= 'z' ? (char)(c - 32) : c;
+}
+
+/* Some servers take a method in lower case for the same in upper case. */
+static bool method_matches(const struct net_http_rule *r, struct str method, bool upper)
+{
+	size_t n = strlen(r->method);
+
+	for (size_t i = 0; i < n && n == method.n; i++) {
+		if (method.p[i] != r->method[i] &&
+		    !(upper && to_upper(method.p[i]) == to_upper(r->method[i])))
+			return false;
+	}
+	return n == 0 || n == method.n;
+}
+
+static int find(const struct net_http_rule *http, size_t n, int i, struct str method, bool upper,
 		struct str path)
 {
 	for (size_t k = 0; k < n; k++) {
-		if ((int)http[k].rule == i &&
-		    (!http[k].method[0] || str_is(method, http[k].method)) &&
+		if ((int)http[k].rule == i && method_matches(&http[k], method, upper) &&
 		    pattern_matches(http[k].pattern, path))
 			return (int)k;
 	}
@@ -277,7 +294,6 @@ struct net_http_decision net_http_decide(const struct net_http_rule *http, size_
 {
 	struct net_http_decision d = { .then = NET_HTTP_ALLOW, .found = -1 };
 	struct path p;
-	int split;
 
 	for (size_t k = 0; k < n && !d.any; k++)
 		d.any = (int)http[k].rule == i;
@@ -287,10 +303,14 @@ struct net_http_decision net_http_decide(const struct net_http_rule *http, size_
 	d.odd = !read_path(path, &p);
 	if (d.odd)
 		return d;
-	d.found = find(http, n, i, method, (struct str){ p.joined, p.n_joined });
-	split = find(http, n, i, method, (struct str){ p.split, p.n_split });
-	if (strictness(http, split) > strictness(http, d.found))
-		d.found = split;
+	for (int way = 0; way < 4; way++) {
+		struct str as = way & 1 ? (struct str){ p.split, p.n_split }
+					: (struct str){ p.joined, p.n_joined };
+		int found = find(http, n, i, method, way & 2, as);
+
+		if (way == 0 || strictness(http, found) > strictness(http, d.found))
+			d.found = found;
+	}
 	if (d.found >= 0)
 		d.then = (enum net_http_then)http[d.found].then;
 	return d;

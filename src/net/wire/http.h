@@ -59,7 +59,8 @@ struct net_http_decision {
 	bool odd; /* servers could understand the path in several ways, so it is denied */
 };
 
-/* By the rules of net_rule i. path: of the target, without the query. Where an escaped slash or
- * parameters of a segment (";...") leave two ways to understand a path, the stricter decides. */
+/* By the rules of net_rule i. path: of the target, without the query. Where an escaped slash,
+ * parameters of a segment (";...") or a method in lower case leave two ways to understand a
+ * request, the stricter decides. */
 struct net_http_decision net_http_decide(const struct net_http_rule *http, size_t n, int i,
 					 struct str method, struct str path);

@@ -633,7 +633,9 @@ def test_rules_of_methods_and_paths(world, proxy):
                    ('get', '/a'), ('GET', 'http://web.example//secret'), ('OPTIONS', '*'),
                    ('GET', '/%00/../secret'), ('POST', 'http://web.example/secret'),
                    ('GET', '/a HTTP/1.1\r\nX-HTTP-Method-Override: DELETE\r\nX: '),
-                   ('POST', '/put HTTP/1.1\r\nX_Original_URL: /secret\r\nX: ')):
+                   ('POST', '/put HTTP/1.1\r\nX_Original_URL: /secret\r\nX: '),
+                   ('GET', '/a HTTP/1.1\r\nDestination: /secret\r\nX: '),
+                   ('POST', '/put HTTP/1.1\r\nx-amz-copy-source: /secret\r\nX: ')):
         assert status(*denied) == 403, denied
         event = proxy.wait_event(DENIED, 'http_rule')
         assert event.method.decode() == denied[0] and event.path.decode() in denied[1]

@@ -137,12 +137,16 @@ static const char *read_connection(struct str value)
 	return NULL;
 }
 
-/* By which some servers take another method or path than those of the request line. */
+/* By which some servers take another method or path than those of the request line, or a second
+ * path: where WebDAV copies to, and what object stores copy. */
 static bool is_override(struct str name)
 {
-	static const char *const names[] = { "x-http-method", "x-http-method-override",
+	static const char *const names[] = { "x-http-method",	  "x-http-method-override",
 					     "x-method-override", "x-original-url",
-					     "x-rewrite-url" };
+					     "x-rewrite-url",	  "x-original-uri",
+					     "x-override-url",	  "destination",
+					     "x-amz-copy-source", "x-ms-copy-source",
+					     "x-goog-copy-source" };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		if (head_is(name, names[i]) || head_is_to_cgi(name, names[i]))

@@ -49,8 +49,10 @@ void place_gone(struct upstream_conn *k)
 
 static void conn_try_end(struct upstream_conn *k)
 {
-	if (!k->linked && !k->making)
-		place_end(k);
+	if (k->linked || k->making)
+		return;
+	uv_timer_stop(&k->limit); /* else its turn would end it again */
+	place_end(k);
 }
 
 static void conn_on_link_closed(void *owner)
@@ -275,7 +277,7 @@ static void conn_on_listed(void *owner, const struct mcp_listed *l)
 	struct err e = ERR_INIT;
 
 	k->listing = NULL;
-	if (k->ending || !k->of)
+	if (k->ending || k->retired)
 		return;
 	if (l->failed && l->failed->e)
 		e = *l->failed->e;
@@ -337,7 +339,8 @@ static void conn_on_changed(void *owner, unsigned lists)
 {
 	struct upstream_conn *k = owner;
 
-	if (k->ending || !(lists & MCP_TOOLS))
+	/* the tools of a retired one are no longer those of the module */
+	if (k->ending || k->retired || !(lists & MCP_TOOLS))
 		return;
 	if (k->listing)
 		k->relist = true;

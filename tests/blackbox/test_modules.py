@@ -1,5 +1,6 @@
 """Modules: MCP servers that the hub runs for its clients, each in a sandbox, behind approvals."""
 
+import concurrent.futures
 import json
 import os
 import signal
@@ -244,6 +245,53 @@ def test_another_command_wants_another_approval(me, tmp_path):
         until(off, what='the file')
         hub.fails(FAILED, 'switched modules off', 'mcp', 'list')
         fails(501, 'unsupported', call, hub, 'two', 'echo', text='x')
+
+
+# Says that its tools have changed, and lists others, until it may answer its call.
+RESTLESS = r"""
+import threading
+def call(id, name, arguments):
+    def change():
+        n = 0
+        while not os.path.exists(sys.argv[1] + '/end'):
+            n += 1
+            TOOLS[0]['description'] = f'Another: {n}.'
+            say({'method': 'notifications/tools/list_changed'})
+            with open(sys.argv[1] + '/n', 'w') as f:
+                f.write(str(n))
+            time.sleep(0.05)
+        say({'id': id, 'result': {'content': [{'type': 'text', 'text': 'done'}]}})
+    threading.Thread(target=change).start()
+main()
+"""
+
+
+def test_one_that_was_replaced_says_nothing_more_of_its_tools(me, tmp_path):
+    """Its call goes on; what it lists is not taken for the tools of its successor."""
+    shared = tmp_path / 'shared'
+    shared.mkdir()
+    os.chown(shared, me.uid, me.uid)
+
+    def changes():
+        return int((shared / 'n').read_text() or 0) if (shared / 'n').exists() else 0
+    folder = home(me, tmp_path, one=server(RESTLESS, str(shared), sandbox=False))
+    with Hub(me, folder, '--listen', '127.0.0.1:0') as hub:
+        approve(hub, 'one')
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(text, hub, 'one', 'sleep')
+            try:
+                until(changes, what='its call')
+                home(me, tmp_path, one=server('main()', 'another'))
+                until(lambda: state(hub, 'one') == 'closed', what='the file')
+                seen = changes()
+                until(lambda: changes() > seen + 5, what='its changes')
+                assert state(hub, 'one') == 'closed'
+                assert hub.call('GET', '/v1/modules/one')['tools'] == []
+            finally:
+                (shared / 'end').touch()
+            assert answer.result(30) == 'done'
+        approve(hub, 'one')
+        assert text(hub, 'one', 'echo', text='x') == 'x'
 
 
 def test_an_approval_outlives_the_hub(me, tmp_path):

@@ -13,6 +13,10 @@
 
 struct upstream_conn;
 
+/* Digits of a list's digest in what is approved. A server chooses its lists, so it must not be able
+ * to find two of one digest. */
+enum { SEEN_SHOWN = 48 };
+
 struct upstreams {
 	uv_loop_t *loop;
 	struct hub *hub;
@@ -59,7 +63,7 @@ struct upstream {
 	bool disabled;
 	char *pins; /* owned; NULL: none yet */
 
-	char shown[HASH_HEX + 1 + 16 + 1]; /* upstream_info.digest */
+	char shown[HASH_HEX + 1 + SEEN_SHOWN + 1]; /* upstream_info.digest */
 	struct upstream_conn *conn; /* that new calls take; NULL: none */
 	struct mcp_found found; /* of the last connection */
 	struct upstream_call *waiting, **end; /* for a connection, the oldest first */

@@ -350,7 +350,7 @@ void upstream_info(struct upstream *u, struct upstream_info *ret)
 {
 	const struct upstream_tools *t = u->tools;
 
-	snprintf(u->shown, sizeof(u->shown), "%s%s%.16s", u->digest, t ? "." : "",
+	snprintf(u->shown, sizeof(u->shown), "%s%s%.*s", u->digest, t ? "." : "", SEEN_SHOWN,
 		 t ? t->seen : "");
 	*ret = (struct upstream_info){
 		.name = str_of(u->name),

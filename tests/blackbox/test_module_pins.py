@@ -120,6 +120,8 @@ def test_what_was_shown_is_what_is_approved(hub):
     change(hub, "TOOLS[0]['description'] = 'Another.'",
            {'echo': 'changed', 'mutate': 'approved', 'other': 'approved'})
     fails(409, 'conflict', hub.post, '/v1/modules/plain/approve', digest=seen)
+    # a server can't look for two lists that are shown alike
+    assert len(seen.split('.')[1]) == 48
 
 
 def test_poison_waits_for_a_person(hub):

@@ -19,6 +19,7 @@ enum {
 	MESSAGE_MAX = 4 << 20, /* of the server; a list of tools, too */
 	DETAIL_MAX = 256 << 10, /* bytes of a tool's description, with its schemas */
 	LIST_MAX = 1000,
+	LIST_PAUSE_MS = 1000, /* from one list to the next: to judge a large one keeps the loop */
 	LIST_BYTES_MAX = 8 << 20,
 	TEXT_MAX = 64 << 10,
 };
@@ -268,7 +269,7 @@ static struct upstream_tools *tools_of_list(struct upstream_conn *k, const struc
 	return NULL;
 }
 
-static void conn_list(struct upstream_conn *k);
+static void conn_list_again(struct upstream_conn *k);
 
 static void conn_on_listed(void *owner, const struct mcp_listed *l)
 {
@@ -298,7 +299,7 @@ static void conn_on_listed(void *owner, const struct mcp_listed *l)
 	}
 	uv_timer_stop(&k->limit);
 	if (k->relist) {
-		conn_list(k);
+		conn_list_again(k);
 		return;
 	}
 	k->ready = true;
@@ -311,9 +312,24 @@ static void conn_list(struct upstream_conn *k)
 	struct err e = ERR_INIT;
 
 	k->relist = k->ready = false;
+	k->listed_ms = uv_now(k->all->loop);
 	k->listing = mcp_client_list(mcp_link_client(k->link), "tools", conn_on_listed, k, &e);
 	if (!k->listing)
 		conn_fail(k, &e);
+}
+
+static void conn_on_pause(uv_timer_t *t)
+{
+	conn_list(t->data);
+}
+
+static void conn_list_again(struct upstream_conn *k)
+{
+	uint64_t since = uv_now(k->all->loop) - k->listed_ms;
+
+	k->ready = false;
+	uv_timer_start(&k->limit, conn_on_pause, since < LIST_PAUSE_MS ? LIST_PAUSE_MS - since : 0,
+		       0);
 }
 
 /* ---- the link ------------------------------------------------------------------------------ */
@@ -339,13 +355,13 @@ static void conn_on_changed(void *owner, unsigned lists)
 {
 	struct upstream_conn *k = owner;
 
-	/* the tools of a retired one are no longer those of the module */
-	if (k->ending || k->retired || !(lists & MCP_TOOLS))
+	/* the first list is still to come; the tools of a retired one are not the module's */
+	if (!k->listed_ms || k->ending || k->retired || !(lists & MCP_TOOLS))
 		return;
 	if (k->listing)
 		k->relist = true;
 	else
-		conn_list(k);
+		conn_list_again(k);
 }
 
 static const struct mcp_client_handler conn_handler = { .ready = conn_on_ready,

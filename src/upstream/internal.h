@@ -99,6 +99,7 @@ struct upstream_conn {
 	bool linked; /* the link is not closed yet */
 	struct mcp_pending *listing;
 	bool relist; /* the list has changed meanwhile */
+	uint64_t listed_ms; /* when it was asked for last */
 	uv_timer_t limit; /* of the connecting */
 	bool limit_open;
 };

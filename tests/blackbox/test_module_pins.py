@@ -7,10 +7,12 @@ import json
 import pytest
 
 import host
+import test_approvals
 from client import until
 from modules import approve, call, home, server, text
 from rest import fails
 from test_hub_cli import Hub
+from test_serve import Session, post
 
 # Tools change by calls of "mutate", whose text is Python.
 MUTABLE = r'''
@@ -225,3 +227,36 @@ def test_tools_of_modules_are_tools_here(hub, client):
     until(lambda: 'plain__other' not in listed(client), what='its end')
     assert 'error' in client.request('tools/call', {'name': 'plain__other', 'arguments': {}})
     assert len([name for name in listed(client) if name.startswith('pictures__')]) == 3
+
+
+class Person(test_approvals.Person):
+    """A client of the gateway that has a person."""
+
+    def __init__(self, hub):
+        Session.__init__(self, hub, '/mcp?tools=gateway', elicitation={})
+
+    def listed(self):
+        with self.hub.wire() as wire:
+            reply = wire.ask(post(self.hub, {'jsonrpc': '2.0', 'id': 8, 'method': 'tools/list'},
+                                  self.path, fields=self.fields))
+        return {t['name'] for t in json.loads(reply.body)['result']['tools']}
+
+
+def test_a_tool_is_there_until_its_call_is_gone(me, tmp_path):
+    """Also while a person is asked about it, and the list becomes another."""
+    folder = home(me, tmp_path, {'approvals': {'elicitation': ['tok*']}},
+                  asks=server(approval='ask'), other=server())
+    with Hub(me, folder, '--listen', '127.0.0.1:0') as hub:
+        for name in 'asks', 'other':
+            approve(hub, name)
+            hub.post(f'/v1/modules/{name}/test')
+        person = Person(hub)
+        until(lambda: {'asks__echo', 'other__echo'} <= person.listed(), what='the list')
+        wire = hub.wire()
+        person.call(wire, 'asks__echo', text='x')
+        assert wire.head()[0] == 200
+        question = person.next(wire, lambda m: m.get('method') == 'elicitation/create')
+        hub.post('/v1/modules/other/disable')
+        until(lambda: 'other__echo' not in person.listed(), what='the change')
+        person.says(question, 'accept', approve=True)
+        assert person.told(wire)['content'] == [{'type': 'text', 'text': 'x'}]

@@ -18,7 +18,6 @@ struct mcp_run {
 	const struct tool *tool;
 	struct mcp_call *mc;
 	struct call *call;
-	const struct mcp_tool *proxied; /* of a module; NULL: it is none */
 	/* A request for approval that the client's person is to be asked about, and the form; in
 	 * the arena of mc. NULL: none. */
 	const char *question, *form;
@@ -33,8 +32,6 @@ static void timer_closed(uv_handle_t *h)
 
 static void run_end(struct mcp_run *r)
 {
-	if (r->proxied)
-		gateway_release(r->proxied);
 	if (r->timing)
 		uv_close((uv_handle_t *)&r->timer, timer_closed);
 	else
@@ -218,7 +215,7 @@ static void on_answer(void *asker, const struct field_table *t, const void *resu
 	struct err e;
 	int n;
 
-	if (r->proxied) {
+	if (r->tool == &gateway_tool) {
 		run_answer_proxied(r, result);
 		return;
 	}
@@ -255,7 +252,7 @@ static int on_decode(void *client, void *request, struct err *e)
 	struct mcp_run *r = client;
 	const struct op_shape *shape;
 
-	if (r->proxied)
+	if (r->tool == &gateway_tool)
 		return gateway_decode(r->mc, request, e);
 	shape = &r->door->shapes[mcp_call_tool(r->mc) - r->door->tools];
 	field_defaults(r->tool->op->request, request);
@@ -340,17 +337,11 @@ void door_call(void *owner, struct mcp_call *mc)
 
 	if (r && read_said(mc, &start, &e) == 0) {
 		*r = (struct mcp_run){ .door = d, .tool = tool, .mc = mc };
-		if (tool == &gateway_tool) {
-			r->proxied = mcp_call_tool(mc);
-			gateway_hold(r->proxied);
-		}
 		r->call = op_new(d->ops, &start, &e);
 	} else if (!r) {
 		err_set(&e, ERR_LIMIT, "out of memory");
 	}
 	if (!r || !r->call) {
-		if (r && r->proxied)
-			gateway_release(r->proxied);
 		free(r);
 		mcp_call_fail(mc, &e);
 		return;

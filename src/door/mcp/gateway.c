@@ -227,14 +227,14 @@ static struct gateway_entry *entry_of(const struct mcp_tool *t)
 	return (struct gateway_entry *)(uintptr_t)t;
 }
 
-void gateway_hold(const struct mcp_tool *t)
+void gateway_hold(void *door, const struct mcp_tool *t, bool on)
 {
-	entry_of(t)->refs++;
-}
-
-void gateway_release(const struct mcp_tool *t)
-{
-	entry_unref(entry_of(t));
+	if (t->row != &gateway_tool)
+		return;
+	if (on)
+		entry_of(t)->refs++;
+	else
+		entry_unref(entry_of(t));
 }
 
 int gateway_decode(struct mcp_call *mc, void *request, struct err *e)

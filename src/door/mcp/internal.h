@@ -21,14 +21,13 @@ struct mcp_door {
 	struct hub_sandboxes_watch watch;
 };
 
-/* gateway.c: tools of modules. A call of one holds it until it has ended. */
+/* gateway.c: tools of modules. A call of one holds it until it is gone. */
 extern const struct tool gateway_tool; /* the row of all of them */
 enum { GATEWAY_LIST_MAX = 1000 };
 int gateway_open(struct mcp_door *d, struct err *e) MUST_USE;
 void gateway_free(struct gateway *w); /* NULL-safe */
 size_t gateway_list(const struct gateway *w, const struct mcp_tool **to, size_t max);
-void gateway_hold(const struct mcp_tool *t);
-void gateway_release(const struct mcp_tool *t);
+void gateway_hold(void *door, const struct mcp_tool *t, bool on);
 int gateway_decode(struct mcp_call *mc, void *request, struct err *e) MUST_USE;
 /* Fills content and the like of *ret; what it borrows the caller frees, also on failure. */
 int gateway_answer(const void *result, struct json_doc **ret_doc, char **ret_content,

@@ -34,6 +34,14 @@ static int hold(struct mcp_session *s, struct mcp_inbound *in, struct rpc_fault 
 	return 0;
 }
 
+void mcp_call_hold(const struct mcp_call *c, bool on)
+{
+	const struct mcp_server_options *o = &c->server->o;
+
+	if (o->handler && o->handler->hold)
+		o->handler->hold(o->owner, c->tool, on);
+}
+
 static void call_free(struct mcp_call *c)
 {
 	if (!c)
@@ -42,6 +50,8 @@ static void call_free(struct mcp_call *c)
 		c->on_stack->gone = true;
 	mcp_ask_end(c);
 	mcp_task_forget(c);
+	if (c->tool)
+		mcp_call_hold(c, false);
 	free(c->progress.message);
 	arena_fini(&c->own);
 	spare_give(&c->server->spare_call, c);

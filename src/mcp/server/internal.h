@@ -313,6 +313,8 @@ struct mcp_call *mcp_call_begin(const struct mcp_request *q, enum mcp_call_kind 
 /* mcp_call_go() checks what must be checked before the first run, then runs the handler. 0: the
  * call is answered, or will be. mcp_call_run() runs the handler again. */
 int mcp_call_go(struct mcp_call *c, struct rpc_fault *f) MUST_USE;
+/* Tells the handler that the call has its tool, or has it no more. */
+void mcp_call_hold(const struct mcp_call *c, bool on);
 void mcp_call_run(struct mcp_call *c);
 void mcp_call_cancel(struct mcp_call *c);
 /* True while somebody wants the answer: not cancelled, session open. */

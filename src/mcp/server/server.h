@@ -178,6 +178,10 @@ struct mcp_handler {
 	/* The session has ended, and all its calls were cancelled; they may still have to end. May
 	 * be NULL. */
 	void (*closed)(void *owner, struct mcp_session *s);
+	/* A call of the tool begins, or is gone. Between the two the tool has to be there, also
+	 * while the client is asked something and no function of the handler runs. NULL: all tools
+	 * are there as long as the server. */
+	void (*hold)(void *owner, const struct mcp_tool *t, bool on);
 	/* Calls a listed tool: mcp_call_tool(). NULL: all tools have a `run`. */
 	void (*call)(void *owner, struct mcp_call *c);
 	/* Reads any URI, listed or not: mcp_call_uri(). Ends with mcp_call_contents() or

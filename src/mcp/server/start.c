@@ -82,6 +82,7 @@ int mcp_tools_call(const struct mcp_request *q, struct rpc_fault *f)
 	if (!c)
 		return -1;
 	c->tool = tool;
+	mcp_call_hold(c, true);
 	c->args = args;
 	c->run = run_tool;
 	log_debug("mcp: tools/call %s", tool->name);

@@ -238,7 +238,10 @@ def test_a_server_shows_its_tools(model):
     one = model.said('mcp_server_info', name='plain', query='ENVIRON none', limit=1)
     assert 'function environment' in one, one
     assert 'export function' not in model.said('mcp_server_info', name='plain', query='nothing')
-    assert 'function get_it' in model.said('mcp_server_info', name='odd', tools=['get-it'])
+    one = model.said('mcp_server_info', name='odd', tools=['get-it'])
+    function = one.split('export function ')[1].split('(')[0]
+    assert function.startswith('get_it_') and one.count('export function') == 1, one
+    assert model.said('mcp_server_info', name='odd', tools=[function]) == one
     assert 'has no tool called' in model.fails('mcp_server_info', name='plain', tools=['none'])
     assert 'mcp_server_info' in model.fails('mcp_server_info', name='plain', tools=['none'])
     assert 'list_mcp_servers' in model.fails('mcp_server_info', name='none')

@@ -443,7 +443,7 @@ static void module_tell(struct call *c, struct upstream *u, const struct module_
 #define Q struct module_info_request
 static const struct field info_request_fields[] = {
 	MODULE_NAME_ROW(Q),
-	FIELD(Q, tools, .max = MODULE_LIMIT_MAX, .doc = "Only these."),
+	FIELD(Q, tools, .max = MODULE_LIMIT_MAX, .doc = "Only these, by their names or functions."),
 	FIELD(Q, query, .min = 1, .max = MODULE_QUERY_MAX,
 	      .doc = "Only those with one of these words."),
 	FIELD(Q, limit, .min = 1, .max = MODULE_LIMIT_MAX, .doc = "Tools at most."),

@@ -71,13 +71,30 @@ static int ranked_order(const void *a, const void *b)
 				    : (x->at > y->at) - (x->at < y->at);
 }
 
-static bool is_named(const struct field_strs *names, struct str name)
+/* By its server's name or that of its function, which a model has seen. */
+static bool is_called(const struct module_tool_view *t, struct str name)
+{
+	return t->function.n && (str_eq(t->name, name) || str_eq(t->function, name));
+}
+
+static bool is_asked_for(const struct field_strs *names, const struct module_tool_view *t)
 {
 	for (size_t i = 0; i < names->n; i++) {
-		if (str_eq(names->p[i], name))
+		if (is_called(t, names->p[i]))
 			return true;
 	}
 	return names->n == 0;
+}
+
+/* -1: it can't be called, and why. */
+static int check_name(struct upstream *u, const struct module_tool_view *p, size_t n,
+		      struct str name, struct err *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (is_called(&p[i], name))
+			return 0;
+	}
+	return upstream_check(u, name, e);
 }
 
 int module_narrow(struct call *c, struct upstream *u, const struct module_info_request *q,
@@ -92,7 +109,7 @@ int module_narrow(struct call *c, struct upstream *u, const struct module_info_r
 	if (!all || words_read(q->query, call_arena(c), &words, e) < 0)
 		return -1;
 	for (size_t i = 0; i < q->tools.n; i++) {
-		if (upstream_check(u, q->tools.p[i], e) < 0)
+		if (check_name(u, p, *n, q->tools.p[i], e) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < *n; i++) {
@@ -100,7 +117,7 @@ int module_narrow(struct call *c, struct upstream *u, const struct module_info_r
 		unsigned score = q->query.n ? words_score(&words, t->name, t->title, t->description)
 					    : 1;
 
-		if (t->function.n && score && is_named(&q->tools, t->name))
+		if (t->function.n && score && is_asked_for(&q->tools, t))
 			all[k++] = (struct ranked){ score, i, *t };
 	}
 	qsort(all, k, sizeof(*all), ranked_order);

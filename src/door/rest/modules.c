@@ -34,7 +34,7 @@ static const struct api_route rows[] = {
 	MODULE(module_enable_op, "modules.enable", by_path, HTTP_POST, "/enable"),
 	MODULE(module_disable_op, "modules.disable", by_path, HTTP_POST, "/disable"),
 	MODULE(module_test_op, "modules.test", test_by_path, HTTP_POST, "/test",
-	       | API_MAY(EXEC_TIMEOUT)),
+	       | API_MAY(EXEC_TIMEOUT) | API_MAY(MODULE_FAILED)),
 	{ .id = "modules.call",
 	  .op = &module_call_op,
 	  .projected = true,

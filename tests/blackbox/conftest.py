@@ -33,8 +33,8 @@ def pytest_configure(config):
     config.addinivalue_line('markers', 'peers: mostly waits for programs of others')
 
 
-PEERS = {'test_bridge', 'test_http_clients', 'test_mcp_cli', 'test_mcp_cli_hostile', 'test_oauth',
-         'test_sdk_ask'}
+PEERS = {'test_bridge', 'test_http_clients', 'test_mcp_cli', 'test_mcp_cli_hostile',
+         'test_module_servers', 'test_oauth', 'test_sdk_ask'}
 
 
 def pytest_itemcollected(item):

@@ -284,7 +284,7 @@ def test_one_that_was_replaced_says_nothing_more_of_its_tools(me, tmp_path):
                 home(me, tmp_path, one=server('main()', 'another'))
                 until(lambda: state(hub, 'one') == 'closed', what='the file')
                 seen = changes()
-                until(lambda: changes() > seen + 5, what='its changes')
+                until(lambda: changes() > seen + 60, what='its changes')
                 assert state(hub, 'one') == 'closed'
                 assert hub.call('GET', '/v1/modules/one')['tools'] == []
             finally:

@@ -125,13 +125,14 @@ class Hub(Cli):
 
 @pytest.fixture(scope='module')
 def hub(who):
+    before = set(os.listdir(who.work))  # of other tests
     home = os.path.join(who.work, 'ws-apply')
     os.mkdir(home, 0o700)
     os.chown(home, who.uid, who.uid)
     with Hub(who, home, '--listen', 'none', '--pool', '0') as shared:
         shared.sources = {}
         yield shared
-    for name in os.listdir(who.work):
+    for name in set(os.listdir(who.work)) - before:
         shutil.rmtree(os.path.join(who.work, name))
 
 

@@ -588,6 +588,8 @@ static void test_binary(void **state)
 		ROW("\x03\xff\x00password: \"q9!\"\x01\x02", NULL),
 		ROW("\x03\xff\x00PASSWORD=h7-Kw2mQ\x00\x01",
 		    "\x03\xff\x00PASSWORD=[REDACTE\x00\x01"),
+		ROW("\x9d\x95://\xbbG:NI\x8er~A\xab@\xb3\xe2", NULL),
+		ROW("\x04,://y:Yd\xe1\x30\xf4@\xe2\x95", NULL),
 		ROW("the last line\npwd=7xK\n", "the last line\npwd=[REDACTED:password]\n"),
 #undef ROW
 	};

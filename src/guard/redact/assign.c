@@ -6,14 +6,7 @@
 #include "base/mem.h"
 #include "guard/redact/internal.h"
 
-enum {
-	KEY_MAX = 64,
-	WORDS_MAX = 12,
-	VALUE_LOOK = HOLD_MAX,
-	/* Bytes of a value in binary data. "pwd=" stands somewhere in each half gigabyte of random
-	 * bytes, and a few characters of text behind it are no rarity either. */
-	BINARY_VALUE_MIN = 8,
-};
+enum { KEY_MAX = 64, WORDS_MAX = 12, VALUE_LOOK = HOLD_MAX };
 
 /* How sure a name is. */
 enum sure {
@@ -262,15 +255,6 @@ struct assigned {
 	char quote;
 };
 
-static bool value_has_control(struct str v)
-{
-	for (size_t i = 0; i < v.n; i++) {
-		if ((unsigned char)v.p[i] < ' ' && v.p[i] != '\t')
-			return true;
-	}
-	return false;
-}
-
 /* -1: more bytes are needed. */
 static int value_quoted(const struct finder *f, size_t at, bool escaped, struct assigned *ret)
 {
@@ -448,23 +432,13 @@ static size_t value_unquote(const struct finder *f, size_t at, bool *ret_escaped
 	return at;
 }
 
-/* Whether a value can't be meant as text where it stands. */
-static bool value_is_chance(const struct finder *f, const struct assigned *v)
-{
-	size_t before = v->at < REDACT_NEAR ? v->at : REDACT_NEAR;
-
-	return value_has_control(v->text) || is_binary(v->text.p, v->text.n) ||
-	       (v->text.n && ((unsigned char)v->text.p[0] & 0xc0) == 0x80) ||
-	       (v->text.n < BINARY_VALUE_MIN && is_binary(f->p + v->at - before, before));
-}
-
 static bool value_accept(const struct finder *f, const struct key *k, enum sure sure,
 			 const struct separator *sep, const struct assigned *v,
 			 const struct behind *b)
 {
 	struct shape s = shape_of(v->text);
 
-	if (is_placeholder(v->text, k->text) || s.path || value_is_chance(f, v))
+	if (is_placeholder(v->text, k->text) || s.path || is_chance(f, v->at, v->text))
 		return false;
 	/* A block of armour is found as such. */
 	if (v->quoted && str_starts(v->text, "-----BEGIN "))

@@ -122,6 +122,8 @@ void judge_user(struct finder *f, const struct pattern *p, size_t end);
 
 /* A byte of what is no text, or of UTF-8 that is none. */
 bool is_binary(const char *p, size_t n);
+/* Whether a value, whose place is `at`, can't be meant as text where it stands. */
+bool is_chance(const struct finder *f, size_t at, struct str value);
 
 /* Whether a text stands where a secret would, and is none: a mark for one, a variable, an example.
  * key: what it is assigned to, or STR_NONE. */

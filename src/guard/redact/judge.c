@@ -58,6 +58,22 @@ bool is_binary(const char *p, size_t n)
 	return false;
 }
 
+bool is_chance(const struct finder *f, size_t at, struct str value)
+{
+	/* Of a value in binary data. "pwd=" stands somewhere in each half gigabyte of random bytes,
+	 * and a few characters of text behind it are no rarity either. */
+	enum { BINARY_VALUE_MIN = 8 };
+	size_t before = at < REDACT_NEAR ? at : REDACT_NEAR;
+
+	for (size_t i = 0; i < value.n; i++) {
+		if ((unsigned char)value.p[i] < ' ' && value.p[i] != '\t')
+			return true;
+	}
+	return is_binary(value.p, value.n) ||
+	       (value.n && ((unsigned char)value.p[0] & 0xc0) == 0x80) ||
+	       (value.n < BINARY_VALUE_MIN && is_binary(f->p + at - before, before));
+}
+
 /* ---- texts that are no secrets --------------------------------------------------------------- */
 
 static char lower(char c)
@@ -370,7 +386,7 @@ void judge_url(struct finder *f, const struct pattern *p, size_t end)
 	if (colon == 0 || at < 3 || f->p[at - 1] != '/' || f->p[at - 2] != '/')
 		return;
 	v = (struct str){ f->p + colon + 1, end - colon - 2 };
-	if (!is_placeholder(v, STR_NONE))
+	if (!is_placeholder(v, STR_NONE) && !is_chance(f, colon + 1, v))
 		finder_add(f, (struct span){ colon + 1, v.n, p->kind, SPAN_ENDS, '\0', 0 });
 }
 

@@ -10,6 +10,8 @@
 
 struct config;
 struct gate;
+struct talk;
+struct talks;
 struct guard;
 
 struct gate_options {
@@ -21,6 +23,8 @@ struct gate_options {
 	/* Names of the MCP tools that do an operation, and of the sets that they are in; gives how
 	 * many. NULL: there are none. */
 	size_t (*tools_of)(const struct op *op, const char **names, size_t max);
+	/* Whose tokens identify, too; borrowed until gate_free(). NULL: none. */
+	struct talks *talks;
 	const char *audit; /* folder of the audit log, which is made; NULL: none is kept */
 	/* They are called instead of the gate's, whose parts then only serve operations; NULL:
 	 * none are. */
@@ -56,9 +60,11 @@ void gate_stats(const struct gate *g, struct gate_stats *ret);
 /* Whether calls can run: ERR_STORE_FULL or ERR_IO where their records can't be kept. */
 int gate_ready(const struct gate *g, struct err *e) MUST_USE;
 
-/* The principal of an API key, which lives as long as the gate; NULL: there is no such key, or it
- * has expired. */
+/* The principal of an API key or of a conversation's token, which lives as long as the gate; NULL:
+ * it is neither, or has ended. */
 const struct principal *gate_identify(struct gate *g, struct str token);
+/* For talks_options.on_token_end. g may be NULL. */
+void gate_token_ended(struct gate *g, struct talk *t);
 
 /* No call is under way. What waits on the loop ends in its next turns. NULL-safe. */
 void gate_free(struct gate *g);

@@ -1,8 +1,9 @@
 /*
- * Who asks with an API key, and what for. A key's principal is made at its first use and lives as
- * long as the gate, since calls, sessions and shares of room point to it. When its key ends, it is
- * marked at once, so that nothing new is let in. What it has under way ends on the loop's next
- * turn, since the call that revokes the key may be on the stack, and may be its own.
+ * Who asks with an API key or with the token of a conversation, and what for. A principal is made
+ * at the first use of either and lives as long as the gate, since calls, sessions and shares of
+ * room point to it. When the key or token ends, it is marked at once, so that nothing new is let
+ * in. What it has under way ends on the loop's next turn, since the call that revokes the key may
+ * be on the stack, and may be its own.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "gate/internal.h"
+#include "conversation/conversation.h"
 #include "hub/core/hub.h"
 
 /* Clocks are set: look again after so long at the latest. */
@@ -48,17 +50,6 @@ static void identity_on_timer(uv_timer_t *t)
 			       next - now < LOOK_MS ? (uint64_t)(next - now) : LOOK_MS, 0);
 }
 
-static void identity_on_end(void *owner, struct key *k)
-{
-	struct gate *g = owner;
-	struct key_holder *h = take_ptr(k->data);
-
-	if (!h)
-		return;
-	h->who.ended = true;
-	uv_timer_start(&g->identity->timer, identity_on_timer, 0, 0);
-}
-
 static void identity_on_new(void *owner, const struct key *k)
 {
 	struct gate *g = owner;
@@ -88,33 +79,73 @@ static bool identity_knows(void *data, struct str owner)
 	return false;
 }
 
-static struct key_holder *holder_new(struct gate_identity *id, struct key *k)
+/* NULL without memory: then nobody is known. */
+static struct key_holder *holder_new(struct gate_identity *id, unsigned scopes)
 {
 	struct key_holder *h = calloc(1, sizeof(*h));
 
 	if (!h)
 		return NULL;
-	snprintf(h->name, sizeof(h->name), "key:%s", k->name);
-	key_owner(k, h->owner);
-	h->who = (struct principal){ .name = h->name,
-				     .owner = h->owner,
-				     .scopes = k->scopes & KEY_ADMIN ? KEY_ALL : k->scopes,
-				     .sees_all = k->scopes & KEY_ADMIN };
+	h->who = (struct principal){
+		.name = h->name, .owner = h->owner, .scopes = scopes, .sees_all = scopes == KEY_ALL
+	};
 	h->next = id->holders;
 	id->holders = h;
-	k->data = h;
+	return h;
+}
+
+static struct key_holder *holder_of_key(struct gate_identity *id, struct key *k)
+{
+	struct key_holder *h = k->data;
+
+	if (h)
+		return h;
+	h = k->data = holder_new(id, k->scopes & KEY_ADMIN ? KEY_ALL : k->scopes);
+	if (h) {
+		snprintf(h->name, sizeof(h->name), "key:%s", k->name);
+		key_owner(k, h->owner);
+	}
+	return h;
+}
+
+/* An agent never administers. */
+static struct key_holder *holder_of_talk(struct gate_identity *id, struct talk *t)
+{
+	void **state = talk_token_state(t);
+	struct key_holder *h = *state;
+
+	if (h)
+		return h;
+	h = *state = holder_new(id, KEY_ALL & ~(unsigned)KEY_ADMIN);
+	if (h) {
+		snprintf(h->name, sizeof(h->name), CONVERSATION_PRINCIPAL "%s", talk_id(t));
+		memcpy(h->owner, h->name, sizeof(h->owner));
+	}
 	return h;
 }
 
 const struct principal *gate_identify(struct gate *g, struct str token)
 {
 	struct gate_identity *id = g->identity;
-	struct key *k = id ? keys_find(id->keys, token, clock_unix_ms()) : NULL;
-	struct key_holder *h = k ? k->data : NULL;
+	struct talk *t = id && g->talks ? talks_by_token(g->talks, token) : NULL;
+	struct key *k = id && !t ? keys_find(id->keys, token, clock_unix_ms()) : NULL;
+	struct key_holder *h = t ? holder_of_talk(id, t) : k ? holder_of_key(id, k) : NULL;
 
-	if (k && !h)
-		h = holder_new(id, k); /* without memory nobody is known */
 	return h ? &h->who : NULL;
+}
+
+static void identity_end(struct gate_identity *id, struct key_holder *h)
+{
+	if (!h)
+		return;
+	h->who.ended = true;
+	uv_timer_start(&id->timer, identity_on_timer, 0, 0);
+}
+
+void gate_token_ended(struct gate *g, struct talk *t)
+{
+	if (g && g->identity)
+		identity_end(g->identity, take_ptr(*talk_token_state(t)));
 }
 
 /* Of an effect on what a sandbox contains, the scope is execute, also where it destroys that. */
@@ -139,6 +170,13 @@ int gate_check_scopes(const struct call *c, struct err *e)
 				       call_op(c)->action, key_scope_names[i]);
 	}
 	return 0;
+}
+
+static void identity_on_end(void *owner, struct key *k)
+{
+	struct gate *g = owner;
+
+	identity_end(g->identity, take_ptr(k->data));
 }
 
 static void identity_closed(uv_handle_t *timer)

@@ -49,6 +49,8 @@ struct ops {
 	struct coding *coding;
 	struct code *code;
 	struct upstreams *upstreams;
+	struct talks *talks;
+	struct feed *feed;
 	unsigned calls[CALL_KINDS], max[CALL_KINDS], max_urgent;
 	struct call *newest; /* of those that have not ended */
 	/* The one that was used last comes first. */
@@ -137,6 +139,8 @@ struct ops *ops_new(struct hub *hub, const struct ops_options *o, struct err *e)
 	ops->coding = o->coding;
 	ops->code = o->code;
 	ops->upstreams = o->upstreams;
+	ops->talks = o->talks;
+	ops->feed = o->feed;
 	ops->max[CALL_WORKS] = o->max_calls ? o->max_calls : MAX_CALLS;
 	ops->max[CALL_WAITS] = o->max_waiting ? o->max_waiting : MAX_WAITING;
 	ops->max_urgent = o->max_urgent ? o->max_urgent : MAX_URGENT;
@@ -1055,6 +1059,16 @@ struct code *call_code(const struct call *c)
 struct upstreams *call_upstreams(const struct call *c)
 {
 	return c->ops->upstreams;
+}
+
+struct talks *call_talks(const struct call *c)
+{
+	return c->ops->talks;
+}
+
+struct feed *call_feed(const struct call *c)
+{
+	return c->ops->feed;
 }
 
 const void *call_session(const struct call *c)

@@ -29,6 +29,11 @@ struct once_key;
 struct coding;
 struct code;
 struct upstreams;
+struct talks;
+struct feed;
+
+/* What the name of a conversation's principal begins with; its id follows. */
+#define CONVERSATION_PRINCIPAL "conversation:"
 
 /* Who asks. Static or as long-lived as the hub; never taken from an argument. */
 struct principal {
@@ -145,6 +150,10 @@ struct ops_options {
 	struct code *code; /* where code runs (op/code/code.h); likewise */
 	/* Modules (upstream/upstream.h), borrowed likewise; NULL: none. */
 	struct upstreams *upstreams;
+	/* Conversations (conversation/conversation.h) and news of the hub (feed/feed.h),
+	 * likewise. */
+	struct talks *talks;
+	struct feed *feed;
 	/* Without a hub, the loop that hooks wait on. */
 	uv_loop_t *loop;
 };
@@ -269,6 +278,8 @@ struct once_key *call_once(struct call *c);
 struct coding *call_coding(const struct call *c);
 struct code *call_code(const struct call *c);
 struct upstreams *call_upstreams(const struct call *c);
+struct talks *call_talks(const struct call *c); /* NULL: none */
+struct feed *call_feed(const struct call *c); /* likewise */
 const void *call_session(const struct call *c); /* op_start.session */
 /* Begins a call of another operation that this one needs, with op, decode, sink, client and arena
  * from s. It takes the road itself, for the same client. Neither ends with the other. */

@@ -124,6 +124,8 @@ static void on_hub_closed(void *arg)
 	coding_free(v->s.coding);
 	code_free(v->s.code);
 	gate_free(take_ptr(v->s.gate));
+	talks_close(take_ptr(v->s.talks));
+	feed_free(take_ptr(v->s.feed));
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		uv_close((uv_handle_t *)&v->signals[i], NULL);
 	uv_close((uv_handle_t *)&v->idle, NULL);
@@ -294,6 +296,26 @@ static void on_config(void *of, struct config *c)
 		upstreams_configure(v->s.upstreams, c);
 }
 
+static void on_token_end(void *of, struct talk *t)
+{
+	struct serve *v = of;
+
+	gate_token_ended(v->s.gate, t);
+}
+
+static int open_talks(struct serve *v, struct err *e)
+{
+	struct talks_options o = { .on_token_end = on_token_end, .owner = v };
+	char path[PATH_MAX];
+
+	v->s.feed = home_file("conversations", path, e) < 0 ? NULL : feed_new(e);
+	if (!v->s.feed)
+		return -1;
+	o.feed = v->s.feed;
+	v->s.talks = talks_open(&v->s.loop, path, &o, e);
+	return v->s.talks ? 0 : err_wrap(e, "conversations");
+}
+
 static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 {
 	const struct serve_options *o = in->options;
@@ -313,12 +335,13 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 	    home_file(".", data, e) < 0)
 		return -1;
 	v->s.hub = hub_of_options(&v->s.loop, &o->hub, &v->grants, registry, warden, e);
-	if (!v->s.hub)
+	if (!v->s.hub || open_talks(v, e) < 0)
 		return -1;
 	v->s.gate = gate_open(&(struct gate_options){ .loop = &v->s.loop,
 						      .hub = v->s.hub,
 						      .config = v->config,
 						      .secrets = data,
+						      .talks = v->s.talks,
 						      .audit = home_audit(audit),
 						      .tools_of = tools_of,
 						      .hooks = in->cli->hooks,
@@ -338,6 +361,8 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 				   .coding = v->s.coding,
 				   .code = v->s.code,
 				   .upstreams = v->s.upstreams,
+				   .talks = v->s.talks,
+				   .feed = v->s.feed,
 			   },
 			   e);
 	v->s.mcp = v->s.ops ? mcp_door_new(v->s.ops, &mcp, e) : NULL;

@@ -5,7 +5,9 @@
  */
 #include <uv.h>
 
+#include "conversation/conversation.h"
 #include "door/mcp/door.h"
+#include "feed/feed.h"
 #include "http/server/server.h"
 #include "hub/core/hub.h"
 
@@ -21,6 +23,8 @@ struct serving {
 	struct coding *coding;
 	struct code *code;
 	struct upstreams *upstreams;
+	struct feed *feed;
+	struct talks *talks;
 	struct ops *ops;
 	struct mcp_door *mcp;
 	struct http_server *door;

@@ -1,0 +1,347 @@
+/* Conversations of a running hub: turns and queues with a driver that the test plays. */
+#include "test.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "conversation/conversation.h"
+#include "feed/feed.h"
+
+static char root[64], dir[96];
+static uv_loop_t loop;
+static struct feed *feed;
+static struct talks *all;
+
+/* What the driver was asked for. */
+static struct {
+	unsigned starts, cancels, closes, refuse;
+	char message[64];
+	uint32_t attempt;
+} asked;
+
+static int driver_start(void *data, struct talk *t, const struct talk_prompt *p, struct err *e)
+{
+	asked.starts++;
+	asked.attempt = p->attempt;
+	snprintf(asked.message, sizeof(asked.message), "%.*s", STR_ARG(p->message));
+	if (asked.refuse) {
+		asked.refuse--;
+		return err_set(e, ERR_GUEST, "the agent does not start");
+	}
+	return 0;
+}
+
+static void driver_cancel(void *data, struct talk *t)
+{
+	asked.cancels++;
+	talk_turn_end(t, "cancelled");
+}
+
+static void driver_close(void *data, struct talk *t)
+{
+	asked.closes++;
+}
+
+static const struct talk_driver driver = { driver_start, driver_cancel, driver_close };
+
+static void turn_loop(void)
+{
+	for (int i = 0; i < 4; i++)
+		uv_run(&loop, UV_RUN_NOWAIT);
+}
+
+static void open_all(void)
+{
+	struct err e;
+
+	all = talks_open(&loop, dir, &(struct talks_options){ .feed = feed }, &e);
+	if (!all)
+		fail_msg("%s", e.msg);
+	memset(&asked, 0, sizeof(asked));
+}
+
+static void close_all(void)
+{
+	talks_close(take_ptr(all));
+	turn_loop();
+}
+
+static int setup(void **state)
+{
+	struct err e;
+
+	snprintf(root, sizeof(root), "/tmp/holt-talks-XXXXXX");
+	assert_non_null(mkdtemp(root));
+	snprintf(dir, sizeof(dir), "%s/conversations", root);
+	assert_int_equal(uv_loop_init(&loop), 0);
+	feed = feed_new(&e);
+	open_all();
+	return feed == NULL;
+}
+
+static void clear(const char *path)
+{
+	DIR *d = opendir(path);
+	const struct dirent *entry;
+
+	while (d && (entry = readdir(d))) {
+		char name[512];
+
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		snprintf(name, sizeof(name), "%s/%s", path, entry->d_name);
+		if (unlink(name) < 0)
+			clear(name);
+	}
+	if (d)
+		closedir(d);
+	rmdir(path);
+}
+
+static int teardown(void **state)
+{
+	if (all)
+		close_all();
+	feed_free(take_ptr(feed));
+	clear(root);
+	return uv_loop_close(&loop);
+}
+
+static struct talk *made(const char *agent, const struct talk *parent)
+{
+	struct conversation_record r = { .owner = STR_LIT("local"), .agent = str_of(agent) };
+	struct err e;
+	struct talk *t;
+
+	r.parent_session_id = parent ? str_of(talk_id(parent)) : STR_NONE;
+	t = talk_new(all, &r, &e);
+	if (!t)
+		fail_msg("%s", e.msg);
+	return t;
+}
+
+static void sends(struct talk *t, const char *message)
+{
+	const struct queue_item item = { .message = str_of(message), .source = STR_LIT("local") };
+	char id[QUEUE_ID + 1];
+	size_t position;
+	struct err e;
+
+	if (talk_send(t, &item, id, &position, &e) < 0)
+		fail_msg("%s", e.msg);
+	turn_loop();
+}
+
+static void drive(const struct talk_driver *d)
+{
+	struct err e;
+
+	assert_int_equal(talks_drive(all, STR_LIT("mock"), d, NULL, &e), 0);
+	turn_loop();
+}
+
+static void collect(void *owner, uint64_t seq, struct str line)
+{
+	struct buf *b = owner;
+	struct err e;
+	const char *type = memmem(line.p, line.n, "\"type\":\"", 8);
+
+	assert_non_null(type);
+	type += 8;
+	assert_int_equal(buf_addf(b, &e, "%.*s ", (int)strcspn(type, "\""), type), 0);
+}
+
+static void assert_events(struct talk *t, const char *types)
+{
+	struct events_range range = { .limit = EVENTS_PAGE_MAX };
+	autobuf struct buf b = BUF_INIT(4096);
+	struct events_page page;
+	struct err e;
+	struct events *v = talk_events(t, &e);
+
+	assert_non_null(v);
+	assert_int_equal(events_read(v, &range, collect, &b, &page, &e), 0);
+	assert_string_equal(b.p, types);
+}
+
+static size_t waiting(struct talk *t)
+{
+	struct err e;
+
+	return queue_count(talk_queue(t, &e));
+}
+
+static void test_turns(void **state)
+{
+	struct talk *t = made("mock", NULL);
+	struct err e;
+
+	sends(t, "one");
+	sends(t, "two");
+	assert_int_equal(talk_state(t), TALK_NO_AGENT);
+	drive(&driver);
+	assert_int_equal(asked.starts, 1);
+	assert_string_equal(asked.message, "one");
+	assert_int_equal(talk_state(t), TALK_RUNNING);
+	assert_int_equal(waiting(t), 2); /* until the agent has it */
+	assert_int_equal(talk_turn_begin(t, &e), 0);
+	assert_int_equal(waiting(t), 1);
+	talk_waits(t, true);
+	assert_int_equal(talk_state(t), TALK_REQUIRES_ACTION);
+	talk_waits(t, false);
+	talk_stalled(t, true);
+	assert_int_equal(talk_state(t), TALK_STALLED);
+	talk_turn_end(t, "end_turn");
+	turn_loop();
+	assert_int_equal(asked.starts, 2);
+	assert_int_equal(talk_turn_begin(t, &e), 0);
+	assert_int_equal(talk_cancel(t, &e), 0);
+	assert_int_equal(talk_state(t), TALK_IDLE);
+	assert_int_equal(talk_cancel(t, &e), -1);
+	assert_int_equal(e.code, ERR_CONFLICT);
+	assert_events(t, "session_start user_prompt stop user_prompt stop ");
+}
+
+/* A prompt that no agent has taken stays, and a person may send it again. */
+static void test_refused(void **state)
+{
+	struct talk *t = made("mock", NULL);
+	const struct queue_item *item;
+	struct err e;
+
+	drive(&driver);
+	asked.refuse = 1;
+	sends(t, "one");
+	item = queue_at(talk_queue(t, &e), 0);
+	assert_non_null(item);
+	assert_int_equal(item->state, QUEUE_FAILED);
+	assert_events(t, "session_start error ");
+	assert_int_equal(talk_queue_again(t, item->id, &e), 0);
+	turn_loop();
+	assert_int_equal(asked.starts, 2);
+	assert_int_equal(asked.attempt, 2);
+	assert_int_equal(talk_turn_begin(t, &e), 0);
+	talk_failed(t, &(struct err){ .code = ERR_GUEST, .msg = "it died" });
+	assert_events(t, "session_start error user_prompt error stop ");
+}
+
+/* What an end of the hub leaves: a prompt that was being sent waits, a turn is interrupted. */
+static void test_restart(void **state)
+{
+	struct talk *sending = made("mock", NULL), *running = made("mock", NULL);
+	char ids[2][CONVERSATION_ID + 1];
+	struct err e;
+
+	memcpy(ids[0], talk_id(sending), sizeof(ids[0]));
+	memcpy(ids[1], talk_id(running), sizeof(ids[1]));
+	drive(&driver);
+	sends(sending, "one");
+	sends(running, "two");
+	assert_int_equal(talk_turn_begin(running, &e), 0);
+	close_all();
+	open_all();
+	assert_int_equal(waiting(talks_find(all, str_of(ids[0]))), 1);
+	assert_events(talks_find(all, str_of(ids[1])), "session_start user_prompt stop ");
+	drive(&driver);
+	assert_int_equal(asked.starts, 1);
+	assert_string_equal(asked.message, "one");
+}
+
+static void test_archive(void **state)
+{
+	struct talk *t = made("mock", NULL);
+	const struct queue_item item = { .message = STR_LIT("x"), .source = STR_LIT("local") };
+	char id[QUEUE_ID + 1];
+	size_t position;
+	struct err e;
+
+	drive(&driver);
+	sends(t, "one");
+	assert_int_equal(talk_archive(t, true, CONVERSATION_BY_PERSON, &e), 0);
+	assert_int_equal(asked.closes, 1);
+	assert_int_equal(waiting(t), 1);
+	assert_int_equal(talk_send(t, &item, id, &position, &e), -1);
+	assert_int_equal(e.code, ERR_CONFLICT);
+	turn_loop();
+	assert_int_equal(asked.starts, 1);
+	assert_int_equal(talk_archive(t, false, 0, &e), 0);
+	turn_loop();
+	assert_int_equal(asked.starts, 2);
+}
+
+static void test_tokens(void **state)
+{
+	struct talk *t = made("mock", NULL);
+	struct err e;
+	AUTO(secret_free) struct secret *first = talk_token(t, &e);
+	AUTO(secret_free) struct secret *second = talk_token(t, &e);
+
+	assert_non_null(first);
+	assert_null(talks_by_token(all, secret_expose(first, "test")));
+	assert_ptr_equal(talks_by_token(all, secret_expose(second, "test")), t);
+	assert_null(talks_by_token(all, STR_LIT("holt_conv_")));
+	assert_int_equal(talk_archive(t, true, CONVERSATION_BY_PERSON, &e), 0);
+	assert_null(talks_by_token(all, secret_expose(second, "test")));
+}
+
+static void on_gone(void *data)
+{
+	++*(unsigned *)data;
+}
+
+static void test_delete(void **state)
+{
+	struct talk *t = made("mock", NULL), *child = made("mock", t);
+	char id[CONVERSATION_ID + 1];
+	unsigned gone = 0;
+	struct talk_watch w = { .on_gone = on_gone, .data = &gone };
+	struct err e;
+
+	memcpy(id, talk_id(t), sizeof(id));
+	assert_int_equal(talk_delete(t, &e), -1);
+	assert_int_equal(e.code, ERR_CONFLICT);
+	assert_int_equal(talk_delete(child, &e), 0);
+	talk_watch_add(t, &w);
+	assert_int_equal(talk_delete(t, &e), 0);
+	assert_int_equal(gone, 1);
+	assert_null(talks_find(all, str_of(id)));
+	t = talk_take_back(all, str_of(id), &e);
+	assert_non_null(t);
+	assert_ptr_equal(talks_find(all, str_of(id)), t);
+	assert_events(t, "session_start ");
+}
+
+static void test_feed(void **state)
+{
+	uint64_t before = feed_newest(feed);
+	const struct feed_news *n;
+	struct talk *t = made("mock", NULL);
+
+	n = feed_after(feed, before);
+	assert_non_null(n);
+	assert_string_equal(n->topic, "conversation");
+	assert_true(str_is(n->id, talk_id(t)));
+	assert_true(feed_has_all_after(feed, before));
+	for (int i = 0; i <= FEED_MAX; i++)
+		talk_live(t, "agent_message", STR_LIT("{\"text\":\"x\"}"));
+	assert_false(feed_has_all_after(feed, before));
+	assert_false(feed_has_all_after(feed, feed_newest(feed) + 1));
+	assert_true(feed_has_all_after(feed, feed_newest(feed)));
+	assert_null(feed_after(feed, feed_newest(feed)));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_turns, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_restart, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_archive, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_tokens, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_delete, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_feed, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

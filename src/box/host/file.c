@@ -1,8 +1,9 @@
 /*
  * Files of a sandbox. Its init opens them and sends descriptors; the bytes are read here, in the
- * work pool, since a mounted host directory may be slow. Bytes to write are sent to init in pieces,
- * so that the sandbox pays for the memory; into a host directory they are written here. A
- * descriptor is checked again before it is used, since init is not trusted.
+ * work pool unless they are few and at hand, since a mounted host directory may be slow. Bytes to
+ * write are sent to init in pieces, so that the sandbox pays for the memory; into a host directory
+ * they are written here. A descriptor is checked again before it is used, since init is not
+ * trusted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "box/host/internal.h"
+
+enum { FILE_AT_ONCE_MAX = 64 << 10 }; /* bytes that the loop itself copies */
 
 /* One operation of box.h from start to callback. */
 struct file_job {
@@ -209,6 +214,41 @@ static int check_regular(int fd, struct stat *st)
 	return S_ISREG(st->st_mode) ? 0 : EINVAL;
 }
 
+/* Bytes of what is wanted that a file of this size has. */
+static size_t read_wants(const struct file_job *j, uint64_t size)
+{
+	if (j->offset >= size)
+		return 0;
+	return j->n < size - j->offset ? j->n : (size_t)(size - j->offset);
+}
+
+/* Reads few bytes that are in the kernel's memory without the work pool, whose two hand-offs take
+ * longer than the rest. Nothing here waits for a disk or a network. False: the pool has to do
+ * it. */
+static bool read_at_once(struct file_job *j)
+{
+	struct statx st;
+	size_t want;
+
+	if (statx(j->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+		  STATX_TYPE | STATX_SIZE | STATX_INO, &st) < 0 ||
+	    !S_ISREG(st.stx_mode))
+		return false;
+	want = read_wants(j, st.stx_size);
+	if (want > FILE_AT_ONCE_MAX || !(j->bytes = malloc(want + 1)))
+		return false;
+	if (want && preadv2(j->fd, &(struct iovec){ j->bytes, want }, 1, (off_t)j->offset,
+			    RWF_NOWAIT) != (ssize_t)want) {
+		free(take_ptr(j->bytes));
+		return false;
+	}
+	j->n = want;
+	j->st.size = st.stx_size;
+	j->st.dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+	j->st.ino = st.stx_ino;
+	return true;
+}
+
 static void read_work(uv_work_t *w)
 {
 	struct file_job *j = w->data;
@@ -221,10 +261,7 @@ static void read_work(uv_work_t *w)
 	j->st.size = (uint64_t)st.st_size;
 	j->st.dev = st.st_dev;
 	j->st.ino = st.st_ino;
-	if (j->offset >= j->st.size)
-		j->n = 0;
-	else if (j->n > j->st.size - j->offset)
-		j->n = (size_t)(j->st.size - j->offset);
+	j->n = read_wants(j, j->st.size);
 	j->bytes = malloc(j->n + 1);
 	j->errnum = j->bytes ? 0 : ENOMEM;
 	while (!j->errnum && got < j->n) {
@@ -269,7 +306,10 @@ static void on_read_reply(struct init_call *c, const void *answer, size_t n, int
 	j->fd = fd;
 	convert_stat(&d->st, &j->st);
 	j->work.data = j;
-	uv_queue_work(j->call.sb->box->loop, &j->work, read_work, read_done);
+	if (read_at_once(j))
+		read_done(&j->work, 0);
+	else
+		uv_queue_work(j->call.sb->box->loop, &j->work, read_work, read_done);
 }
 
 void file_read_start(struct sandbox *sb, struct str path, uint64_t offset, size_t max,

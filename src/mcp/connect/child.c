@@ -25,6 +25,7 @@
 #include "loop/reader.h"
 #include "loop/writer.h"
 #include "mcp/connect/group.h"
+#include "mcp/connect/tether.h"
 #include "rpc/line.h"
 
 enum {
@@ -42,6 +43,7 @@ struct mcp_child {
 	unsigned stop_ms;
 	enum state state;
 	struct mcp_group group;
+	int tether; /* -1: none */
 	int status;
 	bool out_over, err_over; /* the end of each output was seen */
 	bool told; /* on_end was called */
@@ -139,6 +141,7 @@ static void on_exit_seen(uv_poll_t *poll, int status, int events)
 
 	uv_poll_stop(poll);
 	mcp_group_kill(&c->group, SIGKILL);
+	mcp_tether_end(&c->tether);
 	c->status = mcp_group_wait(&c->group);
 	c->state = GONE;
 	describe(c);
@@ -458,6 +461,9 @@ static int start(struct mcp_child *c, uv_loop_t *loop, const struct mcp_child_op
 	if (!c->err || spawn(o, (int[]){ in_r, out_w, err_w }, &c->group.pid, e) < 0 ||
 	    mcp_group_open(&c->group, e) < 0)
 		return -1;
+	c->tether = o->tethered ? mcp_tether_new(&c->group, e) : -1;
+	if (o->tethered && c->tether < 0)
+		return -1;
 	if (uv_poll_init(loop, &c->exit, c->group.pidfd) < 0)
 		return err_sys(e, EIO, "watch %s", o->argv[0]);
 	return 0;
@@ -467,6 +473,7 @@ static void abandon(struct mcp_child *c)
 {
 	if (c->group.pid > 0) {
 		mcp_group_kill(&c->group, SIGKILL);
+		mcp_tether_end(&c->tether);
 		mcp_group_wait(&c->group);
 	}
 	close_fd(&c->group.pidfd);
@@ -492,6 +499,7 @@ struct mcp_child *mcp_child_start(uv_loop_t *loop, const struct mcp_child_option
 				 .owner = owner,
 				 .stop_ms = o->stop_ms,
 				 .group = MCP_GROUP_INIT,
+				 .tether = -1,
 				 .status = -1,
 				 .handles = 5 };
 	if (start(c, loop, o, e) < 0) {

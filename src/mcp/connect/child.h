@@ -25,6 +25,7 @@ struct mcp_child_options {
 	const char *const
 		*env_more; /* added to these, replacing variables with the same name; may be NULL */
 	const char *cwd; /* NULL: ours */
+	bool tethered; /* its group ends with us, also where we are killed (tether.h) */
 	size_t line_max;
 	unsigned stop_ms;
 };

@@ -56,6 +56,7 @@ struct mcp_target {
 	/* added to that default when env is NULL, NULL-terminated; may be NULL */
 	const char *const *env_more;
 	const char *cwd; /* NULL: that of this process */
+	bool tethered; /* its process group ends with this process, also if that is killed */
 	void (*on_stderr)(void *owner, struct str bytes); /* NULL: dropped */
 	/* or one that the owner runs, borrowed until the link is gone */
 	const struct mcp_runner *runner;

@@ -31,6 +31,12 @@ static bool is_ours(const struct mcp_group *g)
 	return wait_for(g, &info, WNOHANG | WNOWAIT) == 0;
 }
 
+/* Its pid is not reused. */
+static bool is_unwaited(const struct mcp_group *g)
+{
+	return syscall(SYS_pidfd_send_signal, g->pidfd, 0, NULL, 0) == 0;
+}
+
 /* A pid of no process can only be that of a process group whose leader has ended. It is not reused
  * while the group has members. */
 static bool is_only_group(pid_t pid)
@@ -43,7 +49,7 @@ void mcp_group_kill(const struct mcp_group *g, int number)
 	if (syscall(SYS_pidfd_send_signal, g->pidfd, number, NULL, TO_GROUP) == 0 || errno == ESRCH)
 		return;
 	/* an older kernel */
-	if (is_ours(g) || is_only_group(g->pid))
+	if (is_unwaited(g) || is_only_group(g->pid))
 		kill(-g->pid, number);
 }
 

@@ -370,6 +370,7 @@ static int open_child(struct mcp_link *l, struct err *e)
 					     .env = l->t.env,
 					     .env_more = l->t.env_more,
 					     .cwd = l->t.cwd,
+					     .tethered = l->t.tethered,
 					     .line_max = l->base.text_max,
 					     .stop_ms = l->t.stop_ms };
 

@@ -56,6 +56,18 @@ static int gate_policy_note(struct gate *g, struct call *c, const struct policy_
 	return 0;
 }
 
+/* Names by which rules know the call as one of a tool. One more than tools_of() gives fits. */
+static size_t gate_policy_tools(struct gate *g, struct call *c, const char **ret)
+{
+	const struct op *op = call_op(c);
+	size_t n = g->tools_of ? g->tools_of(op, ret, TOOLS_MAX) : 0;
+	const char *name = op->tool ? op->tool(c, call_request(c)) : NULL;
+
+	if (name)
+		ret[n++] = name;
+	return n;
+}
+
 /* Whether the operation itself wants a person's word. */
 static bool gate_policy_asks(const struct call *c)
 {
@@ -65,13 +77,13 @@ static bool gate_policy_asks(const struct call *c)
 static int gate_policy_check(struct gate *g, struct call *c, struct err *e)
 {
 	const struct config_file *f = config_file(g->config);
-	const char *tools[TOOLS_MAX];
+	const char *tools[TOOLS_MAX + 1];
 	const struct policy_call about = {
 		.who = str_of(call_principal(c)->name),
 		.action = call_op(c)->action,
 		.effect = op_effect_names[call_op(c)->effect],
 		.tools = tools,
-		.n_tools = g->tools_of ? g->tools_of(call_op(c), tools, TOOLS_MAX) : 0,
+		.n_tools = gate_policy_tools(g, c, tools),
 		.show = gate_policy_show,
 		.request = c,
 		.image = gate_policy_image(c),

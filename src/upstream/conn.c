@@ -95,6 +95,8 @@ void conn_end(struct upstream_conn *k, const struct err *e)
 	if (k->ending)
 		return;
 	k->ending = true;
+	if (k->of)
+		upstream_unlink(k->of, k);
 	k->of = NULL;
 	if (k->reading)
 		secrets_read_cancel(take_ptr(k->reading));
@@ -426,6 +428,7 @@ static int conn_link(struct upstream_conn *k, struct err *e)
 		t.runner = &place_runner;
 	} else {
 		t.argv = k->target.argv;
+		t.tethered = true;
 		t.env_more = k->target.env;
 		t.cwd = k->target.cwd;
 	}

@@ -148,7 +148,7 @@ static int grant_take(void *arg, const struct store_module *r, struct err *e)
 	snprintf(u->approved_by, sizeof(u->approved_by), "%.*s", STR_ARG(r->who));
 	u->approved_ms = r->approved_ms;
 	u->disabled = r->disabled;
-	u->pins = r->pins.n ? mem_dup(r->pins.p, r->pins.n) : NULL;
+	free(pins_swap(u, r->pins.n ? mem_dup(r->pins.p, r->pins.n) : NULL));
 	return r->pins.n && !u->pins ? err_set(e, ERR_LIMIT, "out of memory") : 0;
 }
 

@@ -61,10 +61,12 @@ struct upstream {
 	char approved[HASH_HEX + 1], approved_by[72];
 	int64_t approved_ms;
 	bool disabled;
-	char *pins; /* owned; NULL: none yet */
+	char *pins; /* owned; NULL: none yet; set by pins_swap() */
+	struct upstream_names *names; /* of what is pinned; NULL: not made yet */
 
 	char shown[HASH_HEX + 1 + SEEN_SHOWN + 1]; /* upstream_info.digest */
 	struct upstream_conn *conn; /* that new calls take; NULL: none */
+	struct upstream_conn *retired; /* those of before that still have calls */
 	struct mcp_found found; /* of the last connection */
 	struct upstream_call *waiting, **end; /* for a connection, the oldest first */
 	struct upstream_tools *tools; /* as listed last; NULL: never */
@@ -87,6 +89,7 @@ struct upstream_conn {
 	const struct config_server *server;
 	bool ready; /* the tools are listed */
 	bool retired; /* takes no new call, and ends with its last */
+	struct upstream_conn *next; /* retired, too */
 	bool ending;
 	struct upstream_call *calls; /* sent, and without an answer */
 	struct secrets_read *reading;
@@ -115,6 +118,8 @@ void upstream_change(struct upstream *u, struct config *c, const struct config_s
 void upstream_ready(struct upstream *u);
 void upstream_lost(struct upstream *u, const struct err *e);
 void upstream_released(struct upstream *u);
+/* This one is not one of its retired connections any more. */
+void upstream_unlink(struct upstream *u, const struct upstream_conn *k);
 /* Ends its connection at once, with the calls. It is then in this state. */
 void upstream_drop(struct upstream *u, enum upstream_state then, const struct err *e);
 void upstream_heard(struct upstream *u, struct str bytes); /* on its standard error */
@@ -168,6 +173,9 @@ static inline struct str upstream_variable(struct str name)
 int pins_judge(struct upstream *u, struct err *e) MUST_USE;
 /* Approves what is listed now. */
 int pins_approve(struct upstream *u, struct err *e) MUST_USE;
+/* Sets u->pins; the old one is returned, and owned. */
+char *pins_swap(struct upstream *u, char *pins) MUST_USE;
+void pins_free(struct upstream *u);
 /* Fills t->seen. */
 int pins_seen(struct upstream_tools *t, struct err *e) MUST_USE;
 

@@ -6,11 +6,12 @@
  * The row keeps all approved definitions, {"instructions":…,"tools":[…]}, so that a difference can
  * be shown.
  */
+#include "code/names.h"
 #include "code/pin.h"
 #include "code/scan.h"
 #include "upstream/internal.h"
 
-enum { PINS_MAX = 8 << 20, SCAN_BYTES_MAX = 1 << 20 };
+enum { PINS_MAX = 8 << 20, SCAN_BYTES_MAX = 1 << 20, NAMES_BYTES_MAX = 8 << 20 };
 
 const char *const upstream_pin_names[UPSTREAM_PINS] = {
 	[UPSTREAM_PIN_APPROVED] = "approved",
@@ -43,7 +44,7 @@ static int pins_save(struct upstream *u, struct err *e)
 	const struct upstream_tools *t = u->tools;
 	autobuf struct buf b = BUF_INIT(PINS_MAX);
 	struct json_writer w = json_writer(&b);
-	char *was = u->pins;
+	char *was;
 
 	json_write_object(&w);
 	json_write_key(&w, "instructions");
@@ -58,10 +59,9 @@ static int pins_save(struct upstream *u, struct err *e)
 	json_write_object_end(&w);
 	if (json_write_done(&w, e) < 0)
 		return err_wrap(e, "its tools");
-	u->pins = buf_take(&b);
+	was = pins_swap(u, buf_take(&b));
 	if (grant_write(u, e) < 0) {
-		free(u->pins);
-		u->pins = was;
+		free(pins_swap(u, was));
 		return -1;
 	}
 	free(was);
@@ -113,12 +113,97 @@ int pins_judge(struct upstream *u, struct err *e)
 	return pins ? 0 : pins_save(u, e);
 }
 
+/* What could not be kept is not approved. */
 int pins_approve(struct upstream *u, struct err *e)
 {
-	for (size_t i = 0; i < u->tools->n; i++)
-		u->tools->p[i].pin = UPSTREAM_PIN_APPROVED;
-	u->tools->told = true;
-	return pins_save(u, e);
+	struct upstream_tools *t = u->tools;
+	autofree enum upstream_pin *was = calloc(t->n + 1, sizeof(*was));
+	bool told = t->told;
+
+	if (!was)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	for (size_t i = 0; i < t->n; i++) {
+		was[i] = t->p[i].pin;
+		t->p[i].pin = UPSTREAM_PIN_APPROVED;
+	}
+	t->told = true;
+	if (pins_save(u, e) == 0)
+		return 0;
+	for (size_t i = 0; i < t->n; i++)
+		t->p[i].pin = was[i];
+	t->told = told;
+	return -1;
+}
+
+/* ---- names --------------------------------------------------------------------------------- */
+
+/* Of the approved tools in a plain list of tools. */
+struct upstream_names {
+	struct arena *arena;
+	struct str *tools;
+	struct tool_name *p;
+	size_t n;
+};
+
+static void pins_names_free(struct upstream_names *names)
+{
+	if (names)
+		arena_free(names->arena);
+	free(names);
+}
+AUTO_DEFINE(pins_names_free, struct upstream_names)
+
+char *pins_swap(struct upstream *u, char *pins)
+{
+	char *was = u->pins;
+
+	u->pins = pins;
+	pins_names_free(take_ptr(u->names));
+	return was;
+}
+
+void pins_free(struct upstream *u)
+{
+	free(pins_swap(u, NULL));
+}
+
+static struct upstream_names *pins_names_new(const struct upstream *u, struct err *e)
+{
+	AUTO(pins_names_free) struct upstream_names *names = calloc(1, sizeof(*names));
+	AUTO(json_free) struct json_doc *pins = json_parse(str_of(u->pins), NULL, e);
+	struct json_iter it = json_iter(json_get(json_root(pins), "tools"));
+	size_t n = json_len(json_get(json_root(pins), "tools"));
+
+	if (!pins || !names || !(names->arena = arena_new(NAMES_BYTES_MAX)))
+		return NULL;
+	names->tools = arena_array(names->arena, n + 1, sizeof(*names->tools), e);
+	names->p = arena_array(names->arena, n + 1, sizeof(*names->p), e);
+	if (!names->tools || !names->p)
+		return NULL;
+	while (json_next(&it)) {
+		struct str name = json_str(json_get(it.val, "name"));
+
+		names->tools[names->n].p = arena_dup(names->arena, name, e);
+		names->tools[names->n].n = name.n;
+		if (!names->tools[names->n++].p)
+			return NULL;
+	}
+	return names_make(str_of(u->name), names->tools, names->n, names->arena, names->p, e) < 0
+		     ? NULL
+		     : take_ptr(names);
+}
+
+struct str upstream_listed(struct upstream *u, struct str tool)
+{
+	struct err e;
+
+	if (u->pins && !u->names)
+		u->names = pins_names_new(u, &e);
+	for (size_t i = 0; u->names && i < u->names->n; i++) {
+		if (str_eq(u->names->tools[i], tool))
+			return u->names->p[i].gateway;
+	}
+	return STR_NONE;
 }
 
 static int pins_order(const void *a, const void *b)

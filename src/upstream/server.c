@@ -65,7 +65,7 @@ static void upstream_on_closed(uv_handle_t *h)
 	upstream_tools_unref(u->tools);
 	config_unref(u->config);
 	buf_fini(&u->log);
-	free(u->pins);
+	pins_free(u);
 	free(u);
 	all->open--;
 	upstreams_try_close(all);
@@ -219,6 +219,24 @@ static void upstream_forgive(struct upstream *u)
 
 /* ---- changes ------------------------------------------------------------------------------- */
 
+void upstream_unlink(struct upstream *u, const struct upstream_conn *k)
+{
+	struct upstream_conn **at = &u->retired;
+
+	while (*at && *at != k)
+		at = &(*at)->next;
+	if (*at)
+		*at = k->next;
+}
+
+/* The operator's word ends calls of before, too. */
+static void upstream_stop(struct upstream *u, const struct err *e)
+{
+	upstream_drop(u, UPSTREAM_CLOSED, e);
+	while (u->retired)
+		conn_end(u->retired, e);
+}
+
 /* Calls that were sent go on. */
 static void upstream_retire(struct upstream *u)
 {
@@ -228,8 +246,11 @@ static void upstream_retire(struct upstream *u)
 	if (!k)
 		return;
 	k->retired = true;
-	if (k->calls)
+	if (k->calls) {
+		k->next = u->retired;
+		u->retired = k;
 		return;
+	}
 	err_set(&e, ERR_CANCELLED, "the module is another now");
 	conn_end(k, &e);
 }
@@ -282,7 +303,7 @@ int upstream_approve(struct upstream *u, struct str who, struct err *e)
 	u->approved_ms = clock_unix_ms();
 	snprintf(u->approved_by, sizeof(u->approved_by), "%.*s", STR_ARG(who));
 	if (!same) {
-		u->pins = NULL;
+		was.pins = pins_swap(u, NULL);
 		upstream_tools_unref(take_ptr(u->tools));
 	}
 	if ((u->tools ? pins_approve(u, e) : grant_write(u, e)) < 0) {
@@ -290,7 +311,7 @@ int upstream_approve(struct upstream *u, struct str who, struct err *e)
 		memcpy(u->approved_by, was.approved_by, sizeof(u->approved_by));
 		u->approved_ms = was.approved_ms;
 		if (!same)
-			u->pins = was.pins;
+			free(pins_swap(u, was.pins));
 		return -1;
 	}
 	if (!same)
@@ -302,33 +323,39 @@ int upstream_approve(struct upstream *u, struct str who, struct err *e)
 	return 0;
 }
 
-/* It ends although its row can't be written. */
+/* It ends although its row can't be written; nothing begins before that is. */
 int upstream_revoke(struct upstream *u, struct err *e)
 {
 	struct err why;
 
 	u->approved[0] = '\0';
 	u->approved_ms = 0;
-	free(take_ptr(u->pins));
+	free(pins_swap(u, NULL));
 	err_set(&why, ERR_MODULE_UNAPPROVED, "the approval of module %s was revoked", u->name);
-	upstream_drop(u, UPSTREAM_CLOSED, &why);
+	upstream_stop(u, &why);
 	return grant_write(u, e);
 }
 
 int upstream_enable(struct upstream *u, bool on, struct err *e)
 {
+	bool was = u->disabled;
 	struct err why;
 
 	u->disabled = !on;
-	if (on) {
-		upstream_forgive(u);
-		if (u->state == UPSTREAM_CLOSED || u->state == UPSTREAM_ERROR)
-			upstream_set_state(u, upstream_rest(u));
-	} else {
+	if (!on) {
 		err_set(&why, ERR_DENIED, "the module %s was disabled", u->name);
-		upstream_drop(u, UPSTREAM_CLOSED, &why);
+		upstream_stop(u, &why);
 	}
-	return grant_write(u, e);
+	if (grant_write(u, e) < 0) {
+		u->disabled = was || !on;
+		return -1;
+	}
+	if (!on)
+		return 0;
+	upstream_forgive(u);
+	if (u->state == UPSTREAM_CLOSED || u->state == UPSTREAM_ERROR)
+		upstream_set_state(u, upstream_rest(u));
+	return 0;
 }
 
 int upstream_disconnect(struct upstream *u, struct err *e)

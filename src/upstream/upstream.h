@@ -137,6 +137,10 @@ void upstream_info(struct upstream *u, struct upstream_info *ret);
  * ERR_MODULE_TOOL, and nothing is connected for it. */
 int upstream_check(const struct upstream *u, struct str tool, struct err *e) MUST_USE;
 
+/* The name of an approved tool in a list of tools of all modules (code/names.h). STR_NONE: it is
+ * not listed. Borrowed until the loop's next turn. */
+struct str upstream_listed(struct upstream *u, struct str tool);
+
 /* What it has written to its standard error; untrusted bytes. */
 struct str upstream_log(const struct upstream *u);
 

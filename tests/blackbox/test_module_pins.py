@@ -260,3 +260,34 @@ def test_a_tool_is_there_until_its_call_is_gone(me, tmp_path):
         until(lambda: 'other__echo' not in person.listed(), what='the change')
         person.says(question, 'accept', approve=True)
         assert person.told(wire)['content'] == [{'type': 'text', 'text': 'x'}]
+
+
+def test_rules_name_tools_as_the_gateway_lists_them(me, tmp_path):
+    """Whatever door the call comes through, and before the tools are known."""
+    rules = [{'name': 'no writes', 'tools': ['one__write*'], 'then': 'deny'}]
+    script = "TOOLS = [tool('read'), tool('write'), tool('write.all')]\nmain()"
+    folder = home(me, tmp_path, {'policy': {'rules': rules}}, one=server(script),
+                  other=server(script))
+    with Hub(me, folder, '--listen', '127.0.0.1:0') as hub:
+        for name in 'one', 'other':
+            approve(hub, name)
+        error = fails(403, 'forbidden', call, hub, 'one', 'write', text='x')
+        assert 'no writes' in error['cause'] and states(hub, 'one') == {}
+        assert text(hub, 'one', 'read', text='x') == text(hub, 'other', 'write', text='x') == 'x'
+        for tool in 'write', 'write.all':
+            assert 'no writes' in fails(403, 'forbidden', call, hub, 'one', tool)['cause']
+        said = hub.post('/v1/javascript', code='require("host:mcp-one").write({}).error')
+        assert 'no writes' in said['value'], said
+        with talking(hub, 'gateway') as client:
+            for tool in 'one__write', 'one__write_all':
+                said = client.request('tools/call', {'name': tool, 'arguments': {}})['result']
+                assert said['isError'] and 'no writes' in json.dumps(said), said
+            said = client.request('tools/call', {'name': 'one__read', 'arguments': {'text': 'y'}})
+            assert said['result']['content'] == [{'type': 'text', 'text': 'y'}]
+        why = ['why', '--config', f'{folder}/config.json', 'module.call', '--arg', '/module=one']
+        assert hub.ok(*why, '--arg', '/tool=write.all').startswith(b'deny: rule "no writes"')
+        assert hub.ok(*why, '--arg', '/tool=read').startswith(b'allow')
+        assert b': right' in hub.ok('config', 'check', '--config', f'{folder}/config.json')
+        rules[0]['tools'].append('none__write')
+        home(me, tmp_path, {'policy': {'rules': rules}}, one=server(script))
+        hub.fails(1, 'none__write', 'config', 'check', '--config', f'{folder}/config.json')

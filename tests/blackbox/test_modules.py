@@ -28,6 +28,9 @@ while True:
 '''
 
 
+SECRETS = ['0f5c2a9e71b84d6fa3c0', 'Tr0ub4dor-and-3']
+
+
 def state(hub, name):
     return hub.call('GET', f'/v1/modules/{name}')['state']
 
@@ -59,6 +62,11 @@ def hub(me, tmp_path_factory):
         'stubborn': server(STUBBORN, mark + '-s'),
         'silent': server('time.sleep(1000)', connectSeconds=2),
         'fails': {'command': 'false', 'approval': 'allow'},
+        'secretive': {'command': 'false', 'args': [
+            '--token', '${secret:of-modules}', '--api-key', SECRETS[0],
+            f'--password={SECRETS[1]}', 'plain']},
+        'elsewhere': {
+            'url': f'https://user:{SECRETS[1]}@a.example/mcp?api_key={SECRETS[0]}&page=2'},
     }
     folder = home(me, tmp_path_factory.mktemp('modules'), {'modules': {'connected': 3}}, **servers)
     with Hub(me, folder, '--listen', '127.0.0.1:0', '--pool', '2',
@@ -201,13 +209,14 @@ def test_stubborn_ones_end_too(hub):
     until(lambda: not programs(hub.mark + '-s'), what='its end')
 
 
-def test_all_ends_with_a_hub_that_is_killed(me, tmp_path):
+@pytest.mark.parametrize('where', [{}, {'sandbox': False}])
+def test_all_ends_with_a_hub_that_is_killed(me, tmp_path, where):
     mark = f'killed-{os.getpid()}'
-    folder = home(me, tmp_path, stubborn=server(STUBBORN, mark))
+    folder = home(me, tmp_path, stubborn=server(STUBBORN, mark, **where))
     hub = Hub(me, folder, '--listen', '127.0.0.1:0')
     try:
         approve(hub, 'stubborn')
-        assert text(hub, 'stubborn', 'echo', text='x') == 'x' and programs(mark)
+        assert text(hub, 'stubborn', 'echo', text='x') == 'x' and len(programs(mark)) == 2
         os.kill(hub.proc.pid, signal.SIGKILL)
         until(lambda: not programs(mark), what='its end')
     finally:
@@ -292,6 +301,57 @@ def test_one_that_was_replaced_says_nothing_more_of_its_tools(me, tmp_path):
             assert answer.result(30) == 'done'
         approve(hub, 'one')
         assert text(hub, 'one', 'echo', text='x') == 'x'
+
+
+@pytest.mark.parametrize('word', ['revoke', 'disable'])
+def test_a_connection_of_before_ends_by_the_operators_word(me, tmp_path, word):
+    """Its file changed in a call, which went on."""
+    mark = f'retired-{os.getpid()}'
+    with Hub(me, home(me, tmp_path, one=server('main()', mark)), '--listen', '127.0.0.1:0') as hub:
+        approve(hub, 'one')
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(text, hub, 'one', 'sleep', text='600')
+            until(lambda: hub.call('GET', '/v1/modules/one')['calls'] == 1, what='its call')
+            home(me, tmp_path, one=server('main()', 'another'))
+            until(lambda: state(hub, 'one') == 'closed', what='the file')
+            assert programs(mark) and not answer.done()
+            assert hub.ok('mcp', word, 'one') == b'closed\n'
+            with pytest.raises(Failed) as failed:
+                answer.result(10)
+        assert failed.value.status == 403, failed.value.error
+        until(lambda: not programs(mark), what='its end')
+
+
+def test_secrets_in_the_file_are_not_shown(hub):
+    """Variables are, as they stand there."""
+    shown = hub.json('mcp', 'info', 'secretive')
+    assert shown['args'][:2] == ['--token', '${secret:of-modules}']
+    assert shown['args'][-1] == 'plain' and len(shown['args']) == 6
+    assert hub.json('mcp', 'info', 'elsewhere')['url'].endswith('&page=2')
+    for name in 'secretive', 'elsewhere':
+        for said in json.dumps(hub.json('mcp', 'info', name)), hub.ok('mcp', 'info', name).decode():
+            assert 'REDACTED' in said and not [s for s in SECRETS if s in said], said
+
+
+def test_tools_are_found_and_connections_ended(hub):
+    """As models do it with search_modules and manage_mcp."""
+    approve(hub, 'plain')
+    assert text(hub, 'plain', 'echo', text='x') == 'x'
+    found = hub.call('GET', '/v1/tools?query=echo&limit=1')
+    assert [t['name'] for t in found['tools']] == ['echo'] and found['total'] >= 1
+    table = hub.ok('mcp', 'search', '-n', '50', 'gives', 'echo').decode()
+    assert table.split()[:4] == ['MODULE', 'TOOL', 'CALLS', 'DESCRIPTION']
+    assert any(line.split()[:3] == ['plain', 'echo', 'allow'] for line in table.splitlines())
+    assert hub.json('mcp', 'search', 'no-such-word')['tools'] == []
+    fails(400, 'invalid_input', hub.call, 'GET', '/v1/tools')
+    assert hub.ok('mcp', 'disconnect', 'plain') == b'idle\n'
+    until(lambda: not programs(hub.mark), what='its end')
+    assert text(hub, 'plain', 'echo', text='x') == 'x'
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(text, hub, 'plain', 'sleep', text='0.5')
+        until(lambda: hub.call('GET', '/v1/modules/plain')['calls'] == 1, what='its call')
+        fails(409, 'conflict', hub.post, '/v1/modules/plain/disconnect')
+        assert answer.result(10) == '0.5'
 
 
 def test_an_approval_outlives_the_hub(me, tmp_path):

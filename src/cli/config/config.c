@@ -81,6 +81,22 @@ static bool doubts_effect(const struct doubts *d, struct str pattern)
 	return false;
 }
 
+/* SERVER__TOOL, of which only the server is known here. */
+static bool doubts_module(const struct doubts *d, struct str pattern)
+{
+	const struct config_servers *servers = &config_file(d->config)->mcp_servers;
+	const char *end = memmem(pattern.p, pattern.n, "__", 2);
+
+	if (!end)
+		return servers->n && pattern.p[0] == '*';
+	pattern.n = (size_t)(end - pattern.p);
+	for (size_t i = 0; i < servers->n; i++) {
+		if (policy_glob(pattern, servers->p[i].name))
+			return true;
+	}
+	return false;
+}
+
 static bool doubts_tool(const struct doubts *d, struct str pattern)
 {
 	const char *names[CONFIG_TOOLS_MAX];
@@ -93,7 +109,7 @@ static bool doubts_tool(const struct doubts *d, struct str pattern)
 				return true;
 		}
 	}
-	return false;
+	return doubts_module(d, pattern);
 }
 
 static void doubts_list(struct doubts *d, const struct config_rule *r, const char *member,

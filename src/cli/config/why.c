@@ -4,8 +4,10 @@
 
 #include "cli/common/home.h"
 #include "cli/config/config.h"
+#include "code/names.h"
 #include "door/mcp/tools.h"
 #include "guard/policy/policy.h"
+#include "op/ops.h"
 
 struct why_options {
 	struct verb_options common;
@@ -51,6 +53,23 @@ static int why_check_args(const struct option_list *l, struct err *e)
 				       l->p[i]);
 	}
 	return 0;
+}
+
+/* The names by which rules know it as a tool: those of tools_of(), and that of a module's tool. */
+static size_t why_tools(const struct op *op, const struct option_list *args, struct arena *a,
+			const char *ret[CONFIG_TOOLS_MAX + 1])
+{
+	struct str module = STR_NONE, tool = STR_NONE;
+	struct tool_name name;
+	struct err none;
+	size_t n = op ? tools_of(op, ret, CONFIG_TOOLS_MAX) : 0;
+
+	why_show(args, "/module", why_see, &module);
+	why_show(args, "/tool", why_see, &tool);
+	if (op == &module_call_op && module.n && tool.n &&
+	    names_make(module, &tool, 1, a, &name, &none) == 0)
+		ret[n++] = name.gateway.p;
+	return n;
 }
 
 static const char *why_action_name(const void *of, size_t i)
@@ -110,7 +129,8 @@ static int why_run(const struct verb_input *in)
 	struct err e = ERR_INIT;
 	AUTO(config_unref) struct config *c = NULL;
 	struct config_action a = { .action = NULL };
-	const char *names[CONFIG_TOOLS_MAX];
+	AUTO(arena_free) struct arena *arena = arena_new(1 << 16);
+	const char *names[CONFIG_TOOLS_MAX + 1];
 	char place[CONFIG_PLACE_MAX];
 	struct policy_call call = { .who = str_of(o->who), .show = why_show, .request = &o->args };
 	struct policy_verdict v;
@@ -124,7 +144,7 @@ static int why_run(const struct verb_input *in)
 	call.action = a.action;
 	call.effect = a.effect;
 	call.tools = names;
-	call.n_tools = a.op ? tools_of(a.op, names, CONFIG_TOOLS_MAX) : 0;
+	call.n_tools = arena ? why_tools(a.op, &o->args, arena, names) : 0;
 	for (size_t i = 0; i < policy_image_members_n && !call.image.p; i++)
 		why_show(&o->args, policy_image_members[i], why_see, &call.image);
 	v = policy_decide(config_file(c), NULL, &call);

@@ -12,7 +12,7 @@
 #include "op/module/module.h"
 #include "op/ops.h"
 
-enum { GATEWAY_MAX = 1000, DEFINITION_MAX = 4 << 20, ARENA_MAX = 16 << 20, RESULT_MAX = 8 << 20 };
+enum { GATEWAY_MAX = 1000, DEFINITION_MAX = 4 << 20, RESULT_MAX = 8 << 20 };
 
 const struct tool gateway_tool = { .op = &module_call_op, .name = "gateway" };
 
@@ -103,34 +103,24 @@ static void gateway_add(struct gateway *w, struct str module, const struct json_
 			 STR_ARG(shown), e.code ? e.msg : "too many");
 }
 
-static int gateway_add_all(struct gateway *w, struct upstream *u, struct arena *a, struct err *e)
+static int gateway_add_all(struct gateway *w, struct upstream *u, struct err *e)
 {
 	struct upstream_info i;
 	AUTO(json_free) struct json_doc *pins = NULL;
-	const struct json_val *all;
-	struct tool_name *names;
-	struct str *own;
-	size_t n;
 
 	upstream_info(u, &i);
 	if (!i.approved || i.disabled || !i.pins.n)
 		return 0;
 	pins = json_parse(i.pins, NULL, e);
-	all = json_get(json_root(pins), "tools");
-	n = json_len(all);
-	names = pins ? arena_array(a, n + 1, sizeof(*names), e) : NULL;
-	own = names ? arena_array(a, n + 1, sizeof(*own), e) : NULL;
-	if (!own)
+	if (!pins)
 		return -1;
-	for (struct json_iter it = json_iter(all); json_next(&it);)
-		own[it.index] = json_str(json_get(it.val, "name"));
-	if (names_make(i.name, own, n, a, names, e) < 0)
-		return -1;
-	for (struct json_iter it = json_iter(all); json_next(&it);) {
+	for (struct json_iter it = json_iter(json_get(json_root(pins), "tools")); json_next(&it);) {
+		struct str name = json_str(json_get(it.val, "name"));
+		struct str shown = upstream_listed(u, name);
 		struct err none;
 
-		if (upstream_check(u, own[it.index], &none) == 0)
-			gateway_add(w, i.name, it.val, names[it.index].gateway);
+		if (shown.p && upstream_check(u, name, &none) == 0)
+			gateway_add(w, i.name, it.val, shown);
 	}
 	return 0;
 }
@@ -149,14 +139,13 @@ static bool gateway_same(const struct gateway *w, struct gateway_entry *const *w
 
 static void gateway_fill(struct gateway *w)
 {
-	AUTO(arena_free) struct arena *a = arena_new(ARENA_MAX);
 	struct err e = ERR_INIT;
 
-	if (!a || upstreams_check(w->modules, &e) < 0)
+	if (upstreams_check(w->modules, &e) < 0)
 		return;
 	for (struct upstream *u = upstreams_next(w->modules, NULL); u;
 	     u = upstreams_next(w->modules, u)) {
-		if (gateway_add_all(w, u, a, &e) < 0)
+		if (gateway_add_all(w, u, &e) < 0)
 			log_warn("the tools of a module are not listed: %s", e.msg);
 	}
 }

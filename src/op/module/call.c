@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "code/names.h"
 #include "op/ops.h"
 
 enum { TOOL_MAX = 1024, ARGUMENTS_MAX = 4 << 20, MESSAGE_MAX = 400 };
@@ -127,6 +128,22 @@ static bool call_asks(const struct call *c, const void *request)
 	return config_server_approval(i.server, q->tool) == CONFIG_ASK;
 }
 
+/* One that is not listed has the name that it would get alone. */
+static const char *call_tool(struct call *c, const void *request)
+{
+	const struct module_call_request *q = request;
+	struct tool_name alone = { .gateway = STR_NONE };
+	struct err none;
+	struct upstream *u = module_of(c, q->module, &none);
+	struct str listed = u ? upstream_listed(u, q->tool) : STR_NONE;
+
+	if (listed.p)
+		return arena_dup(call_arena(c), listed, &none);
+	return names_make(q->module, &q->tool, 1, call_arena(c), &alone, &none) < 0
+		     ? NULL
+		     : alone.gateway.p;
+}
+
 const struct op module_call_op = {
 	.action = "module.call",
 	.doc = "Calls a tool of a module.",
@@ -134,6 +151,7 @@ const struct op module_call_op = {
 	.request = &request_table,
 	.result = &result_table,
 	.asks = call_asks,
+	.tool = call_tool,
 	.run = call_run,
 };
 

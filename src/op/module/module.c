@@ -6,6 +6,7 @@
 #include "code/pin.h"
 #include "code/scan.h"
 #include "base/when.h"
+#include "guard/redact/redact.h"
 #include "json/document/utf8.h"
 #include "op/ops.h"
 
@@ -375,6 +376,24 @@ static int info_strs(struct call *c, const struct field_strs *from, struct field
 	return 0;
 }
 
+/* As the file has them, but for secrets. "--token" is known by the argument before its value. */
+static int info_args(struct call *c, const struct field_strs *from, struct field_strs *ret,
+		     struct err *e)
+{
+	struct str *p = arena_array(call_arena(c), from->n, sizeof(*p), e);
+
+	for (size_t i = 0; p && i < from->n; i++) {
+		struct redact_part part = { .text = from->p[i] };
+		autobuf struct buf before = BUF_INIT(INFO_TEXT_MAX);
+
+		if (i > 0 && buf_addf(&before, e, "%.*s ", STR_ARG(from->p[i - 1])) < 0)
+			return -1;
+		part.before = buf_str(&before);
+		p[i] = call_redact_part(c, &part);
+	}
+	return p ? info_strs(c, &(struct field_strs){ p, from->n }, ret, e) : -1;
+}
+
 static int info_names(struct call *c, const struct field_map *from, struct field_strs *ret,
 		      struct err *e)
 {
@@ -392,7 +411,7 @@ static int info_server(struct call *c, const struct config_server *s, struct mod
 
 	if (module_keep(c, s->command, &ret->command, e) < 0 ||
 	    module_keep(c, s->cwd, &ret->cwd, e) < 0 || module_keep(c, s->url, &ret->url, e) < 0 ||
-	    info_strs(c, &s->args, &ret->args, e) < 0 || info_names(c, &s->env, &ret->env, e) < 0 ||
+	    info_args(c, &s->args, &ret->args, e) < 0 || info_names(c, &s->env, &ret->env, e) < 0 ||
 	    info_names(c, &s->headers, &ret->headers, e) < 0)
 		return -1;
 	if (!ret->view.sandboxed)

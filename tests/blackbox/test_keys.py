@@ -33,7 +33,7 @@ LIFECYCLE = {'workspaces.create', 'workspaces.attach', 'workspaces.commit', 'wor
              'fork', 'sandboxes.create', 'sandboxes.delete', 'sandboxes.fork', 'sandboxes.stop',
              'sandboxes.snapshot', 'set_timeout', 'pause', 'resume', 'snapshots.delete',
              'snapshots.import', 'snapshots.restore'}
-READ = {'modules.list', 'modules.info', 'modules.logs',
+READ = {'modules.list', 'modules.info', 'modules.logs', 'modules.search',
         'openapi', 'workspaces.list', 'workspaces.get', 'workspaces.log', 'workspaces.diff',
         'workspaces.verify', 'workspaces.export', 'templates.list', 'sandboxes.list',
         'sandboxes.get', 'sandboxes.processes', 'sandboxes.usage', 'sandboxes.diff', 'network.get',
@@ -49,6 +49,7 @@ NAMELESS = {'openapi', 'run', 'javascript', 'workspaces.create', 'workspaces.lis
             'templates.list', 'fork', 'sandboxes.create', 'sandboxes.list', 'usage', 'events',
             'audit.list', 'audit.get', 'snapshots.list',
             'modules.list', 'modules.info', 'modules.logs', 'modules.test', 'modules.call',
+            'modules.search', 'modules.disconnect',
             'snapshots.import'}  # these name nothing of anybody
 SCOPES = ('read', 'execute', 'lifecycle', 'admin')
 ALL = SCOPES[:3]

@@ -313,6 +313,8 @@ def test_every_answer_is_of_its_schema(hub):
     ask('modules.test', '/v1/modules/of-stage/test')
     ask('modules.call', '/v1/modules/of-stage/tools/echo', arguments={'text': 'hello'})
     ask('modules.logs', '/v1/modules/of-stage/logs')
+    ask('modules.search', '/v1/tools?query=echo')
+    ask('modules.disconnect', '/v1/modules/of-stage/disconnect')
     for word in ('disable', 'enable', 'revoke'):
         ask(f'modules.{word}', f'/v1/modules/of-stage/{word}')
     ask('secrets.set', None, name='described', value='of eight bytes or more')

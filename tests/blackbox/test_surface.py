@@ -147,6 +147,8 @@ ROWS = {
     'modules.enable': Row(needs='module'),
     'modules.disable': Row(needs='module'),
     'modules.test': Row(needs='module'),
+    'modules.disconnect': Row(needs='module'),
+    'modules.search': Row(query='?query=echo'),
     'modules.call': Row({'arguments': {'text': 'hello'}}, needs='module'),
     'secrets.list': Row(),
     'secrets.set': Row({'name': 'set', 'value': 'a value of the surface'}),

@@ -1,4 +1,4 @@
-/* `holt mcp approve`, `revoke`, `enable`, `disable`, `test`. */
+/* `holt mcp approve`, `revoke`, `enable`, `disable`, `test`, `disconnect`. */
 #include <unistd.h>
 
 #include "cli/common/safe.h"
@@ -123,3 +123,4 @@ DECIDES(revoke, "Take back the approval of a module, and end it.");
 DECIDES(enable, "Let a module be called again that was disabled.");
 DECIDES(disable, "End a module, and refuse its calls until it is enabled.");
 DECIDES(test, "Connect a module and list its tools; print its state.");
+DECIDES(disconnect, "End a module that nobody calls until it is called again.");

@@ -12,6 +12,9 @@ static const struct op_member test_by_path[] = { { "module", .as = "name", .in =
 static const struct op_member call_by_path[] = { { "module", .as = "name", .in = OP_PATH },
 						 { "tool", .in = OP_PATH } };
 
+static const struct op_member search_by_query[] = { { "query", .in = OP_QUERY },
+						    { "limit", .in = OP_QUERY } };
+
 #define MODULE(op_, id_, members_, method_, more_, ...)                                            \
 	{                                                                                          \
 		.id = id_, .op = &op_, .projected = true, .members = OP_MEMBERS(members_),         \
@@ -35,6 +38,15 @@ static const struct api_route rows[] = {
 	MODULE(module_disable_op, "modules.disable", by_path, HTTP_POST, "/disable"),
 	MODULE(module_test_op, "modules.test", test_by_path, HTTP_POST, "/test",
 	       | API_MAY(EXEC_TIMEOUT) | API_MAY(MODULE_FAILED)),
+	MODULE(module_disconnect_op, "modules.disconnect", test_by_path, HTTP_POST, "/disconnect",
+	       | API_MAY(CONFLICT)),
+	{ .id = "modules.search",
+	  .op = &module_search_op,
+	  .projected = true,
+	  .members = OP_MEMBERS(search_by_query),
+	  .method = HTTP_GET,
+	  .path = "/v1/tools",
+	  .errors = API_MAY(UNSUPPORTED) },
 	{ .id = "modules.call",
 	  .op = &module_call_op,
 	  .projected = true,

@@ -254,6 +254,7 @@ int code_say_run(struct buf *to, struct str code, const struct code_limits *l, s
 	say_uint(&s, "stack", l->stack);
 	say_uint(&s, "output", l->output);
 	say_uint(&s, "calls", l->calls);
+	say_uint(&s, "check", l->check);
 	return say_end(&s, e);
 }
 

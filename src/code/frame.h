@@ -59,6 +59,7 @@ int code_reader_next(struct code_reader *r, struct arena *a, struct code_frame *
 struct code_limits {
 	uint32_t cpu_ms, calls;
 	uint64_t heap, stack, output; /* bytes */
+	bool check; /* not run: only compiled, as a module */
 };
 
 /* Each appends a frame. */

@@ -352,16 +352,15 @@ int name_server(struct str name, struct err *e)
 {
 	if (!name.n || name.n > NAME_SERVER_MAX || name.p[0] < 'a' || name.p[0] > 'z')
 		return err_set(e, ERR_INVALID,
-			       "a server's name begins with a lower-case letter and has at most %d "
+			       "a name begins with a lower-case letter and has at most %d "
 			       "characters",
 			       NAME_SERVER_MAX);
 	for (size_t i = 0; i < name.n; i++) {
 		char c = name.p[i];
 
 		if (!(c >= 'a' && c <= 'z') && !is_digit(c) && c != '-')
-			return err_set(
-				e, ERR_INVALID,
-				"a server's name has lower-case letters, digits and hyphens");
+			return err_set(e, ERR_INVALID,
+				       "a name has lower-case letters, digits and hyphens");
 	}
 	for (size_t i = 0; i < ARRAY_LEN(server_names); i++) {
 		if (str_is(name, server_names[i]))

@@ -32,8 +32,8 @@ struct tool_name {
 int names_make(struct str server, const struct str *tools, size_t n, struct arena *a,
 	       struct tool_name *ret, struct err *e) MUST_USE;
 
-/* Whether a server may be called so: [a-z][a-z0-9-]*, NAME_SERVER_MAX bytes at most, and neither
- * reserved nor with a reserved beginning. ERR_INVALID says why not. */
+/* Whether a server, or a module of a client, may be called so: [a-z][a-z0-9-]*, NAME_SERVER_MAX
+ * bytes at most, and neither reserved nor with a reserved beginning. ERR_INVALID says why not. */
 int name_server(struct str name, struct err *e) MUST_USE;
 
 /* The last part of `holt.mcp.NAME` in Python, for such a name: "my-server" is my_server, "import"

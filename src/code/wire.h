@@ -5,7 +5,8 @@
  * its standard output.
  *
  *	hub to holt-js
- *	run	code, cpu_ms, heap, stack, output (bytes), calls: begins a run
+ *	run	code, cpu_ms, heap, stack, output (bytes), calls: begins a run; check (1): the code
+ *		is a module that is only compiled, and the value is an array of names of its exports
  *	module	answers an import: functions (names), source (text of an ES module) or error
  *	result	answers a call: id, and result (as that of MCP's tools/call) or error
  *

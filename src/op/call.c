@@ -1071,6 +1071,11 @@ struct feed *call_feed(const struct call *c)
 	return c->ops->feed;
 }
 
+struct store *call_store(const struct call *c)
+{
+	return c->ops->hub ? hub_store(c->ops->hub) : NULL;
+}
+
 const void *call_session(const struct call *c)
 {
 	return c->start.session;

@@ -29,6 +29,7 @@ struct once_key;
 struct coding;
 struct code;
 struct upstreams;
+struct store;
 struct talks;
 struct feed;
 
@@ -280,6 +281,7 @@ struct code *call_code(const struct call *c);
 struct upstreams *call_upstreams(const struct call *c);
 struct talks *call_talks(const struct call *c); /* NULL: none */
 struct feed *call_feed(const struct call *c); /* likewise */
+struct store *call_store(const struct call *c); /* the registry; NULL: there is none */
 const void *call_session(const struct call *c); /* op_start.session */
 /* Begins a call of another operation that this one needs, with op, decode, sink, client and arena
  * from s. It takes the road itself, for the same client. Neither ends with the other. */

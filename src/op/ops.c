@@ -7,6 +7,8 @@ const struct op *const all_ops[] = {
 	&audit_get_op,
 	&audit_list_op,
 	&code_execute_op,
+	&code_register_op,
+	&code_unregister_op,
 	&coding_bash_op,
 	&coding_edit_op,
 	&coding_events_op,

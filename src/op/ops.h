@@ -7,6 +7,8 @@
 extern const struct op audit_get_op;
 extern const struct op audit_list_op;
 extern const struct op code_execute_op;
+extern const struct op code_register_op;
+extern const struct op code_unregister_op;
 extern const struct op coding_bash_op;
 extern const struct op coding_output_op;
 extern const struct op coding_kill_op;

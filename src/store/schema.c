@@ -86,6 +86,10 @@ static const char *const migrations[] = {
 	"CREATE TABLE module_key (key TEXT NOT NULL) STRICT;"
 	"INSERT INTO module_key VALUES (lower(hex(randomblob(32))));",
 	"ALTER TABLE modules ADD COLUMN pins TEXT NOT NULL DEFAULT '';",
+	/* exports: a JSON array of names */
+	"CREATE TABLE code ("
+	"  owner TEXT NOT NULL, name TEXT NOT NULL, description TEXT NOT NULL,"
+	"  exports TEXT NOT NULL, source TEXT NOT NULL, PRIMARY KEY (owner, name)) STRICT;",
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -195,6 +199,13 @@ static const char *const statements[STATEMENTS] = {
 	[MODULE_ALL] =
 		"SELECT name, digest, who, approved, disabled, pins FROM modules ORDER BY name",
 	[MODULE_KEY] = "SELECT key FROM module_key",
+	[CODE_PUT] = "INSERT OR REPLACE INTO code (owner, name, source, description, exports)"
+		     " VALUES (?1, ?2, ?3, ?4, ?5)",
+	[CODE_DROP] = "DELETE FROM code WHERE owner = ?1 AND name = ?2 RETURNING 1",
+	[CODE_DROP_OWNER] = "DELETE FROM code WHERE owner = ?1",
+	[CODE_OF] = "SELECT name, source, description, exports FROM code"
+		    " WHERE owner = ?1 AND (?2 IS NULL OR name = ?2) ORDER BY name",
+	[CODE_OWNERS] = "SELECT DISTINCT owner FROM code",
 	[REVISION_ALL] = "SELECT id, parent, tree, files, bytes, created, source, message"
 			 " FROM revisions WHERE ?1 = '' OR id = ?1",
 	[REVISION_AFTER] = "SELECT id, parent, tree, files, bytes, created, source, message,"

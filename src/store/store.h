@@ -229,6 +229,27 @@ int store_modules(struct store *s,
 enum { STORE_MODULE_KEY = 65 };
 int store_module_key(struct store *s, char ret[STORE_MODULE_KEY], struct err *e) MUST_USE;
 
+/* ---- code ---------------------------------------------------------------------------------- */
+
+/* A JavaScript module that a client has registered. Strings are borrowed; "" is none. */
+struct store_code {
+	struct str owner, name; /* unique together */
+	struct str source, description;
+	struct str exports; /* JSON array of the names that it exports */
+};
+int store_code_put(struct store *s, const struct store_code *r, struct err *e) MUST_USE;
+/* 1: it was there. */
+int store_code_drop(struct store *s, struct str owner, struct str name, struct err *e) MUST_USE;
+/* All of an owner. */
+int store_code_drop_all(struct store *s, struct str owner, struct err *e) MUST_USE;
+/* Those of an owner by name; name: only this, or STR_NONE. each: as for store_sandboxes(). */
+int store_codes(struct store *s, struct str owner, struct str name,
+		int (*each)(void *arg, const struct store_code *r, struct err *e), void *arg,
+		struct err *e) MUST_USE;
+/* Who has any. each may drop none. */
+int store_code_owners(struct store *s, int (*each)(void *arg, struct str owner, struct err *e),
+		      void *arg, struct err *e) MUST_USE;
+
 /* ---- workspaces ---------------------------------------------------------------------------- */
 
 /* Strings are borrowed; none is STR_NONE. */

@@ -12,7 +12,7 @@ import host
 from approval import pending
 from client import until
 from modules import approve, home, server
-from rest import Rest
+from rest import Failed, Rest, fails
 from test_hub_cli import Hub as Base
 from test_keys import as_bearer, key
 from test_serve import Session
@@ -299,6 +299,167 @@ def test_no_call_loses_its_server(hub, model):
         assert 'under way' in model.fails('manage_mcp', name='plain', action='disconnect')
         assert run.result(30)['result']['content'][0]['text'] == '3'
     assert model.said('manage_mcp', name='plain', action='disconnect').startswith('plain: idle')
+
+
+def register(hub, name, source, **more):
+    return hub.post(f'/v1/javascript/modules/{name}', source=source, **more)
+
+
+def unregister(hub, *names):
+    for name in names:
+        hub.call('DELETE', f'/v1/javascript/modules/{name}')
+
+
+def test_a_registered_module_is_imported(hub, model):
+    said = model.said('register_module', name='dates', description='Weeks\x1b[31m of dates.',
+                      source='import { echo } from "host:mcp-plain";'
+                             'export const week = n => echo({ text: "week " + n }).data;'
+                             'export default 7')
+    assert said == 'Code can import ha:dates. It exports week, default.', said
+    use = 'import days, { week } from "ha:dates"; export default [days, week(3)]'
+    assert hub.value(use) == [7, 'week 3']
+    assert hub.value('require("ha:dates").week(4)') == 'week 4'
+    register(hub, 'over', 'export { week } from "ha:dates"; export let n = 0; n++')
+    assert hub.value('import { week, n } from "ha:over"; export default [week(1), n]') == [
+        'week 1', 1]
+    assert hub.value('require("ha:over").n') == 1  # each run has it anew
+    # it takes the place of the older one
+    assert register(hub, 'dates', 'export const week = 8')['exports'] == ['week']
+    assert hub.value('require("ha:dates").week') == 8
+    assert model.said('register_module', name='dates', delete=True) == 'ha:dates is deleted.'
+    unregister(hub, 'over')
+    for gone in ('ha:dates', 'ha:over', 'ha:', 'ha:none', 'ha:../x'):
+        done = hub.js(f'import "{gone}"')
+        assert not done['ok'] and 'is registered' in done['error']['message'], done
+    fails(404, 'not_found', unregister, hub, 'dates')
+
+
+def test_a_registered_module_is_shown(hub, model):
+    source = 'export function fortnight(n) { return 14 * n }'
+    register(hub, 'shown', source, description='Counts\x1b[31m days.')
+    try:
+        assert 'ha:shown: 1 functions, registered' in model.said('list_modules').split('\n')
+        said = model.said('module_info', module='ha:shown')
+        assert 'days.' in said and 'exports fortnight' in said and source in said, said
+        assert model.said('search_modules', query='fortnight').startswith('ha:shown fortnight: ')
+        assert 'shown' not in model.said('list_mcp_servers')
+        assert 'ha:shown' in model.fails('manage_mcp', name='ha:shown', action='connect')
+        for word in 'test', 'approve', 'revoke', 'enable', 'disable':
+            fails(404, 'not_found', hub.post, f'/v1/modules/ha:shown/{word}', **(
+                {'digest': 'x'} if word == 'approve' else {}))
+    finally:
+        unregister(hub, 'shown')
+
+
+@pytest.mark.parametrize('source, where, says', [
+    ('export const a = ;', (1, 18), 'unexpected token'), ('let a;\n  let a;', (2, 8), ''),
+    ('\n\nimport { from "x"', (3, 15), ''), ('await', (1, 6), ''),
+    ('export default 1; export default 2', (1, 0), 'redefinition'),
+])
+def test_one_that_does_not_parse_is_refused(hub, source, where, says):
+    """With the place, and what was there stays."""
+    register(hub, 'parsed', 'export const kept = 1')
+    try:
+        error = fails(400, 'invalid_input', register, hub, 'parsed', source)
+        assert f'line {where[0]}, column ' in error['cause'] and says in error['cause'], error
+        assert hub.value('require("ha:parsed").kept') == 1
+    finally:
+        unregister(hub, 'parsed')
+
+
+def test_nothing_of_a_module_runs_when_it_is_registered(hub):
+    """Nor is anything that it imports looked at."""
+    got = register(hub, 'busy', 'import "host:mcp-none"; import x from "ha:none"; for (;;); '
+                                'export const never = 1; export * from "host:mcp-odd"')
+    assert got['exports'] == ['never']
+    done = hub.js('export const a = 1; export default function b() { return 1 }', check=True)
+    assert json.loads(done['value']) == ['a', 'default'] and done['console'] == []
+    done = hub.js('''export { a as b, c }; export * from "x"; let a, c; // export let no
+        export class D {} export async function e() {} export let f, g = "export let no";
+        export function* h() { /* export let no */ return `export let no ${f}` }''', check=True)
+    assert json.loads(done['value']) == ['b', 'c', 'D', 'e', 'f', 'h']
+    unregister(hub, 'busy')
+
+
+@pytest.mark.parametrize('name', ['A', '1a', 'a_b', 'a' * 33, 'holt', 'host', 'mcp', 'ha-a',
+                                  'mcp-a', 'host-a', '__proto__', 'a:b', 'a%2fb', '%00'])
+def test_names_that_no_module_can_have(hub, name):
+    with pytest.raises(Failed) as failed:
+        register(hub, name, 'export const a = 1')
+    assert failed.value.status in (400, 404), failed.value.error
+    assert 'ha:' not in json.dumps(hub.call('GET', '/v1/modules'))
+
+
+def test_bounds_of_registered_modules(hub):
+    big = f'export const a = "{"x" * (500 << 10)}"'
+    for i in range(8):
+        register(hub, f'big-{i}', big)
+    assert '4 MiB' in fails(429, 'quota_exceeded', register, hub, 'more', big)['cause']
+    register(hub, 'big-7', big)  # instead of itself
+    unregister(hub, *(f'big-{i}' for i in range(8)))
+    fails(400, 'invalid_input', register, hub, 'more', 'x' * ((512 << 10) + 1))
+    fails(400, 'invalid_input', register, hub, 'more', '1', description='x' * 501)
+    fails(400, 'invalid_input', hub.post, '/v1/javascript/modules/more')
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda i: register(hub, f'm-{i}', 'export const a = 1'), range(64)))
+    fails(429, 'quota_exceeded', register, hub, 'more', 'export const a = 1')
+    assert 'too many' in hub.js('for (let i = 0; i < 65; i++) require(`ha:m-${i % 64}`);'
+                                'for (let i = 0; i < 65; i++) require(`ha:n-${i}`)'
+                                )['error']['message']
+    unregister(hub, *(f'm-{i}' for i in range(64)))
+
+
+def test_what_others_have_registered_is_not_there(hub):
+    """Not for keys, nor for a later key of the same name."""
+    first, bob = as_bearer(hub, key(hub, 'first')), as_bearer(hub, key(hub, 'bob'))
+    register(first, 'hidden', 'export const a = "mine"')
+    assert first.call('POST', '/v1/javascript', {'code': 'require("ha:hidden").a'})['value']
+    for other in bob, hub:
+        done = other.call('POST', '/v1/javascript', {'code': 'require("ha:hidden")'})
+        assert not done['ok'] and 'mine' not in json.dumps(done)
+        assert 'hidden' not in json.dumps(other.call('GET', '/v1/modules'))
+        assert other.call('GET', '/v1/tools?query=hidden')['tools'] == []
+        fails(404, 'not_found', other.call, 'GET', '/v1/modules/ha:hidden')
+        fails(404, 'not_found', unregister, other, 'hidden')
+    register(bob, 'hidden', 'export const a = "his"')
+    assert json.loads(first.call('POST', '/v1/javascript',
+                                 {'code': 'require("ha:hidden").a'})['value']) == 'mine'
+    hub.call('DELETE', '/v1/keys/first')
+    again = as_bearer(hub, key(hub, 'first'))
+    fails(404, 'not_found', again.call, 'GET', '/v1/modules/ha:hidden')
+    reading = as_bearer(hub, key(hub, 'reader', ['read']))
+    fails(403, 'forbidden', register, reading, 'a', 'export const a = 1')
+    fails(403, 'forbidden', unregister, reading, 'hidden')
+
+
+def test_the_verb_registers(hub):
+    path = f'{hub.who.work}/module.js'
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write('export const twice = n => 2 * n')
+    os.chmod(path, 0o644)
+    assert hub.ok('js', '--register', 'by-verb', '--description', 'Twice\x1b[31m.',
+                  path) == b'ha:by-verb\n'
+    os.unlink(path)
+    assert b'ha:by-verb' in hub.ok('mcp', 'list')
+    told = hub.ok('mcp', 'info', 'ha:by-verb').decode()
+    assert 'n => 2 * n' in told and 'Twice' in told and '\x1b' not in told, told
+    assert hub.ok('js', '-', input=b'require("ha:by-verb").twice(4)') == b'8\n'
+    assert hub.ok('js', '--unregister', 'by-verb') == b'ha:by-verb\n'
+    hub.fails(125, 'by-verb', 'js', '--unregister', 'by-verb')
+    hub.fails(125, 'line 1, column', 'js', '--register', 'bad', '-', input=b'export')
+    for wrong in ([], ['--unregister', 'a', '-'], ['--register', 'a', '--heap', '8', '-'],
+                  ['--description', 'a', '-']):
+        hub.fails(2, '', 'js', *wrong)
+
+
+def test_registered_modules_outlive_the_hub(me, tmp_path):
+    folder = home(me, tmp_path, {'modules': {'enabled': False}})
+    with Hub(me, folder, '--listen', '127.0.0.1:0') as hub:
+        register(hub, 'kept', 'export const a = 1')
+    with Hub(me, folder, '--listen', '127.0.0.1:0') as hub:
+        assert hub.value('require("ha:kept").a') == 1
+        assert [m['module'] for m in hub.call('GET', '/v1/modules')['modules']] == ['ha:kept']
+        assert 'off' in fails(501, 'unsupported', hub.call, 'GET', '/v1/modules/plain')['cause']
 
 
 def test_a_person_is_asked_and_the_clock_stands(hub):

@@ -45,9 +45,9 @@ ADMIN = {'workspaces.gc', 'approvals.list', 'approvals.get', 'approvals.answer',
          'templates.create', 'network.set',
          'keys.create', 'keys.list', 'keys.revoke', 'modules.approve', 'modules.revoke',
          'modules.enable', 'modules.disable', 'secrets.list', 'secrets.set', 'secrets.remove'}
-NAMELESS = {'openapi', 'run', 'javascript', 'workspaces.create', 'workspaces.list',
-            'templates.list', 'fork', 'sandboxes.create', 'sandboxes.list', 'usage', 'events',
-            'audit.list', 'audit.get', 'snapshots.list',
+NAMELESS = {'openapi', 'run', 'javascript', 'javascript.register', 'workspaces.create',
+            'workspaces.list', 'templates.list', 'fork', 'sandboxes.create', 'sandboxes.list',
+            'usage', 'events', 'audit.list', 'audit.get', 'snapshots.list',
             'modules.list', 'modules.info', 'modules.logs', 'modules.test', 'modules.call',
             'modules.search', 'modules.disconnect',
             'snapshots.import'}  # these name nothing of anybody
@@ -125,6 +125,9 @@ def sweep(hub):
         hub.call('DELETE', f'/v1/snapshots/{snapshot["id"]}')
     for workspace in hub.call('GET', '/v1/workspaces')['workspaces']:
         hub.call('DELETE', f'/v1/workspaces/{workspace["workspace"]}')
+    for module in hub.call('GET', '/v1/modules')['modules']:
+        if module['module'].startswith('ha:'):
+            hub.call('DELETE', f'/v1/javascript/modules/{module["module"][3:]}')
 
 
 @pytest.fixture(scope='module')

@@ -344,6 +344,8 @@ def test_every_answer_is_of_its_schema(hub):
     ask('run', None, command=['true'], state={'retention': 'destroy'})
     ask('javascript', None, code='1 + 1')
     ask('javascript', None, code='throw new Error()')
+    ask('javascript.register', '/v1/javascript/modules/doc', source='export const a = 1')
+    ask('javascript.unregister', '/v1/javascript/modules/doc')
     ask('exec', None, sandbox='doc', command='echo')
     ask('exec.stream', None, sandbox='doc', command='echo; echo >&2')
     ask('run_code.stream', None, sandbox='doc', code='echo', language='bash')

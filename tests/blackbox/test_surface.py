@@ -46,6 +46,8 @@ class Stage:
             self.named = hub.post('/v1/keys', name='of-stage', scopes=['read'])['name']
         if 'secret' in needs:
             self.named = hub.post('/v1/secrets', name='of-stage', value='eight bytes')['name']
+        if 'code' in needs:
+            self.named = register(hub, 'of-stage', 'export const stage = 1')
         if 'workspace' in needs:
             made = hub.post('/v1/workspaces', name='of-stage')
             self.workspace, self.revision = made['workspace'], made['revision']
@@ -155,6 +157,8 @@ ROWS = {
     'secrets.remove': Row(again=GONE, needs='secret'),
     'run': Row({'command': ['true'], 'state': {'retention': 'destroy'}}),
     'javascript': Row({'code': '1 + 1'}),
+    'javascript.register': Row({'source': 'export const a = 1'}, needs='code'),
+    'javascript.unregister': Row(again=GONE, needs='code'),
     'exec': Row(about(command='cat f')),
     'exec.stream': Row(about(command='cat f')),
     'run_code.stream': Row(about(code='cat f', language='bash')),
@@ -196,6 +200,12 @@ ROWS = {
     'Upload': Row(raw=frame({'open': {}}) + frame({'chunk': b64(bytes(1024))})),
     'Watch': Row({'path': 'd'}, first=True),
 }
+
+
+def register(hub, name, source):
+    """A JavaScript module; gives its name."""
+    hub.post(f'/v1/javascript/modules/{name}', source=source)
+    return name
 
 
 class Asking:
@@ -288,6 +298,9 @@ def clear(hub):
         hub.call('DELETE', f'/v1/workspaces/{workspace["workspace"]}')
     for key in hub.call('GET', '/v1/keys'):
         hub.call('DELETE', f'/v1/keys/{key["name"]}')
+    for module in hub.call('GET', '/v1/modules')['modules']:
+        if module['module'].startswith('ha:'):
+            hub.call('DELETE', f'/v1/javascript/modules/{module["module"][3:]}')
     for secret in hub.call('GET', '/v1/secrets')['secrets']:
         hub.call('DELETE', f'/v1/secrets/{secret["name"]}')
     assert hub.call('GET', '/v1/health')['sandboxes'] == 0

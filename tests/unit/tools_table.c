@@ -97,6 +97,7 @@ static const struct {
 	{ "workspace_revert", "[\"workspace\",\"revision\"]", "message" },
 	{ "workspace_fork", "[\"workspace\",\"name\"]", "revision" },
 	{ "execute_javascript", "[\"code\"]", "cpu_ms" },
+	{ "register_module", "[\"name\"]", "source" },
 	{ "list_modules", "null", NULL },
 	{ "module_info", "[\"module\"]", "module" },
 	{ "search_modules", "[\"query\"]", "limit" },

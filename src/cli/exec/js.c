@@ -1,4 +1,4 @@
-/* `holt js`: runs JavaScript in the sandbox that the hub has for it. */
+/* `holt js`: runs JavaScript in the sandbox that the hub has for it, or keeps a module for that. */
 #include <stdio.h>
 
 #include "cli/common/file.h"
@@ -6,12 +6,18 @@
 #include "cli/common/verb.h"
 #include "cli/link/link.h"
 
-enum { CODE_MAX = 512 << 10, BODY_MAX = 6 * CODE_MAX + (64 << 10), EXIT_FAILED = 1 };
+enum {
+	CODE_MAX = 512 << 10,
+	BODY_MAX = 6 * CODE_MAX + (64 << 10),
+	EXIT_FAILED = 1,
+	PATH_MAX_MODULE = 128
+};
 
 struct js_options {
 	struct verb_options common;
 	uint64_t timeout_ms, cpu_ms;
 	uint32_t heap_mb, output;
+	const char *save, *description, *remove;
 };
 
 static const struct option_row rows[] = {
@@ -22,6 +28,12 @@ static const struct option_row rows[] = {
 	       .max = 60000, .doc = "CPU time that it may use; 5 s by default."),
 	OPTION(struct js_options, heap_mb, OPTION_COUNT, "heap", .arg = "MIB", .min = 1, .max = 512,
 	       .doc = "MiB of memory for its values; 64 by default."),
+	OPTION(struct js_options, save, OPTION_TEXT, "register", .arg = "NAME",
+	       .doc = "Do not run it: keep it as the module ha:NAME for later code."),
+	OPTION(struct js_options, description, OPTION_TEXT, "description", .arg = "TEXT",
+	       .doc = "With --register: what it is for."),
+	OPTION(struct js_options, remove, OPTION_TEXT, "unregister", .arg = "NAME",
+	       .doc = "Delete the module ha:NAME; without FILE."),
 	OUTPUT_ROW(struct js_options),
 	HELP_ROW(struct js_options),
 };
@@ -35,20 +47,35 @@ static void js_number(struct json_writer *w, const char *name, uint64_t n)
 	json_write_uint(w, n);
 }
 
+/* "/v1/javascript/modules/NAME" */
+static int js_module_path(char ret[PATH_MAX_MODULE], const char *name, struct err *e)
+{
+	size_t n = strlen(name);
+
+	if (n == 0 || n > 64 || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != n)
+		return err_set(e, ERR_INVALID, "no module can be called \"%.80s\"", name);
+	snprintf(ret, PATH_MAX_MODULE, "/v1/javascript/modules/%s", name);
+	return 0;
+}
+
 static int js_ask(const struct verb_input *in, struct json_doc **ret, struct err *e)
 {
 	const struct js_options *o = in->options;
+	char path[PATH_MAX_MODULE] = "/v1/javascript";
 	const char *name = in->operands[0];
 	autobuf struct buf code = BUF_INIT(CODE_MAX), body = BUF_INIT(BODY_MAX);
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	struct json_writer w = json_writer(&body);
 
+	if (o->save && js_module_path(path, o->save, e) < 0)
+		return -1;
 	if ((strcmp(name, "-") == 0 ? file_read_fd(STDIN_FILENO, "standard input", &code, e)
 				    : file_read(name, &code, e)) < 0)
 		return -1;
 	json_write_object(&w);
-	json_write_key(&w, "code");
+	json_write_key(&w, o->save ? "source" : "code");
 	json_write_str(&w, buf_str(&code));
+	hub_link_text(&w, "description", o->description);
 	js_number(&w, "wall_ms", o->timeout_ms);
 	js_number(&w, "cpu_ms", o->cpu_ms);
 	js_number(&w, "heap_mb", o->heap_mb);
@@ -56,7 +83,17 @@ static int js_ask(const struct verb_input *in, struct json_doc **ret, struct err
 	if (json_write_done(&w, e) < 0)
 		return -1;
 	l = hub_link_open(e);
-	return l ? hub_link_ask(l, "POST", "/v1/javascript", buf_str(&body), ret, e) : -1;
+	return l ? hub_link_ask(l, "POST", path, buf_str(&body), ret, e) : -1;
+}
+
+static int js_unregister(const char *name, struct json_doc **ret, struct err *e)
+{
+	AUTO(hub_link_close) struct hub_link *l = NULL;
+	char path[PATH_MAX_MODULE];
+
+	if (js_module_path(path, name, e) < 0 || !(l = hub_link_open(e)))
+		return -1;
+	return hub_link_ask(l, "DELETE", path, STR_NONE, ret, e);
 }
 
 /* As compilers and linters say where an error is. */
@@ -101,14 +138,42 @@ static int js_print(const char *file, const struct json_val *answer)
 	return EXIT_FAILED;
 }
 
+static int js_print_module(const struct json_val *m, bool json, struct err *e)
+{
+	if (json && hub_link_print(m, e) < 0)
+		return hub_link_fail(e);
+	if (!json) {
+		safe_line(stdout, json_str(json_get(m, "module")));
+		putchar('\n');
+	}
+	return 0;
+}
+
+static int js_check(const struct verb_input *in, struct err *e)
+{
+	const struct js_options *o = in->options;
+
+	if (o->remove ? in->n_operands || o->save : !in->n_operands)
+		return err_set(e, ERR_INVALID, "it takes a FILE, or --unregister NAME");
+	if (o->description && !o->save)
+		return err_set(e, ERR_INVALID, "--description goes with --register");
+	if (o->save && (o->timeout_ms || o->cpu_ms || o->heap_mb))
+		return err_set(e, ERR_INVALID, "what is registered is not run, and has no limits");
+	return 0;
+}
+
 static int js_run(const struct verb_input *in)
 {
 	const struct js_options *o = in->options;
 	AUTO(json_free) struct json_doc *doc = NULL;
 	struct err e = ERR_INIT;
 
-	if (js_ask(in, &doc, &e) < 0)
+	if (js_check(in, &e) < 0)
+		return cli_wrong_usage(in->verb, &e);
+	if ((o->remove ? js_unregister(o->remove, &doc, &e) : js_ask(in, &doc, &e)) < 0)
 		return hub_link_fail(&e);
+	if (o->save || o->remove)
+		return js_print_module(json_root(doc), o->output == OUTPUT_JSON, &e);
 	if (o->output != OUTPUT_JSON)
 		return js_print(in->operands[0], json_root(doc));
 	if (hub_link_print(json_root(doc), &e) < 0)
@@ -119,13 +184,12 @@ static int js_run(const struct verb_input *in)
 const struct verb js_verb = {
 	.name = "js",
 	.usage = "[OPTION...] FILE|-",
-	.doc = "Run JavaScript in a sandbox for code.",
+	.doc = "Run JavaScript in a sandbox for code, or keep a module for it.",
 	.more = "Prints what the code prints, and its value as JSON. Exits with 1 where the code\n"
 		"fails, with its error on standard error.",
 	.page = "holt-js",
 	.options = &options,
 	.size = sizeof(struct js_options),
-	.min_operands = 1,
 	.max_operands = 1,
 	.usage_exit = 2,
 	.run = js_run,

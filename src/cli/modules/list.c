@@ -13,7 +13,7 @@ int module_path(char ret[MODULE_PATH_MAX], const char *name, const char *more, s
 {
 	size_t n = strlen(name);
 
-	if (n == 0 || n > 64 || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != n)
+	if (n == 0 || n > 64 || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-:") != n)
 		return err_set(e, ERR_MODULE_NOT_FOUND, "no module can be called \"%.80s\"", name);
 	snprintf(ret, MODULE_PATH_MAX, "/v1/modules/%s%s", name, more);
 	return 0;
@@ -28,7 +28,9 @@ static const char *module_stand(const struct json_val *m)
 
 static const char *module_where(const struct json_val *m)
 {
-	if (!str_is(json_str(json_get(m, "transport")), "stdio"))
+	struct str transport = json_str(json_get(m, "transport"));
+
+	if (!str_is(transport, "stdio") && !str_is(transport, "code"))
 		return "elsewhere";
 	return json_bool(json_get(m, "sandboxed")) ? "sandbox" : "NOT SANDBOXED";
 }
@@ -184,6 +186,7 @@ int module_show(const struct json_val *m, struct err *e)
 		printf("%-14s%s\n", "Warning",
 		       "it is NOT sandboxed: it can do all that the hub's user can");
 	show_str(m, "cause", "Cause");
+	show_str(m, "description", "Description");
 	show_str(m, "command", "Command");
 	show_list(m, "args", "Arguments");
 	show_names(m, "env", "Environment");
@@ -200,6 +203,9 @@ int module_show(const struct json_val *m, struct err *e)
 		printf("\nTools, in its own words:\n");
 	while (json_next(&it))
 		show_tool(it.val);
+	if (json_get(m, "source"))
+		printf("\nSource\n");
+	safe_text(stdout, json_str(json_get(m, "source")), 2);
 	return 0;
 }
 

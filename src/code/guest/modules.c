@@ -234,6 +234,50 @@ JSValue modules_require(JSContext *ctx, JSValueConst self, int argc, JSValueCons
 	return space;
 }
 
+/* ---- a source that is only looked at ------------------------------------------------------- */
+
+static int pretend_init(JSContext *ctx, JSModuleDef *def)
+{
+	return 0;
+}
+
+static JSModuleDef *pretend(JSContext *ctx, const char *name, void *opaque)
+{
+	return JS_NewCModule(ctx, name, pretend_init);
+}
+
+void modules_pretend(struct guest *g)
+{
+	JS_SetModuleLoaderFunc(g->rt, normalize, pretend, NULL);
+}
+
+/* QuickJS tells the names of exports only of a module that is linked, and linking wants the true
+ * exports of all that it imports. So they are looked for in the text, without comments and strings:
+ * those that stand there plainly. */
+static const char exports_script[] =
+	"(s => { const all = new Set();"
+	"s = s.replace(/\\/\\*[^]*?\\*\\/|\\/\\/.*|\"(?:\\\\.|[^\"\\\\\\n])*\"|"
+	"'(?:\\\\.|[^'\\\\\\n])*'|`(?:\\\\[^]|[^`\\\\])*`/g, ' ');"
+	"for (const m of s.matchAll(/\\bexport\\s+(?:(default)\\b|(?:async\\s+)?function\\s*"
+	"\\*?\\s*([\\w$]+)|class\\s+([\\w$]+)|(?:const|let|var)\\s+([\\w$]+)|\\{([^}]*)\\})/g)) {"
+	"if (m[5] === undefined) all.add(m[1] ?? m[2] ?? m[3] ?? m[4]);"
+	"else for (const one of m[5].split(',')) {"
+	"const name = /([\\w$]+)\\s*$/.exec(one)?.[1];"
+	"if (name && !/\\bas\\s*$/.test(one)) all.add(name); } }"
+	"return [...all]; })";
+
+JSValue modules_exports(JSContext *ctx, struct str code)
+{
+	JSValue find = JS_Eval(ctx, exports_script, strlen(exports_script), "exports.js",
+			       JS_EVAL_TYPE_GLOBAL);
+	JSValue text = JS_NewStringLen(ctx, code.p, code.n), all;
+
+	all = JS_Call(ctx, find, JS_UNDEFINED, 1, &text);
+	JS_FreeValue(ctx, text);
+	JS_FreeValue(ctx, find);
+	return all;
+}
+
 int modules_init(struct guest *g)
 {
 	JSContext *ctx = g->ctx;

@@ -50,10 +50,13 @@ static const struct field facts_fields[] = {
 static const struct field_table facts = FIELD_TABLE(struct code_answer, facts_fields);
 
 static const struct op_member members[] = {
+	{ "code", .doc = "A script or an ES module. Both may await." },
+	{ "wall_ms", .doc = "How long it may take." },
 	{ "heap_mb", .in = OP_HIDDEN },
 	{ "stack_kb", .in = OP_HIDDEN },
 	{ "output_kb", .in = OP_HIDDEN },
 	{ "max_calls", .in = OP_HIDDEN },
+	{ "check", .in = OP_HIDDEN },
 };
 
 const struct tool execute_javascript_tool = {

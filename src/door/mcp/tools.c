@@ -55,6 +55,7 @@ const struct tool *const tools[] = {
 	&workspace_revert_tool,
 	&workspace_fork_tool,
 	&execute_javascript_tool,
+	&register_module_tool,
 	&list_modules_tool,
 	&module_info_tool,
 	&search_modules_tool,
@@ -67,7 +68,7 @@ static_assert(ARRAY_LEN(tools) < MCP_CHOICE_MAX, "each has a place in a choice")
 
 /* Each listed tool costs the context of every client, so few are listed unless they are asked
  * for. */
-enum { SANDBOX_TOOLS = 20, RUN_TOOLS = 1, CODING_TOOLS = 22, WORKSPACE_TOOLS = 8, CODE_TOOLS = 7 };
+enum { SANDBOX_TOOLS = 20, RUN_TOOLS = 1, CODING_TOOLS = 22, WORKSPACE_TOOLS = 8, CODE_TOOLS = 8 };
 static_assert(ARRAY_LEN(tools) ==
 		      SANDBOX_TOOLS + RUN_TOOLS + CODING_TOOLS + WORKSPACE_TOOLS + CODE_TOOLS,
 	      "each is in one set, and in all");

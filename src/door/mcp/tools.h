@@ -32,7 +32,7 @@ extern const struct tool workspace_diff_tool;
 extern const struct tool workspace_revert_tool;
 extern const struct tool workspace_fork_tool;
 
-extern const struct tool execute_javascript_tool;
+extern const struct tool execute_javascript_tool, register_module_tool;
 extern const struct tool list_modules_tool;
 extern const struct tool module_info_tool;
 extern const struct tool search_modules_tool;

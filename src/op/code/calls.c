@@ -218,6 +218,21 @@ static void connect_on_answer(void *client, const struct field_table *t, const v
 static const struct op_sink import_sink = { .answer = import_on_answer, .fail = import_on_fail };
 static const struct op_sink connect_sink = { .answer = connect_on_answer, .fail = import_on_fail };
 
+/* Code of the same principal, which needs no leave. */
+static void import_registered(struct code_run *r, struct str name)
+{
+	struct registered own;
+	struct code_module m = { .index = UINT32_MAX /* it has no functions of the hub */ };
+	struct err e = ERR_INIT;
+
+	if (registered_one(r->call, name, &own, &e) < 0) {
+		import_refused(r, e.msg);
+		return;
+	}
+	m.source = own.source;
+	import_say(r, &m);
+}
+
 int calls_import(struct code_run *r, const struct code_frame *f, struct err *e)
 {
 	struct code_calls *k = &r->calls;
@@ -230,16 +245,21 @@ int calls_import(struct code_run *r, const struct code_frame *f, struct err *e)
 		return -1;
 	if (k->n > CODE_TOGETHER_MAX)
 		return err_set(e, ERR_GUEST, "the JavaScript process asks for too much at once");
-	if (!str_starts(f->name, MODULE_PREFIX)) {
-		snprintf(text, sizeof(text),
-			 "there is no module \"%.*s\"; modules are called "
-			 "host:holt and " MODULE_PREFIX "NAME",
-			 STR_CUT(f->name, CODE_NAME_MAX));
-		import_refused(r, text);
+	if (k->asked == IMPORTS_MAX) {
+		import_refused(r, "too many modules are imported");
 		return 0;
 	}
-	if (k->n_imports == IMPORTS_MAX) {
-		import_refused(r, "too many modules are imported");
+	k->asked++;
+	if (module_is_registered(f->name)) {
+		import_registered(r, f->name);
+		return 0;
+	}
+	if (!str_starts(f->name, MODULE_PREFIX)) {
+		snprintf(text, sizeof(text),
+			 "there is no module \"%.*s\"; modules are called host:holt, " MODULE_PREFIX
+			 "NAME and " MODULE_REGISTERED "NAME",
+			 STR_CUT(f->name, CODE_NAME_MAX));
+		import_refused(r, text);
 		return 0;
 	}
 	in.q.module.p += strlen(MODULE_PREFIX);

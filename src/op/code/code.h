@@ -44,6 +44,13 @@ struct code_answer {
 };
 extern const struct field_table code_answer_table;
 
+/* A module that was registered or deleted. */
+struct code_registered {
+	struct str module; /* "ha:NAME" */
+	struct field_strs exports;
+	bool deleted;
+};
+
 /* ---- of a hub ------------------------------------------------------------------------------ */
 
 struct code;

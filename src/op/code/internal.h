@@ -62,6 +62,7 @@ struct code_calls {
 	struct code_inner *first, *over; /* over: their memory is freed by calls_sweep() */
 	unsigned n; /* that are under way */
 	uint32_t made;
+	uint32_t asked; /* imports, of which not all are there */
 	struct code_import *imports; /* in the call's arena, by the index that holt-js has */
 	size_t n_imports;
 };
@@ -79,6 +80,7 @@ void calls_sweep(struct code_calls *k);
 struct code_request {
 	struct str code;
 	uint32_t cpu_ms, wall_ms, heap_mb, stack_kb, output_kb, max_calls;
+	bool check;
 };
 
 struct code_run {

@@ -42,6 +42,9 @@ static const struct field request_fields[] = {
 	      .doc = "KiB that it may print and give as its value."),
 	FIELD(Q, max_calls, .max = CALLS_MAX, .def = DEFAULT_INT(CALLS_DEFAULT),
 	      .doc = "How many functions of modules it may call."),
+	FIELD(Q, check,
+	      .doc = "Does not run it: it is an ES module that is only parsed, and the "
+		     "value is an array of the names that it plainly exports."),
 };
 #undef Q
 static const struct field_table request_table = FIELD_TABLE(struct code_request, request_fields);
@@ -300,6 +303,7 @@ static void run_begin(struct code_guest *g, const struct err *err)
 		.heap = (uint64_t)q->heap_mb << 20,
 		.stack = (uint64_t)q->stack_kb << 10,
 		.output = (uint64_t)q->output_kb << 10,
+		.check = q->check,
 	};
 	struct err e = ERR_INIT;
 

@@ -25,7 +25,7 @@ static const struct field_table module_request_table = FIELD_TABLE(struct module
 				 .flags = FIELD_REQUIRED,                                          \
 				 .doc = "connected by the first call that needs it."),             \
 		FIELD_NAMED(S, m.transport, "transport", .flags = FIELD_REQUIRED,                  \
-			    .doc = "stdio, http or sse."),                                         \
+			    .doc = "stdio, http or sse; code of a registered one."),               \
 		FIELD_NAMED(S, m.approved, "approved", .flags = FIELD_REQUIRED,                    \
 			    .doc = "The operator has approved it as it is."),                      \
 		FIELD_NAMED(S, m.disabled, "disabled", .flags = FIELD_REQUIRED,                    \
@@ -48,7 +48,7 @@ const struct field_table module_view_table = FIELD_TABLE(struct module_row, view
 
 static const struct field list_fields[] = {
 	FIELD_OBJECTS(struct modules_view, modules, module_view_table, .flags = FIELD_REQUIRED,
-		      .doc = "In the order of the operator's file."),
+		      .doc = "In the order of the operator's file, then what was registered."),
 };
 static const struct field_table list_table = FIELD_TABLE(struct modules_view, list_fields);
 
@@ -119,14 +119,18 @@ static void list_run(struct call *c, const void *request)
 {
 	struct err e = ERR_INIT;
 	struct upstreams *all = module_all(c, &e);
-	struct module_view *views = arena_array(call_arena(c), MODULES_MAX, sizeof(*views), &e);
+	size_t max = MODULES_MAX + REGISTERED_MAX, n;
+	struct module_view *views = arena_array(call_arena(c), max, sizeof(*views), &e);
 	struct modules_view r = { .modules = { views, 0 } };
-	int failed = !all || !views;
+	struct registered *own;
+	int failed = !views || registered_all(c, &own, &n, &e) < 0;
 
-	for (struct upstream *u = failed ? NULL : upstreams_next(all, NULL);
+	for (struct upstream *u = failed || !all ? NULL : upstreams_next(all, NULL);
 	     u && !failed && r.modules.n < MODULES_MAX; u = upstreams_next(all, u))
 		failed = module_view(c, u, &views[r.modules.n++], &e) < 0;
-	if (failed)
+	for (size_t i = 0; !failed && i < n; i++)
+		registered_view(&own[i], &views[r.modules.n++]);
+	if (failed || (!all && n == 0))
 		call_fail(c, &e);
 	else
 		call_answer(c, &r);
@@ -134,7 +138,7 @@ static void list_run(struct call *c, const void *request)
 
 const struct op module_list_op = {
 	.action = "module.list",
-	.doc = "The modules: MCP servers of others, as the operator's file names them.",
+	.doc = "The modules: MCP servers that the operator's file names, and code of one's own.",
 	.effect = OP_READ,
 	.request = &op_nothing_table,
 	.result = &list_table,
@@ -186,6 +190,8 @@ static const struct field_table tool_table = FIELD_TABLE(struct module_tool_view
 
 static const struct field info_fields[] = {
 	VIEW_ROWS(struct module_info, view),
+	FIELD(struct module_info, description, .doc = "Of a registered one."),
+	FIELD(struct module_info, source, .doc = "Of a registered one, in JavaScript."),
 	FIELD(struct module_info, digest, .doc = "Of what is approved: module.approve takes it."),
 	FIELD(struct module_info, approved_at, .doc = "RFC 3339; absent: it is not approved."),
 	FIELD(struct module_info, approved_by, .doc = "Who approved it."),
@@ -471,13 +477,24 @@ static const struct field info_request_fields[] = {
 static const struct field_table info_request_table = FIELD_TABLE(struct module_info_request,
 								 info_request_fields);
 
+static int info_registered(struct call *c, struct str name, struct module_info *ret, struct err *e)
+{
+	struct registered r;
+
+	return registered_one(c, name, &r, e) < 0 ? -1 : registered_info(c, &r, ret, e);
+}
+
 static void info_run(struct call *c, const void *request)
 {
 	const struct module_info_request *q = request;
+	bool own = module_is_registered(q->module);
+	struct module_info r;
 	struct err e = ERR_INIT;
-	struct upstream *u = module_of(c, q->module, &e);
+	struct upstream *u = own ? NULL : module_of(c, q->module, &e);
 
-	if (u)
+	if (own && info_registered(c, q->module, &r, &e) == 0)
+		call_answer(c, &r);
+	else if (u)
 		module_tell(c, u, q);
 	else
 		call_fail(c, &e);

@@ -6,12 +6,18 @@
 #include "op/call.h"
 #include "upstream/upstream.h"
 
+enum {
+	MODULE_NAME_MAX = CONFIG_SERVER_NAME_MAX + 3, /* bytes, with MODULE_REGISTERED */
+	MODULE_QUERY_MAX = 256, /* bytes */
+	MODULE_LIMIT_MAX = 50, /* tools */
+};
+
 /* NULL with *e: there are none here, or none of that name. */
 struct upstreams *module_all(const struct call *c, struct err *e) MUST_USE;
 struct upstream *module_of(const struct call *c, struct str name, struct err *e) MUST_USE;
 
 #define MODULE_NAME_ROW(S)                                                                         \
-	FIELD(S, module, .flags = FIELD_REQUIRED, .min = 1, .max = CONFIG_SERVER_NAME_MAX,         \
+	FIELD(S, module, .flags = FIELD_REQUIRED, .min = 1, .max = MODULE_NAME_MAX,                \
 	      .doc = "Name of the module.")
 
 struct module_view {
@@ -61,6 +67,8 @@ struct module_info {
 	struct module_view view;
 	struct str digest, approved_at, approved_by, server, revision, instructions;
 	bool has_told, told;
+	/* Of a registered one. */
+	struct str description, source;
 	/* As the operator's file has it: with variables, and without their values. */
 	struct str command, cwd, url, template;
 	struct field_strs args, env, headers, read, write, network;
@@ -69,6 +77,38 @@ struct module_info {
 		size_t n;
 	} tools;
 };
+
+/* ---- registered.c: JavaScript modules of clients --------------------------------------------- */
+
+/* What they are called: "ha:NAME", as code imports them. Nobody sees those of another owner. */
+#define MODULE_REGISTERED "ha:"
+
+static inline bool module_is_registered(struct str name)
+{
+	return str_starts(name, MODULE_REGISTERED);
+}
+
+/* What stands before a module's name where code imports it. */
+static inline const char *module_prefix(struct str name)
+{
+	return module_is_registered(name) ? "" : "host:mcp-";
+}
+
+enum { REGISTERED_MAX = 64 /* of an owner */ };
+
+struct registered {
+	struct str name, description; /* name: with the prefix */
+	struct str source; /* only of registered_one() */
+	const struct str *exports;
+	size_t n_exports;
+};
+/* Those of the call's owner, in its arena. */
+int registered_all(struct call *c, struct registered **ret, size_t *ret_n, struct err *e) MUST_USE;
+/* ERR_MODULE_NOT_FOUND. */
+int registered_one(struct call *c, struct str name, struct registered *ret, struct err *e) MUST_USE;
+void registered_view(const struct registered *r, struct module_view *ret);
+int registered_info(struct call *c, const struct registered *r, struct module_info *ret,
+		    struct err *e) MUST_USE;
 
 /* tools, query, limit: where one is there, only such tools as can be called, the best first. */
 struct module_info_request {
@@ -81,11 +121,6 @@ struct module_info_request {
 /* search.c: narrows *n tools of u to those that are asked for. */
 int module_narrow(struct call *c, struct upstream *u, const struct module_info_request *q,
 		  struct module_tool_view *p, size_t *n, struct err *e) MUST_USE;
-
-enum {
-	MODULE_QUERY_MAX = 256, /* bytes */
-	MODULE_LIMIT_MAX = 50, /* tools */
-};
 
 struct module_found {
 	struct str module, function, name, description;

@@ -176,25 +176,23 @@ static int search_text(struct search *s, struct str from, struct str *ret, struc
 	return ret->p ? 0 : -1;
 }
 
-/* Keeps it if it is one of the best so far. Of equal ones the first stays. */
-static int search_keep(struct search *s, const struct config_server *of, struct str function,
-		       const struct json_val *tool, unsigned score, struct err *e)
+/* Keeps it, with its texts, if it is one of the best so far. Of equal ones the first stays. */
+static int search_keep(struct search *s, struct module_found f, struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(DESCRIPTION_BYTES);
-	struct str name = json_str(json_get(tool, "name"));
-	struct module_found f = { .approval = config_server_approval(of, name), .score = score };
 	size_t at;
 
-	if (s->n == s->limit && score <= s->p[s->n - 1].score)
+	s->total += f.score > 0;
+	if (!f.score || (s->n == s->limit && f.score <= s->p[s->n - 1].score))
 		return 0;
-	if (clean_text(&text, json_str(json_get(tool, "description")), CLEAN_LINE,
-		       DESCRIPTION_CHARS, e) < 0 ||
-	    search_text(s, of->name, &f.module, e) < 0 ||
-	    search_text(s, function, &f.function, e) < 0 || search_text(s, name, &f.name, e) < 0 ||
+	if (clean_text(&text, f.description, CLEAN_LINE, DESCRIPTION_CHARS, e) < 0 ||
+	    search_text(s, f.module, &f.module, e) < 0 ||
+	    search_text(s, f.function, &f.function, e) < 0 ||
+	    search_text(s, f.name, &f.name, e) < 0 ||
 	    search_text(s, buf_str(&text), &f.description, e) < 0)
 		return -1;
 	s->n += s->n < s->limit;
-	for (at = s->n - 1; at > 0 && s->p[at - 1].score < score; at--)
+	for (at = s->n - 1; at > 0 && s->p[at - 1].score < f.score; at--)
 		s->p[at] = s->p[at - 1];
 	s->p[at] = f;
 	return 0;
@@ -219,12 +217,36 @@ static int search_tools(struct search *s, struct upstream *u, const struct upstr
 	if (names_make(i->name, own, n, a, names, e) < 0)
 		return -1;
 	for (size_t k = 0; k < n; k++) {
-		unsigned score = words_score(&s->words, own[k],
-					     json_str(json_get(tools[k], "title")),
-					     json_str(json_get(tools[k], "description")));
+		struct module_found f = {
+			.module = i->name,
+			.function = names[k].function,
+			.name = own[k],
+			.description = json_str(json_get(tools[k], "description")),
+			.approval = config_server_approval(i->server, own[k]),
+		};
 
-		s->total += score > 0;
-		if (score && search_keep(s, i->server, names[k].function, tools[k], score, e) < 0)
+		f.score = words_score(&s->words, own[k], json_str(json_get(tools[k], "title")),
+				      f.description);
+		if (search_keep(s, f, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* An export is found by its name, and by the name and the description of its module. */
+static int search_registered(struct search *s, const struct registered *r, struct err *e)
+{
+	for (size_t k = 0; k < r->n_exports; k++) {
+		struct module_found f = {
+			.module = r->name,
+			.function = r->exports[k],
+			.name = r->exports[k],
+			.description = r->description,
+			.approval = CONFIG_ALLOW,
+			.score = words_score(&s->words, r->exports[k], r->name, r->description),
+		};
+
+		if (search_keep(s, f, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -252,15 +274,20 @@ static void search_run(struct call *c, const void *request)
 	struct search s = { .arena = call_arena(c), .limit = q->limit };
 	struct err e = ERR_INIT;
 	struct upstreams *all = module_all(c, &e);
+	struct registered *own;
 	struct modules_found r;
+	size_t n;
 	bool ok;
 
 	s.p = arena_array(s.arena, s.limit, sizeof(*s.p), &e);
-	ok = all && s.p && words_read(q->query, s.arena, &s.words, &e) == 0;
-	for (struct upstream *u = ok ? upstreams_next(all, NULL) : NULL; u && ok;
+	ok = s.p && words_read(q->query, s.arena, &s.words, &e) == 0 &&
+	     registered_all(c, &own, &n, &e) == 0;
+	for (struct upstream *u = ok && all ? upstreams_next(all, NULL) : NULL; u && ok;
 	     u = upstreams_next(all, u))
 		ok = search_module(&s, u, &e) == 0;
-	if (!ok) {
+	for (size_t i = 0; ok && i < n; i++)
+		ok = search_registered(&s, &own[i], &e) == 0;
+	if (!ok || (!all && n == 0)) {
 		call_fail(c, &e);
 		return;
 	}

@@ -1,0 +1,56 @@
+/* Rows of JavaScript modules that clients have registered. */
+#include "store/internal.h"
+
+int store_code_put(struct store *s, const struct store_code *r, struct err *e)
+{
+	return db_run(s->db, CODE_PUT, e, DB_TEXT(r->owner), DB_TEXT(r->name), DB_TEXT(r->source),
+		      DB_TEXT(r->description), DB_TEXT(r->exports));
+}
+
+int store_code_drop(struct store *s, struct str owner, struct str name, struct err *e)
+{
+	autorows struct db_rows rows = { .db = s->db };
+	int more = db_rows(s->db, CODE_DROP, &rows, e, DB_TEXT(owner), DB_TEXT(name));
+
+	return more < 0 ? -1 : db_next(&rows, e);
+}
+
+int store_code_drop_all(struct store *s, struct str owner, struct err *e)
+{
+	return db_run(s->db, CODE_DROP_OWNER, e, DB_TEXT(owner));
+}
+
+int store_codes(struct store *s, struct str owner, struct str name,
+		int (*each)(void *arg, const struct store_code *r, struct err *e), void *arg,
+		struct err *e)
+{
+	autorows struct db_rows rows = { .db = s->db };
+	int more = db_rows(s->db, CODE_OF, &rows, e, DB_TEXT(owner), DB_TEXT(name));
+
+	while (more >= 0 && (more = db_next(&rows, e)) > 0) {
+		const struct store_code r = {
+			.owner = owner,
+			.name = db_text(&rows, 0),
+			.source = db_text(&rows, 1),
+			.description = db_text(&rows, 2),
+			.exports = db_text(&rows, 3),
+		};
+
+		if (each(arg, &r, e) < 0)
+			return -1;
+	}
+	return more;
+}
+
+int store_code_owners(struct store *s, int (*each)(void *arg, struct str owner, struct err *e),
+		      void *arg, struct err *e)
+{
+	autorows struct db_rows rows = { .db = s->db };
+	int more = db_rows_values(s->db, CODE_OWNERS, NULL, 0, &rows, e);
+
+	while (more >= 0 && (more = db_next(&rows, e)) > 0) {
+		if (each(arg, db_text(&rows, 0), e) < 0)
+			return -1;
+	}
+	return more;
+}

@@ -30,23 +30,14 @@ struct search {
  * one opens the preview. */
 static void look_for_cookie(void *data, struct str name, struct str value)
 {
-	static const struct str front = STR_LIT(COOKIE "=");
 	struct search *s = data;
+	struct str token;
 	struct err e;
 
 	if (!http_same(name, STR_LIT("Cookie")))
 		return;
-	while (value.n > 0 && !s->found) {
-		const char *end = memchr(value.p, ';', value.n);
-		struct str one = { value.p, end ? (size_t)(end - value.p) : value.n };
-
-		value = end ? (struct str){ end + 1, value.n - one.n - 1 } : STR_NONE;
-		one = str_trim(one);
-		s->found = str_starts(one, front.p) &&
-			   preview_open(s->previews,
-					(struct str){ one.p + front.n, one.n - front.n }, s->host,
-					s->ret, &e) == 0;
-	}
+	while (!s->found && http_cookie_next(&value, COOKIE, &token))
+		s->found = preview_open(s->previews, token, s->host, s->ret, &e) == 0;
 }
 
 /* The query without the token. */

@@ -426,3 +426,21 @@ struct str http_query_decode(struct str text, struct arena *arena)
 	}
 	return (struct str){ to, n };
 }
+
+bool http_cookie_next(struct str *cookies, const char *name, struct str *ret_value)
+{
+	size_t n = strlen(name);
+
+	while (cookies->n > 0) {
+		const char *end = memchr(cookies->p, ';', cookies->n);
+		struct str one = { cookies->p, end ? (size_t)(end - cookies->p) : cookies->n };
+
+		*cookies = end ? (struct str){ end + 1, cookies->n - one.n - 1 } : STR_NONE;
+		one = str_trim(one);
+		if (one.n <= n || one.p[n] != '=' || !str_starts(one, name))
+			continue;
+		*ret_value = (struct str){ one.p + n + 1, one.n - n - 1 };
+		return true;
+	}
+	return false;
+}

@@ -52,6 +52,10 @@ bool http_path_is(const char *pattern, struct str path, struct str *ret_rest);
  * segment. */
 struct str http_path_segment(const char *pattern, struct str path, const char *name);
 
+/* Finds the next cookie of this name in the value of a Cookie field (RFC 6265), and moves *cookies
+ * behind it. False: there is no more. */
+bool http_cookie_next(struct str *cookies, const char *name, struct str *ret_value);
+
 /* Parses decimal digits and nothing else; false if the number is too large. */
 bool http_length_parse(struct str text, unsigned long long *ret);
 

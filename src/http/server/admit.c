@@ -305,6 +305,8 @@ static int check_token(struct http_request *q)
 		return 0;
 	if (token.p && srv->o.identify)
 		q->principal = srv->o.identify(srv->o.owner, token, q->conn->local);
+	else if (h->n_authorizations == 0 && !h->cross && srv->o.identify_browser)
+		q->principal = srv->o.identify_browser(srv->o.owner, q);
 	if (q->principal)
 		return 0;
 	if (h->n_authorizations > 0 &&

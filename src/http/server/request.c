@@ -322,6 +322,11 @@ bool http_request_is_tls(const struct http_request *q)
 	return q->conn->listener->tls;
 }
 
+bool http_request_has_own_origin(const struct http_request *q)
+{
+	return q->head.n_origins == 1 && !q->head.cross;
+}
+
 struct walk {
 	void (*each)(void *data, struct str name, struct str value);
 	void *data;

@@ -115,6 +115,9 @@ struct http_options {
 	 * identify NULL: all routes but open ones give 401, and the server listens on loopback
 	 * only. */
 	const void *(*identify)(void *owner, struct str bearer, bool local);
+	/* The principal of a request without a token, by what a browser sends, such as a cookie; or
+	 * NULL. It is never asked about requests from pages of other origins. May be NULL. */
+	const void *(*identify_browser)(void *owner, struct http_request *q);
 	void *owner;
 	const struct http_routes *routes; /* n_routes tables; borrowed until on_closed */
 	size_t n_routes;
@@ -244,6 +247,9 @@ struct str http_request_peer(struct http_request *q);
 
 /* Whether the connection uses TLS, that is, whether the URL's scheme is https. */
 bool http_request_is_tls(const struct http_request *q);
+
+/* Whether the request names an Origin, and it is the server's own. */
+bool http_request_has_own_origin(const struct http_request *q);
 
 /* One header that whatever answers the request will have; value: at most 63 bytes, copied. */
 void http_request_mark(struct http_request *q, const char *name, const char *value);

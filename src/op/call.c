@@ -885,9 +885,14 @@ bool ops_knows(const struct ops *ops, struct str owner)
 	return !g || !g->knows || g->knows(g->data, owner);
 }
 
-void ops_end_of(struct ops *ops, const struct principal *who)
+void ops_end_calls_of(struct ops *ops, const struct principal *who)
 {
 	ops_cancel(ops, who);
+}
+
+void ops_end_of(struct ops *ops, const struct principal *who)
+{
+	ops_end_calls_of(ops, who);
 	if (ops->hub)
 		forwards_end_of(hub_sandboxes(ops->hub), principal_owner(who));
 }

@@ -168,6 +168,7 @@ struct upstreams *ops_upstreams(const struct ops *ops);
 /* The hub is to end: cancels the calls that wait for a person, whose requests stay for the next
  * hub, and lets no other wait for one. */
 void ops_drain(struct ops *ops);
+void ops_end_calls_of(struct ops *ops, const struct principal *who);
 /* Cancels all calls of a principal, and ends the ports that it forwarded. */
 void ops_end_of(struct ops *ops, const struct principal *who);
 /* Whether what this owner made is still somebody's: its key may have ended. */

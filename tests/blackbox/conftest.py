@@ -34,7 +34,7 @@ def pytest_configure(config):
 
 
 PEERS = {'test_bridge', 'test_http_clients', 'test_mcp_cli', 'test_mcp_cli_hostile',
-         'test_module_servers', 'test_oauth', 'test_sdk_ask'}
+         'test_module_servers', 'test_oauth', 'test_page', 'test_sdk_ask'}
 
 
 def pytest_itemcollected(item):

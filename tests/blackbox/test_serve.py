@@ -269,7 +269,7 @@ def test_messages_are_json(hub, path, kind):
 
 
 def test_unknown_paths(hub):
-    for path in ('/', '/mcp/', '/MCP', '/mcp/x', '/admin', '/.well-known/oauth-protected-resource',
+    for path in ('/x', '/mcp/', '/MCP', '/mcp/x', '/admin', '/.well-known/oauth-protected-resource',
                  '/metrics/'):
         reply = hub.ask(path=path)
         assert reply.status == 404 and json.loads(reply.body)['error']['code'] == 'route_not_found'

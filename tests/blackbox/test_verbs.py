@@ -145,6 +145,7 @@ ROWS = {
     'ws apply': Row(lambda s: ['of-stage', '--yes', '--to', s.folder], name=0, needs='workspace'),
     'ws verify': Row(['of-stage'], name=0, needs='workspace'),
     'ws rm': Row(lambda s: ['of-stage'], FAILED, name=0, needs='workspace'),
+    'web': Row(),
     'audit': Row(hub=False, usage=FAILED),
     'audit tail': Row(['-n', '1'], hub=False, usage=FAILED),
     'audit show': Row(['of-verbs'], 3, status=3, hub=False, usage=FAILED),

@@ -2,6 +2,7 @@
 #include "cli/serve/serve.h"
 #include "door/expose/expose.h"
 #include "door/http/api.h"
+#include "door/page/page.h"
 
 static void *open_api(struct serving *s, enum api_kind kind, struct http_routes *ret, struct err *e)
 {
@@ -84,6 +85,50 @@ static const struct serve_part serve_expose = {
 	.free = free_expose,
 };
 
-const struct serve_part *const serve_parts[] = { &serve_http, &serve_sse, &serve_rest,
-						 &serve_connect, &serve_expose };
+static void on_login_ended(void *owner, const struct principal *who)
+{
+	struct serving *s = owner;
+
+	ops_end_calls_of(s->ops, who);
+	if (s->door)
+		http_server_end_of(s->door, who);
+}
+
+static void *open_page(struct serving *s, struct http_routes *ret, struct err *e)
+{
+	struct page *p = page_new(
+		&(struct page_options){
+			.loop = &s->loop, .url = s->url, .on_ended = on_login_ended, .owner = s },
+		e);
+
+	if (p)
+		*ret = page_routes(p);
+	return p;
+}
+
+static const void *identify_by_page(void *part, struct http_request *q)
+{
+	return page_identify(part, q);
+}
+
+static void end_page_of(void *part, const void *who)
+{
+	page_end_of(part, who);
+}
+
+static void close_page(void *part, void (*on_closed)(void *arg), void *arg)
+{
+	page_close(part, on_closed, arg);
+}
+
+static const struct serve_part serve_page = {
+	.name = "page",
+	.open = open_page,
+	.identify = identify_by_page,
+	.end_of = end_page_of,
+	.close = close_page,
+};
+
+const struct serve_part *const serve_parts[] = { &serve_http,	 &serve_sse,	&serve_rest,
+						 &serve_connect, &serve_expose, &serve_page };
 const size_t serve_parts_n = ARRAY_LEN(serve_parts);

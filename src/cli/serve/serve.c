@@ -274,6 +274,18 @@ static const void *identify(void *of, struct str token, bool local)
 	return gate_identify(v->s.gate, token);
 }
 
+static const void *identify_browser(void *of, struct http_request *q)
+{
+	struct serve *v = of;
+	const void *who = NULL;
+
+	for (size_t i = 0; i < serve_parts_n && !who; i++) {
+		if (serve_parts[i]->identify)
+			who = serve_parts[i]->identify(v->s.parts[i], q);
+	}
+	return who;
+}
+
 /* Its calls first, so that what they run is ended in order; then what is no call. */
 static void on_principal_ended(void *of, const struct principal *who)
 {
@@ -390,6 +402,7 @@ static int open_door(struct serve *v, const struct serve_options *o, struct err 
 	struct http_options http = {
 		.limits = { .rate = o->rate },
 		.identify = identify,
+		.identify_browser = identify_browser,
 		.owner = v,
 		.routes = v->routes,
 		.n_routes = v->n_routes,
@@ -429,6 +442,20 @@ static bool is_none(const char *text)
 	return strcmp(text, "none") == 0;
 }
 
+/* Where a browser of this machine finds the address. */
+static void note_url(struct serve *v, const char *address, int port, bool tls)
+{
+	const char *colon = strrchr(address, ':');
+	struct str host = { address, (size_t)(colon - address) };
+
+	if (*v->s.url)
+		return;
+	if (str_is(host, "0.0.0.0") || str_is(host, "[::]"))
+		host = STR_LIT("localhost");
+	snprintf(v->s.url, sizeof(v->s.url), "%s://%.*s:%d", tls ? "https" : "http", STR_ARG(host),
+		 port);
+}
+
 static int listen_tcp(struct serve *v, const char *address, const struct http_tls *tls,
 		      struct err *e)
 {
@@ -442,6 +469,7 @@ static int listen_tcp(struct serve *v, const char *address, const struct http_tl
 		return -1;
 	printf("Listening on %s://%.*s:%d\n", tls ? "https" : "http", (int)(colon - address),
 	       address, port);
+	note_url(v, address, port, tls);
 	return 0;
 }
 

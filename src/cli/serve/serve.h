@@ -28,6 +28,7 @@ struct serving {
 	struct ops *ops;
 	struct mcp_door *mcp;
 	struct http_server *door;
+	char url[320]; /* of the first address of TCP, for browsers; "" without one */
 	bool stopping;
 	void *parts[SERVE_PARTS_MAX]; /* by the row; what open() gave */
 };
@@ -36,6 +37,8 @@ struct serve_part {
 	const char *name;
 	/* Its routes; NULL with *e. */
 	void *(*open)(struct serving *s, struct http_routes *ret, struct err *e);
+	/* Who a request without a token comes from (http_options.identify_browser). May be NULL. */
+	const void *(*identify)(void *part, struct http_request *q);
 	/* Ends the sessions of a principal that is good for nothing any more. NULL: it has none. */
 	void (*end_of)(void *part, const void *who);
 	/* The server goes down: what waits for nothing ends now. May be NULL. */

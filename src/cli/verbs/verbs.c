@@ -9,6 +9,6 @@ const struct verb *const verbs[] = {
 	&help_verb,    &snapshot_verb,	 &diff_verb,  &stop_verb,    &forward_verb,
 	&inspect_verb, &completion_verb, &hub_verb,   &preview_verb, &net_verb,
 	&secret_verb,  &config_verb,	 &why_verb,   &audit_verb,   &approvals_verb,
-	&ws_verb,      &js_verb,
+	&ws_verb,      &js_verb,	 &web_verb,
 };
 const size_t verbs_n = ARRAY_LEN(verbs);

@@ -1,0 +1,50 @@
+/* `holt web`: a link by which a browser logs in to the page of the hub. */
+#include <stdio.h>
+
+#include "cli/common/verb.h"
+#include "cli/link/link.h"
+
+struct web_options {
+	struct verb_options common;
+};
+
+static const struct option_row rows[] = { HELP_ROW(struct web_options) };
+static const struct option_table table = OPTION_TABLE(rows);
+
+static int web_link(struct err *e)
+{
+	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
+	AUTO(json_free) struct json_doc *doc = NULL;
+	struct str url;
+
+	if (!l || hub_link_ask(l, "POST", "/session/links", STR_LIT("{}"), &doc, e) < 0)
+		return -1;
+	url = json_str(json_get(json_root(doc), "url"));
+	if (!url.n)
+		return err_set(e, ERR_INVALID,
+			       "the hub listens at no address that a browser can reach: "
+			       "run holt hub stop, then holt serve");
+	printf("%.*s\n", STR_ARG(url));
+	fputs("holt: the link logs one browser in, once, within 10 minutes\n", stderr);
+	return 0;
+}
+
+static int web_run(const struct verb_input *in)
+{
+	struct err e = ERR_INIT;
+
+	return web_link(&e) < 0 ? hub_link_fail(&e) : 0;
+}
+
+const struct verb web_verb = {
+	.name = "web",
+	.usage = "",
+	.doc = "Print a link that opens the web page of the hub, logged in.",
+	.more = "The browser acts for whoever runs this. It is logged in for seven days, or until\n"
+		"it was not used for twelve hours. Needs a holt serve that listens on TCP.",
+	.page = "holt-auth",
+	.options = &table,
+	.size = sizeof(struct web_options),
+	.usage_exit = 2,
+	.run = web_run,
+};

@@ -1,0 +1,63 @@
+#pragma once
+/* Between the files of the page. */
+#include "base/secret.h"
+#include "door/page/page.h"
+
+enum { OWNER_SIZE = 80, LINKS_MAX = 16 };
+
+/* One browser's. Calls point to its principal, so it stays when it has ended. */
+struct login {
+	struct login *next;
+	struct principal who;
+	const struct principal *by; /* whose link it was */
+	struct secret *cookie, *key; /* NULL: it has ended */
+	bool told; /* on_ended was called */
+	int64_t began_ms, used_ms;
+	char id[48], name[OWNER_SIZE], owner[OWNER_SIZE];
+};
+
+struct link {
+	struct secret *code; /* NULL: none */
+	const struct principal *by;
+	int64_t until_ms;
+};
+
+struct page {
+	struct page_options o;
+	uv_timer_t timer;
+	struct login *logins; /* the newest first */
+	struct link links[LINKS_MAX];
+	size_t next_link; /* where the next one goes, over the oldest */
+	void (*on_closed)(void *arg);
+	void *on_closed_arg;
+};
+
+/* A file of the page, compressed with gzip. */
+struct page_file {
+	const char *path, *type;
+	const char *bytes;
+	size_t n;
+};
+/* Written by ui/build.mjs. */
+extern const struct page_file page_files[];
+extern const size_t page_files_n;
+/* Of every view, where NONCE stands for the nonce of its answer; not compressed. NULL: this program
+ * was built without the page. */
+extern const char *const page_html;
+#define NONCE "{{nonce}}"
+
+/* files.c */
+void page_show(void *owner, struct http_request *q);
+void page_send_file(void *owner, struct http_request *q);
+
+/* login.c */
+void login_start(void *owner, struct http_request *q);
+void login_show(void *owner, struct http_request *q);
+void login_leave(void *owner, struct http_request *q);
+void login_list(void *owner, struct http_request *q);
+void login_end_one(void *owner, struct http_request *q);
+void login_link(void *owner, struct http_request *q);
+
+/* Ends those that are over, and tells of all that have ended. */
+void login_sweep(struct page *p);
+void login_free_all(struct page *p);

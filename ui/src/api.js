@@ -1,0 +1,108 @@
+// What the page asks the hub: the same requests as any client's, with the key of this log-in
+// beside the cookie. Everything that may change, and everything that is shown, comes from here.
+import { signal } from '@preact/signals';
+
+const KEPT = 'holt-key';
+
+export const loggedIn = signal(localStorage.getItem(KEPT) !== null);
+
+// A failure as docs/rest.md has it; status 0: the hub was not reached.
+export class Problem extends Error {
+	constructor(status, body) {
+		const error = body?.error ?? {};
+		super(error.cause || error.message || 'the hub does not answer');
+		this.status = status;
+		this.code = error.code || 'unreachable';
+		this.remediation = error.remediation || '';
+	}
+}
+
+function forget() {
+	localStorage.removeItem(KEPT);
+	loggedIn.value = false;
+}
+
+// Another tab has logged in or out.
+addEventListener('storage', (event) => {
+	if (event.key === KEPT)
+		loggedIn.value = event.newValue !== null;
+});
+
+async function ask(method, path, { body, signal: stop, type = 'application/json' } = {}) {
+	const headers = { 'Holt-Page': localStorage.getItem(KEPT) ?? '' };
+	let answer;
+	if (body !== undefined)
+		headers['Content-Type'] = type;
+	try {
+		answer = await fetch(path, {
+			method,
+			headers,
+			body: body === undefined || type !== 'application/json' ? body : JSON.stringify(body),
+			signal: stop,
+			credentials: 'same-origin',
+			cache: 'no-store',
+			redirect: 'error',
+		});
+	} catch (e) {
+		if (e.name === 'AbortError')
+			throw e;
+		throw new Problem(0);
+	}
+	if (answer.ok)
+		return answer;
+	if (answer.status === 401)
+		forget();
+	throw new Problem(answer.status, await answer.json().catch(() => null));
+}
+
+export const get = async (path, options) => (await ask('GET', path, options)).json();
+export const post = async (path, body = {}) => (await ask('POST', path, { body })).json();
+export const put = async (path, body, type) => (await ask('PUT', path, { body, type })).json();
+export const patch = async (path, body) => (await ask('PATCH', path, { body })).json();
+export const remove = async (path) => (await ask('DELETE', path)).json();
+export const text = async (path) => (await ask('GET', path)).text();
+export const blob = async (path) => (await ask('GET', path)).blob();
+
+// Calls take(line) for each line of an answer that goes on, until it ends.
+export async function lines(path, take, stop) {
+	const answer = await ask('GET', path, { signal: stop });
+	const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+	let rest = '';
+	for (;;) {
+		const { value, done } = await reader.read();
+		if (done)
+			return;
+		const parts = (rest + value).split('\n');
+		rest = parts.pop();
+		parts.forEach(take);
+	}
+}
+
+// A WebSocket has no headers; the key is one of the protocols that it names.
+export function socket(path, protocol) {
+	const url = new URL(path, location.href);
+	url.protocol = url.protocol.replace('http', 'ws');
+	return new WebSocket(url, [protocol, 'holt.page.' + localStorage.getItem(KEPT)]);
+}
+
+// By the code of a link, which leaves the history at once.
+export async function logIn(code) {
+	history.replaceState(null, '', '/');
+	const answer = await ask('POST', '/session', { body: { code } });
+	localStorage.setItem(KEPT, (await answer.json()).key);
+	loggedIn.value = true;
+}
+
+export async function logOut() {
+	await remove('/session');
+	forget();
+}
+
+// Saves bytes as a file of the person's.
+export function save(name, bytes) {
+	const link = document.createElement('a');
+	link.href = URL.createObjectURL(bytes);
+	link.download = name;
+	link.click();
+	setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+}

@@ -1,0 +1,83 @@
+// Texts of strangers: agents, tools, servers, names of files. Nothing in them is ever HTML, and
+// nothing in them is invisible: what a person could not see, or not tell apart, becomes a chip.
+const MARKS_MAX = 4;
+const SPACES_MAX = 8;
+
+const STRANGE = new RegExp([
+	'\\r?\\n', '\\t',
+	`\\p{M}{${MARKS_MAX + 1},}`,
+	` {${SPACES_MAX + 1},}`,
+	'[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}\\p{Cn}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}\\u2800]',
+	'(?! )\\p{Zs}',
+].join('|'), 'gu');
+const JOINERS = /^[\u200d\ufe0e\ufe0f]$/u;
+const EMOJI = /\p{Extended_Pictographic}$/u;
+const WORD = /[\p{L}\p{M}]+/gu;
+
+function name(c) {
+	return 'U+' + c.codePointAt(0).toString(16).toUpperCase().padStart(4, '0');
+}
+
+function chipOf(found) {
+	if (found[0] === ' ')
+		return `‹${found.length} spaces›`;
+	if (/^\p{M}{2,}$/u.test(found))
+		return `‹${[...found].length} marks›`;
+	return `‹${name(found)}›`;
+}
+
+// A word that mixes letters that look alike.
+function isMixed(word) {
+	return /\p{Script=Latin}/u.test(word) && /[\p{Script=Cyrillic}\p{Script=Greek}]/u.test(word);
+}
+
+// [text | { chip, title, kind }]. block: line breaks stay; prose: emoji may be joined.
+export function pieces(text, { block = false, prose = false } = {}) {
+	const out = [];
+	let at = 0;
+	const plain = (to) => {
+		let from = at;
+		for (const m of text.slice(at, to).matchAll(WORD)) {
+			if (!isMixed(m[0]))
+				continue;
+			const start = at + m.index;
+			if (start > from)
+				out.push(text.slice(from, start));
+			out.push({ chip: m[0], kind: 'mixed', title: 'This word mixes alphabets' });
+			from = start + m[0].length;
+		}
+		if (to > from)
+			out.push(text.slice(from, to));
+	};
+	for (const m of text.matchAll(STRANGE)) {
+		const found = m[0];
+		if (block && (found === '\n' || found === '\t'))
+			continue;
+		if (prose && JOINERS.test(found) && EMOJI.test(text.slice(Math.max(0, m.index - 4), m.index)))
+			continue;
+		plain(m.index);
+		at = m.index + found.length;
+		if (found === '\n' || found === '\r\n')
+			out.push({ chip: block ? '‹U+000D›\n' : '↵', kind: 'break', title: 'line break' });
+		else if (found === '\t')
+			out.push({ chip: '→', kind: 'break', title: 'tab' });
+		else
+			out.push({ chip: chipOf(found), kind: 'chip', title: 'shown, as it is invisible' });
+	}
+	plain(text.length);
+	return out;
+}
+
+// How many chips a text has.
+export const flagged = (text) =>
+	pieces(text, { block: true }).filter((p) => p.kind === 'chip' || p.kind === 'mixed').length;
+
+export function Text({ of, block, prose, class: name = '' }) {
+	const parts = pieces(String(of ?? ''), { block, prose });
+	return (
+		<bdi class={(block ? 'block ' : '') + name}>
+			{parts.map((p) => typeof p === 'string' ? p
+				: <span class={'odd ' + p.kind} title={p.title}>{p.chip}</span>)}
+		</bdi>
+	);
+}

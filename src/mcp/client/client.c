@@ -13,6 +13,7 @@ enum {
 	ROUNDS_MAX = 16,
 	LIST_MAX = 10000,
 	TASK_POLL_MIN_MS = 100,
+	TASK_MAX_MS = 24 * 3600 * 1000,
 	MESSAGE_MAX = 64 << 20,
 	VALUES_MAX = 1 << 20, /* for one message: results are larger than a client's messages */
 	DEPTH_MAX = 128,
@@ -35,6 +36,7 @@ static void fill_options(struct mcp_client_options *o)
 		{ &o->rounds_max, ROUNDS_MAX },
 		{ &o->list_max, LIST_MAX },
 		{ &o->task_poll_min_ms, TASK_POLL_MIN_MS },
+		{ &o->task_max_ms, TASK_MAX_MS },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(defaults); i++) {

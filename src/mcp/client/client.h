@@ -88,6 +88,7 @@ struct mcp_client_options {
 	 * mcp_client_free(), with mcp_connect() until on_closed; may be NULL. */
 	struct budget *memory;
 	unsigned task_poll_min_ms; /* least time between two polls of a task: 100 */
+	unsigned task_max_ms; /* how long a task is followed, whatever its server says: a day */
 	struct json_options json; /* for incoming messages */
 	uint64_t (*now_ms)(void); /* monotonic; NULL: clock_ms() */
 };
@@ -200,6 +201,9 @@ enum mcp_ask_kind mcp_question_kind(const struct mcp_question *q);
 /* As sent by the server, and checked: the requestedSchema of a form is valid, and a URL is http: or
  * https: without credentials. Borrowed until the question is answered or withdrawn. */
 const struct json_val *mcp_question_params(const struct mcp_question *q);
+/* The request that it belongs to, and whose time stands still for it. NULL: the server does not
+ * say, or that request has ended. */
+struct mcp_pending *mcp_question_pending(const struct mcp_question *q);
 void mcp_question_set_data(struct mcp_question *q, void *data);
 void *mcp_question_data(const struct mcp_question *q);
 
@@ -210,6 +214,9 @@ int mcp_question_answer(struct mcp_question *q, struct str result, struct err *e
  * have none, get empty roots, and a request that asked for sampling fails with ERR_CLIENT_FAILED.
  * Frees q. */
 void mcp_question_refuse(struct mcp_question *q, const char *why);
+/* Says that nobody can answer, also of an elicitation: legacy servers get a protocol error, and a
+ * modern request that asked fails with ERR_CLIENT_FAILED. Frees q. */
+void mcp_question_fail(struct mcp_question *q, const char *why);
 
 /* Appends a JSON object with the initial content of a form: the defaults of its requestedSchema. */
 int mcp_form_defaults(const struct json_val *params, struct buf *to, struct err *e) MUST_USE;

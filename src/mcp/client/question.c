@@ -180,6 +180,18 @@ static void refuse_modern(struct mcp_question *q, const char *why)
 	mcp_pending_fail(p, &e);
 }
 
+void mcp_question_fail(struct mcp_question *q, const char *why)
+{
+	AUTO(mcp_client_leave) struct mcp_client *c = mcp_client_enter(q->client);
+
+	if (q->gone || c->freed)
+		return;
+	if (q->p)
+		refuse_modern(q, why);
+	else
+		refuse_legacy(q, why);
+}
+
 void mcp_question_refuse(struct mcp_question *q, const char *why)
 {
 	AUTO(mcp_client_leave) struct mcp_client *c = mcp_client_enter(q->client);
@@ -192,10 +204,7 @@ void mcp_question_refuse(struct mcp_question *q, const char *why)
 		return;
 	if (q->p && q->kind == MCP_ASK_ROOTS && reply(q, STR_LIT("{\"roots\":[]}"), &e) == 0)
 		return;
-	if (q->p)
-		refuse_modern(q, e.code ? e.msg : why);
-	else
-		refuse_legacy(q, why);
+	mcp_question_fail(q, e.code ? e.msg : why);
 }
 
 /* --- what is asked --- */
@@ -208,6 +217,11 @@ enum mcp_ask_kind mcp_question_kind(const struct mcp_question *q)
 const struct json_val *mcp_question_params(const struct mcp_question *q)
 {
 	return q->params;
+}
+
+struct mcp_pending *mcp_question_pending(const struct mcp_question *q)
+{
+	return q->clock;
 }
 
 void mcp_question_set_data(struct mcp_question *q, void *data)

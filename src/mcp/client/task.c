@@ -17,7 +17,6 @@ enum {
 	ID_BYTES_MAX = 1024,
 	POLL_MS = 1000, /* if the server gives no interval */
 	POLL_MAX_MS = 30 * 1000,
-	LIFE_MAX_MS = 24 * 3600 * 1000,
 	FAILURES_MAX = 5, /* in a row */
 	CANCEL_ROOM = 16 << 10,
 };
@@ -62,13 +61,13 @@ static void read_times(struct mcp_pending *p, const struct json_val *task)
 	const char *poll = is_modern(p) ? "pollIntervalMs" : "pollInterval";
 	const char *ttl = is_modern(p) ? "ttlMs" : "ttl";
 	unsigned min = p->client->o.task_poll_min_ms;
-	uint64_t ms = POLL_MS, life = LIFE_MAX_MS;
+	uint64_t ms = POLL_MS, life = p->client->o.task_max_ms;
 
 	json_uint64(json_get(task, poll), &ms);
 	f->poll_ms = clamp(ms, min, min > POLL_MAX_MS ? min : POLL_MAX_MS);
 	json_uint64(json_get(task, ttl), &life);
 	/* a result that is ready at the very end must still be fetched */
-	p->end_ms = f->begun_ms + clamp(life, 0, LIFE_MAX_MS) + p->timeout_ms +
+	p->end_ms = f->begun_ms + clamp(life, 0, p->client->o.task_max_ms) + p->timeout_ms +
 		    (p->stood_ms - f->stood_ms);
 }
 

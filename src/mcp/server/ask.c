@@ -245,6 +245,11 @@ bool mcp_call_can_ask(const struct mcp_call *c, enum mcp_ask_kind kind)
 	       mcp_ask_can(c, mcp_question_needs(kind, NULL));
 }
 
+bool mcp_call_stays(const struct mcp_call *c)
+{
+	return c->task || !c->profile->modern;
+}
+
 void mcp_call_cant_ask(struct mcp_call *c, enum mcp_ask_kind kind)
 {
 	struct rpc_fault f;

@@ -4,8 +4,8 @@
  * its session is closed. A call that became a task is no longer in flight; its answer goes to
  * task.c.
  *
- * The handler ends a call. While it has asked the client and returned (ask.c), no handler would, so
- * a cancelled call is ended here.
+ * The handler ends a call. While it has asked the client and returned (ask.c), no handler without
+ * an on_cancel() would, so a cancelled call is ended here.
  */
 #include <stdlib.h>
 
@@ -138,7 +138,7 @@ void mcp_call_run(struct mcp_call *c)
 	if (run.gone)
 		return;
 	c->on_stack = NULL;
-	if (c->cancelled && mcp_ask_waits(c))
+	if (c->cancelled && mcp_ask_waits(c) && !c->on_cancel)
 		mcp_call_drop(c);
 }
 
@@ -208,10 +208,10 @@ void mcp_call_cancel(struct mcp_call *c)
 	}
 	if (c->kind == MCP_CALL_INNER)
 		c->inner_cancel(c);
-	else if (waits)
-		mcp_call_drop(c);
 	else if (on_cancel)
 		on_cancel(c, c->cancel_data);
+	else if (waits)
+		mcp_call_drop(c);
 }
 
 void mcp_call_detach(struct mcp_call *c)

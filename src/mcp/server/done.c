@@ -7,10 +7,12 @@
 
 enum { VALUES_MAX = 100 }; /* values of one completion: the protocol's limit */
 
-/* True if an answer is to be written; progress is sent first. Else the call is freed. */
+/* True if an answer is to be written; open questions are withdrawn and progress is sent first. Else
+ * the call is freed. */
 static bool begins(struct mcp_call *c)
 {
 	if (mcp_call_is_wanted(c)) {
+		mcp_ask_withdraw(c, "the call has ended");
 		mcp_progress_flush(c);
 		return true;
 	}

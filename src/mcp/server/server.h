@@ -600,6 +600,10 @@ struct mcp_ask {
  * A client may send a valid requestState more than once: the handler must ensure that an effect
  * happens only once.
  *
+ * A call that stays (mcp_call_stays()) may be ended while its question is open, which withdraws the
+ * question. If it is cancelled meanwhile it ends by itself, unless it has an on_cancel(): then that
+ * is called, and the handler has to end it.
+ *
  * -1 with ERR_CLIENT_CANT: the client did not declare the capability (mcp_call_cant_ask() is the
  * usual way to end the call); ERR_CLIENT_FAILED: a key got no answer, mcp_call_ask_error() tells
  * why; ERR_LIMIT: more than asks_max, or no memory; ERR_TOO_LARGE: more than 4 MiB of questions and
@@ -617,6 +621,9 @@ struct str mcp_call_ask_error(const struct mcp_call *c, const char *key);
 struct str mcp_call_state(const struct mcp_call *c);
 
 bool mcp_call_can_ask(const struct mcp_call *c, enum mcp_ask_kind kind);
+/* Whether the call goes on while its client is asked: that of a legacy client, and a task. Else
+ * mcp_call_ask() answers its request, and the handler runs again in another call. */
+bool mcp_call_stays(const struct mcp_call *c);
 /* Ends the call: for modern clients with -32021 and the capability, for others with a failure of
  * the tool. */
 void mcp_call_cant_ask(struct mcp_call *c, enum mcp_ask_kind kind);

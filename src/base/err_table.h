@@ -178,6 +178,9 @@ ERR_ROW(MODULE_NOT_FOUND, "module_not_found", -32602, 404, 125, false, VALIDATIO
 	"operator's file.")
 ERR_ROW(MODULE_TOOL, "module_tool_not_found", -32602, 404, 125, false, VALIDATION,
 	"Look at the module's tools (mcp_server_info, `holt mcp info NAME`).")
+ERR_ROW(MODULE_RESULT, "module_result_not_found", -32602, 404, 125, false, VALIDATION,
+	"Call the tool again, for less if it can give less: large results are kept for ten "
+	"minutes.")
 ERR_ROW(MODULE_FAILED, "module_failed", -32603, 502, 125, false, GUEST,
 	"The module's server refused the call: read the cause, and change the arguments.")
 ERR_ROW(MODULE_UNAPPROVED, "module_not_approved", -32602, 403, 125, false, POLICY,

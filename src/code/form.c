@@ -4,10 +4,12 @@ enum { WORDS_MAX = 4096 };
 
 /* In lower case, one blank between words. */
 static const char *const secrets[] = {
-	"password",	"passwd",	 "passphrase",	  "passcode",	   "secret",	"token",
-	"api key",	"apikey",	 "access key",	  "private key",   "secret key", "credential",
-	"credit card",	"card number",	 "cvv",		  "cvc",	   "ssn",	"social security",
-	"seed phrase",	"recovery code", "one time code", "security code", "otp",	"pin code",
+	"password",	 "passwd",	    "passphrase",  "passcode",
+	"secret",	 "token",	    "api key",	   "apikey",
+	"access key",	 "private key",	    "secret key",  "credential",
+	"credit card",	 "card number",	    "cvv",	   "cvc",
+	"ssn",		 "social security", "seed phrase", "recovery code",
+	"one time code", "security code",   "otp",	   "pin code",
 };
 
 static bool form_is_letter(char c)

@@ -85,6 +85,7 @@ struct call {
 	/* Where it is counted, as one of that kind; NULL: not yet. */
 	struct share *share;
 	enum call_kind kind;
+	unsigned questions; /* that its client has */
 	bool cancelled;
 	/* What it uses, busy until its end, and the machine of it, which may end before. */
 	struct hub_sandbox *hs;
@@ -380,6 +381,64 @@ int call_waits(struct call *c, struct err *e)
 bool call_is_waiting(const struct call *c)
 {
 	return c->share && c->kind == CALL_WAITS;
+}
+
+/* ---- questions in the middle --------------------------------------------------------------- */
+
+static int call_begins_asking(struct call *c, struct err *e)
+{
+	if (!c->start.sink->question)
+		return err_set(e, ERR_CLIENT_CANT, "nobody at the client can be asked");
+	if (c->questions == 0 && call_waits(c, e) < 0)
+		return -1;
+	c->questions++;
+	return 0;
+}
+
+/* It goes on even where there is no room: it was let in before. */
+static void call_ends_asking(struct call *c)
+{
+	if (--c->questions == 0)
+		call_count(c, c->share, CALL_WORKS);
+}
+
+int call_ask_for(struct call *c, struct call_question *q, struct err *e)
+{
+	q->via = c;
+	if (call_begins_asking(c, e) < 0)
+		return -1;
+	if (c->start.sink->question(c->start.client, q, e) == 0)
+		return 0;
+	call_ends_asking(c);
+	return -1;
+}
+
+int call_ask(struct call *c, struct call_question *q, struct err *e)
+{
+	q->params = call_redact(c, q->params);
+	q->of = c;
+	return call_ask_for(c, q, e);
+}
+
+static void call_question_over(const struct call_question *q)
+{
+	call_ends_asking(q->via);
+	if (q->of != q->via)
+		call_ends_asking(q->of);
+}
+
+void call_unask(struct call_question *q)
+{
+	struct call *c = q->via;
+
+	call_question_over(q);
+	c->start.sink->unask(c->start.client, q);
+}
+
+void call_question_said(struct call_question *q, struct str said, const struct err *e)
+{
+	call_question_over(q);
+	q->on_said(q, said, e);
 }
 
 static bool call_say_draining(const struct call *c, struct err *e)

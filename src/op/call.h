@@ -176,6 +176,21 @@ bool ops_knows(const struct ops *ops, struct str owner);
 
 /* ---- for doors ----------------------------------------------------------------------------- */
 
+/* What a call asks of its client in the middle: of a person by a form or an address to open, or of
+ * the client's model. Its owner keeps it until on_said() or call_unask(). */
+enum call_ask_kind { CALL_ASK_FORM, CALL_ASK_URL, CALL_ASK_SAMPLING };
+struct call_question {
+	enum call_ask_kind kind;
+	struct str params; /* JSON object, as MCP has it */
+	/* Once. said: what MCP calls the result; STR_NONE: e says why there is none. */
+	void (*on_said)(struct call_question *q, struct str said, const struct err *e);
+	/* Private: of which call, and whose client has it; the next, for the door. */
+	struct call *of, *via;
+	struct call_question *next;
+};
+/* For doors: its answer. The call may end inside. */
+void call_question_said(struct call_question *q, struct str said, const struct err *e);
+
 /* What a door does with what leaves. Exactly one of answer and fail is called, and is the last
  * call. */
 struct op_sink {
@@ -196,6 +211,10 @@ struct op_sink {
 	/* Holds or releases the door's client. Nothing that it says reaches a call before the first
 	 * release. NULL: the client sends nothing after its request. */
 	void (*hold)(void *client, bool hold);
+	/* Asks the client, and later calls call_question_said(), unless unask() came before. -1: it
+	 * can't be asked. NULL, both: no client of the door can be. */
+	int (*question)(void *client, struct call_question *q, struct err *e);
+	void (*unask)(void *client, struct call_question *q);
 };
 
 /* What the person at a client said of a request for approval. */
@@ -321,6 +340,13 @@ int call_reserve(struct call *c, size_t n, struct err *e) MUST_USE;
  * counts among those that wait instead. ERR_LIMIT where too many do. At most once. */
 int call_waits(struct call *c, struct err *e) MUST_USE;
 bool call_is_waiting(const struct call *c);
+
+/* Asks the client, while the call counts among those that wait. ERR_CLIENT_CANT: nobody is there
+ * who could answer. All questions are answered or taken back before the call ends. */
+int call_ask(struct call *c, struct call_question *q, struct err *e) MUST_USE;
+/* The same question of an inner call, of the client of the call that began it. */
+int call_ask_for(struct call *c, struct call_question *q, struct err *e) MUST_USE;
+void call_unask(struct call_question *q);
 
 /* on_cancel is called at most once, and never after the call's end. NULL: nobody wants to know. */
 void call_on_cancel(struct call *c, void (*on_cancel)(void *data), void *data);

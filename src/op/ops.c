@@ -65,6 +65,7 @@ const struct op *const all_ops[] = {
 	&module_info_op,
 	&module_list_op,
 	&module_logs_op,
+	&module_result_op,
 	&module_revoke_op,
 	&module_search_op,
 	&module_test_op,

@@ -67,6 +67,7 @@ extern const struct op module_enable_op;
 extern const struct op module_info_op;
 extern const struct op module_list_op;
 extern const struct op module_logs_op;
+extern const struct op module_result_op;
 extern const struct op module_revoke_op;
 extern const struct op module_search_op;
 extern const struct op module_test_op;

@@ -16,7 +16,6 @@
 
 enum {
 	STOP_MS = 500,
-	MESSAGE_MAX = 4 << 20, /* of the server; a list of tools, too */
 	DETAIL_MAX = 256 << 10, /* bytes of a tool's description, with its schemas */
 	LIST_MAX = 1000,
 	LIST_PAUSE_MS = 1000, /* from one list to the next: to judge a large one keeps the loop */
@@ -83,8 +82,9 @@ static void conn_fail_calls(struct upstream_conn *k, const struct err *e)
 		struct upstream_call *c = k->calls;
 
 		k->calls = c->next;
-		c->conn = NULL;
 		mcp_pending_cancel(take_ptr(c->pending));
+		ask_end(c);
+		c->conn = NULL;
 		upstream_released(c->of);
 		c->on_done(c->owner, &a);
 	}
@@ -133,6 +133,7 @@ void conn_release(struct upstream_call *c)
 	struct upstream_call **at = &k->calls;
 	struct err e;
 
+	ask_end(c);
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
@@ -148,17 +149,9 @@ static void conn_on_answer(void *owner, const struct mcp_answer *a)
 {
 	struct upstream_call *c = owner;
 	struct upstream *u = c->of;
-	struct mcp_answer large = { .e = NULL };
-	struct err e;
 
 	if (!a->e)
 		u->failures = 0;
-	if (a->result && a->text.n > UPSTREAM_RESULT_MAX) {
-		err_set(&e, ERR_TOO_LARGE, "the result has %zu bytes; at most %d are taken",
-			a->text.n, UPSTREAM_RESULT_MAX);
-		large.e = &e;
-		a = &large;
-	}
 	conn_release(c);
 	c->on_done(c->owner, a);
 }
@@ -368,6 +361,8 @@ static void conn_on_changed(void *owner, unsigned lists)
 
 static const struct mcp_client_handler conn_handler = { .ready = conn_on_ready,
 							.over = conn_on_over,
+							.asked = ask_on_asked,
+							.withdrawn = ask_on_withdrawn,
 							.changed = conn_on_changed };
 
 static void conn_on_stderr(void *owner, struct str bytes)
@@ -403,12 +398,14 @@ static int conn_link(struct upstream_conn *k, struct err *e)
 	const struct config_server *s = k->server;
 	const struct mcp_client_options o = { .name = "holt",
 					      .version = HOLT_VERSION,
+					      .can = ASK_KINDS | MCP_CAN_TASKS,
 					      .handler = &conn_handler,
 					      .owner = k,
 					      .list_max = LIST_MAX,
-					      .message_max = MESSAGE_MAX,
+					      .message_max = UPSTREAM_MESSAGE_MAX,
 					      .timeout_ms = s->timeout_seconds * 1000,
-					      .timeout_max_ms = s->timeout_seconds * 1000 };
+					      .timeout_max_ms = s->timeout_seconds * 1000,
+					      .task_max_ms = s->timeout_seconds * 1000 };
 	struct mcp_target t = { .known = k->of->found,
 				.start_ms = s->connect_seconds * 1000,
 				.stop_ms = STOP_MS,

@@ -30,6 +30,7 @@ struct upstreams {
 	struct upstream *first; /* in the order of the file */
 	struct upstream *gone; /* no longer in it, with calls or connections that end */
 	struct upstreams_watch *watches;
+	struct upstream_results *results; /* of results.c; NULL: none was kept yet */
 	uv_timer_t soon; /* to tell the watches */
 	unsigned open; /* modules and connections that are not freed yet */
 	bool closing;
@@ -136,6 +137,15 @@ void conn_release(struct upstream_call *c);
 /* Nobody wants it any more: calls that are under way fail with e. It is freed later. */
 void conn_end(struct upstream_conn *k, const struct err *e);
 
+/* ---- ask.c: what its server asks ------------------------------------------------------------ */
+
+enum { ASK_KINDS = MCP_CAN_FORM | MCP_CAN_URL | MCP_CAN_SAMPLING };
+/* Of struct mcp_client_handler; the owner is the connection. */
+void ask_on_asked(void *owner, struct mcp_question *q);
+void ask_on_withdrawn(void *owner, struct mcp_question *q);
+/* The request of the call has ended: nobody is asked for it any more. */
+void ask_end(struct upstream_call *c);
+
 /* ---- place.c: where a program runs ---------------------------------------------------------- */
 
 /* Makes the sandbox, with what it is granted, and calls place_made() of conn.c. */
@@ -178,6 +188,10 @@ char *pins_swap(struct upstream *u, char *pins) MUST_USE;
 void pins_free(struct upstream *u);
 /* Fills t->seen. */
 int pins_seen(struct upstream_tools *t, struct err *e) MUST_USE;
+
+/* ---- results.c ----------------------------------------------------------------------------- */
+
+void results_close(struct upstreams *all);
 
 /* ---- upstreams.c ---------------------------------------------------------------------------- */
 

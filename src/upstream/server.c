@@ -496,6 +496,8 @@ int upstream_call_start(struct upstream *u, struct upstream_call *c, struct err 
 	c->conn = NULL;
 	c->pending = NULL;
 	c->next = NULL;
+	c->asked = NULL;
+	c->asks = 0;
 	if (upstream_check(u, c->tool, e) < 0)
 		return -1;
 	if (c->tool.p && u->conn && u->conn->ready)

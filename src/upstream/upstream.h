@@ -31,6 +31,7 @@
 
 struct upstreams; /* all of a hub */
 struct upstream; /* one */
+struct upstream_question;
 struct hub;
 struct net_grant;
 struct secrets;
@@ -47,7 +48,9 @@ extern const char *const upstream_state_names[UPSTREAM_STATES];
 
 enum {
 	UPSTREAM_TRIES = 4, /* the first and three more */
-	UPSTREAM_RESULT_MAX = 1 << 20, /* bytes of a result as it is received */
+	UPSTREAM_RESULT_MAX = 1 << 20, /* bytes of a result that a call gives */
+	UPSTREAM_MESSAGE_MAX = 16 << 20, /* bytes of a message, and so of a result that is kept */
+	UPSTREAM_KEPT_S = 600, /* how long it is */
 	UPSTREAM_LOG_MAX = 64 << 10, /* bytes of its standard error that are kept */
 };
 
@@ -87,6 +90,17 @@ struct upstreams_watch {
 };
 void upstreams_watch_add(struct upstreams *all, struct upstreams_watch *w);
 void upstreams_watch_remove(struct upstreams *all, struct upstreams_watch *w);
+
+/* Results that are larger than UPSTREAM_RESULT_MAX, for who called. Borrowed until the loop's next
+ * turn. ERR_TOO_LARGE: others keep too much. */
+struct upstream_result {
+	struct str id, text;
+};
+int upstreams_keep(struct upstreams *all, struct str owner, struct str text,
+		   struct upstream_result *ret, struct err *e) MUST_USE;
+/* ERR_MODULE_RESULT: this owner has none of that id. */
+int upstreams_kept(const struct upstreams *all, struct str owner, struct str id,
+		   struct upstream_result *ret, struct err *e) MUST_USE;
 
 /* ---- one ----------------------------------------------------------------------------------- */
 
@@ -159,18 +173,38 @@ int upstream_disconnect(struct upstream *u, struct err *e) MUST_USE;
 struct upstream_call {
 	struct str tool, arguments; /* JSON object; borrowed until it ends */
 	uint64_t timeout_ms; /* at most that of the module; 0: that */
+	const void *who; /* for whom it is made; only compared */
 	/* Once. a: the answer as struct mcp_answer says, its e also where nothing was sent; NULL:
 	 * it is connected. */
 	void (*on_done)(void *owner, const struct mcp_answer *a);
 	void (*on_progress)(void *owner, const struct mcp_progress *p); /* may be NULL */
+	/* The server asks something before it answers: one upstream_question_answer() or _fail(),
+	 * now or later. NULL: it is refused. on_unasked: nobody wants to know any more, and the
+	 * question is gone afterwards; always before the call ends. */
+	void (*on_asked)(void *owner, struct upstream_question *q);
+	void (*on_unasked)(void *owner, struct upstream_question *q);
 	void *owner;
 	/* Private. */
 	struct upstream *of;
 	struct upstream_conn *conn; /* NULL: it waits for one */
 	struct mcp_pending *pending;
 	struct upstream_call *next;
+	struct upstream_question *asked; /* without an answer */
+	unsigned asks; /* so far */
 };
 /* -1: it can't begin, and on_done is not called. */
 int upstream_call_start(struct upstream *u, struct upstream_call *c, struct err *e) MUST_USE;
 /* on_done is not called any more; the server is told. */
 void upstream_call_cancel(struct upstream_call *c);
+
+/* A question: a form or an address (MCP_ASK_FORM, MCP_ASK_URL), whose message says which module
+ * asks, or words for a model (MCP_ASK_SAMPLING). Forms that ask for secrets are refused here
+ * already. */
+enum mcp_ask_kind upstream_question_kind(const struct upstream_question *q);
+struct str upstream_question_params(const struct upstream_question *q); /* JSON object; cleaned */
+void upstream_question_set_data(struct upstream_question *q, void *data);
+void *upstream_question_data(const struct upstream_question *q);
+/* Each frees q; the call may end inside. result: as MCP has it. One that the server would have to
+ * refuse fails the question. */
+void upstream_question_answer(struct upstream_question *q, struct str result);
+void upstream_question_fail(struct upstream_question *q, const char *why);

@@ -211,6 +211,7 @@ void upstreams_close(struct upstreams *all, void (*on_closed)(void *arg), void *
 
 	all->closing = true;
 	uv_timer_stop(&all->soon);
+	results_close(all);
 	all->on_closed = on_closed;
 	all->closed_arg = arg;
 	err_set(&e, ERR_CANCELLED, "Holt is shutting down");

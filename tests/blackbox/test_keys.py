@@ -33,7 +33,7 @@ LIFECYCLE = {'workspaces.create', 'workspaces.attach', 'workspaces.commit', 'wor
              'fork', 'sandboxes.create', 'sandboxes.delete', 'sandboxes.fork', 'sandboxes.stop',
              'sandboxes.snapshot', 'set_timeout', 'pause', 'resume', 'snapshots.delete',
              'snapshots.import', 'snapshots.restore'}
-READ = {'modules.list', 'modules.info', 'modules.logs', 'modules.search',
+READ = {'modules.list', 'modules.info', 'modules.logs', 'modules.search', 'modules.result',
         'openapi', 'workspaces.list', 'workspaces.get', 'workspaces.log', 'workspaces.diff',
         'workspaces.verify', 'workspaces.export', 'templates.list', 'sandboxes.list',
         'sandboxes.get', 'sandboxes.processes', 'sandboxes.usage', 'sandboxes.diff', 'network.get',
@@ -101,7 +101,7 @@ class Nothing:
         self.archive, self.named = stage.archive, stage.named
         self.asker = stage.asker
         self.workspace, self.fresh, self.revision = 'of-nobod', self.id, stage.revision
-        self.module = stage.module
+        self.module, self.result = stage.module, None
 
 
 @pytest.fixture(scope='module')

@@ -312,6 +312,10 @@ def test_every_answer_is_of_its_schema(hub):
     ask('modules.approve', '/v1/modules/of-stage/approve', digest=digest)
     ask('modules.test', '/v1/modules/of-stage/test')
     ask('modules.call', '/v1/modules/of-stage/tools/echo', arguments={'text': 'hello'})
+    large = ask('modules.call', '/v1/modules/of-stage/tools/large',
+                arguments={'text': '1100000'}).body
+    large = json.loads(large)['result']['structuredContent']['result']
+    ask('modules.result', f'/v1/module-results/{large}?limit=100')
     ask('modules.logs', '/v1/modules/of-stage/logs')
     ask('modules.search', '/v1/tools?query=echo')
     ask('modules.disconnect', '/v1/modules/of-stage/disconnect')

@@ -13,7 +13,7 @@ from approval import Asker, asks
 from client import until
 from described import TAR, Described, code_of, framed
 from door import Reply
-from modules import approve
+from modules import approve, call
 from rest import b64, frame
 from talk import Attached, Exec, Framed, Pty
 
@@ -38,10 +38,13 @@ class Stage:
     def __init__(self, hub, needs=''):
         self.id = hub.create()
         self.exec = self.pid = self.snapshot = self.archive = self.named = None
-        self.workspace = self.fresh = self.module = None
+        self.workspace = self.fresh = self.module = self.result = None
         self.asker = Asker(hub, self.id) if 'approval' in needs else None
         if 'module' in needs:
             self.module = approve(getattr(hub, 'first', hub), 'of-stage')
+        if 'result' in needs:
+            large = call(hub, 'of-stage', 'large', text='1100000')
+            self.result = large['structuredContent']['result']
         if 'key' in needs:
             self.named = hub.post('/v1/keys', name='of-stage', scopes=['read'])['name']
         if 'secret' in needs:
@@ -152,6 +155,7 @@ ROWS = {
     'modules.disconnect': Row(needs='module'),
     'modules.search': Row(query='?query=echo'),
     'modules.call': Row({'arguments': {'text': 'hello'}}, needs='module'),
+    'modules.result': Row(query='?offset=1&limit=10', needs='module result'),
     'secrets.list': Row(),
     'secrets.set': Row({'name': 'set', 'value': 'a value of the surface'}),
     'secrets.remove': Row(again=GONE, needs='secret'),
@@ -220,6 +224,7 @@ class Asking:
                  'of-stage' if path.startswith('/v1/modules/') else stage.named)
         for part, value in (('{id}', of), ('{exec}', stage.exec), ('{name}', named),
                             ('{tool}', 'echo'),
+                            ('{result}', getattr(stage, 'result', None) or 'none'),
                             ('{approval_id}', stage.asker and stage.asker.id)):
             path = path.replace(part, value or '')
         path += self.row.query

@@ -11,7 +11,7 @@ static const struct {
 	{ "Sign in", "\"API_KEY\":{\"type\":\"string\"}", "api key" },
 	{ "Sign in", "\"apiKey\":{\"type\":\"string\"}", "api key" },
 	{ "Sign in", "\"x\":{\"type\":\"string\",\"title\":\"Access tokens\"}", "token" },
-	{ "Sign in", "\"x\":{\"type\":\"string\",\"description\":\"your (secret) word\"}", "secret" },
+	{ "Sign in", "\"x\":{\"type\":\"string\",\"description\":\"a (secret) word\"}", "secret" },
 	{ "Your PASSPHRASE?", "\"x\":{\"type\":\"string\"}", "passphrase" },
 	{ "Pay", "\"a\":{\"type\":\"boolean\"},\"cvv\":{\"type\":\"string\"}", "cvv" },
 	{ "Who?", "\"name\":{\"type\":\"string\"}", NULL },
@@ -55,8 +55,9 @@ static void test_long_and_odd(void **state)
 	assert_int_equal(buf_addf(&b, &e, "{\"message\":\""), 0);
 	for (int i = 0; i < 5000; i++)
 		assert_int_equal(buf_addf(&b, &e, "aB "), 0);
-	assert_int_equal(buf_addf(&b, &e, "\",\"requestedSchema\":{\"properties\":{\"x\":"
-					  "{\"type\":\"string\"}}}}"),
+	assert_int_equal(buf_addf(&b, &e,
+				  "\",\"requestedSchema\":{\"properties\":{\"x\":"
+				  "{\"type\":\"string\"}}}}"),
 			 0);
 	doc = json_parse(buf_str(&b), NULL, &e);
 	assert_non_null(doc);

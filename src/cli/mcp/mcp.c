@@ -94,6 +94,7 @@ static void on_stdio_closed(void *owner)
 
 	s->stopping = true;
 	mcp_stdio_free(take_ptr(s->stdio));
+	mcp_door_end(s->door);
 	close_hub(s);
 }
 

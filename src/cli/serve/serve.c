@@ -193,6 +193,8 @@ static void stop(struct serve *v)
 	v->s.stopping = true;
 	if (v->s.ops)
 		ops_drain(v->s.ops);
+	if (v->s.mcp)
+		mcp_door_end(v->s.mcp);
 	for (size_t i = 0; i < serve_parts_n; i++) {
 		if (v->s.parts[i] && serve_parts[i]->drain)
 			serve_parts[i]->drain(v->s.parts[i]);

@@ -13,29 +13,28 @@ enum { TASK_AFTER_MS = 3000 };
 /* Two copies of what an exec printed, with every byte escaped. */
 enum { TEXT_MAX = 32 << 20, NOTE_MAX = 4096, META_MAX = 16 << 20, QUESTION_MAX = 64 << 10 };
 
-struct mcp_run {
-	struct mcp_door *door;
-	const struct tool *tool;
-	struct mcp_call *mc;
-	struct call *call;
-	/* A request for approval that the client's person is to be asked about, and the form; in
-	 * the arena of mc. NULL: none. */
-	const char *question, *form;
-	bool timing;
-	uv_timer_t timer; /* until it is a task */
-};
-
 static void timer_closed(uv_handle_t *h)
 {
 	free(h->data);
 }
 
-static void run_end(struct mcp_run *r)
+void run_free(struct mcp_run *r)
 {
+	run_asking_free(r);
 	if (r->timing)
 		uv_close((uv_handle_t *)&r->timer, timer_closed);
 	else
 		free(r);
+}
+
+void run_finish(struct mcp_run *r, const struct mcp_result *result)
+{
+	if (!r->mc) {
+		run_keep(r, result);
+		return;
+	}
+	mcp_call_done(r->mc, result);
+	run_free(r);
 }
 
 /* The result's _meta, for programs: which record of the audit is the call's, the receipt, and what
@@ -97,7 +96,7 @@ static bool run_asks(struct mcp_run *r)
 	struct mcp_ask ask = { r->question, MCP_ASK_FORM, STR_NONE };
 	struct err e;
 
-	if (!r->question)
+	if (!r->question || !r->mc)
 		return false;
 	ask.params = str_of(r->form);
 	mcp_call_on_cancel(r->mc, NULL, NULL);
@@ -111,7 +110,7 @@ static bool run_asks(struct mcp_run *r)
 static int read_said(struct mcp_call *mc, struct op_start *s, struct err *e)
 {
 	struct str id = mcp_call_state(mc);
-	char *key = id.n ? arena_dup(mcp_call_arena(mc), id, e) : NULL;
+	char *key = id.n ? arena_dup(s->arena, id, e) : NULL;
 	const struct json_val *answer = key ? mcp_call_answer(mc, key) : NULL;
 	struct str action = json_str(json_get(answer, "action"));
 
@@ -138,23 +137,24 @@ static void on_fail(void *client, const struct err *e)
 	struct mcp_content content[2] = { { .type = MCP_TEXT }, { .type = MCP_TEXT } };
 
 	if (run_asks(r)) {
-		run_end(r);
+		run_free(r);
 		return;
 	}
-	if (*call_audit_id(r->call) || detail.n)
+	if (*call_audit_id(r->call) || detail.n || !r->mc)
 		text = mcp_error_text(e);
 	if (text) {
 		content[0].text = str_of(text);
 		content[1].text = detail;
 		put_meta(r, NULL, &meta);
-		mcp_call_done(r->mc, &(struct mcp_result){ .content = content,
-							   .content_n = detail.n ? 2 : 1,
-							   .is_error = true,
-							   .meta = buf_str(&meta) });
-	} else {
-		mcp_call_fail(r->mc, e);
+		run_finish(r, &(struct mcp_result){ .content = content,
+						    .content_n = detail.n ? 2 : 1,
+						    .is_error = true,
+						    .meta = buf_str(&meta) });
+		return;
 	}
-	run_end(r);
+	if (r->mc)
+		mcp_call_fail(r->mc, e);
+	run_free(r);
 }
 
 /* The text, and the note if there is one. Returns how many; -1 with *e. */
@@ -196,14 +196,14 @@ static void run_answer_proxied(struct mcp_run *r, const void *result)
 	struct mcp_result to = { .content_n = 0 };
 	struct err e = ERR_INIT;
 
-	if (gateway_answer(result, &doc, &content, &structured, &to, &e) < 0) {
+	if (gateway_answer(r->mc ? mcp_call_tool(r->mc) : NULL, result, &doc, &content, &structured,
+			   &to, &e) < 0) {
 		on_fail(r, &e);
 		return;
 	}
 	put_meta(r, NULL, &meta);
 	to.meta = buf_str(&meta);
-	mcp_call_done(r->mc, &to);
-	run_end(r);
+	run_finish(r, &to);
 }
 
 static void on_answer(void *asker, const struct field_table *t, const void *result)
@@ -226,14 +226,13 @@ static void on_answer(void *asker, const struct field_table *t, const void *resu
 		on_fail(asker, &e);
 	} else {
 		put_meta(r, result, &meta);
-		mcp_call_done(r->mc, &(struct mcp_result){
-					     .content = content,
-					     .content_n = (size_t)n,
-					     .table = tool_is_data(r->tool) ? NULL : t,
-					     .from = result,
-					     .meta = buf_str(&meta),
-				     });
-		run_end(r);
+		run_finish(r, &(struct mcp_result){
+				      .content = content,
+				      .content_n = (size_t)n,
+				      .table = tool_is_data(r->tool) ? NULL : t,
+				      .from = result,
+				      .meta = buf_str(&meta),
+			      });
 	}
 	buf_fini(&bufs[0]);
 	buf_fini(&bufs[1]);
@@ -243,8 +242,39 @@ static void on_progress(void *client, double progress, double total, const char 
 {
 	struct mcp_run *r = client;
 
+	if (!r->mc)
+		return;
 	mcp_call_progress(r->mc, progress, total, message);
 	mcp_call_task_status(r->mc, message);
+}
+
+struct own_texts {
+	struct arena *arena;
+	struct err err;
+};
+
+static struct str own_text(void *data, const struct field *row, struct str s)
+{
+	struct own_texts *o = data;
+
+	if (s.p)
+		s.p = arena_dup(o->arena, s, &o->err);
+	return s;
+}
+
+/* A request that was decoded borrows from the message, which such a call outlives. */
+static int own_request(struct mcp_run *r, void *request, struct err *e)
+{
+	const struct field_table *t = r->tool->op->request;
+	struct own_texts o = { run_asking_arena(r), ERR_INIT };
+	const void *copy = field_copy(t, request, o.arena, own_text, &o, e);
+
+	if (copy && o.err.code)
+		*e = o.err;
+	if (!copy || o.err.code)
+		return -1;
+	memcpy(request, copy, t->size);
+	return 0;
 }
 
 static int on_decode(void *client, void *request, struct err *e)
@@ -253,17 +283,25 @@ static int on_decode(void *client, void *request, struct err *e)
 	const struct op_shape *shape;
 
 	if (r->tool == &gateway_tool)
-		return gateway_decode(r->mc, request, e);
+		return gateway_decode(r->mc, run_asking_arena(r), request, e);
 	shape = &r->door->shapes[mcp_call_tool(r->mc) - r->door->tools];
 	field_defaults(r->tool->op->request, request);
-	return field_decode_members(&shape->places[OP_BODY], mcp_call_args(r->mc),
-				    mcp_call_arena(r->mc), request, e);
+	if (field_decode_members(&shape->places[OP_BODY], mcp_call_args(r->mc),
+				 mcp_call_arena(r->mc), request, e) < 0)
+		return -1;
+	return r->asking ? own_request(r, request, e) : 0;
 }
 
 static const struct op_sink quiet = { .answer = on_answer, .fail = on_fail, .ask = on_ask };
 static const struct op_sink watching = {
 	.answer = on_answer, .fail = on_fail, .progress = on_progress, .ask = on_ask
 };
+static const struct op_sink asking = { .answer = on_answer,
+				       .fail = on_fail,
+				       .progress = on_progress,
+				       .ask = on_ask,
+				       .question = run_on_question,
+				       .unask = run_on_unask };
 
 static void on_cancel(struct mcp_call *mc, void *data)
 {
@@ -278,18 +316,26 @@ static void on_timer(uv_timer_t *t)
 	struct mcp_run *r = t->data;
 	struct err e;
 
-	if (mcp_call_to_task(r->mc, NULL, &e) < 0)
+	if (r->mc && mcp_call_to_task(r->mc, NULL, &e) < 0)
 		log_debug("mcp: no task: %s", e.msg);
 }
 
 static void start_timer(struct mcp_run *r)
 {
-	if (!mcp_call_can_task(r->mc) || mcp_call_is_task(r->mc) ||
-	    uv_timer_init(hub_loop(ops_hub(r->door->ops)), &r->timer) < 0)
+	if (!mcp_call_can_task(r->mc) || mcp_call_is_task(r->mc))
+		return;
+	if (!r->timing && uv_timer_init(hub_loop(ops_hub(r->door->ops)), &r->timer) < 0)
 		return;
 	r->timing = true;
 	r->timer.data = r;
 	uv_timer_start(&r->timer, on_timer, TASK_AFTER_MS, 0);
+}
+
+void run_attach(struct mcp_run *r, struct mcp_call *mc)
+{
+	r->mc = mc;
+	start_timer(r);
+	mcp_call_on_cancel(mc, on_cancel, r);
 }
 
 static const struct op *call_op_of(const struct tool *tool, const struct mcp_call *mc)
@@ -315,38 +361,72 @@ static unsigned door_conversation(const struct mcp_call *mc)
 	return s && mcp_session_road(s) != MCP_ROAD_POST ? mcp_session_number(s) : 0;
 }
 
-void door_call(void *owner, struct mcp_call *mc)
+static struct mcp_run *run_new(struct mcp_door *d, struct mcp_call *mc, struct err *e)
 {
-	struct mcp_door *d = owner;
-	struct mcp_run *r = calloc(1, sizeof(*r));
-	bool watched = mcp_call_wants_progress(mc) || mcp_call_can_task(mc);
 	const struct tool *tool = mcp_call_tool(mc)->row;
+	struct mcp_run *r = calloc(1, sizeof(*r));
+
+	if (!r) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	*r = (struct mcp_run){ .door = d, .tool = tool, .mc = mc };
+	if (tool->asks && run_asking_init(r, e) < 0) {
+		run_free(r);
+		return NULL;
+	}
+	return r;
+}
+
+/* What the call needs longer than mc is there. */
+static int start_own(struct mcp_run *r, struct op_start *s, struct err *e)
+{
+	if (!r->asking)
+		return 0;
+	s->arena = run_asking_arena(r);
+	s->sink = &asking;
+	s->label = arena_dup(s->arena, str_of(s->label), e);
+	return s->label ? 0 : -1;
+}
+
+static int run_begin(struct mcp_run *r, struct mcp_call *mc, struct err *e)
+{
+	struct mcp_door *d = r->door;
+	bool watched = mcp_call_wants_progress(mc) || mcp_call_can_task(mc);
 	struct op_start start = {
 		.who = mcp_call_principal(mc),
 		.agent = true,
 		.conversation = door_conversation(mc),
 		.session = door_session(d, mc),
-		.op = call_op_of(tool, mc),
+		.op = call_op_of(r->tool, mc),
 		.decode = on_decode,
 		.sink = watched ? &watching : &quiet,
 		.client = r,
 		.arena = mcp_call_arena(mc),
 		.label = mcp_call_label(mc),
 	};
+
+	if (start_own(r, &start, e) < 0 || read_said(mc, &start, e) < 0)
+		return -1;
+	r->call = op_new(d->ops, &start, e);
+	return r->call ? 0 : -1;
+}
+
+void door_call(void *owner, struct mcp_call *mc)
+{
+	struct mcp_door *d = owner;
+	struct mcp_run *r;
 	struct err e = ERR_INIT;
 
-	if (r && read_said(mc, &start, &e) == 0) {
-		*r = (struct mcp_run){ .door = d, .tool = tool, .mc = mc };
-		r->call = op_new(d->ops, &start, &e);
-	} else if (!r) {
-		err_set(&e, ERR_LIMIT, "out of memory");
-	}
-	if (!r || !r->call) {
-		free(r);
-		mcp_call_fail(mc, &e);
+	if (run_resumes(d, mc))
+		return;
+	r = run_new(d, mc, &e);
+	if (r && run_begin(r, mc, &e) == 0) {
+		run_attach(r, mc);
+		op_start(r->call);
 		return;
 	}
-	start_timer(r);
-	mcp_call_on_cancel(mc, on_cancel, r);
-	op_start(r->call);
+	if (r)
+		run_free(r);
+	mcp_call_fail(mc, &e);
 }

@@ -66,6 +66,7 @@ static void on_closed(void *owner, struct mcp_session *s)
 {
 	struct mcp_door *d = owner;
 
+	run_asking_end(d, s);
 	if (ops_coding(d->ops))
 		coding_forget(ops_coding(d->ops), s);
 }
@@ -177,6 +178,11 @@ struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_door_options *o,
 		return NULL;
 	files_roots_watch(d);
 	return take_ptr(d);
+}
+
+void mcp_door_end(struct mcp_door *d)
+{
+	run_asking_end(d, NULL);
 }
 
 void mcp_door_free(struct mcp_door *d)

@@ -17,6 +17,8 @@ struct mcp_door_options {
 /* Borrows ops until mcp_door_free(), and is in use until their hub is closed. o is copied. */
 struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_door_options *o,
 			      struct err *e) MUST_USE;
+/* Before the hub is closed: calls whose clients were to come back are cancelled. */
+void mcp_door_end(struct mcp_door *d);
 /* The hub is closed, and no session is left. NULL-safe. */
 void mcp_door_free(struct mcp_door *d);
 AUTO_DEFINE(mcp_door_free, struct mcp_door)

@@ -69,4 +69,5 @@ const struct tool execute_javascript_tool = {
 	.members = OP_MEMBERS(members),
 	.text = execute_text,
 	.facts = &facts,
+	.asks = true,
 };

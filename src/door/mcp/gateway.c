@@ -14,14 +14,14 @@
 
 enum { GATEWAY_MAX = 1000, DEFINITION_MAX = 4 << 20, RESULT_MAX = 8 << 20 };
 
-const struct tool gateway_tool = { .op = &module_call_op, .name = "gateway" };
+const struct tool gateway_tool = { .op = &module_call_op, .name = "gateway", .asks = true };
 
 /* A listed tool, as long as it is listed or called. */
 struct gateway_entry {
 	struct mcp_tool tool; /* first */
 	unsigned refs;
 	struct json_doc *doc; /* the cleaned definition */
-	char *schema, *module, *name; /* owned */
+	char *schema, *output, *module, *name; /* owned; output may be NULL */
 	char shown[NAME_MAX_BYTES + 1];
 };
 
@@ -40,6 +40,7 @@ static void entry_unref(struct gateway_entry *g)
 	mcp_tool_release(&g->tool);
 	json_free(g->doc);
 	free(g->schema);
+	free(g->output);
 	free(g->module);
 	free(g->name);
 	free(g);
@@ -53,6 +54,30 @@ static char *entry_text(const struct json_val *v, struct err *e)
 
 	json_write_val(&w, v);
 	return json_write_done(&w, e) < 0 ? NULL : buf_take(&b);
+}
+
+static const char *entry_description(const struct json_val *v, const char *shown)
+{
+	struct str said = json_str(json_get(v, "description"));
+
+	return said.n ? said.p : shown;
+}
+
+/* A server may call anything an output schema: without one that can be held against results, its
+ * tool is listed all the same. */
+static int entry_prepare(struct gateway_entry *g, const struct json_val *output, struct err *e)
+{
+	if (json_type(output) == JSON_OBJECT && !(g->output = entry_text(output, e)))
+		return -1;
+	g->tool.output_schema = g->output;
+	if (mcp_tool_prepare(&g->tool, e) == 0)
+		return 0;
+	if (!g->output)
+		return -1;
+	log_warn("module %s: %s: its output schema is left out: %s", g->module, g->name, e->msg);
+	mcp_tool_release(&g->tool);
+	g->tool.output_schema = NULL;
+	return mcp_tool_prepare(&g->tool, e);
 }
 
 static struct gateway_entry *entry_new(struct str module, const struct json_val *v,
@@ -80,12 +105,13 @@ static struct gateway_entry *entry_new(struct str module, const struct json_val 
 		return NULL;
 	g->tool = (struct mcp_tool){
 		.name = g->shown,
-		.description = json_str(json_get(clean, "description")).p ?: g->shown,
+		.description = entry_description(clean, g->shown),
 		.title = json_str(json_get(clean, "title")).p,
 		.input_schema = g->schema,
+		.task = MCP_TASK_OPTIONAL,
 		.row = &gateway_tool,
 	};
-	return mcp_tool_prepare(&g->tool, e) < 0 ? NULL : take_ptr(g);
+	return entry_prepare(g, json_get(clean, "outputSchema"), e) < 0 ? NULL : take_ptr(g);
 }
 
 /* ---- which there are ----------------------------------------------------------------------- */
@@ -131,6 +157,7 @@ static bool gateway_same(const struct gateway *w, struct gateway_entry *const *w
 		const struct gateway_entry *a = w->p[i], *b = was[i];
 
 		if (strcmp(a->shown, b->shown) != 0 || strcmp(a->schema, b->schema) != 0 ||
+		    strcmp(a->output ?: "", b->output ?: "") != 0 ||
 		    strcmp(a->tool.description, b->tool.description) != 0)
 			return false;
 	}
@@ -226,11 +253,10 @@ void gateway_hold(void *door, const struct mcp_tool *t, bool on)
 		entry_unref(entry_of(t));
 }
 
-int gateway_decode(struct mcp_call *mc, void *request, struct err *e)
+int gateway_decode(struct mcp_call *mc, struct arena *a, void *request, struct err *e)
 {
 	const struct gateway_entry *g = entry_of(mcp_call_tool(mc));
 	const struct json_val *args = mcp_call_args(mc);
-	struct arena *a = mcp_call_arena(mc);
 	char *module = arena_dup(a, str_of(g->module), e);
 	char *tool = arena_dup(a, str_of(g->name), e);
 	autofree char *text = args ? entry_text(args, e) : strdup("{}");
@@ -244,8 +270,8 @@ int gateway_decode(struct mcp_call *mc, void *request, struct err *e)
 }
 
 /* As its server gave it, and as redaction left it. */
-int gateway_answer(const void *result, struct json_doc **ret_doc, char **ret_content,
-		   char **ret_structured, struct mcp_result *ret, struct err *e)
+int gateway_answer(const struct mcp_tool *t, const void *result, struct json_doc **ret_doc,
+		   char **ret_content, char **ret_structured, struct mcp_result *ret, struct err *e)
 {
 	const struct module_result *r = result;
 	const struct json_val *v;
@@ -254,14 +280,18 @@ int gateway_answer(const void *result, struct json_doc **ret_doc, char **ret_con
 	if (!*ret_doc)
 		return -1;
 	v = json_root(*ret_doc);
-	if (json_type(json_get(v, "content")) == JSON_ARRAY)
-		*ret_content = entry_text(json_get(v, "content"), e);
-	else
-		*ret_content = strdup("[]");
-	if (json_get(v, "structuredContent"))
+	/* Where it was kept, it can't be what the tool's output schema wants. */
+	ret->is_error = json_bool(json_get(v, "isError")) || (r->kept && (!t || t->output_schema));
+	if (json_get(v, "structuredContent")) {
 		*ret_structured = entry_text(json_get(v, "structuredContent"), e);
+		ret->structured = str_of(*ret_structured);
+		if (!*ret_structured)
+			return -1;
+	}
+	/* Where there is none, the structured content stands for it. */
+	if (json_len(json_get(v, "content")) == 0)
+		return 0;
+	*ret_content = entry_text(json_get(v, "content"), e);
 	ret->content_json = str_of(*ret_content);
-	ret->structured = str_of(*ret_structured);
-	ret->is_error = json_bool(json_get(v, "isError"));
 	return *ret_content ? 0 : -1;
 }

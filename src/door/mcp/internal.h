@@ -7,6 +7,7 @@
 #include "op/call.h"
 
 struct gateway;
+struct mcp_run;
 
 struct mcp_door {
 	struct ops *ops;
@@ -16,6 +17,7 @@ struct mcp_door {
 	struct mcp_choice may, usual; /* what a client may have, and has if it asks for none */
 	const struct mcp_tool **list; /* as a session was told last */
 	struct gateway *gateway; /* NULL: there are no modules */
+	struct mcp_run *asking; /* calls that have asked their client something, the newest first */
 	struct mcp_roots *roots; /* as they were listed last; NULL: never */
 	bool roots_changed; /* and clients were not told yet */
 	struct hub_sandboxes_watch watch;
@@ -28,13 +30,47 @@ int gateway_open(struct mcp_door *d, struct err *e) MUST_USE;
 void gateway_free(struct gateway *w); /* NULL-safe */
 size_t gateway_list(const struct gateway *w, const struct mcp_tool **to, size_t max);
 void gateway_hold(void *door, const struct mcp_tool *t, bool on);
-int gateway_decode(struct mcp_call *mc, void *request, struct err *e) MUST_USE;
+int gateway_decode(struct mcp_call *mc, struct arena *a, void *request, struct err *e) MUST_USE;
 /* Fills content and the like of *ret; what it borrows the caller frees, also on failure. */
-int gateway_answer(const void *result, struct json_doc **ret_doc, char **ret_content,
-		   char **ret_structured, struct mcp_result *ret, struct err *e) MUST_USE;
+int gateway_answer(const struct mcp_tool *t, const void *result, struct json_doc **ret_doc,
+		   char **ret_content, char **ret_structured, struct mcp_result *ret,
+		   struct err *e) MUST_USE;
+
+/* A tools/call as an operation. */
+struct mcp_run {
+	struct mcp_door *door;
+	const struct tool *tool;
+	struct mcp_call *mc; /* NULL: its request was answered, and the client is to come back */
+	struct call *call; /* NULL: it has ended */
+	/* A request for approval that the client's person is to be asked about, and the form; in
+	 * the arena of mc. NULL: none. */
+	const char *question, *form;
+	struct run_asking *asking; /* of ask.c; NULL: it asks nothing in the middle */
+	bool timing;
+	uv_timer_t timer; /* until it is a task */
+};
 
 /* call.c: makes a call of a tools/call. */
 void door_call(void *door, struct mcp_call *mc);
+/* Answers it, and frees r. */
+void run_finish(struct mcp_run *r, const struct mcp_result *result);
+void run_free(struct mcp_run *r);
+/* It goes on in mc. */
+void run_attach(struct mcp_run *r, struct mcp_call *mc);
+
+/* ask.c: questions in the middle of a call, whatever the client's era. */
+int run_asking_init(struct mcp_run *r, struct err *e) MUST_USE;
+void run_asking_free(struct mcp_run *r);
+struct arena *run_asking_arena(const struct mcp_run *r);
+/* Of struct op_sink; client is the run. */
+int run_on_question(void *client, struct call_question *q, struct err *e);
+void run_on_unask(void *client, struct call_question *q);
+/* The result of a call whose client is not there: it is kept for a while, or r is freed. */
+void run_keep(struct mcp_run *r, const struct mcp_result *result);
+/* Whether mc goes on with a call that has asked: then all is done. */
+bool run_resumes(struct mcp_door *d, struct mcp_call *mc);
+/* The session has ended, NULL: all of them: who would come back for a call? */
+void run_asking_end(struct mcp_door *d, const struct mcp_session *s);
 /* call.c: what op_start.session is for a call; all requests without a session share one. */
 const void *door_session(const struct mcp_door *d, const struct mcp_call *mc);
 

@@ -332,3 +332,42 @@ const struct tool manage_mcp_tool = {
 	.text = server_text,
 	.facts = &name_table,
 };
+
+static int result_part_text(const void *result, struct buf *to, struct err *e)
+{
+	const struct module_result_part *r = result;
+
+	return buf_add(to, r->text.p, r->text.n, e);
+}
+
+/* Its text is data. */
+#define P struct module_result_part
+static const struct field part_facts_fields[] = {
+	FIELD(P, offset, .doc = "Where the part begins."),
+	FIELD(P, bytes, .doc = "Of the whole result."),
+	FIELD(P, next, .has = FIELD_HAS(P, has_next), .doc = "Where the next part begins."),
+};
+#undef P
+static const struct field_table part_facts = FIELD_TABLE(struct module_result_part,
+							 part_facts_fields);
+
+static int result_part_note(const void *result, struct buf *to, struct err *e)
+{
+	const struct module_result_part *r = result;
+
+	if (!r->has_next)
+		return 0;
+	return buf_addf(to, e, "%llu of %llu bytes; the next part is at offset %llu.",
+			(unsigned long long)r->next, (unsigned long long)r->bytes,
+			(unsigned long long)r->next);
+}
+
+const struct tool module_result_tool = {
+	.op = &module_result_op,
+	.name = "module_result",
+	.title = "Read a large result",
+	.doc = "Reads a part of a tool's result that was kept because it was too large.",
+	.text = result_part_text,
+	.note = result_part_note,
+	.facts = &part_facts,
+};

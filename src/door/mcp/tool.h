@@ -27,6 +27,8 @@ struct tool {
 	struct op_members members;
 	/* What is shown of the operation's result; NULL: all of it. */
 	const struct field_table *output;
+	/* A call may ask the client in the middle, so it may outlive the request that began it. */
+	bool asks;
 	/* Whether a call may outlive its request. */
 	enum mcp_tasking task;
 	/*

@@ -62,15 +62,23 @@ const struct tool *const tools[] = {
 	&list_mcp_servers_tool,
 	&mcp_server_info_tool,
 	&manage_mcp_tool,
+	&module_result_tool,
 };
 const size_t tools_n = ARRAY_LEN(tools);
 static_assert(ARRAY_LEN(tools) < MCP_CHOICE_MAX, "each has a place in a choice");
 
 /* Each listed tool costs the context of every client, so few are listed unless they are asked
  * for. */
-enum { SANDBOX_TOOLS = 20, RUN_TOOLS = 1, CODING_TOOLS = 22, WORKSPACE_TOOLS = 8, CODE_TOOLS = 8 };
-static_assert(ARRAY_LEN(tools) ==
-		      SANDBOX_TOOLS + RUN_TOOLS + CODING_TOOLS + WORKSPACE_TOOLS + CODE_TOOLS,
+enum {
+	SANDBOX_TOOLS = 20,
+	RUN_TOOLS = 1,
+	CODING_TOOLS = 22,
+	WORKSPACE_TOOLS = 8,
+	CODE_TOOLS = 8,
+	OWN_TOOLS = 1
+};
+static_assert(ARRAY_LEN(tools) == SANDBOX_TOOLS + RUN_TOOLS + CODING_TOOLS + WORKSPACE_TOOLS +
+					  CODE_TOOLS + OWN_TOOLS,
 	      "each is in one set, and in all");
 
 /* From first on, n of them. */
@@ -81,11 +89,12 @@ static const struct tool_set {
 	{ "sandbox", 0, SANDBOX_TOOLS },
 	{ "run", SANDBOX_TOOLS, RUN_TOOLS },
 	{ "coding", SANDBOX_TOOLS + RUN_TOOLS, CODING_TOOLS },
-	{ "workspace", ARRAY_LEN(tools) - CODE_TOOLS - WORKSPACE_TOOLS, WORKSPACE_TOOLS },
-	{ "code", ARRAY_LEN(tools) - CODE_TOOLS, CODE_TOOLS },
+	{ "workspace", ARRAY_LEN(tools) - OWN_TOOLS - CODE_TOOLS - WORKSPACE_TOOLS,
+	  WORKSPACE_TOOLS },
+	{ "code", ARRAY_LEN(tools) - OWN_TOOLS - CODE_TOOLS, CODE_TOOLS },
 	{ "all", 0, ARRAY_LEN(tools) },
 	/* Tools of modules, which are no rows here: one place behind the others stands for them. */
-	{ "gateway", ARRAY_LEN(tools), 1 },
+	{ "gateway", ARRAY_LEN(tools) - OWN_TOOLS, OWN_TOOLS + 1 },
 };
 
 /* Adds the tools of that name or set; false: there are none. */

@@ -39,6 +39,7 @@ extern const struct tool search_modules_tool;
 extern const struct tool list_mcp_servers_tool;
 extern const struct tool mcp_server_info_tool;
 extern const struct tool manage_mcp_tool;
+extern const struct tool module_result_tool;
 
 /* coding/ */
 extern const struct tool coding_read_tool;

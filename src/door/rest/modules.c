@@ -14,6 +14,9 @@ static const struct op_member call_by_path[] = { { "module", .as = "name", .in =
 
 static const struct op_member search_by_query[] = { { "query", .in = OP_QUERY },
 						    { "limit", .in = OP_QUERY } };
+static const struct op_member result_by_path[] = { { "result", .in = OP_PATH },
+						   { "offset", .in = OP_QUERY },
+						   { "limit", .in = OP_QUERY } };
 
 #define MODULE(op_, id_, members_, method_, more_, ...)                                            \
 	{                                                                                          \
@@ -55,5 +58,12 @@ static const struct api_route rows[] = {
 	  .path = "/v1/modules/{name}/tools/{tool}",
 	  .errors = API_MAY(NOT_FOUND) | API_MAY(UNSUPPORTED) | API_MAY(EXEC_TIMEOUT) |
 		    API_MAY(BODY_TOO_LARGE) | API_MAY(MODULE_FAILED) },
+	{ .id = "modules.result",
+	  .op = &module_result_op,
+	  .projected = true,
+	  .members = OP_MEMBERS(result_by_path),
+	  .method = HTTP_GET,
+	  .path = "/v1/module-results/{result}",
+	  .errors = API_MAY(NOT_FOUND) | API_MAY(UNSUPPORTED) },
 };
 const struct api_resource api_modules = API_RESOURCE(rows);

@@ -12,11 +12,13 @@
 #include "op/ops.h"
 
 #define MODULE_PREFIX "host:mcp-"
+/* Not a module, none of which may have that name: its function is module.result. */
+#define MODULE_OWN "holt"
 
 enum {
 	IMPORTS_MAX = 64, /* of a run */
 	IMPORT_MEMORY = 8 << 20,
-	CALL_MEMORY = 16 << 20,
+	CALL_MEMORY = 3 * UPSTREAM_MESSAGE_MAX,
 	TEXT_MAX = 600,
 };
 
@@ -33,7 +35,7 @@ struct code_inner {
 	struct arena *arena;
 	uint32_t id; /* of a call */
 	bool connected; /* of an import: the module was connected for it */
-	struct module_call_request q;
+	struct module_call_request q; /* of a result: its request is the arguments */
 };
 
 /* ---- calls of the run ---------------------------------------------------------------------- */
@@ -95,6 +97,22 @@ static int inner_decode_call(void *client, void *request, struct err *e)
 
 	*(struct module_call_request *)request = in->q;
 	return 0;
+}
+
+static int inner_decode_result(void *client, void *request, struct err *e)
+{
+	const struct code_inner *in = client;
+	struct json_doc *doc = json_parse(in->q.arguments.text, NULL, e);
+	const struct field_table *t = &module_result_request_table;
+	int rc = doc ? field_decode(t, json_root(doc), in->arena, request, e) : -1;
+	struct module_result_request *q = request;
+
+	if (rc == 0) {
+		q->result.p = arena_dup(in->arena, q->result, e);
+		rc = q->result.p ? 0 : -1;
+	}
+	json_free(doc);
+	return rc;
 }
 
 static int inner_decode_info(void *client, void *request, struct err *e)
@@ -233,6 +251,17 @@ static void import_registered(struct code_run *r, struct str name)
 	import_say(r, &m);
 }
 
+static void import_own(struct code_run *r)
+{
+	static const struct str function = STR_LIT("result");
+	struct code_calls *k = &r->calls;
+
+	k->imports[k->n_imports] = (struct code_import){ STR_LIT(MODULE_OWN), NULL, 1 };
+	import_say(r, &(struct code_module){ .index = (uint32_t)k->n_imports++,
+					     .functions = &function,
+					     .n_functions = 1 });
+}
+
 int calls_import(struct code_run *r, const struct code_frame *f, struct err *e)
 {
 	struct code_calls *k = &r->calls;
@@ -260,6 +289,10 @@ int calls_import(struct code_run *r, const struct code_frame *f, struct err *e)
 			 "NAME and " MODULE_REGISTERED "NAME",
 			 STR_CUT(f->name, CODE_NAME_MAX));
 		import_refused(r, text);
+		return 0;
+	}
+	if (str_is(f->name, MODULE_PREFIX MODULE_OWN)) {
+		import_own(r);
 		return 0;
 	}
 	in.q.module.p += strlen(MODULE_PREFIX);
@@ -298,6 +331,50 @@ static void call_on_answer(void *client, const struct field_table *t, const void
 		run_end(r);
 }
 
+/* The part is the text, and what tells of it the data. */
+static int result_write(struct buf *to, const struct module_result_part *p, struct err *e)
+{
+	struct json_writer w = json_writer(to);
+
+	json_write_object(&w);
+	json_write_key(&w, "content");
+	json_write_array(&w);
+	json_write_object(&w);
+	json_write_key(&w, "type");
+	json_write_text(&w, "text");
+	json_write_key(&w, "text");
+	json_write_str(&w, p->text);
+	json_write_object_end(&w);
+	json_write_array_end(&w);
+	json_write_key(&w, "structuredContent");
+	json_write_object(&w);
+	json_write_key(&w, "bytes");
+	json_write_uint(&w, p->bytes);
+	if (p->has_next) {
+		json_write_key(&w, "next");
+		json_write_uint(&w, p->next);
+	}
+	json_write_object_end(&w);
+	json_write_object_end(&w);
+	return json_write_done(&w, e);
+}
+
+static void result_on_answer(void *client, const struct field_table *t, const void *result)
+{
+	struct code_inner *in = client;
+	struct code_run *r = in->run;
+	autobuf struct buf b = BUF_INIT(CALL_MEMORY);
+	struct err e = ERR_INIT;
+
+	inner_over(in);
+	if (!r->worker)
+		run_end(r);
+	else if (result_write(&b, result, &e) < 0)
+		call_say(r, in->id, STR_NONE, e.msg);
+	else
+		call_say(r, in->id, buf_str(&b), NULL);
+}
+
 static void call_on_fail(void *client, const struct err *err)
 {
 	struct code_inner *in = client;
@@ -313,24 +390,35 @@ static void call_on_fail(void *client, const struct err *err)
 	call_say(r, in->id, STR_NONE, why);
 }
 
-static const struct op_sink call_sink = { .answer = call_on_answer, .fail = call_on_fail };
+/* A module asks the client of the run, whose wall clock stands still meanwhile. */
+static int call_on_question(void *client, struct call_question *q, struct err *e)
+{
+	const struct code_inner *in = client;
+
+	return call_ask_for(in->run->call, q, e);
+}
+
+static const struct op_sink call_sink = { .answer = call_on_answer,
+					  .fail = call_on_fail,
+					  .question = call_on_question };
+static const struct op_sink result_sink = { .answer = result_on_answer, .fail = call_on_fail };
 
 int calls_call(struct code_run *r, const struct code_frame *f, struct err *e)
 {
 	struct code_calls *k = &r->calls;
 	const struct code_import *m = f->module < k->n_imports ? &k->imports[f->module] : NULL;
+	struct code_inner in = { .id = f->id, .q = { .arguments = { f->json } } };
 
 	if (!m || f->function >= m->n)
 		return err_set(e, ERR_GUEST, "the JavaScript process calls what it did not import");
 	if (k->n >= CODE_TOGETHER_MAX || k->made >= r->q->max_calls)
 		return err_set(e, ERR_GUEST, "the JavaScript process calls more than it may");
 	k->made++;
-	inner_start(r,
-		    &(struct code_inner){ .id = f->id,
-					  .q = { .module = m->module,
-						 .tool = m->tools[f->function],
-						 .arguments = { f->json } } },
-		    &module_call_op, &call_sink, CALL_MEMORY);
+	in.q.module = m->module;
+	if (m->tools)
+		in.q.tool = m->tools[f->function];
+	inner_start(r, &in, m->tools ? &module_call_op : &module_result_op,
+		    m->tools ? &call_sink : &result_sink, CALL_MEMORY);
 	return 0;
 }
 
@@ -355,9 +443,10 @@ static void inner_start(struct code_run *r, const struct code_inner *from, const
 	struct code_inner *in = malloc(sizeof(*in));
 	struct op_start start = {
 		.op = op,
-		.decode = op == &module_call_op ? inner_decode_call
-			: op == &module_test_op ? inner_decode_test
-						: inner_decode_info,
+		.decode = op == &module_call_op	  ? inner_decode_call
+			: op == &module_result_op ? inner_decode_result
+			: op == &module_test_op	  ? inner_decode_test
+						  : inner_decode_info,
 		.sink = sink,
 		.client = in,
 	};

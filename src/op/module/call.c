@@ -48,9 +48,11 @@ static void calling_end(struct calling *k, const struct mcp_answer *a)
 		e = *a->e;
 	else if (a->fault)
 		calling_refused(a, &e);
-	else
-		r.result.text.p = arena_dup(call_arena(k->call), a->text, &e);
-	r.result.text.n = a->text.n;
+	else if (a->text.n <= UPSTREAM_RESULT_MAX)
+		r.result.text = (struct str){ arena_dup(call_arena(k->call), a->text, &e),
+					      a->text.n };
+	else if (module_result_keep(k->call, a, &r, &e) < 0)
+		r.result.text = STR_NONE;
 	if (r.result.text.p)
 		call_answer(k->call, &r);
 	else
@@ -72,6 +74,18 @@ static void calling_on_progress(void *owner, const struct mcp_progress *p)
 
 	snprintf(message, sizeof(message), "%.*s", STR_ARG(p->message));
 	call_progress(k->call, p->progress, p->total, p->message.p ? message : NULL);
+}
+
+static void calling_on_asked(void *owner, struct upstream_question *q)
+{
+	struct calling *k = owner;
+
+	module_ask(k->call, q);
+}
+
+static void calling_on_unasked(void *owner, struct upstream_question *q)
+{
+	module_unask(q);
 }
 
 static void calling_on_cancel(void *data)
@@ -109,8 +123,11 @@ static void call_run(struct call *c, const void *request)
 			      .tool = q->tool,
 			      .arguments = q->arguments.text.n ? q->arguments.text : STR_LIT("{}"),
 			      .timeout_ms = call_timeout_ms(c),
+			      .who = call_principal(c),
 			      .on_done = calling_on_done,
 			      .on_progress = calling_on_progress,
+			      .on_asked = calling_on_asked,
+			      .on_unasked = calling_on_unasked,
 		      });
 }
 

@@ -149,7 +149,28 @@ struct module_call_request {
 	struct field_json arguments;
 };
 
+/* ask.c: a question of a module in the middle of a call is asked, or no longer. */
+void module_ask(struct call *c, struct upstream_question *q);
+void module_unask(struct upstream_question *q);
+
 /* The result of a tool, as its server gave it. */
 struct module_result {
 	struct field_json result;
+	bool kept; /* it was too large: this only says where it is */
+};
+/* result.c: keeps a large result, and fills in what stands for it. */
+int module_result_keep(struct call *c, const struct mcp_answer *a, struct module_result *ret,
+		       struct err *e) MUST_USE;
+
+struct module_result_request {
+	struct str result;
+	uint64_t offset;
+	uint32_t limit;
+};
+extern const struct field_table module_result_request_table;
+
+struct module_result_part {
+	struct str text;
+	uint64_t offset, bytes, next;
+	bool has_next;
 };

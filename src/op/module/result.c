@@ -1,0 +1,131 @@
+/* module.result: a result that was larger than a call gives at once, in parts; and what the call
+ * gives in its place. */
+#include "op/module/module.h"
+
+#include <stdio.h>
+
+#include "json/document/utf8.h"
+#include "op/ops.h"
+
+enum {
+	PART_DEFAULT = 256 << 10,
+	PART_MAX = 1 << 20,
+	SHOWN = 1000, /* bytes of a result that are shown of it at once */
+	STAND_IN_MAX = 16 << 10,
+};
+
+#define Q struct module_result_request
+static const struct field request_fields[] = {
+	FIELD(Q, result, .flags = FIELD_REQUIRED, .min = 1, .max = 64,
+	      .doc = "Which one, as the call said."),
+	FIELD(Q, offset, .doc = "From which byte on."),
+	FIELD(Q, limit, .min = 4, .max = PART_MAX, .def = DEFAULT_INT(PART_DEFAULT),
+	      .doc = "How many bytes at most."),
+};
+#undef Q
+const struct field_table module_result_request_table = FIELD_TABLE(struct module_result_request,
+								   request_fields);
+
+#define R struct module_result_part
+static const struct field part_fields[] = {
+	FIELD(R, text, .flags = FIELD_REQUIRED,
+	      .doc = "A part of the result as JSON: content, structuredContent, isError."),
+	FIELD(R, offset, .flags = FIELD_REQUIRED, .doc = "Where it begins."),
+	FIELD(R, bytes, .flags = FIELD_REQUIRED, .doc = "Of the whole result."),
+	FIELD(R, next, .has = FIELD_HAS(R, has_next), .doc = "Where the next part begins."),
+};
+#undef R
+static const struct field_table part_table = FIELD_TABLE(struct module_result_part, part_fields);
+
+static bool result_is_inside(struct str s, size_t at)
+{
+	return at < s.n && (s.p[at] & 0xc0) == 0x80;
+}
+
+static void result_run(struct call *c, const void *request)
+{
+	const struct module_result_request *q = request;
+	struct module_result_part r = { .offset = q->offset };
+	struct upstream_result kept;
+	struct err e = ERR_INIT;
+	struct upstreams *all = module_all(c, &e);
+
+	if (!all || upstreams_kept(all, call_owner(c), q->result, &kept, &e) < 0) {
+		call_fail(c, &e);
+		return;
+	}
+	r.bytes = kept.text.n;
+	r.offset = r.offset < r.bytes ? r.offset : r.bytes;
+	while (result_is_inside(kept.text, r.offset))
+		r.offset++;
+	r.text = utf8_cut((struct str){ kept.text.p + r.offset, kept.text.n - r.offset }, q->limit);
+	r.next = r.offset + r.text.n;
+	r.has_next = r.next < r.bytes;
+	call_answer(c, &r);
+}
+
+const struct op module_result_op = {
+	.action = "module.result",
+	.doc = "Reads a part of a module's result that was larger than a call gives.",
+	.effect = OP_READ,
+	.request = &module_result_request_table,
+	.result = &part_table,
+	.run = result_run,
+};
+
+/* ---- in its place -------------------------------------------------------------------------- */
+
+static int result_write(struct buf *to, const struct upstream_result *kept, bool is_error,
+			struct err *e)
+{
+	struct json_writer w = json_writer(to);
+	char told[256];
+
+	snprintf(told, sizeof(told),
+		 "The result has %zu bytes, more than a call gives at once. It is kept for %d "
+		 "minutes as %.*s: module_result reads it in parts, and so does result() of "
+		 "\"host:mcp-holt\" in code. It begins:",
+		 kept->text.n, UPSTREAM_KEPT_S / 60, STR_ARG(kept->id));
+	json_write_object(&w);
+	json_write_key(&w, "content");
+	json_write_array(&w);
+	for (int i = 0; i < 2; i++) {
+		json_write_object(&w);
+		json_write_key(&w, "type");
+		json_write_text(&w, "text");
+		json_write_key(&w, "text");
+		json_write_str(&w, i ? utf8_cut(kept->text, SHOWN) : str_of(told));
+		json_write_object_end(&w);
+	}
+	json_write_array_end(&w);
+	json_write_key(&w, "structuredContent");
+	json_write_object(&w);
+	json_write_key(&w, "result");
+	json_write_str(&w, kept->id);
+	json_write_key(&w, "bytes");
+	json_write_uint(&w, kept->text.n);
+	json_write_object_end(&w);
+	if (is_error) {
+		json_write_key(&w, "isError");
+		json_write_bool(&w, true);
+	}
+	json_write_object_end(&w);
+	return json_write_done(&w, e);
+}
+
+/* It is kept as it may leave, so that a secret is not cut by a part. */
+int module_result_keep(struct call *c, const struct mcp_answer *a, struct module_result *ret,
+		       struct err *e)
+{
+	struct str text = call_redact(c, a->text);
+	autobuf struct buf b = BUF_INIT(STAND_IN_MAX);
+	struct upstream_result kept;
+	char *copy;
+
+	if (upstreams_keep(call_upstreams(c), call_owner(c), text, &kept, e) < 0 ||
+	    result_write(&b, &kept, json_bool(json_get(a->result, "isError")), e) < 0)
+		return -1;
+	copy = arena_dup(call_arena(c), buf_str(&b), e);
+	*ret = (struct module_result){ .result = { { copy, b.n } }, .kept = true };
+	return copy ? 0 : -1;
+}

@@ -13,208 +13,65 @@
 #include "op/ops.h"
 
 enum {
-	HOSTS_MAX = 64,
 	HOST_CHARS_MAX = 8192, /* with HTTP rules */
 	TEXT_MAX = NW_RULES_MAX * NET_RULE_TEXT + NW_HTTP_MAX * NET_HTTP_TEXT,
 };
 
 const char *const egress_names[EGRESSES] = { "deny", "allow" };
-static const char *const mode_names[NETWORK_MODES] = { "none", "bridge" };
 
 /* ---- the request --------------------------------------------------------------------------- */
 
-static const struct field http_fields[] = {
-	FIELD(struct network_http, method, .min = 1, .max = NET_METHOD_MAX - 1,
-	      .doc = "Such as GET; any if absent."),
-	FIELD(struct network_http, path, .min = 1, .max = NET_PATTERN_MAX - 1,
-	      .doc = "Decoded and without the query; a * at its end is any rest. Any if absent."),
-	FIELD_ENUM(struct network_http, then, net_http_then_names,
-		   .def = DEFAULT_ENUM(NET_HTTP_ALLOW), .doc = "ask: a person is asked."),
-};
-static const struct field_table http_table = FIELD_TABLE(struct network_http, http_fields);
-
-#define HOST_ROWS                                                                                  \
-	FIELD(struct network_host, host, .flags = FIELD_REQUIRED, .min = 1,                        \
-	      .doc = "A name, or *.NAME."),                                                        \
-		FIELD(struct network_host, port, .min = 1, .max = 65535,                           \
-		      .doc = "80 and 443 if absent.")
-
-static const struct field host_fields[] = {
-	HOST_ROWS,
-	FIELD_OBJECTS(struct network_host, http, http_table, .max = NET_HTTP_EACH,
-		      .has = FIELD_HAS(struct network_host, has_http),
-		      .doc = "HTTP requests that may be made: the first that matches decides, and "
-			     "what none matches is denied. All may if absent."),
-};
-static const struct field_table host_table = FIELD_TABLE(struct network_host, host_fields);
-
-#define ALLOW_ROW(S)                                                                               \
-	FIELD_OBJECTS(S, allow, host_table, .max = HOSTS_MAX, .doc = "All that may be reached.")
-
 /* Of the door with the least room. */
-static const struct field short_host_fields[] = { HOST_ROWS };
+static const struct field short_host_fields[] = { NETWORK_HOST_ROWS };
 static const struct field_table short_host_table = FIELD_TABLE(struct network_host,
 							       short_host_fields);
 static const struct field grant_fields[] = {
-	FIELD_OBJECTS(struct network_request, allow, short_host_table, .max = HOSTS_MAX,
+	FIELD_OBJECTS(struct network_request, allow, short_host_table, .max = NETWORK_HOSTS_MAX,
 		      .doc = "All that may be reached."),
 };
 const struct field_table network_grant_table = FIELD_TABLE(struct network_request, grant_fields);
 
-#define MODE_ROW(S)                                                                                \
-	FIELD_ENUM(S, mode, mode_names, .has = FIELD_HAS(S, has_mode),                             \
-		   .doc = "none: nothing. bridge: what allow lists.")
-
-static const struct field contract_fields[] = { MODE_ROW(struct network_request),
-						ALLOW_ROW(struct network_request) };
+static const struct field contract_fields[] = { NETWORK_MODE_ROW(struct network_request),
+						NETWORK_ALLOW_ROW(struct network_request) };
 const struct field_table network_contract_table = FIELD_TABLE(struct network_request,
 							      contract_fields);
 
 static const struct field request_fields[] = {
-	MODE_ROW(struct network_request),
-	ALLOW_ROW(struct network_request),
+	NETWORK_MODE_ROW(struct network_request),
+	NETWORK_ALLOW_ROW(struct network_request),
 	FIELD(struct network_request, block, .def = DEFAULT_BOOL(true),
 	      .doc = "No network but what is allowed."),
 	FIELD_ENUM(struct network_request, egress, egress_names, .def = DEFAULT_ENUM(EGRESS_DENY),
 		   .doc = "deny: what is not granted. allow is refused."),
-	FIELD(struct network_request, allow_domains, .max = HOSTS_MAX, .item_min = 1,
+	FIELD(struct network_request, allow_domains, .max = NETWORK_HOSTS_MAX, .item_min = 1,
 	      .item_max = HOST_CHARS_MAX,
 	      .doc = "The same as hosts of allow, as HOST or HOST:PORT."),
-	FIELD(struct network_request, allow_cidrs, .max = HOSTS_MAX, .item_min = 1,
+	FIELD(struct network_request, allow_cidrs, .max = NETWORK_HOSTS_MAX, .item_min = 1,
 	      .item_max = HOST_CHARS_MAX,
 	      .doc = "Ranges of addresses, which only the proxy at 127.0.0.1:3128 reaches."),
 	FIELD_ENUM(struct network_request, inbound, egress_names, .def = DEFAULT_ENUM(EGRESS_DENY),
 		   .doc = "deny; ports are exposed by another operation."),
-	FIELD(struct network_request, inbound_cidrs, .max = HOSTS_MAX, .doc = "Must be empty."),
+	FIELD(struct network_request, inbound_cidrs, .max = NETWORK_HOSTS_MAX,
+	      .doc = "Must be empty."),
 };
 const struct field_table network_request_table = FIELD_TABLE(struct network_request,
 							     request_fields);
 
-static int rule_read(struct str text, struct net_rule *ret, struct err *e)
-{
-	return net_is_service(text) ? net_rule_parse_service(text, STR_LIT("1"), ret, e)
-				    : net_rule_parse(text, true, ret, e);
-}
-
-struct hosts {
-	struct network_host *p;
-	size_t n;
-	struct arena *arena;
-};
-
-/* As they are in a request. */
-static int http_read(const struct network_host *h, struct net_http_rule *ret, struct err *e)
-{
-	for (size_t i = 0; i < h->http.n; i++) {
-		const struct network_http *q = &h->http.p[i];
-
-		if (net_http_make(q->then, q->method, q->path, &ret[i], e) < 0)
-			return err_wrap(e, "http[%zu]", i);
-	}
-	return 0;
-}
-
-/* The rules' own texts, so that equal grants have one digest. */
-static int http_write(const struct net_http_rule *http, size_t n, struct arena *a,
-		      struct network_host *ret, struct err *e)
-{
-	struct network_http *p = arena_array(a, n, sizeof(*p), e);
-
-	for (size_t i = 0; p && i < n; i++) {
-		const char *method = arena_dup(a, str_of(http[i].method), e);
-		const char *path = arena_dup(a, str_of(http[i].pattern), e);
-
-		if (!method || !path)
-			return -1;
-		p[i] = (struct network_http){ http[i].method[0] ? str_of(method) : STR_NONE,
-					      str_of(path), (enum net_http_then)http[i].then };
-	}
-	ret->http.p = p;
-	ret->http.n = p ? n : 0;
-	ret->has_http = ret->http.n > 0;
-	return p ? 0 : -1;
-}
-
-/* One of no port is two. The text is the rule's, so that equal grants have one digest. */
-static int hosts_add(struct hosts *to, struct str host, uint32_t port,
-		     const struct net_http_rule *http, size_t n_http, struct err *e)
-{
-	static const uint16_t web[] = { 80, 443 };
-	char text[NET_RULE_TEXT + 8], *copy;
-	struct net_rule r = { .port = (uint16_t)port };
-	struct network_host one = { .host = STR_NONE };
-
-	snprintf(text, sizeof(text), port ? "%.*s:%u" : "%.*s", STR_CUT(host, NET_RULE_TEXT - 8),
-		 port);
-	if (rule_read(str_of(text), &r, e) < 0 || http_write(http, n_http, to->arena, &one, e) < 0)
-		return -1;
-	for (size_t k = 0; k < (r.port || r.kind == NET_RULE_CIDR ? 1 : ARRAY_LEN(web)); k++) {
-		struct net_rule bare = r;
-
-		if (to->n == HOSTS_MAX * 2)
-			return err_set(e, ERR_LIMIT, "network: at most %d grants", HOSTS_MAX * 2);
-		bare.port = 0;
-		net_rule_print(&bare, text);
-		copy = arena_dup(to->arena, str_of(text), e);
-		if (!copy)
-			return -1;
-		one.host = str_of(copy);
-		one.port = r.port || r.kind == NET_RULE_CIDR ? r.port : web[k];
-		to->p[to->n++] = one;
-	}
-	return 0;
-}
-
-static int hosts_add_texts(struct hosts *to, const char *member, const struct field_strs *of,
-			   struct err *e)
-{
-	struct net_http_rule http[NET_HTTP_EACH];
-
-	for (size_t i = 0; i < of->n; i++) {
-		struct str host;
-		size_t n;
-
-		if (net_http_split(of->p[i], &host, http, NET_HTTP_EACH, &n, e) < 0 ||
-		    hosts_add(to, host, 0, http, n, e) < 0)
-			return err_wrap(e, "network.%s[%zu]", member, i);
-	}
-	return 0;
-}
-
-static int hosts_add_objects(struct hosts *to, const struct network_hosts *of, struct err *e)
-{
-	struct net_http_rule http[NET_HTTP_EACH];
-
-	for (size_t i = 0; i < of->n; i++) {
-		const struct network_host *h = &of->p[i];
-
-		if (http_read(h, http, e) < 0 ||
-		    hosts_add(to, h->host, h->port, http, h->http.n, e) < 0)
-			return err_wrap(e, "network.allow[%zu]", i);
-	}
-	return 0;
-}
-
 int network_normalize(struct network_request *q, struct arena *a, struct err *e)
 {
-	struct hosts to = { arena_array(a, HOSTS_MAX * 2, sizeof(*to.p), e), 0, a };
+	struct network_list to;
 	size_t asked = q->allow.n + q->allow_domains.n + q->allow_cidrs.n;
 
-	if (!to.p)
-		return -1;
 	if (q->egress != EGRESS_DENY)
 		return err_set(e, ERR_INVALID,
 			       "network.egress: hosts are granted by name: use allow");
 	if (q->inbound != EGRESS_DENY || q->inbound_cidrs.n)
 		return err_set(e, ERR_INVALID, "network.%s: expose a port instead",
 			       q->inbound_cidrs.n ? "inbound_cidrs" : "inbound");
-	if (q->has_mode && q->mode == NETWORK_NONE && asked)
-		return err_set(e, ERR_INVALID,
-			       "network.mode: none allows nothing, and hosts are "
-			       "listed: use bridge");
-	if (hosts_add_objects(&to, &q->allow, e) < 0 ||
-	    hosts_add_texts(&to, "allow_domains", &q->allow_domains, e) < 0 ||
-	    hosts_add_texts(&to, "allow_cidrs", &q->allow_cidrs, e) < 0)
+	if (network_mode_check(q->has_mode, q->mode, asked, e) < 0 ||
+	    network_list_init(&to, a, e) < 0 || network_list_add(&to, &q->allow, e) < 0 ||
+	    network_list_add_texts(&to, "allow_domains", &q->allow_domains, e) < 0 ||
+	    network_list_add_texts(&to, "allow_cidrs", &q->allow_cidrs, e) < 0)
 		return -1;
 	*q = (struct network_request){
 		.has_mode = true,
@@ -271,7 +128,7 @@ int network_rules(const struct config_file *f, struct str text, struct net_grant
 	if (preset)
 		return network_preset_rules(preset, to, e);
 	return net_http_split(text, &host, http, NET_HTTP_EACH, &n, e) < 0 ||
-			       rule_read(host, &r, e) < 0
+			       network_host_rule(host, &r, e) < 0
 		     ? -1
 		     : network_add(&r, http, n, to, e);
 }
@@ -329,7 +186,7 @@ bool network_reaches(struct str text, const struct net_rule *hosts, size_t n)
 		const char *space = memchr(text.p, ' ', text.n);
 		const struct str one = { text.p, space ? (size_t)(space - text.p) : text.n };
 
-		for (size_t i = 0; rule_read(one, &r, &e) == 0 && i < n; i++) {
+		for (size_t i = 0; network_host_rule(one, &r, &e) == 0 && i < n; i++) {
 			if (rules_meet(&r, &hosts[i]))
 				return true;
 		}
@@ -449,7 +306,7 @@ static int network_host_rules(const struct config_file *f, const struct network_
 	if (preset)
 		return network_preset_rules(preset, to, e);
 	snprintf(text, sizeof(text), h->port ? "%.*s:%u" : "%.*s", STR_ARG(h->host), h->port);
-	return rule_read(str_of(text), &r, e) < 0 || http_read(h, http, e) < 0
+	return network_host_rule(str_of(text), &r, e) < 0 || network_host_http(h, http, e) < 0
 		     ? -1
 		     : network_add(&r, http, h->http.n, to, e);
 }
@@ -482,9 +339,9 @@ static const struct field view_fields[] = {
 	      .doc = "There is no network in it but what is allowed."),
 	FIELD_ENUM(struct network_view, egress, egress_names, .flags = FIELD_REQUIRED,
 		   .doc = "What is not granted is this."),
-	FIELD_ENUM(struct network_view, mode, mode_names, .flags = FIELD_REQUIRED,
+	FIELD_ENUM(struct network_view, mode, network_mode_names, .flags = FIELD_REQUIRED,
 		   .doc = "none: nothing is granted."),
-	ALLOW_ROW(struct network_view),
+	NETWORK_ALLOW_ROW(struct network_view),
 };
 const struct field_table network_view_table = FIELD_TABLE(struct network_view, view_fields);
 
@@ -554,9 +411,9 @@ int network_view(struct call *c, struct str text, struct network_view *ret, stru
 
 static const struct field state_fields[] = {
 	FIELD(struct network_state, sandbox, .flags = FIELD_REQUIRED, .doc = "Its id."),
-	FIELD_ENUM(struct network_state, mode, mode_names, .flags = FIELD_REQUIRED,
+	FIELD_ENUM(struct network_state, mode, network_mode_names, .flags = FIELD_REQUIRED,
 		   .doc = "none: nothing is granted."),
-	FIELD_OBJECTS(struct network_state, allow, host_table, .flags = FIELD_REQUIRED,
+	FIELD_OBJECTS(struct network_state, allow, network_host_table, .flags = FIELD_REQUIRED,
 		      .max = NW_RULES_MAX, .doc = "All that can be reached."),
 	FIELD(struct network_state, opened, .flags = FIELD_REQUIRED,
 	      .doc = "Connections that were let through since the hub began."),

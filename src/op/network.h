@@ -5,30 +5,8 @@
  * may grant no more than the hub was started with (ops_options.network), and nobody more than the
  * operator's file says of him. A host may be the name of a preset of that file.
  */
+#include "net/json/hosts.h"
 #include "op/call.h"
-
-/* One of the HTTP rules of a host; method absent: any, path absent: any. */
-struct network_http {
-	struct str method, path;
-	enum net_http_then then;
-};
-
-/* The same of a request and of a view. port 0, in a request: 80 and 443. */
-struct network_host {
-	struct str host;
-	uint32_t port;
-	bool has_http;
-	struct {
-		const struct network_http *p;
-		size_t n;
-	} http;
-};
-struct network_hosts {
-	const struct network_host *p;
-	size_t n;
-};
-
-enum network_mode { NETWORK_NONE, NETWORK_BRIDGE, NETWORK_MODES };
 
 /* Nothing but grants is allowed, so allow is refused. */
 enum egress { EGRESS_DENY, EGRESS_ALLOW, EGRESSES };

@@ -672,15 +672,6 @@ static int find_service(const struct nets *all, struct str text, struct net_rule
 	return err_set(e, ERR_INVALID, "there is no service %.*s here", STR_ARG(text));
 }
 
-bool net_is_service(struct str text)
-{
-	static const char below[] = "." NET_SERVICE_DOMAIN ":";
-	const char *colon = memrchr(text.p, ':', text.n);
-	size_t n = colon ? (size_t)(colon + 1 - text.p) : 0;
-
-	return n > strlen(below) && memcmp(colon + 1 - strlen(below), below, strlen(below)) == 0;
-}
-
 /* A rule, or an HTTP rule of the last one. */
 static int parse_word(const struct nets *all, struct str word, struct net_grant *g, struct err *e)
 {

@@ -71,9 +71,6 @@ struct net_secrets {
  * granted: at once if something is. Connections to hosts of secrets from before end. */
 int net_bind(struct net *n, const struct net_secrets *s, struct err *e) MUST_USE;
 
-/* Whether a rule's text is of a service: NAME.holt:PORT. */
-bool net_is_service(struct str text);
-
 /* A grant as net_grant_print() has written it. Names of services mean those of the hub. ret: as of
  * net_grant_init(), and empty. */
 int net_grant_parse(const struct nets *all, struct str text, struct net_grant *ret,

@@ -240,6 +240,15 @@ static int parse_target(struct str s, struct net_rule *r, struct err *e)
 	return 0;
 }
 
+bool net_is_service(struct str text)
+{
+	static const char below[] = "." NET_SERVICE_DOMAIN ":";
+	const char *colon = memrchr(text.p, ':', text.n);
+	size_t n = colon ? (size_t)(colon + 1 - text.p) : 0;
+
+	return n > strlen(below) && memcmp(colon + 1 - strlen(below), below, strlen(below)) == 0;
+}
+
 int net_rule_parse_service(struct str name, struct str target, struct net_rule *ret, struct err *e)
 {
 	struct net_rule r = { .kind = NET_RULE_SERVICE };

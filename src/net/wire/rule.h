@@ -53,6 +53,9 @@ bool net_port_read(struct str text, uint16_t *ret);
  * or [ADDRESS6][/BITS]. Without a port the rule's is 0. No service. */
 int net_rule_parse(struct str text, bool by_operator, struct net_rule *ret, struct err *e) MUST_USE;
 
+/* Whether a rule's text is of a service: NAME.holt:PORT. */
+bool net_is_service(struct str text);
+
 /* NAME.holt:PORT, which is TARGET: ADDRESS:PORT of the host, PORT (of 127.0.0.1), or
  * unix:/ABSOLUTE/PATH. */
 int net_rule_parse_service(struct str name, struct str target, struct net_rule *ret,

@@ -304,7 +304,7 @@ static int call_decode(struct call *c, struct err *e)
 		return -1;
 	c->decoded = true;
 	c->about.sandbox = op_target(op, c->request);
-	return 0;
+	return op->complete ? op->complete(c, c->request, e) : 0;
 }
 
 static bool op_sees_owner(const struct ops *ops, const struct principal *who, struct str owner)

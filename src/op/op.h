@@ -53,6 +53,9 @@ struct op {
 	/* Brings a decoded request into its one form: what two doors say differently becomes
 	 * equal. May be NULL. */
 	int (*normalize)(void *request, struct arena *a, struct err *e);
+	/* Puts what the hub knows into a normalized request: policy, approval and audit see it as
+	 * what was asked for. May be NULL; reads a few small files at most. */
+	int (*complete)(struct call *c, void *request, struct err *e);
 	/* The request lives until the call ends. Leads to exactly one call_answer() or
 	 * call_fail(), now or later. */
 	void (*run)(struct call *c, const void *request);

@@ -11,6 +11,7 @@
 #include "op/sandbox.h"
 #include "op/secret.h"
 #include "op/snapshot.h"
+#include "op/template.h"
 #include "op/workspace.h"
 
 /* ---- what is made -------------------------------------------------------------------------- */
@@ -241,6 +242,7 @@ struct create_request {
 	struct str template, id, cwd;
 	bool has_network;
 	struct network_request network;
+	bool of_template; /* the network is; no client says so */
 	struct limits_request limits;
 	enum sandbox_user user;
 	bool debug;
@@ -273,7 +275,7 @@ static const struct field create_fields[] = {
 		     "one is made."),
 	FIELD_OBJECT(struct create_request, network, network_request_table,
 		     .has = FIELD_HAS(struct create_request, has_network),
-		     .doc = "What it may reach; nothing if absent."),
+		     .doc = "What it may reach; what its template wants if absent."),
 	FIELD_OBJECT(struct create_request, limits, limits_table, .doc = "What it may use."),
 	FIELD_NAMED(struct create_request, limits.memory_mb, "memory_mb",
 		    .min = LIMIT_MEMORY_MIN / MIB, .max = LIMIT_MEMORY_MAX / MIB,
@@ -344,10 +346,28 @@ static int create_normalize(void *request, struct arena *a, struct err *e)
 	/* 0 would mean the default to the engine. */
 	if (q->limits.has_cpus && cpu_milli(&q->limits) < LIMIT_CPU_MIN)
 		return err_set(e, ERR_INVALID, "cpus: at least 0.01");
-	if (q->has_network && network_normalize(&q->network, a, e) < 0)
-		return -1;
-	q->has_network = q->network.allow.n > 0; /* none is none */
-	return 0;
+	return q->has_network ? network_normalize(&q->network, a, e) : 0;
+}
+
+/* A request without a network gets that of its template; one that says none has none. */
+static int create_complete(struct call *c, void *request, struct err *e)
+{
+	struct create_request *q = request;
+	int wants = q->has_network ? 0 : template_network(c, q->template, &q->network, e);
+
+	q->of_template = wants > 0;
+	q->has_network = q->network.allow.n > 0;
+	return wants < 0 ? -1 : 0;
+}
+
+static int create_network(struct call *c, const struct create_request *q, struct str *ret,
+			  struct err *e)
+{
+	if (network_text(c, &q->network, ret, e) == 0)
+		return 0;
+	return q->of_template ? err_wrap(e, "the template wants a network (mode none asks for a "
+					    "sandbox without)")
+			      : -1;
 }
 
 static void create_on_attached(void *arg, struct workspace *w, const struct err *err)
@@ -393,7 +413,7 @@ static void sandbox_create_run(struct call *c, const void *request)
 
 	call_about(c)->sandbox = q->id;
 	if (!env || (q->workspace.p && !call_workspace(c, q->workspace, &e)) ||
-	    network_text(c, &q->network, &network, &e) < 0 ||
+	    create_network(c, q, &network, &e) < 0 ||
 	    secret_bind(c, &q->secrets, network, &secrets, &e) < 0 ||
 	    labels_text(&q->labels, call_arena(c), &labels, &e) < 0) {
 		call_fail(c, &e);
@@ -440,6 +460,7 @@ const struct op sandbox_create_op = {
 	.request = &create_table,
 	.result = &sandbox_view_table,
 	.normalize = create_normalize,
+	.complete = create_complete,
 	.run = sandbox_create_run,
 };
 

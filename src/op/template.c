@@ -57,14 +57,20 @@ static int template_describe(struct call *c, const struct images *s, struct str 
 	autoimage struct image i = { .record = { .bytes = 0 } };
 	char *created = arena_alloc(call_arena(c), WHEN_MAX, e);
 	char *id = created ? arena_dup(call_arena(c), name, e) : NULL;
+	struct network_request network;
 
 	if (!id || images_find(s, name, &i, e) < 0)
+		return -1;
+	network = (struct network_request){ .allow = i.record.network };
+	if (network_normalize(&network, call_arena(c), e) < 0)
 		return -1;
 	when_text(created, i.record.created_ms);
 	*ret = (struct template){ .id = { id, name.n },
 				  .created_at = str_of(created),
 				  .ready = true,
 				  .network = NETWORK_VIEW_NONE };
+	ret->network.mode = network.mode;
+	ret->network.allow = network.allow;
 	return 0;
 }
 
@@ -99,6 +105,26 @@ bool template_exists(struct ops *ops, struct str name)
 	autoimage struct image i = { .record = { .bytes = 0 } };
 
 	return str_eq(name, host_template.id) || (s && images_find(s, name, &i, &e) == 0);
+}
+
+int template_network(struct call *c, struct str name, struct network_request *ret, struct err *e)
+{
+	AUTO(images_close) struct images *s = NULL;
+	autoimage struct image i = { .record = { .bytes = 0 } };
+
+	if (str_eq(name, host_template.id))
+		return 0;
+	s = template_look(c, e);
+	if (!s || images_find(s, name, &i, e) < 0) {
+		if (e->code && e->code != ERR_TEMPLATE_NOT_FOUND)
+			return -1;
+		*e = ERR_INIT;
+		return 0;
+	}
+	if (!i.record.network.n)
+		return 0;
+	*ret = (struct network_request){ .allow = i.record.network };
+	return network_normalize(ret, call_arena(c), e) < 0 ? -1 : 1;
 }
 
 struct templates {
@@ -195,7 +221,8 @@ static const struct field create_fields[] = {
 	      .doc = "How long to wait for it to begin."),
 	FIELD_OBJECT(struct create_request, network, network_request_table,
 		     .has = FIELD_HAS(struct create_request, has_network),
-		     .doc = "Network of its sandboxes."),
+		     .doc = "What its sandboxes may reach, where they don't say; left as it is if "
+			    "absent."),
 	FIELD_OBJECT(struct create_request, workload, workload_table,
 		     .has = FIELD_HAS(struct create_request, has_workload),
 		     .doc = "What runs in it from the start."),
@@ -204,6 +231,13 @@ static const struct field create_fields[] = {
 		     .doc = "Limits of its sandboxes."),
 };
 static const struct field_table create_table = FIELD_TABLE(struct create_request, create_fields);
+
+static int create_normalize(void *request, struct arena *a, struct err *e)
+{
+	struct create_request *q = request;
+
+	return q->has_network ? network_normalize(&q->network, a, e) : 0;
+}
 
 /* What it says of a template that is there; -1 where there is none. */
 static int template_find(struct call *c, struct str id, struct template *ret, struct err *e)
@@ -222,22 +256,85 @@ static int template_find(struct call *c, struct str id, struct template *ret, st
 	return -1;
 }
 
-static void template_create_run(struct call *c, const void *request)
+static void template_answer(struct call *c)
 {
-	const struct create_request *p = request;
-	struct network_request network = p->network;
+	const struct create_request *p = call_request(c);
 	struct template template;
 	struct err e = ERR_INIT;
 
-	if (p->has_network && network_normalize(&network, call_arena(c), &e) == 0 &&
-	    network.allow.n)
-		err_set(&e, ERR_UNSUPPORTED, "network: grant it to each sandbox instead");
-	if (p->has_workload || p->has_resources)
-		err_set(&e, ERR_UNSUPPORTED, "this version builds no templates here");
-	if (e.code || template_find(c, p->id, &template, &e) < 0)
+	if (template_find(c, p->id, &template, &e) < 0)
 		call_fail(c, &e);
 	else
 		call_answer(c, &template);
+}
+
+/* Takes the store's lock, and with it perhaps time. */
+struct setting {
+	uv_work_t pool;
+	struct call *call;
+	struct err err;
+};
+
+static void set_in_pool(uv_work_t *pool)
+{
+	struct setting *s = pool->data;
+	const struct create_request *p = call_request(s->call);
+	AUTO(images_close) struct images *store = images_look(call_images(s->call), &s->err);
+
+	if (store && images_set_network(store, p->id, &p->network.allow, &s->err) == 0)
+		s->err = ERR_INIT;
+}
+
+static void set_on_worked(uv_work_t *pool, int status)
+{
+	struct setting *s = pool->data;
+
+	if (s->err.code)
+		call_fail(s->call, &s->err);
+	else
+		template_answer(s->call);
+}
+
+/* Nobody makes a template want more than he may grant himself. */
+static int template_set(struct call *c, const struct create_request *p, struct err *e)
+{
+	struct template template;
+	struct setting *s;
+	struct str ignored;
+
+	if (template_find(c, p->id, &template, e) < 0 ||
+	    network_text(c, &p->network, &ignored, e) < 0)
+		return -1;
+	if (str_eq(p->id, host_template.id)) {
+		if (p->network.allow.n)
+			return err_set(e, ERR_UNSUPPORTED,
+				       "network: \"host\" wants none; grant it to each sandbox");
+		template_answer(c);
+		return 0;
+	}
+	s = arena_alloc(call_arena(c), sizeof(*s), e);
+	if (!s)
+		return -1;
+	*s = (struct setting){ .pool.data = s, .call = c, .err = ERR_INIT };
+	if (uv_queue_work(call_loop(c), &s->pool, set_in_pool, set_on_worked) < 0)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	return 0;
+}
+
+static void template_create_run(struct call *c, const void *request)
+{
+	const struct create_request *p = request;
+	struct err e = ERR_INIT;
+	int rc = 0;
+
+	if (p->has_workload || p->has_resources)
+		rc = err_set(&e, ERR_UNSUPPORTED, "this version builds no templates here");
+	else if (p->has_network)
+		rc = template_set(c, p, &e);
+	else
+		template_answer(c);
+	if (rc < 0)
+		call_fail(c, &e);
 }
 
 const struct op template_create_op = {
@@ -246,5 +343,6 @@ const struct op template_create_op = {
 	.effect = OP_ADMINISTER,
 	.request = &create_table,
 	.result = &template_table,
+	.normalize = create_normalize,
 	.run = template_create_run,
 };

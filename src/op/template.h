@@ -1,9 +1,14 @@
 #pragma once
 /* What the door and other operations know of templates. */
 #include "op/call.h"
+#include "op/network.h"
 #include "op/ops.h"
 
 /* How many template.list has. */
 size_t templates_count(struct call *c);
 /* Whether sandboxes can be made of one that is called so. */
 bool template_exists(struct ops *ops, struct str name);
+/* Whether it wants a network for its sandboxes, which *ret is then, normalized; also false where
+ * there is no such template. -1: it can't be read. */
+int template_network(struct call *c, struct str name, struct network_request *ret,
+		     struct err *e) MUST_USE;

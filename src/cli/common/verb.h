@@ -37,6 +37,19 @@ enum { USER_DEFAULT, USER_USER, USER_ROOT };
 	OPTION(S, user, OPTION_CHOICE, "user", .letter = 'u', .arg = "user|root",                  \
 	       .doc = "Who its programs are: uid 1000, the default, or root, within own ids.")
 
+/* Likewise a member uint32_t no_network: 1 where that is said. */
+#define NO_NETWORK_ROW(S)                                                                          \
+	OPTION(S, no_network, OPTION_CHOICE, "network", .arg = "none",                             \
+	       .doc = "Reach nothing, whatever the template wants.")
+
+/* hosts: how many --allow names. */
+static inline int no_network_check(uint32_t no_network, size_t hosts, struct err *e)
+{
+	return no_network && hosts
+		     ? err_set(e, ERR_INVALID, "--network none allows nothing: leave out --allow")
+		     : 0;
+}
+
 /* For verbs with --memory, where the sandbox's memory is limited by "rlimit". */
 #define MEMORY_NOTE                                                                                \
 	"holt: without control groups --memory holds for each process, not for all of them "       \

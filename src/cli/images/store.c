@@ -23,6 +23,15 @@ int image_cli_find(void *unused, struct str name, box_template_use use, void *to
 	return home_where("images", path, e) < 0 ? -1 : images_template(path, name, use, to, e);
 }
 
+int image_cli_look(struct str name, struct image *ret, struct err *e)
+{
+	char path[PATH_MAX];
+	AUTO(images_close)
+	struct images *s = home_where("images", path, e) < 0 ? NULL : images_look(path, e);
+
+	return s ? images_find(s, name, ret, e) : -1;
+}
+
 void image_cli_tidy(void *unused)
 {
 	struct err e = ERR_INIT; /* what stays, the next import removes */
@@ -92,6 +101,16 @@ static void show_texts(const char *name, const struct field_strs *values)
 		show_text(i ? "" : name, values->p[i]);
 }
 
+static void show_network(const struct network_hosts *hosts, struct arena *a)
+{
+	for (size_t i = 0; i < hosts->n; i++) {
+		struct err e;
+		const char *text = network_host_text(&hosts->p[i], a, &e);
+
+		show_text(i ? "" : "network", text ? str_of(text) : hosts->p[i].host);
+	}
+}
+
 void image_cli_show(const struct image *i, const struct image_names *names)
 {
 	const struct image_record *r = &i->record;
@@ -120,5 +139,6 @@ void image_cli_show(const struct image *i, const struct image_names *names)
 	show_texts("env", &r->env);
 	show_texts("entrypoint", &r->entrypoint);
 	show_texts("cmd", &r->cmd);
+	show_network(&r->network, i->doc.arena);
 	show_texts("layers", &r->layers);
 }

@@ -10,6 +10,9 @@ struct images *image_cli_open(struct err *e) MUST_USE;
 int image_cli_find(void *unused, struct str name, box_template_use use, void *to,
 		   struct err *e) MUST_USE;
 
+/* An image of that store, which is not created. *ret must be zeros before. */
+int image_cli_look(struct str name, struct image *ret, struct err *e) MUST_USE;
+
 /* worker.clean (cli/common/worker.h): removes the remains of an import or build. */
 void image_cli_tidy(void *unused);
 

@@ -15,7 +15,7 @@ struct up_options {
 	struct env_options env;
 	struct option_list ports, labels, volumes, network, secrets;
 	uint64_t memory, disk, ttl_ms, idle_ms;
-	uint32_t pids, cpu_milli, files, retention, user, output;
+	uint32_t pids, cpu_milli, files, retention, user, no_network, output;
 	bool debug;
 };
 
@@ -61,7 +61,9 @@ static const struct option_row rows[] = {
 	OPTION(struct up_options, debug, OPTION_FLAG, "debug",
 	       .doc = "Let its programs trace each other: for gdb, strace and sanitizers."),
 	OPTION(struct up_options, network, OPTION_LIST, "allow", .arg = "HOST[:PORT]",
-	       .doc = "Let it reach this host, or *.DOMAIN; nothing by default. May be repeated."),
+	       .doc = "Let it reach this host, or *.DOMAIN, instead of what the template wants. "
+		      "May be repeated."),
+	NO_NETWORK_ROW(struct up_options),
 	BOUND_SECRET_ROW(struct up_options, secrets),
 	BUILD_ALLOW_ROW(struct up_options),
 	OUTPUT_ROW(struct up_options),
@@ -197,7 +199,8 @@ static int up_make(const struct verb_input *in, struct err *e)
 	const char *template;
 	struct built built;
 
-	if (read_ports(&o->ports, ports, e) < 0)
+	if (no_network_check(o->no_network, o->network.n, e) < 0 ||
+	    read_ports(&o->ports, ports, e) < 0)
 		return -1;
 	if (find_template(in, &built, &template, e) < 0)
 		return -1;
@@ -215,7 +218,8 @@ static int up_make(const struct verb_input *in, struct err *e)
 	write_limits(o, &w);
 	if (o->user)
 		hub_link_text(&w, "user", o->user == USER_ROOT ? "root" : "user");
-	hub_link_network(&w, o->network.p, o->network.n);
+	if (o->network.n || o->no_network)
+		hub_link_network(&w, o->network.p, o->network.n);
 	json_write_key(&w, "debug");
 	json_write_bool(&w, o->debug);
 	if (hub_link_secrets(&w, &(struct secret_options){ .words = o->secrets }, e) < 0 ||

@@ -39,7 +39,7 @@ struct run_options {
 	struct secret_options secrets;
 	const char *cwd, *image, *config, *request;
 	uint64_t timeout_ms;
-	uint32_t user;
+	uint32_t user, no_network;
 	bool interactive, tty, debug, json, schema;
 };
 
@@ -68,6 +68,7 @@ static const struct option_row rows[] = {
 	OPTION(struct run_options, debug, OPTION_FLAG, "debug",
 	       .doc = "Let its programs trace each other: for gdb, strace and sanitizers."),
 	RUN_NETWORK_ROWS(struct run_options, network),
+	NO_NETWORK_ROW(struct run_options),
 	OPTION(struct run_options, json, OPTION_FLAG, "json",
 	       .doc = "Print one JSON object with result, output and usage."),
 	OPTION(struct run_options, request, OPTION_TEXT, "request", .arg = "FILE|-",
@@ -102,6 +103,8 @@ struct run {
 	uv_signal_t signals[ARRAY_LEN(watched)];
 	size_t n_signals;
 	struct road *call;
+	struct network_options network; /* with what the image wants */
+	struct image image; /* zeros: it is not asked what it wants */
 	struct grants grants;
 	struct box *box;
 	struct nets *nets; /* NULL: nothing is granted */
@@ -529,6 +532,33 @@ static int check_http(const struct net_grant *g, struct err *e)
 		text);
 }
 
+/* What the image wants stands as if it had been said, so that policy and audit see it. An image
+ * that is not there is told of when the sandbox is made. */
+static int find_network(struct run *r, struct err *e)
+{
+	const struct run_options *o = r->o;
+	const struct network_hosts *wants = &r->image.record.network;
+	struct option_list *to = &r->network.allow;
+
+	r->network = o->network;
+	if (no_network_check(o->no_network, to->n, e) < 0)
+		return -1;
+	if (to->n || o->no_network || !o->image || strcmp(o->image, "host") == 0)
+		return 0;
+	if (image_cli_look(str_of(o->image), &r->image, e) < 0) {
+		if (e->code != ERR_TEMPLATE_NOT_FOUND)
+			return -1;
+		*e = ERR_INIT;
+	}
+	static_assert(NETWORK_HOSTS_MAX * 2 <= OPTION_LIST_MAX, "all of an image's fit");
+	for (size_t i = 0; i < wants->n; i++) {
+		to->p[to->n] = network_host_text(&wants->p[i], r->image.doc.arena, e);
+		if (!to->p[to->n++])
+			return -1;
+	}
+	return 0;
+}
+
 static int prepare(struct run *r, struct err *e)
 {
 	AUTO(config_unref) struct config *presets = NULL;
@@ -536,12 +566,14 @@ static int prepare(struct run *r, struct err *e)
 	r->to_out = (struct outlet){ .hold = hold, .on_ready = on_written, .arg = r };
 	r->to_err = r->to_out;
 	signal(SIGPIPE, SIG_IGN);
-	if (r->o->network.allow.n) {
+	if (find_network(r, e) < 0)
+		return -1;
+	if (r->network.allow.n) {
 		presets = config_find(r->o->config, e);
 		if (!presets)
 			return -1;
 	}
-	if (grants_read(&r->o->network, presets ? config_file(presets) : NULL, &r->grants, e) < 0 ||
+	if (grants_read(&r->network, presets ? config_file(presets) : NULL, &r->grants, e) < 0 ||
 	    check_http(&r->grants.allow, e) < 0 || fill(r, e) < 0 ||
 	    outlet_init(&r->to_out, &r->loop, STDOUT_FILENO, e) < 0)
 		return -1;
@@ -624,8 +656,8 @@ static int ask_for(struct run *r, struct err *e)
 				   .cwd = text_of(r->o->cwd),
 				   .command = { r->argv, r->n_argv },
 				   .volumes = texts_of(r, &r->o->mounts),
-				   .network = texts_of(r, &r->o->network.allow),
-				   .services = texts_of(r, &r->o->network.services),
+				   .network = texts_of(r, &r->network.allow),
+				   .services = texts_of(r, &r->network.services),
 				   .env = variables_of(r),
 				   .secrets = { r->refs, r->secret_words.n },
 				   .timeout_ms = r->o->timeout_ms,
@@ -712,6 +744,7 @@ static int run(const struct verb_input *in)
 	output_fini(&r->err);
 	env_fini(&r->vars);
 	grants_fini(&r->grants);
+	image_fini(&r->image);
 	return r->status;
 }
 

@@ -315,6 +315,7 @@ static int fill_record(struct building *m, struct err *e)
 		.recipe = str_of(m->recipe),
 		.workdir = spec->workdir.p ? spec->workdir : base->workdir,
 		.entrypoint = spec->has_entrypoint ? spec->entrypoint : base->entrypoint,
+		.network = spec->network.allow,
 	};
 	if (spec->has_cmd)
 		r->cmd = spec->cmd;

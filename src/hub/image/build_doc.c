@@ -45,6 +45,9 @@ static const struct field spec_fields[] = {
 	      .doc = "The program that is run by default."),
 	WORDS(cmd, .has = FIELD_HAS(struct build_spec, has_cmd),
 	      .doc = "Its arguments, or the program."),
+	FIELD_OBJECT(struct build_spec, network, network_wish_table,
+		     .has = FIELD_HAS(struct build_spec, has_network),
+		     .doc = "What sandboxes of it may reach, where they don't say."),
 	FIELD(struct build_spec, run, .max = BUILD_STEPS_MAX, .item_min = 1,
 	      .item_max = BUILD_STEP_MAX,
 	      .doc = "Lines for the shell, run one behind the other in a sandbox."),
@@ -86,7 +89,7 @@ struct limits build_limits(const struct build_spec *s)
 	};
 }
 
-static int build_doc_check(const struct build_spec *s, struct err *e)
+static int build_doc_check(struct build_spec *s, struct arena *a, struct err *e)
 {
 	for (size_t i = 0; i < s->files.n; i++) {
 		const struct build_file *f = &s->files.p[i];
@@ -106,7 +109,7 @@ static int build_doc_check(const struct build_spec *s, struct err *e)
 	}
 	if (s->workdir.p && s->workdir.p[0] != '/')
 		return err_set(e, ERR_INVALID, "workdir: an absolute path");
-	return 0;
+	return s->has_network ? network_wish_normalize(&s->network, a, e) : 0;
 }
 
 int build_read(struct image_doc *d, struct str text, struct build_spec *ret, struct err *e)
@@ -116,7 +119,7 @@ int build_read(struct image_doc *d, struct str text, struct build_spec *ret, str
 	if (d->json && !d->arena)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	if (!d->json || field_decode(&build_spec_table, json_root(d->json), d->arena, ret, e) < 0 ||
-	    build_doc_check(ret, e) < 0)
+	    build_doc_check(ret, d->arena, e) < 0)
 		return err_wrap(e, "holt.json");
 	return 0;
 }

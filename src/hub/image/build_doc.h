@@ -5,6 +5,7 @@
  */
 #include "box/wire/limits.h"
 #include "hub/image/doc.h"
+#include "net/json/hosts.h"
 
 enum {
 	BUILD_FILES_MAX = 256,
@@ -35,8 +36,9 @@ struct build_spec {
 	struct build_files files;
 	struct field_map env;
 	struct str workdir, user; /* STR_NONE: the base's */
-	bool has_entrypoint, has_cmd;
+	bool has_entrypoint, has_cmd, has_network;
 	struct field_strs entrypoint, cmd;
+	struct network_wish network; /* of sandboxes of it */
 	struct field_strs run; /* lines for the shell of the base */
 	enum build_user { BUILD_USER, BUILD_ROOT } run_user; /* who they are */
 	struct build_limits limits; /* of the sandbox that they run in */

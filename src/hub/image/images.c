@@ -41,6 +41,9 @@ static const struct field record_fields[] = {
 	WORDS(struct image_record, env, .doc = "NAME=VALUE, for every program."),
 	WORDS(struct image_record, entrypoint, .doc = "The program that is run by default."),
 	WORDS(struct image_record, cmd, .doc = "Its arguments, or the program."),
+	FIELD_OBJECTS(struct image_record, network, network_host_table,
+		      .max = NETWORK_HOSTS_MAX * 2,
+		      .doc = "What its sandboxes may reach, where they don't say."),
 };
 const struct field_table image_record_table = FIELD_TABLE(struct image_record, record_fields);
 
@@ -49,6 +52,9 @@ static const struct field name_fields[] = {
 	      .doc = "NAME:TAG."),
 	FIELD(struct image_name, digest, .flags = FIELD_REQUIRED, .min = HASH_HEX, .max = HASH_HEX,
 	      .doc = "The image."),
+	FIELD_OBJECTS(struct image_name, network, network_host_table, .max = NETWORK_HOSTS_MAX * 2,
+		      .has = FIELD_HAS(struct image_name, has_network),
+		      .doc = "Instead of the image's."),
 };
 static const struct field_table name_table = FIELD_TABLE(struct image_name, name_fields);
 
@@ -289,6 +295,7 @@ int images_set_name(const struct images *s, struct str name, struct str digest, 
 {
 	autodoc struct image_doc doc = { NULL, NULL };
 	struct image_names old, names = { NULL, 0 };
+	struct image_name one = { .name = name, .digest = digest };
 	int rc;
 
 	if (images_names(s, &doc, &old, e) < 0)
@@ -299,8 +306,10 @@ int images_set_name(const struct images *s, struct str name, struct str digest, 
 	for (size_t i = 0; i < old.n; i++) {
 		if (!str_eq(old.p[i].name, name))
 			names.p[names.n++] = old.p[i];
+		else if (str_eq(old.p[i].digest, digest))
+			one = old.p[i];
 	}
-	names.p[names.n++] = (struct image_name){ name, digest };
+	names.p[names.n++] = one;
 	qsort(names.p, names.n, sizeof(*names.p), by_name);
 	rc = names.n > IMAGES_MAX
 		   ? err_set(e, ERR_LIMIT, "there are %d names of images", IMAGES_MAX)
@@ -349,6 +358,7 @@ ssize_t images_list(const struct images *s, char (**ret)[HASH_HEX + 1], struct e
 void image_fini(struct image *i)
 {
 	image_doc_fini(&i->doc);
+	image_doc_fini(&i->names);
 }
 
 static int not_there(struct str name, struct err *e)
@@ -395,11 +405,11 @@ static int find_digits(const struct images *s, struct str digits, char ret[HASH_
 	return found ? 0 : not_there(digits, e);
 }
 
-/* 1: found by name, which `full` holds then; 0: by digest. */
-static int find_digest(const struct images *s, struct str name, char full[IMAGE_NAME_MAX + 1],
-		       char ret[HASH_HEX + 1], struct err *e)
+/* 1: found by name, which *ret_name is then, of *doc; 0: by digest. */
+static int find_digest(const struct images *s, struct str name, struct image_doc *doc,
+		       struct image_name *ret_name, char ret[HASH_HEX + 1], struct err *e)
 {
-	autodoc struct image_doc doc = { NULL, NULL };
+	char full[IMAGE_NAME_MAX + 1];
 	struct str digits = name;
 	struct image_names names;
 
@@ -408,13 +418,14 @@ static int find_digest(const struct images *s, struct str name, char full[IMAGE_
 		digits.n -= 7;
 	} else if (image_name(name, full, e) < 0) {
 		return not_there(name, e);
-	} else if (images_names(s, &doc, &names, e) < 0) {
+	} else if (images_names(s, doc, &names, e) < 0) {
 		return -1;
 	} else {
 		for (size_t i = 0; i < names.n; i++) {
 			if (!str_is(names.p[i].name, full))
 				continue;
-			snprintf(ret, HASH_HEX + 1, "%.*s", STR_ARG(names.p[i].digest));
+			*ret_name = names.p[i];
+			snprintf(ret, HASH_HEX + 1, "%.*s", STR_ARG(ret_name->digest));
 			return 1;
 		}
 	}
@@ -425,9 +436,35 @@ static int find_digest(const struct images *s, struct str name, char full[IMAGE_
 
 int images_find(const struct images *s, struct str name, struct image *ret, struct err *e)
 {
-	char full[IMAGE_NAME_MAX + 1], digest[HASH_HEX + 1];
+	struct image_name named = { .has_network = false };
+	char digest[HASH_HEX + 1];
 
-	return find_digest(s, name, full, digest, e) < 0 ? -1 : read_record(s, digest, ret, e);
+	if (find_digest(s, name, &ret->names, &named, digest, e) < 0 ||
+	    read_record(s, digest, ret, e) < 0)
+		return -1;
+	if (named.has_network)
+		ret->record.network = named.network;
+	return 0;
+}
+
+int images_set_network(struct images *s, struct str name, const struct network_hosts *network,
+		       struct err *e)
+{
+	autoclose int lock = images_lock(s, e);
+	autodoc struct image_doc doc = { NULL, NULL };
+	char full[IMAGE_NAME_MAX + 1];
+	struct image_names names;
+
+	if (lock < 0 || image_name(name, full, e) < 0 || images_names(s, &doc, &names, e) < 0)
+		return -1;
+	for (size_t i = 0; i < names.n; i++) {
+		if (!str_is(names.p[i].name, full))
+			continue;
+		names.p[i].has_network = true;
+		names.p[i].network = *network;
+		return write_names(s, &names, e);
+	}
+	return not_there(name, e);
 }
 
 /* ---- what sandboxes are made from ------------------------------------------------------------ */
@@ -555,7 +592,8 @@ int images_remove(struct images *s, struct str name, struct err *e)
 {
 	autoclose int lock = images_lock(s, e);
 	autoclose int held = -1;
-	autodoc struct image_doc doc = { NULL, NULL };
+	autodoc struct image_doc doc = { NULL, NULL }, found = { NULL, NULL };
+	struct image_name name_of = { .has_network = false };
 	char full[IMAGE_NAME_MAX + 1], digest[HASH_HEX + 1];
 	struct image_names names;
 	int named, used = 0;
@@ -563,9 +601,10 @@ int images_remove(struct images *s, struct str name, struct err *e)
 
 	if (lock < 0 || images_names(s, &doc, &names, e) < 0)
 		return -1;
-	named = find_digest(s, name, full, digest, e);
+	named = find_digest(s, name, &found, &name_of, digest, e);
 	if (named < 0)
 		return -1;
+	snprintf(full, sizeof(full), "%.*s", STR_ARG(name_of.name));
 	last = !named || !is_named(&names, digest, full);
 	if (last)
 		used = hold_image(s, digest, &held, e);

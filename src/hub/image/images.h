@@ -25,6 +25,7 @@
 #include "box/host/box.h"
 #include "box/archive/tree.h"
 #include "hub/image/doc.h"
+#include "net/json/hosts.h"
 
 enum { IMAGE_NAME_MAX = 255, IMAGES_MAX = 4096, IMAGE_ENV_MAX = 200 };
 
@@ -42,11 +43,12 @@ struct image_record {
 	struct str user, home,
 		workdir; /* user: of the sandbox's user inside; workdir: may be absent */
 	struct field_strs env, entrypoint, cmd;
+	struct network_hosts network; /* what its sandboxes may reach, where they don't say */
 };
 extern const struct field_table image_record_table;
 
 struct image {
-	struct image_doc doc;
+	struct image_doc doc, names;
 	struct image_record record;
 };
 void image_fini(struct image *i);
@@ -54,6 +56,8 @@ void image_fini(struct image *i);
 
 struct image_name {
 	struct str name, digest;
+	bool has_network; /* it stands for that of the image, which never changes */
+	struct network_hosts network;
 };
 
 struct image_names {
@@ -135,6 +139,11 @@ int images_build(struct images *s, const struct image_build *b, struct image *re
 
 /* Removes the remains of killed imports and builds, as each new import or build does. */
 int images_tidy(struct images *s, struct err *e) MUST_USE;
+
+/* What sandboxes of the image of this name may reach from now on, where they don't say; until the
+ * name is given to another image. A digest has the network of its image. */
+int images_set_network(struct images *s, struct str name, const struct network_hosts *network,
+		       struct err *e) MUST_USE;
 
 /* Lets fetch() put an OCI layout into a folder of the store, as `layout`, and imports that;
  * spec->source is not used. fetch() gets the folder open and by path, and may leave anything in

@@ -134,6 +134,28 @@ static void network_leave(void *data, uint64_t id, bool ended)
 	asked_free(a);
 }
 
+/* What nobody waits for any more is for nobody then. */
+static void network_gone(void *data, uint64_t seq)
+{
+	const struct gate *g = data;
+
+	approvals_end_of(g->guard.approvals, seq);
+}
+
+/* Of sandboxes that ended while no hub ran. */
+static void network_sweep(struct gate *g)
+{
+	struct hub_sandboxes *all = hub_sandboxes(g->hub);
+	const struct approval *a = NULL;
+	uint64_t seq = 0;
+
+	while ((a = approval_after(g->guard.approvals, seq))) {
+		seq = a->row.seq;
+		if (a->row.sandbox && !hub_sandboxes_by_seq(all, a->row.sandbox))
+			approvals_end_of(g->guard.approvals, a->row.sandbox);
+	}
+}
+
 int gate_network_open(struct gate *g, struct err *e)
 {
 	if (!g->approval)
@@ -141,14 +163,16 @@ int gate_network_open(struct gate *g, struct err *e)
 	g->network = calloc(1, sizeof(*g->network));
 	if (!g->network)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	g->network->asker = (struct hub_asker){ network_ask, network_leave, g };
+	g->network->asker = (struct hub_asker){ network_ask, network_leave, network_gone, g };
 	return 0;
 }
 
 void gate_network_listen(struct gate *g)
 {
-	if (g->network)
-		hub_sandboxes_ask_by(hub_sandboxes(g->hub), &g->network->asker);
+	if (!g->network)
+		return;
+	network_sweep(g);
+	hub_sandboxes_ask_by(hub_sandboxes(g->hub), &g->network->asker);
 }
 
 void gate_network_close(struct gate *g)

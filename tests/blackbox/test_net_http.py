@@ -292,6 +292,37 @@ def test_a_program_that_gives_up(trusting):
     trusting.ok('down', box)
 
 
+def test_a_sandbox_ends_with_its_requests(trusting):
+    """Those of a program that gave up, and an approval that came too late; over a restart, too."""
+    box, other = trusting.up('web.example:80 ask GET /*'), trusting.up('web.example:80 ask GET /*')
+
+    def leave(box, path):
+        proc = curl_in(trusting, box, '-m', '1', f'http://web.example{path}')
+        request = pending(trusting, box)
+        proc.communicate(timeout=SECONDS)
+        return request['id']
+
+    def states():
+        return {a['id']: a['state'] for a in json.loads(
+            trusting.ok('approvals', 'ls', '-a', '-o', 'json'))}
+
+    approved = leave(box, '/hello')
+    trusting.ok('approvals', 'approve', approved)
+    left, kept = leave(box, '/other'), leave(other, '/hello')
+    trusting.proc.kill()
+    trusting.proc.wait()
+    trusting.start()
+    assert [states()[id] for id in (approved, left, kept)] == ['approved', 'pending', 'pending']
+    trusting.ok('down', box)
+    until(lambda: [states()[id] for id in (approved, left)] == ['void', 'void'])
+    assert states()[kept] == 'pending'
+    done = trusting.run('approvals', 'approve', left)
+    assert done.returncode != 0 and b'is void' in done.stderr, done
+    trusting.ok('approvals', 'approve', kept)
+    assert get(trusting, other, '/hello')[0] == 200
+    trusting.ok('down', other)
+
+
 def test_nobody_answers(web, me):  # noqa: F811
     """At its deadline it is denied. An answer for always holds for the same, and what it frees."""
     hub = Hub(web, me)

@@ -515,6 +515,32 @@ void approval_leave(struct approval_wait *w, bool keep)
 	all_expire(all);
 }
 
+/* Whoever hears of it may change others: each round begins from the front. */
+static bool all_end_one(struct approvals *all, uint64_t sandbox)
+{
+	struct approval *a = all->first;
+
+	while (a && (a->row.sandbox != sandbox || a->waiter ||
+		     !(a->state == APPROVAL_PENDING || is_unused(a))))
+		a = a->next;
+	if (!a)
+		return false;
+	a->state = APPROVAL_VOID;
+	one_write_end(all, a);
+	all_tell(all, a);
+	return true;
+}
+
+void approvals_end_of(struct approvals *all, uint64_t sandbox)
+{
+	bool any = false;
+
+	while (all_end_one(all, sandbox))
+		any = true;
+	if (any)
+		all_expire(all);
+}
+
 /* ---- who answers --------------------------------------------------------------------------- */
 
 static int one_conflict(const struct approval *a, struct err *e)

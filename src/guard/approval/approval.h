@@ -30,7 +30,8 @@ enum approval_state {
 	APPROVAL_APPROVED,
 	APPROVAL_DENIED,
 	APPROVAL_EXPIRED,
-	APPROVAL_VOID, /* its caller wants it no more, or a person took the approval back */
+	/* its caller wants it no more, its sandbox has ended, or a person took the approval back */
+	APPROVAL_VOID,
 	APPROVAL_SUPERSEDED, /* a grant that came later let it go */
 	APPROVAL_STATES
 };
@@ -107,6 +108,9 @@ int approval_ask(struct approvals *all, const struct approval_ask *q, struct app
 /* Waits no more; no callback follows. keep: the request stays, for who asks for the same again;
  * else it is void. */
 void approval_leave(struct approval_wait *w, bool keep);
+
+/* The sandbox of this seq has ended: what is open about it and has nobody waiting is void. */
+void approvals_end_of(struct approvals *all, uint64_t sandbox);
 
 /* ---- who answers --------------------------------------------------------------------------- */
 

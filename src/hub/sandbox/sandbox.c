@@ -103,8 +103,11 @@ int hub_sandbox_set_state(struct hub_sandbox *l, enum hub_sandbox_state to, cons
 	result = hub_sandbox_save(l, kind_of(from, to), detail, e);
 	if (to == SANDBOX_TERMINATED)
 		jobs_forget_of(l);
-	if (hub_sandbox_is_gone(l))
+	if (hub_sandbox_is_gone(l)) {
+		if (l->all->asker)
+			l->all->asker->gone(l->all->asker->data, l->seq);
 		hub_sandbox_mourn(l);
+	}
 	return result;
 }
 

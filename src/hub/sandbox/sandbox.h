@@ -183,10 +183,11 @@ struct hub_question {
 	uint16_t port;
 };
 /* Who can ask one: answers later, or from inside, by hub_sandboxes_answer(). leave: nobody waits
- * any more; ended: nor will, since the sandbox has ended. */
+ * any more; ended: nor will, since the sandbox has ended. gone: a sandbox has ended. */
 struct hub_asker {
 	void (*ask)(void *data, const struct hub_question *q);
 	void (*leave)(void *data, uint64_t id, bool ended);
+	void (*gone)(void *data, uint64_t seq);
 	void *data;
 };
 void hub_sandboxes_ask_by(struct hub_sandboxes *all, const struct hub_asker *by); /* NULL: nobody */

@@ -19,6 +19,7 @@
  * is locked.
  */
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/hash.h"
@@ -165,12 +166,19 @@ int apply_journal_write(const struct apply *a, const char *name, struct err *e) 
 /* 1; 0: there is none. heads: without its operations. */
 int apply_journal_read(const struct apply *a, const char *name, bool heads, struct apply_plan *ret,
 		       struct err *e) MUST_USE;
-struct apply_op *apply_plan_add(struct apply_plan *p, char kind, const char *path,
-				struct err *e) MUST_USE;
-void apply_plan_fini(struct apply_plan *p);
 int apply_plan_id(struct apply_plan *p, struct err *e) MUST_USE;
 /* Removes what is saved of any other than the last one. */
 void apply_journal_clean(const struct apply *a);
+
+/* ---- apply_text.c: what is in a journal ------------------------------------------------------ */
+
+struct apply_op *apply_plan_add(struct apply_plan *p, char kind, const char *path,
+				struct err *e) MUST_USE;
+void apply_plan_fini(struct apply_plan *p);
+void apply_plan_write(FILE *to, const struct apply_plan *p);
+/* Only what apply_plan_write() writes. heads: without the operations. The caller calls
+ * apply_plan_fini() in any case. */
+bool apply_plan_read(FILE *from, bool heads, struct apply_plan *ret, struct err *e) MUST_USE;
 
 /* ---- apply_run.c ----------------------------------------------------------------------------- */
 

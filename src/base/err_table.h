@@ -163,6 +163,9 @@ ERR_ROW(PORT, "port_failed", -32603, 502, 125, true, GUEST,
 ERR_ROW(NO_QUOTA, "no_quota", -32603, 501, 125, false, VALIDATION,
 	"Put the folder on a file system of its own (a volume, an image, a tmpfs) that is no "
 	"larger than the size; or leave the size out.")
+ERR_ROW(OWNER, "foreign_owner", -32602, 403, 125, false, VALIDATION,
+	"Only its owner can change it: ask for that, or have the operator give it to the user of "
+	"the other files (chown), then call again.")
 ERR_ROW(SECRET_NOT_FOUND, "secret_not_found", -32602, 404, 125, false, VALIDATION,
 	"Have the operator store it (`holt secret set NAME`) or name it in the configuration file; "
 	"`holt secret ls` lists what there is.")

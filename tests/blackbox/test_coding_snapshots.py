@@ -398,9 +398,9 @@ def test_a_restore_that_fails_says_what_is_left(start, project):
     for name in 'abc':
         project.put(name, 'new\n', mode=0o666)
     os.chown(project.at('b'), 54321, 54321)
-    said = answer(mcp, 'snapshot_restore', name='s')
-    assert said['isError'], said
-    assert 'another restore does the rest: b: ' in json.loads(said['content'][0]['text'])['cause']
+    failure, _ = fails(mcp, 'foreign_owner', 'snapshot_restore', name='s')
+    assert ('another restore does the rest: b: it belongs to another user' in failure['cause']
+            and 'chown' in failure['remediation'])
     status = os.stat(project.at('b'))
     assert (status.st_uid, project.get('b')) == (54321, b'new\n')
     os.chown(project.at('b'), project.who.uid, project.who.uid)

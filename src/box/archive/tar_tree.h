@@ -39,6 +39,7 @@ enum tree_what {
 	TREE_OUTSIDE,
 	/* something of another type is in the way of a file or of a directory */
 	TREE_OCCUPIED,
+	TREE_OWNER, /* what stands there is another user's, and would not stay so */
 	TREE_MANY, /* too many entries */
 	TREE_LARGE, /* too many bytes */
 	TREE_DEEP,

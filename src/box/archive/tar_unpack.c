@@ -380,8 +380,9 @@ static int place_file(struct tar_unpack *u)
 	struct stat old;
 	bool replaces = fstatat(u->parent, name, &old, AT_SYMLINK_NOFOLLOW) == 0;
 
-	if ((replaces && S_ISREG(old.st_mode) && keep_owner(u, &old) < 0) ||
-	    (!u->temp[0] && name_temp(u, replaces) < 0))
+	if (replaces && S_ISREG(old.st_mode) && keep_owner(u, &old) < 0)
+		return tar_unpack_fail(u, TREE_OWNER, errno);
+	if (!u->temp[0] && name_temp(u, replaces) < 0)
 		return tar_unpack_fail(u, TREE_SYSTEM, errno);
 	return place_temp(u, u->parent, name);
 }

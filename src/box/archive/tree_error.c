@@ -34,6 +34,8 @@ int tree_error(const struct tree_failure *f, const char *path, struct err *e)
 			e, ERR_NOT_A_FILE,
 			"%s: a directory would take the place of something else, or the reverse",
 			name);
+	case TREE_OWNER:
+		return err_set(e, ERR_OWNER, "%s: it belongs to another user of the host", name);
 	case TREE_MANY:
 		return err_set(e, ERR_TOO_LARGE, "an archive has at most %d entries",
 			       TREE_ENTRIES_MAX);

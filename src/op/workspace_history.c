@@ -1,6 +1,5 @@
 /* workspace.log, .diff, .revert, .fork: the revisions of a workspace. */
 #include "base/when.h"
-#include "hub/sandbox/snapshots.h"
 #include "op/ops.h"
 #include "op/page.h"
 #include "op/workspace.h"
@@ -124,7 +123,7 @@ const struct op workspace_log_op = {
 
 struct diff_request {
 	struct str workspace, from, to;
-	bool content;
+	bool content, renames, live;
 	uint32_t limit;
 };
 static const struct field diff_fields[] = {
@@ -133,6 +132,11 @@ static const struct field diff_fields[] = {
 		     .doc = "A revision, or its first digits; absent: the one before `to`."),
 	REVISION_ROW(struct diff_request, to, .doc = "Absent: the newest one."),
 	FIELD(struct diff_request, content, .doc = "With hunks of text files."),
+	FIELD(struct diff_request, renames, .def = DEFAULT_BOOL(true),
+	      .doc = "Tell a file of the same contents under another path as renamed."),
+	FIELD(struct diff_request, live,
+	      .doc = "Instead of `to`: what the sandbox that writes to it has now. Then without "
+		     "`from` against the newest."),
 	FIELD(struct diff_request, limit, .min = 1, .max = WORKSPACE_CHANGES_MAX,
 	      .def = DEFAULT_INT(1000), .doc = "Paths at most."),
 };
@@ -144,12 +148,15 @@ static const char *const type_names[] = {
 
 #define T struct workspace_change
 static const struct field change_fields[] = {
-	FIELD_ENUM(T, change, snapshot_change_names, .flags = FIELD_REQUIRED,
+	FIELD_ENUM(T, change, workspace_what_names, .flags = FIELD_REQUIRED,
 		   .doc = "What became of the path."),
 	FIELD_ENUM(T, type, type_names, .flags = FIELD_REQUIRED,
 		   .doc = "What is there. Of another type than before: removed, then added."),
 	FIELD(T, path, .flags = FIELD_REQUIRED, .doc = "Below the workspace."),
 	FIELD(T, path_bytes, .flags = FIELD_BYTES, .doc = "Its bytes, where they are not UTF-8."),
+	FIELD(T, path_before, .doc = "Of a renamed one: where it was."),
+	FIELD(T, path_before_bytes, .flags = FIELD_BYTES,
+	      .doc = "Its bytes, where they are not UTF-8."),
 	FIELD(T, mode, .flags = FIELD_REQUIRED, .doc = "Permissions now; 0: it is removed."),
 	FIELD(T, mode_before, .flags = FIELD_REQUIRED, .doc = "0: it is added."),
 	FIELD(T, bytes, .flags = FIELD_REQUIRED, .doc = "Now."),
@@ -165,7 +172,8 @@ static const struct field diff_view_fields[] = {
 	FIELD(struct workspace_diff_view, workspace, .flags = FIELD_REQUIRED,
 	      .doc = "The workspace."),
 	FIELD(struct workspace_diff_view, from, .flags = FIELD_REQUIRED, .doc = "A revision."),
-	FIELD(struct workspace_diff_view, to, .flags = FIELD_REQUIRED, .doc = "A revision."),
+	FIELD(struct workspace_diff_view, to, .flags = FIELD_REQUIRED,
+	      .doc = "A revision, or live."),
 	FIELD_OBJECTS(struct workspace_diff_view, changes, change_table, .flags = FIELD_REQUIRED,
 		      .doc = "By path."),
 	FIELD(struct workspace_diff_view, truncated, .flags = FIELD_REQUIRED,
@@ -173,6 +181,13 @@ static const struct field diff_view_fields[] = {
 };
 static const struct field_table diff_view_table = FIELD_TABLE(struct workspace_diff_view,
 							      diff_view_fields);
+
+static int diff_normalize(void *request, struct arena *a, struct err *e)
+{
+	const struct diff_request *q = request;
+
+	return q->live && q->to.p ? err_set(e, ERR_INVALID, "to: live stands for it") : 0;
+}
 
 static void diff_on_done(void *arg, const struct workspace_diff *diff, const struct err *err)
 {
@@ -192,9 +207,12 @@ static void diff_on_done(void *arg, const struct workspace_diff *diff, const str
 static void workspace_diff_run(struct call *c, const void *request)
 {
 	const struct diff_request *q = request;
-	const struct workspace_diff_spec spec = {
-		.from = q->from, .to = q->to, .text = q->content, .limit = q->limit
-	};
+	const struct workspace_diff_spec spec = { .from = q->from,
+						  .to = q->to,
+						  .text = q->content,
+						  .renames = q->renames,
+						  .live = q->live,
+						  .limit = q->limit };
 	struct err e = ERR_INIT;
 	struct workspace *w = call_workspace(c, q->workspace, &e);
 
@@ -210,6 +228,7 @@ const struct op workspace_diff_op = {
 	.effect = OP_READ,
 	.request = &diff_table,
 	.result = &diff_view_table,
+	.normalize = diff_normalize,
 	.run = workspace_diff_run,
 };
 

@@ -87,6 +87,63 @@ mkdir empty; printf 2 > new
     assert not any('text' in c for c in diff(hub, 'kinds')['changes'])
 
 
+def test_renames(hub):
+    """By content: not of empty files, links or what was edited, too; names that stay go first."""
+    made(hub, 'moved', r'''
+seq 9 > old; chmod 755 old; echo twin > a1; echo twin > keep; echo twin > z9; : > empty
+ln -s x link
+seq 1000 > edited; seq 200000 > large; echo stays > copied; mkdir dir; echo in > dir/f
+echo odd > "$(printf 'o\377')"; echo twice > twice
+''', r'''
+mv old new; chmod 644 new; mkdir there; mv keep there/keep; mv a1 b1; mv empty void; mv link other
+mv edited more; echo 1 >> more; mv large there/big; cp copied copy; mv dir folder
+mv "$(printf 'o\377')" even; cp twice one; mv twice two; rm z9
+''')
+    told = diff(hub, 'moved', '?content=true')['changes']
+    moved = {c['path']: c['path_before'] for c in told if c['change'] == 'renamed'}
+    assert moved == {'new': 'old', 'there/keep': 'keep', 'b1': 'a1', 'there/big': 'large',
+                     'folder/f': 'dir/f', 'even': 'o\ufffd', 'one': 'twice'}
+    of = {c['path']: c for c in told}
+    assert (of['new']['mode_before'], of['new']['mode']) == (0o755, 0o644)
+    assert of['even']['path_before_bytes'] == 'b/8=' and 'path_before_bytes' not in of['new']
+    assert not any('text' in of[path] for path in moved)
+    rest = [(c['change'], c['path']) for c in told if c['change'] != 'renamed']
+    assert rest == [('added', 'copy'), ('removed', 'dir'), ('removed', 'edited'),
+                    ('removed', 'empty'), ('added', 'folder'), ('removed', 'link'),
+                    ('added', 'more'), ('added', 'other'), ('added', 'there'), ('added', 'two'),
+                    ('added', 'void'), ('removed', 'z9')]
+    plain = diff(hub, 'moved', '?renames=false')['changes']
+    assert len(plain) == len(told) + len(moved)
+    assert not any(c['change'] == 'renamed' or 'path_before' in c for c in plain)
+    assert ({(c['change'], c['path']) for c in plain} >=
+            {('added', new) for new in moved} | {('removed', old) for old in moved.values()})
+
+
+def test_against_the_sandbox(hub):
+    """What no revision has yet, as the next one will tell it; nothing of it is kept."""
+    made(hub, 'live', 'echo 1 > f; echo secret > .env; seq 1000 > moves; mkdir d; echo 1 > d/g')
+    fails(409, 'conflict', diff, hub, 'live', '?live=true')  # no sandbox writes to it
+    sandbox = hub.open('live')
+    assert diff(hub, 'live', '?live=true')['changes'] == []
+    hub.sh(sandbox, 'echo 2 > f; rm -r d; mv moves to; echo now > .env; printf "%3000000d" > big')
+    told = diff(hub, 'live', '?live=true&content=true')
+    tip = log(hub, 'live')['revisions'][0]['revision']
+    assert (told['from'], told['to']) == (tip, 'live')
+    assert [(c['change'], c['path']) for c in told['changes']] == [
+        ('added', 'big'), ('removed', 'd'), ('removed', 'd/g'), ('changed', 'f'), ('renamed', 'to')]
+    assert told['changes'][3]['text'] == '@@ -1,1 +1,1 @@\n-1\n+2\n'
+    fails(400, 'invalid_input', diff, hub, 'live', f'?live=true&to={tip}')
+    since = diff(hub, 'live', f'?live=true&from={log(hub, "live")["revisions"][-1]["revision"]}')
+    assert [c['path'] for c in since['changes']] == ['big', 'f', 'to']
+    assert log(hub, 'live')['revisions'][0]['revision'] == tip
+    hub.sh(sandbox, 'echo 3 >> f')  # it goes on
+    hub.finish(sandbox)
+    last = diff(hub, 'live', '?content=true')
+    assert [(c['change'], c['path']) for c in last['changes']] == [
+        (c['change'], c['path']) for c in told['changes']]
+    assert hub.call('GET', '/v1/workspaces/live/verify')['damaged'] == 0
+
+
 def test_hunks_are_what_patch_reads(hub, tmp_path):
     new = LINES[:4] + ['inserted\n'] + LINES[4:20] + LINES[23:38] + ['last\n']
     made(hub, 'patched', f'cat > f << END\n{"".join(LINES)}END',

@@ -108,11 +108,15 @@ const struct verb ws_log_verb = {
 
 struct diff_options {
 	struct verb_options common;
-	bool patch;
+	bool patch, no_renames, live;
 	uint32_t output;
 };
 
 static const struct option_row diff_rows[] = {
+	OPTION(struct diff_options, live, OPTION_FLAG, "live",
+	       .doc = "Compare with what the sandbox that writes to it has now."),
+	OPTION(struct diff_options, no_renames, OPTION_FLAG, "no-renames",
+	       .doc = "Show renamed files as deleted and added."),
 	OPTION(struct diff_options, patch, OPTION_FLAG, "patch", .letter = 'p',
 	       .doc = "Print what changed in text files, too."),
 	OUTPUT_ROW(struct diff_options),
@@ -124,8 +128,16 @@ static const struct option_table diff_options = OPTION_TABLE(diff_rows, .mixed =
 static void diff_print(const struct json_val *v)
 {
 	struct str change = json_str(json_get(v, "change")), text = json_str(json_get(v, "text"));
+	struct str before = json_str(json_get(v, "path_before"));
 
-	printf("%c ", str_is(change, "added") ? 'A' : str_is(change, "changed") ? 'C' : 'D');
+	printf("%c ", str_is(change, "added")	  ? 'A'
+		      : str_is(change, "changed") ? 'C'
+		      : str_is(change, "renamed") ? 'R'
+						  : 'D');
+	if (before.p) {
+		safe_line(stdout, before);
+		fputs(" -> ", stdout);
+	}
 	safe_line(stdout, json_str(json_get(v, "path")));
 	puts(json_bool(json_get(v, "binary")) ? " (binary)" : "");
 	safe_text(stdout, text, 0);
@@ -143,6 +155,8 @@ static int diff_show(char **operands, int n, const struct diff_options *o, struc
 	if (ws_path(path, operands[0], "/diff?limit=50000", e) < 0 ||
 	    (n > 1 && hub_link_query(path, sizeof(path), "from", operands[1], e) < 0) ||
 	    (n > 2 && hub_link_query(path, sizeof(path), "to", operands[2], e) < 0) ||
+	    (o->live && hub_link_query(path, sizeof(path), "live", "true", e) < 0) ||
+	    (o->no_renames && hub_link_query(path, sizeof(path), "renames", "false", e) < 0) ||
 	    (o->patch && hub_link_query(path, sizeof(path), "content", "true", e) < 0))
 		return -1;
 	l = hub_link_open(e);
@@ -170,8 +184,8 @@ const struct verb ws_diff_verb = {
 	.usage = "[OPTION...] NAME [FROM [TO]]",
 	.doc = "List what changed between two of its revisions.",
 	.more = "FROM and TO are revisions or their first digits. Without TO it is the newest,\n"
-		"without FROM the one before TO. Each path has A, C or D before it: added,\n"
-		"changed or deleted.",
+		"without FROM the one before TO. Each path has A, C, D or R before it: added,\n"
+		"changed, deleted or renamed.",
 	.page = "holt-ws",
 	.options = &diff_options,
 	.size = sizeof(struct diff_options),

@@ -92,6 +92,8 @@ static const struct op_member diff_members[] = {
 	{ "from", .doc = "Revision, or its first digits. Default: the one before `to`." },
 	{ "to", .doc = "Default: the newest." },
 	{ "content", .doc = "Also show the lines that changed." },
+	{ "renames", .in = OP_HIDDEN },
+	{ "live", .doc = "What is not in a revision yet: the files now, against the newest." },
 };
 
 const struct tool workspace_diff_tool = {

@@ -20,6 +20,8 @@ static const struct op_member diff_members[] = {
 	{ "from", .in = OP_QUERY },
 	{ "to", .in = OP_QUERY },
 	{ "content", .in = OP_QUERY },
+	{ "renames", .in = OP_QUERY },
+	{ "live", .in = OP_QUERY },
 	{ "limit", .in = OP_QUERY },
 };
 
@@ -80,7 +82,8 @@ static const struct api_route rows[] = {
 	  .members = OP_MEMBERS(diff_members),
 	  .method = HTTP_GET,
 	  .path = "/v1/workspaces/{name}/diff",
-	  .errors = API_MAY(NOT_FOUND) | API_MAY(UNSUPPORTED) },
+	  .errors = API_MAY_SANDBOX | API_MAY(UNSUPPORTED) | API_MAY(BODY_TOO_LARGE) |
+		    API_MAY(EXEC_TIMEOUT) },
 	{ .id = "workspaces.verify",
 	  .op = &workspace_verify_op,
 	  .projected = true,

@@ -24,6 +24,8 @@ struct committing {
 	struct err wrote; /* how that ended */
 	struct take_result result;
 	struct revision next;
+	commit_look_fn look; /* NULL: it makes a revision */
+	commit_looked_fn on_looked; /* instead of on_done */
 	workspace_commit_cb on_done;
 	void *arg;
 };
@@ -33,10 +35,13 @@ static void commit_end(struct committing *c, const struct workspace_commit *made
 {
 	if (c->began)
 		c->w->changing = false;
-	if ((c->began && err) || c->w->all->leftovers)
+	if ((c->began && !made) || c->w->all->leftovers)
 		gc_later(c->w->all);
 	c->w->busy--;
-	c->on_done(c->arg, made, err);
+	if (c->look)
+		c->on_looked(c->arg, err);
+	else
+		c->on_done(c->arg, made, err);
 	if (c->hs)
 		hub_sandbox_busy(c->hs, -1);
 	take_free(c->take);
@@ -72,12 +77,20 @@ static void commit_tell(struct committing *c, bool changed)
 	commit_end(c, &made, NULL);
 }
 
+static void commit_looked(struct committing *c)
+{
+	work_end(&c->work);
+	commit_end(c, NULL, NULL);
+}
+
 static void commit_made(struct work *work)
 {
 	struct committing *c = (struct committing *)work;
 
 	if (work->err.code)
 		commit_fail(c, &work->err);
+	else if (c->look)
+		commit_looked(c);
 	else if (memcmp(&c->result.tree, &c->before, sizeof(c->before)) == 0)
 		commit_tell(c, false);
 	else if (workspace_advance(c->w, &c->next, &work->err) < 0)
@@ -92,8 +105,13 @@ static void commit_make(struct work *work)
 	struct workspaces *all = work->all;
 	struct err *e = &work->err;
 
-	if (take_tree(c->take, c->attached ? &c->base : NULL, &c->result, e) < 0 ||
-	    objects_commit(&all->objects, e) < 0)
+	if (take_tree(c->take, c->attached ? &c->base : NULL, &c->result, e) < 0)
+		return;
+	if (c->look) {
+		(void)!c->look(c->arg, &c->result.tree, e); /* what it failed by is in *e */
+		return;
+	}
+	if (objects_commit(&all->objects, e) < 0)
 		return;
 	if (memcmp(&c->result.tree, &c->before, sizeof(c->before)) == 0 ||
 	    checkout_make(&all->checkouts, &c->result.tree, &c->before, e) < 0)
@@ -244,10 +262,9 @@ static struct committing *commit_new(struct workspace *w, workspace_commit_cb on
 }
 
 /* by_end: the sandbox ends, so its state says nothing. */
-static void commit_start(struct workspace *w, struct str message, bool by_end,
-			 workspace_commit_cb on_done, void *arg)
+static void commit_start(struct committing *c, struct str message, bool by_end)
 {
-	struct committing *c = commit_new(w, on_done, arg);
+	struct workspace *w = c->w;
 	struct err *e = &c->work.err;
 
 	c->before = w->tip.tree;
@@ -266,7 +283,17 @@ static void commit_start(struct workspace *w, struct str message, bool by_end,
 void workspace_commit_start(struct workspace *w, struct str message, workspace_commit_cb on_done,
 			    void *arg)
 {
-	commit_start(w, message, false, on_done, arg);
+	commit_start(commit_new(w, on_done, arg), message, false);
+}
+
+void commit_look_start(struct workspace *w, commit_look_fn look, commit_looked_fn on_done,
+		       void *arg)
+{
+	struct committing *c = commit_new(w, NULL, arg);
+
+	c->look = look;
+	c->on_looked = on_done;
+	commit_start(c, STR_LIT(""), false);
 }
 
 /* ---- an archive ------------------------------------------------------------------------------ */
@@ -328,5 +355,5 @@ void commit_save(void *workspaces, struct hub_sandbox *l, hub_sandbox_cb on_done
 		abort();
 	*s = (struct saving){ l, on_done, arg };
 	hub_sandbox_busy(l, 1);
-	commit_start(workspace_of(workspaces, l), STR_LIT(""), true, on_saved, s);
+	commit_start(commit_new(workspace_of(workspaces, l), on_saved, s), STR_LIT(""), true);
 }

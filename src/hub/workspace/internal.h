@@ -151,5 +151,11 @@ int workspace_check_change(const struct workspace *w, struct str message, struct
 /* fd: a file with an archive, taken. err: why there is none, which is reported; NULL: there is. */
 void commit_import_start(struct workspace *w, int fd, struct str message, const struct err *err,
 			 workspace_commit_cb on_done, void *arg);
+/* Reads what its writer has changed as for a revision, and makes none: calls look in the pool with
+ * the tree, whose new objects go when it has returned; then on_done on the loop. */
+typedef int (*commit_look_fn)(void *arg, const struct object_id *tree, struct err *e);
+typedef void (*commit_looked_fn)(void *arg, const struct err *err);
+void commit_look_start(struct workspace *w, commit_look_fn look, commit_looked_fn on_done,
+		       void *arg);
 /* struct hub_keeper.save */
 void commit_save(void *workspaces, struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg);

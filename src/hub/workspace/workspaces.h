@@ -88,10 +88,19 @@ int workspace_log(const struct workspace *w, uint64_t below, uint32_t limit, wor
 		  void *arg, struct err *e) MUST_USE;
 
 /* The differences of two revisions, in the order of their paths. */
+enum workspace_what {
+	WORKSPACE_ADDED = DIFF_ADDED,
+	WORKSPACE_CHANGED = DIFF_CHANGED,
+	WORKSPACE_REMOVED = DIFF_REMOVED,
+	WORKSPACE_RENAMED = DIFFS,
+	WORKSPACE_WHATS
+};
+extern const char *const workspace_what_names[WORKSPACE_WHATS];
 struct workspace_change {
-	enum diff change;
+	enum workspace_what change;
 	enum file_type type; /* a path whose type changes is removed and added */
 	struct str path, path_bytes; /* path_bytes: the same, where it is not UTF-8 */
+	struct str path_before, path_before_bytes; /* of one that was renamed */
 	uint32_t mode, mode_before; /* 0: there is none */
 	uint64_t bytes, bytes_before;
 	struct str text; /* unified hunks; STR_NONE: not asked for, not text, or too much */
@@ -112,6 +121,8 @@ enum {
 struct workspace_diff_spec {
 	struct str from, to; /* STR_NONE: the one before `to`; the tip */
 	bool text;
+	bool renames; /* tell them as such */
+	bool live; /* `to` is what the sandbox that writes to it has now; from: the tip if absent */
 	uint32_t limit; /* changes */
 };
 typedef void (*workspace_diff_cb)(void *arg, const struct workspace_diff *diff,

@@ -131,6 +131,9 @@ ERR_ROW(WORKSPACE_LARGE, "workspace_too_large", -32602, 413, 125, false, VALIDAT
 ERR_ROW(WORKSPACE, "workspace_damaged", -32603, 500, 125, false, CLEANUP,
 	"Files of the workspace's store were changed or lost. Use another revision, or restore the "
 	"data folder from a backup.")
+ERR_ROW(STORAGE_FULL, "storage_full", -32603, 507, 125, false, POLICY,
+	"Delete workspaces and snapshots that are no longer needed, or ask the operator to raise "
+	"the bound.")
 ERR_ROW(IMAGE_LARGE, "image_too_large", -32602, 413, 125, false, VALIDATION,
 	"Use a smaller image, or allow more with --max-size and --max-files; an archive that "
 	"unpacks to hundreds of times its size is always refused.")

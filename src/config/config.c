@@ -38,6 +38,8 @@ static const struct field file_fields[] = {
 		     .doc = "Named lists of network rules."),
 	FIELD_OBJECT(struct config_file, limits, config_limits_table,
 		     .doc = "What all clients together may use."),
+	FIELD_OBJECT(struct config_file, storage, config_storage_table,
+		     .doc = "What the hub may keep."),
 	FIELD_DICT(struct config_file, principals, config_principal_table, .max = CONFIG_LIST_MAX,
 		   .item_min = 1, .item_max = CONFIG_NAME_MAX,
 		   .doc = "What single principals may do less: local, token, key:NAME."),

@@ -49,6 +49,10 @@ struct config_limits {
 	bool has_sandboxes, has_forks, has_wall_seconds, has_cpu_seconds, has_bytes_out;
 };
 
+struct config_storage {
+	uint64_t objects_mb; /* 0: no bound */
+};
+
 /* Of a principal: what it has less than the hub. has_: without it the list is the hub's. */
 struct config_principal {
 	struct str name; /* "local", "token", "key:NAME"; '*' stands for any characters */
@@ -185,6 +189,7 @@ struct config_file {
 	unsigned images_line;
 	struct config_network network;
 	struct config_limits limits;
+	struct config_storage storage;
 	struct config_principals principals;
 	struct config_secrets secrets;
 	struct config_approvals approvals;
@@ -199,6 +204,7 @@ struct config_file {
 extern const struct field_table config_policy_table;
 extern const struct field_table config_network_table;
 extern const struct field_table config_limits_table;
+extern const struct field_table config_storage_table;
 extern const struct field_table config_principal_table;
 extern const struct field_table config_secret_table;
 extern const struct field_table config_approvals_table;

@@ -3,6 +3,7 @@
 #include "guard/policy/policy.h"
 #include "hub/core/hub.h"
 #include "hub/sandbox/sandbox.h"
+#include "hub/workspace/workspaces.h"
 #include "op/network.h"
 
 enum { TOOLS_MAX = 32 };
@@ -152,8 +153,12 @@ void gate_policy_listen(struct gate *g)
 {
 	struct hub_sandboxes *all = g->hub ? hub_sandboxes(g->hub) : NULL;
 
+	struct workspaces *kept = g->hub ? hub_workspaces(g->hub) : NULL;
+
 	if (all)
 		hub_sandboxes_limit(all, gate_policy_budget, g);
+	if (kept)
+		workspaces_bound(kept, config_file(g->config)->storage.objects_mb << 20);
 }
 
 void gate_policy_reload(struct gate *g)

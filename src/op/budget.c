@@ -22,6 +22,13 @@ static struct config_limits budget_own(const struct call *c, const struct config
 	return policy_limits(f, str_of(call_principal(c)->name), STR_NONE);
 }
 
+uint64_t budget_objects(const struct call *c)
+{
+	const struct config_file *f = budget_file(c);
+
+	return f ? f->storage.objects_mb << 20 : 0;
+}
+
 struct budget_count {
 	uint64_t all, own, forks;
 };

@@ -178,7 +178,8 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 					 const struct grants *g, const char *registry,
 					 const char *warden_dir, struct err *e)
 {
-	char images[PATH_MAX], data[PATH_MAX], snapshots[PATH_MAX], workspaces[PATH_MAX];
+	char images[PATH_MAX], data[PATH_MAX], snapshots[PATH_MAX], workspaces[PATH_MAX],
+		shots[PATH_MAX];
 	struct engine_closed own;
 	struct err homeless;
 	/* Files without a name, for which any folder will do where there is no data folder yet. */
@@ -202,6 +203,7 @@ static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_optio
 		.workspaces = registry && home_where("workspaces", workspaces, &homeless) == 0
 				    ? workspaces
 				    : NULL,
+		.shots = home_where("coding", shots, &homeless) == 0 ? shots : NULL,
 		.images = home_where("images", images, &homeless) < 0 ? NULL : images,
 		.volumes = o->volumes.p,
 		.n_volumes = o->volumes.n,

@@ -86,7 +86,7 @@ static int hub_start(struct hub *hub, const struct hub_config *config, struct er
 	if (hub->store && config->workspaces) {
 		hub->workspaces = workspaces_new(hub->loop, hub->store, hub->sandboxes,
 						 config->workspaces, e);
-		if (!hub->workspaces)
+		if (!hub->workspaces || workspaces_share(hub->workspaces, config->shots, e) < 0)
 			return -1;
 	}
 	if (config->n_volumes &&

@@ -23,6 +23,8 @@ struct hub_config {
 	const char *snapshots;
 	/* path of the folder of workspaces, likewise; NULL: none */
 	const char *workspaces;
+	/* of snapshots of coding sessions, which count for the bound of both; NULL: none */
+	const char *shots;
 	/* folders of the host that clients may give to sandboxes (hub/sandbox/volumes.h) */
 	const char *const *volumes;
 	size_t n_volumes;

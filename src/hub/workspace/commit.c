@@ -17,11 +17,15 @@ struct committing {
 	bool began; /* it is changing by this */
 	struct hub_sandbox *hs; /* busy; NULL: it did not begin, or an archive is imported */
 	int from; /* the archive */
+	int archive; /* the same of an import, from its beginning; -1 */
+	struct room room;
+	bool collected; /* what nobody needs has gone; it is tried once more */
 	struct take *take;
 	struct object_id base, before; /* trees: what the sandbox began with, and the tip's */
 	bool attached; /* the archive is changes to base */
 	bool writing, reading; /* under way */
 	struct err wrote; /* how that ended */
+	struct err full; /* why it was begun anew */
 	struct take_result result;
 	struct revision next;
 	commit_look_fn look; /* NULL: it makes a revision */
@@ -46,13 +50,48 @@ static void commit_end(struct committing *c, const struct workspace_commit *made
 		hub_sandbox_busy(c->hs, -1);
 	take_free(c->take);
 	close_fd(&c->from);
+	close_fd(&c->archive);
 	free(c);
+}
+
+static void commit_read(struct work *work);
+static void commit_was_read(struct work *work);
+
+static void commit_collected(void *arg, const struct workspaces_gc *gone, const struct err *err)
+{
+	struct committing *c = arg;
+
+	if (err || !gone->removed) {
+		commit_end(c, NULL, &c->full);
+		return;
+	}
+	c->work.work = commit_read;
+	c->work.done = commit_was_read;
+	work_start(&c->work.all->writes, &c->work);
+}
+
+/* Nothing of it is left, and its turn is over. */
+static void commit_collect(struct committing *c, const struct err *full)
+{
+	struct workspaces *all = c->work.all;
+
+	c->collected = true;
+	c->full = *full;
+	c->wrote = c->work.err = ERR_INIT;
+	take_free(take_ptr(c->take));
+	close_fd(&c->from);
+	work_end(&c->work);
+	workspaces_gc_start(all, commit_collected, c);
 }
 
 static void commit_fail(struct committing *c, const struct err *err)
 {
 	struct err e = *err;
 
+	if (e.code == ERR_STORAGE_FULL && !c->collected) {
+		commit_collect(c, &e);
+		return;
+	}
 	work_end(&c->work);
 	commit_end(c, NULL, &e);
 }
@@ -153,7 +192,8 @@ static void commit_read(struct work *work)
 {
 	struct committing *c = (struct committing *)work;
 
-	if (!work->err.code && take_read(c->take, c->from, &work->err) < 0)
+	if (!work->err.code && (room_left(&c->room, &work->all->objects.left, &work->err) < 0 ||
+				take_read(c->take, c->from, &work->err) < 0))
 		close_fd(&c->from); /* so that the writer ends, too */
 }
 
@@ -170,6 +210,7 @@ static int commit_take(struct committing *c, const struct take_spec *spec, struc
 {
 	if (objects_begin(&c->work.all->objects, e) < 0)
 		return -1;
+	c->room = c->work.all->room;
 	c->take = take_new(spec, e);
 	return c->take ? 0 : -1;
 }
@@ -255,7 +296,9 @@ static struct committing *commit_new(struct workspace *w, workspace_commit_cb on
 
 	if (!c)
 		abort(); /* out of memory: no callback could report it */
-	*c = (struct committing){ .w = w, .from = -1, .on_done = on_done, .arg = arg };
+	*c = (struct committing){
+		.w = w, .from = -1, .archive = -1, .on_done = on_done, .arg = arg
+	};
 	c->work = (struct work){ .all = w->all, .work = work_nothing, .done = commit_was_read };
 	w->busy++;
 	return c;
@@ -307,8 +350,11 @@ static void import_begin(struct work *work)
 					.stop = &all->stop_reads };
 
 	c->reading = true;
-	if (!work->err.code && commit_take(c, &spec, &work->err) < 0)
-		close_fd(&c->from);
+	if (work->err.code || commit_take(c, &spec, &work->err) < 0)
+		return;
+	c->from = fcntl(c->archive, F_DUPFD_CLOEXEC, 0);
+	if (c->from < 0 || lseek(c->archive, 0, SEEK_SET) < 0)
+		err_sys(&work->err, errno, "read the archive");
 }
 
 void commit_import_start(struct workspace *w, int fd, struct str message, const struct err *err,
@@ -316,7 +362,7 @@ void commit_import_start(struct workspace *w, int fd, struct str message, const 
 {
 	struct committing *c = commit_new(w, on_done, arg);
 
-	c->from = fd;
+	c->archive = fd;
 	c->before = w->tip.tree;
 	if (err) {
 		c->work.err = *err;

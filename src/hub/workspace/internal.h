@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "hub/workspace/checkout.h"
+#include "hub/workspace/room.h"
 #include "hub/workspace/take.h"
 #include "hub/workspace/workspaces.h"
 #include "store/store.h"
@@ -71,7 +72,8 @@ struct workspaces {
 	struct store *store;
 	struct hub_sandboxes *sandboxes;
 	struct hub_keeper keeper;
-	char *folder;
+	char *folder, *shots; /* owned */
+	struct room room; /* of both; a commit has a copy */
 	int dir;
 	struct objects objects;
 	struct checkouts checkouts;

@@ -128,7 +128,7 @@ static void object_path(const struct object_id *id, char ret[OBJECT_PATH])
 
 int objects_open(struct objects *o, int dir, struct err *e)
 {
-	*o = (struct objects){ .dir = -1, .new = -1 };
+	*o = (struct objects){ .dir = -1, .new = -1, .left = UINT64_MAX };
 	o->dir = folder_open(dir, "objects", e);
 	if (o->dir >= 0)
 		o->new = folder_open(dir, NEW, e);
@@ -147,6 +147,7 @@ void objects_close(struct objects *o)
 int objects_begin(struct objects *o, struct err *e)
 {
 	o->added = (struct object_count){ 0 };
+	o->left = UINT64_MAX;
 	return folder_clear(o->new, ".", false, e);
 }
 
@@ -182,6 +183,10 @@ int objects_put(struct objects *o, enum object_kind kind, struct str bytes, stru
 		return -1;
 	if (is_there(o->dir, path, bytes.n + 1) || is_there(o->new, hex, bytes.n + 1))
 		return 0;
+	if (bytes.n >= o->left || o->added.bytes > o->left - bytes.n - 1)
+		return err_set(e, ERR_STORAGE_FULL,
+			       "what workspaces and their snapshots keep would be more than the "
+			       "operator's configuration allows (storage.objects_mb)");
 	if (write_new(o, hex, (char)kind, bytes) < 0)
 		return err_sys(e, errno, "write an object");
 	o->added.n++;

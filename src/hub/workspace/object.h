@@ -28,6 +28,7 @@ struct objects {
 	int dir; /* the folder */
 	int new; /* of those that are not complete yet */
 	struct object_count added; /* by the batch that is open */
+	uint64_t left; /* bytes that it may add; no bound until it is set, for each batch */
 	struct id_set *marked; /* gets what is put, new or not; NULL: none */
 };
 
@@ -37,6 +38,7 @@ void objects_close(struct objects *o);
 
 /* Begins a batch; what an earlier one has left is dropped. */
 int objects_begin(struct objects *o, struct err *e) MUST_USE;
+/* ERR_STORAGE_FULL: the batch would add more than it may. */
 int objects_put(struct objects *o, enum object_kind kind, struct str bytes, struct object_id *ret,
 		struct err *e) MUST_USE;
 /* Syncs and names all of the batch. */

@@ -108,6 +108,13 @@ void shots_close(struct shots *s)
 	close_fd(&s->dir);
 }
 
+int shots_begin(struct shots *s, const struct shots_of *of, struct err *e)
+{
+	if (of->room.max)
+		shots_trim(of->folder);
+	return objects_begin(&s->objects, e) < 0 ? -1 : room_left(&of->room, &s->objects.left, e);
+}
+
 /* ---- rows ---------------------------------------------------------------------------------- */
 
 static bool is_name(struct str s)

@@ -9,6 +9,7 @@
  */
 #include <stdatomic.h>
 
+#include "hub/workspace/room.h"
 #include "hub/workspace/tree.h"
 
 enum {
@@ -29,6 +30,7 @@ struct shots_of {
 	const char *folder; /* of all stores: absolute, made if missing */
 	struct str owner, place; /* whose, and of what */
 	const atomic_bool *stop; /* becomes true: do not wait any longer */
+	struct room room; /* for what shots_begin() begins */
 };
 
 struct shots {
@@ -40,6 +42,9 @@ struct shots {
 /* Waits until nobody else has it open. ERR_CONFLICT: that takes too long. */
 int shots_open(struct shots *s, const struct shots_of *of, struct err *e) MUST_USE;
 void shots_close(struct shots *s); /* of SHOTS_NONE, too */
+
+/* Begins a batch of objects, within the room that is left when stores that are over have gone. */
+int shots_begin(struct shots *s, const struct shots_of *of, struct err *e) MUST_USE;
 
 /* Those that have not ended yet, the newest first; ret has room for SHOTS_MAX. */
 int shots_list(const struct shots *s, struct shot *ret, size_t *ret_n, struct err *e) MUST_USE;

@@ -272,6 +272,7 @@ struct workspaces *workspaces_new(uv_loop_t *loop, struct store *store,
 	all->leftovers = true;
 	work_queue_init(&all->writes, all);
 	work_queue_init(&all->reads, all);
+	all->room.workspaces = all->folder;
 	all->objects = (struct objects){ .dir = -1, .new = -1 };
 	all->checkouts.dir = -1;
 	all->dir = folder_open(AT_FDCWD, folder, e);
@@ -282,6 +283,23 @@ struct workspaces *workspaces_new(uv_loop_t *loop, struct store *store,
 		(struct hub_keeper){ .holds = keeper_holds, .save = commit_save, .data = all };
 	hub_sandboxes_set_keeper(sandboxes, &all->keeper);
 	return take_ptr(all);
+}
+
+int workspaces_share(struct workspaces *all, const char *shots, struct err *e)
+{
+	all->shots = shots ? strdup(shots) : NULL;
+	all->room.shots = all->shots;
+	return shots && !all->shots ? err_set(e, ERR_LIMIT, "out of memory") : 0;
+}
+
+void workspaces_bound(struct workspaces *all, uint64_t bytes)
+{
+	all->room.max = bytes;
+}
+
+const char *workspaces_folder(const struct workspaces *all)
+{
+	return all->folder;
 }
 
 void workspaces_free(struct workspaces *all)
@@ -298,6 +316,7 @@ void workspaces_free(struct workspaces *all)
 	objects_close(&all->objects);
 	close_fd(&all->dir);
 	free(all->folder);
+	free(all->shots);
 	free(all);
 }
 

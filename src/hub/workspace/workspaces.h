@@ -32,6 +32,12 @@ enum {
 struct workspaces *workspaces_new(uv_loop_t *loop, struct store *store,
 				  struct hub_sandboxes *sandboxes, const char *folder,
 				  struct err *e) MUST_USE;
+/* shots: the folder of snapshots that counts, too (hub/workspace/shots.h); copied; NULL: none. */
+int workspaces_share(struct workspaces *all, const char *shots, struct err *e) MUST_USE;
+/* How many bytes of objects all these stores may keep; 0: no bound. What does not fit is tried
+ * again when what nobody needs has gone. */
+void workspaces_bound(struct workspaces *all, uint64_t bytes);
+const char *workspaces_folder(const struct workspaces *all);
 /* Saves what sandboxes have changed, as if they ended, then calls on_done. Nothing starts after
  * it. leave: the sandboxes stay for the next hub, so nothing is saved. */
 void workspaces_stop(struct workspaces *all, bool leave, void (*on_done)(void *arg), void *arg);

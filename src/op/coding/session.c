@@ -8,6 +8,9 @@
 #include "base/hash.h"
 #include "base/id.h"
 #include "hub/sandbox/sandbox.h"
+#include "hub/workspace/room.h"
+#include "hub/workspace/workspaces.h"
+#include "op/budget.h"
 #include "op/sandbox_make.h"
 
 enum {
@@ -213,6 +216,15 @@ void coding_free(struct coding *k)
 const char *coding_snapshots(const struct coding_work *w)
 {
 	return w->all->snapshots;
+}
+
+struct room coding_room(const struct coding_work *w)
+{
+	const struct workspaces *all = call_workspaces(w->call);
+
+	return (struct room){ .workspaces = all ? workspaces_folder(all) : NULL,
+			      .shots = w->all->snapshots,
+			      .max = budget_objects(w->call) };
 }
 
 bool coding_has_workspaces(const struct coding *k)

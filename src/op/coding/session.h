@@ -120,6 +120,8 @@ void coding_wait_turn(struct coding_work *w, struct str path, void (*then)(struc
 void coding_wait_whole(struct coding_work *w, bool writes, void (*then)(struct coding_work *w));
 /* Where snapshots are kept; NULL: nowhere. */
 const char *coding_snapshots(const struct coding_work *w);
+/* What they may add to that. */
+struct room coding_room(const struct coding_work *w);
 
 /* In its turn, what the path led to. False: a writer by another path has the same file, and then()
  * is called again after that. */

@@ -206,7 +206,7 @@ static int shot_read(struct shot_work *s, struct err *e)
 					.bytes_max = SHOT_BYTES_MAX };
 	AUTO(take_free) struct take *t = NULL;
 
-	if (objects_begin(&s->shots.objects, e) < 0 || !(t = take_new(&spec, e)))
+	if (shots_begin(&s->shots, &s->of, e) < 0 || !(t = take_new(&spec, e)))
 		return -1;
 	return take_read(t, s->end, e) < 0 || take_tree(t, NULL, &s->now, e) < 0 ? -1 : 0;
 }
@@ -264,7 +264,8 @@ static void shot_entered(struct coding_work *w)
 	s->of = (struct shots_of){ .folder = coding_snapshots(w),
 				   .owner = call_owner(w->call),
 				   .place = w->files,
-				   .stop = &s->stop };
+				   .stop = &s->stop,
+				   .room = coding_room(w) };
 	if (!s->of.folder) {
 		err_set(&e, ERR_UNSUPPORTED, "snapshots need a data folder, and there is none");
 		shot_fail(s, &e);

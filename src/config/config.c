@@ -59,6 +59,11 @@ static const struct field file_fields[] = {
 		     .doc = "The use of MCP servers."),
 	FIELD_OBJECTS(struct config_file, inputs, config_input_table, .max = CONFIG_LIST_MAX,
 		      .doc = "What ${input:ID} in mcpServers asks for."),
+	FIELD_DICT(struct config_file, workspaces, config_workspace_table, .max = CONFIG_LIST_MAX,
+		   .item_min = 1, .item_max = CONFIG_NAME_MAX,
+		   .doc = "Folders in which agents of conversations work, by name."),
+	FIELD_OBJECT(struct config_file, conversations, config_conversations_table,
+		     .doc = "Conversations with agents."),
 };
 
 const struct field_table config_table = FIELD_TABLE(struct config_file, file_fields,
@@ -126,6 +131,7 @@ static int config_check(struct config_reader *r)
 	if (config_check_policy(r, config_at(root, STR_LIT("policy")), &f->policy) < 0 ||
 	    config_check_secrets(r, config_at(root, STR_LIT("secrets")), &f->secrets) < 0 ||
 	    config_check_inputs(r, config_at(root, STR_LIT("inputs")), &f->inputs) < 0 ||
+	    config_check_conversations(r, root, f) < 0 ||
 	    config_check_servers(r, config_at(root, STR_LIT("mcpServers")), f) < 0)
 		return -1;
 	at = config_at(root, STR_LIT("images"));

@@ -180,6 +180,25 @@ struct config_inputs {
 	size_t n;
 };
 
+/* ---- conversations and workspaces ------------------------------------------------------------ */
+
+/* A folder of the host in which an agent works. */
+struct config_workspace {
+	struct str name;
+	struct str dir; /* absolute */
+	struct str agent; /* of conversations in it that name none; may be STR_NONE */
+};
+
+struct config_workspaces {
+	struct config_workspace *p;
+	size_t n;
+};
+
+struct config_conversations {
+	struct str tool_prefix; /* before the names of their tools */
+	uint32_t trash_days;
+};
+
 /* ---- the whole file ------------------------------------------------------------------------ */
 
 struct config_file {
@@ -198,6 +217,8 @@ struct config_file {
 	struct config_servers mcp_servers;
 	struct config_modules modules;
 	struct config_inputs inputs;
+	struct config_workspaces workspaces;
+	struct config_conversations conversations;
 };
 
 /* One file each, src/config/SECTION.c. */
@@ -213,6 +234,8 @@ extern const struct field_table config_redaction_table;
 extern const struct field_table config_server_table;
 extern const struct field_table config_modules_table;
 extern const struct field_table config_input_table;
+extern const struct field_table config_workspace_table;
+extern const struct field_table config_conversations_table;
 /* Of the whole file. */
 extern const struct field_table config_table;
 

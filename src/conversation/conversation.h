@@ -126,8 +126,8 @@ int talk_queue_remove(struct talk *t, struct str id, struct err *e) MUST_USE;
 int talk_queue_move(struct talk *t, struct str id, size_t to, struct err *e) MUST_USE;
 int talk_queue_again(struct talk *t, struct str id, struct err *e) MUST_USE;
 
-/* Asks the driver to end the turn. ERR_CONFLICT: there is none. */
-int talk_cancel(struct talk *t, struct err *e) MUST_USE;
+/* Asks the driver to end the turn. False: there is none. */
+bool talk_cancel(struct talk *t);
 
 /* ---- drivers --------------------------------------------------------------------------------- */
 

@@ -288,14 +288,14 @@ void talk_stalled(struct talk *t, bool on)
 	talk_tell(t, "changed");
 }
 
-int talk_cancel(struct talk *t, struct err *e)
+bool talk_cancel(struct talk *t)
 {
 	const struct talk_drive *d = talk_drive_of(t);
 
 	if (!t->turning || !d)
-		return err_set(e, ERR_CONFLICT, "no turn is under way");
+		return false;
 	d->driver->cancel(d->data, t);
-	return 0;
+	return true;
 }
 
 /* ---- the queue ------------------------------------------------------------------------------- */

@@ -62,6 +62,9 @@ class Described(Rest):
             if kind == TAR[0]:
                 tarfile.open(fileobj=io.BytesIO(reply.body)).getmembers()
             values = []
+        elif kind == 'text/event-stream' and reply.status == 200:
+            values = [json.loads(line[6:]) for line in reply.body.splitlines()
+                      if line.startswith(b'data: ')]
         elif kind == 'application/x-ndjson':
             values = [json.loads(line) for line in reply.body.splitlines()]
         else:

@@ -54,8 +54,12 @@ def server(script='main()', *arguments, **more):
             **more}
 
 
+# A workspace for conversations with agents, which has an .holtrc.
+WORKSPACE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'peers', 'workspace')
+
+
 def configured(**servers):
-    return {'mcpServers': servers}
+    return {'mcpServers': servers, 'workspaces': {'of-stage': {'dir': WORKSPACE}}}
 
 
 def approve(hub, name):

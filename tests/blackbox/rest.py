@@ -72,12 +72,12 @@ class Rest(Serve):
         except Failed as e:
             assert e.code == 'not_found'
 
-    def announced(self, path, size, kind='application/json'):
+    def announced(self, path, size, kind='application/json', method='POST'):
         """The reply to the head of a body that is never sent."""
         with self.wire() as wire:
-            return wire.ask(self.request('POST', path, fields=[f'Content-Type: {kind}',
+            return wire.ask(self.request(method, path, fields=[f'Content-Type: {kind}',
                                                                f'Content-Length: {size}']),
-                            'POST')
+                            method)
 
     def after_first(self, request, then):
         """The reply to it, when then() has been called behind its first chunk."""

@@ -33,7 +33,10 @@ LIFECYCLE = {'workspaces.create', 'workspaces.attach', 'workspaces.commit', 'wor
              'fork', 'sandboxes.create', 'sandboxes.delete', 'sandboxes.fork', 'sandboxes.stop',
              'sandboxes.snapshot', 'set_timeout', 'pause', 'resume', 'snapshots.delete',
              'snapshots.import', 'snapshots.restore'}
-READ = {'modules.list', 'modules.info', 'modules.logs', 'modules.search', 'modules.result',
+READ = {'sessions.list', 'sessions.get', 'sessions.events', 'sessions.queue', 'sessions.wait',
+        'sessions.settings', 'flags.list', 'conversation.workspaces', 'conversation.config',
+        'conversation.runtime', 'feed.follow', 'modules.list', 'modules.info', 'modules.logs',
+        'modules.search', 'modules.result',
         'openapi', 'workspaces.list', 'workspaces.get', 'workspaces.log', 'workspaces.diff',
         'workspaces.verify', 'workspaces.export', 'templates.list', 'sandboxes.list',
         'sandboxes.get', 'sandboxes.processes', 'sandboxes.usage', 'sandboxes.diff', 'network.get',
@@ -45,7 +48,9 @@ ADMIN = {'workspaces.gc', 'approvals.list', 'approvals.get', 'approvals.answer',
          'templates.create', 'network.set',
          'keys.create', 'keys.list', 'keys.revoke', 'modules.approve', 'modules.revoke',
          'modules.enable', 'modules.disable', 'secrets.list', 'secrets.set', 'secrets.remove'}
-NAMELESS = {'openapi', 'run', 'javascript', 'javascript.register', 'workspaces.create',
+NAMELESS = {'sessions.list', 'sessions.create', 'flags.list', 'conversation.workspaces',
+            'conversation.config', 'conversation.runtime', 'feed.follow',
+            'openapi', 'run', 'javascript', 'javascript.register', 'workspaces.create',
             'workspaces.list', 'templates.list', 'fork', 'sandboxes.create', 'sandboxes.list',
             'usage', 'events', 'audit.list', 'audit.get', 'snapshots.list',
             'modules.list', 'modules.info', 'modules.logs', 'modules.test', 'modules.call',
@@ -92,6 +97,9 @@ def hub(me, tmp_path_factory):
     before.check()
 
 
+NO_TALK = '20000101-000000-00000000'
+
+
 class Nothing:
     """Names of the same length as those of a stage, of what never was."""
 
@@ -102,11 +110,12 @@ class Nothing:
         self.asker = stage.asker
         self.workspace, self.fresh, self.revision = 'of-nobod', self.id, stage.revision
         self.module, self.result = stage.module, None
+        self.talk, self.message = NO_TALK, stage.message
 
 
 @pytest.fixture(scope='module')
 def victim(hub):
-    stage = Stage(hub.alice, 'process program snapshot workspace')
+    stage = Stage(hub.alice, 'process program snapshot workspace talk message')
     stage.module = approve(hub, 'of-stage')
     stage.asker = Asker(hub, stage.id)
     stage.named = hub.post('/v1/keys', name='of-victim', scopes=['read'])['name']
@@ -128,6 +137,8 @@ def sweep(hub):
     for module in hub.call('GET', '/v1/modules')['modules']:
         if module['module'].startswith('ha:'):
             hub.call('DELETE', f'/v1/javascript/modules/{module["module"][3:]}')
+    for talk in hub.call('GET', '/api/sessions')['conversations']:
+        hub.call('DELETE', f'/api/sessions/{talk["session_id"]}')
 
 
 @pytest.fixture(scope='module')
@@ -161,6 +172,7 @@ def test_each_route_and_procedure(hub, carol, victim, name):
         for was, is_now in zip((victim.id, victim.fresh, victim.snapshot),
                                ('sbx-', 'sbx-', 'snap-')):
             other.body = other.body.replace(was.encode(), (is_now + '0' * 32).encode())
+        other.body = other.body.replace(victim.talk.encode(), NO_TALK.encode())
         other.body = other.body.replace(victim.workspace.encode(), b'of-nobod')
         assert other.body == never.body
     stage = Stage(right if name not in ADMIN else hub, ROWS[name].needs)
@@ -250,7 +262,8 @@ HUB_VERBS = [name for name, row in test_verbs.ROWS.items()
              # the first reads its value first, and its route is asked; the other is for everybody
              and name not in ('secret set', 'web')]
 FREE = {'up', 'ls', 'top', 'events', 'snapshot', 'snapshot ls', 'js', 'ws', 'ws ls',
-        'ws create'}  # of no sandbox of anybody
+        'ws create', 'conversations', 'conversations ls',
+        'conversations new'}  # of no sandbox of anybody
 ADMINS = {name for name in HUB_VERBS
           if name.startswith(('approvals', 'auth keys', 'secret', 'ws gc'))}
 
@@ -266,7 +279,7 @@ def test_verbs_of_the_command_line(hub, victim, tmp_path):
         os.chown(home / 'token', os.stat(hub.home).st_uid, -1)
         return {'HOLT_HOME': str(home), 'HOLT_SOCKET': hub.paths[0]}
     stage = test_verbs.Names()
-    stage.box, stage.snapshot = victim.id, victim.snapshot
+    stage.box, stage.snapshot, stage.talk = victim.id, victim.snapshot, victim.talk
     stage.ended = stage.runs = victim.exec
     wrong, bob = env('wrong' * 8), env(hub.bob.cached)
     lacking = {scope: env(hub.lacks[scope].cached) for scope in SCOPES}
@@ -369,7 +382,8 @@ def open_events(by, box):
 
 def open_watch(by, box):
     asking = Asking(by, 'Watch', type('S', (), {'id': box, 'exec': None, 'snapshot': None,
-                                                'asker': None, 'named': None}))
+                                                'asker': None, 'named': None,
+                                                'talk': None, 'message': None}))
     assert asking.wire.head()[0] == 200
     return asking.wire, gone
 

@@ -8,6 +8,7 @@ import pytest
 
 from client import until
 from approval import Asker, asks
+from door import Reply
 from described import TAR, Described, code_of, framed, jsonschema, send
 from rest import b64, frame
 from talk import Attached, Exec, Framed, Pty
@@ -207,7 +208,7 @@ def test_every_route_refuses_other_types_and_sizes(hub):
             assert reply.status == 415, (path, other, reply)
         if operation['operationId'] == 'Upload':
             continue  # of any size
-        reply = hub.conforms(operation, hub.announced(path, 1 << 30, kind))
+        reply = hub.conforms(operation, hub.announced(path, 1 << 30, kind, method))
         assert reply.status == 413, (path, reply)
 
 
@@ -321,6 +322,34 @@ def test_every_answer_is_of_its_schema(hub):
     ask('modules.disconnect', '/v1/modules/of-stage/disconnect')
     for word in ('disable', 'enable', 'revoke'):
         ask(f'modules.{word}', f'/v1/modules/of-stage/{word}')
+    talk = '/api/sessions/' + json.loads(ask('sessions.create', None, title='one',
+                                             workspace='of-stage').body)['session_id']
+    ask('sessions.list', None)
+    ask('sessions.list', '/api/sessions?limit=1&archived=false')
+    ask('sessions.update', talk, description='of the document')
+    message = json.loads(ask('sessions.send', talk + '/queue', prompt='x').body)['message_id']
+    ask('sessions.queue', talk + '/queue')
+    ask('sessions.move', f'{talk}/queue/{message}/move', to=0)
+    ask('sessions.retry', f'{talk}/queue/{message}/retry')
+    ask('sessions.unqueue', f'{talk}/queue/{message}')
+    ask('sessions.cancel', talk + '/cancel')
+    ask('sessions.wait', talk + '/wait')
+    ask('sessions.set_flags', talk + '/settings', settings={'can_prompt_user': False})
+    ask('sessions.settings', talk + '/settings')
+    ask('sessions.set_user_data', talk + '/user-data/ticket', value='T-1')
+    ask('sessions.get', talk)
+    ask('sessions.events', talk + '/events?event_types=session_start&since=1h')
+    ask('sessions.delete', talk)
+    ask('sessions.restore', talk + '/restore')
+    for name in ('flags.list', 'conversation.workspaces', 'conversation.config',
+                 'conversation.runtime'):
+        ask(name, None)
+    with hub.wire() as wire:
+        wire.send(hub.request('GET', '/api/events'))
+        reply = Reply(*wire.head(), b'')
+        reply.body = wire.chunk()
+        hub.conforms(hub.by_name['feed.follow'][2], reply)
+    seen.add('feed.follow')
     ask('secrets.set', None, name='described', value='of eight bytes or more')
     ask('secrets.list', None)
     told = ask('audit.list', None)

@@ -1,6 +1,6 @@
-"""Each route of /v1 and each RPC: without a token, sixteen times at once, and once more. The rows
-are of the document that the hub prints: what it has and the table here has not fails by its name.
-What is wrong with a request is in test_openapi.py."""
+"""Each route of /v1 and /api and each RPC: without a token, sixteen times at once, and once more.
+The rows are of the document that the hub prints: what it has and the table here has not fails by
+its name. What is wrong with a request is in test_openapi.py."""
 
 import json
 import random
@@ -38,7 +38,14 @@ class Stage:
     def __init__(self, hub, needs=''):
         self.id = hub.create()
         self.exec = self.pid = self.snapshot = self.archive = self.named = None
-        self.workspace = self.fresh = self.module = self.result = None
+        self.workspace = self.fresh = self.module = self.result = self.talk = self.message = None
+        if 'talk' in needs:
+            self.talk = hub.post('/api/sessions', title='of stage',
+                                 workspace='of-stage')['session_id']
+        if 'message' in needs:
+            self.message = hub.post(f'/api/sessions/{self.talk}/queue', prompt='x')['message_id']
+        if 'trash' in needs:
+            hub.call('DELETE', f'/api/sessions/{self.talk}')
         self.asker = Asker(hub, self.id) if 'approval' in needs else None
         if 'module' in needs:
             self.module = approve(getattr(hub, 'first', hub), 'of-stage')
@@ -156,6 +163,28 @@ ROWS = {
     'modules.search': Row(query='?query=echo'),
     'modules.call': Row({'arguments': {'text': 'hello'}}, needs='module'),
     'modules.result': Row(query='?offset=1&limit=10', needs='module result'),
+    'sessions.list': Row(query='?limit=3'),
+    'sessions.create': Row({'title': 'made'}),
+    'sessions.get': Row(needs='talk'),
+    'sessions.update': Row({'title': 'other', 'archived': True}, needs='talk'),
+    'sessions.delete': Row(again=GONE, needs='talk'),
+    'sessions.restore': Row({}, again=GONE, needs='talk trash'),
+    'sessions.events': Row(query='?limit=2', needs='talk'),
+    'sessions.queue': Row(needs='talk message'),
+    'sessions.send': Row({'prompt': 'x', 'key': 'one'}, needs='talk'),
+    'sessions.unqueue': Row(again=GONE, needs='talk message'),
+    'sessions.move': Row({'to': 0}, needs='talk message'),
+    'sessions.retry': Row({}, needs='talk message'),
+    'sessions.cancel': Row({}, needs='talk'),
+    'sessions.wait': Row(query='?timeout_seconds=1', needs='talk'),
+    'sessions.settings': Row(needs='talk'),
+    'sessions.set_flags': Row({'settings': {'can_send_prompt': True}}, needs='talk'),
+    'sessions.set_user_data': Row({'value': 'T-1'}, needs='talk'),
+    'flags.list': Row(),
+    'conversation.workspaces': Row(),
+    'conversation.config': Row(),
+    'conversation.runtime': Row(),
+    'feed.follow': Row(first=True),
     'secrets.list': Row(),
     'secrets.set': Row({'name': 'set', 'value': 'a value of the surface'}),
     'secrets.remove': Row(again=GONE, needs='secret'),
@@ -223,7 +252,8 @@ class Asking:
         named = (stage.workspace if path.startswith('/v1/workspaces/') else
                  'of-stage' if path.startswith('/v1/modules/') else stage.named)
         for part, value in (('{id}', of), ('{exec}', stage.exec), ('{name}', named),
-                            ('{tool}', 'echo'),
+                            ('{tool}', 'echo'), ('{session_id}', stage.talk),
+                            ('{message_id}', stage.message), ('{key}', 'ticket'),
                             ('{result}', getattr(stage, 'result', None) or 'none'),
                             ('{approval_id}', stage.asker and stage.asker.id)):
             path = path.replace(part, value or '')
@@ -297,6 +327,8 @@ def clear(hub):
         hub.post(f'/v1/approvals/{one["id"]}', decision='deny')
     for sandbox in hub.call('GET', '/v1/sandboxes'):
         hub.delete(sandbox['id'])
+    for talk in hub.call('GET', '/api/sessions')['conversations']:
+        hub.call('DELETE', f'/api/sessions/{talk["session_id"]}')
     for snapshot in hub.call('GET', '/v1/snapshots')['snapshots']:
         hub.call('DELETE', f'/v1/snapshots/{snapshot["id"]}')
     for workspace in hub.call('GET', '/v1/workspaces')['workspaces']:

@@ -55,6 +55,11 @@ class Stage:
             self.snapshot = hub.post(f'/v1/sandboxes/{self.box}/snapshots')['id']
             self.archive = os.path.join(self.folder, 'archive')
             hub.ok('snapshot', 'export', self.snapshot, self.archive)
+        if 'talk' in needs:
+            self.talk = hub.post('/api/sessions', title='of stage',
+                                 workspace='of-stage')['session_id']
+        if 'trash' in needs:
+            hub.call('DELETE', f'/api/sessions/{self.talk}')
         if 'key' in needs:
             hub.post('/v1/keys', name='of-stage', scopes=['read'])
         if 'approval' in needs:
@@ -129,6 +134,17 @@ ROWS = {
     'approvals approve': Row(lambda s: [s.asked], FAILED, name=0, needs='approval'),
     'approvals deny': Row(lambda s: [s.asked], FAILED, name=0, needs='approval'),
     'approvals watch': Row(needs='approval', endless=True),
+    'conversations': Row(),
+    'conversations ls': Row(),
+    'conversations new': Row(['--title', 'made', 'a prompt']),
+    'conversations show': Row(lambda s: [s.talk], name=0, needs='talk'),
+    'conversations send': Row(lambda s: ['--key', 'one', s.talk, 'x'], name=2, needs='talk'),
+    'conversations history': Row(lambda s: [s.talk], name=0, needs='talk'),
+    'conversations cancel': Row(lambda s: [s.talk], name=0, needs='talk'),
+    'conversations flags': Row(lambda s: [s.talk], name=0, needs='talk'),
+    'conversations archive': Row(lambda s: [s.talk], name=0, needs='talk'),
+    'conversations rm': Row(lambda s: [s.talk], FAILED, name=0, needs='talk'),
+    'conversations restore': Row(lambda s: [s.talk], FAILED, name=0, needs='talk trash'),
     'js': Row([os.path.join(os.path.dirname(__file__), 'peers/sum.js')]),
     'ws': Row(),
     'ws ls': Row(),
@@ -200,6 +216,8 @@ def clear(hub):
         hub.post(f'/v1/approvals/{one["id"]}', decision='deny')
     for sandbox in hub.call('GET', '/v1/sandboxes'):
         hub.delete(sandbox['id'])
+    for talk in hub.call('GET', '/api/sessions')['conversations']:
+        hub.call('DELETE', f'/api/sessions/{talk["session_id"]}')
     for snapshot in hub.call('GET', '/v1/snapshots')['snapshots']:
         hub.call('DELETE', f'/v1/snapshots/{snapshot["id"]}')
     for workspace in hub.call('GET', '/v1/workspaces')['workspaces']:
@@ -283,7 +301,7 @@ def test_names_of_nothing(hub, name):
 
 class Names:
     """In the place of a stage, where nothing is there."""
-    box = ended = runs = snapshot = asked = fresh = revision = 'nobody'
+    box = ended = runs = snapshot = asked = fresh = revision = talk = 'nobody'
     folder, archive = '/none', '/etc/hostname'
 
 

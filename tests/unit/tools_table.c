@@ -104,6 +104,17 @@ static const struct {
 	{ "list_mcp_servers", "null", NULL },
 	{ "mcp_server_info", "[\"name\"]", "tools" },
 	{ "manage_mcp", "[\"name\",\"action\"]", "action" },
+	{ "conversation_list", "null", "archived" },
+	{ "get_config", "null", "session_id" },
+	{ "get_runtime_info", "null", "session_id" },
+	{ "conversation_get_current", "null", "session_id" },
+	{ "conversation_get", "[\"conversation_id\"]", "session_id" },
+	{ "conversation_history", "null", "conversation_id" },
+	{ "conversation_wait", "[\"conversation_id\"]", "timeout_seconds" },
+	{ "conversation_send_prompt", "[\"conversation_id\",\"prompt\"]", "session_id" },
+	{ "conversation_start", "null", "initial_prompt" },
+	{ "conversation_userdata_set", "[\"key\",\"value\"]", "session_id" },
+	{ "module_result", "[\"result\"]", "limit" },
 };
 
 static void test_contract(void **state)

@@ -118,7 +118,7 @@ void cli_help_all(FILE *out)
 	fprintf(out, "Usage: holt VERB [OPTION...] [ARGUMENT...]\n\n"
 		     "Safe computers for AI agents, on your own machine.\n\nVerbs:\n");
 	for (size_t i = 0; i < verbs_n; i++)
-		fprintf(out, "  %-12s%s\n", verbs[i]->name, verbs[i]->doc);
+		fprintf(out, "  %-14s%s\n", verbs[i]->name, verbs[i]->doc);
 	fprintf(out, "\n'holt help VERB' explains a verb.\n");
 }
 

@@ -167,14 +167,24 @@ static int take_line(struct hub_link *l, struct str text)
 	return l->take(l->arg, json_root(doc), &l->err);
 }
 
+/* What a line of Server-Sent Events says; the empty one behind it says nothing. */
+static struct str event_data(struct str line)
+{
+	static const char name[] = "data: ";
+	size_t n = sizeof(name) - 1;
+
+	return str_starts(line, name) ? (struct str){ line.p + n, line.n - n } : line;
+}
+
 static int take_lines(struct hub_link *l)
 {
 	char *end;
 
 	while (l->came.n && (end = memchr(l->came.p, '\n', l->came.n))) {
 		size_t n = (size_t)(end - l->came.p);
+		struct str text = event_data((struct str){ l->came.p, n });
 
-		if (take_line(l, (struct str){ l->came.p, n }) < 0)
+		if (text.n && take_line(l, text) < 0)
 			return -1;
 		buf_drop(&l->came, n + 1);
 	}

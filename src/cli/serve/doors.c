@@ -18,6 +18,11 @@ static void *open_rest(struct serving *s, struct http_routes *ret, struct err *e
 	return open_api(s, API_REST, ret, e);
 }
 
+static void *open_people(struct serving *s, struct http_routes *ret, struct err *e)
+{
+	return open_api(s, API_PEOPLE, ret, e);
+}
+
 static void *open_connect(struct serving *s, struct http_routes *ret, struct err *e)
 {
 	return open_api(s, API_CONNECT, ret, e);
@@ -43,6 +48,13 @@ static const struct serve_part serve_rest = {
 static const struct serve_part serve_connect = {
 	.name = "connect",
 	.open = open_connect,
+	.drain = drain_api,
+	.free = free_api,
+};
+
+static const struct serve_part serve_people = {
+	.name = "people",
+	.open = open_people,
 	.drain = drain_api,
 	.free = free_api,
 };
@@ -130,5 +142,6 @@ static const struct serve_part serve_page = {
 };
 
 const struct serve_part *const serve_parts[] = { &serve_http,	 &serve_sse,	&serve_rest,
-						 &serve_connect, &serve_expose, &serve_page };
+						 &serve_connect, &serve_people, &serve_expose,
+						 &serve_page };
 const size_t serve_parts_n = ARRAY_LEN(serve_parts);

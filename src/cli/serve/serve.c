@@ -326,6 +326,7 @@ static int open_talks(struct serve *v, struct err *e)
 	if (!v->s.feed)
 		return -1;
 	o.feed = v->s.feed;
+	o.trash_seconds = config_file(v->config)->conversations.trash_days * 86400ll;
 	v->s.talks = talks_open(&v->s.loop, path, &o, e);
 	return v->s.talks ? 0 : err_wrap(e, "conversations");
 }
@@ -343,6 +344,7 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 	if (!v->config)
 		return -1;
 	mcp.workspaces = coding_has_workspaces(v->s.coding);
+	mcp.prefix = config_file(v->config)->conversations.tool_prefix;
 	/* in one place: a hub with another registry would end the sandboxes as unknown */
 	if (grants_read(&o->hub.network, config_file(v->config), &v->grants, e) < 0 ||
 	    home_file("registry.db", registry, e) < 0 || home_file("warden", warden, e) < 0 ||

@@ -161,6 +161,7 @@ struct http_routes api_routes(const struct api *a)
 	} forms[] = {
 		[API_REST] = { "/v1/", api_explain },
 		[API_CONNECT] = { "/sandbox.v1.Sandbox/", api_connect_explain },
+		[API_PEOPLE] = { "/api/", api_explain },
 	};
 
 	return (struct http_routes){ .p = a->rows,

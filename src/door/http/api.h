@@ -1,15 +1,17 @@
 #pragma once
 /*
- * REST under /v1 and Connect-JSON under /sandbox.v1.Sandbox, over operations. A route is a row: its
- * tables decode the request, print the document /v1/openapi.json, and encode the answer. A resource
- * is a file with its rows and the functions that run them; door/rest/routes.c lists the files.
+ * REST under /v1 and /api, and Connect-JSON under /sandbox.v1.Sandbox, over operations. A route is
+ * a row: its tables decode the request, print the document /v1/openapi.json, and encode the answer.
+ * A resource is a file with its rows and the functions that run them; door/rest/routes.c lists the
+ * files.
  */
 #include "http/server/server.h"
 #include "op/call.h"
 
 struct api;
 
-enum api_kind { API_REST, API_CONNECT };
+/* Three prefixes: /v1 and Connect for programs, /api for people and their pages. */
+enum api_kind { API_REST, API_CONNECT, API_PEOPLE };
 
 /* Borrows ops until api_free(). */
 struct api *api_new(uv_loop_t *loop, struct ops *ops, enum api_kind kind, struct err *e) MUST_USE;

@@ -91,6 +91,7 @@ struct api_route {
 	const struct field_table *failed;
 	const struct field_table
 		*lines; /* objects of another answer, a stream with one per line; or NULL */
+	bool sse; /* the stream is one of Server-Sent Events (text/event-stream), each an object */
 	uint32_t errors; /* API_MAY() of the errors that it has beside those of every route */
 };
 

@@ -258,7 +258,9 @@ static const char *const stream_types[] = {
 
 int exchange_stream_begin(struct exchange *a, struct err *e)
 {
-	const char *own = a->route->shape == API_TAR ? a->route->bytes_type : NULL;
+	const char *own = a->route->shape == API_TAR ? a->route->bytes_type
+			: a->route->sse		     ? "text/event-stream"
+						     : NULL;
 	const struct http_reply head = { .status = 200,
 					 .type = own ? own : stream_types[a->route->shape] };
 
@@ -305,7 +307,7 @@ void exchange_write(struct call *c, const struct field_table *t, const void *fro
 	struct json_writer w = json_writer(&b);
 	struct err e;
 
-	if (!a->stream && !a->ws)
+	if ((!a->stream && !a->ws) || (a->route->sse && buf_addf(&b, &e, "data: ") < 0))
 		return;
 	field_encode(t, from, &w);
 	if (json_write_done(&w, &e) < 0)
@@ -314,7 +316,7 @@ void exchange_write(struct call *c, const struct field_table *t, const void *fro
 		exchange_write_frame(a, 0, buf_str(&b));
 	else if (a->ws)
 		http_ws_send(a->ws, true, buf_str(&b));
-	else if (buf_add(&b, "\n", 1, &e) == 0)
+	else if (buf_add(&b, "\n\n", a->route->sse ? 2 : 1, &e) == 0)
 		http_stream_write(a->stream, buf_str(&b));
 }
 

@@ -18,8 +18,12 @@ static const struct mcp_choice *session_choice(const struct mcp_door *d,
 					       const struct mcp_session *s)
 {
 	const struct mcp_choice *some = mcp_session_narrowed(s);
+	const struct principal *who = mcp_session_data(s);
 
-	return mcp_choice_empty(some) ? &d->usual : some;
+	if (!mcp_choice_empty(some))
+		return some;
+	return who && str_starts(str_of(who->name), CONVERSATION_PRINCIPAL) ? &d->talking
+									    : &d->usual;
 }
 
 static bool session_has_gateway(const struct mcp_door *d, const struct mcp_session *s)
@@ -87,8 +91,18 @@ static enum mcp_hint hint(bool yes)
 	return yes ? MCP_YES : MCP_NO;
 }
 
-static int print_tool(const struct tool *t, const struct op_shape *shape, struct mcp_tool *ret,
-		      struct err *e)
+/* NULL with *e. */
+static char *print_name(const struct tool *t, struct str prefix, struct err *e)
+{
+	autobuf struct buf b = BUF_INIT(256);
+
+	if (buf_addf(&b, e, "%.*s%s", STR_ARG(t->talks ? prefix : STR_NONE), t->name) < 0)
+		return NULL;
+	return buf_take(&b);
+}
+
+static int print_tool(const struct tool *t, const struct op_shape *shape, struct str prefix,
+		      struct mcp_tool *ret, struct err *e)
 {
 	const struct field_table *result = t->output ? t->output : t->op->result;
 	const struct field_table *output = tool_is_data(t) ? NULL : result;
@@ -96,7 +110,7 @@ static int print_tool(const struct tool *t, const struct op_shape *shape, struct
 	enum op_effect effect = op->effect;
 
 	*ret = (struct mcp_tool){
-		.name = t->name,
+		.name = print_name(t, prefix, e),
 		.title = t->title,
 		.description = t->doc,
 		.input_schema = field_schema_text(&shape->places[OP_BODY], e),
@@ -110,12 +124,12 @@ static int print_tool(const struct tool *t, const struct op_shape *shape, struct
 		.task = t->task,
 		.row = t,
 	};
-	if (!ret->input_schema || (output && !ret->output_schema))
+	if (!ret->name || !ret->input_schema || (output && !ret->output_schema))
 		return -1;
 	return mcp_tool_prepare(ret, e);
 }
 
-static int print_tools(struct mcp_door *d, struct err *e)
+static int print_tools(struct mcp_door *d, struct str prefix, struct err *e)
 {
 	d->shapes = calloc(tools_n, sizeof(*d->shapes));
 	d->tools = calloc(tools_n, sizeof(*d->tools));
@@ -124,7 +138,7 @@ static int print_tools(struct mcp_door *d, struct err *e)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	for (size_t i = 0; i < tools_n; i++) {
 		if (op_shape_init(&d->shapes[i], tools[i]->op, tools[i]->members, e) < 0 ||
-		    print_tool(tools[i], &d->shapes[i], &d->tools[i], e) < 0)
+		    print_tool(tools[i], &d->shapes[i], prefix, &d->tools[i], e) < 0)
 			return err_wrap(e, "tool %s", tools[i]->name);
 	}
 	return 0;
@@ -143,6 +157,8 @@ static void choose_tools(struct mcp_door *d, const struct mcp_door_options *o)
 	for (size_t i = 0; i < tools_n; i++) {
 		if ((any || mcp_choice_has(&o->only, i)) && (!o->readonly || is_reading(tools[i])))
 			mcp_choice_add(&d->may, i);
+		if (tools[i]->talks)
+			mcp_choice_add(&d->talking, i);
 	}
 	if ((any || mcp_choice_has(&o->only, tools_n)) && !o->readonly)
 		mcp_choice_add(&d->may, tools_n);
@@ -158,7 +174,7 @@ struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_door_options *o,
 	}
 	d->ops = ops;
 	choose_tools(d, o);
-	if (print_tools(d, e) < 0 || gateway_open(d, e) < 0)
+	if (print_tools(d, o->prefix, e) < 0 || gateway_open(d, e) < 0)
 		return NULL;
 	d->server = mcp_server_new(
 		&(struct mcp_server_options){
@@ -194,6 +210,7 @@ void mcp_door_free(struct mcp_door *d)
 	for (size_t i = 0; d->shapes && d->tools && i < tools_n; i++) {
 		op_shape_fini(&d->shapes[i]);
 		mcp_tool_release(&d->tools[i]);
+		free((char *)d->tools[i].name);
 		free((char *)d->tools[i].input_schema);
 		free((char *)d->tools[i].output_schema);
 	}

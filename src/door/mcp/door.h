@@ -13,6 +13,7 @@ struct mcp_door_options {
 	struct mcp_choice only;
 	bool workspaces; /* there are some, so that the tools for coding are usual */
 	bool readonly; /* only tools that change nothing */
+	struct str prefix; /* before the names of tools of conversations; may be STR_NONE */
 };
 /* Borrows ops until mcp_door_free(), and is in use until their hub is closed. o is copied. */
 struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_door_options *o,

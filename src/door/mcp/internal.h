@@ -15,6 +15,7 @@ struct mcp_door {
 	struct op_shape *shapes; /* one for each of tools */
 	struct mcp_tool *tools; /* likewise, with the schemas printed */
 	struct mcp_choice may, usual; /* what a client may have, and has if it asks for none */
+	struct mcp_choice talking; /* has, if it speaks for a conversation and asks for none */
 	const struct mcp_tool **list; /* as a session was told last */
 	struct gateway *gateway; /* NULL: there are no modules */
 	struct mcp_run *asking; /* calls that have asked their client something, the newest first */

@@ -22,6 +22,9 @@ struct tool {
 	const struct op *other;
 	const char *other_if, *other_is;
 	const char *name, *title;
+	/* Of the sets conversation and ui: its name has the operator's prefix before it, and an
+	 * agent that speaks for a conversation has it unless it asks for others. */
+	bool talks;
 	const char *doc; /* for the model that chooses a tool */
 	/* How the arguments differ from the operation's request. */
 	struct op_members members;

@@ -62,6 +62,16 @@ const struct tool *const tools[] = {
 	&list_mcp_servers_tool,
 	&mcp_server_info_tool,
 	&manage_mcp_tool,
+	&conversation_list_tool,
+	&conversation_config_tool,
+	&conversation_runtime_tool,
+	&conversation_current_tool,
+	&conversation_get_tool,
+	&conversation_history_tool,
+	&conversation_wait_tool,
+	&conversation_send_tool,
+	&conversation_start_tool,
+	&conversation_userdata_tool,
 	&module_result_tool,
 };
 const size_t tools_n = ARRAY_LEN(tools);
@@ -75,10 +85,14 @@ enum {
 	CODING_TOOLS = 22,
 	WORKSPACE_TOOLS = 8,
 	CODE_TOOLS = 8,
-	OWN_TOOLS = 1
+	CONVERSATION_TOOLS = 10,
+	OWN_TOOLS = 1,
+	/* Where those begin that came behind the sets for coding. */
+	WORKSPACE_AT = SANDBOX_TOOLS + RUN_TOOLS + CODING_TOOLS,
+	CODE_AT = WORKSPACE_AT + WORKSPACE_TOOLS,
+	CONVERSATION_AT = CODE_AT + CODE_TOOLS,
 };
-static_assert(ARRAY_LEN(tools) == SANDBOX_TOOLS + RUN_TOOLS + CODING_TOOLS + WORKSPACE_TOOLS +
-					  CODE_TOOLS + OWN_TOOLS,
+static_assert(ARRAY_LEN(tools) == CONVERSATION_AT + CONVERSATION_TOOLS + OWN_TOOLS,
 	      "each is in one set, and in all");
 
 /* From first on, n of them. */
@@ -89,9 +103,9 @@ static const struct tool_set {
 	{ "sandbox", 0, SANDBOX_TOOLS },
 	{ "run", SANDBOX_TOOLS, RUN_TOOLS },
 	{ "coding", SANDBOX_TOOLS + RUN_TOOLS, CODING_TOOLS },
-	{ "workspace", ARRAY_LEN(tools) - OWN_TOOLS - CODE_TOOLS - WORKSPACE_TOOLS,
-	  WORKSPACE_TOOLS },
-	{ "code", ARRAY_LEN(tools) - OWN_TOOLS - CODE_TOOLS, CODE_TOOLS },
+	{ "workspace", WORKSPACE_AT, WORKSPACE_TOOLS },
+	{ "code", CODE_AT, CODE_TOOLS },
+	{ "conversation", CONVERSATION_AT, CONVERSATION_TOOLS },
 	{ "all", 0, ARRAY_LEN(tools) },
 	/* Tools of modules, which are no rows here: one place behind the others stands for them. */
 	{ "gateway", ARRAY_LEN(tools) - OWN_TOOLS, OWN_TOOLS + 1 },

@@ -41,6 +41,18 @@ extern const struct tool mcp_server_info_tool;
 extern const struct tool manage_mcp_tool;
 extern const struct tool module_result_tool;
 
+/* conversation.c */
+extern const struct tool conversation_list_tool;
+extern const struct tool conversation_config_tool;
+extern const struct tool conversation_runtime_tool;
+extern const struct tool conversation_current_tool;
+extern const struct tool conversation_get_tool;
+extern const struct tool conversation_history_tool;
+extern const struct tool conversation_wait_tool;
+extern const struct tool conversation_send_tool;
+extern const struct tool conversation_start_tool;
+extern const struct tool conversation_userdata_tool;
+
 /* coding/ */
 extern const struct tool coding_read_tool;
 extern const struct tool coding_write_tool;

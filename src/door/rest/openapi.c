@@ -21,7 +21,7 @@ static uint32_t errors_of(const struct api_route *r)
 
 	if (!r->open)
 		all |= API_MAY(UNAUTHORIZED);
-	if (r->method == HTTP_POST)
+	if (r->method & (HTTP_POST | HTTP_PATCH) || (r->method == HTTP_PUT && !r->streams))
 		all |= WITH_BODY;
 	return all;
 }
@@ -40,6 +40,7 @@ static int status_of(const struct api_route *r, enum api_code code)
 static const struct str error_schemas[] = {
 	[API_REST] = STR_LIT("{\"$ref\":\"#/components/schemas/Error\"}"),
 	[API_CONNECT] = STR_LIT("{\"$ref\":\"#/components/schemas/ConnectError\"}"),
+	[API_PEOPLE] = STR_LIT("{\"$ref\":\"#/components/schemas/Error\"}"),
 };
 
 /* An error beside which a result stands. */
@@ -134,9 +135,14 @@ static const char *bytes_type(const struct api_route *r)
 	return r->bytes_type ? r->bytes_type : "application/x-tar";
 }
 
+static const char *lines_type(const struct api_route *r)
+{
+	return r->sse ? "text/event-stream" : "application/x-ndjson";
+}
+
 static const char *answer_type(const struct api_route *r)
 {
-	return r->shape == API_LINES  ? "application/x-ndjson"
+	return r->shape == API_LINES  ? lines_type(r)
 	     : r->shape == API_FRAMES ? "application/connect+json"
 	     : r->shape == API_TAR    ? bytes_type(r)
 				      : "application/json";
@@ -148,7 +154,7 @@ static void put_answer(const struct api_route *r, struct json_writer *w)
 		[API_OBJECT] = "Done.",
 		[API_ARRAY] = "Done.",
 		[API_DOCUMENT] = "Done.",
-		[API_LINES] = "A stream: the schema is of each line.",
+		[API_LINES] = "A stream: the schema is of each line or event.",
 		[API_TAR] = "A tar archive, as it is made; one without an end failed.",
 		[API_FRAMES] = ("A stream: the schema is of each frame's message but the last, "
 				"which has flag 2 and holds error if the call failed."),
@@ -166,7 +172,7 @@ static void put_answer(const struct api_route *r, struct json_writer *w)
 	put_answer_schema(r, w);
 	json_write_object_end(w);
 	if (r->lines) {
-		json_write_key(w, "application/x-ndjson");
+		json_write_key(w, lines_type(r));
 		json_write_object(w);
 		json_write_key(w, "schema");
 		field_schema(r->lines, w);
@@ -397,6 +403,7 @@ static void put_operation(const struct api_route *r, struct json_writer *w)
 	json_write_key(w, r->method == HTTP_GET	     ? "get"
 			  : r->method == HTTP_DELETE ? "delete"
 			  : r->method == HTTP_PUT    ? "put"
+			  : r->method == HTTP_PATCH  ? "patch"
 						     : "post");
 	json_write_object(w);
 	json_write_key(w, "operationId");

@@ -34,6 +34,7 @@ static const struct api_resource *const resources[] = {
 	&api_workspace_archive,
 	&api_javascript,
 	&api_modules,
+	&api_conversations,
 };
 
 const struct api_route *api_route_at(size_t i)

@@ -1,0 +1,108 @@
+#pragma once
+/*
+ * Operations on conversations (docs/conversations.md): who may name which, and what the files here
+ * share.
+ *
+ * A caller is a person, or an agent. An agent that has a conversation's token speaks for that
+ * conversation and no other. Any other agent says by session_id for which one it speaks, and then
+ * has no more rights than that one. What a conversation may do to another one depends on its flags
+ * and on which one it is, never on which arguments are there.
+ */
+#include "conversation/conversation.h"
+#include "op/call.h"
+#include "op/ops.h"
+
+enum {
+	TITLE_MAX = 200, /* characters */
+	DESCRIPTION_MAX = 2000,
+	USER_DATA_MAX = 64, /* attributes */
+	USER_DATA_NAME_MAX = 64, /* characters */
+	USER_DATA_VALUE_MAX = 4096,
+};
+
+/* ---- who.c ----------------------------------------------------------------------------------- */
+
+struct conversation_caller {
+	struct talks *all;
+	struct talk *me; /* the conversation that it speaks for; NULL: a person, for none */
+	bool by_token;
+};
+
+/* session_id: of the request; may be STR_NONE. ERR_DENIED: the token is that of another one. */
+int conversation_caller(struct call *c, struct str session_id, struct conversation_caller *ret,
+			struct err *e) MUST_USE;
+
+/* The one that it speaks for, if that has the flag, else ERR_DENIED. For tools of a session. */
+struct talk *conversation_permits(struct call *c, struct str session_id,
+				  enum conversation_flag flag, struct err *e) MUST_USE;
+
+/* Another one, or STR_NONE: its own. To read its own or a child it needs no flag. */
+struct talk *conversation_target(struct call *c, const struct conversation_caller *who,
+				 struct str id, enum conversation_flag flag,
+				 struct err *e) MUST_USE;
+
+/* One that a person has. ERR_DENIED: no agent may do this. */
+struct talk *conversation_own(struct call *c, struct str id, struct err *e) MUST_USE;
+/* ERR_DENIED: an agent asks. NULL likewise where there are no conversations. */
+struct talks *conversation_person(struct call *c, struct err *e) MUST_USE;
+
+/* Whether a list shows it. */
+bool conversation_listed(const struct call *c, const struct conversation_caller *who,
+			 const struct talk *t);
+
+/* Whose name stands beside a prompt, in the call's arena. */
+struct str conversation_source(struct call *c, const struct conversation_caller *who,
+			       struct err *e);
+
+/* ---- view.c ---------------------------------------------------------------------------------- */
+
+struct conversation_view {
+	struct str session_id, title, description, acp_server, working_dir, workspace, created_at,
+		updated_at, last_user_message_at, status, state, session_folder, lock_status,
+		archived_at, archived_reason, parent_session_id, child_origin, current_mode_id;
+	uint64_t message_count, last_seq, queue_length;
+	bool archived, is_running, is_prompting, is_locked;
+	struct conversation_flags flags;
+	struct field_map user_data;
+};
+extern const struct field_table conversation_view_table;
+
+/* Copies, in the call's arena. */
+int conversation_describe(struct call *c, struct talk *t, struct conversation_view *ret,
+			  struct err *e) MUST_USE;
+/* field_text_fn that copies into an arena; without memory the text is gone. */
+struct str conversation_keep(void *arena, const struct field *row, struct str s);
+/* Answers with it, or fails. */
+void conversation_answer(struct call *c, struct talk *t);
+
+/* Rows of requests that name one. */
+#define SESSION_ROW(S)                                                                             \
+	FIELD(S, session_id, .max = CONVERSATION_ID,                                               \
+	      .doc = "Your conversation's id; may be left out with a conversation's token.")
+#define CONVERSATION_NAMED(S)                                                                      \
+	FIELD(S, conversation_id, .flags = FIELD_REQUIRED, .min = 1, .max = CONVERSATION_ID,       \
+	      .doc = "Which one.")
+#define CONVERSATION_ROW(S, ...) FIELD(S, conversation_id, .max = CONVERSATION_ID, __VA_ARGS__)
+
+/* ---- user_data.c ----------------------------------------------------------------------------- */
+
+/* The attributes of one, in the call's arena. */
+int user_data_read(struct call *c, const struct talk *t, struct field_map *ret,
+		   struct err *e) MUST_USE;
+
+/* ---- history.c ------------------------------------------------------------------------------- */
+
+struct history_event {
+	uint64_t seq;
+	struct str type, timestamp, live, state;
+	struct field_json data;
+};
+extern const struct field_table history_event_table;
+
+/* ---- feed.c ---------------------------------------------------------------------------------- */
+
+struct feed_view {
+	struct str cursor, topic, id, kind;
+	struct field_json data;
+};
+extern const struct field_table feed_view_table;

@@ -1,0 +1,242 @@
+/* conversation.config, conversation.runtime and conversation.workspaces: what agents may know of
+ * the hub that they are in. None of it has a secret, or a command's arguments. */
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "guard/policy/policy.h"
+#include "op/conversation/conversation.h"
+#include "op/guard.h"
+
+struct info_request {
+	struct str session_id;
+};
+static const struct field request_fields[] = { SESSION_ROW(struct info_request) };
+static const struct field_table request_table = FIELD_TABLE(struct info_request, request_fields);
+
+static const struct config *info_config(struct call *c)
+{
+	const struct policy *p = call_guard(c)->policy;
+
+	return p ? p->config : NULL;
+}
+
+/* Agents with a conversation need its flag. */
+static struct talks *info_caller(struct call *c, const struct info_request *q, struct err *e)
+{
+	struct conversation_caller who;
+
+	if (conversation_caller(c, q->session_id, &who, e) < 0)
+		return NULL;
+	if (who.me &&
+	    !conversation_permits(c, q->session_id, CONVERSATION_FLAG_can_do_introspection, e))
+		return NULL;
+	return who.all;
+}
+
+/* ---- conversation.config --------------------------------------------------------------------- */
+
+struct agent_view {
+	struct str name;
+};
+static const struct field agent_fields[] = {
+	FIELD(struct agent_view, name, .flags = FIELD_REQUIRED, .doc = "In the operator's file."),
+};
+static const struct field_table agent_table = FIELD_TABLE(struct agent_view, agent_fields);
+
+struct session_view {
+	uint64_t queue_max, trash_days;
+};
+static const struct field session_fields[] = {
+	FIELD(struct session_view, queue_max, .flags = FIELD_REQUIRED,
+	      .doc = "Prompts that may wait for a conversation."),
+	FIELD(struct session_view, trash_days, .flags = FIELD_REQUIRED,
+	      .doc = "How long a deleted conversation can be taken back."),
+};
+static const struct field_table session_table = FIELD_TABLE(struct session_view, session_fields);
+
+struct web_view {
+	bool has_auth;
+};
+static const struct field web_fields[] = {
+	FIELD(struct web_view, has_auth, .flags = FIELD_REQUIRED, .doc = "Clients need a token."),
+};
+static const struct field_table web_table = FIELD_TABLE(struct web_view, web_fields);
+
+struct config_view {
+	struct {
+		struct agent_view *p;
+		size_t n;
+	} acp_servers;
+	struct web_view web;
+	struct session_view session;
+	bool has_prompts;
+	uint64_t prompts_count;
+};
+static const struct field config_fields[] = {
+	FIELD_OBJECTS(struct config_view, acp_servers, agent_table, .flags = FIELD_REQUIRED,
+		      .max = CONFIG_LIST_MAX, .doc = "Agents."),
+	FIELD_OBJECT(struct config_view, web, web_table, .flags = FIELD_REQUIRED,
+		     .doc = "How clients come in."),
+	FIELD(struct config_view, has_prompts, .flags = FIELD_REQUIRED,
+	      .doc = "Whether there are prompts to choose from."),
+	FIELD(struct config_view, prompts_count, .flags = FIELD_REQUIRED, .doc = "How many."),
+	FIELD_OBJECT(struct config_view, session, session_table, .flags = FIELD_REQUIRED,
+		     .doc = "Bounds of conversations."),
+};
+static const struct field_table config_view_table = FIELD_TABLE(struct config_view, config_fields);
+
+static int config_collect(struct call *c, struct talks *all, struct config_view *ret, struct err *e)
+{
+	struct agent_view *p = arena_array(call_arena(c), CONFIG_LIST_MAX, sizeof(*p), e);
+	const struct config *config = info_config(c);
+	size_t n = 0;
+
+	if (!p)
+		return -1;
+	for (const char *name; n < CONFIG_LIST_MAX && (name = talks_agent(all, n)); n++)
+		p[n].name = str_of(name);
+	*ret = (struct config_view){ .acp_servers = { p, n },
+				     .web = { true },
+				     .session = { QUEUE_MAX, 0 } };
+	if (config)
+		ret->session.trash_days = config_file(config)->conversations.trash_days;
+	return 0;
+}
+
+static void config_run(struct call *c, const void *request)
+{
+	struct err e = ERR_INIT;
+	struct talks *all = info_caller(c, request, &e);
+	struct config_view view;
+
+	if (!all || config_collect(c, all, &view, &e) < 0)
+		call_fail(c, &e);
+	else
+		call_answer(c, &view);
+}
+
+const struct op conversation_config_op = {
+	.action = "conversation.config",
+	.doc = "The configuration as far as it matters to agents, without secrets.",
+	.effect = OP_READ,
+	.request = &request_table,
+	.result = &config_view_table,
+	.run = config_run,
+};
+
+/* ---- conversation.runtime -------------------------------------------------------------------- */
+
+#define V struct runtime_view
+struct runtime_view {
+	struct str os, arch, hostname, executable, working_dir, version, data_dir, sessions_dir,
+		config_file;
+	uint64_t num_cpu, pid;
+};
+static const struct field runtime_fields[] = {
+	FIELD(V, os, .flags = FIELD_REQUIRED, .doc = "linux."),
+	FIELD(V, arch, .flags = FIELD_REQUIRED, .doc = "Of the processor."),
+	FIELD(V, num_cpu, .flags = FIELD_REQUIRED, .doc = "Processors."),
+	FIELD(V, hostname, .flags = FIELD_REQUIRED, .doc = "Of the machine."),
+	FIELD(V, pid, .flags = FIELD_REQUIRED, .doc = "Of the hub."),
+	FIELD(V, executable, .doc = "Path of the hub's program."),
+	FIELD(V, working_dir, .doc = "Of the hub."),
+	FIELD(V, version, .flags = FIELD_REQUIRED, .doc = "Of Holt."),
+	FIELD(V, data_dir, .doc = "Holt's data folder."),
+	FIELD(V, sessions_dir, .doc = "Folder of the conversations."),
+	FIELD(V, config_file, .doc = "The operator's file."),
+};
+#undef V
+static const struct field_table runtime_table = FIELD_TABLE(struct runtime_view, runtime_fields);
+
+static void runtime_run(struct call *c, const void *request)
+{
+	char executable[PATH_MAX], folder[PATH_MAX];
+	struct err e = ERR_INIT;
+	struct talks *all = info_caller(c, request, &e);
+	const struct config *config = info_config(c);
+	struct runtime_view view = { .os = STR_LIT("linux"), .version = STR_LIT(HOLT_VERSION) };
+	struct utsname name;
+	ssize_t n;
+
+	if (!all || uname(&name) < 0) {
+		call_fail(c, &e);
+		return;
+	}
+	n = readlink("/proc/self/exe", executable, sizeof(executable));
+	view.arch = str_of(name.machine);
+	view.hostname = str_of(name.nodename);
+	view.num_cpu = (uint64_t)get_nprocs();
+	view.pid = (uint64_t)getpid();
+	view.executable = n > 0 ? (struct str){ executable, (size_t)n } : STR_NONE;
+	view.working_dir = str_of(getcwd(folder, sizeof(folder)));
+	view.sessions_dir = view.data_dir = str_of(talks_path(all));
+	while (view.data_dir.n && view.data_dir.p[view.data_dir.n - 1] != '/')
+		view.data_dir.n--;
+	view.config_file = config ? str_of(config_path(config)) : STR_NONE;
+	call_answer(c, &view);
+}
+
+const struct op conversation_runtime_op = {
+	.action = "conversation.runtime",
+	.doc = "Where the hub runs, and where its files are.",
+	.effect = OP_READ,
+	.request = &request_table,
+	.result = &runtime_table,
+	.run = runtime_run,
+};
+
+/* ---- conversation.workspaces ----------------------------------------------------------------- */
+
+struct workspace_row {
+	struct str name, working_dir, acp_server;
+};
+static const struct field workspace_fields[] = {
+	FIELD(struct workspace_row, name, .flags = FIELD_REQUIRED,
+	      .doc = "In the operator's file."),
+	FIELD(struct workspace_row, working_dir, .flags = FIELD_REQUIRED, .doc = "Its folder."),
+	FIELD(struct workspace_row, acp_server, .doc = "Agent of conversations that name none."),
+};
+static const struct field_table workspace_table = FIELD_TABLE(struct workspace_row,
+							      workspace_fields);
+
+struct workspaces_rows {
+	struct {
+		struct workspace_row *p;
+		size_t n;
+	} workspaces;
+};
+static const struct field workspaces_fields[] = {
+	FIELD_OBJECTS(struct workspaces_rows, workspaces, workspace_table, .flags = FIELD_REQUIRED,
+		      .max = CONFIG_LIST_MAX, .doc = "In the order of the file."),
+};
+static const struct field_table workspaces_table = FIELD_TABLE(struct workspaces_rows,
+							       workspaces_fields);
+
+static void workspaces_run(struct call *c, const void *request)
+{
+	struct err e = ERR_INIT;
+	const struct config *config = info_config(c);
+	const struct config_workspaces *all = config ? &config_file(config)->workspaces : NULL;
+	struct workspaces_rows view = { { NULL, all ? all->n : 0 } };
+
+	if (!conversation_person(c, &e) ||
+	    !(view.workspaces.p = arena_array(call_arena(c), view.workspaces.n,
+					      sizeof(*view.workspaces.p), &e))) {
+		call_fail(c, &e);
+		return;
+	}
+	for (size_t i = 0; i < view.workspaces.n; i++)
+		view.workspaces.p[i] = (struct workspace_row){ all->p[i].name, all->p[i].dir,
+							       all->p[i].agent };
+	call_answer(c, &view);
+}
+
+const struct op conversation_workspaces_op = {
+	.action = "conversation.workspaces",
+	.doc = "The folders in which agents may work.",
+	.effect = OP_READ,
+	.request = &op_nothing_table,
+	.result = &workspaces_table,
+	.run = workspaces_run,
+};

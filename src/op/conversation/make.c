@@ -1,0 +1,200 @@
+/* conversation.create, by a person, and conversation.start, by an agent for a child. */
+#include "guard/policy/policy.h"
+#include "op/conversation/conversation.h"
+#include "op/guard.h"
+
+enum { CHILDREN_MAX = 10, PATH_LENGTH_MAX = 4095 };
+
+#define MADE_ROWS(S)                                                                               \
+	FIELD(S, title, .max = TITLE_MAX, .doc = "Its name for people."),                          \
+		FIELD(S, initial_prompt, .max = QUEUE_MESSAGE_MAX,                                 \
+		      .doc = "Queued as the first prompt.")
+
+/* What is done in common. A prompt that finds no room in a new queue is none. */
+static struct talk *conversation_make(struct call *c, const struct conversation_caller *who,
+				      const struct conversation_record *r, struct str prompt,
+				      struct err *e)
+{
+	struct str source = conversation_source(c, who, e);
+	const struct queue_item item = { .message = prompt, .source = source };
+	char id[QUEUE_ID + 1];
+	size_t position;
+	struct talk *t = source.p ? talk_new(who->all, r, e) : NULL;
+
+	if (!t || !prompt.n)
+		return t;
+	return talk_send(t, &item, id, &position, e) < 0 ? NULL : t;
+}
+
+/* ---- conversation.create --------------------------------------------------------------------- */
+
+#define Q struct create_request
+struct create_request {
+	struct str title, description, acp_server, workspace, working_dir, initial_prompt;
+};
+static const struct field create_fields[] = {
+	MADE_ROWS(Q),
+	FIELD(Q, description, .max = DESCRIPTION_MAX, .doc = "What it is about."),
+	FIELD(Q, acp_server, .max = CONFIG_NAME_MAX,
+	      .doc = "Its agent, of the operator's file; that of the workspace if not said."),
+	FIELD(Q, workspace, .max = CONFIG_NAME_MAX,
+	      .doc = "Workspace of the operator's file in which the agent works."),
+	FIELD(Q, working_dir, .max = PATH_LENGTH_MAX,
+	      .doc = "Instead, an absolute path; the operator's alone."),
+};
+#undef Q
+static const struct field_table create_table = FIELD_TABLE(struct create_request, create_fields);
+
+static const struct config_workspace *workspace_find(struct call *c, struct str name)
+{
+	const struct policy *p = call_guard(c)->policy;
+	const struct config_file *f = p ? config_file(p->config) : NULL;
+
+	for (size_t i = 0; f && i < f->workspaces.n; i++) {
+		if (str_eq(f->workspaces.p[i].name, name))
+			return &f->workspaces.p[i];
+	}
+	return NULL;
+}
+
+static int create_place(struct call *c, const struct create_request *q,
+			struct conversation_record *r, struct err *e)
+{
+	const struct config_workspace *w = q->workspace.n ? workspace_find(c, q->workspace) : NULL;
+
+	if (q->workspace.n && !w)
+		return err_set(e, ERR_WORKSPACE_NOT_FOUND,
+			       "the operator's file has no workspace %.*s", STR_ARG(q->workspace));
+	if (q->working_dir.n && (w || !call_is_operator(c)))
+		return err_set(e, w ? ERR_INVALID : ERR_DENIED, "working_dir: %s",
+			       w ? "the workspace has one" : "only the operator names a folder");
+	if (q->working_dir.n && *q->working_dir.p != '/')
+		return err_set(e, ERR_INVALID, "working_dir: an absolute path");
+	r->workspace = q->workspace;
+	r->working_dir = w ? w->dir : q->working_dir;
+	r->agent = q->acp_server.n || !w ? q->acp_server : w->agent;
+	return 0;
+}
+
+static void create_run(struct call *c, const void *request)
+{
+	const struct create_request *q = request;
+	struct conversation_record r = { .owner = call_owner(c),
+					 .name = q->title,
+					 .description = q->description };
+	struct err e = ERR_INIT;
+	const struct conversation_caller who = { .all = conversation_person(c, &e) };
+	struct talk *t = !who.all || create_place(c, q, &r, &e) < 0
+			       ? NULL
+			       : conversation_make(c, &who, &r, q->initial_prompt, &e);
+
+	if (t)
+		conversation_answer(c, t);
+	else
+		call_fail(c, &e);
+}
+
+const struct op conversation_create_op = {
+	.action = "conversation.create",
+	.doc = "Begins a conversation with an agent.",
+	.effect = OP_WRITE,
+	.request = &create_table,
+	.result = &conversation_view_table,
+	.run = create_run,
+};
+
+/* ---- conversation.start ---------------------------------------------------------------------- */
+
+#define Q struct start_request
+struct start_request {
+	struct str session_id, title, initial_prompt;
+};
+static const struct field start_fields[] = { SESSION_ROW(Q), MADE_ROWS(Q) };
+#undef Q
+static const struct field_table start_table = FIELD_TABLE(struct start_request, start_fields);
+
+#define V struct started_view
+struct started_view {
+	bool success;
+	struct str session_id, title, acp_server, working_dir, parent_session_id;
+	bool has_position;
+	uint64_t queue_position;
+};
+static const struct field started_fields[] = {
+	FIELD(V, success, .flags = FIELD_REQUIRED, .doc = "true."),
+	FIELD(V, session_id, .flags = FIELD_REQUIRED, .doc = "Of the new conversation."),
+	FIELD(V, title, .doc = "Its name."),
+	FIELD(V, acp_server, .doc = "Its agent, as yours."),
+	FIELD(V, working_dir, .flags = FIELD_REQUIRED, .doc = "As yours."),
+	FIELD(V, parent_session_id, .flags = FIELD_REQUIRED, .doc = "Yours."),
+	FIELD(V, queue_position, .has = FIELD_HAS(V, has_position),
+	      .doc = "Prompts before the initial one, if there is one."),
+};
+#undef V
+static const struct field_table started_table = FIELD_TABLE(struct started_view, started_fields);
+
+/* A child starts none, so that no chain has no end. */
+static int start_check(const struct talk *me, struct err *e)
+{
+	size_t from = 0, n = 0;
+
+	if (talk_record(me)->parent_session_id.n)
+		return err_set(e, ERR_DENIED, "a child starts no conversations");
+	while (talk_child(me, &from))
+		n++;
+	return n < CHILDREN_MAX
+		     ? 0
+		     : err_set(e, ERR_LIMIT, "conversation %s has %d children, as many as it may",
+			       talk_id(me), CHILDREN_MAX);
+}
+
+static struct talk *start_child(struct call *c, const struct start_request *q, struct talk *me,
+				struct err *e)
+{
+	const struct conversation_record *mine = talk_record(me);
+	const struct conversation_caller who = { .all = call_talks(c), .me = me };
+	const struct conversation_record r = {
+		.owner = mine->owner,
+		.name = q->title,
+		.agent = mine->agent,
+		.working_dir = mine->working_dir,
+		.workspace = mine->workspace,
+		.parent_session_id = mine->session_id,
+		.child_origin = CONVERSATION_OF_AGENT,
+		.advanced_settings = { .has_can_start_conversation = true },
+	};
+
+	return start_check(me, e) < 0 ? NULL : conversation_make(c, &who, &r, q->initial_prompt, e);
+}
+
+static void start_run(struct call *c, const void *request)
+{
+	const struct start_request *q = request;
+	struct err e = ERR_INIT;
+	struct talk *me = conversation_permits(c, q->session_id,
+					       CONVERSATION_FLAG_can_start_conversation, &e);
+	struct talk *t = me ? start_child(c, q, me, &e) : NULL;
+	struct conversation_view view;
+
+	if (!t || conversation_describe(c, t, &view, &e) < 0)
+		call_fail(c, &e);
+	else
+		call_answer(c, &(struct started_view){
+				       .success = true,
+				       .session_id = view.session_id,
+				       .title = view.title,
+				       .acp_server = view.acp_server,
+				       .working_dir = view.working_dir,
+				       .parent_session_id = view.parent_session_id,
+				       .has_position = q->initial_prompt.n > 0,
+			       });
+}
+
+const struct op conversation_start_op = {
+	.action = "conversation.start",
+	.doc = "Begins a conversation beside an agent's own, with the same agent and folder.",
+	.effect = OP_WRITE,
+	.request = &start_table,
+	.result = &started_table,
+	.run = start_run,
+};

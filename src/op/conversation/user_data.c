@@ -1,0 +1,283 @@
+/* conversation.set_user_data: attributes that the workspace of a conversation allows (rc.h). They
+ * are kept in the conversation's folder, as {"attributes":[{"name":…,"value":…}]}. */
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "op/conversation/conversation.h"
+#include "op/conversation/rc.h"
+#include "store/conversation/document.h"
+
+#define DATA_NAME "user-data.json"
+
+struct user_attribute {
+	struct str name, value;
+};
+static const struct field attribute_fields[] = {
+	FIELD(struct user_attribute, name, .flags = FIELD_REQUIRED, .max = USER_DATA_NAME_MAX,
+	      .doc = "Of the attribute."),
+	FIELD(struct user_attribute, value, .flags = FIELD_REQUIRED, .max = USER_DATA_VALUE_MAX,
+	      .doc = "As it was set."),
+};
+static const struct field_table attribute_table = FIELD_TABLE(struct user_attribute,
+							      attribute_fields);
+
+struct user_data {
+	struct {
+		struct user_attribute *p;
+		size_t n;
+	} attributes;
+};
+static const struct field data_fields[] = {
+	FIELD_OBJECTS(struct user_data, attributes, attribute_table, .flags = FIELD_REQUIRED,
+		      .max = USER_DATA_MAX, .doc = "In the order in which they were first set."),
+};
+static const struct field_table data_table = FIELD_TABLE(struct user_data, data_fields);
+
+/* What is there; in the call's arena, with room for one more. */
+static int data_load(struct call *c, const struct talk *t, struct user_data *ret, struct err *e)
+{
+	struct arena *a = call_arena(c);
+	struct user_attribute *p = arena_array(a, USER_DATA_MAX + 1, sizeof(*p), e);
+	AUTO(json_free)
+	struct json_doc *doc = p ? document_read(talk_folder(t), DATA_NAME, e) : NULL;
+	struct user_data read;
+	const struct user_data *kept;
+
+	*ret = (struct user_data){ { p, 0 } };
+	if (!doc)
+		return p && e->code == ERR_PATH_NOT_FOUND ? 0 : -1;
+	if (field_decode(&data_table, json_root(doc), a, &read, e) < 0 ||
+	    !(kept = field_copy(&data_table, &read, a, conversation_keep, a, e)))
+		return -1;
+	for (size_t i = 0; i < kept->attributes.n; i++)
+		p[ret->attributes.n++] = kept->attributes.p[i];
+	return 0;
+}
+
+int user_data_read(struct call *c, const struct talk *t, struct field_map *ret, struct err *e)
+{
+	struct field_pair *pairs = arena_array(call_arena(c), USER_DATA_MAX, sizeof(*pairs), e);
+	struct user_data all;
+
+	if (!pairs || data_load(c, t, &all, e) < 0)
+		return -1;
+	for (size_t i = 0; i < all.attributes.n; i++)
+		pairs[i] = (struct field_pair){ all.attributes.p[i].name,
+						all.attributes.p[i].value };
+	*ret = (struct field_map){ pairs, all.attributes.n };
+	return 0;
+}
+
+/* ---- the schema ------------------------------------------------------------------------------ */
+
+static int schema_open_folder(const struct talk *t, struct err *e)
+{
+	struct str dir = talk_record(t)->working_dir;
+	char path[PATH_MAX];
+	int fd = -1;
+
+	if (dir.n && dir.n < sizeof(path)) {
+		memcpy(path, dir.p, dir.n);
+		path[dir.n] = '\0';
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	return fd >= 0 ? fd : err_set(e, ERR_INVALID, "the conversation has no workspace");
+}
+
+/* The text of a small file in the workspace, which is a stranger's. 0: there is none. */
+static int schema_read_file(int folder, const char *name, struct buf *to, struct err *e)
+{
+	autoclose int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+	char *room;
+	ssize_t n;
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return err_set(e, ERR_INVALID, "%s of the workspace is no file", name);
+	room = buf_reserve(to, RC_BYTES_MAX, e);
+	n = room ? read(fd, room, RC_BYTES_MAX) : -1;
+	if (n < 0 || st.st_size > RC_BYTES_MAX)
+		return err_set(e, ERR_INVALID, "%s of the workspace can't be read", name);
+	buf_advance(to, (size_t)n);
+	return 1;
+}
+
+static int schema_read(struct call *c, int folder, struct rc_field ret[RC_FIELDS_MAX],
+		       struct err *e)
+{
+	static const char *const names[] = { ".holtrc", ".mittorc" };
+	autobuf struct buf text = BUF_INIT(RC_BYTES_MAX);
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		int got = schema_read_file(folder, names[i], &text, e);
+		char *kept = got > 0 ? arena_dup(call_arena(c), buf_str(&text), e) : NULL;
+		int n;
+
+		if (got < 0 || (got > 0 && !kept))
+			return -1;
+		if (!got)
+			continue;
+		n = rc_read((struct str){ kept, text.n }, ret, call_arena(c), e);
+		return n < 0 ? err_wrap(e, "%s", names[i]) : n;
+	}
+	return 0;
+}
+
+static int schema_check_url(struct str value, struct err *e)
+{
+	const char *end = memmem(value.p, value.n, "://", 3);
+	size_t n = end ? (size_t)(end - value.p) : 0;
+
+	for (size_t i = 0; i < value.n; i++) {
+		if ((unsigned char)value.p[i] <= ' ' || value.p[i] == 127)
+			n = 0;
+	}
+	for (size_t i = 0; i < n; i++) {
+		char low = (char)(value.p[i] | 0x20);
+
+		if (low < 'a' || low > 'z')
+			n = 0;
+	}
+	return n && n + 3 < value.n ? 0 : err_set(e, ERR_INVALID, "value: no URL with a scheme");
+}
+
+/* A file of the workspace. What is outside of it is nobody's to probe. */
+static int schema_check_file(int folder, struct str value, struct err *e)
+{
+	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
+				.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
+	char path[PATH_MAX];
+	autoclose int fd = -1;
+	struct stat st;
+
+	if (value.n < sizeof(path) && !memchr(value.p, '\0', value.n)) {
+		memcpy(path, value.p, value.n);
+		path[value.n] = '\0';
+		fd = (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
+	}
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)
+		     ? 0
+		     : err_set(e, ERR_INVALID, "value: no file of the workspace");
+}
+
+static int schema_check(int folder, const struct rc_field *f, struct str value, struct err *e)
+{
+	if (!value.n || f->type == RC_STRING)
+		return 0;
+	return f->type == RC_URL ? schema_check_url(value, e) : schema_check_file(folder, value, e);
+}
+
+static int schema_allows(struct call *c, const struct talk *t, struct str key, struct str value,
+			 struct err *e)
+{
+	struct rc_field fields[RC_FIELDS_MAX];
+	autoclose int folder = schema_open_folder(t, e);
+	int n = folder < 0 ? -1 : schema_read(c, folder, fields, e);
+
+	if (n < 0)
+		return -1;
+	if (n == 0)
+		return err_set(e, ERR_INVALID,
+			       "the workspace allows no attributes (conversations.user_data of its "
+			       ".holtrc)");
+	for (int i = 0; i < n; i++) {
+		if (str_eq(fields[i].name, key))
+			return schema_check(folder, &fields[i], value, e);
+	}
+	return err_set(e, ERR_INVALID, "key: the workspace allows no attribute \"%.*s\"",
+		       STR_CUT(key, USER_DATA_NAME_MAX));
+}
+
+/* ---- conversation.set_user_data -------------------------------------------------------------- */
+
+#define Q struct set_request
+struct set_request {
+	struct str session_id, key, value;
+};
+static const struct field set_fields[] = {
+	SESSION_ROW(Q),
+	FIELD(Q, key, .flags = FIELD_REQUIRED, .min = 1, .max = USER_DATA_NAME_MAX,
+	      .doc = "Attribute that the workspace's .holtrc allows."),
+	FIELD(Q, value, .flags = FIELD_REQUIRED, .max = USER_DATA_VALUE_MAX,
+	      .doc = "Fit for its type: string, url, or filename in the workspace. Empty: none."),
+};
+#undef Q
+static const struct field_table set_table = FIELD_TABLE(struct set_request, set_fields);
+
+struct set_view {
+	bool success;
+	struct str key, value;
+};
+static const struct field set_view_fields[] = {
+	FIELD(struct set_view, success, .flags = FIELD_REQUIRED, .doc = "true."),
+	FIELD(struct set_view, key, .flags = FIELD_REQUIRED, .doc = "As given."),
+	FIELD(struct set_view, value, .flags = FIELD_REQUIRED, .doc = "As given."),
+};
+static const struct field_table set_view_table = FIELD_TABLE(struct set_view, set_view_fields);
+
+static void data_put(struct user_data *all, struct str name, struct str value)
+{
+	size_t i = 0;
+
+	while (i < all->attributes.n && !str_eq(all->attributes.p[i].name, name))
+		i++;
+	if (i == all->attributes.n)
+		all->attributes.n++;
+	all->attributes.p[i] = (struct user_attribute){ name, value };
+	if (value.n == 0)
+		memmove(&all->attributes.p[i], &all->attributes.p[i + 1],
+			(--all->attributes.n - i) * sizeof(*all->attributes.p));
+}
+
+static int data_set(struct call *c, struct talk *t, const struct set_request *q, struct err *e)
+{
+	struct user_data all;
+	autofree char *text = NULL;
+
+	if (schema_allows(c, t, q->key, q->value, e) < 0 || data_load(c, t, &all, e) < 0)
+		return -1;
+	data_put(&all, q->key, q->value);
+	if (all.attributes.n > USER_DATA_MAX)
+		return err_set(e, ERR_LIMIT, "a conversation has at most %d attributes",
+			       USER_DATA_MAX);
+	text = field_encode_text(&data_table, &all, DOCUMENT_MAX, e);
+	return text ? document_write(talk_folder(t), DATA_NAME, str_of(text), e) : -1;
+}
+
+static struct talk *data_target(struct call *c, struct str session_id, struct err *e)
+{
+	struct conversation_caller who;
+
+	return conversation_caller(c, session_id, &who, e) < 0
+		     ? NULL
+		     : conversation_target(c, &who, STR_NONE,
+					   CONVERSATION_FLAG_can_do_introspection, e);
+}
+
+static void set_run(struct call *c, const void *request)
+{
+	const struct set_request *q = request;
+	struct err e = ERR_INIT;
+	struct talk *t = data_target(c, q->session_id, &e);
+
+	if (t && data_set(c, t, q, &e) == 0)
+		call_answer(c, &(struct set_view){ true, q->key, q->value });
+	else
+		call_fail(c, &e);
+}
+
+const struct op conversation_set_user_data_op = {
+	.action = "conversation.set_user_data",
+	.doc = "Sets an attribute of a conversation that its workspace allows.",
+	.effect = OP_WRITE,
+	.flags = OP_IDEMPOTENT,
+	.request = &set_table,
+	.result = &set_view_table,
+	.run = set_run,
+};

@@ -1,0 +1,266 @@
+/* A conversation as clients see it; conversation.list and conversation.get. */
+#include "base/when.h"
+#include "op/conversation/conversation.h"
+#include "op/page.h"
+
+#define V struct conversation_view
+static const struct field view_fields[] = {
+	FIELD(V, session_id, .flags = FIELD_REQUIRED, .doc = "Its id."),
+	FIELD(V, title, .flags = FIELD_REQUIRED, .doc = "Its name for people; may be empty."),
+	FIELD(V, description, .doc = "What it is about."),
+	FIELD(V, acp_server, .flags = FIELD_REQUIRED,
+	      .doc = "Its agent, by the name in the operator's file; may be empty."),
+	FIELD(V, working_dir, .flags = FIELD_REQUIRED,
+	      .doc = "Folder in which the agent works; may be empty."),
+	FIELD(V, workspace, .doc = "The workspace that the folder is, by its name."),
+	FIELD(V, created_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
+	FIELD(V, updated_at, .flags = FIELD_REQUIRED, .doc = "Of its last event or change."),
+	FIELD(V, last_user_message_at, .doc = "When its agent was last prompted."),
+	FIELD(V, message_count, .flags = FIELD_REQUIRED, .doc = "Its events."),
+	FIELD(V, last_seq, .flags = FIELD_REQUIRED, .doc = "Number of the last event; 0: none."),
+	FIELD(V, status, .flags = FIELD_REQUIRED, .doc = "active, completed or error."),
+	FIELD(V, state, .flags = FIELD_REQUIRED,
+	      .doc = "idle, running, requires_action (a person is asked), stalled, or no_agent."),
+	FIELD(V, archived, .flags = FIELD_REQUIRED, .doc = "Put away: it takes no prompts."),
+	FIELD(V, archived_at, .doc = "When it was."),
+	FIELD(V, archived_reason, .doc = "manual, agent or inactivity."),
+	FIELD(V, session_folder, .flags = FIELD_REQUIRED, .doc = "Below Holt's data folder."),
+	FIELD(V, is_running, .flags = FIELD_REQUIRED, .doc = "Its agent's program runs."),
+	FIELD(V, is_prompting, .flags = FIELD_REQUIRED, .doc = "A turn is under way."),
+	FIELD(V, is_locked, .flags = FIELD_REQUIRED, .doc = "The same: nothing else may begin."),
+	FIELD(V, lock_status, .flags = FIELD_REQUIRED,
+	      .doc = "idle, processing or waiting_for_permission."),
+	FIELD(V, queue_length, .flags = FIELD_REQUIRED, .doc = "Prompts that wait."),
+	FIELD(V, parent_session_id, .doc = "The conversation that started it."),
+	FIELD(V, child_origin, .doc = "Of a child: mcp or human."),
+	FIELD(V, current_mode_id, .doc = "Mode of the agent."),
+	FIELD_OBJECT(V, flags, conversation_flags_table, .flags = FIELD_REQUIRED,
+		     .doc = "What its agent may do: the flags that hold."),
+	FIELD(V, user_data, .max = USER_DATA_MAX, .doc = "Attributes, by name."),
+};
+#undef V
+const struct field_table conversation_view_table = FIELD_TABLE(struct conversation_view,
+							       view_fields);
+
+struct str conversation_keep(void *arena, const struct field *row, struct str s)
+{
+	struct err e;
+	char *text = s.p ? arena_dup(arena, s, &e) : NULL;
+
+	return text ? (struct str){ text, s.n } : STR_NONE;
+}
+
+static int view_updated(struct call *c, const struct talk *t, struct str *ret, struct err *e)
+{
+	char *text = talk_updated_ms(t) ? arena_alloc(call_arena(c), WHEN_MAX, e) : NULL;
+
+	if (!talk_updated_ms(t))
+		return 0;
+	if (!text)
+		return -1;
+	when_text(text, talk_updated_ms(t));
+	*ret = str_of(text);
+	return 0;
+}
+
+static const char *lock_status(const struct talk *t)
+{
+	if (talk_state(t) == TALK_REQUIRES_ACTION)
+		return "waiting_for_permission";
+	return talk_is_prompting(t) ? "processing" : "idle";
+}
+
+static struct conversation_flags view_flags(const struct talk *t)
+{
+	struct conversation_flags f = { 0 };
+
+#define FLAG(name_, ...)                                                                           \
+	f.name_ = talk_permits(t, CONVERSATION_FLAG_##name_);                                      \
+	f.has_##name_ = true;
+	CONVERSATION_FLAGS(FLAG)
+#undef FLAG
+	return f;
+}
+
+int conversation_describe(struct call *c, struct talk *t, struct conversation_view *ret,
+			  struct err *e)
+{
+	const struct conversation_record *r = field_copy(&conversation_record_table, talk_record(t),
+							 call_arena(c), conversation_keep,
+							 call_arena(c), e);
+	char *folder = r ? arena_printf(call_arena(c), e, "conversations/%s", talk_id(t)) : NULL;
+
+	if (!folder)
+		return -1;
+	*ret = (struct conversation_view){
+		.session_id = r->session_id,
+		.title = r->name,
+		.description = r->description,
+		.acp_server = r->agent,
+		.working_dir = r->working_dir,
+		.workspace = r->workspace,
+		.created_at = r->created_at,
+		.updated_at = r->updated_at,
+		.last_user_message_at = r->last_user_message_at,
+		.status = str_of(conversation_status_names[r->status]),
+		.state = str_of(talk_state_names[talk_state(t)]),
+		.archived = r->archived,
+		.archived_at = r->archived_at,
+		.archived_reason = r->archived ? str_of(conversation_why_names[r->archived_reason])
+					       : STR_NONE,
+		.session_folder = str_of(folder),
+		.is_running = talk_is_running(t),
+		.is_prompting = talk_is_prompting(t),
+		.is_locked = talk_is_prompting(t),
+		.lock_status = str_of(lock_status(t)),
+		.queue_length = talk_queue_length(t),
+		.parent_session_id = r->parent_session_id,
+		.child_origin = r->parent_session_id.n
+				      ? str_of(conversation_origin_names[r->child_origin])
+				      : STR_NONE,
+		.current_mode_id = r->current_mode_id,
+		.flags = view_flags(t),
+	};
+	return talk_counts(t, &ret->message_count, &ret->last_seq, e) < 0
+		     ? -1
+		     : view_updated(c, t, &ret->updated_at, e);
+}
+
+void conversation_answer(struct call *c, struct talk *t)
+{
+	struct conversation_view view;
+	struct err e = ERR_INIT;
+
+	if (conversation_describe(c, t, &view, &e) < 0 ||
+	    user_data_read(c, t, &view.user_data, &e) < 0)
+		call_fail(c, &e);
+	else
+		call_answer_by(c, &conversation_view_table, &view);
+}
+
+/* ---- conversation.list ----------------------------------------------------------------------- */
+
+#define Q struct list_request
+struct list_request {
+	struct str session_id, workspace, cursor;
+	bool archived, has_archived;
+	uint32_t limit;
+};
+static const struct field list_request_fields[] = {
+	SESSION_ROW(Q),
+	FIELD(Q, archived, .has = FIELD_HAS(Q, has_archived),
+	      .doc = "Only archived ones, or only others."),
+	FIELD(Q, workspace, .max = 64, .doc = "Only those of this workspace."),
+	FIELD(Q, limit, .min = 1, .max = PAGE_MAX, .def = DEFAULT_INT(PAGE_DEFAULT),
+	      .doc = "At most; the newest first."),
+	FIELD(Q, cursor, .max = CONVERSATION_ID, .doc = "next_cursor of the page before."),
+};
+#undef Q
+static const struct field_table list_request_table = FIELD_TABLE(struct list_request,
+								 list_request_fields);
+
+struct list_view {
+	struct {
+		struct conversation_view *p;
+		size_t n;
+	} conversations;
+	struct str next_cursor;
+};
+static const struct field list_fields[] = {
+	FIELD_OBJECTS(struct list_view, conversations, conversation_view_table,
+		      .flags = FIELD_REQUIRED, .max = PAGE_MAX, .doc = "The newest first."),
+	FIELD(struct list_view, next_cursor, .doc = "For the page that follows, if one does."),
+};
+static const struct field_table list_table = FIELD_TABLE(struct list_view, list_fields);
+
+static bool list_wants(const struct list_request *q, const struct talk *t)
+{
+	const struct conversation_record *r = talk_record(t);
+
+	if (q->cursor.n && str_cmp(r->session_id, q->cursor) >= 0)
+		return false;
+	return (!q->has_archived || r->archived == q->archived) &&
+	       (!q->workspace.n || str_eq(r->workspace, q->workspace));
+}
+
+static int list_collect(struct call *c, const struct list_request *q,
+			const struct conversation_caller *who, struct list_view *ret, struct err *e)
+{
+	for (size_t i = talks_count(who->all); i-- > 0;) {
+		struct talk *t = talks_at(who->all, i);
+
+		if (!list_wants(q, t) || !conversation_listed(c, who, t))
+			continue;
+		if (ret->conversations.n == q->limit) {
+			ret->next_cursor = ret->conversations.p[q->limit - 1].session_id;
+			return 0;
+		}
+		if (conversation_describe(c, t, &ret->conversations.p[ret->conversations.n++], e) <
+		    0)
+			return -1;
+	}
+	return 0;
+}
+
+static void list_run(struct call *c, const void *request)
+{
+	const struct list_request *q = request;
+	struct conversation_caller who;
+	struct list_view view = { .next_cursor = STR_NONE };
+	struct err e = ERR_INIT;
+
+	view.conversations.p = arena_array(call_arena(c), q->limit, sizeof(*view.conversations.p),
+					   &e);
+	if (!view.conversations.p || conversation_caller(c, q->session_id, &who, &e) < 0 ||
+	    list_collect(c, q, &who, &view, &e) < 0)
+		call_fail(c, &e);
+	else
+		call_answer(c, &view);
+}
+
+const struct op conversation_list_op = {
+	.action = "conversation.list",
+	.doc = "Lists conversations: an agent's own and its children, or with "
+	       "can_do_introspection those of its owner.",
+	.effect = OP_READ,
+	.request = &list_request_table,
+	.result = &list_table,
+	.run = list_run,
+};
+
+/* ---- conversation.get ------------------------------------------------------------------------ */
+
+struct get_request {
+	struct str session_id, conversation_id;
+};
+static const struct field get_request_fields[] = {
+	SESSION_ROW(struct get_request),
+	CONVERSATION_ROW(struct get_request, .doc = "Which one; your own if not said."),
+};
+static const struct field_table get_request_table = FIELD_TABLE(struct get_request,
+								get_request_fields);
+
+static void get_run(struct call *c, const void *request)
+{
+	const struct get_request *q = request;
+	struct conversation_caller who;
+	struct err e = ERR_INIT;
+	struct talk *t = conversation_caller(c, q->session_id, &who, &e) < 0
+			       ? NULL
+			       : conversation_target(c, &who, q->conversation_id,
+						     CONVERSATION_FLAG_can_do_introspection, &e);
+
+	if (t)
+		conversation_answer(c, t);
+	else
+		call_fail(c, &e);
+}
+
+const struct op conversation_get_op = {
+	.action = "conversation.get",
+	.doc = "A conversation: its state, its flags, and how much is in it.",
+	.effect = OP_READ,
+	.request = &get_request_table,
+	.result = &conversation_view_table,
+	.run = get_run,
+};

@@ -1,0 +1,168 @@
+#include "op/conversation/conversation.h"
+
+static struct talks *who_all(const struct call *c, struct err *e)
+{
+	struct talks *all = call_talks(c);
+
+	if (!all)
+		err_set(e, ERR_UNSUPPORTED, "only `holt serve` has conversations");
+	return all;
+}
+
+static struct talk *who_not_found(struct str id, struct err *e)
+{
+	err_set(e, ERR_CONVERSATION_NOT_FOUND, "there is no conversation %.*s",
+		STR_CUT(id, CONVERSATION_ID));
+	return NULL;
+}
+
+/* The id in the name of a conversation's principal; STR_NONE: it is another one. */
+static struct str who_token_id(const struct call *c)
+{
+	struct str name = str_of(call_principal(c)->name);
+	size_t n = sizeof(CONVERSATION_PRINCIPAL) - 1;
+
+	return str_starts(name, CONVERSATION_PRINCIPAL) ? (struct str){ name.p + n, name.n - n }
+							: STR_NONE;
+}
+
+/* One that the principal may know of. */
+static struct talk *who_find(const struct call *c, const struct talks *all, struct str id,
+			     struct err *e)
+{
+	struct talk *t = talks_find(all, id);
+
+	return t && call_sees_owner(c, talk_record(t)->owner) ? t : who_not_found(id, e);
+}
+
+int conversation_caller(struct call *c, struct str session_id, struct conversation_caller *ret,
+			struct err *e)
+{
+	struct str mine = who_token_id(c);
+
+	*ret = (struct conversation_caller){ .all = who_all(c, e), .by_token = mine.n > 0 };
+	if (!ret->all)
+		return -1;
+	if (ret->by_token && session_id.n && !str_eq(session_id, mine))
+		return err_set(e, ERR_DENIED,
+			       "session_id: this token speaks for conversation %.*s alone",
+			       STR_ARG(mine));
+	if (ret->by_token)
+		ret->me = talks_find(ret->all, mine);
+	else if (session_id.n)
+		ret->me = who_find(c, ret->all, session_id, e);
+	else
+		return 0;
+	if (ret->by_token && !ret->me)
+		who_not_found(mine, e);
+	return ret->me ? 0 : -1;
+}
+
+/* Agents speak for a conversation: else what they leave out would give them more. */
+static int who_needs_session(const struct call *c, const struct conversation_caller *who,
+			     struct err *e)
+{
+	return who->me || !call_by_agent(c)
+		     ? 0
+		     : err_set(e, ERR_INVALID,
+			       "session_id is required of clients without a conversation's token");
+}
+
+static int who_check_flag(const struct call *c, const struct talk *t, enum conversation_flag flag,
+			  struct err *e)
+{
+	const struct conversation_flag_info *info = &conversation_flag_infos[flag];
+
+	return talk_permits(t, flag)
+		     ? 0
+		     : err_set(e, ERR_DENIED, "%s requires the flag %s (%s) of conversation %s",
+			       call_op(c)->action, info->name, info->label, talk_id(t));
+}
+
+struct talk *conversation_permits(struct call *c, struct str session_id,
+				  enum conversation_flag flag, struct err *e)
+{
+	struct conversation_caller who;
+
+	if (conversation_caller(c, session_id, &who, e) < 0)
+		return NULL;
+	if (!who.me) {
+		err_set(e, ERR_INVALID, "session_id is required");
+		return NULL;
+	}
+	return who_check_flag(c, who.me, flag, e) < 0 ? NULL : who.me;
+}
+
+static bool is_child_of(const struct talk *t, const struct talk *parent)
+{
+	return str_is(talk_record(t)->parent_session_id, talk_id(parent));
+}
+
+/* One that the caller may know to be there. */
+static struct talk *who_see(const struct call *c, const struct conversation_caller *who,
+			    struct str id, struct err *e)
+{
+	struct talk *t;
+
+	if (!who->by_token)
+		return who_find(c, who->all, id, e);
+	t = talks_find(who->all, id);
+	return t && str_eq(talk_record(t)->owner, talk_record(who->me)->owner)
+		     ? t
+		     : who_not_found(id, e);
+}
+
+struct talk *conversation_target(struct call *c, const struct conversation_caller *who,
+				 struct str id, enum conversation_flag flag, struct err *e)
+{
+	struct talk *t;
+
+	if (who_needs_session(c, who, e) < 0)
+		return NULL;
+	if (!id.n && !who->me) {
+		err_set(e, ERR_INVALID, "conversation_id is required");
+		return NULL;
+	}
+	t = id.n ? who_see(c, who, id, e) : who->me;
+	if (!t || !who->me)
+		return t;
+	if (flag == CONVERSATION_FLAG_can_do_introspection &&
+	    (t == who->me || is_child_of(t, who->me)))
+		return t;
+	return who_check_flag(c, who->me, flag, e) < 0 ? NULL : t;
+}
+
+struct talks *conversation_person(struct call *c, struct err *e)
+{
+	if (!who_token_id(c).n && !call_by_agent(c))
+		return who_all(c, e);
+	err_set(e, ERR_DENIED, "%s is for people: no agent may do it", call_op(c)->action);
+	return NULL;
+}
+
+struct talk *conversation_own(struct call *c, struct str id, struct err *e)
+{
+	const struct talks *all = conversation_person(c, e);
+
+	return all ? who_find(c, all, id, e) : NULL;
+}
+
+bool conversation_listed(const struct call *c, const struct conversation_caller *who,
+			 const struct talk *t)
+{
+	if (!who->me)
+		return call_sees_owner(c, talk_record(t)->owner);
+	if (t == who->me || is_child_of(t, who->me))
+		return true;
+	return str_eq(talk_record(t)->owner, talk_record(who->me)->owner) &&
+	       talk_permits(who->me, CONVERSATION_FLAG_can_do_introspection);
+}
+
+struct str conversation_source(struct call *c, const struct conversation_caller *who, struct err *e)
+{
+	char *text = who->me ? arena_printf(call_arena(c), e, CONVERSATION_PRINCIPAL "%s",
+					    talk_id(who->me))
+			     : arena_dup(call_arena(c), str_of(call_principal(c)->name), e);
+
+	return str_of(text);
+}

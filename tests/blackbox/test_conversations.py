@@ -1,0 +1,435 @@
+"""Conversations over /api, MCP and the command line: what was acknowledged is kept, whoever asks
+sees what is theirs, and no agent gets more than the flags of its conversation."""
+
+import contextlib
+import fcntl
+import json
+import os
+import subprocess
+import threading
+
+import pytest
+
+from modules import WORKSPACE
+from rest import Failed
+from soak import soak
+from test_hub_cli import Hub as Cli
+from test_keys import as_bearer, key
+from test_serve import Session, post
+
+NOBODY = '20000101-000000-00000000'
+
+
+class Hub(Cli):
+    """A hub with a workspace; conversations of it by REST."""
+
+    def __init__(self, who, home, *arguments, prefix=None, **options):
+        self.folder = os.path.join(home, 'conversations')
+        config = os.path.join(home, 'config.json')
+        with open(config, 'w', encoding='utf-8') as f:
+            json.dump({'workspaces': {'site': {'dir': WORKSPACE, 'agent': 'mock'}},
+                       **({'conversations': {'tool_prefix': prefix}} if prefix else {})}, f)
+        for one in (home, config):
+            os.chown(one, who.uid, who.uid)
+        super().__init__(who, home, '--listen', '127.0.0.1:0', '--pool', '0', *arguments, **options)
+
+    def talk(self, **more):
+        return self.post('/api/sessions', **more)['session_id']
+
+    def of(self, talk, more='', method='GET', body=None):
+        return self.call(method, f'/api/sessions/{talk}{more}', body)
+
+    def send(self, talk, prompt, **more):
+        return self.of(talk, '/queue', 'POST', {'prompt': prompt, **more})
+
+    def waiting(self, talk):
+        return [m['message'] for m in self.of(talk, '/queue')['messages']]
+
+    def fails(self, code, method, path, body=None):
+        with pytest.raises(Failed) as e:
+            self.call(method, path, body)
+        assert e.value.error['code'] == code, e.value.error
+        return e.value.error['cause']
+
+
+@pytest.fixture(scope='module')
+def hub(me, tmp_path_factory):
+    with Hub(me, str(tmp_path_factory.mktemp('conversations')), prefix='mitto_') as shared:
+        yield shared
+
+
+@contextlib.contextmanager
+def events(hub, path):
+    """Server-Sent Events as they come: a function that gives the next one, but for beats."""
+    with hub.wire() as wire:
+        wire.send(hub.request('GET', path))
+        status, fields = wire.head()
+        assert status == 200 and ('Content-Type', 'text/event-stream') in fields, (status, fields)
+        kept = bytearray()
+
+        def following(beats=False):
+            while True:
+                while b'\n\n' not in kept:
+                    kept.extend(wire.chunk())
+                text, _, rest = bytes(kept).partition(b'\n\n')
+                kept[:] = rest
+                assert text.startswith(b'data: ')
+                event = json.loads(text[6:])
+                if beats or 'alive' not in (event.get('kind'), event.get('type')):
+                    return event
+        yield following
+
+
+# ---- people
+
+def test_a_life(hub):
+    made = hub.post('/api/sessions', title='one', workspace='site', initial_prompt='hello')
+    talk = made['session_id']
+    assert made['working_dir'] == WORKSPACE and made['acp_server'] == 'mock'
+    assert made['state'] == 'no_agent' and made['queue_length'] == 1 and not made['is_prompting']
+    assert made['message_count'] == 1 and made['lock_status'] == 'idle'
+    assert talk in [c['session_id'] for c in hub.call('GET', '/api/sessions')['conversations']]
+    assert hub.of(talk, '', 'PATCH', {'title': 'other'})['title'] == 'other'
+    assert hub.of(talk, '', 'PATCH', {'archived': True})['archived_reason'] == 'manual'
+    hub.fails('conflict', 'POST', f'/api/sessions/{talk}/queue', {'prompt': 'x'})
+    listed = hub.call('GET', '/api/sessions?archived=true')['conversations']
+    assert [c['session_id'] for c in listed] == [talk]
+    assert 'archived_at' not in hub.of(talk, '', 'PATCH', {'archived': False})
+    hub.of(talk, '', 'DELETE')
+    hub.fails('not_found', 'GET', f'/api/sessions/{talk}')
+    assert hub.of(talk, '/restore', 'POST', {})['title'] == 'other'
+    assert hub.waiting(talk) == ['hello']
+    folder = os.path.join(hub.folder, talk)
+    modes = [os.stat(os.path.join(folder, one)).st_mode & 0o777 for one in ('', 'events.jsonl')]
+    assert modes == [0o700, 0o600]
+
+
+def test_pages_of_the_list(hub):
+    made = [hub.talk(workspace='site', title=f'{n}') for n in range(3)]
+    first = hub.call('GET', '/api/sessions?limit=2')
+    after = hub.call('GET', f'/api/sessions?limit=1000&cursor={first["next_cursor"]}')
+    ids = [c['session_id'] for c in first['conversations'] + after['conversations']]
+    assert len(ids) == len(set(ids)) and set(made) <= set(ids) and 'next_cursor' not in after
+    assert ids == sorted(ids, reverse=True)
+
+
+def test_the_queue(hub):
+    talk = hub.talk()
+    ids = [hub.send(talk, f'p{n}', key=f'k{n}') for n in range(10)]
+    assert [one['queue_position'] for one in ids] == list(range(10))
+    assert hub.send(talk, 'p3', key='k3')['message_id'] == ids[3]['message_id']
+    assert 'wait already' in hub.fails('conflict', 'POST', f'/api/sessions/{talk}/queue',
+                                       {'prompt': 'more'})
+    moved = hub.of(talk, f'/queue/{ids[9]["message_id"]}/move', 'POST', {'to': 0})
+    assert [m['message'] for m in moved['messages']][:2] == ['p9', 'p0']
+    hub.of(talk, f'/queue/{ids[0]["message_id"]}', 'DELETE')
+    hub.fails('not_found', 'DELETE', f'/api/sessions/{talk}/queue/{ids[0]["message_id"]}')
+    assert len(hub.waiting(talk)) == 9 and hub.of(talk)['queue_length'] == 9
+    assert hub.of(talk, '/cancel', 'POST', {}) == {'cancelled': False}
+    waited = hub.of(talk, '/wait?timeout_seconds=1')
+    assert waited['timed_out'] and not waited['success'] and not waited['still_prompting']
+
+
+def test_flags(hub):
+    talk = hub.talk()
+    flags = {f['name']: f['default'] for f in hub.call('GET', '/api/advanced-flags')}
+    assert flags == {'can_do_introspection': False, 'can_send_prompt': False,
+                     'can_prompt_user': True, 'can_start_conversation': False,
+                     'auto_approve_permissions': False} == hub.of(talk)['flags']
+    assert hub.of(talk, '/settings') == {'settings': {}}
+    hub.of(talk, '/settings', 'PATCH', {'settings': {'can_send_prompt': True}})
+    both = hub.of(talk, '/settings', 'PATCH', {'settings': {'can_prompt_user': False}})
+    assert both == {'settings': {'can_send_prompt': True, 'can_prompt_user': False}}
+    assert 'can_fly' in hub.fails('invalid_input', 'PATCH', f'/api/sessions/{talk}/settings',
+                                  {'settings': {'can_fly': True}})
+    assert hub.of(talk, '/settings') == both
+
+
+def test_others_see_none_of_it(hub):
+    """Each key has its own; a child of somebody else's is none."""
+    alice, bob = (as_bearer(hub, key(hub, name)) for name in ('alice', 'bob'))
+    talk = alice.post('/api/sessions', workspace='site')['session_id']
+    assert bob.call('GET', '/api/sessions')['conversations'] == []
+    for method, more, body in (('GET', '', None), ('PATCH', '', {'title': 'x'}),
+                               ('GET', '/events', None), ('POST', '/queue', {'prompt': 'x'}),
+                               ('PATCH', '/settings', {'settings': {}}), ('DELETE', '', None)):
+        causes = []
+        for one in (talk, NOBODY):
+            with pytest.raises(Failed) as e:
+                bob.call(method, f'/api/sessions/{one}{more}', body)
+            causes.append((e.value.status, e.value.error['cause'].replace(one, NOBODY)))
+        assert causes[0] == causes[1] and causes[0][0] == 404, causes
+    alice.call('DELETE', f'/api/sessions/{talk}')
+    with pytest.raises(Failed) as e:
+        bob.call('POST', f'/api/sessions/{talk}/restore', {})
+    assert e.value.status == 404
+    assert alice.call('POST', f'/api/sessions/{talk}/restore', {})['session_id'] == talk
+    with pytest.raises(Failed) as e:
+        alice.post('/api/sessions', working_dir='/etc')
+    assert e.value.error['code'] == 'forbidden'
+
+
+# ---- history
+
+def written(hub, talk, rows):
+    """Events that an agent could have made, put into the file while no hub has it open."""
+    path = os.path.join(hub.folder, talk, 'events.jsonl')
+    with open(path, encoding='utf-8') as f:
+        seq = sum(1 for _ in f)
+    with open(path, 'a', encoding='utf-8') as f:
+        for n, (kind, text) in enumerate(rows, seq + 1):
+            when = f'2026-01-01T00:00:{n:02}.000Z'
+            event = {'seq': n, 'type': kind, 'timestamp': when, 'data': {'text': text}}
+            f.write(json.dumps(event, separators=(',', ':')) + '\n')
+
+
+def test_history(me, tmp_path):
+    home = str(tmp_path / 'history')
+    os.mkdir(home)
+    first = Hub(me, home, '--socket', 'none')
+    talk = first.talk()
+    assert first.end() == 0
+    first.kill()
+    written(first, talk, [('agent_message' if n % 2 else 'agent_thought', f'text {n}')
+                          for n in range(40)])
+    with Hub(me, home, '--socket', 'none') as hub:
+        newest = hub.of(talk, '/events?limit=3')
+        assert [e['seq'] for e in newest['events']] == [39, 40, 41] and newest['has_more']
+        assert newest['events'][2] == {'seq': 41, 'type': 'agent_message',
+                                       'timestamp': '2026-01-01T00:00:41.000Z',
+                                       'data': {'text': 'text 39'}}
+        before = hub.of(talk, f'/events?limit=3&before_seq={newest["first_seq"]}')
+        assert [e['seq'] for e in before['events']] == [36, 37, 38]
+        after = hub.of(talk, '/events?limit=4&after_seq=38')
+        assert [e['seq'] for e in after['events']] == [39, 40, 41] and not after['has_more']
+        assert after['max_seq'] == after['total_events'] == 41
+        some = hub.of(talk, '/events?event_types=agent_thought&limit=2')
+        assert [e['data']['text'] for e in some['events']] == ['text 36', 'text 38']
+        assert some['has_more'] and some['first_seq'] == 38
+        some = hub.of(talk, '/events?event_types=agent_thought&limit=2&after_seq=0')
+        assert [e['seq'] for e in some['events']] == [2, 4] and some['last_seq'] == 4
+        some = hub.of(talk, '/events?text_contains=text%2017')
+        assert [e['seq'] for e in some['events']] == [19]
+        some = hub.of(talk, '/events?since=2026-01-01T00:00:39Z&until=2026-01-01T00:00:40Z')
+        assert [e['seq'] for e in some['events']] == [39, 40]
+        assert [e['type'] for e in hub.of(talk, '/events?since=1h')['events']] == ['session_start']
+        hub.fails('invalid_input', 'GET', f'/api/sessions/{talk}/events?since=yesterday')
+        with events(hub, f'/api/sessions/{talk}/events?follow=true&after_seq=39') as following:
+            assert [following()['seq'] for _ in range(2)] == [40, 41]
+            assert following()['state'] == 'no_agent'
+            hub.of(talk, '', 'PATCH', {'archived': True})
+            seen = [following() for _ in range(2)]
+            assert {e['type'] for e in seen} == {'session_end', 'changed'}, seen
+            assert 42 in {e['seq'] for e in seen}
+            hub.of(talk, '', 'DELETE')
+
+
+def test_news_of_the_hub(hub):
+    with events(hub, '/api/events?topics=conversation') as following:
+        cursor = following(beats=True)['cursor']
+        talk = hub.talk(title='news')
+        seen = [following() for _ in range(2)]
+        assert {e['data']['kind'] for e in seen} == {'event', 'created'}
+        assert {e['id'] for e in seen} == {talk} and {e['topic'] for e in seen} == {'conversation'}
+    with events(hub, f'/api/events?after={cursor}') as following:  # the same again
+        assert [following() for _ in range(2)] == seen
+    with events(hub, f'/api/events?after={cursor}&topics=question') as following:
+        assert following(beats=True)['kind'] == 'alive'
+    epoch, _, number = cursor.partition(':')
+    for gone in ('0' * 16 + ':' + number, f'{epoch}:{int(number) + 10**6}'):
+        with events(hub, f'/api/events?after={gone}') as following:
+            assert following()['kind'] == 'reset'
+    hub.fails('invalid_input', 'GET', '/api/events?after=x')
+    bob = as_bearer(hub, key(hub, 'bob-of-news'))
+    with events(bob, f'/api/events?after={cursor}') as following:
+        assert following(beats=True)['kind'] == 'alive'  # none of it is for bob
+
+
+# ---- agents
+
+class Agent(Session):
+    """An MCP client without a conversation's token."""
+
+    def ask(self, method, **params):
+        with self.hub.wire() as wire:
+            wire.send(post(self.hub, {'jsonrpc': '2.0', 'id': 7, 'method': method,
+                                      'params': params}, self.path, fields=self.fields))
+            return self.result(wire)
+
+
+@pytest.fixture(scope='module')
+def agent(hub):
+    return Agent(hub, '/mcp?tools=conversation')
+
+
+def tool(agent, name, /, **arguments):
+    answer = agent.ask('tools/call', name='mitto_' + name, arguments=arguments)
+    said = json.loads(answer['content'][0]['text'])
+    if answer.get('isError'):
+        assert {'code', 'cause', 'remediation'} <= set(said)
+        return said['code'], said['cause']
+    return said
+
+
+def test_tools_have_the_names_of_the_seed(agent):
+    listed = agent.ask('tools/list')['tools']
+    assert [t['name'] for t in listed] == ['mitto_' + name for name in (
+        'conversation_list', 'get_config', 'get_runtime_info', 'conversation_get_current',
+        'conversation_get', 'conversation_history', 'conversation_wait',
+        'conversation_send_prompt', 'conversation_start', 'conversation_userdata_set')]
+    of = {t['name'][6:]: t['inputSchema'] for t in listed}
+    assert set(of['conversation_send_prompt']['properties']) == {'session_id', 'conversation_id',
+                                                                  'prompt'}
+    assert set(of['conversation_start']['properties']) == {'session_id', 'title', 'initial_prompt'}
+    assert of['conversation_wait']['properties']['timeout_seconds']['default'] == 600
+
+
+def test_flags_hold_whatever_is_left_out(hub, agent):
+    """Without the flag none is reached by naming it, by naming nothing, or by another's name."""
+    mine, other = hub.talk(title='mine'), hub.talk(title='other')
+    assert tool(agent, 'conversation_get_current', session_id=mine)['title'] == 'mine'
+    for name, more in (('conversation_get', {}), ('conversation_history', {}),
+                       ('conversation_wait', {'timeout_seconds': 1}),
+                       ('conversation_send_prompt', {'prompt': 'x'})):
+        code, cause = tool(agent, name, session_id=mine, conversation_id=other, **more)
+        assert code == 'denied' and 'requires the flag' in cause, (name, cause)
+        code, cause = tool(agent, name, conversation_id=other, **more)
+        assert code == 'invalid_arguments' and 'session_id' in cause, (name, cause)
+        assert tool(agent, name, session_id=mine, conversation_id=NOBODY,
+                    **more)[0] == 'conversation_not_found'
+    assert {c['session_id'] for c in tool(agent, 'conversation_list', session_id=mine)[
+        'conversations']} == {mine}
+    assert tool(agent, 'get_config', session_id=mine)[0] == 'denied'
+    assert hub.waiting(other) == []
+    hub.of(mine, '/settings', 'PATCH', {'settings': {'can_do_introspection': True,
+                                                     'can_send_prompt': True}})
+    got = tool(agent, 'conversation_get', session_id=mine, conversation_id=other)
+    assert got['title'] == 'other'
+    assert tool(agent, 'conversation_history', session_id=mine,
+                conversation_id=other)['events'][0]['type'] == 'session_start'
+    sent = tool(agent, 'conversation_send_prompt', session_id=mine, conversation_id=other,
+                prompt='hello')
+    assert sent['success'] and sent['queue_position'] == 0
+    assert hub.of(other, '/queue')['messages'][0]['source'] == f'conversation:{mine}'
+    assert other in {c['session_id'] for c in tool(agent, 'conversation_list', session_id=mine)[
+        'conversations']}
+    assert tool(agent, 'get_config', session_id=mine)['acp_servers'] == []
+    assert tool(agent, 'get_runtime_info', session_id=mine)['pid'] == hub.proc.pid
+
+
+def test_children(hub, agent):
+    mine = hub.talk(title='parent', workspace='site')
+    assert tool(agent, 'conversation_start', session_id=mine)[0] == 'denied'
+    hub.of(mine, '/settings', 'PATCH', {'settings': {'can_start_conversation': True}})
+    made = tool(agent, 'conversation_start', session_id=mine, title='child', initial_prompt='go')
+    child = made['session_id']
+    assert made['success'] and made['queue_position'] == 0 and made['working_dir'] == WORKSPACE
+    assert hub.waiting(child) == ['go'] and hub.of(child)['child_origin'] == 'mcp'
+    got = tool(agent, 'conversation_get', session_id=mine, conversation_id=child)
+    assert got['title'] == 'child'
+    hub.of(child, '/settings', 'PATCH', {'settings': {'can_start_conversation': True}})
+    code, cause = tool(agent, 'conversation_start', session_id=child)
+    assert code == 'denied' and 'child' in cause
+    made = [tool(agent, 'conversation_start', session_id=mine) for _ in range(10)]
+    assert made[8]['success'] and made[9][0] == 'limit_exceeded'
+    assert 'is the child' in hub.fails('conflict', 'DELETE', f'/api/sessions/{mine}')
+    hub.of(mine, '', 'PATCH', {'archived': True})  # its children stay
+    assert not hub.of(child)['archived']
+    hub.of(mine, '?children=true', 'DELETE')
+    hub.fails('not_found', 'GET', f'/api/sessions/{child}')
+    hub.of(child, '/restore', 'POST', {})
+
+
+def test_user_data(hub, agent):
+    talk = hub.talk(workspace='site')
+
+    def put(key, value):
+        return tool(agent, 'conversation_userdata_set', session_id=talk, key=key, value=value)
+    assert put('ticket', 'T-1') == {'success': True, 'key': 'ticket', 'value': 'T-1'}
+    assert put('link', 'https://example.org/x')['success'] and put('file', 'notes.txt')['success']
+    for name, value in (('other', 'x'), ('link', 'no url'), ('link', '://x'), ('file', 'none'),
+                        ('file', '/etc/hostname'), ('file', '../workspace/notes.txt'),
+                        ('file', '.')):
+        assert put(name, value)[0] == 'invalid_arguments', (name, value)
+    assert hub.of(talk)['user_data'] == {'ticket': 'T-1', 'link': 'https://example.org/x',
+                                         'file': 'notes.txt'}
+    assert put('link', '')['success'] and 'link' not in hub.of(talk)['user_data']
+    bare = hub.talk()
+    assert tool(agent, 'conversation_userdata_set', session_id=bare, key='ticket',
+                value='x')[0] == 'invalid_arguments'
+
+
+@pytest.mark.parametrize('text, allowed', [
+    ('{"conversations": {"user_data": [{"name": "ticket"}]}}', True),
+    ('metadata:\n    group: x\n    user_data:\n    - {name: x}\n    - name: "ticket"\n', True),
+    ('conversations:\r\n  user_data:\r\n  - type: string\r\n    name: ticket\r\n', True),
+    ('user_data:\n  - name: ticket\n', False), ('', False), ('\0' * 100, False),
+    ('conversations:\n  user_data:\n' + '    - name: x\n' * 100, False),
+    ('x' * (1 << 20), False),
+])
+def test_forms_of_the_schema(hub, agent, tmp_path, text, allowed):
+    """The file of a workspace is a stranger's."""
+    (tmp_path / '.mittorc').write_text(text, newline='')
+    talk = hub.ok('conversations', 'new', '--folder', str(tmp_path)).decode().strip()
+    got = tool(agent, 'conversation_userdata_set', session_id=talk, key='ticket', value='x')
+    assert (got == {'success': True, 'key': 'ticket', 'value': 'x'} if allowed
+            else got[0] == 'invalid_arguments'), got
+
+
+# ---- the end of a hub
+
+def test_a_second_hub_is_told(me, tmp_path):
+    home = str(tmp_path / 'locked')
+    os.makedirs(os.path.join(home, 'conversations'), mode=0o700)
+    path = os.path.join(home, 'conversations', '.lock')
+    with open(path, 'w', encoding='utf-8') as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        for one in (os.path.dirname(path), path):
+            os.chown(one, me.uid, me.uid)
+        os.chown(home, me.uid, me.uid)
+        done = subprocess.run(me.argv('serve', '--listen', '127.0.0.1:0', '--pool', '0'),
+                              env={**me.env, 'HOLT_HOME': home}, cwd='/', check=False, timeout=30,
+                              stdin=subprocess.DEVNULL, capture_output=True)
+    assert done.returncode == 125 and b'another process has the conversations' in done.stderr, done
+
+
+def test_kills_lose_nothing_acknowledged(me, tmp_path):
+    """Eight senders, and -9 in the middle of it, again and again: each prompt that was acknowledged
+    waits afterwards, each title holds, and no event's number is there twice."""
+    home = str(tmp_path / 'killed')
+    os.mkdir(home)
+    kept = {}
+    for n in range(soak(100, 6)):
+        hub = Hub(me, home, '--socket', 'none')
+        try:
+            for talk, prompts in kept.items():
+                assert set(prompts) <= set(hub.waiting(talk)), (n, talk)
+                assert hub.of(talk)['title'] == 'new'
+                seqs = [e['seq'] for e in hub.of(talk, '/events?limit=500')['events']]
+                assert seqs == sorted(set(seqs))
+            kept.clear()
+            acknowledged = threading.Semaphore(0)
+            threads = [threading.Thread(target=send_on, args=(hub, kept, acknowledged, n))
+                       for _ in range(8)]
+            for one in threads:
+                one.start()
+            for _ in range(8 + n % 20):
+                assert acknowledged.acquire(timeout=30)
+        finally:
+            hub.kill()
+        for one in threads:
+            one.join()
+
+
+def send_on(hub, kept, acknowledged, n):
+    """Prompts for a conversation of its own, which is put away and taken out between them."""
+    talk = None
+    with contextlib.suppress(Exception):  # the hub is gone
+        talk = hub.talk(title='new')
+        kept[talk] = []
+        for k in range(9):
+            hub.send(talk, f'{n}-{k}')
+            kept[talk].append(f'{n}-{k}')
+            acknowledged.release()
+            hub.of(talk, '', 'PATCH', {'archived': True})
+            hub.of(talk, '', 'PATCH', {'archived': False})

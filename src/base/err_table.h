@@ -113,6 +113,10 @@ ERR_ROW(APPROVAL_NOT_FOUND, "approval_not_found", -32602, 404, 125, false, VALID
 ERR_ROW(ANSWERED, "already_answered", -32602, 409, 125, false, VALIDATION,
 	"The first answer counts. Look at the request; an approval that still holds can be "
 	"revoked.")
+ERR_ROW(QUESTION_NOT_FOUND, "question_not_found", -32602, 404, 125, false, VALIDATION,
+	"List the questions (`holt prompts`); those that ended long ago are not kept.")
+ERR_ROW(QUESTION_EXPIRED, "question_expired", -32602, 410, 125, false, TIMEOUT,
+	"Nobody waits for its answer any more; have it asked again.")
 ERR_ROW(SNAPSHOT, "invalid_snapshot", -32602, 422, 125, false, VALIDATION,
 	"The archive is damaged or was changed; nothing of it was kept. Export the snapshot again.")
 ERR_ROW(CONVERSATION_NOT_FOUND, "conversation_not_found", -32602, 404, 125, false, VALIDATION,

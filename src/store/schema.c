@@ -90,6 +90,12 @@ static const char *const migrations[] = {
 	"CREATE TABLE code ("
 	"  owner TEXT NOT NULL, name TEXT NOT NULL, description TEXT NOT NULL,"
 	"  exports TEXT NOT NULL, source TEXT NOT NULL, PRIMARY KEY (owner, name)) STRICT;",
+	"CREATE TABLE questions ("
+	"  seq INTEGER PRIMARY KEY, rev INTEGER NOT NULL, id TEXT NOT NULL UNIQUE,"
+	"  principal TEXT NOT NULL, session TEXT NOT NULL, kind TEXT NOT NULL,"
+	"  origin TEXT NOT NULL, state TEXT NOT NULL, spec TEXT NOT NULL, reply TEXT NOT NULL,"
+	"  who TEXT NOT NULL, surface TEXT NOT NULL, created INTEGER NOT NULL,"
+	"  deadline INTEGER NOT NULL, ended INTEGER NOT NULL) STRICT;",
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -183,6 +189,14 @@ static const char *const statements[STATEMENTS] = {
 		"SELECT seq, rev, id, principal, action, target, sandbox, digest, arguments,"
 		" size, conversation, rule, state, scope, pattern, who, surface, created,"
 		" deadline, answered, used FROM approvals ORDER BY seq",
+	[QUESTION_PUT] =
+		"INSERT OR REPLACE INTO questions (seq, rev, id, principal, session, kind, origin,"
+		" state, spec, reply, who, surface, created, deadline, ended)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+	[QUESTION_DROP] = "DELETE FROM questions WHERE seq = ?1",
+	[QUESTION_ALL] = "SELECT seq, rev, id, principal, session, kind, origin, state, spec,"
+			 " reply, who, surface, created, deadline, ended"
+			 " FROM questions ORDER BY seq",
 	[WORKSPACE_PUT] = "INSERT OR REPLACE INTO workspaces (seq, name, owner, tip, created,"
 			  " sandbox, base) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
 	[WORKSPACE_DROP] = "DELETE FROM workspaces WHERE seq = ?1",

@@ -1,8 +1,8 @@
 #pragma once
 /*
  * The registry of a hub: what must survive its process. It has rows of sandboxes, programs and
- * snapshots, events, API keys, approvals, and the keys of idempotent requests. It does not
- * interpret them: states, retentions and specs are strings of the lifecycle
+ * snapshots, events, API keys, approvals, questions, and the keys of idempotent requests. It does
+ * not interpret them: states, retentions and specs are strings of the lifecycle
  * (hub/sandbox/sandbox.h). store/db.h tells what a power cut may lose.
  */
 #include "store/db.h"
@@ -208,6 +208,26 @@ int store_approval_drop(struct store *s, uint64_t seq, struct err *e) MUST_USE;
 /* All rows in order of seq. each: as for store_sandboxes(). */
 int store_approvals(struct store *s,
 		    int (*each)(void *arg, const struct store_approval *r, struct err *e),
+		    void *arg, struct err *e) MUST_USE;
+
+/* ---- questions to people ------------------------------------------------------------------- */
+
+/* Strings are borrowed; none is STR_NONE. question/question.h says what they mean. */
+struct store_question {
+	uint64_t seq; /* in order of creation */
+	uint64_t rev; /* in order of changes */
+	struct str id, principal, session, kind, origin, state;
+	struct str spec, reply; /* JSON */
+	struct str who, surface;
+	int64_t created_ms, deadline_ms, ended_ms; /* Unix time; 0: never */
+};
+
+/* Adds or replaces the row of this seq. */
+int store_question_put(struct store *s, const struct store_question *r, struct err *e) MUST_USE;
+int store_question_drop(struct store *s, uint64_t seq, struct err *e) MUST_USE;
+/* All rows in order of seq. each: as for store_sandboxes(). */
+int store_questions(struct store *s,
+		    int (*each)(void *arg, const struct store_question *r, struct err *e),
 		    void *arg, struct err *e) MUST_USE;
 
 /* ---- modules ------------------------------------------------------------------------------- */

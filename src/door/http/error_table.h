@@ -21,9 +21,11 @@ API_ROW(METHOD_NOT_ALLOWED, "method_not_allowed", 405, "unimplemented",
 API_ROW(CONFLICT, "conflict", 409, "aborted", "Something else is in the way.",
 	"Take another id or Idempotency-Key, or wait until what the cause names has ended.")
 API_ROW(ALREADY_ANSWERED, "already_answered", 409, "failed_precondition",
-	"This request for approval was answered before.",
-	"The first answer counts; GET /v1/approvals/{approval_id} tells whose it was. An approval "
-	"that still holds can be revoked.")
+	"This was answered before.",
+	"The first answer counts, and the cause tells whose it was. An approval that still holds "
+	"can be revoked.")
+API_ROW(EXPIRED, "expired", 410, "failed_precondition", "Its time is over.",
+	"Nobody waits for the answer any more; have it asked again.")
 API_ROW(SANDBOX_LOST, "sandbox_lost", 410, "failed_precondition", "The sandbox is lost.",
 	"Its processes and files are gone; delete it, and create a new one.")
 API_ROW(IDLE_TIMEOUT, "idle_timeout", 410, "failed_precondition",

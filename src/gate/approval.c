@@ -16,6 +16,12 @@
 
 enum { REQUEST_MAX = 80 << 20, SHOWN_MAX = 8 << 10 };
 
+/* What the client's person fills in. */
+static const char approve_schema[] =
+	"{\"type\":\"object\",\"properties\":{\"approve\":{\"type\":\"boolean\","
+	"\"title\":\"Approve\",\"description\":\"Let this call go, once.\","
+	"\"default\":false}},\"required\":[\"approve\"]}";
+
 struct gate_approval {
 	struct approvals *all;
 };
@@ -30,13 +36,15 @@ struct waiting {
 	bool *ended; /* set at its end; NULL: nobody needs to know */
 };
 
-/* Answers need no answer: else nobody could give the first. */
+/* Answers need no answer: else nobody could give the first. What is a question to people itself
+ * needs none either. */
 static bool gate_asks(void *data, struct call *c)
 {
 	const struct gate_call *s = *call_hook_state(c);
+	struct str action = str_of(call_op(c)->action);
 
-	return s && s->decision == CONFIG_ASK &&
-	       !str_starts(str_of(call_op(c)->action), "approval.");
+	return s && s->decision == CONFIG_ASK && !str_starts(action, "approval.") &&
+	       !str_starts(action, "question.");
 }
 
 static void waiting_on_end(void *data, const struct err *e)
@@ -134,7 +142,7 @@ static int gate_ask(struct gate *g, struct call *c, struct waiting *w, const str
 	return rc;
 }
 
-static bool gate_elicits(const struct gate *g, const struct call *c)
+bool gate_elicits(const struct gate *g, const struct call *c)
 {
 	return call_can_ask(c) && policy_names(&config_file(g->config)->approvals.elicitation,
 					       str_of(call_principal(c)->name));
@@ -171,7 +179,7 @@ static int waiting_elicit(struct waiting *w, const struct approval *a, struct er
 	approval_leave(&w->wait, true);
 	if (!text)
 		return -1;
-	call_ask_client(c, w->id, str_of(text));
+	call_ask_client(c, w->id, str_of(text), str_of(approve_schema));
 	return err_set(e, ERR_DENIED, "request %.*s waits for the person at the client",
 		       STR_ARG(w->id));
 }
@@ -179,9 +187,11 @@ static int waiting_elicit(struct waiting *w, const struct approval *a, struct er
 /* The call is let go or denied from inside, and w may be gone then. */
 static int waiting_answer(struct waiting *w, enum op_said said, struct err *e)
 {
+	bool approves = said == OP_SAID_YES &&
+			json_bool(json_get(call_said_values(w->call), "approve"));
 	const struct approval_answer answer = {
 		.id = w->id,
-		.to = said == OP_SAID_YES ? APPROVAL_APPROVED : APPROVAL_DENIED,
+		.to = approves ? APPROVAL_APPROVED : APPROVAL_DENIED,
 		.who = str_of(call_principal(w->call)->name),
 		.surface = STR_LIT("elicitation"),
 	};
@@ -246,6 +256,9 @@ static int64_t gate_approval_expire(const struct gate *g)
 
 static void gate_approval_on_change(void *data, const struct approval *a)
 {
+	gate_tell_news(data, &(struct gate_news){ .topic = "approval",
+						  .id = a->row.id,
+						  .state = approval_state_names[a->state] });
 	if (a->state == APPROVAL_PENDING)
 		gate_webhook_tell(data, a);
 }

@@ -12,6 +12,7 @@ static const struct gate_part {
 	{ gate_identity_open, gate_identity_close },
 	{ gate_policy_open, gate_policy_close, gate_policy_reload },
 	{ gate_approval_open, gate_approval_close, gate_approval_reload },
+	{ gate_question_open, gate_question_close },
 	{ gate_redact_open, gate_redact_close, gate_redact_reload },
 	{ gate_network_open, gate_network_close },
 	{ gate_secret_open, gate_secret_close, gate_secret_reload },
@@ -31,6 +32,7 @@ struct gate *gate_open(const struct gate_options *o, struct err *e)
 	g->hub = o->hub;
 	g->tools_of = o->tools_of;
 	g->talks = o->talks;
+	g->feed = o->feed;
 	g->audit_folder = o->audit;
 	g->on_config = o->on_config;
 	g->on_ended = o->on_ended;

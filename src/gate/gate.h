@@ -9,6 +9,7 @@
 #include "op/call.h"
 
 struct config;
+struct feed;
 struct gate;
 struct talk;
 struct talks;
@@ -25,6 +26,7 @@ struct gate_options {
 	size_t (*tools_of)(const struct op *op, const char **names, size_t max);
 	/* Whose tokens identify, too; borrowed until gate_free(). NULL: none. */
 	struct talks *talks;
+	struct feed *feed; /* where news are published, borrowed likewise; NULL: nowhere */
 	const char *audit; /* folder of the audit log, which is made; NULL: none is kept */
 	/* They are called instead of the gate's, whose parts then only serve operations; NULL:
 	 * none are. */

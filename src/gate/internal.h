@@ -11,6 +11,7 @@ struct gate {
 	struct hub *hub; /* NULL: none */
 	const char *secrets_folder; /* borrowed while it opens; NULL: none */
 	struct talks *talks; /* NULL: none */
+	struct feed *feed; /* NULL: none */
 	const char *audit_folder; /* borrowed while it opens; NULL: none */
 	struct config *config; /* the last that was good; never NULL */
 	size_t (*tools_of)(const struct op *op, const char **names, size_t max);
@@ -60,6 +61,8 @@ void gate_policy_close(struct gate *g);
 int gate_recheck_policy(struct gate *g, struct call *c, struct err *e) MUST_USE;
 int gate_approval_open(struct gate *g, struct err *e) MUST_USE;
 void gate_approval_close(struct gate *g);
+/* Whether the operator trusts this call's client with what its own person says. */
+bool gate_elicits(const struct gate *g, const struct call *c);
 /* Whether somebody can be asked about this call. */
 bool gate_can_ask(const struct gate *g, const struct call *c);
 void gate_approval_reload(struct gate *g);
@@ -67,6 +70,14 @@ struct approval;
 int gate_webhook_check(const struct config_file *f, struct err *e) MUST_USE;
 void gate_webhook_tell(struct gate *g, const struct approval *a);
 void gate_webhook_close(struct gate *g);
+/* What changed, for the news of the hub. */
+struct gate_news {
+	const char *topic, *state;
+	struct str id, owner, session; /* session: "": no conversation */
+};
+void gate_tell_news(struct gate *g, const struct gate_news *n);
+int gate_question_open(struct gate *g, struct err *e) MUST_USE;
+void gate_question_close(struct gate *g);
 /* Needs approval and redaction. */
 int gate_network_open(struct gate *g, struct err *e) MUST_USE;
 void gate_network_close(struct gate *g);

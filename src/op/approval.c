@@ -1,6 +1,6 @@
 /* approval.list, approval.get and approval.answer: what waits for a person. No door for agents
  * shows them. */
-#include "guard/approval/approval.h"
+#include "op/approval.h"
 
 #include "base/when.h"
 #include "op/call.h"
@@ -9,13 +9,6 @@
 
 enum { LIST_MAX = 1024, WAIT_MAX = 60, PATTERN_MAX = 32, GLOB_MAX = 512 };
 
-struct approval_view {
-	struct str id, state, principal, action, target, rule, arguments;
-	bool arguments_cut;
-	uint64_t arguments_bytes;
-	struct str digest, created_at, expires_at, scope, pattern, conversation, answered_by,
-		answered_over, answered_at, used_at;
-};
 #define V struct approval_view
 static const struct field view_fields[] = {
 	FIELD(V, id, .flags = FIELD_REQUIRED, .doc = "Of the request."),
@@ -43,9 +36,9 @@ static const struct field view_fields[] = {
 	FIELD(V, used_at, .doc = "When a call last went by it."),
 };
 #undef V
-static const struct field_table view_table = FIELD_TABLE(struct approval_view, view_fields);
+const struct field_table approval_view_table = FIELD_TABLE(struct approval_view, view_fields);
 
-static struct approvals *approval_all(const struct call *c, struct err *e)
+struct approvals *approval_all(const struct call *c, struct err *e)
 {
 	struct approvals *all = call_guard(c)->approvals;
 
@@ -54,7 +47,7 @@ static struct approvals *approval_all(const struct call *c, struct err *e)
 	return all;
 }
 
-static int approval_when(struct arena *a, int64_t ms, struct str *ret, struct err *e)
+int approval_when(struct arena *a, int64_t ms, struct str *ret, struct err *e)
 {
 	char *text = ms ? arena_alloc(a, WHEN_MAX, e) : NULL;
 
@@ -76,9 +69,8 @@ static int approval_keep(struct arena *a, struct str from, struct str *ret, stru
 	return from.n && !p ? -1 : 0;
 }
 
-/* Copies, since the next change of any may free it. */
-static int approval_describe(struct call *c, const struct approval *q, struct approval_view *ret,
-			     struct err *e)
+int approval_describe(struct call *c, const struct approval *q, struct approval_view *ret,
+		      struct err *e)
 {
 	struct arena *a = call_arena(c);
 	const struct store_approval *r = &q->row;
@@ -138,8 +130,8 @@ struct approvals_view {
 	uint64_t rev;
 };
 static const struct field list_fields[] = {
-	FIELD_OBJECTS(struct approvals_view, approvals, view_table, .flags = FIELD_REQUIRED,
-		      .max = LIST_MAX, .doc = "In order of creation."),
+	FIELD_OBJECTS(struct approvals_view, approvals, approval_view_table,
+		      .flags = FIELD_REQUIRED, .max = LIST_MAX, .doc = "In order of creation."),
 	FIELD(struct approvals_view, rev, .flags = FIELD_REQUIRED,
 	      .doc = "What after is for the changes that follow."),
 };
@@ -281,7 +273,7 @@ const struct op approval_get_op = {
 	.doc = "A request for approval: who asks for what, and who answered.",
 	.effect = OP_ADMINISTER,
 	.request = &get_table,
-	.result = &view_table,
+	.result = &approval_view_table,
 	.run = approval_get_run,
 };
 
@@ -346,20 +338,23 @@ static int approval_write_pattern(const struct field_map *m, struct buf *b, stru
 	return json_write_done(&w, e);
 }
 
-/* Who asks can't be who answers: neither an agent, nor the bearer of the key that asked. */
-static int approval_check_who(struct call *c, struct approvals *all, struct str id, struct err *e)
+int approval_check_answers(const struct call *c, struct str principal, struct err *e)
 {
 	struct str owner = principal_owner(call_principal(c));
-	const struct approval *a;
 
 	if (call_by_agent(c))
 		return err_set(e, ERR_DENIED, "an agent can't answer for a person");
-	a = approval_find(all, id, e);
-	if (!a)
-		return -1;
-	if (str_starts(owner, "key:") && str_eq(a->row.principal, owner))
+	if (str_starts(owner, "key:") && str_eq(principal, owner))
 		return err_set(e, ERR_DENIED, "%s asked for this itself", call_principal(c)->name);
 	return 0;
+}
+
+const struct approval *approval_answerable(struct call *c, struct str id, struct err *e)
+{
+	struct approvals *all = approval_all(c, e);
+	const struct approval *a = all ? approval_find(all, id, e) : NULL;
+
+	return a && approval_check_answers(c, a->row.principal, e) == 0 ? a : NULL;
 }
 
 static void approval_answer_run(struct call *c, const void *request)
@@ -372,12 +367,10 @@ static void approval_answer_run(struct call *c, const void *request)
 	};
 	autobuf struct buf b = BUF_INIT(2 * APPROVAL_PATTERN_MAX);
 	struct err e = ERR_INIT;
-	struct approvals *all = approval_all(c, &e);
 
-	if (!all || approval_check_who(c, all, q->id, &e) < 0 ||
-	    approval_read_answer(q, &answer, &e) < 0 ||
+	if (!approval_answerable(c, q->id, &e) || approval_read_answer(q, &answer, &e) < 0 ||
 	    approval_write_pattern(&q->pattern, &b, &answer.pattern, &e) < 0 ||
-	    approval_answer(all, &answer, &e) < 0)
+	    approval_answer(call_guard(c)->approvals, &answer, &e) < 0)
 		call_fail(c, &e);
 	else
 		approval_tell(c, q->id);
@@ -388,6 +381,6 @@ const struct op approval_answer_op = {
 	.doc = "Approves or denies what waits for a person; the first answer counts.",
 	.effect = OP_ADMINISTER,
 	.request = &answer_table,
-	.result = &view_table,
+	.result = &approval_view_table,
 	.run = approval_answer_run,
 };

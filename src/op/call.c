@@ -87,6 +87,7 @@ struct call {
 	enum call_kind kind;
 	unsigned questions; /* that its client has */
 	bool cancelled;
+	bool for_person; /* it waits for a person */
 	/* What it uses, busy until its end, and the machine of it, which may end before. */
 	struct hub_sandbox *hs;
 	struct sandbox *sandbox;
@@ -373,9 +374,21 @@ static void call_run(struct call *c)
 	c->start.op->run(c, c->request);
 }
 
+static int call_say_draining(const struct call *c, struct err *e)
+{
+	return err_set(e, ERR_TRANSPORT, "Holt is ending, and nobody is asked about %s any more",
+		       c->start.op->action);
+}
+
 int call_waits(struct call *c, struct err *e)
 {
 	return call_take_room(c, CALL_WAITS, c->ops->max[CALL_WAITS], e);
+}
+
+int call_waits_for_person(struct call *c, struct err *e)
+{
+	c->for_person = true;
+	return c->ops->draining ? call_say_draining(c, e) : call_waits(c, e);
 }
 
 bool call_is_waiting(const struct call *c)
@@ -441,13 +454,6 @@ void call_question_said(struct call_question *q, struct str said, const struct e
 	q->on_said(q, said, e);
 }
 
-static bool call_say_draining(const struct call *c, struct err *e)
-{
-	err_set(e, ERR_TRANSPORT, "Holt is ending, and nobody is asked about %s any more",
-		c->start.op->action);
-	return true;
-}
-
 /* A person may take long, and others must have room meanwhile. What is approved goes on even where
  * there is none: it was let in before. */
 static void call_ask_approval(struct call *c)
@@ -458,7 +464,7 @@ static void call_ask_approval(struct call *c)
 	call_enter(c, CALL_APPROVAL);
 	if (!h->approval || (h->asks && !h->asks(h->data, c)))
 		call_run(c);
-	else if (c->ops->draining ? call_say_draining(c, &e) : call_waits(c, &e) < 0)
+	else if (call_waits_for_person(c, &e) < 0)
 		call_fail(c, &e);
 	else
 		h->approval(h->data, c);
@@ -488,6 +494,7 @@ void call_allow(struct call *c)
 	} else if (c->state == CALL_POLICY) {
 		call_ask_approval(c);
 	} else {
+		c->for_person = false;
 		call_count(c, c->share, CALL_WORKS);
 		call_run(c);
 	}
@@ -928,7 +935,7 @@ static void ops_cancel(struct ops *ops, const struct principal *who)
 	struct call *c = ops->newest;
 
 	while (c) {
-		if (c->cancelled || (who ? c->start.who != who : c->state != CALL_APPROVAL)) {
+		if (c->cancelled || (who ? c->start.who != who : !c->for_person)) {
 			c = c->older;
 			continue;
 		}
@@ -1023,9 +1030,14 @@ enum op_said call_said(const struct call *c)
 	return c->start.said;
 }
 
-void call_ask_client(struct call *c, struct str id, struct str text)
+const struct json_val *call_said_values(const struct call *c)
 {
-	c->start.sink->ask(c->start.client, id, call_redact(c, text));
+	return c->start.said_values;
+}
+
+void call_ask_client(struct call *c, struct str id, struct str text, struct str schema)
+{
+	c->start.sink->ask(c->start.client, id, call_redact(c, text), call_redact(c, schema));
 }
 
 bool call_going_down(const struct call *c)

@@ -107,11 +107,13 @@ struct str call_receipt(const struct call *c);
 bool call_by_agent(const struct call *c);
 unsigned call_conversation(const struct call *c);
 bool call_can_ask(const struct call *c);
-/* Which request the client's person was asked about last, and what that person said. */
+/* Which request the client's person was asked about last, what that person said, and by which
+ * values; NULL: none. */
 struct str call_asked(const struct call *c);
 enum op_said call_said(const struct call *c);
-/* Then call_deny(). text is shown to the person. */
-void call_ask_client(struct call *c, struct str id, struct str text);
+const struct json_val *call_said_values(const struct call *c);
+/* Then call_deny() or call_fail(). text is shown to the person; schema: of the form's values. */
+void call_ask_client(struct call *c, struct str id, struct str text, struct str schema);
 /* Whether ops_drain() or hub_close() was called. */
 bool call_going_down(const struct call *c);
 
@@ -200,8 +202,9 @@ struct op_sink {
 	/* NULL, or how far it has come; total 0 is unknown. */
 	void (*progress)(void *client, double progress, double total, const char *message);
 	/* For op_start.can_ask: the call fails next. Instead of telling that, the door asks the
-	 * client's person about this request, and starts the call anew with the answer. */
-	void (*ask)(void *client, struct str id, struct str text);
+	 * client's person about this request by a form, and starts the call anew with the
+	 * answer. */
+	void (*ask)(void *client, struct str id, struct str text, struct str schema);
 	/* Of doors that take a stream, all three; else NULL. open: it begins, and from here on a
 	 * failure is its last message. event: of the operation's table. full: whoever sends more
 	 * now is too slow. */
@@ -232,6 +235,7 @@ struct op_start {
 	bool can_ask;
 	struct str asked;
 	enum op_said said;
+	const struct json_val *said_values; /* of the form that was filled in */
 	/* Which of the principal's sessions asks, for its share of the room; only compared. */
 	const void *session;
 	const struct op *op;
@@ -339,6 +343,8 @@ int call_reserve(struct call *c, size_t n, struct err *e) MUST_USE;
 /* From here on the call only waits, for news or an end: it makes room for one that works, and
  * counts among those that wait instead. ERR_LIMIT where too many do. At most once. */
 int call_waits(struct call *c, struct err *e) MUST_USE;
+/* The same for a person's answer: ops_drain() cancels it. */
+int call_waits_for_person(struct call *c, struct err *e) MUST_USE;
 bool call_is_waiting(const struct call *c);
 
 /* Asks the client, while the call counts among those that wait. ERR_CLIENT_CANT: nobody is there

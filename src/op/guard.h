@@ -9,6 +9,7 @@ struct approvals;
 struct audit;
 struct keys;
 struct policy;
+struct questions;
 struct redactor;
 struct secrets;
 
@@ -16,6 +17,9 @@ struct guard {
 	struct keys *keys; /* guard/key */
 	struct policy *policy; /* guard/policy */
 	struct approvals *approvals; /* guard/approval */
+	struct questions *questions; /* question/question.h */
+	bool (*elicits)(void *data, const struct call *c); /* with questions: the person at its
+							      client may be asked */
 	struct secrets *secrets; /* guard/secret */
 	struct audit *audit; /* guard/audit */
 	struct redactor *redactor; /* guard/redact */

@@ -62,6 +62,22 @@ static struct field row_of(const struct field *f, const struct op_member *m)
 	return row;
 }
 
+/* Of what is hidden, only what is not as the operation has it. */
+static void shape_place(struct field_table *t, enum op_place place, const struct op *op,
+			struct op_members members, struct field **next)
+{
+	*t = (struct field_table){ .rows = *next, .size = op->request->size };
+	for (size_t i = 0; i < op->request->n; i++) {
+		const struct field *f = &op->request->rows[i];
+		const struct op_member *m = member_of(members, f->name);
+
+		if ((m ? m->in : OP_BODY) == place &&
+		    (place != OP_HIDDEN || m->def.is != FIELD_NO_DEFAULT))
+			(*next)[t->n++] = row_of(f, m);
+	}
+	*next += t->n;
+}
+
 int op_shape_init(struct op_shape *s, const struct op *op, struct op_members members, struct err *e)
 {
 	struct field *next = calloc(op->request->n + 1, sizeof(*next));
@@ -69,20 +85,20 @@ int op_shape_init(struct op_shape *s, const struct op *op, struct op_members mem
 	*s = (struct op_shape){ .rows = next };
 	if (!next)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	for (size_t place = 0; place < OP_PLACES; place++) {
-		struct field_table *t = &s->places[place];
-
-		*t = (struct field_table){ .rows = next, .size = op->request->size };
-		for (size_t i = 0; i < op->request->n; i++) {
-			const struct field *f = &op->request->rows[i];
-			const struct op_member *m = member_of(members, f->name);
-
-			if ((m ? m->in : OP_BODY) == (enum op_place)place)
-				next[t->n++] = row_of(f, m);
-		}
-		next += t->n;
-	}
+	for (size_t place = 0; place < OP_PLACES; place++)
+		shape_place(&s->places[place], (enum op_place)place, op, members, &next);
+	shape_place(&s->hidden, OP_HIDDEN, op, members, &next);
 	return check_names(op, members, e);
+}
+
+void op_shape_defaults(const struct op_shape *s, const struct op *op, void *request)
+{
+	struct err e;
+
+	field_defaults(op->request, request);
+	/* it has only defaults, which nothing can be wrong with */
+	if (field_decode_members(&s->hidden, NULL, NULL, request, &e) < 0)
+		field_defaults(op->request, request);
 }
 
 void op_shape_fini(struct op_shape *s)

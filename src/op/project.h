@@ -23,7 +23,8 @@ struct op_member {
 	 * be there. */
 	const char *or_query;
 	const char *doc; /* NULL: the operation's */
-	struct field_default def; /* instead of the operation's, if it is one */
+	/* Instead of the operation's, if it is one; of OP_HIDDEN: what it always is. */
+	struct field_default def;
 	/* Whether it must be there: as the operation says, or otherwise. */
 	enum { OP_AS_IS, OP_REQUIRED, OP_OPTIONAL } presence;
 	const struct field_table *table; /* fewer rows of the same struct; NULL: the operation's */
@@ -40,6 +41,7 @@ struct op_members {
 /* The tables of a door's places, over the operation's struct. */
 struct op_shape {
 	struct field_table places[OP_PLACES]; /* n 0: nothing stands there */
+	struct field_table hidden; /* those that are always the same */
 	struct field *rows; /* owned */
 };
 
@@ -47,3 +49,6 @@ struct op_shape {
 int op_shape_init(struct op_shape *s, const struct op *op, struct op_members members,
 		  struct err *e) MUST_USE;
 void op_shape_fini(struct op_shape *s);
+
+/* A request of which no member is read yet. */
+void op_shape_defaults(const struct op_shape *s, const struct op *op, void *request);

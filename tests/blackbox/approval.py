@@ -1,4 +1,4 @@
-"""Requests for approval: a hub that asks a person, and calls that wait for one."""
+"""Requests for approval and questions: a hub that asks a person, and what waits for one."""
 
 import json
 import os
@@ -27,6 +27,12 @@ def pending(hub, n=1, box=None):
         return [a for a in hub.call('GET', '/v1/approvals')['approvals']
                 if a['state'] == 'pending' and box in (None, a.get('target'))]
     return until(lambda: len(found := look()) == n and found, what=f'{n} requests for approval')
+
+
+def question(hub, **more):
+    """The id of a question that waits for a person, and for which nobody waits."""
+    return hub.post('/api/prompts', **{'kind': 'yes_no', 'question': 'Go on?', 'wait': False,
+                                       **more})['request_id']
 
 
 def asks_people(hub):

@@ -43,8 +43,10 @@ READ = {'sessions.list', 'sessions.get', 'sessions.events', 'sessions.queue', 's
         'forwards.list', 'vitals', 'usage', 'events', 'snapshots.list', 'snapshots.get',
         'snapshots.export', 'execs.list', 'execs.get', 'execs.output', 'execs.wait', 'files.read',
         'files.list', 'files.stat', 'archive.download', 'audit.list', 'audit.get', 'watch',
+        'prompts.list', 'prompts.get', 'prompts.result', 'sessions.prompts.list',
         'ReadFile', 'List', 'Stat', 'Processes', 'Vitals', 'Archive', 'Watch'}
-ADMIN = {'workspaces.gc', 'approvals.list', 'approvals.get', 'approvals.answer',
+ADMIN = {'workspaces.gc', 'approvals.list', 'approvals.get', 'approvals.answer', 'prompts.answer',
+         'sessions.prompts.answer',
          'templates.create', 'network.set',
          'keys.create', 'keys.list', 'keys.revoke', 'modules.approve', 'modules.revoke',
          'modules.enable', 'modules.disable', 'secrets.list', 'secrets.set', 'secrets.remove'}
@@ -53,6 +55,7 @@ NAMELESS = {'sessions.list', 'sessions.create', 'flags.list', 'conversation.work
             'openapi', 'run', 'javascript', 'javascript.register', 'workspaces.create',
             'workspaces.list', 'templates.list', 'fork', 'sandboxes.create', 'sandboxes.list',
             'usage', 'events', 'audit.list', 'audit.get', 'snapshots.list',
+            'prompts.list', 'prompts.ask',
             'modules.list', 'modules.info', 'modules.logs', 'modules.test', 'modules.call',
             'modules.search', 'modules.disconnect',
             'snapshots.import'}  # these name nothing of anybody
@@ -110,12 +113,13 @@ class Nothing:
         self.asker = stage.asker
         self.workspace, self.fresh, self.revision = 'of-nobod', self.id, stage.revision
         self.module, self.result = stage.module, None
+        self.question = 'qst-' + '0' * 32
         self.talk, self.message = NO_TALK, stage.message
 
 
 @pytest.fixture(scope='module')
 def victim(hub):
-    stage = Stage(hub.alice, 'process program snapshot workspace talk message')
+    stage = Stage(hub.alice, 'process program snapshot workspace talk message question')
     stage.module = approve(hub, 'of-stage')
     stage.asker = Asker(hub, stage.id)
     stage.named = hub.post('/v1/keys', name='of-victim', scopes=['read'])['name']
@@ -169,8 +173,8 @@ def test_each_route_and_procedure(hub, carol, victim, name):
         other = Asking(hub.bob, name, victim).reply()
         never = Asking(hub.bob, name, Nothing(victim)).reply()
         assert other.status == never.status == 404, (other, never)
-        for was, is_now in zip((victim.id, victim.fresh, victim.snapshot),
-                               ('sbx-', 'sbx-', 'snap-')):
+        for was, is_now in zip((victim.id, victim.fresh, victim.snapshot, victim.question),
+                               ('sbx-', 'sbx-', 'snap-', 'qst-')):
             other.body = other.body.replace(was.encode(), (is_now + '0' * 32).encode())
         other.body = other.body.replace(victim.talk.encode(), NO_TALK.encode())
         other.body = other.body.replace(victim.workspace.encode(), b'of-nobod')
@@ -262,10 +266,10 @@ HUB_VERBS = [name for name, row in test_verbs.ROWS.items()
              # the first reads its value first, and its route is asked; the other is for everybody
              and name not in ('secret set', 'web')]
 FREE = {'up', 'ls', 'top', 'events', 'snapshot', 'snapshot ls', 'js', 'ws', 'ws ls',
-        'ws create', 'conversations', 'conversations ls',
+        'ws create', 'prompts', 'prompts ls', 'conversations', 'conversations ls',
         'conversations new'}  # of no sandbox of anybody
 ADMINS = {name for name in HUB_VERBS
-          if name.startswith(('approvals', 'auth keys', 'secret', 'ws gc'))}
+          if name.startswith(('approvals', 'auth keys', 'secret', 'ws gc', 'prompts answer'))}
 
 
 def test_verbs_of_the_command_line(hub, victim, tmp_path):

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from client import until
-from approval import Asker, asks
+from approval import Asker, asks, question
 from door import Reply
 from described import TAR, Described, code_of, framed, jsonschema, send
 from rest import b64, frame
@@ -355,6 +355,19 @@ def test_every_answer_is_of_its_schema(hub):
     told = ask('audit.list', None)
     ask('audit.get', '/v1/audit/' + json.loads(told.body)['records'][-1]['id'])
     ask('secrets.remove', '/v1/secrets/described')
+    asked = question(hub)
+    ask('prompts.ask', None, kind='form', title='t', timeout_seconds=1, schema={
+        'type': 'object', 'properties': {'a': {'type': 'string'}}})
+    ask('prompts.list', '/api/prompts?state=all')
+    ask('prompts.get', f'/api/prompts/{asked}')
+    ask('prompts.answer', f'/api/prompts/{asked}/answer', option_id='no')
+    ask('prompts.result', f'/api/prompts/{asked}/result')
+    talk = hub.post('/api/sessions', title='asks')['session_id']
+    of_talk = question(hub, session_id=talk)
+    ask('sessions.prompts.list', f'/api/sessions/{talk}/prompts')
+    ask('sessions.prompts.answer', f'/api/sessions/{talk}/prompts/{of_talk}/answer',
+        option_id='no')
+    ask('prompts.cancel', f'/api/prompts/{question(hub)}/cancel')
     asker = Asker(hub, 'doc')
     ask('approvals.list', None)
     ask('approvals.get', f'/v1/approvals/{asker.id}')

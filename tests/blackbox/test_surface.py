@@ -9,7 +9,7 @@ import select
 import pytest
 
 import host
-from approval import Asker, asks
+from approval import Asker, asks, question
 from client import until
 from described import TAR, Described, code_of, framed
 from door import Reply
@@ -47,6 +47,8 @@ class Stage:
         if 'trash' in needs:
             hub.call('DELETE', f'/api/sessions/{self.talk}')
         self.asker = Asker(hub, self.id) if 'approval' in needs else None
+        self.question = question(hub, **{'session_id': self.talk} if self.talk else {}) if (
+            'question' in needs) else None
         if 'module' in needs:
             self.module = approve(getattr(hub, 'first', hub), 'of-stage')
         if 'result' in needs:
@@ -99,6 +101,14 @@ ROWS = {
     'approvals.list': Row(),
     'approvals.get': Row(needs='approval'),
     'approvals.answer': Row({'decision': 'deny'}, ANSWERED, needs='approval'),
+    'prompts.list': Row(query='?state=all'),
+    'prompts.ask': Row({'kind': 'yes_no', 'question': 'Go on?', 'wait': False}),
+    'prompts.get': Row(needs='question'),
+    'prompts.result': Row(needs='question'),
+    'prompts.answer': Row({'option_id': 'yes'}, ANSWERED, needs='question'),
+    'prompts.cancel': Row(again=ANSWERED, needs='question'),
+    'sessions.prompts.list': Row(query='?state=all', needs='talk question'),
+    'sessions.prompts.answer': Row({'option_id': 'yes'}, ANSWERED, needs='talk question'),
     'audit.list': Row(query='?limit=3'),
     'audit.get': Row(),
     'templates.list': Row(),
@@ -255,6 +265,7 @@ class Asking:
                             ('{tool}', 'echo'), ('{session_id}', stage.talk),
                             ('{message_id}', stage.message), ('{key}', 'ticket'),
                             ('{result}', getattr(stage, 'result', None) or 'none'),
+                            ('{request_id}', stage.question),
                             ('{approval_id}', stage.asker and stage.asker.id)):
             path = path.replace(part, value or '')
         path += self.row.query
@@ -325,6 +336,8 @@ def clear(hub):
     """All that is there is ended; nothing of it stays."""
     for one in hub.call('GET', '/v1/approvals')['approvals']:
         hub.post(f'/v1/approvals/{one["id"]}', decision='deny')
+    for one in hub.call('GET', '/api/prompts')['prompts']:
+        hub.post(f'/api/prompts/{one["request_id"]}/cancel')
     for sandbox in hub.call('GET', '/v1/sandboxes'):
         hub.delete(sandbox['id'])
     for talk in hub.call('GET', '/api/sessions')['conversations']:

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 import host
-from approval import Asker, asks
+from approval import Asker, asks, question
 from client import until
 from test_hub_cli import FAILED, Hub
 
@@ -65,6 +65,8 @@ class Stage:
         if 'approval' in needs:
             self.asker = Asker(hub, self.box)
             self.asked = self.asker.id
+        if 'question' in needs:
+            self.question = question(hub)
         if 'image' in needs:
             hub.ok('images', 'import', self.folder, 'of-verbs')
 
@@ -145,6 +147,12 @@ ROWS = {
     'conversations archive': Row(lambda s: [s.talk], name=0, needs='talk'),
     'conversations rm': Row(lambda s: [s.talk], FAILED, name=0, needs='talk'),
     'conversations restore': Row(lambda s: [s.talk], FAILED, name=0, needs='talk trash'),
+    'prompts': Row(),
+    'prompts ls': Row(),
+    'prompts show': Row(lambda s: [s.question], name=0, needs='question'),
+    'prompts answer': Row(lambda s: [s.question, 'yes'], FAILED, name=0, needs='question'),
+    'prompts cancel': Row(lambda s: [s.question], FAILED, name=0, needs='question'),
+    'prompts watch': Row(needs='question', endless=True),
     'js': Row([os.path.join(os.path.dirname(__file__), 'peers/sum.js')]),
     'ws': Row(),
     'ws ls': Row(),
@@ -214,6 +222,8 @@ def each(hub, cases, **options):
 def clear(hub):
     for one in hub.call('GET', '/v1/approvals')['approvals']:
         hub.post(f'/v1/approvals/{one["id"]}', decision='deny')
+    for one in hub.call('GET', '/api/prompts')['prompts']:
+        hub.post(f'/api/prompts/{one["request_id"]}/cancel')
     for sandbox in hub.call('GET', '/v1/sandboxes'):
         hub.delete(sandbox['id'])
     for talk in hub.call('GET', '/api/sessions')['conversations']:
@@ -301,7 +311,7 @@ def test_names_of_nothing(hub, name):
 
 class Names:
     """In the place of a stage, where nothing is there."""
-    box = ended = runs = snapshot = asked = fresh = revision = talk = 'nobody'
+    box = ended = runs = snapshot = asked = fresh = revision = talk = question = 'nobody'
     folder, archive = '/none', '/etc/hostname'
 
 

@@ -105,7 +105,7 @@ extern const struct verb pause_verb;
 extern const struct verb resume_verb;
 extern const struct verb stop_verb, forward_verb, preview_verb, net_verb;
 extern const struct verb down_verb;
-extern const struct verb js_verb, web_verb, conversations_verb;
+extern const struct verb js_verb, web_verb, conversations_verb, prompts_verb;
 extern const struct verb ws_verb, snapshot_verb, secret_verb, audit_verb, approvals_verb;
 extern const struct verb diff_verb;
 extern const struct verb mcp_verb;

@@ -44,16 +44,27 @@ static const struct {
 	const char *name; /* of docs/rest.md */
 	enum err_code code;
 } refusals[] = {
-	{ "invalid_input", ERR_INVALID },	{ "timeout_too_large", ERR_INVALID },
-	{ "unauthorized", ERR_UNAUTHORIZED },	{ "forbidden", ERR_DENIED },
-	{ "not_found", ERR_SANDBOX_NOT_FOUND }, { "conflict", ERR_CONFLICT },
-	{ "already_answered", ERR_ANSWERED },	{ "sandbox_lost", ERR_GUEST },
-	{ "idle_timeout", ERR_IDLE },		{ "body_too_large", ERR_TOO_LARGE },
-	{ "rate_limited", ERR_LIMIT },		{ "quota_exceeded", ERR_LIMIT },
-	{ "too_many_streams", ERR_LIMIT },	{ "canceled", ERR_CANCELLED },
-	{ "exec_failed", ERR_COMMAND_NOT_RUN }, { "file_failed", ERR_NOT_A_FILE },
-	{ "unsupported", ERR_UNSUPPORTED },	{ "port_failed", ERR_PORT },
-	{ "unavailable", ERR_TRANSPORT },	{ "exec_timeout", ERR_TIMEOUT },
+	{ "invalid_input", ERR_INVALID },
+	{ "timeout_too_large", ERR_INVALID },
+	{ "unauthorized", ERR_UNAUTHORIZED },
+	{ "forbidden", ERR_DENIED },
+	{ "not_found", ERR_SANDBOX_NOT_FOUND },
+	{ "conflict", ERR_CONFLICT },
+	{ "already_answered", ERR_ANSWERED },
+	{ "sandbox_lost", ERR_GUEST },
+	{ "expired", ERR_QUESTION_EXPIRED },
+	{ "idle_timeout", ERR_IDLE },
+	{ "body_too_large", ERR_TOO_LARGE },
+	{ "rate_limited", ERR_LIMIT },
+	{ "quota_exceeded", ERR_LIMIT },
+	{ "too_many_streams", ERR_LIMIT },
+	{ "canceled", ERR_CANCELLED },
+	{ "exec_failed", ERR_COMMAND_NOT_RUN },
+	{ "file_failed", ERR_NOT_A_FILE },
+	{ "unsupported", ERR_UNSUPPORTED },
+	{ "port_failed", ERR_PORT },
+	{ "unavailable", ERR_TRANSPORT },
+	{ "exec_timeout", ERR_TIMEOUT },
 };
 
 /* What helps, where the table of failures speaks to an agent or of another door. */

@@ -92,9 +92,11 @@ static void offer_choices(const struct option_row *o, const char *start)
 static const struct named {
 	const char *page, *word, *path;
 	const char *list; /* member with the list; NULL: the answer is one */
+	const char *name; /* member of each */
 } named[] = {
-	{ "holt-sandbox", "NAME", "/v1/sandboxes", NULL },
-	{ "holt-approvals", "ID", "/v1/approvals", "approvals" },
+	{ "holt-sandbox", "NAME", "/v1/sandboxes", NULL, "id" },
+	{ "holt-approvals", "ID", "/v1/approvals", "approvals", "id" },
+	{ "holt-prompts", "ID", "/api/prompts", "prompts", "request_id" },
 };
 
 /* Names from a running hub; none is started for this. */
@@ -116,7 +118,7 @@ static void offer_named(const struct named *of, const char *start)
 		return;
 	it = json_iter(of->list ? json_get(json_root(doc), of->list) : json_root(doc));
 	while (json_next(&it))
-		offer(start, "", json_str(json_get(it.val, "id")));
+		offer(start, "", json_str(json_get(it.val, of->name)));
 }
 
 /* The option whose value is the next word, or NULL. */

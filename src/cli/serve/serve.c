@@ -358,6 +358,7 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 						      .config = v->config,
 						      .secrets = data,
 						      .talks = v->s.talks,
+						      .feed = v->s.feed,
 						      .audit = home_audit(audit),
 						      .tools_of = tools_of,
 						      .hooks = in->cli->hooks,

@@ -12,5 +12,6 @@ const struct verb *const verbs[] = {
 	&hub_verb,     &preview_verb, &net_verb,      &secret_verb,
 	&config_verb,  &why_verb,     &audit_verb,    &approvals_verb,
 	&ws_verb,      &js_verb,      &web_verb,      &conversations_verb,
+	&prompts_verb,
 };
 const size_t verbs_n = ARRAY_LEN(verbs);

@@ -375,7 +375,7 @@ static int read_head(struct exchange *a, void *request, struct err *e)
 	    ((a->route->kind == API_CONNECT && check_connect(a, e) < 0) || parse_texts(a, e) < 0))
 		return -1;
 	if (a->route->projected)
-		field_defaults(a->route->op->request, request);
+		op_shape_defaults(&a->parts->shape, a->route->op, request);
 	for (size_t i = 0; i < ARRAY_LEN(order); i++) {
 		const struct json_val *v = json_get(json_root(a->docs[0]),
 						    op_place_names[order[i]]);

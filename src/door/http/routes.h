@@ -17,7 +17,7 @@ extern const struct api_resource api_health, api_openapi, api_templates, api_san
 	api_processes, api_usage, api_events, api_archive, api_watch, api_connect_trees, api_jobs,
 	api_job_output, api_exec_socket, api_snapshots, api_workspaces, api_workspace_archive,
 	api_modules, api_export, api_connect_upload, api_job_attach, api_ports, api_secrets,
-	api_audit, api_keys, api_approvals, api_run, api_javascript, api_conversations;
+	api_audit, api_keys, api_approvals, api_run, api_javascript, api_conversations, api_prompts;
 
 /* All routes, in the order of the files; NULL behind the last. */
 const struct api_route *api_route_at(size_t i);

@@ -66,12 +66,8 @@ static void put_meta(struct mcp_run *r, const void *result, struct buf *to)
 }
 
 /* Without memory nobody is asked. */
-static void on_ask(void *client, struct str id, struct str text)
+static void on_ask(void *client, struct str id, struct str text, struct str schema)
 {
-	static const char schema[] =
-		"{\"type\":\"object\",\"properties\":{\"approve\":{\"type\":\"boolean\","
-		"\"title\":\"Approve\",\"description\":\"Let this call go, once.\","
-		"\"default\":false}},\"required\":[\"approve\"]}";
 	struct mcp_run *r = client;
 	struct arena *a = mcp_call_arena(r->mc);
 	autobuf struct buf b = BUF_INIT(QUESTION_MAX);
@@ -82,7 +78,7 @@ static void on_ask(void *client, struct str id, struct str text)
 	json_write_key(&w, "message");
 	json_write_str(&w, text);
 	json_write_key(&w, "requestedSchema");
-	json_write_raw(&w, str_of(schema));
+	json_write_raw(&w, schema);
 	json_write_object_end(&w);
 	if (json_write_done(&w, &e) < 0)
 		return;
@@ -120,9 +116,9 @@ static int read_said(struct mcp_call *mc, struct op_start *s, struct err *e)
 	if (!key)
 		return -1;
 	s->asked = str_of(key);
+	s->said_values = json_get(answer, "content");
 	if (str_is(action, "accept"))
-		s->said = json_bool(json_get(json_get(answer, "content"), "approve")) ? OP_SAID_YES
-										      : OP_SAID_NO;
+		s->said = OP_SAID_YES;
 	else if (str_is(action, "decline"))
 		s->said = OP_SAID_NO;
 	return 0;
@@ -285,7 +281,7 @@ static int on_decode(void *client, void *request, struct err *e)
 	if (r->tool == &gateway_tool)
 		return gateway_decode(r->mc, run_asking_arena(r), request, e);
 	shape = &r->door->shapes[mcp_call_tool(r->mc) - r->door->tools];
-	field_defaults(r->tool->op->request, request);
+	op_shape_defaults(shape, r->tool->op, request);
 	if (field_decode_members(&shape->places[OP_BODY], mcp_call_args(r->mc),
 				 mcp_call_arena(r->mc), request, e) < 0)
 		return -1;

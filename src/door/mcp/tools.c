@@ -72,6 +72,14 @@ const struct tool *const tools[] = {
 	&conversation_send_tool,
 	&conversation_start_tool,
 	&conversation_userdata_tool,
+	&ui_ask_yes_no_tool,
+	&ui_options_buttons_tool,
+	&ui_options_combo_tool,
+	&ui_textbox_tool,
+	&ui_form_tool,
+	&ui_notify_tool,
+	&ask_tool,
+	&ask_result_tool,
 	&module_result_tool,
 };
 const size_t tools_n = ARRAY_LEN(tools);
@@ -86,14 +94,15 @@ enum {
 	WORKSPACE_TOOLS = 8,
 	CODE_TOOLS = 8,
 	CONVERSATION_TOOLS = 10,
+	UI_TOOLS = 8,
 	OWN_TOOLS = 1,
 	/* Where those begin that came behind the sets for coding. */
 	WORKSPACE_AT = SANDBOX_TOOLS + RUN_TOOLS + CODING_TOOLS,
 	CODE_AT = WORKSPACE_AT + WORKSPACE_TOOLS,
 	CONVERSATION_AT = CODE_AT + CODE_TOOLS,
+	UI_AT = CONVERSATION_AT + CONVERSATION_TOOLS,
 };
-static_assert(ARRAY_LEN(tools) == CONVERSATION_AT + CONVERSATION_TOOLS + OWN_TOOLS,
-	      "each is in one set, and in all");
+static_assert(ARRAY_LEN(tools) == UI_AT + UI_TOOLS + OWN_TOOLS, "each is in one set, and in all");
 
 /* From first on, n of them. */
 static const struct tool_set {
@@ -106,6 +115,7 @@ static const struct tool_set {
 	{ "workspace", WORKSPACE_AT, WORKSPACE_TOOLS },
 	{ "code", CODE_AT, CODE_TOOLS },
 	{ "conversation", CONVERSATION_AT, CONVERSATION_TOOLS },
+	{ "ui", UI_AT, UI_TOOLS },
 	{ "all", 0, ARRAY_LEN(tools) },
 	/* Tools of modules, which are no rows here: one place behind the others stands for them. */
 	{ "gateway", ARRAY_LEN(tools) - OWN_TOOLS, OWN_TOOLS + 1 },

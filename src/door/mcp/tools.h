@@ -40,6 +40,14 @@ extern const struct tool list_mcp_servers_tool;
 extern const struct tool mcp_server_info_tool;
 extern const struct tool manage_mcp_tool;
 extern const struct tool module_result_tool;
+extern const struct tool ui_ask_yes_no_tool;
+extern const struct tool ui_options_buttons_tool;
+extern const struct tool ui_options_combo_tool;
+extern const struct tool ui_textbox_tool;
+extern const struct tool ui_form_tool;
+extern const struct tool ui_notify_tool;
+extern const struct tool ask_tool;
+extern const struct tool ask_result_tool;
 
 /* conversation.c */
 extern const struct tool conversation_list_tool;

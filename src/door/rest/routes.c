@@ -35,6 +35,7 @@ static const struct api_resource *const resources[] = {
 	&api_javascript,
 	&api_modules,
 	&api_conversations,
+	&api_prompts,
 };
 
 const struct api_route *api_route_at(size_t i)

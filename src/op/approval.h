@@ -1,0 +1,26 @@
+#pragma once
+/* What operations on requests for approval and on questions to people share. */
+#include "guard/approval/approval.h"
+#include "op/op.h"
+
+struct approval_view {
+	struct str id, state, principal, action, target, rule, arguments;
+	bool arguments_cut;
+	uint64_t arguments_bytes;
+	struct str digest, created_at, expires_at, scope, pattern, conversation, answered_by,
+		answered_over, answered_at, used_at;
+};
+extern const struct field_table approval_view_table;
+
+/* ERR_UNSUPPORTED: nobody can be asked here. */
+struct approvals *approval_all(const struct call *c, struct err *e) MUST_USE;
+
+/* Copies into the call's arena, since the next change of any may free it. */
+int approval_describe(struct call *c, const struct approval *q, struct approval_view *ret,
+		      struct err *e) MUST_USE;
+int approval_when(struct arena *a, int64_t ms, struct str *ret, struct err *e) MUST_USE;
+
+/* Who asks can't be who answers: neither an agent, nor the bearer of the key that asked. */
+int approval_check_answers(const struct call *c, struct str principal, struct err *e) MUST_USE;
+/* The request, where the caller may answer it. */
+const struct approval *approval_answerable(struct call *c, struct str id, struct err *e) MUST_USE;

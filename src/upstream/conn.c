@@ -9,9 +9,6 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "config/variables.h"
-#include "guard/secret/secrets.h"
-#include "hub/net/net.h"
 #include "upstream/internal.h"
 
 enum {
@@ -29,8 +26,7 @@ static void conn_free(struct upstream_conn *k)
 {
 	struct upstreams *all = k->all;
 
-	if (k->has_target)
-		config_target_fini(&k->target);
+	texts_fini(&k->texts);
 	config_unref(k->config);
 	free(k);
 	all->open--;
@@ -42,17 +38,19 @@ static void conn_on_timer_closed(uv_handle_t *h)
 	conn_free(h->data);
 }
 
-void place_gone(struct upstream_conn *k)
+static void conn_on_gone(void *owner)
 {
+	struct upstream_conn *k = owner;
+
 	uv_close((uv_handle_t *)&k->limit, conn_on_timer_closed);
 }
 
 static void conn_try_end(struct upstream_conn *k)
 {
-	if (k->linked || k->making)
+	if (k->linked || k->place.making)
 		return;
 	uv_timer_stop(&k->limit); /* else its turn would end it again */
-	place_end(k);
+	place_end(&k->place);
 }
 
 static void conn_on_link_closed(void *owner)
@@ -98,8 +96,7 @@ void conn_end(struct upstream_conn *k, const struct err *e)
 	if (k->of)
 		upstream_unlink(k->of, k);
 	k->of = NULL;
-	if (k->reading)
-		secrets_read_cancel(take_ptr(k->reading));
+	texts_cancel(&k->texts);
 	uv_timer_start(&k->limit, conn_on_turn, 0, 0);
 	conn_fail_calls(k, e);
 }
@@ -417,25 +414,27 @@ static int conn_link(struct upstream_conn *k, struct err *e)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	if (s->has_type)
 		t.only.wire = conn_wires[s->type];
-	if (!k->target.argv) {
-		t.url = k->target.url;
-		if (conn_headers(&k->target, a, &t, e) < 0)
+	if (!k->texts.target.argv) {
+		t.url = k->texts.target.url;
+		if (conn_headers(&k->texts.target, a, &t, e) < 0)
 			return -1;
-	} else if (k->sandbox) {
+	} else if (k->place.sandbox) {
 		t.runner = &place_runner;
+		t.owner = &k->place;
 	} else {
-		t.argv = k->target.argv;
+		t.argv = k->texts.target.argv;
 		t.tethered = true;
-		t.env_more = k->target.env;
-		t.cwd = k->target.cwd;
+		t.env_more = k->texts.target.env;
+		t.cwd = k->texts.target.cwd;
 	}
 	k->link = mcp_connect(k->all->loop, &t, &o, e);
 	k->linked = k->link != NULL;
 	return k->link ? 0 : -1;
 }
 
-void place_made(struct upstream_conn *k, const struct err *err)
+static void conn_on_made(void *owner, const struct err *err)
 {
+	struct upstream_conn *k = owner;
 	struct err e = ERR_INIT;
 
 	if (k->ending)
@@ -446,112 +445,27 @@ void place_made(struct upstream_conn *k, const struct err *err)
 		conn_fail(k, &e);
 }
 
-/* ---- its texts ----------------------------------------------------------------------------- */
+/* ---- the beginning ------------------------------------------------------------------------- */
 
-enum { SECRETS_MAX_OF = SECRETS_READ_MAX };
-
-struct conn_secrets {
-	struct str names[SECRETS_MAX_OF];
-	size_t n;
-	struct secret *const *values; /* NULL: not read */
-};
-
-static int conn_note_text(void *data, enum config_text what, struct str text, struct err *e)
+static void conn_on_texts(void *owner, const struct err *e)
 {
-	struct conn_secrets *s = data;
-	struct config_part part;
-	int more;
+	struct upstream_conn *k = owner;
 
-	while ((more = config_part_next(&text, &part, e)) > 0) {
-		size_t i = 0;
-
-		if (part.kind != CONFIG_PART_SECRET)
-			continue;
-		while (i < s->n && !str_eq(s->names[i], part.text))
-			i++;
-		if (i == SECRETS_MAX_OF)
-			return err_set(e, ERR_LIMIT, "more than %d secrets", SECRETS_MAX_OF);
-		s->names[i] = part.text;
-		s->n += i == s->n;
-	}
-	return more;
-}
-
-static int conn_value(void *data, enum config_part_kind kind, struct str name, struct buf *to,
-		      struct err *e)
-{
-	const struct conn_secrets *s = data;
-	struct str value = STR_NONE;
-
-	if (kind == CONFIG_PART_ENV)
-		value = upstream_variable(name);
-	for (size_t i = 0; kind == CONFIG_PART_SECRET && i < s->n; i++) {
-		if (str_eq(s->names[i], name))
-			value = secrets_text(secret_expose(s->values[i], "given to a module"));
-	}
-	return !value.p ? 0 : buf_add(to, value.p, value.n, e) < 0 ? -1 : 1;
-}
-
-static void conn_go_on(struct upstream_conn *k, struct conn_secrets *s)
-{
-	const struct config_values values = { s, conn_value };
-	struct err e = ERR_INIT;
-
-	if (config_target_init(&k->target, k->config, k->server, &values, &e) < 0) {
-		conn_fail(k, &e);
-		return;
-	}
-	k->has_target = true;
-	if (k->target.argv && !k->server->sandbox.off)
-		place_start(k);
+	if (e)
+		conn_fail(k, e);
+	else if (k->texts.target.argv && !k->server->sandbox.off)
+		place_start(&k->place);
 	else
-		place_made(k, NULL);
-}
-
-static void conn_on_secrets(void *data, struct secret *const *values, const struct err *err)
-{
-	struct upstream_conn *k = data;
-	struct conn_secrets s = { .n = 0 };
-	struct err e = ERR_INIT;
-	int rc = 0;
-
-	k->reading = NULL;
-	if (err) {
-		conn_fail(k, err);
-		return;
-	}
-	rc = config_server_texts(k->config, k->server, conn_note_text, &s, &e);
-	s.values = values;
-	for (size_t i = 0; rc == 0 && k->all->gave_secret && i < s.n; i++)
-		rc = k->all->gave_secret(k->all->data, s.names[i],
-					 secret_expose(values[i], "given to a module"), &e);
-	if (rc < 0)
-		conn_fail(k, &e);
-	else
-		conn_go_on(k, &s);
+		conn_on_made(k, NULL);
 }
 
 /* Not from inside who calls. */
 static void conn_on_begin(uv_timer_t *t)
 {
 	struct upstream_conn *k = t->data;
-	struct conn_secrets s = { .n = 0 };
-	struct err e = ERR_INIT;
 
 	uv_timer_start(t, conn_on_late, k->server->connect_seconds * 1000ull, 0);
-	if (config_server_texts(k->config, k->server, conn_note_text, &s, &e) < 0) {
-		conn_fail(k, &e);
-	} else if (s.n == 0) {
-		conn_go_on(k, &s);
-	} else if (!k->all->secrets) {
-		err_set(&e, ERR_UNSUPPORTED, "there are no secrets here");
-		conn_fail(k, &e);
-	} else {
-		k->reading = secrets_read_start(k->all->secrets, k->all->loop, s.names, s.n,
-						conn_on_secrets, k, &e);
-		if (!k->reading)
-			conn_fail(k, &e);
-	}
+	texts_start(&k->texts);
 }
 
 struct upstream_conn *conn_new(struct upstream *u, struct err *e)
@@ -565,6 +479,19 @@ struct upstream_conn *conn_new(struct upstream *u, struct err *e)
 	*k = (struct upstream_conn){
 		.of = u, .all = u->all, .config = config_ref(u->config), .server = u->server
 	};
+	k->texts = (struct texts){ .of = &u->all->place,
+				   .config = k->config,
+				   .server = k->server,
+				   .on_texts = conn_on_texts,
+				   .owner = k };
+	k->place = (struct place){ .of = &u->all->place,
+				   .config = k->config,
+				   .server = k->server,
+				   .target = &k->texts.target,
+				   .on_made = conn_on_made,
+				   .on_gone = conn_on_gone,
+				   .on_stderr = conn_on_stderr,
+				   .owner = k };
 	u->all->open++;
 	uv_timer_init(u->all->loop, &k->limit);
 	k->limit.data = k;

@@ -83,7 +83,7 @@ static int digest_value(void *data, enum config_part_kind kind, struct str name,
 	if (kind == CONFIG_PART_SECRET)
 		return buf_addf(to, e, "${secret:%.*s}", STR_ARG(name)) < 0 ? -1 : 1;
 	if (kind == CONFIG_PART_ENV)
-		value = upstream_variable(name);
+		value = texts_variable(name);
 	return !value.p ? 0 : buf_add(to, value.p, value.n, e) < 0 ? -1 : 1;
 }
 

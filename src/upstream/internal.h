@@ -9,6 +9,7 @@
 #include "hub/core/hub.h"
 #include "mcp/connect/connect.h"
 #include "store/store.h"
+#include "upstream/place.h"
 #include "upstream/upstream.h"
 
 struct upstream_conn;
@@ -21,11 +22,7 @@ struct upstreams {
 	uv_loop_t *loop;
 	struct hub *hub;
 	struct config *config;
-	struct secrets *secrets;
-	int (*rules)(const struct config_file *f, struct str text, struct net_grant *to,
-		     struct err *e);
-	int (*gave_secret)(void *data, struct str name, struct str value, struct err *e);
-	void *data;
+	struct place_of place;
 	char key[HASH_HEX + 1]; /* of digests */
 	struct upstream *first; /* in the order of the file */
 	struct upstream *gone; /* no longer in it, with calls or connections that end */
@@ -93,12 +90,8 @@ struct upstream_conn {
 	struct upstream_conn *next; /* retired, too */
 	bool ending;
 	struct upstream_call *calls; /* sent, and without an answer */
-	struct secrets_read *reading;
-	struct config_target target;
-	bool has_target;
-	bool making; /* a sandbox is being made or granted */
-	struct sandbox *sandbox;
-	struct net *net;
+	struct texts texts;
+	struct place place;
 	struct mcp_link *link;
 	bool linked; /* the link is not closed yet */
 	struct mcp_pending *listing;
@@ -146,16 +139,6 @@ void ask_on_withdrawn(void *owner, struct mcp_question *q);
 /* The request of the call has ended: nobody is asked for it any more. */
 void ask_end(struct upstream_call *c);
 
-/* ---- place.c: where a program runs ---------------------------------------------------------- */
-
-/* Makes the sandbox, with what it is granted, and calls place_made() of conn.c. */
-void place_start(struct upstream_conn *k);
-void place_made(struct upstream_conn *k, const struct err *e); /* conn.c */
-/* Removes it; place_gone() of conn.c follows, now or later. */
-void place_end(struct upstream_conn *k);
-void place_gone(struct upstream_conn *k); /* conn.c */
-extern const struct mcp_runner place_runner; /* its owner is the connection */
-
 /* ---- grant.c: what was approved ------------------------------------------------------------- */
 
 /* Reads its row of the registry. */
@@ -164,18 +147,6 @@ int grant_read(struct upstream *u, struct err *e) MUST_USE;
 void grant_digest(struct upstream *u);
 bool grant_holds(const struct upstream *u);
 int grant_write(const struct upstream *u, struct err *e) MUST_USE;
-
-/* The environment of the hub, of which files name single variables. */
-static inline struct str upstream_variable(struct str name)
-{
-	char z[CONFIG_NAME_MAX + 1];
-
-	if (name.n >= sizeof(z))
-		return STR_NONE;
-	memcpy(z, name.p, name.n);
-	z[name.n] = '\0';
-	return str_of(getenv(z));
-}
 
 /* ---- pins.c: what its tools were ------------------------------------------------------------ */
 

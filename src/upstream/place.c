@@ -1,14 +1,10 @@
-/*
- * Where a program runs: a sandbox of the engine that the hub's lists do not have, so that no
- * operation reaches it and no agent sees its environment. The warden ends it as soon as no hub is
- * connected, by a time to live that is always over.
- */
+#include "upstream/place.h"
+
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "hub/core/hub.h"
 #include "hub/net/net.h"
-#include "hub/sandbox/volumes.h"
-#include "upstream/internal.h"
 
 enum {
 	TTL_MS = 1000, /* only while no hub is connected */
@@ -19,49 +15,52 @@ enum {
 
 /* ---- the sandbox --------------------------------------------------------------------------- */
 
-static void place_on_granted(void *arg, const struct err *err)
+static void place_made(struct place *p, const struct err *e)
 {
-	struct upstream_conn *k = arg;
-
-	k->making = false;
-	place_made(k, err);
+	p->making = false;
+	p->on_made(p->owner, e);
 }
 
-/* Rules and presets of the operator's file. */
-static int place_grant(struct upstream_conn *k, struct err *e)
+static void place_on_granted(void *arg, const struct err *err)
 {
-	const struct field_strs *network = &k->server->sandbox.network;
+	place_made(arg, err);
+}
+
+/* Rules and presets of the operator's file, and the service. */
+static int place_grant(struct place *p, struct err *e)
+{
+	const struct field_strs *network = &p->server->sandbox.network;
 	autogrant struct net_grant g = { .n = 0 };
 
 	if (net_grant_init(&g, e) < 0)
 		return -1;
 	for (size_t i = 0; i < network->n; i++) {
-		if (k->all->rules(config_file(k->config), network->p[i], &g, e) < 0)
+		if (p->of->rules(config_file(p->config), network->p[i], &g, e) < 0)
 			return err_wrap(e, "network");
 	}
-	k->net = net_new(hub_nets(k->all->hub), k->sandbox, NULL, e);
-	if (!k->net)
+	if (p->service && net_grant_add(&g, p->service, NULL, 0, e) < 0)
 		return -1;
-	k->making = true;
-	net_grant_start(k->net, &g, place_on_granted, k);
+	p->net = net_new(hub_nets(p->of->hub), p->sandbox, NULL, e);
+	if (!p->net)
+		return -1;
+	net_grant_start(p->net, &g, place_on_granted, p);
 	return 0;
 }
 
 static void place_on_made(void *arg, struct sandbox *sb, const struct err *err)
 {
-	struct upstream_conn *k = arg;
+	struct place *p = arg;
 	struct err e;
 
-	k->making = false;
 	if (err) {
-		place_made(k, err);
+		place_made(p, err);
 		return;
 	}
-	k->sandbox = sandbox_ref(sb);
-	if (k->ending || k->server->sandbox.network.n == 0)
-		place_made(k, NULL);
-	else if (place_grant(k, &e) < 0)
-		place_made(k, &e);
+	p->sandbox = sandbox_ref(sb);
+	if (p->server->sandbox.network.n == 0 && !p->service)
+		place_made(p, NULL);
+	else if (place_grant(p, &e) < 0)
+		place_made(p, &e);
 }
 
 static size_t place_ask(const char **paths, enum volume_mode mode, struct volume *to, size_t n)
@@ -71,60 +70,64 @@ static size_t place_ask(const char **paths, enum volume_mode mode, struct volume
 	return n;
 }
 
-static int place_make(struct upstream_conn *k, struct err *e)
+static int place_make(struct place *p, struct err *e)
 {
 	AUTO(volumes_unref) struct volumes *found = NULL;
 	struct volume asked[VOLUMES_MAX];
 	struct sandbox_mount mounts[VOLUMES_MAX];
-	size_t n = place_ask(k->target.read, VOLUME_RO, asked, 0);
+	size_t n = place_ask(p->target->read, VOLUME_RO, asked, 0);
 	struct sandbox_spec spec = {
-		.template = k->server->sandbox.template,
+		.template = p->server->sandbox.template,
 		.ttl_ms = TTL_MS,
 		.mounts = mounts,
 	};
 
-	n = place_ask(k->target.write, VOLUME_RW, asked, n);
+	n = place_ask(p->target->write, VOLUME_RW, asked, n);
+	for (size_t i = 0; i < p->n_more && n < VOLUMES_MAX; i++)
+		asked[n++] = p->more[i];
 	if (n > 0) {
 		found = volumes_find(NULL, asked, n, true, e);
 		if (!found)
 			return -1;
 	}
 	spec.n_mounts = volumes_mounts(found, mounts);
-	k->making = true;
-	sandbox_create_start(hub_box(k->all->hub), &spec, place_on_made, k);
+	sandbox_create_start(hub_box(p->of->hub), &spec, place_on_made, p);
 	return 0;
 }
 
-void place_start(struct upstream_conn *k)
+void place_start(struct place *p)
 {
 	struct err e = ERR_INIT;
 
-	if (place_make(k, &e) < 0)
-		place_made(k, err_wrap(&e, "its sandbox") ? &e : NULL);
+	p->making = true;
+	if (place_make(p, &e) < 0)
+		place_made(p, err_wrap(&e, "its sandbox") ? &e : NULL);
 }
 
 static void place_on_ended(void *arg, struct sandbox *sb, const struct err *err)
 {
+	struct place *p = arg;
+
 	if (err)
-		log_debug("module: the end of a sandbox: %s", err->msg);
-	place_gone(arg);
+		log_debug("the end of a program's sandbox: %s", err->msg);
+	p->on_gone(p->owner);
 }
 
-void place_end(struct upstream_conn *k)
+void place_end(struct place *p)
 {
-	net_free(take_ptr(k->net));
-	if (!k->sandbox) {
-		place_gone(k);
+	net_free(take_ptr(p->net));
+	if (!p->sandbox) {
+		p->on_gone(p->owner);
 		return;
 	}
-	sandbox_destroy_start(k->sandbox, place_on_ended, k);
-	sandbox_unref(take_ptr(k->sandbox));
+	sandbox_destroy_start(p->sandbox, place_on_ended, p);
+	sandbox_unref(take_ptr(p->sandbox));
 }
 
 /* ---- the program --------------------------------------------------------------------------- */
 
 struct run {
-	struct upstream_conn *conn;
+	struct place *place;
 	struct mcp_program *program;
 	struct exec *exec; /* NULL: it has ended */
 	struct buf queue;
@@ -170,8 +173,8 @@ static void run_on_output(void *arg, enum exec_stream stream, const char *p, siz
 
 	if (stream == EXEC_STDOUT)
 		mcp_program_said(r->program, (struct str){ p, n });
-	else if (r->conn->of)
-		upstream_heard(r->conn->of, (struct str){ p, n });
+	else
+		r->place->on_stderr(r->place->owner, (struct str){ p, n });
 }
 
 static void run_describe(const struct exec_result *x, const struct err *err, struct err *e)
@@ -179,12 +182,11 @@ static void run_describe(const struct exec_result *x, const struct err *err, str
 	if (err)
 		*e = *err;
 	else if (x->hit_memory)
-		err_set(e, ERR_TRANSPORT, "the server's program was killed at its memory limit");
+		err_set(e, ERR_TRANSPORT, "the program was killed at its memory limit");
 	else if (x->end == EXEC_SIGNALED)
-		err_set(e, ERR_TRANSPORT, "the server's program was ended by signal %d", x->signal);
+		err_set(e, ERR_TRANSPORT, "the program was ended by signal %d", x->signal);
 	else
-		err_set(e, ERR_TRANSPORT, "the server's program ended with status %d",
-			x->exit_code);
+		err_set(e, ERR_TRANSPORT, "the program ended with status %d", x->exit_code);
 }
 
 static void run_on_exit(void *arg, const struct exec_result *result, const struct err *err)
@@ -205,7 +207,7 @@ static const struct exec_events run_events = { run_on_output, run_on_exit };
 
 static int run_exec(struct run *r, struct err *e)
 {
-	const struct config_target *t = &r->conn->target;
+	const struct config_target *t = r->place->target;
 	struct str argv[CONFIG_LIST_MAX + 1];
 	struct exec_secret env[ENV_PIECES];
 	struct exec_spec spec = {
@@ -222,26 +224,26 @@ static int run_exec(struct run *r, struct err *e)
 		env[spec.n_secrets] = (struct exec_secret){ .name = { at, (size_t)(equals - at) },
 							    .value = str_of(equals + 1) };
 	}
-	r->exec = exec_start(r->conn->sandbox, &spec, &run_events, r, e);
+	r->exec = exec_start(r->place->sandbox, &spec, &run_events, r, e);
 	return r->exec ? 0 : -1;
 }
 
 static void *run_start(void *owner, struct mcp_program *p, struct err *e)
 {
-	struct upstream_conn *k = owner;
+	struct place *at = owner;
 	struct run *r = calloc(1, sizeof(*r));
 
 	if (!r) {
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	*r = (struct run){ .conn = k, .program = p, .queue = BUF_INIT(QUEUE_MAX) };
+	*r = (struct run){ .place = at, .program = p, .queue = BUF_INIT(QUEUE_MAX) };
 	if (run_exec(r, e) < 0) {
 		free(r);
 		return NULL;
 	}
 	exec_on_drain(r->exec, run_on_drain, r);
-	uv_timer_init(k->all->loop, &r->timer);
+	uv_timer_init(at->of->loop, &r->timer);
 	r->timer.data = r;
 	return r;
 }
@@ -254,7 +256,7 @@ static void run_write(void *run, struct str bytes)
 	if (!r->exec || r->closing)
 		return;
 	if (buf_add(&r->queue, bytes.p, bytes.n, &e) < 0) {
-		log_warn("module: a program does not read its input, and is ended");
+		log_warn("a program does not read its input, and is ended");
 		exec_kill(r->exec);
 		return;
 	}

@@ -178,10 +178,12 @@ struct upstreams *upstreams_new(const struct upstreams_options *o, struct err *e
 	all->loop = hub_loop(o->hub);
 	all->hub = o->hub;
 	all->config = config_ref(o->config);
-	all->secrets = o->secrets;
-	all->rules = o->rules;
-	all->gave_secret = o->gave_secret;
-	all->data = o->data;
+	all->place = (struct place_of){ .loop = all->loop,
+					.hub = o->hub,
+					.secrets = o->secrets,
+					.rules = o->rules,
+					.gave_secret = o->gave_secret,
+					.data = o->data };
 	uv_timer_init(all->loop, &all->soon);
 	all->soon.data = all;
 	upstreams_set(all, all->config);

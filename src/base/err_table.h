@@ -123,6 +123,11 @@ ERR_ROW(CONVERSATION_NOT_FOUND, "conversation_not_found", -32602, 404, 125, fals
 	"List the conversations; one that was deleted may still be in the trash.")
 ERR_ROW(QUEUE_FULL, "queue_full", -32603, 409, 125, true, POLICY,
 	"Wait until the conversation has taken a prompt, or remove one from its queue.")
+ERR_ROW(AGENT, "agent_failed", -32603, 502, 125, true, GUEST,
+	"Read the cause, which has the last words of the agent's program; send the prompt again.")
+ERR_ROW(AGENT_LOGIN, "agent_login_required", -32603, 502, 125, false, POLICY,
+	"Ask the operator to log in to the agent, or to give it a key or an authMethod (agents in "
+	"the operator's file).")
 ERR_ROW(WORKSPACE_NOT_FOUND, "workspace_not_found", -32602, 404, 125, false, VALIDATION,
 	"List the workspaces (workspace_list) and their revisions (workspace_log); a deleted one "
 	"can't come back.")

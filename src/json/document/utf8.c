@@ -85,3 +85,12 @@ struct str utf8_cut(struct str s, size_t n)
 		n--;
 	return (struct str){ s.p, n };
 }
+
+struct str utf8_line(struct str s, char *room, size_t n)
+{
+	struct str cut = utf8_cut(s, n - 1);
+
+	for (size_t i = 0; i < cut.n; i++)
+		room[i] = (unsigned char)cut.p[i] < ' ' || cut.p[i] == 0x7f ? ' ' : cut.p[i];
+	return (struct str){ room, cut.n };
+}

@@ -17,3 +17,7 @@ size_t utf8_count(struct str s);
 
 /* The longest prefix of s that has at most n bytes and splits no character of a valid text. */
 struct str utf8_cut(struct str s, size_t n);
+
+/* A stranger's text, made fit for one line of a message: cut to less than n bytes, with blanks in
+ * place of control characters. Borrowed from room. */
+struct str utf8_line(struct str s, char *room, size_t n);

@@ -210,16 +210,23 @@ struct field_table {
 	}
 
 /* table: a struct field_table of the member's struct type. */
-#define FIELD_OBJECT(S, m, table_, ...)                                                            \
+#define FIELD_OBJECT(S, m, table_, ...) FIELD_NAMED_OBJECT(S, m, #m, table_, __VA_ARGS__)
+
+/* The same with another name on the wire. */
+#define FIELD_NAMED_OBJECT(S, m, name_, table_, ...)                                               \
 	{                                                                                          \
-		.name = #m, .kind = FIELD_IS_OBJECT, .in = sizeof(S), .at = offsetof(S, m),        \
+		.name = (name_), .kind = FIELD_IS_OBJECT, .in = sizeof(S), .at = offsetof(S, m),   \
 		.table = &(table_), .elem = sizeof(FIELD_MEMBER(S, m)), __VA_ARGS__                \
 	}
 
 /* The member is a struct with p (to the table's struct type) and size_t n. */
-#define FIELD_OBJECTS(S, m, table_, ...)                                                           \
+#define FIELD_OBJECTS(S, m, table_, ...) FIELD_NAMED_OBJECTS(S, m, #m, table_, __VA_ARGS__)
+
+/* The same with another name on the wire. */
+#define FIELD_NAMED_OBJECTS(S, m, name_, table_, ...)                                              \
 	{                                                                                          \
-		.name = #m, .kind = FIELD_IS_OBJECTS, .in = sizeof(S), .at = offsetof(S, m.p),     \
+		.name = (name_), .kind = FIELD_IS_OBJECTS, .in = sizeof(S),                        \
+		.at = offsetof(S, m.p),                                                            \
 		.count_at = offsetof(S, m.n) +                                                     \
 			    FIELD_MUST(sizeof(FIELD_MEMBER(S, m).n) == sizeof(size_t),             \
 				       "size_t n"),                                                \

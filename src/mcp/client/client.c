@@ -172,11 +172,7 @@ void mcp_client_lost(struct mcp_client *c, const struct err *e)
 
 struct str mcp_said(struct str text, char room[MCP_SAID_MAX])
 {
-	struct str cut = utf8_cut(text, MCP_SAID_MAX - 1);
-
-	for (size_t i = 0; i < cut.n; i++)
-		room[i] = (unsigned char)cut.p[i] < ' ' || cut.p[i] == 0x7f ? ' ' : cut.p[i];
-	return (struct str){ room, cut.n };
+	return utf8_line(text, room, MCP_SAID_MAX);
 }
 
 /* --- the server --- */

@@ -3,6 +3,7 @@ keys without the cookie. Each has its control: the same request as the page send
 
 import json
 import re
+import signal
 
 import pytest
 
@@ -251,6 +252,32 @@ def test_log_ins_of_a_key_end_with_it(hub):
     hub.call('DELETE', '/v1/keys/reader')
     until(lambda: own.asks() == 401, what='the end of the log-in')
     assert Browser(hub, spare).reply.status == 401
+
+
+@pytest.mark.parametrize('ends', [signal.SIGKILL, signal.SIGTERM])
+def test_a_log_in_outlives_the_hub(me, tmp_path, ends):
+    """Those of the operator; those of a key end with the hub."""
+    first = Rest(me, tmp_path, '--listen', '127.0.0.1:0', '--pool', '0')
+    try:
+        own, gone = Browser(first), Browser(first)
+        key = first.post('/v1/keys', name='k', scopes=['read'])['token']
+        of_key = Browser(first, link(first, token=key))
+        assert gone.asks('DELETE', '/session') == 200
+        until(lambda: gone.asks() == 401, what='the end of the other')
+        first.end(ends)
+    finally:
+        first.kill()
+    again = ('--listen', f'127.0.0.1:{first.address[1]}', '--pool', '0')
+    with Rest(me, tmp_path, *again):
+        assert [b.asks() for b in (own, gone, of_key)] == [200, 401, 401]
+        text = (tmp_path / 'logins.json').read_text()
+        assert own.key not in text and own.cookie.partition('=')[2] not in text
+        assert (tmp_path / 'logins.json').stat().st_mode & 0o77 == 0
+    # what is no file of log-ins logs nobody in, and keeps no hub from its start
+    for spoilt in ('{', '{"logins": [{"name": "local"}]}', '[]'):
+        (tmp_path / 'logins.json').write_text(spoilt)
+        with Rest(me, tmp_path, *again):
+            assert own.asks() == 401
 
 
 def test_the_least_used_gives_way(hub):

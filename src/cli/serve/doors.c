@@ -106,12 +106,22 @@ static void on_login_ended(void *owner, const struct principal *who)
 		http_server_end_of(s->door, who);
 }
 
+static const struct principal *named(void *owner, struct str name)
+{
+	const struct serving *s = owner;
+
+	return s->named(name);
+}
+
 static void *open_page(struct serving *s, struct http_routes *ret, struct err *e)
 {
-	struct page *p = page_new(
-		&(struct page_options){
-			.loop = &s->loop, .url = s->url, .on_ended = on_login_ended, .owner = s },
-		e);
+	struct page *p = page_new(&(struct page_options){ .loop = &s->loop,
+							  .url = s->url,
+							  .folder = s->data,
+							  .named = named,
+							  .on_ended = on_login_ended,
+							  .owner = s },
+				  e);
 
 	if (p)
 		*ret = page_routes(p);

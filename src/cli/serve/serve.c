@@ -267,6 +267,17 @@ static void harden(void)
 		log_warn("a core dump of this process could show tokens");
 }
 
+static const struct principal *operators_named(struct str name)
+{
+	static const struct principal *const all[] = { &by_token, &by_socket };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		if (str_is(name, all[i]->name))
+			return all[i];
+	}
+	return NULL;
+}
+
 static const void *identify(void *of, struct str token, bool local)
 {
 	const struct serve *v = of;
@@ -350,6 +361,7 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 	    home_file("registry.db", registry, e) < 0 || home_file("warden", warden, e) < 0 ||
 	    home_file(".", data, e) < 0)
 		return -1;
+	v->s.data = open(data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	v->s.hub = hub_of_options(&v->s.loop, &o->hub, &v->grants, registry, warden, e);
 	if (!v->s.hub || open_talks(v, e) < 0)
 		return -1;
@@ -394,6 +406,7 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 static int open_parts(struct serve *v, struct err *e)
 {
 	v->routes[v->n_routes++] = serve_state_routes(&v->s);
+	v->s.named = operators_named;
 	for (size_t i = 0; i < serve_parts_n; i++) {
 		v->s.parts[i] = serve_parts[i]->open(&v->s, &v->routes[v->n_routes++], e);
 		if (!v->s.parts[i])

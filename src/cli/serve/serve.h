@@ -28,6 +28,9 @@ struct serving {
 	struct ops *ops;
 	struct mcp_door *mcp;
 	struct http_server *door;
+	/* Those of the operator, by their names; else NULL. */
+	const struct principal *(*named)(struct str name);
+	int data; /* the data folder, for the page; -1: none */
 	char url[320]; /* of the first address of TCP, for browsers; "" without one */
 	bool stopping;
 	void *parts[SERVE_PARTS_MAX]; /* by the row; what open() gave */

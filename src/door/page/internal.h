@@ -1,17 +1,22 @@
 #pragma once
 /* Between the files of the page. */
 #include "base/secret.h"
+#include "base/sha256.h"
 #include "door/page/page.h"
 
-enum { OWNER_SIZE = 80, LINKS_MAX = 16 };
+enum {
+	OWNER_SIZE = 80,
+	LINKS_MAX = 16,
+	LOGINS_MAX = 64, /* at once; the one longest unused gives way */
+};
 
 /* One browser's. Calls point to its principal, so it stays when it has ended. */
 struct login {
 	struct login *next;
 	struct principal who;
 	const struct principal *by; /* whose link it was */
-	struct secret *cookie, *key; /* NULL: it has ended */
-	bool told; /* on_ended was called */
+	char cookie[SHA256_HEX], key[SHA256_HEX]; /* of the secrets, which nothing keeps */
+	bool told; /* that it has ended, on_ended was called */
 	int64_t began_ms, used_ms;
 	char id[48], name[OWNER_SIZE], owner[OWNER_SIZE];
 };
@@ -28,6 +33,7 @@ struct page {
 	struct login *logins; /* the newest first */
 	struct link links[LINKS_MAX];
 	size_t next_link; /* where the next one goes, over the oldest */
+	int64_t saved_ms; /* when the file was written; 0: something in it has changed */
 	void (*on_closed)(void *arg);
 	void *on_closed_arg;
 };
@@ -50,6 +56,10 @@ extern const char *const page_html;
 void page_show(void *owner, struct http_request *q);
 void page_send_file(void *owner, struct http_request *q);
 
+/* kept.c: log-ins that the next hub has again. */
+void kept_read(struct page *p);
+void kept_write(struct page *p);
+
 /* login.c */
 void login_start(void *owner, struct http_request *q);
 void login_show(void *owner, struct http_request *q);
@@ -57,6 +67,9 @@ void login_leave(void *owner, struct http_request *q);
 void login_list(void *owner, struct http_request *q);
 void login_end_one(void *owner, struct http_request *q);
 void login_link(void *owner, struct http_request *q);
+
+/* A new one, without its secrets. */
+struct login *login_new(struct page *p, const struct principal *by, struct err *e) MUST_USE;
 
 /* Ends those that are over, and tells of all that have ended. */
 void login_sweep(struct page *p);

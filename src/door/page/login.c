@@ -17,7 +17,7 @@
 enum {
 	LINK_MS = 10 * 60 * 1000,
 	IDLE_MS = 12 * 3600 * 1000,
-	LOGINS_MAX = 64, /* at once; the one longest unused gives way */
+	SAVE_MS = 10 * 60 * 1000, /* when they were used last is kept no more exactly */
 	COOKIE_NAME_MAX = 64,
 	BODY_ARENA = 16 << 10,
 	ANSWER_MAX = 64 << 10,
@@ -105,11 +105,10 @@ static struct login_view login_view(const struct login *l, struct login_texts *t
 
 static void login_end(struct page *p, struct login *l)
 {
-	if (!l->cookie)
+	if (l->who.ended)
 		return;
-	secret_free(take_ptr(l->cookie));
-	secret_free(take_ptr(l->key));
 	l->who.ended = true;
+	p->saved_ms = 0;
 	log_info("a browser's log-in as %s is over", l->name);
 	uv_timer_start(&p->timer, p->timer.timer_cb, 0, uv_timer_get_repeat(&p->timer));
 }
@@ -124,13 +123,15 @@ void login_sweep(struct page *p)
 	int64_t now = clock_unix_ms();
 
 	for (struct login *l = p->logins; l; l = l->next) {
-		if (l->cookie && login_is_over(l, now))
+		if (!l->who.ended && login_is_over(l, now))
 			login_end(p, l);
-		if (l->cookie || l->told)
+		if (!l->who.ended || l->told)
 			continue;
 		l->told = true;
 		p->o.on_ended(p->o.owner, &l->who);
 	}
+	if (p->logins && now - p->saved_ms >= SAVE_MS)
+		kept_write(p);
 }
 
 static void link_drop(struct link *k)
@@ -159,10 +160,20 @@ void login_free_all(struct page *p)
 		struct login *l = p->logins;
 
 		p->logins = l->next;
-		secret_free(l->cookie);
-		secret_free(l->key);
 		free(l);
 	}
+}
+
+/* Compares as much for any secret. A hash tells a stranger nothing of the secret. */
+static bool login_has(const char hash[SHA256_HEX], struct str secret)
+{
+	char is[SHA256_HEX];
+	unsigned differs = 0;
+
+	sha256_hex(secret, is);
+	for (size_t i = 0; i < SHA256_HEX; i++)
+		differs |= (unsigned char)(is[i] ^ hash[i]);
+	return differs == 0;
 }
 
 /* ---- who asks ------------------------------------------------------------------------------ */
@@ -188,7 +199,7 @@ static struct login *login_by_cookie(struct page *p, struct http_request *q)
 	/* Others can have set one of this name, too. */
 	while (!found && http_cookie_next(&cookies, name, &value)) {
 		for (struct login *l = p->logins; l; l = l->next) {
-			if (l->cookie && secret_is(l->cookie, value))
+			if (!l->who.ended && login_has(l->cookie, value))
 				found = l;
 		}
 	}
@@ -251,7 +262,7 @@ const void *page_identify(struct page *p, struct http_request *q)
 	if (!key.p || !is_for_pages(http_request_path(q)) || !is_own_page(q))
 		return NULL;
 	l = login_by_cookie(p, q);
-	if (!l || !secret_is(l->key, key) || login_is_over(l, now))
+	if (!l || !login_has(l->key, key) || login_is_over(l, now))
 		return NULL;
 	l->used_ms = now;
 	return &l->who;
@@ -282,9 +293,9 @@ static struct link *link_new(struct page *p, const struct principal *by, struct 
 {
 	struct link *k = &p->links[p->next_link];
 
-	/* A log-in must not outlive itself by another one. */
-	if (login_of(p, by)) {
-		err_set(e, ERR_DENIED, "a link takes a token: holt web prints one");
+	/* A log-in must not outlive itself by another one, and the page is no place for agents. */
+	if (login_of(p, by) || str_starts(str_of(by->name), CONVERSATION_PRINCIPAL)) {
+		err_set(e, ERR_DENIED, "a link takes a person's token: holt web prints one");
 		return NULL;
 	}
 	link_drop(k);
@@ -348,27 +359,20 @@ static void login_make_room(struct page *p)
 	size_t n = 0;
 
 	for (struct login *l = p->logins; l; l = l->next) {
-		n += l->cookie != NULL;
-		if (l->cookie && (!oldest || l->used_ms < oldest->used_ms))
+		n += !l->who.ended;
+		if (!l->who.ended && (!oldest || l->used_ms < oldest->used_ms))
 			oldest = l;
 	}
 	if (n >= LOGINS_MAX)
 		login_end(p, oldest);
 }
 
-static struct login *login_new(struct page *p, const struct principal *by, struct err *e)
+struct login *login_new(struct page *p, const struct principal *by, struct err *e)
 {
 	struct login *l = calloc(1, sizeof(*l));
 
 	if (!l) {
 		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
-	l->cookie = secret_random("", e);
-	l->key = l->cookie ? secret_random("", e) : NULL;
-	if (!l->key) {
-		secret_free(l->cookie);
-		free(l);
 		return NULL;
 	}
 	login_make_room(p);
@@ -382,7 +386,6 @@ static struct login *login_new(struct page *p, const struct principal *by, struc
 	l->began_ms = l->used_ms = clock_unix_ms();
 	l->next = p->logins;
 	p->logins = l;
-	log_info("a browser has logged in as %s", l->name);
 	return l;
 }
 
@@ -405,47 +408,68 @@ static const struct field started_fields[] = {
 };
 static const struct field_table started_table = FIELD_TABLE(struct started, started_fields);
 
+/* The two secrets of a new log-in. */
+struct login_secrets {
+	struct secret *cookie, *key;
+};
+
+static int login_begin(struct page *p, const struct principal *by, struct login_secrets *ret,
+		       struct err *e)
+{
+	struct login *l;
+
+	ret->cookie = secret_random("", e);
+	ret->key = ret->cookie ? secret_random("", e) : NULL;
+	l = ret->key ? login_new(p, by, e) : NULL;
+	if (!l)
+		return -1;
+	sha256_hex(secret_expose(ret->cookie, "hashed"), l->cookie);
+	sha256_hex(secret_expose(ret->key, "hashed"), l->key);
+	log_info("a browser has logged in as %s", l->name);
+	kept_write(p);
+	return 0;
+}
+
 /* The page has posted the code of its link. */
-static struct login *login_take(struct page *p, struct http_request *q, struct err *e)
+static int login_take(struct page *p, struct http_request *q, struct login_secrets *ret,
+		      struct err *e)
 {
 	AUTO(arena_free) struct arena *a = arena_new(BODY_ARENA);
 	AUTO(json_free) struct json_doc *doc = NULL;
 	struct start_request r;
 	const struct principal *by;
 
-	if (!http_request_has_own_origin(q)) {
-		err_set(e, ERR_ORIGIN, "only the page itself logs a browser in");
-		return NULL;
-	}
-	if (!a) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!http_request_has_own_origin(q))
+		return err_set(e, ERR_ORIGIN, "only the page itself logs a browser in");
+	if (!a)
+		return err_set(e, ERR_LIMIT, "out of memory");
 	doc = json_parse(http_request_body(q), NULL, e);
 	if (!doc || field_decode(&start_table, json_root(doc), a, &r, e) < 0)
-		return NULL;
+		return -1;
 	by = link_take(p, r.code, e);
-	return by ? login_new(p, by, e) : NULL;
+	return by ? login_begin(p, by, ret, e) : -1;
 }
 
 void login_start(void *owner, struct http_request *q)
 {
 	autowipe struct buf cookie = BUF_INIT(512);
 	char name[COOKIE_NAME_MAX];
+	struct login_secrets secrets = { NULL, NULL };
 	struct started answer = { .header = STR_LIT(KEY_HEADER) };
 	struct err e = ERR_INIT;
-	struct login *l = login_take(owner, q, &e);
 
 	cookie_name(q, name);
-	if (!l || !buf_reserve(&cookie, cookie.max, &e) ||
+	if (login_take(owner, q, &secrets, &e) < 0 || !buf_reserve(&cookie, cookie.max, &e) ||
 	    buf_addf(&cookie, &e, "%s=%.*s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld%s",
-		     name, STR_ARG(secret_expose(l->cookie, "a browser's cookie")), LIFE_MS / 1000,
-		     http_request_is_tls(q) ? "; Secure" : "") < 0) {
+		     name, STR_ARG(secret_expose(secrets.cookie, "a browser's cookie")),
+		     LIFE_MS / 1000, http_request_is_tls(q) ? "; Secure" : "") < 0) {
 		http_reply_error(q, &e);
-		return;
+	} else {
+		answer.key = secret_expose(secrets.key, "shown to the page");
+		login_answer(q, &started_table, &answer, buf_str(&cookie));
 	}
-	answer.key = secret_expose(l->key, "shown to the page");
-	login_answer(q, &started_table, &answer, buf_str(&cookie));
+	secret_free(secrets.cookie);
+	secret_free(secrets.key);
 }
 
 struct nothing {
@@ -497,7 +521,7 @@ void login_leave(void *owner, struct http_request *q)
 /* Those of its own owner, or all. */
 static bool login_sees(const struct principal *who, const struct login *l)
 {
-	return l->cookie &&
+	return !l->who.ended &&
 	       (who->sees_all || str_eq(principal_owner(who), principal_owner(&l->who)));
 }
 

@@ -1,6 +1,7 @@
 /* The page as a part of the hub: its routes, and the clock of its log-ins. */
 #include <stdlib.h>
 
+#include "base/mem.h"
 #include "door/page/internal.h"
 
 enum { SWEEP_MS = 30 * 1000 };
@@ -74,6 +75,7 @@ struct page *page_new(const struct page_options *o, struct err *e)
 	uv_timer_init(o->loop, &p->timer);
 	p->timer.data = p;
 	uv_timer_start(&p->timer, page_on_timer, SWEEP_MS, SWEEP_MS);
+	kept_read(p);
 	return p;
 }
 
@@ -83,7 +85,9 @@ static void page_on_closed(uv_handle_t *timer)
 	void (*on_closed)(void *arg) = p->on_closed;
 	void *arg = p->on_closed_arg;
 
+	kept_write(p);
 	login_free_all(p);
+	close_fd(&p->o.folder);
 	free(p);
 	on_closed(arg);
 }

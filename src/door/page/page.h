@@ -18,12 +18,15 @@ struct page;
 struct page_options {
 	uv_loop_t *loop;
 	const char *url; /* where browsers find the page, "" nowhere; may change */
+	int folder; /* which has the file of log-ins; -1: they end with the hub */
+	/* The principal of this name, where it is there again after a restart; else NULL. */
+	const struct principal *(*named)(void *owner, struct str name);
 	/* A log-in is over: what goes on for it must end. Never called within a route. */
 	void (*on_ended)(void *owner, const struct principal *who);
 	void *owner;
 };
 
-/* What o points to is borrowed until page_close(). */
+/* What o points to is borrowed until page_close(); folder is taken. */
 struct page *page_new(const struct page_options *o, struct err *e) MUST_USE;
 
 /* After the door is closed. on_closed is called later. */

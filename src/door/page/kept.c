@@ -1,0 +1,102 @@
+/*
+ * Log-ins on the disk, so that a browser stays logged in when the hub is started anew or has died.
+ * The file has hashes of the secrets. Of those whose principal is not there by its name, such as a
+ * key's, nothing is kept. What can't be written is lost with the hub, and nothing else is.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "door/page/internal.h"
+#include "json/field/field.h"
+#include "store/conversation/document.h"
+
+enum { FILE_MAX = 64 << 10 };
+#define FILE_NAME "logins.json"
+
+struct kept {
+	struct str name, cookie, key;
+	int64_t began_ms, used_ms;
+};
+#define K struct kept
+static const struct field kept_fields[] = {
+	FIELD(K, name, .flags = FIELD_REQUIRED, .doc = "Of the principal."),
+	FIELD(K, cookie, .flags = FIELD_REQUIRED, .min = SHA256_HEX - 1, .max = SHA256_HEX - 1,
+	      .doc = "SHA-256 of the cookie."),
+	FIELD(K, key, .flags = FIELD_REQUIRED, .min = SHA256_HEX - 1, .max = SHA256_HEX - 1,
+	      .doc = "SHA-256 of the page's key."),
+	FIELD(K, began_ms, .flags = FIELD_REQUIRED, .doc = "Since 1970."),
+	FIELD(K, used_ms, .flags = FIELD_REQUIRED, .doc = "Likewise."),
+};
+#undef K
+static const struct field_table kept_table = FIELD_TABLE(struct kept, kept_fields);
+
+struct kept_file {
+	struct {
+		const struct kept *p;
+		size_t n;
+	} logins;
+};
+static const struct field file_fields[] = {
+	FIELD_OBJECTS(struct kept_file, logins, kept_table, .flags = FIELD_REQUIRED,
+		      .max = LOGINS_MAX, .doc = "The oldest first."),
+};
+static const struct field_table file_table = FIELD_TABLE(struct kept_file, file_fields);
+
+static int kept_take(struct page *p, const struct kept *k, struct err *e)
+{
+	const struct principal *by = p->o.named(p->o.owner, k->name);
+	struct login *l = by ? login_new(p, by, e) : NULL;
+
+	if (!by)
+		return 0;
+	if (!l)
+		return -1;
+	memcpy(l->cookie, k->cookie.p, k->cookie.n);
+	memcpy(l->key, k->key.p, k->key.n);
+	l->began_ms = k->began_ms;
+	l->used_ms = k->used_ms;
+	return 0;
+}
+
+void kept_read(struct page *p)
+{
+	AUTO(arena_free) struct arena *a = arena_new(FILE_MAX);
+	AUTO(json_free) struct json_doc *doc = NULL;
+	struct kept_file file = { { NULL, 0 } };
+	struct err e = ERR_INIT;
+
+	if (p->o.folder < 0 || !a)
+		return;
+	doc = document_read(p->o.folder, FILE_NAME, &e);
+	if (!doc || field_decode(&file_table, json_root(doc), a, &file, &e) < 0)
+		file.logins.n = 0;
+	for (size_t i = 0; i < file.logins.n; i++) {
+		if (kept_take(p, &file.logins.p[i], &e) < 0)
+			break;
+	}
+	if (e.code && e.code != ERR_PATH_NOT_FOUND)
+		log_warn("log-ins of browsers are lost: %s", e.msg);
+}
+
+void kept_write(struct page *p)
+{
+	struct kept rows[LOGINS_MAX];
+	size_t n = LOGINS_MAX;
+	autofree char *text = NULL;
+	struct err e = ERR_INIT;
+
+	p->saved_ms = clock_unix_ms();
+	if (p->o.folder < 0)
+		return;
+	for (const struct login *l = p->logins; l && n > 0; l = l->next) {
+		if (!l->who.ended && p->o.named(p->o.owner, str_of(l->name)) == l->by)
+			rows[--n] = (struct kept){ str_of(l->name), str_of(l->cookie),
+						   str_of(l->key), l->began_ms, l->used_ms };
+	}
+	text = field_encode_text(&file_table, &(struct kept_file){ { rows + n, LOGINS_MAX - n } },
+				 FILE_MAX, &e);
+	if (!text || document_write(p->o.folder, FILE_NAME, str_of(text), &e) < 0)
+		log_warn("log-ins of browsers are not kept: %s", e.msg);
+}

@@ -66,6 +66,10 @@
 #define HS(X) \
 	X(hs_alloc_scratch) X(hs_compile_multi) X(hs_deserialize_database) X(hs_expression_info) \
 	X(hs_free_compile_error) X(hs_free_database) X(hs_free_scratch) X(hs_scan)
+
+#define EDIT(X) \
+	X(el_end) X(el_get) X(el_gets) X(el_init) X(el_insertstr) X(el_line) X(el_set) X(history) \
+	X(history_end) X(history_init)
 /* clang-format on */
 
 #if defined(__x86_64__)
@@ -89,12 +93,14 @@ GNUTLS(STUB)
 MICROHTTPD(STUB)
 ARCHIVE(STUB)
 HS(STUB)
+EDIT(STUB)
 
 static const struct library_function curl[] = { CURL(ROW) };
 static const struct library_function gnutls[] = { GNUTLS(ROW) };
 static const struct library_function microhttpd[] = { MICROHTTPD(ROW) };
 static const struct library_function archive[] = { ARCHIVE(ROW) };
 static const struct library_function hs[] = { HS(ROW) };
+static const struct library_function edit[] = { EDIT(ROW) };
 
 static struct library libraries[] = {
 	{ "curl", SONAME_curl, curl, ARRAY_LEN(curl) },
@@ -102,6 +108,7 @@ static struct library libraries[] = {
 	{ "microhttpd", SONAME_microhttpd, microhttpd, ARRAY_LEN(microhttpd) },
 	{ "archive", SONAME_archive, archive, ARRAY_LEN(archive) },
 	{ "hs", SONAME_hs, hs, ARRAY_LEN(hs) },
+	{ "edit", SONAME_edit, edit, ARRAY_LEN(edit) },
 };
 
 void libraries_init(void)

@@ -203,6 +203,7 @@ ROWS = {
     'config show': Row(hub=False),
     'config schema': Row(hub=False),
     'why': Row(['sandbox.exec'], hub=False),
+    'shell': Row(hub=False),  # with nothing on standard input
     'doctor': Row(hub=False),
     'version': Row(hub=False),
     'help': Row(hub=False),

@@ -64,6 +64,9 @@ static const struct field file_fields[] = {
 		   .doc = "Folders in which agents of conversations work, by name."),
 	FIELD_OBJECT(struct config_file, conversations, config_conversations_table,
 		     .doc = "Conversations with agents."),
+	FIELD_DICT(struct config_file, profiles, config_profile_table, .max = CONFIG_LIST_MAX,
+		   .item_min = 1, .item_max = CONFIG_NAME_MAX,
+		   .doc = "Limits, servers and networks by name, which clients ask for."),
 };
 
 const struct field_table config_table = FIELD_TABLE(struct config_file, file_fields,
@@ -132,7 +135,8 @@ static int config_check(struct config_reader *r)
 	    config_check_secrets(r, config_at(root, STR_LIT("secrets")), &f->secrets) < 0 ||
 	    config_check_inputs(r, config_at(root, STR_LIT("inputs")), &f->inputs) < 0 ||
 	    config_check_conversations(r, root, f) < 0 ||
-	    config_check_servers(r, config_at(root, STR_LIT("mcpServers")), f) < 0)
+	    config_check_servers(r, config_at(root, STR_LIT("mcpServers")), f) < 0 ||
+	    config_check_profiles(r, config_at(root, STR_LIT("profiles")), f) < 0)
 		return -1;
 	at = config_at(root, STR_LIT("images"));
 	f->images_line = config_line(r, &at);

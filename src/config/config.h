@@ -53,13 +53,35 @@ struct config_storage {
 	uint64_t objects_mb; /* 0: no bound */
 };
 
+/* What a run of code or a sandbox of a profile has. */
+struct config_profile_limits {
+	uint32_t cpu_ms, wall_ms, heap_mb, output_kb, max_calls, memory_mb, disk_mb, pids;
+	uint32_t ttl_seconds;
+	bool has_cpu_ms, has_wall_ms, has_heap_mb, has_output_kb, has_max_calls, has_memory_mb,
+		has_disk_mb, has_pids, has_ttl_seconds;
+};
+
+/* What a client asks for by name. It gives nothing that the rest of the file denies. */
+struct config_profile {
+	struct str name;
+	struct config_profile_limits limits;
+	struct field_strs mcp_servers, network;
+	enum config_then approval;
+	bool has_approval;
+};
+
+struct config_profiles {
+	struct config_profile *p;
+	size_t n;
+};
+
 /* Of a principal: what it has less than the hub. has_: without it the list is the hub's. */
 struct config_principal {
 	struct str name; /* "local", "token", "key:NAME"; '*' stands for any characters */
 	struct config_policy policy;
-	struct field_strs images, network, secrets;
+	struct field_strs images, network, secrets, profiles;
 	struct config_limits limits;
-	bool has_images, has_network, has_secrets;
+	bool has_images, has_network, has_secrets, has_profiles;
 	unsigned line;
 };
 
@@ -219,6 +241,7 @@ struct config_file {
 	struct config_inputs inputs;
 	struct config_workspaces workspaces;
 	struct config_conversations conversations;
+	struct config_profiles profiles;
 };
 
 /* One file each, src/config/SECTION.c. */
@@ -236,6 +259,7 @@ extern const struct field_table config_modules_table;
 extern const struct field_table config_input_table;
 extern const struct field_table config_workspace_table;
 extern const struct field_table config_conversations_table;
+extern const struct field_table config_profile_table;
 /* Of the whole file. */
 extern const struct field_table config_table;
 
@@ -262,6 +286,18 @@ const char *config_path(const struct config *c);
 bool config_exists(const struct config *c);
 /* "config.json:12", in ret. */
 const char *config_place(const struct config *c, unsigned line, char ret[CONFIG_PLACE_MAX]);
+
+/* ---- profiles ------------------------------------------------------------------------------ */
+
+/* That of who asks for none. It has no servers. */
+#define CONFIG_PROFILE_DEFAULT "default"
+enum { CONFIG_PROFILES_ASKED = 8 };
+
+/* All of these in one: limits by the largest, lists by union, approval by the strictest; its name
+ * is empty. No names: that of the default. ERR_INVALID: there is none of a name. */
+int config_profiles_join(const struct config_file *f, const struct field_strs *names,
+			 struct arena *a, struct config_profile *ret, struct err *e) MUST_USE;
+bool config_profile_names(const struct field_strs *names, struct str name);
 
 /* ---- servers ------------------------------------------------------------------------------- */
 

@@ -20,6 +20,8 @@ int config_check_inputs(struct config_reader *r, struct json_pointer at,
 			const struct config_inputs *in) MUST_USE;
 int config_check_conversations(struct config_reader *r, struct json_pointer root,
 			       const struct config_file *f) MUST_USE;
+int config_check_profiles(struct config_reader *r, struct json_pointer at,
+			  const struct config_file *f) MUST_USE;
 int config_check_servers(struct config_reader *r, struct json_pointer at,
 			 struct config_file *f) MUST_USE;
 

@@ -14,6 +14,9 @@ static const struct field principal_fields[] = {
 	FIELD(struct config_principal, secrets, NAMES,
 	      .has = FIELD_HAS(struct config_principal, has_secrets),
 	      .doc = "Secrets that it may grant, as patterns."),
+	FIELD(struct config_principal, profiles, NAMES,
+	      .has = FIELD_HAS(struct config_principal, has_profiles),
+	      .doc = "Profiles that it may ask for, as patterns."),
 	FIELD_OBJECT(struct config_principal, limits, config_limits_table,
 		     .doc = "What it may use, within the hub's."),
 };

@@ -70,7 +70,7 @@ static size_t gate_policy_tools(struct gate *g, struct call *c, const char **ret
 }
 
 /* Whether the operation itself wants a person's word. */
-static bool gate_policy_asks(const struct call *c)
+static bool gate_policy_asks(struct call *c)
 {
 	return call_op(c)->asks && call_op(c)->asks(c, call_request(c));
 }

@@ -301,6 +301,7 @@ static int call_decode(struct call *c, struct err *e)
 		return -1;
 	memset(c->request, 0, op->request->size);
 	if (c->start.decode(c->start.client, c->request, e) < 0 ||
+	    (op->expand && op->expand(c, c->request, e) < 0) ||
 	    (op->normalize && op->normalize(c->request, c->start.arena, e) < 0))
 		return -1;
 	c->decoded = true;

@@ -221,6 +221,13 @@ int network_check_file(const struct config_file *f, struct err *e)
 		if (network_rules_all(f, &p->network, &room, e) < 0)
 			return err_wrap(e, "/principals/%.*s/network", STR_CUT(p->name, 40));
 	}
+	for (size_t i = 0; i < f->profiles.n; i++) {
+		const struct config_profile *p = &f->profiles.p[i];
+
+		room.n = room.n_http = 0;
+		if (network_rules_all(f, &p->network, &room, e) < 0)
+			return err_wrap(e, "/profiles/%.*s/network", STR_CUT(p->name, 40));
+	}
 	for (size_t i = 0; i < f->mcp_servers.n; i++) {
 		const struct config_server *s = &f->mcp_servers.p[i];
 

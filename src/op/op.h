@@ -47,9 +47,12 @@ struct op {
 	 * nothing. */
 	const struct field_table *event;
 	/* Whether a person's word is wanted where the policy allows it; NULL: it is not. */
-	bool (*asks)(const struct call *c, const void *request);
+	bool (*asks)(struct call *c, const void *request);
 	/* The name of the tool of a module that it calls, as it is listed; NULL: it calls none. */
 	const char *(*tool)(struct call *c, const void *request);
+	/* Fills in what the operator's file has for the caller, before the request is brought into
+	 * its one form and policy sees it. May be NULL. */
+	int (*expand)(struct call *c, void *request, struct err *e);
 	/* Brings a decoded request into its one form: what two doors say differently becomes
 	 * equal. May be NULL. */
 	int (*normalize)(void *request, struct arena *a, struct err *e);

@@ -8,6 +8,7 @@
 #include "op/budget.h"
 #include "op/label.h"
 #include "op/once.h"
+#include "op/profile.h"
 #include "op/sandbox.h"
 #include "op/secret.h"
 #include "op/snapshot.h"
@@ -250,6 +251,7 @@ struct create_request {
 	struct str workspace;
 	enum workspace_mode workspace_mode;
 	struct secret_refs secrets;
+	struct field_strs profiles;
 	uint64_t ttl_seconds, idle_seconds;
 	enum hub_sandbox_retention retention;
 	struct {
@@ -304,6 +306,7 @@ static const struct field create_fields[] = {
 	FIELD(struct create_request, env, .max = ENV_MAX,
 	      .doc = "Environment of all that runs in it."),
 	BOUND_SECRETS_ROW(struct create_request),
+	PROFILES_ROW(struct create_request),
 	FIELD(struct create_request, cwd, .min = 1, .max = PATH_BYTES_MAX,
 	      .doc = "Directory that programs start in and relative paths begin at; "
 		     "/workspace if absent."),
@@ -334,6 +337,55 @@ static const struct field_table create_table = FIELD_TABLE(struct create_request
 static uint32_t cpu_milli(const struct limits_request *w)
 {
 	return (uint32_t)(w->cpus * 1000 + 0.5);
+}
+
+/* 0 says nothing. */
+static int create_limit(const char *name, bool has, uint32_t limit, uint64_t *value, struct err *e)
+{
+	uint32_t n = *value > UINT32_MAX ? UINT32_MAX : (uint32_t)*value;
+
+	if (profile_limit(name, has, limit, n > 0, &n, e) < 0)
+		return -1;
+	*value = n;
+	return 0;
+}
+
+/* As if the caller had asked for it: who may grant what decides as always. */
+static int create_add_network(struct create_request *q, const struct field_strs *more,
+			      struct arena *a, struct err *e)
+{
+	struct field_strs *to = &q->network.allow_domains;
+	struct str *all = arena_array(a, to->n + more->n, sizeof(*all), e);
+
+	if (!all)
+		return -1;
+	for (size_t i = 0; i < to->n + more->n; i++)
+		all[i] = i < to->n ? to->p[i] : more->p[i - to->n];
+	*to = (struct field_strs){ all, to->n + more->n };
+	q->has_network = true;
+	return 0;
+}
+
+static int create_expand(struct call *c, void *request, struct err *e)
+{
+	struct create_request *q = request;
+	struct config_profile p = { .name = STR_NONE };
+	const struct config_profile_limits *l = &p.limits;
+	uint64_t pids = q->limits.pids;
+	bool any;
+
+	if (profile_of(c, &q->profiles, &p, &any, e) < 0 ||
+	    create_limit("memory_mb", l->has_memory_mb, l->memory_mb, &q->limits.memory_mb, e) <
+		    0 ||
+	    create_limit("disk_mb", l->has_disk_mb, l->disk_mb, &q->limits.disk_mb, e) < 0 ||
+	    create_limit("pids", l->has_pids, l->pids, &pids, e) < 0 ||
+	    create_limit("ttl_seconds", l->has_ttl_seconds, l->ttl_seconds, &q->ttl_seconds, e) < 0)
+		return -1;
+	q->limits.pids = (uint32_t)pids;
+	/* who asks for no network has none */
+	return p.network.n == 0 || (q->network.has_mode && q->network.mode == NETWORK_NONE)
+		     ? 0
+		     : create_add_network(q, &p.network, call_arena(c), e);
 }
 
 static int create_normalize(void *request, struct arena *a, struct err *e)
@@ -459,6 +511,7 @@ const struct op sandbox_create_op = {
 	.flags = OP_KEYED | OP_LIFECYCLE,
 	.request = &create_table,
 	.result = &sandbox_view_table,
+	.expand = create_expand,
 	.normalize = create_normalize,
 	.complete = create_complete,
 	.run = sandbox_create_run,

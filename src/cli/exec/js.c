@@ -18,6 +18,7 @@ struct js_options {
 	uint64_t timeout_ms, cpu_ms;
 	uint32_t heap_mb, output;
 	const char *save, *description, *remove;
+	struct option_list profiles;
 };
 
 static const struct option_row rows[] = {
@@ -28,6 +29,7 @@ static const struct option_row rows[] = {
 	       .max = 60000, .doc = "CPU time that it may use; 5 s by default."),
 	OPTION(struct js_options, heap_mb, OPTION_COUNT, "heap", .arg = "MIB", .min = 1, .max = 512,
 	       .doc = "MiB of memory for its values; 64 by default."),
+	PROFILE_ROW(struct js_options),
 	OPTION(struct js_options, save, OPTION_TEXT, "register", .arg = "NAME",
 	       .doc = "Do not run it: keep it as the module ha:NAME for later code."),
 	OPTION(struct js_options, description, OPTION_TEXT, "description", .arg = "TEXT",
@@ -76,6 +78,7 @@ static int js_ask(const struct verb_input *in, struct json_doc **ret, struct err
 	json_write_key(&w, o->save ? "source" : "code");
 	json_write_str(&w, buf_str(&code));
 	hub_link_text(&w, "description", o->description);
+	hub_link_profiles(&w, &o->profiles);
 	js_number(&w, "wall_ms", o->timeout_ms);
 	js_number(&w, "cpu_ms", o->cpu_ms);
 	js_number(&w, "heap_mb", o->heap_mb);
@@ -157,8 +160,9 @@ static int js_check(const struct verb_input *in, struct err *e)
 		return err_set(e, ERR_INVALID, "it takes a FILE, or --unregister NAME");
 	if (o->description && !o->save)
 		return err_set(e, ERR_INVALID, "--description goes with --register");
-	if (o->save && (o->timeout_ms || o->cpu_ms || o->heap_mb))
-		return err_set(e, ERR_INVALID, "what is registered is not run, and has no limits");
+	if (o->save && (o->timeout_ms || o->cpu_ms || o->heap_mb || o->profiles.n))
+		return err_set(e, ERR_INVALID,
+			       "what is registered is not run: no limits or profiles");
 	return 0;
 }
 

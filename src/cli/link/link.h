@@ -98,6 +98,14 @@ int hub_link_secrets(struct json_writer *w, const struct secret_options *o, stru
 int hub_link_labels(struct json_writer *w, const struct option_list *labels,
 		    struct err *e) MUST_USE;
 
+/* A row of a struct S with a member profiles, a struct option_list. */
+#define PROFILE_ROW(S)                                                                             \
+	OPTION(S, profiles, OPTION_LIST, "profile", .arg = "NAME",                                 \
+	       .doc = "Profile of the operator's file. May be repeated.")
+
+/* Writes the member profiles, where there are any. */
+void hub_link_profiles(struct json_writer *w, const struct option_list *profiles);
+
 /* Writes the member network, of hosts as HOST[:PORT]; none: nothing is granted. */
 void hub_link_network(struct json_writer *w, const char *const *hosts, size_t n);
 

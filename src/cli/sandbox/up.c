@@ -13,7 +13,7 @@ struct up_options {
 	struct verb_options common;
 	const char *name, *cwd, *allow, *workspace;
 	struct env_options env;
-	struct option_list ports, labels, volumes, network, secrets;
+	struct option_list ports, labels, volumes, network, secrets, profiles;
 	uint64_t memory, disk, ttl_ms, idle_ms;
 	uint32_t pids, cpu_milli, files, retention, user, no_network, output;
 	bool debug;
@@ -65,6 +65,7 @@ static const struct option_row rows[] = {
 		      "May be repeated."),
 	NO_NETWORK_ROW(struct up_options),
 	BOUND_SECRET_ROW(struct up_options, secrets),
+	PROFILE_ROW(struct up_options),
 	BUILD_ALLOW_ROW(struct up_options),
 	OUTPUT_ROW(struct up_options),
 	HELP_ROW(struct up_options),
@@ -218,6 +219,7 @@ static int up_make(const struct verb_input *in, struct err *e)
 	write_limits(o, &w);
 	if (o->user)
 		hub_link_text(&w, "user", o->user == USER_ROOT ? "root" : "user");
+	hub_link_profiles(&w, &o->profiles);
 	if (o->network.n || o->no_network)
 		hub_link_network(&w, o->network.p, o->network.n);
 	json_write_key(&w, "debug");

@@ -57,6 +57,7 @@ static const struct op_member members[] = {
 	{ "output_kb", .in = OP_HIDDEN },
 	{ "max_calls", .in = OP_HIDDEN },
 	{ "check", .in = OP_HIDDEN },
+	{ "profiles", .doc = "By name." },
 };
 
 const struct tool execute_javascript_tool = {

@@ -34,8 +34,7 @@ const struct tool register_module_tool = {
 	.members = OP_MEMBERS(members),
 	.name = "register_module",
 	.title = "Register a module",
-	.doc = "Keeps JavaScript that later code of yours can import, in place of an older one of "
-	       "that name.",
+	.doc = "Keeps a module for later code, in place of an older one of that name.",
 	.text = register_text,
 	.facts = &facts,
 };

@@ -25,6 +25,7 @@ static const struct op_member members[] = {
 	{ "limits", .in = OP_HIDDEN },
 	{ "idle_seconds", .in = OP_HIDDEN },
 	{ "retention", .in = OP_HIDDEN },
+	{ "profiles", .in = OP_HIDDEN },
 };
 
 static const struct field create_fields[] = {

@@ -160,6 +160,19 @@ bool policy_allows_secret(const struct config_file *f, struct str who, struct st
 	return true;
 }
 
+bool policy_allows_profile(const struct config_file *f, struct str who, struct str conversation,
+			   struct str profile)
+{
+	const struct config_principal *p;
+	size_t at = 0;
+
+	while ((p = policy_next(f, who, conversation, &at))) {
+		if (p->has_profiles && !policy_names(&p->profiles, profile))
+			return false;
+	}
+	return true;
+}
+
 struct config_limits policy_least(const struct config_limits *a, const struct config_limits *b)
 {
 	struct config_limits l = *a;

@@ -56,6 +56,10 @@ bool policy_allows_image(const struct config_file *f, struct str who, struct str
 bool policy_allows_secret(const struct config_file *f, struct str who, struct str conversation,
 			  struct str secret);
 
+/* Which profiles it may ask for. */
+bool policy_allows_profile(const struct config_file *f, struct str who, struct str conversation,
+			   struct str profile);
+
 /* What it may use: the least of all that name it, without the hub's, which holds for all clients
  * together. */
 struct config_limits policy_limits(const struct config_file *f, struct str who,

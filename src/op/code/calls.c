@@ -10,6 +10,7 @@
 #include "op/code/internal.h"
 #include "op/module/module.h"
 #include "op/ops.h"
+#include "op/profile.h"
 
 #define MODULE_PREFIX "host:mcp-"
 /* Not a module, none of which may have that name: its function is module.result. */
@@ -262,10 +263,21 @@ static void import_own(struct code_run *r)
 					     .n_functions = 1 });
 }
 
+static int import_check(struct code_run *r, struct str server, struct err *e)
+{
+	struct config_profile p;
+	bool any;
+
+	if (profile_of(r->call, &r->q->profiles, &p, &any, e) < 0)
+		return -1;
+	return any ? profile_check_server(&p, server, e) : 0;
+}
+
 int calls_import(struct code_run *r, const struct code_frame *f, struct err *e)
 {
 	struct code_calls *k = &r->calls;
 	struct code_inner in = { .q = { .module = f->name } };
+	struct err why;
 	char text[TEXT_MAX];
 
 	if (!k->imports)
@@ -297,7 +309,10 @@ int calls_import(struct code_run *r, const struct code_frame *f, struct err *e)
 	}
 	in.q.module.p += strlen(MODULE_PREFIX);
 	in.q.module.n -= strlen(MODULE_PREFIX);
-	inner_start(r, &in, &module_info_op, &import_sink, IMPORT_MEMORY);
+	if (import_check(r, in.q.module, &why) < 0)
+		import_refused(r, why.msg);
+	else
+		inner_start(r, &in, &module_info_op, &import_sink, IMPORT_MEMORY);
 	return 0;
 }
 
@@ -415,6 +430,7 @@ int calls_call(struct code_run *r, const struct code_frame *f, struct err *e)
 		return err_set(e, ERR_GUEST, "the JavaScript process calls more than it may");
 	k->made++;
 	in.q.module = m->module;
+	in.q.profiles = r->q->profiles;
 	if (m->tools)
 		in.q.tool = m->tools[f->function];
 	inner_start(r, &in, m->tools ? &module_call_op : &module_result_op,

@@ -80,7 +80,9 @@ void calls_sweep(struct code_calls *k);
 struct code_request {
 	struct str code;
 	uint32_t cpu_ms, wall_ms, heap_mb, stack_kb, output_kb, max_calls;
+	bool has_cpu_ms, has_wall_ms, has_heap_mb, has_output_kb, has_max_calls; /* it was said */
 	bool check;
+	struct field_strs profiles;
 };
 
 struct code_run {

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "op/code/internal.h"
 #include "op/ops.h"
+#include "op/profile.h"
 
 enum {
 	CPU_MS_DEFAULT = 5000,
@@ -31,17 +32,21 @@ static const struct field request_fields[] = {
 	      .doc = "JavaScript: a script, whose value is that of its last statement, or an ES "
 		     "module, whose value is its default export. Both may await."),
 	FIELD(Q, cpu_ms, .min = 10, .max = CPU_MS_MAX, .def = DEFAULT_INT(CPU_MS_DEFAULT),
-	      .doc = "CPU time that it may use."),
+	      .has = FIELD_HAS(Q, has_cpu_ms), .doc = "CPU time that it may use."),
 	FIELD(Q, wall_ms, .min = 10, .max = WALL_MS_MAX, .def = DEFAULT_INT(WALL_MS_DEFAULT),
+	      .has = FIELD_HAS(Q, has_wall_ms),
 	      .doc = "How long it may take, without the time in which a person is asked."),
 	FIELD(Q, heap_mb, .min = 1, .max = HEAP_MB_MAX, .def = DEFAULT_INT(HEAP_MB_DEFAULT),
-	      .doc = "MiB of memory for its values."),
+	      .has = FIELD_HAS(Q, has_heap_mb), .doc = "MiB of memory for its values."),
 	FIELD(Q, stack_kb, .min = 64, .max = STACK_KB_MAX, .def = DEFAULT_INT(STACK_KB_DEFAULT),
 	      .doc = "KiB of stack."),
 	FIELD(Q, output_kb, .min = 1, .max = OUTPUT_KB_MAX, .def = DEFAULT_INT(OUTPUT_KB_DEFAULT),
+	      .has = FIELD_HAS(Q, has_output_kb),
 	      .doc = "KiB that it may print and give as its value."),
 	FIELD(Q, max_calls, .max = CALLS_MAX, .def = DEFAULT_INT(CALLS_DEFAULT),
+	      .has = FIELD_HAS(Q, has_max_calls),
 	      .doc = "How many functions of modules it may call."),
+	PROFILES_ROW(Q),
 	FIELD(Q, check,
 	      .doc = "Does not run it: it is an ES module that is only parsed, and the "
 		     "value is an array of the names that it plainly exports."),
@@ -325,6 +330,29 @@ static void run_begin(struct code_guest *g, const struct err *err)
 	worker_flush(r->worker);
 }
 
+/* From here on all limits are said, so that policy and records have them. */
+static int execute_expand(struct call *c, void *request, struct err *e)
+{
+	struct code_request *q = request;
+	struct config_profile p = { .name = STR_NONE };
+	const struct config_profile_limits *l = &p.limits;
+	bool any;
+
+	if (profile_of(c, &q->profiles, &p, &any, e) < 0)
+		return -1;
+#define LIMIT(m)                                                                                   \
+	if (profile_limit(#m, l->has_##m, l->m, q->has_##m, &q->m, e) < 0)                         \
+		return -1;                                                                         \
+	q->has_##m = true;
+	LIMIT(cpu_ms)
+	LIMIT(wall_ms)
+	LIMIT(heap_mb)
+	LIMIT(output_kb)
+	LIMIT(max_calls)
+#undef LIMIT
+	return 0;
+}
+
 static void execute_run(struct call *c, const void *request)
 {
 	struct code *k = call_code(c);
@@ -352,5 +380,6 @@ const struct op code_execute_op = {
 	.effect = OP_EXECUTE,
 	.request = &request_table,
 	.result = &code_answer_table,
+	.expand = execute_expand,
 	.run = execute_run,
 };

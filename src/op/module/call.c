@@ -5,6 +5,7 @@
 
 #include "code/names.h"
 #include "op/ops.h"
+#include "op/profile.h"
 
 enum { TOOL_MAX = 1024, ARGUMENTS_MAX = 4 << 20, MESSAGE_MAX = 400 };
 
@@ -14,6 +15,7 @@ static const struct field request_fields[] = {
 	      .doc = "Its tool, by its server's name."),
 	FIELD(struct module_call_request, arguments, .max = ARGUMENTS_MAX,
 	      .doc = "The tool's arguments, as its inputSchema says."),
+	PROFILES_ROW(struct module_call_request),
 };
 static const struct field_table request_table = FIELD_TABLE(struct module_call_request,
 							    request_fields);
@@ -114,10 +116,35 @@ static void calling_start(struct call *c, struct str module, const struct upstre
 		call_on_cancel(c, calling_on_cancel, k);
 }
 
+/* What happens to it by the profiles that it names; without any they have no say. */
+static int call_by_profiles(struct call *c, const struct module_call_request *q,
+			    enum config_then *ret, struct err *e)
+{
+	struct config_profile p;
+	bool any;
+
+	*ret = CONFIG_ALLOW;
+	if (!q->profiles.n)
+		return 0;
+	if (profile_of(c, &q->profiles, &p, &any, e) < 0 ||
+	    profile_check_server(&p, q->module, e) < 0)
+		return -1;
+	*ret = p.has_approval ? p.approval : CONFIG_ALLOW;
+	return *ret == CONFIG_DENY
+		     ? err_set(e, ERR_DENIED, "a profile of this call denies calls of modules")
+		     : 0;
+}
+
 static void call_run(struct call *c, const void *request)
 {
 	const struct module_call_request *q = request;
+	enum config_then then;
+	struct err e;
 
+	if (call_by_profiles(c, q, &then, &e) < 0) {
+		call_fail(c, &e);
+		return;
+	}
 	calling_start(c, q->module,
 		      &(struct upstream_call){
 			      .tool = q->tool,
@@ -132,9 +159,10 @@ static void call_run(struct call *c, const void *request)
 }
 
 /* What can't run anyway fails without a question. The operator's own calls are his word. */
-static bool call_asks(const struct call *c, const void *request)
+static bool call_asks(struct call *c, const void *request)
 {
 	const struct module_call_request *q = request;
+	enum config_then then;
 	struct err none;
 	struct upstream *u = module_of(c, q->module, &none);
 	struct upstream_info i;
@@ -142,7 +170,8 @@ static bool call_asks(const struct call *c, const void *request)
 	if (!u || call_is_operator(c) || upstream_check(u, q->tool, &none) < 0)
 		return false;
 	upstream_info(u, &i);
-	return config_server_approval(i.server, q->tool) == CONFIG_ASK;
+	return config_server_approval(i.server, q->tool) == CONFIG_ASK ||
+	       (call_by_profiles(c, q, &then, &none) == 0 && then == CONFIG_ASK);
 }
 
 /* One that is not listed has the name that it would get alone. */

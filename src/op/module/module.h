@@ -147,6 +147,7 @@ struct module_manage_request {
 struct module_call_request {
 	struct str module, tool;
 	struct field_json arguments;
+	struct field_strs profiles;
 };
 
 /* ask.c: a question of a module in the middle of a call is asked, or no longer. */

@@ -63,20 +63,25 @@ static void key_owner(const struct key *k, char ret[OWNER_MAX + 1])
 	snprintf(ret, OWNER_MAX + 1, "key:%s@%s", k->name, k->id);
 }
 
-static bool identity_knows(void *data, struct str owner)
+/* NULL: it has ended. */
+static struct key *key_of(const struct gate_identity *id, struct str owner)
 {
-	const struct gate *g = data;
 	int64_t now = clock_unix_ms();
 	char text[OWNER_MAX + 1];
 
-	if (!str_starts(owner, "key:"))
-		return true;
-	for (const struct key *k = keys_first(g->identity->keys); k; k = k->next) {
+	for (struct key *k = keys_first(id->keys); k; k = k->next) {
 		key_owner(k, text);
 		if (str_is(owner, text))
-			return !k->expired && (!k->expires_ms || now < k->expires_ms);
+			return k->expired || (k->expires_ms && now >= k->expires_ms) ? NULL : k;
 	}
-	return false;
+	return NULL;
+}
+
+static bool identity_knows(void *data, struct str owner)
+{
+	const struct gate *g = data;
+
+	return !str_starts(owner, "key:") || key_of(g->identity, owner);
 }
 
 /* NULL without memory: then nobody is known. */
@@ -148,6 +153,36 @@ void gate_token_ended(struct gate *g, struct talk *t)
 		identity_end(g->identity, take_ptr(*talk_token_state(t)));
 }
 
+/* A program is not the operator, nor the holder of the token, whoever made its sandbox. */
+static const struct principal unkeyed[] = {
+	{ .name = "local", .scopes = KEY_READ | KEY_EXECUTE },
+	{ .name = "token", .scopes = KEY_READ | KEY_EXECUTE },
+};
+
+/* That of a conversation is there as long as its token. */
+static const struct key_holder *holder_of_owner(const struct gate *g, struct str owner)
+{
+	static const struct str talk = STR_LIT(CONVERSATION_PRINCIPAL);
+	struct key *k = key_of(g->identity, owner);
+	struct talk *t = NULL;
+
+	if (g->talks && owner.n > talk.n && str_starts(owner, talk.p))
+		t = talks_find(g->talks, (struct str){ owner.p + talk.n, owner.n - talk.n });
+	return k ? holder_of_key(g->identity, k) : t ? *talk_token_state(t) : NULL;
+}
+
+static const struct principal *identity_owner(void *data, struct str owner)
+{
+	const struct key_holder *h;
+
+	for (size_t i = 0; i < ARRAY_LEN(unkeyed); i++) {
+		if (str_is(owner, unkeyed[i].name))
+			return &unkeyed[i];
+	}
+	h = holder_of_owner(data, owner);
+	return h ? &h->who : NULL;
+}
+
 /* Of an effect on what a sandbox contains, the scope is execute, also where it destroys that. */
 static unsigned scopes_of(const struct op *op)
 {
@@ -208,6 +243,7 @@ int gate_identity_open(struct gate *g, struct err *e)
 	g->identity = id;
 	g->guard.keys = id->keys;
 	g->guard.knows = identity_knows;
+	g->guard.owner = identity_owner;
 	uv_timer_start(&id->timer, identity_on_timer, 0, 0);
 	return 0;
 }

@@ -952,6 +952,13 @@ bool ops_knows(const struct ops *ops, struct str owner)
 	return !g || !g->knows || g->knows(g->data, owner);
 }
 
+const struct principal *ops_owner(const struct ops *ops, struct str owner)
+{
+	const struct guard *g = ops->hooks.guard;
+
+	return g && g->owner ? g->owner(g->data, owner) : NULL;
+}
+
 void ops_end_calls_of(struct ops *ops, const struct principal *who)
 {
 	ops_cancel(ops, who);

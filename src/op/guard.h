@@ -9,6 +9,7 @@ struct approvals;
 struct audit;
 struct keys;
 struct policy;
+struct principal;
 struct questions;
 struct redactor;
 struct secrets;
@@ -31,5 +32,8 @@ struct guard {
 	int (*gave_secret)(void *data, struct str name, struct str value, struct err *e);
 	/* Whether what belongs to this owner still has one: a key may have ended. NULL: always. */
 	bool (*knows)(void *data, struct str owner);
+	/* For whom programs ask of what this owner made: who reads and executes, and is not the
+	 * operator. NULL: nobody any more. */
+	const struct principal *(*owner)(void *data, struct str owner);
 	void *data; /* of these functions */
 };

@@ -14,6 +14,7 @@
 #include "op/snapshot.h"
 #include "op/template.h"
 #include "op/workspace.h"
+#include "upstream/upstream.h"
 
 /* ---- what is made -------------------------------------------------------------------------- */
 
@@ -215,7 +216,13 @@ static struct making *making_begin(struct call *c, struct field_strs ids, size_t
 
 /* ---- sandbox.create ------------------------------------------------------------------------ */
 
-enum { TEMPLATE_MAX = 255, ENV_MAX = 256, PATH_BYTES_MAX = 4095, ID_BYTES_MAX = 64 };
+enum {
+	TEMPLATE_MAX = 255,
+	ENV_MAX = 256,
+	PATH_BYTES_MAX = 4095,
+	ID_BYTES_MAX = 64,
+	MODULES_MAX = 64,
+};
 
 struct limits_request {
 	uint64_t memory_mb, disk_mb;
@@ -252,6 +259,7 @@ struct create_request {
 	enum workspace_mode workspace_mode;
 	struct secret_refs secrets;
 	struct field_strs profiles;
+	struct field_strs modules;
 	uint64_t ttl_seconds, idle_seconds;
 	enum hub_sandbox_retention retention;
 	struct {
@@ -307,6 +315,10 @@ static const struct field create_fields[] = {
 	      .doc = "Environment of all that runs in it."),
 	BOUND_SECRETS_ROW(struct create_request),
 	PROFILES_ROW(struct create_request),
+	FIELD(struct create_request, modules, .max = MODULES_MAX, .item_min = 1,
+	      .item_max = CONFIG_SERVER_NAME_MAX,
+	      .doc = "Modules whose tools its programs may call as their owner may; \"*\" for "
+		     "all."),
 	FIELD(struct create_request, cwd, .min = 1, .max = PATH_BYTES_MAX,
 	      .doc = "Directory that programs start in and relative paths begin at; "
 		     "/workspace if absent."),
@@ -333,6 +345,57 @@ static const struct field create_fields[] = {
 			  "nothing of it is kept."),
 };
 static const struct field_table create_table = FIELD_TABLE(struct create_request, create_fields);
+
+static int text_order(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* Each once, in order; all of them are "*" alone. */
+static int modules_normalize(struct field_strs *m, struct arena *a, struct err *e)
+{
+	struct str *to = arena_array(a, m->n, sizeof(*to), e);
+	size_t n = 0;
+
+	if (!to)
+		return -1;
+	for (size_t i = 0; i < m->n; i++) {
+		if (str_is(m->p[i], "*")) {
+			*m = (struct field_strs){ &m->p[i], 1 };
+			return 0;
+		}
+		to[i] = m->p[i];
+	}
+	qsort(to, m->n, sizeof(*to), text_order);
+	for (size_t i = 0; i < m->n; i++) {
+		if (n == 0 || !str_eq(to[n - 1], to[i]))
+			to[n++] = to[i];
+	}
+	*m = (struct field_strs){ to, n };
+	return 0;
+}
+
+/* As the hub keeps them. What they are called is known to the operator's file alone. */
+static int modules_text(struct call *c, const struct field_strs *m, struct str *ret, struct err *e)
+{
+	struct upstreams *all = call_upstreams(c);
+	autobuf struct buf text = BUF_INIT(MODULES_MAX * (CONFIG_SERVER_NAME_MAX + 1));
+
+	*ret = STR_NONE;
+	if (!m->n)
+		return 0;
+	if (!all)
+		return err_set(e, ERR_UNSUPPORTED, "there are no modules here");
+	if (upstreams_check(all, e) < 0)
+		return -1;
+	for (size_t i = 0; i < m->n; i++) {
+		if ((!str_is(m->p[i], "*") && !upstreams_find(all, m->p[i], e)) ||
+		    buf_addf(&text, e, "%s%.*s", i ? " " : "", STR_ARG(m->p[i])) < 0)
+			return -1;
+	}
+	*ret = (struct str){ arena_dup(call_arena(c), buf_str(&text), e), text.n };
+	return ret->p ? 0 : -1;
+}
 
 static uint32_t cpu_milli(const struct limits_request *w)
 {
@@ -393,7 +456,7 @@ static int create_normalize(void *request, struct arena *a, struct err *e)
 	struct create_request *q = request;
 
 	if (op_check_env(&q->env, e) < 0 || secret_refs_normalize(&q->secrets, &q->env, a, e) < 0 ||
-	    labels_normalize(&q->labels, a, e) < 0)
+	    labels_normalize(&q->labels, a, e) < 0 || modules_normalize(&q->modules, a, e) < 0)
 		return -1;
 	/* 0 would mean the default to the engine. */
 	if (q->limits.has_cpus && cpu_milli(&q->limits) < LIMIT_CPU_MIN)
@@ -461,12 +524,13 @@ static void sandbox_create_run(struct call *c, const void *request)
 	struct bound_spec secrets;
 	struct str network;
 	struct making *m;
-	struct str labels;
+	struct str labels, modules;
 
 	call_about(c)->sandbox = q->id;
 	if (!env || (q->workspace.p && !call_workspace(c, q->workspace, &e)) ||
 	    create_network(c, q, &network, &e) < 0 ||
 	    secret_bind(c, &q->secrets, network, &secrets, &e) < 0 ||
+	    modules_text(c, &q->modules, &modules, &e) < 0 ||
 	    labels_text(&q->labels, call_arena(c), &labels, &e) < 0) {
 		call_fail(c, &e);
 		return;
@@ -500,6 +564,7 @@ static void sandbox_create_run(struct call *c, const void *request)
 				.by_operator = q->by_operator || call_is_operator(c),
 				.owner = call_owner(c),
 				.secrets = secrets,
+				.modules = modules,
 			},
 			create_on_done, m);
 }

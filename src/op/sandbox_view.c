@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "box/host/box.h"
 #include "base/when.h"
+#include "base/words.h"
 #include "op/label.h"
 
 static const struct field limits_fields[] = {
@@ -79,6 +80,20 @@ static int view_volumes(struct call *c, const struct volumes *of, struct sandbox
 	return 0;
 }
 
+static int view_modules(struct call *c, struct str of, struct sandbox_view *ret, struct err *e)
+{
+	struct str *p = arena_array(call_arena(c), of.n, sizeof(*p), e);
+	size_t n = 0;
+
+	if (!p)
+		return -1;
+	while (str_word(&of, &p[n]))
+		n++;
+	ret->has_modules = n > 0;
+	ret->modules = (struct field_strs){ p, n };
+	return 0;
+}
+
 static uint64_t left_seconds(int64_t deadline_ms)
 {
 	int64_t left = deadline_ms - clock_unix_ms();
@@ -123,7 +138,7 @@ int sandbox_view(struct call *c, struct hub_sandbox *l, struct sandbox_view *ret
 		.from_pool = i.from_pool,
 		.has_labels = i.labels.p != NULL,
 	};
-	if (view_volumes(c, i.volumes, ret, e) < 0 ||
+	if (view_volumes(c, i.volumes, ret, e) < 0 || view_modules(c, i.modules, ret, e) < 0 ||
 	    labels_of(i.labels, call_arena(c), &ret->labels, e) < 0)
 		return -1;
 	return network_view(c, i.network, &ret->network, e);

@@ -41,11 +41,12 @@ struct sandbox_view {
 	struct sandbox_limits_view limits;
 	struct usage_view usage;
 	enum sandbox_user user;
-	bool debug, from_pool, has_volumes;
+	bool debug, from_pool, has_volumes, has_modules;
 	struct {
 		const struct volume_view *p;
 		size_t n;
 	} volumes;
+	struct field_strs modules;
 };
 /* Its texts are in the call's arena, or borrowed from the sandbox until its next change. */
 int sandbox_view(struct call *c, struct hub_sandbox *l, struct sandbox_view *ret,
@@ -101,6 +102,9 @@ extern const struct field_table sandbox_view_table;
 	FIELD_OBJECTS(struct sandbox_view, volumes, volume_view_table,                             \
 		      .has = FIELD_HAS(struct sandbox_view, has_volumes),                          \
 		      .doc = "Folders of the host in it; absent: none.")
+#define VIEW_MODULES                                                                               \
+	FIELD(struct sandbox_view, modules, .has = FIELD_HAS(struct sandbox_view, has_modules),    \
+	      .doc = "Modules that its programs may call; absent: none.")
 #define VIEW_USAGE                                                                                 \
 	FIELD_OBJECT(struct sandbox_view, usage, usage_view_table,                                 \
 		     .has = FIELD_HAS(struct sandbox_view, has_usage),                             \
@@ -129,7 +133,7 @@ extern const struct field_table sandbox_view_table;
 			   .flags = FIELD_REQUIRED,                                                \
 			   .doc = "What becomes of it when its time is over."),                    \
 		VIEW_LIMITS, VIEW_LABELS, VIEW_USER, VIEW_DEBUG, VIEW_FROM_POOL, VIEW_TIER,        \
-		VIEW_VOLUMES, VIEW_USAGE
+		VIEW_VOLUMES, VIEW_MODULES, VIEW_USAGE
 
 /* Several: a page of a list, or new ones. */
 struct sandboxes_view {

@@ -16,6 +16,8 @@
 enum { COPY_DEPTH = 6, COPY_FILE_MAX = 4 * 1024 * 1024 };
 
 #define ALIASES "/opt/holt/bin"
+/* Where sandboxes with modules are shown Holt's files for them (hub/sandbox/inlet.c). */
+#define MODULES "/opt/holt/modules"
 
 const char *const template_host_dirs[] = {
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
@@ -34,14 +36,14 @@ static const struct {
 	const char *path;
 	mode_t mode;
 } dirs[] = {
-	{ "/dev", 0755 },	{ "/etc", 0755 },	{ "/home", 0755 },
-	{ "/mnt", 0755 },	{ "/opt", 0755 },	{ "/opt/holt", 0755 },
-	{ ALIASES, 0755 },	{ "/proc", 0555 },	{ "/root", 0700 },
-	{ "/run", 0755 },	{ "/run/lock", 01777 }, { "/run/shm", 01777 },
-	{ "/srv", 0755 },	{ "/sys", 0555 },	{ "/tmp", 01777 },
-	{ "/usr", 0755 },	{ "/var", 0755 },	{ "/var/lib", 0755 },
-	{ "/var/log", 0755 },	{ "/var/cache", 0755 }, { "/var/tmp", 01777 },
-	{ "/workspace", 0755 }, { "/work", 0755 },
+	{ "/dev", 0755 },      { "/etc", 0755 },       { "/home", 0755 },
+	{ "/mnt", 0755 },      { "/opt", 0755 },       { "/opt/holt", 0755 },
+	{ ALIASES, 0755 },     { MODULES, 0755 },      { "/proc", 0555 },
+	{ "/root", 0700 },     { "/run", 0755 },       { "/run/lock", 01777 },
+	{ "/run/shm", 01777 }, { "/srv", 0755 },       { "/sys", 0555 },
+	{ "/tmp", 01777 },     { "/usr", 0755 },       { "/var", 0755 },
+	{ "/var/lib", 0755 },  { "/var/log", 0755 },   { "/var/cache", 0755 },
+	{ "/var/tmp", 01777 }, { "/workspace", 0755 }, { "/work", 0755 },
 };
 
 static const struct {
@@ -65,10 +67,15 @@ static const struct {
 /*
  * Common names of programs that the host has under another name only: agents type "python", which
  * Debian calls "python3". The folder is the last of PATH (box/host/exec.c), so real programs win.
+ * What is mounted is a link in any case, which leads nowhere in a sandbox without modules.
  */
 static const struct {
 	const char *name, *target;
-} aliases[] = { { "python", "/usr/bin/python3" } };
+	bool mounted;
+} aliases[] = {
+	{ "python", "/usr/bin/python3", false },
+	{ "holt-call", MODULES "/holt-call", true },
+};
 
 /*
  * What is copied from the host's /etc: public by nature, and needed by programs in /usr that were
@@ -239,16 +246,16 @@ static int make_top(const char *skel, const char *host, const char *name)
 	return symlink(target, to);
 }
 
-static int make_alias(const char *skel, const char *host, const char *name, const char *target)
+static int make_alias(const char *skel, const char *host, size_t i)
 {
 	char path[PATH_MAX];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "%s%s", host, target);
-	if (lstat(path, &st) < 0)
+	snprintf(path, sizeof(path), "%s%s", host, aliases[i].target);
+	if (!aliases[i].mounted && lstat(path, &st) < 0)
 		return 0;
-	snprintf(path, sizeof(path), "%s%s/%s", skel, ALIASES, name);
-	return symlink(target, path);
+	snprintf(path, sizeof(path), "%s%s/%s", skel, ALIASES, aliases[i].name);
+	return symlink(aliases[i].target, path);
 }
 
 static int write_text(const char *skel, const char *path, const char *text)
@@ -280,7 +287,7 @@ int template_host_skeleton(const char *skel, const char *host)
 			return -1;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(aliases); i++) {
-		if (make_alias(skel, host, aliases[i].name, aliases[i].target) < 0)
+		if (make_alias(skel, host, i) < 0)
 			return -1;
 	}
 	return copy_etc(skel, host);

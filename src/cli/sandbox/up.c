@@ -13,7 +13,7 @@ struct up_options {
 	struct verb_options common;
 	const char *name, *cwd, *allow, *workspace;
 	struct env_options env;
-	struct option_list ports, labels, volumes, network, secrets, profiles;
+	struct option_list ports, labels, volumes, network, secrets, profiles, modules;
 	uint64_t memory, disk, ttl_ms, idle_ms;
 	uint32_t pids, cpu_milli, files, retention, user, no_network, output;
 	bool debug;
@@ -66,6 +66,8 @@ static const struct option_row rows[] = {
 	NO_NETWORK_ROW(struct up_options),
 	BOUND_SECRET_ROW(struct up_options, secrets),
 	PROFILE_ROW(struct up_options),
+	OPTION(struct up_options, modules, OPTION_LIST, "module", .arg = "NAME",
+	       .doc = "Let its programs call this module's tools; '*' for all. May be repeated."),
 	BUILD_ALLOW_ROW(struct up_options),
 	OUTPUT_ROW(struct up_options),
 	HELP_ROW(struct up_options),
@@ -222,6 +224,11 @@ static int up_make(const struct verb_input *in, struct err *e)
 	hub_link_profiles(&w, &o->profiles);
 	if (o->network.n || o->no_network)
 		hub_link_network(&w, o->network.p, o->network.n);
+	json_write_key(&w, "modules");
+	json_write_array(&w);
+	for (size_t i = 0; i < o->modules.n; i++)
+		json_write_text(&w, o->modules.p[i]);
+	json_write_array_end(&w);
 	json_write_key(&w, "debug");
 	json_write_bool(&w, o->debug);
 	if (hub_link_secrets(&w, &(struct secret_options){ .words = o->secrets }, e) < 0 ||

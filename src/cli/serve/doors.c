@@ -3,6 +3,7 @@
 #include "door/expose/expose.h"
 #include "door/http/api.h"
 #include "door/page/page.h"
+#include "op/module/inlet.h"
 
 static void *open_api(struct serving *s, enum api_kind kind, struct http_routes *ret, struct err *e)
 {
@@ -151,7 +152,24 @@ static const struct serve_part serve_page = {
 	.close = close_page,
 };
 
+static void *open_inlets(struct serving *s, struct http_routes *ret, struct err *e)
+{
+	return inlets_new(s->ops, e);
+}
+
+static void close_inlets(void *part, void (*on_closed)(void *arg), void *arg)
+{
+	inlets_close(part, on_closed, arg);
+}
+
+/* For programs of sandboxes, which ask over no route. */
+static const struct serve_part serve_inlets = {
+	.name = "modules",
+	.open = open_inlets,
+	.close = close_inlets,
+};
+
 const struct serve_part *const serve_parts[] = { &serve_http,	 &serve_sse,	&serve_rest,
 						 &serve_connect, &serve_people, &serve_expose,
-						 &serve_page };
+						 &serve_page,	 &serve_inlets };
 const size_t serve_parts_n = ARRAY_LEN(serve_parts);

@@ -9,8 +9,6 @@
 #include "op/ops.h"
 
 enum {
-	NAMES_MEMORY = 8 << 20,
-	DEFINITION_MAX = 2 << 20,
 	DESCRIPTION_SHOWN = 1000,
 	CAUSE_CHARS = 300,
 	SOURCE_SHOWN = 16 << 10,
@@ -59,30 +57,9 @@ const struct tool list_modules_tool = {
 	.facts = &list_facts,
 };
 
-/* The definition, as its server gave it but for its annotations. */
-static struct json_doc *info_definition(const struct module_tool_view *t, struct err *e)
-{
-	autobuf struct buf text = BUF_INIT(DEFINITION_MAX);
-	struct json_writer w = json_writer(&text);
-
-	json_write_object(&w);
-	json_write_key(&w, "description");
-	json_write_str(&w, t->description);
-	if (t->input_schema.text.n) {
-		json_write_key(&w, "inputSchema");
-		json_write_raw(&w, t->input_schema.text);
-	}
-	if (t->output_schema.text.n) {
-		json_write_key(&w, "outputSchema");
-		json_write_raw(&w, t->output_schema.text);
-	}
-	json_write_object_end(&w);
-	return json_write_done(&w, e) < 0 ? NULL : json_parse(buf_str(&text), NULL, e);
-}
-
 static int info_tool(const struct module_tool_view *t, struct buf *to, struct err *e)
 {
-	AUTO(json_free) struct json_doc *doc = info_definition(t, e);
+	AUTO(json_free) struct json_doc *doc = module_definition(t, e);
 	const struct tool_name name = { .function = t->function };
 	const struct declared_tool tool = { .name = &name, .tool = json_root(doc) };
 
@@ -237,36 +214,6 @@ const struct tool list_mcp_servers_tool = {
 	.facts = &list_facts,
 };
 
-/* The names of types are made from those of the functions that are shown. */
-static int declare_tools(const struct module_info *m, struct buf *to, struct err *e)
-{
-	AUTO(arena_free) struct arena *a = arena_new(NAMES_MEMORY);
-	struct json_doc *docs[MODULE_LIMIT_MAX] = { NULL };
-	struct declared_tool shown[MODULE_LIMIT_MAX];
-	struct tool_name names[MODULE_LIMIT_MAX];
-	struct str of[MODULE_LIMIT_MAX];
-	size_t n = m->tools.n, read = 0;
-	int rc;
-
-	if (!a)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	if (n > MODULE_LIMIT_MAX)
-		return err_set(e, ERR_BUG, "more tools than may be asked for");
-	for (size_t i = 0; i < n; i++)
-		of[i] = m->tools.p[i].function;
-	rc = names_make(m->view.module, of, n, a, names, e);
-	for (; read < n && rc == 0; read++) {
-		docs[read] = info_definition(&m->tools.p[read], e);
-		shown[read] = (struct declared_tool){ &names[read], json_root(docs[read]) };
-		rc = docs[read] ? 0 : -1;
-	}
-	if (rc == 0)
-		rc = declare_typescript(to, m->view.module, shown, n, e);
-	for (size_t i = 0; i < read; i++)
-		json_free(docs[i]);
-	return rc;
-}
-
 static int server_info_note(const void *result, struct buf *to, struct err *e)
 {
 	const struct module_info *m = result;
@@ -294,7 +241,7 @@ static int server_info_text(const void *result, struct buf *to, struct err *e)
 		return buf_addf(to, e, "\nIts tools are known once it was connected (manage_mcp).");
 	if (m->tools.n < m->view.tools && buf_addf(to, e, "; %zu shown", m->tools.n) < 0)
 		return -1;
-	return buf_add(to, "\n", 1, e) < 0 ? -1 : declare_tools(m, to, e);
+	return buf_add(to, "\n", 1, e) < 0 ? -1 : module_declare(m, declare_typescript, to, e);
 }
 
 static const struct op_member server_info_members[] = {

@@ -18,6 +18,7 @@ static const struct op_member members[] = {
 	{ "labels", .doc = "Notes about it." },
 	{ "volumes", .doc = "Folders of the host, where allowed." },
 	{ "secrets", .in = OP_HIDDEN },
+	{ "modules", .in = OP_HIDDEN },
 	{ "network", .table = &network_grant_table, .doc = "None if absent." },
 	{ "workspace", .in = OP_HIDDEN },
 	{ "workspace_mode", .in = OP_HIDDEN },

@@ -10,7 +10,8 @@ static const struct op_member info_by_path[] = { { "module", .as = "name", .in =
 static const struct op_member test_by_path[] = { { "module", .as = "name", .in = OP_PATH },
 						 { "action", .in = OP_HIDDEN } };
 static const struct op_member call_by_path[] = { { "module", .as = "name", .in = OP_PATH },
-						 { "tool", .in = OP_PATH } };
+						 { "tool", .in = OP_PATH },
+						 { "sandbox", .in = OP_HIDDEN } };
 
 static const struct op_member search_by_query[] = { { "query", .in = OP_QUERY },
 						    { "limit", .in = OP_QUERY } };

@@ -72,6 +72,7 @@ static const struct op_member fork_template_members[] = {
 	{ "labels", .in = OP_HIDDEN },
 	{ "volumes", .in = OP_HIDDEN },
 	{ "secrets", .in = OP_HIDDEN },
+	{ "modules", .in = OP_HIDDEN },
 };
 static const struct op_member create_members[] = {
 	FLAT_LIMITS,

@@ -211,7 +211,7 @@ static const struct {
 };
 static_assert(ARRAY_LEN(variables) <= BOUND_VARIABLES, "callers have room");
 
-static void add_variable(struct str name, struct str value, struct env_var *env, size_t *n)
+void env_add(struct str name, struct str value, struct env_var *env, size_t *n)
 {
 	for (size_t i = 0; i < *n; i++) {
 		if (str_eq(env[i].name, name))
@@ -223,9 +223,9 @@ static void add_variable(struct str name, struct str value, struct env_var *env,
 void bound_env(const struct bound *b, struct env_var *env, size_t *n)
 {
 	for (size_t i = 0; b && i < b->n; i++)
-		add_variable(b->p[i].variable, b->p[i].placeholder, env, n);
+		env_add(b->p[i].variable, b->p[i].placeholder, env, n);
 	for (size_t i = 0; b && i < ARRAY_LEN(variables); i++)
-		add_variable(str_of(variables[i].name), str_of(variables[i].value), env, n);
+		env_add(str_of(variables[i].name), str_of(variables[i].value), env, n);
 }
 
 void bound_mounts(const struct bound *b, struct sandbox_mount *mounts, size_t *n)

@@ -56,6 +56,8 @@ AUTO_DEFINE(bound_unref, struct bound)
 void bound_end(struct bound *b);
 AUTO_DEFINE(bound_end, struct bound)
 
+/* Appends a variable, where there is none of that name. */
+void env_add(struct str name, struct str value, struct env_var *env, size_t *n);
 /* For the engine: appends to a sandbox's variables at *n, without replacing any, and to its mounts.
  * b may be NULL. The texts are borrowed from b. */
 void bound_env(const struct bound *b, struct env_var *env, size_t *n);

@@ -141,6 +141,7 @@ void hub_sandbox_let_go(struct hub_sandbox *l)
 	if (l->timer)
 		uv_timer_stop(l->timer);
 	net_free(take_ptr(l->net));
+	inlet_end(l);
 	budget_end(l);
 	sandbox_unref(take_ptr(l->box));
 }

@@ -114,6 +114,7 @@ void jobs_forget_of(struct hub_sandbox *l);
  *	pause.c		pause and resume
  *	sandboxes.c		all sandboxes of a hub, from its start to its end
  *	network.c	network grants
+ *	inlet.c		the socket by which programs ask for modules
  *	job*.c		jobs
  *	forward.c	ports on the host, relay.c: their connections
  *	idempotent.c	idempotency keys
@@ -124,6 +125,8 @@ enum {
 	TERMINATED_MAX = 1024, /* that are still found */
 	MOURNED_MAX = 4096, /* lost and failed ones */
 	KEYS_LIVE_MS = 24 * 3600 * 1000, /* of requests that are done once */
+	INLET_MOUNTS = 1,
+	INLET_VARIABLES = 1,
 };
 
 struct diffing;
@@ -167,6 +170,8 @@ struct hub_sandbox {
 	char *network; /* owned: what is granted, as text (hub/net); NULL: nothing */
 	struct net *net; /* owned; NULL: nothing of it is served */
 	struct bound *bound; /* a reference; NULL: it has no secrets */
+	char *modules; /* owned: as in hub_sandbox_spec; NULL: none */
+	struct inlet *inlet; /* owned; NULL: its programs can't ask */
 	unsigned binding; /* counts reads of their values */
 	struct network_counts network_counts;
 	uint64_t flows_since_ms,
@@ -217,6 +222,8 @@ struct hub_sandboxes {
 	uint32_t forgotten, forgotten_stored;
 	struct nets *nets; /* borrowed; NULL: no network is granted */
 	const struct hub_secrets *secrets; /* borrowed; NULL: none can be had yet */
+	const struct hub_inlets *inlets; /* borrowed; NULL: nobody answers programs */
+	char *inlet_folder; /* owned; NULL: not looked for yet */
 	struct snapshots *snapshots; /* owned, NULL: none are kept */
 	const struct hub_keeper *keeper; /* NULL: none */
 	struct volume_roots *roots; /* owned, NULL: no volumes are allowed */
@@ -290,7 +297,7 @@ int hub_sandboxes_open_bound(struct hub_sandboxes *all, struct err *e) MUST_USE;
 int hub_sandboxes_load(struct hub_sandboxes *all, struct err *e) MUST_USE;
 /* JSON of the members of a spec that have no column; owned. */
 char *hub_sandbox_spec_text(const struct sandbox_spec *spec, const struct volumes *volumes,
-			    const struct bound *bound, struct err *e) MUST_USE;
+			    const struct bound *bound, struct str modules, struct err *e) MUST_USE;
 /* Of a new sandbox. Copied. */
 int hub_sandbox_set_labels(struct hub_sandbox *l, struct str labels, struct err *e) MUST_USE;
 /* Joins several changes in one transaction; they do not nest. If it fails or is rolled back, all
@@ -357,6 +364,18 @@ void network_adopt(struct hub_sandbox *l);
 /* Whether a sandbox with that network has to be made with an authority that it trusts. */
 int network_needs_authority(struct hub_sandboxes *all, struct str text, bool *ret,
 			    struct err *e) MUST_USE;
+
+/* ---- inlet.c ------------------------------------------------------------------------------- */
+
+/* Whether sandboxes can be made with modules. */
+int inlet_check(struct hub_sandboxes *all, struct err *e) MUST_USE;
+/* As network_serve() and network_adopt(). */
+bool inlet_serve(struct hub_sandbox *l, net_cb on_done, void *arg, struct err *e);
+void inlet_adopt(struct hub_sandbox *l);
+void inlet_end(struct hub_sandbox *l);
+/* For the engine, as bound_mounts() and bound_env(). */
+void inlet_mounts(const struct hub_sandbox *l, struct sandbox_mount *mounts, size_t *n);
+void inlet_env(const struct hub_sandbox *l, struct env_var *env, size_t *n);
 
 /* ---- make.c --------------------------------------------------------------------------- */
 

@@ -133,6 +133,14 @@ static void on_served(void *arg, const struct err *err)
 	}
 }
 
+static void on_inlet(void *arg, const struct err *err)
+{
+	struct hub_sandbox_op *op = arg;
+
+	if (err || !network_serve(op->hs, on_served, op, &op->err))
+		on_served(op, err ? err : op->err.code ? &op->err : NULL);
+}
+
 static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 {
 	struct hub_sandbox_op *op = arg;
@@ -142,8 +150,8 @@ static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 		hub_sandbox_op_end(op, err);
 	} else if (hub_sandbox_bear(op->hs, sb, &op->err) < 0) {
 		create_undo(op, sb);
-	} else if (!network_serve(op->hs, on_served, op, &op->err)) {
-		on_served(op, op->err.code ? &op->err : NULL);
+	} else if (!inlet_serve(op->hs, on_inlet, op, &op->err)) {
+		on_inlet(op, op->err.code ? &op->err : NULL);
 	}
 }
 
@@ -164,7 +172,8 @@ static struct hub_sandbox *prepare(struct hub_sandboxes *all, const struct hub_s
 		if (!volumes)
 			return NULL;
 	}
-	if (network_needs_authority(all, spec->network, &needs, e) < 0)
+	if (network_needs_authority(all, spec->network, &needs, e) < 0 ||
+	    (spec->modules.n && inlet_check(all, e) < 0))
 		return NULL;
 	if (spec->secrets.n || needs) {
 		if (!spec->network.n || !all->jobs.folder) {
@@ -175,7 +184,8 @@ static struct hub_sandbox *prepare(struct hub_sandboxes *all, const struct hub_s
 		if (!bound)
 			return NULL;
 	}
-	text = all->store ? hub_sandbox_spec_text(&spec->box, volumes, bound, e) : NULL;
+	text = all->store ? hub_sandbox_spec_text(&spec->box, volumes, bound, spec->modules, e)
+			  : NULL;
 	if (all->store && !text)
 		return NULL;
 	l = hub_sandbox_new_named(all, spec->id, spec->owner, e);
@@ -196,6 +206,8 @@ static struct hub_sandbox *prepare(struct hub_sandboxes *all, const struct hub_s
 	l->retention = spec->retention;
 	if (spec->network.n && !(l->network = strndup(spec->network.p, spec->network.n)))
 		abort(); /* what follows could not tell it from no network */
+	if (spec->modules.n && !(l->modules = strndup(spec->modules.p, spec->modules.n)))
+		abort(); /* likewise */
 	return l;
 }
 
@@ -203,8 +215,8 @@ void hub_sandbox_create_start(struct hub_sandboxes *all, const struct hub_sandbo
 			      hub_sandbox_cb on_done, void *arg)
 {
 	struct err e = ERR_INIT;
-	struct sandbox_mount mounts[VOLUMES_MAX + BOUND_MOUNTS];
-	struct env_var env[SANDBOX_ENV_MAX + BOUND_MAX + BOUND_VARIABLES];
+	struct sandbox_mount mounts[VOLUMES_MAX + BOUND_MOUNTS + INLET_MOUNTS];
+	struct env_var env[SANDBOX_ENV_MAX + BOUND_MAX + BOUND_VARIABLES + INLET_VARIABLES];
 	struct sandbox_spec box = spec->box;
 	struct hub_sandbox *l = prepare(all, spec, &e);
 
@@ -215,10 +227,12 @@ void hub_sandbox_create_start(struct hub_sandboxes *all, const struct hub_sandbo
 	box.id = str_of(l->id);
 	box.mounts = mounts;
 	box.n_mounts = volumes_mounts(l->volumes, mounts);
-	if (l->bound && box.n_env <= SANDBOX_ENV_MAX) {
-		bound_mounts(l->bound, mounts, &box.n_mounts);
+	bound_mounts(l->bound, mounts, &box.n_mounts);
+	inlet_mounts(l, mounts, &box.n_mounts);
+	if ((l->bound || l->modules) && box.n_env <= SANDBOX_ENV_MAX) {
 		memcpy(env, box.env, box.n_env * sizeof(*env));
 		bound_env(l->bound, env, &box.n_env);
+		inlet_env(l, env, &box.n_env);
 		box.env = env;
 	}
 	/* Its ttl_ms applies when no hub runs, which could keep its files. */
@@ -323,8 +337,11 @@ static void on_child_served(void *arg, const struct err *err)
 
 static void serve_children(struct forking *f)
 {
-	for (size_t i = 0; i < f->n && !f->err.code; i++)
-		f->serving += network_serve(f->children[i], on_child_served, f, &f->err);
+	for (size_t i = 0; i < f->n && !f->err.code; i++) {
+		f->serving += inlet_serve(f->children[i], on_child_served, f, &f->err);
+		if (!f->err.code)
+			f->serving += network_serve(f->children[i], on_child_served, f, &f->err);
+	}
 	if (!f->serving)
 		forked_end(f);
 }
@@ -365,6 +382,8 @@ static int name_children(struct forking *f, const struct hub_sandbox_fork_spec *
 		l->idle_ms = f->source->idle_ms;
 		l->retention = f->source->retention;
 		if (f->source->network && !(l->network = strdup(f->source->network)))
+			return err_set(e, ERR_LIMIT, "out of memory");
+		if (f->source->modules && !(l->modules = strdup(f->source->modules)))
 			return err_set(e, ERR_LIMIT, "out of memory");
 	}
 	return 0;

@@ -12,7 +12,7 @@ enum { SPEC_MAX = 256 * 1024 };
 /* ---- writing ------------------------------------------------------------------------------- */
 
 char *hub_sandbox_spec_text(const struct sandbox_spec *spec, const struct volumes *volumes,
-			    const struct bound *bound, struct err *e)
+			    const struct bound *bound, struct str modules, struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(SPEC_MAX);
 	struct json_writer w = json_writer(&b);
@@ -31,6 +31,10 @@ char *hub_sandbox_spec_text(const struct sandbox_spec *spec, const struct volume
 	json_write_object_end(&w);
 	volumes_write(volumes, &w);
 	bound_write(bound, &w);
+	if (modules.n) {
+		json_write_key(&w, "modules");
+		json_write_str(&w, modules);
+	}
 	json_write_object_end(&w);
 	return json_write_done(&w, e) < 0 ? NULL : buf_take(&b);
 }
@@ -252,6 +256,18 @@ static int read_why(struct hub_sandbox *l, const struct store_sandbox *r, struct
 	return 0;
 }
 
+static int read_modules(struct str spec, char **ret, struct err *e)
+{
+	AUTO(json_free) struct json_doc *doc = spec.n ? json_parse(spec, NULL, e) : NULL;
+	struct str modules = json_str(json_get(json_root(doc), "modules"));
+
+	if (spec.n && !doc)
+		return -1;
+	if (modules.n && !(*ret = mem_dup(modules.p, modules.n)))
+		return err_set(e, ERR_LIMIT, "out of memory");
+	return 0;
+}
+
 static struct bound *find_bound(void *arg, struct str id)
 {
 	const struct hub_sandboxes *all = arg;
@@ -320,6 +336,8 @@ static int load_one(void *arg, const struct store_sandbox *r, struct err *e)
 		return err_wrap(e, "the volumes of sandbox %s", l->id);
 	if (!hub_sandbox_is_gone(l) && bound_read(r->spec, find_bound, all, &l->bound, e) < 0)
 		return err_wrap(e, "the secrets of sandbox %s", l->id);
+	if (!hub_sandbox_is_gone(l) && read_modules(r->spec, &l->modules, e) < 0)
+		return err_wrap(e, "the modules of sandbox %s", l->id);
 	if (r->network.p && !(l->network = strndup(r->network.p, r->network.n)))
 		return err_set(e, ERR_LIMIT, "out of memory");
 	return hub_sandbox_set_labels(l, r->labels, e) < 0 ? -1 : read_why(l, r, e);

@@ -161,6 +161,7 @@ void hub_sandbox_unref(struct hub_sandbox *l)
 	free(l->labels);
 	free(l->spec);
 	free(l->network);
+	free(l->modules);
 	free(l);
 }
 
@@ -342,6 +343,7 @@ void hub_sandbox_info(const struct hub_sandbox *l, struct hub_sandbox_info *ret)
 		.limits = &l->limits,
 		.volumes = l->volumes,
 		.network = str_of(l->network),
+		.modules = str_of(l->modules),
 		.owner = str_of(l->owner),
 		.network_counts = &l->network_counts,
 		.from_pool = l->from_pool,

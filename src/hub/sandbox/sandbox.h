@@ -69,6 +69,9 @@ struct hub_sandbox_spec {
 	bool by_operator;
 	/* Secrets that are bound to hosts of `network` (hub/sandbox/bound.h). */
 	struct bound_spec secrets;
+	/* Names of modules that its programs may call, with blanks between, or "*"; STR_NONE: none.
+	 * ERR_UNSUPPORTED: nobody serves them (hub_sandboxes_inlets_to()). */
+	struct str modules;
 };
 
 /* Connections to what a sandbox is granted, by this hub. */
@@ -92,7 +95,7 @@ struct hub_sandbox_info {
 	enum hub_sandbox_retention retention;
 	const struct limits *limits;
 	const struct volumes *volumes; /* NULL: none */
-	struct str network; /* as in hub_sandbox_spec */
+	struct str network, modules; /* as in hub_sandbox_spec */
 	struct str owner; /* empty: it belongs to nobody; a fork has that of its source */
 	const struct network_counts *network_counts;
 	bool from_pool;
@@ -162,6 +165,15 @@ struct net_rule;
 void hub_sandboxes_secrets_from(struct hub_sandboxes *all, const struct hub_secrets *from);
 /* They may be others now: sandboxes get them anew. */
 void hub_sandboxes_secrets_changed(struct hub_sandboxes *all);
+/* Who answers programs of sandboxes that were made with modules. */
+struct hub_inlets {
+	struct sandbox_address at; /* where they ask, in their network */
+	/* listener has a connection, which must be accepted. */
+	void (*on_connection)(void *data, struct hub_sandbox *l, uv_stream_t *listener);
+	void *data;
+};
+/* to: borrowed until NULL replaces it. Sandboxes of an earlier hub that wait for it are served. */
+void hub_sandboxes_inlets_to(struct hub_sandboxes *all, const struct hub_inlets *to);
 /* Who also wants to hear what a sandbox's network did: as much of it as the registry's events
  * tell. Before the first sandbox; NULL: nobody. kind: "network.denied" and so on; detail: JSON. */
 struct hub_flow {

@@ -207,6 +207,7 @@ void hub_sandboxes_free(struct hub_sandboxes *all)
 	jobs_fini(all);
 	snapshots_free(all->snapshots);
 	volume_roots_free(all->roots);
+	free(all->inlet_folder);
 	while (all->oldest) {
 		struct hub_sandbox *l = all->oldest;
 

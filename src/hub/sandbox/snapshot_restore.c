@@ -122,10 +122,12 @@ static void snapshot_restore_finish(struct restoring *r)
 		return;
 	}
 	for (size_t i = 0; i < r->n; i++) {
-		if (r->again)
-			snapshot_drop_kept(r->children[i]);
-		else
+		if (!r->again) {
 			hub_sandbox_replace_old(r->children[i]);
+			continue;
+		}
+		snapshot_drop_kept(r->children[i]);
+		inlet_adopt(r->children[i]);
 	}
 	snapshot_restore_end(r, NULL);
 }
@@ -184,7 +186,8 @@ static int start_files(struct restoring *r, struct sandbox *sb, struct err *e)
 	struct pack_spec spec = { .mode = "unpack", .max = r->max, .with = r->digest, .in = file };
 	const struct file_upload_opts opts = {
 		.changes = true,
-		.pass_mounts = r->children[r->done]->volumes || r->children[r->done]->bound,
+		.pass_mounts = r->children[r->done]->volumes || r->children[r->done]->bound ||
+			       r->children[r->done]->modules,
 	};
 	int ends[2];
 
@@ -220,9 +223,9 @@ static void on_made(void *arg, struct sandbox *sb, const struct err *err)
 
 static void next_child(struct restoring *r)
 {
-	const struct bound *bound = r->done < r->n ? r->children[r->done]->bound : NULL;
-	struct sandbox_mount mounts[VOLUMES_MAX + BOUND_MOUNTS];
-	struct env_var env[ENV_MAX + BOUND_MAX + BOUND_VARIABLES];
+	const struct hub_sandbox *l = r->done < r->n ? r->children[r->done] : NULL;
+	struct sandbox_mount mounts[VOLUMES_MAX + BOUND_MOUNTS + INLET_MOUNTS];
+	struct env_var env[ENV_MAX + BOUND_MAX + BOUND_VARIABLES + INLET_VARIABLES];
 	struct sandbox_spec spec = {
 		.template = str_of(r->template),
 		.limits = r->limits,
@@ -236,14 +239,16 @@ static void next_child(struct restoring *r)
 	if (r->all->stopping) {
 		err_set(&e, ERR_CANCELLED, "Holt is shutting down");
 		undo(r, &e);
-	} else if (r->done == r->n) {
+	} else if (!l) {
 		snapshot_restore_finish(r);
 	} else {
-		spec.id = str_of(r->children[r->done]->id);
-		spec.n_mounts = volumes_mounts(r->children[r->done]->volumes, mounts);
-		bound_mounts(bound, mounts, &spec.n_mounts);
+		spec.id = str_of(l->id);
+		spec.n_mounts = volumes_mounts(l->volumes, mounts);
+		bound_mounts(l->bound, mounts, &spec.n_mounts);
+		inlet_mounts(l, mounts, &spec.n_mounts);
 		memcpy(env, r->env, r->n_env * sizeof(*env));
-		bound_env(bound, env, &spec.n_env);
+		bound_env(l->bound, env, &spec.n_env);
+		inlet_env(l, env, &spec.n_env);
 		sandbox_create_start(r->all->box, &spec, on_made, r);
 	}
 }
@@ -319,7 +324,7 @@ static int name_child(struct restoring *r, const struct snapshot *s, struct str 
 	snprintf(l->source, sizeof(l->source), "%s", s->id);
 	snprintf(l->template, sizeof(l->template), "%s", s->template);
 	l->limits = s->limits;
-	l->spec = hub_sandbox_spec_text(&spec, NULL, NULL, e);
+	l->spec = hub_sandbox_spec_text(&spec, NULL, NULL, STR_NONE, e);
 	if (!l->spec || hub_sandbox_set_labels(l, labels, e) < 0)
 		return -1;
 	return hub_sandbox_set_state(l, SANDBOX_RESTORING, NULL, e);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "code/names.h"
+#include "hub/sandbox/sandbox.h"
 #include "op/ops.h"
 #include "op/profile.h"
 
@@ -16,6 +17,8 @@ static const struct field request_fields[] = {
 	FIELD(struct module_call_request, arguments, .max = ARGUMENTS_MAX,
 	      .doc = "The tool's arguments, as its inputSchema says."),
 	PROFILES_ROW(struct module_call_request),
+	FIELD(struct module_call_request, sandbox, .max = SANDBOX_ID_MAX,
+	      .doc = "Whose program asks; absent: a client does."),
 };
 static const struct field_table request_table = FIELD_TABLE(struct module_call_request,
 							    request_fields);
@@ -195,6 +198,7 @@ const struct op module_call_op = {
 	.doc = "Calls a tool of a module.",
 	.effect = OP_EXECUTE,
 	.request = &request_table,
+	.target = OP_TARGET(struct module_call_request, sandbox),
 	.result = &result_table,
 	.asks = call_asks,
 	.tool = call_tool,

@@ -3,6 +3,7 @@
  * Modules as clients see them: MCP servers of others (upstream/upstream.h). What they say is
  * untrusted; the operator alone approves them, and no agent can.
  */
+#include "code/declare.h"
 #include "op/call.h"
 #include "upstream/upstream.h"
 
@@ -144,15 +145,25 @@ struct module_manage_request {
 	enum module_action action;
 };
 
+/* sandbox: whose program asks; STR_NONE: a client does. No client says so. */
 struct module_call_request {
 	struct str module, tool;
 	struct field_json arguments;
 	struct field_strs profiles;
+	struct str sandbox;
 };
 
 /* ask.c: a question of a module in the middle of a call is asked, or no longer. */
 void module_ask(struct call *c, struct upstream_question *q);
 void module_unask(struct upstream_question *q);
+
+/* declare.c: appends declarations of all that can be called, by such a function. */
+typedef int (*module_declare_fn)(struct buf *to, struct str server,
+				 const struct declared_tool *tools, size_t n, struct err *e);
+int module_declare(const struct module_info *m, module_declare_fn declare, struct buf *to,
+		   struct err *e) MUST_USE;
+/* The definition of a tool, as its server gave it but for its annotations. Owned. */
+struct json_doc *module_definition(const struct module_tool_view *t, struct err *e) MUST_USE;
 
 /* The result of a tool, as its server gave it. */
 struct module_result {

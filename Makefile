@@ -45,6 +45,12 @@ bench-gate: all ## measure what policy, redaction and audit add to a call
 	@ninja --quiet -C build bench/rest/load
 	@bench/gate/run
 
+bench-gateway: ## measure the gateway beside mcp-proxy and supergateway
+	@scripts/deps bench
+	@$(MAKE) -s all
+	@ninja --quiet -C build bench/mcp/stdio examples/everything/everything
+	@bench/gateway/run
+
 bench-mcp: ## measure MCP servers and clients beside each other
 	@scripts/deps bench
 	@$(MAKE) -s all
@@ -89,4 +95,4 @@ clean: ## remove what was built
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 20
 
-.PHONY: all demo test soak conformance bench bench-code bench-coding bench-gate bench-mcp bench-net bench-redact install asan clang check format fuzz clean help
+.PHONY: all demo test soak conformance bench bench-code bench-coding bench-gate bench-gateway bench-mcp bench-net bench-redact install asan clang check format fuzz clean help

@@ -114,6 +114,14 @@ static const struct {
 	{ "conversation_send_prompt", "[\"conversation_id\",\"prompt\"]", "session_id" },
 	{ "conversation_start", "null", "initial_prompt" },
 	{ "conversation_userdata_set", "[\"key\",\"value\"]", "session_id" },
+	{ "ui_ask_yes_no", "[\"question\"]", "session_id" },
+	{ "ui_options_buttons", "[\"options\"]", "timeout_seconds" },
+	{ "ui_options_combo", "[\"options\"]", "question" },
+	{ "ui_textbox", "[\"title\"]", "text" },
+	{ "ui_form", "[\"title\",\"schema\"]", "question" },
+	{ "ui_notify", "[\"message\",\"title\"]", "style" },
+	{ "ask", "[\"kind\"]", "options" },
+	{ "ask_result", "[\"request_id\"]", "wait_seconds" },
 	{ "module_result", "[\"result\"]", "limit" },
 };
 

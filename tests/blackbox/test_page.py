@@ -20,7 +20,7 @@ from who import BUILD, HERE
 PAGE = os.path.join(os.path.dirname(HERE), 'page')
 SHOTS = os.path.join(BUILD, 'page')
 SIZES = {'tablet': (820, 1180), 'phone': (390, 844)}
-VIEWS = ['/inbox', '/s', '/m', '/audit', '/policy', '/health', '/settings']
+VIEWS = ['/inbox', '/c', '/s', '/m', '/audit', '/policy', '/health', '/settings']
 
 
 class Chrome:
@@ -476,6 +476,104 @@ def test_the_audit_log_is_verified(chrome, hub, box, page):
           what='a record')
     rows = chrome.run(page, "return page.locator('tbody tr').allInnerTexts();")
     assert all('files.write' in r for r in rows)
+
+
+# ---- conversations --------------------------------------------------------------------------
+
+def test_a_conversation(chrome, hub, page):
+    chrome.goto(page, '/c')
+    chrome.run(page, '''
+        await page.click('text=New conversation');
+        await page.fill('dialog [name=title]', arg);
+        await page.fill('dialog [name=initial_prompt]', 'first');
+        await page.click('dialog .main');
+        await page.waitForSelector('#prompt');''', HOSTILE[0])
+    assert HOSTILE[0] in chrome.text(page)
+    only_text(chrome, page)
+    chrome.shows(page, '1 queued')
+    chrome.run(page, '''
+        await page.fill('#prompt', arg);
+        await page.press('#prompt', 'Control+Enter');''', 'second ' + HOSTILE[1])
+    chrome.shows(page, '2 queued')
+    assert chrome.run(page, "return page.inputValue('#prompt');") == ''
+    assert chrome.run(page, 'return tools.axe();') == []
+    chrome.run(page, "await tools.shot('conversation');")
+    session = chrome.run(page, 'return page.url();').rpartition('/')[2]
+    # by another client, and by hand
+    queued = hub.call('GET', f'/api/sessions/{session}/queue')['messages']
+    assert [m['message'] for m in queued] == ['first', 'second ' + HOSTILE[1]]
+    hub.call('DELETE', f'/api/sessions/{session}/queue/{queued[0]["id"]}')
+    chrome.shows(page, '1 queued')
+    # a draft outlives a reload
+    chrome.run(page, "await page.fill('#prompt', 'a draft'); await page.reload();")
+    chrome.shows(page, '1 queued')
+    assert chrome.run(page, "return page.inputValue('#prompt');") == 'a draft'
+    chrome.run(page, '''
+        await page.click('text=What its agent may do');
+        await page.locator('.flag input').first().click();
+        await page.click('text=Archive');''')
+    chrome.shows(page, 'Take out of the archive')
+    view = hub.call('GET', f'/api/sessions/{session}')
+    first = hub.call('GET', '/api/advanced-flags')[0]
+    assert view['flags'][first['name']] is not first['default'] and view['archived'] is True
+    assert chrome.run(page, "return page.isDisabled('#prompt');")
+    chrome.goto(page, '/c')
+    hub.call('DELETE', f'/api/sessions/{session}')
+
+
+MARKDOWN = """# Head <img src=x>
+
+**bold** `code <b>` [a link](https://example.com/?q=1) [bad](javascript:alert(1))
+![seen](https://evil.example/x.png)
+
+<script>alert(1)</script>
+
+| a | b |
+|---|---|
+| <i>1</i> | 2 |
+
+```
+<img src=x onerror=alert(1)>
+```
+"""
+
+
+def test_a_hostile_transcript(chrome, hub, page):
+    """The events of a log that an agent has filled."""
+    told = [
+        ('user_prompt', {'message': 'go', 'prompt_id': 'p'}),
+        ('agent_message', {'text': MARKDOWN}),
+        ('agent_thought', {'text': 'hm'}),
+        ('tool_call', {'toolCallId': 'c', 'title': HOSTILE[0], 'status': 'pending', 'kind': 'edit',
+                       'rawInput': {HOSTILE[1]: HOSTILE[2]}}),
+        ('tool_call_update', {'toolCallId': 'c', 'status': 'completed', 'content': [
+            {'type': 'diff', 'path': '/a', 'oldText': 'old\n', 'newText': HOSTILE[0]}]}),
+        ('plan', {'entries': [{'content': HOSTILE[0], 'status': 'completed'},
+                              {'content': 'two', 'status': 'pending'}]}),
+        ('error', {'code': HOSTILE[0], 'message': HOSTILE[1]}),
+        ('unheard_of', {HOSTILE[0]: [HOSTILE[1]]}),
+        ('agent_message', {'text': '>' * 32768}), ('agent_message', {'text': 'a**b' * 8192}),
+        ('stop', {'stop_reason': 'end_turn'})]
+    events = [{'seq': n, 'type': kind, 'timestamp': '2026-01-01T00:00:00.000Z', 'data': data}
+              for n, (kind, data) in enumerate(told, 2)]
+    session = hub.post('/api/sessions', title='told')['session_id']
+    chrome.run(page, """await page.route('**/api/sessions/*/events?*', (route) =>
+        route.fulfill({ json: { events: arg, has_more: false } }));""", events)
+    chrome.goto(page, f'/c/{session}')
+    text = chrome.shows(page, 'The turn has ended: end_turn.')
+    chrome.run(page, """
+        for (const summary of await page.locator('.transcript summary, .plan summary').all())
+            await summary.click();""")
+    text = chrome.text(page)
+    for part in (HOSTILE[0], HOSTILE[1], '<script>alert(1)</script>', 'Plan: 1 of 2', 'code <b>',
+                 'image “seen” of evil.example', '(example.com)', '‹javascript:alert(1)›'):
+        assert part in text, part
+    assert chrome.run(page, "return page.locator('.transcript a').count();") == 0
+    only_text(chrome, page)
+    assert chrome.run(page, 'return tools.axe();') == []
+    chrome.run(page, "await tools.shot('transcript'); await page.unrouteAll();")
+    chrome.goto(page, '/c')
+    hub.call('DELETE', f'/api/sessions/{session}')
 
 
 # ---- several tabs, a hub that is gone -------------------------------------------------------

@@ -69,6 +69,16 @@ async function followApprovals(stop) {
 	}
 }
 
+// Conversations: each event with its number, and pieces of what comes. detail absent: all may be new.
+async function followConversations(stop) {
+	tell({ up: live.value.up, topics: ['conversation'] });
+	await lines('/api/events?topics=conversation', (line) => {
+		const news = line.startsWith('data:') && JSON.parse(line.slice(5));
+		if (news)
+			tell({ up: true, topics: news.kind === 'alive' ? [] : ['conversation'], detail: news.kind === 'news' ? news : undefined });
+	}, stop);
+}
+
 async function followSandboxes(stop) {
 	tell({ up: live.value.up, topics: ['sandboxes'] });
 	await lines('/v1/events?follow=true', (line) => {
@@ -80,6 +90,7 @@ async function followSandboxes(stop) {
 function follow(stop) {
 	return Promise.all([
 		keep(() => followApprovals(stop), stop),
+		keep(() => followConversations(stop), stop),
 		keep(() => followSandboxes(stop), stop),
 	]);
 }

@@ -1,8 +1,9 @@
 // The frame of the page: who is logged in, where one can go, what is shown.
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { Audit } from './audit.jsx';
 import { loggedIn, logIn } from './api.js';
+import { Audit } from './audit.jsx';
+import { Conversation, Conversations } from './conversations.jsx';
 import { Health } from './health.jsx';
 import { cardsOf, Inbox, PENDING } from './inbox.jsx';
 import { Keys, useKeys } from './keys.jsx';
@@ -18,6 +19,7 @@ import { Empty, Failure, Stale, Toasts } from './ui.jsx';
 // In the rail; those with `more` are behind "More" on a phone.
 const PLACES = [
 	{ to: '/inbox', name: 'Inbox', icon: 'M3 13l3-9h12l3 9v7H3zM3 13h5l2 3h4l2-3h5' },
+	{ to: '/c', name: 'Talks', icon: 'M3 4h18v13H9l-6 4z' },
 	{ to: '/s', name: 'Boxes', icon: 'M12 2l9 5v10l-9 5-9-5V7zM3 7l9 5 9-5M12 12v10' },
 	{ to: '/m', name: 'Modules', icon: 'M4 4h7v7H4zM13 4h7v7h-7zM4 13h7v7H4zM13 13h7v7h-7z' },
 	{ to: '/audit', name: 'Audit', icon: 'M5 3h14v18H5zM8 8h8M8 12h8M8 16h5', more: true },
@@ -28,6 +30,8 @@ const PLACES = [
 
 const VIEWS = [
 	['/inbox', () => <Inbox />],
+	['/c', () => <Conversations />],
+	['/c/:id', (p) => <Conversation {...p} key={p.id} />],
 	['/s', () => <Sandboxes />],
 	['/s/:id', (p) => <Sandbox {...p} key={p.id} />],
 	['/s/:id/:tab', (p) => <Sandbox {...p} key={p.id} />],

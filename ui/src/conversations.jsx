@@ -1,0 +1,416 @@
+// Conversations with agents: the list, and one with its transcript, what it asks, its queue and flags.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { get, patch, post, remove } from './api.js';
+import { listen, useResource } from './live.js';
+import { Markdown } from './markdown.jsx';
+import { filterText, go, Link, parseFilter, passes } from './router.jsx';
+import { Text } from './text.jsx';
+import { Ago, Chip, clock, Dialog, Do, Empty, Failure, Field, Filter, Form, Loaded, Sure, toast, Tree } from './ui.jsx';
+
+const ALL = '/api/sessions';
+const TOPICS = { topics: ['conversation'] };
+const path = (id, more = '') => `${ALL}/${encodeURIComponent(id)}${more}`;
+
+const STATES = {
+	requires_action: ['needs you', 'warn', 'Needs you'],
+	running: ['running', 'ok', 'Running'],
+	stalled: ['stalled', 'danger', 'Stalled'],
+	idle: ['idle', 'muted', 'Rest'],
+	no_agent: ['no agent', 'muted', 'Rest'],
+};
+const GROUPS = ['Needs you', 'Running', 'Stalled', 'Rest'];
+
+const State = ({ of }) => <Chip kind={STATES[of]?.[1]}>{STATES[of]?.[0] ?? of}</Chip>;
+const Title = ({ of }) => of.title ? <Text of={of.title} /> : <span>Without a title</span>;
+
+function Create({ onClose }) {
+	const config = useResource('/api/config');
+	const places = useResource('/api/workspaces');
+	const create = async (data) => {
+		const body = {};
+		for (const member of ['title', 'acp_server', 'workspace', 'initial_prompt']) {
+			if (data.get(member))
+				body[member] = data.get(member);
+		}
+		const made = await post(ALL, body);
+		onClose();
+		go(`/c/${encodeURIComponent(made.session_id)}`);
+	};
+	const choice = (label, name, all) => (
+		<label class="field"><span>{label}</span>
+			<select name={name}><option value="">none</option>
+				{all.map((one) => <option value={one.name}>{one.name}</option>)}</select></label>
+	);
+	return (
+		<Dialog title="New conversation" onClose={onClose}>
+			<Form button="Start" onSend={create} onCancel={onClose}>
+				<Field label="Title" name="title" maxLength={200} />
+				{choice('Agent', 'acp_server', config.data?.acp_servers ?? [])}
+				{choice('Workspace', 'workspace', places.data?.workspaces ?? [])}
+				<label class="field"><span>First prompt</span><textarea name="initial_prompt" rows={4} /></label>
+			</Form>
+		</Dialog>
+	);
+}
+
+export function Conversations() {
+	const all = useResource(ALL + '?limit=200', TOPICS);
+	const [making, setMaking] = useState(false);
+	const terms = parseFilter(filterText());
+	return (
+		<>
+			<h1>Conversations</h1>
+			<div class="bar-of-buttons">
+				<Filter label="Filter" hint="state:running agent:claude" />
+				<button class="main" onClick={() => setMaking(true)}>New conversation</button>
+			</div>
+			{making && <Create onClose={() => setMaking(false)} />}
+			<Loaded of={all}>
+				{({ conversations, next_cursor }) => {
+					const shown = conversations.filter((c) => passes(terms, { title: c.title, state: c.state,
+						agent: c.acp_server, id: c.session_id, workspace: c.workspace, archived: c.archived }));
+					if (!conversations.length)
+						return <Empty command="holt conversations new">No conversation is there. Start one here, or by</Empty>;
+					return (
+						<>
+							{GROUPS.map((group) => {
+								const rows = shown.filter((c) => (STATES[c.state]?.[2] ?? 'Rest') === group);
+								return rows.length > 0 && (
+									<section key={group}><h2>{group}</h2><ul class="rows">
+										{rows.map((c) => (
+											<li class="row" key={c.session_id}>
+												<Link to={`/c/${encodeURIComponent(c.session_id)}`}><strong><Title of={c} /></strong></Link> <State of={c.state} />
+												{c.archived && <> <Chip>archived</Chip></>}
+												<small class="muted"> <Text of={c.acp_server} />{c.updated_at && <> <Ago at={c.updated_at} /></>}
+													{c.queue_length > 0 && <>, {c.queue_length} queued</>}</small>
+											</li>
+										))}
+									</ul></section>
+								);
+							})}
+							{next_cursor && <p class="muted">Older ones are not shown; <code>holt conversations ls</code> lists all.</p>}
+						</>
+					);
+				}}
+			</Loaded>
+		</>
+	);
+}
+
+// ---- the transcript -------------------------------------------------------------------------------
+
+const PAGE = 200;
+const SECTION = 100; // events that are laid out together, once they come into sight
+const ROWS_MAX = 2000;
+const NEAR = 80; // pixels from the end within which it is followed
+const DRAW_MS = 100;
+
+// { events, live, older, problem }: what is in the log, and the pieces of what comes.
+function useEvents(id) {
+	const [, draw] = useState(0);
+	const store = useRef({ events: [], live: new Map(), more: false, problem: null, busy: false });
+	useEffect(() => {
+		const s = store.current = { events: [], live: new Map(), more: false, problem: null, busy: false };
+		let timer = 0;
+		let over = false;
+		const soon = () => timer ||= setTimeout(() => (timer = 0, over || draw((n) => n + 1)), DRAW_MS);
+		const take = (events) => {
+			for (const e of events) {
+				if (e.seq > (s.events.at(-1)?.seq ?? 0))
+					s.events.push(e);
+				s.live.delete(e.type);
+			}
+			if (s.events.length > ROWS_MAX) {
+				s.events = s.events.slice(-ROWS_MAX);
+				s.more = true;
+			}
+			soon();
+		};
+		// What follows the last one that is known, however much that is.
+		const catchUp = async () => {
+			if (s.busy)
+				return;
+			s.busy = true;
+			try {
+				for (let more = true; more && !over;) {
+					const last = s.events.at(-1)?.seq;
+					const page = await get(path(id, `/events?limit=${PAGE}${last === undefined ? '' : `&after_seq=${last}`}`));
+					if (last === undefined)
+						s.more = page.has_more;
+					take(page.events);
+					more = last !== undefined && page.events.length === PAGE;
+				}
+				s.problem = null;
+			} catch (problem) {
+				s.problem = problem;
+			}
+			s.busy = false;
+			soon();
+		};
+		const off = listen('conversation', (news) => {
+			if (news && news.id !== id)
+				return;
+			const { kind, seq, type, timestamp, data } = news?.data ?? {};
+			if (kind === 'live')
+				s.live.set(type, (s.live.get(type) ?? '') + (data?.text ?? ''));
+			else if (kind === 'event' && data && seq === (s.events.at(-1)?.seq ?? 0) + 1)
+				take([{ seq, type, timestamp, data }]);
+			else if (!news || kind === 'event')
+				catchUp();
+			soon();
+		});
+		s.older = async () => {
+			const page = await get(path(id, `/events?limit=${PAGE}&before_seq=${s.events[0]?.seq ?? 0}`));
+			s.events = [...page.events, ...s.events];
+			s.more = page.has_more;
+			soon();
+		};
+		catchUp();
+		return () => {
+			over = true;
+			clearTimeout(timer);
+			off();
+		};
+	}, [id]);
+	return store.current;
+}
+
+// The last state of each tool call, at the place where it began.
+function fold(events) {
+	const calls = new Map();
+	const rows = [];
+	for (const e of events) {
+		const call = e.data?.toolCallId ?? e.data?.tool_call_id;
+		if (e.type === 'tool_call_update' && calls.has(call)) {
+			Object.assign(calls.get(call).data, e.data);
+			continue;
+		}
+		const row = { ...e, data: { ...e.data } };
+		if (call && e.type.startsWith('tool_call'))
+			calls.set(call, row);
+		if (e.type === 'plan' || e.type === 'usage' || e.type === 'queue')
+			continue;
+		rows.push(row);
+	}
+	return rows;
+}
+
+const STATUS = { pending: 'warn', in_progress: 'ok', running: 'ok', completed: 'muted', failed: 'danger', cancelled: 'muted' };
+const said = (d) => d.text ?? d.message ?? d.prompt ?? '';
+
+function ToolCall({ of: d }) {
+	return (
+		<details class="tool">
+			<summary><Text of={d.title ?? d.name ?? 'A tool'} /> <Chip kind={STATUS[d.status]}>{d.status ?? 'called'}</Chip>
+				{d.kind && <small class="muted"> <Text of={d.kind} /></small>}</summary>
+			{(d.rawInput ?? d.raw_input) !== undefined && <><h4>Arguments</h4><Tree of={d.rawInput ?? d.raw_input} /></>}
+			{(d.content ?? []).map((c) => c.type === 'diff'
+				? <><h4><Text of={c.path} /></h4><pre class="diff">{c.oldText && <del><Text of={c.oldText} block /></del>}<ins><Text of={c.newText ?? ''} block /></ins></pre></>
+				: <pre class="log"><Text of={c.content?.text ?? JSON.stringify(c, null, 2)} block /></pre>)}
+			{(d.rawOutput ?? d.raw_output) !== undefined && <><h4>Result</h4><Tree of={d.rawOutput ?? d.raw_output} /></>}
+		</details>
+	);
+}
+
+// What each type of event shows; others show as they are.
+const SHOW = {
+	user_prompt: (d) => <div class="mine"><Text of={said(d)} block prose /></div>,
+	agent_message: (d) => <Markdown of={said(d)} />,
+	agent_thought: (d) => <details class="thought"><summary>Thought</summary><Markdown of={said(d)} /></details>,
+	tool_call: (d) => <ToolCall of={d} />,
+	tool_call_update: (d) => <ToolCall of={d} />,
+	error: (d) => <Failure of={{ code: d.code ?? 'error', message: d.message ?? 'the agent failed' }} />,
+	stop: (d) => <p class="muted">The turn has ended: <Text of={d.stop_reason ?? 'done'} />.</p>,
+	session_start: () => <p class="muted">The conversation begins.</p>,
+	session_end: () => <p class="muted">The conversation has ended.</p>,
+	file_read: (d) => <p class="muted">Read <code><Text of={d.path} /></code></p>,
+	file_write: (d) => <p class="muted">Wrote <code><Text of={d.path} /></code></p>,
+	ui_prompt: (d) => <p class="muted">Asked: <Text of={d.question ?? d.title ?? ''} prose /></p>,
+	ui_prompt_answer: (d) => <p class="muted">Answer: <Text of={d.label ?? d.free_text ?? d.outcome ?? ''} prose />{d.by && <> by <Text of={d.by} /></>}</p>,
+	permission: (d) => <p class="muted">Permission for <Text of={d.title ?? 'a tool'} />: <Text of={d.outcome ?? d.selected_option ?? 'asked'} /></p>,
+};
+
+function Event({ of }) {
+	const show = SHOW[of.type];
+	return (
+		<article class={'event ' + (of.type === 'user_prompt' ? 'from-me' : '')} id={`seq-${of.seq}`} aria-label={of.type}
+			title={of.timestamp && clock(Date.parse(of.timestamp))}>
+			{show ? show(of.data ?? {}) : <details><summary class="muted"><Text of={of.type} /></summary><Tree of={of.data ?? {}} /></details>}
+		</article>
+	);
+}
+
+function Transcript({ events: s }) {
+	const ref = useRef();
+	const follows = useRef(true);
+	const seen = useRef(0);
+	const rows = fold(s.events);
+	const last = s.events.at(-1)?.seq ?? 0;
+	useEffect(() => {
+		if (!follows.current)
+			return;
+		ref.current.scrollTop = ref.current.scrollHeight;
+		seen.current = last;
+	});
+	const onScroll = () => {
+		const e = ref.current;
+		follows.current = e.scrollHeight - e.scrollTop - e.clientHeight < NEAR;
+	};
+	const end = () => {
+		follows.current = true;
+		ref.current.scrollTop = ref.current.scrollHeight;
+	};
+	const older = async () => {
+		const before = ref.current.scrollHeight - ref.current.scrollTop;
+		follows.current = false;
+		await s.older();
+		setTimeout(() => (ref.current.scrollTop = ref.current.scrollHeight - before), 2 * DRAW_MS);
+	};
+	const sections = [];
+	for (let i = 0; i < rows.length; i += SECTION)
+		sections.push(rows.slice(i, i + SECTION));
+	const fresh = rows.filter((r) => r.seq > seen.current).length;
+	return (
+		<div class="transcript" role="feed" aria-label="Transcript" tabIndex={0} ref={ref} onScroll={onScroll}>
+			{s.more && <Do run={older}>Older</Do>}
+			{sections.map((part) => <div class="part" key={part[0].seq}>{part.map((e) => <Event key={e.seq} of={e} />)}</div>)}
+			{[...s.live].map(([type, text]) => <Event key={type} of={{ type, seq: 'live', data: { text } }} />)}
+			{!follows.current && fresh > 0 && <button class="new" onClick={end}>{fresh} new</button>}
+		</div>
+	);
+}
+
+// ---- one ------------------------------------------------------------------------------------------
+
+function Plan({ of }) {
+	const entries = of?.data?.entries;
+	if (!entries?.length)
+		return null;
+	const done = entries.filter((e) => e.status === 'completed').length;
+	return (
+		<details class="plan"><summary>Plan: {done} of {entries.length}</summary>
+			<ol>{entries.map((e) => <li><Chip kind={STATUS[e.status]}>{e.status}</Chip> <Text of={e.content} prose /></li>)}</ol>
+		</details>
+	);
+}
+
+function Queue({ id, length }) {
+	const queue = useResource(path(id, '/queue'), TOPICS);
+	const items = queue.data?.messages ?? [];
+	if (!items.length)
+		return null;
+	const item = (m, more = '') => path(id, `/queue/${encodeURIComponent(m.id)}${more}`);
+	return (
+		<details class="queue" open={length < 3}><summary>{items.length} queued</summary>
+			<ol>
+				{items.map((m, i) => (
+					<li key={m.id}>
+						<Chip kind={m.state === 'failed' ? 'danger' : 'muted'}>{m.state}</Chip> <Text of={m.message} prose />{' '}
+						{i > 0 && <Do run={async () => (await post(item(m, '/move'), { to: i - 1 }), queue.reload())}>Up</Do>}
+						{m.state === 'failed' && <Do run={async () => (await post(item(m, '/retry')), queue.reload())}>Send again</Do>}
+						<Do run={async () => (await remove(item(m)), queue.reload())}>Remove</Do>
+					</li>
+				))}
+			</ol>
+		</details>
+	);
+}
+
+// The draft is kept for when the page comes again. A prompt has a key of its own, so that one whose
+// answer was lost is not queued twice.
+function Composer({ id, off }) {
+	const kept = `holt-draft-${id}`;
+	const [text, setText] = useState(localStorage.getItem(kept) ?? '');
+	const [problem, setProblem] = useState(null);
+	const [busy, setBusy] = useState(false);
+	const key = useRef(null);
+	const write = (value) => {
+		setText(value);
+		if (value)
+			localStorage.setItem(kept, value);
+		else
+			localStorage.removeItem(kept);
+		key.current = null;
+	};
+	const send = async () => {
+		if (!text.trim() || busy || off)
+			return;
+		setBusy(true);
+		key.current ??= [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, '0')).join('');
+		try {
+			await post(path(id, '/queue'), { prompt: text, key: key.current });
+			setProblem(null);
+			write('');
+		} catch (e) {
+			setProblem(e);
+		}
+		setBusy(false);
+	};
+	const keys = (event) => {
+		if (!event.ctrlKey && !event.metaKey)
+			return;
+		if (event.key === 'Enter')
+			send();
+		if (event.key === '.')
+			post(path(id, '/cancel')).catch((e) => toast(e.message, 'danger'));
+	};
+	return (
+		<div class="composer">
+			{problem && <Failure of={problem} />}
+			<label class="hidden" for="prompt">Prompt</label>
+			<textarea id="prompt" rows={3} value={text} disabled={off} onInput={(e) => write(e.currentTarget.value)} onKeyDown={keys}
+				placeholder={off ? 'It is archived' : 'Ctrl+Enter sends, Ctrl+. stops the turn'} />
+			<button class="main" disabled={!text.trim() || busy || off} onClick={send}>{busy ? 'Sending…' : 'Send'}</button>
+		</div>
+	);
+}
+
+function Flags({ id }) {
+	const flags = useResource('/api/advanced-flags');
+	const set = useResource(path(id, '/settings'), TOPICS);
+	if (!flags.data || !set.data)
+		return null;
+	return (
+		<details><summary>What its agent may do</summary>
+			{flags.data.map((f) => (
+				<label key={f.name} class="flag"><input type="checkbox" checked={set.data.settings[f.name]}
+					onChange={async (e) => {
+						await patch(path(id, '/settings'), { settings: { [f.name]: e.currentTarget.checked } })
+							.catch((problem) => toast(problem.message, 'danger'));
+						set.reload();
+					}} /> {f.label} <small class="muted">{f.description}</small></label>
+			))}
+		</details>
+	);
+}
+
+export function Conversation({ id }) {
+	const one = useResource(path(id), TOPICS);
+	const events = useEvents(id);
+	return (
+		<Loaded of={one}>
+			{(c) => (
+				<div class="talk">
+					<header>
+						<h1><Title of={c} /></h1>
+						<p><State of={c.state} /> <Text of={c.acp_server} /> <small class="muted"><Text of={c.working_dir} /></small></p>
+						<div class="bar-of-buttons">
+							{c.is_prompting && <Do class="danger" run={() => post(path(id, '/cancel'))}>Stop the turn</Do>}
+							<Do run={async () => (await patch(path(id), { archived: !c.archived }), one.reload())}>{c.archived ? 'Take out of the archive' : 'Archive'}</Do>
+							<Sure ask={<>Delete <Title of={c} />? It can be taken back from the trash for a while.</>} class="danger"
+								run={async () => (await remove(path(id)), go('/c'))}>Delete</Sure>
+						</div>
+						<Flags id={id} />
+						<Plan of={events.events.findLast((e) => e.type === 'plan')} />
+					</header>
+					{events.problem && <Failure of={events.problem} />}
+					<Transcript events={events} />
+					<footer>
+						<Queue id={id} length={c.queue_length} />
+						<Composer id={id} off={c.archived} />
+					</footer>
+				</div>
+			)}
+		</Loaded>
+	);
+}

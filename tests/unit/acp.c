@@ -492,8 +492,8 @@ static void test_garbage(void **state)
 		"{\"id\":",
 		"{\"jsonrpc\":\"1.0\",\"id\":99,\"result\":{}}",
 		"{\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}",
-		"{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"sessionId\":"
-		"\"T\",\"update\":{\"sessionUpdate\":\"plan\"}}}",
+		("{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"sessionId\":"
+		 "\"T\",\"update\":{\"sessionUpdate\":\"plan\"}}}"),
 	};
 	struct rpc_sniff sniff = { 0 };
 

@@ -387,7 +387,8 @@ def open_events(by, box):
 def open_watch(by, box):
     asking = Asking(by, 'Watch', type('S', (), {'id': box, 'exec': None, 'snapshot': None,
                                                 'asker': None, 'named': None,
-                                                'talk': None, 'message': None}))
+                                                'talk': None, 'message': None,
+                                                'question': None}))
     assert asking.wire.head()[0] == 200
     return asking.wire, gone
 

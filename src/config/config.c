@@ -67,6 +67,9 @@ static const struct field file_fields[] = {
 	FIELD_DICT(struct config_file, profiles, config_profile_table, .max = CONFIG_LIST_MAX,
 		   .item_min = 1, .item_max = CONFIG_NAME_MAX,
 		   .doc = "Limits, servers and networks by name, which clients ask for."),
+	FIELD_DICT(struct config_file, agents, config_agent_table, .max = CONFIG_LIST_MAX,
+		   .item_min = 1, .item_max = CONFIG_SERVER_NAME_MAX,
+		   .doc = "Agents that conversations may have, by name: programs that speak ACP."),
 };
 
 const struct field_table config_table = FIELD_TABLE(struct config_file, file_fields,
@@ -136,7 +139,8 @@ static int config_check(struct config_reader *r)
 	    config_check_inputs(r, config_at(root, STR_LIT("inputs")), &f->inputs) < 0 ||
 	    config_check_conversations(r, root, f) < 0 ||
 	    config_check_servers(r, config_at(root, STR_LIT("mcpServers")), f) < 0 ||
-	    config_check_profiles(r, config_at(root, STR_LIT("profiles")), f) < 0)
+	    config_check_profiles(r, config_at(root, STR_LIT("profiles")), f) < 0 ||
+	    config_check_agents(r, config_at(root, STR_LIT("agents")), f) < 0)
 		return -1;
 	at = config_at(root, STR_LIT("images"));
 	f->images_line = config_line(r, &at);

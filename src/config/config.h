@@ -174,6 +174,7 @@ struct config_server {
 	uint32_t timeout_seconds, connect_seconds;
 	bool disabled;
 	unsigned line;
+	const char *section; /* in which it stands: "mcpServers", or "agents" */
 };
 
 struct config_servers {
@@ -221,6 +222,22 @@ struct config_conversations {
 	uint32_t trash_days;
 };
 
+/* ---- agents of conversations (servers.c) ---------------------------------------------------- */
+
+struct config_agent {
+	union {
+		struct str name;
+		struct config_server program; /* as a stdio server; no cwd and nothing of tools */
+	};
+	struct str auth_method; /* STR_NONE: none */
+	uint32_t start_seconds, stall_seconds, cancel_seconds, permission_seconds;
+};
+
+struct config_agents {
+	struct config_agent *p;
+	size_t n;
+};
+
 /* ---- the whole file ------------------------------------------------------------------------ */
 
 struct config_file {
@@ -242,6 +259,7 @@ struct config_file {
 	struct config_workspaces workspaces;
 	struct config_conversations conversations;
 	struct config_profiles profiles;
+	struct config_agents agents;
 };
 
 /* One file each, src/config/SECTION.c. */
@@ -255,6 +273,7 @@ extern const struct field_table config_approvals_table;
 extern const struct field_table config_audit_table;
 extern const struct field_table config_redaction_table;
 extern const struct field_table config_server_table;
+extern const struct field_table config_agent_table;
 extern const struct field_table config_modules_table;
 extern const struct field_table config_input_table;
 extern const struct field_table config_workspace_table;
@@ -305,6 +324,8 @@ bool config_server_name_reserved(struct str name);
 
 /* NULL: there is none of that name. */
 const struct config_server *config_server_find(const struct config_file *f, struct str name);
+
+const struct config_agent *config_agent_find(const struct config_file *f, struct str name);
 
 /* Whether the operator lets anybody use this tool of the server, by its own name. */
 bool config_server_shows(const struct config_server *s, struct str tool);

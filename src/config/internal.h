@@ -25,6 +25,9 @@ int config_check_profiles(struct config_reader *r, struct json_pointer at,
 int config_check_servers(struct config_reader *r, struct json_pointer at,
 			 struct config_file *f) MUST_USE;
 
+int config_check_agents(struct config_reader *r, struct json_pointer at,
+			struct config_file *f) MUST_USE;
+
 /* As config_server_texts(), and the place of what failed is *where. */
 int config_texts(const struct config_server *s, config_text_fn each, void *data,
 		 struct json_pointer *where, struct err *e) MUST_USE;

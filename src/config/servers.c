@@ -12,6 +12,21 @@ const char *const config_wire_names[CONFIG_WIRES] = {
 #define TOOLS .max = CONFIG_LIST_MAX, .item_min = 1, .item_max = CONFIG_TEXT_MAX
 #define VALUES .max = 256, .item_max = CONFIG_VALUE_MAX
 
+/* Of a program in a struct S, whose members begin with `at`. */
+#define CONFIG_PROGRAM_FIELDS(S, at)                                                               \
+	FIELD_NAMED(S, at command, "command", .min = 1, .max = CONFIG_TEXT_MAX,                    \
+		    .doc = "A program. No shell reads it."),                                       \
+		FIELD_NAMED(S, at args, "args", VALUES,                                            \
+			    .doc = "Its arguments, in which variables are replaced: ${NAME}, "     \
+				   "${NAME:-default}, ${input:ID}, ${secret:NAME}."),              \
+		FIELD_NAMED(S, at env, "env", VALUES, .flags = FIELD_SECRET,                       \
+			    .doc = "Its environment, beside PATH, HOME, LANG and USER, with "      \
+				   "variables replaced."),                                         \
+		FIELD_NAMED_OBJECT(                                                                \
+			S, at sandbox, "sandbox", sandbox_table, .flags = FIELD_SWITCH,            \
+			.doc = "The sandbox that a command runs in. false: none, so it "           \
+			       "has the hub's rights.")
+
 static const struct field sandbox_fields[] = {
 	FIELD(struct config_server_sandbox, template, .min = 1, .max = CONFIG_TEXT_MAX,
 	      .def = DEFAULT_STR("host"), .doc = "What it is made from."),
@@ -37,22 +52,13 @@ static const struct field server_fields[] = {
 	FIELD_ENUM(struct config_server, type, config_wire_names,
 		   .has = FIELD_HAS(struct config_server, has_type),
 		   .doc = "stdio for a command, http for a url, if not said."),
-	FIELD(struct config_server, command, .min = 1, .max = CONFIG_TEXT_MAX,
-	      .doc = "A program. No shell reads it."),
-	FIELD(struct config_server, args, VALUES,
-	      .doc = "Its arguments, in which variables are replaced: ${NAME}, "
-		     "${NAME:-default}, ${input:ID}, ${secret:NAME}."),
-	FIELD(struct config_server, env, VALUES, .flags = FIELD_SECRET,
-	      .doc = "Its environment, beside PATH, HOME, LANG and USER, with variables replaced."),
+	CONFIG_PROGRAM_FIELDS(struct config_server, ),
 	FIELD(struct config_server, cwd, .min = 1, .max = CONFIG_TEXT_MAX,
 	      .doc = "Where it is started, an absolute path, with variables replaced."),
 	FIELD(struct config_server, url, .min = 1, .max = CONFIG_VALUE_MAX,
 	      .doc = "The address of a server that runs elsewhere, with variables replaced."),
 	FIELD(struct config_server, headers, VALUES, .flags = FIELD_SECRET,
 	      .doc = "Sent with each request, with variables replaced."),
-	FIELD_OBJECT(struct config_server, sandbox, sandbox_table, .flags = FIELD_SWITCH,
-		     .doc = "The sandbox that a command runs in. false: none, so it has the hub's "
-			    "rights."),
 	FIELD_NAMED(struct config_server, allow_tools, "allowTools", TOOLS,
 		    .has = FIELD_HAS(struct config_server, has_allow_tools),
 		    .doc = "The server's tools that exist, by their own names. All, if not said."),
@@ -103,7 +109,7 @@ static int server_check_name(struct config_reader *r, const struct json_pointer 
 
 		if ((c < 'a' || c > 'z') && (i == 0 || ((c < '0' || c > '9') && c != '-')))
 			return config_refuse(r, at,
-					     "a server's name has a-z, 0-9 and -, with a "
+					     "a name here has a-z, 0-9 and -, with a "
 					     "letter first");
 	}
 	return 0;
@@ -222,10 +228,58 @@ int config_check_servers(struct config_reader *r, struct json_pointer at, struct
 		struct json_pointer here = config_at(at, s->name);
 
 		s->line = config_next_line(&lines);
+		s->section = "mcpServers";
 		if (server_check(r, &here, s, &f->inputs) < 0)
 			return -1;
 	}
 	return 0;
+}
+
+/* ---- agents --------------------------------------------------------------------------------- */
+
+static const struct field agent_fields[] = {
+	CONFIG_PROGRAM_FIELDS(struct config_agent, program.),
+	FIELD_NAMED(struct config_agent, auth_method, "authMethod", .min = 1, .max = 256,
+		    .doc = "How to log in, by the agent's own name for it, where it wants that."),
+	FIELD_NAMED(struct config_agent, start_seconds, "startSeconds", .min = 1, .max = 3600,
+		    .def = DEFAULT_INT(60), .doc = "How long it may take until it has a session."),
+	FIELD_NAMED(struct config_agent, stall_seconds, "stallSeconds", .min = 1, .max = 86400,
+		    .def = DEFAULT_INT(300),
+		    .doc = "A turn of which nothing was heard for so long is shown as stalled."),
+	FIELD_NAMED(struct config_agent, cancel_seconds, "cancelSeconds", .min = 1, .max = 3600,
+		    .def = DEFAULT_INT(10),
+		    .doc = "How long a turn that was cancelled may go on before its program ends."),
+	FIELD_NAMED(struct config_agent, permission_seconds, "permissionSeconds", .min = 1,
+		    .max = 604800, .def = DEFAULT_INT(3600),
+		    .doc = "How long a person has to answer a permission."),
+};
+const struct field_table config_agent_table = FIELD_TABLE(struct config_agent, agent_fields);
+
+int config_check_agents(struct config_reader *r, struct json_pointer at, struct config_file *f)
+{
+	struct config_lines lines = config_lines(r, &at);
+
+	for (size_t i = 0; i < f->agents.n; i++) {
+		struct config_server *s = &f->agents.p[i].program;
+		struct json_pointer here = config_at(at, s->name);
+
+		s->line = config_next_line(&lines);
+		s->section = "agents";
+		if (!s->command.p)
+			return config_refuse(r, &here, "an agent has a command");
+		if (server_check(r, &here, s, &f->inputs) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+const struct config_agent *config_agent_find(const struct config_file *f, struct str name)
+{
+	for (size_t i = 0; i < f->agents.n; i++) {
+		if (str_eq(f->agents.p[i].name, name))
+			return &f->agents.p[i];
+	}
+	return NULL;
 }
 
 /* ---- what a server's entry says ------------------------------------------------------------ */
@@ -316,7 +370,7 @@ int config_texts(const struct config_server *s, config_text_fn each, void *data,
 {
 	struct texts t = { each, data, where, e };
 	const struct json_pointer root = JSON_POINTER_INIT,
-				  at = config_at(config_at(root, STR_LIT("mcpServers")), s->name),
+				  at = config_at(config_at(root, str_of(s->section)), s->name),
 				  args = config_at(at, STR_LIT("args")),
 				  env = config_at(at, STR_LIT("env")),
 				  cwd = config_at(at, STR_LIT("cwd")),

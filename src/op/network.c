@@ -228,12 +228,15 @@ int network_check_file(const struct config_file *f, struct err *e)
 		if (network_rules_all(f, &p->network, &room, e) < 0)
 			return err_wrap(e, "/profiles/%.*s/network", STR_CUT(p->name, 40));
 	}
-	for (size_t i = 0; i < f->mcp_servers.n; i++) {
-		const struct config_server *s = &f->mcp_servers.p[i];
+	for (size_t i = 0; i < f->mcp_servers.n + f->agents.n; i++) {
+		const struct config_server *s = i < f->mcp_servers.n
+						      ? &f->mcp_servers.p[i]
+						      : &f->agents.p[i - f->mcp_servers.n].program;
 
 		room.n = room.n_http = 0;
 		if (network_rules_all(f, &s->sandbox.network, &room, e) < 0)
-			return err_wrap(e, "/mcpServers/%.*s/sandbox/network", STR_ARG(s->name));
+			return err_wrap(e, "/%s/%.*s/sandbox/network", s->section,
+					STR_ARG(s->name));
 	}
 	return 0;
 }

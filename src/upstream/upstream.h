@@ -70,6 +70,10 @@ struct upstreams *upstreams_new(const struct upstreams_options *o, struct err *e
 /* Another file holds. Calls that are under way go on; a module that is another now is connected
  * anew by its next call. A reference is taken. */
 void upstreams_configure(struct upstreams *all, struct config *c);
+/* For other programs of the operator's file; as long as all. */
+struct place_of;
+const struct place_of *upstreams_place(const struct upstreams *all);
+
 /* No call is under way. Ends all modules, then calls on_closed. NULL-safe: it is called later, from
  * the loop. */
 void upstreams_close(struct upstreams *all, void (*on_closed)(void *arg), void *arg);

@@ -190,6 +190,11 @@ struct upstreams *upstreams_new(const struct upstreams_options *o, struct err *e
 	return all;
 }
 
+const struct place_of *upstreams_place(const struct upstreams *all)
+{
+	return &all->place;
+}
+
 static void upstreams_on_freed(uv_handle_t *h)
 {
 	struct upstreams *all = h->data;

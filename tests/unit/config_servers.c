@@ -156,6 +156,7 @@ static void test_unfit(void **state)
 	}
 }
 
+#define AGENT(members) "{\"agents\":{\"a\":\n{" members "}}}"
 #define NAMED(name) "{\"mcpServers\":{\n\"" name "\":{\"command\":\"x\"}}}"
 #define ARG(text) SERVER("\"command\":\"x\",\"args\":[\"" text "\"]")
 
@@ -179,9 +180,9 @@ static const struct {
 	{ SERVER("\"command\":\"x\",\"timeoutSeconds\":0"), "/mcpServers/a/timeoutSeconds: " },
 	{ SERVER("\"command\":\"x\",\"alowTools\":[]"), "did you mean \"allowTools\"?" },
 	{ SERVER("\"command\":\"x\\u0000y\""), "without U+0000" },
-	{ NAMED("Weather"), "c:2: /mcpServers/Weather: a server's name has" },
-	{ NAMED("1a"), "a server's name has" },
-	{ NAMED("a_b"), "a server's name has" },
+	{ NAMED("Weather"), "c:2: /mcpServers/Weather: a name here has" },
+	{ NAMED("1a"), "a name here has" },
+	{ NAMED("a_b"), "a name here has" },
 	{ NAMED("host"), "the name is reserved" },
 	{ NAMED("fs-read"), "the name is reserved" },
 	{ NAMED("ha:x"), "names that begin with \"ha:\"" },
@@ -192,6 +193,12 @@ static const struct {
 	{ "{\"modules\":{\"servers\":1},\"mcpServers\":{\"a\":{\"command\":\"x\"},\"b\":{"
 	  "\"command\":\"y\"}}}",
 	  "c:1: /mcpServers: there are 2 servers, and modules.servers is 1" },
+	{ AGENT(""), "c:2: /agents/a: an agent has a command" },
+	{ AGENT("\"command\":\"./x\""), "c:2: /agents/a/command: a command is a name" },
+	{ AGENT("\"command\":\"x\",\"url\":\"http://h\""), "unknown field \"url\"" },
+	{ AGENT("\"command\":\"x\",\"cwd\":\"/\""), "unknown field \"cwd\"" },
+	{ AGENT("\"command\":\"x\",\"args\":[\"${input:i}\"]"), "c:2: /agents/a/args/0: inputs" },
+	{ AGENT("\"command\":\"x\",\"stallSeconds\":0"), "/agents/a/stallSeconds: " },
 	{ ARG("${"), "c:2: /mcpServers/a/args/0: ${ has no end" },
 	{ ARG("x${}"), "${} is no variable" },
 	{ ARG("${a b}"), "is no variable" },

@@ -160,19 +160,25 @@ static int doubts_text(void *data, enum config_text what, struct str text, struc
 	return config_expand(text, &values, &to, e);
 }
 
-/* A variable without a value keeps its server from starting, and nothing else. */
-static void doubts_servers(struct doubts *d)
+/* A variable without a value keeps its program from starting, and nothing else. */
+static void doubts_program(struct doubts *d, const struct config_server *s)
 {
-	const struct config_servers *all = &config_file(d->config)->mcp_servers;
 	struct err e;
 
-	for (size_t i = 0; i < all->n; i++) {
-		if (all->p[i].disabled ||
-		    config_server_texts(d->config, &all->p[i], doubts_text, NULL, &e) == 0)
-			continue;
-		d->n++;
-		fprintf(stderr, "holt: %s\n", e.msg);
-	}
+	if (s->disabled || config_server_texts(d->config, s, doubts_text, NULL, &e) == 0)
+		return;
+	d->n++;
+	fprintf(stderr, "holt: %s\n", e.msg);
+}
+
+static void doubts_programs(struct doubts *d)
+{
+	const struct config_file *f = config_file(d->config);
+
+	for (size_t i = 0; i < f->mcp_servers.n; i++)
+		doubts_program(d, &f->mcp_servers.p[i]);
+	for (size_t i = 0; i < f->agents.n; i++)
+		doubts_program(d, &f->agents.p[i].program);
 }
 
 static int config_run_check(const struct verb_input *in)
@@ -190,7 +196,7 @@ static int config_run_check(const struct verb_input *in)
 	doubts_policy(&d, &config_file(c)->policy);
 	for (size_t i = 0; i < config_file(c)->principals.n; i++)
 		doubts_policy(&d, &config_file(c)->principals.p[i].policy);
-	doubts_servers(&d);
+	doubts_programs(&d);
 	if (d.n)
 		return EXIT_DOUBTS;
 	safe_line(stdout, str_of(config_path(c)));

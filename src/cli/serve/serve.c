@@ -100,6 +100,8 @@ struct serve {
 	size_t n_routes;
 	struct http_server *previews; /* the door for previews; NULL: none */
 	struct http_routes preview_routes;
+	const char **hosts; /* owned; how the door may be called */
+	int agents_port; /* where agents find the door; 0: not yet */
 	char names[256]; /* host names of that door */
 	const char *preview_hosts[1];
 	size_t closed; /* closed parts */
@@ -144,6 +146,17 @@ static void on_upstreams_closed(void *arg)
 		on_hub_closed(v);
 }
 
+/* Their programs run in sandboxes, too. */
+static void on_agents_closed(void *arg)
+{
+	struct serve *v = arg;
+
+	if (v->s.upstreams)
+		upstreams_close(take_ptr(v->s.upstreams), on_upstreams_closed, v);
+	else
+		on_upstreams_closed(v);
+}
+
 static void on_part_closed(void *arg);
 
 static void close_next(struct serve *v)
@@ -159,10 +172,7 @@ static void close_next(struct serve *v)
 		if (of && part->free)
 			part->free(of);
 	}
-	if (v->s.upstreams)
-		upstreams_close(take_ptr(v->s.upstreams), on_upstreams_closed, v);
-	else
-		on_upstreams_closed(v);
+	agents_close(take_ptr(v->s.agents), on_agents_closed, v);
 }
 
 static void on_part_closed(void *arg)
@@ -235,7 +245,8 @@ static bool is_in_use(struct serve *v)
 	box_stats(hub_box(v->s.hub), &box);
 	asked = http.requests_total != v->requests;
 	v->requests = http.requests_total;
-	return asked || http.connections > 0 || shown.connections > 0 || box.live > 0;
+	return asked || http.connections > 0 || shown.connections > 0 || box.live > 0 ||
+	       agents_live(v->s.agents) > 0;
 }
 
 static void on_idle(uv_timer_t *timer)
@@ -319,6 +330,8 @@ static void on_config(void *of, struct config *c)
 
 	if (v->s.upstreams)
 		upstreams_configure(v->s.upstreams, c);
+	if (v->s.agents)
+		agents_configure(v->s.agents, c);
 }
 
 static void on_token_end(void *of, struct talk *t)
@@ -340,6 +353,34 @@ static int open_talks(struct serve *v, struct err *e)
 	o.trash_seconds = config_file(v->config)->conversations.trash_days * 86400ll;
 	v->s.talks = talks_open(&v->s.loop, path, &o, e);
 	return v->s.talks ? 0 : err_wrap(e, "conversations");
+}
+
+/* A port of the door for agents alone, whatever else it listens on: opened for the first. */
+static int agents_port(void *of, struct err *e)
+{
+	struct serve *v = of;
+	int port;
+
+	if (v->s.stopping || !v->s.door)
+		return err_set(e, ERR_CANCELLED, "the hub ends");
+	if (v->agents_port)
+		return v->agents_port;
+	port = http_server_listen(v->s.door, "127.0.0.1:0", NULL, e);
+	v->agents_port = port > 0 ? port : 0;
+	return port;
+}
+
+static int open_agents(struct serve *v, struct err *e)
+{
+	const struct agents_options o = { .place = upstreams_place(v->s.upstreams),
+					  .config = v->config,
+					  .talks = v->s.talks,
+					  .questions = gate_guard(v->s.gate)->questions,
+					  .port = agents_port,
+					  .owner = v };
+
+	v->s.agents = agents_new(&o, e);
+	return v->s.agents ? 0 : -1;
 }
 
 static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
@@ -381,7 +422,7 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 	if (!v->s.gate)
 		return -1;
 	v->s.upstreams = upstreams_of_gate(v->s.gate, v->s.hub, v->config, e);
-	if (!v->s.upstreams)
+	if (!v->s.upstreams || open_agents(v, e) < 0)
 		return -1;
 	v->s.ops = ops_new(v->s.hub,
 			   &(struct ops_options){
@@ -424,13 +465,19 @@ static int open_door(struct serve *v, const struct serve_options *o, struct err 
 		.owner = v,
 		.routes = v->routes,
 		.n_routes = v->n_routes,
-		.hosts = o->hosts.p,
-		.n_hosts = o->hosts.n,
+		.n_hosts = o->hosts.n + 1,
 		.origins = o->origins.p,
 		.n_origins = o->origins.n,
 		.expose = "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, Audit-Id",
 	};
 
+	v->hosts = calloc(http.n_hosts, sizeof(*v->hosts));
+	if (!v->hosts)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	for (size_t i = 0; i < o->hosts.n; i++)
+		v->hosts[i] = o->hosts.p[i];
+	v->hosts[o->hosts.n] = AGENT_HUB;
+	http.hosts = v->hosts;
 	v->s.door = http_server_new(&v->s.loop, &http, e);
 	return v->s.door ? 0 : -1;
 }
@@ -684,6 +731,7 @@ static int run(const struct verb_input *in)
 	uv_run(&v.s.loop, UV_RUN_DEFAULT);
 	uv_loop_close(&v.s.loop);
 	secret_free(v.token);
+	free(v.hosts);
 	grants_fini(&v.grants);
 	config_unref(v.config);
 	return status;

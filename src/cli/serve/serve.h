@@ -5,6 +5,7 @@
  */
 #include <uv.h>
 
+#include "agent/agent.h"
 #include "conversation/conversation.h"
 #include "door/mcp/door.h"
 #include "feed/feed.h"
@@ -23,6 +24,7 @@ struct serving {
 	struct coding *coding;
 	struct code *code;
 	struct upstreams *upstreams;
+	struct agents *agents;
 	struct feed *feed;
 	struct talks *talks;
 	struct ops *ops;

@@ -1,0 +1,106 @@
+#pragma once
+/* Between the files of agents. */
+#include <stdlib.h>
+
+#include "acp/acp.h"
+#include "agent/agent.h"
+#include "mcp/connect/program.h"
+
+enum {
+	AGENTS_MAX = 64, /* live at once */
+	AGENT_TERMINALS_MAX = 16,
+	AGENT_SAY_MAX = 128 << 10, /* bytes of a message in one event */
+	AGENT_LAST_MAX = 256, /* bytes of its standard error that are kept for a message */
+};
+
+struct agents {
+	uv_loop_t *loop;
+	const struct place_of *place;
+	struct config *config;
+	struct talks *talks;
+	struct questions *questions;
+	int (*port)(void *owner, struct err *e);
+	void *owner;
+	unsigned live;
+	bool closing;
+	uv_timer_t closed; /* calls on_closed in a turn of its own */
+	void (*on_closed)(void *arg);
+	void *closed_arg;
+};
+
+/* A message or a thought that has not ended. */
+struct agent_say {
+	struct buf text;
+	enum acp_update_kind kind;
+	char message_id[ACP_ID_MAX + 1];
+};
+
+struct agent_terminal;
+
+/* One process, from its conversation's prompt to the last that is left of it. */
+struct agent {
+	struct agents *all;
+	struct talk *talk; /* NULL: nobody wants it any more */
+	struct config *config; /* a reference, for conf */
+	const struct config_agent *conf;
+	struct texts texts;
+	struct place place;
+	struct net_rule hub; /* the hub, as a service of its sandbox */
+	struct volume workspace;
+	/* Its program: one of both; none: not yet, or no more. */
+	struct mcp_program *program;
+	struct mcp_child *child;
+	bool linked; /* it is not closed yet */
+	struct acp *acp;
+	struct arena arena; /* what the options of acp borrow */
+	struct secret *token; /* of the conversation, in `bearer` too */
+	char *bearer; /* owned, wiped */
+	const char *cwd;
+	char *prompt; /* owned; waits for the session */
+	bool turn; /* the driver's: from its start() on */
+	bool ending, gone; /* gone: the sandbox is removed */
+	uv_timer_t limit; /* of the start, of a cancelled turn; and the turn that ends it */
+	uv_timer_t quiet; /* since it was heard last */
+	unsigned timers; /* that are not closed */
+	unsigned waits; /* questions to its person */
+	unsigned jobs; /* reads and writes under way */
+	struct agent_say say;
+	struct agent_terminal *terminals;
+	unsigned terminals_n, terminals_made;
+	struct acp_ask *exits[ACP_ASKS_MAX]; /* wait for the end of a terminal (ask->data) */
+	char last[AGENT_LAST_MAX]; /* the end of its standard error */
+	size_t last_n;
+};
+
+/* ---- agent.c: its process ------------------------------------------------------------------- */
+
+extern const struct talk_driver agent_driver;
+void agent_on_job(struct agent *a); /* one of its jobs has ended */
+/* It is of no use any more: its turn fails, and it ends. */
+void agent_fail(struct agent *a, const struct err *e);
+/* The time since it was heard begins anew, or stands still while a person is asked. */
+void agent_heard(struct agent *a);
+
+/* ---- agents.c ------------------------------------------------------------------------------- */
+
+void agents_try_close(struct agents *all);
+
+/* ---- say.c: what it reports becomes events -------------------------------------------------- */
+
+void agent_update(struct agent *a, const struct acp_update *u);
+/* The message that it has begun is whole. */
+void agent_say_end(struct agent *a);
+/* Appends an event: w has all of its data, whose room is b. */
+void agent_event(struct agent *a, const char *type, struct json_writer *w, struct buf *b);
+
+/* ---- asks.c: permissions and files ----------------------------------------------------------- */
+
+void agent_asked(struct agent *a, struct acp_ask *q);
+void agent_withdrawn(struct agent *a, struct acp_ask *q);
+
+/* ---- terminal.c ----------------------------------------------------------------------------- */
+
+void agent_terminal_asked(struct agent *a, struct acp_ask *q);
+void agent_terminal_withdrawn(struct agent *a, struct acp_ask *q);
+void agent_terminals_kill(struct agent *a);
+void agent_terminals_free(struct agent *a); /* all have ended */

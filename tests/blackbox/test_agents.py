@@ -1,0 +1,418 @@
+"""Agents of conversations, by our own that does what its prompts say (tests/agents) and the example
+of the protocol's SDK: what they report, ask and may do, and what becomes of a hub when they
+misbehave."""
+
+import json
+import os
+import shutil
+
+import pytest
+
+import host
+from client import until
+from rest import Failed
+from soak import soak
+from test_hub_cli import Hub as Cli
+from test_keys import as_bearer
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+AGENTS = os.path.join(os.path.dirname(HERE), 'agents')
+MOCK = os.path.join(AGENTS, 'mock_agent.py')
+SDK = os.path.join(AGENTS, 'node_modules', '@agentclientprotocol', 'sdk')
+
+
+def mock(*arguments, **more):
+    return {'command': 'python3', 'args': [MOCK, *arguments], 'sandbox': {'read': [AGENTS]}, **more}
+
+
+def example():
+    node = os.path.realpath(shutil.which('node'))
+    return {'command': node, 'args': [os.path.join(SDK, 'dist', 'examples', 'agent.js')],
+            'sandbox': {'read': [os.path.dirname(node), AGENTS]}}
+
+
+class Hub(Cli):
+    """A hub with agents and a workspace."""
+
+    def __init__(self, who, home, agents, **options):
+        self.site = f'{home}-site'
+        os.makedirs(self.site, exist_ok=True)
+        config = os.path.join(home, 'config.json')
+        with open(config, 'w', encoding='utf-8') as f:
+            json.dump({'agents': agents, 'workspaces': {'site': {'dir': self.site}}}, f)
+        for one in (home, config, self.site):
+            os.chown(one, who.uid, who.uid)
+        super().__init__(who, home, '--listen', '127.0.0.1:0', '--pool', '0', **options)
+
+    def of(self, talk, more='', method='GET', body=None):
+        return self.call(method, f'/api/sessions/{talk}{more}', body)
+
+    def talk(self, agent='mock', **more):
+        return self.post('/api/sessions', **{'acp_server': agent, 'workspace': 'site',
+                                             **more})['session_id']
+
+    def send(self, talk, *steps):
+        """Gives the number of the last event before."""
+        last = self.of(talk)['last_seq']
+        self.of(talk, '/queue', 'POST', {'prompt': json.dumps(steps)})
+        return last
+
+    def events(self, talk, after=0):
+        page = self.of(talk, f'/events?after_seq={after}&limit=500')
+        return [(e['type'], e['data']) for e in page['events']]
+
+    def ended(self, talk, after, seconds=30):
+        """The events of a turn, once it is over."""
+        def look():
+            events = self.events(talk, after)
+            return events if [e for e in events if e[0] in ('stop', 'error')] and \
+                not self.of(talk)['is_prompting'] else None
+        return until(look, timeout=seconds, what='the end of a turn')
+
+    def turn(self, talk, *steps, seconds=30):
+        return self.ended(talk, self.send(talk, *steps), seconds)
+
+    def begin(self, talk, *steps):
+        """Sends a prompt, which the agent has when this ends."""
+        after = self.send(talk, *steps)
+        until(lambda: of_kind(self.events(talk, after), 'user_prompt'), what='a turn')
+        return after
+
+    def says(self, talk, *steps):
+        """What the agent said, as JSON where it is."""
+        events = self.turn(talk, *steps)
+        assert events[-1] == ('stop', {'stop_reason': 'end_turn'}), events
+        text = ''.join(data['text'] for kind, data in events if kind == 'agent_message')
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+
+    def question(self, talk):
+        def look():
+            found = self.call('GET', '/api/prompts?state=pending')['prompts']
+            return [q for q in found if q.get('session_id') == talk]
+        return until(look, what='a question')[0]
+
+    def answer(self, question, option):
+        return self.post(f'/api/prompts/{question["request_id"]}/answer', option_id=option)
+
+    def in_state(self, talk, state):
+        until(lambda: self.of(talk)['state'] == state, what=state)
+
+
+def of_kind(events, kind):
+    return [data for name, data in events if name == kind]
+
+
+def cause(events):
+    return [data for kind, data in events if kind == 'error'][0]
+
+
+@pytest.fixture(scope='module')
+def hub(me, tmp_path_factory):
+    before = host.Residue(me.trees)
+    agents = {
+        'mock': mock(), 'two': mock('--v2'), 'resume': mock('--resume'),
+        'banner': mock('--banner', 'Welcome to the agent!\n[]\n7'),
+        'key': mock('--auth', 'key', authMethod='key'), 'locked': mock('--auth', ''),
+        'deaf': mock('--deaf', cancelSeconds=1), 'quiet': mock(stallSeconds=1),
+        'brief': mock(permissionSeconds=1), 'bare': mock(sandbox=False),
+        'bridge': mock('--stdio', sandbox=False),
+        'missing': mock(command='no-such-agent'),
+        'nowhere': mock(sandbox={'template': 'no-such-image', 'read': [AGENTS]}),
+        'sleeper': {'command': 'sleep', 'args': ['1000'], 'startSeconds': 1},
+        'example': example(),
+    }
+    with Hub(me, str(tmp_path_factory.mktemp('agents')), agents) as shared:
+        yield shared
+    before.check()
+
+
+@pytest.fixture(scope='module')
+def talk(hub):
+    return hub.talk()
+
+
+# ---- what agents report
+
+def test_a_turn(hub):
+    one = hub.talk()
+    assert hub.of(one)['state'] == 'idle'
+    events = hub.turn(
+        one, ['think', 'hm'], ['say', 'Hel', 'lo <b>'], ['tool', 'c1', 'Edit a'],
+        ['update', {'sessionUpdate': 'plan', 'entries': [
+            {'content': 'x', 'priority': 'high', 'status': 'pending'}]}],
+        ['update', {'sessionUpdate': 'usage_update', 'used': 5, 'size': 9}],
+        ['update', {'sessionUpdate': 'current_mode_update', 'currentModeId': 'code'}],
+        ['update', {'sessionUpdate': 'notice', 'severity': 'info', 'title': 't'}],
+        ['update', {'sessionUpdate': 'agent_message_chunk', 'content': {
+            'type': 'resource_link', 'name': 'n', 'uri': 'file:///n'}}])
+    assert [kind for kind, _ in events] == [
+        'user_prompt', 'agent_thought', 'agent_message', 'tool_call', 'tool_call_update', 'plan',
+        'usage', 'agent_message', 'stop']
+    assert [m['text'] for m in of_kind(events, 'agent_message')] == ['Hello <b>', '[n](file:///n)']
+    call = of_kind(events, 'tool_call')[0]
+    assert (call['tool_call_id'], call['title'], call['kind']) == ('c1', 'Edit a', 'edit')
+    assert call['raw_input'] == {'path': '/a'}
+    assert of_kind(events, 'tool_call_update')[0]['status'] == 'completed'
+    assert of_kind(events, 'plan')[0]['entries'][0]['content'] == 'x'
+    assert of_kind(events, 'usage') == [{'used': 5, 'size': 9}]
+    assert hub.of(one)['current_mode_id'] == 'code'
+    assert events[-1][1] == {'stop_reason': 'end_turn'}
+    assert hub.turn(one, ['stop', 'refusal'])[-1][1] == {'stop_reason': 'refusal'}
+
+
+def test_one_prompt_after_the_other(hub):
+    one = hub.talk()
+    for n in range(4):
+        hub.send(one, ['sleep', 0.05], ['say', f'{n}'])
+    until(lambda: len(of_kind(hub.events(one), 'stop')) == 4, what='four turns')
+    kinds = [kind for kind, _ in hub.events(one)][1:]
+    assert kinds == ['user_prompt', 'agent_message', 'stop'] * 4
+    assert [m['text'] for m in of_kind(hub.events(one), 'agent_message')] == list('0123')
+
+
+def test_the_draft_of_version_2(hub):
+    one = hub.talk('two')
+    assert hub.says(one, ['say', 'hello']) == 'hello'
+    after = hub.send(one, ['permit', 'Run it'])
+    question = hub.question(one)
+    assert question['question'] == 'Run it'
+    hub.answer(question, 'yes')
+    assert '"yes"' in of_kind(hub.ended(one, after), 'agent_message')[0]['text']
+
+
+# ---- what they may do
+
+def test_it_is_in_a_sandbox(hub, talk):
+    told = hub.says(talk, ['shell', 'id -u; pwd; env; echo made >by-agent; cat ' +
+                           os.path.join(hub.home, 'config.json')])
+    assert told.split('\n')[:2] == ['1000', hub.site]
+    assert 'HOLT' not in told and 'No such file' in told
+    with open(os.path.join(hub.site, 'by-agent'), encoding='utf-8') as f:
+        assert f.read() == 'made\n'
+    # neither the world nor the hub's own port
+    port = hub.address[1]
+    code = (f'import socket\nfor a in ("127.0.0.1", {port}), ("10.0.0.1", 80):\n'
+            ' try: socket.create_connection(a, 2); print("open")\n'
+            ' except OSError: print("shut")')
+    assert hub.says(talk, ['shell', f"python3 -c '{code}'"]) == 'shut\nshut\n'
+
+
+def test_without_one(hub):
+    one = hub.talk('bare')
+    assert hub.says(one, ['shell', 'id -u']) == hub.who.uid
+    assert hub.says(one, ['ask', 'fs/read_text_file', {'path': '/etc/hostname'}])['code'] == -32601
+    assert hub.says(one, ['ask', 'terminal/create', {'command': 'true'}])['code'] == -32601
+    homeless = hub.post('/api/sessions', acp_server='bare')['session_id']
+    assert cause(hub.turn(homeless, ['say', 'x']))['code'] == 'invalid_arguments'
+
+
+@pytest.mark.parametrize('agent', ['nowhere', 'missing'])
+def test_what_does_not_start_is_an_error(hub, agent):
+    one = hub.talk(agent)
+    error = cause(hub.turn(one, ['say', 'x']))
+    assert error['code'] in ('template_not_found', 'command_not_found'), error
+    assert hub.of(one, '/queue')['messages'][0]['state'] == 'failed'
+
+
+def test_what_never_speaks(hub):
+    one = hub.talk('sleeper')
+    assert cause(hub.turn(one, ['say', 'x']))['code'] == 'timeout'
+
+
+def test_files(hub, talk):
+    path = os.path.join(hub.site, 'sub', 'file')
+
+    def ask(method, **params):
+        return hub.says(talk, ['ask', f'fs/{method}_text_file', params])
+    assert ask('write', path=path, content='1\n2\n3\n') == {}
+    with open(path, encoding='utf-8') as f:
+        assert f.read() == '1\n2\n3\n'
+    assert ask('read', path=path) == {'content': '1\n2\n3\n'}
+    assert ask('read', path=path, line=2, limit=1) == {'content': '2\n'}
+    assert ask('read', path=path, line=9) == {'content': ''}
+    assert ask('read', path=path + 'x')['code'] == -32002
+    for outside in ('/etc/passwd', hub.site + '/../x', hub.site, hub.site + 'x/y'):
+        assert 'folder' in ask('read', path=outside)['message']
+        assert 'folder' in ask('write', path=outside, content='x')['message']
+    kinds = of_kind(hub.events(talk), 'file_write') + of_kind(hub.events(talk), 'file_read')
+    assert kinds == [{'path': path, 'size': n} for n in (6, 6, 2, 0)]
+
+
+def test_terminals(hub, talk):
+    told = hub.says(talk, ['exec', 'sh', '-c', 'pwd; echo out; exit 3'])
+    assert told['ended'] == {'exitCode': 3, 'signal': None}
+    assert told['output']['output'] == f'{hub.site}\nout\n'
+    assert told['output']['exitStatus']['exitCode'] == 3 and not told['output']['truncated']
+    assert hub.says(talk, ['exec', 'echo $((6*7))'])['output']['output'] == '42\n'
+    assert hub.says(talk, ['exec', 'kill -9 $$'])['ended']['signal'] == 'SIGKILL'
+    told = hub.says(talk, ['exec', 'yes ä | head -c 3000000'])
+    assert told['output']['truncated'] and len(told['output']['output'].encode()) <= 1 << 20
+    assert '\ufffd' not in told['output']['output']
+    gone = hub.says(talk, ['ask', 'terminal/output', {'terminalId': 'term-1'}])
+    assert gone['code'] == -32002
+
+
+def test_the_hub_knows_it_by_its_token(hub):
+    one, other = hub.talk(), hub.talk()
+    told = hub.says(one, ['mcp', 'conversation_get_current'])
+    assert one in json.dumps(told) and other not in json.dumps(told)
+    told = hub.says(one, ['mcp', 'conversation_get_current', {'session_id': other}])
+    assert told['isError'], told
+    path = os.path.join(hub.site, 'servers')
+    assert hub.says(one, ['servers', path]) == ''
+    with open(path, encoding='utf-8') as f:
+        server = json.load(f)[0]
+    assert server['url'] == 'http://hub.holt/mcp'
+    assert server['headers'][0]['value'].startswith('Bearer holt_conv_')
+    # it is no person's, and nobody's once the conversation is put away
+    agent = as_bearer(hub, server['headers'][0]['value'].split()[1])
+    for status in (403, 401):
+        with pytest.raises(Failed) as failed:
+            agent.of(one, '/settings', 'PATCH', {'settings': {'can_send_prompt': True}})
+        assert failed.value.status == status
+        hub.of(one, '', 'PATCH', {'archived': True})
+
+
+@pytest.mark.parametrize('agent', ['bare', 'bridge'])
+def test_without_a_sandbox_too(hub, agent):
+    one = hub.talk(agent)
+    assert one in json.dumps(hub.says(one, ['mcp', 'conversation_get_current']))
+
+
+# ---- people
+
+def test_a_permission(hub):
+    one = hub.talk()
+    after = hub.send(one, ['permit', 'Edit it?'])
+    question = hub.question(one)
+    hub.in_state(one, 'requires_action')
+    assert question['kind'] == 'permission' and question['question'] == 'Edit it?'
+    assert [o['id'] for o in question['options']] == ['yes', 'always', 'no']
+    with pytest.raises(Failed):
+        hub.answer(question, 'maybe')
+    hub.answer(question, 'no')
+    with pytest.raises(Failed):
+        hub.answer(question, 'yes')
+    events = hub.ended(one, after)
+    assert json.loads(of_kind(events, 'agent_message')[0]['text']) == {
+        'outcome': 'selected', 'optionId': 'no'}
+    asked, told = of_kind(events, 'permission')
+    assert asked['request_id'] == told['request_id'] == question['request_id']
+    assert [o['kind'] for o in asked['options']] == ['allow_once', 'allow_always', 'reject_once']
+    assert (told['outcome'], told['selected_option']) == ('user_selected', 'no')
+
+
+def test_nobody_answers(hub):
+    one = hub.talk('brief')
+    events = hub.turn(one, ['permit', 'Edit it?'])
+    assert json.loads(of_kind(events, 'agent_message')[0]['text']) == {'outcome': 'cancelled'}
+    assert of_kind(events, 'permission')[1]['outcome'] == 'timed_out'
+
+
+def test_approved_by_itself(hub):
+    one = hub.talk()
+    hub.of(one, '/settings', 'PATCH', {'settings': {'auto_approve_permissions': True}})
+    events = hub.turn(one, ['permit', 'Edit it?'])
+    assert of_kind(events, 'permission')[0]['outcome'] == 'auto_approved'
+    assert '"yes"' in of_kind(events, 'agent_message')[0]['text']
+    # never for good, and never a reject
+    for kind in ('allow_always', 'reject_once', 'reject_always', 'other'):
+        after = hub.send(one, ['permit', kind, [{'optionId': 'o', 'name': 'O', 'kind': kind}]])
+        hub.question(one)
+        hub.of(one, '/cancel', 'POST', {})
+        assert hub.ended(one, after)[-1][1] == {'stop_reason': 'cancelled'}
+
+
+# ---- turns that do not end
+
+def test_cancel(hub):
+    one = hub.talk()
+    after = hub.begin(one, ['sleep', 60])
+    hub.of(one, '/cancel', 'POST', {})
+    assert hub.ended(one, after)[-1][1] == {'stop_reason': 'cancelled'}
+    first = hub.says(one, ['session'])
+    assert hub.says(one, ['session']) == first
+
+
+def test_it_does_not_end_and_is_ended(hub):
+    one = hub.talk('deaf')
+    before = hub.says(one, ['session'])
+    after = hub.begin(one, ['hang'])
+    hub.of(one, '/cancel', 'POST', {})
+    assert hub.ended(one, after)[-1][1] == {'stop_reason': 'cancelled'}
+    assert hub.says(one, ['session']) != before
+
+
+def test_stalled(hub):
+    one = hub.talk('quiet')
+    after = hub.send(one, ['sleep', 2], ['say', 'here'])
+    hub.in_state(one, 'stalled')
+    assert hub.ended(one, after)[-1][1] == {'stop_reason': 'end_turn'}
+    assert hub.of(one)['state'] == 'idle'
+
+
+# ---- hostile ones
+
+@pytest.mark.parametrize('step', [['exit', 3], ['kill']])
+def test_it_crashes(hub, step):
+    one = hub.talk()
+    events = hub.turn(one, ['stderr', 'about to \x1b[31mfail'], ['say', 'half'], step)
+    error = cause(events)
+    assert error['code'] == 'agent_failed' and 'fail' in error['message']
+    assert '\x1b' not in error['message']
+    assert of_kind(events, 'agent_message')[0]['text'] == 'half'
+    assert hub.says(one, ['say', 'again']) == 'again'
+
+
+def test_garbage(hub):
+    one = hub.talk('banner')
+    stray = '{"jsonrpc":"2.0","id":99,"result":{}}\n{"jsonrpc":"2.0","id":"x","method":"no/such"}\n'
+    other = {'jsonrpc': '2.0', 'method': 'session/update', 'params': {
+        'sessionId': 'another', 'update': {'sessionUpdate': 'agent_message_chunk', 'content': {
+            'type': 'text', 'text': 'not mine'}}}}
+    assert hub.says(one, ['raw', 'no JSON\n{"a":\n[]\n\xff\n' + '[' * 5000 + '\n'],
+                    ['raw', stray], ['raw', json.dumps(other) + '\n'],
+                    ['flood', soak(1 << 30, 1 << 26)], ['say', 'still here']) == 'still here'
+
+
+def test_log_in(hub):
+    assert hub.says(hub.talk('key'), ['say', 'in']) == 'in'
+    error = cause(hub.turn(hub.talk('locked'), ['say', 'x']))
+    assert error['code'] == 'agent_login_required' and 'Authentication required' in error['message']
+
+
+# ---- others, and the end
+
+def test_the_example_of_the_sdk(hub):
+    one = hub.talk('example')
+    after = hub.send(one, ['Hello, agent!'])
+    question = hub.question(one)
+    assert question['question'] == 'Modifying critical configuration file'
+    hub.answer(question, 'allow')
+    events = hub.ended(one, after)
+    assert events[-1] == ('stop', {'stop_reason': 'end_turn'})
+    assert {'user_prompt', 'agent_message', 'tool_call', 'tool_call_update', 'permission',
+            'ui_prompt', 'ui_prompt_answer', 'stop'} == {kind for kind, _ in events}
+    assert 'Configuration updated' in json.dumps(of_kind(events, 'tool_call_update'))
+
+
+def test_put_away(hub):
+    one = hub.talk()
+    hub.begin(one, ['sleep', 60])
+    hub.of(one, '', 'PATCH', {'archived': True})
+    hub.of(one, '', 'PATCH', {'archived': False})
+    assert hub.says(one, ['say', 'anew']) == 'anew'
+
+
+def test_the_hub_is_killed(me, tmp_path):
+    first = Hub(me, str(tmp_path), {'mock': mock(), 'resume': mock('--resume')})
+    one = first.talk('resume')
+    session = first.says(one, ['session'])
+    first.begin(one, ['sleep', 60])
+    first.kill()
+    with Hub(me, str(tmp_path), {'mock': mock(), 'resume': mock('--resume')}) as second:
+        assert second.says(one, ['session']) == session
+        assert 'interrupted' in [s['stop_reason'] for s in of_kind(second.events(one), 'stop')]

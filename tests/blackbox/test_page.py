@@ -256,14 +256,22 @@ def test_two_race_and_one_wins(chrome, hub, box, page):
     bob = chrome.enter('bob')
     for who in (page, bob):
         chrome.goto(who, '/inbox')
+    # neither answer goes to the hub before both have been given
     seen = '''
         const seen = [];
+        await page.route('**/v1/approvals/*', async (route) => {
+            globalThis.given = (globalThis.given ?? 0) + 1;
+            while (globalThis.given < 2)
+                await page.waitForTimeout(5);
+            await route.continue();
+        });
         page.on('response', (r) => r.request().method() === 'POST' && seen.push(r.status()));
         await page.waitForSelector('.card .deny:not(:disabled)');
         await page.waitForTimeout(700);
         await page.click(arg);
         await page.waitForFunction(() => !document.querySelector('.card'));
         page.removeAllListeners('response');
+        await page.unrouteAll();
         return seen;'''
     with Asked(hub, box, 'echo race') as asked:
         for who in (page, bob):

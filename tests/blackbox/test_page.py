@@ -337,6 +337,50 @@ def test_equal_calls_are_one_card(chrome, hub, box, page):
         assert asked.statuses() == [403] * 3
 
 
+ASKS = [
+    ({'kind': 'yes_no', 'question': 'Deploy **it**?'}, 'Yes', {'option_id': 'yes'}),
+    ({'kind': 'options_buttons', 'question': 'Which?', 'options': ['left', '<b>right</b>']},
+     '<b>right</b>', {'label': '<b>right</b>'}),
+    ({'kind': 'textbox', 'question': 'Say', 'text': 'hello'}, 'Send', {'free_text': 'hello'}),
+    ({'kind': 'form', 'question': 'Fill', 'schema': {
+        'type': 'object', 'required': ['name'], 'properties': {
+            'name': {'type': 'string', 'title': '<i>Name</i>', 'default': 'x'},
+            'n': {'type': 'integer', 'minimum': 1, 'default': 3},
+            'on': {'type': 'boolean', 'default': True},
+            'kind': {'type': 'string', 'enum': ['a', 'b'], 'default': 'b'}}}}, 'Send',
+     {'values': {'name': 'x', 'n': 3, 'on': True, 'kind': 'b'}}),
+    ({'kind': 'notify', 'title': 'Done', 'question': '<img src=x>'}, 'Seen', {}),
+]
+
+
+@pytest.mark.parametrize('asked, button, answer', ASKS, ids=[a['kind'] for a, _, _ in ASKS])
+def test_a_question_is_answered(chrome, hub, page, asked, button, answer):
+    chrome.goto(page, '/inbox')
+    made = hub.post('/api/prompts', wait=False, **asked)['request_id']
+    chrome.shows(page, asked['question'].replace('**', ''))
+    only_text(chrome, page)
+    assert chrome.run(page, 'return tools.axe();') == []
+    chrome.run(page, '''
+        const button = page.locator('.card button', { hasText: arg }).first();
+        await button.scrollIntoViewIfNeeded();
+        await page.waitForTimeout(700);
+        await button.click();''', button)
+
+    def ended():
+        found = hub.call('GET', f'/api/prompts/{made}')
+        return found['state'] == 'answered' and found
+    found = until(ended, what='the answer')
+    assert {k: found.get(k) for k in answer} == answer
+    chrome.shows(page, 'answered', 'main .rows')
+
+
+def test_a_question_that_nobody_answers(chrome, hub, page):
+    chrome.goto(page, '/inbox')
+    hub.post('/api/prompts', wait=False, kind='yes_no', question='Too late?', timeout_seconds=1)
+    until(lambda: 'expired' in chrome.text(page), what='its end')
+    assert chrome.run(page, "return page.locator('.card').count();") == 0
+
+
 # ---- hostile text ---------------------------------------------------------------------------
 
 HOSTILE = ['<img src=x onerror=alert(1)>', '<script>alert(1)</script>', '"><svg onload=alert(1)>',

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { get, patch, post, remove } from './api.js';
 import { listen, useResource } from './live.js';
 import { Markdown } from './markdown.jsx';
+import { Questions } from './questions.jsx';
 import { filterText, go, Link, parseFilter, passes } from './router.jsx';
 import { Text } from './text.jsx';
 import { Ago, Chip, clock, Dialog, Do, Empty, Failure, Field, Filter, Form, Loaded, Sure, toast, Tree } from './ui.jsx';
@@ -406,6 +407,7 @@ export function Conversation({ id }) {
 					{events.problem && <Failure of={events.problem} />}
 					<Transcript events={events} />
 					<footer>
+						<Questions of={id} />
 						<Queue id={id} length={c.queue_length} />
 						<Composer id={id} off={c.archived} />
 					</footer>

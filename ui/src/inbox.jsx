@@ -1,13 +1,11 @@
 // What waits for a person, by deadline, each answerable here; and what was answered.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { post } from './api.js';
-import { live, now, useResource } from './live.js';
+import { live, useResource } from './live.js';
+import { PROMPTS, Question, questionsOf } from './questions.jsx';
 import { filterText, Link, parseFilter, passes } from './router.jsx';
 import { Text } from './text.jsx';
-import { Ago, Chip, clock, Empty, Failure, Filter, isLong, Loaded, span, Tree } from './ui.jsx';
-
-const INERT_MS = 600;
-export const PENDING = '/v1/approvals';
+import { Ago, Chip, Deadline, Empty, Failure, Filter, isLong, Loaded, Tree, useSteady } from './ui.jsx';
 
 // Several of the same call, of one conversation, are one card. Its answer has exactly their ids.
 export function cardsOf(approvals) {
@@ -34,37 +32,6 @@ function foldsOf(value) {
 	if (value === null || typeof value !== 'object')
 		return 0;
 	return Object.values(value).reduce((n, v) => n + foldsOf(v), 0);
-}
-
-// False for a moment after the element has appeared or moved, so that no tap meant for something
-// else answers.
-function useSteady(ref) {
-	const place = useRef({ top: null, since: 0 });
-	const look = () => {
-		if (!ref.current)
-			return;
-		const { top, left } = ref.current.getBoundingClientRect();
-		const at = `${Math.round(top)},${Math.round(left)}`;
-		if (at !== place.current.at)
-			place.current = { at, since: performance.now() };
-	};
-	useEffect(() => {
-		look();
-		const timer = setInterval(look, 100);
-		return () => clearInterval(timer);
-	}, []);
-	return () => {
-		look();
-		return performance.now() - place.current.since >= INERT_MS;
-	};
-}
-
-function Deadline({ at }) {
-	if (!at)
-		return null;
-	const left = (Date.parse(at) - now.value) / 1000;
-	return <p class="deadline">{left > 0 ? <>Until {clock(Date.parse(at))}, in {span(left)}, then refused</>
-		: 'Its time is over'}</p>;
 }
 
 export function Card({ same, onDone }) {
@@ -148,15 +115,16 @@ export function Card({ same, onDone }) {
 	);
 }
 
-const KINDS = { approved: 'ok', denied: 'danger', expired: 'warn' };
+const KINDS = { approved: 'ok', answered: 'ok', denied: 'danger', expired: 'warn' };
 
-export function Done({ of }) {
+// An approval or a question that has ended.
+function Done({ of }) {
+	const a = of.approval;
 	return (
 		<li class="row">
-			<Chip kind={KINDS[of.state]}>{of.state}</Chip>{' '}
-			<Text of={of.action} /> for <Text of={of.principal} />
-			{of.target && <> in <Text of={of.target} /></>}
-			{of.scope && <span class="muted"> ({of.scope})</span>}
+			<Chip kind={KINDS[a?.state ?? of.state]}>{a?.state ?? of.state}</Chip>{' '}
+			{a ? <><Text of={a.action} /> for <Text of={a.principal} />{a.target && <> in <Text of={a.target} /></>}{a.scope && <span class="muted"> ({a.scope})</span>}</>
+				: <><Text of={of.title || of.question} prose /> {of.label && <>: <Text of={of.label} /></>}</>}
 			<small class="muted">
 				{of.answered_by && <> by <Text of={of.answered_by} /> over <Text of={of.answered_over} /></>}
 				{' '}<Ago at={of.answered_at ?? of.created_at} />
@@ -165,29 +133,45 @@ export function Done({ of }) {
 	);
 }
 
+// What waits: groups of equal approvals, and questions, by deadline.
+export function waitingOf(prompts) {
+	const due = (one) => one.expires_at ?? '~';
+	return [...cardsOf(prompts.flatMap((p) => p.approval ?? [])), ...questionsOf(prompts)]
+		.sort((a, b) => due(a[0] ?? a) < due(b[0] ?? b) ? -1 : 1);
+}
+
+function Waiting({ of, onDone }) {
+	return Array.isArray(of) ? <Card same={of} onDone={onDone} /> : <Question of={of} onDone={onDone} />;
+}
+
+const words = (one) => Array.isArray(one)
+	? { who: one[0].principal, action: one[0].action, target: one[0].target, arguments: one[0].arguments }
+	: { who: one.principal, kind: one.kind, title: one.title, question: one.question };
+
 export function Inbox() {
-	const pending = useResource(PENDING, { topics: ['approvals'] });
-	const all = useResource('/v1/approvals?all=true', { topics: ['approvals'] });
+	const pending = useResource(PROMPTS, { topics: ['prompts'] });
+	const all = useResource(PROMPTS + '?state=all', { topics: ['prompts'] });
 	const terms = parseFilter(filterText());
+	const again = () => (pending.reload(), all.reload());
 	return (
 		<>
 			<h1>Inbox</h1>
 			<Filter label="Filter" hint="who: action: target:" />
 			<Loaded of={pending}>
-				{({ approvals }) => {
-					const cards = cardsOf(approvals).filter(([a]) => passes(terms, {
-						who: a.principal, action: a.action, target: a.target, arguments: a.arguments }));
-					return cards.length
-						? cards.map((same) => <Card key={same[0].id} same={same} onDone={() => (pending.reload(), all.reload())} />)
-						: <Empty command="holt approvals watch">
-							Nothing waits for you. What policy wants a person's word for comes here.</Empty>;
+				{({ prompts }) => {
+					const waiting = waitingOf(prompts).filter((one) => passes(terms, words(one)));
+					return waiting.length
+						? waiting.map((one) => <Waiting key={one.request_id ?? one[0].id} of={one} onDone={again} />)
+						: <Empty command="holt prompts">
+							Nothing waits for you. Questions of agents, and calls that need a person's word, come here.</Empty>;
 				}}
 			</Loaded>
 			<h2>Done</h2>
 			<Loaded of={all}>
-				{({ approvals }) => {
-					const done = approvals.filter((a) => a.state !== 'pending').reverse().slice(0, 100);
-					return done.length ? <ul class="rows">{done.map((a) => <Done key={a.id} of={a} />)}</ul>
+				{({ prompts }) => {
+					const at = (p) => p.answered_at ?? p.created_at;
+					const done = prompts.filter((p) => p.state !== 'pending').sort((a, b) => at(a) < at(b) ? 1 : -1).slice(0, 100);
+					return done.length ? <ul class="rows">{done.map((p) => <Done key={p.request_id} of={p} />)}</ul>
 						: <p class="muted">Nothing was answered yet.</p>;
 				}}
 			</Loaded>

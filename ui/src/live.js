@@ -43,45 +43,62 @@ const pause = (ms, stop) => new Promise((resolve) => {
 	stop.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true });
 });
 
+const open = new Set(); // AbortControllers of connections
+
+// Nothing was heard for long, or the machine has slept: what is open may be dead.
+function reconnect() {
+	open.forEach((one) => one.abort());
+}
+
 // Runs step() again and again; after failures it waits longer and longer.
 async function keep(step, stop) {
 	for (let wait = 500; !stop.aborted;) {
 		const began = Date.now();
+		const one = new AbortController();
+		const end = () => one.abort();
+		open.add(one);
+		stop.addEventListener('abort', end);
 		try {
-			await step();
+			await step(one.signal);
 		} catch (e) {
 			if (stop.aborted || !loggedIn.value)
 				return;
 			tell({ up: e.status > 0 });
+		} finally {
+			open.delete(one);
+			stop.removeEventListener('abort', end);
 		}
 		wait = Date.now() - began > 5000 ? 500 : Math.min(2 * wait, 15000);
 		await pause(wait * (0.75 + Math.random() / 2), stop);
 	}
 }
 
-async function followApprovals(stop) {
-	let { rev } = await get('/v1/approvals', { signal: stop });
-	tell({ up: true, topics: ['approvals'] }); // what was missed before
-	for (;;) {
-		const answer = await get(`/v1/approvals?after=${rev}&wait_seconds=20`, { signal: stop });
-		tell({ up: true, topics: answer.approvals.length ? ['approvals'] : [] });
-		rev = answer.rev;
-	}
-}
+// What the hub has news of, by what is shown of it.
+const SHOWN = { conversation: 'conversation', question: 'prompts', approval: 'prompts' };
+let cursor = ''; // of the news that were heard last
 
-// Conversations: each event with its number, and pieces of what comes. detail absent: all may be new.
-async function followConversations(stop) {
-	tell({ up: live.value.up, topics: ['conversation'] });
-	await lines('/api/events?topics=conversation', (line) => {
-		const news = line.startsWith('data:') && JSON.parse(line.slice(5));
-		if (news)
-			tell({ up: true, topics: news.kind === 'alive' ? [] : ['conversation'], detail: news.kind === 'news' ? news : undefined });
+// The news of the hub, on from where they were left. Where some are gone, and at first, all may be
+// new: then there is no detail.
+async function followNews(stop) {
+	await lines(`/api/events${cursor && `?after=${encodeURIComponent(cursor)}`}`, (line) => {
+		if (!line.startsWith('data:'))
+			return;
+		const news = JSON.parse(line.slice(5));
+		const anew = !cursor || news.kind === 'reset';
+		cursor = news.cursor;
+		if (anew)
+			tell({ up: true, topics: Object.values(SHOWN) });
+		else if (news.kind === 'news')
+			tell({ up: true, topics: [SHOWN[news.topic] ?? news.topic], detail: news });
+		else
+			tell({ up: true });
 	}, stop);
 }
 
 async function followSandboxes(stop) {
-	tell({ up: live.value.up, topics: ['sandboxes'] });
-	await lines('/v1/events?follow=true', (line) => {
+	const { newest } = await get('/v1/events?limit=1', { signal: stop });
+	tell({ up: true, topics: ['sandboxes'] });
+	await lines(`/v1/events?follow=true&after=${newest}`, (line) => {
 		const event = JSON.parse(line);
 		tell({ up: true, topics: event.kind === 'alive' ? [] : ['sandboxes'], detail: event });
 	}, stop);
@@ -89,9 +106,8 @@ async function followSandboxes(stop) {
 
 function follow(stop) {
 	return Promise.all([
-		keep(() => followApprovals(stop), stop),
-		keep(() => followConversations(stop), stop),
-		keep(() => followSandboxes(stop), stop),
+		keep(followNews, stop),
+		keep(followSandboxes, stop),
 	]);
 }
 
@@ -117,9 +133,13 @@ export function start() {
 	});
 	setInterval(() => {
 		now.value = Date.now();
-		if (now.value - live.value.at > QUIET_MS && live.value.up)
+		if (now.value - live.value.at > QUIET_MS && live.value.up) {
 			live.value = { ...live.value, up: false };
+			reconnect();
+		}
 	}, 1000);
+	addEventListener('online', reconnect);
+	addEventListener('pageshow', (event) => event.persisted && reconnect());
 }
 
 // ---- what views show -----------------------------------------------------------------------

@@ -5,12 +5,13 @@ import { loggedIn, logIn } from './api.js';
 import { Audit } from './audit.jsx';
 import { Conversation, Conversations } from './conversations.jsx';
 import { Health } from './health.jsx';
-import { cardsOf, Inbox, PENDING } from './inbox.jsx';
+import { Inbox, waitingOf } from './inbox.jsx';
 import { Keys, useKeys } from './keys.jsx';
 import { start, useResource } from './live.js';
 import { Module, Modules } from './modules.jsx';
 import { useNotices } from './notices.js';
 import { Policy } from './policy.jsx';
+import { PROMPTS } from './questions.jsx';
 import { go, Link, match, route } from './router.jsx';
 import { Sandbox, Sandboxes } from './sandboxes.jsx';
 import { applyTheme, Settings } from './settings.jsx';
@@ -81,19 +82,20 @@ function View() {
 }
 
 function Page() {
-	const pending = useResource(PENDING, { topics: ['approvals'] });
-	const cards = cardsOf(pending.data?.approvals ?? []);
+	const pending = useResource(PROMPTS, { topics: ['prompts'] });
+	const waiting = waitingOf(pending.data?.prompts ?? []);
 	useKeys();
-	useNotices(cards.map(([a]) => a));
+	useNotices(waiting.map((one) => Array.isArray(one) ? { id: one[0].id, text: `${one[0].action} for ${one[0].principal}` }
+		: { id: one.request_id, text: `a question of ${one.principal}` }));
 	const first = route.value.path === '/' || route.value.path === '/login';
 	useEffect(() => {
 		if (first && (pending.data || pending.problem))
-			go(cards.length ? '/inbox' : '/s', true);
+			go(waiting.length ? '/inbox' : '/s', true);
 	}, [first, pending.data, pending.problem]);
 	return (
 		<>
 			<a class="skip" href="#main">Skip to the content</a>
-			<Rail waiting={cards.length} />
+			<Rail waiting={waiting.length} />
 			<main id="main" tabIndex={-1}>
 				<Stale />
 				{!first && <View />}

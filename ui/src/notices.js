@@ -23,7 +23,7 @@ export function useNotices(waiting) {
 			if (settings.value.notify && document.hidden && Notification.permission === 'granted') {
 				const many = fresh.length >= MANY;
 				notice = new Notification(many ? `${fresh.length} need you` : 'Holt needs you', {
-					body: many ? '' : `${a.action} for ${a.principal}`, tag: many ? 'holt-many' : a.id });
+					body: many ? '' : a.text, tag: many ? 'holt-many' : a.id });
 				notice.onclick = () => (window.focus(), go('/inbox'));
 			}
 			shown.current.set(a.id, notice);

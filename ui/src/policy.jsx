@@ -5,7 +5,7 @@ import { Text } from './text.jsx';
 import { Ago, Empty, Loaded, Sure, Tree } from './ui.jsx';
 
 export function Policy() {
-	const all = useResource('/v1/approvals', { topics: ['approvals'] });
+	const all = useResource('/v1/approvals', { topics: ['prompts'] });
 	return (
 		<>
 			<h1>Policy</h1>

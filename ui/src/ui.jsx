@@ -34,6 +34,41 @@ export function Ago({ at }) {
 		{span((now.value - ms) / 1000)} ago</time>;
 }
 
+// ---- cards -------------------------------------------------------------------------------------
+
+const INERT_MS = 600;
+
+// False for a moment after the element has appeared or moved, so that no tap meant for something
+// else answers.
+export function useSteady(ref) {
+	const place = useRef({ top: null, since: 0 });
+	const look = () => {
+		if (!ref.current)
+			return;
+		const { top, left } = ref.current.getBoundingClientRect();
+		const at = `${Math.round(top)},${Math.round(left)}`;
+		if (at !== place.current.at)
+			place.current = { at, since: performance.now() };
+	};
+	useEffect(() => {
+		look();
+		const timer = setInterval(look, 100);
+		return () => clearInterval(timer);
+	}, []);
+	return () => {
+		look();
+		return performance.now() - place.current.since >= INERT_MS;
+	};
+}
+
+export function Deadline({ at, then = 'refused' }) {
+	if (!at)
+		return null;
+	const left = (Date.parse(at) - now.value) / 1000;
+	return <p class="deadline">{left > 0 ? <>Until {clock(Date.parse(at))}, in {span(left)}, then {then}</>
+		: 'Its time is over'}</p>;
+}
+
 // ---- pieces -----------------------------------------------------------------------------------
 
 const SHAPES = { ok: '●', warn: '▲', danger: '■', muted: '○' };

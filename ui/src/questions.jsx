@@ -1,0 +1,130 @@
+// Questions of agents and tools to people: one card each, answerable wherever it is shown.
+import { useId, useRef, useState } from 'preact/hooks';
+import { post } from './api.js';
+import { live, useResource } from './live.js';
+import { Markdown } from './markdown.jsx';
+import { Link } from './router.jsx';
+import { Text } from './text.jsx';
+import { Chip, Deadline, Failure, useSteady } from './ui.jsx';
+
+export const PROMPTS = '/api/prompts';
+
+// Those of the hub's approvals have cards of their own.
+export const questionsOf = (prompts) => prompts.filter((p) => !p.approval && p.state === 'pending');
+
+// A member of a form: its schema is flat (docs/questions.md).
+function Member({ name, schema, required }) {
+	const label = <><Text of={schema.title ?? name} />{required && ' (needed)'}</>;
+	const about = schema.description && <small class="muted"><Text of={schema.description} prose /></small>;
+	const choices = schema.enum ?? schema.oneOf?.map((o) => o.const);
+	const names = schema.enumNames ?? schema.oneOf?.map((o) => o.title);
+	if (schema.type === 'boolean')
+		return <label class="field"><input type="checkbox" name={name} checked={schema.default === true} /> {label} {about}</label>;
+	if (schema.type === 'array') {
+		const items = schema.items?.enum ?? schema.items?.anyOf?.map((o) => o.const) ?? [];
+		return <fieldset><legend>{label}</legend>{about}{items.map((v) => <label key={v}><input type="checkbox" name={name} value={v} /> <Text of={v} /></label>)}</fieldset>;
+	}
+	if (choices)
+		return <label class="field"><span>{label} {about}</span><select name={name} required={required}>
+			{!required && <option value="">none</option>}{choices.map((v, i) => <option key={v} value={v} selected={v === schema.default}>{names?.[i] ?? v}</option>)}</select></label>;
+	const number = schema.type === 'number' || schema.type === 'integer';
+	return <label class="field"><span>{label} {about}</span><input name={name} required={required} autocomplete="off"
+		type={number ? 'number' : 'text'} step={schema.type === 'number' ? 'any' : undefined} min={schema.minimum} max={schema.maximum}
+		minLength={schema.minLength} maxLength={schema.maxLength} defaultValue={schema.default} /></label>;
+}
+
+function valuesOf(schema, data) {
+	const values = {};
+	for (const [name, s] of Object.entries(schema.properties ?? {})) {
+		const text = data.get(name);
+		if (s.type === 'boolean')
+			values[name] = text !== null;
+		else if (s.type === 'array')
+			values[name] = data.getAll(name);
+		else if (text !== null && text !== '')
+			values[name] = s.type === 'number' || s.type === 'integer' ? Number(text) : text;
+	}
+	return values;
+}
+
+function schemaOf(schema) {
+	try {
+		return typeof schema === 'string' ? JSON.parse(schema) : schema ?? {};
+	} catch {
+		return {};
+	}
+}
+
+export function Question({ of: q, onDone }) {
+	const ref = useRef();
+	const id = useId();
+	const steady = useSteady(ref);
+	const [sent, setSent] = useState(null);
+	const schema = schemaOf(q.schema);
+	const off = sent?.busy || sent?.word || !live.value.up;
+	const send = async (what, body, word) => {
+		if (!steady() || off)
+			return;
+		setSent({ busy: true });
+		try {
+			await post(`${PROMPTS}/${encodeURIComponent(q.request_id)}/${what}`, body);
+			setSent({ word });
+			setTimeout(onDone, 1500);
+		} catch (problem) {
+			setSent({ problem });
+			onDone();
+		}
+	};
+	const noEnter = (event) => (event.key === 'Enter' || event.repeat) && event.preventDefault();
+	const submit = (event) => {
+		event.preventDefault();
+		const data = new FormData(event.target);
+		if (q.kind === 'form')
+			send('answer', { values: valuesOf(schema, data) }, 'Sent');
+		else
+			send('answer', { free_text: data.get('text') }, 'Sent');
+	};
+	const typed = q.kind === 'form' || q.kind === 'textbox' || q.allow_free_text;
+
+	return (
+		<article class="card" ref={ref} tabIndex={0} data-card={q.request_id} aria-labelledby={id}>
+			<header>
+				<h3 id={id}>{q.title ? <Text of={q.title} /> : <>A question of <Text of={q.principal} /></>}</h3>
+				<Deadline at={q.expires_at} then="nobody has answered" />
+			</header>
+			<p class="muted">{q.kind} of {q.origin}, by <Text of={q.principal} />
+				{q.session_id && <>, in <Link to={`/c/${encodeURIComponent(q.session_id)}`}>its conversation</Link></>}</p>
+			<Markdown of={q.question} />
+			{q.kind === 'permission' && q.text && <pre class="log"><Text of={q.text} block /></pre>}
+			{sent?.problem && <Failure of={sent.problem} />}
+			{sent?.word ? <p role="status"><Chip kind="ok">{sent.word}</Chip></p> : (
+				<>
+					<div class="answers" onKeyDown={noEnter}>
+						{q.options.map((o) => (
+							<button key={o.id} disabled={off} onClick={() => send('answer', { option_id: o.id }, o.label)}>
+								<Text of={o.label} />{o.kind && <small class="muted"> <Text of={o.kind} /></small>}
+								{o.description && <small class="muted"> <Text of={o.description} prose /></small>}</button>
+						))}
+						{q.kind === 'notify' && <button disabled={off} onClick={() => send('answer', {}, 'Seen')}>Seen</button>}
+					</div>
+					{typed && (
+						<form onSubmit={submit}>
+							{q.kind === 'form' ? Object.entries(schema.properties ?? {}).map(([name, s]) => (
+								<Member key={name} name={name} schema={s} required={schema.required?.includes(name)} />
+							)) : <label class="field"><span>Text</span><textarea name="text" rows={4} defaultValue={q.text ?? ''} /></label>}
+							<button class="main" disabled={off}>{sent?.busy ? 'Sending…' : 'Send'}</button>
+						</form>
+					)}
+					{q.kind !== 'notify' && <button disabled={off} onClick={() => send('cancel', {}, 'Taken back')}>Do not answer</button>}
+				</>
+			)}
+		</article>
+	);
+}
+
+// Those of one conversation, pinned where it is shown.
+export function Questions({ of }) {
+	const all = useResource(PROMPTS, { topics: ['prompts'] });
+	const mine = questionsOf(all.data?.prompts ?? []).filter((p) => p.session_id === of);
+	return mine.map((q) => <Question key={q.request_id} of={q} onDone={all.reload} />);
+}

@@ -1,7 +1,12 @@
 /* Requests of the agent. Each has one answer: the owner's, or an error from here. */
 #include "acp/internal.h"
 
-enum { ARENA_MAX = 1 << 20, ARGS_MAX = 1024, TITLE_MAX = 4096 };
+enum {
+	ARENA_MAX = 1 << 20,
+	ARGS_MAX = 1024,
+	TITLE_MAX = 4096,
+	ASKS_BYTES_MAX = 2 * ACP_MESSAGE_MAX
+};
 
 #define OPTIONAL .flags = FIELD_NULLABLE
 #define PATH .min = 1, .max = ACP_PATH_MAX
@@ -90,6 +95,7 @@ static void ask_free(struct ask *q)
 	if (q->next)
 		q->next->at = q->at;
 	q->of->asks_n--;
+	q->of->asks_bytes -= q->bytes;
 	arena_fini(&q->arena);
 	json_free(q->doc);
 	free(q);
@@ -109,6 +115,8 @@ static struct ask *ask_new(struct acp *a, const struct rpc_id *id)
 		q->next->at = &q->next;
 	a->asks = q;
 	a->asks_n++;
+	q->bytes = a->line_n;
+	a->asks_bytes += q->bytes;
 	arena_init(&q->arena, ARENA_MAX);
 	return q;
 }
@@ -201,9 +209,11 @@ void acp_ask_take(struct acp *a, const struct rpc_msg *m, struct json_doc **doc)
 		rpc_fault_set(&f, RPC_INVALID_REQUEST, "there is no session yet");
 	else if (ask_find(a, &m->id))
 		rpc_fault_set(&f, RPC_INVALID_REQUEST, "a request of this id is open");
-	else if (a->asks_n == ACP_ASKS_MAX || !(q = ask_new(a, &m->id)))
-		rpc_fault_set(&f, RPC_INTERNAL_ERROR, "more than %d requests are open",
-			      ACP_ASKS_MAX);
+	else if (a->asks_n == ACP_ASKS_MAX || a->asks_bytes + a->line_n > ASKS_BYTES_MAX ||
+		 !(q = ask_new(a, &m->id)))
+		rpc_fault_set(&f, RPC_INTERNAL_ERROR,
+			      "more than %d requests, or %d MiB of them, are open", ACP_ASKS_MAX,
+			      ASKS_BYTES_MAX >> 20);
 	else if (ask_read(q, kind, m->params, &f) < 0)
 		ask_free(q);
 	else {
@@ -370,6 +380,7 @@ static void withdraw(struct ask *q, const struct rpc_fault *f)
 {
 	struct acp *a = q->of;
 
+	q->leaving = true;
 	a->o.handler->withdrawn(a->o.owner, &q->p);
 	if (a->freed)
 		return;
@@ -387,7 +398,7 @@ void acp_ask_cancelled(struct acp *a, const struct rpc_id *id)
 	struct ask *q = ask_find(a, id);
 	struct rpc_fault f;
 
-	if (!q) {
+	if (!q || q->leaving) {
 		a->strays++;
 		return;
 	}
@@ -402,7 +413,7 @@ void acp_ask_withdraw(struct acp *a, bool all)
 
 	rpc_fault_set(&f, RPC_INTERNAL_ERROR, "the session is over");
 	while (q && !a->freed) {
-		if (q->p.kind != ACP_ASK_PERMISSION && !all) {
+		if (q->leaving || (q->p.kind != ACP_ASK_PERMISSION && !all)) {
 			q = q->next;
 			continue;
 		}

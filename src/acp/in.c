@@ -145,6 +145,7 @@ void acp_take(struct acp *a, struct str line)
 
 	if (!acp_lives(in))
 		return;
+	in->line_n = line.n;
 	if (rpc_parse(line, &limits, &doc, &f, &id) < 0)
 		take_unread(in, line, &id, &f);
 	else if (json_type(json_root(doc)) != JSON_OBJECT)

@@ -39,6 +39,7 @@ struct acp {
 	struct acp_pending pending[ACP_PENDING_MAX];
 	struct ask *asks;
 	unsigned asks_n;
+	size_t asks_bytes, line_n; /* of their messages; of the one that is read */
 	unsigned entered; /* public functions on the stack */
 	bool freed;
 };
@@ -49,6 +50,8 @@ struct ask {
 	struct ask *next, **at;
 	struct acp *of;
 	struct rpc_id id;
+	bool leaving; /* its owner is told so at the moment, and may end the session for it */
+	size_t bytes; /* of its message */
 	struct json_doc *doc;
 	struct arena arena;
 };

@@ -51,6 +51,7 @@ static void agent_try_free(struct agent *a)
 		return;
 	uv_close((uv_handle_t *)&a->limit, agent_on_timer_closed);
 	uv_close((uv_handle_t *)&a->quiet, agent_on_timer_closed);
+	uv_close((uv_handle_t *)&a->doom, agent_on_timer_closed);
 }
 
 void agent_on_job(struct agent *a)
@@ -111,6 +112,7 @@ static void agent_end(struct agent *a)
 	a->turn = false;
 	texts_cancel(&a->texts);
 	uv_timer_stop(&a->quiet);
+	uv_timer_stop(&a->doom);
 	if (a->acp)
 		acp_lost(a->acp, &over);
 	agent_terminals_kill(a);
@@ -145,6 +147,21 @@ void agent_fail(struct agent *a, const struct err *e)
 	agent_end(a);
 	if (t && turn)
 		talk_failed(t, e);
+}
+
+static void agent_on_doom(uv_timer_t *t)
+{
+	struct agent *a = t->data;
+
+	agent_fail(a, &a->why);
+}
+
+void agent_fail_later(struct agent *a, const struct err *e)
+{
+	if (a->ending || uv_is_active((uv_handle_t *)&a->doom))
+		return;
+	a->why = *e;
+	uv_timer_start(&a->doom, agent_on_doom, 0, 0);
 }
 
 /* ---- how long it may take ------------------------------------------------------------------- */
@@ -556,8 +573,9 @@ static struct agent *agent_new(struct agents *all, struct talk *t, struct err *e
 	a->place.owner = a;
 	uv_timer_init(all->loop, &a->limit);
 	uv_timer_init(all->loop, &a->quiet);
-	a->limit.data = a->quiet.data = a;
-	a->timers = 2;
+	uv_timer_init(all->loop, &a->doom);
+	a->limit.data = a->quiet.data = a->doom.data = a;
+	a->timers = 3;
 	all->live++;
 	uv_timer_start(&a->limit, agent_on_begin, 0, 0);
 	return a;

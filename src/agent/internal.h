@@ -61,9 +61,13 @@ struct agent {
 	bool ending, gone; /* gone: the sandbox is removed */
 	uv_timer_t limit; /* of the start, of a cancelled turn; and the turn that ends it */
 	uv_timer_t quiet; /* since it was heard last */
+	/* What it said could not be kept, so it ends, once nothing of it is on the stack. */
+	uv_timer_t doom;
+	struct err why;
 	unsigned timers; /* that are not closed */
 	unsigned waits; /* questions to its person */
 	unsigned jobs; /* reads and writes under way */
+	uint64_t said; /* bytes of its events */
 	struct agent_say say;
 	struct agent_terminal *terminals;
 	unsigned terminals_n, terminals_made;
@@ -78,6 +82,8 @@ extern const struct talk_driver agent_driver;
 void agent_on_job(struct agent *a); /* one of its jobs has ended */
 /* It is of no use any more: its turn fails, and it ends. */
 void agent_fail(struct agent *a, const struct err *e);
+/* The same, from the loop. */
+void agent_fail_later(struct agent *a, const struct err *e);
 /* The time since it was heard begins anew, or stands still while a person is asked. */
 void agent_heard(struct agent *a);
 

@@ -6,15 +6,19 @@
 #include "base/log.h"
 #include "json/document/utf8.h"
 
-enum { ROOM = EVENTS_DATA_MAX };
+enum { ROOM = EVENTS_DATA_MAX, LOG_MAX = 256 << 20 }; /* LOG_MAX: of one process */
 
 void agent_event(struct agent *a, const char *type, struct json_writer *w, struct buf *b)
 {
 	struct err e;
 
-	if (json_write_done(w, &e) < 0 ||
-	    (a->talk && talk_append(a->talk, type, buf_str(b), NULL, &e) < 0))
-		agent_fail(a, &e);
+	a->said += b->n;
+	if (a->said > LOG_MAX)
+		err_set(&e, ERR_LIMIT, "the agent has said more than %d MiB", LOG_MAX >> 20);
+	else if (json_write_done(w, &e) == 0 &&
+		 (!a->talk || talk_append(a->talk, type, buf_str(b), NULL, &e) == 0))
+		return;
+	agent_fail_later(a, &e);
 }
 
 /* ---- messages and thoughts ------------------------------------------------------------------ */

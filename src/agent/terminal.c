@@ -45,6 +45,9 @@ static void terminal_on_output(void *arg, enum exec_stream stream, const char *p
 		t->truncated = true;
 	}
 	drop = t->output.n + n > t->limit ? t->output.n + n - t->limit : 0;
+	/* Much at once, since what stays is moved each time. */
+	if (drop > 0 && drop < t->limit / 4)
+		drop = t->limit / 4 < t->output.n ? t->limit / 4 : t->output.n;
 	buf_drop(&t->output, drop);
 	t->truncated |= drop > 0;
 	if (buf_add(&t->output, p, n, &e) < 0)

@@ -8,7 +8,7 @@ enum { SENT_MAX = 64, SENT_TEXT = 4096 };
 static struct acp *acp;
 static char sent[SENT_MAX][SENT_TEXT];
 static unsigned sent_n, readies, overs, turns, withdrawn;
-static bool kept;
+static bool kept, loses;
 static char session[64], why[64], updates[1024], asked_title[128];
 static struct err over_err, turn_err;
 static struct acp_ask *asked;
@@ -48,8 +48,12 @@ static void on_asked(void *owner, struct acp_ask *q)
 static void on_withdrawn(void *owner, struct acp_ask *q)
 {
 	assert_ptr_equal(q, asked);
+	static const struct err full = { ERR_STORE_FULL, "no space is left", "" };
+
 	asked = NULL;
 	withdrawn++;
+	if (loses)
+		acp_lost(acp, &full);
 }
 
 static void on_turn_ended(void *owner, struct str text, const struct err *e)
@@ -89,6 +93,7 @@ static void begin(const struct acp_options *more)
 	struct err e;
 
 	sent_n = readies = overs = turns = withdrawn = 0;
+	loses = false;
 	asked = NULL;
 	*updates = *session = *why = '\0';
 	o.handler = &handler;
@@ -386,6 +391,20 @@ static void test_permission(void **state)
 	acp_free(acp);
 }
 
+/* Whoever is told that a question is withdrawn ends the agent for it: it was told once. */
+static void test_lost_while_withdrawn(void **state)
+{
+	open_session();
+	prompt();
+	ASK("7", "session/request_permission", OPTIONS);
+	assert_non_null(asked);
+	loses = true;
+	say("{\"jsonrpc\":\"2.0\",\"method\":\"$/cancel_request\",\"params\":{\"requestId\":7}}");
+	assert_int_equal(withdrawn, 1);
+	assert_int_equal(overs + turns, 2);
+	acp_free(acp);
+}
+
 static void test_files_and_terminals(void **state)
 {
 	open_session();
@@ -575,6 +594,7 @@ int main(void)
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_mode),
 		cmocka_unit_test(test_permission),
+		cmocka_unit_test(test_lost_while_withdrawn),
 		cmocka_unit_test(test_files_and_terminals),
 		cmocka_unit_test(test_bad_asks),
 		cmocka_unit_test(test_many_asks),

@@ -446,7 +446,8 @@ def fetches(hub, box, name='web.example'):
 
 
 def test_sleep_fork_and_snapshot(hub, box):
-    """A sandbox that wakes has its grants, a fork those of its source, a snapshot none."""
+    """A sandbox that wakes or is started again has its grants, a fork those of its source, a
+    snapshot none."""
     before = hub.sh(box, 'getent hosts web.example')[1]
     until(lambda: hub.rest('GET', f'/v1/sandboxes/{box}')[1]['state'] == 'running')
     time_asleep(hub, box)
@@ -458,6 +459,9 @@ def test_sleep_fork_and_snapshot(hub, box):
     restored = hub.ok('snapshot', 'restore', snapshot).strip()
     assert not fetches(hub, restored)
     assert json.loads(hub.ok('net', 'show', '-o', 'json', restored))['mode'] == 'none'
+    hub.ok('stop', child)
+    hub.ok('resume', child)
+    until(lambda: fetches(hub, child), SECONDS)
     hub.ok('down', child, restored)
 
 

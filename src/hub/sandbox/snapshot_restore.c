@@ -128,6 +128,7 @@ static void snapshot_restore_finish(struct restoring *r)
 		}
 		snapshot_drop_kept(r->children[i]);
 		inlet_adopt(r->children[i]);
+		network_adopt(r->children[i]);
 	}
 	snapshot_restore_end(r, NULL);
 }

@@ -445,6 +445,10 @@ static int create_expand(struct call *c, void *request, struct err *e)
 	    create_limit("ttl_seconds", l->has_ttl_seconds, l->ttl_seconds, &q->ttl_seconds, e) < 0)
 		return -1;
 	q->limits.pids = (uint32_t)pids;
+	for (size_t i = 0; any && i < q->modules.n; i++) {
+		if (profile_check_server(&p, q->modules.p[i], e) < 0)
+			return -1;
+	}
 	/* who asks for no network has none */
 	return p.network.n == 0 || (q->network.has_mode && q->network.mode == NETWORK_NONE)
 		     ? 0

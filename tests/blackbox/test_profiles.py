@@ -109,6 +109,10 @@ def test_what_sandboxes_have(hub, anyone):
     assert hosts(made) == []
     fails(403, 'forbidden', anyone.post, '/v1/sandboxes', profiles=['small'],
           limits={'memory_mb': 129})
+    for module in ('two', '*'):
+        assert 'no profile' in fails(403, 'forbidden', anyone.post, '/v1/sandboxes',
+                                     profiles=['small'], modules=[module])['cause']
+    anyone.post('/v1/sandboxes', profiles=['small'], modules=['one'])
     made = json.loads(hub.ok('up', '--profile', 'small', '--profile', 'large', '-o', 'json'))
     assert made['limits']['memory_mb'] == 256 and hosts(made) == ['a.example', 'b.example']
     hub.ok('down', made['id'])

@@ -12,8 +12,9 @@ static const struct gate_part {
 	{ gate_identity_open, gate_identity_close },
 	{ gate_policy_open, gate_policy_close, gate_policy_reload },
 	{ gate_approval_open, gate_approval_close, gate_approval_reload },
-	{ gate_question_open, gate_question_close },
 	{ gate_redact_open, gate_redact_close, gate_redact_reload },
+	/* What has expired is redacted when it is opened. */
+	{ gate_question_open, gate_question_close },
 	{ gate_network_open, gate_network_close },
 	{ gate_secret_open, gate_secret_close, gate_secret_reload },
 	{ gate_audit_open, gate_audit_close, gate_audit_reload },

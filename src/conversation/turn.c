@@ -92,8 +92,22 @@ static const struct queue_item *turn_item(const struct talk *t)
 	return NULL;
 }
 
+/* Where its end could not be written: read again, a prompt that was being sent waits again. */
+static void turn_reopen_queue(struct talk *t)
+{
+	const struct queue_item *item = turn_item(t);
+	struct err e;
+
+	if (!item || item->state != QUEUE_SENDING || t->all->closing)
+		return;
+	queue_close(take_ptr(t->queue));
+	if (!talk_open_queue(t, &e))
+		log_warn("conversation %s: %s", talk_id(t), e.msg);
+}
+
 static void turn_over(struct talk *t)
 {
+	turn_reopen_queue(t);
 	t->turning = t->begun = t->stalled = false;
 	t->prompt[0] = '\0';
 	talk_tell(t, "changed");

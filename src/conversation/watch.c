@@ -170,7 +170,8 @@ static int watch_look(struct talk *t, struct events *v, struct err *e)
 	if (events_read(v, &newest, watch_on_line, &last, &page, e) < 0)
 		return -1;
 	t->looked = true;
-	if (!last.open || t->turning)
+	/* The prompt that is now being given to the agent may be there since before the kill. */
+	if (!last.open || t->begun || (t->turning && strcmp(t->last_prompt, t->prompt) == 0))
 		return 0;
 	return events_append(v, "stop", STR_LIT("{\"stop_reason\":\"interrupted\"}"), &seq, e);
 }

@@ -161,7 +161,11 @@ static struct talk *start_child(struct call *c, const struct start_request *q, s
 		.workspace = mine->workspace,
 		.parent_session_id = mine->session_id,
 		.child_origin = CONVERSATION_OF_AGENT,
-		.advanced_settings = { .has_can_start_conversation = true },
+		/* A child asks nobody whom its parent may not ask. */
+		.advanced_settings = { .has_can_start_conversation = true,
+				       .has_can_prompt_user = true,
+				       .can_prompt_user = talk_permits(
+					       me, CONVERSATION_FLAG_can_prompt_user) },
 	};
 
 	return start_check(me, e) < 0 ? NULL : conversation_make(c, &who, &r, q->initial_prompt, e);

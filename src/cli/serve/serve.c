@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -276,6 +277,18 @@ static void harden(void)
 	signal(SIGXFSZ, SIG_IGN); /* so that a registry that can't grow gives an ordinary error */
 	if (fd < 0 || write(fd, "0", 1) != 1)
 		log_warn("a core dump of this process could show tokens");
+}
+
+/* Sandboxes, conversations and clients each take some. */
+static void take_file_limits(void)
+{
+	struct rlimit own;
+
+	if (getrlimit(RLIMIT_NOFILE, &own) < 0)
+		return;
+	own.rlim_cur = own.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &own) < 0)
+		log_warn("it has few descriptors: %s", strerror(errno));
 }
 
 static const struct principal *operators_named(struct str name)
@@ -690,6 +703,7 @@ static int start(struct serve *v, const struct verb_input *in, struct err *e)
 	if (o->tools && tools_choose(str_of(o->tools), &v->tools, e) < 0)
 		return -1;
 	harden();
+	take_file_limits();
 	v->token = home_token(e);
 	if (!v->token || claim(v, o, e) < 0 || open_hub(v, in, e) < 0 || open_parts(v, e) < 0 ||
 	    open_door(v, o, e) < 0 || listen_everywhere(v, o, e) < 0)

@@ -122,9 +122,11 @@ unsigned soak(unsigned full)
 {
 	const char *how = getenv("HOLT_SOAK");
 
-	if (how && strcmp(how, "full") == 0)
-		return full;
-	return full < 20 ? 2 : full / 10;
+	unsigned part = how && strcmp(how, "full") == 0 ? 1
+		      : how && strcmp(how, "once") == 0 ? 50
+							: 10;
+
+	return full < 2 * part ? 2 : full / part;
 }
 
 void wait_for(const bool *done, const char *what)

@@ -46,7 +46,8 @@ void wait_for(const bool *done, const char *what);
 /* Runs the loop for that long. */
 void wait_ms(unsigned ms);
 
-/* How often what is repeated many times is: a tenth, or all with HOLT_SOAK=full (tests/soak.py). */
+/* How often what is repeated many times is: a tenth, or all with HOLT_SOAK=full (tests/soak.py), or
+ * a few times with HOLT_SOAK=once, where the processor is not a real one. */
 unsigned soak(unsigned full);
 
 /* ---- sandboxes ------------------------------------------------------------------------------- */

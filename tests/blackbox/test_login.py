@@ -280,6 +280,24 @@ def test_a_log_in_outlives_the_hub(me, tmp_path, ends):
             assert own.asks() == 401
 
 
+def test_another_token_ends_log_ins(me, tmp_path):
+    with Rest(me, tmp_path, '--listen', '127.0.0.1:0', '--pool', '0') as first:
+        own = Browser(first)
+        done = first.who.run('web', env=first.env, text=True)
+        of_verb = Browser(first, done.stdout.strip().partition('#')[2])
+    token = (tmp_path / 'token').read_text()
+    again = ('--listen', f'127.0.0.1:{first.address[1]}', '--pool', '0')
+    with Rest(me, tmp_path, *again):
+        assert [own.asks(), of_verb.asks()] == [200, 200]
+    (tmp_path / 'token').unlink()
+    with Rest(me, tmp_path, *again):
+        assert [own.asks(), of_verb.asks()] == [401, 401]
+    # nor are they there again with the old one
+    (tmp_path / 'token').write_text(token)
+    with Rest(me, tmp_path, *again):
+        assert [own.asks(), of_verb.asks()] == [401, 401]
+
+
 def test_the_least_used_gives_way(hub):
     first = Browser(hub)
     assert first.asks() == 200

@@ -118,6 +118,7 @@ static void *open_page(struct serving *s, struct http_routes *ret, struct err *e
 {
 	struct page *p = page_new(&(struct page_options){ .loop = &s->loop,
 							  .url = s->url,
+							  .token = s->token,
 							  .folder = s->data,
 							  .named = named,
 							  .on_ended = on_login_ended,

@@ -705,7 +705,10 @@ static int start(struct serve *v, const struct verb_input *in, struct err *e)
 	harden();
 	take_file_limits();
 	v->token = home_token(e);
-	if (!v->token || claim(v, o, e) < 0 || open_hub(v, in, e) < 0 || open_parts(v, e) < 0 ||
+	if (!v->token)
+		return -1;
+	sha256_hex(secret_expose(v->token, "hashed"), v->s.token);
+	if (claim(v, o, e) < 0 || open_hub(v, in, e) < 0 || open_parts(v, e) < 0 ||
 	    open_door(v, o, e) < 0 || listen_everywhere(v, o, e) < 0)
 		return -1;
 	v->exit_idle_ms = o->exit_idle_ms;

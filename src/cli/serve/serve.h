@@ -6,6 +6,7 @@
 #include <uv.h>
 
 #include "agent/agent.h"
+#include "base/sha256.h"
 #include "conversation/conversation.h"
 #include "door/mcp/door.h"
 #include "feed/feed.h"
@@ -32,6 +33,7 @@ struct serving {
 	struct http_server *door;
 	/* Those of the operator, by their names; else NULL. */
 	const struct principal *(*named)(struct str name);
+	char token[SHA256_HEX]; /* of the hub's own token */
 	int data; /* the data folder, for the page; -1: none */
 	char url[320]; /* of the first address of TCP, for browsers; "" without one */
 	bool stopping;

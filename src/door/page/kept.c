@@ -1,7 +1,8 @@
 /*
  * Log-ins on the disk, so that a browser stays logged in when the hub is started anew or has died.
  * The file has hashes of the secrets. Of those whose principal is not there by its name, such as a
- * key's, nothing is kept. What can't be written is lost with the hub, and nothing else is.
+ * key's, nothing is kept. What can't be written is lost with the hub, and nothing else is. Under
+ * another token of the hub all are over, since whoever had the old one could have made them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,12 +34,15 @@ static const struct field kept_fields[] = {
 static const struct field_table kept_table = FIELD_TABLE(struct kept, kept_fields);
 
 struct kept_file {
+	struct str token;
 	struct {
 		const struct kept *p;
 		size_t n;
 	} logins;
 };
 static const struct field file_fields[] = {
+	FIELD(struct kept_file, token, .flags = FIELD_REQUIRED, .min = SHA256_HEX - 1,
+	      .max = SHA256_HEX - 1, .doc = "SHA-256 of the hub's token."),
 	FIELD_OBJECTS(struct kept_file, logins, kept_table, .flags = FIELD_REQUIRED,
 		      .max = LOGINS_MAX, .doc = "The oldest first."),
 };
@@ -64,14 +68,18 @@ void kept_read(struct page *p)
 {
 	AUTO(arena_free) struct arena *a = arena_new(FILE_MAX);
 	AUTO(json_free) struct json_doc *doc = NULL;
-	struct kept_file file = { { NULL, 0 } };
+	struct kept_file file = { .token = STR_NONE };
 	struct err e = ERR_INIT;
 
 	if (p->o.folder < 0 || !a)
 		return;
 	doc = document_read(p->o.folder, FILE_NAME, &e);
-	if (!doc || field_decode(&file_table, json_root(doc), a, &file, &e) < 0)
+	if (!doc || field_decode(&file_table, json_root(doc), a, &file, &e) < 0) {
 		file.logins.n = 0;
+	} else if (!str_is(file.token, p->o.token)) {
+		log_info("the token is another one: browsers must log in again");
+		file.logins.n = 0;
+	}
 	for (size_t i = 0; i < file.logins.n; i++) {
 		if (kept_take(p, &file.logins.p[i], &e) < 0)
 			break;
@@ -95,7 +103,9 @@ void kept_write(struct page *p)
 			rows[--n] = (struct kept){ str_of(l->name), str_of(l->cookie),
 						   str_of(l->key), l->began_ms, l->used_ms };
 	}
-	text = field_encode_text(&file_table, &(struct kept_file){ { rows + n, LOGINS_MAX - n } },
+	text = field_encode_text(&file_table,
+				 &(struct kept_file){ .token = str_of(p->o.token),
+						      .logins = { rows + n, LOGINS_MAX - n } },
 				 FILE_MAX, &e);
 	if (!text || document_write(p->o.folder, FILE_NAME, str_of(text), &e) < 0)
 		log_warn("log-ins of browsers are not kept: %s", e.msg);

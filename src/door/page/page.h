@@ -18,6 +18,7 @@ struct page;
 struct page_options {
 	uv_loop_t *loop;
 	const char *url; /* where browsers find the page, "" nowhere; may change */
+	const char *token; /* SHA-256 of the hub's: log-ins that are kept end with it */
 	int folder; /* which has the file of log-ins; -1: they end with the hub */
 	/* The principal of this name, where it is there again after a restart; else NULL. */
 	const struct principal *(*named)(void *owner, struct str name);

@@ -330,6 +330,27 @@ def test_what_is_long_is_opened_first(chrome, hub, box, page):
         assert asked.statuses() == [200]
 
 
+def test_folds_and_numbers(chrome, page):
+    """Each fold counts once; a number is shown as the digest has it."""
+    call = '{"n": 9007199254740993, "list": [1.0, 2], "a": "%s", "b": "%s"}' % (('x' * 2000,) * 2)
+    one = {'id': 'a1', 'state': 'pending', 'principal': 'p', 'action': 'sandbox.exec',
+           'arguments': call, 'digest': '0' * 64, 'created_at': '2026-01-01T00:00:00Z'}
+    chrome.run(page, '''await page.route('**/api/prompts*', (route) =>
+        route.fulfill({ json: { prompts: [arg] } }));''',
+               {'request_id': 'a1', 'state': 'pending', 'approval': one})
+    chrome.goto(page, '/inbox')
+    text = chrome.shows(page, 'Open all 2 folded values')
+    assert '9007199254740993' in text and '1.0' in text
+    first = "await page.locator('.card .fold summary').first().click();"
+    chrome.run(page, first * 3)
+    chrome.shows(page, 'Open all 1 folded values')
+    assert chrome.run(page, "return page.isDisabled('.card .allow');")
+    chrome.run(page, "await page.locator('.card .fold summary').last().click();")
+    chrome.run(page, "await page.waitForSelector('.card .allow:not(:disabled)');")
+    chrome.run(page, "await page.unrouteAll();")
+    chrome.goto(page, '/s')
+
+
 def test_equal_calls_are_one_card(chrome, hub, box, page):
     chrome.goto(page, '/inbox')
     with Asked(hub, box, 'echo same', n=3) as asked:
@@ -605,6 +626,9 @@ def test_a_hostile_transcript(chrome, hub, page):
                               {'content': 'two', 'status': 'pending'}]}),
         ('error', {'code': HOSTILE[0], 'message': HOSTILE[1]}),
         ('unheard_of', {HOSTILE[0]: [HOSTILE[1]]}),
+        ('tool_call', {'toolCallId': 'd', 'title': 'odd', 'content': 'no list'}),
+        ('tool_call', {'toolCallId': 'e', 'title': 'none', 'content': [None, {'content': 3}]}),
+        ('tool_call', {'toolCallId': 'f', 'title': {'toString': 1}}),
         ('agent_message', {'text': '>' * 32768}), ('agent_message', {'text': 'a**b' * 8192}),
         ('stop', {'stop_reason': 'end_turn'})]
     events = [{'seq': n, 'type': kind, 'timestamp': '2026-01-01T00:00:00.000Z', 'data': data}
@@ -618,13 +642,37 @@ def test_a_hostile_transcript(chrome, hub, page):
         for (const summary of await page.locator('.transcript summary, .plan summary').all())
             await summary.click();""")
     text = chrome.text(page)
-    for part in (HOSTILE[0], HOSTILE[1], '<script>alert(1)</script>', 'Plan: 1 of 2', 'code <b>',
-                 'image “seen” of evil.example', '(example.com)', '‹javascript:alert(1)›'):
+    for part in (HOSTILE[0], HOSTILE[1], 'no list', 'not shown', 'Plan: 1 of 2', 'code <b>',
+                 '<script>alert(1)</script>', 'image “seen” of evil.example', '(example.com)',
+                 '‹javascript:alert(1)›'):
         assert part in text, part
     assert chrome.run(page, "return page.locator('.transcript a').count();") == 0
     only_text(chrome, page)
     assert chrome.run(page, 'return tools.axe();') == []
     chrome.run(page, "await tools.shot('transcript'); await page.unrouteAll();")
+    chrome.goto(page, '/c')
+    hub.call('DELETE', f'/api/sessions/{session}')
+
+
+def test_a_message_as_it_is_written(chrome, hub, page):
+    session = hub.post('/api/sessions', title='live')['session_id']
+    chrome.goto(page, f'/c/{session}')
+    first = hub.call('GET', f'/api/sessions/{session}/events')['events'][-1]['seq']
+
+    def news(**data):
+        chrome.run(page, '''await page.evaluate((detail) => {
+            const tab = new BroadcastChannel('holt-live');
+            tab.postMessage({ up: true, topics: ['conversation'], detail });
+            tab.close();
+        }, arg);''', {'id': session, 'data': data})
+    chrome.run(page, "await page.waitForSelector('.transcript .event');")
+    for piece in ('Hel', 'lo'):
+        news(kind='live', seq=0, type='agent_message_chunk', data={'text': piece})
+    news(kind='live', seq=0, type='agent_update', data={'x': 'unheard'})
+    chrome.shows(page, 'Hello', '.transcript')
+    news(kind='event', seq=first + 1, type='agent_message', data={'text': 'Hello, all'})
+    text = chrome.shows(page, 'Hello, all', '.transcript')
+    assert text.count('Hello') == 1 and 'unheard' not in text and 'agent_update' not in text
     chrome.goto(page, '/c')
     hub.call('DELETE', f'/api/sessions/{session}')
 

@@ -50,7 +50,8 @@ async function ask(method, path, { body, signal: stop, type = 'application/json'
 	}
 	if (answer.ok)
 		return answer;
-	if (answer.status === 401)
+	// A wrong code ends no log-in that is there.
+	if (answer.status === 401 && !(method === 'POST' && path === '/session'))
 		forget();
 	throw new Problem(answer.status, await answer.json().catch(() => null));
 }

@@ -6,7 +6,7 @@ import { Markdown } from './markdown.jsx';
 import { Questions } from './questions.jsx';
 import { filterText, go, Link, parseFilter, passes } from './router.jsx';
 import { Text } from './text.jsx';
-import { Ago, Chip, clock, Dialog, Do, Empty, Failure, Field, Filter, Form, Loaded, Sure, toast, Tree } from './ui.jsx';
+import { Ago, Chip, clock, Dialog, Do, Empty, Failure, Field, Filter, Form, Guard, Loaded, Sure, toast, Tree } from './ui.jsx';
 
 const ALL = '/api/sessions';
 const TOPICS = { topics: ['conversation'] };
@@ -129,8 +129,10 @@ function useEvents(id) {
 		};
 		// What follows the last one that is known, however much that is.
 		const catchUp = async () => {
-			if (s.busy)
+			if (s.busy) {
+				s.again = true; // what is under way may not have it
 				return;
+			}
 			s.busy = true;
 			try {
 				for (let more = true; more && !over;) {
@@ -147,14 +149,21 @@ function useEvents(id) {
 			}
 			s.busy = false;
 			soon();
+			if (s.again && !over) {
+				s.again = false;
+				catchUp();
+			}
 		};
 		const off = listen('conversation', (news) => {
 			if (news && news.id !== id)
 				return;
 			const { kind, seq, type, timestamp, data } = news?.data ?? {};
-			if (kind === 'live')
-				s.live.set(type, (s.live.get(type) ?? '') + (data?.text ?? ''));
-			else if (kind === 'event' && data && seq === (s.events.at(-1)?.seq ?? 0) + 1)
+			if (kind === 'live') {
+				// What is no piece of a text is in no row.
+				const whole = type?.endsWith('_chunk') && type.slice(0, -'_chunk'.length);
+				if (whole)
+					s.live.set(whole, (s.live.get(whole) ?? '') + (data?.text ?? ''));
+			} else if (kind === 'event' && data && seq === (s.events.at(-1)?.seq ?? 0) + 1)
 				take([{ seq, type, timestamp, data }]);
 			else if (!news || kind === 'event')
 				catchUp();
@@ -205,7 +214,7 @@ function ToolCall({ of: d }) {
 			<summary><Text of={d.title ?? d.name ?? 'A tool'} /> <Chip kind={STATUS[d.status]}>{d.status ?? 'called'}</Chip>
 				{d.kind && <small class="muted"> <Text of={d.kind} /></small>}</summary>
 			{(d.rawInput ?? d.raw_input) !== undefined && <><h4>Arguments</h4><Tree of={d.rawInput ?? d.raw_input} /></>}
-			{(d.content ?? []).map((c) => c.type === 'diff'
+			{[d.content ?? []].flat().filter(Boolean).map((c) => c.type === 'diff'
 				? <><h4><Text of={c.path} /></h4><pre class="diff">{c.oldText && <del><Text of={c.oldText} block /></del>}<ins><Text of={c.newText ?? ''} block /></ins></pre></>
 				: <pre class="log"><Text of={c.content?.text ?? JSON.stringify(c, null, 2)} block /></pre>)}
 			{(d.rawOutput ?? d.raw_output) !== undefined && <><h4>Result</h4><Tree of={d.rawOutput ?? d.raw_output} /></>}
@@ -274,8 +283,8 @@ function Transcript({ events: s }) {
 	return (
 		<div class="transcript" role="feed" aria-label="Transcript" tabIndex={0} ref={ref} onScroll={onScroll}>
 			{s.more && <Do run={older}>Older</Do>}
-			{sections.map((part) => <div class="part" key={part[0].seq}>{part.map((e) => <Event key={e.seq} of={e} />)}</div>)}
-			{[...s.live].map(([type, text]) => <Event key={type} of={{ type, seq: 'live', data: { text } }} />)}
+			{sections.map((part) => <div class="part" key={part[0].seq}>{part.map((e) => <Guard key={e.seq}><Event of={e} /></Guard>)}</div>)}
+			{[...s.live].map(([type, text]) => <Guard key={type}><Event of={{ type, seq: 'live', data: { text } }} /></Guard>)}
 			{!follows.current && fresh > 0 && <button class="new" onClick={end}>{fresh} new</button>}
 		</div>
 	);
@@ -284,8 +293,8 @@ function Transcript({ events: s }) {
 // ---- one ------------------------------------------------------------------------------------------
 
 function Plan({ of }) {
-	const entries = of?.data?.entries;
-	if (!entries?.length)
+	const entries = [of?.data?.entries ?? []].flat().filter(Boolean);
+	if (!entries.length)
 		return null;
 	const done = entries.filter((e) => e.status === 'completed').length;
 	return (
@@ -359,7 +368,7 @@ function Composer({ id, off }) {
 		<div class="composer">
 			{problem && <Failure of={problem} />}
 			<label class="hidden" for="prompt">Prompt</label>
-			<textarea id="prompt" rows={3} value={text} disabled={off} onInput={(e) => write(e.currentTarget.value)} onKeyDown={keys}
+			<textarea id="prompt" rows={3} value={text} disabled={off} readOnly={busy} onInput={(e) => write(e.currentTarget.value)} onKeyDown={keys}
 				placeholder={off ? 'It is archived' : 'Ctrl+Enter sends, Ctrl+. stops the turn'} />
 			<button class="main" disabled={!text.trim() || busy || off} onClick={send}>{busy ? 'Sending…' : 'Send'}</button>
 		</div>
@@ -402,7 +411,7 @@ export function Conversation({ id }) {
 								run={async () => (await remove(path(id)), go('/c'))}>Delete</Sure>
 						</div>
 						<Flags id={id} />
-						<Plan of={events.events.findLast((e) => e.type === 'plan')} />
+						<Guard><Plan of={events.events.findLast((e) => e.type === 'plan')} /></Guard>
 					</header>
 					{events.problem && <Failure of={events.problem} />}
 					<Transcript events={events} />

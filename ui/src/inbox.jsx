@@ -5,7 +5,7 @@ import { live, useResource } from './live.js';
 import { PROMPTS, Question, questionsOf } from './questions.jsx';
 import { filterText, Link, parseFilter, passes } from './router.jsx';
 import { Text } from './text.jsx';
-import { Ago, Chip, Deadline, Empty, Failure, Filter, isLong, Loaded, Tree, useSteady } from './ui.jsx';
+import { Ago, Chip, Deadline, Empty, Failure, Filter, Guard, isLong, Loaded, parse, Tree, useSteady } from './ui.jsx';
 
 // Several of the same call, of one conversation, are one card. Its answer has exactly their ids.
 export function cardsOf(approvals) {
@@ -15,14 +15,6 @@ export function cardsOf(approvals) {
 		cards.set(same, [...(cards.get(same) ?? []), a]);
 	}
 	return [...cards.values()].sort((a, b) => (a[0].expires_at ?? '~') < (b[0].expires_at ?? '~') ? -1 : 1);
-}
-
-function parse(text) {
-	try {
-		return JSON.parse(text);
-	} catch {
-		return text;
-	}
 }
 
 // The texts that are folded, and have to be opened before the call can be allowed.
@@ -37,7 +29,7 @@ function foldsOf(value) {
 export function Card({ same, onDone }) {
 	const [a] = same;
 	const ref = useRef();
-	const steady = useSteady(ref);
+	const steady = useSteady(ref, same.length);
 	const [opened, setOpened] = useState(0);
 	const [sent, setSent] = useState(null);
 	const call = parse(a.arguments);
@@ -86,7 +78,7 @@ export function Card({ same, onDone }) {
 				<dt>Asked</dt><dd><Ago at={a.created_at} /></dd>
 			</dl>
 			<h4>The call</h4>
-			<Tree of={call} onOpen={() => setOpened(opened + 1)} />
+			<Tree of={call} onOpen={() => setOpened((n) => n + 1)} />
 			<p class="muted">SHA-256 <code>{a.digest}</code></p>
 			{why && <p class="warn">{why}</p>}
 			{sent?.problem && <Failure of={sent.problem} />}
@@ -141,7 +133,7 @@ export function waitingOf(prompts) {
 }
 
 function Waiting({ of, onDone }) {
-	return Array.isArray(of) ? <Card same={of} onDone={onDone} /> : <Question of={of} onDone={onDone} />;
+	return <Guard>{Array.isArray(of) ? <Card same={of} onDone={onDone} /> : <Question of={of} onDone={onDone} />}</Guard>;
 }
 
 const words = (one) => Array.isArray(one)

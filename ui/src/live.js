@@ -3,7 +3,7 @@
 // as hidden ones are slowed down. What is told is only that something has changed: each view then
 // reads it anew, so that nothing is shown that the hub has not said.
 import { signal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import { get, lines, loggedIn } from './api.js';
 
 const QUIET_MS = 25000;
@@ -24,7 +24,10 @@ export function listen(topic, fn) {
 	return () => listeners.get(topic).delete(fn);
 }
 
+let cursor = ''; // of the news that were heard last, by whichever tab
+
 function hear(message) {
+	cursor = message.cursor ?? cursor;
 	live.value = { up: message.up, at: message.up ? Date.now() : live.value.at };
 	for (const topic of message.topics ?? [])
 		listeners.get(topic)?.forEach((fn) => fn(message.detail));
@@ -75,7 +78,6 @@ async function keep(step, stop) {
 
 // What the hub has news of, by what is shown of it.
 const SHOWN = { conversation: 'conversation', question: 'prompts', approval: 'prompts' };
-let cursor = ''; // of the news that were heard last
 
 // The news of the hub, on from where they were left. Where some are gone, and at first, all may be
 // new: then there is no detail.
@@ -85,13 +87,13 @@ async function followNews(stop) {
 			return;
 		const news = JSON.parse(line.slice(5));
 		const anew = !cursor || news.kind === 'reset';
-		cursor = news.cursor;
+		const heard = { up: true, cursor: news.cursor };
 		if (anew)
-			tell({ up: true, topics: Object.values(SHOWN) });
+			tell({ ...heard, topics: Object.values(SHOWN) });
 		else if (news.kind === 'news')
-			tell({ up: true, topics: [SHOWN[news.topic] ?? news.topic], detail: news });
+			tell({ ...heard, topics: [SHOWN[news.topic] ?? news.topic], detail: news });
 		else
-			tell({ up: true });
+			tell(heard);
 	}, stop);
 }
 
@@ -179,7 +181,8 @@ function resource(path) {
 // { data, problem, at, reload } of a path, read anew when one of the topics changes, and every
 // so many ms. What was read before stays while it is read again, and where that fails.
 export function useResource(path, { topics = [], every = 0 } = {}) {
-	const one = resource(path);
+	// The same one as long as this view shows it, also where others have taken its place.
+	const one = useMemo(() => resource(path), [path]);
 	useEffect(() => {
 		const off = topics.map((topic) => listen(topic, one.load));
 		const timer = every && setInterval(() => document.hidden || one.load(), every);

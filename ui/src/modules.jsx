@@ -87,7 +87,7 @@ function pretty(schema) {
 function Tool({ of, onOpen }) {
 	const held = of.state !== 'approved';
 	return (
-		<details class={'tool' + (held ? ' held' : '')} onToggle={(e) => e.currentTarget.open && onOpen(of.name)}>
+		<details class={'tool' + (held ? ' held' : '')} onToggle={(e) => e.currentTarget.open && onOpen()}>
 			<summary><code><Text of={of.name} /></code> <Chip kind={held ? 'danger' : 'ok'}>{of.state}</Chip>{' '}
 				<Chip kind={{ allow: 'ok', ask: 'warn', deny: 'danger' }[of.approval]}>calls: {of.approval}</Chip>
 				{of.read_only && <> <Chip>only reads</Chip></>}</summary>
@@ -108,7 +108,7 @@ const list = (title, values) => values?.length > 0 && <><dt>{title}</dt><dd><ul>
 
 export function Module({ name }) {
 	const one = useResource(path(name), LOOK);
-	const [seen, setSeen] = useState(new Set());
+	const [seen, setSeen] = useState(new Set()); // tools, each as it was then
 	const [logs, setLogs] = useState(null);
 	const act = (what, body) => async () => (await post(path(name, '/' + what), body), one.reload());
 	return (
@@ -118,7 +118,8 @@ export function Module({ name }) {
 				{(m) => {
 					const [word, kind] = stateOf(m);
 					const held = m.tools.filter((t) => t.state !== 'approved');
-					const unseen = held.filter((t) => !seen.has(t.name));
+					const shown = (t) => m.digest + t.name;
+					const unseen = held.filter((t) => !seen.has(shown(t)));
 					return (
 						<>
 							<p><Chip kind={kind}>{word}</Chip>{held.length > 0 && <> <Chip kind="danger">{held.length} held</Chip></>}</p>
@@ -149,7 +150,7 @@ export function Module({ name }) {
 							</dl>
 							{m.instructions && <><h2>Its instructions, claimed</h2><p class="said"><Text of={m.instructions} block /></p></>}
 							<h2>Tools</h2>
-							{m.tools.length ? m.tools.map((t) => <Tool key={t.name} of={t} onOpen={(n) => setSeen(new Set([...seen, n]))} />)
+							{m.tools.length ? m.tools.map((t) => <Tool key={shown(t)} of={t} onOpen={() => setSeen((all) => new Set([...all, shown(t)]))} />)
 								: <p class="muted">None are known. They are listed once it is connected.</p>}
 						</>
 					);

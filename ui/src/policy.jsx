@@ -2,7 +2,7 @@
 import { post } from './api.js';
 import { useResource } from './live.js';
 import { Text } from './text.jsx';
-import { Ago, Empty, Loaded, Sure, Tree } from './ui.jsx';
+import { Ago, Empty, Loaded, parse, Sure, Tree } from './ui.jsx';
 
 export function Policy() {
 	const all = useResource('/v1/approvals', { topics: ['prompts'] });
@@ -16,7 +16,7 @@ export function Policy() {
 					return standing.length ? standing.map((a) => (
 						<article class="card" key={a.id}>
 							<h2><Text of={a.action} /> for <Text of={a.principal} />, {a.scope}</h2>
-							<Tree of={JSON.parse(a.arguments)} />
+							<Tree of={parse(a.arguments)} />
 							{a.pattern && <p>Where it may differ: <code><Text of={a.pattern} /></code></p>}
 							<p class="muted">Allowed by <Text of={a.answered_by} /> <Ago at={a.answered_at} />
 								{a.used_at && <>, last used <Ago at={a.used_at} /></>}</p>

@@ -5,7 +5,7 @@ import { live, useResource } from './live.js';
 import { Markdown } from './markdown.jsx';
 import { Link } from './router.jsx';
 import { Text } from './text.jsx';
-import { Chip, Deadline, Failure, useSteady } from './ui.jsx';
+import { Chip, Deadline, Failure, Guard, useSteady } from './ui.jsx';
 
 export const PROMPTS = '/api/prompts';
 
@@ -126,5 +126,5 @@ export function Question({ of: q, onDone }) {
 export function Questions({ of }) {
 	const all = useResource(PROMPTS, { topics: ['prompts'] });
 	const mine = questionsOf(all.data?.prompts ?? []).filter((p) => p.session_id === of);
-	return mine.map((q) => <Question key={q.request_id} of={q} onDone={all.reload} />);
+	return mine.map((q) => <Guard key={q.request_id}><Question of={q} onDone={all.reload} /></Guard>);
 }

@@ -1,5 +1,6 @@
 // What all views are made of.
 import { signal } from '@preact/signals';
+import { Component } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { live, now } from './live.js';
 import { filterText, setFilter } from './router.jsx';
@@ -38,15 +39,15 @@ export function Ago({ at }) {
 
 const INERT_MS = 600;
 
-// False for a moment after the element has appeared or moved, so that no tap meant for something
-// else answers.
-export function useSteady(ref) {
+// False for a moment after the element has appeared or moved, or stands for another number of calls,
+// so that no tap meant for something else answers.
+export function useSteady(ref, count = 1) {
 	const place = useRef({ top: null, since: 0 });
 	const look = () => {
 		if (!ref.current)
 			return;
 		const { top, left } = ref.current.getBoundingClientRect();
-		const at = `${Math.round(top)},${Math.round(left)}`;
+		const at = `${Math.round(top)},${Math.round(left)},${count}`;
 		if (at !== place.current.at)
 			place.current = { at, since: performance.now() };
 	};
@@ -54,7 +55,7 @@ export function useSteady(ref) {
 		look();
 		const timer = setInterval(look, 100);
 		return () => clearInterval(timer);
-	}, []);
+	}, [count]);
 	return () => {
 		look();
 		return performance.now() - place.current.since >= INERT_MS;
@@ -86,6 +87,17 @@ export function Failure({ of, retry }) {
 			{retry && <button onClick={retry}>Try again</button>}
 		</div>
 	);
+}
+
+// What strangers have sent may be of any form. Where it can't be shown, the rest of the page is.
+export class Guard extends Component {
+	static getDerivedStateFromError(problem) {
+		return { problem };
+	}
+
+	render({ children }, { problem }) {
+		return problem ? <Failure of={{ code: 'not shown', message: problem.message }} /> : children;
+	}
 }
 
 export function Empty({ children, command }) {
@@ -120,15 +132,22 @@ export function Filter({ label, hint }) {
 	);
 }
 
-// A long text, folded, with how much it hides. onOpen: the person has seen it.
+// A long text, folded, with how much it hides. onOpen: the person has seen it, for the first time.
 export function Fold({ text, onOpen, limit = 12 }) {
+	const seen = useRef(false);
 	const lines = text.split('\n').length;
 	const odd = flagged(text);
 	const long = lines > limit || text.length > 100 * limit;
 	if (!long)
 		return <Text of={text} block />;
+	const look = (event) => {
+		if (!event.currentTarget.open || seen.current)
+			return;
+		seen.current = true;
+		onOpen?.();
+	};
 	return (
-		<details class="fold" onToggle={(e) => e.currentTarget.open && onOpen?.()}>
+		<details class="fold" onToggle={look}>
 			<summary>{lines} lines, {text.length} characters, {odd} flagged</summary>
 			<Text of={text} block />
 		</details>
@@ -137,10 +156,23 @@ export function Fold({ text, onOpen, limit = 12 }) {
 
 export const isLong = (text, limit = 12) => text.split('\n').length > limit || text.length > 100 * limit;
 
+const isRaw = (value) => JSON.isRawJSON?.(value) === true;
+
+// JSON, or the text if it is none. A number that would change, such as a large one, stays as it is
+// written.
+export function parse(text) {
+	try {
+		return JSON.parse(text, (_, v, context) => typeof v === 'number' && context?.source && String(v) !== context.source
+			? JSON.rawJSON(context.source) : v);
+	} catch {
+		return text;
+	}
+}
+
 // A value of JSON, a row for each member.
 export function Tree({ of, onOpen }) {
-	if (typeof of === 'string')
-		return <Fold text={of} onOpen={onOpen} />;
+	if (typeof of === 'string' || isRaw(of))
+		return <Fold text={of.rawJSON ?? of} onOpen={onOpen} />;
 	if (of === null || typeof of !== 'object')
 		return <Text of={JSON.stringify(of)} />;
 	if (Array.isArray(of) && of.every((v) => typeof v === 'string') && of.length)
@@ -152,7 +184,7 @@ export function Tree({ of, onOpen }) {
 		<table class="tree"><tbody>
 			{rows.map(([k, v]) => (
 				<tr><th scope="row"><Text of={k} /></th>
-					<td class="muted">{Array.isArray(v) ? 'list' : v === null ? 'null' : typeof v}</td>
+					<td class="muted">{Array.isArray(v) ? 'list' : v === null ? 'null' : isRaw(v) ? 'number' : typeof v}</td>
 					<td><Tree of={v} onOpen={onOpen} /></td></tr>
 			))}
 		</tbody></table>

@@ -82,7 +82,9 @@ struct talk *talk_child(const struct talk *t, size_t *from);
 
 /* Moves it to the trash; t is gone. ERR_CONFLICT: it has children. */
 int talk_delete(struct talk *t, struct err *e) MUST_USE;
-struct talk *talk_take_back(struct talks *all, struct str id, struct err *e) MUST_USE;
+/* owner: whose alone; STR_NONE: anyone's. */
+struct talk *talk_take_back(struct talks *all, struct str id, struct str owner,
+			    struct err *e) MUST_USE;
 
 /* ---- events ---------------------------------------------------------------------------------- */
 

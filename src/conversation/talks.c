@@ -347,14 +347,14 @@ int talk_delete(struct talk *t, struct err *e)
 	return 0;
 }
 
-struct talk *talk_take_back(struct talks *all, struct str id, struct err *e)
+struct talk *talk_take_back(struct talks *all, struct str id, struct str owner, struct err *e)
 {
 	struct conversation *of;
 	struct talk *t;
 
 	if (talks_reserve(all, e) < 0)
 		return NULL;
-	of = conversation_take_back(all->store, id, e);
+	of = conversation_take_back(all->store, id, owner, e);
 	t = of ? talks_add(all, of, e) : NULL;
 	if (!t)
 		return NULL;

@@ -130,6 +130,24 @@ def test_the_queue(hub):
     assert waited['timed_out'] and not waited['success'] and not waited['still_prompting']
 
 
+def test_a_wait_is_over_though_more_comes(hub):
+    """The only prompt is taken out, and the next one comes before the answer."""
+    talk = hub.talk()
+    last = hub.send(talk, 'first')['message_id']
+    with hub.wire() as waits, hub.wire() as changes:
+        for wire in (waits, changes):
+            assert wire.ask(hub.request('GET', '/version'), 'GET').status == 200
+        waits.send(hub.request('GET', f'/api/sessions/{talk}/wait?timeout_seconds=20'))
+        for _ in range(2):  # it has been read
+            assert changes.ask(hub.request('GET', '/version'), 'GET').status == 200
+        changes.send(hub.request('DELETE', f'/api/sessions/{talk}/queue/{last}') +
+                     hub.request('POST', f'/api/sessions/{talk}/queue',
+                                 body=json.dumps({'prompt': 'second'})))
+        waited = json.loads(waits.reply('GET').body)
+        assert waited['success'] and not waited['timed_out'], waited
+    assert hub.waiting(talk) == ['second']
+
+
 def test_flags(hub):
     talk = hub.talk()
     flags = {f['name']: f['default'] for f in hub.call('GET', '/api/advanced-flags')}
@@ -338,6 +356,27 @@ def test_children(hub, agent):
     hub.of(mine, '?children=true', 'DELETE')
     hub.fails('not_found', 'GET', f'/api/sessions/{child}')
     hub.of(child, '/restore', 'POST', {})
+
+
+def test_nobody_elses_trash(hub):
+    """A key that knows the id changes nothing, also where a child is out of the trash already."""
+    alice, bob = (as_bearer(hub, key(hub, name)) for name in ('alice-of-trash', 'bob-of-trash'))
+    mine = alice.talk(workspace='site')
+    alice.of(mine, '/settings', 'PATCH', {'settings': {'can_start_conversation': True}})
+    child = tool(Agent(alice, '/mcp?tools=conversation'), 'conversation_start',
+                 session_id=mine)['session_id']
+    alice.of(mine, '?children=true', 'DELETE')
+    alice.of(child, '/restore', 'POST', {})
+    with events(hub, '/api/events?topics=conversation') as following:
+        following(beats=True)
+        cause = bob.fails('not_found', 'POST', f'/api/sessions/{mine}/restore', {})
+        assert cause.replace(mine, NOBODY) == bob.fails('not_found', 'POST',
+                                                        f'/api/sessions/{NOBODY}/restore', {})
+        assert [c['session_id'] for c in alice.call('GET', '/api/sessions')['conversations']
+                ] == [child]
+        alice.of(child, '', 'PATCH', {'title': 'next'})
+        assert following()['id'] == child
+    assert alice.of(mine, '/restore', 'POST', {})['session_id'] == mine
 
 
 def test_user_data(hub, agent):

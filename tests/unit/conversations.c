@@ -227,13 +227,17 @@ static void test_no_child_is_lost(void **state)
 	assert_int_equal(conversation_delete(parent, &e), 0);
 	assert_int_equal(conversations_count(c), 0);
 
-	assert_non_null(conversation_take_back(c, str_of(ids[0]), &e));
-	assert_null(conversation_take_back(c, str_of(ids[0]), &e));
+	assert_null(conversation_take_back(c, str_of(ids[0]), STR_LIT("key:other"), &e));
 	assert_int_equal(e.code, ERR_CONVERSATION_NOT_FOUND);
-	assert_null(conversation_take_back(c, STR_LIT("../metadata.json"), &e));
+	assert_non_null(conversation_take_back(c, str_of(ids[1]), STR_LIT("local"), &e));
+	assert_int_equal(conversation_delete(conversation_find(c, str_of(ids[1])), &e), 0);
+	assert_non_null(conversation_take_back(c, str_of(ids[0]), STR_NONE, &e));
+	assert_null(conversation_take_back(c, str_of(ids[0]), STR_NONE, &e));
+	assert_int_equal(e.code, ERR_CONVERSATION_NOT_FOUND);
+	assert_null(conversation_take_back(c, STR_LIT("../metadata.json"), STR_NONE, &e));
 	assert_int_equal(conversations_empty_trash(c, 3600, &e), 0);
 	assert_int_equal(conversations_empty_trash(c, 0, &e), 1);
-	assert_null(conversation_take_back(c, str_of(ids[1]), &e));
+	assert_null(conversation_take_back(c, str_of(ids[1]), STR_NONE, &e));
 	assert_int_equal(conversations_count(c), 1);
 }
 

@@ -305,7 +305,7 @@ static void test_delete(void **state)
 	assert_int_equal(talk_delete(t, &e), 0);
 	assert_int_equal(gone, 1);
 	assert_null(talks_find(all, str_of(id)));
-	t = talk_take_back(all, str_of(id), &e);
+	t = talk_take_back(all, str_of(id), STR_NONE, &e);
 	assert_non_null(t);
 	assert_ptr_equal(talks_find(all, str_of(id)), t);
 	assert_events(t, "session_start ");

@@ -245,18 +245,11 @@ const struct op conversation_delete_op = {
 	.run = delete_run,
 };
 
-/* Whose it is stands in its record, so it is taken back before that is known. */
 static struct talk *restore_own(struct call *c, struct str id, struct err *e)
 {
 	struct talks *all = conversation_person(c, e);
-	struct talk *t = all ? talk_take_back(all, id, e) : NULL;
+	struct talk *t = all ? talk_take_back(all, id, call_owner_seen(c), e) : NULL;
 
-	if (t && !call_sees_owner(c, talk_record(t)->owner)) {
-		if (talk_delete(t, e) < 0)
-			return NULL;
-		e->code = ERR_CONVERSATION_NOT_FOUND;
-		t = NULL;
-	}
 	if (all && !t && e->code == ERR_CONVERSATION_NOT_FOUND)
 		err_set(e, ERR_CONVERSATION_NOT_FOUND, "there is no conversation %.*s in the trash",
 			STR_CUT(id, CONVERSATION_ID));

@@ -281,6 +281,7 @@ struct waiter {
 	struct talk *talk; /* NULL: deleted */
 	struct str what;
 	uint64_t since_ms;
+	bool over; /* it was so, whatever came after that */
 };
 
 static bool wait_is_over(const struct talk *t)
@@ -288,10 +289,8 @@ static bool wait_is_over(const struct talk *t)
 	return !talk_is_prompting(t) && talk_queue_length(t) == 0;
 }
 
-static void wait_answer(struct call *c, const struct talk *t, struct str what)
+static void wait_answer(struct call *c, const struct talk *t, struct str what, bool over)
 {
-	bool over = wait_is_over(t);
-
 	call_answer(c, &(struct waited_view){ .success = over,
 					      .what = what,
 					      .timed_out = !over,
@@ -306,20 +305,22 @@ static void wait_end(void *data)
 
 	if (w->talk) {
 		talk_watch_remove(w->talk, &w->watch);
-		wait_answer(w->call, w->talk, w->what);
+		wait_answer(w->call, w->talk, w->what, w->over);
 		return;
 	}
 	err_set(&e, ERR_CONVERSATION_NOT_FOUND, "the conversation was deleted meanwhile");
 	call_fail(w->call, &e);
 }
 
-/* Inside of a change nothing is answered. */
+/* Inside of a change nothing is answered, and more changes may come before the answer. */
 static void wait_on_change(void *data)
 {
 	struct waiter *w = data;
 
-	if (wait_is_over(w->talk))
-		call_on_quiet(w->call, 0, wait_end, w);
+	if (!wait_is_over(w->talk))
+		return;
+	w->over = true;
+	call_on_quiet(w->call, 0, wait_end, w);
 }
 
 static void wait_on_gone(void *data)
@@ -397,7 +398,7 @@ static void wait_run(struct call *c, const void *request)
 	struct talk *t = wait_target(c, q, &e);
 
 	if (t && wait_is_over(t))
-		wait_answer(c, t, q->what);
+		wait_answer(c, t, q->what, true);
 	else if (!t || wait_begin(c, t, q, &e) < 0)
 		call_fail(c, &e);
 }

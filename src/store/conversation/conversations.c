@@ -150,13 +150,15 @@ static struct conversation *conversation_alloc(struct conversations *c, struct s
 	return v;
 }
 
-static struct conversation *conversation_load(struct conversations *c, struct str id, struct err *e)
+/* folder: where it stands. */
+static struct conversation *conversation_load(struct conversations *c, int folder, struct str id,
+					      struct err *e)
 {
 	AUTO(conversation_free) struct conversation *v = conversation_alloc(c, id, e);
 
 	if (!v)
 		return NULL;
-	v->folder = openat(c->dir, v->id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	v->folder = openat(folder, v->id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (v->folder < 0) {
 		err_sys(e, errno, "open the folder");
 		return NULL;
@@ -306,28 +308,34 @@ int conversation_delete(struct conversation *v, struct err *e)
 	return 0;
 }
 
-struct conversation *conversation_take_back(struct conversations *c, struct str id, struct err *e)
+/* Whose a broken one is, is not known: it is nobody's. */
+static struct conversation *trash_find(struct conversations *c, struct str id, struct str owner,
+				       struct err *e)
 {
 	AUTO(conversation_free) struct conversation *v = NULL;
-	char name[CONVERSATION_ID + 1] = "";
+	bool valid = conversation_id_valid(id);
 
-	if (conversation_id_valid(id))
-		memcpy(name, id.p, CONVERSATION_ID);
+	if (valid)
+		v = conversation_load(c, c->trash, id, e);
+	if (v && (!owner.n || str_eq(v->record.r->owner, owner)))
+		return take_ptr(v);
+	if (!valid || owner.n || e->code == ERR_PATH_NOT_FOUND)
+		err_set(e, ERR_CONVERSATION_NOT_FOUND, "it is not in the trash");
+	return NULL;
+}
+
+struct conversation *conversation_take_back(struct conversations *c, struct str id,
+					    struct str owner, struct err *e)
+{
+	AUTO(conversation_free) struct conversation *v = NULL;
+
 	if (list_reserve(c, e) < 0)
 		return NULL;
-	if (!name[0] || renameat2(c->trash, name, c->dir, name, RENAME_NOREPLACE) < 0) {
-		if (!name[0] || errno == ENOENT)
-			err_set(e, ERR_CONVERSATION_NOT_FOUND, "it is not in the trash");
-		else
-			err_sys(e, errno, "take the conversation out of the trash");
+	v = trash_find(c, id, owner, e);
+	if (!v)
 		return NULL;
-	}
-	v = conversation_load(c, id, e);
-	if (!v) {
-		struct err ignored;
-
-		if (renameat(c->dir, name, c->trash, name) < 0)
-			err_sys(&ignored, errno, "put it back"); /* it is told at the next start */
+	if (renameat2(c->trash, v->id, c->dir, v->id, RENAME_NOREPLACE) < 0) {
+		err_sys(e, errno, "take the conversation out of the trash");
 		return NULL;
 	}
 	list_add(c, v);
@@ -407,8 +415,9 @@ static int conversations_load(struct conversations *c, conversation_lost_fn on_l
 
 		if (!conversation_id_valid(str_of(entry->d_name)))
 			continue;
-		v = list_reserve(c, &why) < 0 ? NULL
-					      : conversation_load(c, str_of(entry->d_name), &why);
+		v = list_reserve(c, &why) < 0
+			  ? NULL
+			  : conversation_load(c, c->dir, str_of(entry->d_name), &why);
 		if (v)
 			list_add(c, v);
 		else

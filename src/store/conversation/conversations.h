@@ -59,9 +59,10 @@ struct events *conversation_events(struct conversation *v, struct err *e) MUST_U
 /* Moves it to the trash. ERR_CONFLICT: it has children, which are deleted first. */
 int conversation_delete(struct conversation *v, struct err *e) MUST_USE;
 
-/* Takes it back. ERR_NOT_FOUND: it is not in the trash. */
+/* Takes it back. owner: whose alone; STR_NONE: anyone's. ERR_CONVERSATION_NOT_FOUND: no such one is
+ * in the trash, and nothing was changed. */
 struct conversation *conversation_take_back(struct conversations *c, struct str id,
-					    struct err *e) MUST_USE;
+					    struct str owner, struct err *e) MUST_USE;
 
 /* Removes what has been in the trash for longer than this for ever. The number of those. */
 int conversations_empty_trash(struct conversations *c, int64_t seconds, struct err *e) MUST_USE;

@@ -255,25 +255,43 @@ def test_terminals(hub, talk):
     assert gone['code'] == -32002
 
 
+def by_token(hub, talk):
+    """The hub, asked by the agent of a conversation with what it was given for that."""
+    path = os.path.join(hub.site, 'servers')
+    assert hub.says(talk, ['servers', path]) == ''
+    with open(path, encoding='utf-8') as f:
+        server = json.load(f)[0]
+    assert server['url'] == 'http://hub.holt/mcp'
+    assert server['headers'][0]['value'].startswith('Bearer holt_conv_')
+    return as_bearer(hub, server['headers'][0]['value'].split()[1])
+
+
 def test_the_hub_knows_it_by_its_token(hub):
     one, other = hub.talk(), hub.talk()
     told = hub.says(one, ['mcp', 'conversation_get_current'])
     assert one in json.dumps(told) and other not in json.dumps(told)
     told = hub.says(one, ['mcp', 'conversation_get_current', {'session_id': other}])
     assert told['isError'], told
-    path = os.path.join(hub.site, 'servers')
-    assert hub.says(one, ['servers', path]) == ''
-    with open(path, encoding='utf-8') as f:
-        server = json.load(f)[0]
-    assert server['url'] == 'http://hub.holt/mcp'
-    assert server['headers'][0]['value'].startswith('Bearer holt_conv_')
     # it is no person's, and nobody's once the conversation is put away
-    agent = as_bearer(hub, server['headers'][0]['value'].split()[1])
+    agent = by_token(hub, one)
     for status in (403, 401):
         with pytest.raises(Failed) as failed:
             agent.of(one, '/settings', 'PATCH', {'settings': {'can_send_prompt': True}})
         assert failed.value.status == status
         hub.of(one, '', 'PATCH', {'archived': True})
+
+
+def test_it_asks_as_an_agent(hub):
+    """Also over REST, and for no permission that somebody could take for the hub's."""
+    one = hub.talk()
+    agent = by_token(hub, one)
+    with pytest.raises(Failed) as failed:
+        agent.post('/api/prompts', kind='permission', question='Go?', options=['Yes'], wait=False)
+    assert failed.value.status == 400
+    agent.post('/api/prompts', kind='yes_no', question='Go?', wait=False)
+    question = hub.question(one)
+    assert (question['origin'], question['kind']) == ('mcp', 'yes_no')
+    hub.answer(question, 'no')
 
 
 @pytest.mark.parametrize('agent', ['bare', 'bridge'])

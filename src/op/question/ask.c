@@ -298,8 +298,13 @@ static int ask_make(struct call *c, const struct ask_request *r, struct question
 		.timeout_ms = r->timeout_seconds * 1000ull,
 	};
 
+	if (r->kind == QUESTION_PERMISSION)
+		return err_set(e, ERR_INVALID,
+			       "kind: permission is for what Holt and agents' programs ask");
 	if (call_talks(c) && conversation_caller(c, r->session_id, &who, e) < 0)
 		return -1;
+	if (who.by_token)
+		ask.origin = QUESTION_OF_MCP;
 	if (who.me || r->session_id.n) {
 		t = conversation_permits(c, r->session_id, CONVERSATION_FLAG_can_prompt_user, e);
 		if (!t)

@@ -74,6 +74,10 @@ def asked(hub, text, n=1):
     return until(lambda: len(found := look()) == n and found, what='a question')
 
 
+def moment(text):
+    return datetime.datetime.fromisoformat(text[:-1] + '+00:00').timestamp()
+
+
 def refused(call, *arguments, **more):
     with pytest.raises(Failed) as failed:
         call(*arguments, **more)
@@ -412,8 +416,8 @@ def test_nobody_can_be_asked(me):
 def test_progress_holds_a_client(hub, patient):
     """The official SDK, which would give up after its timeout."""
     one, = asked(hub, 'Still there?')
-    since = datetime.datetime.fromisoformat(get(hub, one)['created_at'][:-1] + '+00:00')
-    until(lambda: time.time() - since.timestamp() > 11.5, 30, 'its timeout')
+    since = moment(get(hub, one)['created_at'])
+    until(lambda: time.time() - since > 11.5, 30, 'its timeout')
     answer(hub, one, 'yes')
     said = patient.result(30)
     assert json.loads(said['result']['content'][0]['text'])['response'] == 'yes', said
@@ -449,4 +453,22 @@ def test_a_hub_that_ends_or_is_killed_keeps_its_questions(me, home, hub, pool):
         assert run.running() and asked(second, f'Across {signal.SIGKILL}?') == ids[1:]
         answer(second, ids[1], 'yes')
         assert run.result(30)['response'] == 'yes'
+    before.check()
+
+
+def test_a_deadline_that_passes_while_no_hub_runs(me, home, hub):
+    """Of a question in a conversation, whose end the next hub tells."""
+    del hub  # its own is another
+    before = host.Residue(me.trees)
+    folder = os.path.join(home, 'passed')
+    os.mkdir(folder)
+    os.chown(folder, me.uid, me.uid)
+    first = Hub(me, folder)
+    talk = first.post('/api/sessions', title='asks')['session_id']
+    one = question(first, session_id=talk, timeout_seconds=1)
+    shown = get(first, one)
+    first.kill()
+    until(lambda: time.time() > moment(shown['expires_at']), what='its deadline')
+    with Hub(me, folder) as second:
+        assert (get(second, one)['state'], get(second, one)['session_id']) == ('expired', talk)
     before.check()

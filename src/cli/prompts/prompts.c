@@ -333,7 +333,7 @@ static int prompts_watch_run(const struct verb_input *in)
 static const struct verb prompts_watch_verb = {
 	.name = "prompts watch",
 	.usage = "[OPTION...]",
-	.doc = "Show the questions that wait for a person, and each change of one.",
+	.doc = "Show the questions that wait, and each change of one.",
 	.page = "holt-prompts",
 	.options = &watch_table,
 	.size = sizeof(struct watch_options),

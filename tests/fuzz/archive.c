@@ -64,7 +64,7 @@ static void unpack_once(const struct unpack *u, struct tree_count *count)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	char top[] = "/dev/shm/holt-fuzz-XXXXXX", elsewhere[] = "/tmp/holt-fuzz-XXXXXX";
+	char top[] = "/dev/shm/holt-fuzz-XXXXXX", elsewhere[] = "/tmp/fuzz-holt-XXXXXX";
 	char *path = mkdtemp(top) ? top : mkdtemp(elsewhere), out[64];
 	struct tree_count count = { 0, 0 };
 	struct unpack u = { .limits = limits };

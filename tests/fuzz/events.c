@@ -53,7 +53,7 @@ static struct events *opened(int folder)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	char dir[] = "/tmp/holt-fuzz-XXXXXX";
+	char dir[] = "/tmp/fuzz-holt-XXXXXX";
 	int folder = mkdtemp(dir) ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	int file = openat(folder, "events.jsonl", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	struct events *v;

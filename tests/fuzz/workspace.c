@@ -67,7 +67,7 @@ static void check_names(struct str bytes)
 /* ---- archives -------------------------------------------------------------------------------- */
 
 static struct objects store = { .dir = -1, .new = -1 };
-static char store_path[] = "/tmp/holt-fuzz-XXXXXX";
+static char store_path[] = "/tmp/fuzz-holt-XXXXXX";
 
 static void remove_store(void)
 {

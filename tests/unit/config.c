@@ -134,7 +134,7 @@ static void write_file(const char *path, const char *text, mode_t mode)
 
 static void test_file(void **state)
 {
-	char folder[] = "/tmp/holt-config-XXXXXX", path[64];
+	char folder[] = "/tmp/unit-config-XXXXXX", path[64];
 	struct err e = ERR_INIT;
 	struct config *c;
 

@@ -19,7 +19,7 @@ static int folder;
 
 static int setup(void **state)
 {
-	snprintf(dir, sizeof(dir), "/tmp/holt-events-XXXXXX");
+	snprintf(dir, sizeof(dir), "/tmp/unit-events-XXXXXX");
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/events.jsonl", dir);
 	snprintf(index_path, sizeof(index_path), "%s/events.idx", dir);

@@ -25,7 +25,7 @@ static void on_lost(void *data, const char *id, const struct err *why)
 
 static int setup(void **state)
 {
-	snprintf(root, sizeof(root), "/tmp/holt-conversations-XXXXXX");
+	snprintf(root, sizeof(root), "/tmp/unit-conversations-XXXXXX");
 	assert_non_null(mkdtemp(root));
 	snprintf(dir, sizeof(dir), "%s/conversations", root);
 	lost = 0;

@@ -55,7 +55,7 @@ static void again(void)
 
 static int setup(void **state)
 {
-	snprintf(dir, sizeof(dir), "/tmp/holt-approval-XXXXXX");
+	snprintf(dir, sizeof(dir), "/tmp/unit-approval-XXXXXX");
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/registry.db", dir);
 	changes = 0;

@@ -38,7 +38,7 @@ static void empty(const char *path)
 
 static int setup(void **state)
 {
-	snprintf(root, sizeof(root), "/tmp/holt-audit-XXXXXX");
+	snprintf(root, sizeof(root), "/tmp/unit-audit-XXXXXX");
 	assert_non_null(mkdtemp(root));
 	snprintf(dir, sizeof(dir), "%s/audit", root);
 	return uv_loop_init(&loop);

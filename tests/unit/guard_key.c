@@ -34,7 +34,7 @@ static void keys_again(void)
 
 static int setup(void **state)
 {
-	snprintf(dir, sizeof(dir), "/tmp/holt-keys-XXXXXX");
+	snprintf(dir, sizeof(dir), "/tmp/unit-keys-XXXXXX");
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/registry.db", dir);
 	*ended = '\0';

@@ -35,7 +35,7 @@ static int setup(void **state)
 {
 	struct err e;
 
-	snprintf(dir, sizeof(dir), "/tmp/holt-secrets-XXXXXX");
+	snprintf(dir, sizeof(dir), "/tmp/unit-secrets-XXXXXX");
 	assert_non_null(mkdtemp(dir));
 	secrets = secrets_open(dir, &e);
 	assert_non_null(secrets);

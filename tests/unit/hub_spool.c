@@ -43,7 +43,7 @@ static int setup(void **state)
 
 	assert_non_null(w);
 	assert_int_equal(uv_loop_init(&w->loop), 0);
-	snprintf(w->dir, sizeof(w->dir), "/tmp/holt-spool-XXXXXX");
+	snprintf(w->dir, sizeof(w->dir), "/tmp/unit-spool-XXXXXX");
 	assert_non_null(mkdtemp(w->dir));
 	w->spools = (struct spool_set){
 		.loop = &w->loop,

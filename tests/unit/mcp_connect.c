@@ -308,7 +308,7 @@ static struct mcp_sync *connect_to_script(const char *then)
  * ends by itself may be gone before there is a conversation to wait for. */
 static void waiting_ends_with_the_conversation(void **state)
 {
-	char folder[] = "/tmp/holt-test-XXXXXX", fifo[64], then[128];
+	char folder[] = "/tmp/unit-test-XXXXXX", fifo[64], then[128];
 	struct err e = ERR_INIT;
 	struct mcp_sync *s;
 

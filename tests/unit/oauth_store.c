@@ -19,7 +19,7 @@ static const char *file(const char *name)
 
 static int set_up(void **state)
 {
-	strcpy(folder, "/tmp/holt-oauth-store.XXXXXX");
+	strcpy(folder, "/tmp/unit-oauth-store.XXXXXX");
 	if (!mkdtemp(folder))
 		return -1;
 	strcat(folder, "/store");

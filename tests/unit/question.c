@@ -54,7 +54,7 @@ static void again(void)
 
 static int setup(void **state)
 {
-	snprintf(dir, sizeof(dir), "/tmp/holt-question-XXXXXX");
+	snprintf(dir, sizeof(dir), "/tmp/unit-question-XXXXXX");
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/registry.db", dir);
 	changes = 0;

@@ -17,7 +17,7 @@ static char dir[64], path[128];
 
 static int setup(void **state)
 {
-	snprintf(dir, sizeof(dir), "/tmp/holt-store-XXXXXX");
+	snprintf(dir, sizeof(dir), "/tmp/unit-store-XXXXXX");
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/registry.db", dir);
 	return 0;

@@ -71,7 +71,7 @@ static int setup(void **state)
 {
 	struct err e;
 
-	snprintf(root, sizeof(root), "/tmp/holt-talks-XXXXXX");
+	snprintf(root, sizeof(root), "/tmp/unit-talks-XXXXXX");
 	assert_non_null(mkdtemp(root));
 	snprintf(dir, sizeof(dir), "%s/conversations", root);
 	assert_int_equal(uv_loop_init(&loop), 0);

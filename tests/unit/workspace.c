@@ -22,7 +22,7 @@ static int setup(void **state)
 {
 	struct err e = ERR_INIT;
 
-	strcpy(store.path, "/tmp/holt-unit-XXXXXX");
+	strcpy(store.path, "/tmp/unit-unit-XXXXXX");
 	if (!mkdtemp(store.path))
 		return -1;
 	store.dir = open(store.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

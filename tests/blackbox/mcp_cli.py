@@ -147,6 +147,7 @@ class Terminal:
     def end(self):
         """What it says until its end, and its status."""
         while True:
+            assert select.select([self.fd], [], [], 60)[0], self.seen
             try:
                 piece = os.read(self.fd, 65536)
             except OSError:

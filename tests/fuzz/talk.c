@@ -46,9 +46,19 @@ static void drop_held(const struct mcp_call *c)
 	}
 }
 
+static bool is_held(const struct mcp_call *c)
+{
+	for (unsigned i = 0; i < HELD; i++) {
+		if (held[i] == c)
+			return true;
+	}
+	return false;
+}
+
+/* One that asks is held no more, and ends here or never. */
 static void on_cancel(struct mcp_call *c, void *data)
 {
-	if (!ends_on_cancel)
+	if (!ends_on_cancel && is_held(c))
 		return;
 	drop_held(c);
 	mcp_call_text(c, STR_LIT("cancelled"));

@@ -360,7 +360,7 @@ static void login_make_room(struct page *p)
 
 	for (struct login *l = p->logins; l; l = l->next) {
 		n += !l->who.ended;
-		if (!l->who.ended && (!oldest || l->used_ms < oldest->used_ms))
+		if (!l->who.ended && (!oldest || l->used_ms <= oldest->used_ms))
 			oldest = l;
 	}
 	if (n >= LOGINS_MAX)

@@ -670,7 +670,8 @@ def test_a_message_as_it_is_written(chrome, hub, page):
         news(kind='live', seq=0, type='agent_message_chunk', data={'text': piece})
     news(kind='live', seq=0, type='agent_update', data={'x': 'unheard'})
     chrome.shows(page, 'Hello', '.transcript')
-    news(kind='event', seq=first + 1, type='agent_message', data={'text': 'Hello, all'})
+    news(kind='event', seq=first + 1, type='agent_message',
+         timestamp='2026-01-01T10:00:00.000Z', data={'text': 'Hello, all'})
     text = chrome.shows(page, 'Hello, all', '.transcript')
     assert text.count('Hello') == 1 and 'unheard' not in text and 'agent_update' not in text
     chrome.goto(page, '/c')

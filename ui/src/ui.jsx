@@ -96,7 +96,7 @@ export class Guard extends Component {
 	}
 
 	render({ children }, { problem }) {
-		return problem ? <Failure of={{ code: 'not shown', message: problem.message }} /> : children;
+		return problem ? <article class="event"><Failure of={{ code: 'not shown', message: problem.message }} /></article> : children;
 	}
 }
 

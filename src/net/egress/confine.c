@@ -27,6 +27,8 @@
 #define ARCH AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
 #define ARCH AUDIT_ARCH_AARCH64
+#else
+#error "no system-call table for this machine yet"
 #endif
 
 /* Sanitizers look at the process from another one when it ends, and read /proc. */
@@ -157,6 +159,21 @@ static int drop_privileges(void)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
+/* Newer versions of libuv make an io_uring for each loop, whatever UV_USE_IO_URING says, and abort
+ * when the filter forbids its use. Without the call they do without it. */
+static int forbid_rings(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_uring_setup, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { .len = ARRAY_LEN(code), .filter = code };
+
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
 int confine_start(struct err *e)
 {
 	const struct rlimit no_core = { 0, 0 };
@@ -167,7 +184,8 @@ int confine_start(struct err *e)
 	if (setrlimit(RLIMIT_CORE, &no_core) < 0 || drop_privileges() < 0)
 		return err_sys(e, errno, "give up privileges");
 	/* after the user id has changed, which undoes both */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, SANITIZED) < 0)
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, SANITIZED) < 0 ||
+	    forbid_rings() < 0)
 		return err_sys(e, errno, "confine the egress proxy");
 	if (getppid() != parent)
 		_exit(1); /* too late to be told */

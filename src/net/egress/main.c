@@ -42,6 +42,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "base/version.h"
 #include "net/egress/own.h"
 
 enum { SWEEP_MS = 500, REFILL_MS = 20 };
@@ -107,11 +108,13 @@ static int start(struct egress *g, struct err *e)
 	return g->link ? 0 : -1;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static struct egress g = { .own = -1, .spare = -1 };
 	struct err e = ERR_INIT;
 
+	if (VERSION_TOLD("holt-egress", argc, argv))
+		return 0;
 	log_init("holt-egress");
 	if (start(&g, &e) < 0) {
 		log_error("%s", e.msg);

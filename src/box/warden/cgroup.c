@@ -73,14 +73,53 @@ static bool list_has(const char *list, const char *word)
 	return false;
 }
 
+/* What /proc/self says, read once: it is searched for each controller. NULL: it can't be read. */
+static struct {
+	char *mounts, *groups;
+} self_says;
+
+static char *self_read(const char *path)
+{
+	enum { MAX = 1 << 20, STEP = 32 << 10 };
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *text = NULL;
+	size_t n = 0;
+	ssize_t got = fd < 0 ? -1 : 1;
+
+	while (got > 0 && n < MAX) {
+		char *more = realloc(text, n + STEP + 1);
+
+		if (!more)
+			break;
+		text = more;
+		got = read(fd, text + n, STEP);
+		n += got > 0 ? (size_t)got : 0;
+	}
+	if (text)
+		text[n] = '\0';
+	return text;
+}
+
+/* Takes the next line, without its end, as far as it fits. */
+static bool next_line(const char **at, char *line, size_t max)
+{
+	size_t n = *at ? strcspn(*at, "\n") : 0;
+
+	if (!*at || !**at)
+		return false;
+	snprintf(line, max, "%.*s", (int)n, *at);
+	*at += n + ((*at)[n] == '\n');
+	return true;
+}
+
 /* Finds the mount of a controller ("" for the v2 tree). */
 static bool find_mount(const char *controller, struct hierarchy *ret_h)
 {
-	FILE *f = fopen("/proc/self/mountinfo", "re");
+	const char *at = self_says.mounts;
 	char line[4096], type[32], options[1024];
 	bool found = false;
 
-	while (f && !found && fgets(line, sizeof(line), f)) {
+	while (!found && next_line(&at, line, sizeof(line))) {
 		char *dash = strstr(line, " - ");
 
 		if (!dash || strncmp(dash, " - cgroup", strlen(" - cgroup")) != 0 ||
@@ -91,30 +130,25 @@ static bool find_mount(const char *controller, struct hierarchy *ret_h)
 		found = *controller ? strcmp(type, "cgroup") == 0 && list_has(options, controller)
 				    : ret_h->v2;
 	}
-	if (f)
-		fclose(f);
 	return found;
 }
 
 /* Finds the place of this process in it, from lines like "4:memory:/a/b" and "0::/a/b". */
 static bool find_self(const char *controller, struct hierarchy *h)
 {
-	FILE *f = fopen("/proc/self/cgroup", "re");
+	const char *at = self_says.groups;
 	char line[1024];
 	bool found = false;
 
-	while (f && !found && fgets(line, sizeof(line), f)) {
+	while (!found && next_line(&at, line, sizeof(line))) {
 		char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
 
 		if (!path)
 			continue;
 		*path++ = '\0';
-		path[strcspn(path, "\n")] = '\0';
 		found = *controller ? list_has(list + 1, controller) : !list[1];
 		snprintf(h->self, sizeof(h->self), "%.511s", path);
 	}
-	if (f)
-		fclose(f);
 	return found;
 }
 
@@ -484,6 +518,8 @@ int cgroups_init(struct cgroups *c, struct err *e)
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return err_sys(e, errno, "random name of the control group");
 	snprintf(c->name, sizeof(c->name), "%s%d-%016" PRIx64, name_start, (int)getpid(), random);
+	self_says.mounts = self_read("/proc/self/mountinfo");
+	self_says.groups = self_read("/proc/self/cgroup");
 	if (find_mount("", &h) && find_self("", &h)) {
 		use_v2(c, &h);
 		if (c->dirs[CG_MEMORY] < 0)
@@ -496,6 +532,8 @@ int cgroups_init(struct cgroups *c, struct err *e)
 			use_v1(c, i);
 	}
 	find_seen(c, &h);
+	free(take_ptr(self_says.mounts));
+	free(take_ptr(self_says.groups));
 	c->can_yield = c->dirs[CG_CPU] >= 0 && faccessat(c->dirs[CG_CPU], yield_file, W_OK, 0) == 0;
 	c->shared = same_dir(c->dirs[CG_MEMORY], c->dirs[CG_PIDS]) ||
 		    same_dir(c->dirs[CG_MEMORY], c->dirs[CG_CPU]);

@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "box/warden/internal.h"
@@ -92,7 +93,7 @@ bool broom_take(uint32_t layer)
 
 /* ---- the janitor ----------------------------------------------------------------------------- */
 
-enum { TRIES = 5000, PAUSE_US = 2000, FDS_MAX = 256 };
+enum { TIME_MS = 10000, PAUSE_US = 2000, FDS_MAX = 256 };
 
 static int warden_end = -1; /* end of the pipe; open while the warden runs */
 
@@ -129,6 +130,7 @@ static void remove_names(void)
 
 static _Noreturn void janitor_main(const struct cgroups *c, int pipe, bool kept)
 {
+	uint64_t deadline;
 	char byte;
 
 	prctl(PR_SET_NAME, "holt-janitor");
@@ -141,7 +143,8 @@ static _Noreturn void janitor_main(const struct cgroups *c, int pipe, bool kept)
 		close(WARDEN_LOCK_FD);
 	}
 	/* the sandboxes die with the warden, and their groups become empty */
-	for (int i = 0; i < TRIES && !cgroups_remove(c); i++)
+	deadline = clock_ms() + TIME_MS;
+	while (!cgroups_remove(c) && clock_ms() < deadline)
 		usleep(PAUSE_US);
 	cgroups_step_back(c);
 	_exit(0);

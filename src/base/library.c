@@ -38,6 +38,11 @@ static int library_open(struct library *l, struct err *e)
 	return 0;
 }
 
+const char *library_name(size_t i)
+{
+	return i < libraries_n ? libraries[i].name : NULL;
+}
+
 int library_load(const char *name, struct err *e)
 {
 	int rc = 0;

@@ -26,5 +26,8 @@ struct library {
 /* Rows are the caller's and outlive all else; called once, before any thread is started. */
 void library_rows(struct library *rows, size_t n);
 
+/* The name of a row, in their order; NULL: there are no more. */
+const char *library_name(size_t i);
+
 /* Idempotent, from any thread. ERR_PROGRAM where the library is missing or too old. */
 int library_load(const char *name, struct err *e) MUST_USE;

@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "host.h"
 
-enum { GUARD_MS = 30000, NOBODY = 65534, OUT_MAX = 64 * 1024 * 1024, SKIPPED = 77 };
+enum { GUARD_MS = 120000, NOBODY = 65534, OUT_MAX = 64 * 1024 * 1024, SKIPPED = 77 };
 
 struct box *box;
 static uv_loop_t *loop;

@@ -87,7 +87,7 @@ struct ran {
 	void (*on_drain)(struct ran *r);
 };
 
-#define EXEC_MS 60000 /* the timeout that the short forms give */
+#define EXEC_MS 240000 /* the timeout that the short forms give */
 
 struct ran *ran_start(struct sandbox *sb, const struct exec_spec *spec);
 struct ran *ran_argv_start(struct sandbox *sb, const char *const *argv); /* ends in NULL */

@@ -11,6 +11,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "box/wire/wire.h"
+
+enum { LARGE = 100000 }; /* of which init hands out a descriptor */
 
 static void assert_bytes(struct filed *f, struct str want)
 {
@@ -32,6 +35,10 @@ static void test_read_ranges(void **state)
 		{ 5, 10, 5, 10 },
 		{ 299990, 100, 299990, 10 },
 		{ 300000, 1, 300000, 0 },
+		{ 0, WIRE_PIECE_MAX, 0, WIRE_PIECE_MAX }, /* the most that init reads itself */
+		{ 1, WIRE_PIECE_MAX + 1, 1, WIRE_PIECE_MAX + 1 },
+		{ 299990 - WIRE_PIECE_MAX, FILE_READ_MAX, 299990 - WIRE_PIECE_MAX,
+		  WIRE_PIECE_MAX + 10 },
 		{ 900000, 1, 0, 0 },
 		{ 0, FILE_READ_MAX, 0, 300000 },
 		{ UINT64_MAX, 10, 0, 0 },
@@ -563,10 +570,12 @@ static void test_others_in_flight(void **state)
 	if (rootless()) /* whose programs outside have no larger limit than init */
 		return;
 	put(sb, "f", "x");
+	assert_int_equal(filed_code(put_start(sb, "large", pattern(LARGE), NULL)), 0);
 	assert_int_equal(init_pids(&init, 1), 1);
 	other = put_in_flight(uid_of(init));
-	assert_int_equal(filed_code(get_start(sb, "f", 0, 10)), ERR_LIMIT);
+	assert_int_equal(filed_code(get_start(sb, "large", 0, LARGE)), ERR_LIMIT);
 	put(sb, "g", "x"); /* which takes none */
+	assert_string_equal(get(sb, "f"), "x"); /* neither does this */
 	assert_true(sandbox_live(sb));
 	assert_string_equal(sh(sb, "echo on"), "on");
 	kill(other, SIGKILL);
@@ -574,7 +583,7 @@ static void test_others_in_flight(void **state)
 	wait_ms(200); /* what was in flight is collected a little later */
 	put(sb, "g", "y");
 	assert_string_equal(get(sb, "f"), "x");
-	assert_string_equal(sh(sb, "ls -A"), "f\ng");
+	assert_string_equal(sh(sb, "ls -A"), "f\ng\nlarge");
 }
 
 /* The hub has room for so many descriptors more. */
@@ -595,6 +604,7 @@ static struct rlimit leave_room(rlim_t more)
 static void test_no_descriptors(void **state)
 {
 	enum { MORE_THAN_INIT_HOLDS = 520 };
+	struct str large = pattern(LARGE);
 	const char *dir = host_dir();
 	const struct sandbox_mount m = { .host = str_of(dir),
 					 .guest = STR_LIT("/workspace/host"),
@@ -608,11 +618,11 @@ static void test_no_descriptors(void **state)
 	sb = make(&(struct sandbox_spec){ .mounts = &m, .n_mounts = 1 });
 	put(sb, "f", "before");
 	put(sb, "host/f", "before");
+	assert_int_equal(filed_code(put_start(sb, "large", large, NULL)), 0);
 	was = leave_room(0);
 	for (int i = 0; i < MORE_THAN_INIT_HOLDS; i++) {
-		ROW_CHECK(filed_code(put_start(sb, "host/f", STR_LIT("x"), NULL)) == ERR_LIMIT,
-			  "write");
-		ROW_CHECK(filed_code(get_start(sb, "f", 0, 10)) == ERR_LIMIT, "read");
+		ROW_CHECK(filed_code(put_start(sb, "host/f", large, NULL)) == ERR_LIMIT, "write");
+		ROW_CHECK(filed_code(get_start(sb, "large", 0, LARGE)) == ERR_LIMIT, "read");
 	}
 	put(sb, "f", "after");
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
@@ -622,7 +632,8 @@ static void test_no_descriptors(void **state)
 	put(sb, "host/f", "after");
 	assert_string_equal(get(sb, "host/f"), "after");
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
-	assert_string_equal(sh(sb, "cat host/f; ls -A . host"), "after.:\nf\nhost\n\nhost:\nf");
+	assert_string_equal(sh(sb, "cat host/f; ls -A . host"),
+			    "after.:\nf\nhost\nlarge\n\nhost:\nf");
 }
 
 int main(int argc, char **argv)

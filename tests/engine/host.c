@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-enum { PATIENCE_MS = 15000, PAUSE_US = 10000, GROUP_PATH_MAX = 512 };
+enum { PATIENCE_MS = 60000, PAUSE_US = 10000, GROUP_PATH_MAX = 512 };
 
 size_t host_fds(int pid)
 {

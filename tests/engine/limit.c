@@ -279,14 +279,14 @@ static void test_sharing_of_cpu(void **state)
 	}
 	sb = make(&spec);
 	r = run(sb, "for i in 1 2 3; do timeout 1.6 sh -c 'while :; do :; done' & done; wait");
-	assert_in_range(r->result.cpu_us, 150000, 900000); /* of 1.6 s for all, 0.4 s */
+	assert_in_range(r->result.cpu_us, 50000, r->result.wall_us / 2); /* a quarter */
 }
 
 /* One's hunger is not another's. */
 static void test_neighbours(void **state)
 {
 	struct sandbox *sb = make_limited(64 * MIB, 0, 16), *other = make_limited(64 * MIB, 0, 16);
-	struct ran *bomb = ran_shell(sb, "f() { f | f & }; f; sleep 2");
+	struct ran *bomb = ran_shell(sb, "f() { f | f & }; f; sleep 200");
 	struct ran *r;
 
 	r = run(other, "for i in 1 2 3 4 5; do sleep 0.1 & done; wait; echo well");
@@ -295,7 +295,8 @@ static void test_neighbours(void **state)
 	r = ran_shell(sb, eat_200_mib);
 	assert_string_equal(sh(other, "x=$(head -c 8000000 /dev/zero | tr '\\0' x); echo ${#x}"),
 			    "8000000");
-	exec_kill(bomb->x);
+	if (!bomb->done) /* it may not even have got its sleep */
+		exec_kill(bomb->x);
 	ran_wait(bomb);
 	ran_wait(r);
 }

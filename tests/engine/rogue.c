@@ -9,9 +9,10 @@
 
 static void test_files(void **state)
 {
-	static const char *const lies[] = { "no-fd",	 "many-fds",  "pipe",  "device",
-					    "directory", "path-only", "twice", "huge-size",
-					    "odd-stat",	 "odd-errno" };
+	static const char *const lies[] = { "no-fd",	  "many-fds",	 "pipe",       "device",
+					    "directory",  "path-only",	 "twice",      "huge-size",
+					    "odd-stat",	  "odd-errno",	 "some-bytes", "more-bytes",
+					    "most-bytes", "bytes-and-fd" };
 	struct sandbox *sb = make(NULL);
 
 	for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
@@ -39,6 +40,29 @@ static void test_specials_are_not_read(void **state)
 			ROW_CHECK(filed_code(put_start(sb, lies[i], STR_LIT("x"), NULL)) != 0,
 				  lies[i]);
 	}
+}
+
+/* Not one byte more than was wanted is taken, though the message has room. */
+static void test_bytes_are_bounded(void **state)
+{
+	static const struct {
+		const char *lie;
+		size_t n;
+		enum err_code code;
+	} rows[] = { { "some-bytes", 100 },
+		     { "more-bytes", 0, ERR_GUEST },
+		     { "most-bytes", 0, ERR_GUEST },
+		     { "bytes-and-fd", 100 },
+		     { "bytes-and-pipe", 0, ERR_INVALID },
+		     { "no-fd", 0, ERR_GUEST } };
+	struct sandbox *sb = make(NULL);
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct filed *f = filed(get_start(sb, rows[i].lie, 0, 100));
+
+		ROW_CHECK(f->err.code == rows[i].code && f->bytes.n == rows[i].n, rows[i].lie);
+	}
+	assert_true(sandbox_live(sb));
 }
 
 static void test_lists(void **state)
@@ -213,12 +237,19 @@ static void test_fork(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		engine_test(test_files),     engine_test(test_specials_are_not_read),
-		engine_test(test_lists),     engine_test(test_processes),
-		engine_test(test_terminals), engine_test(test_descriptors_do_not_pile_up),
-		engine_test(test_programs),  engine_test(test_nonsense),
-		engine_test(test_silence),   engine_test(test_flood),
-		engine_test(test_fork),	     engine_test(test_unasked),
+		engine_test(test_files),
+		engine_test(test_specials_are_not_read),
+		engine_test(test_bytes_are_bounded),
+		engine_test(test_lists),
+		engine_test(test_processes),
+		engine_test(test_terminals),
+		engine_test(test_descriptors_do_not_pile_up),
+		engine_test(test_programs),
+		engine_test(test_nonsense),
+		engine_test(test_silence),
+		engine_test(test_flood),
+		engine_test(test_fork),
+		engine_test(test_unasked),
 	};
 
 	return ENGINE_MAIN(argc, argv, "rogue", tests);

@@ -58,6 +58,19 @@ static void lie_of_file(const struct im_file *m, const char *name)
 							  : ends[0];
 		say(&d, sizeof(d), fds, 1);
 		close(fds[0]);
+	} else if (strcmp(name, "some-bytes") == 0 || strcmp(name, "more-bytes") == 0 ||
+		   strcmp(name, "most-bytes") == 0 || strncmp(name, "bytes-and", 9) == 0) {
+		d.has_bytes = 1;
+		d.st.size = UINT64_MAX;
+		memcpy(out, &d, sizeof(d));
+		fds[0] = strcmp(name, "bytes-and-pipe") != 0 ? file_of("of the file")
+		       : pipe(ends) < 0			     ? -1
+							     : ends[0];
+		say(out,
+		    strncmp(name, "most", 4) == 0 ? WIRE_MAX
+						  : sizeof(d) + (name[0] == 'm' ? 101 : 100),
+		    fds, name[0] == 'b');
+		close(fds[0]);
 	} else if (strcmp(name, "short") == 0) {
 		say(&d, sizeof(d) - 1, NULL, 0);
 		d.errnum = 5;

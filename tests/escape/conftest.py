@@ -22,7 +22,7 @@ from client import Client, Failed
 from who import HERE, HOLT
 
 sys.path.append(os.path.dirname(HERE))
-from watchdog import watchdog  # noqa: E402, F401
+from time_limit import time_limit  # noqa: E402, F401
 
 
 def pytest_addoption(parser):

@@ -65,12 +65,13 @@ All rows are tried in such a sandbox, too:
 
 Programs of a sandbox that is made with `--user root` (`"user": "root"`) are uid 0 there,
 with 65536 ids and nine capabilities over files, identities and signals:
-chown, dac_override, fowner, fsetid, kill, setgid, setuid, net_bind_service and setfcap.
+chown, dac_override, fowner, fsetid, kill, setgid, setuid, net_bind_service and setfcap
+(not setfcap, if a folder of the host is mounted writable).
 All rows are tried in such a sandbox, too.
-Open there are `setuid`, `setgid`, `setgroups`, `chown_root`, `capabilities`, `setcap`,
-`no_new_privs` and all `suid_` and `sgid_` rows but `suid_openat2`, since that is what it is for;
-and `pid1_fd` and `pid1_map_files`, which give the numbers of PID 1's descriptors, but none of them.
-All others are as below.
+These are open with root, as intended: `setuid`, `setgid`, `setgroups`, `chown_root`,
+`capabilities`, `setcap`, `no_new_privs`, and all `suid_` and `sgid_` rows except `suid_openat2`.
+`pid1_fd` and `pid1_map_files` are open, too: they reveal the numbers of PID 1's descriptors,
+but no descriptor can be opened. All others are as below.
 
 - *Wider:* programs may become other users of the sandbox,
   also by set-user-id programs and file capabilities (`no_new_privs` is off).

@@ -5,7 +5,9 @@ twice what it is without the bomb.
 That is the one time that a test here asserts, on machines where others work, too. So both sides are
 measured in turns of some milliseconds, the calm one while the bombed sandbox is paused: whatever
 else slows the machine slows both. The control group that all this is in weighs more than what
-others do meanwhile. And who is too slow is measured again, all samples together.
+others do meanwhile. And who is too slow is measured again, all samples together. What the kernel
+itself makes everybody wait for, such as page tables of a virtual machine, a program of the host
+feels as well, which is measured beside: twice its p99 is allowed, too.
 """
 
 import os
@@ -49,7 +51,8 @@ def p99(times):
 
 
 class Neighbour:
-    """Measures how long a small command in another sandbox takes, and the hub for a ping."""
+    """Measures how long a small command in another sandbox takes, the hub for a ping, and a program
+    of the host."""
 
     def __init__(self, sandbox):
         self.sandbox, self.client = sandbox, sandbox.client
@@ -62,7 +65,9 @@ class Neighbour:
         assert self.sandbox.argv('true')['exit_code'] == 0
         between = time.monotonic()
         self.client.ping()
-        return between - begun, time.monotonic() - between
+        ended = time.monotonic()
+        subprocess.run(['/usr/bin/true'], check=True)
+        return between - begun, ended - between, time.monotonic() - ended
 
     def sample(self, n):
         return [self.once() for _ in range(n)]
@@ -70,9 +75,10 @@ class Neighbour:
     def slower(self, calm, bombed):
         """What takes too much longer; '' for nothing."""
         found = []
+        host_is = p99([sample[-1] for sample in bombed])
         for what, was, now in zip(('exec in a neighbour', 'ping of the hub'), zip(*calm),
                                   zip(*bombed)):
-            if p99(now) > max(2 * p99(was), self.noise):
+            if p99(now) > max(2 * p99(was), self.noise, 2 * host_is):
                 found.append(f'{what}: p99 {1000 * p99(now):.1f} ms of {len(now)}, '
                              f'without the bomb {1000 * p99(was):.1f} ms of {len(was)}')
         return '; '.join(found)
@@ -382,7 +388,7 @@ def test_slow_reader(who, world, unchanged):
         assert resident(child.pid) < 32
     finally:
         child.stdout.close()
-    assert child.wait(10) in (125, 128 + signal.SIGPIPE)
+    assert child.wait(60) in (125, 128 + signal.SIGPIPE)
     child.stderr.close()
 
 

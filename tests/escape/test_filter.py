@@ -105,7 +105,7 @@ def test_the_callers_terminal(who, unchanged):
                                                 PUSH)],
                                      stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                      env=who.env, cwd='/')
-            out, err = child.communicate(timeout=30)
+            out, err = child.communicate(timeout=60)
             assert child.returncode == 0 and out.strip() == b'[]', (out, err)
         settings = termios.tcgetattr(slave)
         settings[3] &= ~termios.ICANON

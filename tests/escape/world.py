@@ -160,7 +160,7 @@ def outside(row, world):
     try:
         done = subprocess.run(argv, env=env, cwd=world.place, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=30, check=False, pass_fds=[leak])
+                              stderr=subprocess.PIPE, timeout=60, check=False, pass_fds=[leak])
     finally:
         os.close(leak)
     assert done.stdout, f'{argv}: {done.returncode} {done.stderr.decode()}'
@@ -283,7 +283,7 @@ class Unchanged:
         return {kind: sorted(str(now[kind][k]) for k in set(now[kind]) - set(was))
                 for kind, was in self.before.items() if set(now[kind]) - set(was)}
 
-    def check(self, timeout=15):
+    def check(self, timeout=60):
         deadline = time.monotonic() + timeout
         while True:
             found = self.differences()

@@ -258,6 +258,7 @@ static bool has_landlock(void)
 
 static void it_may_do_its_work_and_nothing_else(void **state)
 {
+	NEEDS_A_KERNEL("seccomp");
 	check_rows(has_landlock());
 }
 
@@ -280,6 +281,7 @@ static void lose_landlock(void)
 /* The last test, since Landlock does not come back. */
 static void nor_where_there_is_no_landlock(void **state)
 {
+	NEEDS_A_KERNEL("seccomp");
 	lose_landlock();
 	check_rows(false);
 }
@@ -328,6 +330,7 @@ static void a_crash_is_an_error(void **state)
 		{ "lie", lie, ERR_BUG },
 	};
 
+	NEEDS_A_KERNEL("seccomp");
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
 		const struct confine c = {
 			.write = -1, .read = -1, .from = -1, .to = -1, .what = "try"

@@ -406,8 +406,10 @@ static void full(struct world *w)
 static void test_a_full_disk(void **state)
 {
 	int status;
-	pid_t pid = fork();
+	pid_t pid;
 
+	NEEDS_A_KERNEL("threads behind fork()");
+	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		struct world *w = *state;

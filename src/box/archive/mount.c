@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
-#include <linux/stat.h>
+#include <linux/stat.h> /* which clashes with the <sys/stat.h> of some C libraries */
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <asm/unistd.h>
@@ -90,6 +90,14 @@ int mount_id(int fd, uint64_t *ret_id)
 	}
 	*ret_id = st.stx_mnt_id;
 	return 0;
+}
+
+bool mount_stands_on(int dir, const char *name)
+{
+	struct statx st;
+
+	return syscall(__NR_statx, dir, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &st) == 0 &&
+	       st.stx_attributes & STATX_ATTR_MOUNT_ROOT;
 }
 
 int mount_reconfigure(const char *path, const char *key, const char *value)

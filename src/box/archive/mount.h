@@ -4,11 +4,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MOUNT_ATTR_RDONLY 0x1
-#define MOUNT_ATTR_NOSUID 0x2
-#define MOUNT_ATTR_NODEV 0x4
-#define MOUNT_ATTR_NOEXEC 0x8
-#define MOUNT_ATTR_IDMAP 0x100000
+/* as <linux/mount.h> has them, which some headers include */
+#define MOUNT_ATTR_RDONLY 0x00000001
+#define MOUNT_ATTR_NOSUID 0x00000002
+#define MOUNT_ATTR_NODEV 0x00000004
+#define MOUNT_ATTR_NOEXEC 0x00000008
+#define MOUNT_ATTR_IDMAP 0x00100000
 
 int mount_fsopen(const char *type);
 int mount_fsconfig(int fs, const char *key, const char *value); /* value NULL: a flag */
@@ -24,6 +25,8 @@ int mount_move(const char *from, const char *to);
 
 /* The id of the mount that an open file is on, as /proc/self/mountinfo has it. */
 int mount_id(int fd, uint64_t *ret_id);
+/* Whether something is mounted on an entry of a directory. */
+bool mount_stands_on(int dir, const char *name);
 
 /* Changes options of a mounted file system. */
 int mount_reconfigure(const char *path, const char *key, const char *value);

@@ -10,7 +10,7 @@
  *
  * What is mounted on an entry, or above it, is never entered, nor emptied by a whiteout. That is an
  * error, or the entry is skipped (pass_mounts): then the mount is a folder of the host that a
- * sandbox has again.
+ * sandbox has again. Where something was mounted that is not any more, its place may be missing.
  *
  * Changes in a directory change its time, and its mode may forbid changes. So both are set when the
  * archive leaves the directory. The directories that it is in are kept as one path and the lengths
@@ -19,7 +19,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/stat.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +27,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "box/archive/mount.h"
 #include "box/archive/tar_tree.h"
 
 enum { HOLE = 4096, MODE_MASK = 01777, TEMPS_MAX = 1000 };
@@ -187,14 +187,6 @@ static int leave_others(struct tar_unpack *u, const char *path, bool directory)
 
 static int empty(struct tar_unpack *u, int fd, int depth);
 
-static bool is_mounted(int dir, const char *name)
-{
-	struct statx st;
-
-	return syscall(SYS_statx, dir, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &st) == 0 &&
-	       st.stx_attributes & STATX_ATTR_MOUNT_ROOT;
-}
-
 /* Removes the entry of that name with its contents. What is mounted stays, with what it stands
  * in. */
 static int remove_all(struct tar_unpack *u, int dir, const char *name, int depth)
@@ -204,7 +196,7 @@ static int remove_all(struct tar_unpack *u, int dir, const char *name, int depth
 	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
 		return 0;
 	errnum = errno;
-	if (is_mounted(dir, name)) {
+	if (mount_stands_on(dir, name)) {
 		u->mounted = true;
 		return u->o.pass_mounts ? 0 : tar_unpack_fail(u, TREE_OUTSIDE, 0);
 	}
@@ -249,7 +241,7 @@ static int unlink_old(struct tar_unpack *u, int dir, const char *name)
 	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
 		return 0;
 	errnum = errno;
-	if (is_mounted(dir, name))
+	if (mount_stands_on(dir, name))
 		return fail_on_mount(u);
 	if (errnum != EISDIR)
 		return tar_unpack_fail(u, TREE_SYSTEM, errnum);
@@ -266,7 +258,7 @@ static int remove_one(struct tar_unpack *u, int dir, const char *name)
 	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
 		return 0;
 	errnum = errno;
-	if (is_mounted(dir, name))
+	if (mount_stands_on(dir, name))
 		return 0;
 	if (errnum != EISDIR)
 		return tar_unpack_fail(u, TREE_SYSTEM, errnum);
@@ -315,7 +307,7 @@ static int place_temp(struct tar_unpack *u, int dir, const char *name)
 		return 0;
 	}
 	errnum = errno;
-	if (is_mounted(dir, name))
+	if (mount_stands_on(dir, name))
 		return fail_on_mount(u);
 	return errnum == EISDIR ? tar_unpack_fail(u, TREE_OCCUPIED, 0)
 				: tar_unpack_fail(u, TREE_SYSTEM, errnum);
@@ -557,6 +549,17 @@ static int make_entry(struct tar_unpack *u, const char *path, const struct tar_e
 	return tar_unpack_fail(u, TREE_KIND, 0);
 }
 
+/* The last entry could not be made where nobody in its sandbox could have made it. So it is the
+ * place of a mount, or above one, which nothing that is restored needs. */
+static bool was_for_mount(const struct tar_unpack *u)
+{
+	const struct tar_entry *e = &u->reader.entry;
+
+	return u->o.changes && !u->o.exact && u->failure.what == TREE_SYSTEM &&
+	       u->failure.errnum == EACCES &&
+	       (e->type == TAR_DIRECTORY || (e->type == TAR_FILE && e->size == 0));
+}
+
 static int take_entry(struct tar_unpack *u)
 {
 	const struct tar_entry *e = &u->reader.entry;
@@ -582,7 +585,7 @@ static int take_entry(struct tar_unpack *u)
 		return -1;
 	u->mounted = false;
 	if (!top && make_entry(u, path, e) < 0) {
-		if (!u->mounted || !u->o.pass_mounts)
+		if (!(u->mounted && u->o.pass_mounts) && !was_for_mount(u))
 			return -1;
 		u->failure = (struct tree_failure){ .what = TREE_FINE };
 	}

@@ -278,6 +278,9 @@ int template_host_skeleton(const char *skel, const char *host)
 		if (mkdir(path, 0755) < 0 || chmod(path, dirs[i].mode) < 0)
 			return -1;
 	}
+	snprintf(path, sizeof(path), "%s/home/user", skel); /* what clients of E2B call it */
+	if (symlink("agent", path) < 0)
+		return -1;
 	for (size_t i = 0; i < template_host_n_dirs; i++) {
 		if (make_top(skel, host, template_host_dirs[i]) < 0)
 			return -1;

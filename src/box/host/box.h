@@ -244,6 +244,9 @@ const char *sandbox_base(const struct sandbox *sb);
 int box_base(struct box *box, struct str template, char ret[SANDBOX_BASE_MAX],
 	     struct err *e) MUST_USE;
 
+/* The folder of holt-warden and the other helpers of this build or installation. */
+int box_helpers(char *ret, size_t size, struct err *e) MUST_USE;
+
 /* Path of a program installed beside holt-warden. */
 int box_program(const struct box *box, const char *name, char *ret, size_t size,
 		struct err *e) MUST_USE;
@@ -398,8 +401,9 @@ struct exec;
 struct exec *exec_start(struct sandbox *sb, const struct exec_spec *spec,
 			const struct exec_events *events, void *arg, struct err *e) MUST_USE;
 
-/* Queues bytes for stdin (copied). ERR_LIMIT: more than 1 MiB waits; try again from on_drain. After
- * the program has closed its stdin, bytes are dropped without an error. */
+/* Writes bytes to stdin, or queues what its pipe does not take (copied). ERR_LIMIT: more than 1 MiB
+ * waits; try again from on_drain, which follows once nothing waits any more. After the program has
+ * closed its stdin, bytes are dropped without an error. */
 int exec_write(struct exec *x, const char *p, size_t n, struct err *e) MUST_USE;
 size_t exec_waiting(const struct exec *x); /* bytes queued for stdin */
 
@@ -437,6 +441,8 @@ struct file_stat {
 	int64_t mtime_ms; /* since the epoch */
 	/* Of a file that was read: which it is, as fstat(2) says. Else 0. */
 	uint64_t dev, ino;
+	/* The sandbox says so, and may lie: they tell files of this one sandbox apart. */
+	bool told;
 };
 
 typedef void (*file_cb)(void *arg, const struct err *err);

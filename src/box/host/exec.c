@@ -27,8 +27,8 @@ enum {
 	READ_BYTES = 64 * 1024,
 	DRAIN_READS = 32, /* more than a pipe can hold when its program has ended */
 	STDIN_QUEUE_MAX = 1024 * 1024,
-	KILL_GRACE_MS = 5000, /* a busy machine keeps init waiting too */
-	KILL_PATIENCE_MS = 30000,
+	KILL_GRACE_MS = 15000, /* a busy machine keeps init waiting too */
+	KILL_PATIENCE_MS = 120000, /* it may have hundreds of trees to kill */
 	/* base_env, an image's and its user's variables, the sandbox's, the call's */
 	ENV_TOTAL_MAX = 768,
 };
@@ -430,11 +430,22 @@ size_t exec_waiting(const struct exec *x)
 	return x->in_queue.n;
 }
 
+/* What the pipe takes at once is not queued: waiting for it costs five system calls. A failure is
+ * left to on_stdin_ready(), since this is a call of x's owner. */
 static int enqueue(struct exec *x, const char *p, size_t n, struct err *e)
 {
+	ssize_t done = x->in_poll && !x->in_queue.n ? write(x->in, p, n) : 0;
+
+	x->last_typed = p[n - 1];
+	if (done > 0) {
+		sandbox_count(x->sb, (uint64_t)done, 0);
+		p += done;
+		n -= (size_t)done;
+	}
+	if (n == 0)
+		return 0;
 	if (buf_add(&x->in_queue, p, n, e) < 0)
 		return -1;
-	x->last_typed = p[n - 1];
 	if (x->in_poll)
 		uv_poll_start(x->in_poll, UV_WRITABLE, on_stdin_ready);
 	return 0;

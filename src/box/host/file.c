@@ -1,9 +1,9 @@
 /*
- * Files of a sandbox. Its init opens them and sends descriptors; the bytes are read here, in the
- * work pool unless they are few and at hand, since a mounted host directory may be slow. Bytes to
- * write are sent to init in pieces, so that the sandbox pays for the memory; into a host directory
- * they are written here. A descriptor is checked again before it is used, since init is not
- * trusted.
+ * Files of a sandbox. Its init opens them. It reads few bytes that are at hand itself; else it
+ * sends a descriptor and they are read here, in the work pool, since a mounted host directory may
+ * be slow. Bytes to write are sent to init in pieces, so that the sandbox pays for the memory; into
+ * a host directory that may be slow they are written here. A descriptor is checked again before it
+ * is used, since init is not trusted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,12 +13,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "box/host/internal.h"
-
-enum { FILE_AT_ONCE_MAX = 64 << 10 }; /* bytes that the loop itself copies */
 
 /* One operation of box.h from start to callback. */
 struct file_job {
@@ -222,33 +219,6 @@ static size_t read_wants(const struct file_job *j, uint64_t size)
 	return j->n < size - j->offset ? j->n : (size_t)(size - j->offset);
 }
 
-/* Reads few bytes that are in the kernel's memory without the work pool, whose two hand-offs take
- * longer than the rest. Nothing here waits for a disk or a network. False: the pool has to do
- * it. */
-static bool read_at_once(struct file_job *j)
-{
-	struct statx st;
-	size_t want;
-
-	if (statx(j->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
-		  STATX_TYPE | STATX_SIZE | STATX_INO, &st) < 0 ||
-	    !S_ISREG(st.stx_mode))
-		return false;
-	want = read_wants(j, st.stx_size);
-	if (want > FILE_AT_ONCE_MAX || !(j->bytes = malloc(want + 1)))
-		return false;
-	if (want && preadv2(j->fd, &(struct iovec){ j->bytes, want }, 1, (off_t)j->offset,
-			    RWF_NOWAIT) != (ssize_t)want) {
-		free(take_ptr(j->bytes));
-		return false;
-	}
-	j->n = want;
-	j->st.size = st.stx_size;
-	j->st.dev = makedev(st.stx_dev_major, st.stx_dev_minor);
-	j->st.ino = st.stx_ino;
-	return true;
-}
-
 static void read_work(uv_work_t *w)
 {
 	struct file_job *j = w->data;
@@ -291,6 +261,41 @@ static void read_done(uv_work_t *w, int status)
 	free_job(j);
 }
 
+/* Which file the descriptor is of, without waiting for its disk or network. 0 or an errno. */
+static int read_which(int fd, struct file_stat *to)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &st) < 0)
+		return errno;
+	to->dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+	to->ino = st.stx_ino;
+	return S_ISREG(st.stx_mode) ? 0 : EINVAL;
+}
+
+/* Init has read the n bytes behind its answer. What it says of the file is true of nothing else;
+ * without a descriptor it also says which file that is. */
+static void read_here(struct file_job *j, const struct im_file_done *d, size_t n)
+{
+	struct err e = ERR_INIT;
+	int errnum = 0;
+
+	convert_stat(&d->st, &j->st);
+	j->st.dev = d->dev;
+	j->st.ino = d->ino;
+	j->st.told = j->fd < 0;
+	if (j->fd >= 0)
+		errnum = read_which(j->fd, &j->st);
+	if (errnum) {
+		err_sys(&e, errnum, "read %.160s", j->path);
+		finish_error(j, &e);
+		return;
+	}
+	sandbox_count(j->call.sb, 0, n);
+	j->on_done.read(j->arg, (struct str){ (const char *)(d + 1), n }, &j->st, NULL);
+	free_job(j);
+}
+
 static void on_read_reply(struct init_call *c, const void *answer, size_t n, int fd,
 			  const struct err *err)
 {
@@ -298,6 +303,11 @@ static void on_read_reply(struct init_call *c, const void *answer, size_t n, int
 	struct file_job *j = (struct file_job *)c;
 	struct err e = ERR_INIT;
 
+	if (!err && !d->errnum && !c->fd_lost && d->has_bytes && n - sizeof(*d) <= j->n) {
+		j->fd = fd;
+		read_here(j, d, n - sizeof(*d));
+		return;
+	}
 	err = check_fd(j, d, fd, err, &e);
 	if (err || d->errnum) {
 		on_plain_reply(c, answer, n, fd, err);
@@ -306,10 +316,7 @@ static void on_read_reply(struct init_call *c, const void *answer, size_t n, int
 	j->fd = fd;
 	convert_stat(&d->st, &j->st);
 	j->work.data = j;
-	if (read_at_once(j))
-		read_done(&j->work, 0);
-	else
-		uv_queue_work(j->call.sb->box->loop, &j->work, read_work, read_done);
+	uv_queue_work(j->call.sb->box->loop, &j->work, read_work, read_done);
 }
 
 void file_read_start(struct sandbox *sb, struct str path, uint64_t offset, size_t max,
@@ -321,7 +328,7 @@ void file_read_start(struct sandbox *sb, struct str path, uint64_t offset, size_
 	j->call.on_reply = on_read_reply;
 	j->offset = offset;
 	j->n = max < FILE_READ_MAX ? max : FILE_READ_MAX;
-	start_job(j, path, &(struct im_file){ 0 }, STR_NONE);
+	start_job(j, path, &(struct im_file){ .offset = offset, .want = (uint32_t)j->n }, STR_NONE);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */

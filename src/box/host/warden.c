@@ -16,17 +16,13 @@
 #include "box/host/internal.h"
 #include "box/wire/build_id.h"
 
-/* Places of the two programs: beside the running one as built, or in libexec as installed. */
-int box_warden_find(struct box *box, struct err *e)
+/* Beside the running program as built, or in libexec as installed. */
+int box_helpers(char *ret, size_t size, struct err *e)
 {
 	static const char *const places[] = { "", "/../box", "/../libexec/holt", "/../lib/holt" };
 	char self[PATH_MAX], path[PATH_MAX];
 	ssize_t n;
 
-	if (box->config.libexec_dir) {
-		snprintf(box->libexec, sizeof(box->libexec), "%s", box->config.libexec_dir);
-		return 0;
-	}
 	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	if (n < 0)
 		return err_sys(e, errno, "find the running program");
@@ -35,12 +31,19 @@ int box_warden_find(struct box *box, struct err *e)
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
 		if (snprintf(path, sizeof(path), "%s%s/holt-warden", self, places[i]) <
 			    (int)sizeof(path) &&
-		    access(path, X_OK) == 0) {
-			snprintf(box->libexec, sizeof(box->libexec), "%.480s%s", self, places[i]);
+		    access(path, X_OK) == 0 &&
+		    snprintf(ret, size, "%s%s", self, places[i]) < (int)size)
 			return 0;
-		}
 	}
 	return err_set(e, ERR_UNSUPPORTED, "holt-warden is not installed beside holt");
+}
+
+int box_warden_find(struct box *box, struct err *e)
+{
+	if (!box->config.libexec_dir)
+		return box_helpers(box->libexec, sizeof(box->libexec), e);
+	snprintf(box->libexec, sizeof(box->libexec), "%s", box->config.libexec_dir);
+	return 0;
 }
 
 /* ---- its socket ------------------------------------------------------------------------------ */

@@ -8,16 +8,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "box/archive/mount.h"
 #include "box/archive/tar_tree.h"
 #include "box/wire/file_types.h"
 #include "box/init/internal.h"
@@ -46,6 +51,8 @@ struct removal {
 static struct write_job writes[WRITES_MAX] INIT_LARGE;
 static struct removal removals[REMOVALS_MAX];
 static uint32_t last_token, last_temp;
+/* An answer with what follows it; as long as the longest of file_list(). */
+static char answer[WIRE_MAX] INIT_LARGE;
 
 /* -1: fd could not be sent, so the hub got this error instead. */
 static int file_reply(struct im_file_done *d, int errnum, int fd)
@@ -60,19 +67,16 @@ static int file_reply(struct im_file_done *d, int errnum, int fd)
 }
 
 /* The kernel's own file systems contain no files of the sandbox. */
-static bool foreign_fs(int fd)
+static bool foreign_fs(const struct statfs *s)
 {
 	static const unsigned long foreign[] = { PROC_SUPER_MAGIC,    SYSFS_MAGIC,
 						 CGROUP_SUPER_MAGIC,  CGROUP2_SUPER_MAGIC,
 						 DEVPTS_SUPER_MAGIC,  NSFS_MAGIC,
 						 ANON_INODE_FS_MAGIC, SOCKFS_MAGIC,
 						 PIPEFS_MAGIC };
-	struct statfs s;
 
-	if (fstatfs(fd, &s) < 0)
-		return true;
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
-		if ((unsigned long)s.f_type == foreign[i])
+		if ((unsigned long)s->f_type == foreign[i])
 			return true;
 	}
 	return false;
@@ -107,9 +111,17 @@ static bool is_wanted(const struct stat *st, unsigned want)
 	       (want & INIT_FILE && S_ISREG(st->st_mode) && st->st_nlink > 0);
 }
 
-int init_open_known(const char *path, unsigned want, struct im_file_done *d)
+/* The C library's adds a call for old kernels. */
+static int open_path(const char *path, int flags)
 {
-	int fd = open(path, O_PATH | O_CLOEXEC);
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC);
+}
+
+/* *ret_fs: what its file system is. */
+static int open_known(const char *path, unsigned want, struct im_file_done *d,
+		      struct statfs *ret_fs)
+{
+	int fd = open_path(path, O_PATH);
 	struct stat st;
 
 	if (fd < 0) {
@@ -117,8 +129,10 @@ int init_open_known(const char *path, unsigned want, struct im_file_done *d)
 		return -1;
 	}
 	if (fstat(fd, &st) == 0 && is_wanted(&st, want) && st.st_dev != own_device() &&
-	    !foreign_fs(fd)) {
+	    fstatfs(fd, ret_fs) == 0 && !foreign_fs(ret_fs)) {
 		fill_stat(&d->st, &st);
+		d->dev = st.st_dev;
+		d->ino = st.st_ino;
 		return fd;
 	}
 	d->errnum = S_ISDIR(st.st_mode) ? EISDIR : want & INIT_DIRECTORY ? ENOTDIR : EACCES;
@@ -127,24 +141,106 @@ int init_open_known(const char *path, unsigned want, struct im_file_done *d)
 	return -1;
 }
 
+int init_open_known(const char *path, unsigned want, struct im_file_done *d)
+{
+	struct statfs fs;
+
+	return open_known(path, want, d, &fs);
+}
+
 int init_reopen(int fd, int flags)
 {
 	char self[64];
 
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	return open(self, flags | O_CLOEXEC);
+	return open_path(self, flags);
 }
 
-static void file_read(const char *path, struct im_file_done *d)
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* Whether all of the n bytes at offset, which the file has, are in the kernel's memory. mincore(2)
+ * always claims that of a file of another user. */
+static bool is_cached(int fd, const struct stat *st, uint64_t offset, size_t n)
 {
-	int known = init_open_known(path, INIT_FILE, d), fd;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = offset & ~(page - 1);
+	size_t size = (size_t)(offset - from) + n, pages = (size + page - 1) / page;
+	unsigned char there[WIRE_PIECE_MAX / 4096 + 2];
+	bool all = pages <= sizeof(there) && st->st_uid == geteuid();
+	void *at = all ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, (off_t)from) : MAP_FAILED;
+
+	if (at == MAP_FAILED)
+		return false;
+	all = mincore(at, size, there) == 0;
+	for (size_t i = 0; all && i < pages; i++)
+		all = there[i] & 1;
+	munmap(at, size);
+	return all;
+}
+
+/* What is in the kernel's memory; less, or -1, where a disk or a network has to be waited for. A
+ * tmpfs is in memory; an overlay may be over a slow disk. Both know no RWF_NOWAIT. */
+static ssize_t read_now(int fd, const struct statfs *fs, char *to, size_t n, uint64_t offset)
+{
+	struct iovec v = { to, n };
+	struct stat st;
+
+	if (fs->f_type == OVERLAYFS_SUPER_MAGIC &&
+	    (fstat(fd, &st) < 0 || !is_cached(fd, &st, offset, n)))
+		return -1;
+	if (fs->f_type == TMPFS_MAGIC || fs->f_type == OVERLAYFS_SUPER_MAGIC)
+		return pread(fd, to, n, (off_t)offset);
+	return syscall(SYS_preadv2, fd, &v, 1, offset, 0, RWF_NOWAIT);
+}
+
+/* Whether a file is in the mount of the root, which no other sandbox has. Devices do not tell: an
+ * overlay shows those of its layers. */
+static bool is_in_root(int fd)
+{
+	static uint64_t root;
+	uint64_t id;
+
+	if (!root) {
+		int top = open("/", O_PATH | O_CLOEXEC);
+
+		if (top < 0 || mount_id(top, &root) < 0)
+			root = 0;
+		if (top >= 0)
+			close(top);
+	}
+	return root && mount_id(fd, &id) == 0 && id == root;
+}
+
+/* Answers with few bytes that are at hand. False: the hub has to read them, as it can wait. A file
+ * that other sandboxes may have too comes along, so that the hub sees itself which it is. */
+static bool read_at_once(int fd, const struct statfs *fs, const struct im_file *m,
+			 struct im_file_done *d)
+{
+	uint64_t rest = m->offset < d->st.size ? d->st.size - m->offset : 0;
+	size_t want = rest < m->want ? (size_t)rest : m->want;
+
+	if (want > WIRE_PIECE_MAX ||
+	    (want > 0 && read_now(fd, fs, answer + sizeof(*d), want, m->offset) != (ssize_t)want))
+		return false;
+	d->h.type = IM_FILE_DONE;
+	d->has_bytes = 1;
+	memcpy(answer, d, sizeof(*d));
+	if (init_send(answer, sizeof(*d) + want, is_in_root(fd) ? -1 : fd) < 0)
+		file_reply(d, errno, -1);
+	return true;
+}
+
+static void file_read(const char *path, const struct im_file *m, struct im_file_done *d)
+{
+	struct statfs fs;
+	int known = open_known(path, INIT_FILE, d, &fs), fd;
 
 	if (known < 0) {
 		file_reply(d, d->errnum, -1);
 		return;
 	}
 	fd = init_reopen(known, O_RDONLY);
-	file_reply(d, fd < 0 ? errno : 0, fd);
+	if (fd < 0 || !read_at_once(fd, &fs, m, d))
+		file_reply(d, fd < 0 ? errno : 0, fd);
 	if (fd >= 0)
 		close(fd);
 	close(known);
@@ -374,6 +470,14 @@ static bool is_own(int fd)
 	return stat("/", &root) == 0 && fstat(fd, &st) == 0 && st.st_dev == root.st_dev;
 }
 
+/* There is no disk for which a writer would have to wait, nor one for it to last on. */
+static bool is_memory(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
+}
+
 /* p: the first piece, of n bytes. */
 static void file_write(const char *path, const struct im_file *m, const char *p, size_t n,
 		       struct im_file_done *d)
@@ -394,7 +498,7 @@ static void file_write(const char *path, const struct im_file *m, const char *p,
 		return;
 	}
 	w->token = ++last_token;
-	if (is_own(w->dir)) {
+	if (is_own(w->dir) || (m->flags & FILE_FLAG_LAST && is_memory(w->dir))) {
 		write_piece(w, m, p, n, d);
 		return;
 	}
@@ -465,7 +569,6 @@ static void file_mkdir(const char *path, const struct im_file *m, struct im_file
 
 static void file_list(const char *path, struct im_file_done *d)
 {
-	static char out[WIRE_MAX] INIT_LARGE;
 	int known = init_open_known(path, INIT_DIRECTORY, d);
 	int fd = known < 0 ? -1 : init_reopen(known, O_RDONLY | O_DIRECTORY);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -485,23 +588,23 @@ static void file_list(const char *path, struct im_file_done *d)
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 			continue;
 		if (d->entries == FILE_LIST_MAX ||
-		    n + sizeof(entry) + entry.name_len > sizeof(out)) {
+		    n + sizeof(entry) + entry.name_len > sizeof(answer)) {
 			d->truncated = 1;
 			break;
 		}
 		if (fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue; /* removed meanwhile */
 		fill_stat(&entry.st, &st);
-		memcpy(out + n, &entry, sizeof(entry));
-		memcpy(out + n + sizeof(entry), e->d_name, entry.name_len);
+		memcpy(answer + n, &entry, sizeof(entry));
+		memcpy(answer + n + sizeof(entry), e->d_name, entry.name_len);
 		n += sizeof(entry) + entry.name_len;
 		d->entries++;
 	}
 	closedir(dir);
 	d->h.type = IM_FILE_DONE;
 	d->errnum = 0;
-	memcpy(out, d, sizeof(*d));
-	init_send(out, n, -1);
+	memcpy(answer, d, sizeof(*d));
+	init_send(answer, n, -1);
 }
 
 /* Removes everything below dir; 0 or an errno. */
@@ -662,7 +765,7 @@ void init_file(const struct im_file *m, size_t n, int fd)
 	}
 	switch ((enum file_op)m->op) {
 	case FILE_OP_READ:
-		file_read(path, &d);
+		file_read(path, m, &d);
 		return;
 	case FILE_OP_WRITE:
 		file_write(path, m, second, second < end ? (size_t)(end - second) : 0, &d);

@@ -44,6 +44,7 @@
 #include <unistd.h>
 
 #include "base/sock.h"
+#include "base/version.h"
 
 enum {
 	EXECS_MAX = 1024,
@@ -857,12 +858,14 @@ static void reset_signals(void)
 		syscall(SYS_rt_sigaction, number, at_default, NULL, 8L);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct im_head ready = { IM_READY, 0 };
 	struct pollfd wait_for[2];
 	sigset_t chld;
 
+	if (VERSION_TOLD("holt-init", argc, argv))
+		return 0;
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	for (int fd = INIT_FD; fd <= INIT_PIDS_FD; fd++)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);

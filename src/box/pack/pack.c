@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/version.h"
 #include "box/archive/confine.h"
 #include "box/archive/tar.h"
 
@@ -382,6 +383,8 @@ int main(int argc, char **argv)
 	struct task task;
 	int rc;
 
+	if (VERSION_TOLD("holt-pack", argc, argv))
+		return 0;
 	if (read_task(argc, argv, &task) < 0) {
 		fprintf(stderr, "holt-pack: started by holt only\n");
 		return 125;

@@ -28,6 +28,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/sock.h"
+#include "base/version.h"
 #include "box/warden/internal.h"
 #include "box/warden/message.h"
 #include "box/wire/build_id.h"
@@ -280,6 +281,8 @@ int main(int argc, char **argv)
 	struct wm_hello m;
 	struct err e = ERR_INIT;
 
+	if (VERSION_TOLD("holt-warden", argc, argv))
+		return 0;
 	warden.hub = WARDEN_FD;
 	log_init("holt-warden");
 	signal(SIGINT, SIG_IGN); /* it comes from the hub's terminal: the hub decides */

@@ -20,8 +20,8 @@ int limits_complete(struct limits *l, struct err *e)
 		return err_set(e, ERR_INVALID, "pids: from %d to %d", LIMIT_PIDS_MIN,
 			       LIMIT_PIDS_MAX);
 	if (l->cpu_milli && (l->cpu_milli < LIMIT_CPU_MIN || l->cpu_milli > LIMIT_CPU_MAX))
-		return err_set(e, ERR_INVALID, "cpus: from %.2f to %d", LIMIT_CPU_MIN / 1000.0,
-			       LIMIT_CPU_MAX / 1000);
+		return err_set(e, ERR_INVALID, "cpus: from %.2f to %d",
+			       (double)LIMIT_CPU_MIN / 1000, LIMIT_CPU_MAX / 1000);
 	if (l->files && (l->files < LIMIT_FILES_MIN || l->files > LIMIT_FILES_MAX))
 		return err_set(e, ERR_INVALID, "open files: from %d to %d", LIMIT_FILES_MIN,
 			       LIMIT_FILES_MAX);

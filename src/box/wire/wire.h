@@ -331,8 +331,8 @@ enum im_type {
 	/* init to hub */
 	IM_EXIT, /* im_exit */
 	IM_QUIET, /* im_quiet */
-	/* im_file_done; one descriptor for FILE_OP_READ and FILE_OP_WRITE; for trees
-	 * im_tree_done */
+	/* im_file_done, for FILE_OP_READ with bytes; one descriptor for FILE_OP_READ and
+	 * FILE_OP_WRITE; for trees im_tree_done */
 	IM_FILE_DONE,
 	IM_PROCESS_DONE, /* im_process_done, and with PROCESS_OP_LIST its entries */
 	IM_TERMINAL_DONE, /* im_terminal_done; one descriptor: the directory of terminals */
@@ -413,10 +413,14 @@ struct im_quiet {
 };
 
 enum file_op {
-	FILE_OP_READ, /* path; answered with a descriptor of a regular file */
+	/* path, offset, want; answered with the bytes, if they are at most WIRE_PIECE_MAX and no
+	 * disk or network has to be waited for, and with a descriptor of the regular file, unless
+	 * they are from the sandbox's own root; else with the descriptor alone */
+	FILE_OP_READ,
 	/* path, mode, then the first piece of its bytes; answered with a token, unless that piece
 	 * was everything. In a folder of the host, which may be slow, answered with a descriptor of
-	 * an empty new file beside it; the piece is not used. */
+	 * an empty new file beside it; the piece is not used. If the folder is in memory and the
+	 * piece is everything, it is written as in the sandbox. */
 	FILE_OP_WRITE,
 	FILE_OP_APPEND, /* token, then another piece */
 	FILE_OP_COMMIT, /* token: the new file replaces path */
@@ -451,6 +455,8 @@ enum {
 struct im_file {
 	struct im_head h;
 	uint32_t op, flags, mode, token;
+	uint64_t offset;
+	uint32_t want, pad;
 };
 
 struct im_stat {
@@ -468,8 +474,9 @@ struct im_file_done {
 	uint32_t token;
 	/* FILE_OP_LIST: number of im_entry that follow, each with its name */
 	uint32_t entries, truncated;
-	uint32_t pad;
+	uint32_t has_bytes; /* FILE_OP_READ: what follows is what was read */
 	struct im_stat st;
+	uint64_t dev, ino; /* FILE_OP_READ */
 };
 
 struct im_tree_done {

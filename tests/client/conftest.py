@@ -14,7 +14,7 @@ from hostile_http import HostileHttp
 from links import EVERYTHING, HERE, HOST, Host, below, until
 
 sys.path.append(os.path.dirname(HERE))
-from watchdog import watchdog  # noqa: E402, F401
+from time_limit import time_limit  # noqa: E402, F401
 
 PR_SET_CHILD_SUBREAPER = 36
 ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -77,7 +77,7 @@ class Server:
     def stop(self, number=signal.SIGTERM):
         if self.proc.poll() is None:
             os.killpg(self.proc.pid, number)
-        self.proc.wait(10)
+        self.proc.wait(60)
         self.proc.stdout.close()
 
 

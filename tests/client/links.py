@@ -137,7 +137,7 @@ class Host:
         if not select.select([self.proc.stdout], [], [], max(0, left))[0]:
             raise TimeoutError(f'no event in time: {what}; its log: {self.said()}')
         data = os.read(self.proc.stdout.fileno(), 1 << 20)
-        assert data, f'the host has ended: {what}; {self.proc.wait(5)} {self.said()}'
+        assert data, f'the host has ended: {what}; {self.proc.wait(60)} {self.said()}'
         *lines, self.part = (self.part + data).split(b'\n')
         for line in lines:
             event = json.loads(line)
@@ -153,7 +153,7 @@ class Host:
         """Processes that it started, and what these started: pid to that of the parent."""
         return {pid: p.parent for pid, p in below(self.pid).items()}
 
-    def close(self, timeout=30):
+    def close(self, timeout=60):
         """At the end of its input it closes all links and ends."""
         self.proc.stdin.close()
         deadline = time.monotonic() + timeout
@@ -163,7 +163,7 @@ class Host:
             except AssertionError:
                 break
         self.proc.stdout.close()
-        assert self.proc.wait(5) == 0, self.said()
+        assert self.proc.wait(60) == 0, self.said()
 
     def kill(self):
         if self.proc.poll() is None:

@@ -34,6 +34,7 @@ struct http_client {
 	CURLM *multi;
 	char *unix_socket;
 	char *no_proxy;
+	char *ca, *certificate, *key; /* files; NULL */
 	unsigned connect_ms;
 	size_t header_max;
 	bool public_only, loopback_too;
@@ -132,6 +133,10 @@ static int read_code(const struct http_exchange *x, CURLcode code, struct err *e
 		return out_of_memory(e);
 	if (code == CURLE_UNSUPPORTED_PROTOCOL) /* the URL's scheme was checked before */
 		return err_set(e, ERR_TRANSPORT, "what answers there does not speak HTTP");
+	if (code == CURLE_PEER_FAILED_VERIFICATION)
+		return err_set(e, ERR_TRANSPORT,
+			       "its certificate is not trusted: no known authority has signed it "
+			       "for this name and time");
 	return err_set(e, ERR_TRANSPORT, "%s", curl_easy_strerror(code));
 }
 
@@ -247,15 +252,23 @@ static int set_timer(CURLM *multi, long ms, void *data)
 	return 0;
 }
 
+static void client_free(struct http_client *c)
+{
+	free(c->unix_socket);
+	free(c->no_proxy);
+	free(c->ca);
+	free(c->certificate);
+	free(c->key);
+	free(c);
+}
+
 static void handle_gone(struct http_client *c)
 {
 	if (--c->handles > 0)
 		return;
 	if (c->on_closed)
 		c->on_closed(c->owner);
-	free(c->unix_socket);
-	free(c->no_proxy);
-	free(c);
+	client_free(c);
 }
 
 static void on_poll_closed(uv_handle_t *handle)
@@ -316,37 +329,44 @@ static char *no_proxy(void)
 	return asprintf(&all, "localhost,127.0.0.1,::1,%s", theirs) < 0 ? NULL : all;
 }
 
+/* False: no memory. */
+static bool copy_text(char **to, const char *from)
+{
+	*to = from ? strdup(from) : NULL;
+	return *to || !from;
+}
+
 struct http_client *http_client_new(uv_loop_t *loop, const struct http_client_options *o,
 				    struct err *e)
 {
 	struct http_client *c;
 	CURLM *multi;
-	char *path, *direct;
 
 	if (library_load("curl", e) < 0)
 		return NULL;
 	c = calloc(1, sizeof(*c));
-	multi = c && curl_global_init(CURL_GLOBAL_DEFAULT) == 0 ? curl_multi_init() : NULL;
-	path = o->unix_socket ? strdup(o->unix_socket) : NULL;
-	direct = no_proxy();
-	if (!multi || !direct || (o->unix_socket && !path)) {
-		if (multi)
-			curl_multi_cleanup(multi);
-		free(direct);
-		free(path);
-		free(c);
+	if (!c) {
 		out_of_memory(e);
 		return NULL;
 	}
 	*c = (struct http_client){ .loop = loop,
-				   .multi = multi,
-				   .unix_socket = path,
-				   .no_proxy = direct,
+				   .no_proxy = no_proxy(),
 				   .connect_ms = o->connect_ms ? o->connect_ms : CONNECT_MS,
 				   .header_max = o->header_max ? o->header_max : HEADER_MAX,
 				   .public_only = o->public_only,
 				   .loopback_too = o->loopback_too,
 				   .handles = 2 };
+	multi = curl_global_init(CURL_GLOBAL_DEFAULT) == 0 ? curl_multi_init() : NULL;
+	if (!multi || !c->no_proxy || !copy_text(&c->unix_socket, o->unix_socket) ||
+	    !copy_text(&c->ca, o->ca) || !copy_text(&c->certificate, o->certificate) ||
+	    !copy_text(&c->key, o->key)) {
+		if (multi)
+			curl_multi_cleanup(multi);
+		client_free(c);
+		out_of_memory(e);
+		return NULL;
+	}
+	c->multi = multi;
 	uv_timer_init(loop, &c->timer);
 	uv_idle_init(loop, &c->soon);
 	c->timer.data = c->soon.data = c;
@@ -521,6 +541,21 @@ static void set_giver(struct http_exchange *x, const struct http_spec *spec)
 	curl_easy_setopt(x->easy, CURLOPT_READDATA, x);
 }
 
+static void set_tls(struct http_exchange *x)
+{
+	const struct http_client *c = x->client;
+
+	curl_easy_setopt(x->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	if (c->ca) {
+		curl_easy_setopt(x->easy, CURLOPT_CAINFO, c->ca);
+		curl_easy_setopt(x->easy, CURLOPT_CAPATH, NULL);
+	}
+	if (c->certificate)
+		curl_easy_setopt(x->easy, CURLOPT_SSLCERT, c->certificate);
+	if (c->key)
+		curl_easy_setopt(x->easy, CURLOPT_SSLKEY, c->key);
+}
+
 static int set_up(struct http_exchange *x, const struct http_spec *spec, struct err *e)
 {
 	static const struct http_header no_expect = { "Expect", STR_LIT("") };
@@ -556,6 +591,8 @@ static int set_up(struct http_exchange *x, const struct http_spec *spec, struct 
 		curl_easy_setopt(x->easy, CURLOPT_UNIX_SOCKET_PATH, c->unix_socket);
 	if (c->public_only)
 		curl_easy_setopt(x->easy, CURLOPT_PROXY, "");
+	set_tls(x);
+	curl_easy_setopt(x->easy, CURLOPT_TIMEOUT_MS, (long)spec->whole_ms);
 	if (spec->idle_ms) {
 		curl_easy_setopt(x->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
 		curl_easy_setopt(x->easy, CURLOPT_LOW_SPEED_TIME,

@@ -23,6 +23,9 @@ struct http_client_options {
 	unsigned connect_ms; /* 0: 10,000 */
 	unsigned connections; /* at once; further requests wait; 0: 64 */
 	size_t header_max; /* bytes of all headers of an answer; 0: 64 KiB */
+	/* PEM files: the authorities that servers are trusted by, instead of the host's; what is
+	 * shown to a server that wants to know its clients. May be NULL. */
+	const char *ca, *certificate, *key;
 	/* For URLs from untrusted sources. Connect only to addresses of the public Internet
 	 * (http/client/address.h), checked at the time of each connection, and use no proxy. Others
 	 * fail with ERR_NOT_PUBLIC. */
@@ -50,6 +53,7 @@ struct http_spec {
 	 * is on the loop. */
 	size_t (*give)(void *owner, char *to, size_t n);
 	unsigned idle_ms; /* ERR_TIMEOUT if nothing comes for this long; 0: no limit */
+	unsigned whole_ms; /* the same for all of it, until the end of the answer */
 };
 
 struct http_exchange_events {

@@ -24,7 +24,7 @@ enum {
 
 struct ws_client {
 	uv_poll_t poll;
-	/* Begun by the upgrade. Before it, f.early holds the answer to the request. */
+	/* Begun by the upgrade. Before it, f.input holds the answer to the request. */
 	struct ws_frames f;
 	const struct ws_client_events *events;
 	void *owner;
@@ -165,9 +165,9 @@ static void hear_body(struct ws_client *ws, bool ended)
 {
 	struct str body;
 
-	if (!ended && ws->f.early.n - ws->body_at < ws->body_n)
+	if (!ended && ws->f.input.n - ws->body_at < ws->body_n)
 		return;
-	body = (struct str){ ws->f.early.p + ws->body_at, ws->f.early.n - ws->body_at };
+	body = (struct str){ ws->f.input.p + ws->body_at, ws->f.input.n - ws->body_at };
 	ws_client_close(ws);
 	ws->events->on_refused(ws->owner, ws->status, body);
 }
@@ -185,7 +185,7 @@ static void answered(struct ws_client *ws, struct str head, size_t message_at)
 			lose(ws, ERR_TRANSPORT, "the server's upgrade is not what was asked for");
 			return;
 		}
-		ws->f.early_read = message_at;
+		ws->f.input_taken = message_at;
 		ws->events->on_open(ws->owner);
 		if (!ws->f.stopped)
 			pump(ws);
@@ -201,7 +201,7 @@ static void answered(struct ws_client *ws, struct str head, size_t message_at)
 static void shake_hands(struct ws_client *ws)
 {
 	struct err e;
-	char *to = buf_reserve(&ws->f.early, 4096, &e), *end;
+	char *to = buf_reserve(&ws->f.input, 4096, &e), *end;
 	ssize_t n = to ? recv(ws->f.fd, to, 4096, 0) : -1;
 
 	if (n < 0 && to && (errno == EAGAIN || errno == EINTR))
@@ -213,15 +213,15 @@ static void shake_hands(struct ws_client *ws)
 			lose(ws, ERR_TRANSPORT, "the server did not answer the upgrade");
 		return;
 	}
-	buf_advance(&ws->f.early, (size_t)n);
+	buf_advance(&ws->f.input, (size_t)n);
 	if (ws->status) {
 		hear_body(ws, false);
 		return;
 	}
-	end = memmem(ws->f.early.p, ws->f.early.n, "\r\n\r\n", 4);
+	end = memmem(ws->f.input.p, ws->f.input.n, "\r\n\r\n", 4);
 	if (end)
-		answered(ws, (struct str){ ws->f.early.p, (size_t)(end + 2 - ws->f.early.p) },
-			 (size_t)(end + 4 - ws->f.early.p));
+		answered(ws, (struct str){ ws->f.input.p, (size_t)(end + 2 - ws->f.input.p) },
+			 (size_t)(end + 4 - ws->f.input.p));
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -326,7 +326,7 @@ struct ws_client *ws_client_open(uv_loop_t *loop, const struct ws_client_options
 	ws->f.owner = ws;
 	ws->events = events;
 	ws->owner = owner;
-	ws->f.early = BUF_INIT(HEAD_MAX);
+	ws->f.input = BUF_INIT(HEAD_MAX);
 	ws->message_max = o->message_max;
 	snprintf(ws->protocol, sizeof(ws->protocol), "%s", o->protocol ? o->protocol : "");
 	ws->offers = o->offers ? strdup(o->offers) : NULL;

@@ -310,7 +310,7 @@ bool http_path_ok(struct str path)
 		return false;
 	for (size_t i = 1; i <= path.n;) {
 		bool slash = i == path.n || path.p[i] == '/';
-		char raw = slash ? '/' : path.p[i];
+		unsigned char raw = slash ? '/' : (unsigned char)path.p[i];
 		int c = '/';
 
 		if (slash && length > 0 && length == dots && dots <= 2)
@@ -321,7 +321,7 @@ bool http_path_ok(struct str path)
 			continue;
 		}
 		c = decode_at(path, &i);
-		if (raw <= 0x20 || raw == 0x7f || raw == '#' || raw == '\\' || c < 0x20 ||
+		if (raw <= 0x20 || raw >= 0x7f || raw == '#' || raw == '\\' || c < 0x20 ||
 		    c == 0x7f || c == '\\')
 			return false;
 		length++;

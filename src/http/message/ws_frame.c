@@ -22,14 +22,34 @@ int ws_accept_key(struct str key, struct buf *to, struct err *e)
 	return base64_encode(to, (struct str){ (const char *)hash, sizeof(hash) }, e);
 }
 
-static ssize_t take_early(struct ws_frames *f, uint8_t *to, size_t n)
+static ssize_t take_input(struct ws_frames *f, uint8_t *to, size_t n)
 {
-	size_t left = f->early.n - f->early_read;
+	size_t left = f->input.n - f->input_taken;
 
 	n = left < n ? left : n;
-	memcpy(to, f->early.p + f->early_read, n);
-	f->early_read += n;
+	memcpy(to, f->input.p + f->input_taken, n);
+	f->input_taken += n;
 	return (ssize_t)n;
+}
+
+/* wslay has taken all that was read. */
+static ssize_t read_input(struct ws_frames *f)
+{
+	struct err e;
+	ssize_t got;
+	char *to;
+
+	buf_drop(&f->input, f->input.n);
+	f->input_taken = 0;
+	to = buf_reserve(&f->input, WS_READ_MAX, &e);
+	if (!to) {
+		errno = ENOMEM;
+		return -1;
+	}
+	got = f->io ? f->io->read(f->owner, to, WS_READ_MAX) : recv(f->fd, to, WS_READ_MAX, 0);
+	if (got > 0)
+		buf_advance(&f->input, (size_t)got);
+	return got;
 }
 
 static ssize_t fail(wslay_event_context_ptr context, bool again)
@@ -46,22 +66,24 @@ static ssize_t on_recv(wslay_event_context_ptr context, uint8_t *to, size_t n, i
 
 	if (f->held || f->stopped)
 		return fail(context, true);
-	if (f->early_read < f->early.n)
-		return take_early(f, to, n);
+	if (f->input_taken < f->input.n)
+		return take_input(f, to, n);
 	if (f->turn == 0)
 		return fail(context, true);
-	got = recv(f->fd, to, n < f->turn ? n : f->turn, 0);
+	got = read_input(f);
 	if (got <= 0)
 		return fail(context, got < 0 && (errno == EAGAIN || errno == EINTR));
-	f->turn -= (size_t)got;
-	return got;
+	f->turn -= (size_t)got < f->turn ? (size_t)got : f->turn;
+	return take_input(f, to, n);
 }
 
 static ssize_t on_send(wslay_event_context_ptr context, const uint8_t *p, size_t n, int flags,
 		       void *data)
 {
 	struct ws_frames *f = data;
-	ssize_t sent = send(f->fd, p, n, MSG_NOSIGNAL | (flags & WSLAY_MSG_MORE ? MSG_MORE : 0));
+	bool more = flags & WSLAY_MSG_MORE;
+	ssize_t sent = f->io ? f->io->write(f->owner, p, n, more)
+			     : send(f->fd, p, n, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
 
 	if (sent < 0)
 		return fail(context, errno == EAGAIN || errno == EINTR);
@@ -121,7 +143,7 @@ void ws_frames_fini(struct ws_frames *f)
 {
 	if (f->context)
 		wslay_event_context_free(f->context);
-	buf_fini(&f->early);
+	buf_fini(&f->input);
 }
 
 /* Waits until the queue is empty, since wslay would send the close frame first and nothing after
@@ -142,6 +164,10 @@ bool ws_frames_pump(struct ws_frames *f)
 	f->turn = TURN_MAX;
 	f->resumed = false;
 	ok = f->held || wslay_event_recv(f->context) == 0;
+	if (f->input_taken == f->input.n) { /* one that is idle keeps no memory for it */
+		buf_fini(&f->input);
+		f->input_taken = 0;
+	}
 	if (f->stopped)
 		return true;
 	ok = wslay_event_send(f->context) == 0 && ok;

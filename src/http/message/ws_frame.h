@@ -1,7 +1,8 @@
 #pragma once
 /*
- * The frames of one WebSocket (RFC 6455) by wslay, over a non-blocking descriptor. Shared by server
- * and client. The owner polls for ws_frames_events() and calls ws_frames_pump().
+ * The frames of one WebSocket (RFC 6455) by wslay, over a non-blocking descriptor or what the owner
+ * puts above it. Shared by server and client. The owner polls the descriptor and calls
+ * ws_frames_pump().
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,6 +14,15 @@ enum {
 	WS_PIECES_MAX = 1024, /* frames of one message */
 	WS_QUEUED_MAX = 4096, /* frames in the queue, which a flood of pings fills with pongs */
 	WS_NO_CLOSE_FRAME = 1006,
+	WS_READ_MAX = 16 << 10, /* bytes of one read: a record of TLS */
+};
+
+/* What carries the bytes: as recv(2) and send(2), with errno. */
+struct ws_io {
+	/* n is WS_READ_MAX, so that nothing has to stay behind where no poll would show it. */
+	ssize_t (*read)(void *owner, void *to, size_t n);
+	/* more: the rest of a frame follows at once. After EAGAIN the same bytes come again. */
+	ssize_t (*write)(void *owner, const void *p, size_t n, bool more);
 };
 
 struct ws_frames {
@@ -21,8 +31,9 @@ struct ws_frames {
 	/* Called with a whole message or a control frame; opcode: WSLAY_TEXT_FRAME … */
 	void (*on_message)(void *owner, uint8_t opcode, struct str message);
 	void *owner;
-	struct buf early; /* bytes that were read before, and where the frames in them begin */
-	size_t early_read;
+	const struct ws_io *io; /* NULL: fd itself */
+	struct buf input; /* bytes that were read, and how many of them wslay has */
+	size_t input_taken;
 	size_t turn; /* bytes that may still be read in this turn */
 	unsigned pieces; /* frames so far of the message being received */
 	bool held; /* reading is stopped */
@@ -37,7 +48,7 @@ struct ws_frames {
 /* Appends the server's answer to a key (section 4.2.2). */
 int ws_accept_key(struct str key, struct buf *to, struct err *e) MUST_USE;
 
-/* message_max: bytes; a longer message ends it. fd and early must be set before the first pump. -1:
+/* message_max: bytes; a longer message ends it. fd and input must be set before the first pump. -1:
  * out of memory. */
 int ws_frames_begin(struct ws_frames *f, bool is_client, size_t message_max) MUST_USE;
 void ws_frames_fini(struct ws_frames *f);

@@ -216,7 +216,7 @@ static int check_origin(struct http_request *q)
 		h->cross |= str_is(h->origin, srv->o.origins[i]);
 	if (h->n_origins > 1 ||
 	    (!h->cross &&
-	     !http_origin_is(h->origin, q->conn->listener->tls ? "https" : "http", h->host))) {
+	     !http_origin_is(h->origin, http_request_is_tls(q) ? "https" : "http", h->host))) {
 		h->cross = false;
 		return refuse(q, 403, ERR_ORIGIN, "pages of this origin may not ask here");
 	}
@@ -257,11 +257,28 @@ static void name_methods(const struct http_request *q, struct err *why)
 	}
 }
 
+/* A table that takes the request by its host name. */
+static bool is_claimed(struct http_request *q)
+{
+	const struct http_options *o = &q->conn->srv->o;
+
+	for (size_t t = 0; t < o->n_routes; t++) {
+		if (!o->routes[t].claims || !o->routes[t].claims(o->routes[t].owner, q))
+			continue;
+		q->route = &o->routes[t].p[0];
+		q->table = &o->routes[t];
+		return true;
+	}
+	return false;
+}
+
 static int check_route(struct http_request *q)
 {
 	const struct http_options *o = &q->conn->srv->o;
 	bool found = false;
 
+	if (is_claimed(q))
+		return 0;
 	for (size_t t = 0; t < o->n_routes && !q->route; t++) {
 		for (size_t i = 0; i < o->routes[t].n && !q->route; i++) {
 			const struct http_route *r = &o->routes[t].p[i];
@@ -271,7 +288,7 @@ static int check_route(struct http_request *q)
 			found = true;
 			if (r->methods & q->method) {
 				q->route = r;
-				q->route_owner = o->routes[t].owner;
+				q->table = &o->routes[t];
 			}
 		}
 	}
@@ -303,13 +320,15 @@ static int check_token(struct http_request *q)
 
 	if (q->route->open)
 		return 0;
-	if (token.p && srv->o.identify)
+	if (q->table->identify)
+		q->principal = q->table->identify(q->table->owner, q);
+	else if (token.p && srv->o.identify)
 		q->principal = srv->o.identify(srv->o.owner, token, q->conn->local);
 	else if (h->n_authorizations == 0 && !h->cross && srv->o.identify_browser)
 		q->principal = srv->o.identify_browser(srv->o.owner, q);
 	if (q->principal)
 		return 0;
-	if (h->n_authorizations > 0 &&
+	if ((h->n_authorizations > 0 || q->table->identify) &&
 	    !rate_take(srv->failures, address_key(q->conn), server_now_ms(srv), &q->retry_after))
 		return refuse(q, 429, ERR_LIMIT, "too many wrong tokens came from this address");
 	return refuse(q, 401, ERR_UNAUTHORIZED,

@@ -63,18 +63,22 @@ static void begin(struct listener *l, struct MHD_Connection *mhd, void **socket_
 	struct http_server *srv = l->srv;
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+	int fd = info ? info->connect_fd : -1; /* *info is valid until the next call */
 	struct conn *c = info ? calloc(1, sizeof(*c)) : NULL;
 
 	*socket_context = c;
-	if (!c) { /* nothing else would end the connection */
-		if (info)
-			shutdown(info->connect_fd, SHUT_RDWR);
+	if (c) {
+		c->mhd = mhd;
+		c->fd = fd;
+	}
+	if (!c || (l->tls && !server_tls_use(l->tls, c))) { /* nothing else would end it */
+		shutdown(fd, SHUT_RDWR);
+		free(take_ptr(*socket_context));
 		return;
 	}
+	c->tls = l->tls ? server_tls_ref(l->tls) : NULL;
 	c->srv = srv;
 	c->listener = l;
-	c->mhd = mhd;
-	c->fd = info->connect_fd;
 	name_peer(c);
 	c->local = is_local(c->fd);
 	c->prev = srv->conns.prev;
@@ -87,13 +91,17 @@ static void begin(struct listener *l, struct MHD_Connection *mhd, void **socket_
 	srv->stats.connections_total++;
 }
 
+static void unwatch(struct conn *c);
+
 static void end(struct conn *c)
 {
+	unwatch(c);
 	c->prev->next = c->next;
 	c->next->prev = c->prev;
 	c->srv->stats.connections--;
 	if (c->srv->closing)
 		server_again(c->srv);
+	server_tls_unref(c->tls);
 	free(c);
 }
 

@@ -69,7 +69,7 @@ struct http_request {
 	bool bad_target; /* it had spaces or control characters */
 	struct str path, rest;
 	const struct http_route *route;
-	void *route_owner;
+	const struct http_routes *table; /* of the route */
 	const void *principal;
 	struct request_head head;
 	struct buf body;
@@ -115,6 +115,8 @@ struct conn {
 	struct http_field fields[FIELDS_KEPT]; /* the first of q.head.n_fields */
 	struct http_stream *stream;
 	struct http_ws *ws;
+	struct server_tls *tls; /* that its session uses, referred to; NULL: it speaks plain HTTP */
+	bool tls_reads, tls_more; /* the WebSocket, not the daemon, reads; more to write follows */
 	char peer[64];
 };
 
@@ -122,7 +124,9 @@ struct listener {
 	struct http_server *srv;
 	struct MHD_Daemon *daemon;
 	uv_poll_t poll;
-	bool tls, kicked, given; /* given: others have the socket, too */
+	struct server_tls *tls; /* of new connections; NULL: plain HTTP */
+	unsigned kicked; /* how often its daemon has to run in the next turns */
+	bool given; /* others have the socket, too */
 	int port; /* 0: a Unix socket */
 	int quiesced; /* the listening descriptor after it stopped listening; else -1 */
 	char path[108];
@@ -134,6 +138,7 @@ struct http_server {
 	struct http_options o; /* with defaults filled in */
 	struct http_authority hosts[HOSTS_MAX]; /* those that are allowed */
 	size_t n_hosts;
+	struct str public_tls; /* authority of a public URL of https; STR_NONE: there is none */
 	struct buf body; /* memory of a past request's body, for the next one */
 	char host[HOST_KEPT]; /* the Host that was last found among them */
 	size_t host_n;
@@ -167,14 +172,34 @@ static inline uint64_t server_now_ms(const struct http_server *srv)
 {
 	return uv_now(srv->loop);
 }
-/* Makes the connection's daemon run in the next turn. */
+/* Makes the connection's daemon run in the next turn, or in several turns. */
 void server_kick(struct http_server *srv, struct listener *l);
+void server_kick_often(struct http_server *srv, struct listener *l, unsigned times);
 void server_again(struct http_server *srv);
 /* Starts the tick, which checks deadlines as long as there are connections. */
 void server_tick(struct http_server *srv);
 /* Takes a listening socket and starts a daemon on it. */
 int server_add(struct http_server *srv, int *fd, struct listener *l, const struct http_tls *tls,
 	       struct err *e) MUST_USE;
+
+/* ---- tls.c ---- */
+extern const char server_tls_priorities[];
+/* ERR_INVALID: what it is given can't be used. */
+struct server_tls *server_tls_new(const struct http_tls *from, struct err *e) MUST_USE;
+struct server_tls *server_tls_ref(struct server_tls *t);
+void server_tls_unref(struct server_tls *t); /* NULL-safe */
+AUTO_DEFINE(server_tls_unref, struct server_tls)
+/* Before the handshake of a connection, which then refers to t; false: it must not begin. */
+bool server_tls_use(struct server_tls *t, struct conn *c);
+/* In an upgrade: the session is the WebSocket's from now on, until the daemon says goodbye with it
+ * and frees it. Appends what was decrypted already. */
+int server_tls_take(struct conn *c, struct buf *to, struct err *e) MUST_USE;
+/* As recv(2) and send(2). Reading takes room for a whole record, 16 KiB. */
+ssize_t server_tls_read(struct conn *c, void *to, size_t n);
+/* more: the rest follows at once. After EAGAIN it must be called with the same bytes again. */
+ssize_t server_tls_write(struct conn *c, const void *p, size_t n, bool more);
+/* Says that nothing more is written. */
+void server_tls_bye(struct conn *c);
 
 /* ---- conn.c ---- */
 void conn_notify(void *cls, struct MHD_Connection *mhd, void **socket_context,

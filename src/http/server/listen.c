@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -12,7 +13,13 @@
 #include "base/log.h"
 #include "http/server/internal.h"
 
-enum { BACKLOG = 511 };
+enum {
+	BACKLOG = 511,
+	/* A client that vanishes is noticed two minutes after its last word. */
+	KEEPALIVE_S = 60,
+	KEEPALIVE_EACH_S = 15,
+	KEEPALIVE_TIMES = 4,
+};
 
 /* ---- TCP ----------------------------------------------------------------------------------- */
 
@@ -69,6 +76,25 @@ static int resolve(const char *address, struct sockaddr_storage *ret, socklen_t 
 	return 0;
 }
 
+/* Connections have it from the socket that listens. It alone shows that a client is gone while
+ * nothing is sent and nothing is read: a stream that waits for news, a WebSocket that is held and
+ * whose end stands behind what was not read. */
+static void keep_alive(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} rows[] = {
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_S },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_EACH_S },
+		{ IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_TIMES },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		(void)setsockopt(fd, rows[i].level, rows[i].name, &rows[i].value,
+				 sizeof(rows[i].value));
+}
+
 static int open_tcp(const char *address, const struct sockaddr *a, socklen_t n, struct err *e)
 {
 	autoclose int fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -79,6 +105,7 @@ static int open_tcp(const char *address, const struct sockaddr *a, socklen_t n, 
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (a->sa_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+	keep_alive(fd);
 	if (bind(fd, a, n) < 0 || listen(fd, BACKLOG) < 0) {
 		if (errno == EADDRINUSE)
 			return err_set(e, ERR_CONFLICT, "%.80s is in use already", address);
@@ -262,6 +289,7 @@ int http_server_listen_fd(struct http_server *srv, int *fd, const struct http_tl
 		snprintf(l->path, sizeof(l->path), "%.107s", *un->sun_path ? un->sun_path : "@");
 	} else {
 		l->port = name_bound(srv, *fd);
+		keep_alive(*fd);
 	}
 	snprintf(name, sizeof(name), "descriptor %d", *fd);
 	if (server_add(srv, fd, l, tls, e) < 0)

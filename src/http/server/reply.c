@@ -209,6 +209,8 @@ static const struct http_routes *explainer(const struct http_request *q)
 {
 	const struct http_options *o = &q->conn->srv->o;
 
+	if (q->table && q->table->explain)
+		return q->table;
 	for (size_t i = 0; i < o->n_routes; i++) {
 		if (o->routes[i].below && q->path.p && str_starts(q->path, o->routes[i].below))
 			return &o->routes[i];
@@ -259,7 +261,7 @@ static struct str challenge(const struct http_request *q, char *to, size_t n)
 	if (metadata && q->head.host.n + q->path.n < n / 2)
 		length += snprintf(
 			to + length, n - (size_t)length, ", resource_metadata=\"%s://%.*s%s%.*s\"",
-			q->conn->listener->tls ? "https" : "http", STR_ARG(q->head.host), metadata,
+			http_request_is_tls(q) ? "https" : "http", STR_ARG(q->head.host), metadata,
 			memchr(q->path.p, '"', q->path.n) ? 0 : (int)q->path.n, q->path.p);
 	return (struct str){ to, (size_t)length };
 }

@@ -165,7 +165,7 @@ static void run_route(struct http_request *q)
 	q->conn->srv->stats.requests++;
 	q->counted = true;
 	q->running = true;
-	q->route->run(q->route_owner, q);
+	q->route->run(q->table->owner, q);
 	q->running = false;
 }
 
@@ -312,6 +312,11 @@ const void *http_request_principal(const struct http_request *q)
 	return q->principal;
 }
 
+int http_request_port(const struct http_request *q)
+{
+	return q->conn->listener->port;
+}
+
 struct str http_request_peer(struct http_request *q)
 {
 	return str_of(q->conn->peer);
@@ -319,7 +324,10 @@ struct str http_request_peer(struct http_request *q)
 
 bool http_request_is_tls(const struct http_request *q)
 {
-	return q->conn->listener->tls;
+	const struct http_server *srv = q->conn->srv;
+
+	return q->conn->listener->tls ||
+	       (srv->public_tls.p && http_same(q->head.host, srv->public_tls));
 }
 
 bool http_request_has_own_origin(const struct http_request *q)

@@ -68,19 +68,25 @@ void server_again(struct http_server *srv)
 		uv_idle_start(&srv->again, on_again);
 }
 
+void server_kick_often(struct http_server *srv, struct listener *l, unsigned times)
+{
+	if (l->kicked < times)
+		l->kicked = times;
+	server_again(srv);
+}
+
 void server_kick(struct http_server *srv, struct listener *l)
 {
-	l->kicked = true;
-	server_again(srv);
+	server_kick_often(srv, l, 1);
 }
 
 static void run(struct listener *l)
 {
 	MHD_UNSIGNED_LONG_LONG wait_ms;
 
-	l->kicked = false;
+	l->kicked -= l->kicked > 0;
 	MHD_run(l->daemon);
-	if (MHD_get_timeout(l->daemon, &wait_ms) == MHD_YES && wait_ms == 0)
+	if (l->kicked > 0 || (MHD_get_timeout(l->daemon, &wait_ms) == MHD_YES && wait_ms == 0))
 		server_kick(l->srv, l);
 }
 
@@ -101,7 +107,7 @@ static void on_again(uv_idle_t *idle)
 	uv_idle_stop(idle);
 	stream_tell(srv);
 	for (size_t i = 0; i < srv->n_listeners; i++) {
-		if (srv->listeners[i]->kicked)
+		if (srv->listeners[i]->kicked > 0)
 			run(srv->listeners[i]);
 	}
 	settle(srv);
@@ -177,6 +183,7 @@ static struct MHD_Daemon *start(struct listener *l, int fd, const struct http_tl
 		{ tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0,
 		  tls ? (void *)tls->certificate : NULL },
 		{ MHD_OPTION_HTTPS_MEM_KEY, 0, tls ? (void *)tls->key : NULL },
+		{ MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)server_tls_priorities },
 		{ MHD_OPTION_END, 0, NULL },
 	};
 
@@ -195,6 +202,8 @@ static int epoll_of(struct MHD_Daemon *daemon)
 int server_add(struct http_server *srv, int *fd, struct listener *l, const struct http_tls *tls,
 	       struct err *e)
 {
+	AUTO(server_tls_unref) struct server_tls *own = NULL;
+
 	if (srv->closing)
 		return err_set(e, ERR_CANCELLED, "the server is closing");
 	if (srv->n_listeners == LISTENERS_MAX)
@@ -204,13 +213,13 @@ int server_add(struct http_server *srv, int *fd, struct listener *l, const struc
 	if (tls && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
 		return err_set(e, ERR_UNSUPPORTED, "this libmicrohttpd has no TLS");
 	l->srv = srv;
-	l->tls = tls != NULL;
 	l->quiesced = -1;
+	own = tls ? server_tls_new(tls, e) : NULL;
+	if (tls && !own)
+		return -1;
 	l->daemon = start(l, *fd, tls);
 	if (!l->daemon)
-		return err_set(e, tls ? ERR_INVALID : ERR_IO,
-			       tls ? "the certificate and key can't be used"
-				   : "the HTTP daemon does not start");
+		return err_set(e, ERR_IO, "the HTTP daemon does not start");
 	take_fd(fd);
 	l->poll.data = l;
 	if (uv_poll_init(srv->loop, &l->poll, epoll_of(l->daemon)) < 0) {
@@ -218,9 +227,27 @@ int server_add(struct http_server *srv, int *fd, struct listener *l, const struc
 		return err_set(e, ERR_IO, "the loop can't watch the HTTP daemon");
 	}
 	uv_poll_start(&l->poll, UV_READABLE, on_daemon);
+	l->tls = take_ptr(own);
 	srv->listeners[srv->n_listeners++] = l;
 	srv->handles++;
 	server_kick(srv, l); /* it starts to listen when it first runs */
+	return 0;
+}
+
+int http_server_renew(struct http_server *srv, const struct http_tls *tls, struct err *e)
+{
+	AUTO(server_tls_unref) struct server_tls *own = server_tls_new(tls, e);
+
+	if (!own)
+		return -1;
+	for (size_t i = 0; i < srv->n_listeners; i++) {
+		struct listener *l = srv->listeners[i];
+
+		if (!l->tls)
+			continue;
+		server_tls_unref(l->tls);
+		l->tls = server_tls_ref(own);
+	}
 	return 0;
 }
 
@@ -246,7 +273,7 @@ static int fill_hosts(struct http_server *srv, struct err *e)
 {
 	const struct http_options *o = &srv->o;
 
-	if (o->n_hosts > HOSTS_MAX - LISTENERS_MAX - ARRAY_LEN(loopback))
+	if (o->n_hosts > HOSTS_MAX - LISTENERS_MAX - ARRAY_LEN(loopback) - 1)
 		return err_set(e, ERR_LIMIT, "too many allowed hosts");
 	memcpy(srv->hosts, loopback, sizeof(loopback));
 	srv->n_hosts = ARRAY_LEN(loopback);
@@ -258,18 +285,33 @@ static int fill_hosts(struct http_server *srv, struct err *e)
 }
 
 /* scheme://authority in lower case, as browsers send it. */
-static int check_origins(const struct http_options *o, struct err *e)
+static int parse_origin(const char *origin, struct http_authority *ret, struct err *e)
 {
-	for (size_t i = 0; i < o->n_origins; i++) {
-		const char *origin = o->origins[i], *authority = strstr(origin, "://");
-		struct http_authority a;
+	const char *authority = strstr(origin, "://");
 
-		if (!authority || authority == origin ||
-		    strpbrk(origin, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") ||
-		    !http_authority_parse(str_of(authority + 3), &a))
-			return err_set(e, ERR_INVALID,
-				       "'%.80s' is no origin, such as https://app.example", origin);
+	if (!authority || authority == origin || strpbrk(origin, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") ||
+	    !http_authority_parse(str_of(authority + 3), ret))
+		return err_set(e, ERR_INVALID, "'%.80s' is no origin, such as https://app.example",
+			       origin);
+	return 0;
+}
+
+static int check_origins(struct http_server *srv, struct err *e)
+{
+	static const struct str tls = STR_LIT("https://");
+	const struct http_options *o = &srv->o;
+	struct http_authority a;
+
+	for (size_t i = 0; i < o->n_origins; i++) {
+		if (parse_origin(o->origins[i], &a, e) < 0)
+			return -1;
 	}
+	if (!o->public_url)
+		return 0;
+	if (parse_origin(o->public_url, &srv->hosts[srv->n_hosts++], e) < 0)
+		return -1;
+	if (str_starts(str_of(o->public_url), tls.p))
+		srv->public_tls = str_of(o->public_url + tls.n);
 	return 0;
 }
 
@@ -325,7 +367,7 @@ static int prepare(struct http_server *srv, struct err *e)
 		srv->rates = rate_new(l->rate, l->burst);
 	if (!srv->failures || (l->rate > 0 && !srv->rates))
 		return err_set(e, ERR_LIMIT, "out of memory");
-	if (fill_hosts(srv, e) < 0 || check_origins(&srv->o, e) < 0)
+	if (fill_hosts(srv, e) < 0 || check_origins(srv, e) < 0)
 		return -1;
 	return open_handles(srv, e);
 }
@@ -384,6 +426,7 @@ static void on_listener_closed(uv_handle_t *handle)
 	handle->data = l->srv;
 	MHD_stop_daemon(l->daemon);
 	close_fd(&l->quiesced);
+	server_tls_unref(l->tls);
 	on_handle_closed(handle);
 	free(l);
 }

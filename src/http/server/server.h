@@ -82,9 +82,16 @@ struct http_routes {
 	size_t n;
 	void *owner; /* of their run() */
 	/* For clients that expect another form of errors: the common prefix of their paths, and a
-	 * function that writes the JSON body of an error. NULL: the form above. */
+	 * function that writes the JSON body of an error, below it and of these routes. NULL, each:
+	 * the form above. */
 	const char *below;
 	int (*explain)(const struct http_problem *problem, struct buf *to, struct err *e);
+	/* Who asks for one of these routes, instead of http_options.identify; NULL from it: 401.
+	 * The route of q is not known yet where claims() is asked. May be NULL, both. */
+	const void *(*identify)(void *owner, struct http_request *q);
+	/* Whether the table's first row is the route of this request, whatever its path and method:
+	 * by a host name that is no other's. */
+	bool (*claims)(void *owner, struct http_request *q);
 };
 
 /* ---- the server ---------------------------------------------------------------------------- */
@@ -130,6 +137,9 @@ struct http_options {
 	 * The server's own origin is always allowed. */
 	const char *const *origins;
 	size_t n_origins;
+	/* Where clients find this server behind a proxy, such as "https://holt.example"; or NULL.
+	 * That name is allowed, and a request that has it came over that scheme. */
+	const char *public_url;
 	/* Path of the resource metadata (RFC 9728), such as
 	 * "/.well-known/oauth-protected-resource". A 401 names it, with the request's path
 	 * appended. NULL: none. */
@@ -141,9 +151,12 @@ struct http_options {
 struct http_server *http_server_new(uv_loop_t *loop, const struct http_options *options,
 				    struct err *e) MUST_USE;
 
-/* PEM texts, borrowed for the call. */
+/* PEM texts, borrowed for the call. TLS 1.2 and 1.3 are spoken. */
 struct http_tls {
-	const char *certificate, *key;
+	const char *certificate, *key; /* the chain, and the key of its first */
+	/* Authorities: only a client with a certificate of theirs gets through the handshake. NULL:
+	 * no client is asked for one. */
+	const char *client_ca;
 };
 
 /* address: "127.0.0.1:5757", "[::1]:0" or "host.name:80" (its first address). tls may be NULL.
@@ -160,6 +173,10 @@ int http_server_listen_unix(struct http_server *srv, const char *path, struct er
  * socket. */
 int http_server_listen_fd(struct http_server *srv, int *fd, const struct http_tls *tls,
 			  struct err *e) MUST_USE;
+
+/* New connections to addresses that speak TLS get these instead; others go on with what they have.
+ * Nothing changes on failure. */
+int http_server_renew(struct http_server *srv, const struct http_tls *tls, struct err *e) MUST_USE;
 
 /* Stops listening at once and closes idle connections. Requests in flight may finish; new ones get
  * 503. After grace_ms (0: now) the rest is ended: requests get on_gone, streams and WebSockets
@@ -245,6 +262,9 @@ const void *http_request_principal(const struct http_request *q); /* NULL on an 
 /* "127.0.0.1:40000", "[::1]:40000" or "unix"; for log records. */
 struct str http_request_peer(struct http_request *q);
 
+/* The port of this server that it came to, as http_server_listen() gave it; 0: a Unix socket. */
+int http_request_port(const struct http_request *q);
+
 /* Whether the connection uses TLS, that is, whether the URL's scheme is https. */
 bool http_request_is_tls(const struct http_request *q);
 
@@ -296,6 +316,10 @@ struct http_stream *http_stream_start(struct http_request *q, const struct http_
  * its limit takes a text of any size, since one message may exceed the limit. A write to a full
  * queue ends the stream. */
 void http_stream_write(struct http_stream *s, struct str bytes);
+
+/* Writes fail only when this many bytes are queued, if that is above the limit. on_drained still
+ * goes by the limit. For an owner that stops writing when much waits, but not within a message. */
+void http_stream_allow(struct http_stream *s, size_t bytes);
 
 /* Bytes in the queue. */
 size_t http_stream_waiting(const struct http_stream *s);

@@ -22,7 +22,8 @@ struct http_stream {
 	const struct http_stream_events *events;
 	void *owner;
 	struct buf queue;
-	size_t limit; /* a write fails if this many bytes are queued already */
+	size_t limit; /* what high and drained go by */
+	size_t full; /* a write fails if this many bytes are queued already; limit, or more */
 	size_t sent; /* bytes of the queue's front that were sent */
 	bool owner_left, daemon_left;
 	bool ending; /* no more writes */
@@ -176,6 +177,7 @@ static struct http_stream *make(struct conn *c, const struct http_stream_events 
 					   .events = events,
 					   .owner = owner,
 					   .limit = limit,
+					   .full = limit,
 					   .queue = BUF_INIT(limit + TEXT_MAX) };
 	return s;
 }
@@ -221,6 +223,12 @@ static void make_room(struct http_stream *s)
 	}
 }
 
+void http_stream_allow(struct http_stream *s, size_t bytes)
+{
+	s->full = bytes > s->limit ? bytes : s->limit;
+	s->queue.max = s->full + TEXT_MAX;
+}
+
 void http_stream_write(struct http_stream *s, struct str bytes)
 {
 	struct err e;
@@ -228,7 +236,7 @@ void http_stream_write(struct http_stream *s, struct str bytes)
 	if (s->dead || bytes.n == 0)
 		return;
 	make_room(s);
-	if (http_stream_waiting(s) >= s->limit || buf_add(&s->queue, bytes.p, bytes.n, &e) < 0) {
+	if (http_stream_waiting(s) >= s->full || buf_add(&s->queue, bytes.p, bytes.n, &e) < 0) {
 		err_set(&e, ERR_LIMIT, "the client reads too slowly");
 		die(s, &e);
 		list(s);

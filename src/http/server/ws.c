@@ -1,6 +1,7 @@
 /*
- * WebSockets (RFC 6455) by wslay, on the descriptor that the daemon hands over after its 101. From
- * then on the loop polls the descriptor here. The daemon keeps it open until MHD_upgrade_action().
+ * WebSockets (RFC 6455) by wslay, on the client's descriptor, and with TLS on its session, from the
+ * daemon's 101 on. From then on the loop polls the descriptor here. The daemon keeps both until
+ * MHD_upgrade_action().
  *
  * A WebSocket ends when both sides have sent a close frame, when its client goes silent, or when a
  * limit is exceeded. Its owner may have left earlier. A held WebSocket is not read, so the client
@@ -8,6 +9,7 @@
  */
 #include "http/server/internal.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -18,7 +20,8 @@
 enum {
 	MESSAGE_MAX = 1 << 20,
 	PING_MS = 30000,
-	GOODBYE_MS = 3000, /* for the client's answer to our close frame */
+	GOODBYE_MS = 3000, /* for the client's answer to our close frame, and for its end */
+	DRAIN_MAX = 4 << 20, /* bytes */
 };
 
 struct http_ws {
@@ -32,6 +35,8 @@ struct http_ws {
 	struct MHD_UpgradeResponseHandle *handle; /* NULL until the 101 was sent */
 	uv_poll_t poll;
 	bool owner_left, over, high;
+	bool draining; /* only its end is awaited */
+	size_t drained;
 	bool answered; /* the last ping was answered, or none was sent */
 	uint64_t ping_ms; /* when the next ping is due */
 	/* when the client last took bytes, once the owner has left; 0 before */
@@ -59,16 +64,22 @@ static void on_poll_closed(uv_handle_t *handle)
 
 	ws->conn->ws = NULL;
 	MHD_upgrade_action(ws->handle, MHD_UPGRADE_ACTION_CLOSE);
-	server_kick(ws->srv, ws->conn->listener);
+	/* With TLS the daemon first ends its relay, and the connection when it runs again. */
+	server_kick_often(ws->srv, ws->conn->listener, 2);
 	free_ws(ws);
+}
+
+static void leave_owner(struct http_ws *ws, unsigned code, const struct err *why)
+{
+	if (ws->owner_left)
+		return;
+	ws->owner_left = true;
+	ws->events->on_closed(ws->owner, code, why);
 }
 
 void ws_lost(struct http_ws *ws, unsigned code, const struct err *why)
 {
-	if (!ws->owner_left) {
-		ws->owner_left = true;
-		ws->events->on_closed(ws->owner, code, why);
-	}
+	leave_owner(ws, code, why);
 	if (!ws->handle) {
 		ws->conn->ws = NULL;
 		free_ws(ws);
@@ -101,7 +112,7 @@ static void on_poll(uv_poll_t *poll, int status, int events);
 static void watch(struct http_ws *ws)
 {
 	/* After the client's last frame, more input would only wake the loop. */
-	bool reads = wslay_event_want_read(ws->f.context);
+	bool reads = ws->draining || wslay_event_want_read(ws->f.context);
 	int events = (ws->f.held ? UV_DISCONNECT
 		      : reads	 ? UV_READABLE
 				 : 0) |
@@ -123,6 +134,39 @@ static bool has_much(const struct http_ws *ws)
 	       ws_frames_queued(&ws->f) > WS_QUEUED_MAX / 4;
 }
 
+/* Both close frames were sent, or ours was and nothing else is read. In the second case the client
+ * may be in the middle of a message: closing the descriptor with input unread would reset the
+ * connection, and the client might never read why it was closed. So the rest of the input is thrown
+ * away first. */
+static void finish(struct http_ws *ws)
+{
+	struct err e;
+
+	err_set(&e, ERR_TRANSPORT, "the WebSocket was closed");
+	if (wslay_event_get_close_received(ws->f.context)) {
+		ws_lost(ws, ws_frames_status(&ws->f), &e);
+		return;
+	}
+	leave_owner(ws, ws_frames_status(&ws->f), &e);
+	ws->draining = true;
+	ws->taken_ms = server_now_ms(ws->srv);
+	if (ws->f.io)
+		server_tls_bye(ws->conn);
+	shutdown(ws->f.fd, SHUT_WR);
+	watch(ws);
+}
+
+static void drain(struct http_ws *ws)
+{
+	char bytes[16 << 10];
+	ssize_t n = ws->f.io ? ws->f.io->read(ws, bytes, sizeof(bytes))
+			     : recv(ws->f.fd, bytes, sizeof(bytes), 0);
+
+	ws->drained += n > 0 ? (size_t)n : 0;
+	if (n == 0 || ws->drained > DRAIN_MAX || (n < 0 && errno != EAGAIN && errno != EINTR))
+		lose(ws, WS_NO_CLOSE_FRAME, ERR_TRANSPORT, "the WebSocket was closed");
+}
+
 static void pump(struct http_ws *ws)
 {
 	bool ok;
@@ -138,7 +182,7 @@ static void pump(struct http_ws *ws)
 		lose(ws, ws_frames_status(&ws->f), ERR_TRANSPORT, "the client went away");
 	} else if (!wslay_event_want_read(ws->f.context) &&
 		   !wslay_event_want_write(ws->f.context)) {
-		lose(ws, ws_frames_status(&ws->f), ERR_TRANSPORT, "the WebSocket was closed");
+		finish(ws);
 	} else {
 		if (ws->high && !has_much(ws)) {
 			ws->high = false;
@@ -155,6 +199,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 
 	if (ws->f.held && (status < 0 || (events & UV_DISCONNECT)))
 		lose(ws, WS_NO_CLOSE_FRAME, ERR_TRANSPORT, "the client went away");
+	else if (ws->draining)
+		drain(ws);
 	else
 		pump(ws);
 }
@@ -199,6 +245,23 @@ void ws_tick(struct http_server *srv, uint64_t now_ms)
 
 /* ---- the handshake ------------------------------------------------------------------------- */
 
+static ssize_t tls_read(void *owner, void *to, size_t n)
+{
+	struct http_ws *ws = owner;
+
+	return server_tls_read(ws->conn, to, n);
+}
+
+static ssize_t tls_write(void *owner, const void *p, size_t n, bool more)
+{
+	struct http_ws *ws = owner;
+
+	return server_tls_write(ws->conn, p, n, more);
+}
+
+static const struct ws_io tls_io = { tls_read, tls_write };
+
+/* With TLS the daemon offers one end of a socketpair in place of the client's descriptor. */
 static void on_upgrade(void *cls, struct MHD_Connection *mhd, void *context, const char *extra,
 		       size_t extra_n, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
 {
@@ -206,10 +269,12 @@ static void on_upgrade(void *cls, struct MHD_Connection *mhd, void *context, con
 	struct err e = ERR_INIT;
 
 	ws->handle = handle;
-	ws->f.fd = fd;
+	ws->f.fd = ws->conn->fd;
 	conn_set_state(ws->conn, CONN_UPGRADED);
-	if (buf_add(&ws->f.early, extra, extra_n, &e) < 0 ||
-	    uv_poll_init(ws->srv->loop, &ws->poll, fd) < 0) {
+	ws->f.io = ws->conn->tls ? &tls_io : NULL;
+	if (buf_add(&ws->f.input, extra, extra_n, &e) < 0 ||
+	    (ws->conn->tls && server_tls_take(ws->conn, &ws->f.input, &e) < 0) ||
+	    uv_poll_init(ws->srv->loop, &ws->poll, ws->f.fd) < 0) {
 		ws->handle = NULL;
 		MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
 		lose(ws, WS_NO_CLOSE_FRAME, ERR_LIMIT, "the descriptor can't be watched");
@@ -270,7 +335,7 @@ static struct http_ws *make(struct conn *c, const struct http_ws_options *option
 		ws->o.queue_max = srv->o.limits.stream_queue;
 	if (ws->o.ping_ms == 0)
 		ws->o.ping_ms = PING_MS;
-	ws->f.early = BUF_INIT(2 * srv->o.limits.header_bytes);
+	ws->f.input = BUF_INIT(2 * srv->o.limits.header_bytes + WS_READ_MAX);
 	ws->next = srv->websockets;
 	if (ws->next)
 		ws->next->prev = ws;

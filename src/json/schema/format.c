@@ -405,7 +405,7 @@ static bool is_uri_template(struct str s)
 
 		take(&s, c);
 		if (c == '}' || c == ' ' || c == '"' || c == '<' || c == '>' || c == '\\' ||
-		    c == '^' || c == '`' || c == '|' || c == 0x7f || (c >= 0 && c < ' '))
+		    c == '^' || c == '`' || c == '|' || c == 0x7f || (unsigned char)c < ' ')
 			return false;
 		if (c != '{')
 			continue;

@@ -7,7 +7,7 @@
 #include "base/when.h"
 #include "store/conversation/document.h"
 
-enum { ARENA_MAX = 16 << 10, QUEUE_KEY_MAX = 128, WHY_MAX = 500 };
+enum { ARENA_MAX = 16 << 10, QUEUE_KEY_MAX = 128, SOURCE_MAX = 256, WHY_MAX = 500 };
 
 static const char queue_name[] = "queue.json";
 
@@ -18,7 +18,7 @@ const char *const queue_state_names[] = {
 };
 
 struct queue_sent {
-	struct str key, id;
+	struct str key, id, source;
 };
 
 struct queue_file {
@@ -38,7 +38,8 @@ static const struct field item_rows[] = {
 	FIELD(I, key, .max = QUEUE_KEY_MAX, .doc = "The sender's own id, to send it once."),
 	FIELD(I, message, .flags = FIELD_REQUIRED, .min = 1, .max = QUEUE_MESSAGE_MAX,
 	      .doc = "The prompt."),
-	FIELD(I, source, .flags = FIELD_REQUIRED, .max = 256, .doc = "Who sent it."),
+	FIELD(I, files, .max = QUEUE_FILES, .doc = "Ids of the files that go with it."),
+	FIELD(I, source, .flags = FIELD_REQUIRED, .max = SOURCE_MAX, .doc = "Who sent it."),
 	FIELD_ENUM(I, state, queue_state_names, .doc = "What becomes of it."),
 	FIELD(I, attempts, .doc = "How often it was begun to be sent."),
 	FIELD(I, not_before_ms, .doc = "When it may be sent, in ms since 1970. 0: at once."),
@@ -52,6 +53,7 @@ static const struct field sent_rows[] = {
 	FIELD(struct queue_sent, key, .flags = FIELD_REQUIRED, .max = QUEUE_KEY_MAX,
 	      .doc = "Of a prompt that was sent."),
 	FIELD(struct queue_sent, id, .flags = FIELD_REQUIRED, .max = QUEUE_ID, .doc = "Its id."),
+	FIELD(struct queue_sent, source, .max = SOURCE_MAX, .doc = "Who sent it."),
 };
 static const struct field_table sent_table = FIELD_TABLE(struct queue_sent, sent_rows);
 
@@ -221,26 +223,36 @@ static struct queue_item *edit_find_idle(const struct queue *q, struct edit *d, 
 	return NULL;
 }
 
-/* Whether a prompt with the key is there or was; then its id and position. */
-static bool queue_knows(const struct queue *q, struct str key, char ret_id[QUEUE_ID + 1],
-			size_t *ret_position)
+/* Whether a prompt of this sender with this key is there (1) or was (2); then its id and position:
+ * each sender has keys of its own. */
+static int queue_knows(const struct queue *q, const struct queue_item *like,
+		       char ret_id[QUEUE_ID + 1], size_t *ret_position)
 {
 	struct str id = STR_NONE;
+	int knows = 0;
 
 	for (size_t i = 0; i < q->file.sent.n; i++) {
-		if (str_eq(q->file.sent.p[i].key, key))
-			id = q->file.sent.p[i].id;
+		const struct queue_sent *sent = &q->file.sent.p[i];
+
+		if (!str_eq(sent->key, like->key) ||
+		    (sent->source.n && !str_eq(sent->source, like->source)))
+			continue;
+		id = sent->id;
+		knows = 2;
 	}
 	*ret_position = 0;
 	for (size_t i = 0; i < q->file.messages.n; i++) {
-		if (str_eq(q->file.messages.p[i].key, key)) {
-			id = q->file.messages.p[i].id;
-			*ret_position = i;
-		}
+		const struct queue_item *item = &q->file.messages.p[i];
+
+		if (!str_eq(item->key, like->key) || !str_eq(item->source, like->source))
+			continue;
+		id = item->id;
+		*ret_position = i;
+		knows = 1;
 	}
-	if (id.p)
+	if (knows)
 		snprintf(ret_id, QUEUE_ID + 1, "%.*s", STR_ARG(id));
-	return id.p;
+	return knows;
 }
 
 int queue_add(struct queue *q, const struct queue_item *item, char ret_id[QUEUE_ID + 1],
@@ -250,8 +262,11 @@ int queue_add(struct queue *q, const struct queue_item *item, char ret_id[QUEUE_
 	char now[WHEN_MAX], id[ID_MAX];
 	struct edit d;
 	size_t n = q->file.messages.n;
+	int knows = item->key.n ? queue_knows(q, item, ret_id, ret_position) : 0;
 
-	if (item->key.n && queue_knows(q, item->key, ret_id, ret_position))
+	if (knows == 1 && !str_eq(q->file.messages.p[*ret_position].message, item->message))
+		return err_set(e, ERR_CONFLICT, "the key is that of another prompt, which waits");
+	if (knows)
 		return 0;
 	if (n == QUEUE_MAX)
 		return err_set(e, ERR_QUEUE_FULL, "%d prompts wait already", QUEUE_MAX);
@@ -263,6 +278,7 @@ int queue_add(struct queue *q, const struct queue_item *item, char ret_id[QUEUE_
 		.id = str_of(id),
 		.key = item->key,
 		.message = item->message,
+		.files = item->files,
 		.source = item->source,
 		.not_before_ms = item->not_before_ms,
 		.queued_at = str_of(now),
@@ -296,7 +312,7 @@ int queue_sent(struct queue *q, struct str id, struct err *e)
 	if (item->key.n) {
 		if (d.file.sent.n == QUEUE_KEYS)
 			memmove(d.sent, d.sent + 1, --d.file.sent.n * sizeof(d.sent[0]));
-		d.sent[d.file.sent.n++] = (struct queue_sent){ item->key, item->id };
+		d.sent[d.file.sent.n++] = (struct queue_sent){ item->key, item->id, item->source };
 	}
 	edit_drop(&d, (size_t)(item - d.items));
 	return queue_write(q, &d.file, e);

@@ -11,6 +11,7 @@
 enum {
 	QUEUE_MAX = 10, /* prompts that wait, failed ones too */
 	QUEUE_MESSAGE_MAX = 64 << 10, /* characters of a prompt */
+	QUEUE_FILES = 8, /* of a prompt */
 	QUEUE_KEYS = 64, /* keys of prompts that were sent, which are known for that long */
 	QUEUE_ID = 2 + 32,
 };
@@ -22,6 +23,7 @@ struct queue_item {
 	struct str id; /* "q-" and 32 hex digits */
 	struct str key; /* the sender's, to send it once; may be NONE */
 	struct str message;
+	struct field_strs files; /* ids of attachments that go with it */
 	struct str source; /* the principal or the conversation that sent it */
 	enum queue_state state;
 	uint32_t attempts; /* that were begun */
@@ -44,9 +46,10 @@ AUTO_DEFINE(queue_close, struct queue)
 size_t queue_count(const struct queue *q);
 const struct queue_item *queue_at(const struct queue *q, size_t i);
 
-/* Adds a prompt at the end: message, source, key and not_before_ms are taken. ret_position: how
- * many are before it. A key that is known changes nothing: *ret_id is that of the first, and
- * position is 0 where it was sent. ERR_QUEUE_FULL. */
+/* Adds a prompt at the end: message, files, source, key and not_before_ms are taken. ret_position:
+ * how many are before it. A key that is known of this source changes nothing: *ret_id is that of
+ * the first, and position is 0 where it was sent. ERR_CONFLICT: the first waits, and says something
+ * else. ERR_QUEUE_FULL. */
 int queue_add(struct queue *q, const struct queue_item *item, char ret_id[QUEUE_ID + 1],
 	      size_t *ret_position, struct err *e) MUST_USE;
 

@@ -9,10 +9,9 @@ const char *const conversation_status_names[] = {
 };
 
 const char *const conversation_why_names[] = {
-	[CONVERSATION_NOT_ARCHIVED] = "",
-	[CONVERSATION_BY_PERSON] = "manual",
-	[CONVERSATION_BY_AGENT] = "agent",
-	[CONVERSATION_BY_AGE] = "inactivity",
+	[CONVERSATION_NOT_ARCHIVED] = "",    [CONVERSATION_BY_PERSON] = "manual",
+	[CONVERSATION_BY_AGENT] = "agent",   [CONVERSATION_BY_AGE] = "inactivity",
+	[CONVERSATION_BY_KEY] = "key_ended",
 };
 
 const char *const conversation_origin_names[] = {

@@ -125,7 +125,35 @@ static void write_session(struct json_writer *w, const struct acp *a)
 	json_write_text(w, a->session_id);
 }
 
-int acp_prompt(struct acp *a, struct str text, struct err *e)
+bool acp_takes_images(const struct acp *a)
+{
+	return a->can_images;
+}
+
+static void write_member(struct json_writer *w, const char *key, struct str text)
+{
+	json_write_key(w, key);
+	json_write_str(w, text);
+}
+
+static void write_block(struct json_writer *w, const struct acp_block *b)
+{
+	json_write_object(w);
+	write_member(w, "type", b->image.p ? STR_LIT("image") : STR_LIT("resource_link"));
+	write_member(w, "mimeType", b->type);
+	if (b->image.p) {
+		write_member(w, "data", b->image);
+	} else {
+		write_member(w, "name", b->name);
+		write_member(w, "uri", b->uri);
+		json_write_name(w, "size");
+		json_write_uint(w, b->size);
+	}
+	json_write_object_end(w);
+}
+
+int acp_prompt(struct acp *a, struct str text, const struct acp_block *blocks, size_t n,
+	       struct err *e)
 {
 	AUTO(acp_leave) struct acp *in = acp_enter(a);
 	struct acp_out m;
@@ -138,11 +166,11 @@ int acp_prompt(struct acp *a, struct str text, struct err *e)
 	json_write_name(&m.w, "prompt");
 	json_write_array(&m.w);
 	json_write_object(&m.w);
-	json_write_name(&m.w, "type");
-	json_write_text(&m.w, "text");
-	json_write_name(&m.w, "text");
-	json_write_str(&m.w, text);
+	write_member(&m.w, "type", STR_LIT("text"));
+	write_member(&m.w, "text", text);
 	json_write_object_end(&m.w);
+	for (size_t i = 0; i < n; i++)
+		write_block(&m.w, &blocks[i]);
 	json_write_array_end(&m.w);
 	json_write_object_end(&m.w);
 	in->state = ACP_PROMPTING;

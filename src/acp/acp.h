@@ -222,8 +222,20 @@ unsigned acp_asks(const struct acp *a);
 /* Messages that were none, or fitted nothing. */
 uint64_t acp_strays(const struct acp *a);
 
-/* ERR_CONFLICT: the session is not idle. */
-int acp_prompt(struct acp *a, struct str text, struct err *e) MUST_USE;
+/* What goes with the text of a prompt: an image, where the agent takes them, or a file by its
+ * address. */
+struct acp_block {
+	struct str image; /* in base64; NONE: the address */
+	struct str type; /* of the media */
+	struct str name, uri; /* of a file */
+	uint64_t size; /* of a file */
+};
+/* Known once the session is open. */
+bool acp_takes_images(const struct acp *a);
+
+/* ERR_CONFLICT: the session is not idle. blocks may be NULL. */
+int acp_prompt(struct acp *a, struct str text, const struct acp_block *blocks, size_t n,
+	       struct err *e) MUST_USE;
 /* Its permissions are withdrawn. turn_ended follows when the agent has ended it. Nothing happens
  * without a prompt in flight. */
 void acp_cancel(struct acp *a);

@@ -30,7 +30,8 @@ struct acp {
 	struct acp_options o;
 	enum acp_state state;
 	unsigned asked_version, version;
-	bool can_load, can_resume, can_http, can_stdio, can_folders; /* as the agent says */
+	/* As the agent says. */
+	bool can_load, can_resume, can_http, can_stdio, can_folders, can_images;
 	bool authenticated;
 	bool accepted; /* version 2: it has the prompt, and tells when it is idle */
 	char *session_id; /* owned; NULL: not open */

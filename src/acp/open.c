@@ -158,12 +158,14 @@ static void learn(struct acp *a, const struct json_val *result)
 		a->can_load = json_bool(json_get(can, "loadSession"));
 		a->can_resume = is_object(json_get(session, "resume"));
 		a->can_http = json_bool(json_get(mcp, "http"));
+		a->can_images = json_bool(json_get(json_get(can, "promptCapabilities"), "image"));
 		a->can_stdio = true;
 	} else {
 		session = json_get(json_get(result, "capabilities"), "session");
 		mcp = json_get(session, "mcp");
 		a->can_resume = true;
 		a->can_http = is_object(json_get(mcp, "http"));
+		a->can_images = is_object(json_get(json_get(session, "prompt"), "image"));
 		a->can_stdio = is_object(json_get(mcp, "stdio"));
 	}
 	a->can_folders = is_object(json_get(session, "additionalDirectories"));

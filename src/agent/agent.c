@@ -38,6 +38,7 @@ static void agent_on_timer_closed(uv_handle_t *h)
 		explicit_bzero(a->bearer, strlen(a->bearer));
 	free(a->bearer);
 	free(a->prompt);
+	give_free(a->give);
 	buf_fini(&a->say.text);
 	arena_fini(&a->arena);
 	free(a);
@@ -104,10 +105,10 @@ static void agent_end(struct agent *a)
 	if (a->ending)
 		return;
 	a->ending = true;
+	agent_say_end(a); /* what people have seen of it stays */
+	agent_keep_mode(a);
 	if (a->talk)
 		*talk_driver_state(a->talk) = NULL;
-	for (unsigned i = 0; a->talk && i < a->waits; i++)
-		talk_waits(a->talk, false);
 	a->talk = NULL;
 	a->turn = false;
 	texts_cancel(&a->texts);
@@ -129,6 +130,7 @@ static void agent_turn_over(struct agent *a, const char *why, const struct err *
 	if (!turn || !a->talk)
 		return;
 	agent_say_end(a);
+	agent_keep_mode(a);
 	if (!a->talk)
 		return;
 	if (e)
@@ -205,15 +207,37 @@ void agent_heard(struct agent *a)
 
 /* ---- a turn --------------------------------------------------------------------------------- */
 
-static void agent_prompt(struct agent *a)
+void agent_given(struct agent *a)
 {
+	AUTO(give_free) struct give *give = take_ptr(a->give);
 	autofree char *prompt = take_ptr(a->prompt);
+	size_t n = 0;
+	const struct acp_block *blocks = give ? give_blocks(give, &n) : NULL;
 	struct err e;
 
-	if (talk_turn_begin(a->talk, &e) < 0 || acp_prompt(a->acp, str_of(prompt), &e) < 0)
+	agent_say_end(a); /* what came behind the turn before */
+	if (talk_turn_begin(a->talk, &e) < 0 ||
+	    acp_prompt(a->acp, str_of(prompt), blocks, n, &e) < 0)
 		agent_turn_over(a, NULL, &e);
 	else
 		agent_heard(a);
+}
+
+void agent_not_given(struct agent *a, const struct err *e)
+{
+	if (a->ending)
+		return;
+	give_free(take_ptr(a->give));
+	free(take_ptr(a->prompt));
+	agent_turn_over(a, NULL, e);
+}
+
+static void agent_prompt(struct agent *a)
+{
+	if (a->give)
+		give_start(a);
+	else
+		agent_given(a);
 }
 
 /* What the agent calls its session, to go on with it after this process. */
@@ -588,16 +612,21 @@ static int agent_driver_start(void *data, struct talk *t, const struct talk_prom
 {
 	struct agent **at = (struct agent **)talk_driver_state(t);
 	autofree char *prompt = mem_dup(p->message.p, p->message.n);
+	AUTO(give_free) struct give *give = NULL;
 	struct agent *a = *at;
 
 	if (!prompt)
 		return err_set(e, ERR_LIMIT, "out of memory");
+	if (p->files.n && !(give = give_new(&p->files, e)))
+		return -1;
 	if (!a)
 		a = *at = agent_new(data, t, e);
 	if (!a)
 		return -1;
 	free(a->prompt);
 	a->prompt = take_ptr(prompt);
+	give_free(a->give);
+	a->give = take_ptr(give);
 	a->turn = true;
 	if (a->acp && acp_state(a->acp) == ACP_IDLE)
 		agent_prompt(a);
@@ -611,7 +640,7 @@ static void agent_driver_cancel(void *data, struct talk *t)
 
 	if (!a || !a->turn)
 		return;
-	if (!a->acp || acp_state(a->acp) < ACP_IDLE) {
+	if (!a->acp || acp_state(a->acp) < ACP_IDLE || a->prompt) {
 		agent_fail(a, &before);
 		return;
 	}

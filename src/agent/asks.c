@@ -3,12 +3,10 @@
  * below the conversation's folder.
  */
 #include "agent/internal.h"
-#include "base/clock.h"
 #include "base/log.h"
-#include "base/when.h"
 #include "json/document/utf8.h"
 
-enum { EVENT_ROOM = 64 << 10 };
+enum { EVENT_ROOM = 64 << 10, EVENT_MIN = 256 };
 
 /* ---- permissions ----------------------------------------------------------------------------- */
 
@@ -17,65 +15,29 @@ struct permission {
 	struct agent *of;
 	struct acp_ask *ask;
 	struct question_wait wait;
-	char id[64]; /* of the question */
 };
 
-static void write_options(struct json_writer *w, const struct acp_ask *q)
-{
-	json_write_name(w, "options");
-	json_write_array(w);
-	for (size_t i = 0; i < q->permission.options.n; i++) {
-		const struct acp_option *o = &q->permission.options.p[i];
-
-		json_write_object(w);
-		json_write_name(w, "id");
-		json_write_str(w, o->id);
-		json_write_name(w, "label");
-		json_write_str(w, o->name);
-		json_write_name(w, "kind");
-		json_write_str(w, o->kind_name);
-		json_write_object_end(w);
-	}
-	json_write_array_end(w);
-}
-
-/* The event of a permission: when it is asked, and with its outcome. */
-static void permission_event(struct agent *a, const struct acp_ask *q, const char *id,
-			     const char *outcome, const struct acp_option *chosen, struct str by)
+/* The event of a permission that no person was asked for: the others are questions. */
+static void permission_event(struct agent *a, const struct acp_ask *q, const char *outcome,
+			     const struct acp_option *chosen)
 {
 	autobuf struct buf b = BUF_INIT(EVENT_ROOM);
 	struct json_writer w = json_writer(&b);
-	char until[WHEN_MAX];
 
 	json_write_object(&w);
-	if (*id) {
-		json_write_name(&w, "request_id");
-		json_write_text(&w, id);
-	}
 	json_write_name(&w, "title");
 	json_write_str(&w, q->permission.title);
 	if (q->permission.tool_call_id.n) {
 		json_write_name(&w, "tool_call_id");
 		json_write_str(&w, q->permission.tool_call_id);
 	}
-	if (outcome) {
-		json_write_name(&w, "outcome");
-		json_write_text(&w, outcome);
-	} else {
-		write_options(&w, q);
-		when_text(until, clock_unix_ms() + a->conf->permission_seconds * 1000ll);
-		json_write_name(&w, "expires_at");
-		json_write_text(&w, until);
-	}
+	json_write_name(&w, "outcome");
+	json_write_text(&w, outcome);
 	if (chosen) {
 		json_write_name(&w, "selected_option");
 		json_write_str(&w, chosen->id);
 		json_write_name(&w, "label");
 		json_write_str(&w, chosen->name);
-	}
-	if (by.n) {
-		json_write_name(&w, "by");
-		json_write_str(&w, by);
 	}
 	json_write_object_end(&w);
 	agent_event(a, "permission", &w, &b);
@@ -88,27 +50,17 @@ static void permission_free(struct permission *p)
 	p->ask->data = NULL;
 	free(p);
 	a->waits--;
-	if (!a->talk)
-		return;
-	talk_waits(a->talk, false);
 	agent_heard(a);
 }
 
 static void permission_on_end(void *data, const struct question *q)
 {
-	static const char *const outcomes[QUESTION_STATES] = {
-		[QUESTION_ANSWERED] = "user_selected", [QUESTION_EXPIRED] = "timed_out"
-	};
 	struct permission *p = data;
-	struct agent *a = p->of;
 	struct acp_ask *ask = p->ask;
 	int at = q->state == QUESTION_ANSWERED ? question_chosen(q) : -1;
 	const struct acp_option *chosen = at >= 0 ? &ask->permission.options.p[at] : NULL;
 	struct err e;
 
-	permission_event(a, ask, p->id, outcomes[q->state] ?: "cancelled", chosen, q->who);
-	if (a->ending)
-		return; /* it was withdrawn */
 	permission_free(p);
 	if (!chosen || acp_permit(ask, chosen->id, &e) < 0)
 		acp_deny(ask);
@@ -128,6 +80,7 @@ static int permission_ask(struct permission *p, const struct question **ret, str
 	const struct acp_ask *q = p->ask;
 	struct agent *a = p->of;
 	struct question_option options[ACP_OPTIONS_MAX];
+	size_t said = 2 * EVENT_MIN + q->permission.title.n + q->permission.description.n;
 	struct question_ask ask = {
 		.principal = talk_record(a->talk)->owner,
 		.session = str_of(talk_id(a->talk)),
@@ -148,7 +101,10 @@ static int permission_ask(struct permission *p, const struct question **ret, str
 			(struct question_option){ .id = o->id,
 						  .label = utf8_cut(o->name, QUESTION_LABEL_MAX),
 						  .kind = o->kind_name };
+		said += EVENT_MIN + o->id.n + o->name.n;
 	}
+	if (agent_said(a, said, e) < 0)
+		return -1;
 	ask.spec.question = utf8_cut(ask.spec.question, 500);
 	return question_ask(a->all->questions, &ask, &p->wait, ret, e);
 }
@@ -164,7 +120,7 @@ static void permission_asked(struct agent *a, struct acp_ask *q)
 	struct err e;
 
 	if (once) {
-		permission_event(a, q, "", "auto_approved", once, STR_NONE);
+		permission_event(a, q, "auto_approved", once);
 		if (!a->ending && acp_permit(q, once->id, &e) < 0)
 			acp_deny(q);
 		return;
@@ -177,17 +133,14 @@ static void permission_asked(struct agent *a, struct acp_ask *q)
 	if (!p || permission_ask(p, &asked, &e) < 0) {
 		log_warn("agent %.*s: nobody can be asked: %s", STR_ARG(a->conf->name), e.msg);
 		free(p);
-		permission_event(a, q, "", "cancelled", NULL, STR_NONE);
+		permission_event(a, q, "cancelled", NULL);
 		if (!a->ending)
 			acp_deny(q);
 		return;
 	}
 	q->data = p;
-	snprintf(p->id, sizeof(p->id), "%.*s", STR_ARG(asked->id));
 	a->waits++;
-	talk_waits(a->talk, true);
 	agent_heard(a);
-	permission_event(a, q, p->id, NULL, NULL, STR_NONE);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -351,8 +304,6 @@ void agent_withdrawn(struct agent *a, struct acp_ask *q)
 		struct permission *p = q->data;
 
 		question_give_up(&p->wait, QUESTION_CANCELLED);
-		if (a->talk)
-			permission_event(a, q, p->id, "cancelled", NULL, STR_NONE);
 		permission_free(p);
 	} else if ((q->kind == ACP_ASK_READ || q->kind == ACP_ASK_WRITE) && q->data) {
 		((struct job *)q->data)->ask = NULL;

@@ -56,7 +56,8 @@ struct agent {
 	struct secret *token; /* of the conversation, in `bearer` too */
 	char *bearer; /* owned, wiped */
 	const char *cwd;
-	char *prompt; /* owned; waits for the session */
+	char *prompt; /* owned; waits for the session, and then for its files */
+	struct give *give; /* those; NULL: none */
 	bool turn; /* the driver's: from its start() on */
 	bool ending, gone; /* gone: the sandbox is removed */
 	uv_timer_t limit; /* of the start, of a cancelled turn; and the turn that ends it */
@@ -69,6 +70,8 @@ struct agent {
 	unsigned jobs; /* reads and writes under way */
 	uint64_t said; /* bytes of its events */
 	struct agent_say say;
+	char mode[ACP_ID_MAX + 1]; /* that the record does not have yet; "": none */
+	uint64_t mode_ms; /* when it got one */
 	struct agent_terminal *terminals;
 	unsigned terminals_n, terminals_made;
 	struct acp_ask *exits[ACP_ASKS_MAX]; /* wait for the end of a terminal (ask->data) */
@@ -96,8 +99,26 @@ void agents_try_close(struct agents *all);
 void agent_update(struct agent *a, const struct acp_update *u);
 /* The message that it has begun is whole. */
 void agent_say_end(struct agent *a);
+/* Puts its mode into the record. */
+void agent_keep_mode(struct agent *a);
+/* Counts bytes of its events. ERR_LIMIT: too many. */
+int agent_said(struct agent *a, size_t n, struct err *e) MUST_USE;
 /* Appends an event: w has all of its data, whose room is b. */
 void agent_event(struct agent *a, const char *type, struct json_writer *w, struct buf *b);
+
+/* ---- give.c: files that go with a prompt ----------------------------------------------------- */
+
+struct give;
+/* ids: of attachments of the conversation. NULL without *e where there are none. */
+struct give *give_new(const struct field_strs *ids, struct err *e) MUST_USE;
+void give_free(struct give *g); /* NULL-safe; later, if a file is being written */
+AUTO_DEFINE(give_free, struct give)
+/* Brings them to where the agent sees them, and then calls agent_given(), or agent_not_given(). */
+void give_start(struct agent *a);
+const struct acp_block *give_blocks(const struct give *g, size_t *ret_n);
+/* agent.c. Not given: this turn fails alone; the agent goes on. Frees its give. */
+void agent_given(struct agent *a);
+void agent_not_given(struct agent *a, const struct err *e);
 
 /* ---- asks.c: permissions and files ----------------------------------------------------------- */
 

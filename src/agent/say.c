@@ -6,19 +6,27 @@
 #include "base/log.h"
 #include "json/document/utf8.h"
 
-enum { ROOM = EVENTS_DATA_MAX, LOG_MAX = 256 << 20 }; /* LOG_MAX: of one process */
+enum {
+	ROOM = EVENTS_DATA_MAX,
+	LOG_MAX = 256 << 20, /* of one process */
+	MODE_MS = 1000, /* from one writing of the record to the next */
+};
+
+int agent_said(struct agent *a, size_t n, struct err *e)
+{
+	a->said += n;
+	return a->said <= LOG_MAX
+		     ? 0
+		     : err_set(e, ERR_LIMIT, "the agent has said more than %d MiB", LOG_MAX >> 20);
+}
 
 void agent_event(struct agent *a, const char *type, struct json_writer *w, struct buf *b)
 {
 	struct err e;
 
-	a->said += b->n;
-	if (a->said > LOG_MAX)
-		err_set(&e, ERR_LIMIT, "the agent has said more than %d MiB", LOG_MAX >> 20);
-	else if (json_write_done(w, &e) == 0 &&
-		 (!a->talk || talk_append(a->talk, type, buf_str(b), NULL, &e) == 0))
-		return;
-	agent_fail_later(a, &e);
+	if (agent_said(a, b->n, &e) < 0 || json_write_done(w, &e) < 0 ||
+	    (a->talk && talk_append(a->talk, type, buf_str(b), NULL, &e) < 0))
+		agent_fail_later(a, &e);
 }
 
 /* ---- messages and thoughts ------------------------------------------------------------------ */
@@ -148,14 +156,28 @@ static void say_rows(struct agent *a, const char *type, const struct json_val *v
 	agent_event(a, type, &w, &b);
 }
 
-static void say_mode(struct agent *a, struct str mode_id)
+void agent_keep_mode(struct agent *a)
 {
-	struct conversation_record r = *talk_record(a->talk);
+	struct conversation_record r;
 	struct err e;
 
-	r.current_mode_id = mode_id;
-	if (talk_change(a->talk, &r, &e) < 0)
-		agent_fail(a, &e);
+	if (!a->mode[0] || !a->talk)
+		return;
+	r = *talk_record(a->talk);
+	r.current_mode_id = str_of(a->mode);
+	if (!str_eq(r.current_mode_id, talk_record(a->talk)->current_mode_id) &&
+	    talk_change(a->talk, &r, &e) < 0)
+		log_warn("conversation %s: %s", talk_id(a->talk), e.msg);
+	a->mode[0] = '\0';
+	a->mode_ms = uv_now(a->all->loop);
+}
+
+/* The record goes to the disk, so what an agent says in one breath is one change. */
+static void say_mode(struct agent *a, struct str mode_id)
+{
+	snprintf(a->mode, sizeof(a->mode), "%.*s", STR_ARG(mode_id));
+	if (uv_now(a->all->loop) - a->mode_ms >= MODE_MS)
+		agent_keep_mode(a);
 }
 
 /* What changes nothing in the history is for those who look now. */
@@ -172,6 +194,8 @@ static void say_other(struct agent *a, const struct acp_update *u)
 
 void agent_update(struct agent *a, const struct acp_update *u)
 {
+	if (uv_now(a->all->loop) - a->mode_ms >= MODE_MS)
+		agent_keep_mode(a);
 	if (u->kind == ACP_MESSAGE || u->kind == ACP_THOUGHT) {
 		say(a, u);
 		return;

@@ -37,6 +37,7 @@ extern const char *const talk_state_names[TALK_STATES];
 struct talks_options {
 	struct feed *feed; /* borrowed until talks_close(); NULL: none */
 	int64_t trash_seconds; /* [0: 30 days] how long what was deleted can be taken back */
+	int64_t archive_seconds; /* after which idle ones are archived; 0: they are not */
 	/* The token of a conversation is good for nothing any more. May be NULL. */
 	void (*on_token_end)(void *owner, struct talk *t);
 	void *owner;
@@ -136,6 +137,7 @@ bool talk_cancel(struct talk *t);
 /* Borrowed for the call. */
 struct talk_prompt {
 	struct str id, message, source;
+	struct field_strs files; /* ids of attachments, which may be gone by now */
 	uint32_t attempt; /* above 1: the agent may have had it before */
 };
 

@@ -18,7 +18,7 @@ struct talks {
 	struct talk **p; /* by id */
 	size_t n, cap;
 	struct talk_drive *drives;
-	int64_t trash_ms; /* when the trash is looked at next */
+	int64_t sweep_ms; /* when the trash, and what is idle, are looked at next */
 	bool closing;
 };
 
@@ -31,6 +31,8 @@ struct talk {
 	/* The prompt of the newest user_prompt, so that none is in the log twice. */
 	char last_prompt[QUEUE_ID + 1];
 	bool looked; /* at how the last turn ended */
+	bool ended; /* its owner's key, though that may not stand in the record */
+	bool missing; /* an event could not be written, and the log does not tell yet */
 	bool counted; /* so that a list opens no log twice */
 	uint64_t count, last;
 	/* A turn, and whether the agent has its prompt. */
@@ -62,8 +64,8 @@ const struct talk_drive *talk_drive_of(const struct talk *t); /* NULL: nothing d
 /* Sends the next prompt if it can be sent. Gives in how many ms the next one may be; UINT64_MAX:
  * none waits for a time. */
 uint64_t talk_pump(struct talk *t, int64_t now_ms);
-/* Ends what the driver has of it, and a turn under way. */
-void talk_stop_driver(struct talk *t);
+/* Ends what the driver has of it, and a turn under way; why: its stop_reason. */
+void talk_stop_driver(struct talk *t, const char *why);
 /* Its queue, opened. */
 struct queue *talk_open_queue(struct talk *t, struct err *e) MUST_USE;
 

@@ -1,11 +1,12 @@
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/when.h"
 #include "conversation/internal.h"
 
-enum { TRASH_SECONDS = 30 * 86400, TRASH_EVERY_MS = 3600 * 1000 };
+enum { TRASH_SECONDS = 30 * 86400, SWEEP_EVERY_MS = 3600 * 1000 };
 
 const char *const talk_state_names[] = {
 	[TALK_NO_AGENT] = "no_agent", [TALK_IDLE] = "idle",
@@ -94,15 +95,12 @@ static struct talk *talks_add(struct talks *all, struct conversation *of, struct
 
 /* ---- the timer ------------------------------------------------------------------------------- */
 
-static void talks_empty_trash(struct talks *all, int64_t now)
+static void talks_empty_trash(struct talks *all)
 {
 	int64_t seconds = all->o.trash_seconds ? all->o.trash_seconds : TRASH_SECONDS;
 	struct err e;
 	int n;
 
-	if (now < all->trash_ms)
-		return;
-	all->trash_ms = now + TRASH_EVERY_MS;
 	n = conversations_empty_trash(all->store, seconds, &e);
 	if (n < 0)
 		log_warn("%s", e.msg);
@@ -110,13 +108,49 @@ static void talks_empty_trash(struct talks *all, int64_t now)
 		log_info("%d conversations were removed from the trash", n);
 }
 
+/* When something of it was written last, also by an earlier hub. */
+static int64_t talk_written_s(const struct talk *t)
+{
+	static const char *const names[] = { "events.jsonl", "metadata.json", "queue.json" };
+	int64_t last = 0;
+	struct stat st;
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (fstatat(talk_folder(t), names[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    st.st_mtim.tv_sec > last)
+			last = st.st_mtim.tv_sec;
+	}
+	return last;
+}
+
+/* Those that nothing goes on in, and nothing waits for. */
+static void talks_archive_idle(struct talks *all, int64_t now)
+{
+	int64_t until = now / 1000 - all->o.archive_seconds;
+	struct err e;
+
+	for (size_t i = 0; i < all->n && all->o.archive_seconds; i++) {
+		struct talk *t = all->p[i];
+
+		if (talk_record(t)->archived || talk_is_prompting(t) || talk_queue_length(t) ||
+		    talk_written_s(t) > until)
+			continue;
+		if (talk_archive(t, true, CONVERSATION_BY_AGE, &e) < 0)
+			log_warn("conversation %s is not archived: %s", talk_id(t), e.msg);
+	}
+}
+
 static void talks_on_timer(uv_timer_t *timer)
 {
 	struct talks *all = timer->data;
 	int64_t now = clock_unix_ms();
-	uint64_t next = TRASH_EVERY_MS;
+	uint64_t next = SWEEP_EVERY_MS;
 
-	talks_empty_trash(all, now);
+	if (now >= all->sweep_ms) {
+		all->sweep_ms = now + SWEEP_EVERY_MS;
+		talks_empty_trash(all);
+		talks_archive_idle(all, now);
+	}
 	for (size_t i = 0; i < all->n; i++) {
 		uint64_t in_ms = all->p[i]->queue ? talk_pump(all->p[i], now) : UINT64_MAX;
 
@@ -206,7 +240,7 @@ void talks_close(struct talks *all)
 		return;
 	all->closing = true;
 	for (size_t i = 0; i < all->n; i++) {
-		talk_stop_driver(all->p[i]);
+		talk_stop_driver(all->p[i], "interrupted");
 		talk_end_token(all->p[i]);
 	}
 	uv_close((uv_handle_t *)&all->timer, talks_free);
@@ -289,6 +323,12 @@ int talk_change(struct talk *t, const struct conversation_record *r, struct err 
 	return 0;
 }
 
+static void talk_rest(struct talk *t)
+{
+	talk_stop_driver(t, "cancelled");
+	talk_end_token(t);
+}
+
 int talk_archive(struct talk *t, bool archived, enum conversation_why why, struct err *e)
 {
 	struct conversation_record r = *talk_record(t);
@@ -300,12 +340,13 @@ int talk_archive(struct talk *t, bool archived, enum conversation_why why, struc
 	r.archived = archived;
 	r.archived_reason = archived ? why : CONVERSATION_NOT_ARCHIVED;
 	r.archived_at = archived ? str_of(now) : STR_NONE;
+	t->ended = archived && why == CONVERSATION_BY_KEY;
+	if (t->ended) /* also where the disk is full */
+		talk_rest(t);
 	if (conversation_change(t->of, &r, e) < 0)
 		return -1;
-	if (archived) {
-		talk_stop_driver(t);
-		talk_end_token(t);
-	}
+	if (archived)
+		talk_rest(t);
 	talk_note(t, archived ? "session_end" : "session_start", "reason",
 		  archived ? "archived" : "unarchived");
 	talk_tell(t, "changed");
@@ -335,8 +376,7 @@ int talk_delete(struct talk *t, struct err *e)
 	if (child)
 		return err_set(e, ERR_CONFLICT, "conversation %s is the child of this one",
 			       talk_id(child));
-	talk_stop_driver(t);
-	talk_end_token(t);
+	talk_rest(t);
 	talk_tell(t, "deleted");
 	if (conversation_delete(t->of, e) < 0)
 		return -1;

@@ -6,6 +6,7 @@
 #include "base/when.h"
 #include "conversation/internal.h"
 #include "json/document/write.h"
+#include "store/conversation/attachment.h"
 
 enum {
 	AGAIN_MS = 5000, /* after the disk failed */
@@ -55,7 +56,7 @@ int talks_drive(struct talks *all, struct str agent, const struct talk_driver *d
 		return -1;
 	for (size_t i = 0; i < all->n; i++) {
 		if (str_eq(talk_record(all->p[i])->agent, agent))
-			talk_stop_driver(all->p[i]);
+			talk_stop_driver(all->p[i], "interrupted");
 	}
 	d->driver = driver;
 	d->data = data;
@@ -168,17 +169,16 @@ void talk_failed(struct talk *t, const struct err *why)
 	turn_over(t);
 }
 
-void talk_stop_driver(struct talk *t)
+void talk_stop_driver(struct talk *t, const char *why)
 {
 	const struct talk_drive *d = talk_drive_of(t);
 	struct err e;
 
-	t->waits = 0;
 	if (d && (t->turning || t->driver_state))
 		d->driver->close(d->data, t);
 	t->driver_state = NULL;
 	if (t->begun) {
-		talk_turn_end(t, t->all->closing ? "interrupted" : "cancelled");
+		talk_turn_end(t, why);
 	} else if (t->turning) {
 		/* Opened anew, what was being sent waits again. */
 		queue_close(take_ptr(t->queue));
@@ -208,6 +208,7 @@ static void turn_start(struct talk *t, const struct talk_drive *d, const struct 
 {
 	const struct talk_prompt p = { .id = item->id,
 				       .message = item->message,
+				       .files = item->files,
 				       .source = item->source,
 				       .attempt = item->attempts };
 	struct err e = ERR_INIT;
@@ -230,7 +231,7 @@ uint64_t talk_pump(struct talk *t, int64_t now_ms)
 		queue_close(take_ptr(t->queue));
 		return UINT64_MAX;
 	}
-	if (!d || talk_record(t)->archived)
+	if (!d || t->ended || talk_record(t)->archived)
 		return UINT64_MAX;
 	item = queue_next(t->queue, now_ms);
 	if (!item)
@@ -243,6 +244,32 @@ uint64_t talk_pump(struct talk *t, int64_t now_ms)
 	}
 	turn_start(t, d, turn_item(t));
 	return UINT64_MAX;
+}
+
+/* Those that are still there. */
+static void turn_write_files(struct json_writer *w, const struct talk *t,
+			     const struct field_strs *files)
+{
+	struct attachment a;
+	struct err e;
+
+	json_write_name(w, "files");
+	json_write_array(w);
+	for (size_t i = 0; i < files->n; i++) {
+		if (attachment_read(talk_folder(t), files->p[i], &a, NULL, &e) < 0)
+			continue;
+		json_write_object(w);
+		json_write_name(w, "file_id");
+		json_write_text(w, a.id);
+		json_write_name(w, "name");
+		json_write_text(w, a.name);
+		json_write_name(w, "type");
+		json_write_text(w, a.type);
+		json_write_name(w, "size");
+		json_write_uint(w, a.size);
+		json_write_object_end(w);
+	}
+	json_write_array_end(w);
 }
 
 static int turn_append_prompt(struct talk *t, const struct queue_item *item, struct err *e)
@@ -259,6 +286,8 @@ static int turn_append_prompt(struct talk *t, const struct queue_item *item, str
 	json_write_str(&w, item->source);
 	json_write_name(&w, "queued_at");
 	json_write_str(&w, item->queued_at);
+	if (item->files.n)
+		turn_write_files(&w, t, &item->files);
 	json_write_object_end(&w);
 	return json_write_done(&w, e) < 0 ? -1
 					  : talk_append(t, "user_prompt", buf_str(&b), NULL, e);
@@ -283,7 +312,10 @@ int talk_turn_begin(struct talk *t, struct err *e)
 	when_text(now, clock_unix_ms());
 	r = *talk_record(t);
 	r.last_user_message_at = str_of(now);
-	return talk_change(t, &r, e);
+	/* The agent must get it all the same: it is in no queue any more. */
+	if (talk_change(t, &r, e) < 0)
+		log_warn("conversation %s: %s", talk_id(t), e->msg);
+	return 0;
 }
 
 void talk_waits(struct talk *t, bool on)
@@ -341,7 +373,7 @@ int talk_send(struct talk *t, const struct queue_item *item, char ret_id[QUEUE_I
 {
 	struct queue *q = talk_open_queue(t, e);
 
-	if (q && talk_record(t)->archived)
+	if (q && (t->ended || talk_record(t)->archived))
 		return err_set(e, ERR_CONFLICT, "conversation %s is archived", talk_id(t));
 	return q ? queue_changed(t, queue_add(q, item, ret_id, ret_position, e)) : -1;
 }

@@ -8,7 +8,11 @@
 #include "feed/feed.h"
 #include "json/document/write.h"
 
-enum { NEWS_MAX = FEED_DATA_MAX + 512, NOTE_MAX = 1024 };
+enum {
+	NEWS_MAX = FEED_DATA_MAX + 512,
+	NOTE_MAX = 1024,
+	LOOK_PAGES = 80, /* of the log, in which the beginning of its last turn is looked for */
+};
 
 void talk_watch_add(struct talk *t, struct talk_watch *w)
 {
@@ -135,6 +139,7 @@ static struct str event_type(struct str line)
 /* What the newest turn of a log is known by. */
 struct last_turn {
 	struct talk *talk;
+	bool found; /* a beginning or an end */
 	bool open; /* it has begun and not ended */
 };
 
@@ -146,6 +151,7 @@ static void watch_on_line(void *owner, uint64_t seq, struct str line)
 	struct str id;
 	struct err e;
 
+	last->found |= str_is(type, "stop") || str_is(type, "user_prompt");
 	if (str_is(type, "stop"))
 		last->open = false;
 	if (!str_is(type, "user_prompt"))
@@ -162,18 +168,26 @@ static int watch_look(struct talk *t, struct events *v, struct err *e)
 {
 	struct last_turn last = { .talk = t };
 	struct events_range newest = { .limit = EVENTS_PAGE_MAX, .newest = true };
-	struct events_page page;
+	struct events_page page = { .more = true };
 	uint64_t seq;
 
 	if (t->looked)
 		return 0;
-	if (events_read(v, &newest, watch_on_line, &last, &page, e) < 0)
-		return -1;
+	for (int i = 0; i < LOOK_PAGES && page.more && !last.found; i++) {
+		if (events_read(v, &newest, watch_on_line, &last, &page, e) < 0)
+			return -1;
+		newest.before = page.first;
+		newest.limit = page.n ? page.n : 1; /* as large ones as those before them */
+	}
 	t->looked = true;
 	/* The prompt that is now being given to the agent may be there since before the kill. */
 	if (!last.open || t->begun || (t->turning && strcmp(t->last_prompt, t->prompt) == 0))
 		return 0;
-	return events_append(v, "stop", STR_LIT("{\"stop_reason\":\"interrupted\"}"), &seq, e);
+	if (events_append(v, "stop", STR_LIT("{\"stop_reason\":\"interrupted\"}"), &seq, e) < 0) {
+		log_warn("conversation %s: %s", talk_id(t), e->msg);
+		t->missing = true;
+	}
+	return 0;
 }
 
 struct events *talk_events(struct talk *t, struct err *e)
@@ -183,20 +197,46 @@ struct events *talk_events(struct talk *t, struct err *e)
 	return v && watch_look(t, v, e) == 0 ? v : NULL;
 }
 
+static int watch_append(struct talk *t, struct events *v, struct talk_event *ev, struct err *e)
+{
+	if (events_append(v, ev->type, ev->data, &ev->seq, e) < 0)
+		return -1;
+	t->count = events_count(v);
+	t->last = ev->seq;
+	t->counted = true;
+	t->updated_ms = clock_unix_ms();
+	watch_event(t, ev);
+	return 0;
+}
+
+/* That some are missing stands where they would be. */
+static int watch_append_missing(struct talk *t, struct events *v, struct err *e)
+{
+	struct talk_event ev = {
+		.type = "error",
+		.data = STR_LIT("{\"code\":\"events_missing\",\"message\":\"what happened here "
+				"could not be written\"}"),
+	};
+
+	if (!t->missing)
+		return 0;
+	if (watch_append(t, v, &ev, e) < 0)
+		return -1;
+	t->missing = false;
+	return 0;
+}
+
 int talk_append(struct talk *t, const char *type, struct str data, uint64_t *ret_seq, struct err *e)
 {
 	struct events *v = talk_events(t, e);
 	struct talk_event ev = { .type = type, .data = data };
 
-	if (!v || events_append(v, type, data, &ev.seq, e) < 0)
+	if (!v || watch_append_missing(t, v, e) < 0 || watch_append(t, v, &ev, e) < 0) {
+		t->missing = true;
 		return -1;
+	}
 	if (ret_seq)
 		*ret_seq = ev.seq;
-	t->count = events_count(v);
-	t->last = ev.seq;
-	t->counted = true;
-	t->updated_ms = clock_unix_ms();
-	watch_event(t, &ev);
 	return 0;
 }
 

@@ -194,23 +194,44 @@ static void all_remove(struct questions *all, struct question *q)
 	one_free(q);
 }
 
-/* The oldest of those that have ended go. */
+static bool one_may_go(const struct question *q)
+{
+	return q->state != QUESTION_PENDING && !q->held;
+}
+
+/* The oldest of the principal that has most of them, so that none of another goes for its sake.
+ * NULL: there is none. */
+static struct question *all_oldest(const struct questions *all)
+{
+	struct question *oldest = NULL;
+	unsigned most = 0;
+
+	for (struct question *q = all->first; q; q = q->next) {
+		unsigned n = 0;
+
+		for (const struct question *o = one_may_go(q) ? q : NULL; o; o = o->next)
+			n += one_may_go(o) && str_eq(o->principal, q->principal);
+		if (n > most) {
+			most = n;
+			oldest = q;
+		}
+	}
+	return oldest;
+}
+
+/* Of those that have ended some go. */
 static void all_trim(struct questions *all)
 {
-	struct question *next;
+	struct question *oldest;
 	unsigned closed = 0;
 	struct err e;
 
 	for (const struct question *q = all->first; q; q = q->next)
 		closed += q->state != QUESTION_PENDING;
-	for (struct question *q = all->first; q && closed > QUESTION_CLOSED_MAX; q = next) {
-		next = q->next;
-		if (q->state == QUESTION_PENDING || q->held)
-			continue;
-		if (all->store && store_question_drop(all->store, q->seq, &e) < 0)
-			log_warn("question %.*s: %s", STR_ARG(q->id), e.msg);
-		all_remove(all, q);
-		closed--;
+	for (; closed > QUESTION_CLOSED_MAX && (oldest = all_oldest(all)); closed--) {
+		if (all->store && store_question_drop(all->store, oldest->seq, &e) < 0)
+			log_warn("question %.*s: %s", STR_ARG(oldest->id), e.msg);
+		all_remove(all, oldest);
 	}
 }
 
@@ -475,9 +496,10 @@ static bool spec_eq(const struct question_spec *a, const struct question_spec *b
 static struct question *find_left(const struct questions *all, const struct question *like)
 {
 	for (struct question *q = all->first; q; q = q->next) {
-		if (q->state == QUESTION_PENDING && !q->waiters && q->kind == like->kind &&
-		    q->origin == like->origin && str_eq(q->principal, like->principal) &&
-		    str_eq(q->session, like->session) && spec_eq(&q->spec, &like->spec))
+		if (q->state == QUESTION_PENDING && !q->waiters && !q->unawaited &&
+		    q->kind == like->kind && q->origin == like->origin &&
+		    str_eq(q->principal, like->principal) && str_eq(q->session, like->session) &&
+		    spec_eq(&q->spec, &like->spec))
 			return q;
 	}
 	return NULL;
@@ -508,6 +530,7 @@ int question_ask(struct questions *all, const struct question_ask *ask, struct q
 		if (ask->kind == QUESTION_NOTIFY)
 			all_supersede_note(all, ask);
 		made->seq = all->rev + 1;
+		made->unawaited = !w;
 		if (check_room(all, ask, e) < 0 || one_write(all, made, e) < 0)
 			return -1;
 		q = take_ptr(made);

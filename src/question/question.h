@@ -105,6 +105,7 @@ struct question {
 	struct question *next;
 	struct question_wait *waiters;
 	unsigned held; /* not to be freed */
+	bool unawaited; /* nobody waited for it from the first: no caller was cut off */
 	struct question_part {
 		struct arena *arena;
 		struct json_doc *doc;
@@ -156,8 +157,10 @@ struct question_wait {
 
 /* Asks, and w->on_end follows unless question_give_up() is called. w NULL: nobody waits. A pending
  * question of the same principal and conversation that is equal, and that nobody waits for any
- * more, is taken up instead, with its deadline: its caller was cut off. ERR_INVALID: it can't be
- * shown or answered; ERR_LIMIT: too many are open; or the registry failed. */
+ * more, is taken up instead, with its deadline: its caller was cut off. One that nobody waited for
+ * from the first is left alone, as far as this hub knows: its answer is for who asked it.
+ * ERR_INVALID: it can't be shown or answered; ERR_LIMIT: too many are open; or the registry
+ * failed. */
 int question_ask(struct questions *all, const struct question_ask *ask, struct question_wait *w,
 		 const struct question **ret, struct err *e) MUST_USE;
 

@@ -1,7 +1,7 @@
 /*
  * What a server asks in the middle of a call: forms, addresses to open, and words of the client's
  * model. A question belongs to a call that is open. Legacy servers over stdio do not say to which:
- * then it is the newest that nothing was asked for yet, if all that are open are of one principal.
+ * then it is the newest that nothing was asked for yet, if the connection has served one principal.
  * A question that belongs to none is refused, and none outlives its call.
  */
 #include "base/log.h"
@@ -104,15 +104,11 @@ static char *ask_text(const struct upstream *u, enum mcp_ask_kind kind,
 
 static struct upstream_call *ask_guess(const struct upstream_conn *k)
 {
-	struct upstream_call *found = NULL;
+	struct upstream_call *c = k->mixed ? NULL : k->calls;
 
-	for (struct upstream_call *c = k->calls; c; c = c->next) {
-		if (c->who != k->calls->who)
-			return NULL;
-		if (!found && !c->asked)
-			found = c;
-	}
-	return found;
+	while (c && c->asked)
+		c = c->next;
+	return c;
 }
 
 static struct upstream_call *ask_call(const struct upstream_conn *k, const struct mcp_question *q)

@@ -38,11 +38,18 @@ static void conn_on_timer_closed(uv_handle_t *h)
 	conn_free(h->data);
 }
 
+static void conn_on_offers_closed(uv_handle_t *h)
+{
+	struct upstream_conn *k = h->data;
+
+	uv_close((uv_handle_t *)&k->limit, conn_on_timer_closed);
+}
+
 static void conn_on_gone(void *owner)
 {
 	struct upstream_conn *k = owner;
 
-	uv_close((uv_handle_t *)&k->limit, conn_on_timer_closed);
+	uv_close((uv_handle_t *)&k->offers.timer, conn_on_offers_closed);
 }
 
 static void conn_try_end(struct upstream_conn *k)
@@ -160,6 +167,27 @@ static void conn_on_progress(void *owner, const struct mcp_progress *p)
 	c->on_progress(c->owner, p);
 }
 
+static struct mcp_pending *conn_send(struct upstream_conn *k, const struct upstream_call *c,
+				     const struct mcp_request_spec *spec, struct err *e)
+{
+	struct mcp_client *to = mcp_link_client(k->link);
+	struct mcp_request_spec s = *spec;
+	autofree char *tool = NULL;
+
+	if (c->on_log && c->level < k->level && mcp_client_set_level(to, c->level, e) == 0)
+		k->level = c->level;
+	if (c->kind == UPSTREAM_CALL) {
+		tool = mem_dup(c->tool.p, c->tool.n);
+		if (tool)
+			return mcp_client_call(to, tool, c->arguments, &s, e);
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	s.method = upstream_kind_methods[c->kind];
+	s.params = c->arguments;
+	return mcp_client_request(to, &s, e);
+}
+
 int conn_call(struct upstream_conn *k, struct upstream_call *c, struct err *e)
 {
 	uint64_t most = k->server->timeout_seconds * 1000ull;
@@ -170,13 +198,12 @@ int conn_call(struct upstream_conn *k, struct upstream_call *c, struct err *e)
 		.on_done = conn_on_answer,
 		.owner = c,
 	};
-	autofree char *tool = mem_dup(c->tool.p, c->tool.n);
-
-	if (!tool)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	c->pending = mcp_client_call(mcp_link_client(k->link), tool, c->arguments, &spec, e);
+	c->pending = conn_send(k, c, &spec, e);
 	if (!c->pending)
 		return -1;
+	if (!k->who[0])
+		snprintf(k->who, sizeof(k->who), "%.*s", STR_ARG(c->who));
+	k->mixed = k->mixed || !str_is(c->who, k->who);
 	c->conn = k;
 	c->next = k->calls;
 	k->calls = c;
@@ -295,6 +322,7 @@ static void conn_on_listed(void *owner, const struct mcp_listed *l)
 		return;
 	}
 	k->ready = true;
+	offers_begin(k);
 	upstream_ready(k->of);
 }
 
@@ -333,7 +361,8 @@ static void conn_on_ready(void *owner)
 
 	if (k->ending)
 		return;
-	if (mcp_client_watch(mcp_link_client(k->link), MCP_TOOLS, NULL, 0, &e) < 0)
+	offers_watch(k);
+	if (mcp_client_set_level(mcp_link_client(k->link), k->level, &e) < 0)
 		log_debug("module %.*s: %s", STR_ARG(k->server->name), e.msg);
 	conn_list(k);
 }
@@ -348,7 +377,11 @@ static void conn_on_changed(void *owner, unsigned lists)
 	struct upstream_conn *k = owner;
 
 	/* the first list is still to come; the tools of a retired one are not the module's */
-	if (!k->listed_ms || k->ending || k->retired || !(lists & MCP_TOOLS))
+	if (!k->listed_ms || k->ending || k->retired)
+		return;
+	if (k->offers.since_ms)
+		offers_changed(k, lists);
+	if (!(lists & MCP_TOOLS))
 		return;
 	if (k->listing)
 		k->relist = true;
@@ -360,7 +393,9 @@ static const struct mcp_client_handler conn_handler = { .ready = conn_on_ready,
 							.over = conn_on_over,
 							.asked = ask_on_asked,
 							.withdrawn = ask_on_withdrawn,
-							.changed = conn_on_changed };
+							.changed = conn_on_changed,
+							.updated = offers_on_updated,
+							.log = offers_on_log };
 
 static void conn_on_stderr(void *owner, struct str bytes)
 {
@@ -493,8 +528,10 @@ struct upstream_conn *conn_new(struct upstream *u, struct err *e)
 				   .on_stderr = conn_on_stderr,
 				   .owner = k };
 	u->all->open++;
+	k->level = MCP_INFO;
 	uv_timer_init(u->all->loop, &k->limit);
-	k->limit.data = k;
+	uv_timer_init(u->all->loop, &k->offers.timer);
+	k->limit.data = k->offers.timer.data = k;
 	uv_timer_start(&k->limit, conn_on_begin, 0, 0);
 	return k;
 }

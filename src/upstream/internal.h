@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "box/host/box.h"
 #include "hub/core/hub.h"
+#include "hub/sandbox/sandbox.h"
 #include "mcp/connect/connect.h"
 #include "store/store.h"
 #include "upstream/place.h"
@@ -46,6 +47,13 @@ struct upstream_tools {
 	char seen[HASH_HEX + 1]; /* digest of all of it */
 };
 
+/* A list of what a server has. */
+struct upstream_offer {
+	struct arena *arena; /* NULL: nothing is known */
+	struct str *p;
+	size_t n;
+};
+
 struct upstream {
 	struct upstreams *all;
 	struct upstream *next;
@@ -68,6 +76,11 @@ struct upstream {
 	struct mcp_found found; /* of the last connection */
 	struct upstream_call *waiting, **end; /* for a connection, the oldest first */
 	struct upstream_tools *tools; /* as listed last; NULL: never */
+	struct upstream_offer offers[UPSTREAM_LISTS];
+	struct str *watched; /* owned, with its texts in one piece; NULL: nothing */
+	size_t n_watched;
+	uint64_t second_ms; /* when its updates were counted from */
+	unsigned updates;
 	unsigned calls;
 	uint64_t calls_total, connects, used_ms;
 	unsigned failures;
@@ -90,6 +103,8 @@ struct upstream_conn {
 	struct upstream_conn *next; /* retired, too */
 	bool ending;
 	struct upstream_call *calls; /* sent, and without an answer */
+	char who[OWNER_MAX + 1]; /* of the first call; "": none was sent */
+	bool mixed; /* others have called since: what names no call may be about any of them */
 	struct texts texts;
 	struct place place;
 	struct mcp_link *link;
@@ -97,6 +112,14 @@ struct upstream_conn {
 	struct mcp_pending *listing;
 	bool relist; /* the list has changed meanwhile */
 	uint64_t listed_ms; /* when it was asked for last */
+	struct {
+		struct mcp_pending *pending;
+		unsigned wanted; /* 1 << enum upstream_list each */
+		enum upstream_list now; /* that is pending */
+		uint64_t since_ms;
+		uv_timer_t timer;
+	} offers;
+	enum mcp_level level; /* least of the log messages that it is asked for */
 	uv_timer_t limit; /* of the connecting */
 	bool limit_open;
 };
@@ -153,12 +176,24 @@ int grant_write(const struct upstream *u, struct err *e) MUST_USE;
 /* Judges what was listed. The first list after an approval is taken as it is. */
 int pins_judge(struct upstream *u, struct err *e) MUST_USE;
 /* Approves what is listed now. */
-int pins_approve(struct upstream *u, struct err *e) MUST_USE;
+int pins_approve(struct upstream *u, const struct field_strs *tools, struct err *e) MUST_USE;
 /* Sets u->pins; the old one is returned, and owned. */
 char *pins_swap(struct upstream *u, char *pins) MUST_USE;
 void pins_free(struct upstream *u);
 /* Fills t->seen. */
 int pins_seen(struct upstream_tools *t, struct err *e) MUST_USE;
+
+/* ---- offers.c: resources and prompts -------------------------------------------------------- */
+
+/* It is ready; and these lists (MCP_RESOURCES…) have changed. */
+void offers_begin(struct upstream_conn *k);
+void offers_changed(struct upstream_conn *k, unsigned lists);
+/* Asks for changes of lists and of what is watched. */
+void offers_watch(struct upstream_conn *k);
+void offers_forget(struct upstream *u);
+/* mcp_client_handler.updated, .log; owner is the connection. */
+void offers_on_updated(void *owner, struct str uri);
+void offers_on_log(void *owner, const struct mcp_log_message *m);
 
 /* ---- results.c ----------------------------------------------------------------------------- */
 
@@ -169,4 +204,5 @@ void results_close(struct upstreams *all);
 /* Makes room for one more connection: ERR_LIMIT where all are in use. */
 int upstreams_make_room(struct upstreams *all, struct err *e) MUST_USE;
 void upstreams_changed(struct upstreams *all);
+void upstreams_updated(struct upstreams *all, struct str module, struct str uri);
 void upstreams_try_close(struct upstreams *all);

@@ -1,7 +1,8 @@
 /*
  * Which tools of a module may be called: those that say of themselves what they said when they were
  * approved. The first list after the approval of a module is taken as it is, but for tools in which
- * the scan finds something. From then on what is new or another waits for the operator.
+ * the scan finds something and those that the operator's file hides. From then on what is new or
+ * another waits for the operator.
  *
  * The row keeps all approved definitions, {"instructions":…,"tools":[…]}, so that a difference can
  * be shown.
@@ -38,22 +39,29 @@ static int pins_digest(const struct upstream_tool *t, char ret[SHA256_HEX], stru
 	return doc ? pin_tool(json_root(doc), ret, e) : -1;
 }
 
-/* Those that are approved, as they are now. */
+/* Those that are approved, as they are now, and of changed ones what was approved of them. */
 static int pins_save(struct upstream *u, struct err *e)
 {
 	const struct upstream_tools *t = u->tools;
+	AUTO(json_free)
+	struct json_doc *old = u->pins ? json_parse(str_of(u->pins), NULL, e) : NULL;
 	autobuf struct buf b = BUF_INIT(PINS_MAX);
 	struct json_writer w = json_writer(&b);
 	char *was;
 
+	if (u->pins && !old)
+		return err_wrap(e, "the approved tools");
 	json_write_object(&w);
 	json_write_key(&w, "instructions");
-	json_write_str(&w, t->instructions);
+	json_write_str(&w, t->told ? t->instructions
+				   : json_str(json_get(json_root(old), "instructions")));
 	json_write_key(&w, "tools");
 	json_write_array(&w);
 	for (size_t i = 0; i < t->n; i++) {
 		if (t->p[i].pin == UPSTREAM_PIN_APPROVED)
 			json_write_raw(&w, t->p[i].json);
+		else if (t->p[i].pin == UPSTREAM_PIN_CHANGED)
+			json_write_val(&w, pins_find(old, t->p[i].name));
 	}
 	json_write_array_end(&w);
 	json_write_object_end(&w);
@@ -68,12 +76,22 @@ static int pins_save(struct upstream *u, struct err *e)
 	return 0;
 }
 
-static int pins_warned(struct upstream_tool *t, struct err *e)
+/* Nobody is shown what the operator's file hides, so nobody approves it. */
+static bool pins_shows(const struct upstream *u, const struct upstream_tool *t)
+{
+	return config_server_shows(u->server, t->name) &&
+	       config_server_approval(u->server, t->name) != CONFIG_DENY;
+}
+
+static int pins_warned(const struct upstream *u, struct upstream_tool *t, struct err *e)
 {
 	AUTO(arena_free) struct arena *a = arena_new(SCAN_BYTES_MAX);
 	AUTO(json_free) struct json_doc *doc = json_parse(t->json, NULL, e);
 	struct scan_findings found = { .n = 0 };
 
+	t->pin = UPSTREAM_PIN_NEW;
+	if (!pins_shows(u, t))
+		return 0;
 	if (!a)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	if (!doc || scan_tool(json_root(doc), &(struct scan_tools){ .own_n = 0 }, a, &found, e) < 0)
@@ -105,7 +123,7 @@ int pins_judge(struct upstream *u, struct err *e)
 	if (u->pins && !pins)
 		return err_wrap(e, "the approved tools");
 	for (size_t i = 0; i < t->n; i++) {
-		if ((pins ? pins_compare(pins, &t->p[i], e) : pins_warned(&t->p[i], e)) < 0)
+		if ((pins ? pins_compare(pins, &t->p[i], e) : pins_warned(u, &t->p[i], e)) < 0)
 			return -1;
 	}
 	t->told = !pins ||
@@ -113,8 +131,33 @@ int pins_judge(struct upstream *u, struct err *e)
 	return pins ? 0 : pins_save(u, e);
 }
 
+static bool pins_names(const struct field_strs *tools, struct str name)
+{
+	for (size_t i = 0; i < tools->n; i++) {
+		if (str_eq(tools->p[i], name))
+			return true;
+	}
+	return false;
+}
+
+static int pins_known(const struct upstream *u, const struct field_strs *tools, struct err *e)
+{
+	const struct upstream_tools *t = u->tools;
+
+	for (size_t i = 0; i < tools->n; i++) {
+		size_t k = 0;
+
+		while (k < t->n && !str_eq(t->p[k].name, tools->p[i]))
+			k++;
+		if (k == t->n || !pins_shows(u, &t->p[k]))
+			return err_set(e, ERR_MODULE_TOOL, "the module lists no tool %.*s",
+				       STR_ARG(tools->p[i]));
+	}
+	return 0;
+}
+
 /* What could not be kept is not approved. */
-int pins_approve(struct upstream *u, struct err *e)
+int pins_approve(struct upstream *u, const struct field_strs *tools, struct err *e)
 {
 	struct upstream_tools *t = u->tools;
 	autofree enum upstream_pin *was = calloc(t->n + 1, sizeof(*was));
@@ -122,11 +165,14 @@ int pins_approve(struct upstream *u, struct err *e)
 
 	if (!was)
 		return err_set(e, ERR_LIMIT, "out of memory");
+	if (pins_known(u, tools, e) < 0)
+		return -1;
 	for (size_t i = 0; i < t->n; i++) {
 		was[i] = t->p[i].pin;
-		t->p[i].pin = UPSTREAM_PIN_APPROVED;
+		if (pins_shows(u, &t->p[i]) && (!tools->n || pins_names(tools, t->p[i].name)))
+			t->p[i].pin = UPSTREAM_PIN_APPROVED;
 	}
-	t->told = true;
+	t->told = told || !tools->n;
 	if (pins_save(u, e) == 0)
 		return 0;
 	for (size_t i = 0; i < t->n; i++)

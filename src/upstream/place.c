@@ -248,14 +248,14 @@ static void *run_start(void *owner, struct mcp_program *p, struct err *e)
 	return r;
 }
 
-static void run_write(void *run, struct str bytes)
+static void run_write(void *run, struct str line)
 {
 	struct run *r = run;
 	struct err e;
 
 	if (!r->exec || r->closing)
 		return;
-	if (buf_add(&r->queue, bytes.p, bytes.n, &e) < 0) {
+	if (buf_add(&r->queue, line.p, line.n, &e) < 0 || buf_add(&r->queue, "\n", 1, &e) < 0) {
 		log_warn("a program does not read its input, and is ended");
 		exec_kill(r->exec);
 		return;

@@ -26,6 +26,8 @@ static void upstream_set_state(struct upstream *u, enum upstream_state s)
 /* ---- the beginning and the end ------------------------------------------------------------- */
 
 static void upstream_on_again(uv_timer_t *t);
+static int upstream_check_call(const struct upstream *u, const struct upstream_call *c,
+			       struct err *e);
 
 /* Closed where no call of it may be made. */
 static enum upstream_state upstream_rest(const struct upstream *u)
@@ -63,6 +65,8 @@ static void upstream_on_closed(uv_handle_t *h)
 	struct upstreams *all = u->all;
 
 	upstream_tools_unref(u->tools);
+	offers_forget(u);
+	free(u->watched);
 	config_unref(u->config);
 	buf_fini(&u->log);
 	pins_free(u);
@@ -151,7 +155,7 @@ static void upstream_send(struct upstream *u, struct upstream_call *c)
 		c->on_done(c->owner, NULL);
 		return;
 	}
-	if (upstream_check(u, c->tool, &e) == 0 && conn_call(u->conn, c, &e) == 0)
+	if (upstream_check_call(u, c, &e) == 0 && conn_call(u->conn, c, &e) == 0)
 		return;
 	a.e = &e;
 	c->on_done(c->owner, &a);
@@ -281,6 +285,7 @@ void upstream_change(struct upstream *u, struct config *c, const struct config_s
 	upstream_retire(u);
 	upstream_forgive(u);
 	upstream_tools_unref(take_ptr(u->tools));
+	offers_forget(u);
 	if (s) {
 		u->found = (struct mcp_found){ MCP_WIRE_FIND, MCP_BROKEN };
 		err_set(&e, ERR_CANCELLED, "the module %s is another now", u->name);
@@ -290,7 +295,8 @@ void upstream_change(struct upstream *u, struct config *c, const struct config_s
 	upstream_drop(u, s ? upstream_rest(u) : UPSTREAM_CLOSED, &e);
 }
 
-int upstream_approve(struct upstream *u, struct str who, struct err *e)
+int upstream_approve(struct upstream *u, struct str who, const struct field_strs *tools,
+		     struct err *e)
 {
 	struct upstream was = *u;
 	bool same = grant_holds(u);
@@ -299,14 +305,18 @@ int upstream_approve(struct upstream *u, struct str who, struct err *e)
 		*e = u->unfit;
 		return -1;
 	}
+	if (tools->n && (!same || !u->tools))
+		return err_set(e, ERR_CONFLICT, "the tools of module %s are not known yet",
+			       u->name);
 	memcpy(u->approved, u->digest, sizeof(u->approved));
 	u->approved_ms = clock_unix_ms();
 	snprintf(u->approved_by, sizeof(u->approved_by), "%.*s", STR_ARG(who));
 	if (!same) {
 		was.pins = pins_swap(u, NULL);
 		upstream_tools_unref(take_ptr(u->tools));
+		offers_forget(u);
 	}
-	if ((u->tools ? pins_approve(u, e) : grant_write(u, e)) < 0) {
+	if ((u->tools ? pins_approve(u, tools, e) : grant_write(u, e)) < 0) {
 		memcpy(u->approved, was.approved, sizeof(u->approved));
 		memcpy(u->approved_by, was.approved_by, sizeof(u->approved_by));
 		u->approved_ms = was.approved_ms;
@@ -395,8 +405,13 @@ void upstream_info(struct upstream *u, struct upstream_info *ret)
 		.connects = u->connects,
 		.approved_ms = grant_holds(u) ? u->approved_ms : 0,
 		.approved_by = grant_holds(u) ? str_of(u->approved_by) : STR_NONE,
+		.pins = str_of(u->pins),
 		.listed = t != NULL,
 	};
+	for (int i = 0; i < UPSTREAM_LISTS; i++) {
+		ret->lists[i].p = u->offers[i].p;
+		ret->lists[i].n = u->offers[i].n;
+	}
 	if (!t)
 		return;
 	ret->version = t->version;
@@ -405,7 +420,6 @@ void upstream_info(struct upstream *u, struct upstream_info *ret)
 	ret->tools = t->p;
 	ret->n_tools = t->n;
 	ret->told = t->told;
-	ret->pins = str_of(u->pins);
 }
 
 static const struct upstream_tool *upstream_tool(const struct upstream *u, struct str name)
@@ -464,6 +478,27 @@ int upstream_check(const struct upstream *u, struct str tool, struct err *e)
 	return u->tools ? upstream_check_tool(u, tool, e) : 0;
 }
 
+int upstream_check_kind(const struct upstream *u, enum upstream_kind kind, struct err *e)
+{
+	struct str name = str_of(upstream_kind_methods[kind]);
+	enum config_then then = config_server_approval(u->server, name);
+
+	if (upstream_check_itself(u, e) < 0)
+		return -1;
+	if (!config_server_shows(u->server, name) || then == CONFIG_DENY ||
+	    (then == CONFIG_ASK && kind == UPSTREAM_COMPLETE))
+		return err_set(e, ERR_DENIED, "the operator's file does not allow %.*s of %s",
+			       STR_ARG(name), u->name);
+	return 0;
+}
+
+static int upstream_check_call(const struct upstream *u, const struct upstream_call *c,
+			       struct err *e)
+{
+	return c->kind == UPSTREAM_CALL ? upstream_check(u, c->tool, e)
+					: upstream_check_kind(u, c->kind, e);
+}
+
 /* ---- its log ------------------------------------------------------------------------------- */
 
 void upstream_heard(struct upstream *u, struct str bytes)
@@ -498,7 +533,8 @@ int upstream_call_start(struct upstream *u, struct upstream_call *c, struct err 
 	c->next = NULL;
 	c->asked = NULL;
 	c->asks = 0;
-	if (upstream_check(u, c->tool, e) < 0)
+	c->logged = 0;
+	if (upstream_check_call(u, c, e) < 0)
 		return -1;
 	if (c->tool.p && u->conn && u->conn->ready)
 		return conn_call(u->conn, c, e);

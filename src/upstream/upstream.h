@@ -51,7 +51,8 @@ enum {
 	UPSTREAM_RESULT_MAX = 1 << 20, /* bytes of a result that a call gives */
 	UPSTREAM_MESSAGE_MAX = 16 << 20, /* bytes of a message, and so of a result that is kept */
 	UPSTREAM_KEPT_S = 600, /* how long it is */
-	UPSTREAM_LOG_MAX = 64 << 10, /* bytes of its standard error that are kept */
+	UPSTREAM_LOG_MAX = 64 << 10, /* bytes of what it says besides that are kept */
+	UPSTREAM_WATCHED_MAX = 256, /* resources of one module that clients watch */
 };
 
 struct upstreams_options {
@@ -85,11 +86,13 @@ struct upstream *upstreams_next(const struct upstreams *all, const struct upstre
 /* NULL with ERR_MODULE_NOT_FOUND. */
 struct upstream *upstreams_find(struct upstreams *all, struct str name, struct err *e) MUST_USE;
 
-/* on_change is called, later and once for many, when tools that may be called are others. The
- * caller owns the struct. */
+/* on_change is called, later and once for many, when tools that may be called, or what else is
+ * listed, are others. on_updated: a module says that one of its resources has changed; not more
+ * often than is good. May be NULL. The caller owns the struct. */
 struct upstreams_watch {
 	struct upstreams_watch *next;
 	void (*on_change)(void *arg);
+	void (*on_updated)(void *arg, struct str module, struct str uri);
 	void *arg;
 };
 void upstreams_watch_add(struct upstreams *all, struct upstreams_watch *w);
@@ -125,6 +128,20 @@ struct upstream_tool {
 	enum upstream_pin pin;
 };
 
+/* What a server has beside its tools. */
+enum upstream_list { UPSTREAM_RESOURCES, UPSTREAM_TEMPLATES, UPSTREAM_PROMPTS, UPSTREAM_LISTS };
+
+/* How a call asks, and what stands for a tool's name in the operator's file where it calls none:
+ * "resources/read", "prompts/get", "completion/complete". */
+enum upstream_kind {
+	UPSTREAM_CALL,
+	UPSTREAM_READ,
+	UPSTREAM_GET,
+	UPSTREAM_COMPLETE,
+	UPSTREAM_KINDS
+};
+extern const char *const upstream_kind_methods[UPSTREAM_KINDS];
+
 /* Borrowed until the loop's next turn. */
 struct upstream_info {
 	struct str name;
@@ -140,30 +157,44 @@ struct upstream_info {
 	uint64_t calls_total, connects;
 	int64_t approved_ms; /* Unix time; 0: it is not */
 	struct str approved_by;
+	struct str pins; /* approved definitions: {"instructions":…,"tools":[…]}; empty: none */
 	/* Known while it is connected, and from then on. */
 	struct str version, title; /* of the protocol; what the server calls itself */
 	struct str instructions; /* untrusted */
 	bool told; /* the instructions are those that were approved */
-	struct str pins; /* approved definitions: {"instructions":…,"tools":[…]}; empty: none */
 	const struct upstream_tool *tools;
 	size_t n_tools;
 	bool listed; /* the tools are known */
+	/* Known likewise: JSON objects as the server gives them, untrusted. */
+	struct {
+		const struct str *p;
+		size_t n;
+	} lists[UPSTREAM_LISTS];
 };
 void upstream_info(struct upstream *u, struct upstream_info *ret);
 
 /* Whether calls of this tool can be made: else ERR_DENIED, ERR_MODULE_UNAPPROVED or
  * ERR_MODULE_TOOL, and nothing is connected for it. */
 int upstream_check(const struct upstream *u, struct str tool, struct err *e) MUST_USE;
+/* The same of calls that call no tool. Nobody is asked about a completion. */
+int upstream_check_kind(const struct upstream *u, enum upstream_kind kind, struct err *e) MUST_USE;
+
+/* Which of its resources clients watch, in place of those of before; it is not connected for that.
+ * At most UPSTREAM_WATCHED_MAX; copied. */
+int upstream_watch(struct upstream *u, const struct str *uris, size_t n, struct err *e) MUST_USE;
 
 /* The name of an approved tool in a list of tools of all modules (code/names.h). STR_NONE: it is
  * not listed. Borrowed until the loop's next turn. */
 struct str upstream_listed(struct upstream *u, struct str tool);
 
-/* What it has written to its standard error; untrusted bytes. */
+/* What it has written to its standard error, and its log messages; untrusted bytes. */
 struct str upstream_log(const struct upstream *u);
 
-/* Of the operator alone. Approves it as it is, with the tools that it has listed. */
-int upstream_approve(struct upstream *u, struct str who, struct err *e) MUST_USE;
+/* Of the operator alone. Approves it as it is, with the tools that it has listed and the operator's
+ * file does not hide; of those only the named, where some are: all else that it says then stays as
+ * it was approved. ERR_MODULE_TOOL: it has listed none of such a name. */
+int upstream_approve(struct upstream *u, struct str who, const struct field_strs *tools,
+		     struct err *e) MUST_USE;
 int upstream_revoke(struct upstream *u, struct err *e) MUST_USE;
 int upstream_enable(struct upstream *u, bool on, struct err *e) MUST_USE;
 
@@ -175,13 +206,20 @@ int upstream_disconnect(struct upstream *u, struct err *e) MUST_USE;
 /* A call of a tool, or with tool STR_NONE only a connection and its list of tools. The caller owns
  * it until on_done or upstream_call_cancel(). */
 struct upstream_call {
-	struct str tool, arguments; /* JSON object; borrowed until it ends */
+	enum upstream_kind kind;
+	/* Borrowed until it ends. arguments: JSON object; of another kind the params of its
+	 * method. tool: of another kind not STR_NONE, and of no meaning. */
+	struct str tool, arguments;
 	uint64_t timeout_ms; /* at most that of the module; 0: that */
-	const void *who; /* for whom it is made; only compared */
+	struct str who; /* owner (struct principal) for whom it is made; borrowed likewise */
 	/* Once. a: the answer as struct mcp_answer says, its e also where nothing was sent; NULL:
 	 * it is connected. */
 	void (*on_done)(void *owner, const struct mcp_answer *a);
 	void (*on_progress)(void *owner, const struct mcp_progress *p); /* may be NULL */
+	/* The server logs something from `level` on; it may be about another call of the same
+	 * owner. Bounded for each call. May be NULL. */
+	void (*on_log)(void *owner, const struct mcp_log_message *m);
+	enum mcp_level level;
 	/* The server asks something before it answers: one upstream_question_answer() or _fail(),
 	 * now or later. NULL: it is refused. on_unasked: nobody wants to know any more, and the
 	 * question is gone afterwards; always before the call ends. */
@@ -195,6 +233,7 @@ struct upstream_call {
 	struct upstream_call *next;
 	struct upstream_question *asked; /* without an answer */
 	unsigned asks; /* so far */
+	size_t logged; /* bytes, likewise */
 };
 /* -1: it can't begin, and on_done is not called. */
 int upstream_call_start(struct upstream *u, struct upstream_call *c, struct err *e) MUST_USE;

@@ -19,6 +19,14 @@ void upstreams_changed(struct upstreams *all)
 		uv_timer_start(&all->soon, upstreams_on_soon, 0, 0);
 }
 
+void upstreams_updated(struct upstreams *all, struct str module, struct str uri)
+{
+	for (struct upstreams_watch *w = all->watches; w; w = w->next) {
+		if (w->on_updated)
+			w->on_updated(w->arg, module, uri);
+	}
+}
+
 void upstreams_watch_add(struct upstreams *all, struct upstreams_watch *w)
 {
 	w->next = all->watches;

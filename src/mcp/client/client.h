@@ -31,6 +31,7 @@ struct mcp_log_message {
 	enum mcp_level level;
 	struct str logger; /* may be STR_NONE */
 	const struct json_val *data;
+	struct mcp_pending *pending; /* the request on whose stream it came; NULL: not known */
 };
 
 /* All may be NULL. */

@@ -130,14 +130,14 @@ static bool take_broken(struct mcp_client *c, const struct json_val *v, const st
 
 /* --- notifications --- */
 
-static void progress(struct mcp_client *c, const struct json_val *params)
+static void progress(struct mcp_client *c, struct mcp_pending *p, const struct json_val *params)
 {
 	const struct json_val *value = json_get(params, "progress");
-	struct mcp_pending *p = mcp_pending_of_token(c, json_get(params, "progressToken"));
 	struct mcp_progress now = { .progress = json_real(value),
 				    .total = json_real(json_get(params, "total")),
 				    .message = json_str(json_get(params, "message")) };
 
+	p = mcp_pending_of_token(c, json_get(params, "progressToken"));
 	if (!p || (json_type(value) != JSON_INT && json_type(value) != JSON_REAL)) {
 		c->strays++;
 		return;
@@ -151,11 +151,12 @@ static void progress(struct mcp_client *c, const struct json_val *params)
 		p->on_progress(p->owner, &now);
 }
 
-static void message(struct mcp_client *c, const struct json_val *params)
+static void message(struct mcp_client *c, struct mcp_pending *p, const struct json_val *params)
 {
 	int level = mcp_level_find(json_str(json_get(params, "level")));
 	struct mcp_log_message m = { .logger = json_str(json_get(params, "logger")),
-				     .data = json_get(params, "data") };
+				     .data = json_get(params, "data"),
+				     .pending = p };
 
 	if (level < 0) {
 		c->garbage++;
@@ -166,7 +167,7 @@ static void message(struct mcp_client *c, const struct json_val *params)
 		c->o.handler->log(c->o.owner, &m);
 }
 
-static void cancelled(struct mcp_client *c, const struct json_val *params)
+static void cancelled(struct mcp_client *c, struct mcp_pending *p, const struct json_val *params)
 {
 	struct rpc_id id;
 
@@ -178,7 +179,7 @@ static void cancelled(struct mcp_client *c, const struct json_val *params)
 		c->strays++;
 }
 
-static void url_done(struct mcp_client *c, const struct json_val *params)
+static void url_done(struct mcp_client *c, struct mcp_pending *p, const struct json_val *params)
 {
 	struct str id = json_str(json_get(params, "elicitationId"));
 
@@ -188,7 +189,7 @@ static void url_done(struct mcp_client *c, const struct json_val *params)
 		c->o.handler->url_done(c->o.owner, id);
 }
 
-static void updated(struct mcp_client *c, const struct json_val *params)
+static void updated(struct mcp_client *c, struct mcp_pending *p, const struct json_val *params)
 {
 	struct str uri = json_str(json_get(params, "uri"));
 
@@ -200,7 +201,7 @@ static void updated(struct mcp_client *c, const struct json_val *params)
 
 static const struct {
 	const char *method;
-	void (*take)(struct mcp_client *c, const struct json_val *params);
+	void (*take)(struct mcp_client *c, struct mcp_pending *p, const struct json_val *params);
 	unsigned list; /* the list that has changed; used instead of take */
 	bool watched; /* modern servers send it only if it was asked for */
 } notifications[] = {
@@ -237,7 +238,7 @@ static void take_notification(struct mcp_client *c, struct mcp_pending *p, const
 		    !mcp_watch_takes(c, p, params))
 			c->strays++;
 		else if (notifications[i].take)
-			notifications[i].take(c, params);
+			notifications[i].take(c, p, params);
 		else
 			changed(c, notifications[i].list);
 		return;

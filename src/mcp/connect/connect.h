@@ -33,8 +33,8 @@ struct mcp_runner {
 	/* Starts it, maybe again after it has ended. Returns what the others take; NULL with *e.
 	 * Nothing is told from inside any of these. */
 	void *(*start)(void *owner, struct mcp_program *p, struct err *e);
-	/* Queues bytes for its input. */
-	void (*write)(void *run, struct str bytes);
+	/* Queues a line for its input, whose end is added. */
+	void (*write)(void *run, struct str line);
 	/* Ends it: the end of its input, and after stop_ms by force. mcp_program_gone() follows,
 	 * and nothing else. Called once, also for one that has ended. */
 	void (*close)(void *run, unsigned stop_ms);

@@ -87,10 +87,8 @@ void mcp_program_gone(struct mcp_program *p)
 
 void mcp_program_send(struct mcp_program *p, struct str text)
 {
-	if (p->told)
-		return;
-	p->by->write(p->run, text);
-	p->by->write(p->run, STR_LIT("\n"));
+	if (!p->told)
+		p->by->write(p->run, text);
 }
 
 void mcp_program_kill(struct mcp_program *p)

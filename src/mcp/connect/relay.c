@@ -12,6 +12,7 @@ enum {
 	QUEUE_MAX = 4 << 20, /* bytes queued for the client; beyond that no line is read */
 	QUEUE_HARD_MAX = 256 << 20,
 	TEXT_MAX = 64 << 20,
+	URL_BYTES_MAX = 64 << 10,
 	END_MS = 1000, /* for the end of the session, and for the client to read what is queued */
 };
 
@@ -273,25 +274,44 @@ static int make_bearer(struct mcp_relay *r, const struct secret *token, struct e
 	return 0;
 }
 
+static int add_parameter(struct buf *url, const char *name, const char *value, struct err *e)
+{
+	const char *mark = memchr(url->p, '?', url->n) ? "&" : "?";
+
+	if (!value)
+		return 0;
+	if (buf_addf(url, e, "%s%s=", mark, name) < 0)
+		return -1;
+	for (const char *p = value; *p; p++) {
+		bool plain = strchr("-_.,", *p) || (*p >= '0' && *p <= '9') ||
+			     ((*p | 0x20) >= 'a' && (*p | 0x20) <= 'z');
+
+		if ((plain ? buf_add(url, p, 1, e)
+			   : buf_addf(url, e, "%%%02X", (unsigned)(unsigned char)*p)) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* A URL without a path means a Holt hub's MCP endpoint. */
 static int read_options(struct mcp_relay *r, const struct mcp_relay_options *o, struct err *e)
 {
 	const char *host = strstr(o->url, "://");
 	const char *path = host ? strchr(host + 3, '/') : NULL;
 	const char *more = path && path[1] ? "" : path ? "mcp" : "/mcp";
-	const char *asks = !o->tools ? "" : strchr(o->url, '?') ? "&tools=" : "?tools=";
-	const char *tools = o->tools ? o->tools : "";
+	autobuf struct buf url = BUF_INIT(URL_BYTES_MAX);
 
-	for (const char *p = tools; *p; p++) {
+	for (const char *p = o->tools ? o->tools : ""; *p; p++) {
 		if (*p != '_' && *p != '-' && *p != ',' && !(*p >= '0' && *p <= '9') &&
 		    !((*p | 0x20) >= 'a' && (*p | 0x20) <= 'z'))
 			return err_set(e, ERR_INVALID,
-				       "tools: names with commas between, not '%.80s'", tools);
+				       "tools: names with commas between, not '%.80s'", o->tools);
 	}
-	if (asprintf(&r->url, "%s%s%s%s", o->url, more, asks, tools) < 0) {
-		r->url = NULL;
-		return err_set(e, ERR_LIMIT, "out of memory");
-	}
+	if (buf_addf(&url, e, "%s%s", o->url, more) < 0 ||
+	    add_parameter(&url, "tools", o->tools, e) < 0 ||
+	    add_parameter(&url, "profile", o->profile, e) < 0)
+		return -1;
+	r->url = buf_take(&url);
 	return o->token ? make_bearer(r, o->token, e) : 0;
 }
 

@@ -23,6 +23,7 @@ struct mcp_relay_options {
 	int in_fd, out_fd; /* taken, also on failure */
 	const char *url; /* URL of the server; without a path, /mcp is used. Copied. */
 	const char *tools; /* only these, asked for by ?tools=; NULL: all. Copied. */
+	const char *profile; /* likewise by ?profile=; NULL: none. Copied. */
 	const char *unix_socket; /* connect here instead of to the URL's host, or NULL */
 	const struct secret *token; /* bearer, or NULL; borrowed until on_closed */
 	unsigned drain_ms;

@@ -72,6 +72,7 @@ static void put_label(char *to, const struct mcp_session *s)
 static struct mcp_call *call_new(const struct mcp_request *q, enum mcp_call_kind kind)
 {
 	struct mcp_call *c = spare_take(&q->s->server->spare_call, sizeof(*c));
+	struct err e;
 
 	if (!c)
 		return NULL;
@@ -89,6 +90,10 @@ static struct mcp_call *call_new(const struct mcp_request *q, enum mcp_call_kind
 	c->arena = &c->own;
 	arena_init(c->arena, ARENA_MAX);
 	put_label(c->label, q->s);
+	if (q->s->wanted && !(c->wanted = arena_dup(c->arena, str_of(q->s->wanted), &e))) {
+		call_free(c);
+		return NULL;
+	}
 	return c;
 }
 
@@ -327,6 +332,11 @@ struct mcp_session *mcp_call_session(const struct mcp_call *c)
 void *mcp_call_principal(const struct mcp_call *c)
 {
 	return c->data;
+}
+
+struct str mcp_call_profile(const struct mcp_call *c)
+{
+	return str_of(c->wanted);
 }
 
 const char *mcp_call_version(const struct mcp_call *c)

@@ -231,3 +231,21 @@ void mcp_call_values(struct mcp_call *c, const struct str *values, size_t n, uin
 	mcp_result_close(w, c->server, c->profile, STR_NONE);
 	mcp_call_result_end(c);
 }
+
+/* --- of another server --- */
+
+void mcp_call_members(struct mcp_call *c, struct str object)
+{
+	struct json_writer *w;
+
+	assert(c->kind == MCP_CALL_READ || c->kind == MCP_CALL_GET || c->kind == MCP_CALL_COMPLETE);
+	if (!begins(c))
+		return;
+	w = mcp_call_result_begin(c);
+	mcp_result_open(w, c->profile);
+	mcp_write_members(w, object);
+	if (c->kind == MCP_CALL_READ)
+		mcp_write_cache(w, c->profile, c->ttl_ms, c->cache_public);
+	mcp_result_close(w, c->server, c->profile, STR_NONE);
+	mcp_call_result_end(c);
+}

@@ -72,6 +72,7 @@ struct mcp_session {
 	void *transport;
 	void *data;
 	struct mcp_choice narrowed;
+	char *wanted; /* owned: its profile; NULL: none */
 	enum mcp_road road;
 	const struct mcp_profile *profile; /* from initialize; NULL before it */
 	unsigned can; /* from initialize */
@@ -160,6 +161,7 @@ struct mcp_call {
 	struct mcp_server *server;
 	struct mcp_session *session; /* NULL for a task */
 	void *data; /* the session's */
+	const char *wanted; /* the session's, in the arena; NULL: none */
 	struct mcp_inbound *in;
 	const struct mcp_profile *profile;
 	enum mcp_call_kind kind;
@@ -273,7 +275,7 @@ int mcp_header_check_params(const struct mcp_http_head *head, const struct mcp_t
 
 void mcp_serve_request(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_msg *m);
 void mcp_serve_notification(struct mcp_session *s, const struct rpc_msg *m);
-bool mcp_offers(const struct mcp_server *srv, enum mcp_need need);
+bool mcp_offers(const struct mcp_session *s, enum mcp_need need);
 /* The lists of the session that may change. */
 unsigned mcp_changes(const struct mcp_session *s);
 /* Answers with an empty result; returns 0. */

@@ -33,6 +33,12 @@ struct mcp_listen {
 	const struct json_val *uris, *tasks; /* arrays of strings; NULL: none */
 };
 
+static void tell_watched(const struct mcp_server *srv)
+{
+	if (srv->o.handler && srv->o.handler->watched)
+		srv->o.handler->watched(srv->o.owner);
+}
+
 /* --- what is sent --- */
 
 /* Begins a notification with {"_meta":{subscriptionId}; the object stays open. */
@@ -105,12 +111,15 @@ static void unlist(struct mcp_listen *l)
 {
 	struct mcp_session *s = l->call->session;
 	struct mcp_listen **at = &s->listens;
+	bool watched = l->uris != NULL;
 
 	while (*at != l)
 		at = &(*at)->next;
 	*at = l->next;
 	s->listening--;
 	free(l);
+	if (watched)
+		tell_watched(s->server);
 }
 
 static void cancelled(struct mcp_call *c)
@@ -184,15 +193,15 @@ static int read_filter(const struct mcp_request *q, struct mcp_listen *l, struct
 		if (wanted && json_type(wanted) != JSON_BOOL)
 			return mcp_takes(lists[i].key, "a boolean", wanted, f);
 		if (json_bool(wanted) && (mcp_changes(q->s) & lists[i].list) &&
-		    mcp_offers(srv, lists[i].needs))
+		    mcp_offers(q->s, lists[i].needs))
 			l->lists |= lists[i].list;
 	}
 	if (read_names(filter, "resourceSubscriptions", max, &l->uris, f) < 0 ||
 	    read_names(filter, "taskIds", max, &l->tasks, f) < 0)
 		return -1;
-	if (!mcp_offers(srv, MCP_NEEDS_SUBSCRIBE))
+	if (!mcp_offers(q->s, MCP_NEEDS_SUBSCRIBE))
 		l->uris = NULL;
-	if (!mcp_offers(srv, MCP_NEEDS_TASKS))
+	if (!mcp_offers(q->s, MCP_NEEDS_TASKS))
 		l->tasks = NULL;
 	return l->tasks && !(q->can & MCP_CAN_TASKS) ? lacks_tasks(f) : 0;
 }
@@ -201,6 +210,7 @@ int mcp_listen_start(const struct mcp_request *q, struct rpc_fault *f)
 {
 	struct mcp_session *s = q->s;
 	autofree struct mcp_listen *l = calloc(1, sizeof(*l));
+	bool watched;
 
 	if (s->listening >= s->server->o.listens_max)
 		return mcp_over_limit(f, "one listen too many", s->server->o.listens_max);
@@ -218,7 +228,10 @@ int mcp_listen_start(const struct mcp_request *q, struct rpc_fault *f)
 	l->next = s->listens;
 	s->listens = l;
 	s->listening++;
+	watched = l->uris != NULL;
 	acknowledge(take_ptr(l));
+	if (watched)
+		tell_watched(s->server);
 	return 0;
 }
 
@@ -298,6 +311,7 @@ int mcp_subscribe(const struct mcp_request *q, struct rpc_fault *f)
 					      s->server->o.subscriptions_max);
 		if (uris_add(s, uri) < 0)
 			return mcp_over_limit(f, "out of memory", 0);
+		tell_watched(s->server);
 	}
 	return mcp_answer_empty(q);
 }
@@ -314,6 +328,7 @@ int mcp_unsubscribe(const struct mcp_request *q, struct rpc_fault *f)
 
 		free(u->p[i]);
 		u->p[i] = u->p[--u->n];
+		tell_watched(q->s->server);
 	}
 	return mcp_answer_empty(q);
 }
@@ -349,10 +364,10 @@ unsigned mcp_changes(const struct mcp_session *s)
 void mcp_server_changed(struct mcp_server *srv, unsigned changed)
 {
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		if (!(changed & lists[i].list) || !mcp_offers(srv, lists[i].needs))
+		if (!(changed & lists[i].list))
 			continue;
 		for (struct mcp_session *s = srv->sessions; s; s = s->next) {
-			if (mcp_changes(s) & lists[i].list)
+			if ((mcp_changes(s) & lists[i].list) && mcp_offers(s, lists[i].needs))
 				tell_changed(s, lists[i].list, lists[i].method);
 		}
 	}
@@ -375,11 +390,29 @@ static void write_uri(struct json_writer *w, struct str uri)
 	json_write_str(w, uri);
 }
 
+static bool session_hears(struct mcp_session *s, struct str uri)
+{
+	const struct mcp_server_options *o = &s->server->o;
+
+	return !o->handler || !o->handler->hears || o->handler->hears(o->owner, s, uri);
+}
+
+static bool session_watches(const struct mcp_session *s, struct str uri)
+{
+	bool found = uris_has(s->watched, uri);
+
+	for (const struct mcp_listen *l = s->listens; l && !found; l = l->next)
+		found = names(l->uris, uri);
+	return found;
+}
+
 static void tell_updated(struct mcp_session *s, struct str uri)
 {
 	static const char method[] = "notifications/resources/updated";
 	struct json_writer *w;
 
+	if (!session_watches(s, uri) || !session_hears(s, uri))
+		return;
 	if (uris_has(s->watched, uri)) {
 		w = mcp_out_begin(s->server);
 		rpc_write_notification(w, method);
@@ -402,6 +435,20 @@ void mcp_server_updated(struct mcp_server *srv, struct str uri)
 {
 	for (struct mcp_session *s = srv->sessions; s; s = s->next)
 		tell_updated(s, uri);
+}
+
+void mcp_server_each_watched(struct mcp_server *srv,
+			     void (*each)(void *data, struct mcp_session *s, struct str uri),
+			     void *data)
+{
+	for (struct mcp_session *s = srv->sessions; s; s = s->next) {
+		for (size_t i = 0; s->watched && i < s->watched->n; i++)
+			each(data, s, str_of(s->watched->p[i]));
+		for (struct mcp_listen *l = s->listens; l; l = l->next) {
+			for (struct json_iter it = json_iter(l->uris); json_next(&it);)
+				each(data, s, json_str(it.val));
+		}
+	}
 }
 
 void mcp_listen_task(struct mcp_server *srv, struct str task_id, const char *method,

@@ -93,13 +93,21 @@ void mcp_call_progress(struct mcp_call *c, double progress, double total, const 
 
 /* --- log messages --- */
 
-static bool wants(const struct mcp_call *c, enum mcp_level level)
+int mcp_call_log_level(const struct mcp_call *c)
 {
 	const struct mcp_session *s = session_of(c);
+	unsigned level = !s ? MCP_LEVEL_NONE : c->profile->modern ? c->level : s->level;
 
-	if (!s || !mcp_call_is_wanted(c))
-		return false;
-	return level >= (c->profile->modern ? c->level : s->level);
+	return level >= MCP_LEVELS || !mcp_call_is_wanted(c) || !mcp_offers(s, MCP_NEEDS_LOGGING)
+		     ? -1
+		     : (int)level;
+}
+
+static bool wants(const struct mcp_call *c, enum mcp_level level)
+{
+	int least = mcp_call_log_level(c);
+
+	return least >= 0 && (int)level >= least;
 }
 
 void mcp_call_log(struct mcp_call *c, enum mcp_level level, const char *logger, struct str data)

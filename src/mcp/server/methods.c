@@ -34,9 +34,16 @@ static int read_client(struct mcp_session *s, const struct json_val *params, str
 	return 0;
 }
 
-bool mcp_offers(const struct mcp_server *srv, enum mcp_need need)
+static bool session_has(const struct mcp_session *s, unsigned what)
 {
-	const struct mcp_server_options *o = &srv->o;
+	const struct mcp_server_options *o = &s->server->o;
+
+	return !o->handler || !o->handler->has || (o->handler->has(o->owner, s) & what);
+}
+
+bool mcp_offers(const struct mcp_session *s, enum mcp_need need)
+{
+	const struct mcp_server_options *o = &s->server->o;
 	const struct mcp_handler *h = o->handler;
 
 	switch (need) {
@@ -48,13 +55,15 @@ bool mcp_offers(const struct mcp_server *srv, enum mcp_need need)
 		return (h && (h->resources || h->templates || h->read)) ||
 		       o->offer.resources_n > 0 || o->offer.templates_n > 0;
 	case MCP_NEEDS_SUBSCRIBE:
-		return o->subscribe && mcp_offers(srv, MCP_NEEDS_RESOURCES);
+		return o->subscribe && session_has(s, MCP_HAS_SUBSCRIBE) &&
+		       mcp_offers(s, MCP_NEEDS_RESOURCES);
 	case MCP_NEEDS_PROMPTS:
-		return (h && h->prompts) || o->offer.prompts_n > 0;
+		return ((h && h->prompts) || o->offer.prompts_n > 0) &&
+		       session_has(s, MCP_HAS_PROMPTS);
 	case MCP_NEEDS_COMPLETE:
 		return h && h->complete;
 	case MCP_NEEDS_LOGGING:
-		return o->logging;
+		return o->logging && session_has(s, MCP_HAS_LOGGING);
 	case MCP_NEEDS_TASKS:
 		return o->tasks;
 	}
@@ -64,13 +73,11 @@ bool mcp_offers(const struct mcp_server *srv, enum mcp_need need)
 static void put_list(struct json_writer *w, const struct mcp_session *s, const char *key,
 		     enum mcp_need need, unsigned list)
 {
-	const struct mcp_server *srv = s->server;
-
-	if (!mcp_offers(srv, need))
+	if (!mcp_offers(s, need))
 		return;
 	json_write_key(w, key);
 	json_write_object(w);
-	if (need == MCP_NEEDS_RESOURCES && srv->o.subscribe) {
+	if (need == MCP_NEEDS_RESOURCES && mcp_offers(s, MCP_NEEDS_SUBSCRIBE)) {
 		json_write_key(w, "subscribe");
 		json_write_bool(w, true);
 	}
@@ -112,11 +119,11 @@ static void put_capabilities(struct json_writer *w, const struct mcp_session *s,
 	put_list(w, s, "tools", MCP_NEEDS_TOOLS, MCP_TOOLS);
 	put_list(w, s, "resources", MCP_NEEDS_RESOURCES, MCP_RESOURCES);
 	put_list(w, s, "prompts", MCP_NEEDS_PROMPTS, MCP_PROMPTS);
-	if (mcp_offers(srv, MCP_NEEDS_COMPLETE) && p->annotations)
+	if (mcp_offers(s, MCP_NEEDS_COMPLETE) && p->annotations)
 		put_empty(w, "completions");
-	if (mcp_offers(srv, MCP_NEEDS_LOGGING))
+	if (mcp_offers(s, MCP_NEEDS_LOGGING))
 		put_empty(w, "logging");
-	if (mcp_offers(srv, MCP_NEEDS_TASKS) && p->old_tasks) {
+	if (mcp_offers(s, MCP_NEEDS_TASKS) && p->old_tasks) {
 		json_write_key(w, "tasks");
 		json_write_object(w);
 		if (mcp_tasks_are_listed(s))
@@ -285,8 +292,7 @@ static int run(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_m
 	s->requests++;
 	if (inflight_find(&s->inflight, &m->id))
 		return rpc_fault_set(f, RPC_INVALID_REQUEST, "a request with this id is in flight");
-	if (!method || !mcp_method_in(method, p) ||
-	    !mcp_offers(s->server, served[method->id].needs)) {
+	if (!method || !mcp_method_in(method, p) || !mcp_offers(s, served[method->id].needs)) {
 		rpc_fault_set(f, RPC_METHOD_NOT_FOUND, "unknown method \"%.*s\"",
 			      STR_ARG(utf8_cut(m->method, NAME_SHOWN)));
 		f->status = in->profile ? NOT_FOUND : 0;

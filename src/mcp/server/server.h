@@ -141,6 +141,22 @@ static inline bool mcp_choice_has(const struct mcp_choice *c, size_t i)
 	return c->words[i / 64] >> i % 64 & 1;
 }
 
+static inline void mcp_choice_join(struct mcp_choice *c, const struct mcp_choice *more)
+{
+	for (size_t i = 0; i < MCP_CHOICE_MAX / 64; i++)
+		c->words[i] |= more->words[i];
+}
+
+static inline struct mcp_choice mcp_choice_both(const struct mcp_choice *a,
+						const struct mcp_choice *b)
+{
+	struct mcp_choice both;
+
+	for (size_t i = 0; i < MCP_CHOICE_MAX / 64; i++)
+		both.words[i] = a->words[i] & b->words[i];
+	return both;
+}
+
 static inline bool mcp_choice_empty(const struct mcp_choice *c)
 {
 	uint64_t any = 0;
@@ -149,6 +165,11 @@ static inline bool mcp_choice_empty(const struct mcp_choice *c)
 		any |= c->words[i];
 	return any == 0;
 }
+
+/* Of a client, by its words; STR_NONE: it does not say. */
+struct mcp_wish {
+	struct str tools, profile;
+};
 
 /*
  * Lists that depend on the session, and the functions that run calls. A list function returns what
@@ -159,6 +180,8 @@ static inline bool mcp_choice_empty(const struct mcp_choice *c)
  * A function that starts a call must end it exactly once, now or later, even when it is cancelled:
  * by mcp_call_done() or another function described as "ends the call".
  */
+enum { MCP_HAS_PROMPTS = 1 << 0, MCP_HAS_SUBSCRIBE = 1 << 1, MCP_HAS_LOGGING = 1 << 2 };
+
 struct mcp_handler {
 	const struct mcp_tool *const *(*tools)(void *owner, struct mcp_session *s, size_t *ret_n);
 	const struct mcp_resource *const *(*resources)(void *owner, struct mcp_session *s,
@@ -168,13 +191,21 @@ struct mcp_handler {
 	const struct mcp_prompt *const *(*prompts)(void *owner, struct mcp_session *s,
 						   size_t *ret_n);
 
-	/* A client wants only the tools that it names, before its first message: what the handler
-	 * keeps of that, for tools(), is mcp_session_narrowed(). -1 refuses the session. NULL:
-	 * every such client is refused. */
-	int (*narrow)(void *owner, struct str tools, struct mcp_choice *ret, struct err *e);
+	/* Before its first message, a client wants only the tools that it names, or what a profile
+	 * has, whatever that means to the handler: what it keeps of that, for tools(), is
+	 * mcp_session_narrowed(), and mcp_session_profile() has the other. -1 refuses the session.
+	 * NULL: every such client is refused. */
+	int (*narrow)(void *owner, const struct mcp_session *s, const struct mcp_wish *w,
+		      struct mcp_choice *ret, struct err *e);
 	/* Which of the lists that may change do for this session: MCP_TOOLS… of the options'
 	 * `changes`. NULL: all of those. */
 	unsigned (*changes)(void *owner, const struct mcp_session *s);
+	/* What of MCP_HAS_… this session has, where the server has it. NULL: all. */
+	unsigned (*has)(void *owner, const struct mcp_session *s);
+	/* Whether the session may hear that this resource has changed. NULL: of all. */
+	bool (*hears)(void *owner, struct mcp_session *s, struct str uri);
+	/* Which resources clients watch has changed: mcp_server_each_watched(). May be NULL. */
+	void (*watched)(void *owner);
 	/* The session has ended, and all its calls were cancelled; they may still have to end. May
 	 * be NULL. */
 	void (*closed)(void *owner, struct mcp_session *s);
@@ -284,6 +315,12 @@ void mcp_server_counts(const struct mcp_server *srv, struct mcp_counts *ret);
 void mcp_server_changed(struct mcp_server *srv, unsigned lists);
 /* Notifies subscribers that a resource has changed. */
 void mcp_server_updated(struct mcp_server *srv, struct str uri);
+/* Calls each for the URIs that sessions have subscribed to, also where they may not hear of them;
+ * those of a session come together, and one may come often. No session may be opened or closed
+ * meanwhile. */
+void mcp_server_each_watched(struct mcp_server *srv,
+			     void (*each)(void *data, struct mcp_session *s, struct str uri),
+			     void *data);
 
 /* True if uri is an expansion of the template. Only {name} and {+name} are supported, and each name
  * once; {name} matches no slash. *ret_values, if not NULL, gets up to max values in the template's
@@ -402,10 +439,12 @@ AUTO_DEFINE(mcp_session_close, struct mcp_session)
 
 void *mcp_session_data(const struct mcp_session *s);
 
-/* Narrows the tools of a new session (mcp_handler.narrow). */
-int mcp_session_narrow(struct mcp_session *s, struct str tools, struct err *e) MUST_USE;
+/* Narrows what a new session has (mcp_handler.narrow). */
+int mcp_session_narrow(struct mcp_session *s, const struct mcp_wish *w, struct err *e) MUST_USE;
 /* What narrow() gave; empty: the client did not narrow them. Borrowed from s. */
 const struct mcp_choice *mcp_session_narrowed(const struct mcp_session *s);
+/* The profile that it wants; STR_NONE: it named none. Borrowed from s. */
+struct str mcp_session_profile(const struct mcp_session *s);
 
 /* The revision negotiated by initialize (2025-11-25: basic/lifecycle); NULL before it, and for
  * modern clients. Static. */
@@ -449,6 +488,7 @@ struct mcp_server *mcp_call_server(const struct mcp_call *c);
 void *mcp_call_owner(const struct mcp_call *c); /* of the server */
 struct mcp_session *mcp_call_session(const struct mcp_call *c); /* NULL once closed, or a task */
 void *mcp_call_principal(const struct mcp_call *c); /* the data of its session, even after close */
+struct str mcp_call_profile(const struct mcp_call *c); /* mcp_session_profile(), even after close */
 const char *mcp_call_version(const struct mcp_call *c); /* the revision of the request; static */
 /* "name/version" of the client; "" if unknown. */
 const char *mcp_call_client(const struct mcp_call *c);
@@ -492,6 +532,9 @@ void mcp_call_progress(struct mcp_call *c, double progress, double total, const 
  * for legacy clients MCP_INFO and above until they set another level, for modern ones only what the
  * request names. logger may be NULL; data is JSON of any type. */
 void mcp_call_log(struct mcp_call *c, enum mcp_level level, const char *logger, struct str data);
+
+/* The least level that the client wants of such messages; -1: it wants none. */
+int mcp_call_log_level(const struct mcp_call *c);
 
 /* Asks the transport to disconnect the client for now (2025-11-25 over HTTP). Later messages wait
  * until it reconnects. No effect elsewhere. */
@@ -578,6 +621,10 @@ void mcp_call_messages(struct mcp_call *c, const char *description,
 /* Ends a completion/complete. At most 100 values are sent. total 0: not known. */
 void mcp_call_values(struct mcp_call *c, const struct str *values, size_t n, uint64_t total,
 		     bool has_more);
+
+/* Ends a resources/read, a prompts/get or a completion/complete with what another server has
+ * answered: the members of a JSON object, as all revisions have them, without _meta. */
+void mcp_call_members(struct mcp_call *c, struct str object);
 
 /* --- asking the client: one handler for both eras ---
  * basic/patterns/mrtr, client/elicitation, client/sampling, client/roots */

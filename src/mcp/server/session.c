@@ -51,6 +51,7 @@ void mcp_session_settle(struct mcp_session *s)
 		return;
 	inflight_fini(&s->inflight);
 	mcp_uris_free(s->watched);
+	free(s->wanted);
 	spare_give(&s->server->spare_session, s);
 }
 
@@ -289,19 +290,29 @@ void mcp_session_close(struct mcp_session *s)
 		mcp_reach_drop(r);
 		r->done(r, NULL);
 	}
+	if (s->watched && o->handler && o->handler->watched)
+		o->handler->watched(o->owner);
 	if (o->handler && o->handler->closed)
 		o->handler->closed(o->owner, s);
 	s->entered--;
 	mcp_session_settle(s);
 }
 
-int mcp_session_narrow(struct mcp_session *s, struct str tools, struct err *e)
+int mcp_session_narrow(struct mcp_session *s, const struct mcp_wish *w, struct err *e)
 {
 	const struct mcp_server_options *o = &s->server->o;
 
 	if (!o->handler || !o->handler->narrow)
-		return err_set(e, ERR_INVALID, "tools: this server has no choice of them");
-	return o->handler->narrow(o->owner, tools, &s->narrowed, e);
+		return err_set(e, ERR_INVALID, "%s: this server has no choice of them",
+			       w->tools.p ? "tools" : "profile");
+	if (w->profile.p && !(s->wanted = mem_dup(w->profile.p, w->profile.n)))
+		return err_set(e, ERR_LIMIT, "out of memory");
+	return o->handler->narrow(o->owner, s, w, &s->narrowed, e);
+}
+
+struct str mcp_session_profile(const struct mcp_session *s)
+{
+	return str_of(s->wanted);
 }
 
 const struct mcp_choice *mcp_session_narrowed(const struct mcp_session *s)

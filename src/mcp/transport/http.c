@@ -97,7 +97,20 @@ static void post_modern(struct mcp_http *h, struct http_request *q, struct mcp_i
 		mcp_inbound_free(in);
 }
 
-/* A request that is not answered at once gets a stream that can be resumed, if the revision has
+/* A stream costs three packets, an answer without one costs one. */
+enum { PRIME_MS = 20 };
+
+static void on_prime(uv_timer_t *timer)
+{
+	struct mcp_http *h = timer->data;
+
+	for (struct mcp_http_session *s = h->oldest; s; s = s->newer) {
+		for (struct mcp_flow *f = s->flows; f && s->asked; f = f->next)
+			mcp_flow_prime(f);
+	}
+}
+
+/* A request that is not answered soon gets a stream that can be resumed, if the revision has
  * that. */
 static void post_legacy(struct mcp_http *h, struct mcp_http_session *s, struct http_request *q,
 			struct mcp_inbound *in)
@@ -110,7 +123,8 @@ static void post_legacy(struct mcp_http *h, struct mcp_http_session *s, struct h
 	}
 	f->held = true;
 	mcp_session_take(s->core, in, f);
-	mcp_flow_prime(f);
+	if (f->state == MCP_FLOW_ASKED && !uv_is_active((uv_handle_t *)&h->prime))
+		uv_timer_start(&h->prime, on_prime, PRIME_MS, 0);
 	f->held = false;
 	mcp_flow_settle(f);
 }
@@ -327,6 +341,8 @@ struct mcp_http *mcp_http_new(uv_loop_t *loop, struct mcp_server *srv,
 		return NULL;
 	}
 	mcp_wires_init(&h->wires, loop, h->o.pulse_ms, on_tick, h);
+	uv_timer_init(loop, &h->prime);
+	h->prime.data = h;
 	return h;
 }
 
@@ -374,6 +390,13 @@ static void on_wires_closed(void *owner)
 	on_closed(arg);
 }
 
+static void on_prime_closed(uv_handle_t *handle)
+{
+	struct mcp_http *h = handle->data;
+
+	mcp_wires_close(&h->wires, on_wires_closed);
+}
+
 void mcp_http_close(struct mcp_http *h, void (*on_closed)(void *arg), void *arg)
 {
 	h->on_closed = on_closed;
@@ -382,5 +405,5 @@ void mcp_http_close(struct mcp_http *h, void (*on_closed)(void *arg), void *arg)
 		mcp_http_session_end(h->oldest);
 	while (h->posts)
 		mcp_flow_free(h->posts);
-	mcp_wires_close(&h->wires, on_wires_closed);
+	uv_close((uv_handle_t *)&h->prime, on_prime_closed);
 }

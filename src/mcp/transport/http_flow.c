@@ -27,6 +27,10 @@ static void set_state(struct mcp_flow *f, enum mcp_flow_state state)
 {
 	log_debug("mcp http: flow %u: %s -> %s", f->number, state_names[f->state],
 		  state_names[state]);
+	if (f->session && state == MCP_FLOW_ASKED)
+		f->session->asked++;
+	else if (f->session && f->state == MCP_FLOW_ASKED)
+		f->session->asked--;
 	f->state = state;
 }
 
@@ -83,6 +87,7 @@ void mcp_flow_free(struct mcp_flow *f)
 	if (f->session) {
 		mcp_store_drop(f, UINT64_MAX);
 		f->session->listeners -= f->listens;
+		f->session->asked -= f->state == MCP_FLOW_ASKED;
 	}
 	unlink_flow(f);
 	if (!f->session)
@@ -372,7 +377,7 @@ struct mcp_flow *mcp_flow_new(struct mcp_http *h, struct mcp_http_session *s,
 	if (s)
 		f->number = ++s->flows_made;
 	f->q = q;
-	f->state = MCP_FLOW_ASKED;
+	set_state(f, MCP_FLOW_ASKED);
 	http_request_on_gone(q, on_gone, f);
 	return f;
 }

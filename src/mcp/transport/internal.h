@@ -77,7 +77,7 @@ struct mcp_http_session {
 	struct mcp_http_session *older, *newer; /* by last use */
 	uint64_t used_ms;
 	struct mcp_flow *flows; /* newest first */
-	unsigned flows_made, listeners;
+	unsigned flows_made, listeners, asked;
 	bool listened; /* a client has ever opened a GET stream */
 	struct mcp_stored *oldest, *newest;
 	unsigned stored_n;
@@ -89,6 +89,7 @@ struct mcp_http {
 	struct mcp_http_options o; /* with defaults filled in */
 	struct http_route route;
 	struct mcp_wires wires;
+	uv_timer_t prime; /* asked requests that must not wait for long without a stream */
 	struct spare spare_flow;
 	struct buf frame; /* the event being written */
 	struct mcp_ids ids;

@@ -52,6 +52,9 @@ static const struct field file_fields[] = {
 		     .doc = "The record of all calls."),
 	FIELD_OBJECT(struct config_file, redaction, config_redaction_table,
 		     .doc = "What is taken out of all that leaves."),
+	FIELD_OBJECT(struct config_file, tls, config_tls_table,
+		     .has = FIELD_HAS(struct config_file, has_tls),
+		     .doc = "TLS of the addresses that holt serve listens on."),
 	FIELD_NAMED_DICT(struct config_file, mcp_servers, "mcpServers", config_server_table,
 			 .max = CONFIG_LIST_MAX, .item_min = 1, .item_max = CONFIG_SERVER_NAME_MAX,
 			 .doc = "MCP servers whose tools agents may use, by name."),
@@ -70,6 +73,8 @@ static const struct field file_fields[] = {
 	FIELD_DICT(struct config_file, agents, config_agent_table, .max = CONFIG_LIST_MAX,
 		   .item_min = 1, .item_max = CONFIG_SERVER_NAME_MAX,
 		   .doc = "Agents that conversations may have, by name: programs that speak ACP."),
+	FIELD_OBJECT(struct config_file, compat, config_compat_table,
+		     .doc = "Clients that were made for other services."),
 };
 
 const struct field_table config_table = FIELD_TABLE(struct config_file, file_fields,
@@ -136,6 +141,7 @@ static int config_check(struct config_reader *r)
 
 	if (config_check_policy(r, config_at(root, STR_LIT("policy")), &f->policy) < 0 ||
 	    config_check_secrets(r, config_at(root, STR_LIT("secrets")), &f->secrets) < 0 ||
+	    config_check_tls(r, config_at(root, STR_LIT("tls")), &f->tls) < 0 ||
 	    config_check_inputs(r, config_at(root, STR_LIT("inputs")), &f->inputs) < 0 ||
 	    config_check_conversations(r, root, f) < 0 ||
 	    config_check_servers(r, config_at(root, STR_LIT("mcpServers")), f) < 0 ||

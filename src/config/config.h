@@ -65,9 +65,9 @@ struct config_profile_limits {
 struct config_profile {
 	struct str name;
 	struct config_profile_limits limits;
-	struct field_strs mcp_servers, network;
+	struct field_strs mcp_servers, network, tools;
 	enum config_then approval;
-	bool has_approval;
+	bool has_approval, has_tools; /* without tools it says nothing of them */
 };
 
 struct config_profiles {
@@ -130,6 +130,11 @@ struct config_redaction {
 	bool off;
 	struct field_strs without; /* kinds */
 	struct field_map patterns; /* kind: expression */
+};
+
+/* Files of the TLS addresses. */
+struct config_tls {
+	struct str certificate, key, client_ca;
 };
 
 /* ---- MCP servers: mcpServers, modules and inputs ------------------------------------------- */
@@ -219,7 +224,16 @@ struct config_workspaces {
 
 struct config_conversations {
 	struct str tool_prefix; /* before the names of their tools */
-	uint32_t trash_days;
+	uint32_t trash_days, archive_days; /* archive_days: 0: none is archived by itself */
+};
+
+/* ---- clients of others ----------------------------------------------------------------------- */
+
+enum { CONFIG_COMPAT_APIS = 8 };
+
+struct config_compat {
+	struct field_strs apis;
+	struct field_map templates;
 };
 
 /* ---- agents of conversations (servers.c) ---------------------------------------------------- */
@@ -253,6 +267,8 @@ struct config_file {
 	struct config_approvals approvals;
 	struct config_audit audit;
 	struct config_redaction redaction;
+	struct config_tls tls;
+	bool has_tls;
 	struct config_servers mcp_servers;
 	struct config_modules modules;
 	struct config_inputs inputs;
@@ -260,6 +276,7 @@ struct config_file {
 	struct config_conversations conversations;
 	struct config_profiles profiles;
 	struct config_agents agents;
+	struct config_compat compat;
 };
 
 /* One file each, src/config/SECTION.c. */
@@ -272,6 +289,7 @@ extern const struct field_table config_secret_table;
 extern const struct field_table config_approvals_table;
 extern const struct field_table config_audit_table;
 extern const struct field_table config_redaction_table;
+extern const struct field_table config_tls_table;
 extern const struct field_table config_server_table;
 extern const struct field_table config_agent_table;
 extern const struct field_table config_modules_table;
@@ -279,6 +297,7 @@ extern const struct field_table config_input_table;
 extern const struct field_table config_workspace_table;
 extern const struct field_table config_conversations_table;
 extern const struct field_table config_profile_table;
+extern const struct field_table config_compat_table;
 /* Of the whole file. */
 extern const struct field_table config_table;
 
@@ -375,6 +394,11 @@ void config_target_fini(struct config_target *t);
  * is right, or empty. ERR_INVALID: the new one would not be. */
 int config_add(struct str text, struct str servers, struct str inputs, struct buf *to,
 	       struct err *e) MUST_USE;
+
+/* The same of any JSON as editors take it: appends the text with more in its member of this name,
+ * which is made if it is not there; brackets: "{}" or "[]". */
+int config_insert(struct str text, const char *name, const char brackets[2], struct str what,
+		  struct buf *to, struct err *e) MUST_USE;
 
 /* Overwrites comments with blanks, and commas that stand before a closing bracket: JSON as editors
  * take it. */

@@ -20,6 +20,8 @@ static const struct field conversations_fields[] = {
 		     "\"mitto_\". Read when the hub starts."),
 	FIELD(C, trash_days, .min = 1, .max = 3650, .def = DEFAULT_INT(TRASH_DAYS),
 	      .doc = "How long a deleted conversation can be taken back. Likewise."),
+	FIELD(C, archive_days, .max = 3650, .def = DEFAULT_INT(0),
+	      .doc = "Archive what was idle for so many days; 0: nothing. Likewise."),
 };
 #undef C
 const struct field_table config_conversations_table = FIELD_TABLE(struct config_conversations,

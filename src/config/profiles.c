@@ -27,6 +27,8 @@ static const struct field profile_fields[] = {
 		     .doc = "What a run or a sandbox has, unless it asks for less."),
 	FIELD_NAMED(P, mcp_servers, "mcpServers", NAMES, .doc = "Servers that code may use."),
 	FIELD(P, network, NAMES, .doc = "Network rules and presets that a sandbox is given."),
+	FIELD(P, tools, NAMES, .has = FIELD_HAS(P, has_tools),
+	      .doc = "MCP tools and sets of them that a client has."),
 	FIELD_ENUM(P, approval, config_then_names, .has = FIELD_HAS(P, has_approval),
 		   .doc = "What happens to calls of those servers, where that is stricter."),
 };
@@ -129,9 +131,11 @@ static int profile_join(struct config_profile *to, const struct config_profile *
 		to->has_approval = true;
 		to->approval = p->approval;
 	}
-	return join_names(&to->mcp_servers, &p->mcp_servers, a, e) < 0
+	to->has_tools |= p->has_tools;
+	return join_names(&to->mcp_servers, &p->mcp_servers, a, e) < 0 ||
+			       join_names(&to->network, &p->network, a, e) < 0
 		     ? -1
-		     : join_names(&to->network, &p->network, a, e);
+		     : join_names(&to->tools, &p->tools, a, e);
 }
 
 int config_profiles_join(const struct config_file *f, const struct field_strs *names,

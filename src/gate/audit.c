@@ -14,8 +14,10 @@
 #include "hub/core/hub.h"
 #include "hub/sandbox/sandbox.h"
 
-/* What takes longer to digest than others may wait for the loop. */
-enum { LARGE = 32 << 10 };
+enum {
+	LARGE = 32 << 10, /* takes longer to digest than others may wait for the loop */
+	SHORT = 1 << 10, /* up to which sha256_hex() is as fast as base/hash.h */
+};
 #define OUTPUT_MAX ((size_t)512 << 20)
 
 struct gate_audit {
@@ -82,7 +84,7 @@ static void digest_add(struct audit_call *s, const struct field_table *t, const 
 	if (json_write_done(&w, &e) < 0 || buf_add(&b, "\n", 1, &e) < 0)
 		return;
 	s->bytes += b.n;
-	if (!s->stream && b.n <= LARGE) {
+	if (!s->stream && b.n <= SHORT) {
 		sha256_hex(buf_str(&b), s->output);
 		return;
 	}
@@ -285,18 +287,36 @@ static void audit_on_policy(void *data, struct call *c)
 	}
 }
 
-/* ---- what programs did over the network ---------------------------------------------------- */
+/* ---- what is no call ----------------------------------------------------------------------- */
 
-static void flow_written(struct audit_wait *w)
+static void note_written(struct audit_wait *w)
 {
 }
 
-/* A connection, or that one was denied: nobody waits for the record. */
+/* Nobody waits for the record. detail: what it tells the digest of. */
+static void audit_note(struct gate *g, struct audit_record *r, struct str detail)
+{
+	char id[ID_MAX], digest[SHA256_HEX];
+	struct audit_wait w = { .done = note_written };
+	struct arena a;
+	struct err e;
+
+	id_make(id, "run");
+	id[3] = '_';
+	r->id = str_of(id);
+	sha256_hex(detail, digest);
+	r->args = str_of(digest);
+	arena_init(&a, 16 << 10);
+	r->target = gate_redact_text(g, r->target, &a);
+	if (audit_clean(r, &a, &e) == 0)
+		audit_add(g->audit->audit, r, &w);
+	arena_fini(&a);
+}
+
+/* A connection of a program, or that one was denied. */
 static void audit_on_flow(void *data, const struct hub_flow *f)
 {
 	struct gate *g = data;
-	char id[ID_MAX], digest[SHA256_HEX];
-	struct audit_wait w = { .done = flow_written };
 	struct audit_record r = { .who = f->owner,
 				  .action = str_of(f->kind),
 				  .effect = str_of(op_effect_names[OP_EXECUTE]),
@@ -307,21 +327,22 @@ static void audit_on_flow(void *data, const struct hub_flow *f)
 				  .timed = true,
 				  .ms = f->ms,
 				  .bytes = f->bytes };
-	struct arena a;
-	struct err e;
 
-	if (!g->audit)
-		return;
-	id_make(id, "run");
-	id[3] = '_';
-	r.id = str_of(id);
-	sha256_hex(f->detail, digest);
-	r.args = str_of(digest);
-	arena_init(&a, 16 << 10);
-	r.target = gate_redact_text(g, r.target, &a);
-	if (audit_clean(&r, &a, &e) == 0)
-		audit_add(g->audit->audit, &r, &w);
-	arena_fini(&a);
+	if (g->audit)
+		audit_note(g, &r, f->detail);
+}
+
+void gate_audit_note(struct gate *g, const struct principal *who, const char *action,
+		     struct str target)
+{
+	struct audit_record r = { .who = principal_owner(who),
+				  .action = str_of(action),
+				  .effect = str_of(op_effect_names[OP_ADMINISTER]),
+				  .target = target,
+				  .outcome = STR_LIT("ok") };
+
+	if (g->audit && g->audit->audit)
+		audit_note(g, &r, target);
 }
 
 /* ---- the part ------------------------------------------------------------------------------ */

@@ -65,6 +65,10 @@ int gate_ready(const struct gate *g, struct err *e) MUST_USE;
 /* The principal of an API key or of a conversation's token, which lives as long as the gate; NULL:
  * it is neither, or has ended. */
 const struct principal *gate_identify(struct gate *g, struct str token);
+/* Writes an audit record of what is no call: who gave or ended rights without one. */
+void gate_audit_note(struct gate *g, const struct principal *who, const char *action,
+		     struct str target);
+
 /* For talks_options.on_token_end. g may be NULL. */
 void gate_token_ended(struct gate *g, struct talk *t);
 

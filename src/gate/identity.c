@@ -37,6 +37,10 @@ static void identity_on_timer(uv_timer_t *t)
 	const struct gate *g = id->gate;
 	int64_t now = clock_unix_ms(), next = keys_expire(id->keys, now);
 
+	if (next)
+		uv_timer_start(t, identity_on_timer,
+			       next - now < LOOK_MS ? (uint64_t)(next - now) : LOOK_MS, 0);
+	/* What ends with one, such as tokens of conversations, wants another turn at once. */
 	for (struct key_holder *h = id->holders; h; h = h->next) {
 		if (!h->who.ended || h->told)
 			continue;
@@ -45,9 +49,6 @@ static void identity_on_timer(uv_timer_t *t)
 		if (g->on_ended)
 			g->on_ended(g->owner, &h->who);
 	}
-	if (next)
-		uv_timer_start(t, identity_on_timer,
-			       next - now < LOOK_MS ? (uint64_t)(next - now) : LOOK_MS, 0);
 }
 
 static void identity_on_new(void *owner, const struct key *k)
@@ -210,8 +211,11 @@ int gate_check_scopes(const struct call *c, struct err *e)
 static void identity_on_end(void *owner, struct key *k)
 {
 	struct gate *g = owner;
+	/* One that was not used yet may have conversations, of an earlier hub. */
+	struct key_holder *h = holder_of_key(g->identity, k);
 
-	identity_end(g->identity, take_ptr(k->data));
+	k->data = NULL;
+	identity_end(g->identity, h);
 }
 
 static void identity_closed(uv_handle_t *timer)

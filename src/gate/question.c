@@ -179,10 +179,21 @@ static bool gate_question_elicits(void *data, const struct call *c)
 	return gate_elicits(data, c);
 }
 
+/* The program that asked for this permission has ended with the hub of before: whatever a person
+ * said now, nobody would do. */
+static void gate_question_take_back(struct gate *g, const struct question *q)
+{
+	struct err e;
+
+	if (question_cancel(g->guard.questions, q->id, STR_LIT(""), STR_LIT(""), &e) < 0)
+		log_warn("question %.*s: %s", STR_ARG(q->id), e.msg);
+}
+
 int gate_question_open(struct gate *g, struct err *e)
 {
 	const struct questions_options o = { .on_change = gate_question_on_change, .data = g };
 	const struct question *q;
+	uint64_t seq = 0;
 
 	if (!g->hub)
 		return 0;
@@ -190,10 +201,13 @@ int gate_question_open(struct gate *g, struct err *e)
 	g->guard.elicits = gate_question_elicits;
 	if (!g->guard.questions)
 		return -1;
-	for (q = question_after(g->guard.questions, 0); q;
-	     q = question_after(g->guard.questions, q->seq)) {
-		if (q->state == QUESTION_PENDING)
-			gate_question_waits(g, q);
+	while ((q = question_after(g->guard.questions, seq))) {
+		seq = q->seq;
+		if (q->state != QUESTION_PENDING)
+			continue;
+		gate_question_waits(g, q);
+		if (q->origin == QUESTION_OF_ACP)
+			gate_question_take_back(g, q);
 	}
 	return 0;
 }

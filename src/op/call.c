@@ -11,6 +11,7 @@
 #include "hub/sandbox/sandbox.h"
 #include "op/guard.h"
 #include "op/once.h"
+#include "op/profile.h"
 
 const struct principal principal_local = {
 	.name = "local", .scopes = KEY_ALL, .sees_all = true, .is_operator = true, .alone = true
@@ -85,7 +86,7 @@ struct call {
 	/* Where it is counted, as one of that kind; NULL: not yet. */
 	struct share *share;
 	enum call_kind kind;
-	unsigned questions; /* that its client has */
+	unsigned questions; /* that are open */
 	bool cancelled;
 	bool for_person; /* it waits for a person */
 	/* What it uses, busy until its end, and the machine of it, which may end before. */
@@ -121,6 +122,7 @@ struct call {
 	uv_timer_t tick;
 	void (*on_tick)(void *data);
 	void *on_tick_data;
+	double progress, total; /* told last */
 };
 
 /* ---- all calls ----------------------------------------------------------------------------- */
@@ -399,31 +401,35 @@ bool call_is_waiting(const struct call *c)
 
 /* ---- questions in the middle --------------------------------------------------------------- */
 
-static int call_begins_asking(struct call *c, struct err *e)
+int call_begin_asking(struct call *c, struct err *e)
 {
-	if (!c->start.sink->question)
-		return err_set(e, ERR_CLIENT_CANT, "nobody at the client can be asked");
-	if (c->questions == 0 && call_waits(c, e) < 0)
+	if (c->questions == 0 && call_waits_for_person(c, e) < 0) {
+		c->for_person = false;
 		return -1;
+	}
 	c->questions++;
 	return 0;
 }
 
 /* It goes on even where there is no room: it was let in before. */
-static void call_ends_asking(struct call *c)
+void call_end_asking(struct call *c)
 {
-	if (--c->questions == 0)
-		call_count(c, c->share, CALL_WORKS);
+	if (--c->questions > 0)
+		return;
+	c->for_person = false;
+	call_count(c, c->share, CALL_WORKS);
 }
 
 int call_ask_for(struct call *c, struct call_question *q, struct err *e)
 {
 	q->via = c;
-	if (call_begins_asking(c, e) < 0)
+	if (!c->start.sink->question)
+		return err_set(e, ERR_CLIENT_CANT, "nobody at the client can be asked");
+	if (call_begin_asking(c, e) < 0)
 		return -1;
 	if (c->start.sink->question(c->start.client, q, e) == 0)
 		return 0;
-	call_ends_asking(c);
+	call_end_asking(c);
 	return -1;
 }
 
@@ -436,9 +442,9 @@ int call_ask(struct call *c, struct call_question *q, struct err *e)
 
 static void call_question_over(const struct call_question *q)
 {
-	call_ends_asking(q->via);
+	call_end_asking(q->via);
 	if (q->of != q->via)
-		call_ends_asking(q->of);
+		call_end_asking(q->of);
 }
 
 void call_unask(struct call_question *q)
@@ -891,10 +897,41 @@ void call_progress(struct call *c, double progress, double total, const char *me
 	struct str said = message ? call_redact(c, str_of(message)) : STR_NONE;
 	char text[256];
 
+	c->progress = progress;
+	c->total = total;
 	if (!c->start.sink->progress)
 		return;
 	snprintf(text, sizeof(text), "%.*s", STR_ARG(said));
 	c->start.sink->progress(c->start.client, progress, total, message ? text : NULL);
+}
+
+/* MCP wants each value to be above the last one. */
+void call_still(struct call *c, const char *message)
+{
+	call_progress(c, c->progress + 1e-6, c->total, message);
+}
+
+bool call_wants_log(const struct call *c, unsigned *ret_least)
+{
+	*ret_least = c->start.log_level;
+	return c->start.sink->log != NULL;
+}
+
+/* Redaction sees bytes: what is no JSON any more is not told. */
+void call_log(struct call *c, unsigned level, struct str logger, struct str data)
+{
+	struct str said = call_redact(c, data), by = logger.n ? call_redact(c, logger) : STR_NONE;
+	AUTO(json_free) struct json_doc *doc = NULL;
+	char name[128];
+	struct err e;
+
+	if (!c->start.sink->log || level < c->start.log_level)
+		return;
+	doc = json_parse(said, NULL, &e);
+	if (!doc)
+		return;
+	snprintf(name, sizeof(name), "%.*s", STR_CUT(by, sizeof(name) - 1));
+	c->start.sink->log(c->start.client, level, by.n ? name : NULL, said);
 }
 
 /* ---- what is said to it -------------------------------------------------------------------- */
@@ -1058,11 +1095,16 @@ void **call_hook_state(struct call *c)
 	return &c->hook_state;
 }
 
-const struct guard *call_guard(const struct call *c)
+const struct guard *ops_guard(const struct ops *ops)
 {
 	static const struct guard none;
 
-	return c->ops->hooks.guard ? c->ops->hooks.guard : &none;
+	return ops->hooks.guard ? ops->hooks.guard : &none;
+}
+
+const struct guard *call_guard(const struct call *c)
+{
+	return ops_guard(c->ops);
 }
 
 const struct net_grant *call_network(const struct call *c)
@@ -1073,6 +1115,16 @@ const struct net_grant *call_network(const struct call *c)
 bool call_is_operator(const struct call *c)
 {
 	return c->start.who && c->start.who->is_operator && !c->start.agent;
+}
+
+const struct field_strs *call_profiles(const struct call *c)
+{
+	return &c->start.profiles;
+}
+
+bool call_unprofiled(const struct call *c)
+{
+	return c->start.unprofiled;
 }
 
 const struct principal *call_principal(const struct call *c)
@@ -1238,7 +1290,13 @@ struct sandbox *call_sandbox(struct call *c, struct str id, struct err *e)
 {
 	struct hub_sandbox *l = call_hub_sandbox(c, id, e);
 	struct sandbox *sb = l ? hub_sandbox_sandbox(l, e) : NULL;
+	struct hub_sandbox_info i;
 
+	if (sb && c->start.op->effect != OP_READ) {
+		hub_sandbox_info(l, &i);
+		if (profile_check_sandbox(c, &i.modules, e) < 0)
+			return NULL;
+	}
 	if (sb && !c->hs) {
 		c->hs = l;
 		c->sandbox = sandbox_ref(sb);

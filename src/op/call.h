@@ -124,6 +124,8 @@ void **call_hook_state(struct call *c);
 const struct op *call_op(const struct call *c);
 const struct principal *call_principal(const struct call *c);
 bool call_is_operator(const struct call *c);
+const struct field_strs *call_profiles(const struct call *c); /* of op_start */
+bool call_unprofiled(const struct call *c);
 const struct net_grant *call_network(const struct call *c);
 /* hub_sandbox_info.seq of the sandbox that it names; 0: none. */
 uint64_t call_target(const struct call *c);
@@ -166,6 +168,7 @@ struct ops *ops_new(struct hub *hub, const struct ops_options *o, struct err *e)
 void ops_free(struct ops *ops);
 struct hub *ops_hub(struct ops *ops);
 struct coding *ops_coding(const struct ops *ops);
+const struct guard *ops_guard(const struct ops *ops); /* as call_guard() */
 struct upstreams *ops_upstreams(const struct ops *ops);
 /* The hub is to end: cancels the calls that wait for a person, whose requests stay for the next
  * hub, and lets no other wait for one. */
@@ -203,6 +206,9 @@ struct op_sink {
 	void (*fail)(void *client, const struct err *e);
 	/* NULL, or how far it has come; total 0 is unknown. */
 	void (*progress)(void *client, double progress, double total, const char *message);
+	/* NULL, or what is logged on the way, from op_start.log_level on. level: as RFC 5424 has
+	 * them, 0 for debug. data: JSON of any type. */
+	void (*log)(void *client, unsigned level, const char *logger, struct str data);
 	/* For op_start.can_ask: the call fails next. Instead of telling that, the door asks the
 	 * client's person about this request by a form, and starts the call anew with the
 	 * answer. */
@@ -248,6 +254,11 @@ struct op_start {
 	void *client;
 	struct arena *arena; /* for what lives as long as the call */
 	const char *label; /* names it in log records */
+	unsigned log_level; /* least that op_sink.log is to hear */
+	/* Profiles of the operator's file by which its door asks (op/profile.h): those of a
+	 * session, or of what its sandbox was made with. n 0: those that the request names. */
+	struct field_strs profiles;
+	bool unprofiled; /* the operator said without any what it may use: none holds */
 	/* call_audit_id(), where the door tells it before there is a call; NULL: one is made. */
 	const char *audit_id;
 };
@@ -309,8 +320,8 @@ struct talks *call_talks(const struct call *c); /* NULL: none */
 struct feed *call_feed(const struct call *c); /* likewise */
 struct store *call_store(const struct call *c); /* the registry; NULL: there is none */
 const void *call_session(const struct call *c); /* op_start.session */
-/* Begins a call of another operation that this one needs, with op, decode, sink, client and arena
- * from s. It takes the road itself, for the same client. Neither ends with the other. */
+/* Begins a call of another operation that this one needs, with op, decode, sink, client, arena and
+ * profiles from s. It takes the road itself, for the same client. Neither ends with the other. */
 struct call *call_inner(const struct call *c, const struct op_start *s, struct err *e) MUST_USE;
 /* For who both asks and runs. */
 void *call_client(struct call *c);
@@ -355,6 +366,9 @@ int call_ask(struct call *c, struct call_question *q, struct err *e) MUST_USE;
 /* The same question of an inner call, of the client of the call that began it. */
 int call_ask_for(struct call *c, struct call_question *q, struct err *e) MUST_USE;
 void call_unask(struct call_question *q);
+/* Somebody else is asked in the middle: the same counting, until as many call_end_asking(). */
+int call_begin_asking(struct call *c, struct err *e) MUST_USE;
+void call_end_asking(struct call *c);
 
 /* on_cancel is called at most once, and never after the call's end. NULL: nobody wants to know. */
 void call_on_cancel(struct call *c, void (*on_cancel)(void *data), void *data);
@@ -364,6 +378,12 @@ bool call_cancelled(const struct call *c);
  * the end of the call. */
 void call_on_tick(struct call *c, void (*on_tick)(void *data), void *data);
 void call_progress(struct call *c, double progress, double total, const char *message);
+/* It has come no further since. */
+void call_still(struct call *c, const char *message);
+/* Whether its client wants to hear such messages, and from which level on. data: JSON, of which
+ * only what redaction leaves is told. */
+bool call_wants_log(const struct call *c, unsigned *ret_least);
+void call_log(struct call *c, unsigned level, struct str logger, struct str data);
 
 /* Whether what it has to tell can go out as it comes: else it is kept for the answer. */
 bool call_streams(const struct call *c);

@@ -266,15 +266,24 @@ static int network_check_within(const struct net_grant *g, const struct net_gran
 	return 0;
 }
 
-/* Every list of the operator's file that is about who asks has to allow it. */
-static int network_check_principal(struct call *c, const struct config_file *f,
-				   const struct net_grant *g, struct err *e)
+static const struct config_file *network_file(const struct call *c)
 {
+	const struct policy *p = call_guard(c)->policy;
+
+	return p ? config_file(p->config) : NULL;
+}
+
+/* Every list of the operator's file that is about who asks has to allow it. */
+int network_check(struct call *c, const struct net_grant *g, struct err *e)
+{
+	const struct config_file *f = network_file(c);
 	autogrant struct net_grant list = { .n = 0 };
 	const struct config_principal *p;
 	char who_says[128];
 	size_t at = 0;
 
+	if (!g->n || !f)
+		return 0;
 	if (net_grant_init(&list, e) < 0)
 		return -1;
 	snprintf(who_says, sizeof(who_says),
@@ -323,8 +332,7 @@ static int network_host_rules(const struct config_file *f, const struct network_
 
 int network_text(struct call *c, const struct network_request *q, struct str *ret, struct err *e)
 {
-	const struct policy *p = call_guard(c)->policy;
-	const struct config_file *f = p ? config_file(p->config) : NULL;
+	const struct config_file *f = network_file(c);
 	autogrant struct net_grant g = { .n = 0 };
 
 	if (q->allow.n && net_grant_init(&g, e) < 0)
@@ -337,7 +345,7 @@ int network_text(struct call *c, const struct network_request *q, struct str *re
 	    network_check_within(&g, call_network(c), "the operator (holt serve --allow) lets you",
 				 e) < 0)
 		return -1;
-	if (g.n && f && network_check_principal(c, f, &g, e) < 0)
+	if (network_check(c, &g, e) < 0)
 		return -1;
 	return network_print(c, &g, ret, e);
 }

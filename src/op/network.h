@@ -31,6 +31,9 @@ int network_normalize(struct network_request *q, struct arena *a, struct err *e)
 int network_text(struct call *c, const struct network_request *q, struct str *ret,
 		 struct err *e) MUST_USE;
 
+/* Whether who asks may grant that, for a program without a hub. ERR_DENIED. */
+int network_check(struct call *c, const struct net_grant *g, struct err *e) MUST_USE;
+
 /* The rules that a text means: itself, with the HTTP rules behind it ("HOST[:PORT] RULE, ..."), or
  * those of the preset of that name; f: NULL for no presets. A name without a port is two rules. */
 struct config_file;

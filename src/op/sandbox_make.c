@@ -55,6 +55,7 @@ static void making_answer(struct making *m, struct hub_sandbox *const *made)
 			call_fail(m->call, &e);
 			return;
 		}
+		hub_sandbox_note_made(made[i], took_ms);
 		views[i].has_made_ms = true;
 		views[i].made_ms = took_ms;
 	}
@@ -397,6 +398,27 @@ static int modules_text(struct call *c, const struct field_strs *m, struct str *
 	return ret->p ? 0 : -1;
 }
 
+/* By what they are judged when they are called (op/module/inlet.c). What the operator has given
+ * without profiles is given. */
+static int modules_profiles(struct call *c, const struct create_request *q, struct str *ret,
+			    struct err *e)
+{
+	autobuf struct buf text = BUF_INIT(CONFIG_PROFILES_ASKED * 7 * CONFIG_NAME_MAX);
+	struct json_writer w = json_writer(&text);
+
+	*ret = STR_LIT(SANDBOX_UNPROFILED);
+	if (!q->modules.n || (!q->profiles.n && call_is_operator(c)))
+		return 0;
+	json_write_array(&w);
+	for (size_t i = 0; i < q->profiles.n; i++)
+		json_write_str(&w, q->profiles.p[i]);
+	json_write_array_end(&w);
+	if (json_write_done(&w, e) < 0)
+		return -1;
+	*ret = (struct str){ arena_dup(call_arena(c), buf_str(&text), e), text.n };
+	return ret->p ? 0 : -1;
+}
+
 static uint32_t cpu_milli(const struct limits_request *w)
 {
 	return (uint32_t)(w->cpus * 1000 + 0.5);
@@ -437,7 +459,7 @@ static int create_expand(struct call *c, void *request, struct err *e)
 	uint64_t pids = q->limits.pids;
 	bool any;
 
-	if (profile_of(c, &q->profiles, &p, &any, e) < 0 ||
+	if (profile_names(c, &q->profiles, e) < 0 || profile_of(c, &q->profiles, &p, &any, e) < 0 ||
 	    create_limit("memory_mb", l->has_memory_mb, l->memory_mb, &q->limits.memory_mb, e) <
 		    0 ||
 	    create_limit("disk_mb", l->has_disk_mb, l->disk_mb, &q->limits.disk_mb, e) < 0 ||
@@ -528,13 +550,15 @@ static void sandbox_create_run(struct call *c, const void *request)
 	struct bound_spec secrets;
 	struct str network;
 	struct making *m;
-	struct str labels, modules;
+	struct hub_modules modules;
+	struct str labels;
 
 	call_about(c)->sandbox = q->id;
 	if (!env || (q->workspace.p && !call_workspace(c, q->workspace, &e)) ||
 	    create_network(c, q, &network, &e) < 0 ||
 	    secret_bind(c, &q->secrets, network, &secrets, &e) < 0 ||
-	    modules_text(c, &q->modules, &modules, &e) < 0 ||
+	    modules_text(c, &q->modules, &modules.names, &e) < 0 ||
+	    modules_profiles(c, q, &modules.profiles, &e) < 0 ||
 	    labels_text(&q->labels, call_arena(c), &labels, &e) < 0) {
 		call_fail(c, &e);
 		return;

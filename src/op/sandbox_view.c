@@ -136,9 +136,11 @@ int sandbox_view(struct call *c, struct hub_sandbox *l, struct sandbox_view *ret
 		.user = i.limits->root ? SANDBOX_ROOT : SANDBOX_USER,
 		.debug = i.limits->debug,
 		.from_pool = i.from_pool,
+		.made_ms = i.made_ms, /* shown where has_made_ms is set */
 		.has_labels = i.labels.p != NULL,
 	};
-	if (view_volumes(c, i.volumes, ret, e) < 0 || view_modules(c, i.modules, ret, e) < 0 ||
+	if (view_volumes(c, i.volumes, ret, e) < 0 ||
+	    view_modules(c, i.modules.names, ret, e) < 0 ||
 	    labels_of(i.labels, call_arena(c), &ret->labels, e) < 0)
 		return -1;
 	return network_view(c, i.network, &ret->network, e);

@@ -13,27 +13,19 @@ enum { TEMPLATE_MAX = 255, PATH_BYTES_MAX = 4095, ENV_MAX = 256 };
 
 /* ---- as answers ---------------------------------------------------------------------------- */
 
-struct template
-{
-	struct str id, created_at;
-	bool ready;
-	double creation_time_ms;
-	struct network_view network;
-};
-
 static const struct field template_fields[] = {
-	FIELD(struct template, id, .flags = FIELD_REQUIRED, .doc = "Its name."),
-	FIELD(struct template, ready, .flags = FIELD_REQUIRED,
+	FIELD(struct template_view, id, .flags = FIELD_REQUIRED, .doc = "Its name."),
+	FIELD(struct template_view, ready, .flags = FIELD_REQUIRED,
 	      .doc = "Sandboxes can be made of it."),
-	FIELD(struct template, created_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
-	FIELD(struct template, creation_time_ms, .flags = FIELD_REQUIRED,
+	FIELD(struct template_view, created_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
+	FIELD(struct template_view, creation_time_ms, .flags = FIELD_REQUIRED,
 	      .doc = "How long it took to build."),
-	FIELD_OBJECT(struct template, network, network_view_table, .flags = FIELD_REQUIRED,
+	FIELD_OBJECT(struct template_view, network, network_view_table, .flags = FIELD_REQUIRED,
 		     .doc = "Of sandboxes made of it."),
 };
-static const struct field_table template_table = FIELD_TABLE(struct template, template_fields);
+const struct field_table template_view_table = FIELD_TABLE(struct template_view, template_fields);
 
-static const struct template host_template = {
+static const struct template_view host_template = {
 	.id = STR_LIT("host"),
 	.ready = true,
 	.created_at = STR_LIT("1970-01-01T00:00:00.000Z"), /* with the host itself */
@@ -52,7 +44,7 @@ static struct images *template_look(struct call *c, struct err *e)
 
 /* -1 with ERR_TEMPLATE_NOT_FOUND: it has been removed meanwhile. */
 static int template_describe(struct call *c, const struct images *s, struct str name,
-			     struct template *ret, struct err *e)
+			     struct template_view *ret, struct err *e)
 {
 	autoimage struct image i = { .record = { .bytes = 0 } };
 	char *created = arena_alloc(call_arena(c), WHEN_MAX, e);
@@ -65,10 +57,10 @@ static int template_describe(struct call *c, const struct images *s, struct str 
 	if (network_normalize(&network, call_arena(c), e) < 0)
 		return -1;
 	when_text(created, i.record.created_ms);
-	*ret = (struct template){ .id = { id, name.n },
-				  .created_at = str_of(created),
-				  .ready = true,
-				  .network = NETWORK_VIEW_NONE };
+	*ret = (struct template_view){ .id = { id, name.n },
+				       .created_at = str_of(created),
+				       .ready = true,
+				       .network = NETWORK_VIEW_NONE };
 	ret->network.mode = network.mode;
 	ret->network.allow = network.allow;
 	return 0;
@@ -76,7 +68,7 @@ static int template_describe(struct call *c, const struct images *s, struct str 
 
 /* Behind "host", those that have names. */
 static int template_collect(struct call *c, const struct images *s, const struct image_names *names,
-			    struct template *to, size_t *n, struct err *e)
+			    struct template_view *to, size_t *n, struct err *e)
 {
 	for (size_t i = 0; i < names->n; i++) {
 		if (template_describe(c, s, names->p[i].name, &to[*n], e) == 0)
@@ -127,17 +119,11 @@ int template_network(struct call *c, struct str name, struct network_request *re
 	return network_normalize(ret, call_arena(c), e) < 0 ? -1 : 1;
 }
 
-struct templates {
-	struct {
-		const struct template *p;
-		size_t n;
-	} templates;
-};
 static const struct field list_fields[] = {
-	FIELD_OBJECTS(struct templates, templates, template_table, .flags = FIELD_REQUIRED,
-		      .doc = "\"host\" first."),
+	FIELD_OBJECTS(struct templates_view, templates, template_view_table,
+		      .flags = FIELD_REQUIRED, .doc = "\"host\" first."),
 };
-static const struct field_table list_table = FIELD_TABLE(struct templates, list_fields);
+static const struct field_table list_table = FIELD_TABLE(struct templates_view, list_fields);
 
 static void template_list_run(struct call *c, const void *request)
 {
@@ -145,7 +131,7 @@ static void template_list_run(struct call *c, const void *request)
 	AUTO(images_close) struct images *s = template_look(c, &e);
 	autodoc struct image_doc doc = { NULL };
 	struct image_names names = { .n = 0 };
-	struct template *all;
+	struct template_view *all;
 	size_t n = 1;
 
 	if ((!s && e.code) || (s && images_names(s, &doc, &names, &e) < 0)) {
@@ -156,7 +142,7 @@ static void template_list_run(struct call *c, const void *request)
 	if (!all || (all[0] = host_template, template_collect(c, s, &names, all, &n, &e)) < 0)
 		call_fail(c, &e);
 	else
-		call_answer(c, &(struct templates){ { all, n } });
+		call_answer(c, &(struct templates_view){ { all, n } });
 }
 
 const struct op template_list_op = {
@@ -240,7 +226,7 @@ static int create_normalize(void *request, struct arena *a, struct err *e)
 }
 
 /* What it says of a template that is there; -1 where there is none. */
-static int template_find(struct call *c, struct str id, struct template *ret, struct err *e)
+static int template_find(struct call *c, struct str id, struct template_view *ret, struct err *e)
 {
 	AUTO(images_close) struct images *s = NULL;
 
@@ -259,7 +245,7 @@ static int template_find(struct call *c, struct str id, struct template *ret, st
 static void template_answer(struct call *c)
 {
 	const struct create_request *p = call_request(c);
-	struct template template;
+	struct template_view template;
 	struct err e = ERR_INIT;
 
 	if (template_find(c, p->id, &template, &e) < 0)
@@ -298,7 +284,7 @@ static void set_on_worked(uv_work_t *pool, int status)
 /* Nobody makes a template want more than he may grant himself. */
 static int template_set(struct call *c, const struct create_request *p, struct err *e)
 {
-	struct template template;
+	struct template_view template;
 	struct setting *s;
 	struct str ignored;
 
@@ -342,7 +328,7 @@ const struct op template_create_op = {
 	.doc = "Makes sure that a template exists; one that would have to be built is refused.",
 	.effect = OP_ADMINISTER,
 	.request = &create_table,
-	.result = &template_table,
+	.result = &template_view_table,
 	.normalize = create_normalize,
 	.run = template_create_run,
 };

@@ -4,6 +4,22 @@
 #include "op/network.h"
 #include "op/ops.h"
 
+struct template_view {
+	struct str id, created_at;
+	bool ready;
+	double creation_time_ms;
+	struct network_view network;
+};
+extern const struct field_table template_view_table;
+
+/* The result of template.list. */
+struct templates_view {
+	struct {
+		const struct template_view *p;
+		size_t n;
+	} templates;
+};
+
 /* How many template.list has. */
 size_t templates_count(struct call *c);
 /* Whether sandboxes can be made of one that is called so. */

@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "base/version.h"
 #include "code/guest/internal.h"
 
 static int wait_for(pid_t worker)
@@ -20,8 +21,10 @@ static int wait_for(pid_t worker)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (VERSION_TOLD("holt-js", argc, argv))
+		return 0;
 	/* A hub that has gone is seen where the frame is written. */
 	signal(SIGPIPE, SIG_IGN);
 	for (;;) {

@@ -5,6 +5,7 @@
  *	holt-call				names of the sandbox's modules
  *	holt-call MODULE			what its functions take and give
  *	holt-call MODULE TOOL [ARGUMENTS]	calls a tool; ARGUMENTS: a JSON object, - reads it
+ *	holt-call holt result '{"result": ID, "offset": N}'	a part of a large result
  *
  * 0: it was done; 1: the tool has failed; 2: wrong arguments; 3: refused, or nobody answers.
  */
@@ -16,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/version.h"
 #include "code/inlet.h"
 
 enum { DONE = 0, TOOL_FAILED = 1, WRONG = 2, REFUSED = 3 };
@@ -159,6 +161,8 @@ int main(int argc, char **argv)
 {
 	int fd;
 
+	if (VERSION_TOLD("holt-call", argc, argv))
+		return 0;
 	if (argc > 4 || (argc > 1 && argv[1][0] == '-')) {
 		fputs("usage: holt-call [MODULE [TOOL [ARGUMENTS]]]\n"
 		      "ARGUMENTS are a JSON object; - reads them from the standard input.\n",

@@ -9,7 +9,8 @@ A function takes one dict. What it gives is {'ok': True, 'data': ..., 'text': ..
 {'ok': False, 'error': ..., 'text': ...} where the tool has failed or the call was denied. data is
 the structured content, else the text, parsed where it is a JSON object or array, else an image or
 another blob as bytes with an attribute mimeType. content has all items where there is more than
-text. What a sandbox was not made with can't be imported.
+text. What a sandbox was not made with can't be imported. A result of more than a mebibyte is read
+in parts by holt.result(result['data']['result'], offset).
 
 `python3 -m holt` names the sandbox's modules, and `python3 -m holt NAME` prints declarations for
 type checkers.
@@ -110,6 +111,13 @@ def _function(module, of):
     function.__name__ = function.__qualname__ = of['function']
     function.__doc__ = of['description']
     return function
+
+
+def result(result, offset=0):  # pylint: disable=redefined-outer-name
+    """A part of a result that was too large for one answer: its text, and in data the number of all
+    its bytes and, unless this is the last part, the offset of the next."""
+    return _function('holt', {'tool': 'result', 'function': 'result', 'description': None})(
+        {'result': result, 'offset': offset})
 
 
 def _modules():

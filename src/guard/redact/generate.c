@@ -18,8 +18,8 @@ int main(void)
 	}
 	puts("#include \"guard/redact/internal.h\"\n");
 	printf("const size_t pattern_database_size = %zu;\nconst char pattern_database[] = {", n);
-	for (size_t i = 0; i < n; i++)
-		printf("%s%d,", i % 24 ? "" : "\n", (signed char)bytes[i]);
+	for (size_t i = 0; i < n; i++) /* as signed as char is where this runs */
+		printf("%s%d,", i % 24 ? "" : "\n", bytes[i]);
 	puts("\n};");
 	free(bytes);
 	hs_free_database(db);

@@ -230,6 +230,8 @@ static int make_recipe(struct building *m, struct err *e)
 	hash_add(h, m->base_digest, HASH_HEX);
 	hash_add(h, m->files_digest, HASH_HEX);
 	hash_add(h, spec, strlen(spec));
+	if (m->spec.run.n)
+		hash_add(h, m->b->network.p, m->b->network.n);
 	hash_end(h, m->recipe);
 	return 0;
 }
@@ -451,6 +453,7 @@ static int run_steps(struct building *m, struct err *e)
 	autocache struct build_cache cache = { .s = m->make.s,
 					       .aside = m->make.dir,
 					       .lines = &m->spec.run,
+					       .network = m->b->network,
 					       .forget = m->b->no_cache };
 	const struct image_steps steps = {
 		.spec = &m->spec, .find = find_self, .find_arg = m, .to = tar, .cache = &cache

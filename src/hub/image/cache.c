@@ -14,6 +14,7 @@
 
 /* Increase it when the same steps would give another result. */
 #define STEPS "holt build steps 1"
+#define STEPS_NETWORK "holt build steps with network 1"
 
 /* LISTED: most entries read of a folder, which others may have filled. */
 enum { BLOCK = 128 * 1024, LISTED = 4 * BUILD_CACHE_MAX };
@@ -29,7 +30,13 @@ int build_cache_init(struct build_cache *c, const char *begin, struct err *e)
 	if (!h || !c->keys)
 		return h ? err_set(e, ERR_LIMIT, "out of memory") : -1;
 	for (size_t i = 0; i < c->lines->n; i++) {
-		hash_add(h, STEPS, sizeof(STEPS));
+		if (c->network.n) {
+			hash_add(h, STEPS_NETWORK, sizeof(STEPS_NETWORK));
+			hash_add(h, c->network.p, c->network.n);
+			hash_add(h, "", 1);
+		} else {
+			hash_add(h, STEPS, sizeof(STEPS));
+		}
 		hash_add(h, before, HASH_HEX);
 		hash_add(h, c->lines->p[i].p, c->lines->p[i].n);
 		hash_end(h, c->keys[i]);

@@ -2,9 +2,9 @@
 /*
  * Cached results of build steps, so that a change of the last step does not repeat the others: a
  * file step/KEY of the store for each step. KEY is the digest of everything that the first step
- * sees and of all steps up to this one. The file holds the sandbox's changes since the start of the
- * build, as sandbox_write_start() (box/host/box.h) writes them, with the end of an archive; then
- * the SHA-256 of that, in hex.
+ * sees, of what the steps may reach and of all steps up to this one. The file holds the sandbox's
+ * changes since the start of the build, as sandbox_write_start() (box/host/box.h) writes them, with
+ * the end of an archive; then the SHA-256 of that, in hex.
  *
  * The cache is optional: a result that is damaged, too large or can't be written counts as absent,
  * and no build fails for it. Files appear whole, by a rename. Writing leaves BUILD_CACHE_SPARE of
@@ -21,6 +21,7 @@ struct build_cache {
 	const struct images *s; /* borrowed, as are the next two */
 	int aside; /* an open folder that is its user's alone */
 	const struct field_strs *lines;
+	struct str network; /* image_build.network */
 	bool forget; /* nothing is found */
 	char (*keys)[HASH_HEX + 1]; /* owned: of each line */
 };

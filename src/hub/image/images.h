@@ -125,6 +125,7 @@ struct image_build {
 	int dir; /* the folder: open, borrowed */
 	const char *name; /* as of image_name() */
 	bool no_cache; /* build it even if the same was built before */
+	struct str network; /* what the steps may reach, in an order of its own; empty: nothing */
 	/* Runs the steps; the caller blocks meanwhile. */
 	int (*run)(void *arg, const struct image_steps *steps, struct err *e);
 	void *arg;

@@ -150,6 +150,7 @@ struct hub_sandbox {
 	struct limits limits;
 	struct volumes *volumes; /* a reference; NULL: none */
 	bool from_pool;
+	double made_ms; /* how long it took to make, as far as this hub knows; 0: unknown */
 	struct err *why; /* NULL: nothing to tell */
 
 	char *labels; /* NULL: none */
@@ -170,7 +171,7 @@ struct hub_sandbox {
 	char *network; /* owned: what is granted, as text (hub/net); NULL: nothing */
 	struct net *net; /* owned; NULL: nothing of it is served */
 	struct bound *bound; /* a reference; NULL: it has no secrets */
-	char *modules; /* owned: as in hub_sandbox_spec; NULL: none */
+	char *modules, *profiles; /* owned: of struct hub_modules; NULL: none */
 	struct inlet *inlet; /* owned; NULL: its programs can't ask */
 	unsigned binding; /* counts reads of their values */
 	struct network_counts network_counts;
@@ -297,8 +298,11 @@ int hub_sandboxes_open_bound(struct hub_sandboxes *all, struct err *e) MUST_USE;
 int hub_sandboxes_load(struct hub_sandboxes *all, struct err *e) MUST_USE;
 /* JSON of the members of a spec that have no column; owned. */
 char *hub_sandbox_spec_text(const struct sandbox_spec *spec, const struct volumes *volumes,
-			    const struct bound *bound, struct str modules, struct err *e) MUST_USE;
+			    const struct bound *bound, const struct hub_modules *modules,
+			    struct err *e) MUST_USE;
 /* Of a new sandbox. Copied. */
+int hub_sandbox_set_modules(struct hub_sandbox *l, const struct hub_modules *m,
+			    struct err *e) MUST_USE;
 int hub_sandbox_set_labels(struct hub_sandbox *l, struct str labels, struct err *e) MUST_USE;
 /* Joins several changes in one transaction; they do not nest. If it fails or is rolled back, all
  * are undone in the registry and marked unsaved. */

@@ -173,7 +173,7 @@ static struct hub_sandbox *prepare(struct hub_sandboxes *all, const struct hub_s
 			return NULL;
 	}
 	if (network_needs_authority(all, spec->network, &needs, e) < 0 ||
-	    (spec->modules.n && inlet_check(all, e) < 0))
+	    (spec->modules.names.n && inlet_check(all, e) < 0))
 		return NULL;
 	if (spec->secrets.n || needs) {
 		if (!spec->network.n || !all->jobs.folder) {
@@ -184,14 +184,15 @@ static struct hub_sandbox *prepare(struct hub_sandboxes *all, const struct hub_s
 		if (!bound)
 			return NULL;
 	}
-	text = all->store ? hub_sandbox_spec_text(&spec->box, volumes, bound, spec->modules, e)
+	text = all->store ? hub_sandbox_spec_text(&spec->box, volumes, bound, &spec->modules, e)
 			  : NULL;
 	if (all->store && !text)
 		return NULL;
 	l = hub_sandbox_new_named(all, spec->id, spec->owner, e);
 	if (!l)
 		return NULL;
-	if (hub_sandbox_set_labels(l, spec->labels, e) < 0) {
+	if (hub_sandbox_set_labels(l, spec->labels, e) < 0 ||
+	    hub_sandbox_set_modules(l, &spec->modules, e) < 0) {
 		hub_sandbox_stillborn(l);
 		return NULL;
 	}
@@ -206,8 +207,6 @@ static struct hub_sandbox *prepare(struct hub_sandboxes *all, const struct hub_s
 	l->retention = spec->retention;
 	if (spec->network.n && !(l->network = strndup(spec->network.p, spec->network.n)))
 		abort(); /* what follows could not tell it from no network */
-	if (spec->modules.n && !(l->modules = strndup(spec->modules.p, spec->modules.n)))
-		abort(); /* likewise */
 	return l;
 }
 
@@ -383,8 +382,11 @@ static int name_children(struct forking *f, const struct hub_sandbox_fork_spec *
 		l->retention = f->source->retention;
 		if (f->source->network && !(l->network = strdup(f->source->network)))
 			return err_set(e, ERR_LIMIT, "out of memory");
-		if (f->source->modules && !(l->modules = strdup(f->source->modules)))
-			return err_set(e, ERR_LIMIT, "out of memory");
+		if (hub_sandbox_set_modules(l,
+					    &(struct hub_modules){ str_of(f->source->modules),
+								   str_of(f->source->profiles) },
+					    e) < 0)
+			return -1;
 	}
 	return 0;
 }

@@ -12,7 +12,8 @@ enum { SPEC_MAX = 256 * 1024 };
 /* ---- writing ------------------------------------------------------------------------------- */
 
 char *hub_sandbox_spec_text(const struct sandbox_spec *spec, const struct volumes *volumes,
-			    const struct bound *bound, struct str modules, struct err *e)
+			    const struct bound *bound, const struct hub_modules *modules,
+			    struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(SPEC_MAX);
 	struct json_writer w = json_writer(&b);
@@ -31,9 +32,11 @@ char *hub_sandbox_spec_text(const struct sandbox_spec *spec, const struct volume
 	json_write_object_end(&w);
 	volumes_write(volumes, &w);
 	bound_write(bound, &w);
-	if (modules.n) {
+	if (modules && modules->names.n) {
 		json_write_key(&w, "modules");
-		json_write_str(&w, modules);
+		json_write_str(&w, modules->names);
+		json_write_key(&w, "profiles");
+		json_write_str(&w, modules->profiles);
 	}
 	json_write_object_end(&w);
 	return json_write_done(&w, e) < 0 ? NULL : buf_take(&b);
@@ -256,16 +259,28 @@ static int read_why(struct hub_sandbox *l, const struct store_sandbox *r, struct
 	return 0;
 }
 
-static int read_modules(struct str spec, char **ret, struct err *e)
+static int read_modules(struct str spec, struct hub_sandbox *l, struct err *e)
 {
 	AUTO(json_free) struct json_doc *doc = spec.n ? json_parse(spec, NULL, e) : NULL;
-	struct str modules = json_str(json_get(json_root(doc), "modules"));
+	const struct json_val *v = json_root(doc);
 
 	if (spec.n && !doc)
 		return -1;
-	if (modules.n && !(*ret = mem_dup(modules.p, modules.n)))
-		return err_set(e, ERR_LIMIT, "out of memory");
-	return 0;
+	return hub_sandbox_set_modules(l,
+				       &(struct hub_modules){ json_str(json_get(v, "modules")),
+							      json_str(json_get(v, "profiles")) },
+				       e);
+}
+
+int hub_sandbox_set_modules(struct hub_sandbox *l, const struct hub_modules *m, struct err *e)
+{
+	if (!m->names.n)
+		return 0;
+	l->modules = mem_dup(m->names.p, m->names.n);
+	l->profiles = m->profiles.n ? mem_dup(m->profiles.p, m->profiles.n) : NULL;
+	return !l->modules || (m->profiles.n && !l->profiles)
+		     ? err_set(e, ERR_LIMIT, "out of memory")
+		     : 0;
 }
 
 static struct bound *find_bound(void *arg, struct str id)
@@ -336,7 +351,7 @@ static int load_one(void *arg, const struct store_sandbox *r, struct err *e)
 		return err_wrap(e, "the volumes of sandbox %s", l->id);
 	if (!hub_sandbox_is_gone(l) && bound_read(r->spec, find_bound, all, &l->bound, e) < 0)
 		return err_wrap(e, "the secrets of sandbox %s", l->id);
-	if (!hub_sandbox_is_gone(l) && read_modules(r->spec, &l->modules, e) < 0)
+	if (!hub_sandbox_is_gone(l) && read_modules(r->spec, l, e) < 0)
 		return err_wrap(e, "the modules of sandbox %s", l->id);
 	if (r->network.p && !(l->network = strndup(r->network.p, r->network.n)))
 		return err_set(e, ERR_LIMIT, "out of memory");

@@ -162,6 +162,7 @@ void hub_sandbox_unref(struct hub_sandbox *l)
 	free(l->spec);
 	free(l->network);
 	free(l->modules);
+	free(l->profiles);
 	free(l);
 }
 
@@ -343,13 +344,19 @@ void hub_sandbox_info(const struct hub_sandbox *l, struct hub_sandbox_info *ret)
 		.limits = &l->limits,
 		.volumes = l->volumes,
 		.network = str_of(l->network),
-		.modules = str_of(l->modules),
+		.modules = { str_of(l->modules), str_of(l->profiles) },
 		.owner = str_of(l->owner),
 		.network_counts = &l->network_counts,
 		.from_pool = l->from_pool,
+		.made_ms = l->made_ms,
 		.adopted = l->box && sandbox_adopted(l->box),
 		.why = l->why,
 	};
+}
+
+void hub_sandbox_note_made(struct hub_sandbox *l, double ms)
+{
+	l->made_ms = ms;
 }
 
 static int refuse(const struct hub_sandbox *l, enum err_code code, struct err *e)

@@ -52,6 +52,13 @@ enum { OWNER_MAX = 72 };
 #define SANDBOX_TIMEOUT_MAX_MS (365ull * 86400 * 1000)
 
 /* Borrowed for the call. */
+/* Modules that its programs may call: names with blanks between, or "*"; STR_NONE: none.
+ * ERR_UNSUPPORTED: nobody serves them (hub_sandboxes_inlets_to()). profiles: by which profiles of
+ * the operator's file; opaque, for who serves them. */
+struct hub_modules {
+	struct str names, profiles;
+};
+
 struct hub_sandbox_spec {
 	struct sandbox_spec box; /* its id is ignored */
 	/* ^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$; STR_NONE: "sbx-" and 32 hex digits. ERR_CONFLICT: the
@@ -69,9 +76,7 @@ struct hub_sandbox_spec {
 	bool by_operator;
 	/* Secrets that are bound to hosts of `network` (hub/sandbox/bound.h). */
 	struct bound_spec secrets;
-	/* Names of modules that its programs may call, with blanks between, or "*"; STR_NONE: none.
-	 * ERR_UNSUPPORTED: nobody serves them (hub_sandboxes_inlets_to()). */
-	struct str modules;
+	struct hub_modules modules;
 };
 
 /* Connections to what a sandbox is granted, by this hub. */
@@ -95,10 +100,12 @@ struct hub_sandbox_info {
 	enum hub_sandbox_retention retention;
 	const struct limits *limits;
 	const struct volumes *volumes; /* NULL: none */
-	struct str network, modules; /* as in hub_sandbox_spec */
+	struct str network; /* as in hub_sandbox_spec */
+	struct hub_modules modules; /* likewise */
 	struct str owner; /* empty: it belongs to nobody; a fork has that of its source */
 	const struct network_counts *network_counts;
 	bool from_pool;
+	double made_ms; /* as noted; 0: this hub does not know */
 	bool adopted; /* running, and made by an earlier hub */
 	/* the reason if it is lost, failed, or terminated by a deadline; else NULL */
 	const struct err *why;
@@ -280,6 +287,8 @@ struct hub_sandbox *hub_sandboxes_find(struct hub_sandboxes *all, struct str id,
 size_t hub_sandboxes_list(struct hub_sandboxes *all, uint64_t after, struct hub_sandbox **ret,
 			  size_t max);
 void hub_sandbox_info(const struct hub_sandbox *l, struct hub_sandbox_info *ret);
+/* How long it took to make, which is not in the registry. */
+void hub_sandbox_note_made(struct hub_sandbox *l, double ms);
 
 struct hub_sandboxes_stats {
 	uint64_t by_state[SANDBOX_STATES];

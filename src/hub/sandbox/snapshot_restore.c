@@ -325,7 +325,7 @@ static int name_child(struct restoring *r, const struct snapshot *s, struct str 
 	snprintf(l->source, sizeof(l->source), "%s", s->id);
 	snprintf(l->template, sizeof(l->template), "%s", s->template);
 	l->limits = s->limits;
-	l->spec = hub_sandbox_spec_text(&spec, NULL, NULL, STR_NONE, e);
+	l->spec = hub_sandbox_spec_text(&spec, NULL, NULL, NULL, e);
 	if (!l->spec || hub_sandbox_set_labels(l, labels, e) < 0)
 		return -1;
 	return hub_sandbox_set_state(l, SANDBOX_RESTORING, NULL, e);

@@ -97,7 +97,7 @@ static int next_certificate(struct str *pem, struct buf *der, struct err *e)
 		return 0;
 	*pem = (struct str){ stop, (size_t)(pem->p + pem->n - stop) };
 	for (; at < stop; at++) {
-		if (*at > ' ' && buf_add(&text, at, 1, e) < 0)
+		if ((unsigned char)*at > ' ' && buf_add(&text, at, 1, e) < 0)
 			return -1;
 	}
 	buf_fini(der);

@@ -63,7 +63,7 @@ static int clear_at(int dir, unsigned depth)
 			result = -1;
 			continue;
 		}
-		fchmodat(dir, entry->d_name, 0700, 0); /* a directory: it is no link */
+		(void)!fchmodat(dir, entry->d_name, 0700, 0); /* no link; openat() tells of it */
 		sub = openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		result = sub < 0 || clear_at(sub, depth + 1) < 0
 			       ? -1

@@ -316,7 +316,18 @@ static int trim(const struct shots *s, size_t max, char *ret_gone, struct err *e
 	return left < n ? objects_trim(&s->objects, all, left, e) : 0;
 }
 
-int shots_keep(struct shots *s, const struct shot *shot, char *ret_gone, struct err *e)
+/* Later than all others, whatever the clock says: by that they are listed and removed. */
+static int shot_is_last(const struct shots *s, struct shot *shot, struct err *e)
+{
+	size_t n;
+	autofree struct shot *all = rows_read(s->rows, &n, e);
+
+	if (all && n && shot->created_ms <= all[0].created_ms)
+		shot->created_ms = all[0].created_ms + 1;
+	return all ? 0 : -1;
+}
+
+int shots_keep(struct shots *s, struct shot *shot, char *ret_gone, struct err *e)
 {
 	struct shot same;
 
@@ -325,7 +336,8 @@ int shots_keep(struct shots *s, const struct shot *shot, char *ret_gone, struct 
 		return -1;
 	if (row_read(s->rows, shot->name, &same) == 0 && !has_ended(&same))
 		return err_set(e, ERR_CONFLICT, "there is a snapshot %s already", shot->name);
-	if (objects_commit(&s->objects, e) < 0 || row_write(s, shot, e) < 0)
+	if (shot_is_last(s, shot, e) < 0 || objects_commit(&s->objects, e) < 0 ||
+	    row_write(s, shot, e) < 0)
 		return -1;
 	return trim(s, SHOTS_MAX, ret_gone, e);
 }

@@ -13,8 +13,6 @@
 #include "op/profile.h"
 
 #define MODULE_PREFIX "host:mcp-"
-/* Not a module, none of which may have that name: its function is module.result. */
-#define MODULE_OWN "holt"
 
 enum {
 	IMPORTS_MAX = 64, /* of a run */
@@ -113,6 +111,7 @@ static int inner_decode_result(void *client, void *request, struct err *e)
 		rc = q->result.p ? 0 : -1;
 	}
 	json_free(doc);
+	q->sandbox = STR_NONE;
 	return rc;
 }
 
@@ -254,7 +253,7 @@ static void import_registered(struct code_run *r, struct str name)
 
 static void import_own(struct code_run *r)
 {
-	static const struct str function = STR_LIT("result");
+	static const struct str function = STR_LIT(MODULE_OWN_RESULT);
 	struct code_calls *k = &r->calls;
 
 	k->imports[k->n_imports] = (struct code_import){ STR_LIT(MODULE_OWN), NULL, 1 };
@@ -346,34 +345,6 @@ static void call_on_answer(void *client, const struct field_table *t, const void
 		run_end(r);
 }
 
-/* The part is the text, and what tells of it the data. */
-static int result_write(struct buf *to, const struct module_result_part *p, struct err *e)
-{
-	struct json_writer w = json_writer(to);
-
-	json_write_object(&w);
-	json_write_key(&w, "content");
-	json_write_array(&w);
-	json_write_object(&w);
-	json_write_key(&w, "type");
-	json_write_text(&w, "text");
-	json_write_key(&w, "text");
-	json_write_str(&w, p->text);
-	json_write_object_end(&w);
-	json_write_array_end(&w);
-	json_write_key(&w, "structuredContent");
-	json_write_object(&w);
-	json_write_key(&w, "bytes");
-	json_write_uint(&w, p->bytes);
-	if (p->has_next) {
-		json_write_key(&w, "next");
-		json_write_uint(&w, p->next);
-	}
-	json_write_object_end(&w);
-	json_write_object_end(&w);
-	return json_write_done(&w, e);
-}
-
 static void result_on_answer(void *client, const struct field_table *t, const void *result)
 {
 	struct code_inner *in = client;
@@ -384,7 +355,7 @@ static void result_on_answer(void *client, const struct field_table *t, const vo
 	inner_over(in);
 	if (!r->worker)
 		run_end(r);
-	else if (result_write(&b, result, &e) < 0)
+	else if (module_result_write(&b, result, &e) < 0)
 		call_say(r, in->id, STR_NONE, e.msg);
 	else
 		call_say(r, in->id, buf_str(&b), NULL);
@@ -465,6 +436,7 @@ static void inner_start(struct code_run *r, const struct code_inner *from, const
 						  : inner_decode_info,
 		.sink = sink,
 		.client = in,
+		.profiles = r->q->profiles,
 	};
 	struct err e = ERR_INIT;
 

@@ -1,12 +1,14 @@
-/* The sandboxes that code runs in, one for each principal. */
+/* The sandboxes that code runs in, one for each principal and each set of profiles. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/id.h"
 #include "op/code/internal.h"
+#include "op/profile.h"
 #include "op/sandbox_make.h"
 
 enum { PROGRAM_MAX = 16 << 20 };
@@ -14,7 +16,7 @@ enum { PROGRAM_MAX = 16 << 20 };
 struct code_place {
 	struct code_place *next;
 	struct code *all;
-	char owner[OWNER_MAX + 1];
+	char owner[OWNER_MAX + 1], profiles[PROFILE_TEXT_MAX + 1];
 	char id[ID_MAX]; /* of its sandbox; "": there is none */
 	bool has_program; /* CODE_PROGRAM is there */
 	struct code_workers workers;
@@ -66,9 +68,11 @@ void place_forget_program(struct code_place *p)
 static struct code_place *place_of(struct code *k, const struct call *c, struct err *e)
 {
 	struct str owner = call_owner(c);
+	char profiles[PROFILE_TEXT_MAX + 1];
 	struct code_place *p = k->places;
 
-	while (p && !str_is(owner, p->owner))
+	profile_text(c, profiles);
+	while (p && (!str_is(owner, p->owner) || strcmp(p->profiles, profiles) != 0))
 		p = p->next;
 	if (p)
 		return p;
@@ -78,6 +82,7 @@ static struct code_place *place_of(struct code *k, const struct call *c, struct 
 		return NULL;
 	}
 	snprintf(p->owner, sizeof(p->owner), "%.*s", STR_ARG(owner));
+	memcpy(p->profiles, profiles, sizeof(p->profiles));
 	p->all = k;
 	p->program = BUF_INIT(PROGRAM_MAX);
 	p->next = k->places;
@@ -217,7 +222,8 @@ static int place_make(struct code_place *p, struct call *c, struct err *e)
 	p->has_program = false;
 	id_make(p->id, "sbx");
 	p->label = (struct field_pair){ STR_LIT("code"), STR_LIT("javascript") };
-	p->making = call_inner(c, &start, e);
+	if (profile_from_text(p->profiles, p->arena, &start.profiles, e) == 0)
+		p->making = call_inner(c, &start, e);
 	if (p->making)
 		return 0;
 	p->id[0] = '\0';

@@ -338,7 +338,7 @@ static int execute_expand(struct call *c, void *request, struct err *e)
 	const struct config_profile_limits *l = &p.limits;
 	bool any;
 
-	if (profile_of(c, &q->profiles, &p, &any, e) < 0)
+	if (profile_names(c, &q->profiles, e) < 0 || profile_of(c, &q->profiles, &p, &any, e) < 0)
 		return -1;
 #define LIMIT(m)                                                                                   \
 	if (profile_limit(#m, l->has_##m, l->m, q->has_##m, &q->m, e) < 0)                         \

@@ -430,7 +430,7 @@ static void edit_with(struct file_work *f, struct str bytes, const struct file_s
 static void write_on_file(struct file_work *f, struct str bytes, const struct file_stat *st,
 			  const struct err *err)
 {
-	if (!err && !coding_has_file(&f->w, st->dev, st->ino))
+	if (!err && !coding_has_file(&f->w, st))
 		return;
 	if (call_op(f->w.call) == &coding_edit_op)
 		edit_with(f, bytes, st, err);

@@ -11,6 +11,7 @@
 #include "hub/workspace/room.h"
 #include "hub/workspace/workspaces.h"
 #include "op/budget.h"
+#include "op/profile.h"
 #include "op/sandbox_make.h"
 
 enum {
@@ -23,10 +24,11 @@ struct workspace {
 	enum volume_mode mode;
 };
 
-/* Where the calls of a principal in a workspace work, or those of a session. */
+/* Where the calls of a principal in a workspace work, or those of a session: those of the same
+ * profiles. */
 struct coding_place {
 	struct coding_place *next;
-	char owner[OWNER_MAX + 1];
+	char owner[OWNER_MAX + 1], profiles[PROFILE_TEXT_MAX + 1];
 	const struct workspace *workspace; /* NULL: the place of a session */
 	const void *session;
 	unsigned scope;
@@ -73,6 +75,7 @@ struct coding_turn {
 	} state;
 	const struct coding_turn *behind;
 	uint64_t dev, ino; /* 0: not known yet */
+	bool told; /* by the sandbox */
 	void (*then)(struct coding_work *w);
 };
 
@@ -496,12 +499,19 @@ void coding_wait_whole(struct coding_work *w, bool writes, void (*then)(struct c
 	turn_wait(w, writes ? TURN_WRITES_ALL : TURN_READS_ALL, STR_NONE, then);
 }
 
-bool coding_has_file(struct coding_work *w, uint64_t dev, uint64_t ino)
+/* What a sandbox told is true of its own files alone: no other sandbox has to wait for it. */
+static bool turn_has_file(const struct coding_turn *t, const struct coding_work *w,
+			  const struct file_stat *st)
+{
+	return t->state == TURN_HAS && t->ino && t->ino == st->ino && t->dev == st->dev &&
+	       (t->work->sandbox == w->sandbox || (!t->told && !st->told));
+}
+
+bool coding_has_file(struct coding_work *w, const struct file_stat *st)
 {
 	const struct coding_turn *o = w->all->turns;
 
-	while (o &&
-	       (o == w->turn || o->state != TURN_HAS || !o->ino || o->ino != ino || o->dev != dev))
+	while (o && (o == w->turn || !turn_has_file(o, w, st)))
 		o = o->next;
 	if (o) {
 		w->turn->state = TURN_BEHIND;
@@ -509,8 +519,9 @@ bool coding_has_file(struct coding_work *w, uint64_t dev, uint64_t ino)
 		call_on_cancel(w->call, turn_on_cancel, w);
 		return false;
 	}
-	w->turn->dev = dev;
-	w->turn->ino = ino;
+	w->turn->dev = st->dev;
+	w->turn->ino = st->ino;
+	w->turn->told = st->told;
 	return true;
 }
 
@@ -561,10 +572,12 @@ static struct coding_place *place_of(struct coding *k, const struct call *c,
 {
 	const char *owner = call_principal(c)->name;
 	const void *session = w ? NULL : call_session(c);
+	char profiles[PROFILE_TEXT_MAX + 1];
 	struct coding_place *p = k->places;
 
+	profile_text(c, profiles);
 	while (p && (p->workspace != w || p->session != session || p->forgotten ||
-		     strcmp(p->owner, owner) != 0))
+		     strcmp(p->owner, owner) != 0 || strcmp(p->profiles, profiles) != 0))
 		p = p->next;
 	if (p)
 		return p;
@@ -574,6 +587,7 @@ static struct coding_place *place_of(struct coding *k, const struct call *c,
 		return NULL;
 	}
 	snprintf(p->owner, sizeof(p->owner), "%s", owner);
+	memcpy(p->profiles, profiles, sizeof(p->profiles));
 	p->workspace = w;
 	p->session = session;
 	p->scope = w ? (unsigned)(w - k->workspaces) : k->scopes++;
@@ -730,6 +744,8 @@ static int place_make(struct coding_place *p, struct coding_work *w, struct err 
 					     .inside = STR_LIT(CODING_ROOT),
 					     .mode = of->mode };
 	start.arena = p->arena;
+	if (profile_from_text(p->profiles, p->arena, &start.profiles, e) < 0)
+		return -1;
 	p->making = call_inner(w->call, &start, e);
 	return p->making ? 0 : -1;
 }

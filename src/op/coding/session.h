@@ -125,4 +125,4 @@ struct room coding_room(const struct coding_work *w);
 
 /* In its turn, what the path led to. False: a writer by another path has the same file, and then()
  * is called again after that. */
-bool coding_has_file(struct coding_work *w, uint64_t dev, uint64_t ino);
+bool coding_has_file(struct coding_work *w, const struct file_stat *st);

@@ -1,6 +1,7 @@
 /* What people change of a conversation: conversation.update, .settings, .set_flags, .delete and
  * .restore. No agent gives itself rights. */
 #include "op/conversation/conversation.h"
+#include "op/guard.h"
 
 /* ---- conversation.update --------------------------------------------------------------------- */
 
@@ -19,10 +20,21 @@ static const struct field update_fields[] = {
 #undef Q
 static const struct field_table update_table = FIELD_TABLE(struct update_request, update_fields);
 
-static int update_apply(struct talk *t, const struct update_request *q, struct err *e)
+/* What its agent does would be nobody's. */
+static bool owner_ended(struct call *c, const struct talk *t)
+{
+	const struct guard *g = call_guard(c);
+
+	return g && g->knows && !g->knows(g->data, talk_record(t)->owner);
+}
+
+static int update_apply(struct call *c, struct talk *t, const struct update_request *q,
+			struct err *e)
 {
 	struct conversation_record r = *talk_record(t);
 
+	if (q->has_archived && !q->archived && owner_ended(c, t))
+		return err_set(e, ERR_CONFLICT, "the key of its owner has ended");
 	if (q->title.p)
 		r.name = q->title;
 	if (q->description.p)
@@ -38,7 +50,7 @@ static void update_run(struct call *c, const void *request)
 	struct err e = ERR_INIT;
 	struct talk *t = conversation_own(c, q->conversation_id, &e);
 
-	if (t && update_apply(t, q, &e) == 0)
+	if (t && update_apply(c, t, q, &e) == 0)
 		conversation_answer(c, t);
 	else
 		call_fail(c, &e);
@@ -262,6 +274,8 @@ static void restore_run(struct call *c, const void *request)
 	struct err e = ERR_INIT;
 	struct talk *t = restore_own(c, q->conversation_id, &e);
 
+	if (t && owner_ended(c, t) && talk_archive(t, true, CONVERSATION_BY_KEY, &e) < 0)
+		t = NULL;
 	if (t)
 		conversation_answer(c, t);
 	else

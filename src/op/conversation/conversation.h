@@ -11,6 +11,7 @@
 #include "conversation/conversation.h"
 #include "op/call.h"
 #include "op/ops.h"
+#include "store/conversation/attachment.h"
 
 enum {
 	TITLE_MAX = 200, /* characters */
@@ -18,6 +19,7 @@ enum {
 	USER_DATA_MAX = 64, /* attributes */
 	USER_DATA_NAME_MAX = 64, /* characters */
 	USER_DATA_VALUE_MAX = 4096,
+	FILE_CONTENT_MAX = (ATTACHMENT_MAX + 2) / 3 * 4, /* of a file in base64 */
 };
 
 /* ---- who.c ----------------------------------------------------------------------------------- */

@@ -372,6 +372,22 @@ static void follow_soon(struct history_follower *f)
 	uv_timer_start(&f->timer, follow_on_timer, 0, 0);
 }
 
+/* Whether its client may still know of it: the flags of who asks may be others by now. */
+static int follow_check(struct history_follower *f, struct err *e)
+{
+	const struct history_request *q = f->filter.q;
+	struct conversation_caller who;
+
+	if (!f->talk)
+		return err_set(e, ERR_CONVERSATION_NOT_FOUND,
+			       "the conversation was deleted meanwhile");
+	return conversation_caller(f->call, q->session_id, &who, e) < 0 ||
+			       !conversation_target(f->call, &who, q->conversation_id,
+						    CONVERSATION_FLAG_can_do_introspection, e)
+		     ? -1
+		     : 0;
+}
+
 /* Sends what there is and the client has room for. */
 static void follow_send(struct history_follower *f)
 {
@@ -384,9 +400,7 @@ static void follow_send(struct history_follower *f)
 	uv_timer_start(&f->timer, follow_on_timer, ALIVE_MS, 0);
 	if (call_full(f->call))
 		return; /* there will be room */
-	v = f->talk ? talk_events(f->talk, &e) : NULL;
-	if (!f->talk)
-		err_set(&e, ERR_CONVERSATION_NOT_FOUND, "the conversation was deleted meanwhile");
+	v = follow_check(f, &e) < 0 ? NULL : talk_events(f->talk, &e);
 	if (!v || events_read(v, &range, follow_on_line, f, &page, &e) < 0) {
 		follow_end(f, &e);
 		return;
@@ -420,8 +434,9 @@ static void follow_on_room(void *data)
 static void follow_on_event(void *data, const struct talk_event *ev)
 {
 	struct history_follower *f = data;
+	struct err e;
 
-	if (ev->seq)
+	if (ev->seq || follow_check(f, &e) < 0)
 		follow_soon(f);
 	else if (!call_full(f->call))
 		follow_say(f, &(struct history_event){ .type = STR_LIT("live"),

@@ -1,4 +1,5 @@
 /* conversation.create, by a person, and conversation.start, by an agent for a child. */
+#include "base/log.h"
 #include "guard/policy/policy.h"
 #include "op/conversation/conversation.h"
 #include "op/guard.h"
@@ -10,7 +11,8 @@ enum { CHILDREN_MAX = 10, PATH_LENGTH_MAX = 4095 };
 		FIELD(S, initial_prompt, .max = QUEUE_MESSAGE_MAX,                                 \
 		      .doc = "Queued as the first prompt.")
 
-/* What is done in common. A prompt that finds no room in a new queue is none. */
+/* What is done in common. One whose prompt can't be queued is none: who asked would make
+ * another. */
 static struct talk *conversation_make(struct call *c, const struct conversation_caller *who,
 				      const struct conversation_record *r, struct str prompt,
 				      struct err *e)
@@ -20,10 +22,13 @@ static struct talk *conversation_make(struct call *c, const struct conversation_
 	char id[QUEUE_ID + 1];
 	size_t position;
 	struct talk *t = source.p ? talk_new(who->all, r, e) : NULL;
+	struct err ignored;
 
-	if (!t || !prompt.n)
+	if (!t || !prompt.n || talk_send(t, &item, id, &position, e) == 0)
 		return t;
-	return talk_send(t, &item, id, &position, e) < 0 ? NULL : t;
+	if (talk_delete(t, &ignored) < 0)
+		log_warn("a conversation without its prompt stays: %s", ignored.msg);
+	return NULL;
 }
 
 /* ---- conversation.create --------------------------------------------------------------------- */

@@ -3,7 +3,13 @@
 #include "base/clock.h"
 #include "op/conversation/conversation.h"
 
-enum { KEY_LENGTH_MAX = 128, DELAY_MAX = 7 * 86400, WAIT_MAX = 3600, WAIT_DEFAULT = 600 };
+enum {
+	KEY_LENGTH_MAX = 128,
+	DELAY_MAX = 7 * 86400,
+	WAIT_MAX = 3600,
+	WAIT_DEFAULT = 600,
+	SEND_BYTES_MAX = 6 << 20, /* of the files of a prompt: in base64 below ACP's message */
+};
 
 #define MESSAGE_ROW(S)                                                                             \
 	FIELD(S, message_id, .flags = FIELD_REQUIRED, .min = 1, .max = QUEUE_ID,                   \
@@ -14,6 +20,7 @@ enum { KEY_LENGTH_MAX = 128, DELAY_MAX = 7 * 86400, WAIT_MAX = 3600, WAIT_DEFAUL
 #define Q struct send_request
 struct send_request {
 	struct str session_id, conversation_id, prompt, key;
+	struct field_strs files;
 	uint32_t delay_seconds;
 };
 static const struct field send_fields[] = {
@@ -23,6 +30,8 @@ static const struct field send_fields[] = {
 	      .doc = "The text."),
 	FIELD(Q, key, .max = KEY_LENGTH_MAX,
 	      .doc = "Your own id of the prompt: the same key queues it once."),
+	FIELD(Q, files, .max = QUEUE_FILES,
+	      .doc = "Ids of files of the conversation (conversation.add_file) that go with it."),
 	FIELD(Q, delay_seconds, .max = DELAY_MAX, .def = DEFAULT_INT(0),
 	      .doc = "Not before so many seconds."),
 };
@@ -42,18 +51,35 @@ static const struct field sent_fields[] = {
 };
 static const struct field_table sent_table = FIELD_TABLE(struct sent_view, sent_fields);
 
+/* They are there, and fit into one message to an agent. */
+static int send_check_files(const struct talk *t, const struct field_strs *files, struct err *e)
+{
+	struct attachment a;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < files->n; i++) {
+		if (attachment_read(talk_folder(t), files->p[i], &a, NULL, e) < 0)
+			return -1;
+		sum += a.size;
+	}
+	return sum <= SEND_BYTES_MAX
+		     ? 0
+		     : err_set(e, ERR_TOO_LARGE, "the files of a prompt have at most %d bytes",
+			       SEND_BYTES_MAX);
+}
+
 static int send_prompt(struct call *c, const struct send_request *q, struct sent_view *ret,
 		       char id[QUEUE_ID + 1], struct err *e)
 {
 	struct conversation_caller who;
-	struct queue_item item = { .message = q->prompt, .key = q->key };
+	struct queue_item item = { .message = q->prompt, .files = q->files, .key = q->key };
 	size_t position;
 	struct talk *t = conversation_caller(c, q->session_id, &who, e) < 0
 			       ? NULL
 			       : conversation_target(c, &who, q->conversation_id,
 						     CONVERSATION_FLAG_can_send_prompt, e);
 
-	if (!t)
+	if (!t || send_check_files(t, &q->files, e) < 0)
 		return -1;
 	item.source = conversation_source(c, &who, e);
 	if (q->delay_seconds)
@@ -274,6 +300,26 @@ static const struct field waited_fields[] = {
 #undef V
 static const struct field_table waited_table = FIELD_TABLE(struct waited_view, waited_fields);
 
+static struct talk *wait_target(struct call *c, const struct wait_request *q, struct err *e)
+{
+	struct conversation_caller who;
+	struct talk *t;
+
+	if (!str_is(q->what, "agent_responded")) {
+		err_set(e, ERR_INVALID, "what: agent_responded");
+		return NULL;
+	}
+	t = conversation_caller(c, q->session_id, &who, e) < 0
+		  ? NULL
+		  : conversation_target(c, &who, q->conversation_id,
+					CONVERSATION_FLAG_can_do_introspection, e);
+	if (t && t == who.me) {
+		err_set(e, ERR_INVALID, "conversation_id: your own turn does not end before this");
+		return NULL;
+	}
+	return t;
+}
+
 /* Who waits; in the arena of its call. */
 struct waiter {
 	struct talk_watch watch;
@@ -303,13 +349,15 @@ static void wait_end(void *data)
 	struct waiter *w = data;
 	struct err e;
 
-	if (w->talk) {
+	if (w->talk)
 		talk_watch_remove(w->talk, &w->watch);
+	else
+		err_set(&e, ERR_CONVERSATION_NOT_FOUND, "the conversation was deleted meanwhile");
+	/* The flags of who asks may be others by now. */
+	if (w->talk && wait_target(w->call, call_request(w->call), &e))
 		wait_answer(w->call, w->talk, w->what, w->over);
-		return;
-	}
-	err_set(&e, ERR_CONVERSATION_NOT_FOUND, "the conversation was deleted meanwhile");
-	call_fail(w->call, &e);
+	else
+		call_fail(w->call, &e);
 }
 
 /* Inside of a change nothing is answered, and more changes may come before the answer. */
@@ -345,8 +393,14 @@ static void wait_on_cancel(void *data)
 /* So that the client's own time is not over meanwhile. */
 static void wait_on_tick(void *data)
 {
-	const struct waiter *w = data;
+	struct waiter *w = data;
+	struct err e;
 
+	/* What it would tell is no longer for who asks. */
+	if (w->talk && !wait_target(w->call, call_request(w->call), &e)) {
+		call_on_quiet(w->call, 0, wait_end, w);
+		return;
+	}
 	call_progress(w->call, (double)(clock_ms() - w->since_ms) / 1000, 0,
 		      w->talk ? talk_state_names[talk_state(w->talk)] : "gone");
 }
@@ -369,26 +423,6 @@ static int wait_begin(struct call *c, struct talk *t, const struct wait_request 
 	call_on_tick(c, wait_on_tick, w);
 	call_on_quiet(c, q->timeout_seconds * 1000ull, wait_end, w);
 	return 0;
-}
-
-static struct talk *wait_target(struct call *c, const struct wait_request *q, struct err *e)
-{
-	struct conversation_caller who;
-	struct talk *t;
-
-	if (!str_is(q->what, "agent_responded")) {
-		err_set(e, ERR_INVALID, "what: agent_responded");
-		return NULL;
-	}
-	t = conversation_caller(c, q->session_id, &who, e) < 0
-		  ? NULL
-		  : conversation_target(c, &who, q->conversation_id,
-					CONVERSATION_FLAG_can_do_introspection, e);
-	if (t && t == who.me) {
-		err_set(e, ERR_INVALID, "conversation_id: your own turn does not end before this");
-		return NULL;
-	}
-	return t;
 }
 
 static void wait_run(struct call *c, const void *request)

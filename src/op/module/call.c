@@ -3,14 +3,31 @@
 
 #include <stdio.h>
 
+#include "code/clean.h"
 #include "code/names.h"
 #include "hub/sandbox/sandbox.h"
 #include "op/ops.h"
 #include "op/profile.h"
 
-enum { TOOL_MAX = 1024, ARGUMENTS_MAX = 4 << 20, MESSAGE_MAX = 400 };
+enum {
+	TOOL_MAX = 1024,
+	ARGUMENTS_MAX = 4 << 20,
+	MESSAGE_MAX = 400,
+	LOG_MAX = 32 << 10, /* bytes of a log message that a client is told */
+	LOGGER_MAX = 256,
+	LOGGER_CHARS = 64,
+};
+
+static const char *const kind_names[UPSTREAM_KINDS] = {
+	[UPSTREAM_CALL] = "tool",
+	[UPSTREAM_READ] = "resource",
+	[UPSTREAM_GET] = "prompt",
+	[UPSTREAM_COMPLETE] = "completion",
+};
 
 static const struct field request_fields[] = {
+	FIELD_ENUM(struct module_call_request, kind, kind_names, .def = DEFAULT_INT(UPSTREAM_CALL),
+		   .doc = "What is asked for: a tool is called, or another method."),
 	MODULE_NAME_ROW(struct module_call_request),
 	FIELD(struct module_call_request, tool, .flags = FIELD_REQUIRED, .min = 1, .max = TOOL_MAX,
 	      .doc = "Its tool, by its server's name."),
@@ -56,6 +73,9 @@ static void calling_end(struct calling *k, const struct mcp_answer *a)
 	else if (a->text.n <= UPSTREAM_RESULT_MAX)
 		r.result.text = (struct str){ arena_dup(call_arena(k->call), a->text, &e),
 					      a->text.n };
+	else if (k->out.kind != UPSTREAM_CALL)
+		err_set(&e, ERR_TOO_LARGE, "the module's answer has %zu bytes; at most %d pass",
+			a->text.n, UPSTREAM_RESULT_MAX);
 	else if (module_result_keep(k->call, a, &r, &e) < 0)
 		r.result.text = STR_NONE;
 	if (r.result.text.p)
@@ -81,6 +101,18 @@ static void calling_on_progress(void *owner, const struct mcp_progress *p)
 	call_progress(k->call, p->progress, p->total, p->message.p ? message : NULL);
 }
 
+static void calling_on_log(void *owner, const struct mcp_log_message *m)
+{
+	struct calling *k = owner;
+	autobuf struct buf data = BUF_INIT(LOG_MAX), logger = BUF_INIT(LOGGER_MAX);
+	struct err e;
+
+	if (clean_json(&data, m->data, CLEAN_TEXT, &e) < 0 ||
+	    clean_text(&logger, m->logger, CLEAN_LINE, LOGGER_CHARS, &e) < 0)
+		return;
+	call_log(k->call, m->level, buf_str(&logger), buf_str(&data));
+}
+
 static void calling_on_asked(void *owner, struct upstream_question *q)
 {
 	struct calling *k = owner;
@@ -103,15 +135,19 @@ static void calling_on_cancel(void *data)
 	call_fail(k->call, &e);
 }
 
-static void calling_start(struct call *c, struct str module, const struct upstream_call *out)
+/* err: why there is no u. */
+static void calling_start(struct call *c, struct upstream *u, const struct upstream_call *out,
+			  const struct err *err)
 {
-	struct err e = ERR_INIT;
-	struct upstream *u = module_of(c, module, &e);
+	struct err e = *err;
+	unsigned least;
 	struct calling *k = u ? arena_alloc(call_arena(c), sizeof(*k), &e) : NULL;
 
 	if (k) {
 		*k = (struct calling){ c, *out };
 		k->out.owner = k;
+		k->out.on_log = call_wants_log(c, &least) ? calling_on_log : NULL;
+		k->out.level = (enum mcp_level)least;
 	}
 	if (!k || upstream_call_start(u, &k->out, &e) < 0)
 		call_fail(c, &e);
@@ -119,7 +155,7 @@ static void calling_start(struct call *c, struct str module, const struct upstre
 		call_on_cancel(c, calling_on_cancel, k);
 }
 
-/* What happens to it by the profiles that it names; without any they have no say. */
+/* What happens to it by the profiles that hold for it. */
 static int call_by_profiles(struct call *c, const struct module_call_request *q,
 			    enum config_then *ret, struct err *e)
 {
@@ -127,10 +163,11 @@ static int call_by_profiles(struct call *c, const struct module_call_request *q,
 	bool any;
 
 	*ret = CONFIG_ALLOW;
-	if (!q->profiles.n)
+	if (profile_of(c, &q->profiles, &p, &any, e) < 0)
+		return -1;
+	if (!any)
 		return 0;
-	if (profile_of(c, &q->profiles, &p, &any, e) < 0 ||
-	    profile_check_server(&p, q->module, e) < 0)
+	if (profile_check_server(&p, q->module, e) < 0)
 		return -1;
 	*ret = p.has_approval ? p.approval : CONFIG_ALLOW;
 	return *ret == CONFIG_DENY
@@ -138,27 +175,39 @@ static int call_by_profiles(struct call *c, const struct module_call_request *q,
 		     : 0;
 }
 
+/* What was chosen by the door is a part of the request, which policy, approval and audit see. */
+static int call_expand(struct call *c, void *request, struct err *e)
+{
+	struct module_call_request *q = request;
+	enum config_then then;
+
+	return profile_names(c, &q->profiles, e) < 0 ? -1 : call_by_profiles(c, q, &then, e);
+}
+
+/* The file may be another since then. */
 static void call_run(struct call *c, const void *request)
 {
 	const struct module_call_request *q = request;
 	enum config_then then;
-	struct err e;
+	struct err e = ERR_INIT;
 
 	if (call_by_profiles(c, q, &then, &e) < 0) {
 		call_fail(c, &e);
 		return;
 	}
-	calling_start(c, q->module,
+	calling_start(c, module_find(c, q->module, &e),
 		      &(struct upstream_call){
+			      .kind = q->kind,
 			      .tool = q->tool,
 			      .arguments = q->arguments.text.n ? q->arguments.text : STR_LIT("{}"),
 			      .timeout_ms = call_timeout_ms(c),
-			      .who = call_principal(c),
+			      .who = call_owner(c),
 			      .on_done = calling_on_done,
 			      .on_progress = calling_on_progress,
-			      .on_asked = calling_on_asked,
+			      .on_asked = q->kind == UPSTREAM_CALL ? calling_on_asked : NULL,
 			      .on_unasked = calling_on_unasked,
-		      });
+		      },
+		      &e);
 }
 
 /* What can't run anyway fails without a question. The operator's own calls are his word. */
@@ -167,10 +216,12 @@ static bool call_asks(struct call *c, const void *request)
 	const struct module_call_request *q = request;
 	enum config_then then;
 	struct err none;
-	struct upstream *u = module_of(c, q->module, &none);
+	struct upstream *u = module_find(c, q->module, &none);
 	struct upstream_info i;
 
-	if (!u || call_is_operator(c) || upstream_check(u, q->tool, &none) < 0)
+	if (!u || call_is_operator(c) || q->kind == UPSTREAM_COMPLETE ||
+	    (q->kind == UPSTREAM_CALL ? upstream_check(u, q->tool, &none)
+				      : upstream_check_kind(u, q->kind, &none)) < 0)
 		return false;
 	upstream_info(u, &i);
 	return config_server_approval(i.server, q->tool) == CONFIG_ASK ||
@@ -183,9 +234,12 @@ static const char *call_tool(struct call *c, const void *request)
 	const struct module_call_request *q = request;
 	struct tool_name alone = { .gateway = STR_NONE };
 	struct err none;
-	struct upstream *u = module_of(c, q->module, &none);
-	struct str listed = u ? upstream_listed(u, q->tool) : STR_NONE;
+	struct upstream *u = module_find(c, q->module, &none);
+	struct str listed = u && q->kind == UPSTREAM_CALL ? upstream_listed(u, q->tool) : STR_NONE;
 
+	if (q->kind != UPSTREAM_CALL)
+		return arena_printf(call_arena(c), &none, "%.*s__%s", STR_ARG(q->module),
+				    upstream_kind_methods[q->kind]);
 	if (listed.p)
 		return arena_dup(call_arena(c), listed, &none);
 	return names_make(q->module, &q->tool, 1, call_arena(c), &alone, &none) < 0
@@ -202,6 +256,7 @@ const struct op module_call_op = {
 	.result = &result_table,
 	.asks = call_asks,
 	.tool = call_tool,
+	.expand = call_expand,
 	.run = call_run,
 };
 
@@ -240,9 +295,11 @@ static void test_on_done(void *owner, const struct mcp_answer *a)
 static void test_run(struct call *c, const void *request)
 {
 	const struct module_manage_request *q = request;
+	struct err e = ERR_INIT;
+	struct upstream *u = module_of(c, q->module, &e);
 
-	calling_start(c, q->module,
-		      &(struct upstream_call){ .tool = STR_NONE, .on_done = test_on_done });
+	calling_start(c, u, &(struct upstream_call){ .tool = STR_NONE, .on_done = test_on_done },
+		      &e);
 }
 
 const struct op module_test_op = {

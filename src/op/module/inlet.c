@@ -7,6 +7,7 @@
 #include "hub/core/hub.h"
 #include "op/module/module.h"
 #include "op/ops.h"
+#include "op/profile.h"
 
 enum {
 	CONNECTIONS_MAX = 512, /* of all sandboxes */
@@ -208,7 +209,7 @@ static int asking_find(struct asking *k, struct err *e)
 		return -1;
 	for (struct upstream *u = upstreams_next(all, NULL); u; u = upstreams_next(all, u)) {
 		upstream_info(u, &i);
-		if (!is_called(i.name, k->q.module) || !modules_have(of.modules, i.name))
+		if (!is_called(i.name, k->q.module) || !modules_have(of.modules.names, i.name))
 			continue;
 		snprintf(k->module, sizeof(k->module), "%.*s", STR_ARG(i.name));
 		return 0;
@@ -260,6 +261,31 @@ static int decode_call(void *client, void *request, struct err *e)
 	return 0;
 }
 
+/* What is no list of names, as a registry of before has none, is the default. */
+static int asking_profiles(const struct hub_modules *m, struct op_start *s, struct err *e)
+{
+	AUTO(json_free) struct json_doc *doc = NULL;
+	struct json_iter it;
+	struct str *names;
+	size_t n;
+
+	s->unprofiled = str_is(m->profiles, SANDBOX_UNPROFILED);
+	doc = m->profiles.n && !s->unprofiled ? json_parse(m->profiles, NULL, e) : NULL;
+	n = json_len(json_root(doc));
+	names = arena_array(s->arena, n, sizeof(*names), e);
+	if (!names)
+		return -1;
+	s->profiles.p = names;
+	for (it = json_iter(json_root(doc)); json_next(&it); s->profiles.n++) {
+		struct str name = json_str(it.val);
+
+		names[s->profiles.n] = (struct str){ arena_dup(s->arena, name, e), name.n };
+		if (!names[s->profiles.n].p)
+			return -1;
+	}
+	return 0;
+}
+
 struct asking_way {
 	const struct op *op;
 	int (*decode)(void *client, void *request, struct err *e);
@@ -286,7 +312,7 @@ static void asking_start(struct asking *k, const struct asking_way *way)
 	}
 	k->arenas[k->n_calls++] = s.arena;
 	s.session = asking_sandbox(k, &of, &e);
-	if (s.session) {
+	if (s.session && asking_profiles(&of.modules, &s, &e) == 0) {
 		s.who = ops_owner(k->all->ops, of.owner);
 		k->call = op_new(k->all->ops, &s, &e);
 	}
@@ -358,8 +384,8 @@ static void list_on_answer(void *client, const struct field_table *t, const void
 
 	k->call = NULL;
 	if (!asking_sandbox(k, &of, &e) ||
-	    (k->q.text ? list_text(result, of.modules, &text, &e) < 0
-		       : list_json(result, of.modules, &text, &e) < 0))
+	    (k->q.text ? list_text(result, of.modules.names, &text, &e) < 0
+		       : list_json(result, of.modules.names, &text, &e) < 0))
 		asking_refuse(k, &e);
 	else
 		asking_say(k, buf_str(&text));
@@ -471,6 +497,48 @@ static const struct asking_way way_call = { &module_call_op,
 					    decode_call,
 					    { .answer = call_on_answer, .fail = asking_on_fail } };
 
+/* ---- module.result ------------------------------------------------------------------------- */
+
+/* Only what programs of this sandbox have called. */
+static int decode_result(void *client, void *request, struct err *e)
+{
+	struct asking *k = client;
+	AUTO(json_free) struct json_doc *doc = json_parse(k->q.arguments, NULL, e);
+	struct module_result_request *q = request;
+
+	if (!doc || field_decode(&module_result_request_table, json_root(doc), k->arena, q, e) < 0)
+		return -1;
+	q->result = (struct str){ arena_dup(k->arena, q->result, e), q->result.n };
+	q->sandbox = str_of(k->sandbox);
+	return q->result.p ? 0 : -1;
+}
+
+static void result_on_answer(void *client, const struct field_table *t, const void *result)
+{
+	struct asking *k = client;
+	const struct module_result_part *p = result;
+	autobuf struct buf b = BUF_INIT(INLET_ANSWER_MAX);
+	struct err e = ERR_INIT;
+
+	k->call = NULL;
+	if (k->q.text)
+		asking_say(k, p->text);
+	else if (module_result_write(&b, p, &e) < 0)
+		asking_refuse(k, &e);
+	else
+		asking_say(k, buf_str(&b));
+}
+
+static const struct asking_way way_result = {
+	&module_result_op, decode_result, { .answer = result_on_answer, .fail = asking_on_fail }
+};
+
+static bool asking_wants_result(const struct asking *k)
+{
+	return k->q.what == INLET_CALL && str_is(k->q.module, MODULE_OWN) &&
+	       str_is(k->q.tool, MODULE_OWN_RESULT);
+}
+
 /* ---- a connection -------------------------------------------------------------------------- */
 
 static void asking_take(struct asking *k)
@@ -485,7 +553,8 @@ static void asking_take(struct asking *k)
 	if (got < 0)
 		asking_refuse(k, &e);
 	else
-		asking_start(k, k->q.what == INLET_LIST	  ? &way_list
+		asking_start(k, asking_wants_result(k)	  ? &way_result
+				: k->q.what == INLET_LIST ? &way_list
 				: k->q.what == INLET_INFO ? info_way(k)
 							  : &way_call);
 }

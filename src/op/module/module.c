@@ -9,8 +9,9 @@
 #include "guard/redact/redact.h"
 #include "json/document/utf8.h"
 #include "op/ops.h"
+#include "op/profile.h"
 
-enum { MODULES_MAX = 1024, INFO_TEXT_MAX = 64 << 10 };
+enum { MODULES_MAX = 1024, INFO_TEXT_MAX = 64 << 10, APPROVE_TOOLS_MAX = 1024 };
 
 struct module_request {
 	struct str module;
@@ -35,6 +36,10 @@ static const struct field_table module_request_table = FIELD_TABLE(struct module
 				   "or elsewhere."),                                               \
 		FIELD_NAMED(S, m.tools, "tools_count", .has = FIELD_HAS(S, m.has_tools),           \
 			    .doc = "Tools that can be called; absent: not known yet."),            \
+		FIELD_NAMED(S, m.held, "tools_held", .has = FIELD_HAS(S, m.has_tools),             \
+			    .doc = "Tools that wait for module.approve."),                         \
+		FIELD_NAMED(S, m.digest, "digest",                                                 \
+			    .doc = "Of what is approved: module.approve takes it."),               \
 		FIELD_NAMED(S, m.calls, "calls", .flags = FIELD_REQUIRED, .doc = "Under way."),    \
 		FIELD_NAMED(S, m.failures, "failures", .flags = FIELD_REQUIRED,                    \
 			    .doc = "In a row; a call that is answered ends them."),                \
@@ -63,11 +68,27 @@ struct upstreams *module_all(const struct call *c, struct err *e)
 	return upstreams_check(all, e) < 0 ? NULL : all;
 }
 
-struct upstream *module_of(const struct call *c, struct str name, struct err *e)
+struct upstream *module_find(const struct call *c, struct str name, struct err *e)
 {
 	struct upstreams *all = module_all(c, e);
 
 	return all ? upstreams_find(all, name, e) : NULL;
+}
+
+struct upstream *module_of(struct call *c, struct str name, struct err *e)
+{
+	struct upstream *u = module_find(c, name, e);
+
+	return u && call_by_agent(c) && profile_check_call(c, name, e) < 0 ? NULL : u;
+}
+
+bool module_is_seen(struct call *c, struct upstream *u)
+{
+	struct upstream_info i;
+	struct err none;
+
+	upstream_info(u, &i);
+	return !call_by_agent(c) || profile_check_call(c, i.name, &none) == 0;
 }
 
 static int module_keep(struct call *c, struct str from, struct str *ret, struct err *e)
@@ -104,10 +125,12 @@ int module_view(struct call *c, struct upstream *u, struct module_view *ret, str
 		.calls = i.calls,
 		.failures = i.failures,
 	};
-	for (size_t k = 0; k < i.n_tools; k++)
-		ret->tools += i.tools[k].pin == UPSTREAM_PIN_APPROVED &&
-			      tool_shows(&i, &i.tools[k]);
+	for (size_t k = 0; k < i.n_tools; k++) {
+		if (tool_shows(&i, &i.tools[k]))
+			++*(i.tools[k].pin == UPSTREAM_PIN_APPROVED ? &ret->tools : &ret->held);
+	}
 	return module_keep(c, i.name, &ret->module, e) < 0 ||
+			       module_keep(c, i.digest, &ret->digest, e) < 0 ||
 			       (i.why && module_keep(c, str_of(i.why->msg), &ret->cause, e) < 0)
 		     ? -1
 		     : 0;
@@ -126,8 +149,10 @@ static void list_run(struct call *c, const void *request)
 	int failed = !views || registered_all(c, &own, &n, &e) < 0;
 
 	for (struct upstream *u = failed || !all ? NULL : upstreams_next(all, NULL);
-	     u && !failed && r.modules.n < MODULES_MAX; u = upstreams_next(all, u))
-		failed = module_view(c, u, &views[r.modules.n++], &e) < 0;
+	     u && !failed && r.modules.n < MODULES_MAX; u = upstreams_next(all, u)) {
+		if (module_is_seen(c, u))
+			failed = module_view(c, u, &views[r.modules.n++], &e) < 0;
+	}
 	for (size_t i = 0; !failed && i < n; i++)
 		registered_view(&own[i], &views[r.modules.n++]);
 	if (failed || (!all && n == 0))
@@ -192,7 +217,6 @@ static const struct field info_fields[] = {
 	VIEW_ROWS(struct module_info, view),
 	FIELD(struct module_info, description, .doc = "Of a registered one."),
 	FIELD(struct module_info, source, .doc = "Of a registered one, in JavaScript."),
-	FIELD(struct module_info, digest, .doc = "Of what is approved: module.approve takes it."),
 	FIELD(struct module_info, approved_at, .doc = "RFC 3339; absent: it is not approved."),
 	FIELD(struct module_info, approved_by, .doc = "Who approved it."),
 	FIELD(struct module_info, command, .doc = "The program that is run; no shell reads it."),
@@ -442,7 +466,6 @@ static int info_fill(struct call *c, struct upstream *u, const struct module_inf
 	ret->has_told = i.listed;
 	ret->told = i.told;
 	return module_view(c, u, &ret->view, e) < 0 || info_server(c, i.server, ret, e) < 0 ||
-			       module_keep(c, i.digest, &ret->digest, e) < 0 ||
 			       module_keep(c, i.approved ? str_of(when) : STR_NONE,
 					   &ret->approved_at, e) < 0 ||
 			       module_keep(c, i.approved_by, &ret->approved_by, e) < 0 ||
@@ -456,7 +479,7 @@ static int info_fill(struct call *c, struct upstream *u, const struct module_inf
 
 static void module_tell(struct call *c, struct upstream *u, const struct module_info_request *q)
 {
-	struct module_info r = { .digest = STR_NONE };
+	struct module_info r = { .source = STR_NONE };
 	struct err e = ERR_INIT;
 
 	if (info_fill(c, u, q, &r, &e) < 0)
@@ -513,11 +536,14 @@ const struct op module_info_op = {
 
 struct approve_request {
 	struct str module, digest;
+	struct field_strs tools;
 };
 static const struct field approve_fields[] = {
 	MODULE_NAME_ROW(struct approve_request),
 	FIELD(struct approve_request, digest, .flags = FIELD_REQUIRED, .min = 1, .max = 128,
 	      .doc = "Of what was looked at (module.info); another by now is not approved."),
+	FIELD(struct approve_request, tools, .min = 1, .max = APPROVE_TOOLS_MAX,
+	      .doc = "Only these, by their names: what else is held stays so. Absent: all."),
 };
 static const struct field_table approve_table = FIELD_TABLE(struct approve_request, approve_fields);
 
@@ -544,7 +570,7 @@ static void approve_run(struct call *c, const void *request)
 		err_set(&e, ERR_CONFLICT, "the module is another than was looked at");
 		u = NULL;
 	}
-	if (!u || upstream_approve(u, str_of(call_principal(c)->name), &e) < 0)
+	if (!u || upstream_approve(u, str_of(call_principal(c)->name), &q->tools, &e) < 0)
 		call_fail(c, &e);
 	else
 		module_tell(c, u, NULL);

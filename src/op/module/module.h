@@ -15,18 +15,22 @@ enum {
 
 /* NULL with *e: there are none here, or none of that name. */
 struct upstreams *module_all(const struct call *c, struct err *e) MUST_USE;
-struct upstream *module_of(const struct call *c, struct str name, struct err *e) MUST_USE;
+struct upstream *module_find(const struct call *c, struct str name, struct err *e) MUST_USE;
+/* The same; of an agent's call, ERR_DENIED where its profiles do not have the module. */
+struct upstream *module_of(struct call *c, struct str name, struct err *e) MUST_USE;
+/* For lists: whether module_of() finds it. */
+bool module_is_seen(struct call *c, struct upstream *u);
 
 #define MODULE_NAME_ROW(S)                                                                         \
 	FIELD(S, module, .flags = FIELD_REQUIRED, .min = 1, .max = MODULE_NAME_MAX,                \
 	      .doc = "Name of the module.")
 
 struct module_view {
-	struct str module, transport, cause;
+	struct str module, transport, digest, cause;
 	enum upstream_state state;
 	bool approved, disabled, sandboxed;
 	bool has_tools;
-	uint32_t tools, calls, failures;
+	uint32_t tools, held, calls, failures; /* held: tools that wait to be approved */
 };
 extern const struct field_table module_view_table;
 int module_view(struct call *c, struct upstream *u, struct module_view *ret,
@@ -66,7 +70,7 @@ struct module_tool_view {
 
 struct module_info {
 	struct module_view view;
-	struct str digest, approved_at, approved_by, server, revision, instructions;
+	struct str approved_at, approved_by, server, revision, instructions;
 	bool has_told, told;
 	/* Of a registered one. */
 	struct str description, source;
@@ -145,8 +149,10 @@ struct module_manage_request {
 	enum module_action action;
 };
 
-/* sandbox: whose program asks; STR_NONE: a client does. No client says so. */
+/* sandbox: whose program asks; STR_NONE: a client does. No client says so. kind: where no tool is
+ * called, tool is the method, and arguments are its params. */
 struct module_call_request {
+	enum upstream_kind kind;
 	struct str module, tool;
 	struct field_json arguments;
 	struct field_strs profiles;
@@ -174,8 +180,9 @@ struct module_result {
 int module_result_keep(struct call *c, const struct mcp_answer *a, struct module_result *ret,
 		       struct err *e) MUST_USE;
 
+/* sandbox: as of module_call_request. */
 struct module_result_request {
-	struct str result;
+	struct str result, sandbox;
 	uint64_t offset;
 	uint32_t limit;
 };
@@ -186,3 +193,8 @@ struct module_result_part {
 	uint64_t offset, bytes, next;
 	bool has_next;
 };
+/* The same as the result of a tool: the part is its text, and what tells of it the data. */
+int module_result_write(struct buf *to, const struct module_result_part *p, struct err *e) MUST_USE;
+/* Code and programs call it as a tool of a module, none of which may have that name. */
+#define MODULE_OWN "holt"
+#define MODULE_OWN_RESULT "result"

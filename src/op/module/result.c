@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "hub/sandbox/sandbox.h"
 #include "json/document/utf8.h"
 #include "op/ops.h"
 
@@ -21,6 +22,8 @@ static const struct field request_fields[] = {
 	FIELD(Q, offset, .doc = "From which byte on."),
 	FIELD(Q, limit, .min = 4, .max = PART_MAX, .def = DEFAULT_INT(PART_DEFAULT),
 	      .doc = "How many bytes at most."),
+	FIELD(Q, sandbox, .max = SANDBOX_ID_MAX,
+	      .doc = "Whose program called, and asks; absent: a client did."),
 };
 #undef Q
 const struct field_table module_result_request_table = FIELD_TABLE(struct module_result_request,
@@ -42,6 +45,16 @@ static bool result_is_inside(struct str s, size_t at)
 	return at < s.n && (s.p[at] & 0xc0) == 0x80;
 }
 
+/* What a program has called is there for its sandbox alone. */
+static struct str result_owner(struct call *c, struct str sandbox, struct err *e)
+{
+	struct str owner = call_owner(c);
+
+	return sandbox.n ? str_of(arena_printf(call_arena(c), e, "%.*s %.*s", STR_ARG(owner),
+					       STR_ARG(sandbox)))
+			 : owner;
+}
+
 static void result_run(struct call *c, const void *request)
 {
 	const struct module_result_request *q = request;
@@ -49,8 +62,9 @@ static void result_run(struct call *c, const void *request)
 	struct upstream_result kept;
 	struct err e = ERR_INIT;
 	struct upstreams *all = module_all(c, &e);
+	struct str owner = result_owner(c, q->sandbox, &e);
 
-	if (!all || upstreams_kept(all, call_owner(c), q->result, &kept, &e) < 0) {
+	if (!all || !owner.p || upstreams_kept(all, owner, q->result, &kept, &e) < 0) {
 		call_fail(c, &e);
 		return;
 	}
@@ -69,23 +83,55 @@ const struct op module_result_op = {
 	.doc = "Reads a part of a module's result that was larger than a call gives.",
 	.effect = OP_READ,
 	.request = &module_result_request_table,
+	.target = OP_TARGET(struct module_result_request, sandbox),
 	.result = &part_table,
 	.run = result_run,
 };
 
-/* ---- in its place -------------------------------------------------------------------------- */
-
-static int result_write(struct buf *to, const struct upstream_result *kept, bool is_error,
-			struct err *e)
+int module_result_write(struct buf *to, const struct module_result_part *p, struct err *e)
 {
 	struct json_writer w = json_writer(to);
-	char told[256];
+
+	json_write_object(&w);
+	json_write_key(&w, "content");
+	json_write_array(&w);
+	json_write_object(&w);
+	json_write_key(&w, "type");
+	json_write_text(&w, "text");
+	json_write_key(&w, "text");
+	json_write_str(&w, p->text);
+	json_write_object_end(&w);
+	json_write_array_end(&w);
+	json_write_key(&w, "structuredContent");
+	json_write_object(&w);
+	json_write_key(&w, "bytes");
+	json_write_uint(&w, p->bytes);
+	if (p->has_next) {
+		json_write_key(&w, "next");
+		json_write_uint(&w, p->next);
+	}
+	json_write_object_end(&w);
+	json_write_object_end(&w);
+	return json_write_done(&w, e);
+}
+
+/* ---- in its place -------------------------------------------------------------------------- */
+
+/* inside: a program of a sandbox is told. */
+static int result_write(struct buf *to, const struct upstream_result *kept, bool inside,
+			bool is_error, struct err *e)
+{
+	struct json_writer w = json_writer(to);
+	char told[320];
 
 	snprintf(told, sizeof(told),
 		 "The result has %zu bytes, more than a call gives at once. It is kept for %d "
-		 "minutes as %.*s: module_result reads it in parts, and so does result() of "
-		 "\"host:mcp-holt\" in code. It begins:",
-		 kept->text.n, UPSTREAM_KEPT_S / 60, STR_ARG(kept->id));
+		 "minutes as %.*s: %s. It begins:",
+		 kept->text.n, UPSTREAM_KEPT_S / 60, STR_ARG(kept->id),
+		 inside ? "holt.result() of Python reads it in parts, and so does holt-call holt "
+			  "result in shells"
+			: "module_result reads it in parts, and so does result() of "
+			  "\"host:mcp-holt\" in code");
 	json_write_object(&w);
 	json_write_key(&w, "content");
 	json_write_array(&w);
@@ -117,13 +163,15 @@ static int result_write(struct buf *to, const struct upstream_result *kept, bool
 int module_result_keep(struct call *c, const struct mcp_answer *a, struct module_result *ret,
 		       struct err *e)
 {
-	struct str text = call_redact(c, a->text);
+	const struct module_call_request *q = call_request(c);
+	struct str text = call_redact(c, a->text), owner = result_owner(c, q->sandbox, e);
 	autobuf struct buf b = BUF_INIT(STAND_IN_MAX);
 	struct upstream_result kept;
 	char *copy;
 
-	if (upstreams_keep(call_upstreams(c), call_owner(c), text, &kept, e) < 0 ||
-	    result_write(&b, &kept, json_bool(json_get(a->result, "isError")), e) < 0)
+	if (!owner.p || upstreams_keep(call_upstreams(c), owner, text, &kept, e) < 0 ||
+	    result_write(&b, &kept, q->sandbox.n > 0, json_bool(json_get(a->result, "isError")),
+			 e) < 0)
 		return -1;
 	copy = arena_dup(call_arena(c), buf_str(&b), e);
 	*ret = (struct module_result){ .result = { { copy, b.n } }, .kept = true };

@@ -284,7 +284,7 @@ static void search_run(struct call *c, const void *request)
 	     registered_all(c, &own, &n, &e) == 0;
 	for (struct upstream *u = ok && all ? upstreams_next(all, NULL) : NULL; u && ok;
 	     u = upstreams_next(all, u))
-		ok = search_module(&s, u, &e) == 0;
+		ok = !module_is_seen(c, u) || search_module(&s, u, &e) == 0;
 	for (size_t i = 0; ok && i < n; i++)
 		ok = search_registered(&s, &own[i], &e) == 0;
 	if (!ok || (!all && n == 0)) {

@@ -280,15 +280,31 @@ static int ask_options(const struct ask_request *r, struct arena *a, struct ques
 	return 0;
 }
 
+int question_asker(struct call *c, struct str session_id, struct question_ask *ask, struct err *e)
+{
+	struct conversation_caller who = { NULL };
+	const struct talk *t;
+
+	ask->principal = principal_owner(call_principal(c));
+	ask->origin = call_by_agent(c) ? QUESTION_OF_MCP : QUESTION_OF_HUB;
+	if (call_talks(c) && conversation_caller(c, session_id, &who, e) < 0)
+		return -1;
+	if (who.by_token)
+		ask->origin = QUESTION_OF_MCP;
+	if (!who.me && !session_id.n)
+		return 0;
+	t = conversation_permits(c, session_id, CONVERSATION_FLAG_can_prompt_user, e);
+	if (!t)
+		return -1;
+	ask->session = str_of(talk_id(t));
+	return 0;
+}
+
 static int ask_make(struct call *c, const struct ask_request *r, struct question_wait *w,
 		    const struct question **ret, struct err *e)
 {
-	struct conversation_caller who = { NULL };
-	const struct talk *t = NULL;
 	struct question_ask ask = {
-		.principal = principal_owner(call_principal(c)),
 		.kind = r->kind,
-		.origin = call_by_agent(c) ? QUESTION_OF_MCP : QUESTION_OF_HUB,
 		.spec = { .title = r->title,
 			  .question = r->question,
 			  .allow_free_text = r->allow_free_text,
@@ -301,17 +317,8 @@ static int ask_make(struct call *c, const struct ask_request *r, struct question
 	if (r->kind == QUESTION_PERMISSION)
 		return err_set(e, ERR_INVALID,
 			       "kind: permission is for what Holt and agents' programs ask");
-	if (call_talks(c) && conversation_caller(c, r->session_id, &who, e) < 0)
-		return -1;
-	if (who.by_token)
-		ask.origin = QUESTION_OF_MCP;
-	if (who.me || r->session_id.n) {
-		t = conversation_permits(c, r->session_id, CONVERSATION_FLAG_can_prompt_user, e);
-		if (!t)
-			return -1;
-		ask.session = str_of(talk_id(t));
-	}
-	return ask_options(r, call_arena(c), &ask.spec, e) < 0
+	return question_asker(c, r->session_id, &ask, e) < 0 ||
+			       ask_options(r, call_arena(c), &ask.spec, e) < 0
 		     ? -1
 		     : question_ask(call_guard(c)->questions, &ask, w, ret, e);
 }

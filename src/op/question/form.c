@@ -104,6 +104,27 @@ int question_form(const struct question *q, struct arena *a, struct str *ret_tex
 	return ret_text->p && ret_schema->p ? 0 : -1;
 }
 
+/* Clients may answer more than they were asked for. */
+static int form_write_values(const struct question *q, const struct json_val *values,
+			     struct json_writer *w, struct err *e)
+{
+	AUTO(json_free) struct json_doc *schema = json_parse(q->spec.schema.text, NULL, e);
+	const struct json_val *members = json_get(json_root(schema), "properties");
+	struct json_iter it = json_iter(values);
+
+	if (!schema)
+		return -1;
+	json_write_object(w);
+	while (json_next(&it)) {
+		if (!json_get_str(members, it.key))
+			continue;
+		json_write_key_str(w, it.key);
+		json_write_val(w, it.val);
+	}
+	json_write_object_end(w);
+	return json_write_done(w, e);
+}
+
 int question_read_form(const struct question *q, const struct json_val *values, struct arena *a,
 		       struct question_reply *ret, struct err *e)
 {
@@ -115,8 +136,7 @@ int question_read_form(const struct question *q, const struct json_val *values, 
 		ret->free_text = json_str(json_get(values, "text"));
 	if (q->kind != QUESTION_FORM)
 		return 0;
-	json_write_val(&w, values);
-	if (json_write_done(&w, e) < 0)
+	if (form_write_values(q, values, &w, e) < 0)
 		return -1;
 	*ret = (struct question_reply){ .values = { { arena_dup(a, buf_str(&b), e), b.n } } };
 	return ret->values.text.p ? 0 : -1;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "op/call.h"
 #include "op/guard.h"
 #include "op/ops.h"
@@ -287,6 +288,7 @@ struct listing {
 	const struct list_request *request;
 	struct question_view *views;
 	size_t n;
+	uint64_t until_ms; /* it waits */
 	struct approvals_watch approvals;
 	struct questions_watch questions;
 };
@@ -358,13 +360,25 @@ static size_t listing_room(const struct guard *g)
 	return n;
 }
 
+/* The last change of what its client may see: nothing of others shows in its cursor. */
+static uint64_t listing_rev(const struct listing *l)
+{
+	const struct questions *all = call_guard(l->call)->questions;
+	uint64_t rev = l->request->revs[0];
+
+	if (rev > questions_rev(all))
+		rev = 0; /* a cursor of another registry */
+	for (const struct question *q = question_after(all, 0); q; q = question_after(all, q->seq))
+		rev = q->rev > rev && question_visible(l->call, q) ? q->rev : rev;
+	return rev;
+}
+
 static void listing_answer(struct listing *l)
 {
 	const struct guard *g = call_guard(l->call);
 	bool approvals = !l->request->session_id.n && question_sees_approvals(l->call);
 	struct err e = ERR_INIT;
-	char *cursor = arena_printf(call_arena(l->call), &e, "%" PRIu64 ".%" PRIu64,
-				    questions_rev(g->questions),
+	char *cursor = arena_printf(call_arena(l->call), &e, "%" PRIu64 ".%" PRIu64, listing_rev(l),
 				    approvals ? approvals_rev(g->approvals) : 0);
 
 	l->views = arena_array(call_arena(l->call), listing_room(g), sizeof(*l->views), &e);
@@ -392,12 +406,32 @@ static void listing_end(void *data)
 	listing_answer(data);
 }
 
+static bool listing_is_old(const struct listing *l)
+{
+	const struct guard *g = call_guard(l->call);
+	const struct list_request *q = l->request;
+
+	return listing_rev(l) > q->revs[0] ||
+	       (question_sees_approvals(l->call) && approvals_rev(g->approvals) > q->revs[1]);
+}
+
+static void listing_look(void *data)
+{
+	struct listing *l = data;
+	uint64_t now = clock_ms();
+
+	if (listing_is_old(l) || now >= l->until_ms)
+		listing_end(l);
+	else
+		call_on_quiet(l->call, l->until_ms - now, listing_end, l);
+}
+
 /* Inside of a change nothing may be answered: a client's next request could change more. */
 static void listing_on_change(void *data)
 {
 	struct listing *l = data;
 
-	call_on_quiet(l->call, 0, listing_end, l);
+	call_on_quiet(l->call, 0, listing_look, l);
 }
 
 static void listing_on_cancel(void *data)
@@ -422,17 +456,9 @@ static int listing_wait(struct listing *l, struct err *e)
 	if (g->approvals)
 		approvals_watch_add(g->approvals, &l->approvals);
 	call_on_cancel(l->call, listing_on_cancel, l);
+	l->until_ms = clock_ms() + l->request->wait_seconds * 1000ull;
 	call_on_quiet(l->call, l->request->wait_seconds * 1000ull, listing_end, l);
 	return 0;
-}
-
-static bool listing_is_old(const struct listing *l)
-{
-	const struct guard *g = call_guard(l->call);
-	const struct list_request *q = l->request;
-
-	return questions_rev(g->questions) > q->revs[0] ||
-	       (question_sees_approvals(l->call) && approvals_rev(g->approvals) > q->revs[1]);
 }
 
 static void list_run(struct call *c, const void *request)

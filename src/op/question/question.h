@@ -50,6 +50,11 @@ extern const struct field_table question_view_table;
 /* ERR_UNSUPPORTED: nobody can be asked here. */
 struct questions *question_all(const struct call *c, struct err *e) MUST_USE;
 
+/* For whom the call asks: principal, origin, and the conversation if it speaks for one, which must
+ * permit it. session_id: of the request; may be STR_NONE. */
+int question_asker(struct call *c, struct str session_id, struct question_ask *ask,
+		   struct err *e) MUST_USE;
+
 /* Whether the caller may know of it: its asker, who has its conversation, and people. */
 bool question_visible(const struct call *c, const struct question *q);
 /* The question, if it is; else ERR_QUESTION_NOT_FOUND. */

@@ -2,6 +2,7 @@
 #include "door/connect/connect.h"
 
 #include "base/base64.h"
+#include "door/http/frame.h"
 #include "op/files.h"
 
 /* ---- requests ------------------------------------------------------------------------------ */
@@ -15,6 +16,17 @@ const struct field_table connect_header_table = FIELD_TABLE(struct connect_heade
 int connect_bytes(struct buf *to, const char *name, struct str base64, struct err *e)
 {
 	return base64_decode(to, base64, e) < 0 ? err_wrap(e, "%s", name) : 0;
+}
+
+int connect_unpack(bool is_text, struct str message, struct str *ret, struct err *e)
+{
+	struct frames f = { .left = message };
+
+	if (is_text || message.n == 0)
+		return err_set(e, ERR_INVALID, "a message is binary, and holds a frame");
+	if (frame_next(&f, ret, e) < 0)
+		return -1;
+	return f.left.n ? err_set(e, ERR_INVALID, "a message holds one frame") : 0;
 }
 
 /* ---- answers ------------------------------------------------------------------------------- */

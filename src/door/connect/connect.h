@@ -29,6 +29,9 @@ extern const struct field_table connect_header_table;
 /* Appends the bytes that base64 stands for; name is the member's. */
 int connect_bytes(struct buf *to, const char *name, struct str base64, struct err *e) MUST_USE;
 
+/* The text of a message on a WebSocket: each is binary, and one frame. */
+int connect_unpack(bool is_text, struct str message, struct str *ret, struct err *e) MUST_USE;
+
 /* ---- answers ------------------------------------------------------------------------------- */
 
 /* Of a method that has nothing to say. */

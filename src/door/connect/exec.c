@@ -4,7 +4,6 @@
  * message is a frame, both sides can send at once.
  */
 #include "door/connect/connect.h"
-#include "door/http/frame.h"
 #include "json/document/json.h"
 #include "op/exec.h"
 
@@ -91,6 +90,31 @@ static const struct field message_fields[] = {
 };
 static const struct field_table message_table = FIELD_TABLE(struct message, message_fields);
 
+/* ---- as protocol buffers -------------------------------------------------------------------- */
+
+static const struct proto_field variable_proto_fields[] = { { 1, "key", PROTO_TEXT },
+							    { 2, "value", PROTO_TEXT } };
+static const struct proto_message variable_proto = PROTO(variable_proto_fields);
+static const struct proto_field open_proto_fields[] = {
+	{ 1, "command", PROTO_TEXT },
+	{ 2, "args", PROTO_TEXT, .repeated = true },
+	{ 3, "env", PROTO_MESSAGE, &variable_proto, .repeated = true },
+	{ 4, "cwd", PROTO_TEXT },
+	{ 5, "timeoutSeconds", PROTO_INT },
+};
+static const struct proto_message open_proto = PROTO(open_proto_fields);
+
+static const struct proto_field exit_proto_fields[] = { { 1, "exitCode", PROTO_INT },
+							{ 2, "execTimeMs", PROTO_REAL },
+							{ 3, "error", PROTO_TEXT } };
+static const struct proto_message exit_proto = PROTO(exit_proto_fields);
+static const struct proto_field said_proto_fields[] = { { 1, "stdout", PROTO_BYTES },
+							{ 2, "stderr", PROTO_BYTES },
+							{ 3, "exit", PROTO_MESSAGE, &exit_proto } };
+static const struct proto_message said_proto = PROTO(said_proto_fields);
+
+/* ---- the request ---------------------------------------------------------------------------- */
+
 /* If a client sends a variable twice, the last one counts. */
 static int fill_env(struct arena *a, const struct open *o, struct field_map *ret, struct err *e)
 {
@@ -162,6 +186,10 @@ static void tell(struct call *c, const void *event)
 		.has_exit = ev->is_end,
 		.exit = { ev->exit_code, ev->exec_time_ms, ev->error },
 	};
+
+	/* Clients of mitos take a text there for a command that never ran; 124 says enough. */
+	if (ev->timed_out && exchange_mitos(c))
+		s.exit.error = STR_NONE;
 
 	if (!ev->is_end)
 		*(ev->stream == EXEC_STDOUT ? &s.out : &s.err) = ev->bytes;
@@ -273,18 +301,6 @@ static const struct field heard_fields[] = {
 static const struct field_table heard_table = FIELD_TABLE(struct heard, heard_fields,
 							  .doc = "One member in each message.");
 
-/* Each binary message is one frame. */
-static int unpack(bool is_text, struct str message, struct str *ret, struct err *e)
-{
-	struct frames f = { .left = message };
-
-	if (is_text || message.n == 0)
-		return err_set(e, ERR_INVALID, "a message is binary, and holds a frame");
-	if (frame_next(&f, ret, e) < 0)
-		return -1;
-	return f.left.n ? err_set(e, ERR_INVALID, "a message holds one frame") : 0;
-}
-
 static int take_heard(struct arena *scratch, const struct json_val *v, struct heard *h,
 		      struct err *e)
 {
@@ -303,7 +319,7 @@ static int read_first(struct call *c, void *request, struct err *e)
 	struct str text, message = exchange_first(c, &is_text);
 	struct heard h;
 
-	if (unpack(is_text, message, &text, e) < 0 ||
+	if (connect_unpack(is_text, message, &text, e) < 0 ||
 	    take_heard(call_arena(c), exchange_parse_first(c, text, e), &h, e) < 0)
 		return -1;
 	if (!h.has_open)
@@ -321,16 +337,16 @@ static int hear(struct call *c, struct arena *scratch, bool is_text, struct str 
 	struct heard h;
 	struct str text;
 
-	if (unpack(is_text, message, &text, e) < 0 || !(doc = json_parse(text, NULL, e)) ||
+	if (connect_unpack(is_text, message, &text, e) < 0 || !(doc = json_parse(text, NULL, e)) ||
 	    take_heard(scratch, json_root(doc), &h, e) < 0)
 		return -1;
 	if (h.has_open)
 		return err_set(e, ERR_INVALID, "only the first message has open");
 	if (h.has_input && connect_bytes(&input, "stdin", h.input, e) < 0)
 		return -1;
-	w.kind = h.has_resize ? EXEC_WORD_RESIZE
-	       : h.has_close  ? EXEC_WORD_INPUT_END
-			      : EXEC_WORD_INPUT;
+	w.kind = h.has_resize		? EXEC_WORD_RESIZE
+	       : h.has_close && h.close ? EXEC_WORD_INPUT_END
+					: EXEC_WORD_INPUT;
 	w.bytes = buf_str(&input);
 	w.cols = h.resize.cols;
 	w.rows = h.resize.rows;
@@ -382,9 +398,28 @@ static const struct api_route rows[] = {
 	  .members = OP_MEMBERS(members),
 	  .body = &open_table,
 	  .read = read_stream,
+	  .asks = &open_proto,
+	  .says = &said_proto,
 	  .method = HTTP_POST,
 	  .path = CONNECT_PATH "ExecStream",
 	  .body_max = API_BODY_MAX,
 	  .errors = MAY },
 };
 const struct api_resource api_connect_exec = API_RESOURCE(rows);
+
+/* As the gateway of mitos has it. */
+static const struct op_member by_path[] = { API_BY_PATH };
+static const struct api_route mitos_rows[] = {
+	{ .id = "Exec",
+	  .doc = "Exec of the sandbox that the path names.",
+	  EXEC,
+	  .members = OP_MEMBERS(by_path),
+	  .body = &message_table,
+	  .read = read_exec,
+	  .method = HTTP_POST,
+	  .path = "/v1/sandboxes/{id}/exec",
+	  .body_max = BODY_MAX,
+	  .messages = true,
+	  .errors = MAY },
+};
+const struct api_resource api_mitos_exec = API_RESOURCE(mitos_rows);

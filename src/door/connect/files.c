@@ -13,6 +13,12 @@ static const struct op_member read_members[] = {
 	{ "encoding", .in = OP_HIDDEN },
 };
 
+static const struct proto_field read_proto_fields[] = { { 1, "path", PROTO_TEXT } };
+static const struct proto_message read_proto = PROTO(read_proto_fields);
+static const struct proto_field chunk_proto_fields[] = { { 1, "data", PROTO_BYTES },
+							 { 2, "eof", PROTO_BOOL } };
+static const struct proto_message chunk_proto = PROTO(chunk_proto_fields);
+
 /* ---- WriteFile ----------------------------------------------------------------------------- */
 
 struct write_open {
@@ -40,6 +46,17 @@ static const struct field write_fields[] = {
 	      .doc = "Its next bytes; in each other."),
 };
 static const struct field_table write_table = FIELD_TABLE(struct write_message, write_fields);
+
+static const struct proto_field open_proto_fields[] = { { 1, "path", PROTO_TEXT },
+							{ 2, "mode", PROTO_UINT } };
+static const struct proto_message open_proto = PROTO(open_proto_fields);
+static const struct proto_field write_proto_fields[] = {
+	{ 1, "open", PROTO_MESSAGE, &open_proto },
+	{ 2, "data", PROTO_BYTES },
+};
+static const struct proto_message write_proto = PROTO(write_proto_fields, .one_of = true);
+static const struct proto_field written_proto_fields[] = { { 1, "bytesWritten", PROTO_INT } };
+static const struct proto_message written_proto = PROTO(written_proto_fields);
 
 /* The bytes of all messages behind the first, in the call's arena. */
 static int read_data(struct call *c, struct str *ret, struct err *e)
@@ -147,6 +164,16 @@ static const struct field infos_fields[] = {
 };
 static const struct field_table infos_table = FIELD_TABLE(struct infos, infos_fields);
 
+/* mitos' own server reads over the filter. */
+static int mend_list(struct mitos *m, const struct principal *who, const struct json_val *body,
+		     struct json_writer *w, struct err *e)
+{
+	static const char *const left_out[] = { "filter" };
+
+	exchange_write_others(w, body, left_out, ARRAY_LEN(left_out));
+	return 0;
+}
+
 static int read_list(struct call *c, void *request, struct err *e)
 {
 	struct files_list_request *q = request;
@@ -229,16 +256,62 @@ static const struct op_member remove_members[] = {
 static const struct api_route rows[] = {
 	CONNECT_PROJECTION("ReadFile", &files_read_op, read_members,
 			   .doc = "Reads a file to its end.", .shape = API_FRAMES,
-			   .answer = &file_chunk_table, .tell = connect_tell_chunk),
+			   .answer = &file_chunk_table, .tell = connect_tell_chunk,
+			   .asks = &read_proto, .says = &chunk_proto),
 	CONNECT_PROJECTION("WriteFile", &files_write_op, by_header, .shape = API_FRAMES,
-			   .body = &write_table, .read = read_write, .answer = &written_table,
-			   .messages = true, .body_max = WRITE_BODY_MAX),
+			   .asks = &write_proto, .says = &written_proto, .body = &write_table,
+			   .read = read_write, .answer = &written_table, .messages = true,
+			   .body_max = WRITE_BODY_MAX),
 	CONNECT_PROJECTION_MAY(API_MAY(UNSUPPORTED) | API_MAY(BODY_TOO_LARGE), "List",
-			       &files_list_op, by_header, .body = &list_table, .read = read_list,
-			       .answer = &infos_table, .show = show_list),
+			       &files_list_op, by_header, .body = &list_table, .mend = mend_list,
+			       .read = read_list, .answer = &infos_table, .show = show_list),
 	CONNECT_PROJECTION("Stat", &files_stat_op, by_header, .answer = &stat_table),
 	CONNECT_PROJECTION("Mkdir", &files_mkdir_op, by_header, .answer = &connect_empty_table),
 	CONNECT_PROJECTION("Remove", &files_remove_op, remove_members,
 			   .answer = &connect_empty_table),
 };
 const struct api_resource api_connect_files = API_RESOURCE(rows);
+
+/* ---- for clients of mitos -------------------------------------------------------------------- */
+
+/* Its gateway has one path for both ways: who writes begins with "open". */
+static bool opens(struct ops *ops, const struct principal *who, const struct json_val *body)
+{
+	return json_get(body, "open") != NULL;
+}
+
+static const struct op_member by_path[] = { API_BY_PATH };
+static const struct op_member read_by_path[] = {
+	API_BY_PATH,
+	{ "path", .doc = "Absolute, or from the sandbox's working directory on." },
+	{ "offset", .in = OP_HIDDEN },
+	{ "limit", .in = OP_HIDDEN },
+	{ "encoding", .in = OP_HIDDEN },
+};
+#define GATEWAY                                                                                    \
+	.projected = true, .kind = API_CONNECT, .shape = API_FRAMES, .method = HTTP_POST,          \
+	.path = "/v1/sandboxes/{id}/files", .messages = true, .body_max = WRITE_BODY_MAX,          \
+	.errors = API_MAY_SANDBOX | API_MAY(FILE_FAILED) | API_MAY(FORBIDDEN) |                    \
+		  API_MAY(EXEC_TIMEOUT) | API_MAY(TOO_MANY_STREAMS)
+
+static const struct api_route mitos_write = {
+	.id = "WriteFile",
+	.op = &files_write_op,
+	.members = OP_MEMBERS(by_path),
+	.body = &write_table,
+	.read = read_write,
+	.answer = &written_table,
+	GATEWAY,
+};
+static const struct api_route mitos_rows[] = {
+	{ .id = "ReadFile",
+	  .op = &files_read_op,
+	  .doc = "ReadFile or WriteFile of the sandbox that the path names.",
+	  .members = OP_MEMBERS(read_by_path),
+	  .answer = &file_chunk_table,
+	  .tell = connect_tell_chunk,
+	  .is_other = opens,
+	  .other = &mitos_write,
+	  GATEWAY },
+};
+const struct api_resource api_mitos_files = API_RESOURCE(mitos_rows);

@@ -160,6 +160,7 @@ static int on_decode(void *client, void *request, struct err *e)
 		return read_path(x, p, e);
 	*p = (struct expose_path){ str_of(x->right.id), x->right.port };
 	x->as = expose_as_preview(x->right.port);
+	x->as.at_hub = x->at_hub;
 	return 0;
 }
 
@@ -309,7 +310,8 @@ static struct exposed *new_exposed(struct expose *all, struct http_request *q,
 	return x;
 }
 
-void expose_start(struct expose *all, struct http_request *q, const struct preview_right *right)
+void expose_start(struct expose *all, struct http_request *q, const struct preview_right *right,
+		  bool at_hub)
 {
 	struct err e;
 	struct exposed *x = new_exposed(all, q, right, &e);
@@ -318,6 +320,7 @@ void expose_start(struct expose *all, struct http_request *q, const struct previ
 		http_reply_error(q, &e);
 		return;
 	}
+	x->at_hub = at_hub;
 	http_request_on_gone(q, on_gone, x);
 	http_body_start(q, &body_events, x);
 	op_start(x->call);
@@ -325,7 +328,7 @@ void expose_start(struct expose *all, struct http_request *q, const struct previ
 
 static void on_request(void *owner, struct http_request *q)
 {
-	expose_start(owner, q, NULL);
+	expose_start(owner, q, NULL, false);
 }
 
 /* ---- the routes ---------------------------------------------------------------------------- */

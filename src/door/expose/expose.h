@@ -21,5 +21,11 @@ void expose_drain(struct expose *x);
 void expose_free(struct expose *x); /* NULL-safe; no request is in flight */
 struct http_routes expose_routes(const struct expose *x);
 
+/* A request for a port that its caller may reach, as through a preview; its route streams. right
+ * NULL: it is refused with e. at_hub: it was sent to the hub's own name, so its Authorization and
+ * cookies stay here. */
+void expose_public(struct expose *x, struct http_request *q, const struct preview_right *right,
+		   bool at_hub, const struct err *e);
+
 /* The routes of a door for previews alone, whose hosts are preview_names(). */
 struct http_routes expose_previews(struct expose *x);

@@ -41,6 +41,10 @@ static const struct rule of_requests[] = {
 	{ STR_LIT("Sec-WebSocket-"), NEVER | FRONT }, /* see expose_socket.c */
 	{ STR_LIT("Cookie"), NEVER }, /* but see put_cookies() */
 	{ STR_LIT("Authorization"), NOT_HUB }, /* contains the hub's token */
+	/* credentials of E2B's clients, under whatever name they ask */
+	{ STR_LIT("X-API-KEY"), NEVER },
+	{ STR_LIT("X-Access-Token"), NEVER },
+	{ STR_LIT("E2B-Traffic-Access-Token"), NEVER },
 };
 
 static const struct rule of_answers[] = {
@@ -154,7 +158,8 @@ static void put_field(void *data, struct str name, struct str value)
 	struct fields *f = data;
 
 	if (f->failed || !goes(of_requests, ARRAY_LEN(of_requests), name, f->as->own_name) ||
-	    is_named(f->connection, name))
+	    is_named(f->connection, name) ||
+	    (f->as->at_hub && http_same(name, STR_LIT("Authorization"))))
 		return;
 	f->failed = buf_addf(f->to, f->e, "%.*s: %.*s\r\n", STR_ARG(name), STR_ARG(value)) < 0;
 }
@@ -174,7 +179,7 @@ int expose_fields(struct http_request *q, const struct expose_as *as, struct buf
 			    .e = e };
 
 	http_request_each_header(q, put_field, &f);
-	if (as->own_name)
+	if (as->own_name && !as->at_hub)
 		http_request_each_header(q, put_cookie_field, &f);
 	if (f.failed || (f.cookies && buf_add(to, "\r\n", 2, e) < 0))
 		return -1;

@@ -21,6 +21,8 @@ struct expose_as {
 	unsigned port;
 	struct str prefix; /* prefix of its own paths, without a slash at the end; "": all paths */
 	bool own_name;
+	/* Besides, it was asked for at the hub's own name: credentials are meant for the hub. */
+	bool at_hub;
 	struct str cookie; /* only then: the name of a cookie that belongs to the hub */
 };
 

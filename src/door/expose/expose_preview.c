@@ -139,18 +139,25 @@ static void ignore(void *owner)
  * earlier. */
 static const struct http_body_events unheard = { drop, ignore, ignore };
 
+void expose_public(struct expose *x, struct http_request *q, const struct preview_right *right,
+		   bool at_hub, const struct err *e)
+{
+	if (right) {
+		expose_start(x, q, right, at_hub);
+		return;
+	}
+	http_body_start(q, &unheard, NULL);
+	http_reply_error(q, e);
+}
+
 static void on_request(void *owner, struct http_request *q)
 {
 	struct preview_right right;
 	struct err e = ERR_INIT;
 	int rc = judge(owner, q, &right, &e);
 
-	if (rc == 0) {
-		expose_start(owner, q, &right);
-	} else if (rc < 0) {
-		http_body_start(q, &unheard, NULL);
-		http_reply_error(q, &e);
-	}
+	if (rc <= 0)
+		expose_public(owner, q, rc == 0 ? &right : NULL, false, &e);
 }
 
 #define ROW(path_)                                                                                 \

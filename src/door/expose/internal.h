@@ -29,6 +29,7 @@ struct exposed {
 	char label[64];
 	char prefix[160];
 	struct preview_right right; /* of a preview, if as.own_name */
+	bool at_hub; /* as.at_hub */
 	struct hub_sandbox_port port; /* valid once it has one */
 	struct sandbox *sandbox; /* a reference */
 	struct dial *dial;
@@ -55,7 +56,8 @@ struct exposed {
 };
 
 /* right: of a preview, else NULL. */
-void expose_start(struct expose *all, struct http_request *q, const struct preview_right *right);
+void expose_start(struct expose *all, struct http_request *q, const struct preview_right *right,
+		  bool at_hub);
 
 /* Ends the call with the failure e, or successfully if e is NULL; x is freed. Both sides must have
  * been released. */

@@ -101,32 +101,47 @@ void api_parts_fini(struct api_parts *p)
 
 /* ---- the rows ------------------------------------------------------------------------------ */
 
+static int add(struct api *a, const struct api_route *r, struct err *e)
+{
+	if (r->kind != a->kind)
+		return 0;
+	if (api_parts_init(&a->parts[a->n], r, e) < 0)
+		return -1;
+	a->rows[a->n] = row_of(r);
+	a->routes[a->n++] = r;
+	return 0;
+}
+
+/* Of those with the same path and method, the first is asked. */
 static int fill(struct api *a, struct err *e)
 {
 	const struct api_route *r;
 	size_t n = 0;
 
-	while (api_route_at(n))
+	for (size_t i = 0; api_route_at(i); i++)
+		n++;
+	for (size_t i = 0; api_mitos_route_at(i); i++)
 		n++;
 	a->rows = calloc(n, sizeof(*a->rows));
 	a->routes = calloc(n, sizeof(*a->routes));
 	a->parts = calloc(n, sizeof(*a->parts));
 	if (!a->rows || !a->routes || !a->parts)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	for (size_t i = 0; (r = api_route_at(i)); i++) {
-		if (r->kind != a->kind)
-			continue;
-		if (api_parts_init(&a->parts[a->n], r, e) < 0)
+	for (size_t i = 0; a->mitos && (r = api_mitos_route_at(i)); i++) {
+		if (add(a, r, e) < 0)
 			return -1;
-		a->rows[a->n] = row_of(r);
-		a->routes[a->n++] = r;
+	}
+	for (size_t i = 0; (r = api_route_at(i)); i++) {
+		if (add(a, r, e) < 0)
+			return -1;
 	}
 	return 0;
 }
 
 AUTO_DEFINE(api_free, struct api)
 
-struct api *api_new(uv_loop_t *loop, struct ops *ops, enum api_kind kind, struct err *e)
+struct api *api_new(uv_loop_t *loop, struct ops *ops, enum api_kind kind, struct mitos *mitos,
+		    struct err *e)
 {
 	AUTO(api_free) struct api *a = calloc(1, sizeof(*a));
 
@@ -137,6 +152,7 @@ struct api *api_new(uv_loop_t *loop, struct ops *ops, enum api_kind kind, struct
 	a->loop = loop;
 	a->ops = ops;
 	a->kind = kind;
+	a->mitos = mitos;
 	a->bodies.max = BODIES_MAX;
 	return fill(a, e) < 0 ? NULL : take_ptr(a);
 }

@@ -13,8 +13,12 @@ struct api;
 /* Three prefixes: /v1 and Connect for programs, /api for people and their pages. */
 enum api_kind { API_REST, API_CONNECT, API_PEOPLE };
 
-/* Borrows ops until api_free(). */
-struct api *api_new(uv_loop_t *loop, struct ops *ops, enum api_kind kind, struct err *e) MUST_USE;
+/* What serves clients of mitos besides (door/rest/mitos.h). */
+struct mitos;
+
+/* Borrows ops and mitos until api_free(); mitos: NULL where nobody serves its clients. */
+struct api *api_new(uv_loop_t *loop, struct ops *ops, enum api_kind kind, struct mitos *mitos,
+		    struct err *e) MUST_USE;
 
 /* The server goes down: streams that wait for nothing but news end. */
 void api_drain(struct api *a);

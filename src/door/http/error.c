@@ -200,17 +200,22 @@ static int put_string(struct buf *to, unsigned field, struct str s, struct err *
 	return buf_add(to, head, sizeof(head), e) < 0 ? -1 : buf_add(to, s.p, s.n, e);
 }
 
-/* google.rpc.ErrorInfo: reason and domain, in base64 as a string of JSON. */
+/* google.rpc.ErrorInfo: reason and domain, in base64 as a string of JSON. Connect wants no
+ * padding. */
 static void write_info(struct json_writer *w, const struct api_problem *p)
 {
-	autobuf struct buf info = BUF_INIT(256);
+	autobuf struct buf info = BUF_INIT(256), text = BUF_INIT(512);
 	struct err e;
 
 	if (put_string(&info, 1, str_of(api_codes[p->code].name), &e) < 0 ||
-	    put_string(&info, 2, STR_LIT("holt"), &e) < 0)
+	    put_string(&info, 2, STR_LIT("holt"), &e) < 0 ||
+	    base64_encode(&text, buf_str(&info), &e) < 0) {
 		json_write_fail(w, &e);
-	else
-		json_write_base64(w, buf_str(&info));
+		return;
+	}
+	while (text.n && text.p[text.n - 1] == '=')
+		text.n--;
+	json_write_str(w, buf_str(&text));
 }
 
 int api_connect_text(const struct api_problem *p, struct buf *to, struct err *e)
@@ -248,6 +253,7 @@ int api_connect_status(const char *code)
 		{ "invalid_argument", 400 },
 		{ "deadline_exceeded", 504 },
 		{ "not_found", 404 },
+		{ "already_exists", 409 },
 		{ "permission_denied", 403 },
 		{ "resource_exhausted", 429 },
 		{ "failed_precondition", 400 },

@@ -17,12 +17,10 @@ static void exchange_free(struct exchange *a)
 {
 	for (size_t i = 0; i < ASK_DOCS; i++)
 		json_free(a->docs[i]);
-	for (size_t i = 0; i < a->n_messages; i++)
-		json_free(a->messages[i]);
+	json_free(a->message);
 	if (a->gone)
 		*a->gone = true;
 	buf_fini(&a->kept);
-	free(a->messages);
 	free(a->document);
 	arena_free(a->arena);
 	api_parts_fini(&a->own);
@@ -33,7 +31,10 @@ static void exchange_free(struct exchange *a)
 
 static void on_timer_closed(uv_handle_t *h)
 {
-	exchange_free(h->data);
+	struct exchange *a = h->data;
+
+	if (--a->closing == 0)
+		exchange_free(a);
 }
 
 static void drain_no_more(struct exchange *a)
@@ -52,10 +53,15 @@ void exchange_finish(struct exchange *a)
 {
 	drain_no_more(a);
 	a->call = NULL;
+	a->closing = (unsigned)a->timing + a->has_later;
+	if (!a->closing) {
+		exchange_free(a);
+		return;
+	}
 	if (a->timing)
 		uv_close((uv_handle_t *)&a->timer, on_timer_closed);
-	else
-		exchange_free(a);
+	if (a->has_later)
+		uv_close((uv_handle_t *)&a->later, on_timer_closed);
 }
 
 static void on_answer(void *client, const struct field_table *t, const void *result)
@@ -325,6 +331,42 @@ void exchange_start(struct api *api, size_t route, struct http_request *q)
 struct exchange *exchange_of(struct call *c)
 {
 	return call_client(c);
+}
+
+void **exchange_state(struct call *c)
+{
+	return &exchange_of(c)->state;
+}
+
+static void on_later(uv_timer_t *t)
+{
+	struct exchange *a = t->data;
+
+	if (a->call && !call_ended(a->call))
+		a->on_later(a->call);
+}
+
+void exchange_later(struct call *c, uint64_t ms, void (*f)(struct call *c))
+{
+	struct exchange *a = exchange_of(c);
+
+	if (!a->has_later && uv_timer_init(a->api->loop, &a->later) < 0)
+		return;
+	a->has_later = true;
+	a->later.data = a;
+	a->on_later = f;
+	uv_timer_start(&a->later, on_later, ms, 0);
+}
+
+void exchange_end_with(struct call *c, const struct err *e)
+{
+	exchange_of(c)->refused = *e;
+	call_cancel(c);
+}
+
+struct mitos *exchange_mitos(struct call *c)
+{
+	return exchange_of(c)->api->mitos;
 }
 
 void exchange_on_drain(struct call *c, void (*f)(void *data), void *data)

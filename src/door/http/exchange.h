@@ -11,6 +11,7 @@
  */
 #include "door/http/api.h"
 #include "door/http/error.h"
+#include "door/http/proto.h"
 #include "op/call.h"
 #include "op/project.h"
 
@@ -62,6 +63,10 @@ struct api_route {
 	bool (*bare)(struct call *c);
 	const void *(*show)(struct call *c, const void *result, const struct field_table **t,
 			    struct err *e);
+	/* With --compat mitos: writes the body as this route takes it, from that of a client of
+	 * mitos; NULL: it is the same. */
+	int (*mend)(struct mitos *m, const struct principal *who, const struct json_val *body,
+		    struct json_writer *w, struct err *e);
 	/* Whether a request with this body is of the other route's operation; or NULL. */
 	bool (*is_other)(struct ops *ops, const struct principal *who, const struct json_val *body);
 	const struct api_route *other;
@@ -72,6 +77,9 @@ struct api_route {
 	size_t body_max; /* bytes; 0: API_BODY_MAX */
 	enum api_shape shape;
 	bool messages; /* with API_FRAMES: its request may have several messages */
+	/* With API_FRAMES: its messages as protocol buffers, for clients that speak them instead of
+	 * JSON; or NULL, both. */
+	const struct proto_message *asks, *says;
 	/* Content-Type of API_TAR and of streamed requests; NULL: that of tar */
 	const char *bytes_type;
 	/* run() takes the request's body by exchange_body_start(): an archive, or the messages of
@@ -113,11 +121,19 @@ enum {
 
 struct exchange *exchange_of(struct call *c);
 
-/* For read(). exchange_body(): the body as JSON; NULL: none. exchange_first(): the first message of
- * a WebSocket, valid until read() returns. exchange_parse_first(): a text in either as JSON, which
+/* What serves clients of mitos; NULL: nobody does. exchange_write_others(): for mend(), the members
+ * of an object but these. */
+struct mitos *exchange_mitos(struct call *c);
+void exchange_write_others(struct json_writer *w, const struct json_val *body,
+			   const char *const *names, size_t n);
+
+/* For read(). exchange_body(): the body as JSON; NULL: none. exchange_forget_body(): frees it, of a
+ * call that lasts, once nothing borrows from it. exchange_first(): the first message of a
+ * WebSocket, valid until read() returns. exchange_parse_first(): a text in either as JSON, which
  * lives as long as the call. exchange_decode_body(): decodes an object by the members of the
  * request that belong to the body. */
 const struct json_val *exchange_body(struct call *c);
+void exchange_forget_body(struct call *c);
 struct str exchange_first(struct call *c, bool *ret_is_text);
 const struct json_val *exchange_parse_first(struct call *c, struct str text, struct err *e);
 int exchange_decode_body(struct call *c, const struct json_val *v, void *request,
@@ -146,6 +162,13 @@ void exchange_write(struct call *c, const struct field_table *t, const void *fro
 void exchange_write_bytes(struct call *c, struct str message);
 bool exchange_stream_full(struct call *c);
 
+/* For tell(): a pointer of the route's own, NULL at first; and a call of f in ms ms, instead of one
+ * that was wanted before, unless the call has ended by then. f may end it with a failure, which
+ * tell() may not. */
+void **exchange_state(struct call *c);
+void exchange_later(struct call *c, uint64_t ms, void (*f)(struct call *c));
+void exchange_end_with(struct call *c, const struct err *e);
+
 /* Receives the body of a route that streams, as struct http_body_events describes. If the client
  * goes away, the call is cancelled. */
 struct exchange_body_events {
@@ -156,11 +179,12 @@ void exchange_body_start(struct call *c, const struct exchange_body_events *even
 void exchange_body_resume(struct call *c);
 /* Parses a message of such a body; owned. NULL with *e, with which the call must fail. */
 struct json_doc *exchange_parse(struct call *c, struct str text, struct err *e) MUST_USE;
-/* The budget that counts the stored bytes of all such bodies. */
+/* The budget that counts the stored bytes of all such bodies, and of others that last. */
 struct budget *exchange_bodies(struct call *c);
 
 /* The next message of the request after the first (API_FRAMES); NULL at the end, or on failure with
- * *e->code. It lives as long as the call. Call it before exchange_stream_start(). */
+ * *e->code. It lives until the next one is asked for, and so does what is decoded of it. Call it
+ * before exchange_stream_start(). */
 const struct json_val *exchange_next_message(struct call *c, struct err *e);
 
 /* For calls that only wait for news: f is called once when the server goes down, and ends the call.

@@ -10,7 +10,12 @@
 #include "http/message/head.h"
 #include "json/document/utf8.h"
 
-enum { TEXTS_MAX = 64 << 10 };
+enum {
+	TEXTS_MAX = 64 << 10,
+	MENDED_MAX = 8 << 20, /* a body, with every byte escaped */
+	/* Each message costs something, however small it is, and all are read in one turn. */
+	MESSAGES_MAX = 4096,
+};
 
 /* ---- texts --------------------------------------------------------------------------------- */
 
@@ -220,17 +225,38 @@ static int parse_texts(struct exchange *a, struct err *e)
 
 /* ---- the body ------------------------------------------------------------------------------ */
 
+static size_t body_max(const struct exchange *a)
+{
+	return a->route->body_max ? a->route->body_max : API_BODY_MAX;
+}
+
 /* Of a body that streams, whoever cut it into messages has bounded them. */
 static struct json_doc *parse_json(struct exchange *a, struct str text, struct err *e)
 {
-	const struct json_options o = { .bytes = a->route->streams  ? text.n
-					       : a->route->body_max ? a->route->body_max
-								    : API_BODY_MAX };
+	const struct json_options o = { .bytes = a->route->streams ? text.n : body_max(a) };
 	struct json_doc *d = json_parse(text, &o, e);
 
 	if (!d && e->code == ERR_INVALID)
 		a->code = API_INVALID_JSON;
 	return d;
+}
+
+/* One message of a request. Its bytes are base64 in JSON, so a binary one has less room. */
+static struct json_doc *parse_message(struct exchange *a, struct str text, struct err *e)
+{
+	const size_t most = body_max(a) / 3 * 4 + 4096, room = PROTO_JSON_MAX(text.n);
+	autobuf struct buf json = BUF_INIT(room < most ? room : most);
+	const struct json_options o = { .bytes = most };
+
+	if (!a->binary)
+		return parse_json(a, text, e);
+	if (text.n > body_max(a) / 4 * 3) {
+		err_set(e, ERR_TOO_LARGE, "a message has more than %zu bytes", body_max(a) / 4 * 3);
+		return NULL;
+	}
+	return proto_to_json(a->route->asks, text, &json, e) < 0
+		     ? NULL
+		     : json_parse(buf_str(&json), &o, e);
 }
 
 struct json_doc *exchange_parse(struct call *c, struct str text, struct err *e)
@@ -253,6 +279,47 @@ static int first_message(struct exchange *a, struct str *ret, struct err *e)
 	}
 }
 
+void exchange_write_others(struct json_writer *w, const struct json_val *body,
+			   const char *const *names, size_t n)
+{
+	struct json_iter it = json_iter(body);
+
+	while (json_next(&it)) {
+		bool left_out = false;
+
+		for (size_t i = 0; i < n; i++)
+			left_out |= names[i] && str_is(it.key, names[i]);
+		if (left_out)
+			continue;
+		json_write_key_str(w, it.key);
+		json_write_val(w, it.val);
+	}
+}
+
+/* What a client of mitos says, as the route takes it. */
+static int mend(struct exchange *a, struct err *e)
+{
+	const struct json_val *body = json_root(a->docs[1]);
+	autobuf struct buf b = BUF_INIT(MENDED_MAX);
+	struct json_writer w = json_writer(&b);
+	struct json_doc *mended;
+
+	if (!a->api->mitos || !a->route->mend || json_type(body) != JSON_OBJECT)
+		return 0;
+	json_write_object(&w);
+	if (a->route->mend(a->api->mitos, a->who, body, &w, e) < 0)
+		return -1;
+	json_write_object_end(&w);
+	if (json_write_done(&w, e) < 0)
+		return -1;
+	mended = json_parse(buf_str(&b), &(struct json_options){ .bytes = b.n }, e);
+	if (!mended)
+		return -1;
+	json_free(a->docs[1]);
+	a->docs[1] = mended;
+	return 0;
+}
+
 int exchange_parse_body(struct exchange *a, struct err *e)
 {
 	struct str body = http_request_body(a->q);
@@ -261,55 +328,64 @@ int exchange_parse_body(struct exchange *a, struct err *e)
 		return 0;
 	if (a->route->shape == API_FRAMES && first_message(a, &body, e) < 0)
 		return -1;
-	if (body.n == 0)
+	if (body.n == 0 && !a->binary) /* a message of all defaults has no bytes */
 		return 0;
-	a->docs[1] = parse_json(a, body, e);
-	return a->docs[1] ? 0 : -1;
+	a->docs[1] = parse_message(a, body, e);
+	return a->docs[1] ? mend(a, e) : -1;
 }
 
 const struct json_val *exchange_next_message(struct call *c, struct err *e)
 {
 	struct exchange *a = exchange_of(c);
 	struct str text;
-	struct json_doc **more;
 
 	e->code = ERR_NONE;
+	json_free(take_ptr(a->message));
 	if (!a->q || frame_next(&a->frames, &text, e) <= 0)
 		return NULL;
-	more = reallocarray(a->messages, a->n_messages + 1, sizeof(struct json_doc *));
-	if (!more) {
-		err_set(e, ERR_LIMIT, "out of memory");
+	if (++a->n_messages > MESSAGES_MAX) {
+		err_set(e, ERR_TOO_LARGE,
+			"more than %d messages stand behind the first; send larger ones",
+			MESSAGES_MAX);
 		return NULL;
 	}
-	a->messages = more;
-	a->messages[a->n_messages] = parse_json(a, text, e);
-	return a->messages[a->n_messages] ? json_root(a->messages[a->n_messages++]) : NULL;
+	a->message = parse_message(a, text, e);
+	return a->message ? json_root(a->message) : NULL;
 }
 
 /* ---- what only Connect has ----------------------------------------------------------------- */
 
-static int check_type(struct exchange *a, struct err *e)
+bool exchange_speaks_frames(struct exchange *a)
 {
 	struct str type = http_request_header(a->q, STR_LIT("Content-Type"));
-	bool ok = a->route->shape == API_FRAMES
-			? http_same(type, STR_LIT("application/connect+json"))
-			: http_type_is_json(type);
 
-	if (ok)
+	if (a->route->kind != API_CONNECT || a->route->shape != API_FRAMES || a->route->socket)
+		return false;
+	a->binary = a->route->asks && http_same(type, STR_LIT("application/connect+proto"));
+	return a->binary || http_same(type, STR_LIT("application/connect+json"));
+}
+
+static int check_type(struct exchange *a, struct err *e)
+{
+	bool frames = a->route->shape == API_FRAMES;
+
+	if (frames ? exchange_speaks_frames(a)
+		   : http_type_is_json(http_request_header(a->q, STR_LIT("Content-Type"))))
 		return 0;
-	return err_set(e, ERR_MEDIA_TYPE, "this method takes %s",
-		       a->route->shape == API_FRAMES ? "application/connect+json"
-						     : "application/json");
+	return err_set(e, ERR_MEDIA_TYPE, "this method takes %s%s",
+		       frames ? "application/connect+json" : "application/json",
+		       a->route->asks ? " or application/connect+proto" : "");
 }
 
 /* The value of a field that can only be this; absent is well. */
-static int check_is(struct exchange *a, const char *name, const char *only, struct err *e)
+static int check_is(struct exchange *a, const char *name, const char *only, enum err_code code,
+		    struct err *e)
 {
 	struct str value = http_request_header(a->q, str_of(name));
 
 	if (!value.p || str_is(value, only))
 		return 0;
-	return err_set(e, ERR_INVALID, "%s can only be %s", name, only);
+	return err_set(e, code, "%s can only be %s", name, only);
 }
 
 static int read_timeout(struct exchange *a, struct err *e)
@@ -329,9 +405,9 @@ static int read_timeout(struct exchange *a, struct err *e)
 static int check_connect(struct exchange *a, struct err *e)
 {
 	if ((!a->route->socket && check_type(a, e) < 0) ||
-	    check_is(a, "Connect-Protocol-Version", "1", e) < 0 ||
-	    check_is(a, "Content-Encoding", "identity", e) < 0 ||
-	    check_is(a, "Connect-Content-Encoding", "identity", e) < 0)
+	    check_is(a, "Connect-Protocol-Version", "1", ERR_INVALID, e) < 0 ||
+	    check_is(a, "Content-Encoding", "identity", ERR_UNSUPPORTED, e) < 0 ||
+	    check_is(a, "Connect-Content-Encoding", "identity", ERR_UNSUPPORTED, e) < 0)
 		return -1;
 	return read_timeout(a, e);
 }
@@ -402,6 +478,11 @@ const struct json_val *exchange_body(struct call *c)
 	struct exchange *a = exchange_of(c);
 
 	return a->docs[1] ? json_root(a->docs[1]) : NULL;
+}
+
+void exchange_forget_body(struct call *c)
+{
+	json_free(take_ptr(exchange_of(c)->docs[1]));
 }
 
 struct str exchange_first(struct call *c, bool *ret_is_text)

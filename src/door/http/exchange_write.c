@@ -113,20 +113,51 @@ void exchange_write_frame(struct exchange *a, unsigned flags, struct str text)
 	http_stream_write(a->stream, text);
 }
 
+/* What the last frame says. p: NULL if nothing failed. */
+static void put_end(const struct api_problem *p, struct buf *to)
+{
+	struct err e;
+
+	if (!p || buf_addf(to, &e, "{\"error\":") < 0 || api_connect_text(p, to, &e) < 0 ||
+	    buf_addf(to, &e, "}") < 0)
+		to->n = 0;
+}
+
+static const char *frames_type(const struct exchange *a)
+{
+	return a->binary ? "application/connect+proto" : "application/connect+json";
+}
+
+/* Connect knows no other status than 200 for a stream, and its clients would guess the code from
+ * any other. So this one has its end alone. */
+static void reply_end(struct exchange *a, const struct api_problem *p)
+{
+	autobuf struct buf end = BUF_INIT(PROBLEM_MAX), body = BUF_INIT(PROBLEM_MAX + FRAME_HEAD);
+	char head[FRAME_HEAD];
+	struct err e;
+
+	put_end(p, &end);
+	frame_head(head, FRAME_END, end.n);
+	if (buf_add(&body, head, sizeof(head), &e) < 0 || buf_add(&body, end.p, end.n, &e) < 0)
+		body.n = 0;
+	http_reply(take_ptr(a->q), &(struct http_reply){
+					   .status = 200,
+					   .type = frames_type(a),
+					   .body = buf_str(&body),
+				   });
+}
+
 /* The last frame says how it ended; lines say it themselves. */
 static void end_stream(struct exchange *a, const struct api_problem *p)
 {
 	autobuf struct buf b = BUF_INIT(PROBLEM_MAX);
-	struct err e;
 
 	if (a->route->shape == API_TAR && p) {
 		http_stream_break(take_ptr(a->stream)); /* else it would seem to be whole */
 		return;
 	}
 	if (a->route->shape == API_FRAMES) {
-		if (p && (buf_addf(&b, &e, "{\"error\":") < 0 || api_connect_text(p, &b, &e) < 0 ||
-			  buf_addf(&b, &e, "}") < 0))
-			b.n = 0;
+		put_end(p, &b);
 		exchange_write_frame(a, FRAME_END, b.n > 0 ? buf_str(&b) : STR_LIT("{}"));
 	}
 	if (a->ws)
@@ -141,6 +172,8 @@ void exchange_write_problem(struct exchange *a, const struct err *e)
 
 	if (a->stream || a->ws)
 		end_stream(a, &p);
+	else if (a->q && exchange_speaks_frames(a))
+		reply_end(a, &p);
 	else if (a->q)
 		reply_problem(a, &p);
 }
@@ -251,8 +284,9 @@ static const struct http_stream_events stream_events = { on_stream_closed, on_st
 
 /* An object or an array has lines instead (api_route.lines). */
 static const char *const stream_types[] = {
-	[API_OBJECT] = "application/x-ndjson",	   [API_ARRAY] = "application/x-ndjson",
-	[API_FRAMES] = "application/connect+json", [API_LINES] = "application/x-ndjson",
+	[API_OBJECT] = "application/x-ndjson",
+	[API_ARRAY] = "application/x-ndjson",
+	[API_LINES] = "application/x-ndjson",
 	[API_TAR] = "application/x-tar",
 };
 
@@ -262,7 +296,10 @@ int exchange_stream_begin(struct exchange *a, struct err *e)
 			: a->route->sse		     ? "text/event-stream"
 						     : NULL;
 	const struct http_reply head = { .status = 200,
-					 .type = own ? own : stream_types[a->route->shape] };
+					 .type = own ? own
+					       : a->route->shape == API_FRAMES
+						       ? frames_type(a)
+						       : stream_types[a->route->shape] };
 
 	if (!a->q)
 		return err_set(e, ERR_CANCELLED, "the client is gone");
@@ -309,6 +346,11 @@ void exchange_write(struct call *c, const struct field_table *t, const void *fro
 
 	if ((!a->stream && !a->ws) || (a->route->sse && buf_addf(&b, &e, "data: ") < 0))
 		return;
+	if (a->binary) {
+		if (proto_encode(a->route->says, t, from, &b, &e) == 0)
+			exchange_write_frame(a, 0, buf_str(&b));
+		return;
+	}
 	field_encode(t, from, &w);
 	if (json_write_done(&w, &e) < 0)
 		return;

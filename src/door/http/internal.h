@@ -9,6 +9,7 @@ struct api {
 	uv_loop_t *loop;
 	struct ops *ops;
 	enum api_kind kind;
+	struct mitos *mitos; /* NULL: its clients are not served */
 	struct http_route *rows; /* one for each of its routes, in their order */
 	const struct api_route **routes;
 	struct api_parts *parts; /* of each */
@@ -40,9 +41,10 @@ struct exchange {
 	struct str target; /* before it has begun */
 	struct arena *arena;
 	struct json_doc *docs[ASK_DOCS]; /* of the request: what the strings of the input borrow */
-	struct json_doc **messages; /* of API_FRAMES: those behind the first */
-	size_t n_messages;
+	struct json_doc *message; /* of API_FRAMES: the last one behind the first */
+	size_t n_messages; /* behind the first */
 	struct frames frames; /* what is left of the body */
+	bool binary; /* its messages are protocol buffers, in both directions */
 	struct str key; /* of an operation that is done once for it */
 	enum api_code code; /* API_CODES: as the failure's own says */
 	const void *failed; /* a result that is a failure here; until it is told */
@@ -55,6 +57,11 @@ struct exchange {
 	uint64_t timeout_ms;
 	uv_timer_t timer;
 	bool timing;
+	uv_timer_t later; /* exchange_later() */
+	bool has_later;
+	void (*on_later)(struct call *c);
+	unsigned closing; /* timers that are not closed yet */
+	void *state; /* the route's own */
 	char label[64];
 	char audit_id[AUDIT_ID_MAX];
 	bool going_down; /* the server does: a stream of news ends, and no failure is told */
@@ -73,6 +80,8 @@ void exchange_finish(struct exchange *a);
 /* exchange_read.c: decodes the operation's request, or only its sandbox before there is a call. */
 int exchange_read(struct exchange *a, void *request, struct err *e) MUST_USE;
 int exchange_read_target(struct exchange *a, struct str *ret, struct err *e) MUST_USE;
+/* Whether the client wants a stream, as it says by its type; sets a->binary. */
+bool exchange_speaks_frames(struct exchange *a);
 /* The body as JSON, into docs[1], if there is one. */
 int exchange_parse_body(struct exchange *a, struct err *e) MUST_USE;
 

@@ -22,6 +22,11 @@ extern const struct api_resource api_health, api_openapi, api_templates, api_san
 /* All routes, in the order of the files; NULL behind the last. */
 const struct api_route *api_route_at(size_t i);
 
+/* Likewise those that only clients of mitos have, or that are otherwise for them (--compat). */
+extern const struct api_resource api_mitos_templates, api_mitos_sandboxes, api_mitos_exec,
+	api_mitos_files, api_mitos_trees, api_mitos_forward;
+const struct api_route *api_mitos_route_at(size_t i);
+
 /* The tables of a route's parts, and where the struct of each begins in the request. */
 struct api_parts {
 	struct field_table places[OP_PLACES];

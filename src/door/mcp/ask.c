@@ -163,7 +163,7 @@ void run_keep(struct mcp_run *r, const struct mcp_result *result)
 	if (r->asking->dropped || asking_copy_result(r->asking, result, &e) < 0)
 		run_free(r);
 	else
-		asking_wait(r, KEPT_MS);
+		asking_wait(r, r->asking->waits ? ASK_MS : KEPT_MS);
 }
 
 void run_asking_end(struct mcp_door *d, const struct mcp_session *s)

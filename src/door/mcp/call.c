@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "door/mcp/internal.h"
+#include "op/module/module.h"
 
 enum { TASK_AFTER_MS = 3000 };
 
@@ -191,9 +192,10 @@ static void run_answer_proxied(struct mcp_run *r, const void *result)
 	autobuf struct buf meta = BUF_INIT(META_MAX);
 	struct mcp_result to = { .content_n = 0 };
 	struct err e = ERR_INIT;
+	const struct module_call_request *q = call_request(r->call);
 
-	if (gateway_answer(r->mc ? mcp_call_tool(r->mc) : NULL, result, &doc, &content, &structured,
-			   &to, &e) < 0) {
+	if (gateway_answer(q->module, r->mc ? mcp_call_tool(r->mc) : NULL, result, &doc, &content,
+			   &structured, &to, &e) < 0) {
 		on_fail(r, &e);
 		return;
 	}
@@ -242,6 +244,14 @@ static void on_progress(void *client, double progress, double total, const char 
 		return;
 	mcp_call_progress(r->mc, progress, total, message);
 	mcp_call_task_status(r->mc, message);
+}
+
+static void on_log(void *client, unsigned level, const char *logger, struct str data)
+{
+	struct mcp_run *r = client;
+
+	if (r->mc)
+		mcp_call_log(r->mc, (enum mcp_level)level, logger, data);
 }
 
 struct own_texts {
@@ -295,6 +305,7 @@ static const struct op_sink watching = {
 static const struct op_sink asking = { .answer = on_answer,
 				       .fail = on_fail,
 				       .progress = on_progress,
+				       .log = on_log,
 				       .ask = on_ask,
 				       .question = run_on_question,
 				       .unask = run_on_unask };
@@ -349,6 +360,13 @@ const void *door_session(const struct mcp_door *d, const struct mcp_call *mc)
 	return s && mcp_session_road(s) != MCP_ROAD_POST ? (const void *)s : d;
 }
 
+unsigned door_log_level(const struct mcp_call *mc)
+{
+	int least = mcp_call_log_level(mc);
+
+	return least < 0 ? UINT_MAX : (unsigned)least;
+}
+
 /* A request of its own belongs to none. */
 static unsigned door_conversation(const struct mcp_call *mc)
 {
@@ -400,9 +418,11 @@ static int run_begin(struct mcp_run *r, struct mcp_call *mc, struct err *e)
 		.client = r,
 		.arena = mcp_call_arena(mc),
 		.label = mcp_call_label(mc),
+		.log_level = door_log_level(mc),
 	};
 
-	if (start_own(r, &start, e) < 0 || read_said(mc, &start, e) < 0)
+	if (start_own(r, &start, e) < 0 || read_said(mc, &start, e) < 0 ||
+	    profile_of_call(d, mc, start.arena, &start.profiles, e) < 0)
 		return -1;
 	r->call = op_new(d->ops, &start, e);
 	return r->call ? 0 : -1;

@@ -88,6 +88,7 @@ const struct tool conversation_wait_tool = {
 static const struct op_member send_members[] = {
 	{ "key", .in = OP_HIDDEN },
 	{ "delay_seconds", .in = OP_HIDDEN },
+	{ "files", .in = OP_HIDDEN },
 };
 
 const struct tool conversation_send_tool = {

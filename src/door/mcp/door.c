@@ -13,49 +13,67 @@ static const char instructions[] =
 	"files, so try risky steps in a fork. A file is the resource sandbox://ID/PATH, too. A "
 	"failure has a cause and a remediation; read them before trying again.";
 
-/* The tools that the session asked for, by their numbers; tools_n is the gateway's set. */
-static const struct mcp_choice *session_choice(const struct mcp_door *d,
-					       const struct mcp_session *s)
+/* The tools that the session may have and asked for, by their numbers; tools_n is the gateway's
+ * set. */
+static struct mcp_choice session_choice(const struct mcp_door *d, const struct mcp_session *s)
 {
 	const struct mcp_choice *some = mcp_session_narrowed(s);
 	const struct principal *who = mcp_session_data(s);
+	bool talks = who && str_starts(str_of(who->name), CONVERSATION_PRINCIPAL);
+	const struct mcp_choice *usual = talks ? &d->talking : &d->usual;
+	struct mcp_choice of_profile, all;
+	bool any = profile_tools(d, s, &of_profile);
 
 	if (!mcp_choice_empty(some))
-		return some;
-	return who && str_starts(str_of(who->name), CONVERSATION_PRINCIPAL) ? &d->talking
-									    : &d->usual;
+		usual = some;
+	else if (any)
+		usual = &of_profile;
+	all = mcp_choice_both(usual, &d->may);
+	return any ? mcp_choice_both(&all, &of_profile) : all;
 }
 
-static bool session_has_gateway(const struct mcp_door *d, const struct mcp_session *s)
+bool door_has_gateway(const struct mcp_door *d, const struct mcp_session *s)
 {
-	return mcp_choice_has(session_choice(d, s), tools_n) && mcp_choice_has(&d->may, tools_n);
+	struct mcp_choice some = session_choice(d, s);
+
+	return d->gateway && mcp_choice_has(&some, tools_n);
 }
 
 /* Tools change where modules have them. */
 static unsigned session_changes(void *owner, const struct mcp_session *s)
 {
-	return MCP_RESOURCES | (session_has_gateway(owner, s) ? MCP_TOOLS : 0);
+	return MCP_RESOURCES | (door_has_gateway(owner, s) ? MCP_TOOLS | MCP_PROMPTS : 0);
+}
+
+/* What only modules have. */
+static unsigned session_has(void *owner, const struct mcp_session *s)
+{
+	return door_has_gateway(owner, s) ? MCP_HAS_PROMPTS | MCP_HAS_SUBSCRIBE | MCP_HAS_LOGGING
+					  : 0;
 }
 
 static const struct mcp_tool *const *list_tools(void *owner, struct mcp_session *s, size_t *ret_n)
 {
 	struct mcp_door *d = owner;
-	const struct mcp_choice *some = session_choice(d, s);
+	const struct mcp_choice some = session_choice(d, s);
 	size_t n = 0;
 
 	for (size_t i = 0; i < tools_n; i++) {
-		if (mcp_choice_has(some, i) && mcp_choice_has(&d->may, i))
+		if (mcp_choice_has(&some, i))
 			d->list[n++] = &d->tools[i];
 	}
-	if (session_has_gateway(d, s))
-		n += gateway_list(d->gateway, d->list + n, GATEWAY_LIST_MAX);
+	if (mcp_choice_has(&some, tools_n))
+		n += gateway_list(d->gateway, s, d->list + n, GATEWAY_LIST_MAX);
 	*ret_n = n;
 	return d->list;
 }
 
-static int narrow_tools(void *owner, struct str list, struct mcp_choice *ret, struct err *e)
+static int narrow_session(void *owner, const struct mcp_session *s, const struct mcp_wish *w,
+			  struct mcp_choice *ret, struct err *e)
 {
-	return tools_choose(list, ret, e);
+	if (w->profile.p && profile_check(owner, mcp_session_data(s), w->profile, e) < 0)
+		return -1;
+	return w->tools.p ? tools_choose(w->tools, ret, e) : 0;
 }
 
 static struct str principal_name(void *owner, void *data)
@@ -76,14 +94,19 @@ static void on_closed(void *owner, struct mcp_session *s)
 }
 
 static const struct mcp_handler handler = { .tools = list_tools,
-					    .narrow = narrow_tools,
+					    .narrow = narrow_session,
 					    .changes = session_changes,
-					    .resources = files_roots,
-					    .templates = files_templates,
+					    .has = session_has,
+					    .hears = offers_hears,
+					    .watched = offers_watched,
+					    .resources = offers_resources,
+					    .templates = offers_templates,
+					    .prompts = offers_prompts,
 					    .hold = gateway_hold,
 					    .call = door_call,
-					    .read = files_read,
-					    .complete = files_complete,
+					    .read = offers_read,
+					    .get = offers_get,
+					    .complete = offers_complete,
 					    .closed = on_closed };
 
 static enum mcp_hint hint(bool yes)
@@ -173,6 +196,7 @@ struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_door_options *o,
 		return NULL;
 	}
 	d->ops = ops;
+	d->profile = o->profile;
 	choose_tools(d, o);
 	if (print_tools(d, o->prefix, e) < 0 || gateway_open(d, e) < 0)
 		return NULL;
@@ -184,7 +208,9 @@ struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_door_options *o,
 			.instructions = instructions,
 			.meta = tool_meta,
 			.handler = &handler,
-			.changes = MCP_RESOURCES | (d->gateway ? MCP_TOOLS : 0),
+			.changes = MCP_RESOURCES | (d->gateway ? MCP_TOOLS | MCP_PROMPTS : 0),
+			.subscribe = d->gateway,
+			.logging = d->gateway,
 			.owner = d,
 			.tasks = true,
 			.principal = principal_name,
@@ -198,6 +224,7 @@ struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_door_options *o,
 
 void mcp_door_end(struct mcp_door *d)
 {
+	offers_end(d);
 	run_asking_end(d, NULL);
 }
 
@@ -218,6 +245,7 @@ void mcp_door_free(struct mcp_door *d)
 	free(d->tools);
 	free(d->list);
 	files_roots_free(d);
+	offers_free(d);
 	free(d);
 }
 

@@ -14,10 +14,15 @@ struct mcp_door_options {
 	bool workspaces; /* there are some, so that the tools for coding are usual */
 	bool readonly; /* only tools that change nothing */
 	struct str prefix; /* before the names of tools of conversations; may be STR_NONE */
+	/* Profiles of the operator's file, with commas between, of sessions that name none; may be
+	 * STR_NONE. Borrowed until mcp_door_free(). */
+	struct str profile;
 };
 /* Borrows ops until mcp_door_free(), and is in use until their hub is closed. o is copied. */
 struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_door_options *o,
 			      struct err *e) MUST_USE;
+/* Whether who may have the door's profile. */
+int mcp_door_check(const struct mcp_door *d, const struct principal *who, struct err *e) MUST_USE;
 /* Before the hub is closed: calls whose clients were to come back are cancelled. */
 void mcp_door_end(struct mcp_door *d);
 /* The hub is closed, and no session is left. NULL-safe. */

@@ -183,6 +183,7 @@ static void gateway_on_change(void *arg)
 	struct gateway_entry **was = w->p;
 	size_t n = w->n;
 
+	offers_update(w->door);
 	w->p = calloc(GATEWAY_MAX, sizeof(struct gateway_entry *));
 	w->n = 0;
 	if (!w->p) {
@@ -198,6 +199,13 @@ static void gateway_on_change(void *arg)
 	free(was);
 }
 
+static void gateway_on_updated(void *arg, struct str module, struct str uri)
+{
+	struct gateway *w = arg;
+
+	offers_updated(w->door, module, uri);
+}
+
 int gateway_open(struct mcp_door *d, struct err *e)
 {
 	struct gateway *w;
@@ -208,7 +216,9 @@ int gateway_open(struct mcp_door *d, struct err *e)
 	if (!w)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	*w = (struct gateway){ .door = d, .modules = ops_upstreams(d->ops) };
-	w->watch = (struct upstreams_watch){ .on_change = gateway_on_change, .arg = w };
+	w->watch = (struct upstreams_watch){ .on_change = gateway_on_change,
+					     .on_updated = gateway_on_updated,
+					     .arg = w };
 	upstreams_watch_add(w->modules, &w->watch);
 	d->gateway = w;
 	gateway_on_change(w);
@@ -226,13 +236,20 @@ void gateway_free(struct gateway *w)
 	free(w);
 }
 
-size_t gateway_list(const struct gateway *w, const struct mcp_tool **to, size_t max)
+size_t gateway_list(const struct gateway *w, const struct mcp_session *s,
+		    const struct mcp_tool **to, size_t max)
 {
-	size_t n = w ? w->n : 0;
+	struct door_profile p;
+	struct err e;
+	size_t n = 0;
+	bool ok = w && profile_init(&p, w->door, s, &e) == 0;
 
-	n = n < max ? n : max;
-	for (size_t i = 0; i < n; i++)
-		to[i] = &w->p[i]->tool;
+	for (size_t i = 0; ok && i < w->n && n < max; i++) {
+		if (!p.any || profile_check_server(&p.p, str_of(w->p[i]->module), &e) == 0)
+			to[n++] = &w->p[i]->tool;
+	}
+	if (w)
+		profile_fini(&p);
 	return n;
 }
 
@@ -264,14 +281,38 @@ int gateway_decode(struct mcp_call *mc, struct arena *a, void *request, struct e
 
 	if (!module || !tool || !arguments)
 		return -1;
-	*(struct module_call_request *)request =
-		(struct module_call_request){ str_of(module), str_of(tool), { str_of(arguments) } };
+	*(struct module_call_request *)request = (struct module_call_request){
+		.module = str_of(module), .tool = str_of(tool), .arguments = { str_of(arguments) }
+	};
 	return 0;
 }
 
+static bool has_resources(const struct json_val *content)
+{
+	struct json_iter it = json_iter(content);
+
+	while (json_next(&it)) {
+		if (str_starts(json_str(json_get(it.val, "type")), "resource"))
+			return true;
+	}
+	return false;
+}
+
+static char *entry_content(struct str module, const struct json_val *content, struct err *e)
+{
+	autobuf struct buf b = BUF_INIT(RESULT_MAX);
+	struct json_writer w = json_writer(&b);
+
+	if (!has_resources(content))
+		return entry_text(content, e);
+	offers_write_content(&w, module, content);
+	return json_write_done(&w, e) < 0 ? NULL : buf_take(&b);
+}
+
 /* As its server gave it, and as redaction left it. */
-int gateway_answer(const struct mcp_tool *t, const void *result, struct json_doc **ret_doc,
-		   char **ret_content, char **ret_structured, struct mcp_result *ret, struct err *e)
+int gateway_answer(struct str module, const struct mcp_tool *t, const void *result,
+		   struct json_doc **ret_doc, char **ret_content, char **ret_structured,
+		   struct mcp_result *ret, struct err *e)
 {
 	const struct module_result *r = result;
 	const struct json_val *v;
@@ -291,7 +332,7 @@ int gateway_answer(const struct mcp_tool *t, const void *result, struct json_doc
 	/* Where there is none, the structured content stands for it. */
 	if (json_len(json_get(v, "content")) == 0)
 		return 0;
-	*ret_content = entry_text(json_get(v, "content"), e);
+	*ret_content = entry_content(module, json_get(v, "content"), e);
 	ret->content_json = str_of(*ret_content);
 	return *ret_content ? 0 : -1;
 }

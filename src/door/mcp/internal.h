@@ -5,6 +5,8 @@
 #include "hub/core/hub.h"
 #include "hub/sandbox/sandbox.h"
 #include "op/call.h"
+#include "op/profile.h"
+#include "upstream/upstream.h"
 
 struct gateway;
 struct mcp_run;
@@ -18,6 +20,11 @@ struct mcp_door {
 	struct mcp_choice talking; /* has, if it speaks for a conversation and asks for none */
 	const struct mcp_tool **list; /* as a session was told last */
 	struct gateway *gateway; /* NULL: there are no modules */
+	struct offers *offers; /* NULL: modules have listed nothing */
+	const void **offered[UPSTREAM_LISTS]; /* owned: each as a session was told last */
+	uv_timer_t *watching; /* until modules hear of what is watched; NULL: nothing ever was */
+	bool ended; /* mcp_door_end() was called */
+	struct str profile; /* of sessions that name none */
 	struct mcp_run *asking; /* calls that have asked their client something, the newest first */
 	struct mcp_roots *roots; /* as they were listed last; NULL: never */
 	bool roots_changed; /* and clients were not told yet */
@@ -29,13 +36,57 @@ extern const struct tool gateway_tool; /* the row of all of them */
 enum { GATEWAY_LIST_MAX = 1000 };
 int gateway_open(struct mcp_door *d, struct err *e) MUST_USE;
 void gateway_free(struct gateway *w); /* NULL-safe */
-size_t gateway_list(const struct gateway *w, const struct mcp_tool **to, size_t max);
+size_t gateway_list(const struct gateway *w, const struct mcp_session *s,
+		    const struct mcp_tool **to, size_t max);
 void gateway_hold(void *door, const struct mcp_tool *t, bool on);
 int gateway_decode(struct mcp_call *mc, struct arena *a, void *request, struct err *e) MUST_USE;
 /* Fills content and the like of *ret; what it borrows the caller frees, also on failure. */
-int gateway_answer(const struct mcp_tool *t, const void *result, struct json_doc **ret_doc,
-		   char **ret_content, char **ret_structured, struct mcp_result *ret,
-		   struct err *e) MUST_USE;
+int gateway_answer(struct str module, const struct mcp_tool *t, const void *result,
+		   struct json_doc **ret_doc, char **ret_content, char **ret_structured,
+		   struct mcp_result *ret, struct err *e) MUST_USE;
+
+/* offers.c: resources and prompts of modules, beside the files of sandboxes. For struct
+ * mcp_handler; offers_update(), when modules may have listed others. */
+const struct mcp_resource *const *offers_resources(void *door, struct mcp_session *s,
+						   size_t *ret_n);
+const struct mcp_template *const *offers_templates(void *door, struct mcp_session *s,
+						   size_t *ret_n);
+const struct mcp_prompt *const *offers_prompts(void *door, struct mcp_session *s, size_t *ret_n);
+void offers_read(void *door, struct mcp_call *mc);
+void offers_get(void *door, struct mcp_call *mc);
+void offers_complete(void *door, struct mcp_call *mc);
+bool offers_hears(void *door, struct mcp_session *s, struct str uri);
+void offers_watched(void *door);
+void offers_end(struct mcp_door *d);
+void offers_update(struct mcp_door *d);
+void offers_updated(struct mcp_door *d, struct str module, struct str uri);
+void offers_free(struct mcp_door *d);
+/* Whether it is the address of a module's resource. */
+bool offers_parse(struct str uri, struct str *ret_module, struct str *ret_own);
+/* Content of a result, in which addresses of the module's resources become ours. */
+void offers_write_content(struct json_writer *w, struct str module, const struct json_val *content);
+
+/* door.c: whether the session has the set "gateway". */
+bool door_has_gateway(const struct mcp_door *d, const struct mcp_session *s);
+
+/* profile.c: profiles of the operator's file by which a session asks (op/profile.h). */
+struct door_profile {
+	struct arena arena; /* private */
+	struct config_profile p;
+	bool any; /* it holds */
+};
+/* -1: nothing may be had by it; then, too, it is freed by profile_fini(). */
+int profile_init(struct door_profile *to, const struct mcp_door *d, const struct mcp_session *s,
+		 struct err *e) MUST_USE;
+void profile_fini(struct door_profile *to);
+/* Whether these can be had. */
+int profile_check(const struct mcp_door *d, const struct principal *who, struct str wanted,
+		  struct err *e) MUST_USE;
+/* False: it says nothing of tools. */
+bool profile_tools(const struct mcp_door *d, const struct mcp_session *s, struct mcp_choice *ret);
+/* Those of a call, for op_start.profiles; in a. */
+int profile_of_call(const struct mcp_door *d, const struct mcp_call *mc, struct arena *a,
+		    struct field_strs *ret, struct err *e) MUST_USE;
 
 /* A tools/call as an operation. */
 struct mcp_run {
@@ -74,6 +125,8 @@ bool run_resumes(struct mcp_door *d, struct mcp_call *mc);
 void run_asking_end(struct mcp_door *d, const struct mcp_session *s);
 /* call.c: what op_start.session is for a call; all requests without a session share one. */
 const void *door_session(const struct mcp_door *d, const struct mcp_call *mc);
+/* What op_start.log_level is for a call. */
+unsigned door_log_level(const struct mcp_call *mc);
 
 /* files.c: the files of sandboxes as resources. */
 const struct mcp_resource *const *files_roots(void *door, struct mcp_session *s, size_t *ret_n);

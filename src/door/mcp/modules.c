@@ -310,8 +310,11 @@ static int result_part_note(const void *result, struct buf *to, struct err *e)
 			(unsigned long long)r->next);
 }
 
+static const struct op_member result_members[] = { { "sandbox", .in = OP_HIDDEN } };
+
 const struct tool module_result_tool = {
 	.op = &module_result_op,
+	.members = OP_MEMBERS(result_members),
 	.name = "module_result",
 	.title = "Read a large result",
 	.doc = "Reads a part of a tool's result that was kept because it was too large.",

@@ -110,6 +110,7 @@ static void login_end(struct page *p, struct login *l)
 	l->who.ended = true;
 	p->saved_ms = 0;
 	log_info("a browser's log-in as %s is over", l->name);
+	p->o.on_login(p->o.owner, &l->who, "login.end", l->id);
 	uv_timer_start(&p->timer, p->timer.timer_cb, 0, uv_timer_get_repeat(&p->timer));
 }
 
@@ -320,6 +321,7 @@ void login_link(void *owner, struct http_request *q)
 		http_reply_error(q, &e);
 		return;
 	}
+	p->o.on_login(p->o.owner, k->by, "login.link", "");
 	when_text(expires, k->until_ms);
 	snprintf(path, sizeof(path), "/login#%.*s",
 		 STR_ARG(secret_expose(k->code, "a link for a browser")));
@@ -426,6 +428,7 @@ static int login_begin(struct page *p, const struct principal *by, struct login_
 	sha256_hex(secret_expose(ret->cookie, "hashed"), l->cookie);
 	sha256_hex(secret_expose(ret->key, "hashed"), l->key);
 	log_info("a browser has logged in as %s", l->name);
+	p->o.on_login(p->o.owner, &l->who, "login.begin", l->id);
 	kept_write(p);
 	return 0;
 }

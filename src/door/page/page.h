@@ -24,6 +24,10 @@ struct page_options {
 	const struct principal *(*named)(void *owner, struct str name);
 	/* A log-in is over: what goes on for it must end. Never called within a route. */
 	void (*on_ended)(void *owner, const struct principal *who);
+	/* For the audit log. who has made a link (login.link), has logged in with one (login.begin)
+	 * or does so no more (login.end). id: of the log-in, "" of a link. */
+	void (*on_login)(void *owner, const struct principal *who, const char *action,
+			 const char *id);
 	void *owner;
 };
 

@@ -21,6 +21,7 @@ static const struct op_member by_path[] = { SESSION };
 static const struct op_member get_members[] = { NOBODYS, SESSION };
 static const struct op_member delete_members[] = { SESSION, { "children", .in = OP_QUERY } };
 static const struct op_member message_members[] = { SESSION, { "message_id", .in = OP_PATH } };
+static const struct op_member file_members[] = { SESSION, { "file_id", .in = OP_PATH } };
 static const struct op_member data_members[] = { { "session_id", .in = OP_PATH },
 						 { "key", .in = OP_PATH } };
 static const struct op_member info_members[] = { NOBODYS };
@@ -94,6 +95,11 @@ static const struct api_route rows[] = {
 	    | API_MAY(CONFLICT)),
 	ONE(retry, "sessions.retry", HTTP_POST, "/queue/{message_id}/retry", message_members,
 	    | API_MAY(CONFLICT)),
+	ONE(files, "sessions.files", HTTP_GET, "/files", by_path, ),
+	ONE(add_file, "sessions.add_file", HTTP_POST, "/files", by_path, | API_MAY(CONFLICT),
+	    .body_max = FILE_CONTENT_MAX + API_BODY_MAX),
+	ONE(file, "sessions.file", HTTP_GET, "/files/{file_id}", file_members, ),
+	ONE(remove_file, "sessions.remove_file", HTTP_DELETE, "/files/{file_id}", file_members, ),
 	ONE(cancel, "sessions.cancel", HTTP_POST, "/cancel", by_path, | API_MAY(CONFLICT)),
 	ONE(wait, "sessions.wait", HTTP_GET, "/wait", wait_members, | API_MAY(CANCELED)),
 	ONE(settings, "sessions.settings", HTTP_GET, "/settings", by_path, ),

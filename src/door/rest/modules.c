@@ -11,13 +11,15 @@ static const struct op_member test_by_path[] = { { "module", .as = "name", .in =
 						 { "action", .in = OP_HIDDEN } };
 static const struct op_member call_by_path[] = { { "module", .as = "name", .in = OP_PATH },
 						 { "tool", .in = OP_PATH },
+						 { "kind", .in = OP_HIDDEN },
 						 { "sandbox", .in = OP_HIDDEN } };
 
 static const struct op_member search_by_query[] = { { "query", .in = OP_QUERY },
 						    { "limit", .in = OP_QUERY } };
 static const struct op_member result_by_path[] = { { "result", .in = OP_PATH },
 						   { "offset", .in = OP_QUERY },
-						   { "limit", .in = OP_QUERY } };
+						   { "limit", .in = OP_QUERY },
+						   { "sandbox", .in = OP_HIDDEN } };
 
 #define MODULE(op_, id_, members_, method_, more_, ...)                                            \
 	{                                                                                          \

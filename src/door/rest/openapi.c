@@ -23,6 +23,8 @@ static uint32_t errors_of(const struct api_route *r)
 		all |= API_MAY(UNAUTHORIZED);
 	if (r->method & (HTTP_POST | HTTP_PATCH) || (r->method == HTTP_PUT && !r->streams))
 		all |= WITH_BODY;
+	if (r->kind == API_CONNECT)
+		all |= API_MAY(UNSUPPORTED); /* encodings */
 	return all;
 }
 
@@ -157,7 +159,9 @@ static void put_answer(const struct api_route *r, struct json_writer *w)
 		[API_LINES] = "A stream: the schema is of each line or event.",
 		[API_TAR] = "A tar archive, as it is made; one without an end failed.",
 		[API_FRAMES] = ("A stream: the schema is of each frame's message but the last, "
-				"which has flag 2 and holds error if the call failed."),
+				"which has flag 2 and holds error if the call failed, with "
+				"status 200 once the client is known and the body is of this "
+				"type."),
 	};
 
 	json_write_key(w, "200");

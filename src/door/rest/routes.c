@@ -38,12 +38,27 @@ static const struct api_resource *const resources[] = {
 	&api_prompts,
 };
 
-const struct api_route *api_route_at(size_t i)
+static const struct api_resource *const mitos_resources[] = {
+	&api_mitos_templates, &api_mitos_sandboxes, &api_mitos_exec,
+	&api_mitos_files,     &api_mitos_trees,	    &api_mitos_forward,
+};
+
+static const struct api_route *route_at(const struct api_resource *const *all, size_t n, size_t i)
 {
-	for (size_t k = 0; k < ARRAY_LEN(resources); k++) {
-		if (i < resources[k]->n)
-			return &resources[k]->rows[i];
-		i -= resources[k]->n;
+	for (size_t k = 0; k < n; k++) {
+		if (i < all[k]->n)
+			return &all[k]->rows[i];
+		i -= all[k]->n;
 	}
 	return NULL;
+}
+
+const struct api_route *api_route_at(size_t i)
+{
+	return route_at(resources, ARRAY_LEN(resources), i);
+}
+
+const struct api_route *api_mitos_route_at(size_t i)
+{
+	return route_at(mitos_resources, ARRAY_LEN(mitos_resources), i);
 }

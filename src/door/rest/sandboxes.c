@@ -1,4 +1,5 @@
 /* Sandboxes: make, list, look at, end; and restore them from snapshots. */
+#include "door/rest/mitos.h"
 #include "door/rest/view.h"
 #include "hub/core/hub.h"
 #include "op/sandbox.h"
@@ -221,3 +222,73 @@ static const struct api_route rows[] = {
 		    API_MAY(EXEC_TIMEOUT) },
 };
 const struct api_resource api_sandboxes = API_RESOURCE(rows);
+
+/* ---- for clients of mitos -------------------------------------------------------------------- */
+
+static const struct api_route mitos_fork_of_sandbox = {
+	.id = "fork",
+	.op = &sandbox_fork_op,
+	.projected = true,
+	.members = OP_MEMBERS(fork_sandbox_members),
+	.answer = &copies_table,
+	.bare = is_one,
+	.show = mitos_show_several,
+	.method = HTTP_POST,
+	.path = "/v1/fork",
+};
+
+static const struct api_route mitos_rows[] = {
+	{ .id = "fork",
+	  .op = &sandbox_create_op,
+	  .projected = true,
+	  .members = OP_MEMBERS(create_members),
+	  .mend = mitos_mend_create,
+	  .is_other = names_sandbox,
+	  .other = &mitos_fork_of_sandbox,
+	  .answer = &api_sandbox_table,
+	  .show = mitos_show_made,
+	  .method = HTTP_POST,
+	  .path = "/v1/fork",
+	  .errors = MAY_MAKE | API_MAY_SANDBOX | API_MAY(EXEC_TIMEOUT) },
+	{ .id = "sandboxes.create",
+	  .op = &sandbox_create_op,
+	  .projected = true,
+	  .members = OP_MEMBERS(create_members),
+	  .mend = mitos_mend_create,
+	  .answer = &api_sandbox_table,
+	  .show = mitos_show_made,
+	  .method = HTTP_POST,
+	  .path = "/v1/sandboxes",
+	  .errors = MAY_MAKE },
+	{ .id = "sandboxes.fork",
+	  .op = &sandbox_fork_op,
+	  .projected = true,
+	  .members = OP_MEMBERS(fork_members),
+	  .mend = mitos_mend_fork,
+	  .answer = &copies_table,
+	  .bare = copies_is_one,
+	  .show = mitos_show_several,
+	  .method = HTTP_POST,
+	  .path = "/v1/sandboxes/{id}/fork",
+	  .errors = API_MAY_SANDBOX | API_MAY(UNSUPPORTED) | API_MAY(EXEC_TIMEOUT) },
+	{ .id = "sandboxes.list",
+	  .op = &sandbox_list_op,
+	  .projected = true,
+	  .members = OP_MEMBERS(list_members),
+	  .answer = &page_table,
+	  .bare = list_is_whole,
+	  .show = mitos_show_several,
+	  .method = HTTP_GET,
+	  .path = "/v1/sandboxes",
+	  .shape = API_ARRAY },
+	{ .id = "sandboxes.get",
+	  .op = &sandbox_get_op,
+	  .projected = true,
+	  .members = OP_MEMBERS(get_members),
+	  .answer = &api_sandbox_table,
+	  .show = mitos_show_one,
+	  .method = HTTP_GET,
+	  .path = "/v1/sandboxes/{id}",
+	  .errors = API_MAY(NOT_FOUND) },
+};
+const struct api_resource api_mitos_sandboxes = API_RESOURCE(mitos_rows);

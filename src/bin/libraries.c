@@ -26,20 +26,27 @@
 	X(curl_url_set)
 
 #define GNUTLS(X) \
+	X(gnutls_bye) X(gnutls_certificate_allocate_credentials) \
+	X(gnutls_certificate_free_credentials) \
+	X(gnutls_certificate_server_set_request) X(gnutls_certificate_set_x509_key_mem) \
+	X(gnutls_certificate_set_x509_trust_mem) X(gnutls_credentials_set) \
 	X(gnutls_decode_rs_value) X(gnutls_hash) X(gnutls_hash_deinit) X(gnutls_hash_fast) \
 	X(gnutls_hash_init) X(gnutls_hash_output) X(gnutls_privkey_deinit) \
 	X(gnutls_privkey_export_x509) X(gnutls_privkey_generate) \
 	X(gnutls_privkey_get_pk_algorithm) X(gnutls_privkey_import_x509_raw) \
 	X(gnutls_privkey_init) X(gnutls_privkey_sign_data2) X(gnutls_pubkey_deinit) \
 	X(gnutls_pubkey_export_ecc_raw2) X(gnutls_pubkey_export_rsa_raw2) \
-	X(gnutls_pubkey_import_privkey) X(gnutls_pubkey_init) X(gnutls_rnd) \
-	X(gnutls_strerror) X(gnutls_x509_crt_deinit) X(gnutls_x509_crt_export2) \
-	X(gnutls_x509_crt_init) X(gnutls_x509_crt_set_activation_time) \
-	X(gnutls_x509_crt_set_basic_constraints) X(gnutls_x509_crt_set_dn_by_oid) \
-	X(gnutls_x509_crt_set_expiration_time) X(gnutls_x509_crt_set_key) \
-	X(gnutls_x509_crt_set_key_usage) X(gnutls_x509_crt_set_serial) \
-	X(gnutls_x509_crt_set_subject_key_id) X(gnutls_x509_crt_set_version) \
-	X(gnutls_x509_crt_sign2) X(gnutls_x509_privkey_deinit) \
+	X(gnutls_pubkey_import_privkey) X(gnutls_pubkey_init) X(gnutls_record_check_pending) \
+	X(gnutls_record_recv) X(gnutls_record_send) X(gnutls_rnd) \
+	X(gnutls_session_set_verify_cert2) X(gnutls_strerror) X(gnutls_transport_set_ptr) \
+	X(gnutls_transport_set_ptr2) X(gnutls_transport_set_pull_function) \
+	X(gnutls_transport_set_push_function) X(gnutls_x509_crt_deinit) \
+	X(gnutls_x509_crt_export2) X(gnutls_x509_crt_init) \
+	X(gnutls_x509_crt_set_activation_time) X(gnutls_x509_crt_set_basic_constraints) \
+	X(gnutls_x509_crt_set_dn_by_oid) X(gnutls_x509_crt_set_expiration_time) \
+	X(gnutls_x509_crt_set_key) X(gnutls_x509_crt_set_key_usage) \
+	X(gnutls_x509_crt_set_serial) X(gnutls_x509_crt_set_subject_key_id) \
+	X(gnutls_x509_crt_set_version) X(gnutls_x509_crt_sign2) X(gnutls_x509_privkey_deinit) \
 	X(gnutls_x509_privkey_export2_pkcs8) X(gnutls_x509_privkey_generate) \
 	X(gnutls_x509_privkey_init)
 
@@ -70,6 +77,8 @@
 #define EDIT(X) \
 	X(el_end) X(el_get) X(el_gets) X(el_init) X(el_insertstr) X(el_line) X(el_set) X(history) \
 	X(history_end) X(history_init)
+
+#define Z(X) X(inflate) X(inflateEnd) X(inflateInit2_)
 /* clang-format on */
 
 #if defined(__x86_64__)
@@ -94,6 +103,7 @@ MICROHTTPD(STUB)
 ARCHIVE(STUB)
 HS(STUB)
 EDIT(STUB)
+Z(STUB)
 
 static const struct library_function curl[] = { CURL(ROW) };
 static const struct library_function gnutls[] = { GNUTLS(ROW) };
@@ -101,6 +111,7 @@ static const struct library_function microhttpd[] = { MICROHTTPD(ROW) };
 static const struct library_function archive[] = { ARCHIVE(ROW) };
 static const struct library_function hs[] = { HS(ROW) };
 static const struct library_function edit[] = { EDIT(ROW) };
+static const struct library_function z[] = { Z(ROW) };
 
 static struct library libraries[] = {
 	{ "curl", SONAME_curl, curl, ARRAY_LEN(curl) },
@@ -109,6 +120,7 @@ static struct library libraries[] = {
 	{ "archive", SONAME_archive, archive, ARRAY_LEN(archive) },
 	{ "hs", SONAME_hs, hs, ARRAY_LEN(hs) },
 	{ "edit", SONAME_edit, edit, ARRAY_LEN(edit) },
+	{ "z", SONAME_z, z, ARRAY_LEN(z) },
 };
 
 void libraries_init(void)

@@ -39,13 +39,14 @@ static int auth_run(const struct verb_input *in)
 	return in->verb->usage_exit;
 }
 
-extern const struct verb auth_keys_verb;
-static const struct verb *const words[] = { &auth_token_verb, &auth_keys_verb, NULL };
+extern const struct verb auth_keys_verb, auth_login_verb, auth_whoami_verb;
+static const struct verb *const words[] = { &auth_token_verb, &auth_keys_verb, &auth_login_verb,
+					    &auth_whoami_verb, NULL };
 
 const struct verb auth_verb = {
 	.name = "auth",
 	.usage = "WORD",
-	.doc = "Print the token of holt serve, or make and revoke API keys.",
+	.doc = "Print the token of holt serve, make API keys, log in to servers.",
 	.page = "holt-auth",
 	.options = &options,
 	.size = sizeof(struct token_options),

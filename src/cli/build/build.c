@@ -4,12 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/common/home.h"
 #include "cli/images/store.h"
 #include "cli/common/worker.h"
 #include "cli/road/road.h"
+#include "op/network.h"
+
+enum { GRANTS_TEXT_MAX = 1 << 20 };
 
 /* Files that describe a build. The first that exists is used. */
 static const char *const containerfiles[] = { "Containerfile", "Dockerfile" };
@@ -19,6 +23,7 @@ struct job {
 	int dir;
 	char name[IMAGE_NAME_MAX + 1];
 	const char *container; /* NULL: holt.json */
+	struct build_place place;
 };
 
 /* ---- what to build --------------------------------------------------------------------------- */
@@ -63,29 +68,67 @@ static int choose_file(struct job *j, struct err *e)
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(containerfiles) && !j->container; i++)
 		j->container = has(j->dir, containerfiles[i]) ? containerfiles[i] : NULL;
-	return j->container ? 0
-			    : err_set(e, ERR_INVALID,
-				      "the folder has neither holt.json nor "
-				      "Containerfile");
+	if (!j->container)
+		return err_set(e, ERR_INVALID,
+			       "the folder has neither holt.json nor Containerfile");
+	return j->place.grants.allow.n == 0
+		     ? 0
+		     : err_set(e, ERR_INVALID,
+			       "--allow is for the lines of holt.json; buildah gives those of %s "
+			       "the caller's network",
+			       j->container);
 }
 
 /* ---- building -------------------------------------------------------------------------------- */
+
+/* The grants in one order, whatever that of the command line: caches know them by this text. */
+static int grants_text(const struct net_grant *g, struct buf *to, struct err *e)
+{
+	char last[NET_RULE_TEXT] = "", next[NET_RULE_TEXT] = "", text[NET_RULE_TEXT];
+	autogrant struct net_grant sorted = { .n = 0 };
+	const struct net_http_rule *http;
+	size_t at, n_http;
+
+	if (g->n && net_grant_init(&sorted, e) < 0)
+		return -1;
+	for (size_t k = 0; k < g->n; k++) {
+		at = g->n;
+		for (size_t i = 0; i < g->n; i++) {
+			net_rule_print(&g->rules[i], text);
+			if (strcmp(text, last) > 0 && (at == g->n || strcmp(text, next) < 0)) {
+				at = i;
+				memcpy(next, text, sizeof(next));
+			}
+		}
+		if (at == g->n)
+			break;
+		memcpy(last, next, sizeof(last));
+		http = net_grant_http(g, at, &n_http);
+		if (net_grant_add(&sorted, &g->rules[at], http, n_http, e) < 0)
+			return -1;
+	}
+	return net_grant_print(&sorted, to, e);
+}
 
 static int work(void *arg, void *out, struct err *e)
 {
 	struct job *j = arg;
 	struct built *ret = out;
-	const struct image_build b = {
+	autobuf struct buf network = BUF_INIT(GRANTS_TEXT_MAX);
+	struct image_build b = {
 		.dir = j->dir,
 		.name = j->name,
 		.no_cache = j->how->no_cache,
 		.run = build_steps,
-		.arg = (void *)(uintptr_t)j->how->allow,
+		.arg = &j->place,
 	};
 	AUTO(images_close) struct images *s = image_cli_open(e);
 	autoimage struct image i = { .record = { .bytes = 0 } };
 	int rc = -1;
 
+	if (grants_text(&j->place.grants.allow, &network, e) < 0)
+		return -1;
+	b.network = buf_str(&network);
 	if (s && j->container)
 		rc = build_container(s, j->dir, j->container, j->name, &i, e);
 	else if (s)
@@ -101,34 +144,64 @@ static int work(void *arg, void *out, struct err *e)
 
 struct build_request {
 	struct str folder, name, file, allow;
+	struct field_strs network, services;
 	bool no_cache;
+	const struct net_grant *grant; /* what network and services say */
 };
 static const struct field request_fields[] = {
 	FIELD(struct build_request, folder, .flags = FIELD_REQUIRED, .doc = "Where the files are."),
 	FIELD(struct build_request, name, .flags = FIELD_REQUIRED, .doc = "The image's name."),
 	FIELD(struct build_request, file, .flags = FIELD_REQUIRED, .doc = "What it is built by."),
 	FIELD(struct build_request, allow, .doc = "Isolation features that may be missing."),
+	FIELD(struct build_request, network,
+	      .doc = "Hosts that its commands may reach, as --allow has them."),
+	FIELD(struct build_request, services,
+	      .doc = "Services of the host, as --service has them."),
 	FIELD(struct build_request, no_cache, .doc = "Do not use results of earlier builds."),
 };
 static const struct field_table request_table = FIELD_TABLE(struct build_request, request_fields);
+
+static void build_begin(struct call *c, const void *request)
+{
+	const struct build_request *q = request;
+	struct err e = ERR_INIT;
+
+	if (network_check(c, q->grant, &e) < 0)
+		call_fail(c, &e);
+	else
+		local_run(c, request);
+}
 
 static const struct op build_op = {
 	.action = "image.build",
 	.doc = "Build an image from a folder.",
 	.effect = OP_EXECUTE,
 	.request = &request_table,
-	.run = local_run,
+	.run = build_begin,
 };
+
+static struct field_strs build_texts(const struct option_list *l, struct str *texts)
+{
+	for (size_t i = 0; i < l->n; i++)
+		texts[i] = str_of(l->p[i]);
+	return (struct field_strs){ texts, l->n };
+}
 
 static int build_on_road(const char *path, struct job *j, struct built *ret, struct err *e)
 {
 	const struct worker w = { .clean = image_cli_tidy };
+	static const struct network_options none;
+	const struct network_options *network = j->how->network ? j->how->network : &none;
+	struct str allow[OPTION_LIST_MAX], services[OPTION_LIST_MAX];
 	const struct build_request request = {
 		.folder = str_of(path),
 		.name = str_of(j->name),
 		.file = str_of(j->container ? j->container : "holt.json"),
 		.no_cache = j->how->no_cache,
 		.allow = j->how->allow ? str_of(j->how->allow) : STR_NONE,
+		.network = build_texts(&network->allow, allow),
+		.services = build_texts(&network->services, services),
+		.grant = &j->place.grants.allow,
 	};
 	struct road *call = road_begin(j->how->cli, j->how->config, &build_op, &request, e);
 	int rc = call ? worker_run(&w, work, j, ret, sizeof(*ret), e) : -1;
@@ -140,7 +213,8 @@ static int build_on_road(const char *path, struct job *j, struct built *ret, str
 int build_folder(const char *path, const struct build_how *how, struct built *ret, struct err *e)
 {
 	autoclose int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct job j = { .how = how, .dir = dir };
+	struct job j = { .how = how, .dir = dir, .place.allow = how->allow };
+	int rc = -1;
 
 	if (dir < 0)
 		return err_set(e, ERR_INVALID, "%.120s: %s", path, strerror(errno));
@@ -148,7 +222,12 @@ int build_folder(const char *path, const struct build_how *how, struct built *re
 		       : name_of_folder(dir, j.name, e)) < 0)
 		return -1;
 	*ret = (struct built){ .cached = false };
-	return choose_file(&j, e) < 0 ? -1 : build_on_road(path, &j, ret, e);
+	if ((!how->network ||
+	     grants_read_own(how->network, how->config, &j.place.grants, e) == 0) &&
+	    choose_file(&j, e) == 0)
+		rc = build_on_road(path, &j, ret, e);
+	grants_fini(&j.place.grants);
+	return rc;
 }
 
 /* ---- the verb -------------------------------------------------------------------------------- */
@@ -156,6 +235,7 @@ int build_folder(const char *path, const struct build_how *how, struct built *re
 struct build_options {
 	struct verb_options common;
 	const char *tag, *allow, *config;
+	struct network_options network;
 	bool no_cache;
 	uint32_t output;
 };
@@ -165,6 +245,7 @@ static const struct option_row rows[] = {
 	       .doc = "Name of the image; by default that of the folder."),
 	OPTION(struct build_options, no_cache, OPTION_FLAG, "no-cache",
 	       .doc = "Build it although the same was built before."),
+	OWN_NETWORK_ROWS(struct build_options, network),
 	BUILD_ALLOW_ROW(struct build_options),
 	CONFIG_ROW(struct build_options, config),
 	OUTPUT_ROW(struct build_options),
@@ -198,7 +279,8 @@ static int build_print(const struct built *b, bool json, struct err *e)
 static int build_run(const struct verb_input *in)
 {
 	const struct build_options *o = in->options;
-	const struct build_how how = { o->tag, o->allow, o->no_cache, in->cli, o->config };
+	const struct build_how how = { o->tag,	o->allow,  o->no_cache,
+				       in->cli, o->config, &o->network };
 	struct err e = ERR_INIT;
 	struct built built;
 

@@ -1,6 +1,7 @@
 #pragma once
 /* Builds an image from a folder: `holt build`, and `holt up` with a folder. */
 #include "cli/common/verb.h"
+#include "cli/grants/grants.h"
 #include "hub/image/build_doc.h"
 #include "hub/image/images.h"
 
@@ -10,6 +11,7 @@ struct build_how {
 	bool no_cache;
 	const struct cli *cli; /* whose hooks are on the road of the build */
 	const char *config; /* --config; NULL: not said */
+	const struct network_options *network; /* of the lines of run; NULL: nothing is granted */
 };
 
 struct built {
@@ -28,8 +30,12 @@ struct built {
 int build_folder(const char *path, const struct build_how *how, struct built *ret,
 		 struct err *e) MUST_USE;
 
-/* The image_build.run of a build on this host. arg: the `allow` features, or NULL. */
-int build_steps(void *allow, const struct image_steps *steps, struct err *e) MUST_USE;
+/* The image_build.run of a build on this host. */
+struct build_place {
+	const char *allow; /* box_config.allow */
+	struct grants grants;
+};
+int build_steps(void *place, const struct image_steps *steps, struct err *e) MUST_USE;
 
 /* Builds with buildah from the file `name` in the folder. dir: the open folder. */
 int build_container(struct images *s, int dir, const char *file, const char *name,

@@ -3,6 +3,7 @@
 #include <uv.h>
 
 #include "box/host/box.h"
+#include "cli/build/build.h"
 #include "hub/image/cache.h"
 #include "hub/image/build_doc.h"
 #include "hub/image/images.h"
@@ -13,10 +14,13 @@ enum { STEPS_SIGNALS = 3 };
 
 struct steps {
 	const struct image_steps *of;
+	const struct build_place *place;
 	uv_loop_t loop;
 	uv_signal_t signals[STEPS_SIGNALS];
 	struct box *box;
 	struct sandbox *sandbox;
+	struct nets *nets; /* NULL: nothing is granted */
+	struct net *net;
 	size_t at; /* the step that runs, from 0 */
 
 	/* At most one of the three is active, after a step and before the first: */

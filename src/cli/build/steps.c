@@ -1,7 +1,7 @@
 /*
- * Runs the steps of a build one after the other in one sandbox without a network, then packs its
- * root as a tar archive. Output of the steps goes to standard error at once; a slow terminal slows
- * them down.
+ * Runs the steps of a build one after the other in one sandbox, which has the network that the
+ * operator grants, then packs its root as a tar archive. Output of the steps goes to standard error
+ * at once; a slow terminal slows them down.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +27,13 @@ static void on_closed(void *arg)
 		uv_close((uv_handle_t *)&s->signals[i], NULL);
 }
 
+static void on_nets_closed(void *arg)
+{
+	struct steps *s = arg;
+
+	box_close(s->box, on_closed, s);
+}
+
 void steps_finish(struct steps *s, const struct err *e)
 {
 	if (s->ending)
@@ -39,8 +46,12 @@ void steps_finish(struct steps *s, const struct err *e)
 	if (s->in)
 		loop_reader_close(take_ptr(s->in), NULL);
 	steps_keep_stop(s);
+	net_free(take_ptr(s->net));
 	sandbox_unref(take_ptr(s->sandbox));
-	box_close(s->box, on_closed, s);
+	if (s->nets)
+		nets_close(s->nets, on_nets_closed, s);
+	else
+		box_close(s->box, on_closed, s);
 }
 
 /* The image can only be removed after the sandbox. */
@@ -192,16 +203,33 @@ void steps_next(struct steps *s)
 		steps_finish(s, &e);
 }
 
+static void on_granted(void *arg, const struct err *err)
+{
+	struct steps *s = arg;
+
+	if (s->ending)
+		return;
+	if (err)
+		steps_finish(s, err);
+	else
+		steps_restore(s);
+}
+
 static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 {
 	struct steps *s = arg;
+	const struct grants_to to = { &s->loop, s->box, sb };
+	struct err e = ERR_INIT;
 
 	if (err) {
 		steps_finish(s, err);
 		return;
 	}
 	s->sandbox = sandbox_ref(sb);
-	steps_restore(s);
+	if (s->place->grants.allow.n == 0)
+		steps_restore(s);
+	else if (grants_give(&s->place->grants, &to, &s->nets, &s->net, on_granted, s, &e) < 0)
+		steps_finish(s, &e);
 }
 
 static void steps_create(struct steps *s)
@@ -229,12 +257,13 @@ static void on_dropped(void *arg, struct sandbox *sb, const struct err *err)
 
 void steps_anew(struct steps *s)
 {
+	net_free(take_ptr(s->net));
 	sandbox_destroy_start(s->sandbox, on_dropped, s);
 }
 
 struct job {
 	const struct image_steps *of;
-	const char *allow;
+	const struct build_place *place;
 };
 
 /* In a separate process: the engine may have threads, and the process that unpacks the tar must
@@ -242,9 +271,9 @@ struct job {
 static int steps_run(void *arg, void *out, struct err *e)
 {
 	const struct job *j = arg;
-	struct steps s = { .of = j->of, .back = { .file = -1 } };
+	struct steps s = { .of = j->of, .place = j->place, .back = { .file = -1 } };
 	const struct box_config config = {
-		.allow = j->allow,
+		.allow = j->place->allow,
 		.find_template = j->of->find,
 		.root = j->of->spec->run_user == BUILD_ROOT,
 		.find_arg = j->of->find_arg,
@@ -264,10 +293,10 @@ static int steps_run(void *arg, void *out, struct err *e)
 	return s.err.code ? -1 : 0;
 }
 
-int build_steps(void *allow, const struct image_steps *steps, struct err *e)
+int build_steps(void *place, const struct image_steps *steps, struct err *e)
 {
 	const struct worker w = { NULL, NULL };
-	struct job j = { steps, allow };
+	struct job j = { steps, place };
 	char unused = 0;
 
 	return worker_run(&w, steps_run, &j, &unused, sizeof(unused), e);

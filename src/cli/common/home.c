@@ -131,6 +131,11 @@ int home_config(const char *said, char ret[PATH_MAX], bool *must, struct err *e)
 	return 0;
 }
 
+int home_settings(const char *name, bool make, char ret[PATH_MAX], struct err *e)
+{
+	return in_config(name, make ? join : place, ret, e);
+}
+
 int home_socket(char ret[PATH_MAX], struct err *e)
 {
 	return in_runtime("holt.sock", join, ret, e);
@@ -244,4 +249,29 @@ struct secret *home_token(struct err *e)
 	if (access(path, F_OK) < 0 && errno == ENOENT && write_token(path, e) < 0)
 		return NULL;
 	return read_token(path, e);
+}
+
+/* Nothing before an @ is a host. */
+static bool is_here(const char *url)
+{
+	static const char *const ours[] = { "http://127.0.0.1",	 "http://localhost",
+					    "http://[::1]",	 "https://127.0.0.1",
+					    "https://localhost", "https://[::1]" };
+
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
+		size_t n = strlen(ours[i]);
+
+		if (strncmp(url, ours[i], n) == 0 && strchr(":/", url[n]))
+			return !strchr(url, '@');
+	}
+	return false;
+}
+
+int home_token_for(const char *url, struct secret **ret, struct err *e)
+{
+	const char *said = getenv("HOLT_TOKEN");
+	bool has = said && *said;
+
+	*ret = has ? secret_new(str_of(said), e) : is_here(url) ? home_token(e) : NULL;
+	return *ret || (!has && !is_here(url)) ? 0 : -1;
 }

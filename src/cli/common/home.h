@@ -30,6 +30,10 @@ int home_cache(const char *name, char ret[PATH_MAX], struct err *e) MUST_USE;
  * *must: it was named, and has to be there. */
 int home_config(const char *said, char ret[PATH_MAX], bool *must, struct err *e) MUST_USE;
 
+/* The path of another file in the configuration folder, without /etc/holt where there is a home;
+ * make: with the folder (0700). */
+int home_settings(const char *name, bool make, char ret[PATH_MAX], struct err *e) MUST_USE;
+
 /* Of verbs with a hub or a call of their own: a member const char *config. */
 #define CONFIG_ROW(S, m)                                                                           \
 	OPTION(S, m, OPTION_TEXT, "config", .arg = "FILE", .env = "HOLT_CONFIG",                   \
@@ -38,6 +42,10 @@ int home_config(const char *said, char ret[PATH_MAX], bool *must, struct err *e)
 /* The token, from the file "token" in the data folder. The first call creates it (0600).
  * ERR_DENIED if others may read the file or it has another owner. */
 struct secret *home_token(struct err *e) MUST_USE;
+
+/* For the hub at this URL: HOLT_TOKEN, else home_token(), which never leaves this machine. *ret
+ * NULL: there is none. */
+int home_token_for(const char *url, struct secret **ret, struct err *e) MUST_USE;
 
 /* Those of Holt's own folders that can exist here: data, socket, cache and configuration. Creates
  * nothing.

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <termios.h>
@@ -55,19 +56,58 @@ static void catch_ends(void)
 	}
 }
 
+static int keep_mode(struct err *e)
+{
+	if (raw)
+		return 0;
+	if (tcgetattr(STDIN_FILENO, &before) < 0)
+		return err_sys(e, errno, "the terminal");
+	atexit(tty_restore);
+	catch_ends();
+	raw = 1;
+	return 0;
+}
+
+int tty_read_secret(const char *prompt, struct buf *to, struct err *e)
+{
+	bool typed = isatty(STDIN_FILENO);
+	char *room = buf_reserve(to, to->max - to->n, e);
+	struct termios silent;
+	ssize_t n = 1;
+	int why;
+
+	if (!room || (typed && keep_mode(e) < 0))
+		return -1;
+	if (typed) {
+		silent = before;
+		silent.c_lflag &= ~(tcflag_t)ECHO;
+		tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent); /* what was typed before is dropped */
+		fputs(prompt, stderr);
+	}
+	while (n != 0 && to->n < to->max && !(typed && to->n > 0 && to->p[to->n - 1] == '\n')) {
+		n = read(STDIN_FILENO, to->p + to->n, to->max - to->n);
+		if (n < 0 && errno != EINTR)
+			break;
+		buf_advance(to, n > 0 ? (size_t)n : 0);
+	}
+	why = errno;
+	if (typed) {
+		tty_restore();
+		fputc('\n', stderr);
+		while (to->n > 0 && to->p[to->n - 1] == '\n')
+			to->n--;
+	}
+	return n < 0 ? err_sys(e, why, "standard input") : 0;
+}
+
 int tty_raw(struct err *e)
 {
 	struct termios t;
 
 	if (!isatty(STDIN_FILENO))
 		return 0;
-	if (!raw) {
-		if (tcgetattr(STDIN_FILENO, &before) < 0)
-			return err_sys(e, errno, "the terminal");
-		atexit(tty_restore);
-		catch_ends();
-		raw = 1;
-	}
+	if (keep_mode(e) < 0)
+		return -1;
 	t = before;
 	cfmakeraw(&t);
 	return tcsetattr(STDIN_FILENO, TCSADRAIN, &t) < 0 ? err_sys(e, errno, "the terminal") : 0;

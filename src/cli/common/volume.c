@@ -37,9 +37,9 @@ static int explain(const char *host, const char *link, struct err *e)
 	if (errno != ELOOP || !realpath(link, real))
 		return err_set(e, ERR_INVALID, "-v %.120s: %s", host, strerror(errno));
 	return err_set(e, ERR_INVALID,
-		       "-v %.100s: '%.100s' is a link that a sandbox may have put there, so it is "
-		       "not followed: name %.100s, if that is meant",
-		       host, link, real);
+		       "-v: '%.80s' is a link that a sandbox may have put there, so it is not "
+		       "followed: name %.100s, if that is meant",
+		       link, real);
 }
 
 int volume_read(const char *text, struct volume_words *ret, struct err *e)

@@ -59,17 +59,23 @@ static int why_check_args(const struct option_list *l, struct err *e)
 static size_t why_tools(const struct op *op, const struct option_list *args, struct arena *a,
 			const char *ret[CONFIG_TOOLS_MAX + 1])
 {
-	struct str module = STR_NONE, tool = STR_NONE;
+	struct str module = STR_NONE, tool = STR_NONE, kind = STR_NONE;
 	struct tool_name name;
 	struct err none;
 	size_t n = op ? tools_of(op, ret, CONFIG_TOOLS_MAX) : 0;
 
 	why_show(args, "/module", why_see, &module);
 	why_show(args, "/tool", why_see, &tool);
-	if (op == &module_call_op && module.n && tool.n &&
-	    names_make(module, &tool, 1, a, &name, &none) == 0)
-		ret[n++] = name.gateway.p;
-	return n;
+	why_show(args, "/kind", why_see, &kind);
+	if (op != &module_call_op || !module.n || !tool.n)
+		return n;
+	if (kind.n && !str_is(kind, "tool"))
+		ret[n] = arena_printf(a, &none, "%.*s__%.*s", STR_ARG(module), STR_ARG(tool));
+	else if (names_make(module, &tool, 1, a, &name, &none) == 0)
+		ret[n] = name.gateway.p;
+	else
+		return n;
+	return ret[n] ? n + 1 : n;
 }
 
 static const char *why_action_name(const void *of, size_t i)

@@ -26,7 +26,16 @@ struct foreign_client {
 	enum foreign_variables variables;
 	bool toml;
 	bool url_is_sse; /* a server with `url` alone speaks HTTP+SSE */
+	/* What it is given (recipe.h): the type of a program and of a URL, NULL: none is said; the
+	 * member with the URL, NULL: it only starts programs; how a variable stands for the token,
+	 * NULL: it can't; whether a command and its arguments are one list. */
+	const char *stdio, *http, *url, *token;
+	bool vector;
 };
+/* The names of all, for help. */
+#define FOREIGN_NAMES                                                                              \
+	"vscode, claude-code, claude-desktop, cursor, windsurf, zed, codex, gemini,\n"             \
+	"opencode, augment, generic"
 /* "vscode". NULL with ERR_INVALID. */
 const struct foreign_client *foreign_client_find(const char *name, struct err *e) MUST_USE;
 /* By what is in the file; NULL: it has no servers. */

@@ -1,19 +1,18 @@
 /* `holt mcp import`: the MCP servers of other clients, for the operator's file. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/common/file.h"
 #include "cli/common/home.h"
 #include "cli/common/safe.h"
 #include "cli/common/verb.h"
+#include "cli/import/file.h"
 #include "cli/import/foreign.h"
 #include "config/config.h"
 #include "guard/redact/redact.h"
 
-enum { FOUND_MAX = 1 << 20, PRETTY_MAX = 4 << 20, EXIT_LEFT = 1, STEP = 2 };
+enum { FOUND_MAX = 1 << 20, PRETTY_MAX = 4 << 20, EXIT_LEFT = 1 };
 
 struct import_options {
 	struct verb_options common;
@@ -42,21 +41,11 @@ struct source {
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-static int source_path(const char *file, char ret[PATH_MAX], struct err *e)
-{
-	const char *home = getenv("HOME");
-	int n = str_starts(str_of(file), "~/")
-		      ? snprintf(ret, PATH_MAX, "%s/%s", home && *home ? home : "/", file + 2)
-		      : snprintf(ret, PATH_MAX, "%s", file);
-
-	return n > 0 && n < PATH_MAX ? 0 : err_set(e, ERR_INVALID, "the path is too long");
-}
-
 /* The first of a client's files that is there. */
 static int source_find(struct source *s, struct err *e)
 {
 	for (const char *const *file = s->client->files; *file; file++) {
-		if (source_path(*file, s->path, e) < 0)
+		if (import_path(*file, s->path, e) < 0)
 			return -1;
 		if (access(s->path, F_OK) == 0)
 			return 0;
@@ -84,12 +73,13 @@ static int source_folder(struct source *s, const char *file, struct err *e)
 
 static int source_read(struct source *s, const char *file, struct err *e)
 {
-	bool project = file || (s->client && s->client->files[0][0] != '~');
+	const char *first = s->client ? s->client->files[0] : NULL;
+	bool project = file || (first && *first != '~');
 	bool toml;
 
-	if (file ? source_path(file, s->path, e) < 0 : source_find(s, e) < 0)
+	if (file ? import_path(file, s->path, e) < 0 : source_find(s, e) < 0)
 		return -1;
-	project = project && (file || str_is(str_of(s->path), s->client->files[0]));
+	project = project && (file || str_is(str_of(s->path), first));
 	if (source_folder(s, project ? s->path : NULL, e) < 0 ||
 	    file_read(s->path, &s->text, e) < 0)
 		return -1;
@@ -123,90 +113,30 @@ static void note(void *data, struct str server, struct str text)
 	fputc('\n', stderr);
 }
 
-/* In lines, all but the first indented, without the brackets. */
-static int pretty(struct str json, unsigned indent, struct buf *to, struct err *e)
-{
-	AUTO(json_free) struct json_doc *doc = json_parse(json, NULL, e);
-	autofree char *text = NULL;
-	size_t n = 0;
-	FILE *f = doc ? open_memstream(&text, &n) : NULL;
-	int rc;
-
-	if (!doc)
-		return -1;
-	if (!f)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	rc = json_len(json_root(doc)) ? safe_json_lines(f, json_root(doc), indent, e) : 0;
-	if (fclose(f) != 0 && rc == 0)
-		rc = err_set(e, ERR_LIMIT, "out of memory");
-	if (rc < 0 || n < 2)
-		return rc;
-	for (n--; n > 1 && (text[n - 1] == ' ' || text[n - 1] == '\n');)
-		n--;
-	return buf_add(to, text + 1, n - 1, e);
-}
-
 /* ---- writing ------------------------------------------------------------------------------- */
-
-/* A file beside it takes its place, so that no reader sees a half. */
-static int write_file(const char *path, struct str text, struct err *e)
-{
-	char new[PATH_MAX + 8];
-	struct stat st;
-	autoclose int fd = -1;
-	mode_t mode = stat(path, &st) == 0 ? st.st_mode & 0777 : 0600;
-
-	snprintf(new, sizeof(new), "%s.XXXXXX", path);
-	fd = mkostemp(new, O_CLOEXEC);
-	if (fd < 0)
-		return err_sys(e, errno, "write beside the operator's file");
-	if (fchmod(fd, mode) == 0 && file_write_fd(fd, "the operator's file", text, e) == 0 &&
-	    fsync(fd) == 0 && rename(new, path) == 0)
-		return 0;
-	if (e->code == ERR_NONE)
-		err_sys(e, errno, "write the operator's file");
-	unlink(new);
-	return -1;
-}
-
-/* The folders above a file that is not there yet. */
-static int make_folders(char *path, struct err *e)
-{
-	for (char *p = path + 1; (p = strchr(p, '/')); p++) {
-		*p = '\0';
-		if (mkdir(path, 0700) < 0 && errno != EEXIST)
-			return err_sys(e, errno, "make the folder of the operator's file");
-		*p = '/';
-	}
-	return 0;
-}
 
 static int add(const struct config *c, const struct foreign_found *found, struct err *e)
 {
 	autobuf struct buf was = BUF_INIT(CONFIG_BYTES_MAX), servers = BUF_INIT(PRETTY_MAX),
 			   inputs = BUF_INIT(PRETTY_MAX), now = BUF_INIT(CONFIG_BYTES_MAX);
 	char path[PATH_MAX];
+	struct stat st;
 
-	/* What a link leads to is changed, not the link. */
-	if (!config_exists(c))
-		snprintf(path, sizeof(path), "%s", config_path(c));
-	else if (!realpath(config_path(c), path))
-		return err_sys(e, errno, "the operator's file");
-	if (config_exists(c) ? file_read(path, &was, e) < 0 : make_folders(path, e) < 0)
+	if (import_file_open(config_path(c), path, &was, &st, e) < 0)
 		return -1;
-	if (pretty(buf_str(&found->servers), STEP, &servers, e) < 0 ||
-	    pretty(buf_str(&found->inputs), STEP, &inputs, e) < 0 ||
+	if (import_lines(buf_str(&found->servers), &servers, e) < 0 ||
+	    import_lines(buf_str(&found->inputs), &inputs, e) < 0 ||
 	    config_add(buf_str(&was), buf_str(&servers), buf_str(&inputs), &now, e) < 0)
 		return -1;
-	return write_file(path, buf_str(&now), e);
+	return import_file_write(path, 0, &st, buf_str(&now), e);
 }
 
 static int print(const struct foreign_found *found, struct err *e)
 {
 	autobuf struct buf servers = BUF_INIT(PRETTY_MAX), inputs = BUF_INIT(PRETTY_MAX);
 
-	if (pretty(buf_str(&found->servers), STEP, &servers, e) < 0 ||
-	    pretty(buf_str(&found->inputs), STEP, &inputs, e) < 0)
+	if (import_lines(buf_str(&found->servers), &servers, e) < 0 ||
+	    import_lines(buf_str(&found->inputs), &inputs, e) < 0)
 		return -1;
 	puts("{");
 	if (inputs.n)
@@ -273,8 +203,7 @@ const struct verb mcp_import_verb = {
 	.more = "Prints what the operator's file would have, and on standard error what is other\n"
 		"there. No secret is copied: holt secret set stores it. The exit status is 1\n"
 		"where a server was left out.\n"
-		"CLIENT is vscode, claude-code, claude-desktop, cursor, windsurf, zed, codex,\n"
-		"gemini or opencode.",
+		"CLIENT is one of\n" FOREIGN_NAMES ".",
 	.page = "holt-mcp-client",
 	.options = &options,
 	.size = sizeof(struct import_options),

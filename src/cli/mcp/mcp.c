@@ -4,6 +4,7 @@
 
 #include "cli/serve/engine.h"
 #include "cli/common/home.h"
+#include "cli/remote/remote.h"
 #include "door/mcp/door.h"
 #include "door/mcp/tools.h"
 #include "gate/gate.h"
@@ -11,19 +12,24 @@
 #include "mcp/transport/stdio.h"
 
 /* How long calls may run after the client has closed its output. */
-enum { DRAIN_MS = 5000 };
+enum { DRAIN_MS = 5000, PROFILE_MAX = 4096 };
 
 struct mcp_options {
 	struct verb_options common;
 	struct hub_options hub;
 	struct coding_rows coding;
+	struct option_list profiles;
 	const char *connect, *tools;
+	struct remote_options remote;
 };
 
 static const struct option_row rows[] = {
 	OPTION(struct mcp_options, connect, OPTION_TEXT, "connect", .arg = "URL",
 	       .doc = "Serve a running hub's sandboxes: http://HOST:PORT or unix:PATH."),
+	REMOTE_ROWS(struct mcp_options, remote),
 	TOOLS_ROW(struct mcp_options),
+	OPTION(struct mcp_options, profiles, OPTION_LIST, "profile", .arg = "NAME",
+	       .doc = "Only what this profile of the operator's file has. May be repeated."),
 	CODING_ROWS(struct mcp_options, coding),
 	HUB_ROWS(struct mcp_options),
 	HELP_ROW(struct mcp_options),
@@ -48,6 +54,7 @@ struct stdio_serving {
 	struct mcp_stdio *stdio;
 	struct mcp_relay *relay; /* in place of both */
 	struct secret *token; /* that it sends */
+	struct buf profile; /* with commas between */
 	bool stopping;
 };
 
@@ -114,48 +121,21 @@ static void on_signal(uv_signal_t *h, int number)
 
 #define UNIX_PREFIX "unix:"
 
-static bool is_loopback(const char *url)
+static int connect_to(struct stdio_serving *s, const struct mcp_options *to, struct err *e)
 {
-	static const char *const ours[] = { "http://127.0.0.1",	 "http://localhost",
-					    "http://[::1]",	 "https://127.0.0.1",
-					    "https://localhost", "https://[::1]" };
-
-	for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
-		size_t n = strlen(ours[i]);
-
-		if (strncmp(url, ours[i], n) == 0 && strchr(":/", url[n]))
-			return true;
-	}
-	return false;
-}
-
-/* The token from the environment, else of our own hub; that one never leaves this machine. */
-static int find_token(struct stdio_serving *s, const char *url, struct err *e)
-{
-	const char *said = getenv("HOLT_TOKEN");
-
-	if (said && said[0])
-		s->token = secret_new(str_of(said), e);
-	else if (is_loopback(url))
-		s->token = home_token(e);
-	else
-		return 0;
-	return s->token ? 0 : -1;
-}
-
-static int connect_to(struct stdio_serving *s, const char *where, const char *only, struct err *e)
-{
+	const char *where = to->connect;
 	bool local = strncmp(where, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0;
 	struct mcp_relay_options o = {
 		.url = local ? "http://localhost" : where,
-		.tools = only,
+		.tools = to->tools,
+		.profile = s->profile.n ? s->profile.p : NULL,
 		.unix_socket = local ? where + strlen(UNIX_PREFIX) : NULL,
 		.drain_ms = DRAIN_MS,
 		.on_closed = on_relay_closed,
 		.owner = s,
 	};
 
-	if (find_token(s, o.url, e) < 0 || mcp_stdio_claim(&o.in_fd, &o.out_fd, e) < 0)
+	if (home_token_for(o.url, &s->token, e) < 0 || mcp_stdio_claim(&o.in_fd, &o.out_fd, e) < 0)
 		return -1;
 	o.token = s->token;
 	s->relay = mcp_relay_start(&s->loop, &o, e);
@@ -188,8 +168,13 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 		return err_set(e, ERR_INVALID,
 			       "--workspace and --readonly are options of the hub (holt serve), "
 			       "not of --connect");
+	for (size_t i = 0; i < o->profiles.n; i++) {
+		if (buf_addf(&s->profile, e, "%s%s", i ? "," : "", o->profiles.p[i]) < 0)
+			return -1;
+	}
+	door.profile = buf_str(&s->profile);
 	if (o->connect)
-		return connect_to(s, o->connect, o->tools, e);
+		return connect_to(s, o, e);
 	if (o->tools && tools_choose(str_of(o->tools), &door.only, e) < 0)
 		return -1;
 	s->coding = coding_of_options(&o->coding, e);
@@ -229,17 +214,41 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 					e)
 			      : NULL;
 	s->door = s->ops ? mcp_door_new(s->ops, &door, e) : NULL;
-	if (!s->door)
+	if (!s->door || mcp_door_check(s->door, &principal_local, e) < 0)
 		return -1;
 	s->stdio = mcp_stdio_start(&s->loop, mcp_door_server(s->door), &stdio, e);
 	return s->stdio ? 0 : -1;
 }
 
+/* What belongs to --server, and what belongs to a hub. */
+static int check_remote(const struct mcp_options *o, struct err *e)
+{
+	const struct remote_options *r = &o->remote;
+
+	if (!r->server && (r->token.token || r->token.file || r->workspaces || r->tls.ca ||
+			   r->tls.certificate || r->tls.key))
+		return err_set(e, ERR_INVALID,
+			       "--token, --token-file, --enable-workspace-tools, --ca, --tls-cert "
+			       "and --tls-key are about --server");
+	if (r->server && (o->connect || o->tools || o->profiles.n || o->coding.workspaces.n ||
+			  o->coding.readonly))
+		return err_set(e, ERR_INVALID,
+			       "--connect, --tools, --profile, --workspace and --readonly exclude "
+			       "--server");
+	return 0;
+}
+
 static int mcp_run(const struct verb_input *in)
 {
-	struct stdio_serving s = { .hub = NULL };
+	const struct mcp_options *o = in->options;
+	struct stdio_serving s = { .profile = BUF_INIT(PROFILE_MAX) };
 	struct err e = ERR_INIT;
 	int status = 0;
+
+	if (check_remote(o, &e) < 0)
+		return cli_wrong_usage(in->verb, &e);
+	if (o->remote.server)
+		return remote_run(&o->remote);
 
 	if (uv_loop_init(&s.loop) < 0) {
 		err_set(&e, ERR_LIMIT, "no event loop");
@@ -262,6 +271,7 @@ static int mcp_run(const struct verb_input *in)
 	uv_run(&s.loop, UV_RUN_DEFAULT);
 	uv_loop_close(&s.loop);
 	secret_free(s.token);
+	buf_fini(&s.profile);
 	grants_fini(&s.grants);
 	config_unref(s.config);
 	return status;
@@ -274,7 +284,8 @@ const struct verb mcp_verb = {
 	.more = "For the mcpServers of a client: { \"command\": \"holt\", \"args\": [\"mcp\"] }.\n"
 		"The sandboxes end with it. New sandboxes have these limits by default.\n"
 		"With --connect it has none of its own. HOLT_TOKEN is then the hub's token;\n"
-		"for a hub on this machine, that of holt auth token is used.",
+		"for a hub on this machine, that of holt auth token is used. --server asks a\n"
+		"server by its REST instead, such as that of mitos; man holt-mcp has more.",
 	.page = "holt-mcp",
 	.options = &options,
 	.defaults = &defaults,

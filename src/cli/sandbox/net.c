@@ -72,7 +72,9 @@ static int net_show(const struct net_options *o, const struct json_val *state, s
 		uint64_t n = 0;
 
 		json_uint64(json_get(state, counts[i]), &n);
-		printf("%s%s %" PRIu64, i ? ", " : "", counts[i], n);
+		fputs(i ? ", " : "", stdout);
+		fputs(counts[i], stdout);
+		printf(" %" PRIu64, n);
 	}
 	putchar('\n');
 	return 0;

@@ -1,11 +1,9 @@
 /* `holt secret`: the operator's secrets. Without a subcommand it lists them. */
-#include <errno.h>
 #include <stdio.h>
-#include <termios.h>
-#include <unistd.h>
 
 #include "cli/common/safe.h"
 #include "cli/common/table.h"
+#include "cli/common/tty.h"
 #include "cli/common/verb.h"
 #include "cli/link/link.h"
 #include "json/document/utf8.h"
@@ -70,44 +68,13 @@ static int run_list(const struct verb_input *in)
 
 /* ---- set ----------------------------------------------------------------------------------- */
 
-/* All of standard input; of a terminal a line that it does not show. */
-static int secret_read(struct buf *to, struct err *e)
-{
-	struct termios was, silent;
-	bool typed = tcgetattr(STDIN_FILENO, &was) == 0;
-	char *room = buf_reserve(to, to->max, e);
-	ssize_t n = 1;
-
-	if (!room)
-		return -1;
-	if (typed) {
-		silent = was;
-		silent.c_lflag &= ~(tcflag_t)ECHO;
-		tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent);
-		fputs("Value: ", stderr); /* what is typed before is dropped */
-	}
-	while (n != 0 && to->n < to->max && !(typed && to->n > 0 && room[to->n - 1] == '\n')) {
-		n = read(STDIN_FILENO, room + to->n, to->max - to->n);
-		if (n < 0 && errno != EINTR)
-			break;
-		buf_advance(to, n > 0 ? (size_t)n : 0);
-	}
-	if (typed) {
-		tcsetattr(STDIN_FILENO, TCSAFLUSH, &was);
-		fputc('\n', stderr);
-		while (to->n > 0 && room[to->n - 1] == '\n')
-			to->n--;
-	}
-	return n < 0 ? err_sys(e, errno, "standard input") : 0;
-}
-
 static int secret_set(const char *name, struct err *e)
 {
 	autowipe struct buf value = BUF_INIT(VALUE_MAX + 1), text = BUF_INIT(VALUE_MAX * 6 + 256);
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	struct json_writer w = json_writer(&text);
 
-	if (secret_read(&value, e) < 0 || !buf_reserve(&text, text.max, e))
+	if (tty_read_secret("Value: ", &value, e) < 0 || !buf_reserve(&text, text.max, e))
 		return -1;
 	if (value.n > VALUE_MAX)
 		return err_set(e, ERR_INVALID, "a secret has at most %d bytes", VALUE_MAX);

@@ -5,7 +5,7 @@
 
 #include "cli/common/home.h"
 #include "cli/common/verb.h"
-#include "cli/serve/grants.h"
+#include "cli/grants/grants.h"
 #include "config/config.h"
 #include "hub/core/hub.h"
 #include "op/code/code.h"
@@ -147,15 +147,6 @@ static inline struct coding *coding_of_options(const struct coding_rows *o, stru
 /* Those of the engine are zeros. */
 #define HUB_DEFAULTS                                                                               \
 	((struct hub_options){ .pool = HUB_POOL_DEFAULT, .sleep_after_ms = HUB_SLEEP_DEFAULT_MS })
-
-/* What the operator's file says. */
-static inline struct config *config_find(const char *said, struct err *e)
-{
-	char path[PATH_MAX];
-	bool must;
-
-	return home_config(said, path, &must, e) < 0 ? NULL : config_open(path, must, e);
-}
 
 /* The modules of a hub that has a gate. */
 static inline struct upstreams *upstreams_of_gate(struct gate *gate, struct hub *hub,

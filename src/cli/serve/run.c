@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "cli/serve/engine.h"
 #include "cli/serve/request.h"
+#include "cli/serve/run_hub.h"
 #include "cli/images/store.h"
 #include "cli/common/env.h"
 #include "cli/common/feed.h"
@@ -33,7 +34,7 @@ enum { JSON_OUTPUT = 1024 * 1024, EXIT_HOLT = 125, MOUNTS_MAX = 32, FULL = 128 <
 struct run_options {
 	struct verb_options common;
 	struct engine_options engine;
-	struct option_list mounts;
+	struct option_list mounts, modules;
 	struct network_options network;
 	struct env_options env;
 	struct secret_options secrets;
@@ -67,8 +68,11 @@ static const struct option_row rows[] = {
 	USER_ROW(struct run_options),
 	OPTION(struct run_options, debug, OPTION_FLAG, "debug",
 	       .doc = "Let its programs trace each other: for gdb, strace and sanitizers."),
-	RUN_NETWORK_ROWS(struct run_options, network),
+	OWN_NETWORK_ROWS(struct run_options, network),
 	NO_NETWORK_ROW(struct run_options),
+	OPTION(struct run_options, modules, OPTION_LIST, "module", .arg = "NAME",
+	       .doc = "Let it call this module's tools; '*' for all. Then the hub runs it. May be "
+		      "repeated."),
 	OPTION(struct run_options, json, OPTION_FLAG, "json",
 	       .doc = "Print one JSON object with result, output and usage."),
 	OPTION(struct run_options, request, OPTION_TEXT, "request", .arg = "FILE|-",
@@ -94,6 +98,7 @@ struct run_request {
 	bool root, debug;
 	struct str allow;
 	bool interactive, tty;
+	const struct net_grant *grant; /* what network and services say */
 };
 
 struct run {
@@ -485,15 +490,9 @@ static void on_granted(void *arg, const struct err *err)
 
 static int grant(struct run *r, struct err *e)
 {
-	struct nets_options o = { .n_resolvers = r->grants.n_resolvers };
+	const struct grants_to to = { &r->loop, r->box, r->sandbox };
 
-	memcpy(o.resolvers, r->grants.resolvers, sizeof(o.resolvers));
-	r->nets = nets_new(&r->loop, r->box, &o, e);
-	r->net = r->nets ? net_new(r->nets, r->sandbox, r, e) : NULL;
-	if (!r->net)
-		return -1;
-	net_grant_start(r->net, &r->grants.allow, on_granted, r);
-	return 0;
+	return grants_give(&r->grants, &to, &r->nets, &r->net, on_granted, r, e);
 }
 
 static void on_created(void *arg, struct sandbox *sb, const struct err *err)
@@ -514,22 +513,6 @@ static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 	r->sandbox = sandbox_ref(sb);
 	if ((r->grants.allow.n ? grant(r, &e) : start_command(r, &e)) < 0)
 		finish_error(r, &e);
-}
-
-/* The authority that a sandbox needs for it is the hub's to make. */
-static int check_http(const struct net_grant *g, struct err *e)
-{
-	const struct net_rule *r;
-	char text[NET_RULE_TEXT];
-
-	if (!net_grant_ends_tls(g, NET_TLS_SURE, &r))
-		return 0;
-	net_rule_print(r, text);
-	return err_set(
-		e, ERR_UNSUPPORTED,
-		"--allow: HTTP rules of %.100s need a hub, since TLS ends in its proxy then: use "
-		"`holt up` and `holt exec`, or port 80",
-		text);
 }
 
 /* What the image wants stands as if it had been said, so that policy and audit see it. An image
@@ -561,20 +544,11 @@ static int find_network(struct run *r, struct err *e)
 
 static int prepare(struct run *r, struct err *e)
 {
-	AUTO(config_unref) struct config *presets = NULL;
-
 	r->to_out = (struct outlet){ .hold = hold, .on_ready = on_written, .arg = r };
 	r->to_err = r->to_out;
 	signal(SIGPIPE, SIG_IGN);
-	if (find_network(r, e) < 0)
-		return -1;
-	if (r->network.allow.n) {
-		presets = config_find(r->o->config, e);
-		if (!presets)
-			return -1;
-	}
-	if (grants_read(&r->network, presets ? config_file(presets) : NULL, &r->grants, e) < 0 ||
-	    check_http(&r->grants.allow, e) < 0 || fill(r, e) < 0 ||
+	if (find_network(r, e) < 0 ||
+	    grants_read_own(&r->network, r->o->config, &r->grants, e) < 0 || fill(r, e) < 0 ||
 	    outlet_init(&r->to_out, &r->loop, STDOUT_FILENO, e) < 0)
 		return -1;
 	return outlet_init(&r->to_err, &r->loop, STDERR_FILENO, e);
@@ -611,6 +585,17 @@ static int run_normalize(void *request, struct arena *a, struct err *e)
 	return secret_refs_normalize(&((struct run_request *)request)->secrets, NULL, a, e);
 }
 
+static void run_begin(struct call *c, const void *request)
+{
+	const struct run_request *q = request;
+	struct err e = ERR_INIT;
+
+	if (network_check(c, q->grant, &e) < 0)
+		call_fail(c, &e);
+	else
+		local_run(c, request);
+}
+
 static const struct op run_op = {
 	.action = "sandbox.run",
 	.doc = "Runs a command in a sandbox of its own, and ends it.",
@@ -618,7 +603,7 @@ static const struct op run_op = {
 	.flags = OP_WAITS,
 	.request = &request_table,
 	.normalize = run_normalize,
-	.run = local_run,
+	.run = run_begin,
 };
 
 static struct field_strs texts_of(struct run *r, const struct option_list *l)
@@ -671,7 +656,8 @@ static int ask_for(struct run *r, struct err *e)
 				   .debug = r->o->debug,
 				   .allow = text_of(r->o->engine.allow),
 				   .interactive = r->o->interactive,
-				   .tty = r->o->tty };
+				   .tty = r->o->tty,
+				   .grant = &r->grants.allow };
 	r->call = road_begin(r->in->cli, r->o->config, &run_op, q, e);
 	return r->call ? road_grant(r->call, &q->secrets, &r->secrets, &r->n_secrets, e) : -1;
 }
@@ -712,6 +698,119 @@ static int start(struct run *r, struct err *e)
 	return 0;
 }
 
+/* ---- by a hub ------------------------------------------------------------------------------ */
+
+/* Words for another verb; texts are in the arena. */
+struct hub_words {
+	struct arena *arena;
+	const char *p[OPTION_LIST_MAX * 14 + EXEC_ARGS_MAX + 64];
+	size_t n;
+	struct err e;
+};
+
+static void hub_word(struct hub_words *w, const char *option, const char *value)
+{
+	w->p[w->n++] = option;
+	if (value)
+		w->p[w->n++] = value;
+}
+
+static void hub_list(struct hub_words *w, const char *option, const struct option_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		hub_word(w, option, l->p[i]);
+}
+
+/* 0: it was not said. */
+static void hub_number(struct hub_words *w, const char *option, double n)
+{
+	const char *text = n > 0 ? arena_printf(w->arena, &w->e, "%.3f", n) : NULL;
+
+	if (text)
+		hub_word(w, option, text);
+}
+
+static void hub_count(struct hub_words *w, const char *option, uint64_t n)
+{
+	const char *text = n ? arena_printf(w->arena, &w->e, "%llu", (unsigned long long)n) : NULL;
+
+	if (text)
+		hub_word(w, option, text);
+}
+
+static const char *const *hub_up(struct hub_words *w, const struct run_options *o)
+{
+	const struct engine_options *engine = &o->engine;
+	size_t at = w->n;
+
+	hub_list(w, "--module", &o->modules);
+	hub_list(w, "--volume", &o->mounts);
+	hub_list(w, "--allow", &o->network.allow);
+	hub_count(w, "--memory", (engine->memory + MIB - 1) / MIB);
+	hub_count(w, "--disk", (engine->disk + MIB - 1) / MIB);
+	hub_count(w, "--pids", engine->pids);
+	hub_count(w, "--open-files", engine->files);
+	hub_number(w, "--cpus", engine->cpu_milli / 1000.0);
+	if (o->no_network)
+		hub_word(w, "--network", "none");
+	if (o->user)
+		hub_word(w, "--user", o->user == USER_ROOT ? "root" : "user");
+	if (o->debug)
+		hub_word(w, "--debug", NULL);
+	if (o->image)
+		hub_word(w, o->image, NULL);
+	hub_word(w, NULL, NULL);
+	return w->p + at;
+}
+
+static const char *const *hub_exec(struct hub_words *w, const struct verb_input *in)
+{
+	const struct run_options *o = in->options;
+	size_t at = w->n;
+
+	hub_list(w, "--env", &o->env.words);
+	hub_list(w, "--env-file", &o->env.files);
+	hub_list(w, "--secret", &o->secrets.words);
+	hub_list(w, "--secret-file", &o->secrets.files);
+	hub_number(w, "--timeout", (double)o->timeout_ms / 1000);
+	if (o->cwd)
+		hub_word(w, "--workdir", o->cwd);
+	if (o->interactive)
+		hub_word(w, "--interactive", NULL);
+	if (o->tty)
+		hub_word(w, "--tty", NULL);
+	hub_word(w, NULL, NULL);
+	for (int i = 0; i < in->n_operands; i++)
+		hub_word(w, in->operands[i], NULL);
+	hub_word(w, NULL, NULL);
+	return w->p + at;
+}
+
+static int run_with_modules(const struct verb_input *in)
+{
+	const struct run_options *o = in->options;
+	AUTO(arena_free) struct arena *a = arena_new(1 << 20);
+	autofree struct hub_words *w = calloc(1, sizeof(*w));
+	struct run_in_hub r;
+	struct err e = ERR_INIT;
+
+	if (!a || !w)
+		err_set(&e, ERR_LIMIT, "out of memory");
+	else if (o->json || o->config || o->engine.allow || o->network.services.n ||
+		 o->network.resolvers.n)
+		err_set(&e, ERR_INVALID,
+			"--module: the hub runs it, which has options of its own in place of "
+			"--json, --config, --allow-missing, --service and --resolver");
+	else if (in->n_operands == 0)
+		err_set(&e, ERR_INVALID, "something is missing: a program to run");
+	if (e.code)
+		return cli_fail(&e);
+	w->arena = a;
+	r.up = hub_up(w, o);
+	r.exec = hub_exec(w, in);
+	return w->e.code ? cli_fail(&w->e) : run_in_hub(&r);
+}
+
 static int run(const struct verb_input *in)
 {
 	const struct run_options *o = in->options;
@@ -722,6 +821,8 @@ static int run(const struct verb_input *in)
 		return request_print_schema();
 	if (o->request)
 		return request_run(o->request);
+	if (o->modules.n)
+		return run_with_modules(in);
 	r = calloc(1, sizeof(*r));
 	if (!r || uv_loop_init(&r->loop) < 0) {
 		err_set(&e, ERR_LIMIT, "out of memory");

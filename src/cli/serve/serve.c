@@ -20,9 +20,12 @@
 #include "cli/common/claim.h"
 #include "cli/serve/engine.h"
 #include "cli/serve/given.h"
+#include "cli/serve/tls.h"
 #include "cli/common/home.h"
 #include "cli/common/verb.h"
+#include "door/e2b/e2b.h"
 #include "door/mcp/tools.h"
+#include "door/rest/mitos.h"
 #include "gate/gate.h"
 #include "hub/core/preview.h"
 
@@ -43,7 +46,8 @@ struct serve_options {
 	struct hub_options hub;
 	struct option_list listen, hosts, origins;
 	struct coding_rows coding;
-	const char *socket, *certificate, *key, *preview, *domain, *tools;
+	struct serve_tls_files tls;
+	const char *socket, *public_url, *preview, *domain, *tools, *compat;
 	uint32_t rate;
 	uint64_t exit_idle_ms;
 	bool yield;
@@ -55,18 +59,25 @@ static const struct option_row rows[] = {
 	OPTION(struct serve_options, socket, OPTION_TEXT, "socket", .arg = "PATH",
 	       .env = "HOLT_SOCKET",
 	       .doc = "The Unix socket, or none; in the runtime folder by default."),
-	OPTION(struct serve_options, certificate, OPTION_TEXT, "tls-cert", .arg = "FILE",
+	OPTION(struct serve_options, tls.certificate, OPTION_TEXT, "tls-cert", .arg = "FILE",
 	       .doc = "Certificate chain in PEM: the addresses then speak TLS."),
-	OPTION(struct serve_options, key, OPTION_TEXT, "tls-key", .arg = "FILE",
+	OPTION(struct serve_options, tls.key, OPTION_TEXT, "tls-key", .arg = "FILE",
 	       .doc = "Its private key in PEM."),
+	OPTION(struct serve_options, tls.client_ca, OPTION_TEXT, "tls-client-ca", .arg = "FILE",
+	       .doc = "Authorities in PEM: clients then need a certificate of theirs, too."),
 	OPTION(struct serve_options, hosts, OPTION_LIST, "allow-host", .arg = "NAME[:PORT]",
 	       .doc = "A name by which clients may call this server. May be repeated."),
 	OPTION(struct serve_options, origins, OPTION_LIST, "allow-origin", .arg = "ORIGIN",
 	       .doc = "Whose pages may ask, such as https://app.example. May be repeated."),
+	OPTION(struct serve_options, public_url, OPTION_TEXT, "public-url", .arg = "URL",
+	       .doc = "Where a proxy shows this server to browsers: https://NAME[:PORT]."),
 	OPTION(struct serve_options, preview, OPTION_TEXT, "preview", .arg = "ADDR:PORT",
 	       .doc = "Where browsers see what servers in sandboxes show; nowhere if not said."),
 	OPTION(struct serve_options, domain, OPTION_TEXT, "preview-domain", .arg = "DOMAIN",
 	       .doc = "Below which each of them has a name of its own; localhost by default."),
+	OPTION(struct serve_options, compat, OPTION_TEXT, "compat", .arg = "LIST",
+	       .env = "HOLT_COMPAT",
+	       .doc = "Also serve what clients of others speak: e2b, mitos (docs/compat.md)."),
 	TOOLS_ROW(struct serve_options),
 	CODING_ROWS(struct serve_options, coding),
 	OPTION(struct serve_options, rate, OPTION_COUNT, "rate", .arg = "N", .env = "HOLT_RATE",
@@ -95,6 +106,7 @@ struct serve {
 	uint64_t requests; /* total at that time */
 	struct mcp_choice tools; /* served over MCP; 0: all */
 	struct secret *token;
+	struct serve_tls *tls; /* NULL: none */
 	struct config *config;
 	struct grants grants;
 	struct http_routes routes[SERVE_PARTS_MAX + 1];
@@ -102,7 +114,6 @@ struct serve {
 	struct http_server *previews; /* the door for previews; NULL: none */
 	struct http_routes preview_routes;
 	const char **hosts; /* owned; how the door may be called */
-	int agents_port; /* where agents find the door; 0: not yet */
 	char names[256]; /* host names of that door */
 	const char *preview_hosts[1];
 	size_t closed; /* closed parts */
@@ -123,6 +134,7 @@ static void on_hub_closed(void *arg)
 	struct serve *v = arg;
 
 	mcp_door_free(v->s.mcp);
+	mitos_free(take_ptr(v->s.mitos));
 	ops_free(v->s.ops);
 	coding_free(v->s.coding);
 	code_free(v->s.code);
@@ -132,6 +144,7 @@ static void on_hub_closed(void *arg)
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		uv_close((uv_handle_t *)&v->signals[i], NULL);
 	uv_close((uv_handle_t *)&v->idle, NULL);
+	serve_tls_close(take_ptr(v->tls));
 }
 
 /* Modules are parts of this hub, also where its sandboxes stay for the next one. */
@@ -323,12 +336,30 @@ static const void *identify_browser(void *of, struct http_request *q)
 	return who;
 }
 
+/* No agent goes on for an owner whose key has ended. owner: whose alone; STR_NONE: of all. */
+static void put_away(struct serve *v, struct str owner)
+{
+	struct err e;
+
+	for (size_t i = 0; i < talks_count(v->s.talks); i++) {
+		struct talk *t = talks_at(v->s.talks, i);
+		const struct conversation_record *r = talk_record(t);
+
+		if (!r->archived && (!owner.p || str_eq(r->owner, owner)) &&
+		    !ops_knows(v->s.ops, r->owner) &&
+		    talk_archive(t, true, CONVERSATION_BY_KEY, &e) < 0)
+			log_error("conversation %s is not archived: %s", talk_id(t), e.msg);
+	}
+}
+
 /* Its calls first, so that what they run is ended in order; then what is no call. */
 static void on_principal_ended(void *of, const struct principal *who)
 {
 	struct serve *v = of;
 
 	ops_end_of(v->s.ops, who);
+	if (!v->s.stopping)
+		put_away(v, principal_owner(who));
 	for (size_t i = 0; i < serve_parts_n; i++) {
 		if (v->s.parts[i] && serve_parts[i]->end_of)
 			serve_parts[i]->end_of(v->s.parts[i], who);
@@ -345,6 +376,14 @@ static void on_config(void *of, struct config *c)
 		upstreams_configure(v->s.upstreams, c);
 	if (v->s.agents)
 		agents_configure(v->s.agents, c);
+	if (v->tls)
+		serve_tls_configure(v->tls, config_file(c));
+	else if (config_file(c)->has_tls)
+		log_warn("the addresses speak plain HTTP until the hub is started again");
+	for (size_t i = 0; i < serve_parts_n; i++) {
+		if (v->s.parts[i] && serve_parts[i]->configure)
+			serve_parts[i]->configure(v->s.parts[i], c);
+	}
 }
 
 static void on_token_end(void *of, struct talk *t)
@@ -363,6 +402,7 @@ static int open_talks(struct serve *v, struct err *e)
 	if (!v->s.feed)
 		return -1;
 	o.feed = v->s.feed;
+	o.archive_seconds = config_file(v->config)->conversations.archive_days * 86400ll;
 	o.trash_seconds = config_file(v->config)->conversations.trash_days * 86400ll;
 	v->s.talks = talks_open(&v->s.loop, path, &o, e);
 	return v->s.talks ? 0 : err_wrap(e, "conversations");
@@ -376,10 +416,10 @@ static int agents_port(void *of, struct err *e)
 
 	if (v->s.stopping || !v->s.door)
 		return err_set(e, ERR_CANCELLED, "the hub ends");
-	if (v->agents_port)
-		return v->agents_port;
+	if (v->s.agents_port)
+		return v->s.agents_port;
 	port = http_server_listen(v->s.door, "127.0.0.1:0", NULL, e);
-	v->agents_port = port > 0 ? port : 0;
+	v->s.agents_port = port > 0 ? port : 0;
 	return port;
 }
 
@@ -451,9 +491,60 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 	v->s.mcp = v->s.ops ? mcp_door_new(v->s.ops, &mcp, e) : NULL;
 	if (!v->s.mcp)
 		return -1;
+	put_away(v, STR_NONE);
 	box_stats(hub_box(v->s.hub), &stats);
 	if (stats.live)
 		printf("Sandboxes of the hub before: %u\n", stats.live);
+	return 0;
+}
+
+static int choose_compat(struct serve *v, struct str name, struct err *e)
+{
+	bool tokenless = str_is(name, "mitos-tokenless");
+
+	if (str_is(name, "e2b"))
+		v->s.compat_e2b = true;
+	else if (tokenless || str_is(name, "mitos"))
+		v->s.compat_mitos = true;
+	else
+		return err_set(e, ERR_INVALID,
+			       "--compat: there are e2b, mitos and mitos-tokenless, not '%.*s'",
+			       STR_CUT(name, 40));
+	v->s.compat_tokenless |= tokenless;
+	return 0;
+}
+
+/* Those of the command line and of the operator's file. */
+static int open_compat(struct serve *v, const struct serve_options *o, struct err *e)
+{
+	const struct field_strs *apis = &config_file(v->config)->compat.apis;
+	struct str list = str_of(o->compat);
+
+	while (list.n) {
+		const char *end = memchr(list.p, ',', list.n);
+		struct str one = { list.p, end ? (size_t)(end - list.p) : list.n };
+
+		list = end ? (struct str){ end + 1, list.n - one.n - 1 } : STR_NONE;
+		if (choose_compat(v, str_trim(one), e) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < apis->n; i++) {
+		if (choose_compat(v, apis->p[i], e) < 0)
+			return err_wrap(e, "compat.apis");
+	}
+	if (v->s.compat_tokenless && (o->public_url || o->hosts.n))
+		return err_set(e, ERR_INVALID,
+			       "--compat mitos-tokenless is for clients at this machine, so not "
+			       "behind a proxy (--public-url, --allow-host)");
+	if (v->s.compat_mitos) {
+		v->s.mitos = mitos_new(v->config, v->s.compat_tokenless ? v->s.ops : NULL,
+				       &v->s.agents_port, e);
+		if (!v->s.mitos)
+			return -1;
+	}
+	if (v->s.compat_tokenless)
+		log_warn("every program of this machine may use the sandboxes whose ids it knows: "
+			 "--compat mitos-tokenless");
 	return 0;
 }
 
@@ -461,7 +552,11 @@ static int open_parts(struct serve *v, struct err *e)
 {
 	v->routes[v->n_routes++] = serve_state_routes(&v->s);
 	v->s.named = operators_named;
+	v->s.identify = identify;
+	v->s.config = v->config;
 	for (size_t i = 0; i < serve_parts_n; i++) {
+		if (serve_parts[i]->wanted && !serve_parts[i]->wanted(&v->s))
+			continue;
 		v->s.parts[i] = serve_parts[i]->open(&v->s, &v->routes[v->n_routes++], e);
 		if (!v->s.parts[i])
 			return err_wrap(e, "%s", serve_parts[i]->name);
@@ -478,9 +573,10 @@ static int open_door(struct serve *v, const struct serve_options *o, struct err 
 		.owner = v,
 		.routes = v->routes,
 		.n_routes = v->n_routes,
-		.n_hosts = o->hosts.n + 1,
+		.n_hosts = o->hosts.n + 1 + v->s.compat_e2b,
 		.origins = o->origins.p,
 		.n_origins = o->origins.n,
+		.public_url = o->public_url,
 		.expose = "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, Audit-Id",
 	};
 
@@ -490,29 +586,13 @@ static int open_door(struct serve *v, const struct serve_options *o, struct err 
 	for (size_t i = 0; i < o->hosts.n; i++)
 		v->hosts[i] = o->hosts.p[i];
 	v->hosts[o->hosts.n] = AGENT_HUB;
+	if (v->s.compat_e2b)
+		v->hosts[o->hosts.n + 1] = E2B_NAMES;
 	http.hosts = v->hosts;
+	if (o->public_url)
+		snprintf(v->s.url, sizeof(v->s.url), "%s", o->public_url);
 	v->s.door = http_server_new(&v->s.loop, &http, e);
 	return v->s.door ? 0 : -1;
-}
-
-/* Reads a PEM file. */
-static int read_pem(const char *path, struct buf *to, struct err *e)
-{
-	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = 1;
-
-	if (fd < 0)
-		return err_sys(e, errno, "open %.120s", path);
-	while (n > 0) {
-		char *at = buf_reserve(to, 4096, e);
-
-		n = at ? read(fd, at, 4096) : -2;
-		if (n > 0)
-			buf_advance(to, (size_t)n);
-	}
-	if (n == -1)
-		return err_sys(e, errno, "read %.120s", path);
-	return n < 0 ? err_wrap(e, "read %.120s", path) : 0;
 }
 
 static bool is_none(const char *text)
@@ -664,29 +744,32 @@ static int listen_given(struct serve *v, const struct http_tls *tls, struct err 
 	return 0;
 }
 
+static int on_renewed(void *of, const struct http_tls *tls, struct err *e)
+{
+	struct serve *v = of;
+
+	if ((v->s.door && http_server_renew(v->s.door, tls, e) < 0) ||
+	    (v->previews && http_server_renew(v->previews, tls, e) < 0))
+		return -1;
+	return 0;
+}
+
 static int listen_everywhere(struct serve *v, const struct serve_options *o, struct err *e)
 {
-	autobuf struct buf certificate = BUF_INIT(1 << 20), key = BUF_INIT(1 << 20);
-	struct http_tls tls;
-	int result;
+	const struct http_tls *tls;
 
 	if (o->listen.n == 1 && is_none(o->listen.p[0]) && o->socket && is_none(o->socket) &&
 	    !v->n_given)
 		return err_set(e, ERR_INVALID, "there is nowhere to listen");
-	if (!o->certificate != !o->key)
-		return err_set(e, ERR_INVALID, "--tls-cert and --tls-key belong together");
-	if (o->certificate &&
-	    (read_pem(o->certificate, &certificate, e) < 0 || read_pem(o->key, &key, e) < 0))
+	if (serve_tls_open(&v->s.loop, &o->tls, config_file(v->config), &v->tls, e) < 0)
 		return -1;
-	tls = (struct http_tls){ certificate.p, key.p };
-	result = listen_given(v, o->certificate ? &tls : NULL, e);
-	if (result == 0)
-		result = listen_all(v, o, o->certificate ? &tls : NULL, e);
-	if (result == 0 && o->preview)
-		result = open_previews(v, o, o->certificate ? &tls : NULL, e);
-	if (key.p)
-		explicit_bzero(key.p, key.n);
-	return result < 0 ? -1 : listen_socket(v, o, e);
+	tls = v->tls ? serve_tls_texts(v->tls) : NULL;
+	if (listen_given(v, tls, e) < 0 || listen_all(v, o, tls, e) < 0 ||
+	    (o->preview && open_previews(v, o, tls, e) < 0))
+		return -1;
+	if (v->tls)
+		serve_tls_watch(v->tls, on_renewed, v);
+	return listen_socket(v, o, e);
 }
 
 static int claim(const struct serve *v, const struct serve_options *o, struct err *e)
@@ -708,8 +791,8 @@ static int start(struct serve *v, const struct verb_input *in, struct err *e)
 	if (!v->token)
 		return -1;
 	sha256_hex(secret_expose(v->token, "hashed"), v->s.token);
-	if (claim(v, o, e) < 0 || open_hub(v, in, e) < 0 || open_parts(v, e) < 0 ||
-	    open_door(v, o, e) < 0 || listen_everywhere(v, o, e) < 0)
+	if (claim(v, o, e) < 0 || open_hub(v, in, e) < 0 || open_compat(v, o, e) < 0 ||
+	    open_parts(v, e) < 0 || open_door(v, o, e) < 0 || listen_everywhere(v, o, e) < 0)
 		return -1;
 	v->exit_idle_ms = o->exit_idle_ms;
 	v->used_ms = uv_now(&v->s.loop);
@@ -758,9 +841,10 @@ const struct verb serve_verb = {
 	.name = "serve",
 	.usage = "[OPTION...]",
 	.doc = "Serve sandboxes over HTTP: MCP at /mcp and /sse.",
-	.more = "Every route but /healthz wants the token of `holt auth token`. The sandboxes end\n"
-		"with it, unless it is killed: then the next one has them. The limits are those\n"
-		"of a sandbox that asks for none.",
+	.more = "Every route wants the token of `holt auth token`, but /healthz, /v1/health,\n"
+		"previews, and the web page's files and log-in. The sandboxes end with it,\n"
+		"unless it is killed: then the next one has them. The limits are those of a\n"
+		"sandbox that asks for none.",
 	.page = "holt-serve",
 	.options = &options,
 	.defaults = &defaults,

@@ -13,7 +13,7 @@
 #include "http/server/server.h"
 #include "hub/core/hub.h"
 
-enum { SERVE_PARTS_MAX = 8 };
+enum { SERVE_PARTS_MAX = 10 };
 
 struct serve_part;
 
@@ -33,8 +33,16 @@ struct serving {
 	struct http_server *door;
 	/* Those of the operator, by their names; else NULL. */
 	const struct principal *(*named)(struct str name);
+	/* As http_options.identify. */
+	const void *(*identify)(void *serving, struct str token, bool local);
+	struct config *config;
+	/* --compat, or compat.apis of the operator's file. Without tokens clients of mitos may ask
+	 * from this machine. */
+	bool compat_e2b, compat_mitos, compat_tokenless;
+	struct mitos *mitos; /* NULL: its clients are not served */
 	char token[SHA256_HEX]; /* of the hub's own token */
 	int data; /* the data folder, for the page; -1: none */
+	int agents_port; /* where agents find the door; 0: not yet */
 	char url[320]; /* of the first address of TCP, for browsers; "" without one */
 	bool stopping;
 	void *parts[SERVE_PARTS_MAX]; /* by the row; what open() gave */
@@ -42,12 +50,16 @@ struct serving {
 
 struct serve_part {
 	const char *name;
+	/* Whether it is served at all. NULL: always. */
+	bool (*wanted)(const struct serving *s);
 	/* Its routes; NULL with *e. */
 	void *(*open)(struct serving *s, struct http_routes *ret, struct err *e);
 	/* Who a request without a token comes from (http_options.identify_browser). May be NULL. */
 	const void *(*identify)(void *part, struct http_request *q);
 	/* Ends the sessions of a principal that is good for nothing any more. NULL: it has none. */
 	void (*end_of)(void *part, const void *who);
+	/* The operator's file was read again. May be NULL. */
+	void (*configure)(void *part, struct config *c);
 	/* The server goes down: what waits for nothing ends now. May be NULL. */
 	void (*drain)(void *part);
 	/* No connection is left; on_closed is called later. NULL: there is nothing to close. */

@@ -66,18 +66,21 @@ static void run_readyz(void *owner, struct http_request *q)
 }
 
 struct version {
-	struct str name, version;
+	struct str name, version, principal;
 };
 static const struct field version_fields[] = {
 	FIELD(struct version, name, .flags = FIELD_REQUIRED, .doc = "holt"),
 	FIELD(struct version, version, .flags = FIELD_REQUIRED, .doc = "Of the program."),
+	FIELD(struct version, principal, .flags = FIELD_REQUIRED, .doc = "Who asks."),
 };
 static const struct field_table version_table = FIELD_TABLE(struct version, version_fields);
 
 static void run_version(void *owner, struct http_request *q)
 {
+	const struct principal *who = http_request_principal(q);
+
 	reply_json(q, 200, &version_table,
-		   &(struct version){ STR_LIT("holt"), STR_LIT(HOLT_VERSION) });
+		   &(struct version){ STR_LIT("holt"), STR_LIT(HOLT_VERSION), str_of(who->name) });
 }
 
 /* ---- numbers ------------------------------------------------------------------------------- */
@@ -301,7 +304,7 @@ static const struct http_route state_rows[] = {
 	{ .path = "/version",
 	  .methods = HTTP_GET | HTTP_HEAD,
 	  .run = run_version,
-	  .doc = "Name and version." },
+	  .doc = "Name and version, and who asks." },
 	{ .path = "/metrics",
 	  .methods = HTTP_GET | HTTP_HEAD,
 	  .run = run_metrics,

@@ -130,7 +130,7 @@ const struct verb ws_import_verb = {
 struct export_options {
 	struct verb_options common;
 	const char *revision;
-	bool git;
+	bool git, history;
 };
 
 static const struct option_row export_rows[] = {
@@ -138,6 +138,8 @@ static const struct option_row export_rows[] = {
 	       .arg = "REVISION", .doc = "Which; the newest one if absent."),
 	OPTION(struct export_options, git, OPTION_FLAG, "git",
 	       .doc = "The second operand is a repository: make a commit on its branch holt/NAME."),
+	OPTION(struct export_options, history, OPTION_FLAG, "history",
+	       .doc = "With --git: a commit of each revision that the branch does not have yet."),
 	HELP_ROW(struct export_options),
 };
 static const struct option_table export_options = OPTION_TABLE(export_rows, .mixed = true);
@@ -203,9 +205,14 @@ static int export_run(const struct verb_input *in)
 {
 	const struct export_options *o = in->options;
 	struct err e = ERR_INIT;
-	int result = o->git ? ws_export_git(in->operands[0], o->revision, in->operands[1], &e)
-			    : export_file(in->operands[0], o->revision, in->operands[1], &e);
+	const struct ws_git git = { in->operands[0], in->operands[1], o->revision, o->history };
+	int result;
 
+	if (o->history && !o->git)
+		result = err_set(&e, ERR_INVALID, "--history is of --git");
+	else
+		result = o->git ? ws_export_git(&git, &e)
+				: export_file(in->operands[0], o->revision, in->operands[1], &e);
 	return result < 0 ? hub_link_fail(&e) : 0;
 }
 

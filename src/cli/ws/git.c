@@ -1,5 +1,5 @@
 /*
- * A revision as a commit of a repository that the operator names. The archive that the hub sends
+ * Revisions as commits of a repository that the operator names. The archive that the hub sends
  * becomes a stream for `git fast-import`, which writes objects and one branch and touches neither
  * the index nor files. Nothing of the repository's configuration may run a program: hooks, file
  * system monitors and garbage collection are off, and the environment is git's alone.
@@ -11,16 +11,23 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/hash.h"
 #include "box/archive/tar.h"
 #include "cli/common/file.h"
 #include "cli/common/safe.h"
 #include "cli/ws/ws.h"
 
 #define BRANCH "refs/heads/holt/"
-enum { COMMIT_HEX_MAX = 64 };
+enum {
+	COMMIT_HEX_MAX = 64,
+	ANSWER_MAX = 1 << 20, /* bytes that git prints */
+	PAGE = 1000, /* revisions */
+	PAGES_MAX = 100,
+};
 
 struct git_writer {
 	const char *name;
@@ -88,30 +95,72 @@ static int git_wait(pid_t pid, struct err *e)
 		     : err_set(e, ERR_INVALID, "git failed; what it printed says why");
 }
 
-/* The commit that the branch has; "" where there is no such branch. */
-static int git_tip(const char *repository, const char *branch, char ret[COMMIT_HEX_MAX + 2],
-		   struct err *e)
+/* To its end. */
+static int git_take_all(int fd, struct buf *ret, struct err *e)
 {
-	const char *const words[] = { "for-each-ref", "--format=%(objectname)", "--", branch,
-				      NULL };
+	char piece[4096];
+	ssize_t got;
+
+	while ((got = read(fd, piece, sizeof(piece))) != 0) {
+		if (got < 0 && errno != EINTR)
+			return err_sys(e, errno, "read what git prints");
+		if (got > 0 && buf_add(ret, piece, (size_t)got, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* What git prints. */
+static int git_ask(const char *repository, const char *const *words, struct buf *ret, struct err *e)
+{
 	autoclose int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int ends[2];
-	size_t n = 0;
-	ssize_t got = 1;
+	struct err ignored = ERR_INIT;
+	int ends[2], result;
 	pid_t pid;
 
 	if (null < 0 || pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "make a pipe");
 	pid = git_start(repository, words, (const int[]){ null, ends[1] }, e);
 	close(ends[1]);
-	while (pid > 0 && n < COMMIT_HEX_MAX + 1 && got > 0) {
-		got = read(ends[0], ret + n, COMMIT_HEX_MAX + 1 - n);
-		n += got > 0 ? (size_t)got : 0;
-	}
+	result = pid < 0 ? -1 : git_take_all(ends[0], ret, e);
 	close(ends[0]);
-	ret[n] = '\0';
+	if (pid > 0 && git_wait(pid, result < 0 ? &ignored : e) < 0)
+		return -1;
+	return result;
+}
+
+/* The commit that the branch has; "" where there is no such branch. */
+static int git_tip(const char *repository, const char *branch, char ret[COMMIT_HEX_MAX + 1],
+		   struct err *e)
+{
+	const char *const words[] = { "for-each-ref", "--format=%(objectname)", "--", branch,
+				      NULL };
+	autobuf struct buf said = BUF_INIT(ANSWER_MAX);
+
+	if (git_ask(repository, words, &said, e) < 0)
+		return -1;
+	snprintf(ret, COMMIT_HEX_MAX + 1, "%.*s", STR_ARG(buf_str(&said)));
 	ret[strspn(ret, "0123456789abcdef")] = '\0';
-	return pid < 0 ? -1 : git_wait(pid, e);
+	return 0;
+}
+
+/* The revision that a commit is of, in its last line, as messages are anybody's; "": of none. */
+static int git_revision(const char *repository, const char *commit, char ret[HASH_HEX + 1],
+			struct err *e)
+{
+	static const struct str word = STR_LIT("\nHolt-Revision: ");
+	const char *const words[] = { "cat-file", "commit", commit, NULL };
+	autobuf struct buf said = BUF_INIT(ANSWER_MAX);
+	size_t tail = word.n + HASH_HEX + 1;
+
+	ret[0] = '\0';
+	if (!*commit)
+		return 0;
+	if (git_ask(repository, words, &said, e) < 0)
+		return -1;
+	if (said.n > tail && memcmp(said.p + said.n - tail, word.p, word.n) == 0)
+		snprintf(ret, HASH_HEX + 1, "%.*s", HASH_HEX, said.p + said.n - HASH_HEX - 1);
+	return 0;
 }
 
 /* ---- the stream ------------------------------------------------------------------------------ */
@@ -237,18 +286,31 @@ static int git_take(void *arg, struct str bytes, struct err *e)
 
 /* ---- the commit ------------------------------------------------------------------------------ */
 
+/* The next page of the log. *cursor: where it begins, from empty on; then, in *ret, where the next
+ * one does, or empty. */
+static int log_page(struct hub_link *l, const char *name, struct str *cursor, struct json_doc **ret,
+		    struct err *e)
+{
+	char path[WS_PATH_MAX], more[80];
+
+	snprintf(more, sizeof(more), "/log?limit=%d%s%.*s", PAGE, cursor->n ? "&cursor=" : "",
+		 STR_CUT(*cursor, 24));
+	json_free(take_ptr(*ret));
+	if (ws_path(path, name, more, e) < 0 || hub_link_ask(l, "GET", path, STR_NONE, ret, e) < 0)
+		return -1;
+	*cursor = json_str(json_get(json_root(*ret), "next_cursor"));
+	return 0;
+}
+
 int ws_find_revision(struct hub_link *l, const char *name, const char *digits,
 		     struct json_doc **ret, const struct json_val **ret_row, struct err *e)
 {
-	char path[WS_PATH_MAX], more[64] = "/log?limit=1000";
-	struct str cursor;
+	struct str cursor = STR_NONE;
 
 	do {
 		struct json_iter it;
 
-		json_free(take_ptr(*ret));
-		if (ws_path(path, name, more, e) < 0 ||
-		    hub_link_ask(l, "GET", path, STR_NONE, ret, e) < 0)
+		if (log_page(l, name, &cursor, ret, e) < 0)
 			return -1;
 		it = json_iter(json_get(json_root(*ret), "revisions"));
 		while (json_next(&it)) {
@@ -256,13 +318,76 @@ int ws_find_revision(struct hub_link *l, const char *name, const char *digits,
 			if (!digits || str_starts(json_str(json_get(it.val, "revision")), digits))
 				return 0;
 		}
-		cursor = json_str(json_get(json_root(*ret), "next_cursor"));
-		snprintf(more, sizeof(more), "/log?limit=1000&cursor=%.*s", STR_CUT(cursor, 24));
-	} while (cursor.p);
+	} while (cursor.n);
 	return err_set(e, ERR_WORKSPACE_NOT_FOUND, "workspace %.80s has no revision '%.80s'", name,
 		       digits);
 }
 
+/* The revisions that become commits, the newest first. */
+struct history {
+	struct json_doc *pages[PAGES_MAX];
+	size_t n_pages;
+	const struct json_val **rows; /* owned; of the pages */
+	size_t n;
+};
+
+static void history_fini(struct history *h)
+{
+	for (size_t i = 0; i < h->n_pages; i++)
+		json_free(h->pages[i]);
+	free(h->rows);
+}
+
+/* Adds rows until the revision `known`. 1: it was found. */
+static int history_add(struct history *h, const struct json_val *page, const char *known,
+		       struct err *e)
+{
+	const struct json_val **rows = realloc(h->rows, (h->n + PAGE) * sizeof(*rows));
+	struct json_iter it = json_iter(json_get(page, "revisions"));
+
+	if (!rows)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	h->rows = rows;
+	for (size_t i = 0; i < PAGE && json_next(&it); i++) {
+		if (str_is(json_str(json_get(it.val, "revision")), known))
+			return 1;
+		h->rows[h->n++] = it.val;
+	}
+	return 0;
+}
+
+/* Those behind the revision `known`; all, where there is no such one. */
+static int history_read(struct history *h, struct hub_link *l, const char *name, const char *known,
+			struct err *e)
+{
+	struct str cursor = STR_NONE;
+	int found;
+
+	do {
+		struct json_doc **page = &h->pages[h->n_pages];
+
+		if (h->n_pages == PAGES_MAX)
+			return err_set(e, ERR_LIMIT, "at most %d revisions are exported at once",
+				       PAGES_MAX * PAGE);
+		if (log_page(l, name, &cursor, page, e) < 0)
+			return -1;
+		h->n_pages++;
+		found = history_add(h, json_root(*page), known, e);
+	} while (found == 0 && cursor.n);
+	return found < 0 ? -1 : 0;
+}
+
+/* Seconds since 1970 of RFC 3339 in UTC. */
+static int64_t seconds_of(struct str when)
+{
+	struct tm tm = { .tm_year = 0 };
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.*s", STR_CUT(when, 31));
+	return strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) ? timegm(&tm) : 0;
+}
+
+/* parent: "": what the branch has. */
 static int put_commit(struct git_writer *g, const struct json_val *row, const char *parent,
 		      struct err *e)
 {
@@ -275,9 +400,10 @@ static int put_commit(struct git_writer *g, const struct json_val *row, const ch
 	if (buf_addf(&text, e, "%.*s\n\nHolt-Workspace: %s\nHolt-Revision: %.*s\n",
 		     STR_ARG(message), g->name, STR_ARG(revision)) < 0 ||
 	    buf_addf(&g->text, e,
-		     "feature done\ncommit " BRANCH "%s\ncommitter Holt <holt@localhost> now\n"
+		     "commit " BRANCH "%s\ncommitter Holt <holt@localhost> %" PRId64 " +0000\n"
 		     "data %zu\n%s",
-		     g->name, text.n, buf_str(&text).p) < 0)
+		     g->name, seconds_of(json_str(json_get(row, "created_at"))), text.n,
+		     buf_str(&text).p) < 0)
 		return -1;
 	if (*parent && buf_addf(&g->text, e, "from %s\n", parent) < 0)
 		return -1;
@@ -287,22 +413,34 @@ static int put_commit(struct git_writer *g, const struct json_val *row, const ch
 static int git_stream(struct hub_link *l, struct git_writer *g, const struct json_val *row,
 		      const char *parent, struct err *e)
 {
-	char path[WS_PATH_MAX], id[COMMIT_HEX_MAX + 1];
+	char path[WS_PATH_MAX], id[HASH_HEX + 1];
 
-	snprintf(id, sizeof(id), "%.*s", STR_CUT(json_str(json_get(row, "revision")), 64));
+	tar_reader_init(&g->reader);
+	g->ended = false;
+	snprintf(id, sizeof(id), "%.*s", STR_CUT(json_str(json_get(row, "revision")), HASH_HEX));
 	if (ws_export_path(path, g->name, id, e) < 0 || put_commit(g, row, parent, e) < 0 ||
 	    hub_link_download(l, path, git_take, g, e) < 0)
 		return -1;
-	if (!g->ended)
-		return err_set(e, ERR_TRANSPORT, "the hub's archive has no end");
+	return g->ended ? 0 : err_set(e, ERR_TRANSPORT, "the hub's archive has no end");
+}
+
+static int git_stream_all(struct hub_link *l, struct git_writer *g, const struct history *h,
+			  const char *parent, struct err *e)
+{
+	if (git_send(g, STR_LIT("feature done\n"), e) < 0)
+		return -1;
+	for (size_t i = h->n; i > 0; i--) {
+		if (git_stream(l, g, h->rows[i - 1], i == h->n ? parent : "", e) < 0)
+			return -1;
+	}
 	return git_send(g, STR_LIT("done\n"), e);
 }
 
 /* Without "done" at its end git makes nothing of the stream. */
 static int git_import(struct hub_link *l, const char *repository, struct git_writer *g,
-		      const struct json_val *row, const char *parent, struct err *e)
+		      const struct history *h, const char *parent, struct err *e)
 {
-	const char *const words[] = { "fast-import", "--quiet", "--done", "--date-format=now",
+	const char *const words[] = { "fast-import", "--quiet", "--done", "--date-format=raw",
 				      NULL };
 	struct err ignored = ERR_INIT;
 	int ends[2], result;
@@ -313,35 +451,60 @@ static int git_import(struct hub_link *l, const char *repository, struct git_wri
 	pid = git_start(repository, words, (const int[]){ ends[0], STDERR_FILENO }, e);
 	close(ends[0]);
 	g->to = ends[1];
-	result = pid < 0 ? -1 : git_stream(l, g, row, parent, e);
+	result = pid < 0 ? -1 : git_stream_all(l, g, h, parent, e);
 	close(ends[1]);
 	if (pid > 0 && git_wait(pid, result < 0 ? &ignored : e) < 0)
 		return -1;
 	return result;
 }
 
-int ws_export_git(const char *name, const char *revision, const char *repository, struct err *e)
+/* What becomes commits on top of `parent`: the one revision, or all that it has not. */
+static int git_choose(struct hub_link *l, const struct ws_git *o, const char *parent,
+		      struct history *ret, struct err *e)
 {
-	AUTO(hub_link_close) struct hub_link *l = NULL;
-	AUTO(json_free) struct json_doc *doc = NULL;
-	struct git_writer g = { .name = name, .to = -1, .text = BUF_INIT(64 << 10) };
-	const struct json_val *row = NULL;
-	char parent[COMMIT_HEX_MAX + 2], branch[256];
-	int result;
+	char known[HASH_HEX + 1];
 
-	signal(SIGPIPE, SIG_IGN);
-	tar_reader_init(&g.reader);
-	l = hub_link_open(e);
-	if (!l || ws_find_revision(l, name, revision, &doc, &row, e) < 0)
-		return -1;
-	if (snprintf(branch, sizeof(branch), BRANCH "%s", name) >= (int)sizeof(branch))
+	if (o->history)
+		return git_revision(o->repository, parent, known, e) < 0
+			     ? -1
+			     : history_read(ret, l, o->name, known, e);
+	ret->rows = calloc(1, sizeof(*ret->rows));
+	if (!ret->rows)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	ret->n = ret->n_pages = 1;
+	return ws_find_revision(l, o->name, o->revision, &ret->pages[0], &ret->rows[0], e);
+}
+
+static int git_export(struct hub_link *l, const struct ws_git *o, struct history *h, struct err *e)
+{
+	struct git_writer g = { .name = o->name, .to = -1, .text = BUF_INIT(64 << 10) };
+	char parent[COMMIT_HEX_MAX + 1], branch[256];
+	int result = 0;
+
+	if (snprintf(branch, sizeof(branch), BRANCH "%s", o->name) >= (int)sizeof(branch))
 		return err_set(e, ERR_INVALID, "the name of the branch is too long");
-	result = git_tip(repository, branch, parent, e) < 0
-		       ? -1
-		       : git_import(l, repository, &g, row, parent, e);
+	if (git_tip(o->repository, branch, parent, e) < 0 || git_choose(l, o, parent, h, e) < 0)
+		return -1;
+	if (h->n)
+		result = git_import(l, o->repository, &g, h, parent, e);
 	buf_fini(&g.text);
-	if (result < 0 || git_tip(repository, branch, parent, e) < 0)
+	if (result < 0 || git_tip(o->repository, branch, parent, e) < 0)
 		return -1;
 	puts(parent);
 	return 0;
+}
+
+int ws_export_git(const struct ws_git *o, struct err *e)
+{
+	AUTO(hub_link_close) struct hub_link *l = NULL;
+	struct history h = { .n = 0 };
+	int result;
+
+	if (o->history && o->revision)
+		return err_set(e, ERR_INVALID, "--history has every revision: leave out -r");
+	signal(SIGPIPE, SIG_IGN);
+	l = hub_link_open(e);
+	result = l ? git_export(l, o, &h, e) : -1;
+	history_fini(&h);
+	return result;
 }

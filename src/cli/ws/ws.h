@@ -31,9 +31,13 @@ extern const struct verb ws_create_verb, ws_rm_verb, ws_attach_verb, ws_commit_v
 /* Writes "/v1/workspaces/NAME/export" with a revision, unless that is NULL. */
 int ws_export_path(char ret[WS_PATH_MAX], const char *name, const char *revision,
 		   struct err *e) MUST_USE;
-/* git.c: makes a commit of a revision on a branch of a repository. Prints its name. */
-int ws_export_git(const char *name, const char *revision, const char *repository,
-		  struct err *e) MUST_USE;
+/* git.c: makes commits of revisions on a branch of a repository. Prints the newest. */
+struct ws_git {
+	const char *name, *repository;
+	const char *revision; /* NULL: the newest one */
+	bool history; /* all that the branch does not have yet */
+};
+int ws_export_git(const struct ws_git *o, struct err *e) MUST_USE;
 
 /* The revision as the hub knows it: its row of the log, in *ret, which the caller frees in any
  * case. digits: the first of its id; NULL: the newest one. */

@@ -1,7 +1,18 @@
 #pragma once
 /* The options about networks of sandboxes, and what they mean to a hub. */
+#include "cli/common/home.h"
 #include "cli/common/option.h"
+#include "config/config.h"
 #include "hub/net/net.h"
+
+/* What the operator's file says. */
+static inline struct config *config_find(const char *said, struct err *e)
+{
+	char path[PATH_MAX];
+	bool must;
+
+	return home_config(said, path, &must, e) < 0 ? NULL : config_open(path, must, e);
+}
 
 /* Of the verbs that have a hub. */
 struct network_options {
@@ -22,8 +33,8 @@ struct network_options {
 		       .doc = "A DNS server for sandboxes' networks; by default the host's. May "  \
 			      "be repeated.")
 
-/* Of holt run, where allow is what its sandbox is granted. */
-#define RUN_NETWORK_ROWS(S, m)                                                                     \
+/* Of verbs that make a sandbox themselves, where allow is what it is granted. */
+#define OWN_NETWORK_ROWS(S, m)                                                                     \
 	OPTION(S, m.allow, OPTION_LIST, "allow", .arg = "HOST[:PORT]",                             \
 	       .doc = "Let it reach this host, or *.DOMAIN. HTTP rules may follow. May be "        \
 		      "repeated."),                                                                \
@@ -38,7 +49,20 @@ struct grants {
 };
 /* f: whose presets --allow may name; NULL: none. Without a port, a rule of --allow is two: 80 and
  * 443. On -1 there may be some to free. */
-struct config_file;
 int grants_read(const struct network_options *o, const struct config_file *f, struct grants *ret,
 		struct err *e) MUST_USE;
 void grants_fini(struct grants *g);
+
+/* The same for such a verb; config: what --config said, or NULL. ERR_UNSUPPORTED: it needs a
+ * hub. */
+int grants_read_own(const struct network_options *o, const char *config, struct grants *ret,
+		    struct err *e) MUST_USE;
+struct grants_to {
+	uv_loop_t *loop;
+	struct box *box;
+	struct sandbox *sandbox;
+};
+/* Grants it to the sandbox of such a verb; on_granted follows. *nets is made unless it is there,
+ * and is closed by the caller after *net is freed, also on -1. */
+int grants_give(const struct grants *g, const struct grants_to *to, struct nets **nets,
+		struct net **net, net_cb on_granted, void *arg, struct err *e) MUST_USE;

@@ -1,9 +1,8 @@
-#include "cli/serve/grants.h"
+#include "cli/grants/grants.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/config.h"
 #include "op/network.h"
 
 static int add_service(struct grants *to, struct str text, struct err *e)
@@ -86,6 +85,49 @@ int grants_read(const struct network_options *o, const struct config_file *f, st
 			       read_allow(&o->allow, f, ret, e) < 0
 		     ? -1
 		     : 0;
+}
+
+/* The authority that a sandbox needs for it is the hub's to make. */
+static int check_http(const struct net_grant *g, struct err *e)
+{
+	const struct net_rule *r;
+	char text[NET_RULE_TEXT];
+
+	if (!net_grant_ends_tls(g, NET_TLS_SURE, &r))
+		return 0;
+	net_rule_print(r, text);
+	return err_set(
+		e, ERR_UNSUPPORTED,
+		"--allow: HTTP rules of %.100s need a hub, since TLS ends in its proxy then: use "
+		"`holt up` and `holt exec`, or port 80",
+		text);
+}
+
+int grants_read_own(const struct network_options *o, const char *config, struct grants *ret,
+		    struct err *e)
+{
+	AUTO(config_unref) struct config *presets = NULL;
+
+	if (o->allow.n && !(presets = config_find(config, e)))
+		return -1;
+	return grants_read(o, presets ? config_file(presets) : NULL, ret, e) < 0
+		     ? -1
+		     : check_http(&ret->allow, e);
+}
+
+int grants_give(const struct grants *g, const struct grants_to *to, struct nets **nets,
+		struct net **net, net_cb on_granted, void *arg, struct err *e)
+{
+	struct nets_options o = { .n_resolvers = g->n_resolvers };
+
+	memcpy(o.resolvers, g->resolvers, sizeof(o.resolvers));
+	if (!*nets)
+		*nets = nets_new(to->loop, to->box, &o, e);
+	*net = *nets ? net_new(*nets, to->sandbox, arg, e) : NULL;
+	if (!*net)
+		return -1;
+	net_grant_start(*net, &g->allow, on_granted, arg);
+	return 0;
 }
 
 void grants_fini(struct grants *g)

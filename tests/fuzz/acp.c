@@ -111,7 +111,7 @@ static void happen(char what)
 
 	if (what == 'p') {
 		in_prompt = true;
-		prompting |= acp_prompt(acp, STR_LIT("p"), &e) == 0;
+		prompting |= acp_prompt(acp, STR_LIT("p"), NULL, 0, &e) == 0;
 		in_prompt = false;
 	} else if (what == 'c') {
 		acp_cancel(acp);

@@ -158,7 +158,7 @@ static void prompt(void)
 {
 	struct err e;
 
-	assert_int_equal(acp_prompt(acp, STR_LIT("hi \"you\""), &e), 0);
+	assert_int_equal(acp_prompt(acp, STR_LIT("hi \"you\""), NULL, 0, &e), 0);
 	assert_true(has("\"prompt\":[{\"type\":\"text\",\"text\":\"hi \\\"you\\\"\"}]"));
 }
 
@@ -276,7 +276,7 @@ static void test_turn(void **state)
 
 	open_session();
 	prompt();
-	assert_int_equal(acp_prompt(acp, STR_LIT("again"), &e), -1);
+	assert_int_equal(acp_prompt(acp, STR_LIT("again"), NULL, 0, &e), -1);
 	assert_int_equal(e.code, ERR_CONFLICT);
 	UPDATE("{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{\"type\":\"text\","
 	       "\"text\":\"a\"}}");

@@ -14,3 +14,7 @@ bool alloc_fail_next(unsigned *n);
 
 /* True where the armed failure has happened. */
 bool alloc_failed(void);
+
+/* Before libuv is used: its own allocations succeed where it is linked statically, too, since it
+ * ends or crashes without memory. Returns 0. */
+int alloc_fail_spare_uv(void);

@@ -274,14 +274,20 @@ static struct queue *queue_of(int folder)
 	return q;
 }
 
-static int add(struct queue *q, const char *message, const char *key, char id[QUEUE_ID + 1],
-	       size_t *position, struct err *e)
+static int add_of(struct queue *q, const char *source, const char *message, const char *key,
+		  char id[QUEUE_ID + 1], size_t *position, struct err *e)
 {
 	const struct queue_item item = { .message = str_of(message),
 					 .key = str_of(key),
-					 .source = STR_LIT("local") };
+					 .source = str_of(source) };
 
 	return queue_add(q, &item, id, position, e);
+}
+
+static int add(struct queue *q, const char *message, const char *key, char id[QUEUE_ID + 1],
+	       size_t *position, struct err *e)
+{
+	return add_of(q, "local", message, key, id, position, e);
 }
 
 static void test_the_queue_keeps_its_order(void **state)
@@ -354,6 +360,32 @@ static void test_a_key_is_sent_once(void **state)
 	}
 	assert_int_equal(add(q, "prompt", "k", second, &position, &e), 0);
 	assert_string_not_equal(first, second);
+	queue_close(q);
+}
+
+/* What one sender calls its prompt is nothing to another, also once it was sent. */
+static void test_keys_of_another(void **state)
+{
+	AUTO(conversations_close) struct conversations *c = opened();
+	const int folder = conversation_folder(made(c, "x", NULL));
+	struct queue *q = queue_of(folder);
+	char mine[QUEUE_ID + 1], other[QUEUE_ID + 1];
+	size_t position;
+	struct err e;
+
+	assert_int_equal(add(q, "prompt", "k", mine, &position, &e), 0);
+	assert_int_equal(add(q, "another", "k", other, &position, &e), -1);
+	assert_int_equal(e.code, ERR_CONFLICT);
+	assert_int_equal(add_of(q, "key:ci", "another", "k", other, &position, &e), 0);
+	assert_int_equal(position, 1);
+	assert_int_equal(queue_sent(q, str_of(mine), &e), 0);
+	assert_int_equal(queue_sent(q, str_of(other), &e), 0);
+	queue_close(q);
+	q = queue_of(folder);
+	assert_int_equal(add_of(q, "conversation:x", "a third", "k", other, &position, &e), 0);
+	assert_int_equal(queue_count(q), 1);
+	assert_int_equal(add(q, "prompt", "k", other, &position, &e), 0);
+	assert_string_equal(other, mine);
 	queue_close(q);
 }
 
@@ -462,6 +494,7 @@ int main(void)
 		TEST(test_many_logs),
 		TEST(test_the_queue_keeps_its_order),
 		TEST(test_a_key_is_sent_once),
+		TEST(test_keys_of_another),
 		TEST(test_failures_are_seen_and_tried_again),
 		TEST(test_a_spoilt_queue_is_left),
 		TEST(test_killed_writers),

@@ -348,5 +348,5 @@ int main(void)
 		cmocka_unit_test(waiting_ends_in_time),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return alloc_fail_spare_uv() ?: cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -452,6 +452,29 @@ static void test_closed_are_dropped(void **state)
 	assert_int_equal(answer(a.id, "yes"), ERR_ANSWERED);
 }
 
+/* Who asks much makes room with its own. */
+static void test_closed_of_another_stay(void **state)
+{
+	struct question_ask q = yes_no();
+	struct caller first, last = { .id = "" };
+	char kept[64];
+	struct err e;
+
+	ask(&first, q);
+	assert_int_equal(answer(first.id, "yes"), ERR_NONE);
+	memcpy(kept, first.id, sizeof(kept));
+	q.principal = STR_LIT("key:other");
+	for (int i = 0; i < QUESTION_CLOSED_MAX + 20; i++) {
+		ask(&last, q);
+		assert_int_equal(answer(last.id, "no"), ERR_NONE);
+		if (i == 0)
+			memcpy(first.id, last.id, sizeof(first.id));
+	}
+	assert_string_equal(find(kept)->reply.option_id.p, "yes");
+	assert_int_equal(find(last.id)->state, QUESTION_ANSWERED);
+	assert_null(question_find(all, str_of(first.id), &e));
+}
+
 static void test_expires(void **state)
 {
 	struct question_ask q = yes_no();
@@ -509,6 +532,25 @@ static void test_taken_up(void **state)
 	assert_int_equal(answer(c.id, "yes"), ERR_NONE);
 }
 
+/* One that was asked to be looked at later is nobody's who was cut off: another's answer would be
+ * taken for its own, and another that gives up would take it away. */
+static void test_not_taken_up(void **state)
+{
+	struct question_ask q = yes_no();
+	const struct question *later;
+	struct caller a;
+	struct err e;
+	char id[64];
+
+	assert_int_equal(question_ask(all, &q, NULL, &later, &e), 0);
+	memcpy(id, later->id.p, later->id.n + 1);
+	ask(&a, q);
+	assert_string_not_equal(a.id, id);
+	question_give_up(&a.w, QUESTION_CANCELLED);
+	assert_int_equal(find(id)->state, QUESTION_PENDING);
+	assert_int_equal(answer(id, "yes"), ERR_NONE);
+}
+
 /* A hub that is killed when it has asked or was answered: whatever it told anyone is so. */
 static void test_killed(void **state)
 {
@@ -562,8 +604,10 @@ int main(void)
 		ROW(test_bounds),
 		ROW(test_notifications_give_way),
 		ROW(test_closed_are_dropped),
+		ROW(test_closed_of_another_stay),
 		ROW(test_expires),
 		ROW(test_taken_up),
+		ROW(test_not_taken_up),
 		ROW(test_killed),
 	};
 

@@ -2,7 +2,10 @@
 #include "test.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "conversation/conversation.h"
@@ -165,6 +168,23 @@ static void assert_events(struct talk *t, const char *types)
 	assert_string_equal(b.p, types);
 }
 
+/* The type of the last event; of a static room. */
+static const char *last_type(struct talk *t)
+{
+	const struct events_range range = { .limit = 1, .newest = true };
+	static char room[EVENTS_TYPE_MAX + 2];
+	struct buf b = BUF_INIT(sizeof(room));
+	struct events_page page;
+	struct err e;
+	struct events *v = talk_events(t, &e);
+
+	assert_non_null(v);
+	assert_int_equal(events_read(v, &range, collect, &b, &page, &e), 0);
+	snprintf(room, sizeof(room), "%.*s", (int)b.n - 1, b.p);
+	buf_fini(&b);
+	return room;
+}
+
 static size_t waiting(struct talk *t)
 {
 	struct err e;
@@ -245,6 +265,67 @@ static void test_restart(void **state)
 	drive(&driver);
 	assert_int_equal(asked.starts, 1);
 	assert_string_equal(asked.message, "one");
+}
+
+/* The log of a hub that was killed in a turn: a long one is a turn, too. */
+static void test_restart_in_a_long_turn(void **state)
+{
+	struct talk *t = made("mock", NULL);
+	char id[CONVERSATION_ID + 1];
+	struct err e;
+
+	memcpy(id, talk_id(t), sizeof(id));
+	assert_int_equal(talk_append(t, "user_prompt", STR_LIT("{}"), NULL, &e), 0);
+	for (int i = 0; i < 2 * EVENTS_PAGE_MAX + 7; i++)
+		assert_int_equal(talk_append(t, "tool_call", STR_LIT("{}"), NULL, &e), 0);
+	close_all();
+	open_all();
+	t = talks_find(all, str_of(id));
+	assert_string_equal(last_type(t), "stop");
+	assert_int_equal(talk_append(t, "tool_call", STR_LIT("{}"), NULL, &e), 0);
+	close_all();
+	open_all();
+	assert_string_equal(last_type(talks_find(all, str_of(id))), "tool_call");
+}
+
+/* The record is not what a turn needs: the prompt is in no queue any more. */
+static void test_a_record_that_cannot_be_written(void **state)
+{
+	struct talk *t = made("mock", NULL);
+	char path[256];
+	struct err e;
+
+	drive(&driver);
+	sends(t, "one");
+	snprintf(path, sizeof(path), "%s/%s/.new-metadata.json", dir, talk_id(t));
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(talk_turn_begin(t, &e), 0);
+	talk_turn_end(t, "end_turn");
+	assert_events(t, "session_start user_prompt stop ");
+	assert_int_equal(rmdir(path), 0);
+}
+
+/* What could not be written is missing, and the log says where. */
+static void test_events_that_cannot_be_written(void **state)
+{
+	struct talk *t = made("mock", NULL);
+	struct rlimit was, none;
+	uint64_t seq;
+	struct err e;
+
+	assert_int_equal(talk_append(t, "tool_call", STR_LIT("{}"), &seq, &e), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+	none = (struct rlimit){ 1, was.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(talk_append(t, "agent_message", STR_LIT("{}"), NULL, &e), -1);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+	signal(SIGXFSZ, SIG_DFL);
+	assert_events(t, "session_start tool_call ");
+	assert_int_equal(talk_append(t, "plan", STR_LIT("{}"), NULL, &e), 0);
+	assert_int_equal(talk_append(t, "plan", STR_LIT("{}"), NULL, &e), 0);
+	assert_events(t, "session_start tool_call error plan plan ");
 }
 
 static void test_archive(void **state)
@@ -336,6 +417,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_turns, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_restart, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_restart_in_a_long_turn, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_record_that_cannot_be_written, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_events_that_cannot_be_written, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_archive, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tokens, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_delete, setup, teardown),

@@ -12,6 +12,9 @@ const output = process.argv[2];
 const types = { '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml' };
 
 const result = await build({
+	// Names and contents then don't depend on where this folder is.
+	absWorkingDir: here,
+	preserveSymlinks: true,
 	entryPoints: [join(here, 'src/main.jsx'), join(here, 'src/style.css'), join(here, 'src/icon.svg')],
 	outdir: 'out',
 	bundle: true,

@@ -27,7 +27,7 @@ async function open(name) {
 		return pages.get(name);
 	// "name/2" is a second tab of "name".
 	const context = pages.get(name.split('/')[0])?.page.context()
-		?? await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' });
+		?? await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce', ignoreHTTPSErrors: true });
 	context.setDefaultTimeout(15000);
 	const sins = [];
 	const page = await context.newPage();
@@ -37,12 +37,42 @@ async function open(name) {
 	const one = { page, tools: {
 		sins: () => sins.splice(0),
 		shot: (file, options) => page.screenshot({ path: `${folder}/${file}.png`, ...options }),
-		// The serious findings of axe.
+		// The serious findings of axe, in both themes, which differ in colours alone.
 		axe: async () => {
-			await page.evaluate(axe);
-			const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
-			return found.violations.filter((v) => ['serious', 'critical'].includes(v.impact))
-				.map((v) => `${v.id}: ${v.nodes.map((n) => n.html + ' ' + n.failureSummary).join('; ').slice(0, 600)}`);
+			const found = [];
+			if (!await page.evaluate(() => 'axe' in window))
+				await page.evaluate(axe);
+			for (const [colorScheme, more] of [['dark', { runOnly: ['color-contrast'] }], ['light', {}]]) {
+				await page.emulateMedia({ colorScheme });
+				const { violations } = await page.evaluate((options) => window.axe.run(document, options), { resultTypes: ['violations'], ...more });
+				found.push(...violations.filter((v) => ['serious', 'critical'].includes(v.impact)).map((v) =>
+					`${colorScheme} ${v.id}: ${v.nodes.map((n) => n.html + ' ' + n.failureSummary).join('; ').slice(0, 600)}`));
+			}
+			return found;
+		},
+		// Tab through all that is shown: what it passes over or gets stuck in, and where no focus is seen.
+		tour: async () => {
+			const stops = await page.evaluate(() => {
+				const within = document.querySelector('dialog[open]') ?? document;
+				const all = [...within.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')].filter((e) =>
+					!e.disabled && e.checkVisibility({ visibilityProperty: true }) && !e.closest('.xterm') && (e.type !== 'radio' || e.checked));
+				all.forEach((e, i) => (e.dataset.stop = i));
+				(all[1] ?? all[0]).focus();
+				return all.length;
+			});
+			const wrong = [];
+			for (let i = 0; i < stops; i++) {
+				if (stops === 1)
+					await page.keyboard.press('Tab'); // out of it, as there is nothing else
+				await page.keyboard.press(i || stops === 1 ? 'Tab' : 'Shift+Tab');
+				wrong.push(await page.evaluate((i) => {
+					const e = document.activeElement;
+					const seen = [e, e.closest('label, .button')].some((one) => one && getComputedStyle(one).outlineStyle !== 'none');
+					return e.dataset.stop === String(i) && seen ? '' : `stop ${i}: ${e.outerHTML.slice(0, 200)}`;
+				}, i));
+			}
+			await page.evaluate(() => document.querySelectorAll('[data-stop]').forEach((e) => delete e.dataset.stop));
+			return wrong.filter(Boolean);
 		},
 	} };
 	pages.set(name, one);

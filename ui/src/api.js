@@ -1,6 +1,7 @@
 // What the page asks the hub: the same requests as any client's, with the key of this log-in
 // beside the cookie. Everything that may change, and everything that is shown, comes from here.
 import { signal } from '@preact/signals';
+import { parseAnswer } from './json.js';
 
 const KEPT = 'holt-key';
 
@@ -56,7 +57,7 @@ async function ask(method, path, { body, signal: stop, type = 'application/json'
 	throw new Problem(answer.status, await answer.json().catch(() => null));
 }
 
-export const get = async (path, options) => (await ask('GET', path, options)).json();
+export const get = async (path, options) => parseAnswer(await (await ask('GET', path, options)).text());
 export const post = async (path, body = {}) => (await ask('POST', path, { body })).json();
 export const put = async (path, body, type) => (await ask('PUT', path, { body, type })).json();
 export const patch = async (path, body) => (await ask('PATCH', path, { body })).json();
@@ -98,6 +99,14 @@ export async function logOut() {
 	await remove('/session');
 	forget();
 }
+
+export function base64(buffer) {
+	let text = '';
+	for (const byte of new Uint8Array(buffer))
+		text += String.fromCharCode(byte);
+	return btoa(text);
+}
+export const bytesOf = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
 
 // Saves bytes as a file of the person's.
 export function save(name, bytes) {

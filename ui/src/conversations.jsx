@@ -1,25 +1,28 @@
 // Conversations with agents: the list, and one with its transcript, what it asks, its queue and flags.
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { get, patch, post, remove } from './api.js';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { base64, bytesOf, get, patch, post, remove, save } from './api.js';
+import { eventsOf, fold } from './events.js';
 import { listen, useResource } from './live.js';
 import { Markdown } from './markdown.jsx';
 import { Questions } from './questions.jsx';
 import { filterText, go, Link, parseFilter, passes } from './router.jsx';
 import { Text } from './text.jsx';
-import { Ago, Chip, clock, Dialog, Do, Empty, Failure, Field, Filter, Form, Guard, Loaded, Sure, toast, Tree } from './ui.jsx';
+import { Ago, bytes, Chip, clock, Dialog, Do, Empty, Failure, Field, Filter, Form, Guard, Loaded, Sure, toast, Tree } from './ui.jsx';
 
 const ALL = '/api/sessions';
-const TOPICS = { topics: ['conversation'] };
+// News that change what is shown of all, or of one: pieces of a text never do.
+const OF_ALL = { topics: ['conversation'], wants: (news) => news.data?.kind !== 'live' };
+const ofOne = (id) => ({ topics: ['conversation'], wants: (news) => news.id === id && !['live', 'event'].includes(news.data?.kind) });
 const path = (id, more = '') => `${ALL}/${encodeURIComponent(id)}${more}`;
 
 const STATES = {
 	requires_action: ['needs you', 'warn', 'Needs you'],
 	running: ['running', 'ok', 'Running'],
 	stalled: ['stalled', 'danger', 'Stalled'],
-	idle: ['idle', 'muted', 'Rest'],
-	no_agent: ['no agent', 'muted', 'Rest'],
+	idle: ['idle', 'muted', 'Other'],
+	no_agent: ['no agent', 'muted', 'Other'],
 };
-const GROUPS = ['Needs you', 'Running', 'Stalled', 'Rest'];
+const GROUPS = ['Needs you', 'Running', 'Stalled', 'Other'];
 
 const State = ({ of }) => <Chip kind={STATES[of]?.[1]}>{STATES[of]?.[0] ?? of}</Chip>;
 const Title = ({ of }) => of.title ? <Text of={of.title} /> : <span>Without a title</span>;
@@ -54,8 +57,19 @@ function Create({ onClose }) {
 	);
 }
 
+function Row({ of: c }) {
+	return useMemo(() => (
+		<li class="row">
+			<Link to={`/c/${encodeURIComponent(c.session_id)}`}><strong><Title of={c} /></strong></Link> <State of={c.state} />
+			{c.archived && <> <Chip>archived</Chip></>}
+			<small class="muted"> <Text of={c.acp_server} />{c.updated_at && <> <Ago at={c.updated_at} /></>}
+				{c.queue_length > 0 && <>, {c.queue_length} queued</>}</small>
+		</li>
+	), [c.title, c.state, c.archived, c.acp_server, c.updated_at, c.queue_length]);
+}
+
 export function Conversations() {
-	const all = useResource(ALL + '?limit=200', TOPICS);
+	const all = useResource(ALL + '?limit=200', OF_ALL);
 	const [making, setMaking] = useState(false);
 	const terms = parseFilter(filterText());
 	return (
@@ -75,17 +89,10 @@ export function Conversations() {
 					return (
 						<>
 							{GROUPS.map((group) => {
-								const rows = shown.filter((c) => (STATES[c.state]?.[2] ?? 'Rest') === group);
+								const rows = shown.filter((c) => (STATES[c.state]?.[2] ?? 'Other') === group);
 								return rows.length > 0 && (
 									<section key={group}><h2>{group}</h2><ul class="rows">
-										{rows.map((c) => (
-											<li class="row" key={c.session_id}>
-												<Link to={`/c/${encodeURIComponent(c.session_id)}`}><strong><Title of={c} /></strong></Link> <State of={c.state} />
-												{c.archived && <> <Chip>archived</Chip></>}
-												<small class="muted"> <Text of={c.acp_server} />{c.updated_at && <> <Ago at={c.updated_at} /></>}
-													{c.queue_length > 0 && <>, {c.queue_length} queued</>}</small>
-											</li>
-										))}
+										{rows.map((c) => <Row key={c.session_id} of={c} />)}
 									</ul></section>
 								);
 							})}
@@ -100,109 +107,35 @@ export function Conversations() {
 
 // ---- the transcript -------------------------------------------------------------------------------
 
-const PAGE = 200;
 const SECTION = 100; // events that are laid out together, once they come into sight
-const ROWS_MAX = 2000;
 const NEAR = 80; // pixels from the end within which it is followed
 const DRAW_MS = 100;
 
-// { events, live, older, problem }: what is in the log, and the pieces of what comes.
+// The window of its log, drawn anew ten times a second at most.
 function useEvents(id) {
 	const [, draw] = useState(0);
-	const store = useRef({ events: [], live: new Map(), more: false, problem: null, busy: false });
+	const store = useRef({ events: [], live: new Map() });
 	useEffect(() => {
-		const s = store.current = { events: [], live: new Map(), more: false, problem: null, busy: false };
 		let timer = 0;
-		let over = false;
-		const soon = () => timer ||= setTimeout(() => (timer = 0, over || draw((n) => n + 1)), DRAW_MS);
-		const take = (events) => {
-			for (const e of events) {
-				if (e.seq > (s.events.at(-1)?.seq ?? 0))
-					s.events.push(e);
-				s.live.delete(e.type);
-			}
-			if (s.events.length > ROWS_MAX) {
-				s.events = s.events.slice(-ROWS_MAX);
-				s.more = true;
-			}
-			soon();
-		};
-		// What follows the last one that is known, however much that is.
-		const catchUp = async () => {
-			if (s.busy) {
-				s.again = true; // what is under way may not have it
-				return;
-			}
-			s.busy = true;
-			try {
-				for (let more = true; more && !over;) {
-					const last = s.events.at(-1)?.seq;
-					const page = await get(path(id, `/events?limit=${PAGE}${last === undefined ? '' : `&after_seq=${last}`}`));
-					if (last === undefined)
-						s.more = page.has_more;
-					take(page.events);
-					more = last !== undefined && page.events.length === PAGE;
-				}
-				s.problem = null;
-			} catch (problem) {
-				s.problem = problem;
-			}
-			s.busy = false;
-			soon();
-			if (s.again && !over) {
-				s.again = false;
-				catchUp();
-			}
-		};
+		let drawn = 0;
+		const soon = () => timer ||= setTimeout(() => {
+			timer = 0;
+			drawn = Date.now();
+			draw((n) => n + 1);
+		}, Math.max(0, drawn + DRAW_MS - Date.now()));
+		const s = store.current = eventsOf((query) => get(path(id, '/events?' + query)), soon);
 		const off = listen('conversation', (news) => {
-			if (news && news.id !== id)
-				return;
-			const { kind, seq, type, timestamp, data } = news?.data ?? {};
-			if (kind === 'live') {
-				// What is no piece of a text is in no row.
-				const whole = type?.endsWith('_chunk') && type.slice(0, -'_chunk'.length);
-				if (whole)
-					s.live.set(whole, (s.live.get(whole) ?? '') + (data?.text ?? ''));
-			} else if (kind === 'event' && data && seq === (s.events.at(-1)?.seq ?? 0) + 1)
-				take([{ seq, type, timestamp, data }]);
-			else if (!news || kind === 'event')
-				catchUp();
-			soon();
+			if (!news || news.id === id)
+				s.hear(news?.data);
 		});
-		s.older = async () => {
-			const page = await get(path(id, `/events?limit=${PAGE}&before_seq=${s.events[0]?.seq ?? 0}`));
-			s.events = [...page.events, ...s.events];
-			s.more = page.has_more;
-			soon();
-		};
-		catchUp();
+		s.hear();
 		return () => {
-			over = true;
+			s.close();
 			clearTimeout(timer);
 			off();
 		};
 	}, [id]);
 	return store.current;
-}
-
-// The last state of each tool call, at the place where it began.
-function fold(events) {
-	const calls = new Map();
-	const rows = [];
-	for (const e of events) {
-		const call = e.data?.toolCallId ?? e.data?.tool_call_id;
-		if (e.type === 'tool_call_update' && calls.has(call)) {
-			Object.assign(calls.get(call).data, e.data);
-			continue;
-		}
-		const row = { ...e, data: { ...e.data } };
-		if (call && e.type.startsWith('tool_call'))
-			calls.set(call, row);
-		if (e.type === 'plan' || e.type === 'usage' || e.type === 'queue')
-			continue;
-		rows.push(row);
-	}
-	return rows;
 }
 
 const STATUS = { pending: 'warn', in_progress: 'ok', running: 'ok', completed: 'muted', failed: 'danger', cancelled: 'muted' };
@@ -215,21 +148,45 @@ function ToolCall({ of: d }) {
 				{d.kind && <small class="muted"> <Text of={d.kind} /></small>}</summary>
 			{(d.rawInput ?? d.raw_input) !== undefined && <><h4>Arguments</h4><Tree of={d.rawInput ?? d.raw_input} /></>}
 			{[d.content ?? []].flat().filter(Boolean).map((c) => c.type === 'diff'
-				? <><h4><Text of={c.path} /></h4><pre class="diff">{c.oldText && <del><Text of={c.oldText} block /></del>}<ins><Text of={c.newText ?? ''} block /></ins></pre></>
-				: <pre class="log"><Text of={c.content?.text ?? JSON.stringify(c, null, 2)} block /></pre>)}
+				? <><h4><Text of={c.path} /></h4><pre class="diff" tabIndex={0}>{c.oldText && <del><Text of={c.oldText} block /></del>}<ins><Text of={c.newText ?? ''} block /></ins></pre></>
+				: <pre class="log" tabIndex={0}><Text of={c.content?.text ?? JSON.stringify(c, null, 2)} block /></pre>)}
 			{(d.rawOutput ?? d.raw_output) !== undefined && <><h4>Result</h4><Tree of={d.rawOutput ?? d.raw_output} /></>}
+		</details>
+	);
+}
+
+const IMAGES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp']; // by the hub's look at their bytes
+
+// What a file is, once somebody wants to see it. Only raster images are drawn.
+function File({ session, of: f }) {
+	const [state, setState] = useState({});
+	const open = (event) => {
+		if (event.currentTarget.open && !state.blob)
+			get(path(session, `/files/${encodeURIComponent(f.file_id)}`)).then((one) => {
+				const blob = new Blob([bytesOf(one.content)], { type: IMAGES.includes(one.type) ? one.type : 'application/octet-stream' });
+				setState({ blob, url: IMAGES.includes(one.type) && URL.createObjectURL(blob) });
+			}, (problem) => setState({ problem }));
+	};
+	useEffect(() => () => state.url && URL.revokeObjectURL(state.url), [state.url]);
+	return (
+		<details class="attached" onToggle={open}>
+			<summary><Text of={f.name} /> <small class="muted">{bytes(f.size)}</small></summary>
+			{state.problem && <Failure of={state.problem} />}
+			{state.url && <img src={state.url} alt={f.name} />}
+			{state.blob && <button onClick={() => save(f.name, state.blob)}>Save</button>}
 		</details>
 	);
 }
 
 // What each type of event shows; others show as they are.
 const SHOW = {
-	user_prompt: (d) => <div class="mine"><Text of={said(d)} block prose /></div>,
+	user_prompt: (d, session) => <div class="mine"><Text of={said(d)} block prose />
+		{[d.files ?? []].flat().filter(Boolean).map((f) => <File key={f.file_id} session={session} of={f} />)}</div>,
 	agent_message: (d) => <Markdown of={said(d)} />,
 	agent_thought: (d) => <details class="thought"><summary>Thought</summary><Markdown of={said(d)} /></details>,
 	tool_call: (d) => <ToolCall of={d} />,
 	tool_call_update: (d) => <ToolCall of={d} />,
-	error: (d) => <Failure of={{ code: d.code ?? 'error', message: d.message ?? 'the agent failed' }} />,
+	error: (d) => <Failure of={{ code: d.code ?? 'error', message: d.message ?? 'the agent failed' }} role={null} />,
 	stop: (d) => <p class="muted">The turn has ended: <Text of={d.stop_reason ?? 'done'} />.</p>,
 	session_start: () => <p class="muted">The conversation begins.</p>,
 	session_end: () => <p class="muted">The conversation has ended.</p>,
@@ -240,23 +197,37 @@ const SHOW = {
 	permission: (d) => <p class="muted">Permission for <Text of={d.title ?? 'a tool'} />: <Text of={d.outcome ?? d.selected_option ?? 'asked'} /></p>,
 };
 
-function Event({ of }) {
+function Event({ of, session }) {
 	const show = SHOW[of.type];
-	return (
+	return useMemo(() => (
 		<article class={'event ' + (of.type === 'user_prompt' ? 'from-me' : '')} id={`seq-${of.seq}`} aria-label={of.type}
 			title={of.timestamp && clock(Date.parse(of.timestamp))}>
-			{show ? show(of.data ?? {}) : <details><summary class="muted"><Text of={of.type} /></summary><Tree of={of.data ?? {}} /></details>}
+			{show ? show(of.data ?? {}, session) : <details><summary class="muted"><Text of={of.type} /></summary><Tree of={of.data ?? {}} /></details>}
 		</article>
-	);
+	), [of]);
 }
 
-function Transcript({ events: s }) {
+// Rows that are laid out together; those that are the same are passed over.
+function Section({ of: rows, session }) {
+	return useMemo(() => <div class="part">{rows.map((e) => <Guard key={e.seq}><Event of={e} session={session} /></Guard>)}</div>, rows);
+}
+
+function Transcript({ id, events: s }) {
 	const ref = useRef();
 	const follows = useRef(true);
 	const seen = useRef(0);
+	const place = useRef(null); // of the row that must not move when older ones come
 	const rows = fold(s.events);
 	const last = s.events.at(-1)?.seq ?? 0;
-	useEffect(() => {
+	// Before the browser says where the new rows have left it, which would pass for a person's scrolling.
+	useLayoutEffect(() => {
+		// An effect may be that of a drawing before the older ones came.
+		if (place.current && `seq-${rows[0]?.seq}` !== place.current.id) {
+			const now = document.getElementById(place.current.id);
+			if (now)
+				ref.current.scrollTop += now.getBoundingClientRect().top - place.current.top;
+			place.current = null;
+		}
 		if (!follows.current)
 			return;
 		ref.current.scrollTop = ref.current.scrollHeight;
@@ -264,28 +235,35 @@ function Transcript({ events: s }) {
 	});
 	const onScroll = () => {
 		const e = ref.current;
-		follows.current = e.scrollHeight - e.scrollTop - e.clientHeight < NEAR;
+		follows.current = !s.cut && e.scrollHeight - e.scrollTop - e.clientHeight < NEAR;
 	};
-	const end = () => {
+	const end = async () => {
 		follows.current = true;
 		ref.current.scrollTop = ref.current.scrollHeight;
+		if (!s.cut)
+			return;
+		await s.newest();
+		follows.current = true; // the scrolling above is heard as if a person had scrolled
 	};
 	const older = async () => {
-		const before = ref.current.scrollHeight - ref.current.scrollTop;
 		follows.current = false;
 		await s.older();
-		setTimeout(() => (ref.current.scrollTop = ref.current.scrollHeight - before), 2 * DRAW_MS);
+		const first = ref.current.querySelector('.event');
+		place.current = first && { id: first.id, top: first.getBoundingClientRect().top };
 	};
-	const sections = [];
-	for (let i = 0; i < rows.length; i += SECTION)
-		sections.push(rows.slice(i, i + SECTION));
+	const sections = new Map();
+	for (const row of rows) {
+		const at = Math.floor(row.seq / SECTION);
+		sections.get(at)?.push(row) ?? sections.set(at, [row]);
+	}
 	const fresh = rows.filter((r) => r.seq > seen.current).length;
 	return (
 		<div class="transcript" role="feed" aria-label="Transcript" tabIndex={0} ref={ref} onScroll={onScroll}>
 			{s.more && <Do run={older}>Older</Do>}
-			{sections.map((part) => <div class="part" key={part[0].seq}>{part.map((e) => <Guard key={e.seq}><Event of={e} /></Guard>)}</div>)}
-			{[...s.live].map(([type, text]) => <Guard key={type}><Event of={{ type, seq: 'live', data: { text } }} /></Guard>)}
-			{!follows.current && fresh > 0 && <button class="new" onClick={end}>{fresh} new</button>}
+			{[...sections].map(([at, part]) => <Section key={at} of={part} session={id} />)}
+			{!s.cut && [...s.live].map(([type, text]) => <Guard key={type}><Event of={{ type, seq: 'live', data: { text } }} /></Guard>)}
+			{s.cut ? <button class="new" onClick={end}>To the newest</button>
+				: !follows.current && fresh > 0 && <button class="new" onClick={end}>{fresh} new</button>}
 		</div>
 	);
 }
@@ -305,7 +283,7 @@ function Plan({ of }) {
 }
 
 function Queue({ id, length }) {
-	const queue = useResource(path(id, '/queue'), TOPICS);
+	const queue = useResource(path(id, '/queue'), ofOne(id));
 	const items = queue.data?.messages ?? [];
 	if (!items.length)
 		return null;
@@ -333,6 +311,7 @@ function Composer({ id, off }) {
 	const [text, setText] = useState(localStorage.getItem(kept) ?? '');
 	const [problem, setProblem] = useState(null);
 	const [busy, setBusy] = useState(false);
+	const [files, setFiles] = useState([]);
 	const key = useRef(null);
 	const write = (value) => {
 		setText(value);
@@ -348,13 +327,32 @@ function Composer({ id, off }) {
 		setBusy(true);
 		key.current ??= [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, '0')).join('');
 		try {
-			await post(path(id, '/queue'), { prompt: text, key: key.current });
+			await post(path(id, '/queue'), { prompt: text, key: key.current, ...(files.length && { files: files.map((f) => f.file_id) }) });
 			setProblem(null);
+			setFiles([]);
 			write('');
 		} catch (e) {
 			setProblem(e);
 		}
 		setBusy(false);
+	};
+	const add = async (event) => {
+		const input = event.currentTarget;
+		key.current = null;
+		for (const file of input.files) {
+			try {
+				const one = await post(path(id, '/files'), { name: file.name, content: base64(await file.arrayBuffer()) });
+				setFiles((all) => [...all, one]);
+			} catch (e) {
+				toast(e.message, 'danger');
+			}
+		}
+		input.value = '';
+	};
+	const drop = async (file) => {
+		key.current = null;
+		setFiles((all) => all.filter((f) => f !== file));
+		await remove(path(id, `/files/${encodeURIComponent(file.file_id)}`));
 	};
 	const keys = (event) => {
 		if (!event.ctrlKey && !event.metaKey)
@@ -370,6 +368,8 @@ function Composer({ id, off }) {
 			<label class="hidden" for="prompt">Prompt</label>
 			<textarea id="prompt" rows={3} value={text} disabled={off} readOnly={busy} onInput={(e) => write(e.currentTarget.value)} onKeyDown={keys}
 				placeholder={off ? 'It is archived' : 'Ctrl+Enter sends, Ctrl+. stops the turn'} />
+			{files.map((f) => <span class="label" key={f.file_id}><Text of={f.name} /> <Do run={() => drop(f)}>Take out</Do></span>)}
+			<label class="button">Add a file<input type="file" multiple class="hidden" disabled={off || busy} onChange={add} /></label>
 			<button class="main" disabled={!text.trim() || busy || off} onClick={send}>{busy ? 'Sending…' : 'Send'}</button>
 		</div>
 	);
@@ -377,7 +377,7 @@ function Composer({ id, off }) {
 
 function Flags({ id }) {
 	const flags = useResource('/api/advanced-flags');
-	const set = useResource(path(id, '/settings'), TOPICS);
+	const set = useResource(path(id, '/settings'), ofOne(id));
 	if (!flags.data || !set.data)
 		return null;
 	return (
@@ -395,7 +395,7 @@ function Flags({ id }) {
 }
 
 export function Conversation({ id }) {
-	const one = useResource(path(id), TOPICS);
+	const one = useResource(path(id), ofOne(id));
 	const events = useEvents(id);
 	return (
 		<Loaded of={one}>
@@ -403,7 +403,7 @@ export function Conversation({ id }) {
 				<div class="talk">
 					<header>
 						<h1><Title of={c} /></h1>
-						<p><State of={c.state} /> <Text of={c.acp_server} /> <small class="muted"><Text of={c.working_dir} /></small></p>
+						<p><span role="status"><State of={c.state} /></span> <Text of={c.acp_server} /> <small class="muted"><Text of={c.working_dir} /></small></p>
 						<div class="bar-of-buttons">
 							{c.is_prompting && <Do class="danger" run={() => post(path(id, '/cancel'))}>Stop the turn</Do>}
 							<Do run={async () => (await patch(path(id), { archived: !c.archived }), one.reload())}>{c.archived ? 'Take out of the archive' : 'Archive'}</Do>
@@ -414,7 +414,7 @@ export function Conversation({ id }) {
 						<Guard><Plan of={events.events.findLast((e) => e.type === 'plan')} /></Guard>
 					</header>
 					{events.problem && <Failure of={events.problem} />}
-					<Transcript events={events} />
+					<Transcript id={id} events={events} />
 					<footer>
 						<Questions of={id} />
 						<Queue id={id} length={c.queue_length} />

@@ -1,11 +1,13 @@
 // What waits for a person, by deadline, each answerable here; and what was answered.
 import { useRef, useState } from 'preact/hooks';
 import { post } from './api.js';
+import { parse } from './json.js';
 import { live, useResource } from './live.js';
+import { Held, useHeld } from './modules.jsx';
 import { PROMPTS, Question, questionsOf } from './questions.jsx';
 import { filterText, Link, parseFilter, passes } from './router.jsx';
 import { Text } from './text.jsx';
-import { Ago, Chip, Deadline, Empty, Failure, Filter, Guard, isLong, Loaded, parse, Tree, useSteady } from './ui.jsx';
+import { Ago, Chip, Deadline, Empty, Failure, Filter, Guard, isLong, Loaded, noEnter, Tree, useSteady } from './ui.jsx';
 
 // Several of the same call, of one conversation, are one card. Its answer has exactly their ids.
 export function cardsOf(approvals) {
@@ -18,7 +20,7 @@ export function cardsOf(approvals) {
 }
 
 // The texts that are folded, and have to be opened before the call can be allowed.
-function foldsOf(value) {
+export function foldsOf(value) {
 	if (typeof value === 'string')
 		return isLong(value) ? 1 : 0;
 	if (value === null || typeof value !== 'object')
@@ -60,7 +62,6 @@ export function Card({ same, onDone }) {
 		if (event.key === 'D')
 			answer('deny');
 	};
-	const noEnter = (event) => (event.key === 'Enter' || event.repeat) && event.preventDefault();
 	const off = sent?.busy || sent?.word || !live.value.up;
 
 	return (
@@ -143,6 +144,7 @@ const words = (one) => Array.isArray(one)
 export function Inbox() {
 	const pending = useResource(PROMPTS, { topics: ['prompts'] });
 	const all = useResource(PROMPTS + '?state=all', { topics: ['prompts'] });
+	const held = useHeld();
 	const terms = parseFilter(filterText());
 	const again = () => (pending.reload(), all.reload());
 	return (
@@ -152,8 +154,12 @@ export function Inbox() {
 			<Loaded of={pending}>
 				{({ prompts }) => {
 					const waiting = waitingOf(prompts).filter((one) => passes(terms, words(one)));
-					return waiting.length
-						? waiting.map((one) => <Waiting key={one.request_id ?? one[0].id} of={one} onDone={again} />)
+					const modules = held.filter((m) => passes(terms, { action: 'module.approve', target: m.module }));
+					return waiting.length || modules.length
+						? <>
+							{waiting.map((one) => <Waiting key={one.request_id ?? one[0].id} of={one} onDone={again} />)}
+							{modules.map((m) => <Guard key={m.module}><Held of={m} /></Guard>)}
+						</>
 						: <Empty command="holt prompts">
 							Nothing waits for you. Questions of agents, and calls that need a person's word, come here.</Empty>;
 				}}

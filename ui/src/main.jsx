@@ -8,7 +8,7 @@ import { Health } from './health.jsx';
 import { Inbox, waitingOf } from './inbox.jsx';
 import { Keys, useKeys } from './keys.jsx';
 import { start, useResource } from './live.js';
-import { Module, Modules } from './modules.jsx';
+import { Module, Modules, useHeld } from './modules.jsx';
 import { useNotices } from './notices.js';
 import { Policy } from './policy.jsx';
 import { PROMPTS } from './questions.jsx';
@@ -20,8 +20,8 @@ import { Empty, Failure, Stale, Toasts } from './ui.jsx';
 // In the rail; those with `more` are behind "More" on a phone.
 const PLACES = [
 	{ to: '/inbox', name: 'Inbox', icon: 'M3 13l3-9h12l3 9v7H3zM3 13h5l2 3h4l2-3h5' },
-	{ to: '/c', name: 'Talks', icon: 'M3 4h18v13H9l-6 4z' },
-	{ to: '/s', name: 'Boxes', icon: 'M12 2l9 5v10l-9 5-9-5V7zM3 7l9 5 9-5M12 12v10' },
+	{ to: '/c', name: 'Conversations', icon: 'M3 4h18v13H9l-6 4z' },
+	{ to: '/s', name: 'Sandboxes', icon: 'M12 2l9 5v10l-9 5-9-5V7zM3 7l9 5 9-5M12 12v10' },
 	{ to: '/m', name: 'Modules', icon: 'M4 4h7v7H4zM13 4h7v7h-7zM4 13h7v7H4zM13 13h7v7h-7z' },
 	{ to: '/audit', name: 'Audit', icon: 'M5 3h14v18H5zM8 8h8M8 12h8M8 16h5', more: true },
 	{ to: '/policy', name: 'Policy', icon: 'M12 2l8 3v6c0 5-3 9-8 11-5-2-8-6-8-11V5z', more: true },
@@ -84,18 +84,23 @@ function View() {
 function Page() {
 	const pending = useResource(PROMPTS, { topics: ['prompts'] });
 	const waiting = waitingOf(pending.data?.prompts ?? []);
+	const notices = [
+		...waiting.map((one) => Array.isArray(one) ? { id: one[0].id, text: `${one[0].action} for ${one[0].principal}` }
+			: { id: one.request_id, text: `a question of ${one.principal}` }),
+		...useHeld().map((m) => ({ id: m.module + m.digest, text: `changed tools of ${m.module}` })),
+	];
 	useKeys();
-	useNotices(waiting.map((one) => Array.isArray(one) ? { id: one[0].id, text: `${one[0].action} for ${one[0].principal}` }
-		: { id: one.request_id, text: `a question of ${one.principal}` }));
+	useNotices(notices);
 	const first = route.value.path === '/' || route.value.path === '/login';
 	useEffect(() => {
 		if (first && (pending.data || pending.problem))
-			go(waiting.length ? '/inbox' : '/s', true);
+			go(notices.length ? '/inbox' : '/s', true);
 	}, [first, pending.data, pending.problem]);
 	return (
 		<>
 			<a class="skip" href="#main">Skip to the content</a>
-			<Rail waiting={waiting.length} />
+			<Rail waiting={notices.length} />
+			<p class="hidden" role="status">{notices.length > 0 && `${notices.length} need you`}</p>
 			<main id="main" tabIndex={-1}>
 				<Stale />
 				{!first && <View />}

@@ -1,7 +1,7 @@
 // Markdown of agents, by the tokens of marked's lexer alone: they become nodes, never HTML. Images do
 // not load, links show where they lead, and a block that is too long or breaks the lexer is plain text.
 import { Lexer } from 'marked';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { Text } from './text.jsx';
 
 const BLOCK_MAX = 8192;
@@ -77,7 +77,7 @@ function Block({ of: t }) {
 const blocks = (tokens) => tokens.map((t) => <Block of={t} />);
 
 // The text in parts that end at an empty line outside of fenced code.
-function cut(text) {
+export function cut(text) {
 	const out = [];
 	let part = '';
 	let fence = '';
@@ -104,15 +104,16 @@ function parse(text) {
 	}
 }
 
+// One that is the same is not read again, while what follows is being written.
+function Part({ of }) {
+	return useMemo(() => {
+		const tokens = parse(of);
+		return tokens ? <>{blocks(tokens)}</> : <p class="block"><Text of={of} block prose /></p>;
+	}, [of]);
+}
+
 export function Markdown({ of }) {
 	const parts = of.length <= BLOCK_MAX ? [of] : cut(of);
-	return (
-		<div class="markdown">
-			{parts.map((text) => {
-				const tokens = parse(text);
-				return tokens ? blocks(tokens) : <p class="block"><Text of={text} block prose /></p>;
-			})}
-		</div>
-	);
+	return <div class="markdown">{parts.map((text, i) => <Part key={i} of={text} />)}</div>;
 }
 

@@ -1,12 +1,13 @@
 // MCP servers of others: their states, their tools as agents see them, and what of them has changed
 // since a person approved it.
+import { signal } from '@preact/signals';
 import { diffLines, diffWords } from 'diff';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { get, post } from './api.js';
 import { useResource } from './live.js';
 import { filterText, Link, parseFilter, passes } from './router.jsx';
 import { Text } from './text.jsx';
-import { Ago, Chip, Do, Empty, Failure, Filter, Loaded } from './ui.jsx';
+import { Ago, Chip, Do, Empty, Failure, Filter, Loaded, Still, stored } from './ui.jsx';
 
 const ALL = '/v1/modules';
 const LOOK = { topics: ['modules'], every: 10000 };
@@ -60,7 +61,7 @@ function Diff({ old = '', now = '' }) {
 	if (!parts)
 		return <div class="both"><p>Too different to compare; both sides:</p><pre><del><Text of={old} block /></del></pre><pre><ins><Text of={now} block /></ins></pre></div>;
 	return (
-		<pre class="diff">
+		<pre class="diff" tabIndex={0}>
 			{parts.map((p) => {
 				const Tag = SIGN(p);
 				return <Tag><Text of={p.value} block /></Tag>;
@@ -84,10 +85,11 @@ function pretty(schema) {
 	return typeof schema === 'string' ? schema : JSON.stringify(schema, null, 2);
 }
 
-function Tool({ of, onOpen }) {
-	const held = of.state !== 'approved';
+// accept: lets a tool that is held be called, as it is shown.
+function Tool({ of, onOpen, accept }) {
+	const held = isHeld(of);
 	return (
-		<details class={'tool' + (held ? ' held' : '')} onToggle={(e) => e.currentTarget.open && onOpen()}>
+		<details class={'tool' + (held ? ' held' : '')} onToggle={(e) => e.currentTarget.open && onOpen?.()}>
 			<summary><code><Text of={of.name} /></code> <Chip kind={held ? 'danger' : 'ok'}>{of.state}</Chip>{' '}
 				<Chip kind={{ allow: 'ok', ask: 'warn', deny: 'danger' }[of.approval]}>calls: {of.approval}</Chip>
 				{of.read_only && <> <Chip>only reads</Chip></>}</summary>
@@ -100,9 +102,94 @@ function Tool({ of, onOpen }) {
 			{of.annotations && <><h4>Annotations, claimed</h4><pre><Text of={pretty(of.annotations)} block /></pre></>}
 			<h4>Schema of its arguments, as agents see it</h4>
 			<pre><Text of={pretty(of.inputSchema)} block /></pre>
+			{held && accept && <p><Still run={accept}>Accept this tool as shown</Still></p>}
 		</details>
 	);
 }
+
+const isHeld = (tool) => tool.state !== 'approved';
+const opened = (m, tool) => m.digest + tool.name; // a tool as it was when it was opened
+
+// Tools of a module; those that are held can be accepted, each as it is shown where it is open.
+function Tools({ of: m, show = () => true, setSeen, approve }) {
+	return m.tools.filter(show).map((t) => (
+		<Tool key={opened(m, t)} of={t} accept={m.approved && (() => approve({ digest: m.digest, tools: [t.name] }))}
+			onOpen={() => setSeen((all) => new Set([...all, opened(m, t)]))} />
+	));
+}
+
+// What its server says to models, as it is now.
+function Instructions({ of: m, as: Tag = 'h2' }) {
+	return (
+		<>
+			<Tag>Its instructions, claimed {m.instructions_approved === false && <Chip kind="danger">changed since they were approved</Chip>}</Tag>
+			{m.instructions ? <p class="said"><Text of={m.instructions} block /></p> : <p class="muted">It gives none any more.</p>}
+		</>
+	);
+}
+
+// The tools that must be opened before all are accepted.
+export const unseenOf = (m, seen) => m.tools.filter((t) => isHeld(t) && !seen.has(opened(m, t)));
+const Unseen = ({ n }) => n > 0 && <span class="warn">Open all held tools first: {n} are not.</span>;
+
+// ---- what waits in the inbox --------------------------------------------------------------------
+
+const LEFT = 'holt-held';
+
+// Modules whose changes this browser's person has denied, by name: as they were then. They stay held
+// either way.
+const left = signal(stored(LEFT));
+
+function leave(m, modules) {
+	left.value = Object.fromEntries([...Object.entries(left.value).filter(([name]) => modules.some((one) => one.module === name)),
+		[m.module, m.digest]]);
+	localStorage.setItem(LEFT, JSON.stringify(left.value));
+}
+
+// Modules with tools that are new, or others than were approved.
+export function useHeld() {
+	const { data } = useResource(ALL, LOOK);
+	return (data?.modules ?? []).filter((m) => m.approved && !m.disabled && m.tools_held > 0 && left.value[m.module] !== m.digest);
+}
+
+export function Held({ of }) {
+	const all = useResource(ALL, LOOK);
+	const one = useResource(path(of.module));
+	const [seen, setSeen] = useState(new Set());
+	useEffect(() => void one.reload(), [of.digest]);
+	const approve = async (body) => {
+		await post(path(of.module, '/approve'), body);
+		one.reload();
+		all.reload();
+	};
+	return (
+		<article class="card" tabIndex={0} data-card={of.module} aria-label={`changed tools of ${of.module}`}>
+			<header><h3><Link to={`/m/${encodeURIComponent(of.module)}`}><Text of={of.module} /></Link>: {of.tools_held} of its tools are new, or others than were approved</h3></header>
+			<p class="muted">No agent sees them or can call them before they are accepted.</p>
+			<Loaded of={one}>
+				{(m) => {
+					const unseen = unseenOf(m, seen).length;
+					const told = m.instructions_approved !== false;
+					// Without names the instructions are approved, too.
+					const shown = { digest: m.digest, ...told && { tools: m.tools.filter(isHeld).map((t) => t.name) } };
+					return (
+						<>
+							{!told && <Instructions of={m} as="h4" />}
+							<Tools of={m} show={isHeld} setSeen={setSeen} approve={approve} />
+							<Unseen n={unseen} />
+							<div class="answers">
+								<Still class="deny" run={async () => leave(m, all.data?.modules ?? [])}>Deny: leave them held</Still>
+								<Still class="allow" disabled={unseen > 0} run={() => approve(shown)}>Accept all as shown</Still>
+							</div>
+						</>
+					);
+				}}
+			</Loaded>
+		</article>
+	);
+}
+
+// ---- one ----------------------------------------------------------------------------------------
 
 const list = (title, values) => values?.length > 0 && <><dt>{title}</dt><dd><ul>{values.map((v) => <li><code><Text of={v} /></code></li>)}</ul></dd></>;
 
@@ -117,19 +204,19 @@ export function Module({ name }) {
 			<Loaded of={one}>
 				{(m) => {
 					const [word, kind] = stateOf(m);
-					const held = m.tools.filter((t) => t.state !== 'approved');
-					const shown = (t) => m.digest + t.name;
-					const unseen = held.filter((t) => !seen.has(shown(t)));
+					const held = m.tools.filter(isHeld).length;
+					const told = m.instructions_approved !== false;
+					const unseen = unseenOf(m, seen).length;
 					return (
 						<>
-							<p><Chip kind={kind}>{word}</Chip>{held.length > 0 && <> <Chip kind="danger">{held.length} held</Chip></>}</p>
+							<p><Chip kind={kind}>{word}</Chip>{held > 0 && <> <Chip kind="danger">{held} held</Chip></>}</p>
 							{m.cause && <Failure of={{ code: 'last failure', message: m.cause }} />}
 							<div class="bar-of-buttons">
-								{m.digest && (!m.approved || held.length > 0) && (
-									<Do class="main" disabled={unseen.length > 0} run={act('approve', { digest: m.digest })}>
-										{m.approved ? `Accept ${held.length} tools as shown` : 'Approve as shown'}</Do>
+								{m.digest && (!m.approved || held > 0 || !told) && (
+									<Still class="main" disabled={unseen > 0} run={act('approve', { digest: m.digest })}>
+										{m.approved ? 'Accept all as shown' : 'Approve as shown'}</Still>
 								)}
-								{unseen.length > 0 && <span class="warn">Open all held tools first: {unseen.length} are not.</span>}
+								<Unseen n={unseen} />
 								<Do run={act('test')}>Connect and list tools</Do>
 								{m.disabled ? <Do run={act('enable')}>Enable</Do> : <Do run={act('disable')}>Disable</Do>}
 								{m.approved && <Do class="danger" run={act('revoke')}>Revoke the approval</Do>}
@@ -148,9 +235,9 @@ export function Module({ name }) {
 								{m.approved_at && <><dt>Approved</dt><dd><Ago at={m.approved_at} /> by <Text of={m.approved_by} /></dd></>}
 								{m.digest && <><dt>Digest</dt><dd><code>{m.digest}</code></dd></>}
 							</dl>
-							{m.instructions && <><h2>Its instructions, claimed</h2><p class="said"><Text of={m.instructions} block /></p></>}
+							{(m.instructions || !told) && <Instructions of={m} />}
 							<h2>Tools</h2>
-							{m.tools.length ? m.tools.map((t) => <Tool key={shown(t)} of={t} onOpen={() => setSeen((all) => new Set([...all, shown(t)]))} />)
+							{m.tools.length ? <Tools of={m} setSeen={setSeen} approve={(body) => act('approve', body)()} />
 								: <p class="muted">None are known. They are listed once it is connected.</p>}
 						</>
 					);

@@ -1,8 +1,9 @@
 // What was allowed for more than one call, and still holds.
 import { post } from './api.js';
+import { parse } from './json.js';
 import { useResource } from './live.js';
 import { Text } from './text.jsx';
-import { Ago, Empty, Loaded, parse, Sure, Tree } from './ui.jsx';
+import { Ago, Empty, Loaded, Sure, Tree } from './ui.jsx';
 
 export function Policy() {
 	const all = useResource('/v1/approvals', { topics: ['prompts'] });

@@ -1,11 +1,11 @@
 // Questions of agents and tools to people: one card each, answerable wherever it is shown.
-import { useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { post } from './api.js';
 import { live, useResource } from './live.js';
 import { Markdown } from './markdown.jsx';
 import { Link } from './router.jsx';
 import { Text } from './text.jsx';
-import { Chip, Deadline, Failure, Guard, useSteady } from './ui.jsx';
+import { Chip, Deadline, Failure, Guard, noEnter, useSteady } from './ui.jsx';
 
 export const PROMPTS = '/api/prompts';
 
@@ -19,7 +19,7 @@ function Member({ name, schema, required }) {
 	const choices = schema.enum ?? schema.oneOf?.map((o) => o.const);
 	const names = schema.enumNames ?? schema.oneOf?.map((o) => o.title);
 	if (schema.type === 'boolean')
-		return <label class="field"><input type="checkbox" name={name} checked={schema.default === true} /> {label} {about}</label>;
+		return <label class="field"><input type="checkbox" name={name} defaultChecked={schema.default === true} /> {label} {about}</label>;
 	if (schema.type === 'array') {
 		const items = schema.items?.enum ?? schema.items?.anyOf?.map((o) => o.const) ?? [];
 		return <fieldset><legend>{label}</legend>{about}{items.map((v) => <label key={v}><input type="checkbox" name={name} value={v} /> <Text of={v} /></label>)}</fieldset>;
@@ -33,7 +33,7 @@ function Member({ name, schema, required }) {
 		minLength={schema.minLength} maxLength={schema.maxLength} defaultValue={schema.default} /></label>;
 }
 
-function valuesOf(schema, data) {
+export function valuesOf(schema, data) {
 	const values = {};
 	for (const [name, s] of Object.entries(schema.properties ?? {})) {
 		const text = data.get(name);
@@ -55,7 +55,28 @@ function schemaOf(schema) {
 	}
 }
 
+const membersOf = (form) => [...form.elements].filter((e) => e.name);
+
+// A form whose half-written answer this tab keeps until it has been sent.
+function useDraft(id) {
+	const form = useRef();
+	const kept = `holt-answer-${id}`;
+	useEffect(() => {
+		const all = form.current ? membersOf(form.current) : [];
+		JSON.parse(sessionStorage.getItem(kept) ?? '[]').forEach((value, i) => {
+			if (all[i])
+				all[i][typeof value === 'boolean' ? 'checked' : 'value'] = value;
+		});
+	}, []);
+	return {
+		form,
+		keep: () => sessionStorage.setItem(kept, JSON.stringify(membersOf(form.current).map((e) => e.type === 'checkbox' ? e.checked : e.value))),
+		drop: () => sessionStorage.removeItem(kept),
+	};
+}
+
 export function Question({ of: q, onDone }) {
+	const draft = useDraft(q.request_id);
 	const ref = useRef();
 	const id = useId();
 	const steady = useSteady(ref);
@@ -68,6 +89,7 @@ export function Question({ of: q, onDone }) {
 		setSent({ busy: true });
 		try {
 			await post(`${PROMPTS}/${encodeURIComponent(q.request_id)}/${what}`, body);
+			draft.drop();
 			setSent({ word });
 			setTimeout(onDone, 1500);
 		} catch (problem) {
@@ -75,7 +97,6 @@ export function Question({ of: q, onDone }) {
 			onDone();
 		}
 	};
-	const noEnter = (event) => (event.key === 'Enter' || event.repeat) && event.preventDefault();
 	const submit = (event) => {
 		event.preventDefault();
 		const data = new FormData(event.target);
@@ -108,7 +129,7 @@ export function Question({ of: q, onDone }) {
 						{q.kind === 'notify' && <button disabled={off} onClick={() => send('answer', {}, 'Seen')}>Seen</button>}
 					</div>
 					{typed && (
-						<form onSubmit={submit}>
+						<form ref={draft.form} onInput={draft.keep} onSubmit={submit}>
 							{q.kind === 'form' ? Object.entries(schema.properties ?? {}).map(([name, s]) => (
 								<Member key={name} name={name} schema={s} required={schema.required?.includes(name)} />
 							)) : <label class="field"><span>Text</span><textarea name="text" rows={4} defaultValue={q.text ?? ''} /></label>}

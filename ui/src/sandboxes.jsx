@@ -1,6 +1,6 @@
 // Sandboxes: the list, and one with its terminals, files, logs, changes and ports.
 import { useEffect, useState } from 'preact/hooks';
-import { blob, lines, post, remove, save } from './api.js';
+import { base64, blob, bytesOf, lines, post, remove, save } from './api.js';
 import { now, useResource } from './live.js';
 import { filterText, go, Link, parseFilter, passes } from './router.jsx';
 import { Text } from './text.jsx';
@@ -134,13 +134,6 @@ function File({ sandbox, at, onClose }) {
 	);
 }
 
-function base64(buffer) {
-	let text = '';
-	for (const byte of new Uint8Array(buffer))
-		text += String.fromCharCode(byte);
-	return btoa(text);
-}
-
 function Files({ id }) {
 	const [folder, setFolder] = useState('/');
 	const [list, setList] = useState({});
@@ -211,7 +204,7 @@ function Log({ id, exec }) {
 			const chunk = line && JSON.parse(line);
 			if (!chunk?.data)
 				return;
-			all += decoder.decode(Uint8Array.from(atob(chunk.data), (c) => c.charCodeAt(0)), { stream: true });
+			all += decoder.decode(bytesOf(chunk.data), { stream: true });
 			all = all.length > LOG_MAX ? all.slice(-LOG_MAX) : all;
 			setText(all);
 		}, stop.signal).catch(() => {});

@@ -4,17 +4,10 @@ import { useState } from 'preact/hooks';
 import { logOut, post, remove } from './api.js';
 import { useResource } from './live.js';
 import { Text } from './text.jsx';
-import { Ago, Chip, Do, Empty, Field, Form, Loaded, Sure } from './ui.jsx';
+import { Ago, Chip, Do, Empty, Field, Form, Loaded, stored, Sure } from './ui.jsx';
 
 const KEPT = 'holt-settings';
-const stored = () => {
-	try {
-		return JSON.parse(localStorage.getItem(KEPT)) ?? {};
-	} catch {
-		return {};
-	}
-};
-export const settings = signal({ theme: 'system', letters: true, notify: false, ...stored() });
+export const settings = signal({ theme: 'system', letters: true, notify: false, ...stored(KEPT) });
 
 export function applyTheme() {
 	document.documentElement.dataset.theme = settings.value.theme;

@@ -1,5 +1,7 @@
 // Texts of strangers: agents, tools, servers, names of files. Nothing in them is ever HTML, and
 // nothing in them is invisible: what a person could not see, or not tell apart, becomes a chip.
+import { isRaw } from './json.js';
+
 const MARKS_MAX = 4;
 const SPACES_MAX = 8;
 
@@ -72,8 +74,14 @@ export function pieces(text, { block = false, prose = false } = {}) {
 export const flagged = (text) =>
 	pieces(text, { block: true }).filter((p) => p.kind === 'chip' || p.kind === 'mixed').length;
 
+// A text for where there is nothing but text, such as a notification.
+export function plain(text, max) {
+	const all = pieces(text).map((p) => p.chip ?? p).join('');
+	return all.length > max ? [...all].slice(0, max - 1).join('') + '…' : all;
+}
+
 export function Text({ of, block, prose, class: name = '' }) {
-	const parts = pieces(String(of ?? ''), { block, prose });
+	const parts = pieces(String((isRaw(of) ? of.rawJSON : of) ?? ''), { block, prose });
 	return (
 		<bdi class={(block ? 'block ' : '') + name}>
 			{parts.map((p) => typeof p === 'string' ? p

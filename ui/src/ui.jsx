@@ -2,9 +2,19 @@
 import { signal } from '@preact/signals';
 import { Component } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { isRaw } from './json.js';
 import { live, now } from './live.js';
 import { filterText, setFilter } from './router.jsx';
 import { flagged, Text } from './text.jsx';
+
+// What this browser has kept as JSON, else {}.
+export function stored(key) {
+	try {
+		return JSON.parse(localStorage.getItem(key)) ?? {};
+	} catch {
+		return {};
+	}
+}
 
 // ---- words for numbers ------------------------------------------------------------------------
 
@@ -79,9 +89,10 @@ export function Chip({ kind = 'muted', children }) {
 	return <span class={'state ' + kind}><span aria-hidden="true">{SHAPES[kind]}</span> {children}</span>;
 }
 
-export function Failure({ of, retry }) {
+// It is told politely; role={null}: not at all, as a part of what is read anyway.
+export function Failure({ of, retry, role = 'status' }) {
 	return (
-		<div class="failure" role="alert">
+		<div class="failure" role={role}>
 			<strong><Text of={of.code ?? 'failed'} /></strong> <Text of={of.message} prose />
 			{of.remediation && <p><Text of={of.remediation} prose /></p>}
 			{retry && <button onClick={retry}>Try again</button>}
@@ -155,19 +166,6 @@ export function Fold({ text, onOpen, limit = 12 }) {
 }
 
 export const isLong = (text, limit = 12) => text.split('\n').length > limit || text.length > 100 * limit;
-
-const isRaw = (value) => JSON.isRawJSON?.(value) === true;
-
-// JSON, or the text if it is none. A number that would change, such as a large one, stays as it is
-// written.
-export function parse(text) {
-	try {
-		return JSON.parse(text, (_, v, context) => typeof v === 'number' && context?.source && String(v) !== context.source
-			? JSON.rawJSON(context.source) : v);
-	} catch {
-		return text;
-	}
-}
 
 // A value of JSON, a row for each member.
 export function Tree({ of, onOpen }) {
@@ -251,6 +249,16 @@ export function Do({ run, children, class: name, ...rest }) {
 		setBusy(false);
 	};
 	return <button class={name} disabled={busy} onClick={press} {...rest}>{children}</button>;
+}
+
+// Neither Enter nor a held key presses what answers.
+export const noEnter = (event) => (event.key === 'Enter' || event.repeat) && event.preventDefault();
+
+// One that does nothing for a moment after it has appeared or moved.
+export function Still({ run, ...rest }) {
+	const ref = useRef();
+	const steady = useSteady(ref);
+	return <span ref={ref} onKeyDown={noEnter}><Do run={async () => steady() && run()} {...rest} /></span>;
 }
 
 // A view whose code comes when it is needed.

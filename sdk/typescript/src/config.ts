@@ -1,0 +1,159 @@
+/**
+ * Which hub, and with which token.
+ *
+ * The hub: baseUrl; else HOLT_BASE_URL, MITOS_BASE_URL; else the local one, by its Unix socket:
+ * HOLT_SOCKET, else holt.sock in HOLT_HOME, in holt/ of XDG_RUNTIME_DIR, or in the data folder, as
+ * the program `holt` has it.
+ *
+ * The token: apiKey; else HOLT_API_KEY, MITOS_API_KEY; else of the local hub its token file, and
+ * of one over HTTP the member `token` of credentials.json in MITOS_CONFIG_DIR or ~/.config/mitos;
+ * else none. The token file is only ever sent over the Unix socket.
+ */
+import * as fs from 'node:fs';
+import { PolicyDeniedError, ValidationError } from './errors.js';
+
+type Env = Record<string, string | undefined>;
+
+/** A token, which is no text: nothing prints it by mistake. */
+export class Token {
+	readonly #value: string;
+
+	constructor(value: string) {
+		if (!/^[A-Za-z0-9._~+/=-]{1,4096}$/.test(value)) {
+			throw new ValidationError('apiKey: a token has letters, digits and -._~+/= only', {
+				code: 'invalid_token',
+			});
+		}
+		this.#value = value;
+	}
+
+	reveal(): string {
+		return this.#value;
+	}
+
+	hideIn(text: string): string {
+		return text.replaceAll(this.#value, '[token]');
+	}
+
+	toJSON(): string {
+		return 'set';
+	}
+}
+
+export interface Endpoint {
+	/** Path of the socket; absent: TCP. */
+	unix?: string;
+	host: string;
+	port: number;
+	tls: boolean;
+	/** In front of each path. */
+	prefix: string;
+	/** To name it in errors. */
+	url: string;
+}
+
+const absolute = (path: string | undefined): path is string => !!path && path.startsWith('/');
+
+/** Of the hub of this user (holt-serve(1)). */
+function dataFolder(env: Env): string {
+	if (absolute(env.HOLT_HOME)) return env.HOLT_HOME;
+	if (absolute(env.XDG_DATA_HOME)) return env.XDG_DATA_HOME + '/holt';
+	return absolute(env.HOME) ? env.HOME + '/.local/share/holt' : '/var/lib/holt';
+}
+
+function socketPath(env: Env): string {
+	if (env.HOLT_SOCKET) return env.HOLT_SOCKET;
+	if (!absolute(env.HOLT_HOME) && absolute(env.XDG_RUNTIME_DIR))
+		return env.XDG_RUNTIME_DIR + '/holt/holt.sock';
+	return dataFolder(env) + '/holt.sock';
+}
+
+export function findEndpoint(baseUrl: string | undefined, env: Env): Endpoint {
+	const url = baseUrl || env.HOLT_BASE_URL || env.MITOS_BASE_URL || 'unix:' + socketPath(env);
+	if (url.startsWith('unix:')) {
+		return {
+			unix: url.slice(5).replace(/^\/\/(?=\/)/, ''),
+			host: 'localhost',
+			port: 0,
+			tls: false,
+			prefix: '',
+			url,
+		};
+	}
+	let parts: URL | undefined;
+	try {
+		parts = new URL(url);
+	} catch {
+		// below
+	}
+	if (
+		!parts ||
+		!/^https?:$/.test(parts.protocol) ||
+		parts.username ||
+		parts.password ||
+		parts.search ||
+		parts.hash
+	) {
+		throw new ValidationError(
+			'baseUrl: http://HOST[:PORT], https://HOST[:PORT] or unix:/PATH, no user, no query',
+			{
+				code: 'invalid_base_url',
+			},
+		);
+	}
+	const tls = parts.protocol === 'https:';
+	const host = parts.hostname.replace(/^\[(.*)\]$/, '$1');
+	return {
+		host,
+		port: Number(parts.port) || (tls ? 443 : 80),
+		tls,
+		prefix: parts.pathname.replace(/\/+$/, ''),
+		url,
+	};
+}
+
+function tokenFile(path: string): Token | undefined {
+	let fd: number;
+	try {
+		fd = fs.openSync(
+			path,
+			fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW | fs.constants.O_NONBLOCK,
+		);
+	} catch {
+		return undefined;
+	}
+	try {
+		const st = fs.fstatSync(fd);
+		if (!st.isFile() || st.uid !== process.geteuid?.() || st.mode & 0o077) {
+			throw new PolicyDeniedError(`${path} must belong to you and be closed to others`, {
+				code: 'token_file',
+				remediation: `chmod 600 ${path}, or remove it: \`holt serve\` makes a new one.`,
+			});
+		}
+		const text = Buffer.alloc(64 << 10);
+		return new Token(text.toString('ascii', 0, fs.readSync(fd, text)).trim());
+	} finally {
+		fs.closeSync(fd);
+	}
+}
+
+function credentials(env: Env): Token | undefined {
+	const folder = env.MITOS_CONFIG_DIR || (env.HOME ?? '/') + '/.config/mitos';
+	let token: unknown;
+	try {
+		token = JSON.parse(fs.readFileSync(folder + '/credentials.json', 'utf8')).token;
+	} catch {
+		return undefined; // no file is no error
+	}
+	return typeof token === 'string' && token ? new Token(token) : undefined;
+}
+
+export function findToken(
+	apiKey: string | undefined,
+	endpoint: Endpoint,
+	env: Env,
+): Token | undefined {
+	const said = apiKey || env.HOLT_API_KEY || env.MITOS_API_KEY;
+	if (said) return new Token(said);
+	return endpoint.unix ? tokenFile(dataFolder(env) + '/token') : credentials(env);
+}

@@ -27,6 +27,15 @@ conformance: ## the official MCP suite, against our server and our client; count
 	@$(MAKE) -s all
 	@tests/conformance/run
 
+docs: all ## make the documentation as a site with search, build/site
+	@scripts/deps docs
+	@scripts/site
+
+test-docs: all ## run every command and check every example of the documentation
+	@scripts/deps test
+	@/usr/bin/python3 -m pytest -q -p no:cacheprovider $(wildcard tests/blackbox/test_site.py \
+		tests/blackbox/test_docs.py tests/blackbox/test_daily.py)
+
 bench: ## measure beside the peers of the same run
 	@scripts/deps bench
 	@$(MAKE) -s all
@@ -40,6 +49,9 @@ bench-coding: ## measure the coding tools beside server-filesystem and ripgrep
 	@scripts/deps bench
 	@$(MAKE) -s all
 	@bench/coding/run
+
+bench-conversations: all ## measure a hub with 200 conversations and 20 live agents
+	@bench/conversations/run
 
 bench-gate: all ## measure what policy, redaction and audit add to a call
 	@ninja --quiet -C build bench/rest/load
@@ -68,6 +80,26 @@ bench-redact: ## measure redaction beside PCRE2 and sed
 install: ## install what `make` built to PREFIX, below DESTDIR
 	@scripts/install "$(PREFIX)" $(if $(DESTDIR),"$(abspath $(DESTDIR))")
 
+dist: ## a package for any Linux, static, in build/dist/; ARCH=arm64 for that
+	@scripts/deps dist
+	@scripts/dist $(ARCH)
+
+deb: ## the Debian package, in build/deb/
+	@scripts/deps dist
+	@scripts/deb
+
+dist-check: ## make both packages twice and compare; install, run and purge them in fresh roots
+	@scripts/deps dist
+	@scripts/dist-check
+
+sdk: ## pack the SDKs for Python and TypeScript into build/sdk
+	@scripts/npm-ci sdk/typescript
+	@cd sdk/typescript && rm -rf dist && node_modules/.bin/tsc
+	@rm -rf build/sdk && mkdir -p build/sdk/python
+	@cd sdk/python && cp -r pyproject.toml README.md holt ../../build/sdk/python/
+	@rm -rf build/sdk/python/holt/__pycache__
+	@cd sdk/typescript && npm pack --silent --pack-destination ../../build/sdk
+
 asan: ## build with ASan and UBSan into build/asan
 	@scripts/deps --check
 	@scripts/setup build/asan -Db_sanitize=address,undefined
@@ -95,4 +127,4 @@ clean: ## remove what was built
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 20
 
-.PHONY: all demo test soak conformance bench bench-code bench-coding bench-gate bench-gateway bench-mcp bench-net bench-redact install asan clang check format fuzz clean help
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\#.*/\1/p' Makefile)

@@ -6,10 +6,12 @@ steps, [NAME, ARGUMENT...] (see `Turn`), any other is said back. It needs nothin
   --v2             it speaks the draft of version 2 alone
   --stdio          it takes MCP servers that are programs, not those with a URL
   --resume         it can go on with a session of before
+  --images         it takes images in prompts
   --deaf           it never ends a turn that was cancelled
   --banner TEXT    it prints this first
 """
 import argparse
+import base64
 import json
 import os
 import signal
@@ -17,12 +19,13 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.parse
 import urllib.request
 
 ARGS = argparse.ArgumentParser()
 ARGS.add_argument('--auth')
 ARGS.add_argument('--banner')
-for flag in ('--v2', '--stdio', '--resume', '--deaf'):
+for flag in ('--v2', '--stdio', '--resume', '--deaf', '--images'):
     ARGS.add_argument(flag, action='store_true')
 OPTIONS = [{'optionId': 'yes', 'name': 'Allow', 'kind': 'allow_once'},
            {'optionId': 'always', 'name': 'Always', 'kind': 'allow_always'},
@@ -122,9 +125,12 @@ class Agent:
             if params['protocolVersion'] != 2:
                 raise ValueError('version 2 alone')
             return {'protocolVersion': 2, 'info': {'name': 'mock', 'version': '1'},
-                    'capabilities': {'session': {'mcp': {'http': {}, 'stdio': {}}}}}
+                    'capabilities': {'session': {
+                        'mcp': {'http': {}, 'stdio': {}},
+                        'prompt': {'image': {}} if self.args.images else {}}}}
         return {'protocolVersion': 1,
                 'agentCapabilities': {'loadSession': False,
+                                      'promptCapabilities': {'image': self.args.images},
                                       'sessionCapabilities':
                                           {'resume': {}} if self.args.resume else {},
                                       'mcpCapabilities': {'http': not self.args.stdio}},
@@ -146,6 +152,7 @@ class Agent:
 
     def prompt(self, request, params):
         text = ''.join(block.get('text', '') for block in params['prompt'])
+        self.blocks = params['prompt'][1:]
         self.cancelled.clear()
         if self.args.v2:
             self.write({'id': request, 'result': {}})
@@ -213,12 +220,28 @@ class Turn:
             self.agent.update(sessionUpdate='agent_message_chunk',
                               messageId='m', content={'type': 'text', 'text': piece})
 
+    def do_later(self, seconds, text):
+        """Says something, whether or not the turn is over by then."""
+        threading.Timer(seconds, self.do_say, (text,)).start()
+
+    def do_stream(self, seconds, every):
+        """The time, in nanoseconds, again and again."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.check()
+            self.do_say(str(time.time_ns()))
+            time.sleep(every)
+
     def do_think(self, text):
         self.agent.update(sessionUpdate='agent_thought_chunk', messageId='t',
                           content={'type': 'text', 'text': text})
 
     def do_update(self, update):
         self.agent.update(**update)
+
+    def do_modes(self, count):
+        for n in range(count):
+            self.agent.update(sessionUpdate='current_mode_update', currentModeId=f'mode-{n}')
 
     def do_tool(self, call, title, status='completed'):
         self.agent.update(sessionUpdate='tool_call_update' if self.agent.args.v2 else 'tool_call',
@@ -255,6 +278,14 @@ class Turn:
         if not self.agent.mcp:
             self.agent.mcp = Mcp(self.agent.servers[0])
         self.tell(self.agent.mcp.call('tools/call', {'name': tool, 'arguments': arguments or {}}))
+
+    def do_blocks(self):
+        """What came with the prompt's text; of a file what is in it."""
+        for block in self.agent.blocks:
+            if block['type'] == 'resource_link':
+                with open(urllib.parse.unquote(block['uri'][7:]), 'rb') as f:
+                    block['read'] = base64.b64encode(f.read()).decode()
+        self.tell(self.agent.blocks)
 
     def do_servers(self, path):
         """Into a file: the hub takes tokens out of what is said."""

@@ -9,13 +9,14 @@ from modules import configured, server
 ASKED = 'ask a person'
 
 
-def asks(me, home):
-    """A home whose hub asks a person before a command that says so."""
+def asks(me, home, **servers):
+    """A home whose hub asks a person before a command that says so, with more modules."""
     rule = {'name': 'asked', 'actions': ['sandbox.exec'], 'when': {'/command': f'*{ASKED}*'},
             'then': 'ask'}
     config = os.path.join(home, 'config.json')
     with open(config, 'w', encoding='utf-8') as f:
-        json.dump({'policy': {'rules': [rule]}, **configured(**{'of-stage': server()})}, f)
+        json.dump({'policy': {'rules': [rule]},
+                   **configured(**{'of-stage': server()}, **servers)}, f)
     for path in (home, config):
         os.chown(path, me.uid, me.uid)
     return home

@@ -336,7 +336,7 @@ class Sandbox:
         return None
 
 
-def until(condition, timeout=30, what='it'):
+def until(condition, timeout=100, what='it'):
     """Polls until the condition gives something true, and returns that."""
     deadline = time.monotonic() + timeout
     while True:

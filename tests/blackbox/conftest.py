@@ -21,7 +21,7 @@ from http_host import HttpHost
 from who import HERE, HOLT, Who
 
 sys.path.append(os.path.dirname(HERE))
-from watchdog import watchdog  # noqa: E402, F401
+from time_limit import time_limit  # noqa: E402, F401
 
 
 def pytest_addoption(parser):
@@ -33,8 +33,9 @@ def pytest_configure(config):
     config.addinivalue_line('markers', 'peers: mostly waits for programs of others')
 
 
-PEERS = {'test_bridge', 'test_http_clients', 'test_mcp_cli', 'test_mcp_cli_hostile',
-         'test_module_servers', 'test_oauth', 'test_page', 'test_sdk_ask'}
+PEERS = {'test_bridge', 'test_e2b', 'test_http_clients', 'test_mcp_cli',
+         'test_mcp_cli_hostile', 'test_module_servers', 'test_oauth', 'test_page',
+         'test_real_agents', 'test_sdk_ask'}
 
 
 def pytest_itemcollected(item):
@@ -53,6 +54,19 @@ def pytest_sessionstart(session):
 def pytest_sessionfinish(session, exitstatus):
     host.kill_all()
     host.OWN.leave()
+
+
+@pytest.fixture
+def transcript(request):
+    """Compares lines with transcripts/NAME.txt, or writes that anew."""
+    def compare(name, lines):
+        path = os.path.join(HERE, 'transcripts', name + '.txt')
+        if request.config.getoption('--update-golden'):
+            with open(path, 'w', encoding='utf-8') as f:
+                f.write('\n'.join(lines) + '\n')
+        with open(path, encoding='utf-8') as f:
+            assert lines == f.read().splitlines()
+    return compare
 
 
 SHARED = []  # pids of programs that outlive a test

@@ -83,6 +83,15 @@ def code_of(answer):
     return answer['details'][0]['debug']['code'] if 'details' in answer else answer['code']
 
 
+def failure_of(reply):
+    """What a reply says of a failure, in its last message if it is a stream of Connect; or
+    None."""
+    if reply.get('Content-Type') == 'application/connect+json' and reply.status == 200:
+        return next((m['error'] for flags, m in frames(reply.body)
+                     if flags == 2 and 'error' in m), None)
+    return json.loads(reply.body) if reply.status != 200 else None
+
+
 def framed(kind, body):
     body = body.encode() if isinstance(body, str) else body
     return (b'\0' + len(body).to_bytes(4, 'big') + body if kind == 'application/connect+json'

@@ -146,6 +146,7 @@ class DoorHost:
                                      stdout=subprocess.PIPE, start_new_session=True, text=True)
         self.port = int(self.proc.stdout.readline())
         self.address = ('127.0.0.1', self.port)
+        self.tls = options.get('certificate') and trusting(options['certificate'])
         self.lines = []
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
@@ -155,7 +156,7 @@ class DoorHost:
             self.lines.append(line.rstrip('\n'))
 
     def wire(self, **options):
-        return Wire(self.address, **options)
+        return Wire(self.address, **{'tls': self.tls, **options})
 
     def ask(self, data, to='GET'):
         with self.wire() as wire:

@@ -116,7 +116,7 @@ def build_with_buildah(work):
 def without_programs(who, *arguments):
     return subprocess.run([*who.prefix, 'env', 'PATH=/nowhere', who.argv()[-1], *arguments],
                           env=who.env, cwd='/', capture_output=True,
-                          timeout=30, check=False)
+                          timeout=60, check=False)
 
 
 @pytest.fixture

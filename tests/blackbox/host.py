@@ -37,9 +37,11 @@ class Process:
         try:
             with open(f'/proc/{self.pid}/cmdline', encoding='utf-8', errors='replace') as f:
                 line = f.read().replace('\0', ' ').strip()
+            with open(f'/proc/{self.pid}/wchan', encoding='utf-8') as f:
+                waits = f.read()
         except OSError:
-            line = 'gone'
-        return f'{self.pid} {self.comm} [{self.state}] {line[:120]}'
+            line, waits = 'gone', ''
+        return f'{self.pid} {self.comm} [{self.state} {waits}] {line[:120]}'
 
 
 def processes():
@@ -147,8 +149,10 @@ def init_of(pid):
 
 
 def mounts():
+    """Without the one that `ip netns` makes for all who use it, and leaves."""
     with open('/proc/self/mountinfo', encoding='utf-8') as f:
-        return {' '.join(line.split()[2:]) for line in f}
+        rows = [line.split()[2:] for line in f]
+    return {' '.join(row) for row in rows if row[2] != '/run/netns'}
 
 
 def unescape(path):
@@ -338,7 +342,7 @@ class Residue:
                                else sorted(more))
         return found
 
-    def check(self, timeout=15):
+    def check(self, timeout=60):
         """Fails unless all that came since is gone within the time."""
         deadline = time.monotonic() + timeout
         while True:

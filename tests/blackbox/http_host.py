@@ -58,7 +58,7 @@ class HttpHost:
     def connect(self, **options):
         return Conn(self.address, **options)
 
-    def stop(self, timeout=20):
+    def stop(self, timeout=60):
         """SIGTERM and the exit status."""
         if self.proc.poll() is None:
             self.proc.send_signal(signal.SIGTERM)
@@ -102,7 +102,7 @@ class Serving:
         if self.proc.poll() is None:
             self.proc.send_signal(signal.SIGTERM)
         try:
-            status = self.proc.wait(20)
+            status = self.proc.wait(60)
         finally:
             self.proc.kill()
             self.proc.wait()

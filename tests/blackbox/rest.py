@@ -137,6 +137,16 @@ def frames(body):
         body = body[5 + n:]
 
 
+def told(reply):
+    """The document of a reply, or what the last message of a stream says; of that, the error."""
+    if reply.get('Content-Type') != 'application/connect+json':
+        return json.loads(reply.body)
+    assert reply.status == 200, reply
+    flags, end = list(frames(reply.body))[-1]
+    assert flags == 2, reply
+    return end.get('error', end)
+
+
 def b64(data):
     return base64.b64encode(data).decode()
 

@@ -22,10 +22,12 @@ class Talk:
 
     def __init__(self, hub, path, protocol, *, token=True, headers=(), **options):
         host, port = hub.address
+        tls = getattr(hub, 'context', None)
+        options.update({'sslopt': {'context': tls}} if tls else {})
         fields = [*headers, *([f'Authorization: Bearer {hub.token if token is True else token}']
                               if token else [])]
-        self.ws = websocket.create_connection(f'ws://{host}:{port}{path}', header=fields,
-                                              timeout=DEADLINE,
+        self.ws = websocket.create_connection(f'{"wss" if tls else "ws"}://{host}:{port}{path}',
+                                              header=fields, timeout=DEADLINE,
                                               subprotocols=protocol and [protocol],
                                               suppress_origin=True, **options)
         self.out, self.err = b'', b''

@@ -2,18 +2,26 @@
 of the protocol's SDK: what they report, ask and may do, and what becomes of a hub when they
 misbehave."""
 
+import concurrent.futures
+import base64
 import json
 import os
-import shutil
+import signal
+import time
 
 import pytest
 
 import host
 from client import until
+from modules import approve, call, server
 from rest import Failed
 from soak import soak
+from test_conversations import events as following_events
+from test_gateway import ASKER
 from test_hub_cli import Hub as Cli
-from test_keys import as_bearer
+from test_keys import as_bearer, key
+from test_serve import Session
+from who import node_program
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 AGENTS = os.path.join(os.path.dirname(HERE), 'agents')
@@ -26,7 +34,7 @@ def mock(*arguments, **more):
 
 
 def example():
-    node = os.path.realpath(shutil.which('node'))
+    node = os.path.realpath(node_program(20))  # the example wants it
     return {'command': node, 'args': [os.path.join(SDK, 'dist', 'examples', 'agent.js')],
             'sandbox': {'read': [os.path.dirname(node), AGENTS]}}
 
@@ -34,12 +42,13 @@ def example():
 class Hub(Cli):
     """A hub with agents and a workspace."""
 
-    def __init__(self, who, home, agents, **options):
+    def __init__(self, who, home, agents, modules=(), **options):
         self.site = f'{home}-site'
         os.makedirs(self.site, exist_ok=True)
         config = os.path.join(home, 'config.json')
         with open(config, 'w', encoding='utf-8') as f:
-            json.dump({'agents': agents, 'workspaces': {'site': {'dir': self.site}}}, f)
+            json.dump({'agents': agents, 'workspaces': {'site': {'dir': self.site}},
+                       'mcpServers': dict(modules)}, f)
         for one in (home, config, self.site):
             os.chown(one, who.uid, who.uid)
         super().__init__(who, home, '--listen', '127.0.0.1:0', '--pool', '0', **options)
@@ -116,6 +125,7 @@ def hub(me, tmp_path_factory):
         'mock': mock(), 'two': mock('--v2'), 'resume': mock('--resume'),
         'banner': mock('--banner', 'Welcome to the agent!\n[]\n7'),
         'key': mock('--auth', 'key', authMethod='key'), 'locked': mock('--auth', ''),
+        'seer': mock('--images'), 'seer-two': mock('--v2', '--images'),
         'deaf': mock('--deaf', cancelSeconds=1), 'quiet': mock(stallSeconds=1),
         'brief': mock(permissionSeconds=1), 'bare': mock(sandbox=False),
         'bridge': mock('--stdio', sandbox=False),
@@ -124,9 +134,17 @@ def hub(me, tmp_path_factory):
         'sleeper': {'command': 'sleep', 'args': ['1000'], 'startSeconds': 1},
         'example': example(),
     }
-    with Hub(me, str(tmp_path_factory.mktemp('agents')), agents) as shared:
+    asker = {'asker': server(ASKER + 'main()', sandbox=False)}
+    with Hub(me, str(tmp_path_factory.mktemp('agents')), agents, asker) as shared:
+        approve(shared, 'asker')
         yield shared
     before.check()
+
+
+@pytest.fixture(scope='module')
+def pool():
+    with concurrent.futures.ThreadPoolExecutor(2) as made:
+        yield made
 
 
 @pytest.fixture(scope='module')
@@ -241,6 +259,32 @@ def test_files(hub, talk):
     assert kinds == [{'path': path, 'size': n} for n in (6, 6, 2, 0)]
 
 
+@pytest.mark.parametrize('agent, sees', [('mock', False), ('seer', True), ('bare', False),
+                                         ('two', False), ('seer-two', True)])
+def test_files_of_a_person(hub, agent, sees):
+    """An image in the message where the agent takes images; else where to read it."""
+    talk = hub.talk(agent)
+    picture = base64.b64encode(b'\x89PNG\r\n\x1a\nx').decode()
+    text = base64.b64encode(b'notes').decode()
+    given = [hub.of(talk, '/files', 'POST', {'name': name, 'content': content})
+             for name, content in (('a \N{SNOWMAN}.png', picture), ('b.txt', text))]
+    last = hub.of(talk)['last_seq']
+    hub.of(talk, '/queue', 'POST', {'prompt': json.dumps([['blocks']]),
+                                    'files': [f['file_id'] for f in given]})
+    events = hub.ended(talk, last)
+    (prompt,) = of_kind(events, 'user_prompt')
+    assert [(f['file_id'], f['name'], f['type']) for f in prompt['files']] == [
+        (f['file_id'], f['name'], f['type']) for f in given]
+    image, notes = json.loads(''.join(m['text'] for m in of_kind(events, 'agent_message')))
+    if sees:
+        assert image == {'type': 'image', 'mimeType': 'image/png', 'data': picture}
+    else:
+        assert (image['type'], image['name'], image['read']) == ('resource_link', given[0]['name'],
+                                                                 picture)
+    assert (notes['type'], notes['name'], notes['size'], notes['read']) == (
+        'resource_link', 'b.txt', 5, text)
+
+
 def test_terminals(hub, talk):
     told = hub.says(talk, ['exec', 'sh', '-c', 'pwd; echo out; exit 3'])
     assert told['ended'] == {'exitCode': 3, 'signal': None}
@@ -281,6 +325,30 @@ def test_the_hub_knows_it_by_its_token(hub):
         hub.of(one, '', 'PATCH', {'archived': True})
 
 
+ASKS = '''
+import sys, urllib.request, urllib.error
+asked = urllib.request.Request(sys.argv[1] + "/sandbox.v1.Sandbox/Stat", b'{"path": "/"}',
+    {"Content-Type": "application/json", "X-Sandbox-Id": "other", "Host": "127.0.0.1"})
+try:
+    print(urllib.request.urlopen(asked, timeout=20).status)
+except urllib.error.HTTPError as e:
+    print(e.code)
+'''
+
+
+def test_without_its_token_it_is_nobody(me, tmp_path):
+    """Also where clients at this machine need none (--compat mitos-tokenless): what it sends comes
+    from here, too."""
+    with Hub(me, str(tmp_path), {'mock': mock()}, env={'HOLT_COMPAT': 'mitos-tokenless'}) as hub:
+        hub.post('/v1/fork', template='host', id='other')
+        reply = hub.connect('Stat', 'other', {'path': '/'}, token=None)
+        assert reply.status == 200
+        with open(os.path.join(hub.site, 'asks.py'), 'w', encoding='utf-8') as f:
+            f.write(ASKS)
+        for url in ('http://hub.holt', 'http://hub.holt:80'):
+            assert hub.says(hub.talk(), ['shell', f'python3 {hub.site}/asks.py {url}']) == 401
+
+
 def test_it_asks_as_an_agent(hub):
     """Also over REST, and for no permission that somebody could take for the hub's."""
     one = hub.talk()
@@ -292,6 +360,26 @@ def test_it_asks_as_an_agent(hub):
     question = hub.question(one)
     assert (question['origin'], question['kind']) == ('mcp', 'yes_no')
     hub.answer(question, 'no')
+
+
+def test_a_module_that_it_calls_asks(hub, pool):
+    """In its conversation, if that lets it ask people."""
+    one = hub.talk()
+    agent = by_token(hub, one)
+    run = pool.submit(call, agent, 'asker', 'ask', text='form')
+    question = hub.question(one)
+    assert (question['kind'], question['origin']) == ('form', 'mcp')
+    hub.in_state(one, 'requires_action')
+    with pytest.raises(Failed) as failed:
+        agent.post(f'/api/prompts/{question["request_id"]}/answer', values={'name': 'me'})
+    assert failed.value.status == 403
+    hub.post(f'/api/prompts/{question["request_id"]}/answer', values={'name': 'Eve'})
+    assert 'Eve' in run.result(30)['content'][0]['text']
+    told, = of_kind(hub.events(one), 'ui_prompt_answer')
+    assert told['values'] == {'name': 'Eve'} and told['request_id'] == question['request_id']
+    hub.of(one, '/settings', 'PATCH', {'settings': {'can_prompt_user': False}})
+    told = call(agent, 'asker', 'ask', text='form')['content'][0]['text']
+    assert 'can_prompt_user' in told and len(of_kind(hub.events(one), 'ui_prompt')) == 1
 
 
 @pytest.mark.parametrize('agent', ['bare', 'bridge'])
@@ -317,17 +405,19 @@ def test_a_permission(hub):
     events = hub.ended(one, after)
     assert json.loads(of_kind(events, 'agent_message')[0]['text']) == {
         'outcome': 'selected', 'optionId': 'no'}
-    asked, told = of_kind(events, 'permission')
+    (asked,), (told,) = of_kind(events, 'ui_prompt'), of_kind(events, 'ui_prompt_answer')
     assert asked['request_id'] == told['request_id'] == question['request_id']
     assert [o['kind'] for o in asked['options']] == ['allow_once', 'allow_always', 'reject_once']
-    assert (told['outcome'], told['selected_option']) == ('user_selected', 'no')
+    assert (asked['origin'], asked['tool_call_id']) == ('acp', 'c')
+    assert (told['outcome'], told['option_id'], told['by']) == ('answered', 'no', 'token')
+    assert not of_kind(events, 'permission')  # one event for one thing
 
 
 def test_nobody_answers(hub):
     one = hub.talk('brief')
     events = hub.turn(one, ['permit', 'Edit it?'])
     assert json.loads(of_kind(events, 'agent_message')[0]['text']) == {'outcome': 'cancelled'}
-    assert of_kind(events, 'permission')[1]['outcome'] == 'timed_out'
+    assert of_kind(events, 'ui_prompt_answer')[0]['outcome'] == 'expired'
 
 
 def test_approved_by_itself(hub):
@@ -412,25 +502,140 @@ def test_the_example_of_the_sdk(hub):
     hub.answer(question, 'allow')
     events = hub.ended(one, after)
     assert events[-1] == ('stop', {'stop_reason': 'end_turn'})
-    assert {'user_prompt', 'agent_message', 'tool_call', 'tool_call_update', 'permission',
-            'ui_prompt', 'ui_prompt_answer', 'stop'} == {kind for kind, _ in events}
+    assert {'user_prompt', 'agent_message', 'tool_call', 'tool_call_update', 'ui_prompt',
+            'ui_prompt_answer', 'stop'} == {kind for kind, _ in events}
     assert 'Configuration updated' in json.dumps(of_kind(events, 'tool_call_update'))
 
 
+def messages(events):
+    return [data['text'] for data in of_kind(events, 'agent_message')]
+
+
 def test_put_away(hub):
+    """What it was saying stays."""
     one = hub.talk()
-    hub.begin(one, ['sleep', 60])
+    with talking(hub, one) as following:
+        after = hub.begin(one, ['say', 'half', ' of it'], ['sleep', 60])
+        heard = ''
+        while heard != 'half of it':
+            event = following()
+            heard += event['data']['text'] if event['type'] == 'live' else ''
     hub.of(one, '', 'PATCH', {'archived': True})
+    assert hub.events(one, after)[1:] == [
+        ('agent_message', {'text': 'half of it', 'message_id': 'm'}),
+        ('stop', {'stop_reason': 'cancelled'}), ('session_end', {'reason': 'archived'})]
     hub.of(one, '', 'PATCH', {'archived': False})
     assert hub.says(one, ['say', 'anew']) == 'anew'
 
 
-def test_the_hub_is_killed(me, tmp_path):
+def talking(hub, talk):
+    return following_events(hub, f'/api/sessions/{talk}/events?follow=true&after_seq=0')
+
+
+def test_a_flood_of_modes(hub):
+    """Each is on the disk before the hub does something else, so few are written: the last is."""
+    one = hub.talk()
+    hub.says(one, ['say', 'here'])
+    with following_events(hub, '/api/events?topics=conversation') as following:
+        hub.turn(one, ['modes', 300])
+        hub.call('PATCH', f'/api/sessions/{one}', {'title': 'the end'})
+        changes = 0
+        while (news := following())['data'].get('title') != 'the end':
+            changes += news['id'] == one and news['data']['kind'] == 'changed'
+    assert changes < 50 and hub.of(one)['current_mode_id'] == 'mode-299', changes
+
+
+def test_what_comes_behind_a_turn(hub):
+    """Stands before the next prompt, and is no part of its answer."""
+    one = hub.talk()
+    with talking(hub, one) as following:
+        after = hub.send(one, ['later', 0.3, 'late'])
+        while following()['type'] != 'live':
+            pass
+    assert of_kind(hub.events(one, after), 'stop')
+    hub.turn(one, ['say', 'next'])
+    kinds = [(kind, data.get('text')) for kind, data in hub.events(one, after)]
+    assert kinds == [('user_prompt', None), ('stop', None), ('agent_message', 'late'),
+                     ('user_prompt', None), ('agent_message', 'next'), ('stop', None)], kinds
+
+
+def test_a_flag_that_is_taken_back(hub):
+    """Ends what an agent was reading of another conversation."""
+    one, other = hub.talk(), hub.talk()
+    agent = by_token(hub, one)
+    path = f'/api/sessions/{other}/events?follow=true&after_seq=0'
+
+    def allow(on):
+        hub.of(one, '/settings', 'PATCH', {'settings': {'can_do_introspection': on}})
+    allow(True)
+    with agent.wire() as stream, following_events(hub, path) as control:
+        stream.send(agent.request('GET', path))
+        assert stream.head()[0] == 200
+        hub.turn(other, ['say', 'seen'])
+        told = b''
+        while b'"stop"' not in told:
+            told += stream.chunk()
+        waiting = hub.begin(other, ['sleep', 60])
+        session = Session(agent, '/mcp?tools=conversation')
+        with agent.wire() as wire:
+            session.call(wire, 'conversation_wait', conversation_id=other)
+            assert agent.of(other)['is_prompting']
+            allow(False)
+            hub.of(other, '/cancel', 'POST', {})
+            hub.ended(other, waiting)
+            assert 'can_do_introspection' in session.result(wire)['content'][0]['text']
+        hub.turn(other, ['say', 'not for others'])
+        while control().get('data') != {'text': 'not for others', 'message_id': 'm'}:
+            pass
+        while piece := stream.chunk():
+            told += piece
+        assert b'seen' in told and b'not for others' not in told
+
+
+def test_the_key_of_the_owner_ends(hub):
+    """And with it the agent, its token, and what waits for it."""
+    owner = as_bearer(hub, key(hub, 'of-owner'))
+    one, later = owner.talk(), owner.talk()
+    agent = by_token(owner, one)
+    owner.of(later, '/queue', 'POST', {'prompt': 'x', 'delay_seconds': 1})
+    hub.begin(one, ['sleep', 60])
+    hub.call('DELETE', '/v1/keys/of-owner')
+    until(lambda: all(hub.of(talk)['archived'] for talk in (one, later)), what='the end')
+    assert hub.of(one)['archived_reason'] == 'key_ended' and not hub.of(one)['is_running']
+    with pytest.raises(Failed) as failed:
+        agent.of(one)
+    assert failed.value.status == 401
+    assert not of_kind(hub.events(later), 'user_prompt')
+    mine = hub.talk()
+    assert hub.says(mine, ['say', 'on']) == 'on'
+
+
+@pytest.mark.parametrize('end', [signal.SIGTERM, signal.SIGKILL])
+def test_the_hub_ends(me, tmp_path, end):
+    """In order or not: nobody has cancelled the turn."""
     first = Hub(me, str(tmp_path), {'mock': mock(), 'resume': mock('--resume')})
     one = first.talk('resume')
     session = first.says(one, ['session'])
     first.begin(one, ['sleep', 60])
+    asks = first.talk()
+    first.send(asks, ['permit', 'Go on?'])
+    asked = first.question(asks)['request_id']
+    brief, over = as_bearer(first, key(first, 'brief', ttl_seconds=2)), time.time() + 2
+    owned = brief.talk()
+    other = as_bearer(first, key(first, 'kept')).talk()
+    first.end(end)
     first.kill()
+    until(lambda: time.time() > over, what='the end of a key')
     with Hub(me, str(tmp_path), {'mock': mock(), 'resume': mock('--resume')}) as second:
+        reasons = [s['stop_reason'] for s in of_kind(second.events(one), 'stop')]
+        assert reasons == ['end_turn', 'interrupted']
         assert second.says(one, ['session']) == session
-        assert 'interrupted' in [s['stop_reason'] for s in of_kind(second.events(one), 'stop')]
+        assert second.of(owned)['archived_reason'] == 'key_ended'
+        assert not second.of(other)['archived']
+        second.call('DELETE', '/v1/keys/kept')  # which nobody has used here
+        until(lambda: second.of(other)['archived'], what='the end of the other')
+        # nobody is there to hear what is allowed
+        assert second.call('GET', f'/api/prompts/{asked}')['state'] == 'cancelled'
+        assert second.of(asks)['state'] == 'idle'
+        told = of_kind(second.events(asks), 'ui_prompt_answer')
+        assert [(t['request_id'], t['outcome']) for t in told] == [(asked, 'cancelled')]

@@ -163,7 +163,7 @@ def serve(me, start, tmp_path):
     for proc in running:
         if proc.poll() is None:
             proc.terminate()
-        assert proc.wait(20) in (0, -signal.SIGKILL)
+        assert proc.wait(60) in (0, -signal.SIGKILL)
 
 
 @pytest.mark.parametrize('how', [signal.SIGTERM, signal.SIGKILL])
@@ -175,7 +175,7 @@ def test_a_hub_that_is_started_anew(serve, start, how):
     sandbox = bridge.create()
     assert sandbox.sh('echo well') == 'well\n'
     hub.send_signal(how)
-    hub.wait(20)
+    hub.wait(60)
     assert bridge.request('ping')['error']['data']['code'] == 'transport_failed'
     serve()
     calls = [bridge.start('ping') for _ in range(20)]
@@ -268,7 +268,7 @@ def test_a_call_that_went_down_with_its_hub_is_not_run_again(serve, start):
     call = sandbox.start('sleep 60')
     until(lambda: sandbox.running('sleep'))
     hub.kill()
-    hub.wait(20)
+    hub.wait(60)
     serve()
     assert bridge.wait(call, 60)['error']['data']['code'] == 'transport_failed'
     assert bridge.request('ping')['result'] == {}
@@ -330,7 +330,7 @@ def test_at_the_end_of_input_what_is_under_way_ends(bridge, peer):
 def test_sigterm_ends_it(bridge, peer):
     bridge.initialize()
     bridge.proc.send_signal(signal.SIGTERM)
-    assert bridge.proc.wait(20) == 0
+    assert bridge.proc.wait(60) == 0
     peer.until(sessions=0)
 
 

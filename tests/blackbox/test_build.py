@@ -282,7 +282,7 @@ def test_a_signal_leaves_nothing(overlays, residue, number):
     work, before = overlays, overlays.store.tree()
     running = Running(work)
     running.proc.send_signal(number)
-    assert running.proc.wait(30) == -number
+    assert running.proc.wait(60) == -number
     running.proc.communicate()
     assert work.store.tree() == before
 
@@ -292,7 +292,7 @@ def test_killed(overlays, residue):
     work = overlays
     running = Running(work)
     running.proc.kill()
-    running.proc.communicate(timeout=30)
+    running.proc.communicate(timeout=60)
     until(lambda: work.store.json('prune') and os.listdir(work.store.path + '/new') == [],
           what='the end of the build')
     work.spec().ok()

@@ -110,7 +110,7 @@ def test_a_line_that_fails_or_a_build_that_is_killed_leaves_those_before(overlay
         while proc.stderr.readline() != b'in the step\n':
             assert proc.poll() is None
         proc.send_signal(number)
-        proc.communicate(timeout=30)
+        proc.communicate(timeout=60)
         until(lambda: work.store.json('prune') and os.listdir(work.store.path + '/new') == [],
               what='the end of the build')
         assert build(work, [chance, 'true', f'echo {int(number)} > /n', 'true']) == 3

@@ -151,6 +151,26 @@ def test_the_owner_of_a_file_stays(mcp, project):
     edit(mcp, 'foreign', 'one', 'two')  # a control
 
 
+def test_a_workspace_in_memory(me):
+    """Where init writes small files itself, with all that is promised of others."""
+    project = Project(me, below='/dev/shm')
+    client = me.mcp('--pool', '0', '--workspace', project.path)
+    client.initialize()
+    try:
+        test_edit_needs_what_was_read(client, project)
+        test_links_lead_to_one_file(client, project)
+        if os.getuid() == 0:
+            test_the_owner_of_a_file_stays(client, project)
+        for size in (65536, 65537, 200_000):
+            project.put('sized', '.' * (size - 1) + 'x')
+            read(client, 'sized')
+            edit(client, 'sized', 'x', 'y')
+            assert project.get('sized') == b'.' * (size - 1) + b'y'
+    finally:
+        client.close()
+        shutil.rmtree(project.path)
+
+
 def test_links_lead_to_one_file(mcp, project):
     """By several paths at once, too, none of which is replaced by a file."""
     project.put('target', ''.join(f'<{n}>\n' for n in range(40)))
@@ -425,12 +445,12 @@ def test_sdk_over_stdio(me, project):
     check_edits(project, 1, 25)
 
 
-def killed_in_the_middle(me, project, ask, begin):
+def killed_in_the_middle(me, project, size, ask, begin):
     """Rounds of requests to change a file, and a kill behind a random answer. begin: what a round
     does first. The file is as one of the requests left it, and of no earlier one than was answered
     last."""
     rng = random.Random(20)
-    size, ahead = 200_000, 12
+    ahead = 12
     project.put('killed', chr(64) * size)
     for _ in range(soak(200, 20)):
         client = me.mcp('--pool', '0', '--workspace', project.path)
@@ -461,16 +481,21 @@ def read_after_kill(client):
 
 
 def test_killed_in_the_middle_of_writes(me, project):
-    killed_in_the_middle(me, project, lambda was, i, size: {
+    killed_in_the_middle(me, project, 200_000, lambda was, i, size: {
         'name': 'Write', 'arguments': {'file_path': 'killed', 'content': chr(65 + i) * size}},
         read_after_kill)
 
 
-def test_killed_in_the_middle_of_edits(me, project):
-    killed_in_the_middle(me, project, lambda was, i, size: {
-        'name': 'Edit', 'arguments': {
-            'file_path': 'killed', 'old_string': (chr(64 + i) if i else was) * size,
-            'new_string': chr(65 + i) * size}}, read_after_kill)
+def test_killed_in_the_middle_of_edits(me):
+    """In memory, where init does each by itself."""
+    project = Project(me, below='/dev/shm')
+    try:
+        killed_in_the_middle(me, project, 20_000, lambda was, i, size: {
+            'name': 'Edit', 'arguments': {
+                'file_path': 'killed', 'old_string': (chr(64 + i) if i else was) * size,
+                'new_string': chr(65 + i) * size}}, read_after_kill)
+    finally:
+        shutil.rmtree(project.path)
 
 
 # ---- large workspaces ------------------------------------------------------------------------

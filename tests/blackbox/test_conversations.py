@@ -1,15 +1,21 @@
 """Conversations over /api, MCP and the command line: what was acknowledged is kept, whoever asks
 sees what is theirs, and no agent gets more than the flags of its conversation."""
 
+import base64
 import contextlib
 import fcntl
 import json
 import os
+import re
 import subprocess
 import threading
+import time
+import urllib.parse
 
 import pytest
 
+from approval import question
+from client import until
 from modules import WORKSPACE
 from rest import Failed
 from soak import soak
@@ -23,12 +29,12 @@ NOBODY = '20000101-000000-00000000'
 class Hub(Cli):
     """A hub with a workspace; conversations of it by REST."""
 
-    def __init__(self, who, home, *arguments, prefix=None, **options):
+    def __init__(self, who, home, *arguments, conversations=None, **options):
         self.folder = os.path.join(home, 'conversations')
         config = os.path.join(home, 'config.json')
         with open(config, 'w', encoding='utf-8') as f:
             json.dump({'workspaces': {'site': {'dir': WORKSPACE, 'agent': 'mock'}},
-                       **({'conversations': {'tool_prefix': prefix}} if prefix else {})}, f)
+                       'conversations': conversations or {}}, f)
         for one in (home, config):
             os.chown(one, who.uid, who.uid)
         super().__init__(who, home, '--listen', '127.0.0.1:0', '--pool', '0', *arguments, **options)
@@ -54,14 +60,16 @@ class Hub(Cli):
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
-    with Hub(me, str(tmp_path_factory.mktemp('conversations')), prefix='mitto_') as shared:
+    with Hub(me, str(tmp_path_factory.mktemp('conversations')),
+             conversations={'tool_prefix': 'mitto_'}) as shared:
         yield shared
 
 
 @contextlib.contextmanager
-def events(hub, path):
-    """Server-Sent Events as they come: a function that gives the next one, but for beats."""
-    with hub.wire() as wire:
+def events(hub, path, room=None):
+    """Server-Sent Events as they come: a function that gives the next one, but for beats. room: of
+    the socket, for one who does not read."""
+    with hub.wire(receive_buffer=room) as wire:
         wire.send(hub.request('GET', path))
         status, fields = wire.head()
         assert status == 200 and ('Content-Type', 'text/event-stream') in fields, (status, fields)
@@ -111,6 +119,95 @@ def test_pages_of_the_list(hub):
     ids = [c['session_id'] for c in first['conversations'] + after['conversations']]
     assert len(ids) == len(set(ids)) and set(made) <= set(ids) and 'next_cursor' not in after
     assert ids == sorted(ids, reverse=True)
+
+
+PNG = b'\x89PNG\r\n\x1a\n'
+
+
+def b64(data):
+    return base64.b64encode(data).decode()
+
+
+@pytest.mark.parametrize('data, kind', [
+    (PNG + b'x', 'image/png'), (b'\xff\xd8\xffx', 'image/jpeg'), (b'GIF89a', 'image/gif'),
+    (b'RIFF\0\0\0\0WEBP', 'image/webp'), (b'\0\0\0\0\0\0\0\0WEBP', None), (PNG[:7], None),
+    (b'<svg xmlns="http://www.w3.org/2000/svg"><script/></svg>', None),
+    (b'<!doctype html><script>', None), (b'', None)], ids=str)
+def test_a_file_is_what_its_bytes_say(hub, data, kind):
+    talk = hub.talk()
+    made = hub.of(talk, '/files', 'POST', {'name': 'ünd <b>.svg.png', 'content': b64(data)})
+    assert (made['type'], made['image']) == (kind or 'application/octet-stream', bool(kind))
+    assert made['size'] == len(data) and made['name'] == 'ünd <b>.svg.png'
+    found = hub.of(talk, f'/files/{made["file_id"]}')
+    assert base64.b64decode(found.pop('content')) == data and found == made
+    assert hub.of(talk, '/files')['files'] == [made]
+    # never a page, whatever is in it
+    reply = hub.raw('GET', f'/api/sessions/{talk}/files/{made["file_id"]}')
+    assert reply.get('Content-Type') == 'application/json'
+
+
+def test_files_are_kept_within_bounds(hub):
+    talk = hub.talk()
+    path = f'/api/sessions/{talk}/files'
+    for name in ('', '..', '.x', 'a/b', '/etc/x', 'a\n', 'a\x7f', 'x' * 121):
+        hub.fails('invalid_input', 'POST', path, {'name': name, 'content': ''})
+    hub.fails('invalid_input', 'POST', path, {'name': 'x', 'content': 'no base64'})
+    most = b64(bytes(4 << 20))
+    hub.fails('invalid_input', 'POST', path, {'name': 'x', 'content': most + 'AAAA'})
+    first = hub.of(talk, '/files', 'POST', {'name': 'most', 'content': most})
+    second = hub.of(talk, '/files', 'POST', {'name': 'most', 'content': most})
+    hub.fails('body_too_large', 'POST', f'/api/sessions/{talk}/queue',
+              {'prompt': 'x', 'files': [first['file_id'], second['file_id']]})
+    for _ in range(62):
+        last = hub.of(talk, '/files', 'POST', {'name': 'x' * 120, 'content': ''})
+    hub.fails('conflict', 'POST', path, {'name': 'x', 'content': ''})
+    assert len(hub.of(talk, '/files')['files']) == 64
+    hub.of(talk, f'/files/{last["file_id"]}', 'DELETE')
+    for gone in (last['file_id'], 'f-' + '0' * 32, '../metadata.json', 'x'):
+        hub.fails('not_found', 'GET', f'{path}/{urllib.parse.quote(gone, safe="")}')
+        hub.fails('not_found', 'POST', f'/api/sessions/{talk}/queue',
+                  {'prompt': 'x', 'files': [gone]})
+    # nothing is followed that somebody has put there
+    folder = os.path.join(hub.folder, talk, 'files')
+    planted = 'f-' + '1' * 32
+    os.symlink(os.path.join(hub.home, 'token'), os.path.join(folder, planted + '-x'))
+    hub.fails('not_found', 'GET', f'{path}/{planted}')
+    assert planted not in [f['file_id'] for f in hub.of(talk, '/files')['files']]
+    modes = {os.stat(os.path.join(folder, n)).st_mode & 0o777 for n in os.listdir(folder)
+             if not n.startswith(planted)}
+    assert modes == {0o600} and os.stat(folder).st_mode & 0o777 == 0o700
+    # they go where the conversation goes
+    hub.of(talk, '', 'DELETE')
+    hub.fails('not_found', 'GET', path)
+    hub.of(talk, '/restore', 'POST', {})
+    assert hub.of(talk, f'/files/{first["file_id"]}')['size'] == 4 << 20
+
+
+def test_what_is_idle_is_archived(me, tmp_path):
+    """By the hub itself where the operator says so; its children stay."""
+    with Hub(me, str(tmp_path)) as hub:
+        idle, waits, child, used = (hub.talk(title=name) for name in ('idle', 'waits', 'c', 'u'))
+        hub.send(waits, 'x')
+    record = os.path.join(hub.folder, child, 'metadata.json')
+    with open(record, encoding='utf-8') as f:
+        kept = json.load(f)
+    with open(record, 'w', encoding='utf-8') as f:
+        json.dump({**kept, 'parent_session_id': idle}, f)
+    for one in (idle, waits):
+        for name in os.listdir(os.path.join(hub.folder, one)):
+            os.utime(os.path.join(hub.folder, one, name), (1, time.time() - 2 * 86400))
+    for days, archived in ((0, set()), (3, set()), (1, {idle})):
+        with Hub(me, str(tmp_path), conversations={'archive_days': days}) as hub:
+            def now():
+                listed = hub.call('GET', '/api/sessions')['conversations']
+                return {c['session_id']: c for c in listed}
+            if archived:
+                until(lambda: now()[idle]['archived'], what='its end')
+            found = now()
+            assert {i for i, c in found.items() if c['archived']} == archived
+            assert set(found) == {idle, waits, child, used}
+            assert found[child]['parent_session_id'] == idle and hub.waiting(waits) == ['x']
+    assert found[idle]['archived_reason'] == 'inactivity'
 
 
 def test_the_queue(hub):
@@ -261,6 +358,36 @@ def test_news_of_the_hub(hub):
     bob = as_bearer(hub, key(hub, 'bob-of-news'))
     with events(bob, f'/api/events?after={cursor}') as following:
         assert following(beats=True)['kind'] == 'alive'  # none of it is for bob
+
+
+def test_readers_of_news_that_do_not_read(hub):
+    """They hold nobody up and cost nothing; one that reads again is told that it missed some."""
+    talk = hub.talk(title='much')
+
+    def resident():
+        with open(f'/proc/{hub.proc.pid}/status', encoding='ascii') as f:
+            return int(re.search(r'VmRSS:\s+(\d+)', f.read())[1]) << 10
+
+    def much(count):
+        for _ in range(count):
+            question(hub, kind='notify', session_id=talk, text='x' * 15000)
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(events(hub, '/api/events', room=65536)) for _ in range(16)]
+        much(20)
+        before = resident()
+        much(1000)  # twice what the hub keeps
+        # 8 MiB of news, and up to 1 MiB on the way to each; all that there was is 240 MiB
+        assert resident() - before < 40 << 20, (before, resident())
+        kinds = []
+        while 'reset' not in kinds[-1:]:
+            got = held[0](beats=True)
+            kinds.append(got['kind'])
+        assert kinds.count('news') > 10
+        with events(hub, f'/api/events?after={got["cursor"]}') as following:
+            assert following(beats=True)['kind'] in ('news', 'alive')
+        hub.of(talk, '', 'PATCH', {'title': 'last'})
+        while held[0](beats=True).get('data', {}).get('title') != 'last':
+            pass
 
 
 # ---- agents
@@ -427,7 +554,7 @@ def test_a_second_hub_is_told(me, tmp_path):
             os.chown(one, me.uid, me.uid)
         os.chown(home, me.uid, me.uid)
         done = subprocess.run(me.argv('serve', '--listen', '127.0.0.1:0', '--pool', '0'),
-                              env={**me.env, 'HOLT_HOME': home}, cwd='/', check=False, timeout=30,
+                              env={**me.env, 'HOLT_HOME': home}, cwd='/', check=False, timeout=60,
                               stdin=subprocess.DEVNULL, capture_output=True)
     assert done.returncode == 125 and b'another process has the conversations' in done.stderr, done
 
@@ -453,7 +580,7 @@ def test_kills_lose_nothing_acknowledged(me, tmp_path):
             for one in threads:
                 one.start()
             for _ in range(8 + n % 20):
-                assert acknowledged.acquire(timeout=30)
+                assert acknowledged.acquire(timeout=60)
         finally:
             hub.kill()
         for one in threads:

@@ -58,7 +58,7 @@ def logs(shell, said):
 
 
 def server(shell, said):
-    with urllib.request.urlopen(f'http://{said.strip()}/', timeout=30) as reply:
+    with urllib.request.urlopen(f'http://{said.strip()}/', timeout=60) as reply:
         assert b'src/' in reply.read()
 
 

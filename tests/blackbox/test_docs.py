@@ -169,10 +169,12 @@ def hub_status(shell, text):
 
 def readme_hub(shell, text):
     """There is one already."""
-    serve, status, token, connect = text.splitlines()
+    serve, status, token, connect, remote = text.splitlines()
     assert serve.startswith('holt serve &')
     assert 'socket' in shell.run(status) and len(shell.run(token).strip()) > 30
     assert shell.run(connect.split('#')[0] + '< /dev/null') == ''
+    here = 'http://127.0.0.1:%d' % shell.hub.address[1]
+    shell.run(remote.split('#')[0].replace('https://hub.example', here) + '< /dev/null')
 
 
 def readme_client(shell, text):
@@ -263,7 +265,7 @@ def test_verbs_and_options(hub):
     """Each verb stands in holt(1) and on its page, with its words;
     a page has the options of its verbs, and no others."""
     known, variables, first = {}, {}, read('man/holt.1.scd')
-    for verb in re.findall(r'^  (\w+) ', hub.ok('help').decode(), re.M):
+    for verb in re.findall(r'^  ([\w-]+) ', hub.ok('help').decode(), re.M):
         own = hub.ok('help', verb).decode()
         assert f'*{verb}*' in first or f'*{verb} ' in first, verb
         for words in [[verb], *re.findall(rf'^  ({verb}) (\w+) ', own, re.M)]:

@@ -6,11 +6,14 @@ server is tests/door's; what `holt serve` makes of the door is in test_serve.py.
 
 import base64
 import concurrent.futures
+import contextlib
 import hashlib
 import json
 import os
+import random
 import shutil
 import socket
+import ssl
 import struct
 import subprocess
 import time
@@ -18,7 +21,7 @@ import time
 import pytest
 
 from client import until
-from door import HOST, Closed, DoorHost, Wire, readable, request, trusting
+from door import HOST, WAIT, Closed, DoorHost, Wire, readable, request
 
 BODY = '{"a":1}'
 
@@ -255,7 +258,7 @@ def test_an_open_route_wants_none(door):
 @pytest.mark.parametrize('address', ['0.0.0.0:0', '[::]:0'])
 def test_no_open_address_without_tokens(address):
     done = subprocess.run([HOST, f'listen={address}', 'anonymous=1'], capture_output=True,
-                          text=True, timeout=20, check=False)
+                          text=True, timeout=60, check=False)
     assert done.returncode == 1 and 'no loopback address' in done.stderr and not done.stdout
 
 
@@ -1103,6 +1106,36 @@ def test_grace_is_bounded(start):
 
 # ---- WebSockets -----------------------------------------------------------------------------
 
+@pytest.fixture(scope='module')
+def certificate(tmp_path_factory):
+    if not shutil.which('openssl'):
+        pytest.skip('there is no openssl to make a certificate with: scripts/deps test')
+    top = tmp_path_factory.mktemp('tls')
+    pair = os.path.join(top, 'certificate.pem'), os.path.join(top, 'key.pem')
+    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt',
+                    'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj',
+                    '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost', '-out', pair[0],
+                    '-keyout',
+                    pair[1]], check=True, capture_output=True)
+    return pair
+
+
+@pytest.fixture(scope='module', params=['plain', 'TLS'])
+def how(request, certificate):
+    """Options of a server, without TLS and with it."""
+    return {} if request.param == 'plain' else dict(zip(('certificate', 'key'), certificate))
+
+
+@pytest.fixture(scope='module')
+def ws_door(how):
+    """One that many tests share, as `door`."""
+    shared = DoorHost(**how)
+    yield shared
+    shared.works()
+    shared.finish()
+    shared.kill()
+
+
 KEY = base64.b64encode(b'0123456789abcdef').decode()
 
 
@@ -1154,8 +1187,8 @@ def closed_with(wire, code):
             in ([code] if not isinstance(code, tuple) else code)), payload
 
 
-def test_ws_echo(door):
-    with door.wire() as wire:
+def test_ws_echo(ws_door):
+    with ws_door.wire() as wire:
         handshake(wire)
         for payload in (b'', b'a', b'x' * 125, b'x' * 126, b'x' * 65535, b'x' * 65536,
                         b'x' * 100000):
@@ -1173,26 +1206,29 @@ def test_ws_echo(door):
         wire.send(frame(8, struct.pack('>H', 1000) + b'done'))
         closed_with(wire, 1000)
         assert wire.ended() == b''
-    door.heard('ws closed: 1000 transport_failed')
+    ws_door.heard('ws closed: 1000 transport_failed')
 
 
-def test_ws_with_the_first_frame_at_once(door):
+def test_ws_with_the_first_frame_at_once(ws_door):
     """What comes with the handshake is not lost."""
-    with door.wire() as wire:
+    with ws_door.wire() as wire:
         wire.send(ws_request().encode() + frame(1, b'early') + frame(1, b'bird'))
         assert wire.reply().status == 101
         assert read_frame(wire) == (1, b'early') and read_frame(wire) == (1, b'bird')
 
 
-def test_ws_ended_by_its_owner(door):
-    with door.wire() as wire:
+def test_ws_ended_by_its_owner(ws_door):
+    with ws_door.wire() as wire:
         handshake(wire)
         wire.send(frame(1, b'bye'))
         opcode, payload = read_frame(wire)
         assert (opcode, payload) == (8, struct.pack('>H', 1000) + b'as you wish')
         wire.send(frame(8, payload))
         assert wire.ended() == b''
-    with door.wire() as wire:  # and by one who does not answer
+
+
+def test_ws_ended_by_its_owner_without_an_answer(door):
+    with door.wire() as wire:
         handshake(wire)
         wire.send(frame(1, b'bye'))
         closed_with(wire, 1000)
@@ -1211,13 +1247,26 @@ SILENT = (1002, None)  # the library has versions that give no reason
     (frame(1, b'a', final=False) + frame(1, b'b'), 1002), (b'\xc1\x80\0\0\0\0', 1002),
     (frame(1, b'\xff'), 1007), (frame(1, b'\xed\xa0\x80'), 1007), (frame(8, b'x'), SILENT),
 ], ids=[str(i) for i in range(13)])
-def test_ws_wrong_frames(door, sent, code):
-    with door.wire() as wire:
+def test_ws_wrong_frames(ws_door, sent, code):
+    with ws_door.wire() as wire:
         handshake(wire)
         wire.send(sent)
         closed_with(wire, code)
         wire.ended()
-    door.works()
+    ws_door.works()
+
+
+def test_ws_a_client_in_the_middle_of_a_message(ws_door):
+    """It may go on, and learns why it was closed."""
+    message = frame(1, b'x' * 1000000)
+    with ws_door.wire() as wire:
+        handshake(wire)
+        wire.send(message[:1000])
+        closed_with(wire, 1009)
+        for at in range(1000, len(message), 1000):
+            wire.send(message[at:at + 1000])
+        wire.ended()
+    ws_door.works()
 
 
 @pytest.mark.parametrize('status, options', [
@@ -1243,22 +1292,34 @@ def test_ws_origin(door, origin, status):
         assert wire.ask(request(path='/ws', fields=fields)).status == status
 
 
-def test_ws_slow_reader(start):
-    door = start()
-    with Wire(door.address, receive_buffer=4096) as wire:
+def test_ws_slow_reader(start, how):
+    door = start(**how)
+    with door.wire(receive_buffer=4096) as wire:
         handshake(wire)
         wire.send(frame(1, b'flood'))
         door.heard('ws closed: 1006 limit_exceeded')
         door.works()
 
 
-def test_ws_flood_of_pings(start):
+def test_ws_small_frames_to_a_peer_that_stalls(start, how):
+    """What the kernel has no room for waits, and comes as it was sent."""
+    door = start(stream_queue=8 << 20, **how)
+    sizes = random.Random(1)
+    frames = [os.urandom(sizes.randint(1, 2000)) for _ in range(4000)]
+    with door.wire(receive_buffer=4096) as wire:
+        handshake(wire)
+        for one in frames:
+            wire.send(frame(2, one))
+        assert [read_frame(wire) for _ in frames] == [(2, one) for one in frames]
+
+
+def test_ws_flood_of_pings(start, how):
     """Who pings and never reads is let go, with little kept for it."""
-    door = start()
-    with Wire(door.address, receive_buffer=4096) as wire:
+    door = start(**how)
+    with door.wire(receive_buffer=4096) as wire:
         handshake(wire)
         before = door.memory()
-        with pytest.raises((BrokenPipeError, ConnectionResetError)):
+        with pytest.raises((BrokenPipeError, ConnectionResetError, ssl.SSLError)):
             while True:
                 wire.send(frame(9, b'x' * 125) * 1000)
         assert door.memory() - before < 64 << 20
@@ -1283,8 +1344,8 @@ def test_ws_silence(start):
             pass
 
 
-def test_ws_gone(start):
-    door = start()
+def test_ws_gone(start, how):
+    door = start(**how)
     for end in (lambda s: s.close(), reset):
         wire = door.wire()
         handshake(wire)
@@ -1292,26 +1353,31 @@ def test_ws_gone(start):
     door.heard('ws closed: 1006 transport_failed', 2)
 
 
+def timer(ours, theirs):
+    """What the kernel waits for on a connection: what, and the seconds to it."""
+    def shown(address):
+        return f'0100007F:{address[1]:04X}'
+    with open('/proc/net/tcp', encoding='ascii') as f:
+        rows = [line.split() for line in f]
+    kind, left = next(r[5] for r in rows if r[1:3] == [shown(ours), shown(theirs)]).split(':')
+    return int(kind), int(left, 16) / os.sysconf('SC_CLK_TCK')
+
+
+@pytest.mark.parametrize('talk', [lambda wire: wire.ask(request()), handshake],
+                         ids=['http', 'websocket'])
+def test_who_vanishes_is_noticed(door, talk):
+    """By the kernel, which asks a silent client whether it is there (tcp(7), SO_KEEPALIVE)."""
+    with door.wire() as wire:
+        talk(wire)
+        until(lambda: timer(door.address, wire.sock.getsockname())[0] == 2, what='keepalive')
+        assert 0 < timer(door.address, wire.sock.getsockname())[1] <= 60
+
+
 # ---- TLS ------------------------------------------------------------------------------------
-
-@pytest.fixture(scope='module')
-def certificate(tmp_path_factory):
-    if not shutil.which('openssl'):
-        pytest.skip('there is no openssl to make a certificate with: scripts/deps test')
-    top = tmp_path_factory.mktemp('tls')
-    pair = os.path.join(top, 'certificate.pem'), os.path.join(top, 'key.pem')
-    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt',
-                    'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj',
-                    '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost', '-out', pair[0],
-                    '-keyout',
-                    pair[1]], check=True, capture_output=True)
-    return pair
-
 
 def test_tls(start, certificate):
     door = start(certificate=certificate[0], key=certificate[1], header_ms=1000)
-    context = trusting(certificate[0])
-    with door.wire(tls=context) as wire:
+    with door.wire() as wire:
         assert b'tls=1' in wire.ask(request(fields=['Origin: https://localhost'])).body
         assert wire.ask(request(fields=['Origin: http://localhost'])).status == 403
         bodies = [f'{{"n":{i}}}' for i in range(50)]
@@ -1320,14 +1386,62 @@ def test_tls(start, certificate):
         assert wire.ask(request(path='/later/50')).body == b'later'
         assert wire.ask(request(path='/stream/3')).body.endswith(b'data: 1 \n\n')
         assert len(wire.ask(request(path='/large/3000000')).body) == 3000000
-    with door.wire(tls=context) as wire:
-        handshake(wire)
-        wire.send(frame(1, b'over TLS'))
-        assert read_frame(wire) == (1, b'over TLS')
-    with door.wire() as plain, door.wire() as silent:
+    with door.wire(tls=None) as plain, door.wire(tls=None) as silent:
         plain.send(request())
         assert b'200' not in plain.ended() and silent.ended() == b''
-    with door.wire(tls=context) as wire:
+    with door.wire() as wire:
         wire.send(request(path='/later/60000'))
         door.heard('waiting', 2)
     door.heard('gone')
+
+
+class Client(Wire):
+    """`openssl s_client`, which has commands for what Python can't do."""
+
+    def __init__(self, door, version):
+        self.sock, theirs = socket.socketpair()
+        self.sock.settimeout(WAIT)
+        self.got = bytearray()
+        with theirs:
+            self.proc = subprocess.Popen(
+                ['openssl', 's_client', '-connect', f'127.0.0.1:{door.port}', '-brief', version],
+                stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, text=True)
+
+    def command(self, letter, said):
+        self.send(letter + '\n')
+        assert any(said in line for line in self.proc.stderr)
+
+    def close(self):
+        super().close()
+        self.proc.communicate(timeout=WAIT)
+
+
+def test_ws_over_tls_ends(start, certificate):
+    """By what TLS has for that, by what is no TLS, and by another handshake."""
+    door = start(certificate=certificate[0], key=certificate[1])
+    with door.wire() as wire:
+        handshake(wire)
+        with contextlib.suppress(ssl.SSLError):  # the server's last frame comes later
+            wire.sock.unwrap()
+    door.heard('ws closed: 1006 transport_failed')
+    with door.wire() as wire, socket.socket(fileno=os.dup(wire.sock.fileno())) as below:
+        handshake(wire)
+        below.sendall(frame(1, b'in the clear'))
+        door.heard('ws closed: 1006 transport_failed', 2)
+    with Client(door, '-tls1_2') as wire:
+        handshake(wire)
+        wire.command('R', 'RENEGOTIATING')
+        door.heard('ws closed: 1006 transport_failed', 3)
+    door.works()
+
+
+def test_ws_over_tls_with_new_keys(start, certificate):
+    """The client changes its keys, and asks the server to do so."""
+    door = start(certificate=certificate[0], key=certificate[1])
+    with Client(door, '-tls1_3') as wire:
+        handshake(wire)
+        for letter in 'kKk':
+            wire.command(letter, 'KEYUPDATE')
+            for text in (b'x' * 70000, b'y'):
+                wire.send(frame(1, text))
+                assert read_frame(wire) == (1, text)

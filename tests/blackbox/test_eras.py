@@ -134,4 +134,4 @@ def test_a_listen_is_acknowledged_and_ends_with_the_server(mcp):
     mcp.proc.stdin.close()
     ended = mcp.wait(call)
     assert complete(ended)['_meta'][KEY + 'subscriptionId'] == call
-    assert mcp.proc.wait(10) == 0
+    assert mcp.proc.wait(60) == 0

@@ -221,6 +221,6 @@ def test_the_end_of_the_hub_ends_the_stream(me, tmp_path):
             assert f.take(1)[0]['sandbox'] == sandbox
             hub.proc.terminate()
             assert [e for e in f.lines() if e['kind'] != 'terminated'] == []
-        assert hub.proc.wait(30) == 0
+        assert hub.proc.wait(60) == 0
     finally:
         hub.kill()

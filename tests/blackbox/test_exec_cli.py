@@ -452,7 +452,7 @@ def test_killed_while_it_is_held(hub, box, number):
                 full += 1
                 time.sleep(0.01)
         proc.send_signal(number)
-        assert proc.wait(30) == -number
+        assert proc.wait(60) == -number
         proc.stdin = None
     until(lambda: not runs(hub, box, 'sleep 5555'), what='the end of the command')
 

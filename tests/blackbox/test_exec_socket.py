@@ -387,6 +387,7 @@ def test_a_hub_that_ends(me, tmp_path):
 def test_connect(hub, box, by_query):
     opened = {'command': 'while read -r line; do echo "<$line>"; done; echo err >&2; exit 4'}
     with Framed(hub, box, opened, by_query=by_query) as x:
+        x.say(stdinClose=False)  # no end
         x.type(b'one\n')
         x.until(b'<one>\n')
         x.say(stdinClose=True)

@@ -242,8 +242,8 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(box):
 
 def test_nobody_can_stand_in_the_way_of_writes(sb):
     """Names that Holt might use for what it has not finished are taken already."""
-    sb.sh('i=0; while [ $i -lt 300 ]; do touch .holt-$i.tmp .holt-$i.new; '
-          'ln -s /etc/passwd .holt-$i; i=$((i+1)); done')
+    names = [f'.holt-{i}{end}' for i in range(300) for end in ('.tmp', '.new')]
+    sb.sh(f'touch {" ".join(names)}; for i in $(seq 50); do ln -s /etc/passwd .holt-$i; done')
     for i in range(5):
         sb.write('f', str(i))
         sb.write(f'f{i}', str(i))

@@ -7,16 +7,21 @@ images' in test_images.py, the spill files' in test_jobs.py, what the registry d
 test_lives.py.
 """
 
+import base64
 import contextlib
+import json
 import os
+import shutil
 import subprocess
 
 import pytest
 
 import host
 import modules
+from approval import question
 from client import until
 from rest import Failed
+from test_agents import mock
 from test_snapshots import Hub, code_of
 from who import Who
 
@@ -155,6 +160,96 @@ def test_keys_and_secrets(begin, disk):
     assert has() == b'32\n' and hub.post('/v1/keys', name='other', scopes=['read'])['token']
     hub.call('DELETE', '/v1/keys/first')
     assert hub.raw('GET', '/v1/sandboxes', token=first).status == 401
+
+
+def test_conversations_and_questions(begin, disk):
+    """What was acknowledged is there; what was refused is not, and leaves nothing."""
+    with open(os.path.join(disk.path, 'config.json'), 'w', encoding='ascii') as f:
+        f.write('{"audit": {"off": true}}')
+    os.chown(f.name, disk.who.uid, disk.who.uid)
+    hub = begin()
+    talk = hub.post('/api/sessions', title='kept')['session_id']
+    queue, log = f'/api/sessions/{talk}/queue', f'/api/sessions/{talk}/events'
+    hub.post(queue, prompt='first')
+    files, large = f'/api/sessions/{talk}/files', base64.b64encode(bytes(MIB)).decode()
+    given = hub.post(files, name='kept', content=base64.b64encode(b'kept').decode())
+    first = question(hub)
+
+    def texts():
+        return [m['message'] for m in hub.call('GET', queue)['messages']]
+
+    def pending():
+        return [q['request_id'] for q in hub.call('GET', '/api/prompts')['prompts']]
+    before = disk.files()
+    disk.fill()
+    refused(hub.post, queue, prompt='second')
+    refused(hub.call, 'PATCH', f'/api/sessions/{talk}', {'title': 'x' * 100})
+    refused(hub.post, '/api/sessions', title='other')
+    refused(hub.post, files, name='large', content=large)
+    assert hub.call('GET', files)['files'] == [given]
+    asked = []
+    for i in range(40):  # the registry may have some room of its own
+        try:
+            asked.append(question(hub, kind='textbox', text='x' * 9000))
+        except Failed as failed:
+            assert failed.code == 'internal', failed
+            break
+    refused(question, hub, kind='textbox', text='x' * 9000)
+    refused(hub.post, f'/api/prompts/{first}/answer', option_id='yes')
+    assert texts() == ['first'] and pending() == [first, *asked]
+    assert disk.files() - {'conversations/.new'} == before  # an empty folder, for the next one
+    seen = hub.call('GET', log)['events']
+    disk.empty()
+    disk.fill(leave=64 << 10)  # a record, and no prompt of this size
+    refused(hub.post, '/api/sessions', title='other', initial_prompt='x' * 60000)
+    assert [c['session_id'] for c in hub.call('GET', '/api/sessions')['conversations']] == [talk]
+    disk.empty()
+    large = hub.post(files, name='large', content=large)
+    assert hub.post(queue, prompt='third')['queue_position'] == 1
+    assert hub.post(f'/api/prompts/{first}/answer', option_id='no')['state'] == 'answered'
+    hub.crash()
+    hub = begin()
+    assert texts() == ['first', 'third'] and pending() == asked
+    assert hub.call('GET', files)['files'] == [given, large]
+    assert hub.call('GET', log)['events'] == seen
+    assert hub.call('GET', f'/api/prompts/{first}')['option_id'] == 'no'
+
+
+def test_what_an_agent_says(begin, disk):
+    """What could not be written is missing and told, and the next turn is as any."""
+    site = f'{disk.home}-site'
+    os.mkdir(site, 0o700)
+    with open(os.path.join(disk.path, 'config.json'), 'w', encoding='ascii') as f:
+        json.dump({'audit': {'off': True}, 'agents': {'mock': mock(sandbox=False)},
+                   'workspaces': {'site': {'dir': site}}}, f)
+    for one in (f.name, site):
+        os.chown(one, disk.who.uid, disk.who.uid)
+    hub = begin()
+    talk = hub.post('/api/sessions', acp_server='mock', workspace='site')['session_id']
+
+    def events(after=0):
+        page = hub.call('GET', f'/api/sessions/{talk}/events?after_seq={after}')['events']
+        return [e['type'] for e in page]
+
+    def prompt(*steps):
+        hub.post(f'/api/sessions/{talk}/queue', prompt=json.dumps(steps))
+
+    def at_rest():
+        return not hub.call('GET', f'/api/sessions/{talk}')['is_prompting']
+    prompt(['shell', f'until [ -e {site}/go ]; do sleep 0.05; done'], ['say', 'lost' * 5000])
+    until(lambda: events()[-1] == 'user_prompt', what='a turn')
+    disk.fill()
+    with open(f'{site}/go', 'w', encoding='ascii'):
+        until(at_rest, what='its end')
+    assert 'agent_message' not in events()
+    disk.empty()
+    prompt(['say', 'kept'])
+    until(lambda: 'agent_message' in events() and at_rest(), what='the next turn')
+    first, missing, last = (all_of := events())[:2], all_of[2:-3], all_of[-3:]
+    assert (first, last) == (['session_start', 'user_prompt'],
+                             ['user_prompt', 'agent_message', 'stop']), all_of
+    assert missing in (['error'], ['error', 'stop'])  # the end of a page may have room for these
+    shutil.rmtree(site)
 
 
 # By a call: its tool says otherwise of itself, at such length that the registry has to grow.
@@ -296,7 +391,7 @@ def test_a_hub_that_starts_on_a_full_disk(begin, disk):
                 and hub.sh(kept, 'cat f') == 'mine\n')
         hub.crash()
     else:
-        assert hub.proc.wait(30) == 125 and 'disk' in hub.said(), hub.said()
+        assert hub.proc.wait(60) == 125 and 'disk' in hub.said(), hub.said()
     disk.empty()
     hub = begin()
     assert (hub.sandboxes() == {kept} and hub.snapshots() == {snapshot}

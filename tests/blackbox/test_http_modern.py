@@ -186,7 +186,7 @@ def test_the_end_of_the_server_is_the_result_of_listening(http_host):
     last = listen.event().message()
     assert last['id'] == 7 and last['result']['_meta'][META + 'subscriptionId'] == 7
     assert listen.event() is None
-    assert peer.proc.wait(10) == 0
+    assert peer.proc.wait(60) == 0
 
 
 def test_a_reader_that_stops_is_cut_off(http_host):

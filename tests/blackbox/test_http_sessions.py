@@ -352,7 +352,7 @@ def test_the_end_lets_requests_finish(http_host, version):
     assert session.request('ping').status == 200  # so the other one was taken
     peer.proc.terminate()
     assert conn.reply().answer()['result']['content'][0]['text'] == 'waited'
-    assert peer.proc.wait(20) == 0
+    assert peer.proc.wait(60) == 0
 
 
 def test_the_end_fails_what_does_not_finish(http_host):

@@ -176,4 +176,4 @@ def test_the_end_waits_for_answers(http_host):
     assert idle.next() is None
     assert busy.next()['result']['content'][0]['text'] == 'waited'
     assert busy.next() is None
-    assert peer.proc.wait(15) == 0
+    assert peer.proc.wait(60) == 0

@@ -177,7 +177,7 @@ def test_who_goes_away_ends_it(hub, box, number):
         assert proc.stdout.readline() == b'on\n'
         assert not gone(hub, box)
         proc.send_signal(number)
-        assert proc.wait(20) == -number
+        assert proc.wait(60) == -number
     until(lambda: gone(hub, box), what='the end of the command')
 
 
@@ -185,7 +185,7 @@ def test_nobody_reads(hub, box):
     with hub.popen('exec', box, '--', 'sh', '-c', 'echo $$ >/workspace/pid; exec yes') as proc:
         assert proc.stdout.read(1000) == b'y\n' * 500
         proc.stdout.close()
-        assert proc.wait(20) == -signal.SIGPIPE
+        assert proc.wait(60) == -signal.SIGPIPE
     until(lambda: gone(hub, box), what='the end of the command')
 
 
@@ -259,7 +259,7 @@ def test_processes(hub, box):
     pid = hub.json('ps', box)[0]['pid']
     assert int(table.splitlines()[1].split()[0]) == pid
     hub.post(f'/v1/sandboxes/{box}/signal', pid=pid)
-    assert runs.wait(30) == 128 + signal.SIGTERM
+    assert runs.wait(60) == 128 + signal.SIGTERM
     runs.communicate()
     hub.fails(FAILED, 'nobody-here', 'ps', 'nobody-here')
     hub.fails(2, 'NAME', 'ps')
@@ -337,7 +337,7 @@ def test_it_ends_when_nobody_uses_it(me, tmp_path):
         assert hub.ok('exec', box, '--', 'sh', '-c', 'sleep 2; echo on') == b'on\n'
         assert hub.names() == {box}
         hub.ok('down', box)
-        assert hub.proc.wait(30) == 0
+        assert hub.proc.wait(60) == 0
     finally:
         hub.kill()
 
@@ -391,9 +391,9 @@ def test_a_hub_that_ends_fails_the_command(me, tmp_path):
         with hub.popen('exec', box, '--', 'sh', '-c', 'echo on; exec sleep 1000') as proc:
             assert proc.stdout.readline() == b'on\n'
             hub.proc.send_signal(signal.SIGTERM)
-            assert proc.wait(30) == FAILED
+            assert proc.wait(60) == FAILED
             assert proc.stderr.read().startswith(b'holt: ')
-        assert hub.proc.wait(30) == 0
+        assert hub.proc.wait(60) == 0
     finally:
         hub.kill()
 

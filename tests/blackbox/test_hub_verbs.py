@@ -233,7 +233,7 @@ def test_sockets_of_a_service_manager(home_of):
 def test_what_is_no_socket(home, pid, count, why):
     with open('/dev/null', encoding='utf-8') as null:
         served = activate(home, [null], pid=pid, count=count)
-        assert served.wait(30) == 125 and why in served.stderr.read()
+        assert served.wait(60) == 125 and why in served.stderr.read()
 
 
 def test_sockets_for_somebody_else(home_of):

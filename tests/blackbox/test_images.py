@@ -900,7 +900,7 @@ def test_an_rm_that_is_killed_leaves_no_name_that_leads_nowhere(store, work):
                                f'trace={call}', '-e',
                                f'inject={call}:signal=KILL:when={when}',
                                *store.who.argv('images', 'rm', 'x')[len(store.who.prefix):]],
-                              env=store.who.env, cwd='/', capture_output=True, timeout=30,
+                              env=store.who.env, cwd='/', capture_output=True, timeout=60,
                               check=False)
         if done.returncode == 0:
             continue  # there were not so many

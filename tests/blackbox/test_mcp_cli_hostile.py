@@ -231,7 +231,7 @@ def test_an_interrupt_while_arguments_are_read(me, tmp_path):
         until(lambda: fcntl.ioctl(proc.stdin, termios.FIONREAD, bytes(4)) == bytes(4),
               what='its reading')
         proc.send_signal(signal.SIGINT)
-        assert proc.wait(20) in (-signal.SIGINT, 130)
+        assert proc.wait(60) in (-signal.SIGINT, 130)
     assert not os.path.exists(f'{tmp_path}/started')
 
 

@@ -1,6 +1,8 @@
 """MCP servers in the operator's file, and `holt mcp import`: what files of other clients become,
-that no secret of them is copied, and what hostile ones do."""
+that no secret of them is copied, and what hostile ones do. `holt mcp config`, whose entries it
+reads back."""
 
+import concurrent.futures
 import json
 import os
 import secrets as random
@@ -12,7 +14,7 @@ import uuid
 import pytest
 
 CLIENTS = ('vscode', 'claude-code', 'claude-desktop', 'cursor', 'windsurf', 'zed', 'codex',
-           'gemini', 'opencode')
+           'gemini', 'opencode', 'augment')
 
 
 class Desk:
@@ -254,6 +256,12 @@ FORMATS = {
             'b': {'type': 'http', 'url': 'https://b.example/mcp',
                   'headers': {'X-F': '{file:~/f}'}}}},
         ['b: oauth has no counterpart', 'X-F: {file:~/f} has no counterpart']),
+    'augment': ('~/.augment/settings.json', '''{ "mcpServers": {
+        "a": { "command": "npx", "args": ["-y", "a"], "env": { "K": "v" } },
+        "b": { "type": "http", "url": "https://b.example/mcp", "headers": { "X": "y" } } } }''', {
+            'mcpServers': {'a': {'command': 'npx', 'args': ['-y', 'a'], 'env': {'K': 'v'}},
+                           'b': {'type': 'http', 'url': 'https://b.example/mcp',
+                                 'headers': {'X': 'y'}}}}, []),
 }
 
 
@@ -493,3 +501,181 @@ def test_nothing_of_a_file_acts_on_the_terminal(desk):
     done = desk.holt('mcp', 'import', path)
     for bad in ('\x1b', '\x07', '\u202e'):
         assert bad not in done.stdout + done.stderr
+
+
+# ---- the other way round -------------------------------------------------------------------------
+
+TOKEN = 'holt_' + ''.join(random.choice('0123456789abcdef') for _ in range(64))
+URL = 'http://127.0.0.1:5757'
+# client: how it names the token by itself, as the operator's file has it; where it keeps servers
+BY_ITSELF = {'vscode': '${secret:holt-token}', 'claude-code': '${HOLT_TOKEN}',
+             'cursor': '${env:HOLT_TOKEN}', 'windsurf': '${env:HOLT_TOKEN}',
+             'codex': '${HOLT_TOKEN}', 'gemini': '${HOLT_TOKEN}', 'opencode': '${HOLT_TOKEN}',
+             'generic': '${HOLT_TOKEN}'}
+KEPT = {'vscode': '.config/Code/User/mcp.json', 'claude-code': '.claude.json',
+        'claude-desktop': '.config/Claude/claude_desktop_config.json',
+        'cursor': '.cursor/mcp.json', 'windsurf': '.codeium/windsurf/mcp_config.json',
+        'zed': '.config/zed/settings.json', 'codex': '.codex/config.toml',
+        'gemini': '.gemini/settings.json', 'opencode': '.config/opencode/opencode.json',
+        'augment': '.augment/settings.json'}
+
+
+def entry(desk, client, *arguments, env=None, status=0):
+    done = desk.holt('mcp', 'config', client, '--name', 'box', *arguments,
+                     env={'HOLT_TOKEN': TOKEN, **(env or {})})
+    assert done.returncode == status, done
+    return done
+
+
+def read_back(desk, client, text):
+    path = desk.put(os.path.join(desk.project, 'entry'), text)
+    server, = desk.read('--from', client, path)[0]['mcpServers'].items()
+    assert server[0] == 'box'
+    return server[1]
+
+
+def test_every_client_has_an_entry(desk):
+    assert set(CLIENTS) == set(KEPT)
+    for client in (*CLIENTS, 'generic'):
+        text = entry(desk, client, '--connect', URL, '--tools', 'coding,ui').stdout
+        back = read_back(desk, client, text)
+        assert TOKEN not in text and os.path.isabs(back['command']), text
+        assert back['args'] == ['mcp', '--connect', URL, '--tools', 'coding,ui']
+        assert read_back(desk, client, entry(desk, client).stdout) == {
+            'command': back['command'], 'args': ['mcp']}
+
+
+def test_every_client_that_speaks_http(desk):
+    for client in {*CLIENTS, 'generic'} - {'claude-desktop'}:
+        text = entry(desk, client, '--url', URL, '--with-token', '--tools', 'ui').stdout
+        back = read_back(desk, client, text)
+        assert TOKEN in text and back['url'] == URL + '/mcp?tools=ui', text
+        assert back['headers'] == {'Authorization': 'Bearer ${secret:box.Authorization}'}
+        assert back.get('type', 'http') == 'http'
+        if client not in BY_ITSELF:
+            done = entry(desk, client, '--url', URL, status=2)
+            assert 'has no variables' in done.stderr and not done.stdout
+            continue
+        text = entry(desk, client, '--url', URL + '/other/mcp').stdout
+        back = read_back(desk, client, text)
+        assert TOKEN not in text and back['url'] == URL + '/other/mcp'
+        assert back['headers'] == {'Authorization': f'Bearer {BY_ITSELF[client]}'}, client
+    assert 'only starts programs' in entry(desk, 'claude-desktop', '--url', URL, status=2).stderr
+
+
+def test_an_entry_is_written(desk):
+    """Where the client looks; twice is refused."""
+    for client, file in KEPT.items():
+        path = os.path.join(desk.home, file)
+        assert entry(desk, client, '--write').stdout == f'{path}: box added\n'
+        assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+        with open(path, 'rb') as f:
+            was = f.read()
+        read_back(desk, client, was)
+        assert 'already' in entry(desk, client, '--write', status=125).stderr
+        with open(path, 'rb') as f:
+            assert f.read() == was
+        assert os.listdir(os.path.dirname(path)).count(os.path.basename(path)) == 1
+    assert 'name one' in entry(desk, 'generic', '--write', status=125).stderr
+
+
+@pytest.mark.parametrize('client, before', [
+    ('vscode', VSCODE), ('claude-code', CLAUDE_CODE), ('codex', CODEX),
+    ('zed', '{\n  // theme\n  "theme": "One",\n  "context_servers": {\n/* none */\n  },\n}\n'),
+    ('zed', '{ "theme": "One" }'), ('opencode', '{}'), ('generic', ''),
+])
+def test_what_is_there_stays(desk, client, before):
+    """To the byte, but for what is added; a link leads to the same file as before."""
+    path = desk.put(os.path.join(desk.project, 'real', 'file'), before)
+    link = os.path.join(desk.project, 'link')
+    os.symlink(path, link)
+    more = () if client == 'zed' else ('--url', URL)
+    entry(desk, client, '--write', link, *more)
+    with open(path, encoding='utf-8') as f:
+        now = f.read()
+    for line in before.splitlines():
+        assert line.strip(' {}') in now, line
+    assert os.path.islink(link) and stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    assert TOKEN not in now and os.listdir(os.path.dirname(path)) == ['file']
+    back, _ = desk.read('--from', client, path, status=0)
+    assert 'box' in back['mcpServers']
+    names = json.dumps(back)
+    assert all(name in names for name in (('github', 'files') if client == 'vscode' else
+                                          ('docs', 'figma') if client == 'codex' else ()))
+    if client == 'vscode':
+        assert now.count('holt-token"') == 1
+        entry(desk, client, '--write', link, *more, '--name', 'second')
+        with open(path, encoding='utf-8') as f:
+            assert f.read().count('"id": "holt-token"') == 1
+
+
+@pytest.mark.parametrize('client, before', [
+    ('cursor', '{"mcpServers": []}'), ('cursor', '[]'), ('cursor', '{"mcpServers": {'),
+    ('cursor', '{"a": 1} {}'), ('codex', 'mcp_servers = { a = { command = "x" } }\n'),
+    ('codex', 'a = \n'), ('vscode', '{"inputs": {}, "servers": {}}'),
+    ('cursor', '{"mcpServers": {"box": 7}}'), ('codex', '[mcp_servers.box]\ncommand = "x"\n'),
+])
+def test_what_cannot_be_added_to(desk, client, before):
+    path = desk.put(os.path.join(desk.project, 'file'), before)
+    done = entry(desk, client, '--write', path, '--url', URL, status=125)
+    assert path in done.stderr and not done.stdout, done
+    with open(path, encoding='utf-8') as f:
+        assert f.read() == before
+    assert os.listdir(desk.project) == ['file']
+
+
+def test_what_is_written_meanwhile_stays(desk):
+    """The client writes its file while ours is made from what it was: ours is refused."""
+    path = os.path.join(desk.project, 'file')
+    os.mkfifo(path, 0o600)  # which is read when we say so
+    os.chown(path, desk.me.uid, desk.me.uid)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(entry, desk, 'cursor', '--write', path, status=125)
+        with open(path, 'w', encoding='utf-8') as was:  # it has opened what was there
+            os.rename(desk.put(path + '.new', '{"mcpServers": {"theirs": {"command": "x"}}}'), path)
+            was.write('{}')
+        done = writing.result(30)
+    assert 'changed meanwhile' in done.stderr and not done.stdout, done
+    assert set(read_all(path)) == {'theirs'}
+    assert os.listdir(desk.project) == ['file']
+    entry(desk, 'cursor', '--write', path)
+    assert set(read_all(path)) == {'theirs', 'box'}
+
+
+def read_all(path):
+    with open(path, encoding='utf-8') as f:
+        return json.load(f)['mcpServers']
+
+
+@pytest.mark.parametrize('before', [None, '{"mcpServers": {}}'])
+def test_many_at_once(desk, before):
+    """Each that says it was added is there; each other says why it is not."""
+    path = os.path.join(desk.project, 'deep', 'file')
+    if before:
+        desk.put(path, before)
+
+    def add(name):
+        done = desk.holt('mcp', 'config', 'cursor', '--name', name, '--write', path)
+        assert done.returncode == 0 or 'try again' in done.stderr, done
+        return name if done.returncode == 0 else None
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        added = set(pool.map(add, [f'box-{i}' for i in range(12)])) - {None}
+    assert added and set(read_all(path)) == added
+    assert os.listdir(os.path.dirname(path)) == ['file']
+
+
+def test_a_token_stays_at_its_hub(desk):
+    """Ours goes into entries for this machine alone, however the URL is written."""
+    env = {'HOLT_TOKEN': ''}
+    ours = entry(desk, 'generic', '--url', URL, '--with-token', env=env).stdout
+    assert 'Bearer ' in ours and '${' not in ours
+    for url in ('https://hub.example', 'http://127.0.0.1.example', 'http://localhost.example:80'):
+        done = entry(desk, 'generic', '--url', url, '--with-token', env=env, status=2)
+        assert 'HOLT_TOKEN' in done.stderr and not done.stdout
+    env = json.loads(entry(desk, 'opencode', '--connect', 'https://hub.example',
+                           '--with-token').stdout)['mcp']['box']['environment']
+    assert env == {'HOLT_TOKEN': TOKEN}
+    for wrong in (['--url', 'ftp://x'], ['--url', 'http://x/"y'], ['--name', 'a.b'], ['file'],
+                  ['--url', URL, '--connect', URL], ['--tools', 'a b'], ['--with-token']):
+        entry(desk, 'generic', *wrong, status=2)
+    assert 'no client' in desk.holt('mcp', 'config', 'emacs').stderr

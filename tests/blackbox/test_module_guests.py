@@ -11,7 +11,8 @@ import pytest
 import host
 from approval import pending
 from client import until
-from modules import approve, home, server
+from modules import approve, call, home, server
+from rest import fails
 from test_code_modules import EVERYTHING, ODD, Hub
 from test_keys import as_bearer, key
 
@@ -138,6 +139,73 @@ def test_large_results(hub, box):
     assert len(hub.ran(box, "holt-call my-plain large '{\"text\": \"900000\"}'")[1]) > 800000
     status, out, _ = hub.ran(box, "holt-call my-plain large '{\"text\": \"1100000\"}'")
     assert status == 0 and json.loads(out)['bytes'] > 1100000  # the rest is by handle
+
+
+def test_holt_run(hub):
+    """With modules it is the hub that runs it, and nothing stays."""
+    echo = ['holt-call', 'my-plain', 'echo']
+    out = hub.ok('run', '--module', 'my-plain', '-e', 'A=b c', '--memory', '256', '--timeout', '20',
+                 '-w', '/tmp', '--', 'sh', '-c', 'pwd; holt-call; holt-call my-plain echo "$1"',
+                 'sh', '{"text": "it"}')
+    assert out == b'/tmp\nmy-plain\nit\n', out
+    done = hub.run('run', '--module', '*', '-i', '--', *echo, '-', input=b'{"text": "in"}')
+    assert (done.returncode, done.stdout) == (0, b'in\n'), done
+    assert hub.run('run', '--module', 'my-plain', '--', 'sh', '-c', 'exit 7').returncode == 7
+    done = hub.run('run', '--', *echo)  # the control: no modules
+    assert done.returncode not in (0, 1), done
+    hub.fails(125, 'no module', 'run', '--module', 'none', '--', 'true')
+    hub.fails(125, '--json', 'run', '--module', 'my-plain', '--json', '--', 'true')
+    hub.fails(125, 'a program', 'run', '--module', 'my-plain')
+    left = {s['id'] for s in hub.call('GET', '/v1/sandboxes')}
+    assert not [name for name in left if name.startswith('run-')]
+
+
+PARTS = r'''
+import json, holt, holt.mcp.my_plain as m
+first = m.large({"text": "1500000"})
+told, text, offset = first["data"], "", 0
+while offset is not None:
+    part = holt.result(told["result"], offset)
+    assert part["ok"], part
+    text, offset = text + part["text"], part["data"].get("next")
+whole = json.loads(text)
+print(json.dumps([told, len(text), whole["content"][0]["text"] == "x" * 1500000]))
+'''
+SHELL = r'''
+set -e; at=0; : > all
+ask() { holt-call holt result "{\"result\": \"$ID\", \"offset\": $at}"; }
+while ask > part && [ -s part ]; do
+    head -c -1 part >> all; at=$(wc -c < all); done
+wc -c < all
+'''
+
+
+def test_large_results_in_parts(hub, box):
+    """By Python and shells of the sandbox that has called, and by nobody else."""
+    told, n, same = hub.python(box, PARTS)
+    assert same and n == told['bytes']
+    status, out, err = hub.ran(box, SHELL, ID=told['result'])
+    assert status == 0 and int(out) == n, (out, err)
+    ask = 'holt-call holt result \'{"result": "%s"}\''
+    other = hub.box('my-plain')
+    status, _, err = hub.ran(other, ask % told['result'])
+    assert status == 3 and 'no such result' in err
+    own = hub.python(other, PARTS)[0]['result']
+    assert hub.ran(other, ask % own)[0] == 0  # the control
+    assert hub.ran(box, ask % own)[0] == 3
+    of_client = call(hub, 'my-plain', 'large', text='1500000')['structuredContent']['result']
+    assert hub.call('GET', f'/v1/module-results/{of_client}')['bytes'] > 1500000
+    assert hub.ran(box, ask % of_client)[0] == 3
+    fails(404, 'not_found', hub.call, 'GET', f'/v1/module-results/{own}')
+    js = f'import {{ result }} from "host:mcp-holt"; const r = result({{ result: "{own}", ' \
+         f'sandbox: "{other}" }}); export default r.ok'
+    assert hub.value(js) is False
+    for wrong in '{}', '{"result": 1}', '{"result": "x", "limit": 9999999}':
+        status, _, err = hub.ran(box, f"holt-call holt result '{wrong}'")
+        assert status == 3 and 'invalid' in err, err
+    records = hub.call('GET', '/v1/audit?action=module.result&limit=20')['records']
+    assert len(records) > 9 and {r['who'] for r in records} == {'token'}, records
+    hub.delete(other)
 
 
 def test_at_once(hub, box):

@@ -138,6 +138,30 @@ def test_what_was_shown_is_what_is_approved(hub):
     assert len(seen.split('.')[1]) == 48
 
 
+def test_one_tool_can_be_approved(hub):
+    """What else has changed stays as it was approved, also over a new connection."""
+    fresh(hub)
+    wanted = {'echo': 'changed', 'mutate': 'approved', 'other': 'changed', 'added': 'new'}
+    change(hub, "TOOLS[0]['description'] = 'Another.'; TOOLS[2]['description'] = 'Too.';"
+           "TOOLS.append(tool('added'))", wanted)
+    (listed,) = [m for m in hub.call('GET', '/v1/modules')['modules'] if m['module'] == 'plain']
+    assert (listed['tools_count'], listed['tools_held']) == (1, 3)
+    path = '/v1/modules/plain/approve'
+    for code, named in (('not_found', ['none']), ('invalid_input', [])):
+        fails(404 if named else 400, code, hub.post, path, digest=listed['digest'], tools=named)
+    assert states(hub, 'plain') == wanted
+    hub.post(path, digest=listed['digest'], tools=['echo'])
+    assert states(hub, 'plain') == {**wanted, 'echo': 'approved'}
+    assert text(hub, 'plain', 'echo', text='x') == 'x'
+    for name in ('other', 'added'):
+        fails(403, 'forbidden', call, hub, 'plain', name, text='x')
+    changes = tools(hub, 'plain')['other']['changes']
+    assert [(c['where'], c['old']) for c in changes] == [('/description', 'Another one.')]
+    hub.post('/v1/modules/plain/disconnect')  # its program begins anew, as it was at first
+    hub.post('/v1/modules/plain/test')
+    assert states(hub, 'plain') == {'echo': 'changed', 'mutate': 'approved', 'other': 'approved'}
+
+
 def test_what_is_quarantined_is_not_shown_to_models(hub):
     """Neither its words nor its name."""
     fresh(hub)

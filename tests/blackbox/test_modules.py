@@ -169,6 +169,8 @@ def test_tools_that_the_file_hides(hub):
     assert [t['name'] for t in hub.json('mcp', 'info', 'some')['tools']] == ['echo']
     for tool in ('crash', 'sleep'):
         fails(403, 'forbidden', call, hub, 'some', tool)
+    digest = hub.call('GET', '/v1/modules/some')['digest']
+    fails(404, 'not_found', hub.post, '/v1/modules/some/approve', digest=digest, tools=['crash'])
     hub.post('/v1/modules/some/disable')
 
 

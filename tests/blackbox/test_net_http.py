@@ -5,6 +5,7 @@ servers outside. How requests are matched byte by byte is in test_egress.py.
 import hashlib
 import json
 import os
+import signal
 import subprocess
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 import modules
 from client import until
 from egress import DNS_IP
+from host import program
 from test_network import CURL, SECONDS, Hub, web  # noqa: F401: web is a fixture
 from who import HOLT
 
@@ -321,6 +323,28 @@ def test_a_sandbox_ends_with_its_requests(trusting):
     trusting.ok('approvals', 'approve', kept)
     assert get(trusting, other, '/hello')[0] == 200
     trusting.ok('down', other)
+
+
+def test_a_sandbox_that_ends_without_a_hub(web, me):  # noqa: F811
+    """Its requests are void once another hub runs."""
+    hub = Hub(web, me)
+    box = hub.up('web.example:80 ask GET /*')
+    left = []
+    for path in ('/hello', '/other'):
+        proc = curl_in(hub, box, '-m', '1', f'http://web.example{path}')
+        left.append(pending(hub, box)['id'])
+        proc.communicate(timeout=SECONDS)
+        if path == '/hello':
+            hub.ok('approvals', 'approve', left[0])
+    warden = program(hub.proc.pid, 'holt-warden')
+    hub.proc.kill()
+    hub.proc.wait()
+    os.kill(warden, signal.SIGKILL)
+    hub.start()
+    assert 'the hub that ran it ended' in hub.ok('inspect', box)
+    kept = json.loads(hub.ok('approvals', 'ls', '-a', '-o', 'json'))
+    assert sorted((a['id'], a['state']) for a in kept) == sorted((id, 'void') for id in left)
+    hub.end()
 
 
 def test_nobody_answers(web, me):  # noqa: F811

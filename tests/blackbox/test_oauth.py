@@ -582,11 +582,11 @@ def test_late_refusal_of_what_went_out_without_a_token(world):
         answer = served(q)
         if answer[0] == 200:
             let_in.set()
-            assert late_one.wait(20)
+            assert late_one.wait(60)
         else:
             bare.append(q)
             if len(bare) == 2:
-                assert let_in.wait(20)
+                assert let_in.wait(60)
                 late_one_soon()
         return answer
 
@@ -691,7 +691,7 @@ def test_dpop_nonce_that_is_new_to_all_at_once(world, tmp_path):
     store = str(tmp_path / 'store')
     world.server.nonce = 'n1'
     assert world.run(store=store)[-1] == OK
-    world.server.nonce, served, both = 'n2', world.server.serve, threading.Barrier(2, timeout=20)
+    world.server.nonce, served, both = 'n2', world.server.serve, threading.Barrier(2, timeout=60)
 
     def together(q):
         if served(q)[0] == 401:

@@ -2,11 +2,15 @@
 do is looked for behind every test: violations of its policy, errors, requests elsewhere.
 Screenshots are in build/page."""
 
+import contextlib
 import json
 import os
 import shutil
+import socket
+import ssl
 import subprocess
 import threading
+import time
 import unicodedata
 
 import pytest
@@ -14,19 +18,23 @@ import pytest
 import host
 from approval import ASKED, asks, pending
 from client import until
-from rest import Failed, Rest
+from modules import approve, call, server
+from rest import Failed, Rest, fails
+from test_door import certificate  # noqa: F401 (a fixture)
+from test_module_pins import MUTABLE, change, states
 from who import BUILD, HERE, NEW_NODE
 
 PAGE = os.path.join(os.path.dirname(HERE), 'page')
 SHOTS = os.path.join(BUILD, 'page')
-SIZES = {'tablet': (820, 1180), 'phone': (390, 844)}
+SIZES = {'tablet': (820, 1180), 'phone': (390, 844), 'zoomed': (320, 256)}  # 400 % of 1280
+WITHOUT = 'this holt was built without the page: scripts/deps installs what it needs'
 VIEWS = ['/inbox', '/c', '/s', '/m', '/audit', '/policy', '/health', '/settings']
 
 
 class Chrome:
     """One browser; each page of another name is another person's, "name/2" a tab beside "name"."""
 
-    def __init__(self, hub):
+    def __init__(self, hub, home):
         program = shutil.which('chromium-headless-shell') or shutil.which('chromium')
         packages = os.path.join(PAGE, 'node_modules')
         if not program or not os.path.isdir(packages) or not os.path.exists(NEW_NODE):
@@ -35,7 +43,7 @@ class Chrome:
         self.hub, self.n, self.answers = hub, 0, {}
         self.proc = subprocess.Popen([NEW_NODE, 'driver.mjs', program, SHOTS], cwd=PAGE, text=True,
                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                     env={**hub.who.env, 'HOME': hub.who.env['TMPDIR'],
+                                     env={**hub.who.env, 'HOME': home, 'XDG_DATA_HOME': home,
                                           'PATH': os.environ['PATH'],
                                           'HOLT_TEST_RUN': os.environ.get('HOLT_TEST_RUN', '')})
         assert self.proc.stdout.readline() == 'ready\n'
@@ -70,8 +78,9 @@ class Chrome:
     def run(self, page, code, arg=None):
         return self.wait(self.send(page, code, arg))
 
-    def enter(self, page):
-        done = self.hub.who.run('web', env=self.hub.env, text=True)
+    def enter(self, page, hub=None):
+        hub = hub or self.hub
+        done = hub.who.run('web', env=hub.env, text=True)
         assert done.returncode == 0, done
         self.run(page, '''
             await page.goto(arg);
@@ -100,18 +109,43 @@ class Chrome:
     def close(self):
         self.proc.stdin.close()
         try:
-            self.proc.wait(20)
+            self.proc.wait(60)
         finally:
             self.proc.kill()
             self.proc.wait()
             self.proc.stdout.close()
 
 
+LARGE = '20260101-000000-00000001'
+LARGE_N = 100_000
+
+
+def large_log(me, home):
+    """A conversation of so many events, as an earlier hub has left it."""
+    folder = os.path.join(home, 'conversations', LARGE)
+    os.makedirs(folder)
+    now = '2026-01-01T00:00:00.000Z'
+    with open(os.path.join(folder, 'metadata.json'), 'w', encoding='utf-8') as f:
+        json.dump({'session_id': LARGE, 'owner': 'local', 'name': 'large', 'created_at': now,
+                   'updated_at': now}, f)
+    with open(os.path.join(folder, 'events.jsonl'), 'w', encoding='utf-8') as f:
+        f.writelines(f'{{"seq":{n},"type":"agent_message","timestamp":"{now}",'
+                     f'"data":{{"text":"answer **{n}**"}}}}\n' for n in range(1, LARGE_N + 1))
+    for top, _, names in os.walk(os.path.dirname(folder)):
+        os.chown(top, me.uid, me.uid)
+        os.chmod(top, 0o700)
+        for name in names:
+            os.chown(os.path.join(top, name), me.uid, me.uid)
+            os.chmod(os.path.join(top, name), 0o600)
+
+
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
     before = host.Residue(me.trees)
-    with Rest(me, asks(me, tmp_path_factory.mktemp('page')), '--listen', '127.0.0.1:0',
-              '--preview', '127.0.0.1:0', '--pool', '1') as shared:
+    home = asks(me, tmp_path_factory.mktemp('page'), plain=server(MUTABLE))
+    large_log(me, home)
+    with Rest(me, home, '--listen', '127.0.0.1:0', '--preview', '127.0.0.1:0',
+              '--pool', '1') as shared:
         shared.call('POST', '/v1/modules/of-stage/approve',
                     {'digest': shared.call('GET', '/v1/modules/of-stage')['digest']})
         yield shared
@@ -119,13 +153,14 @@ def hub(me, tmp_path_factory):
 
 
 @pytest.fixture(scope='module')
-def chrome(hub):
-    if hub.raw('GET', '/', token=None).status == 501:
-        pytest.skip('this holt was built without the page')
-    running = Chrome(hub)
-    running.enter('ann')
-    yield running
-    running.close()
+def chrome(hub, tmp_path_factory):
+    assert hub.raw('GET', '/', token=None).status != 501, WITHOUT
+    running = Chrome(hub, str(tmp_path_factory.mktemp('browser')))
+    try:
+        running.enter('ann')
+        yield running
+    finally:
+        running.close()
 
 
 @pytest.fixture
@@ -146,15 +181,16 @@ def box(hub):
 class Asked:
     """Calls that wait for a person."""
 
-    def __init__(self, hub, box, command='true', n=1):
+    def __init__(self, hub, box, command='true', n=1, each=None):
+        """each: n commands instead of the same n times."""
         self.hub, self.wires = hub, []
         before = len([a for a in hub.call('GET', '/v1/approvals')['approvals']
                       if a['state'] == 'pending'])
-        for _ in range(n):
+        for one in each or [command] * n:
             self.wires.append(hub.wire())
-            body = json.dumps({'sandbox': box, 'command': f'{command} # {ASKED}'})
+            body = json.dumps({'sandbox': box, 'command': f'{one} # {ASKED}'})
             self.wires[-1].send(hub.request('POST', '/v1/exec', body=body))
-        self.all = pending(hub, before + n)
+        self.all = pending(hub, before + len(self.wires))
 
     def statuses(self):
         return [wire.reply().status for wire in self.wires]
@@ -187,10 +223,11 @@ def test_every_view(chrome, hub, box, page, view):
     chrome.run(page, 'await page.waitForSelector(arg);',
                'main :is(.row, .empty, .plot, fieldset, .list)')
     name = view.strip('/')
+    assert chrome.run(page, 'return tools.axe();') == []
+    assert chrome.run(page, 'return tools.tour();') == []
     for theme in ('dark', 'light'):
-        chrome.run(page, 'await page.emulateMedia({ colorScheme: arg });', theme)
-        assert chrome.run(page, 'return tools.axe();') == []
-        chrome.run(page, 'await tools.shot(arg);', f'{name}-{theme}')
+        chrome.run(page, 'await page.emulateMedia({ colorScheme: arg[0] });'
+                   'await tools.shot(arg[1]);', [theme, f'{name}-{theme}'])
     for size, (width, height) in SIZES.items():
         chrome.run(page, '''
             await page.setViewportSize(arg[0]);
@@ -214,10 +251,39 @@ def test_keys_go_places(chrome, page):
     chrome.run(page, "await page.fill('[data-filter]', '');")
 
 
+def opened(chrome, page, code, arg=None):
+    """A dialog is used by keys alone, and is as good in each theme."""
+    chrome.run(page, code + ' await page.waitForSelector("dialog[open]");', arg)
+    assert chrome.run(page, 'return tools.tour();') == []
+    assert chrome.run(page, 'return tools.axe();') == []
+    chrome.run(page, """
+        if (!await page.evaluate(() => !!document.activeElement.closest('dialog')))
+            throw new Error('the focus has left it');
+        await page.keyboard.press('Escape');
+        await page.waitForSelector('dialog', { state: 'detached' });
+        if (await page.evaluate(() => document.activeElement === document.body))
+            throw new Error('the focus does not come back');""")
+
+
+def test_dialogs(chrome, hub, box, page):
+    by_key = """
+        const button = page.locator(arg).first();
+        await button.focus();
+        await page.keyboard.press('Enter');"""
+    chrome.goto(page, '/s')
+    opened(chrome, page, by_key, 'text=New sandbox')
+    opened(chrome, page, "await page.keyboard.press('?');")
+    chrome.goto(page, '/c')
+    opened(chrome, page, by_key, 'text=New conversation')
+    chrome.goto(page, f'/s/{box}')
+    opened(chrome, page, "await page.click('text=More >> visible=true');" + by_key, '.menu .danger')
+    chrome.goto(page, f'/s/{box}/files')
+    opened(chrome, page, by_key, 'td .danger')
+
+
 def test_budgets():
     folder = os.path.join(BUILD, 'ui', 'page')
-    if not os.path.isdir(folder):
-        pytest.skip('this holt was built without the page')
+    assert os.path.isdir(folder), WITHOUT
     sizes = {name: os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder)}
     (terminal,) = [name for name in sizes if name.startswith('terminal')]
     first = sum(size for name, size in sizes.items() if name != terminal)
@@ -250,7 +316,7 @@ def test_an_approval_is_answered(chrome, hub, box, page):
         assert asked.statuses() == [200]
     chrome.shows(page, 'Nothing waits for you')
     chrome.shows(page, 'approved')
-    assert chrome.run(page, 'return page.title();') == 'Holt'
+    chrome.run(page, "await page.waitForFunction(() => document.title === 'Holt');")
 
 
 def test_two_race_and_one_wins(chrome, hub, box, page):
@@ -271,6 +337,8 @@ def test_two_race_and_one_wins(chrome, hub, box, page):
         await page.waitForTimeout(700);
         await page.click(arg);
         await page.waitForFunction(() => !document.querySelector('.card'));
+        while (!seen.length) // the news may come before the answer
+            await page.waitForTimeout(5);
         page.removeAllListeners('response');
         await page.unrouteAll();
         return seen;'''
@@ -290,11 +358,19 @@ def test_two_race_and_one_wins(chrome, hub, box, page):
 
 def test_nothing_is_answered_by_accident(chrome, hub, box, page):
     chrome.goto(page, '/inbox')
+    # as soon as it appears
+    chrome.run(page, '''
+        await page.evaluate(() => new MutationObserver((_, watch) => {
+            const button = document.querySelector('.card .allow');
+            if (button) {
+                watch.disconnect();
+                button.click();
+            }
+        }).observe(document.body, { childList: true, subtree: true }));''')
     with Asked(hub, box, 'echo accident') as asked:
-        # as soon as it appears, by Enter, by keys where the focus is elsewhere
+        # by Enter, by keys where the focus is elsewhere
         chrome.run(page, '''
             await page.waitForSelector('.card .allow');
-            await page.click('.card .allow', { timeout: 300 }).catch(() => {});
             await page.waitForTimeout(700);
             await page.focus('.card .allow');
             await page.keyboard.press('Enter');
@@ -312,11 +388,13 @@ def test_nothing_is_answered_by_accident(chrome, hub, box, page):
             });
             await page.waitForTimeout(300);''')
         assert [a['state'] for a in pending(hub)] == ['pending'] and len(asked.all) == 1
-        # the control: its own key, with the focus on it
+        # the control: its own key, with the focus on it, until the card has stood still for long
         chrome.run(page, '''
-            await page.waitForTimeout(700);
-            await page.focus('.card');
-            await page.keyboard.press('Shift+D');''')
+            while (await page.locator('.card .deny').count()) {
+                await page.waitForTimeout(700);
+                await page.evaluate(() => document.querySelector('.card')?.focus());
+                await page.keyboard.press('Shift+D');
+            }''')
         assert asked.statuses() == [403]
 
 
@@ -394,6 +472,121 @@ def test_a_question_is_answered(chrome, hub, page, asked, button, answer):
     found = until(ended, what='the answer')
     assert {k: found.get(k) for k in answer} == answer
     chrome.shows(page, 'answered', 'main .rows')
+
+
+def test_many_wait_at_once(chrome, hub, box, page):
+    """What is shown and asked for stays within bounds, and each is answered by itself."""
+    chrome.goto(page, '/s')
+    n = 25
+    each = [f'echo many-{i}' for i in range(n)]
+    with contextlib.ExitStack() as after, Asked(hub, box, each=each) as asked:
+        made = [hub.post('/api/prompts', wait=False, kind='yes_no', question=f'Question {i}?')
+                ['request_id'] for i in range(n)]
+        for one in made:
+            after.callback(hub.post, f'/api/prompts/{one}/cancel')
+        chrome.run(page, """
+            page.asked = 0;
+            page.counts = (r) => page.asked += new URL(r.url()).pathname.startsWith('/api/prompts');
+            page.on('request', page.counts);""")
+        chrome.goto(page, '/inbox')
+        chrome.run(page, 'await page.waitForFunction((n) => '
+                   "document.querySelectorAll('.card').length === n, arg);", 2 * n)
+        assert chrome.run(page, 'return page.title();') == f'({2 * n}) Holt'
+        nodes, requests = chrome.run(page, """
+            return [await page.evaluate(() => document.querySelectorAll('*').length),
+                page.asked];""")
+        print(f'{2 * n} wait: {nodes} elements, {requests} requests')
+        assert nodes < 100 * 2 * n and requests <= 10
+        # by keys from the first to the last
+        ids = chrome.run(page, """
+            await page.keyboard.press('n');
+            for (let i = 1; i < arg; i++)
+                await page.keyboard.press('j');
+            return page.evaluate(() => [document.activeElement.dataset.card,
+                [...document.querySelectorAll('[data-card]')].at(-1).dataset.card]);""", 2 * n)
+        assert ids[0] == ids[1]
+        # the wanted one by its words
+        chrome.run(page, "await page.fill('[data-filter]', arg);", f'many-{n - 1}')
+        chrome.run(page, "await page.waitForFunction(() => "
+                   "document.querySelectorAll('.card').length === 1);")
+        chrome.run(page, press('deny'))
+        assert asked.wires[-1].reply().status == 403
+        assert len(pending(hub, n - 1)) == n - 1
+        requests = chrome.run(page, "page.off('request', page.counts); return page.asked;")
+        assert requests <= 20
+    chrome.run(page, "await page.fill('[data-filter]', '');")
+    chrome.shows(page, 'Nothing waits for you')
+
+
+NOTIFIED = """
+    await page.addInitScript(() => {
+        window.told = [];
+        window.asked = 0;
+        window.Notification = class {
+            static permission = 'default';
+            static async requestPermission() {
+                window.asked++;
+                return this.permission = 'granted';
+            }
+            constructor(title, options) {
+                window.told.push(Object.assign(this, { title, ...options, open: true }));
+            }
+            close() {
+                this.open = false;
+            }
+        };
+        let hidden = false;
+        Object.defineProperty(document, 'hidden', { get: () => hidden });
+        window.hide = (is) => (hidden = is, document.dispatchEvent(new Event('visibilitychange')));
+    });"""
+
+
+def test_notifications(chrome, hub):
+    chrome.run('told', NOTIFIED)
+    page = chrome.enter('told')
+
+    def told(n):
+        return until(lambda: len(found := chrome.run(page, 'return page.evaluate(() => told);'))
+                     >= n and found, what=f'{n} notifications')
+
+    def ask(text):
+        return hub.post('/api/prompts', wait=False, kind='yes_no', question=text)['request_id']
+
+    def ends(*made):
+        for one in made:
+            hub.post(f'/api/prompts/{one}/cancel')
+        chrome.run(page, "await page.waitForFunction(() => document.title === 'Holt');")
+        assert not chrome.run(page, 'return page.evaluate(() => told.some((t) => t.open));')
+    chrome.goto(page, '/settings')
+    assert chrome.run(page, 'return page.evaluate(() => asked);') == 0
+    chrome.run(page, """
+        await page.click('text=Notify me');
+        await page.waitForSelector('text=Stop notifications');""")
+    assert chrome.run(page, 'return page.evaluate(() => asked);') == 1
+    # none while it is seen
+    first = ask('seen')
+    chrome.run(page, "await page.waitForFunction(() => document.title === '(1) Holt');")
+    ends(first)
+    # what is asked is not in it
+    chrome.run(page, 'await page.evaluate(() => hide(true));')
+    first = ask(HOSTILE[0] * 30)
+    (one,) = told(1)
+    assert one['title'] == 'Holt needs you' and one['tag'] == first and one['open']
+    assert one['body'].startswith('a question of ') and len(one['body']) <= 120
+    assert 'img' not in json.dumps(one)
+    ends(first)
+    # nor in a second tab of the same person
+    chrome.run(page + '/2', NOTIFIED)
+    chrome.goto(page + '/2', '/inbox')
+    second = ask('one more')
+    chrome.run(page + '/2', "await page.waitForFunction(() => document.title === '(1) Holt');")
+    chrome.run(page, "await page.waitForFunction(() => document.title === '(1) Holt');")
+    assert len(told(1)) == 1  # the other one is seen
+    assert chrome.run(page + '/2', 'return page.evaluate(() => told);') == []
+    ends(second)
+    for tab in (page + '/2', page):
+        assert chrome.sins(tab) == []
+    chrome.run(page, 'await page.context().close();')
 
 
 def test_a_question_that_nobody_answers(chrome, hub, page):
@@ -522,6 +715,14 @@ def test_a_terminal(chrome, hub, page):
         await page.locator('.screen').click();
         await page.keyboard.type('exit 7\\n');''')
     chrome.shows(page, 'It has ended with 7.')
+    # no trap for who has only keys
+    assert chrome.run(page, """
+        const inside = () => page.evaluate(() => !!document.activeElement.closest('.screen'));
+        await page.locator('.screen').click();
+        const before = await inside();
+        await page.keyboard.press('Escape');
+        await page.keyboard.press('Tab');
+        return [before, await inside()];""") == [True, False]
     hub.sweep(box)
 
 
@@ -536,6 +737,67 @@ def test_a_module(chrome, hub, page):
     chrome.run(page, "await page.click('.tool summary'); await tools.shot('module');")
     chrome.shows(page, '"type": "object"')
     assert chrome.run(page, 'return tools.axe();') == []
+
+
+def test_a_rug_pull(chrome, hub, page):
+    """Tools that are others than were approved, in the inbox and at their module."""
+    approve(hub, 'plain')
+    hub.post('/v1/modules/plain/test')
+    change(hub, f"TOOLS[0]['description'] = {HOSTILE[0]!r} + chr(0x202e);"
+           "TOOLS[0]['inputSchema']['properties']['to'] = {'type': 'string', 'default': 'evil'};"
+           "TOOLS[2]['description'] = 'Yet another.'",
+           {'echo': 'changed', 'mutate': 'approved', 'other': 'changed'})
+    chrome.goto(page, '/inbox')
+    text = chrome.shows(page, '2 of its tools are new, or others than were approved')
+    assert 'mutate' not in text
+    assert chrome.run(page, 'return page.title();') == '(1) Holt'
+    assert chrome.run(page, "return page.isDisabled('.card .allow');")
+    chrome.run(page, "await page.locator('.card .tool summary', { hasText: 'echo' }).click();")
+    text = chrome.text(page, '.card .tool[open]')
+    for part in ('Gives back its text.', HOSTILE[0] + r'\u{202e}', '/description',
+                 '/inputSchema/properties/to', '{"default":"evil","type":"string"}'):
+        assert part in text, text
+    only_text(chrome, page)
+    assert chrome.run(page, 'return tools.axe();') == []
+    assert chrome.run(page, 'return tools.tour();') == []
+    chrome.run(page, "await tools.shot('rug-pull', { fullPage: true });")
+    # one alone; the other stays as it was approved
+    still = """
+        const button = page.locator('main button', { hasText: arg }).first();
+        await button.scrollIntoViewIfNeeded();
+        await page.waitForTimeout(700);
+        await button.click();"""
+    chrome.run(page, still, 'Accept this tool')
+    until(lambda: states(hub, 'plain') == {'echo': 'approved', 'mutate': 'approved',
+                                           'other': 'changed'}, what='the one')
+    assert call(hub, 'plain', 'echo', text='x')['content'][0]['text'] == 'x'
+    fails(403, 'forbidden', call, hub, 'plain', 'other', text='x')
+    chrome.shows(page, '1 of its tools')
+    # what has changed again after it was looked at is not accepted
+    chrome.run(page, "await page.locator('.card .tool summary', { hasText: 'other' }).click();")
+    assert 'Yet another.' in chrome.text(page, '.card .tool[open]')
+    seen = hub.call('GET', '/v1/modules/plain')['digest']
+    call(hub, 'plain', 'mutate', text="TOOLS[2]['description'] = 'Worse.'")
+    until(lambda: hub.call('GET', '/v1/modules/plain')['digest'] != seen, what='the change')
+    chrome.run(page, """await page.route('**/v1/modules*', (route) => route.abort());""")
+    chrome.run(page, still, 'Accept all')
+    chrome.shows(page, 'is another than was looked at', '.toasts')
+    chrome.run(page, 'await page.unrouteAll();')
+    assert states(hub, 'plain')['other'] == 'changed'
+    chrome.goto(page, '/inbox')
+    chrome.shows(page, '1 of its tools')
+    assert chrome.run(page, "return page.isDisabled('.card .allow');")
+    chrome.run(page, still, 'leave them held')
+    chrome.shows(page, 'Nothing waits for you')
+    fails(403, 'forbidden', call, hub, 'plain', 'other', text='x')
+    # at the module it can still be accepted
+    chrome.goto(page, '/m/plain')
+    chrome.shows(page, '1 held')
+    assert chrome.run(page, 'return page.isDisabled("text=Accept all");')
+    chrome.run(page, "await page.locator('.tool.held summary').click();")
+    chrome.run(page, still, 'Accept all')
+    until(lambda: set(states(hub, 'plain').values()) == {'approved'}, what='all')
+    assert all('409' in s or 'ERR_FAILED' in s for s in chrome.sins(page))
 
 
 def test_the_audit_log_is_verified(chrome, hub, box, page):
@@ -595,6 +857,79 @@ def test_a_conversation(chrome, hub, page):
     hub.call('DELETE', f'/api/sessions/{session}')
 
 
+PNG = ('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJg'
+       'gg==')
+
+
+def test_news_are_read_now_and_then(chrome, hub, page):
+    """A change of one conversation is no reason to read another anew, and many are one."""
+    mine, other = (hub.post('/api/sessions', title=title)['session_id'] for title in 'ab')
+
+    def asked():
+        return chrome.run(page, 'return page.asked.splice(0);')
+
+    def change(talk, title):
+        begun = time.monotonic()
+        for n in range(40):
+            hub.call('PATCH', f'/api/sessions/{other}', {'title': f'title {n}'})
+        hub.call('PATCH', f'/api/sessions/{talk}', {'title': title})
+        chrome.shows(page, title)
+        return asked(), time.monotonic() - begun
+    chrome.goto(page, f'/c/{mine}')
+    chrome.shows(page, 'The conversation begins.')
+    chrome.run(page, '''
+        page.asked = [];
+        page.on('request', (r) => page.asked.push(new URL(r.url()).pathname));''')
+    read, _ = change(mine, 'of mine')
+    assert f'/api/sessions/{mine}' in read and len(read) < 20, read
+    assert not [path for path in read if other in path or path == '/api/sessions'], read
+    chrome.goto(page, '/c')
+    chrome.shows(page, 'of mine')
+    asked()
+    read, took = change(other, 'of the other')
+    assert read.count('/api/sessions') <= took / 0.5 + 2, (read, took)
+
+
+def test_files_of_a_conversation(chrome, hub, page):
+    """They go with a prompt; only raster images are drawn, and those when somebody opens them."""
+    session = hub.post('/api/sessions', title='files')['session_id']
+    chrome.goto(page, f'/c/{session}')
+    chrome.run(page, """
+        const file = (name, text, kind) =>
+            ({ name, mimeType: 'image/png', buffer: Buffer.from(text, kind) });
+        await page.setInputFiles('.composer [type=file]', [file('<b>.png', arg[0], 'base64'),
+            file('drawn.png', arg[1])]);
+        await page.waitForSelector('.composer .label >> text=drawn.png');
+        await page.fill('#prompt', 'see');
+        await page.press('#prompt', 'Control+Enter');""",
+               [PNG, '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'])
+    chrome.shows(page, '1 queued')
+    given = hub.call('GET', f'/api/sessions/{session}/files')['files']
+    assert [(f['name'], f['type']) for f in given] == [('<b>.png', 'image/png'),
+                                                       ('drawn.png', 'application/octet-stream')]
+    (queued,) = hub.call('GET', f'/api/sessions/{session}/queue')['messages']
+    assert queued['files'] == [f['file_id'] for f in given]
+    chrome.run(page, """await page.route('**/api/sessions/*/events?*', (route) =>
+        route.fulfill({ json: { events: arg, has_more: false } }));""", [
+            {'seq': 2, 'type': 'user_prompt', 'timestamp': '2026-01-01T00:00:00.000Z',
+             'data': {'message': 'see', 'files': given}}])
+    chrome.goto(page, f'/c/{session}')
+    chrome.shows(page, 'drawn.png')
+    only_text(chrome, page)
+    chrome.run(page, """
+        for (const summary of await page.locator('.attached summary').all())
+            await summary.click();
+        await page.locator('.attached button').nth(1).waitFor();
+        await page.waitForFunction(() =>
+            document.querySelector('.attached img').naturalWidth === 1);
+        await tools.shot('attached');""")
+    assert chrome.run(page, "return page.locator('.attached img').count();") == 1
+    assert chrome.run(page, 'return tools.axe();') == []
+    chrome.run(page, 'await page.unrouteAll();')
+    chrome.goto(page, '/c')
+    hub.call('DELETE', f'/api/sessions/{session}')
+
+
 MARKDOWN = """# Head <img src=x>
 
 **bold** `code <b>` [a link](https://example.com/?q=1) [bad](javascript:alert(1))
@@ -619,7 +954,7 @@ def test_a_hostile_transcript(chrome, hub, page):
         ('agent_message', {'text': MARKDOWN}),
         ('agent_thought', {'text': 'hm'}),
         ('tool_call', {'toolCallId': 'c', 'title': HOSTILE[0], 'status': 'pending', 'kind': 'edit',
-                       'rawInput': {HOSTILE[1]: HOSTILE[2]}}),
+                       'rawInput': {HOSTILE[1]: HOSTILE[2], 'n': 9007199254740993}}),
         ('tool_call_update', {'toolCallId': 'c', 'status': 'completed', 'content': [
             {'type': 'diff', 'path': '/a', 'oldText': 'old\n', 'newText': HOSTILE[0]}]}),
         ('plan', {'entries': [{'content': HOSTILE[0], 'status': 'completed'},
@@ -635,7 +970,8 @@ def test_a_hostile_transcript(chrome, hub, page):
               for n, (kind, data) in enumerate(told, 2)]
     session = hub.post('/api/sessions', title='told')['session_id']
     chrome.run(page, """await page.route('**/api/sessions/*/events?*', (route) =>
-        route.fulfill({ json: { events: arg, has_more: false } }));""", events)
+        route.fulfill({ contentType: 'application/json', body: arg }));""",
+               json.dumps({'events': events, 'has_more': False}))  # text, for large numbers
     chrome.goto(page, f'/c/{session}')
     text = chrome.shows(page, 'The turn has ended: end_turn.')
     chrome.run(page, """
@@ -644,7 +980,7 @@ def test_a_hostile_transcript(chrome, hub, page):
     text = chrome.text(page)
     for part in (HOSTILE[0], HOSTILE[1], 'no list', 'not shown', 'Plan: 1 of 2', 'code <b>',
                  '<script>alert(1)</script>', 'image “seen” of evil.example', '(example.com)',
-                 '‹javascript:alert(1)›'):
+                 '‹javascript:alert(1)›', '9007199254740993'):
         assert part in text, part
     assert chrome.run(page, "return page.locator('.transcript a').count();") == 0
     only_text(chrome, page)
@@ -664,7 +1000,7 @@ def test_a_message_as_it_is_written(chrome, hub, page):
             const tab = new BroadcastChannel('holt-live');
             tab.postMessage({ up: true, topics: ['conversation'], detail });
             tab.close();
-        }, arg);''', {'id': session, 'data': data})
+        }, arg);''', json.dumps({'id': session, 'data': data}))
     chrome.run(page, "await page.waitForSelector('.transcript .event');")
     for piece in ('Hel', 'lo'):
         news(kind='live', seq=0, type='agent_message_chunk', data={'text': piece})
@@ -674,8 +1010,56 @@ def test_a_message_as_it_is_written(chrome, hub, page):
          timestamp='2026-01-01T10:00:00.000Z', data={'text': 'Hello, all'})
     text = chrome.shows(page, 'Hello, all', '.transcript')
     assert text.count('Hello') == 1 and 'unheard' not in text and 'agent_update' not in text
+    news(kind='event', seq=first + 2, type='tool_call', timestamp='2026-01-01T10:00:00.000Z',
+         data={'title': 'large', 'raw_input': {'n': 9007199254740993}})
+    chrome.shows(page, 'large', '.transcript')
+    chrome.run(page, "await page.click('.transcript .tool summary');")
+    chrome.shows(page, '9007199254740993', '.transcript')
     chrome.goto(page, '/c')
     hub.call('DELETE', f'/api/sessions/{session}')
+
+
+def test_a_long_conversation(chrome, hub, page):
+    chrome.goto(page, '/s')
+    rows = """
+        return page.evaluate(() => {
+            const all = [...document.querySelectorAll('.transcript .event')]
+                .map((e) => Number(e.id.slice(4)));
+            return [all[0], all.at(-1), all.length, new Set(all).size,
+                document.querySelectorAll('*').length];
+        });"""
+    chrome.run(page, """
+        page.pages = [];
+        page.on('request', (r) => {
+            if (/sessions.*events/.test(r.url()) && !r.url().includes('after_seq'))
+                page.pages.push(r.url());
+        });""")
+    chrome.goto(page, f'/c/{LARGE}')
+    chrome.shows(page, f'answer {LARGE_N}', '.transcript')
+    first, last, n, different, nodes = chrome.run(page, rows)
+    print(f'{LARGE_N} events: {nodes} elements')
+    assert (first, last, n, different) == (LARGE_N - 199, LARGE_N, 200, 200) and nodes < 2500
+    assert len(chrome.run(page, 'return page.pages;')) == 1
+    for i in range(1, 5):
+        chrome.run(page, """
+            await page.evaluate(() => (document.querySelector('.transcript').scrollTop = 0));
+            const first = page.locator('.transcript .event').first();
+            const at = [await first.getAttribute('id'), (await first.boundingBox()).y];
+            await page.click('text=Older');
+            await page.waitForFunction(([id]) =>
+                document.querySelector('.transcript .event').id !== id, at);
+            await page.waitForFunction(([id, y]) =>
+                Math.abs(document.getElementById(id).getBoundingClientRect().y - y) < 3, at);""")
+        assert chrome.run(page, rows)[0] == LARGE_N - 199 - 500 * i
+    first, last, n, different, nodes = chrome.run(page, rows)
+    print(f'with {n} rows: {nodes} elements')
+    assert (last - first + 1, n, different) == (2000, 2000, 2000) and nodes < 20000
+    chrome.run(page, "await page.click('text=To the newest');")
+    chrome.shows(page, f'answer {LARGE_N}', '.transcript')
+    assert chrome.run(page, rows)[:3] == [LARGE_N - 199, LARGE_N, 200]
+    assert len(chrome.run(page, 'return page.pages;')) == 6
+    chrome.run(page, "page.removeAllListeners('request');")
+    chrome.goto(page, '/c')
 
 
 # ---- several tabs, a hub that is gone -------------------------------------------------------
@@ -703,3 +1087,141 @@ def test_many_tabs_share_a_stream(chrome, hub, box, page):
     for tab in tabs[1:]:
         assert chrome.sins(tab) == []
         chrome.run(tab, 'await page.close();')
+
+
+def test_a_hub_that_is_killed(chrome, me, tmp_path):
+    """The page says that it is gone, and goes on where it was, with what was being written."""
+    first = Rest(me, tmp_path, '--listen', '127.0.0.1:0', '--pool', '0')
+    page = 'killed'
+
+    def ask(hub):
+        return hub.post('/api/prompts', wait=False, kind='form', question='Fill', schema={
+            'type': 'object', 'properties': {
+                'name': {'type': 'string'}, 'on': {'type': 'boolean', 'default': True}}})
+    try:
+        chrome.enter(page, first)
+        session = first.post('/api/sessions', title='goes on')['session_id']
+        made = ask(first)['request_id']
+        chrome.run(page, """
+            page.cursors = [];
+            page.on('request', (r) => {
+                if (r.url().includes('/api/events'))
+                    page.cursors.push(r.url());
+            });
+            await page.goto(arg);
+            await page.waitForSelector('.transcript .event');
+            await page.fill('#prompt', 'half a prompt');
+            await page.click('nav.rail a[href="/inbox"]');
+            await page.fill('.card [name=name]', 'half an answ');
+            await page.uncheck('.card [name=on]');""",
+                   f'http://127.0.0.1:{first.address[1]}/c/{session}')
+    finally:
+        first.kill()
+    chrome.shows(page, 'Shown as of')
+    assert chrome.run(page, "return page.isDisabled('.card .main');")
+    assert chrome.run(page, "return page.inputValue('.card [name=name]');") == 'half an answ'
+    with Rest(me, tmp_path, '--listen', f'127.0.0.1:{first.address[1]}', '--pool', '0') as again:
+        chrome.run(page, """
+            await page.evaluate(() => dispatchEvent(new Event('online')));
+            await page.waitForSelector('.stale', { state: 'detached' });
+            await page.waitForSelector('.card .main:not(:disabled)');""")
+        for archived in (True, False):
+            again.call('PATCH', f'/api/sessions/{session}', {'archived': archived})
+        assert all('after=' in url for url in chrome.run(page, 'return page.cursors;')[-1:])
+        # also what a reload takes away
+        for reload in (False, True):
+            if reload:
+                chrome.run(page, "await page.reload(); await page.waitForSelector('.card');")
+            assert chrome.run(page, """
+                return [await page.inputValue('.card [name=name]'),
+                    await page.isChecked('.card [name=on]')];
+                """) == ['half an answ', False]
+        chrome.run(page, """
+            await page.fill('.card [name=name]', 'an answer');
+            await page.waitForTimeout(700);
+            await page.click('.card .main');""")
+        found = until(lambda: (now := again.call('GET', f'/api/prompts/{made}'))['state']
+                      == 'answered' and now, what='the answer')
+        assert found['values'] == {'name': 'an answer', 'on': False}
+        chrome.run(page, "await page.goto(arg); await page.waitForSelector('.transcript .event');",
+                   f'http://127.0.0.1:{first.address[1]}/c/{session}')
+        kept = [e['seq'] for e in again.call('GET', f'/api/sessions/{session}/events')['events']]
+        assert len(kept) == 3
+        until(lambda: chrome.run(page, """return page.$$eval('.transcript .event', (all) =>
+            all.map((e) => Number(e.id.slice(4))));""") == kept, what='each event once')
+        assert chrome.run(page, "return page.inputValue('#prompt');") == 'half a prompt'
+        assert [s for s in chrome.sins(page) if 'ERR_' not in s] == []
+        chrome.run(page, 'await page.context().close();')
+
+
+# ---- TLS ------------------------------------------------------------------------------------
+
+@contextlib.contextmanager
+def proxy(certificate):
+    """Speaks TLS for a server: gives its port and a list that the server's address goes into."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    target, all_sockets = [], []
+
+    def pump(source, to):
+        with contextlib.suppress(OSError, ValueError):
+            while data := source.recv(65536):
+                to.sendall(data)
+        for one in (source, to):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def serve(raw):
+        with contextlib.suppress(OSError):
+            client = context.wrap_socket(raw, server_side=True)
+            to = socket.create_connection(target[0])
+            all_sockets.extend((client, to))
+            for pair in ((client, to), (to, client)):
+                threading.Thread(target=pump, args=pair, daemon=True).start()
+
+    def accept():
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=serve, args=listening.accept()[:1], daemon=True).start()
+    with socket.create_server(('127.0.0.1', 0)) as listening:
+        threading.Thread(target=accept, daemon=True).start()
+        yield listening.getsockname()[1], target
+        listening.shutdown(socket.SHUT_RDWR)
+    for one in all_sockets:
+        one.close()
+
+
+@pytest.mark.parametrize('by', ['proxy', 'hub'])
+def test_over_tls(chrome, me, tmp_path, certificate, by):
+    with contextlib.ExitStack() as stack:
+        if by == 'proxy':
+            port, target = stack.enter_context(proxy(certificate))
+            options = ['--public-url', f'https://localhost:{port}']
+        else:
+            shutil.copy(certificate[1], tmp_path / 'key.pem')
+            os.chown(tmp_path / 'key.pem', me.uid, me.uid)
+            options = ['--tls-cert', certificate[0], '--tls-key', str(tmp_path / 'key.pem')]
+        hub = stack.enter_context(Rest(me, tmp_path, '--listen', '127.0.0.1:0', '--pool', '0',
+                                       *options))
+        if by == 'proxy':
+            target.append(hub.address)
+        hub.address = hub.paths[0]  # for what does not come from the browser
+        page = chrome.enter(f'tls-{by}', hub)
+        assert chrome.run(page, 'return page.url();').startswith('https://')
+        (cookie,) = chrome.run(page, 'return page.context().cookies();')
+        assert cookie['name'].startswith('__Host-holt_session_')
+        assert (cookie['secure'], cookie['httpOnly'], cookie['sameSite']) == (True, True, 'Strict')
+        box = hub.create()
+        exec_id = hub.exec(box, 'sleep 1000', background=True)['exec_id']
+        chrome.run(page, """await page.click('nav.rail a[href="/inbox"]');""")
+        hub.post('/api/prompts', wait=False, kind='yes_no', question='Over TLS?')
+        chrome.shows(page, 'Over TLS?')  # by the stream of news
+        assert chrome.run(page, """
+            return page.evaluate((path) => new Promise((resolve) => {
+                const ws = new WebSocket(path, ['holt.attach.v1',
+                    'holt.page.' + localStorage.getItem('holt-key')]);
+                ws.onopen = () => resolve('open');
+                ws.onerror = () => resolve('refused');
+            }), arg);""", f'/v1/sandboxes/{box}/execs/{exec_id}/attach') == 'open'
+        assert chrome.sins(page) == []
+        chrome.run(page, 'await page.context().close();')

@@ -8,10 +8,12 @@ import pytest
 
 import host
 from approval import pending
+from client import until
 from modules import approve, server
 from rest import Failed, fails
-from test_hub_cli import Hub
 from test_keys import as_bearer, key
+from test_module_guests import Guests
+from test_serve import Session, post
 
 CONFIG = {
     'network': {'presets': {'web': ['a.example:443']}},
@@ -25,6 +27,10 @@ CONFIG = {
         'loose': {'mcpServers': ['wants', 'never'], 'approval': 'allow'},
         'deny': {'mcpServers': ['one'], 'approval': 'deny'},
         'far': {'network': ['evil.example:443']},
+        'some': {'tools': ['sandbox_list', 'code', 'gateway'], 'mcpServers': ['one']},
+        'few tools': {'tools': ['sandbox_list', 'sandbox_get']},
+        'looks': {'tools': ['Read', 'Grep', 'Glob']},
+        'broken': {'tools': ['no_such_tool']},
     },
     'policy': {'rules': [
         {'name': 'no evil', 'when': {'/network/allow': 'evil*'}, 'then': 'deny'},
@@ -46,8 +52,9 @@ def hub(me, tmp_path_factory):
         json.dump(CONFIG, file)
     for one in folder, config:
         os.chown(one, me.uid, me.uid)
-    with Hub(me, folder, '--listen', '127.0.0.1:0', '--pool', '1', '--allow', 'a.example:443',
-             '--allow', 'b.example:443') as shared:
+    with Guests(me, folder, '--listen', '127.0.0.1:0', '--pool', '1', '--allow', 'a.example:443',
+                '--allow', 'b.example:443') as shared:
+        shared.file = config
         for name in CONFIG['mcpServers']:
             approve(shared, name)
         shared.keys = {name: as_bearer(shared, key(shared, name))
@@ -154,6 +161,217 @@ def test_the_stricter_approval_holds(hub, anyone):
     code = 'const r = require("host:mcp-one").echo({}); [r.ok, r.error]'
     ok, why = json.loads(js(anyone, code, 'small', 'deny')['value'])
     assert not ok and 'denies' in why
+
+
+# ---- modules by every road ------------------------------------------------------------------
+
+def session(hub, *profiles, tools='gateway,code'):
+    asks = f'&profile={",".join(profiles)}'.replace(' ', '%20') if profiles else ''
+    return Session(hub, f'/mcp?tools={tools}{asks}' if tools else f'/mcp?{asks[1:]}')
+
+
+def say(of, method, /, **params):
+    """The answer to a request of a session."""
+    with of.hub.wire() as wire:
+        wire.send(post(of.hub, {'jsonrpc': '2.0', 'id': 7, 'method': method, 'params': params},
+                       of.path, fields=of.fields))
+        return of.answer(wire)
+
+
+def tools(of):
+    return {t['name'] for t in say(of, 'tools/list')['result']['tools']}
+
+
+def tried(of, name, /, **arguments):
+    """What a tool says, or None where it is denied or not there."""
+    answer = say(of, 'tools/call', name=name, arguments=arguments)
+    result = answer.get('result', {'isError': True})
+    return None if result.get('isError') else result['content'][0]['text']
+
+
+CALL = 'holt-call {} echo \'{{"text": "x"}}\''
+
+
+def roads(hub, who, module, *profiles):
+    """The roads by which a client of these profiles reaches a module."""
+    found, of = set(), session(who, *profiles)
+    named = {'profiles': list(profiles)} if profiles else {}
+
+    def reached(road, did):
+        try:
+            if did():
+                found.add(road)
+        except Failed as e:
+            assert e.status == 403, e
+    reached('rest', lambda: who.post(f'/v1/modules/{module}/tools/echo', arguments={'text': 'x'},
+                                     **named))
+    code = USE.replace('one', module)
+    reached('code', lambda: js(who, code, *profiles)['ok'])
+    for road, tool, arguments in (
+            ('gateway', f'{module}__echo', {'text': 'x'}),
+            ('connect', 'manage_mcp', {'action': 'connect', 'name': module}),
+            ('info', 'mcp_server_info', {'name': module}),
+            ('module', 'module_info', {'module': module})):
+        if tried(of, tool, **arguments) is not None:
+            found.add(road)
+    if f'{module}: ' in (tried(of, 'list_mcp_servers') or ''):
+        found.add('list')
+    if f'mcp-{module}: ' in (tried(of, 'list_modules') or ''):
+        found.add('modules')
+    if f'mcp-{module}' in (tried(of, 'search_modules', query='echo', limit=50) or ''):
+        found.add('search')
+    if '"x"' in (tried(of, 'execute_javascript', code=code) or ''):
+        found.add('session code')
+
+    def guest():
+        box = who.post('/v1/sandboxes', modules=[module], **named)['id']
+        return who.ran(box, CALL.format(module))[0] == 0
+    reached('guest', guest)
+    return found
+
+
+ROADS = {'rest', 'code', 'gateway', 'connect', 'info', 'module', 'list', 'modules', 'search',
+         'session code', 'guest'}
+
+
+def test_a_module_of_no_profile_is_denied_on_every_road(hub, anyone):
+    """Controls: the same client with a profile that has it, and another one beside it."""
+    assert roads(hub, anyone, 'one', 'small') == ROADS
+    assert roads(hub, anyone, 'two', 'small') == set()
+    assert roads(hub, anyone, 'one') == set()
+    assert roads(hub, anyone, 'two', 'small', 'large') == ROADS
+
+
+def test_a_key_asks_for_what_it_may(hub):
+    few = hub.keys['few']
+    try:
+        assert roads(hub, few, 'one', 'small') == ROADS
+        assert roads(hub, few, 'two', 'small') == set()
+    finally:
+        for one in few.call('GET', '/v1/sandboxes'):
+            hub.delete(one['id'])
+    for asks in ('large',), ('small', 'large'), ('none',), ('broken',), ('small',) * 9, (',',):
+        with pytest.raises(AssertionError, match='400'):
+            session(few, *asks)
+    assert tools(session(few, 'small'))
+
+
+def test_what_a_session_has_bounds_its_calls(hub, anyone):
+    """A model can't name a profile that its client did not."""
+    code = USE.replace('one', 'two')
+    of = session(anyone, 'small')
+    assert tried(of, 'execute_javascript', code=USE, profiles=['small'])
+    assert tried(of, 'execute_javascript', code=code, profiles=['large']) is None
+    assert '"x"' in tried(session(anyone, 'small', 'large'), 'execute_javascript', code=code,
+                          profiles=['large'])
+
+
+def test_programs_have_what_their_sandbox_was_made_with(hub, anyone):
+    """Also where a profile is another by now, and the approval of a profile holds for them."""
+    box = hub.ok('up', '--module', 'one', '--module', 'two').decode().strip()  # the operator's
+    kept = anyone.post('/v1/sandboxes', modules=['one'], profiles=['small'])['id']
+    denied = anyone.post('/v1/sandboxes', modules=['one'], profiles=['small', 'deny'])['id']
+    copy = anyone.post(f'/v1/sandboxes/{kept}/fork')['id']
+
+    def status(who, where, module='one'):
+        return who.ran(where, CALL.format(module))[0]
+    assert status(hub, box) == status(hub, box, 'two') == 0
+    for profiles, runs in ((), False), (('small',), False), (('small', 'large'), True):
+        of = session(hub, *profiles, tools='sandbox')
+        said = tried(of, 'sandbox_exec', sandbox=box, command='echo ran')
+        assert (said is not None) == runs, (profiles, said)
+        assert tried(of, 'sandbox_get', sandbox=box)
+    assert status(anyone, kept) == status(anyone, copy) == 0
+    assert status(anyone, denied) == 3
+    less = json.loads(json.dumps(CONFIG))
+    less['profiles']['small']['mcpServers'] = ['two']
+    try:
+        with open(hub.file, 'w', encoding='utf-8') as file:
+            json.dump(less, file)
+        until(lambda: status(anyone, kept) == 3, what='the file')
+        assert status(anyone, copy) == 3 and status(hub, box) == 0
+    finally:
+        with open(hub.file, 'w', encoding='utf-8') as file:
+            json.dump(CONFIG, file)
+    until(lambda: status(anyone, kept) == 0, what='the file')
+    hub.delete(box)
+
+
+@pytest.mark.parametrize('method, params', [
+    ('resources/read', {'uri': 'module://%s/x:y'}),
+    ('completion/complete', {'ref': {'type': 'ref/resource', 'uri': 'module://%s/x:{y}'},
+                             'argument': {'name': 'y', 'value': ''}})])
+def test_resources_of_a_module_of_no_profile(anyone, method, params):
+    """Control: a server without resources is asked for them, and says so."""
+    def answer(module):
+        return json.dumps(say(session(anyone, 'small'), method,
+                              **json.loads(json.dumps(params).replace('%s', module))))
+    assert 'no such method' in answer('one') and 'no such method' not in answer('two')
+
+
+def test_tools_of_a_profile(hub, anyone):
+    usual = tools(session(anyone, tools=''))
+    assert 'sandbox_create' in usual and 'execute_javascript' not in usual
+    some = tools(session(anyone, 'some', tools=''))
+    assert {'sandbox_list', 'execute_javascript', 'one__echo'} <= some
+    assert not {'sandbox_create', 'two__echo'} & some
+    of = session(anyone, 'few tools', tools='sandbox')
+    assert tools(of) == {'sandbox_list', 'sandbox_get'}
+    assert tried(of, 'sandbox_list') is not None
+    assert tried(of, 'sandbox_create') is None and not anyone.call('GET', '/v1/sandboxes')
+    both = tools(session(anyone, 'some', 'few tools', tools=''))
+    assert {'sandbox_get', 'execute_javascript'} <= both and 'sandbox_create' not in both
+    assert tools(session(anyone, 'few tools', tools='code')) == set()
+
+
+def test_some_of_the_coding_tools(hub, anyone):
+    """The others are neither listed nor called. The control is a session without the profile."""
+    wide, looks = (session(anyone, *names, tools='coding') for names in ((), ('looks',)))
+    every = tools(wide)
+    assert {'Read', 'Grep', 'Glob', 'Write', 'Edit', 'Bash', 'run_tests'} <= every
+    assert tools(looks) == {'Read', 'Grep', 'Glob'}
+    assert tools(session(anyone, 'looks', tools='')) == {'Read', 'Grep', 'Glob'}
+    path = '/workspace/kept'
+    assert tried(wide, 'Write', file_path=path, content='a\n') is not None
+    for name in every - {'Read', 'Grep', 'Glob'}:
+        answer = say(looks, 'tools/call', name=name, arguments={
+            'file_path': path, 'content': 'b', 'command': f'echo b > {path}'})
+        assert answer['error']['code'] == -32602, (name, answer)
+    assert tried(wide, 'Bash', command=f'cat {path}').startswith('a\nexit: 0')
+    assert tried(looks, 'Glob', pattern='*') is not None
+
+
+def test_places_of_a_profile(hub, anyone):
+    """Sandboxes that coding and code make for a session are those of its profiles."""
+    calls = {'coding': ('Bash', {'command': 'true'}), 'code': ('execute_javascript', {'code': '1'})}
+    for which, (tool, arguments) in calls.items():
+        seen = set()
+        for profiles, memory in ((), 300), (('small',), 128), (('small', 'large'), 256):
+            before = {one['id'] for one in anyone.call('GET', '/v1/sandboxes')}
+            of = session(anyone, *profiles, tools=which)
+            assert tried(of, tool, **arguments) is not None, (which, profiles)
+            made, = [one for one in anyone.call('GET', '/v1/sandboxes') if one['id'] not in before]
+            assert made['limits']['memory_mb'] == memory, (which, profiles, made)
+            assert profiles != ('small',) or made['limits']['pids'] == 64
+            seen.add(made['id'])
+        assert len(seen) == 3
+
+
+def test_over_stdio(hub):
+    """holt mcp --profile, connected to the hub and by itself."""
+    wide = '--tools', 'sandbox,gateway', '--profile', 'some', '--profile', 'few tools'
+    near = f'http://127.0.0.1:{hub.address[1]}'
+    for where in ('--connect', near), ('--config', hub.file):
+        talk = hub.who.mcp(*where, *wide, env={'HOLT_TOKEN': hub.token})
+        try:
+            talk.initialize()
+            listed = {t['name'] for t in talk.request('tools/list')['result']['tools']}
+        finally:
+            talk.close()
+        assert {'sandbox_list', 'sandbox_get'} <= listed and 'sandbox_create' not in listed
+        assert ('one__echo' in listed) == ('--connect' in where)
+    done = hub.run('mcp', '--profile', 'none', '--config', hub.file, input=b'')
+    assert done.returncode == 125 and b'no profile "none"' in done.stderr, done
 
 
 @pytest.mark.parametrize('profiles, says', [

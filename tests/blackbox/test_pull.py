@@ -129,7 +129,7 @@ def test_interrupted(work, skopeo, residue, number):  # noqa: F811
         assert proc.stderr.readline() == b'complaint\n' and proc.stderr.readline() == b'waiting\n'
         assert len(os.listdir(work.store.path + '/new')) == 1
         proc.send_signal(number)
-        assert proc.wait(30) == -number
+        assert proc.wait(60) == -number
         assert proc.stdout.read() == b''
     assert work.store.tree() == before
 

@@ -456,6 +456,22 @@ def test_a_hub_that_ends_or_is_killed_keeps_its_questions(me, home, hub, pool):
     before.check()
 
 
+def test_nothing_is_told_of_others(hub, pool):
+    """Who waits for changes hears of its own alone, and its cursor does not move for others."""
+    own = as_bearer(hub, key(hub, 'hears-own'))
+    cursor = own.call('GET', '/api/prompts')['cursor']
+    run = pool.submit(own.call, 'GET', f'/api/prompts?after={cursor}&wait_seconds=50')
+    for _ in range(5):  # of which the first comes when that waits, or before
+        answer(hub, question(hub), 'no')
+        assert own.call('GET', '/api/prompts')['cursor'] == cursor and not run.done()
+    mine = question(own)
+    heard = run.result(30)
+    assert [q['request_id'] for q in heard['prompts']] == [mine] and heard['cursor'] != cursor
+    answer(hub, mine, 'no')
+    over = own.call('GET', f'/api/prompts?after={heard["cursor"]}&wait_seconds=50')
+    assert [(q['request_id'], q['state']) for q in over['prompts']] == [(mine, 'answered')]
+
+
 def test_a_deadline_that_passes_while_no_hub_runs(me, home, hub):
     """Of a question in a conversation, whose end the next hub tells."""
     del hub  # its own is another

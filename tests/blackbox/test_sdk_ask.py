@@ -43,7 +43,7 @@ def everything(request):
                           stdout=subprocess.PIPE, text=True) as p:
         yield {'url': p.stdout.readline().strip()}
         p.send_signal(signal.SIGTERM)
-        assert p.wait(timeout=20) == 0
+        assert p.wait(timeout=60) == 0
 
 
 def drive(server, script, least, mode=None):

@@ -166,7 +166,7 @@ def test_a_line_typed_is_not_shown(hub):
                 seen += os.read(main, 100)
             except OSError:
                 break
-        assert proc.wait(30) == 0
+        assert proc.wait(60) == 0
     os.close(main)
     assert seen.startswith(b'Value: ') and b'silence' not in seen
     assert hub.ok('run', '--secret', 'typed', '--', 'sh', '-c', 'echo ${#TYPED}') == b'16\n'

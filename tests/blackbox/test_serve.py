@@ -93,7 +93,7 @@ class Serve:
         return {name: float(value) for name, value in re.findall(r'^([a-z_]+(?:\{[^}]*\})?) (\S+)$',
                                                                  text, re.M)}
 
-    def end(self, number=signal.SIGTERM, timeout=30):
+    def end(self, number=signal.SIGTERM, timeout=60):
         self.proc.send_signal(number)
         return self.proc.wait(timeout)
 
@@ -195,23 +195,35 @@ class Session:
 
 # ---- routes ---------------------------------------------------------------------------------
 
+FOLDERS = ('cli', 'mcp', 'door')
+ELSEWHERE = {  # where rows are tried that this hub does not serve, or that are no literals
+    'listen.c': 'of a client that waits for its browser',
+    'api.c': 'test_surface.py, by the OpenAPI document',
+    'e2b.c': 'test_e2b.py',
+    'expose.c': 'test_expose.py', 'expose_preview.c': 'test_preview.py'}
+VIEWS = ['/', '/login', '/inbox', '/c', '/c/', '/s', '/s/', '/m', '/m/', '/audit', '/policy',
+         '/health', '/settings']  # of the page: they have no data
+OPEN = {('/healthz', 'GET'), ('/assets/', 'GET'), ('/session', 'POST'),
+        *((path, 'GET') for path in VIEWS)}
+
+
 def routes():
     """All routes that the sources have: path, methods, open."""
     found = []
-    for folder in ('cli', 'mcp', 'api'):
-        for top, _, names in os.walk(os.path.join(SRC, folder)):
-            for name in names:
-                with open(os.path.join(top, name), encoding='utf-8') as f:
-                    text = f.read()
-                if 'struct http_route' not in text:
-                    continue
-                if name == 'oauth_listen.c':
-                    continue  # of a client that waits for its browser
-                # those of api/ have a document: test_openapi.py
-                for row in re.findall(r'\{([^{}]*\.path = "[^{}]*)\}', text):
-                    found.append((re.search(r'\.path = "([^"]*)"', row)[1],
-                                  re.findall(r'HTTP_([A-Z]+)', row),
-                                  '.open = true' in row))
+    for folder in FOLDERS:
+        names = [os.path.join(top, name) for top, _, names in os.walk(os.path.join(SRC, folder))
+                 for name in names if name.endswith('.c') and name not in ELSEWHERE]
+        assert names, folder
+        for name in names:
+            with open(name, encoding='utf-8') as f:
+                text = f.read()
+            if 'struct http_route' not in text:
+                continue
+            rows = re.findall(r'\.path = "([^"]*)"(.*?)\.run = ', text, re.S)
+            rows += [(path, 'HTTP_GET open') for path in re.findall(r'VIEW\("([^"]*)"\)', text)]
+            assert rows or '.path = ' not in text, name
+            found += [(path, re.findall(r'HTTP_([A-Z]+)', row), 'open' in row)
+                      for path, row in rows]
     return found
 
 
@@ -220,14 +232,15 @@ ROUTES = routes()
 
 def test_the_sources_have_routes():
     assert all(methods for _, methods, _ in ROUTES)
-    assert ({'/healthz', '/readyz', '/version', '/metrics', '/mcp', '/sse', '/message'}
-            <= {path for path, _, _ in ROUTES})
+    assert ({'/healthz', '/readyz', '/version', '/metrics', '/mcp', '/sse', '/message',
+             '/session/links', '/sessions/{id}', '/inbox'} <= {path for path, _, _ in ROUTES})
 
 
 @pytest.mark.parametrize('path, methods, opened', ROUTES,
                          ids=[f'{path} {",".join(m)}' for path, m, _ in ROUTES])
 def test_every_route_wants_the_token(hub, path, methods, opened):
-    assert opened == (path == '/healthz')
+    assert opened == ((path, methods[0]) in OPEN)
+    path = path.replace('{id}', 'x')
     for method in methods:
         body = '{}' if method in ('POST', 'PUT') else None
         for options in ({'token': None}, {'token': 'wrong'}, {'token': hub.token[:-1]},
@@ -243,11 +256,14 @@ def test_every_route_wants_the_token(hub, path, methods, opened):
             assert (reply.status == 401) != opened, (options, reply)
             assert opened or reply.get('WWW-Authenticate').startswith('Bearer')
         with hub.wire() as wire:
-            wire.send(hub.request(method, path, body=body, fields=['Connection: close']))
+            # only the page itself logs in
+            own = 'Origin: http://localhost' if path == '/session' else 'X: y'
+            wire.send(hub.request(method, path, body=body, fields=['Connection: close', own]))
             status = wire.head()[0]
             assert status not in (401, 403, 405)
-            # of a session that is not there
-            assert status != 404 or b'route_not_found' not in wire.ended()
+            # of a session or a file that is not there
+            assert (status != 404 or path in ('/sessions/x', '/assets/')
+                    or b'route_not_found' not in wire.ended())
         for name, value in (('Host', 'evil.example'), ('Origin', 'null'),
                             ('Origin', 'http://evil.example')):
             with hub.wire() as wire:
@@ -299,7 +315,7 @@ def test_wrong_framing(hub, name):
 def test_state(hub):
     assert json.loads(hub.ask(path='/healthz', token=None).body) == {'status': 'ok'}
     until(lambda: hub.ask(path='/readyz').status == 200, what='ready')
-    assert set(json.loads(hub.ask().body)) == {'name', 'version'}
+    assert set(json.loads(hub.ask().body)) == {'name', 'principal', 'version'}
     assert hub.ask('HEAD', '/healthz').body == b''
 
 
@@ -538,12 +554,13 @@ def test_allowed_hosts_and_origins(serve):
     (['--socket', '/nowhere/at/all'], '/nowhere/at/all'),
     (['--tls-cert', '/nowhere'], 'belong together'),
     (['--tls-cert', '/nowhere', '--tls-key', '/nowhere'], 'open /nowhere'),
-    (['--tls-cert', '/etc/passwd', '--tls-key', '/etc/passwd'], 'certificate'),
+    (['--tls-cert', '/etc/passwd', '--tls-key', '/etc/passwd'], 'private key'),
     (['--allow-host', 'a b'], 'a b'), (['--allow-host', 'user@host'], 'no host name'),
     (['--allow-origin', '*'], 'no origin'),
     (['--allow-origin', 'https://app.example/'], 'no origin'),
     (['--allow-origin', 'https://APP.example'], 'no origin'),
     (['--allow-origin', 'app.example'], 'no origin'), (['--allow-origin', 'null'], 'no origin'),
+    (['--public-url', 'https://holt.example/x'], 'no origin'),
 ])
 def test_what_can_not_be_served(me, tmp_path, arguments, cause):
     if '--listen' not in arguments:

@@ -45,7 +45,7 @@ def check(top, rules=RULES, **more):
         full.write_text(text)
     (top / 'src/layers.txt').write_text(rules)
     done = subprocess.run([sys.executable, f'{TOP}/scripts/check-layers', str(top)],
-                          capture_output=True, text=True, timeout=30)
+                          capture_output=True, text=True, timeout=60)
     return done.returncode, done.stdout
 
 

@@ -72,7 +72,7 @@ def test_exec_is_light(me, loads, tmp_path):
 def test_a_client_loads_what_it_needs(loads):
     done, heavy = loads('mcp', 'tools', '--url', NOWHERE)
     assert done.returncode != 0
-    assert b"Couldn't connect" in done.stderr
+    assert re.search(b"Could(n't| not) connect", done.stderr), done  # as curl's versions say it
     assert 'libcurl' in heavy and 'libmicrohttpd' not in heavy and 'libarchive' not in heavy
 
 

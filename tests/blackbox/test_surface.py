@@ -11,7 +11,7 @@ import pytest
 import host
 from approval import Asker, asks, question
 from client import until
-from described import TAR, Described, code_of, framed
+from described import TAR, Described, code_of, failure_of, framed
 from door import Reply
 from modules import approve, call
 from rest import b64, frame
@@ -39,11 +39,15 @@ class Stage:
         self.id = hub.create()
         self.exec = self.pid = self.snapshot = self.archive = self.named = None
         self.workspace = self.fresh = self.module = self.result = self.talk = self.message = None
+        self.file = None
         if 'talk' in needs:
             self.talk = hub.post('/api/sessions', title='of stage',
                                  workspace='of-stage')['session_id']
         if 'message' in needs:
             self.message = hub.post(f'/api/sessions/{self.talk}/queue', prompt='x')['message_id']
+        if 'file' in needs:
+            self.file = hub.post(f'/api/sessions/{self.talk}/files', name='a.txt',
+                                 content='aGVsbG8=')['file_id']
         if 'trash' in needs:
             hub.call('DELETE', f'/api/sessions/{self.talk}')
         self.asker = Asker(hub, self.id) if 'approval' in needs else None
@@ -185,6 +189,10 @@ ROWS = {
     'sessions.unqueue': Row(again=GONE, needs='talk message'),
     'sessions.move': Row({'to': 0}, needs='talk message'),
     'sessions.retry': Row({}, needs='talk message'),
+    'sessions.files': Row(needs='talk file'),
+    'sessions.add_file': Row({'name': 'b.txt', 'content': 'aGVsbG8='}, needs='talk'),
+    'sessions.file': Row(needs='talk file'),
+    'sessions.remove_file': Row(again=GONE, needs='talk file'),
     'sessions.cancel': Row({}, needs='talk'),
     'sessions.wait': Row(query='?timeout_seconds=1', needs='talk'),
     'sessions.settings': Row(needs='talk'),
@@ -264,6 +272,7 @@ class Asking:
         for part, value in (('{id}', of), ('{exec}', stage.exec), ('{name}', named),
                             ('{tool}', 'echo'), ('{session_id}', stage.talk),
                             ('{message_id}', stage.message), ('{key}', 'ticket'),
+                            ('{file_id}', getattr(stage, 'file', None)),
                             ('{result}', getattr(stage, 'result', None) or 'none'),
                             ('{request_id}', stage.question),
                             ('{approval_id}', stage.asker and stage.asker.id)):
@@ -292,8 +301,8 @@ class Asking:
             if not self.row.first:
                 return self.hub.conforms(self.operation, self.wire.reply(self.method))
             reply = Reply(*self.wire.head(), b'')
-            reply.body = (self.wire.chunk() if reply.status == 200
-                          else self.wire.exactly(int(reply.get('Content-Length'))))
+            length = reply.get('Content-Length')
+            reply.body = self.wire.exactly(int(length)) if length else self.wire.chunk()
             return self.hub.conforms(self.operation, reply)
 
 
@@ -329,7 +338,17 @@ def start(hub, name, stage):
 
 
 def outcome(reply):
-    return (200, None) if reply.status == 200 else (reply.status, code_of(json.loads(reply.body)))
+    """The status and the code of a failure. A stream that failed has the status 200; it is that
+    of its code otherwise."""
+    error = failure_of(reply)
+    if error and reply.status == 200:
+        return STATUSES[error['code']], code_of(error)
+    return reply.status, error and code_of(error)
+
+
+STATUSES = {'invalid_argument': 400, 'failed_precondition': 400, 'permission_denied': 403,
+            'not_found': 404, 'aborted': 409, 'resource_exhausted': 429, 'canceled': 499,
+            'internal': 500, 'unimplemented': 501, 'unavailable': 503, 'deadline_exceeded': 504}
 
 
 def clear(hub):

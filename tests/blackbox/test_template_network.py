@@ -134,6 +134,11 @@ def test_within_the_principal_s_list(hub):
     assert 'principals' in cause(hub.create, template='wants')
     done = hub.me.run('up', 'wants', env=hub.env, text=True)
     assert done.returncode != 0 and 'principals' in done.stderr, done
+    for said in (('--template', 'wants'), ('--allow', 'a.example:443'), ('--allow', '*.b.example')):
+        code, reached, why = holt(hub, *said)
+        assert code == 125 and not reached and 'lets local grant' in why, why
+    assert holt(hub, '--allow', 'b.example:443')[1] == ['b.example']
+    assert holt(hub, '--template', 'wants', '--network', 'none')[0] == 2
     for said in ({}, {'allow': [B]}):
         hub.delete(hub.create(template='wants', network=said))
     hub.set(principals={'token': {'network': ['a.example']}})

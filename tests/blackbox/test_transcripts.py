@@ -6,14 +6,12 @@ you commit.
 """
 
 import json
-import os
 import re
 
 import pytest
 
 from client import LATEST
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
 MODERN = '2026-07-28'  # no initialize: each request says what it is
 
@@ -114,16 +112,11 @@ def run_script(mcp, revision):
 
 
 @pytest.mark.parametrize('revision', REVISIONS + [MODERN])
-def test_transcript(start, request, revision):
+def test_transcript(start, transcript, revision):
     mcp = start('--pool', '0', version='none')
     lines = run_script(mcp, revision)
     assert mcp.close() == 0
-    path = os.path.join(HERE, 'transcripts', revision + '.txt')
-    if request.config.getoption('--update-golden'):
-        with open(path, 'w', encoding='utf-8') as f:
-            f.write('\n'.join(lines) + '\n')
-    with open(path, encoding='utf-8') as f:
-        assert lines == f.read().splitlines()
+    transcript(revision, lines)
 
 
 # What each revision knows, beside the transcripts: a golden file can be wrong from the start.

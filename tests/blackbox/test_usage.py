@@ -256,7 +256,7 @@ def test_vitals_end_with_their_sandbox(hub, box):
         assert b'not_found' in b''.join(iter(wire.chunk, b''))
     with pytest.raises(Failed) as e:
         hub.stream('Vitals', 'nobody', {})
-    assert e.value.status == 404
+    assert e.value.code == 'not_found'
 
 
 def test_a_limit_that_is_not_held_is_not_shown(who, tmp_path):

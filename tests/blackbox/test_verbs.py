@@ -195,6 +195,8 @@ ROWS = {
     'auth': Row([], USAGE, status=USAGE, hub=False),
     'auth token': Row(hub=False),
     'auth keys': Row(),
+    'auth login': Row([], USAGE, status=USAGE, hub=False),
+    'auth whoami': Row(),
     'auth keys ls': Row(),
     'auth keys create': Row(['-n', 'made', '-s', 'read'], FAILED),
     'auth keys revoke': Row(lambda s: ['of-stage'], FAILED, name=0, needs='key'),
@@ -203,8 +205,10 @@ ROWS = {
     'config show': Row(hub=False),
     'config schema': Row(hub=False),
     'why': Row(['sandbox.exec'], hub=False),
+    'init': Row(['of-nothing'], USAGE, status=USAGE, hub=False),
     'shell': Row(hub=False),  # with nothing on standard input
     'doctor': Row(hub=False),
+    'self-check': Row(hub=False),
     'version': Row(hub=False),
     'help': Row(hub=False),
     'completion': Row(['zsh'], hub=False),
@@ -247,7 +251,7 @@ def help_of(hub, name):
 
 def test_each_has_its_row(hub):
     """The words of `holt mcp` have rows of their own in test_mcp_cli.py."""
-    verbs = re.findall(r'^  (\w+) ', hub.ok('help').decode(), re.M)
+    verbs = re.findall(r'^  ([\w-]+) ', hub.ok('help').decode(), re.M)
     words, names = [], list(verbs)
     while names:
         name = names.pop()

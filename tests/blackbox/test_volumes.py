@@ -463,6 +463,22 @@ def test_snapshots_leave_them_out(home):
     assert 'volumes' not in hub.call('GET', f'/v1/sandboxes/{back}')
 
 
+def test_snapshots_with_volumes_where_nobody_may_write(home):
+    """Nobody in a sandbox could make their places, if a hub as root has made it."""
+    hub = home.start_granted()
+    box = hub.create(volumes=[volume(home.write, '/data', 'rw'), volume(home.read, '/srv/a/b/c'),
+                              volume(f'{home.read}/f', '/etc/deep/one')])
+    assert sh(hub, box, 'echo own > own; cat /data/f /srv/a/b/c/f /etc/deep/one') == (
+        'of write\nof read\nof read\n')
+    kept = hub.post(f'/v1/sandboxes/{box}/snapshots')['id']
+    back = hub.post(f'/v1/snapshots/{kept}/restore')['id']
+    assert sh(hub, back, 'cat own; cat /data/f /srv/a/b/c/f /etc/deep/one 2>/dev/null') == 'own\n'
+    hub.ok('stop', box)
+    hub.ok('resume', box)
+    assert sh(hub, box, 'cat own /data/f /srv/a/b/c/f /etc/deep/one') == (
+        'own\nof write\nof read\nof read\n')
+
+
 def test_stopped_and_started(home):
     hub = home.start_granted()
     box = hub.create(volumes=[volume(home.write, '/workspace/in', 'rw'),

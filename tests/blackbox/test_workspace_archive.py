@@ -1,5 +1,6 @@
 """Workspaces as archives: in and out as tar, hostile ones, and out as a branch of git."""
 
+import datetime
 import io
 import json
 import os
@@ -228,3 +229,42 @@ def test_a_branch_of_git(cli, tmp_path):
     done = cli.run('ws', 'export', 'git', str(tmp_path / 'nothing'), '--git')
     assert done.returncode == 125, done
     assert not trap.exists()
+
+
+def test_the_history_as_commits(cli, tmp_path):
+    """Each revision with its message and time; later only those that came since."""
+    repository, folder = str(tmp_path / 'repository'), tmp_path / 'in'
+    git(str(tmp_path), 'init', '-q', repository)
+    folder.mkdir()
+    cli.ok('ws', 'create', 'tale')
+
+    def tell(text, message):
+        (folder / 'f').write_text(text)
+        cli.ok('ws', 'import', 'tale', str(folder), '-m', message)
+
+    def export(*more):
+        return cli.ok('ws', 'export', 'tale', repository, '--git', *more).decode().strip()
+
+    def commits():
+        return git(repository, 'log', '--format=%s', 'holt/tale').split('\n')[:-1]
+
+    tell('1', 'one')
+    first = cli.json('ws', 'log', 'tale')[0]['revision']
+    tell('2', f'two\n\nHolt-Revision: {first}')
+    tell('3', 'three')
+    tip = export('--history')
+    start = ['three', 'two', 'one', 'Revision of a workspace']  # the last is empty
+    assert commits() == start and export('--history') == tip
+    assert [git(repository, 'show', f'{tip}~{n}:f') for n in range(3)] == ['3', '2', '1']
+    made_at = [datetime.datetime.fromisoformat(r['created_at'].replace('Z', '+00:00'))
+               for r in cli.json('ws', 'log', 'tale')]
+    times = git(repository, 'log', '--format=%ct', 'holt/tale').split()
+    assert times == [str(int(t.timestamp())) for t in made_at]
+    tell('4', f'four\n\nHolt-Revision: {first}')
+    assert git(repository, 'rev-parse', export('--history') + '~') == tip + '\n'
+    tell('5', 'five')
+    assert git(repository, 'rev-parse', export() + '~2') == tip + '\n'
+    assert export('--history') and commits() == ['five', 'four', *start]
+    for words in (('--history',), ('--git', '--history', '-r', first)):
+        done = cli.run('ws', 'export', 'tale', repository, *words)
+        assert done.returncode != 0 and b'--history' in done.stderr, done

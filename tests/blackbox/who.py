@@ -23,18 +23,21 @@ NEW_NODE = os.path.join(os.path.dirname(HERE), 'conformance', 'node_modules', 'n
                         + {'x86_64': 'x64', 'aarch64': 'arm64'}[os.uname().machine], 'bin', 'node')
 
 
-def node(script, asked, timeout=60, least=18):
-    """Runs a script of sdk/ with a JSON value on its standard input; what it prints, decoded."""
+def node_program(least=18):
+    """Node.js of that version at least."""
     program = shutil.which('node')
     if not program or not os.path.isdir(os.path.join(HERE, 'node_modules')):
         pytest.skip('Node.js or its packages are missing: scripts/deps test')
     version = subprocess.run([program, '--version'], capture_output=True, text=True,
                              check=True).stdout
-    if int(version.strip('v').split('.')[0]) < least:
-        program = NEW_NODE
-    done = subprocess.run([program, os.path.join(HERE, 'sdk', script)], input=json.dumps(asked),
-                          timeout=timeout,
-                          capture_output=True, text=True, check=False)
+    return program if int(version.strip('v').split('.')[0]) >= least else NEW_NODE
+
+
+def node(script, asked, timeout=60, least=18):
+    """Runs a script of sdk/ with a JSON value on its standard input; what it prints, decoded."""
+    done = subprocess.run([node_program(least), os.path.join(HERE, 'sdk', script)],
+                          input=json.dumps(asked), timeout=timeout, capture_output=True, text=True,
+                          check=False)
     assert done.returncode == 0, done.stderr + done.stdout
     return json.loads(done.stdout)
 
@@ -84,7 +87,7 @@ class Who:
     def mcp(self, *arguments, env=None):
         return Client(self.argv('mcp', *arguments), {**self.env, **(env or {})}, self.log())
 
-    def run(self, *arguments, timeout=30, env=None, **options):
+    def run(self, *arguments, timeout=60, env=None, **options):
         """Runs holt with these arguments; stdout and stderr are captured unless told."""
         options.setdefault('stdout', subprocess.PIPE)
         options.setdefault('stderr', subprocess.PIPE)

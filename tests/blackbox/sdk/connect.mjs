@@ -62,13 +62,13 @@ const file = {
 const registry = createFileRegistry(fromJson(FileDescriptorSetSchema, { file: [file] }));
 const service = registry.getService('sandbox.v1.Sandbox');
 
-function client(token) {
+function client(token, useBinaryFormat = false) {
 	const identify = (next) => (req) => {
 		req.header.set('Authorization', `Bearer ${token}`);
 		req.header.set('X-Sandbox-Id', asked.sandbox);
 		return next(req);
 	};
-	return createClient(service, createConnectTransport({ baseUrl: asked.url, httpVersion: '1.1', useBinaryFormat: false,
+	return createClient(service, createConnectTransport({ baseUrl: asked.url, httpVersion: '1.1', useBinaryFormat,
 		interceptors: [identify] }));
 }
 
@@ -100,6 +100,23 @@ for await (const said of sandbox.execStream({ command: 'echo out; echo err >&2; 
 	else
 		got[said.msg.case] += text.decode(said.msg.value);
 }
+// The same as protocol buffers.
+const binary = client(asked.token, true);
+got.binary = { written: String((await binary.writeFile(parts())).bytesWritten), read: '', stdout: '', stderr: '' };
+for await (const chunk of binary.readFile({ path: 'd/f' }))
+	got.binary.read += text.decode(chunk.data);
+for await (const said of binary.execStream({ command: 'sh', args: ['-c', 'echo out; echo $A >&2; exit 3'],
+	env: [{ key: 'A', value: 'err' }], timeoutSeconds: 30 })) {
+	if (said.msg.case === 'exit')
+		got.binary.exit = said.msg.value.exitCode;
+	else
+		got.binary[said.msg.case] += text.decode(said.msg.value);
+}
+const unread = await failure(async () => {
+	for await (const chunk of binary.readFile({ path: 'none' }))
+		void chunk;
+});
+got.binary.missing = { code: Code[unread.code], reason: unread.details[0].debug.code };
 const vitals = [];
 for await (const sample of sandbox.vitals({ intervalSeconds: 1 })) {
 	vitals.push(sample);

@@ -39,6 +39,7 @@ struct http_client {
 	size_t header_max;
 	bool public_only, loopback_too;
 	struct http_exchange *exchanges;
+	struct waiting *waits;
 	unsigned handles; /* open handles of the loop */
 	bool inside; /* libcurl is on the stack */
 	void (*on_closed)(void *owner);
@@ -67,6 +68,7 @@ struct http_exchange {
 struct waiting {
 	uv_poll_t poll;
 	struct http_client *client;
+	struct waiting **at, *next; /* of the client's list */
 	curl_socket_t fd;
 };
 
@@ -107,15 +109,18 @@ static void exchange_free(struct http_exchange *x)
 AUTO_DEFINE(exchange_free, struct http_exchange)
 
 /* libcurl limits the length of one line, and its limit is higher than ours for all headers. It
- * reports a longer line as lack of memory. */
+ * reports a longer line as lack of memory, and since 8.6 as CURLE_TOO_LARGE. */
 static bool is_long_line(const struct http_exchange *x, CURLcode code)
 {
+	enum { TOO_LARGE = 100 }; /* older headers have no name for it */
 	curl_off_t us = 0;
+	long sent = 0;
 
-	if (code != CURLE_OUT_OF_MEMORY || x->headed)
+	if (x->headed)
 		return false;
 	curl_easy_getinfo(x->easy, CURLINFO_STARTTRANSFER_TIME_T, &us);
-	return us > 0;
+	curl_easy_getinfo(x->easy, CURLINFO_REQUEST_SIZE, &sent);
+	return (code == CURLE_OUT_OF_MEMORY && us > 0) || ((int)code == TOO_LARGE && sent > 0);
 }
 
 static int read_code(const struct http_exchange *x, CURLcode code, struct err *e)
@@ -290,9 +295,22 @@ static struct waiting *wait_new(struct http_client *c, curl_socket_t fd)
 	w->client = c;
 	w->fd = fd;
 	w->poll.data = w;
+	w->at = &c->waits;
+	w->next = c->waits;
+	if (w->next)
+		w->next->at = &w->next;
+	c->waits = w;
 	c->handles++;
 	curl_multi_assign(c->multi, fd, w);
 	return w;
+}
+
+static void wait_end(struct waiting *w)
+{
+	*w->at = w->next;
+	if (w->next)
+		w->next->at = w->at;
+	uv_close((uv_handle_t *)&w->poll, on_poll_closed);
 }
 
 static int set_socket(CURL *easy, curl_socket_t fd, int what, void *data, void *of_socket)
@@ -305,7 +323,7 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *data, void *
 	if (what == CURL_POLL_REMOVE) {
 		if (w) {
 			curl_multi_assign(c->multi, fd, NULL);
-			uv_close((uv_handle_t *)&w->poll, on_poll_closed);
+			wait_end(w);
 		}
 		return 0;
 	}
@@ -390,6 +408,10 @@ void http_client_close(struct http_client *c, void (*on_closed)(void *owner), vo
 	c->owner = owner;
 	while (c->exchanges)
 		exchange_free(c->exchanges);
+	/* libcurl 8.14 now closes sockets without a word, and the loop aborts if it polls such. */
+	curl_multi_setopt(c->multi, CURLMOPT_SOCKETFUNCTION, NULL);
+	while (c->waits)
+		wait_end(c->waits);
 	curl_multi_cleanup(take_ptr(c->multi));
 	uv_close((uv_handle_t *)&c->timer, on_own_closed);
 	uv_close((uv_handle_t *)&c->soon, on_own_closed);

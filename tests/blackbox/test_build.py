@@ -3,6 +3,7 @@ and the recipe of the tool contract."""
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -341,8 +342,8 @@ def test_containerfile(work, buildah, file):
     assert done.returncode == 0 and done.stdout.startswith(b'agent-tool:latest  '), done
     assert b'words of buildah build\nwords of buildah push\n' in done.stderr
     build, push = buildah.asked()
-    assert (build.startswith(f'{work.path}: build --layers --format oci --iidfile ')
-            and build.endswith(f'/id --file {file} .'))
+    assert re.fullmatch(f'{work.path}: build --layers --format oci --ulimit nofile=[0-9:]+ '
+                        f'--ulimit nproc=[0-9:]+ --iidfile [^ ]+/id --file {file} \\.', build)
     assert push.endswith(f': push {7:064d} oci:layout:holt')
     assert (read(work.store.root('agent-tool'), 'made') == b'made'
             and work.image('agent-tool')['workdir'] == '/bin')

@@ -5,8 +5,11 @@
  */
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/param.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli/build/build.h"
@@ -18,6 +21,7 @@ struct job {
 };
 
 #define ISOLATION "BUILDAH_ISOLATION"
+enum { ULIMIT = 64 }; /* bytes of an option */
 
 /* crun, which buildah starts for each command, refuses control groups of both versions. */
 static bool has_mixed_groups(void)
@@ -75,16 +79,29 @@ static int read_id(int dir, char ret[HASH_HEX + 1], struct err *e)
 	return 0;
 }
 
+/* The caller's own limit, as an option, and not more than `most`. With chroot, versions of buildah
+ * since 1.39 else want more than the caller may have; older ones have lowered their own before. */
+static void say_limit(const char *name, int which, rlim_t most, char ret[ULIMIT])
+{
+	struct rlimit l = { most, most };
+
+	getrlimit(which, &l);
+	snprintf(ret, ULIMIT, "%s=%ju:%ju", name, (uintmax_t)MIN(l.rlim_cur, most),
+		 (uintmax_t)MIN(l.rlim_max, most));
+}
+
 static int fetch(void *arg, int dir, const char *path, struct err *e)
 {
 	const struct job *j = arg;
-	char id_file[PATH_MAX], id[HASH_HEX + 1];
-	const char *const build[] = { "buildah", "build",     "--layers", "--format",
-				      "oci",	 "--iidfile", id_file,	  "--file",
-				      j->file,	 ".",	      NULL };
+	char id_file[PATH_MAX], id[HASH_HEX + 1], files[ULIMIT], programs[ULIMIT];
+	const char *const build[] = { "buildah",  "build",  "--layers", "--format", "oci",
+				      "--ulimit", files,    "--ulimit", programs,   "--iidfile",
+				      id_file,	  "--file", j->file,	".",	    NULL };
 	const char *const push[] = { "buildah", "push", id, "oci:layout:holt", NULL };
 
 	choose_isolation();
+	say_limit("nofile", RLIMIT_NOFILE, 1048576, files);
+	say_limit("nproc", RLIMIT_NPROC, 32768, programs);
 	if (snprintf(id_file, sizeof(id_file), "%s/id", path) >= (int)sizeof(id_file))
 		return err_set(e, ERR_INVALID, "the path of the store of images is too long");
 	if (run_buildah(j->context, build, e) < 0 || read_id(dir, id, e) < 0)

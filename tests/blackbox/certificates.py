@@ -31,8 +31,8 @@ class Authority:
         self.top, self.name = str(top), name
         self.path, self.key = self.at('ca.pem'), self.at('ca.key')
         os.makedirs(os.path.dirname(self.path))
-        openssl('req', '-x509', *CURVE, '-days', '2', '-subj', f'/CN={name}', '-keyout', self.key,
-                '-out', self.path)
+        openssl('req', '-x509', *CURVE, '-days', '2', '-subj', f'/CN={name}', '-addext',
+                'keyUsage=critical,keyCertSign,cRLSign', '-keyout', self.key, '-out', self.path)
 
     def at(self, name):
         return os.path.join(self.top, self.name, name)

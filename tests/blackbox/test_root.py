@@ -394,8 +394,10 @@ def test_pip_install(debian, residue, who):
         z.writestr('hello-1.dist-info/RECORD', '')
     os.chmod(wheel, 0o644)
     inside = '/tmp/' + os.path.basename(wheel)
+    trust = '/etc/ssl/certs/ca-certificates.crt'  # pip reads it before it knows that it needs none
     done = who.run('run', '--user', 'root', '--template', debian.name,
-                   '-v', '/usr/lib/python3:/usr/lib/python3', '-v', f'{wheel}:{inside}',
+                   '-v', '/usr/lib/python3:/usr/lib/python3', '-v', f'{trust}:{trust}',
+                   '-v', f'{wheel}:{inside}',
                    '--', 'sh', '-c',
                    f'python3 -m pip install -q --break-system-packages --no-index {inside} && '
                    'python3 -c "import hello; print(hello.WORD, hello.__file__)"', timeout=120)

@@ -106,6 +106,39 @@ static void test_all_bytes(void **state)
 	}
 }
 
+static char of_url(char c)
+{
+	return (char)(c == '+' ? '-' : c == '/' ? '_' : c);
+}
+
+/* The 12 bits of each two characters, at all places where they can stand. */
+static void test_all_pairs(void **state)
+{
+	static const char letters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	for (unsigned v = 0; v < 64 * 64; v++) {
+		autobuf struct buf text = BUF_INIT(64), of_urls = BUF_INIT(64);
+		const char two[] = { letters[v >> 6], letters[v & 63] };
+		char bytes[12], expected[16];
+		struct err e = ERR_INIT;
+
+		for (size_t i = 0; i < sizeof(bytes); i += 3) {
+			bytes[i] = (char)(v >> 4);
+			bytes[i + 1] = (char)((v & 15) << 4 | v >> 8);
+			bytes[i + 2] = (char)(v & 255);
+		}
+		for (size_t i = 0; i < sizeof(expected); i++)
+			expected[i] = two[i % 2];
+		assert_int_equal(base64_encode(&text, (struct str){ bytes, 12 }, &e), 0);
+		assert_true(str_eq(buf_str(&text), (struct str){ expected, 16 }));
+		for (size_t i = 0; i < sizeof(expected); i++)
+			expected[i] = of_url(expected[i]);
+		assert_int_equal(base64url_encode(&of_urls, (struct str){ bytes, 12 }, &e), 0);
+		assert_true(str_eq(buf_str(&of_urls), (struct str){ expected, 16 }));
+	}
+}
+
 static void test_bounded(void **state)
 {
 	autobuf struct buf small = BUF_INIT(3);
@@ -122,7 +155,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_both_ways), cmocka_unit_test(test_of_urls),
 		cmocka_unit_test(test_refused),	  cmocka_unit_test(test_all_bytes),
-		cmocka_unit_test(test_bounded),
+		cmocka_unit_test(test_all_pairs), cmocka_unit_test(test_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,7 +140,7 @@ static bool plain(unsigned char c)
 static void put_escape(struct json_writer *w, unsigned char c)
 {
 	static const char names[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* pairs */
-	char text[8];
+	static const char digits[] = "0123456789abcdef";
 
 	for (size_t i = 0; i + 1 < sizeof(names); i += 2) {
 		if ((unsigned char)names[i] == c) {
@@ -148,8 +148,7 @@ static void put_escape(struct json_writer *w, unsigned char c)
 			return;
 		}
 	}
-	snprintf(text, sizeof(text), "\\u%04x", c);
-	put(w, text, 6);
+	put(w, (char[]){ '\\', 'u', '0', '0', digits[c >> 4], digits[c & 15] }, 6);
 }
 
 static bool are_plain(uint64_t word)

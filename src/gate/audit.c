@@ -17,6 +17,7 @@
 enum {
 	LARGE = 32 << 10, /* takes longer to digest than others may wait for the loop */
 	SHORT = 1 << 10, /* up to which sha256_hex() is as fast as base/hash.h */
+	EVENT_ROOM = 256 << 10, /* kept for the JSON of the next event */
 };
 #define OUTPUT_MAX ((size_t)512 << 20)
 
@@ -24,6 +25,7 @@ struct gate_audit {
 	struct gate *gate;
 	struct audit *audit; /* NULL: a program without a hub */
 	char *folder;
+	struct buf event; /* the JSON of an event, while it is digested */
 	/* What decides once the record can be kept; NULL: all are allowed. */
 	void (*policy)(void *data, struct call *c);
 };
@@ -74,36 +76,41 @@ static size_t size_of(const struct field_table *t, const void *from)
 }
 
 /* Of the JSON of what was answered; of a stream, behind the lines of its events. */
-static void digest_add(struct audit_call *s, const struct field_table *t, const void *from)
+static void digest_add(struct audit_call *s, const struct field_table *t, const void *from,
+		       struct buf *b)
 {
-	autobuf struct buf b = BUF_INIT(OUTPUT_MAX);
-	struct json_writer w = json_writer(&b);
+	struct json_writer w = json_writer(b);
 	struct err e;
 
 	field_encode(t, from, &w);
-	if (json_write_done(&w, &e) < 0 || buf_add(&b, "\n", 1, &e) < 0)
+	if (json_write_done(&w, &e) < 0 || buf_add(b, "\n", 1, &e) < 0)
 		return;
-	s->bytes += b.n;
-	if (!s->stream && b.n <= SHORT) {
-		sha256_hex(buf_str(&b), s->output);
+	s->bytes += b->n;
+	if (!s->stream && b->n <= SHORT) {
+		sha256_hex(buf_str(b), s->output);
 		return;
 	}
 	if (!s->stream)
 		s->stream = hash_new(&e);
 	if (s->stream)
-		hash_add(s->stream, b.p, b.n);
+		hash_add(s->stream, b->p, b->n);
 }
 
 static void audit_on_sent(void *data, struct call *c, const struct field_table *t,
 			  const void *event)
 {
 	struct audit_call *s = audit_call(data, c);
+	struct buf *b = s ? &s->own->event : NULL;
 	struct err e;
 
 	if (s && !s->stream)
 		s->stream = hash_new(&e);
-	if (s && s->stream)
-		digest_add(s, t, event);
+	if (!s || !s->stream)
+		return;
+	b->n = 0;
+	digest_add(s, t, event, b);
+	if (b->cap > EVENT_ROOM)
+		buf_fini(b);
 }
 
 /* May run on another thread: nothing of the call changes any more. */
@@ -111,12 +118,13 @@ static void digest_call(struct audit_call *s)
 {
 	const struct op *op = call_op(s->call);
 	const void *request = call_request(s->call);
+	autobuf struct buf b = BUF_INIT(OUTPUT_MAX);
 	struct err e;
 
 	if (request && op_digest(op, request, s->args, &e) < 0)
 		s->args[0] = '\0'; /* what is no UTF-8 has no canonical form */
 	if (s->outcome->table && s->outcome->result)
-		digest_add(s, s->outcome->table, s->outcome->result);
+		digest_add(s, s->outcome->table, s->outcome->result, &b);
 	if (s->stream)
 		hash_end(s->stream, s->output);
 }
@@ -365,6 +373,7 @@ int gate_audit_open(struct gate *g, struct err *e)
 	if (!own)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	own->gate = g;
+	own->event = BUF_INIT(OUTPUT_MAX);
 	own->folder = mem_dup(folder, strlen(folder));
 	if (!own->folder)
 		return err_set(e, ERR_LIMIT, "out of memory");
@@ -399,6 +408,7 @@ void gate_audit_close(struct gate *g)
 	if (!own)
 		return;
 	audit_close(own->audit);
+	buf_fini(&own->event);
 	free(own->folder);
 	free(own);
 }

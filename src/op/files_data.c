@@ -323,15 +323,17 @@ static int files_parse_mode(struct str text, uint32_t *ret, struct err *e)
 
 static int files_decode_content(struct files_write_request *q, struct arena *a, struct err *e)
 {
-	autobuf struct buf bytes = BUF_INIT(q->content.n);
-	char *room;
+	size_t most = q->content.n / 4 * 3;
+	/* The arena's own room, which holds any result and so never grows. */
+	struct buf bytes = { .p = arena_alloc(a, most + 1, e), .cap = most, .max = most };
 
+	if (!bytes.p)
+		return -1;
 	if (base64_decode(&bytes, q->content, e) < 0)
 		return err_wrap(e, "content");
-	room = arena_dup(a, buf_str(&bytes), e);
-	q->content = (struct str){ room, bytes.n };
+	q->content = buf_str(&bytes);
 	q->encoding = FILE_UTF8;
-	return room ? 0 : -1;
+	return 0;
 }
 
 static int files_write_normalize(void *request, struct arena *a, struct err *e)

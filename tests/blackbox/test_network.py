@@ -98,8 +98,8 @@ class Web:
         self.world.close()
 
 
-def run(*argv, **options):
-    done = subprocess.run(argv, capture_output=True, timeout=SECONDS, check=False, **options)
+def run(*argv, timeout=SECONDS, **options):
+    done = subprocess.run(argv, capture_output=True, timeout=timeout, check=False, **options)
     assert done.returncode == 0, done
     return done.stdout.decode()
 
@@ -263,7 +263,8 @@ def built(web, tmp_path_factory):
     (top / 'fetch.go').write_text(GO)
     (top / 'Fetch.java').write_text(JAVA)
     env = {**os.environ, 'GOCACHE': str(top / 'cache'), 'GO111MODULE': 'off', 'HOME': str(top)}
-    run('go', 'build', '-o', 'fetch', 'fetch.go', cwd=top, env=env)
+    # since 1.20 its standard library is compiled here, too
+    run('go', 'build', '-o', 'fetch', 'fetch.go', cwd=top, env=env, timeout=600)
     run('javac', 'Fetch.java', cwd=top)
     run('keytool', '-importcert', '-noprompt', '-file', web.world.ca, '-keystore', 'trust',
         '-storepass', 'changeit', cwd=top)

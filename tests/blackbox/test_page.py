@@ -593,7 +593,7 @@ def test_a_question_that_nobody_answers(chrome, hub, page):
     chrome.goto(page, '/inbox')
     hub.post('/api/prompts', wait=False, kind='yes_no', question='Too late?', timeout_seconds=1)
     until(lambda: 'expired' in chrome.text(page), what='its end')
-    assert chrome.run(page, "return page.locator('.card').count();") == 0
+    until(lambda: chrome.run(page, "return page.locator('.card').count();") == 0, what='no card')
 
 
 # ---- hostile text ---------------------------------------------------------------------------

@@ -29,56 +29,60 @@ struct config {
 
 static const struct field file_fields[] = {
 	FIELD_OBJECT(struct config_file, policy, config_policy_table,
-		     .doc = "Who may do what, for every client."),
+		     .doc = "Rules for the calls of all clients."),
 	FIELD(struct config_file, images, .max = CONFIG_LIST_MAX, .item_min = 1,
 	      .item_max = CONFIG_TEXT_MAX, .has = FIELD_HAS(struct config_file, has_images),
-	      .doc = "What sandboxes may be made from: host, names of images, patterns. All, if "
-		     "not said."),
+	      .doc = "Templates that sandboxes may be made from: host, image names, or patterns. "
+		     "Default: all."),
 	FIELD_OBJECT(struct config_file, network, config_network_table,
 		     .doc = "Named lists of network rules."),
 	FIELD_OBJECT(struct config_file, limits, config_limits_table,
-		     .doc = "What all clients together may use."),
+		     .doc = "Limits for all clients together."),
 	FIELD_OBJECT(struct config_file, storage, config_storage_table,
-		     .doc = "What the hub may keep."),
+		     .doc = "Limits of stored data."),
 	FIELD_DICT(struct config_file, principals, config_principal_table, .max = CONFIG_LIST_MAX,
 		   .item_min = 1, .item_max = CONFIG_NAME_MAX,
-		   .doc = "What single principals may do less: local, token, key:NAME."),
+		   .doc = "Further restrictions for principals, by name or pattern: local, token, "
+			  "key:NAME, conversation:ID."),
 	FIELD_DICT(struct config_file, secrets, config_secret_table, .max = CONFIG_LIST_MAX,
 		   .item_min = 1, .item_max = CONFIG_NAME_MAX,
-		   .doc = "Secrets by name, and where their values are."),
+		   .doc = "Secrets by name, and where their values are stored."),
 	FIELD_OBJECT(struct config_file, approvals, config_approvals_table,
-		     .doc = "How people are asked."),
+		     .doc = "How people are asked for approval."),
 	FIELD_OBJECT(struct config_file, audit, config_audit_table,
-		     .doc = "The record of all calls."),
-	FIELD_OBJECT(struct config_file, redaction, config_redaction_table,
-		     .doc = "What is taken out of all that leaves."),
+		     .doc = "The audit log, a record of every call."),
+	FIELD_OBJECT(
+		struct config_file, redaction, config_redaction_table,
+		.doc = "Redaction: which secrets are removed from everything that leaves the hub."),
 	FIELD_OBJECT(struct config_file, tls, config_tls_table,
 		     .has = FIELD_HAS(struct config_file, has_tls),
-		     .doc = "TLS of the addresses that holt serve listens on."),
+		     .doc = "TLS for the addresses that holt serve listens on."),
 	FIELD_NAMED_DICT(struct config_file, mcp_servers, "mcpServers", config_server_table,
 			 .max = CONFIG_LIST_MAX, .item_min = 1, .item_max = CONFIG_SERVER_NAME_MAX,
 			 .doc = "MCP servers whose tools agents may use, by name."),
 	FIELD_OBJECT(struct config_file, modules, config_modules_table,
-		     .doc = "The use of MCP servers."),
+		     .doc = "Whether MCP servers are used, and how many."),
 	FIELD_OBJECTS(struct config_file, inputs, config_input_table, .max = CONFIG_LIST_MAX,
-		      .doc = "What ${input:ID} in mcpServers asks for."),
+		      .doc = "Values that ${input:ID} in mcpServers and agents asks the user for."),
 	FIELD_DICT(struct config_file, workspaces, config_workspace_table, .max = CONFIG_LIST_MAX,
 		   .item_min = 1, .item_max = CONFIG_NAME_MAX,
 		   .doc = "Folders in which agents of conversations work, by name."),
 	FIELD_OBJECT(struct config_file, conversations, config_conversations_table,
-		     .doc = "Conversations with agents."),
-	FIELD_DICT(struct config_file, profiles, config_profile_table, .max = CONFIG_LIST_MAX,
-		   .item_min = 1, .item_max = CONFIG_NAME_MAX,
-		   .doc = "Limits, servers and networks by name, which clients ask for."),
+		     .doc = "Settings of conversations with agents."),
+	FIELD_DICT(
+		struct config_file, profiles, config_profile_table, .max = CONFIG_LIST_MAX,
+		.item_min = 1, .item_max = CONFIG_NAME_MAX,
+		.doc = "Profiles by name: limits, MCP servers, networks and tools that clients can "
+		       "ask for."),
 	FIELD_DICT(struct config_file, agents, config_agent_table, .max = CONFIG_LIST_MAX,
 		   .item_min = 1, .item_max = CONFIG_SERVER_NAME_MAX,
-		   .doc = "Agents that conversations may have, by name: programs that speak ACP."),
+		   .doc = "Agents that conversations can use, by name: programs that speak ACP."),
 	FIELD_OBJECT(struct config_file, compat, config_compat_table,
-		     .doc = "Clients that were made for other services."),
+		     .doc = "Compatibility with clients made for other services."),
 };
 
-const struct field_table config_table = FIELD_TABLE(struct config_file, file_fields,
-						    .doc = "The operator's file of Holt.");
+const struct field_table config_table = FIELD_TABLE(
+	struct config_file, file_fields, .doc = "Holt's configuration, the operator's file.");
 
 void config_schema(struct json_writer *w)
 {

@@ -7,7 +7,7 @@ static const struct field workspace_fields[] = {
 	FIELD(W, dir, .flags = FIELD_REQUIRED, .min = 1, .max = DIR_MAX,
 	      .doc = "Absolute path of the folder."),
 	FIELD(W, agent, .max = CONFIG_NAME_MAX,
-	      .doc = "Agent of conversations in it that name none."),
+	      .doc = "Default agent of conversations in this workspace."),
 };
 #undef W
 const struct field_table config_workspace_table = FIELD_TABLE(struct config_workspace,
@@ -16,12 +16,14 @@ const struct field_table config_workspace_table = FIELD_TABLE(struct config_work
 #define C struct config_conversations
 static const struct field conversations_fields[] = {
 	FIELD(C, tool_prefix, .max = PREFIX_MAX,
-	      .doc = "Before the names of the tools of the sets conversation and ui, such as "
+	      .doc = "Prefix of the tool names in the sets conversation and ui, such as "
 		     "\"mitto_\". Read when the hub starts."),
 	FIELD(C, trash_days, .min = 1, .max = 3650, .def = DEFAULT_INT(TRASH_DAYS),
-	      .doc = "How long a deleted conversation can be taken back. Likewise."),
+	      .doc = "Days until a deleted conversation is removed for good. Read when the hub "
+		     "starts."),
 	FIELD(C, archive_days, .max = 3650, .def = DEFAULT_INT(0),
-	      .doc = "Archive what was idle for so many days; 0: nothing. Likewise."),
+	      .doc = "Archive conversations that were idle for this many days; 0: never. Read when "
+		     "the hub starts."),
 };
 #undef C
 const struct field_table config_conversations_table = FIELD_TABLE(struct config_conversations,

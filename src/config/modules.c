@@ -3,11 +3,12 @@
 
 static const struct field modules_fields[] = {
 	FIELD(struct config_modules, enabled, .has = FIELD_HAS(struct config_modules, has_enabled),
-	      .doc = "Whether there are MCP servers, and commands and tools for them, at all."),
+	      .doc = "Whether MCP servers are used. false also removes the commands and tools for "
+		     "them."),
 	FIELD(struct config_modules, servers, .min = 1, .max = CONFIG_LIST_MAX,
-	      .def = DEFAULT_INT(20), .doc = "MCP servers in this file, at most."),
+	      .def = DEFAULT_INT(20), .doc = "Maximum number of MCP servers in this file."),
 	FIELD(struct config_modules, connected, .min = 1, .max = CONFIG_LIST_MAX,
-	      .def = DEFAULT_INT(5), .doc = "MCP servers connected at once, at most."),
+	      .def = DEFAULT_INT(5), .doc = "Maximum number of MCP servers connected at once."),
 };
 const struct field_table config_modules_table = FIELD_TABLE(struct config_modules, modules_fields);
 
@@ -18,15 +19,16 @@ static const char *const input_types[CONFIG_INPUT_TYPES] = {
 
 static const struct field input_fields[] = {
 	FIELD_ENUM(struct config_input, type, input_types, .flags = FIELD_REQUIRED,
-		   .doc = "A text, or one of options."),
+		   .doc = "promptString for free text, pickString for one of options."),
 	FIELD(struct config_input, id, .flags = FIELD_REQUIRED, .min = 1, .max = CONFIG_NAME_MAX,
-	      .doc = "As in ${input:ID}."),
-	FIELD(struct config_input, description, .max = CONFIG_TEXT_MAX, .doc = "What is asked."),
+	      .doc = "Name of the input, the ID in ${input:ID}."),
+	FIELD(struct config_input, description, .max = CONFIG_TEXT_MAX,
+	      .doc = "Text that is shown to the user."),
 	FIELD_NAMED(struct config_input, def, "default", .max = CONFIG_VALUE_MAX,
-		    .doc = "What holds where nobody can be asked."),
+		    .doc = "Value if no user can be asked."),
 	FIELD(struct config_input, options, .max = CONFIG_LIST_MAX, .item_max = CONFIG_TEXT_MAX,
-	      .doc = "Of pickString."),
-	FIELD(struct config_input, password, .doc = "Not shown while it is written."),
+	      .doc = "Choices of a pickString."),
+	FIELD(struct config_input, password, .doc = "Do not show the value while it is typed."),
 };
 const struct field_table config_input_table = FIELD_TABLE(struct config_input, input_fields);
 

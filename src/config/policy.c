@@ -10,29 +10,31 @@ const char *const config_then_names[CONFIG_THENS] = {
 
 static const struct field rule_fields[] = {
 	FIELD(struct config_rule, name, .flags = FIELD_REQUIRED, .min = 1, .max = CONFIG_NAME_MAX,
-	      .doc = "What denials and the audit call it."),
+	      .doc = "Name of the rule in denials and in the audit log."),
 	FIELD(struct config_rule, who, PATTERNS,
-	      .doc = "Principals, as patterns: local, token, key:NAME. All, if not said."),
+	      .doc = "Principals, as patterns: local, token, key:NAME, conversation:ID. Default: "
+		     "all."),
 	FIELD(struct config_rule, tools, PATTERNS,
-	      .doc = "MCP tools and sets of them, as patterns: the rule holds for what they do, "
-		     "through every door."),
+	      .doc = "MCP tools and sets of tools, as patterns. The rule applies to their "
+		     "operations, through every door."),
 	FIELD(struct config_rule, actions, PATTERNS,
-	      .doc = "Actions, as patterns: sandbox.exec, files.*. All, if not said."),
+	      .doc = "Actions, as patterns: sandbox.exec, files.*. Default: all."),
 	FIELD(struct config_rule, effects, PATTERNS,
-	      .doc = "read, write, execute, destroy, administer. All, if not said."),
+	      .doc = "Effects: read, write, execute, destroy, administer. Default: all."),
 	FIELD(struct config_rule, when, .max = CONFIG_LIST_MAX, .item_max = CONFIG_TEXT_MAX,
-	      .doc = "JSON pointers into the request, and a pattern for each: all must match."),
+	      .doc = "JSON pointers into the request, each with a pattern. All of them must "
+		     "match."),
 	FIELD_ENUM(struct config_rule, then, config_then_names, .flags = FIELD_REQUIRED,
-		   .doc = "What happens to a call that matches."),
+		   .doc = "Decision about a call that matches."),
 };
 static const struct field_table rule_table = FIELD_TABLE(struct config_rule, rule_fields);
 
 static const struct field policy_fields[] = {
 	FIELD_NAMED_ENUM(struct config_policy, def, "default", config_then_names,
 			 .def = DEFAULT_ENUM(CONFIG_ALLOW),
-			 .doc = "What happens to a call that no rule matches."),
+			 .doc = "Decision about a call that no rule matches."),
 	FIELD_OBJECTS(struct config_policy, rules, rule_table, .max = CONFIG_LIST_MAX,
-		      .doc = "The first that matches decides."),
+		      .doc = "Rules, in order; the first one that matches decides."),
 };
 const struct field_table config_policy_table = FIELD_TABLE(struct config_policy, policy_fields);
 

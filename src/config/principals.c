@@ -4,13 +4,13 @@
 
 static const struct field principal_fields[] = {
 	FIELD_OBJECT(struct config_principal, policy, config_policy_table,
-		     .doc = "Rules that hold beside the hub's: the stricter decides."),
+		     .doc = "Additional rules for this principal. The stricter decision applies."),
 	FIELD(struct config_principal, images, NAMES,
 	      .has = FIELD_HAS(struct config_principal, has_images),
-	      .doc = "What it may make sandboxes from, within the hub's."),
+	      .doc = "Templates that it may make sandboxes from, within those of the hub."),
 	FIELD(struct config_principal, network, NAMES,
 	      .has = FIELD_HAS(struct config_principal, has_network),
-	      .doc = "Network rules and presets that it may grant, within the hub's."),
+	      .doc = "Network rules and presets that it may grant, within those of the hub."),
 	FIELD(struct config_principal, secrets, NAMES,
 	      .has = FIELD_HAS(struct config_principal, has_secrets),
 	      .doc = "Secrets that it may grant, as patterns."),
@@ -18,7 +18,7 @@ static const struct field principal_fields[] = {
 	      .has = FIELD_HAS(struct config_principal, has_profiles),
 	      .doc = "Profiles that it may ask for, as patterns."),
 	FIELD_OBJECT(struct config_principal, limits, config_limits_table,
-		     .doc = "What it may use, within the hub's."),
+		     .doc = "Limits of this principal, within those of the hub."),
 };
 const struct field_table config_principal_table = FIELD_TABLE(struct config_principal,
 							      principal_fields);

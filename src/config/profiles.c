@@ -7,15 +7,15 @@
 
 /* The bounds are those of the requests that they are for. */
 static const struct field limits_fields[] = {
-	LIMIT(cpu_ms, 10, 60000, "CPU time of a run of code."),
-	LIMIT(wall_ms, 10, 600000, "How long a run of code may take."),
-	LIMIT(heap_mb, 1, 512, "MiB for the values of a run of code."),
-	LIMIT(output_kb, 1, 4096, "KiB that a run of code may print and give."),
-	LIMIT(max_calls, 1, 100000, "Functions of modules that a run of code may call."),
-	LIMIT(memory_mb, 1, 1 << 20, "MiB of memory of a sandbox."),
-	LIMIT(disk_mb, 1, 1 << 20, "MiB of that for its files."),
-	LIMIT(pids, 1, 32768, "Its processes and threads."),
-	LIMIT(ttl_seconds, 1, 31536000, "How long a sandbox lives."),
+	LIMIT(cpu_ms, 10, 60000, "CPU time of a run of code in ms."),
+	LIMIT(wall_ms, 10, 600000, "Time limit of a run of code in ms."),
+	LIMIT(heap_mb, 1, 512, "Memory for the values of a run of code, in MiB."),
+	LIMIT(output_kb, 1, 4096, "Output of a run of code, its value included, in KiB."),
+	LIMIT(max_calls, 1, 100000, "Number of calls of modules by a run of code."),
+	LIMIT(memory_mb, 1, 1 << 20, "Memory of a sandbox in MiB."),
+	LIMIT(disk_mb, 1, 1 << 20, "Part of the memory for files, in MiB."),
+	LIMIT(pids, 1, 32768, "Number of processes and threads of a sandbox."),
+	LIMIT(ttl_seconds, 1, 31536000, "Lifetime of a sandbox in seconds."),
 };
 #undef L
 static const struct field_table limits_table = FIELD_TABLE(struct config_profile_limits,
@@ -24,13 +24,13 @@ static const struct field_table limits_table = FIELD_TABLE(struct config_profile
 #define P struct config_profile
 static const struct field profile_fields[] = {
 	FIELD_OBJECT(P, limits, limits_table,
-		     .doc = "What a run or a sandbox has, unless it asks for less."),
-	FIELD_NAMED(P, mcp_servers, "mcpServers", NAMES, .doc = "Servers that code may use."),
-	FIELD(P, network, NAMES, .doc = "Network rules and presets that a sandbox is given."),
+		     .doc = "Defaults and maximums for a run of code or a sandbox."),
+	FIELD_NAMED(P, mcp_servers, "mcpServers", NAMES, .doc = "MCP servers that code may use."),
+	FIELD(P, network, NAMES, .doc = "Network rules and presets that are granted to a sandbox."),
 	FIELD(P, tools, NAMES, .has = FIELD_HAS(P, has_tools),
-	      .doc = "MCP tools and sets of them that a client has."),
+	      .doc = "MCP tools and sets of tools that a client sees."),
 	FIELD_ENUM(P, approval, config_then_names, .has = FIELD_HAS(P, has_approval),
-		   .doc = "What happens to calls of those servers, where that is stricter."),
+		   .doc = "Decision about calls of these servers, if it is stricter than theirs."),
 };
 #undef P
 const struct field_table config_profile_table = FIELD_TABLE(struct config_profile, profile_fields);

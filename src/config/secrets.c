@@ -2,19 +2,21 @@
 
 static const struct field secret_fields[] = {
 	FIELD(struct config_secret, env, .min = 1, .max = CONFIG_TEXT_MAX,
-	      .doc = "The hub's environment variable that has it."),
+	      .doc = "Environment variable of the hub that has the value."),
 	FIELD(struct config_secret, file, .min = 1, .max = CONFIG_TEXT_MAX,
-	      .doc = "The file that has it, which only its owner may read."),
+	      .doc = "File that has the value. It must be readable by its owner only."),
 	FIELD(struct config_secret, command, .max = 64, .item_max = CONFIG_TEXT_MAX,
-	      .doc = "A program, with arguments, that prints it."),
-	FIELD(struct config_secret, store, .doc = "It is in the sealed store (holt secret set)."),
+	      .doc = "Program, with its arguments, that prints the value."),
+	FIELD(struct config_secret, store,
+	      .doc = "The value is in the sealed store (holt secret set)."),
 	FIELD(struct config_secret, hosts, .max = CONFIG_LIST_MAX, .item_min = 1,
 	      .item_max = CONFIG_TEXT_MAX,
-	      .doc = "A sandbox gets a placeholder, replaced in requests to these hosts only: "
-		     "HOST[:PORT] or *.DOMAIN[:PORT], at 443 without a port."),
+	      .doc = "Hosts that get the value: HOST[:PORT] or *.DOMAIN[:PORT], by default at port "
+		     "443. A sandbox gets a placeholder, which is replaced in requests to these "
+		     "hosts only."),
 	FIELD(struct config_secret, ca, .min = 1, .max = CONFIG_TEXT_MAX,
-	      .doc = "A file with the certificates (PEM) that these hosts are trusted by, instead "
-		     "of the host's."),
+	      .doc = "File with the CA certificates (PEM) that verify these hosts, instead of the "
+		     "system's."),
 };
 const struct field_table config_secret_table = FIELD_TABLE(struct config_secret, secret_fields);
 

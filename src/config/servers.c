@@ -14,36 +14,40 @@ const char *const config_wire_names[CONFIG_WIRES] = {
 
 /* Of a program in a struct S, whose members begin with `at`. */
 #define CONFIG_PROGRAM_FIELDS(S, at)                                                               \
-	FIELD_NAMED(S, at command, "command", .min = 1, .max = CONFIG_TEXT_MAX,                    \
-		    .doc = "A program. No shell reads it."),                                       \
+	FIELD_NAMED(                                                                               \
+		S, at command, "command", .min = 1, .max = CONFIG_TEXT_MAX,                        \
+		.doc = "Program to run, a name in PATH or an absolute path. No shell interprets "  \
+		       "it."),                                                                     \
 		FIELD_NAMED(S, at args, "args", VALUES,                                            \
-			    .doc = "Its arguments, in which variables are replaced: ${NAME}, "     \
+			    .doc = "Arguments of the program. Variables are replaced: ${NAME}, "   \
 				   "${NAME:-default}, ${input:ID}, ${secret:NAME}."),              \
-		FIELD_NAMED(S, at env, "env", VALUES, .flags = FIELD_SECRET,                       \
-			    .doc = "Its environment, beside PATH, HOME, LANG and USER, with "      \
-				   "variables replaced."),                                         \
+		FIELD_NAMED(                                                                       \
+			S, at env, "env", VALUES, .flags = FIELD_SECRET,                           \
+			.doc = "Environment of the program, in addition to PATH, HOME, LANG and "  \
+			       "USER. Variables are replaced."),                                   \
 		FIELD_NAMED_OBJECT(                                                                \
 			S, at sandbox, "sandbox", sandbox_table, .flags = FIELD_SWITCH,            \
-			.doc = "The sandbox that a command runs in. false: none, so it "           \
-			       "has the hub's rights.")
+			.doc = "Sandbox in which the program runs. false: none, so it has the "    \
+			       "hub's rights.")
 
 static const struct field sandbox_fields[] = {
 	FIELD(struct config_server_sandbox, template, .min = 1, .max = CONFIG_TEXT_MAX,
-	      .def = DEFAULT_STR("host"), .doc = "What it is made from."),
+	      .def = DEFAULT_STR("host"), .doc = "Template of the sandbox."),
 	FIELD(struct config_server_sandbox, read, FOLDERS,
-	      .doc = "Folders of the host that it may read, at the same place inside."),
+	      .doc = "Folders of the host that the program may read, at the same path inside."),
 	FIELD(struct config_server_sandbox, write, FOLDERS,
-	      .doc = "Folders of the host that it may change."),
+	      .doc = "Folders of the host that the program may also change."),
 	FIELD(struct config_server_sandbox, network, .max = CONFIG_LIST_MAX, .item_min = 1,
 	      .item_max = CONFIG_TEXT_MAX,
-	      .doc = "What it may reach: HOST:PORT, *.DOMAIN:PORT, presets. Nothing, if not said."),
+	      .doc = "Hosts that the program may reach: HOST:PORT, *.DOMAIN:PORT, presets. "
+		     "Default: none."),
 };
 static const struct field_table sandbox_table = FIELD_TABLE(struct config_server_sandbox,
 							    sandbox_fields);
 
 static const struct field approval_fields[] = {
 	FIELD_ENUM(struct config_approval, then, config_then_names, .flags = FIELD_REQUIRED,
-		   .doc = "What happens to a call of the tool."),
+		   .doc = "Decision about a call of the tool."),
 };
 static const struct field_table approval_table = FIELD_TABLE(struct config_approval,
 							     approval_fields, .bare = true);
@@ -51,31 +55,33 @@ static const struct field_table approval_table = FIELD_TABLE(struct config_appro
 static const struct field server_fields[] = {
 	FIELD_ENUM(struct config_server, type, config_wire_names,
 		   .has = FIELD_HAS(struct config_server, has_type),
-		   .doc = "stdio for a command, http for a url, if not said."),
+		   .doc = "Transport. Default: stdio for a command, http (Streamable HTTP) for a "
+			  "url."),
 	CONFIG_PROGRAM_FIELDS(struct config_server, ),
 	FIELD(struct config_server, cwd, .min = 1, .max = CONFIG_TEXT_MAX,
-	      .doc = "Where it is started, an absolute path, with variables replaced."),
+	      .doc = "Working directory of the program, an absolute path. Variables are replaced."),
 	FIELD(struct config_server, url, .min = 1, .max = CONFIG_VALUE_MAX,
-	      .doc = "The address of a server that runs elsewhere, with variables replaced."),
+	      .doc = "URL of a remote server, instead of a command. Variables are replaced."),
 	FIELD(struct config_server, headers, VALUES, .flags = FIELD_SECRET,
-	      .doc = "Sent with each request, with variables replaced."),
+	      .doc = "HTTP headers to send with each request. Variables are replaced."),
 	FIELD_NAMED(struct config_server, allow_tools, "allowTools", TOOLS,
 		    .has = FIELD_HAS(struct config_server, has_allow_tools),
-		    .doc = "The server's tools that exist, by their own names. All, if not said."),
+		    .doc = "Tools that may be used, by the server's own names. Default: all."),
 	FIELD_NAMED(struct config_server, deny_tools, "denyTools", TOOLS,
-		    .doc = "Tools that do not, whatever allowTools says."),
+		    .doc = "Tools that may not be used, even if allowTools names them."),
 	FIELD_ENUM(struct config_server, approval, config_then_names,
-		   .def = DEFAULT_ENUM(CONFIG_ASK), .doc = "What happens to a call of a tool."),
+		   .def = DEFAULT_ENUM(CONFIG_ASK), .doc = "Decision about a call of a tool."),
 	FIELD_DICT(struct config_server, approvals, approval_table, .max = CONFIG_LIST_MAX,
 		   .item_min = 1, .item_max = CONFIG_TEXT_MAX,
-		   .doc = "The same for single tools, by their own names."),
+		   .doc = "Decisions for single tools, by the server's own names."),
 	FIELD_NAMED(struct config_server, read_only_tools, "readOnlyTools", TOOLS,
-		    .doc = "Tools that only read, so nobody is asked where approval is ask."),
+		    .doc = "Tools that only read. They need no approval if approval is ask."),
 	FIELD_NAMED(struct config_server, timeout_seconds, "timeoutSeconds", .min = 1, .max = 3600,
-		    .def = DEFAULT_INT(30), .doc = "How long a call may take."),
+		    .def = DEFAULT_INT(30), .doc = "Time limit of a call in seconds."),
 	FIELD_NAMED(struct config_server, connect_seconds, "connectSeconds", .min = 1, .max = 600,
-		    .def = DEFAULT_INT(10), .doc = "How long it may take to start or to connect."),
-	FIELD(struct config_server, disabled, .doc = "It is as if it were not there."),
+		    .def = DEFAULT_INT(10),
+		    .doc = "Time limit for starting or connecting, in seconds."),
+	FIELD(struct config_server, disabled, .doc = "Treat the server as absent."),
 };
 const struct field_table config_server_table = FIELD_TABLE(struct config_server, server_fields);
 
@@ -240,18 +246,21 @@ int config_check_servers(struct config_reader *r, struct json_pointer at, struct
 static const struct field agent_fields[] = {
 	CONFIG_PROGRAM_FIELDS(struct config_agent, program.),
 	FIELD_NAMED(struct config_agent, auth_method, "authMethod", .min = 1, .max = 256,
-		    .doc = "How to log in, by the agent's own name for it, where it wants that."),
+		    .doc = "The agent's own name for its log-in method, if it needs one."),
 	FIELD_NAMED(struct config_agent, start_seconds, "startSeconds", .min = 1, .max = 3600,
-		    .def = DEFAULT_INT(60), .doc = "How long it may take until it has a session."),
+		    .def = DEFAULT_INT(60),
+		    .doc = "Time limit for starting a session, in seconds."),
 	FIELD_NAMED(struct config_agent, stall_seconds, "stallSeconds", .min = 1, .max = 86400,
 		    .def = DEFAULT_INT(300),
-		    .doc = "A turn of which nothing was heard for so long is shown as stalled."),
-	FIELD_NAMED(struct config_agent, cancel_seconds, "cancelSeconds", .min = 1, .max = 3600,
-		    .def = DEFAULT_INT(10),
-		    .doc = "How long a turn that was cancelled may go on before its program ends."),
+		    .doc = "Seconds without a message after which a turn is shown as stalled."),
+	FIELD_NAMED(
+		struct config_agent, cancel_seconds, "cancelSeconds", .min = 1, .max = 3600,
+		.def = DEFAULT_INT(10),
+		.doc = "Seconds until the program of a cancelled turn is ended, if the turn goes "
+		       "on."),
 	FIELD_NAMED(struct config_agent, permission_seconds, "permissionSeconds", .min = 1,
 		    .max = 604800, .def = DEFAULT_INT(3600),
-		    .doc = "How long a person has to answer a permission."),
+		    .doc = "Seconds that a person has to answer a permission request."),
 };
 const struct field_table config_agent_table = FIELD_TABLE(struct config_agent, agent_fields);
 

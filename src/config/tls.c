@@ -3,12 +3,13 @@
 static const struct field tls_fields[] = {
 	FIELD(struct config_tls, certificate, .flags = FIELD_REQUIRED, .min = 1,
 	      .max = CONFIG_TEXT_MAX,
-	      .doc = "The file with the certificate chain (PEM); a path from / on."),
+	      .doc = "File with the certificate chain (PEM), an absolute path."),
 	FIELD(struct config_tls, key, .flags = FIELD_REQUIRED, .min = 1, .max = CONFIG_TEXT_MAX,
-	      .doc = "The file with its private key (PEM), which only its owner may read."),
+	      .doc = "File with the private key (PEM), an absolute path. It must not be accessible "
+		     "to others."),
 	FIELD(struct config_tls, client_ca, .min = 1, .max = CONFIG_TEXT_MAX,
-	      .doc = "The file with the authorities (PEM) of clients: one without a certificate "
-		     "of theirs is refused at the handshake."),
+	      .doc = "File with the CA certificates (PEM) of clients. A client without a "
+		     "certificate of one of them is refused at the handshake."),
 };
 const struct field_table config_tls_table = FIELD_TABLE(struct config_tls, tls_fields);
 

@@ -56,7 +56,7 @@ void connect_tell_chunk(struct call *c, const void *event)
 
 static const struct field written_fields[] = {
 	FIELD_NAMED(struct connect_written, bytes_written, "bytesWritten", .flags = FIELD_REQUIRED,
-		    .doc = "How many bytes came."),
+		    .doc = "Number of bytes received."),
 };
 const struct field_table connect_written_table = FIELD_TABLE(struct connect_written,
 							     written_fields);

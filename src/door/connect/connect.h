@@ -18,7 +18,7 @@ struct connect_header {
 extern const struct field_table connect_header_table;
 #define CONNECT_HEADER(S)                                                                          \
 	FIELD_OBJECT(S, header, connect_header_table, .flags = FIELD_REQUIRED,                     \
-		     .doc = "The sandbox that is meant.")
+		     .doc = "Names the sandbox.")
 /* The same of a projected one. */
 #define CONNECT_BY_HEADER                                                                          \
 	{                                                                                          \

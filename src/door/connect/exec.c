@@ -15,8 +15,9 @@ struct variable {
 	struct str key, value;
 };
 static const struct field variable_fields[] = {
-	FIELD(struct variable, key, .flags = FIELD_REQUIRED, .min = 1, .doc = "Its name."),
-	FIELD(struct variable, value, .doc = "Its value."),
+	FIELD(struct variable, key, .flags = FIELD_REQUIRED, .min = 1,
+	      .doc = "Name of the variable."),
+	FIELD(struct variable, value, .doc = "Value of the variable."),
 };
 static const struct field_table variable_table = FIELD_TABLE(struct variable, variable_fields);
 
@@ -25,9 +26,9 @@ struct size {
 };
 static const struct field size_fields[] = {
 	FIELD(struct size, cols, .max = EXEC_SIDE_MAX,
-	      .doc = "Columns; of a terminal, 80 if absent or 0."),
+	      .doc = "Width in columns; 80 for a terminal if absent or 0."),
 	FIELD(struct size, rows, .max = EXEC_SIDE_MAX,
-	      .doc = "Rows; of a terminal, 24 if absent or 0."),
+	      .doc = "Height in rows; 24 for a terminal if absent or 0."),
 };
 static const struct field_table size_table = FIELD_TABLE(struct size, size_fields);
 
@@ -37,8 +38,8 @@ struct pty {
 };
 static const struct field pty_fields[] = {
 	FIELD(struct pty, term, .max = EXEC_TERM_MAX,
-	      .doc = "The variable TERM; xterm-256color if absent or empty."),
-	FIELD_OBJECT(struct pty, size, size_table, .doc = "Its size."),
+	      .doc = "Value of the variable TERM; xterm-256color if absent or empty."),
+	FIELD_OBJECT(struct pty, size, size_table, .doc = "Initial size of the terminal."),
 };
 static const struct field_table pty_table = FIELD_TABLE(struct pty, pty_fields);
 
@@ -57,17 +58,18 @@ struct open {
 
 #define OPEN_ROWS                                                                                  \
 	FIELD(struct open, args, .max = EXEC_ARGS_MAX - 1,                                         \
-	      .doc = "Runs command as a program with these arguments, without a shell."),          \
-		FIELD_OBJECTS(struct open, env, variable_table, .max = API_ENV_MAX,                \
-			      .doc = "Environment variables, over those of the sandbox."),         \
+	      .doc = "Arguments. If present, command is run as a program, without a shell."),      \
+		FIELD_OBJECTS(                                                                     \
+			struct open, env, variable_table, .max = API_ENV_MAX,                      \
+			.doc = "Environment variables, in addition to those of the sandbox."),     \
 		FIELD(struct open, cwd, .max = API_PATH_MAX,                                       \
-		      .doc = "Directory to start in; the sandbox's if absent or empty."),          \
+		      .doc = "Working directory; the sandbox's if absent or empty."),              \
 		FIELD_NAMED(struct open, timeout_seconds, "timeoutSeconds",                        \
-			    .doc = "At most 86400; 0 or less: 30.")
+			    .doc = "Time limit in seconds, at most 86400; 0 or less means 30.")
 
 static const struct field open_fields[] = {
 	FIELD(struct open, command, .flags = FIELD_REQUIRED, .min = 1, .max = EXEC_BYTES_MAX,
-	      .doc = "Line for the shell; with args, the program to run."),
+	      .doc = "Command line for the shell; with args, the program to run."),
 	OPEN_ROWS,
 };
 static const struct field_table open_table = FIELD_TABLE(struct open, open_fields);
@@ -81,12 +83,12 @@ struct message {
 };
 static const struct field message_fields[] = {
 	FIELD_OBJECT(struct message, open, open_table, .has = FIELD_HAS(struct message, has_open),
-		     .doc = "The command; in the first message."),
+		     .doc = "The command to run; in the first message only."),
 	FIELD_NAMED(struct message, input, "stdin", .has = FIELD_HAS(struct message, has_input),
-		    .doc = "Bytes for its standard input."),
+		    .doc = "Bytes to write to standard input."),
 	FIELD_NAMED(struct message, close, "stdinClose",
 		    .has = FIELD_HAS(struct message, has_close),
-		    .doc = "The end of them; so is the request's."),
+		    .doc = "Closes standard input, as the end of the request does."),
 };
 static const struct field_table message_table = FIELD_TABLE(struct message, message_fields);
 
@@ -156,11 +158,12 @@ struct exit {
 	struct str error;
 };
 static const struct field exit_fields[] = {
-	FIELD_NAMED(struct exit, exit_code, "exitCode", .flags = FIELD_REQUIRED,
-		    .doc = "124 where the timeout ended it, -1 where it never ran."),
+	FIELD_NAMED(
+		struct exit, exit_code, "exitCode", .flags = FIELD_REQUIRED,
+		.doc = "Exit code of the command; 124 after its timeout, -1 if it did not start."),
 	FIELD_NAMED(struct exit, exec_time_ms, "execTimeMs", .flags = FIELD_REQUIRED,
-		    .doc = "How long it ran."),
-	FIELD(struct exit, error, .doc = "What went wrong, if it was no plain end."),
+		    .doc = "Duration in milliseconds."),
+	FIELD(struct exit, error, .doc = "What went wrong, if the command did not end normally."),
 };
 static const struct field_table exit_table = FIELD_TABLE(struct exit, exit_fields);
 
@@ -175,7 +178,7 @@ static const struct field said_fields[] = {
 	FIELD_NAMED(struct said, err, "stderr", .flags = FIELD_BYTES,
 		    .doc = "Bytes of standard error."),
 	FIELD_OBJECT(struct said, exit, exit_table, .has = FIELD_HAS(struct said, has_exit),
-		     .doc = "The end; in the last message."),
+		     .doc = "How the command ended; in the last message only."),
 };
 static const struct field_table said_table = FIELD_TABLE(struct said, said_fields);
 
@@ -271,11 +274,11 @@ static int read_exec(struct call *c, void *request, struct err *e)
 
 static const struct field socket_open_fields[] = {
 	FIELD(struct open, command, .max = EXEC_BYTES_MAX,
-	      .doc = "Line for the shell; with args, the program to run. May be absent with pty: "
-		     "the shell."),
+	      .doc = "Command line for the shell; with args, the program to run. With pty it may "
+		     "be absent: a shell runs then."),
 	OPEN_ROWS,
 	FIELD_OBJECT(struct open, pty, pty_table, .has = FIELD_HAS(struct open, has_pty),
-		     .doc = "Runs it on a terminal, whose output is all stdout."),
+		     .doc = "Runs the command on a terminal. All output is then stdout."),
 };
 static const struct field_table socket_open_table = FIELD_TABLE(struct open, socket_open_fields);
 
@@ -289,17 +292,17 @@ struct heard {
 static const struct field heard_fields[] = {
 	FIELD_OBJECT(struct heard, open, socket_open_table,
 		     .has = FIELD_HAS(struct heard, has_open),
-		     .doc = "The command; in the first message."),
+		     .doc = "The command to run; in the first message only."),
 	FIELD_NAMED(struct heard, input, "stdin", .has = FIELD_HAS(struct heard, has_input),
-		    .doc = "Bytes for its standard input."),
+		    .doc = "Bytes to write to standard input."),
 	FIELD_OBJECT(struct heard, resize, size_table, .has = FIELD_HAS(struct heard, has_resize),
-		     .doc = "The new size of its terminal."),
+		     .doc = "New size of the terminal."),
 	FIELD_NAMED(
 		struct heard, close, "stdinClose", .has = FIELD_HAS(struct heard, has_close),
-		.doc = "The end of its standard input; of a terminal, its end-of-file character."),
+		.doc = "Closes standard input; on a terminal, sends its end-of-file character."),
 };
-static const struct field_table heard_table = FIELD_TABLE(struct heard, heard_fields,
-							  .doc = "One member in each message.");
+static const struct field_table heard_table =
+	FIELD_TABLE(struct heard, heard_fields, .doc = "Each message has exactly one member.");
 
 static int take_heard(struct arena *scratch, const struct json_val *v, struct heard *h,
 		      struct err *e)
@@ -368,7 +371,8 @@ static const struct op_member members[] = { CONNECT_BY_HEADER };
 
 static const struct api_route rows[] = {
 	{ .id = "Exec",
-	  .doc = "Runs a command with what stands in the request as its standard input.",
+	  .doc = "Runs a command with the standard input that the request contains, and streams "
+		 "its output.",
 	  EXEC,
 	  .members = OP_MEMBERS(members),
 	  .body = &message_table,
@@ -379,9 +383,8 @@ static const struct api_route rows[] = {
 	  .messages = true,
 	  .errors = MAY },
 	{ .id = "ExecSocket",
-	  .doc = "Exec over a WebSocket, with its standard input as it comes and on a "
-		 "terminal if asked "
-		 "for.",
+	  .doc = "Exec over a WebSocket, with streamed standard input, and on a terminal if "
+		 "requested.",
 	  EXEC,
 	  .members = OP_MEMBERS(socket_members),
 	  .body = &socket_open_table,
@@ -393,7 +396,7 @@ static const struct api_route rows[] = {
 	  .heard = &heard_table,
 	  .errors = API_MAY_SANDBOX | API_MAY(UPGRADE_REQUIRED) | API_MAY(TOO_MANY_STREAMS) },
 	{ .id = "ExecStream",
-	  .doc = "Runs a command, and tells what it prints as it comes.",
+	  .doc = "Runs a command and streams its output.",
 	  EXEC,
 	  .members = OP_MEMBERS(members),
 	  .body = &open_table,
@@ -411,7 +414,7 @@ const struct api_resource api_connect_exec = API_RESOURCE(rows);
 static const struct op_member by_path[] = { API_BY_PATH };
 static const struct api_route mitos_rows[] = {
 	{ .id = "Exec",
-	  .doc = "Exec of the sandbox that the path names.",
+	  .doc = "Exec in the sandbox that the path names.",
 	  EXEC,
 	  .members = OP_MEMBERS(by_path),
 	  .body = &message_table,

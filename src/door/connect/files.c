@@ -7,7 +7,7 @@ enum { WRITE_BODY_MAX = 48 << 20 }; /* a file of 32 MiB in base64, and what is a
 
 static const struct op_member read_members[] = {
 	CONNECT_BY_HEADER,
-	{ "path", .doc = "Absolute, or from the sandbox's working directory on." },
+	{ "path", .doc = "Absolute path, or relative to the sandbox's working directory." },
 	{ "offset", .in = OP_HIDDEN },
 	{ "limit", .in = OP_HIDDEN },
 	{ "encoding", .in = OP_HIDDEN },
@@ -27,9 +27,9 @@ struct write_open {
 };
 static const struct field open_fields[] = {
 	FIELD(struct write_open, path, .flags = FIELD_REQUIRED, .min = 1, .max = API_PATH_MAX,
-	      .doc = "The file; directories above it are made."),
+	      .doc = "Path of the file. Missing parent directories are made."),
 	FIELD(struct write_open, mode, .max = 07777,
-	      .doc = "Permission bits of a new file, as a number; 0: 0644."),
+	      .doc = "Permission bits of a new file, as a number; 0 means octal 0644."),
 };
 static const struct field_table open_table = FIELD_TABLE(struct write_open, open_fields);
 
@@ -41,9 +41,9 @@ struct write_message {
 static const struct field write_fields[] = {
 	FIELD_OBJECT(struct write_message, open, open_table,
 		     .has = FIELD_HAS(struct write_message, has_open),
-		     .doc = "The file; in the first message."),
+		     .doc = "The file to write; in the first message only."),
 	FIELD(struct write_message, data, .has = FIELD_HAS(struct write_message, has_data),
-	      .doc = "Its next bytes; in each other."),
+	      .doc = "Next bytes of the file; in every later message."),
 };
 static const struct field_table write_table = FIELD_TABLE(struct write_message, write_fields);
 
@@ -97,7 +97,7 @@ static int read_write(struct call *c, void *request, struct err *e)
 
 static const struct field written_fields[] = {
 	FIELD_NAMED(struct file_written, bytes, "bytesWritten", .flags = FIELD_REQUIRED,
-		    .doc = "How many bytes came."),
+		    .doc = "Number of bytes written."),
 };
 static const struct field_table written_table = FIELD_TABLE(struct file_written, written_fields);
 
@@ -111,26 +111,28 @@ struct info {
 	int64_t modified_at;
 };
 static const struct field info_fields[] = {
-	FIELD(struct info, name, .flags = FIELD_REQUIRED, .doc = "Without the directory."),
-	FIELD(struct info, path, .flags = FIELD_REQUIRED, .doc = "With it."),
-	FIELD_NAMED(struct info, is_dir, "isDir", .flags = FIELD_REQUIRED, .doc = "A directory."),
-	FIELD(struct info, size, .flags = FIELD_REQUIRED, .doc = "Bytes."),
+	FIELD(struct info, name, .flags = FIELD_REQUIRED, .doc = "Name without the directory."),
+	FIELD(struct info, path, .flags = FIELD_REQUIRED, .doc = "Path with the directory."),
+	FIELD_NAMED(struct info, is_dir, "isDir", .flags = FIELD_REQUIRED,
+		    .doc = "Whether it is a directory."),
+	FIELD(struct info, size, .flags = FIELD_REQUIRED, .doc = "Size in bytes."),
 	FIELD(struct info, mode, .flags = FIELD_REQUIRED, .doc = "Permission bits, as a number."),
 	FIELD_NAMED(struct info, modified_at, "modifiedAtUnix", .flags = FIELD_REQUIRED,
-		    .doc = "Seconds since 1970."),
+		    .doc = "Time of the last change, in seconds since 1970."),
 };
 static const struct field_table info_table = FIELD_TABLE(struct info, info_fields);
 
 static const struct field stat_fields[] = {
-	FIELD(struct file_info, name, .flags = FIELD_REQUIRED, .doc = "Without the directory."),
-	FIELD(struct file_info, path, .flags = FIELD_REQUIRED, .doc = "With it."),
+	FIELD(struct file_info, name, .flags = FIELD_REQUIRED,
+	      .doc = "Name without the directory."),
+	FIELD(struct file_info, path, .flags = FIELD_REQUIRED, .doc = "Path with the directory."),
 	FIELD_NAMED(struct file_info, is_dir, "isDir", .flags = FIELD_REQUIRED,
-		    .doc = "A directory."),
-	FIELD(struct file_info, size, .flags = FIELD_REQUIRED, .doc = "Bytes."),
+		    .doc = "Whether it is a directory."),
+	FIELD(struct file_info, size, .flags = FIELD_REQUIRED, .doc = "Size in bytes."),
 	FIELD(struct file_info, mode, .flags = FIELD_REQUIRED,
 	      .doc = "Permission bits, as a number."),
 	FIELD_NAMED(struct file_info, modified_at, "modifiedAtUnix", .flags = FIELD_REQUIRED,
-		    .doc = "Seconds since 1970."),
+		    .doc = "Time of the last change, in seconds since 1970."),
 };
 static const struct field_table stat_table = FIELD_TABLE(struct file_info, stat_fields);
 
@@ -140,12 +142,12 @@ struct list_message {
 };
 static const struct field list_fields[] = {
 	FIELD(struct list_message, parent, .flags = FIELD_REQUIRED, .min = 1, .max = API_PATH_MAX,
-	      .doc = "The directory."),
+	      .doc = "Path of the directory."),
 	FIELD_NAMED(struct list_message, page_size, "pageSize",
-		    .doc = "How many at once; 0 or less: all."),
+		    .doc = "Most entries per page; 0 or less: all."),
 	FIELD_NAMED(struct list_message, page_token, "pageToken", .max = 255,
-		    .doc = "nextPageToken of the page before."),
-	FIELD(struct list_message, filter, .doc = "Must be empty: there is no filter."),
+		    .doc = "nextPageToken of the previous page."),
+	FIELD(struct list_message, filter, .doc = "Must be empty: filters are not supported."),
 };
 static const struct field_table list_table = FIELD_TABLE(struct list_message, list_fields);
 
@@ -158,9 +160,9 @@ struct infos {
 };
 static const struct field infos_fields[] = {
 	FIELD_OBJECTS(struct infos, entries, info_table, .flags = FIELD_REQUIRED,
-		      .doc = "By name."),
+		      .doc = "Entries, sorted by name."),
 	FIELD_NAMED(struct infos, next_page_token, "nextPageToken",
-		    .doc = "Where the next page begins; absent: this is the last."),
+		    .doc = "Token for the next page; absent on the last page."),
 };
 static const struct field_table infos_table = FIELD_TABLE(struct infos, infos_fields);
 
@@ -248,16 +250,15 @@ static const struct op_member by_header[] = { CONNECT_BY_HEADER };
 static const struct op_member remove_members[] = {
 	CONNECT_BY_HEADER,
 	{ "recursive", .def = DEFAULT_BOOL(true),
-	  .doc = "A directory with all that is in it; false: only an empty one." },
+	  .doc = "Also remove the contents of a directory; false: only an empty one." },
 };
 
 /* ---- the rows ------------------------------------------------------------------------------ */
 
 static const struct api_route rows[] = {
-	CONNECT_PROJECTION("ReadFile", &files_read_op, read_members,
-			   .doc = "Reads a file to its end.", .shape = API_FRAMES,
-			   .answer = &file_chunk_table, .tell = connect_tell_chunk,
-			   .asks = &read_proto, .says = &chunk_proto),
+	CONNECT_PROJECTION("ReadFile", &files_read_op, read_members, .doc = "Reads a whole file.",
+			   .shape = API_FRAMES, .answer = &file_chunk_table,
+			   .tell = connect_tell_chunk, .asks = &read_proto, .says = &chunk_proto),
 	CONNECT_PROJECTION("WriteFile", &files_write_op, by_header, .shape = API_FRAMES,
 			   .asks = &write_proto, .says = &written_proto, .body = &write_table,
 			   .read = read_write, .answer = &written_table, .messages = true,
@@ -283,7 +284,7 @@ static bool opens(struct ops *ops, const struct principal *who, const struct jso
 static const struct op_member by_path[] = { API_BY_PATH };
 static const struct op_member read_by_path[] = {
 	API_BY_PATH,
-	{ "path", .doc = "Absolute, or from the sandbox's working directory on." },
+	{ "path", .doc = "Absolute path, or relative to the sandbox's working directory." },
 	{ "offset", .in = OP_HIDDEN },
 	{ "limit", .in = OP_HIDDEN },
 	{ "encoding", .in = OP_HIDDEN },

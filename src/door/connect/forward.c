@@ -31,9 +31,9 @@ struct forward_request {
 };
 static const struct field request_fields[] = {
 	FIELD(struct forward_request, id, .flags = FIELD_REQUIRED, .min = 1, .max = API_ID_MAX,
-	      .doc = "The sandbox."),
+	      .doc = "Id of the sandbox."),
 	FIELD(struct forward_request, port, .flags = FIELD_REQUIRED, .min = 1, .max = PORT_MAX,
-	      .doc = "The TCP port in it, at its 127.0.0.1 or its [::1]."),
+	      .doc = "TCP port in the sandbox, on its 127.0.0.1 or [::1]."),
 };
 static const struct field_table request_table = FIELD_TABLE(struct forward_request, request_fields);
 
@@ -42,9 +42,10 @@ struct piece {
 	bool close;
 };
 static const struct field piece_fields[] = {
-	FIELD(struct piece, data, .flags = FIELD_BYTES | FIELD_PLAIN, .doc = "The next bytes."),
+	FIELD(struct piece, data, .flags = FIELD_BYTES | FIELD_PLAIN,
+	      .doc = "Next bytes from the port."),
 	FIELD(struct piece, close, .has = FIELD_HAS(struct piece, close),
-	      .doc = "There are no more."),
+	      .doc = "The port sends no more bytes."),
 };
 static const struct field_table piece_table = FIELD_TABLE(struct piece, piece_fields);
 
@@ -376,7 +377,7 @@ static void run_forward(struct call *c, const void *request)
 /* To the policy it is what the routes that show a server are. */
 static const struct op forward_op = {
 	.action = "port.expose",
-	.doc = "Passes on the bytes of a connection to a port of the sandbox.",
+	.doc = "Forwards bytes to and from a port of the sandbox.",
 	.effect = OP_EXECUTE,
 	.flags = OP_WAITS,
 	.request = &request_table,
@@ -393,7 +394,7 @@ struct open {
 };
 static const struct field open_fields[] = {
 	FIELD(struct open, port, .flags = FIELD_REQUIRED, .min = 1, .max = PORT_MAX,
-	      .doc = "The TCP port."),
+	      .doc = "TCP port in the sandbox."),
 };
 static const struct field_table open_table = FIELD_TABLE(struct open, open_fields);
 
@@ -406,11 +407,11 @@ struct message {
 };
 static const struct field message_fields[] = {
 	FIELD_OBJECT(struct message, open, open_table, .has = FIELD_HAS(struct message, has_open),
-		     .doc = "In the first message."),
+		     .doc = "The port to connect to; in the first message only."),
 	FIELD(struct message, data, .has = FIELD_HAS(struct message, has_data),
-	      .doc = "The next bytes."),
+	      .doc = "Next bytes for the port."),
 	FIELD(struct message, close, .has = FIELD_HAS(struct message, has_close),
-	      .doc = "There are no more."),
+	      .doc = "No more bytes follow."),
 };
 static const struct field_table message_table = FIELD_TABLE(struct message, message_fields);
 

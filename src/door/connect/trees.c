@@ -5,13 +5,16 @@
 
 #define T struct file_event
 static const struct field event_fields[] = {
-	FIELD_ENUM(T, kind, file_event_names, .flags = FIELD_REQUIRED,
-		   .doc = "ready is the first. overflow: more happened than was told. ended: the "
-			  "directory is gone."),
-	FIELD(T, path, .doc = "Below the directory."),
-	FIELD_NAMED(T, is_dir, "isDir", .flags = FIELD_REQUIRED, .doc = "A directory."),
+	FIELD_ENUM(
+		T, kind, file_event_names, .flags = FIELD_REQUIRED,
+		.doc = "Kind of event. ready is the first one; overflow: events were lost; ended: "
+		       "the directory is gone."),
+	FIELD(T, path, .doc = "Path relative to the directory."),
+	FIELD_NAMED(T, is_dir, "isDir", .flags = FIELD_REQUIRED,
+		    .doc = "Whether it is a directory."),
 	FIELD(T, cookie, .flags = FIELD_REQUIRED,
-	      .doc = "Of moved_from and moved_to: the same for both ends of one move; else 0."),
+	      .doc = "Number that both parts of a move, moved_from and moved_to, have in common; "
+		     "else 0."),
 };
 #undef T
 static const struct field_table event_table = FIELD_TABLE(struct file_event, event_fields);
@@ -23,14 +26,15 @@ static void tell_event(struct call *c, const void *event)
 
 static const struct op_member members[] = {
 	CONNECT_BY_HEADER,
-	{ "path", .doc = "Absent or empty: the sandbox's working directory." },
+	{ "path",
+	  .doc = "Path of the directory; the sandbox's working directory if absent or empty." },
 };
 
 static const struct api_route rows[] = {
 	CONNECT_PROJECTION("Archive", &files_download_op, members, .shape = API_FRAMES,
 			   .answer = &file_chunk_table, .tell = connect_tell_chunk),
 	CONNECT_PROJECTION("Watch", &files_watch_op, members,
-			   .doc = "What happens in a directory, told as it happens.",
+			   .doc = "Reports changes in a directory as they happen.",
 			   .shape = API_FRAMES, .answer = &event_table, .tell = tell_event),
 };
 const struct api_resource api_connect_trees = API_RESOURCE(rows);
@@ -58,9 +62,10 @@ struct mitos_event {
 };
 static const struct field mitos_event_fields[] = {
 	FIELD(struct mitos_event, kind, .flags = FIELD_REQUIRED,
-	      .doc = "CREATE, MODIFY, DELETE or RENAME."),
-	FIELD(struct mitos_event, path, .flags = FIELD_REQUIRED, .doc = "Below the directory."),
-	FIELD_NAMED(struct mitos_event, new_path, "newPath", .doc = "Of a RENAME: its new name."),
+	      .doc = "Kind of change: CREATE, MODIFY, DELETE or RENAME."),
+	FIELD(struct mitos_event, path, .flags = FIELD_REQUIRED,
+	      .doc = "Path relative to the directory."),
+	FIELD_NAMED(struct mitos_event, new_path, "newPath", .doc = "New path, for RENAME."),
 };
 static const struct field_table mitos_event_table = FIELD_TABLE(struct mitos_event,
 								mitos_event_fields);
@@ -184,9 +189,9 @@ static const struct api_route mitos_rows[] = {
 	CONNECT_PROJECTION("Archive", &files_download_op, members, .shape = API_FRAMES,
 			   .mend = mend_archive, .answer = &file_chunk_table,
 			   .tell = connect_tell_chunk),
-	CONNECT_PROJECTION("Watch", &files_watch_op, members,
-			   .doc = "What happens in a directory, told as clients of mitos know it.",
-			   .shape = API_FRAMES, .answer = &mitos_event_table,
-			   .tell = tell_mitos_event),
+	CONNECT_PROJECTION(
+		"Watch", &files_watch_op, members,
+		.doc = "Reports changes in a directory as they happen, as clients of mitos expect.",
+		.shape = API_FRAMES, .answer = &mitos_event_table, .tell = tell_mitos_event),
 };
 const struct api_resource api_mitos_trees = API_RESOURCE(mitos_rows);

@@ -21,8 +21,7 @@ struct open {
 };
 static const struct field open_fields[] = {
 	FIELD(struct open, dest, .max = API_PATH_MAX,
-	      .doc = "A directory that is there. Absent or empty: the sandbox's working "
-		     "directory."),
+	      .doc = "Existing directory; the sandbox's working directory if absent or empty."),
 };
 static const struct field_table open_table = FIELD_TABLE(struct open, open_fields);
 
@@ -33,13 +32,13 @@ struct message {
 };
 static const struct field message_fields[] = {
 	FIELD_OBJECT(struct message, open, open_table, .has = FIELD_HAS(struct message, has_open),
-		     .doc = "The directory; in the first message."),
+		     .doc = "The directory; in the first message only."),
 	FIELD(struct message, chunk, .has = FIELD_HAS(struct message, has_chunk),
-	      .doc = "The next bytes of the archive, at most 4 MiB; in each other."),
+	      .doc = "Next bytes of the archive, at most 4 MiB; in every later message."),
 };
-static const struct field_table message_table =
-	FIELD_TABLE(struct message, message_fields,
-		    .doc = "One member in each message: open in the first, chunk in all others.");
+static const struct field_table message_table = FIELD_TABLE(
+	struct message, message_fields,
+	.doc = "Each message has exactly one member: open in the first, chunk in all others.");
 
 struct upload_params {
 	struct connect_header header;

@@ -581,7 +581,7 @@ static int fill(struct e2b *x, struct err *e)
 		.any_type = true,
 		.streams = true,
 		.run = run_port,
-		.doc = "What a server in a sandbox shows.",
+		.doc = "The answer of a server in a sandbox.",
 	};
 	if (x->o.of_mitos)
 		add(x, &e2b_mitos);

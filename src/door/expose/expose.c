@@ -127,8 +127,8 @@ struct expose_path {
 	uint32_t port;
 };
 static const struct field path_fields[] = {
-	FIELD(struct expose_path, id, .flags = FIELD_REQUIRED, .doc = "The sandbox."),
-	FIELD(struct expose_path, port, .flags = FIELD_REQUIRED, .doc = "The port in it."),
+	FIELD(struct expose_path, id, .flags = FIELD_REQUIRED, .doc = "Id of the sandbox."),
+	FIELD(struct expose_path, port, .flags = FIELD_REQUIRED, .doc = "TCP port in the sandbox."),
 };
 static const struct field_table path_table = FIELD_TABLE(struct expose_path, path_fields);
 
@@ -233,7 +233,7 @@ static void run(struct call *c, const void *params)
 
 static const struct op expose_op = {
 	.action = "port.expose",
-	.doc = "Asks a server in a sandbox.",
+	.doc = "Sends a request to a server in a sandbox.",
 	.effect = OP_EXECUTE,
 	.flags = OP_WAITS,
 	.request = &path_table,

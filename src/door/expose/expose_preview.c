@@ -163,7 +163,7 @@ static void on_request(void *owner, struct http_request *q)
 #define ROW(path_)                                                                                 \
 	{                                                                                          \
 		.path = path_, .methods = EXPOSE_METHODS, .open = true, .any_type = true,          \
-		.streams = true, .run = on_request, .doc = "What a server in a sandbox shows.",    \
+		.streams = true, .run = on_request, .doc = "The answer of a server in a sandbox.", \
 	}
 
 /* All paths except those that begin with two slashes, which browsers take for another host. */

@@ -72,9 +72,8 @@ static const struct field key_fields[] = { {
 	.in = sizeof(struct str),
 	.min = 1,
 	.max = IDEMPOTENT_KEY_MAX,
-	.doc = "Of the client's choice, visible ASCII. The same request with it is answered "
-	       "as it was for 24 "
-	       "hours; another one is refused.",
+	.doc = "Key of the client's choice, visible ASCII. For 24 hours the same request with it "
+	       "gets the first answer again; a different request with it is refused.",
 } };
 const struct field_table api_key_table = { .rows = key_fields,
 					   .n = ARRAY_LEN(key_fields),

@@ -15,7 +15,7 @@ struct id_path {
 };
 extern const struct field_table id_path_table;
 #define API_ID_PATH(S)                                                                             \
-	FIELD_OBJECT(S, path, id_path_table, .flags = FIELD_REQUIRED, .doc = "The sandbox.")
+	FIELD_OBJECT(S, path, id_path_table, .flags = FIELD_REQUIRED, .doc = "Names the sandbox.")
 
 /* Of a projected route whose path names the sandbox. */
 #define API_BY_PATH                                                                                \

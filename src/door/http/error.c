@@ -120,17 +120,17 @@ struct str api_dimension_of(enum err_code code)
 	FIELD(struct call_about, m, .has = FIELD_HAS(struct call_about, has_##m), .doc = doc_)
 
 static const struct field context_fields[] = {
-	ABOUT(sandbox, "The sandbox."),
-	ABOUT(snapshot, "The snapshot."),
-	ABOUT(path, "The path in it."),
-	ABOUT(op, "What was asked for."),
-	ABOUT(dimension, "Of what there is not enough, such as disk or streams."),
-	ABOUT_NUMBER(timeout_s, "The seconds that it had."),
-	ABOUT_NUMBER(requested_s, "The seconds that were asked for."),
-	ABOUT_NUMBER(max_timeout_s, "The most seconds that can be asked for."),
-	ABOUT_NUMBER(retry_after_ms, "When to try again."),
-	ABOUT_NUMBER(exit_code, "What a shell would end with: 127 if the program is not there, "
-				"126 if it can't be run."),
+	ABOUT(sandbox, "Id of the sandbox."),
+	ABOUT(snapshot, "Id of the snapshot."),
+	ABOUT(path, "Path in the sandbox."),
+	ABOUT(op, "Operation that was requested."),
+	ABOUT(dimension, "Resource whose limit was reached, such as disk or streams."),
+	ABOUT_NUMBER(timeout_s, "Time limit that was exceeded, in seconds."),
+	ABOUT_NUMBER(requested_s, "Requested time limit, in seconds."),
+	ABOUT_NUMBER(max_timeout_s, "Maximum time limit, in seconds."),
+	ABOUT_NUMBER(retry_after_ms, "Time to wait before trying again, in milliseconds."),
+	ABOUT_NUMBER(exit_code, "Exit code that a shell would return: 127 if the program does "
+				"not exist, 126 if it can't be run."),
 };
 static const struct field_table context_table = FIELD_TABLE(struct call_about, context_fields);
 
@@ -141,19 +141,22 @@ struct problem {
 	struct call_about context;
 };
 static const struct field problem_fields[] = {
-	FIELD(struct problem, code, .flags = FIELD_REQUIRED, .doc = "For programs; never changes."),
+	FIELD(struct problem, code, .flags = FIELD_REQUIRED,
+	      .doc = "Stable error code, for programs."),
 	FIELD(struct problem, message, .flags = FIELD_REQUIRED,
-	      .doc = "What kind of failure it is."),
-	FIELD(struct problem, cause, .flags = FIELD_REQUIRED, .doc = "What it was this time."),
-	FIELD(struct problem, remediation, .flags = FIELD_REQUIRED, .doc = "What can be done."),
+	      .doc = "Short description of the kind of error."),
+	FIELD(struct problem, cause, .flags = FIELD_REQUIRED,
+	      .doc = "What went wrong in this case."),
+	FIELD(struct problem, remediation, .flags = FIELD_REQUIRED,
+	      .doc = "What can be done about it."),
 	FIELD_ENUM(struct problem, failure, err_failure_names, .flags = FIELD_REQUIRED,
-		   .doc = "Its class, which says what kind of reaction helps."),
+		   .doc = "Class of the error, by the reaction that helps."),
 	FIELD(struct problem, retryable, .flags = FIELD_REQUIRED,
-	      .doc = "The same request may succeed later, unchanged."),
+	      .doc = "Whether the same request may succeed later, unchanged."),
 	FIELD(struct problem, pointer,
-	      .doc = "JSON pointer to the value in the body that is at fault, if it is one."),
+	      .doc = "JSON pointer to the wrong value in the body, if there is one."),
 	FIELD_OBJECT(struct problem, context, context_table, .flags = FIELD_REQUIRED,
-		     .doc = "What it is about."),
+		     .doc = "Details of the error."),
 };
 static const struct field_table problem_table = FIELD_TABLE(struct problem, problem_fields);
 
@@ -162,7 +165,7 @@ struct envelope {
 };
 static const struct field envelope_fields[] = {
 	FIELD_OBJECT(struct envelope, error, problem_table, .flags = FIELD_REQUIRED,
-		     .doc = "What failed."),
+		     .doc = "The error."),
 };
 const struct field_table api_problem_table = FIELD_TABLE(struct envelope, envelope_fields);
 

@@ -22,13 +22,14 @@ struct kept {
 };
 #define K struct kept
 static const struct field kept_fields[] = {
-	FIELD(K, name, .flags = FIELD_REQUIRED, .doc = "Of the principal."),
+	FIELD(K, name, .flags = FIELD_REQUIRED, .doc = "Name of the principal."),
 	FIELD(K, cookie, .flags = FIELD_REQUIRED, .min = SHA256_HEX - 1, .max = SHA256_HEX - 1,
 	      .doc = "SHA-256 of the cookie."),
 	FIELD(K, key, .flags = FIELD_REQUIRED, .min = SHA256_HEX - 1, .max = SHA256_HEX - 1,
 	      .doc = "SHA-256 of the page's key."),
-	FIELD(K, began_ms, .flags = FIELD_REQUIRED, .doc = "Since 1970."),
-	FIELD(K, used_ms, .flags = FIELD_REQUIRED, .doc = "Likewise."),
+	FIELD(K, began_ms, .flags = FIELD_REQUIRED,
+	      .doc = "Start of the log-in, in ms since 1970."),
+	FIELD(K, used_ms, .flags = FIELD_REQUIRED, .doc = "Last use, in ms since 1970."),
 };
 #undef K
 static const struct field_table kept_table = FIELD_TABLE(struct kept, kept_fields);
@@ -44,7 +45,7 @@ static const struct field file_fields[] = {
 	FIELD(struct kept_file, token, .flags = FIELD_REQUIRED, .min = SHA256_HEX - 1,
 	      .max = SHA256_HEX - 1, .doc = "SHA-256 of the hub's token."),
 	FIELD_OBJECTS(struct kept_file, logins, kept_table, .flags = FIELD_REQUIRED,
-		      .max = LOGINS_MAX, .doc = "The oldest first."),
+		      .max = LOGINS_MAX, .doc = "Log-ins, oldest first."),
 };
 static const struct field_table file_table = FIELD_TABLE(struct kept_file, file_fields);
 

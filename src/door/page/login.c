@@ -57,13 +57,15 @@ struct login_view {
 };
 #define V struct login_view
 static const struct field login_fields[] = {
-	FIELD(V, id, .flags = FIELD_REQUIRED, .doc = "Of the log-in."),
-	FIELD(V, name, .flags = FIELD_REQUIRED, .doc = "For whom it acts."),
-	FIELD(V, scopes, .flags = FIELD_REQUIRED, .doc = "What it may ask for."),
-	FIELD(V, current, .flags = FIELD_REQUIRED, .doc = "It is the one that asks."),
-	FIELD(V, began_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
-	FIELD(V, used_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
-	FIELD(V, expires_at, .flags = FIELD_REQUIRED, .doc = "When it ends if it is not used."),
+	FIELD(V, id, .flags = FIELD_REQUIRED, .doc = "Id of the log-in."),
+	FIELD(V, name, .flags = FIELD_REQUIRED, .doc = "Principal whose rights it has."),
+	FIELD(V, scopes, .flags = FIELD_REQUIRED, .doc = "Scopes of its rights."),
+	FIELD(V, current, .flags = FIELD_REQUIRED,
+	      .doc = "Whether it is the log-in that sent this request."),
+	FIELD(V, began_at, .flags = FIELD_REQUIRED, .doc = "Time of the log-in, RFC 3339."),
+	FIELD(V, used_at, .flags = FIELD_REQUIRED, .doc = "Time of the last use, RFC 3339."),
+	FIELD(V, expires_at, .flags = FIELD_REQUIRED,
+	      .doc = "Time at which it ends if it is not used, RFC 3339."),
 };
 #undef V
 static const struct field_table login_table = FIELD_TABLE(struct login_view, login_fields);
@@ -284,9 +286,12 @@ struct link_view {
 	struct str url, path, expires_at;
 };
 static const struct field link_fields[] = {
-	FIELD(struct link_view, url, .doc = "Absent: the hub listens at no address of TCP."),
-	FIELD(struct link_view, path, .flags = FIELD_REQUIRED, .doc = "Its path and fragment."),
-	FIELD(struct link_view, expires_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
+	FIELD(struct link_view, url,
+	      .doc = "The link; absent if the hub listens on no TCP address."),
+	FIELD(struct link_view, path, .flags = FIELD_REQUIRED,
+	      .doc = "Path and fragment of the link."),
+	FIELD(struct link_view, expires_at, .flags = FIELD_REQUIRED,
+	      .doc = "Time at which the link expires, RFC 3339."),
 };
 static const struct field_table link_table = FIELD_TABLE(struct link_view, link_fields);
 
@@ -396,7 +401,7 @@ struct start_request {
 };
 static const struct field start_fields[] = {
 	FIELD(struct start_request, code, .flags = FIELD_REQUIRED, .min = 1, .max = 128,
-	      .doc = "What stands behind # of the link."),
+	      .doc = "Code of the link, the part after #."),
 };
 static const struct field_table start_table = FIELD_TABLE(struct start_request, start_fields);
 
@@ -405,8 +410,9 @@ struct started {
 };
 static const struct field started_fields[] = {
 	FIELD(struct started, key, .flags = FIELD_REQUIRED | FIELD_PLAIN,
-	      .doc = "Sent with each request of the page, beside the cookie."),
-	FIELD(struct started, header, .flags = FIELD_REQUIRED, .doc = "Name of the header for it."),
+	      .doc = "Key that the page sends with each request, in addition to the cookie."),
+	FIELD(struct started, header, .flags = FIELD_REQUIRED,
+	      .doc = "Name of the header for the key."),
 };
 static const struct field_table started_table = FIELD_TABLE(struct started, started_fields);
 
@@ -479,7 +485,7 @@ struct nothing {
 	bool ok;
 };
 static const struct field nothing_fields[] = {
-	FIELD(struct nothing, ok, .flags = FIELD_REQUIRED, .doc = "It is done."),
+	FIELD(struct nothing, ok, .flags = FIELD_REQUIRED, .doc = "Always true."),
 };
 static const struct field_table nothing_table = FIELD_TABLE(struct nothing, nothing_fields);
 
@@ -536,7 +542,7 @@ struct logins_view {
 };
 static const struct field logins_fields[] = {
 	FIELD_OBJECTS(struct logins_view, sessions, login_table, .flags = FIELD_REQUIRED,
-		      .max = LOGINS_MAX, .doc = "The newest first."),
+		      .max = LOGINS_MAX, .doc = "Log-ins, newest first."),
 };
 static const struct field_table logins_table = FIELD_TABLE(struct logins_view, logins_fields);
 

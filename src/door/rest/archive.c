@@ -7,7 +7,7 @@ struct archive_query {
 };
 static const struct field up_fields[] = {
 	FIELD(struct archive_query, path, .min = 1, .max = API_PATH_MAX,
-	      .doc = "A directory that is there. Absent: the sandbox's working directory."),
+	      .doc = "Existing directory; the sandbox's working directory if absent."),
 };
 static const struct field_table up_query = FIELD_TABLE(struct archive_query, up_fields);
 
@@ -17,7 +17,7 @@ struct archive_params {
 };
 static const struct field up_parts[] = {
 	API_ID_PATH(struct archive_params),
-	FIELD_OBJECT(struct archive_params, query, up_query, .doc = "Where."),
+	FIELD_OBJECT(struct archive_params, query, up_query, .doc = "Where to unpack the archive."),
 };
 static const struct field_table up_input = FIELD_TABLE(struct archive_params, up_parts);
 
@@ -64,9 +64,8 @@ static void run_upload(struct call *c, const void *params)
 static const struct api_route rows[] = {
 	{ .id = "archive.download",
 	  .op = &files_download_op,
-	  .doc = "A directory with all that is in it, or a file, as a tar archive. One that "
-		 "fails in "
-		 "the middle has no end, and the connection is cut.",
+	  .doc = "Downloads a directory with its contents, or a file, as a tar archive. If that "
+		 "fails midway, the connection is closed and the archive has no end.",
 	  .projected = true,
 	  .members = OP_MEMBERS(down_members),
 	  .answer = &op_nothing_table,
@@ -78,9 +77,9 @@ static const struct api_route rows[] = {
 	{ .id = "archive.upload",
 	  .op = &(const struct
 		  op){ .action = "files.upload",
-		       .doc = "Unpacks a tar archive, which is not compressed, in a directory as "
-			      "it comes. Links are not followed; what was unpacked before a "
-			      "failure stays.",
+		       .doc = "Unpacks an uncompressed tar archive into a directory as it arrives. "
+			      "Links are not followed. After a failure, files that were already "
+			      "unpacked stay.",
 		       .effect = OP_WRITE,
 		       .flags = OP_REPLACES,
 		       .request = &up_input,

@@ -28,53 +28,63 @@ enum { BODY_MAX = 8 << 20 }; /* standard input among it */
 #define AT_END .has = FIELD_HAS(A, report.has_exit_code)
 #define BACKGROUND .has = FIELD_HAS(A, has_job)
 static const struct field answer_fields[] = {
+	FIELD_NAMED(A, report.exec, "exec_id", .flags = FIELD_REQUIRED,
+		    .doc = "Id of the exec, by which more of its output can be read."),
 	FIELD_NAMED(
-		A, report.exec, "exec_id", .flags = FIELD_REQUIRED,
-		.doc = "Its id among those of its sandbox, by which its output can be read on."),
-	FIELD_NAMED(A, report.exit_code, "exit_code", AT_END,
-		    .doc = "Of the command; 128 and its number where a signal ended it, 124 where "
-			   "its timeout did. It and what it printed are absent in the background."),
-	FIELD_NAMED(A, report.out, "stdout", AT_END,
-		    .doc = "As text: what is not UTF-8 is replaced, see stdout_base64."),
-	FIELD_NAMED(A, report.err, "stderr", AT_END, .doc = "Likewise."),
-	FIELD_NAMED(A, report.wall_ms, "exec_time_ms", AT_END, .doc = "How long it ran."),
+		A, report.exit_code, "exit_code", AT_END,
+		.doc = "Exit code of the command: 128 plus the signal's number if a signal ended "
+		       "it, 124 after its timeout. Absent in the background, as the output is."),
+	FIELD_NAMED(
+		A, report.out, "stdout", AT_END,
+		.doc = "Standard output as text. Invalid UTF-8 is replaced; stdout_base64 has the "
+		       "bytes then."),
+	FIELD_NAMED(
+		A, report.err, "stderr", AT_END,
+		.doc = "Standard error as text. Invalid UTF-8 is replaced; stderr_base64 has the "
+		       "bytes then."),
+	FIELD_NAMED(A, report.wall_ms, "exec_time_ms", AT_END, .doc = "Duration in milliseconds."),
 	FIELD_NAMED(A, report.signal, "signal", .has = FIELD_HAS(A, report.has_signal),
-		    .doc = "The signal that ended it."),
+		    .doc = "Number of the signal that ended the command."),
 	FIELD_NAMED(A, report.hit_memory, "hit_memory", AT_END,
-		    .doc = "A process of it was killed for the sandbox's memory limit."),
+		    .doc = "Whether a process of the command was killed because of the sandbox's "
+			   "memory limit."),
 	FIELD_NAMED(A, report.hit_pids, "hit_pids", AT_END,
-		    .doc = "It could not start a process for the sandbox's limit of them."),
+		    .doc = "Whether the command could not start a process because of the sandbox's "
+			   "process limit."),
 	FIELD_NAMED(A, report.hit_disk, "hit_disk", AT_END,
-		    .doc = "The sandbox's disk was full when it ended."),
+		    .doc = "Whether the sandbox's disk was full when the command ended."),
 	FIELD_NAMED(A, report.out_base64, "stdout_base64", .flags = FIELD_BYTES,
-		    .doc = "The bytes of stdout, where they are not UTF-8."),
+		    .doc = "Bytes of stdout, if they are not UTF-8."),
 	FIELD_NAMED(A, report.err_base64, "stderr_base64", .flags = FIELD_BYTES,
-		    .doc = "The bytes of stderr, where they are not UTF-8."),
+		    .doc = "Bytes of stderr, if they are not UTF-8."),
 	FIELD_NAMED(A, report.out_elided, "stdout_elided_bytes",
 		    .has = FIELD_HAS(A, report.has_out_elided),
-		    .doc = "How much of the middle of stdout is left out."),
+		    .doc = "Number of bytes left out in the middle of stdout."),
 	FIELD_NAMED(A, report.err_elided, "stderr_elided_bytes",
 		    .has = FIELD_HAS(A, report.has_err_elided),
-		    .doc = "How much of the middle of stderr is left out."),
+		    .doc = "Number of bytes left out in the middle of stderr."),
 	FIELD_NAMED(A, report.next_offset, "elided_offset", .has = FIELD_HAS(A, report.has_next),
-		    .doc = "Where in its output, as execs.output has it, the first that is left "
-			   "out begins."),
+		    .doc = "Offset of the first byte left out, for execs.output."),
 	FIELD_NAMED(A, job.sandbox, "sandbox", BACKGROUND,
 		    .doc = "In the background: id of the sandbox."),
 	FIELD_NAMED(A, job.command, "command", BACKGROUND,
-		    .doc = "In the background: what runs, at most 512 bytes of it."),
-	FIELD_NAMED_ENUM(A, job.state, "state", job_state_names, BACKGROUND,
-			 .doc = "In the background, as all below: running, as execs.get has it."),
-	FIELD_NAMED(A, job.background, "background", BACKGROUND, .doc = "true"),
-	FIELD_NAMED(A, job.tty, "tty", BACKGROUND, .doc = "It was started on a terminal."),
-	FIELD_NAMED(A, job.stdin_open, "stdin_open", BACKGROUND, .doc = "It can be sent input."),
-	FIELD_NAMED(A, job.started_at, "started_at", BACKGROUND, .doc = "When, by RFC 3339."),
+		    .doc = "In the background: the command, at most its first 512 bytes."),
+	FIELD_NAMED_ENUM(
+		A, job.state, "state", job_state_names, BACKGROUND,
+		.doc = "In the background, like all members below: running, as in execs.get."),
+	FIELD_NAMED(A, job.background, "background", BACKGROUND, .doc = "Always true."),
+	FIELD_NAMED(A, job.tty, "tty", BACKGROUND, .doc = "Whether it has a terminal."),
+	FIELD_NAMED(A, job.stdin_open, "stdin_open", BACKGROUND,
+		    .doc = "Whether it accepts input."),
+	FIELD_NAMED(A, job.started_at, "started_at", BACKGROUND, .doc = "Start time, RFC 3339."),
 	FIELD_NAMED(A, job.first_offset, "first_offset", BACKGROUND,
-		    .doc = "Offset of the oldest byte of its output that is kept."),
+		    .doc = "Offset of the oldest byte of output that is still kept."),
 	FIELD_NAMED(A, job.next_offset, "next_offset", BACKGROUND,
-		    .doc = "Offset behind the newest one."),
-	FIELD_NAMED(A, job.stdout_bytes, "stdout_bytes", BACKGROUND, .doc = "Of them on stdout."),
-	FIELD_NAMED(A, job.stderr_bytes, "stderr_bytes", BACKGROUND, .doc = "Of them on stderr."),
+		    .doc = "Offset after the newest byte of output."),
+	FIELD_NAMED(A, job.stdout_bytes, "stdout_bytes", BACKGROUND,
+		    .doc = "Number of bytes printed on stdout."),
+	FIELD_NAMED(A, job.stderr_bytes, "stderr_bytes", BACKGROUND,
+		    .doc = "Number of bytes printed on stderr."),
 };
 #undef BACKGROUND
 #undef AT_END
@@ -98,20 +108,21 @@ struct frame {
 };
 static const struct field frame_fields[] = {
 	FIELD_ENUM(struct frame, kind, kind_names, .flags = FIELD_REQUIRED,
-		   .doc = "exit is the last."),
-	FIELD(struct frame, stream, .doc = "Of a chunk: stdout or stderr."),
-	FIELD(struct frame, data, .flags = FIELD_BYTES, .doc = "Of a chunk: its bytes in base64."),
+		   .doc = "Kind of the line; exit is the last one."),
+	FIELD(struct frame, stream, .doc = "Stream of a chunk: stdout or stderr."),
+	FIELD(struct frame, data, .flags = FIELD_BYTES, .doc = "Bytes of a chunk, in base64."),
 	FIELD(struct frame, exit_code, .has = FIELD_HAS(struct frame, is_exit),
-	      .doc = "Of the command; 124 where its timeout ended it, -1 where it never ran."),
+	      .doc = "In an exit: exit code of the command; 124 after its timeout, -1 if it did "
+		     "not start."),
 	FIELD(struct frame, exec_time_ms, .has = FIELD_HAS(struct frame, is_exit),
-	      .doc = "How long it ran."),
-	FIELD(struct frame, error, .doc = "Of an exit: what went wrong, if it was no plain end."),
-	FIELD(struct frame, code,
-	      .doc = "Of an exit: the code that exec fails with then, of the table of errors."),
+	      .doc = "In an exit: duration in milliseconds."),
+	FIELD(struct frame, error,
+	      .doc = "In an exit: what went wrong, if the command did not end normally."),
+	FIELD(struct frame, code, .doc = "In an exit: the error code that exec would answer."),
 	FIELD_ENUM(struct frame, failure, err_failure_names, .has = FIELD_HAS(struct frame, fails),
-		   .doc = "Of an exit: the class of that code."),
+		   .doc = "In an exit: the class of that error."),
 	FIELD(struct frame, dimension,
-	      .doc = "Of an exit: the limit that it ran into: memory, pids, disk or wall."),
+	      .doc = "In an exit: the limit that the command reached: memory, pids, disk or wall."),
 };
 static const struct field_table frame_table = FIELD_TABLE(struct frame, frame_fields);
 
@@ -161,11 +172,12 @@ struct code_body {
 static const struct field code_fields[] = {
 	API_SANDBOX_ROW(struct code_body),
 	FIELD(struct code_body, code, .flags = FIELD_REQUIRED, .min = 1, .max = EXEC_BYTES_MAX,
-	      .doc = "The program's text."),
+	      .doc = "Source text of the program."),
 	FIELD_ENUM(struct code_body, language, language_names, .def = DEFAULT_ENUM(LANGUAGE_PYTHON),
-		   .doc = "What it is written in; the template must have what runs it."),
+		   .doc = "Language of the program. The template must have its interpreter."),
 	FIELD(struct code_body, timeout,
-	      .doc = "Seconds, at most 86400; then it is killed with all its descendants. 0: 60."),
+	      .doc = "Time limit in seconds, at most 86400; 0 means 60. Then the program and its "
+		     "descendants are killed."),
 };
 static const struct field_table code_body = FIELD_TABLE(struct code_body, code_fields);
 
@@ -208,16 +220,15 @@ static const struct api_route rows[] = {
 	  .body_max = BODY_MAX,
 	  .errors = MAY | API_MAY(EXEC_TIMEOUT) },
 	{ .id = "exec.stream",
-	  .doc = "Runs a command in a sandbox, and tells what it prints as it comes. Who "
-		 "reads slowly "
-		 "holds the command; who goes away ends it.",
+	  .doc = "Runs a command in a sandbox and streams its output. A slow reader blocks the "
+		 "command; a disconnect ends it.",
 	  .members = OP_MEMBERS(stream_members),
 	  .path = "/v1/exec/stream",
 	  .body_max = BODY_MAX,
 	  STREAM },
 	{ .id = "run_code.stream",
-	  .doc = "Runs a program's text in a sandbox, and tells what it prints as "
-		 "exec.stream does.",
+	  .doc = "Runs a program's source text in a sandbox and streams its output, as exec.stream "
+		 "does.",
 	  .body = &code_body,
 	  .read = read_code,
 	  .path = "/v1/run_code/stream",

@@ -5,14 +5,17 @@
 
 static const struct field exit_fields[] = {
 	FIELD(struct exit_view, exit_code, .flags = FIELD_REQUIRED,
-	      .doc = "Of the command; 124 where its timeout ended it, -1 where it never ran."),
-	FIELD(struct exit_view, exec_time_ms, .flags = FIELD_REQUIRED, .doc = "How long it ran."),
-	FIELD(struct exit_view, error, .doc = "What went wrong, if it was no plain end."),
-	FIELD(struct exit_view, code, .doc = "Its code, of the table of errors, if it has one."),
+	      .doc = "Exit code of the command; 124 after its timeout, -1 if it did not start."),
+	FIELD(struct exit_view, exec_time_ms, .flags = FIELD_REQUIRED,
+	      .doc = "Duration in milliseconds."),
+	FIELD(struct exit_view, error,
+	      .doc = "What went wrong, if the command did not end normally."),
+	FIELD(struct exit_view, code, .doc = "Error code, if exec would answer one."),
 	FIELD_ENUM(struct exit_view, failure, err_failure_names,
-		   .has = FIELD_HAS(struct exit_view, fails), .doc = "The class of that code."),
+		   .has = FIELD_HAS(struct exit_view, fails), .doc = "Class of that error."),
 	FIELD(struct exit_view, dimension,
-	      .doc = "The limit of the sandbox that it ran into, if any."),
+	      .doc = "Limit of the sandbox that the command reached, if any: memory, pids, disk or "
+		     "wall."),
 };
 const struct field_table exit_view_table = FIELD_TABLE(struct exit_view, exit_fields);
 
@@ -73,9 +76,9 @@ struct socket_size {
 };
 static const struct field size_fields[] = {
 	FIELD(struct socket_size, cols, .flags = FIELD_REQUIRED, .min = 1, .max = EXEC_SIDE_MAX,
-	      .doc = "Columns."),
+	      .doc = "Width in columns."),
 	FIELD(struct socket_size, rows, .flags = FIELD_REQUIRED, .min = 1, .max = EXEC_SIDE_MAX,
-	      .doc = "Rows."),
+	      .doc = "Height in rows."),
 };
 static const struct field_table socket_size_table = FIELD_TABLE(struct socket_size, size_fields);
 
@@ -88,15 +91,15 @@ struct socket_word {
 #define W struct socket_word
 static const struct field word_fields[] = {
 	FIELD_OBJECT(W, resize, socket_size_table, .has = FIELD_HAS(W, has_resize),
-		     .doc = "The new size of its terminal."),
+		     .doc = "New size of the terminal."),
 	FIELD(W, signal, .min = 1, .max = PROCESS_SIGNAL_MAX, .has = FIELD_HAS(W, has_signal),
-	      .doc = "A signal for its process group, by number."),
+	      .doc = "Number of a signal to send to its process group."),
 	FIELD(W, stdin_close, .has = FIELD_HAS(W, has_close),
-	      .doc = "The end of its standard input; of a terminal, its end-of-file character."),
+	      .doc = "Closes standard input; on a terminal, sends its end-of-file character."),
 };
 #undef W
-const struct field_table socket_word_table = FIELD_TABLE(struct socket_word, word_fields,
-							 .doc = "One member in each text.");
+const struct field_table socket_word_table = FIELD_TABLE(
+	struct socket_word, word_fields, .doc = "Each text message has exactly one member.");
 
 /* The one thing that it says. */
 static int socket_word(const struct socket_word *w, struct exec_word *ret, struct err *e)

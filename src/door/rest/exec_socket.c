@@ -44,7 +44,7 @@ struct said {
 };
 static const struct field said_fields[] = {
 	FIELD_OBJECT(struct said, exit, exit_view_table, .flags = FIELD_REQUIRED,
-		     .doc = "The end; behind it only the error comes, if it is one."),
+		     .doc = "How the command ended. Only an error message may follow."),
 };
 static const struct field_table said_table = FIELD_TABLE(struct said, said_fields);
 
@@ -63,15 +63,15 @@ static void tell(struct call *c, const void *event)
 
 #define OPENED                                                                                     \
 	{ "command", .presence = OP_OPTIONAL,                                                      \
-	  .doc = "Line for the shell; with args, the program to run. May be absent with tty: the " \
-		 "shell." },                                                                       \
+	  .doc = "Command line for the shell; with args, the program to run. With tty it "         \
+		 "may be absent: a shell runs then." },                                            \
 		{ "cwd", .as = "working_dir" },                                                    \
 		{ "timeout_seconds", .as = "timeout", .def = DEFAULT_INT(EXEC_TIMEOUT_MAX),        \
-		  .doc = "Seconds, at most 86400; then it is killed with all its descendants. 0: " \
-			 "30." },                                                                  \
+		  .doc = "Time limit in seconds, at most 86400; 0 means 30. Then the command and " \
+			 "its descendants are killed." },                                          \
 		{ "stdin_open", .as = "stdin", .def = DEFAULT_BOOL(true),                          \
-		  .doc = "Whether its standard input comes; else that is empty." },                \
-		{ "tty", .doc = "Runs it on a terminal, whose output is all stdout." },            \
+		  .doc = "Whether standard input is sent; if not, it is empty." },                 \
+		{ "tty", .doc = "Runs the command on a terminal. All output is then stdout." },    \
 		{ "stdin", .in = OP_HIDDEN }, { "stdin_base64", .in = OP_HIDDEN },                 \
 		{ "max_output_bytes", .in = OP_HIDDEN }, { "background", .in = OP_HIDDEN },        \
 		{ "exec_id", .in = OP_HIDDEN },                                                    \

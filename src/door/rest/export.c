@@ -16,11 +16,12 @@ struct import_query {
 	uint32_t ttl_seconds;
 };
 static const struct field query_fields[] = {
-	FIELD(struct import_query, name, .max = SNAPSHOT_NAME_MAX / 4, .doc = "For people."),
+	FIELD(struct import_query, name, .max = SNAPSHOT_NAME_MAX / 4,
+	      .doc = "Name of the snapshot, for people."),
 	FIELD(struct import_query, digest, .min = HASH_HEX, .max = HASH_HEX,
-	      .doc = "SHA-256 that the archive must have, in hex. Absent: any."),
+	      .doc = "SHA-256 that the archive must have, in hex. Default: any."),
 	FIELD(struct import_query, ttl_seconds, .max = SNAPSHOT_TTL_MAX,
-	      .doc = "It is deleted so long after; absent or 0: never."),
+	      .doc = "Seconds until the snapshot is deleted; absent or 0: never."),
 };
 static const struct field_table query_table = FIELD_TABLE(struct import_query, query_fields);
 
@@ -28,7 +29,8 @@ struct import_params {
 	struct import_query query;
 };
 static const struct field import_parts[] = {
-	FIELD_OBJECT(struct import_params, query, query_table, .doc = "What to call it."),
+	FIELD_OBJECT(struct import_params, query, query_table,
+		     .doc = "Name, digest and lifetime of the snapshot."),
 };
 static const struct field_table import_input = FIELD_TABLE(struct import_params, import_parts);
 
@@ -99,8 +101,8 @@ static const struct api_route rows[] = {
 	  .op =
 		  &(const struct op){
 			  .action = "snapshot.import",
-			  .doc = "A snapshot of an archive that was exported, which is read to its "
-				 "end and checked before anything of it is kept.",
+			  .doc = "Imports a snapshot from an exported archive. The archive is read "
+				 "and checked completely before anything is kept.",
 			  .effect = OP_WRITE,
 			  .flags = OP_LIFECYCLE,
 			  .request = &import_input,

@@ -7,17 +7,17 @@
 
 #define CONTENT_ROWS(flags_)                                                                       \
 	FIELD(struct file_content, content, .flags = FIELD_REQUIRED | FIELD_NUL_OK | (flags_),     \
-	      .doc = "What was read; as text it may be a few bytes shorter, to cut no "            \
-		     "character."),                                                                \
+	      .doc = "Content that was read. Text may be a few bytes shorter than the limit, so "  \
+		     "that no character is cut."),                                                 \
 		FIELD(struct file_content, size, .flags = FIELD_REQUIRED,                          \
-		      .doc = "Bytes of the whole file."),                                          \
+		      .doc = "Size of the whole file in bytes."),                                  \
 		FIELD_ENUM(struct file_content, encoding, file_encoding_names,                     \
-			   .flags = FIELD_REQUIRED, .doc = "How content stands for the bytes."),   \
+			   .flags = FIELD_REQUIRED, .doc = "Encoding of content."),                \
 		FIELD(struct file_content, eof, .flags = FIELD_REQUIRED,                           \
-		      .doc = "The end of the file was read."),                                     \
+		      .doc = "Whether the end of the file was reached."),                          \
 		FIELD(struct file_content, next_offset,                                            \
 		      .has = FIELD_HAS(struct file_content, has_next),                             \
-		      .doc = "Where to read on; absent at the end of the file.")
+		      .doc = "Offset of the next part; absent at the end of the file.")
 
 static const struct field text_fields[] = { CONTENT_ROWS(0) };
 static const struct field_table text_table = FIELD_TABLE(struct file_content, text_fields);
@@ -39,7 +39,7 @@ static const struct op_member write_members[] = {
 };
 
 static const struct field written_fields[] = {
-	FIELD(struct file_written, status, .flags = FIELD_REQUIRED, .doc = "ok"),
+	FIELD(struct file_written, status, .flags = FIELD_REQUIRED, .doc = "Always \"ok\"."),
 };
 static const struct field_table written_table = FIELD_TABLE(struct file_written, written_fields);
 
@@ -47,43 +47,47 @@ static const struct field_table written_table = FIELD_TABLE(struct file_written,
 
 #define L struct file_listed
 static const struct field entry_fields[] = {
-	FIELD(L, name, .flags = FIELD_REQUIRED, .doc = "Without the directory."),
-	FIELD(L, is_dir, .flags = FIELD_REQUIRED, .doc = "It is a directory."),
-	FIELD_ENUM(L, type, file_type_names, .flags = FIELD_REQUIRED, .doc = "What it is."),
-	FIELD(L, size, .flags = FIELD_REQUIRED, .doc = "Bytes."),
+	FIELD(L, name, .flags = FIELD_REQUIRED, .doc = "Name without the directory."),
+	FIELD(L, is_dir, .flags = FIELD_REQUIRED, .doc = "Whether it is a directory."),
+	FIELD_ENUM(L, type, file_type_names, .flags = FIELD_REQUIRED, .doc = "Type of the entry."),
+	FIELD(L, size, .flags = FIELD_REQUIRED, .doc = "Size in bytes."),
 	FIELD(L, mode, .flags = FIELD_REQUIRED, .doc = "Permission bits, as a number."),
-	FIELD(L, modified_at, .flags = FIELD_REQUIRED, .doc = "Seconds since 1970."),
+	FIELD(L, modified_at, .flags = FIELD_REQUIRED,
+	      .doc = "Time of the last change, in seconds since 1970."),
 };
 #undef L
 static const struct field_table entry_table = FIELD_TABLE(struct file_listed, entry_fields);
 static const struct field listing_fields[] = {
 	FIELD_OBJECTS(struct files_listing, entries, entry_table, .flags = FIELD_REQUIRED,
-		      .doc = "By name."),
-	FIELD(struct files_listing, truncated, .flags = FIELD_REQUIRED, .doc = "There are more."),
+		      .doc = "Entries, sorted by name."),
+	FIELD(struct files_listing, truncated, .flags = FIELD_REQUIRED,
+	      .doc = "Whether there are more entries."),
 };
 static const struct field_table listing_table = FIELD_TABLE(struct files_listing, listing_fields);
 
 static const struct op_member list_members[] = {
 	{ "path", .presence = OP_REQUIRED,
-	  .doc = "Absolute, or from the sandbox's working directory on." },
+	  .doc = "Absolute path, or relative to the sandbox's working directory." },
 };
 
 /* ---- the others ---------------------------------------------------------------------------- */
 
 static const struct field done_fields[] = {
-	FIELD(struct files_done, status, .flags = FIELD_REQUIRED, .doc = "ok"),
+	FIELD(struct files_done, status, .flags = FIELD_REQUIRED, .doc = "Always \"ok\"."),
 };
 static const struct field_table done_table = FIELD_TABLE(struct files_done, done_fields);
 
 static const struct field info_fields[] = {
-	FIELD(struct file_info, path, .flags = FIELD_REQUIRED, .doc = "As it was sent."),
-	FIELD(struct file_info, is_dir, .flags = FIELD_REQUIRED, .doc = "It is a directory."),
+	FIELD(struct file_info, path, .flags = FIELD_REQUIRED, .doc = "Path, as in the request."),
+	FIELD(struct file_info, is_dir, .flags = FIELD_REQUIRED,
+	      .doc = "Whether it is a directory."),
 	FIELD_ENUM(struct file_info, type, file_type_names, .flags = FIELD_REQUIRED,
-		   .doc = "What it is."),
-	FIELD(struct file_info, size, .flags = FIELD_REQUIRED, .doc = "Bytes."),
+		   .doc = "Type of the file."),
+	FIELD(struct file_info, size, .flags = FIELD_REQUIRED, .doc = "Size in bytes."),
 	FIELD(struct file_info, mode, .flags = FIELD_REQUIRED,
 	      .doc = "Permission bits, as a number."),
-	FIELD(struct file_info, modified_at, .flags = FIELD_REQUIRED, .doc = "Seconds since 1970."),
+	FIELD(struct file_info, modified_at, .flags = FIELD_REQUIRED,
+	      .doc = "Time of the last change, in seconds since 1970."),
 };
 static const struct field_table info_table = FIELD_TABLE(struct file_info, info_fields);
 

@@ -16,10 +16,11 @@ struct hello {
 };
 static const struct field hello_fields[] = {
 	FIELD(struct hello, offset, .flags = FIELD_REQUIRED,
-	      .doc = "Of the first byte that follows."),
-	FIELD(struct hello, tty, .flags = FIELD_REQUIRED, .doc = "It has a terminal."),
+	      .doc = "Offset of the first byte that follows."),
+	FIELD(struct hello, tty, .flags = FIELD_REQUIRED,
+	      .doc = "Whether the exec has a terminal."),
 	FIELD_NAMED(struct hello, reads, "stdin_open", .flags = FIELD_REQUIRED,
-		    .doc = "It can be sent input."),
+		    .doc = "Whether the exec accepts input."),
 };
 static const struct field_table hello_table = FIELD_TABLE(struct hello, hello_fields);
 
@@ -27,9 +28,10 @@ struct gap {
 	uint64_t offset, bytes;
 };
 static const struct field gap_fields[] = {
-	FIELD(struct gap, offset, .flags = FIELD_REQUIRED, .doc = "Of the first one."),
+	FIELD(struct gap, offset, .flags = FIELD_REQUIRED,
+	      .doc = "Offset of the first missing byte."),
 	FIELD(struct gap, bytes, .flags = FIELD_REQUIRED,
-	      .doc = "How many bytes of both streams are not kept any more."),
+	      .doc = "Number of missing bytes of both streams."),
 };
 static const struct field_table gap_table = FIELD_TABLE(struct gap, gap_fields);
 
@@ -43,12 +45,12 @@ static const struct field said_fields[] = {
 	FIELD_OBJECT(struct said, attached, hello_table,
 		     .has = FIELD_HAS(struct said, has_attached), .doc = "The first message."),
 	FIELD_OBJECT(struct said, dropped, gap_table, .has = FIELD_HAS(struct said, has_dropped),
-		     .doc = "What is missing of its output, where it is missing."),
+		     .doc = "Output that is no longer kept."),
 	FIELD_OBJECT(struct said, exit, exit_view_table, .has = FIELD_HAS(struct said, has_exit),
-		     .doc = "The end; behind it only the error comes, if it is one."),
+		     .doc = "How the command ended. Only an error message may follow."),
 };
-static const struct field_table said_table = FIELD_TABLE(struct said, said_fields,
-							 .doc = "One member in each text.");
+static const struct field_table said_table =
+	FIELD_TABLE(struct said, said_fields, .doc = "Each text message has exactly one member.");
 
 static void tell(struct call *c, const void *event)
 {

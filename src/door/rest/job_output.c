@@ -5,15 +5,16 @@
 #define O struct exec_output
 static const struct field output_fields[] = {
 	FIELD_OBJECTS(O, chunks, exec_chunk_table, .flags = FIELD_REQUIRED,
-		      .doc = "In the order in which they came."),
+		      .doc = "Chunks of output, in the order in which they came."),
 	FIELD(O, dropped_bytes, .flags = FIELD_REQUIRED,
-	      .doc = "How many bytes at or behind offset are not kept any more, of both streams."),
-	FIELD(O, next_offset, .flags = FIELD_REQUIRED, .doc = "Where to go on reading."),
+	      .doc = "Number of bytes from offset on that are no longer kept, of both streams."),
+	FIELD(O, next_offset, .flags = FIELD_REQUIRED,
+	      .doc = "Offset at which to continue reading."),
 	FIELD(O, eof, .flags = FIELD_REQUIRED,
-	      .doc = "That was the last of it: the exec has ended."),
-	FIELD_ENUM(O, state, job_state_names, .flags = FIELD_REQUIRED, .doc = "Of the exec."),
+	      .doc = "Whether this is the end of the output: the exec has ended."),
+	FIELD_ENUM(O, state, job_state_names, .flags = FIELD_REQUIRED, .doc = "State of the exec."),
 	FIELD(O, exit_code, .has = FIELD_HAS(O, has_exit_code),
-	      .doc = "Of the command, where it has one."),
+	      .doc = "Exit code of the command, if it has one."),
 };
 #undef O
 static const struct field_table output_table = FIELD_TABLE(struct exec_output, output_fields);
@@ -37,19 +38,20 @@ struct line {
 };
 static const struct field line_fields[] = {
 	FIELD_ENUM(struct line, kind, line_names, .flags = FIELD_REQUIRED,
-		   .doc = "exit is the last."),
+		   .doc = "Kind of the line; exit is the last one."),
 	FIELD(struct line, offset, .flags = FIELD_REQUIRED,
-	      .doc = "Of its first byte; of an exit: behind the last one."),
-	FIELD(struct line, stream, .doc = "Of a chunk: stdout or stderr."),
-	FIELD(struct line, data, .flags = FIELD_BYTES, .doc = "Of a chunk: its bytes in base64."),
+	      .doc = "Offset of the first byte; in an exit, the offset after the last byte."),
+	FIELD(struct line, stream, .doc = "Stream of a chunk: stdout or stderr."),
+	FIELD(struct line, data, .flags = FIELD_BYTES, .doc = "Bytes of a chunk, in base64."),
 	FIELD(struct line, bytes, .has = FIELD_HAS(struct line, has_bytes),
-	      .doc = "Of dropped: how many bytes of both streams are not kept any more."),
-	FIELD(struct line, state, .doc = "Of an exit: that of the exec."),
+	      .doc = "In dropped: number of bytes that are no longer kept, of both streams."),
+	FIELD(struct line, state, .doc = "In an exit: state of the exec."),
 	FIELD(struct line, exit_code, .has = FIELD_HAS(struct line, has_exit_code),
-	      .doc = "Of an exit: that of the command, where it has one."),
+	      .doc = "In an exit: exit code of the command, if it has one."),
 	FIELD(struct line, exec_time_ms, .has = FIELD_HAS(struct line, has_exit_code),
-	      .doc = "How long it ran."),
-	FIELD(struct line, error, .doc = "Of an exit: what went wrong, if it was no plain end."),
+	      .doc = "In an exit: duration in milliseconds."),
+	FIELD(struct line, error,
+	      .doc = "In an exit: what went wrong, if the command did not end normally."),
 };
 static const struct field_table line_table = FIELD_TABLE(struct line, line_fields);
 

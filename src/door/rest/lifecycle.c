@@ -4,21 +4,21 @@
 
 static const struct field state_fields[] = {
 	FIELD_NAMED_ENUM(struct sandbox_state, state, "status", hub_sandbox_state_names,
-			 .flags = FIELD_REQUIRED, .doc = "What it is now."),
+			 .flags = FIELD_REQUIRED, .doc = "New state of the sandbox."),
 };
 static const struct field_table state_table = FIELD_TABLE(struct sandbox_state, state_fields);
 
 static const struct op_member timeout_members[] = {
 	{ "seconds", .as = "timeout_seconds", .min = 1,
-	  .doc = "Its time to live, from now; at most 2592000." },
+	  .doc = "New time to live in seconds, counted from now; at most 2592000 (30 days)." },
 };
 
 static const struct field deadline_fields[] = {
-	FIELD(struct sandbox_timeout, status, .flags = FIELD_REQUIRED, .doc = "ok"),
+	FIELD(struct sandbox_timeout, status, .flags = FIELD_REQUIRED, .doc = "Always \"ok\"."),
 	FIELD(struct sandbox_timeout, deadline_unix, .flags = FIELD_REQUIRED,
-	      .doc = "When its time is over, in seconds since 1970."),
+	      .doc = "Deadline of the sandbox, in seconds since 1970."),
 	FIELD_NAMED(struct sandbox_timeout, seconds, "timeout_seconds", .flags = FIELD_REQUIRED,
-		    .doc = "As asked for."),
+		    .doc = "Time to live in seconds, as requested."),
 };
 static const struct field_table deadline_table = FIELD_TABLE(struct sandbox_timeout,
 							     deadline_fields);

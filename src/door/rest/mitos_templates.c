@@ -11,11 +11,11 @@ struct asked_network {
 	struct field_strs allow_domains, allow_cidrs;
 };
 static const struct field asked_network_fields[] = {
-	FIELD(struct asked_network, block, .doc = "Nothing may be reached."),
+	FIELD(struct asked_network, block, .doc = "Grant no network access."),
 	FIELD(struct asked_network, allow_domains, .max = 256, .item_min = 1, .item_max = 8192,
-	      .doc = "Names, as HOST or HOST:PORT."),
+	      .doc = "Host names, as HOST or HOST:PORT."),
 	FIELD(struct asked_network, allow_cidrs, .max = 256, .item_min = 1, .item_max = 8192,
-	      .doc = "Ranges of addresses."),
+	      .doc = "Address ranges (CIDR)."),
 };
 /* egress and inbound grant nothing, whatever they say. */
 static const struct field_table asked_network_table =
@@ -25,7 +25,7 @@ struct asked_resources {
 	uint32_t vcpu_count, mem_size_mib;
 };
 static const struct field asked_resources_fields[] = {
-	FIELD(struct asked_resources, vcpu_count, .max = 1024, .doc = "Processors."),
+	FIELD(struct asked_resources, vcpu_count, .max = 1024, .doc = "Number of processors."),
 	FIELD(struct asked_resources, mem_size_mib, .max = 1 << 20, .doc = "Memory in MiB."),
 };
 static const struct field_table asked_resources_table =
@@ -43,11 +43,11 @@ static const struct field asked_fields[] = {
 	      .doc = "Name of the template."),
 	FIELD_OBJECT(struct asked, network, asked_network_table, .flags = FIELD_NULLABLE,
 		     .has = FIELD_HAS(struct asked, has_network),
-		     .doc = "What its sandboxes may reach."),
+		     .doc = "Hosts that sandboxes of the template may reach."),
 	FIELD_OBJECT(struct asked, resources, asked_resources_table, .flags = FIELD_NULLABLE,
-		     .doc = "What they may use."),
+		     .doc = "Limits of sandboxes of the template."),
 	FIELD_OBJECT(struct asked, workload, mitos_workload_table, .flags = FIELD_NULLABLE,
-		     .doc = "What runs in them from the start."),
+		     .doc = "Program that is started in each sandbox of the template."),
 };
 static const struct field_table asked_table = FIELD_TABLE(struct asked, asked_fields, .open = true);
 
@@ -219,7 +219,8 @@ static const struct api_route rows[] = {
 	/* The hub's own templates stay as they are, so this is a question. */
 	{ .id = "templates.create",
 	  .op = &template_list_op,
-	  .doc = "Says that a template is there, and what its sandboxes may reach and use.",
+	  .doc = "Makes sure that a template exists, and sets the network, limits and program of "
+		 "its sandboxes.",
 	  .projected = true,
 	  .body = &asked_table,
 	  .read = read_asked,

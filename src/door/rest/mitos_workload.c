@@ -8,8 +8,9 @@
 
 static const struct field workload_fields[] = {
 	FIELD(struct mitos_workload, command, .max = EXEC_ARGS_MAX,
-	      .doc = "Program and arguments."),
-	FIELD(struct mitos_workload, env, .max = API_ENV_MAX, .doc = "Its environment."),
+	      .doc = "Program and its arguments."),
+	FIELD(struct mitos_workload, env, .max = API_ENV_MAX,
+	      .doc = "Environment variables of the program."),
 };
 /* ready is not waited for. */
 const struct field_table mitos_workload_table = FIELD_TABLE(struct mitos_workload, workload_fields,

@@ -51,7 +51,7 @@ static void put_failed_schema(const struct api_route *r, struct json_writer *w)
 	const struct field fields[] = {
 		api_problem_table.rows[0],
 		{ .name = "result",
-		  .doc = "What came of it, as with status 200.",
+		  .doc = "The result, as with status 200.",
 		  .kind = FIELD_IS_OBJECT,
 		  .table = r->failed },
 	};
@@ -194,7 +194,7 @@ static void put_heard(const struct api_route *r, const struct api_parts *parts,
 {
 	struct field rows_[HEARD_MAX] = { {
 		.name = "open",
-		.doc = "What to run; in the first message.",
+		.doc = "What to run; in the first message only.",
 		.kind = FIELD_IS_OBJECT,
 		.table = &parts->places[OP_BODY],
 		.elem = r->op->request->size,
@@ -511,7 +511,7 @@ static void run(struct call *c, const void *params)
 static const struct api_route rows[] = {
 	{ .id = "openapi",
 	  .op = &(const struct op){ .action = "hub.openapi",
-				    .doc = "This document.",
+				    .doc = "Returns this document.",
 				    .effect = OP_READ,
 				    .request = &op_nothing_table,
 				    .result = &op_nothing_table,

@@ -4,7 +4,7 @@
 #include "door/connect/connect.h"
 
 static const struct field done_fields[] = {
-	FIELD(struct process_signalled, status, .flags = FIELD_REQUIRED, .doc = "ok"),
+	FIELD(struct process_signalled, status, .flags = FIELD_REQUIRED, .doc = "Always \"ok\"."),
 };
 static const struct field_table done_table = FIELD_TABLE(struct process_signalled, done_fields);
 

@@ -7,14 +7,14 @@
 
 static const struct op_member list_members[] = {
 	{ "limit", .in = OP_QUERY, .min = 1,
-	  .doc = "How many at once; with it or cursor, the answer is a page." },
+	  .doc = "Most sandboxes per page. With limit or cursor, the answer is a page." },
 	{ "state", .in = OP_QUERY },
 	{ "label", .in = OP_QUERY },
 	{ "cursor", .in = OP_QUERY },
 	{ "after", .in = OP_HIDDEN },
 };
 static const struct field page_fields[] = {
-	VIEWS_ROW(api_sandbox_table, "In order of creation."),
+	VIEWS_ROW(api_sandbox_table, "Sandboxes, in order of creation."),
 	NEXT_CURSOR_ROW(struct sandboxes_view),
 };
 static const struct field_table page_table = FIELD_TABLE(struct sandboxes_view, page_fields);
@@ -30,9 +30,10 @@ static const struct op_member get_members[] = {
 };
 
 static const struct field terminated_fields[] = {
-	FIELD(struct sandbox_ended, status, .flags = FIELD_REQUIRED, .doc = "terminated"),
+	FIELD(struct sandbox_ended, status, .flags = FIELD_REQUIRED,
+	      .doc = "Always \"terminated\"."),
 	FIELD_NAMED(struct sandbox_ended, sandbox, "id", .flags = FIELD_REQUIRED,
-		    .doc = "The sandbox."),
+		    .doc = "Id of the sandbox."),
 };
 static const struct field_table terminated_table = FIELD_TABLE(struct sandbox_ended,
 							       terminated_fields);
@@ -60,7 +61,7 @@ static const struct op_member diff_members[] = {
 /* mitos' way: a template and an id; and its sandbox_fork gives a sandbox as the template. */
 static const struct op_member fork_template_members[] = {
 	{ "template", .presence = OP_REQUIRED,
-	  .doc = "The template, such as \"host\"; or a sandbox, of which a copy is made." },
+	  .doc = "Name of a template, such as \"host\", or id of a sandbox to copy." },
 	FLAT_LIMITS,
 	{ "limits", .in = OP_HIDDEN },
 	{ "user", .in = OP_HIDDEN },
@@ -78,7 +79,7 @@ static const struct op_member fork_template_members[] = {
 static const struct op_member create_members[] = {
 	FLAT_LIMITS,
 	{ "ttl_seconds", .as = "timeout_seconds",
-	  .doc = "Its time to live; 0: no end. /v1/set_timeout changes it." },
+	  .doc = "Time to live in seconds; 0 means no limit. /v1/set_timeout changes it." },
 };
 
 static const struct op_member fork_sandbox_members[] = {
@@ -100,9 +101,11 @@ static bool names_sandbox(struct ops *ops, const struct principal *who, const st
 
 #define COPIES_MEMBERS                                                                             \
 	{ "replicas", .as = "count",                                                               \
-	  .doc = "How many, of one instant, all or none; with it the answer has a list." },        \
+	  .doc = "Number of copies of the same instant: all are made, or none. If present, "       \
+		 "the answer has a list." },                                                       \
 	{                                                                                          \
-		"ids", .doc = "The names of all; with it the answer has a list."                   \
+		"ids", .doc = "Ids of the copies, one for each. If present, the answer has a "     \
+			      "list."                                                              \
 	}
 static const struct op_member fork_members[] = { API_BY_PATH, COPIES_MEMBERS };
 static const struct op_member restore_members[] = {
@@ -110,7 +113,7 @@ static const struct op_member restore_members[] = {
 	COPIES_MEMBERS,
 };
 
-static const struct field copies_fields[] = { VIEWS_ROW(api_sandbox_table, "The new ones.") };
+static const struct field copies_fields[] = { VIEWS_ROW(api_sandbox_table, "The new sandboxes.") };
 static const struct field_table copies_table = FIELD_TABLE(struct sandboxes_view, copies_fields);
 
 static bool copies_is_one(struct call *c)
@@ -141,8 +144,8 @@ static const struct api_route fork_of_sandbox = {
 static const struct api_route rows[] = {
 	{ .id = "fork",
 	  .op = &sandbox_create_op,
-	  .doc = "Makes a sandbox from a template or as a copy of another, under an id of the "
-		 "client's choice.",
+	  .doc = "Makes a sandbox from a template, or as a copy of another sandbox, with an id of "
+		 "the client's choice.",
 	  .projected = true,
 	  .members = OP_MEMBERS(fork_template_members),
 	  .is_other = names_sandbox,
@@ -179,8 +182,7 @@ static const struct api_route rows[] = {
 	  .errors = MAY_MAKE | API_MAY(SANDBOX_LOST) | API_MAY(FILE_FAILED) },
 	{ .id = "sandboxes.list",
 	  .op = &sandbox_list_op,
-	  .doc = "The sandboxes: all of them as an array, or a page where limit or cursor is "
-		 "given.",
+	  .doc = "Lists all sandboxes, as an array; with limit or cursor, as a page.",
 	  .projected = true,
 	  .members = OP_MEMBERS(list_members),
 	  .answer = &page_table,

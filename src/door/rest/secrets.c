@@ -10,14 +10,14 @@ static const struct field_table view_table = FIELD_TABLE(struct secret_view, vie
 
 static const struct field all_fields[] = {
 	FIELD_OBJECTS(struct secrets_view, secrets, view_table, .flags = FIELD_REQUIRED,
-		      .doc = "In order of their names."),
+		      .doc = "Secrets, sorted by name."),
 };
 static const struct field_table all_table = FIELD_TABLE(struct secrets_view, all_fields);
 
 static const struct field removed_fields[] = {
-	FIELD(struct secret_removed, status, .flags = FIELD_REQUIRED, .doc = "removed"),
+	FIELD(struct secret_removed, status, .flags = FIELD_REQUIRED, .doc = "Always \"removed\"."),
 	FIELD_NAMED(struct secret_removed, secret, "name", .flags = FIELD_REQUIRED,
-		    .doc = "The secret."),
+		    .doc = "Name of the secret."),
 };
 static const struct field_table removed_table = FIELD_TABLE(struct secret_removed, removed_fields);
 

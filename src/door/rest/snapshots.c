@@ -17,15 +17,16 @@ static const struct op_member by_path[] = { { "snapshot", .as = "id", .in = OP_P
 
 static const struct field page_fields[] = {
 	FIELD_OBJECTS(struct snapshots_view, snapshots, api_snapshot_table, .flags = FIELD_REQUIRED,
-		      .doc = "In order of creation."),
+		      .doc = "Snapshots, in order of creation."),
 	NEXT_CURSOR_ROW(struct snapshots_view),
 };
 static const struct field_table page_table = FIELD_TABLE(struct snapshots_view, page_fields);
 
 static const struct field deleted_fields[] = {
-	FIELD(struct snapshot_deleted, status, .flags = FIELD_REQUIRED, .doc = "deleted"),
+	FIELD(struct snapshot_deleted, status, .flags = FIELD_REQUIRED,
+	      .doc = "Always \"deleted\"."),
 	FIELD_NAMED(struct snapshot_deleted, snapshot, "id", .flags = FIELD_REQUIRED,
-		    .doc = "The snapshot."),
+		    .doc = "Id of the snapshot."),
 };
 static const struct field_table deleted_table = FIELD_TABLE(struct snapshot_deleted,
 							    deleted_fields);

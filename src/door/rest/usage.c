@@ -7,25 +7,27 @@
 
 static const struct field sample_fields[] = {
 	FIELD_NAMED(struct vitals_sample, sampled_at_unix, "sampledAtUnix", .flags = FIELD_REQUIRED,
-		    .doc = "When, in seconds since 1970."),
+		    .doc = "Time of the sample, in seconds since 1970."),
 	FIELD_NAMED(
 		struct vitals_sample, cpu_percent, "cpuPercent",
 		.has = FIELD_HAS(struct vitals_sample, has_percent),
-		.doc = "Of one processor, since the sample before; absent in the first, and where "
-		       "the host can't tell, as all that may be absent here."),
+		.doc = "Processor usage in percent of one processor since the previous sample. "
+		       "Absent in the first sample, and, like all optional members, if the host "
+		       "can't measure it."),
 	FIELD_NAMED(struct vitals_sample, memory, "memUsedBytes",
 		    .has = FIELD_HAS(struct vitals_sample, has_memory),
-		    .doc = "Memory of its processes and files."),
+		    .doc = "Memory of processes and files, in bytes."),
 	FIELD_NAMED(struct vitals_sample, memory_total, "memTotalBytes", .flags = FIELD_REQUIRED,
-		    .doc = "The most it may be; of each process, where memUsedBytes is absent."),
+		    .doc = "Memory limit in bytes; it applies to each process if memUsedBytes is "
+			   "absent."),
 	FIELD_NAMED(struct vitals_sample, processes, "processCount",
 		    .has = FIELD_HAS(struct vitals_sample, has_processes),
-		    .doc = "Processes and threads, its first process counted."),
+		    .doc = "Number of processes and threads, including the first process."),
 	FIELD_NAMED(struct vitals_sample, disk, "diskUsedBytes",
 		    .has = FIELD_HAS(struct vitals_sample, has_disk),
-		    .doc = "What its files take."),
+		    .doc = "Disk usage in bytes."),
 	FIELD_NAMED(struct vitals_sample, disk_total, "diskTotalBytes", .flags = FIELD_REQUIRED,
-		    .doc = "The most they may take."),
+		    .doc = "Disk limit in bytes."),
 };
 static const struct field_table sample_table = FIELD_TABLE(struct vitals_sample, sample_fields);
 
@@ -54,8 +56,7 @@ static const struct api_route rows[] = {
 	  .errors = API_MAY_SANDBOX | API_MAY(EXEC_TIMEOUT) },
 	{ .id = "vitals",
 	  .op = &sandbox_usage_op,
-	  .doc = "What a sandbox uses of its limits now, as sandboxes.usage has it; the body "
-		 "names it.",
+	  .doc = "Shows what a sandbox uses, as sandboxes.usage does; the body names the sandbox.",
 	  .projected = true,
 	  .method = HTTP_POST,
 	  .path = "/v1/vitals",

@@ -4,15 +4,16 @@
 
 #define T struct file_event
 static const struct field line_fields[] = {
-	FIELD_ENUM(T, kind, file_event_names, .flags = FIELD_REQUIRED,
-		   .doc = "ready is the first. overflow: more happened than was told. ended: the "
-			  "directory is gone."),
-	FIELD(T, path, .doc = "Below the directory."),
+	FIELD_ENUM(
+		T, kind, file_event_names, .flags = FIELD_REQUIRED,
+		.doc = "Kind of event. ready is the first one; overflow: events were lost; ended: "
+		       "the directory is gone."),
+	FIELD(T, path, .doc = "Path relative to the directory."),
 	FIELD_NAMED(T, path_bytes, "path_base64", .flags = FIELD_BYTES,
-		    .doc = "Its bytes, where they are not UTF-8."),
-	FIELD(T, is_dir, .flags = FIELD_REQUIRED, .doc = "It is a directory."),
+		    .doc = "Bytes of the path, if they are not UTF-8."),
+	FIELD(T, is_dir, .flags = FIELD_REQUIRED, .doc = "Whether it is a directory."),
 	FIELD(T, cookie, .has = FIELD_HAS(T, is_move),
-	      .doc = "Of moved_from and moved_to: the same for both ends of one move."),
+	      .doc = "Number that both parts of a move, moved_from and moved_to, have in common."),
 };
 #undef T
 static const struct field_table line_table = FIELD_TABLE(struct file_event, line_fields);

@@ -30,8 +30,9 @@ struct import_params {
 	struct import_query query;
 };
 static const struct field import_parts[] = {
-	FIELD_OBJECT(struct import_params, path, path_table, .doc = "Which."),
-	FIELD_OBJECT(struct import_params, query, query_table, .doc = "What was done."),
+	FIELD_OBJECT(struct import_params, path, path_table, .doc = "Names the workspace."),
+	FIELD_OBJECT(struct import_params, query, query_table,
+		     .doc = "Description of the revision."),
 };
 static const struct field_table import_input = FIELD_TABLE(struct import_params, import_parts);
 
@@ -100,8 +101,9 @@ static const struct api_route rows[] = {
 	  .op =
 		  &(const struct op){
 			  .action = "workspace.import",
-			  .doc = "A revision of a tar archive, which is read to its end before "
-				 "anything of it is kept. The workspace has then what is in it.",
+			  .doc = "Makes a revision from a tar archive, which is read completely "
+				 "before anything is kept. The workspace then contains exactly its "
+				 "files.",
 			  .effect = OP_WRITE,
 			  .flags = OP_LIFECYCLE,
 			  .request = &import_input,

@@ -13,7 +13,7 @@ struct show_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct show_options, receipt, OPTION_FLAG, "receipt",
-	       .doc = "Print its receipt: the record with a signature."),
+	       .doc = "Print the receipt of the call: the record with a signature."),
 	HELP_ROW(struct show_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);

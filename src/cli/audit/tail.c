@@ -19,17 +19,18 @@ struct tail_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct tail_options, lines, OPTION_COUNT, "lines", .letter = 'n', .arg = "N",
-	       .max = LINES_MAX, .doc = "How many records; 10 by default."),
+	       .max = LINES_MAX, .doc = "Number of records; 10 by default."),
 	OPTION(struct tail_options, follow, OPTION_FLAG, "follow", .letter = 'f',
-	       .doc = "Go on until interrupted."),
+	       .doc = "Continue with new records until interrupted."),
 	OPTION(struct tail_options, who, OPTION_TEXT, "who", .arg = "NAME",
 	       .doc = "Only calls of this principal."),
 	OPTION(struct tail_options, action, OPTION_TEXT, "action", .arg = "NAME",
-	       .doc = "Only calls of this operation, or of all that begin so: 'sandbox.'."),
+	       .doc = "Only calls of this operation, or of all whose names begin with it: "
+		      "'sandbox.'."),
 	OPTION(struct tail_options, target, OPTION_TEXT, "target", .arg = "ID",
 	       .doc = "Only calls that name this sandbox."),
 	OPTION(struct tail_options, outcome, OPTION_TEXT, "outcome", .arg = "NAME",
-	       .doc = "Only calls that ended so: ok, or the name of a failure."),
+	       .doc = "Only calls with this outcome: ok, or the name of a failure."),
 	OUTPUT_ROW(struct tail_options),
 	HELP_ROW(struct tail_options),
 };

@@ -18,7 +18,7 @@ struct verify_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct verify_options, key, OPTION_TEXT, "key", .arg = "FILE",
-	       .doc = "The public key, as PEM; key.pub of the log by default."),
+	       .doc = "Public key in PEM; by default key.pub of the log."),
 	OUTPUT_ROW(struct verify_options),
 	HELP_ROW(struct verify_options),
 };
@@ -137,7 +137,7 @@ static int verify_run(const struct verb_input *in)
 const struct verb audit_verify_verb = {
 	.name = "audit verify",
 	.usage = "[OPTION...] [FILE|RECEIPT]",
-	.doc = "Verify the audit log, a file of it, or a receipt.",
+	.doc = "Verify the audit log, one of its files, or a receipt.",
 	.more = "'-' is standard input. The exit status is 0 where all is verified, 1 where\n"
 		"something was changed or is missing, 2 where nothing is wrong but an end is\n"
 		"not sealed, and 3 where there is nothing to verify. A receipt with --key needs\n"

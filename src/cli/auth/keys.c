@@ -20,13 +20,13 @@ struct create_options {
 
 static const struct option_row create_rows[] = {
 	OPTION(struct create_options, name, OPTION_TEXT, "name", .letter = 'n', .arg = "NAME",
-	       .doc = "What the key is called; policies know it as key:NAME."),
+	       .doc = "Name of the key; policies call it key:NAME."),
 	OPTION(struct create_options, scopes, OPTION_TEXT, "scopes", .letter = 's',
 	       .arg = "SCOPE[,SCOPE...]",
-	       .doc = "What it is good for: read, execute, lifecycle, admin."),
+	       .doc = "What the key allows: read, execute, lifecycle, admin."),
 	OPTION(struct create_options, ttl_ms, OPTION_SECONDS, "ttl", .arg = "TIME", .min = 1000,
 	       .max = 10ull * 365 * 86400 * 1000,
-	       .doc = "It expires so long after: 90, 30m, 7d; never if not said."),
+	       .doc = "Time until the key expires: 90, 30m, 7d; by default never."),
 	OUTPUT_ROW(struct create_options),
 	HELP_ROW(struct create_options),
 };
@@ -84,7 +84,7 @@ static int key_create_run(const struct verb_input *in)
 static const struct verb keys_create_verb = {
 	.name = "auth keys create",
 	.usage = "--name NAME --scopes SCOPE[,SCOPE...] [--ttl TIME]",
-	.doc = "Make an API key, and print its token this once.",
+	.doc = "Make an API key, and print its token, only this once.",
 	.page = "holt-auth",
 	.options = &create_table,
 	.size = sizeof(struct create_options),
@@ -201,7 +201,7 @@ static int key_revoke_run(const struct verb_input *in)
 static const struct verb keys_revoke_verb = {
 	.name = "auth keys revoke",
 	.usage = "NAME...",
-	.doc = "Revoke API keys: what their bearers do ends at once.",
+	.doc = "Revoke API keys; requests that use them end at once.",
 	.more = "What a key has made stays. A new key of the same name has it.",
 	.page = "holt-auth",
 	.options = &revoke_table,

@@ -54,7 +54,7 @@ struct login_options {
 static const struct option_row login_rows[] = {
 	SERVER_ROW(struct login_options),
 	OPTION(struct login_options, file, OPTION_TEXT, "token-file", .arg = "FILE",
-	       .doc = "Where the token is; standard input, if not said."),
+	       .doc = "File with the token; by default standard input."),
 	TLS_ROWS(struct login_options, tls),
 	HELP_ROW(struct login_options),
 };
@@ -93,7 +93,7 @@ static int login_run(const struct verb_input *in)
 const struct verb auth_login_verb = {
 	.name = "auth login",
 	.usage = "--server URL [--token-file FILE]",
-	.doc = "Store the token for a server elsewhere, for holt mcp --server.",
+	.doc = "Store the token of a remote server, for holt mcp --server.",
 	.more = "The token is read from standard input, at a terminal without an echo, and tried\n"
 		"at the server first. It is stored for that server alone.",
 	.page = "holt-auth",
@@ -191,7 +191,7 @@ static int whoami_run(const struct verb_input *in)
 const struct verb auth_whoami_verb = {
 	.name = "auth whoami",
 	.usage = "[--server URL]",
-	.doc = "Tell who a server takes us for, and where the token is from.",
+	.doc = "Show the principal and the source of the token in use.",
 	.more = "The server is that of --server, else of MITOS_BASE_URL, else of holt auth login,\n"
 		"else the hub of this user. The token is never printed.",
 	.page = "holt-auth",

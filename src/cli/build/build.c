@@ -149,14 +149,15 @@ struct build_request {
 	const struct net_grant *grant; /* what network and services say */
 };
 static const struct field request_fields[] = {
-	FIELD(struct build_request, folder, .flags = FIELD_REQUIRED, .doc = "Where the files are."),
-	FIELD(struct build_request, name, .flags = FIELD_REQUIRED, .doc = "The image's name."),
-	FIELD(struct build_request, file, .flags = FIELD_REQUIRED, .doc = "What it is built by."),
+	FIELD(struct build_request, folder, .flags = FIELD_REQUIRED,
+	      .doc = "Folder to build from."),
+	FIELD(struct build_request, name, .flags = FIELD_REQUIRED, .doc = "Name of the image."),
+	FIELD(struct build_request, file, .flags = FIELD_REQUIRED,
+	      .doc = "Name of the build file, such as holt.json."),
 	FIELD(struct build_request, allow, .doc = "Isolation features that may be missing."),
 	FIELD(struct build_request, network,
-	      .doc = "Hosts that its commands may reach, as --allow has them."),
-	FIELD(struct build_request, services,
-	      .doc = "Services of the host, as --service has them."),
+	      .doc = "Hosts that its commands may reach, as for --allow."),
+	FIELD(struct build_request, services, .doc = "Services of the host, as for --service."),
 	FIELD(struct build_request, no_cache, .doc = "Do not use results of earlier builds."),
 };
 static const struct field_table request_table = FIELD_TABLE(struct build_request, request_fields);
@@ -242,9 +243,9 @@ struct build_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct build_options, tag, OPTION_TEXT, "tag", .letter = 't', .arg = "NAME[:TAG]",
-	       .doc = "Name of the image; by default that of the folder."),
+	       .doc = "Name of the image; by default the folder's name."),
 	OPTION(struct build_options, no_cache, OPTION_FLAG, "no-cache",
-	       .doc = "Build it although the same was built before."),
+	       .doc = "Build even if the same was built before."),
 	OWN_NETWORK_ROWS(struct build_options, network),
 	BUILD_ALLOW_ROW(struct build_options),
 	CONFIG_ROW(struct build_options, config),
@@ -254,8 +255,8 @@ static const struct option_row rows[] = {
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
 static const struct field built_fields[] = {
-	FIELD(struct image_name, name, .flags = FIELD_REQUIRED, .doc = "The image's name."),
-	FIELD(struct image_name, digest, .flags = FIELD_REQUIRED, .doc = "The image's digest."),
+	FIELD(struct image_name, name, .flags = FIELD_REQUIRED, .doc = "Name of the image."),
+	FIELD(struct image_name, digest, .flags = FIELD_REQUIRED, .doc = "Digest of the image."),
 };
 static const struct field_table built_table = FIELD_TABLE(struct image_name, built_fields);
 

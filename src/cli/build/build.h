@@ -21,8 +21,8 @@ struct built {
 
 #define BUILD_ALLOW_ROW(S)                                                                         \
 	OPTION(S, allow, OPTION_TEXT, "allow-missing", .arg = "LIST", .env = "HOLT_ALLOW_MISSING", \
-	       .doc = "Isolation features, as holt doctor names them, that a build's sandbox may " \
-		      "lack.")
+	       .doc = "Isolation features that the sandbox of a build may lack, by the names "     \
+		      "that holt doctor prints.")
 
 /* Reports progress on standard error. A signal that ends this program leaves nothing of the
  * build behind. Errors: those of images_build() (hub/image/images.h), ERR_BUILD, ERR_PROGRAM,

@@ -46,13 +46,17 @@ struct failure {
 	bool retryable;
 };
 static const struct field failure_fields[] = {
-	FIELD(struct failure, code, .flags = FIELD_REQUIRED, .doc = "For programs."),
-	FIELD(struct failure, cause, .flags = FIELD_REQUIRED, .doc = "What it was this time."),
-	FIELD(struct failure, remediation, .flags = FIELD_REQUIRED, .doc = "What can be done."),
+	FIELD(struct failure, code, .flags = FIELD_REQUIRED, .doc = "Error code, for programs."),
+	FIELD(struct failure, cause, .flags = FIELD_REQUIRED,
+	      .doc = "What went wrong in this case."),
+	FIELD(struct failure, remediation, .flags = FIELD_REQUIRED,
+	      .doc = "What can be done about it."),
 	FIELD_ENUM(struct failure, failure, err_failure_names, .flags = FIELD_REQUIRED,
-		   .doc = "Its class."),
-	FIELD(struct failure, retryable, .flags = FIELD_REQUIRED, .doc = "Trying again can help."),
-	FIELD(struct failure, pointer, .doc = "What is at fault in the document that was given."),
+		   .doc = "Class of the error, by the reaction that helps."),
+	FIELD(struct failure, retryable, .flags = FIELD_REQUIRED,
+	      .doc = "Whether trying again can help."),
+	FIELD(struct failure, pointer,
+	      .doc = "JSON pointer to the wrong value in the given document."),
 };
 static const struct field_table failure_table = FIELD_TABLE(struct failure, failure_fields);
 

@@ -19,8 +19,8 @@ struct env_options {
 	OPTION(S, m.words, OPTION_LIST, "env", .letter = 'e', .arg = "NAME[=VALUE]",               \
 	       .doc = "Set a variable; without a value, copy it from here. May be repeated."),     \
 		OPTION(S, m.files, OPTION_LIST, "env-file", .arg = "FILE",                         \
-		       .doc = "Set the variables of a file, one NAME=VALUE a line; -e goes over "  \
-			      "it. May be repeated.")
+		       .doc = "Set the variables of a file, one NAME=VALUE per line; -e "          \
+			      "overrides it. May be repeated.")
 
 enum { ENV_VARS_MAX = 256 };
 

@@ -37,7 +37,8 @@ int home_settings(const char *name, bool make, char ret[PATH_MAX], struct err *e
 /* Of verbs with a hub or a call of their own: a member const char *config. */
 #define CONFIG_ROW(S, m)                                                                           \
 	OPTION(S, m, OPTION_TEXT, "config", .arg = "FILE", .env = "HOLT_CONFIG",                   \
-	       .doc = "The operator's file; config.json in Holt's configuration folder by default.")
+	       .doc = "The operator's file; by default config.json in Holt's configuration "       \
+		      "folder.")
 
 /* The token, from the file "token" in the data folder. The first call creates it (0600).
  * ERR_DENIED if others may read the file or it has another owner. */

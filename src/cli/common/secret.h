@@ -10,17 +10,17 @@ struct secret_options {
 /* The rows of a struct S with a member m, a struct secret_options. */
 #define SECRET_OPTION_ROWS(S, m)                                                                   \
 	OPTION(S, m.words, OPTION_LIST, "secret", .arg = "NAME[=VARIABLE]",                        \
-	       .doc = "Give it a secret (holt secret) in a variable; by default NAME in "          \
-		      "capitals. May be repeated."),                                               \
+	       .doc = "Pass a secret (holt secret) in a variable; by default NAME in capitals. "   \
+		      "May be repeated."),                                                         \
 		OPTION(S, m.files, OPTION_LIST, "secret-file", .arg = "NAME[=VARIABLE]",           \
-		       .doc = "The same in a file, whose name is in the variable; by default "     \
-			      "NAME_FILE.")
+		       .doc = "Pass a secret in a file, whose path is in the variable; by "        \
+			      "default NAME_FILE in capitals. May be repeated.")
 
 /* The row of a struct S with a member m, a struct option_list: of a verb that makes a sandbox. */
 #define BOUND_SECRET_ROW(S, m)                                                                     \
 	OPTION(S, m, OPTION_LIST, "secret", .arg = "NAME[=VARIABLE]",                              \
-	       .doc = "Give it a placeholder of a secret with hosts, in a variable; by default "   \
-		      "NAME in capitals. May be repeated.")
+	       .doc = "Pass a placeholder of a secret that is bound to hosts, in a variable; by "  \
+		      "default NAME in capitals. May be repeated.")
 
 enum { SECRET_WORDS_MAX = 32, SECRET_WORD_MAX = 128 };
 

@@ -35,12 +35,12 @@ enum { USER_DEFAULT, USER_USER, USER_ROOT };
 
 #define USER_ROW(S)                                                                                \
 	OPTION(S, user, OPTION_CHOICE, "user", .letter = 'u', .arg = "user|root",                  \
-	       .doc = "Who its programs are: uid 1000, the default, or root, within own ids.")
+	       .doc = "User of its programs: uid 1000, the default, or root in a user namespace.")
 
 /* Likewise a member uint32_t no_network: 1 where that is said. */
 #define NO_NETWORK_ROW(S)                                                                          \
 	OPTION(S, no_network, OPTION_CHOICE, "network", .arg = "none",                             \
-	       .doc = "Reach nothing, whatever the template wants.")
+	       .doc = "Grant no network, even if the template asks for some.")
 
 /* hosts: how many --allow names. */
 static inline int no_network_check(uint32_t no_network, size_t hosts, struct err *e)

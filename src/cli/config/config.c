@@ -245,10 +245,10 @@ static int config_run_schema(const struct verb_input *in)
 		.usage_exit = 2, .run = run_                                                       \
 	}
 
-static const struct verb check_verb = WORD("check", "Tell what is wrong in the operator's file.",
+static const struct verb check_verb = WORD("check", "Report errors in the operator's file.",
 					   config_run_check);
-static const struct verb show_verb = WORD("show", "Print what holds, with defaults, as JSON.",
-					  config_run_show);
+static const struct verb show_verb =
+	WORD("show", "Print the configuration in effect, with defaults, as JSON.", config_run_show);
 static const struct verb schema_verb = WORD("schema", "Print the JSON Schema of the file.",
 					    config_run_schema);
 static const struct verb *const words[] = { &check_verb, &show_verb, &schema_verb, NULL };
@@ -256,7 +256,7 @@ static const struct verb *const words[] = { &check_verb, &show_verb, &schema_ver
 const struct verb config_verb = {
 	.name = "config",
 	.usage = "[OPTION...]",
-	.doc = "Check the operator's file: who may do what.",
+	.doc = "Check the operator's file, Holt's configuration.",
 	.more = "By itself it checks. The exit status of that is 1 where a rule names what is not\n"
 		"there, or an MCP server a variable that is not set.",
 	.page = "holt-config",

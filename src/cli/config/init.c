@@ -84,7 +84,7 @@ static int init_run(const struct verb_input *in)
 const struct verb init_verb = {
 	.name = "init",
 	.usage = "[holt.json|config.json]",
-	.doc = "Write a holt.json or config.json to begin with.",
+	.doc = "Write a holt.json or config.json to start from.",
 	.more = "holt.json, from which images are built, or config.json, the operator's file with\n"
 		"comments: into this folder, and never over a file that is there.",
 	.page = "holt-config",

@@ -18,9 +18,9 @@ struct why_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct why_options, who, OPTION_TEXT, "who", .arg = "PRINCIPAL",
-	       .doc = "Who asks: local, the default, token, or key:NAME."),
+	       .doc = "Principal of the call: local, the default, token, or key:NAME."),
 	OPTION(struct why_options, args, OPTION_LIST, "arg", .arg = "/POINTER=VALUE",
-	       .doc = "What is in the request, such as /command=ls. May be repeated."),
+	       .doc = "A value in the request, such as /command=ls. May be repeated."),
 	CONFIG_ROW(struct why_options, config),
 	OUTPUT_ROW(struct why_options),
 	HELP_ROW(struct why_options),
@@ -106,9 +106,9 @@ struct why {
 };
 static const struct field why_fields[] = {
 	FIELD_ENUM(struct why, decision, config_then_names, .flags = FIELD_REQUIRED,
-		   .doc = "What happens to the call."),
-	FIELD(struct why, rule, .doc = "The rule, default of a list, or images, that decides."),
-	FIELD(struct why, place, .doc = "Where it stands."),
+		   .doc = "Decision about the call."),
+	FIELD(struct why, rule, .doc = "What decides: a rule, the default of a list, or images."),
+	FIELD(struct why, place, .doc = "Place in the configuration file."),
 };
 static const struct field_table why_table = FIELD_TABLE(struct why, why_fields);
 
@@ -165,7 +165,7 @@ static int why_run(const struct verb_input *in)
 const struct verb why_verb = {
 	.name = "why",
 	.usage = "[OPTION...] ACTION",
-	.doc = "Explain what the operator's file decides of a call.",
+	.doc = "Explain how the operator's file decides about a call.",
 	.more = "ACTION is an operation, such as sandbox.exec. It prints the decision, and the\n"
 		"rule and line that make it.",
 	.page = "holt-config",

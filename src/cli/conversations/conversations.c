@@ -58,9 +58,9 @@ struct ls_options {
 };
 static const struct option_row ls_rows[] = {
 	OPTION(struct ls_options, archived, OPTION_FLAG, "archived",
-	       .doc = "Those that were put away, instead of the others."),
+	       .doc = "List archived conversations instead of the others."),
 	OPTION(struct ls_options, workspace, OPTION_TEXT, "workspace", .arg = "NAME",
-	       .doc = "Only those of this workspace."),
+	       .doc = "Only conversations of this workspace."),
 	OUTPUT_ROW(struct ls_options),
 	HELP_ROW(struct ls_options),
 };
@@ -123,13 +123,13 @@ struct new_options {
 };
 static const struct option_row new_rows[] = {
 	OPTION(struct new_options, title, OPTION_TEXT, "title", .arg = "TEXT",
-	       .doc = "Its name for people."),
+	       .doc = "Title of the conversation."),
 	OPTION(struct new_options, agent, OPTION_TEXT, "agent", .arg = "NAME",
-	       .doc = "Its agent, of the operator's file."),
+	       .doc = "Agent, by its name in the operator's file."),
 	OPTION(struct new_options, workspace, OPTION_TEXT, "workspace", .arg = "NAME",
 	       .doc = "The workspace in which the agent works."),
 	OPTION(struct new_options, folder, OPTION_TEXT, "folder", .arg = "PATH",
-	       .doc = "Instead, an absolute path."),
+	       .doc = "Absolute path of the agent's folder, instead of a workspace."),
 	HELP_ROW(struct new_options),
 };
 static const struct option_table new_table = OPTION_TABLE(new_rows, .mixed = true);
@@ -167,7 +167,7 @@ static int talks_new_run(const struct verb_input *in)
 static const struct verb talks_new_verb = {
 	.name = "conversations new",
 	.usage = "[OPTION...] [PROMPT]",
-	.doc = "Begin a conversation, and print its id.",
+	.doc = "Start a conversation, and print its id.",
 	.page = "holt-conversations",
 	.options = &new_table,
 	.size = sizeof(struct new_options),
@@ -208,9 +208,9 @@ static int talks_cancel_run(const struct verb_input *in)
 		.usage_exit = 2, .run = run_,                                                      \
 	}
 
-static const struct verb talks_show_verb = ONE("show", "Print what is known of a conversation.",
-					       talks_show_run);
-static const struct verb talks_cancel_verb = ONE("cancel", "End the turn that is under way.",
+static const struct verb talks_show_verb =
+	ONE("show", "Print everything about a conversation, as JSON.", talks_show_run);
+static const struct verb talks_cancel_verb = ONE("cancel", "Cancel the current turn.",
 						 talks_cancel_run);
 
 /* ---- send ------------------------------------------------------------------------------------ */
@@ -221,7 +221,7 @@ struct send_options {
 };
 static const struct option_row send_rows[] = {
 	OPTION(struct send_options, key, OPTION_TEXT, "key", .arg = "TEXT",
-	       .doc = "Your own id of the prompt: the same key queues it once."),
+	       .doc = "Your own id for the prompt; the same key queues it only once."),
 	HELP_ROW(struct send_options),
 };
 static const struct option_table send_table = OPTION_TABLE(send_rows, .mixed = true);
@@ -256,7 +256,7 @@ static int talks_send_run(const struct verb_input *in)
 static const struct verb talks_send_verb = {
 	.name = "conversations send",
 	.usage = "[--key TEXT] ID PROMPT",
-	.doc = "Put a prompt into the queue, and print its id.",
+	.doc = "Add a prompt to the queue, and print its id.",
 	.page = "holt-conversations",
 	.options = &send_table,
 	.size = sizeof(struct send_options),
@@ -276,9 +276,9 @@ struct history_options {
 };
 static const struct option_row history_rows[] = {
 	OPTION(struct history_options, follow, OPTION_FLAG, "follow", .letter = 'f',
-	       .doc = "All events, and go on as they happen."),
+	       .doc = "Print all events, and then each new one."),
 	OPTION(struct history_options, n, OPTION_COUNT, "last", .letter = 'n', .arg = "N", .min = 1,
-	       .max = 500, .doc = "So many of the newest; 50 by default."),
+	       .max = 500, .doc = "Number of newest events; 50 by default."),
 	OUTPUT_ROW(struct history_options),
 	HELP_ROW(struct history_options),
 };
@@ -383,7 +383,8 @@ struct archive_options {
 	bool undo;
 };
 static const struct option_row archive_rows[] = {
-	OPTION(struct archive_options, undo, OPTION_FLAG, "undo", .doc = "Take them out again."),
+	OPTION(struct archive_options, undo, OPTION_FLAG, "undo",
+	       .doc = "Take them out of the archive."),
 	HELP_ROW(struct archive_options),
 };
 static const struct option_table archive_table = OPTION_TABLE(archive_rows, .mixed = true);
@@ -400,7 +401,7 @@ static int talks_archive_run(const struct verb_input *in)
 static const struct verb talks_archive_verb = {
 	.name = "conversations archive",
 	.usage = "[--undo] ID...",
-	.doc = "Put conversations away: their agents end.",
+	.doc = "Archive conversations; their agents end.",
 	.page = "holt-conversations",
 	.options = &archive_table,
 	.size = sizeof(struct archive_options),
@@ -416,7 +417,7 @@ struct rm_options {
 };
 static const struct option_row rm_rows[] = {
 	OPTION(struct rm_options, children, OPTION_FLAG, "children",
-	       .doc = "With those that they have started."),
+	       .doc = "Also remove the conversations that they have started."),
 	HELP_ROW(struct rm_options),
 };
 static const struct option_table rm_table = OPTION_TABLE(rm_rows, .mixed = true);
@@ -449,7 +450,7 @@ static int talks_restore_run(const struct verb_input *in)
 static const struct verb talks_restore_verb = {
 	.name = "conversations restore",
 	.usage = "ID...",
-	.doc = "Take conversations back out of the trash.",
+	.doc = "Restore conversations from the trash.",
 	.page = "holt-conversations",
 	.options = &bare_table,
 	.size = sizeof(struct bare_options),
@@ -518,7 +519,7 @@ static int talks_flags_run(const struct verb_input *in)
 static const struct verb talks_flags_verb = {
 	.name = "conversations flags",
 	.usage = "ID [FLAG=on|off...]",
-	.doc = "Show what its agent may do, and change it.",
+	.doc = "Show what the agent may do, and change it.",
 	.page = "holt-conversations",
 	.options = &bare_table,
 	.size = sizeof(struct bare_options),

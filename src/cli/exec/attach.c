@@ -18,10 +18,9 @@ struct attach_options {
 static const struct option_row rows[] = {
 	OPTION(struct attach_options, since, OPTION_TEXT, "since-offset", .arg = "N",
 	       .doc = "Also print earlier output from this offset; by default only new output."),
-	OPTION(struct attach_options, no_stdin, OPTION_FLAG, "no-stdin",
-	       .doc = "Send it no input."),
+	OPTION(struct attach_options, no_stdin, OPTION_FLAG, "no-stdin", .doc = "Send no input."),
 	OPTION(struct attach_options, leave, OPTION_TEXT, "detach-keys", .arg = "KEYS",
-	       .doc = "Keys that detach from its terminal; " DETACH_KEYS_DEFAULT " if not said."),
+	       .doc = "Keys that detach from its terminal; " DETACH_KEYS_DEFAULT " by default."),
 	HELP_ROW(struct attach_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
@@ -74,7 +73,7 @@ static int attach_run(const struct verb_input *in)
 const struct verb attach_verb = {
 	.name = "attach",
 	.usage = "[OPTION...] NAME [EXEC]",
-	.doc = "Connect to an exec of a sandbox that runs.",
+	.doc = "Connect to a running exec of a sandbox.",
 	.more = "Its output comes here, and input goes to it if it was started with -i or\n"
 		"-t. If it has a terminal, that is connected to this one; ctrl-p ctrl-q detaches.\n"
 		"Otherwise Ctrl-C sends it SIGINT, and Ctrl-\\ detaches. The exit\n"

@@ -23,20 +23,23 @@ struct exec_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct exec_options, interactive, OPTION_FLAG, "interactive", .letter = 'i',
-	       .doc = "Pass on standard input, never read otherwise; with -d, keep it open."),
+	       .doc = "Pass on standard input. Without this it is not read. With -d, keep it open "
+		      "for holt attach."),
 	OPTION(struct exec_options, tty, OPTION_FLAG, "tty", .letter = 't',
-	       .doc = "Give it a terminal; -i connects it to this one, with -d holt attach does."),
+	       .doc = "Run on a terminal. With -i it is connected to yours, with -d holt attach "
+		      "connects it."),
 	ENV_ROWS(struct exec_options, env),
 	SECRET_OPTION_ROWS(struct exec_options, secrets),
 	OPTION(struct exec_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
 	       .doc = "Working directory; by default the sandbox's."),
 	OPTION(struct exec_options, user, OPTION_CHOICE, "user", .letter = 'u', .arg = "user|root",
-	       .doc = "Who it is; by default as the sandbox was made."),
+	       .doc = "User of the program; by default the sandbox's."),
 	OPTION(struct exec_options, timeout_ms, OPTION_SECONDS, "timeout", .arg = "TIME", .min = 1,
 	       .max = 86400000,
-	       .doc = "Kill it and its descendants after this time; by default a day."),
+	       .doc = "Kill the program and its descendants after this time. Default: a day, or "
+		      "with -d never."),
 	OPTION(struct exec_options, detach, OPTION_FLAG, "detach", .letter = 'd',
-	       .doc = "Run it in the background, and print its id for holt logs and attach."),
+	       .doc = "Run in the background, and print the id for holt logs and holt attach."),
 	OPTION(struct exec_options, id, OPTION_TEXT, "id", .arg = "ID",
 	       .doc = "With -d: use this id instead of a generated one."),
 	HELP_ROW(struct exec_options),

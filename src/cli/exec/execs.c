@@ -62,7 +62,7 @@ static int execs_run(const struct verb_input *in)
 const struct verb execs_verb = {
 	.name = "execs",
 	.usage = "[OPTION...] NAME",
-	.doc = "List what was run in a sandbox, the newest first.",
+	.doc = "List the execs of a sandbox, newest first.",
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct execs_options),

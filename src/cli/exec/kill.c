@@ -14,7 +14,7 @@ struct kill_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct kill_options, signal, OPTION_TEXT, "signal", .letter = 's', .arg = "SIGNAL",
-	       .doc = "Name or number, such as SIGINT, INT or 2; by default TERM."),
+	       .doc = "Signal, by name or number, such as SIGINT, INT or 2; TERM by default."),
 	HELP_ROW(struct kill_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);

@@ -13,9 +13,9 @@ static const char *const streams[] = { NULL, "stdout", "stderr" };
 
 static const struct option_row rows[] = {
 	OPTION(struct logs_options, follow, OPTION_FLAG, "follow", .letter = 'f',
-	       .doc = "Go on until it ends."),
+	       .doc = "Continue until the exec ends."),
 	OPTION(struct logs_options, since, OPTION_TEXT, "since-offset", .arg = "N",
-	       .doc = "Begin at this offset of both streams; by default 0."),
+	       .doc = "Start at this offset of both streams; by default 0."),
 	OPTION(struct logs_options, stream, OPTION_CHOICE, "stream", .arg = "stdout|stderr",
 	       .doc = "Only this stream; by default both."),
 	HELP_ROW(struct logs_options),
@@ -52,7 +52,7 @@ static int logs_run(const struct verb_input *in)
 const struct verb logs_verb = {
 	.name = "logs",
 	.usage = "[OPTION...] NAME [EXEC]",
-	.doc = "Print what an exec of a sandbox has printed.",
+	.doc = "Print the output of an exec of a sandbox.",
 	.more = "EXEC is an id from holt exec -d or holt execs; by default the newest exec.\n"
 		"Of a foreground exec only the end of the output is kept.",
 	.page = "holt-sandbox",

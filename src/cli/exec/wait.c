@@ -24,7 +24,7 @@ static const struct option_row rows[] = {
 	       .doc = "Search only this stream."),
 	OPTION(struct wait_options, timeout_ms, OPTION_SECONDS, "timeout", .letter = 't',
 	       .arg = "TIME", .min = 1, .max = 86400000,
-	       .doc = "How long to wait; by default for ever. The exec runs on."),
+	       .doc = "Time limit for waiting; by default none. The exec continues."),
 	HELP_ROW(struct wait_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);

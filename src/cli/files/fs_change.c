@@ -8,7 +8,7 @@ struct rm_options {
 
 static const struct option_row rm_rows[] = {
 	OPTION(struct rm_options, recursive, OPTION_FLAG, "recursive", .letter = 'r',
-	       .doc = "Also remove what is in a directory."),
+	       .doc = "Also remove the contents of a directory."),
 	HELP_ROW(struct rm_options),
 };
 static const struct option_table rm_options = OPTION_TABLE(rm_rows, .mixed = true);

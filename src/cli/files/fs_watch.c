@@ -59,7 +59,7 @@ static int fs_watch_run(const struct verb_input *in)
 const struct verb fs_watch_verb = {
 	.name = "fs watch",
 	.usage = "[OPTION...] NAME [PATH]",
-	.doc = "Print the changes in a directory, until you end it.",
+	.doc = "Print the changes in a directory until interrupted.",
 	.more = "The first line is \"ready\". \"overflow\" means that events were lost.",
 	.page = "holt-sandbox",
 	.options = &options,

@@ -62,7 +62,7 @@ static int fs_write_run(const struct verb_input *in)
 const struct verb fs_write_verb = {
 	.name = "fs write",
 	.usage = "[OPTION...] NAME PATH",
-	.doc = "Make standard input a file's content, at most 23 MiB.",
+	.doc = "Write standard input to a file, at most 23 MiB.",
 	.more = "The file is replaced as a whole and keeps its permissions. Parents are created.",
 	.page = "holt-sandbox",
 	.options = &options,

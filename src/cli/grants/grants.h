@@ -22,21 +22,21 @@ struct network_options {
 /* The rows of a struct S with a member m, a struct network_options. */
 #define NETWORK_ROWS(S, m)                                                                         \
 	OPTION(S, m.allow, OPTION_LIST, "allow", .arg = "HOST[:PORT]",                             \
-	       .doc = "What clients may let sandboxes reach: HOST, *.DOMAIN, a range, or a "       \
-		      "preset. HTTP rules may follow. May be repeated."),                          \
+	       .doc = "Hosts that clients may let sandboxes reach: HOST, *.DOMAIN, a range of "    \
+		      "addresses, or a preset. HTTP rules may follow. May be repeated."),          \
 		NETWORK_ROWS_OF_HOST(S, m)
 #define NETWORK_ROWS_OF_HOST(S, m)                                                                 \
 	OPTION(S, m.services, OPTION_LIST, "service", .arg = "NAME.holt:PORT=TARGET",              \
 	       .doc = "A service of this host that sandboxes may be granted. May be "              \
 		      "repeated."),                                                                \
 		OPTION(S, m.resolvers, OPTION_LIST, "resolver", .arg = "ADDR[:PORT]",              \
-		       .doc = "A DNS server for sandboxes' networks; by default the host's. May "  \
-			      "be repeated.")
+		       .doc = "DNS server for sandboxes' networks; by default the host's. May be " \
+			      "repeated.")
 
 /* Of verbs that make a sandbox themselves, where allow is what it is granted. */
 #define OWN_NETWORK_ROWS(S, m)                                                                     \
 	OPTION(S, m.allow, OPTION_LIST, "allow", .arg = "HOST[:PORT]",                             \
-	       .doc = "Let it reach this host, or *.DOMAIN. HTTP rules may follow. May be "        \
+	       .doc = "Allow it to reach this host, or *.DOMAIN. HTTP rules may follow. May be "   \
 		      "repeated."),                                                                \
 		NETWORK_ROWS_OF_HOST(S, m)
 

@@ -120,7 +120,8 @@ static int run_status(const struct verb_input *in)
 }
 
 #define STATUS                                                                                     \
-	.usage = "[OPTION...]", .doc = "Tell which hub has the data folder: pid, socket, since.",  \
+	.usage = "[OPTION...]",                                                                    \
+	.doc = "Show the hub of the data folder: pid, socket, start time.",                        \
 	.more = "The exit status is 1 where there is none.", .page = "holt-hub",                   \
 	.options = &options, .size = sizeof(struct status_options), .usage_exit = 2,               \
 	.run = run_status

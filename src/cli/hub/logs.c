@@ -18,7 +18,7 @@ struct logs_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct logs_options, follow, OPTION_FLAG, "follow", .letter = 'f',
-	       .doc = "Go on until interrupted."),
+	       .doc = "Continue until interrupted."),
 	HELP_ROW(struct logs_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
@@ -58,7 +58,7 @@ static int run(const struct verb_input *in)
 const struct verb hub_logs_verb = {
 	.name = "hub logs",
 	.usage = "[OPTION...]",
-	.doc = "Print what hubs that started by themselves had to say.",
+	.doc = "Print the log of hubs that were started automatically.",
 	.more = "One that you start writes to its standard error; a service manager keeps that.",
 	.page = "holt-hub",
 	.options = &options,

@@ -50,7 +50,7 @@ static int run(const struct verb_input *in)
 const struct verb hub_stop_verb = {
 	.name = "hub stop",
 	.usage = "",
-	.doc = "End the hub that has the data folder, and its sandboxes.",
+	.doc = "End the hub of the data folder, and its sandboxes.",
 	.more = "It finishes what is in flight first. One that a service manager keeps may be\n"
 		"started anew by that.",
 	.page = "holt-hub",

@@ -12,11 +12,12 @@ struct import_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct import_options, ref, OPTION_TEXT, "ref", .arg = "NAME",
-	       .doc = "The image in the archive, by name or digest, if it has several."),
+	       .doc = "Image to import, by name or digest, if the archive has several."),
 	OPTION(struct import_options, bytes, OPTION_SIZE, "max-size", .arg = "SIZE", .min = 1,
-	       .max = 1ull << 44, .doc = "Most bytes it may unpack to; by default 16G."),
+	       .max = 1ull << 44, .doc = "Maximum unpacked size; 16G by default."),
 	OPTION(struct import_options, entries, OPTION_COUNT, "max-files", .arg = "N", .min = 1,
-	       .max = 100000000, .doc = "Most files and directories; by default 2000000."),
+	       .max = 100000000,
+	       .doc = "Maximum number of files and directories; 2000000 by default."),
 	OUTPUT_ROW(struct import_options),
 	HELP_ROW(struct import_options),
 };

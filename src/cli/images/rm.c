@@ -27,7 +27,7 @@ static int rm_run(const struct verb_input *in)
 const struct verb images_rm_verb = {
 	.name = "images rm",
 	.usage = "NAME...",
-	.doc = "Remove names, and images that have no other name.",
+	.doc = "Remove names of images, and images without another name.",
 	.more = "A digest removes the image with all its names. An image that sandboxes use\n"
 		"stays.",
 	.page = "holt-images",

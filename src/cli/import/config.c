@@ -23,17 +23,17 @@ struct config_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct config_options, name, OPTION_TEXT, "name", .arg = "NAME",
-	       .doc = "What the client calls it; holt by default."),
+	       .doc = "Name of the entry; holt by default."),
 	OPTION(struct config_options, url, OPTION_TEXT, "url", .arg = "URL",
-	       .doc = "A running hub, over HTTP."),
+	       .doc = "Connect the client to a running hub over HTTP, at this URL."),
 	OPTION(struct config_options, connect, OPTION_TEXT, "connect", .arg = "URL",
-	       .doc = "A running hub, by the program holt mcp --connect."),
+	       .doc = "Connect the client to a running hub by holt mcp --connect URL."),
 	OPTION(struct config_options, tools, OPTION_TEXT, "tools", .arg = "LIST",
 	       .doc = "Only these tools: names, and sets such as coding."),
 	OPTION(struct config_options, with_token, OPTION_FLAG, "with-token",
-	       .doc = "With the hub's token, which is left out otherwise."),
+	       .doc = "Include the hub's token."),
 	OPTION(struct config_options, write, OPTION_FLAG, "write",
-	       .doc = "Add it to FILE, or to the user's file of the client."),
+	       .doc = "Write the entry to FILE, or to the client's own file of this user."),
 	HELP_ROW(struct config_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
@@ -296,7 +296,7 @@ static int config_run(const struct verb_input *in)
 const struct verb mcp_config_verb = {
 	.name = "mcp config",
 	.usage = "[OPTION...] CLIENT [FILE]",
-	.doc = "Print the entry by which another client finds Holt.",
+	.doc = "Print the configuration with which an MCP client uses Holt.",
 	.more = "By default the client starts holt mcp, with sandboxes of its own.\n"
 		"With --write all else in the file stays as it is, and it gets the mode 0600.\n"
 		"CLIENT is one of\n" FOREIGN_NAMES ".",

@@ -22,9 +22,10 @@ struct import_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct import_options, from, OPTION_TEXT, "from", .arg = "CLIENT",
-	       .doc = "Whose file it is; without FILE, the one that this client reads here."),
+	       .doc = "Client whose file it is; without FILE, the file that this client reads "
+		      "here."),
 	OPTION(struct import_options, write, OPTION_FLAG, "write",
-	       .doc = "Add them to the operator's file."),
+	       .doc = "Write them to the operator's file."),
 	CONFIG_ROW(struct import_options, config),
 	HELP_ROW(struct import_options),
 };
@@ -199,7 +200,7 @@ static int import_run(const struct verb_input *in)
 const struct verb mcp_import_verb = {
 	.name = "mcp import",
 	.usage = "[OPTION...] [FILE]",
-	.doc = "Take over the MCP servers of another client.",
+	.doc = "Import the MCP servers of another client.",
 	.more = "Prints what the operator's file would have, and on standard error what is other\n"
 		"there. No secret is copied: holt secret set stores it. The exit status is 1\n"
 		"where a server was left out.\n"

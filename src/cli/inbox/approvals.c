@@ -82,12 +82,13 @@ struct approve_options {
 
 static const struct option_row approve_rows[] = {
 	OPTION(struct approve_options, always, OPTION_FLAG, "always",
-	       .doc = "Such calls may go from now on, without asking."),
+	       .doc = "Allow such calls from now on, without asking."),
 	OPTION(struct approve_options, conversation, OPTION_FLAG, "conversation",
-	       .doc = "The same, while the conversation lasts from which it came."),
+	       .doc = "Allow such calls until the conversation ends, for a day at most."),
 	OPTION(struct approve_options, allow, OPTION_LIST, "allow", .arg = "POINTER=TEXT",
-	       .doc = "Such calls may have other arguments there: a * in the text stands for "
-		      "anything without another command. May be repeated."),
+	       .doc = "With one of these: such calls may differ in the argument at this JSON "
+		      "pointer, if it matches TEXT, where * stands for any text without another "
+		      "shell command. May be repeated."),
 	HELP_ROW(struct approve_options),
 };
 static const struct option_table approve_table = OPTION_TABLE(approve_rows, .mixed = true);
@@ -110,7 +111,7 @@ static int approvals_approve_run(const struct verb_input *in)
 static const struct verb approvals_approve_verb = {
 	.name = "approvals approve",
 	.usage = "[OPTION...] ID...",
-	.doc = "Let calls go that wait for a person.",
+	.doc = "Approve calls that wait for approval.",
 	.page = "holt-approvals",
 	.options = &approve_table,
 	.size = sizeof(struct approve_options),
@@ -127,7 +128,7 @@ struct deny_options {
 
 static const struct option_row deny_rows[] = {
 	OPTION(struct deny_options, revoke, OPTION_FLAG, "revoke",
-	       .doc = "Take back approvals that still hold."),
+	       .doc = "Withdraw approvals that are still valid."),
 	HELP_ROW(struct deny_options),
 };
 static const struct option_table deny_table = OPTION_TABLE(deny_rows, .mixed = true);
@@ -143,7 +144,7 @@ static int approvals_deny_run(const struct verb_input *in)
 static const struct verb approvals_deny_verb = {
 	.name = "approvals deny",
 	.usage = "[--revoke] ID...",
-	.doc = "Refuse calls that wait for a person.",
+	.doc = "Deny calls that wait for approval.",
 	.page = "holt-approvals",
 	.options = &deny_table,
 	.size = sizeof(struct deny_options),
@@ -171,7 +172,7 @@ static int approvals_watch_run(const struct verb_input *in)
 }
 
 #define LIST                                                                                       \
-	.usage = "[OPTION...]", .doc = "List what waits for a person's approval.",                 \
+	.usage = "[OPTION...]", .doc = "List calls that wait for approval.",                       \
 	.page = "holt-approvals", INBOX_OPTIONS(ls), .run = approvals_ls_run
 
 static const struct verb approvals_ls_verb = { .name = "approvals ls", LIST };
@@ -188,7 +189,7 @@ static const struct verb approvals_show_verb = {
 static const struct verb approvals_watch_verb = {
 	.name = "approvals watch",
 	.usage = "[OPTION...]",
-	.doc = "Show what waits for an approval, and each change of it.",
+	.doc = "Show requests for approval, and each change of them.",
 	.page = "holt-approvals",
 	INBOX_OPTIONS(watch),
 	.run = approvals_watch_run,

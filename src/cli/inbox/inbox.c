@@ -37,7 +37,7 @@ int inbox_ask(const struct inbox *x, struct hub_link *l, const char *method, con
 
 static const struct option_row ls_rows[] = {
 	OPTION(struct inbox_ls, all, OPTION_FLAG, "all", .letter = 'a',
-	       .doc = "Also those that have ended."),
+	       .doc = "Also list those that have ended."),
 	OUTPUT_ROW(struct inbox_ls),
 	HELP_ROW(struct inbox_ls),
 };

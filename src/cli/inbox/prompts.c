@@ -38,9 +38,9 @@ struct answer_options {
 
 static const struct option_row answer_rows[] = {
 	OPTION(struct answer_options, text, OPTION_TEXT, "text", .letter = 't', .arg = "TEXT",
-	       .doc = "The answer, where it is a text."),
+	       .doc = "Answer with this text."),
 	OPTION(struct answer_options, set, OPTION_LIST, "set", .letter = 's', .arg = "NAME=VALUE",
-	       .doc = "A value of a form. May be repeated."),
+	       .doc = "Value of a form field. May be repeated."),
 	HELP_ROW(struct answer_options),
 };
 static const struct option_table answer_table = OPTION_TABLE(answer_rows, .mixed = true);
@@ -120,7 +120,7 @@ static int prompts_answer_run(const struct verb_input *in)
 static const struct verb prompts_answer_verb = {
 	.name = "prompts answer",
 	.usage = "[OPTION...] ID [CHOICE]",
-	.doc = "Answer a question; the first answer counts.",
+	.doc = "Answer a question; the first answer is final.",
 	.page = "holt-prompts",
 	.options = &answer_table,
 	.size = sizeof(struct answer_options),
@@ -153,7 +153,7 @@ static int prompts_watch_run(const struct verb_input *in)
 }
 
 #define LIST                                                                                       \
-	.usage = "[OPTION...]", .doc = "List the questions that wait for a person.",               \
+	.usage = "[OPTION...]", .doc = "List questions that wait for an answer.",                  \
 	.page = "holt-prompts", INBOX_OPTIONS(ls), .run = prompts_ls_run
 
 static const struct verb prompts_ls_verb = { .name = "prompts ls", LIST };
@@ -170,7 +170,7 @@ static const struct verb prompts_show_verb = {
 static const struct verb prompts_cancel_verb = {
 	.name = "prompts cancel",
 	.usage = "ID...",
-	.doc = "Take questions back: nobody is to answer them any more.",
+	.doc = "Cancel questions, so that nobody can answer them.",
 	.page = "holt-prompts",
 	INBOX_OPTIONS(bare),
 	.min_operands = 1,
@@ -180,7 +180,7 @@ static const struct verb prompts_cancel_verb = {
 static const struct verb prompts_watch_verb = {
 	.name = "prompts watch",
 	.usage = "[OPTION...]",
-	.doc = "Show the questions that wait, and each change of one.",
+	.doc = "Show questions, and each change of them.",
 	.page = "holt-prompts",
 	INBOX_OPTIONS(watch),
 	.run = prompts_watch_run,

@@ -4,10 +4,10 @@
 
 static const struct option_row rows[] = {
 	OPTION(struct copies_options, names, OPTION_LIST, "name", .letter = 'n', .arg = "NAME",
-	       .doc = "What to call a new one; a name is made for it if not said. May be "
-		      "repeated: one for each."),
+	       .doc = "Name of a copy; by default the hub makes one. May be repeated, once per "
+		      "copy."),
 	OPTION(struct copies_options, count, OPTION_COUNT, "count", .letter = 'c', .arg = "N",
-	       .min = 1, .max = 64, .doc = "How many; 1 if not said."),
+	       .min = 1, .max = 64, .doc = "Number of copies; 1 by default."),
 	LABEL_ROW(struct copies_options),
 	OUTPUT_ROW(struct copies_options),
 	HELP_ROW(struct copies_options),

@@ -16,9 +16,9 @@ struct token_options {
 
 #define TOKEN_ROWS(S, m)                                                                           \
 	OPTION(S, m.token, OPTION_TEXT, "token", .arg = "TOKEN",                                   \
-	       .doc = "With --server: its token; better in a file or MITOS_API_KEY."),             \
+	       .doc = "With --server: its token. A file or MITOS_API_KEY is safer."),              \
 		OPTION(S, m.file, OPTION_TEXT, "token-file", .arg = "FILE",                        \
-		       .doc = "The same from a file.")
+		       .doc = "With --server: file with its token.")
 
 /* *ret NULL: there is none. *ret_from: where it is from, for people; static. A token of the command
  * line is overwritten there, so that ps shows it only for a moment. ERR_DENIED: other users may

@@ -89,7 +89,7 @@ int hub_link_env(struct json_writer *w, const struct env_options *o, struct err 
 /* A row of a struct S with a member labels, a struct option_list. */
 #define LABEL_ROW(S)                                                                               \
 	OPTION(S, labels, OPTION_LIST, "label", .letter = 'l', .arg = "KEY[=VALUE]",               \
-	       .doc = "Note about it, which holt ls shows and filters by. May be repeated.")
+	       .doc = "Label, which holt ls shows and filters by. May be repeated.")
 
 /* Writes the member secrets, of references. */
 int hub_link_secrets(struct json_writer *w, const struct secret_options *o, struct err *e) MUST_USE;
@@ -101,7 +101,7 @@ int hub_link_labels(struct json_writer *w, const struct option_list *labels,
 /* A row of a struct S with a member profiles, a struct option_list. */
 #define PROFILE_ROW(S)                                                                             \
 	OPTION(S, profiles, OPTION_LIST, "profile", .arg = "NAME",                                 \
-	       .doc = "Profile of the operator's file. May be repeated.")
+	       .doc = "Use this profile of the operator's file. May be repeated.")
 
 /* Writes the member profiles, where there are any. */
 void hub_link_profiles(struct json_writer *w, const struct option_list *profiles);

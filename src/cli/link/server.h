@@ -11,10 +11,11 @@ struct tls_options {
 
 #define TLS_ROWS(S, m)                                                                             \
 	OPTION(S, m.ca, OPTION_TEXT, "ca", .arg = "FILE",                                          \
-	       .doc = "Authorities (PEM) that it is trusted by, instead of the host's."),          \
+	       .doc = "CA certificates (PEM) that verify the server, instead of the system's."),   \
 		OPTION(S, m.certificate, OPTION_TEXT, "tls-cert", .arg = "FILE",                   \
-		       .doc = "Certificate (PEM) to show it, where it wants one."),                \
-		OPTION(S, m.key, OPTION_TEXT, "tls-key", .arg = "FILE", .doc = "Its private key.")
+		       .doc = "Client certificate (PEM), if the server requires one."),            \
+		OPTION(S, m.key, OPTION_TEXT, "tls-key", .arg = "FILE",                            \
+		       .doc = "Private key (PEM) of the client certificate.")
 
 /* The URL of a server without the slash at its end; the caller frees it. ERR_INVALID unless it is
  * of http or https, with neither credentials nor a query. Fills *to with what the options say. */

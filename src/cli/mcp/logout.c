@@ -8,7 +8,7 @@ struct logout_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct logout_options, peer.url, OPTION_TEXT, "url", .arg = "URL",
-	       .doc = "The server's address at log-in."),
+	       .doc = "Address of the server at log-in."),
 	HELP_ROW(struct logout_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
@@ -23,7 +23,7 @@ static int logout_run(const struct verb_input *in)
 const struct verb mcp_logout_verb = {
 	.name = "mcp logout",
 	.usage = "--url URL",
-	.doc = "Forget the log-in to an MCP server.",
+	.doc = "Delete the stored log-in to an MCP server.",
 	.page = "holt-mcp-client",
 	.options = &options,
 	.size = sizeof(struct logout_options),

@@ -25,11 +25,12 @@ struct mcp_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct mcp_options, connect, OPTION_TEXT, "connect", .arg = "URL",
-	       .doc = "Serve a running hub's sandboxes: http://HOST:PORT or unix:PATH."),
+	       .doc = "Serve the sandboxes of a running hub: http://HOST:PORT or unix:PATH."),
 	REMOTE_ROWS(struct mcp_options, remote),
 	TOOLS_ROW(struct mcp_options),
 	OPTION(struct mcp_options, profiles, OPTION_LIST, "profile", .arg = "NAME",
-	       .doc = "Only what this profile of the operator's file has. May be repeated."),
+	       .doc = "Offer only what this profile of the operator's file allows. May be "
+		      "repeated."),
 	CODING_ROWS(struct mcp_options, coding),
 	HUB_ROWS(struct mcp_options),
 	HELP_ROW(struct mcp_options),

@@ -6,7 +6,7 @@
 
 static const struct option_row approve_rows[] = {
 	OPTION(struct module_options, yes, OPTION_FLAG, "yes", .letter = 'y',
-	       .doc = "Approve it as it is now, without a question."),
+	       .doc = "Approve it as it is now, without asking."),
 	OUTPUT_ROW(struct module_options),
 	HELP_ROW(struct module_options),
 };
@@ -74,7 +74,7 @@ static int approve_run(const struct verb_input *in)
 const struct verb mcp_approve_verb = {
 	.name = "mcp approve",
 	.usage = "[OPTION...] NAME",
-	.doc = "Show a module, ask, and let the hub run or ask it.",
+	.doc = "Show a module, ask, and let the hub use it.",
 	.page = "holt-mcp-modules",
 	.options = &approve_options,
 	.size = sizeof(struct module_options),
@@ -119,8 +119,8 @@ static int decide(const struct verb_input *in, const char *what)
 		.run = word##_run,                                                                 \
 	}
 
-DECIDES(revoke, "Take back the approval of a module, and end it.");
-DECIDES(enable, "Let a module be called again that was disabled.");
+DECIDES(revoke, "Withdraw the approval of a module, and end it.");
+DECIDES(enable, "Allow calls of a disabled module again.");
 DECIDES(disable, "End a module, and refuse its calls until it is enabled.");
 DECIDES(test, "Connect a module and list its tools; print its state.");
-DECIDES(disconnect, "End a module that nobody calls until it is called again.");
+DECIDES(disconnect, "End a module without running calls, until its next call.");

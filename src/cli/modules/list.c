@@ -73,7 +73,7 @@ static int list_run(const struct verb_input *in)
 const struct verb mcp_list_verb = {
 	.name = "mcp list",
 	.usage = "[OPTION...]",
-	.doc = "List the hub's modules: the MCP servers that it runs or asks.",
+	.doc = "List the hub's modules: the MCP servers that it uses.",
 	.page = "holt-mcp-modules",
 	.options = &module_options,
 	.size = sizeof(struct module_options),
@@ -232,7 +232,7 @@ static int info_run(const struct verb_input *in)
 const struct verb mcp_info_verb = {
 	.name = "mcp info",
 	.usage = "[OPTION...] NAME",
-	.doc = "Show what a module runs, its tools and its approval.",
+	.doc = "Show a module's program, tools and approval.",
 	.page = "holt-mcp-modules",
 	.options = &module_options,
 	.size = sizeof(struct module_options),
@@ -270,7 +270,7 @@ static int logs_run(const struct verb_input *in)
 const struct verb mcp_logs_verb = {
 	.name = "mcp logs",
 	.usage = "[OPTION...] NAME",
-	.doc = "Show the end of what a module wrote to its standard error.",
+	.doc = "Show the end of a module's standard error.",
 	.page = "holt-mcp-modules",
 	.options = &module_options,
 	.size = sizeof(struct module_options),

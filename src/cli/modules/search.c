@@ -12,7 +12,7 @@ struct search_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct search_options, limit, OPTION_COUNT, "limit", .letter = 'n', .arg = "COUNT",
-	       .min = 1, .max = 50, .doc = "Tools at most; 10 by default."),
+	       .min = 1, .max = 50, .doc = "Maximum number of tools; 10 by default."),
 	OUTPUT_ROW(struct search_options),
 	HELP_ROW(struct search_options),
 };
@@ -71,7 +71,7 @@ static int search_run(const struct verb_input *in)
 const struct verb mcp_search_verb = {
 	.name = "mcp search",
 	.usage = "[OPTION...] WORD...",
-	.doc = "Find approved tools of all modules by words, the best first.",
+	.doc = "Search the approved tools of all modules, best match first.",
 	.page = "holt-mcp-modules",
 	.options = &options,
 	.size = sizeof(struct search_options),

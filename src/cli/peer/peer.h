@@ -48,14 +48,13 @@ enum peer_login { PEER_LOGIN_AUTO, PEER_LOGIN_BROWSER, PEER_LOGIN_DEVICE, PEER_L
 /* The option rows of a struct S with a peer_options `peer`, except --out. */
 #define PEER_ROWS(S)                                                                               \
 	OPTION(S, peer.stdio, OPTION_TEXT, "stdio", .arg = "COMMAND",                              \
-	       .doc = "A server's command line, with quotes as in a shell. "                       \
-		      "Or give it after --."),                                                     \
+	       .doc = "Command line of a server, quoted as in a shell. It may also follow --."),   \
 		OPTION(S, peer.url, OPTION_TEXT, "url", .arg = "URL",                              \
-		       .doc = "A server's address: http:, https:, or unix:PATH."),                 \
+		       .doc = "Address of a server: http:, https:, or unix:PATH."),                \
 		OPTION(S, peer.config, OPTION_TEXT, "config", .arg = "FILE",                       \
-		       .doc = "JSON with mcpServers, of which --server names one."),               \
+		       .doc = "JSON file with mcpServers; --server selects one."),                 \
 		OPTION(S, peer.server, OPTION_TEXT, "server", .arg = "NAME",                       \
-		       .doc = "The server's name in the configuration."),                          \
+		       .doc = "Name of the server in the configuration."),                         \
 		OPTION(S, peer.env, OPTION_LIST, "env", .letter = 'e', .arg = "NAME[=VALUE]",      \
 		       .doc = "Set a variable of the server's program; without a value, copy it "  \
 			      "from here. May be repeated."),                                      \
@@ -71,30 +70,30 @@ enum peer_login { PEER_LOGIN_AUTO, PEER_LOGIN_BROWSER, PEER_LOGIN_DEVICE, PEER_L
 		OPTION(S, peer.client_id, OPTION_TEXT, "client-id", .arg = "ID",                   \
 		       .doc = "Client id for servers where clients can't register."),              \
 		OPTION(S, peer.client_secret, OPTION_TEXT, "client-secret-file", .arg = "FILE",    \
-		       .doc = "The client secret for it."),                                        \
+		       .doc = "File with the client secret."),                                     \
 		OPTION(S, peer.scope, OPTION_TEXT, "scope", .arg = "SCOPE",                        \
 		       .doc = "Scope to request at log-in; by default the server's."),             \
 		OPTION(S, peer.private_ok, OPTION_FLAG, "allow-private",                           \
 		       .doc = "Allow log-in servers at private addresses."),                       \
 		OPTION(S, peer.transport, OPTION_CHOICE, "transport", .arg = "stdio|http|sse",     \
-		       .doc = "Use only this transport; by default found out."),                   \
+		       .doc = "Use only this transport; by default it is detected."),              \
 		OPTION(S, peer.era, OPTION_CHOICE, "era", .arg = "legacy|modern",                  \
 		       .doc = "Use only revisions up to 2025-11-25, or from 2026-07-28."),         \
 		OPTION(S, peer.revision, OPTION_TEXT, "revision", .arg = "DATE",                   \
 		       .doc = "Use only this revision of MCP."),                                   \
 		OPTION(S, peer.timeout_ms, OPTION_SECONDS, "timeout", .letter = 't',               \
 		       .arg = "TIME", .min = 1, .max = 86400000,                                   \
-		       .doc = "Time limit, without the time that users take. By default "          \
-			      "30 seconds for the start and 60 for each answer."),                 \
+		       .doc = "Time limit, without the time that users need. By default 30 "       \
+			      "seconds for the start and 60 for each answer."),                    \
 		OPTION(S, peer.answers, OPTION_LIST, "answer", .arg = "NAME=VALUE|JSON",           \
 		       .doc = "An answer for the server's forms. May be repeated."),               \
 		OPTION(S, peer.roots, OPTION_LIST, "root", .arg = "DIR",                           \
-		       .doc = "A folder to tell the server when it asks. May be repeated."),       \
+		       .doc = "Folder to report as a root if the server asks. May be repeated."),  \
 		OPTION(S, peer.log, OPTION_CHOICE, "log",                                          \
 		       .arg = "debug|info|notice|warning|error|critical|alert|emergency",          \
-		       .doc = "Show the server's log messages from this level on."),               \
+		       .doc = "Show the server's log messages of at least this level."),           \
 		OPTION(S, peer.progress, OPTION_FLAG, "progress",                                  \
-		       .doc = "Show progress, even if standard error is no terminal."),            \
+		       .doc = "Show progress even if standard error is not a terminal."),          \
 		OPTION(S, peer.verbose, OPTION_FLAG, "verbose", .letter = 'v',                     \
 		       .doc = "Show what the server's program writes to its standard error."),     \
 		OPTION(S, peer.json, OPTION_FLAG, "json", .letter = 'j',                           \

@@ -16,9 +16,9 @@ enum { DRAIN_MS = 5000, PROBE_S = 5, EVERYWHERE = 6, TOKEN_LEAST = 8 };
 
 /* Of exec_output: REST waits and kills by other routes. */
 static const struct op_member output_members[] = {
-	{ "exec", .doc = "As sandbox_exec told." },
-	{ "offset", .doc = "A next_offset; 0 for the beginning." },
-	{ "max_bytes", .doc = "Of output, at most." },
+	{ "exec", .doc = "Id of the exec, from sandbox_exec." },
+	{ "offset", .doc = "Offset to read from: a next_offset, or 0 for the beginning." },
+	{ "max_bytes", .doc = "Maximum number of bytes of output." },
 	{ "stream", .in = OP_HIDDEN },
 	{ "follow", .in = OP_HIDDEN },
 	{ "wait_seconds", .in = OP_HIDDEN },
@@ -31,7 +31,7 @@ static const struct op_members of_output = OP_MEMBERS(output_members);
 /* Of sandbox_list: REST has another name for where the next page begins. */
 static const struct op_member list_members[] = {
 	{ "limit", .min = 1, .def = DEFAULT_INT(100) },
-	{ "cursor", .doc = "next_cursor of the page before." },
+	{ "cursor", .doc = "next_cursor of the previous page." },
 	{ "after", .in = OP_HIDDEN },
 	{ "label", .in = OP_HIDDEN },
 };
@@ -39,7 +39,7 @@ static const struct op_members of_list = OP_MEMBERS(list_members);
 
 static const struct op_member listed_members[] = {
 	{ "path", .presence = OP_REQUIRED, .doc = "The directory, such as \".\"." },
-	{ "limit", .def = DEFAULT_INT(128), .doc = "Entries at most." },
+	{ "limit", .def = DEFAULT_INT(128), .doc = "Maximum number of entries." },
 };
 static const struct op_members of_files = OP_MEMBERS(listed_members);
 

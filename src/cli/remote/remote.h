@@ -22,10 +22,10 @@ struct remote_options {
 /* The rows of a struct S with a member m, a struct remote_options. */
 #define REMOTE_ROWS(S, m)                                                                          \
 	OPTION(S, m.server, OPTION_TEXT, "server", .arg = "URL", .env = "MITOS_BASE_URL",          \
-	       .doc = "Use the sandboxes of another server, by its REST."),                        \
+	       .doc = "Use the sandboxes of another server, through its REST API."),               \
 		TOKEN_ROWS(S, m.token),                                                            \
 		OPTION(S, m.workspaces, OPTION_FLAG, "enable-workspace-tools",                     \
-		       .doc = "With --server: the tools for workspaces, too."),                    \
+		       .doc = "With --server: also serve the tools for workspaces."),              \
 		TLS_ROWS(S, m.tls)
 
 /* Serves standard input and output until their end. Gives the exit status. */

@@ -195,7 +195,7 @@ static int run_completion(const struct verb_input *in)
 const struct verb completion_verb = {
 	.name = "completion",
 	.usage = "bash|zsh|fish",
-	.doc = "Print what a shell needs to complete Holt's words.",
+	.doc = "Print a shell's completion script for holt.",
 	.more = "With -- and the words after `holt`, it prints completions of the last one.",
 	.options = &options,
 	.size = sizeof(struct completion_options),

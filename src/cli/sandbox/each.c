@@ -129,7 +129,7 @@ static int end_one(struct hub_link *l, const char *name, struct err *e)
 		.run = run_##name_,                                                                \
 	}
 
-EACH(pause, NULL, "Freeze sandboxes of the hub; memory and files stay.", pause_one);
+EACH(pause, NULL, "Pause sandboxes of the hub; memory and files stay.", pause_one);
 EACH(resume, "start", "Continue paused sandboxes of the hub, and start stopped ones.", resume_one);
 EACH(stop, NULL, "Stop sandboxes: their processes end, their files stay.", stop_one);
 EACH(down, "rm", "Remove sandboxes of the hub, with processes and files.", end_one);

@@ -14,7 +14,7 @@ struct events_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct events_options, follow, OPTION_FLAG, "follow", .letter = 'f',
-	       .doc = "Follow new events."),
+	       .doc = "Continue with new events."),
 	OPTION(struct events_options, after, OPTION_TEXT, "after", .arg = "NUMBER",
 	       .doc = "Only events with a higher number; by default all."),
 	OUTPUT_ROW(struct events_options),

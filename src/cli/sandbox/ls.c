@@ -18,9 +18,10 @@ struct ls_options {
 static const struct option_row rows[] = {
 	OPTION(struct ls_options, filters, OPTION_LIST, "filter", .letter = 'f',
 	       .arg = "WHAT=VALUE",
-	       .doc = "Only some: label=KEY, label=KEY=VALUE or state=STATE. May be repeated."),
+	       .doc = "Only sandboxes with label=KEY, label=KEY=VALUE or state=STATE. May be "
+		      "repeated."),
 	OPTION(struct ls_options, quiet, OPTION_FLAG, "quiet", .letter = 'q',
-	       .doc = "Print names only, one a line."),
+	       .doc = "Print names only, one per line."),
 	OUTPUT_ROW(struct ls_options),
 	HELP_ROW(struct ls_options),
 };

@@ -246,15 +246,15 @@ static int net_revoke_run(const struct verb_input *in)
 	.max_operands = (max_), .usage_exit = 2, .run = (run_)
 
 static const struct verb net_show_verb = { NET_WORD(
-	"net show", "NAME", "Show what a sandbox may reach, and how much it did.", 1, 1,
+	"net show", "NAME", "Show the hosts that a sandbox may reach, and its traffic.", 1, 1,
 	net_show_run) };
 static const struct verb net_allow_verb = { NET_WORD(
 	"net allow", "NAME HOST[:PORT]...",
-	"Let a sandbox reach more hosts, at 80 and 443 or PORT.", 2, HOSTS_MAX, net_allow_run) };
+	"Allow a sandbox to reach more hosts, at 80 and 443 or PORT.", 2, HOSTS_MAX,
+	net_allow_run) };
 static const struct verb net_revoke_verb = { NET_WORD(
 	"net revoke", "NAME [HOST[:PORT]...]",
-	"Take hosts back, or all of them; connections to them end.", 1, HOSTS_MAX,
-	net_revoke_run) };
+	"Revoke hosts, or all of them; connections to them end.", 1, HOSTS_MAX, net_revoke_run) };
 static const struct verb *const words[] = { &net_show_verb, &net_allow_verb, &net_revoke_verb,
 					    NULL };
 

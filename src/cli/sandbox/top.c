@@ -18,9 +18,9 @@ struct top_options {
 static const struct option_row rows[] = {
 	OPTION(struct top_options, every_ms, OPTION_SECONDS, "every", .letter = 'n', .arg = "TIME",
 	       .min = 100, .max = 3600000,
-	       .doc = "Time between updates on a terminal; by default 2."),
+	       .doc = "Time between updates on a terminal; 2 s by default."),
 	OPTION(struct top_options, once, OPTION_FLAG, "once", .letter = '1',
-	       .doc = "Print once, also on a terminal."),
+	       .doc = "Print once, even on a terminal."),
 	OUTPUT_ROW(struct top_options),
 	HELP_ROW(struct top_options),
 };

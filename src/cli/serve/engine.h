@@ -25,24 +25,25 @@ struct engine_options {
 #define ENGINE_ROWS(S, m)                                                                          \
 	OPTION(S, m.memory, OPTION_SIZE, "memory", .letter = 'm', .arg = "SIZE",                   \
 	       .env = "HOLT_MEMORY", .min = LIMIT_MEMORY_MIN, .max = LIMIT_MEMORY_MAX,             \
-	       .doc = "Memory of a sandbox, files included, such as 512M or 2G; 1G if not said."), \
+	       .doc = "Memory of a sandbox, files included, such as 512M or 2G; 1G by default."),  \
 		OPTION(S, m.disk, OPTION_SIZE, "disk", .arg = "SIZE", .env = "HOLT_DISK",          \
 		       .min = LIMIT_DISK_MIN, .max = LIMIT_MEMORY_MAX,                             \
-		       .doc = "How much of it its files may take; 512M, or half of a small "       \
-			      "memory."),                                                          \
+		       .doc = "Limit of its files, a part of the memory; by default 512M, or "     \
+			      "half of a small memory."),                                          \
 		OPTION(S, m.pids, OPTION_COUNT, "pids", .arg = "N", .env = "HOLT_PIDS",            \
 		       .min = LIMIT_PIDS_MIN, .max = LIMIT_PIDS_MAX,                               \
-		       .doc = "Processes and threads at once; 512 if not said."),                  \
+		       .doc = "Maximum number of processes and threads; 512 by default."),         \
 		OPTION(S, m.cpu_milli, OPTION_MILLI, "cpus", .arg = "N", .env = "HOLT_CPUS",       \
 		       .min = LIMIT_CPU_MIN, .max = LIMIT_CPU_MAX,                                 \
-		       .doc = "Share of processors, such as 0.5 or 2; all if not said."),          \
+		       .doc = "Share of processors, such as 0.5 or 2; by default all."),           \
 		OPTION(S, m.files, OPTION_COUNT, "open-files", .arg = "N",                         \
 		       .env = "HOLT_OPEN_FILES", .min = LIMIT_FILES_MIN, .max = LIMIT_FILES_MAX,   \
-		       .doc = "Open files of each program; as many as the host gives if not "      \
-			      "said."),                                                            \
+		       .doc = "Maximum number of open files per program; by default the host's "   \
+			      "limit."),                                                           \
 		OPTION(S, m.allow, OPTION_TEXT, "allow-missing", .arg = "LIST",                    \
 		       .env = "HOLT_ALLOW_MISSING",                                                \
-		       .doc = "Isolation features, as holt doctor names them, that may be missing.")
+		       .doc = "Isolation features that may be missing, by the names that holt "    \
+			      "doctor prints.")
 
 static inline struct limits engine_limits(const struct engine_options *o)
 {
@@ -102,22 +103,25 @@ enum {
 /* The rows of a struct S with a member `struct hub_options hub`. */
 #define HUB_ROWS(S)                                                                                \
 	OPTION(S, hub.pool, OPTION_COUNT, "pool", .arg = "N", .env = "HOLT_POOL",                  \
-	       .max = HUB_POOL_MAX, .doc = "Sandboxes to keep ready, 0 to 64; 4 by default."),     \
+	       .max = HUB_POOL_MAX,                                                                \
+	       .doc = "Number of sandboxes to keep ready, 0 to 64; 4 by default."),                \
 		OPTION(S, hub.max_sandboxes, OPTION_COUNT, "max-sandboxes", .arg = "N",            \
 		       .env = "HOLT_MAX_SANDBOXES", .min = 1, .max = 8000,                         \
-		       .doc = "Sandboxes at once; 4096 by default."),                              \
+		       .doc = "Maximum number of sandboxes, at most 8000; 4096 by default."),      \
 		OPTION(S, hub.sleep_after_ms, OPTION_SECONDS, "sleep-after", .arg = "TIME",        \
 		       .env = "HOLT_SLEEP_AFTER", .max = HUB_SLEEP_MAX_MS,                         \
-		       .doc = "When idle ones sleep; 10 s by default, 0 for never."),              \
+		       .doc = "Time after which an idle sandbox sleeps; 10 s by default, 0 for "   \
+			      "never."),                                                           \
 		OPTION(S, hub.volumes, OPTION_LIST, "allow-volumes", .arg = "DIR[:rw|:rw-all]",    \
-		       .doc = "Clients may give folders in DIR to sandboxes. May be repeated."),   \
+		       .doc = "Clients may give sandboxes folders within DIR. May be repeated."),  \
 		NETWORK_ROWS(S, hub.network), CONFIG_ROW(S, hub.config),                           \
 		ENGINE_ROWS(S, hub.engine)
 
 /* The row of a struct S with a member tools: which tools are served over MCP. */
 #define TOOLS_ROW(S)                                                                               \
 	OPTION(S, tools, OPTION_TEXT, "tools", .arg = "LIST", .env = "HOLT_TOOLS",                 \
-	       .doc = "Only these MCP tools: names and sets, such as sandbox_exec or sandbox.")
+	       .doc = "Serve only these MCP tools: names and sets, such as sandbox_exec or "       \
+		      "sandbox.")
 
 /* The rows of a struct S with a member m, a struct coding_rows: what agents that write code get. */
 struct coding_rows {
@@ -126,10 +130,11 @@ struct coding_rows {
 };
 #define CODING_ROWS(S, m)                                                                          \
 	OPTION(S, m.workspaces, OPTION_LIST, "workspace", .arg = "[NAME=]DIR",                     \
-	       .doc = "A folder in which clients work with the MCP tools for code. May be "        \
+	       .doc = "Folder in which clients work with the MCP tools for code. May be "          \
 		      "repeated."),                                                                \
 		OPTION(S, m.readonly, OPTION_FLAG, "readonly",                                     \
-		       .doc = "Only MCP tools that change nothing, and workspaces read-only.")
+		       .doc = "Serve only MCP tools that change nothing, and workspaces "          \
+			      "read-only.")
 
 static inline struct coding *coding_of_options(const struct coding_rows *o, struct err *e)
 {

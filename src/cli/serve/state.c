@@ -34,10 +34,10 @@ struct health {
 };
 static const struct field health_fields[] = {
 	FIELD(struct health, status, .flags = FIELD_REQUIRED,
-	      .doc = "ok, starting, ending or refusing"),
-	FIELD(struct health, cause, .doc = "Why calls are refused."),
+	      .doc = "State of the hub: ok, starting, ending or refusing."),
+	FIELD(struct health, cause, .doc = "Reason why calls are refused."),
 	FIELD(struct health, config,
-	      .doc = "What is wrong with the configuration; the last that was right holds."),
+	      .doc = "Error in the configuration. The last valid one stays in effect."),
 };
 static const struct field_table health_table = FIELD_TABLE(struct health, health_fields);
 
@@ -69,9 +69,10 @@ struct version {
 	struct str name, version, principal;
 };
 static const struct field version_fields[] = {
-	FIELD(struct version, name, .flags = FIELD_REQUIRED, .doc = "holt"),
-	FIELD(struct version, version, .flags = FIELD_REQUIRED, .doc = "Of the program."),
-	FIELD(struct version, principal, .flags = FIELD_REQUIRED, .doc = "Who asks."),
+	FIELD(struct version, name, .flags = FIELD_REQUIRED, .doc = "Always \"holt\"."),
+	FIELD(struct version, version, .flags = FIELD_REQUIRED, .doc = "Version of the hub."),
+	FIELD(struct version, principal, .flags = FIELD_REQUIRED,
+	      .doc = "Principal that sent the request."),
 };
 static const struct field_table version_table = FIELD_TABLE(struct version, version_fields);
 
@@ -296,19 +297,19 @@ static const struct http_route state_rows[] = {
 	  .methods = HTTP_GET | HTTP_HEAD,
 	  .open = true,
 	  .run = run_healthz,
-	  .doc = "It lives." },
+	  .doc = "Shows that the process is alive." },
 	{ .path = "/readyz",
 	  .methods = HTTP_GET | HTTP_HEAD,
 	  .run = run_readyz,
-	  .doc = "200 when sandboxes can be made, else 503." },
+	  .doc = "Answers 200 if sandboxes can be made, else 503." },
 	{ .path = "/version",
 	  .methods = HTTP_GET | HTTP_HEAD,
 	  .run = run_version,
-	  .doc = "Name and version, and who asks." },
+	  .doc = "Shows the name and version, and the principal of the request." },
 	{ .path = "/metrics",
 	  .methods = HTTP_GET | HTTP_HEAD,
 	  .run = run_metrics,
-	  .doc = "Numbers for Prometheus." },
+	  .doc = "Metrics in the Prometheus text format." },
 };
 
 struct http_routes serve_state_routes(struct serving *s)

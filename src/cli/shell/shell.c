@@ -169,7 +169,7 @@ static int shell_verb_run(const struct verb_input *in)
 const struct verb shell_verb = {
 	.name = "shell",
 	.usage = "[OPTION...]",
-	.doc = "Read verbs of holt, a line each, with history and completion.",
+	.doc = "Read verbs of holt, one per line, with history and completion.",
 	.more = "A line has a verb with its options and operands, such as \"mcp list\" or\n"
 		"\"/mcp list\". Quotes and backslashes are as in other shells; nothing else is.",
 	.page = "holt-shell",

@@ -18,7 +18,7 @@ struct doctor_options {
 static const struct option_row rows[] = {
 	OPTION(struct doctor_options, json, OPTION_FLAG, "json", .doc = "Print one JSON object."),
 	OPTION(struct doctor_options, allow, OPTION_TEXT, "allow-missing", .arg = "LIST",
-	       .env = "HOLT_ALLOW_MISSING", .doc = "Features that may be missing."),
+	       .env = "HOLT_ALLOW_MISSING", .doc = "Isolation features that may be missing."),
 	HELP_ROW(struct doctor_options),
 };
 static const struct option_table options = OPTION_TABLE(rows);
@@ -37,17 +37,17 @@ struct diagnosis {
 
 static const struct field diagnosis_fields[] = {
 	FIELD(struct diagnosis, ready, .flags = FIELD_REQUIRED,
-	      .doc = "Sandboxes can be made here."),
-	FIELD(struct diagnosis, version, .flags = FIELD_REQUIRED, .doc = "Of Holt."),
+	      .doc = "Whether sandboxes can be made here."),
+	FIELD(struct diagnosis, version, .flags = FIELD_REQUIRED, .doc = "Version of Holt."),
 	FIELD(struct diagnosis, tier, .doc = "Kind of isolation."),
-	FIELD(struct diagnosis, limits, .doc = "What holds memory and processes."),
+	FIELD(struct diagnosis, limits, .doc = "What enforces the limits of memory and processes."),
 	FIELD(struct diagnosis, rootless, .flags = FIELD_REQUIRED,
-	      .doc = "Made without privileges."),
+	      .doc = "Whether sandboxes are made without privileges."),
 	FIELD(struct diagnosis, milliseconds, .flags = FIELD_REQUIRED,
-	      .doc = "Duration of the trial: make a sandbox, run a program, remove it."),
-	FIELD(struct diagnosis, cause, .doc = "Why none can be made."),
+	      .doc = "Duration in ms of a trial: make a sandbox, run a program, remove it."),
+	FIELD(struct diagnosis, cause, .doc = "Reason why no sandbox can be made."),
 	FIELD_OBJECTS(struct diagnosis, features, finding_table, .flags = FIELD_REQUIRED,
-		      .doc = "What was tried."),
+		      .doc = "Features that were tested."),
 };
 static const struct field_table diagnosis_table = FIELD_TABLE(struct diagnosis, diagnosis_fields);
 

@@ -7,12 +7,12 @@
 
 static const struct field fields[] = {
 	FIELD(struct finding, feature, .flags = FIELD_REQUIRED,
-	      .doc = "Name, as --allow-missing takes it."),
-	FIELD(struct finding, ok, .flags = FIELD_REQUIRED, .doc = "It works here."),
+	      .doc = "Name of the feature, for --allow-missing."),
+	FIELD(struct finding, ok, .flags = FIELD_REQUIRED, .doc = "Whether it works here."),
 	FIELD(struct finding, required, .flags = FIELD_REQUIRED,
-	      .doc = "Without it no sandbox is made."),
-	FIELD(struct finding, detail, .flags = FIELD_REQUIRED, .doc = "What was found."),
-	FIELD(struct finding, remedy, .doc = "What helps."),
+	      .doc = "Whether sandboxes need it."),
+	FIELD(struct finding, detail, .flags = FIELD_REQUIRED, .doc = "Result of the check."),
+	FIELD(struct finding, remedy, .doc = "How to make it work."),
 };
 const struct field_table finding_table = FIELD_TABLE(struct finding, fields);
 

@@ -33,7 +33,7 @@ static const struct option_row rows[] = {
 	OPTION(struct self_check_options, json, OPTION_FLAG, "json",
 	       .doc = "Print one JSON object."),
 	OPTION(struct self_check_options, allow, OPTION_TEXT, "allow-missing", .arg = "LIST",
-	       .env = "HOLT_ALLOW_MISSING", .doc = "Features that may be missing."),
+	       .env = "HOLT_ALLOW_MISSING", .doc = "Isolation features that may be missing."),
 	HELP_ROW(struct self_check_options),
 };
 static const struct option_table options = OPTION_TABLE(rows);
@@ -50,10 +50,10 @@ struct self_check {
 };
 
 static const struct field fields[] = {
-	FIELD(struct self_check, ok, .flags = FIELD_REQUIRED, .doc = "All is as it should be."),
-	FIELD(struct self_check, version, .flags = FIELD_REQUIRED, .doc = "Of Holt."),
+	FIELD(struct self_check, ok, .flags = FIELD_REQUIRED, .doc = "Whether all checks passed."),
+	FIELD(struct self_check, version, .flags = FIELD_REQUIRED, .doc = "Version of Holt."),
 	FIELD_OBJECTS(struct self_check, checks, finding_table, .flags = FIELD_REQUIRED,
-		      .doc = "What was looked at."),
+		      .doc = "Results of the checks."),
 };
 static const struct field_table table = FIELD_TABLE(struct self_check, fields);
 
@@ -215,7 +215,7 @@ static int self_check_run(const struct verb_input *in)
 const struct verb self_check_verb = {
 	.name = "self-check",
 	.usage = "[--json]",
-	.doc = "Check that this installation is whole and makes sandboxes.",
+	.doc = "Check that this installation is complete and makes sandboxes.",
 	.more = "The exit status is 0 where all is as it should be, else 1.\n"
 		"`holt doctor` says what a host lacks on which no sandbox can be made.",
 	.page = "holt-doctor",

@@ -120,13 +120,13 @@ struct trial_request {
 	struct str allow;
 };
 static const struct field request_fields[] = {
-	FIELD(struct trial_request, allow, .doc = "Features that may be missing."),
+	FIELD(struct trial_request, allow, .doc = "Isolation features that may be missing."),
 };
 static const struct field_table request_table = FIELD_TABLE(struct trial_request, request_fields);
 
 static const struct op trial_op = {
 	.action = "host.doctor",
-	.doc = "Makes a sandbox, runs a program in it, and ends it.",
+	.doc = "Makes a sandbox, runs a program in it, and removes it.",
 	.effect = OP_EXECUTE,
 	.request = &request_table,
 	.run = local_run,

@@ -17,17 +17,17 @@ struct apply_options {
 
 static const struct option_row apply_rows[] = {
 	OPTION(struct apply_options, to, OPTION_TEXT, "to", .arg = "DIR",
-	       .doc = "The folder; the current one if absent."),
+	       .doc = "Folder to change; by default the current one."),
 	OPTION(struct apply_options, revision, OPTION_TEXT, "revision", .letter = 'r',
-	       .arg = "REVISION", .doc = "Which; the newest one if absent."),
+	       .arg = "REVISION", .doc = "Revision to apply; by default the newest."),
 	OPTION(struct apply_options, yes, OPTION_FLAG, "yes", .letter = 'y',
-	       .doc = "Don't ask. What changes is printed all the same."),
+	       .doc = "Do not ask. The changes are still printed."),
 	OPTION(struct apply_options, force, OPTION_FLAG, "force",
-	       .doc = "Replace files that were changed in the folder, too."),
+	       .doc = "Also replace files that were changed in the folder."),
 	OPTION(struct apply_options, guarded, OPTION_FLAG, "protected",
-	       .doc = "Write what programs of this machine act on, such as .vscode, too."),
+	       .doc = "Also write files that programs of this machine act on, such as .vscode."),
 	OPTION(struct apply_options, undo, OPTION_FLAG, "undo",
-	       .doc = "Restore what was there before the last apply."),
+	       .doc = "Restore the state of the folder before the last apply."),
 	HELP_ROW(struct apply_options),
 };
 static const struct option_table apply_options = OPTION_TABLE(apply_rows, .mixed = true);

@@ -20,7 +20,7 @@ struct import_options {
 
 static const struct option_row import_rows[] = {
 	OPTION(struct import_options, message, OPTION_TEXT, "message", .letter = 'm', .arg = "TEXT",
-	       .doc = "What was done, for people."),
+	       .doc = "Description of the revision."),
 	OUTPUT_ROW(struct import_options),
 	HELP_ROW(struct import_options),
 };
@@ -113,7 +113,7 @@ static int import_run(const struct verb_input *in)
 const struct verb ws_import_verb = {
 	.name = "ws import",
 	.usage = "[OPTION...] NAME FILE|DIR|-",
-	.doc = "Make a revision of a tar archive or a folder; print its id.",
+	.doc = "Make a revision from a tar archive or folder; print its id.",
 	.more = "The workspace has then these files and no others. \"-\" is an archive on\n"
 		"standard input. Files that hold credentials are left out.",
 	.page = "holt-ws",
@@ -135,11 +135,13 @@ struct export_options {
 
 static const struct option_row export_rows[] = {
 	OPTION(struct export_options, revision, OPTION_TEXT, "revision", .letter = 'r',
-	       .arg = "REVISION", .doc = "Which; the newest one if absent."),
+	       .arg = "REVISION", .doc = "Revision to export; by default the newest."),
 	OPTION(struct export_options, git, OPTION_FLAG, "git",
-	       .doc = "The second operand is a repository: make a commit on its branch holt/NAME."),
+	       .doc = "The second operand is a git repository: make a commit on its branch "
+		      "holt/NAME."),
 	OPTION(struct export_options, history, OPTION_FLAG, "history",
-	       .doc = "With --git: a commit of each revision that the branch does not have yet."),
+	       .doc = "With --git: make a commit for each revision that the branch does not have "
+		      "yet."),
 	HELP_ROW(struct export_options),
 };
 static const struct option_table export_options = OPTION_TABLE(export_rows, .mixed = true);
@@ -219,7 +221,7 @@ static int export_run(const struct verb_input *in)
 const struct verb ws_export_verb = {
 	.name = "ws export",
 	.usage = "[OPTION...] NAME FILE|-",
-	.doc = "Write a revision as a tar archive, or as a commit of git.",
+	.doc = "Write a revision as a tar archive, or as a git commit.",
 	.more = "\"-\" is standard output. With --git it prints the commit. Hooks and\n"
 		"configuration of the repository don't run; .git folders are left out.",
 	.page = "holt-ws",

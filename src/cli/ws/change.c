@@ -72,7 +72,7 @@ struct attach_options {
 
 static const struct option_row attach_rows[] = {
 	OPTION(struct attach_options, copy, OPTION_FLAG, "copy",
-	       .doc = "Keep nothing of what it changes; others may write meanwhile."),
+	       .doc = "Do not keep the sandbox's changes. Others may write meanwhile."),
 	OUTPUT_ROW(struct attach_options),
 	HELP_ROW(struct attach_options),
 };
@@ -117,7 +117,7 @@ struct commit_options {
 
 static const struct option_row commit_rows[] = {
 	OPTION(struct commit_options, message, OPTION_TEXT, "message", .letter = 'm', .arg = "TEXT",
-	       .doc = "What was done, for people."),
+	       .doc = "Description of the revision."),
 	OUTPUT_ROW(struct commit_options),
 	HELP_ROW(struct commit_options),
 };
@@ -140,7 +140,7 @@ static int commit_run(const struct verb_input *in)
 const struct verb ws_commit_verb = {
 	.name = "ws commit",
 	.usage = "[OPTION...] NAME",
-	.doc = "Make a revision of what its sandbox has changed; print its id.",
+	.doc = "Make a revision of its sandbox's changes; print its id.",
 	.more = "The sandbox stands still meanwhile and goes on.",
 	.page = "holt-ws",
 	.options = &commit_options,

@@ -16,7 +16,7 @@ struct log_options {
 
 static const struct option_row log_rows[] = {
 	OPTION(struct log_options, lines, OPTION_COUNT, "lines", .letter = 'n', .arg = "N",
-	       .doc = "The newest N only."),
+	       .doc = "Only the newest N revisions."),
 	OUTPUT_ROW(struct log_options),
 	HELP_ROW(struct log_options),
 };
@@ -114,11 +114,11 @@ struct diff_options {
 
 static const struct option_row diff_rows[] = {
 	OPTION(struct diff_options, live, OPTION_FLAG, "live",
-	       .doc = "Compare with what the sandbox that writes to it has now."),
+	       .doc = "Compare with the current files of the sandbox that writes to it."),
 	OPTION(struct diff_options, no_renames, OPTION_FLAG, "no-renames",
 	       .doc = "Show renamed files as deleted and added."),
 	OPTION(struct diff_options, patch, OPTION_FLAG, "patch", .letter = 'p',
-	       .doc = "Print what changed in text files, too."),
+	       .doc = "Also print what changed in text files."),
 	OUTPUT_ROW(struct diff_options),
 	HELP_ROW(struct diff_options),
 };
@@ -182,7 +182,7 @@ static int diff_run(const struct verb_input *in)
 const struct verb ws_diff_verb = {
 	.name = "ws diff",
 	.usage = "[OPTION...] NAME [FROM [TO]]",
-	.doc = "List what changed between two of its revisions.",
+	.doc = "List the changes between two of its revisions.",
 	.more = "FROM and TO are revisions or their first digits. Without TO it is the newest,\n"
 		"without FROM the one before TO. Each path has A, C, D or R before it: added,\n"
 		"changed, deleted or renamed.",
@@ -205,7 +205,7 @@ struct revert_options {
 
 static const struct option_row revert_rows[] = {
 	OPTION(struct revert_options, message, OPTION_TEXT, "message", .letter = 'm', .arg = "TEXT",
-	       .doc = "Why, for people."),
+	       .doc = "Description of the new revision."),
 	OUTPUT_ROW(struct revert_options),
 	HELP_ROW(struct revert_options),
 };
@@ -228,7 +228,7 @@ static int revert_run(const struct verb_input *in)
 const struct verb ws_revert_verb = {
 	.name = "ws revert",
 	.usage = "[OPTION...] NAME REVISION",
-	.doc = "Make a revision of the files of an earlier one; print its id.",
+	.doc = "Make a revision with an earlier one's files; print its id.",
 	.more = "No revision goes away. No sandbox may write to the workspace meanwhile.",
 	.page = "holt-ws",
 	.options = &revert_options,
@@ -249,7 +249,7 @@ struct fork_options {
 
 static const struct option_row fork_rows[] = {
 	OPTION(struct fork_options, revision, OPTION_TEXT, "revision", .letter = 'r',
-	       .arg = "REVISION", .doc = "What it begins with; the newest one if absent."),
+	       .arg = "REVISION", .doc = "Revision to start from; by default the newest."),
 	OUTPUT_ROW(struct fork_options),
 	HELP_ROW(struct fork_options),
 };
@@ -272,7 +272,7 @@ static int fork_run(const struct verb_input *in)
 const struct verb ws_fork_verb = {
 	.name = "ws fork",
 	.usage = "[OPTION...] NAME NEW",
-	.doc = "Make one of the files and history of another; print its name.",
+	.doc = "Copy a workspace with its history; print the new name.",
 	.page = "holt-ws",
 	.options = &fork_options,
 	.size = sizeof(struct fork_options),

@@ -34,7 +34,7 @@ static int gc_run(const struct verb_input *in)
 const struct verb ws_gc_verb = {
 	.name = "ws gc",
 	.usage = "[OPTION...]",
-	.doc = "Remove from the disk what no revision needs any more.",
+	.doc = "Remove from the disk what no revision needs.",
 	.more = "This also happens by itself, soon after a workspace was deleted.",
 	.page = "holt-ws",
 	.options = &ws_options,
@@ -93,7 +93,7 @@ static int verify_run(const struct verb_input *in)
 const struct verb ws_verify_verb = {
 	.name = "ws verify",
 	.usage = "[OPTION...] NAME",
-	.doc = "Read all that its revisions need; exit with 3 on damage.",
+	.doc = "Read everything its revisions need; exit with 3 on damage.",
 	.page = "holt-ws",
 	.options = &ws_options,
 	.size = sizeof(struct ws_options),

@@ -77,7 +77,7 @@ export function Deadline({ at, then = 'refused' }) {
 		return null;
 	const left = (Date.parse(at) - now.value) / 1000;
 	return <p class="deadline">{left > 0 ? <>Until {clock(Date.parse(at))}, in {span(left)}, then {then}</>
-		: 'Its time is over'}</p>;
+		: 'It has expired'}</p>;
 }
 
 // ---- pieces -----------------------------------------------------------------------------------

@@ -10,31 +10,33 @@ API_ROW(INVALID_JSON, "invalid_json", 400, "invalid_argument", "The body is not 
 	"Send one JSON object in UTF-8, without repeated keys.")
 API_ROW(UNAUTHORIZED, "unauthorized", 401, "unauthenticated", "The request is not authorized.",
 	"Send the header \"Authorization: Bearer TOKEN\"; `holt auth token` prints the token.")
-API_ROW(FORBIDDEN, "forbidden", 403, "permission_denied", "This is not allowed.",
+API_ROW(FORBIDDEN, "forbidden", 403, "permission_denied", "Not allowed.",
 	"Ask the operator of the server to allow it, or do without; inside of a sandbox, use a "
 	"path that its user may reach, such as one below /workspace.")
-API_ROW(NOT_FOUND, "not_found", 404, "not_found", "There is no such thing.",
+API_ROW(NOT_FOUND, "not_found", 404, "not_found", "Not found.",
 	"Check the id or the path that the cause names; GET /v1/sandboxes lists the sandboxes and "
 	"GET /v1/templates the templates.")
 API_ROW(METHOD_NOT_ALLOWED, "method_not_allowed", 405, "unimplemented",
-	"This path has other methods.", "Use one of the methods that the Allow header names.")
-API_ROW(CONFLICT, "conflict", 409, "aborted", "Something else is in the way.",
+	"This path does not support the method.",
+	"Use one of the methods that the Allow header names.")
+API_ROW(CONFLICT, "conflict", 409, "aborted", "The request conflicts with the current state.",
 	"Take another id or Idempotency-Key, or wait until what the cause names has ended.")
 API_ROW(ALREADY_ANSWERED, "already_answered", 409, "failed_precondition",
-	"This was answered before.",
+	"This was already answered.",
 	"The first answer counts, and the cause tells whose it was. An approval that still holds "
 	"can be revoked.")
-API_ROW(EXPIRED, "expired", 410, "failed_precondition", "Its time is over.",
+API_ROW(EXPIRED, "expired", 410, "failed_precondition", "It has expired.",
 	"Nobody waits for the answer any more; have it asked again.")
 API_ROW(SANDBOX_LOST, "sandbox_lost", 410, "failed_precondition", "The sandbox is lost.",
 	"Its processes and files are gone; delete it, and create a new one.")
 API_ROW(IDLE_TIMEOUT, "idle_timeout", 410, "failed_precondition",
 	"The sandbox was idle for too long.",
 	"It has ended at its idle_seconds; create a new one, with more of them or none.")
-API_ROW(BODY_TOO_LARGE, "body_too_large", 413, "resource_exhausted", "That is too much at once.",
+API_ROW(BODY_TOO_LARGE, "body_too_large", 413, "resource_exhausted",
+	"The request or its answer is too large.",
 	"Send or ask for less at once: read a range, write in parts.")
 API_ROW(UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", 415, "unimplemented",
-	"The body is of another type.",
+	"The media type is not supported.",
 	"Send JSON with \"Content-Type: application/json\", or application/connect+json to methods "
 	"that stream.")
 API_ROW(TIMEOUT_TOO_LARGE, "timeout_too_large", 400, "invalid_argument",
@@ -42,20 +44,20 @@ API_ROW(TIMEOUT_TOO_LARGE, "timeout_too_large", 400, "invalid_argument",
 API_ROW(UPGRADE_REQUIRED, "upgrade_required", 426, "unimplemented", "This path is a WebSocket.",
 	"Ask for an upgrade to a WebSocket of version 13, and offer the subprotocol that the cause "
 	"names.")
-API_ROW(RATE_LIMITED, "rate_limited", 429, "resource_exhausted", "Too many requests came.",
+API_ROW(RATE_LIMITED, "rate_limited", 429, "resource_exhausted", "Too many requests.",
 	"Wait for retry_after_ms and try again.")
-API_ROW(QUOTA_EXCEEDED, "quota_exceeded", 429, "resource_exhausted", "A limit is reached.",
+API_ROW(QUOTA_EXCEEDED, "quota_exceeded", 429, "resource_exhausted", "A limit was reached.",
 	"End what is no longer needed, or ask for a larger limit when creating the sandbox.")
 API_ROW(TOO_MANY_STREAMS, "too_many_streams", 429, "resource_exhausted",
 	"Too many streams are open.", "End one of them and try again.")
-API_ROW(CANCELED, "canceled", 499, "canceled", "The request was given up.",
+API_ROW(CANCELED, "canceled", 499, "canceled", "The request was cancelled.",
 	"Call again if it is still wanted.")
 API_ROW(INTERNAL, "internal", 500, "internal", "The server failed.",
 	"Try again; tell the operator of the server if it stays.")
 API_ROW(EXEC_FAILED, "exec_failed", 400, "failed_precondition", "The program could not be run.",
 	"Check that the sandbox's template has the program, that it is executable, and that the "
 	"working directory exists.")
-API_ROW(FILE_FAILED, "file_failed", 400, "failed_precondition", "The file could not be worked on.",
+API_ROW(FILE_FAILED, "file_failed", 400, "failed_precondition", "The file operation failed.",
 	"Check the path inside the sandbox with /v1/files/stat.")
 API_ROW(UNSUPPORTED, "unsupported", 501, "unimplemented", "This server can't do that.",
 	"Do without; `holt doctor` on the host names what it lacks.")
@@ -66,5 +68,5 @@ API_ROW(MODULE_FAILED, "module_failed", 502, "unavailable", "The module refused 
 	"Read the cause, and change the arguments; GET /v1/modules/{name} has their schema.")
 API_ROW(UNAVAILABLE, "unavailable", 503, "unavailable", "The server is busy or ending.",
 	"Wait for retry_after_ms and try again.")
-API_ROW(EXEC_TIMEOUT, "exec_timeout", 504, "deadline_exceeded", "The time was over.",
+API_ROW(EXEC_TIMEOUT, "exec_timeout", 504, "deadline_exceeded", "The time limit was reached.",
 	"Give a longer timeout, or do less in one request.")

@@ -81,7 +81,7 @@ static int read_id(int dir, char ret[HASH_HEX + 1], struct err *e)
 
 /* The caller's own limit, as an option, and not more than `most`. With chroot, versions of buildah
  * since 1.39 else want more than the caller may have; older ones have lowered their own before. */
-static void say_limit(const char *name, int which, rlim_t most, char ret[ULIMIT])
+static void say_limit(const char *name, __rlimit_resource_t which, rlim_t most, char ret[ULIMIT])
 {
 	struct rlimit l = { most, most };
 

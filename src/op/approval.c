@@ -11,29 +11,31 @@ enum { LIST_MAX = 1024, WAIT_MAX = 60, PATTERN_MAX = 32, GLOB_MAX = 512 };
 
 #define V struct approval_view
 static const struct field view_fields[] = {
-	FIELD(V, id, .flags = FIELD_REQUIRED, .doc = "Of the request."),
+	FIELD(V, id, .flags = FIELD_REQUIRED, .doc = "Id of the approval request."),
 	FIELD(V, state, .flags = FIELD_REQUIRED,
 	      .doc = "pending, approved, denied, expired, void or superseded."),
-	FIELD(V, principal, .flags = FIELD_REQUIRED, .doc = "Who asks."),
-	FIELD(V, action, .flags = FIELD_REQUIRED, .doc = "What for."),
-	FIELD(V, target, .doc = "The sandbox that it names; absent: none."),
-	FIELD(V, rule, .doc = "Name of the rule that wants a person's word."),
+	FIELD(V, principal, .flags = FIELD_REQUIRED, .doc = "Principal that made the call."),
+	FIELD(V, action, .flags = FIELD_REQUIRED, .doc = "Operation that was called."),
+	FIELD(V, target, .doc = "Sandbox that the request names; absent: none."),
+	FIELD(V, rule, .doc = "Name of the policy rule that requires approval."),
 	FIELD(V, arguments, .flags = FIELD_REQUIRED,
-	      .doc = "JSON of the request, without secrets, and with what nobody would see "
-		     "escaped."),
-	FIELD(V, arguments_cut, .flags = FIELD_REQUIRED, .doc = "There is more of them."),
-	FIELD(V, arguments_bytes, .flags = FIELD_REQUIRED, .doc = "Size of all of them."),
+	      .doc = "Arguments of the call as JSON, without secrets; invisible characters "
+		     "are escaped."),
+	FIELD(V, arguments_cut, .flags = FIELD_REQUIRED, .doc = "The arguments are cut."),
+	FIELD(V, arguments_bytes, .flags = FIELD_REQUIRED,
+	      .doc = "Size of the complete arguments in bytes."),
 	FIELD(V, digest, .flags = FIELD_REQUIRED, .doc = "SHA-256 of the request, in hex."),
-	FIELD(V, created_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
+	FIELD(V, created_at, .flags = FIELD_REQUIRED, .doc = "When it was made, RFC 3339."),
 	FIELD(V, expires_at,
-	      .doc = "When it is denied, or an approval that nobody used ends; absent: never."),
-	FIELD(V, scope, .doc = "Of what was approved: once, conversation or always."),
-	FIELD(V, pattern, .doc = "JSON of the pattern by which arguments may differ."),
-	FIELD(V, conversation, .doc = "Of MCP, from which it came."),
+	      .doc = "When a pending request is denied, or an unused approval ends, RFC 3339; "
+		     "absent: never."),
+	FIELD(V, scope, .doc = "How long the approval holds: once, conversation or always."),
+	FIELD(V, pattern, .doc = "JSON of the pattern that says which arguments may differ."),
+	FIELD(V, conversation, .doc = "MCP session that the call came from."),
 	FIELD(V, answered_by, .doc = "Who answered."),
-	FIELD(V, answered_over, .doc = "Through which door."),
-	FIELD(V, answered_at, .doc = "RFC 3339."),
-	FIELD(V, used_at, .doc = "When a call last went by it."),
+	FIELD(V, answered_over, .doc = "Door over which the answer came."),
+	FIELD(V, answered_at, .doc = "When it was answered, RFC 3339."),
+	FIELD(V, used_at, .doc = "When a call last used the approval, RFC 3339."),
 };
 #undef V
 const struct field_table approval_view_table = FIELD_TABLE(struct approval_view, view_fields);
@@ -112,11 +114,12 @@ struct approvals_request {
 };
 static const struct field list_request_fields[] = {
 	FIELD(Q, all, .def = DEFAULT_BOOL(false),
-	      .doc = "Also those that have ended, as far as they are kept."),
+	      .doc = "Include requests that have ended, as far as they are kept."),
 	FIELD(Q, after, .max = INT64_MAX, .has = FIELD_HAS(Q, has_after),
-	      .doc = "Only those that changed since an answer with this rev, ended ones too."),
+	      .doc = "Only requests that changed since the answer with this rev, ended ones "
+		     "included."),
 	FIELD(Q, wait_seconds, .max = WAIT_MAX, .def = DEFAULT_INT(0),
-	      .doc = "With after: wait so long for the first change."),
+	      .doc = "With after: seconds to wait for the first change."),
 };
 #undef Q
 static const struct field_table list_request_table = FIELD_TABLE(struct approvals_request,
@@ -133,7 +136,7 @@ static const struct field list_fields[] = {
 	FIELD_OBJECTS(struct approvals_view, approvals, approval_view_table,
 		      .flags = FIELD_REQUIRED, .max = LIST_MAX, .doc = "In order of creation."),
 	FIELD(struct approvals_view, rev, .flags = FIELD_REQUIRED,
-	      .doc = "What after is for the changes that follow."),
+	      .doc = "Value of after to get the changes that follow."),
 };
 static const struct field_table list_table = FIELD_TABLE(struct approvals_view, list_fields);
 
@@ -229,7 +232,7 @@ static void approval_list_run(struct call *c, const void *request)
 
 const struct op approval_list_op = {
 	.action = "approval.list",
-	.doc = "What waits for a person's approval, and what was approved and still holds.",
+	.doc = "Lists requests that wait for a person's approval, and approvals that still hold.",
 	.effect = OP_ADMINISTER,
 	.flags = OP_WAITS,
 	.request = &list_request_table,
@@ -244,7 +247,7 @@ struct approval_get_request {
 };
 static const struct field get_fields[] = {
 	FIELD(struct approval_get_request, id, .flags = FIELD_REQUIRED, .min = 1, .max = 64,
-	      .doc = "Of the request."),
+	      .doc = "Id of the approval request."),
 };
 static const struct field_table get_table = FIELD_TABLE(struct approval_get_request, get_fields);
 
@@ -285,17 +288,19 @@ struct approval_answer_request {
 };
 static const struct field answer_fields[] = {
 	FIELD(struct approval_answer_request, id, .flags = FIELD_REQUIRED, .min = 1, .max = 64,
-	      .doc = "Of the request."),
+	      .doc = "Id of the approval request."),
 	FIELD(struct approval_answer_request, decision, .flags = FIELD_REQUIRED, .min = 1,
 	      .max = 16,
-	      .doc = "approve, deny, or revoke: take back what was approved and still holds."),
+	      .doc = "approve or deny a pending request, or revoke an approval that still holds."),
 	FIELD(struct approval_answer_request, scope, .min = 1, .max = 16,
-	      .doc = "How long it holds: once [default]; conversation: while that of MCP lasts, a "
-		     "day at most; always: until it is revoked."),
+	      .doc = "How long the approval holds. once (default): one call; conversation: "
+		     "such calls of the MCP session, for a day at most; always: until it is "
+		     "revoked."),
 	FIELD(struct approval_answer_request, pattern, .max = PATTERN_MAX, .item_max = GLOB_MAX,
-	      .doc = "Unless once: JSON pointers to arguments that may differ, with what they may "
-		     "be: a * stands for any text without control characters and without "
-		     "those by which a shell begins another command; a * alone for any value."),
+	      .doc = "Not with once: JSON pointers of arguments that may differ, each with a "
+		     "pattern. A * stands for any text without control characters or "
+		     "characters that start another shell command; a * alone stands for any "
+		     "value."),
 };
 static const struct field_table answer_table = FIELD_TABLE(struct approval_answer_request,
 							   answer_fields);
@@ -378,7 +383,8 @@ static void approval_answer_run(struct call *c, const void *request)
 
 const struct op approval_answer_op = {
 	.action = "approval.answer",
-	.doc = "Approves or denies what waits for a person; the first answer counts.",
+	.doc = "Approves or denies a pending request, or revokes an approval; the first "
+	       "answer counts.",
 	.effect = OP_ADMINISTER,
 	.request = &answer_table,
 	.result = &approval_view_table,

@@ -100,23 +100,23 @@ struct list_request {
 };
 static const struct field list_fields[] = {
 	FIELD(Q, after, .max = INT64_MAX, .has = FIELD_HAS(Q, has_after),
-	      .doc = "Only those with a higher seq; absent: the last ones."),
+	      .doc = "Only records with a higher seq; absent: the newest."),
 	FIELD(Q, limit, .min = 1, .max = PAGE_MAX, .def = DEFAULT_INT(PAGE_DEFAULT),
-	      .doc = "How many at once."),
+	      .doc = "Maximum number of records to return."),
 	FIELD(Q, who, .min = 1, .max = 72, .doc = "Only calls of this principal."),
 	FIELD(Q, action, .min = 1, .max = 32, .doc = "Only calls of this operation."),
 	FIELD(Q, target, .min = 1, .max = 64, .doc = "Only calls that name this sandbox."),
 	FIELD(Q, outcome, .min = 1, .max = 28,
-	      .doc = "Only calls that ended so: ok, or the name of a failure."),
+	      .doc = "Only calls with this outcome: ok, or the name of a failure."),
 };
 #undef Q
 static const struct field_table list_table = FIELD_TABLE(struct list_request, list_fields);
 
 static const struct field page_fields[] = {
 	FIELD_OBJECTS(struct audit_page, records, audit_record_table, .flags = FIELD_REQUIRED,
-		      .doc = "In their order."),
+		      .doc = "In order of seq."),
 	FIELD(struct audit_page, next, .flags = FIELD_REQUIRED,
-	      .doc = "What after is for those that follow, also where there are none yet."),
+	      .doc = "Value of after for the next page, even if it has no records yet."),
 };
 static const struct field_table page_table = FIELD_TABLE(struct audit_page, page_fields);
 
@@ -185,9 +185,9 @@ static const struct field_table get_table = FIELD_TABLE(struct get_request, get_
 
 static const struct field view_fields[] = {
 	FIELD_OBJECT(struct audit_view, record, audit_record_table, .flags = FIELD_REQUIRED,
-		     .doc = "The record, as it is in the log."),
+		     .doc = "The record as the log holds it."),
 	FIELD_OBJECT(struct audit_view, receipt, audit_record_table, .flags = FIELD_REQUIRED,
-		     .doc = "The same with a signature: it verifies without the log."),
+		     .doc = "The record with a signature, which can be verified without the log."),
 };
 static const struct field_table view_table = FIELD_TABLE(struct audit_view, view_fields);
 

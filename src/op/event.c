@@ -30,36 +30,37 @@ struct events_request {
 };
 static const struct field request_fields[] = {
 	FIELD(Q, after, .max = INT64_MAX, .has = FIELD_HAS(Q, has_after),
-	      .doc = "Only those with a higher seq; absent: from the oldest that is kept."),
+	      .doc = "Only events with a higher seq; absent: from the oldest that is kept."),
 	FIELD(Q, limit, .min = 1, .max = PAGE_MAX, .def = DEFAULT_INT(PAGE_DEFAULT),
-	      .doc = "How many at once; a stream has no end."),
-	FIELD(Q, sandbox, .min = 1, .max = 64, .doc = "Only those of this sandbox."),
+	      .doc = "Maximum number of events to return; a stream has no limit."),
+	FIELD(Q, sandbox, .min = 1, .max = 64, .doc = "Only events of this sandbox."),
 	FIELD(Q, follow, .def = DEFAULT_BOOL(false),
-	      .doc = "A stream of them, a line each, as they happen."),
+	      .doc = "Stream the events, one per line, as they happen."),
 };
 #undef Q
 static const struct field_table request_table = FIELD_TABLE(struct events_request, request_fields);
 
 static const struct field event_fields[] = {
-	FIELD(struct event_view, seq, .flags = FIELD_REQUIRED, .doc = "Counts up, for ever."),
-	FIELD(struct event_view, at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
-	FIELD(struct event_view, sandbox, .doc = "Its id."),
+	FIELD(struct event_view, seq, .flags = FIELD_REQUIRED,
+	      .doc = "Sequence number, which only grows."),
+	FIELD(struct event_view, at, .flags = FIELD_REQUIRED, .doc = "When it happened, RFC 3339."),
+	FIELD(struct event_view, sandbox, .doc = "Id of the sandbox."),
 	FIELD(struct event_view, kind, .flags = FIELD_REQUIRED,
-	      .doc = "created, resumed, deadline (set anew), reap_failed, or the state that it has "
-		     "now. In a stream also missed: up to this seq they are not kept any more; and "
-		     "alive: nothing came since this seq."),
-	FIELD(struct event_view, detail, .doc = "Why, where there is more to say."),
+	      .doc = "created, resumed, deadline (a new one was set), reap_failed, or the "
+		     "sandbox's new state. A stream also has missed (events up to this seq "
+		     "are no longer kept) and alive (no event since this seq)."),
+	FIELD(struct event_view, detail, .doc = "The reason, if more is known."),
 };
 const struct field_table event_view_table = FIELD_TABLE(struct event_view, event_fields);
 
 static const struct field page_fields[] = {
 	FIELD_OBJECTS(struct events_page, events, event_view_table, .flags = FIELD_REQUIRED,
-		      .doc = "In their order."),
+		      .doc = "In order of seq."),
 	FIELD(struct events_page, next, .flags = FIELD_REQUIRED,
-	      .doc = "What after is for those that follow, also where there are none yet."),
+	      .doc = "Value of after for the next page, even if it has no events yet."),
 	FIELD(struct events_page, oldest, .flags = FIELD_REQUIRED,
-	      .doc = "The lowest seq that is kept; 0: nothing is."),
-	FIELD(struct events_page, newest, .flags = FIELD_REQUIRED, .doc = "The highest."),
+	      .doc = "Lowest seq that is kept; 0: no event is kept."),
+	FIELD(struct events_page, newest, .flags = FIELD_REQUIRED, .doc = "Highest seq."),
 };
 static const struct field_table page_table = FIELD_TABLE(struct events_page, page_fields);
 
@@ -274,9 +275,9 @@ static void event_list_run(struct call *c, const void *request)
 
 const struct op event_list_op = {
 	.action = "event.list",
-	.doc = "What happened to sandboxes: the last 10000 events, in pages, or with follow "
-	       "as a stream "
-	       "that goes on. Who reads slowly misses nothing that is still kept.",
+	.doc = "Lists what happened to sandboxes: the last 10000 events, in pages, or "
+	       "with follow as a continuous stream. A slow reader misses nothing that "
+	       "is still kept.",
 	.effect = OP_READ,
 	.flags = OP_WAITS,
 	.request = &request_table,

@@ -25,10 +25,10 @@ enum {
 
 #define T struct exec_tty
 static const struct field tty_fields[] = {
-	FIELD(T, cols, .max = EXEC_SIDE_MAX, .doc = "Its columns; 80 if absent or 0."),
-	FIELD(T, rows, .max = EXEC_SIDE_MAX, .doc = "Its rows; 24 if absent or 0."),
+	FIELD(T, cols, .max = EXEC_SIDE_MAX, .doc = "Number of columns; 80 if absent or 0."),
+	FIELD(T, rows, .max = EXEC_SIDE_MAX, .doc = "Number of rows; 24 if absent or 0."),
 	FIELD(T, term, .max = EXEC_TERM_MAX,
-	      .doc = "The variable TERM; xterm-256color if absent or empty."),
+	      .doc = "Value of the variable TERM; xterm-256color if absent or empty."),
 };
 #undef T
 static const struct field_table tty_table = FIELD_TABLE(struct exec_tty, tty_fields);
@@ -39,40 +39,42 @@ static const char *const user_names[] = { "sandbox", "user", "root" };
 static const struct field request_fields[] = {
 	OP_SANDBOX_ROW(Q),
 	FIELD(Q, command, .flags = FIELD_REQUIRED, .min = 1, .max = EXEC_BYTES_MAX,
-	      .doc = "Line for the shell; with args, the program to run."),
+	      .doc = "Shell command line; with args, the program to run."),
 	FIELD(Q, args, .max = EXEC_ARGS_MAX - 1, .has = FIELD_HAS(Q, has_args),
-	      .doc = "Runs command as a program with just these arguments, without a shell."),
+	      .doc = "Arguments: runs command as a program with exactly these, without a shell."),
 	FIELD(Q, cwd, .min = 1, .max = CWD_MAX,
-	      .doc = "Directory to start in; the sandbox's if absent."),
-	FIELD(Q, env, .max = ENV_MAX, .doc = "Environment variables, over those of the sandbox."),
+	      .doc = "Working directory. Default: the sandbox's."),
+	FIELD(Q, env, .max = ENV_MAX,
+	      .doc = "Environment variables, which override the sandbox's."),
 	SECRETS_ROW(Q),
 	FIELD_ENUM(Q, user, user_names, .def = DEFAULT_ENUM(EXEC_AS_SANDBOX),
-		   .doc = "Who it is: as the sandbox was made; user, uid 1000; or root, uid 0, "
-			  "where it was made with root."),
+		   .doc = "User to run as. sandbox: as the sandbox was created; user: uid 1000; "
+			  "root: uid 0, only in a sandbox created with root."),
 	FIELD(Q, timeout_seconds,
-	      .doc = "Seconds, at most 86400; then it is killed with all its descendants. 0: "
-		     "30, or "
-		     "none in the background."),
+	      .doc = "Seconds until it is killed with all its descendants, at most 86400. 0: "
+		     "30 seconds, or no limit in the background."),
 	FIELD_NAMED(Q, input, "stdin", .flags = FIELD_NUL_OK | FIELD_BYTES,
-		    .doc = "Text for its standard input, which is empty if absent."),
+		    .doc = "Text for standard input. Default: empty."),
 	FIELD_NAMED(Q, input_base64, "stdin_base64", .has = FIELD_HAS(Q, has_base64),
 		    .doc = "Instead of stdin: any bytes, in base64."),
 	FIELD(Q, max_output_bytes, .min = OUTPUT_LEAST, .max = EXEC_OUTPUT_MAX,
 	      .def = DEFAULT_INT(OUTPUT_DEFAULT),
-	      .doc = "How much of stdout and of stderr to keep; of more, the head and the tail."),
+	      .doc = "Bytes of stdout and of stderr to keep, each; of longer output, the head "
+		     "and the tail."),
 	FIELD(Q, background, .def = DEFAULT_BOOL(false),
-	      .doc = "Answers as soon as it runs; it goes on until it ends by itself, or with the "
-		     "sandbox."),
+	      .doc = "Return as soon as it runs; it goes on until it ends by itself or with "
+		     "the sandbox."),
 	FIELD(Q, exec_id, .min = 1, .max = EXEC_ID_BYTES,
-	      .doc = "In the background: its id, as of a sandbox; one is made if absent."),
+	      .doc = "With background: id of the exec, by the rules of a sandbox id; absent: "
+		     "one is generated."),
 	FIELD(Q, stdin_open, .def = DEFAULT_BOOL(false),
-	      .doc = "In the background: more input follows, by …/execs/{exec}/stdin."),
+	      .doc = "With background: keep standard input open for …/execs/{exec}/stdin."),
 	FIELD_OBJECT(Q, tty, tty_table, .has = FIELD_HAS(Q, has_tty),
-		     .doc = "In the background: runs it on a terminal, whose output is all stdout, "
-			    "and whose input stays open."),
+		     .doc = "With background: run it on a terminal. All its output is stdout, and "
+			    "its input stays open."),
 	FIELD(Q, keep_bytes, .min = JOB_OUTPUT_LEAST, .max = (int64_t)JOB_OUTPUT_MAX,
 	      .def = DEFAULT_INT(JOB_OUTPUT_DEFAULT),
-	      .doc = "How much of its output to keep on disk, for execs.output; of more, the "
+	      .doc = "Bytes of output to keep on disk for execs.output; of longer output, the "
 		     "newest."),
 };
 #undef Q
@@ -82,15 +84,15 @@ static const char *const stream_names[] = { "none", "stdout", "stderr" };
 
 #define E struct exec_event
 static const struct field event_fields[] = {
-	FIELD(E, is_end, .flags = FIELD_REQUIRED, .doc = "It is the last."),
-	FIELD_ENUM(E, stream, stream_names, .doc = "Where it came from."),
-	FIELD(E, bytes, .flags = FIELD_BYTES, .doc = "What came."),
+	FIELD(E, is_end, .flags = FIELD_REQUIRED, .doc = "This is the last event."),
+	FIELD_ENUM(E, stream, stream_names, .doc = "Stream that the output came from."),
+	FIELD(E, bytes, .flags = FIELD_BYTES, .doc = "Output."),
 	FIELD(E, exit_code,
-	      .doc = "Of the end: 124 where its timeout ended it, -1 where it never ran."),
-	FIELD(E, exec_time_ms, .doc = "Of the end: how long it ran."),
+	      .doc = "At the end: the exit code; 124 after a timeout, -1 if it never ran."),
+	FIELD(E, exec_time_ms, .doc = "At the end: how long it ran, in milliseconds."),
 	FIELD(E, timed_out, .doc = "Its timeout ended it."),
-	FIELD(E, error, .doc = "What went wrong, if it was no plain end."),
-	FIELD(E, dimension, .doc = "The limit that it ran into."),
+	FIELD(E, error, .doc = "What went wrong, if it did not end normally."),
+	FIELD(E, dimension, .doc = "Limit that it exceeded."),
 };
 #undef E
 const struct field_table exec_event_table = FIELD_TABLE(struct exec_event, event_fields);
@@ -100,7 +102,7 @@ static const struct field answer_fields[] = {
 		     .doc = "How it ended, and what it printed."),
 	FIELD_OBJECT(struct exec_answer, job, job_view_table,
 		     .has = FIELD_HAS(struct exec_answer, has_job),
-		     .doc = "What there is to know of it in the background."),
+		     .doc = "State of an exec in the background."),
 };
 const struct field_table exec_answer_table = FIELD_TABLE(struct exec_answer, answer_fields);
 
@@ -742,8 +744,8 @@ static void exec_run(struct call *c, const void *request)
 
 const struct op sandbox_exec_op = {
 	.action = "sandbox.exec",
-	.doc = "Runs a command in a sandbox, and answers when it has ended; or runs it in the "
-	       "background, and answers at once with what there is to know of it.",
+	.doc = "Runs a command in a sandbox and returns its result when it has ended; "
+	       "in the background, returns its state at once.",
 	.effect = OP_EXECUTE,
 	.flags = OP_KEYED,
 	.request = &request_table,

@@ -12,13 +12,16 @@ static const char *const news_names[] = { "chunk", "dropped", "end", "attached" 
 
 #define N struct exec_news
 static const struct field news_fields[] = {
-	FIELD_ENUM(N, kind, news_names, .flags = FIELD_REQUIRED, .doc = "The end is the last."),
-	FIELD(N, offset, .flags = FIELD_REQUIRED, .doc = "Of its first byte, or behind the last."),
-	FIELD(N, dropped, .doc = "How many bytes of both streams are not kept any more."),
-	FIELD(N, tty, .doc = "Of one that is attached: it has a terminal."),
-	FIELD(N, stdin_open, .doc = "Of one that is attached: it can be sent input."),
-	FIELD_ENUM(N, state, job_state_names, .doc = "At its end, of the exec."),
-	FIELD_OBJECT(N, event, exec_event_table, .doc = "Of a chunk and of the end."),
+	FIELD_ENUM(N, kind, news_names, .flags = FIELD_REQUIRED,
+		   .doc = "Kind of message; end is the last."),
+	FIELD(N, offset, .flags = FIELD_REQUIRED,
+	      .doc = "Offset of the chunk's first byte; in other messages, the current offset "
+		     "in the output."),
+	FIELD(N, dropped, .doc = "Bytes of both streams that are no longer kept."),
+	FIELD(N, tty, .doc = "When attached: the exec has a terminal."),
+	FIELD(N, stdin_open, .doc = "When attached: its standard input is open."),
+	FIELD_ENUM(N, state, job_state_names, .doc = "At the end: state of the exec."),
+	FIELD_OBJECT(N, event, exec_event_table, .doc = "Output of a chunk, or result at the end."),
 };
 #undef N
 const struct field_table exec_news_table = FIELD_TABLE(struct exec_news, news_fields);
@@ -270,8 +273,8 @@ struct attach_request {
 static const struct field attach_fields[] = {
 	OP_JOB_ROWS(struct attach_request),
 	FIELD(struct attach_request, offset, .has = FIELD_HAS(struct attach_request, has_offset),
-	      .doc = "Tells what came behind so many bytes of both streams; absent: only what "
-		     "comes."),
+	      .doc = "Start with the output from this offset, which counts bytes of both "
+		     "streams; absent: only new output."),
 };
 static const struct field_table attach_table = FIELD_TABLE(struct attach_request, attach_fields);
 
@@ -345,9 +348,8 @@ static void exec_attach_run(struct call *c, const void *request)
 
 const struct op exec_attach_op = {
 	.action = "exec.attach",
-	.doc = "Attaches to an exec over a WebSocket: what it prints, its input, its "
-	       "terminal, until "
-	       "it ends. Who goes away leaves it running.",
+	.doc = "Attaches to an exec over a WebSocket: its output, input and terminal, "
+	       "until it ends. A client that disconnects leaves it running.",
 	.effect = OP_EXECUTE,
 	.flags = OP_WAITS,
 	.request = &attach_table,

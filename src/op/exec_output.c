@@ -25,21 +25,21 @@ static unsigned exec_stream_mask(enum exec_streams stream)
 static const struct field output_fields[] = {
 	OP_JOB_ROWS(Q),
 	FIELD(Q, offset,
-	      .doc = "Where to begin: a next_offset, or 0; bytes of both streams count."),
+	      .doc = "Where to start: 0 or a next_offset. It counts bytes of both streams."),
 	FIELD(Q, wait_seconds, .max = WAIT_FIRST_MAX,
-	      .doc = "Wait so long for its end; do not wait if absent."),
+	      .doc = "Seconds to wait for its end; absent: do not wait."),
 	FIELD(Q, wait_for, .min = 1, .max = JOB_TEXT_MAX,
 	      .doc = "Wait for this text in the output instead, such as \"ready\"."),
 	FIELD(Q, wait_pattern, .min = 1, .max = JOB_PATTERN_MAX,
-	      .doc = "Or for a line of it that this regular expression matches, such as \"port "
+	      .doc = "Or wait for a line that matches this regular expression, such as \"port "
 		     "[0-9]+\"."),
 	FIELD(Q, max_bytes, .min = 1, .max = READ_MAX, .def = DEFAULT_INT(READ_DEFAULT),
-	      .doc = "How many bytes at most; does not hold for follow."),
+	      .doc = "Maximum number of bytes to return; has no effect on follow."),
 	FIELD(Q, kill, .def = DEFAULT_BOOL(false),
-	      .doc = "End it first, with all that it started."),
+	      .doc = "Kill it first, with all that it started."),
 	FIELD_ENUM(Q, stream, stream_names, .def = DEFAULT_ENUM(EXEC_STREAMS_BOTH),
-		   .doc = "Of which stream."),
-	FIELD(Q, follow, .doc = "The answer is a stream of lines, until the exec ends."),
+		   .doc = "Which stream to return."),
+	FIELD(Q, follow, .doc = "Stream the output as lines until the exec ends."),
 };
 #undef Q
 static const struct field_table output_request = FIELD_TABLE(struct exec_output_request,
@@ -49,7 +49,7 @@ static const struct field_table output_request = FIELD_TABLE(struct exec_output_
 static const struct field chunk_fields[] = {
 	FIELD_ENUM(K, stream, job_stream_names, .flags = FIELD_REQUIRED,
 		   .doc = "stdout or stderr."),
-	FIELD(K, offset, .flags = FIELD_REQUIRED, .doc = "Of its first byte."),
+	FIELD(K, offset, .flags = FIELD_REQUIRED, .doc = "Offset of its first byte."),
 	FIELD_NAMED(K, bytes, "data", .flags = FIELD_REQUIRED | FIELD_BYTES,
 		    .doc = "Its bytes in base64."),
 };
@@ -58,20 +58,23 @@ const struct field_table exec_chunk_table = FIELD_TABLE(struct exec_chunk, chunk
 
 #define O struct exec_output
 static const struct field result_fields[] = {
-	FIELD(O, exec, .flags = FIELD_REQUIRED, .doc = "Its id."),
+	FIELD(O, exec, .flags = FIELD_REQUIRED, .doc = "Id of the exec."),
 	FIELD_OBJECTS(O, chunks, exec_chunk_table, .flags = FIELD_REQUIRED,
 		      .doc = "In the order in which they came."),
-	FIELD_NAMED(O, out, "stdout", .flags = FIELD_REQUIRED | FIELD_BYTES, .doc = "Of stdout."),
-	FIELD_NAMED(O, err, "stderr", .flags = FIELD_REQUIRED | FIELD_BYTES, .doc = "Of stderr."),
-	FIELD(O, next_offset, .flags = FIELD_REQUIRED, .doc = "Where to go on reading."),
+	FIELD_NAMED(O, out, "stdout", .flags = FIELD_REQUIRED | FIELD_BYTES,
+		    .doc = "Output on stdout."),
+	FIELD_NAMED(O, err, "stderr", .flags = FIELD_REQUIRED | FIELD_BYTES,
+		    .doc = "Output on stderr."),
+	FIELD(O, next_offset, .flags = FIELD_REQUIRED, .doc = "Offset to continue from."),
 	FIELD(O, dropped_bytes, .flags = FIELD_REQUIRED,
-	      .doc = "How many bytes at or behind offset are not kept any more, of both streams."),
+	      .doc = "Bytes at or after offset that are no longer kept, of both streams."),
 	FIELD(O, eof, .flags = FIELD_REQUIRED,
-	      .doc = "That was the last of it: the exec has ended."),
-	FIELD(O, found, .flags = FIELD_REQUIRED, .doc = "What was waited for is in it."),
-	FIELD_ENUM(O, state, job_state_names, .flags = FIELD_REQUIRED, .doc = "Of the exec."),
+	      .doc = "The exec has ended, and this is the last of its output."),
+	FIELD(O, found, .flags = FIELD_REQUIRED,
+	      .doc = "The text or pattern that was waited for was found."),
+	FIELD_ENUM(O, state, job_state_names, .flags = FIELD_REQUIRED, .doc = "State of the exec."),
 	FIELD(O, exit_code, .has = FIELD_HAS(O, has_exit_code),
-	      .doc = "Of the command, where it has one."),
+	      .doc = "Exit code of the command, if it has one."),
 };
 #undef O
 const struct field_table exec_output_table = FIELD_TABLE(struct exec_output, result_fields);
@@ -414,7 +417,8 @@ static void exec_output_run(struct call *c, const void *request)
 
 const struct op exec_output_op = {
 	.action = "exec.output",
-	.doc = "What an exec has printed, from an offset on: now, or with follow until its end.",
+	.doc = "Returns what an exec has printed from an offset: now, or with follow "
+	       "until it ends.",
 	.effect = OP_READ,
 	.flags = OP_WAITS,
 	.request = &output_request,
@@ -438,7 +442,7 @@ static void exec_kill_run(struct call *c, const void *request)
 
 const struct op exec_kill_op = {
 	.action = "exec.kill",
-	.doc = "Kills an exec with all that it started, and tells what it has printed.",
+	.doc = "Kills an exec with all that it started, and returns what it has printed.",
 	.effect = OP_WRITE,
 	.flags = OP_WAITS,
 	.request = &output_request,
@@ -459,16 +463,17 @@ struct wait_request {
 static const struct field wait_fields[] = {
 	OP_JOB_ROWS(Q),
 	FIELD(Q, text, .flags = FIELD_NUL_OK, .min = 1, .max = JOB_TEXT_MAX,
-	      .doc = "Waits until this was printed on one of the streams, at most 1024 bytes; "
-		     "absent: until the exec ends."),
+	      .doc = "Wait until this text, at most 1024 bytes, was printed on one of the "
+		     "streams; absent: until the exec ends."),
 	FIELD(Q, pattern, .min = 1, .max = JOB_PATTERN_MAX,
-	      .doc = "Instead of text: until this regular expression (ECMA-262, flag u) matches in "
-		     "a line, at most 1024 bytes."),
+	      .doc = "Instead of text: wait until this regular expression (ECMA-262, flag u), "
+		     "at most 1024 bytes, matches a line."),
 	FIELD_ENUM(Q, stream, stream_names, .def = DEFAULT_ENUM(EXEC_STREAMS_BOTH),
-		   .doc = "Where to look."),
-	FIELD(Q, offset, .doc = "Where in the output to begin to look."),
+		   .doc = "Which stream to search."),
+	FIELD(Q, offset, .doc = "Offset in the output to search from."),
 	FIELD(Q, timeout_seconds, .max = WAIT_MAX, .def = DEFAULT_INT(WAIT_DEFAULT),
-	      .doc = "How long to wait; the exec goes on. 0: as long as the client does."),
+	      .doc = "Seconds to wait; the exec goes on after that. 0: as long as the client "
+		     "is connected."),
 };
 #undef Q
 static const struct field_table wait_table = FIELD_TABLE(struct wait_request, wait_fields);
@@ -476,14 +481,13 @@ static const struct field_table wait_table = FIELD_TABLE(struct wait_request, wa
 #define V struct exec_waited
 static const struct field waited_fields[] = {
 	FIELD_ENUM(V, result, job_waited_names, .flags = FIELD_REQUIRED,
-		   .doc = "matched: the text came; ended: the exec has, and it did not come; "
-			  "timeout: neither."),
+		   .doc = "matched: the text or pattern was found; ended: the exec ended without "
+			  "it; timeout: neither."),
 	FIELD(V, offset, .flags = FIELD_REQUIRED,
-	      .doc = "Behind the text or match; else how far it was looked for: where another wait "
-		     "goes on."),
-	FIELD_ENUM(V, state, job_state_names, .flags = FIELD_REQUIRED, .doc = "Of the exec."),
+	      .doc = "Offset after the match; without one, the offset from which to wait again."),
+	FIELD_ENUM(V, state, job_state_names, .flags = FIELD_REQUIRED, .doc = "State of the exec."),
 	FIELD(V, exit_code, .has = FIELD_HAS(V, has_exit_code),
-	      .doc = "Of the command, where it has one."),
+	      .doc = "Exit code of the command, if it has one."),
 };
 #undef V
 static const struct field_table waited_table = FIELD_TABLE(struct exec_waited, waited_fields);

@@ -11,12 +11,12 @@ struct path_request {
 static const struct field path_fields[] = {
 	OP_SANDBOX_ROW(struct path_request),
 	FILES_PATH_ROW(struct path_request, path,
-		       "Absolute, or from the sandbox's working directory on."),
+		       "Absolute, or relative to the sandbox's working directory."),
 };
 static const struct field_table path_table = FIELD_TABLE(struct path_request, path_fields);
 
 static const struct field done_fields[] = {
-	FIELD(struct files_done, sandbox, .flags = FIELD_REQUIRED, .doc = "Where it is."),
+	FIELD(struct files_done, sandbox, .flags = FIELD_REQUIRED, .doc = "Id of the sandbox."),
 	FIELD(struct files_done, path, .flags = FIELD_REQUIRED,
 	      .doc = "The path, as it was given."),
 };
@@ -44,15 +44,17 @@ const char *const file_type_names[] = {
 };
 
 static const struct field info_fields[] = {
-	FIELD(struct file_info, path, .flags = FIELD_REQUIRED, .doc = "As it was sent."),
-	FIELD(struct file_info, name, .flags = FIELD_REQUIRED, .doc = "Its last part."),
+	FIELD(struct file_info, path, .flags = FIELD_REQUIRED, .doc = "The path as it was sent."),
+	FIELD(struct file_info, name, .flags = FIELD_REQUIRED,
+	      .doc = "Last component of the path."),
 	FIELD(struct file_info, is_dir, .flags = FIELD_REQUIRED, .doc = "It is a directory."),
 	FIELD_ENUM(struct file_info, type, file_type_names, .flags = FIELD_REQUIRED,
-		   .doc = "What it is."),
-	FIELD(struct file_info, size, .flags = FIELD_REQUIRED, .doc = "Bytes."),
+		   .doc = "Type of the file."),
+	FIELD(struct file_info, size, .flags = FIELD_REQUIRED, .doc = "Size in bytes."),
 	FIELD(struct file_info, mode, .flags = FIELD_REQUIRED,
 	      .doc = "Permission bits, as a number."),
-	FIELD(struct file_info, modified_at, .flags = FIELD_REQUIRED, .doc = "Seconds since 1970."),
+	FIELD(struct file_info, modified_at, .flags = FIELD_REQUIRED,
+	      .doc = "Time of modification, in seconds since 1970."),
 };
 static const struct field_table info_table = FIELD_TABLE(struct file_info, info_fields);
 
@@ -95,7 +97,7 @@ static void files_stat_run(struct call *c, const void *request)
 
 const struct op files_stat_op = {
 	.action = "files.stat",
-	.doc = "What a path is.",
+	.doc = "Describes a path: its type, size, permissions and time of modification.",
 	.effect = OP_READ,
 	.request = &path_table,
 	.target = OP_TARGET(struct path_request, sandbox),
@@ -109,31 +111,32 @@ static const struct field list_fields[] = {
 	OP_SANDBOX_ROW(struct files_list_request),
 	FIELD(struct files_list_request, path, .min = 1, .max = FILES_PATH_MAX,
 	      .def = DEFAULT_STR("."),
-	      .doc = "Directory; the sandbox's working directory if absent."),
+	      .doc = "Directory to list. Default: the sandbox's working directory."),
 	FIELD(struct files_list_request, limit, .min = 1, .max = FILE_LIST_MAX,
-	      .def = DEFAULT_INT(FILE_LIST_MAX), .doc = "Entries at most."),
+	      .def = DEFAULT_INT(FILE_LIST_MAX), .doc = "Maximum number of entries to return."),
 };
 static const struct field_table list_table = FIELD_TABLE(struct files_list_request, list_fields);
 
 #define L struct file_listed
 static const struct field listed_fields[] = {
-	FIELD(L, name, .flags = FIELD_REQUIRED, .doc = "In its directory."),
+	FIELD(L, name, .flags = FIELD_REQUIRED, .doc = "Name within the directory."),
 	FIELD(L, is_dir, .flags = FIELD_REQUIRED, .doc = "It is a directory."),
 	FIELD_ENUM(L, type, file_type_names, .flags = FIELD_REQUIRED,
-		   .doc = "What it is; a symlink is not followed."),
-	FIELD(L, size, .flags = FIELD_REQUIRED, .doc = "Bytes."),
+		   .doc = "Type of the file; a symlink is not followed."),
+	FIELD(L, size, .flags = FIELD_REQUIRED, .doc = "Size in bytes."),
 	FIELD(L, mode, .flags = FIELD_REQUIRED, .doc = "Permission bits, as a number."),
-	FIELD(L, modified_at, .flags = FIELD_REQUIRED, .doc = "Seconds since 1970."),
+	FIELD(L, modified_at, .flags = FIELD_REQUIRED,
+	      .doc = "Time of modification, in seconds since 1970."),
 	FIELD(L, mode_text, .flags = FIELD_REQUIRED, .doc = "Permission bits in octal."),
-	FIELD(L, modified_text, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
+	FIELD(L, modified_text, .flags = FIELD_REQUIRED, .doc = "Time of modification, RFC 3339."),
 };
 #undef L
 static const struct field_table listed_table = FIELD_TABLE(struct file_listed, listed_fields);
 static const struct field listing_fields[] = {
 	FIELD_OBJECTS(struct files_listing, entries, listed_table, .flags = FIELD_REQUIRED,
-		      .doc = "By name."),
+		      .doc = "Sorted by name."),
 	FIELD(struct files_listing, truncated, .flags = FIELD_REQUIRED,
-	      .doc = "There are more than these."),
+	      .doc = "There are more entries."),
 };
 static const struct field_table listing_table = FIELD_TABLE(struct files_listing, listing_fields);
 
@@ -189,7 +192,7 @@ static void files_list_run(struct call *c, const void *request)
 
 const struct op files_list_op = {
 	.action = "files.list",
-	.doc = "What is in a directory.",
+	.doc = "Lists a directory.",
 	.effect = OP_READ,
 	.request = &list_table,
 	.target = OP_TARGET(struct files_list_request, sandbox),
@@ -226,7 +229,7 @@ static void files_mkdir_run(struct call *c, const void *request)
 
 const struct op files_mkdir_op = {
 	.action = "files.mkdir",
-	.doc = "Makes a directory, and those above it; one that is there is well.",
+	.doc = "Makes a directory and its missing parents. If it exists already, nothing happens.",
 	.effect = OP_WRITE,
 	.flags = OP_IDEMPOTENT,
 	.request = &path_table,
@@ -245,7 +248,7 @@ static const struct field remove_fields[] = {
 	OP_SANDBOX_ROW(struct remove_request),
 	FILES_PATH_ROW(struct remove_request, path, "What to remove."),
 	FIELD(struct remove_request, recursive, .def = DEFAULT_BOOL(false),
-	      .doc = "A directory with all that is in it; else only an empty one."),
+	      .doc = "Remove a directory with all its contents; otherwise it must be empty."),
 };
 static const struct field_table remove_table = FIELD_TABLE(struct remove_request, remove_fields);
 
@@ -267,7 +270,7 @@ static void files_remove_run(struct call *c, const void *request)
 
 const struct op files_remove_op = {
 	.action = "files.remove",
-	.doc = "Removes a file, an empty directory, or with recursive any.",
+	.doc = "Removes a file or an empty directory; with recursive, any directory.",
 	.effect = OP_DESTROY,
 	.request = &remove_table,
 	.target = OP_TARGET(struct remove_request, sandbox),
@@ -283,7 +286,7 @@ struct move_request {
 static const struct field move_fields[] = {
 	OP_SANDBOX_ROW(struct move_request),
 	FILES_PATH_ROW(struct move_request, path, "What to move."),
-	FILES_PATH_ROW(struct move_request, to, "Its new path; a file that is there is replaced."),
+	FILES_PATH_ROW(struct move_request, to, "New path; an existing file is replaced."),
 };
 static const struct field_table move_table = FIELD_TABLE(struct move_request, move_fields);
 
@@ -305,7 +308,7 @@ static void files_move_run(struct call *c, const void *request)
 
 const struct op files_move_op = {
 	.action = "files.move",
-	.doc = "Gives a file or directory another path.",
+	.doc = "Moves or renames a file or directory.",
 	.effect = OP_WRITE,
 	.flags = OP_REPLACES,
 	.request = &move_table,

@@ -17,11 +17,11 @@ const char *const file_encoding_names[] = { [FILE_UTF8] = "utf-8", [FILE_BASE64]
 static const struct field read_fields[] = {
 	OP_SANDBOX_ROW(Q),
 	FIELD(Q, path, .flags = FIELD_REQUIRED, .min = 1, .max = FILES_PATH_MAX,
-	      .doc = "A regular file."),
+	      .doc = "Path of a regular file."),
 	FIELD(Q, offset, .max = INT64_MAX, .def = DEFAULT_INT(0), .doc = "First byte to read."),
 	FIELD(Q, limit, .min = 1, .max = FILES_READ_MAX,
-	      .doc = "Bytes to read at most. If absent the file is read to its end, and refused if "
-		     "that is more than 4194304 bytes."),
+	      .doc = "Maximum number of bytes to read. If absent, the file is read to its "
+		     "end, and refused if that is more than 4194304 bytes."),
 	FIELD_ENUM(Q, encoding, file_encoding_names, .def = DEFAULT_ENUM(FILE_UTF8),
 		   .doc = "How to return the bytes; base64 for what is not UTF-8 text."),
 };
@@ -31,21 +31,21 @@ static const struct field_table read_table = FIELD_TABLE(struct files_read_reque
 /* flags: FIELD_BYTES where it is as the bytes are. */
 #define FILE_CONTENT_ROWS(flags_)                                                                  \
 	FIELD(struct file_content, content, .flags = FIELD_REQUIRED | FIELD_NUL_OK | (flags_),     \
-	      .doc = "What was read."),                                                            \
+	      .doc = "The content that was read."),                                                \
 		FIELD_ENUM(struct file_content, encoding, file_encoding_names,                     \
-			   .flags = FIELD_REQUIRED, .doc = "How content stands for the bytes."),   \
+			   .flags = FIELD_REQUIRED, .doc = "How content represents the bytes."),   \
 		FIELD(struct file_content, size, .flags = FIELD_REQUIRED,                          \
-		      .doc = "Bytes of the whole file."),                                          \
+		      .doc = "Size of the whole file in bytes."),                                  \
 		FIELD(struct file_content, offset, .flags = FIELD_REQUIRED,                        \
-		      .doc = "First byte read."),                                                  \
+		      .doc = "Offset of the first byte read."),                                    \
 		FIELD(struct file_content, bytes, .flags = FIELD_REQUIRED,                         \
 		      .doc = "Bytes read; in UTF-8 a few less than asked for where a character "   \
 			     "is cut."),                                                           \
 		FIELD(struct file_content, eof, .flags = FIELD_REQUIRED,                           \
-		      .doc = "The end of the file was read."),                                     \
+		      .doc = "The end of the file was reached."),                                  \
 		FIELD(struct file_content, next_offset,                                            \
 		      .has = FIELD_HAS(struct file_content, has_next),                             \
-		      .doc = "Where to read on; absent at the end of the file.")
+		      .doc = "Offset to continue from; absent at the end of the file.")
 #define MODE_ROW                                                                                   \
 	FIELD(struct file_content, mode, .flags = FIELD_REQUIRED,                                  \
 	      .doc = "Permission bits of the file in octal, such as 0644.")
@@ -56,7 +56,7 @@ static const struct field_table bytes_table = FIELD_TABLE(struct file_content, b
 
 static const struct field chunk_fields[] = {
 	FIELD(struct file_chunk, data, .flags = FIELD_BYTES, .doc = "The next bytes."),
-	FIELD(struct file_chunk, eof, .flags = FIELD_REQUIRED, .doc = "They are the last."),
+	FIELD(struct file_chunk, eof, .flags = FIELD_REQUIRED, .doc = "These are the last bytes."),
 };
 const struct field_table file_chunk_table = FIELD_TABLE(struct file_chunk, chunk_fields);
 
@@ -279,26 +279,25 @@ enum { MODE_DEFAULT = 0644 };
 static const struct field write_fields[] = {
 	OP_SANDBOX_ROW(Q),
 	FIELD(Q, path, .flags = FIELD_REQUIRED, .min = 1, .max = FILES_PATH_MAX,
-	      .doc = "The file; directories above it are made."),
+	      .doc = "Path of the file; missing parent directories are made."),
 	FIELD(Q, content, .flags = FIELD_REQUIRED | FIELD_NUL_OK | FIELD_BYTES,
-	      .doc = "All that is in it then."),
+	      .doc = "The new content."),
 	FIELD_ENUM(Q, encoding, file_encoding_names, .def = DEFAULT_ENUM(FILE_UTF8),
-		   .doc = "What content is: text, or any bytes in base64."),
+		   .doc = "Encoding of content: text, or any bytes in base64."),
 	FIELD(Q, mode, .max = 07777, .def = DEFAULT_INT(MODE_DEFAULT),
-	      .doc = "Permission bits of a new file, as a number: 420 is 0644. One that is there "
-		     "keeps its own."),
+	      .doc = "Permission bits of a new file, as a number: 420 is 0644. An existing "
+		     "file keeps its own."),
 	FIELD(Q, mode_octal, .min = 3, .max = 5,
-	      .doc = "Permission bits of a new file in octal, such as 0755; 0644 if absent. A file "
-		     "that is there keeps its own."),
+	      .doc = "Permission bits of a new file in octal, such as 0755; 0644 if absent. "
+		     "An existing file keeps its own."),
 	FIELD(Q, make_parents, .def = DEFAULT_BOOL(true),
-	      .doc = "Make the directories above it that are missing."),
+	      .doc = "Make missing parent directories."),
 };
 #undef Q
 static const struct field_table write_table = FIELD_TABLE(struct files_write_request, write_fields);
 
 static const struct field written_fields[] = {
-	FIELD(struct file_written, sandbox, .flags = FIELD_REQUIRED,
-	      .doc = "Where it was written."),
+	FIELD(struct file_written, sandbox, .flags = FIELD_REQUIRED, .doc = "Id of the sandbox."),
 	FIELD(struct file_written, path, .flags = FIELD_REQUIRED,
 	      .doc = "The path, as it was given."),
 	FIELD(struct file_written, bytes, .flags = FIELD_REQUIRED, .doc = "Bytes written."),
@@ -371,7 +370,7 @@ static void files_write_run(struct call *c, const void *request)
 
 const struct op files_write_op = {
 	.action = "files.write",
-	.doc = "Writes a file: others see the old content or the new, never a part.",
+	.doc = "Writes a file atomically: readers see the old content or the new, never a part.",
 	.effect = OP_WRITE,
 	.flags = OP_REPLACES | OP_IDEMPOTENT,
 	.request = &write_table,

@@ -14,14 +14,14 @@
 static const struct field download_fields[] = {
 	OP_SANDBOX_ROW(Q),
 	FIELD(Q, path, .max = FILES_PATH_MAX,
-	      .doc = "A directory, whose names in the archive are those below it, or a file. "
-		     "Absent: the sandbox's working directory."),
+	      .doc = "Directory or file to download. Names in the archive are relative to the "
+		     "directory. Default: the sandbox's working directory."),
 };
 static const struct field watch_fields[] = {
 	OP_SANDBOX_ROW(Q),
 	FIELD(Q, path, .max = FILES_PATH_MAX,
-	      .doc = "A directory. Absent: the sandbox's working directory."),
-	FIELD(Q, recursive, .doc = "All directories below it, too."),
+	      .doc = "Directory to watch. Default: the sandbox's working directory."),
+	FIELD(Q, recursive, .doc = "Include all directories below it."),
 };
 #undef Q
 static const struct field_table download_table = FIELD_TABLE(struct files_tree_request,
@@ -142,7 +142,7 @@ static void tree_download_run(struct call *c, const void *request)
 
 const struct op files_download_op = {
 	.action = "files.download",
-	.doc = "A directory with all that is in it, or a file, as a tar archive.",
+	.doc = "Downloads a directory with all its contents, or a file, as a tar archive.",
 	.effect = OP_READ,
 	.request = &download_table,
 	.target = OP_TARGET(struct files_tree_request, sandbox),
@@ -164,10 +164,11 @@ const char *const file_event_names[CHANGE_KINDS] = {
 #define T struct file_event
 static const struct field event_fields[] = {
 	FIELD_ENUM(T, kind, file_event_names, .flags = FIELD_REQUIRED, .doc = "What happened."),
-	FIELD(T, path, .doc = "Below the directory."),
-	FIELD(T, path_bytes, .flags = FIELD_BYTES, .doc = "Its bytes, where they are not UTF-8."),
+	FIELD(T, path, .doc = "Path relative to the directory."),
+	FIELD(T, path_bytes, .flags = FIELD_BYTES,
+	      .doc = "Bytes of the path, if they are not UTF-8."),
 	FIELD(T, is_dir, .flags = FIELD_REQUIRED, .doc = "It is a directory."),
-	FIELD(T, cookie, .has = FIELD_HAS(T, is_move), .doc = "The same for both ends of a move."),
+	FIELD(T, cookie, .has = FIELD_HAS(T, is_move), .doc = "Equal for both ends of a move."),
 };
 #undef T
 static const struct field_table event_table = FIELD_TABLE(struct file_event, event_fields);
@@ -252,7 +253,7 @@ static void tree_watch_run(struct call *c, const void *request)
 
 const struct op files_watch_op = {
 	.action = "files.watch",
-	.doc = "What happens in a directory, told as it happens until the client goes away.",
+	.doc = "Streams changes in a directory as they happen, until the client disconnects.",
 	.effect = OP_READ,
 	.flags = OP_WAITS,
 	.request = &watch_table,

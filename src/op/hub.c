@@ -10,13 +10,15 @@ struct health {
 };
 
 static const struct field health_fields[] = {
-	FIELD(struct health, status, .flags = FIELD_REQUIRED, .doc = "ok"),
+	FIELD(struct health, status, .flags = FIELD_REQUIRED, .doc = "Always ok."),
 	FIELD(struct health, mock, .flags = FIELD_REQUIRED,
-	      .doc = "false: sandboxes are real ones."),
-	FIELD(struct health, templates, .flags = FIELD_REQUIRED, .doc = "Templates that exist."),
-	FIELD(struct health, sandboxes, .flags = FIELD_REQUIRED, .doc = "Sandboxes that run."),
-	FIELD(struct health, tier, .flags = FIELD_REQUIRED, .doc = "What isolates sandboxes."),
-	FIELD(struct health, version, .flags = FIELD_REQUIRED, .doc = "Of the program."),
+	      .doc = "Always false: sandboxes are real."),
+	FIELD(struct health, templates, .flags = FIELD_REQUIRED, .doc = "Number of templates."),
+	FIELD(struct health, sandboxes, .flags = FIELD_REQUIRED,
+	      .doc = "Number of running and paused sandboxes."),
+	FIELD(struct health, tier, .flags = FIELD_REQUIRED,
+	      .doc = "Isolation of sandboxes from the host."),
+	FIELD(struct health, version, .flags = FIELD_REQUIRED, .doc = "Version of the server."),
 };
 static const struct field_table health_table = FIELD_TABLE(struct health, health_fields);
 
@@ -39,7 +41,7 @@ static void hub_health_run(struct call *c, const void *request)
 
 const struct op hub_health_op = {
 	.action = "hub.health",
-	.doc = "Whether the server works, and how much it has.",
+	.doc = "Reports that the server works, and its numbers of templates and sandboxes.",
 	.effect = OP_READ,
 	.request = &op_nothing_table,
 	.result = &health_table,

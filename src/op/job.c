@@ -8,36 +8,38 @@
 #define V struct job_view
 #define WITH_RESULT .has = FIELD_HAS(V, has_result)
 static const struct field view_fields[] = {
-	FIELD(V, exec_id, .flags = FIELD_REQUIRED, .doc = "Its id among those of its sandbox."),
+	FIELD(V, exec_id, .flags = FIELD_REQUIRED, .doc = "Id of the exec, unique in its sandbox."),
 	FIELD(V, sandbox, .flags = FIELD_REQUIRED, .doc = "Id of the sandbox."),
-	FIELD(V, command, .flags = FIELD_REQUIRED, .doc = "What was run, at most 512 bytes of it."),
+	FIELD(V, command, .flags = FIELD_REQUIRED, .doc = "The command, cut to 512 bytes."),
 	FIELD_ENUM(V, state, job_state_names, .flags = FIELD_REQUIRED,
-		   .doc = "running; exited, signaled or timed_out with a result; failed: it "
-			  "never ran; "
-			  "lost: its sandbox ended, or the server was killed, and it with it."),
+		   .doc = "running; exited, signaled or timed_out: ended with a result; failed: it "
+			  "never ran; lost: it ended with its sandbox, or when the server was "
+			  "killed."),
 	FIELD(V, background, .flags = FIELD_REQUIRED,
 	      .doc = "It outlives the request that started it."),
 	FIELD(V, tty, .flags = FIELD_REQUIRED,
-	      .doc = "It was started on a terminal; not known of one of an earlier server."),
-	FIELD(V, stdin_open, .flags = FIELD_REQUIRED, .doc = "It can be sent input."),
-	FIELD(V, started_at, .flags = FIELD_REQUIRED, .doc = "When, by RFC 3339."),
-	FIELD(V, ended_at, .doc = "Likewise."),
+	      .doc = "It was started on a terminal. Not known for an exec that an earlier "
+		     "server started."),
+	FIELD(V, stdin_open, .flags = FIELD_REQUIRED, .doc = "Its standard input is open."),
+	FIELD(V, started_at, .flags = FIELD_REQUIRED, .doc = "When it was started, RFC 3339."),
+	FIELD(V, ended_at, .doc = "When it ended, RFC 3339."),
 	FIELD(V, exit_code, WITH_RESULT,
-	      .doc = "Of the command; 128 and its number where a signal ended it."),
+	      .doc = "Exit code of the command; 128 plus the signal's number if a signal "
+		     "ended it."),
 	FIELD(V, signal, .has = FIELD_HAS(V, has_signal), .doc = "The signal that ended it."),
-	FIELD(V, exec_time_ms, WITH_RESULT, .doc = "How long it ran."),
+	FIELD(V, exec_time_ms, WITH_RESULT, .doc = "How long it ran, in milliseconds."),
 	FIELD(V, hit_memory, WITH_RESULT,
-	      .doc = "A process of it was killed for the sandbox's memory limit."),
+	      .doc = "One of its processes was killed because of the sandbox's memory limit."),
 	FIELD(V, hit_pids, WITH_RESULT,
-	      .doc = "It could not start a process for the sandbox's limit of them."),
+	      .doc = "It could not start a process because of the sandbox's process limit."),
 	FIELD(V, first_offset, .flags = FIELD_REQUIRED,
-	      .doc = "Offset of the oldest byte of its output that is kept."),
+	      .doc = "Offset of the oldest byte of output that is kept."),
 	FIELD(V, next_offset, .flags = FIELD_REQUIRED,
-	      .doc = "Offset behind the newest one: how many bytes came."),
-	FIELD(V, stdout_bytes, .flags = FIELD_REQUIRED, .doc = "Of them on stdout."),
-	FIELD(V, stderr_bytes, .flags = FIELD_REQUIRED, .doc = "Of them on stderr."),
-	FIELD(V, error, .doc = "Failed or lost: what happened."),
-	FIELD(V, output_error, .doc = "Why less of the output is kept than was asked for."),
+	      .doc = "Offset after the newest byte of output: how many bytes were printed."),
+	FIELD(V, stdout_bytes, .flags = FIELD_REQUIRED, .doc = "Bytes printed on stdout."),
+	FIELD(V, stderr_bytes, .flags = FIELD_REQUIRED, .doc = "Bytes printed on stderr."),
+	FIELD(V, error, .doc = "For failed or lost: what happened."),
+	FIELD(V, output_error, .doc = "Why less output is kept than was asked for."),
 };
 #undef WITH_RESULT
 #undef V
@@ -108,7 +110,7 @@ struct job_done {
 	struct str status;
 };
 static const struct field done_fields[] = {
-	FIELD(struct job_done, status, .flags = FIELD_REQUIRED, .doc = "ok"),
+	FIELD(struct job_done, status, .flags = FIELD_REQUIRED, .doc = "Always ok."),
 };
 static const struct field_table done_table = FIELD_TABLE(struct job_done, done_fields);
 
@@ -159,9 +161,8 @@ static void job_list_run(struct call *c, const void *request)
 
 const struct op exec_list_op = {
 	.action = "exec.list",
-	.doc = "The execs of a sandbox, the newest first: those that run, and those that "
-	       "have ended "
-	       "lately.",
+	.doc = "Lists the execs of a sandbox, the newest first: those that run, and "
+	       "those that ended recently.",
 	.effect = OP_READ,
 	.request = &op_sandbox_table,
 	.target = OP_TARGET(struct op_sandbox, sandbox),
@@ -186,7 +187,7 @@ static void job_get_run(struct call *c, const void *request)
 
 const struct op exec_get_op = {
 	.action = "exec.get",
-	.doc = "One exec: whether it runs, how it ended, how much it has printed.",
+	.doc = "Returns one exec: whether it runs, how it ended, how much it has printed.",
 	.effect = OP_READ,
 	.request = &name_table,
 	.target = OP_TARGET(struct job_name, sandbox),
@@ -210,7 +211,7 @@ static const struct field stdin_fields[] = {
 	FIELD(struct stdin_request, data_base64, .max = STDIN_BASE64_MAX,
 	      .has = FIELD_HAS(struct stdin_request, has_base64),
 	      .doc = "Instead of data: any bytes, in base64."),
-	FIELD(struct stdin_request, close, .doc = "Its input ends behind them."),
+	FIELD(struct stdin_request, close, .doc = "Close standard input after this data."),
 };
 static const struct field_table stdin_table = FIELD_TABLE(struct stdin_request, stdin_fields);
 
@@ -262,7 +263,7 @@ static const struct field signal_fields[] = {
 	OP_JOB_ROWS(struct signal_request),
 	FIELD(struct signal_request, signal, .min = 1, .max = PROCESS_SIGNAL_MAX,
 	      .def = DEFAULT_INT(SIGTERM),
-	      .doc = "The number of the signal, as in signal(7): 15 asks it to end, 9 ends it."),
+	      .doc = "Signal number, as in signal(7): 15 asks it to end, 9 kills it."),
 };
 static const struct field_table signal_table = FIELD_TABLE(struct signal_request, signal_fields);
 
@@ -279,7 +280,7 @@ static void job_signal_run(struct call *c, const void *request)
 
 const struct op exec_signal_op = {
 	.action = "exec.signal",
-	.doc = "Sends a signal to an exec's program and what is in its process group.",
+	.doc = "Sends a signal to an exec's program and its process group.",
 	.effect = OP_EXECUTE,
 	.request = &signal_table,
 	.target = OP_TARGET(struct signal_request, sandbox),
@@ -296,9 +297,9 @@ struct resize_request {
 static const struct field resize_fields[] = {
 	OP_JOB_ROWS(struct resize_request),
 	FIELD(struct resize_request, cols, .flags = FIELD_REQUIRED, .min = 1, .max = EXEC_SIDE_MAX,
-	      .doc = "Columns."),
+	      .doc = "Number of columns."),
 	FIELD(struct resize_request, rows, .flags = FIELD_REQUIRED, .min = 1, .max = EXEC_SIDE_MAX,
-	      .doc = "Rows."),
+	      .doc = "Number of rows."),
 };
 static const struct field_table resize_table = FIELD_TABLE(struct resize_request, resize_fields);
 
@@ -313,7 +314,7 @@ static void job_resize_run(struct call *c, const void *request)
 
 const struct op exec_resize_op = {
 	.action = "exec.resize",
-	.doc = "Gives the terminal of an exec another size.",
+	.doc = "Changes the size of an exec's terminal.",
 	.effect = OP_WRITE,
 	.request = &resize_table,
 	.target = OP_TARGET(struct resize_request, sandbox),
@@ -393,7 +394,7 @@ static void job_delete_run(struct call *c, const void *request)
 
 const struct op exec_delete_op = {
 	.action = "exec.delete",
-	.doc = "Kills an exec with all that it started, and forgets it and its output.",
+	.doc = "Kills an exec with all that it started, and deletes it and its output.",
 	.effect = OP_DESTROY,
 	.request = &name_table,
 	.target = OP_TARGET(struct job_name, sandbox),

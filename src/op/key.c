@@ -15,17 +15,23 @@ struct key_view {
 };
 #define KEY_ROWS                                                                                   \
 	FIELD(struct key_view, name, .flags = FIELD_REQUIRED,                                      \
-	      .doc = "Policies know its bearer as key:NAME."),                                     \
+	      .doc = "Name of the key; policies know its bearer as "                               \
+		     "key:NAME."),                                                                 \
 		FIELD(struct key_view, id, .flags = FIELD_REQUIRED,                                \
-		      .doc = "What its bearer makes, and its records, belong to key:NAME@ID."),    \
+		      .doc = "Id of the key; what its bearer makes, and its records, belong to "   \
+			     "key:NAME@ID."),                                                      \
 		FIELD(struct key_view, scopes, .flags = FIELD_REQUIRED,                            \
-		      .doc = "What it is good for."),                                              \
-		FIELD(struct key_view, created_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),   \
-		FIELD(struct key_view, expires_at, .doc = "RFC 3339; absent: never."),             \
+		      .doc = "What the key allows."),                                              \
+		FIELD(struct key_view, created_at, .flags = FIELD_REQUIRED,                        \
+		      .doc = "When it was made, RFC 3339."),                                       \
+		FIELD(struct key_view, expires_at,                                                 \
+		      .doc = "When it expires, RFC 3339; absent: "                                 \
+			     "never."),                                                            \
 		FIELD(struct key_view, used_at,                                                    \
-		      .doc = "When it was last used, to a minute; absent: never."),                \
+		      .doc = "When it was last used, to the minute, RFC 3339; absent: "            \
+			     "never."),                                                            \
 		FIELD(struct key_view, expired, .flags = FIELD_REQUIRED,                           \
-		      .doc = "It is good for nothing any more.")
+		      .doc = "It has expired and allows nothing.")
 static const struct field view_fields[] = { KEY_ROWS };
 static const struct field_table view_table = FIELD_TABLE(struct key_view, view_fields);
 
@@ -85,11 +91,11 @@ struct key_create_request {
 static const struct field create_fields[] = {
 	FIELD(struct key_create_request, name, .flags = FIELD_REQUIRED, .min = 1,
 	      .max = KEY_NAME_MAX,
-	      .doc = "Letters, digits, '.', '_' and '-'; no other key has it."),
+	      .doc = "Name of the key, not in use yet: letters, digits, '.', '_' and '-'."),
 	FIELD(struct key_create_request, scopes, .flags = FIELD_REQUIRED, .min = 1,
-	      .max = KEY_SCOPES, .doc = "Of read, execute, lifecycle and admin."),
+	      .max = KEY_SCOPES, .doc = "One or more of read, execute, lifecycle and admin."),
 	FIELD(struct key_create_request, ttl_seconds, .max = KEY_TTL_MAX_MS / 1000,
-	      .doc = "It expires so long after; absent or 0: never."),
+	      .doc = "Seconds until it expires; absent or 0: never."),
 };
 static const struct field_table create_table = FIELD_TABLE(struct key_create_request,
 							   create_fields);
@@ -97,7 +103,7 @@ static const struct field_table create_table = FIELD_TABLE(struct key_create_req
 static const struct field created_fields[] = {
 	KEY_ROWS,
 	FIELD(struct key_view, token, .flags = FIELD_REQUIRED | FIELD_PLAIN,
-	      .doc = "What its bearer sends. It is told this once and kept nowhere."),
+	      .doc = "The token that its bearer sends. It is returned only once and not stored."),
 };
 static const struct field_table created_table = FIELD_TABLE(struct key_view, created_fields);
 
@@ -139,7 +145,7 @@ static void key_create_run(struct call *c, const void *request)
 
 const struct op key_create_op = {
 	.action = "key.create",
-	.doc = "Makes an API key, and tells its token this once.",
+	.doc = "Makes an API key and returns its token, which is not shown again.",
 	.effect = OP_ADMINISTER,
 	.request = &create_table,
 	.result = &created_table,
@@ -179,7 +185,7 @@ static void key_list_run(struct call *c, const void *request)
 
 const struct op key_list_op = {
 	.action = "key.list",
-	.doc = "The API keys, without their tokens.",
+	.doc = "Lists the API keys, without their tokens.",
 	.effect = OP_ADMINISTER,
 	.request = &op_nothing_table,
 	.result = &list_table,
@@ -202,7 +208,7 @@ struct key_revoked {
 	struct str status, name;
 };
 static const struct field revoked_fields[] = {
-	FIELD(struct key_revoked, status, .flags = FIELD_REQUIRED, .doc = "revoked"),
+	FIELD(struct key_revoked, status, .flags = FIELD_REQUIRED, .doc = "Always revoked."),
 	FIELD(struct key_revoked, name, .flags = FIELD_REQUIRED, .doc = "Name of the key."),
 };
 static const struct field_table revoked_table = FIELD_TABLE(struct key_revoked, revoked_fields);
@@ -221,9 +227,9 @@ static void key_revoke_run(struct call *c, const void *request)
 
 const struct op key_revoke_op = {
 	.action = "key.revoke",
-	.doc = "Revokes an API key: what its bearer has under way ends at once. Links "
-	       "and forwarded ports that it made are closed. Its sandboxes and snapshots stay, for "
-	       "those who see everything.",
+	.doc = "Revokes an API key. Its bearer's calls end at once, and links and "
+	       "forwarded ports that it made are closed. Its sandboxes and snapshots "
+	       "stay, for principals who see everything.",
 	.effect = OP_ADMINISTER,
 	.request = &revoke_table,
 	.result = &revoked_table,

@@ -27,7 +27,7 @@ static const struct field_table short_host_table = FIELD_TABLE(struct network_ho
 							       short_host_fields);
 static const struct field grant_fields[] = {
 	FIELD_OBJECTS(struct network_request, allow, short_host_table, .max = NETWORK_HOSTS_MAX,
-		      .doc = "All that may be reached."),
+		      .doc = "Hosts it may reach."),
 };
 const struct field_table network_grant_table = FIELD_TABLE(struct network_request, grant_fields);
 
@@ -40,17 +40,19 @@ static const struct field request_fields[] = {
 	NETWORK_MODE_ROW(struct network_request),
 	NETWORK_ALLOW_ROW(struct network_request),
 	FIELD(struct network_request, block, .def = DEFAULT_BOOL(true),
-	      .doc = "No network but what is allowed."),
-	FIELD_ENUM(struct network_request, egress, egress_names, .def = DEFAULT_ENUM(EGRESS_DENY),
-		   .doc = "deny: what is not granted. allow is refused."),
+	      .doc = "Block all network access but what is allowed."),
+	FIELD_ENUM(
+		struct network_request, egress, egress_names, .def = DEFAULT_ENUM(EGRESS_DENY),
+		.doc = "What happens to all that is not granted: always deny; allow is refused."),
 	FIELD(struct network_request, allow_domains, .max = NETWORK_HOSTS_MAX, .item_min = 1,
 	      .item_max = HOST_CHARS_MAX,
-	      .doc = "The same as hosts of allow, as HOST or HOST:PORT."),
+	      .doc = "Hosts that may be reached, as HOST or HOST:PORT; another form of allow."),
 	FIELD(struct network_request, allow_cidrs, .max = NETWORK_HOSTS_MAX, .item_min = 1,
 	      .item_max = HOST_CHARS_MAX,
-	      .doc = "Ranges of addresses, which only the proxy at 127.0.0.1:3128 reaches."),
+	      .doc = "Address ranges that may be reached, only through the proxy at "
+		     "127.0.0.1:3128."),
 	FIELD_ENUM(struct network_request, inbound, egress_names, .def = DEFAULT_ENUM(EGRESS_DENY),
-		   .doc = "deny; ports are exposed by another operation."),
+		   .doc = "Always deny; ports are exposed by another operation."),
 	FIELD(struct network_request, inbound_cidrs, .max = NETWORK_HOSTS_MAX,
 	      .doc = "Must be empty."),
 };
@@ -354,9 +356,9 @@ int network_text(struct call *c, const struct network_request *q, struct str *re
 
 static const struct field view_fields[] = {
 	FIELD(struct network_view, block, .flags = FIELD_REQUIRED,
-	      .doc = "There is no network in it but what is allowed."),
+	      .doc = "It has no network access but what is allowed."),
 	FIELD_ENUM(struct network_view, egress, egress_names, .flags = FIELD_REQUIRED,
-		   .doc = "What is not granted is this."),
+		   .doc = "What happens to all that is not granted."),
 	FIELD_ENUM(struct network_view, mode, network_mode_names, .flags = FIELD_REQUIRED,
 		   .doc = "none: nothing is granted."),
 	NETWORK_ALLOW_ROW(struct network_view),
@@ -428,21 +430,21 @@ int network_view(struct call *c, struct str text, struct network_view *ret, stru
 /* ---- network.get and network.set ----------------------------------------------------------- */
 
 static const struct field state_fields[] = {
-	FIELD(struct network_state, sandbox, .flags = FIELD_REQUIRED, .doc = "Its id."),
+	FIELD(struct network_state, sandbox, .flags = FIELD_REQUIRED, .doc = "Id of the sandbox."),
 	FIELD_ENUM(struct network_state, mode, network_mode_names, .flags = FIELD_REQUIRED,
 		   .doc = "none: nothing is granted."),
 	FIELD_OBJECTS(struct network_state, allow, network_host_table, .flags = FIELD_REQUIRED,
-		      .max = NW_RULES_MAX, .doc = "All that can be reached."),
+		      .max = NW_RULES_MAX, .doc = "All hosts that can be reached."),
 	FIELD(struct network_state, opened, .flags = FIELD_REQUIRED,
-	      .doc = "Connections that were let through since the hub began."),
+	      .doc = "Connections that were allowed since the hub started."),
 	FIELD(struct network_state, denied, .flags = FIELD_REQUIRED,
 	      .doc = "Connections and requests that were denied."),
 	FIELD(struct network_state, failed, .flags = FIELD_REQUIRED,
-	      .doc = "Connections that were allowed, to hosts that were not reached."),
+	      .doc = "Allowed connections that did not reach their host."),
 	FIELD(struct network_state, bytes_sent, .flags = FIELD_REQUIRED,
-	      .doc = "Bytes; those of the last half second may be missing."),
+	      .doc = "Bytes sent; up to half a second behind."),
 	FIELD(struct network_state, bytes_received, .flags = FIELD_REQUIRED,
-	      .doc = "Bytes; those of the last half second may be missing."),
+	      .doc = "Bytes received; up to half a second behind."),
 };
 static const struct field_table state_table = FIELD_TABLE(struct network_state, state_fields);
 
@@ -481,7 +483,7 @@ static void network_get_run(struct call *c, const void *request)
 
 const struct op network_get_op = {
 	.action = "network.get",
-	.doc = "What a sandbox may reach, and how much it did.",
+	.doc = "Returns what a sandbox may reach, and its traffic so far.",
 	.effect = OP_READ,
 	.request = &op_sandbox_table,
 	.target = OP_TARGET(struct op_sandbox, sandbox),
@@ -496,7 +498,7 @@ struct set_request {
 static const struct field set_fields[] = {
 	OP_SANDBOX_ROW(struct set_request),
 	FIELD_OBJECT(struct set_request, network, network_request_table, .flags = FIELD_REQUIRED,
-		     .doc = "All that it may reach from now on."),
+		     .doc = "All that the sandbox may reach from now on."),
 };
 static const struct field_table set_table = FIELD_TABLE(struct set_request, set_fields);
 
@@ -528,8 +530,8 @@ static void network_set_run(struct call *c, const void *request)
 
 const struct op network_set_op = {
 	.action = "network.set",
-	.doc = "Replaces what a sandbox may reach. Connections that stay allowed go on, the others "
-	       "end.",
+	.doc = "Replaces what a sandbox may reach. Connections that stay allowed go on; "
+	       "others are closed.",
 	.effect = OP_ADMINISTER,
 	.flags = OP_IDEMPOTENT,
 	.request = &set_table,

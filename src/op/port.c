@@ -14,7 +14,7 @@ struct forward_view {
 };
 static const struct field view_fields[] = {
 	FIELD(struct forward_view, host, .flags = FIELD_REQUIRED,
-	      .doc = "Where to connect to on the server's machine: 127.0.0.1 and a port."),
+	      .doc = "Address to connect to on the server's machine: 127.0.0.1 and a port."),
 	FIELD(struct forward_view, guest_port, .flags = FIELD_REQUIRED,
 	      .doc = "The port in the sandbox."),
 };
@@ -27,11 +27,13 @@ struct forward_row {
 };
 static const struct field row_fields[] = {
 	FIELD(struct forward_row, host, .flags = FIELD_REQUIRED,
-	      .doc = "Where to connect to on the server's machine."),
+	      .doc = "Address to connect to on the server's machine."),
 	FIELD(struct forward_row, guest_port, .flags = FIELD_REQUIRED,
 	      .doc = "The port in the sandbox."),
-	FIELD(struct forward_row, connections, .flags = FIELD_REQUIRED, .doc = "Open now."),
-	FIELD(struct forward_row, connections_total, .flags = FIELD_REQUIRED, .doc = "So far."),
+	FIELD(struct forward_row, connections, .flags = FIELD_REQUIRED,
+	      .doc = "Number of open connections."),
+	FIELD(struct forward_row, connections_total, .flags = FIELD_REQUIRED,
+	      .doc = "Number of connections so far."),
 };
 static const struct field_table row_table = FIELD_TABLE(struct forward_row, row_fields);
 
@@ -43,7 +45,7 @@ struct forwards_view {
 };
 static const struct field forwards_fields[] = {
 	FIELD_OBJECTS(struct forwards_view, forwards, row_table, .flags = FIELD_REQUIRED,
-		      .doc = "In the order in which they were made."),
+		      .doc = "In order of creation."),
 };
 static const struct field_table forwards_table = FIELD_TABLE(struct forwards_view, forwards_fields);
 
@@ -61,11 +63,9 @@ struct forward_request {
 static const struct field forward_fields[] = {
 	OP_SANDBOX_ROW(struct forward_request),
 	FIELD(struct forward_request, guest_port, .flags = FIELD_REQUIRED, .min = 1,
-	      .max = PORT_MAX,
-	      .doc = "The TCP port in the sandbox, at its 127.0.0.1 or its [::1]."),
+	      .max = PORT_MAX, .doc = "TCP port in the sandbox, on its 127.0.0.1 or [::1]."),
 	FIELD(struct forward_request, host_port, .max = PORT_MAX,
-	      .doc = "The port of 127.0.0.1 on the server's machine; one that is free if absent or "
-		     "0."),
+	      .doc = "Port of 127.0.0.1 on the server's machine; a free one if absent or 0."),
 };
 static const struct field_table forward_table = FIELD_TABLE(struct forward_request, forward_fields);
 
@@ -91,9 +91,10 @@ static void port_forward_run(struct call *c, const void *request)
 
 const struct op port_forward_op = {
 	.action = "port.forward",
-	.doc = "Makes a TCP port of a sandbox a port of the server's loopback; at most 16 of one "
-	       "sandbox, until that, the server, or the key that asked for it last ends. The same "
-	       "one again is the same port.",
+	.doc = "Forwards a port of the server's loopback address to a TCP port of a "
+	       "sandbox, at most 16 per sandbox. It lasts until it is ended, or until "
+	       "the sandbox, the server, or the key that last asked for it ends. Asking "
+	       "again returns the same port.",
 	.effect = OP_WRITE,
 	.request = &forward_table,
 	.target = OP_TARGET(struct forward_request, sandbox),
@@ -127,7 +128,7 @@ static void port_list_run(struct call *c, const void *request)
 
 const struct op port_list_op = {
 	.action = "port.list",
-	.doc = "The ports of a sandbox that are forwarded.",
+	.doc = "Lists the forwarded ports of a sandbox.",
 	.effect = OP_READ,
 	.request = &op_sandbox_table,
 	.target = OP_TARGET(struct op_sandbox, sandbox),
@@ -144,7 +145,7 @@ struct unforward_request {
 static const struct field unforward_fields[] = {
 	OP_SANDBOX_ROW(struct unforward_request),
 	FIELD(struct unforward_request, guest_port, .min = 1, .max = PORT_MAX,
-	      .doc = "The port in the sandbox. Absent: all of them."),
+	      .doc = "Port in the sandbox; absent: all forwarded ports."),
 };
 static const struct field_table unforward_table = FIELD_TABLE(struct unforward_request,
 							      unforward_fields);
@@ -153,7 +154,7 @@ struct unforwarded {
 	struct str status;
 };
 static const struct field unforwarded_fields[] = {
-	FIELD(struct unforwarded, status, .flags = FIELD_REQUIRED, .doc = "ok"),
+	FIELD(struct unforwarded, status, .flags = FIELD_REQUIRED, .doc = "Always ok."),
 };
 static const struct field_table unforwarded_table = FIELD_TABLE(struct unforwarded,
 								unforwarded_fields);
@@ -172,7 +173,7 @@ static void port_unforward_run(struct call *c, const void *request)
 
 const struct op port_unforward_op = {
 	.action = "port.unforward",
-	.doc = "Ends a forwarded port of a sandbox, or all of them, with their connections.",
+	.doc = "Ends one or all forwarded ports of a sandbox, with their connections.",
 	.effect = OP_DESTROY,
 	.request = &unforward_table,
 	.target = OP_TARGET(struct unforward_request, sandbox),
@@ -189,9 +190,9 @@ struct preview_request {
 static const struct field preview_fields[] = {
 	OP_SANDBOX_ROW(struct preview_request),
 	FIELD(struct preview_request, port, .flags = FIELD_REQUIRED, .min = 1, .max = PORT_MAX,
-	      .doc = "The TCP port in it that the server listens on."),
+	      .doc = "TCP port in the sandbox that its server listens on."),
 	FIELD(struct preview_request, ttl_seconds, .min = 1, .max = PREVIEW_TTL_MAX,
-	      .def = DEFAULT_INT(PREVIEW_TTL_DEFAULT), .doc = "How long the link is good for."),
+	      .def = DEFAULT_INT(PREVIEW_TTL_DEFAULT), .doc = "Seconds until the link expires."),
 };
 static const struct field_table preview_table = FIELD_TABLE(struct preview_request, preview_fields);
 
@@ -203,7 +204,7 @@ static const struct field link_fields[] = {
 	FIELD(struct preview_view, url, .flags = FIELD_REQUIRED | FIELD_PLAIN,
 	      .doc = "Whoever has this link sees what the server shows."),
 	FIELD(struct preview_view, expires_unix, .flags = FIELD_REQUIRED,
-	      .doc = "When it is over, in seconds since 1970."),
+	      .doc = "When the link expires, in seconds since 1970."),
 };
 static const struct field_table link_table = FIELD_TABLE(struct preview_view, link_fields);
 
@@ -238,9 +239,8 @@ static void port_preview_run(struct call *c, const void *request)
 
 const struct op port_preview_op = {
 	.action = "port.preview",
-	.doc = "A link by which a browser sees what a server in a sandbox shows, under a "
-	       "name of its "
-	       "own.",
+	.doc = "Makes a link by which a browser reaches a server in a sandbox, under a "
+	       "host name of its own.",
 	.effect = OP_WRITE,
 	.request = &preview_table,
 	.target = OP_TARGET(struct preview_request, sandbox),

@@ -14,7 +14,8 @@ struct list_request {
 static const struct field request_fields[] = {
 	OP_SANDBOX_ROW(struct list_request),
 	FIELD(struct list_request, limit, .min = 1, .max = PROCESS_LIST_MAX,
-	      .def = DEFAULT_INT(PROCESS_LIST_MAX), .doc = "Processes at most."),
+	      .def = DEFAULT_INT(PROCESS_LIST_MAX),
+	      .doc = "Maximum number of processes to return."),
 };
 static const struct field_table list_request = FIELD_TABLE(struct list_request, request_fields);
 
@@ -59,7 +60,7 @@ static void process_list_run(struct call *c, const void *request)
 
 const struct op process_list_op = {
 	.action = "process.list",
-	.doc = "Lists the processes that run in a sandbox, without its first.",
+	.doc = "Lists the processes that run in a sandbox, without its init.",
 	.effect = OP_READ,
 	.request = &list_request,
 	.target = OP_TARGET(struct list_request, sandbox),
@@ -76,17 +77,20 @@ struct signal_request {
 static const struct field signal_fields[] = {
 	OP_SANDBOX_ROW(struct signal_request),
 	FIELD(struct signal_request, pid, .flags = FIELD_REQUIRED, .min = 2, .max = INT32_MAX,
-	      .doc = "The process, by its number inside of the sandbox."),
+	      .doc = "Process id inside the sandbox."),
 	FIELD(struct signal_request, signal, .min = 1, .max = PROCESS_SIGNAL_MAX,
 	      .def = DEFAULT_INT(SIGTERM),
-	      .doc = "The number of the signal, as in signal(7): 15 asks it to end, 9 ends it."),
+	      .doc = "Signal number, as in signal(7): 15 asks it to end, 9 kills it."),
 };
 static const struct field_table signal_request = FIELD_TABLE(struct signal_request, signal_fields);
 
 static const struct field signalled_fields[] = {
-	FIELD(struct process_signalled, sandbox, .flags = FIELD_REQUIRED, .doc = "Its id."),
-	FIELD(struct process_signalled, pid, .flags = FIELD_REQUIRED, .doc = "Which got it."),
-	FIELD(struct process_signalled, signal, .flags = FIELD_REQUIRED, .doc = "What was sent."),
+	FIELD(struct process_signalled, sandbox, .flags = FIELD_REQUIRED,
+	      .doc = "Id of the sandbox."),
+	FIELD(struct process_signalled, pid, .flags = FIELD_REQUIRED,
+	      .doc = "Process that got the signal."),
+	FIELD(struct process_signalled, signal, .flags = FIELD_REQUIRED,
+	      .doc = "Signal that was sent."),
 };
 static const struct field_table signalled_table = FIELD_TABLE(struct process_signalled,
 							      signalled_fields);

@@ -26,22 +26,23 @@ struct process_signalled {
 
 /* Rows of a table of struct process_view, by the names that a door has for them. */
 #define PROCESS_ROWS(parent_, cpu_, bytes_, age_)                                                  \
-	FIELD(struct process_view, pid, .flags = FIELD_REQUIRED, .doc = "Its number inside."),     \
+	FIELD(struct process_view, pid, .flags = FIELD_REQUIRED,                                   \
+	      .doc = "Process id inside the sandbox."),                                            \
 		FIELD_NAMED(struct process_view, parent, parent_, .flags = FIELD_REQUIRED,         \
-			    .doc = "That of its parent."),                                         \
+			    .doc = "Process id of its parent."),                                   \
 		FIELD(struct process_view, state, .flags = FIELD_REQUIRED,                         \
-		      .doc = "R runs, S and D wait, T was stopped, Z has ended."),                 \
+		      .doc = "State: R running, S or D waiting, T stopped, Z ended."),             \
 		FIELD_NAMED(struct process_view, cpu_ms, cpu_, .flags = FIELD_REQUIRED,            \
-			    .doc = "Processor time that it had."),                                 \
+			    .doc = "Processor time used, in milliseconds."),                       \
 		FIELD_NAMED(struct process_view, memory_bytes, bytes_, .flags = FIELD_REQUIRED,    \
-			    .doc = "Memory that it has."),                                         \
+			    .doc = "Memory used, in bytes."),                                      \
 		FIELD_NAMED(struct process_view, age_ms, age_, .flags = FIELD_REQUIRED,            \
-			    .doc = "How long it has been there."),                                 \
+			    .doc = "Time since its start, in milliseconds."),                      \
 		FIELD(struct process_view, command, .flags = FIELD_REQUIRED,                       \
-		      .doc = "Its words, as it tells them.")
+		      .doc = "Command line, as the process shows it.")
 
 #define PROCESSES_ROWS(table_)                                                                     \
 	FIELD_OBJECTS(struct processes_view, processes, table_, .flags = FIELD_REQUIRED,           \
-		      .doc = "By number, without the sandbox's first."),                           \
+		      .doc = "Sorted by process id, without the sandbox's init."),                 \
 		FIELD(struct processes_view, truncated, .flags = FIELD_REQUIRED,                   \
-		      .doc = "There are more than these.")
+		      .doc = "There are more processes.")

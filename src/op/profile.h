@@ -8,7 +8,7 @@
 #define PROFILES_ROW(S)                                                                            \
 	FIELD(S, profiles, .max = CONFIG_PROFILES_ASKED, .item_min = 1,                            \
 	      .item_max = CONFIG_NAME_MAX,                                                         \
-	      .doc = "Profiles of the operator's file, joined: see there.")
+	      .doc = "Names of profiles of the operator's file; several are combined.")
 
 /* Fills in those of the call's door (op_start.profiles) where its request names none. ERR_DENIED:
  * it names others than its door has. */

@@ -19,79 +19,89 @@ enum {
 
 static const struct field file_fields[] = {
 	FIELD(struct run_file, path, .flags = FIELD_REQUIRED, .min = 1, .max = PATH_MAX_BYTES,
-	      .doc = "In the sandbox: below its working directory, /work, /workspace or /tmp."),
+	      .doc = "Path in the sandbox, below its working directory, /work, /workspace or "
+		     "/tmp."),
 	FIELD(struct run_file, content, .flags = FIELD_REQUIRED | FIELD_NUL_OK,
-	      .doc = "All that is in it, at most 1 MiB."),
+	      .doc = "Content of the file, at most 1 MiB."),
 };
 static const struct field_table file_table = FIELD_TABLE(struct run_file, file_fields);
 
 static const struct field state_fields[] = {
 	FIELD_ENUM(struct run_state, retention, hub_sandbox_retention_names,
-		   .flags = FIELD_REQUIRED, .doc = "What becomes of the sandbox at the end."),
+		   .flags = FIELD_REQUIRED, .doc = "What happens to the sandbox at the end."),
 };
 static const struct field_table state_table = FIELD_TABLE(struct run_state, state_fields);
 
 #define Q struct run_request
 static const struct field request_fields[] = {
-	FIELD(Q, language, .max = NAME_MAX_BYTES, .doc = "Of the files; nothing depends on it."),
+	FIELD(Q, language, .max = NAME_MAX_BYTES, .doc = "Language of the files; has no effect."),
 	FIELD(Q, image, .min = 1, .max = NAME_MAX_BYTES, .def = DEFAULT_STR("host"),
-	      .doc = "What the sandbox is made from."),
+	      .doc = "Template that the sandbox is made from."),
 	FIELD_OBJECTS(Q, files, file_table, .max = FILES_MAX,
-		      .doc = "Written before the command starts, together at most 4 MiB."),
+		      .doc = "Files to write before the command starts, together at most 4 MiB."),
 	FIELD(Q, command, .flags = FIELD_REQUIRED, .min = 1, .max = EXEC_ARGS_MAX, .item_min = 1,
-	      .doc = "The program and its arguments; no shell reads them."),
+	      .doc = "Program and arguments, run without a shell."),
 	FIELD(Q, env, .max = ENV_MAX, .doc = "Environment variables of the command."),
 	SECRETS_ROW(Q),
 	FIELD_OBJECT(Q, network, network_contract_table,
-		     .doc = "What it may reach; nothing if absent."),
+		     .doc = "What the sandbox may reach. Default: nothing."),
 	FIELD_OBJECT(Q, state, state_table, .flags = FIELD_REQUIRED,
 		     .doc = "What is kept of the sandbox."),
 	FIELD(Q, working_dir, .min = 1, .max = PATH_MAX_BYTES,
-	      .doc = "Directory that the command starts in."),
-	FIELD_NAMED(Q, input, "stdin", .flags = FIELD_NUL_OK, .doc = "Its standard input."),
+	      .doc = "Directory in which the command starts."),
+	FIELD_NAMED(Q, input, "stdin", .flags = FIELD_NUL_OK, .doc = "Text for standard input."),
 	FIELD(Q, timeout_seconds, .min = 1, .max = EXEC_TIMEOUT_MAX,
-	      .def = DEFAULT_INT(EXEC_TIMEOUT_DEFAULT), .doc = "Then the command is killed."),
+	      .def = DEFAULT_INT(EXEC_TIMEOUT_DEFAULT),
+	      .doc = "Seconds until the command is killed."),
 	FIELD(Q, max_output_bytes, .min = OUTPUT_LEAST, .max = EXEC_OUTPUT_MAX,
-	      .def = DEFAULT_INT(OUTPUT_DEFAULT), .doc = "Of stdout and of stderr, each."),
+	      .def = DEFAULT_INT(OUTPUT_DEFAULT),
+	      .doc = "Bytes of stdout and of stderr to return, each."),
 	FIELD(Q, ttl_seconds, .min = 1, .max = TTL_MAX, .def = DEFAULT_INT(TTL_DEFAULT),
-	      .doc = "How long after the command what is kept lives."),
+	      .doc = "Seconds that the sandbox or snapshot is kept after the command."),
 };
 #undef Q
 static const struct field_table request_table = FIELD_TABLE(struct run_request, request_fields);
 
 static const struct field cleanup_fields[] = {
-	FIELD(struct run_cleanup, code, .flags = FIELD_REQUIRED, .doc = "Which failure it was."),
-	FIELD(struct run_cleanup, cause, .flags = FIELD_REQUIRED, .doc = "Why."),
-	FIELD(struct run_cleanup, remediation, .flags = FIELD_REQUIRED, .doc = "What helps."),
+	FIELD(struct run_cleanup, code, .flags = FIELD_REQUIRED, .doc = "Code of the failure."),
+	FIELD(struct run_cleanup, cause, .flags = FIELD_REQUIRED, .doc = "Cause of the failure."),
+	FIELD(struct run_cleanup, remediation, .flags = FIELD_REQUIRED,
+	      .doc = "What to do about it."),
 	FIELD(struct run_cleanup, retryable, .flags = FIELD_REQUIRED,
-	      .doc = "Whether ending the sandbox again can help."),
+	      .doc = "It can help to end the sandbox again."),
 };
 static const struct field_table cleanup_table = FIELD_TABLE(struct run_cleanup, cleanup_fields);
 
 #define A struct run_answer
 static const struct field answer_fields[] = {
-	FIELD(A, sandbox_id, .flags = FIELD_REQUIRED, .doc = "The sandbox."),
+	FIELD(A, sandbox_id, .flags = FIELD_REQUIRED, .doc = "Id of the sandbox."),
 	FIELD(A, exit_code, .flags = FIELD_REQUIRED,
-	      .doc = "Of the command; 124: its timeout, 128 and a signal: that ended it."),
+	      .doc = "Exit code of the command; 124 after its timeout, 128 plus the number of "
+		     "a signal that ended it."),
 	FIELD_NAMED(A, out, "stdout", .flags = FIELD_REQUIRED,
-		    .doc = "Its standard output, of a long one the beginning and the end."),
+		    .doc = "Standard output; of long output, the beginning and the end."),
 	FIELD_NAMED(A, err, "stderr", .flags = FIELD_REQUIRED,
-		    .doc = "Its standard error output, likewise."),
+		    .doc = "Standard error output; of long output, the beginning and the end."),
 	FIELD(A, timed_out, .flags = FIELD_REQUIRED, .doc = "Its timeout ended it."),
 	FIELD_ENUM(A, failure, err_failure_names, .has = FIELD_HAS(A, has_failure),
 		   .doc = "timeout or guest_failed: the command failed; cleanup_failed: it did "
-			  "not, but see cleanup. Absent: all is as asked for."),
-	FIELD(A, audit_id, .flags = FIELD_REQUIRED, .doc = "Names the record of this call."),
+			  "not, but see cleanup. Absent: no failure."),
+	FIELD(A, audit_id, .flags = FIELD_REQUIRED, .doc = "Id of the audit record of this call."),
 	FIELD_ENUM(A, retention, hub_sandbox_retention_names, .flags = FIELD_REQUIRED,
-		   .doc = "As asked for."),
-	FIELD(A, duration_ms, .flags = FIELD_REQUIRED, .doc = "How long the command ran."),
-	FIELD(A, stdout_truncated_bytes, .flags = FIELD_REQUIRED, .doc = "Left out of stdout."),
-	FIELD(A, stderr_truncated_bytes, .flags = FIELD_REQUIRED, .doc = "Left out of stderr."),
-	FIELD(A, isolation, .flags = FIELD_REQUIRED, .doc = "What separated it from the host."),
-	FIELD(A, snapshot_id, .doc = "With retention snapshot: its id."),
+		   .doc = "The retention that was asked for."),
+	FIELD(A, duration_ms, .flags = FIELD_REQUIRED,
+	      .doc = "How long the command ran, in milliseconds."),
+	FIELD(A, stdout_truncated_bytes, .flags = FIELD_REQUIRED,
+	      .doc = "Bytes left out of stdout."),
+	FIELD(A, stderr_truncated_bytes, .flags = FIELD_REQUIRED,
+	      .doc = "Bytes left out of stderr."),
+	FIELD(A, isolation, .flags = FIELD_REQUIRED,
+	      .doc = "Isolation of the sandbox from the host."),
+	FIELD(A, snapshot_id, .doc = "With retention snapshot: id of the snapshot."),
 	FIELD_OBJECT(A, cleanup, cleanup_table, .has = FIELD_HAS(A, has_cleanup),
-		     .doc = "The sandbox is not as asked for, and why."),
-	FIELD(A, receipt, .doc = "The record, as a line of JSON that holt audit verify reads."),
+		     .doc = "Why the sandbox was not kept or ended as asked for."),
+	FIELD(A, receipt,
+	      .doc = "The audit record, as a line of JSON that holt audit verify reads."),
 };
 #undef A
 static const struct field_table answer_table = FIELD_TABLE(struct run_answer, answer_fields);
@@ -397,8 +407,8 @@ static void run_run(struct call *c, const void *request)
 
 const struct op run_op = {
 	.action = "contract.run",
-	.doc = "Makes a sandbox, writes files into it, runs a command, and keeps or ends the "
-	       "sandbox as asked for.",
+	.doc = "Creates a sandbox, writes files into it, runs a command, and keeps or "
+	       "ends the sandbox as asked for.",
 	.effect = OP_EXECUTE,
 	.flags = OP_LIFECYCLE,
 	.request = &request_table,

@@ -7,7 +7,7 @@
 /* ---- sandbox.terminate --------------------------------------------------------------------- */
 
 static const struct field ended_fields[] = {
-	FIELD(struct sandbox_ended, sandbox, .flags = FIELD_REQUIRED, .doc = "Its id."),
+	FIELD(struct sandbox_ended, sandbox, .flags = FIELD_REQUIRED, .doc = "Id of the sandbox."),
 	FIELD(struct sandbox_ended, terminated, .flags = FIELD_REQUIRED,
 	      .doc = "True: nothing of it is left."),
 };
@@ -20,7 +20,7 @@ struct terminate_request {
 static const struct field terminate_fields[] = {
 	OP_SANDBOX_ROW(struct terminate_request),
 	FIELD(struct terminate_request, discard,
-	      .doc = "Of one that writes to a workspace: what it has changed there is not kept."),
+	      .doc = "For a sandbox that writes to a workspace: do not keep its changes."),
 };
 static const struct field_table terminate_table = FIELD_TABLE(struct terminate_request,
 							      terminate_fields);
@@ -52,8 +52,8 @@ static void sandbox_terminate_run(struct call *c, const void *request)
 
 const struct op sandbox_terminate_op = {
 	.action = "sandbox.terminate",
-	.doc = "Ends a sandbox with all that runs in it. Its files are gone, but for those of a "
-	       "workspace that it writes to: they become a revision.",
+	.doc = "Ends a sandbox and all its processes. Its files are deleted, but "
+	       "changes in a workspace that it writes to become a revision.",
 	.effect = OP_DESTROY,
 	.flags = OP_LIFECYCLE,
 	.request = &terminate_table,
@@ -65,9 +65,9 @@ const struct op sandbox_terminate_op = {
 /* ---- sandbox.pause and sandbox.resume ------------------------------------------------------ */
 
 static const struct field state_fields[] = {
-	FIELD(struct sandbox_state, sandbox, .flags = FIELD_REQUIRED, .doc = "Its id."),
+	FIELD(struct sandbox_state, sandbox, .flags = FIELD_REQUIRED, .doc = "Id of the sandbox."),
 	FIELD_ENUM(struct sandbox_state, state, hub_sandbox_state_names, .flags = FIELD_REQUIRED,
-		   .doc = "What it is now."),
+		   .doc = "State of the sandbox."),
 };
 static const struct field_table state_table = FIELD_TABLE(struct sandbox_state, state_fields);
 
@@ -108,7 +108,7 @@ static void sandbox_resume_run(struct call *c, const void *request)
 
 const struct op sandbox_pause_op = {
 	.action = "sandbox.pause",
-	.doc = "Stops all that runs in a sandbox; it uses no processor until it is resumed.",
+	.doc = "Pauses all processes of a sandbox; they use no processor time until it is resumed.",
 	.effect = OP_WRITE,
 	.flags = OP_IDEMPOTENT | OP_LIFECYCLE,
 	.request = &op_sandbox_table,
@@ -119,7 +119,7 @@ const struct op sandbox_pause_op = {
 
 const struct op sandbox_resume_op = {
 	.action = "sandbox.resume",
-	.doc = "Lets all that runs in a paused sandbox go on.",
+	.doc = "Resumes the processes of a paused sandbox.",
 	.effect = OP_WRITE,
 	.flags = OP_IDEMPOTENT | OP_LIFECYCLE,
 	.request = &op_sandbox_table,
@@ -137,13 +137,15 @@ struct timeout_request {
 static const struct field timeout_fields[] = {
 	OP_SANDBOX_ROW(struct timeout_request),
 	FIELD(struct timeout_request, seconds, .flags = FIELD_REQUIRED,
-	      .doc = "Its time to live, from now; at most 2592000. 0: it never ends by itself."),
+	      .doc = "Time to live in seconds from now, at most 2592000. 0: no end."),
 };
 static const struct field_table timeout_table = FIELD_TABLE(struct timeout_request, timeout_fields);
 
 static const struct field set_fields[] = {
-	FIELD(struct sandbox_timeout, sandbox, .flags = FIELD_REQUIRED, .doc = "Its id."),
-	FIELD(struct sandbox_timeout, seconds, .flags = FIELD_REQUIRED, .doc = "As asked for."),
+	FIELD(struct sandbox_timeout, sandbox, .flags = FIELD_REQUIRED,
+	      .doc = "Id of the sandbox."),
+	FIELD(struct sandbox_timeout, seconds, .flags = FIELD_REQUIRED,
+	      .doc = "The time to live that was set."),
 };
 static const struct field_table set_table = FIELD_TABLE(struct sandbox_timeout, set_fields);
 
@@ -183,7 +185,7 @@ static void sandbox_set_timeout_run(struct call *c, const void *request)
 
 const struct op sandbox_set_timeout_op = {
 	.action = "sandbox.set_timeout",
-	.doc = "Gives a sandbox its time to live anew.",
+	.doc = "Sets the time to live of a sandbox, counted from now.",
 	.effect = OP_WRITE,
 	.flags = OP_IDEMPOTENT | OP_LIFECYCLE,
 	.request = &timeout_table,

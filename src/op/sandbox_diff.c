@@ -22,9 +22,9 @@ static const char *const type_names[] = { [FILE_REGULAR] = "file",
 
 static const struct field change_fields[] = {
 	FIELD_ENUM(struct snapshot_change, change, snapshot_change_names, .flags = FIELD_REQUIRED,
-		   .doc = "What became of the path."),
+		   .doc = "How the path changed."),
 	FIELD_ENUM(struct snapshot_change, type, type_names, .flags = FIELD_REQUIRED,
-		   .doc = "What is there; of what was removed, what was."),
+		   .doc = "Type of the file; for a removed path, its former type."),
 	FIELD(struct snapshot_change, path, .flags = FIELD_REQUIRED,
 	      .doc = "From the sandbox's root. Bytes that are not UTF-8 are shown as U+FFFD."),
 };
@@ -39,9 +39,8 @@ struct diff_view {
 };
 static const struct field view_fields[] = {
 	FIELD_OBJECTS(struct diff_view, changes, change_table, .flags = FIELD_REQUIRED,
-		      .doc = "By path."),
-	FIELD(struct diff_view, truncated, .flags = FIELD_REQUIRED,
-	      .doc = "There are more than these."),
+		      .doc = "Sorted by path."),
+	FIELD(struct diff_view, truncated, .flags = FIELD_REQUIRED, .doc = "There are more paths."),
 };
 static const struct field_table view_table = FIELD_TABLE(struct diff_view, view_fields);
 
@@ -73,8 +72,8 @@ static void sandbox_diff_run(struct call *c, const void *request)
 
 const struct op sandbox_diff_op = {
 	.action = "sandbox.diff",
-	.doc = "What a sandbox has changed against its template; what runs in it stands still "
-	       "meanwhile.",
+	.doc = "Lists what a sandbox has changed against its template. Its processes "
+	       "are paused meanwhile.",
 	.effect = OP_READ,
 	.request = &diff_table,
 	.target = OP_TARGET(struct diff_request, sandbox),
@@ -91,7 +90,7 @@ struct stop_request {
 static const struct field stop_fields[] = {
 	OP_SANDBOX_ROW(struct stop_request),
 	FIELD(struct stop_request, cold,
-	      .doc = "Its files are kept for 7 days, not 30; its state is cold."),
+	      .doc = "Keep its files for 7 days instead of 30; its state becomes cold."),
 };
 static const struct field_table stop_table = FIELD_TABLE(struct stop_request, stop_fields);
 
@@ -123,9 +122,9 @@ static void sandbox_stop_run(struct call *c, const void *request)
 
 const struct op sandbox_stop_op = {
 	.action = "sandbox.stop",
-	.doc = "Ends what runs in a sandbox and keeps its files; sandbox.resume starts it "
-	       "again under the "
-	       "same id, as its next generation, without its processes.",
+	.doc = "Ends the processes of a sandbox and keeps its files. sandbox.resume "
+	       "starts it again under the same id, as its next generation, without its "
+	       "processes.",
 	.effect = OP_WRITE,
 	.flags = OP_LIFECYCLE,
 	.request = &stop_table,

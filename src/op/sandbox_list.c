@@ -11,7 +11,7 @@ struct get_request {
 };
 static const struct field get_fields[] = {
 	OP_SANDBOX_ROW(struct get_request),
-	FIELD(struct get_request, usage, .doc = "Measure what it uses, too."),
+	FIELD(struct get_request, usage, .doc = "Also measure what it uses."),
 };
 static const struct field_table get_table = FIELD_TABLE(struct get_request, get_fields);
 
@@ -61,7 +61,7 @@ static void sandbox_get_run(struct call *c, const void *request)
 
 const struct op sandbox_get_op = {
 	.action = "sandbox.get",
-	.doc = "One sandbox.",
+	.doc = "Returns one sandbox.",
 	.effect = OP_READ,
 	.request = &get_table,
 	.target = OP_TARGET(struct get_request, sandbox),
@@ -76,14 +76,14 @@ enum { LIST_STEP = 256 };
 static const struct field list_fields[] = {
 	FIELD_ENUM(struct list_request, state, hub_sandbox_state_names,
 		   .has = FIELD_HAS(struct list_request, has_state),
-		   .doc = "Only those in this state; absent: all that are not terminated."),
-	FIELD_NAMED(
-		struct list_request, labels, "label", .max = LABELS_MAX, .item_min = 1,
-		.item_max = LABEL_KEY_MAX + 1 + LABEL_VALUE_MAX,
-		.doc = "Only those with this label: KEY, or KEY=VALUE. Several: with all of them."),
-	FIELD(struct list_request, limit, .max = PAGE_MAX, .doc = "How many at once."),
+		   .doc = "Only sandboxes in this state; absent: all that are not terminated."),
+	FIELD_NAMED(struct list_request, labels, "label", .max = LABELS_MAX, .item_min = 1,
+		    .item_max = LABEL_KEY_MAX + 1 + LABEL_VALUE_MAX,
+		    .doc = "Only sandboxes with this label: KEY or KEY=VALUE. Several: with all of "
+			   "them."),
+	FIELD(struct list_request, limit, .max = PAGE_MAX, .doc = "Page size."),
 	FIELD(struct list_request, after, .max = INT64_MAX,
-	      .doc = "next_after of the page before; the first page if absent."),
+	      .doc = "next_after of the previous page; absent: the first page."),
 	CURSOR_ROW(struct list_request),
 };
 static const struct field_table list_table = FIELD_TABLE(struct list_request, list_fields);
@@ -91,7 +91,7 @@ static const struct field_table list_table = FIELD_TABLE(struct list_request, li
 static const struct field views_fields[] = {
 	VIEWS_ROW(sandbox_view_table, "In order of creation."),
 	FIELD(struct sandboxes_view, next_after, .has = FIELD_HAS(struct sandboxes_view, has_next),
-	      .doc = "Where the next page begins; absent on the last."),
+	      .doc = "Value of after for the next page; absent on the last."),
 	NEXT_CURSOR_ROW(struct sandboxes_view),
 };
 static const struct field_table views_table = FIELD_TABLE(struct sandboxes_view, views_fields);
@@ -199,7 +199,7 @@ static void sandbox_list_run(struct call *c, const void *request)
 
 const struct op sandbox_list_op = {
 	.action = "sandbox.list",
-	.doc = "The sandboxes.",
+	.doc = "Lists sandboxes.",
 	.effect = OP_READ,
 	.request = &list_table,
 	.result = &views_table,

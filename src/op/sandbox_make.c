@@ -19,13 +19,15 @@
 /* ---- what is made -------------------------------------------------------------------------- */
 
 static const struct field made_fields[] = {
-	VIEWS_ROW(sandbox_view_table, "The new ones."),
-	FIELD(struct sandboxes_view, ids, .flags = FIELD_REQUIRED, .doc = "Their ids."),
-	FIELD(struct sandboxes_view, made_ms, .flags = FIELD_REQUIRED, .doc = "How long it took."),
+	VIEWS_ROW(sandbox_view_table, "The new sandboxes."),
+	FIELD(struct sandboxes_view, ids, .flags = FIELD_REQUIRED,
+	      .doc = "Ids of the new sandboxes."),
+	FIELD(struct sandboxes_view, made_ms, .flags = FIELD_REQUIRED,
+	      .doc = "How long it took, in milliseconds."),
 	FIELD_NAMED(struct sandboxes_view, first, "sandbox", .flags = FIELD_REQUIRED,
-		    .doc = "Id of the first."),
+		    .doc = "Id of the first new sandbox."),
 	FIELD_NAMED_ENUM(struct sandboxes_view, first_state, "state", hub_sandbox_state_names,
-			 .flags = FIELD_REQUIRED, .doc = "What the first is now."),
+			 .flags = FIELD_REQUIRED, .doc = "State of the first new sandbox."),
 };
 static const struct field_table made_table = FIELD_TABLE(struct sandboxes_view, made_fields);
 
@@ -233,16 +235,16 @@ struct limits_request {
 };
 static const struct field limits_fields[] = {
 	FIELD(struct limits_request, memory_mb, .max = LIMIT_MEMORY_MAX / MIB,
-	      .doc = "MiB for processes and files together; 0: the server's default."),
+	      .doc = "Memory in MiB for processes and files together; 0: the server's default."),
 	FIELD(struct limits_request, disk_mb, .max = LIMIT_MEMORY_MAX / MIB,
-	      .doc = "MiB of it that files may take; 0: the server's default."),
+	      .doc = "MiB of this memory that files may take; 0: the server's default."),
 	FIELD(struct limits_request, pids, .max = LIMIT_PIDS_MAX,
 	      .doc = "Processes and threads at once; 0: the server's default."),
 	FIELD(struct limits_request, cpus, .max = LIMIT_CPU_MAX / 1000,
 	      .has = FIELD_HAS(struct limits_request, has_cpus),
-	      .doc = "Share of processors, such as 0.5; at least 0.01."),
+	      .doc = "Number of processors, such as 0.5; at least 0.01."),
 	FIELD(struct limits_request, open_files, .max = LIMIT_FILES_MAX,
-	      .doc = "Open files of each program, at least 16, and never more than the host gives; "
+	      .doc = "Open files of each process, at least 16, at most what the host allows; "
 		     "0: the server's default."),
 };
 static const struct field_table limits_table = FIELD_TABLE(struct limits_request, limits_fields);
@@ -270,80 +272,79 @@ struct create_request {
 	bool by_operator; /* the volumes are; no client says so */
 };
 static const struct field volume_fields[] = {
-	FIELD(struct volume, host, .flags = FIELD_REQUIRED, .doc = "A path of the host."),
-	FIELD(struct volume, inside, .flags = FIELD_REQUIRED, .doc = "Absolute."),
+	FIELD(struct volume, host, .flags = FIELD_REQUIRED, .doc = "Path on the host."),
+	FIELD(struct volume, inside, .flags = FIELD_REQUIRED, .doc = "Absolute path."),
 	FIELD_ENUM(struct volume, mode, volume_mode_names, .def = DEFAULT_ENUM(VOLUME_RO),
-		   .doc = "rw-all: .git/hooks, too."),
+		   .doc = "rw keeps .git/hooks etc. read-only."),
 };
 static const struct field_table volume_table = FIELD_TABLE(struct volume, volume_fields);
 /* Limits stand in an object or beside the rest, as a door likes: both rows are of the same
  * member. */
 static const struct field create_fields[] = {
 	FIELD(struct create_request, template, .min = 1, .max = TEMPLATE_MAX,
-	      .def = DEFAULT_STR("host"), .doc = "The template, such as \"host\"."),
+	      .def = DEFAULT_STR("host"), .doc = "Template to start from, such as \"host\"."),
 	FIELD(struct create_request, id, .min = 1, .max = ID_BYTES_MAX,
-	      .doc = "Its name: letters, digits, _ and -, not the last two at the front. Absent: "
-		     "one is made."),
+	      .doc = "Id of the sandbox: letters, digits, _ and -, but neither _ nor - first. "
+		     "Absent: one is generated."),
 	FIELD_OBJECT(struct create_request, network, network_request_table,
 		     .has = FIELD_HAS(struct create_request, has_network),
-		     .doc = "What it may reach; what its template wants if absent."),
-	FIELD_OBJECT(struct create_request, limits, limits_table, .doc = "What it may use."),
+		     .doc = "What it may reach. Default: what its template says."),
+	FIELD_OBJECT(struct create_request, limits, limits_table, .doc = "Resource limits."),
 	FIELD_NAMED(struct create_request, limits.memory_mb, "memory_mb",
 		    .min = LIMIT_MEMORY_MIN / MIB, .max = LIMIT_MEMORY_MAX / MIB,
-		    .doc = "Memory for its processes and files together, in MiB; 1024 if absent."),
-	FIELD_NAMED(
-		struct create_request, limits.disk_mb, "disk_mb", .min = LIMIT_DISK_MIN / MIB,
-		.max = LIMIT_MEMORY_MAX / MIB,
-		.doc = "How much of the memory its files may take, in MiB; 512, or half of a small "
-		       "memory, if absent."),
+		    .doc = "Memory in MiB for its processes and files together; 1024 if absent."),
+	FIELD_NAMED(struct create_request, limits.disk_mb, "disk_mb", .min = LIMIT_DISK_MIN / MIB,
+		    .max = LIMIT_MEMORY_MAX / MIB,
+		    .doc = "MiB of this memory that its files may take; 512, or half of a small "
+			   "memory, if absent."),
 	FIELD_NAMED(struct create_request, limits.pids, "pids", .min = LIMIT_PIDS_MIN,
 		    .max = LIMIT_PIDS_MAX, .doc = "Processes and threads at once; 512 if absent."),
+	FIELD_NAMED(struct create_request, limits.cpus, "cpus", .max = LIMIT_CPU_MAX / 1000,
+		    .has = FIELD_HAS(struct create_request, limits.has_cpus),
+		    .doc = "Number of processors it may use, such as 0.5 or 2, at least 0.01; all "
+			   "if absent."),
 	FIELD_NAMED(
-		struct create_request, limits.cpus, "cpus", .max = LIMIT_CPU_MAX / 1000,
-		.has = FIELD_HAS(struct create_request, limits.has_cpus),
-		.doc = "Processors it may use, such as 0.5 or 2, at least 0.01; all there are if "
-		       "absent."),
-	FIELD_NAMED(struct create_request, limits.open_files, "open_files", .min = LIMIT_FILES_MIN,
-		    .max = LIMIT_FILES_MAX,
-		    .doc = "Files that each program may have open; what the host gives if absent."),
-	FIELD_ENUM(
-		struct create_request, user, sandbox_user_names, .def = DEFAULT_ENUM(SANDBOX_USER),
-		.doc = "Who its programs are: user, uid 1000; or root, uid 0 with ids and rights "
-		       "of its own, all within the sandbox."),
+		struct create_request, limits.open_files, "open_files", .min = LIMIT_FILES_MIN,
+		.max = LIMIT_FILES_MAX,
+		.doc = "Files that each process may have open; what the host allows if absent."),
+	FIELD_ENUM(struct create_request, user, sandbox_user_names,
+		   .def = DEFAULT_ENUM(SANDBOX_USER),
+		   .doc = "User that its programs run as. user: uid 1000; root: uid 0, with ids "
+			  "and rights that hold only in the sandbox."),
 	FIELD(struct create_request, debug,
-	      .doc = "Let its programs trace each other: for gdb, strace, LeakSanitizer."),
+	      .doc = "Let its programs trace each other, for gdb, strace or LeakSanitizer."),
 	FIELD(struct create_request, env, .max = ENV_MAX,
-	      .doc = "Environment of all that runs in it."),
+	      .doc = "Environment variables of all its programs."),
 	BOUND_SECRETS_ROW(struct create_request),
 	PROFILES_ROW(struct create_request),
 	FIELD(struct create_request, modules, .max = MODULES_MAX, .item_min = 1,
 	      .item_max = CONFIG_SERVER_NAME_MAX,
-	      .doc = "Modules whose tools its programs may call as their owner may; \"*\" for "
-		     "all."),
+	      .doc = "Modules whose tools its programs may call, with the rights of its "
+		     "owner; \"*\" for all."),
 	FIELD(struct create_request, cwd, .min = 1, .max = PATH_BYTES_MAX,
-	      .doc = "Directory that programs start in and relative paths begin at; "
+	      .doc = "Working directory of its programs, to which paths are relative; "
 		     "/workspace if absent."),
 	FIELD(struct create_request, ttl_seconds, .max = SANDBOX_TIMEOUT_MAX,
-	      .doc = "Its time to live; 0: no end."),
+	      .doc = "Time to live in seconds; 0: no end."),
 	FIELD(struct create_request, idle_seconds, .max = SANDBOX_TIMEOUT_MAX,
-	      .doc = "How long it may be unused; 0: for ever. An open stream is a use."),
+	      .doc = "Seconds that it may be unused; 0: no limit. An open stream counts as use."),
 	FIELD_ENUM(struct create_request, retention, hub_sandbox_retention_names,
 		   .def = DEFAULT_ENUM(RETAIN_DESTROY),
-		   .doc = "What becomes of it when its time is over; what this version can't do is "
+		   .doc = "What happens to it when its time is over. What this version can't do is "
 			  "refused."),
 	FIELD(struct create_request, labels, .max = LABELS_MAX, .item_max = LABEL_VALUE_MAX,
-	      .doc = "Notes about it, by which lists can be narrowed: keys of letters, digits and "
+	      .doc = "Labels by which lists can be filtered: keys of letters, digits and "
 		     "._-/, and values."),
 	FIELD_OBJECTS(
 		struct create_request, volumes, volume_table, .max = VOLUMES_MAX,
-		.doc = "Folders or files of the host to show inside, where its operator allows "
-		       "that."),
+		.doc = "Folders or files of the host to show in the sandbox, where the operator "
+		       "allows it."),
 	FIELD(struct create_request, workspace, .min = 1, .max = ID_BYTES_MAX,
-	      .doc = "Name of a workspace to show at /workspace."),
+	      .doc = "Name of a workspace to attach at /workspace."),
 	FIELD_ENUM(struct create_request, workspace_mode, workspace_mode_names,
 		   .def = DEFAULT_ENUM(WORKSPACE_WRITE),
-		   .doc = "write: what it changes there becomes a revision when it ends. copy: "
-			  "nothing of it is kept."),
+		   .doc = "write: its changes there become a revision when it ends; copy: they are "
+			  "not kept."),
 };
 static const struct field_table create_table = FIELD_TABLE(struct create_request, create_fields);
 
@@ -599,7 +600,7 @@ static void sandbox_create_run(struct call *c, const void *request)
 
 const struct op sandbox_create_op = {
 	.action = "sandbox.create",
-	.doc = "Makes a sandbox.",
+	.doc = "Creates a sandbox.",
 	.effect = OP_WRITE,
 	.flags = OP_KEYED | OP_LIFECYCLE,
 	.request = &create_table,
@@ -635,12 +636,15 @@ struct copies {
 	struct field_map labels;
 };
 #define COPIES_ROWS(S, labels_doc_)                                                                \
-	FIELD_NAMED(S, copies.replicas, "replicas", .min = 1, .max = COPIES_MAX,                   \
-		    .doc = "How many, of one instant; all of them or none. 1 if absent."),         \
+	FIELD_NAMED(                                                                               \
+		S, copies.replicas, "replicas", .min = 1, .max = COPIES_MAX,                       \
+		.doc = "Number of new sandboxes, all of the same instant; all are made or none. "  \
+		       "Default: 1."),                                                             \
 		FIELD_NAMED(S, copies.id, "id", .min = 1, .max = ID_BYTES_MAX,                     \
-			    .doc = "Name of the one new sandbox. Absent: one is made."),           \
+			    .doc = "Id of the new sandbox, if it is only one; absent: one is "     \
+				   "generated."),                                                  \
 		FIELD_NAMED(S, copies.ids, "ids", .min = 1, .max = COPIES_MAX, .item_min = 1,      \
-			    .item_max = ID_BYTES_MAX, .doc = "The names of all."),                 \
+			    .item_max = ID_BYTES_MAX, .doc = "Ids of all new sandboxes."),         \
 		FIELD_NAMED(S, copies.labels, "labels", .max = LABELS_MAX,                         \
 			    .item_max = LABEL_VALUE_MAX, .has = FIELD_HAS(S, copies.has_labels),   \
 			    .doc = labels_doc_)
@@ -677,12 +681,12 @@ struct fork_request {
 };
 static const struct field fork_fields[] = {
 	OP_SANDBOX_ROW(struct fork_request),
-	COPIES_ROWS(struct fork_request, "Their labels; those of the source if absent."),
+	COPIES_ROWS(struct fork_request,
+		    "Labels of the new sandboxes; those of the source if absent."),
 	FIELD(struct fork_request, pause_source,
-	      .doc = "The source stands still while it is copied and then goes on, with or "
-		     "without this."),
+	      .doc = "No effect: the source is always paused while it is copied."),
 	FIELD(struct fork_request, template, .max = TEMPLATE_MAX,
-	      .doc = "Ignored: it is the source's."),
+	      .doc = "Ignored: the source's template is used."),
 };
 static const struct field_table fork_table = FIELD_TABLE(struct fork_request, fork_fields);
 
@@ -715,9 +719,7 @@ static void sandbox_fork_run(struct call *c, const void *request)
 
 const struct op sandbox_fork_op = {
 	.action = "sandbox.fork",
-	.doc = "Forks a running sandbox: as many new ones as asked for, with its files as "
-	       "they are at one "
-	       "instant.",
+	.doc = "Forks a running sandbox: makes new ones with its files as they are at one instant.",
 	.effect = OP_WRITE,
 	.flags = OP_KEYED | OP_LIFECYCLE,
 	.request = &fork_table,
@@ -736,7 +738,7 @@ struct restore_request {
 static const struct field restore_fields[] = {
 	FIELD(struct restore_request, snapshot, .flags = FIELD_REQUIRED, .min = 1,
 	      .max = ID_BYTES_MAX, .doc = "Id of the snapshot."),
-	COPIES_ROWS(struct restore_request, "Their labels."),
+	COPIES_ROWS(struct restore_request, "Labels of the new sandboxes."),
 };
 static const struct field_table restore_table = FIELD_TABLE(struct restore_request, restore_fields);
 
@@ -765,9 +767,8 @@ static void snapshot_restore_run(struct call *c, const void *request)
 
 const struct op snapshot_restore_op = {
 	.action = "snapshot.restore",
-	.doc = "Makes sandboxes with the files of a snapshot: as many new ones as asked for, "
-	       "with names, "
-	       "randomness and processes of their own.",
+	.doc = "Creates sandboxes with the files of a snapshot, each with its own id, "
+	       "randomness and processes.",
 	.effect = OP_WRITE,
 	.flags = OP_KEYED | OP_LIFECYCLE,
 	.request = &restore_table,

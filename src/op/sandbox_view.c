@@ -8,20 +8,20 @@
 
 static const struct field limits_fields[] = {
 	FIELD(struct sandbox_limits_view, memory_mb, .flags = FIELD_REQUIRED,
-	      .doc = "MiB for processes and files together."),
+	      .doc = "Memory in MiB for processes and files together."),
 	FIELD(struct sandbox_limits_view, disk_mb, .flags = FIELD_REQUIRED,
-	      .doc = "MiB of it that files may take."),
+	      .doc = "MiB of this memory that files may take."),
 	FIELD(struct sandbox_limits_view, pids, .flags = FIELD_REQUIRED,
 	      .doc = "Processes and threads at once."),
 	FIELD(struct sandbox_limits_view, cpus,
 	      .has = FIELD_HAS(struct sandbox_limits_view, has_cpus),
-	      .doc = "Share of processors; absent: all."),
+	      .doc = "Number of processors; absent: all."),
 	FIELD(struct sandbox_limits_view, open_files,
 	      .has = FIELD_HAS(struct sandbox_limits_view, has_open_files),
-	      .doc = "Open files of each program; absent: as many as the host gives."),
+	      .doc = "Open files of each process; absent: what the host allows."),
 	FIELD(struct sandbox_limits_view, enforced_by, .flags = FIELD_REQUIRED,
-	      .doc = "cgroup2 and cgroup1 hold for the sandbox as a whole; rlimit holds memory "
-		     "for each process alone."),
+	      .doc = "cgroup2 and cgroup1 limit the whole sandbox; rlimit limits the memory "
+		     "of each process alone."),
 };
 const struct field_table sandbox_limits_table = FIELD_TABLE(struct sandbox_limits_view,
 							    limits_fields);
@@ -30,10 +30,10 @@ const char *const sandbox_user_names[SANDBOX_USERS] = { "user", "root" };
 
 static const struct field volume_fields[] = {
 	FIELD(struct volume_view, host,
-	      .doc = "On the host; absent where the operator alone may know it."),
-	FIELD(struct volume_view, inside, .flags = FIELD_REQUIRED, .doc = "In the sandbox."),
+	      .doc = "Path on the host; absent where only the operator may know it."),
+	FIELD(struct volume_view, inside, .flags = FIELD_REQUIRED, .doc = "Path in the sandbox."),
 	FIELD_ENUM(struct volume_view, mode, volume_mode_names, .flags = FIELD_REQUIRED,
-		   .doc = "Read only, or written too."),
+		   .doc = "Read-only or writable."),
 };
 const struct field_table volume_view_table = FIELD_TABLE(struct volume_view, volume_fields);
 

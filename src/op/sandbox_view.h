@@ -58,67 +58,71 @@ extern const struct field_table sandbox_view_table;
 	FIELD_NAMED(struct sandbox_view, sandbox, as_, .flags = FIELD_REQUIRED, .doc = doc_)
 #define VIEW_TEMPLATE(as_)                                                                         \
 	FIELD_NAMED(struct sandbox_view, template, as_, .flags = FIELD_REQUIRED,                   \
-		    .doc = "What it was made from.")
+		    .doc = "Template that it was made from.")
 #define VIEW_CREATED                                                                               \
-	FIELD(struct sandbox_view, created_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339.")
+	FIELD(struct sandbox_view, created_at, .flags = FIELD_REQUIRED,                            \
+	      .doc = "When it was created, RFC 3339.")
 #define VIEW_STATE                                                                                 \
 	FIELD_ENUM(struct sandbox_view, state, hub_sandbox_state_names, .flags = FIELD_REQUIRED,   \
-		   .doc = "Only a running one takes commands and gives files.")
+		   .doc = "State; only a running sandbox takes commands and gives files.")
 #define VIEW_CAUSE                                                                                 \
 	FIELD(struct sandbox_view, cause,                                                          \
-	      .doc = "Why it is lost, failed or terminated, where nobody asked for that.")
+	      .doc = "Why it was lost, failed or terminated, if nobody asked for that.")
 #define VIEW_GENERATION                                                                            \
 	FIELD(struct sandbox_view, generation, .flags = FIELD_REQUIRED,                            \
-	      .doc = "Counts up each time that what is behind the id was replaced.")
+	      .doc = "Grows each time the sandbox behind the id is replaced.")
 #define VIEW_SOURCE                                                                                \
 	FIELD(struct sandbox_view, source, .doc = "Id of the sandbox that it was forked from.")
 #define VIEW_LIMITS                                                                                \
 	FIELD_OBJECT(struct sandbox_view, limits, sandbox_limits_table, .flags = FIELD_REQUIRED,   \
-		     .doc = "What it may use.")
+		     .doc = "Resource limits.")
 #define VIEW_DEBUG                                                                                 \
 	FIELD(struct sandbox_view, debug, .has = FIELD_HAS(struct sandbox_view, debug),            \
 	      .doc = "Its programs may trace each other; absent: they may not.")
 #define VIEW_USER                                                                                  \
 	FIELD_ENUM(struct sandbox_view, user, sandbox_user_names, .flags = FIELD_REQUIRED,         \
-		   .doc = "Who its programs are.")
+		   .doc = "User that its programs run as.")
 #define VIEW_FROM_POOL                                                                             \
 	FIELD(struct sandbox_view, from_pool, .flags = FIELD_REQUIRED,                             \
-	      .doc = "It was ready before it was asked for.")
+	      .doc = "It was taken from the pool.")
 #define VIEW_TIER                                                                                  \
 	FIELD(struct sandbox_view, tier, .flags = FIELD_REQUIRED,                                  \
-	      .doc = "What isolates it: \"namespace\" shares the host's kernel.")
+	      .doc = "Isolation; \"namespace\" shares the host's kernel.")
 #define VIEW_LABELS                                                                                \
 	FIELD(struct sandbox_view, labels, .has = FIELD_HAS(struct sandbox_view, has_labels),      \
-	      .doc = "What its maker noted about it, if anything.")
+	      .doc = "Labels that its creator set.")
 #define VIEW_TTL(as_)                                                                              \
 	FIELD_NAMED(struct sandbox_view, ttl_seconds, as_,                                         \
 		    .has = FIELD_HAS(struct sandbox_view, has_ttl),                                \
-		    .doc = "The time to live that it was given; absent: no end.")
+		    .doc = "Time to live in seconds, as it was set; absent: no end.")
 #define VIEW_TTL_LEFT                                                                              \
 	FIELD(struct sandbox_view, ttl_left_seconds,                                               \
 	      .has = FIELD_HAS(struct sandbox_view, has_ttl_left),                                 \
-	      .doc = "Until it ends by itself; absent: never.")
+	      .doc = "Seconds until it ends by itself; absent: never.")
 #define VIEW_VOLUMES                                                                               \
 	FIELD_OBJECTS(struct sandbox_view, volumes, volume_view_table,                             \
 		      .has = FIELD_HAS(struct sandbox_view, has_volumes),                          \
-		      .doc = "Folders of the host in it; absent: none.")
+		      .doc = "Folders and files of the host in it; absent: none.")
 #define VIEW_MODULES                                                                               \
 	FIELD(struct sandbox_view, modules, .has = FIELD_HAS(struct sandbox_view, has_modules),    \
 	      .doc = "Modules that its programs may call; absent: none.")
 #define VIEW_USAGE                                                                                 \
-	FIELD_OBJECT(struct sandbox_view, usage, usage_view_table,                                 \
-		     .has = FIELD_HAS(struct sandbox_view, has_usage),                             \
-		     .doc = "What it uses of its limits, if that was asked for and there is "      \
-			    "something of it.")
+	FIELD_OBJECT(                                                                              \
+		struct sandbox_view, usage, usage_view_table,                                      \
+		.has = FIELD_HAS(struct sandbox_view, has_usage),                                  \
+		.doc = "What it uses of its limits, if that was asked for and could be measured.")
 /* Those that a request for a new one, a list and a look at one have in HTTP. */
 #define VIEW_ROWS(id_, template_, made_, ttl_)                                                     \
-	VIEW_ID(id_, "Its name everywhere."), VIEW_TEMPLATE(template_),                            \
+	VIEW_ID(id_, "Id of the sandbox."), VIEW_TEMPLATE(template_),                              \
 		FIELD(struct sandbox_view, endpoint, .flags = FIELD_REQUIRED,                      \
-		      .doc = "Base URL of the server that has it."),                               \
+		      .doc = "Base URL of the server that "                                        \
+			     "runs it."),                                                          \
 		VIEW_CREATED,                                                                      \
-		FIELD_NAMED(struct sandbox_view, made_ms, made_,                                   \
-			    .has = FIELD_HAS(struct sandbox_view, has_made_ms),                    \
-			    .doc = "How long it took to make; in the answer that made it."),       \
+		FIELD_NAMED(                                                                       \
+			struct sandbox_view, made_ms, made_,                                       \
+			.has = FIELD_HAS(struct sandbox_view, has_made_ms),                        \
+			.doc = "How long its creation took, in milliseconds; only in the answer "  \
+			       "that created it."),                                                \
 		FIELD_OBJECT(struct sandbox_view, network, network_view_table,                     \
 			     .flags = FIELD_REQUIRED, .doc = "What it can reach."),                \
 		VIEW_STATE, VIEW_CAUSE, VIEW_GENERATION, VIEW_SOURCE,                              \
@@ -128,10 +132,11 @@ extern const struct field_table sandbox_view_table;
 		VIEW_TTL(ttl_),                                                                    \
 		FIELD(struct sandbox_view, idle_seconds,                                           \
 		      .has = FIELD_HAS(struct sandbox_view, has_idle_seconds),                     \
-		      .doc = "How long it may be unused."),                                        \
+		      .doc = "Seconds that it may be unused."),                                    \
 		FIELD_ENUM(struct sandbox_view, retention, hub_sandbox_retention_names,            \
 			   .flags = FIELD_REQUIRED,                                                \
-			   .doc = "What becomes of it when its time is over."),                    \
+			   .doc = "What happens to it when its time "                              \
+				  "is over."),                                                     \
 		VIEW_LIMITS, VIEW_LABELS, VIEW_USER, VIEW_DEBUG, VIEW_FROM_POOL, VIEW_TIER,        \
 		VIEW_VOLUMES, VIEW_MODULES, VIEW_USAGE
 

@@ -20,8 +20,8 @@ static const struct field ref_fields[] = {
 	FIELD(R, ref, .flags = FIELD_REQUIRED, .min = 1, .max = SECRETS_NAME_MAX,
 	      .doc = "Name of the secret."),
 	FIELD(R, file, .def = DEFAULT_BOOL(false),
-	      .doc = "The variable has the name of a file with the value instead; the file ends "
-		     "with the program."),
+	      .doc = "Set the variable to the name of a file with the value, which is removed "
+		     "when the program ends."),
 };
 #undef R
 const struct field_table secret_ref_table = FIELD_TABLE(struct secret_ref, ref_fields);
@@ -219,9 +219,10 @@ struct set_request {
 static const struct field set_fields[] = {
 	FIELD(struct set_request, secret, .flags = FIELD_REQUIRED, .min = 1,
 	      .max = SECRETS_NAME_MAX,
-	      .doc = "Its name: A-Z a-z 0-9 . _ - with a letter or digit first."),
+	      .doc = "Name of the secret: A-Z a-z 0-9 . _ -, with a letter or digit first."),
 	FIELD(struct set_request, value, .flags = FIELD_REQUIRED | FIELD_SECRET, .min = 1,
-	      .max = SECRETS_MAX, .doc = "At least 8 bytes; nothing ever shows it again."),
+	      .max = SECRETS_MAX,
+	      .doc = "The value, at least 8 bytes. Nothing ever shows it again."),
 };
 static const struct field_table set_table = FIELD_TABLE(struct set_request, set_fields);
 
@@ -276,7 +277,7 @@ static void secret_set_run(struct call *c, const void *request)
 
 const struct op secret_set_op = {
 	.action = "secret.set",
-	.doc = "Stores a secret of the operator's, sealed, or replaces it.",
+	.doc = "Stores or replaces a secret of the operator, encrypted.",
 	.effect = OP_ADMINISTER,
 	.flags = OP_IDEMPOTENT | OP_REPLACES,
 	.request = &set_table,
@@ -288,7 +289,7 @@ const struct op secret_set_op = {
 
 static const struct field all_fields[] = {
 	FIELD_OBJECTS(struct secrets_view, secrets, view_table, .flags = FIELD_REQUIRED,
-		      .doc = "In order of their names."),
+		      .doc = "Sorted by name."),
 };
 static const struct field_table all_table = FIELD_TABLE(struct secrets_view, all_fields);
 
@@ -324,7 +325,7 @@ static void secret_list_run(struct call *c, const void *request)
 
 const struct op secret_list_op = {
 	.action = "secret.list",
-	.doc = "The names of the operator's secrets, and where each comes from.",
+	.doc = "Lists the names of the operator's secrets, and where each comes from.",
 	.effect = OP_ADMINISTER,
 	.request = &op_nothing_table,
 	.result = &all_table,
@@ -338,13 +339,13 @@ struct remove_request {
 };
 static const struct field remove_fields[] = {
 	FIELD(struct remove_request, secret, .flags = FIELD_REQUIRED, .min = 1,
-	      .max = SECRETS_NAME_MAX, .doc = "Its name."),
+	      .max = SECRETS_NAME_MAX, .doc = "Name of the secret."),
 };
 static const struct field_table remove_table = FIELD_TABLE(struct remove_request, remove_fields);
 
 static const struct field removed_fields[] = {
-	FIELD(struct secret_removed, status, .flags = FIELD_REQUIRED, .doc = "removed"),
-	FIELD(struct secret_removed, secret, .flags = FIELD_REQUIRED, .doc = "Its name."),
+	FIELD(struct secret_removed, status, .flags = FIELD_REQUIRED, .doc = "Always removed."),
+	FIELD(struct secret_removed, secret, .flags = FIELD_REQUIRED, .doc = "Name of the secret."),
 };
 static const struct field_table removed_table = FIELD_TABLE(struct secret_removed, removed_fields);
 

@@ -25,7 +25,7 @@ extern const struct field_table secret_ref_table;
 #define SECRETS_ROW(Q)                                                                             \
 	FIELD_DICT(Q, secrets, secret_ref_table, .max = SECRET_REFS_MAX, .item_min = 1,            \
 		   .item_max = SECRET_VARIABLE_MAX,                                                \
-		   .doc = "Secrets of the operator's for this program alone, by the environment "  \
+		   .doc = "Secrets of the operator for this program alone, by the environment "    \
 			  "variable that gets each.")
 
 /* Brings them into their order. ERR_INVALID: one has no fit name, or is a variable of env, too. */
@@ -39,8 +39,9 @@ int secret_check(struct call *c, const struct secret_refs *refs, struct err *e) 
 #define BOUND_SECRETS_ROW(Q)                                                                       \
 	FIELD_DICT(Q, secrets, secret_ref_table, .max = BOUND_MAX, .item_min = 1,                  \
 		   .item_max = SECRET_VARIABLE_MAX,                                                \
-		   .doc = "Secrets with hosts, by environment variable: it gets a placeholder, "   \
-			  "which the value replaces in headers of HTTPS requests to these hosts.")
+		   .doc = "Secrets with hosts, by environment variable. The variable gets a "      \
+			  "placeholder, which is replaced by the value in headers of HTTPS "       \
+			  "requests to these hosts.")
 
 /* Whether the call may bind these to a sandbox with that network (network_text()). *ret: in the
  * call's arena. */
@@ -62,11 +63,11 @@ struct secret_view {
 /* Rows of a table of it, by the name that a door has for its id. */
 #define SECRET_ROWS(name_)                                                                         \
 	FIELD_NAMED(struct secret_view, secret, name_, .flags = FIELD_REQUIRED,                    \
-		    .doc = "What requests name it by."),                                           \
+		    .doc = "Name of the secret, for requests."),                                   \
 		FIELD(struct secret_view, provider, .flags = FIELD_REQUIRED,                       \
 		      .doc = "Where its value is: store, env, file or command."),                  \
 		FIELD(struct secret_view, changed_at,                                              \
-		      .doc = "When it was stored, by RFC 3339; absent: it is not in the store.")
+		      .doc = "When it was stored, RFC 3339; absent: it is not in the store.")
 
 struct secrets_view {
 	struct {

@@ -77,9 +77,9 @@ struct take_request {
 };
 static const struct field take_fields[] = {
 	OP_SANDBOX_ROW(struct take_request),
-	FIELD(struct take_request, name, .max = SNAPSHOT_NAME_MAX / 4, .doc = "For people."),
+	FIELD(struct take_request, name, .max = SNAPSHOT_NAME_MAX / 4, .doc = "Display name."),
 	FIELD(struct take_request, ttl_seconds, .max = SNAPSHOT_TTL_MAX,
-	      .doc = "It is deleted so long after; absent or 0: never."),
+	      .doc = "Seconds until it is deleted; absent or 0: never."),
 };
 static const struct field_table take_table = FIELD_TABLE(struct take_request, take_fields);
 
@@ -145,8 +145,7 @@ static void snapshot_take_run(struct call *c, const void *request)
 
 const struct op snapshot_take_op = {
 	.action = "snapshot.take",
-	.doc = "Keeps the files that a sandbox has changed; what runs in it stands still "
-	       "meanwhile.",
+	.doc = "Keeps the files that a sandbox has changed. Its processes are paused meanwhile.",
 	.effect = OP_WRITE,
 	.flags = OP_KEYED | OP_LIFECYCLE,
 	.request = &take_table,
@@ -163,7 +162,7 @@ struct snapshots_request {
 };
 static const struct field list_fields[] = {
 	FIELD(struct snapshots_request, limit, .min = 1, .max = PAGE_MAX,
-	      .def = DEFAULT_INT(PAGE_DEFAULT), .doc = "How many at once."),
+	      .def = DEFAULT_INT(PAGE_DEFAULT), .doc = "Maximum number of snapshots to return."),
 	CURSOR_ROW(struct snapshots_request),
 };
 static const struct field_table list_table = FIELD_TABLE(struct snapshots_request, list_fields);
@@ -229,7 +228,7 @@ static void snapshot_list_run(struct call *c, const void *request)
 
 const struct op snapshot_list_op = {
 	.action = "snapshot.list",
-	.doc = "The snapshots that clients have taken or imported.",
+	.doc = "Lists the snapshots that clients have taken or imported.",
 	.effect = OP_READ,
 	.request = &list_table,
 	.result = &page_table,
@@ -261,7 +260,7 @@ static void snapshot_get_run(struct call *c, const void *request)
 
 const struct op snapshot_get_op = {
 	.action = "snapshot.get",
-	.doc = "One snapshot.",
+	.doc = "Returns one snapshot.",
 	.effect = OP_READ,
 	.request = &one_table,
 	.result = &snapshot_view_table,
@@ -269,8 +268,9 @@ const struct op snapshot_get_op = {
 };
 
 static const struct field deleted_fields[] = {
-	FIELD(struct snapshot_deleted, status, .flags = FIELD_REQUIRED, .doc = "deleted"),
-	FIELD(struct snapshot_deleted, snapshot, .flags = FIELD_REQUIRED, .doc = "The snapshot."),
+	FIELD(struct snapshot_deleted, status, .flags = FIELD_REQUIRED, .doc = "Always deleted."),
+	FIELD(struct snapshot_deleted, snapshot, .flags = FIELD_REQUIRED,
+	      .doc = "Id of the snapshot."),
 };
 static const struct field_table deleted_table = FIELD_TABLE(struct snapshot_deleted,
 							    deleted_fields);
@@ -344,8 +344,9 @@ static void snapshot_export_run(struct call *c, const void *request)
 
 const struct op snapshot_export_op = {
 	.action = "snapshot.export",
-	.doc = "The archive of a snapshot (tar with zstd), which can be imported anywhere. One "
-	       "that fails in the middle has no end, and the connection is cut.",
+	.doc = "Exports a snapshot as an archive (tar with zstd), which can be imported "
+	       "anywhere. If it fails midway, the connection is cut before the end of "
+	       "the archive.",
 	.effect = OP_READ,
 	.request = &one_table,
 	.event = &file_chunk_table,

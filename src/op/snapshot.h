@@ -17,24 +17,26 @@ extern const struct field_table snapshot_view_table;
 /* Rows of a table of it, by the names that a door has for them. */
 #define SNAPSHOT_ROWS(id_, template_)                                                              \
 	FIELD_NAMED(struct snapshot_view, snapshot, id_, .flags = FIELD_REQUIRED,                  \
-		    .doc = "Its name everywhere."),                                                \
-		FIELD(struct snapshot_view, name, .doc = "For people, as it was given."),          \
+		    .doc = "Id of the snapshot."),                                                 \
+		FIELD(struct snapshot_view, name, .doc = "Display name, as it was given."),        \
 		FIELD(struct snapshot_view, source,                                                \
-		      .doc = "The sandbox that it was taken of; absent: it was imported."),        \
+		      .doc = "Sandbox that it was taken from; absent: it was "                     \
+			     "imported."),                                                         \
 		FIELD_NAMED(struct snapshot_view, template, template_, .flags = FIELD_REQUIRED,    \
-			    .doc = "What that was made from, and what is restored is made from."), \
+			    .doc = "Template of its source, and of sandboxes that are restored "   \
+				   "from it."),                                                    \
 		FIELD(struct snapshot_view, digest, .flags = FIELD_REQUIRED,                       \
 		      .doc = "SHA-256 of its archive (tar.zst), in hex."),                         \
 		FIELD(struct snapshot_view, created_at, .flags = FIELD_REQUIRED,                   \
-		      .doc = "RFC 3339."),                                                         \
+		      .doc = "When it was made, RFC 3339."),                                       \
 		FIELD(struct snapshot_view, expires_at,                                            \
 		      .doc = "When it is deleted; absent: never."),                                \
 		FIELD(struct snapshot_view, bytes, .flags = FIELD_REQUIRED,                        \
-		      .doc = "Of its archive."),                                                   \
+		      .doc = "Size of its archive in bytes."),                                     \
 		FIELD(struct snapshot_view, unpacked_bytes, .flags = FIELD_REQUIRED,               \
-		      .doc = "Of what is in it."),                                                 \
+		      .doc = "Size of its contents in bytes."),                                    \
 		FIELD(struct snapshot_view, disk_mb, .flags = FIELD_REQUIRED,                      \
-		      .doc = "MiB for files that a restored sandbox has, as its source had.")
+		      .doc = "MiB for files in a restored sandbox, as in its source.")
 
 struct snapshots_view {
 	struct {

@@ -14,14 +14,15 @@ enum { TEMPLATE_MAX = 255, PATH_BYTES_MAX = 4095, ENV_MAX = 256 };
 /* ---- as answers ---------------------------------------------------------------------------- */
 
 static const struct field template_fields[] = {
-	FIELD(struct template_view, id, .flags = FIELD_REQUIRED, .doc = "Its name."),
+	FIELD(struct template_view, id, .flags = FIELD_REQUIRED, .doc = "Name of the template."),
 	FIELD(struct template_view, ready, .flags = FIELD_REQUIRED,
-	      .doc = "Sandboxes can be made of it."),
-	FIELD(struct template_view, created_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
+	      .doc = "Sandboxes can be made from it."),
+	FIELD(struct template_view, created_at, .flags = FIELD_REQUIRED,
+	      .doc = "When it was made, RFC 3339."),
 	FIELD(struct template_view, creation_time_ms, .flags = FIELD_REQUIRED,
-	      .doc = "How long it took to build."),
+	      .doc = "How long its build took, in milliseconds."),
 	FIELD_OBJECT(struct template_view, network, network_view_table, .flags = FIELD_REQUIRED,
-		     .doc = "Of sandboxes made of it."),
+		     .doc = "Network access of sandboxes made from it."),
 };
 const struct field_table template_view_table = FIELD_TABLE(struct template_view, template_fields);
 
@@ -121,7 +122,7 @@ int template_network(struct call *c, struct str name, struct network_request *re
 
 static const struct field list_fields[] = {
 	FIELD_OBJECTS(struct templates_view, templates, template_view_table,
-		      .flags = FIELD_REQUIRED, .doc = "\"host\" first."),
+		      .flags = FIELD_REQUIRED, .doc = "The templates, \"host\" first."),
 };
 static const struct field_table list_table = FIELD_TABLE(struct templates_view, list_fields);
 
@@ -147,7 +148,7 @@ static void template_list_run(struct call *c, const void *request)
 
 const struct op template_list_op = {
 	.action = "template.list",
-	.doc = "The templates that are there: \"host\", and the names of imported images.",
+	.doc = "Lists the templates: \"host\", and imported images.",
 	.effect = OP_READ,
 	.request = &op_nothing_table,
 	.result = &list_table,
@@ -162,10 +163,11 @@ struct ready {
 	uint32_t timeout_seconds;
 };
 static const struct field ready_fields[] = {
-	FIELD(struct ready, port, .min = 1, .max = 65535, .doc = "Where it answers."),
+	FIELD(struct ready, port, .min = 1, .max = 65535, .doc = "Port to ask."),
 	FIELD(struct ready, path, .max = PATH_BYTES_MAX, .doc = "Path to ask for."),
-	FIELD(struct ready, expect, .max = PATH_BYTES_MAX, .doc = "Text that the answer has."),
-	FIELD(struct ready, timeout_seconds, .max = 86400, .doc = "How long that may take."),
+	FIELD(struct ready, expect, .max = PATH_BYTES_MAX,
+	      .doc = "Text that the answer must contain."),
+	FIELD(struct ready, timeout_seconds, .max = 86400, .doc = "Seconds to wait for that."),
 };
 static const struct field_table ready_table = FIELD_TABLE(struct ready, ready_fields);
 
@@ -179,7 +181,8 @@ static const struct field workload_fields[] = {
 	FIELD(struct workload, command, .max = EXEC_ARGS_MAX, .doc = "Program and arguments."),
 	FIELD(struct workload, env, .max = ENV_MAX, .doc = "Environment variables."),
 	FIELD_OBJECT(struct workload, ready, ready_table,
-		     .has = FIELD_HAS(struct workload, has_ready), .doc = "When it is ready."),
+		     .has = FIELD_HAS(struct workload, has_ready),
+		     .doc = "How to find out that it is ready."),
 };
 static const struct field_table workload_table = FIELD_TABLE(struct workload, workload_fields);
 
@@ -187,7 +190,7 @@ struct resources {
 	uint32_t vcpu_count, mem_size_mib;
 };
 static const struct field resources_fields[] = {
-	FIELD(struct resources, vcpu_count, .max = 1024, .doc = "Processors."),
+	FIELD(struct resources, vcpu_count, .max = 1024, .doc = "Number of processors."),
 	FIELD(struct resources, mem_size_mib, .max = 1 << 20, .doc = "Memory in MiB."),
 };
 static const struct field_table resources_table = FIELD_TABLE(struct resources, resources_fields);
@@ -204,17 +207,16 @@ static const struct field create_fields[] = {
 	FIELD(struct create_request, id, .flags = FIELD_REQUIRED, .min = 1, .max = TEMPLATE_MAX,
 	      .doc = "Name of the template."),
 	FIELD(struct create_request, init_wait_seconds, .max = 3600, .def = DEFAULT_INT(5),
-	      .doc = "How long to wait for it to begin."),
+	      .doc = "No effect: seconds to wait for it to start."),
 	FIELD_OBJECT(struct create_request, network, network_request_table,
 		     .has = FIELD_HAS(struct create_request, has_network),
-		     .doc = "What its sandboxes may reach, where they don't say; left as it is if "
-			    "absent."),
+		     .doc = "Default network access of its sandboxes; unchanged if absent."),
 	FIELD_OBJECT(struct create_request, workload, workload_table,
 		     .has = FIELD_HAS(struct create_request, has_workload),
-		     .doc = "What runs in it from the start."),
+		     .doc = "Refused: a program that runs in it from the start."),
 	FIELD_OBJECT(struct create_request, resources, resources_table,
 		     .has = FIELD_HAS(struct create_request, has_resources),
-		     .doc = "Limits of its sandboxes."),
+		     .doc = "Refused: limits of its sandboxes."),
 };
 static const struct field_table create_table = FIELD_TABLE(struct create_request, create_fields);
 
@@ -325,7 +327,8 @@ static void template_create_run(struct call *c, const void *request)
 
 const struct op template_create_op = {
 	.action = "template.create",
-	.doc = "Makes sure that a template exists; one that would have to be built is refused.",
+	.doc = "Checks that a template exists and sets its network access; a template "
+	       "that would have to be built is refused.",
 	.effect = OP_ADMINISTER,
 	.request = &create_table,
 	.result = &template_view_table,

@@ -29,7 +29,7 @@ static void sandbox_usage_run(struct call *c, const void *request)
 
 const struct op sandbox_usage_op = {
 	.action = "sandbox.usage",
-	.doc = "What a sandbox uses of its limits now, also while it is paused.",
+	.doc = "Returns what a sandbox uses of its limits now, even while it is paused.",
 	.effect = OP_READ,
 	.request = &op_sandbox_table,
 	.target = OP_TARGET(struct op_sandbox, sandbox),
@@ -45,14 +45,14 @@ struct all_request {
 };
 static const struct field all_fields[] = {
 	FIELD(struct all_request, limit, .min = 1, .max = USAGE_MAX, .def = DEFAULT_INT(USAGE_MAX),
-	      .doc = "How many at once."),
+	      .doc = "Page size."),
 	CURSOR_ROW(struct all_request),
 };
 static const struct field_table all_table = FIELD_TABLE(struct all_request, all_fields);
 
 static const struct field usages_fields[] = {
 	FIELD_OBJECTS(struct usages_view, sandboxes, usage_view_table, .flags = FIELD_REQUIRED,
-		      .doc = "Those that run or are paused, in order of creation."),
+		      .doc = "Running and paused sandboxes, in order of creation."),
 	NEXT_CURSOR_ROW(struct usages_view),
 };
 static const struct field_table usages_table = FIELD_TABLE(struct usages_view, usages_fields);
@@ -130,7 +130,7 @@ static void hub_usage_run(struct call *c, const void *request)
 
 const struct op hub_usage_op = {
 	.action = "hub.usage",
-	.doc = "What all sandboxes use now, in pages.",
+	.doc = "Returns what all sandboxes use now, in pages.",
 	.effect = OP_READ,
 	.request = &all_table,
 	.result = &usages_table,
@@ -148,22 +148,24 @@ struct vitals_request {
 static const struct field vitals_fields[] = {
 	OP_SANDBOX_ROW(struct vitals_request),
 	FIELD(struct vitals_request, interval_seconds, .max = INTERVAL_MAX,
-	      .doc = "Between two samples; 0: one second."),
+	      .doc = "Seconds between two samples; 0: one second."),
 };
 static const struct field_table vitals_table = FIELD_TABLE(struct vitals_request, vitals_fields);
 
 #define S struct vitals_sample
 static const struct field sample_fields[] = {
-	FIELD(S, sampled_at_unix, .flags = FIELD_REQUIRED, .doc = "When, in seconds since 1970."),
+	FIELD(S, sampled_at_unix, .flags = FIELD_REQUIRED,
+	      .doc = "When it was measured, in seconds since 1970."),
 	FIELD(S, cpu_percent, .has = FIELD_HAS(S, has_percent),
-	      .doc = "Of one processor, since the sample before; absent in the first."),
+	      .doc = "Percent of one processor, since the previous sample; absent in the first."),
 	FIELD(S, memory, .has = FIELD_HAS(S, has_memory),
-	      .doc = "Bytes of memory of its processes and files."),
+	      .doc = "Memory of its processes and files, in bytes."),
 	FIELD(S, memory_total, .flags = FIELD_REQUIRED,
-	      .doc = "The most it may be; of each process, where memory is absent."),
-	FIELD(S, processes, .has = FIELD_HAS(S, has_processes), .doc = "Processes and threads."),
+	      .doc = "Memory limit in bytes; of each process, if memory is absent."),
+	FIELD(S, processes, .has = FIELD_HAS(S, has_processes),
+	      .doc = "Number of processes and threads."),
 	FIELD(S, disk, .has = FIELD_HAS(S, has_disk), .doc = "Bytes that its files take."),
-	FIELD(S, disk_total, .flags = FIELD_REQUIRED, .doc = "The most they may take."),
+	FIELD(S, disk_total, .flags = FIELD_REQUIRED, .doc = "Limit of disk in bytes."),
 };
 #undef S
 static const struct field_table sample_table = FIELD_TABLE(struct vitals_sample, sample_fields);
@@ -309,7 +311,7 @@ static void sandbox_vitals_run(struct call *c, const void *request)
 /* Only for doors that take a stream. */
 const struct op sandbox_vitals_op = {
 	.action = "sandbox.vitals",
-	.doc = "Says what a sandbox uses, again and again.",
+	.doc = "Streams what a sandbox uses, sample by sample.",
 	.effect = OP_READ,
 	.flags = OP_WAITS,
 	.request = &vitals_table,

@@ -9,17 +9,20 @@ const char *const workspace_mode_names[WORKSPACE_MODES] = {
 };
 
 static const struct field view_fields[] = {
-	FIELD(struct workspace_view, workspace, .flags = FIELD_REQUIRED, .doc = "Its name."),
+	FIELD(struct workspace_view, workspace, .flags = FIELD_REQUIRED,
+	      .doc = "Name of the workspace."),
 	FIELD(struct workspace_view, revision, .flags = FIELD_REQUIRED,
-	      .doc = "Its newest revision: a hash of its files and its history."),
-	FIELD(struct workspace_view, created_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
+	      .doc = "Newest revision: a hash of its files and history."),
+	FIELD(struct workspace_view, created_at, .flags = FIELD_REQUIRED,
+	      .doc = "When it was created, RFC 3339."),
 	FIELD(struct workspace_view, changed_at, .flags = FIELD_REQUIRED,
-	      .doc = "When that revision was made."),
+	      .doc = "When its newest revision was made, RFC 3339."),
 	FIELD(struct workspace_view, sandbox,
 	      .doc = "The sandbox that writes to it; absent: none."),
 	FIELD(struct workspace_view, files, .flags = FIELD_REQUIRED,
-	      .doc = "Files, directories and links in it."),
-	FIELD(struct workspace_view, bytes, .flags = FIELD_REQUIRED, .doc = "Of its files."),
+	      .doc = "Number of files, directories and links."),
+	FIELD(struct workspace_view, bytes, .flags = FIELD_REQUIRED,
+	      .doc = "Size of its files in bytes."),
 };
 const struct field_table workspace_view_table = FIELD_TABLE(struct workspace_view, view_fields);
 
@@ -109,7 +112,7 @@ static void workspace_create_run(struct call *c, const void *request)
 
 const struct op workspace_create_op = {
 	.action = "workspace.create",
-	.doc = "Makes an empty workspace: files that outlive sandboxes, as revisions.",
+	.doc = "Creates an empty workspace: files that outlive sandboxes, kept as revisions.",
 	.effect = OP_WRITE,
 	.flags = OP_LIFECYCLE,
 	.request = &one_table,
@@ -131,7 +134,7 @@ static void workspace_get_run(struct call *c, const void *request)
 
 const struct op workspace_get_op = {
 	.action = "workspace.get",
-	.doc = "One workspace.",
+	.doc = "Returns one workspace.",
 	.effect = OP_READ,
 	.request = &one_table,
 	.result = &workspace_view_table,
@@ -139,9 +142,9 @@ const struct op workspace_get_op = {
 };
 
 static const struct field deleted_fields[] = {
-	FIELD(struct workspace_deleted, status, .flags = FIELD_REQUIRED, .doc = "deleted"),
+	FIELD(struct workspace_deleted, status, .flags = FIELD_REQUIRED, .doc = "Always deleted."),
 	FIELD(struct workspace_deleted, workspace, .flags = FIELD_REQUIRED,
-	      .doc = "The workspace."),
+	      .doc = "Name of the workspace."),
 };
 static const struct field_table deleted_table = FIELD_TABLE(struct workspace_deleted,
 							    deleted_fields);
@@ -160,8 +163,9 @@ static void workspace_delete_run(struct call *c, const void *request)
 
 const struct op workspace_delete_op = {
 	.action = "workspace.delete",
-	.doc = "Deletes a workspace with its revisions; those that a fork of it has stay. What "
-	       "nothing else needs goes from the disk soon afterwards.",
+	.doc = "Deletes a workspace with its revisions, except those that a fork of it "
+	       "has. Data that nothing else needs is removed from the disk soon "
+	       "afterwards.",
 	.effect = OP_DESTROY,
 	.flags = OP_LIFECYCLE,
 	.request = &one_table,
@@ -177,7 +181,7 @@ struct list_request {
 };
 static const struct field list_fields[] = {
 	FIELD(struct list_request, limit, .min = 1, .max = PAGE_MAX,
-	      .def = DEFAULT_INT(PAGE_DEFAULT), .doc = "How many at once."),
+	      .def = DEFAULT_INT(PAGE_DEFAULT), .doc = "Maximum number of workspaces to return."),
 	CURSOR_ROW(struct list_request),
 };
 static const struct field_table list_table = FIELD_TABLE(struct list_request, list_fields);
@@ -232,7 +236,7 @@ static void workspace_list_run(struct call *c, const void *request)
 
 const struct op workspace_list_op = {
 	.action = "workspace.list",
-	.doc = "The workspaces.",
+	.doc = "Lists workspaces.",
 	.effect = OP_READ,
 	.request = &list_table,
 	.result = &page_table,
@@ -250,21 +254,22 @@ static const struct field attach_fields[] = {
 	WORKSPACE_NAME_ROW(struct attach_request),
 	FIELD_ENUM(struct attach_request, mode, workspace_mode_names,
 		   .def = DEFAULT_ENUM(WORKSPACE_WRITE),
-		   .doc = "write: what it changes becomes a revision when it ends, of one sandbox "
-			  "at a time. copy: nothing of it is kept."),
+		   .doc = "write: its changes become a revision when it ends; one sandbox at a "
+			  "time can write. copy: they are not kept."),
 };
 static const struct field_table attach_table = FIELD_TABLE(struct attach_request, attach_fields);
 
 static const struct field attached_fields[] = {
-	FIELD(struct workspace_attached, sandbox, .flags = FIELD_REQUIRED, .doc = "The sandbox."),
+	FIELD(struct workspace_attached, sandbox, .flags = FIELD_REQUIRED,
+	      .doc = "Id of the sandbox."),
 	FIELD(struct workspace_attached, workspace, .flags = FIELD_REQUIRED,
-	      .doc = "The workspace."),
+	      .doc = "Name of the workspace."),
 	FIELD(struct workspace_attached, revision, .flags = FIELD_REQUIRED,
-	      .doc = "What it begins with."),
+	      .doc = "Revision that it starts with."),
 	FIELD(struct workspace_attached, path, .flags = FIELD_REQUIRED,
-	      .doc = "Where its files are."),
+	      .doc = "Where the files are in the sandbox."),
 	FIELD_ENUM(struct workspace_attached, mode, workspace_mode_names, .flags = FIELD_REQUIRED,
-		   .doc = "As asked for."),
+		   .doc = "The mode that was asked for."),
 };
 static const struct field_table attached_table = FIELD_TABLE(struct workspace_attached,
 							     attached_fields);
@@ -317,7 +322,7 @@ static void workspace_attach_run(struct call *c, const void *request)
 
 const struct op workspace_attach_op = {
 	.action = "workspace.attach",
-	.doc = "Puts a workspace's files at /workspace of a sandbox in which nothing runs yet.",
+	.doc = "Attaches a workspace's files at /workspace of a sandbox in which nothing runs yet.",
 	.effect = OP_WRITE,
 	.flags = OP_LIFECYCLE,
 	.request = &attach_table,
@@ -339,19 +344,21 @@ static const struct field_table commit_table = FIELD_TABLE(struct commit_request
 
 static const struct field committed_fields[] = {
 	FIELD(struct workspace_committed, workspace, .flags = FIELD_REQUIRED,
-	      .doc = "The workspace."),
+	      .doc = "Name of the workspace."),
 	FIELD(struct workspace_committed, revision, .flags = FIELD_REQUIRED,
 	      .doc = "Its newest revision."),
 	FIELD(struct workspace_committed, changed, .flags = FIELD_REQUIRED,
-	      .doc = "False: nothing was changed, so there is no new one."),
+	      .doc = "False: nothing has changed, so there is no new revision."),
 	FIELD(struct workspace_committed, files, .flags = FIELD_REQUIRED,
-	      .doc = "Files, directories and links in it."),
-	FIELD(struct workspace_committed, bytes, .flags = FIELD_REQUIRED, .doc = "Of its files."),
+	      .doc = "Number of files, directories and links."),
+	FIELD(struct workspace_committed, bytes, .flags = FIELD_REQUIRED,
+	      .doc = "Size of its files in bytes."),
 	FIELD(struct workspace_committed, added_bytes, .flags = FIELD_REQUIRED,
-	      .doc = "Of it, those that no earlier revision had."),
+	      .doc = "Bytes of them that no earlier revision had."),
 	FIELD(struct workspace_committed, left_out, .flags = FIELD_REQUIRED,
-	      .doc = "Files that are never kept, since they hold credentials."),
-	FIELD(struct workspace_committed, left_out_names, .doc = "The first of them."),
+	      .doc = "Number of files that were left out because they hold credentials."),
+	FIELD(struct workspace_committed, left_out_names,
+	      .doc = "Names of the first files left out."),
 };
 const struct field_table workspace_committed_table = FIELD_TABLE(struct workspace_committed,
 								 committed_fields);
@@ -400,8 +407,8 @@ static void workspace_commit_run(struct call *c, const void *request)
 
 const struct op workspace_commit_op = {
 	.action = "workspace.commit",
-	.doc = "Makes a revision of what the sandbox that writes to a workspace has changed; it "
-	       "stands still meanwhile and goes on.",
+	.doc = "Makes a revision of what the sandbox that writes to a workspace has "
+	       "changed. The sandbox is paused meanwhile.",
 	.effect = OP_WRITE,
 	.flags = OP_LIFECYCLE,
 	.request = &commit_table,

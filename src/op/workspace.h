@@ -88,4 +88,5 @@ struct workspace *call_workspace(struct call *c, struct str name, struct err *e)
 #define REVISION_ROW(S, member, ...)                                                               \
 	FIELD(S, member, .min = REVISION_DIGITS_MIN, .max = REVISION_ID, __VA_ARGS__)
 #define MESSAGE_ROW(S)                                                                             \
-	FIELD(S, message, .max = REVISION_MESSAGE_MAX / 4, .doc = "For people: what was done.")
+	FIELD(S, message, .max = REVISION_MESSAGE_MAX / 4,                                         \
+	      .doc = "Message for people: what was done.")

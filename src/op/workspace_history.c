@@ -14,28 +14,28 @@ struct log_request {
 static const struct field log_fields[] = {
 	WORKSPACE_NAME_ROW(struct log_request),
 	FIELD(struct log_request, limit, .min = 1, .max = PAGE_MAX,
-	      .def = DEFAULT_INT(PAGE_DEFAULT), .doc = "How many at once."),
+	      .def = DEFAULT_INT(PAGE_DEFAULT), .doc = "Maximum number of revisions to return."),
 	CURSOR_ROW(struct log_request),
 };
 static const struct field_table log_table = FIELD_TABLE(struct log_request, log_fields);
 
 #define T struct workspace_log_entry
 static const struct field entry_fields[] = {
-	FIELD(T, number, .flags = FIELD_REQUIRED, .doc = "From 1, the first one, on."),
-	FIELD(T, revision, .flags = FIELD_REQUIRED, .doc = "A hash of its files and its history."),
-	FIELD(T, parent, .doc = "The one before it; absent: it is the first one."),
-	FIELD(T, created_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
+	FIELD(T, number, .flags = FIELD_REQUIRED, .doc = "Number of the revision, from 1."),
+	FIELD(T, revision, .flags = FIELD_REQUIRED, .doc = "Hash of its files and history."),
+	FIELD(T, parent, .doc = "The revision before it; absent: it is the first one."),
+	FIELD(T, created_at, .flags = FIELD_REQUIRED, .doc = "When it was made, RFC 3339."),
 	FIELD(T, sandbox, .doc = "The sandbox that made the changes."),
-	FIELD(T, message, .doc = "What was done."),
-	FIELD(T, files, .flags = FIELD_REQUIRED, .doc = "Files, directories and links in it."),
-	FIELD(T, bytes, .flags = FIELD_REQUIRED, .doc = "Of its files."),
+	FIELD(T, message, .doc = "Message: what was done."),
+	FIELD(T, files, .flags = FIELD_REQUIRED, .doc = "Number of files, directories and links."),
+	FIELD(T, bytes, .flags = FIELD_REQUIRED, .doc = "Size of its files in bytes."),
 };
 #undef T
 static const struct field_table entry_table = FIELD_TABLE(struct workspace_log_entry, entry_fields);
 
 static const struct field log_view_fields[] = {
 	FIELD(struct workspace_log_view, workspace, .flags = FIELD_REQUIRED,
-	      .doc = "The workspace."),
+	      .doc = "Name of the workspace."),
 	FIELD_OBJECTS(struct workspace_log_view, revisions, entry_table, .flags = FIELD_REQUIRED,
 		      .doc = "The newest first."),
 	NEXT_CURSOR_ROW(struct workspace_log_view),
@@ -112,7 +112,7 @@ static void workspace_log_run(struct call *c, const void *request)
 
 const struct op workspace_log_op = {
 	.action = "workspace.log",
-	.doc = "The revisions of a workspace, the newest first.",
+	.doc = "Lists the revisions of a workspace, the newest first.",
 	.effect = OP_READ,
 	.request = &log_table,
 	.result = &log_view_table,
@@ -129,16 +129,17 @@ struct diff_request {
 static const struct field diff_fields[] = {
 	WORKSPACE_NAME_ROW(struct diff_request),
 	REVISION_ROW(struct diff_request, from,
-		     .doc = "A revision, or its first digits; absent: the one before `to`."),
-	REVISION_ROW(struct diff_request, to, .doc = "Absent: the newest one."),
-	FIELD(struct diff_request, content, .doc = "With hunks of text files."),
+		     .doc = "Revision, or its first digits; absent: the one before `to`."),
+	REVISION_ROW(struct diff_request, to,
+		     .doc = "Revision, or its first digits; absent: the newest."),
+	FIELD(struct diff_request, content, .doc = "Include hunks of text files."),
 	FIELD(struct diff_request, renames, .def = DEFAULT_BOOL(true),
-	      .doc = "Tell a file of the same contents under another path as renamed."),
+	      .doc = "Report a file with the same contents at another path as renamed."),
 	FIELD(struct diff_request, live,
-	      .doc = "Instead of `to`: what the sandbox that writes to it has now. Then without "
-		     "`from` against the newest."),
+	      .doc = "Instead of `to`: the current files of the sandbox that writes to the "
+		     "workspace. `from` is then the newest revision by default."),
 	FIELD(struct diff_request, limit, .min = 1, .max = WORKSPACE_CHANGES_MAX,
-	      .def = DEFAULT_INT(1000), .doc = "Paths at most."),
+	      .def = DEFAULT_INT(1000), .doc = "Maximum number of paths to return."),
 };
 static const struct field_table diff_table = FIELD_TABLE(struct diff_request, diff_fields);
 
@@ -149,35 +150,40 @@ static const char *const type_names[] = {
 #define T struct workspace_change
 static const struct field change_fields[] = {
 	FIELD_ENUM(T, change, workspace_what_names, .flags = FIELD_REQUIRED,
-		   .doc = "What became of the path."),
+		   .doc = "How the path changed."),
 	FIELD_ENUM(T, type, type_names, .flags = FIELD_REQUIRED,
-		   .doc = "What is there. Of another type than before: removed, then added."),
-	FIELD(T, path, .flags = FIELD_REQUIRED, .doc = "Below the workspace."),
-	FIELD(T, path_bytes, .flags = FIELD_BYTES, .doc = "Its bytes, where they are not UTF-8."),
-	FIELD(T, path_before, .doc = "Of a renamed one: where it was."),
+		   .doc = "Type of the file. If it changed, the path is listed as removed, then as "
+			  "added."),
+	FIELD(T, path, .flags = FIELD_REQUIRED, .doc = "Path in the workspace."),
+	FIELD(T, path_bytes, .flags = FIELD_BYTES,
+	      .doc = "Bytes of the path, if they are not UTF-8."),
+	FIELD(T, path_before, .doc = "For a renamed file: its old path."),
 	FIELD(T, path_before_bytes, .flags = FIELD_BYTES,
-	      .doc = "Its bytes, where they are not UTF-8."),
-	FIELD(T, mode, .flags = FIELD_REQUIRED, .doc = "Permissions now; 0: it is removed."),
-	FIELD(T, mode_before, .flags = FIELD_REQUIRED, .doc = "0: it is added."),
-	FIELD(T, bytes, .flags = FIELD_REQUIRED, .doc = "Now."),
-	FIELD(T, bytes_before, .flags = FIELD_REQUIRED, .doc = "Before."),
-	FIELD(T, text, .doc = "Unified hunks, as diff -u has them."),
-	FIELD(T, binary, .flags = FIELD_REQUIRED, .doc = "Without hunks, as it is no text."),
-	FIELD(T, cut, .flags = FIELD_REQUIRED, .doc = "Not all hunks are here: too much text."),
+	      .doc = "Bytes of the old path, if they are not UTF-8."),
+	FIELD(T, mode, .flags = FIELD_REQUIRED, .doc = "Permission bits now; 0: it was removed."),
+	FIELD(T, mode_before, .flags = FIELD_REQUIRED,
+	      .doc = "Permission bits before; 0: it was added."),
+	FIELD(T, bytes, .flags = FIELD_REQUIRED, .doc = "Size now, in bytes."),
+	FIELD(T, bytes_before, .flags = FIELD_REQUIRED, .doc = "Size before, in bytes."),
+	FIELD(T, text, .doc = "Unified hunks, as in diff -u."),
+	FIELD(T, binary, .flags = FIELD_REQUIRED, .doc = "Not a text file, so there are no hunks."),
+	FIELD(T, cut, .flags = FIELD_REQUIRED,
+	      .doc = "Some hunks are left out because there is too much text."),
 };
 #undef T
 static const struct field_table change_table = FIELD_TABLE(struct workspace_change, change_fields);
 
 static const struct field diff_view_fields[] = {
 	FIELD(struct workspace_diff_view, workspace, .flags = FIELD_REQUIRED,
-	      .doc = "The workspace."),
-	FIELD(struct workspace_diff_view, from, .flags = FIELD_REQUIRED, .doc = "A revision."),
+	      .doc = "Name of the workspace."),
+	FIELD(struct workspace_diff_view, from, .flags = FIELD_REQUIRED,
+	      .doc = "Revision that was compared."),
 	FIELD(struct workspace_diff_view, to, .flags = FIELD_REQUIRED,
-	      .doc = "A revision, or live."),
+	      .doc = "Revision that it was compared with, or live."),
 	FIELD_OBJECTS(struct workspace_diff_view, changes, change_table, .flags = FIELD_REQUIRED,
-		      .doc = "By path."),
+		      .doc = "Sorted by path."),
 	FIELD(struct workspace_diff_view, truncated, .flags = FIELD_REQUIRED,
-	      .doc = "There are more than these."),
+	      .doc = "There are more paths."),
 };
 static const struct field_table diff_view_table = FIELD_TABLE(struct workspace_diff_view,
 							      diff_view_fields);
@@ -224,7 +230,7 @@ static void workspace_diff_run(struct call *c, const void *request)
 
 const struct op workspace_diff_op = {
 	.action = "workspace.diff",
-	.doc = "What changed between two revisions of a workspace.",
+	.doc = "Lists what changed between two revisions of a workspace.",
 	.effect = OP_READ,
 	.request = &diff_table,
 	.result = &diff_view_table,
@@ -240,7 +246,7 @@ struct revert_request {
 static const struct field revert_fields[] = {
 	WORKSPACE_NAME_ROW(struct revert_request),
 	REVISION_ROW(struct revert_request, revision, .flags = FIELD_REQUIRED,
-		     .doc = "The one whose files it is to have, or the first digits of it."),
+		     .doc = "Revision whose files to take, or its first digits."),
 	MESSAGE_ROW(struct revert_request),
 };
 static const struct field_table revert_table = FIELD_TABLE(struct revert_request, revert_fields);
@@ -259,7 +265,7 @@ static void workspace_revert_run(struct call *c, const void *request)
 
 const struct op workspace_revert_op = {
 	.action = "workspace.revert",
-	.doc = "Makes a revision with the files of an earlier one; no revision goes away.",
+	.doc = "Makes a revision with the files of an earlier one. No revision is removed.",
 	.effect = OP_WRITE,
 	.flags = OP_LIFECYCLE,
 	.request = &revert_table,
@@ -275,9 +281,9 @@ struct fork_request {
 static const struct field fork_fields[] = {
 	WORKSPACE_NAME_ROW(struct fork_request),
 	FIELD(struct fork_request, fork, .flags = FIELD_REQUIRED, .min = 1, .max = 64,
-	      .doc = "Name of the new one."),
+	      .doc = "Name of the new workspace."),
 	REVISION_ROW(struct fork_request, revision,
-		     .doc = "What it begins with, or the first digits of it; absent: the newest."),
+		     .doc = "Revision to start with, or its first digits; absent: the newest."),
 };
 static const struct field_table fork_table = FIELD_TABLE(struct fork_request, fork_fields);
 
@@ -295,8 +301,8 @@ static void workspace_fork_run(struct call *c, const void *request)
 
 const struct op workspace_fork_op = {
 	.action = "workspace.fork",
-	.doc = "Makes a workspace with the files and history of another one, which shares what is "
-	       "stored. It belongs to who makes it.",
+	.doc = "Makes a workspace with the files and history of another one; both share "
+	       "the stored data. It belongs to the caller.",
 	.effect = OP_WRITE,
 	.flags = OP_LIFECYCLE,
 	.request = &fork_table,

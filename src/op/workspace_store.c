@@ -7,11 +7,11 @@
 
 #define T struct workspaces_gc
 static const struct field gc_fields[] = {
-	FIELD(T, revisions, .flags = FIELD_REQUIRED, .doc = "Removed revisions."),
-	FIELD(T, removed, .flags = FIELD_REQUIRED, .doc = "Removed objects."),
-	FIELD(T, removed_bytes, .flags = FIELD_REQUIRED, .doc = "Of them."),
-	FIELD(T, kept, .flags = FIELD_REQUIRED, .doc = "Objects that are left."),
-	FIELD(T, kept_bytes, .flags = FIELD_REQUIRED, .doc = "Of them."),
+	FIELD(T, revisions, .flags = FIELD_REQUIRED, .doc = "Number of revisions removed."),
+	FIELD(T, removed, .flags = FIELD_REQUIRED, .doc = "Number of objects removed."),
+	FIELD(T, removed_bytes, .flags = FIELD_REQUIRED, .doc = "Bytes removed."),
+	FIELD(T, kept, .flags = FIELD_REQUIRED, .doc = "Number of objects left."),
+	FIELD(T, kept_bytes, .flags = FIELD_REQUIRED, .doc = "Bytes left."),
 };
 #undef T
 static const struct field_table gc_table = FIELD_TABLE(struct workspaces_gc, gc_fields);
@@ -38,8 +38,8 @@ static void workspace_gc_run(struct call *c, const void *request)
 
 const struct op workspace_gc_op = {
 	.action = "workspace.gc",
-	.doc = "Removes what deleted workspaces and failed commits left in the store; it also "
-	       "happens by itself.",
+	.doc = "Removes data of deleted workspaces and failed commits from the store. "
+	       "This also happens by itself.",
 	.effect = OP_ADMINISTER,
 	.request = &op_nothing_table,
 	.result = &gc_table,
@@ -56,10 +56,13 @@ static const struct field_table verify_table = FIELD_TABLE(struct verify_request
 
 #define T struct workspace_damage
 static const struct field damage_fields[] = {
-	FIELD(T, number, .flags = FIELD_REQUIRED, .doc = "Of the newest revision that has it."),
-	FIELD(T, revision, .flags = FIELD_REQUIRED, .doc = "That revision."),
-	FIELD(T, path, .flags = FIELD_REQUIRED, .doc = "Below the workspace; empty: its top."),
-	FIELD(T, path_bytes, .flags = FIELD_BYTES, .doc = "Its bytes, where they are not UTF-8."),
+	FIELD(T, number, .flags = FIELD_REQUIRED,
+	      .doc = "Number of the newest revision that has it."),
+	FIELD(T, revision, .flags = FIELD_REQUIRED, .doc = "Id of that revision."),
+	FIELD(T, path, .flags = FIELD_REQUIRED,
+	      .doc = "Path in the workspace; empty: its top directory."),
+	FIELD(T, path_bytes, .flags = FIELD_BYTES,
+	      .doc = "Bytes of the path, if they are not UTF-8."),
 	FIELD(T, why, .flags = FIELD_REQUIRED, .doc = "What is wrong."),
 };
 #undef T
@@ -67,13 +70,15 @@ static const struct field_table damage_table = FIELD_TABLE(struct workspace_dama
 
 #define T struct workspace_verify_view
 static const struct field verified_fields[] = {
-	FIELD(T, workspace, .flags = FIELD_REQUIRED, .doc = "The workspace."),
-	FIELD(T, revisions, .flags = FIELD_REQUIRED, .doc = "That were read."),
-	FIELD(T, objects, .flags = FIELD_REQUIRED, .doc = "That were read, each once."),
-	FIELD(T, bytes, .flags = FIELD_REQUIRED, .doc = "Of the contents of files among them."),
-	FIELD(T, damaged, .flags = FIELD_REQUIRED, .doc = "Objects that are missing or damaged."),
+	FIELD(T, workspace, .flags = FIELD_REQUIRED, .doc = "Name of the workspace."),
+	FIELD(T, revisions, .flags = FIELD_REQUIRED, .doc = "Number of revisions read."),
+	FIELD(T, objects, .flags = FIELD_REQUIRED,
+	      .doc = "Number of objects read, each counted once."),
+	FIELD(T, bytes, .flags = FIELD_REQUIRED, .doc = "Bytes of file contents read."),
+	FIELD(T, damaged, .flags = FIELD_REQUIRED,
+	      .doc = "Number of objects that are missing or damaged."),
 	FIELD_OBJECTS(T, damages, damage_table, .flags = FIELD_REQUIRED,
-		      .doc = "The first of them."),
+		      .doc = "The first damaged objects."),
 };
 #undef T
 static const struct field_table verified_table = FIELD_TABLE(struct workspace_verify_view,
@@ -111,7 +116,7 @@ static void workspace_verify_run(struct call *c, const void *request)
 
 const struct op workspace_verify_op = {
 	.action = "workspace.verify",
-	.doc = "Reads all that the revisions of a workspace need, and tells what is damaged.",
+	.doc = "Reads all that the revisions of a workspace need, and reports what is damaged.",
 	.effect = OP_READ,
 	.request = &verify_table,
 	.result = &verified_table,
@@ -126,7 +131,7 @@ struct export_request {
 static const struct field export_fields[] = {
 	WORKSPACE_NAME_ROW(struct export_request),
 	REVISION_ROW(struct export_request, revision,
-		     .doc = "A revision, or its first digits; absent: the newest."),
+		     .doc = "Revision, or its first digits; absent: the newest."),
 };
 static const struct field_table export_table = FIELD_TABLE(struct export_request, export_fields);
 
@@ -206,8 +211,8 @@ static void workspace_export_run(struct call *c, const void *request)
 
 const struct op workspace_export_op = {
 	.action = "workspace.export",
-	.doc = "The files of a revision as a tar archive. One that fails in the middle has no end, "
-	       "and the connection is cut.",
+	.doc = "Exports the files of a revision as a tar archive. If it fails midway, "
+	       "the connection is cut before the end of the archive.",
 	.effect = OP_READ,
 	.request = &export_table,
 	.event = &file_chunk_table,

@@ -43,21 +43,21 @@ static int execute_text(const void *result, struct buf *to, struct err *e)
 #define A struct code_answer
 static const struct field facts_fields[] = {
 	FIELD(A, ok, .doc = "False: the code has failed."),
-	FIELD(A, calls, .doc = "Functions of modules that it called."),
-	FIELD(A, duration_ms, .doc = "How long it took."),
+	FIELD(A, calls, .doc = "Number of module functions that it called."),
+	FIELD(A, duration_ms, .doc = "How long it took, in milliseconds."),
 };
 #undef A
 static const struct field_table facts = FIELD_TABLE(struct code_answer, facts_fields);
 
 static const struct op_member members[] = {
 	{ "code", .doc = "A script or an ES module. Both may await." },
-	{ "wall_ms", .doc = "How long it may take." },
+	{ "wall_ms", .doc = "Time limit." },
 	{ "heap_mb", .in = OP_HIDDEN },
 	{ "stack_kb", .in = OP_HIDDEN },
 	{ "output_kb", .in = OP_HIDDEN },
 	{ "max_calls", .in = OP_HIDDEN },
 	{ "check", .in = OP_HIDDEN },
-	{ "profiles", .doc = "By name." },
+	{ "profiles", .doc = "Profile names." },
 };
 
 const struct tool execute_javascript_tool = {

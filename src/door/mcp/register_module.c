@@ -18,7 +18,7 @@ static int register_text(const void *result, struct buf *to, struct err *e)
 }
 
 static const struct field facts_fields[] = {
-	FIELD(struct code_registered, module, .doc = "What code imports."),
+	FIELD(struct code_registered, module, .doc = "Name that code imports."),
 };
 static const struct field_table facts = FIELD_TABLE(struct code_registered, facts_fields);
 
@@ -34,7 +34,7 @@ const struct tool register_module_tool = {
 	.members = OP_MEMBERS(members),
 	.name = "register_module",
 	.title = "Register a module",
-	.doc = "Keeps a module for later code, in place of an older one of that name.",
+	.doc = "Stores a module for later code; replaces an older one of that name.",
 	.text = register_text,
 	.facts = &facts,
 };

@@ -6,13 +6,13 @@ enum { OUTPUT_LEAST = 1024, OUTPUT_MAX = 1024 * 1024, OUTPUT_DEFAULT = 16 * 1024
 
 static const struct op_member members[] = {
 	TOOL_SANDBOX,
-	{ "exec", .doc = "As sandbox_exec told." },
+	{ "exec", .doc = "Id from sandbox_exec." },
 	{ "offset", .max = INT64_MAX, .doc = "A next_offset; 0 for the beginning." },
-	{ "wait_seconds", .doc = "Wait so long for its end." },
+	{ "wait_seconds", .doc = "Time to wait for its end." },
 	{ "wait_for", .doc = "Or for this text." },
 	{ "wait_pattern", .doc = "Or for a line that this regex matches." },
 	{ "max_bytes", .min = OUTPUT_LEAST, .max = OUTPUT_MAX, .def = DEFAULT_INT(OUTPUT_DEFAULT),
-	  .doc = "Of output, at most." },
+	  .doc = "Output limit." },
 	{ "kill", .doc = "Kill it first." },
 	{ "stream", .in = OP_HIDDEN },
 	{ "follow", .in = OP_HIDDEN },
@@ -20,18 +20,20 @@ static const struct op_member members[] = {
 
 #define O struct exec_output
 static const struct field output_fields[] = {
-	FIELD(O, exec, .flags = FIELD_REQUIRED, .doc = "Its id."),
-	FIELD_ENUM(O, state, job_state_names, .flags = FIELD_REQUIRED,
-		   .doc = "Whether it runs, and how it ended."),
+	FIELD(O, exec, .flags = FIELD_REQUIRED, .doc = "Id of the exec."),
+	FIELD_ENUM(O, state, job_state_names, .flags = FIELD_REQUIRED, .doc = "State of the exec."),
 	FIELD(O, exit_code, .has = FIELD_HAS(O, has_exit_code),
-	      .doc = "Once it has ended; 128 and the signal's number, 124 at its timeout."),
+	      .doc = "Exit code, once it has ended; 128 plus a signal's number, 124 after a "
+		     "timeout."),
 	FIELD_NAMED(O, out, "stdout", .flags = FIELD_REQUIRED | FIELD_NUL_OK,
-		    .doc = "What it printed since the offset."),
-	FIELD_NAMED(O, err, "stderr", .flags = FIELD_REQUIRED | FIELD_NUL_OK, .doc = "Likewise."),
-	FIELD(O, next_offset, .flags = FIELD_REQUIRED, .doc = "Where to go on."),
+		    .doc = "Output on stdout since the offset."),
+	FIELD_NAMED(O, err, "stderr", .flags = FIELD_REQUIRED | FIELD_NUL_OK,
+		    .doc = "Output on stderr since the offset."),
+	FIELD(O, next_offset, .flags = FIELD_REQUIRED, .doc = "Offset to continue from."),
 	FIELD_NAMED(O, dropped_bytes, "lost_bytes", .flags = FIELD_REQUIRED,
-		    .doc = "Of it what is not kept any more."),
-	FIELD(O, found, .flags = FIELD_REQUIRED, .doc = "What was waited for is in it."),
+		    .doc = "Bytes since the offset that are no longer kept."),
+	FIELD(O, found, .flags = FIELD_REQUIRED,
+	      .doc = "The text or pattern that was waited for was found."),
 };
 #undef O
 static const struct field_table output_table = FIELD_TABLE(struct exec_output, output_fields);

@@ -5,7 +5,7 @@
 
 static const struct op_member members[] = {
 	TOOL_SANDBOX,
-	{ "usage", .def = DEFAULT_BOOL(true), .doc = "Measure it." },
+	{ "usage", .def = DEFAULT_BOOL(true), .doc = "Measure usage." },
 };
 
 static const struct field get_fields[] = {
@@ -31,5 +31,5 @@ const struct tool sandbox_get_tool = {
 	.output = &get_output,
 	.name = "sandbox_get",
 	.title = "Look at a sandbox",
-	.doc = "Tells the state of a sandbox, how long it lasts, and what it uses.",
+	.doc = "Returns the state, remaining time and usage of a sandbox.",
 };

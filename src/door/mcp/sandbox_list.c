@@ -4,9 +4,9 @@
 #include "op/sandbox_view.h"
 
 static const struct op_member members[] = {
-	{ "state", .doc = "Only those." },
+	{ "state", .doc = "Only this state." },
 	{ "limit", .min = 1, .def = DEFAULT_INT(100) },
-	{ "after", .doc = "next_after of the page before." },
+	{ "after", .doc = "The previous next_after." },
 	{ "cursor", .in = OP_HIDDEN },
 	{ "label", .in = OP_HIDDEN },
 };
@@ -23,7 +23,7 @@ static const struct field_table entry_table = FIELD_TABLE(struct sandbox_view, e
 static const struct field list_fields[] = {
 	VIEWS_ROW(entry_table, "In order of creation."),
 	FIELD(struct sandboxes_view, next_after, .has = FIELD_HAS(struct sandboxes_view, has_next),
-	      .doc = "Where the next page begins; absent on the last."),
+	      .doc = "Value of after for the next page; absent on the last."),
 };
 static const struct field_table list_output = FIELD_TABLE(struct sandboxes_view, list_fields);
 

@@ -5,7 +5,7 @@
 
 static const struct op_member members[] = {
 	TOOL_SANDBOX,
-	{ "limit", .def = DEFAULT_INT(64), .doc = "At most." },
+	{ "limit", .def = DEFAULT_INT(64), .doc = "Processes at most." },
 };
 
 const struct tool sandbox_processes_tool = {
@@ -18,8 +18,8 @@ const struct tool sandbox_processes_tool = {
 
 static const struct op_member signal_members[] = {
 	TOOL_SANDBOX,
-	{ "pid", .doc = "As sandbox_processes has it." },
-	{ "signal", .doc = "15 asks it to end, 9 ends it." },
+	{ "pid", .doc = "From sandbox_processes." },
+	{ "signal", .doc = "15 asks it to end, 9 kills it." },
 };
 
 const struct tool sandbox_signal_tool = {

@@ -38,12 +38,12 @@ static int note_of(const void *result, struct buf *to, struct err *e)
 
 #define C struct file_content
 static const struct field facts_fields[] = {
-	FIELD_ENUM(C, encoding, file_encoding_names, .doc = "How the text stands for the bytes."),
-	FIELD(C, size, .doc = "Bytes of the whole file."),
-	FIELD(C, offset, .doc = "First byte read."),
+	FIELD_ENUM(C, encoding, file_encoding_names, .doc = "How the text represents the bytes."),
+	FIELD(C, size, .doc = "Size of the whole file in bytes."),
+	FIELD(C, offset, .doc = "Offset of the first byte read."),
 	FIELD(C, bytes, .doc = "Bytes read."),
-	FIELD(C, eof, .doc = "The end of the file was read."),
-	FIELD(C, next_offset, .has = FIELD_HAS(C, has_next), .doc = "Where to read on."),
+	FIELD(C, eof, .doc = "The end of the file was reached."),
+	FIELD(C, next_offset, .has = FIELD_HAS(C, has_next), .doc = "Offset to continue from."),
 	FIELD(C, mode, .doc = "Permission bits in octal."),
 };
 #undef C
@@ -53,7 +53,7 @@ const struct tool sandbox_read_file_tool = {
 	.op = &files_read_op,
 	.name = "sandbox_read_file",
 	.title = "Read a file",
-	.doc = "Reads a file; tells size and next_offset where there is more.",
+	.doc = "Reads a file; returns size and next_offset if there is more.",
 	.members = OP_MEMBERS(members),
 	.text = text_of,
 	.note = note_of,

@@ -5,7 +5,7 @@
 static const struct op_member members[] = {
 	TOOL_SANDBOX,
 	{ "path", .doc = "The file or directory." },
-	{ "recursive", .doc = "A directory with all in it." },
+	{ "recursive", .doc = "Also a non-empty directory." },
 };
 
 const struct tool sandbox_remove_file_tool = {

@@ -4,7 +4,7 @@
 
 static const struct op_member members[] = {
 	TOOL_SANDBOX,
-	{ "seconds", .max = SANDBOX_TIMEOUT_MAX, .doc = "0: for ever." },
+	{ "seconds", .max = SANDBOX_TIMEOUT_MAX, .doc = "0: no end." },
 };
 
 static int timeout_text(const void *result, struct buf *to, struct err *e)

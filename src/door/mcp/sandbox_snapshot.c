@@ -15,10 +15,10 @@ static const struct field taken_fields[] = {
 	FIELD(struct snapshot_view, snapshot, .flags = FIELD_REQUIRED,
 	      .doc = "Id for sandbox_restore."),
 	FIELD_NAMED(struct snapshot_view, source, "sandbox", .flags = FIELD_REQUIRED,
-		    .doc = "What it was taken of."),
+		    .doc = "Sandbox it was taken from."),
 	FIELD(struct snapshot_view, digest, .flags = FIELD_REQUIRED,
 	      .doc = "SHA-256 of its archive."),
-	FIELD(struct snapshot_view, bytes, .flags = FIELD_REQUIRED, .doc = "Of the archive."),
+	FIELD(struct snapshot_view, bytes, .flags = FIELD_REQUIRED, .doc = "Size of its archive."),
 };
 static const struct field_table take_output = FIELD_TABLE(struct snapshot_view, taken_fields);
 
@@ -42,9 +42,9 @@ static const struct op_member restore_members[] = {
 
 static const struct field restored_fields[] = {
 	FIELD_NAMED(struct sandboxes_view, first, "sandbox", .flags = FIELD_REQUIRED,
-		    .doc = "Its id."),
+		    .doc = "Id of the sandbox."),
 	FIELD_NAMED_ENUM(struct sandboxes_view, first_state, "state", hub_sandbox_state_names,
-			 .flags = FIELD_REQUIRED, .doc = "What it is now."),
+			 .flags = FIELD_REQUIRED, .doc = "State of the sandbox."),
 };
 static const struct field_table restore_output = FIELD_TABLE(struct sandboxes_view,
 							     restored_fields);

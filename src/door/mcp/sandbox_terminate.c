@@ -9,6 +9,6 @@ const struct tool sandbox_terminate_tool = {
 	.members = OP_MEMBERS(members),
 	.name = "sandbox_terminate",
 	.title = "Terminate a sandbox",
-	.doc = "Ends a sandbox: its processes are killed and its files are gone.",
+	.doc = "Ends a sandbox: its processes are killed, its files deleted.",
 	.says = "Terminated sandbox {sandbox}",
 };

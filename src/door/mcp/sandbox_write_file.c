@@ -5,10 +5,10 @@
 static const struct op_member members[] = {
 	TOOL_SANDBOX,
 	{ "path", .doc = "The file." },
-	{ "content", .doc = "All of it." },
+	{ "content", .doc = "Whole content." },
 	{ "encoding", .doc = "base64 for what is not text." },
 	{ "mode", .in = OP_HIDDEN },
-	{ "mode_octal", .as = "mode", .doc = "Of a new file, such as 0755; 0644 if absent." },
+	{ "mode_octal", .as = "mode", .doc = "For a new file, such as 0755; 0644 if absent." },
 	{ "make_parents", .doc = "Make missing directories." },
 };
 

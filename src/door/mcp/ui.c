@@ -29,31 +29,32 @@ enum { CHARS = 500, BUTTONS_MAX = 4, COMBO_MAX = 10, NOTICE_SECONDS = 24 * 3600 
 #define S struct question_said
 static const struct field yes_no_fields[] = {
 	FIELD(S, response, .flags = FIELD_REQUIRED, .doc = "yes, no, timeout or cancelled."),
-	FIELD(S, label, .flags = FIELD_REQUIRED, .doc = "Of the button."),
+	FIELD(S, label, .flags = FIELD_REQUIRED, .doc = "Label of the button."),
 };
 static const struct field option_fields[] = {
-	FIELD(S, selected, .flags = FIELD_REQUIRED, .doc = "The label; empty: none."),
-	FIELD(S, index, .flags = FIELD_REQUIRED, .doc = "From 0; -1: none."),
-	FIELD(S, timed_out, .flags = FIELD_REQUIRED, .doc = "Nobody answered."),
-	FIELD(S, cancelled, .flags = FIELD_REQUIRED, .doc = "A person took it back."),
-	FIELD(S, free_text, .doc = "Instead of an option."),
+	FIELD(S, selected, .flags = FIELD_REQUIRED,
+	      .doc = "Label of the chosen option; empty: none."),
+	FIELD(S, index, .flags = FIELD_REQUIRED, .doc = "Index of the option, from 0; -1: none."),
+	FIELD(S, timed_out, .flags = FIELD_REQUIRED, .doc = "Nobody answered in time."),
+	FIELD(S, cancelled, .flags = FIELD_REQUIRED, .doc = "A person cancelled it."),
+	FIELD(S, free_text, .doc = "Text given instead of an option."),
 };
 static const struct field textbox_fields[] = {
 	FIELD_NAMED(S, free_text, "result", .doc = "The text."),
-	FIELD(S, changed, .flags = FIELD_REQUIRED, .doc = "It is another than before."),
+	FIELD(S, changed, .flags = FIELD_REQUIRED, .doc = "The text was changed."),
 	FIELD_NAMED(S, cancelled, "aborted", .flags = FIELD_REQUIRED,
-		    .doc = "A person took it back."),
-	FIELD(S, timed_out, .flags = FIELD_REQUIRED, .doc = "Nobody answered."),
+		    .doc = "A person cancelled it."),
+	FIELD(S, timed_out, .flags = FIELD_REQUIRED, .doc = "Nobody answered in time."),
 };
 static const struct field form_fields[] = {
-	FIELD(S, submitted, .flags = FIELD_REQUIRED, .doc = "It was filled in."),
-	FIELD(S, cancelled, .flags = FIELD_REQUIRED, .doc = "A person took it back."),
-	FIELD(S, timed_out, .flags = FIELD_REQUIRED, .doc = "Nobody answered."),
-	FIELD(S, values, .doc = "By name."),
+	FIELD(S, submitted, .flags = FIELD_REQUIRED, .doc = "The form was submitted."),
+	FIELD(S, cancelled, .flags = FIELD_REQUIRED, .doc = "A person cancelled it."),
+	FIELD(S, timed_out, .flags = FIELD_REQUIRED, .doc = "Nobody answered in time."),
+	FIELD(S, values, .doc = "Values of the form, by name."),
 };
 static const struct field notify_fields[] = {
 	FIELD(S, success, .flags = FIELD_REQUIRED, .doc = "People can see it."),
-	FIELD(S, request_id, .flags = FIELD_REQUIRED, .doc = "Of the notification."),
+	FIELD(S, request_id, .flags = FIELD_REQUIRED, .doc = "Id of the notification."),
 };
 #undef S
 static const struct field_table yes_no_table = FIELD_TABLE(struct question_said, yes_no_fields);
@@ -163,7 +164,8 @@ const struct tool ui_form_tool = {
 static const struct op_member notify_members[] = {
 	KIND(QUESTION_NOTIFY),
 	{ "title", .presence = OP_REQUIRED, .min = 1 },
-	{ "question", .as = "message", .presence = OP_REQUIRED, .min = 1, .doc = "What is told." },
+	{ "question", .as = "message", .presence = OP_REQUIRED, .min = 1,
+	  .doc = "Text of the notification." },
 	{ "timeout_seconds", .in = OP_HIDDEN, .def = DEFAULT_INT(NOTICE_SECONDS) },
 	{ "wait", .in = OP_HIDDEN, .def = DEFAULT_BOOL(false) },
 	HIDDEN("text"),
@@ -205,5 +207,5 @@ const struct tool ask_result_tool = {
 	.members = OP_MEMBERS(result_members),
 	.name = "ask_result",
 	.title = "Answer to a question",
-	.doc = "What a person has answered to ask, or to a call that was cut off.",
+	.doc = "Returns the answer to ask, or to a call that was cut off.",
 };

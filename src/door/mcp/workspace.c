@@ -10,7 +10,7 @@ static const struct op_member by_name[] = {
 
 static const struct field made_fields[] = {
 	FIELD_NAMED(struct workspace_view, workspace, "name", .flags = FIELD_REQUIRED,
-		    .doc = "Its name."),
+		    .doc = "Name of the workspace."),
 	FIELD(struct workspace_view, revision, .flags = FIELD_REQUIRED,
 	      .doc = "Its newest revision."),
 };
@@ -28,7 +28,7 @@ const struct tool workspace_create_tool = {
 
 static const struct op_member list_members[] = {
 	{ "limit", .in = OP_HIDDEN },
-	{ "cursor", .doc = "next_cursor of the page before." },
+	{ "cursor", .doc = "next_cursor of the previous page." },
 };
 
 const struct tool workspace_list_tool = {
@@ -56,8 +56,8 @@ const struct tool workspace_attach_tool = {
 
 static const struct field deleted_fields[] = {
 	FIELD_NAMED(struct workspace_deleted, workspace, "name", .flags = FIELD_REQUIRED,
-		    .doc = "Its name."),
-	FIELD(struct workspace_deleted, status, .flags = FIELD_REQUIRED, .doc = "deleted"),
+		    .doc = "Name of the workspace."),
+	FIELD(struct workspace_deleted, status, .flags = FIELD_REQUIRED, .doc = "Always deleted."),
 };
 static const struct field_table deleted_table = FIELD_TABLE(struct workspace_deleted,
 							    deleted_fields);
@@ -75,7 +75,7 @@ const struct tool workspace_delete_tool = {
 static const struct op_member log_members[] = {
 	{ "workspace", .doc = "Workspace name." },
 	{ "limit", .doc = "Revisions at most." },
-	{ "cursor", .doc = "next_cursor of the page before." },
+	{ "cursor", .doc = "next_cursor of the previous page." },
 };
 
 const struct tool workspace_log_tool = {
@@ -93,7 +93,7 @@ static const struct op_member diff_members[] = {
 	{ "to", .doc = "Default: the newest." },
 	{ "content", .doc = "Also show the lines that changed." },
 	{ "renames", .in = OP_HIDDEN },
-	{ "live", .doc = "What is not in a revision yet: the files now, against the newest." },
+	{ "live", .doc = "Compare the current files with the newest revision." },
 };
 
 const struct tool workspace_diff_tool = {
@@ -106,7 +106,7 @@ const struct tool workspace_diff_tool = {
 
 static const struct op_member revert_members[] = {
 	{ "workspace", .doc = "Workspace name." },
-	{ "revision", .doc = "Whose files to take, or its first digits." },
+	{ "revision", .doc = "Revision whose files to take, or its first digits." },
 };
 
 const struct tool workspace_revert_tool = {
@@ -122,8 +122,8 @@ const struct tool workspace_revert_tool = {
 
 static const struct op_member fork_members[] = {
 	{ "workspace", .doc = "Workspace to fork." },
-	{ "fork", .as = "name", .doc = "Name of the new one." },
-	{ "revision", .doc = "What it begins with. Default: the newest." },
+	{ "fork", .as = "name", .doc = "Name of the new workspace." },
+	{ "revision", .doc = "Revision to start with. Default: the newest." },
 };
 
 const struct tool workspace_fork_tool = {

@@ -24,10 +24,10 @@ struct register_request {
 #define Q struct register_request
 static const struct field request_fields[] = {
 	FIELD(Q, name, .flags = FIELD_REQUIRED, .min = 1, .max = NAME_SERVER_MAX,
-	      .doc = "a-z, 0-9 and -, a letter first: code imports ha:NAME."),
+	      .doc = "Name of the module: a-z, 0-9 and -, a letter first. Code imports ha:NAME."),
 	FIELD(Q, source, .min = 1, .max = CODE_SOURCE_MAX, .doc = "JavaScript, an ES module."),
 	FIELD(Q, description, .max = DESCRIPTION_MAX, .doc = "What it is for."),
-	FIELD_NAMED(Q, remove, "delete", .doc = "Deletes it instead."),
+	FIELD_NAMED(Q, remove, "delete", .doc = "Delete it instead."),
 };
 #undef Q
 static const struct field_table request_table = FIELD_TABLE(struct register_request,
@@ -41,9 +41,9 @@ struct registering {
 
 #define A struct code_registered
 static const struct field answer_fields[] = {
-	FIELD(A, module, .flags = FIELD_REQUIRED, .doc = "What code imports."),
+	FIELD(A, module, .flags = FIELD_REQUIRED, .doc = "Name that code imports."),
 	FIELD(A, exports, .flags = FIELD_REQUIRED, .doc = "Names that it exports."),
-	FIELD(A, deleted, .flags = FIELD_REQUIRED, .doc = "It is no more."),
+	FIELD(A, deleted, .flags = FIELD_REQUIRED, .doc = "The module was deleted."),
 };
 #undef A
 static const struct field_table answer_table = FIELD_TABLE(struct code_registered, answer_fields);
@@ -274,7 +274,7 @@ static void register_run(struct call *c, const void *request)
 
 const struct op code_register_op = {
 	.action = "code.register",
-	.doc = "Keeps a JavaScript module that code of the same principal can import.",
+	.doc = "Stores a JavaScript module that code of the same principal can import.",
 	.effect = OP_EXECUTE,
 	.flags = OP_IDEMPOTENT | OP_REPLACES,
 	.request = &request_table,

@@ -32,58 +32,59 @@ static const struct field request_fields[] = {
 	      .doc = "JavaScript: a script, whose value is that of its last statement, or an ES "
 		     "module, whose value is its default export. Both may await."),
 	FIELD(Q, cpu_ms, .min = 10, .max = CPU_MS_MAX, .def = DEFAULT_INT(CPU_MS_DEFAULT),
-	      .has = FIELD_HAS(Q, has_cpu_ms), .doc = "CPU time that it may use."),
+	      .has = FIELD_HAS(Q, has_cpu_ms), .doc = "CPU time limit in milliseconds."),
 	FIELD(Q, wall_ms, .min = 10, .max = WALL_MS_MAX, .def = DEFAULT_INT(WALL_MS_DEFAULT),
 	      .has = FIELD_HAS(Q, has_wall_ms),
-	      .doc = "How long it may take, without the time in which a person is asked."),
+	      .doc = "Time limit in milliseconds, without the time in which a person is asked."),
 	FIELD(Q, heap_mb, .min = 1, .max = HEAP_MB_MAX, .def = DEFAULT_INT(HEAP_MB_DEFAULT),
 	      .has = FIELD_HAS(Q, has_heap_mb), .doc = "MiB of memory for its values."),
 	FIELD(Q, stack_kb, .min = 64, .max = STACK_KB_MAX, .def = DEFAULT_INT(STACK_KB_DEFAULT),
 	      .doc = "KiB of stack."),
 	FIELD(Q, output_kb, .min = 1, .max = OUTPUT_KB_MAX, .def = DEFAULT_INT(OUTPUT_KB_DEFAULT),
 	      .has = FIELD_HAS(Q, has_output_kb),
-	      .doc = "KiB that it may print and give as its value."),
+	      .doc = "KiB that it may print and return as its value."),
 	FIELD(Q, max_calls, .max = CALLS_MAX, .def = DEFAULT_INT(CALLS_DEFAULT),
 	      .has = FIELD_HAS(Q, has_max_calls),
-	      .doc = "How many functions of modules it may call."),
+	      .doc = "Number of calls of module functions that it may make."),
 	PROFILES_ROW(Q),
 	FIELD(Q, check,
-	      .doc = "Does not run it: it is an ES module that is only parsed, and the "
-		     "value is an array of the names that it plainly exports."),
+	      .doc = "Only parse it as an ES module: it does not run, and the value is an "
+		     "array of the names that it exports by name."),
 };
 #undef Q
 static const struct field_table request_table = FIELD_TABLE(struct code_request, request_fields);
 
 static const struct field line_fields[] = {
 	FIELD_ENUM(struct code_line, level, code_level_names, .flags = FIELD_REQUIRED,
-		   .doc = "Which method of console printed it."),
-	FIELD(struct code_line, text, .flags = FIELD_REQUIRED, .doc = "What it printed."),
+		   .doc = "Console method that printed it."),
+	FIELD(struct code_line, text, .flags = FIELD_REQUIRED, .doc = "The printed text."),
 };
 static const struct field_table line_table = FIELD_TABLE(struct code_line, line_fields);
 
 #define E struct code_error
 static const struct field error_fields[] = {
-	FIELD(E, name, .flags = FIELD_REQUIRED, .doc = "Of the error, such as SyntaxError."),
-	FIELD(E, message, .flags = FIELD_REQUIRED, .doc = "What it says."),
-	FIELD(E, line, .has = FIELD_HAS(E, has_place), .doc = "Where in the code, from 1."),
-	FIELD(E, column, .has = FIELD_HAS(E, has_place), .doc = "Where in the line, from 1."),
-	FIELD(E, stack, .doc = "Functions that were running, a line each."),
+	FIELD(E, name, .flags = FIELD_REQUIRED, .doc = "Name of the error, such as SyntaxError."),
+	FIELD(E, message, .flags = FIELD_REQUIRED, .doc = "Message of the error."),
+	FIELD(E, line, .has = FIELD_HAS(E, has_place), .doc = "Line in the code, from 1."),
+	FIELD(E, column, .has = FIELD_HAS(E, has_place), .doc = "Column in the line, from 1."),
+	FIELD(E, stack, .doc = "Call stack, one function per line."),
 	FIELD_ENUM(E, limit, code_limit_names, .has = FIELD_HAS(E, has_limit),
-		   .doc = "Which limit ended it."),
+		   .doc = "Limit that ended it."),
 };
 #undef E
 static const struct field_table error_table = FIELD_TABLE(struct code_error, error_fields);
 
 #define A struct code_answer
 static const struct field answer_fields[] = {
-	FIELD(A, ok, .flags = FIELD_REQUIRED, .doc = "False: error says what was wrong."),
-	FIELD(A, value, .doc = "What it came to, as JSON; absent where there is no such value."),
+	FIELD(A, ok, .flags = FIELD_REQUIRED, .doc = "False: the code failed, and error says why."),
+	FIELD(A, value, .doc = "The value, as JSON; absent if there is none."),
 	FIELD_OBJECTS(A, console, line_table, .flags = FIELD_REQUIRED,
-		      .doc = "What it printed, in order."),
+		      .doc = "Console output, in order."),
 	FIELD_OBJECT(A, error, error_table, .has = FIELD_HAS(A, has_error),
-		     .doc = "Why it has failed."),
-	FIELD(A, calls, .flags = FIELD_REQUIRED, .doc = "Functions of modules that it called."),
-	FIELD(A, duration_ms, .flags = FIELD_REQUIRED, .doc = "How long it took."),
+		     .doc = "Why it failed."),
+	FIELD(A, calls, .flags = FIELD_REQUIRED,
+	      .doc = "Number of module functions that it called."),
+	FIELD(A, duration_ms, .flags = FIELD_REQUIRED, .doc = "How long it took, in milliseconds."),
 };
 #undef A
 const struct field_table code_answer_table = FIELD_TABLE(struct code_answer, answer_fields);

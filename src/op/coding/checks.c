@@ -43,7 +43,7 @@ struct check_request {
 #define Q struct check_request
 #define TIMEOUT_ROW(def_, max_)                                                                    \
 	FIELD(Q, timeout, .min = 1, .max = (max_), .def = DEFAULT_INT(def_),                       \
-	      .doc = "Seconds; then it is killed with all that it started.")
+	      .doc = "Seconds until it is killed with all that it started.")
 #define PROJECT_ROWS_                                                                              \
 	FIELD(Q, language, .min = 1, .max = 32,                                                    \
 	      .doc = "go, rust, node, python, c or script, where there are several projects."),    \
@@ -56,18 +56,18 @@ static const struct field lint_fields[] = { TIMEOUT_ROW(LINT_TIMEOUT, LINT_TIMEO
 					    PROJECT_ROWS_ };
 static const struct field script_fields[] = {
 	FIELD(Q, name, .flags = FIELD_REQUIRED, .min = 1, .max = 256,
-	      .doc = "Of a script in package.json, a target of make, or a file in script/ or "
-		     "scripts/."),
+	      .doc = "Name of a script in package.json, a make target, or a file in script/ "
+		     "or scripts/."),
 	TIMEOUT_ROW(TEST_TIMEOUT, TEST_TIMEOUT_MAX), PROJECT_ROWS_
 };
 static const struct field retest_fields[] = { FIELD(Q, limit, .min = 1, .max = RERUN_MAX,
 						    .def = DEFAULT_INT(RERUN_DEFAULT),
-						    .doc = "How many of them at most."),
+						    .doc = "Maximum number of tests to run."),
 					      TIMEOUT_ROW(TEST_TIMEOUT, TEST_TIMEOUT_MAX),
 					      CODING_WORKSPACE_ROW(Q) };
 static const struct field failures_fields[] = { FIELD(Q, limit, .min = 1, .max = TEST_FAILURES_MAX,
 						      .def = DEFAULT_INT(RERUN_DEFAULT),
-						      .doc = "How many of them at most."),
+						      .doc = "Maximum number of failures to show."),
 						CODING_WORKSPACE_ROW(Q) };
 #undef Q
 static const struct field_table test_table = FIELD_TABLE(struct check_request, test_fields);
@@ -78,48 +78,47 @@ static const struct field_table failures_table = FIELD_TABLE(struct check_reques
 
 #define F struct check_failure
 static const struct field failure_fields[] = {
-	FIELD(F, test, .flags = FIELD_REQUIRED, .doc = "Its scope and name."),
-	FIELD(F, file, .doc = "Where it failed."),
-	FIELD(F, line, .doc = "Its line; 0: not known."),
-	FIELD(F, message, .flags = FIELD_BYTES, .doc = "What the runner says of it."),
+	FIELD(F, test, .flags = FIELD_REQUIRED, .doc = "Scope and name of the test."),
+	FIELD(F, file, .doc = "File in which it failed."),
+	FIELD(F, line, .doc = "Line in the file; 0: not known."),
+	FIELD(F, message, .flags = FIELD_BYTES, .doc = "What the test runner reports."),
 };
 #undef F
 static const struct field_table failure_table = FIELD_TABLE(struct check_failure, failure_fields);
 
 #define F struct check_finding
 static const struct field finding_fields[] = {
-	FIELD(F, file, .doc = "Where."),
-	FIELD(F, line, .doc = "Its line; 0: not known."),
-	FIELD(F, column, .doc = "Its column; 0: not known."),
+	FIELD(F, file, .doc = "File of the finding."),
+	FIELD(F, line, .doc = "Line in the file; 0: not known."),
+	FIELD(F, column, .doc = "Column in the line; 0: not known."),
 	FIELD(F, severity, .flags = FIELD_REQUIRED, .doc = "error or warning."),
-	FIELD(F, rule, .doc = "The tool's name for it."),
-	FIELD(F, message, .flags = FIELD_REQUIRED | FIELD_BYTES, .doc = "What it is."),
+	FIELD(F, rule, .doc = "Name of the rule."),
+	FIELD(F, message, .flags = FIELD_REQUIRED | FIELD_BYTES, .doc = "Message of the tool."),
 };
 #undef F
 static const struct field_table finding_table = FIELD_TABLE(struct check_finding, finding_fields);
 
 #define A struct check_answer
 static const struct field answer_fields[] = {
-	FIELD_ENUM(
-		A, verdict, check_verdict_names, .flags = FIELD_REQUIRED,
-		.doc = "passed, failed, no_tests; clean, findings; unparsed: the exit status has "
-		       "a reason that no report tells; timed_out; program_missing."),
-	FIELD(A, project, .doc = "Its kind and folder."),
-	FIELD(A, exit_code, .has = FIELD_HAS(A, has_exit_code), .doc = "Of the command."),
+	FIELD_ENUM(A, verdict, check_verdict_names, .flags = FIELD_REQUIRED,
+		   .doc = "passed, failed or no_tests; clean or findings; unparsed: no report "
+			  "explains the exit status; timed_out; program_missing."),
+	FIELD(A, project, .doc = "Kind and folder of the project."),
+	FIELD(A, exit_code, .has = FIELD_HAS(A, has_exit_code), .doc = "Exit code of the command."),
 	FIELD(A, passed, .has = FIELD_HAS(A, has_counts), .doc = "Tests that passed."),
 	FIELD(A, failed, .has = FIELD_HAS(A, has_counts), .doc = "Tests that failed."),
 	FIELD(A, skipped, .has = FIELD_HAS(A, has_counts), .doc = "Tests that were skipped."),
 	FIELD(A, errors, .has = FIELD_HAS(A, has_findings), .doc = "Findings that are errors."),
 	FIELD(A, warnings, .has = FIELD_HAS(A, has_findings), .doc = "Findings that are warnings."),
 	FIELD_OBJECTS(A, failures, failure_table, .doc = "The tests that failed."),
-	FIELD_OBJECTS(A, findings, finding_table, .doc = "What was found."),
+	FIELD_OBJECTS(A, findings, finding_table, .doc = "Findings of the tool."),
 	FIELD(A, more, .doc = "How many failures or findings are not listed."),
-	FIELD(A, lost, .doc = "Pieces of the report that could not be read: more may have failed."),
+	FIELD(A, lost, .doc = "Parts of the report that could not be read: more may have failed."),
 	FIELD(A, missing, .doc = "The program that is missing."),
-	FIELD(A, hint, .doc = "How to get it."),
-	FIELD(A, output, .flags = FIELD_BYTES, .doc = "Head and tail of what was printed."),
-	FIELD(A, shell_id, .doc = "For BashOutput, which has all of it."),
-	FIELD(A, everything, .doc = "The runner can't be told which tests, so all ran."),
+	FIELD(A, hint, .doc = "How to get the missing program."),
+	FIELD(A, output, .flags = FIELD_BYTES, .doc = "Head and tail of the output."),
+	FIELD(A, shell_id, .doc = "Shell id for BashOutput, which has all the output."),
+	FIELD(A, everything, .doc = "All tests ran, because the runner can't run selected ones."),
 };
 #undef A
 static const struct field_table answer_table = FIELD_TABLE(struct check_answer, answer_fields);

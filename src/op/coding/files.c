@@ -177,9 +177,9 @@ static const struct field read_fields[] = {
 	FIELD(Q, file_path, .flags = FIELD_REQUIRED, .min = 1, .max = CODING_PATH_ARG_MAX,
 	      .doc = "Relative to the workspace, absolute in the sandbox, or a file URI."),
 	FIELD(Q, offset, .min = 1, .max = INT64_MAX, .def = DEFAULT_INT(1),
-	      .doc = "Line to begin at, from 1."),
+	      .doc = "Line to start at, from 1."),
 	FIELD(Q, limit, .min = 1, .max = TEXT_LINES_MAX, .def = DEFAULT_INT(TEXT_LINES_MAX),
-	      .doc = "Lines at most."),
+	      .doc = "Maximum number of lines to show."),
 	CODING_WORKSPACE_ROW(Q),
 };
 #undef Q
@@ -188,15 +188,15 @@ static const struct field_table read_table = FIELD_TABLE(struct read_request, re
 #define T struct coding_text
 static const struct field text_fields[] = {
 	FIELD(T, text, .flags = FIELD_REQUIRED | FIELD_NUL_OK, .doc = "Numbered lines."),
-	FIELD(T, path, .flags = FIELD_REQUIRED, .doc = "The file."),
-	FIELD(T, size, .flags = FIELD_REQUIRED, .doc = "Bytes of the file."),
+	FIELD(T, path, .flags = FIELD_REQUIRED, .doc = "Path of the file."),
+	FIELD(T, size, .flags = FIELD_REQUIRED, .doc = "Size of the file in bytes."),
 	FIELD(T, first, .flags = FIELD_REQUIRED, .doc = "The first line shown."),
-	FIELD(T, lines, .flags = FIELD_REQUIRED, .doc = "Lines shown."),
+	FIELD(T, lines, .flags = FIELD_REQUIRED, .doc = "Number of lines shown."),
 	FIELD_NAMED(T, total, "total_lines", .has = FIELD_HAS(T, has_total),
-		    .doc = "Lines of the file; absent where it was not read to its end."),
+		    .doc = "Number of lines of the file; absent if it was not read to its end."),
 	FIELD_NAMED(T, next, "next_offset", .has = FIELD_HAS(T, has_next),
-		    .doc = "Where to read on."),
-	FIELD(T, binary, .flags = FIELD_REQUIRED, .doc = "It is no text, and not shown."),
+		    .doc = "Line to continue from."),
+	FIELD(T, binary, .flags = FIELD_REQUIRED, .doc = "Not a text file; it is not shown."),
 	FIELD_NAMED(T, bad, "invalid_bytes", .flags = FIELD_REQUIRED,
 		    .doc = "Bytes shown as U+FFFD, since they are not UTF-8."),
 };
@@ -333,12 +333,12 @@ const struct op coding_read_op = {
 /* ---- writing ------------------------------------------------------------------------------- */
 
 static const struct field written_fields[] = {
-	FIELD(struct coding_written, path, .flags = FIELD_REQUIRED, .doc = "The file."),
-	FIELD(struct coding_written, bytes, .flags = FIELD_REQUIRED, .doc = "Its size now."),
-	FIELD(struct coding_written, is_new, .flags = FIELD_REQUIRED,
-	      .doc = "It was not there before."),
+	FIELD(struct coding_written, path, .flags = FIELD_REQUIRED, .doc = "Path of the file."),
+	FIELD(struct coding_written, bytes, .flags = FIELD_REQUIRED,
+	      .doc = "New size of the file in bytes."),
+	FIELD(struct coding_written, is_new, .flags = FIELD_REQUIRED, .doc = "The file is new."),
 	FIELD(struct coding_written, replaced, .flags = FIELD_REQUIRED,
-	      .doc = "How often old_string was replaced."),
+	      .doc = "How many times old_string was replaced."),
 };
 static const struct field_table written_table = FIELD_TABLE(struct coding_written, written_fields);
 
@@ -461,9 +461,9 @@ struct write_request {
 #define Q struct write_request
 static const struct field write_fields[] = {
 	FIELD(Q, file_path, .flags = FIELD_REQUIRED, .min = 1, .max = CODING_PATH_ARG_MAX,
-	      .doc = "The file; directories above it are made."),
+	      .doc = "Path of the file; missing parent directories are made."),
 	FIELD(Q, content, .flags = FIELD_REQUIRED | FIELD_NUL_OK, .max = CODING_FILE_MAX,
-	      .doc = "All that is in it then."),
+	      .doc = "The new content of the whole file."),
 	CODING_WORKSPACE_ROW(Q),
 };
 #undef Q
@@ -498,7 +498,7 @@ static void coding_write_run(struct call *c, const void *request)
 
 const struct op coding_write_op = {
 	.action = "coding.write",
-	.doc = "Writes a whole file of the workspace: a new one, or one that was read before.",
+	.doc = "Writes a whole file of the workspace: a new file, or one that was read before.",
 	.effect = OP_WRITE,
 	.flags = OP_REPLACES | OP_IDEMPOTENT,
 	.request = &write_table,
@@ -515,14 +515,14 @@ struct edit_request {
 #define Q struct edit_request
 static const struct field edit_fields[] = {
 	FIELD(Q, file_path, .flags = FIELD_REQUIRED, .min = 1, .max = CODING_PATH_ARG_MAX,
-	      .doc = "A file that was read."),
+	      .doc = "Path of a file that was read before."),
 	FIELD(Q, old_string, .flags = FIELD_REQUIRED | FIELD_NUL_OK, .min = 1,
 	      .max = CODING_FILE_MAX,
-	      .doc = "What to replace, exactly as it stands there and without line numbers; once "
-		     "in the file unless replace_all."),
+	      .doc = "Text to replace, exactly as in the file and without line numbers. It "
+		     "must occur only once, unless replace_all is set."),
 	FIELD(Q, new_string, .flags = FIELD_REQUIRED | FIELD_NUL_OK, .max = CODING_FILE_MAX,
-	      .doc = "What stands there then."),
-	FIELD(Q, replace_all, .def = DEFAULT_BOOL(false), .doc = "Every place where it stands."),
+	      .doc = "Text to put in its place."),
+	FIELD(Q, replace_all, .def = DEFAULT_BOOL(false), .doc = "Replace every occurrence."),
 	CODING_WORKSPACE_ROW(Q),
 };
 #undef Q
@@ -561,7 +561,7 @@ static void coding_edit_run(struct call *c, const void *request)
 
 const struct op coding_edit_op = {
 	.action = "coding.edit",
-	.doc = "Replaces a text in a file of the workspace that was read before.",
+	.doc = "Replaces text in a file of the workspace that was read before.",
 	.effect = OP_WRITE,
 	.flags = OP_REPLACES,
 	.request = &edit_table,

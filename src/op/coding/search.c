@@ -275,11 +275,12 @@ int search_say(struct str path, struct buf *to, struct err *e)
 
 #define F struct coding_found
 static const struct field found_fields[] = {
-	FIELD(F, text, .flags = FIELD_REQUIRED | FIELD_NUL_OK, .doc = "A line for each."),
-	FIELD(F, shown, .flags = FIELD_REQUIRED, .doc = "How many are in text."),
-	FIELD(F, more, .flags = FIELD_REQUIRED, .doc = "There are more."),
-	FIELD(F, total, .has = FIELD_HAS(F, has_total), .doc = "How many there are."),
-	FIELD(F, timed_out, .flags = FIELD_REQUIRED, .doc = "The time was over before the end."),
+	FIELD(F, text, .flags = FIELD_REQUIRED | FIELD_NUL_OK, .doc = "One line for each result."),
+	FIELD(F, shown, .flags = FIELD_REQUIRED, .doc = "Number of results in text."),
+	FIELD(F, more, .flags = FIELD_REQUIRED, .doc = "There are more results."),
+	FIELD(F, total, .has = FIELD_HAS(F, has_total), .doc = "Number of all results."),
+	FIELD(F, timed_out, .flags = FIELD_REQUIRED,
+	      .doc = "The time was up before the search was complete."),
 	FIELD(F, complaint, .doc = "What could not be searched."),
 };
 #undef F
@@ -313,11 +314,12 @@ struct glob_request {
 #define Q struct glob_request
 static const struct field glob_fields[] = {
 	FIELD(Q, pattern, .flags = FIELD_REQUIRED, .min = 1, .max = GLOB_PATTERN_MAX,
-	      .doc = "Such as **/*.c or src/*.{h,c}; without / it is for names in any folder."),
+	      .doc = "Glob pattern, such as **/*.c or src/*.{h,c}; without a / it matches "
+		     "names in any folder."),
 	FIELD(Q, path, .min = 1, .max = CODING_PATH_ARG_MAX,
-	      .doc = "Folder to look in; the workspace if absent."),
+	      .doc = "Folder to search. Default: the workspace."),
 	FIELD(Q, limit, .min = 1, .max = GLOB_LIMIT_MAX, .def = DEFAULT_INT(GLOB_LIMIT),
-	      .doc = "Files at most."),
+	      .doc = "Maximum number of files to show."),
 	CODING_WORKSPACE_ROW(Q),
 };
 #undef Q
@@ -477,18 +479,20 @@ struct grep_request {
 #define Q struct grep_request
 static const struct field grep_fields[] = {
 	FIELD(Q, pattern, .flags = FIELD_REQUIRED, .min = 1, .max = PATTERN_MAX,
-	      .doc = "A regular expression, in the syntax of Rust."),
+	      .doc = "Regular expression, in Rust's syntax."),
 	FIELD(Q, path, .min = 1, .max = CODING_PATH_ARG_MAX,
-	      .doc = "File or folder to search; the workspace if absent."),
-	FIELD(Q, glob, .min = 1, .max = GLOB_PATTERN_MAX, .doc = "Only these files, such as *.c."),
-	FIELD(Q, case_insensitive, .doc = "Letters match in either case."),
-	FIELD(Q, multiline, .doc = "A match may span lines, and . matches their ends."),
+	      .doc = "File or folder to search. Default: the workspace."),
+	FIELD(Q, glob, .min = 1, .max = GLOB_PATTERN_MAX,
+	      .doc = "Only files that match this glob, such as *.c."),
+	FIELD(Q, case_insensitive, .doc = "Ignore case."),
+	FIELD(Q, multiline, .doc = "A match may span lines, and . matches line ends."),
 	FIELD_ENUM(Q, output_mode, grep_mode_names, .def = DEFAULT_ENUM(GREP_CONTENT),
-		   .doc = "Lines with their places, only names of files, or matches of each file."),
-	FIELD(Q, context, .max = CONTEXT_MAX, .doc = "Lines to show before and behind each."),
+		   .doc = "Show matching lines, only file names, or the number of matches in each "
+			  "file."),
+	FIELD(Q, context, .max = CONTEXT_MAX, .doc = "Lines to show before and after each match."),
 	FIELD(Q, head_limit, .min = 1, .max = GREP_LIMIT_MAX, .def = DEFAULT_INT(GREP_LIMIT),
-	      .doc = "Lines or files at most."),
-	FIELD(Q, offset, .max = INT64_MAX, .doc = "How many of them to pass over."),
+	      .doc = "Maximum number of lines or files to show."),
+	FIELD(Q, offset, .max = INT64_MAX, .doc = "Number of results to skip."),
 	CODING_WORKSPACE_ROW(Q),
 };
 #undef Q
@@ -707,7 +711,7 @@ static void coding_grep_run(struct call *c, const void *request)
 
 const struct op coding_grep_op = {
 	.action = "coding.grep",
-	.doc = "Searches the texts of the workspace by a regular expression.",
+	.doc = "Searches files of the workspace by a regular expression.",
 	.effect = OP_READ,
 	.request = &grep_table,
 	.result = &found_table,

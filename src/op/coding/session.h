@@ -56,7 +56,7 @@ void coding_forget(struct coding *k, const void *session);
 /* The argument that names one of several workspaces. */
 #define CODING_WORKSPACE_ROW(S)                                                                    \
 	FIELD(S, workspace, .min = 1, .max = CODING_NAME_MAX,                                      \
-	      .doc = "Name of the workspace, where there are several.")
+	      .doc = "Name of the workspace, if there are several.")
 
 struct coding_talk; /* a conversation */
 

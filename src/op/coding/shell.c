@@ -62,10 +62,10 @@ struct bash_request {
 #define Q struct bash_request
 static const struct field bash_fields[] = {
 	FIELD(Q, command, .flags = FIELD_REQUIRED, .min = 1, .max = EXEC_BYTES_MAX,
-	      .doc = "Line for the shell, which starts in the workspace."),
+	      .doc = "Shell command line, which starts in the workspace."),
 	FIELD(Q, description, .max = DESCRIPTION_MAX, .doc = "What it is for, in a few words."),
 	FIELD(Q, timeout, .min = 1, .max = TIMEOUT_MAX, .def = DEFAULT_INT(TIMEOUT_DEFAULT),
-	      .doc = "Seconds; then it is killed with all that it started."),
+	      .doc = "Seconds until it is killed with all that it started."),
 	FIELD(Q, run_in_background, .def = DEFAULT_BOOL(false),
 	      .doc = "Return at once with a shell_id for BashOutput; it has no timeout."),
 	SECRETS_ROW(Q),
@@ -126,7 +126,7 @@ static void bash_run(struct call *c, const void *request)
 
 const struct op coding_bash_op = {
 	.action = "coding.bash",
-	.doc = "Runs a line for the shell in a coding session.",
+	.doc = "Runs a shell command in a coding session.",
 	.effect = OP_EXECUTE,
 	.request = &bash_table,
 	.result = &exec_answer_table,
@@ -144,13 +144,13 @@ struct output_request {
 #define Q struct output_request
 #define SHELL_ID_ROW                                                                               \
 	FIELD(Q, shell_id, .flags = FIELD_REQUIRED, .min = 1, .max = SHELL_ID_MAX,                 \
-	      .doc = "As Bash told it.")
+	      .doc = "Id that Bash returned.")
 static const struct field output_fields[] = {
 	SHELL_ID_ROW,
-	FIELD(Q, offset, .doc = "Where to begin: an offset that was told, or 0."),
-	FIELD(Q, wait, .max = WAIT_MAX, .doc = "Seconds to wait for its end; 0: none."),
+	FIELD(Q, offset, .doc = "Where to start: 0 or an offset that was returned."),
+	FIELD(Q, wait, .max = WAIT_MAX, .doc = "Seconds to wait for its end; 0: do not wait."),
 	FIELD(Q, max_bytes, .min = 1, .max = OUTPUT_MAX, .def = DEFAULT_INT(OUTPUT_DEFAULT),
-	      .doc = "How much to read."),
+	      .doc = "Maximum number of bytes to read."),
 	CODING_WORKSPACE_ROW(Q),
 };
 static const struct field kill_fields[] = { SHELL_ID_ROW, CODING_WORKSPACE_ROW(Q) };
@@ -208,7 +208,7 @@ static void output_run(struct call *c, const void *request)
 
 const struct op coding_output_op = {
 	.action = "coding.output",
-	.doc = "What a shell of a coding session has printed, from an offset on.",
+	.doc = "Returns what a shell of a coding session has printed, from an offset.",
 	.effect = OP_READ,
 	.flags = OP_WAITS,
 	.request = &output_table,
@@ -241,7 +241,7 @@ static const struct field_table secrets_table = FIELD_TABLE(struct secrets_reque
 
 static const struct field names_fields[] = {
 	FIELD(struct secret_names, secrets, .flags = FIELD_REQUIRED,
-	      .doc = "Names of those that Bash may give to a program."),
+	      .doc = "Names of the secrets that Bash may give to a program."),
 };
 static const struct field_table names_table = FIELD_TABLE(struct secret_names, names_fields);
 
@@ -274,7 +274,7 @@ static void secrets_run(struct call *c, const void *request)
 
 const struct op coding_secrets_op = {
 	.action = "coding.secrets",
-	.doc = "Names of the secrets that programs of a coding session may be given.",
+	.doc = "Lists the names of secrets that programs of a coding session may be given.",
 	.effect = OP_READ,
 	.request = &secrets_table,
 	.result = &names_table,

@@ -292,21 +292,21 @@ static bool reads_never(const struct snapshot_request *q)
 #define NAME_ROW(...)                                                                              \
 	FIELD(Q, name, .flags = FIELD_REQUIRED, .min = 1, .max = SHOT_NAME_MAX, __VA_ARGS__)
 static const struct field create_fields[] = {
-	NAME_ROW(.doc = "Letters, digits, '_', '-' and '.'."),
-	FIELD(Q, description, .max = SHOT_DESCRIPTION_MAX / 4, .doc = "What it is for."),
+	NAME_ROW(.doc = "Name of the snapshot: letters, digits, '_', '-' and '.'."),
+	FIELD(Q, description, .max = SHOT_DESCRIPTION_MAX / 4, .doc = "What the snapshot is for."),
 	CODING_WORKSPACE_ROW(Q),
 };
 static const struct field list_fields[] = { CODING_WORKSPACE_ROW(Q) };
 static const struct field diff_fields[] = {
-	NAME_ROW(.doc = "The snapshot that is compared."),
+	NAME_ROW(.doc = "Snapshot to compare."),
 	FIELD(Q, to, .min = 1, .max = SHOT_NAME_MAX,
-	      .doc = "With this one; if absent, with the files as they are."),
+	      .doc = "Snapshot to compare with. Default: the current files."),
 	FIELD(Q, path, .min = 1, .max = CODING_PATH_ARG_MAX,
-	      .doc = "Only this file, or what is below this folder."),
+	      .doc = "Only this file, or files below this folder."),
 	CODING_WORKSPACE_ROW(Q),
 };
 static const struct field restore_fields[] = {
-	NAME_ROW(.doc = "The snapshot."),
+	NAME_ROW(.doc = "Name of the snapshot."),
 	CODING_WORKSPACE_ROW(Q),
 };
 #undef Q
@@ -318,15 +318,15 @@ static const struct field_table restore_table = FIELD_TABLE(struct snapshot_requ
 
 #define S struct coding_snapshot
 static const struct field snapshot_fields[] = {
-	FIELD(S, name, .flags = FIELD_REQUIRED, .doc = "Its name."),
+	FIELD(S, name, .flags = FIELD_REQUIRED, .doc = "Name of the snapshot."),
 	FIELD(S, description, .doc = "What it is for."),
-	FIELD(S, created_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
-	FIELD(S, expires_at, .flags = FIELD_REQUIRED, .doc = "When it is removed."),
-	FIELD(S, files, .flags = FIELD_REQUIRED, .doc = "Files, directories and links."),
-	FIELD(S, bytes, .flags = FIELD_REQUIRED, .doc = "Of its files."),
-	FIELD(S, left_out, .flags = FIELD_REQUIRED, .doc = "Files that are not in it."),
-	FIELD(S, left_out_names, .doc = "Some of these."),
-	FIELD(S, gone, .doc = "The oldest one, which was removed for it."),
+	FIELD(S, created_at, .flags = FIELD_REQUIRED, .doc = "When it was made, RFC 3339."),
+	FIELD(S, expires_at, .flags = FIELD_REQUIRED, .doc = "When it is removed, RFC 3339."),
+	FIELD(S, files, .flags = FIELD_REQUIRED, .doc = "Number of files, directories and links."),
+	FIELD(S, bytes, .flags = FIELD_REQUIRED, .doc = "Size of its files in bytes."),
+	FIELD(S, left_out, .flags = FIELD_REQUIRED, .doc = "Number of files left out."),
+	FIELD(S, left_out_names, .doc = "Names of some of the files left out."),
+	FIELD(S, gone, .doc = "Name of the oldest snapshot, which was removed to make room."),
 };
 #undef S
 static const struct field_table snapshot_table = FIELD_TABLE(struct coding_snapshot,
@@ -340,13 +340,17 @@ static const struct field_table snapshots_table = FIELD_TABLE(struct coding_snap
 
 #define C struct coding_changes
 static const struct field changes_fields[] = {
-	FIELD(C, name, .flags = FIELD_REQUIRED, .doc = "The snapshot."),
-	FIELD(C, text, .flags = FIELD_REQUIRED, .doc = "What differs."),
-	FIELD(C, changed, .flags = FIELD_REQUIRED, .doc = "Files, directories and links."),
-	FIELD(C, added, .flags = FIELD_REQUIRED, .doc = "Likewise."),
-	FIELD(C, removed, .flags = FIELD_REQUIRED, .doc = "Likewise."),
-	FIELD(C, times, .flags = FIELD_REQUIRED, .doc = "Files of which the times alone differ."),
-	FIELD(C, more, .flags = FIELD_REQUIRED, .doc = "The text has not all."),
+	FIELD(C, name, .flags = FIELD_REQUIRED, .doc = "Name of the snapshot."),
+	FIELD(C, text, .flags = FIELD_REQUIRED, .doc = "The differences."),
+	FIELD(C, changed, .flags = FIELD_REQUIRED,
+	      .doc = "Number of changed files, directories and links."),
+	FIELD(C, added, .flags = FIELD_REQUIRED,
+	      .doc = "Number of added files, directories and links."),
+	FIELD(C, removed, .flags = FIELD_REQUIRED,
+	      .doc = "Number of removed files, directories and links."),
+	FIELD(C, times, .flags = FIELD_REQUIRED,
+	      .doc = "Number of files that differ only in their times."),
+	FIELD(C, more, .flags = FIELD_REQUIRED, .doc = "The text is not complete."),
 };
 #undef C
 static const struct field_table changes_table = FIELD_TABLE(struct coding_changes, changes_fields);
@@ -473,7 +477,7 @@ static void list_then(struct shot_work *s)
 
 const struct op coding_snapshot_list_op = {
 	.action = "coding.snapshot_list",
-	.doc = "The snapshots of the workspace.",
+	.doc = "Lists the snapshots of the workspace.",
 	.effect = OP_READ,
 	.request = &list_table,
 	.result = &snapshots_table,
@@ -525,7 +529,7 @@ static void diff_work(struct shot_work *s, struct err *e)
 
 const struct op coding_snapshot_diff_op = {
 	.action = "coding.snapshot_diff",
-	.doc = "What differs between a snapshot and the workspace, or another snapshot.",
+	.doc = "Shows the differences between a snapshot and the workspace, or another snapshot.",
 	.effect = OP_READ,
 	.request = &diff_table,
 	.result = &changes_table,
@@ -646,7 +650,7 @@ static void restore_work(struct shot_work *s, struct err *e)
 
 const struct op coding_snapshot_restore_op = {
 	.action = "coding.snapshot_restore",
-	.doc = "Makes the files of the workspace what they were at a snapshot.",
+	.doc = "Restores the files of the workspace to what they were at a snapshot.",
 	.effect = OP_WRITE,
 	.flags = OP_REPLACES | OP_IDEMPOTENT,
 	.request = &restore_table,

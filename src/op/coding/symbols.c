@@ -50,9 +50,9 @@ struct lookup_request {
 #define Q struct lookup_request
 static const struct field lookup_fields[] = {
 	FIELD(Q, query, .flags = FIELD_REQUIRED, .min = 1, .max = QUERY_MAX,
-	      .doc = "A name, the beginning of one, or words, such as parse config."),
+	      .doc = "A name, its beginning, or words, such as parse config."),
 	FIELD(Q, limit, .min = 1, .max = LIMIT_MAX, .def = DEFAULT_INT(LIMIT),
-	      .doc = "Symbols at most."),
+	      .doc = "Maximum number of symbols to show."),
 	CODING_WORKSPACE_ROW(Q),
 };
 #undef Q
@@ -60,14 +60,14 @@ static const struct field_table lookup_table = FIELD_TABLE(struct lookup_request
 
 #define F struct coding_symbols
 static const struct field symbols_fields[] = {
-	FIELD(F, text, .flags = FIELD_REQUIRED, .doc = "A line for each."),
-	FIELD(F, shown, .flags = FIELD_REQUIRED, .doc = "How many are in text."),
-	FIELD(F, total, .flags = FIELD_REQUIRED, .doc = "How many there are."),
+	FIELD(F, text, .flags = FIELD_REQUIRED, .doc = "One line for each symbol."),
+	FIELD(F, shown, .flags = FIELD_REQUIRED, .doc = "Number of symbols in text."),
+	FIELD(F, total, .flags = FIELD_REQUIRED, .doc = "Number of all symbols found."),
 	FIELD(F, words, .flags = FIELD_REQUIRED,
-	      .doc = "The sandbox has no Universal Ctags, so words were searched."),
-	FIELD(F, files, .flags = FIELD_REQUIRED, .doc = "Files that are known."),
+	      .doc = "The sandbox has no Universal Ctags, so plain words were searched."),
+	FIELD(F, files, .flags = FIELD_REQUIRED, .doc = "Number of files known to the search."),
 	FIELD(F, unread, .flags = FIELD_REQUIRED,
-	      .doc = "Of these: not read in time, or too many."),
+	      .doc = "Number of files that were not searched: not read in time, or too many."),
 };
 #undef F
 static const struct field_table symbols_table = FIELD_TABLE(struct coding_symbols, symbols_fields);

@@ -229,13 +229,13 @@ struct watch_request {
 #define Q struct watch_request
 static const struct field watch_fields[] = {
 	FIELD(Q, command, .flags = FIELD_REQUIRED, .min = 1, .max = EXEC_BYTES_MAX,
-	      .doc = "Line for the shell, which starts in the workspace."),
+	      .doc = "Shell command line, which starts in the workspace."),
 	FIELD(Q, description, .max = 1024, .doc = "What it is for, in a few words."),
 	FIELD(Q, error_patterns, .max = PATTERNS_MAX, .has = FIELD_HAS(Q, has_patterns),
-	      .doc = "Regular expressions (ECMA-262, flag u) of lines that are errors; absent: "
-		     "common ones; empty: none."),
+	      .doc = "Regular expressions (ECMA-262, flag u) for lines that are errors; "
+		     "absent: common ones; empty: none."),
 	FIELD(Q, idle_timeout_seconds, .max = IDLE_MAX,
-	      .doc = "Tell where nothing is printed for so long; 0: never."),
+	      .doc = "Note an event if nothing is printed for this many seconds; 0: never."),
 	CODING_WORKSPACE_ROW(Q),
 };
 #undef Q
@@ -243,7 +243,7 @@ static const struct field_table watch_table = FIELD_TABLE(struct watch_request, 
 
 static const struct field started_fields[] = {
 	FIELD(struct watch_started, shell_id, .flags = FIELD_REQUIRED,
-	      .doc = "For watch_process_events, BashOutput and KillShell."),
+	      .doc = "Id for watch_process_events, BashOutput and KillShell."),
 };
 static const struct field_table started_table = FIELD_TABLE(struct watch_started, started_fields);
 
@@ -389,8 +389,8 @@ static void watch_run(struct call *c, const void *request)
 
 const struct op coding_watch_op = {
 	.action = "coding.watch",
-	.doc = "Runs a program in the background and notes what happens: errors that it prints, "
-	       "silence, its end.",
+	.doc = "Runs a program in the background and notes events: errors that it "
+	       "prints, silence, its end.",
 	.effect = OP_EXECUTE,
 	.request = &watch_table,
 	.result = &started_table,
@@ -406,8 +406,8 @@ struct events_request {
 #define Q struct events_request
 static const struct field events_fields[] = {
 	FIELD(Q, shell_id, .flags = FIELD_REQUIRED, .min = 1, .max = ID_MAX,
-	      .doc = "As watch_process told it."),
-	FIELD(Q, since_event_id, .doc = "Only events behind this one."),
+	      .doc = "Id that watch_process returned."),
+	FIELD(Q, since_event_id, .doc = "Only events after this one."),
 	CODING_WORKSPACE_ROW(Q),
 };
 #undef Q
@@ -415,23 +415,27 @@ static const struct field_table events_request = FIELD_TABLE(struct events_reque
 
 #define V struct watch_event
 static const struct field event_fields[] = {
-	FIELD(V, id, .flags = FIELD_REQUIRED, .doc = "Its number."),
-	FIELD(V, at, .flags = FIELD_REQUIRED, .doc = "When, by RFC 3339."),
+	FIELD(V, id, .flags = FIELD_REQUIRED, .doc = "Number of the event."),
+	FIELD(V, at, .flags = FIELD_REQUIRED, .doc = "When it happened, RFC 3339."),
 	FIELD(V, kind, .flags = FIELD_REQUIRED,
 	      .doc = "started, error, idle_timeout, exited or note."),
-	FIELD(V, pattern, .doc = "Of an error: what has matched."),
-	FIELD(V, text, .flags = FIELD_REQUIRED | FIELD_BYTES, .doc = "The line, or what it is."),
+	FIELD(V, pattern, .doc = "For an error: the pattern that matched."),
+	FIELD(V, text, .flags = FIELD_REQUIRED | FIELD_BYTES,
+	      .doc = "The printed line, or a description."),
 };
 #undef V
 static const struct field_table event_table = FIELD_TABLE(struct watch_event, event_fields);
 
 #define A struct watch_events
 static const struct field all_fields[] = {
-	FIELD(A, shell_id, .flags = FIELD_REQUIRED, .doc = "Its id."),
-	FIELD(A, state, .flags = FIELD_REQUIRED, .doc = "Of the program."),
-	FIELD_OBJECTS(A, events, event_table, .flags = FIELD_REQUIRED, .doc = "In their order."),
-	FIELD(A, dropped, .flags = FIELD_REQUIRED, .doc = "Events that are not kept any more."),
-	FIELD(A, next_event_id, .flags = FIELD_REQUIRED, .doc = "since_event_id of the next call."),
+	FIELD(A, shell_id, .flags = FIELD_REQUIRED, .doc = "Id of the shell."),
+	FIELD(A, state, .flags = FIELD_REQUIRED, .doc = "State of the program."),
+	FIELD_OBJECTS(A, events, event_table, .flags = FIELD_REQUIRED,
+		      .doc = "In order of their ids."),
+	FIELD(A, dropped, .flags = FIELD_REQUIRED,
+	      .doc = "Number of events that are no longer kept."),
+	FIELD(A, next_event_id, .flags = FIELD_REQUIRED,
+	      .doc = "Value of since_event_id for the next call."),
 };
 #undef A
 static const struct field_table all_table = FIELD_TABLE(struct watch_events, all_fields);
@@ -519,7 +523,7 @@ static void events_run(struct call *c, const void *request)
 
 const struct op coding_events_op = {
 	.action = "coding.events",
-	.doc = "What has happened to a watched program.",
+	.doc = "Returns what has happened to a watched program.",
 	.effect = OP_READ,
 	.request = &events_request,
 	.result = &all_table,

@@ -12,10 +12,10 @@ struct update_request {
 };
 static const struct field update_fields[] = {
 	CONVERSATION_NAMED(Q),
-	FIELD(Q, title, .max = TITLE_MAX, .doc = "Its name for people."),
+	FIELD(Q, title, .max = TITLE_MAX, .doc = "Title for people."),
 	FIELD(Q, description, .max = DESCRIPTION_MAX, .doc = "What it is about."),
 	FIELD(Q, archived, .has = FIELD_HAS(Q, has_archived),
-	      .doc = "Put away: its agent ends, and it takes no prompts. Its children stay."),
+	      .doc = "Archive it: its agent ends, and it takes no prompts. Its children stay."),
 };
 #undef Q
 static const struct field_table update_table = FIELD_TABLE(struct update_request, update_fields);
@@ -58,7 +58,7 @@ static void update_run(struct call *c, const void *request)
 
 const struct op conversation_update_op = {
 	.action = "conversation.update",
-	.doc = "Names a conversation, describes it, or puts it away.",
+	.doc = "Changes the title or description of a conversation, or archives it.",
 	.effect = OP_WRITE,
 	.flags = OP_IDEMPOTENT,
 	.request = &update_table,
@@ -80,8 +80,7 @@ struct settings_view {
 static const struct field settings_fields[] = {
 	FIELD_OBJECT(struct settings_view, settings, conversation_flags_table,
 		     .flags = FIELD_REQUIRED,
-		     .doc = "The flags that were set; others have their "
-			    "defaults."),
+		     .doc = "Flags that were set; others have their defaults."),
 };
 static const struct field_table settings_table = FIELD_TABLE(struct settings_view, settings_fields);
 
@@ -104,7 +103,7 @@ static void settings_run(struct call *c, const void *request)
 
 const struct op conversation_settings_op = {
 	.action = "conversation.settings",
-	.doc = "The permission flags that were set for a conversation.",
+	.doc = "Returns the permission flags that were set for a conversation.",
 	.effect = OP_READ,
 	.request = &named_table,
 	.result = &settings_table,
@@ -153,7 +152,8 @@ static void set_flags_run(struct call *c, const void *request)
 
 const struct op conversation_set_flags_op = {
 	.action = "conversation.set_flags",
-	.doc = "Sets permission flags of a conversation; those that are not named stay.",
+	.doc = "Sets permission flags of a conversation; flags that are not named stay "
+	       "as they are.",
 	.effect = OP_WRITE,
 	.flags = OP_IDEMPOTENT,
 	.request = &set_flags_table,
@@ -168,11 +168,11 @@ struct flag_view {
 	bool def;
 };
 static const struct field flag_fields[] = {
-	FIELD(struct flag_view, name, .flags = FIELD_REQUIRED, .doc = "Of the flag."),
-	FIELD(struct flag_view, label, .flags = FIELD_REQUIRED, .doc = "For people."),
+	FIELD(struct flag_view, name, .flags = FIELD_REQUIRED, .doc = "Name of the flag."),
+	FIELD(struct flag_view, label, .flags = FIELD_REQUIRED, .doc = "Label for people."),
 	FIELD(struct flag_view, description, .flags = FIELD_REQUIRED, .doc = "What it allows."),
 	FIELD_NAMED(struct flag_view, def, "default", .flags = FIELD_REQUIRED,
-		    .doc = "What holds where it was not set."),
+		    .doc = "Value if it was not set."),
 };
 static const struct field_table flag_table = FIELD_TABLE(struct flag_view, flag_fields);
 
@@ -184,7 +184,7 @@ struct flags_view {
 };
 static const struct field flags_fields[] = {
 	FIELD_OBJECTS(struct flags_view, flags, flag_table, .flags = FIELD_REQUIRED,
-		      .doc = "All of them."),
+		      .doc = "All flags."),
 };
 static const struct field_table flags_table = FIELD_TABLE(struct flags_view, flags_fields);
 
@@ -203,7 +203,7 @@ static void flags_run(struct call *c, const void *request)
 
 const struct op conversation_flags_op = {
 	.action = "conversation.flags",
-	.doc = "The permission flags that there are, with their defaults.",
+	.doc = "Lists the permission flags and their defaults.",
 	.effect = OP_READ,
 	.request = &op_nothing_table,
 	.result = &flags_table,
@@ -219,7 +219,8 @@ struct delete_request {
 static const struct field delete_fields[] = {
 	CONVERSATION_NAMED(struct delete_request),
 	FIELD(struct delete_request, children, .def = DEFAULT_BOOL(false),
-	      .doc = "With its children; else one that has children stays."),
+	      .doc = "Delete its children, too; otherwise a conversation with children is not "
+		     "deleted."),
 };
 static const struct field_table delete_table = FIELD_TABLE(struct delete_request, delete_fields);
 
@@ -284,7 +285,7 @@ static void restore_run(struct call *c, const void *request)
 
 const struct op conversation_restore_op = {
 	.action = "conversation.restore",
-	.doc = "Takes a conversation back out of the trash.",
+	.doc = "Restores a conversation from the trash.",
 	.effect = OP_WRITE,
 	.request = &named_table,
 	.result = &conversation_view_table,

@@ -83,7 +83,7 @@ void conversation_answer(struct call *c, struct talk *t);
 	      .doc = "Your conversation's id; may be left out with a conversation's token.")
 #define CONVERSATION_NAMED(S)                                                                      \
 	FIELD(S, conversation_id, .flags = FIELD_REQUIRED, .min = 1, .max = CONVERSATION_ID,       \
-	      .doc = "Which one.")
+	      .doc = "Id of the conversation.")
 #define CONVERSATION_ROW(S, ...) FIELD(S, conversation_id, .max = CONVERSATION_ID, __VA_ARGS__)
 
 /* ---- user_data.c ----------------------------------------------------------------------------- */

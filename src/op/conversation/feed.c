@@ -22,20 +22,22 @@ struct feed_request {
 };
 static const struct field request_fields[] = {
 	FIELD(struct feed_request, after, .max = CURSOR_LENGTH,
-	      .doc = "Only what came behind this cursor; from now on if not said."),
+	      .doc = "Only news after this cursor; absent: from now on."),
 	FIELD(struct feed_request, topics, .max = TOPICS_MAX, .item_max = TOPIC_MAX,
-	      .doc = "Only these: conversation, question and others."),
+	      .doc = "Only these topics, such as conversation and question."),
 };
 static const struct field_table request_table = FIELD_TABLE(struct feed_request, request_fields);
 
 static const struct field view_fields[] = {
 	FIELD(struct feed_view, kind, .flags = FIELD_REQUIRED,
-	      .doc = "news; alive, nothing came; reset, what was asked for is not there any more: "
-		     "read everything anew, and go on from here."),
-	FIELD(struct feed_view, cursor, .flags = FIELD_REQUIRED, .doc = "What after is to go on."),
-	FIELD(struct feed_view, topic, .doc = "Of news."),
-	FIELD(struct feed_view, id, .doc = "Of what they are about."),
-	FIELD(struct feed_view, data, .max = FEED_DATA_MAX, .doc = "By the topic."),
+	      .doc = "news; alive: nothing happened; reset: the cursor is no longer known, so "
+		     "read everything again and continue from here."),
+	FIELD(struct feed_view, cursor, .flags = FIELD_REQUIRED,
+	      .doc = "Value of after to continue from here."),
+	FIELD(struct feed_view, topic, .doc = "Topic of the news."),
+	FIELD(struct feed_view, id, .doc = "Id of the object that the news is about."),
+	FIELD(struct feed_view, data, .max = FEED_DATA_MAX,
+	      .doc = "Data of the news, depending on the topic."),
 };
 const struct field_table feed_view_table = FIELD_TABLE(struct feed_view, view_fields);
 
@@ -181,7 +183,7 @@ static void feed_run(struct call *c, const void *request)
 
 const struct op feed_follow_op = {
 	.action = "feed.follow",
-	.doc = "News of the hub as a stream that goes on: conversations, questions and others.",
+	.doc = "Streams news of the hub: conversations, questions and others.",
 	.effect = OP_READ,
 	.flags = OP_WAITS,
 	.request = &request_table,

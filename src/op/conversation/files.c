@@ -16,20 +16,26 @@ struct file_view {
 	struct str content; /* of conversation.file */
 };
 #define VIEW_ROWS                                                                                  \
-	FIELD(V, file_id, .flags = FIELD_REQUIRED, .doc = "Prompts name it by this."),             \
-		FIELD(V, name, .flags = FIELD_REQUIRED, .doc = "As it was given."),                \
+	FIELD(V, file_id, .flags = FIELD_REQUIRED,                                                 \
+	      .doc = "Id by which prompts name the "                                               \
+		     "file."),                                                                     \
+		FIELD(V, name, .flags = FIELD_REQUIRED,                                            \
+		      .doc = "Name of the file, as it was "                                        \
+			     "given."),                                                            \
 		FIELD(V, type, .flags = FIELD_REQUIRED,                                            \
-		      .doc = "By its first bytes: image/png, image/jpeg, image/gif, image/webp, "  \
-			     "else application/octet-stream."),                                    \
-		FIELD(V, image, .flags = FIELD_REQUIRED, .doc = "It is one of these images."),     \
-		FIELD(V, size, .flags = FIELD_REQUIRED, .doc = "In bytes."),                       \
-		FIELD(V, added_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339.")
+		      .doc = "Type by its first bytes: image/png, image/jpeg, image/gif, "         \
+			     "image/webp, else application/octet-stream."),                        \
+		FIELD(V, image, .flags = FIELD_REQUIRED,                                           \
+		      .doc = "It is one of these image "                                           \
+			     "types."),                                                            \
+		FIELD(V, size, .flags = FIELD_REQUIRED, .doc = "Size in bytes."),                  \
+		FIELD(V, added_at, .flags = FIELD_REQUIRED, .doc = "When it was added, RFC 3339.")
 static const struct field view_fields[] = { VIEW_ROWS };
 static const struct field_table view_table = FIELD_TABLE(V, view_fields);
 static const struct field whole_fields[] = {
 	VIEW_ROWS,
 	FIELD(V, content, .flags = FIELD_REQUIRED | FIELD_NUL_OK | FIELD_BYTES,
-	      .doc = "All of it, in base64."),
+	      .doc = "The whole content, in base64."),
 };
 static const struct field_table whole_table = FIELD_TABLE(V, whole_fields);
 #undef V
@@ -111,7 +117,7 @@ static void files_run(struct call *c, const void *request)
 
 const struct op conversation_files_op = {
 	.action = "conversation.files",
-	.doc = "The files that a conversation was given.",
+	.doc = "Lists the files of a conversation.",
 	.effect = OP_READ,
 	.request = &files_request_table,
 	.result = &files_table,
@@ -127,9 +133,9 @@ struct add_request {
 static const struct field add_fields[] = {
 	CONVERSATION_NAMED(Q),
 	FIELD(Q, name, .flags = FIELD_REQUIRED, .min = 1, .max = ATTACHMENT_NAME_MAX,
-	      .doc = "Its name: no path."),
+	      .doc = "Name of the file, without a path."),
 	FIELD(Q, content, .flags = FIELD_REQUIRED, .max = FILE_CONTENT_MAX,
-	      .doc = "All that is in it, in base64: 4194304 bytes at most."),
+	      .doc = "The whole content in base64: 4194304 bytes at most."),
 };
 #undef Q
 static const struct field_table add_table = FIELD_TABLE(struct add_request, add_fields);
@@ -154,7 +160,7 @@ static void add_run(struct call *c, const void *request)
 
 const struct op conversation_add_file_op = {
 	.action = "conversation.add_file",
-	.doc = "Gives a conversation a file, for prompts that name it.",
+	.doc = "Adds a file to a conversation, for prompts that name it.",
 	.effect = OP_WRITE,
 	.request = &add_table,
 	.result = &view_table,
@@ -170,7 +176,7 @@ struct file_request {
 static const struct field file_fields[] = {
 	CONVERSATION_NAMED(Q),
 	FIELD(Q, file_id, .flags = FIELD_REQUIRED, .min = 1, .max = ATTACHMENT_ID,
-	      .doc = "Of the file."),
+	      .doc = "Id of the file."),
 };
 #undef Q
 static const struct field_table file_table = FIELD_TABLE(struct file_request, file_fields);
@@ -195,7 +201,7 @@ static void file_run(struct call *c, const void *request)
 
 const struct op conversation_file_op = {
 	.action = "conversation.file",
-	.doc = "A file that a conversation was given, whole.",
+	.doc = "Returns a file of a conversation with its whole content.",
 	.effect = OP_READ,
 	.request = &file_table,
 	.result = &whole_table,
@@ -218,7 +224,7 @@ static void remove_file_run(struct call *c, const void *request)
 
 const struct op conversation_remove_file_op = {
 	.action = "conversation.remove_file",
-	.doc = "Removes a file of a conversation; prompts that name it go without it.",
+	.doc = "Removes a file of a conversation; prompts that name it are sent without it.",
 	.effect = OP_DESTROY,
 	.request = &file_table,
 	.result = &view_table,

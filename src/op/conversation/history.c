@@ -28,20 +28,22 @@ struct history_request {
 };
 static const struct field request_fields[] = {
 	SESSION_ROW(Q),
-	CONVERSATION_ROW(Q, .doc = "Which one; your own if not said."),
+	CONVERSATION_ROW(Q, .doc = "Id of the conversation. Default: your own."),
 	FIELD(Q, event_types, .max = TYPES_MAX, .item_max = EVENTS_TYPE_MAX,
-	      .doc = "Only these, such as user_prompt and agent_message."),
-	FIELD(Q, text_contains, .max = TEXT_MAX, .doc = "Only those whose JSON has this text."),
+	      .doc = "Only events of these types, such as user_prompt and agent_message."),
+	FIELD(Q, text_contains, .max = TEXT_MAX,
+	      .doc = "Only events whose JSON contains this text."),
 	FIELD(Q, after_seq, .max = INT64_MAX, .has = FIELD_HAS(Q, has_after_seq),
-	      .doc = "The first ones behind this; else the newest."),
-	FIELD(Q, before_seq, .max = INT64_MAX, .doc = "Only earlier ones; 0: to the last."),
+	      .doc = "The first events after this seq; absent: the newest."),
+	FIELD(Q, before_seq, .max = INT64_MAX, .doc = "Only events before this seq; 0: no limit."),
 	FIELD(Q, since, .max = WHEN_MAX,
-	      .doc = "RFC 3339 in UTC, or how long ago: 30s, 5m, 2h, 1d."),
-	FIELD(Q, until, .max = WHEN_MAX, .doc = "Likewise."),
+	      .doc = "Only events since this time: RFC 3339 in UTC, or an age: 30s, 5m, 2h, 1d."),
+	FIELD(Q, until, .max = WHEN_MAX,
+	      .doc = "Only events until this time, in the forms of since."),
 	FIELD(Q, limit, .min = 1, .max = EVENTS_PAGE_MAX, .def = DEFAULT_INT(LIMIT_DEFAULT),
-	      .doc = "At most."),
+	      .doc = "Maximum number of events to return."),
 	FIELD(Q, follow, .def = DEFAULT_BOOL(false),
-	      .doc = "A stream (text/event-stream) of all behind after_seq, as they happen."),
+	      .doc = "Stream (text/event-stream) all events after after_seq, as they happen."),
 };
 #undef Q
 static const struct field_table request_table = FIELD_TABLE(struct history_request, request_fields);
@@ -49,13 +51,14 @@ static const struct field_table request_table = FIELD_TABLE(struct history_reque
 #define V struct history_event
 static const struct field event_fields[] = {
 	FIELD(V, seq, .flags = FIELD_REQUIRED,
-	      .doc = "Counts up. In a stream 0 with what is not in the log: live, a piece of what "
-		     "comes; changed, the state; alive, nothing came."),
-	FIELD(V, type, .flags = FIELD_REQUIRED, .doc = "Such as user_prompt, agent_message, stop."),
-	FIELD(V, timestamp, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
-	FIELD(V, data, .max = EVENTS_DATA_MAX, .doc = "By the type."),
-	FIELD(V, live, .doc = "Of a live piece: the type that it is a piece of."),
-	FIELD(V, state, .doc = "Of changed: the state."),
+	      .doc = "Sequence number. In a stream, 0 for what is not in the log: live (a "
+		     "piece of a new event), changed (the state), alive (nothing happened)."),
+	FIELD(V, type, .flags = FIELD_REQUIRED,
+	      .doc = "Type of the event, such as user_prompt, agent_message or stop."),
+	FIELD(V, timestamp, .flags = FIELD_REQUIRED, .doc = "When it happened, RFC 3339."),
+	FIELD(V, data, .max = EVENTS_DATA_MAX, .doc = "Data of the event, depending on its type."),
+	FIELD(V, live, .doc = "For live: type of the event that this is a piece of."),
+	FIELD(V, state, .doc = "For changed: the new state."),
 };
 #undef V
 const struct field_table history_event_table = FIELD_TABLE(struct history_event, event_fields);
@@ -71,15 +74,18 @@ struct history_view {
 };
 static const struct field view_fields[] = {
 	FIELD_OBJECTS(V, events, history_event_table, .flags = FIELD_REQUIRED,
-		      .max = EVENTS_PAGE_MAX, .doc = "In their order."),
+		      .max = EVENTS_PAGE_MAX, .doc = "In order of seq."),
 	FIELD(V, first_seq, .flags = FIELD_REQUIRED,
-	      .doc = "What before_seq is for the page before; 0: nothing was looked at."),
-	FIELD(V, last_seq, .flags = FIELD_REQUIRED, .doc = "What after_seq is for the next."),
-	FIELD(V, max_seq, .flags = FIELD_REQUIRED, .doc = "Of the last event that there is."),
-	FIELD(V, total_events, .flags = FIELD_REQUIRED, .doc = "In the conversation."),
-	FIELD(V, has_more, .flags = FIELD_REQUIRED, .doc = "There are more in this direction."),
+	      .doc = "Value of before_seq for the previous page; 0: no event was looked at."),
+	FIELD(V, last_seq, .flags = FIELD_REQUIRED, .doc = "Value of after_seq for the next page."),
+	FIELD(V, max_seq, .flags = FIELD_REQUIRED,
+	      .doc = "Seq of the last event of the conversation."),
+	FIELD(V, total_events, .flags = FIELD_REQUIRED,
+	      .doc = "Number of events in the conversation."),
+	FIELD(V, has_more, .flags = FIELD_REQUIRED,
+	      .doc = "There are more events in this direction."),
 	FIELD(V, spoilt, .flags = FIELD_REQUIRED,
-	      .doc = "Lines of the file on the way that are no events."),
+	      .doc = "Damaged lines of the log that were skipped."),
 };
 #undef V
 static const struct field_table view_table = FIELD_TABLE(struct history_view, view_fields);
@@ -508,7 +514,7 @@ static void history_run(struct call *c, const void *request)
 
 const struct op conversation_history_op = {
 	.action = "conversation.history",
-	.doc = "The events of a conversation: the newest, or those behind after_seq.",
+	.doc = "Returns events of a conversation: the newest, or those after after_seq.",
 	.effect = OP_READ,
 	.flags = OP_WAITS,
 	.request = &request_table,

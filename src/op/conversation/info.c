@@ -40,7 +40,8 @@ struct agent_view {
 	struct str name;
 };
 static const struct field agent_fields[] = {
-	FIELD(struct agent_view, name, .flags = FIELD_REQUIRED, .doc = "In the operator's file."),
+	FIELD(struct agent_view, name, .flags = FIELD_REQUIRED,
+	      .doc = "Name in the operator's file."),
 };
 static const struct field_table agent_table = FIELD_TABLE(struct agent_view, agent_fields);
 
@@ -49,9 +50,9 @@ struct session_view {
 };
 static const struct field session_fields[] = {
 	FIELD(struct session_view, queue_max, .flags = FIELD_REQUIRED,
-	      .doc = "Prompts that may wait for a conversation."),
+	      .doc = "Maximum number of prompts that wait for a conversation."),
 	FIELD(struct session_view, trash_days, .flags = FIELD_REQUIRED,
-	      .doc = "How long a deleted conversation can be taken back."),
+	      .doc = "Days for which a deleted conversation can be restored."),
 };
 static const struct field_table session_table = FIELD_TABLE(struct session_view, session_fields);
 
@@ -75,14 +76,15 @@ struct config_view {
 };
 static const struct field config_fields[] = {
 	FIELD_OBJECTS(struct config_view, acp_servers, agent_table, .flags = FIELD_REQUIRED,
-		      .max = CONFIG_LIST_MAX, .doc = "Agents."),
+		      .max = CONFIG_LIST_MAX, .doc = "The agents of the operator's file."),
 	FIELD_OBJECT(struct config_view, web, web_table, .flags = FIELD_REQUIRED,
-		     .doc = "How clients come in."),
+		     .doc = "How clients get access."),
 	FIELD(struct config_view, has_prompts, .flags = FIELD_REQUIRED,
 	      .doc = "Whether there are prompts to choose from."),
-	FIELD(struct config_view, prompts_count, .flags = FIELD_REQUIRED, .doc = "How many."),
+	FIELD(struct config_view, prompts_count, .flags = FIELD_REQUIRED,
+	      .doc = "Number of prompts to choose from."),
 	FIELD_OBJECT(struct config_view, session, session_table, .flags = FIELD_REQUIRED,
-		     .doc = "Bounds of conversations."),
+		     .doc = "Limits of conversations."),
 };
 static const struct field_table config_view_table = FIELD_TABLE(struct config_view, config_fields);
 
@@ -118,7 +120,7 @@ static void config_run(struct call *c, const void *request)
 
 const struct op conversation_config_op = {
 	.action = "conversation.config",
-	.doc = "The configuration as far as it matters to agents, without secrets.",
+	.doc = "Returns the part of the configuration that matters to agents, without secrets.",
 	.effect = OP_READ,
 	.request = &request_table,
 	.result = &config_view_table,
@@ -134,17 +136,17 @@ struct runtime_view {
 	uint64_t num_cpu, pid;
 };
 static const struct field runtime_fields[] = {
-	FIELD(V, os, .flags = FIELD_REQUIRED, .doc = "linux."),
-	FIELD(V, arch, .flags = FIELD_REQUIRED, .doc = "Of the processor."),
-	FIELD(V, num_cpu, .flags = FIELD_REQUIRED, .doc = "Processors."),
-	FIELD(V, hostname, .flags = FIELD_REQUIRED, .doc = "Of the machine."),
-	FIELD(V, pid, .flags = FIELD_REQUIRED, .doc = "Of the hub."),
+	FIELD(V, os, .flags = FIELD_REQUIRED, .doc = "Operating system: linux."),
+	FIELD(V, arch, .flags = FIELD_REQUIRED, .doc = "Architecture of the processor."),
+	FIELD(V, num_cpu, .flags = FIELD_REQUIRED, .doc = "Number of processors."),
+	FIELD(V, hostname, .flags = FIELD_REQUIRED, .doc = "Host name of the machine."),
+	FIELD(V, pid, .flags = FIELD_REQUIRED, .doc = "Process id of the hub."),
 	FIELD(V, executable, .doc = "Path of the hub's program."),
-	FIELD(V, working_dir, .doc = "Of the hub."),
-	FIELD(V, version, .flags = FIELD_REQUIRED, .doc = "Of Holt."),
+	FIELD(V, working_dir, .doc = "Working directory of the hub."),
+	FIELD(V, version, .flags = FIELD_REQUIRED, .doc = "Version of Holt."),
 	FIELD(V, data_dir, .doc = "Holt's data folder."),
 	FIELD(V, sessions_dir, .doc = "Folder of the conversations."),
-	FIELD(V, config_file, .doc = "The operator's file."),
+	FIELD(V, config_file, .doc = "Path of the operator's file."),
 };
 #undef V
 static const struct field_table runtime_table = FIELD_TABLE(struct runtime_view, runtime_fields);
@@ -179,7 +181,7 @@ static void runtime_run(struct call *c, const void *request)
 
 const struct op conversation_runtime_op = {
 	.action = "conversation.runtime",
-	.doc = "Where the hub runs, and where its files are.",
+	.doc = "Returns where the hub runs, and where its files are.",
 	.effect = OP_READ,
 	.request = &request_table,
 	.result = &runtime_table,
@@ -193,9 +195,11 @@ struct workspace_row {
 };
 static const struct field workspace_fields[] = {
 	FIELD(struct workspace_row, name, .flags = FIELD_REQUIRED,
-	      .doc = "In the operator's file."),
-	FIELD(struct workspace_row, working_dir, .flags = FIELD_REQUIRED, .doc = "Its folder."),
-	FIELD(struct workspace_row, acp_server, .doc = "Agent of conversations that name none."),
+	      .doc = "Name in the operator's file."),
+	FIELD(struct workspace_row, working_dir, .flags = FIELD_REQUIRED,
+	      .doc = "Path of the folder."),
+	FIELD(struct workspace_row, acp_server,
+	      .doc = "Default agent of conversations in this workspace."),
 };
 static const struct field_table workspace_table = FIELD_TABLE(struct workspace_row,
 							      workspace_fields);
@@ -208,7 +212,7 @@ struct workspaces_rows {
 };
 static const struct field workspaces_fields[] = {
 	FIELD_OBJECTS(struct workspaces_rows, workspaces, workspace_table, .flags = FIELD_REQUIRED,
-		      .max = CONFIG_LIST_MAX, .doc = "In the order of the file."),
+		      .max = CONFIG_LIST_MAX, .doc = "In the order of the operator's file."),
 };
 static const struct field_table workspaces_table = FIELD_TABLE(struct workspaces_rows,
 							       workspaces_fields);
@@ -234,7 +238,7 @@ static void workspaces_run(struct call *c, const void *request)
 
 const struct op conversation_workspaces_op = {
 	.action = "conversation.workspaces",
-	.doc = "The folders in which agents may work.",
+	.doc = "Lists the folders in which agents may work.",
 	.effect = OP_READ,
 	.request = &op_nothing_table,
 	.result = &workspaces_table,

@@ -7,7 +7,7 @@
 enum { CHILDREN_MAX = 10, PATH_LENGTH_MAX = 4095 };
 
 #define MADE_ROWS(S)                                                                               \
-	FIELD(S, title, .max = TITLE_MAX, .doc = "Its name for people."),                          \
+	FIELD(S, title, .max = TITLE_MAX, .doc = "Title for people."),                             \
 		FIELD(S, initial_prompt, .max = QUEUE_MESSAGE_MAX,                                 \
 		      .doc = "Queued as the first prompt.")
 
@@ -41,11 +41,11 @@ static const struct field create_fields[] = {
 	MADE_ROWS(Q),
 	FIELD(Q, description, .max = DESCRIPTION_MAX, .doc = "What it is about."),
 	FIELD(Q, acp_server, .max = CONFIG_NAME_MAX,
-	      .doc = "Its agent, of the operator's file; that of the workspace if not said."),
+	      .doc = "Agent, by its name in the operator's file. Default: that of the workspace."),
 	FIELD(Q, workspace, .max = CONFIG_NAME_MAX,
-	      .doc = "Workspace of the operator's file in which the agent works."),
+	      .doc = "Workspace in which the agent works, by its name in the operator's file."),
 	FIELD(Q, working_dir, .max = PATH_LENGTH_MAX,
-	      .doc = "Instead, an absolute path; the operator's alone."),
+	      .doc = "Instead of workspace: an absolute path. Only the operator may use it."),
 };
 #undef Q
 static const struct field_table create_table = FIELD_TABLE(struct create_request, create_fields);
@@ -101,7 +101,7 @@ static void create_run(struct call *c, const void *request)
 
 const struct op conversation_create_op = {
 	.action = "conversation.create",
-	.doc = "Begins a conversation with an agent.",
+	.doc = "Starts a conversation with an agent.",
 	.effect = OP_WRITE,
 	.request = &create_table,
 	.result = &conversation_view_table,
@@ -126,14 +126,14 @@ struct started_view {
 	uint64_t queue_position;
 };
 static const struct field started_fields[] = {
-	FIELD(V, success, .flags = FIELD_REQUIRED, .doc = "true."),
-	FIELD(V, session_id, .flags = FIELD_REQUIRED, .doc = "Of the new conversation."),
-	FIELD(V, title, .doc = "Its name."),
-	FIELD(V, acp_server, .doc = "Its agent, as yours."),
-	FIELD(V, working_dir, .flags = FIELD_REQUIRED, .doc = "As yours."),
-	FIELD(V, parent_session_id, .flags = FIELD_REQUIRED, .doc = "Yours."),
+	FIELD(V, success, .flags = FIELD_REQUIRED, .doc = "Always true."),
+	FIELD(V, session_id, .flags = FIELD_REQUIRED, .doc = "Id of the new conversation."),
+	FIELD(V, title, .doc = "Title of the new conversation."),
+	FIELD(V, acp_server, .doc = "Its agent, the same as yours."),
+	FIELD(V, working_dir, .flags = FIELD_REQUIRED, .doc = "Its folder, the same as yours."),
+	FIELD(V, parent_session_id, .flags = FIELD_REQUIRED, .doc = "Id of your conversation."),
 	FIELD(V, queue_position, .has = FIELD_HAS(V, has_position),
-	      .doc = "Prompts before the initial one, if there is one."),
+	      .doc = "Number of prompts before the initial one, if there is one."),
 };
 #undef V
 static const struct field_table started_table = FIELD_TABLE(struct started_view, started_fields);
@@ -201,7 +201,7 @@ static void start_run(struct call *c, const void *request)
 
 const struct op conversation_start_op = {
 	.action = "conversation.start",
-	.doc = "Begins a conversation beside an agent's own, with the same agent and folder.",
+	.doc = "Starts a child of an agent's own conversation, with the same agent and folder.",
 	.effect = OP_WRITE,
 	.request = &start_table,
 	.result = &started_table,

@@ -13,7 +13,7 @@ enum {
 
 #define MESSAGE_ROW(S)                                                                             \
 	FIELD(S, message_id, .flags = FIELD_REQUIRED, .min = 1, .max = QUEUE_ID,                   \
-	      .doc = "Of the prompt.")
+	      .doc = "Id of the prompt.")
 
 /* ---- conversation.send ----------------------------------------------------------------------- */
 
@@ -25,15 +25,16 @@ struct send_request {
 };
 static const struct field send_fields[] = {
 	SESSION_ROW(Q),
-	CONVERSATION_ROW(Q, .flags = FIELD_REQUIRED, .min = 1, .doc = "To whose queue."),
+	CONVERSATION_ROW(Q, .flags = FIELD_REQUIRED, .min = 1,
+			 .doc = "Id of the conversation that gets the prompt."),
 	FIELD(Q, prompt, .flags = FIELD_REQUIRED, .min = 1, .max = QUEUE_MESSAGE_MAX,
-	      .doc = "The text."),
+	      .doc = "Text of the prompt."),
 	FIELD(Q, key, .max = KEY_LENGTH_MAX,
-	      .doc = "Your own id of the prompt: the same key queues it once."),
+	      .doc = "Idempotency key: a prompt with the same key is queued only once."),
 	FIELD(Q, files, .max = QUEUE_FILES,
-	      .doc = "Ids of files of the conversation (conversation.add_file) that go with it."),
+	      .doc = "Ids of files of the conversation (conversation.add_file) to send with it."),
 	FIELD(Q, delay_seconds, .max = DELAY_MAX, .def = DEFAULT_INT(0),
-	      .doc = "Not before so many seconds."),
+	      .doc = "Seconds to wait before it is sent."),
 };
 #undef Q
 static const struct field_table send_table = FIELD_TABLE(struct send_request, send_fields);
@@ -44,10 +45,10 @@ struct sent_view {
 	uint64_t queue_position;
 };
 static const struct field sent_fields[] = {
-	FIELD(struct sent_view, success, .flags = FIELD_REQUIRED, .doc = "true."),
-	FIELD(struct sent_view, message_id, .flags = FIELD_REQUIRED, .doc = "Of the prompt."),
+	FIELD(struct sent_view, success, .flags = FIELD_REQUIRED, .doc = "Always true."),
+	FIELD(struct sent_view, message_id, .flags = FIELD_REQUIRED, .doc = "Id of the prompt."),
 	FIELD(struct sent_view, queue_position, .flags = FIELD_REQUIRED,
-	      .doc = "Prompts before it; 0 as well where it was sent before."),
+	      .doc = "Number of prompts before it; also 0 if it was sent before."),
 };
 static const struct field_table sent_table = FIELD_TABLE(struct sent_view, sent_fields);
 
@@ -104,7 +105,7 @@ static void send_run(struct call *c, const void *request)
 
 const struct op conversation_send_op = {
 	.action = "conversation.send",
-	.doc = "Puts a prompt into a conversation's queue; it is there when this returns.",
+	.doc = "Puts a prompt into a conversation's queue. It is in the queue when this returns.",
 	.effect = OP_WRITE,
 	.request = &send_table,
 	.result = &sent_table,
@@ -130,7 +131,7 @@ struct queue_view {
 static const struct field queue_fields[] = {
 	FIELD_OBJECTS(struct queue_view, messages, queue_item_table, .flags = FIELD_REQUIRED,
 		      .max = QUEUE_MAX, .doc = "In the order in which they are sent."),
-	FIELD(struct queue_view, count, .flags = FIELD_REQUIRED, .doc = "How many."),
+	FIELD(struct queue_view, count, .flags = FIELD_REQUIRED, .doc = "Number of prompts."),
 };
 static const struct field_table queue_table = FIELD_TABLE(struct queue_view, queue_fields);
 
@@ -166,7 +167,7 @@ static void queue_run(struct call *c, const void *request)
 
 const struct op conversation_queue_op = {
 	.action = "conversation.queue",
-	.doc = "The prompts that wait for a conversation.",
+	.doc = "Lists the prompts that wait for a conversation.",
 	.effect = OP_READ,
 	.request = &queue_request_table,
 	.result = &queue_table,
@@ -181,7 +182,8 @@ struct change_request {
 static const struct field change_fields[] = {
 	CONVERSATION_NAMED(Q),
 	MESSAGE_ROW(Q),
-	FIELD(Q, to, .flags = FIELD_REQUIRED, .max = QUEUE_MAX, .doc = "Prompts before it."),
+	FIELD(Q, to, .flags = FIELD_REQUIRED, .max = QUEUE_MAX,
+	      .doc = "New place: number of prompts before it."),
 };
 #undef Q
 static const struct field_table move_table = FIELD_TABLE(struct change_request, change_fields);
@@ -231,7 +233,7 @@ static void change_run(struct call *c, const void *request,
 
 CHANGE(move, move_table, OP_WRITE, "Moves a prompt to another place in the queue.");
 CHANGE(remove, change_table, OP_DESTROY, "Takes a prompt out of the queue.");
-CHANGE(retry, change_table, OP_WRITE, "Sends a prompt again that failed.");
+CHANGE(retry, change_table, OP_WRITE, "Sends a failed prompt again.");
 
 /* ---- conversation.cancel --------------------------------------------------------------------- */
 
@@ -240,7 +242,7 @@ struct cancelled_view {
 };
 static const struct field cancelled_fields[] = {
 	FIELD(struct cancelled_view, cancelled, .flags = FIELD_REQUIRED,
-	      .doc = "A turn is to end; false: none was under way."),
+	      .doc = "The turn is being ended; false: no turn was under way."),
 };
 static const struct field_table cancelled_table = FIELD_TABLE(struct cancelled_view,
 							      cancelled_fields);
@@ -259,7 +261,7 @@ static void cancel_run(struct call *c, const void *request)
 
 const struct op conversation_cancel_op = {
 	.action = "conversation.cancel",
-	.doc = "Ends the turn of a conversation; what it has done stays.",
+	.doc = "Ends the current turn of a conversation; what it has done stays.",
 	.effect = OP_WRITE,
 	.flags = OP_IDEMPOTENT,
 	.request = &queue_request_table,
@@ -276,11 +278,12 @@ struct wait_request {
 };
 static const struct field wait_fields[] = {
 	SESSION_ROW(Q),
-	CONVERSATION_ROW(Q, .doc = "Which one; not your own."),
+	CONVERSATION_ROW(Q, .doc = "Id of another conversation, not your own."),
 	FIELD(Q, what, .max = 32, .def = DEFAULT_STR("agent_responded"),
-	      .doc = "agent_responded: its queue is empty and no turn is under way."),
+	      .doc = "What to wait for. agent_responded: the queue is empty and no turn is "
+		     "under way."),
 	FIELD(Q, timeout_seconds, .min = 1, .max = WAIT_MAX, .def = DEFAULT_INT(WAIT_DEFAULT),
-	      .doc = "At most."),
+	      .doc = "Maximum number of seconds to wait."),
 };
 #undef Q
 static const struct field_table wait_table = FIELD_TABLE(struct wait_request, wait_fields);
@@ -291,11 +294,12 @@ struct waited_view {
 	struct str what, state;
 };
 static const struct field waited_fields[] = {
-	FIELD(V, success, .flags = FIELD_REQUIRED, .doc = "What was waited for is so."),
-	FIELD(V, what, .flags = FIELD_REQUIRED, .doc = "As asked."),
-	FIELD(V, timed_out, .flags = FIELD_REQUIRED, .doc = "The time was over first."),
+	FIELD(V, success, .flags = FIELD_REQUIRED, .doc = "What was waited for has happened."),
+	FIELD(V, what, .flags = FIELD_REQUIRED, .doc = "What was waited for."),
+	FIELD(V, timed_out, .flags = FIELD_REQUIRED, .doc = "The time was up before that."),
 	FIELD(V, still_prompting, .flags = FIELD_REQUIRED, .doc = "A turn is under way."),
-	FIELD(V, state, .flags = FIELD_REQUIRED, .doc = "As conversation_get has it."),
+	FIELD(V, state, .flags = FIELD_REQUIRED,
+	      .doc = "State of the conversation, as in conversation_get."),
 };
 #undef V
 static const struct field_table waited_table = FIELD_TABLE(struct waited_view, waited_fields);

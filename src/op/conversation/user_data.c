@@ -18,9 +18,9 @@ struct user_attribute {
 };
 static const struct field attribute_fields[] = {
 	FIELD(struct user_attribute, name, .flags = FIELD_REQUIRED, .max = USER_DATA_NAME_MAX,
-	      .doc = "Of the attribute."),
+	      .doc = "Name of the attribute."),
 	FIELD(struct user_attribute, value, .flags = FIELD_REQUIRED, .max = USER_DATA_VALUE_MAX,
-	      .doc = "As it was set."),
+	      .doc = "Value, as it was set."),
 };
 static const struct field_table attribute_table = FIELD_TABLE(struct user_attribute,
 							      attribute_fields);
@@ -203,9 +203,10 @@ struct set_request {
 static const struct field set_fields[] = {
 	SESSION_ROW(Q),
 	FIELD(Q, key, .flags = FIELD_REQUIRED, .min = 1, .max = USER_DATA_NAME_MAX,
-	      .doc = "Attribute that the workspace's .holtrc allows."),
+	      .doc = "Name of an attribute that the workspace's .holtrc allows."),
 	FIELD(Q, value, .flags = FIELD_REQUIRED, .max = USER_DATA_VALUE_MAX,
-	      .doc = "Fit for its type: string, url, or filename in the workspace. Empty: none."),
+	      .doc = "Value that fits the attribute's type: string, url, or filename in the "
+		     "workspace. Empty: removes the attribute."),
 };
 #undef Q
 static const struct field_table set_table = FIELD_TABLE(struct set_request, set_fields);
@@ -215,9 +216,9 @@ struct set_view {
 	struct str key, value;
 };
 static const struct field set_view_fields[] = {
-	FIELD(struct set_view, success, .flags = FIELD_REQUIRED, .doc = "true."),
-	FIELD(struct set_view, key, .flags = FIELD_REQUIRED, .doc = "As given."),
-	FIELD(struct set_view, value, .flags = FIELD_REQUIRED, .doc = "As given."),
+	FIELD(struct set_view, success, .flags = FIELD_REQUIRED, .doc = "Always true."),
+	FIELD(struct set_view, key, .flags = FIELD_REQUIRED, .doc = "Name of the attribute."),
+	FIELD(struct set_view, value, .flags = FIELD_REQUIRED, .doc = "Value, as it was given."),
 };
 static const struct field_table set_view_table = FIELD_TABLE(struct set_view, set_view_fields);
 

@@ -5,38 +5,42 @@
 
 #define V struct conversation_view
 static const struct field view_fields[] = {
-	FIELD(V, session_id, .flags = FIELD_REQUIRED, .doc = "Its id."),
-	FIELD(V, title, .flags = FIELD_REQUIRED, .doc = "Its name for people; may be empty."),
+	FIELD(V, session_id, .flags = FIELD_REQUIRED, .doc = "Id of the conversation."),
+	FIELD(V, title, .flags = FIELD_REQUIRED, .doc = "Title for people; may be empty."),
 	FIELD(V, description, .doc = "What it is about."),
 	FIELD(V, acp_server, .flags = FIELD_REQUIRED,
-	      .doc = "Its agent, by the name in the operator's file; may be empty."),
+	      .doc = "Agent, by its name in the operator's file; may be empty."),
 	FIELD(V, working_dir, .flags = FIELD_REQUIRED,
 	      .doc = "Folder in which the agent works; may be empty."),
-	FIELD(V, workspace, .doc = "The workspace that the folder is, by its name."),
-	FIELD(V, created_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
-	FIELD(V, updated_at, .flags = FIELD_REQUIRED, .doc = "Of its last event or change."),
-	FIELD(V, last_user_message_at, .doc = "When its agent was last prompted."),
-	FIELD(V, message_count, .flags = FIELD_REQUIRED, .doc = "Its events."),
+	FIELD(V, workspace, .doc = "Name of the workspace at this folder."),
+	FIELD(V, created_at, .flags = FIELD_REQUIRED, .doc = "When it was created, RFC 3339."),
+	FIELD(V, updated_at, .flags = FIELD_REQUIRED,
+	      .doc = "When its last event or change was, RFC 3339."),
+	FIELD(V, last_user_message_at, .doc = "When its agent was last prompted, RFC 3339."),
+	FIELD(V, message_count, .flags = FIELD_REQUIRED, .doc = "Number of events."),
 	FIELD(V, last_seq, .flags = FIELD_REQUIRED, .doc = "Number of the last event; 0: none."),
 	FIELD(V, status, .flags = FIELD_REQUIRED, .doc = "active, completed or error."),
 	FIELD(V, state, .flags = FIELD_REQUIRED,
 	      .doc = "idle, running, requires_action (a person is asked), stalled, or no_agent."),
-	FIELD(V, archived, .flags = FIELD_REQUIRED, .doc = "Put away: it takes no prompts."),
-	FIELD(V, archived_at, .doc = "When it was."),
+	FIELD(V, archived, .flags = FIELD_REQUIRED, .doc = "It is archived and takes no prompts."),
+	FIELD(V, archived_at, .doc = "When it was archived, RFC 3339."),
 	FIELD(V, archived_reason,
-	      .doc = "manual, agent, inactivity, or key_ended: that of its owner."),
-	FIELD(V, session_folder, .flags = FIELD_REQUIRED, .doc = "Below Holt's data folder."),
+	      .doc = "Why it was archived: manual, agent, inactivity, or key_ended (its "
+		     "owner's key has ended)."),
+	FIELD(V, session_folder, .flags = FIELD_REQUIRED,
+	      .doc = "Folder of the conversation, below Holt's data folder."),
 	FIELD(V, is_running, .flags = FIELD_REQUIRED, .doc = "Its agent's program runs."),
 	FIELD(V, is_prompting, .flags = FIELD_REQUIRED, .doc = "A turn is under way."),
-	FIELD(V, is_locked, .flags = FIELD_REQUIRED, .doc = "The same: nothing else may begin."),
+	FIELD(V, is_locked, .flags = FIELD_REQUIRED,
+	      .doc = "Same as is_prompting: nothing else may start."),
 	FIELD(V, lock_status, .flags = FIELD_REQUIRED,
 	      .doc = "idle, processing or waiting_for_permission."),
-	FIELD(V, queue_length, .flags = FIELD_REQUIRED, .doc = "Prompts that wait."),
+	FIELD(V, queue_length, .flags = FIELD_REQUIRED, .doc = "Number of prompts that wait."),
 	FIELD(V, parent_session_id, .doc = "The conversation that started it."),
-	FIELD(V, child_origin, .doc = "Of a child: mcp or human."),
-	FIELD(V, current_mode_id, .doc = "Mode of the agent."),
+	FIELD(V, child_origin, .doc = "For a child: mcp (an agent started it) or human."),
+	FIELD(V, current_mode_id, .doc = "Current mode of the agent."),
 	FIELD_OBJECT(V, flags, conversation_flags_table, .flags = FIELD_REQUIRED,
-		     .doc = "What its agent may do: the flags that hold."),
+		     .doc = "Permission flags in force: what its agent may do."),
 	FIELD(V, user_data, .max = USER_DATA_MAX, .doc = "Attributes, by name."),
 };
 #undef V
@@ -150,11 +154,11 @@ struct list_request {
 static const struct field list_request_fields[] = {
 	SESSION_ROW(Q),
 	FIELD(Q, archived, .has = FIELD_HAS(Q, has_archived),
-	      .doc = "Only archived ones, or only others."),
-	FIELD(Q, workspace, .max = 64, .doc = "Only those of this workspace."),
+	      .doc = "true: only archived conversations; false: only others."),
+	FIELD(Q, workspace, .max = 64, .doc = "Only conversations of this workspace."),
 	FIELD(Q, limit, .min = 1, .max = PAGE_MAX, .def = DEFAULT_INT(PAGE_DEFAULT),
-	      .doc = "At most; the newest first."),
-	FIELD(Q, cursor, .max = CONVERSATION_ID, .doc = "next_cursor of the page before."),
+	      .doc = "Maximum number of conversations to return, the newest first."),
+	FIELD(Q, cursor, .max = CONVERSATION_ID, .doc = "next_cursor of the previous page."),
 };
 #undef Q
 static const struct field_table list_request_table = FIELD_TABLE(struct list_request,
@@ -170,7 +174,8 @@ struct list_view {
 static const struct field list_fields[] = {
 	FIELD_OBJECTS(struct list_view, conversations, conversation_view_table,
 		      .flags = FIELD_REQUIRED, .max = PAGE_MAX, .doc = "The newest first."),
-	FIELD(struct list_view, next_cursor, .doc = "For the page that follows, if one does."),
+	FIELD(struct list_view, next_cursor,
+	      .doc = "Value of cursor for the next page, if there is one."),
 };
 static const struct field_table list_table = FIELD_TABLE(struct list_view, list_fields);
 
@@ -221,8 +226,8 @@ static void list_run(struct call *c, const void *request)
 
 const struct op conversation_list_op = {
 	.action = "conversation.list",
-	.doc = "Lists conversations: an agent's own and its children, or with "
-	       "can_do_introspection those of its owner.",
+	.doc = "Lists conversations: an agent's own and its children, or with the flag "
+	       "can_do_introspection all of its owner.",
 	.effect = OP_READ,
 	.request = &list_request_table,
 	.result = &list_table,
@@ -236,7 +241,7 @@ struct get_request {
 };
 static const struct field get_request_fields[] = {
 	SESSION_ROW(struct get_request),
-	CONVERSATION_ROW(struct get_request, .doc = "Which one; your own if not said."),
+	CONVERSATION_ROW(struct get_request, .doc = "Id of the conversation. Default: your own."),
 };
 static const struct field_table get_request_table = FIELD_TABLE(struct get_request,
 								get_request_fields);
@@ -259,7 +264,7 @@ static void get_run(struct call *c, const void *request)
 
 const struct op conversation_get_op = {
 	.action = "conversation.get",
-	.doc = "A conversation: its state, its flags, and how much is in it.",
+	.doc = "Returns a conversation: its state, its flags, and how much is in it.",
 	.effect = OP_READ,
 	.request = &get_request_table,
 	.result = &conversation_view_table,

@@ -27,22 +27,22 @@ static const char *const kind_names[UPSTREAM_KINDS] = {
 
 static const struct field request_fields[] = {
 	FIELD_ENUM(struct module_call_request, kind, kind_names, .def = DEFAULT_INT(UPSTREAM_CALL),
-		   .doc = "What is asked for: a tool is called, or another method."),
+		   .doc = "What to ask for: a tool call, a resource, a prompt or a completion."),
 	MODULE_NAME_ROW(struct module_call_request),
 	FIELD(struct module_call_request, tool, .flags = FIELD_REQUIRED, .min = 1, .max = TOOL_MAX,
-	      .doc = "Its tool, by its server's name."),
+	      .doc = "Name of the tool, as its server gives it."),
 	FIELD(struct module_call_request, arguments, .max = ARGUMENTS_MAX,
-	      .doc = "The tool's arguments, as its inputSchema says."),
+	      .doc = "Arguments of the tool, as its inputSchema says."),
 	PROFILES_ROW(struct module_call_request),
 	FIELD(struct module_call_request, sandbox, .max = SANDBOX_ID_MAX,
-	      .doc = "Whose program asks; absent: a client does."),
+	      .doc = "Sandbox whose program makes the call; absent: a client does."),
 };
 static const struct field_table request_table = FIELD_TABLE(struct module_call_request,
 							    request_fields);
 
 static const struct field result_fields[] = {
 	FIELD(struct module_result, result, .flags = FIELD_REQUIRED,
-	      .doc = "As the server gave it: content, structuredContent, isError."),
+	      .doc = "The server's result: content, structuredContent, isError."),
 };
 static const struct field_table result_table = FIELD_TABLE(struct module_result, result_fields);
 
@@ -304,7 +304,7 @@ static void test_run(struct call *c, const void *request)
 
 const struct op module_test_op = {
 	.action = "module.test",
-	.doc = "Connects a module, also after it failed too often, and lists its tools.",
+	.doc = "Connects a module, even after it failed too often, and lists its tools.",
 	.effect = OP_EXECUTE,
 	.request = &manage_table,
 	.result = &module_view_table,
@@ -326,7 +326,7 @@ static void disconnect_run(struct call *c, const void *request)
 
 const struct op module_disconnect_op = {
 	.action = "module.disconnect",
-	.doc = "Ends the connection of a module that nobody calls, and its program.",
+	.doc = "Disconnects a module that nobody calls, and ends its program.",
 	.effect = OP_EXECUTE,
 	.flags = OP_IDEMPOTENT,
 	.request = &manage_table,

@@ -18,12 +18,12 @@ enum {
 #define Q struct module_result_request
 static const struct field request_fields[] = {
 	FIELD(Q, result, .flags = FIELD_REQUIRED, .min = 1, .max = 64,
-	      .doc = "Which one, as the call said."),
-	FIELD(Q, offset, .doc = "From which byte on."),
+	      .doc = "Id of the result, from the call."),
+	FIELD(Q, offset, .doc = "Offset of the first byte to read."),
 	FIELD(Q, limit, .min = 4, .max = PART_MAX, .def = DEFAULT_INT(PART_DEFAULT),
-	      .doc = "How many bytes at most."),
+	      .doc = "Maximum number of bytes to read."),
 	FIELD(Q, sandbox, .max = SANDBOX_ID_MAX,
-	      .doc = "Whose program called, and asks; absent: a client did."),
+	      .doc = "Sandbox whose program made the call; absent: a client did."),
 };
 #undef Q
 const struct field_table module_result_request_table = FIELD_TABLE(struct module_result_request,
@@ -33,9 +33,9 @@ const struct field_table module_result_request_table = FIELD_TABLE(struct module
 static const struct field part_fields[] = {
 	FIELD(R, text, .flags = FIELD_REQUIRED,
 	      .doc = "A part of the result as JSON: content, structuredContent, isError."),
-	FIELD(R, offset, .flags = FIELD_REQUIRED, .doc = "Where it begins."),
-	FIELD(R, bytes, .flags = FIELD_REQUIRED, .doc = "Of the whole result."),
-	FIELD(R, next, .has = FIELD_HAS(R, has_next), .doc = "Where the next part begins."),
+	FIELD(R, offset, .flags = FIELD_REQUIRED, .doc = "Offset of the part."),
+	FIELD(R, bytes, .flags = FIELD_REQUIRED, .doc = "Size of the whole result in bytes."),
+	FIELD(R, next, .has = FIELD_HAS(R, has_next), .doc = "Offset of the next part."),
 };
 #undef R
 static const struct field_table part_table = FIELD_TABLE(struct module_result_part, part_fields);
@@ -80,7 +80,7 @@ static void result_run(struct call *c, const void *request)
 
 const struct op module_result_op = {
 	.action = "module.result",
-	.doc = "Reads a part of a module's result that was larger than a call gives.",
+	.doc = "Reads a part of a module's result that was too large for the call.",
 	.effect = OP_READ,
 	.request = &module_result_request_table,
 	.target = OP_TARGET(struct module_result_request, sandbox),

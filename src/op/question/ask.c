@@ -36,37 +36,40 @@ static const struct field ask_fields[] = {
 	FIELD(Q, title, .max = QUESTION_LABEL_MAX, .doc = "A heading."),
 	FIELD(Q, options, .max = QUESTION_OPTIONS_MAX, .item_min = 1, .item_max = OPTION_CHARS,
 	      .doc = "Labels to choose from."),
-	FIELD(Q, yes_label, .min = 1, .max = OPTION_CHARS, .doc = "Label of yes [Yes]."),
-	FIELD(Q, no_label, .min = 1, .max = OPTION_CHARS, .doc = "Label of no [No]."),
-	FIELD(Q, allow_free_text, .doc = "A text may be the answer instead of an option."),
-	FIELD(Q, text, .max = QUESTION_TEXT_MAX, .doc = "What a textbox begins with."),
+	FIELD(Q, yes_label, .min = 1, .max = OPTION_CHARS, .doc = "Label for yes. Default: Yes."),
+	FIELD(Q, no_label, .min = 1, .max = OPTION_CHARS, .doc = "Label for no. Default: No."),
+	FIELD(Q, allow_free_text, .doc = "Allow a text as the answer instead of an option."),
+	FIELD(Q, text, .max = QUESTION_TEXT_MAX, .doc = "Initial text of a textbox."),
 	FIELD(Q, schema, .max = QUESTION_TEXT_MAX,
-	      .doc = "Of a form: JSON Schema of an object with members of type string, number, "
-		     "integer, boolean, or array of an enum."),
-	FIELD_ENUM(Q, style, question_style_names, .doc = "Of a notification [info]."),
+	      .doc = "For a form: JSON Schema of an object with members of type string, "
+		     "number, integer, boolean, or array of an enum."),
+	FIELD_ENUM(Q, style, question_style_names,
+		   .doc = "Style of a notification. Default: info."),
 	FIELD(Q, wait, .def = DEFAULT_BOOL(true),
-	      .doc = "Answer when the person has; false: at once, and question.result tells."),
+	      .doc = "Return when the person has answered; false: at once, and "
+		     "question.result has the answer."),
 	FIELD(Q, timeout_seconds, .min = 1, .max = QUESTION_SECONDS_MAX,
-	      .def = DEFAULT_INT(QUESTION_SECONDS), .doc = "Until its deadline."),
+	      .def = DEFAULT_INT(QUESTION_SECONDS),
+	      .doc = "Seconds until the question's deadline."),
 };
 #undef Q
 static const struct field_table ask_table = FIELD_TABLE(struct ask_request, ask_fields);
 
 #define V struct question_said
 static const struct field said_fields[] = {
-	FIELD(V, request_id, .flags = FIELD_REQUIRED, .doc = "Of the question."),
+	FIELD(V, request_id, .flags = FIELD_REQUIRED, .doc = "Id of the question."),
 	FIELD_ENUM(V, state, question_state_names, .flags = FIELD_REQUIRED,
-		   .doc = "Whether it is answered, and why it never will be."),
-	FIELD(V, response, .doc = "To yes or no: yes, no, timeout or cancelled."),
-	FIELD(V, selected, .doc = "Label of the option."),
-	FIELD(V, index, .doc = "Of the option, from 0; -1: none."),
-	FIELD(V, free_text, .doc = "A text instead of an option, or what the textbox has."),
-	FIELD(V, values, .doc = "Of the form."),
+		   .doc = "Whether it was answered, or why it never will be."),
+	FIELD(V, response, .doc = "Answer to yes or no: yes, no, timeout or cancelled."),
+	FIELD(V, selected, .doc = "Label of the chosen option."),
+	FIELD(V, index, .doc = "Index of the chosen option, from 0; -1: none."),
+	FIELD(V, free_text, .doc = "Text given instead of an option, or in the textbox."),
+	FIELD(V, values, .doc = "Values of the form, by name."),
 	FIELD(V, timed_out, .doc = "Nobody answered in time."),
-	FIELD(V, cancelled, .doc = "A person or its asker took it back."),
-	FIELD(V, expires_at, .doc = "Its deadline, RFC 3339."),
-	FIELD(V, answered_by, .doc = "Who answered, or took it back."),
-	FIELD(V, answered_at, .doc = "RFC 3339."),
+	FIELD(V, cancelled, .doc = "A person or the asker cancelled it."),
+	FIELD(V, expires_at, .doc = "Deadline, RFC 3339."),
+	FIELD(V, answered_by, .doc = "Who answered or cancelled it."),
+	FIELD(V, answered_at, .doc = "When it was answered or cancelled, RFC 3339."),
 };
 #undef V
 static const struct field_table said_table = FIELD_TABLE(struct question_said, said_fields);
@@ -374,7 +377,7 @@ static void ask_run(struct call *c, const void *request)
 
 const struct op question_ask_op = {
 	.action = "question.ask",
-	.doc = "Asks a person, and waits for the answer.",
+	.doc = "Asks a person and waits for the answer.",
 	.effect = OP_WRITE,
 	.flags = OP_WAITS,
 	.request = &ask_table,
@@ -390,9 +393,9 @@ struct result_request {
 };
 static const struct field result_fields[] = {
 	FIELD(struct result_request, id, .flags = FIELD_REQUIRED, .min = 1, .max = 64,
-	      .doc = "Of the question."),
+	      .doc = "Id of the question."),
 	FIELD(struct result_request, wait_seconds, .max = RESULT_SECONDS_MAX, .def = DEFAULT_INT(0),
-	      .doc = "Wait so long for the answer."),
+	      .doc = "Seconds to wait for the answer."),
 };
 static const struct field_table result_table = FIELD_TABLE(struct result_request, result_fields);
 
@@ -430,7 +433,7 @@ static void result_run(struct call *c, const void *request)
 
 const struct op question_result_op = {
 	.action = "question.result",
-	.doc = "What a person has answered to a question that was asked before.",
+	.doc = "Returns the answer to a question that was asked before.",
 	.effect = OP_READ,
 	.flags = OP_WAITS,
 	.request = &result_table,

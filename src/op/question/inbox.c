@@ -15,37 +15,38 @@ enum { LIST_MAX = 2048, WAIT_MAX = 60, CURSOR_MAX = 48 };
 
 #define V struct question_view
 static const struct field view_fields[] = {
-	FIELD(V, request_id, .flags = FIELD_REQUIRED, .doc = "Of the question."),
+	FIELD(V, request_id, .flags = FIELD_REQUIRED, .doc = "Id of the question."),
 	FIELD(V, session_id, .doc = "The conversation that it belongs to."),
 	FIELD_ENUM(V, kind, question_kind_names, .flags = FIELD_REQUIRED,
 		   .doc = "How it is answered."),
 	FIELD_ENUM(V, origin, question_origin_names, .flags = FIELD_REQUIRED,
-		   .doc = "Whether an agent asks over MCP or ACP, or the hub."),
+		   .doc = "Who asks: an agent over MCP or ACP, or the hub."),
 	FIELD_ENUM(V, state, question_state_names, .flags = FIELD_REQUIRED,
-		   .doc = "Whether it is answered, and why it never will be."),
-	FIELD(V, principal, .flags = FIELD_REQUIRED, .doc = "Who asks."),
+		   .doc = "Whether it was answered, or why it never will be."),
+	FIELD(V, principal, .flags = FIELD_REQUIRED, .doc = "Principal that asks."),
 	FIELD(V, title, .doc = "A heading."),
-	FIELD(V, question, .flags = FIELD_REQUIRED, .doc = "What is asked; its asker's words."),
+	FIELD(V, question, .flags = FIELD_REQUIRED,
+	      .doc = "Text of the question, in the asker's words."),
 	FIELD_OBJECTS(V, options, question_option_table, .flags = FIELD_REQUIRED,
-		      .max = QUESTION_OPTIONS_MAX, .doc = "What to choose from."),
+		      .max = QUESTION_OPTIONS_MAX, .doc = "Options to choose from."),
 	FIELD(V, allow_free_text, .flags = FIELD_REQUIRED,
 	      .doc = "A text may be the answer instead of an option."),
-	FIELD(V, text, .doc = "What a textbox begins with, or what a permission is about."),
+	FIELD(V, text, .doc = "Initial text of a textbox, or what a permission is about."),
 	FIELD(V, schema, .doc = "JSON Schema of a form's values."),
 	FIELD_ENUM(V, style, question_style_names, .has = FIELD_HAS(V, has_style),
-		   .doc = "Of a notification."),
-	FIELD(V, tool_call_id, .doc = "Of the agent's tool call that it is about."),
-	FIELD(V, created_at, .flags = FIELD_REQUIRED, .doc = "RFC 3339."),
-	FIELD(V, expires_at, .doc = "Its deadline, RFC 3339; absent: none."),
-	FIELD(V, answered_by, .doc = "Who answered, or took it back."),
-	FIELD(V, answered_over, .doc = "Through which door."),
+		   .doc = "Style of a notification."),
+	FIELD(V, tool_call_id, .doc = "Id of the agent's tool call that it is about."),
+	FIELD(V, created_at, .flags = FIELD_REQUIRED, .doc = "When it was asked, RFC 3339."),
+	FIELD(V, expires_at, .doc = "Deadline, RFC 3339; absent: none."),
+	FIELD(V, answered_by, .doc = "Who answered or cancelled it."),
+	FIELD(V, answered_over, .doc = "Door over which the answer came."),
 	FIELD(V, answered_at, .doc = "When it ended, RFC 3339."),
-	FIELD(V, option_id, .doc = "The option that was chosen."),
-	FIELD(V, label, .doc = "What that option says."),
-	FIELD(V, free_text, .doc = "The text that was the answer."),
-	FIELD(V, values, .doc = "Of the form."),
+	FIELD(V, option_id, .doc = "Id of the chosen option."),
+	FIELD(V, label, .doc = "Label of the chosen option."),
+	FIELD(V, free_text, .doc = "Text that was given as the answer."),
+	FIELD(V, values, .doc = "Values of the form, by name."),
 	FIELD_OBJECT(V, approval, approval_view_table, .has = FIELD_HAS(V, has_approval),
-		     .doc = "The request for approval that it is."),
+		     .doc = "The request for approval that it stands for."),
 };
 #undef V
 const struct field_table question_view_table = FIELD_TABLE(struct question_view, view_fields);
@@ -237,13 +238,15 @@ struct list_request {
 	uint64_t revs[2]; /* of after: questions and approvals */
 };
 static const struct field list_request_fields[] = {
-	FIELD_ENUM(Q, state, listed_names, .doc = "Only those [pending]."),
+	FIELD_ENUM(Q, state, listed_names,
+		   .doc = "Only questions in this state. Default: pending."),
 	FIELD(Q, session_id, .min = 1, .max = CONVERSATION_ID,
-	      .doc = "Only those of this conversation."),
+	      .doc = "Only questions of this conversation."),
 	FIELD(Q, after, .min = 1, .max = CURSOR_MAX,
-	      .doc = "Only those that changed since an answer with this cursor, in any state."),
+	      .doc = "Only questions that changed since the answer with this cursor, in any "
+		     "state."),
 	FIELD(Q, wait_seconds, .max = WAIT_MAX, .def = DEFAULT_INT(0),
-	      .doc = "With after: wait so long for the first change."),
+	      .doc = "With after: seconds to wait for the first change."),
 };
 #undef Q
 static const struct field_table list_request_table = FIELD_TABLE(struct list_request,
@@ -258,9 +261,9 @@ struct list_view {
 };
 static const struct field list_fields[] = {
 	FIELD_OBJECTS(struct list_view, prompts, question_view_table, .flags = FIELD_REQUIRED,
-		      .max = LIST_MAX, .doc = "By deadline."),
+		      .max = LIST_MAX, .doc = "Sorted by deadline."),
 	FIELD(struct list_view, cursor, .flags = FIELD_REQUIRED,
-	      .doc = "What after is for the changes that follow."),
+	      .doc = "Value of after to get the changes that follow."),
 };
 static const struct field_table list_table = FIELD_TABLE(struct list_view, list_fields);
 
@@ -481,7 +484,8 @@ static void list_run(struct call *c, const void *request)
 
 const struct op question_list_op = {
 	.action = "question.list",
-	.doc = "The inbox: questions to people, and requests for their approval, by deadline.",
+	.doc = "Lists the inbox: questions to people, and requests for their approval, "
+	       "by deadline.",
 	.effect = OP_READ,
 	.flags = OP_WAITS,
 	.request = &list_request_table,
@@ -496,7 +500,7 @@ struct name_request {
 	struct str id;
 };
 #define ID_ROW(S)                                                                                  \
-	FIELD(S, id, .flags = FIELD_REQUIRED, .min = 1, .max = 64, .doc = "Of the question.")
+	FIELD(S, id, .flags = FIELD_REQUIRED, .min = 1, .max = 64, .doc = "Id of the question.")
 static const struct field name_fields[] = { ID_ROW(struct name_request) };
 static const struct field_table name_table = FIELD_TABLE(struct name_request, name_fields);
 
@@ -531,7 +535,7 @@ static void cancel_run(struct call *c, const void *request)
 
 const struct op question_cancel_op = {
 	.action = "question.cancel",
-	.doc = "Takes a question back: nobody is to answer it any more.",
+	.doc = "Cancels a question: nobody can answer it any more.",
 	.effect = OP_WRITE,
 	.request = &name_table,
 	.result = &question_view_table,
@@ -549,10 +553,10 @@ static const struct field answer_fields[] = {
 	ID_ROW(Q),
 	FIELD(Q, session_id, .min = 1, .max = CONVERSATION_ID,
 	      .doc = "The conversation that it belongs to."),
-	FIELD(Q, option_id, .min = 1, .max = QUESTION_ID_MAX, .doc = "The option that is chosen."),
+	FIELD(Q, option_id, .min = 1, .max = QUESTION_ID_MAX, .doc = "Id of the chosen option."),
 	FIELD(Q, free_text, .max = QUESTION_TEXT_MAX,
-	      .doc = "The text: of a textbox, or where a question allows one."),
-	FIELD(Q, values, .max = QUESTION_TEXT_MAX, .doc = "Of a form."),
+	      .doc = "Text as the answer: for a textbox, or if the question allows it."),
+	FIELD(Q, values, .max = QUESTION_TEXT_MAX, .doc = "Values of a form, by name."),
 };
 #undef Q
 static const struct field_table answer_table = FIELD_TABLE(struct answer_request, answer_fields);

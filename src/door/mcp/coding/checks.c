@@ -121,16 +121,16 @@ static int check_note(const void *result, struct buf *to, struct err *e)
 
 #define A struct check_answer
 static const struct field facts_fields[] = {
-	FIELD_ENUM(A, verdict, check_verdict_names, .doc = "How it went."),
-	FIELD(A, exit_code, .has = FIELD_HAS(A, has_exit_code), .doc = "Of the command."),
+	FIELD_ENUM(A, verdict, check_verdict_names, .doc = "Outcome."),
+	FIELD(A, exit_code, .has = FIELD_HAS(A, has_exit_code), .doc = "Exit code of the command."),
 	FIELD(A, passed, .has = FIELD_HAS(A, has_counts), .doc = "Tests that passed."),
 	FIELD(A, failed, .has = FIELD_HAS(A, has_counts), .doc = "Tests that failed."),
 	FIELD(A, skipped, .has = FIELD_HAS(A, has_counts), .doc = "Tests that were skipped."),
 	FIELD(A, errors, .has = FIELD_HAS(A, has_findings), .doc = "Findings that are errors."),
-	FIELD(A, warnings, .has = FIELD_HAS(A, has_findings), .doc = "And warnings."),
+	FIELD(A, warnings, .has = FIELD_HAS(A, has_findings), .doc = "Findings that are warnings."),
 	FIELD(A, lost, .doc = "Pieces of the report that could not be read."),
 	FIELD(A, missing, .doc = "The program that is missing."),
-	FIELD(A, shell_id, .doc = "For BashOutput."),
+	FIELD(A, shell_id, .doc = "Shell id for BashOutput."),
 };
 #undef A
 static const struct field_table facts = FIELD_TABLE(struct check_answer, facts_fields);

@@ -39,14 +39,14 @@ static int read_note(const void *result, struct buf *to, struct err *e)
 
 #define R struct coding_text
 static const struct field facts_fields[] = {
-	FIELD(R, size, .doc = "Bytes of the file."),
+	FIELD(R, size, .doc = "Size of the file in bytes."),
 	FIELD(R, first, .doc = "The first line shown."),
-	FIELD(R, lines, .doc = "Lines shown."),
+	FIELD(R, lines, .doc = "Number of lines shown."),
 	FIELD_NAMED(R, total, "total_lines", .has = FIELD_HAS(R, has_total),
-		    .doc = "Lines of the file."),
+		    .doc = "Number of lines of the file."),
 	FIELD_NAMED(R, next, "next_offset", .has = FIELD_HAS(R, has_next),
-		    .doc = "Where to read on."),
-	FIELD(R, binary, .doc = "It is no text."),
+		    .doc = "Line to continue from."),
+	FIELD(R, binary, .doc = "Not a text file."),
 };
 #undef R
 static const struct field_table read_facts = FIELD_TABLE(struct coding_text, facts_fields);
@@ -74,8 +74,8 @@ const struct tool coding_write_tool = {
 	.op = &coding_write_op,
 	.name = "Write",
 	.title = "Write a file",
-	.doc = "Writes a whole file. One that is there must have been read; to change a part of it "
-	       "use Edit.",
+	.doc = "Writes a whole file. An existing file must have been read before; to "
+	       "change a part of it use Edit.",
 	.text = write_text,
 };
 
@@ -91,7 +91,8 @@ const struct tool coding_edit_tool = {
 	.op = &coding_edit_op,
 	.name = "Edit",
 	.title = "Edit a file",
-	.doc = "Replaces old_string by new_string in a file that was read. Where the file has "
-	       "changed since, nothing is written, and the failure shows it as it is.",
+	.doc = "Replaces old_string with new_string in a file that was read. If the "
+	       "file has changed since, nothing is written, and the error shows its "
+	       "current content.",
 	.text = edit_text,
 };

@@ -32,10 +32,10 @@ static int found_note(const void *result, struct buf *to, struct err *e)
 
 #define R struct coding_found
 static const struct field facts_fields[] = {
-	FIELD(R, shown, .doc = "How many are shown."),
-	FIELD(R, more, .doc = "There are more."),
-	FIELD(R, total, .has = FIELD_HAS(R, has_total), .doc = "How many there are."),
-	FIELD(R, timed_out, .doc = "The time was over before the end."),
+	FIELD(R, shown, .doc = "Number of results shown."),
+	FIELD(R, more, .doc = "There are more results."),
+	FIELD(R, total, .has = FIELD_HAS(R, has_total), .doc = "Number of all results."),
+	FIELD(R, timed_out, .doc = "The time was up before the search was complete."),
 };
 #undef R
 static const struct field_table found_facts = FIELD_TABLE(struct coding_found, facts_fields);
@@ -44,8 +44,8 @@ const struct tool coding_glob_tool = {
 	.op = &coding_glob_op,
 	.name = "Glob",
 	.title = "Find files",
-	.doc = "Finds files by a pattern of their path, the newest first. What .gitignore names is "
-	       "left out.",
+	.doc = "Finds files by a glob pattern, the newest first. Files that .gitignore "
+	       "names are left out.",
 	.text = found_text,
 	.note = found_note,
 	.facts = &found_facts,
@@ -55,8 +55,8 @@ const struct tool coding_grep_tool = {
 	.op = &coding_grep_op,
 	.name = "Grep",
 	.title = "Search in files",
-	.doc = "Searches files by a regular expression (ripgrep). What .gitignore names is left "
-	       "out, and binary files are.",
+	.doc = "Searches files by a regular expression (ripgrep). Binary files and "
+	       "files that .gitignore names are left out.",
 	.text = found_text,
 	.note = found_note,
 	.facts = &found_facts,

@@ -61,10 +61,10 @@ static int bash_note(const void *result, struct buf *to, struct err *e)
 #define R struct report
 static const struct field bash_fields[] = {
 	FIELD(R, exit_code, .has = FIELD_HAS(R, has_exit_code), .doc = "Its exit status."),
-	FIELD_NAMED(R, exec, "shell_id", .doc = "For BashOutput."),
+	FIELD_NAMED(R, exec, "shell_id", .doc = "Shell id for BashOutput."),
 	FIELD(R, timed_out, .doc = "Its timeout ended it."),
 	FIELD(R, next_offset, .has = FIELD_HAS(R, has_next),
-	      .doc = "Where what is left out begins."),
+	      .doc = "Offset of the output that was left out."),
 };
 #undef R
 static const struct field_table bash_facts = FIELD_TABLE(struct report, bash_fields);
@@ -73,8 +73,9 @@ const struct tool coding_bash_tool = {
 	.op = &coding_bash_op,
 	.name = "Bash",
 	.title = "Run a command",
-	.doc = "Runs a line for the shell in the workspace. Shows stdout, stderr and exit status; "
-	       "failing is no error of the tool. Long output is cut in the middle.",
+	.doc = "Runs a shell command in the workspace. Shows stdout, stderr and exit "
+	       "status; a failing command is no error of the tool. Long output is cut "
+	       "in the middle.",
 	.text = bash_text,
 	.note = bash_note,
 	.facts = &bash_facts,
@@ -113,11 +114,11 @@ static int shell_output_text(const void *result, struct buf *to, struct err *e)
 
 #define O struct exec_output
 static const struct field output_fields[] = {
-	FIELD_ENUM(O, state, job_state_names, .doc = "Of the shell."),
-	FIELD(O, exit_code, .has = FIELD_HAS(O, has_exit_code), .doc = "Of the command."),
-	FIELD(O, next_offset, .doc = "Where to go on reading."),
-	FIELD(O, dropped_bytes, .doc = "Bytes that are not kept any more."),
-	FIELD(O, eof, .doc = "That was the last of it."),
+	FIELD_ENUM(O, state, job_state_names, .doc = "State of the shell."),
+	FIELD(O, exit_code, .has = FIELD_HAS(O, has_exit_code), .doc = "Exit code of the command."),
+	FIELD(O, next_offset, .doc = "Offset to continue from."),
+	FIELD(O, dropped_bytes, .doc = "Bytes that are no longer kept."),
+	FIELD(O, eof, .doc = "The shell has ended, and this is the last of its output."),
 };
 #undef O
 static const struct field_table output_facts = FIELD_TABLE(struct exec_output, output_fields);
@@ -126,7 +127,7 @@ const struct tool coding_output_tool = {
 	.op = &coding_output_op,
 	.name = "BashOutput",
 	.title = "Read a shell's output",
-	.doc = "Shows what a shell has printed from offset on, and how it ended.",
+	.doc = "Shows what a shell has printed, from offset on, and how it ended.",
 	.text = shell_output_text,
 	.facts = &output_facts,
 };
@@ -135,7 +136,7 @@ const struct tool coding_kill_tool = {
 	.op = &coding_kill_op,
 	.name = "KillShell",
 	.title = "Kill a shell",
-	.doc = "Kills a shell with all that it started, and shows the begin of its output.",
+	.doc = "Kills a shell with all that it started, and shows the beginning of its output.",
 	.text = shell_output_text,
 	.facts = &output_facts,
 };
@@ -174,9 +175,9 @@ static int events_text(const void *result, struct buf *to, struct err *e)
 
 #define V struct watch_events
 static const struct field events_fields[] = {
-	FIELD(V, state, .doc = "Of the program."),
-	FIELD(V, dropped, .doc = "Events that are not kept any more."),
-	FIELD(V, next_event_id, .doc = "since_event_id of the next call."),
+	FIELD(V, state, .doc = "State of the program."),
+	FIELD(V, dropped, .doc = "Number of events that are no longer kept."),
+	FIELD(V, next_event_id, .doc = "Value of since_event_id for the next call."),
 };
 #undef V
 static const struct field_table events_facts = FIELD_TABLE(struct watch_events, events_fields);
@@ -209,7 +210,7 @@ const struct tool coding_secrets_tool = {
 	.op = &coding_secrets_op,
 	.name = "secrets_available",
 	.title = "List secrets",
-	.doc = "Names the secrets that a command may be given by Bash's argument secrets; values "
-	       "are never shown.",
+	.doc = "Lists the names of secrets that Bash can give to a command (its "
+	       "argument secrets); values are never shown.",
 	.text = secrets_text,
 };

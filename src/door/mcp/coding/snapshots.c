@@ -28,8 +28,8 @@ const struct tool coding_snapshot_create_tool = {
 	.op = &coding_snapshot_create_op,
 	.name = "snapshot_create",
 	.title = "Keep the files as they are",
-	.doc = "Keeps the workspace's files under a name, to compare with and to go back to. "
-	       "Without .git and files with credentials.",
+	.doc = "Saves the workspace's files under a name, to compare with or go back "
+	       "to. Leaves out .git and files with credentials.",
 	.text = create_text,
 };
 
@@ -54,7 +54,7 @@ const struct tool coding_snapshot_list_tool = {
 	.op = &coding_snapshot_list_op,
 	.name = "snapshot_list",
 	.title = "List snapshots",
-	.doc = "The snapshots of the workspace, the newest first.",
+	.doc = "Lists the snapshots of the workspace, the newest first.",
 	.text = list_text,
 };
 
@@ -82,11 +82,11 @@ static int changes_note(const void *result, struct buf *to, struct err *e)
 
 #define R struct coding_changes
 static const struct field facts_fields[] = {
-	FIELD(R, changed, .doc = "Files, directories and links."),
-	FIELD(R, added, .doc = "Likewise."),
-	FIELD(R, removed, .doc = "Likewise."),
-	FIELD(R, times, .doc = "Files of which the times alone differ."),
-	FIELD(R, more, .doc = "Not all is shown."),
+	FIELD(R, changed, .doc = "Number of changed files, directories and links."),
+	FIELD(R, added, .doc = "Number of added files, directories and links."),
+	FIELD(R, removed, .doc = "Number of removed files, directories and links."),
+	FIELD(R, times, .doc = "Number of files that differ only in their times."),
+	FIELD(R, more, .doc = "The text is not complete."),
 };
 #undef R
 static const struct field_table changes_facts = FIELD_TABLE(struct coding_changes, facts_fields);
@@ -105,8 +105,8 @@ const struct tool coding_snapshot_restore_tool = {
 	.op = &coding_snapshot_restore_op,
 	.name = "snapshot_restore",
 	.title = "Go back to a snapshot",
-	.doc = "Makes the workspace's files what they were: content, modes, times, links; what is "
-	       "newer is removed. Tells what it changed.",
+	.doc = "Restores the workspace's files: content, modes, times and links; newer "
+	       "files are removed. Reports what it changed.",
 	.text = changes_text,
 	.note = changes_note,
 	.facts = &changes_facts,

@@ -35,10 +35,10 @@ static int symbols_note(const void *result, struct buf *to, struct err *e)
 
 #define R struct coding_symbols
 static const struct field facts_fields[] = {
-	FIELD(R, shown, .doc = "How many are shown."),
-	FIELD(R, total, .doc = "How many there are."),
-	FIELD(R, words, .doc = "They are words, since there is no ctags."),
-	FIELD(R, unread, .doc = "Files that are not known."),
+	FIELD(R, shown, .doc = "Number of symbols shown."),
+	FIELD(R, total, .doc = "Number of all symbols found."),
+	FIELD(R, words, .doc = "Plain words were searched, because there is no ctags."),
+	FIELD(R, unread, .doc = "Number of files that were not searched."),
 };
 #undef R
 static const struct field_table symbols_facts = FIELD_TABLE(struct coding_symbols, facts_fields);

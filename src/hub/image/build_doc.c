@@ -6,22 +6,24 @@ static const struct field file_fields[] = {
 	FIELD(struct build_file, from, .flags = FIELD_REQUIRED, .min = 1, .max = PATH_BYTES,
 	      .doc = "A file or folder below the folder of holt.json; \".\" is all of it."),
 	FIELD(struct build_file, to, .flags = FIELD_REQUIRED, .min = 1, .max = PATH_BYTES,
-	      .doc = "Where it is in the image, an absolute path. Of a folder its contents are "
-		     "there; a file goes into it where it ends in a slash."),
+	      .doc = "Absolute path in the image. The contents of a folder are copied there; a "
+		     "path that ends in a slash is a folder to put a file into."),
 	FIELD(struct build_file, mode, .min = 3, .max = 4,
-	      .doc = "Its permissions, octal, such as 755; its own if absent."),
+	      .doc = "Octal permissions, such as 755; by default those of the file."),
 };
 static const struct field_table file_table = FIELD_TABLE(struct build_file, file_fields);
 
 static const struct field limit_fields[] = {
 	FIELD(struct build_limits, memory_mb, .max = LIMIT_MEMORY_MAX / MIB,
-	      .doc = "Memory, files included."),
+	      .doc = "Memory in MiB, including files."),
 	FIELD(struct build_limits, disk_mb, .max = LIMIT_MEMORY_MAX / MIB,
-	      .doc = "How much of it what they write may take."),
-	FIELD(struct build_limits, pids, .max = LIMIT_PIDS_MAX, .doc = "Processes and threads."),
+	      .doc = "Part of the memory that files may take, in MiB."),
+	FIELD(struct build_limits, pids, .max = LIMIT_PIDS_MAX,
+	      .doc = "Number of processes and threads."),
 	FIELD(struct build_limits, open_files, .max = LIMIT_FILES_MAX,
-	      .doc = "Open files of each program."),
-	FIELD(struct build_limits, cpus, .max = LIMIT_CPU_MAX / 1000, .doc = "Processors."),
+	      .doc = "Number of open files of each program."),
+	FIELD(struct build_limits, cpus, .max = LIMIT_CPU_MAX / 1000,
+	      .doc = "Number of processors."),
 };
 static const struct field_table limits_table = FIELD_TABLE(struct build_limits, limit_fields);
 
@@ -32,30 +34,33 @@ static const char *const user_names[] = { "user", "root" };
 
 static const struct field spec_fields[] = {
 	FIELD(struct build_spec, base, .min = 1, .max = 255, .def = DEFAULT_STR("host"),
-	      .doc = "The image that it stands on, or host."),
+	      .doc = "Base image, or host."),
 	FIELD_OBJECTS(struct build_spec, files, file_table, .max = BUILD_FILES_MAX,
-		      .doc = "What is put into it, one behind the other."),
+		      .doc = "Files to copy into the image, in this order."),
 	FIELD(struct build_spec, env, .max = 128, .item_max = VALUE_MAX,
-	      .doc = "Environment of all that runs in it, over the base's."),
+	      .doc = "Environment variables; they override those of the base."),
 	FIELD(struct build_spec, workdir, .min = 1, .max = PATH_BYTES,
-	      .doc = "Where programs start; made if it is missing."),
+	      .doc = "Working directory of programs; created if it is missing."),
 	FIELD(struct build_spec, user, .min = 1, .max = 64,
-	      .doc = "What the sandbox's user is called, of its /etc/passwd."),
+	      .doc = "Name of the sandbox's user in /etc/passwd."),
 	WORDS(entrypoint, .has = FIELD_HAS(struct build_spec, has_entrypoint),
-	      .doc = "The program that is run by default."),
+	      .doc = "Program that is run by default."),
 	WORDS(cmd, .has = FIELD_HAS(struct build_spec, has_cmd),
-	      .doc = "Its arguments, or the program."),
+	      .doc = "Arguments of the entrypoint, or the program."),
 	FIELD_OBJECT(struct build_spec, network, network_wish_table,
 		     .has = FIELD_HAS(struct build_spec, has_network),
-		     .doc = "What sandboxes of it may reach, where they don't say."),
+		     .doc = "Network of its sandboxes, unless they ask for another."),
 	FIELD(struct build_spec, run, .max = BUILD_STEPS_MAX, .item_min = 1,
 	      .item_max = BUILD_STEP_MAX,
-	      .doc = "Lines for the shell, run one behind the other in a sandbox."),
-	FIELD_ENUM(struct build_spec, run_user, user_names, .def = DEFAULT_ENUM(BUILD_USER),
-		   .doc = "Who they are: user, uid 1000; or root, as of sandboxes."),
-	FIELD_OBJECT(struct build_spec, limits, limits_table, .doc = "Of that sandbox."),
+	      .doc = "Shell commands, run one after the other in a sandbox."),
+	FIELD_ENUM(
+		struct build_spec, run_user, user_names, .def = DEFAULT_ENUM(BUILD_USER),
+		.doc = "User of these commands: user, with uid 1000, or root, as for sandboxes."),
+	FIELD_OBJECT(struct build_spec, limits, limits_table,
+		     .doc = "Limits of the sandbox for these commands."),
 	FIELD(struct build_spec, timeout_seconds, .min = 1, .max = BUILD_TIMEOUT_MAX,
-	      .def = DEFAULT_INT(BUILD_TIMEOUT_DEFAULT), .doc = "How long each line may take."),
+	      .def = DEFAULT_INT(BUILD_TIMEOUT_DEFAULT),
+	      .doc = "Time limit of each command in seconds."),
 };
 const struct field_table build_spec_table = FIELD_TABLE(struct build_spec, spec_fields);
 

@@ -5,42 +5,43 @@
 #include "base/clock.h"
 #include "hub/sandbox/internal.h"
 
-#define SINCE "since this server has it"
+#define SINCE "since this server manages it"
 
 static const struct field rows[] = {
-	FIELD(struct usage_view, sandbox, .flags = FIELD_REQUIRED, .doc = "Its id."),
+	FIELD(struct usage_view, sandbox, .flags = FIELD_REQUIRED, .doc = "Sandbox id."),
 	FIELD_ENUM(struct usage_view, state, hub_sandbox_state_names, .flags = FIELD_REQUIRED,
-		   .doc = "Whether it runs."),
+		   .doc = "State of the sandbox."),
 	FIELD(struct usage_view, memory_bytes, .has = FIELD_HAS(struct usage_view, has_memory),
-	      .doc = "Memory of its processes and files now; absent where the host can't tell, as "
-		     "all that may be absent here."),
+	      .doc = "Memory of its processes and files now, in bytes; absent where the host "
+		     "can't tell, as all members here that may be absent."),
 	FIELD(struct usage_view, memory_peak_bytes,
-	      .has = FIELD_HAS(struct usage_view, has_memory_peak), .doc = "The most it ever was."),
+	      .has = FIELD_HAS(struct usage_view, has_memory_peak),
+	      .doc = "Largest value of memory_bytes so far."),
 	FIELD(struct usage_view, memory_limit_bytes,
 	      .has = FIELD_HAS(struct usage_view, has_memory),
-	      .doc = "The most it may be; absent where it is limited for each process only."),
+	      .doc = "Memory limit in bytes; absent where only each process is limited."),
 	FIELD(struct usage_view, cpu_ms, .has = FIELD_HAS(struct usage_view, has_cpu),
-	      .doc = "Processor time that it had, in milliseconds."),
+	      .doc = "Processor time used, in milliseconds."),
 	FIELD(struct usage_view, cpus_limit, .has = FIELD_HAS(struct usage_view, has_cpus),
-	      .doc = "Processors that it may use; absent: all."),
+	      .doc = "Number of processors that it may use; absent: all."),
 	FIELD(struct usage_view, processes, .has = FIELD_HAS(struct usage_view, has_processes),
-	      .doc = "Processes and threads now, its first process counted."),
+	      .doc = "Number of processes and threads now, including its first process."),
 	FIELD(struct usage_view, processes_limit, .flags = FIELD_REQUIRED,
-	      .doc = "The most there may be."),
+	      .doc = "Limit of processes and threads."),
 	FIELD(struct usage_view, disk_bytes, .has = FIELD_HAS(struct usage_view, has_disk),
-	      .doc = "Of the memory what its files take, without those of its template."),
+	      .doc = "Part of the memory that its files take, in bytes, without the template."),
 	FIELD(struct usage_view, disk_limit_bytes, .flags = FIELD_REQUIRED,
-	      .doc = "The most they may take."),
+	      .doc = "Limit of disk_bytes."),
 	FIELD(struct usage_view, execs, .flags = FIELD_REQUIRED,
-	      .doc = "Commands that were run in it, " SINCE "."),
+	      .doc = "Number of commands run in it " SINCE "."),
 	FIELD(struct usage_view, execs_running, .flags = FIELD_REQUIRED,
-	      .doc = "Of them those that run."),
+	      .doc = "Number of commands that are running."),
 	FIELD(struct usage_view, bytes_in, .flags = FIELD_REQUIRED,
-	      .doc = "Standard input and files written, " SINCE "."),
+	      .doc = "Bytes of standard input and of files written, " SINCE "."),
 	FIELD(struct usage_view, bytes_out, .flags = FIELD_REQUIRED,
-	      .doc = "Output of commands and files read, " SINCE "."),
+	      .doc = "Bytes of output and of files read, " SINCE "."),
 	FIELD(struct usage_view, age_ms, .flags = FIELD_REQUIRED,
-	      .doc = "How long it has been there."),
+	      .doc = "Time since it was created, in milliseconds."),
 };
 const struct field_table usage_view_table = FIELD_TABLE(struct usage_view, rows);
 

@@ -1,5 +1,6 @@
 """`holt shell`: lines as words, each run as holt would run it, and no system shell behind it."""
 
+import contextlib
 import copy
 import json
 import os
@@ -83,9 +84,10 @@ def interruptible(pid):
     with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as f:
         children = f.read().split()
     for child in children:
-        with open(f'/proc/{child}/status', encoding='utf-8') as f:
-            ignored = next(line.split()[1] for line in f if line.startswith('SigIgn'))
-        return not int(ignored, 16) & 2
+        with contextlib.suppress(ProcessLookupError, FileNotFoundError):  # that of an earlier line
+            with open(f'/proc/{child}/status', encoding='utf-8') as f:
+                ignored = next(line.split()[1] for line in f if line.startswith('SigIgn'))
+            return not int(ignored, 16) & 2
     return False
 
 

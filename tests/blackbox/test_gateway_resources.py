@@ -133,6 +133,7 @@ def hub(me, tmp_path_factory):
             shared.post(f'/v1/modules/{name}/test')
         until(lambda: {'npm', 'ours', 'odd', 'twin', 'asks'} <= {
             u.split('/')[2] for u in uris(legacy(shared)) if u.startswith('module:')}, what='lists')
+        until(lambda: 'narrow__say-it' in prompts(legacy(shared)), what='that of prompts')
         yield shared
     before.check()
 

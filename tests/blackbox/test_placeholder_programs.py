@@ -134,7 +134,8 @@ def box(hub, tmp_path_factory):
     (top / 'fetch.go').write_text(GO)
     (top / 'Fetch.java').write_text(JAVA)
     env = {**os.environ, 'GOCACHE': str(top / 'cache'), 'GO111MODULE': 'off', 'HOME': str(top)}
-    run('go', 'build', '-o', 'fetch', 'fetch.go', cwd=top, env=env)
+    # since 1.20 its standard library is compiled here, too
+    run('go', 'build', '-o', 'fetch', 'fetch.go', cwd=top, env=env, timeout=600)
     run('javac', 'Fetch.java', cwd=top)
     for name in ('fetch', 'Fetch.class'):
         hub.put(box, str(top / name))

@@ -130,16 +130,12 @@ static bool is_one(struct call *c)
 	return true;
 }
 
-static const struct api_route fork_of_sandbox = {
-	.id = "fork",
-	.op = &sandbox_fork_op,
-	.projected = true,
-	.members = OP_MEMBERS(fork_sandbox_members),
-	.answer = &copies_table,
-	.bare = is_one,
-	.method = HTTP_POST,
-	.path = "/v1/fork",
-};
+#define FORK_OF_SANDBOX                                                                            \
+	.id = "fork", .op = &sandbox_fork_op, .projected = true,                                   \
+	.members = OP_MEMBERS(fork_sandbox_members), .answer = &copies_table, .bare = is_one,      \
+	.method = HTTP_POST, .path = "/v1/fork"
+
+static const struct api_route fork_of_sandbox = { FORK_OF_SANDBOX };
 
 static const struct api_route rows[] = {
 	{ .id = "fork",
@@ -228,15 +224,8 @@ const struct api_resource api_sandboxes = API_RESOURCE(rows);
 /* ---- for clients of mitos -------------------------------------------------------------------- */
 
 static const struct api_route mitos_fork_of_sandbox = {
-	.id = "fork",
-	.op = &sandbox_fork_op,
-	.projected = true,
-	.members = OP_MEMBERS(fork_sandbox_members),
-	.answer = &copies_table,
-	.bare = is_one,
+	FORK_OF_SANDBOX,
 	.show = mitos_show_several,
-	.method = HTTP_POST,
-	.path = "/v1/fork",
 };
 
 static const struct api_route mitos_rows[] = {

@@ -14,3 +14,6 @@ const result = await client.callTool(
 	{ timeout, resetTimeoutOnProgress: true, onprogress: (p) => told.push(p.message) });
 console.log(JSON.stringify({ result, told }));
 await client.close();
+// Node.js 18 forgets to end a fetch once its signal was collected as garbage: the stream that the
+// client had closed would hold the process.
+process.exit();

@@ -4,6 +4,7 @@ the folder, whether it exists or not. Each attempt is tried under rw-all, too, w
 import fcntl
 import os
 import shutil
+import stat
 import subprocess
 import tempfile
 
@@ -212,6 +213,145 @@ def test_sandboxes_that_share_it(who, work):
     assert os.listdir(project.path) == ['a.txt']
 
 
+@pytest.fixture
+def begin(who, work):
+    """Begins a hub for one project, and ends it."""
+    hubs = []
+
+    def start(project):
+        home = f'{work}/home'
+        os.mkdir(home, 0o700)
+        os.chown(home, who.uid, who.uid)
+        hubs.append(Hub(who, home, '--listen', '127.0.0.1:0', '--pool', '1', '--allow-volumes',
+                        f'{project.path}:rw'))
+        return hubs[-1], [{'host': project.path, 'inside': '/w', 'mode': 'rw'}]
+    yield start
+    for hub in hubs:
+        hub.end()
+        hub.kill()
+
+
+def await_seal(hub, box, name):
+    until(lambda: hub.exec(box, f'grep -q " /w/{name} " /proc/self/mountinfo')['exit_code'] == 0,
+          what=f'the seal of {name}')
+
+
+def replace(project, name, text):
+    """As programs do that write a file anew: under another name, which then becomes its name."""
+    project.put(f'{name}.new', text)
+    os.chown(f'{project.path}/{name}.new', project.who.uid, project.who.uid)
+    os.rename(f'{project.path}/{name}.new', f'{project.path}/{name}')
+
+
+def test_what_the_host_replaces_is_sealed_again(who, work, begin):
+    project = Project(who, f'{work}/p')
+    hub, shared = begin(project)
+    first = hub.create(volumes=shared)
+    second = hub.create(volumes=shared)
+    child = hub.post(f'/v1/sandboxes/{first}/fork')['id']
+    hub.delete(first)
+    subprocess.run([*GIT, '-C', project.path, 'config', 'a.b', 'c'], check=True)
+    replace(project, '.mcp.json', 'other')
+    replace(project, '.git/config.worktree', '[a]\n')
+    os.mkdir(f'{project.path}/new')
+    project.put('new/tasks.json', 'other')
+    os.rename(f'{project.path}/.vscode', f'{project.path}/old')
+    os.rename(f'{project.path}/new', f'{project.path}/.vscode')
+    project.own()
+    before = project.tree()
+    for box in (second, child):
+        for name in ('.git/config', '.mcp.json', '.git/config.worktree', '.vscode'):
+            await_seal(hub, box, name)
+        for name in ('.git/config', '.mcp.json', '.git/config.worktree', '.vscode/tasks.json'):
+            done = hub.exec(box, script(ATTEMPTS, name))
+            assert done['stdout'] == '' and done['exit_code'] == 0, (name, done)
+        assert hub.exec(box, 'echo more >> /w/a.txt')['exit_code'] == 0
+    hub.delete(second)
+    hub.delete(child)
+    for name in ('.git/config', '.mcp.json', '.git/config.worktree', '.vscode/tasks.json'):
+        assert project.tree()[name] == before[name], name
+
+
+def test_what_the_host_removes_is_made_again(who, work, begin):
+    project = Project(who, f'{work}/p')
+    hub, shared = begin(project)
+    box = hub.create(volumes=shared)
+    os.unlink(f'{project.path}/.mcp.json')
+    os.rename(f'{project.path}/.vscode', f'{project.path}/old')
+    for name in ('.mcp.json', '.vscode'):
+        await_seal(hub, box, name)
+        done = hub.exec(box, script(ATTEMPTS, name))
+        assert done['stdout'] == '' and done['exit_code'] == 0, (name, done)
+    hub.delete(box)
+    until(lambda: not {'.mcp.json', '.vscode'} & set(os.listdir(project.path)))
+
+
+def test_a_link_of_the_host_ends_the_sandbox(who, work, begin):
+    """It can't be kept as it is."""
+    project = Project(who, f'{work}/p')
+    hub, shared = begin(project)
+    box, other = hub.create(volumes=shared), hub.create()
+    os.symlink('a.txt', f'{project.path}/new')
+    os.rename(f'{project.path}/new', f'{project.path}/.mcp.json')
+    until(lambda: hub.call('GET', f'/v1/sandboxes/{box}')['state'] == 'lost')
+    assert hub.exec(other, 'echo fine')['stdout'] == 'fine\n'
+    assert 'keep what programs of the host act on' in hub.said()
+
+
+# Git takes a folder for a repository in which a sandbox has made what one consists of.
+BARE = ('cd /w; rm -f .git/HEAD; mkdir -p objects refs evil/objects evil/refs; '
+        'echo "ref: refs/heads/x" > HEAD; {more}'
+        'printf "[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = {top}\\n'
+        '\\tfsmonitor = \\"touch {top}/hit; false\\"\\n[alias]\\n\\tx = !touch {top}/hit\\n" '
+        '| tee config > evil/config; true')
+
+
+def git_obeys(project):
+    """Whether git on the host runs what the folder's configuration says."""
+    user = ['setpriv', f'--reuid={project.who.uid}', '--clear-groups'] * (os.getuid() == 0)
+    for command in ('status', 'x'):
+        subprocess.run([*user, *GIT, command], cwd=project.path, capture_output=True, check=False)
+    return os.path.exists(f'{project.path}/hit')
+
+
+@pytest.mark.parametrize('own', ['', 'refs', 'objects'])
+@pytest.mark.parametrize('existing', [True, False])
+def test_the_folder_becomes_no_repository(who, work, existing, own):
+    for more in ('', 'echo evil > commondir; '):
+        for mode in ('rw', 'rw-all'):
+            project = Project(who, f'{work}/{mode}{len(more)}', existing)
+            if own:
+                project.put(f'{own}/mine', 'mine')
+                project.own()
+            project.run(BARE.format(top=project.path, more=more), mode)
+            assert git_obeys(project) == (mode == 'rw-all'), (mode, more)
+            assert not [mode for mode, _ in project.tree().values() if stat.S_ISSOCK(mode)]
+
+
+def test_its_own_names_stay_writable(who, work):
+    for name in ('refs', 'objects'):
+        project = Project(who, f'{work}/{name}', existing=False)
+        project.put(f'{name}/mine', 'mine')
+        project.own()
+        project.run(f'echo more >> /w/{name}/mine && mv /w/{name} /w/own')
+        assert sorted(os.listdir(project.path)) == ['a.txt', 'own']
+
+
+def test_what_keeps_it_from_that_is_nothing_to_git(who, work):
+    project = Project(who, f'{work}/p')
+    assert project.run('cd /w && git add -A && git status --porcelain && git diff HEAD; '
+                       'ls -d refs commondir').count('?? ') == 0
+
+
+def test_a_folder_that_has_the_parts_of_one_is_refused(who, work):
+    project = Project(who, f'{work}/p', existing=False)
+    for name in ('refs', 'objects'):
+        project.put(f'{name}/mine', 'mine')
+    project.own()
+    assert 'rw-all' in project.run('true', status=125)
+    assert project.run('echo fine', 'rw-all') == 'fine\n'
+
+
 def test_a_locked_folder_is_refused(who, work):
     """Another warden may be about to remove what it has made."""
     project = Project(who, f'{work}/p', existing=False)
@@ -230,8 +370,10 @@ def test_left_by_a_warden_that_was_killed(who, work):
     for name in ('.git', '.mcp.json'):
         os.mkdir(f'{project.path}/{name}')
         os.chmod(f'{project.path}/{name}', 0o1555)
+    os.mknod(f'{project.path}/refs', stat.S_IFSOCK | 0o444)
     os.mkdir(f'{project.path}/.vscode')  # the user's own
     project.own()
+    os.chmod(f'{project.path}/refs', 0o1444)
     os.chmod(f'{project.path}/.git', 0o1555)
     os.chmod(f'{project.path}/.mcp.json', 0o1555)
     project.run('true')

@@ -96,7 +96,8 @@ bool mount_stands_on(int dir, const char *name)
 {
 	struct statx st;
 
-	return syscall(__NR_statx, dir, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &st) == 0 &&
+	return syscall(__NR_statx, dir, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH,
+		       0, &st) == 0 &&
 	       st.stx_attributes & STATX_ATTR_MOUNT_ROOT;
 }
 

@@ -25,7 +25,7 @@ int mount_move(const char *from, const char *to);
 
 /* The id of the mount that an open file is on, as /proc/self/mountinfo has it. */
 int mount_id(int fd, uint64_t *ret_id);
-/* Whether something is mounted on an entry of a directory. */
+/* Whether something is mounted on an entry of a directory; "": on what dir itself is. */
 bool mount_stands_on(int dir, const char *name);
 
 /* Changes options of a mounted file system. */

@@ -10,7 +10,7 @@ size_t box_project_names(struct str ret[PROJECT_NAMES_MAX])
 	size_t n = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
-		if (!strchr(project_entries[i].path, '/'))
+		if (!strchr(project_entries[i].path, '/') && !project_entries[i].bare)
 			ret[n++] = str_of(project_entries[i].path);
 	}
 	return n;

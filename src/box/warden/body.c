@@ -153,6 +153,7 @@ static void free_mounts(struct body *b)
 	for (uint32_t i = 0; i < b->n_mounts; i++) {
 		free(b->mounts[i].host);
 		free(b->mounts[i].guest);
+		seals_forget(&b->mounts[i].project);
 		project_release(&b->mounts[i].project);
 	}
 	b->n_mounts = 0;
@@ -255,19 +256,6 @@ static void complete_request(struct request *r, bool from_pool)
 	free(r);
 }
 
-static void body_ready(struct body *b)
-{
-	struct request *r = b->request;
-
-	if (b->state == BODY_LIVE) {
-		body_awake(b);
-	} else if (!r) {
-		set_state(b, BODY_READY);
-	} else if (++r->ready == r->wanted) {
-		complete_request(r, false);
-	}
-}
-
 static void body_failed(struct body *b, const struct err *e)
 {
 	struct request *r = b->request;
@@ -283,6 +271,23 @@ static void body_failed(struct body *b, const struct err *e)
 		log_warn("a sandbox for the pool could not be made: %s", e->msg);
 		warden.refill_at = clock_ms() + REFILL_RETRY_MS;
 	}
+}
+
+static void body_ready(struct body *b)
+{
+	struct request *r = b->request;
+	struct err e = ERR_INIT;
+
+	if (b->state == BODY_LIVE)
+		body_awake(b);
+	else if (!r)
+		set_state(b, BODY_READY);
+	else if (++r->ready < r->wanted)
+		return;
+	else if (seals_complete(r, &e) < 0)
+		body_failed(b, &e);
+	else
+		complete_request(r, false);
 }
 
 /* ---- making a body --------------------------------------------------------------------------- */
@@ -306,7 +311,12 @@ static int open_binds(struct body *b, struct bind *binds, struct err *e)
 				e->code = ERR_INVALID; /* the requester's mistake */
 			return err_wrap(e, IM_STAGE_MOUNT "%.160s", m->guest);
 		}
-		binds[i].sealed = m->project.lock >= 0;
+		binds[i].kept = m->project.kept;
+		if (m->project.lock >= 0) {
+			m->project.tree = fcntl(binds[i].tree, F_DUPFD_CLOEXEC, 0);
+			if (m->project.tree < 0)
+				return err_sys(e, errno, "keep a mount");
+		}
 		snprintf(binds[i].guest, sizeof(binds[i].guest), "%s", m->guest);
 	}
 	return 0;
@@ -594,7 +604,7 @@ static int copy_mounts(const struct wm_create *m, size_t n, struct mount_spec *o
 		out[i].writable = wm.writable;
 		out[i].all = wm.all;
 		out[i].own = wm.own;
-		out[i].project.lock = -1;
+		out[i].project = PROJECT_INIT;
 		out[i].size = wm.size;
 		if (!out[i].host || !out[i].guest)
 			return err_set(e, ERR_LIMIT, "out of memory");

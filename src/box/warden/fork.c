@@ -68,7 +68,7 @@ static int clone_mounts(struct body *to, const struct body *from, struct err *e)
 		m->writable = from->mounts[i].writable;
 		m->all = from->mounts[i].all;
 		m->own = from->mounts[i].own;
-		m->project.lock = -1;
+		m->project = PROJECT_INIT;
 		m->size = from->mounts[i].size;
 		if (!m->host || !m->guest)
 			return err_set(e, ERR_LIMIT, "out of memory");

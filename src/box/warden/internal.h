@@ -100,7 +100,7 @@ struct chain {
 struct bind {
 	int tree; /* a detached copy of the host's mount */
 	bool is_dir;
-	bool sealed; /* project_seal() */
+	uint64_t kept; /* project_seal() */
 	char guest[4096];
 };
 
@@ -542,12 +542,31 @@ void send_pool(void);
 /* Handles one message from the hub, or the end of the connection. */
 void hub_says(void);
 
-enum tag { TAG_SOCKET, TAG_PIDFD, TAG_JOB, TAG_HUB, TAG_NET, TAG_LISTENER, TAG_MASK = 7 };
+enum tag {
+	TAG_SOCKET,
+	TAG_PIDFD,
+	TAG_JOB,
+	TAG_HUB,
+	TAG_NET,
+	TAG_LISTENER,
+	TAG_SEALS,
+	TAG_MASK = 7
+};
 /* Makes the loop report when fd is readable; tag says which part of `what` it belongs to. */
 int watch(int fd, const void *what, enum tag tag);
 /* Removes the watch and closes fd. Closing alone would not remove it while a child that has not yet
  * executed its program still holds fd. */
 void unwatch(int *fd);
+
+/* ---- seals.c ---- */
+
+/* Begins to watch a folder that is held. */
+int seals_watch(struct project *p, struct err *e) MUST_USE;
+void seals_forget(struct project *p);
+void seals_changed(void);
+/* Seals what was changed while its sandboxes were made. */
+int seals_complete(struct request *r, struct err *e) MUST_USE;
+int seals_chores(uint64_t now); /* returns the time until the next are due; -1: none */
 
 /* ---- keep.c ---- */
 

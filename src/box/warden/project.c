@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -16,7 +17,7 @@
 #include "box/archive/mount.h"
 #include "box/wire/project.h"
 
-static_assert(ARRAY_LEN(project_entries) <= 32, "a bit of struct project for each");
+static_assert(ARRAY_LEN(project_entries) <= 64, "a bit of struct project for each");
 
 /* Tells what another warden made, which was killed, from what the user has: nobody else sets the
  * sticky bit on such a thing. File systems without modes don't tell. */
@@ -60,6 +61,16 @@ static int make_file(int parent, const char *name, const char *text)
 	return fd < 0 || write(fd, text, (size_t)n) != n || fchmod(fd, MADE_FILE) < 0 ? -1 : 0;
 }
 
+/* Git takes only what it can search for a part of a repository; a directory without that bit the
+ * superuser can. */
+static int make_socket(int parent, const char *name)
+{
+	if (mknodat(parent, name, S_IFSOCK | 0444, 0) < 0 ||
+	    fchmodat(parent, name, MADE_FILE, 0) < 0)
+		return -1;
+	return 0;
+}
+
 static int make_directory(int parent, const char *name)
 {
 	/* mkdir(2) leaves the sticky bit to the file system */
@@ -73,6 +84,7 @@ static int make_entry(int dir, const struct project_entry *n, const struct stat 
 {
 	const char *name;
 	autoclose int parent = open_parent(dir, n->path, &name);
+	int failed;
 
 	*ret_made = false;
 	if (parent < 0)
@@ -80,24 +92,36 @@ static int make_entry(int dir, const struct project_entry *n, const struct stat 
 							   : -1; /* .git is a file: a worktree */
 	if (strchr(n->path, '/') && !is_repository(parent))
 		return 0; /* all of it is read-only */
-	if ((n->missing == BECOMES_FILE ? make_file(parent, name, n->text)
-					: make_directory(parent, name)) < 0)
+	if (n->missing == BECOMES_FILE)
+		failed = make_file(parent, name, n->text);
+	else if (n->missing == BECOMES_SOCKET)
+		failed = make_socket(parent, name);
+	else
+		failed = make_directory(parent, name);
+	if (failed < 0)
 		return errno == EEXIST || errno == EROFS ? 0 : -1;
 	*ret_made = true;
 	(void)!fchownat(parent, name, owner->st_uid, owner->st_gid, AT_SYMLINK_NOFOLLOW);
 	return 0;
 }
 
-static bool looks_made(int parent, const char *name, const struct project_entry *n,
-		       const struct stat *st)
+/* made: by this warden, so only what the host has put in its place is something else. */
+static bool looks_made(int parent, const char *name, const struct project_entry *n, bool made)
 {
 	char text[TEXT_MAX];
 	autoclose int fd = -1;
+	struct stat st;
+	mode_t mode;
 	ssize_t got;
 
+	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	mode = st.st_mode & 07777;
 	if (n->missing == BECOMES_DIRECTORY)
-		return S_ISDIR(st->st_mode) && (st->st_mode & 07777) == MADE_DIRECTORY;
-	if (!S_ISREG(st->st_mode) || (st->st_mode & 07777) != MADE_FILE)
+		return S_ISDIR(st.st_mode) && (made || mode == MADE_DIRECTORY);
+	if (n->missing == BECOMES_SOCKET)
+		return S_ISSOCK(st.st_mode) && (made || mode == MADE_FILE);
+	if (!S_ISREG(st.st_mode) || (!made && mode != MADE_FILE))
 		return false;
 	fd = open_entry(parent, name, O_RDONLY | O_NONBLOCK, 0);
 	got = fd < 0 ? -1 : read(fd, text, sizeof(text));
@@ -108,15 +132,20 @@ static void remove_entry(int dir, const struct project_entry *n, bool made)
 {
 	const char *name;
 	autoclose int parent = open_parent(dir, n->path, &name);
-	struct stat st;
 
 	/* a directory with something in it stays */
-	if (parent >= 0 && fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    (made || looks_made(parent, name, n, &st)))
-		unlinkat(parent, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0);
+	if (parent >= 0 && looks_made(parent, name, n, made))
+		unlinkat(parent, name, n->missing == BECOMES_DIRECTORY ? AT_REMOVEDIR : 0);
 }
 
 /* ---- the folder ---------------------------------------------------------------------------- */
+
+static bool has_directory(int dir, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
 
 /* *ret_home: it has what a home has. */
 static int check_entries(int dir, bool *ret_home, struct err *e)
@@ -137,6 +166,11 @@ static int check_entries(int dir, bool *ret_home, struct err *e)
 				       n->path);
 		*ret_home |= n->of_home;
 	}
+	if (has_directory(dir, "refs") && has_directory(dir, "objects"))
+		return err_set(e, ERR_DENIED,
+			       "this folder has refs and objects, so a sandbox that may write it "
+			       "could make it a repository whose configuration git obeys; rw-all "
+			       "gives it so");
 	return 0;
 }
 
@@ -155,28 +189,77 @@ static int lock_folder(int fd)
 	return -1;
 }
 
+/* Makes it where it is missing. An entry is kept that is there then. */
+static int hold_entry(struct project *p, size_t i, const struct stat *owner)
+{
+	const struct project_entry *n = &project_entries[i];
+	const uint64_t bit = UINT64_C(1) << i;
+	bool made = false;
+	const char *name;
+	autoclose int parent = -1;
+
+	if (n->otherwise && p->kept & bit >> 1)
+		return 0;
+	if (n->missing != STAYS_MISSING && make_entry(p->lock, n, owner, &made) < 0)
+		return -1;
+	if (made)
+		p->made |= bit;
+	parent = open_parent(p->lock, n->path, &name);
+	if (parent >= 0 && faccessat(parent, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    (!n->bare || looks_made(parent, name, n, made)))
+		p->kept |= bit;
+	return 0;
+}
+
 int project_hold(struct project *p, int dir, const struct stat *st, struct err *e)
 {
 	int lock = open_entry(dir, ".", O_RDONLY | O_DIRECTORY, 0);
-	bool is_home, made;
+	bool is_home;
 
 	if (lock < 0)
 		return err_sys(e, errno, "open the folder");
-	*p = (struct project){ .lock = lock };
+	*p = PROJECT_INIT;
+	p->lock = lock;
 	if (lock_folder(lock) < 0)
 		return err_set(e, ERR_CONFLICT, "another program has locked this folder");
 	if (check_entries(lock, &is_home, e) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
-		const struct project_entry *n = &project_entries[i];
-
-		if (n->missing == STAYS_MISSING || (n->of_home && !is_home))
+		if (project_entries[i].of_home && !is_home)
 			continue;
-		if (make_entry(lock, n, st, &made) < 0)
-			return err_sys(e, errno, "keep %s as it is", n->path);
-		p->made |= (uint32_t)made << i;
+		if (hold_entry(p, i, st) < 0)
+			return err_sys(e, errno, "keep %s as it is", project_entries[i].path);
 	}
 	return 0;
+}
+
+/* What is missing in .git is not made again: somebody may be removing all of it. */
+int project_hold_again(struct project *p)
+{
+	struct stat st;
+
+	if (fstat(p->lock, &st) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
+		if (p->kept >> i & 1 && !strchr(project_entries[i].path, '/') &&
+		    hold_entry(p, i, &st) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+bool project_keeps(const struct project *p, bool in_git, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
+		const char *path = project_entries[i].path;
+		const char *slash = strchr(path, '/');
+
+		/* some file systems ignore case */
+		if (p->kept >> i & 1 && in_git == (slash != NULL) &&
+		    strcasecmp(slash ? slash + 1 : path, name) == 0)
+			return true;
+	}
+	return false;
 }
 
 void project_release(struct project *p)
@@ -188,25 +271,39 @@ void project_release(struct project *p)
 		}
 	}
 	close_fd(&p->lock);
+	close_fd(&p->tree);
 }
 
-int project_seal(int tree)
+static int seal_entry(int tree, const struct project_entry *n, bool again)
+{
+	autoclose int at = open_entry(tree, n->path, O_PATH | O_NOFOLLOW, 0);
+	autoclose int copy = -1;
+	struct stat st;
+
+	if (at < 0)
+		return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+	if (again && mount_stands_on(at, ""))
+		return 0;
+	if (fstat(at, &st) < 0)
+		return -1;
+	if (S_ISLNK(st.st_mode)) {
+		errno = ELOOP; /* what it leads to could be written */
+		return -1;
+	}
+	copy = mount_copy(at, "", true);
+	if (copy < 0)
+		return -1;
+	if (!(n->open && S_ISDIR(st.st_mode) && is_repository(at)) &&
+	    mount_setattr_tree(copy, MOUNT_ATTR_RDONLY, -1) < 0)
+		return -1;
+	/* The host has replaced it meanwhile, which the watch tells. */
+	return mount_attach(copy, at, "") == 0 || errno == ENOENT ? 0 : -1;
+}
+
+int project_seal(int tree, uint64_t kept, bool again)
 {
 	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
-		autoclose int at = open_entry(tree, project_entries[i].path, O_PATH | O_NOFOLLOW,
-					      0);
-		autoclose int copy = -1;
-		struct stat st;
-
-		if (at < 0 && (errno == ENOENT || errno == ENOTDIR))
-			continue;
-		copy = at < 0 || fstat(at, &st) < 0 ? -1 : mount_copy(at, "", true);
-		if (copy < 0)
-			return -1;
-		if (!(project_entries[i].open && S_ISDIR(st.st_mode) && is_repository(at)) &&
-		    mount_setattr_tree(copy, MOUNT_ATTR_RDONLY, -1) < 0)
-			return -1;
-		if (mount_attach(copy, at, "") < 0)
+		if (kept >> i & 1 && seal_entry(tree, &project_entries[i], again) < 0)
 			return -1;
 	}
 	return 0;

@@ -225,7 +225,7 @@ static void attach_binds(const struct spawn *sp)
 		if (make_guest_path(root, b->guest, b->is_dir, sp->uid) == 0)
 			place = open_in_root(root, b->guest, O_PATH);
 		if (place < 0 || mount_attach(b->tree, place, "") < 0 ||
-		    (b->sealed && project_seal(b->tree) < 0)) {
+		    project_seal(b->tree, b->kept, false) < 0) {
 			errnum = errno;
 			snprintf(stage, sizeof(stage), IM_STAGE_MOUNT "%.40s", b->guest);
 			give_up(sp->socket, stage, errnum);

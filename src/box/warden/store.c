@@ -761,7 +761,8 @@ int store_host_tree(const struct host *h, const struct host_tree *t, bool *ret_i
 				       "this file system can't be mounted writable for a sandbox");
 	}
 	*ret_is_dir = S_ISDIR(st.st_mode);
-	if (t->project && *ret_is_dir && project_hold(t->project, there, &st, e) < 0)
+	if (t->project && *ret_is_dir &&
+	    (project_hold(t->project, there, &st, e) < 0 || seals_watch(t->project, e) < 0))
 		return -1;
 	return take_fd(&tree);
 }

@@ -169,6 +169,9 @@ static void dispatch(const struct epoll_event *ev)
 	case TAG_LISTENER:
 		hub_arrived();
 		break;
+	case TAG_SEALS:
+		seals_changed();
+		break;
 	default:
 		if (warden.hub >= 0) /* an earlier event may have ended it */
 			hub_says();
@@ -193,6 +196,7 @@ static int chores(void)
 	if (warden.n_sweeping || !store_settled(false))
 		wait = sooner(wait, SWEEP_MS);
 	wait = sooner(wait, yield_chores(now));
+	wait = sooner(wait, seals_chores(now));
 	if (warden.closing || warden.hub < 0 || hub_is_new() || (pool_full() && nets_full()))
 		return wait;
 	if (now >= warden.refill_at) {

@@ -9,6 +9,7 @@ enum project_missing {
 	STAYS_MISSING,
 	BECOMES_DIRECTORY,
 	BECOMES_FILE, /* where a directory would stop git */
+	BECOMES_SOCKET, /* which git does not show, and which is nothing to it */
 };
 
 static const struct project_entry {
@@ -18,6 +19,10 @@ static const struct project_entry {
 	/* As a repository it may be written, but not moved: what is in it has rows of its own. */
 	bool open;
 	bool of_home; /* made only in a folder that has another of them */
+	/* Made only so that git does not take the folder itself for a repository. One that exists
+	 * is the project's own. */
+	bool bare;
+	bool otherwise; /* made only where the one before could not be */
 } project_entries[] = {
 	{ ".git", BECOMES_DIRECTORY, .open = true },
 	{ ".git/config", BECOMES_FILE, "" },
@@ -49,4 +54,7 @@ static const struct project_entry {
 	{ ".zprofile", BECOMES_DIRECTORY, .of_home = true },
 	{ ".zshenv", BECOMES_DIRECTORY, .of_home = true },
 	{ ".zshrc", BECOMES_DIRECTORY, .of_home = true },
+	{ "commondir", BECOMES_SOCKET, .bare = true },
+	{ "refs", BECOMES_SOCKET, .bare = true },
+	{ "objects", BECOMES_SOCKET, .bare = true, .otherwise = true },
 };

@@ -30,7 +30,8 @@ static bool is_guarded(const char *path)
 		for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
 			const char *name = project_entries[i].path;
 
-			if (strlen(name) == n && strncasecmp(at, name, n) == 0)
+			if (!project_entries[i].bare && strlen(name) == n &&
+			    strncasecmp(at, name, n) == 0)
 				return true;
 		}
 	}

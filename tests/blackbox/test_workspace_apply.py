@@ -2,12 +2,15 @@
 undone; nothing outside of the folder, and the old or the new whatever happens."""
 
 import contextlib
+import hashlib
+import io
 import os
 import pty
 import random
 import shutil
 import stat
 import subprocess
+import tarfile
 import time
 
 import pytest
@@ -89,6 +92,47 @@ class Hub(Cli):
         done = self.apply(name, folder, '--yes', *more)
         assert done.returncode == 0, done
         return done
+
+    def archived(self, name, files):
+        """A revision of files that nobody may read here, or with directories: (mode, text), or
+        (mode, None)."""
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode='w') as tar:
+            for path, (mode, text) in files.items():
+                info = tarfile.TarInfo(path)
+                info.mode, info.mtime = mode, 1000000000
+                info.type = tarfile.DIRTYPE if text is None else tarfile.REGTYPE
+                info.size = len(text or '')
+                tar.addfile(info, io.BytesIO((text or '').encode()))
+        return self.ok('ws', 'import', name, '-', input=out.getvalue()).decode().strip()
+
+    def data(self, folder):
+        """Where Holt keeps what it knows of the folder, to which something was applied."""
+        key = hashlib.sha256()
+        at = os.path.join(self.env['HOLT_HOME'], 'applied')
+        key.update(os.fsencode(at) + b'\0' + os.fsencode(os.path.realpath(folder)))
+        return os.path.join(at, key.hexdigest()[:32])
+
+    def stage(self, folder):
+        return os.path.join(folder, '.holt-apply-' + os.path.basename(self.data(folder))[:16])
+
+    def killed(self, name, folder, *more, stage=True):
+        """An apply that was killed when it had done everything, but not ended its journal. What
+        its stage has then is what was saved."""
+        data, was = self.data(folder), self.folder('was')
+        shutil.copytree(data, was, dirs_exist_ok=True)
+        self.applied(name, folder, *more)
+        os.rename(f'{data}/last', f'{data}/journal')
+        now = [one for one in os.listdir(data) if one.startswith('saved-')]
+        if stage:
+            shutil.copytree(f'{data}/{now[0]}', self.stage(folder), symlinks=True)
+            os.chmod(self.stage(folder), 0o700)
+        for one in set(os.listdir(was)) - set(now):
+            copy = shutil.copytree if os.path.isdir(f'{was}/{one}') else shutil.copy
+            copy(f'{was}/{one}', f'{data}/{one}')
+        shutil.rmtree(was)
+        for path in (data, folder):
+            self.own(path)
 
     def has_journal(self):
         at = os.path.join(self.env['HOLT_HOME'], 'applied')
@@ -348,6 +392,73 @@ def test_a_full_disk(hub):
     assert done.returncode == FAILED and done.stdout == b'old\nf\nz\n', done
     hub.applied('full', dst)  # the control
     assert len(tree(dst)) == 3
+
+
+@pytest.mark.parametrize('mode', [0, 0o111, 0o200])
+def test_taken_back_unread(hub, mode):
+    """The revision has a file that its owner may not read, and the apply fails after that."""
+    name = f'unread{mode}'
+    dst = hub.folder(f'{name}-dst')
+    hub.revision(name, f'{name}-src', {'a': 'old\n', 'd/f': 'f\n'})
+    hub.applied(name, dst)
+    with open(f'{dst}/d/.env', 'w', encoding='utf-8') as f:
+        f.write('mine\n')
+    hub.own(dst)
+    before = tree(dst, times=True)
+    hub.archived(name, {'a': (mode, 'new\n'), 'd': (0o644, 'a file\n')})
+    done = hub.apply(name, dst, '--yes')
+    assert done.returncode == FAILED and b'nothing was changed: d: File exists' in done.stderr, done
+    assert tree(dst, times=True) == before
+
+
+@pytest.mark.parametrize('mode', [0o111, 0o300])
+def test_killed_behind_a_closed_directory(hub, mode):
+    """It may not be read, which is what the apply does last."""
+    name = f'closed{mode}'
+    dst = hub.folder(f'{name}-dst')
+    hub.revision(name, f'{name}-src', {'a': '1\n'})
+    hub.applied(name, dst)
+    before = tree(dst, times=True)
+    hub.archived(name, {'a': (0o644, '2\n'), 'new': (mode, None), 'new/f': (0, 'f\n')})
+    hub.killed(name, dst)
+    done = hub.apply(name, dst)
+    assert b'was taken back\n' in done.stderr and b'--yes' in done.stderr, done
+    assert tree(dst, times=True) == before
+    hub.applied(name, dst)
+    assert stat.S_IMODE(os.stat(f'{dst}/new').st_mode) == mode
+    os.chmod(f'{dst}/new', 0o700)
+
+
+def test_changed_after_a_kill(hub):
+    """What is there then stays, and so does what was there before the apply."""
+    dst = hub.folder('after-dst')
+    first = {'a': 'old a\n', 'b': 'old b\n', 'gone': 'old gone\n', 'sub/f': 'old f\n', 'e': '1\n',
+             'w': 'old w\n'}
+    one = hub.revision('after', 'after-src', first)
+    hub.applied('after', dst)
+    hub.archived('after', {'a': (0o644, 'new a\n'), 'b': (0o644, 'new b\n'), 'e': (0o644, '2\n'),
+                           'sub/f': (0o644, 'new f\n'), 'w': (0o200, 'new w\n')})
+    hub.killed('after', dst)
+    for name in ('a', 'gone', 'w'):
+        with open(f'{dst}/{name}', 'w', encoding='utf-8') as f:
+            f.write('mine\n')
+    os.unlink(f'{dst}/b')
+    shutil.rmtree(f'{dst}/sub')
+    hub.own(dst)
+    done = hub.apply('after', dst, '-r', one)
+    assert b'was taken back, but for these files\n' in done.stderr, done
+    assert stat.S_IMODE(os.stat(f'{dst}/w').st_mode) == 0o200
+    os.chmod(f'{dst}/w', 0o600)
+    found = {name: what[2] for name, what in tree(dst).items() if what[0] == 'file'}
+    kept = {name.split(b'/')[1]: what for name, what in found.items()
+            if name.startswith(b'holt-kept-')}
+    assert {name.split(b'-')[1]: what for name, what in kept.items()} == {
+        b'a': b'old a\n', b'gone': b'old gone\n', b'f': b'old f\n', b'w': b'old w\n'}
+    assert {name: what for name, what in found.items() if not name.startswith(b'holt-kept-')} == {
+        b'a': b'mine\n', b'b': b'old b\n', b'gone': b'mine\n', b'e': b'1\n', b'w': b'mine\n'}
+    for name in (b'a', b'gone', b'sub/f', b'w'):
+        assert b"holt: %s: the old one can't get back" % name in done.stderr, done
+    assert b'a: was changed since, and stays' in done.stderr and not hub.has_journal()
 
 
 def state(n):

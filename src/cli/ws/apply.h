@@ -14,6 +14,7 @@
  *	DATA/applied/KEY/last		the last one that ended; it names the base
  *	DATA/applied/KEY/saved-ID/N	old contents of operation N
  *	DIR/.holt-apply-KEY/N		the stage: new contents, and old ones that were replaced
+ *	DIR/holt-kept-ID/N-NAME		old ones that a rollback could not put back
  *
  * Paths of the folder are resolved without links and mounts (openat2), from its descriptor, which
  * is locked.
@@ -102,6 +103,7 @@ struct apply {
 	unsigned next; /* number in the stage */
 	bool force, guarded; /* guarded: protected files are written, too */
 	size_t conflicts, left_out; /* as they were told on standard error */
+	size_t stayed; /* files that the last rollback did not restore, as they were told */
 	struct apply_plan plan;
 };
 
@@ -128,6 +130,10 @@ bool apply_same(const struct apply_state *x, const struct apply_state *y);
 /* Copies a file or link with its mode and time; synced. -1 with errno. */
 int apply_copy(const struct apply *a, int from, const char *name, int to, unsigned n,
 	       struct apply_state *ret) MUST_USE;
+
+/* An old file whose place is taken leaves the stage for a folder that stays, which is told. -1 with
+ * errno. */
+int apply_keep(const struct apply *a, const struct apply_op *op) MUST_USE;
 
 /* The name of a number. */
 struct apply_number {
@@ -182,7 +188,7 @@ bool apply_plan_read(FILE *from, bool heads, struct apply_plan *ret, struct err 
 
 /* ---- apply_run.c ----------------------------------------------------------------------------- */
 
-/* Does what is planned. If it fails, all is as before. */
+/* Does what is planned. If it fails, all is as before, but for what others changed meanwhile. */
 int apply_run(struct apply *a, struct err *e) MUST_USE;
 /* Rolls back what was interrupted, if anything was, and tells so. */
 int apply_recover(struct apply *a, struct err *e) MUST_USE;

@@ -239,6 +239,24 @@ int apply_copy(const struct apply *a, int from, const char *name, int to, unsign
 		     : hash_link(a, to, apply_number(n).text, ret->hash);
 }
 
+int apply_keep(const struct apply *a, const struct apply_op *op)
+{
+	const char *slash = strrchr(op->path, '/');
+	char dir[32], name[256], told[128];
+	autoclose int to = -1;
+
+	snprintf(dir, sizeof(dir), "holt-kept-%s", a->plan.id);
+	snprintf(name, sizeof(name), "%u-%.200s", op->n, slash ? slash + 1 : op->path);
+	if (mkdirat(a->dir, dir, 0700) < 0 && errno != EEXIST)
+		return -1;
+	to = open_below(a->dir, dir, O_PATH | O_DIRECTORY);
+	if (to < 0 || renameat2(a->stage, apply_number(op->n).text, to, name, RENAME_NOREPLACE) < 0)
+		return -1;
+	snprintf(told, sizeof(told), "the old one can't get back to its place, and is in %s", dir);
+	apply_tell(op->path, told);
+	return 0;
+}
+
 void apply_tell(const char *path, const char *what)
 {
 	fputs("holt: ", stderr);

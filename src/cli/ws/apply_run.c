@@ -65,11 +65,16 @@ static bool is_seen(int stage, const char *name, const struct apply_seen *seen)
 	       st.st_mtim.tv_nsec == seen->mtime.tv_nsec;
 }
 
-static int set_mode(int parent, const char *name, uint32_t mode)
+/* type: O_DIRECTORY, or 0 for a file. It need not be readable. */
+static int set_mode(int parent, const char *name, int type, uint32_t mode)
 {
-	autoclose int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	autoclose int fd = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC | type);
+	char self[64];
 
-	return fd < 0 ? -1 : fchmod(fd, mode);
+	if (fd < 0)
+		return -1;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	return chmod(self, mode);
 }
 
 /* ESTALE: it is another file than the one that was shown, and stays. */
@@ -91,7 +96,7 @@ static int swap(const struct apply *a, const struct apply_op *op, int parent, co
 
 static int make_dir(int parent, const char *name, uint32_t mode)
 {
-	return mkdirat(parent, name, 0700) < 0 ? -1 : set_mode(parent, name, mode);
+	return mkdirat(parent, name, 0700) < 0 ? -1 : set_mode(parent, name, O_DIRECTORY, mode);
 }
 
 static int do_op(const struct apply *a, const struct apply_op *op)
@@ -117,59 +122,90 @@ static int do_op(const struct apply *a, const struct apply_op *op)
 	case APPLY_MKDIR:
 		return make_dir(parent, name, op->new.mode);
 	case APPLY_CHMOD:
-		return set_mode(parent, name, op->new.mode);
+		return set_mode(parent, name, O_DIRECTORY, op->new.mode);
 	}
 	errno = EINVAL;
 	return -1;
 }
 
-/* Whether it is the new file still. If another one is there, that stays, and it is told. */
-static bool is_ours(const struct apply *a, const struct apply_op *op, int parent, const char *name)
+/* Whether it is the new file still. One that its owner may not read is opened to him for that: it
+ * leaves the folder then. */
+static bool is_new(const struct apply *a, const struct apply_op *op, int parent, const char *name)
 {
 	struct apply_state is;
 	struct apply_seen seen;
+	int looked;
+	bool closed;
 
-	if (is_inode(parent, name, op->staged) && apply_look(a, op->path, &is, &seen) == 0 &&
-	    apply_same(&is, &op->new))
+	if (!is_inode(parent, name, op->staged))
+		return false;
+	looked = apply_look(a, op->path, &is, &seen);
+	closed = looked < 0 && errno == EACCES && is.mode == op->new.mode;
+	if (closed && set_mode(parent, name, 0, is.mode | S_IRUSR) == 0)
+		looked = apply_look(a, op->path, &is, &seen);
+	is.mode &= op->new.mode | ~(uint32_t)S_IRUSR; /* which an earlier look may have given */
+	if (looked == 0 && apply_same(&is, &op->new))
 		return true;
-	if (faccessat(parent, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		apply_tell(op->path, "was changed since, and stays");
+	if (closed)
+		set_mode(parent, name, 0, op->new.mode);
 	return false;
 }
 
-/* An old file gets back to its place, unless something else is there now. */
-static int put_back(const struct apply *a, const char *n, int parent, const char *name)
+/* The same. If another one is there, that stays, and it is told. */
+static bool is_ours(struct apply *a, const struct apply_op *op, int parent, const char *name)
 {
-	return renameat2(a->stage, n, parent, name, RENAME_NOREPLACE) < 0 && errno != EEXIST ? -1
-											     : 0;
+	if (is_new(a, op, parent, name))
+		return true;
+	if (faccessat(parent, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+		apply_tell(op->path, "was changed since, and stays");
+		a->stayed++;
+	}
+	return false;
 }
 
-/* By errno: the directory is not there, so it was not made yet. */
+static int keep_old(struct apply *a, const struct apply_op *op)
+{
+	a->stayed++;
+	return apply_keep(a, op);
+}
+
+/* An old file gets back to its place. If something else is there now, both stay. */
+static int put_back(struct apply *a, const struct apply_op *op, int parent, const char *name)
+{
+	if (renameat2(a->stage, apply_number(op->n).text, parent, name, RENAME_NOREPLACE) == 0)
+		return 0;
+	return errno == EEXIST ? keep_old(a, op) : -1;
+}
+
+/* By errno: the directory is not there. It was not made yet, or somebody has removed it. */
 static bool is_absent(void)
 {
 	return errno == ENOENT || errno == ENOTDIR;
 }
 
 /* Idempotent. -1 with errno. */
-static int take_back(const struct apply *a, const struct apply_op *op)
+static int take_back(struct apply *a, const struct apply_op *op)
 {
 	const struct apply_number number = apply_number(op->n);
 	const char *name, *n = number.text;
-	autoclose int parent = apply_parent(a->dir, op->path, &name);
 	struct stat st;
 	bool staged = op->n && fstatat(a->stage, n, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	bool old = staged && op->kind != APPLY_ADD && st.st_ino != op->staged;
+	autoclose int parent = apply_parent(a->dir, op->path, &name);
 
+	if (parent < 0 && is_absent())
+		return old ? keep_old(a, op) : 0;
 	if (parent < 0)
-		return is_absent() ? 0 : -1;
+		return -1;
 	switch ((enum apply_kind)op->kind) {
 	case APPLY_REMOVE:
-		return staged ? put_back(a, n, parent, name) : 0;
+		return old ? put_back(a, op, parent, name) : 0;
 	case APPLY_CHANGE:
-		if (!staged || st.st_ino == op->staged)
+		if (!old)
 			return 0;
 		return is_ours(a, op, parent, name)
 			     ? renameat2(a->stage, n, parent, name, RENAME_EXCHANGE)
-			     : put_back(a, n, parent, name);
+			     : put_back(a, op, parent, name);
 	case APPLY_ADD:
 		return staged || !is_ours(a, op, parent, name)
 			     ? 0
@@ -182,7 +218,8 @@ static int take_back(const struct apply *a, const struct apply_op *op)
 			     ? -1
 			     : 0;
 	case APPLY_CHMOD:
-		return set_mode(parent, name, op->old.mode) < 0 && !is_absent() ? -1 : 0;
+		return set_mode(parent, name, O_DIRECTORY, op->old.mode) < 0 && !is_absent() ? -1
+											     : 0;
 	}
 	return 0;
 }
@@ -194,6 +231,7 @@ static int roll_back(struct apply *a, size_t n, struct err *e)
 {
 	size_t failed = 0;
 
+	a->stayed = 0;
 	for (; n-- > 0;) {
 		if (take_back(a, &a->plan.ops[n]) < 0) {
 			apply_tell(a->plan.ops[n].path, strerror(errno));
@@ -226,10 +264,11 @@ static int run_all(struct apply *a, struct err *e)
 			err_sys(&why, errno,
 				errno == ELOOP ? "%.120s: a link is in the way" : "%.120s",
 				op->path);
-		if (roll_back(a, i, e) < 0)
+		/* with this one, if it has changed something and could not undo it at once */
+		if (roll_back(a, i + (op->kind == APPLY_REMOVE || op->kind == APPLY_CHANGE), e) < 0)
 			return -1;
 		*e = why;
-		return err_wrap(e, "nothing was changed");
+		return err_wrap(e, a->stayed ? "not all was taken back" : "nothing was changed");
 	}
 	return 0;
 }
@@ -279,9 +318,10 @@ int apply_recover(struct apply *a, struct err *e)
 	} else {
 		result = roll_back(a, a->plan.n, e);
 		if (result == 0)
-			fputs("holt: an apply to this folder was interrupted; what it had done was "
-			      "taken back\n",
-			      stderr);
+			fprintf(stderr,
+				"holt: an apply to this folder was interrupted; what it had done "
+				"was taken back%s\n",
+				a->stayed ? ", but for these files" : "");
 	}
 	apply_plan_fini(&a->plan);
 	return result;

@@ -508,30 +508,100 @@ def test_killed(hub):
     print(seen, SEED)
 
 
-def test_undone_without_its_stage(hub):
+HALF = [  # what was not done yet when somebody removed the stage
+    (), ('a',), ('d', 'only0', 'only1'), ('to-file',), ('to-dir',), ('a', 'd', 'to-file', 'to-dir')]
+LESS = [{'a': '0\n', 'd/f': '0\n', 'only0': '0\n', 'to-file/x': '0\n', 'to-dir': '0\n',
+         'same': '0\n'},
+        {'a': '1\n', 'd/f': '1\n', 'only1': '1\n', 'to-file': '1\n', 'to-dir/x': '1\n',
+         'same': '0\n'}]
+
+
+def leave_undone(dst, source, names):
+    """These are as they are in the source."""
+    for name in names:
+        for top in (dst, source):
+            at = os.path.join(top, name)
+            if top == dst and os.path.lexists(at):
+                (shutil.rmtree if os.path.isdir(at) else os.unlink)(at)
+            elif top == source and os.path.isdir(at):
+                shutil.copytree(at, os.path.join(dst, name))
+            elif top == source and os.path.exists(at):
+                shutil.copy2(at, os.path.join(dst, name))
+
+
+def refuses(hub, name, dst):
+    """All but an undo, and nothing is lost by that."""
+    before = tree(dst, times=True)
+    asked = ('ws', 'apply', name, '--to', dst, '--yes')
+    for what in (asked, (*asked, '--force'), asked, ('ws', 'import', name, dst)):
+        hub.fails(FAILED, f'its stage is gone; first take back what it did: holt ws apply {name} '
+                  '--undo', *what)
+    hub.fails(FAILED, '--yes', 'ws', 'apply', name, '--to', dst, '--undo')
+    hub.fails(FAILED, 'its stage is gone', *asked)
+    assert tree(dst, times=True) == before
+
+
+@pytest.mark.parametrize('undone', HALF)
+def test_undone_without_its_stage(hub, undone):
     """Somebody has cleaned the folder after an apply was killed in the middle."""
-    dst = hub.folder('stage-dst')
-    hub.revision('stage', 'stage-src', state(0))
-    hub.applied('stage', dst)
+    name = f'stage{HALF.index(undone)}'
+    dst, was = hub.folder(f'{name}-dst'), hub.folder(f'{name}-was')
+    hub.revision(name, f'{name}-src', LESS[0])
+    hub.fill(was, LESS[0])
+    hub.applied(name, dst)
     before = tree(dst)
-    hub.revision('stage', 'stage-src', state(1))
-    for _ in range(200):
-        proc = hub.popen('ws', 'apply', 'stage', '--to', dst, '--yes')
-        until(lambda: proc.poll() is not None or tree_has_new(dst))
-        proc.kill()
-        proc.communicate()
-        stages = [name for name in os.listdir(dst) if name.startswith('.holt-apply-')]
-        if stages and tree_has_new(dst):
-            break
-        hub.apply('stage', dst, '--undo', '--yes')
-    else:
-        pytest.skip('it was never killed in the middle')
-    for name in stages:
-        shutil.rmtree(f'{dst}/{name}')
-    done = hub.applied('stage', dst, '--undo')
-    assert b'its stage is gone' in done.stderr or tree(dst) == before
+    hub.revision(name, f'{name}-src', LESS[1])
+    hub.killed(name, dst, stage=False)
+    leave_undone(dst, was, undone)
+    hub.own(dst)
+    refuses(hub, name, dst)
+    hub.applied(name, dst, '--undo')
+    assert tree(dst) == before
+    hub.applied(name, dst)
+    assert tree(dst) == tree(hub.sources[f'{name}-src'])
+    hub.applied(name, dst, '--undo')
     assert tree(dst) == before
 
 
-def tree_has_new(dst):
-    return os.path.isdir(f'{dst}/only1')
+@pytest.mark.parametrize('undone', HALF[1:])
+def test_an_undo_without_its_stage(hub, undone):
+    """It was interrupted, too, and then once more: what it has not done is undone again."""
+    name = f'undo{HALF.index(undone)}'
+    dst = hub.folder(f'{name}-dst')
+    hub.revision(name, f'{name}-src', LESS[0])
+    hub.applied(name, dst)
+    before = tree(dst)
+    hub.revision(name, f'{name}-src', LESS[1])
+    hub.applied(name, dst)
+    for _ in range(2):
+        hub.killed(name, dst, '--undo', stage=False)
+        leave_undone(dst, hub.sources[f'{name}-src'], undone)
+        hub.own(dst)
+        refuses(hub, name, dst)
+    hub.applied(name, dst, '--undo')
+    assert tree(dst) == before
+    hub.applied(name, dst)
+    assert tree(dst) == tree(hub.sources[f'{name}-src'])
+
+
+def test_an_import_after_a_kill(hub):
+    """It first takes back what was done, so the base is what the folder has."""
+    dst = hub.folder('import-dst')
+    hub.revision('import', 'import-src', {'a': '1\n', 'b': '1\n'})
+    hub.applied('import', dst)
+    before = tree(dst)
+    two = hub.revision('import', 'import-src', {'a': '2\n', 'new': '2\n'})
+    hub.killed('import', dst)
+    done = hub.run('ws', 'import', 'import', dst)
+    assert done.returncode == 0 and b'was taken back' in done.stderr, done
+    assert tree(dst) == before and not hub.has_journal()
+    os.makedirs(hub.stage(dst))  # of one that was killed before it did anything
+    with open(f'{hub.stage(dst)}/1', 'w', encoding='utf-8') as f:
+        f.write('new\n')
+    hub.own(dst)
+    assert hub.ok('ws', 'import', 'import', dst) == done.stdout
+    assert tree(dst) == before
+    with hub.asked('import', dst, '-r', two) as answer:
+        hub.fails(FAILED, 'another apply', 'ws', 'import', 'import', dst)
+        assert answer(b'y\n')[0] == 0
+    assert tree(dst) == tree(hub.sources['import-src'])

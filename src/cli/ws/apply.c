@@ -72,8 +72,9 @@ static int plan_revision(struct apply *a, struct hub_link *l, struct err *e)
 
 static int plan_undo(struct apply *a, const char *name, struct err *e)
 {
+	const char *which = apply_journal_has(a, "interrupted") ? "interrupted" : "last";
 	struct apply_plan last = { 0 };
-	int found = apply_journal_read(a, "last", false, &last, e), result = -1;
+	int found = apply_journal_read(a, which, false, &last, e), result = -1;
 
 	a->plan.undo = true;
 	a->plan.to = last.base;
@@ -126,7 +127,7 @@ static int apply_nothing(struct apply *a, const struct apply_revision *base, str
 	if (!a->plan.undo && strcmp(base->id, a->plan.to.id) == 0 &&
 	    strcmp(base->workspace, a->plan.to.workspace) == 0)
 		return 0;
-	return apply_journal_write(a, "last", e);
+	return apply_journal_write(a, "last", e) < 0 ? -1 : apply_journal_end(a, e);
 }
 
 static int apply_go(struct apply *a, const struct apply_options *o, struct err *e)
@@ -170,7 +171,7 @@ static int apply_do(struct apply *a, const struct verb_input *in, struct err *e)
 		if (!l || find_revision(l, in->operands[0], o->revision, &to, e) < 0)
 			return -1;
 	}
-	if (apply_open(a, o->to ? o->to : ".", e) < 0 || apply_recover(a, e) < 0 ||
+	if (apply_open(a, o->to ? o->to : ".", e) < 0 || apply_recover(a, o->undo, e) < 0 ||
 	    apply_journal_read(a, "last", true, &last, e) < 0 || apply_stage(a, e) < 0 ||
 	    apply_plan_id(&a->plan, e) < 0)
 		return -1;
@@ -196,11 +197,32 @@ static int apply_verb_run(const struct verb_input *in)
 	return status < 0 ? hub_link_fail(&e) : status;
 }
 
+int ws_apply_recover(const char *folder, struct err *e)
+{
+	struct apply a;
+	struct err ignored = ERR_INIT;
+	int result = 0;
+
+	/* where Holt can keep no data there was no apply */
+	if (apply_find(&a, folder, &ignored) == 0 &&
+	    (apply_journal_has(&a, "journal") || apply_journal_has(&a, "interrupted") ||
+	     faccessat(a.dir, a.stage_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)) {
+		result = apply_lock(&a, e) < 0 ? -1 : apply_recover(&a, false, e);
+		if (result == 0)
+			apply_unstage(&a);
+	}
+	apply_close(&a);
+	return result;
+}
+
 int ws_applied(const char *folder, const char *name, struct str revision, struct err *e)
 {
 	struct apply a;
 	int result = apply_open(&a, folder, e);
 
+	if (result == 0 &&
+	    (apply_journal_has(&a, "journal") || apply_journal_has(&a, "interrupted")))
+		result = err_set(e, ERR_CONFLICT, "an apply was interrupted meanwhile");
 	if (result == 0) {
 		snprintf(a.plan.to.workspace, sizeof(a.plan.to.workspace), "%.*s", APPLY_NAME,
 			 name);

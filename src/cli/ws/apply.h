@@ -12,6 +12,8 @@
  *
  *	DATA/applied/KEY/journal	an apply that has begun
  *	DATA/applied/KEY/last		the last one that ended; it names the base
+ *	DATA/applied/KEY/interrupted	one that was interrupted and has lost its stage; it waits
+ *					for an undo
  *	DATA/applied/KEY/saved-ID/N	old contents of operation N
  *	DIR/.holt-apply-KEY/N		the stage: new contents, and old ones that were replaced
  *	DIR/holt-kept-ID/N-NAME		old ones that a rollback could not put back
@@ -112,6 +114,9 @@ struct apply {
 /* Opens and locks the folder. ERR_CONFLICT: another apply goes on in it. The caller calls
  * apply_close() in any case. */
 int apply_open(struct apply *a, const char *folder, struct err *e) MUST_USE;
+/* The two parts of it. */
+int apply_find(struct apply *a, const char *folder, struct err *e) MUST_USE;
+int apply_lock(const struct apply *a, struct err *e) MUST_USE;
 void apply_close(struct apply *a);
 
 /* A new, empty stage. */
@@ -173,7 +178,10 @@ int apply_journal_write(const struct apply *a, const char *name, struct err *e) 
 int apply_journal_read(const struct apply *a, const char *name, bool heads, struct apply_plan *ret,
 		       struct err *e) MUST_USE;
 int apply_plan_id(struct apply_plan *p, struct err *e) MUST_USE;
-/* Removes what is saved of any other than the last one. */
+bool apply_journal_has(const struct apply *a, const char *name);
+/* "last" is written: nothing waits for an undo any more. */
+int apply_journal_end(const struct apply *a, struct err *e) MUST_USE;
+/* Removes what is saved of any other than the last one and the one that waits for an undo. */
 void apply_journal_clean(const struct apply *a);
 
 /* ---- apply_text.c: what is in a journal ------------------------------------------------------ */
@@ -190,5 +198,6 @@ bool apply_plan_read(FILE *from, bool heads, struct apply_plan *ret, struct err 
 
 /* Does what is planned. If it fails, all is as before, but for what others changed meanwhile. */
 int apply_run(struct apply *a, struct err *e) MUST_USE;
-/* Rolls back what was interrupted, if anything was, and tells so. */
-int apply_recover(struct apply *a, struct err *e) MUST_USE;
+/* Rolls back what was interrupted, if anything was, and tells so. ERR_INVALID: only an undo can
+ * take it back, and this is none. */
+int apply_recover(struct apply *a, bool undo, struct err *e) MUST_USE;

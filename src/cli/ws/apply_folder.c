@@ -44,7 +44,7 @@ static int open_data(struct apply *a, const char *folder, struct err *e)
 	return a->data < 0 ? err_sys(e, errno, "open Holt's data folder") : 0;
 }
 
-int apply_open(struct apply *a, const char *folder, struct err *e)
+int apply_find(struct apply *a, const char *folder, struct err *e)
 {
 	char path[PATH_MAX];
 
@@ -55,11 +55,21 @@ int apply_open(struct apply *a, const char *folder, struct err *e)
 	a->dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (a->dir < 0 || path_of_fd(a->dir, path) < 0)
 		return err_sys(e, errno, "%.160s", folder);
-	if (flock(a->dir, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK
-			     ? err_set(e, ERR_CONFLICT, "another apply goes on in this folder")
-			     : err_sys(e, errno, "lock %.160s", folder);
 	return open_data(a, path, e);
+}
+
+int apply_lock(const struct apply *a, struct err *e)
+{
+	if (flock(a->dir, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	return errno == EWOULDBLOCK
+		     ? err_set(e, ERR_CONFLICT, "another apply goes on in this folder")
+		     : err_sys(e, errno, "lock the folder");
+}
+
+int apply_open(struct apply *a, const char *folder, struct err *e)
+{
+	return apply_find(a, folder, e) < 0 ? -1 : apply_lock(a, e);
 }
 
 void apply_close(struct apply *a)

@@ -54,21 +54,33 @@ int apply_journal_read(const struct apply *a, const char *name, bool heads, stru
 	return fine ? 1 : err_set(e, ERR_IO, "the journal of this folder is damaged");
 }
 
+bool apply_journal_has(const struct apply *a, const char *name)
+{
+	return faccessat(a->data, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+int apply_journal_end(const struct apply *a, struct err *e)
+{
+	return (unlinkat(a->data, "interrupted", 0) < 0 && errno != ENOENT) || fsync(a->data) < 0
+		     ? err_sys(e, errno, "end the journal")
+		     : 0;
+}
+
 void apply_journal_clean(const struct apply *a)
 {
-	struct apply_plan last = { 0 };
+	struct apply_plan last = { 0 }, interrupted = { 0 };
 	struct err ignored = ERR_INIT;
-	char keep[32];
 	DIR *dir = NULL;
 	int fd = -1;
 
-	if (apply_journal_read(a, "last", true, &last, &ignored) < 0)
+	if (apply_journal_read(a, "last", true, &last, &ignored) < 0 ||
+	    apply_journal_read(a, "interrupted", true, &interrupted, &ignored) < 0)
 		return;
-	snprintf(keep, sizeof(keep), "saved-%s", last.id);
 	fd = openat(a->data, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	dir = fd < 0 ? NULL : fdopendir(fd);
 	for (struct dirent *d; dir && (d = readdir(dir));) {
-		if (strncmp(d->d_name, "saved-", 6) == 0 && strcmp(d->d_name, keep) != 0)
+		if (strncmp(d->d_name, "saved-", 6) == 0 && strcmp(d->d_name + 6, last.id) != 0 &&
+		    strcmp(d->d_name + 6, interrupted.id) != 0)
 			tree_remove(a->data, d->d_name);
 	}
 	if (dir)

@@ -262,12 +262,17 @@ static int restage(struct planner *p, int saved, const struct apply_op *op, stru
 		     : err_set(p->e, ERR_IO, "what was saved of %.120s is damaged", op->path);
 }
 
+static bool was_done(const struct apply_plan *last, char kind, const char *path)
+{
+	const struct apply_op key = { .kind = kind, .path = (char *)path };
+
+	return bsearch(&key, last->ops, last->n, sizeof(key), op_order) != NULL;
+}
+
 /* Whether the apply made a directory of this path. */
 static bool was_made(const struct apply_plan *last, const char *path)
 {
-	const struct apply_op key = { .kind = APPLY_MKDIR, .path = (char *)path };
-
-	return bsearch(&key, last->ops, last->n, sizeof(key), op_order) != NULL;
+	return was_done(last, APPLY_MKDIR, path);
 }
 
 static int undo_file(struct planner *p, int saved, const struct apply_op *op, struct apply_item *it)
@@ -328,6 +333,9 @@ int apply_plan_undo(struct apply *a, const struct apply_plan *last, struct err *
 		if (it.here.type == APPLY_DIR && op->kind == APPLY_REMOVE &&
 		    was_made(last, op->path))
 			it.here = none; /* when the directory has gone */
+		if (it.here.type == APPLY_DIR && op->kind == APPLY_ADD &&
+		    was_done(last, APPLY_RMDIR, op->path))
+			continue; /* interrupted before the file took the directory's place */
 		result = op->old.type == APPLY_DIR || op->new.type == APPLY_DIR
 			       ? undo_dir(&p, last, op, &it)
 			       : undo_file(&p, saved, op, &it);

@@ -288,28 +288,43 @@ int apply_run(struct apply *a, struct err *e)
 	if (syncfs(a->dir) < 0 || renameat(a->data, "journal", a->data, "last") < 0 ||
 	    fsync(a->data) < 0)
 		return err_sys(e, errno, "end the journal");
+	if (apply_journal_end(a, e) < 0)
+		return -1;
 	apply_journal_clean(a);
 	return 0;
 }
 
 /* Without its stage it can't be taken back step by step, but what it has saved is enough to undo
- * it. */
+ * it. An undo has saved nothing; what it undid can be undone again, as far as it is there. */
 static int end_without_stage(struct apply *a, struct err *e)
 {
-	fputs("holt: an apply to this folder was interrupted, and its stage is gone; --undo takes "
-	      "back what it did\n",
-	      stderr);
-	return renameat(a->data, "journal", a->data, "last") < 0
-		     ? err_sys(e, errno, "end the journal")
-		     : 0;
+	const char *name = a->plan.undo ? "last" : "journal";
+	bool known = apply_journal_has(a, "interrupted"); /* that undo was of it */
+
+	if ((!known && renameat(a->data, name, a->data, "interrupted") < 0) ||
+	    (unlinkat(a->data, "journal", 0) < 0 && errno != ENOENT) || fsync(a->data) < 0)
+		return err_sys(e, errno, "end the journal");
+	return 0;
 }
 
-int apply_recover(struct apply *a, struct err *e)
+/* Until then nobody knows which of its files are of the base, and which of the revision. */
+static int require_undo(const struct apply *a, struct err *e)
 {
-	int found = apply_journal_read(a, "journal", false, &a->plan, e), result;
+	struct apply_plan p = { 0 };
+	int found = apply_journal_read(a, "interrupted", true, &p, e);
 
-	if (found <= 0)
-		return found;
+	if (found > 0)
+		err_set(e, ERR_INVALID,
+			"an apply to this folder was interrupted, and its stage is gone; first "
+			"take back what it did: holt ws apply %s --undo",
+			p.to.workspace);
+	return found ? -1 : 0;
+}
+
+static int recover_journal(struct apply *a, struct err *e)
+{
+	int result;
+
 	a->stage = openat(a->dir, a->stage_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (a->stage < 0 && errno != ENOENT)
 		return err_sys(e, errno, "open the stage");
@@ -323,6 +338,14 @@ int apply_recover(struct apply *a, struct err *e)
 				"was taken back%s\n",
 				a->stayed ? ", but for these files" : "");
 	}
-	apply_plan_fini(&a->plan);
 	return result;
+}
+
+int apply_recover(struct apply *a, bool undo, struct err *e)
+{
+	int found = apply_journal_read(a, "journal", false, &a->plan, e);
+	int result = found > 0 ? recover_journal(a, e) : found;
+
+	apply_plan_fini(&a->plan);
+	return result < 0 || undo ? result : require_undo(a, e);
 }

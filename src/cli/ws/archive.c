@@ -53,7 +53,7 @@ static int import_send(struct hub_link *l, const char *path, const char *from,
 		return err_sys(e, errno, "%.160s", from);
 	if (!S_ISDIR(st.st_mode))
 		return hub_link_send(l, path, give_file, &fd, ret, e);
-	if (packer_start(&p, from, ".", e) < 0)
+	if (ws_apply_recover(from, e) < 0 || packer_start(&p, from, ".", e) < 0)
 		return -1;
 	result = hub_link_send(l, path, packer_give, &p, ret, e);
 	packer_stop(&p);

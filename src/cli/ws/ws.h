@@ -47,7 +47,10 @@ int ws_find_revision(struct hub_link *l, const char *name, const char *digits,
 /* Whether a part of the path is what git takes for its own folder. */
 bool ws_has_git_part(const char *path);
 
-/* apply.c: the folder has the files of this revision, as it was imported from there. */
+/* apply.c: before a folder is imported: takes back an apply to it that was interrupted, and tells
+ * so. ERR_CONFLICT: one goes on. ERR_INVALID: it has to be undone first. */
+int ws_apply_recover(const char *folder, struct err *e) MUST_USE;
+/* The folder has the files of this revision, as it was imported from there. */
 int ws_applied(const char *folder, const char *name, struct str revision, struct err *e) MUST_USE;
 
 extern const struct verb ws_import_verb, ws_export_verb, ws_apply_verb;

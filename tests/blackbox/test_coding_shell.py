@@ -10,6 +10,7 @@ import time
 import pytest
 
 import host
+from client import until
 
 def texts(result):
     return [part['text'] for part in result['content']]
@@ -59,6 +60,15 @@ class Work:
 
     def facts(self, tool, **arguments):
         return self.call(tool, **arguments)['_meta']['holt/facts']
+
+    def start(self, tool, **arguments):
+        """A call that others may overlap; ended() has its answer."""
+        return self.mcp.start('tools/call', {'name': tool, 'arguments': arguments})
+
+    def ended(self, call):
+        said = self.mcp.wait(call, timeout=100)['result']
+        assert not said.get('isError'), said
+        return said
 
     def fails(self, code, tool, **arguments):
         said = self.answer(tool, **arguments)
@@ -244,6 +254,75 @@ def test_d1_tests_that_are_gone_do_not_count_as_passed(work):
     facts = work.facts('run_failing_tests')
     assert (facts['verdict'], facts['passed'], facts['failed']) == ('passed', 1, 0)
     work.fails('invalid_arguments', 'run_failing_tests')  # nothing is left
+
+
+# Tests that begin, and end when the test says so.
+WAITING = '''
+import os, time, pytest
+
+@pytest.fixture(scope='module', autouse=True)
+def waits():
+    open(f'begun.{os.getpid()}', 'w').close()
+    while not os.path.exists('go'):
+        time.sleep(0.01)
+
+@pytest.mark.parametrize('i', range(%d))
+def test_one(i):
+    assert os.path.exists('mended')
+'''
+
+
+def begun(work, n):
+    """The waiting runs are that many."""
+    until(lambda: sum(name.startswith('begun.') for name in os.listdir(work.path)) == n)
+
+
+def failing(work, n):
+    """The last run has so many failures, and a rerun that begins now will wait and pass."""
+    work.put('test_a.py', WAITING % n)
+    work.put('go', '')
+    facts = work.facts('run_tests')
+    assert (facts['verdict'], facts['failed']) == ('failed', n)
+    for name in os.listdir(work.path):
+        if name == 'go' or name.startswith('begun.'):
+            os.unlink(os.path.join(work.path, name))
+    work.put('mended', '')
+
+
+def test_reruns_that_overlap_count_once(work):
+    """Both run the first five failures: the others have not passed by that."""
+    failing(work, 10)
+    again = [work.start('run_failing_tests', limit=5) for _ in range(2)]
+    begun(work, 2)
+    work.put('go', '')
+    for i in again:
+        facts = work.ended(i)['_meta']['holt/facts']
+        assert (facts['verdict'], facts['passed']) == ('passed', 5)
+    facts = work.facts('last_test_failures')
+    assert (facts['verdict'], facts['failed']) == ('failed', 5)
+    left = work.text('last_test_failures')
+    assert [i for i in range(10) if f'test_a.py::test_one[{i}]' in left] == [5, 6, 7, 8, 9]
+    facts = work.facts('run_failing_tests')
+    assert (facts['verdict'], facts['passed']) == ('passed', 5)
+    assert work.facts('last_test_failures')['verdict'] == 'passed'
+
+
+@pytest.mark.parametrize('n', [3, 201])  # all of them run again, or all but one
+def test_a_rerun_changes_nothing_of_a_later_run(work, n):
+    failing(work, n)
+    again = work.start('run_failing_tests', limit=200)
+    begun(work, 1)
+    work.put('test_a.py', 'def test_other():\n    assert 1 == 2\n')
+    facts = work.facts('run_tests')
+    assert (facts['verdict'], facts['failed']) == ('failed', 1)
+    work.put('go', '')
+    facts = work.ended(again)['_meta']['holt/facts']
+    assert (facts['verdict'], facts['passed']) == ('passed', min(n, 200))  # its own answer
+    facts = work.facts('last_test_failures')
+    assert (facts['verdict'], facts['failed']) == ('failed', 1)
+    assert 'test_a.py::test_other' in work.text('last_test_failures')
+    facts = work.facts('run_failing_tests')
+    assert (facts['verdict'], facts['failed']) == ('failed', 1)
 
 
 def test_d5_failures_behind_much_output_are_found(work):

@@ -141,7 +141,9 @@ struct check {
 	struct test_parser *tests;
 	struct findings_parser *findings;
 	struct output raw;
-	size_t rerun; /* failures that run again */
+	/* Failures that run again: which, and of which report. */
+	size_t from, rerun;
+	uint64_t of_report;
 };
 
 static void check_free(struct check *k)
@@ -266,7 +268,7 @@ static void add_failures(struct check *k, const struct test_report *r, size_t fr
 			 struct check_answer *a)
 {
 	struct arena *arena = call_arena(k->w.call);
-	size_t n = r->n - from < limit ? r->n - from : limit;
+	size_t left = r->n > from ? r->n - from : 0, n = left < limit ? left : limit;
 	struct err e;
 	struct check_failure *to = arena_array(arena, n, sizeof(*to), &e);
 
@@ -334,23 +336,32 @@ static enum check_verdict verdict_of(const struct check *k, const struct exec_re
 	return result->exit_code == 0 ? CHECK_PASSED : CHECK_FAILED;
 }
 
+/* Whether the failures are those that the rerun began with: another run may have ended since. */
+static bool check_is_current(const struct check *k, const struct shell_note *s)
+{
+	return k->of_report == s->reports && k->from == s->from;
+}
+
 /* The conversation keeps what can be rerun; the report goes there. */
 static void check_remember(struct check *k, const struct test_report *r, enum check_verdict verdict)
 {
 	struct err e;
 	struct shell_note *s = shell_note(&k->w, &e);
-	bool whole = k->kind != CHECK_FAILING || k->rerun == s->report->n - s->from;
+	bool again = k->kind == CHECK_FAILING;
 
 	if (!s || (verdict != CHECK_PASSED && verdict != CHECK_FAILED))
 		return;
+	if (again && !check_is_current(k, s))
+		return; /* it says nothing about what is remembered now */
 	/* Of some of the failures: those that pass now are done, else they all stay. */
-	if (!whole) {
+	if (again && k->rerun < s->report->n - s->from) {
 		s->from += verdict == CHECK_PASSED ? k->rerun : 0;
 		return;
 	}
 	test_parser_free(s->last);
 	s->last = take_ptr(k->tests);
 	s->report = r;
+	s->reports++;
 	s->from = 0;
 	s->project = k->project;
 	snprintf(s->workspace, sizeof(s->workspace), "%.*s", STR_ARG(k->q->workspace));
@@ -443,6 +454,7 @@ static int check_command(struct check *k, struct err *e)
 {
 	struct test_id ids[RERUN_MAX];
 	struct shell_note *s;
+	size_t left;
 
 	switch (k->kind) {
 	case CHECK_TESTS:
@@ -459,11 +471,12 @@ static int check_command(struct check *k, struct err *e)
 	s = shell_note(&k->w, e);
 	if (!s)
 		return -1;
-	k->rerun = s->report->n - s->from < k->q->limit ? s->report->n - s->from : k->q->limit;
-	if (k->rerun == 0)
+	if (!check_is_current(k, s)) /* the failures may be another project's */
 		return err_set(e, ERR_CONFLICT, "another test run has ended meanwhile");
+	left = s->report->n - k->from;
+	k->rerun = left < k->q->limit ? left : k->q->limit;
 	for (size_t i = 0; i < k->rerun; i++)
-		ids[i] = s->report->failures[s->from + i].id;
+		ids[i] = s->report->failures[k->from + i].id;
 	return command_rerun(&k->project, k->package, ids, k->rerun, &k->command, e);
 }
 
@@ -609,6 +622,8 @@ static void check_begin_again(struct coding_work *w)
 		return;
 	}
 	k->project = s->project;
+	k->of_report = s->reports;
+	k->from = s->from;
 	check_found(k);
 }
 

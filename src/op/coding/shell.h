@@ -97,7 +97,8 @@ struct shell_note {
 	/* The last test run; last NULL: none. Owned. */
 	struct test_parser *last;
 	const struct test_report *report; /* borrowed from it */
-	size_t from; /* failures before this were rerun and have passed */
+	uint64_t reports; /* how many there were: tells them apart */
+	size_t from; /* failures before this were rerun and have passed; at most report->n */
 	struct project project;
 	char workspace[CODING_NAME_MAX + 1];
 };

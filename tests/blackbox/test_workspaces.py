@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+import image_files as files
 from rest import Failed, Rest
 
 HOSTILE = r'''
@@ -23,8 +24,8 @@ class Hub(Rest):
                          **options)
         self.folder = os.path.join(self.env['HOLT_HOME'], 'workspaces')
 
-    def sh(self, sandbox, line):
-        done = self.exec(sandbox, line)
+    def sh(self, sandbox, line, **more):
+        done = self.exec(sandbox, line, **more)
         assert done['exit_code'] == 0, (done['stdout'], done['stderr'])
         return done['stdout']
 
@@ -156,3 +157,108 @@ def test_equal_content_is_stored_once(hub):
     assert hub.sh(two, 'cmp <(head -c 1000000 big) <(head -c 1000000 copy) && stat -c %s copy') \
         == '3000008\n'
     hub.finish(two)
+
+
+# ---- /workspace itself is replaced ---------------------------------------------------------------
+
+FIRST = {'old': '1', 'd': None, 'd/x': '1', 'd/deep': None, 'd/deep/y': '1', 'e': None, 'e/z': '1'}
+SHOW = r"""find . -type d | while read -r p; do echo "$p"; done
+find . -type f | while read -r p; do echo "$p=$(cat "$p")"; done"""
+
+REPLACED = {
+    'anew': ('rm -rf /workspace; mkdir -p /workspace/d/deep; echo 2 > /workspace/d/n; '
+             'echo 2 > /workspace/d/deep/m; echo 2 > /workspace/d/x',
+             {'d': None, 'd/n': '2', 'd/x': '2', 'd/deep': None, 'd/deep/m': '2'}),
+    'another': ('mkdir -p /other/d/deep; echo 2 > /other/d/deep/m; rm -rf /workspace; '
+                'mv /other /workspace',
+                {'d': None, 'd/deep': None, 'd/deep/m': '2'}),
+    'of-the-image': ('rm -rf /workspace; mv /srv /workspace; echo 2 > /workspace/d/m',
+                     {'d': None, 'd/m': '2', 'd/of': 'the image'}),
+    'and-back': ('mv /workspace /aside; mv /aside /workspace; echo 2 > /workspace/d/x; '
+                 'rm /workspace/old',
+                 {k: '2' if k == 'd/x' else v for k, v in FIRST.items() if k != 'old'}),
+    'empty': ('rm -rf /workspace; mkdir /workspace', {}),
+    'gone': ('rm -rf /workspace', {}),
+}
+
+
+@pytest.fixture(scope='module')
+def image(hub, who):
+    """An image whose folders are all the user's: / is, too, so /workspace can be replaced."""
+    layout = who.work + '/replaced'
+    names = ('find', 'mkdir', 'mv', 'rm', 'ln', 'mkfifo')
+    files.layout(layout, files.busybox_layer(
+        *[files.symlink('bin/' + n, 'busybox') for n in names], files.folder('srv'),
+        files.folder('srv/d'), files.entry('srv/d/of', b'the image')), run={})
+    done = who.run('images', 'import', layout, 'own', env=hub.env)
+    assert done.returncode == 0, done.stderr
+    shutil.rmtree(layout)
+    if who.uid and who.run('run', '--template', 'own', '--', 'true', env=hub.env).returncode == 125:
+        pytest.skip('users without privileges have no whole overlays on this kernel')
+    return 'own'
+
+
+def shown(hub, sandbox):
+    """All that is in its workspace: contents of files by their paths, None of folders."""
+    lines = [line[2:].partition('=') for line in hub.sh(sandbox, SHOW).splitlines() if line != '.']
+    return {path: text if mark else None for path, mark, text in lines}
+
+
+def tip(hub, workspace):
+    sandbox = hub.open(workspace, workspace_mode='copy')
+    got = shown(hub, sandbox)
+    hub.finish(sandbox)
+    return got
+
+
+def started(hub, name, image):
+    """A sandbox that has FIRST from an earlier one."""
+    hub.new(name)
+    one = hub.open(name)
+    hub.sh(one, 'mkdir -p d/deep e; for f in old d/x d/deep/y e/z; do echo 1 > $f; done')
+    hub.finish(one)
+    assert tip(hub, name) == FIRST
+    return hub.open(name, template=image)
+
+
+def change(was, now):
+    return {(k, 'added' if k not in was else 'removed' if k not in now else 'changed')
+            for k in {*was, *now} if k not in was or k not in now or was[k] != now[k]}
+
+
+@pytest.mark.parametrize('how', REPLACED)
+def test_the_folder_itself_is_replaced(hub, image, how):
+    """Nothing of what it was comes back, neither in folders of the same name."""
+    script, want = REPLACED[how]
+    name = 'replaced-' + how
+    sandbox = started(hub, name, image)
+    hub.sh(sandbox, 'set -e; ' + script, working_dir='/')
+    told = hub.call('GET', f'/v1/workspaces/{name}/diff?live=true&renames=false')['changes']
+    assert {(c['path'], c['change']) for c in told} == change(FIRST, want)
+    assert hub.commit(name)['changed']
+    assert tip(hub, name) == want
+    assert not hub.commit(name)['changed']
+    # another layer is above it
+    fork = hub.post(f'/v1/sandboxes/{sandbox}/fork')['id']
+    hub.sh(sandbox, 'mkdir -p /workspace/e; echo 3 > /workspace/e/late', working_dir='/')
+    hub.finish(sandbox)
+    hub.finish(fork)
+    assert tip(hub, name) == {**want, 'e': None, 'e/late': '3'}
+
+
+@pytest.mark.parametrize('how', ['file', 'link'])
+def test_the_folder_itself_is_none_any_more(hub, image, how):
+    """It is told, and nothing is kept or lost."""
+    name = 'none-' + how
+    sandbox = started(hub, name, image)
+    hub.sh(sandbox, 'mv /workspace /data && ' +
+           {'file': 'echo 2 > /workspace', 'link': 'ln -s /data /workspace'}[how], working_dir='/')
+    for ask in (lambda: hub.commit(name), lambda: hub.finish(sandbox),
+                lambda: hub.call('GET', f'/v1/workspaces/{name}/diff?live=true')):
+        with pytest.raises(Failed) as told:
+            ask()
+        assert '/workspace is no directory any more' in str(told.value)
+    assert tip(hub, name) == FIRST
+    hub.sh(sandbox, 'rm /workspace; mv /data /workspace; echo 2 > /workspace/old', working_dir='/')
+    hub.finish(sandbox)
+    assert tip(hub, name) == {**FIRST, 'old': '2'}

@@ -37,6 +37,7 @@ struct take {
 	struct pieces pieces;
 	struct tar_reader reader;
 	bool taking; /* content of the last entry is wanted */
+	bool whole; /* the top was replaced or removed: nothing of the base is left */
 	uint32_t left_out;
 	struct buf names;
 	char buffer[READ_BYTES];
@@ -196,8 +197,10 @@ static int take_mark(struct take *t, struct str path, struct err *e)
 		return 0;
 	}
 	if (str_is(name, OPAQUE)) {
-		if (!dir.n) /* the top itself: it is compared name by name */
+		if (!dir.n) {
+			t->whole = true;
 			return 0;
+		}
 		c = new_change(t, dir, e);
 		if (c)
 			c->what = CHANGE_OPAQUE;
@@ -209,6 +212,20 @@ static int take_mark(struct take *t, struct str path, struct err *e)
 	if (c)
 		c->what = CHANGE_GONE;
 	return c ? 0 : -1;
+}
+
+/* An entry that is not below the top: it may be the top itself, or tell that it is gone. */
+static int take_top(struct take *t, const char *path, enum tar_type type, struct err *e)
+{
+	if (!t->spec.top || !t->spec.changes)
+		return 0;
+	if (strcmp(path, t->spec.top) == 0 && type != TAR_DIRECTORY)
+		return err_set(e, ERR_INVALID,
+			       "/%s is no directory any more: make it one, or discard the changes",
+			       t->spec.top);
+	if (strncmp(path, GONE, strlen(GONE)) == 0 && strcmp(path + strlen(GONE), t->spec.top) == 0)
+		t->whole = true;
+	return 0;
 }
 
 static bool is_mark(struct str path)
@@ -256,7 +273,7 @@ static int take_entry(struct take *t, struct err *e)
 	snprintf(path, sizeof(path), "%s", from->path);
 	wanted = clean_path(t, path, &rest, e);
 	if (wanted <= 0)
-		return wanted;
+		return wanted < 0 ? -1 : take_top(t, path, from->type, e);
 	if (is_mark(rest))
 		return take_mark(t, rest, e);
 	wanted = judge_path(rest, e);
@@ -592,7 +609,7 @@ int take_tree(struct take *t, const struct object_id *base, struct take_result *
 	struct tree_entry top = { .type = TREE_DIR };
 
 	if (sort_changes(t, e) < 0 || resolve_links(t, e) < 0 ||
-	    merge_dir(t, base, 0, t->n, 0, &top, e) < 0)
+	    merge_dir(t, t->whole ? NULL : base, 0, t->n, 0, &top, e) < 0)
 		return -1;
 	*ret = (struct take_result){
 		.tree = top.id, .count = top.count, .bytes = top.bytes, .left_out = t->left_out

@@ -14,7 +14,9 @@ struct take_spec {
 	struct objects *objects; /* with a batch open; borrowed */
 	/* the first name of each path, which is removed; others are ignored. NULL: all are taken */
 	const char *top;
-	bool changes; /* ".wh.NAME" removes NAME, ".wh..wh..opq" what its directory had */
+	/* ".wh.NAME" removes NAME, ".wh..wh..opq" what its directory had. For the top, either
+	 * means that nothing of the earlier tree is left; a top that is no directory is refused. */
+	bool changes;
 	bool strict; /* devices, pipes and sockets are refused, not left out */
 	const atomic_bool *stop; /* becomes true: give up. NULL: never */
 	uint64_t bytes_max; /* of all files; 0: WORKSPACE_BYTES_MAX */

@@ -81,6 +81,12 @@ static const char pytest_script[] =
 	"exec cppcheck --quiet --enable=warning,style,performance,portability --template=gcc "     \
 	"--error-exitcode=1 -i build -i builddir ."
 
+/* Whether make has something to run for a target. A file or folder of its name is a target without
+ * a rule, for which make does nothing and says that all is well. */
+#define MAKE_HAS(target)                                                                           \
+	"{ [ ! -e " target " ] || ! make -q " target " >/dev/null 2>&1; } && make -n " target      \
+	" >/dev/null 2>&1"
+
 static const struct {
 	enum test_format format;
 	const char *lines[PROJECT_TASKS]; /* NULL: decided by the package or the files */
@@ -118,10 +124,10 @@ static const struct {
 			      C_LINT,
 			      BOTH CMAKE_SETUP "exec cmake --build $d --clean-first -- -k" } },
 	[PROJECT_MAKE] = { TESTS_ANY,
-			   { BOTH NEED("make") "if make -n check >/dev/null 2>&1; then exec make "
-					       "check; fi\nexec make test",
-			     NEED("make") "if make -n lint >/dev/null 2>&1; then exec make lint; "
-					  "fi\n" C_LINT,
+			   { BOTH NEED("make") "if " MAKE_HAS("check") "; then exec make check; "
+								       "fi\nexec make test",
+			     NEED("make") "if " MAKE_HAS("lint") "; then exec make lint; "
+								 "fi\n" C_LINT,
 			     BOTH NEED("make") "exec make -k -B" } },
 	[PROJECT_SCRIPT] = { TESTS_ANY },
 };

@@ -365,6 +365,23 @@ def test_a_timeout_of_tests_is_no_report(work):
     assert (facts['verdict'], facts['passed']) == ('timed_out', 1)
 
 
+def test_a_folder_is_no_target_of_make(work):
+    """make has nothing to do for one, and ends with 0."""
+    work.put('Makefile', 'all:\ntest:\n\t@echo ok 1 - one; echo 1..1\n')
+    work.put('a.c', 'int f(void)\n{\n\tint a[2];\n\n\ta[2] = 1;\n\treturn a[2];\n}\n')
+    work.put('lint/notes', '')
+    work.put('check/notes', '')
+    facts = work.facts('run_lint')
+    assert facts['verdict'] in ('program_missing', 'findings')  # as cppcheck is there or not
+    facts = work.facts('run_tests')
+    assert (facts['verdict'], facts['passed']) == ('passed', 1)
+    work.put('Makefile', '.PHONY: lint check\nlint:\n\t@echo "a.c:1:2: error: bad"; exit 1\n'
+             'check:\n\t@echo not ok 1 - one; echo 1..1; exit 1\n')
+    assert 'a.c:1:2: error: bad' in work.text('run_lint')
+    facts = work.facts('run_tests')
+    assert (facts['verdict'], facts['failed']) == ('failed', 1)
+
+
 def test_scripts_run_by_their_name(work):
     work.put('Makefile', 'all:\n\techo made\nhello:\n\t@echo hello\nfails:\n\tfalse\n')
     assert 'make in .: passed; exit: 0\n\nhello\n' in work.text('run_script', name='hello')

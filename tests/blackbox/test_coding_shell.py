@@ -307,6 +307,20 @@ def test_reruns_that_overlap_count_once(work):
     assert work.facts('last_test_failures')['verdict'] == 'passed'
 
 
+def test_failures_that_are_not_kept_have_not_passed(work):
+    work.put('test_a.py', 'import os\nimport pytest\n\n\n'
+             '@pytest.mark.parametrize("i", range(510))\ndef test_one(i):\n'
+             '    assert os.path.exists("mended")\n')
+    assert work.facts('run_tests')['failed'] == 510
+    work.put('mended', '')
+    for n in (200, 200, 100):
+        assert work.facts('run_failing_tests', limit=200)['passed'] == n
+    facts = work.facts('last_test_failures')
+    assert (facts['verdict'], facts['failed']) == ('failed', 10)
+    assert 'that can be named' in str(work.answer('run_failing_tests'))
+    assert work.facts('run_tests')['verdict'] == 'passed'
+
+
 @pytest.mark.parametrize('n', [3, 201])  # all of them run again, or all but one
 def test_a_rerun_changes_nothing_of_a_later_run(work, n):
     failing(work, n)

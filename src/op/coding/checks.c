@@ -354,7 +354,7 @@ static void check_remember(struct check *k, const struct test_report *r, enum ch
 	if (again && !check_is_current(k, s))
 		return; /* it says nothing about what is remembered now */
 	/* Of some of the failures: those that pass now are done, else they all stay. */
-	if (again && k->rerun < s->report->n - s->from) {
+	if (again && k->rerun < s->report->failed - s->from) {
 		s->from += verdict == CHECK_PASSED ? k->rerun : 0;
 		return;
 	}
@@ -617,7 +617,8 @@ static void check_begin_again(struct coding_work *w)
 	if (!s)
 		return;
 	if (s->report->n == s->from) {
-		err_set(&e, ERR_INVALID, "no test of the last run failed: run_tests");
+		err_set(&e, ERR_INVALID, "no test of the last run failed%s: run_tests",
+			s->report->failed > s->from ? " that can be named" : "");
 		check_fail(k, &e);
 		return;
 	}

@@ -14,8 +14,10 @@ import pytest
 
 import host
 from client import until
+from http_client import Door, Modern
 from rest import Rest
 from soak import soak
+from test_keys import as_bearer, key
 from who import node
 
 CODING = ['Read', 'Write', 'Edit', 'Glob', 'Grep']
@@ -444,6 +446,47 @@ def test_sdk_over_stdio(me, project):
     node('coding.mjs', {'servers': [{'command': command[0], 'args': command[1:], 'env': me.env,
                                      'cwd': '/'}], 'edits': 25})
     check_edits(project, 1, 25)
+
+
+class Keyed:
+    """Calls without a session, by a key of this name."""
+
+    def __init__(self, hub, name):
+        self.hub = as_bearer(hub, key(hub, name, ['read', 'execute', 'lifecycle']))
+        self.modern = Modern(Door(hub.address, self.hub.cached), '/mcp?tools=coding')
+
+    def request(self, method, params):
+        return self.modern.request(method, params).answer()
+
+    def boxes(self):
+        return [s['id'] for s in self.hub.call('GET', '/v1/sandboxes')]
+
+
+def test_a_later_key_of_the_name_is_another(me, project, tmp_path_factory):
+    """Without a session, too: it has read nothing, and has no sandbox that has ended."""
+    project.put('heir', 'one\n')
+    with Rest(me, tmp_path_factory.mktemp('coding'), '--listen', '127.0.0.1:0', '--pool', '0',
+              '--workspace', project.path) as hub:
+        first = Keyed(hub, 'heir')
+        read(first, 'heir')
+        edit(first, 'heir', 'one', 'two')  # the next call of this key knows what it has read
+        box, = first.boxes()
+        hub.call('DELETE', '/v1/keys/heir')
+        hub.delete(box)
+        second = Keyed(hub, 'heir')
+        fails(second, 'file_not_read', 'Edit', file_path='heir', old_string='two',
+              new_string='three')
+        assert project.get('heir') == b'two\n'
+    with Rest(me, tmp_path_factory.mktemp('coding'), '--listen', '127.0.0.1:0', '--pool',
+              '0') as hub:
+        first = Keyed(hub, 'heir')
+        call(first, 'Write', file_path='a', content='one\n')
+        call(first, 'Read', file_path='a')  # in the same sandbox
+        box, = first.boxes()
+        hub.call('DELETE', '/v1/keys/heir')
+        second = Keyed(hub, 'heir')
+        fails(second, 'path_not_found', 'Read', file_path='a')
+        assert len(second.boxes()) == 1 and box not in second.boxes()
 
 
 def killed_in_the_middle(me, project, size, ask, begin):

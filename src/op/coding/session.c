@@ -263,10 +263,10 @@ static int choose_workspace(const struct coding *k, struct str name, const struc
 
 static struct coding_talk *talk_of(struct coding *k, const struct call *c, struct err *e)
 {
-	const char *owner = call_principal(c)->name;
+	struct str owner = call_owner(c);
 	struct coding_talk *t = k->talks;
 
-	while (t && (t->session != call_session(c) || strcmp(t->owner, owner) != 0))
+	while (t && (t->session != call_session(c) || !str_is(owner, t->owner)))
 		t = t->next;
 	if (t)
 		return t;
@@ -275,7 +275,7 @@ static struct coding_talk *talk_of(struct coding *k, const struct call *c, struc
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	snprintf(t->owner, sizeof(t->owner), "%s", owner);
+	snprintf(t->owner, sizeof(t->owner), "%.*s", STR_ARG(owner));
 	t->session = call_session(c);
 	t->refs = 1;
 	t->next = k->talks;
@@ -570,14 +570,14 @@ struct call *coding_leave(struct coding_work *w)
 static struct coding_place *place_of(struct coding *k, const struct call *c,
 				     const struct workspace *w, struct err *e)
 {
-	const char *owner = call_principal(c)->name;
+	struct str owner = call_owner(c);
 	const void *session = w ? NULL : call_session(c);
 	char profiles[PROFILE_TEXT_MAX + 1];
 	struct coding_place *p = k->places;
 
 	profile_text(c, profiles);
 	while (p && (p->workspace != w || p->session != session || p->forgotten ||
-		     strcmp(p->owner, owner) != 0 || strcmp(p->profiles, profiles) != 0))
+		     !str_is(owner, p->owner) || strcmp(p->profiles, profiles) != 0))
 		p = p->next;
 	if (p)
 		return p;
@@ -586,7 +586,7 @@ static struct coding_place *place_of(struct coding *k, const struct call *c,
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	snprintf(p->owner, sizeof(p->owner), "%s", owner);
+	snprintf(p->owner, sizeof(p->owner), "%.*s", STR_ARG(owner));
 	memcpy(p->profiles, profiles, sizeof(p->profiles));
 	p->workspace = w;
 	p->session = session;

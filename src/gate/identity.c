@@ -78,11 +78,38 @@ static struct key *key_of(const struct gate_identity *id, struct str owner)
 	return NULL;
 }
 
+static bool is_talk(struct str owner)
+{
+	return str_starts(owner, CONVERSATION_PRINCIPAL);
+}
+
+/* NULL: it is none, or there is none, or it is in the trash. */
+static struct talk *talk_of(const struct gate *g, struct str owner)
+{
+	size_t n = sizeof(CONVERSATION_PRINCIPAL) - 1;
+
+	return g->talks && is_talk(owner)
+		     ? talks_find(g->talks, (struct str){ owner.p + n, owner.n - n })
+		     : NULL;
+}
+
+/* A conversation has the end of its owner. One in the trash may come back. */
 static bool identity_knows(void *data, struct str owner)
 {
 	const struct gate *g = data;
+	const struct talk *t = talk_of(g, owner);
 
+	if (t)
+		owner = talk_record(t)->owner;
 	return !str_starts(owner, "key:") || key_of(g->identity, owner);
+}
+
+/* Not its token, which is another whenever its agent starts. */
+static bool identity_acts(void *data, struct str owner)
+{
+	const struct talk *t = talk_of(data, owner);
+
+	return (t ? !talk_record(t)->archived : !is_talk(owner)) && identity_knows(data, owner);
 }
 
 /* NULL without memory: then nobody is known. */
@@ -163,12 +190,9 @@ static const struct principal unkeyed[] = {
 /* That of a conversation is there as long as its token. */
 static const struct key_holder *holder_of_owner(const struct gate *g, struct str owner)
 {
-	static const struct str talk = STR_LIT(CONVERSATION_PRINCIPAL);
 	struct key *k = key_of(g->identity, owner);
-	struct talk *t = NULL;
+	struct talk *t = talk_of(g, owner);
 
-	if (g->talks && owner.n > talk.n && str_starts(owner, talk.p))
-		t = talks_find(g->talks, (struct str){ owner.p + talk.n, owner.n - talk.n });
 	return k ? holder_of_key(g->identity, k) : t ? *talk_token_state(t) : NULL;
 }
 
@@ -247,6 +271,7 @@ int gate_identity_open(struct gate *g, struct err *e)
 	g->identity = id;
 	g->guard.keys = id->keys;
 	g->guard.knows = identity_knows;
+	g->guard.acts = identity_acts;
 	g->guard.owner = identity_owner;
 	uv_timer_start(&id->timer, identity_on_timer, 0, 0);
 	return 0;

@@ -989,6 +989,13 @@ bool ops_knows(const struct ops *ops, struct str owner)
 	return !g || !g->knows || g->knows(g->data, owner);
 }
 
+bool ops_acts(const struct ops *ops, struct str owner)
+{
+	const struct guard *g = ops->hooks.guard;
+
+	return !g || !g->acts || g->acts(g->data, owner);
+}
+
 const struct principal *ops_owner(const struct ops *ops, struct str owner)
 {
 	const struct guard *g = ops->hooks.guard;

@@ -178,6 +178,8 @@ void ops_end_calls_of(struct ops *ops, const struct principal *who);
 void ops_end_of(struct ops *ops, const struct principal *who);
 /* Whether what this owner made is still somebody's: its key may have ended. */
 bool ops_knows(const struct ops *ops, struct str owner);
+/* Likewise, and whether it may act: an archived conversation may not. */
+bool ops_acts(const struct ops *ops, struct str owner);
 /* The principal for whom programs of what this owner made ask; NULL: nobody. */
 const struct principal *ops_owner(const struct ops *ops, struct str owner);
 

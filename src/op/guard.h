@@ -32,6 +32,9 @@ struct guard {
 	int (*gave_secret)(void *data, struct str name, struct str value, struct err *e);
 	/* Whether what belongs to this owner still has one: a key may have ended. NULL: always. */
 	bool (*knows)(void *data, struct str owner);
+	/* Whether this owner may still act, as by a link that it made: an archived conversation is
+	 * known, and does not. NULL: always. */
+	bool (*acts)(void *data, struct str owner);
 	/* For whom programs ask of what this owner made: who reads and executes, and is not the
 	 * operator. NULL: nobody any more. */
 	const struct principal *(*owner)(void *data, struct str owner);

@@ -17,9 +17,11 @@ from modules import approve, call, server
 from rest import Failed
 from soak import soak
 from test_conversations import events as following_events
+from test_expose import App
 from test_gateway import ASKER
 from test_hub_cli import Hub as Cli
 from test_keys import as_bearer, key
+from test_preview import Browser, link
 from test_serve import Session
 from who import node_program
 
@@ -51,7 +53,8 @@ class Hub(Cli):
                        'mcpServers': dict(modules)}, f)
         for one in (home, config, self.site):
             os.chown(one, who.uid, who.uid)
-        super().__init__(who, home, '--listen', '127.0.0.1:0', '--pool', '0', **options)
+        super().__init__(who, home, '--listen', '127.0.0.1:0', '--preview', '127.0.0.1:0',
+                         '--pool', '0', **options)
 
     def of(self, talk, more='', method='GET', body=None):
         return self.call(method, f'/api/sessions/{talk}{more}', body)
@@ -608,6 +611,29 @@ def test_the_key_of_the_owner_ends(hub):
     assert not of_kind(hub.events(later), 'user_prompt')
     mine = hub.talk()
     assert hub.says(mine, ['say', 'on']) == 'on'
+
+
+def test_its_links_end_with_it(hub):
+    """With the key of its owner, and while it is archived; not with its token, which is another
+    when it starts again."""
+    owner = as_bearer(hub, key(hub, 'of-owner'))
+    one = owner.talk()
+    app = App(by_token(owner, one))
+    page = Browser(link(app.hub, app.id, 8000))
+    page.enter()
+
+    def archive(on):
+        owner.of(one, '', 'PATCH', {'archived': on})
+    assert page.raw().status == 200
+    archive(True)
+    assert page.raw().status == 401
+    archive(False)
+    assert page.raw().status == 200  # without a token: its agent was not started again
+    hub.call('DELETE', '/v1/keys/of-owner')
+    until(lambda: hub.of(one)['archived'], what='the end')
+    assert page.raw().status == 401
+    assert hub.call('GET', f'/v1/sandboxes/{app.id}')['state'] == 'running'  # and would answer
+    hub.delete(app.id)
 
 
 @pytest.mark.parametrize('end', [signal.SIGTERM, signal.SIGKILL])

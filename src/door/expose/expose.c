@@ -180,7 +180,7 @@ static void on_dialed(void *arg, int fd, const struct err *err)
 }
 
 /* A link is valid for one sandbox, not for a later one with the same name, and as long as the key
- * that made it. */
+ * or the conversation that made it. */
 static int check_right(const struct exposed *x, const struct hub_sandbox *l, struct err *e)
 {
 	struct hub_sandbox_info i;
@@ -188,8 +188,11 @@ static int check_right(const struct exposed *x, const struct hub_sandbox *l, str
 	hub_sandbox_info(l, &i);
 	if (x->as.own_name && i.generation != x->right.generation)
 		return err_set(e, ERR_UNAUTHORIZED, "the link is to a sandbox that has ended");
-	if (x->as.own_name && !ops_knows(x->x->ops, str_of(x->right.owner)))
-		return err_set(e, ERR_UNAUTHORIZED, "the key that made the link has ended");
+	if (x->as.own_name && !ops_acts(x->x->ops, str_of(x->right.owner)))
+		return err_set(e, ERR_UNAUTHORIZED, "%s that made the link has ended",
+			       str_starts(str_of(x->right.owner), CONVERSATION_PRINCIPAL)
+				       ? "the conversation"
+				       : "the key");
 	return 0;
 }
 

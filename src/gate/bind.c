@@ -122,8 +122,10 @@ static int bind_begin(struct bind_one *o, struct hub_secret *to, struct str who,
 	const struct config_file *f = config_file(g->config);
 	const struct config_secret *s = gate_secret_bound(f, str_of(o->name));
 	struct str name = str_of(o->name);
+	struct gate_names by;
 
-	if (!gate_secret_allows(f, who, by_operator, name))
+	gate_names_of(g, who, &by);
+	if (!gate_secret_allows(f, &by, by_operator, name))
 		return err_set(e, ERR_DENIED, "%.*s may not use the secret %s", STR_ARG(who),
 			       o->name);
 	if (!s)

@@ -22,6 +22,8 @@ struct key_holder {
 	struct principal who;
 	bool told; /* that it has ended */
 	char name[OWNER_MAX + 1], owner[OWNER_MAX + 1];
+	/* Of a conversation: its owner, and the name of that. */
+	char works_for[OWNER_MAX + 1], of[OWNER_MAX + 1];
 };
 
 struct gate_identity {
@@ -127,13 +129,18 @@ static struct key_holder *holder_new(struct gate_identity *id, unsigned scopes)
 	return h;
 }
 
+static unsigned scopes_of_key(const struct key *k)
+{
+	return k->scopes & KEY_ADMIN ? KEY_ALL : k->scopes;
+}
+
 static struct key_holder *holder_of_key(struct gate_identity *id, struct key *k)
 {
 	struct key_holder *h = k->data;
 
 	if (h)
 		return h;
-	h = k->data = holder_new(id, k->scopes & KEY_ADMIN ? KEY_ALL : k->scopes);
+	h = k->data = holder_new(id, scopes_of_key(k));
 	if (h) {
 		snprintf(h->name, sizeof(h->name), "key:%s", k->name);
 		key_owner(k, h->owner);
@@ -141,7 +148,24 @@ static struct key_holder *holder_of_key(struct gate_identity *id, struct key *k)
 	return h;
 }
 
-/* An agent never administers. */
+/* An owner as the operator's file names it: a key without its id. */
+static struct str name_of(struct str owner)
+{
+	const char *at = owner.n ? memchr(owner.p, '@', owner.n) : NULL;
+
+	return at ? (struct str){ owner.p, (size_t)(at - owner.p) } : owner;
+}
+
+/* An agent never administers, and does no more than the one it works for. */
+static unsigned scopes_of_talk(const struct gate_identity *id, const struct talk *t)
+{
+	struct str owner = talk_record(t)->owner;
+	const struct key *k = key_of(id, owner);
+	unsigned scopes = k ? scopes_of_key(k) : str_starts(owner, "key:") ? 0 : KEY_ALL;
+
+	return scopes & ~(unsigned)KEY_ADMIN;
+}
+
 static struct key_holder *holder_of_talk(struct gate_identity *id, struct talk *t)
 {
 	void **state = talk_token_state(t);
@@ -149,8 +173,12 @@ static struct key_holder *holder_of_talk(struct gate_identity *id, struct talk *
 
 	if (h)
 		return h;
-	h = *state = holder_new(id, KEY_ALL & ~(unsigned)KEY_ADMIN);
+	h = *state = holder_new(id, scopes_of_talk(id, t));
 	if (h) {
+		snprintf(h->works_for, sizeof(h->works_for), "%.*s",
+			 STR_CUT(talk_record(t)->owner, OWNER_MAX));
+		snprintf(h->of, sizeof(h->of), "%.*s", STR_ARG(name_of(str_of(h->works_for))));
+		h->who.of = h->of;
 		snprintf(h->name, sizeof(h->name), CONVERSATION_PRINCIPAL "%s", talk_id(t));
 		memcpy(h->owner, h->name, sizeof(h->owner));
 	}
@@ -165,6 +193,25 @@ const struct principal *gate_identify(struct gate *g, struct str token)
 	struct key_holder *h = t ? holder_of_talk(id, t) : k ? holder_of_key(id, k) : NULL;
 
 	return h ? &h->who : NULL;
+}
+
+/* What a conversation has made stays when it is deleted. Then the holder of its token tells, as
+ * long as the hub runs. */
+static struct str identity_works_for(void *data, struct str owner)
+{
+	const struct gate *g = data;
+	const struct talk *t = talk_of(g, owner);
+	const struct key_holder *h = is_talk(owner) && g->identity ? g->identity->holders : NULL;
+
+	while (!t && h && !(h->who.of && str_is(owner, h->owner)))
+		h = h->next;
+	return t ? talk_record(t)->owner : h ? str_of(h->works_for) : owner;
+}
+
+void gate_names_of(struct gate *g, struct str owner, struct gate_names *ret)
+{
+	*ret = (struct gate_names){ name_of(identity_works_for(g, owner)),
+				    is_talk(owner) ? owner : STR_NONE };
 }
 
 static void identity_end(struct gate_identity *id, struct key_holder *h)
@@ -272,6 +319,7 @@ int gate_identity_open(struct gate *g, struct err *e)
 	g->guard.keys = id->keys;
 	g->guard.knows = identity_knows;
 	g->guard.acts = identity_acts;
+	g->guard.works_for = identity_works_for;
 	g->guard.owner = identity_owner;
 	uv_timer_start(&id->timer, identity_on_timer, 0, 0);
 	return 0;

@@ -53,6 +53,13 @@ void gate_set_config(struct gate *g, struct config *c);
 int gate_identity_open(struct gate *g, struct err *e) MUST_USE;
 /* Whether the principal's scopes allow the call. The hook policy begins with it. */
 int gate_check_scopes(const struct call *c, struct err *e) MUST_USE;
+/* By which names the operator's file decides of what belongs to an owner: as principal_who() and
+ * principal_conversation(). owner may also be a principal's name. Borrowed from owner, or until the
+ * loop's next turn. */
+struct gate_names {
+	struct str who, conversation;
+};
+void gate_names_of(struct gate *g, struct str owner, struct gate_names *ret);
 void gate_identity_close(struct gate *g);
 void gate_policy_reload(struct gate *g);
 int gate_policy_open(struct gate *g, struct err *e) MUST_USE;
@@ -93,8 +100,8 @@ void gate_secret_reload(struct gate *g);
 /* What stands for a text in the hub's own records; in the arena, or text itself. */
 struct str gate_redact_text(const struct gate *g, struct str text, struct arena *a);
 /* The operator may use all, and others those that their entry of "principals" names. Such a list
- * narrows the operator's, too. */
-bool gate_secret_allows(const struct config_file *f, struct str who, bool by_operator,
+ * narrows the operator's, too, and that of an owner its agents', to whom it gives nothing. */
+bool gate_secret_allows(const struct config_file *f, const struct gate_names *by, bool by_operator,
 			struct str name);
 /* One that is for requests to certain hosts only: then no program gets the value. NULL: it is none
  * of these. */

@@ -80,7 +80,8 @@ static int gate_policy_check(struct gate *g, struct call *c, struct err *e)
 	const struct config_file *f = config_file(g->config);
 	const char *tools[TOOLS_MAX + 1];
 	const struct policy_call about = {
-		.who = str_of(call_principal(c)->name),
+		.who = principal_who(call_principal(c)),
+		.conversation = principal_conversation(call_principal(c)),
 		.action = call_op(c)->action,
 		.effect = op_effect_names[call_op(c)->effect],
 		.tools = tools,
@@ -140,11 +141,14 @@ int gate_check_config(const struct config *c, struct err *e)
 
 static void gate_policy_budget(void *data, struct str owner, struct hub_sandbox_budget *ret)
 {
-	const struct gate *g = data;
+	struct gate *g = data;
 	const struct config_file *f = config_file(g->config);
-	const struct config_limits own = policy_limits(f, owner, STR_NONE);
-	const struct config_limits l = policy_least(&own, &f->limits);
+	struct config_limits l;
+	struct gate_names by;
 
+	gate_names_of(g, owner, &by);
+	l = policy_limits(f, by.who, by.conversation);
+	l = policy_least(&l, &f->limits);
 	ret->cpu_ms = l.has_cpu_seconds ? l.cpu_seconds * 1000 : 0;
 	ret->bytes_out = l.has_bytes_out ? l.bytes_out : 0;
 }

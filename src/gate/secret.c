@@ -17,16 +17,17 @@ const struct config_secret *gate_secret_bound(const struct config_file *f, struc
 	return NULL;
 }
 
-bool gate_secret_allows(const struct config_file *f, struct str who, bool by_operator,
+bool gate_secret_allows(const struct config_file *f, const struct gate_names *by, bool by_operator,
 			struct str name)
 {
+	struct str own = by->conversation.n ? by->conversation : by->who;
 	const struct config_principal *p;
 	bool named = by_operator;
 	size_t at = 0;
 
-	while (!named && (p = policy_next(f, who, STR_NONE, &at)))
+	while (!named && (p = policy_next(f, own, STR_NONE, &at)))
 		named = p->has_secrets;
-	return named && policy_allows_secret(f, who, STR_NONE, name);
+	return named && policy_allows_secret(f, by->who, by->conversation, name);
 }
 
 static int gate_secret_check(void *data, const struct call *c, struct str name, bool to_hosts,
@@ -34,8 +35,10 @@ static int gate_secret_check(void *data, const struct call *c, struct str name, 
 {
 	const struct gate *g = data;
 	const struct config_file *f = config_file(g->config);
+	const struct gate_names by = { principal_who(call_principal(c)),
+				       principal_conversation(call_principal(c)) };
 
-	if (!gate_secret_allows(f, str_of(call_principal(c)->name), call_is_operator(c), name))
+	if (!gate_secret_allows(f, &by, call_is_operator(c), name))
 		return err_set(e, ERR_DENIED, "%s may not use the secret %.*s",
 			       call_principal(c)->name, STR_ARG(name));
 	if (to_hosts && !gate_secret_bound(f, name))

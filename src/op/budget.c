@@ -19,7 +19,8 @@ static const struct config_file *budget_file(const struct call *c)
 
 static struct config_limits budget_own(const struct call *c, const struct config_file *f)
 {
-	return policy_limits(f, str_of(call_principal(c)->name), STR_NONE);
+	return policy_limits(f, principal_who(call_principal(c)),
+			     principal_conversation(call_principal(c)));
 }
 
 uint64_t budget_objects(const struct call *c)
@@ -29,9 +30,17 @@ uint64_t budget_objects(const struct call *c)
 	return f ? f->storage.objects_mb << 20 : 0;
 }
 
+/* own: of who asks; family: of the one it works for, and of all agents of that. */
 struct budget_count {
-	uint64_t all, own, forks;
+	uint64_t all, own, family, forks;
 };
+
+static struct str budget_family(const struct call *c, struct str owner)
+{
+	const struct guard *g = call_guard(c);
+
+	return g->works_for ? g->works_for(g->data, owner) : owner;
+}
 
 /* Sandboxes that are there or can be again. */
 static bool budget_counts(enum hub_sandbox_state state)
@@ -41,6 +50,7 @@ static bool budget_counts(enum hub_sandbox_state state)
 
 static struct budget_count budget_count(struct call *c, struct str source)
 {
+	const struct str family = budget_family(c, call_owner(c));
 	struct budget_count n = { .all = 0 };
 	struct hub_sandbox *page[PAGE];
 	struct hub_sandbox_info i = { .seq = 0 };
@@ -54,6 +64,7 @@ static struct budget_count budget_count(struct call *c, struct str source)
 				continue;
 			n.all++;
 			n.own += str_eq(i.owner, call_owner(c));
+			n.family += str_eq(budget_family(c, i.owner), family);
 			n.forks += source.n && str_eq(i.source, source);
 		}
 	} while (got == PAGE);
@@ -61,17 +72,18 @@ static struct budget_count budget_count(struct call *c, struct str source)
 }
 
 static int budget_exceeds(uint64_t there, uint64_t more, const struct config_limits *l, bool forks,
-			  const char *whose, struct err *e)
+			  struct str whose, struct err *e)
 {
 	uint64_t most = forks ? l->forks : l->sandboxes;
 
 	if (!(forks ? l->has_forks : l->has_sandboxes) || there + more <= most)
 		return 0;
 	return err_set(e, ERR_LIMIT,
-		       "the policy allows %s %llu %s, and %llu are there (limits.%s of the "
+		       "the policy allows %.*s %llu %s, and %llu are there (limits.%s of the "
 		       "operator's configuration)",
-		       whose, (unsigned long long)most, forks ? "forks of a sandbox" : "sandboxes",
-		       (unsigned long long)there, forks ? "forks" : "sandboxes");
+		       STR_CUT(whose, OWNER_MAX), (unsigned long long)most,
+		       forks ? "forks of a sandbox" : "sandboxes", (unsigned long long)there,
+		       forks ? "forks" : "sandboxes");
 }
 
 /* Without control groups nobody counts a sandbox's processor time. */
@@ -89,12 +101,32 @@ static int budget_check_counted(struct call *c, const struct config_limits *l, s
 		       "operator's configuration limits (limits.cpu_seconds)");
 }
 
+/* What an agent has counts for the one that it works for, too. */
+static int budget_check_count(struct call *c, const struct config_file *f, size_t n,
+			      struct str source, const struct config_limits *least, struct err *e)
+{
+	struct str who = principal_who(call_principal(c));
+	struct str agent = principal_conversation(call_principal(c));
+	struct config_limits of_who = policy_limits(f, who, STR_NONE), of_agent;
+	struct budget_count there = budget_count(c, source);
+
+	if (budget_exceeds(there.all, n, &f->limits, false, STR_LIT("all clients together"), e) <
+		    0 ||
+	    budget_exceeds(there.family, n, &of_who, false, who, e) < 0)
+		return -1;
+	if (agent.n) {
+		of_agent = policy_limits(f, agent, STR_NONE);
+		if (budget_exceeds(there.own, n, &of_agent, false, agent, e) < 0)
+			return -1;
+	}
+	return source.n ? budget_exceeds(there.forks, n, least, true, agent.n ? agent : who, e) : 0;
+}
+
 int budget_admit(struct call *c, size_t n, struct str source, int64_t *ret_until, struct err *e)
 {
 	const struct config_file *f = budget_file(c);
 	struct config_limits own, least;
 	struct hub_sandbox_info i = { .deadline_ms = 0 };
-	struct budget_count there;
 	struct hub_sandbox *l;
 	struct err none;
 
@@ -105,15 +137,9 @@ int budget_admit(struct call *c, size_t n, struct str source, int64_t *ret_until
 	least = policy_least(&own, &f->limits);
 	if (budget_check_counted(c, &least, e) < 0)
 		return -1;
-	if (least.has_sandboxes || least.has_forks) {
-		there = budget_count(c, source);
-		if (budget_exceeds(there.all, n, &f->limits, false, "all clients together", e) <
-			    0 ||
-		    budget_exceeds(there.own, n, &own, false, call_principal(c)->name, e) < 0 ||
-		    (source.n &&
-		     budget_exceeds(there.forks, n, &least, true, call_principal(c)->name, e) < 0))
-			return -1;
-	}
+	if ((least.has_sandboxes || least.has_forks) &&
+	    budget_check_count(c, f, n, source, &least, e) < 0)
+		return -1;
 	if (!least.has_wall_seconds)
 		return 0;
 	l = source.n ? hub_sandboxes_find(call_sandboxes(c), source, &none) : NULL;

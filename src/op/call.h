@@ -43,6 +43,9 @@ struct principal {
 	 * key has an id behind the name, so that a later key of this name is another. NULL: it is
 	 * the name. */
 	const char *owner;
+	/* The name of the owner of the conversation whose agent it is, which may do no more than
+	 * that owner. NULL: it is no agent of a conversation. */
+	const char *of;
 	unsigned scopes; /* what it may ask for: enum key_scope (guard/key/key.h) */
 	bool sees_all; /* also what belongs to others */
 	bool ended; /* its key was revoked or has expired: it may ask for nothing any more */
@@ -55,6 +58,17 @@ struct principal {
 static inline struct str principal_owner(const struct principal *p)
 {
 	return str_of(p->owner ? p->owner : p->name);
+}
+
+/* By which names the operator's file decides: the one that asks, or for which an agent works; and
+ * that of the agent's conversation, STR_NONE where there is none. */
+static inline struct str principal_who(const struct principal *p)
+{
+	return str_of(p->of ? p->of : p->name);
+}
+static inline struct str principal_conversation(const struct principal *p)
+{
+	return p->of ? str_of(p->name) : STR_NONE;
 }
 
 /* The user who started this program and holds its standard input. */

@@ -35,6 +35,9 @@ struct guard {
 	/* Whether this owner may still act, as by a link that it made: an archived conversation is
 	 * known, and does not. NULL: always. */
 	bool (*acts)(void *data, struct str owner);
+	/* The owner of the conversation whose agent this owner is, or itself. NULL: always itself.
+	 * Borrowed from owner, or until the loop's next turn. */
+	struct str (*works_for)(void *data, struct str owner);
 	/* For whom programs ask of what this owner made: who reads and executes, and is not the
 	 * operator. NULL: nobody any more. */
 	const struct principal *(*owner)(void *data, struct str owner);

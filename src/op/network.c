@@ -280,6 +280,7 @@ int network_check(struct call *c, const struct net_grant *g, struct err *e)
 {
 	const struct config_file *f = network_file(c);
 	autogrant struct net_grant list = { .n = 0 };
+	const struct principal *who = call_principal(c);
 	const struct config_principal *p;
 	char who_says[128];
 	size_t at = 0;
@@ -289,9 +290,8 @@ int network_check(struct call *c, const struct net_grant *g, struct err *e)
 	if (net_grant_init(&list, e) < 0)
 		return -1;
 	snprintf(who_says, sizeof(who_says),
-		 "the policy (principals of the operator's configuration) lets %.60s",
-		 call_principal(c)->name);
-	while ((p = policy_next(f, str_of(call_principal(c)->name), STR_NONE, &at))) {
+		 "the policy (principals of the operator's configuration) lets %.60s", who->name);
+	while ((p = policy_next(f, principal_who(who), principal_conversation(who), &at))) {
 		list.n = list.n_http = 0;
 		if (p->has_network && (network_rules_all(f, &p->network, &list, e) < 0 ||
 				       network_check_within(g, &list, who_says, e) < 0))

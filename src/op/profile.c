@@ -10,17 +10,21 @@
 /* Of who asks for these. */
 struct profile_asker {
 	const struct guard *guard;
-	struct str who;
+	const struct principal *who; /* NULL: nobody is known */
 	bool is_free; /* needs none */
 };
 
 static int profile_check_names(const struct profile_asker *by, const struct config_file *f,
 			       const struct field_strs *names, struct err *e)
 {
+	struct str who = by->who ? principal_who(by->who) : STR_NONE;
+	struct str conversation = by->who ? principal_conversation(by->who) : STR_NONE;
+
 	for (size_t i = 0; i < names->n; i++) {
-		if (!policy_allows_profile(f, by->who, STR_NONE, names->p[i]))
-			return err_set(e, ERR_DENIED, "%.*s may not ask for the profile %.*s",
-				       STR_CUT(by->who, 80), STR_CUT(names->p[i], CONFIG_NAME_MAX));
+		if (!policy_allows_profile(f, who, conversation, names->p[i]))
+			return err_set(e, ERR_DENIED, "%.80s may not ask for the profile %.*s",
+				       by->who ? by->who->name : "",
+				       STR_CUT(names->p[i], CONFIG_NAME_MAX));
 	}
 	return 0;
 }
@@ -58,7 +62,7 @@ int profile_of(struct call *c, const struct field_strs *names, struct config_pro
 	       bool *ret_any, struct err *e)
 {
 	const struct profile_asker by = { .guard = call_guard(c),
-					  .who = str_of(call_principal(c)->name),
+					  .who = call_principal(c),
 					  .is_free = call_is_operator(c) || call_unprofiled(c) };
 	struct field_strs all = *names;
 
@@ -71,8 +75,7 @@ int profile_of_agent(const struct ops *ops, const struct principal *who,
 		     const struct field_strs *names, struct arena *a, struct config_profile *ret,
 		     bool *ret_any, struct err *e)
 {
-	const struct profile_asker by = { .guard = ops_guard(ops),
-					  .who = who ? str_of(who->name) : STR_NONE };
+	const struct profile_asker by = { .guard = ops_guard(ops), .who = who };
 
 	return profile_join(&by, names, a, ret, ret_any, e);
 }

@@ -21,6 +21,7 @@ from test_expose import App
 from test_gateway import ASKER
 from test_hub_cli import Hub as Cli
 from test_keys import as_bearer, key
+from test_policy import ended
 from test_preview import Browser, link
 from test_serve import Session
 from who import node_program
@@ -44,13 +45,13 @@ def example():
 class Hub(Cli):
     """A hub with agents and a workspace."""
 
-    def __init__(self, who, home, agents, modules=(), **options):
+    def __init__(self, who, home, agents, modules=(), policy=(), **options):
         self.site = f'{home}-site'
         os.makedirs(self.site, exist_ok=True)
         config = os.path.join(home, 'config.json')
         with open(config, 'w', encoding='utf-8') as f:
             json.dump({'agents': agents, 'workspaces': {'site': {'dir': self.site}},
-                       'mcpServers': dict(modules)}, f)
+                       'mcpServers': dict(modules), **dict(policy)}, f)
         for one in (home, config, self.site):
             os.chown(one, who.uid, who.uid)
         super().__init__(who, home, '--listen', '127.0.0.1:0', '--preview', '127.0.0.1:0',
@@ -138,7 +139,7 @@ def hub(me, tmp_path_factory):
         'example': example(),
     }
     asker = {'asker': server(ASKER + 'main()', sandbox=False)}
-    with Hub(me, str(tmp_path_factory.mktemp('agents')), agents, asker) as shared:
+    with Hub(me, str(tmp_path_factory.mktemp('agents')), agents, asker, BOUNDS) as shared:
         approve(shared, 'asker')
         yield shared
     before.check()
@@ -389,6 +390,113 @@ def test_a_module_that_it_calls_asks(hub, pool):
 def test_without_a_sandbox_too(hub, agent):
     one = hub.talk(agent)
     assert one in json.dumps(hub.says(one, ['mcp', 'conversation_get_current']))
+
+
+# ---- no more than its owner
+
+BOUNDS = {
+    'policy': {'rules': [
+        {'name': 'all', 'who': ['key:free'], 'then': 'allow'},
+        {'name': 'no groups', 'who': ['conversation:*'], 'when': {'/path': '/etc/group'},
+         'then': 'deny'},
+        {'name': 'no users', 'who': ['key:deny'], 'when': {'/path': '/etc/passwd'},
+         'then': 'deny'}]},
+    'principals': {'key:count': {'limits': {'sandboxes': 3}},
+                   'conversation:*': {'limits': {'sandboxes': 2}},
+                   'key:small': {'limits': {'bytes_out': 100_000}},
+                   'key:keeper': {'secrets': ['kept']}}}
+
+
+def refused(status, why, ask, *arguments, **more):
+    with pytest.raises(Failed) as failed:
+        ask(*arguments, **more)
+    assert failed.value.status == status and why in failed.value.error['cause'], failed.value.error
+
+
+@pytest.fixture
+def owner(hub, request):
+    """A key, which ends with the test, and what was made by it or its agents."""
+    made = as_bearer(hub, key(hub, *request.param))
+    before = hub.names()
+    yield made
+    hub.call('DELETE', f'/v1/keys/{request.param[0]}')
+    for box in hub.names() - before:
+        hub.delete(box)
+
+
+@pytest.mark.parametrize('owner', [('full', ['read', 'execute', 'lifecycle']),
+                                   ('boss', ['admin'])], indirect=True)
+def test_scopes_of_its_owner(hub, owner):
+    """And never the administrator's."""
+    agent = by_token(owner, owner.talk())
+    agent.delete(agent.create())
+    refused(403, 'scope admin', agent.call, 'GET', '/v1/keys')
+
+
+@pytest.mark.parametrize('owner', [('less', ['read', 'execute'])], indirect=True)
+def test_scopes_that_its_owner_lacks(hub, owner):
+    agent = by_token(owner, owner.talk())
+    for who in (owner, agent):
+        refused(403, 'scope lifecycle', who.create)
+        assert who.call('GET', '/v1/sandboxes') == []
+
+
+def may_read(who):
+    """Which of two files."""
+    box, read = who.create(), set()
+    for name in ('passwd', 'group'):
+        try:
+            who.post('/v1/files/read', sandbox=box, path=f'/etc/{name}')
+            read.add(name)
+        except Failed as failed:
+            assert failed.status == 403 and 'the policy denies' in failed.error['cause'], failed
+    return read
+
+
+@pytest.mark.parametrize('owner, own, agents', [
+    (('deny',), {'group'}, set()), (('free',), {'passwd', 'group'}, {'passwd'}),
+    (('plain',), {'passwd', 'group'}, {'passwd'})], indirect=['owner'])
+def test_rules_about_its_owner(owner, own, agents):
+    """A rule that allows everything to its owner does not keep one about agents from it."""
+    assert may_read(owner) == own
+    assert may_read(by_token(owner, owner.talk())) == agents
+
+
+@pytest.mark.parametrize('owner', [('count',)], indirect=True)
+def test_limits_of_its_owner(hub, owner):
+    """Count what the owner and all its agents have; those of agents, what one has."""
+    talks = owner.talk(), owner.talk()
+    one, other = (by_token(owner, talk) for talk in talks)
+    own, first = owner.create(), one.create()
+    other.create()
+    for who in (owner, one, other):
+        refused(429, 'the policy allows key:count 3 sandboxes', who.create)
+    owner.delete(own)
+    other.create()
+    one.delete(first)
+    refused(429, 'the policy allows conversation:', other.create)
+    one.create()
+    owner.of(talks[0], '', 'DELETE')  # what it has made stays
+    refused(429, 'the policy allows key:count 3 sandboxes', owner.create)
+
+
+@pytest.mark.parametrize('owner', [('small',)], indirect=True)
+def test_budgets_of_its_owner(hub, owner):
+    for who in (owner, by_token(owner, owner.talk())):
+        box = who.create()
+        with pytest.raises(Failed):
+            who.exec(box, 'head -c 120000 /dev/zero; sleep 60')
+        assert 'limits.bytes_out' in ended(hub, box)
+
+
+@pytest.mark.parametrize('owner', [('keeper',)], indirect=True)
+def test_secrets_of_its_owner(hub, owner):
+    """Are granted by name, and so not to its agents."""
+    hub.ok('secret', 'set', 'kept', input=b'a value that is kept')
+    grant = {'V': {'ref': 'kept'}}
+    assert 'kept' in owner.exec(owner.create(), 'echo $V', secrets=grant)['stdout']
+    agent = by_token(owner, owner.talk())
+    refused(403, 'may not use the secret kept', agent.exec, agent.create(), 'true', secrets=grant)
 
 
 # ---- people

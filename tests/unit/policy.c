@@ -180,6 +180,65 @@ static void test_narrowed(void **state)
 	assert_true(l.has_forks && l.forks == 2 && l.has_sandboxes && !l.has_wall_seconds);
 }
 
+static const char two_text[] =
+	"{ \"policy\": { \"rules\": [\n"
+	"  { \"name\": \"mine\", \"who\": [\"local\"], \"then\": \"allow\" },\n"
+	"  { \"name\": \"agents\", \"who\": [\"conversation:*\"],\n"
+	"    \"actions\": [\"sandbox.exec\"], \"then\": \"ask\" },\n"
+	"  { \"name\": \"ci\", \"who\": [\"key:ci\"], \"then\": \"deny\" } ] },\n"
+	"  \"principals\": {\n"
+	"    \"key:a\": { \"images\": [\"py*\"], \"secrets\": [\"x\"], \"profiles\": [\"p\"],\n"
+	"      \"limits\": { \"forks\": 2 } },\n"
+	"    \"conversation:*\": { \"images\": [\"*3\"], \"limits\": { \"forks\": 1 },\n"
+	"      \"policy\": { \"rules\": [ { \"name\": \"own\", \"who\": [\"conversation:*\"],\n"
+	"        \"actions\": [\"files.*\"], \"then\": \"allow\" },\n"
+	"      { \"name\": \"reads\", \"who\": [\"key:a\"], \"actions\": [\"files.read\"],\n"
+	"        \"then\": \"ask\" } ] } } } }\n";
+
+/* An agent has the stricter of what each of its names has, in each list. */
+static void test_two_names(void **state)
+{
+	static const struct {
+		const char *who, *conversation, *action;
+		enum config_then then;
+		const char *rule;
+	} two[] = {
+		{ "local", NULL, "sandbox.exec", CONFIG_ALLOW, "mine" },
+		{ "local", "conversation:7", "sandbox.exec", CONFIG_ASK, "agents" },
+		{ "local", "conversation:7", "sandbox.list", CONFIG_ALLOW, "mine" },
+		{ "key:ci", "conversation:7", "sandbox.exec", CONFIG_DENY, "ci" },
+		{ "key:ci", "conversation:7", "sandbox.list", CONFIG_DENY, "ci" },
+		{ "key:a", NULL, "sandbox.exec", CONFIG_ALLOW, "default" },
+		{ "key:a", NULL, "files.read", CONFIG_ALLOW, "default" },
+		{ "key:a", "conversation:7", "sandbox.exec", CONFIG_ASK, "agents" },
+		{ "key:a", "conversation:7", "files.read", CONFIG_ASK, "reads" },
+	};
+	const struct str a = STR_LIT("key:a"), agent = STR_LIT("conversation:7");
+	struct err e = ERR_INIT;
+	AUTO(config_unref) struct config *c = config_parse(str_of(two_text), "c", &e);
+	const struct config_file *f = config_file(c);
+	unsigned line;
+
+	assert_string_equal(e.msg, "");
+	for (size_t i = 0; i < ARRAY_LEN(two); i++) {
+		struct policy_call call = { .who = str_of(two[i].who),
+					    .conversation = str_of(two[i].conversation),
+					    .action = two[i].action,
+					    .effect = "write" };
+		struct policy_verdict v = policy_decide(f, NULL, &call);
+
+		if (v.then != two[i].then || !str_is(v.rule, two[i].rule))
+			fail_msg("%zu: %d %.*s", i, v.then, STR_ARG(v.rule));
+	}
+	assert_true(policy_allows_image(f, a, agent, STR_LIT("py3"), &line));
+	assert_false(policy_allows_image(f, a, agent, STR_LIT("py2"), &line));
+	assert_false(policy_allows_image(f, a, agent, STR_LIT("ruby3"), &line));
+	assert_false(policy_allows_secret(f, a, agent, STR_LIT("y")));
+	assert_false(policy_allows_profile(f, a, agent, STR_LIT("q")));
+	assert_int_equal(policy_limits(f, a, agent).forks, 1);
+	assert_int_equal(policy_limits(f, a, STR_NONE).forks, 2);
+}
+
 /* A struct by its rows. */
 struct inner {
 	struct str host;
@@ -259,9 +318,8 @@ static void test_visit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_glob),
-		cmocka_unit_test(test_rules),
-		cmocka_unit_test(test_narrowed),
+		cmocka_unit_test(test_glob),	 cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_narrowed), cmocka_unit_test(test_two_names),
 		cmocka_unit_test(test_visit),
 	};
 

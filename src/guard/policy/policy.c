@@ -13,12 +13,6 @@ bool policy_names(const struct field_strs *patterns, struct str text)
 	return false;
 }
 
-static bool policy_is_who(const struct field_strs *who, const struct policy_call *c)
-{
-	return who->n == 0 || policy_names(who, c->who) ||
-	       (c->conversation.n && policy_names(who, c->conversation));
-}
-
 static bool policy_is_tool(const struct field_strs *names, const struct policy_call *c)
 {
 	for (size_t i = 0; i < c->n_tools; i++) {
@@ -53,9 +47,9 @@ static bool policy_is_argument(const struct config_rule *r, const struct field_p
 	return s.matching > 0 && (r->then != CONFIG_ALLOW || s.matching == s.all);
 }
 
-static bool policy_matches(const struct config_rule *r, const struct policy_call *c)
+static bool policy_matches(const struct config_rule *r, struct str who, const struct policy_call *c)
 {
-	if (!policy_is_who(&r->who, c) || !policy_is_tool(&r->tools, c) ||
+	if ((r->who.n && !policy_names(&r->who, who)) || !policy_is_tool(&r->tools, c) ||
 	    (r->actions.n && !policy_names(&r->actions, str_of(c->action))) ||
 	    (r->effects.n && !policy_names(&r->effects, str_of(c->effect))))
 		return false;
@@ -68,25 +62,37 @@ static bool policy_matches(const struct config_rule *r, const struct policy_call
 
 /* ---- lists --------------------------------------------------------------------------------- */
 
-static struct policy_verdict policy_of_list(const struct config_policy *p,
+static struct policy_verdict policy_of_name(const struct config_policy *p, struct str who,
 					    const struct policy_call *c)
 {
 	for (size_t i = 0; i < p->rules.n; i++) {
 		const struct config_rule *r = &p->rules.p[i];
 
-		if (policy_matches(r, c))
+		if (policy_matches(r, who, c))
 			return (struct policy_verdict){ r->then, r->name, r->line };
 	}
 	return (struct policy_verdict){ p->def, STR_LIT("default"), p->line };
 }
 
+static struct policy_verdict policy_stricter(struct policy_verdict a, struct policy_verdict b)
+{
+	return b.then > a.then ? b : a;
+}
+
+/* An agent may do what both its own name may and the one that it works for: a rule that allows
+ * something to one of them does not keep a later rule from the other. */
+static struct policy_verdict policy_of_list(const struct config_policy *p,
+					    const struct policy_call *c)
+{
+	struct policy_verdict v = policy_of_name(p, c->who, c);
+
+	return c->conversation.n ? policy_stricter(v, policy_of_name(p, c->conversation, c)) : v;
+}
+
 static void policy_narrow(struct policy_verdict *v, const struct config_policy *p,
 			  const struct policy_call *c)
 {
-	struct policy_verdict other = policy_of_list(p, c);
-
-	if (other.then > v->then)
-		*v = other;
+	*v = policy_stricter(*v, policy_of_list(p, c));
 }
 
 const struct config_principal *policy_next(const struct config_file *f, struct str who,

@@ -3,9 +3,11 @@
  * What the operator's file decides of a call. Pure: a file and a call give a verdict.
  *
  * There is one list of rules for everybody (the hub's), and one for each entry of "principals" that
- * names who asks. In each list the first rule that matches decides, or its default. Of all lists
- * the strictest decides: deny before ask before allow. So whatever is added, nobody may more than
- * before. The same holds for images, networks, secrets and limits: each list only narrows.
+ * names who asks. In each list the first rule that matches decides, or its default. An agent of a
+ * conversation has two names, its owner's and its own: a list decides for each by itself, and the
+ * stricter result holds. Of all lists the strictest decides: deny before ask before allow. So
+ * whatever is added, nobody may more than before. The same holds for images, networks, secrets and
+ * limits: each list only narrows.
  */
 #include "config/config.h"
 
@@ -16,7 +18,8 @@ struct policy {
 
 /* A call that is to be decided; borrowed. */
 struct policy_call {
-	/* Who asks: "local", "key:ci"; and the conversation, "conversation:ID", or STR_NONE. */
+	/* Who asks, or for whom an agent works: "local", "key:ci"; and the agent's own name,
+	 * "conversation:ID", or STR_NONE. */
 	struct str who, conversation;
 	const char *action, *effect;
 	/* Names of the MCP tools that do this, and of their sets. */

@@ -79,6 +79,7 @@ struct call {
 	struct call_about about;
 	/* What was looked at for the policy, by its hub_sandbox_info.seq; 0: there was none. */
 	uint64_t target;
+	bool looked_at_target;
 	uint64_t begun_ms, timeout_ms;
 	struct str endpoint;
 	struct once_key once;
@@ -364,6 +365,7 @@ static void call_look_at_target(struct call *c)
 	struct err none;
 	struct hub_sandbox *l = id.n ? hub_sandboxes_find(call_sandboxes(c), id, &none) : NULL;
 
+	c->looked_at_target = true;
 	if (!l || !call_sees(c, l))
 		return;
 	hub_sandbox_info(l, &i);
@@ -1270,13 +1272,13 @@ struct call_about *call_about(struct call *c)
 	return &c->about;
 }
 
-/* Ids are of the client's choice: what a person allowed for one sandbox is not done to the next
- * of that name. */
+/* Ids are of the client's choice: what a person allowed for one sandbox, or where there was none,
+ * is not done to the next of that name. */
 static bool call_is_target(const struct call *c, struct str id, const struct hub_sandbox *l)
 {
 	struct hub_sandbox_info i;
 
-	if (!c->target || str_cmp(id, op_target(c->start.op, c->request)) != 0)
+	if (!c->looked_at_target || str_cmp(id, op_target(c->start.op, c->request)) != 0)
 		return true;
 	hub_sandbox_info(l, &i);
 	return i.seq == c->target;

@@ -113,6 +113,20 @@ def test_other_arguments_need_another_request(hub, pool):
         other.result(30)
 
 
+def test_a_sandbox_that_was_not_there(hub, pool):
+    """Is none that comes while a person is asked: that one nobody was asked about."""
+    run = pool.submit(hub.exec, 'later', 'touch done')
+    one, = pending(hub)
+    hub.create(id='later')
+    answer(hub, one, 'approve')
+    failed = run.exception(30)
+    assert (failed.status, failed.code) == (404, 'not_found')
+    run = pool.submit(hub.exec, 'later', 'ls done || echo not done')
+    answer(hub, pending(hub, box='later')[0], 'approve')
+    assert run.result(30)['stdout'] == 'not done\n'
+    hub.delete('later')
+
+
 def refused(call, *arguments, **more):
     with pytest.raises(Failed) as failed:
         call(*arguments, **more)

@@ -122,17 +122,29 @@ static int budget_check_count(struct call *c, const struct config_file *f, size_
 	return source.n ? budget_exceeds(there.forks, n, least, true, agent.n ? agent : who, e) : 0;
 }
 
+/* What the principal may not know of has no forks and no deadline: it is not found later. */
+static struct hub_sandbox *budget_source(struct call *c, struct str source)
+{
+	struct err none;
+	struct hub_sandbox *l = source.n ? hub_sandboxes_find(call_sandboxes(c), source, &none)
+					 : NULL;
+
+	return l && call_sees(c, l) ? l : NULL;
+}
+
 int budget_admit(struct call *c, size_t n, struct str source, int64_t *ret_until, struct err *e)
 {
 	const struct config_file *f = budget_file(c);
 	struct config_limits own, least;
 	struct hub_sandbox_info i = { .deadline_ms = 0 };
 	struct hub_sandbox *l;
-	struct err none;
 
 	*ret_until = 0;
 	if (!f)
 		return 0;
+	l = budget_source(c, source);
+	if (!l)
+		source = STR_NONE;
 	own = budget_own(c, f);
 	least = policy_least(&own, &f->limits);
 	if (budget_check_counted(c, &least, e) < 0)
@@ -142,7 +154,6 @@ int budget_admit(struct call *c, size_t n, struct str source, int64_t *ret_until
 		return -1;
 	if (!least.has_wall_seconds)
 		return 0;
-	l = source.n ? hub_sandboxes_find(call_sandboxes(c), source, &none) : NULL;
 	if (l)
 		hub_sandbox_info(l, &i);
 	*ret_until = clock_unix_ms() + (int64_t)least.wall_seconds * 1000;

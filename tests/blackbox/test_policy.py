@@ -11,6 +11,7 @@ import pytest
 from client import until
 from described import Described
 from rest import Failed
+from test_keys import as_bearer, key
 from test_road import denied
 from test_serve import Session
 from test_surface import Stage, outcome, start
@@ -165,6 +166,27 @@ def test_limits(hub):
     hub.set()
     for box in (first, child, forever):
         hub.delete(box)
+
+
+def test_limits_tell_nothing_of_others(hub):
+    """Whether a sandbox is there, and has forks."""
+    hub.set(limits={'forks': 1})
+    one, other = (as_bearer(hub, key(hub, name)) for name in ('forks', 'looks'))
+    box = one.create()
+    child = one.post(f'/v1/sandboxes/{box}/fork')['id']
+
+    def refused(by, name):
+        with pytest.raises(Failed) as failed:
+            by.post(f'/v1/sandboxes/{name}/fork')
+        return failed.value.status, json.dumps(failed.value.error).replace(name, 'ID')
+    assert 'limits.forks' in refused(one, box)[1]
+    never = refused(other, 'sbx-' + '0' * 32)
+    assert never[0] == 404 and refused(other, box) == never
+    hub.set()
+    for box in (box, child):
+        hub.delete(box)
+    for name in ('forks', 'looks'):
+        hub.call('DELETE', f'/v1/keys/{name}')
 
 
 def ended(hub, box):

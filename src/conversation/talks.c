@@ -331,18 +331,20 @@ static void talk_rest(struct talk *t)
 
 int talk_archive(struct talk *t, bool archived, enum conversation_why why, struct err *e)
 {
-	struct conversation_record r = *talk_record(t);
+	struct conversation_record r;
 	char now[WHEN_MAX];
 
-	if (r.archived == archived)
+	if (talk_record(t)->archived == archived)
 		return 0;
+	t->ended = archived && why == CONVERSATION_BY_KEY;
+	if (t->ended) /* also where the disk is full */
+		talk_rest(t);
+	/* Not before: an agent that ends may change the record, of which this borrows. */
+	r = *talk_record(t);
 	when_text(now, clock_unix_ms());
 	r.archived = archived;
 	r.archived_reason = archived ? why : CONVERSATION_NOT_ARCHIVED;
 	r.archived_at = archived ? str_of(now) : STR_NONE;
-	t->ended = archived && why == CONVERSATION_BY_KEY;
-	if (t->ended) /* also where the disk is full */
-		talk_rest(t);
 	if (conversation_change(t->of, &r, e) < 0)
 		return -1;
 	if (archived)

@@ -744,6 +744,30 @@ def test_its_links_end_with_it(hub):
     hub.delete(app.id)
 
 
+def record(hub, talk):
+    path = os.path.join(hub.home, 'conversations', talk, 'metadata.json')
+    with open(path, encoding='utf-8') as f:
+        return json.load(f)
+
+
+def test_the_key_ends_before_a_mode_is_kept(hub):
+    """The agent that ends with it changes the record once more, and loses nothing of it."""
+    owner = as_bearer(hub, key(hub, 'of-modes'))
+    one = owner.talk(title='T' * 100)
+    hub.of(one, '', 'PATCH', {'description': 'D' * 400})
+    with talking(hub, one) as following:
+        hub.begin(one, ['modes', 2], ['say', 'here'], ['sleep', 60])
+        while following()['type'] != 'live':
+            pass
+    before = record(hub, one)
+    hub.call('DELETE', '/v1/keys/of-modes')
+    until(lambda: hub.of(one)['archived'], what='the end')
+    now = record(hub, one)
+    assert now == {**before, 'current_mode_id': 'mode-1', 'archived': True,
+                   'archived_reason': 'key_ended', 'archived_at': now['archived_at'],
+                   'updated_at': now['updated_at']}, (before, now)
+
+
 @pytest.mark.parametrize('end', [signal.SIGTERM, signal.SIGKILL])
 def test_the_hub_ends(me, tmp_path, end):
     """In order or not: nobody has cancelled the turn."""

@@ -21,6 +21,7 @@ static struct {
 	unsigned starts, cancels, closes, refuse;
 	char message[64];
 	uint32_t attempt;
+	const char *mode; /* that the record gets at the end; NULL: none */
 } asked;
 
 static int driver_start(void *data, struct talk *t, const struct talk_prompt *p, struct err *e)
@@ -43,7 +44,14 @@ static void driver_cancel(void *data, struct talk *t)
 
 static void driver_close(void *data, struct talk *t)
 {
+	struct conversation_record r = *talk_record(t);
+	struct err e;
+
 	asked.closes++;
+	if (!asked.mode)
+		return;
+	r.current_mode_id = str_of(asked.mode);
+	assert_int_equal(talk_change(t, &r, &e), 0);
 }
 
 static const struct talk_driver driver = { driver_start, driver_cancel, driver_close };
@@ -350,6 +358,27 @@ static void test_archive(void **state)
 	assert_int_equal(asked.starts, 2);
 }
 
+/* Its agent ends with the key, and changes the record at its end. */
+static void test_archive_by_key(void **state)
+{
+	struct talk *t = made("mock", NULL);
+	struct conversation_record r = *talk_record(t);
+	struct err e;
+
+	r.name = STR_LIT("a name");
+	r.description = STR_LIT("a description");
+	assert_int_equal(talk_change(t, &r, &e), 0);
+	drive(&driver);
+	sends(t, "one");
+	asked.mode = "code";
+	assert_int_equal(talk_archive(t, true, CONVERSATION_BY_KEY, &e), 0);
+	assert_int_equal(asked.closes, 1);
+	r = *talk_record(t);
+	assert_true(r.archived && r.archived_reason == CONVERSATION_BY_KEY);
+	assert_true(str_is(r.name, "a name") && str_is(r.description, "a description"));
+	assert_true(str_is(r.agent, "mock") && str_is(r.current_mode_id, "code"));
+}
+
 static void test_tokens(void **state)
 {
 	struct talk *t = made("mock", NULL);
@@ -423,6 +452,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_events_that_cannot_be_written, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_archive, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_archive_by_key, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tokens, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_delete, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_feed, setup, teardown),

@@ -339,6 +339,29 @@ def test_history(me, tmp_path):
             hub.of(talk, '', 'DELETE')
 
 
+def test_a_follower_gets_all(me, tmp_path):
+    """Also where a page has more than may wait for its reader, and where that does not read."""
+    home = str(tmp_path / 'much')
+    os.mkdir(home)
+    with Hub(me, home) as first:
+        talk = first.talk()
+    written(first, talk, [('agent_message', f'{n} ' + 'x' * 300_000) for n in range(50)])
+    with Hub(me, home) as hub:
+        path = f'/api/sessions/{talk}/events?follow=true&after_seq='
+        with events(hub, path + '0', room=65536) as slow, events(hub, path + '0') as fast, \
+                events(hub, path + '7&event_types=session_end') as none:
+            for following in (fast, slow):
+                seen = [following() for _ in range(52)]
+                assert [e['seq'] for e in seen] == [*range(1, 52), 0]
+                assert [e['data']['text'].split()[0] for e in seen[1:51]] == [
+                    str(n) for n in range(50)]
+                assert seen[51]['state'] == 'no_agent'
+            assert none()['state'] == 'no_agent'
+            hub.of(talk, '', 'PATCH', {'archived': True})
+            for following in (fast, slow, none):
+                assert {following()['seq'] for _ in range(2)} == {52, 0}
+
+
 def test_news_of_the_hub(hub):
     with events(hub, '/api/events?topics=conversation') as following:
         cursor = following(beats=True)['cursor']

@@ -323,6 +323,7 @@ struct history_follower {
 	struct history_filter filter;
 	uint64_t after;
 	bool changed; /* and its client was not told yet */
+	bool held; /* the client has no room for the rest of a page */
 	bool soon; /* the timer is for its next turn */
 };
 
@@ -335,13 +336,19 @@ static void follow_say(struct history_follower *f, struct history_event *v)
 	call_send(f->call, v);
 }
 
+/* A page has more bytes than the client's queue may take: what is held is read again. */
 static void follow_on_line(void *owner, uint64_t seq, struct str line)
 {
 	struct history_follower *f = owner;
-	struct err e;
-	AUTO(json_free) struct json_doc *doc = json_parse(line, NULL, &e);
+	AUTO(json_free) struct json_doc *doc = NULL;
 	struct history_event v;
+	struct err e;
 
+	f->held = f->held || call_full(f->call);
+	if (f->held)
+		return;
+	f->after = seq;
+	doc = json_parse(line, NULL, &e);
 	if (doc && history_read_line(line, doc, seq, &v) && filter_takes(&f->filter, &v))
 		call_send(f->call, &v);
 }
@@ -402,7 +409,7 @@ static void follow_send(struct history_follower *f)
 	struct err e = ERR_INIT;
 	struct events *v;
 
-	f->soon = false;
+	f->soon = f->held = false;
 	uv_timer_start(&f->timer, follow_on_timer, ALIVE_MS, 0);
 	if (call_full(f->call))
 		return; /* there will be room */
@@ -411,11 +418,15 @@ static void follow_send(struct history_follower *f)
 		follow_end(f, &e);
 		return;
 	}
+	if (f->held)
+		return; /* the same */
 	f->after = page.last > f->after ? page.last : f->after;
 	if (page.more) {
 		follow_soon(f);
 		return;
 	}
+	if (call_full(f->call))
+		return;
 	if (f->changed)
 		follow_say(f, &(struct history_event){
 				      .type = STR_LIT("changed"),

@@ -46,6 +46,9 @@ struct talks_options {
 /* Opens the folder, or makes it. ERR_STORE_LOCKED: another hub has it. */
 struct talks *talks_open(uv_loop_t *loop, const char *path, const struct talks_options *o,
 			 struct err *e) MUST_USE;
+/* The hub is about to end: no prompt is given to a driver any more. Turns under way go on; one that
+ * fails before the agent has its prompt puts that back, for the next hub. */
+void talks_drain(struct talks *all);
 /* Closes each conversation's driver. NULL-safe; the loop runs once more. */
 void talks_close(struct talks *all);
 
@@ -163,7 +166,8 @@ void **talk_driver_state(struct talk *t);
 /* The agent has the prompt: it is in the log, and no more in the queue. */
 int talk_turn_begin(struct talk *t, struct err *e) MUST_USE;
 void talk_turn_end(struct talk *t, const char *stop_reason);
-/* The turn failed; a prompt that the agent does not have stays in the queue, as failed. */
+/* The turn failed; a prompt that the agent does not have stays in the queue, as failed; after
+ * talks_drain(), as one that waits. */
 void talk_failed(struct talk *t, const struct err *why);
 /* A person is asked, once for each question; or is no more. */
 void talk_waits(struct talk *t, bool on);

@@ -19,6 +19,7 @@ struct talks {
 	size_t n, cap;
 	struct talk_drive *drives;
 	int64_t sweep_ms; /* when the trash, and what is idle, are looked at next */
+	bool draining; /* talks_drain() */
 	bool closing;
 };
 

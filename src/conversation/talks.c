@@ -234,6 +234,11 @@ struct talks *talks_open(uv_loop_t *loop, const char *path, const struct talks_o
 	return all;
 }
 
+void talks_drain(struct talks *all)
+{
+	all->draining = true;
+}
+
 void talks_close(struct talks *all)
 {
 	if (!all)

@@ -156,10 +156,27 @@ static void turn_tell_error(struct talk *t, const struct err *why)
 		log_warn("conversation %s: no event error: %s", talk_id(t), e.msg);
 }
 
+/* Opened anew, what was being sent waits again. */
+static void turn_put_back(struct talk *t)
+{
+	struct err e;
+
+	queue_close(take_ptr(t->queue));
+	if (!t->all->closing && !talk_open_queue(t, &e))
+		log_warn("conversation %s: %s", talk_id(t), e.msg);
+	turn_over(t);
+}
+
 void talk_failed(struct talk *t, const struct err *why)
 {
 	if (!t->turning)
 		return;
+	if (!t->begun && t->all->draining) {
+		log_info("conversation %s: its prompt waits for the next hub: %s", talk_id(t),
+			 why->msg);
+		turn_put_back(t);
+		return;
+	}
 	turn_tell_error(t, why);
 	if (t->begun) {
 		talk_turn_end(t, "error");
@@ -172,20 +189,14 @@ void talk_failed(struct talk *t, const struct err *why)
 void talk_stop_driver(struct talk *t, const char *why)
 {
 	const struct talk_drive *d = talk_drive_of(t);
-	struct err e;
 
 	if (d && (t->turning || t->driver_state))
 		d->driver->close(d->data, t);
 	t->driver_state = NULL;
-	if (t->begun) {
+	if (t->begun)
 		talk_turn_end(t, why);
-	} else if (t->turning) {
-		/* Opened anew, what was being sent waits again. */
-		queue_close(take_ptr(t->queue));
-		if (!t->all->closing && !talk_open_queue(t, &e))
-			log_warn("conversation %s: %s", talk_id(t), e.msg);
-		turn_over(t);
-	}
+	else if (t->turning)
+		turn_put_back(t);
 }
 
 /* ---- a turn ---------------------------------------------------------------------------------- */
@@ -231,7 +242,7 @@ uint64_t talk_pump(struct talk *t, int64_t now_ms)
 		queue_close(take_ptr(t->queue));
 		return UINT64_MAX;
 	}
-	if (!d || t->ended || talk_record(t)->archived)
+	if (!d || t->ended || t->all->draining || talk_record(t)->archived)
 		return UINT64_MAX;
 	item = queue_next(t->queue, now_ms);
 	if (!item)

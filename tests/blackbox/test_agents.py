@@ -2,8 +2,9 @@
 of the protocol's SDK: what they report, ask and may do, and what becomes of a hub when they
 misbehave."""
 
-import concurrent.futures
 import base64
+import concurrent.futures
+import contextlib
 import json
 import os
 import signal
@@ -797,3 +798,35 @@ def test_the_hub_ends(me, tmp_path, end):
         assert second.of(asks)['state'] == 'idle'
         told = of_kind(second.events(asks), 'ui_prompt_answer')
         assert [(t['request_id'], t['outcome']) for t in told] == [(asked, 'cancelled')]
+
+
+def queued(hub, talk):
+    path = os.path.join(hub.home, 'conversations', talk, 'queue.json')
+    with open(path, encoding='utf-8') as f:
+        return json.load(f).get('messages', [])
+
+
+def test_prompts_wait_for_the_next_hub(me, tmp_path):
+    """A hub that takes its time to end, for a call, sends none, and puts back what it was about to
+    give to an agent: both times are over before the hub is."""
+    agents = {'mock': mock(), 'late': {'command': 'sleep', 'args': ['1000'], 'startSeconds': 6}}
+    with contextlib.ExitStack() as stack:
+        first = Hub(me, str(tmp_path), agents)
+        stack.callback(first.kill)
+        due, begun = first.talk(), first.talk('late')
+        box = first.post('/v1/fork', template='host')['id']
+        works = stack.enter_context(first.wire())
+        works.send(first.request('POST', '/v1/exec', body=json.dumps(
+            {'sandbox': box, 'command': 'sleep 60'})))
+        until(lambda: first.metrics()['holt_http_requests'] >= 2, what='a call that works')
+        first.of(begun, '/queue', 'POST', {'prompt': 'of late'})
+        until(lambda: queued(first, begun)[0].get('state') == 'sending', what='an agent to start')
+        first.of(due, '/queue', 'POST', {'prompt': 'of mock', 'delay_seconds': 5})
+        first.end()
+    for talk in (due, begun):
+        (waits,) = queued(first, talk)
+        assert waits.get('state', 'queued') != 'failed', waits
+    with Hub(me, str(tmp_path), {'mock': mock(), 'late': mock()}) as second:
+        for talk, said in ((due, 'of mock'), (begun, 'of late')):
+            events = second.ended(talk, 0)
+            assert messages(events) == [said] and not of_kind(events, 'error'), events

@@ -379,6 +379,34 @@ static void test_archive_by_key(void **state)
 	assert_true(str_is(r.agent, "mock") && str_is(r.current_mode_id, "code"));
 }
 
+/* A hub that ends begins no turn, and one that fails before its agent has the prompt was none. */
+static void test_drain(void **state)
+{
+	struct talk *starts = made("mock", NULL), *runs = made("mock", NULL),
+		    *rests = made("mock", NULL);
+	struct err e;
+
+	drive(&driver);
+	sends(starts, "one");
+	sends(runs, "two");
+	assert_int_equal(talk_turn_begin(runs, &e), 0);
+	talks_drain(all);
+	sends(rests, "three");
+	talk_failed(starts, &(struct err){ .code = ERR_CANCELLED, .msg = "the hub ends" });
+	assert_int_equal(talk_append(runs, "plan", STR_LIT("{}"), NULL, &e), 0);
+	talk_turn_end(runs, "end_turn");
+	turn_loop();
+	assert_int_equal(asked.starts, 2);
+	assert_int_equal(asked.closes, 0);
+	assert_int_equal(queue_at(talk_queue(starts, &e), 0)->state, QUEUE_QUEUED);
+	assert_events(starts, "session_start ");
+	assert_events(runs, "session_start user_prompt plan stop ");
+	close_all();
+	open_all();
+	drive(&driver);
+	assert_int_equal(asked.starts, 2);
+}
+
 static void test_tokens(void **state)
 {
 	struct talk *t = made("mock", NULL);
@@ -453,6 +481,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_archive, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_archive_by_key, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_drain, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tokens, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_delete, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_feed, setup, teardown),

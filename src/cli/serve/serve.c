@@ -219,6 +219,8 @@ static void on_previews_closed(void *arg)
 static void stop(struct serve *v)
 {
 	v->s.stopping = true;
+	if (v->s.talks)
+		talks_drain(v->s.talks);
 	if (v->s.ops)
 		ops_drain(v->s.ops);
 	if (v->s.mcp)

@@ -112,7 +112,9 @@ struct acp_ask {
 	enum acp_ask_kind kind;
 	union {
 		struct {
-			struct str title, description, tool_call_id;
+			/* Of any length. command: what is to run; version 2. */
+			struct str title, description, command;
+			struct str tool_call_id;
 			const struct json_val *tool_call; /* an object; NULL: there is none */
 			struct {
 				struct acp_option *p;

@@ -4,7 +4,7 @@
 enum {
 	ARENA_MAX = 1 << 20,
 	ARGS_MAX = 1024,
-	TITLE_MAX = 4096,
+	OPTION_MAX = 4096,
 	ASKS_BYTES_MAX = 2 * ACP_MESSAGE_MAX
 };
 
@@ -16,7 +16,7 @@ enum {
 static const struct field option_fields[] = {
 	FIELD_NAMED(struct acp_option, id, "optionId", .flags = FIELD_REQUIRED, .min = 1,
 		    .max = ACP_ID_MAX, .doc = "Which it is."),
-	FIELD(struct acp_option, name, .flags = FIELD_REQUIRED, .max = TITLE_MAX,
+	FIELD(struct acp_option, name, .flags = FIELD_REQUIRED, .max = OPTION_MAX,
 	      .doc = "What a person reads."),
 	FIELD_NAMED(struct acp_option, kind_name, "kind", .flags = FIELD_REQUIRED, .max = 64,
 		    .doc = "allow_once and so on."),
@@ -33,10 +33,10 @@ static const struct field_table pair_table = FIELD_TABLE(struct acp_pair, pair_f
 							 .open = true);
 
 static const struct field permission_fields[] = {
-	FIELD_NAMED(struct acp_ask, permission.title, "title", OPTIONAL, .max = TITLE_MAX,
+	FIELD_NAMED(struct acp_ask, permission.title, "title", OPTIONAL,
 		    .doc = "What is asked; version 2."),
 	FIELD_NAMED(struct acp_ask, permission.description, "description", OPTIONAL,
-		    .max = TITLE_MAX, .doc = "More of it; version 2."),
+		    .doc = "More of it; version 2."),
 	FIELD_NAMED_OBJECTS(struct acp_ask, permission.options, "options", option_table,
 			    .flags = FIELD_REQUIRED, .min = 1, .max = ACP_OPTIONS_MAX,
 			    .doc = "The possible answers."),
@@ -151,7 +151,6 @@ static void read_permission(struct acp_ask *q, const struct json_val *params)
 {
 	const struct json_val *subject = json_get(params, "subject");
 	const struct json_val *call = json_get(subject ?: params, "toolCall");
-	struct str command = json_str(json_get(subject, "command"));
 
 	q->permission.tool_call = json_type(call) == JSON_OBJECT ? call : NULL;
 	q->permission.tool_call_id = json_str(json_get(call ?: subject, "toolCallId"));
@@ -159,10 +158,7 @@ static void read_permission(struct acp_ask *q, const struct json_val *params)
 		q->permission.tool_call_id = STR_NONE;
 	if (!q->permission.title.n)
 		q->permission.title = json_str(json_get(call, "title"));
-	if (q->permission.title.n > TITLE_MAX)
-		q->permission.title.n = TITLE_MAX;
-	if (!q->permission.description.n && command.n <= TITLE_MAX)
-		q->permission.description = command;
+	q->permission.command = json_str(json_get(subject, "command"));
 	read_options(q);
 }
 

@@ -6,7 +6,12 @@
 #include "base/log.h"
 #include "json/document/utf8.h"
 
-enum { EVENT_ROOM = 64 << 10, EVENT_MIN = 256 };
+enum {
+	EVENT_ROOM = 64 << 10,
+	EVENT_MIN = 256,
+	EVENT_TITLE_MAX = 4096, /* bytes */
+	ASKED_MAX = 500, /* bytes of a question; its text has the rest */
+};
 
 /* ---- permissions ----------------------------------------------------------------------------- */
 
@@ -17,22 +22,32 @@ struct permission {
 	struct question_wait wait;
 };
 
-/* The event of a permission that no person was asked for: the others are questions. */
-static void permission_event(struct agent *a, const struct acp_ask *q, const char *outcome,
-			     const struct acp_option *chosen)
+/* The event of a permission that no person was asked for: the others are questions. chosen: by
+ * itself; why: it was denied, since nobody could be asked. */
+static void permission_event(struct agent *a, const struct acp_ask *q,
+			     const struct acp_option *chosen, const struct err *why)
 {
+	struct str title = utf8_cut(q->permission.title, EVENT_TITLE_MAX);
 	autobuf struct buf b = BUF_INIT(EVENT_ROOM);
 	struct json_writer w = json_writer(&b);
 
 	json_write_object(&w);
 	json_write_name(&w, "title");
-	json_write_str(&w, q->permission.title);
+	json_write_str(&w, title);
+	if (title.n < q->permission.title.n) {
+		json_write_name(&w, "truncated");
+		json_write_bool(&w, true);
+	}
 	if (q->permission.tool_call_id.n) {
 		json_write_name(&w, "tool_call_id");
 		json_write_str(&w, q->permission.tool_call_id);
 	}
 	json_write_name(&w, "outcome");
-	json_write_text(&w, outcome);
+	json_write_text(&w, chosen ? "auto_approved" : "cancelled");
+	if (why) {
+		json_write_name(&w, "message");
+		json_write_text(&w, why->msg);
+	}
 	if (chosen) {
 		json_write_name(&w, "selected_option");
 		json_write_str(&w, chosen->id);
@@ -75,20 +90,68 @@ static const struct acp_option *permission_once(const struct acp_ask *q)
 	return NULL;
 }
 
+/* At most max bytes of s. One that was cut shows it, in the room of as many bytes. */
+static struct str permission_short(struct str s, char *room, size_t max)
+{
+	static const char cut[] = "\u2026";
+	struct str front;
+
+	if (s.n <= max)
+		return s;
+	front = utf8_cut(s, max - strlen(cut));
+	memcpy(room, front.p, front.n);
+	memcpy(room + front.n, cut, strlen(cut));
+	return (struct str){ room, front.n + strlen(cut) };
+}
+
+static int permission_add(struct buf *text, struct str part, struct err *e)
+{
+	if (part.n == 0)
+		return 0;
+	return text->n && buf_add(text, "\n\n", 2, e) < 0 ? -1 : buf_add(text, part.p, part.n, e);
+}
+
+/* What is behind the question, and all of what is cut there and in the labels: nobody allows what
+ * is not shown. */
+static int permission_text(const struct acp_ask *q, struct buf *text, struct err *e)
+{
+	struct str title = q->permission.title;
+	int done = title.n > ASKED_MAX ? permission_add(text, title, e) : 0;
+
+	if (done == 0 && !str_eq(q->permission.command, title))
+		done = permission_add(text, q->permission.command, e);
+	if (done == 0 && !str_eq(q->permission.description, q->permission.command))
+		done = permission_add(text, q->permission.description, e);
+	for (size_t i = 0; i < q->permission.options.n && done == 0; i++) {
+		struct str name = q->permission.options.p[i].name;
+
+		if (name.n > QUESTION_LABEL_MAX)
+			done = permission_add(text, name, e);
+	}
+	if (done < 0 || utf8_count(buf_str(text)) > QUESTION_TEXT_MAX)
+		return err_set(e, ERR_TOO_LARGE,
+			       "a permission of more than %d characters can't be shown",
+			       QUESTION_TEXT_MAX);
+	return 0;
+}
+
 static int permission_ask(struct permission *p, const struct question **ret, struct err *e)
 {
 	const struct acp_ask *q = p->ask;
 	struct agent *a = p->of;
 	struct question_option options[ACP_OPTIONS_MAX];
-	size_t said = 2 * EVENT_MIN + q->permission.title.n + q->permission.description.n;
+	char asked[ASKED_MAX], labels[ACP_OPTIONS_MAX][QUESTION_LABEL_MAX];
+	autobuf struct buf text = BUF_INIT(4 * QUESTION_TEXT_MAX);
+	struct str title = q->permission.title;
+	size_t said = 2 * EVENT_MIN + title.n + q->permission.description.n +
+		      q->permission.command.n;
 	struct question_ask ask = {
 		.principal = talk_record(a->talk)->owner,
 		.session = str_of(talk_id(a->talk)),
 		.kind = QUESTION_PERMISSION,
 		.origin = QUESTION_OF_ACP,
-		.spec = { .question = q->permission.title.n ? q->permission.title
-							    : STR_LIT("May the agent go on?"),
-			  .text = q->permission.description,
+		.spec = { .question = title.n ? permission_short(title, asked, ASKED_MAX)
+					      : STR_LIT("May the agent go on?"),
 			  .options = { options, q->permission.options.n },
 			  .tool_call_id = q->permission.tool_call_id },
 		.timeout_ms = a->conf->permission_seconds * 1000ull,
@@ -97,15 +160,16 @@ static int permission_ask(struct permission *p, const struct question **ret, str
 	for (size_t i = 0; i < q->permission.options.n; i++) {
 		const struct acp_option *o = &q->permission.options.p[i];
 
-		options[i] =
-			(struct question_option){ .id = o->id,
-						  .label = utf8_cut(o->name, QUESTION_LABEL_MAX),
-						  .kind = o->kind_name };
+		options[i] = (struct question_option){
+			.id = o->id,
+			.label = permission_short(o->name, labels[i], QUESTION_LABEL_MAX),
+			.kind = o->kind_name
+		};
 		said += EVENT_MIN + o->id.n + o->name.n;
 	}
-	if (agent_said(a, said, e) < 0)
+	if (agent_said(a, said, e) < 0 || permission_text(q, &text, e) < 0)
 		return -1;
-	ask.spec.question = utf8_cut(ask.spec.question, 500);
+	ask.spec.text = text.n ? buf_str(&text) : STR_NONE;
 	return question_ask(a->all->questions, &ask, &p->wait, ret, e);
 }
 
@@ -120,7 +184,7 @@ static void permission_asked(struct agent *a, struct acp_ask *q)
 	struct err e;
 
 	if (once) {
-		permission_event(a, q, "auto_approved", once);
+		permission_event(a, q, once, NULL);
 		if (!a->ending && acp_permit(q, once->id, &e) < 0)
 			acp_deny(q);
 		return;
@@ -133,7 +197,7 @@ static void permission_asked(struct agent *a, struct acp_ask *q)
 	if (!p || permission_ask(p, &asked, &e) < 0) {
 		log_warn("agent %.*s: nobody can be asked: %s", STR_ARG(a->conf->name), e.msg);
 		free(p);
-		permission_event(a, q, "cancelled", NULL);
+		permission_event(a, q, NULL, &e);
 		if (!a->ending)
 			acp_deny(q);
 		return;

@@ -525,6 +525,41 @@ def test_a_permission(hub):
     assert not of_kind(events, 'permission')  # one event for one thing
 
 
+def test_all_of_a_permission_is_shown(hub):
+    """However long it is; else it is denied, since nobody could know what they allow."""
+    one, two = hub.talk(), hub.talk('two')
+    command = 'echo ' + 'x' * 584 + ' && rm -r /'
+    options = [{'optionId': 'o', 'name': 'Always: ' + 'y' * 300, 'kind': 'allow_always'}]
+    after = hub.send(one, ['permit', command, options])
+    question = hub.question(one)
+    assert question['question'].endswith('\N{HORIZONTAL ELLIPSIS}')
+    assert command.startswith(question['question'][:-1])
+    assert question['text'].split('\n\n') == [command, options[0]['name']]
+    assert question['options'][0]['label'].endswith('\N{HORIZONTAL ELLIPSIS}')
+    hub.answer(question, 'o')
+    hub.ended(one, after)
+
+    def permission(command, **more):
+        return ['ask', 'session/request_permission', {
+            'title': 'Run it', 'subject': {'type': 'command', 'command': command},
+            'options': options, **more}]
+    for more in ({}, {'description': 'It is harmless.'}):
+        after = hub.send(two, permission('c' * 5000, **more))
+        question = hub.question(two)
+        assert question['question'] == 'Run it'
+        assert question['text'].split('\n\n') == ['c' * 5000, *more.values(), options[0]['name']]
+        hub.answer(question, 'o')
+        hub.ended(two, after)
+    for talk, step in ((one, ['permit', 'x' * 20000]), (two, permission('x' * 20000)),
+                       (two, permission('', title='x' * 20000))):
+        events = hub.turn(talk, step)
+        assert '"cancelled"' in of_kind(events, 'agent_message')[0]['text'], events
+        assert not of_kind(events, 'ui_prompt')
+        (denied,) = of_kind(events, 'permission')
+        assert denied['outcome'] == 'cancelled' and "can't be shown" in denied['message']
+        assert len(denied['title']) <= 4096
+
+
 def test_nobody_answers(hub):
     one = hub.talk('brief')
     events = hub.turn(one, ['permit', 'Edit it?'])

@@ -194,7 +194,7 @@ const SHOW = {
 	file_write: (d) => <p class="muted">Wrote <code><Text of={d.path} /></code></p>,
 	ui_prompt: (d) => <p class="muted">Asked: <Text of={d.question ?? d.title ?? ''} prose /></p>,
 	ui_prompt_answer: (d) => <p class="muted">Answer: <Text of={d.label ?? d.free_text ?? d.outcome ?? ''} prose />{d.by && <> by <Text of={d.by} /></>}</p>,
-	permission: (d) => <p class="muted">Permission for <Text of={d.title ?? 'a tool'} />: <Text of={d.outcome ?? d.selected_option ?? 'asked'} /></p>,
+	permission: (d) => <p class="muted">Permission for <Text of={d.title ?? 'a tool'} />{d.truncated && '…'}: <Text of={d.outcome ?? d.selected_option ?? 'asked'} />{d.message && <> (<Text of={d.message} />)</>}</p>,
 };
 
 function Event({ of, session }) {

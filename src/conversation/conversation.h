@@ -7,8 +7,8 @@
  *
  * A prompt is delivered at least once. It is queued on the disk before talk_send() returns; it is
  * given to the driver; it leaves the queue when the driver says that the agent has it
- * (talk_turn_begin()), after its event user_prompt is in the log. A hub that is killed before sends
- * it again, one that is killed later tells "interrupted" in a stop event.
+ * (talk_turn_begin()), after its event user_prompt is on the disk. A hub that is killed before
+ * sends it again, one that is killed later tells "interrupted" in a stop event.
  *
  * One thread, the loop's. What changes a record or a queue writes to the disk and may take some
  * milliseconds. Drivers are called from the loop, never from inside a function of this header but

@@ -308,15 +308,20 @@ int talk_turn_begin(struct talk *t, struct err *e)
 {
 	const struct queue_item *item = turn_item(t);
 	struct conversation_record r;
+	struct events *events;
 	char now[WHEN_MAX];
 
 	if (!t->turning || t->begun || !item)
 		return 0;
 	/* Opened, it may have the event of a hub that was killed at this place. */
-	if (!talk_events(t, e) ||
+	events = talk_events(t, e);
+	if (!events ||
 	    (strcmp(t->last_prompt, t->prompt) != 0 && turn_append_prompt(t, item, e) < 0))
 		return -1;
 	memcpy(t->last_prompt, t->prompt, sizeof(t->prompt));
+	/* Else a power cut could take the event, and the prompt with it. */
+	if (events_sync(events, e) < 0)
+		return -1;
 	t->begun = true;
 	if (queue_sent(t->queue, str_of(t->prompt), e) < 0)
 		return -1;

@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import time
 
 import pytest
@@ -18,6 +19,7 @@ from modules import approve, call, server
 from rest import Failed
 from soak import soak
 from test_conversations import events as following_events
+from test_debug import needs
 from test_expose import App
 from test_gateway import ASKER
 from test_hub_cli import Hub as Cli
@@ -865,3 +867,28 @@ def test_prompts_wait_for_the_next_hub(me, tmp_path):
         for talk, said in ((due, 'of mock'), (begun, 'of late')):
             events = second.ended(talk, 0)
             assert messages(events) == [said] and not of_kind(events, 'error'), events
+
+
+@needs('strace')
+def test_a_prompt_is_on_the_disk_before_it_leaves_the_queue(hub, tmp_path):
+    """So that a power cut loses no prompt: seen in the system calls of the hub."""
+    one, trace = hub.talk(), str(tmp_path / 'trace')
+    with subprocess.Popen(['strace', '-y', '-s', '80', '-e', 'trace=write,fdatasync,renameat',
+                           '-o', trace, '-p', str(hub.proc.pid)],
+                          stderr=subprocess.PIPE, text=True) as tracer:
+        said = tracer.stderr.readline()
+        if 'attached' not in said:
+            pytest.skip(f'a process that runs can\'t be traced here: {said}')
+        try:
+            assert hub.says(one, ['say', 'here']) == 'here'
+        finally:
+            tracer.send_signal(signal.SIGINT)
+    with open(trace, encoding='utf-8') as f:
+        calls = [line for line in f if one in line]
+
+    def place(name, what, start):
+        return next(i for i, line in enumerate(calls[start:], start)
+                    if line.startswith(name) and what in line)
+    written = place('write(', 'user_prompt', 0)
+    synced = place('fdatasync(', 'events.jsonl', written)
+    assert synced < place('renameat(', '"queue.json"', written), calls

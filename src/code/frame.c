@@ -1,8 +1,11 @@
 #include "code/frame.h"
 
+#include <assert.h>
+
 #include "json/document/write.h"
 
 enum { FRAME_DEPTH = 256, PLACE_MAX = 1 << 24 };
+static_assert((int)CODE_ARGUMENTS_DEPTH == JSON_DEPTH_MAX, "who reads arguments again can");
 
 const char *const code_level_names[CODE_LEVELS] = {
 	[CODE_LOG] = "log",	[CODE_INFO] = "info",	[CODE_WARN] = "warn",
@@ -95,12 +98,30 @@ static int read_json(const struct json_val *v, size_t max, struct arena *a, stru
 	return 0;
 }
 
+static bool is_deeper(const struct json_val *v, unsigned depth)
+{
+	struct json_iter it = json_iter(v);
+
+	if (json_type(v) != JSON_ARRAY && json_type(v) != JSON_OBJECT)
+		return false;
+	if (depth == 0)
+		return true;
+	while (json_next(&it)) {
+		if (is_deeper(it.val, depth - 1))
+			return true;
+	}
+	return false;
+}
+
 static int read_call(const struct json_val *v, struct arena *a, struct code_frame *f, struct err *e)
 {
 	const struct json_val *arguments = json_get(v, "arguments");
 
 	if (json_type(arguments) != JSON_OBJECT)
 		return bad(e, "a call has no arguments");
+	/* Policy, redaction and audit read them again. */
+	if (is_deeper(arguments, CODE_ARGUMENTS_DEPTH))
+		return bad(e, "arguments are nested too deeply");
 	if (read_number(v, "id", UINT32_MAX, &f->id, e) < 0 ||
 	    read_number(v, "module", UINT32_MAX, &f->module, e) < 0 ||
 	    read_number(v, "function", UINT32_MAX, &f->function, e) < 0)

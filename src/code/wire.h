@@ -24,6 +24,7 @@ enum {
 	CODE_FRAME_MAX = 8 << 20, /* bytes */
 	CODE_HEAD = 4,
 	CODE_ARGUMENTS_MAX = 1 << 20, /* bytes of a call's arguments */
+	CODE_ARGUMENTS_DEPTH = 64, /* of them; {} is 1 deep */
 	CODE_SOURCE_MAX = 512 << 10, /* bytes of code, and of a module's source */
 	CODE_NAME_MAX = 128, /* bytes of a module's name */
 	CODE_TOGETHER_MAX = 32, /* calls of a run that are under way */

@@ -8,11 +8,18 @@
 
 enum { TOOLS_MAX = 32 };
 
+/* A call as rules look at it. */
+struct gate_policy_look {
+	const struct call *call;
+	const char **unread; /* set to a rule's pointer, if it leads to what can't be read */
+};
+
 static void gate_policy_show(const void *request, const char *pointer, field_see_fn see, void *data)
 {
-	const struct call *c = request;
+	const struct gate_policy_look *l = request;
 
-	field_visit(call_op(c)->request, call_request(c), pointer, see, data);
+	if (!field_visit(call_op(l->call)->request, call_request(l->call), pointer, see, data))
+		*l->unread = pointer;
 }
 
 static void gate_policy_see(void *data, struct str text)
@@ -79,6 +86,8 @@ static int gate_policy_check(struct gate *g, struct call *c, struct err *e)
 {
 	const struct config_file *f = config_file(g->config);
 	const char *tools[TOOLS_MAX + 1];
+	const char *unread = NULL;
+	const struct gate_policy_look look = { c, &unread };
 	const struct policy_call about = {
 		.who = principal_who(call_principal(c)),
 		.conversation = principal_conversation(call_principal(c)),
@@ -87,7 +96,7 @@ static int gate_policy_check(struct gate *g, struct call *c, struct err *e)
 		.tools = tools,
 		.n_tools = gate_policy_tools(g, c, tools),
 		.show = gate_policy_show,
-		.request = c,
+		.request = &look,
 		.image = gate_policy_image(c),
 	};
 	struct policy_verdict v = policy_decide(f, NULL, &about);
@@ -95,8 +104,14 @@ static int gate_policy_check(struct gate *g, struct call *c, struct err *e)
 
 	if (v.then == CONFIG_ALLOW && gate_policy_asks(c))
 		v = (struct policy_verdict){ CONFIG_ASK, STR_LIT("mcpServers"), 0 };
+	if (unread)
+		v.then = CONFIG_DENY;
 	if (gate_policy_note(g, c, &v, e) < 0)
 		return -1;
+	if (unread)
+		return err_set(e, ERR_DENIED,
+			       "a rule of the policy is about %s of %s, which can't be read here",
+			       unread, about.action);
 	config_place(g->config, v.line, place);
 	if (v.then == CONFIG_DENY)
 		return err_set(e, ERR_DENIED, "the policy denies %s: rule \"%.*s\", %s",

@@ -47,6 +47,10 @@ def call(id, name, arguments):
 
 main()
 '''
+# A rule about an argument of the calls of one module.
+RULED = {'policy': {'rules': [
+    {'name': 'no etc', 'actions': ['module.call'],
+     'when': {'/module': 'ruled', '/arguments/path': '/etc/*'}, 'then': 'deny'}]}}
 WORDS = ['; touch /tmp/x', '$(id)', '`id`', 'a b', '--', '${HOME:-x}'.replace('$', '$$'), '*', '']
 
 
@@ -65,8 +69,9 @@ def hub(me, tmp_path_factory, spied):
         'spy': server(SPY, *WORDS, env={'KEY': '${secret:spy}', 'GIVEN': 'literal-of-the-file'}),
         'counts': server(SPY, env={'SPY': f'{spied}/counts'}, **seen),
         'other': server(SPY), 'some': server(SPY, denyTools=['crash']),
+        'ruled': server(SPY),
     }
-    folder = home(me, tmp_path_factory.mktemp('attacks'), **servers)
+    folder = home(me, tmp_path_factory.mktemp('attacks'), RULED, **servers)
     with Guests(me, folder, '--listen', '127.0.0.1:0', '--pool', '2',
                 env={'HOLT_LOG': 'debug', 'NOT_GIVEN': 'inherited'}) as shared:
         shared.servers, shared.folder, shared.me = servers, folder, me
@@ -102,6 +107,33 @@ def test_10_equal_ids_of_many_clients(hub):
         return True
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         assert all(pool.map(client, range(16)))
+
+
+def nested(hub, module, depth):
+    """Code calls a tool, with arguments that are nested so deep."""
+    return hub.js(f'import {{ echo }} from "host:mcp-{module}"; let x = [];'
+                  f'for (let i = 2; i < {depth}; i++) x = [x];'
+                  'export default echo({ text: "read", path: "/etc/shadow", x })')
+
+
+@pytest.mark.parametrize('depth', [2, 10, 64])
+def test_15_depth_hides_no_argument(hub, depth):
+    """A rule sees the arguments of each call, and the log has their digest. Control: the same call
+    of a module that the rule is not about."""
+    denied, allowed = (json.loads(nested(hub, name, depth)['value']) for name in ('ruled', 'other'))
+    assert not denied['ok'] and 'no etc' in denied['error'], denied
+    assert allowed['ok'] and allowed['text'] == 'read', allowed
+    records = hub.call('GET', '/v1/audit?action=module.call&limit=2')['records']
+    assert {r['outcome'] for r in records} == {'ok', 'denied'}, records
+    assert all(len(r['args']) == 64 for r in records), records
+
+
+@pytest.mark.parametrize('depth', [65, 80, 300])
+@pytest.mark.parametrize('module', ['ruled', 'other'])
+def test_15_deeper_arguments_are_refused(hub, module, depth):
+    done = nested(hub, module, depth)
+    assert not done['ok'] and 'nested more than 64 deep' in done['error']['message'], done
+    assert done['calls'] == 0 and hub.value('1') == 1
 
 
 def ways(hub, tool):
@@ -221,11 +253,11 @@ def test_33_files_that_come_while_calls_run(hub, spied):
                 until(lambda: len(said) > 50, what='its calls')
                 for i in range(6):
                     servers = {**hub.servers, f'new{i}': server()}
-                    home(hub.me, hub.folder, **servers)
+                    home(hub.me, hub.folder, RULED, **servers)
                     until(lambda n=f'new{i}': n in str(hub.call('GET', '/v1/modules')),
                           what='the file')
                 denied = {**hub.servers['counts'], 'denyTools': ['echo']}
-                home(hub.me, hub.folder, **{**hub.servers, 'counts': denied})
+                home(hub.me, hub.folder, RULED, **{**hub.servers, 'counts': denied})
 
                 def refused():
                     try:
@@ -237,7 +269,7 @@ def test_33_files_that_come_while_calls_run(hub, spied):
                 stop = True
             assert sum(r.result(60) for r in running) == len(said)
     finally:
-        home(hub.me, hub.folder, **hub.servers)
+        home(hub.me, hub.folder, RULED, **hub.servers)
         until(lambda: 'new5' not in str(hub.call('GET', '/v1/modules')), what='the file')
     with open(spied / 'counts', encoding='utf-8') as f:
         done = [line for line in f.read().split() if line != 'after']

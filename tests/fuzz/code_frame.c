@@ -7,11 +7,20 @@
 
 enum { MEMORY = 64 << 20 };
 
+/* Arguments can be read again within the limits that all others have. */
+static bool is_readable(struct str text)
+{
+	struct err e;
+	AUTO(json_free) struct json_doc *doc = json_parse(text, NULL, &e);
+
+	return doc;
+}
+
 static void check(const struct code_frame *f)
 {
 	MUST(f->kind < CODE_KINDS && f->level < CODE_LEVELS && f->limit < CODE_LIMITS);
 	MUST(f->kind != CODE_IMPORT || f->name.n <= CODE_NAME_MAX);
-	MUST(f->kind != CODE_CALL || (f->json.n >= 2 && f->json.p[0] == '{'));
+	MUST(f->kind != CODE_CALL || (f->json.p[0] == '{' && is_readable(f->json)));
 }
 
 static bool same(const struct code_frame *a, const struct code_frame *b)

@@ -315,12 +315,49 @@ static void test_visit(void **state)
 	}
 }
 
+struct whole {
+	struct field_json any;
+};
+static const struct field whole_fields[] = { FIELD(struct whole, any, .doc = "d") };
+static const struct field_table whole_table = FIELD_TABLE(struct whole, whole_fields);
+
+/* Who asks is told where there is more than was shown. */
+static void test_visit_json(void **state)
+{
+	static const struct {
+		const char *text, *pointer, *shows;
+		bool all;
+	} visits[] = {
+		{ "{\"a\":[1,\"x\"]}", "/any", "1;x;", true },
+		{ "{\"a\":[1,\"x\"]}", "/any/a/1", "x;", true },
+		{ "{\"a\":[1,\"x\"]}", "/any/b", "", true },
+		{ "", "/any/a", "", true },
+		{ "{\"a\":", "/any/a", "", false },
+		{ "{\"a\":", "/other", "", true },
+	};
+	char deep[400] = "{\"a\":1,\"b\":", got[200] = "";
+
+	for (size_t i = 0; i < ARRAY_LEN(visits); i++) {
+		const struct whole w = { { str_of(visits[i].text) } };
+
+		got[0] = '\0';
+		assert_int_equal(field_visit(&whole_table, &w, visits[i].pointer, collect, got),
+				 visits[i].all);
+		assert_string_equal(got, visits[i].shows);
+	}
+	memset(deep + strlen(deep), '[', JSON_DEPTH_MAX);
+	memset(deep + strlen(deep), ']', JSON_DEPTH_MAX);
+	strcat(deep, "}");
+	assert_false(field_visit(&whole_table, &(struct whole){ { str_of(deep) } }, "/any/a",
+				 collect, got));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_glob),	 cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_narrowed), cmocka_unit_test(test_two_names),
-		cmocka_unit_test(test_visit),
+		cmocka_unit_test(test_visit),	 cmocka_unit_test(test_visit_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

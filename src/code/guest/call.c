@@ -183,6 +183,27 @@ static JSValue call_promise(struct guest *g, struct guest_pending *p, uint32_t i
 	return promise;
 }
 
+/* How deep a text of JSON is nested. */
+static unsigned json_depth(const char *p, size_t n)
+{
+	unsigned depth = 0, most = 0;
+	bool in_string = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (in_string && p[i] == '\\')
+			i++;
+		else if (p[i] == '"')
+			in_string = !in_string;
+		else if (in_string)
+			continue;
+		else if (p[i] == '}' || p[i] == ']')
+			depth--;
+		else if ((p[i] == '{' || p[i] == '[') && ++depth > most)
+			most = depth;
+	}
+	return most;
+}
+
 static JSValue host_call(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv,
 			 int function, JSValue *module)
 {
@@ -204,9 +225,13 @@ static JSValue host_call(JSContext *ctx, JSValueConst self, int argc, JSValueCon
 		return arguments;
 	json = JS_ToCStringLen(ctx, &n, arguments);
 	/* toJSON() may have made anything of it. */
-	if (json && (json[0] != '{' || n > CODE_ARGUMENTS_MAX))
-		JS_ThrowTypeError(ctx, json[0] == '{' ? "the arguments are longer than 1 MiB"
-						      : "the arguments are no object");
+	if (json && json[0] != '{')
+		JS_ThrowTypeError(ctx, "the arguments are no object");
+	else if (json && n > CODE_ARGUMENTS_MAX)
+		JS_ThrowTypeError(ctx, "the arguments are longer than 1 MiB");
+	else if (json && json_depth(json, n) > CODE_ARGUMENTS_DEPTH)
+		JS_ThrowTypeError(ctx, "the arguments are nested more than %d deep",
+				  CODE_ARGUMENTS_DEPTH);
 	JS_FreeCString(ctx, json);
 	if (JS_HasException(ctx) || !json || call_grow(g) < 0 ||
 	    JS_ToUint32(ctx, &of, *module) < 0) {

@@ -286,9 +286,9 @@ void *field_copy(const struct field_table *t, const void *from, struct arena *a,
 
 /* Shows every text of a struct at or below a JSON pointer: strings as they are, other values as
  * JSON has them, and of dictionaries and maps the values. Nothing, where the pointer leads
- * nowhere. */
+ * nowhere. False: there is a struct field_json whose text can't be read, so not all was shown. */
 typedef void (*field_see_fn)(void *data, struct str text);
-void field_visit(const struct field_table *t, const void *from, const char *pointer,
+bool field_visit(const struct field_table *t, const void *from, const char *pointer,
 		 field_see_fn see, void *data);
 
 /* Writes the struct as one object; the members of maps are sorted by name. The writer keeps the

@@ -6,6 +6,7 @@
 struct visitor {
 	field_see_fn see;
 	void *data;
+	bool unread; /* there is something that can't be read */
 };
 
 /* The next step of a pointer, or false at its end. */
@@ -107,9 +108,10 @@ static void visit_val(struct visitor *v, const struct json_val *val, const char 
 	json_write_val(&w, val);
 	if (json_write_done(&w, &e) == 0)
 		v->see(v->data, buf_str(&b));
+	else
+		v->unread = true;
 }
 
-/* What can't be parsed has no members; it was parsed before. */
 static void visit_json(struct visitor *v, const struct field_json *json, const char *pointer)
 {
 	struct err e;
@@ -118,6 +120,8 @@ static void visit_json(struct visitor *v, const struct field_json *json, const c
 
 	if (doc)
 		visit_val(v, json_root(doc), pointer);
+	else if (json->text.n)
+		v->unread = true;
 }
 
 static void visit_number(struct visitor *v, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -200,10 +204,11 @@ static void visit_object(struct visitor *v, const struct field_table *t, const c
 	}
 }
 
-void field_visit(const struct field_table *t, const void *from, const char *pointer,
+bool field_visit(const struct field_table *t, const void *from, const char *pointer,
 		 field_see_fn see, void *data)
 {
-	struct visitor v = { see, data };
+	struct visitor v = { see, data, false };
 
 	visit_object(&v, t, from, pointer);
+	return !v.unread;
 }

@@ -632,6 +632,7 @@ def test_rules_of_methods_and_paths(world, proxy):
                    ('GET', '/%73ecret'), ('GET', '/sec%72et?x'), ('GET', '/secret;x'),
                    ('GET', '/;x/secret'), ('GET', '/a/..;/secret'), ('GET', '/a/..%2fsecret'),
                    ('GET', '/%2573ecret'), ('GET', '/%2e%2fsecret'), ('GET', '/..%5csecret'),
+                   ('GET', '/a;x%2Fq/secret'), ('GET', '/;x%2fq/secret'),
                    ('get', '/a'), ('GET', 'http://web.example//secret'), ('OPTIONS', '*'),
                    ('GET', '/%00/../secret'), ('POST', 'http://web.example/secret'),
                    ('GET', '/a HTTP/1.1\r\nX-HTTP-Method-Override: DELETE\r\nX: '),

@@ -442,6 +442,9 @@ static void test_http_rules(void **state)
 		{ 2, "GET", "/repos/a;/b", -1, true },
 		{ 2, "GET", "/repos/a/..;/b", -1, true, true },
 		{ 2, "GET", "/repos/a/;/b", -1, true, true },
+		{ 0, "GET", "/a;x%2fq/b", -1, true, true },
+		{ 0, "GET", "/a;%2F/secret", -1, true, true },
+		{ 0, "GET", "/a;x/b%2Fc;y", 1, true },
 		/* what servers read in several ways */
 		{ 0, "GET", "", -1, true, true },
 		{ 0, "GET", "a", -1, true, true },

@@ -181,7 +181,8 @@ bool net_http_same(const struct net_http_rule *a, const struct net_http_rule *b)
 /* ---- paths ----------------------------------------------------------------------------------- */
 
 /* The two ways in which servers understand a path: an escaped slash is a part of a segment and
- * parameters are too, or the slash separates segments and the parameters are left out. */
+ * parameters are too, or the slash separates segments and the parameters are left out. Of one in
+ * parameters there are more ways: it may end them, or be left out with them. */
 struct path {
 	size_t n_joined, n_split;
 	char joined[NET_PATH_READ_MAX * 3], split[NET_PATH_READ_MAX];
@@ -224,7 +225,7 @@ static bool read_path(struct str path, struct path *ret)
 	for (size_t i = 0; i < path.n; i += n) {
 		int c = take_char((struct str){ path.p + i, path.n - i }, &n);
 
-		if (c < 0)
+		if (c < 0 || (c == '/' && n == 3 && in_parameters))
 			return false;
 		if (c == '/' && n == 3) {
 			memcpy(ret->joined + ret->n_joined, "%2F", 3);

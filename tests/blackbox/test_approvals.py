@@ -226,6 +226,23 @@ def test_always_with_a_pattern_until_it_is_revoked(hub, pool, me):
     deny_all(hub, 1, run)
 
 
+def test_a_pattern_is_for_one_sandbox(hub, pool, me):
+    """The next sandbox of its name needs an approval of its own. Control: the first does not."""
+    box = hub.create(id='named')
+    run = pool.submit(hub.exec, box, 'echo of 1')
+    one, = pending(hub)
+    assert me.run('approvals', 'approve', '--always', '--allow', '/command=echo of *', one['id'],
+                  env=hub.env).returncode == 0
+    assert run.result(30)['stdout'] == 'of 1\n'
+    assert hub.exec(box, 'echo of 2')['stdout'] == 'of 2\n'
+    hub.delete(box)
+    assert hub.create(id='named') == box
+    run = pool.submit(hub.exec, box, 'echo of 3')
+    deny_all(hub, 1, run)
+    hub.delete(box)
+    assert me.run('approvals', 'deny', '--revoke', one['id'], env=hub.env).returncode == 0
+
+
 def test_what_is_redacted_has_no_pattern(hub, pool):
     run = pool.submit(hub.exec, hub.box, 'echo ghp_x8Kq2ZpL0vTn5RwY3cJd7MfB1sHg6QeA9uVi 1')
     one, = pending(hub)

@@ -309,6 +309,44 @@ static void test_patterns(void **state)
 	approval_leave(&b.w, false);
 }
 
+/* A pattern is for the sandbox that was asked about, and not for the next of its name, unless it
+ * frees the name and the other has another. */
+static void test_pattern_of_a_sandbox(void **state)
+{
+	struct approval_ask later = push(), other = push();
+	struct caller a, b, c;
+	struct err e;
+
+	later.sandbox = 8;
+	ask(&a, push());
+	ask(&b, later);
+	assert_int_equal(answer_by(a.id, APPROVAL_APPROVED, APPROVAL_ALWAYS,
+				   "{\"/command\":\"git push *\"}", &e),
+			 ERR_NONE);
+	assert_true(a.ended == 1 && b.ended == 0);
+	approval_leave(&b.w, false);
+	for (int i = 0; i < 2; i++) {
+		ask(&c, push());
+		assert_int_equal(c.asked, 1);
+		ask(&c, later);
+		assert_int_equal(c.asked, 0);
+		approval_leave(&c.w, false);
+		again();
+	}
+	assert_int_equal(answer(a.id, APPROVAL_VOID), ERR_NONE);
+
+	other.target = STR_LIT("sbx-2");
+	other.arguments = STR_LIT(ARGS("sbx-2", "git push one", "[1,2]"));
+	other.sandbox = 8;
+	ask(&a, push());
+	ask(&b, other);
+	assert_int_equal(
+		answer_by(a.id, APPROVAL_APPROVED, APPROVAL_ALWAYS, "{\"/sandbox\":\"*\"}", &e),
+		ERR_NONE);
+	assert_true(a.ended == 1 && b.ended == 1);
+	assert_int_equal(state_of(b.id), APPROVAL_SUPERSEDED);
+}
+
 static void test_bad_patterns(void **state)
 {
 	static const char *const bad[] = { "[]",
@@ -564,6 +602,7 @@ int main(void)
 		ROW(test_cancelled),
 		ROW(test_changed),
 		ROW(test_patterns),
+		ROW(test_pattern_of_a_sandbox),
 		ROW(test_bad_patterns),
 		ROW(test_conversation),
 		ROW(test_superseded),

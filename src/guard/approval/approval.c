@@ -358,6 +358,12 @@ static bool asks_same(const struct store_approval *r, const struct approval_ask 
 	       str_eq(r->principal, q->principal) && str_eq(r->action, q->action);
 }
 
+/* A pattern may free the member that names the sandbox; then there is no other of the same name. */
+static bool grant_is_of(const struct store_approval *r, const struct approval_ask *q)
+{
+	return r->sandbox == q->sandbox || !str_eq(r->target, q->target);
+}
+
 static bool grant_fits(const struct approval *a, const struct approval_ask *q)
 {
 	const struct store_approval *r = &a->row;
@@ -367,8 +373,9 @@ static bool grant_fits(const struct approval *a, const struct approval_ask *q)
 	if (a->scope == APPROVAL_CONVERSATION &&
 	    (q->conversation.n == 0 || !str_eq(r->conversation, q->conversation)))
 		return false;
-	return r->pattern.n ? approval_pattern_fits(r->pattern, r->arguments, q->arguments)
-			    : asks_same(r, q);
+	if (!r->pattern.n)
+		return asks_same(r, q);
+	return grant_is_of(r, q) && approval_pattern_fits(r->pattern, r->arguments, q->arguments);
 }
 
 static struct approval *find_fitting(const struct approvals *all, const struct approval_ask *q)
@@ -640,6 +647,7 @@ static struct approval *find_superseded(const struct approvals *all, const struc
 		const struct approval_ask q = {
 			.principal = r->principal,
 			.action = r->action,
+			.target = r->target,
 			.digest = r->digest,
 			.sandbox = r->sandbox,
 			.arguments = r->arguments,

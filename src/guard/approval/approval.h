@@ -6,10 +6,10 @@
  * deadline.
  *
  * An approval is good for one call, or as a grant for all calls that it fits: of the same
- * principal, action and arguments, but for those that its pattern frees, in the same conversation
- * or for ever. It is marked as used in the registry before the call goes on, so after a crash a
- * call may be lost but never goes twice. Requests outlive the hub: whoever asks for the same
- * again takes its request up, or uses the approval that it got meanwhile.
+ * principal, action, sandbox and arguments, but for those that its pattern frees, in the same
+ * conversation or for ever. It is marked as used in the registry before the call goes on, so after
+ * a crash a call may be lost but never goes twice. Requests outlive the hub: whoever asks for the
+ * same again takes its request up, or uses the approval that it got meanwhile.
  *
  * One thread, the loop's. Callbacks come from inside the functions named below, and from the loop.
  */

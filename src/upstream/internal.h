@@ -75,6 +75,8 @@ struct upstream {
 	struct upstream_conn *retired; /* those of before that still have calls */
 	struct mcp_found found; /* of the last connection */
 	struct upstream_call *waiting, **end; /* for a connection, the oldest first */
+	struct upstream_call *refused; /* waited, and are told now that it was in vain */
+	bool refusing; /* some of them are being told */
 	struct upstream_tools *tools; /* as listed last; NULL: never */
 	struct upstream_offer offers[UPSTREAM_LISTS];
 	struct str *watched; /* owned, with its texts in one piece; NULL: nothing */

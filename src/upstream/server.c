@@ -80,15 +80,18 @@ void upstream_free(struct upstream *u)
 	uv_close((uv_handle_t *)&u->again, upstream_on_closed);
 }
 
-/* Calls of it may still be under way. */
+/* Calls of it may still be under way. Where several end at once, it may be freed already, which
+ * takes until the loop's next turn. */
 static void upstream_try_free(struct upstream *u)
 {
 	struct upstream **at = &u->all->gone;
 
-	if (!u->is_gone || u->calls > 0 || u->conn || u->waiting)
+	if (!u->is_gone || u->calls > 0 || u->conn || u->waiting || u->refusing)
 		return;
-	while (*at != u)
+	while (*at && *at != u)
 		at = &(*at)->next;
+	if (!*at)
+		return;
 	*at = u->next;
 	upstream_free(u);
 }
@@ -112,17 +115,25 @@ static struct upstream_call *upstream_pop(struct upstream *u)
 	return c;
 }
 
+/* Whoever is told may cancel others of them, make calls that wait anew, and even come here again;
+ * it is freed, if at all, behind the last. */
 static void upstream_refuse(struct upstream *u, const struct err *e)
 {
 	const struct mcp_answer a = { .e = e };
-	struct upstream_call *all = u->waiting, *next;
+	struct upstream_call **at = &u->refused, *c;
+	bool nested = u->refusing;
 
+	while (*at)
+		at = &(*at)->next;
+	*at = u->waiting;
 	u->waiting = NULL;
 	u->end = &u->waiting;
-	for (; all; all = next) {
-		next = all->next;
-		all->on_done(all->owner, &a);
+	u->refusing = true;
+	while ((c = u->refused)) {
+		u->refused = c->next;
+		c->on_done(c->owner, &a);
 	}
+	u->refusing = nested;
 }
 
 /* The first step, where a call waits and nothing stands in its way. */
@@ -139,10 +150,12 @@ static void upstream_connect(struct upstream *u)
 	}
 	if (upstreams_make_room(u->all, &e) == 0)
 		u->conn = conn_new(u, &e);
-	if (u->conn)
+	if (u->conn) {
 		upstream_set_state(u, UPSTREAM_CONNECTING);
-	else
-		upstream_refuse(u, &e);
+		return;
+	}
+	upstream_refuse(u, &e);
+	upstream_try_free(u);
 }
 
 /* A call whose tool is gone now is refused. */
@@ -550,20 +563,30 @@ int upstream_call_start(struct upstream *u, struct upstream_call *c, struct err 
 	return 0;
 }
 
+/* Whether it was in this list. */
+static bool upstream_forget(struct upstream_call **at, const struct upstream_call *c)
+{
+	while (*at && *at != c)
+		at = &(*at)->next;
+	if (!*at)
+		return false;
+	*at = c->next;
+	return true;
+}
+
 void upstream_call_cancel(struct upstream_call *c)
 {
 	struct upstream *u = c->of;
-	struct upstream_call **at = &u->waiting;
 
 	if (c->conn) {
 		mcp_pending_cancel(c->pending);
 		conn_release(c);
 		return;
 	}
-	while (*at != c)
-		at = &(*at)->next;
-	*at = c->next;
-	if (!*at)
-		u->end = at;
+	if (!upstream_forget(&u->refused, c) && upstream_forget(&u->waiting, c)) {
+		u->end = &u->waiting;
+		while (*u->end)
+			u->end = &(*u->end)->next;
+	}
 	upstream_try_free(u);
 }

@@ -116,16 +116,23 @@ def done(id, value):
     old_done(id, told[-1] if value == 'told' and told else value)
 main()
 '''
-# Its texts are not escaped.
+# Its texts are not escaped, but for those of `crash`, which does not.
 PLAIN = r'''
 def say(message):
+    global escapes
     text = json.dumps({'jsonrpc': '2.0', **message}, ensure_ascii=False)
+    for c, coded in escapes:
+        text = text.replace(c, coded)
+    escapes = ()
     sys.stdout.buffer.write(text.encode() + b'\n')
     sys.stdout.buffer.flush()
 
-plain = call
+plain, escapes = call, ()
 def call(id, name, arguments):
-    if name == 'environment':
+    global escapes
+    if name == 'crash':
+        escapes = ('=', r'\u003d'), ('+', r'\u002B'), ('e', r'\u0065')
+    if name in ('environment', 'crash'):
         arguments['text'] = 'x' * (1 << 20) + os.environ['KEY']
         name = 'echo'
     elif name == 'echo':
@@ -134,7 +141,7 @@ def call(id, name, arguments):
     plain(id, name, arguments)
 main()
 '''
-SECRET = 'value-of-the-secret-8c1f'
+SECRET = 'value+of=the-secret-8c1f'
 ALL = {'elicitation': {'form': {}, 'url': {}}, 'sampling': {}}
 WHO = 'Module asker asks: Who?'
 
@@ -705,6 +712,14 @@ def test_a_large_result_is_redacted_before_it_is_cut(hub):
     got = part(hub, result, offset=(1 << 20) + 40, limit=60)['text']
     assert 'value' not in got and 'secret-8c1f' not in got, got
     assert SECRET not in json.dumps(whole(hub, result, 1 << 20))
+
+
+def test_a_large_result_is_redacted_however_it_is_escaped(hub):
+    """Control: the same result as its server writes it."""
+    wholes = [whole(hub, call(hub, 'large', tool)['structuredContent']['result'], 1 << 20)
+              for tool in ('environment', 'crash')]
+    assert wholes[0] == wholes[1]
+    assert wholes[1]['content'][0]['text'] == 'x' * (1 << 20) + '[REDACTED:of-gateway]'
 
 
 def test_a_large_result_in_the_gateway_and_in_code(hub):

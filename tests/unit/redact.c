@@ -474,6 +474,41 @@ static void test_values(void **state)
 	assert_int_equal(redact_value_add(redactor, STR_LIT("x"), STR_LIT("1234567"), &e), -1);
 }
 
+/* As writers of JSON escape it, and the same in a string of JSON. */
+static void test_values_in_json(void **state)
+{
+	static const char value[] = "a<b>&c='d\"+`/e\xc3\xa9\\0123";
+	static const char *const spelt[] = {
+		"a<b>&c='d\\\"+`/e\xc3\xa9\\\\0123",
+		"a<b>&c='d\\\"+`\\/e\\u00e9\\\\0123", /* PHP */
+		"a<b>&c='d\\\"+`/e\\u00e9\\\\0123", /* Python */
+		"a\\u003cb\\u003e\\u0026c='d\\\"+`/e\xc3\xa9\\\\0123", /* Go */
+		"a\\u003cb\\u003e\\u0026c\\u003d\\u0027d\\\"+`/e\xc3\xa9\\\\0123", /* Gson */
+		"a\\u003cb\\u003e\\u0026c=\\u0027d\\u0022+`/e\xc3\xa9\\\\0123", /* Json.NET */
+		"a\\u003Cb\\u003E\\u0026c=\\u0027d\\u0022\\u002B\\u0060/e\\u00E9\\\\0123",
+		"a\\u003Cb\\u003E\\u0026c=\\u0027d\\u0022+`\\/e\\u00E9\\\\0123", /* PHP */
+	};
+	struct err e;
+
+	assert_int_equal(redact_value_add(redactor, STR_LIT("v"), str_of(value), &e), 0);
+	for (size_t i = 0; i < ARRAY_LEN(spelt); i++) {
+		for (int twice = 0; twice < 2; twice++) {
+			autobuf struct buf text = BUF_INIT(LINE_BYTES), got = BUF_INIT(LINE_BYTES);
+
+			add(&text, "x: ", 3);
+			if (twice)
+				json(&text, str_of(spelt[i]));
+			else
+				add(&text, spelt[i], strlen(spelt[i]));
+			add(&text, " y", 2);
+			run_whole(&got, buf_str(&text));
+			ROW_CHECK(strcmp(got.p, "x: [REDACTED:v] y") == 0, spelt[i]);
+			check_cuts(buf_str(&text));
+		}
+	}
+	redact_value_remove(redactor, STR_LIT("v"));
+}
+
 /* base64 and openssl break lines. */
 static void test_wrapped_values(void **state)
 {
@@ -648,9 +683,10 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_true_lines),     cmocka_unit_test(test_look_alikes),
 		cmocka_unit_test(test_pieces),	       cmocka_unit_test(test_values),
-		cmocka_unit_test(test_wrapped_values), cmocka_unit_test(test_pages),
-		cmocka_unit_test(test_quiet),	       cmocka_unit_test(test_lengths),
-		cmocka_unit_test(test_binary),	       cmocka_unit_test(test_options),
+		cmocka_unit_test(test_values_in_json), cmocka_unit_test(test_wrapped_values),
+		cmocka_unit_test(test_pages),	       cmocka_unit_test(test_quiet),
+		cmocka_unit_test(test_lengths),	       cmocka_unit_test(test_binary),
+		cmocka_unit_test(test_options),
 	};
 
 	folder = argc > 1 ? argv[1] : "tests/redact";

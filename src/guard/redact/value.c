@@ -159,20 +159,42 @@ static int speller_url(struct speller *s, struct str value, const char *plain, c
 	return speller_add(s, at, false);
 }
 
-enum json_how {
-	JSON_SLASH = 1, /* \/ */
-	JSON_ASCII = 2, /* \uXXXX for what is not ASCII */
-	JSON_HTML = 4, /* the same for < > & ' */
-	JSON_TWICE = 8, /* JSON in a string of JSON */
+/* What writers of JSON escape beside control characters, the quote and the backslash. */
+struct json_style {
+	bool slash; /* \/ */
+	bool ascii; /* \uXXXX for what is not ASCII */
+	bool upper; /* its digits */
+	const char *chars; /* the same for these */
 };
 
-static int json_char(struct buf *to, uint32_t c, struct err *e)
+static const struct json_style json_styles[] = {
+	{ .chars = "" },
+	{ .slash = true, .chars = "" },
+	{ .ascii = true, .chars = "" }, /* Python */
+	{ .slash = true, .ascii = true, .chars = "" }, /* PHP */
+	{ .chars = "<>&" }, /* Go */
+	{ .slash = true, .chars = "<>&" },
+	{ .ascii = true, .chars = "<>&" },
+	{ .slash = true, .ascii = true, .chars = "<>&" },
+	{ .chars = "<>&='" }, /* Gson */
+	{ .chars = "<>&'\"" }, /* Json.NET, in pages */
+	{ .ascii = true, .upper = true, .chars = "<>&'\"+`" }, /* System.Text.Json */
+	{ .slash = true, .ascii = true, .upper = true, .chars = "<>&'\"" }, /* PHP, in pages */
+};
+
+static int json_unit(struct buf *to, uint32_t c, bool upper, struct err *e)
 {
-	if (c > 0xffff) {
-		c -= 0x10000;
-		return buf_addf(to, e, "\\u%04x\\u%04x", 0xd800 + (c >> 10), 0xdc00 + (c & 0x3ff));
-	}
-	return buf_addf(to, e, "\\u%04x", c);
+	return upper ? buf_addf(to, e, "\\u%04X", c) : buf_addf(to, e, "\\u%04x", c);
+}
+
+static int json_char(struct buf *to, uint32_t c, bool upper, struct err *e)
+{
+	if (c <= 0xffff)
+		return json_unit(to, c, upper, e);
+	c -= 0x10000;
+	return json_unit(to, 0xd800 + (c >> 10), upper, e) < 0
+		     ? -1
+		     : json_unit(to, 0xdc00 + (c & 0x3ff), upper, e);
 }
 
 /* The next character; a byte that is no UTF-8 stands for itself. */
@@ -190,7 +212,8 @@ static uint32_t next_char(struct str s, size_t at, size_t *ret_n)
 	return n == 1 ? c : all;
 }
 
-static int json_escape(struct buf *to, struct str value, unsigned how, struct err *e)
+static int json_escape(struct buf *to, struct str value, const struct json_style *how,
+		       struct err *e)
 {
 	static const char plain[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
 
@@ -200,11 +223,12 @@ static int json_escape(struct buf *to, struct str value, unsigned how, struct er
 		char two[2] = { '\\', at ? letters[at - plain] : '/' };
 		int rc;
 
-		if (at || (c == '/' && (how & JSON_SLASH)))
+		if (c < 128 && (!c || strchr(how->chars, (int)c)))
+			rc = json_char(to, c, how->upper, e);
+		else if (at || (c == '/' && how->slash))
 			rc = buf_add(to, two, 2, e);
-		else if (c < 32 || (c >= 127 && (how & JSON_ASCII)) ||
-			 ((how & JSON_HTML) && c < 128 && strchr("<>&", (int)c)))
-			rc = json_char(to, c, e);
+		else if (c < 32 || (c >= 127 && how->ascii))
+			rc = json_char(to, c, how->upper, e);
 		else
 			rc = buf_add(to, value.p + i, n, e);
 		if (rc < 0)
@@ -213,15 +237,17 @@ static int json_escape(struct buf *to, struct str value, unsigned how, struct er
 	return 0;
 }
 
-static int speller_json(struct speller *s, struct str value, unsigned how)
+/* twice: JSON in a string of JSON. */
+static int speller_json(struct speller *s, struct str value, const struct json_style *how,
+			bool twice)
 {
 	autowipe struct buf once = BUF_INIT(6 * value.n);
 	size_t at = s->bytes.n;
 
 	if (!buf_reserve(&once, once.max, s->e) || json_escape(&once, value, how, s->e) < 0)
 		return -1;
-	if (how & JSON_TWICE) {
-		if (json_escape(&s->bytes, buf_str(&once), 0, s->e) < 0)
+	if (twice) {
+		if (json_escape(&s->bytes, buf_str(&once), &json_styles[0], s->e) < 0)
 			return -1;
 	} else if (buf_add(&s->bytes, once.p, once.n, s->e) < 0) {
 		return -1;
@@ -269,8 +295,9 @@ static int speller_all(struct speller *s, struct str v)
 		    speller_url(s, v, plain[i], "+", upper) < 0)
 			return -1;
 	}
-	for (unsigned how = 0; how < 2 * JSON_TWICE; how++) {
-		if (speller_json(s, v, how) < 0)
+	for (size_t i = 0; i < ARRAY_LEN(json_styles); i++) {
+		if (speller_json(s, v, &json_styles[i], false) < 0 ||
+		    speller_json(s, v, &json_styles[i], true) < 0)
 			return -1;
 	}
 	return speller_map(s, v, "&<>\"'", html) < 0 || speller_map(s, v, "&<>\"'", named) < 0 ||
@@ -370,7 +397,7 @@ struct values *values_build(const struct value *first, struct err *e)
 	}
 	/* All of it at once: a buffer that grows leaves copies behind. */
 	for (const struct value *x = first; x; x = x->next)
-		most += 160 * secret_expose(x->bytes, "for redaction").n + 1024;
+		most += 216 * secret_expose(x->bytes, "for redaction").n + 1024;
 	most = most < SPELLINGS_MAX ? most : SPELLINGS_MAX;
 	if (!buf_reserve(&s.bytes, most, e))
 		return NULL;

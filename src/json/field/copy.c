@@ -71,26 +71,26 @@ static int copy_objects(struct copier *k, const struct field *f, void *to)
 	return 0;
 }
 
-static void copy_val(struct copier *k, const struct field *f, const struct json_val *v,
-		     struct json_writer *w)
+static void copy_val(field_text_fn text, void *data, const struct field *f,
+		     const struct json_val *v, struct json_writer *w)
 {
 	struct json_iter it = json_iter(v);
 
 	switch (json_type(v)) {
 	case JSON_STR:
-		json_write_str(w, k->text(k->data, f, json_str(v)));
+		json_write_str(w, text(data, f, json_str(v)));
 		break;
 	case JSON_ARRAY:
 		json_write_array(w);
 		while (json_next(&it))
-			copy_val(k, f, it.val, w);
+			copy_val(text, data, f, it.val, w);
 		json_write_array_end(w);
 		break;
 	case JSON_OBJECT:
 		json_write_object(w);
 		while (json_next(&it)) {
-			json_write_key_str(w, k->text(k->data, f, it.key));
-			copy_val(k, f, it.val, w);
+			json_write_key_str(w, text(data, f, it.key));
+			copy_val(text, data, f, it.val, w);
 		}
 		json_write_object_end(w);
 		break;
@@ -98,6 +98,11 @@ static void copy_val(struct copier *k, const struct field *f, const struct json_
 		json_write_val(w, v);
 		break;
 	}
+}
+
+void field_copy_val(const struct json_val *v, field_text_fn text, void *data, struct json_writer *w)
+{
+	copy_val(text, data, NULL, v, w);
 }
 
 static int copy_json(struct copier *k, const struct field *f, struct field_json *json)
@@ -111,7 +116,7 @@ static int copy_json(struct copier *k, const struct field *f, struct field_json 
 	doc = json_parse(json->text, NULL, k->e);
 	if (!doc)
 		return -1;
-	copy_val(k, f, json_root(doc), &w);
+	copy_val(k->text, k->data, f, json_root(doc), &w);
 	if (json_write_done(&w, k->e) < 0)
 		return -1;
 	json->text = (struct str){ arena_dup(k->arena, buf_str(&b), k->e), b.n };

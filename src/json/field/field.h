@@ -283,6 +283,9 @@ int field_decode_members(const struct field_table *t, const struct json_val *v, 
 typedef struct str (*field_text_fn)(void *data, const struct field *row, struct str s);
 void *field_copy(const struct field_table *t, const void *from, struct arena *a, field_text_fn text,
 		 void *data, struct err *e) MUST_USE;
+/* Writes a value; text() replaces every string and every name of a member, with row NULL. */
+void field_copy_val(const struct json_val *v, field_text_fn text, void *data,
+		    struct json_writer *w);
 
 /* Shows every text of a struct at or below a JSON pointer: strings as they are, other values as
  * JSON has them, and of dictionaries and maps the values. Nothing, where the pointer leads

@@ -159,17 +159,26 @@ static int result_write(struct buf *to, const struct upstream_result *kept, bool
 	return json_write_done(&w, e);
 }
 
-/* It is kept as it may leave, so that a secret is not cut by a part. */
+static struct str result_redact(void *call, const struct field *row, struct str text)
+{
+	return call_redact(call, text);
+}
+
+/* It is kept as it may leave, so that a secret is not cut by a part: each string by itself, however
+ * the server has escaped it, and then all of it, since a name may tell what stands behind it. */
 int module_result_keep(struct call *c, const struct mcp_answer *a, struct module_result *ret,
 		       struct err *e)
 {
 	const struct module_call_request *q = call_request(c);
-	struct str text = call_redact(c, a->text), owner = result_owner(c, q->sandbox, e);
-	autobuf struct buf b = BUF_INIT(STAND_IN_MAX);
+	struct str owner = result_owner(c, q->sandbox, e);
+	autobuf struct buf all = BUF_INIT(2 * UPSTREAM_MESSAGE_MAX), b = BUF_INIT(STAND_IN_MAX);
+	struct json_writer w = json_writer(&all);
 	struct upstream_result kept;
 	char *copy;
 
-	if (!owner.p || upstreams_keep(call_upstreams(c), owner, text, &kept, e) < 0 ||
+	field_copy_val(a->result, result_redact, c, &w);
+	if (!owner.p || json_write_done(&w, e) < 0 ||
+	    upstreams_keep(call_upstreams(c), owner, call_redact(c, buf_str(&all)), &kept, e) < 0 ||
 	    result_write(&b, &kept, q->sandbox.n > 0, json_bool(json_get(a->result, "isError")),
 			 e) < 0)
 		return -1;

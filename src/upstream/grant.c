@@ -1,11 +1,15 @@
 /*
  * What the operator approved: a digest of all that a module is started or asked with, keyed by the
  * registry, so that nothing can be learned from it. Values of the environment are in it, secrets by
- * their names, so that a new value of one needs no approval.
+ * their names, so that a new value of one needs no approval. The texts of the file are in it, too:
+ * without them, one that only looks like a secret would be the same as the secret.
  */
 #include "base/hash.h"
 #include "config/variables.h"
+#include "net/wire/grant.h"
 #include "upstream/internal.h"
+
+enum { REACH_MAX = 1 << 20 }; /* bytes */
 
 /* HMAC-SHA-256 (RFC 2104) of fields that begin with their length. */
 struct digest {
@@ -52,9 +56,19 @@ static void digest_strs(struct digest *d, const struct field_strs *list)
 		digest_str(d, list->p[i]);
 }
 
-static void digest_target(struct digest *d, const struct config_server *s,
-			  const struct config_target *t)
+static int digest_text(void *data, enum config_text what, struct str text, struct err *e)
 {
+	struct digest *d = data;
+	uint64_t kind = what;
+
+	hash_add(d->hash, &kind, sizeof(kind));
+	digest_str(d, text);
+	return 0;
+}
+
+static void digest_target(struct digest *d, const struct upstream *u, const struct config_target *t)
+{
+	const struct config_server *s = u->server;
 	uint64_t n = t->headers_n;
 
 	digest_str(d, s->name);
@@ -73,6 +87,7 @@ static void digest_target(struct digest *d, const struct config_server *s,
 	digest_list(d, t->read);
 	digest_list(d, t->write);
 	digest_strs(d, &s->sandbox.network);
+	digest_strs(d, &u->reach);
 }
 
 static int digest_value(void *data, enum config_part_kind kind, struct str name, struct buf *to,
@@ -97,12 +112,82 @@ static int digest_make(const struct upstream *u, const struct config_target *t,
 		return -1;
 	memcpy(d.key, u->all->key, sizeof(d.key));
 	digest_pad(&d, 0x36);
-	digest_target(&d, u->server, t);
+	digest_target(&d, u, t);
+	if (config_server_texts(u->config, u->server, digest_text, &d, e) < 0)
+		return -1;
 	hash_end(h, ret);
 	digest_pad(&d, 0x5c);
 	hash_add(h, ret, HASH_HEX);
 	hash_end(h, ret);
 	return 0;
+}
+
+/* ---- what it may reach --------------------------------------------------------------------- */
+
+/* Appends a rule as the file would have it. */
+static int reach_rule(const struct net_grant *g, size_t i, struct buf *to, struct err *e)
+{
+	char text[NET_RULE_TEXT], http[NET_HTTP_TEXT];
+	size_t n;
+	const struct net_http_rule *of = net_grant_http(g, i, &n);
+
+	net_rule_print(&g->rules[i], text);
+	if (buf_addf(to, e, "%s", text) < 0)
+		return -1;
+	for (size_t k = 0; k < n; k++) {
+		net_http_print(&of[k], http);
+		if (buf_addf(to, e, "%s %s", k ? "," : "", http) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* A text of the file, and behind it what it means where that is not the same. */
+static int reach_text(struct upstream *u, struct str text, struct str *ret, struct err *e)
+{
+	autogrant struct net_grant g = { .n = 0 };
+	autobuf struct buf means = BUF_INIT(REACH_MAX), all = BUF_INIT(REACH_MAX);
+
+	if (net_grant_init(&g, e) < 0 ||
+	    u->all->place.rules(config_file(u->config), text, &g, e) < 0)
+		return -1;
+	for (size_t i = 0; i < g.n; i++) {
+		if ((i && buf_add(&means, "; ", 2, e) < 0) || reach_rule(&g, i, &means, e) < 0)
+			return -1;
+	}
+	if (buf_add(&all, text.p, text.n, e) < 0 ||
+	    (!str_eq(text, buf_str(&means)) &&
+	     buf_addf(&all, e, ": %.*s", STR_ARG(buf_str(&means))) < 0))
+		return -1;
+	*ret = (struct str){ arena_dup(u->reach_arena, buf_str(&all), e), all.n };
+	return ret->p ? 0 : -1;
+}
+
+void grant_forget_reach(struct upstream *u)
+{
+	arena_free(take_ptr(u->reach_arena));
+	u->reach = (struct field_strs){ .n = 0 };
+}
+
+/* Presets are others of the file's own, and change without the server's entry. */
+static int grant_reach(struct upstream *u, struct err *e)
+{
+	const struct field_strs *network = &u->server->sandbox.network;
+	struct str *p;
+
+	grant_forget_reach(u);
+	if (network->n == 0)
+		return 0;
+	u->reach_arena = arena_new(2 * REACH_MAX);
+	if (!u->reach_arena)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	p = arena_array(u->reach_arena, network->n, sizeof(*p), e);
+	for (size_t i = 0; p && i < network->n; i++) {
+		if (reach_text(u, network->p[i], &p[i], e) < 0)
+			return err_wrap(e, "network");
+	}
+	u->reach = (struct field_strs){ p, p ? network->n : 0 };
+	return p ? 0 : -1;
 }
 
 void grant_digest(struct upstream *u)
@@ -112,7 +197,8 @@ void grant_digest(struct upstream *u)
 
 	u->unfit = (struct err)ERR_INIT;
 	u->digest[0] = '\0';
-	if (config_target_init(&t, u->config, u->server, &values, &u->unfit) < 0)
+	if (grant_reach(u, &u->unfit) < 0 ||
+	    config_target_init(&t, u->config, u->server, &values, &u->unfit) < 0)
 		return;
 	if (digest_make(u, &t, u->digest, &u->unfit) < 0)
 		u->digest[0] = '\0';

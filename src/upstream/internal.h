@@ -63,6 +63,8 @@ struct upstream {
 	enum upstream_state state;
 	char digest[HASH_HEX + 1]; /* of what is approved; "": it has none */
 	struct err unfit; /* why it has none */
+	struct arena *reach_arena; /* of reach; NULL: none */
+	struct field_strs reach; /* as upstream_info.network */
 	/* Its row. */
 	char approved[HASH_HEX + 1], approved_by[72];
 	int64_t approved_ms;
@@ -168,8 +170,9 @@ void ask_end(struct upstream_call *c);
 
 /* Reads its row of the registry. */
 int grant_read(struct upstream *u, struct err *e) MUST_USE;
-/* Fills u->digest or u->unfit. */
+/* Fills u->digest or u->unfit, and u->reach. */
 void grant_digest(struct upstream *u);
+void grant_forget_reach(struct upstream *u);
 bool grant_holds(const struct upstream *u);
 int grant_write(const struct upstream *u, struct err *e) MUST_USE;
 

@@ -70,6 +70,7 @@ static void upstream_on_closed(uv_handle_t *h)
 	config_unref(u->config);
 	buf_fini(&u->log);
 	pins_free(u);
+	grant_forget_reach(u);
 	free(u);
 	all->open--;
 	upstreams_try_close(all);
@@ -405,6 +406,7 @@ void upstream_info(struct upstream *u, struct upstream_info *ret)
 	*ret = (struct upstream_info){
 		.name = str_of(u->name),
 		.server = u->server,
+		.network = u->reach,
 		.state = u->state,
 		.digest = str_of(u->shown),
 		.approved = grant_holds(u),

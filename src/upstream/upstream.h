@@ -146,6 +146,9 @@ extern const char *const upstream_kind_methods[UPSTREAM_KINDS];
 struct upstream_info {
 	struct str name;
 	const struct config_server *server;
+	/* What its sandbox may reach: each text of the file, and behind ": " what it means where
+	 * that is not the same, such as the hosts of a preset. */
+	struct field_strs network;
 	enum upstream_state state;
 	/* Of what is to be approved, its tools as well where they are listed; empty: it has
 	 * none. */

@@ -257,6 +257,51 @@ def test_another_command_wants_another_approval(me, tmp_path):
         fails(501, 'unsupported', call, hub, 'two', 'echo', text='x')
 
 
+def test_what_a_preset_stands_for_is_approved(me, tmp_path):
+    """Who changes the preset changes what the module may reach. Control: another preset."""
+    servers = {'one': server(sandbox={'network': ['web', 'b.example:80']})}
+
+    def presets(**given):
+        home(me, tmp_path, {'network': {'presets': given}}, **servers)
+
+    presets(web=['a.example:443'], other=['c.example:443'])
+    with Hub(me, tmp_path, '--listen', '127.0.0.1:0') as hub:
+        digest = approve(hub, 'one')
+        assert hub.call('GET', '/v1/modules/one')['network'] == [
+            'web: a.example:443', 'b.example:80']
+        assert text(hub, 'one', 'echo', text='x') == 'x'
+        connected = hub.call('GET', '/v1/modules/one')['digest']
+        presets(web=['a.example:443', 'evil.example:80 GET /x, deny * /y'])
+        until(lambda: state(hub, 'one') == 'closed', what='the file')
+        error = fails(403, 'forbidden', call, hub, 'one', 'echo', text='x')
+        assert 'another than was approved' in error['cause']
+        assert hub.call('GET', '/v1/modules/one')['network'][0] == (
+            'web: a.example:443; evil.example:80 allow GET /x, deny * /y')
+        fails(409, 'conflict', hub.post, '/v1/modules/one/approve', digest=connected)
+        assert 'evil.example:80' in hub.ok('mcp', 'info', 'one').decode()
+        presets(web=['a.example:443'], other=['d.example:443'], more=['e.example:443'])
+        until(lambda: state(hub, 'one') == 'idle', what='the file')
+        assert text(hub, 'one', 'echo', text='x') == 'x'
+        assert hub.call('GET', '/v1/modules/one')['digest'].startswith(digest.split('.')[0])
+
+
+@pytest.mark.parametrize('approved, later', [('$${secret:of-one}', '${secret:of-one}'),
+                                             ('${secret:of-one}', '$${secret:of-one}')])
+def test_what_looks_like_a_secret_is_none(me, tmp_path, approved, later):
+    """Control: a new value of the secret needs no approval."""
+    servers = {'one': server(env={'KEY': approved})}
+    with Hub(me, home(me, tmp_path, **servers), '--listen', '127.0.0.1:0') as hub:
+        hub.post('/v1/secrets', name='of-one', value='first-value')
+        approve(hub, 'one')
+        hub.post('/v1/secrets', name='of-one', value='second-value')
+        assert text(hub, 'one', 'echo', text='x') == 'x'
+        servers['one']['env']['KEY'] = later
+        home(me, tmp_path, **servers)
+        until(lambda: state(hub, 'one') == 'closed', what='the file')
+        error = fails(403, 'forbidden', call, hub, 'one', 'echo', text='x')
+        assert 'another than was approved' in error['cause']
+
+
 # Says that its tools have changed, and lists others, until it may answer its call.
 RESTLESS = r"""
 import threading

@@ -236,7 +236,8 @@ static const struct field info_fields[] = {
 	FIELD(struct module_info, template, .doc = "Template of its sandbox."),
 	FIELD(struct module_info, read, .doc = "Folders of the host that it may read."),
 	FIELD(struct module_info, write, .doc = "Folders of the host that it may change."),
-	FIELD(struct module_info, network, .doc = "What it may reach."),
+	FIELD(struct module_info, network,
+	      .doc = "What it may reach, as in the operator's file, and what a preset stands for."),
 	FIELD(struct module_info, server, .doc = "Name that the server gives itself."),
 	FIELD(struct module_info, revision, .doc = "MCP revision that it speaks."),
 	FIELD_NAMED(struct module_info, told, "instructions_approved",
@@ -442,9 +443,10 @@ static int info_names(struct call *c, const struct field_map *from, struct field
 	return p ? info_strs(c, &(struct field_strs){ p, from->n }, ret, e) : -1;
 }
 
-static int info_server(struct call *c, const struct config_server *s, struct module_info *ret,
+static int info_server(struct call *c, const struct upstream_info *i, struct module_info *ret,
 		       struct err *e)
 {
+	const struct config_server *s = i->server;
 	const struct config_server_sandbox *x = &s->sandbox;
 
 	if (module_keep(c, s->command, &ret->command, e) < 0 ||
@@ -457,7 +459,7 @@ static int info_server(struct call *c, const struct config_server *s, struct mod
 	return module_keep(c, x->template, &ret->template, e) < 0 ||
 			       info_strs(c, &x->read, &ret->read, e) < 0 ||
 			       info_strs(c, &x->write, &ret->write, e) < 0 ||
-			       info_strs(c, &x->network, &ret->network, e) < 0
+			       info_strs(c, &i->network, &ret->network, e) < 0
 		     ? -1
 		     : 0;
 }
@@ -473,7 +475,7 @@ static int info_fill(struct call *c, struct upstream *u, const struct module_inf
 		when_text(when, i.approved_ms);
 	ret->has_told = i.listed;
 	ret->told = i.told;
-	return module_view(c, u, &ret->view, e) < 0 || info_server(c, i.server, ret, e) < 0 ||
+	return module_view(c, u, &ret->view, e) < 0 || info_server(c, &i, ret, e) < 0 ||
 			       module_keep(c, i.approved ? str_of(when) : STR_NONE,
 					   &ret->approved_at, e) < 0 ||
 			       module_keep(c, i.approved_by, &ret->approved_by, e) < 0 ||

@@ -48,7 +48,7 @@ def call(id, name, arguments):
     if name == 'refuses':
         return say({'id': id, 'error': {'code': -32602, 'message': 'refused'}})
     def later():
-        time.sleep(0.3 if name == 'slow' else 0)
+        time.sleep(arguments.get('seconds', 0.3) if name == 'slow' else 0)
         say({'id': id, 'result': content(name, str(arguments.get('text', '')))})
     threading.Thread(target=later).start()
 
@@ -121,18 +121,18 @@ def test_wrong(hub, code, says):
 
 
 def test_parallel_calls_run_at_once(hub):
-    """Sixteen that take 0.3 s each. The control is a loop."""
+    """Sixteen that take a second each. The control is a loop of sixteen of 0.3 s."""
     run = ('import { parallel } from "host:holt"; import { slow } from "host:mcp-odd";'
            'const began = Date.now();'
            'const all = WAY; export default [all.map(r => r.data).join(), Date.now() - began]')
     hub.value(run.replace('WAY', '[slow({})]'))
     text = ','.join(f'slow:{i}' for i in range(16))
     each = 'Array.from({ length: 16 }, (_, i) => '
-    for way in (f'parallel({each}() => slow({{ text: i }})))',
-                f'parallel({each}async () => await slow({{ text: i }})))',
-                f'parallel({each}[slow, {{ text: i }}]))'):
+    for way in (f'parallel({each}() => slow({{ text: i, seconds: 1 }})))',
+                f'parallel({each}async () => await slow({{ text: i, seconds: 1 }})))',
+                f'parallel({each}[slow, {{ text: i, seconds: 1 }}]))'):
         got, ms = hub.value(run.replace('WAY', way))
-        assert got == text and ms < 16 * 300 / 2, (way, got, ms)
+        assert got == text and ms < 16 * 1000 / 2, (way, got, ms)
     got, ms = hub.value(run.replace('WAY', f'{each}slow({{ text: i }}))'))
     assert got == text and ms >= 16 * 300
     assert hub.value('import { parallel } from "host:holt"; import { slow } from "host:mcp-odd";'

@@ -871,7 +871,7 @@ def test_later(door):
 def test_concurrent(door):
     """Nobody waits for another."""
     with door.wire() as slow:
-        slow.send(request(path='/later/3000'))
+        slow.send(request(path='/later/60000'))
         with concurrent.futures.ThreadPoolExecutor(16) as pool:
             def many(_):
                 with door.wire() as wire:
@@ -879,7 +879,6 @@ def test_concurrent(door):
                             == [str(i).encode() for i in range(100)])
             assert all(pool.map(many, range(16)))
         assert not readable(slow.sock)
-        assert slow.reply().body == b'later'
 
 
 def test_gone(start):

@@ -109,6 +109,12 @@ def take(m):
 main()
 '''
 
+# Some of what they have, in each of them.
+ALL_PROMPTS = {'npm__simple-prompt', 'npm__args-prompt', 'ours__test_simple_prompt', 'odd__say-it',
+               'twin__say-it', 'narrow__say-it'}
+ALL_TEMPLATES = {'sandbox://{sandbox}/{+path}', 'module://odd/x:{name}', 'module://twin/x:{name}',
+                 'module://npm/demo://resource/dynamic/text/{resourceId}'}
+
 
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
@@ -133,7 +139,8 @@ def hub(me, tmp_path_factory):
             shared.post(f'/v1/modules/{name}/test')
         until(lambda: {'npm', 'ours', 'odd', 'twin', 'asks'} <= {
             u.split('/')[2] for u in uris(legacy(shared)) if u.startswith('module:')}, what='lists')
-        until(lambda: 'narrow__say-it' in prompts(legacy(shared)), what='that of prompts')
+        until(lambda: ALL_PROMPTS <= set(prompts(legacy(shared))), what='those of prompts')
+        until(lambda: ALL_TEMPLATES <= templates(legacy(shared)), what='those of templates')
         yield shared
     before.check()
 
@@ -174,6 +181,10 @@ def prompts(of):
     return {p['name']: p for p in listed(of, 'prompts/list', 'prompts')}
 
 
+def templates(of):
+    return {t['uriTemplate'] for t in listed(of, 'resources/templates/list', 'resourceTemplates')}
+
+
 def read(of, uri):
     answer = ask(of, 'resources/read', uri=uri)
     return answer['result']['contents'] if 'result' in answer else answer['error']
@@ -185,22 +196,17 @@ def read(of, uri):
 def test_lists(hub, client):
     """Names of two servers never meet, texts are clean, and what can't be shown is left out."""
     of = client(hub)
-    found, named = uris(of), prompts(of)
+    found, named, made = uris(of), prompts(of), templates(of)
     same = found['module://odd/x:same']
     assert same['name'] == 'same' and same['description'] == 'See it' and same['size'] == 3
     assert {'module://twin/x:same', 'module://npm/demo://resource/static/document/features.md',
             'module://ours/test://static-text'} <= set(found)
     assert not [u for u in found if 'hid' in u or 'yyy' in u or 'narrow' in u]
-    templates = {t['uriTemplate'] for t in
-                 listed(of, 'resources/templates/list', 'resourceTemplates')}
-    assert {'sandbox://{sandbox}/{+path}', 'module://odd/x:{name}', 'module://twin/x:{name}',
-            'module://npm/demo://resource/dynamic/text/{resourceId}'} <= templates
-    assert {'npm__simple-prompt', 'npm__args-prompt', 'ours__test_simple_prompt',
-            'odd__say-it', 'twin__say-it', 'narrow__say-it'} <= set(named)
+    assert ALL_TEMPLATES <= made and ALL_PROMPTS <= set(named)
     assert not [n for n in named if 'bad' in n] and all(len(n) <= 64 for n in named)
     said = [p for n, p in named.items() if n.startswith('odd__say_it')][0]
     assert said['description'] == 'Says it.' and said['arguments'][0]['description'] == 'What.'
-    assert '\\u20' not in json.dumps([found, named, list(templates)])
+    assert '\\u20' not in json.dumps([found, named, list(made)])
 
 
 def test_without_the_set(hub):

@@ -50,6 +50,7 @@ SCRIPT = [
 ]
 MEASURED = ('wall_ms', 'cpu_ms', 'peak_memory_bytes', 'milliseconds', 'progress')
 ID = r'sbx-[0-9a-f]{32}'
+PROGRESS_NOTE = '"method":"notifications/progress"'
 
 
 def run_script(mcp, revision):
@@ -65,6 +66,7 @@ def run_script(mcp, revision):
         text = re.sub('exec-[0-9a-f]{32}', 'exec-…', text)
         for name in MEASURED:
             text = re.sub(rf'"{name}":[0-9.e+-]+', f'"{name}":0', text)
+        text = re.sub(r'"running for \d+ s,', '"running for 0 s,', text)
         text = re.sub(r'"enforced_by":"\w+"', '"enforced_by":"…"', text)
         text = re.sub('"run_[0-9a-f]{32}","holt/receipt":{[^}]*}', '"run_…","holt/receipt":{}',
                       text)
@@ -80,7 +82,10 @@ def run_script(mcp, revision):
         message = mcp.next() if answered else None
         while answered and 'method' in message:
             message = mcp.next()
-        lines.extend('< ' + mask(got) for got in mcp.lines)
+        for got in mcp.lines:
+            told = '< ' + mask(got)
+            if PROGRESS_NOTE not in told or lines[-1] != told:  # a slow machine tells of it again
+                lines.append(told)
         mcp.lines.clear()
 
     def message(*members):
@@ -205,10 +210,10 @@ def test_a_batch_of_calls_runs_at_once(start):
     text = mcp.text('sandbox_create', pool='host')
     sandbox = re.search(ID, text).group()
     mcp.send([{'jsonrpc': '2.0', 'id': f'b{i}', 'method': 'tools/call', 'params': {
-        'name': 'sandbox_exec', 'arguments': {'sandbox': sandbox, 'command': f'sleep 1; echo {i}'}}}
+        'name': 'sandbox_exec', 'arguments': {'sandbox': sandbox, 'command': f'sleep 5; echo {i}'}}}
               for i in range(8)])
-    mcp.ping(timeout=0.9)
-    answers = mcp.next(timeout=5)
+    mcp.ping(timeout=4)
+    answers = mcp.next(timeout=35)
     assert {one['id']: json.loads(one['result']['content'][0]['text'])['stdout']
             for one in answers} == {
                 f'b{i}': f'{i}\n' for i in range(8)}

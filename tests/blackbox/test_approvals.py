@@ -263,7 +263,7 @@ def test_a_file_that_comes_meanwhile_decides(hub, pool):
 
 
 def test_without_an_answer_it_is_denied(hub, pool):
-    hub.set(policy={'rules': [RULE]}, approvals={'expire_seconds': 1})
+    hub.set(policy={'rules': [RULE]}, approvals={'expire_seconds': 4})
     run = pool.submit(hub.exec, hub.box, 'echo late')
     one, = pending(hub)
     failed = run.exception(30)

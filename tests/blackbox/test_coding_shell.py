@@ -114,7 +114,7 @@ def test_bash_shows_output_and_exit(work):
 
 
 def test_a_timeout_kills_all_of_it(work):
-    said = work.call('Bash', timeout=1,
+    said = work.call('Bash', timeout=3,
                      command='setsid sleep 4321 & sleep 4321 & echo begun; wait')
     assert said['_meta']['holt/facts']['timed_out']
     assert texts(said)[0].startswith('begun\n') and 'timed out' in texts(said)[0]
@@ -375,7 +375,7 @@ def test_a_program_that_is_missing_is_named(work):
 
 def test_a_timeout_of_tests_is_no_report(work):
     work.put('script/test', '#!/bin/sh\necho ok 1 - one\nsleep 4321\n', 0o755)
-    facts = work.facts('run_tests', timeout=1)
+    facts = work.facts('run_tests', timeout=3)
     assert (facts['verdict'], facts['passed']) == ('timed_out', 1)
 
 

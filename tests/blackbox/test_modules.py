@@ -394,10 +394,10 @@ def test_tools_are_found_and_connections_ended(hub):
     until(lambda: not programs(hub.mark), what='its end')
     assert text(hub, 'plain', 'echo', text='x') == 'x'
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(text, hub, 'plain', 'sleep', text='0.5')
+        answer = pool.submit(text, hub, 'plain', 'sleep', text='5')
         until(lambda: hub.call('GET', '/v1/modules/plain')['calls'] == 1, what='its call')
         fails(409, 'conflict', hub.post, '/v1/modules/plain/disconnect')
-        assert answer.result(10) == '0.5'
+        assert answer.result(30) == '5'
 
 
 def test_an_approval_outlives_the_hub(me, tmp_path):

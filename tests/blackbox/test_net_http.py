@@ -14,7 +14,7 @@ import modules
 from client import until
 from egress import DNS_IP
 from host import program
-from test_network import CURL, SECONDS, Hub, web  # noqa: F401: web is a fixture
+from test_network import SECONDS, SURE, Hub, web  # noqa: F401: web is a fixture
 from who import HOLT
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason='makes network namespaces as root')
@@ -35,7 +35,7 @@ def hub(web, who):  # noqa: F811
 
 def get(hub, box, path, more='', host='web.example'):
     """Status, 0 without an answer, and text."""
-    _, text = hub.sh(box, CURL + f'{more} -w "\\n%{{http_code}}" --path-as-is '
+    _, text = hub.sh(box, SURE + f'{more} -w "\\n%{{http_code}}" --path-as-is '
                      f'"http://{host}{path}" 2>/dev/null')
     page, _, status = text.rpartition('\n')
     return int(status) if status.isdigit() else 0, page
@@ -120,7 +120,7 @@ def test_within_tls(trusting, reader, program):
     for path, right in (('/hello', True), ('/secret', False)):
         status, text = trusting.sh(reader, f'set -- {path}; {HTTPS[program]}')
         assert (status == 0) == right, text
-    status, text = trusting.sh(reader, CURL + 'https://web.example/%73ecret')
+    status, text = trusting.sh(reader, SURE + 'https://web.example/%73ecret')
     assert 'GET /%73ecret: no rule of the grant matches' in text, text
 
 
@@ -128,16 +128,16 @@ def test_what_passes_within_tls(trusting, reader):
     """Lengths, ranges, compression and many requests of one connection stay as they are."""
     with open(trusting.web.folder / 'big', 'wb') as f:
         f.write(os.urandom(3_000_000))
-    _, text = trusting.sh(reader, CURL + '-o big -w "%{size_download} %{num_connects} %{http_code} '
+    _, text = trusting.sh(reader, SURE + '-o big -w "%{size_download} %{num_connects} %{http_code} '
                           '" --compressed https://web.example/big https://web.example/hello '
                           '-o hello; sha256sum < big; cat hello')
     with open(trusting.web.folder / 'big', 'rb') as f:
         digest = hashlib.sha256(f.read()).hexdigest()
     assert text.startswith('3000000 1 200 ') and digest in text and 'hello from' in text, text
     assert '0 200' in text, text  # the second had no connection of its own
-    _, text = trusting.sh(reader, CURL + '-I https://web.example/hello')
+    _, text = trusting.sh(reader, SURE + '-I https://web.example/hello')
     assert '403' in text, text  # HEAD is no GET
-    _, text = trusting.sh(reader, CURL + '-D - -o /dev/null https://web.example/big')
+    _, text = trusting.sh(reader, SURE + '-D - -o /dev/null https://web.example/big')
     assert 'Content-Length: 3000000' in text and 'chunked' not in text, text
 
 
@@ -153,7 +153,7 @@ def test_tls_is_looked_at_as_before(trusting, reader):
         _, text = trusting.sh(reader, line)
         assert 'hello from' not in text, (line, text)
     other = trusting.up('untrusted.example:443 GET /*')
-    _, text = trusting.sh(other, CURL + 'https://untrusted.example/hello')
+    _, text = trusting.sh(other, SURE + 'https://untrusted.example/hello')
     assert 'certificate' in text and 'hello from' not in text, text
     trusting.ok('down', other)
 
@@ -174,12 +174,12 @@ def test_an_authority_is_made_once(trusting, reader):
             trusting.proc.wait()
             trusting.start()
         for box in (reader, child):
-            until(lambda: 'hello from' in trusting.sh(box, CURL + 'https://web.example/hello')[1],
+            until(lambda: 'hello from' in trusting.sh(box, SURE + 'https://web.example/hello')[1],
                   SECONDS)
-            assert '403' in trusting.sh(box, CURL + '-w "%{http_code}" https://web.example/x')[1]
+            assert '403' in trusting.sh(box, SURE + '-w "%{http_code}" https://web.example/x')[1]
     trusting.ok('net', 'allow', child, 'web.example:443 GET /x')
-    assert '404' in trusting.sh(child, CURL + '-w "%{http_code}" https://web.example/x')[1]
-    assert '403' in trusting.sh(child, CURL + '-w "%{http_code}" https://web.example/hello')[1]
+    assert '404' in trusting.sh(child, SURE + '-w "%{http_code}" https://web.example/x')[1]
+    assert '403' in trusting.sh(child, SURE + '-w "%{http_code}" https://web.example/hello')[1]
     trusting.ok('down', child)
 
 
@@ -286,7 +286,7 @@ def test_a_person_is_asked(trusting, url):
 def test_a_program_that_gives_up(trusting):
     """Its request stays for whoever asks for the same again."""
     box = trusting.up('web.example:80 ask GET /hello')
-    proc = curl_in(trusting, box, '-m', '1', 'http://web.example/hello')
+    proc = curl_in(trusting, box, '-m', '5', 'http://web.example/hello')
     request = pending(trusting, box)
     assert b'timed out' in proc.communicate(timeout=SECONDS)[0]
     trusting.ok('approvals', 'approve', request['id'])
@@ -299,7 +299,7 @@ def test_a_sandbox_ends_with_its_requests(trusting):
     box, other = trusting.up('web.example:80 ask GET /*'), trusting.up('web.example:80 ask GET /*')
 
     def leave(box, path):
-        proc = curl_in(trusting, box, '-m', '1', f'http://web.example{path}')
+        proc = curl_in(trusting, box, '-m', '5', f'http://web.example{path}')
         request = pending(trusting, box)
         proc.communicate(timeout=SECONDS)
         return request['id']
@@ -331,7 +331,7 @@ def test_a_sandbox_that_ends_without_a_hub(web, me):  # noqa: F811
     box = hub.up('web.example:80 ask GET /*')
     left = []
     for path in ('/hello', '/other'):
-        proc = curl_in(hub, box, '-m', '1', f'http://web.example{path}')
+        proc = curl_in(hub, box, '-m', '5', f'http://web.example{path}')
         left.append(pending(hub, box)['id'])
         proc.communicate(timeout=SECONDS)
         if path == '/hello':
@@ -422,5 +422,5 @@ def test_run(hub):
     done = hub.run('run', '--resolver', DNS_IP, '--allow', 'web.example GET /hello', '--', 'true')
     assert done.returncode != 0 and b'need a hub' in done.stderr
     done = hub.run('run', '--resolver', DNS_IP, '--allow', 'web.example:80 GET /hello', '--', 'sh',
-                   '-c', CURL + 'http://web.example/hello; ' + CURL + 'http://web.example/x')
+                   '-c', SURE + 'http://web.example/hello; ' + SURE + 'http://web.example/x')
     assert b'hello from' in done.stdout and b'no rule of the grant' in done.stdout, done

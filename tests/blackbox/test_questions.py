@@ -51,7 +51,7 @@ def patient(hub, pool):
     """A client that gives up after eleven seconds without a word, and is answered after more."""
     url = f'http://{hub.address[0]}:{hub.address[1]}/mcp?tools=ui'
     return pool.submit(node, 'asks_person.mjs', {'url': url, 'token': hub.token,
-                                                'timeout': 11000})
+                                                'timeout': 11000}, timeout=280)
 
 
 def inbox(hub, query=''):

@@ -159,7 +159,7 @@ def test_a_snapshot_is_kept(hub):
 # ---- the six failures
 
 def test_timeout(hub):
-    answer = ask(hub, 'sh', '-c', 'echo before; sleep 60', timeout_seconds=1)
+    answer = ask(hub, 'sh', '-c', 'echo before; sleep 60', timeout_seconds=3)
     assert answer['timed_out'] and answer['exit_code'] == 124 and answer['failure'] == 'timeout'
     assert answer['stdout'] == 'before\n'
 

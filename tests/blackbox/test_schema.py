@@ -147,7 +147,7 @@ def test_output_is_bounded_and_the_rest_is_there(hub, sb):
     assert both['stdout_elided_bytes'] == both['stderr_elided_bytes'] == left_out
     assert both['next_offset'] == 8 << 10
     assert set(ask('seq 10')) == {'exit_code', 'stdout', 'stderr'}
-    late = ask('seq 200000; exec sleep 100', timeout_seconds=1)
+    late = ask('seq 200000; exec sleep 100', timeout_seconds=3)
     assert late['timed_out'] and late['exec'] and late['next_offset']
 
 

@@ -62,15 +62,6 @@ static void exec_tell_held(struct exec_following *f, enum redact_flush flush)
 	exec_tell_piece(f, 1, STR_NONE, flush);
 }
 
-static void exec_follow_on_quiet(void *data)
-{
-	struct exec_following *f = data;
-
-	/* Then there is more to come, or the client has gone. */
-	if (!f->telling && !call_cancelled(f->call) && !call_full(f->call))
-		exec_tell_held(f, REDACT_QUIET);
-}
-
 /* What is before the place where it begins is only looked at. */
 static void exec_tell_bytes(struct exec_following *f, const struct spool_piece *piece)
 {
@@ -89,6 +80,31 @@ static void exec_tell_bytes(struct exec_following *f, const struct spool_piece *
 	held = call_redact_held(f->call, s);
 	if (held <= bytes.n)
 		f->held_at[piece->stream] = piece->offset + piece->bytes.n - held;
+}
+
+static void exec_follow_on_cancel(void *data)
+{
+	struct exec_following *f = data;
+	struct err e;
+
+	if (f->telling)
+		return; /* who tells ends it */
+	err_set(&e, ERR_CANCELLED, "nobody waits for it any more");
+	f->on_end(f, &e);
+}
+
+static void exec_follow_on_quiet(void *data)
+{
+	struct exec_following *f = data;
+
+	/* Then there is more to come, or the client has gone. */
+	if (f->telling || call_cancelled(f->call) || call_full(f->call))
+		return;
+	f->telling = true;
+	exec_tell_held(f, REDACT_QUIET);
+	f->telling = false;
+	if (call_cancelled(f->call))
+		exec_follow_on_cancel(f);
 }
 
 static enum spool_step exec_tell_next(struct exec_following *f)
@@ -114,17 +130,6 @@ static enum spool_step exec_tell_next(struct exec_following *f)
 			      f);
 	}
 	return step;
-}
-
-static void exec_follow_on_cancel(void *data)
-{
-	struct exec_following *f = data;
-	struct err e;
-
-	if (f->telling)
-		return; /* exec_follow_on() ends it */
-	err_set(&e, ERR_CANCELLED, "nobody waits for it any more");
-	f->on_end(f, &e);
 }
 
 /* As much as the client takes: what is left is read when there is room, or more. */

@@ -972,6 +972,16 @@ def test_forged_marks(box):
     assert forged[-1]['type'] == 'end_of_execution'
 
 
+def test_an_end_that_redaction_holds(box):
+    """What looks like a key is held until nothing follows, and the end with it."""
+    for _ in range(5):
+        lines = box.execute('import sys\nsys.stderr.write("x " * 450); sys.stderr.flush()\n'
+                            'sys.stdout.write("-----BEGIN PRIVATE KEY-----\\nX: ")')
+        assert lines[-1] == {'type': 'end_of_execution'}
+        assert 'x ' * 450 == ''.join(line['text'] for line in lines if line['type'] == 'stderr')
+    assert kept(box.execute('print("on")')) == 'on\n'
+
+
 @pytest.mark.parametrize('body, status', [
     ({}, 400), ({'code': 1}, 400), ({'code': 'x', 'language': 'r'}, 400),
     ({'code': '1', 'language': 5}, 400), ({'code': '1', 'context_id': 5}, 400),

@@ -234,6 +234,19 @@ static void test_fork(void **state)
 	wait_for(&f->done, "the answer to a fork");
 }
 
+/* It answers often, and there are no more children for that: the rest of the room is free. */
+static void test_forks_are_counted(void **state)
+{
+	struct forked *f;
+
+	engine_stop();
+	engine_start(&(struct box_config){ .max_sandboxes = 10 });
+	f = fork_start(make(NULL), 2);
+	wait_for(&f->done, "the answer to a fork");
+	for (int i = 0; i < 5; i++)
+		assert_non_null(make(NULL));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +262,7 @@ int main(int argc, char **argv)
 		engine_test(test_silence),
 		engine_test(test_flood),
 		engine_test(test_fork),
+		engine_test(test_forks_are_counted),
 		engine_test(test_unasked),
 	};
 

@@ -149,6 +149,7 @@ struct sandbox {
 	struct queued *queue;
 	uint32_t n_queued;
 	bool stopped; /* its processes wait for IM_CONTINUE */
+	unsigned asked_quiet; /* so many IM_QUIET are awaited */
 	bool adopted;
 	uint32_t epoch; /* of the IM_RESET that its init has not answered yet; 0: none */
 	bool unreset; /* IM_RESET could not be sent yet: messages wait in the queue */

@@ -317,6 +317,7 @@ int sandbox_stop(struct sandbox *sb, uint32_t id, struct err *e)
 	if (send_now(sb, &stop, sizeof(stop), NULL, 0, e) < 0)
 		return -1;
 	sb->stopped = true;
+	sb->asked_quiet++;
 	return 0;
 }
 
@@ -332,7 +333,10 @@ int sandbox_ask_quiet(struct sandbox *sb, uint32_t id, struct err *e)
 {
 	const struct im_head ask = { IM_QUIESCE, id };
 
-	return send_now(sb, &ask, sizeof(ask), NULL, 0, e);
+	if (send_now(sb, &ask, sizeof(ask), NULL, 0, e) < 0)
+		return -1;
+	sb->asked_quiet++;
+	return 0;
 }
 
 /* Init has answered the request of a pause or resume. */
@@ -354,6 +358,10 @@ static void quiet(struct sandbox *sb, const struct im_quiet *m)
 	struct pending *p = sb->forking;
 	struct err e = ERR_INIT;
 
+	/* A hostile init could answer more often, and each answer would have its effect. */
+	if (sb->asked_quiet == 0)
+		return;
+	sb->asked_quiet--;
 	if (sb->sleep == SANDBOX_AWAKE && sb->sleep_seq && sb->sleep_seq == m->h.id)
 		sandbox_is_quiet(sb, m);
 	if (sb->pausing && sb->pausing->seq == m->h.id)

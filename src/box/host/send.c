@@ -92,20 +92,21 @@ int box_send(struct box *box, const void *msg, size_t n, struct err *e)
 	return box_send_fd(box, msg, n, -1, e);
 }
 
-bool box_wait_sent(struct box *box, struct pending *p)
-{
-	if (!box->unsent || box->last_unsent->then)
-		return false;
-	box->last_unsent->then = p;
-	p->last = box->last_unsent;
-	return true;
-}
-
 void box_wait_no_more(struct pending *p)
 {
 	if (p->last)
 		p->last->then = NULL;
 	p->last = NULL;
+}
+
+bool box_wait_sent(struct box *box, struct pending *p)
+{
+	if (!box->unsent || box->last_unsent->then)
+		return false;
+	box_wait_no_more(p);
+	box->last_unsent->then = p;
+	p->last = box->last_unsent;
+	return true;
 }
 
 /* Removes the first message; returns the request that waits for it, or NULL. */

@@ -509,7 +509,7 @@ struct file_transfer *file_archive_start(struct sandbox *sb, struct str path,
 
 /* What stands at the top of a project folder and programs of the host act on: .git and others
  * (docs/sandboxes.md). Static texts; returns how many. */
-enum { PROJECT_NAMES_MAX = 32 };
+enum { PROJECT_NAMES_MAX = 40 };
 size_t box_project_names(struct str ret[PROJECT_NAMES_MAX]);
 
 struct file_upload_opts {

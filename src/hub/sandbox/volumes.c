@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -251,6 +252,26 @@ static struct str rename_root(const struct volume_roots *roots, struct str path,
 	return path;
 }
 
+/* Whether part of a folder is, by one of its names, what programs of the host act on: that stays as
+ * it is where the folder is given, so it is not given by itself. */
+static bool is_of_project(struct str rest)
+{
+	struct str names[PROJECT_NAMES_MAX];
+	size_t n = box_project_names(names), step;
+
+	for (; rest.n > 0; rest.p += step, rest.n -= step) {
+		const char *slash = memchr(rest.p, '/', rest.n);
+		size_t len = slash ? (size_t)(slash - rest.p) : rest.n;
+
+		for (size_t i = 0; i < n; i++) {
+			if (len == names[i].n && strncasecmp(rest.p, names[i].p, len) == 0)
+				return true;
+		}
+		step = len + (slash != NULL);
+	}
+	return false;
+}
+
 /* Of several roots that hold it the one that gives most counts. */
 static int find_granted(const struct volume_roots *roots, const struct volume *v,
 			char ret[PATH_MAX], struct err *e)
@@ -264,10 +285,19 @@ static int find_granted(const struct volume_roots *roots, const struct volume *v
 
 		if (!is_below(path, r->path, &rest))
 			continue;
-		if (v->mode > r->most)
+		if (v->mode > r->most) {
 			is_less = true;
-		else
-			return open_below(r, rest, ret) == 0 ? 0 : explain(errno, v->inside, e);
+			continue;
+		}
+		if (open_below(r, rest, ret) < 0)
+			return explain(errno, v->inside, e);
+		if (v->mode != VOLUME_RW || r->most == VOLUME_RW_ALL ||
+		    !is_below(str_of(ret), r->path, &rest) || !is_of_project(rest))
+			return 0;
+		return err_set(e, ERR_DENIED,
+			       "volume on %.*s: programs of the host act on it, so it is given as "
+			       "ro, or with holt serve --allow-volumes DIR:rw-all",
+			       STR_CUT(v->inside, 200));
 	}
 	if (is_less)
 		return err_set(e, ERR_DENIED,

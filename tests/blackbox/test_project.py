@@ -4,7 +4,6 @@ the folder, whether it exists or not. Each attempt is tried under rw-all, too, w
 import fcntl
 import os
 import shutil
-import stat
 import subprocess
 import tempfile
 
@@ -201,6 +200,18 @@ def test_sandboxes_that_share_it(who, work):
         with pytest.raises(Failed) as failed:
             hub.create(volumes=[{**shared[0], 'mode': 'rw-all'}])
         assert '--allow-volumes DIR:rw-all' in failed.value.error['cause']
+        # nor what is kept as it is by itself
+        for name in ('.vscode', '.git', '.mcp.json', '.GIT'):
+            below = [{**shared[0], 'host': f'{project.path}/{name}'}]
+            if os.path.exists(below[0]['host']):
+                with pytest.raises(Failed) as failed:
+                    hub.create(volumes=below)
+                assert 'programs of the host act on it' in failed.value.error['cause']
+                hub.delete(hub.create(volumes=[{**below[0], 'mode': 'ro'}]))
+        project.put('sub/x', 'x')
+        project.own()
+        hub.delete(hub.create(volumes=[{**shared[0], 'host': f'{project.path}/sub'}]))
+        shutil.rmtree(f'{project.path}/sub')
         # whose own locks keep nobody out
         assert hub.exec(second, 'flock -n /w true')['exit_code'] != 0
         hub.delete(hub.create(volumes=shared))
@@ -219,7 +230,7 @@ def begin(who, work):
     hubs = []
 
     def start(project):
-        home = f'{work}/home'
+        home = f'{work}/home{len(hubs)}'
         os.mkdir(home, 0o700)
         os.chown(home, who.uid, who.uid)
         hubs.append(Hub(who, home, '--listen', '127.0.0.1:0', '--pool', '1', '--allow-volumes',
@@ -278,12 +289,69 @@ def test_what_the_host_removes_is_made_again(who, work, begin):
     box = hub.create(volumes=shared)
     os.unlink(f'{project.path}/.mcp.json')
     os.rename(f'{project.path}/.vscode', f'{project.path}/old')
-    for name in ('.mcp.json', '.vscode'):
+    shutil.rmtree(f'{project.path}/.git/hooks')
+    hub.exec(box, 'mv /w/.git/HEAD /w/.git/gone')  # as if all of it were being removed
+    for name in ('.mcp.json', '.vscode', '.git/hooks'):
         await_seal(hub, box, name)
         done = hub.exec(box, script(ATTEMPTS, name))
         assert done['stdout'] == '' and done['exit_code'] == 0, (name, done)
     hub.delete(box)
     until(lambda: not {'.mcp.json', '.vscode'} & set(os.listdir(project.path)))
+
+
+def test_a_repository_that_the_host_puts_there(who, work, begin):
+    """Of what it has nothing is sealed by itself, so all of it is."""
+    project = Project(who, f'{work}/p', existing=False)
+    other = Project(who, f'{work}/other')
+    hub, shared = begin(project)
+    box = hub.create(volumes=shared)
+    await_seal(hub, box, '.git')
+    os.rename(f'{other.path}/.git', f'{project.path}/.git')
+    await_seal(hub, box, '.git')
+    assert hub.exec(box, 'echo evil > /w/.git/commondir')['exit_code'] != 0
+    for name in ('.git/config', '.git/hooks/pre-commit', '.git/HEAD'):
+        done = hub.exec(box, script(ATTEMPTS, name))
+        assert done['stdout'] == '' and done['exit_code'] == 0, (name, done)
+    assert hub.exec(box, 'cd /w && git status')['exit_code'] == 0
+    hub.delete(box)
+    assert os.path.exists(f'{project.path}/.git/config')
+
+
+def test_other_worktrees_of_the_repository(who, work):
+    """What leads git from there to its configuration is in this folder."""
+    project = Project(who, f'{work}/p')
+    project.put('.git/worktrees/x/commondir', '../..')
+    project.own()
+    before = project.tree()
+    assert succeeded(project, ATTEMPTS, '.git/worktrees/x/commondir') == set()
+    assert project.tree() == before
+
+
+def test_placeholders_are_not_made_through_links(who, work, begin):
+    """A sandbox that has the folder puts a link where the next one's is being made."""
+    project = Project(who, f'{work}/p', existing=False)
+    project.put('.profile', 'mine')  # so that there are many
+    target = f'{work}/secret'
+    with open(target, 'w', encoding='utf-8') as f:
+        f.write('mine')
+    os.chmod(target, 0o600)
+    os.chown(target, who.uid, who.uid)
+    project.own()
+    os.unlink(f'{project.path}/.profile')
+    hub, shared = begin(project)
+    box = hub.create(volumes=shared)
+    links = [f'import os\nos.symlink("{target}", "/w/own")',
+             f'import ctypes\nc = ctypes.CDLL(None)\nwhile True:\n'
+             '    for n in (b".bash_login", b".zshrc", b".ssh", b".zlogin"):\n'
+             '        c.renameat2(-100, b"/w/own", -100, b"/w/" + n, 2)']
+    hub.exec(box, 'echo mine > /w/.profile')
+    job = hub.exec(box, f"exec python3 -c '{chr(10).join(links)}'", background=True)
+    for _ in range(10):
+        try:
+            hub.delete(hub.create(volumes=shared))
+        except Failed as e:  # it finds the link
+            assert 'link' in e.error['cause'], e
+    assert os.stat(target).st_mode & 0o7777 == 0o600, job
 
 
 def test_a_link_of_the_host_ends_the_sandbox(who, work, begin):
@@ -316,16 +384,32 @@ def git_obeys(project):
 
 @pytest.mark.parametrize('own', ['', 'refs', 'objects'])
 @pytest.mark.parametrize('existing', [True, False])
-def test_the_folder_becomes_no_repository(who, work, existing, own):
+def test_the_folder_becomes_no_repository(who, work, begin, existing, own):
     for more in ('', 'echo evil > commondir; '):
         for mode in ('rw', 'rw-all'):
             project = Project(who, f'{work}/{mode}{len(more)}', existing)
             if own:
                 project.put(f'{own}/mine', 'mine')
                 project.own()
-            project.run(BARE.format(top=project.path, more=more), mode)
-            assert git_obeys(project) == (mode == 'rw-all'), (mode, more)
-            assert not [mode for mode, _ in project.tree().values() if stat.S_ISSOCK(mode)]
+            line = BARE.format(top=project.path, more=more)
+            if mode == 'rw-all':
+                project.run(line, mode)
+                assert git_obeys(project)
+                continue
+            # neither while there is a sandbox nor later
+            hub, shared = begin(project)
+            box = hub.create(volumes=shared)
+            hub.exec(box, line)
+            assert not git_obeys(project), more
+            hub.delete(box)
+            until(lambda: not os.path.exists(f'{project.path}/commondir'))
+            assert not git_obeys(project), more
+
+
+def test_what_keeps_it_from_that_is_nothing_to_git(who, work):
+    project = Project(who, f'{work}/p')
+    out = project.run('cd /w && git add -A && git status --porcelain; ls -d refs commondir')
+    assert '?? ' not in out and out.endswith('commondir\nrefs\n')
 
 
 def test_its_own_names_stay_writable(who, work):
@@ -337,16 +421,9 @@ def test_its_own_names_stay_writable(who, work):
         assert sorted(os.listdir(project.path)) == ['a.txt', 'own']
 
 
-def test_what_keeps_it_from_that_is_nothing_to_git(who, work):
-    project = Project(who, f'{work}/p')
-    assert project.run('cd /w && git add -A && git status --porcelain && git diff HEAD; '
-                       'ls -d refs commondir').count('?? ') == 0
-
-
-def test_a_folder_that_has_the_parts_of_one_is_refused(who, work):
+def test_a_folder_that_has_the_parts_of_a_repository_is_refused(who, work):
     project = Project(who, f'{work}/p', existing=False)
-    for name in ('refs', 'objects'):
-        project.put(f'{name}/mine', 'mine')
+    subprocess.run([*GIT, 'init', '-q', '--bare', project.path], check=True)
     project.own()
     assert 'rw-all' in project.run('true', status=125)
     assert project.run('echo fine', 'rw-all') == 'fine\n'
@@ -370,10 +447,8 @@ def test_left_by_a_warden_that_was_killed(who, work):
     for name in ('.git', '.mcp.json'):
         os.mkdir(f'{project.path}/{name}')
         os.chmod(f'{project.path}/{name}', 0o1555)
-    os.mknod(f'{project.path}/refs', stat.S_IFSOCK | 0o444)
     os.mkdir(f'{project.path}/.vscode')  # the user's own
     project.own()
-    os.chmod(f'{project.path}/refs', 0o1444)
     os.chmod(f'{project.path}/.git', 0o1555)
     os.chmod(f'{project.path}/.mcp.json', 0o1555)
     project.run('true')

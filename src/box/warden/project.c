@@ -61,25 +61,32 @@ static int make_file(int parent, const char *name, const char *text)
 	return fd < 0 || write(fd, text, (size_t)n) != n || fchmod(fd, MADE_FILE) < 0 ? -1 : 0;
 }
 
-/* Git takes only what it can search for a part of a repository; a directory without that bit the
- * superuser can. */
 static int make_socket(int parent, const char *name)
 {
-	if (mknodat(parent, name, S_IFSOCK | 0444, 0) < 0 ||
-	    fchmodat(parent, name, MADE_FILE, 0) < 0)
-		return -1;
-	return 0;
+	return mknodat(parent, name, S_IFSOCK | MADE_FILE, 0);
 }
 
+/* mkdir(2) leaves the sticky bit to the file system. By now the name may be that of something else,
+ * which a sandbox has put there. */
 static int make_directory(int parent, const char *name)
 {
-	/* mkdir(2) leaves the sticky bit to the file system */
-	if (mkdirat(parent, name, 0555) < 0 || fchmodat(parent, name, MADE_DIRECTORY, 0) < 0)
+	autoclose int fd = -1;
+	struct stat st;
+
+	if (mkdirat(parent, name, 0555) < 0)
 		return -1;
-	return 0;
+	fd = open_entry(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -1;
+	if (st.st_uid != geteuid() || (st.st_mode & 0777) != 0555) {
+		errno = EEXIST;
+		return -1;
+	}
+	return fchmod(fd, MADE_DIRECTORY);
 }
 
-static int make_entry(int dir, const struct project_entry *n, const struct stat *owner,
+/* again: somebody may have removed the HEAD, too. */
+static int make_entry(int dir, const struct project_entry *n, const struct stat *owner, bool again,
 		      bool *ret_made)
 {
 	const char *name;
@@ -90,7 +97,7 @@ static int make_entry(int dir, const struct project_entry *n, const struct stat 
 	if (parent < 0)
 		return errno == ENOTDIR || errno == ENOENT ? 0
 							   : -1; /* .git is a file: a worktree */
-	if (strchr(n->path, '/') && !is_repository(parent))
+	if (!again && strchr(n->path, '/') && !is_repository(parent))
 		return 0; /* all of it is read-only */
 	if (n->missing == BECOMES_FILE)
 		failed = make_file(parent, name, n->text);
@@ -120,7 +127,7 @@ static bool looks_made(int parent, const char *name, const struct project_entry 
 	if (n->missing == BECOMES_DIRECTORY)
 		return S_ISDIR(st.st_mode) && (made || mode == MADE_DIRECTORY);
 	if (n->missing == BECOMES_SOCKET)
-		return S_ISSOCK(st.st_mode) && (made || mode == MADE_FILE);
+		return S_ISSOCK(st.st_mode) && (made || (mode | S_ISVTX) == MADE_FILE);
 	if (!S_ISREG(st.st_mode) || (!made && mode != MADE_FILE))
 		return false;
 	fd = open_entry(parent, name, O_RDONLY | O_NONBLOCK, 0);
@@ -190,7 +197,7 @@ static int lock_folder(int fd)
 }
 
 /* Makes it where it is missing. An entry is kept that is there then. */
-static int hold_entry(struct project *p, size_t i, const struct stat *owner)
+static int hold_entry(struct project *p, size_t i, const struct stat *owner, bool again)
 {
 	const struct project_entry *n = &project_entries[i];
 	const uint64_t bit = UINT64_C(1) << i;
@@ -200,7 +207,7 @@ static int hold_entry(struct project *p, size_t i, const struct stat *owner)
 
 	if (n->otherwise && p->kept & bit >> 1)
 		return 0;
-	if (n->missing != STAYS_MISSING && make_entry(p->lock, n, owner, &made) < 0)
+	if (n->missing != STAYS_MISSING && make_entry(p->lock, n, owner, again, &made) < 0)
 		return -1;
 	if (made)
 		p->made |= bit;
@@ -227,13 +234,12 @@ int project_hold(struct project *p, int dir, const struct stat *st, struct err *
 	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
 		if (project_entries[i].of_home && !is_home)
 			continue;
-		if (hold_entry(p, i, st) < 0)
+		if (hold_entry(p, i, st, false) < 0)
 			return err_sys(e, errno, "keep %s as it is", project_entries[i].path);
 	}
 	return 0;
 }
 
-/* What is missing in .git is not made again: somebody may be removing all of it. */
 int project_hold_again(struct project *p)
 {
 	struct stat st;
@@ -241,11 +247,21 @@ int project_hold_again(struct project *p)
 	if (fstat(p->lock, &st) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
-		if (p->kept >> i & 1 && !strchr(project_entries[i].path, '/') &&
-		    hold_entry(p, i, &st) < 0)
+		if (p->kept >> i & 1 && hold_entry(p, i, &st, true) < 0)
 			return -1;
 	}
 	return 0;
+}
+
+bool project_lists(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
+		const char *slash = strrchr(project_entries[i].path, '/');
+
+		if (strcasecmp(slash ? slash + 1 : project_entries[i].path, name) == 0)
+			return true;
+	}
+	return false;
 }
 
 bool project_keeps(const struct project *p, bool in_git, const char *name)
@@ -274,7 +290,22 @@ void project_release(struct project *p)
 	close_fd(&p->tree);
 }
 
-static int seal_entry(int tree, const struct project_entry *n, bool again)
+/* Whether the .git at dir is a repository of which nothing is missing that is sealed by itself. One
+ * that the host has put there since may have less. */
+static bool may_open(int dir, uint64_t kept)
+{
+	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
+		const struct project_entry *n = &project_entries[i];
+		const char *slash = strchr(n->path, '/');
+
+		if (slash && n->missing != STAYS_MISSING &&
+		    (!(kept >> i & 1) || faccessat(dir, slash + 1, F_OK, AT_SYMLINK_NOFOLLOW) < 0))
+			return false;
+	}
+	return is_repository(dir);
+}
+
+static int seal_entry(int tree, const struct project_entry *n, uint64_t kept, bool again)
 {
 	autoclose int at = open_entry(tree, n->path, O_PATH | O_NOFOLLOW, 0);
 	autoclose int copy = -1;
@@ -293,7 +324,7 @@ static int seal_entry(int tree, const struct project_entry *n, bool again)
 	copy = mount_copy(at, "", true);
 	if (copy < 0)
 		return -1;
-	if (!(n->open && S_ISDIR(st.st_mode) && is_repository(at)) &&
+	if (!(n->open && S_ISDIR(st.st_mode) && may_open(at, kept)) &&
 	    mount_setattr_tree(copy, MOUNT_ATTR_RDONLY, -1) < 0)
 		return -1;
 	/* The host has replaced it meanwhile, which the watch tells. */
@@ -303,7 +334,7 @@ static int seal_entry(int tree, const struct project_entry *n, bool again)
 int project_seal(int tree, uint64_t kept, bool again)
 {
 	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
-		if (kept >> i & 1 && seal_entry(tree, &project_entries[i], again) < 0)
+		if (kept >> i & 1 && seal_entry(tree, &project_entries[i], kept, again) < 0)
 			return -1;
 	}
 	return 0;

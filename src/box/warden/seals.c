@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
@@ -45,25 +46,6 @@ static int seals_add(int dir, const char *name)
 	return wd;
 }
 
-static int seals_watch_git(struct project *p)
-{
-	p->git = seals_add(p->lock, ".git");
-	return p->git < 0 && errno != ENOENT && errno != ENOTDIR ? -1 : 0;
-}
-
-int seals_watch(struct project *p, struct err *e)
-{
-	if (seals.fd < 0) {
-		seals.fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-		if (seals.fd < 0 || watch(seals.fd, NULL, TAG_SEALS) < 0)
-			return err_sys(e, errno, "watch a folder");
-	}
-	p->top = seals_add(p->lock, ".");
-	if (p->top < 0 || seals_watch_git(p) < 0)
-		return err_sys(e, errno, "watch a folder");
-	return 0;
-}
-
 /* Others may have the same folder, and then have the same watch. */
 static void seals_remove(const struct project *p, int wd)
 {
@@ -78,6 +60,30 @@ static void seals_remove(const struct project *p, int wd)
 		}
 	}
 	inotify_rm_watch(seals.fd, wd);
+}
+
+/* It may be another directory than before. */
+static int seals_watch_git(struct project *p)
+{
+	int wd = seals_add(p->lock, ".git"), errnum = errno;
+
+	if (p->git >= 0 && p->git != wd)
+		seals_remove(p, p->git);
+	p->git = wd;
+	return wd < 0 && errnum != ENOENT && errnum != ENOTDIR ? -1 : 0;
+}
+
+int seals_watch(struct project *p, struct err *e)
+{
+	if (seals.fd < 0) {
+		seals.fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+		if (seals.fd < 0 || watch(seals.fd, NULL, TAG_SEALS) < 0)
+			return err_sys(e, errno, "watch a folder");
+	}
+	p->top = seals_add(p->lock, ".");
+	if (p->top < 0 || seals_watch_git(p) < 0)
+		return err_sys(e, errno, "watch a folder");
+	return 0;
 }
 
 void seals_forget(struct project *p)
@@ -174,7 +180,7 @@ static void seals_note(struct project *p, const struct inotify_event *v)
 		return;
 	} else if (v->len && project_keeps(p, in_git, v->name)) {
 		p->broken = true;
-		p->gone |= (v->mask & (IN_DELETE | IN_MOVED_FROM)) != 0;
+		p->gone |= v->mask & (IN_DELETE | IN_MOVED_FROM) || strcmp(v->name, ".git") == 0;
 	}
 	if (p->gone && !seals.remake_at)
 		seals.remake_at = clock_ms() + GRACE_MS;
@@ -192,18 +198,17 @@ static void seals_note_all(const struct inotify_event *v)
 	}
 }
 
+/* One read for each turn of the loop: a sandbox can make events as fast as they are read. */
 void seals_changed(void)
 {
 	static char room[EVENTS_ROOM] __attribute__((aligned(8)));
-	ssize_t n;
+	const struct inotify_event *v;
+	ssize_t n = read(seals.fd, room, sizeof(room));
 
-	while ((n = read(seals.fd, room, sizeof(room))) > 0) {
-		const struct inotify_event *v;
-
-		for (char *at = room; at < room + n; at += sizeof(*v) + v->len) {
-			v = (const void *)at;
+	for (char *at = room; at < room + n; at += sizeof(*v) + v->len) {
+		v = (const void *)at;
+		if (v->mask & IN_Q_OVERFLOW || (v->len && project_lists(v->name)))
 			seals_note_all(v);
-		}
 	}
 	seals_renew_live(false);
 }

@@ -9,7 +9,7 @@ enum project_missing {
 	STAYS_MISSING,
 	BECOMES_DIRECTORY,
 	BECOMES_FILE, /* where a directory would stop git */
-	BECOMES_SOCKET, /* which git does not show, and which is nothing to it */
+	BECOMES_SOCKET, /* git does not show it, and snapshots are without it */
 };
 
 static const struct project_entry {
@@ -19,9 +19,7 @@ static const struct project_entry {
 	/* As a repository it may be written, but not moved: what is in it has rows of its own. */
 	bool open;
 	bool of_home; /* made only in a folder that has another of them */
-	/* Made only so that git does not take the folder itself for a repository. One that exists
-	 * is the project's own. */
-	bool bare;
+	bool bare; /* one that exists is the project's own, and may be written */
 	bool otherwise; /* made only where the one before could not be */
 } project_entries[] = {
 	{ ".git", BECOMES_DIRECTORY, .open = true },
@@ -31,6 +29,7 @@ static const struct project_entry {
 	{ ".git/commondir", BECOMES_FILE, ".\n" },
 	{ ".git/hooks", BECOMES_DIRECTORY },
 	{ ".git/modules", STAYS_MISSING },
+	{ ".git/worktrees", STAYS_MISSING },
 	{ ".claude", BECOMES_DIRECTORY },
 	{ ".codex", BECOMES_DIRECTORY },
 	{ ".cursor", BECOMES_DIRECTORY },
@@ -42,6 +41,11 @@ static const struct project_entry {
 	{ ".mcp.json", BECOMES_DIRECTORY },
 	{ ".vscode", BECOMES_DIRECTORY },
 	{ ".zed", BECOMES_DIRECTORY },
+	/* Where .git is no repository git takes the folder itself for one that has HEAD, objects
+	 * and refs, or finds those two by commondir. No sandbox can make what is missing. */
+	{ "commondir", BECOMES_DIRECTORY },
+	{ "refs", BECOMES_SOCKET, .bare = true },
+	{ "objects", BECOMES_SOCKET, .bare = true, .otherwise = true },
 	{ ".bash_login", BECOMES_DIRECTORY, .of_home = true },
 	{ ".bash_logout", BECOMES_DIRECTORY, .of_home = true },
 	{ ".bash_profile", BECOMES_DIRECTORY, .of_home = true },
@@ -54,7 +58,4 @@ static const struct project_entry {
 	{ ".zprofile", BECOMES_DIRECTORY, .of_home = true },
 	{ ".zshenv", BECOMES_DIRECTORY, .of_home = true },
 	{ ".zshrc", BECOMES_DIRECTORY, .of_home = true },
-	{ "commondir", BECOMES_SOCKET, .bare = true },
-	{ "refs", BECOMES_SOCKET, .bare = true },
-	{ "objects", BECOMES_SOCKET, .bare = true, .otherwise = true },
 };

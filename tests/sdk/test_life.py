@@ -138,9 +138,11 @@ def test_credentials_of_mitos(hub, monkeypatch, tmp_path):
     monkeypatch.setenv('MITOS_CONFIG_DIR', str(tmp_path))
     url = f'http://127.0.0.1:{hub.address[1]}'
     (tmp_path / 'credentials.json').write_text('not JSON')
+    (tmp_path / 'credentials.json').chmod(0o600)
     with pytest.raises(holt.PolicyDeniedError):
         holt.Client(url).templates()
     (tmp_path / 'credentials.json').write_text('{"token": "%s"}' % hub.token)
+    (tmp_path / 'credentials.json').chmod(0o600)
     assert holt.Client(url).templates() == ['host']
 
 

@@ -5,8 +5,9 @@ HOLT_SOCKET, else holt.sock in HOLT_HOME, in holt/ of XDG_RUNTIME_DIR, or in the
 the program `holt` has it.
 
 The token: api_key; else HOLT_API_KEY, MITOS_API_KEY; else of the local hub its token file, and of
-one over HTTP the member `token` of credentials.json in MITOS_CONFIG_DIR or ~/.config/mitos; else
-none. The token file is only ever sent over the Unix socket.
+one over HTTP the member `token` of credentials.json in MITOS_CONFIG_DIR or ~/.config/mitos, unless
+that file names another `server`; else none. The token file is only ever sent over the Unix socket.
+Either file is refused if it belongs to another user or is open to others.
 """
 
 from __future__ import annotations
@@ -114,14 +115,53 @@ def _token_file(path: str) -> Optional[Token]:
         return Token(f.read(_FILE_MAX).strip())
 
 
-def _credentials(env: Mapping[str, str]) -> Optional[Token]:
-    folder = env.get('MITOS_CONFIG_DIR') or os.path.join(env.get('HOME', '/'), '.config/mitos')
+def _check_private(path: str, st: os.stat_result) -> None:
+    known = hasattr(os, 'geteuid')  # Windows has neither such owners nor such modes
+    if not stat.S_ISREG(st.st_mode):
+        why = 'is not a regular file'
+    elif known and st.st_uid not in (os.geteuid(), 0):
+        why = 'belongs to another user'
+    elif known and st.st_mode & 0o077:
+        why = 'is open to other users'
+    else:
+        return
+    raise PolicyDeniedError(f'{path} {why}',
+                            code='credentials_file',
+                            remediation=f'Make {path} a file of your own and chmod 600 it, '
+                            'remove it, or set HOLT_API_KEY.')
+
+
+def _is_for(server: object, endpoint: Endpoint) -> bool:
+    """Whether a token that was stored for this server is for that endpoint, too."""
+    if server is None or server == '':
+        return True
     try:
-        with open(os.path.join(folder, 'credentials.json'), encoding='utf-8') as f:
-            token = json.loads(f.read(_FILE_MAX)).get('token')
-    except (OSError, ValueError, AttributeError):
+        of = find_endpoint(server, {}) if isinstance(server, str) else None
+    except ValidationError:
+        return False
+    return of is not None and (of.unix, of.tls, of.host, of.port) == (
+        endpoint.unix, endpoint.tls, endpoint.host, endpoint.port)
+
+
+def _credentials(endpoint: Endpoint, env: Mapping[str, str]) -> Optional[Token]:
+    folder = env.get('MITOS_CONFIG_DIR') or os.path.join(env.get('HOME', '/'), '.config/mitos')
+    path = os.path.join(folder, 'credentials.json')
+    try:
+        # Not to wait at a FIFO; Windows has neither flag.
+        fd = os.open(path,
+                     os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0) | getattr(os, 'O_NOCTTY', 0))
+        try:
+            _check_private(path, os.fstat(fd))
+            text = os.read(fd, _FILE_MAX)
+        finally:
+            os.close(fd)
+        document = json.loads(text)
+        token, server = document.get('token'), document.get('server')
+    except (OSError, ValueError, AttributeError, RecursionError):
         return None  # no file is no error
-    return Token(token) if isinstance(token, str) and token else None
+    if not isinstance(token, str) or not token or not _is_for(server, endpoint):
+        return None
+    return Token(token)
 
 
 def find_token(api_key: Optional[str], endpoint: Endpoint, env: Mapping[str,
@@ -131,4 +171,4 @@ def find_token(api_key: Optional[str], endpoint: Endpoint, env: Mapping[str,
         return Token(said)
     if endpoint.unix:
         return _token_file(data_folder(env) + '/token')
-    return _credentials(env)
+    return _credentials(endpoint, env)

@@ -117,13 +117,15 @@ class Client:
     base_url: http://HOST[:PORT], https://HOST[:PORT] or unix:/PATH. None: HOLT_BASE_URL,
         MITOS_BASE_URL, else the hub of this user by its Unix socket.
     api_key: None: HOLT_API_KEY, MITOS_API_KEY, else the token file of this user's hub (Unix
-        socket) or credentials.json (HTTP). It is never in a text, a log or an error.
+        socket) or credentials.json (HTTP), unless that is for another server. It is never in a
+        text, a log or an error.
     request_timeout: seconds for a request that waits for nothing else; 60.
     retries: how often a request that can be sent again is, after a failure of the way to the hub
         or while it takes no more; 2. In between 0.1 s, 0.2 s, …, or what the hub says.
 
-    Raises ValidationError if base_url or api_key are none, PolicyDeniedError if others can read
-    the token file. Nothing is connected before the first call. Every call may raise any HoltError.
+    Raises ValidationError if base_url or api_key are none, PolicyDeniedError if the token file or
+    credentials.json is open to other users. Nothing is connected before the first call. Every call
+    may raise any HoltError.
     """
 
     def __init__(self,

@@ -86,7 +86,8 @@ export interface ClientOptions {
 	baseUrl?: string;
 	/**
 	 * Absent: HOLT_API_KEY, MITOS_API_KEY, else the token file of this user's hub (Unix socket) or
-	 * credentials.json (HTTP). It is never in a text, a log or an error.
+	 * credentials.json (HTTP), unless that is for another server. It is never in a text, a log or
+	 * an error.
 	 */
 	apiKey?: string;
 	/** Seconds for a request that waits for nothing else; 60. */
@@ -101,9 +102,9 @@ export interface ClientOptions {
 /**
  * A hub and the connections to it.
  *
- * Throws ValidationError if baseUrl or apiKey are none, PolicyDeniedError if others can read the
- * token file. Nothing is connected before the first call. Every call may reject with any
- * HoltError.
+ * Throws ValidationError if baseUrl or apiKey are none, PolicyDeniedError if the token file or
+ * credentials.json is open to other users. Nothing is connected before the first call. Every call
+ * may reject with any HoltError.
  */
 export class Client {
 	readonly #endpoint: Endpoint;

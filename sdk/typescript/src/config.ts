@@ -6,13 +6,16 @@
  * the program `holt` has it.
  *
  * The token: apiKey; else HOLT_API_KEY, MITOS_API_KEY; else of the local hub its token file, and
- * of one over HTTP the member `token` of credentials.json in MITOS_CONFIG_DIR or ~/.config/mitos;
- * else none. The token file is only ever sent over the Unix socket.
+ * of one over HTTP the member `token` of credentials.json in MITOS_CONFIG_DIR or ~/.config/mitos,
+ * unless that file names another `server`; else none. The token file is only ever sent over the
+ * Unix socket. Either file is refused if it belongs to another user or is open to others.
  */
 import * as fs from 'node:fs';
 import { PolicyDeniedError, ValidationError } from './errors.js';
 
 type Env = Record<string, string | undefined>;
+
+const FILE_MAX = 64 << 10;
 
 /** A token, which is no text: nothing prints it by mistake. */
 export class Token {
@@ -130,22 +133,72 @@ function tokenFile(path: string): Token | undefined {
 				remediation: `chmod 600 ${path}, or remove it: \`holt serve\` makes a new one.`,
 			});
 		}
-		const text = Buffer.alloc(64 << 10);
+		const text = Buffer.alloc(FILE_MAX);
 		return new Token(text.toString('ascii', 0, fs.readSync(fd, text)).trim());
 	} finally {
 		fs.closeSync(fd);
 	}
 }
 
-function credentials(env: Env): Token | undefined {
+function checkPrivate(path: string, st: fs.Stats): void {
+	const me = process.geteuid?.(); // Windows has neither such owners nor such modes
+	let why: string;
+	if (!st.isFile()) why = 'is not a regular file';
+	else if (me !== undefined && st.uid !== me && st.uid !== 0) why = 'belongs to another user';
+	else if (me !== undefined && st.mode & 0o077) why = 'is open to other users';
+	else return;
+	throw new PolicyDeniedError(`${path} ${why}`, {
+		code: 'credentials_file',
+		remediation:
+			`Make ${path} a file of your own and chmod 600 it, ` +
+			'remove it, or set HOLT_API_KEY.',
+	});
+}
+
+/** Whether a token that was stored for this server is for that endpoint, too. */
+function isFor(server: unknown, endpoint: Endpoint): boolean {
+	if (server === undefined || server === null || server === '') return true;
+	if (typeof server !== 'string') return false;
+	let of: Endpoint;
+	try {
+		of = findEndpoint(server, {});
+	} catch {
+		return false;
+	}
+	return (
+		of.unix === endpoint.unix &&
+		of.tls === endpoint.tls &&
+		of.host === endpoint.host &&
+		of.port === endpoint.port
+	);
+}
+
+/** The file's text; throws if there is none. */
+function readPrivate(path: string): string {
+	// Not to wait at a FIFO; Windows has neither flag.
+	const flags = fs.constants.O_RDONLY | fs.constants.O_NONBLOCK | fs.constants.O_NOCTTY;
+	const fd = fs.openSync(path, flags);
+	try {
+		checkPrivate(path, fs.fstatSync(fd));
+		const text = Buffer.alloc(FILE_MAX);
+		return text.toString('utf8', 0, fs.readSync(fd, text));
+	} finally {
+		fs.closeSync(fd);
+	}
+}
+
+function credentials(endpoint: Endpoint, env: Env): Token | undefined {
 	const folder = env.MITOS_CONFIG_DIR || (env.HOME ?? '/') + '/.config/mitos';
 	let token: unknown;
+	let server: unknown;
 	try {
-		token = JSON.parse(fs.readFileSync(folder + '/credentials.json', 'utf8')).token;
-	} catch {
+		({ token, server } = JSON.parse(readPrivate(folder + '/credentials.json')));
+	} catch (e) {
+		if (e instanceof PolicyDeniedError) throw e;
 		return undefined; // no file is no error
 	}
-	return typeof token === 'string' && token ? new Token(token) : undefined;
+	if (typeof token !== 'string' || !token || !isFor(server, endpoint)) return undefined;
+	return new Token(token);
 }
 
 export function findToken(
@@ -155,5 +208,5 @@ export function findToken(
 ): Token | undefined {
 	const said = apiKey || env.HOLT_API_KEY || env.MITOS_API_KEY;
 	if (said) return new Token(said);
-	return endpoint.unix ? tokenFile(dataFolder(env) + '/token') : credentials(env);
+	return endpoint.unix ? tokenFile(dataFolder(env) + '/token') : credentials(endpoint, env);
 }

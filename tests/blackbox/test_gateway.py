@@ -516,6 +516,30 @@ def test_answers_that_do_not_fit(hub):
     assert json.loads(texts(declined)) == {'action': 'decline'}
 
 
+@pytest.mark.parametrize('tools, tool, arguments', [
+    ('gateway', 'ours__test_elicitation', {'message': 'Who?'}),
+    ('code', 'execute_javascript', {
+        'code': 'import { test_elicitation as ask } from "host:mcp-ours";'
+                'export default ask({ message: "Who?" })'}),
+], ids=['gateway', 'code'])
+def test_an_answer_before_its_question(hub, tools, tool, arguments):
+    """A modern client may send it with its first request. A value that is too large ends the call
+    in the middle of the question."""
+    client = Modern(hub.door, f'/mcp?tools={tools}', ALL)
+    for name in ('x' * (20 << 10), 'bob', 'x' * (20 << 10), 'bob'):
+        reply = client.request('tools/call', {'name': tool, 'arguments': arguments,
+                                              'inputResponses': {'q1': {
+                                                  'action': 'accept', 'content': {
+                                                      'username': name, 'email': 'a@b.example'}}}})
+        got = texts(reply.answer()['result'])
+        reply.close()
+        if name == 'bob':
+            assert 'action=accept' in got and 'bob' in got, got
+        else:
+            assert 'more than 16384 bytes' in got, got
+    until(lambda: hub.call('GET', '/v1/modules/ours')['calls'] == 0, what='its end')
+
+
 @pytest.mark.parametrize('era', ['legacy', 'modern'])
 def test_a_server_that_does_not_wait(hub, era):
     """Its answer is not held up, nor lost."""

@@ -39,6 +39,7 @@ struct run_asking {
 	char key[KEY_MAX]; /* of the first; "": it was not sent */
 	unsigned asked;
 	bool waits; /* the client has it */
+	bool sending; /* to the client, on the stack */
 	bool dropped; /* nobody will come back */
 	bool timing;
 	uv_timer_t timer;
@@ -215,6 +216,7 @@ static int asking_send(struct mcp_run *r, struct err *e)
 	struct mcp_ask ask = { a->key, kinds[a->first->kind], a->first->params };
 	char state[sizeof(STATE_PREFIX) + ID_MAX];
 	bool stays;
+	int rc;
 
 	if (!mc)
 		return 0;
@@ -227,11 +229,16 @@ static int asking_send(struct mcp_run *r, struct err *e)
 		r->mc = NULL;
 		asking_wait(r, ASK_MS);
 	}
-	if (mcp_call_ask(mc, &ask, 1, str_of(state), e) == 0)
+	a->sending = true;
+	rc = mcp_call_ask(mc, &ask, 1, str_of(state), e);
+	a->sending = false;
+	if (rc == 0)
 		return 0;
 	a->waits = false;
-	if (!stays)
+	if (!stays) {
+		uv_timer_stop(&a->timer);
 		run_attach(r, mc);
+	}
 	return -1;
 }
 
@@ -327,6 +334,13 @@ static void asking_go_on(struct mcp_run *r, struct mcp_call *mc)
 		*outer = true;
 }
 
+static void asking_on_early(uv_timer_t *t)
+{
+	struct mcp_run *r = t->data;
+
+	asking_go_on(r, r->mc);
+}
+
 static struct mcp_run *asking_find(const struct mcp_door *d, struct str id, const void *who)
 {
 	struct mcp_run *r = d->asking;
@@ -358,6 +372,13 @@ bool run_resumes(struct mcp_door *d, struct mcp_call *mc)
 	if (!r->call) {
 		r->mc = mc;
 		run_finish(r, &r->asking->kept);
+		return true;
+	}
+	/* The request had the answer before it was asked. The call, which may end with the answer,
+	 * is asking still: it hears of it later. */
+	if (r->asking->sending) {
+		run_attach(r, mc);
+		uv_timer_start(&r->asking->timer, asking_on_early, 0, 0);
 		return true;
 	}
 	asking_go_on(r, mc);

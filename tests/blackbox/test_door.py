@@ -795,6 +795,55 @@ def test_connections_are_bounded(start, capfd):
     assert capfd.readouterr().err.count('connections are open') == 1
 
 
+def withheld(wire, body=BODY, **options):
+    """Sends a head without its body."""
+    wire.send(post(body=body, **options)[:-len(body)])
+    return wire
+
+
+def test_requests_without_a_token_give_way(start):
+    """As do refused ones with a token, the oldest first; never one that was not, even in the middle
+    of its body."""
+    door = start(connections=8)
+    upload = withheld(door.wire(), fields=['Expect: 100-continue'])
+    assert upload.head()[0] == 100  # its head was received
+    held = [withheld(door.wire(), token=None) for _ in range(7)]
+    for n in range(30):
+        door.works()
+        held.append(withheld(door.wire(), **({'token': None},
+                                             {'path': '/any', 'body': 'x' * 2000})[n % 2]))
+    for wire in held[:20]:
+        assert wire.ended() == b''
+    assert not readable(held[-1].sock) and not readable(upload.sock)
+    reply = upload.ask(BODY)
+    assert reply.status == 200 and reply.body.decode() == BODY
+    for wire in [upload, *held]:
+        wire.close()
+
+
+def test_places_for_the_unix_socket(start, tmp_path):
+    """Requests over TCP take none of them, nor do they end idle connections of Unix sockets."""
+    door = start(connections=16, socket=tmp_path / 'socket')
+
+    def operator():
+        return Wire(str(tmp_path / 'socket'))
+    idle = operator()
+    assert idle.ask(request()).status == 200
+    busy = [door.wire() for _ in range(14)]
+    for n, wire in enumerate(busy):
+        wire.send(request(path='/later/60000', token='right' if n < 12 else 'other'))
+        door.heard('waiting', n + 1)
+    for _ in range(20):
+        with door.wire() as wire:
+            assert wire.ended() == b''
+    with operator() as wire:
+        assert wire.ask(request()).status == 200
+    assert idle.ask(request()).status == 200
+    for wire in [idle, *busy]:
+        wire.close()
+    door.heard('gone', 14)
+
+
 def test_connections_of_an_address_are_bounded(start):
     door = start(connections_by_address=5)
     held = [door.wire() for _ in range(5)]

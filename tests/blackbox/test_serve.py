@@ -705,8 +705,11 @@ def test_sandboxes_outlive_a_hub_that_is_killed(serve, tmp_path):
 
 # ---- many -----------------------------------------------------------------------------------
 
-def test_more_clients_than_there_is_room_for(serve):
-    """Connections are bounded; who comes too late takes the place of the idle ones."""
+@pytest.mark.parametrize('text', ['', request('POST', '/mcp', token=None, body='x' * 100)[:-100]],
+                         ids=['idle', 'without a token'])
+def test_more_clients_than_there_is_room_for(serve, text):
+    """Connections are bounded; who comes too late takes the place of the idle ones, and of those
+    whose request has no token."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
     hub = serve()
@@ -714,7 +717,10 @@ def test_more_clients_than_there_is_room_for(serve):
     try:
         for _ in range(1300):
             held.append(hub.wire())
+            held[-1].send(text)
         hub.works()
+        with Wire(hub.paths[0]) as operator:
+            assert operator.ask(hub.request()).status == 200
         assert hub.metrics()['holt_http_connections'] <= 1024 + 64
     finally:
         for wire in held:

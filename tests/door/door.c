@@ -20,7 +20,7 @@ static struct {
 	uv_poll_t input;
 	struct http_server *server;
 	unsigned grace_ms;
-	const char *tls_certificate, *tls_key, *listen;
+	const char *tls_certificate, *tls_key, *listen, *socket;
 } host = { .listen = "127.0.0.1:0" };
 
 static const char *const principals[] = { "anna", "bert" };
@@ -455,6 +455,8 @@ static void set(struct http_options *o, char *arg)
 		host.grace_ms = (unsigned)strtoul(value, NULL, 10);
 	else if (strcmp(arg, "listen") == 0)
 		host.listen = value;
+	else if (strcmp(arg, "socket") == 0)
+		host.socket = value;
 	else if (strcmp(arg, "anonymous") == 0)
 		o->identify = NULL;
 	else if (strcmp(arg, "metadata") == 0)
@@ -486,7 +488,8 @@ int main(int argc, char **argv)
 	port = host.server ? http_server_listen(host.server, host.listen,
 						tls.certificate ? &tls : NULL, &e)
 			   : -1;
-	if (port < 0) {
+	if (port < 0 ||
+	    (host.socket && http_server_listen_unix(host.server, host.socket, &e) < 0)) {
 		fprintf(stderr, "%s\n", e.msg);
 		return 1;
 	}

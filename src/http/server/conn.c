@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { WATCHED_AT_ONCE = 64, LAST_WORD_MS = 1000, FULL_SAID_MS = 10000 };
+enum { WATCHED_AT_ONCE = 64, LAST_WORD_MS = 1000, FULL_SAID_MS = 10000, UNIX_KEPT = 32 };
 
 struct conn *conn_of(struct MHD_Connection *mhd)
 {
@@ -58,6 +58,11 @@ static bool is_local(int fd)
 	       (cred.uid == geteuid() || cred.uid == 0);
 }
 
+static bool is_unix(const struct listener *l)
+{
+	return l->path[0] != '\0';
+}
+
 static void begin(struct listener *l, struct MHD_Connection *mhd, void **socket_context)
 {
 	struct http_server *srv = l->srv;
@@ -84,9 +89,10 @@ static void begin(struct listener *l, struct MHD_Connection *mhd, void **socket_
 	c->prev = srv->conns.prev;
 	c->next = &srv->conns;
 	c->prev->next = c->next->prev = c;
-	c->idle_ms = server_now_ms(c->srv);
-	c->deadline_ms = c->idle_ms + srv->o.limits.header_ms;
+	c->since_ms = server_now_ms(c->srv);
+	c->deadline_ms = c->since_ms + srv->o.limits.header_ms;
 	server_tick(srv);
+	srv->tcp += !is_unix(l);
 	srv->stats.connections++;
 	srv->stats.connections_total++;
 }
@@ -98,6 +104,7 @@ static void end(struct conn *c)
 	unwatch(c);
 	c->prev->next = c->next;
 	c->next->prev = c->prev;
+	c->srv->tcp -= !is_unix(c->listener);
 	c->srv->stats.connections--;
 	if (c->srv->closing)
 		server_again(c->srv);
@@ -125,31 +132,58 @@ static void say_full(struct http_server *srv, bool refused)
 	}
 	log_warn("%u connections are open; %s (%u times since this was last said)",
 		 srv->stats.connections,
-		 refused ? "one more is refused" : "the one that has been idle longest is closed",
+		 refused ? "one more is refused" : "the one that has waited longest is closed",
 		 srv->full_unsaid + 1);
 	srv->full_unsaid = 0;
 	srv->full_logged_ms = now;
 }
 
-/* A full server closes the connection that has been idle longest. */
+/* Places that are kept for Unix sockets: whoever floods the others, the operator gets in. */
+static unsigned kept_places(const struct http_server *srv)
+{
+	unsigned share = srv->o.limits.connections / 8;
+	bool unix_too = false;
+
+	for (size_t i = 0; i < srv->n_listeners; i++)
+		unix_too |= is_unix(srv->listeners[i]);
+	return !unix_too ? 0 : share < UNIX_KEPT ? share : UNIX_KEPT;
+}
+
+/* It is idle, or no route has its request, which was refused or has no principal: a body that is
+ * dropped, one for an open route, or a reply that nobody reads. */
+static bool may_go(const struct conn *c)
+{
+	const struct http_request *q = &c->q;
+
+	if (c->let_go)
+		return false;
+	return c->state == CONN_IDLE || ((c->state == CONN_BODY || c->state == CONN_REPLYING) &&
+					 (!q->principal || q->refusal) && !q->counted);
+}
+
+/* A full server closes such a connection, the one that has waited longest. */
 enum MHD_Result conn_admit(void *cls, const struct sockaddr *address, socklen_t n)
 {
-	struct http_server *srv = ((struct listener *)cls)->srv;
+	const struct listener *l = cls;
+	struct http_server *srv = l->srv;
+	unsigned max = srv->o.limits.connections;
+	bool among_tcp = !is_unix(l) && srv->tcp >= max - kept_places(srv);
 	struct conn *oldest = NULL;
 
 	if (srv->closing)
 		return MHD_NO;
-	if (srv->stats.connections < srv->o.limits.connections)
+	if (srv->stats.connections < max && !among_tcp)
 		return MHD_YES;
 	for (struct conn *c = srv->conns.next; c != &srv->conns; c = c->next) {
-		if (c->state == CONN_IDLE && (!oldest || c->idle_ms < oldest->idle_ms))
+		if (may_go(c) && !(among_tcp && is_unix(c->listener)) &&
+		    (!oldest || c->since_ms < oldest->since_ms))
 			oldest = c;
 	}
 	say_full(srv, !oldest);
 	if (!oldest)
 		return MHD_NO;
 	conn_kill(oldest);
-	oldest->state = CONN_REPLYING; /* so that it is not chosen again */
+	oldest->let_go = true;
 	return MHD_YES;
 }
 
@@ -160,15 +194,14 @@ void conn_set_state(struct conn *c, enum conn_state state)
 	const struct http_limits *l = &c->srv->o.limits;
 
 	c->state = state;
+	c->since_ms = server_now_ms(c->srv);
 	c->deadline_ms = 0;
-	if (state == CONN_IDLE) {
-		c->idle_ms = server_now_ms(c->srv);
-		c->deadline_ms = c->idle_ms + l->idle_ms;
-	}
-	if (state == CONN_BODY)
-		c->deadline_ms = server_now_ms(c->srv) + l->body_ms;
+	if (state == CONN_IDLE)
+		c->deadline_ms = c->since_ms + l->idle_ms;
+	else if (state == CONN_BODY)
+		c->deadline_ms = c->since_ms + l->body_ms;
 	else if (state == CONN_REPLYING && c->srv->given_up)
-		c->deadline_ms = server_now_ms(c->srv) + LAST_WORD_MS;
+		c->deadline_ms = c->since_ms + LAST_WORD_MS;
 }
 
 void conn_kill(struct conn *c)

@@ -109,7 +109,8 @@ struct conn {
 	bool suspended;
 	bool watched; /* the client's end is watched for */
 	bool timed; /* the daemon's timeout is set */
-	uint64_t idle_ms; /* when it became idle */
+	bool let_go; /* it was killed to make room, and is not chosen again */
+	uint64_t since_ms; /* when its state was last set */
 	uint64_t deadline_ms; /* 0: none */
 	struct http_request q;
 	struct http_field fields[FIELDS_KEPT]; /* the first of q.head.n_fields */
@@ -146,6 +147,7 @@ struct http_server {
 	struct listener *listeners[LISTENERS_MAX];
 	size_t n_listeners;
 	struct conn conns; /* ring */
+	unsigned tcp; /* of them */
 	struct http_stats stats;
 	uint64_t full_logged_ms; /* when the last warning that it is full was logged; 0: never */
 	unsigned full_unsaid; /* warnings left out since */

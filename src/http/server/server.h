@@ -98,7 +98,10 @@ struct http_routes {
 
 /* 0 stands for the default, in brackets. */
 struct http_limits {
-	unsigned connections; /* in all [1024]; above that the one longest idle is closed */
+	/* In all [1024]. Above that the one that has waited longest is closed: idle, or with a
+	 * request without a principal, or refused, that no route has. An eighth of them, at most
+	 * 32, are for Unix sockets alone, if there is one. */
+	unsigned connections;
 	unsigned connections_by_address; /* [0: any number]; above that new ones are closed */
 	unsigned headers; /* fields of a request [100] */
 	size_t header_bytes; /* request line and fields [8 KiB]; at most 64 KiB */

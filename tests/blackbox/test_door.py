@@ -1056,11 +1056,49 @@ def test_streams_are_bounded(start):
         wire.close()
 
 
-def test_a_thousand_idle_streams(start):
+def test_a_principal_leaves_streams_to_others(start):
+    """Whether they are WebSockets or not."""
+    door = start(streams=16)
+    held = []
+
+    def opened(data):
+        held.append(door.wire())
+        held[-1].send(data)
+        return held[-1].head()[0]
+    assert [opened(request(path='/stream/0')) for _ in range(13)] == [200] * 13
+    assert [opened(ws_request()) for _ in range(2)] == [101, 429]
+    assert opened(request(path='/stream/0')) == 429
+    assert opened(request(path='/stream/0', token='other')) == 200
+    door.works()
+    for wire in held:
+        wire.close()
+
+
+def test_a_principal_leaves_connections_to_others(start):
+    """Whatever its requests do; those that are only open count as free."""
+    door = start(connections=16)
+    busy = [door.wire() for _ in range(14)]
+    for n, wire in enumerate(busy):
+        wire.send(request(path='/later/60000') if n % 2 else request(path='/stream/0'))
+    door.heard('waiting', 7)
+    for wire in busy[::2]:
+        assert wire.head()[0] == 200
+    idle = []
+    for _ in range(8):
+        idle.append(door.wire())
+        assert error_of(idle[-1].ask(request()))['code'] == 'limit_exceeded'
+        assert door.ask(request(token='other')).status == 200
+    busy.pop().close()
+    until(lambda: door.ask(request()).status == 200, what='room')
+    for wire in busy + idle:
+        wire.close()
+
+
+def test_many_idle_streams(start):
     door = start()
     door.works()
     before = door.memory()
-    held = [door.wire() for _ in range(900)]
+    held = [door.wire() for _ in range(750)]
     for wire in held:
         wire.send(request(path='/stream/0'))
     for wire in held:
@@ -1069,7 +1107,7 @@ def test_a_thousand_idle_streams(start):
     assert (door.memory() - before) / len(held) < 32 << 10
     for wire in held:
         wire.close()
-    door.heard('stream closed: transport_failed', 900)
+    door.heard('stream closed: transport_failed', len(held))
     door.works()
 
 

@@ -20,12 +20,14 @@ files test is named here; what is about servers of others waits for modules.
 import concurrent.futures
 import json
 import os
+import resource
 
 import pytest
 
 import host
 from approval import pending
 from client import until
+from http_client import Door, Modern
 from rest import Failed
 from test_keys import as_bearer, key
 from test_policy import Hub, deny
@@ -129,6 +131,32 @@ def test_32_one_key_leaves_room_for_others(hub, pool):
     until(lambda: not any(a['state'] == 'pending'
                           for a in hub.call('GET', '/v1/approvals')['approvals']), 30)
     hub.call('DELETE', '/v1/keys/other')
+
+
+def test_32_one_key_leaves_streams_to_others(hub):
+    """However many it opens: others open theirs, and have connections for their requests."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+    busy, other = (as_bearer(hub, key(hub, name, ['read'])) for name in ('busy', 'other'))
+    held = []
+
+    def listens(of):
+        held.append(Modern(Door(hub.address, of.token)).request(
+            'subscriptions/listen', {'notifications': {'toolsListChanged': True}}))
+        return held[-1].status == 200
+    try:
+        while listens(busy):
+            assert len(held) < 1024
+        assert len(held) > 500 and held[-1].status == 429
+        assert listens(other)
+        for of in (other, busy, hub):
+            of.works()
+    finally:
+        for reply in held:
+            reply.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for name in ('busy', 'other'):
+            hub.call('DELETE', f'/v1/keys/{name}')
 
 
 def test_34_no_line_is_forged(hub):

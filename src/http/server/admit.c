@@ -340,10 +340,16 @@ static int check_rate(struct http_request *q)
 {
 	struct http_server *srv = q->conn->srv;
 
-	if (!srv->rates || !q->principal ||
-	    rate_take(srv->rates, (uintptr_t)q->principal, server_now_ms(srv), &q->retry_after))
+	if (!q->principal)
 		return 0;
-	return refuse(q, 429, ERR_LIMIT, "too many requests a second");
+	if (srv->rates &&
+	    !rate_take(srv->rates, (uintptr_t)q->principal, server_now_ms(srv), &q->retry_after))
+		return refuse(q, 429, ERR_LIMIT, "too many requests a second");
+	if (!conn_has_share(q->conn))
+		return refuse(q, 429, ERR_LIMIT,
+			      "this client's requests have most of the connections; others have "
+			      "the rest");
+	return 0;
 }
 
 static int check_body(struct http_request *q)

@@ -17,6 +17,9 @@
 
 enum { WATCHED_AT_ONCE = 64, LAST_WORD_MS = 1000, FULL_SAID_MS = 10000, UNIX_KEPT = 32 };
 
+/* What one principal has is less than so many times what is free. */
+enum { SHARE = 7 };
+
 struct conn *conn_of(struct MHD_Connection *mhd)
 {
 	const union MHD_ConnectionInfo *info =
@@ -185,6 +188,41 @@ enum MHD_Result conn_admit(void *cls, const struct sockaddr *address, socklen_t 
 	conn_kill(oldest);
 	oldest->let_go = true;
 	return MHD_YES;
+}
+
+/* ---- shares of principals ------------------------------------------------------------------- */
+
+/* What may go counts as free. */
+bool conn_has_share(const struct conn *c)
+{
+	const struct http_server *srv = c->srv;
+	unsigned room = srv->o.limits.connections - (is_unix(c->listener) ? 0 : kept_places(srv));
+	unsigned busy = 0, own = 0;
+
+	if (srv->stats.connections <= room / (SHARE + 1) * SHARE)
+		return true;
+	for (const struct conn *o = srv->conns.next; o != &srv->conns; o = o->next) {
+		if (o == c || o->let_go || may_go(o))
+			continue;
+		busy++;
+		own += o->q.principal == c->q.principal;
+	}
+	return own == 0 || (busy < room && own < SHARE * (room - busy));
+}
+
+int conn_may_stream(const struct conn *c, struct err *e)
+{
+	const struct http_server *srv = c->srv;
+	unsigned all = srv->stats.streams + srv->stats.websockets, own = 0;
+
+	if (all >= srv->o.limits.streams)
+		return err_set(e, ERR_LIMIT, "%u streams are open", all);
+	for (const struct conn *o = srv->conns.next; o != &srv->conns; o = o->next)
+		own += (o->stream || o->ws) && o->q.principal == c->q.principal;
+	if (own >= SHARE * (srv->o.limits.streams - all))
+		return err_set(e, ERR_LIMIT,
+			       "%u streams of this client are open; others have the rest", own);
+	return 0;
 }
 
 /* ---- states and deadlines ------------------------------------------------------------------ */

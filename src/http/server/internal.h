@@ -207,6 +207,10 @@ void server_tls_bye(struct conn *c);
 void conn_notify(void *cls, struct MHD_Connection *mhd, void **socket_context,
 		 enum MHD_ConnectionNotificationCode code);
 enum MHD_Result conn_admit(void *cls, const struct sockaddr *address, socklen_t n);
+/* Whether one more request of its principal leaves connections to others. */
+bool conn_has_share(const struct conn *c);
+/* Whether its request may become a stream or WebSocket; ERR_LIMIT. */
+int conn_may_stream(const struct conn *c, struct err *e) MUST_USE;
 struct conn *conn_of(struct MHD_Connection *mhd);
 void conn_set_state(struct conn *c, enum conn_state state);
 void conn_suspend(struct conn *c);

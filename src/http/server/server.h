@@ -12,7 +12,8 @@
  * 	Origin		403  present, and neither the server's own nor in the allow-list
  * 	route, method	404, 405
  * 	token		401  missing or wrong, unless the route is open
- * 	rate		429  over the principal's rate, with Retry-After
+ * 	rate		429  over the principal's rate, with Retry-After, or its share of
+ * 			     connections
  * 	type		415  a body, or a method that has one, without application/json
  * 	size		413
  * 	draining	503
@@ -96,7 +97,8 @@ struct http_routes {
 
 /* ---- the server ---------------------------------------------------------------------------- */
 
-/* 0 stands for the default, in brackets. */
+/* 0 stands for the default, in brackets. Of connections with a request, and of streams, a
+ * principal gets one more only while it has less than seven times as many as are free. */
 struct http_limits {
 	/* In all [1024]. Above that the one that has waited longest is closed: idle, or with a
 	 * request without a principal, or refused, that no route has. An eighth of them, at most
@@ -107,7 +109,7 @@ struct http_limits {
 	size_t header_bytes; /* request line and fields [8 KiB]; at most 64 KiB */
 	size_t body; /* of a request [4 MiB]; a route may set another limit */
 	size_t bodies; /* of all requests at once [256 MiB]; above that 503 */
-	unsigned streams; /* streams and WebSockets at once [1024]; above that 503 */
+	unsigned streams; /* streams and WebSockets at once [896]; above that ERR_LIMIT */
 	size_t stream_queue; /* bytes queued for a slow reader [1 MiB] */
 	unsigned rate; /* requests per second of one principal [0: any] */
 	unsigned burst; /* [2 * rate] */

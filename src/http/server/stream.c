@@ -163,13 +163,13 @@ static void on_freed(void *cls)
 static struct http_stream *make(struct conn *c, const struct http_stream_events *events,
 				void *owner, struct err *e)
 {
-	const struct http_stats *now = &c->srv->stats;
 	size_t limit = c->srv->o.limits.stream_queue;
 	struct http_stream *s = NULL;
 
-	if (now->streams + now->websockets >= c->srv->o.limits.streams)
-		err_set(e, ERR_LIMIT, "%u streams are open", now->streams + now->websockets);
-	else if (!(s = calloc(1, sizeof(*s))))
+	if (conn_may_stream(c, e) < 0)
+		return NULL;
+	s = calloc(1, sizeof(*s));
+	if (!s)
 		err_set(e, ERR_LIMIT, "out of memory");
 	else
 		*s = (struct http_stream){ .srv = c->srv,

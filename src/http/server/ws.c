@@ -313,11 +313,8 @@ static struct http_ws *make(struct conn *c, const struct http_ws_options *option
 	struct http_server *srv = c->srv;
 	struct http_ws *ws = NULL;
 
-	if (srv->stats.streams + srv->stats.websockets >= srv->o.limits.streams) {
-		err_set(e, ERR_LIMIT, "%u streams are open",
-			srv->stats.streams + srv->stats.websockets);
+	if (conn_may_stream(c, e) < 0)
 		return NULL;
-	}
 	ws = calloc(1, sizeof(*ws));
 	if (!ws || ws_frames_begin(&ws->f, false, options->message_max ?: MESSAGE_MAX) < 0) {
 		free(ws);

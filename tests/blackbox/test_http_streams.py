@@ -344,6 +344,22 @@ def test_all_sessions_store_up_to_a_size(http_host):
         assert peer.stats()['stored'] <= 50_000
 
 
+def test_one_session_leaves_room_to_others(http_host):
+    """The one that has most of the store loses its oldest events."""
+    peer = http_host(store_all=50_000)
+    greedy, other = peer.session(), peer.session()
+    firsts = {}
+    for held, (session, n) in enumerate([(greedy, 20), (other, 2)], 1):
+        reply = session.tool('say', n=n, bytes=10_000, then='hold', key=f'k{held}')
+        firsts[session] = reply.event().id
+        reply.close()
+        assert peer.until(held=held)['stored'] <= 50_000
+    for session, n, name in ((other, 2, 'k2'), (greedy, 1, 'k1')):
+        peer.release(name)
+        got = texts(session.listen(firsts[session]).events())
+        assert len(got) >= n + 1 and got[-1]['id'] == session.last_id
+
+
 def test_what_is_finished_is_not_stored_for_ever(http_host):
     peer = http_host(keep_ms=100, pulse_ms=30)
     session = peer.session()

@@ -1,6 +1,7 @@
 /*
  * The events of a session in the order of sending, and within it those of each flow. Above a limit
- * the session's oldest event is dropped. If a connected flow loses an event that was not sent yet,
+ * the session's oldest event is dropped; above that of all sessions, the oldest of the session that
+ * has most. If a connected flow loses an event that was not sent yet,
  * its reader is too slow and is disconnected.
  */
 #include <stdlib.h>
@@ -52,8 +53,34 @@ static bool is_full(const struct mcp_http_session *s, size_t more)
 {
 	const struct mcp_http_options *o = &s->http->o;
 
-	return s->stored_n >= o->events || s->stored_bytes + more > o->store_max ||
-	       s->http->stored_bytes + more > o->store_all;
+	return s->stored_n >= o->events || s->stored_bytes + more > o->store_max;
+}
+
+/* NULL: nothing is stored. */
+static struct mcp_http_session *largest(const struct mcp_http *h)
+{
+	struct mcp_http_session *most = NULL;
+
+	for (struct mcp_http_session *s = h->oldest; s; s = s->newer) {
+		if (s->oldest && (!most || s->stored_bytes > most->stored_bytes))
+			most = s;
+	}
+	return most;
+}
+
+/* False: there is none for so much. */
+static bool make_room(struct mcp_http_session *s, size_t n)
+{
+	struct mcp_http *h = s->http;
+	struct mcp_http_session *most;
+
+	while (s->oldest && is_full(s, n))
+		drop_oldest(s);
+	if (is_full(s, n) || n > h->o.store_all)
+		return false;
+	while (h->stored_bytes + n > h->o.store_all && (most = largest(h)))
+		drop_oldest(most);
+	return h->stored_bytes + n <= h->o.store_all;
 }
 
 static void append(struct mcp_flow *f, struct mcp_stored *x)
@@ -81,9 +108,7 @@ struct mcp_stored *mcp_store_add(struct mcp_flow *f, struct str text)
 	struct mcp_http_session *s = f->session;
 	struct mcp_stored *x = NULL;
 
-	while (s->oldest && is_full(s, text.n))
-		drop_oldest(s);
-	if (!is_full(s, text.n))
+	if (make_room(s, text.n))
 		x = malloc(sizeof(*x) + text.n);
 	if (!x) {
 		log_info("mcp http: an event of %zu bytes is not stored", text.n);

@@ -149,7 +149,7 @@ struct mcp_flow *mcp_flow_by_event(struct mcp_http_session *s, struct str id, ui
 
 /* --- http_store.c --- */
 
-/* NULL if it can't be stored. May drop older events of the session. */
+/* NULL if it can't be stored. May drop older events, of this session or another. */
 struct mcp_stored *mcp_store_add(struct mcp_flow *f, struct str text);
 /* Drops what the client has seen: events up to number n. */
 void mcp_store_drop(struct mcp_flow *f, uint64_t n);

@@ -28,13 +28,15 @@ static void gate_policy_see(void *data, struct str text)
 }
 
 /* What a sandbox is to be made from; STR_NONE: the call makes none. */
-static struct str gate_policy_image(const struct call *c)
+static struct str gate_policy_image(struct call *c)
 {
 	const struct op *op = call_op(c);
 	struct str image = STR_NONE;
 
 	if (op->effect != OP_WRITE && op->effect != OP_EXECUTE)
 		return image;
+	if (op->image)
+		return op->image(c, call_request(c));
 	for (size_t i = 0; i < policy_image_members_n && !image.p; i++)
 		field_visit(op->request, call_request(c), policy_image_members[i], gate_policy_see,
 			    &image);

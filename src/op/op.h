@@ -50,6 +50,9 @@ struct op {
 	bool (*asks)(struct call *c, const void *request);
 	/* The name of the tool of a module that it calls, as it is listed; NULL: it calls none. */
 	const char *(*tool)(struct call *c, const void *request);
+	/* What it makes sandboxes from, as a request for a sandbox would name it; STR_NONE: it
+	 * makes none. Lives as long as the call. NULL: a member of the request says it, if any. */
+	struct str (*image)(struct call *c, const void *request);
 	/* Fills in what the operator's file has for the caller, before the request is brought into
 	 * its one form and policy sees it. May be NULL. */
 	int (*expand)(struct call *c, void *request, struct err *e);

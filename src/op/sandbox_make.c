@@ -672,6 +672,15 @@ static int copies_normalize(struct copies *w, struct arena *a, struct err *e)
 	return 0;
 }
 
+/* What can't be told may not be used: no pattern but one for everything matches "". */
+static struct str copies_image(struct call *c, struct str image)
+{
+	struct err e;
+	char *copy = arena_dup(call_arena(c), image, &e);
+
+	return copy ? (struct str){ copy, image.n } : STR_LIT("");
+}
+
 /* ---- sandbox.fork -------------------------------------------------------------------------- */
 
 struct fork_request {
@@ -697,6 +706,20 @@ static int fork_normalize(void *request, struct arena *a, struct err *e)
 	q->pause_source = false;
 	q->template = STR_NONE;
 	return copies_normalize(&q->copies, a, e);
+}
+
+/* The new sandboxes are made from what the source was made from. */
+static struct str fork_image(struct call *c, const void *request)
+{
+	const struct fork_request *q = request;
+	struct hub_sandbox_info i;
+	struct err e;
+	struct hub_sandbox *l = hub_sandboxes_find(call_sandboxes(c), q->sandbox, &e);
+
+	if (!l || !call_sees(c, l))
+		return STR_NONE;
+	hub_sandbox_info(l, &i);
+	return copies_image(c, i.template);
 }
 
 /* What was answered before is answered again, whether or not the source is still known. */
@@ -725,6 +748,7 @@ const struct op sandbox_fork_op = {
 	.request = &fork_table,
 	.target = OP_TARGET(struct fork_request, sandbox),
 	.result = &made_table,
+	.image = fork_image,
 	.normalize = fork_normalize,
 	.run = sandbox_fork_run,
 };
@@ -745,6 +769,19 @@ static const struct field_table restore_table = FIELD_TABLE(struct restore_reque
 static int restore_normalize(void *request, struct arena *a, struct err *e)
 {
 	return copies_normalize(&((struct restore_request *)request)->copies, a, e);
+}
+
+static struct str restore_image(struct call *c, const void *request)
+{
+	const struct restore_request *q = request;
+	char image[SNAPSHOT_IMAGE_MAX];
+	struct err e;
+	struct snapshot *s = call_snapshot(c, q->snapshot, &e);
+
+	if (!s)
+		return STR_NONE;
+	snapshot_image(s, image);
+	return copies_image(c, str_of(image));
 }
 
 static void snapshot_restore_run(struct call *c, const void *request)
@@ -773,6 +810,7 @@ const struct op snapshot_restore_op = {
 	.flags = OP_KEYED | OP_LIFECYCLE,
 	.request = &restore_table,
 	.result = &made_table,
+	.image = restore_image,
 	.normalize = restore_normalize,
 	.run = snapshot_restore_run,
 };

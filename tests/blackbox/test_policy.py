@@ -3,11 +3,14 @@ and nobody in a sandbox gets at it."""
 
 import json
 import os
+import shutil
+import subprocess
 import time
 
 import jsonschema
 import pytest
 
+import image_files
 from client import until
 from described import Described
 from rest import Failed
@@ -133,6 +136,70 @@ def test_images(hub):
     hub.set(principals={'tok*': {'images': []}})
     hub.set(images=['ho*'])
     hub.delete(hub.create())
+
+
+def archive(**meta):
+    """A snapshot as anybody can write one."""
+    zstd = shutil.which('zstd')
+    if not zstd:
+        pytest.skip('zstd is missing')
+    text = json.dumps({'version': 1, 'template': 'host', 'base': '', 'memory': 256 << 20,
+                       'disk': 64 << 20, 'pids': 64, 'cpu_milli': 0, **meta},
+                      separators=(',', ':'))
+    tar = image_files.layer(image_files.entry('.wh..wh.holt', text.encode()))
+    return subprocess.run([zstd, '-c'], input=tar, stdout=subprocess.PIPE, check=True).stdout
+
+
+def imported(hub, **meta):
+    data = archive(**meta)
+    head = hub.request('POST', '/v1/snapshots', fields=['Content-Type: application/zstd',
+                                                        f'Content-Length: {len(data)}'])
+    with hub.wire() as wire:
+        reply = wire.ask(head.encode() + data, 'POST')
+    assert reply.status == 200, reply.body
+    return json.loads(reply.body)['id']
+
+
+def test_images_of_what_is_restored(hub):
+    """An archive says itself what it was made from, and may be older than the list."""
+    ci, free = (as_bearer(hub, key(hub, name)) for name in ('ci', 'free'))
+    digest = 'ab' * 32
+    denied_by = 'rule "images", config.json:'
+
+    def restore(who, snapshot):
+        for box in who.post(f'/v1/snapshots/{snapshot}/restore', count=2)['sandboxes']:
+            who.delete(box['id'])
+
+    hub.set()
+    box = ci.create()
+    stopped = ci.create()
+    taken = ci.post(f'/v1/sandboxes/{box}/snapshots')['id']
+    ci.post(f'/v1/sandboxes/{stopped}/stop')
+    hub.set(principals={'key:ci': {'images': ['python-*']}})
+    assert denied_by in cause(ci.create)
+    for snapshot in (imported(ci), imported(ci, template='python-3', base=digest), taken):
+        assert denied_by in cause(restore, ci, snapshot), snapshot
+    assert denied_by in cause(ci.post, f'/v1/sandboxes/{box}/fork')
+    # what is there already goes on
+    assert cause(ci.post, '/v1/resume', sandbox=stopped) is None
+    assert cause(restore, free, imported(free)) is None
+    # nor does the answer tell of what others have
+    with pytest.raises(Failed) as of_others:
+        restore(ci, imported(free))
+    with pytest.raises(Failed) as of_nobody:
+        restore(ci, 'none')
+    assert of_others.value.status == of_nobody.value.status == 404
+
+    hub.set(principals={'key:ci': {'images': ['ho*', f'sha256:{digest}']}})
+    assert cause(restore, ci, taken) is None and cause(restore, ci, imported(ci)) is None
+    ci.delete(ci.post(f'/v1/sandboxes/{box}/fork')['id'])
+    with pytest.raises(Failed) as missing:  # it may be used, but there is none
+        restore(ci, imported(ci, template='python-3', base=digest))
+    assert missing.value.status == 404, missing.value
+    assert denied_by in cause(restore, ci, imported(ci, template='python-3'))
+    hub.set()
+    for one in (box, stopped):
+        ci.delete(one)
 
 
 def test_limits(hub):

@@ -18,7 +18,7 @@ enum { RESTORE_MAX = 64, ENV_MAX = 256 };
 struct restoring {
 	struct hub_sandboxes *all;
 	int file; /* the archive: stays readable when the snapshot is deleted */
-	char template[256], digest[HASH_HEX + 1];
+	char template[SNAPSHOT_IMAGE_MAX], digest[HASH_HEX + 1];
 	uint64_t max;
 	struct limits limits;
 	char *spec; /* JSON */
@@ -274,17 +274,17 @@ static int read_spec(struct restoring *r, const struct snapshot *s, struct err *
 	return 0;
 }
 
-/* By name if that still means the same image, else by digest. */
-static void find_template(struct restoring *r, const struct snapshot *s)
+void snapshot_image(const struct snapshot *s, char ret[SNAPSHOT_IMAGE_MAX])
 {
 	char base[SANDBOX_BASE_MAX];
 	struct err ignored = ERR_INIT;
 
-	if (!s->base[0] || (box_base(r->all->box, str_of(s->template), base, &ignored) == 0 &&
-			    strcmp(base, s->base) == 0))
-		snprintf(r->template, sizeof(r->template), "%s", s->template);
+	if (!s->base[0] ||
+	    (s->all->box && box_base(s->all->box, str_of(s->template), base, &ignored) == 0 &&
+	     strcmp(base, s->base) == 0))
+		snprintf(ret, SNAPSHOT_IMAGE_MAX, "%s", s->template);
 	else
-		snprintf(r->template, sizeof(r->template), "sha256:%s", s->base);
+		snprintf(ret, SNAPSHOT_IMAGE_MAX, "sha256:%s", s->base);
 }
 
 static struct restoring *snapshot_restore_begin(struct hub_sandboxes *all,
@@ -308,7 +308,7 @@ static int prepare(struct restoring *r, const struct snapshot *s, struct err *e)
 	r->limits = s->limits;
 	r->max = snapshot_max(&s->limits);
 	snprintf(r->digest, sizeof(r->digest), "%s", s->digest);
-	find_template(r, s);
+	snapshot_image(s, r->template);
 	r->file = snapshot_open(s, e);
 	return r->file < 0 ? -1 : read_spec(r, s, e);
 }

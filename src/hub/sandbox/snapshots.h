@@ -59,6 +59,11 @@ struct snapshot *snapshots_find(struct hub_sandboxes *all, struct str id, struct
 size_t snapshots_list(struct hub_sandboxes *all, uint64_t after, struct snapshot **ret, size_t max);
 void snapshot_info(const struct snapshot *s, struct snapshot_info *ret);
 
+/* The template that a restore uses now: the snapshot's, or "sha256:…" where that name no longer
+ * means the image of its source. An imported archive may name any. */
+enum { SNAPSHOT_IMAGE_MAX = 256 };
+void snapshot_image(const struct snapshot *s, char ret[SNAPSHOT_IMAGE_MAX]);
+
 /* Restores and exports in progress continue to their end. */
 int snapshot_delete(struct snapshot *s, struct err *e) MUST_USE;
 

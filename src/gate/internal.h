@@ -93,10 +93,12 @@ void gate_network_listen(struct gate *g);
 int gate_redact_open(struct gate *g, struct err *e) MUST_USE;
 void gate_redact_close(struct gate *g);
 void gate_redact_reload(struct gate *g);
+int gate_redact_check_file(const struct config_file *f, struct err *e) MUST_USE;
 /* Needs the part before it. */
 int gate_secret_open(struct gate *g, struct err *e) MUST_USE;
 void gate_secret_close(struct gate *g);
 void gate_secret_reload(struct gate *g);
+int gate_secret_check_file(const struct config_file *f, struct err *e) MUST_USE;
 /* What stands for a text in the hub's own records; in the arena, or text itself. */
 struct str gate_redact_text(const struct gate *g, struct str text, struct arena *a);
 /* The operator may use all, and others those that their entry of "principals" names. Such a list

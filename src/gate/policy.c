@@ -147,11 +147,18 @@ static void gate_policy(void *data, struct call *c)
 		call_deny(c, &e);
 }
 
-/* What its tables can't say of a file. */
+static int gate_policy_check_file(const struct config_file *f, struct err *e)
+{
+	return network_check_file(f, e) < 0 || gate_webhook_check(f, e) < 0 ? -1 : 0;
+}
+
+/* What its tables can't say of a file: what any part would refuse, so that a reload is whole. */
 int gate_check_config(const struct config *c, struct err *e)
 {
-	return network_check_file(config_file(c), e) < 0 ||
-			       gate_webhook_check(config_file(c), e) < 0
+	const struct config_file *f = config_file(c);
+
+	return gate_policy_check_file(f, e) < 0 || gate_redact_check_file(f, e) < 0 ||
+			       gate_secret_check_file(f, e) < 0
 		     ? -1
 		     : 0;
 }
@@ -190,7 +197,7 @@ void gate_policy_reload(struct gate *g)
 
 int gate_policy_open(struct gate *g, struct err *e)
 {
-	if (gate_check_config(g->config, e) < 0)
+	if (gate_policy_check_file(config_file(g->config), e) < 0)
 		return err_wrap(e, "the configuration");
 	g->hooks.policy = gate_policy;
 	gate_policy_reload(g);

@@ -63,32 +63,40 @@ static void gate_redact_log(void *data, char *text, size_t size)
 		snprintf(text, size, "%.*s", STR_ARG(rc > 0 ? buf_str(&b) : STR_LIT("[REDACTED]")));
 }
 
-/* A program without a hub prints for its user alone, whose own secrets are no secrets to him: only
- * what it was granted by name is not shown. */
-static int gate_redact_set(struct gate *g, struct err *e)
+/* Makes *r, or gives it the options of a file. A program without a hub prints for its user alone,
+ * whose own secrets are no secrets to him: only what it was granted by name is not shown. */
+static int gate_redact_set(struct redactor **r, const struct config_file *f, bool hub,
+			   struct err *e)
 {
-	const struct config_redaction *c = &config_file(g->config)->redaction;
+	const struct config_redaction *c = &f->redaction;
 	autofree struct redact_pattern *extra = calloc(c->patterns.n + 1, sizeof(*extra));
 	const struct redact_options o = { .nothing = c->off,
-					  .no_patterns = !g->hub,
+					  .no_patterns = !hub,
 					  .off = c->without.p,
 					  .n_off = c->without.n,
 					  .extra = extra,
-					  .n_extra = g->hub ? c->patterns.n : 0 };
+					  .n_extra = hub ? c->patterns.n : 0 };
 
 	if (!extra)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	for (size_t i = 0; i < c->patterns.n; i++)
 		extra[i] = (struct redact_pattern){ c->patterns.p[i].key, c->patterns.p[i].value };
-	if (g->redactor)
-		return redactor_set(g->redactor, &o, e);
-	g->redactor = redactor_new(&o, e);
-	return g->redactor ? 0 : -1;
+	if (*r)
+		return redactor_set(*r, &o, e);
+	*r = redactor_new(&o, e);
+	return *r ? 0 : -1;
+}
+
+int gate_redact_check_file(const struct config_file *f, struct err *e)
+{
+	AUTO(redactor_free) struct redactor *r = NULL;
+
+	return gate_redact_set(&r, f, true, e) < 0 ? err_wrap(e, "redaction") : 0;
 }
 
 int gate_redact_open(struct gate *g, struct err *e)
 {
-	if (gate_redact_set(g, e) < 0)
+	if (gate_redact_set(&g->redactor, config_file(g->config), g->hub, e) < 0)
 		return err_wrap(e, "redaction");
 	g->hooks.redact = gate_redact;
 	if (g->hub)
@@ -100,7 +108,7 @@ void gate_redact_reload(struct gate *g)
 {
 	struct err e;
 
-	if (gate_redact_set(g, &e) < 0)
+	if (gate_redact_set(&g->redactor, config_file(g->config), g->hub, &e) < 0)
 		log_warn("redaction stays as it was: %s", e.msg);
 }
 

@@ -88,23 +88,30 @@ static void gate_secret_source(const struct config_secret *from, struct secrets_
 	};
 }
 
-static int gate_secret_set(struct gate *g, struct err *e)
+static int gate_secret_set(struct secrets *s, const struct config_file *f, struct err *e)
 {
-	const struct config_secrets *all = &config_file(g->config)->secrets;
+	const struct config_secrets *all = &f->secrets;
 	autofree struct secrets_source *p = calloc(all->n + 1, sizeof(*p));
 
 	if (!p)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	for (size_t i = 0; i < all->n; i++)
 		gate_secret_source(&all->p[i], &p[i]);
-	return secrets_configure(g->guard.secrets, p, all->n, e);
+	return secrets_configure(s, p, all->n, e);
+}
+
+int gate_secret_check_file(const struct config_file *f, struct err *e)
+{
+	AUTO(secrets_free) struct secrets *s = secrets_open(NULL, e);
+
+	return s ? gate_secret_set(s, f, e) : -1;
 }
 
 void gate_secret_reload(struct gate *g)
 {
 	struct err e;
 
-	if (gate_secret_set(g, &e) < 0)
+	if (gate_secret_set(g->guard.secrets, config_file(g->config), &e) < 0)
 		log_warn("secrets stay as they were: %s", e.msg);
 	else
 		gate_secret_redact_known(g);
@@ -125,7 +132,7 @@ static void gate_secret_no_core(void)
 int gate_secret_open(struct gate *g, struct err *e)
 {
 	g->guard.secrets = secrets_open(g->secrets_folder, e);
-	if (!g->guard.secrets || gate_secret_set(g, e) < 0)
+	if (!g->guard.secrets || gate_secret_set(g->guard.secrets, config_file(g->config), e) < 0)
 		return -1;
 	g->guard.check_secret = gate_secret_check;
 	g->guard.gave_secret = gate_secret_gave;

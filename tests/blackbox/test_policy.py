@@ -382,6 +382,39 @@ def test_a_bad_file_changes_nothing(hub, box):
     hub.set()
 
 
+BAD_PARTS = {
+    'matches without an end': ({'redaction': {'patterns': {'badge': 'X-[0-9]+'}}}, 'pattern badge'),
+    'no expression': ({'redaction': {'patterns': {'badge': 'X-[0-9'}}}, 'pattern badge'),
+    'no kind': ({'redaction': {'patterns': {'Badge': 'X-[0-9]{6}'}}}, 'the kind of a pattern'),
+    'unknown kind': ({'redaction': {'without': ['badge']}}, 'no pattern has the kind badge'),
+    'relative file': ({'secrets': {'deploy': {'file': 'a/b'}}}, 'file takes an absolute path'),
+    'no variable': ({'secrets': {'deploy': {'env': 'A=b'}}}, 'env takes the name of a variable'),
+    'no program': ({'secrets': {'deploy': {'command': ['']}}}, 'command takes a program'),
+    'no name': ({'secrets': {'-deploy': {'store': True}}}, "a secret's name has"),
+}
+
+
+@pytest.mark.parametrize('mistake', BAD_PARTS)
+def test_a_file_holds_whole_or_not_at_all(hub, box, mistake):
+    """A part that can't be used keeps the others from holding."""
+    config, says = BAD_PARTS[mistake]
+    hub.set(policy=deny('sandbox.exec'), redaction={'patterns': {'badge': 'BADGE-[0-9]{6}'}})
+    hub.put(config)
+    until(lambda: says in hub.ready().get('config', ''), 20, says)
+    assert hub.metrics()['holt_config_bad'] == 1
+    assert 'no sandbox.exec' in cause(hub.exec, box, 'true')
+    hub.post('/v1/files/write', sandbox=box, path='badge', content='BADGE-123456')
+    assert (hub.post('/v1/files/read', sandbox=box, path='badge')['content']
+            == '[REDACTED:badge]')
+    env = {**hub.env, 'HOLT_CONFIG': hub.config}
+    checked = hub.me.run('config', 'check', env=env, text=True)
+    assert checked.returncode != 0 and says in checked.stderr, checked
+    hub.set()
+    assert hub.metrics()['holt_config_bad'] == 0
+    assert hub.me.run('config', 'check', env=env).returncode == 0
+    hub.delete(box)
+
+
 def test_a_hub_does_not_start_without_its_policy(me, tmp_path):
     """Where the file has a mistake, or is named and not there."""
     os.chown(tmp_path, me.uid, me.uid)

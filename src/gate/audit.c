@@ -204,9 +204,17 @@ static void audit_on_written(struct audit_wait *w)
 	audit_end(s);
 }
 
+static struct audit_limits audit_limits(const struct gate *g)
+{
+	const struct config_audit *a = &config_file(g->config)->audit;
+
+	return (struct audit_limits){ (uint64_t)a->file_mb << 20, a->files, a->days };
+}
+
 static void audit_write(struct audit_call *s)
 {
 	struct audit_record r;
+	struct audit_limits limits;
 	struct arena a;
 	struct err e;
 	int rc;
@@ -221,8 +229,9 @@ static void audit_write(struct audit_call *s)
 				   (s->wait.synced || call_op(s->call)->effect != OP_READ));
 		audit_add(s->own->audit, &r, &s->wait);
 	} else {
+		limits = audit_limits(s->own->gate);
 		if (rc == 0)
-			rc = audit_add_one(s->own->folder, &r, &e);
+			rc = audit_add_one(s->own->folder, &limits, &r, &e);
 		if (rc < 0)
 			log_error("a record of the audit log is lost: %s", e.msg);
 		audit_end(s);
@@ -354,13 +363,6 @@ void gate_audit_note(struct gate *g, const struct principal *who, const char *ac
 }
 
 /* ---- the part ------------------------------------------------------------------------------ */
-
-static struct audit_limits audit_limits(const struct gate *g)
-{
-	const struct config_audit *a = &config_file(g->config)->audit;
-
-	return (struct audit_limits){ (uint64_t)a->file_mb << 20, a->files, a->days };
-}
 
 int gate_audit_open(struct gate *g, struct err *e)
 {

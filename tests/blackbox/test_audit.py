@@ -200,6 +200,31 @@ def test_programs_without_a_hub(me, tmp_path):
     assert done.returncode == 125 and 'others may read the audit key' in done.stderr
 
 
+def test_programs_without_a_hub_keep_its_limits(me, tmp_path):
+    """The operator's file says when another file begins, and how many are kept."""
+    home = tmp_path / 'home'
+    with Described(me, home, '--listen', '127.0.0.1:0', '--pool', '0') as hub:
+        log = Log(me, hub.home)
+        first = os.path.join(log.folder, '000001.jsonl')
+        with hub.wire() as wire:
+            while os.path.getsize(first) < 1 << 20:
+                wire.send(hub.request('GET', '/v1/templates') * 50)
+                for _ in range(50):
+                    assert wire.reply('GET').status == 200
+
+    def run(**audit):
+        with open(os.path.join(hub.home, 'config.json'), 'w', encoding='utf-8') as f:
+            json.dump({'audit': audit}, f)
+        os.chown(f.name, me.uid, me.uid)
+        done = me.run('run', '--', 'true', env=hub.env, text=True)
+        assert done.returncode == 0, done
+        assert log.verdict()[0] == 0
+        return sorted(n for n in os.listdir(log.folder) if n.endswith('.jsonl'))
+
+    assert run() == run(file_mb=2) == ['000001.jsonl']
+    assert run(file_mb=1) == ['000001.jsonl', '000002.jsonl']
+
+
 def test_killed_again_and_again(me, tmp_path):
     """What was answered has its record, whenever the hub is killed."""
     told, times = set(), 20

@@ -562,6 +562,24 @@ static void test_retention(void **state)
 	expect(AUDIT_MISMATCH, "no retention removed them");
 }
 
+/* A program without a hub keeps the files that the hub is to keep. */
+static void test_retention_of_one(void **state)
+{
+	const struct audit_limits many = { 3000, 100, 0 }, few = { 3000, 3, 0 };
+	char id[40];
+	struct audit_record r = call_of(1, id);
+	struct err e;
+
+	for (unsigned i = 0; files_of() < 70 && i < 1000; i++)
+		assert_int_equal(audit_add_one(dir, &many, &r, &e), 0);
+	assert_int_equal(files_of(), 70);
+	expect(AUDIT_VERIFIED, "");
+	for (unsigned i = 0; i < 20; i++)
+		assert_int_equal(audit_add_one(dir, &few, &r, &e), 0);
+	assert_int_equal(files_of(), 3);
+	expect(AUDIT_VERIFIED, "");
+}
+
 /* ---- receipts ------------------------------------------------------------------------------ */
 
 static void test_receipts(void **state)
@@ -611,6 +629,7 @@ static void test_shared(void **state)
 {
 	char id[40];
 	struct audit_record r = call_of(1, id);
+	const struct audit_limits limits = { .files = 0 };
 	struct audit *a = opened(3000, 0), *b = opened(3000, 0);
 	struct audit_wait w = { .synced = false };
 	struct err e;
@@ -621,7 +640,7 @@ static void test_shared(void **state)
 		child[i] = fork();
 		if (child[i] == 0) {
 			for (unsigned k = 0; k < 50; k++) {
-				if (audit_add_one(dir, &r, &e) < 0)
+				if (audit_add_one(dir, &limits, &r, &e) < 0)
 					_exit(1);
 			}
 			_exit(0);
@@ -726,6 +745,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_tampering, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rotation, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_retention, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_retention_of_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_receipts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_shared, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_room, setup, teardown),

@@ -443,10 +443,10 @@ int audit_check_one(const char *folder, struct err *e)
 		     : 0;
 }
 
-int audit_add_one(const char *folder, const struct audit_record *r, struct err *e)
+int audit_add_one(const char *folder, const struct audit_limits *limits,
+		  const struct audit_record *r, struct err *e)
 {
-	static const struct audit_limits none = { .files = 0 };
-	AUTO(audit_log_close) struct audit_log *l = audit_log_open(folder, &none, e);
+	AUTO(audit_log_close) struct audit_log *l = audit_log_open(folder, limits, e);
 	struct audit_record own = *r;
 	struct audit_line line;
 

@@ -63,6 +63,8 @@ void audit_status(const struct audit *a, struct audit_status *ret);
 const char *audit_session(const struct audit *a);
 int audit_folder(const struct audit *a);
 
-/* The log for a program without a hub: one signed record in the same files, not synced. */
+/* The log for a program without a hub: one signed record in the same files, not synced. limits are
+ * those of the hub, whose files these are: a record may begin a new file, and end an old one. */
 int audit_check_one(const char *folder, struct err *e) MUST_USE;
-int audit_add_one(const char *folder, const struct audit_record *r, struct err *e) MUST_USE;
+int audit_add_one(const char *folder, const struct audit_limits *limits,
+		  const struct audit_record *r, struct err *e) MUST_USE;

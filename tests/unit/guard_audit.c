@@ -562,6 +562,34 @@ static void test_retention(void **state)
 	expect(AUDIT_MISMATCH, "no retention removed them");
 }
 
+/* A power cut: the newest file is there and empty, the head is from before it. */
+static void test_old_head(void **state)
+{
+	for (unsigned newest = 2; newest <= 4; newest++) {
+		struct audit *a = opened(3000, 100);
+		struct audit_wait w = { .synced = false };
+		char name[AUDIT_FILE_NAME];
+		char *head, *text;
+		size_t n;
+
+		add(a, 1, &w);
+		head = slurp("head", &n);
+		for (unsigned i = 2; files_of() < newest; i++)
+			add(a, i, &w);
+		closed(a);
+		spill("head", head, n);
+		free(head);
+		audit_file_name(newest, name);
+		spill(name, "", 0);
+		session(101, 102, false);
+		expect(AUDIT_UNSEALED, "1 sessions ended without a seal");
+		text = slurp(name, &n);
+		assert_null(strstr(text, "\"event\":\"lost\""));
+		free(text);
+		empty(dir);
+	}
+}
+
 /* A program without a hub keeps the files that the hub is to keep. */
 static void test_retention_of_one(void **state)
 {
@@ -746,6 +774,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rotation, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_retention, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_retention_of_one, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_old_head, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_receipts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_shared, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_room, setup, teardown),

@@ -318,6 +318,22 @@ static int log_find_end(struct audit_log *l, unsigned newest, bool *lost, uint64
 	return log_cut(l, (uint64_t)s.st_size, cut, e);
 }
 
+/* A head from before the last rotations, as a power cut can leave it: reads what they ended, so
+ * that an empty newest file goes on where its chain ends. */
+static int log_catch_up(struct audit_log *l, unsigned newest, struct err *e)
+{
+	uint64_t from = l->head.size;
+	struct err none;
+
+	for (unsigned file = l->head.file; file && file < newest; file++, from = 0) {
+		if (log_open_file(l, file, 0, &none) < 0)
+			return 0; /* retention has removed it, or somebody else has: verify tells */
+		if (log_scan(l, &l->head, from, true, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* The head (file 0 where there is none) and the files do not agree. */
 static int log_recover(struct audit_log *l, const struct audit_head *said, struct err *e)
 {
@@ -331,6 +347,8 @@ static int log_recover(struct audit_log *l, const struct audit_head *said, struc
 		memset(l->head.hash, '0', sizeof(l->head.hash) - 1);
 	if (!said->file && !newest)
 		return log_next_file(l, e);
+	if (log_catch_up(l, newest, e) < 0)
+		return -1;
 	if (newest && newest >= said->file)
 		rest = log_find_end(l, newest, &lost, &cut, e);
 	if (rest < 0 || (rest > 0 ? log_next_file(l, e) : log_write_head(l, &l->head, e)) < 0)
@@ -431,7 +449,8 @@ static int log_rotate(struct audit_log *l, struct err *e)
 {
 	if (log_write_event(l, &(struct audit_record){ .event = STR_LIT("next") }, true, e) < 0)
 		return -1;
-	if (fdatasync(l->fd) < 0)
+	/* The head too: the next file goes on from it. */
+	if (fdatasync(l->fd) < 0 || fdatasync(l->head_fd) < 0)
 		return err_sys(e, errno, "sync the audit log");
 	/* What was reserved and not used. */
 	if (ftruncate(l->fd, (off_t)l->head.size) < 0)

@@ -439,6 +439,12 @@ def test_run_limits(holt, driver):
                     'x = bytearray(300 << 20)').returncode == 137
 
 
+def test_json_of_run_is_no_command_to_the_terminal(holt):
+    done = out(holt('run', '--json', '--', 'printf', r'a\302\2331m\177\342\200\256b'))
+    assert not re.search('[\x7f-\x9f\u202e]', done), done
+    assert json.loads(done)['stdout'] == 'a\x9b1m\x7f\u202eb'
+
+
 def test_run_json(holt):
     got = json.loads(out(holt('run', '--json', '--', 'sh', '-c', 'echo o; echo e >&2')))
     assert (got['exit_code'], got['stdout'], got['stderr'], got['timed_out']) == (0, 'o\n', 'e\n',

@@ -3,6 +3,7 @@ limit, and code that attacks what runs it."""
 
 import json
 import os
+import re
 import shutil
 import struct
 import threading
@@ -374,6 +375,15 @@ def test_the_verb(hub):
     assert done.returncode == 1 and done.stderr.startswith(b'-:2:9: SyntaxError: '), done
     done = hub.who.run('js', '-o', 'json', '-', env=hub.env, input=b'1')
     assert json.loads(done.stdout)['value'] == '1', done
+
+
+def test_a_stack_is_no_command_to_the_terminal(hub):
+    done = hub.who.run('js', '-', env=hub.env, input=(
+        'const o = {["f\\x9b1m\\x7f\\u202e"]() { throw new Error("x"); }};\n'
+        'o["f\\x9b1m\\x7f\\u202e"]()').encode())
+    told = done.stderr.decode()
+    assert done.returncode == 1 and r'at f\x9b1m\x7f\u202e (' in told, done
+    assert not re.search('[\x7f-\x9f\u202e]', told), told
 
 
 def test_the_program_is_small_and_static():

@@ -398,6 +398,15 @@ def test_a_hub_that_ends_fails_the_command(me, tmp_path):
         hub.kill()
 
 
+def test_json_of_names_is_no_command_to_the_terminal(hub):
+    name = hub.ok('up').decode().strip()
+    made = hub.ok('snapshot', 'create', '--name', 'a\u202eb', name).decode().strip()
+    told = hub.ok('snapshot', 'ls', '-o', 'json').decode()
+    assert '\u202e' not in told and [s['name'] for s in json.loads(told)] == ['a\u202eb']
+    hub.ok('snapshot', 'rm', made)
+    hub.ok('rm', name)
+
+
 def test_snapshots(hub, tmp_path):
     """Take, look, write to a file, read it again, restore, stop, start again."""
     name = hub.ok('up').decode().strip()

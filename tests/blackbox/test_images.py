@@ -337,6 +337,15 @@ def test_what_a_root_lacks_is_added(store, work):
     assert b'localhost' in read(root, 'etc/hosts') and b'network' in read(root, 'etc/resolv.conf')
 
 
+def test_json_of_images_is_no_command_to_the_terminal(store, work):
+    env = 'A=\x9b1m\x7f\u202eb'
+    store.ok('import', files.layout(work + '/l', GOOD, run={'Env': [env]}), 'x')
+    for arguments in (('inspect', 'x'), ('ls',)):
+        told = store.ok(*arguments, '-o', 'json')
+        assert not re.search('[\x7f-\x9f\u202e]', told), told
+    assert env in store.json('inspect', 'x')['image']['env']
+
+
 def test_images_of_umoci(store, work):
     umoci = shutil.which('umoci')
     if not umoci:

@@ -140,8 +140,10 @@ static void show(uint32_t output, const char *server, const char *who, const cha
 		putchar('\n');
 	}
 	json_write_object_end(&w);
-	if (output == OUTPUT_JSON && json_write_done(&w, &e) == 0)
-		printf("%.*s\n", STR_ARG(buf_str(&text)));
+	if (output == OUTPUT_JSON && json_write_done(&w, &e) == 0) {
+		safe_json_text(stdout, buf_str(&text));
+		putchar('\n');
+	}
 	buf_fini(&text);
 }
 

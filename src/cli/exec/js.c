@@ -115,8 +115,7 @@ static void js_print_error(const char *file, const struct json_val *x)
 	if (limit.n)
 		fprintf(stderr, " [limit: %.*s]", STR_ARG(limit));
 	fputc('\n', stderr);
-	if (stack.n)
-		fprintf(stderr, "%.*s\n", STR_ARG(stack));
+	safe_text(stderr, stack, 0);
 }
 
 static int js_print(const char *file, const struct json_val *answer)

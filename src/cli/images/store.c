@@ -69,7 +69,8 @@ int image_cli_print(struct json_writer *w, struct err *e)
 {
 	if (json_write_done(w, e) < 0)
 		return -1;
-	printf("%s\n", buf_str(w->buf).p);
+	safe_json_text(stdout, buf_str(w->buf));
+	putchar('\n');
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "cli/common/env.h"
 #include "cli/common/feed.h"
 #include "cli/common/outlet.h"
+#include "cli/common/safe.h"
 #include "cli/common/secret.h"
 #include "cli/common/tty.h"
 #include "cli/common/volume.h"
@@ -358,7 +359,8 @@ static int print_json(const struct run *r, const struct exec_result *result, str
 	report_fini(&report);
 	if (!text)
 		return -1;
-	puts(text);
+	safe_json_text(stdout, str_of(text));
+	putchar('\n');
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* `holt snapshot`: saved files of the hub's sandboxes. Without a subcommand it lists them. */
 #include "cli/snapshot/snapshot.h"
 
+#include "cli/common/safe.h"
 #include "cli/common/table.h"
 
 struct ls_options {
@@ -74,7 +75,8 @@ static int snapshot_list(bool json, struct err *e)
 	}
 	if (json_write_done(&w, e) < 0)
 		return -1;
-	puts(buf_str(&text).p);
+	safe_json_text(stdout, buf_str(&text));
+	putchar('\n');
 	return 0;
 }
 

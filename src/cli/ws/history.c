@@ -77,7 +77,8 @@ static int log_show(const char *name, uint32_t lines, bool json, struct err *e)
 	}
 	if (json_write_done(&w, e) < 0)
 		return -1;
-	puts(buf_str(&text).p);
+	safe_json_text(stdout, buf_str(&text));
+	putchar('\n');
 	return 0;
 }
 

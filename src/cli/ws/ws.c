@@ -1,6 +1,7 @@
 /* `holt ws`: workspaces of the hub. Without a subcommand it lists them. */
 #include "cli/ws/ws.h"
 
+#include "cli/common/safe.h"
 #include "cli/common/table.h"
 
 static const struct option_row rows[] = {
@@ -71,7 +72,8 @@ static int ws_list(bool json, struct err *e)
 	}
 	if (json_write_done(&w, e) < 0)
 		return -1;
-	puts(buf_str(&text).p);
+	safe_json_text(stdout, buf_str(&text));
+	putchar('\n');
 	return 0;
 }
 

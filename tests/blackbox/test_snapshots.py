@@ -241,6 +241,24 @@ def test_an_archive_that_is_not_what_it_was(begin):
     assert hub.snapshots() == set() and hub.on_disk() == set() and hub.half() == []
 
 
+def test_an_archive_that_can_not_be_read_now(begin):
+    """At a start with trouble nothing is removed; what is gone is."""
+    hub = begin()
+    source = hub.create(id='source')
+    hub.sh(source, 'echo kept > f')
+    kept, gone = hub.take(source), hub.take(source)
+    path = os.path.join(hub.folder, kept + '.tar.zst')
+    assert hub.end() == 0
+    os.chmod(path, 0)
+    os.unlink(os.path.join(hub.folder, gone + '.tar.zst'))
+    hub = begin()
+    assert hub.snapshots() == {kept} == hub.on_disk()
+    os.chmod(path, 0o600)
+    restored = hub.restore(kept)
+    assert hub.sh(restored, 'cat f') == 'kept\n'
+    hub.delete(restored)
+
+
 def test_a_disk_that_is_full(hub):
     """The sandbox's is told apart from the hub's."""
     source = hub.create(limits={'disk_mb': 20})

@@ -62,6 +62,11 @@ void snapshot_drop_file(const struct snapshot *s)
 	unlinkat(s->all->snapshots->new, name, 0);
 }
 
+static bool is_its_file(const struct snapshot *s, const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && (uint64_t)st->st_size == s->bytes;
+}
+
 int snapshot_open(const struct snapshot *s, struct err *e)
 {
 	char name[FILE_MAX];
@@ -72,7 +77,7 @@ int snapshot_open(const struct snapshot *s, struct err *e)
 	fd = openat(s->all->snapshots->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(e, errno, "open the snapshot");
-	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != s->bytes)
+	if (!is_its_file(s, &st))
 		return err_set(e, ERR_SNAPSHOT, "the file of snapshot %s was changed", s->id);
 	return take_fd(&fd);
 }
@@ -523,18 +528,37 @@ static int load_one(void *arg, const struct store_snapshot *r, struct err *e)
 	return 0;
 }
 
-/* Removes rows whose archive is missing or has another length. */
+/* Whether its archive is missing or is another file. One that only can't be read now may be
+ * readable later, so its row and its file stay. */
+static bool is_lost(const struct snapshot *s, struct err *why)
+{
+	char name[FILE_MAX];
+	struct stat st;
+
+	file_name(name, s->id);
+	if (fstatat(s->all->snapshots->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		bool gone = errno == ENOENT;
+
+		err_sys(why, errno, "look for its file");
+		if (!gone)
+			log_warn("snapshot %s: %s", s->id, why->msg);
+		return gone;
+	}
+	if (is_its_file(s, &st))
+		return false;
+	err_set(why, ERR_SNAPSHOT, "its file was changed");
+	return true;
+}
+
+/* Removes rows whose archive is lost. */
 static int forget_missing(struct hub_sandboxes *all, struct err *e)
 {
 	for (struct snapshot *s = all->snapshots->oldest, *newer; s; s = newer) {
 		struct err why = ERR_INIT;
-		int fd = snapshot_open(s, &why);
 
 		newer = s->newer;
-		if (fd >= 0) {
-			close(fd);
+		if (!is_lost(s, &why))
 			continue;
-		}
 		log_warn("snapshot %s is lost: %s", s->id, why.msg);
 		if (store_snapshot_drop(all->store, s->seq, e) < 0)
 			return -1;

@@ -313,11 +313,13 @@ def test_too_many_sessions_in_all(http_host):
 def test_a_thousand_abandoned_sessions(http_host):
     peer = http_host(idle_ms=500, pulse_ms=50)
     peer.session().end()
-    base = peer.memory()
-    for _ in range(1000):
-        peer.session()
-    peer.until(sessions=0)
-    assert peer.memory() - base < 2000, 'KiB'
+    used = [peer.memory()]
+    while len(used) < 3 or used[-1] - used[-2] >= 2000:  # KiB; what is kept free is used again
+        assert len(used) < 6, used
+        for _ in range(1000):
+            peer.session()
+        peer.until(sessions=0)
+        used.append(peer.memory())
     assert peer.session().request('ping').status == 200
 
 

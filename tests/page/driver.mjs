@@ -28,7 +28,7 @@ async function open(name) {
 	// "name/2" is a second tab of "name".
 	const context = pages.get(name.split('/')[0])?.page.context()
 		?? await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce', ignoreHTTPSErrors: true });
-	context.setDefaultTimeout(15000);
+	context.setDefaultTimeout(40000);
 	const sins = [];
 	const page = await context.newPage();
 	watch(page, sins);

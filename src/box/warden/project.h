@@ -4,8 +4,8 @@
  * read by programs of the host, which then run what they say: hooks and configuration of git,
  * settings of editors and agents, profiles of shells. They stay as they are. Each is mounted on
  * itself read-only (sealed), so that it can neither be written, nor removed, nor renamed. Those
- * that do not exist yet are made for so long, as empty directories that git does not show, and
- * removed behind the last sandbox that has the folder.
+ * that do not exist yet are made for so long, as empty directories or sockets, which git does not
+ * show, and removed behind the last sandbox that has the folder.
  *
  * The kernel takes a seal away when the host replaces or removes what is below it, as `git config`
  * does. So the folder is watched, and sealed again (seals.c).

@@ -541,6 +541,13 @@ def refuses(hub, name, dst):
     assert tree(dst, times=True) == before
 
 
+def undone_and_applied(hub, name, dst, before):
+    hub.applied(name, dst, '--undo')
+    assert tree(dst) == before
+    hub.applied(name, dst)
+    assert tree(dst) == tree(hub.sources[f'{name}-src'])
+
+
 @pytest.mark.parametrize('undone', HALF)
 def test_undone_without_its_stage(hub, undone):
     """Somebody has cleaned the folder after an apply was killed in the middle."""
@@ -555,10 +562,7 @@ def test_undone_without_its_stage(hub, undone):
     leave_undone(dst, was, undone)
     hub.own(dst)
     refuses(hub, name, dst)
-    hub.applied(name, dst, '--undo')
-    assert tree(dst) == before
-    hub.applied(name, dst)
-    assert tree(dst) == tree(hub.sources[f'{name}-src'])
+    undone_and_applied(hub, name, dst, before)
     hub.applied(name, dst, '--undo')
     assert tree(dst) == before
 
@@ -578,10 +582,7 @@ def test_an_undo_without_its_stage(hub, undone):
         leave_undone(dst, hub.sources[f'{name}-src'], undone)
         hub.own(dst)
         refuses(hub, name, dst)
-    hub.applied(name, dst, '--undo')
-    assert tree(dst) == before
-    hub.applied(name, dst)
-    assert tree(dst) == tree(hub.sources[f'{name}-src'])
+    undone_and_applied(hub, name, dst, before)
 
 
 def test_an_import_after_a_kill(hub):

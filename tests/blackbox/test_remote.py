@@ -16,6 +16,7 @@ import pytest
 
 from certificates import Authority
 from client import Failed, until
+from egress import Namespace
 from mitos import NEW, OLD, Server
 from test_tls import Tls, flags
 
@@ -667,20 +668,19 @@ def test_a_key_sees_its_own(start, hub, certs):
 
 @pytest.mark.skipif(os.getuid() != 0, reason='makes network namespaces')
 def test_from_another_host(me, start, certs, tmp_path):
-    """Two network namespaces with a cable between them: the hub listens at an address of one."""
-    name = f'holt{os.getpid()}'
-    ip = ['ip']
-    subprocess.run([*ip, 'netns', 'add', name], check=True)
+    """Two network namespaces with a cable between them: the hub listens at an address of one.
+    Both are the test's own, as a browser drops its requests when an address of the host changes."""
+    there = Namespace('ip link set lo up')
+    here = Namespace(
+        f'ip link set lo up; ip link add cable type veth peer name cable netns {there.holder.pid}; '
+        'ip addr add 10.231.0.1/30 dev cable; ip link set cable up; '
+        f'nsenter --target={there.holder.pid} --net sh -c "'
+        'ip addr add 10.231.0.2/30 dev cable; ip link set cable up"')
     try:
-        for line in (f'link add {name[:12]}a type veth peer name {name[:12]}b netns {name}',
-                     f'addr add 10.231.0.1/30 dev {name[:12]}a', f'link set {name[:12]}a up',
-                     f'-n {name} addr add 10.231.0.2/30 dev {name[:12]}b',
-                     f'-n {name} link set {name[:12]}b up'):
-            subprocess.run([*ip, *line.split()], check=True)
-        with Tls(me, tmp_path / 'hub', certs, '--listen', '10.231.0.1:0',
-                 *flags(certs.server)) as hub:
+        with here.entered(), Tls(me, tmp_path / 'hub', certs, '--listen', '10.231.0.1:0',
+                                 *flags(certs.server)) as hub:
             url = f'https://10.231.0.1:{hub.addresses[-1][1]}'
-            prefix, me.prefix = me.prefix, ['ip', 'netns', 'exec', name]
+            prefix, me.prefix = me.prefix, there.command()
             try:
                 client = start('--server', url, '--ca', certs.ours.path,
                                env={'HOLT_API_KEY': hub.token})
@@ -692,7 +692,8 @@ def test_from_another_host(me, start, certs, tmp_path):
             said(client, 'sandbox_terminate', sandbox=box)
             assert client.close() == 0
     finally:
-        subprocess.run([*ip, 'netns', 'del', name], check=True)
+        here.close()
+        there.close()
 
 
 # ---- holt auth login, whoami, and holt init ------------------------------------------------------

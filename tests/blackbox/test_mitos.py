@@ -118,14 +118,14 @@ class Site:
             raise Failed(status, answer['error'])
         return answer
 
-    def connect(self, rpc, sandbox, *messages, stream=False, path=None):
+    def connect(self, rpc, sandbox, *messages, stream=False, path=None, more=()):
         self.note('>', rpc, sandbox, *messages)
         body = b''.join(map(frame, messages)) if stream else json.dumps(messages[0]).encode()
         fields = [f'Content-Type: {STREAM if stream else "application/json"}',
                   *([f'X-Sandbox-Id: {sandbox}'] if not path else []),
                   f'Content-Length: {len(body)}']
-        head = self.hub.request('POST', path or f'/sandbox.v1.Sandbox/{rpc}', fields=fields,
-                                token=self.token)
+        head = self.hub.request('POST', path or f'/sandbox.v1.Sandbox/{rpc}',
+                                fields=[*fields, *more], token=self.token)
         with self.hub.wire() as wire:
             reply = wire.ask(head.encode() + body, 'POST')
         said = list(frames(reply.body)) if stream and reply.status == 200 else []
@@ -310,10 +310,14 @@ Shown()''')
     assert (got['exit'], got['error']['name']) == (127, 'KernelUnavailable')
 
 
-def test_code_that_takes_too_long(box):
+def test_code_that_takes_too_long(site, box):
     got = box.run_code('b = 1\nimport time\ntime.sleep(100)', timeout=3)
     assert (got['exit'], got['error']['name']) == (1, 'TimeoutError')
     assert box.run_code('b')['results'][0]['text'] == '1'  # interrupted, and it works
+    said = site.connect('RunCodeStream', box.id, {'code': 'time.sleep(100)', 'timeoutSeconds': 90},
+                        stream=True, more=['Connect-Timeout-Ms: 2000'])
+    assert said[-2]['error']['name'] == 'TimeoutError'
+    assert box.run_code('b')['results'][0]['text'] == '1'
     fails('invalid_argument', box.stream, 'RunCodeStream', {'code': '1', 'timeoutSeconds': 86401})
 
 

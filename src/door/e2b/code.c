@@ -1303,7 +1303,7 @@ const struct e2b_rows e2b_code = { rows, ARRAY_LEN(rows) };
 
 enum { MITOS_SECONDS = 60, MITOS_SECONDS_MAX = 86400 };
 
-/* "timeoutSeconds" is an int64, which JSON may have as a string. */
+/* "timeoutSeconds" is an int64, which JSON may have as a string; or Connect-Timeout-Ms, if less. */
 static bool mitos_timeout(struct ask *a)
 {
 	const struct json_val *v = json_get(a->body, "timeoutSeconds");
@@ -1318,7 +1318,9 @@ static bool mitos_timeout(struct ask *a)
 		ask_fail_with(a, ERR_INVALID, "timeoutSeconds: at most %d", MITOS_SECONDS_MAX);
 		return false;
 	}
-	a->timeout_ms = (u ? u : MITOS_SECONDS) * 1000;
+	u = (u ? u : MITOS_SECONDS) * 1000;
+	if (!a->timeout_ms || a->timeout_ms > u)
+		a->timeout_ms = u;
 	return true;
 }
 

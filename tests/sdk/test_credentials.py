@@ -107,6 +107,35 @@ def test_which_server_a_token_is_for(found, tmp_path):
     assert found([({**env, 'HOLT_API_KEY': 'said'}, 'http://i')]) == ['said']
 
 
+def test_where_the_file_is(found, tmp_path):
+    """Where `holt auth login` writes it, which goes before that of mitos."""
+    home = tmp_path / 'home'
+    (home / '.config').mkdir(parents=True)
+    store(home / '.config/mitos', {'token': 'of-mitos'})
+    store(home / '.config/holt', {'server': 'http://h', 'token': 'of-login'})
+    store(tmp_path / 'all', {'server': 'http://h', 'token': 'of-all'})
+    (tmp_path / 'xdg').mkdir()
+    store(tmp_path / 'xdg/holt', {'token': 'of-xdg'})
+    env = {'HOME': str(home)}
+    assert found([(env, 'http://h'), (env, 'http://i'),
+                  ({**env, 'XDG_CONFIG_HOME': str(tmp_path / 'xdg')}, 'http://h'),
+                  ({**env, 'XDG_CONFIG_HOME': 'xdg'}, 'http://h'),
+                  ({**env, 'HOLT_HOME': str(tmp_path / 'all')}, 'http://h'),
+                  ({**env, 'MITOS_CONFIG_DIR': str(tmp_path / 'none')}, 'http://h')]) == [
+                      'of-login', 'of-mitos', 'of-xdg', 'of-login', 'of-all', None]
+    (home / '.config/holt/credentials.json').chmod(0o644)
+    assert found([(env, 'http://h')])[0]['code'] == 'credentials_file'  # not passed over
+
+
+def test_what_holt_auth_login_writes(me, hub, found, tmp_path):
+    os.chown(tmp_path, me.uid, me.uid)
+    url = f'http://127.0.0.1:{hub.address[1]}'
+    env = {**me.env, 'XDG_CONFIG_HOME': str(tmp_path)}
+    done = me.run('auth', 'login', '--server', url, env=env, text=True, input=hub.token + '\n')
+    assert done.returncode == 0, done
+    assert found([(env, url), (env, 'http://elsewhere')]) == [hub.token, None]
+
+
 def test_a_file_that_is_refused(found, tmp_path):
     """The error names the file and the reason, and nothing that is in the file."""
     whys = {}

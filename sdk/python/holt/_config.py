@@ -5,9 +5,10 @@ HOLT_SOCKET, else holt.sock in HOLT_HOME, in holt/ of XDG_RUNTIME_DIR, or in the
 the program `holt` has it.
 
 The token: api_key; else HOLT_API_KEY, MITOS_API_KEY; else of the local hub its token file, and of
-one over HTTP the member `token` of credentials.json in MITOS_CONFIG_DIR or ~/.config/mitos, unless
-that file names another `server`; else none. The token file is only ever sent over the Unix socket.
-Either file is refused if it belongs to another user or is open to others.
+one over HTTP the member `token` of credentials.json, unless that file names another `server`; else
+none. credentials.json is in MITOS_CONFIG_DIR, else in Holt's configuration folder, as `holt auth
+login` writes it, else in ~/.config/mitos. The token file is only ever sent over the Unix socket.
+Any of these files is refused if it belongs to another user or is open to others.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import json
 import os
 import re
 import stat
-from typing import Mapping, NamedTuple, Optional
+from typing import List, Mapping, NamedTuple, Optional
 from urllib.parse import urlsplit
 
 from .errors import PolicyDeniedError, ValidationError
@@ -61,13 +62,16 @@ class Endpoint(NamedTuple):
         return name if self.unix or self.port == usual else f'{name}:{self.port}'
 
 
-def data_folder(env: Mapping[str, str]) -> str:
-    """Of the hub of this user (holt-serve(1))."""
-    for name, below in (('HOLT_HOME', ''), ('XDG_DATA_HOME', '/holt'), ('HOME',
-                                                                        '/.local/share/holt')):
+def _folder(env: Mapping[str, str], xdg: str, home: str, last: str) -> str:
+    for name, below in (('HOLT_HOME', ''), (xdg, '/holt'), ('HOME', home + '/holt')):
         if env.get(name, '').startswith('/'):
             return env[name] + below
-    return '/var/lib/holt'
+    return last
+
+
+def data_folder(env: Mapping[str, str]) -> str:
+    """Of the hub of this user (holt-serve(1))."""
+    return _folder(env, 'XDG_DATA_HOME', '/.local/share', '/var/lib/holt')
 
 
 def _socket_path(env: Mapping[str, str]) -> str:
@@ -143,8 +147,14 @@ def _is_for(server: object, endpoint: Endpoint) -> bool:
         endpoint.unix, endpoint.tls, endpoint.host, endpoint.port)
 
 
-def _credentials(endpoint: Endpoint, env: Mapping[str, str]) -> Optional[Token]:
-    folder = env.get('MITOS_CONFIG_DIR') or os.path.join(env.get('HOME', '/'), '.config/mitos')
+def _credential_folders(env: Mapping[str, str]) -> List[str]:
+    if env.get('MITOS_CONFIG_DIR'):
+        return [env['MITOS_CONFIG_DIR']]
+    return [_folder(env, 'XDG_CONFIG_HOME', '/.config', '/etc/holt'),
+            os.path.join(env.get('HOME', '/'), '.config/mitos')]
+
+
+def _credentials(folder: str, endpoint: Endpoint) -> Optional[Token]:
     path = os.path.join(folder, 'credentials.json')
     try:
         # Not to wait at a FIFO; Windows has neither flag.
@@ -171,4 +181,8 @@ def find_token(api_key: Optional[str], endpoint: Endpoint, env: Mapping[str,
         return Token(said)
     if endpoint.unix:
         return _token_file(data_folder(env) + '/token')
-    return _credentials(endpoint, env)
+    for folder in _credential_folders(env):
+        token = _credentials(folder, endpoint)
+        if token:
+            return token
+    return None

@@ -6,9 +6,10 @@
  * the program `holt` has it.
  *
  * The token: apiKey; else HOLT_API_KEY, MITOS_API_KEY; else of the local hub its token file, and
- * of one over HTTP the member `token` of credentials.json in MITOS_CONFIG_DIR or ~/.config/mitos,
- * unless that file names another `server`; else none. The token file is only ever sent over the
- * Unix socket. Either file is refused if it belongs to another user or is open to others.
+ * of one over HTTP the member `token` of credentials.json, unless that file names another `server`;
+ * else none. credentials.json is in MITOS_CONFIG_DIR, else in Holt's configuration folder, as
+ * `holt auth login` writes it, else in ~/.config/mitos. The token file is only ever sent over the
+ * Unix socket. Any of these files is refused if it belongs to another user or is open to others.
  */
 import * as fs from 'node:fs';
 import { PolicyDeniedError, ValidationError } from './errors.js';
@@ -58,10 +59,14 @@ export interface Endpoint {
 const absolute = (path: string | undefined): path is string => !!path && path.startsWith('/');
 
 /** Of the hub of this user (holt-serve(1)). */
-function dataFolder(env: Env): string {
+function folderOf(env: Env, xdg: string | undefined, home: string, last: string): string {
 	if (absolute(env.HOLT_HOME)) return env.HOLT_HOME;
-	if (absolute(env.XDG_DATA_HOME)) return env.XDG_DATA_HOME + '/holt';
-	return absolute(env.HOME) ? env.HOME + '/.local/share/holt' : '/var/lib/holt';
+	if (absolute(xdg)) return xdg + '/holt';
+	return absolute(env.HOME) ? env.HOME + home + '/holt' : last;
+}
+
+function dataFolder(env: Env): string {
+	return folderOf(env, env.XDG_DATA_HOME, '/.local/share', '/var/lib/holt');
 }
 
 function socketPath(env: Env): string {
@@ -187,8 +192,15 @@ function readPrivate(path: string): string {
 	}
 }
 
-function credentials(endpoint: Endpoint, env: Env): Token | undefined {
-	const folder = env.MITOS_CONFIG_DIR || (env.HOME ?? '/') + '/.config/mitos';
+function credentialFolders(env: Env): string[] {
+	if (env.MITOS_CONFIG_DIR) return [env.MITOS_CONFIG_DIR];
+	return [
+		folderOf(env, env.XDG_CONFIG_HOME, '/.config', '/etc/holt'),
+		(env.HOME ?? '/') + '/.config/mitos',
+	];
+}
+
+function credentials(folder: string, endpoint: Endpoint): Token | undefined {
 	let token: unknown;
 	let server: unknown;
 	try {
@@ -208,5 +220,10 @@ export function findToken(
 ): Token | undefined {
 	const said = apiKey || env.HOLT_API_KEY || env.MITOS_API_KEY;
 	if (said) return new Token(said);
-	return endpoint.unix ? tokenFile(dataFolder(env) + '/token') : credentials(endpoint, env);
+	if (endpoint.unix) return tokenFile(dataFolder(env) + '/token');
+	for (const folder of credentialFolders(env)) {
+		const token = credentials(folder, endpoint);
+		if (token) return token;
+	}
+	return undefined;
 }

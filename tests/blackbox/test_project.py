@@ -4,6 +4,7 @@ the folder, whether it exists or not. Each attempt is tried under rw-all, too, w
 import fcntl
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
 
@@ -325,6 +326,40 @@ def test_other_worktrees_of_the_repository(who, work):
     before = project.tree()
     assert succeeded(project, ATTEMPTS, '.git/worktrees/x/commondir') == set()
     assert project.tree() == before
+
+
+def test_what_the_host_begins_to_use(who, work, begin):
+    """Directories that git and husky make at their first use, which is while a sandbox runs."""
+    project = Project(who, f'{work}/p')
+    names = ('.git/worktrees/fix/commondir', '.git/modules/x/config', '.husky/pre-commit')
+    line = (f'cd {project.path} && git add a.txt && '
+            'git -c user.name=a -c user.email=a@example.com commit -qm c && '
+            'git worktree add -q ../fix && mkdir -p .git/modules/x .husky && '
+            'echo mine | tee .git/modules/x/config > .husky/pre-commit')
+    as_owner = ['setpriv', f'--reuid={who.uid}', '--clear-groups'] * (os.getuid() == 0)
+    os.chown(work, who.uid, who.uid)
+    hub, shared = begin(project)
+    box = hub.create(volumes=shared)
+    done = subprocess.run([*as_owner, 'sh', '-c', line], env={**os.environ, 'HOME': '/'},
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done
+    for name in names:
+        done = hub.exec(box, script(ATTEMPTS, name))
+        assert done['stdout'] == '' and done['exit_code'] == 0, (name, done)
+    hub.delete(box)
+    for name in names:
+        assert os.path.exists(f'{project.path}/{name}'), name
+        assert succeeded(project, ATTEMPTS, name, 'rw-all') > {'write a file'}  # the control
+
+
+def test_a_folder_with_a_default_acl(who, work):
+    """It takes rights from what is made in it."""
+    project = Project(who, f'{work}/p', existing=False)
+    entries = (1, 7), (4, 5), (0x20, 0)  # the user's, the group's and others'
+    acl = struct.pack('<I', 2) + b''.join(struct.pack('<HHI', *one, 0xffffffff) for one in entries)
+    os.setxattr(project.path, 'system.posix_acl_default', acl)
+    project.run('true')
+    assert os.listdir(project.path) == ['a.txt']
 
 
 def test_placeholders_are_not_made_through_links(who, work, begin):

@@ -21,7 +21,7 @@ static_assert(ARRAY_LEN(project_entries) <= 64, "a bit of struct project for eac
 
 /* Tells what another warden made, which was killed, from what the user has: nobody else sets the
  * sticky bit on such a thing. File systems without modes don't tell. */
-enum { MADE_DIRECTORY = 01555, MADE_FILE = 01444 };
+enum { MADE_DIRECTORY = 01555, MADE_WRITABLE = 01755, MADE_FILE = 01444 };
 
 enum { LOCK_TRIES = 20, LOCK_PAUSE_NS = 500 * 1000, TEXT_MAX = 8 };
 
@@ -68,21 +68,31 @@ static int make_socket(int parent, const char *name)
 
 /* mkdir(2) leaves the sticky bit to the file system. By now the name may be that of something else,
  * which a sandbox has put there. */
-static int make_directory(int parent, const char *name)
+static int make_directory(int parent, const char *name, mode_t mode)
 {
 	autoclose int fd = -1;
 	struct stat st;
 
-	if (mkdirat(parent, name, 0555) < 0)
+	if (mkdirat(parent, name, mode & 0777) < 0)
 		return -1;
 	fd = open_entry(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -1;
-	if (st.st_uid != geteuid() || (st.st_mode & 0777) != 0555) {
+	if (st.st_uid != geteuid() || st.st_mode & 0222 & ~mode) { /* it may have less, by an ACL */
 		errno = EEXIST;
 		return -1;
 	}
-	return fchmod(fd, MADE_DIRECTORY);
+	return fchmod(fd, mode);
+}
+
+static bool is_made_directory(const struct project_entry *n)
+{
+	return n->missing == BECOMES_DIRECTORY || n->missing == BECOMES_WRITABLE;
+}
+
+static mode_t directory_mode(const struct project_entry *n)
+{
+	return n->missing == BECOMES_WRITABLE ? MADE_WRITABLE : MADE_DIRECTORY;
 }
 
 /* again: somebody may have removed the HEAD, too. */
@@ -104,7 +114,7 @@ static int make_entry(int dir, const struct project_entry *n, const struct stat 
 	else if (n->missing == BECOMES_SOCKET)
 		failed = make_socket(parent, name);
 	else
-		failed = make_directory(parent, name);
+		failed = make_directory(parent, name, directory_mode(n));
 	if (failed < 0)
 		return errno == EEXIST || errno == EROFS ? 0 : -1;
 	*ret_made = true;
@@ -124,8 +134,8 @@ static bool looks_made(int parent, const char *name, const struct project_entry 
 	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return false;
 	mode = st.st_mode & 07777;
-	if (n->missing == BECOMES_DIRECTORY)
-		return S_ISDIR(st.st_mode) && (made || mode == MADE_DIRECTORY);
+	if (is_made_directory(n))
+		return S_ISDIR(st.st_mode) && (made || mode == directory_mode(n));
 	if (n->missing == BECOMES_SOCKET)
 		return S_ISSOCK(st.st_mode) && (made || (mode | S_ISVTX) == MADE_FILE);
 	if (!S_ISREG(st.st_mode) || (!made && mode != MADE_FILE))
@@ -142,7 +152,7 @@ static void remove_entry(int dir, const struct project_entry *n, bool made)
 
 	/* a directory with something in it stays */
 	if (parent >= 0 && looks_made(parent, name, n, made))
-		unlinkat(parent, name, n->missing == BECOMES_DIRECTORY ? AT_REMOVEDIR : 0);
+		unlinkat(parent, name, is_made_directory(n) ? AT_REMOVEDIR : 0);
 }
 
 /* ---- the folder ---------------------------------------------------------------------------- */
@@ -207,7 +217,7 @@ static int hold_entry(struct project *p, size_t i, const struct stat *owner, boo
 
 	if (n->otherwise && p->kept & bit >> 1)
 		return 0;
-	if (n->missing != STAYS_MISSING && make_entry(p->lock, n, owner, again, &made) < 0)
+	if (make_entry(p->lock, n, owner, again, &made) < 0)
 		return -1;
 	if (made)
 		p->made |= bit;
@@ -234,8 +244,15 @@ int project_hold(struct project *p, int dir, const struct stat *st, struct err *
 	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
 		if (project_entries[i].of_home && !is_home)
 			continue;
-		if (hold_entry(p, i, st, false) < 0)
-			return err_sys(e, errno, "keep %s as it is", project_entries[i].path);
+		if (hold_entry(p, i, st, false) == 0)
+			continue;
+		if (project_entries[i].missing == BECOMES_SOCKET && errno != ENOSPC)
+			return err_set(e, ERR_UNSUPPORTED,
+				       "this file system makes no socket (%s), without which a "
+				       "sandbox could make the folder a repository whose "
+				       "configuration git obeys; rw-all gives it so",
+				       strerror(errno));
+		return err_sys(e, errno, "keep %s as it is", project_entries[i].path);
 	}
 	return 0;
 }
@@ -251,17 +268,6 @@ int project_hold_again(struct project *p)
 			return -1;
 	}
 	return 0;
-}
-
-bool project_lists(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
-		const char *slash = strrchr(project_entries[i].path, '/');
-
-		if (strcasecmp(slash ? slash + 1 : project_entries[i].path, name) == 0)
-			return true;
-	}
-	return false;
 }
 
 bool project_keeps(const struct project *p, bool in_git, const char *name)
@@ -281,10 +287,8 @@ bool project_keeps(const struct project *p, bool in_git, const char *name)
 void project_release(struct project *p)
 {
 	if (p->lock >= 0 && flock(p->lock, LOCK_EX | LOCK_NB) == 0) {
-		for (size_t i = ARRAY_LEN(project_entries); i-- > 0;) {
-			if (project_entries[i].missing != STAYS_MISSING)
-				remove_entry(p->lock, &project_entries[i], p->made >> i & 1);
-		}
+		for (size_t i = ARRAY_LEN(project_entries); i-- > 0;)
+			remove_entry(p->lock, &project_entries[i], p->made >> i & 1);
 	}
 	close_fd(&p->lock);
 	close_fd(&p->tree);
@@ -298,7 +302,7 @@ static bool may_open(int dir, uint64_t kept)
 		const struct project_entry *n = &project_entries[i];
 		const char *slash = strchr(n->path, '/');
 
-		if (slash && n->missing != STAYS_MISSING &&
+		if (slash &&
 		    (!(kept >> i & 1) || faccessat(dir, slash + 1, F_OK, AT_SYMLINK_NOFOLLOW) < 0))
 			return false;
 	}

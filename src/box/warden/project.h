@@ -38,8 +38,6 @@ int project_hold_again(struct project *p) MUST_USE;
 /* Removes what was made, unless another sandbox has the folder. */
 void project_release(struct project *p);
 
-/* Whether any folder may have a name that is sealed. */
-bool project_lists(const char *name);
 /* Whether a name in the folder, or with in_git in its .git, is sealed. */
 bool project_keeps(const struct project *p, bool in_git, const char *name);
 

@@ -77,12 +77,18 @@ int seals_watch(struct project *p, struct err *e)
 {
 	if (seals.fd < 0) {
 		seals.fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-		if (seals.fd < 0 || watch(seals.fd, NULL, TAG_SEALS) < 0)
-			return err_sys(e, errno, "watch a folder");
+		if (seals.fd < 0 || watch(seals.fd, NULL, TAG_SEALS) < 0) {
+			err_sys(e, errno, "watch a folder");
+			close_fd(&seals.fd);
+			return -1;
+		}
 	}
 	p->top = seals_add(p->lock, ".");
 	if (p->top < 0 || seals_watch_git(p) < 0)
 		return err_sys(e, errno, "watch a folder");
+	/* What the host has removed before it was watched is not told. */
+	if (project_hold_again(p) < 0)
+		return err_sys(e, errno, "keep what programs of the host act on as it is");
 	return 0;
 }
 
@@ -186,15 +192,13 @@ static void seals_note(struct project *p, const struct inotify_event *v)
 		seals.remake_at = clock_ms() + GRACE_MS;
 }
 
-static void seals_note_all(const struct inotify_event *v)
+static void seals_note_events(struct project *p, const char *events, ssize_t n)
 {
-	for (uint32_t i = 0; i < warden.n_bodies; i++) {
-		struct body *b = &warden.bodies[i];
+	const struct inotify_event *v;
 
-		for (uint32_t k = 0; k < b->n_mounts; k++) {
-			if (b->mounts[k].project.top >= 0)
-				seals_note(&b->mounts[k].project, v);
-		}
+	for (const char *at = events; at < events + n; at += sizeof(*v) + v->len) {
+		v = (const void *)at;
+		seals_note(p, v);
 	}
 }
 
@@ -202,13 +206,15 @@ static void seals_note_all(const struct inotify_event *v)
 void seals_changed(void)
 {
 	static char room[EVENTS_ROOM] __attribute__((aligned(8)));
-	const struct inotify_event *v;
 	ssize_t n = read(seals.fd, room, sizeof(room));
 
-	for (char *at = room; at < room + n; at += sizeof(*v) + v->len) {
-		v = (const void *)at;
-		if (v->mask & IN_Q_OVERFLOW || (v->len && project_lists(v->name)))
-			seals_note_all(v);
+	for (uint32_t i = 0; i < warden.n_bodies; i++) {
+		struct body *b = &warden.bodies[i];
+
+		for (uint32_t k = 0; k < b->n_mounts; k++) {
+			if (b->mounts[k].project.top >= 0)
+				seals_note_events(&b->mounts[k].project, room, n);
+		}
 	}
 	seals_renew_live(false);
 }

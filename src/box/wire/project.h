@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 enum project_missing {
-	STAYS_MISSING,
 	BECOMES_DIRECTORY,
+	BECOMES_WRITABLE, /* a directory that programs of the host put things into */
 	BECOMES_FILE, /* where a directory would stop git */
 	BECOMES_SOCKET, /* git does not show it, and snapshots are without it */
 };
@@ -28,15 +28,15 @@ static const struct project_entry {
 	/* With it git reads configuration from elsewhere. It names the directory that it is in. */
 	{ ".git/commondir", BECOMES_FILE, ".\n" },
 	{ ".git/hooks", BECOMES_DIRECTORY },
-	{ ".git/modules", STAYS_MISSING },
-	{ ".git/worktrees", STAYS_MISSING },
+	{ ".git/modules", BECOMES_WRITABLE },
+	{ ".git/worktrees", BECOMES_WRITABLE },
 	{ ".claude", BECOMES_DIRECTORY },
 	{ ".codex", BECOMES_DIRECTORY },
 	{ ".cursor", BECOMES_DIRECTORY },
 	{ ".devcontainer", BECOMES_DIRECTORY },
 	{ ".gemini", BECOMES_DIRECTORY },
 	{ ".holtrc", BECOMES_DIRECTORY },
-	{ ".husky", STAYS_MISSING },
+	{ ".husky", BECOMES_WRITABLE },
 	{ ".idea", BECOMES_DIRECTORY },
 	{ ".mcp.json", BECOMES_DIRECTORY },
 	{ ".vscode", BECOMES_DIRECTORY },

@@ -534,8 +534,8 @@ def refuses(hub, name, dst):
     before = tree(dst, times=True)
     asked = ('ws', 'apply', name, '--to', dst, '--yes')
     for what in (asked, (*asked, '--force'), asked, ('ws', 'import', name, dst)):
-        hub.fails(FAILED, f'its stage is gone; first take back what it did: holt ws apply {name} '
-                  '--undo', *what)
+        hub.fails(FAILED, 'its stage is gone, or files of it; first take back what it did: '
+                  f'holt ws apply {name} --undo', *what)
     hub.fails(FAILED, '--yes', 'ws', 'apply', name, '--to', dst, '--undo')
     hub.fails(FAILED, 'its stage is gone', *asked)
     assert tree(dst, times=True) == before
@@ -565,6 +565,26 @@ def test_undone_without_its_stage(hub, undone):
     undone_and_applied(hub, name, dst, before)
     hub.applied(name, dst, '--undo')
     assert tree(dst) == before
+
+
+@pytest.mark.parametrize('gone', ['all', 'even', 'odd'])
+def test_undone_without_files_of_its_stage(hub, gone):
+    """Somebody has removed some of the old files, so what it did can't be taken back in steps."""
+    name = f'part-{gone}'
+    dst = hub.folder(f'{name}-dst')
+    hub.revision(name, f'{name}-src', LESS[0])
+    hub.applied(name, dst)
+    before = tree(dst)
+    hub.revision(name, f'{name}-src', LESS[1])
+    hub.killed(name, dst)
+    for number in os.listdir(hub.stage(dst)):
+        path = os.path.join(hub.stage(dst), number)
+        if os.path.isfile(path) and gone in ('all', ('even', 'odd')[int(number) % 2]):
+            os.unlink(path)
+    for what in ('apply', 'apply', 'import'):
+        to = (dst,) if what == 'import' else ('--to', dst, '--yes')
+        hub.fails(FAILED, 'its stage is gone, or files of it', 'ws', what, name, *to)
+    undone_and_applied(hub, name, dst, before)
 
 
 @pytest.mark.parametrize('undone', HALF[1:])

@@ -106,6 +106,8 @@ struct apply {
 	bool force, guarded; /* guarded: protected files are written, too */
 	size_t conflicts, left_out; /* as they were told on standard error */
 	size_t stayed; /* files that the last rollback did not restore, as they were told */
+	bool recovers; /* the rollback is of an earlier run, and others may have had the stage */
+	size_t lost; /* files that it found nowhere then: only their saved copies are left */
 	struct apply_plan plan;
 };
 

@@ -183,6 +183,17 @@ static bool is_absent(void)
 	return errno == ENOENT || errno == ENOTDIR;
 }
 
+/* The old file is neither in the stage, where somebody has removed it, nor in its place. */
+static bool is_lost(const struct apply_op *op, int parent, const char *name)
+{
+	struct stat st;
+	bool there = fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+
+	if (op->kind == APPLY_REMOVE)
+		return !there;
+	return op->kind == APPLY_CHANGE && there && st.st_ino == op->staged;
+}
+
 /* Idempotent. -1 with errno. */
 static int take_back(struct apply *a, const struct apply_op *op)
 {
@@ -197,6 +208,7 @@ static int take_back(struct apply *a, const struct apply_op *op)
 		return old ? keep_old(a, op) : 0;
 	if (parent < 0)
 		return -1;
+	a->lost += a->recovers && !staged && is_lost(op, parent, name);
 	switch ((enum apply_kind)op->kind) {
 	case APPLY_REMOVE:
 		return old ? put_back(a, op, parent, name) : 0;
@@ -226,12 +238,26 @@ static int take_back(struct apply *a, const struct apply_op *op)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
+/* Without its stage, or all of it, it can't be taken back step by step, but what it has saved is
+ * enough to undo it. An undo has saved nothing; what it undid can be undone again, as far as it is
+ * there. */
+static int end_without_stage(struct apply *a, struct err *e)
+{
+	const char *name = a->plan.undo ? "last" : "journal";
+	bool known = apply_journal_has(a, "interrupted"); /* that undo was of it */
+
+	if ((!known && renameat(a->data, name, a->data, "interrupted") < 0) ||
+	    (unlinkat(a->data, "journal", 0) < 0 && errno != ENOENT) || fsync(a->data) < 0)
+		return err_sys(e, errno, "end the journal");
+	return 0;
+}
+
 /* The first n operations. The journal goes before the stage, which nobody needs then. */
 static int roll_back(struct apply *a, size_t n, struct err *e)
 {
 	size_t failed = 0;
 
-	a->stayed = 0;
+	a->stayed = a->lost = 0;
 	for (; n-- > 0;) {
 		if (take_back(a, &a->plan.ops[n]) < 0) {
 			apply_tell(a->plan.ops[n].path, strerror(errno));
@@ -242,7 +268,13 @@ static int roll_back(struct apply *a, size_t n, struct err *e)
 		return err_set(e, ERR_IO,
 			       "%zu changes can't be taken back; the next apply tries it again",
 			       failed);
-	if (syncfs(a->dir) < 0 || unlinkat(a->data, "journal", 0) < 0 || fsync(a->data) < 0)
+	if (syncfs(a->dir) < 0)
+		return err_sys(e, errno, "write into the folder");
+	if (a->lost) {
+		apply_unstage(a);
+		return end_without_stage(a, e);
+	}
+	if (unlinkat(a->data, "journal", 0) < 0 || fsync(a->data) < 0)
 		return err_sys(e, errno, "end the journal");
 	apply_unstage(a);
 	apply_journal_clean(a);
@@ -294,19 +326,6 @@ int apply_run(struct apply *a, struct err *e)
 	return 0;
 }
 
-/* Without its stage it can't be taken back step by step, but what it has saved is enough to undo
- * it. An undo has saved nothing; what it undid can be undone again, as far as it is there. */
-static int end_without_stage(struct apply *a, struct err *e)
-{
-	const char *name = a->plan.undo ? "last" : "journal";
-	bool known = apply_journal_has(a, "interrupted"); /* that undo was of it */
-
-	if ((!known && renameat(a->data, name, a->data, "interrupted") < 0) ||
-	    (unlinkat(a->data, "journal", 0) < 0 && errno != ENOENT) || fsync(a->data) < 0)
-		return err_sys(e, errno, "end the journal");
-	return 0;
-}
-
 /* Until then nobody knows which of its files are of the base, and which of the revision. */
 static int require_undo(const struct apply *a, struct err *e)
 {
@@ -315,7 +334,8 @@ static int require_undo(const struct apply *a, struct err *e)
 
 	if (found > 0)
 		err_set(e, ERR_INVALID,
-			"an apply to this folder was interrupted, and its stage is gone; first "
+			"an apply to this folder was interrupted, and its stage is gone, or files "
+			"of it; first "
 			"take back what it did: holt ws apply %s --undo",
 			p.to.workspace);
 	return found ? -1 : 0;
@@ -331,8 +351,10 @@ static int recover_journal(struct apply *a, struct err *e)
 	if (a->stage < 0) {
 		result = end_without_stage(a, e);
 	} else {
+		a->recovers = true;
 		result = roll_back(a, a->plan.n, e);
-		if (result == 0)
+		a->recovers = false;
+		if (result == 0 && !a->lost)
 			fprintf(stderr,
 				"holt: an apply to this folder was interrupted; what it had done "
 				"was taken back%s\n",

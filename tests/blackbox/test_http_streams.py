@@ -5,7 +5,7 @@ import json
 import pytest
 
 from client import until
-from http_client import BOTH, Closed, rpc
+from http_client import BOTH, Closed, Session, rpc
 
 LOG = {'progressToken': 1}
 
@@ -358,6 +358,23 @@ def test_one_session_leaves_room_to_others(http_host):
         peer.release(name)
         got = texts(session.listen(firsts[session]).events())
         assert len(got) >= n + 1 and got[-1]['id'] == session.last_id
+
+
+def test_many_sessions_leave_room_to_another_principal(http_host):
+    """The principal that has most gives way, though each of its sessions has less."""
+    peer = http_host(store_all=50_000)
+    session = peer.session()
+    reply = session.tool('say', n=2, bytes=9_000, then='hold', key='k0')
+    first = reply.event().id
+    reply.close()
+    for held in range(1, 8):
+        reply = Session(peer.door.as_other('bob')).tool('say', n=1, bytes=9_000, then='hold',
+                                                        key=f'k{held}')
+        reply.event()
+        reply.close()
+        assert peer.until(held=held + 1)['stored'] <= 50_000
+    peer.release('k0')
+    assert len(texts(session.listen(first).events())) == 3
 
 
 def test_what_is_finished_is_not_stored_for_ever(http_host):

@@ -33,8 +33,8 @@ struct mcp_http_options {
 	unsigned retry_ms; /* after which a client returns to a stream [1 s] */
 	unsigned events; /* stored by a session [512]; one more drops the oldest */
 	size_t store_max; /* bytes of stored events [16 MiB]; a larger event is not stored */
-	/* bytes of stored events of all sessions [256 MiB]; above that the one that has most loses
-	 * its oldest */
+	/* bytes of stored events of all sessions [256 MiB]; above that the largest session of the
+	 * principal that has most loses its oldest */
 	size_t store_all;
 	unsigned keep_ms; /* how long events of a finished stream are stored [60 s] */
 	/* time for requests in mcp_http_drain(), less than that of the server [9 s] */

@@ -134,11 +134,11 @@ struct mcp_http_session *mcp_http_session_find(struct mcp_http *h, struct str id
 
 void mcp_http_session_end(struct mcp_http_session *s)
 {
-	mcp_ids_remove(&s->http->ids, &s->entry);
 	unlink_session(s);
 	mcp_session_close(take_ptr(s->core));
 	while (s->flows)
 		mcp_flow_free(s->flows);
+	mcp_ids_remove(&s->http->ids, &s->entry); /* no event is stored for its principal now */
 	free(s);
 }
 

@@ -1,7 +1,7 @@
 /*
  * The events of a session in the order of sending, and within it those of each flow. Above a limit
- * the session's oldest event is dropped; above that of all sessions, the oldest of the session that
- * has most. If a connected flow loses an event that was not sent yet,
+ * the session's oldest event is dropped; above that of all sessions, the oldest of the largest
+ * session of the principal that has most. If a connected flow loses an event that was not sent yet,
  * its reader is too slow and is disconnected.
  */
 #include <stdlib.h>
@@ -30,6 +30,7 @@ static void drop_first(struct mcp_flow *f)
 		s->newest = x->older;
 	s->stored_n--;
 	s->stored_bytes -= x->n;
+	s->entry.owner->stored -= x->n;
 	s->http->stored_bytes -= x->n;
 	free(x);
 }
@@ -56,13 +57,18 @@ static bool is_full(const struct mcp_http_session *s, size_t more)
 	return s->stored_n >= o->events || s->stored_bytes + more > o->store_max;
 }
 
-/* NULL: nothing is stored. */
+/* Of the principal that stores most, so that many sessions take nothing from those of others. NULL:
+ * nothing is stored. */
 static struct mcp_http_session *largest(const struct mcp_http *h)
 {
+	const struct mcp_id_owner *by = h->ids.owners;
 	struct mcp_http_session *most = NULL;
 
+	for (const struct mcp_id_owner *o = by; o; o = o->next)
+		by = o->stored > by->stored ? o : by;
 	for (struct mcp_http_session *s = h->oldest; s; s = s->newer) {
-		if (s->oldest && (!most || s->stored_bytes > most->stored_bytes))
+		if (s->entry.owner == by && s->oldest &&
+		    (!most || s->stored_bytes > most->stored_bytes))
 			most = s;
 	}
 	return most;
@@ -100,6 +106,7 @@ static void append(struct mcp_flow *f, struct mcp_stored *x)
 	f->last = x;
 	s->stored_n++;
 	s->stored_bytes += x->n;
+	s->entry.owner->stored += x->n;
 	s->http->stored_bytes += x->n;
 }
 

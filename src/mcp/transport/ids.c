@@ -7,12 +7,6 @@
 
 enum { SLOTS_MIN = 16, SLOTS_MAX = 4096 };
 
-struct mcp_id_owner {
-	const void *who;
-	unsigned n;
-	struct mcp_id_owner *next;
-};
-
 int mcp_ids_init(struct mcp_ids *t, unsigned max, unsigned max_each, struct err *e)
 {
 	size_t n = SLOTS_MIN;

@@ -3,9 +3,19 @@
  * Sessions by their ids, for the HTTP transports. Ids can't be guessed, and each is valid for its
  * principal only. Their number is bounded in all and for each principal. Embed an entry; O(1).
  */
+#include <stddef.h>
+
 #include "base/err.h"
 #include "base/id.h"
 #include "base/str.h"
+
+/* A principal that has entries. */
+struct mcp_id_owner {
+	struct mcp_id_owner *next;
+	const void *who;
+	unsigned n;
+	size_t stored; /* the user's: bytes of what its sessions store */
+};
 
 struct mcp_id_entry {
 	char id[ID_MAX];
@@ -17,7 +27,7 @@ struct mcp_id_entry {
 struct mcp_ids {
 	struct mcp_id_entry **slots;
 	size_t slots_n; /* a power of two */
-	struct mcp_id_owner *owners; /* principals that have entries, and how many */
+	struct mcp_id_owner *owners;
 	unsigned n, max, max_each;
 };
 

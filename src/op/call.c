@@ -239,7 +239,7 @@ static unsigned calls_of(const struct ops *ops, const struct principal *who, enu
 	unsigned n = 0;
 
 	for (const struct share *s = ops->shares; s; s = s->next)
-		n += s->who == who ? s->calls[kind] : 0;
+		n += principal_payer(s->who) == principal_payer(who) ? s->calls[kind] : 0;
 	return n;
 }
 

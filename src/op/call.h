@@ -53,7 +53,14 @@ struct principal {
 	 * was started with. */
 	bool is_operator;
 	bool alone; /* nobody else asks: all the room for calls is its own */
+	/* Whose shares of calls, connections and streams it uses. NULL: its own. */
+	const struct principal *payer;
 };
+
+static inline const struct principal *principal_payer(const struct principal *p)
+{
+	return p->payer ? p->payer : p;
+}
 
 static inline struct str principal_owner(const struct principal *p)
 {

@@ -1,6 +1,7 @@
 """Log-ins of browsers, as attacks: links that were used, pages of others, cookies without the key,
 keys without the cookie. Each has its control: the same request as the page sends it."""
 
+import contextlib
 import json
 import re
 import signal
@@ -123,6 +124,26 @@ def test_the_oldest_link_gives_way(hub):
     others = [link(hub) for _ in range(16)]
     assert Browser(hub, first).reply.status == 401
     assert Browser(hub, others[0]).asks() == 200
+
+
+def test_log_ins_share_what_their_key_has(me, tmp_path):
+    """Many browsers of one key leave room to others, as one does."""
+    with Rest(me, tmp_path, '--listen', '127.0.0.1:0', '--pool', '0') as hub, \
+            contextlib.ExitStack() as held:
+        key = hub.post('/v1/keys', name='reader', scopes=['read'])['token']
+
+        def opens(text):
+            wire = held.enter_context(hub.wire())
+            wire.send(text)
+            return wire.head()[0] == 200
+        n = 0
+        for _ in range(5):
+            one = Browser(hub, link(hub, token=key))
+            while opens(hub.request('GET', '/api/events', token=None, fields=one.fields('GET'),
+                                    host=f'127.0.0.1:{hub.address[1]}')):
+                n += 1
+        assert 600 < n <= 720, n  # 15/16 of 768 calls
+        assert all(opens(hub.request('GET', '/api/events')) for _ in range(20))
 
 
 def test_a_link_takes_a_token(hub, browser):

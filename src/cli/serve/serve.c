@@ -342,6 +342,11 @@ static const void *identify_browser(void *of, struct http_request *q)
 	return who;
 }
 
+static const void *payer(const void *principal)
+{
+	return principal_payer(principal);
+}
+
 /* No agent goes on for an owner whose key has ended. owner: whose alone; STR_NONE: of all. */
 static void put_away(struct serve *v, struct str owner)
 {
@@ -576,6 +581,7 @@ static int open_door(struct serve *v, const struct serve_options *o, struct err 
 		.limits = { .rate = o->rate },
 		.identify = identify,
 		.identify_browser = identify_browser,
+		.payer = payer,
 		.owner = v,
 		.routes = v->routes,
 		.n_routes = v->n_routes,

@@ -387,9 +387,11 @@ struct login *login_new(struct page *p, const struct principal *by, struct err *
 	snprintf(l->name, sizeof(l->name), "%s", by->name);
 	snprintf(l->owner, sizeof(l->owner), "%.*s", STR_ARG(principal_owner(by)));
 	l->by = by;
-	l->who = (struct principal){
-		.name = l->name, .owner = l->owner, .scopes = by->scopes, .sees_all = by->sees_all
-	};
+	l->who = (struct principal){ .name = l->name,
+				     .owner = l->owner,
+				     .scopes = by->scopes,
+				     .sees_all = by->sees_all,
+				     .payer = principal_payer(by) };
 	l->began_ms = l->used_ms = clock_unix_ms();
 	l->next = p->logins;
 	p->logins = l;

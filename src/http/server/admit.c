@@ -326,8 +326,10 @@ static int check_token(struct http_request *q)
 		q->principal = srv->o.identify(srv->o.owner, token, q->conn->local);
 	else if (h->n_authorizations == 0 && !h->cross && srv->o.identify_browser)
 		q->principal = srv->o.identify_browser(srv->o.owner, q);
-	if (q->principal)
+	if (q->principal) {
+		q->payer = srv->o.payer ? srv->o.payer(q->principal) : q->principal;
 		return 0;
+	}
 	if ((h->n_authorizations > 0 || q->table->identify) &&
 	    !rate_take(srv->failures, address_key(q->conn), server_now_ms(srv), &q->retry_after))
 		return refuse(q, 429, ERR_LIMIT, "too many wrong tokens came from this address");

@@ -205,7 +205,7 @@ bool conn_has_share(const struct conn *c)
 		if (o == c || o->let_go || may_go(o))
 			continue;
 		busy++;
-		own += o->q.principal == c->q.principal;
+		own += o->q.payer == c->q.payer;
 	}
 	return own == 0 || (busy < room && own < SHARE * (room - busy));
 }
@@ -218,7 +218,7 @@ int conn_may_stream(const struct conn *c, struct err *e)
 	if (all >= srv->o.limits.streams)
 		return err_set(e, ERR_LIMIT, "%u streams are open", all);
 	for (const struct conn *o = srv->conns.next; o != &srv->conns; o = o->next)
-		own += (o->stream || o->ws) && o->q.principal == c->q.principal;
+		own += (o->stream || o->ws) && o->q.payer == c->q.payer;
 	if (own >= SHARE * (srv->o.limits.streams - all))
 		return err_set(e, ERR_LIMIT,
 			       "%u streams of this client are open; others have the rest", own);

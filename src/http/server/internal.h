@@ -70,7 +70,7 @@ struct http_request {
 	struct str path, rest;
 	const struct http_route *route;
 	const struct http_routes *table; /* of the route */
-	const void *principal;
+	const void *principal, *payer;
 	struct request_head head;
 	struct buf body;
 	bool replies; /* the memory of `body` holds the reply until it is sent */

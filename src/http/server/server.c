@@ -22,7 +22,6 @@ static const struct http_limits defaults = {
 	.header_bytes = 8 << 10,
 	.body = 4 << 20,
 	.bodies = 256 << 20,
-	.streams = 896, /* fewer than connections, so that there is one for a request */
 	.stream_queue = 1 << 20,
 	.header_ms = 10000,
 	.body_ms = 60000,
@@ -45,11 +44,12 @@ static void fill_limits(struct http_limits *l)
 	DEFAULT(header_bytes);
 	DEFAULT(body);
 	DEFAULT(bodies);
-	DEFAULT(streams);
 	DEFAULT(stream_queue);
 	DEFAULT(header_ms);
 	DEFAULT(body_ms);
 	DEFAULT(idle_ms);
+	if (l->streams == 0)
+		l->streams = l->connections - (l->connections + 7) / 8;
 	if (l->burst == 0)
 		l->burst = l->rate > UINT32_MAX / 2 ? UINT32_MAX : 2 * l->rate;
 	if (l->header_bytes < MEMORY_MIN)

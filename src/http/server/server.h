@@ -109,7 +109,9 @@ struct http_limits {
 	size_t header_bytes; /* request line and fields [8 KiB]; at most 64 KiB */
 	size_t body; /* of a request [4 MiB]; a route may set another limit */
 	size_t bodies; /* of all requests at once [256 MiB]; above that 503 */
-	unsigned streams; /* streams and WebSockets at once [896]; above that ERR_LIMIT */
+	/* Streams and WebSockets at once [7/8 of the connections, so that there is one for a
+	 * request]; above that ERR_LIMIT. */
+	unsigned streams;
 	size_t stream_queue; /* bytes queued for a slow reader [1 MiB] */
 	unsigned rate; /* requests per second of one principal [0: any] */
 	unsigned burst; /* [2 * rate] */
@@ -130,6 +132,8 @@ struct http_options {
 	/* The principal of a request without a token, by what a browser sends, such as a cookie; or
 	 * NULL. It is never asked about requests from pages of other origins. May be NULL. */
 	const void *(*identify_browser)(void *owner, struct http_request *q);
+	/* The principal whose shares of connections and streams this one uses. NULL: its own. */
+	const void *(*payer)(const void *principal);
 	void *owner;
 	const struct http_routes *routes; /* n_routes tables; borrowed until on_closed */
 	size_t n_routes;

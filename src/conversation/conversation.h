@@ -89,6 +89,8 @@ int talk_delete(struct talk *t, struct err *e) MUST_USE;
 /* owner: whose alone; STR_NONE: anyone's. */
 struct talk *talk_take_back(struct talks *all, struct str id, struct str owner,
 			    struct err *e) MUST_USE;
+/* Whose one in the trash is; the caller frees it. NULL: there is none, or it can't be read. */
+char *talks_trashed_owner(const struct talks *all, struct str id);
 
 /* ---- events ---------------------------------------------------------------------------------- */
 

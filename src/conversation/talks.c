@@ -394,6 +394,11 @@ int talk_delete(struct talk *t, struct err *e)
 	return 0;
 }
 
+char *talks_trashed_owner(const struct talks *all, struct str id)
+{
+	return conversation_trashed_owner(all->store, id);
+}
+
 struct talk *talk_take_back(struct talks *all, struct str id, struct str owner, struct err *e)
 {
 	struct conversation *of;

@@ -85,14 +85,17 @@ static bool is_talk(struct str owner)
 	return str_starts(owner, CONVERSATION_PRINCIPAL);
 }
 
-/* NULL: it is none, or there is none, or it is in the trash. */
-static struct talk *talk_of(const struct gate *g, struct str owner)
+static struct str talk_id_of(struct str owner)
 {
 	size_t n = sizeof(CONVERSATION_PRINCIPAL) - 1;
 
-	return g->talks && is_talk(owner)
-		     ? talks_find(g->talks, (struct str){ owner.p + n, owner.n - n })
-		     : NULL;
+	return (struct str){ owner.p + n, owner.n - n };
+}
+
+/* NULL: it is none, or there is none, or it is in the trash. */
+static struct talk *talk_of(const struct gate *g, struct str owner)
+{
+	return g->talks && is_talk(owner) ? talks_find(g->talks, talk_id_of(owner)) : NULL;
 }
 
 /* A conversation has the end of its owner. One in the trash may come back. */
@@ -166,6 +169,15 @@ static unsigned scopes_of_talk(const struct gate_identity *id, const struct talk
 	return scopes & ~(unsigned)KEY_ADMIN;
 }
 
+/* It has its name, which is its owner, too. */
+static void holder_works_for(struct key_holder *h, struct str owner)
+{
+	memcpy(h->owner, h->name, sizeof(h->owner));
+	snprintf(h->works_for, sizeof(h->works_for), "%.*s", STR_CUT(owner, OWNER_MAX));
+	snprintf(h->of, sizeof(h->of), "%.*s", STR_ARG(name_of(str_of(h->works_for))));
+	h->who.of = h->of;
+}
+
 static struct key_holder *holder_of_talk(struct gate_identity *id, struct talk *t)
 {
 	void **state = talk_token_state(t);
@@ -175,12 +187,8 @@ static struct key_holder *holder_of_talk(struct gate_identity *id, struct talk *
 		return h;
 	h = *state = holder_new(id, scopes_of_talk(id, t));
 	if (h) {
-		snprintf(h->works_for, sizeof(h->works_for), "%.*s",
-			 STR_CUT(talk_record(t)->owner, OWNER_MAX));
-		snprintf(h->of, sizeof(h->of), "%.*s", STR_ARG(name_of(str_of(h->works_for))));
-		h->who.of = h->of;
 		snprintf(h->name, sizeof(h->name), CONVERSATION_PRINCIPAL "%s", talk_id(t));
-		memcpy(h->owner, h->name, sizeof(h->owner));
+		holder_works_for(h, talk_record(t)->owner);
 	}
 	return h;
 }
@@ -195,16 +203,35 @@ const struct principal *gate_identify(struct gate *g, struct str token)
 	return h ? &h->who : NULL;
 }
 
-/* What a conversation has made stays when it is deleted. Then the holder of its token tells, as
- * long as the hub runs. */
+/* What a conversation has made stays when it is deleted. The holder of its token tells whom it
+ * worked for, and is made where only an earlier hub had one. */
+static const struct key_holder *holder_of_trashed(const struct gate *g, struct str owner)
+{
+	struct key_holder *h = g->identity ? g->identity->holders : NULL;
+	autofree char *works_for = NULL;
+
+	if (!g->identity || !g->talks || !is_talk(owner))
+		return NULL;
+	while (h && !(h->who.of && str_is(owner, h->owner)))
+		h = h->next;
+	works_for = h ? NULL : talks_trashed_owner(g->talks, talk_id_of(owner));
+	if (!works_for)
+		return h;
+	h = holder_new(g->identity, 0);
+	if (!h)
+		return NULL;
+	snprintf(h->name, sizeof(h->name), "%.*s", STR_CUT(owner, OWNER_MAX));
+	holder_works_for(h, str_of(works_for));
+	h->who.ended = h->told = true;
+	return h;
+}
+
 static struct str identity_works_for(void *data, struct str owner)
 {
 	const struct gate *g = data;
 	const struct talk *t = talk_of(g, owner);
-	const struct key_holder *h = is_talk(owner) && g->identity ? g->identity->holders : NULL;
+	const struct key_holder *h = t ? NULL : holder_of_trashed(g, owner);
 
-	while (!t && h && !(h->who.of && str_is(owner, h->owner)))
-		h = h->next;
 	return t ? talk_record(t)->owner : h ? str_of(h->works_for) : owner;
 }
 

@@ -319,11 +319,15 @@ static bool op_sees_owner(const struct ops *ops, const struct principal *who, st
 	return !ops->hooks.sees || ops->hooks.sees(ops->hooks.data, who, owner);
 }
 
+/* Sandboxes of its agents count for the one that they work for, who can end them, therefore. */
 bool op_sees(const struct ops *ops, const struct principal *who, const struct hub_sandbox *l)
 {
+	const struct guard *g = ops->hooks.guard;
 	struct hub_sandbox_info i;
 
 	hub_sandbox_info(l, &i);
+	if (!who->sees_all && !who->of && g && g->works_for)
+		i.owner = g->works_for(g->data, i.owner);
 	return op_sees_owner(ops, who, i.owner);
 }
 

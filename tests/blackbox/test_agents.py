@@ -465,6 +465,10 @@ def test_rules_about_its_owner(owner, own, agents):
     assert may_read(by_token(owner, owner.talk())) == agents
 
 
+def seen(who):
+    return {box['id'] for box in who.call('GET', '/v1/sandboxes')}
+
+
 @pytest.mark.parametrize('owner', [('count',)], indirect=True)
 def test_limits_of_its_owner(hub, owner):
     """Count what the owner and all its agents have; those of agents, what one has."""
@@ -481,6 +485,31 @@ def test_limits_of_its_owner(hub, owner):
     one.create()
     owner.of(talks[0], '', 'DELETE')  # what it has made stays
     refused(429, 'the policy allows key:count 3 sandboxes', owner.create)
+    # who can end what counts
+    assert len(seen(owner)) == 3 and len(seen(other)) == 2
+    for box in seen(owner):
+        owner.delete(box)
+    owner.create()
+
+
+def test_limits_of_the_owner_of_what_was_deleted(me, tmp_path):
+    """Also for a hub that never knew its token."""
+    with contextlib.ExitStack() as stack:
+        first = Hub(me, str(tmp_path), {'mock': mock()}, policy=BOUNDS)
+        stack.callback(first.kill)
+        owner = as_bearer(first, key(first, 'count'))
+        talk = owner.talk()
+        agent = by_token(owner, talk)
+        boxes = {agent.create(), agent.create()}
+        owner.of(talk, '', 'DELETE')
+        first.end(signal.SIGKILL)
+    with Hub(me, str(tmp_path), {'mock': mock()}, policy=BOUNDS) as second:
+        owner = as_bearer(second, owner.token)
+        last = owner.create()
+        refused(429, 'the policy allows key:count 3 sandboxes', owner.create)
+        assert seen(owner) == {*boxes, last}
+        for box in seen(owner):
+            owner.delete(box)
 
 
 @pytest.mark.parametrize('owner', [('small',)], indirect=True)

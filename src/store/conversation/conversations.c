@@ -324,6 +324,14 @@ static struct conversation *trash_find(struct conversations *c, struct str id, s
 	return NULL;
 }
 
+char *conversation_trashed_owner(struct conversations *c, struct str id)
+{
+	struct err e = ERR_INIT;
+	AUTO(conversation_free) struct conversation *v = trash_find(c, id, STR_NONE, &e);
+
+	return v ? strndup(v->record.r->owner.p, v->record.r->owner.n) : NULL;
+}
+
 struct conversation *conversation_take_back(struct conversations *c, struct str id,
 					    struct str owner, struct err *e)
 {

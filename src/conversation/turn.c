@@ -313,6 +313,9 @@ int talk_turn_begin(struct talk *t, struct err *e)
 
 	if (!t->turning || t->begun || !item)
 		return 0;
+	/* The turn would be cut off in the middle: the prompt waits for the next hub. */
+	if (t->all->draining)
+		return err_set(e, ERR_CANCELLED, "Holt is ending");
 	/* Opened, it may have the event of a hub that was killed at this place. */
 	events = talk_events(t, e);
 	if (!events ||

@@ -874,26 +874,29 @@ def queued(hub, talk):
 
 def test_prompts_wait_for_the_next_hub(me, tmp_path):
     """A hub that takes its time to end, for a call, sends none, and puts back what it was about to
-    give to an agent: both times are over before the hub is."""
-    agents = {'mock': mock(), 'late': {'command': 'sleep', 'args': ['1000'], 'startSeconds': 6}}
+    give to an agent, also to one that is ready by then: their times are over before the hub is."""
+    agents = {'mock': mock(), 'late': {'command': 'sleep', 'args': ['1000'], 'startSeconds': 6},
+              'slow': {**mock(), 'command': 'sh',
+                       'args': ['-c', 'sleep 3; exec python3 "$0"', MOCK]}}
     with contextlib.ExitStack() as stack:
         first = Hub(me, str(tmp_path), agents)
         stack.callback(first.kill)
-        due, begun = first.talk(), first.talk('late')
+        due, begun, slow = first.talk(), first.talk('late'), first.talk('slow')
         box = first.post('/v1/fork', template='host')['id']
         works = stack.enter_context(first.wire())
         works.send(first.request('POST', '/v1/exec', body=json.dumps(
             {'sandbox': box, 'command': 'sleep 60'})))
         until(lambda: first.metrics()['holt_http_requests'] >= 2, what='a call that works')
-        first.of(begun, '/queue', 'POST', {'prompt': 'of late'})
-        until(lambda: queued(first, begun)[0].get('state') == 'sending', what='an agent to start')
+        for one, prompt in ((begun, 'of late'), (slow, 'of slow')):
+            first.of(one, '/queue', 'POST', {'prompt': prompt})
+            until(lambda: queued(first, one)[0].get('state') == 'sending', what='an agent to start')
         first.of(due, '/queue', 'POST', {'prompt': 'of mock', 'delay_seconds': 5})
         first.end()
-    for talk in (due, begun):
+    for talk in (due, begun, slow):
         (waits,) = queued(first, talk)
         assert waits.get('state', 'queued') != 'failed', waits
-    with Hub(me, str(tmp_path), {'mock': mock(), 'late': mock()}) as second:
-        for talk, said in ((due, 'of mock'), (begun, 'of late')):
+    with Hub(me, str(tmp_path), {'mock': mock(), 'late': mock(), 'slow': mock()}) as second:
+        for talk, said in ((due, 'of mock'), (begun, 'of late'), (slow, 'of slow')):
             events = second.ended(talk, 0)
             assert messages(events) == [said] and not of_kind(events, 'error'), events
 

@@ -58,7 +58,7 @@ function Block({ of: t }) {
 		return <Head>{inline(t.tokens)}</Head>;
 	}
 	case 'blockquote': return <blockquote>{blocks(t.tokens)}</blockquote>;
-	case 'code': return <pre><Text of={t.text} block /></pre>;
+	case 'code': return <pre>{t.lang && <small class="muted"><Text of={t.lang} />{'\n'}</small>}<Text of={t.text} block /></pre>;
 	case 'list': {
 		const List = t.ordered ? 'ol' : 'ul';
 		return <List start={t.ordered ? t.start : undefined}>

@@ -115,7 +115,8 @@ export function Question({ of: q, onDone }) {
 			</header>
 			<p class="muted">{q.kind} of {q.origin}, by <Text of={q.principal} />
 				{q.session_id && <>, in <Link to={`/c/${encodeURIComponent(q.session_id)}`}>its conversation</Link></>}</p>
-			<Markdown of={q.question} />
+			{/* what is allowed is shown as it is: Markdown would leave out a part of a command */}
+			{q.kind === 'permission' ? <pre class="log"><Text of={q.question} block /></pre> : <Markdown of={q.question} />}
 			{q.kind === 'permission' && q.text && <pre class="log"><Text of={q.text} block /></pre>}
 			{sent?.problem && <Failure of={sent.problem} />}
 			{sent?.word ? <p role="status"><Chip kind="ok">{sent.word}</Chip></p> : (

@@ -21,6 +21,7 @@ from test_hub_cli import Hub
 from test_serve import Session
 
 RENAME_EXCHANGE = 2
+PLACEHOLDERS = 0o1555, 0o1755, 0o1444  # src/box/warden/project.c
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -93,7 +94,7 @@ def written(path):
     """What is in a folder, without the places that are held for files of the host's programs while
     a sandbox may write there (test_project.py)."""
     return sorted(name for name in os.listdir(path)
-                  if os.stat(os.path.join(path, name)).st_mode & 0o7777 not in (0o1555, 0o1444))
+                  if os.stat(os.path.join(path, name)).st_mode & 0o7777 not in PLACEHOLDERS)
 
 
 def sh(hub, sandbox, line):

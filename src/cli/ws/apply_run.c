@@ -191,7 +191,7 @@ static bool is_lost(const struct apply_op *op, int parent, const char *name)
 
 	if (op->kind == APPLY_REMOVE)
 		return !there;
-	return op->kind == APPLY_CHANGE && there && st.st_ino == op->staged;
+	return op->kind == APPLY_CHANGE && (!there || st.st_ino == op->staged);
 }
 
 /* Idempotent. -1 with errno. */
@@ -204,11 +204,11 @@ static int take_back(struct apply *a, const struct apply_op *op)
 	bool old = staged && op->kind != APPLY_ADD && st.st_ino != op->staged;
 	autoclose int parent = apply_parent(a->dir, op->path, &name);
 
-	if (parent < 0 && is_absent())
-		return old ? keep_old(a, op) : 0;
-	if (parent < 0)
+	if (parent < 0 && !is_absent())
 		return -1;
 	a->lost += a->recovers && !staged && is_lost(op, parent, name);
+	if (parent < 0)
+		return old ? keep_old(a, op) : 0;
 	switch ((enum apply_kind)op->kind) {
 	case APPLY_REMOVE:
 		return old ? put_back(a, op, parent, name) : 0;

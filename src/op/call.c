@@ -312,22 +312,23 @@ static int call_decode(struct call *c, struct err *e)
 	return op->complete ? op->complete(c, c->request, e) : 0;
 }
 
+/* What its agents make counts for the one that they work for, who can see and end it, therefore. */
 static bool op_sees_owner(const struct ops *ops, const struct principal *who, struct str owner)
 {
+	const struct guard *g = ops->hooks.guard;
+
+	if (!who->sees_all && !who->of && g && g->works_for)
+		owner = g->works_for(g->data, owner);
 	if (!who->sees_all && (owner.n == 0 || !str_eq(owner, principal_owner(who))))
 		return false;
 	return !ops->hooks.sees || ops->hooks.sees(ops->hooks.data, who, owner);
 }
 
-/* Sandboxes of its agents count for the one that they work for, who can end them, therefore. */
 bool op_sees(const struct ops *ops, const struct principal *who, const struct hub_sandbox *l)
 {
-	const struct guard *g = ops->hooks.guard;
 	struct hub_sandbox_info i;
 
 	hub_sandbox_info(l, &i);
-	if (!who->sees_all && !who->of && g && g->works_for)
-		i.owner = g->works_for(g->data, i.owner);
 	return op_sees_owner(ops, who, i.owner);
 }
 

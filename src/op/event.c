@@ -98,6 +98,16 @@ static void events_on_event(void *arg, const struct hub_sandbox_event *v)
 						events_copy(r, v->detail) };
 }
 
+/* Whose are read. Of one sandbox that is seen all are, as it may be an agent's. */
+static struct str events_owner(struct call *c, struct str sandbox)
+{
+	struct err none;
+	struct hub_sandbox *l = sandbox.n ? hub_sandboxes_find(call_sandboxes(c), sandbox, &none)
+					  : NULL;
+
+	return l && call_sees(c, l) ? STR_NONE : call_owner_seen(c);
+}
+
 static void events_run_page(struct call *c, const struct events_request *q)
 {
 	struct reading r = { .call = c, .err = ERR_INIT };
@@ -105,10 +115,10 @@ static void events_run_page(struct call *c, const struct events_request *q)
 
 	r.views = arena_array(call_arena(c), q->limit, sizeof(*r.views), &r.err);
 	if (!r.views ||
-	    hub_sandboxes_events(
-		    call_sandboxes(c),
-		    &(struct hub_sandbox_events){ q->after, q->sandbox, call_owner_seen(c) },
-		    q->limit, events_on_event, &r, &r.err) < 0 ||
+	    hub_sandboxes_events(call_sandboxes(c),
+				 &(struct hub_sandbox_events){ q->after, q->sandbox,
+							       events_owner(c, q->sandbox) },
+				 q->limit, events_on_event, &r, &r.err) < 0 ||
 	    hub_sandboxes_events_kept(call_sandboxes(c), &page.oldest, &page.newest, &r.err) < 0 ||
 	    r.err.code) {
 		call_fail(c, &r.err);
@@ -210,10 +220,10 @@ static void events_follow(struct follower *f)
 		return;
 	}
 	events_say_missed(f, oldest);
-	if (hub_sandboxes_events(
-		    f->all,
-		    &(struct hub_sandbox_events){ f->after, f->sandbox, call_owner_seen(f->call) },
-		    STEP, events_on_followed, f, &e) < 0) {
+	if (hub_sandboxes_events(f->all,
+				 &(struct hub_sandbox_events){ f->after, f->sandbox,
+							       events_owner(f->call, f->sandbox) },
+				 STEP, events_on_followed, f, &e) < 0) {
 		events_follow_end(f, &e);
 		return;
 	}

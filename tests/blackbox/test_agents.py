@@ -487,9 +487,17 @@ def test_limits_of_its_owner(hub, owner):
     refused(429, 'the policy allows key:count 3 sandboxes', owner.create)
     # who can end what counts
     assert len(seen(owner)) == 3 and len(seen(other)) == 2
+    box = seen(other).pop()
+    snapshot = owner.post(f'/v1/sandboxes/{box}/snapshots')['id']
+    assert snapshot in json.dumps(owner.call('GET', '/v1/snapshots'))
+    owner.call('DELETE', f'/v1/snapshots/{snapshot}')
+    told = owner.call('GET', f'/v1/events?sandbox={box}')['events']
+    assert 'created' in [e['kind'] for e in told], told
     for box in seen(owner):
         owner.delete(box)
-    owner.create()
+    own = owner.create()
+    assert own not in seen(other)
+    assert other.call('GET', f'/v1/events?sandbox={own}')['events'] == []
 
 
 def test_limits_of_the_owner_of_what_was_deleted(me, tmp_path):

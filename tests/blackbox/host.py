@@ -264,10 +264,15 @@ def cgroups(except_for=(), everything=None):
     return {c for c in found if int(re.search(r'/holt-w(\d+)-', c).group(1)) not in theirs}
 
 
-def namespaces():
-    """Those of this process. One that is left has a process in it, which is told as such; and a
-    process that was there before may change its own: a shared hub's warden does while it starts."""
-    return {os.readlink(f'/proc/self/ns/{name}') for name in os.listdir('/proc/self/ns')}
+def namespaces(pids):
+    found = set()
+    for pid in pids:
+        try:
+            for name in os.listdir(f'/proc/{pid}/ns'):
+                found.add(os.readlink(f'/proc/{pid}/ns/{name}'))
+        except OSError:
+            pass
+    return found
 
 
 def files(*trees):
@@ -321,7 +326,9 @@ class Residue:
         mine = below(except_for=self.except_for, everything=everything)
         return {
             'processes': {p.key(): p for p in mine.values()},
-            'namespaces': namespaces(),
+            # Not those of others: one that is left has a process in it, which is told as such, and
+            # a shared hub's warden that was there before may change its own while it starts.
+            'namespaces': namespaces([ME]),
             'mounts': mounts(),
             'cgroups': cgroups(self.except_for, everything),
             'files': files(*self.trees) | named_files(),

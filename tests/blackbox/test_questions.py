@@ -424,7 +424,7 @@ def test_progress_holds_a_client(hub, patient):
     assert len(said['told']) >= 2 and all(one in text for text in said['told']), said
 
 
-def test_a_hub_that_ends_or_is_killed_keeps_its_questions(me, home, hub, pool):
+def test_a_hub_that_ends_or_is_killed_keeps_its_questions(me, home, hub):
     """Who waits is told where the answer will be; asked again, it is the same question."""
     del hub  # its own is another
     before = host.Residue(me.trees)
@@ -444,7 +444,8 @@ def test_a_hub_that_ends_or_is_killed_keeps_its_questions(me, home, hub, pool):
         wire.close()
         first.kill()
         ids.append(one)
-    with Hub(me, folder) as second:
+    # of its own: what other tests have asked may still have all threads of theirs
+    with concurrent.futures.ThreadPoolExecutor(1) as pool, Hub(me, folder) as second:
         assert [get(second, one)['state'] for one in ids] == ['pending', 'pending']
         run = pool.submit(Agent(second).ask, 'ui_ask_yes_no',
                           question=f'Across {signal.SIGKILL}?')

@@ -58,13 +58,13 @@ export interface Endpoint {
 
 const absolute = (path: string | undefined): path is string => !!path && path.startsWith('/');
 
-/** Of the hub of this user (holt-serve(1)). */
 function folderOf(env: Env, xdg: string | undefined, home: string, last: string): string {
 	if (absolute(env.HOLT_HOME)) return env.HOLT_HOME;
 	if (absolute(xdg)) return xdg + '/holt';
 	return absolute(env.HOME) ? env.HOME + home + '/holt' : last;
 }
 
+/** Of the hub of this user (holt-serve(1)). */
 function dataFolder(env: Env): string {
 	return folderOf(env, env.XDG_DATA_HOME, '/.local/share', '/var/lib/holt');
 }

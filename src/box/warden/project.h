@@ -5,7 +5,8 @@
  * settings of editors and agents, profiles of shells. They stay as they are. Each is mounted on
  * itself read-only (sealed), so that it can neither be written, nor removed, nor renamed. Those
  * that do not exist yet are made for so long, as empty directories or sockets, which git does not
- * show, and removed behind the last sandbox that has the folder.
+ * show, and removed behind the last sandbox that has the folder. Some the owner may fill meanwhile,
+ * as `git worktree add` does; those stay then.
  *
  * The kernel takes a seal away when the host replaces or removes what is below it, as `git config`
  * does. So the folder is watched, and sealed again (seals.c).

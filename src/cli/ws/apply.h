@@ -12,8 +12,8 @@
  *
  *	DATA/applied/KEY/journal	an apply that has begun
  *	DATA/applied/KEY/last		the last one that ended; it names the base
- *	DATA/applied/KEY/interrupted	one that was interrupted and has lost its stage; it waits
- *					for an undo
+ *	DATA/applied/KEY/interrupted	one that was interrupted and has lost its stage, or files
+ *					of it; it waits for an undo
  *	DATA/applied/KEY/saved-ID/N	old contents of operation N
  *	DIR/.holt-apply-KEY/N		the stage: new contents, and old ones that were replaced
  *	DIR/holt-kept-ID/N-NAME		old ones that a rollback could not put back

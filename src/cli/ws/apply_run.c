@@ -238,9 +238,9 @@ static int take_back(struct apply *a, const struct apply_op *op)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* Without its stage, or all of it, it can't be taken back step by step, but what it has saved is
- * enough to undo it. An undo has saved nothing; what it undid can be undone again, as far as it is
- * there. */
+/* Where the stage is gone, or files of it, it can't be taken back step by step. What it has saved
+ * is enough to undo it. An undo has saved nothing; what it undid can be undone again, as far as it
+ * is there. */
 static int end_without_stage(struct apply *a, struct err *e)
 {
 	const char *name = a->plan.undo ? "last" : "journal";
@@ -335,8 +335,7 @@ static int require_undo(const struct apply *a, struct err *e)
 	if (found > 0)
 		err_set(e, ERR_INVALID,
 			"an apply to this folder was interrupted, and its stage is gone, or files "
-			"of it; first "
-			"take back what it did: holt ws apply %s --undo",
+			"of it; first take back what it did: holt ws apply %s --undo",
 			p.to.workspace);
 	return found ? -1 : 0;
 }

@@ -1303,7 +1303,8 @@ const struct e2b_rows e2b_code = { rows, ARRAY_LEN(rows) };
 
 enum { MITOS_SECONDS = 60, MITOS_SECONDS_MAX = 86400 };
 
-/* "timeoutSeconds" is an int64, which JSON may have as a string; or Connect-Timeout-Ms, if less. */
+/* "timeoutSeconds" is an int64, which JSON may have as a string. Connect-Timeout-Ms holds where it
+ * is shorter. */
 static bool mitos_timeout(struct ask *a)
 {
 	const struct json_val *v = json_get(a->body, "timeoutSeconds");

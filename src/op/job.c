@@ -92,6 +92,11 @@ struct job *call_job(struct call *c, struct str sandbox, struct str exec, struct
 	return l ? job_find(l, exec, e) : NULL;
 }
 
+static void job_say_ended(struct str exec, struct err *e)
+{
+	err_set(e, ERR_CONFLICT, "exec %.*s has ended", STR_ARG(exec));
+}
+
 /* The same for one that runs in a sandbox that runs: a failure else. */
 static struct job *call_running_job(struct call *c, struct str sandbox, struct str exec,
 				    struct err *e)
@@ -102,7 +107,7 @@ static struct job *call_running_job(struct call *c, struct str sandbox, struct s
 		return NULL;
 	if (job_exec(j))
 		return j;
-	err_set(e, ERR_CONFLICT, "exec %.*s has ended", STR_ARG(exec));
+	job_say_ended(exec, e);
 	return NULL;
 }
 
@@ -267,6 +272,19 @@ static const struct field signal_fields[] = {
 };
 static const struct field_table signal_table = FIELD_TABLE(struct signal_request, signal_fields);
 
+static void job_on_signalled(void *arg, const struct err *err)
+{
+	struct call *c = arg;
+	const struct signal_request *q = call_request(c);
+	struct err e;
+
+	if (err && err->code == ERR_PROCESS_NOT_FOUND) {
+		job_say_ended(q->exec, &e);
+		err = &e;
+	}
+	job_answer_done(c, err);
+}
+
 static void job_signal_run(struct call *c, const void *request)
 {
 	const struct signal_request *q = request;
@@ -274,13 +292,15 @@ static void job_signal_run(struct call *c, const void *request)
 	struct job *j = call_running_job(c, q->sandbox, q->exec, &e);
 
 	if (j)
-		exec_signal(job_exec(j), (int)q->signal);
-	job_answer_done(c, j ? NULL : &e);
+		exec_signal_start(job_exec(j), (int)q->signal, job_on_signalled, c);
+	else
+		call_fail(c, &e);
 }
 
 const struct op exec_signal_op = {
 	.action = "exec.signal",
-	.doc = "Sends a signal to an exec's program and its process group.",
+	.doc = "Sends a signal to an exec's program and its process group, and returns when it "
+	       "was delivered.",
 	.effect = OP_EXECUTE,
 	.request = &signal_table,
 	.target = OP_TARGET(struct signal_request, sandbox),

@@ -577,3 +577,7 @@ enum { PROCESS_SIGNAL_MAX = 64 };
 typedef void (*process_cb)(void *arg, const struct err *err);
 void process_signal_start(struct sandbox *sb, uint32_t pid, int signal, process_cb on_done,
 			  void *arg);
+/* The same for the process group of a program. While its terminal is being opened, the signal is
+ * kept for its start, and the callback comes before this returns. ERR_PROCESS_NOT_FOUND: the
+ * program has ended. */
+void exec_signal_start(struct exec *x, int signal, process_cb on_done, void *arg);

@@ -396,6 +396,16 @@ void exec_signal(struct exec *x, int signal)
 	send_signal(x, signal, 0);
 }
 
+void exec_signal_start(struct exec *x, int signal, process_cb on_done, void *arg)
+{
+	if (!x->opening) {
+		process_signal_exec(x->sb, x->id, signal, on_done, arg);
+		return;
+	}
+	exec_signal(x, signal);
+	on_done(arg, NULL);
+}
+
 /* ---- stdin ----------------------------------------------------------------------------------- */
 
 static void on_stdin_ready(uv_poll_t *poll, int status, int events)

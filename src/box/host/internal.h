@@ -339,6 +339,12 @@ void init_call_answered(struct sandbox *sb, const struct im_head *answer, size_t
 int init_call_no_fd(const struct init_call *c, struct err *e);
 void init_call_end_all(struct sandbox *sb, const struct err *err);
 
+/* ---- process.c ------------------------------------------------------------------------------ */
+
+/* exec_signal_start(), by the exec's id. */
+void process_signal_exec(struct sandbox *sb, uint32_t exec, int signal, process_cb on_done,
+			 void *arg);
+
 /* ---- exec.c --------------------------------------------------------------------------------- */
 
 void exec_exited(struct sandbox *sb, const struct im_exit *m);

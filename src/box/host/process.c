@@ -92,6 +92,8 @@ static void on_reply(struct init_call *c, const void *answer, size_t n, int fd,
 	close_fd(&fd); /* there is none */
 	if (!err && d->errnum == ESRCH) {
 		err_set(&e, ERR_PROCESS_NOT_FOUND, "there is no process %u in the sandbox", j->pid);
+		if (j->op == PROCESS_OP_SIGNAL_EXEC)
+			err_set(&e, ERR_PROCESS_NOT_FOUND, "the program has ended");
 		err = &e;
 	} else if (!err && d->errnum) {
 		err_sys(&e, d->errnum, "the processes of sandbox %s", c->sb->id);
@@ -158,4 +160,13 @@ void process_signal_start(struct sandbox *sb, uint32_t pid, int signal, process_
 		err_set(&j->err, ERR_INVALID, "a signal is a number from 1 to %d",
 			PROCESS_SIGNAL_MAX);
 	process_start(j, &(struct im_process){ .pid = (int32_t)pid, .signal = signal });
+}
+
+void process_signal_exec(struct sandbox *sb, uint32_t exec, int signal, process_cb on_done,
+			 void *arg)
+{
+	struct process_job *j = new_job(sb, PROCESS_OP_SIGNAL_EXEC, arg);
+
+	j->on_done.signal = on_done;
+	process_start(j, &(struct im_process){ .pid = (int32_t)exec, .signal = signal });
 }

@@ -573,16 +573,25 @@ static void kill_dying(void)
 	self.dying_for = 0;
 }
 
+int init_signal_exec(uint32_t id, int signal)
+{
+	struct running *r = find_exec(id, 0);
+
+	if (!r)
+		return ESRCH; /* it has just ended; its IM_EXIT is on the way */
+	if (signal < 1 || signal >= NSIG)
+		return EINVAL;
+	return kill(-r->pid, signal) < 0 ? errno : 0;
+}
+
 static void handle_signal(const struct im_signal *m)
 {
 	struct running *r = find_exec(m->h.id, 0);
 
-	if (!r)
-		return; /* it has just ended; its IM_EXIT is on the way */
-	if (m->flags & IM_SIGNAL_TREE)
+	if (!(m->flags & IM_SIGNAL_TREE))
+		(void)init_signal_exec(m->h.id, m->signal);
+	else if (r)
 		let_die(r);
-	else if (m->signal > 0 && m->signal < NSIG)
-		kill(-r->pid, m->signal);
 }
 
 /* Opens the directory of the sandbox's own terminals. The hub opens them there itself, since the

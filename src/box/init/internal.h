@@ -57,6 +57,9 @@ void init_helper_reaped(pid_t pid, int status);
 /* Kills them all: nothing more is sent from them. */
 void init_helper_reset(void);
 
+/* Signals the process group of a program; 0 or an errno, ESRCH if it has ended. */
+int init_signal_exec(uint32_t id, int signal);
+
 /* Handles one IM_PROCESS message. */
 void init_process(const struct im_process *msg);
 

@@ -175,6 +175,9 @@ void init_process(const struct im_process *m)
 	case PROCESS_OP_SIGNAL:
 		d.errnum = send_signal(m->pid, m->signal);
 		break;
+	case PROCESS_OP_SIGNAL_EXEC:
+		d.errnum = init_signal_exec((uint32_t)m->pid, m->signal);
+		break;
 	}
 	init_send(&d, sizeof(d), -1);
 }

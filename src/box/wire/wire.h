@@ -502,6 +502,7 @@ struct im_entry {
 enum process_op {
 	PROCESS_OP_LIST,
 	PROCESS_OP_SIGNAL, /* pid, signal */
+	PROCESS_OP_SIGNAL_EXEC, /* the id of an exec as pid, signal */
 };
 
 struct im_process {

@@ -957,6 +957,69 @@ def test_a_client_that_leaves_before_the_first_mark(hub, box):
     assert box.execute('3')[-1] == {'type': 'end_of_execution'}
 
 
+def executing(hub, box, code, **more):
+    conn = http.client.HTTPConnection(*hub.address, timeout=60)
+    conn.request('POST', '/execute', json.dumps({'code': code, **more}), {
+        **box.headers(CODE), 'Content-Type': 'application/json'})
+    box.ask('GET', '/contexts', port=CODE)  # the hub has read this one, too
+    return conn
+
+
+def test_who_leaves_the_line_is_never_run(hub, box):
+    waits = 'import os, time\nwhile not os.path.exists("/tmp/free"): time.sleep(.05)'
+    first = executing(hub, box, waits)
+    assert first.getresponse().status == 200
+    others = [executing(hub, box, f'open("/tmp/ran{n}", "w")') for n in range(3)]
+    others[1].close()
+    box.start('touch /tmp/free')
+    for one in (others[0], others[2]):
+        assert b'end_of_execution' in one.getresponse().read()
+    first.close()
+    lines = box.execute('print(sorted(f for f in os.listdir("/tmp") if f[:3] == "ran"))')
+    assert kept(lines) == "['ran0', 'ran2']\n"
+
+
+LONG = {'python': 'import time; time.sleep(1000)', 'bash': 'sleep 1000',
+        'javascript': 'await new Promise(f => setTimeout(f, 1e6))'}
+# as long as it takes until one is interrupted
+SHORT = {'python': 'import time; time.sleep(.05)', 'bash': 'sleep .05',
+         'javascript': 'await new Promise(f => setTimeout(f, 50))'}
+TELLS = {'python': 'x = 0\nfor i in range(100000): x += i\nprint(kept)',
+         'bash': 'sleep .01; echo $kept',
+         'javascript': 'await new Promise(f => setTimeout(f, 10)); console.log(kept)'}
+
+
+@pytest.mark.parametrize('language', sorted(LONG))
+def test_who_leaves_stops_its_own_code_alone(hub, box, language):
+    """Whether it has begun, runs or just ends."""
+    assert box.execute('kept=41', language=language)[-1] == {'type': 'end_of_execution'}
+    for n in range(45):
+        gone = executing(hub, box, (SHORT if n % 3 else LONG)[language], language=language)
+        if n % 2:
+            assert gone.getresponse().status == 200
+        gone.close()
+        lines = box.execute(TELLS[language], language=language)
+        assert kept(lines) == '41\n' and not [x for x in lines if x['type'] == 'error'], (n, lines)
+
+
+def test_loops_of_a_shell(box):
+    box.execute('kept=41', language='bash')
+    for code in ('continue', 'break', 'for i in 1 2; do continue 2; done', 'false', 'return'):
+        assert box.execute(code, language='bash')[-1] == {'type': 'end_of_execution'}, code
+        assert kept(box.execute('echo $kept', language='bash')) == '41\n', code
+
+
+def test_an_end_that_is_lost(hub, box):
+    """Its client reads nothing, and what it leaves behind prints more than is kept: who comes next
+    is not held up by it."""
+    slow = executing(hub, box, 'yes | head -c 16000000; yes | head -c 150000000 & '
+                     'while kill -0 $!; do sleep .1; done; touch /tmp/flooded', language='bash')
+    until(lambda: box.execute('import os; os.path.exists("/tmp/flooded")')[1]['text'] == 'True',
+          what='the end of the flood')
+    slow.close()
+    assert kept(box.execute('echo on', language='bash')) == 'on\n'
+
+
 def test_forged_marks(box):
     """Code may say what it likes about itself, and breaks nothing."""
     lines = box.execute('import os\nfor n in range(3):\n'
@@ -1062,3 +1125,21 @@ def test_secrets_do_not_leave(hub, box):
     assert b64(token.encode())[:20] not in json.dumps(events)
     assert '[REDACTED' in base64.b64decode(''.join(
         e['event']['data']['stdout'] for e in events if 'data' in e['event'])).decode()
+
+
+def test_a_sandbox_that_ends_below_who_left(hub):
+    for n in range(6):
+        own = Box(hub)
+        first = executing(hub, own, 'import time\nwhile 1:\n  try: time.sleep(1000)\n'
+                          '  except BaseException: pass')
+        assert first.getresponse().status == 200
+        waits = [executing(hub, own, '1') for _ in range(3)]
+        first.close()
+        waits[1].close()
+        if n % 2:
+            until(lambda: own.ask('GET', '/contexts', port=CODE)[0] == 200)
+        own.kill()
+        for one in (waits[0], waits[2]):
+            answer = one.getresponse()
+            assert answer.status in (404, 499, 502), answer.read()
+    assert hub.proc.poll() is None

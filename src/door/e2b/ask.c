@@ -73,21 +73,41 @@ void ask_leave(struct ask *a)
 		ask_free(a);
 }
 
+/* What it follows may stand still for a slow client. */
+static void ask_make_room(struct ask *a)
+{
+	for (struct ask_step *s = a->steps; s; s = s->next) {
+		if (s->event && s->call && !call_ended(s->call)) {
+			call_room(s->call); /* may end it */
+			return;
+		}
+	}
+}
+
 /* Each that is cancelled may end at once, and end others. */
-void ask_cancel(struct ask *a)
+static void ask_cancel_steps(struct ask *a)
 {
 	struct ask_step *s;
 
-	ask_enter(a);
-	if (!a->left && a->on_leave)
-		a->on_leave(a);
-	a->left = true;
 	do {
 		for (s = a->steps; s && (!s->call || call_cancelled(s->call)); s = s->next)
 			;
 		if (s)
 			call_cancel(s->call);
 	} while (s);
+}
+
+void ask_cancel(struct ask *a)
+{
+	bool first = !a->left && !a->closing;
+
+	ask_enter(a);
+	a->left = true;
+	a->lingers = first && a->on_leave && a->on_leave(a);
+	if (a->lingers)
+		ask_make_room(a);
+	else
+		ask_cancel_steps(a);
 	ask_leave(a);
 }
 
@@ -335,12 +355,7 @@ static void ask_on_drained(void *owner)
 	struct ask *a = owner;
 
 	ask_enter(a);
-	for (struct ask_step *s = a->steps; s; s = s->next) {
-		if (s->event && s->call && !call_ended(s->call)) {
-			call_room(s->call); /* may end it */
-			break;
-		}
-	}
+	ask_make_room(a);
 	ask_leave(a);
 }
 
@@ -610,7 +625,7 @@ static void ask_on_tick(uv_timer_t *t)
 	struct ask *a = t->data;
 
 	ask_enter(a);
-	if (a->done) {
+	if (a->done && !a->lingers) {
 		uv_timer_stop(t);
 		ask_cancel(a);
 	} else {

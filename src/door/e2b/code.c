@@ -10,9 +10,14 @@
  *
  * Code may forge them, as it may do all else in its own context: what comes is bounded, and has no
  * say outside of the answer.
+ *
+ * A context gets one execution at a time; the others wait in a line here. Who leaves the line is
+ * not run. Who leaves while its code runs is interrupted: its ask lingers, hears the code out and
+ * only then makes room for the next, so that no signal meets the code of another.
  */
 #include "door/e2b/internal.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -31,6 +36,12 @@ enum {
 	CODE_MAX = 512 << 10,
 	BODY_MAX = 2 << 20,
 	EXECUTIONS_EACH_MAX = 16, /* of a context, which runs one after the other */
+	/* When code is interrupted that nobody waits for. Not at once: short code ends by itself,
+	 * and an interpreter may lose a signal while code begins. Code that goes on is interrupted
+	 * again, each time after twice as long. */
+	INTERRUPT_FIRST_MS = 50,
+	INTERRUPT_AGAIN_MS = 5000,
+	INTERRUPT_MOST_MS = 300000,
 	MARK_MAX = 8 << 20, /* bytes of a result */
 	MARK_HEAD = 32, /* behind the token: an id, and what it is */
 	MARK_KEPT = 64 << 10, /* of a buffer, for the next */
@@ -51,7 +62,29 @@ static const struct language {
 	{ "bash", "sh", { "bash", "-c" }, guest_bash, "bash" },
 };
 
-struct executing;
+enum channel { CHANNEL_OUT, CHANNEL_ERR, CHANNELS };
+
+struct executing {
+	struct ask *ask;
+	struct executing *next; /* that waits for the start or in the line, too */
+	char context[ID_MAX];
+	char job[32]; /* the context's, as this follows it */
+	uint64_t id; /* 0: it was not sent yet */
+	bool sent, begun, again, over;
+	bool lost; /* its end may be among output that was dropped */
+	bool signalling; /* an interruption is being delivered */
+	uint64_t again_ms; /* until the next one */
+	bool failed; /* an error was told a client of mitos */
+	struct {
+		struct buf mark; /* from its RS on */
+		bool marking, ours, ended;
+		char cut[4]; /* the beginning of a character */
+		size_t n_cut;
+	} of[CHANNELS];
+	/* For who asks for a context alone: what follows its start. */
+	void (*then)(struct ask *a, struct e2b_context *c);
+};
+
 struct e2b_context {
 	struct e2b_context *next;
 	char id[ID_MAX], sandbox[SANDBOX_ID_MAX + 1];
@@ -63,9 +96,29 @@ struct e2b_context {
 	char job[32], token[ID_MAX];
 	uint64_t last; /* execution */
 	struct executing *waiting; /* for its start */
+	struct executing *running; /* whose turn it is, until its ask is freed */
+	struct executing *line; /* for a turn */
 };
 
 /* ---- contexts ------------------------------------------------------------------------------ */
+
+static struct executing *line_pop(struct e2b_context *c)
+{
+	struct executing *x = c->line;
+
+	c->line = x->next;
+	x->next = NULL;
+	return x;
+}
+
+/* The first in the line of a context that ends. */
+static void line_fail(struct e2b_context *c)
+{
+	struct ask *a = line_pop(c)->ask;
+
+	ask_fail_with(a, ERR_PROCESS_NOT_FOUND, "the context has ended");
+	ask_leave(a);
+}
 
 static void context_remove(struct e2b *x, struct e2b_context *c)
 {
@@ -75,6 +128,8 @@ static void context_remove(struct e2b *x, struct e2b_context *c)
 		at = &(*at)->next;
 	*at = c->next;
 	x->n_contexts--;
+	while (c->line)
+		line_fail(c);
 	free(c->cwd);
 	free(c);
 }
@@ -180,32 +235,34 @@ static struct e2b_context *context_new(struct ask *a, const struct language *l, 
 
 /* ---- an execution -------------------------------------------------------------------------- */
 
-enum channel { CHANNEL_OUT, CHANNEL_ERR, CHANNELS };
+static struct e2b_context *context_of_execution(struct ask *a)
+{
+	return context_named(a->x, ((struct executing *)a->state)->context);
+}
 
-struct executing {
-	struct ask *ask;
-	struct executing *next; /* that waits, too */
-	char context[ID_MAX];
-	char job[32]; /* the context's, as this follows it */
-	uint64_t id; /* 0: it was not sent yet */
-	bool sent, begun, again, over;
-	bool failed; /* an error was told a client of mitos */
-	struct {
-		struct buf mark; /* from its RS on */
-		bool marking, ours, ended;
-		char cut[4]; /* the beginning of a character */
-		size_t n_cut;
-	} of[CHANNELS];
-	/* For who asks for a context alone: what follows its start. */
-	void (*then)(struct ask *a, struct e2b_context *c);
-};
+static void take_turn(struct executing *x, struct e2b_context *c);
+
+static void pass_turn(struct e2b_context *c)
+{
+	struct executing *next;
+
+	c->running = NULL;
+	if (!c->line)
+		return;
+	next = line_pop(c);
+	take_turn(next, c);
+	ask_leave(next->ask);
+}
 
 static void executing_free(struct ask *a)
 {
 	struct executing *x = a->state;
+	struct e2b_context *c = context_of_execution(a);
 
 	for (size_t i = 0; i < CHANNELS; i++)
 		buf_fini(&x->of[i].mark);
+	if (c && c->running == x)
+		pass_turn(c);
 }
 
 static struct executing *executing_new(struct ask *a)
@@ -221,11 +278,6 @@ static struct executing *executing_new(struct ask *a)
 		x->of[i].mark = BUF_INIT(MARK_MAX);
 	a->on_free = executing_free;
 	return x;
-}
-
-static struct e2b_context *context_of_execution(struct ask *a)
-{
-	return context_named(a->x, ((struct executing *)a->state)->context);
 }
 
 /* ---- what is told: lines of JSON in ASCII, since clients decode each piece alone ------------- */
@@ -591,6 +643,44 @@ static void mitos_on_deadline(struct ask *a)
 	ask_cancel(a);
 }
 
+/* ---- interruption --------------------------------------------------------------------------- */
+
+/* The ask, and the turn with it, ends no earlier than the signal was delivered. */
+static void on_signalled(struct ask *a, const void *result, const struct err *err)
+{
+	((struct executing *)a->state)->signalling = false;
+}
+
+static void interrupt(struct ask *a)
+{
+	struct executing *x = a->state;
+	struct ask_args args;
+	struct json_writer *w;
+
+	ask_every(a, x->again_ms, interrupt);
+	x->again_ms = 2 * x->again_ms < INTERRUPT_MOST_MS ? 2 * x->again_ms : INTERRUPT_MOST_MS;
+	if (x->signalling)
+		return;
+	x->signalling = true;
+	w = ask_args(a, &args, true);
+	ask_arg_str(w, "exec", str_of(x->job));
+	ask_arg_uint(w, "signal", SIGINT);
+	ask_call(a, &exec_signal_op, &args, on_signalled);
+}
+
+/* Who waits no more stops what was sent; the context stays. */
+static bool running_on_leave(struct ask *a)
+{
+	struct executing *x = a->state;
+
+	if (x->over || !x->sent || x->lost)
+		return false;
+	ask_end_stream(a);
+	x->again_ms = INTERRUPT_AGAIN_MS;
+	ask_every(a, x->begun ? INTERRUPT_FIRST_MS : INTERRUPT_AGAIN_MS, interrupt);
+	return true;
+}
+
 /* ---- what comes ---------------------------------------------------------------------------- */
 
 /* One mark, without RS and the end of line; false: it is none of ours. */
@@ -600,6 +690,7 @@ static bool hear_mark(struct ask *a, enum channel k, struct str text, struct str
 	char *end = NULL;
 	uint64_t id;
 	struct str rest;
+	bool begins;
 	char kind;
 
 	if (text.n < token.n + 4 || memcmp(text.p, token.p, token.n) != 0 || text.p[token.n] != ' ')
@@ -613,21 +704,26 @@ static bool hear_mark(struct ask *a, enum channel k, struct str text, struct str
 		rest = (struct str){ rest.p + 1, rest.n - 1 };
 	if (kind == 'B')
 		x->of[k].ours = id == x->id;
-	if (id != x->id || !begin_answer(a))
+	if (id != x->id)
 		return true;
-	x->begun = true;
-	if (kind == 'B' && k == CHANNEL_OUT) {
-		if (is_mitos(a)) /* its time begins when those before it have ended */
-			ask_every(a, a->timeout_ms, mitos_on_deadline);
-		send_count(a, rest);
-	} else if (kind == 'R' && k == CHANNEL_OUT) {
-		send_shown(a, "result", rest);
-	} else if (kind == 'E' && k == CHANNEL_OUT) {
-		send_shown(a, "error", rest);
-	} else if (kind == 'Z') {
+	begins = k == CHANNEL_OUT && !x->begun;
+	x->begun |= begins;
+	if (kind == 'Z') {
 		x->of[k].ours = false;
 		x->of[k].ended = true;
 	}
+	if (begins && a->lingers)
+		ask_every(a, INTERRUPT_FIRST_MS, interrupt);
+	if (a->done || !begin_answer(a))
+		return true;
+	if (begins && is_mitos(a)) /* its time begins when those before it have ended */
+		ask_every(a, a->timeout_ms, mitos_on_deadline);
+	if (kind == 'B' && begins)
+		send_count(a, rest);
+	else if (kind == 'R' && k == CHANNEL_OUT)
+		send_shown(a, "result", rest);
+	else if (kind == 'E' && k == CHANNEL_OUT)
+		send_shown(a, "error", rest);
 	return true;
 }
 
@@ -639,7 +735,7 @@ static void hear_text(struct ask *a, enum channel k, struct str text)
 	size_t cut = 0, n;
 	struct err e;
 
-	if (!x->of[k].ours || !text.n)
+	if (!x->of[k].ours || !text.n || a->done)
 		return;
 	if (buf_add(&b, x->of[k].cut, x->of[k].n_cut, &e) < 0 ||
 	    buf_add(&b, text.p, text.n, &e) < 0)
@@ -677,8 +773,7 @@ static void hear_as_text(struct ask *a, enum channel k)
 	x->of[k].mark.n = 0;
 }
 
-/* Whether the mark that begins in the buffer is of this execution; those of others may be long, and
- * each who follows the context hears them. */
+/* Whether the mark that begins in the buffer is of this execution; forged ones may be long. */
 static bool is_own_mark(const struct executing *x, const struct buf *m, struct str token)
 {
 	char *end = NULL;
@@ -757,17 +852,17 @@ static void hear(struct ask *a, enum channel k, struct str bytes, struct str tok
 
 /* ---- its way ------------------------------------------------------------------------------- */
 
-static void execute(struct ask *a, struct e2b_context *c);
 static void context_start(struct ask *a, struct e2b_context *c);
 
 static void sent_on_done(struct ask *a, const void *result, const struct err *err)
 {
 	struct executing *x = a->state;
 
-	if (err && !x->over && !a->done) {
-		ask_fail(a, err);
-		ask_cancel(a);
-	}
+	if (!err || x->over)
+		return;
+	x->over = true;
+	ask_fail(a, err);
+	ask_cancel(a);
 }
 
 /* What a shell reads: how many lines, and the lines. */
@@ -840,7 +935,6 @@ static void send_code(struct ask *a)
 
 	if (x->sent || a->done)
 		return;
-	x->sent = true;
 	if (!c) {
 		ask_fail_with(a, ERR_PROCESS_NOT_FOUND, "the context has ended");
 		ask_cancel(a);
@@ -852,6 +946,7 @@ static void send_code(struct ask *a)
 		ask_cancel(a);
 		return;
 	}
+	x->sent = true;
 	w = ask_args(a, &args, true);
 	ask_arg_str(w, "exec", str_of(x->job));
 	ask_arg_str(w, "data", buf_str(&b));
@@ -865,14 +960,21 @@ static void on_news(struct ask *a, const void *event)
 	struct e2b_context *c = context_of_execution(a);
 	enum channel k = n->event.stream == EXEC_STDERR ? CHANNEL_ERR : CHANNEL_OUT;
 
-	if (x->over || a->done)
+	if (x->over)
 		return;
 	if (n->kind == EXEC_NEWS_ATTACHED && n->stdin_open) {
 		send_code(a);
 	} else if (n->kind == EXEC_NEWS_CHUNK && c) {
 		hear(a, k, n->event.bytes, str_of(c->token));
+	} else if (n->kind == EXEC_NEWS_CHUNK) {
+		x->over = true;
+		ask_fail_with(a, ERR_PROCESS_NOT_FOUND, "the context has ended");
+		ask_cancel(a);
 	} else if (n->kind == EXEC_NEWS_DROPPED) {
+		x->lost = true;
 		send_error(a, "OutputLost", "the client was too slow: output is missing");
+		if (a->lingers)
+			ask_cancel(a);
 	}
 	if (!x->over && x->of[CHANNEL_OUT].ended && x->of[CHANNEL_ERR].ended)
 		finish(a);
@@ -903,7 +1005,7 @@ static void attach_on_end(struct ask *a, const void *result, const struct err *e
 		c->state = CONTEXT_COLD;
 	if (c && !x->sent && !x->again) { /* it had ended before */
 		x->again = true;
-		execute(a, c);
+		take_turn(x, c);
 		return;
 	}
 	if (!x->begun && is_mitos(a)) {
@@ -919,35 +1021,6 @@ static void attach_on_end(struct ask *a, const void *result, const struct err *e
 	finish(a);
 }
 
-static void on_signalled(struct ask *a, const void *result, const struct err *err)
-{
-}
-
-/* Who waits no more stops what runs; the context stays. */
-static void on_leave(struct ask *a)
-{
-	struct executing *x = a->state;
-	struct e2b_context *c = context_of_execution(a);
-	struct err e;
-	struct ask *own;
-	struct ask_args args;
-	struct json_writer *w;
-
-	if (x->over || !x->begun || !c)
-		return;
-	own = ask_new(a->x, a->who, a->sandbox, &e);
-	if (!own)
-		return;
-	ask_enter(own);
-	w = ask_args(own, &args, true);
-	ask_arg_str(w, "exec", str_of(x->job));
-	ask_arg_uint(w, "signal", 2);
-	x->over = true;
-	ask_call(own, &exec_signal_op, &args, on_signalled);
-	ask_end_stream(own);
-	ask_leave(own);
-}
-
 /* The answer begins with the first mark, so that what fails before is told as a failure. */
 static void run_in(struct ask *a, struct e2b_context *c)
 {
@@ -955,9 +1028,7 @@ static void run_in(struct ask *a, struct e2b_context *c)
 	struct json_writer *w;
 
 	snprintf(((struct executing *)a->state)->job, sizeof(c->job), "%s", c->job);
-	a->on_leave = on_leave;
-	if (!is_mitos(a))
-		ask_every(a, PING_MS, send_ping);
+	a->on_leave = running_on_leave;
 	w = ask_args(a, &args, true);
 	ask_arg_str(w, "exec", str_of(c->job));
 	ask_follow(a, &exec_attach_op, &args, on_news, attach_on_end);
@@ -965,23 +1036,24 @@ static void run_in(struct ask *a, struct e2b_context *c)
 
 /* ---- its start ----------------------------------------------------------------------------- */
 
-/* All that wait for it, or none of them. */
-static void context_started(struct e2b_context *c, const struct err *err)
+/* All that wait for it, or none of them. Each that ends may start it again, or end it. */
+static void context_started(struct executing *x, const struct err *err)
 {
-	struct executing *next, *x = take_ptr(c->waiting);
 	struct err e = err ? *err : ERR_INIT;
 
-	for (; x; x = next) {
+	for (struct executing *next; x; x = next) {
 		struct ask *a = x->ask;
+		struct e2b_context *c = context_of_execution(a);
 
 		next = x->next;
+		x->next = NULL;
 		if (is_mitos(a) &&
 		    (e.code == ERR_COMMAND_NOT_FOUND || e.code == ERR_COMMAND_NOT_RUN))
 			mitos_send_unavailable(a, e.msg);
 		else if (e.code != ERR_NONE)
 			ask_fail(a, &e);
-		else if (a->left)
-			ask_fail_with(a, ERR_CANCELLED, "the client has gone");
+		else if (a->left || !c)
+			ask_fail_with(a, ERR_CANCELLED, "the client or the context has gone");
 		else
 			x->then(a, c);
 		ask_leave(a);
@@ -993,8 +1065,9 @@ static void start_on_done(struct ask *a, const void *result, const struct err *e
 	struct e2b_context *c = context_of_execution(a); /* one that is starting stays */
 
 	c->state = err ? CONTEXT_COLD : CONTEXT_WARM;
-	context_started(c, err);
-	if (err && !c->is_default && !c->last)
+	context_started(take_ptr(c->waiting), err);
+	c = context_of_execution(a);
+	if (err && c && c->state == CONTEXT_COLD && !c->is_default && !c->last)
 		context_remove(a->x, c);
 }
 
@@ -1047,27 +1120,53 @@ static void context_await(struct ask *a, struct e2b_context *c,
 		context_start(a, c);
 }
 
-/* Others that wait for this context, or for those before them in it. */
-static size_t count_executions(const struct ask *a, const struct e2b_context *c)
+/* ---- its turn ------------------------------------------------------------------------------ */
+
+static void take_turn(struct executing *x, struct e2b_context *c)
 {
-	size_t n = 0;
+	c->running = x;
+	context_await(x->ask, c, run_in);
+}
 
-	for (const struct ask *b = a->x->asks; b; b = b->next) {
-		const struct executing *x = b->state;
+/* Who leaves the line is never run. */
+static bool waiting_on_leave(struct ask *a)
+{
+	struct executing *x = a->state, **at;
+	struct e2b_context *c = context_of_execution(a);
 
-		n += b != a && b->row && b->row->form >= E2B_CODE && x && x->then == run_in &&
-		     !b->done && strcmp(x->context, c->id) == 0;
+	for (at = c ? &c->line : NULL; at && *at; at = &(*at)->next) {
+		if (*at != x)
+			continue;
+		*at = x->next;
+		ask_end_stream(a);
+		ask_leave(a);
+		break;
 	}
-	return n;
+	return false;
 }
 
 static void execute(struct ask *a, struct e2b_context *c)
 {
-	if (count_executions(a, c) >= EXECUTIONS_EACH_MAX)
-		ask_fail_with(a, ERR_LIMIT, "%d executions wait for the context",
+	struct executing *x = a->state, **last = &c->line;
+	size_t n = c->running != NULL;
+
+	for (; *last; last = &(*last)->next)
+		n++;
+	if (n >= EXECUTIONS_EACH_MAX) {
+		ask_fail_with(a, ERR_LIMIT, "%d executions run in the context or wait for it",
 			      EXECUTIONS_EACH_MAX);
-	else
-		context_await(a, c, run_in);
+		return;
+	}
+	snprintf(x->context, sizeof(x->context), "%s", c->id);
+	if (!is_mitos(a))
+		ask_every(a, PING_MS, send_ping);
+	if (!c->running) {
+		take_turn(x, c);
+		return;
+	}
+	a->on_leave = waiting_on_leave;
+	ask_enter(a); /* until it is its turn */
+	*last = x;
 }
 
 /* ---- the routes ---------------------------------------------------------------------------- */
@@ -1216,9 +1315,11 @@ static struct e2b_context *named_context(struct ask *a)
 
 static void end_job(struct ask *a, const struct e2b_context *c, ask_then then)
 {
+	struct executing *x = a->state;
 	struct ask_args args;
 	struct json_writer *w = ask_args(a, &args, true);
 
+	snprintf(x->job, sizeof(x->job), "%s", c->job);
 	ask_arg_str(w, "exec", str_of(c->job));
 	ask_call(a, &exec_delete_op, &args, then);
 }
@@ -1228,17 +1329,23 @@ static bool is_ended(const struct err *err)
 	return !err || err->code == ERR_PROCESS_NOT_FOUND;
 }
 
+/* Somebody may have started it again meanwhile. */
 static void remove_on_ended(struct ask *a, const void *result, const struct err *err)
 {
+	struct executing *x = a->state;
 	struct e2b_context *c = context_of_execution(a);
 
 	if (!is_ended(err)) {
 		ask_fail(a, err);
-		return;
+	} else if (c && c->state == CONTEXT_STARTING) {
+		ask_fail_with(a, ERR_CONFLICT, "the context is being started");
+	} else if (c && c->state == CONTEXT_WARM && strcmp(c->job, x->job) != 0) {
+		end_job(a, c, remove_on_ended);
+	} else {
+		if (c)
+			context_remove(a->x, c);
+		ask_reply_empty(a, 204);
 	}
-	if (c && c->state != CONTEXT_STARTING)
-		context_remove(a->x, c);
-	ask_reply_empty(a, 204);
 }
 
 /* Ends the interpreter of the context that is named, if it has one; then goes on. */

@@ -613,19 +613,20 @@ void e2b_configure(struct e2b *x, struct config *c)
 	x->o.config = c;
 }
 
+/* What works may finish; what waits for news ends. One that ends may end others. */
 void e2b_drain(struct e2b *x)
 {
-	struct ask *a, *next;
+	struct ask *a;
 
 	e2b_watchers_free(x);
-	/* What works may finish; what waits for news ends. */
-	for (a = x->asks; a; a = next) {
-		ask_enter(a);
-		if (!a->row || a->row->form >= E2B_STREAM)
+	do {
+		for (a = x->asks; a; a = a->next) {
+			if ((!a->left || a->lingers) && (!a->row || a->row->form >= E2B_STREAM))
+				break;
+		}
+		if (a)
 			ask_cancel(a);
-		next = a->next;
-		ask_leave(a);
-	}
+	} while (a);
 }
 
 void e2b_close(struct e2b *x, void (*on_closed)(void *arg), void *arg)

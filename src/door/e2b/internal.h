@@ -112,16 +112,17 @@ struct ask {
 	bool as_root; /* the client names the user root */
 	uint64_t timeout_ms; /* Connect-Timeout-Ms; 0: none */
 	void *state; /* the row's own, in the arena */
-	/* The client has gone, or the server goes down: the steps are cancelled next. */
-	void (*on_leave)(struct ask *a);
-	/* The last thing, before the memory goes. */
+	/* The client has gone, or the server goes down. False: the steps are cancelled next; true:
+	 * they go on until ask_cancel() comes again. */
+	bool (*on_leave)(struct ask *a);
+	/* The last thing, before the memory goes; others may begin in it. */
 	void (*on_free)(struct ask *a);
 
 	/* Private. */
 	struct ask *next, *prev;
 	struct ask_step *steps;
 	unsigned depth;
-	bool done, left;
+	bool done, left, lingers; /* lingers: on_leave was true */
 	uv_timer_t timer;
 	bool timing, closing;
 	void (*on_timer)(struct ask *a);
@@ -137,7 +138,7 @@ struct ask *ask_new(struct e2b *x, const struct principal *who, struct str sandb
 		    struct err *e) MUST_USE;
 void ask_enter(struct ask *a);
 void ask_leave(struct ask *a);
-/* Cancels its steps, as if its client had gone. */
+/* As if its client had gone: cancels its steps, unless on_leave has them linger. */
 void ask_cancel(struct ask *a);
 /* The same a moment later, of an ask that has failed while an event is told: its call may go on
  * with what it tells from. */

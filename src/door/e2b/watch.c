@@ -354,7 +354,7 @@ static void watcher_start(struct ask *a, struct e2b_watcher *w, struct ask *own)
 }
 
 /* Nobody would ever learn the watcher's name. */
-static void create_on_leave(struct ask *a)
+static bool create_on_leave(struct ask *a)
 {
 	struct e2b_watcher *w = a->x->watchers;
 
@@ -362,6 +362,7 @@ static void create_on_leave(struct ask *a)
 		w = w->next;
 	if (w)
 		watcher_remove(a->x, w);
+	return false;
 }
 
 static void run_create(struct ask *a)

@@ -101,11 +101,12 @@ process.on('unhandledRejection', e => process.stderr.write(`${(e && e.stack) || 
 async function serve() {
   for await (const line of readline.createInterface({ input: process.stdin })) {
     const command = JSON.parse(line), kept = { ...process.env }
+    await new Promise(setImmediate)  // a late signal meets nothing that runs
     id = command.id
     count++
     Object.assign(process.env, command.env || {})
-    mark(1, 'B', count)
     mark(2, 'B', count)
+    mark(1, 'B', count)
     try {
       const value = await run(command.code, `<cell ${count}>`)
       if (value !== undefined) mark(1, 'R', { ...shown(value), is_main_result: true })

@@ -170,11 +170,11 @@ for line in commands:
     name = f'<cell {state["count"]}>'
     code = command['code']
     linecache.cache[name] = (len(code), None, code.splitlines(True), name)
-    mark(1, 'B', state['count'])
     mark(2, 'B', state['count'])
     try:
         state['runs'] = True
         try:
+            mark(1, 'B', state['count'])  # from here on it can be interrupted
             run(code, name)
         finally:
             state['runs'] = False

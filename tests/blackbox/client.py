@@ -337,12 +337,14 @@ class Sandbox:
 
 
 def until(condition, timeout=100, what='it'):
-    """Polls until the condition gives something true, and returns that."""
+    """Polls until the condition gives something true, and returns that. what: awaited, a text or
+    a function that tells in the end how things stand."""
     deadline = time.monotonic() + timeout
     while True:
         got = condition()
         if got:
             return got
         if time.monotonic() > deadline:
+            what = what() if callable(what) else what
             raise TimeoutError(f'{what} did not come about within {timeout} s')
         time.sleep(0.01)

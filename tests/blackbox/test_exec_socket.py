@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import struct
+import subprocess
 import threading
 
 import pytest
@@ -31,10 +32,13 @@ def box(hub):
     hub.delete(made)
 
 
+def processes(hub, box):
+    return hub.call('GET', f'/v1/sandboxes/{box}/processes')['processes']
+
+
 def gone(hub, box, what):
     """Nothing of that command line runs."""
-    found = hub.call('GET', f'/v1/sandboxes/{box}/processes')['processes']
-    return not [p for p in found if what in p['command']]
+    return not [p for p in processes(hub, box) if what in p['command']]
 
 
 TTY = {'cols': 100, 'rows': 30, 'term': 'vt220'}
@@ -135,6 +139,11 @@ def test_who_reads_nothing_holds_the_command(hub, box):
 
 def test_a_command_that_reads_nothing_holds_the_client(hub, box):
     before = rss(hub.proc.pid)
+
+    def how_things_stand():
+        sockets = subprocess.run(['ss', '-tnoi', f'( sport = :{hub.address[1]} )'], check=False,
+                                 stdout=subprocess.PIPE, text=True).stdout
+        return f'the end of a command whose client was held; {processes(hub, box)}; {sockets}'
     with Exec(hub, box, 'until test -e /workspace/go; do sleep 0.05; done; cat | wc -c') as x:
         x.ws.settimeout(1)
         n = 0
@@ -145,8 +154,7 @@ def test_a_command_that_reads_nothing_holds_the_client(hub, box):
         assert rss(hub.proc.pid) - before < 32 << 20
         # else its end waits behind the rest
         x.ws.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
-    until(lambda: gone(hub, box, 'test -e /workspace/go'),
-          what='the end of a command whose client was held')
+    until(lambda: gone(hub, box, 'test -e /workspace/go'), what=how_things_stand)
 
 
 def test_signals(hub, box):

@@ -202,6 +202,21 @@ def test_who_goes_away_ends_it(hub, box, end, line):
     until(lambda: gone(hub, box, line), what='the end of the command')
 
 
+def test_what_is_born_while_its_parent_is_killed(hub, box):
+    """A fork takes long where much memory is copied and others compute."""
+    others = [Exec(hub, box, 'while :; do :; done') for _ in range(4)]
+    try:
+        for _ in range(40):
+            with Exec(hub, box, "printf -v x '%*s' 20000000 ''; echo on; "
+                                'while :; do (:); done') as x:
+                x.until(b'on')
+            until(lambda: gone(hub, box, 'printf -v x'), what=lambda: processes(hub, box))
+    finally:
+        for one in others:
+            one.ws.shutdown()
+    until(lambda: gone(hub, box, 'do :; done'), what='the end of the others')
+
+
 def test_sandbox_ends_below_it(hub):
     box = hub.create()
     with Exec(hub, box, 'echo on; sleep 1000') as x, Exec(hub, box, 'echo on; cat', tty={}) as y:

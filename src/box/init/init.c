@@ -565,9 +565,11 @@ static void kill_dying(void)
 	}
 	if (new)
 		kill(-1, SIGKILL);
+	/* The whole group: a fork in which the stopped program is goes on, and its child would be
+	 * born stopped, and stay. */
 	for (int i = 0; i < self.n_execs; i++) {
 		if (execs[i].dying)
-			kill(execs[i].pid, SIGKILL);
+			kill(-execs[i].pid, SIGKILL);
 		execs[i].dying = false;
 	}
 	self.dying_for = 0;
@@ -725,9 +727,9 @@ static void continue_vforked(size_t n)
 }
 
 /* Used where no control group can freeze them: stops all processes by a signal that can't be
- * refused. Forks do not escape it, since a fork is not finished while a signal waits for its
- * parent. But a process that waits for its vfork can't be stopped before the child has executed a
- * program, and that child was stopped. */
+ * refused. Forks do not escape it, since a child is born with the stop that came to its parent
+ * meanwhile. But a process that waits for its vfork can't be stopped before the child has executed
+ * a program, and that child was stopped. */
 static void handle_stop(const struct im_head *m)
 {
 	useconds_t pause = STOP_PAUSE_US;

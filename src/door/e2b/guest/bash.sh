@@ -2,13 +2,13 @@
 # Marks on both streams tell the hub where an execution begins and ends. They have descriptors of
 # their own, since code may lead its output elsewhere; the next execution has the streams again.
 # An end is in the loop's condition, and the loop in another: code may say continue and break.
-# Elsewhere than in the code, a signal could end the shell.
+# No command substitution, which an interruption may make the end of the shell.
 exec 9<&0 8>&1 7>&2 </dev/null
 __holt=$0 __count=0 __id=
+trap : INT
 while :; do
 	while
 		__status=$?
-		trap '' INT
 		exec >&8 2>&7
 		if [ "$__id" ]; then
 			[ $__status = 0 ] ||
@@ -20,11 +20,10 @@ while :; do
 		IFS=' ' read -r -u 9 __id __lines || exit 0
 	do
 		mapfile -n "$__lines" -u 9 __code
-		__text=$(printf %s "${__code[@]}")
+		printf -v __text %s "${__code[@]}"
 		__count=$((__count + 1))
 		printf '\036%s %s B %s\n' "$__holt" "$__id" "$__count" >&7
 		printf '\036%s %s B %s\n' "$__holt" "$__id" "$__count" >&8
-		trap : INT
 		eval "$__text" 9<&- 8>&- 7>&-
 	done
 done

@@ -1,5 +1,5 @@
 #pragma once
-/* The resources, a file and a list of rows each. To add one: its file, its row in routes.c. */
+/* The resources, a file and a list of rows each (docs/HACKING.md, "Add a REST route"). */
 #include "door/http/exchange.h"
 
 struct api_resource {

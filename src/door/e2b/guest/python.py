@@ -179,6 +179,7 @@ for line in commands:
         finally:
             state['runs'] = False
     except BaseException as error:  # SystemExit, too: the interpreter goes on
+        state['runs'] = False  # a signal may have come before the line above
         failed(error, name)
     os.environ.clear()
     os.environ.update(kept)

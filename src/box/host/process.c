@@ -91,9 +91,11 @@ static void on_reply(struct init_call *c, const void *answer, size_t n, int fd,
 
 	close_fd(&fd); /* there is none */
 	if (!err && d->errnum == ESRCH) {
-		err_set(&e, ERR_PROCESS_NOT_FOUND, "there is no process %u in the sandbox", j->pid);
 		if (j->op == PROCESS_OP_SIGNAL_EXEC)
 			err_set(&e, ERR_PROCESS_NOT_FOUND, "the program has ended");
+		else
+			err_set(&e, ERR_PROCESS_NOT_FOUND, "there is no process %u in the sandbox",
+				j->pid);
 		err = &e;
 	} else if (!err && d->errnum) {
 		err_sys(&e, d->errnum, "the processes of sandbox %s", c->sb->id);

@@ -565,8 +565,8 @@ static void kill_dying(void)
 	}
 	if (new)
 		kill(-1, SIGKILL);
-	/* The whole group: a fork in which the stopped program is goes on, and its child would be
-	 * born stopped, and stay. */
+	/* The whole group: a fork that had begun when the program was stopped still ends, and its
+	 * child would stay, stopped for good. */
 	for (int i = 0; i < self.n_execs; i++) {
 		if (execs[i].dying)
 			kill(-execs[i].pid, SIGKILL);
@@ -727,8 +727,8 @@ static void continue_vforked(size_t n)
 }
 
 /* Used where no control group can freeze them: stops all processes by a signal that can't be
- * refused. Forks do not escape it, since a child is born with the stop that came to its parent
- * meanwhile. But a process that waits for its vfork can't be stopped before the child has executed
+ * refused. Forks do not escape it: a stop that comes to the parent meanwhile comes to the child,
+ * too. But a process that waits for its vfork can't be stopped before the child has executed
  * a program, and that child was stopped. */
 static void handle_stop(const struct im_head *m)
 {

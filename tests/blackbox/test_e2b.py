@@ -1143,3 +1143,17 @@ def test_a_sandbox_that_ends_below_who_left(hub):
             answer = one.getresponse()
             assert answer.status in (404, 499, 502), answer.read()
     assert hub.proc.poll() is None
+
+
+def test_a_hub_that_ends_below_who_left(me, tmp_path):
+    """It ends as ever."""
+    path = config(tmp_path)
+    os.chown(path, me.uid, me.uid)
+    with Hub(me, tmp_path, '--listen', '127.0.0.1:0', '--config', path) as own:
+        box = Box(own)
+        first = executing(own, box, 'import time\nwhile 1:\n  try: time.sleep(1000)\n'
+                          '  except BaseException: open("/tmp/heard", "w")')
+        assert first.getresponse().status == 200
+        own.waits = [executing(own, box, '1') for _ in range(3)]
+        first.close()
+        until(lambda: box.ask('GET', '/files?path=/tmp/heard')[0] == 200, what='the interruption')

@@ -31,13 +31,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "box/warden/internal.h"
 
 enum {
-	/* the warden, and all who wait for it, wait meanwhile; freezing takes well below 1 ms */
-	FREEZE_POLLS = 1000,
+	/* The warden, and all who wait for it, wait meanwhile. Freezing takes well below 1 ms, but
+	 * each process has to run for a moment, which others may delay on a busy machine. */
+	FREEZE_MS = 1000,
 	FREEZE_POLL_US = 200,
 	LOCK_TRIES = 100,
 	LOCK_PAUSE_US = 1000,
@@ -809,6 +811,7 @@ int cgroup_freeze(struct cgroups *c, uint32_t slot, bool frozen, struct err *e)
 	bool v2 = c->v2[CG_FREEZER];
 	const char *file = v2 ? "cgroup.freeze" : "freezer.state";
 	const char *state = v2 ? (frozen ? "1" : "0") : (frozen ? "FROZEN" : "THAWED");
+	uint64_t deadline = clock_ms() + FREEZE_MS;
 
 	if (dir < 0)
 		return err_set(e, ERR_UNSUPPORTED, "no control group to freeze processes with");
@@ -816,8 +819,8 @@ int cgroup_freeze(struct cgroups *c, uint32_t slot, bool frozen, struct err *e)
 		c->kept[slot] = (struct limits){ 0 };
 	if (write_file(dir, file, state) < 0)
 		return err_sys(e, errno, "freeze");
-	for (int i = 0; frozen && !frozen_now(dir, v2); i++) {
-		if (i == FREEZE_POLLS || (!v2 && write_file(dir, file, state) < 0)) {
+	while (frozen && !frozen_now(dir, v2)) {
+		if (clock_ms() > deadline || (!v2 && write_file(dir, file, state) < 0)) {
 			write_file(dir, file, v2 ? "0" : "THAWED");
 			return err_set(e, ERR_TIMEOUT, "the processes could not be frozen");
 		}

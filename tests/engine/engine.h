@@ -71,6 +71,8 @@ struct forked {
 };
 struct forked *fork_start(struct sandbox *source, uint32_t n);
 struct forked *fork_of(struct sandbox *source, uint32_t n);
+/* The same, again and again for 30 s while it fails in this way. */
+struct forked *fork_despite(struct sandbox *source, uint32_t n, enum err_code passing);
 struct forked *fork_named(struct sandbox *source, uint32_t n, const struct str *ids); /* may fail */
 
 /* ---- programs -------------------------------------------------------------------------------- */

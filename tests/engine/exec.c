@@ -446,7 +446,8 @@ static void feed_more(struct ran *r)
 static void test_ten_mib_in(void **state)
 {
 	struct sandbox *sb = make(NULL);
-	const struct exec_spec x = { .shell = STR_LIT("sleep 0.3; cat"), .stdin_open = true };
+	const struct exec_spec x = { .shell = STR_LIT("until [ -e go ]; do sleep 0.05; done; cat"),
+				     .stdin_open = true };
 	struct ran *r = ran_start(sb, &x);
 
 	feed.bytes = pattern(10 * 1024 * 1024);
@@ -456,6 +457,7 @@ static void test_ten_mib_in(void **state)
 	feed_more(r);
 	/* No more is queued than the contract says, beside what the pipe holds. */
 	assert_true(feed.at <= 1024 * 1024 + 65536);
+	sh(sb, "touch go");
 	ran_wait(r);
 	assert_true(feed.refused > 1);
 	assert_int_equal(r->out.n, feed.bytes.n);

@@ -291,19 +291,23 @@ static void test_disk_over_layers(void **state)
 static void test_cost_of_size(void **state)
 {
 	struct sandbox *sb = make(NULL);
-	uint64_t start, best = UINT64_MAX;
+	uint64_t start, wrote = UINT64_MAX, best = UINT64_MAX;
 
 	sh(sb, "head -c 400000000 /dev/zero > big");
 	fork_of(sb, 1);
 	/* copying takes longer each time, and something else may do so this time or that */
 	for (int i = 0; i < 10 && best >= 200; i++) {
+		start = clock_ms();
 		sh(sb, "head -c 50000000 /dev/zero > more");
+		if (clock_ms() - start < wrote)
+			wrote = clock_ms() - start;
 		start = clock_ms();
 		fork_of(sb, 1);
 		if (clock_ms() - start < best)
 			best = clock_ms() - start;
 	}
-	assert_true(best < 200);
+	/* on a slow machine: half of what copying would take, by what an eighth of it takes */
+	assert_true(best < 200 || best < 4 * wrote);
 }
 
 static void test_many_sources(void **state)

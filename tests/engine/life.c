@@ -155,13 +155,13 @@ static void test_told_of_ends(void **state)
 	sb[0] = make(NULL);
 	assert_int_equal(init_pids(&init, 1), 1);
 	kill(init, SIGKILL);
-	for (int i = 0; i < 500 && ends.n < 1; i++)
+	for (int i = 0; i < 3000 && ends.n < 1; i++)
 		wait_ms(10);
 	assert_int_equal(ends.n, 1);
 	assert_ptr_equal(ends.last, sb[0]);
 	assert_int_equal(ends.code, ERR_GUEST);
 	sb[1] = make(&(struct sandbox_spec){ .ttl_ms = 100 });
-	for (int i = 0; i < 500 && ends.n < 2; i++)
+	for (int i = 0; i < 3000 && ends.n < 2; i++)
 		wait_ms(10);
 	assert_ptr_equal(ends.last, sb[1]);
 	sb[2] = make(NULL);
@@ -171,7 +171,7 @@ static void test_told_of_ends(void **state)
 	destroy(f->children[0]);
 	assert_int_equal(ends.code, ERR_CANCELLED);
 	kill(warden_pid(), SIGKILL);
-	for (int i = 0; i < 500 && ends.n < 5; i++)
+	for (int i = 0; i < 3000 && ends.n < 5; i++)
 		wait_ms(10);
 	assert_int_equal(ends.n, 5);
 	assert_ptr_equal(ends.last, f->children[1]);
@@ -325,7 +325,7 @@ static void test_init_killed(void **state)
 	assert_int_equal(s.lost, 1);
 	assert_int_equal(s.live, 1);
 	/* the hub hears its socket close before the warden has reaped it */
-	for (int i = 0; i < 200 && init_pids(left, 2) != 1; i++)
+	for (int i = 0; i < 3000 && init_pids(left, 2) != 1; i++)
 		wait_ms(10);
 	assert_int_equal(init_pids(left, 2), 1);
 }
@@ -361,12 +361,13 @@ static void test_init_killed_under_way(void **state)
 static void test_init_stopped(void **state)
 {
 	struct sandbox *sb = make(NULL);
-	const struct exec_spec x = { .shell = STR_LIT("sleep 30"), .timeout_ms = 300 };
-	struct ran *r = ran_start(sb, &x);
+	const struct exec_spec x = { .shell = STR_LIT("sleep 30"), .timeout_ms = 5000 };
+	struct ran *r;
 	pid_t init;
 
-	wait_ms(100);
 	assert_int_equal(init_pids(&init, 1), 1);
+	r = ran_start(sb, &x);
+	wait_ms(100);
 	kill(init, SIGSTOP);
 	ran_wait(r);
 	assert_int_equal(r->result.end, EXEC_TIMED_OUT);
@@ -412,7 +413,7 @@ static void test_warden_killed(void **state)
 		assert_false(sandbox_live(sb[i]));
 	}
 	wait_for(&m->done, "an answer");
-	for (int i = 0; i < 200 && n; i++) {
+	for (int i = 0; i < 3000 && n; i++) {
 		waitpid(-1, NULL, WNOHANG);
 		for (size_t k = 0; k < n; k++) {
 			if (kill(inits[k], 0) < 0)

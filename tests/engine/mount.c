@@ -293,7 +293,7 @@ static void test_forked(void **state)
 	assert_string_equal(sh(sb, "cat rw/c"), "child"); /* one directory for both */
 	assert_int_not_equal(sh_code(child, "touch /ro/dir/x"), 0);
 	assert_owner(in(rw, "c"));
-	r = ran_shell(sb, "sleep 30");
+	r = ran_shell(sb, "sleep 1000");
 	wait_ms(30);
 	child = fork_of(sb, 1)->children[0]; /* busy */
 	assert_string_equal(sh(child, "cat rw/c /ro/dir/f file"),

@@ -182,11 +182,11 @@ static void test_killed_warden(void **state)
 static void test_timeouts(void **state)
 {
 	struct sandbox *sb = make(NULL);
-	const struct exec_spec spec = { .shell = STR_LIT("sleep 30"), .timeout_ms = 500 };
+	const struct exec_spec spec = { .shell = STR_LIT("sleep 30"), .timeout_ms = 4000 };
 	struct ran *r = ran_start(sb, &spec);
 
 	turn(sb, true);
-	wait_ms(700);
+	wait_ms(4500);
 	assert_false(r->done);
 	turn(sb, false);
 	ran_wait(r);

@@ -494,11 +494,11 @@ static void test_adopts(void **state)
 	l = created(&(struct hub_sandbox_spec){ .id = STR_LIT("ended"), .box.ttl_ms = 3600000 }).l;
 	l->deadline_ms = clock_unix_ms();
 	assert_int_equal(hub_sandbox_save(l, NULL, STR_NONE, &e), 0);
-	created(&(struct hub_sandbox_spec){ .id = STR_LIT("late"), .box.ttl_ms = 300 });
-	created(&(struct hub_sandbox_spec){ .id = STR_LIT("over"), .box.ttl_ms = 300 });
+	created(&(struct hub_sandbox_spec){ .id = STR_LIT("late"), .box.ttl_ms = 3000 });
+	created(&(struct hub_sandbox_spec){ .id = STR_LIT("over"), .box.ttl_ms = 3000 });
 	kept[0] = sandbox_ref(hub_sandboxes_get(sandboxes, STR_LIT("late"))->box);
 	crash();
-	wait_ms(400);
+	wait_ms(3100);
 	begin(kept, 1);
 	assert_int_equal(state_of("ended"), SANDBOX_TERMINATED);
 	assert_int_equal(info_of("ended").why->code, ERR_TIMEOUT);

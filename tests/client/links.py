@@ -12,7 +12,7 @@ BUILD = os.environ.get('HOLT_BUILD') or os.path.join(os.path.dirname(os.path.dir
                                                      'build')
 HOST = os.path.join(BUILD, 'tests/client/client-host')
 EVERYTHING = os.path.join(BUILD, 'examples/everything/everything')
-DEADLINE = 20  # seconds for one event, unless told
+DEADLINE = 60  # seconds for one event, unless told
 
 
 class Process:

@@ -72,8 +72,8 @@ def test_programs_that_are_hard_to_tell(host, how, era, known):
     it needs to start."""
     more = {'known': {'wire': 'stdio', 'era': known}} if known else {}
     patient = era == 'modern' and how == 'at-once-silent'
-    link = host.connect(argv=[*HOSTILE, how, era], probe_ms=2000 if patient else 400,
-                        start_ms=15000, **more)
+    link = host.connect(argv=[*HOSTILE, how, era], probe_ms=8000 if patient else 400,
+                        start_ms=40000, **more)
     assert link.found['era'] == era
     assert link.text('hello') == 'hello'
     link.close()

@@ -63,7 +63,8 @@ def test_sdk2_in_its_legacy_era(host, server):
 
 @pytest.mark.parametrize('kind, era', [('sdk1', 'legacy'), ('sdk2', 'modern')])
 def test_sdks_over_stdio(host, kind, era):
-    link = host.connect(argv=[NODE, f'{HERE}/peer.mjs', f'{kind}-stdio'])
+    link = host.connect(argv=[NODE, f'{HERE}/peer.mjs', f'{kind}-stdio'], probe_ms=30000,
+                        start_ms=60000)
     assert (link.found['wire'], link.found['era']) == ('stdio', era)
     use(link)
     link.close()

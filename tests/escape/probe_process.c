@@ -37,12 +37,13 @@ static char state_of(int pid)
 	return at && at[1] ? at[2] : 'X';
 }
 
-/* A signal did something when its target is gone, dying or stopped soon after. */
+/* A signal did something when its target is gone, dying or stopped soon after. What stands in for
+ * PID 1 has to be seen so. */
 static enum result struck(struct found *f, long ret)
 {
 	enum result r = tried(f, ret);
 
-	for (int i = 0; r == OPEN && i < 50; i++) {
+	for (int i = 0; r == OPEN && i < (target_pid() == 1 ? 50 : 8000); i++) {
 		char state = state_of(target_pid());
 
 		if (strchr("XZTt", state)) {

@@ -49,7 +49,7 @@ def test_chaos(own_hub):
     requests = [some_call(client, victims, dice) for _ in range(40)]
     for victim in victims[:3]:
         mark = f'77.{dice.randrange(10 ** 6)}'
-        requests.append(victim.start(f'exec sleep {mark}', timeout_seconds=5))
+        requests.append(victim.start(f'exec sleep {mark}', timeout_seconds=60))
         # ping() takes what comes meanwhile: a hub whose answers nobody reads waits
         sleeper = worlds.until(lambda m=mark: client.ping()
                                and host.with_argument(m, client.pid))[0]

@@ -117,8 +117,8 @@ def test_environment_of_holt(hub, box, who):
     sb = box(env=EVIL)
     sb.write('/workspace/evil.sh', 'echo "evil in $$ of $PPID" >> /tmp/evil\n')
     sb.exec('true', env=EVIL)
-    request = sb.start('sleep 7.25', env=EVIL)
-    sleeper = worlds.until(lambda: host.with_argument('7.25', hub.pid))[0]
+    request = sb.start('sleep 607.25', env=EVIL)
+    sleeper = worlds.until(lambda: host.with_argument('607.25', hub.pid))[0]
     everything = host.processes()
     ours = [everything[pid] for pid in (hub.pid, host.program(hub.pid, 'holt-warden'),
                                         host.init_of(sleeper.pid))]
@@ -140,8 +140,8 @@ def test_environment_of_holt(hub, box, who):
                    by='user namespace, no_new_privs, seccomp')
 def test_as_the_host_sees_it(hub, box):
     sb = box()
-    request = sb.start('sleep 8.75')
-    sleeper = worlds.until(lambda: host.with_argument('8.75', hub.pid))[0]
+    request = sb.start('sleep 608.75')
+    sleeper = worlds.until(lambda: host.with_argument('608.75', hub.pid))[0]
     for pid in (sleeper.pid, host.init_of(sleeper.pid)):
         with open(f'/proc/{pid}/status', encoding='utf-8') as f:
             status = dict(line.rstrip('\n').split(':\t', 1) for line in f if ':\t' in line)

@@ -239,7 +239,7 @@ time.sleep(3600)
                    control='rows pid1_prlimit, pid1_nice, pid1_sched, pid1_affinity, pid1_ioprio')
 @pytest.mark.parametrize('which', ['limits', 'cpu', 'priority', 'affinity'])
 def test_crippled(sb, which):
-    got = timed(sb, 1, '/usr/bin/python3', '-c', CRIPPLE, which)
+    got = timed(sb, 8, '/usr/bin/python3', '-c', CRIPPLE, which)
     assert got.get('timed_out'), got
     assert got['stdout'] == '[]\n', got
     worlds.healthy(sb)

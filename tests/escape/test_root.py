@@ -155,9 +155,9 @@ def test_ids_beyond_the_range(rooted):
 def test_root_as_the_host_sees_it(root_hub, rooted, owner):
     sandbox = rooted()
     first = 1900000000 if not owner.uid else owner.uid
-    requests = [sandbox.start('sleep 8.75'),
-                sandbox.start('exec setpriv --reuid 7 --regid 7 --clear-groups sleep 8.25')]
-    for words, inside in (('8.75', 0), ('8.25', 7)):
+    requests = [sandbox.start('sleep 608.75'),
+                sandbox.start('exec setpriv --reuid 7 --regid 7 --clear-groups sleep 608.25')]
+    for words, inside in (('608.75', 0), ('608.25', 7)):
         sleeper = worlds.until(lambda: [p for p in host.with_argument(words, root_hub.pid)
                                         if p.comm == 'sleep'])[0]
         for pid in (sleeper.pid, host.init_of(sleeper.pid)):
@@ -260,8 +260,8 @@ def test_set_id_files_seen_from_the_host(root_hub, rooted):
     assert sandbox.sh(f'{as_other} {euid}') == '0\n'
     caps = "print(open('/proc/self/status').read().split('CapEff:\\t')[1][:16])"
     assert sandbox.sh(f'{as_other} ./cap -c "{caps}"') == '0' * 15 + '1\n'
-    request = sandbox.start('sleep 8.5')
-    sleeper = worlds.until(lambda: [p for p in host.with_argument('8.5', root_hub.pid)
+    request = sandbox.start('sleep 608.5')
+    sleeper = worlds.until(lambda: [p for p in host.with_argument('608.5', root_hub.pid)
                                     if p.comm == 'sleep'])[0]
     outside = ['setpriv', f'--reuid={NOBODY}', f'--regid={NOBODY}', '--clear-groups',
                '--bounding-set=+all', '--inh-caps=-all']

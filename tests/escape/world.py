@@ -229,7 +229,7 @@ time.sleep(3600)
 def healthy(sandbox):
     """It runs programs, keeps files and answers soon."""
     got = sandbox.sh('echo ok > /tmp/health && cat /tmp/health && rm /tmp/health',
-                     timeout_seconds=5)
+                     timeout_seconds=30)
     assert got == 'ok\n'
 
 

@@ -92,7 +92,7 @@ def compiled():
     """The TypeScript SDK and its examples, once."""
     if not shutil.which('node') or not os.path.exists(TSC):
         pytest.skip('Node.js or its packages are missing: scripts/deps test')
-    done = subprocess.run([TSC, '-p', TS], capture_output=True, text=True, timeout=100,
+    done = subprocess.run([TSC, '-p', TS], capture_output=True, text=True, timeout=280,
                           check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -100,6 +100,6 @@ def compiled():
 def node(*arguments, env=None):
     done = subprocess.run(['node', '--test-reporter=tap', *arguments],
                           env={**os.environ, **(env or {})}, capture_output=True, text=True,
-                          timeout=100, check=False)
+                          timeout=280, check=False)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     return done.stdout

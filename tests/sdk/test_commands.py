@@ -43,16 +43,16 @@ async def test_secrets_by_reference(face, box):
 @scenario
 async def test_timeout(face, box):
     start = time.monotonic()
-    done = await box.commands.run('echo before; sleep 60', timeout_seconds=1)
+    done = await box.commands.run('echo before; sleep 60', timeout_seconds=5)
     assert done.timed_out and done.exit_code == 124 and done.stdout == 'before\n'
     seen = []
-    done = await box.commands.run('echo before; sleep 60', timeout_seconds=1,
+    done = await box.commands.run('echo before; sleep 60', timeout_seconds=5,
                                   on_stdout=seen.append)
     assert done.timed_out and done.exit_code == 124 and b''.join(seen) == b'before\n'
     with pytest.raises(holt.TimedOutError) as caught:
-        await box.commands.run('echo before; sleep 60', timeout_seconds=1, check=True)
+        await box.commands.run('echo before; sleep 60', timeout_seconds=5, check=True)
     assert caught.value.result.stdout == 'before\n' and caught.value.failure == 'timeout'
-    assert time.monotonic() - start < 20
+    assert time.monotonic() - start < 50
 
 
 @scenario
@@ -99,10 +99,9 @@ async def test_a_stream_that_is_left_ends_its_command(face, box):
         async for piece in output:
             pid = int(piece.text)
             break
-    for _ in range(200):
-        if not (await box.commands.run(f'kill -0 {pid} 2>/dev/null')).ok:
-            return
-    raise AssertionError('it goes on')
+    deadline = time.monotonic() + 60
+    while (await box.commands.run(f'kill -0 {pid} 2>/dev/null')).ok:
+        assert time.monotonic() < deadline, 'it goes on'
 
 
 @scenario

@@ -13,7 +13,7 @@ from who import BUILD
 
 HOST = os.path.join(BUILD, 'tests/door/door-host')
 TOKEN = 'right'
-WAIT = 20
+WAIT = 60
 
 
 class Closed(Exception):

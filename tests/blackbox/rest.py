@@ -9,7 +9,7 @@ import pytest
 from door import Reply
 from test_serve import Serve
 
-TIMEOUT = 60
+TIMEOUT = 200  # seconds without a byte: code and commands may have a minute and more
 MEMBERS = {'code', 'message', 'cause', 'remediation', 'failure', 'retryable', 'context'}
 
 
@@ -37,6 +37,7 @@ class Rest(Serve):
             body = json.dumps(body)
         text = self.request(method, path, body=body, **options)  # may start a program first
         with self.wire() as wire:
+            wire.sock.settimeout(TIMEOUT)
             return wire.ask(text, method)
 
     def asked(self, method, path, body=None, **options):

@@ -35,7 +35,7 @@ def test_run_of_a_command_that_a_signal_ends(holt, number):
 
 
 def test_run_into_the_timeout(holt):
-    done = holt('run', '--timeout', '1', '--', 'sh', '-c',
+    done = holt('run', '--timeout', '4', '--', 'sh', '-c',
                 'echo early; setsid sleep 100 & sleep 100')
     assert done.returncode == 124 and done.stdout == b'early\n'
 
@@ -432,7 +432,7 @@ def test_run_limits(holt, driver):
     done = holt('run', '--disk', '2M', '--', 'sh', '-c', 'head -c 5000000 /dev/zero > f')
     assert done.returncode == 1 and b'No space left' in done.stderr
     done = holt('run', '--pids', '8', '--', 'sh', '-c',
-                'for i in 1 2 3 4 5 6 7 8 9; do sleep 1 & done; wait')
+                'for i in 1 2 3 4 5 6 7 8 9; do sleep 30 & done; wait')
     assert b'fork' in done.stderr.lower() or b'resource' in done.stderr.lower()
     if driver != 'rlimit':
         assert holt('run', '--memory', '64M', '--', 'python3', '-c',

@@ -73,7 +73,8 @@ def mcp(me, project):
 
 
 def answer(mcp, tool, **arguments):
-    return mcp.request('tools/call', {'name': tool, 'arguments': arguments})['result']
+    return mcp.request('tools/call', {'name': tool, 'arguments': arguments},
+                       timeout=100)['result']
 
 
 def call(mcp, tool, **arguments):

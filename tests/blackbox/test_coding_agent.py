@@ -71,7 +71,7 @@ def test_failing_tests_are_found_mended_and_green(serve, path):
     server = {'url': serve.url + path, 'token': serve.token, 'sse': path == '/sse'}
     seen = node('coding_agent.mjs', {'server': server, 'projects': [
         {'path': p, 'file': file, 'old': old, 'fixed': fixed}
-        for p, file, old, fixed, *_ in PROJECTS]}, timeout=120)
+        for p, file, old, fixed, *_ in PROJECTS]}, timeout=280)
     assert {'run_tests', 'Bash', 'secrets_available'} <= set(seen['tools'])
     for name, *_, passed, failing, whole, files in PROJECTS:
         steps = seen[name]

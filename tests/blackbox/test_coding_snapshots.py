@@ -618,7 +618,7 @@ def test_writers_and_restores_take_turns(start, project):
                 asked.append(mcp.start('tools/call', {'name': 'snapshot_restore', 'arguments': {
                     'name': 's'}}))
         for request in asked:
-            said = mcp.wait(request)['result']
+            said = mcp.wait(request, timeout=100)['result']
             assert not said.get('isError'), said
         lines = set(project.get('a').splitlines())
         assert len(lines) == 1, lines

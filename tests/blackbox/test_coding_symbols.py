@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 import host
+from client import until
 from test_coding_shell import Work, texts
 
 CTAGS = shutil.which('ctags')
@@ -29,7 +30,7 @@ def work(me):
     before = host.Residue(me.trees)
     made = Work(me)
     yield made
-    assert made.mcp.close() == 0
+    assert made.mcp.close(timeout=100) == 0
     shutil.rmtree(made.path)
     before.check()
 
@@ -123,18 +124,21 @@ def test_many_files_and_searches_at_once(work):
     fill(work, {})
     work.call('Bash', timeout=300, command='mkdir d; cd d; for i in $(seq 10000); do '
               'echo "int unique_of_$i(void) { return $i; }" > f$i.c; done')
-    for _ in range(20):
+
+    def known():
         found = find(work, 'unique_of_9999')
         if work.facts('search_code', query='x')['unread'] == 0:
-            break
+            return True
         assert 'not known yet' in found[-1]
+        return False
+    until(known, timeout=200, what='all files')
     assert lines(work, 'unique_of_9999')[0].startswith('d/f9999.c:1  function unique_of_9999')
     asked = {n: work.mcp.start('tools/call', {'name': 'search_code', 'arguments': {
         'query': f'unique_of_{n}', 'limit': 1}}) for n in range(1, 33)}
     for n in (1, 2, 3, 30):
         work.mcp.notify('notifications/cancelled', {'requestId': asked.pop(n)})
     for n, one in asked.items():
-        assert texts(work.mcp.wait(one)['result'])[0].startswith(f'd/f{n}.c:1'), n
+        assert texts(work.mcp.wait(one, timeout=100)['result'])[0].startswith(f'd/f{n}.c:1'), n
     work.call('Bash', command='echo "int unique_of_edit(void) { return 0; }" > d/f5000.c')
     assert lines(work, 'unique_of_edit') and not lines(work, 'unique_of_5000')
 

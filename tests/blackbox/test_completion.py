@@ -44,7 +44,7 @@ class Person:
     def type(self, text):
         os.write(self.fd, text.encode())
 
-    def sees(self, text, seconds=20):
+    def sees(self, text, seconds=60):
         end = time.monotonic() + seconds
         while text not in self.seen:
             assert select.select([self.fd], [], [],

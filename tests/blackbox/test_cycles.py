@@ -111,7 +111,7 @@ def test_the_kernel_keeps_no_objects_of_what_ended(spawn):
         cycle(mcp, 200)
         try:
             until(lambda: all(n < before[k] + 100
-                              for k, n in host.kernel_objects(*OBJECTS).items()), timeout=8)
+                              for k, n in host.kernel_objects(*OBJECTS).items()), timeout=30)
             return
         except TimeoutError:
             pass

@@ -416,8 +416,7 @@ def test_a_client_that_goes_away_while_it_is_held(start, how):
     who may be that one has the time of a body."""
     door = start(body_ms=1000)
     with door.wire() as wire:
-        wire.send(intake('?once=10&ms=600000', 1000000))
-        wire.send(bytes(50000))
+        wire.send(intake('?once=10&ms=600000', 1000000) + 'x' * 50000)
         door.heard('intake')
         if how == 'reset':
             wire.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
@@ -427,10 +426,9 @@ def test_a_client_that_goes_away_while_it_is_held(start, how):
 
 def test_a_client_that_is_held_and_says_no_more(start):
     """All that it sent is taken, however long that takes in all."""
-    door = start(body_ms=1000)
+    door = start(body_ms=4000)
     with door.wire() as wire:
-        wire.send(intake('?once=500&ms=300', 3000))
-        wire.send(bytes(3000))
+        wire.send(intake('?once=500&ms=1000', 3000) + 'x' * 3000)
         wire.sock.shutdown(socket.SHUT_WR)
         assert wire.reply('PUT').body == b'3000'
 
@@ -457,12 +455,12 @@ def test_a_body_that_nobody_takes_is_not_whole(start):
 
 def test_a_slow_body_in_pieces(start):
     """Each piece gives its sender time for the next."""
-    door = start(body_ms=2000)
+    door = start(body_ms=5000)
     with door.wire() as wire:
         wire.send(intake(size=9))
         for _ in range(8):
             wire.send('x')
-            time.sleep(0.5)
+            time.sleep(1)
         wire.send('x')
         assert wire.reply('PUT').body == b'9'
         wire.send(intake(size=9) + 'x')
@@ -477,7 +475,7 @@ def test_a_body_in_pieces_and_the_end(start):
         wire.send(intake(size=100) + 'x')
         held.send(intake('?once=1', 1 << 20))
         held.send(bytes(100000))
-        door.heard('intake')
+        door.heard('intake', 2)
         door.close()
         door.finish()
         assert wire.ended() == b'' and held.ended() == b''
@@ -866,7 +864,7 @@ def test_connections_of_an_address_are_bounded(start):
 def test_a_reader_that_takes_nothing_is_ended(start):
     """Its reply fills what the kernel takes, and nobody reads:
     after idle_ms there is room for another."""
-    door = start(connections_by_address=1, idle_ms=1000)
+    door = start(connections_by_address=1, idle_ms=5000)
     with Wire(door.address, receive_buffer=4096) as slow:
         slow.send(request(path='/large/60000000'))
         slow.head()
@@ -920,7 +918,7 @@ def test_later(door):
 def test_concurrent(door):
     """Nobody waits for another."""
     with door.wire() as slow:
-        slow.send(request(path='/later/60000'))
+        slow.send(request(path='/later/600000'))
         with concurrent.futures.ThreadPoolExecutor(16) as pool:
             def many(_):
                 with door.wire() as wire:
@@ -1132,8 +1130,8 @@ def test_end_of_idle_connections(start):
 def test_what_is_in_flight_finishes(start):
     door = start(grace_ms=60000)
     with door.wire() as wire, door.wire() as stream:
-        wire.send(request(path='/later/700'))
-        stream.send(request(path='/stream/10?ms=70'))
+        wire.send(request(path='/later/5000'))
+        stream.send(request(path='/stream/10?ms=500'))
         stream.head()
         door.heard('waiting')
         door.close()
@@ -1157,8 +1155,8 @@ def refused(door):
 def test_new_requests_on_old_connections(start):
     door = start(grace_ms=60000)
     with door.wire() as wire, door.wire() as pipelined:
-        wire.send(request(path='/later/500'))
-        pipelined.send(request(path='/later/500') + request())
+        wire.send(request(path='/later/5000'))
+        pipelined.send(request(path='/later/5000') + request())
         door.heard('waiting', 2)
         door.close()
         assert wire.reply().status == 200
@@ -1418,8 +1416,8 @@ def test_ws_silence(start):
     door = start()
     with door.wire() as silent, door.wire() as alive:
         handshake(silent, path='/ws?ping=1000')
-        handshake(alive, path='/ws?ping=1000')
-        for _ in range(3):
+        handshake(alive, path='/ws?ping=5000')
+        for _ in range(2):
             opcode, payload = read_frame(alive)
             assert opcode == 9
             alive.send(frame(10, payload))
@@ -1462,7 +1460,7 @@ def test_who_vanishes_is_noticed(door, talk):
 # ---- TLS ------------------------------------------------------------------------------------
 
 def test_tls(start, certificate):
-    door = start(certificate=certificate[0], key=certificate[1], header_ms=1000)
+    door = start(certificate=certificate[0], key=certificate[1], header_ms=5000)
     with door.wire() as wire:
         assert b'tls=1' in wire.ask(request(fields=['Origin: https://localhost'])).body
         assert wire.ask(request(fields=['Origin: http://localhost'])).status == 403

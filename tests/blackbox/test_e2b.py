@@ -19,6 +19,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from client import until
+from door import request
 from rest import Rest, b64, frame, frames
 from who import HERE, node_program
 
@@ -79,7 +80,7 @@ class Box:
     def __init__(self, hub, key=None, **body):
         self.hub, self.key = hub, key
         status, self.made = hub.control('POST', '/v2/sandboxes',
-                                        {'templateID': 'base', 'timeout': 120, **body}, key)
+                                        {'templateID': 'base', 'timeout': 3600, **body}, key)
         assert status == 201, self.made
         self.id = self.made['sandboxID']
 
@@ -180,7 +181,7 @@ def box(hub):
 
 @pytest.mark.parametrize('version', VERSIONS)
 def test_sdk(scripts, version):
-    out, err = scripts[version].communicate(timeout=120)
+    out, err = scripts[version].communicate(timeout=280)
     checks = [json.loads(line) for line in out.splitlines()]
     failed = '\n'.join(f'{c["name"]}: {c["why"]}' for c in checks if not c['ok'])
     assert not failed and scripts[version].returncode == 0, f'{failed}\n{err}'
@@ -591,7 +592,7 @@ def test_events(box):
 
 def test_a_tag(box):
     sleeping = {'process': {'cmd': 'sleep', 'args': ['60']}, 'tag': 'named', 'stdin': False}
-    events, end = box.stream('process.Process/Start', sleeping, **{'Connect-Timeout-Ms': '1000'})
+    events, end = box.stream('process.Process/Start', sleeping, **{'Connect-Timeout-Ms': '5000'})
     assert end['error']['code'] == 'deadline_exceeded' and events[0]['event']['start']['pid']
     events, end = box.stream('process.Process/Connect', {'process': {'tag': 'named'}})
     assert 'start' in events[0]['event']
@@ -724,7 +725,7 @@ def test_a_boundary_that_is_nearly_everywhere(box):
     begun = time.monotonic()
     got, _, said = box.ask('POST', '/files', b'a' * (64 << 20), {
         'Content-Type': 'multipart/form-data; boundary=' + 'a' * 200})
-    assert got == 400 and time.monotonic() - begun < 15, said
+    assert got == 400 and time.monotonic() - begun < 60, said
 
 
 def test_forms(box):
@@ -798,20 +799,20 @@ def test_signatures(hub, box):
 def test_a_stranger_who_guesses_signatures(hub, box):
     """What is looked at for him is bounded; addresses that are known, and tokens, go on."""
     others = [Box(hub) for _ in range(60)]
-    guess = '/files' + query(path='p' * 3000, signature='v1_' + 'A' * 43)
+    # many at once: fewer in a second than are looked at prove nothing
+    guess = request(path='/files' + query(path='p', signature='v1_' + 'A' * 43), token=None) * 100
     good = '/files' + query(**box.sign('/etc/passwd', 'read'))
     assert hub.refused('GET', good)[0] == 200
     refused = threading.Event()
 
     def guesses(_):
-        conn = http.client.HTTPConnection(*hub.address, timeout=60)
-        for _ in range(4000):
-            conn.request('GET', guess)
-            if b'too many signed addresses' in conn.getresponse().read():
-                refused.set()
-            if refused.is_set():
-                break
-        conn.close()
+        with hub.wire() as wire:
+            for _ in range(40):
+                wire.send(guess)
+                if any(b'too many signed addresses' in wire.reply().body for _ in range(100)):
+                    refused.set()
+                if refused.is_set():
+                    break
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(guesses, range(8)))
     assert refused.is_set()

@@ -191,7 +191,7 @@ def test_no_character_is_cut_by_the_budget(sb):
 
 
 def test_a_flood_is_bounded_and_ends_at_its_timeout(sb):
-    got = sb.exec('yes', timeout_seconds=1)
+    got = sb.exec('yes', timeout_seconds=4)
     assert (got['timed_out'] and got['stdout_elided_bytes'] > 1 << 20
             and len(got['stdout']) < (1 << 20) + 100)
 
@@ -228,7 +228,7 @@ def test_usage(sb):
 
 def test_sleep_costs_no_cpu(sb):
     got = sb.exec('sleep 0.5')
-    assert got['cpu_ms'] < 100 and got['wall_ms'] >= 500
+    assert got['cpu_ms'] < 400 and got['wall_ms'] >= 500
 
 
 HIDE = '''

@@ -211,7 +211,12 @@ def too_much_output_asked_for(mcp, sb):
 def forked_twice_at_once(mcp, sb):
     """The files are many, so that the first is still under way."""
     sb.exec('head -c 50000000 /dev/urandom > big; sleep 100 >/dev/null 2>&1 &')
-    first, second = (mcp.start_tool('sandbox_fork', sandbox=sb.id) for _ in range(2))
+    first, second = mcp.last_id + 1, mcp.last_id + 2
+    mcp.last_id += 2
+    mcp.send_raw(b''.join(json.dumps({  # in one write
+        'jsonrpc': '2.0', 'id': one, 'method': 'tools/call',
+        'params': {'name': 'sandbox_fork', 'arguments': {'sandbox': sb.id}}}).encode() + b'\n'
+        for one in (first, second)))
     with pytest.raises(Failed) as e:
         mcp.result(second)
     for kid in mcp.result(first)['sandboxes']:

@@ -174,6 +174,7 @@ def test_execs_during_a_fork_go_on(sb):
 
 def test_processes_are_not_copied(sb):
     sb.exec('sleep 1000 >/dev/null 2>&1 &')
+    until(lambda: sb.running('sleep') == 1, what='the sleep')
     kid, = sb.fork()
     assert kid.running('sleep') == 0 and sb.running('sleep') == 1
 

@@ -67,7 +67,7 @@ def call(id, name, arguments):
     elif what == 'hidden':
         form(tell, 'W\u200bho\x1b[2J?' + 'x' * 5000, name={'type': 'string', 'title': 'N\u202eame'})
     elif what == 'late':
-        threading.Timer(3.3, form, (tell,)).start()
+        threading.Timer(6, form, (tell,)).start()
     elif what == 'confirm':
         ask('elicitation/create', {'message': 'Sure?', 'requestedSchema': {
             'type': 'object', 'properties': {}}}, tell)
@@ -178,7 +178,7 @@ def hub(me, tmp_path_factory):
         'npm': entry('everything', 'stdio'),
         'ours': {'command': os.path.realpath(EVERYTHING), 'approval': 'allow',
                  'sandbox': {'read': libraries(EVERYTHING)}},
-        'asker': newer(server(ASKER + 'main()', timeoutSeconds=10)),
+        'asker': newer(server(ASKER + 'main()', timeoutSeconds=30)),
         'stray': server(STRAY),
         'large': server(PLAIN, env={'KEY': '${secret:of-gateway}'}),
     }
@@ -272,13 +272,13 @@ def test_code_asks_the_client_of_the_run(hub, pool):
     """And its wall clock stands still; over REST, where others alone can answer, too."""
     code = ('import { ask } from "host:mcp-asker";'
             'export default JSON.parse(ask({ text: "form" }).text)')
-    run = pool.submit(hub.value, code, wall_ms=1500)
+    run = pool.submit(hub.value, code, wall_ms=5000)
     one, = people.asked(hub, WHO)
     session = Session(hub.door, capabilities=ALL, path='/mcp?tools=code')
-    reply = session.tool('execute_javascript', code=code, wall_ms=1500)
+    reply = session.tool('execute_javascript', code=code, wall_ms=5000)
     asked = reply.real_event().message()
     assert asked['params']['message'] == WHO
-    threading.Event().wait(2)  # longer than either run may take
+    threading.Event().wait(6)  # longer than either run may take
     people.answer(hub, one, values={'name': 'Eve'})
     session.post({'jsonrpc': '2.0', 'id': asked['id'], 'result': {
         'action': 'accept', 'content': {'name': 'Bob'}}}).close()

@@ -368,7 +368,7 @@ def test_a_flood_of_updates(hub):
     of = legacy(hub)
     stream = of.listen()
     ask(of, 'resources/subscribe', uri='module://odd/x:same')
-    of.call('odd__update', text='20000')
+    of.call('odd__update', text='5000')
     of.call('twin__change', text='end of the flood')
     told = []
     while 'list_changed' not in (told or [''])[-1]:

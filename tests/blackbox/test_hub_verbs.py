@@ -84,7 +84,8 @@ def test_its_life(home):
     assert home.run('exec', box, '--', 'echo', 'well') == 'well\n'
     home.run('hub', 'logs')
     home.run('hub', 'stop')
-    assert home.status() == {'running': False} and told['pid'] not in host.below()
+    assert home.status() == {'running': False}
+    until(lambda: told['pid'] not in host.below(), what='its end')
     assert home.run('hub', 'stop') == ''
 
 
@@ -112,7 +113,8 @@ def test_serve_takes_over(home_of):
     first = home_of.pid()
     served = home_of.serve()
     told = home_of.status()
-    assert told['pid'] == served.pid != first and not told['yields'] and first not in host.below()
+    assert told['pid'] == served.pid != first and not told['yields']
+    until(lambda: first not in host.below(), what='the end of the first')
     assert home_of.run('fs', 'read', box, 'f') == 'kept'
     second = home_of.serve()
     why = second.stderr.read()

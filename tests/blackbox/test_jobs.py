@@ -456,15 +456,16 @@ def test_hostile_patterns(hub, sb):
         except Failed as e:
             refused.append(e.code)
     waiters = [threading.Thread(target=wait, args=(pattern,)) for pattern in hostile * 2]
-    for waiter in waiters:
-        waiter.start()
-    answers = 0
-    while any(waiter.is_alive() for waiter in waiters):
-        hub.look(sb, job)
-        answers += 1
+    answers, enough = [], threading.Event()
+    looker = threading.Thread(target=lambda: [answers.append(hub.look(sb, job))
+                                              for _ in iter(enough.is_set, True)])
+    for thread in (looker, *waiters):
+        thread.start()
     for waiter in waiters:
         waiter.join(60)
-    assert refused == ['invalid_input'] * len(waiters) and answers > 1
+    enough.set()
+    looker.join(60)
+    assert refused == ['invalid_input'] * len(waiters) and len(answers) > 1
     assert hub.wait(sb, job, pattern='a!$')['result'] == 'matched'  # the control
     with hub.wire() as gone:  # goes away while a thread looks
         gone.send(hub.request('POST', hub.at(sb, job, '/wait'),
@@ -517,8 +518,8 @@ def test_terminated(hub, sb):
 
 
 def test_it_keeps_its_sandbox_from_being_idle(hub):
-    sandbox = hub.create(idle_seconds=4)
-    job = hub.start(sandbox, 'sleep 6; echo done')
+    sandbox = hub.create(idle_seconds=8)
+    job = hub.start(sandbox, 'sleep 11; echo done')
     with hub.wire() as wire:
         reply = wire.ask(hub.request('GET', hub.at(sandbox, job, '/output?follow=true')))
     assert lines(reply.body)[-1]['state'] == 'exited'

@@ -125,6 +125,8 @@ def victim(hub):
     stage.asker = Asker(hub, stage.id)
     stage.named = hub.post('/v1/keys', name='of-victim', scopes=['read'])['name']
     inside = 'ls -lR --time-style=+; ps -eo comm'
+    until(lambda: {'cat', 'sleep'} <= set(hub.exec(stage.id, 'ps -eo comm')['stdout'].split()),
+          what='its programs')
     before = hub.exec(stage.id, inside)['stdout']
     yield stage
     assert hub.exec(stage.id, inside)['stdout'] == before
@@ -538,7 +540,7 @@ def test_a_session_is_its_principals(hub):
 
 def test_expires(hub):
     """By itself, and what is under way with it."""
-    brief = as_bearer(hub, key(hub, 'brief', ttl_seconds=5))
+    brief = as_bearer(hub, key(hub, 'brief', ttl_seconds=10))
     box = brief.create()
     wire, ended = open_events(brief, box)
     ended(wire)

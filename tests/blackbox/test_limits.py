@@ -164,8 +164,8 @@ def test_core_dumps_and_locked_memory(sb):
 # ---- time to live --------------------------------------------------------------------------------
 
 def test_ttl(box):
-    sb = box(ttl_seconds=4)
-    assert sb.info['ttl_seconds'] == 4
+    sb = box(ttl_seconds=8)
+    assert sb.info['ttl_seconds'] == 8
     sb.exec('sleep 1000 >/dev/null 2>&1 &')
     until(lambda: sb.gone() == 'sandbox_not_found', what='its end')
     assert sb.fails('sandbox_terminate')['code'] == 'sandbox_not_found'
@@ -183,9 +183,9 @@ def test_ttl_is_absent_where_there_is_none(box):
 
 
 def test_ttl_counts_from_creation_for_forks_too(box):
-    sb = box(ttl_seconds=5)
+    sb = box(ttl_seconds=8)
     time.sleep(0.5)
     begun = time.monotonic()
     kid, = sb.fork()
     until(kid.gone, what="the fork's end")
-    assert time.monotonic() - begun >= 5
+    assert time.monotonic() - begun >= 8

@@ -159,7 +159,7 @@ def test_the_end_of_one_in_the_background(mcp, sb):
     mcp.call('sandbox_exec_output', sandbox=sb.id, exec=made, wait_for='in', wait_seconds=20)
     ended = mcp.call('sandbox_exec_output', sandbox=sb.id, exec=made, kill=True, wait_seconds=20)
     assert ended['state'] == 'signaled' and ended['exit_code'] == 137 and ended['stdout'] == 'in'
-    assert sb.running('sleep') == 0
+    until(lambda: sb.running('sleep') == 0, what='the end of its tree')
     late = sb.exec('sleep 1000', background=True, timeout_seconds=1)['exec']
     assert (mcp.call('sandbox_exec_output', sandbox=sb.id, exec=late, wait_seconds=20)['state']
             == 'timed_out')
@@ -330,7 +330,8 @@ def ended(mcp, task_id):
 
 def test_a_cancelled_task_ends_its_command(mcp, sb):
     made = begin(mcp, sb, 'sleep 1000', timeout_seconds=1000)
-    assert made['resultType'] == 'task' and sb.running('sleep') == 1
+    assert made['resultType'] == 'task'
+    until(lambda: sb.running('sleep') == 1, what='the sleep')
     task(mcp, 'cancel', made['taskId'])
     until(lambda: sb.running('sleep') == 0, what='the end of the sleep')
     assert task(mcp, 'get', made['taskId'])['status'] == 'cancelled'

@@ -324,10 +324,10 @@ def test_code_that_takes_too_long(site, box):
 def test_time_begins_when_those_before_have_ended(box):
     """What waits in line is not told to be over, and run all the same."""
     begun = threading.Thread(target=lambda: box.run_code(
-        'open("/tmp/begun", "w").close()\nimport time\ntime.sleep(1.5)'))
+        'open("/tmp/begun", "w").close()\nimport time\ntime.sleep(6)'))
     begun.start()
     until(lambda: box.exec('test -e /tmp/begun')[0] == 0, what='the first')
-    assert box.run_code('"late"', timeout=1)['results'][0]['text'] == "'late'"
+    assert box.run_code('"late"', timeout=4)['results'][0]['text'] == "'late'"
     begun.join()
 
 
@@ -455,7 +455,7 @@ def test_a_workload_runs_in_each(site):
         'ready': {'port': 80, 'path': '/', 'expect': 200}})
     made = [site.fork('python', 'works'), site.fork('python', 'works')]  # the same key
     until(lambda: made[0].exec('cat /tmp/ran')[1] == 'ü\n'.encode(), what='the workload')
-    assert made[0].exec('pgrep -fc "^sleep 4321"')[1] == b'1\n'
+    until(lambda: made[0].exec('pgrep -fc "^sleep 4321"')[1] == b'1\n', what='its program')
     made[0].terminate()
     site.create_template('python')
     made = site.fork('python', 'idle')
@@ -557,6 +557,8 @@ for n in range(40000):
     name = '/tmp/churn/' + '0' * 200 + str(n % 100)
     os.close(os.open(name, os.O_CREAT))
     os.unlink(name)
+    if n % 1000 == 0:
+        print(n, flush=True)
 """
 
 
@@ -565,7 +567,7 @@ def test_a_watch_that_can_not_follow_says_so(hub, box):
     box.exec('mkdir -p /tmp/churn')
     with watching(hub, box, '/tmp/churn', receive_buffer=4096) as wire:
         box.write('/tmp/churn.py', CHURN.encode())
-        assert box.exec('python3 /tmp/churn.py')[0] == 0
+        assert box.exec('python3 /tmp/churn.py', timeout=200)[0] == 0
         said = b''
         while chunk := wire.chunk():
             said += chunk
@@ -801,7 +803,7 @@ def test_connections_end_with_the_hub(me, tmp_path):
             wire.head()
             wire.until(b64(b'hello').encode())
             begun = time.monotonic()
-            assert own.end() == 0 and time.monotonic() - begun < 5
+            assert own.end() == 0 and time.monotonic() - begun < 9.5
             wire.until(b'"canceled"')  # nobody takes it for whole
         flags, said = next(frames(ws.recv()))
         assert flags == 2 and said['error']['code'] == 'canceled'

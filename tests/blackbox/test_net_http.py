@@ -51,8 +51,11 @@ def test_they_hold(hub):
     assert 'GET /%73ecret: by the rule deny * /secret*' in get(hub, box, '/%73ecret')[1]
     status, page = get(hub, box, '/hello', '-X DELETE')
     assert status == 403 and 'DELETE /hello: no rule of the grant matches' in page
-    until(lambda: hub.events(box, 'network.denied'))
-    denied = [json.loads(e['detail']) for e in hub.events(box, 'network.denied')]
+
+    def told():
+        denied = [json.loads(e['detail']) for e in hub.events(box, 'network.denied')]
+        return any(d['method'] == 'DELETE' for d in denied) and denied
+    denied = until(told, what='the last one')
     assert {(d['reason'], d.get('rule')) for d in denied} == {
         ('http_rule', 'deny * /secret*'), ('http_rule', None)}
     assert ('DELETE', '/hello') in {(d['method'], d['path']) for d in denied}
@@ -259,6 +262,15 @@ def pending(hub, box):
     return until(lambda: (found := look()) and found[0])
 
 
+def given_up(hub, box, path):
+    """What a program that is there no more has left to be answered."""
+    proc = curl_in(hub, box, f'http://web.example{path}')
+    request = pending(hub, box)
+    assert hub.sh(box, 'pkill curl')[0] == 0
+    proc.communicate(timeout=SECONDS)
+    return request['id']
+
+
 @pytest.mark.parametrize('url', ['http://web.example/hello?to=me', 'https://web.example/hello'])
 def test_a_person_is_asked(trusting, url):
     """They see what is asked for; the request goes on, or ends with a page that says who denied."""
@@ -286,7 +298,7 @@ def test_a_person_is_asked(trusting, url):
 def test_a_program_that_gives_up(trusting):
     """Its request stays for whoever asks for the same again."""
     box = trusting.up('web.example:80 ask GET /hello')
-    proc = curl_in(trusting, box, '-m', '5', 'http://web.example/hello')
+    proc = curl_in(trusting, box, '-m', '15', 'http://web.example/hello')
     request = pending(trusting, box)
     assert b'timed out' in proc.communicate(timeout=SECONDS)[0]
     trusting.ok('approvals', 'approve', request['id'])
@@ -298,19 +310,13 @@ def test_a_sandbox_ends_with_its_requests(trusting):
     """Those of a program that gave up, and an approval that came too late; over a restart, too."""
     box, other = trusting.up('web.example:80 ask GET /*'), trusting.up('web.example:80 ask GET /*')
 
-    def leave(box, path):
-        proc = curl_in(trusting, box, '-m', '5', f'http://web.example{path}')
-        request = pending(trusting, box)
-        proc.communicate(timeout=SECONDS)
-        return request['id']
-
     def states():
         return {a['id']: a['state'] for a in json.loads(
             trusting.ok('approvals', 'ls', '-a', '-o', 'json'))}
 
-    approved = leave(box, '/hello')
+    approved = given_up(trusting, box, '/hello')
     trusting.ok('approvals', 'approve', approved)
-    left, kept = leave(box, '/other'), leave(other, '/hello')
+    left, kept = given_up(trusting, box, '/other'), given_up(trusting, other, '/hello')
     trusting.proc.kill()
     trusting.proc.wait()
     trusting.start()
@@ -331,9 +337,7 @@ def test_a_sandbox_that_ends_without_a_hub(web, me):  # noqa: F811
     box = hub.up('web.example:80 ask GET /*')
     left = []
     for path in ('/hello', '/other'):
-        proc = curl_in(hub, box, '-m', '5', f'http://web.example{path}')
-        left.append(pending(hub, box)['id'])
-        proc.communicate(timeout=SECONDS)
+        left.append(given_up(hub, box, path))
         if path == '/hello':
             hub.ok('approvals', 'approve', left[0])
     warden = program(hub.proc.pid, 'holt-warden')

@@ -296,7 +296,7 @@ def number(ip):
 
 
 QUERY = ("python3 - <<'END'\nimport socket, struct\n"
-         "s = socket.socket(socket.AF_INET, socket.SOCK_{kind}); s.settimeout(5)\n"
+         "s = socket.socket(socket.AF_INET, socket.SOCK_{kind}); s.settimeout(20)\n"
          "s.connect(('{to}', 53))\n"
          "q = b'\\x12\\x34\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0' + b''.join(bytes([len(l)]) + l for l in "
          "b'{name}'.split(b'.')) + b'\\0\\0\\1\\0\\1'\n"
@@ -427,8 +427,9 @@ def test_forbidden_addresses(hub):
     """A granted name that resolves to an address of the host's own nets is not dialled."""
     box = hub.up('inside.example', 'meta.example')
     for name in ('inside.example', 'meta.example'):
-        status, text = hub.sh(box, CURL + f'http://{name}/hello')
+        status, text = hub.sh(box, SURE + f'http://{name}/hello')
         assert 'hello from' not in text and 'forbidden' in text, text
+    until(lambda: hub.events(box, 'network.denied'))
     assert {json.loads(e['detail'])['reason'] for e in hub.events(box, 'network.denied')} \
         == {'forbidden_address'}
     hub.ok('down', box)
@@ -613,7 +614,7 @@ def test_services(web, me):
     with_it, without = hub.up('db.holt:5432'), hub.up('web.example')
     line = 'exec 3<>/dev/tcp/db.holt/5432; cat <&3'
     for box, right in ((with_it, True), (without, False)):
-        _, text = hub.sh(box, f'timeout 5 bash -c "{line}"')
+        _, text = hub.sh(box, f'timeout 30 bash -c "{line}"')
         assert ('hello from' in text) == right, text
     done = hub.run('up', '--allow', 'other.holt:1')
     assert done.returncode != 0 and b'no service' in done.stderr
@@ -626,9 +627,9 @@ def test_services(web, me):
 
 def test_run(hub):
     done = hub.run('run', '--resolver', DNS_IP, '--allow', 'web.example:80', '--', 'sh', '-c',
-                   SURE + 'http://web.example/hello; ' + CURL + 'http://other.example/hello')
+                   SURE + 'http://web.example/hello; ' + SURE + 'http://other.example/hello')
     assert b'hello from' in done.stdout and done.returncode == 6, done
-    done = hub.run('run', '--', 'sh', '-c', CURL + 'http://web.example/hello')
+    done = hub.run('run', '--', 'sh', '-c', SURE + 'http://web.example/hello')
     assert done.returncode == 6 and b'hello from' not in done.stdout
 
 
@@ -677,7 +678,8 @@ def test_it_is_seen(hub):
     status, text = hub.sh(box, SURE + '-w "%{http_code}" -H "Host: other.example" '
                           'http://web.example/hello')
     assert text.endswith('403') and 'web.example' in text, text
-    until(lambda: hub.events(box, 'network.flow'))
+    for kind in ('network.flow', 'network.denied'):
+        until(lambda kind=kind: hub.events(box, kind), what=kind)
     flow = json.loads(hub.events(box, 'network.flow')[0]['detail'])
     assert flow['host'] == 'web.example' and flow['port'] == 80 and flow['address'] == WEB_IP
     denied = json.loads(hub.events(box, 'network.denied')[0]['detail'])

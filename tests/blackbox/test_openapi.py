@@ -287,7 +287,7 @@ def test_every_answer_is_of_its_schema(hub):
     ask('sandboxes.get', '/v1/sandboxes/doc')
     ask('sandboxes.fork', '/v1/sandboxes/doc/fork')
     ask('sandboxes.fork', '/v1/sandboxes/doc/fork', count=2)
-    ask('set_timeout', None, sandbox='doc', timeout_seconds=60)
+    ask('set_timeout', None, sandbox='doc', timeout_seconds=3600)
     ask('pause', None, sandbox='doc')
     ask('resume', None, sandbox='doc')
     snapshot = json.loads(ask('sandboxes.snapshot', '/v1/sandboxes/doc/snapshots', name='n',

@@ -104,6 +104,9 @@ class Chrome:
         return until(lambda: text in (now := self.text(page, selector)) and now,
                      what=f'{text!r} on the page')
 
+    def titled(self, page, title):
+        self.run(page, 'await page.waitForFunction((t) => document.title === t, arg);', title)
+
     def sins(self, page):
         return self.run(page, 'return tools.sins();')
 
@@ -243,9 +246,12 @@ def test_keys_go_places(chrome, page):
     for key, path in (('i', '/inbox'), ('m', '/m'), ('a', '/audit'), ('h', '/health'), ('s', '/s')):
         chrome.run(page, '''
             await page.evaluate(() => document.activeElement.blur());
-            await page.keyboard.press('g');
-            await page.keyboard.press(arg[0]);
-            await page.waitForURL((url) => url.pathname === arg[1]);''', [key, path])
+            const there = () => page.waitForURL((url) => url.pathname === arg[1],
+                { timeout: 3000 }).then(() => true, () => false);
+            do { // the first key holds for a moment only
+                await page.keyboard.press('g');
+                await page.keyboard.press(arg[0]);
+            } while (!await there());''', [key, path])
     # not while somebody types
     chrome.run(page, "await page.locator('[data-filter]').pressSequentially('gi');")
     assert chrome.run(page, 'return page.url();').endswith('/s?q=gi')
@@ -294,13 +300,13 @@ def test_budgets():
 
 # ---- the inbox ------------------------------------------------------------------------------
 
-def press(button):
-    """A person's press of a button of the only card, once it stands still: the page may have seen
-    late that it moved, and then takes no press yet."""
+def press(selector, taken='!await button.count()'):
+    """A person's press of a button, once it stands still: the page may have seen late that it
+    moved, and then takes no press yet. taken: whether that was, in JavaScript."""
     return f'''
-        const button = page.locator('.card .{button}');
+        const button = page.locator({json.dumps(selector)});
         await button.and(page.locator(':enabled')).scrollIntoViewIfNeeded();
-        while (await button.count()) {{
+        while (!({taken})) {{
             await page.waitForTimeout(700);
             await button.click({{ timeout: 1000 }}).catch(() => {{}});
         }}'''
@@ -313,14 +319,14 @@ def test_an_approval_is_answered(chrome, hub, box, page):
         text = chrome.shows(page, 'Allow once')
         assert 'sandbox.exec' in text and f'echo one # {ASKED}' in text and box in text
         assert asked.all[0]['digest'] in text
-        assert chrome.run(page, 'return page.title();') == '(1) Holt'
+        chrome.titled(page, '(1) Holt')
         assert chrome.run(page, 'return tools.axe();') == []
         chrome.run(page, "await tools.shot('inbox-card');")
-        chrome.run(page, press('allow'))
+        chrome.run(page, press('.card .allow'))
         assert asked.statuses() == [200]
     chrome.shows(page, 'Nothing waits for you')
     chrome.shows(page, 'approved')
-    chrome.run(page, "await page.waitForFunction(() => document.title === 'Holt');")
+    chrome.titled(page, 'Holt')
 
 
 def test_two_race_and_one_wins(chrome, hub, box, page):
@@ -328,18 +334,18 @@ def test_two_race_and_one_wins(chrome, hub, box, page):
     for who in (page, bob):
         chrome.goto(who, '/inbox')
     # neither answer goes to the hub before both have been given
-    seen = '''
+    before = '''
         const seen = [];
+        let mine = false;
         await page.route('**/v1/approvals/*', async (route) => {
+            mine = true;
             globalThis.given = (globalThis.given ?? 0) + 1;
             while (globalThis.given < 2)
                 await page.waitForTimeout(5);
             await route.continue();
         });
-        page.on('response', (r) => r.request().method() === 'POST' && seen.push(r.status()));
-        await page.waitForSelector('.card .deny:not(:disabled)');
-        await page.waitForTimeout(700);
-        await page.click(arg);
+        page.on('response', (r) => r.request().method() === 'POST' && seen.push(r.status()));'''
+    after = '''
         await page.waitForFunction(() => !document.querySelector('.card'));
         while (!seen.length) // the news may come before the answer
             await page.waitForTimeout(5);
@@ -349,7 +355,8 @@ def test_two_race_and_one_wins(chrome, hub, box, page):
     with Asked(hub, box, 'echo race') as asked:
         for who in (page, bob):
             chrome.shows(who, 'Allow once')
-        numbers = [chrome.send(page, seen, '.allow'), chrome.send(bob, seen, '.deny')]
+        numbers = [chrome.send(who, before + press(button, 'mine') + after)
+                   for who, button in ((page, '.card .allow'), (bob, '.card .deny'))]
         answers = [chrome.wait(n) for n in numbers]
         assert sorted(sum(answers, [])) == [200, 409], answers
         won = answers.index([200])
@@ -408,7 +415,7 @@ def test_what_is_long_is_opened_first(chrome, hub, box, page):
         chrome.shows(page, '41 lines')
         assert chrome.run(page, "return page.isDisabled('.card .allow');")
         chrome.run(page, "await page.click('.card .fold summary');")
-        chrome.run(page, press('allow'))
+        chrome.run(page, press('.card .allow'))
         assert asked.statuses() == [200]
 
 
@@ -437,8 +444,10 @@ def test_equal_calls_are_one_card(chrome, hub, box, page):
     chrome.goto(page, '/inbox')
     with Asked(hub, box, 'echo same', n=3) as asked:
         chrome.shows(page, '×3')
-        chrome.run(page, press('deny'))
+        chrome.run(page, press('.card .deny'))
         assert asked.statuses() == [403] * 3
+    # while they are answered one by one, those that are left can be pressed, too
+    assert all('409' in s for s in chrome.sins(page))
 
 
 ASKS = [
@@ -464,11 +473,7 @@ def test_a_question_is_answered(chrome, hub, page, asked, button, answer):
     chrome.shows(page, asked['question'].replace('**', ''))
     only_text(chrome, page)
     assert chrome.run(page, 'return tools.axe();') == []
-    chrome.run(page, '''
-        const button = page.locator('.card button', { hasText: arg }).first();
-        await button.scrollIntoViewIfNeeded();
-        await page.waitForTimeout(700);
-        await button.click();''', button)
+    chrome.run(page, press(f'.card button:has-text("{button}") >> nth=0'))
 
     def ended():
         found = hub.call('GET', f'/api/prompts/{made}')
@@ -495,7 +500,7 @@ def test_many_wait_at_once(chrome, hub, box, page):
         chrome.goto(page, '/inbox')
         chrome.run(page, 'await page.waitForFunction((n) => '
                    "document.querySelectorAll('.card').length === n, arg);", 2 * n)
-        assert chrome.run(page, 'return page.title();') == f'({2 * n}) Holt'
+        chrome.titled(page, f'({2 * n}) Holt')
         nodes, requests = chrome.run(page, """
             return [await page.evaluate(() => document.querySelectorAll('*').length),
                 page.asked];""")
@@ -513,7 +518,7 @@ def test_many_wait_at_once(chrome, hub, box, page):
         chrome.run(page, "await page.fill('[data-filter]', arg);", f'many-{n - 1}')
         chrome.run(page, "await page.waitForFunction(() => "
                    "document.querySelectorAll('.card').length === 1);")
-        chrome.run(page, press('deny'))
+        chrome.run(page, press('.card .deny'))
         assert asked.wires[-1].reply().status == 403
         assert len(pending(hub, n - 1)) == n - 1
         requests = chrome.run(page, "page.off('request', page.counts); return page.asked;")
@@ -559,7 +564,7 @@ def test_notifications(chrome, hub):
     def ends(*made):
         for one in made:
             hub.post(f'/api/prompts/{one}/cancel')
-        chrome.run(page, "await page.waitForFunction(() => document.title === 'Holt');")
+        chrome.titled(page, 'Holt')
         assert not chrome.run(page, 'return page.evaluate(() => told.some((t) => t.open));')
     chrome.goto(page, '/settings')
     assert chrome.run(page, 'return page.evaluate(() => asked);') == 0
@@ -569,7 +574,7 @@ def test_notifications(chrome, hub):
     assert chrome.run(page, 'return page.evaluate(() => asked);') == 1
     # none while it is seen
     first = ask('seen')
-    chrome.run(page, "await page.waitForFunction(() => document.title === '(1) Holt');")
+    chrome.titled(page, '(1) Holt')
     ends(first)
     # what is asked is not in it
     chrome.run(page, 'await page.evaluate(() => hide(true));')
@@ -582,9 +587,11 @@ def test_notifications(chrome, hub):
     # nor in a second tab of the same person
     chrome.run(page + '/2', NOTIFIED)
     chrome.goto(page + '/2', '/inbox')
+    waiting = 'return page.evaluate(async () => (await navigator.locks.query()).pending.length);'
+    until(lambda: chrome.run(page, waiting), what='that the seen tab leads')
     second = ask('one more')
-    chrome.run(page + '/2', "await page.waitForFunction(() => document.title === '(1) Holt');")
-    chrome.run(page, "await page.waitForFunction(() => document.title === '(1) Holt');")
+    chrome.titled(page + '/2', '(1) Holt')
+    chrome.titled(page, '(1) Holt')
     assert len(told(1)) == 1  # the other one is seen
     assert chrome.run(page + '/2', 'return page.evaluate(() => told);') == []
     ends(second)
@@ -659,7 +666,7 @@ def test_hostile_calls(chrome, hub, box, page):
         chrome.shows(page, 'Allow once')
         chrome.shows(page, '<img src=x onerror=alert(1)>')
         only_text(chrome, page)
-        chrome.run(page, press('deny'))
+        chrome.run(page, press('.card .deny'))
         assert asked.statuses() == [403]
 
 
@@ -692,9 +699,10 @@ def test_a_terminal(chrome, hub, page):
         await page.click('text=New terminal');
         await page.waitForSelector('.screen .xterm-helper-textarea');
         await page.locator('.screen').click();
-        await page.waitForTimeout(500);
+        await page.waitForFunction(() => // it prompts
+            document.querySelector('.xterm-rows')?.innerText.trim());
         await page.keyboard.type(arg);''',
-               r'printf "\033[6n"; read -rs -dR -t5 x; printf "\033[c"; read -rs -dc -t5 x; '
+               r'printf "\033[6n"; read -rs -dR -t60 x; printf "\033[c"; read -rs -dc -t60 x; '
                'echo; echo sum-$((20+3))\n')
 
     def screen():
@@ -754,7 +762,7 @@ def test_a_rug_pull(chrome, hub, page):
     chrome.goto(page, '/inbox')
     text = chrome.shows(page, '2 of its tools are new, or others than were approved')
     assert 'mutate' not in text
-    assert chrome.run(page, 'return page.title();') == '(1) Holt'
+    chrome.titled(page, '(1) Holt')
     assert chrome.run(page, "return page.isDisabled('.card .allow');")
     chrome.run(page, "await page.locator('.card .tool summary', { hasText: 'echo' }).click();")
     text = chrome.text(page, '.card .tool[open]')
@@ -766,12 +774,7 @@ def test_a_rug_pull(chrome, hub, page):
     assert chrome.run(page, 'return tools.tour();') == []
     chrome.run(page, "await tools.shot('rug-pull', { fullPage: true });")
     # one alone; the other stays as it was approved
-    still = """
-        const button = page.locator('main button', { hasText: arg }).first();
-        await button.scrollIntoViewIfNeeded();
-        await page.waitForTimeout(700);
-        await button.click();"""
-    chrome.run(page, still, 'Accept this tool')
+    chrome.run(page, press('.card .tool[open] button:has-text("Accept this tool")'))
     until(lambda: states(hub, 'plain') == {'echo': 'approved', 'mutate': 'approved',
                                            'other': 'changed'}, what='the one')
     assert call(hub, 'plain', 'echo', text='x')['content'][0]['text'] == 'x'
@@ -781,17 +784,17 @@ def test_a_rug_pull(chrome, hub, page):
     chrome.run(page, "await page.locator('.card .tool summary', { hasText: 'other' }).click();")
     assert 'Yet another.' in chrome.text(page, '.card .tool[open]')
     seen = hub.call('GET', '/v1/modules/plain')['digest']
+    chrome.run(page, """await page.route('**/v1/modules*', (route) => route.abort());""")
     call(hub, 'plain', 'mutate', text="TOOLS[2]['description'] = 'Worse.'")
     until(lambda: hub.call('GET', '/v1/modules/plain')['digest'] != seen, what='the change')
-    chrome.run(page, """await page.route('**/v1/modules*', (route) => route.abort());""")
-    chrome.run(page, still, 'Accept all')
-    chrome.shows(page, 'is another than was looked at', '.toasts')
+    chrome.run(page, press('.card .allow', '''await page.locator('.toast', {
+        hasText: 'is another than was looked at' }).count()'''))
     chrome.run(page, 'await page.unrouteAll();')
     assert states(hub, 'plain')['other'] == 'changed'
     chrome.goto(page, '/inbox')
     chrome.shows(page, '1 of its tools')
     assert chrome.run(page, "return page.isDisabled('.card .allow');")
-    chrome.run(page, still, 'leave them held')
+    chrome.run(page, press('.card .deny'))
     chrome.shows(page, 'Nothing waits for you')
     fails(403, 'forbidden', call, hub, 'plain', 'other', text='x')
     # at the module it can still be accepted
@@ -799,7 +802,7 @@ def test_a_rug_pull(chrome, hub, page):
     chrome.shows(page, '1 held')
     assert chrome.run(page, 'return page.isDisabled("text=Accept all");')
     chrome.run(page, "await page.locator('.tool.held summary').click();")
-    chrome.run(page, still, 'Accept all')
+    chrome.run(page, press('main .main'))
     until(lambda: set(states(hub, 'plain').values()) == {'approved'}, what='all')
     assert all('409' in s or 'ERR_FAILED' in s for s in chrome.sins(page))
 
@@ -1081,12 +1084,7 @@ def test_many_tabs_share_a_stream(chrome, hub, box, page):
         with Asked(hub, box, 'echo after'):
             for tab in tabs:
                 chrome.shows(tab, 'echo after')
-            chrome.run(page, '''
-                for (let i = 0; i < 2; i++) {
-                    await page.waitForTimeout(800);
-                    await page.locator('.card .deny:not(:disabled)').nth(0).click();
-                    await page.waitForTimeout(1700);
-                }''')
+            chrome.run(page, press('.card .deny >> nth=0'))
         assert asked.statuses() == [403]
     for tab in tabs[1:]:
         assert chrome.sins(tab) == []
@@ -1156,10 +1154,8 @@ def test_a_hub_that_is_killed(chrome, me, tmp_path):
                 return [await page.inputValue('.card [name=name]'),
                     await page.isChecked('.card [name=on]')];
                 """) == ['half an answ', False]
-        chrome.run(page, """
-            await page.fill('.card [name=name]', 'an answer');
-            await page.waitForTimeout(700);
-            await page.click('.card .main');""")
+        chrome.run(page, "await page.fill('.card [name=name]', 'an answer');"
+                   + press('.card .main'))
         found = until(lambda: (now := again.call('GET', f'/api/prompts/{made}'))['state']
                       == 'answered' and now, what='the answer')
         assert found['values'] == {'name': 'an answer', 'on': False}

@@ -98,8 +98,12 @@ def test_limits_of_code(anyone):
     for profiles, most in ((), 2000), (('small',), 1000), (('small', 'large'), 20000):
         error = fails(403, 'forbidden', js, anyone, loop, *profiles, cpu_ms=most + 1)
         assert 'at most' in error['cause'] and str(most) in error['cause']
-    done = js(anyone, loop, 'small', cpu_ms=50)
-    assert done['error']['limit'] == 'cpu' and done['duration_ms'] < 1000
+
+    def quick():
+        done = js(anyone, loop, 'small', cpu_ms=50)
+        assert done['error']['limit'] == 'cpu'
+        return done['duration_ms'] < 1000
+    until(quick, what='an end long before a second')
     assert js(anyone, 'const a = []; for (;;) a.push(new Uint8Array(1 << 20))', 'small'
               )['error']['limit'] == 'heap'
 

@@ -87,8 +87,8 @@ def test_an_id_in_flight_is_not_taken_twice(mcp):
     sb = mcp.create()
     call = {'name': 'sandbox_exec',
             'arguments': {'sandbox': sb.id, 'command': 'sleep 1; echo first'}}
-    for _ in range(2):
-        mcp.send({'jsonrpc': '2.0', 'id': 'twin', 'method': 'tools/call', 'params': call})
+    line = json.dumps({'jsonrpc': '2.0', 'id': 'twin', 'method': 'tools/call', 'params': call})
+    mcp.send_raw(f'{line}\n{line}\n'.encode())
     error_of(mcp.next(), REQUEST, 'twin')
     assert mcp.result('twin')['stdout'] == 'first\n'
     mcp.send({'jsonrpc': '2.0', 'id': 'twin', 'method': 'ping'})  # free again
@@ -436,20 +436,20 @@ def try_create(mcp):
 
 @pytest.mark.parametrize('token', ['tok', 0])
 def test_progress_of_a_long_exec(mcp, token):
-    sb = mcp.create()
+    sb, begun = mcp.create(), time.monotonic()
     call = mcp.start('tools/call', {
         'name': 'sandbox_exec', '_meta': {'progressToken': token},
-        'arguments': {'sandbox': sb.id, 'command': 'echo some; sleep 2.5', 'timeout_seconds': 9}})
+        'arguments': {'sandbox': sb.id, 'command': 'echo some; sleep 2.5', 'timeout_seconds': 60}})
     assert mcp.result(call)['exit_code'] == 0
     told = mcp.notifications()
-    assert 1 <= len(told) <= 4
+    assert 1 <= len(told) <= time.monotonic() - begun + 2
     values = [n['params']['progress'] for n in told]
     assert values == sorted(set(values))
     for n in told:
         assert n['method'] == 'notifications/progress'
         assert (n['params']['progressToken'] == token
                 and type(n['params']['progressToken']) is type(token))
-        assert n['params']['total'] == 9 and isinstance(n['params']['message'], str)
+        assert n['params']['total'] == 60 and isinstance(n['params']['message'], str)
 
 
 def test_the_list_of_resources_changes(mcp):

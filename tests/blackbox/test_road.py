@@ -188,8 +188,8 @@ def test_tools(mcp, road):
         assert [n['hook'] for n in notes] == ['policy', 'approval', 'audit'], (name, notes)
         if name == 'sandbox_exec':
             stage['exec'] = got['exec']
-            stage['pid'] = next(p['pid'] for p in mcp.call('sandbox_processes', sandbox=box)[
-                'processes'] if 'sleep' in p['command'])
+            stage['pid'] = until(lambda: next((p['pid'] for p in mcp.call(
+                'sandbox_processes', sandbox=box)['processes'] if 'sleep' in p['command']), None))
             road.taken()
 
 
@@ -277,12 +277,12 @@ def test_policy_takes_its_time(hub, road):
         asked = [start(hub, 'exec', stage) for _ in range(8)]
         for one in asked:
             assert outcome(one.reply()) == (200, None)
-        road.set('delay', '1500')
+        road.set('delay', '8000')
         road.taken()
         left = start(hub, 'files.remove', stage)
         road.notes(1)
         left.wire.__exit__()
-        assert road.notes(1)[-1]['end'] == 'cancelled'
+        assert road.notes(1, 60)[-1]['end'] == 'cancelled'
     finally:
         road.unset('delay')
     assert hub.post('/v1/files/stat', sandbox=stage.id, path='f')['type'] == 'file'
@@ -675,7 +675,8 @@ def test_redaction(hub, road):
                                   {'sandbox': box, 'command': 'cat f'}).body)
         assert rest.joined(said, 'data') == b'a [gone] b\n'
         reply = hub.raw('POST', '/v1/exec/stream',
-                        {'sandbox': box, 'command': 'head -c 150000000 /dev/zero; cat f'})
+                        {'sandbox': box, 'command': 'head -c 150000000 /dev/zero; cat f',
+                         'timeout': 250})
         said = rest.lines(reply.body)  # more than a call may keep
         assert said[-1]['exit_code'] == 0 and rest.joined(said[-3:],
                                                           'data').endswith(b'\0a [gone] b\n')

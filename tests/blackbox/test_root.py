@@ -15,6 +15,7 @@ import zipfile
 
 import pytest
 
+import host
 import image_files as files
 from client import until
 from test_distributions import Template, check_tools
@@ -258,22 +259,19 @@ def test_sandboxes_have_ids_of_their_own(begin, who):
     made = [hub.create(user='root') for _ in range(8)]
     fork = hub.post(f'/v1/sandboxes/{made[0]}/fork')['id']
 
-    def first(sandbox):
-        hub.exec(sandbox, 'exec sleep 4321', background=True)
-        return until(lambda: next((os.stat(f'/proc/{p}').st_uid for p in os.listdir('/proc')
-                                   if p.isdigit() and asleep(p)), None), what='its process')
-
     seen = set()
 
-    def asleep(pid):
-        try:
-            with open(f'/proc/{pid}/cmdline', 'rb') as f:
-                if f.read() == b'sleep\x004321\0' and pid not in seen:
-                    seen.add(pid)
-                    return True
-        except OSError:
-            pass
-        return False
+    def first(sandbox):
+        hub.exec(sandbox, 'exec sleep 4321', background=True)
+        return until(asleep, what='its process')
+
+    def asleep():
+        """The uid of one that was not seen before."""
+        for p in host.with_argument('4321'):
+            if p.comm == 'sleep' and p.pid not in seen:
+                seen.add(p.pid)
+                return os.stat(f'/proc/{p.pid}').st_uid
+        return None
 
     found = [first(s) for s in made]
     assert len(set(found)) == 8 and all(f >= 1900000000 for f in found), found
@@ -343,7 +341,7 @@ def debian(who):
         with open(f'{root}/etc/{name}', 'w', encoding='ascii'):
             pass
     subprocess.run(['chmod', '-R', 'a+rX', root], check=True)
-    done = who.run('images', 'import', root, 'debian-root', timeout=120)
+    done = who.run('images', 'import', root, 'debian-root', timeout=280)
     assert done.returncode == 0, done.stderr
     yield Template(who, 'debian-root')
     shutil.rmtree(os.path.join(who.env['XDG_DATA_HOME'], 'holt'))
@@ -351,7 +349,7 @@ def debian(who):
 
 def root_in(debian, line, **options):
     done = debian.who.run('run', '--user', 'root', '--template', debian.name, '--', 'sh', '-c',
-                          line, timeout=120, **options)
+                          line, timeout=280, **options)
     assert done.returncode == 0, (done.stdout.decode(), done.stderr.decode())
     return done.stdout.decode()
 
@@ -414,7 +412,7 @@ def test_build(debian, who):
     def build(*lines, **more):
         with open(folder + '/holt.json', 'w', encoding='utf-8') as f:
             json.dump({'base': debian.name, 'run': lines, **more}, f)
-        return who.run('build', '-t', 'built:1', folder, timeout=120)
+        return who.run('build', '-t', 'built:1', folder, timeout=280)
 
     lines = ('apt-get -q update && apt-get -qy install greeter', 'stat -c %U /var/lib/greeter')
     done = build(*lines, run_user='root')

@@ -31,7 +31,7 @@ def lacking(tmp_path):
 def configure(folder, *arguments, env=None):
     return subprocess.run([os.path.join(TOP, 'scripts/setup'), folder, *arguments], env=env,
                           capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, timeout=120, check=False)
+                          stdin=subprocess.DEVNULL, timeout=280, check=False)
 
 
 def programs_of(folder):

@@ -117,7 +117,7 @@ def test_the_tutorial(person, tmp_path):
     script = ''.join(text for language, text in blocks('docs/tutorial.md') if not language)
     done = subprocess.run(['bash', '-e', '-c', script], cwd=tmp_path, env=person, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=110, check=False)
+                          stderr=subprocess.PIPE, timeout=280, check=False)
     assert done.returncode == 0, (done.stdout, done.stderr)
     for said in ('42\n', '"exit_code":3', 'ended with 3', 'hello.py', 'pypi.org', 'keeps',
                  'sandbox_create'):
@@ -130,7 +130,7 @@ def test_the_site(tmp_path):
         pytest.fail('mkdocs is missing: scripts/deps test')
     done = subprocess.run([os.path.join(TOP, 'scripts/site'), '--build', BUILD,
                            str(tmp_path / 'site')], text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, check=False, timeout=110)
+                          stderr=subprocess.STDOUT, check=False, timeout=280)
     assert done.returncode == 0, done.stdout
     reference = tmp_path / 'site/reference'
     for page, said in (('cli', '--allow'), ('tools', 'sandbox_exec'), ('routes', '/v1/sandboxes'),

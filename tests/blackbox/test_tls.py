@@ -262,7 +262,7 @@ def test_handshakes_have_a_time(certs):
                 except socket.timeout:
                     pass
         assert silent.ended() == b'' and b'HTTP' not in half.ended()
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 15
         door.finish()
     finally:
         door.kill()
@@ -324,12 +324,14 @@ def test_one_file_after_the_other(me, certs, tmp_path):
     """What does not fit yet is not served; clients see the one or the other, and are never
     refused."""
     pair, now = copy(certs.server, tmp_path), certs.server
+    stays = 'the certificate stays as it was'
     with Tls(me, tmp_path / 'home', certs, *flags(pair)) as hub:
         for turn, order in enumerate(((0, 1), (1, 0)), 1):
             renewed = certs.ours.sign(f'in-two-steps-{turn}')
+            told = hub.said().count(stays)
             one_of(renewed, order[0], tmp_path)
-            until(lambda turn=turn: serial(hub) == der(now) and hub.said().count(
-                'the certificate stays as it was') == turn, what='a pair that does not fit')
+            until(lambda told=told: serial(hub) == der(now) and hub.said().count(stays) > told,
+                  what='a pair that does not fit')
             hub.works()
             one_of(renewed, order[1], tmp_path)
             until(lambda: serial(hub) in (der(now), der(renewed)) and
@@ -353,6 +355,7 @@ def test_a_renewal_while_it_starts(me, certs, tmp_path):
                     break
                 except OSError:
                     assert not self.proc or self.proc.poll() is None
+            until(lambda: self.proc)  # it may listen before that is set
             self.proc.send_signal(signal.SIGSTOP)
             copy(renewed, tmp_path)
             self.proc.send_signal(signal.SIGCONT)

@@ -210,10 +210,10 @@ def test_a_batch_of_calls_runs_at_once(start):
     text = mcp.text('sandbox_create', pool='host')
     sandbox = re.search(ID, text).group()
     mcp.send([{'jsonrpc': '2.0', 'id': f'b{i}', 'method': 'tools/call', 'params': {
-        'name': 'sandbox_exec', 'arguments': {'sandbox': sandbox, 'command': f'sleep 5; echo {i}'}}}
+        'name': 'sandbox_exec', 'arguments': {'sandbox': sandbox, 'command': f'sleep 8; echo {i}'}}}
               for i in range(8)])
-    mcp.ping(timeout=4)
-    answers = mcp.next(timeout=35)
+    mcp.ping(timeout=7)
+    answers = mcp.next(timeout=60)
     assert {one['id']: json.loads(one['result']['content'][0]['text'])['stdout']
             for one in answers} == {
                 f'b{i}': f'{i}\n' for i in range(8)}

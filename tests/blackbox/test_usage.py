@@ -233,7 +233,7 @@ def test_sums(hub, box):
 def test_vitals(hub, box):
     sandbox = box(limits={'memory_mb': 64, 'disk_mb': 16})
     with pytest.raises(Failed) as e:
-        hub.stream('Vitals', sandbox, {'intervalSeconds': 1}, fields=['Connect-Timeout-Ms: 2600'])
+        hub.stream('Vitals', sandbox, {'intervalSeconds': 1}, fields=['Connect-Timeout-Ms: 8000'])
     assert e.value.code == 'deadline_exceeded'
     samples = e.value.messages
     assert len(samples) >= 2 and 'cpuPercent' not in samples[0]

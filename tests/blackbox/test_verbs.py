@@ -347,12 +347,12 @@ def test_right_and_again(hub, name):
         clear(hub)
         return
     as_json = '--output' in help_of(hub, name)
-    first = hub.run(*words, *(['-o', 'json'] if as_json else []), input=b'', timeout=100)
+    first = hub.run(*words, *(['-o', 'json'] if as_json else []), input=b'', timeout=280)
     assert first.returncode == row.status, first
     if as_json:
         values = [json.loads(line) for line in first.stdout.splitlines()]
         assert len(values) == 1 or name == 'events', first
-    again = hub.run(*words, input=b'')
+    again = hub.run(*words, input=b'', timeout=280)
     assert again.returncode == row.again, again
     assert again.returncode == 0 or again.stdout == b'' and again.stderr, again
     clear(hub)

@@ -1,6 +1,7 @@
 """What is stored of workspaces: what nobody needs goes, beside those who write; what is damaged is
 told; a kill leaves the old or the new."""
 
+import contextlib
 import os
 import shutil
 import threading
@@ -15,9 +16,12 @@ from test_workspaces import Hub, hub  # noqa: F401, a fixture
 
 
 def objects(hub):
-    return {os.path.join(folder, name): os.path.getsize(os.path.join(folder, name))
-            for folder, _, names in os.walk(hub.folder + '/objects')
-            for name in names}
+    found = {}
+    for folder, _, names in os.walk(hub.folder + '/objects'):
+        for path in (os.path.join(folder, name) for name in names):
+            with contextlib.suppress(FileNotFoundError):  # gone meanwhile
+                found[path] = os.path.getsize(path)
+    return found
 
 
 def trees(hub):

@@ -33,7 +33,7 @@ def node_program(least=18):
     return program if int(version.strip('v').split('.')[0]) >= least else NEW_NODE
 
 
-def node(script, asked, timeout=60, least=18):
+def node(script, asked, timeout=250, least=18):
     """Runs a script of sdk/ with a JSON value on its standard input; what it prints, decoded."""
     done = subprocess.run([node_program(least), os.path.join(HERE, 'sdk', script)],
                           input=json.dumps(asked), timeout=timeout, capture_output=True, text=True,

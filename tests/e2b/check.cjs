@@ -11,7 +11,7 @@ let n = 0
 const has = (of, name) => typeof of[name] === 'function'
 const sleep = ms => new Promise(done => setTimeout(done, ms))
 async function until(met, what) {
-  for (let i = 0; i < 200; i++) {
+  for (let i = 0; i < 2400; i++) {
     const found = await met()
     if (found) return found
     await sleep(25)
@@ -177,9 +177,9 @@ async function main() {
     assert.equal(await other.isRunning(), false)
   })
   await check('setTimeout', async () => {
-    await sb.setTimeout(90000)
+    await sb.setTimeout(600000)
     const left = (await sb.getInfo()).endAt - Date.now()
-    assert.ok(left > 80000 && left < 91000, left)
+    assert.ok(left > 590000 && left < 601000, left)
   })
   await check('connect extends only', async () => {
     const again = await Sandbox.connect(sb.sandboxId, { timeoutMs: 10000 })
@@ -234,7 +234,7 @@ async function main() {
   await check('timeout', async () => {
     const begun = Date.now()
     await fails('TimeoutError', () => sb.commands.run('sleep 30', { timeoutMs: 600 }))
-    assert.ok(Date.now() - begun < 5000)
+    assert.ok(Date.now() - begun < 20000)
   })
   await check('background, sendStdin', async () => {
     handle = await sb.commands.run('read x; echo got $x; sleep 60', { background: true, stdin: true,
@@ -473,10 +473,10 @@ async function main() {
     assert.equal(await sb.isRunning(), false)
     await fails(['TimeoutError', 'SandboxNotFoundError', 'SandboxError'],
       () => sb.commands.run('true'))
-    const again = await Sandbox.connect(sb.sandboxId, { timeoutMs: 80000 })
+    const again = await Sandbox.connect(sb.sandboxId, { timeoutMs: 300000 })
     assert.equal(await again.isRunning(), true)
     assert.ok((await again.commands.list()).some(p => p.pid === proc.pid))
-    assert.ok((await again.getInfo()).endAt - Date.now() < 81000)
+    assert.ok((await again.getInfo()).endAt - Date.now() < 301000)
   })
   if (has(sb, 'createSnapshot')) {
     await check('snapshots', async () => {

@@ -150,7 +150,7 @@ const steps = {
 		const { sandbox } = await box.ok('sandbox_create', { pool: 'host' });
 		const begun = Date.now();
 		const runs = Array.from({ length: 16 }, (_, i) =>
-			box.ok('sandbox_exec', { sandbox, command: `sleep 1; echo ${i}` }));
+			box.ok('sandbox_exec', { sandbox, command: `sleep 2; echo ${i}` }));
 		const pings = [];
 		for (let i = 0; i < 20; i++) {
 			const at = performance.now();
@@ -159,7 +159,7 @@ const steps = {
 		}
 		assert.deepEqual((await Promise.all(runs)).map((r) => r.stdout), Array.from({ length: 16 }, (_, i) => `${i}\n`));
 		const took = Date.now() - begun;
-		assert.ok(took < 5000, `16 sleeps of a second took ${took} ms`);
+		assert.ok(took < 25_000, `16 sleeps of two seconds took ${took} ms`);
 		await box.ok('sandbox_terminate', { sandbox });
 		return { pings_ms: Math.max(...pings), took_ms: took };
 	},
@@ -185,10 +185,10 @@ const steps = {
 		const { sandbox } = await box.ok('sandbox_create', { pool: 'host' });
 		const told = [];
 		const result = await box.call(
-			{ name: 'sandbox_exec', arguments: { sandbox, command: 'sleep 2.5', timeout_seconds: 10 } },
-			{ onprogress: (p) => told.push(p), timeout: 2000, resetTimeoutOnProgress: true, maxTotalTimeout: 20000 });
+			{ name: 'sandbox_exec', arguments: { sandbox, command: 'sleep 6.5', timeout_seconds: 60 } },
+			{ onprogress: (p) => told.push(p), timeout: 6000, resetTimeoutOnProgress: true, maxTotalTimeout: 60000 });
 		assert.equal(dataOf(result).exit_code, 0);
-		assert.ok(told.length >= 2 && told.every((p) => p.total === 10 && p.message), JSON.stringify(told));
+		assert.ok(told.length >= 2 && told.every((p) => p.total === 60 && p.message), JSON.stringify(told));
 		await box.ok('sandbox_terminate', { sandbox });
 		return told;
 	},
@@ -213,7 +213,7 @@ function dataOf(result) {
 }
 
 async function until(condition) {
-	const end = Date.now() + 10_000;
+	const end = Date.now() + 60_000;
 	while (!(await condition())) {
 		assert.ok(Date.now() < end, 'it did not come about');
 		await new Promise((done) => setTimeout(done, 20));

@@ -43,7 +43,7 @@ const call = async (name, args, options) => {
 };
 
 async function until(condition) {
-	const end = Date.now() + 15_000;
+	const end = Date.now() + 60_000;
 	while (!(await condition())) {
 		assert.ok(Date.now() < end, 'it did not come about');
 		await new Promise((done) => setTimeout(done, 10));

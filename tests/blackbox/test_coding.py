@@ -456,8 +456,8 @@ class Keyed:
         self.hub = as_bearer(hub, key(hub, name, ['read', 'execute', 'lifecycle']))
         self.modern = Modern(Door(hub.address, self.hub.cached), '/mcp?tools=coding')
 
-    def request(self, method, params):
-        return self.modern.request(method, params).answer()
+    def request(self, method, params, timeout):
+        return self.modern.request(method, params).answer(timeout)
 
     def boxes(self):
         return [s['id'] for s in self.hub.call('GET', '/v1/sandboxes')]

@@ -237,7 +237,7 @@ class World:
         self.servers = []
         self.zone = {}
         self.asked = []
-        self.told = {}  # (name, kind): the last query, and its answer
+        self.told = {}  # (name, kind): the last query and who sent it, and the answer
         self.dns = self.world.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.dns.bind((DNS_IP, 53))
         threading.Thread(target=self.serve_names, daemon=True).start()
@@ -272,8 +272,9 @@ class World:
                 labels.append(query[at + 1:at + 1 + query[at]].decode('latin-1'))
                 at += 1 + query[at]
             name, kind = '.'.join(labels).lower(), struct.unpack('>H', query[at + 1:at + 3])[0]
-            if self.told.get((name, kind), [None])[0] == query:  # its answer came too late
-                self.dns.sendto(self.told[name, kind][1], peer)
+            asked, answer = self.told.get((name, kind), (None, None))
+            if asked == (query, peer):  # again, since the answer came too late
+                self.dns.sendto(answer, peer)
                 continue
             self.asked.append((name, kind))
             found = self.zone.get(name)
@@ -288,7 +289,7 @@ class World:
             n = len(records) if kind in (1, 28) else 0
             head = query[:2] + struct.pack('>HHHHH', 0x8180 | (0 if found else 3), 1, n, 0, 0)
             answer = head + query[12:at + 5] + answer
-            self.told[name, kind] = query, answer
+            self.told[name, kind] = (query, peer), answer
             self.dns.sendto(answer, peer)
 
     def serve(self, handle, ip=WEB_IP, port=80, where=None, tls=False, family=None):

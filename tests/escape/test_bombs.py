@@ -28,9 +28,9 @@ LIMITS = {'memory_mb': 96, 'disk_mb': 32, 'pids': 64}
 # said a word.
 OF_FORKS = {**LIMITS, 'memory_mb': 512}
 CAP = 256  # MiB after which a bomb gives up, so that a hole harms nobody
-# samples at a time, how often in turns, and how often again for who was too slow: four samples of
-# 300 that something else disturbed are too many, of 900 they are not
-WINDOW, WINDOWS, TRIES = 10, 6, 15
+# samples at a time, how often in turns, and in all for who was too slow: four samples of 300 that
+# something else disturbed are too many, of 900 they are not
+WINDOW, WINDOWS, SAMPLES = 10, 6, 900
 # seconds between two samples: a neighbour that never sleeps has used up its own share
 THINK = 0.001
 # What p99 may be in any case. A task that is woken waits for the one that runs until the next tick
@@ -103,7 +103,7 @@ class Neighbour:
     def check(self, sandboxes, calm, again=lambda: None):
         """That bombs in these are not felt. again: starts what has ended."""
         bombed, turns = [], True
-        for _ in range(TRIES):
+        while len(bombed) < SAMPLES:
             for _ in range(self.windows):
                 again()
                 bombed += self.sample(WINDOW)

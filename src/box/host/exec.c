@@ -373,14 +373,21 @@ static void on_timeout(uv_timer_t *t)
 	kill_tree(x);
 }
 
+/* Never too early: the time that the loop keeps may be old, and is in whole milliseconds. */
+static void await_timeout(struct exec *x, uint64_t ms)
+{
+	uv_update_time(x->sb->box->loop);
+	uv_timer_start(x->timer, on_timeout, ms + 1, 0);
+}
+
 void exec_hold_timeouts(struct sandbox *sb, bool hold)
 {
 	for (struct exec *x = sb->execs; x; x = x->next) {
 		if (hold && !x->killed_ms && uv_is_active((uv_handle_t *)x->timer)) {
-			x->left_ms = uv_timer_get_due_in(x->timer) + 1;
+			x->left_ms = uv_timer_get_due_in(x->timer) + 1; /* 0: none */
 			uv_timer_stop(x->timer);
 		} else if (!hold && x->left_ms) {
-			uv_timer_start(x->timer, on_timeout, x->left_ms, 0);
+			await_timeout(x, x->left_ms);
 			x->left_ms = 0;
 		}
 	}
@@ -770,7 +777,7 @@ static int start_timer(struct exec *x, const struct exec_spec *spec)
 	uv_timer_init(x->sb->box->loop, x->timer);
 	x->timer->data = x;
 	if (spec->timeout_ms)
-		uv_timer_start(x->timer, on_timeout, spec->timeout_ms, 0);
+		await_timeout(x, spec->timeout_ms);
 	return 0;
 }
 

@@ -373,7 +373,8 @@ static void on_timeout(uv_timer_t *t)
 	kill_tree(x);
 }
 
-/* Never too early: the time that the loop keeps may be old, and is in whole milliseconds. */
+/* A timeout must not run out early: the time that the loop keeps may be old, and it counts whole
+ * milliseconds. */
 static void await_timeout(struct exec *x, uint64_t ms)
 {
 	uv_update_time(x->sb->box->loop);
@@ -384,7 +385,7 @@ void exec_hold_timeouts(struct sandbox *sb, bool hold)
 {
 	for (struct exec *x = sb->execs; x; x = x->next) {
 		if (hold && !x->killed_ms && uv_is_active((uv_handle_t *)x->timer)) {
-			x->left_ms = uv_timer_get_due_in(x->timer) + 1; /* 0: none */
+			x->left_ms = uv_timer_get_due_in(x->timer) + 1; /* 0 means none */
 			uv_timer_stop(x->timer);
 		} else if (!hold && x->left_ms) {
 			await_timeout(x, x->left_ms);

@@ -197,10 +197,14 @@ ERR_ROW(MODULE_RESULT, "module_result_not_found", -32602, 404, 125, false, VALID
 	"Call the tool again, for less if it can give less: large results are kept for ten "
 	"minutes.")
 ERR_ROW(MODULE_FAILED, "module_failed", -32603, 502, 125, false, GUEST,
-	"The module's server refused the call: read the cause, and change the arguments.")
+	"The module's server refused the call, or its answer is not what the protocol wants: read "
+	"the cause, and change the arguments or tell the operator.")
 ERR_ROW(MODULE_UNAPPROVED, "module_not_approved", -32602, 403, 125, false, POLICY,
 	"Ask the operator to look at it (`holt mcp info NAME`) and to approve it (`holt mcp "
 	"approve NAME`).")
+ERR_ROW(UNSURE, "outcome_unknown", -32603, 500, 125, false, TRANSPORT,
+	"It is done or may have been done, and nothing has confirmed it. Look whether it is there "
+	"before you do it again, and tell the operator.")
 ERR_ROW(CLEANUP, "cleanup_failed", -32603, 500, 125, true, CLEANUP,
 	"A part of an ended sandbox could not be removed yet; Holt will try again.")
 ERR_ROW(PAUSED, "sandbox_paused", -32602, 409, 125, false, VALIDATION,
@@ -212,8 +216,9 @@ ERR_ROW(STORE_FULL, "registry_full", -32603, 507, 125, true, TRANSPORT,
 	"Free space on the disk that holds Holt's data folder, then try again; running sandboxes "
 	"are not affected.")
 ERR_ROW(STORE_CORRUPT, "registry_damaged", -32603, 500, 125, false, TRANSPORT,
-	"Stop Holt and move registry.db, registry.db-wal and registry.db-shm out of its data "
-	"folder; their records of sandboxes are then lost.")
+	"Stop Holt, copy its data folder, and restore registry.db (with -wal and -shm) from a "
+	"backup, or repair it with `sqlite3 registry.db .recover`. With a new registry, files of "
+	"snapshots and workspaces are moved aside, not deleted (docs/sandboxes.md).")
 ERR_ROW(STORE_LOCKED, "registry_locked", -32603, 503, 125, true, TRANSPORT,
 	"Use the hub that runs already (holt hub status), end it (holt hub stop), or give this "
 	"one a data folder of its own (HOLT_HOME).")

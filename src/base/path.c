@@ -14,6 +14,53 @@
 
 enum { LINKS_MAX = 40 };
 
+/* One step from the path that begins at `from`. */
+static int path_step(struct buf *to, size_t from, bool absolute, struct str name, struct err *e)
+{
+	struct str so_far = { to->p + from, to->n - from };
+	size_t last = so_far.n;
+
+	if (name.n == 0 || str_is(name, "."))
+		return 0;
+	while (last > 0 && so_far.p[last - 1] != '/')
+		last--;
+	if (str_is(name, "..") && so_far.n > 0 &&
+	    !str_is((struct str){ so_far.p + last, so_far.n - last }, "..")) {
+		to->n = from + (last > 0 ? last - 1 : 0);
+		return 0;
+	}
+	if (absolute && str_is(name, ".."))
+		return 0;
+	if ((absolute || so_far.n > 0) && buf_add(to, "/", 1, e) < 0)
+		return -1;
+	return buf_add(to, name.p, name.n, e);
+}
+
+static int path_steps(struct buf *to, size_t from, bool absolute, struct str path, struct err *e)
+{
+	while (path.n > 0) {
+		const char *slash = memchr(path.p, '/', path.n);
+		size_t n = slash ? (size_t)(slash - path.p) : path.n;
+
+		if (path_step(to, from, absolute, (struct str){ path.p, n }, e) < 0)
+			return -1;
+		n += slash != NULL;
+		path = (struct str){ path.p + n, path.n - n };
+	}
+	return 0;
+}
+
+int path_spell(struct str base, struct str said, struct buf *to, struct err *e)
+{
+	bool whole = str_starts(said, "/"), absolute = whole || str_starts(base, "/");
+	size_t from = to->n;
+
+	if ((!whole && path_steps(to, from, absolute, base, e) < 0) ||
+	    path_steps(to, from, absolute, said, e) < 0)
+		return -1;
+	return to->n > from ? 0 : buf_add(to, absolute ? "/" : ".", 1, e);
+}
+
 int path_make(const char *path, struct err *e)
 {
 	char part[PATH_MAX];

@@ -1,7 +1,15 @@
 #include "base/sock.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
+
+enum { SHORT_TRIES = 20, SHORT_MS = 2 }; /* while the kernel is short of memory */
+
+bool sock_passes(int errnum)
+{
+	return errnum == EAGAIN || errnum == EINTR || errnum == ENOMEM || errnum == ENOBUFS;
+}
 
 ssize_t sock_send(int socket, const void *msg, size_t n, const int *fds, size_t n_fds, int flags)
 {
@@ -9,7 +17,7 @@ ssize_t sock_send(int socket, const void *msg, size_t n, const int *fds, size_t 
 	struct iovec iov = { .iov_base = (void *)msg, .iov_len = n };
 	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
 	struct cmsghdr *c = (void *)control;
-	ssize_t sent;
+	ssize_t sent = -1;
 
 	if (n_fds > SOCK_FDS_MAX) {
 		errno = E2BIG;
@@ -24,9 +32,13 @@ ssize_t sock_send(int socket, const void *msg, size_t n, const int *fds, size_t 
 		c->cmsg_len = (socklen_t)CMSG_LEN(n_fds * sizeof(int));
 		memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
 	}
-	do {
+	for (int tries = 0; tries < SHORT_TRIES; tries++) {
 		sent = sendmsg(socket, &mh, flags | MSG_NOSIGNAL);
-	} while (sent < 0 && errno == EINTR);
+		if (sent >= 0 || !sock_passes(errno) || errno == EAGAIN)
+			break;
+		if (errno != EINTR)
+			poll(NULL, 0, SHORT_MS);
+	}
 	return sent;
 }
 

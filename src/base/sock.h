@@ -7,8 +7,13 @@
 
 enum { SOCK_FDS_MAX = 64 };
 
+/* Whether a failed call on a socket says nothing of its peer, and may work the next time. What was
+ * to be received is still there. */
+bool sock_passes(int errnum);
+
 /* sendmsg() with n_fds descriptors (at most SOCK_FDS_MAX; fds may be NULL for none). Retries after
- * a signal and never raises SIGPIPE. flags: those of sendmsg(). -1 with errno. */
+ * a signal, for some 40 ms while the kernel is short of memory, and never raises SIGPIPE. flags:
+ * those of sendmsg(). -1 with errno. */
 ssize_t sock_send(int socket, const void *msg, size_t n, const int *fds, size_t n_fds, int flags);
 
 /* recvmsg; *n_fds is how many descriptors fds can take (at most SOCK_FDS_MAX), then how many came;

@@ -19,6 +19,7 @@ struct place {
 struct decoder {
 	struct arena *arena;
 	struct json_pointer *where; /* of a refusal; NULL: its message has the whole path */
+	bool part; /* what is required may be missing */
 	struct err *e;
 };
 
@@ -621,7 +622,7 @@ static int decode_members(struct decoder *d, const struct place *at, const struc
 	for (size_t i = 0; i < t->n; i++) {
 		if (seen >> i & 1)
 			continue;
-		if (t->rows[i].flags & FIELD_REQUIRED)
+		if ((t->rows[i].flags & FIELD_REQUIRED) && !d->part)
 			return missing(d, at, &t->rows[i]);
 		apply_default(&t->rows[i], ret);
 	}
@@ -639,6 +640,14 @@ int field_decode(const struct field_table *t, const struct json_val *v, struct a
 		 struct err *e)
 {
 	struct decoder d = { .arena = a, .e = e };
+
+	return decode_object(&d, NULL, t, v, ret);
+}
+
+int field_decode_part(const struct field_table *t, const struct json_val *v, struct arena *a,
+		      void *ret, struct err *e)
+{
+	struct decoder d = { .arena = a, .part = true, .e = e };
 
 	return decode_object(&d, NULL, t, v, ret);
 }

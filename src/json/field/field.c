@@ -83,6 +83,8 @@ static int check_row(const struct field_table *t, const struct field *f, struct 
 		return err_set(e, ERR_BUG, "%s: a bare table has one row", f->name);
 	if ((f->flags & FIELD_SWITCH) && f->kind != FIELD_IS_OBJECT)
 		return err_set(e, ERR_BUG, "%s: only an object may be false instead", f->name);
+	if ((f->flags & FIELD_PATH) && f->kind != FIELD_IS_STR && f->kind != FIELD_IS_STRS)
+		return err_set(e, ERR_BUG, "%s: only a string is a path", f->name);
 	if (f->table && field_check(f->table, e) < 0)
 		return err_wrap(e, "%s", f->name);
 	return 0;

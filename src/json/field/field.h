@@ -99,6 +99,9 @@ enum field_flag {
 	/* An object for which false may stand: that sets the first member of its struct, `bool
 	 * off`, which has no row. true is {}. */
 	FIELD_SWITCH = 1 << 6,
+	/* A string, or each of an array, is a path. Calls give it one spelling before anything
+	 * decides by it (op_spell_paths()). */
+	FIELD_PATH = 1 << 7,
 };
 
 #define FIELD_SECRET_MARK "[secret]"
@@ -267,6 +270,10 @@ struct field_table {
 int field_decode(const struct field_table *t, const struct json_val *v, struct arena *a, void *ret,
 		 struct err *e) MUST_USE;
 
+/* The same of a part of an object: what is required may be missing. */
+int field_decode_part(const struct field_table *t, const struct json_val *v, struct arena *a,
+		      void *ret, struct err *e) MUST_USE;
+
 struct json_pointer; /* json/document/pointer.h */
 /* The same, and a refusal's place is *where; its message then names the last member alone. */
 int field_decode_where(const struct field_table *t, const struct json_val *v, struct arena *a,
@@ -287,12 +294,25 @@ void *field_copy(const struct field_table *t, const void *from, struct arena *a,
 void field_copy_val(const struct json_val *v, field_text_fn text, void *data,
 		    struct json_writer *w);
 
+/* Lets change() replace each string, also of an array, whose row has one of the flags, in place.
+ * Absent ones are left out. Arrays that change are copied into a. */
+typedef int (*field_change_fn)(void *data, const struct field *row, struct str *s, struct err *e);
+int field_change(const struct field_table *t, void *base, unsigned flags, struct arena *a,
+		 field_change_fn change, void *data, struct err *e) MUST_USE;
+
 /* Shows every text of a struct at or below a JSON pointer: strings as they are, other values as
  * JSON has them, and of dictionaries and maps the values. Nothing, where the pointer leads
  * nowhere. False: there is a struct field_json whose text can't be read, so not all was shown. */
 typedef void (*field_see_fn)(void *data, struct str text);
 bool field_visit(const struct field_table *t, const void *from, const char *pointer,
 		 field_see_fn see, void *data);
+
+/* The row that a JSON pointer leads to, also below its lists and dictionaries, where there may be
+ * nothing; NULL: no object of the table has that. "" leads to no row. */
+const struct field *field_of_pointer(const struct field_table *t, const char *pointer);
+/* Each row with its pointer, in which 0 stands for a place of a list and NAME for a name. */
+typedef void (*field_pointer_fn)(void *data, const struct field *row, const char *pointer);
+void field_pointers(const struct field_table *t, field_pointer_fn each, void *data);
 
 /* Writes the struct as one object; the members of maps are sorted by name. The writer keeps the
  * first failure. */

@@ -1,4 +1,4 @@
-#include "loop/helper_env.h"
+#include "base/helper_env.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,0 +1,38 @@
+#include "base/glob.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* By these a shell begins another command, or puts in what one prints. */
+static const char glob_shell[] = ";&|`$<>(){}\\";
+
+static bool glob_is_free(char c)
+{
+	return (unsigned char)c >= ' ' && c != 0x7f && !strchr(glob_shell, c);
+}
+
+/* A star gives back as little as it can: only the last one is ever tried again. */
+bool glob_allows(struct str g, struct str s)
+{
+	size_t gi = 0, si = 0, star = SIZE_MAX, from = 0;
+
+	if (str_is(g, "*"))
+		return true;
+	while (si < s.n) {
+		if (gi < g.n && g.p[gi] == '*') {
+			star = gi++;
+			from = si;
+		} else if (gi < g.n && g.p[gi] == s.p[si]) {
+			gi++;
+			si++;
+		} else if (star != SIZE_MAX && glob_is_free(s.p[from])) {
+			gi = star + 1;
+			si = ++from;
+		} else {
+			return false;
+		}
+	}
+	while (gi < g.n && g.p[gi] == '*')
+		gi++;
+	return gi == g.n;
+}

@@ -1,9 +1,0 @@
-#pragma once
-/*
- * The environment of a helper that strangers speak to, or whose archives it reads: what it and its
- * libraries look at, and nothing else of the hub's, which may have secrets.
- */
-enum { HELPER_ENV_MAX = 32 };
-
-/* Borrowed from the environment of this process; ends with NULL. */
-void helper_env(char *to[HELPER_ENV_MAX + 1]);

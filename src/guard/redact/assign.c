@@ -6,7 +6,12 @@
 #include "base/mem.h"
 #include "guard/redact/internal.h"
 
-enum { KEY_MAX = 64, WORDS_MAX = 12, VALUE_LOOK = HOLD_MAX };
+enum {
+	KEY_MAX = 64,
+	WORDS_MAX = 12,
+	VALUE_LOOK = HOLD_MAX,
+	BEGINNING = 64, /* of a value, which tells what it is */
+};
 
 /* How sure a name is. */
 enum sure {
@@ -20,90 +25,29 @@ enum sure {
 struct key {
 	struct str text;
 	struct str words[WORDS_MAX];
+	unsigned is[WORDS_MAX]; /* what word_is() says */
 	size_t n;
 	bool upper; /* all of its letters are capitals */
 	bool quoted;
+	char before; /* what stands before it */
 };
-
-static bool is_one_of(struct str w, const char *const *list, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (str_is_any_case(w, list[i]))
-			return true;
-	}
-	return false;
-}
-#define IS_ONE_OF(w, list) is_one_of((w), (list), ARRAY_LEN(list))
 
 static bool ends_in(struct str w, const char *const *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		size_t k = strlen(list[i]);
 
-		if (w.n > k && str_is_any_case((struct str){ w.p + w.n - k, k }, list[i]))
+		if (w.n >= k && str_is_any_case((struct str){ w.p + w.n - k, k }, list[i]))
 			return true;
 	}
 	return false;
 }
 #define ENDS_IN(w, list) ends_in((w), (list), ARRAY_LEN(list))
 
-static const char *const passwords[] = { "password", "passwd", "passphrase", "passcode", "pword" };
 static const char *const joined[] = {
-	"password",    "passwd",      "passphrase",   "secret",	    "apikey",	 "secretkey",
-	"accesskey",   "privatekey",  "authkey",      "accountkey", "sharedkey", "authtoken",
-	"accesstoken", "bearertoken", "refreshtoken", "apitoken",   "bottoken",
-};
-static const char *const sure_keys[] = { "api",	    "secret", "private", "encryption",
-					 "signing", "master", "auth" };
-static const char *const other_keys[] = {
-	"access",      "account",   "shared", "storage",  "service",	  "app",
-	"application", "deploy",    "admin",  "consumer", "license",	  "session",
-	"aes",	       "hmac",	    "jwt",    "webhook",  "subscription", "instrumentation",
-	"integration", "server",    "root",   "client",	  "cipher",	  "host",
-	"primary",     "secondary", "app",    "django",	  "crypt",	  "sas",
-	"function",
-};
-/* Behind the noun they make it something else. */
-static const char *const harmless[] = {
-	"count",     "limit",	    "name",	   "names",	   "type",	"types",
-	"url",	     "uri",	    "file",	   "files",	   "path",	"dir",
-	"policy",    "length",	    "len",	   "size",	   "ttl",	"expiry",
-	"expires",   "expire",	    "expiration",  "exp",	   "id",	"ids",
-	"ref",	     "refs",	    "field",	   "hash",	   "hint",	"label",
-	"prompt",    "env",	    "var",	   "at",	   "by",	"for",
-	"in",	     "version",	    "format",	   "algorithm",	   "alg",	"budget",
-	"usage",     "used",	    "max",	   "min",	   "regex",	"pattern",
-	"enabled",   "required",    "index",	   "endpoint",	   "header",	"manager",
-	"store",     "provider",    "arn",	   "rotation",	   "class",	"input",
-	"param",     "parameter",   "request",	   "response",	   "error",	"errors",
-	"bucket",    "age",	    "days",	   "seconds",	   "minutes",	"rules",
-	"rule",	     "strength",    "placeholder", "source",	   "scope",	"scopes",
-	"audience",  "issuer",	    "reset",	   "change",	   "method",	"location",
-	"key",	     "mode",	    "status",	   "state",	   "valid",	"validation",
-	"validator", "visible",	    "changed",	   "confirmation", "text",	"title",
-	"message",   "description", "help",	   "link",	   "page",	"form",
-	"attempts",  "lifetime",    "duration",	   "timeout",	   "prefix",	"suffix",
-	"encoding",  "encoder",	    "hasher",	   "service",	   "handler",	"callback",
-	"cache",     "storage",	    "ring",	   "word",	   "words",	"board",
-	"chain",     "code",	    "map",	   "set",	   "list",	"vault",
-	"engine",    "kind",	    "mount",	   "volume",	   "namespace", "annotations",
-	"labels",    "selector",
-};
-/* Before it, likewise. */
-static const char *const asking[] = {
-	"has",	   "is",       "no",	 "use",	    "show",	"enable",  "disable", "allow",
-	"require", "requires", "forgot", "reset",   "invalid",	"missing", "bad",     "wrong",
-	"num",	   "count",    "max",	 "min",	    "validate", "check",   "verify",  "get",
-	"set",	   "update",   "hide",	 "without", "with",	"skip",	   "need",    "needs",
-};
-/* Tokens of pages, of texts and of threads. */
-static const char *const other_tokens[] = {
-	"next",	  "page",	  "continuation", "sync",  "eos",      "pad",	  "bos",
-	"unk",	  "mask",	  "start",	  "stop",  "first",    "last",	  "end",
-	"cancel", "cancellation", "current",	  "prev",  "previous", "special", "cls",
-	"sep",	  "unexpected",	  "expected",	  "per",   "each",     "begin",	  "word",
-	"open",	  "close",	  "total",	  "input", "output",   "prompt",  "completion",
-	"cached", "reasoning",	  "new",
+	"password",    "passwd",       "passphrase", "secret",	  "apikey",    "secretkey",
+	"privatekey",  "authkey",      "accountkey", "sharedkey", "authtoken", "accesstoken",
+	"bearertoken", "refreshtoken", "apitoken",   "bottoken",
 };
 
 static void key_split(struct key *k)
@@ -119,8 +63,11 @@ static void key_split(struct key *k)
 		k->upper &= !(c & IS_LOWER);
 		if ((c & ALNUM) && !camel)
 			continue;
-		if (i > begin && k->n < WORDS_MAX)
-			k->words[k->n++] = (struct str){ k->text.p + begin, i - begin };
+		if (i > begin && k->n < WORDS_MAX) {
+			k->words[k->n] = (struct str){ k->text.p + begin, i - begin };
+			k->is[k->n] = word_is(k->words[k->n]);
+			k->n++;
+		}
 		begin = camel ? i : i + 1;
 	}
 }
@@ -128,35 +75,35 @@ static void key_split(struct key *k)
 /* Of the word i alone, with those around it. */
 static enum sure key_word(const struct key *k, size_t i)
 {
-	struct str w = k->words[i], before = i ? k->words[i - 1] : STR_NONE;
+	struct str w = k->words[i];
+	unsigned is = k->is[i], before = i ? k->is[i - 1] : 0;
 
-	if (IS_ONE_OF(w, passwords))
+	if (is & WORD_SURE)
 		return SURE;
-	if (str_is_any_case(w, "pwd"))
-		return k->n == 1 && k->upper ? NOT_AT_ALL : SURE;
-	if (str_is_any_case(w, "pw"))
+	if (is & WORD_PWD) /* PWD=/home/joe, but not in ;UID=joe;PWD=x */
+		return k->n == 1 && k->upper && k->before != ';' ? NOT_AT_ALL : SURE;
+	if (is & WORD_PW)
 		return k->n > 1 ? SURE : NOT_AT_ALL;
-	if (str_is_any_case(w, "pass"))
+	if (is & WORD_PASS)
 		return i + 1 < k->n ? NOT_AT_ALL : k->n > 1 ? SURE : MAYBE;
-	if (str_is_any_case(w, "secret") || str_is_any_case(w, "secrets"))
+	if (is & WORD_SECRET)
 		return k->n > 1 ? SURE : MAYBE;
-	if (str_is_any_case(w, "token"))
-		return IS_ONE_OF(before, other_tokens) ? NOT_AT_ALL : k->n > 1 ? SURE : MAYBE;
-	if (str_is_any_case(w, "key"))
-		return IS_ONE_OF(before, sure_keys)  ? SURE
-		     : IS_ONE_OF(before, other_keys) ? MAYBE
-						     : NOT_AT_ALL;
-	if (str_is_any_case(w, "auth"))
+	if (is & WORD_TOKEN)
+		return before & WORD_NO_TOKEN	 ? NOT_AT_ALL
+		     : k->n > 1 && i + 1 == k->n ? SURE
+						 : MAYBE;
+	if (is & WORD_KEY)
+		return before & WORD_SURE_KEY ? SURE : before & WORD_MAYBE_KEY ? MAYBE : NOT_AT_ALL;
+	if (is & WORD_AUTH)
 		return i + 1 == k->n ? MAYBE : NOT_AT_ALL;
-	if (str_is_any_case(w, "credential") || str_is_any_case(w, "credentials") ||
-	    str_is_any_case(w, "cred") || str_is_any_case(w, "creds"))
+	if (is & WORD_CREDENTIAL)
 		return MAYBE;
-	if (str_is_any_case(w, "apikey") || ENDS_IN(w, joined))
+	if (w.n > 6 && ENDS_IN(w, joined))
 		return SURE;
 	if (w.n > 5 && str_is_any_case((struct str){ w.p + w.n - 5, 5 }, "token"))
 		return MAYBE;
 	if (k->upper && w.n > 4 && str_is_any_case((struct str){ w.p + w.n - 4, 4 }, "pass") &&
-	    !str_is_any_case(w, "bypass") && !str_is_any_case(w, "compass"))
+	    !(is & WORD_NO_PASS))
 		return SURE;
 	return NOT_AT_ALL;
 }
@@ -170,16 +117,16 @@ static enum sure key_judge(const struct key *k)
 
 		if (of != NOT_AT_ALL)
 			sure = of;
-		else if (sure != NOT_AT_ALL && IS_ONE_OF(k->words[i], harmless))
+		else if (sure != NOT_AT_ALL && (k->is[i] & WORD_OTHER))
 			return NOT_AT_ALL;
 	}
-	return k->n > 1 && IS_ONE_OF(k->words[0], asking) ? NOT_AT_ALL : sure;
+	return k->n > 1 && (k->is[0] & WORD_ASKS) ? NOT_AT_ALL : sure;
 }
 
 /* What may stand between a name and its separator: quotes and brackets, also escaped. */
 static bool is_closer(char c)
 {
-	return c && strchr("\"'[])\\", c);
+	return (char_class(c) & IS_CLOSER) != 0;
 }
 
 /* The name before the separator at `at`. */
@@ -187,6 +134,7 @@ static bool key_before(const struct finder *f, size_t at, struct key *ret)
 {
 	size_t end;
 
+	at -= at > 0 && f->p[at - 1] == '!'; /* != */
 	while (at > 0 && (f->p[at - 1] == ' ' || f->p[at - 1] == '\t'))
 		at--;
 	end = at;
@@ -201,6 +149,7 @@ static bool key_before(const struct finder *f, size_t at, struct key *ret)
 	if (at > 0 && at < end && f->p[at - 1] == '\\' && strchr("nrt", f->p[at]))
 		at++;
 	ret->text = (struct str){ f->p + at, end - at };
+	ret->before = at > 0 ? f->p[at - 1] : '\n';
 	if (ret->text.n > 0)
 		key_split(ret);
 	return ret->n > 0;
@@ -214,36 +163,31 @@ struct shape {
 	bool path; /* small letters, digits and / . - _ only, and it begins as a path does */
 };
 
-static struct shape shape_of(struct str v)
+static struct shape shape_of(struct finder *f, struct str v)
 {
-	struct shape s = { .name = true, .path = true };
+	struct shape s = {
+		.digit = str_has_sort(f, v, SORT_DIGIT),
+		.upper = str_has_sort(f, v, SORT_UPPER),
+		.lower = str_has_sort(f, v, SORT_LOWER),
+		.special = str_has_sort(f, v, SORT_SPECIAL),
+		.name = v.n > 0 && !(char_class(v.p[0]) & IS_DIGIT) &&
+			!str_has_sort(f, v, SORT_NO_NAME),
+		.path = v.n > 1 &&
+			(v.p[0] == '/' || v.p[0] == '~' ||
+			 (v.p[0] == '.' && (v.p[1] == '/' || v.p[1] == '.'))) &&
+			!str_has_sort(f, v, SORT_NO_PATH),
+	};
 
-	for (size_t i = 0; i < v.n; i++) {
-		unsigned c = char_class(v.p[i]);
-
-		s.digit |= (c & IS_DIGIT) != 0;
-		s.upper |= (c & IS_UPPER) != 0;
-		s.lower |= (c & IS_LOWER) != 0;
-		s.special |= !(c & (WORD | IS_DOT));
-		s.name &= (c & (WORD | IS_DOT)) && v.p[i] != '~' && !(i == 0 && (c & IS_DIGIT));
-		s.path &= (c & (IS_LOWER | IS_DIGIT | IS_UNDER | IS_DASH | IS_DOT)) ||
-			  v.p[i] == '/';
-	}
 	s.letter = s.upper || s.lower;
-	s.path &= v.n > 1 && (v.p[0] == '/' || v.p[0] == '~' ||
-			      (v.p[0] == '.' && (v.p[1] == '/' || v.p[1] == '.')));
 	return s;
 }
 
 /* Letters and digits, or letters of both sizes where it is long. */
-static bool looks_random(struct str v, const struct shape *s)
+static bool looks_random(struct finder *f, struct str v, const struct shape *s)
 {
-	bool inner = false;
-
-	for (size_t i = 1; i < v.n; i++)
-		inner |= (char_class(v.p[i]) & IS_UPPER) && (char_class(v.p[i - 1]) & IS_UPPER);
 	return v.n >= 8 && s->letter &&
-	       (s->digit || (v.n >= 16 && s->upper && s->lower && (inner || s->special)));
+	       (s->digit || (v.n >= 16 && s->upper && s->lower &&
+			     (s->special || str_has_sort(f, v, SORT_TWO_UPPER))));
 }
 
 struct assigned {
@@ -285,28 +229,38 @@ static int value_quoted(const struct finder *f, size_t at, bool escaped, struct 
 	return !ret->whole && end == f->n && !f->final && end - at < VALUE_LOOK ? -1 : 0;
 }
 
-static int value_plain(const struct finder *f, size_t at, struct assigned *ret)
+static int value_plain(struct finder *f, size_t at, struct assigned *ret)
 {
-	size_t end = at + VALUE_LOOK < f->n ? at + VALUE_LOOK : f->n, i = at;
+	size_t end = at + VALUE_LOOK < f->n ? at + VALUE_LOOK : f->n, i;
 	bool list = f->p[at] == '[', curly = f->p[at] == '{' || f->p[at] == '$' || f->p[at] == '%';
 
-	for (; i < end; i++) {
-		char c = f->p[i];
-
-		if ((unsigned char)c <= ' ' || c == 127 || strchr("\"'`,;&|<>)", c)) {
-			if (!(i == at && c == '<'))
-				break;
-		}
-		if ((c == ']' && !list) || (c == '}' && !curly))
-			break;
-	}
+	i = sweep_to(f, SORT_ENDS, f->p[at] == '<' ? at + 1 : at, end);
+	if (!list)
+		i = sweep_to(f, SORT_CLOSES_SQUARE, at, i);
+	if (!curly)
+		i = sweep_to(f, SORT_CLOSES_CURLY, at, i);
+	ret->whole = i < end;
 	if (list && i < end && i > at + 1 && f->p[i - 1] != ']')
 		i = at; /* a list over several words */
-	ret->whole = i < end;
 	ret->text = (struct str){ f->p + at, i - at };
 	ret->at = at;
 	ret->end = i;
 	return !ret->whole && end == f->n && !f->final && end - at < VALUE_LOOK ? -1 : 0;
+}
+
+/* In YAML an & ends no value. */
+static void value_over_ampersands(struct finder *f, struct assigned *v)
+{
+	enum { MANY = 4 };
+	size_t end = v->at + VALUE_LOOK < f->n ? v->at + VALUE_LOOK : f->n;
+
+	for (size_t i = 0; i < MANY && v->end + 1 < end && v->text.n > 0 && f->p[v->end] == '&' &&
+			   !(char_class(f->p[v->end + 1]) & IS_END);
+	     i++) {
+		v->end = sweep_to(f, SORT_ENDS, v->end + 1, end);
+		v->text.n = v->end - v->at;
+		v->whole = v->end < end;
+	}
 }
 
 /* What stands behind a value on its line. */
@@ -321,7 +275,7 @@ static int look_behind(const struct finder *f, size_t at, struct behind *ret)
 	enum { LOOK = 64 };
 	size_t i = at;
 
-	*ret = (struct behind){ .closes = at < f->n && f->p[at] && strchr(",)}];", f->p[at]) };
+	*ret = (struct behind){ .closes = at < f->n && f->p[at] && strchr(",)}];\"'", f->p[at]) };
 	while (i < f->n && i - at < LOOK && (f->p[i] == ' ' || f->p[i] == '\t'))
 		i++;
 	if (i == f->n && !f->final && i - at < LOOK)
@@ -338,16 +292,40 @@ static bool is_title(struct str v)
 	return v.n > 1 && (char_class(v.p[0]) & IS_UPPER) && (char_class(v.p[1]) & IS_LOWER);
 }
 
+/* DataTypes.STRING, ed25519.Ed25519PrivateKey */
+static bool is_member(struct str v, const struct shape *s)
+{
+	const char *dot = s->name && v.n < BEGINNING ? memrchr(v.p, '.', v.n) : NULL;
+
+	return dot && (!s->digit || (dot + 1 < v.p + v.n && (char_class(dot[1]) & IS_UPPER)));
+}
+
+/* The first letter is a capital, there are three words, and no digits. */
+static bool is_sentence(struct str v, const struct shape *s)
+{
+	const char *end = v.p + (v.n < BEGINNING ? v.n : BEGINNING);
+	const char *space = memchr(v.p, ' ', (size_t)(end - v.p));
+
+	return space && !s->digit && is_title(v) &&
+	       memchr(space + 1, ' ', (size_t)(end - space) - 1);
+}
+
 /* NAME: value */
-static bool accepts_colon(enum sure sure, struct str v, const struct shape *s,
+static bool accepts_colon(struct finder *f, enum sure sure, struct str v, const struct shape *s,
 			  const struct behind *b, size_t spaces, const struct key *k)
 {
-	bool random = looks_random(v, s);
+	bool random = looks_random(f, v, s);
+	const struct str first = { v.p, v.n < BEGINNING ? v.n : BEGINNING };
 
-	if (spaces == 0 && !k->quoted && memchr(v.p, '@', v.n))
-		return false; /* of a URL */
+	if (k->quoted && k->before == '$')
+		return false; /* "$pwd": */
+	if (is_member(v, s))
+		return false;
+	/* Of a URL; and FILE:LINE:TEXT or a line of FILE, as grep shows it. */
+	if (spaces == 0 && !k->quoted && (str_has_sort(f, v, SORT_AT) || memchr(v.p, ':', first.n)))
+		return false;
 	if (spaces == 0 && !k->quoted)
-		return random || (sure == SURE && s->digit && s->letter);
+		return random || (sure == SURE && s->digit && s->letter && v.n > 3);
 	if (!b->line_ends && !b->closes)
 		return random && !s->name; /* a sentence */
 	if (sure == MAYBE || (b->closes && s->name))
@@ -356,10 +334,10 @@ static bool accepts_colon(enum sure sure, struct str v, const struct shape *s,
 }
 
 /* NAME=value, and NAME = value, which may be of a program. */
-static bool accepts_equals(enum sure sure, struct str v, const struct shape *s,
+static bool accepts_equals(struct finder *f, enum sure sure, struct str v, const struct shape *s,
 			   const struct behind *b, size_t spaces, const struct key *k)
 {
-	bool random = looks_random(v, s), dotted = memchr(v.p, '.', v.n) != NULL;
+	bool random = looks_random(f, v, s), dotted = str_has_sort(f, v, SORT_DOT);
 
 	if (sure == MAYBE)
 		return random && !(s->name && dotted);
@@ -371,14 +349,55 @@ static bool accepts_equals(enum sure sure, struct str v, const struct shape *s,
 	return !(s->name && !s->digit && (b->closes || dotted));
 }
 
-static bool accepts_quoted(enum sure sure, struct str v, const struct shape *s)
+/* Of a program: a format, or an expression. */
+static bool is_template(struct str v)
 {
-	return sure == SURE || looks_random(v, s) ||
-	       (v.n >= 20 && !memchr(v.p, ' ', v.n) && s->letter);
+	static const char *const parts[] = { "%s", "%d",  "%r",	 "{}",	"${",  "#{",   "{{", "%(",
+					     "(?", "\\s", "\\w", "\\d", "\\b", "[a-z", "[^" };
+
+	v.n = v.n < BEGINNING ? v.n : BEGINNING;
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		if (memmem(v.p, v.n, parts[i], strlen(parts[i])))
+			return true;
+	}
+	return false;
+}
+
+/* ^1.2.3, >=1.0 <2.0, 3.0.0-beta.1, npm:x@1.2.3, workspace:*: of a package. */
+static bool is_version(struct str v)
+{
+	static const char *const from[] = { "npm:",  "workspace:", "github:", "file:",
+					    "link:", "portal:",	   "patch:",  "git+" };
+	size_t at = 0, digits, dots = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
+		if (str_starts(v, from[i]))
+			return true;
+	}
+	if (v.n > BEGINNING || (v.n == 1 && v.p[0] == '*'))
+		return v.n == 1;
+	while (at < v.n && v.p[at] && strchr("^~<>=v ", v.p[at]))
+		at++;
+	for (digits = at; at < v.n && ((char_class(v.p[at]) & IS_DIGIT) || v.p[at] == '.'); at++)
+		dots += v.p[at] == '.';
+	if (at == digits)
+		return false;
+	return at == v.n ? dots > 0 || digits > 0
+			 : dots > 1 && v.p[at] && strchr("-+ |x*.", v.p[at]);
+}
+
+static bool accepts_quoted(struct finder *f, enum sure sure, struct str v, const struct shape *s)
+{
+	if (is_version(v) || is_template(v) || is_member(v, s) || is_sentence(v, s) ||
+	    (v.n == 1 && s->special) || (sure == MAYBE && str_has_sort(f, v, SORT_SPACE)))
+		return false;
+	return sure == SURE || looks_random(f, v, s) ||
+	       (v.n >= 20 && !str_has_sort(f, v, SORT_SPACE) && s->letter);
 }
 
 struct separator {
 	bool equals;
+	bool weak; /* ==, or a comma: only what looks random is meant */
 	size_t before, behind; /* spaces */
 };
 
@@ -392,12 +411,13 @@ static bool value_begins(const struct finder *f, size_t *at, struct separator *s
 		s->before++;
 	if (i - 1 > 0 && f->p[i - 2] == f->p[i - 1])
 		return false;
-	if (i < f->n && (f->p[i] == '=' || f->p[i] == '>')) {
-		if (s->equals && f->p[i] == '=')
-			return false;
+	s->weak = s->equals && ((i < f->n && f->p[i] == '=') || (i > 1 && f->p[i - 2] == '!'));
+	for (size_t k = 0; s->weak && k < 2 && i < f->n && f->p[i] == '='; k++)
+		i++;
+	if (!s->weak && i < f->n && (f->p[i] == '=' || f->p[i] == '>')) {
 		s->equals = true;
 		i++;
-	} else if (i < f->n &&
+	} else if (!s->weak && i < f->n &&
 		   (f->p[i] == ':' || f->p[i] == '~' || (!s->equals && f->p[i] == '-'))) {
 		return false;
 	}
@@ -432,30 +452,46 @@ static size_t value_unquote(const struct finder *f, size_t at, bool *ret_escaped
 	return at;
 }
 
-static bool value_accept(const struct finder *f, const struct key *k, enum sure sure,
+static bool value_accept(struct finder *f, const struct key *k, enum sure sure,
 			 const struct separator *sep, const struct assigned *v,
 			 const struct behind *b)
 {
-	struct shape s = shape_of(v->text);
+	struct shape s = shape_of(f, v->text);
 
-	if (is_placeholder(v->text, k->text) || s.path || is_chance(f, v->at, v->text))
+	if (is_placeholder(f, v->text, k->text) || s.path || is_chance(f, v->text))
+		return false;
+	/* "|".join(…), and x->y */
+	if (v->closed && v->end + 1 < f->n && f->p[v->end + 1] == '.' && v->quoted)
+		return false;
+	if (v->text.p[v->text.n - 1] == '-' && v->end < f->n && f->p[v->end] == '>')
+		return false;
+	if (v->quoted && sep->weak && !s.digit)
 		return false;
 	/* A block of armour is found as such. */
 	if (v->quoted && str_starts(v->text, "-----BEGIN "))
 		return false;
 	if (v->quoted)
-		return accepts_quoted(v->closed || v->text.n >= VALUE_LOOK ? sure : MAYBE, v->text,
-				      &s);
-	if (memchr(v->text.p, '(', v->text.n) || (v->end < f->n && f->p[v->end] == '('))
+		return accepts_quoted(f, v->closed || v->text.n >= VALUE_LOOK ? sure : MAYBE,
+				      v->text, &s);
+	if (str_has_sort(f, v->text, SORT_OPEN) || (v->end < f->n && f->p[v->end] == '('))
 		return false;
 	/* x[0] is of a program. */
-	if (v->text.p[0] != '[' && memchr(v->text.p, '[', v->text.n))
+	if (v->text.p[0] != '[' && str_has_sort(f, v->text, SORT_SQUARE))
+		return false;
+	/* !0 and -1 of a program, and a list over several lines. */
+	if (v->text.p[0] == '!' && (v->text.n == 2 || s.name))
+		return false;
+	if (v->text.p[0] == '-' && v->text.n < 4 && !s.letter)
+		return false;
+	if (v->text.n == 1 && strchr("[({", v->text.p[0]))
+		return false;
+	if (is_version(v->text) && str_has_sort(f, v->text, SORT_DOT))
 		return false;
 	/* A size, a count or a time. */
 	if (!s.letter && !s.special && (sure == MAYBE || v->text.n < 3))
 		return false;
-	return sep->equals ? accepts_equals(sure, v->text, &s, b, sep->before + sep->behind, k)
-			   : accepts_colon(sure, v->text, &s, b, sep->behind, k);
+	return sep->equals ? accepts_equals(f, sure, v->text, &s, b, sep->before + sep->behind, k)
+			   : accepts_colon(f, sure, v->text, &s, b, sep->behind, k);
 }
 
 /* More bytes may decide otherwise: hold back from where the value begins. */
@@ -468,11 +504,16 @@ static void value_judge(struct finder *f, const char *kind, const struct key *k,
 	size_t begin = value_unquote(f, at, &escaped, &v);
 	int rc;
 
-	if (begin >= f->n)
+	if (begin >= f->n || (sep->weak && !v.quoted))
 		return;
-	if (k->upper && sep->equals && sep->before + sep->behind == 0)
+	if (sep->weak)
+		sure = MAYBE;
+	else if (k->upper && sep->equals && sep->before + sep->behind == 0 &&
+		 !str_is_any_case(k->text, "accesskey"))
 		sure = SURE; /* as in an environment */
 	rc = v.quoted ? value_quoted(f, begin, escaped, &v) : value_plain(f, begin, &v);
+	if (!v.quoted && !sep->equals && sep->behind > 0)
+		value_over_ampersands(f, &v);
 	if (rc < 0 || (v.whole && look_behind(f, v.end, &b) < 0)) {
 		finder_open(f, at);
 		return;
@@ -487,10 +528,34 @@ static void value_judge(struct finder *f, const char *kind, const struct key *k,
 					     v.quote, 0 });
 }
 
+/* Over the type in NAME: TYPE = "value". False: more bytes are needed. */
+static bool type_skip(struct finder *f, size_t *at, struct separator *s)
+{
+	enum { TYPE_MAX = 48 };
+	size_t i = *at, end = f->n - i > TYPE_MAX ? i + TYPE_MAX : f->n;
+
+	while (i < end && ((char_class(f->p[i]) & (WORD | IS_DOT)) ||
+			   (f->p[i] && strchr("&'<>|[]?*, ", f->p[i]))))
+		i++;
+	if (i == f->n && !f->final) {
+		finder_open(f, *at);
+		return false;
+	}
+	if (i + 1 >= end || f->p[i] != '=' || f->p[i + 1] == '=' || f->p[i + 1] == '>' || i == *at)
+		return true;
+	for (i++; i < f->n && i - *at < 2 * TYPE_MAX && f->p[i] == ' ';)
+		i++;
+	if (i < f->n && f->p[i] && strchr("\"'`", f->p[i])) {
+		*at = i;
+		s->equals = true;
+	}
+	return true;
+}
+
 static void assign_judge(struct finder *f, const struct pattern *p, size_t end)
 {
 	struct key k = { .n = 0 };
-	struct separator sep = { false, 0, 0 };
+	struct separator sep = { .equals = false };
 	enum sure sure;
 	size_t at = end;
 
@@ -499,13 +564,15 @@ static void assign_judge(struct finder *f, const struct pattern *p, size_t end)
 	sure = key_judge(&k);
 	if (sure == NOT_AT_ALL || !value_begins(f, &at, &sep))
 		return;
+	if (!sep.equals && !type_skip(f, &at, &sep))
+		return;
 	value_judge(f, p->kind, &k, sure, &sep, at);
 }
 
 /* --password VALUE, and likewise; end is behind the first space. */
 void judge_flag(struct finder *f, const struct pattern *p, size_t end)
 {
-	const struct separator sep = { true, 0, 0 };
+	const struct separator sep = { .equals = true };
 	struct key k = { .text = STR_LIT("password") };
 	size_t at = end;
 
@@ -522,7 +589,7 @@ static bool word_before(const struct finder *f, size_t at, const char *word)
 {
 	size_t n = strlen(word), spaces = 0;
 
-	while (at > 0 && spaces < 8 && (f->p[at - 1] == ' ' || f->p[at - 1] == '\t')) {
+	while (at > 0 && spaces < 8 && f->p[at - 1] && strchr(" \t\r\n", f->p[at - 1])) {
 		at--;
 		spaces++;
 	}
@@ -535,7 +602,7 @@ static bool login_before(const struct finder *f, size_t at)
 	enum { NAME_LOOK = 128 };
 	size_t from = at;
 
-	while (at > 0 && from - at < NAME_LOOK && (f->p[at - 1] == ' ' || f->p[at - 1] == '\t'))
+	while (at > 0 && from - at < NAME_LOOK && f->p[at - 1] && strchr(" \t\r\n", f->p[at - 1]))
 		at--;
 	while (at > 0 && from - at < NAME_LOOK && (unsigned char)f->p[at - 1] > ' ')
 		at--;
@@ -545,18 +612,107 @@ static bool login_before(const struct finder *f, size_t at)
 /* A name that ends in a space: of a flag, of ENV in a Dockerfile, or behind a login. */
 static void judge_spaced(struct finder *f, const struct pattern *p, size_t end)
 {
-	static const char *const nouns[] = { "password", "passwd",  "token", "secret",
-					     "api-key",	 "api_key", "apikey" };
+	static const char *const nouns[] = { "password", "passwd",  "token",  "secret",
+					     "api-key",	 "api_key", "apikey", "pass" };
 	size_t begin = end - 1;
 	struct str name;
 
 	while (begin > 0 && end - begin < KEY_MAX && (char_class(f->p[begin - 1]) & URL64))
 		begin--;
 	name = (struct str){ f->p + begin, end - 1 - begin };
-	if (((str_starts(name, "-") || word_before(f, begin, "env")) &&
-	     (IS_ONE_OF(name, nouns) || ENDS_IN(name, nouns))) ||
-	    (str_is_any_case(name, "password") && login_before(f, begin)))
+	if (((str_starts(name, "-") || word_before(f, begin, "env")) && ENDS_IN(name, nouns)) ||
+	    (str_is_any_case(name, "password") && login_before(f, begin)) ||
+	    str_is_any_case(name, "requirepass") || str_is_any_case(name, "masterauth") ||
+	    word_before(f, begin, "setx"))
 		judge_flag(f, p, end);
+}
+
+/* The text of an element of XML, from `at` to the next tag. */
+static void element_judge(struct finder *f, const struct pattern *p, const struct key *k,
+			  enum sure sure, size_t at)
+{
+	size_t end = f->n - at > VALUE_LOOK ? at + VALUE_LOOK : f->n;
+	size_t stop = at < end ? sweep_to(f, SORT_LESS, at, end) : at;
+	const struct str v = { f->p + at, stop - at };
+	struct shape s;
+
+	if (stop == f->n && !f->final && stop - at < VALUE_LOOK) {
+		finder_open(f, at);
+		return;
+	}
+	if (stop + 1 >= f->n || f->p[stop] != '<' || f->p[stop + 1] != '/' || v.n == 0)
+		return;
+	s = shape_of(f, v);
+	if (!is_placeholder(f, v, k->text) && !s.path && !is_chance(f, v) && !is_version(v) &&
+	    (looks_random(f, v, &s) || (sure == SURE && !str_has_sort(f, v, SORT_SPACE))))
+		finder_add(f, (struct span){ at, v.n, p->kind, SPAN_ENDS, '\0', 0 });
+}
+
+/* Whether a word stands at *at, which is moved behind it. */
+static bool word_skip(const struct finder *f, size_t *at, const char *word)
+{
+	size_t n = strlen(word);
+
+	if (f->n - *at < n || !str_is_any_case((struct str){ f->p + *at, n }, word))
+		return false;
+	*at += n;
+	return true;
+}
+
+/* Whether name=" stands before `at`. */
+static bool attribute_before(const struct finder *f, size_t at)
+{
+	return at >= 6 && str_is_any_case((struct str){ f->p + at - 6, 5 }, "name=");
+}
+
+/*
+ * A name that ends at `name`, and with its quote at `at`, where what it is given is not behind an
+ * equals sign or colon: <name>value<, "name">value<, "name" value="value", name: NAME and value:
+ * in the next line, set("name", "value").
+ */
+static void named_judge(struct finder *f, const struct pattern *p, size_t name, size_t at)
+{
+	enum { BLANK = 40 };
+	struct separator sep = { .equals = true };
+	struct key k = { .n = 0 };
+	size_t next = at, from = at;
+	enum sure sure;
+	bool tag, comma = false;
+
+	if (at >= f->n || !f->p[at] || !strchr(">, \t\r\n/<", f->p[at]))
+		return;
+	if (!key_before(f, name, &k) || (sure = key_judge(&k)) == NOT_AT_ALL)
+		return;
+	tag = f->p[at] == '>' && (at == name ? k.before == '<' || k.before == ':'
+					     : attribute_before(f, (size_t)(k.text.p - f->p)));
+	if (tag || (word_skip(f, &next, "</key>") && k.before == '>')) {
+		while (!tag && next < f->n && next - from < BLANK &&
+		       (unsigned char)f->p[next] <= ' ')
+			next++;
+		if (tag || word_skip(f, &next, "<string>"))
+			element_judge(f, p, &k, sure, tag ? at + 1 : next);
+		return;
+	}
+	for (; next < f->n && next - from < BLANK &&
+	       (f->p[next] == ',' || f->p[next] == ' ' || (f->p[next] >= 9 && f->p[next] <= 13));
+	     next++)
+		comma |= f->p[next] == ',';
+	if (next == f->n && !f->final && next - from < BLANK)
+		finder_open(f, name);
+	from = next;
+	next += next < f->n && (f->p[next] == '"' || f->p[next] == '\'');
+	if (word_skip(f, &next, "value")) {
+		next += next < f->n && (f->p[next] == '"' || f->p[next] == '\'');
+		if (next >= f->n || (f->p[next] != '=' && f->p[next] != ':'))
+			return;
+		next++;
+		if (value_begins(f, &next, &sep))
+			value_judge(f, p->kind, &k, sure, &sep, next);
+	} else if (comma && at > name && from < f->n && k.text.p - f->p > 1 &&
+		   k.text.p[-2] == '(') {
+		sep.weak = true;
+		value_judge(f, p->kind, &k, sure, &sep, from);
+	}
 }
 
 /* A word of a name: from here to what it is given. Names are many, and few are given anything, so
@@ -564,35 +720,118 @@ static void judge_spaced(struct finder *f, const struct pattern *p, size_t end)
 void judge_name(struct finder *f, const struct pattern *p, size_t end)
 {
 	enum { REST = 24, CLOSERS = 3, SPACES = 3 };
-	size_t at = end, from;
+	size_t at = end, from, name;
 
-	while (at < f->n && at - end < REST && (char_class(f->p[at]) & (URL64 | IS_DOT)) &&
-	       f->p[at] != '~')
-		at++;
+	at = sweep_to(f, SORT_NAME_ENDS, at, f->n - at > REST ? at + REST : f->n);
 	if (at == f->n || at == f->name)
 		return;
 	f->name = at;
 	if (f->p[at] == ' ' || f->p[at] == '\t')
 		judge_spaced(f, p, at + 1);
+	name = at;
 	for (from = at; at < f->n && at - from < CLOSERS && is_closer(f->p[at]);)
 		at++;
+	named_judge(f, p, name, at);
 	for (from = at; at < f->n && at - from < SPACES && (f->p[at] == ' ' || f->p[at] == '\t');)
+		at++;
+	if (at + 1 < f->n && f->p[at] == '!' && f->p[at + 1] == '=')
 		at++;
 	if (at < f->n && (f->p[at] == ':' || f->p[at] == '='))
 		assign_judge(f, p, at + 1);
 }
 
+/* Programs whose option is a password: TOOL -o VALUE, TOOL -oVALUE. */
+static const struct tool {
+	const char *name;
+	char option;
+	bool joined;
+} tools[] = {
+	{ "curl", 'u' },	  { "http", 'u' },	     { "mysql", 'p', true },
+	{ "mariadb", 'p', true }, { "7z ", 'p', true },	     { "docker login", 'p' },
+	{ "podman login", 'p' },  { "registry login", 'p' }, { "az login", 'p' },
+	{ "mongo", 'p' },	  { "sqlcmd", 'P' },	     { "redis-cli", 'a' },
+	{ "ldap", 'w' },	  { "openssl", 'k' },	     { "zip ", 'P' },
+};
+
+static const struct tool *tool_at(const struct finder *f, size_t at)
+{
+	for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
+		size_t n = strlen(tools[i].name);
+
+		if ((f->p[at] | 32) == tools[i].name[0] && n <= f->n - at &&
+		    str_is_any_case((struct str){ f->p + at, n }, tools[i].name))
+			return &tools[i];
+	}
+	return NULL;
+}
+
+/* The program that is named last on the line before `end`, or NULL. */
+static const struct tool *tool_before(struct finder *f, size_t end)
+{
+	size_t least = end > LOOK_BACK - 64 ? end - (LOOK_BACK - 64) : 0, at = f->line.at;
+
+	if (at < least) {
+		at = least;
+		f->line.tool = NULL;
+	}
+	for (; at < end; at++) {
+		const struct tool *t = f->p[at] == '\n' ? NULL : tool_at(f, at);
+
+		if (t || f->p[at] == '\n') {
+			f->line.tool = t;
+			f->line.begin = at;
+		}
+	}
+	f->line.at = at > f->line.at ? at : f->line.at;
+	return f->line.tool && f->line.begin >= least ? f->line.tool : NULL;
+}
+
+/* mysql -pVALUE, redis-cli -a VALUE; end is behind the letter. */
+void judge_option(struct finder *f, const struct pattern *p, size_t end)
+{
+	const struct tool *t = tool_before(f, end);
+	const struct separator sep = { .equals = true };
+	struct key k = { .text = STR_LIT("password") };
+	size_t at = end;
+
+	while (at < f->n && at - end < 4 && f->p[at] == ' ')
+		at++;
+	if (!t || t->option != f->p[end - 1] || at >= f->n || t->joined != (at == end) ||
+	    f->p[at] == '-')
+		return;
+	key_split(&k);
+	value_judge(f, p->kind, &k, t->joined ? MAYBE : SURE, &sep, at);
+}
+
+/* HOST:PORT:DATABASE:USER:VALUE, a line of ~/.pgpass. */
+void judge_pgpass(struct finder *f, const struct pattern *p, size_t end)
+{
+	const struct separator sep = { .equals = true };
+	enum { LINE_LOOK = 128 };
+	size_t at = end;
+	struct key k = { .text = STR_LIT("password") };
+
+	for (; at < f->n && at - end < LINE_LOOK && (unsigned char)f->p[at] > ' '; at++) {
+		if (strchr(":\"'`]", f->p[at]))
+			return; /* an address of IPv6 */
+	}
+	if (at == f->n && !f->final && at - end < LINE_LOOK)
+		finder_open(f, end);
+	key_split(&k);
+	if (at < f->n && f->p[at] == ' ')
+		return;
+	if (end < f->n)
+		value_judge(f, p->kind, &k, MAYBE, &sep, end);
+}
+
 /* curl -u NAME:VALUE */
 void judge_user(struct finder *f, const struct pattern *p, size_t end)
 {
-	const struct separator sep = { true, 0, 0 };
+	const struct separator sep = { .equals = true };
 	struct key k = { .text = STR_LIT("password") };
-	size_t line = end;
+	const struct tool *t = tool_before(f, end);
 
-	while (line > 0 && end - line < LOOK_BACK - 64 && f->p[line - 1] != '\n')
-		line--;
-	if (!str_has_word((struct str){ f->p + line, end - line }, "curl") &&
-	    !str_has_word((struct str){ f->p + line, end - line }, "http"))
+	if (!t || t->option != 'u')
 		return;
 	key_split(&k);
 	if (end < f->n)

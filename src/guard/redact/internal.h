@@ -22,6 +22,47 @@ struct span {
 	unsigned rank; /* of two that begin and end alike the lower is shown */
 };
 
+/*
+ * A text may make a judge look at the same bytes for each of its many matches. So what depends on a
+ * stretch of any length is asked as "where is the next byte of this sort?", and the answer is
+ * remembered: in from..until there is none. Matches come in the order of their ends, so each sort
+ * is looked for once in the whole text. All else that a judge looks at is bounded by a constant.
+ */
+struct sweep {
+	size_t from, until;
+};
+
+enum sort {
+	SORT_DIGIT,
+	SORT_UPPER,
+	SORT_LOWER,
+	SORT_SPECIAL, /* none of a name */
+	SORT_NO_NAME,
+	SORT_NO_PATH,
+	SORT_NO_VARIABLE,
+	SORT_CONTROL,
+	SORT_NO_TEXT,
+	SORT_AT,
+	SORT_OPEN, /* ( */
+	SORT_SQUARE, /* [ */
+	SORT_DOT,
+	SORT_SPACE,
+	SORT_SCHEME, /* :// */
+	SORTS_OF_BYTES, /* a byte tells; those behind need a look at what follows */
+	SORT_TWO_UPPER = SORTS_OF_BYTES,
+	SORT_PART, /* of plain_parts */
+	SORT_NOUN, /* as in a name */
+	SORT_ENDS, /* a value without quotes */
+	SORT_CLOSES_SQUARE,
+	SORT_CLOSES_CURLY,
+	SORT_LESS, /* < */
+	SORT_NAME_ENDS,
+	SORT_LINE_ENDS, /* also as an escape */
+	SORTS,
+};
+
+enum { ROWS_MAX = 192 }; /* of the table: each has a set of characters */
+
 /* A search in one window. */
 struct finder {
 	const char *p;
@@ -33,6 +74,17 @@ struct finder {
 	struct span *spans;
 	size_t n_spans, cap;
 	size_t name; /* separator of the last name that was judged */
+	/* The program that was named last before `at`, and where; NULL: none on its line. */
+	struct {
+		size_t at, begin;
+		const struct tool *tool;
+	} line;
+	/* The sorts of bytes at the beginning of the part that was asked about last. */
+	struct {
+		size_t at, end;
+		unsigned sorts;
+	} part;
+	struct sweep sweeps[SORTS], rows[ROWS_MAX];
 	unsigned rank; /* of what is found now: values first, then the table's rows in order */
 	bool failed; /* out of memory */
 };
@@ -99,6 +151,10 @@ enum {
 	IS_DOT = 64,
 	IS_BASE64 = 128, /* + / = */
 	IS_ESCAPE = 256, /* % */
+	IS_END = 512, /* of a value without quotes */
+	IS_CONTROL = 1024, /* but for a tab */
+	IS_CLOSER = 2048, /* between a name and its separator */
+	IS_SIGN = 4096, /* for what is not shown */
 	ALNUM = IS_UPPER | IS_LOWER | IS_DIGIT,
 	WORD = ALNUM | IS_UNDER,
 	URL64 = WORD | IS_DASH,
@@ -116,20 +172,67 @@ void judge_after(struct finder *f, const struct pattern *p, size_t end);
 void judge_jwt(struct finder *f, const struct pattern *p, size_t end);
 void judge_url(struct finder *f, const struct pattern *p, size_t end);
 void judge_pem(struct finder *f, const struct pattern *p, size_t end);
+void judge_pem64(struct finder *f, const struct pattern *p, size_t end);
+void judge_putty(struct finder *f, const struct pattern *p, size_t end);
+void judge_hash(struct finder *f, const struct pattern *p, size_t end);
+void judge_option(struct finder *f, const struct pattern *p, size_t end);
+void judge_pgpass(struct finder *f, const struct pattern *p, size_t end);
 void judge_name(struct finder *f, const struct pattern *p, size_t end);
 void judge_flag(struct finder *f, const struct pattern *p, size_t end);
 void judge_user(struct finder *f, const struct pattern *p, size_t end);
 
+/* Where the next byte of a sort stands in at..end; end: nowhere. */
+size_t sweep_to(struct finder *f, enum sort sort, size_t at, size_t end);
+/* The same for a byte that is not in the row's set. */
+size_t sweep_row(struct finder *f, const struct pattern *p, size_t at, size_t end);
+/* Whether a part of the window has a byte of the sort. */
+bool str_has_sort(struct finder *f, struct str part, enum sort sort);
+
 /* A byte of what is no text, or of UTF-8 that is none. */
 bool is_binary(const char *p, size_t n);
-/* Whether a value, whose place is `at`, can't be meant as text where it stands. */
-bool is_chance(const struct finder *f, size_t at, struct str value);
+/* Whether a value, a part of the window, can't be meant as text where it stands. */
+bool is_chance(struct finder *f, struct str value);
 
-/* Whether a text stands where a secret would, and is none: a mark for one, a variable, an example.
- * key: what it is assigned to, or STR_NONE. */
-bool is_placeholder(struct str value, struct str key);
+/* Whether a place is inside of an exact mark, which itself looks like a name with a value. */
+bool is_in_mark(struct str text, size_t at);
+
+/* Whether a part of the window stands where a secret would, and is none: a mark for one, a
+ * variable, an example. key: what it is assigned to, or STR_NONE. */
+bool is_placeholder(struct finder *f, struct str value, struct str key);
+/* One character again and again, a run of the alphabet, or signs for what is not shown. */
+bool is_filler(struct str value);
 bool str_has_word(struct str s, const char *word); /* in any case, anywhere */
 bool str_is_any_case(struct str s, const char *word);
+bool str_starts_any_case(struct str s, const char *word);
+
+/* What words mean in a name, and as a value. */
+enum {
+	WORD_SURE = 1, /* the name of a secret */
+	WORD_PWD = 2, /* these are judged with the words around them */
+	WORD_PW = 4,
+	WORD_PASS = 8,
+	WORD_SECRET = 16,
+	WORD_TOKEN = 32,
+	WORD_KEY = 64,
+	WORD_AUTH = 128,
+	WORD_CREDENTIAL = 256,
+	WORD_OTHER = 512, /* behind a noun it makes it something else */
+	WORD_ASKS = 1024, /* likewise, as the first */
+	WORD_NO_TOKEN = 2048, /* before "token": one of pages, of texts, of threads */
+	WORD_SURE_KEY = 4096, /* before "key" */
+	WORD_MAYBE_KEY = 8192,
+	WORD_NO_PASS = 16384, /* ends in "pass", and is no password */
+	WORD_PLAIN = 32768, /* a value of documentation, a type, a state */
+	WORD_MAX = 16, /* bytes with NUL */
+};
+struct word {
+	char text[WORD_MAX];
+	unsigned is;
+};
+extern const struct word word_table[]; /* sorted */
+extern const size_t word_count;
+/* The bits of a word in any case; 0: it is not in the table. */
+unsigned word_is(struct str w);
 
 /* Where the header of a block in ASCII armour may be cut by the window's end. */
 void hold_armour(struct finder *f);

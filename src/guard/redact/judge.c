@@ -5,22 +5,53 @@
 #include "guard/redact/internal.h"
 
 const uint16_t char_classes[256] = {
-	['a' ... 'f'] = IS_LOWER | IS_HEX,
-	['g' ... 'z'] = IS_LOWER,
-	['A' ... 'Z'] = IS_UPPER,
-	['0' ... '9'] = IS_DIGIT | IS_HEX,
-	['_'] = IS_UNDER,
-	['-'] = IS_DASH,
-	['.'] = IS_DOT,
-	['~'] = IS_DOT,
+	['\0' ... '\b'] = IS_END | IS_CONTROL,
+	['\t'] = IS_END,
+	['\n' ... 31] = IS_END | IS_CONTROL,
+	[' '] = IS_END,
+	['"'] = IS_END | IS_CLOSER,
+	['#'] = IS_SIGN,
 	['%'] = IS_ESCAPE,
+	['&'] = IS_END,
+	['\''] = IS_END | IS_CLOSER,
+	[')'] = IS_END | IS_CLOSER,
+	['*'] = IS_SIGN,
 	['+'] = IS_BASE64,
+	[','] = IS_END,
+	['-'] = IS_DASH | IS_SIGN,
+	['.'] = IS_DOT | IS_SIGN,
 	['/'] = IS_BASE64,
+	['0' ... '9'] = IS_DIGIT | IS_HEX,
+	[';'] = IS_END,
+	['<'] = IS_END,
 	['='] = IS_BASE64,
+	['>'] = IS_END,
+	['?'] = IS_SIGN,
+	['A' ... 'W'] = IS_UPPER,
+	['X'] = IS_UPPER | IS_SIGN,
+	['Y' ... 'Z'] = IS_UPPER,
+	['['] = IS_CLOSER,
+	['\\'] = IS_CLOSER,
+	[']'] = IS_CLOSER,
+	['_'] = IS_UNDER | IS_SIGN,
+	['`'] = IS_END,
+	['a' ... 'f'] = IS_LOWER | IS_HEX,
+	['g' ... 'w'] = IS_LOWER,
+	['x'] = IS_LOWER | IS_SIGN,
+	['y' ... 'z'] = IS_LOWER,
+	['|'] = IS_END,
+	['~'] = IS_DOT,
+	[127] = IS_END,
 };
 
 void finder_add(struct finder *f, struct span s)
 {
+	const struct span *last = f->n_spans > 0 ? &f->spans[f->n_spans - 1] : NULL;
+
+	s.rank = f->rank;
+	if (s.n == 0 ||
+	    (last && s.at >= last->at && s.at + s.n <= last->at + last->n && s.rank >= last->rank))
+		return; /* within the last one */
 	if (f->n_spans == f->cap) {
 		size_t cap = f->cap ? 2 * f->cap : 64;
 		struct span *more = realloc(f->spans, cap * sizeof(*more));
@@ -31,9 +62,19 @@ void finder_add(struct finder *f, struct span s)
 		f->spans = more;
 		f->cap = cap;
 	}
-	s.rank = f->rank;
-	if (s.n > 0)
-		f->spans[f->n_spans++] = s;
+	f->spans[f->n_spans++] = s;
+}
+
+/* Whether eight bytes are of ASCII text, without an escape. */
+static bool is_text8(const char *p)
+{
+	const uint64_t ones = 0x0101010101010101, high = 128 * ones;
+	uint64_t x, low;
+
+	memcpy(&x, p, sizeof(x));
+	low = x & ~high;
+	/* The high bit of a sum says whether its byte is at least 7, 14 and 32. */
+	return !((x | ~(low + 121 * ones) | ((low + 114 * ones) & ~(low + 96 * ones))) & high);
 }
 
 bool is_binary(const char *p, size_t n)
@@ -41,8 +82,11 @@ bool is_binary(const char *p, size_t n)
 	size_t follow = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)p[i];
+		unsigned char c;
 
+		while (follow == 0 && n - i > sizeof(uint64_t) && is_text8(p + i))
+			i += sizeof(uint64_t);
+		c = (unsigned char)p[i];
 		if (c < ' ' && (c < 7 || (c > 13 && c != 27)))
 			return true;
 		if ((c & 0xc0) == 0x80) {
@@ -58,20 +102,18 @@ bool is_binary(const char *p, size_t n)
 	return false;
 }
 
-bool is_chance(const struct finder *f, size_t at, struct str value)
+bool is_chance(struct finder *f, struct str value)
 {
 	/* Of a value in binary data. "pwd=" stands somewhere in each half gigabyte of random bytes,
 	 * and a few characters of text behind it are no rarity either. */
 	enum { BINARY_VALUE_MIN = 8 };
-	size_t before = at < REDACT_NEAR ? at : REDACT_NEAR;
+	size_t at = (size_t)(value.p - f->p), before = at < REDACT_NEAR ? at : REDACT_NEAR;
+	const struct str near = { value.p - before, before };
 
-	for (size_t i = 0; i < value.n; i++) {
-		if ((unsigned char)value.p[i] < ' ' && value.p[i] != '\t')
-			return true;
-	}
-	return is_binary(value.p, value.n) ||
-	       (value.n && ((unsigned char)value.p[0] & 0xc0) == 0x80) ||
-	       (value.n < BINARY_VALUE_MIN && is_binary(f->p + at - before, before));
+	/* In the order of places, for the sweep. */
+	return (str_has_sort(f, near, SORT_NO_TEXT) && value.n < BINARY_VALUE_MIN) ||
+	       str_has_sort(f, value, SORT_NO_TEXT) || str_has_sort(f, value, SORT_CONTROL) ||
+	       (value.n > 0 && ((unsigned char)value.p[0] & 0xc0) == 0x80);
 }
 
 /* ---- texts that are no secrets --------------------------------------------------------------- */
@@ -101,38 +143,32 @@ bool str_has_word(struct str s, const char *word)
 	return false;
 }
 
-/* One character again and again, or the alphabet. */
-static bool is_sequence(struct str v)
+bool is_filler(struct str v)
 {
-	size_t same = 0;
+	enum { LOOK = 36 }; /* one that is longer is known by its beginning */
+	size_t n = v.n < LOOK ? v.n : LOOK, other = 0, signs = 0, bullets = 0;
 
 	if (v.n < 3)
 		return false;
-	for (size_t i = 1; i < v.n; i++) {
+	for (size_t i = 1; i < n && 3 * other <= n; i++) {
 		int step = v.p[i] - v.p[i - 1];
 
-		same += step == 0 || step == 1 || (v.n > 8 && step == -9);
+		other += !(step == 0 || step == 1 || (v.n > 8 && step == -9));
 	}
-	return same == v.n - 1 || (v.n >= 12 && 3 * same >= 2 * v.n);
-}
-
-/* Signs for what is not shown, also of three bytes; or it ends in dots. */
-static bool is_filler(struct str v)
-{
-	size_t n = 0, bullets = 0;
-
-	for (size_t i = 0; i < v.n; i++) {
-		n += v.p[i] && strchr("*.xX-_#?", v.p[i]) != NULL;
-		bullets += (v.p[i] & 0x80) && v.p[i] == v.p[i % 3];
-	}
-	return v.n >= 3 && (n == v.n || bullets == v.n || str_ends(v, "..."));
+	if (other == 0 || (n >= 12 && 3 * (n - 1 - other) >= 2 * n) || str_ends(v, "..."))
+		return true;
+	while (signs < n && (char_class(v.p[signs]) & IS_SIGN))
+		signs++;
+	/* Bullets are three bytes each. */
+	while (bullets < n && (v.p[bullets] & 0x80) && v.p[bullets] == v.p[bullets % 3])
+		bullets++;
+	return signs == n || bullets == n;
 }
 
 /* $NAME, ${…}, $(…), %NAME%, %s, {{…}}, {…}, <…>, __NAME__, @NAME@ */
-static bool is_variable(struct str v)
+static bool is_variable(struct finder *f, struct str v)
 {
 	char first = v.p[0], last = v.p[v.n - 1];
-	size_t name = 0;
 
 	if (first == '<' || first == '{' || (first == '\\' && v.n > 1 && v.p[1] == '$'))
 		return true;
@@ -144,9 +180,8 @@ static bool is_variable(struct str v)
 		return false;
 	if (first == '$' && (v.p[1] == '{' || v.p[1] == '(' || v.p[1] == '$' || v.p[1] == '@'))
 		return true;
-	for (size_t i = 1; i < v.n; i++)
-		name += (char_class(v.p[i]) & (WORD | IS_DOT)) != 0 || v.p[i] == ':';
-	if (first == '$' && name == v.n - 1 && !(char_class(v.p[1]) & IS_DIGIT))
+	if (first == '$' && !(char_class(v.p[1]) & IS_DIGIT) &&
+	    !str_has_sort(f, (struct str){ v.p + 1, v.n - 1 }, SORT_NO_VARIABLE))
 		return true;
 	if (first == '%' && (v.n <= 3 || last == '%' || v.p[1] == '('))
 		return true;
@@ -155,83 +190,51 @@ static bool is_variable(struct str v)
 	return v.n > 4 && first == '_' && v.p[1] == '_' && last == '_';
 }
 
-/* Texts of documentation, types and states; whole values. */
-static const char *const plain_words[] = {
-	"abcd",	       "accepted",  "admin",	  "any",	  "bad",	 "basic",
-	"bearer",      "blank",	    "bool",	  "boolean",	  "byte[]",	 "bytes",
-	"changed",     "char",	    "configured", "correct",	  "credentials", "default",
-	"deleted",     "denied",    "digest",	  "disabled",	  "empty",	 "enabled",
-	"error",       "expired",   "failed",	  "fail",	  "false",	 "file",
-	"found",       "generated", "given",	  "hidden",	  "incorrect",	 "int",
-	"integer",     "invalid",   "is",	  "key",	  "literal",	 "long",
-	"masked",      "missing",   "mismatch",	  "n/a",	  "new",	 "nil",
-	"no",	       "none",	    "not",	  "null",	  "number",	 "object",
-	"off",	       "ok",	    "old",	  "omitted",	  "on",		 "optional",
-	"pass",	       "passed",    "passphrase", "passwd",	  "password",	 "prompt",
-	"provided",    "pwd",	    "redacted",	  "refreshed",	  "rejected",	 "removed",
-	"renewed",     "required",  "reset",	  "revoked",	  "rotated",	 "saved",
-	"secret",      "self",	    "set",	  "skipped",	  "str",	 "string",
-	"success",     "sensitive", "text",	  "the",	  "this",	 "token",
-	"true",	       "type",	    "undefined",  "unknown",	  "unset",	 "updated",
-	"user",	       "used",	    "valid",	  "value",	  "varchar",	 "verified",
-	"void",	       "wrong",	    "yes",	  "your",	  "a",		 "an",
-	"const",       "let",	    "var",	  "from",	  "env",	 "vault",
-	"ask",	       "keyring",   "username",	  "unauthorized", "forbidden",	 "unchanged",
-	"unavailable", "encrypted", "plaintext",  "hashed",
-};
-/* Parts of them. */
-static const char *const plain_parts[] = {
-	"example",	"changeme",    "change_me", "change-me", "change this", "your_",
-	"your-",	"your ",       "yourpass",  "yourtoken", "yoursecret",	"yourkey",
-	"yourapi",	"placeholder", "redacted",  "replaceme", "replace_",	"replace-",
-	"replace with", "dummy",       "insert",    "xxxx",	 "****",	"....",
-	"sample",	"goes-here",   "goes_here", "goes here", "<your",	"fixme",
-	"todo",		"-here",       "_here",
-};
-
-static bool is_key_again(struct str v, struct str key)
+static bool is_key_again(struct finder *f, struct str v, struct str key)
 {
 	static const char *const nouns[] = { "password", "passwd",     "passphrase", "secret",
 					     "token",	 "credential", "api_key",    "api-key",
 					     "api key",	 "apikey" };
-	bool digits = false;
+	enum { LOOK = 48 }; /* of a value */
 
-	for (size_t i = 0; i < v.n; i++)
-		digits |= (char_class(v.p[i]) & IS_DIGIT) != 0;
-	for (size_t i = 0; !digits && i < ARRAY_LEN(nouns); i++) {
-		if (str_has_word(v, nouns[i]) && str_has_word(key, nouns[i]))
+	if (key.n == v.n && key.n > 0 && memcmp(key.p, v.p, v.n) == 0)
+		return true;
+	/* exports.Socks5Auth = Socks5Auth */
+	if (v.n > 3 && key.n > v.n && memcmp(key.p + key.n - v.n, v.p, v.n) == 0)
+		return true;
+	if (key.n == 0 || str_has_sort(f, v, SORT_DIGIT) || !str_has_sort(f, v, SORT_NOUN))
+		return false;
+	v.n = v.n < LOOK ? v.n : LOOK;
+	for (size_t i = 0; i < ARRAY_LEN(nouns); i++) {
+		if (str_has_word(key, nouns[i]) && str_has_word(v, nouns[i]))
 			return true;
 	}
-	return key.n == v.n && key.n > 0 && memcmp(key.p, v.p, v.n) == 0;
+	return false;
 }
 
-bool is_placeholder(struct str v, struct str key)
+bool is_placeholder(struct finder *f, struct str v, struct str key)
 {
-	if (v.n == 0 || is_variable(v) || is_sequence(v) || is_filler(v))
-		return true;
-	for (size_t i = 0; i < ARRAY_LEN(plain_words); i++) {
-		if (str_is_any_case(v, plain_words[i]))
-			return true;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(plain_parts); i++) {
-		if (str_has_word(v, plain_parts[i]))
-			return true;
-	}
-	return str_has_word(v, "://") || is_key_again(v, key);
+	return v.n == 0 || is_variable(f, v) || is_filler(v) || (word_is(v) & WORD_PLAIN) ||
+	       str_has_sort(f, v, SORT_PART) || str_has_sort(f, v, SORT_SCHEME) ||
+	       is_key_again(f, v, key);
 }
 
 /* Has enough kinds of characters, and different ones, for something made at random. */
-static bool is_random(struct str v, unsigned needs)
+static bool is_random(struct finder *f, struct str v, unsigned needs)
 {
-	bool seen[256] = { false };
-	unsigned has = 0, different = 0;
+	enum { LOOK = 32, DIFFERENT = 6 };
+	uint64_t seen[4] = { 0 };
+	size_t n = v.n < LOOK ? v.n : LOOK, want = v.n < 12 ? v.n / 2 : DIFFERENT, different = 0;
 
-	for (size_t i = 0; i < v.n; i++) {
-		has |= char_class(v.p[i]) & ALNUM;
-		different += !seen[(unsigned char)v.p[i]];
-		seen[(unsigned char)v.p[i]] = true;
+	for (size_t i = 0; i < n && different < want; i++) {
+		unsigned char c = (unsigned char)v.p[i];
+
+		different += !(seen[c / 64] >> c % 64 & 1);
+		seen[c / 64] |= 1ull << c % 64;
 	}
-	return (has & needs) == needs && different >= (v.n < 12 ? v.n / 2 : 6);
+	return different >= want && (!(needs & IS_UPPER) || str_has_sort(f, v, SORT_UPPER)) &&
+	       (!(needs & IS_LOWER) || str_has_sort(f, v, SORT_LOWER)) &&
+	       (!(needs & IS_DIGIT) || str_has_sort(f, v, SORT_DIGIT));
 }
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
@@ -266,12 +269,13 @@ static bool may_begin(const struct finder *f, size_t at)
 	return false;
 }
 
-/* The end of what is made of the set, at most max + 1 bytes from start. */
-static size_t token_end(const struct finder *f, size_t start, size_t at, unsigned set, size_t max)
+/* The end of what is made of the row's set, at most max + 1 bytes from start. */
+static size_t token_end(struct finder *f, const struct pattern *p, size_t start, size_t at,
+			size_t max)
 {
-	while (at < f->n && at - start <= max && (char_class(f->p[at]) & set))
-		at++;
-	return at;
+	size_t end = f->n - start > max ? start + max + 1 : f->n;
+
+	return at < end ? sweep_row(f, p, at, end) : at;
 }
 
 /* A sentence may end behind it. */
@@ -293,7 +297,7 @@ void judge_token(struct finder *f, const struct pattern *p, size_t end)
 		start--;
 	if (!may_begin(f, start))
 		return;
-	at = token_end(f, start, end, p->set, p->max + 4);
+	at = token_end(f, p, start, end, p->max + 4);
 	if (at == f->n && !f->final && at - start <= p->max + 4) {
 		finder_open(f, start);
 		return;
@@ -301,14 +305,14 @@ void judge_token(struct finder *f, const struct pattern *p, size_t end)
 	at = without_stop(f, start, at);
 	rest = (struct str){ f->p + start + p->prefix, at - start - p->prefix };
 	if (at - start >= p->min && at - start <= p->max + (end - start - p->width) &&
-	    is_random(rest, p->needs) && !is_placeholder(rest, STR_NONE))
+	    is_random(f, rest, p->needs) && !is_placeholder(f, rest, STR_NONE))
 		finder_add(f, (struct span){ start, at - start, p->kind, SPAN_ENDS, '\0', 0 });
 }
 
 /* Words are written with small letters, but for the first. */
 static bool is_word(struct str v)
 {
-	for (size_t i = 0; i < v.n; i++) {
+	for (size_t i = 0; i < v.n && v.n < 24; i++) {
 		if (!(char_class(v.p[i]) &
 		      (IS_LOWER | (i ? 0u : IS_UPPER) | IS_DASH | IS_DOT | IS_UNDER)))
 			return false;
@@ -318,7 +322,7 @@ static bool is_word(struct str v)
 
 void judge_after(struct finder *f, const struct pattern *p, size_t end)
 {
-	size_t at = token_end(f, end, end, p->set, p->max);
+	size_t at = token_end(f, p, end, end, p->max);
 	struct str v;
 
 	if (at == f->n && !f->final && at - end <= p->max) {
@@ -327,8 +331,8 @@ void judge_after(struct finder *f, const struct pattern *p, size_t end)
 	}
 	at = without_stop(f, end, at);
 	v = (struct str){ f->p + end, at - end };
-	if (v.n >= p->min && (v.n <= p->max || p->max >= 4000) && is_random(v, p->needs) &&
-	    !is_word(v) && !is_placeholder(v, STR_LIT("token")))
+	if (v.n >= p->min && (v.n <= p->max || p->max >= 4000) && is_random(f, v, p->needs) &&
+	    !is_word(v) && !is_placeholder(f, v, STR_LIT("token")))
 		finder_add(f, (struct span){ end, v.n, p->kind,
 					     v.n > p->max ? SPAN_TOKEN : SPAN_ENDS, '\0', 0 });
 }
@@ -344,12 +348,12 @@ void judge_jwt(struct finder *f, const struct pattern *p, size_t end)
 	while (start > 0 && dot - start < HEADER_MAX && (char_class(f->p[start - 1]) & URL64))
 		start--;
 	/* The header may stand behind letters of something escaped. */
-	while (start < dot &&
-	       !(may_begin(f, start) && dot - start > 3 && !memcmp(f->p + start, "eyJ", 3)))
+	while (start < dot && !(f->p[start] == 'e' && dot - start > 3 &&
+				!memcmp(f->p + start, "eyJ", 3) && may_begin(f, start)))
 		start++;
 	if (start == dot)
 		return;
-	at = token_end(f, start, end - 1, URL64 | IS_DOT, HOLD_MAX - 1);
+	at = token_end(f, p, start, end - 1, HOLD_MAX - 1);
 	if (at == f->n && !f->final && at - start < HOLD_MAX) {
 		finder_open(f, start);
 		return;
@@ -375,7 +379,7 @@ void judge_jwt(struct finder *f, const struct pattern *p, size_t end)
 void judge_url(struct finder *f, const struct pattern *p, size_t end)
 {
 	size_t colon = 0, at = end - 1;
-	struct str v;
+	struct str v, user;
 
 	while (at > 0 && end - at < LOOK_BACK - 64 && f->p[at - 1] != '/' &&
 	       (unsigned char)f->p[at - 1] > ' ') {
@@ -386,7 +390,9 @@ void judge_url(struct finder *f, const struct pattern *p, size_t end)
 	if (colon == 0 || at < 3 || f->p[at - 1] != '/' || f->p[at - 2] != '/')
 		return;
 	v = (struct str){ f->p + colon + 1, end - colon - 2 };
-	if (!is_placeholder(v, STR_NONE) && !is_chance(f, colon + 1, v))
+	user = (struct str){ f->p + at, colon - at };
+	/* guest:guest, and a:b of a test. */
+	if (v.n > 1 && !str_eq(user, v) && !is_placeholder(f, v, STR_NONE) && !is_chance(f, v))
 		finder_add(f, (struct span){ colon + 1, v.n, p->kind, SPAN_ENDS, '\0', 0 });
 }
 
@@ -464,7 +470,7 @@ size_t armour_eat(struct armour *a, const char *p, size_t n, bool *ret_done)
 
 /* Over lines such as "Proc-Type: 4,ENCRYPTED" to where base64 begins. 1: *ret is there; 0: there is
  * none; -1: more bytes are needed. */
-static int armour_body(const struct finder *f, size_t at, size_t *ret)
+static int armour_body(struct finder *f, size_t at, size_t *ret)
 {
 	size_t end = at + BODY_LOOK < f->n ? at + BODY_LOOK : f->n, run = 0;
 
@@ -480,9 +486,7 @@ static int armour_body(const struct finder *f, size_t at, size_t *ret)
 				return 1;
 			}
 		} else if (c == ':' && run > 0) {
-			while (i < end && f->p[i] != '\n' &&
-			       !(f->p[i] == '\\' && i + 1 < end && f->p[i + 1] == 'n'))
-				i++;
+			i = sweep_to(f, SORT_LINE_ENDS, i, end);
 			run = 0;
 			i -= i < end && f->p[i] == '\\';
 		} else if (is_between(c) && run == 0) {
@@ -515,6 +519,54 @@ void judge_pem(struct finder *f, const struct pattern *p, size_t end)
 		finder_open(f, start);
 	else if (rc > 0)
 		finder_add(f, (struct span){ start, body - start, p->kind, SPAN_PEM, '\0', 0 });
+}
+
+/* Base64 of such a block; end is within its header. */
+void judge_pem64(struct finder *f, const struct pattern *p, size_t end)
+{
+	static const char begin[] = "LS0tLS1CRUdJTiB";
+	size_t start = end, at;
+
+	while (start > 0 && end - start < HEADER_MAX &&
+	       (end - start < sizeof(begin) - 1 ||
+		memcmp(f->p + start, begin, sizeof(begin) - 1) != 0))
+		start--;
+	at = token_end(f, p, start, end, HOLD_MAX - 1);
+	if (at == f->n && !f->final && at - start < HOLD_MAX)
+		finder_open(f, start);
+	else
+		finder_add(f, (struct span){ start, at - start, p->kind,
+					     at - start < HOLD_MAX ? SPAN_ENDS : SPAN_TOKEN, '\0',
+					     0 });
+}
+
+/* The private lines of a key of PuTTY. */
+void judge_putty(struct finder *f, const struct pattern *p, size_t end)
+{
+	size_t body;
+	int rc = armour_body(f, end, &body);
+
+	if (rc < 0)
+		finder_open(f, end);
+	else if (rc > 0)
+		finder_add(f, (struct span){ end, body - end, p->kind, SPAN_PEM, '\0', 0 });
+}
+
+/* NAME:$6$… of /etc/shadow and htpasswd. */
+void judge_hash(struct finder *f, const struct pattern *p, size_t end)
+{
+	enum { HASH_MIN = 20, HASH_MAX = 256 };
+	size_t at = end, start = end - 1;
+
+	while (start > 0 && f->p[start - 1] != ':')
+		start--;
+	while (at < f->n && at - start < HASH_MAX && f->p[at] != ':' && f->p[at] != '"' &&
+	       f->p[at] != '\'' && (unsigned char)f->p[at] > ' ')
+		at++;
+	if (at == f->n && !f->final && at - start < HASH_MAX)
+		finder_open(f, start);
+	else if (at - start >= HASH_MIN)
+		finder_add(f, (struct span){ start, at - start, p->kind, SPAN_ENDS, '\0', 0 });
 }
 
 void hold_armour(struct finder *f)

@@ -1,14 +1,15 @@
 #pragma once
 /*
- * Redaction: replaces secrets by [REDACTED:kind] in text that leaves (docs/redaction.md). It finds
- * values that it was given, in the encodings in which programs print them, and well-known tokens,
- * keys, passwords in URLs and assignments by patterns. A redactor is of one thread; a stream is of
- * its redactor's thread.
+ * Redaction: replaces secrets by [REDACTED:kind:tag] in text that leaves (docs/redaction.md). It
+ * finds values that it was given, in the encodings in which programs print them, and well-known
+ * tokens, keys, passwords in URLs and assignments by patterns. A redactor is of one thread; a
+ * stream is of its redactor's thread.
  *
  * What is found does not depend on how a stream is cut into pieces, unless it was flushed.
  *
  * Where a match stands in binary data (a NUL or a byte that is no text precedes it by at most
- * REDACT_NEAR bytes), its replacement has its length, so that formats with offsets stay whole.
+ * REDACT_NEAR bytes), its replacement has its length, so that formats with offsets stay whole: a
+ * whole mark and asterisks, or asterisks alone where there is no room for the mark.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,7 +29,11 @@ enum {
 	 * both, a part is redacted as it is in the whole text. */
 	REDACT_AROUND = 4096,
 	REDACT_NEAR = 64,
+	REDACT_TAG = 10, /* characters of a tag */
 };
+
+/* The tag of what can't be put back: a mark in output, or in a text whose file is not known. */
+#define REDACT_TAG_OUTPUT "output"
 
 struct redactor;
 
@@ -59,7 +64,7 @@ AUTO_DEFINE(redactor_free, struct redactor)
 int redactor_set(struct redactor *r, const struct redact_options *o, struct err *e) MUST_USE;
 
 /* A value to look for from now on, also in streams that are open. It is copied into memory that is
- * locked and left out of core dumps. name: what is shown, as [REDACTED:name]; other bytes than
+ * locked and left out of core dumps. name: what is shown as kind; other bytes than
  * [A-Za-z0-9_.-] become '-'. Idempotent. A rotated secret is added beside the old value, which may
  * still be printed. ERR_INVALID: fewer than REDACT_VALUE_MIN bytes. */
 int redact_value_add(struct redactor *r, struct str name, struct str value, struct err *e) MUST_USE;
@@ -76,6 +81,37 @@ struct redact_part {
  * leave. */
 int redact_text(struct redactor *r, const struct redact_part *t, struct buf *to,
 		struct err *e) MUST_USE;
+
+/* ---- marks --------------------------------------------------------------------------------- */
+
+/* A place of a text that is replaced. */
+struct redact_place {
+	size_t at, n;
+	const char *kind; /* borrowed until values or options change */
+	bool fills; /* its replacement has its length, */
+	bool whole; /* and the mark fits into that */
+};
+/* Finds what redact_text() would replace in a text, in order and without overlap. *ret is the
+ * caller's, for free(). */
+int redact_find(struct redactor *r, struct str text, struct redact_place **ret, size_t *ret_n,
+		struct err *e) MUST_USE;
+
+/* Appends what redact_text() writes in the place. */
+int redact_place_show(const struct redact_place *p, struct buf *to, struct err *e) MUST_USE;
+
+/* Appends what redact_text() writes in the place. */
+int redact_place_show(const struct redact_place *p, struct buf *to, struct err *e) MUST_USE;
+
+/* Appends the mark: tag is REDACT_TAG_OUTPUT, or REDACT_TAG characters of [a-z2-7]. */
+int redact_mark_add(struct buf *to, const char *kind, const char *tag, struct err *e) MUST_USE;
+
+struct redact_mark {
+	struct str whole; /* the beginning alone, if it is not exact */
+	bool exact; /* it has the form of redact_mark_add() */
+	struct str kind, tag; /* of an exact one */
+};
+/* The next place in text where a mark begins, exact or not. False: there is none. */
+bool redact_mark_next(struct str text, struct redact_mark *ret);
 
 /* ---- streams ------------------------------------------------------------------------------- */
 
@@ -108,7 +144,7 @@ uint64_t redact_stream_replaced(const struct redact_stream *s);
 /* Bytes that n bytes may become at most. */
 static inline size_t redact_grown(size_t n)
 {
-	return n * 6 + 64;
+	return n * 20 + 64;
 }
 
 /* Kinds of the table, for `holt config check` and docs; NULL behind the last. */

@@ -16,7 +16,7 @@ enum {
 	/* Held back at most: the longest spelling of a value, and what overlaps it. */
 	HELD_MAX = 1 << 20,
 	WINDOW_MAX = 1 << 30,
-	MARK_MAX = sizeof("[REDACTED:]") + REDACT_KIND_MAX,
+	MARK_MAX = sizeof("[REDACTED::]") + REDACT_KIND_MAX + REDACT_TAG,
 };
 
 struct redactor {
@@ -44,7 +44,8 @@ struct state {
 	/* How its replacement goes on, where its length is kept. */
 	bool fills;
 	size_t filled;
-	const char *kind;
+	char mark[MARK_MAX + 1];
+	size_t whole; /* bytes of the mark; 0: there is no room for it */
 };
 
 struct redact_stream {
@@ -179,8 +180,22 @@ static int by_place(const void *a, const void *b)
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
+/* Forgets what was found from the n-th on inside of marks. */
+static void drop_marks(struct finder *f, size_t n)
+{
+	size_t kept = n;
+
+	for (size_t i = n; i < f->n_spans; i++) {
+		if (!is_in_mark((struct str){ f->p, f->n }, f->spans[i].at))
+			f->spans[kept++] = f->spans[i];
+	}
+	f->n_spans = kept;
+}
+
 static int find_all(struct redactor *r, struct finder *f, struct err *e)
 {
+	bool sorted = true;
+	size_t values;
 	int rc = 0;
 
 	f->open = f->firm = f->n;
@@ -195,12 +210,16 @@ static int find_all(struct redactor *r, struct finder *f, struct err *e)
 	f->cap = r->cap;
 	if (r->values)
 		values_find(r->values, f);
+	values = f->n_spans;
 	rc = patterns_find(r->patterns, f, e);
+	drop_marks(f, values);
 	r->spans = f->spans;
 	r->cap = f->cap;
 	if (rc == 0 && f->failed)
 		rc = err_set(e, ERR_LIMIT, "out of memory");
-	if (f->n_spans > 1)
+	for (size_t i = 1; i < f->n_spans && sorted; i++)
+		sorted = by_place(&f->spans[i - 1], &f->spans[i]) <= 0;
+	if (!sorted)
 		qsort(f->spans, f->n_spans, sizeof(*f->spans), by_place);
 	return rc;
 }
@@ -213,23 +232,23 @@ struct writing {
 	const char *p;
 	size_t n, clip;
 	struct buf *to;
+	struct buf *places; /* instead of `to`: of struct redact_place */
 	struct err *e;
 };
 
 static int write_text(struct writing *w, size_t from, size_t to)
 {
 	to = to < w->clip ? to : w->clip;
-	return from < to ? buf_add(w->to, w->p + from, to - from, w->e) : 0;
+	return from < to && w->to ? buf_add(w->to, w->p + from, to - from, w->e) : 0;
 }
 
 /* n bytes of a replacement that has the length of what it replaces. */
 static int write_fill(struct writing *w, size_t n)
 {
-	char mark[MARK_MAX];
-	size_t whole = (size_t)snprintf(mark, sizeof(mark), "[REDACTED:%s]", w->s->kind);
+	struct state *s = w->s;
 
-	for (; n > 0; n--, w->s->filled++) {
-		if (buf_add(w->to, w->s->filled < whole ? &mark[w->s->filled] : "*", 1, w->e) < 0)
+	for (; n > 0; n--, s->filled++) {
+		if (buf_add(w->to, s->filled < s->whole ? &s->mark[s->filled] : "*", 1, w->e) < 0)
 			return -1;
 	}
 	return 0;
@@ -242,18 +261,45 @@ static int write_dropped(struct writing *w, size_t from, size_t to)
 	return w->s->fills && from < to ? write_fill(w, to - from) : 0;
 }
 
-/* The replacement of a match that begins at `at`; its first byte that is not yet out is `from`. */
-static int write_mark(struct writing *w, const struct span *span, size_t from)
+/* How a match is replaced. */
+static void mark_begin(struct writing *w, const struct span *span)
 {
 	struct state *s = w->s;
 	size_t before = span->at < REDACT_NEAR ? span->at : REDACT_NEAR;
 
-	s->kind = span->kind;
 	s->filled = 0;
 	s->fills = s->keep_length || is_binary(w->p + span->at - before, before);
+	s->whole = (size_t)snprintf(s->mark, sizeof(s->mark), "[REDACTED:%s:%s]", span->kind,
+				    REDACT_TAG_OUTPUT);
+	if (s->whole > span->n)
+		s->whole = 0;
+}
+
+/* A match that begins there, or goes on to there. */
+static int write_place(struct writing *w, const struct span *span, size_t to, bool goes_on)
+{
+	struct redact_place p = { span->at, to - span->at, span->kind }, *last;
+
+	if (!goes_on) {
+		mark_begin(w, span);
+		p.fills = w->s->fills;
+		p.whole = w->s->whole > 0;
+		return buf_add(w->places, (const char *)&p, sizeof(p), w->e);
+	}
+	last = (struct redact_place *)(w->places->p + w->places->n) - 1;
+	last->n = to > last->at + last->n ? to - last->at : last->n;
+	return 0;
+}
+
+/* The replacement of a match that begins at `at`; its first byte that is not yet out is `from`. */
+static int write_mark(struct writing *w, const struct span *span, size_t from)
+{
+	struct state *s = w->s;
+
+	mark_begin(w, span);
 	if (s->fills || from >= w->clip)
 		return 0;
-	return buf_addf(w->to, w->e, "[REDACTED:%s]", span->kind);
+	return buf_add(w->to, s->mark, strlen(s->mark), w->e);
 }
 
 /* How many of the bytes belong to what is being dropped. */
@@ -306,48 +352,34 @@ static int write_span(struct writing *w, const struct span *span, size_t *pos)
 	s->covered = s->base + stop;
 	if (stop <= *pos && s->more == SPAN_ENDS)
 		return 0;
+	if (w->places) {
+		*pos = stop > *pos ? stop : *pos;
+		return write_place(w, span, *pos, goes_on);
+	}
 	if ((!goes_on && write_mark(w, span, from) < 0) || write_dropped(w, from, stop) < 0)
 		return -1;
 	*pos = stop > *pos ? stop : *pos;
 	return 0;
 }
 
-/* Up to where all is decided: no match that is cut there, unless too much is held back already. */
-static size_t decided(const struct finder *f, const struct state *s, size_t limit, bool *ret_forced)
+/* Up to where no match can begin that is not known yet, unless too much is held back already. */
+static size_t decided(const struct finder *f, const struct state *s, size_t limit)
 {
-	*ret_forced = false;
-	for (size_t i = f->n_spans; i > 0; i--) {
-		const struct span *x = &f->spans[i - 1];
-
-		if (x->at < limit && x->at + x->n > limit)
-			limit = x->at;
-	}
-	/* One that began before, and longer ones among those that were passed. */
-	for (size_t i = 0; i < f->n_spans && f->spans[i].at < limit; i++) {
-		if (f->spans[i].at + f->spans[i].n > limit) {
-			limit = f->spans[i].at;
-			i = (size_t)-1;
-		}
-	}
-	if (f->n > limit && f->n - limit > HELD_MAX) {
+	if (f->n - limit > HELD_MAX)
 		limit = f->n - HELD_MAX;
-		*ret_forced = true;
-	}
 	return limit > s->done ? limit : s->done;
 }
 
-/* Writes what has been decided of a window. 1: something was replaced. */
-static int write_window(struct writing *w, const struct finder *f, size_t limit, bool forced)
+/* Writes what has been decided of a window: the matches that begin before the limit, whole. What
+ * overlaps one continues it, so nothing that comes later changes what is written of it.
+ * 1: something was replaced. */
+static int write_window(struct writing *w, const struct finder *f, size_t limit)
 {
-	size_t pos = w->s->done, was = w->to->n;
+	size_t pos = w->s->done, was = w->to ? w->to->n : 0;
 	bool replaced = false;
 
 	for (size_t i = 0; i < f->n_spans && f->spans[i].at < limit; i++) {
-		const struct span *x = &f->spans[i];
-
-		if (x->at + x->n > limit && !forced)
-			continue;
-		if (write_span(w, x, &pos) < 0)
+		if (write_span(w, &f->spans[i], &pos) < 0)
 			return -1;
 		replaced |= w->s->base + pos == w->s->covered && pos > w->s->done;
 		if (w->s->more != SPAN_ENDS)
@@ -356,7 +388,7 @@ static int write_window(struct writing *w, const struct finder *f, size_t limit,
 	if (write_text(w, pos, limit) < 0)
 		return -1;
 	w->s->done = pos > limit ? pos : limit;
-	return replaced || w->to->n - was != w->s->done;
+	return replaced || (w->to && w->to->n - was != w->s->done);
 }
 
 /* ---- one text -------------------------------------------------------------------------------- */
@@ -372,7 +404,7 @@ static int redact_window(struct redactor *r, const char *p, size_t n, size_t beg
 		return -1;
 	if (f.n_spans == 0)
 		return 0;
-	return write_window(&w, &f, n, false) < 0 ? -1 : 1;
+	return write_window(&w, &f, n) < 0 ? -1 : 1;
 }
 
 int redact_text(struct redactor *r, const struct redact_part *t, struct buf *to, struct err *e)
@@ -393,6 +425,38 @@ int redact_text(struct redactor *r, const struct redact_part *t, struct buf *to,
 		return -1;
 	return redact_window(r, all.p, all.n, before.n, before.n + t->text.n, t->keep_length, to,
 			     e);
+}
+
+int redact_find(struct redactor *r, struct str text, struct redact_place **ret, size_t *ret_n,
+		struct err *e)
+{
+	struct buf places = BUF_INIT(WINDOW_MAX);
+	struct finder f = { .p = text.p, .n = text.n, .final = true };
+	struct state s = { .keep_length = false };
+	struct writing w = {
+		.s = &s, .p = text.p, .n = text.n, .clip = text.n, .places = &places, .e = e
+	};
+
+	if (text.n > 0 && (find_all(r, &f, e) < 0 || write_window(&w, &f, text.n) < 0)) {
+		buf_fini(&places);
+		return -1;
+	}
+	*ret = (struct redact_place *)places.p;
+	*ret_n = places.n / sizeof(**ret);
+	return 0;
+}
+
+int redact_place_show(const struct redact_place *p, struct buf *to, struct err *e)
+{
+	size_t end = to->n + p->n;
+
+	if ((!p->fills || p->whole) && redact_mark_add(to, p->kind, REDACT_TAG_OUTPUT, e) < 0)
+		return -1;
+	while (p->fills && to->n < end) {
+		if (buf_add(to, "*", 1, e) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */
@@ -447,7 +511,6 @@ int redact_stream_add(struct redact_stream *s, struct str bytes, enum redact_flu
 	struct writing w = { .s = st, .clip = SIZE_MAX, .to = to, .e = e };
 	struct finder f = { .final = flush == REDACT_END };
 	size_t limit, eaten;
-	bool forced;
 
 	if (buf_add(&s->window, bytes.p, bytes.n, e) < 0)
 		return -1;
@@ -464,8 +527,8 @@ int redact_stream_add(struct redact_stream *s, struct str bytes, enum redact_flu
 		if (find_all(s->r, &f, e) < 0)
 			return -1;
 		limit = flush == REDACT_MORE ? f.open : flush == REDACT_QUIET ? f.firm : f.n;
-		limit = decided(&f, st, limit, &forced);
-		if (write_window(&w, &f, limit, forced) < 0)
+		limit = decided(&f, st, limit);
+		if (write_window(&w, &f, limit) < 0)
 			return -1;
 	}
 	stream_trim(s);

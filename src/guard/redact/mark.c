@@ -1,0 +1,67 @@
+/* The text of marks. */
+#include <string.h>
+
+#include "guard/redact/internal.h"
+
+static const char mark_head[] = "[REDACTED:";
+
+static bool is_tag(struct str s)
+{
+	if (str_is(s, REDACT_TAG_OUTPUT))
+		return true;
+	for (size_t i = 0; i < s.n; i++) {
+		if (!(char_class(s.p[i]) & IS_LOWER) && !(s.p[i] >= '2' && s.p[i] <= '7'))
+			return false;
+	}
+	return s.n == REDACT_TAG;
+}
+
+int redact_mark_add(struct buf *to, const char *kind, const char *tag, struct err *e)
+{
+	return buf_addf(to, e, "%s%s:%s]", mark_head, kind, tag);
+}
+
+/* text begins behind the head. */
+static bool mark_read(struct str text, struct redact_mark *ret)
+{
+	size_t kind = 0, end;
+
+	while (kind < text.n && (char_class(text.p[kind]) & (URL64 | IS_DOT)))
+		kind++;
+	if (kind == 0 || kind > REDACT_KIND_MAX || kind == text.n || text.p[kind] != ':')
+		return false;
+	for (end = kind + 1; end < text.n && (char_class(text.p[end]) & ALNUM); end++)
+		;
+	ret->kind = (struct str){ text.p, kind };
+	ret->tag = (struct str){ text.p + kind + 1, end - kind - 1 };
+	return end < text.n && text.p[end] == ']' && is_tag(ret->tag);
+}
+
+bool redact_mark_next(struct str text, struct redact_mark *ret)
+{
+	const size_t head = strlen(mark_head);
+	const char *at = text.n < head ? NULL : memmem(text.p, text.n, mark_head, head);
+
+	if (!at)
+		return false;
+	*ret = (struct redact_mark){ .whole = { at, head } };
+	ret->exact = mark_read((struct str){ at + head, (size_t)(text.p + text.n - at) - head },
+			       ret);
+	if (ret->exact)
+		ret->whole.n = (size_t)(ret->tag.p + ret->tag.n + 1 - at);
+	return true;
+}
+
+bool is_in_mark(struct str text, size_t at)
+{
+	enum { LONGEST = sizeof(mark_head) + REDACT_KIND_MAX + 1 + REDACT_TAG };
+	size_t from = at, least = at > LONGEST ? at - LONGEST : 0;
+	struct redact_mark m;
+
+	while (from > least && text.p[from] != '[')
+		from--;
+	text = (struct str){ text.p + from, text.n - from };
+	text.n = text.n < LONGEST ? text.n : LONGEST;
+	return redact_mark_next(text, &m) && m.exact && m.whole.p == text.p &&
+	       from + m.whole.n > at;
+}

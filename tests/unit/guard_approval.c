@@ -564,7 +564,7 @@ static void test_killed(void **state)
 
 static void test_shown(void **state)
 {
-	static char big[40000] = "{\"command\":\"";
+	static char big[2 * APPROVAL_ARGUMENTS_MAX] = "{\"command\":\"";
 	struct approval_ask q = push();
 	const struct approval *a;
 	struct caller c;
@@ -586,10 +586,13 @@ static void test_shown(void **state)
 	assert_true(a->cut);
 	assert_int_equal(a->row.size, strlen(big));
 	assert_true(a->row.arguments.n < APPROVAL_ARGUMENTS_MAX + 8);
+	/* what nobody has seen nobody approves, in any scope */
+	for (enum approval_scope scope = 0; scope < APPROVAL_SCOPES; scope++)
+		assert_int_equal(answer_by(c.id, APPROVAL_APPROVED, scope, NULL, &e), ERR_DENIED);
 	assert_int_equal(
 		answer_by(c.id, APPROVAL_APPROVED, APPROVAL_ALWAYS, "{\"/command\":\"*\"}", &e),
-		ERR_INVALID);
-	approval_leave(&c.w, false);
+		ERR_DENIED);
+	assert_int_equal(answer_by(c.id, APPROVAL_DENIED, APPROVAL_ONCE, NULL, &e), ERR_NONE);
 }
 
 int main(void)

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "guard/policy/glob.h"
 #include "guard/policy/policy.h"
@@ -64,7 +65,7 @@ struct given {
 	const char *pointer, *text[3];
 };
 
-static void show(const void *request, const char *pointer, field_see_fn see, void *data)
+static void show(const void *request, const char *pointer, bool whole, field_see_fn see, void *data)
 {
 	const struct given *g = request;
 
@@ -175,8 +176,8 @@ static void test_narrowed(void **state)
 	assert_false(policy_allows_image(f, STR_LIT("key:a"), STR_NONE, STR_LIT("host"), &line));
 	assert_int_equal(line, 10);
 	assert_true(policy_allows_image(f, STR_LIT("key:a"), STR_NONE, STR_LIT("python-3"), &line));
-	assert_true(policy_allows_secret(f, STR_LIT("key:a"), STR_NONE, STR_LIT("db")));
-	assert_false(policy_allows_secret(f, STR_LIT("key:ci"), STR_NONE, STR_LIT("db")));
+	assert_true(policy_allows(f, STR_LIT("key:a"), STR_NONE, POLICY_SECRETS, STR_LIT("db")));
+	assert_false(policy_allows(f, STR_LIT("key:ci"), STR_NONE, POLICY_SECRETS, STR_LIT("db")));
 	assert_true(l.has_forks && l.forks == 2 && l.has_sandboxes && !l.has_wall_seconds);
 }
 
@@ -233,10 +234,54 @@ static void test_two_names(void **state)
 	assert_true(policy_allows_image(f, a, agent, STR_LIT("py3"), &line));
 	assert_false(policy_allows_image(f, a, agent, STR_LIT("py2"), &line));
 	assert_false(policy_allows_image(f, a, agent, STR_LIT("ruby3"), &line));
-	assert_false(policy_allows_secret(f, a, agent, STR_LIT("y")));
-	assert_false(policy_allows_profile(f, a, agent, STR_LIT("q")));
+	assert_false(policy_allows(f, a, agent, POLICY_SECRETS, STR_LIT("y")));
+	assert_false(policy_allows(f, a, agent, POLICY_PROFILES, STR_LIT("q")));
 	assert_int_equal(policy_limits(f, a, agent).forks, 1);
 	assert_int_equal(policy_limits(f, a, STR_NONE).forks, 2);
+}
+
+/* Each list narrows, for whichever name; what is granted is granted to the principal's own name. */
+static void test_lists(void **state)
+{
+	static const char text[] =
+		"{ \"principals\": { \"key:*\": { \"agents\": [\"a*\"], \"workspaces\": [\"w\"] },"
+		"  \"key:b\": { \"agents\": [\"*b\", \"abc\"], \"secrets\": [\"s\"] },"
+		"  \"conversation:*\": { \"agents\": [\"ab\"], \"profiles\": [] } } }";
+	static const struct {
+		enum policy_list list;
+		const char *who, *conversation, *name;
+		bool allows, grants, spells;
+	} lists[] = {
+		{ POLICY_AGENTS, "key:a", NULL, "ax", true, true, false },
+		{ POLICY_AGENTS, "key:a", NULL, "a*", true, true, true },
+		{ POLICY_AGENTS, "key:a", NULL, "b", false, true, false },
+		{ POLICY_AGENTS, "key:b", NULL, "b", false, true, false },
+		{ POLICY_AGENTS, "key:b", NULL, "axb", true, true, false },
+		{ POLICY_AGENTS, "key:b", NULL, "abc", true, true, true },
+		{ POLICY_AGENTS, "key:b", "conversation:1", "aab", false, true, false },
+		{ POLICY_AGENTS, "key:b", "conversation:1", "ab", true, true, false },
+		{ POLICY_AGENTS, "local", "conversation:1", "ab", true, false, false },
+		{ POLICY_AGENTS, "local", NULL, "b", true, false, false },
+		{ POLICY_WORKSPACES, "key:a", NULL, "w", true, true, true },
+		{ POLICY_WORKSPACES, "key:a", NULL, "v", false, true, false },
+		{ POLICY_SECRETS, "key:a", NULL, "s", true, false, false },
+		{ POLICY_SECRETS, "key:b", NULL, "t", false, true, false },
+		{ POLICY_PROFILES, "key:b", "conversation:1", "p", false, false, false },
+	};
+	struct err e = ERR_INIT;
+	AUTO(config_unref) struct config *c = config_parse(str_of(text), "c", &e);
+	const struct config_file *f = config_file(c);
+
+	assert_string_equal(e.msg, "");
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		struct str who = str_of(lists[i].who), name = str_of(lists[i].name);
+
+		if (policy_allows(f, who, str_of(lists[i].conversation), lists[i].list, name) !=
+			    lists[i].allows ||
+		    policy_grants(f, who, lists[i].list) != lists[i].grants ||
+		    policy_spells(f, who, lists[i].list, name) != lists[i].spells)
+			fail_msg("%zu: %s", i, lists[i].name);
+	}
 }
 
 /* A struct by its rows. */
@@ -352,12 +397,51 @@ static void test_visit_json(void **state)
 				 collect, got));
 }
 
+/* A rule that allows does not cover what a shell would run behind what it names; any other matches
+ * wherever the pattern fits. */
+static void test_stars_that_allow(void **state)
+{
+	static const char *const behind[] = { "; rm -rf x", "\nrm x", " | sh",	  " && rm x",
+					      " & rm x",    " > f",   " $(rm x)", " `rm x`",
+					      " < f",	    " {a,b}", "\\\nrm",	  "\rrm" };
+
+	for (unsigned allows = 0; allows < 2; allows++) {
+		autofree char *text = NULL;
+		struct err e = ERR_INIT;
+
+		assert_true(asprintf(&text,
+				     "{\"policy\":{\"default\":\"%s\",\"rules\":[{\"name\":\"r\","
+				     "\"when\":{\"/command\":\"git log *\"},\"then\":\"%s\"}]}}",
+				     allows ? "deny" : "allow", allows ? "allow" : "deny") > 0);
+		AUTO(config_unref) struct config *c = config_parse(str_of(text), "c", &e);
+
+		assert_non_null(c);
+		for (size_t i = 0; i <= ARRAY_LEN(behind); i++) {
+			char line[64];
+			struct given given = { "/command", { line } };
+			struct policy_call call = { .who = STR_LIT("local"),
+						    .action = "sandbox.exec",
+						    .effect = "execute",
+						    .show = show,
+						    .request = &given };
+			enum config_then then;
+
+			snprintf(line, sizeof(line), "git log -3%s",
+				 i < ARRAY_LEN(behind) ? behind[i] : "");
+			then = policy_decide(config_file(c), NULL, &call).then;
+			assert_int_equal(then, allows && i == ARRAY_LEN(behind) ? CONFIG_ALLOW
+										: CONFIG_DENY);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_glob),	 cmocka_unit_test(test_rules),
-		cmocka_unit_test(test_narrowed), cmocka_unit_test(test_two_names),
-		cmocka_unit_test(test_visit),	 cmocka_unit_test(test_visit_json),
+		cmocka_unit_test(test_glob),	   cmocka_unit_test(test_stars_that_allow),
+		cmocka_unit_test(test_rules),	   cmocka_unit_test(test_narrowed),
+		cmocka_unit_test(test_two_names),  cmocka_unit_test(test_visit),
+		cmocka_unit_test(test_visit_json), cmocka_unit_test(test_lists),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -584,8 +584,6 @@ static int check_grant(const struct approvals *all, const struct approval *a,
 		grants += is_grant(b);
 	if (grants >= APPROVAL_GRANTS_MAX)
 		return err_set(e, ERR_LIMIT, "%u grants stand already; take some back", grants);
-	if (q->pattern.n && a->cut)
-		return err_set(e, ERR_INVALID, "pattern: the arguments are too large to have one");
 	return q->pattern.n ? approval_pattern_check(q->pattern, a->row.arguments, e) : 0;
 }
 
@@ -599,7 +597,15 @@ static int check_answer(const struct approvals *all, const struct approval *a,
 			       STR_ARG(a->row.id));
 	if (a->state != APPROVAL_PENDING)
 		return one_conflict(a, e);
-	return q->to == APPROVAL_APPROVED ? check_grant(all, a, q, e) : 0;
+	if (q->to != APPROVAL_APPROVED)
+		return 0;
+	if (a->cut)
+		return err_set(
+			e, ERR_DENIED,
+			"the arguments have %llu bytes, and only %d of them can be shown: what "
+			"can't be shown whole can't be approved; deny it",
+			(unsigned long long)a->row.size, APPROVAL_ARGUMENTS_MAX);
+	return check_grant(all, a, q, e);
 }
 
 /* All of it or nothing: what the registry does not take is not so. */

@@ -19,7 +19,7 @@
 #include "store/store.h"
 
 enum {
-	APPROVAL_ARGUMENTS_MAX = 16 << 10, /* bytes that are kept to be shown */
+	APPROVAL_ARGUMENTS_MAX = 64 << 10, /* bytes that are kept to be shown */
 	APPROVAL_PATTERN_MAX = 4 << 10,
 	APPROVAL_GRANTS_MAX = 256,
 	APPROVAL_CLOSED_MAX = 256, /* that are kept after their end */
@@ -49,7 +49,7 @@ struct approval {
 	enum approval_state state;
 	enum approval_scope scope;
 	bool open; /* pending, or approved and still good for a call */
-	bool cut; /* not all of the arguments are kept */
+	bool cut; /* not all of the arguments are kept, so it can't be approved */
 	/* private: */
 	struct approval *next;
 	struct approval_wait *waiter;

@@ -3,6 +3,7 @@
  * value its text decides, everywhere else both must be equal. So a pattern frees what it names and
  * nothing else: a member that an operation gets later is not free.
  */
+#include "base/glob.h"
 #include "json/document/pointer.h"
 #include "json/document/write.h"
 
@@ -15,38 +16,6 @@ enum {
 	GLOB_MAX = 512,
 	TEXT_MAX = 64 << 10,
 };
-
-/* By these a shell begins another command, or puts in what one prints. */
-static const char shell[] = ";&|`$<>(){}\\";
-
-static bool free_char(char c)
-{
-	return (unsigned char)c >= ' ' && c != 0x7f && !strchr(shell, c);
-}
-
-/* A star gives back as little as it can: only the last one is ever tried again. */
-static bool glob(struct str g, struct str s)
-{
-	size_t gi = 0, si = 0, star = SIZE_MAX, from = 0;
-
-	while (si < s.n) {
-		if (gi < g.n && g.p[gi] == '*') {
-			star = gi++;
-			from = si;
-		} else if (gi < g.n && g.p[gi] == s.p[si]) {
-			gi++;
-			si++;
-		} else if (star != SIZE_MAX && free_char(s.p[from])) {
-			gi = star + 1;
-			si = ++from;
-		} else {
-			return false;
-		}
-	}
-	while (gi < g.n && g.p[gi] == '*')
-		gi++;
-	return gi == g.n;
-}
 
 /* A string's bytes, of any other value its JSON. */
 static bool value_text(const struct json_val *v, struct buf *room, struct str *ret)
@@ -77,7 +46,7 @@ static bool value_fits(struct str g, const struct json_val *v)
 	autobuf struct buf room = BUF_INIT(VALUE_MAX);
 	struct str s;
 
-	return str_is(g, "*") || (value_text(v, &room, &s) && s.n <= TEXT_MAX && glob(g, s));
+	return str_is(g, "*") || (value_text(v, &room, &s) && s.n <= TEXT_MAX && glob_allows(g, s));
 }
 
 static const struct json_val *pattern_at(const struct json_val *pattern,

@@ -1,12 +1,12 @@
 #include "guard/audit/audit.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/folder.h"
 #include "base/id.h"
 #include "base/log.h"
 
@@ -56,23 +56,19 @@ static void audit_kick(struct audit *a);
 /* Removes the files of sessions whose hub was killed: nobody holds their lock. */
 static void session_sweep(int folder)
 {
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
+	autofolder struct folder f = folder_at(folder, ".");
 
-	while (d && (entry = readdir(d))) {
-		int old = strncmp(entry->d_name, "session-", 8) == 0
-				? openat(folder, entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+	/* What is not seen now is removed at the next start. */
+	while (folder_next(&f) > 0) {
+		const char *name = f.entry->d_name;
+		int old = strncmp(name, "session-", 8) == 0
+				? openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
 				: -1;
 
 		if (old >= 0 && flock(old, LOCK_EX | LOCK_NB) == 0)
-			unlinkat(folder, entry->d_name, 0);
+			unlinkat(folder, name, 0);
 		close_fd(&old);
 	}
-	if (d)
-		closedir(d);
-	else
-		close_fd(&fd);
 }
 
 static void session_name(const struct audit *a, char name[SESSION_NAME])

@@ -188,7 +188,10 @@ static int log_next_file(struct audit_log *l, struct err *e)
 		return -1;
 	if (fsync(l->folder) < 0)
 		return err_sys(e, errno, "sync the folder of the audit log");
-	return log_write_head(l, &h, e);
+	/* The head's, too: without one, the log would tell that records are lost. */
+	if (log_write_head(l, &h, e) < 0)
+		return -1;
+	return fdatasync(l->head_fd) < 0 ? err_sys(e, errno, "sync the audit log's head") : 0;
 }
 
 /* ---- appending ----------------------------------------------------------------------------- */
@@ -247,14 +250,13 @@ static int log_write_event(struct audit_log *l, struct audit_record *r, bool sig
 /* ---- what a dead writer left --------------------------------------------------------------- */
 
 /* Newest file of the folder; 0: there is none. */
-static unsigned log_newest(struct audit_log *l)
+static int log_newest(struct audit_log *l, unsigned *ret, struct err *e)
 {
-	unsigned *files = NULL;
-	size_t n = audit_files(l->folder, &files);
-	unsigned newest = n ? files[n - 1] : 0;
+	autofree unsigned *files = NULL;
+	ssize_t n = audit_files(l->folder, &files, e);
 
-	free(files);
-	return newest;
+	*ret = n > 0 ? files[n - 1] : 0;
+	return n < 0 ? -1 : 0;
 }
 
 /* Reads on from where the head says the log ended, or (chained: false) from the file's start,
@@ -337,11 +339,13 @@ static int log_catch_up(struct audit_log *l, unsigned newest, struct err *e)
 /* The head (file 0 where there is none) and the files do not agree. */
 static int log_recover(struct audit_log *l, const struct audit_head *said, struct err *e)
 {
-	unsigned newest = log_newest(l);
+	unsigned newest;
 	bool lost = !said->file;
 	uint64_t cut = 0;
 	int rest = 1;
 
+	if (log_newest(l, &newest, e) < 0)
+		return -1;
 	l->head = *said;
 	if (!said->file)
 		memset(l->head.hash, '0', sizeof(l->head.hash) - 1);
@@ -434,8 +438,11 @@ static bool log_is_old(struct audit_log *l, unsigned file)
 static int log_retain(struct audit_log *l, struct err *e)
 {
 	autofree unsigned *files = NULL;
-	size_t n = audit_files(l->folder, &files);
+	ssize_t all = audit_files(l->folder, &files, e);
+	size_t n = all < 0 ? 0 : (size_t)all;
 
+	if (all < 0)
+		return -1;
 	for (size_t i = 0; i + 1 < n; i++) {
 		if (n - i <= l->limits.files && !log_is_old(l, files[i]))
 			return 0;

@@ -112,12 +112,17 @@ static int query_last(int folder, const unsigned *files, size_t n, const struct 
 int audit_search(int folder, const struct audit_query *q, struct audit_found *ret, struct err *e)
 {
 	autofree unsigned *files = NULL;
-	size_t n = audit_files(folder, &files);
+	ssize_t all = audit_files(folder, &files, e);
+	size_t n = all < 0 ? 0 : (size_t)all;
 	struct ring g = { .lines = calloc(q->limit, sizeof(*g.lines)), .max = q->limit };
 	int rc;
 
-	if (!g.lines)
+	if (all >= 0 && !g.lines)
 		return err_set(e, ERR_LIMIT, "out of memory");
+	if (all < 0) {
+		free(g.lines);
+		return -1;
+	}
 	rc = q->has_after ? query_after(folder, files, n, q, &g, e)
 			  : query_last(folder, files, n, q, &g, e);
 	if (rc < 0) {

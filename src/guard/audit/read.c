@@ -1,8 +1,8 @@
 #include "guard/audit/read.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 
+#include "base/folder.h"
 #include "guard/audit/log.h"
 
 enum { ROOM = 64 << 10 };
@@ -99,36 +99,34 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-size_t audit_files(int folder, unsigned **ret)
+ssize_t audit_files(int folder, unsigned **ret, struct err *e)
 {
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	autofolder struct folder f = folder_at(folder, ".");
+	autofree unsigned *all = NULL;
 	size_t n = 0, room = 0;
-	struct dirent *entry;
+	int found;
 
 	*ret = NULL;
-	if (!d) {
-		close_fd(&fd);
-		return 0;
-	}
-	while ((entry = readdir(d))) {
-		unsigned file = audit_file_of(entry->d_name);
+	while ((found = folder_next(&f)) > 0) {
+		unsigned file = audit_file_of(f.entry->d_name);
 
 		if (file && n == room) {
-			unsigned *more = reallocarray(*ret, room = room ? 2 * room : 64,
-						      sizeof(**ret));
+			unsigned *more = reallocarray(all, room = room ? 2 * room : 64,
+						      sizeof(*all));
 
 			if (!more)
-				break;
-			*ret = more;
+				return err_set(e, ERR_LIMIT, "out of memory");
+			all = more;
 		}
 		if (file)
-			(*ret)[n++] = file;
+			all[n++] = file;
 	}
-	closedir(d);
+	if (found < 0)
+		return err_sys(e, f.errnum, "list the audit log");
 	if (n)
-		qsort(*ret, n, sizeof(**ret), by_number);
-	return n;
+		qsort(all, n, sizeof(*all), by_number);
+	*ret = take_ptr(all);
+	return (ssize_t)n;
 }
 
 struct json_doc *audit_first(int folder, unsigned file, struct arena *a, struct audit_record *ret,

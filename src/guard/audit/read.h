@@ -19,8 +19,8 @@ uint64_t audit_reader_at(const struct audit_reader *r);
 /* Bytes behind it that have no newline, where audit_reader_next() gave 0. */
 size_t audit_reader_rest(const struct audit_reader *r);
 
-/* Numbers of the log's files, ascending. *ret is owned. */
-size_t audit_files(int folder, unsigned **ret);
+/* How many files the log has, and their numbers, ascending. *ret is owned. */
+ssize_t audit_files(int folder, unsigned **ret, struct err *e) MUST_USE;
 
 /* The first record of a file; its texts live as long as the document. */
 struct json_doc *audit_first(int folder, unsigned file, struct arena *a, struct audit_record *ret,

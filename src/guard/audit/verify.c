@@ -305,11 +305,17 @@ void audit_verify_log(int folder, const struct audit_public *p, struct audit_rep
 		autofree unsigned *files = NULL;
 		struct audit_head h = { .file = 0 };
 		int lock = log_head(folder, &h);
-		size_t n = audit_files(folder, &files);
+		struct err e;
+		ssize_t all = audit_files(folder, &files, &e);
+		size_t n = all < 0 ? 0 : (size_t)all;
 		struct verify v;
 
 		verify_init(&v, p, ret);
 		close_fd(&lock);
+		if (all < 0) {
+			report_why(ret, AUDIT_MISMATCH, "%s", e.msg);
+			return;
+		}
 		if (!h.file) {
 			report_why(ret, n ? AUDIT_MISMATCH : AUDIT_NOT_FOUND,
 				   n ? "the log's head is gone or damaged"
@@ -350,8 +356,8 @@ static int find_in(int fd, struct str id, struct audit_line *ret, struct err *e)
 int audit_find(int folder, struct str id, struct audit_line *ret, struct err *e)
 {
 	autofree unsigned *files = NULL;
-	size_t n = audit_files(folder, &files);
-	int found = 0;
+	ssize_t n = audit_files(folder, &files, e);
+	int found = n < 0 ? -1 : 0;
 
 	while (n > 0 && found == 0) {
 		char name[AUDIT_FILE_NAME];
@@ -390,12 +396,15 @@ static void receipt_compare(int folder, const struct audit_record *r, struct aud
 		unsigned *files = NULL;
 		AUTO(arena_free) struct arena *a = arena_new(1 << 16);
 		struct audit_record first = { .seq = 0 };
-		size_t n = audit_files(folder, &files);
+		ssize_t n = audit_files(folder, &files, &e);
 		AUTO(json_free)
-		struct json_doc *d = n && a ? audit_first(folder, files[0], a, &first, &e) : NULL;
+		struct json_doc *d = n > 0 && a ? audit_first(folder, files[0], a, &first, &e)
+						: NULL;
 
 		free(files);
-		if (!d || r->seq >= first.seq)
+		if (n < 0)
+			report_why(ret, AUDIT_MISMATCH, "the log can't be read: %s", e.msg);
+		else if (!d || r->seq >= first.seq)
 			report_why(ret, AUDIT_MISMATCH, "the log has no such record");
 		return;
 	}

@@ -102,6 +102,7 @@ static int load_one(void *arg, const struct store_api_key *r, struct err *e)
 	k->created_ms = r->created_ms;
 	k->expires_ms = r->expires_ms;
 	k->used_ms = k->stored_ms = r->used_ms;
+	snprintf(k->root, sizeof(k->root), "%.*s", STR_CUT(r->root, KEY_OWNER_MAX));
 	return 0;
 }
 
@@ -157,7 +158,8 @@ static int key_store(struct keys *ks, const struct key *k, struct err *e)
 							  .scopes = k->scopes,
 							  .created_ms = k->created_ms,
 							  .expires_ms = k->expires_ms,
-							  .used_ms = k->used_ms },
+							  .used_ms = k->used_ms,
+							  .root = str_of(k->root) },
 				 e);
 }
 
@@ -179,6 +181,7 @@ struct key *keys_create(struct keys *ks, const struct key_spec *spec, int64_t no
 		return NULL;
 	}
 	memcpy(k->name, spec->name.p, spec->name.n);
+	snprintf(k->root, sizeof(k->root), "%.*s", STR_CUT(spec->root, KEY_OWNER_MAX));
 	k->scopes = spec->scopes;
 	k->created_ms = now_ms;
 	k->expires_ms = spec->ttl_ms ? now_ms + (int64_t)spec->ttl_ms : 0;
@@ -254,6 +257,18 @@ int64_t keys_expire(struct keys *ks, int64_t now_ms)
 		k->expired = true;
 	}
 	return next;
+}
+
+struct str keys_root(const struct keys *ks, struct str owner)
+{
+	char its[KEY_OWNER_MAX + 1];
+
+	for (const struct key *k = ks->first; k; k = k->next) {
+		snprintf(its, sizeof(its), "key:%s@%s", k->name, k->id);
+		if (str_is(owner, its))
+			return k->root[0] ? str_of(k->root) : owner;
+	}
+	return owner;
 }
 
 struct key *keys_first(const struct keys *ks)

@@ -27,6 +27,7 @@ enum {
 	KEY_NAME_MAX = 48,
 	KEY_HASH = 32,
 	KEY_ID_MAX = 16,
+	KEY_OWNER_MAX = 4 + KEY_NAME_MAX + 1 + KEY_ID_MAX,
 	KEYS_MAX = 1000, /* of a hub */
 };
 #define KEY_TTL_MAX_MS (10ull * 365 * 86400 * 1000)
@@ -40,6 +41,9 @@ struct key {
 	int64_t created_ms;
 	int64_t expires_ms; /* 0: never */
 	int64_t used_ms; /* 0: never */
+	/* Of a key that a key has made: the owner ("key:NAME@ID") of the first in this line, which
+	 * may be gone. "": no key made it. */
+	char root[KEY_OWNER_MAX + 1];
 	bool expired; /* on_end has been called for that */
 	void *data; /* for whoever finds it; NULL at first */
 
@@ -67,6 +71,7 @@ struct key_spec {
 	struct str name;
 	unsigned scopes;
 	uint64_t ttl_ms; /* 0: it never expires */
+	struct str root; /* as key.root; STR_NONE: no key makes it */
 };
 /* A new key; *ret_token is owned by the caller, the key borrowed until it ends. An expired key of
  * this name is replaced. ERR_CONFLICT: the name is taken; ERR_LIMIT: there are KEYS_MAX. */
@@ -82,6 +87,10 @@ int keys_revoke(struct keys *ks, struct str name, struct err *e) MUST_USE;
 
 /* Ends the keys whose time is over. Returns when the next one will be; 0: none will. */
 int64_t keys_expire(struct keys *ks, int64_t now_ms);
+
+/* The first key of those that made this owner's, one by the other, as an owner; itself, if it
+ * is none of a key that a key made. Borrowed from either. */
+struct str keys_root(const struct keys *ks, struct str owner);
 
 /* In order of creation. */
 struct key *keys_first(const struct keys *ks);

@@ -1,5 +1,6 @@
 #include "guard/policy/policy.h"
 
+#include "base/glob.h"
 #include "guard/policy/glob.h"
 
 /* ---- one rule ------------------------------------------------------------------------------ */
@@ -24,6 +25,7 @@ static bool policy_is_tool(const struct field_strs *names, const struct policy_c
 
 struct policy_seen {
 	struct str pattern;
+	bool allows; /* then a star does not match what begins another command */
 	size_t all, matching;
 };
 
@@ -32,7 +34,7 @@ static void policy_see(void *data, struct str text)
 	struct policy_seen *s = data;
 
 	s->all++;
-	s->matching += policy_glob(s->pattern, text);
+	s->matching += s->allows ? glob_allows(s->pattern, text) : policy_glob(s->pattern, text);
 }
 
 /* Of several texts, such as the hosts of a network, one is enough to deny or to ask; to allow, all
@@ -40,17 +42,19 @@ static void policy_see(void *data, struct str text)
 static bool policy_is_argument(const struct config_rule *r, const struct field_pair *when,
 			       const struct policy_call *c)
 {
-	struct policy_seen s = { .pattern = when->value };
+	const bool allows = r->then == CONFIG_ALLOW;
+	struct policy_seen s = { .pattern = when->value, .allows = allows };
 
 	if (c->show)
-		c->show(c->request, when->key.p, policy_see, &s);
-	return s.matching > 0 && (r->then != CONFIG_ALLOW || s.matching == s.all);
+		c->show(c->request, when->key.p, allows, policy_see, &s);
+	return s.matching > 0 && (!allows || s.matching == s.all);
 }
 
 static bool policy_matches(const struct config_rule *r, struct str who, const struct policy_call *c)
 {
 	if ((r->who.n && !policy_names(&r->who, who)) || !policy_is_tool(&r->tools, c) ||
-	    (r->actions.n && !policy_names(&r->actions, str_of(c->action))) ||
+	    (r->actions.n && !policy_names(&r->actions, str_of(c->action)) &&
+	     !(c->group && policy_names(&r->actions, str_of(c->group)))) ||
 	    (r->effects.n && !policy_names(&r->effects, str_of(c->effect))))
 		return false;
 	for (size_t i = 0; i < r->when.n; i++) {
@@ -153,30 +157,63 @@ bool policy_allows_image(const struct config_file *f, struct str who, struct str
 	return true;
 }
 
-bool policy_allows_secret(const struct config_file *f, struct str who, struct str conversation,
-			  struct str secret)
+/* NULL: the entry does not have it. */
+static const struct field_strs *policy_list(const struct config_principal *p, enum policy_list l)
+{
+	switch (l) {
+	case POLICY_SECRETS:
+		return p->has_secrets ? &p->secrets : NULL;
+	case POLICY_PROFILES:
+		return p->has_profiles ? &p->profiles : NULL;
+	case POLICY_AGENTS:
+		return p->has_agents ? &p->agents : NULL;
+	case POLICY_WORKSPACES:
+		return p->has_workspaces ? &p->workspaces : NULL;
+	}
+	return NULL;
+}
+
+bool policy_allows(const struct config_file *f, struct str who, struct str conversation,
+		   enum policy_list l, struct str name)
 {
 	const struct config_principal *p;
+	const struct field_strs *list;
 	size_t at = 0;
 
 	while ((p = policy_next(f, who, conversation, &at))) {
-		if (p->has_secrets && !policy_names(&p->secrets, secret))
+		list = policy_list(p, l);
+		if (list && !policy_names(list, name))
 			return false;
 	}
 	return true;
 }
 
-bool policy_allows_profile(const struct config_file *f, struct str who, struct str conversation,
-			   struct str profile)
+bool policy_grants(const struct config_file *f, struct str who, enum policy_list l)
 {
 	const struct config_principal *p;
 	size_t at = 0;
 
-	while ((p = policy_next(f, who, conversation, &at))) {
-		if (p->has_profiles && !policy_names(&p->profiles, profile))
-			return false;
+	while ((p = policy_next(f, who, STR_NONE, &at))) {
+		if (policy_list(p, l))
+			return true;
 	}
-	return true;
+	return false;
+}
+
+bool policy_spells(const struct config_file *f, struct str who, enum policy_list l, struct str name)
+{
+	const struct config_principal *p;
+	const struct field_strs *list;
+	size_t at = 0;
+
+	while ((p = policy_next(f, who, STR_NONE, &at))) {
+		list = policy_list(p, l);
+		for (size_t i = 0; list && i < list->n; i++) {
+			if (str_eq(list->p[i], name))
+				return true;
+		}
+	}
+	return false;
 }
 
 struct config_limits policy_least(const struct config_limits *a, const struct config_limits *b)

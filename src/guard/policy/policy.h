@@ -22,11 +22,15 @@ struct policy_call {
 	 * "conversation:ID", or STR_NONE. */
 	struct str who, conversation;
 	const char *action, *effect;
+	/* The name that rules have for it together with others, matched as an action; or NULL. */
+	const char *group;
 	/* Names of the MCP tools that do this, and of their sets. */
 	const char *const *tools;
 	size_t n_tools;
-	/* Shows the texts that a JSON pointer leads to in the request. */
-	void (*show)(const void *request, const char *pointer, field_see_fn see, void *data);
+	/* Shows the texts that a JSON pointer leads to in the request. whole: a command as one line
+	 * alone, else its words, too. */
+	void (*show)(const void *request, const char *pointer, bool whole, field_see_fn see,
+		     void *data);
 	const void *request;
 	struct str image; /* what a sandbox is to be made from; STR_NONE: none is made */
 };
@@ -55,13 +59,17 @@ bool policy_has_rules(const struct config_file *f);
 /* What it may make sandboxes from. *ret_line: of what refuses it. */
 bool policy_allows_image(const struct config_file *f, struct str who, struct str conversation,
 			 struct str image, unsigned *ret_line);
-/* Which secrets it may grant. */
-bool policy_allows_secret(const struct config_file *f, struct str who, struct str conversation,
-			  struct str secret);
 
-/* Which profiles it may ask for. */
-bool policy_allows_profile(const struct config_file *f, struct str who, struct str conversation,
-			   struct str profile);
+/* Lists of names in entries of "principals". */
+enum policy_list { POLICY_SECRETS, POLICY_PROFILES, POLICY_AGENTS, POLICY_WORKSPACES };
+/* Whether each entry that names it and has the list names this, too. */
+bool policy_allows(const struct config_file *f, struct str who, struct str conversation,
+		   enum policy_list l, struct str name);
+/* Whether an entry for `who` has the list: for those who have nothing by default. */
+bool policy_grants(const struct config_file *f, struct str who, enum policy_list l);
+/* Whether one has this name in full, not as a pattern. */
+bool policy_spells(const struct config_file *f, struct str who, enum policy_list l,
+		   struct str name);
 
 /* What it may use: the least of all that name it, without the hub's, which holds for all clients
  * together. */

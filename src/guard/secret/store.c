@@ -4,7 +4,6 @@
  *	secret.key	32 random bytes (0600)
  *	secrets/NAME	the value, sealed and bound to NAME (0600)
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
@@ -13,8 +12,10 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/folder.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "base/publish.h"
 #include "base/seal.h"
 #include "guard/secret/internal.h"
 
@@ -42,6 +43,11 @@ static int store_failed(struct err *e, const char *what)
 	if (errno == ENOSPC || errno == EDQUOT)
 		return err_set(e, ERR_STORE_FULL, "%s: no room on its disk", what);
 	return err_sys(e, errno, "%s", what);
+}
+
+static int store_unsure(struct err *e, const char *what)
+{
+	return err_set(e, ERR_UNSURE, "it may have been done: %s: %s", what, strerror(errno));
 }
 
 /* A new file with these bytes, which has reached the disk; its name is free. */
@@ -146,40 +152,33 @@ static int store_count(void *data, const char *name, int64_t changed_ms)
 
 /* What programs that were killed have left of files that they made. One that is at work has its own
  * for a moment only. */
-static void store_sweep(int folder_fd)
+static void store_sweep(int at)
 {
-	int at = fcntl(folder_fd, F_DUPFD_CLOEXEC, 0);
-	DIR *d = at < 0 ? NULL : fdopendir(at);
+	autofolder struct folder f = folder_at(at, ".");
 	const time_t old = time(NULL) - LEFT_SECONDS;
-	struct dirent *entry;
 	struct stat st;
 
-	if (!d) {
-		close_fd(&at);
-		return;
-	}
-	rewinddir(d);
-	while ((entry = readdir(d))) {
-		if (str_starts(str_of(entry->d_name), temp_prefix) &&
-		    fstatat(folder_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	/* What is not seen now is removed another time. */
+	while (folder_next(&f) > 0) {
+		if (str_starts(str_of(f.entry->d_name), temp_prefix) &&
+		    fstatat(at, f.entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISREG(st.st_mode) && st.st_mtim.tv_sec < old)
-			unlinkat(folder_fd, entry->d_name, 0);
+			unlinkat(at, f.entry->d_name, 0);
 	}
-	closedir(d);
 }
 
 static int store_replace(int at, const char *file, struct str text, struct err *e)
 {
 	char temp[ID_MAX + 8];
+	int rc;
 
 	id_make(temp, temp_prefix);
 	if (store_write_new(at, temp, text.p, text.n, e) < 0)
 		return -1;
-	if (renameat(at, temp, at, file) == 0 && fsync(at) == 0)
-		return 0;
-	store_failed(e, "write to the store of secrets");
-	unlinkat(at, temp, 0);
-	return -1;
+	rc = publish(at, temp, file);
+	if (rc > 0)
+		return store_unsure(e, "write to the store of secrets");
+	return rc < 0 ? store_failed(e, "write to the store of secrets") : 0;
 }
 
 int secrets_set(struct secrets *s, struct str name, struct str value, struct err *e)
@@ -229,8 +228,8 @@ int secrets_remove(struct secrets *s, struct str name, struct err *e)
 	if (secrets_check_name(name, e) < 0)
 		return -1;
 	snprintf(file, sizeof(file), "%.*s", STR_ARG(name));
-	if (at >= 0 && unlinkat(at, file, 0) == 0 && fsync(at) == 0)
-		return 0;
+	if (at >= 0 && unlinkat(at, file, 0) == 0)
+		return fsync(at) == 0 ? 0 : store_unsure(e, "remove from the store of secrets");
 	return errno == ENOENT ? secrets_unknown(name, e)
 			       : store_failed(e, "remove from the store of secrets");
 }
@@ -239,25 +238,20 @@ int store_list(const struct secrets *s,
 	       int (*each)(void *data, const char *name, int64_t changed_ms), void *data,
 	       struct err *e)
 {
-	int at = store_folder(s);
-	DIR *d = at < 0 ? NULL : fdopendir(at);
-	struct dirent *entry;
-	int rc = 0;
+	int at = store_folder(s), why = errno, rc = 0, more = 0;
+	autofolder struct folder f = folder_take(at);
 
-	if (!d) {
-		close_fd(&at);
-		return errno == ENOENT ? 0 : err_sys(e, errno, "list the store of secrets");
-	}
-	while (rc == 0 && (entry = readdir(d))) {
+	if (at < 0)
+		return why == ENOENT ? 0 : err_sys(e, why, "list the store of secrets");
+	while (rc == 0 && (more = folder_next(&f)) > 0) {
 		struct stat st;
 		struct err none;
 
-		if (secrets_check_name(str_of(entry->d_name), &none) == 0 &&
-		    fstatat(at, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		if (secrets_check_name(str_of(f.entry->d_name), &none) == 0 &&
+		    fstatat(at, f.entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISREG(st.st_mode))
-			rc = each(data, entry->d_name,
+			rc = each(data, f.entry->d_name,
 				  (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000);
 	}
-	closedir(d);
-	return rc;
+	return more < 0 ? err_sys(e, f.errnum, "list the store of secrets") : rc;
 }

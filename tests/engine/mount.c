@@ -189,7 +189,8 @@ static void test_nested(void **state)
 		assert_int_equal(chown(in(one, "sub"), OWNER, GROUP), 0);
 	sb = make_with(m, 2);
 	assert_string_equal(sh(sb, "echo x > /data/new; ls /data /data/sub/two | tr '\\n' ' '"),
-			    "/data: commondir f new refs sub  /data/sub/two: f ");
+			    "/data: commondir f new opencode.json opencode.jsonc refs sub  "
+			    "/data/sub/two: f ");
 	assert_int_not_equal(sh_code(sb, "touch /data/sub/two/x"), 0);
 	assert_int_equal(access(in(two, "x"), F_OK), -1);
 }

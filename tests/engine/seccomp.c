@@ -12,7 +12,9 @@
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -467,6 +469,15 @@ static const struct {
 	{ "personality: ask", __NR_personality, { 0xffffffff }, ALLOW },
 	{ "personality: the usual", __NR_personality, { 0 }, ALLOW },
 	{ "personality: no randomisation", __NR_personality, { 0x0040000 }, FAIL(EPERM) },
+	{ "mmap", __NR_mmap, { 0, 1 << 20, 3, MAP_PRIVATE | MAP_ANONYMOUS }, ALLOW },
+	{ "mmap: huge pages",
+	  __NR_mmap,
+	  { 0, 2 << 20, 3, HIGH | MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | (21 << 26) },
+	  FAIL(ENOMEM) },
+	{ "memfd_create", __NR_memfd_create, { 0, MFD_CLOEXEC | MFD_ALLOW_SEALING }, ALLOW },
+	{ "memfd_create: huge pages", __NR_memfd_create, { 0, HIGH | MFD_HUGETLB }, FAIL(ENOMEM) },
+	{ "shmget", __NR_shmget, { 0, 4096, IPC_CREAT | 0600 }, ALLOW },
+	{ "shmget: huge pages", __NR_shmget, { 0, 2 << 20, HIGH | SHM_HUGETLB }, FAIL(ENOMEM) },
 	{ "prctl: name", __NR_prctl, { PR_SET_NAME, 0 }, ALLOW },
 	{ "prctl: subreaper", __NR_prctl, { PR_SET_CHILD_SUBREAPER, 1 }, ALLOW },
 	{ "prctl: no subreaper", __NR_prctl, { PR_SET_CHILD_SUBREAPER, 0 }, FAIL(EPERM) },

@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -47,8 +48,28 @@ ATTEMPT(try_add_key, syscall(SYS_add_key, "user", "holt-probe", "x", 1ul, PROCES
 ATTEMPT(try_keyctl, syscall(SYS_keyctl, 0 /* its id */, PROCESS_KEYRING, 1))
 ATTEMPT(try_fanotify, syscall(SYS_fanotify_init, FAN_REPORT_FID_, O_RDONLY))
 ATTEMPT(try_memfd_secret, syscall(447 /* memfd_secret */, 0))
+/* Without reservation they work where no page is in the pool. */
+ATTEMPT(try_huge_memfd, memfd_create("probe", MFD_CLOEXEC | MFD_HUGETLB))
 ATTEMPT(try_personality, personality(ADDR_NO_RANDOMIZE))
 ATTEMPT(try_quotactl, syscall(SYS_quotactl, 0x800001 << 8 /* sync */, NULL, 0, NULL))
+
+static enum result try_huge_segment(struct found *f)
+{
+	int id = shmget(IPC_PRIVATE, 2 << 20, 0600 | SHM_HUGETLB | SHM_NORESERVE);
+	enum result r = tried(f, id);
+
+	if (id >= 0)
+		shmctl(id, IPC_RMID, NULL);
+	return r;
+}
+
+static enum result try_huge_pages(struct found *f)
+{
+	void *at = mmap(NULL, 2 << 20, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_HUGETLB, -1, 0);
+
+	return tried(f, at == MAP_FAILED ? -1 : 0);
+}
 
 static enum result try_request_key(struct found *f)
 {
@@ -322,6 +343,11 @@ static const struct attempt rows[] = {
 	{ "keyctl", "keyctl", "seccomp", try_keyctl, PLAIN },
 	{ "fanotify", "fanotify_init", "seccomp", try_fanotify, PLAIN },
 	{ "memfd_secret", "memfd_secret", "seccomp", try_memfd_secret, PLAIN },
+	{ "huge_pages", "mmap of huge pages, which no limit of memory counts", "seccomp",
+	  try_huge_pages, PLAIN },
+	{ "huge_memfd", "a memory file of huge pages", "seccomp", try_huge_memfd, PLAIN },
+	{ "huge_segment", "a segment of System V of huge pages", "seccomp", try_huge_segment,
+	  ROOT },
 	{ "name_to_handle_at", "name_to_handle_at", "seccomp", try_name_to_handle, PLAIN },
 	{ "open_by_handle_at", "open_by_handle_at: a file by its number", "seccomp, no capability",
 	  try_open_by_handle, ROOT },

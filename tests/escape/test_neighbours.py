@@ -161,6 +161,84 @@ def test_template(box):
         worlds.healthy(sandbox)
 
 
+# Watches the programs of the host and locks one, until the file `stop` is there; then tells what it
+# has seen.
+WATCH = r"""
+import ctypes, fcntl, json, os, signal, sys, time
+c = ctypes.CDLL(None, use_errno=True)
+ready, stop = sys.argv[1:]
+seen = []
+signal.signal(signal.SIGIO, lambda *_: seen.append('dnotify'))
+events = c.inotify_init1(os.O_NONBLOCK)
+for path in ('/usr/bin', '/usr/bin/env'):
+    assert c.inotify_add_watch(events, path.encode(), 0xfff) >= 0
+folder = os.open('/usr/bin', os.O_RDONLY)
+fcntl.fcntl(folder, fcntl.F_NOTIFY, fcntl.DN_ACCESS | fcntl.DN_MULTISHOT)
+locked = open('/usr/bin/env', 'rb')
+while True:  # what else is opened here before it is ready is its own doing
+    try:
+        os.read(events, 65536)
+    except BlockingIOError:
+        break
+seen.clear()
+fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+os.close(os.open(ready, os.O_CREAT | os.O_WRONLY))
+while not os.path.exists(stop):
+    time.sleep(0.01)
+try:
+    seen.append(os.read(events, 65536).decode('latin-1'))
+except BlockingIOError:
+    pass
+print(json.dumps([what for what in seen if what]))
+"""
+
+LOCK = r"""
+import fcntl, json
+with open('/usr/bin/env', 'rb') as f:
+    f.read(1)
+    try:
+        fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        print(json.dumps('free'))
+    except BlockingIOError:
+        print(json.dumps('locked'))
+"""
+
+
+def has(sandbox, path):
+    """Asks PID 1, so that no program of the sandbox opens anything."""
+    try:
+        sandbox.read(path)
+        return True
+    except worlds.Failed:
+        return False
+
+
+@pytest.mark.tries(what='see which programs the host and others start, and lock their files',
+                   by='an overlay of its own over /usr', control='outside both work')
+def test_watching_programs(box, world, tmp_path):
+    a, b = box(), box()
+    files = '/workspace/ready', '/workspace/stop'
+    request = worlds.start(a, '/usr/bin/python3', '-c', WATCH, *files)
+    worlds.until(lambda: has(a, '/workspace/ready'))
+    outside = [*world.user.prefix, '/usr/bin/python3', '-c']
+    assert worlds.python(b, LOCK) == 'free'
+    assert subprocess.run([*outside, LOCK], capture_output=True, check=True).stdout == b'"free"\n'
+    b.sh('/usr/bin/env true; ls /usr/bin >/dev/null')
+    subprocess.run(['/usr/bin/env', 'ls', '/usr/bin'], stdout=subprocess.DEVNULL, check=True)
+    a.write('/workspace/stop', '')
+    assert a.client.result(request)['stdout'] == '[]\n'
+
+    os.chmod(tmp_path, 0o777)
+    os.chmod(tmp_path.parent, 0o755)
+    os.chmod(tmp_path.parent.parent, 0o755)
+    ready, stop = tmp_path / 'ready', tmp_path / 'stop'
+    with subprocess.Popen([*outside, WATCH, ready, stop], stdout=subprocess.PIPE) as control:
+        worlds.until(ready.exists)
+        locked = subprocess.run([*outside, LOCK], capture_output=True, check=True).stdout
+        stop.touch()
+        assert locked == b'"locked"\n' and len(control.stdout.read()) > 3
+
+
 # Marks in its own layer that an overlay without privileges might take for its own,
 # then a fork stacks that layer.
 MARKS = r"""

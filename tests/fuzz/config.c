@@ -19,7 +19,7 @@ static const struct {
 	{ "network.set", "administer", NULL, NULL },
 };
 
-static void show(const void *request, const char *pointer, field_see_fn see, void *data)
+static void show(const void *request, const char *pointer, bool whole, field_see_fn see, void *data)
 {
 	see(data, strcmp(pointer, "/command") == 0 ? STR_LIT("git push") : STR_LIT("x"));
 	if (strlen(pointer) % 2)
@@ -68,8 +68,10 @@ static void check_narrows(const struct config_file *f)
 			MUST(!was.has_forks || (of.has_forks && of.forks <= was.forks));
 			MUST(!was.has_sandboxes ||
 			     (of.has_sandboxes && of.sandboxes <= was.sandboxes));
-			MUST(!policy_allows_secret(f, str_of(who[w]), STR_NONE, STR_LIT("s")) ||
-			     policy_allows_secret(&less, str_of(who[w]), STR_NONE, STR_LIT("s")));
+			MUST(!policy_allows(f, str_of(who[w]), STR_NONE, POLICY_SECRETS,
+					    STR_LIT("s")) ||
+			     policy_allows(&less, str_of(who[w]), STR_NONE, POLICY_SECRETS,
+					   STR_LIT("s")));
 		}
 		least = policy_least(&of, &f->limits);
 		MUST(!of.has_wall_seconds ||

@@ -67,6 +67,14 @@ int mount_setattr_tree(int tree, uint64_t attr, int userns)
 			    sizeof(a));
 }
 
+int mount_set_readonly(int mount, bool readonly)
+{
+	const struct mount_attr_v0 a = { .attr_set = readonly ? MOUNT_ATTR_RDONLY : 0,
+					 .attr_clr = readonly ? 0 : MOUNT_ATTR_RDONLY };
+
+	return (int)syscall(__NR_mount_setattr, mount, "", AT_EMPTY_PATH, &a, sizeof(a));
+}
+
 int mount_attach(int tree, int dir, const char *path)
 {
 	return (int)syscall(__NR_move_mount, tree, "", dir, path,

@@ -19,6 +19,8 @@ int mount_fsmount(int fs, uint64_t attr); /* detached */
 /* A detached copy of the mount at path, with those below it when recursive. */
 int mount_copy(int dir, const char *path, bool recursive);
 int mount_setattr_tree(int tree, uint64_t attr, int userns); /* recursive; userns -1: none */
+/* One mount alone. EBUSY: a file is open for writing. */
+int mount_set_readonly(int mount, bool readonly);
 /* Attaches a detached mount to path; "" means dir itself. */
 int mount_attach(int tree, int dir, const char *path);
 int mount_move(const char *from, const char *to);

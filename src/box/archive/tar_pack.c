@@ -3,7 +3,6 @@
  * a link above. A file with several names is packed once; its other names become links to it
  * (links.h).
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/folder.h"
 #include "box/archive/links.h"
 #include "box/archive/tar_tree.h"
 
@@ -171,50 +171,45 @@ static bool is_left_out(const struct pack *k, const char *name)
 
 static int pack_one(struct pack *k, int dir, const char *name);
 
-/* All that is in it; the stream is closed. */
-static int pack_inside(struct pack *k, DIR *d)
+/* All that is in it; takes fd. */
+static int pack_inside(struct pack *k, int fd)
 {
+	struct folder f = folder_take(fd);
 	size_t n = k->path_n;
-	struct dirent *e;
-	int rc = 0;
+	int rc = 0, found = 0;
 
 	k->depth++;
-	while (rc == 0 && (errno = 0, e = readdir(d))) {
+	while (rc == 0 && (found = folder_next(&f)) > 0) {
+		const char *name = f.entry->d_name;
 		int more;
 
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-		    is_left_out(k, e->d_name))
+		if (is_left_out(k, name))
 			continue;
-		more = snprintf(k->path + n, sizeof(k->path) - n, "%s%s", n ? "/" : "", e->d_name);
+		more = snprintf(k->path + n, sizeof(k->path) - n, "%s%s", n ? "/" : "", name);
 		k->path_n = n + (size_t)more;
 		rc = k->path_n >= TAR_PATH_MAX ? tar_pack_fail(k, TREE_DEEP, 0)
-					       : pack_one(k, dirfd(d), e->d_name);
+					       : pack_one(k, folder_fd(&f), name);
 		k->path_n = n;
 		k->path[n] = '\0';
 	}
 	k->depth--;
-	if (rc == 0 && errno)
-		rc = tar_pack_fail(k, TREE_SYSTEM, errno);
-	closedir(d);
+	if (found < 0)
+		rc = tar_pack_fail(k, TREE_SYSTEM, f.errnum);
+	folder_end(&f);
 	return rc;
 }
 
 /* Takes over fd. A mount point is packed without its contents. */
 static int pack_directory(struct pack *k, int fd, const struct stat *st)
 {
-	DIR *d = NULL;
-
 	if (put_head(k, TAR_DIRECTORY, st, "") < 0 || st->st_dev != k->device) {
 		close(fd);
 		return k->f->what ? -1 : 0;
 	}
 	if (k->depth < TREE_DEPTH_MAX)
-		d = fdopendir(fd);
-	if (d)
-		return pack_inside(k, d);
+		return pack_inside(k, fd);
 	close(fd);
-	return k->depth == TREE_DEPTH_MAX ? tar_pack_fail(k, TREE_DEEP, 0)
-					  : tar_pack_fail(k, TREE_SYSTEM, errno);
+	return tar_pack_fail(k, TREE_DEEP, 0);
 }
 
 /* The opened file is checked again, since the name may mean another one. */

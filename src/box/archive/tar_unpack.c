@@ -16,7 +16,6 @@
  * archive leaves the directory. The directories that it is in are kept as one path and the lengths
  * of its prefixes.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/folder.h"
 #include "box/archive/mount.h"
 #include "box/archive/tar_tree.h"
 
@@ -217,20 +217,13 @@ static int remove_all(struct tar_unpack *u, int dir, const char *name, int depth
 /* Removes all entries of a directory; takes fd. */
 static int empty(struct tar_unpack *u, int fd, int depth)
 {
-	DIR *d = fdopendir(fd);
-	struct dirent *e;
-	int rc = 0;
+	struct folder f = folder_take(fd);
+	int rc = 0, more = 0;
 
-	if (!d) {
-		close(fd);
-		return tar_unpack_fail(u, TREE_SYSTEM, errno);
-	}
-	while (rc == 0 && (e = readdir(d))) {
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			rc = remove_all(u, dirfd(d), e->d_name, depth);
-	}
-	closedir(d);
-	return rc;
+	while (rc == 0 && (more = folder_next(&f)) > 0)
+		rc = remove_all(u, folder_fd(&f), f.entry->d_name, depth);
+	folder_end(&f);
+	return more < 0 ? tar_unpack_fail(u, TREE_SYSTEM, f.errnum) : rc;
 }
 
 /* Makes room for an entry that is not a directory. */
@@ -313,8 +306,15 @@ static int place_temp(struct tar_unpack *u, int dir, const char *name)
 				: tar_unpack_fail(u, TREE_SYSTEM, errnum);
 }
 
+/* Whether files take their places when they are whole, so that one that ends in the middle leaves
+ * the old one as it is. Changes go to a tree that nobody uses yet, unless they are exact. */
+static bool is_beside(const struct tar_unpack *u)
+{
+	return u->o.exact || !u->o.changes;
+}
+
 /* -1 with errno. */
-static int open_exact(struct tar_unpack *u, int dir)
+static int open_beside(struct tar_unpack *u, int dir)
 {
 	int fd = openat(dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
 
@@ -372,7 +372,7 @@ static int place_file(struct tar_unpack *u)
 	struct stat old;
 	bool replaces = fstatat(u->parent, name, &old, AT_SYMLINK_NOFOLLOW) == 0;
 
-	if (replaces && S_ISREG(old.st_mode) && keep_owner(u, &old) < 0)
+	if (u->o.exact && replaces && S_ISREG(old.st_mode) && keep_owner(u, &old) < 0)
 		return tar_unpack_fail(u, TREE_OWNER, errno);
 	if (!u->temp[0] && name_temp(u, replaces) < 0)
 		return tar_unpack_fail(u, TREE_SYSTEM, errno);
@@ -384,8 +384,8 @@ static int place_file(struct tar_unpack *u)
 static int make_file(struct tar_unpack *u, int dir, const char *name)
 {
 	u->hole = false;
-	if (u->o.exact)
-		u->file = open_exact(u, dir);
+	if (is_beside(u))
+		u->file = open_beside(u, dir);
 	else if (unlink_old(u, dir, name) < 0)
 		return -1;
 	else
@@ -632,7 +632,7 @@ static int end_file(struct tar_unpack *u)
 	errnum = rc == 0 ? set_file(u, u->file, &left) : 0;
 	if (errnum)
 		rc = tar_unpack_fail(u, TREE_SYSTEM, errnum);
-	if (u->o.exact && rc == 0)
+	if (is_beside(u) && rc == 0)
 		rc = place_file(u);
 	drop_temp(u);
 	close_at(&u->file);

@@ -1,6 +1,5 @@
 #include "box/archive/template_host.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -11,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "base/mem.h"
 
 enum { COPY_DEPTH = 6, COPY_FILE_MAX = 4 * 1024 * 1024 };
@@ -196,19 +196,14 @@ static int copy_entry(int from, int to, const struct dirent *e, int depth)
 /* Copies the matching entries, or all if there are no patterns. */
 static int copy_dir(int from, int to, const char *const *patterns, size_t n, int depth)
 {
-	DIR *d = fdopendir(dup(from));
-	struct dirent *e;
-	int failed = d ? 0 : -1;
+	autofolder struct folder f = folder_at(from, ".");
+	int failed = 0, more = 0;
 
-	while (!failed && (e = readdir(d))) {
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-			continue;
-		if (!patterns || matches(e->d_name, patterns, n))
-			failed = copy_entry(from, to, e, depth);
+	while (!failed && (more = folder_next(&f)) > 0) {
+		if (!patterns || matches(f.entry->d_name, patterns, n))
+			failed = copy_entry(from, to, f.entry, depth);
 	}
-	if (d)
-		closedir(d);
-	return failed;
+	return more < 0 ? -1 : failed;
 }
 
 static int copy_etc(const char *skel, const char *host)

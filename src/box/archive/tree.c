@@ -4,9 +4,9 @@
  * (inode of the directory, name) under a secret key. An accidental collision is practically
  * impossible, and a deliberate one would only make the layer be refused.
  */
+#include "base/folder.h"
 #include "box/archive/tree.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -307,41 +307,23 @@ static int find_place(struct tree *t, char *path, bool make, struct place *ret, 
 
 /* ---- taking away ----------------------------------------------------------------------------- */
 
-static bool is_dots(const char *name)
-{
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
-static DIR *read_dir(int dir, const char *name)
-{
-	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!d)
-		close_fd(&fd);
-	return d;
-}
-
 static int prune(struct tree *t, int dir, uint64_t ino, const char *name);
 
 /* Removes what other layers put into a directory. 1: something is left. */
 static int prune_below(struct tree *t, int dir, const char *name)
 {
-	DIR *d = read_dir(dir, name);
-	const struct dirent *at;
-	int left = 0;
+	autofolder struct folder f = folder_at(dir, name);
+	int left = 0, more = 0;
 	uint64_t ino;
 
-	if (!d || inode_of(dirfd(d), &ino) < 0)
-		left = -1;
-	while (left >= 0 && (at = readdir(d))) {
-		int kept = is_dots(at->d_name) ? 0 : prune(t, dirfd(d), ino, at->d_name);
+	if (!f.d || inode_of(folder_fd(&f), &ino) < 0)
+		return -1;
+	while (left >= 0 && (more = folder_next(&f)) > 0) {
+		int kept = prune(t, folder_fd(&f), ino, f.entry->d_name);
 
 		left = kept < 0 ? -1 : left | kept;
 	}
-	if (d)
-		closedir(d);
-	return left;
+	return more < 0 ? -1 : left;
 }
 
 /* Removes an entry, except what this layer has made. 1: something is left; -1 with errno. */
@@ -359,23 +341,20 @@ static int prune(struct tree *t, int dir, uint64_t ino, const char *name)
 	return left < 0 ? -1 : ours || left ? 1 : unlinkat(dir, name, AT_REMOVEDIR);
 }
 
+static int tree_remove_entry(void *arg, int dir, const struct dirent *entry)
+{
+	return tree_remove(dir, entry->d_name);
+}
+
 int tree_remove(int dir, const char *name)
 {
-	const struct dirent *at;
-	int failed = 0;
-	DIR *d;
-
 	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
 		return -1;
-	d = read_dir(dir, name);
-	if (!d)
-		return -1;
-	while (!failed && (at = readdir(d)))
-		failed = is_dots(at->d_name) ? 0 : tree_remove(dirfd(d), at->d_name);
-	closedir(d);
-	return failed ? -1 : unlinkat(dir, name, AT_REMOVEDIR);
+	return folder_each(dir, name, tree_remove_entry, NULL) < 0
+		     ? -1
+		     : unlinkat(dir, name, AT_REMOVEDIR);
 }
 
 /* ---- entries --------------------------------------------------------------------------------- */

@@ -3,7 +3,6 @@
  * kind, mode, size and path with a NUL after it, then the contents or the link's target. Hard links
  * are preserved: the first name of a file is the file, its other names are links to it.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/folder.h"
 #include "box/archive/internal.h"
 
 enum { PATH_BYTES = 4000, NAMES_MAX = 1 << 20, BLOCK = 128 * 1024 };
@@ -226,13 +226,10 @@ static void names_fini(struct names *names)
 
 static int read_names(struct copying *c, int fd, struct names *ret)
 {
-	DIR *d = fdopendir(fd);
-	const struct dirent *at;
-	int rc = d ? 0 : err_sys(c->e, errno, "read %.100s", c->path);
+	autofolder struct folder f = folder_take(fd);
+	int rc = 0, found = 0;
 
-	while (rc == 0 && (at = readdir(d))) {
-		if (strcmp(at->d_name, ".") == 0 || strcmp(at->d_name, "..") == 0)
-			continue;
+	while (rc == 0 && (found = folder_next(&f)) > 0) {
 		if (ret->n == ret->cap) {
 			size_t cap = ret->cap ? ret->cap * 2 : 64;
 			char **more = cap > NAMES_MAX ? NULL : realloc(ret->p, cap * sizeof(*more));
@@ -245,14 +242,12 @@ static int read_names(struct copying *c, int fd, struct names *ret)
 			ret->p = more;
 			ret->cap = cap;
 		}
-		ret->p[ret->n] = strdup(at->d_name);
+		ret->p[ret->n] = strdup(f.entry->d_name);
 		rc = ret->p[ret->n] ? 0 : err_set(c->e, ERR_LIMIT, "out of memory");
 		ret->n += rc == 0;
 	}
-	if (d)
-		closedir(d);
-	else
-		close(fd);
+	if (found < 0)
+		return err_sys(c->e, f.errnum, "read %.100s", c->path);
 	if (rc == 0 && ret->n > 0)
 		qsort(ret->p, ret->n, sizeof(*ret->p), by_name);
 	return rc;

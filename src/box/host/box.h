@@ -255,6 +255,8 @@ struct sandbox *sandbox_ref(struct sandbox *sb);
 void sandbox_unref(struct sandbox *sb); /* NULL-safe; does not destroy */
 
 const char *sandbox_id(const struct sandbox *sb);
+/* Where its programs start, and relative paths; an absolute path. */
+const char *sandbox_cwd(const struct sandbox *sb);
 const char *sandbox_template(const struct sandbox *sb);
 const struct limits *sandbox_limits(const struct sandbox *sb);
 bool sandbox_from_pool(const struct sandbox *sb);
@@ -509,7 +511,7 @@ struct file_transfer *file_archive_start(struct sandbox *sb, struct str path,
 
 /* What stands at the top of a project folder and programs of the host act on: .git and others
  * (docs/sandboxes.md). Static texts; returns how many. */
-enum { PROJECT_NAMES_MAX = 40 };
+enum { PROJECT_NAMES_MAX = 64 };
 size_t box_project_names(struct str ret[PROJECT_NAMES_MAX]);
 
 struct file_upload_opts {

@@ -693,6 +693,11 @@ void sandbox_end(struct sandbox *sb, const struct err *err)
 	sandbox_unref(sb); /* the reference of the list */
 }
 
+const char *sandbox_cwd(const struct sandbox *sb)
+{
+	return sb->cwd;
+}
+
 int sandbox_path(const struct sandbox *sb, struct str path, char *at, struct err *e)
 {
 	int n;

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/helper_env.h"
 #include "base/sock.h"
 #include "box/host/internal.h"
 #include "box/wire/build_id.h"
@@ -170,9 +171,11 @@ static int spawn(struct box *box, int socket, const int *kept, struct err *e)
 		{ .flags = UV_INHERIT_FD, .data.fd = 2 },
 		{ .flags = UV_INHERIT_FD, .data.fd = socket },
 	};
+	char *env[HELPER_ENV_MAX + 1];
 	uv_process_options_t options = {
 		.file = program,
 		.args = args,
+		.env = env,
 		.stdio = stdio,
 		.stdio_count = WARDEN_FD + 1,
 		.exit_cb = on_warden_exit,
@@ -187,6 +190,7 @@ static int spawn(struct box *box, int socket, const int *kept, struct err *e)
 		options.flags = UV_PROCESS_DETACHED;
 	}
 
+	helper_env(env);
 	snprintf(program, sizeof(program), "%s/holt-warden", box->libexec);
 	snprintf(init, sizeof(init), "%s/holt-init", box->libexec);
 	box->process = calloc(1, sizeof(*box->process));

@@ -4,7 +4,6 @@
  * before it is known: first with O_PATH, which has no effect on the file, then the check, then the
  * real open through that descriptor.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "box/archive/mount.h"
 #include "box/archive/tar_tree.h"
 #include "box/wire/file_types.h"
@@ -571,36 +571,40 @@ static void file_list(const char *path, struct im_file_done *d)
 {
 	int known = init_open_known(path, INIT_DIRECTORY, d);
 	int fd = known < 0 ? -1 : init_reopen(known, O_RDONLY | O_DIRECTORY);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	int why = errno, more;
+	struct folder f;
 	size_t n = sizeof(*d);
-	struct dirent *e;
 	struct stat st;
 
 	if (known >= 0)
 		close(known);
-	if (!dir) {
-		file_reply(d, d->errnum ? d->errnum : errno, -1);
+	if (fd < 0) {
+		file_reply(d, d->errnum ? d->errnum : why, -1);
 		return;
 	}
-	while ((e = readdir(dir))) {
-		struct im_entry entry = { .name_len = (uint32_t)strlen(e->d_name) };
+	f = folder_take(fd);
+	while ((more = folder_next(&f)) > 0) {
+		const char *name = f.entry->d_name;
+		struct im_entry entry = { .name_len = (uint32_t)strlen(name) };
 
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-			continue;
 		if (d->entries == FILE_LIST_MAX ||
 		    n + sizeof(entry) + entry.name_len > sizeof(answer)) {
 			d->truncated = 1;
 			break;
 		}
-		if (fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (fstatat(folder_fd(&f), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue; /* removed meanwhile */
 		fill_stat(&entry.st, &st);
 		memcpy(answer + n, &entry, sizeof(entry));
-		memcpy(answer + n + sizeof(entry), e->d_name, entry.name_len);
+		memcpy(answer + n + sizeof(entry), name, entry.name_len);
 		n += sizeof(entry) + entry.name_len;
 		d->entries++;
 	}
-	closedir(dir);
+	folder_end(&f);
+	if (more < 0) {
+		file_reply(d, f.errnum, -1);
+		return;
+	}
 	d->h.type = IM_FILE_DONE;
 	d->errnum = 0;
 	memcpy(answer, d, sizeof(*d));
@@ -610,18 +614,14 @@ static void file_list(const char *path, struct im_file_done *d)
 /* Removes everything below dir; 0 or an errno. */
 static int remove_below(int dirfd_, int depth)
 {
-	DIR *dir = fdopendir(dirfd_);
-	struct dirent *e;
-	int errnum = 0;
+	struct folder f = folder_take(dirfd_);
+	int errnum = 0, more = 0;
 
-	if (!dir)
-		return errno;
-	while (!errnum && (errno = 0, e = readdir(dir))) {
-		int sub;
+	while (!errnum && (more = folder_next(&f)) > 0) {
+		const char *name = f.entry->d_name;
+		int dir = folder_fd(&f), sub;
 
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-			continue;
-		if (unlinkat(dirfd(dir), e->d_name, 0) == 0)
+		if (unlinkat(dir, name, 0) == 0)
 			continue;
 		if (errno != EISDIR)
 			errnum = errno == EPERM ? EISDIR : errno;
@@ -632,18 +632,17 @@ static int remove_below(int dirfd_, int depth)
 			errnum = ENAMETOOLONG;
 			break;
 		}
-		sub = openat(dirfd(dir), e->d_name,
-			     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		sub = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (sub >= 0)
 			errnum = remove_below(sub, depth + 1);
 		/* an empty directory can be removed even if it can't be read */
 		else if (errno != EACCES)
 			errnum = errno;
-		if (!errnum && unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR) < 0)
+		if (!errnum && unlinkat(dir, name, AT_REMOVEDIR) < 0)
 			errnum = errno;
 	}
-	closedir(dir);
-	return errnum;
+	folder_end(&f);
+	return more < 0 ? f.errnum : errnum;
 }
 
 static int remove_tree(const char *path)

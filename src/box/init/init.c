@@ -18,10 +18,10 @@
  * timeout: its orphans become its children, so while it lives all that it started are its
  * descendants.
  */
+#include "base/folder.h"
 #include "box/init/internal.h"
 #include "box/init/message.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -240,6 +240,19 @@ static int give_secrets(char **vars, uint32_t n)
 	return 0;
 }
 
+/* The folder in which programs start can be removed where / is the sandbox's own. Then it is made
+ * anew, as an agent that has removed it could start nothing any more. */
+static int launch_enter(const char *dir)
+{
+	static const char usual[] = "/workspace";
+
+	if (chdir(dir) == 0)
+		return 0;
+	if (errno != ENOENT || strcmp(dir, usual) != 0 || mkdir(usual, 0755) < 0)
+		return -1;
+	return chdir(dir);
+}
+
 /* Runs in the new process, in our memory: writes only its own stack, *l and what secrets need. */
 static _Noreturn void launch_child(struct launch *l)
 {
@@ -263,7 +276,7 @@ static _Noreturn void launch_child(struct launch *l)
 	if (give_secrets(l->secrets, l->m->secret_files) < 0)
 		goto fail;
 	l->stage = IM_STAGE_CWD;
-	if (chdir(l->cwd) < 0)
+	if (launch_enter(l->cwd) < 0)
 		goto fail;
 	l->stage = IM_STAGE_EXEC;
 	exec_search(l->argv, l->envp);
@@ -453,17 +466,18 @@ static struct proc procs[PIDS_SEEN_MAX] INIT_LARGE;
 /* Fills procs with every process but this one; returns how many. */
 static size_t list_procs(void)
 {
-	DIR *d = opendir("/proc");
-	struct dirent *e;
+	struct folder f = folder_of("/proc");
 	size_t n = 0;
 
-	while (d && n < PIDS_SEEN_MAX && (e = readdir(d))) {
-		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && read_proc(e->d_name, &procs[n]) &&
+	/* Its callers look again until there are none. */
+	while (n < PIDS_SEEN_MAX && folder_next(&f) > 0) {
+		const char *name = f.entry->d_name;
+
+		if (name[0] >= '1' && name[0] <= '9' && read_proc(name, &procs[n]) &&
 		    procs[n].pid != 1)
 			n++;
 	}
-	if (d)
-		closedir(d);
+	folder_end(&f);
 	return n;
 }
 
@@ -643,17 +657,15 @@ static uint32_t count_objects(const char *list)
 /* By their names alone, which can always be read; if they can't be listed, the answer is yes. */
 static uint32_t count_processes(void)
 {
-	DIR *d = opendir("/proc");
-	struct dirent *e;
+	struct folder f = folder_of("/proc");
 	uint32_t n = 0;
+	int more;
 
-	if (!d)
-		return 1;
-	for (errno = 0; (e = readdir(d)); errno = 0)
-		n += e->d_name[0] >= '1' && e->d_name[0] <= '9' && strcmp(e->d_name, "1") != 0;
-	n += errno != 0;
-	closedir(d);
-	return n;
+	while ((more = folder_next(&f)) > 0)
+		n += f.entry->d_name[0] >= '1' && f.entry->d_name[0] <= '9' &&
+		     strcmp(f.entry->d_name, "1") != 0;
+	folder_end(&f);
+	return n + (more < 0);
 }
 
 static void handle_quiesce(const struct im_head *m)
@@ -836,8 +848,8 @@ static void serve_one(void)
 	size_t n_fds = 3;
 	ssize_t n = sock_recv(INIT_FD, message, WIRE_MAX, fds, &n_fds, MSG_DONTWAIT);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
+	if (n < 0 && sock_passes(errno))
+		return; /* the message is still there */
 	if (n <= 0)
 		_exit(0); /* the hub is gone, or has given up this sandbox */
 	message[n] = '\0';

@@ -6,7 +6,6 @@
  * can't be one, for example because a fork bomb has used up all processes, or if it does not
  * finish, PID 1 answers with what the kernel alone knows: names.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "box/wire/file_types.h"
 #include "box/init/internal.h"
 #include "box/init/message.h"
@@ -104,30 +104,30 @@ static void send_list(uint32_t id, bool words)
 {
 	static char out[WIRE_MAX] INIT_LARGE;
 	struct im_process_done d = { .h = { IM_PROCESS_DONE, id } };
-	DIR *dir = opendir("/proc");
+	struct folder f = folder_of("/proc");
 	size_t n = sizeof(d);
-	struct dirent *e;
+	int more;
 
-	d.errnum = dir ? 0 : errno;
-	while (dir && (e = readdir(dir))) {
+	while ((more = folder_next(&f)) > 0) {
+		const char *name = f.entry->d_name;
 		struct im_process_entry entry;
 		char command[PROCESS_COMMAND_MAX];
 
-		if (e->d_name[0] < '1' || e->d_name[0] > '9' || is_ours((pid_t)atol(e->d_name)))
+		if (name[0] < '1' || name[0] > '9' || is_ours((pid_t)atol(name)))
 			continue;
 		if (d.entries == PROCESS_LIST_MAX) {
 			d.truncated = 1;
 			break;
 		}
-		if (!read_entry(e->d_name, words, &entry, command))
+		if (!read_entry(name, words, &entry, command))
 			continue; /* ended meanwhile */
 		memcpy(out + n, &entry, sizeof(entry));
 		memcpy(out + n + sizeof(entry), command, entry.command_len);
 		n += sizeof(entry) + entry.command_len;
 		d.entries++;
 	}
-	if (dir)
-		closedir(dir);
+	folder_end(&f);
+	d.errnum = more < 0 ? f.errnum : 0;
 	memcpy(out, &d, sizeof(d));
 	init_send(out, n, -1);
 }

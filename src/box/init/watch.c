@@ -6,7 +6,6 @@
  * If the hub does not read, this process waits, and the kernel's queue, which has a limit,
  * overflows: that is reported.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/folder.h"
 #include "box/archive/tar_tree.h"
 #include "box/wire/file_types.h"
 #include "box/init/internal.h"
@@ -213,21 +213,13 @@ static int add_entry(int dir, const char *path, const char *name, bool is_new, i
 /* Takes over dir. Adds the watch before it reads the directory, so that nothing is missed. */
 static int add_tree(int dir, const char *path, bool is_new, int depth)
 {
-	DIR *d = fdopendir(dir);
-	struct dirent *e;
-	int rc;
+	struct folder f = folder_take(dir);
+	int rc = f.errnum ? watch_fail(TREE_SYSTEM, f.errnum) : add_watch(dir, path), more = 0;
 
-	if (!d) {
-		close(dir);
-		return watch_fail(TREE_SYSTEM, errno);
-	}
-	rc = add_watch(dir, path);
-	while (rc == 0 && (w.recursive || is_new) && (e = readdir(d))) {
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			rc = add_entry(dirfd(d), path, e->d_name, is_new, depth);
-	}
-	closedir(d);
-	return rc;
+	while (rc == 0 && (w.recursive || is_new) && (more = folder_next(&f)) > 0)
+		rc = add_entry(folder_fd(&f), path, f.entry->d_name, is_new, depth);
+	folder_end(&f);
+	return more < 0 ? watch_fail(TREE_SYSTEM, f.errnum) : rc;
 }
 
 /* Adds a new directory. Opens it from the top, part by part, without following links. */

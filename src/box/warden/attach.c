@@ -1,10 +1,10 @@
 /* Workspaces in sandboxes: the tree of a revision becomes a frozen layer below a writable one. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "base/mem.h"
 #include "box/warden/internal.h"
 
@@ -25,17 +25,15 @@ static int leaves_free(int layer)
 	autoclose int dir = layer < 0 ? -1
 				      : openat(layer, WORKSPACE,
 					       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = dir < 0 ? NULL : fdopendir(dir);
-	const struct dirent *e;
-	int n = 0;
+	struct folder f;
+	int more;
 
-	if (!d)
+	if (dir < 0)
 		return layer >= 0 && errno == ENOENT ? 1 : layer < 0 ? -errno : 0;
-	dir = -1;
-	while ((e = readdir(d)))
-		n++;
-	closedir(d);
-	return n <= 2;
+	f = folder_at(dir, ".");
+	more = folder_next(&f);
+	folder_end(&f);
+	return more < 0 ? -f.errnum : !more;
 }
 
 static int check_layer(int layer, struct err *e)

@@ -151,10 +151,14 @@ static int take_ids(struct body *b, struct err *e)
 static void free_mounts(struct body *b)
 {
 	for (uint32_t i = 0; i < b->n_mounts; i++) {
-		free(b->mounts[i].host);
-		free(b->mounts[i].guest);
-		seals_forget(&b->mounts[i].project);
-		project_release(&b->mounts[i].project);
+		struct mount_spec *m = &b->mounts[i];
+
+		if (m->project.since.tv_sec)
+			left_start(&m->project);
+		seals_forget(&m->project);
+		project_release(&m->project);
+		free(m->host);
+		free(m->guest);
 	}
 	b->n_mounts = 0;
 }
@@ -292,6 +296,26 @@ static void body_ready(struct body *b)
 
 /* ---- making a body --------------------------------------------------------------------------- */
 
+static bool is_project(const struct mount_spec *m)
+{
+	return m->writable && !m->all && !project_is_state(m->host);
+}
+
+/* Whether it has that folder of the host; held_from.has. */
+static bool body_has(const void *data, const char *path)
+{
+	const struct body *b = data;
+
+	for (uint32_t i = 0; i < b->n_mounts; i++) {
+		size_t n = strlen(b->mounts[i].host);
+
+		if (b->mounts[i].writable && strncmp(path, b->mounts[i].host, n) == 0 &&
+		    (path[n] == '/' || !path[n]))
+			return true;
+	}
+	return false;
+}
+
 static int open_binds(struct body *b, struct bind *binds, struct err *e)
 {
 	for (uint32_t i = 0; i < b->n_mounts; i++) {
@@ -300,19 +324,20 @@ static int open_binds(struct body *b, struct bind *binds, struct err *e)
 			.path = m->host,
 			.writable = m->writable,
 			.own = m->own,
-			.project = m->writable && !m->all ? &m->project : NULL,
+			.project = is_project(m) ? &m->project : NULL,
 			.size = m->size,
 			.uid = b->uid,
 		};
 
+		m->project.of = (struct project_of){ .host = m->host, .has = body_has, .data = b };
 		binds[i].tree = store_host_tree(&warden.host, &t, &binds[i].is_dir, e);
 		if (binds[i].tree < 0) {
 			if (e->code == ERR_PATH_NOT_FOUND || e->code == ERR_PATH_DENIED)
 				e->code = ERR_INVALID; /* the requester's mistake */
 			return err_wrap(e, IM_STAGE_MOUNT "%.160s", m->guest);
 		}
-		binds[i].kept = m->project.kept;
 		if (m->project.lock >= 0) {
+			binds[i].project = &m->project;
 			m->project.tree = fcntl(binds[i].tree, F_DUPFD_CLOEXEC, 0);
 			if (m->project.tree < 0)
 				return err_sys(e, errno, "keep a mount");

@@ -19,7 +19,6 @@
  *		directory meanwhile. Memory and pids must be there, the CPU need not. A new sandbox
  *		is cloned into its group
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -32,6 +31,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "box/warden/internal.h"
@@ -203,16 +203,14 @@ static void remove_slot(int dir, const char *name)
 static void remove_below(int parent, const char *name)
 {
 	autoclose int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int copy = fd < 0 ? -1 : dup(fd);
-	DIR *d = copy < 0 ? NULL : fdopendir(copy);
-	struct dirent *e;
+	struct folder f = folder_at(fd, ".");
 
-	while (d && (e = readdir(d))) {
-		if (e->d_name[0] >= '0' && e->d_name[0] <= '9')
-			remove_slot(fd, e->d_name);
+	/* A group that still has some is not removed. */
+	while (folder_next(&f) > 0) {
+		if (f.entry->d_name[0] >= '0' && f.entry->d_name[0] <= '9')
+			remove_slot(fd, f.entry->d_name);
 	}
-	if (d)
-		closedir(d);
+	folder_end(&f);
 	unlinkat(parent, name, AT_REMOVEDIR);
 }
 
@@ -221,21 +219,19 @@ static void remove_below(int parent, const char *name)
  * directories whose name says that they are locked are removed. */
 static void sweep(int parent)
 {
-	int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = copy < 0 ? NULL : fdopendir(copy);
-	struct dirent *e;
+	struct folder f = folder_at(parent, ".");
 
-	while (d && (e = readdir(d))) {
+	while (folder_next(&f) > 0) {
+		const char *name = f.entry->d_name;
 		autoclose int fd = -1;
 
-		if (strncmp(e->d_name, name_start, sizeof(name_start) - 1) != 0)
+		if (strncmp(name, name_start, sizeof(name_start) - 1) != 0)
 			continue;
-		fd = openat(parent, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-			remove_below(parent, e->d_name);
+			remove_below(parent, name);
 	}
-	if (d)
-		closedir(d);
+	folder_end(&f);
 }
 
 /* Makes and locks our directory; -1 with EAGAIN if another warden takes it for a dead warden's and
@@ -625,6 +621,14 @@ static int set_memory(int dir, bool v2, uint64_t bytes)
 	return failed;
 }
 
+/* Files can't take what init needs to free them again. It comes on top where memory and disk are
+ * as large as each other. */
+static uint64_t memory_of(const struct limits *l)
+{
+	return l->disk && l->disk + LIMIT_MEMORY_INIT > l->memory ? l->disk + LIMIT_MEMORY_INIT
+								  : l->memory;
+}
+
 static int set_cpu(int dir, bool v2, uint32_t milli)
 {
 	long long quota = (long long)milli * CPU_PERIOD_US / 1000;
@@ -646,7 +650,7 @@ static int set_one(struct cgroups *c, int controller, uint32_t slot, const struc
 		return c->dirs[controller] < 0 ? 0 : -1;
 	switch (controller) {
 	case CG_MEMORY:
-		return set_memory(dir, c->v2[CG_MEMORY], l->memory);
+		return set_memory(dir, c->v2[CG_MEMORY], memory_of(l));
 	case CG_PIDS:
 		return write_number(dir, "pids.max", l->pids);
 	default:
@@ -658,7 +662,7 @@ static int set_all(struct cgroups *c, uint32_t slot, const struct limits *l,
 		   const struct limits *was, struct err *e)
 {
 	const bool differs[CG_CONTROLLERS] = {
-		[CG_MEMORY] = l->memory != was->memory,
+		[CG_MEMORY] = memory_of(l) != memory_of(was),
 		[CG_PIDS] = l->pids != was->pids,
 		[CG_CPU] = l->cpu_milli != was->cpu_milli,
 	};
@@ -707,7 +711,7 @@ int cgroup_birthplace(struct cgroups *c, uint32_t slot)
 int cgroup_lend(struct cgroups *c, uint32_t slot, const struct limits *l, int *ret_fd,
 		struct err *e)
 {
-	const struct limits none = { 0 }, memory = { .memory = l->memory };
+	const struct limits none = { 0 }, memory = { .memory = memory_of(l) };
 
 	*ret_fd = -1;
 	if (c->dirs[CG_MEMORY] < 0)
@@ -724,7 +728,7 @@ int cgroup_lend(struct cgroups *c, uint32_t slot, const struct limits *l, int *r
 /* Makes the groups of v1. Sets *was to the limits that they have already. */
 static int make_slots(struct cgroups *c, uint32_t slot, struct limits *was, struct err *e)
 {
-	was->memory = 0;
+	was->memory = was->disk = 0;
 	for (int i = 0; i < CG_CONTROLLERS; i++) {
 		int made = c->dirs[i] < 0 || c->v2[i] ? 0 : make_slot(c, i, slot);
 

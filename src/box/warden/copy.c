@@ -4,7 +4,6 @@
  * descriptors and follows no link, and the copy stays within the limits of the layer that it is
  * made in.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,6 +18,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "base/mem.h"
 #include "box/archive/links.h"
 #include "box/warden/internal.h"
@@ -185,20 +185,14 @@ static int copy_entry(struct copy *c, int from, int to, const char *name)
 
 static int copy_dir(struct copy *c, int from, int to)
 {
-	DIR *d = fdopendir(from);
-	struct dirent *e;
-	int errnum = d ? 0 : errno;
+	struct folder f = folder_take(from);
+	int errnum = 0, more = 0;
 
-	while (!errnum && (e = readdir(d))) {
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			errnum = copy_entry(c, from, to, e->d_name);
-	}
-	if (d)
-		closedir(d);
-	else
-		close(from);
+	while (!errnum && (more = folder_next(&f)) > 0)
+		errnum = copy_entry(c, from, to, f.entry->d_name);
+	folder_end(&f);
 	close(to);
-	return errnum;
+	return more < 0 ? f.errnum : errnum;
 }
 
 int copy_tree(int from, int to)

@@ -106,9 +106,11 @@ static int open_folder(const char *path, struct err *e)
 }
 
 /* Mounts the files in place of the layer's own. */
-static int attach(const struct layer *l, int tree)
+static int attach(struct layer *l, int tree)
 {
 	char path[64];
+
+	l->mounted = true;
 
 	snprintf(path, sizeof(path), "/l/%u", l->id);
 	if (mkdir(path, 0755) < 0)

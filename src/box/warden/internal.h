@@ -80,6 +80,7 @@ struct layer {
 	/* the folder of an image or workspace, locked while the layer exists; -1: it is neither */
 	int image;
 	bool workspace; /* an attached tree */
+	bool mounted; /* its files are a mount of their own, below the layer's folder */
 	bool of_host; /* an image that the host's directories are bound over */
 	/* what the sandbox is made from: an image, or the skeleton as its root owns it */
 	bool base;
@@ -100,7 +101,7 @@ struct chain {
 struct bind {
 	int tree; /* a detached copy of the host's mount */
 	bool is_dir;
-	uint64_t kept; /* project_seal() */
+	const struct project *project; /* NULL: it is none, or nothing is kept */
 	char guest[4096];
 };
 
@@ -128,6 +129,7 @@ struct store {
 	struct {
 		char base[32], guest[64];
 		bool of_host;
+		bool layered; /* store_host_layer() works for it */
 	} binds[BINDS_MAX];
 	uint32_t n_binds;
 };
@@ -138,6 +140,11 @@ struct cgroups;
  * the store. */
 int store_init(struct store *s, const struct host *h, const struct cgroups *c,
 	       struct err *e) MUST_USE;
+
+/* A directory of the host at `base` in the base namespace, with inodes that no other sandbox and
+ * nobody outside has: what watches or locks a file sees one's own programs alone. In the namespace
+ * of a sandbox that starts. A detached mount, or -1 with errno. */
+int store_host_layer(const struct store *s, const char *base);
 
 /* Whether the process that copies the skeleton has ended; reaps it. With `wait`, waits for its
  * end. */
@@ -567,6 +574,13 @@ void seals_changed(void);
 /* Seals what was changed while its sandboxes were made. */
 int seals_complete(struct request *r, struct err *e) MUST_USE;
 int seals_chores(uint64_t now); /* returns the time until the next are due; -1: none */
+
+/* ---- left.c ---- */
+
+/* Tells in the log what a sandbox has left in a folder. Looks in a process of its own. */
+void left_start(const struct project *p);
+int left_chores(void); /* as seals_chores() */
+void left_end(void); /* soon, as the warden ends */
 
 /* ---- keep.c ---- */
 

@@ -3,37 +3,26 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/file.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "box/archive/mount.h"
+#include "box/warden/held_find.h"
 #include "box/wire/project.h"
 
 static_assert(ARRAY_LEN(project_entries) <= 64, "a bit of struct project for each");
 
 /* Tells what another warden made, which was killed, from what the user has: nobody else sets the
  * sticky bit on such a thing. File systems without modes don't tell. */
-enum { MADE_DIRECTORY = 01555, MADE_WRITABLE = 01755, MADE_FILE = 01444 };
+enum { MADE_DIRECTORY = 01755, MADE_FILE = 01444 };
 
 enum { LOCK_TRIES = 20, LOCK_PAUSE_NS = 500 * 1000, TEXT_MAX = 8 };
-
-static int open_entry(int dir, const char *path, uint64_t flags, uint64_t mode)
-{
-	struct open_how how = { .flags = flags | O_CLOEXEC,
-				.mode = mode,
-				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
-					   RESOLVE_NO_MAGICLINKS };
-
-	return (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
-}
 
 static bool is_repository(int dir)
 {
@@ -48,14 +37,14 @@ static int open_parent(int dir, const char *path, const char **ret_name)
 
 	*ret_name = slash ? slash + 1 : path;
 	snprintf(above, sizeof(above), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-	return open_entry(dir, above, O_PATH | O_DIRECTORY, 0);
+	return held_open(dir, above, O_PATH | O_DIRECTORY, 0);
 }
 
 /* ---- what is made -------------------------------------------------------------------------- */
 
 static int make_file(int parent, const char *name, const char *text)
 {
-	autoclose int fd = open_entry(parent, name, O_WRONLY | O_CREAT | O_EXCL, 0444);
+	autoclose int fd = held_open(parent, name, O_WRONLY | O_CREAT | O_EXCL, 0444);
 	ssize_t n = (ssize_t)strlen(text);
 
 	return fd < 0 || write(fd, text, (size_t)n) != n || fchmod(fd, MADE_FILE) < 0 ? -1 : 0;
@@ -68,62 +57,56 @@ static int make_socket(int parent, const char *name)
 
 /* mkdir(2) leaves the sticky bit to the file system. By now the name may be that of something else,
  * which a sandbox has put there. */
-static int make_directory(int parent, const char *name, mode_t mode)
+static int make_directory(int parent, const char *name)
 {
 	autoclose int fd = -1;
 	struct stat st;
 
-	if (mkdirat(parent, name, mode & 0777) < 0)
+	if (mkdirat(parent, name, MADE_DIRECTORY & 0777) < 0)
 		return -1;
-	fd = open_entry(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	fd = held_open(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -1;
-	if (st.st_uid != geteuid() || st.st_mode & 0222 & ~mode) { /* it may have less, by an ACL */
+	if (st.st_uid != geteuid()) {
 		errno = EEXIST;
 		return -1;
 	}
-	return fchmod(fd, mode);
-}
-
-static bool is_made_directory(const struct project_entry *n)
-{
-	return n->missing == BECOMES_DIRECTORY || n->missing == BECOMES_WRITABLE;
-}
-
-static mode_t directory_mode(const struct project_entry *n)
-{
-	return n->missing == BECOMES_WRITABLE ? MADE_WRITABLE : MADE_DIRECTORY;
+	return fchmod(fd, MADE_DIRECTORY);
 }
 
 /* again: somebody may have removed the HEAD, too. */
-static int make_entry(int dir, const struct project_entry *n, const struct stat *owner, bool again,
-		      bool *ret_made)
+static int make_entry(struct project *p, const struct project_entry *n, const char *path,
+		      const struct stat *owner, bool again, bool *ret_made)
 {
 	const char *name;
-	autoclose int parent = open_parent(dir, n->path, &name);
+	autoclose int parent = open_parent(p->lock, path, &name);
+	struct stat st;
 	int failed;
 
 	*ret_made = false;
-	if (parent < 0)
-		return errno == ENOTDIR || errno == ENOENT ? 0
-							   : -1; /* .git is a file: a worktree */
-	if (!again && strchr(n->path, '/') && !is_repository(parent))
+	if (parent < 0) /* .git is a file, as in a worktree, or a link */
+		return errno == ENOTDIR || errno == ENOENT || errno == ELOOP ? 0 : -1;
+	if (!again && strchr(path, '/') && !is_repository(parent))
 		return 0; /* all of it is read-only */
+	if (n->missing == STAYS_MISSING)
+		return 0;
 	if (n->missing == BECOMES_FILE)
 		failed = make_file(parent, name, n->text);
 	else if (n->missing == BECOMES_SOCKET)
 		failed = make_socket(parent, name);
 	else
-		failed = make_directory(parent, name, directory_mode(n));
+		failed = make_directory(parent, name);
 	if (failed < 0)
 		return errno == EEXIST || errno == EROFS ? 0 : -1;
 	*ret_made = true;
+	p->modeless |= fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		       !(st.st_mode & S_ISVTX);
 	(void)!fchownat(parent, name, owner->st_uid, owner->st_gid, AT_SYMLINK_NOFOLLOW);
 	return 0;
 }
 
-/* made: by this warden, so only what the host has put in its place is something else. */
-static bool looks_made(int parent, const char *name, const struct project_entry *n, bool made)
+/* sure: by this warden, so the mode need not tell. */
+static bool looks_made(int parent, const char *name, const struct project_entry *n, bool sure)
 {
 	char text[TEXT_MAX];
 	autoclose int fd = -1;
@@ -134,25 +117,34 @@ static bool looks_made(int parent, const char *name, const struct project_entry 
 	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return false;
 	mode = st.st_mode & 07777;
-	if (is_made_directory(n))
-		return S_ISDIR(st.st_mode) && (made || mode == directory_mode(n));
+	if (n->missing == BECOMES_DIRECTORY)
+		return S_ISDIR(st.st_mode) && (sure || mode == MADE_DIRECTORY);
 	if (n->missing == BECOMES_SOCKET)
-		return S_ISSOCK(st.st_mode) && (made || (mode | S_ISVTX) == MADE_FILE);
-	if (!S_ISREG(st.st_mode) || (!made && mode != MADE_FILE))
+		return S_ISSOCK(st.st_mode) && (sure || (mode | S_ISVTX) == MADE_FILE);
+	if (!S_ISREG(st.st_mode) || (!sure && mode != MADE_FILE))
 		return false;
-	fd = open_entry(parent, name, O_RDONLY | O_NONBLOCK, 0);
+	fd = held_open(parent, name, O_RDONLY | O_NONBLOCK, 0);
 	got = fd < 0 ? -1 : read(fd, text, sizeof(text));
 	return got == (ssize_t)strlen(n->text) && memcmp(text, n->text, (size_t)got) == 0;
 }
 
-static void remove_entry(int dir, const struct project_entry *n, bool made)
+static void remove_entry(const struct project *p, size_t i)
 {
-	const char *name;
-	autoclose int parent = open_parent(dir, n->path, &name);
+	const struct project_entry *n = &project_entries[i];
+	const char *path = project_path(n, p->is_git), *name;
+	/* a directory that the host has put in its place meanwhile is the host's */
+	bool sure = p->made >> i & 1 && (n->missing != BECOMES_DIRECTORY || p->modeless);
+	autoclose int parent = -1;
 
-	/* a directory with something in it stays */
-	if (parent >= 0 && looks_made(parent, name, n, made))
-		unlinkat(parent, name, is_made_directory(n) ? AT_REMOVEDIR : 0);
+	if (!path || n->missing == STAYS_MISSING)
+		return;
+	parent = open_parent(p->lock, path, &name);
+	if (parent < 0 || !looks_made(parent, name, n, sure))
+		return;
+	/* a directory with something in it stays, and is then its owner's */
+	if (unlinkat(parent, name, n->missing == BECOMES_DIRECTORY ? AT_REMOVEDIR : 0) < 0 &&
+	    errno == ENOTEMPTY)
+		(void)!fchmodat(parent, name, MADE_DIRECTORY & 0777, 0);
 }
 
 /* ---- the folder ---------------------------------------------------------------------------- */
@@ -164,31 +156,26 @@ static bool has_directory(int dir, const char *name)
 	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* *ret_home: it has what a home has. */
-static int check_entries(int dir, bool *ret_home, struct err *e)
+/* Whether it has what a home has. */
+static bool is_home(int dir)
 {
-	*ret_home = false;
 	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
 		const struct project_entry *n = &project_entries[i];
-		const char *name;
-		autoclose int parent = open_parent(dir, n->path, &name);
-		struct stat st;
 
-		if (parent < 0 || fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			continue;
-		if (S_ISLNK(st.st_mode))
-			return err_set(e, ERR_DENIED,
-				       "%s in this folder is a link, which a sandbox that may "
-				       "write the folder could replace; rw-all gives it so",
-				       n->path);
-		*ret_home |= n->of_home;
+		if (n->of_home && faccessat(dir, n->path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+			return true;
 	}
-	if (has_directory(dir, "refs") && has_directory(dir, "objects"))
-		return err_set(e, ERR_DENIED,
-			       "this folder has refs and objects, so a sandbox that may write it "
-			       "could make it a repository whose configuration git obeys; rw-all "
-			       "gives it so");
-	return 0;
+	return false;
+}
+
+/* By a name that is there in small letters. */
+static bool folds_case(int dir)
+{
+	struct stat small, large;
+
+	return fstatat(dir, "commondir", &small, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       fstatat(dir, "COMMONDIR", &large, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       small.st_ino == large.st_ino;
 }
 
 /* A sandbox can lock its folder, too, so nothing waits for long. */
@@ -210,39 +197,30 @@ static int lock_folder(int fd)
 static int hold_entry(struct project *p, size_t i, const struct stat *owner, bool again)
 {
 	const struct project_entry *n = &project_entries[i];
+	const char *path = project_path(n, p->is_git), *name;
 	const uint64_t bit = UINT64_C(1) << i;
 	bool made = false;
-	const char *name;
 	autoclose int parent = -1;
 
-	if (n->otherwise && p->kept & bit >> 1)
+	if (!path || (n->otherwise && p->kept & bit >> 1))
 		return 0;
-	if (make_entry(p->lock, n, owner, again, &made) < 0)
+	if (make_entry(p, n, path, owner, again, &made) < 0)
 		return -1;
 	if (made)
 		p->made |= bit;
-	parent = open_parent(p->lock, n->path, &name);
+	parent = open_parent(p->lock, path, &name);
 	if (parent >= 0 && faccessat(parent, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    (!n->bare || looks_made(parent, name, n, made)))
 		p->kept |= bit;
 	return 0;
 }
 
-int project_hold(struct project *p, int dir, const struct stat *st, struct err *e)
+static int hold_entries(struct project *p, const struct stat *st, struct err *e)
 {
-	int lock = open_entry(dir, ".", O_RDONLY | O_DIRECTORY, 0);
-	bool is_home;
+	bool home = !p->is_git && is_home(p->lock);
 
-	if (lock < 0)
-		return err_sys(e, errno, "open the folder");
-	*p = PROJECT_INIT;
-	p->lock = lock;
-	if (lock_folder(lock) < 0)
-		return err_set(e, ERR_CONFLICT, "another program has locked this folder");
-	if (check_entries(lock, &is_home, e) < 0)
-		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
-		if (project_entries[i].of_home && !is_home)
+		if (project_entries[i].of_home && !home)
 			continue;
 		if (hold_entry(p, i, st, false) == 0)
 			continue;
@@ -255,6 +233,59 @@ int project_hold(struct project *p, int dir, const struct stat *st, struct err *
 		return err_sys(e, errno, "keep %s as it is", project_entries[i].path);
 	}
 	return 0;
+}
+
+int project_look_again(struct project *p, struct err *e)
+{
+	autoclose int root = open("/h", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+	const struct held_from from = {
+		.top = p->lock,
+		.root = root,
+		.host = p->of.host,
+		.is_git = p->is_git,
+		.is_home = !p->is_git && is_home(p->lock),
+		.owner = &st,
+		.has = p->of.has,
+		.data = p->of.data,
+	};
+
+	if (root < 0 || fstat(p->lock, &st) < 0)
+		return err_sys(e, errno, "look at the folder");
+	if (p->is_git && !held_has_worktree(&from))
+		return err_set(e, ERR_DENIED,
+			       "this folder has refs and objects, so a sandbox that may write it "
+			       "could make it a repository whose configuration git obeys; rw-all "
+			       "gives it so");
+	return held_find(&p->held, &from, e);
+}
+
+int project_hold(struct project *p, int dir, struct err *e)
+{
+	struct stat st;
+
+	p->lock = held_open(dir, ".", O_RDONLY | O_DIRECTORY, 0);
+	if (p->lock < 0 || fstat(p->lock, &st) < 0)
+		return err_sys(e, errno, "open the folder");
+	if (lock_folder(p->lock) < 0)
+		return err_set(e, ERR_CONFLICT, "another program has locked this folder");
+	p->is_git = has_directory(p->lock, "refs") && has_directory(p->lock, "objects");
+	if (hold_entries(p, &st, e) < 0 || project_look_again(p, e) < 0)
+		return -1;
+	p->folds = folds_case(p->lock);
+	clock_gettime(CLOCK_REALTIME_COARSE, &p->since); /* as file systems have it */
+	return 0;
+}
+
+bool project_is_state(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	for (size_t i = 0; slash && i < ARRAY_LEN(project_entries); i++) {
+		if (project_entries[i].state && strcmp(slash + 1, project_entries[i].path) == 0)
+			return true;
+	}
+	return false;
 }
 
 int project_hold_again(struct project *p)
@@ -270,15 +301,21 @@ int project_hold_again(struct project *p)
 	return 0;
 }
 
+bool project_is_removed(const struct project *p)
+{
+	struct stat st;
+
+	return fstat(p->lock, &st) == 0 && st.st_nlink == 0;
+}
+
 bool project_keeps(const struct project *p, bool in_git, const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
-		const char *path = project_entries[i].path;
-		const char *slash = strchr(path, '/');
+		const char *path = project_path(&project_entries[i], p->is_git);
+		const char *slash = path ? strchr(path, '/') : NULL;
 
-		/* some file systems ignore case */
-		if (p->kept >> i & 1 && in_git == (slash != NULL) &&
-		    strcasecmp(slash ? slash + 1 : path, name) == 0)
+		if (p->kept >> i & 1 && path && in_git == (slash != NULL) &&
+		    (p->folds ? strcasecmp : strcmp)(slash ? slash + 1 : path, name) == 0)
 			return true;
 	}
 	return false;
@@ -288,8 +325,12 @@ void project_release(struct project *p)
 {
 	if (p->lock >= 0 && flock(p->lock, LOCK_EX | LOCK_NB) == 0) {
 		for (size_t i = ARRAY_LEN(project_entries); i-- > 0;)
-			remove_entry(p->lock, &project_entries[i], p->made >> i & 1);
+			remove_entry(p, i);
+		held_remove(&p->held, p->lock);
 	}
+	if (p->lock >= 0)
+		flock(p->lock, LOCK_UN); /* a process that was just forked may have it, too */
+	held_free(&p->held);
 	close_fd(&p->lock);
 	close_fd(&p->tree);
 }
@@ -300,46 +341,76 @@ static bool may_open(int dir, uint64_t kept)
 {
 	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
 		const struct project_entry *n = &project_entries[i];
-		const char *slash = strchr(n->path, '/');
+		const char *name = project_path(n, true);
 
-		if (slash &&
-		    (!(kept >> i & 1) || faccessat(dir, slash + 1, F_OK, AT_SYMLINK_NOFOLLOW) < 0))
+		if (name &&
+		    (!(kept >> i & 1) || faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0))
 			return false;
 	}
 	return is_repository(dir);
 }
 
-static int seal_entry(int tree, const struct project_entry *n, uint64_t kept, bool again)
+static int seal_entry(int tree, const struct project *p, size_t i, bool again)
 {
-	autoclose int at = open_entry(tree, n->path, O_PATH | O_NOFOLLOW, 0);
+	const struct project_entry *n = &project_entries[i];
+	const char *path = project_path(n, p->is_git);
+	autoclose int at = path ? held_open(tree, path, O_PATH | O_NOFOLLOW, 0) : -1;
 	autoclose int copy = -1;
 	struct stat st;
 
+	if (!path)
+		return 0;
 	if (at < 0)
-		return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0 : -1;
 	if (again && mount_stands_on(at, ""))
 		return 0;
 	if (fstat(at, &st) < 0)
 		return -1;
-	if (S_ISLNK(st.st_mode)) {
-		errno = ELOOP; /* what it leads to could be written */
-		return -1;
-	}
+	/* a link is sealed itself, and by held.h what it leads to */
 	copy = mount_copy(at, "", true);
 	if (copy < 0)
 		return -1;
-	if (!(n->open && S_ISDIR(st.st_mode) && may_open(at, kept)) &&
+	if (!(n->open && S_ISDIR(st.st_mode) && may_open(at, p->kept)) &&
 	    mount_setattr_tree(copy, MOUNT_ATTR_RDONLY, -1) < 0)
 		return -1;
 	/* The host has replaced it meanwhile, which the watch tells. */
 	return mount_attach(copy, at, "") == 0 || errno == ENOENT ? 0 : -1;
 }
 
-int project_seal(int tree, uint64_t kept, bool again)
+int project_seal(const struct project *p, int tree, bool again)
 {
 	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
-		if (kept >> i & 1 && seal_entry(tree, &project_entries[i], kept, again) < 0)
+		if (p->kept >> i & 1 && seal_entry(tree, p, i, again) < 0)
 			return -1;
 	}
+	return held_seal(&p->held, tree, again);
+}
+
+/* What is sealed stays read-only. */
+static int bar_open_entries(const struct project *p, bool bar)
+{
+	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
+		const struct project_entry *n = &project_entries[i];
+		autoclose int at = -1;
+
+		if (!n->open || !(p->kept >> i & 1))
+			continue;
+		at = held_open(p->tree, n->path, O_PATH | O_NOFOLLOW, 0);
+		if (at >= 0 && mount_stands_on(at, "") && (bar || may_open(at, p->kept)) &&
+		    mount_set_readonly(at, bar) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int project_bar(struct project *p, bool bar)
+{
+	if (!bar && !p->barred)
+		return 0;
+	p->barred = true; /* or a part of it */
+	if (mount_set_readonly(p->tree, bar) < 0 || bar_open_entries(p, bar) < 0 ||
+	    held_bar(&p->held, p->tree, bar) < 0)
+		return -1;
+	p->barred = bar;
 	return 0;
 }

@@ -5,10 +5,15 @@
  * is made again, but a little later, as many programs remove a file before they write it anew.
  *
  * A sandbox that waits for such a moment can still be faster.
+ *
+ * Nothing that the host does to the folder ends a sandbox. In a folder that was removed nothing can
+ * be made, so nothing is sealed any more. Where sealing fails for another reason (a full file
+ * system, a link at a sealed name), the folder is read-only in the sandbox until a later try works.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -16,11 +21,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "box/warden/held_find.h"
 #include "box/warden/internal.h"
 
 enum {
 	GRACE_MS = 50,
-	CHANGES = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR,
+	AGAIN_MS = 1000,
+	/* a file that is written in place may be git's configuration */
+	CHANGES = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE | IN_ONLYDIR,
 	EVENTS_ROOM = 16384,
 };
 
@@ -46,6 +54,15 @@ static int seals_add(int dir, const char *name)
 	return wd;
 }
 
+static bool has_watch(const struct project *p, int wd)
+{
+	for (uint32_t i = 0; i < p->held.n; i++) {
+		if (p->held.v[i].watch == wd)
+			return true;
+	}
+	return p->top == wd || p->git == wd;
+}
+
 /* Others may have the same folder, and then have the same watch. */
 static void seals_remove(const struct project *p, int wd)
 {
@@ -55,7 +72,7 @@ static void seals_remove(const struct project *p, int wd)
 		for (uint32_t k = 0; k < b->n_mounts; k++) {
 			const struct project *other = &b->mounts[k].project;
 
-			if (other != p && (other->top == wd || other->git == wd))
+			if (other != p && has_watch(other, wd))
 				return;
 		}
 	}
@@ -65,12 +82,33 @@ static void seals_remove(const struct project *p, int wd)
 /* It may be another directory than before. */
 static int seals_watch_git(struct project *p)
 {
-	int wd = seals_add(p->lock, ".git"), errnum = errno;
+	int wd = p->is_git ? -1 : seals_add(p->lock, ".git"), errnum = errno;
+
+	if (p->is_git)
+		return 0; /* it is the folder itself */
 
 	if (p->git >= 0 && p->git != wd)
 		seals_remove(p, p->git);
 	p->git = wd;
-	return wd < 0 && errnum != ENOENT && errnum != ENOTDIR ? -1 : 0;
+	return wd < 0 && errnum != ENOENT && errnum != ENOTDIR && errnum != ELOOP ? -1 : 0;
+}
+
+/* The directories that have held paths. They may be others than before. */
+static void seals_watch_held(struct project *p)
+{
+	char above[WIRE_PATH_MAX];
+
+	for (uint32_t i = 0; i < p->held.n; i++) {
+		struct held_path *h = &p->held.v[i];
+		const char *slash = strrchr(h->path, '/');
+		autoclose int dir = -1;
+
+		snprintf(above, sizeof(above), "%.*s", slash ? (int)(slash - h->path) : 1,
+			 slash ? h->path : ".");
+		dir = held_open(p->lock, above, O_PATH | O_DIRECTORY, 0);
+		/* without it another pass is made when its directory is there again */
+		h->watch = dir < 0 ? -1 : seals_add(dir, ".");
+	}
 }
 
 int seals_watch(struct project *p, struct err *e)
@@ -86,6 +124,7 @@ int seals_watch(struct project *p, struct err *e)
 	p->top = seals_add(p->lock, ".");
 	if (p->top < 0 || seals_watch_git(p) < 0)
 		return err_sys(e, errno, "watch a folder");
+	seals_watch_held(p);
 	/* What the host has removed before it was watched is not told. */
 	if (project_hold_again(p) < 0)
 		return err_sys(e, errno, "keep what programs of the host act on as it is");
@@ -99,6 +138,13 @@ void seals_forget(struct project *p)
 	if (p->git >= 0)
 		seals_remove(p, p->git);
 	p->top = p->git = -1;
+	for (uint32_t i = 0; i < p->held.n; i++) {
+		int wd = p->held.v[i].watch;
+
+		p->held.v[i].watch = -1;
+		if (wd >= 0 && !has_watch(p, wd))
+			seals_remove(p, wd);
+	}
 }
 
 /* ---- sealing again --------------------------------------------------------------------------- */
@@ -110,21 +156,44 @@ static bool is_changed(const struct mount_spec *m)
 
 static int seals_renew(const struct body *b, struct project *p, bool remake)
 {
-	int failed;
+	struct err e = ERR_INIT;
+	int failed = 0;
 
+	if (project_is_removed(p)) {
+		seals_forget(p);
+		p->kept = p->made = 0;
+		p->broken = p->gone = false;
+		return 0;
+	}
 	if (remake && p->gone) {
 		p->gone = false;
-		if (project_hold_again(p) < 0)
-			return -1;
+		failed = project_hold_again(p) < 0 ? errno : 0;
 	}
 	p->broken = false;
-	if (seals_watch_git(p) < 0 || setns(b->pidfd, CLONE_NEWNS) < 0)
+	if (project_look_again(p, &e) < 0) {
+		log_warn("what git of the host acts on has changed: %s", e.msg);
+		failed = EINVAL;
+	}
+	seals_watch_held(p);
+	if (seals_watch_git(p) < 0)
+		failed = errno;
+	if (setns(b->pidfd, CLONE_NEWNS) < 0)
 		return -1;
-	failed = project_seal(p->tree, p->kept, true) < 0 ? errno : 0;
+	if (project_seal(p, p->tree, true) < 0)
+		failed = errno;
+	/* What is barred and still to be made stays barred. */
+	if (project_bar(p, failed || (p->barred && p->gone)) < 0)
+		failed = failed ?: errno;
 	if (store_leave_base(&warden.store) < 0)
 		return -1;
 	errno = failed;
 	return failed ? -1 : 0;
+}
+
+static int seals_fail(const struct mount_spec *m, struct err *e)
+{
+	return err_sys(e, errno, "keep what programs of the host act on in %.200s as it is",
+		       m->host);
 }
 
 static int seals_renew_all(struct body *b, bool remake, struct err *e)
@@ -133,9 +202,7 @@ static int seals_renew_all(struct body *b, bool remake, struct err *e)
 		struct mount_spec *m = &b->mounts[i];
 
 		if (is_changed(m) && seals_renew(b, &m->project, remake) < 0)
-			return err_sys(e, errno,
-				       "keep what programs of the host act on in %.200s as it is",
-				       m->host);
+			return seals_fail(m, e);
 	}
 	return 0;
 }
@@ -149,17 +216,29 @@ int seals_complete(struct request *r, struct err *e)
 	return 0;
 }
 
+static void seals_renew_or_wait(const struct body *b, struct mount_spec *m, bool remake)
+{
+	bool was_barred = m->project.barred;
+	struct err e = ERR_INIT;
+
+	if (!is_changed(m) || seals_renew(b, &m->project, remake) == 0)
+		return;
+	seals_fail(m, &e);
+	if (!was_barred)
+		log_warn("a sandbox may not write its folder for now: %s", e.msg);
+	m->project.gone = true;
+	if (!seals.remake_at)
+		seals.remake_at = clock_ms() + AGAIN_MS;
+}
+
 /* Of those that are being made the last step is to seal. */
 static void seals_renew_live(bool remake)
 {
 	for (uint32_t i = 0; i < warden.n_bodies; i++) {
 		struct body *b = &warden.bodies[i];
-		struct err e = ERR_INIT;
 
-		if (b->state == BODY_LIVE && seals_renew_all(b, remake, &e) < 0) {
-			log_error("a sandbox is ended: %s", e.msg);
-			kill_body(b);
-		}
+		for (uint32_t k = 0; b->state == BODY_LIVE && k < b->n_mounts; k++)
+			seals_renew_or_wait(b, &b->mounts[k], remake);
 	}
 }
 
@@ -182,6 +261,8 @@ static void seals_note(struct project *p, const struct inotify_event *v)
 
 	if (v->mask & IN_Q_OVERFLOW) {
 		p->broken = p->gone = true;
+	} else if (v->len && held_has(&p->held, v->wd, v->name)) {
+		p->broken = true;
 	} else if (v->wd != p->top && !in_git) {
 		return;
 	} else if (v->len && project_keeps(p, in_git, v->name)) {

@@ -9,7 +9,9 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -133,13 +135,11 @@ static const int allowed[] = {
 	__NR_madvise,
 	__NR_mbind,
 	__NR_membarrier,
-	__NR_memfd_create,
 	__NR_mincore,
 	__NR_mkdirat,
 	__NR_mlock,
 	__NR_mlock2,
 	__NR_mlockall,
-	__NR_mmap,
 	__NR_mprotect,
 	__NR_mq_getsetattr,
 	__NR_mq_notify,
@@ -231,7 +231,6 @@ static const int allowed[] = {
 	__NR_shmat,
 	__NR_shmctl,
 	__NR_shmdt,
-	__NR_shmget,
 	__NR_shutdown,
 	__NR_sigaltstack,
 	__NR_signalfd4,
@@ -324,6 +323,11 @@ enum check {
 	CHECK_PTRACE, /* the same in argument 1 */
 	CHECK_PRIORITY, /* the same for a process, a group, and not for all of a user */
 	CHECK_IOPRIO,
+	/* No huge pages: few hosts can count them for a sandbox, so it could take all. Programs use
+	 * others where there are none. */
+	CHECK_MMAP,
+	CHECK_MEMFD,
+	CHECK_SHMGET,
 	CHECK_PRCTL, /* a program stays a subreaper: see init.c */
 };
 
@@ -347,6 +351,9 @@ static const struct rule rules[] = {
 	{ __NR_personality, 0, CHECK_PERSONALITY },
 	{ __NR_prctl, 0, CHECK_PRCTL },
 	{ __NR_fcntl, 0, CHECK_FCNTL },
+	{ __NR_mmap, 0, CHECK_MMAP },
+	{ __NR_memfd_create, 0, CHECK_MEMFD },
+	{ __NR_shmget, 0, CHECK_SHMGET },
 	{ __NR_prlimit64, 0, CHECK_NOT_INIT },
 	{ __NR_sched_setaffinity, 0, CHECK_NOT_INIT },
 	{ __NR_sched_setattr, 0, CHECK_NOT_INIT },
@@ -550,6 +557,15 @@ static const struct {
 	[CHECK_IOPRIO] = { { LOAD(args[0]), IF_EQ(3 /* IOPRIO_WHO_USER */, 2, 0), LOAD(args[1]),
 			     IF_EQ(1, 0, 1), RET(FAIL(EPERM)), RET(ALLOW) },
 			   6 },
+	[CHECK_MMAP] = { { LOAD(args[3]), IF_SET(MAP_HUGETLB, 0, 1), RET(FAIL(ENOMEM)),
+			   RET(ALLOW) },
+			 4 },
+	[CHECK_MEMFD] = { { LOAD(args[1]), IF_SET(MFD_HUGETLB, 0, 1), RET(FAIL(ENOMEM)),
+			    RET(ALLOW) },
+			  4 },
+	[CHECK_SHMGET] = { { LOAD(args[2]), IF_SET(SHM_HUGETLB, 0, 1), RET(FAIL(ENOMEM)),
+			     RET(ALLOW) },
+			   4 },
 	[CHECK_PRCTL] = { { LOAD(args[0]), IF_EQ(PR_SET_CHILD_SUBREAPER, 0, 2), LOAD(args[1]),
 			    IF_EQ(0, 1, 0), RET(ALLOW), RET(FAIL(EPERM)) },
 			  6 },

@@ -146,10 +146,15 @@ static int attach_template(const struct store *s, bool of_host)
 	char to[128];
 
 	for (uint32_t i = 0; i < s->n_binds; i++) {
+		autoclose int layer = -1;
+
 		if (s->binds[i].of_host && !of_host)
 			continue;
 		snprintf(to, sizeof(to), "/r%s", s->binds[i].guest);
-		if (mount_move(s->binds[i].base, to) < 0)
+		if (s->binds[i].layered)
+			layer = store_host_layer(s, s->binds[i].base);
+		if (s->binds[i].layered ? layer < 0 || mount_attach(layer, AT_FDCWD, to) < 0
+					: mount_move(s->binds[i].base, to) < 0)
 			return -1;
 	}
 	return 0;
@@ -225,7 +230,7 @@ static void attach_binds(const struct spawn *sp)
 		if (make_guest_path(root, b->guest, b->is_dir, sp->uid) == 0)
 			place = open_in_root(root, b->guest, O_PATH);
 		if (place < 0 || mount_attach(b->tree, place, "") < 0 ||
-		    project_seal(b->tree, b->kept, false) < 0) {
+		    (b->project && project_seal(b->project, b->tree, false) < 0)) {
 			errnum = errno;
 			snprintf(stage, sizeof(stage), IM_STAGE_MOUNT "%.40s", b->guest);
 			give_up(sp->socket, stage, errnum);

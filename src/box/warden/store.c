@@ -34,6 +34,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "box/archive/mount.h"
 #include "box/warden/closed.h"
@@ -307,6 +308,57 @@ static int bind_host_dirs(struct store *s)
 	return 0;
 }
 
+int store_host_layer(const struct store *s, const char *base)
+{
+	autoclose int fs = mount_fsopen("overlay");
+	char lower[64];
+
+	snprintf(lower, sizeof(lower), "%s:/t/empty", base); /* one layer alone is refused */
+	if (fs < 0 || mount_fsconfig(fs, "lowerdir", lower) < 0 ||
+	    (s->userxattr && mount_fsconfig(fs, "userxattr", NULL) < 0) ||
+	    mount_fsconfig_create(fs) < 0)
+		return -1;
+	return mount_fsmount(fs, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+}
+
+/* Whether something else is mounted below a directory; an overlay would hide it. */
+static bool has_mounts_below(const struct host *h, const char *dir)
+{
+	int fd = openat(h->proc, "self/mountinfo", O_RDONLY | O_CLOEXEC);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	size_t n = strlen(dir), room = 0;
+	autofree char *line = NULL;
+	bool found = false;
+	char at[512];
+
+	if (!f) {
+		close_fd(&fd);
+		return true;
+	}
+	while (!found && getline(&line, &room, f) >= 0)
+		found = sscanf(line, "%*s %*s %*s %*s %511s", at) != 1 ||
+			(strncmp(at, dir, n) == 0 && at[n] == '/');
+	found = found || ferror(f);
+	fclose(f);
+	return found;
+}
+
+/* Where the kernel or the host's mounts don't allow it, the directory itself is bound. */
+static void choose_host_layers(struct store *s, const struct host *h)
+{
+	for (uint32_t i = 0; i < s->n_binds; i++) {
+		autoclose int tree = has_mounts_below(h, s->binds[i].base)
+					   ? -1
+					   : store_host_layer(s, s->binds[i].base);
+
+		s->binds[i].layered = tree >= 0;
+		if (tree < 0)
+			log_info("sandboxes of the host template can watch and lock files of %s: "
+				 "no overlay can be made of it",
+				 s->binds[i].guest);
+	}
+}
+
 /* In a user namespace a new /proc may be mounted only where a complete one is visible. Each sandbox
  * unmounts this one once it has its own. */
 static int keep_proc(void)
@@ -360,7 +412,10 @@ static int make_base_ns(struct store *s, const struct host *h, const struct cgro
 		if (make_dir(dirs[i], 0755) < 0)
 			return -1;
 	}
-	if (make_dev() < 0 || bind_host_dirs(s) < 0 || add_bind(s, "/t/dev", "/dev", false) < 0)
+	if (make_dev() < 0 || bind_host_dirs(s) < 0)
+		return -1;
+	choose_host_layers(s, h);
+	if (add_bind(s, "/t/dev", "/dev", false) < 0)
 		return -1;
 	if ((h->nested && keep_proc() < 0) || put_init(h->init, "/t/holt-init") < 0)
 		return -1;
@@ -481,11 +536,11 @@ void layer_unref(struct layer *l)
 
 	if (!l || --l->refs)
 		return;
-	if (l->image >= 0) { /* not by the broom: the lock must be held until it is unmounted */
+	if (l->mounted) { /* not by the broom: the lock must be held until it is unmounted */
 		layer_path(path, l, "/u");
 		umount2(path, MNT_DETACH);
 		rmdir(path);
-		close_fd(&l->image); /* this releases the lock */
+		close_fd(&l->image); /* this releases the lock, if there is one */
 	}
 	if (!broom_take(l->id))
 		store_layer_remove(l->id);
@@ -762,7 +817,7 @@ int store_host_tree(const struct host *h, const struct host_tree *t, bool *ret_i
 	}
 	*ret_is_dir = S_ISDIR(st.st_mode);
 	if (t->project && *ret_is_dir &&
-	    (project_hold(t->project, there, &st, e) < 0 || seals_watch(t->project, e) < 0))
+	    (project_hold(t->project, there, e) < 0 || seals_watch(t->project, e) < 0))
 		return -1;
 	return take_fd(&tree);
 }

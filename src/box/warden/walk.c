@@ -10,7 +10,6 @@
  * The tree is hostile, its place is not: every step uses descriptors and follows no link; depth is
  * limited by the length of a path, memory by links.h.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/folder.h"
 #include "base/mem.h"
 #include "box/wire/file_types.h"
 #include "box/archive/links.h"
@@ -453,23 +453,18 @@ static bool in_layers(const struct level *l, size_t n, const char *name)
  * 0 in that directory. */
 static int visit_all(struct walk *k, const struct level *l, int of, size_t n, int skip)
 {
-	int fd = open_dir(of, ".");
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *e;
-	int errnum = d ? 0 : errno;
+	struct folder f = folder_at(of, ".");
+	int errnum = 0, more = 0;
 	struct stat st;
 
-	while (!errnum && (errno = 0, e = readdir(d))) {
-		if (!in_layers(l, n, e->d_name) && look(skip, e->d_name, &st) <= 0)
-			errnum = visit(k, l, e->d_name);
+	while (!errnum && (more = folder_next(&f)) > 0) {
+		const char *name = f.entry->d_name;
+
+		if (!in_layers(l, n, name) && look(skip, name, &st) <= 0)
+			errnum = visit(k, l, name);
 	}
-	if (!errnum && d)
-		errnum = errno;
-	if (d)
-		closedir(d);
-	else
-		close_fd(&fd);
-	return errnum;
+	folder_end(&f);
+	return more < 0 ? f.errnum : errnum;
 }
 
 static int walk_level(struct walk *k, const struct level *l)

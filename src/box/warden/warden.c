@@ -134,7 +134,7 @@ void hub_says(void)
 
 	/* reset: the hub was killed before it had read everything; its last messages are still to
 	 * come */
-	if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
+	if (n < 0 && (sock_passes(errno) || errno == ECONNRESET))
 		return;
 	if (n < (ssize_t)sizeof(*h)) {
 		hub_gone();
@@ -197,6 +197,7 @@ static int chores(void)
 		wait = sooner(wait, SWEEP_MS);
 	wait = sooner(wait, yield_chores(now));
 	wait = sooner(wait, seals_chores(now));
+	wait = sooner(wait, left_chores());
 	if (warden.closing || warden.hub < 0 || hub_is_new() || (pool_full() && nets_full()))
 		return wait;
 	if (now >= warden.refill_at) {
@@ -263,6 +264,7 @@ static void end(void)
 		if (warden.jobs[i].pid)
 			kill(warden.jobs[i].pid, SIGKILL);
 	}
+	left_end();
 	cgroups_fini(&warden.cgroups);
 	helpers_end();
 	/* what is left after the deadline ends with the warden */
@@ -289,7 +291,10 @@ int main(int argc, char **argv)
 		return 0;
 	warden.hub = WARDEN_FD;
 	log_init("holt-warden");
-	signal(SIGINT, SIG_IGN); /* it comes from the hub's terminal: the hub decides */
+	/* They come from the hub's terminal, or to all of a session that ends: the hub decides. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	for (int fd = WARDEN_FD; fd <= WARDEN_DIR_FD; fd++)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);

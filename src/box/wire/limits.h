@@ -37,6 +37,7 @@ enum {
 #define LIMIT_MEMORY_MIN (16 * MIB)
 #define LIMIT_MEMORY_MAX (1024 * 1024 * MIB)
 #define LIMIT_DISK_MIN (1 * MIB)
+#define LIMIT_MEMORY_INIT (8 * MIB) /* what files never take of a sandbox's memory */
 #define LIMITS_DEFAULT                                                                             \
 	((struct limits){ .memory = 1024 * MIB, .disk = 512 * MIB, .pids = 512, .cpu_milli = 0 })
 

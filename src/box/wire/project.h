@@ -5,11 +5,17 @@
  */
 #include <stdbool.h>
 
+#include <stddef.h>
+#include <string.h>
+
 enum project_missing {
+	/* an empty directory, which the owner may fill meanwhile */
 	BECOMES_DIRECTORY,
-	BECOMES_WRITABLE, /* a directory that programs of the host put things into */
 	BECOMES_FILE, /* where a directory would stop git */
 	BECOMES_SOCKET, /* git does not show it, and snapshots are without it */
+	/* It may be made: what acts on it asks first, or is installed by other files of the list,
+	 * or this is told when the sandbox ends. */
+	STAYS_MISSING,
 };
 
 static const struct project_entry {
@@ -21,6 +27,7 @@ static const struct project_entry {
 	bool of_home; /* made only in a folder that has another of them */
 	bool bare; /* one that exists is the project's own, and may be written */
 	bool otherwise; /* made only where the one before could not be */
+	bool state; /* a folder of that name is also a program's own, in a home */
 } project_entries[] = {
 	{ ".git", BECOMES_DIRECTORY, .open = true },
 	{ ".git/config", BECOMES_FILE, "" },
@@ -28,19 +35,49 @@ static const struct project_entry {
 	/* With it git reads configuration from elsewhere. It names the directory that it is in. */
 	{ ".git/commondir", BECOMES_FILE, ".\n" },
 	{ ".git/hooks", BECOMES_DIRECTORY },
-	{ ".git/modules", BECOMES_WRITABLE },
-	{ ".git/worktrees", BECOMES_WRITABLE },
-	{ ".claude", BECOMES_DIRECTORY },
-	{ ".codex", BECOMES_DIRECTORY },
-	{ ".cursor", BECOMES_DIRECTORY },
-	{ ".devcontainer", BECOMES_DIRECTORY },
-	{ ".gemini", BECOMES_DIRECTORY },
-	{ ".holtrc", BECOMES_DIRECTORY },
-	{ ".husky", BECOMES_WRITABLE },
-	{ ".idea", BECOMES_DIRECTORY },
+	{ ".git/modules", BECOMES_DIRECTORY },
+	/* Addresses of remotes, as git had them before its configuration has. */
+	{ ".git/branches", BECOMES_DIRECTORY },
+	{ ".git/remotes", BECOMES_DIRECTORY },
+	{ ".git/worktrees", BECOMES_DIRECTORY },
+	/* Clients of docs/clients.md: they start servers and hooks that these name. */
+	{ ".augment", STAYS_MISSING, .state = true },
+	{ ".claude", BECOMES_DIRECTORY, .state = true },
+	{ ".codex", BECOMES_DIRECTORY, .state = true },
+	{ ".cursor", BECOMES_DIRECTORY, .state = true },
+	{ ".gemini", BECOMES_DIRECTORY, .state = true },
 	{ ".mcp.json", BECOMES_DIRECTORY },
-	{ ".vscode", BECOMES_DIRECTORY },
-	{ ".zed", BECOMES_DIRECTORY },
+	{ ".opencode", BECOMES_DIRECTORY, .state = true },
+	{ "opencode.json", BECOMES_DIRECTORY },
+	{ "opencode.jsonc", BECOMES_DIRECTORY },
+	{ ".qwen", STAYS_MISSING, .state = true },
+	{ ".vscode", BECOMES_DIRECTORY, .state = true },
+	{ ".windsurf", STAYS_MISSING, .state = true },
+	{ ".zed", BECOMES_DIRECTORY, .state = true },
+	/* Other editors and agents. */
+	{ ".amazonq", STAYS_MISSING, .state = true },
+	{ ".clinerules", STAYS_MISSING },
+	{ ".copilot", STAYS_MISSING, .state = true },
+	{ ".devcontainer", BECOMES_DIRECTORY },
+	{ ".devcontainer.json", STAYS_MISSING },
+	{ ".idea", BECOMES_DIRECTORY },
+	{ ".kiro", STAYS_MISSING, .state = true },
+	{ ".nvim.lua", STAYS_MISSING },
+	{ ".roo", STAYS_MISSING },
+	/* Holt's own, which a hub reads of a workspace. */
+	{ ".holtrc", BECOMES_DIRECTORY },
+	{ ".mittorc", BECOMES_DIRECTORY },
+	/* What installed hooks and tools of shells run. */
+	{ ".envrc", STAYS_MISSING },
+	{ ".githooks", STAYS_MISSING },
+	{ ".husky", BECOMES_DIRECTORY },
+	{ ".lefthook.yml", STAYS_MISSING },
+	{ ".mise.toml", STAYS_MISSING },
+	{ ".npmrc", STAYS_MISSING },
+	{ ".pre-commit-config.yaml", STAYS_MISSING },
+	{ "lefthook-local.yml", STAYS_MISSING },
+	{ "lefthook.yml", STAYS_MISSING },
+	{ "mise.toml", STAYS_MISSING },
 	/* Where .git is no repository git takes the folder itself for one that has HEAD, objects
 	 * and refs, or finds those two by commondir. No sandbox can make what is missing. */
 	{ "commondir", BECOMES_DIRECTORY },
@@ -59,3 +96,12 @@ static const struct project_entry {
 	{ ".zshenv", BECOMES_DIRECTORY, .of_home = true },
 	{ ".zshrc", BECOMES_DIRECTORY, .of_home = true },
 };
+
+/* Its path below a folder, or below one that is itself what .git is elsewhere; NULL: it has none
+ * there. */
+static inline const char *project_path(const struct project_entry *n, bool is_git)
+{
+	const char *in_git = strncmp(n->path, ".git/", 5) == 0 ? n->path + 5 : NULL;
+
+	return is_git ? in_git : n->path;
+}

@@ -1,0 +1,227 @@
+/*
+ * What a sandbox leaves in a project folder that nothing could keep it from making: repositories
+ * below the top, which git of the host obeys where they are, and at the top if they were added as
+ * submodules; and files of the fixed list that are not made for so long (STAYS_MISSING). They are
+ * told in the log when the sandbox ends.
+ *
+ * The folder may be large, so a process of its own looks, for at most LOOK_S seconds, and
+ * END_MS more where the warden ends.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/folder.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "box/warden/held_find.h"
+#include "box/warden/internal.h"
+#include "box/wire/project.h"
+
+enum {
+	LOOKERS_MAX = 16,
+	LOOK_S = 10,
+	TOLD_MAX = 20,
+	DEPTH_MAX = 64,
+	LOOK_AGAIN_MS = 200,
+	LOOK_FD = 3,
+	END_MS = 2000,
+	END_PAUSE_US = 5000
+};
+
+static pid_t lookers[LOOKERS_MAX]; /* 0: free */
+
+struct left {
+	const struct project *project;
+	unsigned n;
+};
+
+static bool is_new(const struct left *l, int dir, const char *path)
+{
+	const struct timespec *since = &l->project->since;
+	struct stat st;
+
+	if (fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	return st.st_ctim.tv_sec > since->tv_sec ||
+	       (st.st_ctim.tv_sec == since->tv_sec && st.st_ctim.tv_nsec >= since->tv_nsec);
+}
+
+static void left_tell(struct left *l, const char *path, const char *why)
+{
+	if (l->n++ < TOLD_MAX)
+		log_warn("%.300s/%.300s %s", l->project->of.host, path, why);
+}
+
+#define LEFT_NEW "is new, or was changed while a sandbox could write the folder: "
+
+static bool has(int dir, const char *name)
+{
+	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Whether git takes a directory for a repository without a .git. */
+static bool is_bare(int dir)
+{
+	return has(dir, "HEAD") &&
+	       (has(dir, "commondir") || (has(dir, "objects") && has(dir, "refs")));
+}
+
+/* Also of one that was written in place, as its directory does not tell that. */
+static bool has_new_hook(const struct left *l, int git)
+{
+	autofolder struct folder f = folder_at(git, "hooks");
+	bool new = is_new(l, git, "hooks");
+	int more = 0;
+
+	if (!f.d)
+		return new;
+	while (!new && (more = folder_next(&f)) > 0)
+		new = is_new(l, folder_fd(&f), f.entry->d_name);
+	return new || more < 0;
+}
+
+/* The files that git obeys are new; its index and objects change with each commit. */
+static bool has_new_git(const struct left *l, int git)
+{
+	return is_new(l, git, "config") || is_new(l, git, "config.worktree") ||
+	       is_new(l, git, "commondir") || has_new_hook(l, git);
+}
+
+static void left_look_at_git(struct left *l, int dir, const char *path)
+{
+	autoclose int git = openat(dir, ".git", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	bool new = git >= 0 ? has_new_git(l, git) : is_new(l, dir, ".git");
+
+	if (new || (is_bare(dir) && has_new_git(l, dir)))
+		left_tell(l, path,
+			  LEFT_NEW "git runs what this repository's configuration says where you "
+				   "work in it, and at the top if it was added as a submodule");
+}
+
+/* Whether what a directory has by that name is to be looked through; below: its path. */
+static bool left_goes_on(const struct dirent *one, const char *path, char below[WIRE_PATH_MAX])
+{
+	if (strcmp(one->d_name, ".git") == 0 ||
+	    (one->d_type != DT_DIR && one->d_type != DT_UNKNOWN))
+		return false;
+	return snprintf(below, WIRE_PATH_MAX, "%s%s%s", path, *path ? "/" : "", one->d_name) <
+	       WIRE_PATH_MAX;
+}
+
+/* Takes over fd. */
+static void left_walk(struct left *l, int fd, const char *path, unsigned depth)
+{
+	autofolder struct folder f = folder_take(fd);
+	char below[WIRE_PATH_MAX];
+	bool has_git = false;
+	int more = 0;
+
+	if (depth == DEPTH_MAX) {
+		left_tell(l, path, "is nested too deeply to be looked through");
+		return;
+	}
+	while ((more = folder_next(&f)) > 0) {
+		int next;
+
+		has_git = has_git || strcasecmp(f.entry->d_name, ".git") == 0 ||
+			  strcasecmp(f.entry->d_name, "HEAD") == 0;
+		if (!left_goes_on(f.entry, path, below))
+			continue;
+		next = openat(fd, f.entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (next >= 0)
+			left_walk(l, next, below, depth + 1);
+	}
+	if (more < 0)
+		left_tell(l, path, "could not be looked through to its end");
+	if (has_git && depth > 0)
+		left_look_at_git(l, fd, path);
+}
+
+static void left_late(int signal)
+{
+	(void)signal;
+	log_warn(
+		"a folder that a sandbox could write is too large to look for new repositories in");
+	_exit(0);
+}
+
+static _Noreturn void left_look(const struct project *p)
+{
+	struct left l = { .project = p };
+	/* not the warden's own descriptor, which has the lock of the folder */
+	int top = held_open(p->lock, ".", O_RDONLY | O_DIRECTORY, 0);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (top < 0 || dup2(top, LOOK_FD) < 0)
+		_exit(1);
+	/* mounts, locks and pipes that others wait for the end of */
+	syscall(SYS_close_range, LOOK_FD + 1, ~0u, 0);
+	signal(SIGALRM, left_late);
+	alarm(LOOK_S);
+	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
+		const struct project_entry *n = &project_entries[i];
+
+		if (n->missing == STAYS_MISSING && !(p->kept >> i & 1) &&
+		    is_new(&l, LOOK_FD, n->path))
+			left_tell(&l, n->path,
+				  LEFT_NEW "tools of this machine may run what it says");
+	}
+	if (is_new(&l, LOOK_FD, ".git/rebase-merge/git-rebase-todo"))
+		left_tell(&l, ".git/rebase-merge",
+			  LEFT_NEW "git rebase --continue and --skip run its exec lines");
+	left_walk(&l, LOOK_FD, "", 0);
+	if (l.n > TOLD_MAX)
+		log_warn("%u more are not shown", l.n - TOLD_MAX);
+	_exit(0);
+}
+
+void left_start(const struct project *p)
+{
+	for (size_t i = 0; i < LOOKERS_MAX; i++) {
+		if (lookers[i])
+			continue;
+		lookers[i] = fork();
+		if (lookers[i] == 0)
+			left_look(p);
+		if (lookers[i] < 0)
+			lookers[i] = 0;
+		return;
+	}
+	log_warn("too many sandboxes end at once: it is not looked for what one left in %s",
+		 p->of.host);
+}
+
+void left_end(void)
+{
+	uint64_t deadline = clock_ms() + END_MS;
+
+	while (left_chores() >= 0 && clock_ms() < deadline)
+		usleep(END_PAUSE_US);
+	for (size_t i = 0; i < LOOKERS_MAX; i++) {
+		if (lookers[i])
+			kill(lookers[i], SIGALRM); /* left_late() */
+	}
+}
+
+int left_chores(void)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < LOOKERS_MAX; i++) {
+		if (lookers[i] && waitpid(lookers[i], NULL, WNOHANG) != 0)
+			lookers[i] = 0;
+		any = any || lookers[i];
+	}
+	return any ? LOOK_AGAIN_MS : -1;
+}

@@ -13,6 +13,7 @@
 
 #include "base/library.h"
 #include "http/client/address.h"
+#include "http/client/peer.h"
 #include "http/client/url.h"
 
 enum {
@@ -37,7 +38,7 @@ struct http_client {
 	char *ca, *certificate, *key; /* files; NULL */
 	unsigned connect_ms;
 	size_t header_max;
-	bool public_only, loopback_too;
+	bool public_only, loopback_too, own_only;
 	struct http_exchange *exchanges;
 	struct waiting *waits;
 	unsigned handles; /* open handles of the loop */
@@ -59,6 +60,8 @@ struct http_exchange {
 	size_t header_bytes; /* bytes of headers that were received */
 	bool headed; /* on_head was called */
 	bool refused; /* it tried to connect to a forbidden address */
+	curl_socket_t fd; /* that it has opened; -1: none */
+	struct err stranger; /* why who answers may not have the request; ERR_NONE: nothing */
 	bool cancelled;
 	bool listed;
 	bool added; /* libcurl has the handle */
@@ -130,6 +133,10 @@ static int read_code(const struct http_exchange *x, CURLcode code, struct err *e
 			       x->client->header_max);
 	if (code == CURLE_COULDNT_CONNECT && x->refused)
 		return err_set(e, ERR_NOT_PUBLIC, "its address is not one of the public Internet");
+	if (x->stranger.code != ERR_NONE) {
+		*e = x->stranger;
+		return -1;
+	}
 	if (code == CURLE_SEND_FAIL_REWIND)
 		return err_set(e, ERR_TRANSPORT, "the connection ended without an answer");
 	if (code == CURLE_OPERATION_TIMEDOUT)
@@ -373,6 +380,7 @@ struct http_client *http_client_new(uv_loop_t *loop, const struct http_client_op
 				   .header_max = o->header_max ? o->header_max : HEADER_MAX,
 				   .public_only = o->public_only,
 				   .loopback_too = o->loopback_too,
+				   .own_only = o->own_only,
 				   .handles = 2 };
 	multi = curl_global_init(CURL_GLOBAL_DEFAULT) == 0 ? curl_multi_init() : NULL;
 	if (!multi || !c->no_proxy || !copy_text(&c->unix_socket, o->unix_socket) ||
@@ -435,7 +443,20 @@ static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_s
 		x->refused = true;
 		return CURL_SOCKET_BAD;
 	}
-	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+	x->fd = socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+	return x->fd;
+}
+
+/* Before each request. A connection that another exchange has made was looked at for that. */
+static int before_request(void *data, char *ip, char *own_ip, int port, int own_port)
+{
+	const struct http_peer_tcp tcp = { own_ip, ip, (unsigned)own_port, (unsigned)port };
+	struct http_exchange *x = data;
+
+	if (x->client->unix_socket ? x->fd >= 0 && http_peer_check_unix(x->fd, &x->stranger) < 0
+				   : http_peer_check_tcp(&tcp, &x->stranger) < 0)
+		return CURL_PREREQFUNC_ABORT;
+	return CURL_PREREQFUNC_OK;
 }
 
 /* Called for each line of a header; an empty line ends it. Headers with status 1xx may come
@@ -611,8 +632,12 @@ static int set_up(struct http_exchange *x, const struct http_spec *spec, struct 
 	curl_easy_setopt(x->easy, CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_S);
 	if (c->unix_socket)
 		curl_easy_setopt(x->easy, CURLOPT_UNIX_SOCKET_PATH, c->unix_socket);
-	if (c->public_only)
+	if (c->public_only || c->own_only)
 		curl_easy_setopt(x->easy, CURLOPT_PROXY, "");
+	if (c->own_only) {
+		curl_easy_setopt(x->easy, CURLOPT_PREREQFUNCTION, before_request);
+		curl_easy_setopt(x->easy, CURLOPT_PREREQDATA, x);
+	}
 	set_tls(x);
 	curl_easy_setopt(x->easy, CURLOPT_TIMEOUT_MS, (long)spec->whole_ms);
 	if (spec->idle_ms) {
@@ -637,7 +662,7 @@ struct http_exchange *http_exchange_start(struct http_client *c, const struct ht
 		return NULL;
 	}
 	*x = (struct http_exchange){
-		.client = c, .ev = ev, .owner = owner, .easy = curl_easy_init()
+		.client = c, .ev = ev, .owner = owner, .fd = -1, .easy = curl_easy_init()
 	};
 	if (!x->easy) {
 		out_of_memory(e);

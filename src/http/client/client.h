@@ -32,6 +32,9 @@ struct http_client_options {
 	bool public_only;
 	/* with public_only: allow loopback addresses too, if the operator is on this machine */
 	bool loopback_too;
+	/* For what is secret to all but this user: nothing is sent where another user's program
+	 * answers, or another machine (http/client/peer.h). Fails with ERR_DENIED. */
+	bool own_only;
 };
 
 /* NULL with ERR_LIMIT: no memory. Strings are copied. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/base64.h"
+#include "http/client/peer.h"
 #include "http/message/head.h"
 #include "http/message/ws_frame.h"
 
@@ -287,7 +288,7 @@ static int dial(const char *path, struct err *e)
 		e->code = ERR_TRANSPORT;
 		return -1;
 	}
-	return take_fd(&fd);
+	return http_peer_check_unix(fd, e) < 0 ? -1 : take_fd(&fd);
 }
 
 /* The request fits into an empty socket, so it is sent at once. */

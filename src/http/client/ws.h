@@ -16,7 +16,7 @@ struct ws_client;
 
 struct ws_client_options {
 	/* NULL: use fd, which is non-blocking, and is taken, also on failure */
-	const char *unix_socket;
+	const char *unix_socket; /* of a program of this user or root, else ERR_DENIED */
 	int fd;
 	const char *host; /* NULL: localhost */
 	const char *path; /* path of the request */

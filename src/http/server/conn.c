@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 enum { WATCHED_AT_ONCE = 64, LAST_WORD_MS = 1000, FULL_SAID_MS = 10000, UNIX_KEPT = 32 };
+enum { STRIKES = 8, SILENT_MS = 30000 };
 
 /* What one principal has is less than so many times what is free. */
 enum { SHARE = 7 };
@@ -92,6 +93,7 @@ static void begin(struct listener *l, struct MHD_Connection *mhd, void **socket_
 	c->prev = srv->conns.prev;
 	c->next = &srv->conns;
 	c->prev->next = c->next->prev = c;
+	conn_moved(c);
 	c->since_ms = server_now_ms(c->srv);
 	c->deadline_ms = c->since_ms + srv->o.limits.header_ms;
 	server_tick(srv);
@@ -232,6 +234,8 @@ void conn_set_state(struct conn *c, enum conn_state state)
 	const struct http_limits *l = &c->srv->o.limits;
 
 	c->state = state;
+	c->end_shown = false;
+	conn_moved(c);
 	c->since_ms = server_now_ms(c->srv);
 	c->deadline_ms = 0;
 	if (state == CONN_IDLE)
@@ -269,19 +273,25 @@ void conn_untime(struct conn *c)
 }
 
 /* The daemon takes a short read for all there is, and misses an end of file that came with it.
- * Shutting down that side again wakes it. */
+ * Shutting down that side again wakes it. Where its buffer is full that does not help either, and
+ * the request, which is not whole, can't become so. */
 static void show_end(struct conn *c)
 {
 	char byte;
 
-	if (recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+	if (recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0)
+		return;
+	if (c->end_shown)
+		conn_kill(c);
+	else
 		shutdown(c->fd, SHUT_RD);
+	c->end_shown = true;
 }
 
 void conn_expire(struct http_server *srv, uint64_t now_ms)
 {
 	for (struct conn *c = srv->conns.next; c != &srv->conns; c = c->next) {
-		if (c->state == CONN_BODY && !c->suspended)
+		if ((c->state == CONN_BODY || c->state == CONN_IDLE) && !c->suspended)
 			show_end(c);
 		if (!c->timed && !c->suspended &&
 		    (c->state == CONN_REPLYING || c->state == CONN_STREAMING))
@@ -292,6 +302,55 @@ void conn_expire(struct http_server *srv, uint64_t now_ms)
 			srv->stats.slow++;
 		c->deadline_ms = 0;
 		conn_kill(c);
+		if (!c->suspended && c->state != CONN_UPGRADED)
+			set_timeout(c, 1);
+	}
+}
+
+/* ---- connections that get nowhere ---------------------------------------------------------- */
+
+void conn_moved(struct conn *c)
+{
+	c->moved = c->listener->turns;
+	c->moved_ms = server_now_ms(c->srv);
+	c->strikes = 0;
+}
+
+/* The client has sent something, or its end, that the daemon does not take. */
+static bool is_unread(const struct conn *c)
+{
+	char byte;
+
+	return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
+}
+
+/* Whether nothing came of what it sends in many turns, in each of which it could be read. With a
+ * buffer that is full to the byte there is nothing to see; a sender of chunks that is silent is
+ * then taken for the cause. */
+static bool is_stuck(struct conn *c)
+{
+	if (is_unread(c))
+		return ++c->strikes == STRIKES;
+	c->strikes = 0;
+	return c->state == CONN_BODY && c->q.head.n_encodings > 0 &&
+	       server_now_ms(c->srv) - c->moved_ms >= SILENT_MS;
+}
+
+/* libmicrohttpd 0.9 reports no error where a line of a chunked body is longer than its buffer: it
+ * neither reads on nor gives up. It does not say either for which connection it runs. */
+void conn_end_stuck(struct listener *l)
+{
+	struct http_server *srv = l->srv;
+
+	for (struct conn *c = srv->conns.next; c != &srv->conns; c = c->next) {
+		if (c->listener != l || c->suspended || c->timed ||
+		    (c->state != CONN_IDLE && c->state != CONN_BODY) ||
+		    l->turns - c->moved < STUCK_TURNS || !is_stuck(c))
+			continue;
+		log_info("%s: ended, since nothing comes of what it sends", c->peer);
+		srv->stats.stuck++;
+		conn_kill(c);
+		set_timeout(c, 1); /* a daemon that waits for room does not look at the socket */
 	}
 }
 

@@ -112,6 +112,11 @@ struct conn {
 	bool let_go; /* it was killed to make room, and is not chosen again */
 	uint64_t since_ms; /* when its state was last set */
 	uint64_t deadline_ms; /* 0: none */
+	/* The listener's turn, and when, in which something last came of what the client sends, and
+	 * in how many looks in a row since then it was not read. */
+	uint64_t moved, moved_ms;
+	unsigned strikes;
+	bool end_shown; /* the client's end was shown to the daemon at a tick */
 	struct http_request q;
 	struct http_field fields[FIELDS_KEPT]; /* the first of q.head.n_fields */
 	struct http_stream *stream;
@@ -127,6 +132,8 @@ struct listener {
 	uv_poll_t poll;
 	struct server_tls *tls; /* of new connections; NULL: plain HTTP */
 	unsigned kicked; /* how often its daemon has to run in the next turns */
+	uint64_t turns; /* how often its daemon has run */
+	unsigned restless; /* how often in a row the daemon then wanted to run again at once */
 	bool given; /* others have the socket, too */
 	int port; /* 0: a Unix socket */
 	int quiesced; /* the listening descriptor after it stopped listening; else -1 */
@@ -218,6 +225,10 @@ void conn_resume(struct conn *c); /* no effect if it is not suspended */
 void conn_kill(struct conn *c); /* as if the client had closed it */
 void conn_watch_ready(uv_poll_t *poll, int status, int events);
 void conn_expire(struct http_server *srv, uint64_t now_ms);
+/* Ends connections that make the daemon run again and again and get nowhere. */
+enum { STUCK_TURNS = 64 };
+void conn_moved(struct conn *c);
+void conn_end_stuck(struct listener *l);
 void conn_untime(struct conn *c); /* its reply was sent */
 /* Connections that wait for a request are read no further, and end. */
 void conn_end_idle(struct http_server *srv);

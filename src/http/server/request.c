@@ -262,6 +262,7 @@ enum MHD_Result request_handle(void *cls, struct MHD_Connection *mhd, const char
 
 	if (!q || !q->conn)
 		return MHD_NO;
+	conn_moved(q->conn);
 	if (!q->seen)
 		return see_head(q, url, method, version);
 	if (q->wants_body && q->route->streams && (q->body_events || q->late))
@@ -328,6 +329,11 @@ bool http_request_is_tls(const struct http_request *q)
 
 	return q->conn->listener->tls ||
 	       (srv->public_tls.p && http_same(q->head.host, srv->public_tls));
+}
+
+bool http_request_is_encrypted(const struct http_request *q)
+{
+	return q->conn->listener->tls;
 }
 
 bool http_request_has_own_origin(const struct http_request *q)

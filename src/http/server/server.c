@@ -80,13 +80,27 @@ void server_kick(struct http_server *srv, struct listener *l)
 	server_kick_often(srv, l, 1);
 }
 
-static void run(struct listener *l)
+static bool is_restless(struct listener *l)
 {
 	MHD_UNSIGNED_LONG_LONG wait_ms;
 
+	return MHD_get_timeout(l->daemon, &wait_ms) == MHD_YES && wait_ms == 0;
+}
+
+static void run(struct listener *l)
+{
+	bool again;
+
 	l->kicked -= l->kicked > 0;
+	l->turns++;
 	MHD_run(l->daemon);
-	if (l->kicked > 0 || (MHD_get_timeout(l->daemon, &wait_ms) == MHD_YES && wait_ms == 0))
+	again = is_restless(l);
+	l->restless = again ? l->restless + 1 : 0;
+	if (l->restless == STUCK_TURNS) {
+		conn_end_stuck(l);
+		l->restless = 0;
+	}
+	if (l->kicked > 0 || again)
 		server_kick(l->srv, l);
 }
 

@@ -206,6 +206,8 @@ struct http_stats {
 	uint64_t refused; /* of them by the server itself, before any route */
 	/* streams and WebSockets closed for a full queue, connections past a deadline */
 	uint64_t slow;
+	/* Connections that were ended because what they sent led nowhere. */
+	uint64_t stuck;
 	unsigned connections, requests, streams, websockets; /* now */
 	size_t body_bytes; /* of bodies held now */
 };
@@ -276,6 +278,8 @@ int http_request_port(const struct http_request *q);
 
 /* Whether the connection uses TLS, that is, whether the URL's scheme is https. */
 bool http_request_is_tls(const struct http_request *q);
+/* Whether its own connection is of TLS, not that of a proxy before it. */
+bool http_request_is_encrypted(const struct http_request *q);
 
 /* Whether the request names an Origin, and it is the server's own. */
 bool http_request_has_own_origin(const struct http_request *q);

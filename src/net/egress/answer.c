@@ -84,7 +84,8 @@ static void set_body(struct answer *a, const struct seen *seen, bool bodiless)
 	if (bodiless || a->status < 200 || a->status == 204 || a->status == 304) {
 		a->body = (struct body){ .kind = BODY_NONE };
 	} else if (seen->has_coding) {
-		a->body = (struct body){ .kind = BODY_CHUNKED };
+		/* its client gets another frame */
+		a->body = (struct body){ .kind = BODY_CHUNKED, .lenient = true };
 	} else if (seen->has_length) {
 		a->body.kind = a->body.left > 0 ? BODY_LENGTH : BODY_NONE;
 	} else {

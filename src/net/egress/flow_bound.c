@@ -220,18 +220,24 @@ static int end_write(struct flow *f, struct bound_end *end, struct str bytes)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* Always false. Nothing follows: what is held goes to the client, and then its end. */
+/* Always false. What is held goes to the client, and then the end of the connection. */
+static bool hang_up(struct flow *f)
+{
+	flow_close_server(f);
+	flow_set_state(f, FLOW_LINGER);
+	if (flow_linger(f))
+		flow_watch(f);
+	return false;
+}
+
+/* The same, and the client knows that nothing is missing. */
 static bool finish(struct flow *f)
 {
 	struct bound *b = f->bound;
 
 	if (b->client.tls && b->client.ready)
 		gnutls_bye(b->client.tls, GNUTLS_SHUT_WR);
-	flow_close_server(f);
-	flow_set_state(f, FLOW_LINGER);
-	if (flow_linger(f))
-		flow_watch(f);
-	return false;
+	return hang_up(f);
 }
 
 int flow_bound_say(struct flow *f, struct str page)
@@ -543,6 +549,16 @@ static enum answer_frame frame_of(const struct flow *f, const struct answer *a)
 	return f->bound->old ? ANSWER_UNTIL_END : ANSWER_CHUNKED;
 }
 
+static const char malformed[] = "the body of the server's answer is malformed";
+
+/* Of what has come of a body: once its head is said, the client can't be told any more. */
+static bool is_malformed(struct body body, struct str bytes)
+{
+	bool end;
+
+	return body.kind == BODY_CHUNKED && body_take(&body, bytes, &end) < 0;
+}
+
 static bool take_answer(struct flow *f, bool *moved)
 {
 	struct bound *b = f->bound;
@@ -572,6 +588,8 @@ static bool take_answer(struct flow *f, bool *moved)
 		b->last = b->last || a.last;
 	if (f->has_secrets && a.body.kind == BODY_LENGTH && a.body.left <= WHOLE_MAX)
 		return say_whole(f, &a);
+	if (is_malformed(a.body, (struct str){ b->from.p + a.n, b->from.n - a.n }))
+		return bad_answer(f, malformed);
 	frame = frame_of(f, &a);
 	b->chunks = frame == ANSWER_CHUNKED;
 	if (!say_head(f, &a, frame, a.body.left))
@@ -597,13 +615,18 @@ static bool wait_for_whole(struct flow *f, bool *moved)
 	return take_answer(f, moved);
 }
 
-/* What of the body is sure to hold no secret. */
-static bool say_body(struct flow *f, bool end)
+enum body_part {
+	PART_SURE, /* what is sure to hold no secret */
+	PART_REST, /* all that has come */
+	PART_END, /* the same, and that there is no more */
+};
+
+static bool say_body(struct flow *f, enum body_part part)
 {
 	autowipe struct buf out = BUF_INIT(TAIL_MAX * NW_PLACEHOLDER_MAX);
 	struct bound *b = f->bound;
 	struct err e;
-	ssize_t n = swaps_run(scrub_of(f), buf_str(&b->tail), end, &out, &e);
+	ssize_t n = swaps_run(scrub_of(f), buf_str(&b->tail), part != PART_SURE, &out, &e);
 	char size[32];
 
 	if (n < 0)
@@ -616,7 +639,13 @@ static bool say_body(struct flow *f, bool end)
 	}
 	if (!say(f, buf_str(&out)) || (out.n > 0 && b->chunks && !say(f, STR_LIT("\r\n"))))
 		return false;
-	return !end || !b->chunks || say(f, STR_LIT("0\r\n\r\n"));
+	return part != PART_END || !b->chunks || say(f, STR_LIT("0\r\n\r\n"));
+}
+
+/* The client gets what has come, and sees that this is not all, as it would without us. */
+static bool cut_off(struct flow *f)
+{
+	return say_body(f, PART_REST) && hang_up(f);
 }
 
 static bool take_answer_body(struct flow *f, bool *moved)
@@ -629,14 +658,14 @@ static bool take_answer_body(struct flow *f, bool *moved)
 
 	if (!b->until_end)
 		n = body_piece(&b->body, bytes, &data, &end);
-	if (n < 0 || (n == 0 && !end && b->server.ended))
-		return broken(f);
+	if (n < 0)
+		return bad_answer(f, malformed);
 	if (n == 0 && !end)
-		return true;
+		return b->server.ended ? cut_off(f) : true;
 	*moved = true;
 	if (buf_add(&b->tail, data.p, data.n, &e) < 0)
 		return broken(f);
-	if (!say_body(f, end))
+	if (!say_body(f, end ? PART_END : PART_SURE))
 		return false;
 	buf_drop(&b->from, (size_t)n);
 	return !end || end_answer(f);
@@ -654,7 +683,8 @@ static bool go_down(struct flow *f, bool *moved)
 	if (f->down.held.n >= HELD_HIGH)
 		return true;
 	switch (b->step) {
-	case STEP_REQUEST: /* there is nothing that it could answer */
+	case STEP_REQUEST: /* what it says behind its answer is for nobody */
+		return (b->from.n == 0 && !b->server.ended) || finish(f);
 	case STEP_PERSON:
 		if (b->from.n > 0)
 			return broken(f);

@@ -141,12 +141,14 @@ static const char *read_connection(struct str value)
  * path: where WebDAV copies to, and what object stores copy. */
 static bool is_override(struct str name)
 {
-	static const char *const names[] = { "x-http-method",	  "x-http-method-override",
-					     "x-method-override", "x-original-url",
-					     "x-rewrite-url",	  "x-original-uri",
-					     "x-override-url",	  "destination",
-					     "x-amz-copy-source", "x-ms-copy-source",
-					     "x-goog-copy-source" };
+	static const char *const names[] = { "x-http-method",	   "x-http-method-override",
+					     "x-method-override",  "x-original-url",
+					     "x-rewrite-url",	   "x-original-uri",
+					     "x-override-url",	   "x-forwarded-method",
+					     "x-forwarded-uri",	   "x-forwarded-path",
+					     "x-forwarded-prefix", "x-envoy-original-path",
+					     "destination",	   "x-amz-copy-source",
+					     "x-ms-copy-source",   "x-goog-copy-source" };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		if (head_is(name, names[i]) || head_is_to_cgi(name, names[i]))
@@ -346,15 +348,20 @@ int request_write(const struct request *r, bool upgrade, bool close, const struc
 
 /* ---- bodies ---------------------------------------------------------------------------------- */
 
+enum { PASSED_MAX = 8192 }; /* bytes of extensions and trailers of a body */
+
 enum chunk_state {
 	CHUNK_SIZE, /* before its first digit */
 	CHUNK_DIGITS,
+	CHUNK_EXTENSION, /* up to the end of its line */
 	CHUNK_SIZE_LF,
 	CHUNK_DATA,
 	CHUNK_DATA_CR,
 	CHUNK_DATA_LF,
-	CHUNK_LAST_CR, /* behind the last chunk: no trailers */
+	CHUNK_LAST_CR, /* behind the last chunk, at the beginning of a line */
 	CHUNK_LAST_LF,
+	CHUNK_TRAILER, /* up to the end of its line */
+	CHUNK_TRAILER_LF,
 	CHUNK_END,
 };
 
@@ -364,6 +371,15 @@ static int hex(char c)
 		return c - '0';
 	c = head_lower(c);
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* A byte of an extension or trailer, in whose state we are afterwards; `next` behind its line. */
+static int chunk_pass(struct body *b, char c, int here, int next)
+{
+	if (!b->lenient || c == '\n' || c == '\0' || ++b->passed > PASSED_MAX)
+		return -1;
+	b->state = c == '\r' ? next : here;
+	return 0;
 }
 
 /* One byte that is no data. -1: it is wrong there. */
@@ -379,10 +395,14 @@ static int chunk_step(struct body *b, char c)
 			b->state = CHUNK_DIGITS;
 			return 0;
 		}
-		if (b->state == CHUNK_SIZE || c != '\r')
+		if (b->state == CHUNK_SIZE)
 			return -1;
+		if (c == ';' || c == ' ' || c == '\t')
+			return chunk_pass(b, c, CHUNK_EXTENSION, CHUNK_SIZE_LF);
 		b->state = CHUNK_SIZE_LF;
-		return 0;
+		return c == '\r' ? 0 : -1;
+	case CHUNK_EXTENSION:
+		return chunk_pass(b, c, CHUNK_EXTENSION, CHUNK_SIZE_LF);
 	case CHUNK_SIZE_LF:
 		b->state = b->left > 0 ? CHUNK_DATA : CHUNK_LAST_CR;
 		return c == '\n' ? 0 : -1;
@@ -393,8 +413,15 @@ static int chunk_step(struct body *b, char c)
 		b->state = CHUNK_SIZE;
 		return c == '\n' ? 0 : -1;
 	case CHUNK_LAST_CR:
+		if (c != '\r')
+			return chunk_pass(b, c, CHUNK_TRAILER, CHUNK_TRAILER_LF);
 		b->state = CHUNK_LAST_LF;
-		return c == '\r' ? 0 : -1;
+		return 0;
+	case CHUNK_TRAILER:
+		return chunk_pass(b, c, CHUNK_TRAILER, CHUNK_TRAILER_LF);
+	case CHUNK_TRAILER_LF:
+		b->state = CHUNK_LAST_CR;
+		return c == '\n' ? 0 : -1;
 	case CHUNK_LAST_LF:
 		b->state = CHUNK_END;
 		return c == '\n' ? 0 : -1;

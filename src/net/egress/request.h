@@ -25,7 +25,10 @@ enum request_form {
 /* What of a body has not come yet. */
 struct body {
 	enum { BODY_NONE, BODY_LENGTH, BODY_CHUNKED } kind;
+	/* chunk extensions and trailers are passed over; else they are malformed */
+	bool lenient;
 	int state; /* private */
+	unsigned passed; /* private: bytes of them */
 	uint64_t left;
 };
 

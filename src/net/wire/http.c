@@ -214,6 +214,21 @@ static int take_char(struct str s, size_t *ret_n)
 	return c < 0x20 || c == 0x7f || strchr("%;\\", c) ? -1 : c;
 }
 
+/* Whether bytes write a character with more of them than it needs, as UTF-8 forbids: some servers
+ * take them for the character. */
+static bool has_overlong(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+		unsigned char next = i + 1 < s.n ? (unsigned char)s.p[i + 1] : 0xff;
+
+		if (c == 0xc0 || c == 0xc1 || (c == 0xe0 && next < 0xa0) ||
+		    (c == 0xf0 && next < 0x90))
+			return true;
+	}
+	return false;
+}
+
 static bool read_path(struct str path, struct path *ret)
 {
 	bool in_parameters = false;
@@ -238,7 +253,8 @@ static bool read_path(struct str path, struct path *ret)
 			ret->split[ret->n_split++] = (char)c;
 	}
 	return str_is(path, "*") ||
-	       (path.p[0] == '/' && !has_odd_segment((struct str){ ret->split, ret->n_split }));
+	       (path.p[0] == '/' && !has_overlong((struct str){ ret->joined, ret->n_joined }) &&
+		!has_odd_segment((struct str){ ret->split, ret->n_split }));
 }
 
 /* ---- decisions ------------------------------------------------------------------------------- */

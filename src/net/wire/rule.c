@@ -312,6 +312,20 @@ bool net_rule_names(const struct net_rule *r, const char *host)
 	}
 }
 
+bool net_rule_meets(const struct net_rule *a, const struct net_rule *b)
+{
+	char below[NET_HOST_MAX + 2];
+
+	if (a->port != b->port || a->kind == NET_RULE_CIDR || b->kind == NET_RULE_CIDR)
+		return false;
+	/* A label that no name has stands for any. */
+	snprintf(below, sizeof(below), "%s%s", a->kind == NET_RULE_SUFFIX ? "*." : "", a->host);
+	if (net_rule_names(b, below))
+		return true;
+	snprintf(below, sizeof(below), "%s%s", b->kind == NET_RULE_SUFFIX ? "*." : "", b->host);
+	return net_rule_names(a, below);
+}
+
 int net_rules_find(const struct net_rule *rules, size_t n, const char *host, uint16_t port)
 {
 	int found = -1;

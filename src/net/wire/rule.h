@@ -70,6 +70,9 @@ bool net_rule_same(const struct net_rule *a, const struct net_rule *b);
 /* The name, as net_host_parse() makes it, is one of the rule's (NAME, SUFFIX, SERVICE). */
 bool net_rule_names(const struct net_rule *r, const char *host);
 
+/* Some name at some port is one of both. */
+bool net_rule_meets(const struct net_rule *a, const struct net_rule *b);
+
 /* The rule that grants a name at a port: the one of exactly this name, else the one with the
  * longest suffix. -1: none. */
 int net_rules_find(const struct net_rule *rules, size_t n, const char *host, uint16_t port);

@@ -4,7 +4,8 @@
 int store_api_key_put(struct store *s, const struct store_api_key *r, struct err *e)
 {
 	return db_run(s->db, API_KEY_PUT, e, DB_TEXT(r->name), DB_BLOB(r->hash), DB_INT(r->scopes),
-		      DB_INT(r->created_ms), DB_INT(r->expires_ms), DB_INT(r->used_ms));
+		      DB_INT(r->created_ms), DB_INT(r->expires_ms), DB_INT(r->used_ms),
+		      DB_TEXT(r->root));
 }
 
 int store_api_key_used(struct store *s, struct str name, int64_t at_ms, struct err *e)
@@ -32,6 +33,7 @@ int store_api_keys(struct store *s,
 			.created_ms = db_int(&rows, 3),
 			.expires_ms = db_int(&rows, 4),
 			.used_ms = db_int(&rows, 5),
+			.root = db_text(&rows, 6),
 		};
 
 		if (each(arg, &r, e) < 0)

@@ -22,9 +22,11 @@ struct db {
 	sqlite3 *sqlite;
 	sqlite3 *side; /* of the thread that makes checkpoints */
 	sqlite3_stmt *statements[STATEMENTS_MAX];
-	char *log; /* path of the write-ahead log */
+	int log; /* the write-ahead log, to sync it */
 	int lock;
 	int log_pages;
+	uint64_t written, synced; /* db_written() */
+	bool failing; /* the last write failed */
 };
 
 /* ---- errors -------------------------------------------------------------------------------- */
@@ -67,6 +69,21 @@ static int ask_disk(sqlite3 *sqlite)
 	return errnum;
 }
 
+/* SQLite opens a file to read where opening it to write fails, and loses why. */
+static int fail_readonly(sqlite3 *sqlite, struct err *e)
+{
+	static const char *const suffixes[] = { "", "-wal", "-shm" };
+	const char *file = sqlite ? sqlite3_db_filename(sqlite, "main") : NULL;
+	char name[PATH_MAX];
+
+	for (size_t i = 0; i < ARRAY_LEN(suffixes) && file; i++) {
+		snprintf(name, sizeof(name), "%s%s", file, suffixes[i]);
+		if (access(name, W_OK) < 0 && errno != ENOENT)
+			return fail_io(errno, e);
+	}
+	return err_set(e, file ? ERR_IO : ERR_STORE_READONLY, "the registry can't be written");
+}
+
 static int db_fail(sqlite3 *sqlite, int rc, struct err *e)
 {
 	int errnum = sqlite ? sqlite3_system_errno(sqlite) : 0;
@@ -83,7 +100,7 @@ static int db_fail(sqlite3 *sqlite, int rc, struct err *e)
 		return err_set(e, ERR_STORE_LOCKED, "another program has locked the registry");
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
-		return err_set(e, ERR_STORE_READONLY, "the registry can't be written");
+		return fail_readonly(sqlite, e);
 	case SQLITE_IOERR:
 	case SQLITE_CANTOPEN:
 		return fail_io(errnum || !sqlite ? errnum : ask_disk(sqlite), e);
@@ -186,6 +203,8 @@ static int open_file(const char *path, sqlite3 **ret, struct err *e)
 static int check_file(struct db *db, long *ret_version, struct err *e)
 {
 	char text[128];
+	const char *code;
+	int rc;
 	long id;
 
 	if (ask_int(db->sqlite, "PRAGMA application_id", &id, e) < 0 ||
@@ -199,9 +218,14 @@ static int check_file(struct db *db, long *ret_version, struct err *e)
 			       *ret_version, db->schema->n_migrations);
 	if (db_ask(db->sqlite, "PRAGMA quick_check(1)", text, sizeof(text), e) < 0)
 		return -1;
-	return strcmp(text, "ok") == 0
-		     ? 0
-		     : err_set(e, ERR_STORE_CORRUPT, "the registry is damaged: %.100s", text);
+	if (strcmp(text, "ok") == 0)
+		return 0;
+	/* A page that can't be read now is no damage. */
+	code = strstr(text, "error code=");
+	rc = code ? (int)strtol(code + strlen("error code="), NULL, 10) : SQLITE_CORRUPT;
+	if ((rc & 0xff) != SQLITE_CORRUPT)
+		return db_fail(NULL, rc, e);
+	return err_set(e, ERR_STORE_CORRUPT, "the registry is damaged: %.100s", text);
 }
 
 static int migrate(struct db *db, long version, struct err *e)
@@ -236,13 +260,39 @@ static int on_log(void *arg, sqlite3 *sqlite, const char *name, int pages)
 	return SQLITE_OK;
 }
 
-static int open_all(struct db *db, const char *path, struct err *e)
+/* Writes what is there already. */
+static int write_version(struct db *db, struct err *e)
+{
+	char set[64];
+
+	snprintf(set, sizeof(set), "PRAGMA user_version=%zu", db->schema->n_migrations);
+	return exec(db->sqlite, set, e);
+}
+
+/* The log's name must be on the disk before the first db_sync(). */
+static int open_log(struct db *db, const char *path, struct err *e)
+{
+	char name[PATH_MAX];
+	char *slash;
+	autoclose int folder = -1;
+
+	snprintf(name, sizeof(name), "%s-wal", path);
+	db->log = open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (db->log < 0)
+		return fail_io(errno, e);
+	slash = strrchr(name, '/');
+	snprintf(slash ? slash + 1 : name, 2, ".");
+	folder = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return folder < 0 || fsync(db->log) < 0 || fsync(folder) < 0 ? fail_io(errno, e) : 0;
+}
+
+static int open_files(struct db *db, const char *path, struct err *e)
 {
 	char mode[16];
 	long version;
 
-	if (take_lock(db, path, e) < 0 || make_file(path, e) < 0 ||
-	    open_file(path, &db->sqlite, e) < 0 || check_file(db, &version, e) < 0 ||
+	if (make_file(path, e) < 0 || open_file(path, &db->sqlite, e) < 0 ||
+	    check_file(db, &version, e) < 0 ||
 	    db_ask(db->sqlite, "PRAGMA journal_mode=WAL", mode, sizeof(mode), e) < 0)
 		return -1;
 	if (strcmp(mode, "wal") != 0)
@@ -250,8 +300,34 @@ static int open_all(struct db *db, const char *path, struct err *e)
 			       "the registry's file system can't hold its log (WAL)");
 	if (migrate(db, version, e) < 0)
 		return -1;
+	/* With a full disk the hub starts, so that people can free some of it. */
+	db->failing = write_version(db, e) < 0;
+	if ((db->failing && e->code != ERR_STORE_FULL) || open_log(db, path, e) < 0)
+		return -1;
 	sqlite3_wal_hook(db->sqlite, on_log, db);
 	return open_file(path, &db->side, e);
+}
+
+static void close_files(struct db *db)
+{
+	for (size_t i = 0; i < STATEMENTS_MAX; i++)
+		sqlite3_finalize(take_ptr(db->statements[i]));
+	sqlite3_close(take_ptr(db->side));
+	sqlite3_close(take_ptr(db->sqlite)); /* the last close copies the log into the file */
+	close_fd(&db->log);
+}
+
+/* What looks damaged is read once more, since a read that failed can look so. */
+static int open_all(struct db *db, const char *path, struct err *e)
+{
+	if (take_lock(db, path, e) < 0)
+		return -1;
+	for (int tries = 2; open_files(db, path, e) < 0; tries--) {
+		if (e->code != ERR_STORE_CORRUPT || tries == 1)
+			return -1;
+		close_files(db);
+	}
+	return 0;
 }
 
 static struct db *db_new(const struct db_schema *schema, struct err *e)
@@ -264,7 +340,7 @@ static struct db *db_new(const struct db_schema *schema, struct err *e)
 		return NULL;
 	}
 	db->schema = schema;
-	db->lock = -1;
+	db->log = db->lock = -1;
 	return db;
 }
 
@@ -272,11 +348,6 @@ struct db *db_open(const char *path, const struct db_schema *schema, struct err 
 {
 	AUTO(db_close) struct db *db = db_new(schema, e);
 
-	if (db && asprintf(&db->log, "%s-wal", path) < 0) {
-		db->log = NULL;
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
 	return db && open_all(db, path, e) == 0 ? take_ptr(db) : NULL;
 }
 
@@ -307,12 +378,8 @@ void db_close(struct db *db)
 {
 	if (!db)
 		return;
-	for (size_t i = 0; i < STATEMENTS_MAX; i++)
-		sqlite3_finalize(db->statements[i]);
-	sqlite3_close(db->side);
-	sqlite3_close(db->sqlite); /* the last close copies the log into the file */
+	close_files(db);
 	close_fd(&db->lock);
-	free(db->log);
 	free(db);
 }
 
@@ -325,8 +392,11 @@ int db_begin(struct db *db, struct err *e)
 
 int db_commit(struct db *db, struct err *e)
 {
-	if (exec(db->sqlite, "COMMIT", e) == 0)
+	if (exec(db->sqlite, "COMMIT", e) == 0) {
+		db->written += db_unsynced(db); /* what was counted before is written only now */
 		return 0;
+	}
+	db->failing = true;
 	db_rollback(db);
 	return -1;
 }
@@ -370,7 +440,20 @@ int db_rows_values(struct db *db, size_t which, const struct db_value *values, s
 	if (rc != SQLITE_OK)
 		return db_fail(db->sqlite, rc, e);
 	ret->statement = *s;
+	ret->which = which;
 	return 0;
+}
+
+/* A statement has written, or failed to. */
+static void db_note(const struct db_rows *rows, bool failed)
+{
+	struct db *db = rows->db;
+
+	if (sqlite3_stmt_readonly(rows->statement))
+		return;
+	db->failing = failed;
+	if (!failed && !(db->schema->passing && db->schema->passing[rows->which]))
+		db->written++;
 }
 
 int db_next(struct db_rows *rows, struct err *e)
@@ -379,6 +462,7 @@ int db_next(struct db_rows *rows, struct err *e)
 
 	if (rc == SQLITE_ROW)
 		return 1;
+	db_note(rows, rc != SQLITE_DONE);
 	return rc == SQLITE_DONE ? 0 : db_fail(rows->db->sqlite, rc, e);
 }
 
@@ -421,14 +505,41 @@ struct str db_text(const struct db_rows *rows, int column)
 	return (struct str){ p ? p : "", (size_t)n };
 }
 
+/* ---- durability ---------------------------------------------------------------------------- */
+
 /* What is no longer in the log was synced when it was copied into the file. */
 int db_sync(const struct db *db, struct err *e)
 {
-	autoclose int fd = open(db->log, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	return fdatasync(db->log) < 0 ? fail_io(errno, e) : 0;
+}
 
-	if (fd < 0 && errno == ENOENT)
-		return 0;
-	return fd < 0 || fsync(fd) < 0 ? fail_io(errno, e) : 0;
+uint64_t db_written(const struct db *db)
+{
+	return db->written;
+}
+
+void db_must_last(struct db *db)
+{
+	db->written++;
+}
+
+void db_synced(struct db *db, uint64_t written)
+{
+	if (written > db->synced)
+		db->synced = written;
+}
+
+bool db_unsynced(const struct db *db)
+{
+	return db->written != db->synced;
+}
+
+int db_check(struct db *db, struct err *e)
+{
+	if (db->failing && !db_is_open(db) && write_version(db, e) < 0)
+		return -1;
+	db->failing = false;
+	return 0;
 }
 
 /* ---- checkpoints --------------------------------------------------------------------------- */

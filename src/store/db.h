@@ -2,8 +2,9 @@
 /*
  * SQLite as the registry uses it: one file in WAL mode, written by one thread. A commit has reached
  * the kernel when it returns, and survives any end of this process, even kill -9. It reaches the
- * disk at the next checkpoint (synchronous=NORMAL): a power cut may lose the last seconds, but
- * never part of a transaction or of the file. In return no write waits for the disk.
+ * disk with the next db_sync() or checkpoint (synchronous=NORMAL): a power cut may lose what came
+ * after it, but never part of a transaction or of the file. So no write waits for the disk, and
+ * who promises something does: db_unsynced() tells whether it has to.
  *
  * The file belongs to one process: a lock beside it keeps others out (ERR_STORE_LOCKED) and ends
  * with the process. Other failures have a code each: ERR_STORE_FULL, ERR_STORE_CORRUPT,
@@ -25,6 +26,9 @@ struct db_schema {
 	size_t n_migrations;
 	const char *const *statements; /* prepared at the first use, then kept */
 	size_t n_statements;
+	/* By statement: a power cut may take what it writes, since nothing is promised with it.
+	 * NULL: that holds for none. */
+	const bool *passing;
 };
 
 /* Opens the file, or creates it (0600). ERR_DENIED if others own or may access it. */
@@ -45,6 +49,15 @@ bool db_is_open(const struct db *db);
 
 /* Makes what was committed before durable. May run on another thread. */
 int db_sync(const struct db *db, struct err *e) MUST_USE;
+/* Counts what was written and must outlive a power cut: statements that are not passing, and
+ * db_must_last(). db_synced(): what was counted up to this is on the disk. */
+uint64_t db_written(const struct db *db);
+void db_must_last(struct db *db);
+void db_synced(struct db *db, uint64_t written);
+bool db_unsynced(const struct db *db);
+
+/* Whether the file can be written. After a failure that is tried. */
+int db_check(struct db *db, struct err *e) MUST_USE;
 
 /* ---- statements ---------------------------------------------------------------------------- */
 
@@ -69,6 +82,7 @@ int db_run_values(struct db *db, size_t which, const struct db_value *values, si
 struct db_rows {
 	struct db *db;
 	void *statement; /* NULL: none */
+	size_t which;
 };
 int db_rows_values(struct db *db, size_t which, const struct db_value *values, size_t n,
 		   struct db_rows *ret, struct err *e) MUST_USE;

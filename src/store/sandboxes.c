@@ -16,6 +16,8 @@ int store_sandbox_add(struct store *s, const struct store_sandbox *r, uint64_t s
 
 int store_sandbox_change(struct store *s, const struct store_sandbox *r, struct err *e)
 {
+	if (r->kept)
+		db_must_last(s->db);
 	return db_run(s->db, SANDBOX_CHANGE, e, DB_INT(r->seq), DB_TEXT(r->state),
 		      DB_INT(r->changed_ms), DB_INT(r->deadline_ms), DB_INT(r->ttl_ms),
 		      DB_TEXT(r->code), DB_TEXT(r->why), DB_INT(r->generation), DB_TEXT(r->network),

@@ -57,3 +57,23 @@ int store_sync(const struct store *s, struct err *e)
 {
 	return db_sync(s->db, e);
 }
+
+uint64_t store_written(const struct store *s)
+{
+	return db_written(s->db);
+}
+
+void store_synced(struct store *s, uint64_t written)
+{
+	db_synced(s->db, written);
+}
+
+bool store_unsynced(const struct store *s)
+{
+	return db_unsynced(s->db);
+}
+
+int store_check(struct store *s, struct err *e)
+{
+	return db_check(s->db, e);
+}

@@ -24,6 +24,10 @@ bool store_is_open(const struct store *s);
 bool store_wants_checkpoint(const struct store *s);
 int store_checkpoint(struct store *s, struct err *e) MUST_USE;
 int store_sync(const struct store *s, struct err *e) MUST_USE; /* the same */
+uint64_t store_written(const struct store *s);
+void store_synced(struct store *s, uint64_t written);
+bool store_unsynced(const struct store *s);
+int store_check(struct store *s, struct err *e) MUST_USE;
 
 /* ---- sandboxes ----------------------------------------------------------------------------- */
 
@@ -41,6 +45,7 @@ struct store_sandbox {
 	uint64_t memory, disk; /* bytes */
 	uint32_t pids, cpu_milli, files, debug, root;
 	uint64_t spent_cpu_ms, spent_out; /* of its budget, before it was started the last time */
+	bool kept; /* nothing of it runs and its files are kept: what is written must last */
 };
 
 /* Adds a row, replacing one with the same id. spec STR_NONE: copied from the row spec_of. */
@@ -178,6 +183,7 @@ struct store_api_key {
 	struct str hash; /* of the token, which is nowhere */
 	uint32_t scopes;
 	int64_t created_ms, expires_ms, used_ms; /* Unix time; 0: never */
+	struct str root; /* the owner that its first maker's things have; empty: no key made it */
 };
 
 /* Adds or replaces the key of this name. */

@@ -195,6 +195,30 @@ static void leave_sandboxes(void *arg)
 	box_leave(hub->box, on_box_closed, hub);
 }
 
+static void on_kept(void *arg, size_t failed)
+{
+	if (failed)
+		leave_sandboxes(arg);
+	else
+		end_sandboxes(arg);
+}
+
+static void keep_sandboxes(void *arg)
+{
+	struct hub *hub = arg;
+
+	hub_sandboxes_keep_start(hub->sandboxes, on_kept, hub);
+}
+
+void hub_keep(struct hub *hub, void (*on_closed)(void *arg), void *arg)
+{
+	begin_close(hub, on_closed, arg);
+	if (hub->workspaces)
+		workspaces_stop(hub->workspaces, false, keep_sandboxes, hub);
+	else
+		keep_sandboxes(hub);
+}
+
 void hub_close(struct hub *hub, void (*on_closed)(void *arg), void *arg)
 {
 	begin_close(hub, on_closed, arg);
@@ -253,6 +277,11 @@ struct nets *hub_nets(struct hub *hub)
 struct store *hub_store(struct hub *hub)
 {
 	return hub->store;
+}
+
+int hub_check(struct hub *hub, struct err *e)
+{
+	return hub->store ? store_check(hub->store, e) : 0;
 }
 
 bool hub_closing(const struct hub *hub)

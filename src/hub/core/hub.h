@@ -37,6 +37,10 @@ struct hub *hub_new(uv_loop_t *loop, const struct hub_config *config, struct err
  * starts after it. */
 void hub_close(struct hub *hub, void (*on_closed)(void *arg), void *arg);
 
+/* Like hub_close(), but sandboxes that are made to stay are stopped, and keep their files. Those of
+ * which they can't be kept stay with the others for the next hub: hub_leave(). */
+void hub_keep(struct hub *hub, void (*on_closed)(void *arg), void *arg);
+
 /* Like hub_close(), but sandboxes that outlive the hub stay for the next one: box_leave(). */
 void hub_leave(struct hub *hub, void (*on_closed)(void *arg), void *arg);
 
@@ -54,5 +58,6 @@ struct workspaces *hub_workspaces(struct hub *hub); /* NULL: none are kept */
 struct nets;
 struct nets *hub_nets(struct hub *hub);
 struct store *hub_store(struct hub *hub); /* the registry's; NULL: none */
+int hub_check(struct hub *hub, struct err *e) MUST_USE; /* whether the registry can be written */
 const char *hub_images(const struct hub *hub); /* path of their store; NULL: none */
 bool hub_closing(const struct hub *hub);

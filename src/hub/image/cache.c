@@ -1,6 +1,5 @@
 #include "hub/image/cache.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/folder.h"
 #include "box/archive/tar.h"
 #include "hub/image/internal.h"
 
@@ -143,26 +143,23 @@ static int by_use(const void *a, const void *b)
 static struct row *cache_list(int folder, size_t *ret_n)
 {
 	autofree struct row *rows = calloc(LISTED, sizeof(*rows));
-	int fd = fcntl(folder, F_DUPFD_CLOEXEC, 3);
-	DIR *d = rows && fd >= 0 ? fdopendir(fd) : NULL;
-	const struct dirent *at;
+	autofolder struct folder f = folder_at(folder, ".");
 	struct stat st;
 	size_t n = 0;
+	int more = 0;
 
-	if (!d) {
-		close_fd(&fd);
-		return NULL;
-	}
-	rewinddir(d);
-	while (n < LISTED && (at = readdir(d))) {
-		if (!hash_is_hex(str_of(at->d_name)) ||
-		    fstatat(folder, at->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	while (rows && n < LISTED && (more = folder_next(&f)) > 0) {
+		if (!hash_is_hex(str_of(f.entry->d_name)) ||
+		    fstatat(folder, f.entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		memcpy(rows[n].key, at->d_name, sizeof(rows[n].key));
+		memcpy(rows[n].key, f.entry->d_name, sizeof(rows[n].key));
 		rows[n].used = st.st_mtim;
 		rows[n++].bytes = (uint64_t)st.st_size;
 	}
-	closedir(d);
+	if (!rows || more < 0) {
+		errno = rows ? f.errnum : ENOMEM;
+		return NULL;
+	}
 	qsort(rows, n, sizeof(*rows), by_use);
 	*ret_n = n;
 	return take_ptr(rows);

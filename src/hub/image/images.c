@@ -1,6 +1,5 @@
 #include "hub/image/internal.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/folder.h"
 #include "base/hash.h"
 #include "base/id.h"
 #include "hub/image/cache.h"
@@ -320,17 +320,6 @@ int images_set_name(const struct images *s, struct str name, struct str digest, 
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* The folder, read from the start; NULL with errno. */
-static DIR *read_folder(int dir)
-{
-	autoclose int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (d)
-		fd = -1;
-	return d;
-}
-
 static int by_digest(const void *a, const void *b)
 {
 	return memcmp(a, b, HASH_HEX);
@@ -339,17 +328,16 @@ static int by_digest(const void *a, const void *b)
 ssize_t images_list(const struct images *s, char (**ret)[HASH_HEX + 1], struct err *e)
 {
 	autofree char(*all)[HASH_HEX + 1] = calloc(IMAGES_MAX, sizeof(*all));
-	DIR *d = all ? read_folder(s->image) : NULL;
-	const struct dirent *at;
+	autofolder struct folder f = folder_at(s->image, ".");
+	int more = 0;
 	ssize_t n = 0;
 
-	if (!d)
-		return err_sys(e, all ? errno : ENOMEM, "look for images");
-	while (n < IMAGES_MAX && (at = readdir(d))) {
-		if (hash_is_hex(str_of(at->d_name)))
-			memcpy(all[n++], at->d_name, HASH_HEX + 1);
+	while (all && n < IMAGES_MAX && (more = folder_next(&f)) > 0) {
+		if (hash_is_hex(str_of(f.entry->d_name)))
+			memcpy(all[n++], f.entry->d_name, HASH_HEX + 1);
 	}
-	closedir(d);
+	if (!all || more < 0)
+		return err_sys(e, all ? f.errnum : ENOMEM, "look for images");
 	qsort(all, (size_t)n, sizeof(*all), by_digest);
 	*ret = take_ptr(all);
 	return n;
@@ -618,26 +606,22 @@ int images_remove(struct images *s, struct str name, struct err *e)
 
 int images_sweep(const struct images *s, uint32_t *ret_n, struct err *e)
 {
-	DIR *d = read_folder(s->new);
-	const struct dirent *at;
-	int rc = 0;
+	autofolder struct folder f = folder_at(s->new, ".");
+	int rc = 0, more = 0;
 
-	if (!d)
-		return err_sys(e, errno, "look for leftovers");
-	while (rc == 0 && (at = readdir(d))) {
+	while (rc == 0 && (more = folder_next(&f)) > 0) {
+		const char *name = f.entry->d_name;
 		autoclose int it = -1;
 
-		if (at->d_name[0] == '.')
+		if (name[0] == '.')
 			continue;
-		it = openat(s->new, at->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		it = openat(s->new, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 		if (it >= 0 && flock(it, LOCK_EX | LOCK_NB) < 0)
 			continue;
-		rc = tree_remove(s->new, at->d_name) < 0 ? err_sys(e, errno, "remove leftovers")
-							 : 0;
+		rc = tree_remove(s->new, name) < 0 ? err_sys(e, errno, "remove leftovers") : 0;
 		*ret_n += rc == 0;
 	}
-	closedir(d);
-	return rc;
+	return more < 0 ? err_sys(e, f.errnum, "look for leftovers") : rc;
 }
 
 int images_tidy(struct images *s, struct err *e)

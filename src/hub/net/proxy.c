@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/sock.h"
 #include "hub/net/internal.h"
-#include "loop/helper_env.h"
+#include "base/helper_env.h"
 
 enum { SHORT_LIFE_MS = 2000, TRIES = 3, WAIT_MS = 1000, WAIT_MAX_MS = 30000 };
 

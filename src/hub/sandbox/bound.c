@@ -1,7 +1,6 @@
 #include "hub/sandbox/bound.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 
 #include "base/authority.h"
 #include "base/fd.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "hub/sandbox/trust.h"
 #include "json/field/field.h"
@@ -222,8 +222,10 @@ void env_add(struct str name, struct str value, struct env_var *env, size_t *n)
 
 void bound_env(const struct bound *b, struct env_var *env, size_t *n)
 {
-	for (size_t i = 0; b && i < b->n; i++)
-		env_add(b->p[i].variable, b->p[i].placeholder, env, n);
+	for (size_t i = 0; b && i < b->n; i++) {
+		if (b->p[i].variable.n)
+			env_add(b->p[i].variable, b->p[i].placeholder, env, n);
+	}
 	for (size_t i = 0; b && i < ARRAY_LEN(variables); i++)
 		env_add(str_of(variables[i].name), str_of(variables[i].value), env, n);
 }
@@ -370,19 +372,17 @@ int bound_read(struct str text, struct bound *(*find)(void *arg, struct str id),
 void bound_sweep(const char *folder, bool (*needed)(void *arg, struct str id), void *arg)
 {
 	autofree char *path = NULL, *one = NULL;
-	struct dirent *entry;
-	DIR *dir;
+	autofolder struct folder f = FOLDER_NONE;
 
 	if (asprintf(&path, "%s/%s", folder, place_of(true)) < 0)
 		return;
-	dir = opendir(path);
-	while (dir && (entry = readdir(dir))) {
-		if (entry->d_name[0] == '.' || needed(arg, str_of(entry->d_name)))
+	f = folder_of(path);
+	/* What is not seen now is removed at the next start. */
+	while (folder_next(&f) > 0) {
+		if (f.entry->d_name[0] == '.' || needed(arg, str_of(f.entry->d_name)))
 			continue;
 		free(take_ptr(one));
-		if (asprintf(&one, "%s/%s", path, entry->d_name) >= 0)
+		if (asprintf(&one, "%s/%s", path, f.entry->d_name) >= 0)
 			remove_folder(one);
 	}
-	if (dir)
-		closedir(dir);
 }

@@ -17,7 +17,8 @@
 
 enum { BOUND_MAX = 16, BOUND_MOUNTS = 2, BOUND_VARIABLES = 16, BOUND_PLACEHOLDER = 45 };
 
-/* A secret that is asked for: a variable of the sandbox gets a placeholder of it. */
+/* A secret that is asked for: a variable of the sandbox gets a placeholder of it. None: who asks
+ * places it. */
 struct bound_ref {
 	struct str variable, secret;
 };

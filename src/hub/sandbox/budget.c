@@ -54,6 +54,27 @@ int hub_sandbox_check_budget(const struct hub_sandbox *l, struct err *e)
 	return 0;
 }
 
+/* A fork has the time of its source, and a chain of forks no more than its first. */
+int64_t budget_until(const struct hub_sandbox *l)
+{
+	uint64_t wall = budget_for(l).wall_ms;
+	int64_t until = wall ? l->created_ms + (int64_t)wall : 0;
+
+	return wall && l->source[0] && l->deadline_ms && l->deadline_ms < until ? l->deadline_ms
+										: until;
+}
+
+int budget_check_again(const struct hub_sandbox *l, struct err *e)
+{
+	int64_t until = budget_until(l);
+
+	if (until && until <= clock_unix_ms())
+		return err_set(e, ERR_LIMIT,
+			       "the time that it may live is over (limits.wall_seconds of the "
+			       "operator's configuration)");
+	return hub_sandbox_check_budget(l, e);
+}
+
 /* ---- bytes --------------------------------------------------------------------------------- */
 
 static void budget_overspent(void *arg)

@@ -118,19 +118,34 @@ void hub_sandbox_mark(const struct hub_sandbox *l, char ret[SANDBOX_MARK_MAX])
 		 l->created_ms);
 }
 
+/* at: Unix time */
+static void set_due(struct hub_sandbox *l, int64_t at)
+{
+	int64_t left = at - clock_unix_ms();
+
+	l->deadline_ms = at;
+	l->due_ms = clock_ms() + (left > 0 ? (uint64_t)left : 0);
+}
+
 void hub_sandbox_begin(struct hub_sandbox *l, struct sandbox *sb)
 {
+	int64_t until;
+
 	l->box = sandbox_ref(sb);
 	l->limits = *sandbox_limits(sb);
 	l->from_pool = sandbox_from_pool(sb);
 	l->used_ms = clock_ms();
 	snprintf(l->template, sizeof(l->template), "%s", sandbox_template(sb));
 	if (l->state == SANDBOX_CREATING || l->state == SANDBOX_RESTORING) {
-		set_deadline(l, l->ttl_ms);
+		until = budget_until(l);
+		if (!l->wakers)
+			set_deadline(l, l->ttl_ms);
+		else if (l->deadline_ms) /* what is left of it */
+			set_due(l, l->deadline_ms);
+		if (until && (!l->deadline_ms || until < l->deadline_ms))
+			set_due(l, until);
 	} else if (l->deadline_ms) {
-		int64_t left = l->deadline_ms - clock_unix_ms();
-
-		l->due_ms = clock_ms() + (left > 0 ? (uint64_t)left : 0);
+		set_due(l, l->deadline_ms);
 	}
 	budget_begin(l);
 }

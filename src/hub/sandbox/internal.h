@@ -153,6 +153,9 @@ struct hub_sandbox {
 	double made_ms; /* how long it took to make, as far as this hub knows; 0: unknown */
 	struct err *why; /* NULL: nothing to tell */
 
+	/* what its last revision lacks, as in struct hub_sandbox_info; names: owned */
+	uint32_t left_out;
+	char *left_out_names;
 	char *labels; /* NULL: none */
 	char *spec; /* JSON; NULL once it is in the registry */
 	uint64_t spec_of; /* seq of the one whose spec it has */
@@ -169,6 +172,7 @@ struct hub_sandbox {
 	struct hub_sandbox_port *ports; /* connections to its ports, n_ports in number */
 	unsigned n_ports;
 	char *network; /* owned: what is granted, as text (hub/net); NULL: nothing */
+	uint64_t network_revision; /* another when a change begins, and when it ends */
 	struct net *net; /* owned; NULL: nothing of it is served */
 	struct bound *bound; /* a reference; NULL: it has no secrets */
 	char *modules, *profiles; /* owned: of struct hub_modules; NULL: none */
@@ -185,9 +189,12 @@ struct hub_sandbox {
 	bool uncounted; /* this host can't tell its processor time */
 	bool overspent; /* it is to end */
 	bool stopping; /* its files are being saved, then it ends */
+	struct waker *wakers; /* calls that wait until it runs again; NULL: none */
 	unsigned refs; /* one is the list's */
 	unsigned busy;
 
+	/* Until when the files of a stopped one are kept, in Unix time; 0: no end. */
+	int64_t kept_until_ms;
 	uint64_t due_ms, used_ms; /* clock_ms() of the deadline (0: none) and of the last use */
 	uint64_t reap_wait_ms; /* until the next try */
 	uv_timer_t *timer;
@@ -196,6 +203,16 @@ struct hub_sandbox {
 struct gone {
 	struct hub_sandbox *first, *last;
 	size_t n, max;
+};
+
+/* durable.c: who waits for the disk. */
+struct durable {
+	struct hub_sandboxes *all;
+	uv_work_t work;
+	bool running, failed;
+	uint64_t written; /* store_written() when it began */
+	struct hub_sandboxes_sync *served, *waiting; /* by this work, by the next one */
+	struct err err;
 };
 
 struct hub_sandboxes {
@@ -237,11 +254,13 @@ struct hub_sandboxes {
 
 	bool batch; /* a transaction holds several changes, */
 	size_t n_in_batch; /* of so many */
+	bool keeping; /* by hub_sandboxes_keep_start() */
 	bool stopping;
 	uv_timer_t *saver; /* retries failed writes, and deletes old idempotency keys */
 	uv_work_t checkpoint;
 	bool checkpointing;
 	struct err checkpoint_err;
+	struct durable durable;
 	/* pending callbacks of hub_sandboxes_later() and of sorted diffs */
 	unsigned later;
 	void (*on_closed)(void *arg);
@@ -332,6 +351,9 @@ int hub_sandbox_check_budget(const struct hub_sandbox *l, struct err *e) MUST_US
 bool hub_sandbox_count(struct hub_sandbox *l, void (*on_done)(void *arg, const struct err *err),
 		       void *arg);
 /* It has a machine from now on; it had one until now; it is forked from another. */
+/* Until when it may live, in Unix time; 0: no end. Whether it may be resumed. */
+int64_t budget_until(const struct hub_sandbox *l);
+int budget_check_again(const struct hub_sandbox *l, struct err *e) MUST_USE;
 void budget_begin(struct hub_sandbox *l);
 void budget_end(struct hub_sandbox *l);
 void budget_inherit(struct hub_sandbox *l, const struct hub_sandbox *source);
@@ -476,6 +498,8 @@ void snapshot_drop_file(const struct snapshot *s); /* of one that did not come t
  * frees it on failure. spec: JSON, or STR_NONE: that of the sandbox in row spec_of. */
 void snapshot_publish(struct snapshot *s, uint64_t spec_of, struct str spec, snapshot_cb on_done,
 		      void *arg);
+/* Its time is over; the reaper deletes it soon. */
+bool snapshot_is_over(const struct snapshot *s);
 /* The snapshot that keeps a sandbox's files; NULL: none. */
 struct snapshot *snapshot_kept(const struct hub_sandboxes *all, const struct hub_sandbox *l);
 /* Removes that, too. */

@@ -65,7 +65,8 @@ static int read_state(struct job *j, const struct store_job *r, struct err *e)
 	if (j->state == JOB_RUNNING) {
 		j->state = JOB_LOST;
 		j->ended_ms = clock_unix_ms();
-		err_set(&j->why, ERR_GUEST, "the hub that ran it was killed, and it with it");
+		err_set(&j->why, ERR_GUEST,
+			"the hub that ran it ended or was killed, and it with it");
 	} else if (r->code.p) {
 		err_set(&j->why, hub_sandbox_code_of(r->code), "%.*s", STR_ARG(r->why));
 	}

@@ -2,7 +2,7 @@
  * A text is searched for as Knuth, Morris and Pratt do: each byte is read once, and the only state
  * is how much of the text has matched. So the split into pieces does not matter. Each stream has
  * its own state. For a pattern each piece is copied, and a thread searches it while the wait is
- * suspended; then the next piece is read.
+ * suspended; then the next piece is read. After TURN_MAX bytes others have a turn.
  */
 #include "hub/sandbox/job_wait.h"
 
@@ -14,7 +14,15 @@ const char *const job_waited_names[3] = {
 	[JOB_WAITED] = "timeout",
 };
 
-enum { LOOK_MAX = 8 << 10 }; /* bytes at once */
+/* Bytes at once, in a turn, and of what a view makes of those at once. */
+enum { LOOK_MAX = 8 << 10, TURN_MAX = 32 * LOOK_MAX, SEEN_MAX = 4 << 20 };
+
+/* What is searched of a piece, and where the output is that ends it. */
+struct sight {
+	unsigned stream;
+	struct str bytes;
+	uint64_t end;
+};
 
 /* The work of a thread for a wait with a pattern. */
 struct look {
@@ -22,8 +30,8 @@ struct look {
 	struct job_wait *next; /* in line behind this one */
 	bool waiting, working, cancelled;
 	bool last; /* there is no more output */
-	struct spool_piece piece; /* else: of these bytes */
-	char bytes[LOOK_MAX];
+	struct sight sight; /* else: of this */
+	struct buf bytes;
 	int found;
 	size_t n;
 	struct err why;
@@ -34,8 +42,16 @@ struct job_wait {
 	struct job *job;
 	struct spool_cursor *cursor;
 	uv_timer_t timer; /* begins it, then ends it */
+	uv_timer_t again; /* goes on where others had a turn, or where it is quiet */
+	unsigned handles; /* that are open */
 	bool begun;
 	uint64_t timeout_ms, left; /* left: bytes that it may still look at */
+	size_t turn; /* bytes that it has looked at in this turn */
+	const struct wait_view *view;
+	void *view_arg;
+	bool fresh, quiet, last; /* of the view: has more come, is it quiet, has all come */
+	uint64_t ends[SPOOL_STREAMS]; /* of what was read of each */
+	unsigned asked; /* streams of which what is held back was asked for */
 	job_wait_done *on_done;
 	void *arg;
 	unsigned streams;
@@ -48,8 +64,10 @@ struct job_wait {
 
 static void free_look(struct look *k)
 {
-	if (k)
+	if (k) {
 		job_match_free(k->match);
+		buf_fini(&k->bytes);
+	}
 	free(k);
 }
 
@@ -57,6 +75,8 @@ static void on_closed(uv_handle_t *h)
 {
 	struct job_wait *w = h->data;
 
+	if (--w->handles > 0)
+		return;
 	free_look(w->look);
 	free(w);
 }
@@ -76,6 +96,7 @@ static void let_go(struct job_wait *w)
 	spool_cursor_close(w->cursor);
 	job_unref(w->job);
 	uv_close((uv_handle_t *)&w->timer, on_closed);
+	uv_close((uv_handle_t *)&w->again, on_closed);
 }
 
 void job_wait_cancel(struct job_wait *w)
@@ -83,6 +104,7 @@ void job_wait_cancel(struct job_wait *w)
 	if (w->look && w->look->working) {
 		w->look->cancelled = true;
 		uv_timer_stop(&w->timer);
+		uv_timer_stop(&w->again);
 		return;
 	}
 	if (w->look && w->look->waiting)
@@ -114,33 +136,41 @@ static void prepare(struct job_wait *w)
 	}
 }
 
-/* How many bytes of the piece complete the text; 0: it is not complete. */
-static size_t search(struct job_wait *w, const struct spool_piece *piece)
+/* How many bytes complete the text; 0: it is not complete. */
+static size_t search(struct job_wait *w, const struct sight *s)
 {
-	uint16_t k = w->came[piece->stream];
+	uint16_t k = w->came[s->stream];
 
-	for (size_t i = 0; i < piece->bytes.n; i++) {
-		while (k > 0 && w->text[k] != piece->bytes.p[i])
+	for (size_t i = 0; i < s->bytes.n; i++) {
+		while (k > 0 && w->text[k] != s->bytes.p[i])
 			k = w->back[k];
-		k = (uint16_t)(k + (w->text[k] == piece->bytes.p[i]));
+		k = (uint16_t)(k + (w->text[k] == s->bytes.p[i]));
 		if (k == w->n)
 			return i + 1;
 	}
-	w->came[piece->stream] = k;
+	w->came[s->stream] = k;
 	return 0;
 }
 
 /* ---- a pattern ----------------------------------------------------------------------------- */
 
 static void pump(void *arg);
+static void on_again(uv_timer_t *t);
 
 static void look(uv_work_t *work)
 {
 	struct look *k = ((struct job_wait *)work->data)->look;
 
 	k->found = k->last ? job_match_end(k->match, &k->why)
-			   : job_match_feed(k->match, k->piece.stream, k->piece.bytes, &k->n,
+			   : job_match_feed(k->match, k->sight.stream, k->sight.bytes, &k->n,
 					    &k->why);
+}
+
+/* The offset behind the first n bytes. What stands in the rest for something longer or shorter
+ * moves it by the difference. */
+static uint64_t sight_at(const struct sight *s, size_t n)
+{
+	return s->end - (s->bytes.n - n < s->end ? s->bytes.n - n : s->end);
 }
 
 static void look_on(struct job_wait *w)
@@ -149,9 +179,9 @@ static void look_on(struct job_wait *w)
 	uint64_t end = spool_cursor_at(w->cursor);
 
 	if (k->found < 0)
-		job_wait_finish(w, JOB_WAITED, k->piece.offset, &k->why);
+		job_wait_finish(w, JOB_WAITED, sight_at(&k->sight, 0), &k->why);
 	else if (k->found)
-		job_wait_finish(w, JOB_MATCHED, k->last ? end : k->piece.offset + k->n, NULL);
+		job_wait_finish(w, JOB_MATCHED, k->last ? end : sight_at(&k->sight, k->n), NULL);
 	else if (k->last)
 		job_wait_finish(w, JOB_ENDED, end, NULL);
 	else
@@ -204,13 +234,18 @@ static void join_line(struct job_wait *w)
 	serve_line(&w->job->all->jobs);
 }
 
-static void look_at(struct job_wait *w, const struct spool_piece *piece)
+/* False if there is no memory for it. */
+static bool look_at(struct job_wait *w, const struct sight *s)
 {
 	struct look *k = w->look;
 
-	k->piece = *piece;
-	k->piece.bytes.p = memcpy(k->bytes, piece->bytes.p, piece->bytes.n);
+	k->bytes.n = 0;
+	if (buf_add(&k->bytes, s->bytes.p, s->bytes.n, &k->why) < 0)
+		return false;
+	k->sight = (struct sight){ s->stream, buf_str(&k->bytes), s->end };
+	w->turn = 0; /* others have theirs while the thread works */
 	join_line(w);
+	return true;
 }
 
 static bool is_looking(const struct job_wait *w)
@@ -220,32 +255,91 @@ static bool is_looking(const struct job_wait *w)
 
 /* ---- both ---------------------------------------------------------------------------------- */
 
-/* False if the wait is suspended or gone. */
-static bool take_piece(struct job_wait *w, const struct spool_piece *piece)
+static uint64_t held_back(const struct job_wait *w, unsigned stream)
 {
+	uint64_t n = w->view ? w->view->held(w->view_arg, stream) : 0;
+
+	return n < w->ends[stream] ? n : w->ends[stream];
+}
+
+/* How far it has seen what was read. */
+static uint64_t seen_until(const struct job_wait *w)
+{
+	uint64_t until = spool_cursor_at(w->cursor);
+
+	for (unsigned i = 0; i < SPOOL_STREAMS; i++) {
+		uint64_t n = held_back(w, i);
+
+		if (n > 0 && w->ends[i] - n < until)
+			until = w->ends[i] - n;
+	}
+	return until;
+}
+
+/* False if the wait is suspended or gone. */
+static bool take_piece(struct job_wait *w, const struct spool_piece *piece, enum job_more more)
+{
+	struct sight s = { piece->stream, piece->bytes, 0 };
 	size_t found;
 
 	w->left -= piece->bytes.n;
+	w->turn += piece->bytes.n;
+	if (more == JOB_MORE) {
+		w->ends[s.stream] = piece->offset + piece->bytes.n;
+		w->fresh = true;
+		w->quiet = false;
+	}
+	if (w->view)
+		s.bytes = w->view->show(w->view_arg, piece, more);
+	s.end = w->ends[s.stream] - held_back(w, s.stream);
+	if (s.bytes.n == 0)
+		return true;
 	if (w->look) {
-		look_at(w, piece);
+		if (!look_at(w, &s))
+			job_wait_finish(w, JOB_WAITED, sight_at(&s, 0), &w->look->why);
 		return false;
 	}
-	found = w->n ? search(w, piece) : 0;
+	found = w->n ? search(w, &s) : 0;
 	if (found)
-		job_wait_finish(w, JOB_MATCHED, piece->offset + found, NULL);
+		job_wait_finish(w, JOB_MATCHED, sight_at(&s, found), NULL);
 	return found == 0;
 }
 
+static bool take_held(struct job_wait *w)
+{
+	const struct spool_piece none = { .stream = w->asked++,
+					  .offset = spool_cursor_at(w->cursor) };
+
+	return take_piece(w, &none, w->last ? JOB_LAST : JOB_QUIET);
+}
+
+/* What was held back before the gap is not searched. */
 static void on_lost(struct job_wait *w)
 {
 	memset(w->came, 0, sizeof(w->came));
+	for (unsigned i = 0; w->view && i < SPOOL_STREAMS; i++)
+		w->view->show(w->view_arg, &(struct spool_piece){ .stream = i }, JOB_LAST);
 	if (w->look)
 		job_match_gap(w->look->match);
 }
 
+/* Nothing more is there now: what is held back is asked for where nothing comes for a while. */
+static void job_wait_later(struct job_wait *w)
+{
+	if (!w->fresh || held_back(w, 0) + held_back(w, 1) == 0)
+		return;
+	w->fresh = false;
+	w->quiet = true;
+	uv_timer_start(&w->again, on_again, w->view->quiet_ms, 0);
+}
+
 static void job_wait_on_end(struct job_wait *w)
 {
-	if (w->look) {
+	if (w->view && !w->last) {
+		w->last = true;
+		w->asked = 0;
+		pump(w);
+	} else if (w->look) {
 		w->look->last = true;
 		join_line(w);
 	} else {
@@ -259,17 +353,24 @@ static bool job_wait_step(struct job_wait *w)
 	size_t max = w->left < LOOK_MAX ? (size_t)w->left : LOOK_MAX;
 	struct spool_piece piece;
 
+	if (w->asked < SPOOL_STREAMS)
+		return take_held(w);
 	if (max == 0) {
-		job_wait_finish(w, JOB_WAITED, spool_cursor_at(w->cursor), NULL);
+		job_wait_finish(w, JOB_WAITED, seen_until(w), NULL);
+		return false;
+	}
+	if (w->turn >= TURN_MAX) {
+		uv_timer_start(&w->again, on_again, 0, 0);
 		return false;
 	}
 	switch (spool_cursor_next(w->cursor, w->streams, max, &piece)) {
 	case SPOOL_PIECE:
-		return take_piece(w, &piece);
+		return take_piece(w, &piece, JOB_MORE);
 	case SPOOL_LOST:
 		on_lost(w);
 		return true;
 	case SPOOL_LATER:
+		job_wait_later(w);
 		return false;
 	case SPOOL_END:
 		job_wait_on_end(w);
@@ -288,10 +389,21 @@ static void pump(void *arg)
 		;
 }
 
+static void on_again(uv_timer_t *t)
+{
+	struct job_wait *w = t->data;
+
+	w->turn = 0;
+	if (w->quiet)
+		w->asked = 0;
+	w->quiet = false;
+	pump(w);
+}
+
 /* How far it has looked. */
 static uint64_t at(const struct job_wait *w)
 {
-	return is_looking(w) && !w->look->last ? w->look->piece.offset : spool_cursor_at(w->cursor);
+	return is_looking(w) && !w->look->last ? sight_at(&w->look->sight, 0) : seen_until(w);
 }
 
 static void on_timer(uv_timer_t *t)
@@ -329,6 +441,7 @@ static struct look *look_new(struct str pattern, struct err *e)
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
+	k->bytes = BUF_INIT(SEEN_MAX);
 	k->match = job_match_new(pattern, e);
 	if (k->match)
 		return k;
@@ -343,7 +456,10 @@ static void set_what(struct job_wait *w, const struct job_wait_options *o)
 {
 	/* To wait for the end, nothing has to be read. */
 	w->streams = o->text.n || o->pattern.n || o->most ? o->streams : 0;
-	w->left = o->most ? o->most : UINT64_MAX;
+	w->left = o->most ? o->most + (o->view ? o->offset - o->from : 0) : UINT64_MAX;
+	w->view = o->view;
+	w->view_arg = o->view_arg;
+	w->asked = SPOOL_STREAMS; /* nothing is held back yet */
 	w->timeout_ms = o->timeout_ms;
 	w->n = (uint16_t)o->text.n;
 	memcpy(w->text, o->text.n ? o->text.p : "", o->text.n);
@@ -364,7 +480,7 @@ struct job_wait *job_wait_start(struct job *j, const struct job_wait_options *o,
 	}
 	if (o->pattern.n && !(w->look = look_new(o->pattern, e)))
 		return NULL;
-	w->cursor = spool_cursor_new(j->output, o->offset, pump, w, e);
+	w->cursor = spool_cursor_new(j->output, o->view ? o->from : o->offset, pump, w, e);
 	if (!w->cursor) {
 		free_look(w->look);
 		return NULL;
@@ -374,7 +490,9 @@ struct job_wait *job_wait_start(struct job *j, const struct job_wait_options *o,
 	w->arg = arg;
 	set_what(w, o);
 	uv_timer_init(j->all->loop, &w->timer);
-	w->timer.data = w;
+	uv_timer_init(j->all->loop, &w->again);
+	w->handles = 2;
+	w->timer.data = w->again.data = w;
 	uv_timer_start(&w->timer, on_timer, 0, 0);
 	return take_ptr(w);
 }

@@ -9,6 +9,19 @@
 
 enum { JOB_TEXT_MAX = 1024 };
 
+/* Whether more comes of a stream: soon, not for a while, or never. */
+enum job_more { JOB_MORE, JOB_QUIET, JOB_LAST };
+
+/* What the caller may see of output, which is all that is searched: else a wait would tell what
+ * the output does not show. Some of it may be held back until more has come. */
+struct wait_view {
+	/* Of a piece, or, without bytes, of what is held back of its stream. Valid until the next
+	 * call. */
+	struct str (*show)(void *arg, const struct spool_piece *piece, enum job_more more);
+	size_t (*held)(void *arg, unsigned stream);
+	uint64_t quiet_ms; /* after which what is held back is asked for */
+};
+
 enum job_waited { JOB_MATCHED, JOB_ENDED, JOB_WAITED };
 extern const char *const job_waited_names[3]; /* "matched", "ended", "timeout" */
 
@@ -19,6 +32,9 @@ struct job_wait_options { /* borrowed for the call */
 	struct str pattern;
 	unsigned streams; /* 1 << stream: only one, since a text never spans both */
 	uint64_t offset; /* where the search begins */
+	uint64_t from; /* from where on bytes are shown to the view, at most offset */
+	const struct wait_view *view; /* NULL: all is seen */
+	void *view_arg;
 	/* JOB_WAITED also after this many bytes of output; 0: no limit */
 	uint64_t most;
 	uint64_t timeout_ms; /* 0: none */

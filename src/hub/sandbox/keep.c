@@ -66,7 +66,7 @@ static void on_resumed(void *arg, struct sandbox *sb, const struct err *err)
 static void give_up(struct keeping *k, const struct err *err)
 {
 	struct hub_sandbox *l = k->op->hs;
-	bool at_deadline = k->op->err.code != ERR_NONE;
+	bool at_deadline = k->op->err.code != ERR_NONE && !l->all->keeping;
 	bool still = k->paused && l->box && sandbox_live(l->box);
 	struct err e = ERR_INIT;
 
@@ -86,6 +86,7 @@ static void on_ended(void *arg, struct sandbox *sb, const struct err *err)
 	struct keeping *k = arg;
 	struct hub_sandbox *l = k->op->hs;
 	const struct err *why = k->op->err.code ? &k->op->err : NULL;
+	const struct snapshot *kept = snapshot_kept(l->all, l);
 	struct err e = ERR_INIT;
 
 	if (err && l->box && sandbox_live(l->box)) {
@@ -93,6 +94,7 @@ static void on_ended(void *arg, struct sandbox *sb, const struct err *err)
 		return;
 	}
 	l->stopping = l->ending = false;
+	l->kept_until_ms = kept ? kept->expires_ms : 0;
 	hub_sandbox_let_go(l);
 	/* a row that can't be written now is retried */
 	hub_sandbox_set_state(l, ends[k->how].state, why, &e);
@@ -196,4 +198,155 @@ void hub_sandbox_stop_start(struct hub_sandbox *l, bool cold, uint64_t ms, hub_s
 		hub_sandbox_later(l->all, l, on_done, arg, &e);
 	else
 		hub_sandbox_keep_start(l, cold ? RETAIN_COLD : RETAIN_STOP, ms, NULL, on_done, arg);
+}
+
+/* ---- the end of the hub ---------------------------------------------------------------------- */
+
+/* How many are saved at once: each is a process that compresses. */
+enum { KEEP_AT_ONCE = 4 };
+
+struct keeping_all {
+	struct hub_sandboxes *all;
+	struct hub_sandbox *next; /* a reference; NULL: all have begun */
+	unsigned running;
+	size_t failed;
+	void (*on_done)(void *arg, size_t failed);
+	void *arg;
+};
+
+static bool is_made_to_stay(const struct hub_sandbox *l)
+{
+	return (l->state == SANDBOX_RUNNING || l->state == SANDBOX_PAUSED) && l->box &&
+	       !l->ending && !l->stopping && !(l->idle_ms && l->retention == RETAIN_DESTROY);
+}
+
+unsigned hub_sandboxes_staying(const struct hub_sandboxes *all)
+{
+	unsigned n = 0;
+
+	for (const struct hub_sandbox *l = all->snapshots ? all->oldest : NULL; l; l = l->newer)
+		n += is_made_to_stay(l);
+	return n;
+}
+
+/* What ends at its deadline does so, too, where no hub starts it again. */
+static uint64_t keep_ms(const struct hub_sandbox *l)
+{
+	int64_t left = l->deadline_ms - clock_unix_ms();
+
+	if (l->retention != RETAIN_DESTROY || !l->deadline_ms)
+		return SANDBOX_TIMEOUT_MAX_MS;
+	return left > 0 ? (uint64_t)left : 1;
+}
+
+static void keep_some(struct keeping_all *k);
+
+struct keeping_one {
+	struct keeping_all *of;
+	struct hub_sandbox *hs; /* a reference */
+};
+
+static void on_one_kept(void *arg, struct hub_sandbox *same, const struct err *err)
+{
+	struct keeping_one *one = arg;
+	struct keeping_all *k = one->of;
+
+	(void)same;
+	k->running--;
+	if (err && one->hs->box) {
+		k->failed++;
+		log_error("sandbox %s can't be stopped, and runs on for the next hub: %s",
+			  one->hs->id, err->msg);
+	}
+	hub_sandbox_unref(one->hs);
+	free(one);
+	keep_some(k);
+}
+
+static void keep_one(struct keeping_all *k, struct hub_sandbox *l)
+{
+	struct keeping_one *one = calloc(1, sizeof(*one));
+	struct err why = ERR_INIT;
+
+	if (!one)
+		abort(); /* out of memory: its files would be lost */
+	*one = (struct keeping_one){ k, hub_sandbox_ref(l) };
+	k->running++;
+	err_set(&why, ERR_CANCELLED, "its hub ended, and its files are kept");
+	hub_sandbox_keep_start(l, RETAIN_STOP, keep_ms(l), &why, on_one_kept, one);
+}
+
+static void keep_some(struct keeping_all *k)
+{
+	while (k->next && k->running < KEEP_AT_ONCE) {
+		AUTO(hub_sandbox_unref) struct hub_sandbox *l = k->next;
+
+		k->next = l->newer ? hub_sandbox_ref(l->newer) : NULL;
+		if (is_made_to_stay(l))
+			keep_one(k, l);
+	}
+	if (k->running || k->next)
+		return;
+	k->on_done(k->arg, k->failed);
+	free(k);
+}
+
+static void on_keep(void *arg)
+{
+	keep_some(arg);
+}
+
+void hub_sandboxes_keep_start(struct hub_sandboxes *all, void (*on_done)(void *arg, size_t failed),
+			      void *arg)
+{
+	struct keeping_all *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		abort(); /* out of memory: no callback could report it */
+	*k = (struct keeping_all){ .all = all, .on_done = on_done, .arg = arg };
+	all->keeping = true;
+	if (all->snapshots && all->oldest)
+		k->next = hub_sandbox_ref(all->oldest);
+	hub_sandboxes_later(all, on_keep, k);
+}
+
+/* ---- started again --------------------------------------------------------------------------- */
+
+struct waker {
+	struct waker *next;
+	struct hub_sandbox_op *op;
+};
+
+bool hub_sandbox_wakes(const struct hub_sandbox *l)
+{
+	return l->wakers ||
+	       (l->state == SANDBOX_STOPPED && l->why && l->why->code == ERR_CANCELLED);
+}
+
+/* One that could not be started is stopped as it was, so that the next call tries again. */
+static void on_woken(void *arg, struct hub_sandbox *same, const struct err *err)
+{
+	struct hub_sandbox *l = arg;
+	struct waker *w = take_ptr(l->wakers), *next;
+
+	(void)same;
+	for (; w; w = next) {
+		next = w->next;
+		hub_sandbox_op_end(w->op, err);
+		free(w);
+	}
+	hub_sandbox_unref(l);
+}
+
+void hub_sandbox_wake_start(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg)
+{
+	struct waker *w = calloc(1, sizeof(*w));
+	bool first = !l->wakers;
+
+	if (!w)
+		abort(); /* out of memory: no callback could report it */
+	*w = (struct waker){ l->wakers, hub_sandbox_op_new(l->all, l, on_done, arg) };
+	l->wakers = w;
+	if (first)
+		hub_sandbox_start_again(l, on_woken, hub_sandbox_ref(l));
 }

@@ -82,33 +82,39 @@ struct binding {
 	void *arg;
 };
 
-/* Those that can't be had are left out. */
-static int bind_values(struct hub_sandbox *l, const struct hub_secret *p, bool strict,
-		       struct err *e)
+/* Those that can't be had are left out. id: of the sandbox, for the log. */
+static int bind_net(struct net *net, const struct bound *b, const struct hub_secret *p, bool strict,
+		    const char *id, struct err *e)
 {
 	struct net_secret to[BOUND_MAX];
-	struct net_secrets s = { .ca = str_of(l->bound->ca ? l->bound->ca : ""), .p = to };
+	struct net_secrets s = { .ca = str_of(b->ca ? b->ca : ""), .p = to };
 
-	for (size_t i = 0; l->bound->key && i < l->bound->n; i++) {
-		const struct bound_secret *of = &l->bound->p[i];
+	for (size_t i = 0; b->key && i < b->n; i++) {
+		const struct bound_secret *of = &b->p[i];
 
 		if (p[i].err.code && strict) {
 			*e = p[i].err;
 			return -1;
 		}
 		if (p[i].err.code) {
-			log_warn("sandbox %s has no secret %.*s: %s", l->id, STR_ARG(of->secret),
+			log_warn("sandbox %s has no secret %.*s: %s", id, STR_ARG(of->secret),
 				 p[i].err.msg);
 			continue;
 		}
 		to[s.n++] = (struct net_secret){ of->secret, of->placeholder, p[i].value,
 						 p[i].trust, p[i].hosts,      p[i].n_hosts };
 	}
-	if (l->bound->key)
-		s.ca_key = secret_expose(l->bound->key, "handed to the egress proxy");
+	if (b->key)
+		s.ca_key = secret_expose(b->key, "handed to the egress proxy");
 	else
 		s.ca = STR_NONE;
-	return network_have(l, e) < 0 ? -1 : net_bind(l->net, &s, e);
+	return net_bind(net, &s, e);
+}
+
+static int bind_values(struct hub_sandbox *l, const struct hub_secret *p, bool strict,
+		       struct err *e)
+{
+	return network_have(l, e) < 0 ? -1 : bind_net(l->net, l->bound, p, strict, l->id, e);
 }
 
 static int binding_go_on(const struct binding *b, const struct hub_secret *p, struct err *e)
@@ -171,6 +177,88 @@ void hub_sandboxes_secrets_from(struct hub_sandboxes *all, const struct hub_secr
 		if (l->bound && l->bound->n && l->box)
 			network_adopt(l);
 	}
+}
+
+/* ---- of programs that the operator's file names --------------------------------------------- */
+
+struct unlisted {
+	const struct bound *bound; /* borrowed, as all up to arg: the caller waits */
+	struct net *net;
+	const struct net_grant *reach;
+	void (*on_bound)(void *arg, const struct err *err);
+	void *arg;
+	struct hub_sandboxes *all;
+};
+
+struct bound *hub_sandboxes_bind(struct hub_sandboxes *all, const struct bound_spec *s,
+				 struct err *e)
+{
+	if (!all->jobs.folder || !all->nets) {
+		err_set(e, ERR_UNSUPPORTED, "this hub grants no network");
+		return NULL;
+	}
+	return bound_new(all->jobs.folder, all->store != NULL, s, e);
+}
+
+static bool unlisted_reaches(const struct net_grant *g, const struct hub_secret *p)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		for (size_t k = 0; k < p->n_hosts; k++) {
+			if (net_rule_meets(&g->rules[i], &p->hosts[k]))
+				return true;
+		}
+	}
+	return false;
+}
+
+static int unlisted_bind(const struct unlisted *u, const struct hub_secret *p, struct err *e)
+{
+	char host[NET_RULE_TEXT];
+
+	for (size_t i = 0; i < u->bound->n; i++) {
+		if (p[i].err.code || unlisted_reaches(u->reach, &p[i]))
+			continue;
+		net_rule_print(&p[i].hosts[0], host);
+		return err_set(e, ERR_INVALID,
+			       "the secret %.*s is for requests to %.100s%s, which the sandbox "
+			       "can't reach: add it to sandbox.network",
+			       STR_ARG(u->bound->p[i].secret), host,
+			       p[i].n_hosts > 1 ? " and others" : "");
+	}
+	return bind_net(u->net, u->bound, p, true, "", e);
+}
+
+static void unlisted_on_read(void *arg, const struct hub_secret *p)
+{
+	struct unlisted *u = arg;
+	struct err e = ERR_INIT;
+
+	u->all->later--;
+	u->on_bound(u->arg, unlisted_bind(u, p, &e) < 0 ? &e : NULL);
+	hub_sandboxes_try_close(u->all);
+	free(u);
+}
+
+int hub_sandboxes_bind_values(struct hub_sandboxes *all, const struct bound *b, struct net *to,
+			      const struct net_grant *reach,
+			      void (*on_bound)(void *arg, const struct err *err), void *arg,
+			      struct err *e)
+{
+	struct str names[BOUND_MAX];
+	struct unlisted *u;
+
+	if (!all->secrets)
+		return err_set(e, ERR_UNSUPPORTED, "there are no secrets here");
+	u = malloc(sizeof(*u));
+	if (!u)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	*u = (struct unlisted){ b, to, reach, on_bound, arg, all };
+	for (size_t i = 0; i < b->n; i++)
+		names[i] = b->p[i].secret;
+	all->later++;
+	all->secrets->read_start(all->secrets->data, STR_NONE, true, names, b->n, unlisted_on_read,
+				 u);
+	return 0;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
@@ -242,6 +330,7 @@ static void on_changed(void *arg, const struct err *err)
 	struct hub_sandbox *l = c->hs;
 	struct err e = ERR_INIT;
 
+	l->network_revision++;
 	if (!err) {
 		free(l->network);
 		l->network = take_ptr(c->text);
@@ -252,7 +341,7 @@ static void on_changed(void *arg, const struct err *err)
 	change_free(c);
 }
 
-static int change_start(struct change *c, struct str text, struct err *e)
+static int change_start(struct change *c, struct str text, uint64_t revision, struct err *e)
 {
 	struct hub_sandbox *l = c->hs;
 
@@ -260,13 +349,19 @@ static int change_start(struct change *c, struct str text, struct err *e)
 		return err_set(e, ERR_UNSUPPORTED, "this hub grants no network");
 	if (l->state != SANDBOX_PAUSED && hub_sandbox_check_runs(l, e) < 0)
 		return -1;
+	if (revision && revision != l->network_revision)
+		return err_set(e, ERR_CONFLICT, "what sandbox %s may reach was changed meanwhile",
+			       l->id);
 	if (text.n && !(c->text = strndup(text.p, text.n)))
 		return err_set(e, ERR_LIMIT, "out of memory");
-	return network_grant(l, text, on_changed, c, e);
+	if (network_grant(l, text, on_changed, c, e) < 0)
+		return -1;
+	l->network_revision++;
+	return 0;
 }
 
-void hub_sandbox_set_network_start(struct hub_sandbox *l, struct str text, hub_sandbox_cb on_done,
-				   void *arg)
+void hub_sandbox_set_network_start(struct hub_sandbox *l, struct str text, uint64_t revision,
+				   hub_sandbox_cb on_done, void *arg)
 {
 	struct change *c = calloc(1, sizeof(*c));
 	struct err e = ERR_INIT;
@@ -274,7 +369,7 @@ void hub_sandbox_set_network_start(struct hub_sandbox *l, struct str text, hub_s
 	if (!c)
 		abort(); /* out of memory: no callback could report it */
 	*c = (struct change){ hub_sandbox_ref(l), NULL, on_done, arg };
-	if (change_start(c, text, &e) == 0)
+	if (change_start(c, text, revision, &e) == 0)
 		return;
 	hub_sandbox_later(l->all, l, on_done, arg, &e);
 	change_free(c);

@@ -158,6 +158,7 @@ void hub_sandbox_unref(struct hub_sandbox *l)
 	volumes_unref(l->volumes);
 	bound_unref(l->bound);
 	free(l->why);
+	free(l->left_out_names);
 	free(l->labels);
 	free(l->spec);
 	free(l->network);
@@ -179,6 +180,8 @@ struct hub_sandbox *hub_sandbox_new(struct hub_sandboxes *all, struct str id, st
 	}
 	l->all = all;
 	l->refs = 1;
+	/* never one that an earlier hub gave out */
+	l->network_revision = (uint64_t)clock_unix_ms() * 1000;
 	l->seq = ++all->last_seq;
 	l->generation = (before ? before->generation : all->forgotten) + 1;
 	l->created_ms = l->changed_ms = clock_unix_ms();
@@ -323,8 +326,21 @@ size_t hub_sandboxes_list(struct hub_sandboxes *all, uint64_t after, struct hub_
 void hub_sandboxes_stats(const struct hub_sandboxes *all, struct hub_sandboxes_stats *ret)
 {
 	*ret = all->stats;
+	ret->commands = all->jobs.running;
+	ret->forwards = all->n_forwards;
 }
 
+static bool is_stopped(const struct hub_sandbox *l)
+{
+	return l->state == SANDBOX_STOPPED || l->state == SANDBOX_COLD;
+}
+
+static bool is_over(const struct hub_sandbox *l)
+{
+	return is_stopped(l) && l->kept_until_ms && l->kept_until_ms <= clock_unix_ms();
+}
+
+/* One whose files are due to go has ended, also before the reaper comes. */
 void hub_sandbox_info(const struct hub_sandbox *l, struct hub_sandbox_info *ret)
 {
 	*ret = (struct hub_sandbox_info){
@@ -333,17 +349,19 @@ void hub_sandbox_info(const struct hub_sandbox *l, struct hub_sandbox_info *ret)
 		.template = str_of(l->template),
 		.source = l->source[0] ? str_of(l->source) : STR_NONE,
 		.labels = str_of(l->labels),
-		.state = l->state,
+		.state = is_over(l) ? SANDBOX_TERMINATED : l->state,
 		.generation = l->generation,
 		.created_ms = l->created_ms,
 		.changed_ms = l->changed_ms,
-		.deadline_ms = l->deadline_ms,
+		.deadline_ms = is_stopped(l) ? l->kept_until_ms : l->deadline_ms,
+		.runs_until_ms = l->deadline_ms,
 		.ttl_ms = l->ttl_ms,
 		.idle_ms = l->idle_ms,
 		.retention = l->retention,
 		.limits = &l->limits,
 		.volumes = l->volumes,
 		.network = str_of(l->network),
+		.network_revision = l->network_revision,
 		.modules = { str_of(l->modules), str_of(l->profiles) },
 		.owner = str_of(l->owner),
 		.network_counts = &l->network_counts,
@@ -351,12 +369,23 @@ void hub_sandbox_info(const struct hub_sandbox *l, struct hub_sandbox_info *ret)
 		.made_ms = l->made_ms,
 		.adopted = l->box && sandbox_adopted(l->box),
 		.why = l->why,
+		.left_out = l->left_out,
+		.left_out_names = l->left_out_names ? str_of(l->left_out_names) : STR_NONE,
 	};
 }
 
 void hub_sandbox_note_made(struct hub_sandbox *l, double ms)
 {
 	l->made_ms = ms;
+}
+
+void hub_sandbox_note_left_out(struct hub_sandbox *l, uint32_t n, struct str names)
+{
+	free(l->left_out_names);
+	l->left_out = n;
+	l->left_out_names = n ? mem_dup(names.p, names.n) : NULL;
+	if (n)
+		hub_sandbox_tell(l, "left_out", names);
 }
 
 static int refuse(const struct hub_sandbox *l, enum err_code code, struct err *e)

@@ -95,12 +95,15 @@ struct hub_sandbox_info {
 	/* from 1; increases each time that the sandbox behind the id is replaced */
 	uint32_t generation;
 	int64_t created_ms, changed_ms; /* Unix time; changed: when it entered its state */
-	int64_t deadline_ms; /* Unix time; 0: none */
+	/* Unix time; 0: none. Of a stopped one, until when its files are kept. */
+	int64_t deadline_ms;
+	int64_t runs_until_ms; /* the same while it ran last */
 	uint64_t ttl_ms, idle_ms; /* as requested at creation or by set_timeout; 0: none */
 	enum hub_sandbox_retention retention;
 	const struct limits *limits;
 	const struct volumes *volumes; /* NULL: none */
 	struct str network; /* as in hub_sandbox_spec */
+	uint64_t network_revision; /* another after each change of it */
 	struct hub_modules modules; /* likewise */
 	struct str owner; /* empty: it belongs to nobody; a fork has that of its source */
 	const struct network_counts *network_counts;
@@ -109,6 +112,9 @@ struct hub_sandbox_info {
 	bool adopted; /* running, and made by an earlier hub */
 	/* the reason if it is lost, failed, or terminated by a deadline; else NULL */
 	const struct err *why;
+	/* files that the revision made at its end has not, and the first of their names */
+	uint32_t left_out;
+	struct str left_out_names; /* STR_NONE: not known */
 };
 
 /* l is NULL with err. */
@@ -161,7 +167,8 @@ struct hub_secret {
 /* p: in the order of the names, borrowed until it returns. */
 typedef void (*hub_secrets_cb)(void *arg, const struct hub_secret *p);
 struct hub_secrets {
-	/* Reads what this principal may use now. on_read comes once, later from the loop. */
+	/* Reads what this principal may use now; STR_NONE: the operator's file itself. on_read
+	 * comes once, later from the loop. */
 	void (*read_start)(void *data, struct str who, bool by_operator, const struct str *names,
 			   size_t n, hub_secrets_cb on_read, void *arg);
 	void *data;
@@ -172,6 +179,19 @@ struct net_rule;
 void hub_sandboxes_secrets_from(struct hub_sandboxes *all, const struct hub_secrets *from);
 /* They may be others now: sandboxes get them anew. */
 void hub_sandboxes_secrets_changed(struct hub_sandboxes *all);
+/* For sandboxes that no list has: placeholders and an authority, of which the caller owns a
+ * reference (bound_end()), and their values for `to`. on_bound comes once, later from the loop.
+ * ERR_INVALID for a secret that none of the rules reaches a host of. */
+struct bound;
+struct bound_spec;
+struct net;
+struct net_grant;
+struct bound *hub_sandboxes_bind(struct hub_sandboxes *all, const struct bound_spec *s,
+				 struct err *e) MUST_USE;
+int hub_sandboxes_bind_values(struct hub_sandboxes *all, const struct bound *b, struct net *to,
+			      const struct net_grant *reach,
+			      void (*on_bound)(void *arg, const struct err *err), void *arg,
+			      struct err *e) MUST_USE;
 /* Who answers programs of sandboxes that were made with modules. */
 struct hub_inlets {
 	struct sandbox_address at; /* where they ask, in their network */
@@ -221,6 +241,9 @@ void hub_sandboxes_on_leave(void *sandboxes, uint64_t id, bool ended);
  * ports and connections sent; those of ports, commands and files are counted anew by each hub. */
 struct hub_sandbox_budget {
 	uint64_t cpu_ms, bytes_out; /* 0: as much as it likes */
+	/* Its life from creation on, also while it is stopped; whoever makes it holds it to that
+	 * (hub_sandbox_set_timeout()), and when it is resumed it is held to that here. */
+	uint64_t wall_ms;
 };
 /* budget_of tells what the sandboxes of an owner may use; NULL: nothing is limited. Call it again
  * when its answers have changed. */
@@ -229,6 +252,14 @@ void hub_sandboxes_limit(struct hub_sandboxes *all,
 					   struct hub_sandbox_budget *ret),
 			 void *data);
 
+/* Before hub_sandboxes_stop() or hub_sandboxes_leave(): stops each sandbox that is made to stay, as
+ * hub_sandbox_stop_start() does, a few at a time. The next call for one starts it again
+ * (hub_sandbox_wake_start()). One that is to end when it is not used (idle_ms, RETAIN_DESTROY) is
+ * not made to stay. failed: those that could not be saved; they run on. */
+void hub_sandboxes_keep_start(struct hub_sandboxes *all, void (*on_done)(void *arg, size_t failed),
+			      void *arg);
+/* How many it would stop. */
+unsigned hub_sandboxes_staying(const struct hub_sandboxes *all);
 /* The hub is ending: no operation starts any more, and sandboxes that end from now on are
  * terminated, not lost. */
 void hub_sandboxes_stop(struct hub_sandboxes *all);
@@ -267,10 +298,15 @@ void hub_sandbox_discard_start(struct hub_sandbox *l, hub_sandbox_cb on_done, vo
 void hub_sandbox_pause_start(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg);
 void hub_sandbox_resume_start(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg);
 
+/* Whether it was stopped by the end of its hub alone, or is being started again from that. */
+bool hub_sandbox_wakes(const struct hub_sandbox *l);
+/* Starts such a one again, with the time to live that it had left. Several may ask. */
+void hub_sandbox_wake_start(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg);
+
 /* Replaces what the sandbox is granted; text as in hub_sandbox_spec. Connections that stay allowed
- * go on, the others end. */
-void hub_sandbox_set_network_start(struct hub_sandbox *l, struct str text, hub_sandbox_cb on_done,
-				   void *arg);
+ * go on, the others end. revision: ERR_CONFLICT if it is another by now; 0: whatever it is. */
+void hub_sandbox_set_network_start(struct hub_sandbox *l, struct str text, uint64_t revision,
+				   hub_sandbox_cb on_done, void *arg);
 
 /* Sets the time to live, counted from now; 0: none. Fails unless the sandbox is running or paused.
  */
@@ -289,12 +325,15 @@ size_t hub_sandboxes_list(struct hub_sandboxes *all, uint64_t after, struct hub_
 void hub_sandbox_info(const struct hub_sandbox *l, struct hub_sandbox_info *ret);
 /* How long it took to make, which is not in the registry. */
 void hub_sandbox_note_made(struct hub_sandbox *l, double ms);
+/* For the keeper: what it did not save. Also an event of the sandbox. */
+void hub_sandbox_note_left_out(struct hub_sandbox *l, uint32_t n, struct str names);
 
 struct hub_sandboxes_stats {
 	uint64_t by_state[SANDBOX_STATES];
 	uint64_t reap_failures; /* deadlines that could not be carried out at once */
 	uint64_t store_failures; /* changes that could not be written to the registry at once */
 	uint64_t unsaved; /* of them, those that are still not written */
+	unsigned commands, forwards; /* in the background; both end with this hub */
 };
 void hub_sandboxes_stats(const struct hub_sandboxes *all, struct hub_sandboxes_stats *ret);
 
@@ -304,7 +343,8 @@ void hub_sandboxes_stats(const struct hub_sandboxes *all, struct hub_sandboxes_s
 struct hub_sandbox_event {
 	uint64_t seq;
 	int64_t at_ms; /* Unix time */
-	/* kind: created, resumed, restored, snapshot, deadline, reap_failed, or a state */
+	/* kind: created, resumed, restored, snapshot, deadline, left_out, reap_failed, or a
+	 * state */
 	struct str sandbox, kind, detail;
 	struct str owner; /* of the sandbox */
 };
@@ -328,6 +368,15 @@ struct hub_sandboxes_watch {
 };
 void hub_sandboxes_watch_add(struct hub_sandboxes *all, struct hub_sandboxes_watch *w);
 void hub_sandboxes_watch_remove(struct hub_sandboxes *all, struct hub_sandboxes_watch *w);
+
+/* Waits until what the registry must keep over a power cut is on the disk. false: it is already,
+ * and on_done is not called. The caller owns the struct, which must stay valid until on_done, which
+ * is never called from within. */
+struct hub_sandboxes_sync {
+	struct hub_sandboxes_sync *next;
+	void (*on_done)(struct hub_sandboxes_sync *w, const struct err *err);
+};
+bool hub_sandboxes_sync(struct hub_sandboxes *all, struct hub_sandboxes_sync *w) MUST_USE;
 
 /* Increases with each change of what hub_sandboxes_list() and hub_sandbox_info() return. */
 uint64_t hub_sandboxes_changes(const struct hub_sandboxes *all);

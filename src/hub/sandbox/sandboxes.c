@@ -274,35 +274,47 @@ static bool is_own(const struct hub_sandbox *l, const struct sandbox *sb)
 	       str_is(sandbox_record(sb), mark);
 }
 
+static void on_resumed(void *arg, struct hub_sandbox *same, const struct err *err)
+{
+	if (err)
+		log_warn("a sandbox of the hub before stays paused: %s", err->msg);
+}
+
 /* A sandbox that is not in the registry is ended: no client was ever told of it. */
 static void adopt(struct hub_sandboxes *all, struct sandbox *sb)
 {
 	struct hub_sandbox *l = hub_sandboxes_get(all, str_of(sandbox_id(sb)));
 	struct err e = ERR_INIT;
+	bool resumes;
 
 	if (!l || !is_own(l, sb)) {
 		log_warn("sandbox %s is not in the registry; ending it", sandbox_id(sb));
 		sandbox_destroy_start(sb, on_stranger_ended, NULL);
 		return;
 	}
-	/* Its hub may have ended between the change and writing it. */
+	/* Its hub may have ended between the change and writing it, or while it saved files. */
+	resumes = sandbox_paused(sb) && l->state == SANDBOX_RUNNING;
 	if (sandbox_paused(sb) != (l->state == SANDBOX_PAUSED))
 		hub_sandbox_set_state(l, sandbox_paused(sb) ? SANDBOX_PAUSED : SANDBOX_RUNNING,
 				      NULL, &e);
 	hub_sandbox_begin(l, sb);
 	hub_sandbox_arm(l);
 	network_adopt(l);
+	if (resumes) /* nobody was told that it is paused */
+		hub_sandbox_resume_start(l, on_resumed, NULL);
 }
 
 static void settle_loaded(struct hub_sandboxes *all, struct hub_sandbox *l)
 {
 	struct err why = ERR_INIT, e = ERR_INIT;
+	const struct snapshot *kept;
 
 	if (hub_sandbox_is_gone(l)) {
 		hub_sandbox_mourn(l);
 	} else if (l->box) {
 		snapshot_drop_kept(l); /* it was to be stopped, and was not */
-	} else if (snapshot_kept(all, l)) {
+	} else if ((kept = snapshot_kept(all, l))) {
+		l->kept_until_ms = kept->expires_ms;
 		if (l->state != SANDBOX_COLD && l->state != SANDBOX_STOPPED)
 			hub_sandbox_set_state(
 				l, l->retention == RETAIN_COLD ? SANDBOX_COLD : SANDBOX_STOPPED,
@@ -370,8 +382,8 @@ void hub_sandboxes_try_close(struct hub_sandboxes *all)
 	void (*on_closed)(void *arg) = all->on_closed;
 	void *arg = all->on_closed_arg;
 
-	if (!on_closed || all->later || all->checkpointing || all->jobs.spools.works ||
-	    snapshots_busy(all))
+	if (!on_closed || all->later || all->checkpointing || all->durable.running ||
+	    all->jobs.spools.works || snapshots_busy(all))
 		return;
 	hub_sandboxes_free(all);
 	on_closed(arg);

@@ -12,7 +12,7 @@
 
 #include "base/fd.h"
 #include "hub/sandbox/internal.h"
-#include "loop/helper_env.h"
+#include "base/helper_env.h"
 
 enum { PACK_MS = 15 * 60 * 1000, PACKS_MAX = 16 };
 

@@ -30,7 +30,8 @@ struct restoring {
 	size_t n, done; /* done: that have their files */
 	struct sandbox *made[RESTORE_MAX]; /* references; done of them, or one more */
 	bool again; /* a stopped one starts */
-	enum hub_sandbox_state was; /* of that */
+	enum hub_sandbox_state was; /* of that, */
+	struct err was_why; /* and why */
 	bool unpacking, uploading; /* under way */
 	struct err unpacked, uploaded; /* how that ended */
 	size_t undoing;
@@ -66,7 +67,8 @@ static void drop_children(struct restoring *r)
 
 	for (size_t i = 0; i < r->n; i++) {
 		if (r->again)
-			hub_sandbox_set_state(r->children[i], r->was, NULL, &ignored);
+			hub_sandbox_set_state(r->children[i], r->was,
+					      r->was_why.code ? &r->was_why : NULL, &ignored);
 		else
 			hub_sandbox_stillborn(r->children[i]);
 	}
@@ -375,9 +377,15 @@ void hub_sandbox_start_again(struct hub_sandbox *l, hub_sandbox_cb on_done, void
 
 	r->again = true;
 	r->was = l->state;
+	if (l->why)
+		r->was_why = *l->why;
 	if (!s)
 		failed = err_set(&r->err, ERR_GUEST, "what was kept of sandbox %s is gone", l->id);
-	if (failed < 0 || hub_sandbox_check_budget(l, &r->err) < 0 ||
+	else if (snapshot_is_over(s))
+		failed = err_set(&r->err, ERR_SANDBOX_NOT_FOUND,
+				 "sandbox %s: the time for which its files were kept is over",
+				 l->id);
+	if (failed < 0 || budget_check_again(l, &r->err) < 0 ||
 	    volumes_check(l->all->roots, l->volumes, &r->err) < 0 || prepare(r, s, &r->err) < 0 ||
 	    hub_sandbox_set_state(l, SANDBOX_RESTORING, NULL, &r->err) < 0) {
 		hub_sandboxes_later(r->all, on_refused, r);

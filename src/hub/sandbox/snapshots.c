@@ -1,6 +1,5 @@
 #include "hub/sandbox/snapshots.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,13 +7,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/aside.h"
 #include "base/clock.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "hub/sandbox/internal.h"
 
-enum { REAP_MS = 60 * 1000, FILE_MAX = SANDBOX_ID_MAX + 16 };
+enum { REAP_MS = 60 * 1000, REAP_AGAIN_MS = 1000, FILE_MAX = SANDBOX_ID_MAX + 16 };
 
 #define SUFFIX ".tar.zst"
+#define LOST "lost"
 
 /* ---- what an archive says of itself ---------------------------------------------------------- */
 
@@ -110,6 +112,22 @@ int snapshots_check(const struct hub_sandboxes *all, struct err *e)
 	if (all->snapshots->n + all->snapshots->taking >= SNAPSHOTS_MAX)
 		return err_set(e, ERR_LIMIT, "there are %d snapshots", SNAPSHOTS_MAX);
 	return 0;
+}
+
+static void on_reap(uv_timer_t *t);
+
+/* The reaper comes when the next one is due; the clock may be set, so it looks again before
+ * long. What could not go is tried again. */
+static void reap_arm(struct hub_sandboxes *all, int64_t least)
+{
+	int64_t now = clock_unix_ms(), wait = REAP_MS;
+
+	for (const struct snapshot *s = all->snapshots->oldest; s; s = s->newer) {
+		if (s->expires_ms && s->expires_ms - now < wait)
+			wait = s->expires_ms - now;
+	}
+	uv_update_time(all->loop);
+	uv_timer_start(all->snapshots->reaper, on_reap, (uint64_t)(wait > least ? wait : least), 0);
 }
 
 static struct snapshot *snapshots_get(const struct hub_sandboxes *all, struct str id)
@@ -282,6 +300,8 @@ static void on_renamed(uv_work_t *w, int status)
 	} else {
 		all->snapshots->taking--;
 		link_snapshot(s);
+		if (s->expires_ms)
+			reap_arm(s->all, 0);
 		p->on_done(p->arg, s, NULL);
 	}
 	free(p->spec);
@@ -313,11 +333,16 @@ int snapshots_unknown(struct str id, struct err *e)
 		       id.n > SANDBOX_ID_MAX ? SANDBOX_ID_MAX : (int)id.n, id.p ? id.p : "");
 }
 
+bool snapshot_is_over(const struct snapshot *s)
+{
+	return s->expires_ms && s->expires_ms <= clock_unix_ms();
+}
+
 struct snapshot *snapshots_find(struct hub_sandboxes *all, struct str id, struct err *e)
 {
 	struct snapshot *s = snapshots_get(all, id);
 
-	if (s && !s->of)
+	if (s && !s->of && !snapshot_is_over(s))
 		return s;
 	snapshots_unknown(id, e);
 	return NULL;
@@ -329,7 +354,7 @@ size_t snapshots_list(struct hub_sandboxes *all, uint64_t after, struct snapshot
 	size_t n = 0;
 
 	for (; s && n < max; s = s->newer) {
-		if (s->seq > after && !s->of)
+		if (s->seq > after && !s->of && !snapshot_is_over(s))
 			ret[n++] = s;
 	}
 	return n;
@@ -464,7 +489,7 @@ static int expire(struct snapshot *s, struct err *e)
 	struct hub_sandbox *l = s->of ? hub_sandbox_of(s->all, s->of) : NULL;
 	struct err why = ERR_INIT;
 
-	if (l && l->state == SANDBOX_RESTORING)
+	if (l && (l->state == SANDBOX_RESTORING || l->stopping))
 		return 0;
 	if (snapshot_delete(s, e) < 0)
 		return -1;
@@ -478,16 +503,17 @@ static void on_reap(uv_timer_t *t)
 {
 	struct hub_sandboxes *all = t->data;
 	struct snapshot *s = all->snapshots->oldest, *newer;
-	int64_t now = clock_unix_ms();
 	struct err e = ERR_INIT;
 
 	for (; s && !all->stopping; s = newer) {
 		newer = s->newer;
-		if (s->expires_ms && s->expires_ms <= now && expire(s, &e) < 0) {
+		if (snapshot_is_over(s) && expire(s, &e) < 0) {
 			all->stats.reap_failures++;
 			log_warn("a snapshot whose time is over stays: %s", e.msg);
 		}
 	}
+	if (!all->stopping)
+		reap_arm(all, REAP_AGAIN_MS);
 }
 
 /* ---- the start ------------------------------------------------------------------------------- */
@@ -576,25 +602,46 @@ static bool is_known(const struct hub_sandboxes *all, const char *file)
 	       snapshots_get(all, (struct str){ file, n - suffix });
 }
 
-/* Removes files without a row: a hub was killed before it acknowledged them. */
-static int sweep(const struct hub_sandboxes *all, int dir, bool known, struct err *e)
+/* What was being written when a hub was killed: it was not acknowledged. */
+static int clear_new(const struct hub_sandboxes *all, struct err *e)
 {
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *at;
+	autofolder struct folder f = folder_at(all->snapshots->new, ".");
+	int more;
 
-	if (!d) {
-		err_sys(e, errno, "look into the folder of snapshots");
-		close_fd(&fd);
-		return -1;
-	}
-	while ((at = readdir(d))) {
-		if (at->d_type == DT_DIR || (known && is_known(all, at->d_name)))
-			continue;
-		if (unlinkat(dir, at->d_name, 0) == 0)
+	while ((more = folder_next(&f)) > 0) {
+		if (f.entry->d_type != DT_DIR &&
+		    unlinkat(all->snapshots->new, f.entry->d_name, 0) == 0)
 			log_info("removed what was left of a snapshot");
 	}
-	closedir(d);
+	return more < 0 ? err_sys(e, f.errnum, "look into the folder of snapshots") : 0;
+}
+
+/* Moves files without a row aside. Where a hub was killed before it wrote the row, nobody misses
+ * them; where the registry is another one, they are all that is left. */
+static int set_aside(struct hub_sandboxes *all, struct err *e)
+{
+	const struct snapshots *set = all->snapshots;
+	autofolder struct folder f = folder_at(set->dir, ".");
+	unsigned moved = 0;
+	int more;
+
+	while ((more = folder_next(&f)) > 0) {
+		const char *name = f.entry->d_name;
+
+		if (f.entry->d_type == DT_DIR || is_known(all, name))
+			continue;
+		if (move_aside(set->dir, name, set->dir, LOST) < 0)
+			log_warn("a file of a snapshot that the registry does not know stays: %s",
+				 strerror(errno));
+		else
+			moved++;
+	}
+	if (more < 0)
+		return err_sys(e, f.errnum, "look into the folder of snapshots");
+	if (moved)
+		log_warn("%u files of snapshots or stopped sandboxes are not in the registry: they "
+			 "were moved to snapshots/" LOST " in the data folder",
+			 moved);
 	return 0;
 }
 
@@ -605,7 +652,7 @@ static int start_reaper(struct hub_sandboxes *all, struct err *e)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	uv_timer_init(all->loop, all->snapshots->reaper);
 	all->snapshots->reaper->data = all;
-	uv_timer_start(all->snapshots->reaper, on_reap, 1000, REAP_MS);
+	uv_timer_start(all->snapshots->reaper, on_reap, REAP_AGAIN_MS, 0);
 	return 0;
 }
 
@@ -621,7 +668,7 @@ int hub_sandboxes_keep_snapshots(struct hub_sandboxes *all, const char *folder, 
 	set->new = set->dir < 0 ? -1 : open_folder(set->dir, "new", e);
 	if (set->new < 0 || store_snapshots(all->store, 0, load_one, all, e) < 0 ||
 	    store_snapshot_last(all->store, &set->last_seq, e) < 0 || forget_missing(all, e) < 0 ||
-	    sweep(all, set->new, false, e) < 0 || sweep(all, set->dir, true, e) < 0)
+	    clear_new(all, e) < 0 || set_aside(all, e) < 0)
 		return -1;
 	return start_reaper(all, e);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
+#include "base/worktree.h"
 #include "json/field/field.h"
 
 enum { ROW_MAX = 1 << 20 };
@@ -311,6 +312,18 @@ static int find_granted(const struct volume_roots *roots, const struct volume *v
 		       STR_CUT(v->inside, 200));
 }
 
+/* Whether a root gives that folder, also one that is of a project. */
+static bool is_granted(const struct volume_roots *roots, const char *path, enum volume_mode mode)
+{
+	struct str rest;
+
+	for (size_t i = 0; roots && i < roots->n; i++) {
+		if (roots->v[i].most >= mode && is_below(str_of(path), roots->v[i].path, &rest))
+			return true;
+	}
+	return false;
+}
+
 static int find_any(const struct volume *v, char ret[PATH_MAX], struct err *e)
 {
 	char path[PATH_MAX];
@@ -329,6 +342,46 @@ static int find_any(const struct volume *v, char ret[PATH_MAX], struct err *e)
 static bool is_absolute(struct str path)
 {
 	return path.n > 0 && path.n < PATH_MAX && path.p[0] == '/' && !memchr(path.p, '\0', path.n);
+}
+
+static bool has_volume(const struct volume *v, size_t n, const char *path)
+{
+	struct str rest;
+
+	for (size_t i = 0; i < n; i++) {
+		char host[PATH_MAX];
+
+		snprintf(host, sizeof(host), "%.*s", STR_ARG(v[i].host));
+		if (is_below(str_of(path), host, &rest) || str_is(v[i].inside, path))
+			return true;
+	}
+	return false;
+}
+
+/* Git in a worktree needs the repository that it is of, at the same path: the warden keeps what
+ * programs of the host act on there (box/warden/project.h). A client that may not have it gets the
+ * worktree alone. -1: out of memory. */
+static int add_common(const struct volume_roots *roots, struct volume *v, size_t *n, size_t asked,
+		      struct arena *a, struct err *e)
+{
+	for (size_t i = 0; i < asked && *n < VOLUMES_MAX; i++) {
+		struct volume more = { .granted = v[i].granted,
+				       .mode = v[i].mode == VOLUME_RO ? VOLUME_RO : VOLUME_RW };
+		char top[PATH_MAX], common[PATH_MAX];
+		const char *path;
+
+		snprintf(top, sizeof(top), "%.*s", STR_ARG(v[i].host));
+		if (!worktree_common(top, common) || has_volume(v, *n, common))
+			continue;
+		if (more.granted && !is_granted(roots, common, more.mode))
+			continue;
+		path = arena_dup(a, str_of(common), e);
+		if (!path)
+			return -1;
+		more.host = more.inside = str_of(path);
+		v[(*n)++] = more;
+	}
+	return 0;
 }
 
 struct volumes *volumes_find(const struct volume_roots *roots, const struct volume *asked, size_t n,
@@ -359,7 +412,23 @@ struct volumes *volumes_find(const struct volume_roots *roots, const struct volu
 			return NULL;
 		v[i].host = str_of(host);
 	}
+	if (add_common(roots, v, &n, n, a, e) < 0)
+		return NULL;
 	return volumes_copy(v, n, e);
+}
+
+/* Whether it came with a worktree, and is still given. */
+static bool came_along(const struct volume_roots *roots, const struct volumes *s, size_t at)
+{
+	char top[PATH_MAX], common[PATH_MAX];
+
+	for (size_t i = 0; i < s->n; i++) {
+		snprintf(top, sizeof(top), "%.*s", STR_ARG(s->v[i].host));
+		if (i != at && worktree_common(top, common) && str_is(s->v[at].host, common) &&
+		    is_granted(roots, common, s->v[at].mode))
+			return true;
+	}
+	return false;
 }
 
 int volumes_check(const struct volume_roots *roots, const struct volumes *s, struct err *e)
@@ -367,7 +436,8 @@ int volumes_check(const struct volume_roots *roots, const struct volumes *s, str
 	char ignored[PATH_MAX];
 
 	for (size_t i = 0; s && i < s->n; i++) {
-		if (s->v[i].granted && find_granted(roots, &s->v[i], ignored, e) < 0)
+		if (s->v[i].granted && !came_along(roots, s, i) &&
+		    find_granted(roots, &s->v[i], ignored, e) < 0)
 			return -1;
 	}
 	return 0;

@@ -1,6 +1,5 @@
 #include "hub/workspace/checkout.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/folder.h"
 
 #define NEW "new"
 enum { SYNC_EACH = 64 };
@@ -220,18 +220,12 @@ static int drop(const struct checkouts *c, const char *name, struct err *e)
 int checkouts_trim(const struct checkouts *c, const struct object_id *wanted, size_t n,
 		   struct err *e)
 {
-	int fd = openat(c->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *entry;
-	int result = d ? 0 : err_sys(e, errno, "list the trees of workspaces");
+	autofolder struct folder f = folder_at(c->dir, ".");
+	int result = 0, more = 0;
 
-	if (!d)
-		close_fd(&fd);
-	while (result == 0 && (entry = readdir(d))) {
-		if (!is_wanted(entry->d_name, wanted, n))
-			result = drop(c, entry->d_name, e);
+	while (result == 0 && (more = folder_next(&f)) > 0) {
+		if (!is_wanted(f.entry->d_name, wanted, n))
+			result = drop(c, f.entry->d_name, e);
 	}
-	if (d)
-		closedir(d);
-	return result;
+	return more < 0 ? err_sys(e, f.errnum, "list the trees of workspaces") : result;
 }

@@ -387,7 +387,8 @@ static void on_saved(void *arg, const struct workspace_commit *made, const struc
 {
 	struct saving *s = arg;
 
-	(void)made;
+	if (made)
+		hub_sandbox_note_left_out(s->hs, made->left_out, made->left_out_names);
 	s->on_done(s->arg, err ? NULL : s->hs, err);
 	hub_sandbox_busy(s->hs, -1);
 	free(s);

@@ -1,6 +1,5 @@
 #include "hub/workspace/object.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/folder.h"
 #include "hub/workspace/id_set.h"
 
 enum { FEW = 64, DEPTH_MAX = 4096 };
@@ -31,49 +31,30 @@ int folder_open(int dir, const char *name, struct err *e)
 	return take_fd(&fd);
 }
 
-static DIR *folder_list(int dir)
-{
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!d)
-		close_fd(&fd);
-	return d;
-}
-
-static bool is_dots(const char *name)
-{
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
 /* Depth-first, by one descriptor for each level: trees are bounded in depth (limits.h). */
 static int clear_at(int dir, unsigned depth)
 {
-	DIR *d = folder_list(dir);
-	const struct dirent *entry;
-	int result = d && depth < DEPTH_MAX ? 0 : -1;
+	autofolder struct folder f = folder_at(dir, ".");
+	int more;
 
+	if (depth >= DEPTH_MAX)
+		return -1;
 	fchmod(dir, 0700);
-	while (result == 0 && (errno = 0, entry = readdir(d))) {
+	while ((more = folder_next(&f)) > 0) {
+		const char *name = f.entry->d_name;
 		autoclose int sub = -1;
 
-		if (is_dots(entry->d_name) || unlinkat(dir, entry->d_name, 0) == 0)
+		if (unlinkat(dir, name, 0) == 0)
 			continue;
-		if (errno != EISDIR && errno != EPERM) {
-			result = -1;
-			continue;
-		}
-		(void)!fchmodat(dir, entry->d_name, 0700, 0); /* no link; openat() tells of it */
-		sub = openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		result = sub < 0 || clear_at(sub, depth + 1) < 0
-			       ? -1
-			       : unlinkat(dir, entry->d_name, AT_REMOVEDIR);
+		if (errno != EISDIR && errno != EPERM)
+			return -1;
+		(void)!fchmodat(dir, name, 0700, 0); /* no link; openat() tells of it */
+		sub = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (sub < 0 || clear_at(sub, depth + 1) < 0 ||
+		    unlinkat(dir, name, AT_REMOVEDIR) < 0)
+			return -1;
 	}
-	if (result == 0 && errno)
-		result = -1;
-	if (d)
-		closedir(d);
-	return result;
+	return more;
 }
 
 int folder_clear(int dir, const char *name, bool itself, struct err *e)
@@ -87,28 +68,16 @@ int folder_clear(int dir, const char *name, bool itself, struct err *e)
 	return 0;
 }
 
-static int sync_each(int dir)
+static int sync_one(void *arg, int dir, const struct dirent *entry)
 {
-	DIR *d = folder_list(dir);
-	const struct dirent *entry;
-	int result = d ? 0 : -1;
+	autoclose int fd = openat(dir, entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
-	while (result == 0 && (errno = 0, entry = readdir(d))) {
-		autoclose int fd = -1;
-
-		if (is_dots(entry->d_name))
-			continue;
-		fd = openat(dir, entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-		result = fd < 0 ? -1 : fsync(fd);
-	}
-	if (d)
-		closedir(d);
-	return result;
+	return fd < 0 ? -1 : fsync(fd);
 }
 
 int folder_sync(int dir, size_t n_files, struct err *e)
 {
-	if ((n_files > FEW ? syncfs(dir) : sync_each(dir)) < 0)
+	if ((n_files > FEW ? syncfs(dir) : folder_each(dir, ".", sync_one, NULL)) < 0)
 		return err_sys(e, errno, "write to the disk of workspaces");
 	return 0;
 }
@@ -194,8 +163,10 @@ int objects_put(struct objects *o, enum object_kind kind, struct str bytes, stru
 	return 0;
 }
 
-static int name_one(const struct objects *o, const char *hex, bool sync)
+static int name_one(void *arg, int dir_new, const struct dirent *entry)
 {
+	const struct objects *o = arg;
+	const char *hex = entry->d_name;
 	char folder[3], path[OBJECT_PATH];
 	struct object_id id;
 	autoclose int dir = -1;
@@ -208,26 +179,18 @@ static int name_one(const struct objects *o, const char *hex, bool sync)
 		return -1;
 	if (renameat(o->new, hex, o->dir, path) < 0)
 		return -1;
-	if (!sync)
+	if (o->added.n > FEW)
 		return 0;
 	dir = openat(o->dir, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return dir < 0 ? -1 : fsync(dir);
 }
 
-static int name_all(const struct objects *o)
+/* A name that was not seen would be an object that a revision needs and that is cleared away. */
+static int name_all(struct objects *o)
 {
-	bool few = o->added.n <= FEW;
-	DIR *d = folder_list(o->new);
-	const struct dirent *entry;
-	int result = d ? 0 : -1;
-
-	while (result == 0 && (errno = 0, entry = readdir(d)))
-		result = is_dots(entry->d_name) ? 0 : name_one(o, entry->d_name, few);
-	if (d)
-		closedir(d);
-	if (result < 0)
+	if (folder_each(o->new, ".", name_one, o) < 0)
 		return -1;
-	return few ? fsync(o->dir) : syncfs(o->dir);
+	return o->added.n <= FEW ? fsync(o->dir) : syncfs(o->dir);
 }
 
 int objects_commit(struct objects *o, struct err *e)
@@ -286,30 +249,24 @@ int objects_get(const struct objects *o, enum object_kind kind, const struct obj
 int objects_each(const struct objects *o, unsigned folder, objects_each_fn f, void *arg,
 		 struct err *e)
 {
-	autoclose int dir = -1;
-	const struct dirent *entry;
-	int result = 0;
+	autofolder struct folder of = FOLDER_NONE;
+	int result = 0, more = 0;
 	char name[3];
-	DIR *d;
 
 	snprintf(name, sizeof(name), "%02x", folder & 255);
-	dir = openat(o->dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dir < 0 && errno == ENOENT)
-		return 0;
-	d = dir < 0 ? NULL : folder_list(dir);
-	if (!d)
-		return err_sys(e, errno, "list the objects");
-	while (result == 0 && (entry = readdir(d))) {
+	of = folder_at(o->dir, name);
+	while (result == 0 && (more = folder_next(&of)) > 0) {
 		char hex[BLAKE2B_HEX + 8];
 		struct object_id id;
 		struct stat st;
 
-		snprintf(hex, sizeof(hex), "%s%.66s", name, entry->d_name);
+		snprintf(hex, sizeof(hex), "%s%.66s", name, of.entry->d_name);
 		if (blake2b_of_hex(hex, strlen(hex), id.b) == 0 &&
-		    fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		    fstatat(folder_fd(&of), of.entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			result = f(arg, &id, (uint64_t)st.st_size, e);
 	}
-	closedir(d);
+	if (more < 0 && of.errnum != ENOENT)
+		return err_sys(e, of.errnum, "list the objects");
 	return result;
 }
 

@@ -1,11 +1,11 @@
 #include "hub/workspace/room.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/folder.h"
 #include "hub/workspace/object.h"
 
 static int add_object(void *arg, const struct object_id *id, uint64_t bytes, struct err *e)
@@ -38,15 +38,14 @@ static int add_store(int dir, const char *name, uint64_t *sum, struct err *e)
 
 static int add_shots(const char *folder, uint64_t *sum, struct err *e)
 {
-	DIR *d = opendir(folder);
-	const struct dirent *entry;
-	int rc = 0;
+	autofolder struct folder f = folder_of(folder);
+	int rc = 0, more = 0;
 
-	if (!d)
-		return errno == ENOENT ? 0 : err_sys(e, errno, "measure what is kept of snapshots");
-	while (rc == 0 && (entry = readdir(d)))
-		rc = entry->d_name[0] == '.' ? 0 : add_store(dirfd(d), entry->d_name, sum, e);
-	closedir(d);
+	while (rc == 0 && (more = folder_next(&f)) > 0)
+		rc = f.entry->d_name[0] == '.' ? 0
+					       : add_store(folder_fd(&f), f.entry->d_name, sum, e);
+	if (more < 0 && f.errnum != ENOENT)
+		return err_sys(e, f.errnum, "measure what is kept of snapshots");
 	return rc;
 }
 

@@ -1,6 +1,5 @@
 #include "hub/workspace/shots.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,7 +12,10 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/folder.h"
+#include "base/log.h"
 #include "base/path.h"
+#include "base/publish.h"
 #include "hub/workspace/mark.h"
 
 enum {
@@ -151,14 +153,14 @@ static int row_read(int rows, const char *name, struct shot *ret)
 	ssize_t n = fd < 0 ? -1 : read(fd, text, ROW_MAX);
 	int at = 0;
 
-	if (n <= 0)
-		return -1;
+	if (n < 0)
+		return errno == ENOENT ? 1 : -1;
 	text[n] = '\0';
 	*ret = (struct shot){ .created_ms = 0 };
 	if (sscanf(text, ROW_READ, tree, &ret->created_ms, &ret->expires_ms, &ret->files,
 		   &ret->bytes, &ret->left_out, &at) != 6 ||
 	    at == 0 || blake2b_of_hex(tree, strlen(tree), ret->tree.b) < 0)
-		return -1;
+		return 1;
 	snprintf(ret->name, sizeof(ret->name), "%s", name);
 	snprintf(ret->description, sizeof(ret->description), "%s", text + at);
 	return 0;
@@ -169,16 +171,24 @@ static int row_write(const struct shots *s, const struct shot *shot, struct err 
 	autobuf struct buf text = BUF_INIT(ROW_MAX);
 	char tree[BLAKE2B_HEX + 1];
 	autoclose int fd = -1;
+	int rc;
 
 	blake2b_hex(shot->tree.b, tree);
 	if (buf_addf(&text, e, ROW_WRITE, tree, shot->created_ms, shot->expires_ms, shot->files,
 		     shot->bytes, shot->left_out, shot->description) < 0)
 		return -1;
 	fd = openat(s->rows, NEW_ROW, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0 || fd_write(fd, text.p, text.n) < 0 || fsync(fd) < 0 ||
-	    renameat(s->rows, NEW_ROW, s->rows, shot->name) < 0 || fsync(s->rows) < 0)
+	if (fd < 0 || fd_write(fd, text.p, text.n) < 0 || fsync(fd) < 0)
 		return err_sys(e, errno, "keep the snapshot");
-	return 0;
+	rc = publish(s->rows, NEW_ROW, shot->name);
+	if (rc == 0)
+		return 0;
+	err_sys(e, errno, "keep the snapshot");
+	if (rc > 0) {
+		e->code = ERR_UNSURE;
+		err_wrap(e, "it may have been done");
+	}
+	return -1;
 }
 
 static int newest_first(const void *a, const void *b)
@@ -190,37 +200,42 @@ static int newest_first(const void *a, const void *b)
 					     : strcmp(x->name, y->name);
 }
 
-/* All rows that can be read, also of those that have ended; the newest first. Owned. */
-static struct shot *rows_read(int rows, size_t *ret_n, struct err *e)
+/* All rows, also of those that have ended; the newest first. Owned. whole: each row was there and
+ * could be understood, so what none of them names is needed by none; NULL: not asked. */
+static struct shot *rows_read(int rows, size_t *ret_n, bool *whole, struct err *e)
 {
-	int fd = openat(rows, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	/* More than there should be: those that were killed may have left them. */
 	enum { ROOM = 2 * SHOTS_MAX };
-	struct shot *all = d ? calloc(ROOM, sizeof(*all)) : NULL;
-	const struct dirent *entry;
+	autofree struct shot *all = calloc(ROOM, sizeof(*all));
+	autofolder struct folder f = folder_at(rows, ".");
+	int more = 0, odd = 0, rc;
 
 	*ret_n = 0;
-	while (all && *ret_n < ROOM && (entry = readdir(d))) {
-		if (is_name(str_of(entry->d_name)) &&
-		    row_read(rows, entry->d_name, &all[*ret_n]) == 0)
-			++*ret_n;
+	while (all && (more = folder_next(&f)) > 0) {
+		if (!is_name(str_of(f.entry->d_name)))
+			continue;
+		rc = *ret_n == ROOM ? 1 : row_read(rows, f.entry->d_name, &all[*ret_n]);
+		if (rc < 0) {
+			err_sys(e, errno, "read a snapshot");
+			return NULL;
+		}
+		*ret_n += rc == 0;
+		odd += rc;
 	}
-	if (all)
-		qsort(all, *ret_n, sizeof(*all), newest_first);
-	else
-		err_sys(e, d ? ENOMEM : errno, "list the snapshots");
-	if (d)
-		closedir(d);
-	else
-		close_fd(&fd);
-	return all;
+	if (!all || more < 0) {
+		err_sys(e, all ? f.errnum : ENOMEM, "list the snapshots");
+		return NULL;
+	}
+	qsort(all, *ret_n, sizeof(*all), newest_first);
+	if (whole)
+		*whole = odd == 0;
+	return take_ptr(all);
 }
 
 int shots_list(const struct shots *s, struct shot *ret, size_t *ret_n, struct err *e)
 {
 	size_t n;
-	autofree struct shot *all = rows_read(s->rows, &n, e);
+	autofree struct shot *all = rows_read(s->rows, &n, NULL, e);
 
 	*ret_n = 0;
 	for (size_t i = 0; all && i < n && *ret_n < SHOTS_MAX; i++) {
@@ -238,7 +253,7 @@ int shots_find(const struct shots *s, struct str name, struct shot *ret, struct 
 
 	if (shot_name_check(name, e) < 0)
 		return -1;
-	all = rows_read(s->rows, &n, e);
+	all = rows_read(s->rows, &n, NULL, e);
 	for (size_t i = 0; all && i < n; i++) {
 		size_t at = strlen(there);
 
@@ -299,7 +314,8 @@ static int objects_trim(const struct objects *o, const struct shot *shots, size_
 static int trim(const struct shots *s, size_t max, char *ret_gone, struct err *e)
 {
 	size_t n, left = 0;
-	autofree struct shot *all = rows_read(s->rows, &n, e);
+	bool whole;
+	autofree struct shot *all = rows_read(s->rows, &n, &whole, e);
 
 	if (!all)
 		return -1;
@@ -313,14 +329,14 @@ static int trim(const struct shots *s, size_t max, char *ret_gone, struct err *e
 		if (unlinkat(s->rows, all[i].name, 0) < 0 && errno != ENOENT)
 			return err_sys(e, errno, "remove a snapshot");
 	}
-	return left < n ? objects_trim(&s->objects, all, left, e) : 0;
+	return left < n && whole ? objects_trim(&s->objects, all, left, e) : 0;
 }
 
 /* Later than all others, whatever the clock says: by that they are listed and removed. */
 static int shot_is_last(const struct shots *s, struct shot *shot, struct err *e)
 {
 	size_t n;
-	autofree struct shot *all = rows_read(s->rows, &n, e);
+	autofree struct shot *all = rows_read(s->rows, &n, NULL, e);
 
 	if (all && n && shot->created_ms <= all[0].created_ms)
 		shot->created_ms = all[0].created_ms + 1;
@@ -330,16 +346,24 @@ static int shot_is_last(const struct shots *s, struct shot *shot, struct err *e)
 int shots_keep(struct shots *s, struct shot *shot, char *ret_gone, struct err *e)
 {
 	struct shot same;
+	struct err old = ERR_INIT;
+	int there;
 
 	ret_gone[0] = '\0';
 	if (shot_name_check(str_of(shot->name), e) < 0)
 		return -1;
-	if (row_read(s->rows, shot->name, &same) == 0 && !has_ended(&same))
+	there = row_read(s->rows, shot->name, &same);
+	if (there < 0)
+		return err_sys(e, errno, "read a snapshot");
+	if (there == 0 && !has_ended(&same))
 		return err_set(e, ERR_CONFLICT, "there is a snapshot %s already", shot->name);
 	if (shot_is_last(s, shot, e) < 0 || objects_commit(&s->objects, e) < 0 ||
 	    row_write(s, shot, e) < 0)
 		return -1;
-	return trim(s, SHOTS_MAX, ret_gone, e);
+	/* It is kept. What could not be removed, the next one removes. */
+	if (trim(s, SHOTS_MAX, ret_gone, &old) < 0)
+		log_warn("old snapshots of a workspace stay: %s", old.msg);
+	return 0;
 }
 
 /* ---- stores that are over ------------------------------------------------------------------ */
@@ -350,7 +374,7 @@ static bool is_alive(int dir)
 	autoclose int rows = openat(dir, ROWS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct err e = ERR_INIT;
 	size_t n = 0;
-	autofree struct shot *all = rows < 0 ? NULL : rows_read(rows, &n, &e);
+	autofree struct shot *all = rows < 0 ? NULL : rows_read(rows, &n, NULL, &e);
 
 	for (size_t i = 0; i < n; i++) {
 		if (!has_ended(&all[i]))
@@ -363,24 +387,19 @@ void shots_trim(const char *folder)
 {
 	struct err e = ERR_INIT;
 	autoclose int all = folder_open(AT_FDCWD, folder, &e);
-	int fd = all < 0 ? -1 : openat(all, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *entry;
+	autofolder struct folder f = folder_at(all, ".");
 	uint8_t id[BLAKE2B_BYTES];
 
-	if (!d) {
-		close_fd(&fd);
-		return;
-	}
-	while ((entry = readdir(d))) {
+	/* What is not seen now is looked at the next time. */
+	while (folder_next(&f) > 0) {
+		const char *name = f.entry->d_name;
 		autoclose int dir = -1;
 
-		if (blake2b_of_hex(entry->d_name, strlen(entry->d_name), id) < 0)
+		if (blake2b_of_hex(name, strlen(name), id) < 0)
 			continue;
-		dir = openat(all, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		dir = openat(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) == 0 && !is_alive(dir) &&
-		    folder_clear(all, entry->d_name, true, &e) < 0)
+		    folder_clear(all, name, true, &e) < 0)
 			continue; /* the next one tries again */
 	}
-	closedir(d);
 }

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/aside.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "hub/workspace/internal.h"
 
@@ -249,6 +251,23 @@ static int load(struct workspaces *all, struct err *e)
 	return 0;
 }
 
+/* A registry that never had a workspace is another one than that of these objects: nothing in it
+ * needs them, and gc.c would remove them. */
+static int set_aside(struct workspaces *all, struct err *e)
+{
+	autofolder struct folder f = folder_at(all->objects.dir, ".");
+	int more = all->last_seq ? 0 : folder_next(&f);
+
+	if (more <= 0)
+		return more == 0 ? 0 : err_sys(e, f.errnum, "list the objects of workspaces");
+	objects_close(&all->objects);
+	if (move_aside(all->dir, "objects", all->dir, "lost") < 0)
+		return err_sys(e, errno, "move the objects of workspaces aside");
+	log_warn("the registry has no workspace: the files of those of another one were moved to "
+		 "workspaces/lost in the data folder");
+	return objects_open(&all->objects, all->dir, e);
+}
+
 static bool keeper_holds(void *data, const struct hub_sandbox *l)
 {
 	return workspace_of(data, l) != NULL;
@@ -277,7 +296,8 @@ struct workspaces *workspaces_new(uv_loop_t *loop, struct store *store,
 	all->checkouts.dir = -1;
 	all->dir = folder_open(AT_FDCWD, folder, e);
 	if (all->dir < 0 || objects_open(&all->objects, all->dir, e) < 0 ||
-	    checkouts_open(&all->checkouts, &all->objects, all->dir, e) < 0 || load(all, e) < 0)
+	    checkouts_open(&all->checkouts, &all->objects, all->dir, e) < 0 || load(all, e) < 0 ||
+	    set_aside(all, e) < 0)
 		return NULL;
 	all->keeper =
 		(struct hub_keeper){ .holds = keeper_holds, .save = commit_save, .data = all };

@@ -1,13 +1,14 @@
 #include "store/conversation/attachment.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/folder.h"
 #include "base/mem.h"
+#include "base/publish.h"
 
 enum { FILE_NAME_MAX = 256, SNIFFED = 12 };
 
@@ -108,24 +109,33 @@ static int attachment_order(const void *a, const void *b)
 					  : strcmp(x->id, y->id);
 }
 
+/* Whether a file that could not be opened may be there all the same. */
+static bool attachment_passes(int errnum)
+{
+	return errnum == EMFILE || errnum == ENFILE || errnum == EIO || errnum == ENOMEM ||
+	       errnum == EINTR;
+}
+
 int attachments_list(int folder, struct attachment ret[ATTACHMENTS_MAX], struct err *e)
 {
-	int fd = attachments_folder(folder, e);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *entry;
-	int n = 0;
+	int fd = attachments_folder(folder, e), n = 0, more = 0;
+	autofolder struct folder f = folder_take(fd);
+	struct attachment a;
 
-	if (!d)
-		return fd < 0 ? -1 : (close(fd), err_sys(e, errno, "list the attachments"));
-	while (n < ATTACHMENTS_MAX && (entry = readdir(d))) {
-		int at = attachment_open(fd, entry->d_name, &ret[n]);
+	if (fd < 0)
+		return -1;
+	while (n < ATTACHMENTS_MAX && (more = folder_next(&f)) > 0) {
+		int at = attachment_open(fd, f.entry->d_name, &ret[n]);
 
+		if (at < 0 && attachment_of_file(f.entry->d_name, &a) && attachment_passes(errno))
+			return err_sys(e, errno, "open a file of the conversation");
 		if (at < 0)
 			continue;
 		close(at);
 		n++;
 	}
-	closedir(d);
+	if (more < 0)
+		return err_sys(e, f.errnum, "list the attachments");
 	qsort(ret, (size_t)n, sizeof(*ret), attachment_order);
 	return n;
 }
@@ -149,15 +159,23 @@ static int attachment_fits(int folder, size_t bytes, struct err *e)
 static int attachment_write(int fd, const char *file, struct str bytes, struct err *e)
 {
 	autoclose int at = -1;
-	int why;
+	int why, rc = -1;
 
 	if (unlinkat(fd, FILE_BESIDE, 0) == 0 || errno == ENOENT)
 		at = openat(fd, FILE_BESIDE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (at >= 0 && fd_write(at, bytes.p, bytes.n) == 0 && fdatasync(at) == 0 &&
-	    renameat(fd, FILE_BESIDE, fd, file) == 0 && fsync(fd) == 0)
+	if (at < 0 || fd_write(at, bytes.p, bytes.n) < 0 || fdatasync(at) < 0) {
+		why = errno;
+		unlinkat(fd, FILE_BESIDE, 0);
+		errno = why;
+	} else {
+		rc = publish(fd, FILE_BESIDE, file);
+	}
+	if (rc == 0)
 		return 0;
 	why = errno;
-	unlinkat(fd, FILE_BESIDE, 0);
+	if (rc > 0)
+		return err_set(e, ERR_UNSURE, "it may have been done: write the file: %s",
+			       strerror(why));
 	return why == ENOSPC || why == EDQUOT
 		     ? err_set(e, ERR_STORE_FULL, "there is no room on the disk for the file")
 		     : err_sys(e, why, "write the file");
@@ -193,22 +211,19 @@ int attachment_add(int folder, struct str name, struct str bytes, struct attachm
 /* Finds the file of an id. */
 static int attachment_find(int fd, struct str id, char ret[FILE_NAME_MAX], struct err *e)
 {
-	autoclose int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = copy < 0 ? NULL : fdopendir(copy);
-	const struct dirent *entry = NULL;
+	autofolder struct folder f = folder_at(fd, ".");
 	struct attachment a;
+	int more;
 
-	if (!d)
-		return err_sys(e, errno, "list the attachments");
-	copy = -1;
-	while ((entry = readdir(d))) {
-		if (attachment_of_file(entry->d_name, &a) && str_is(id, a.id))
+	while ((more = folder_next(&f)) > 0) {
+		if (attachment_of_file(f.entry->d_name, &a) && str_is(id, a.id))
 			break;
 	}
-	if (entry)
-		snprintf(ret, FILE_NAME_MAX, "%s", entry->d_name);
-	closedir(d);
-	return entry ? 0 : err_set(e, ERR_PATH_NOT_FOUND, "the conversation has no such file");
+	if (more < 0)
+		return err_sys(e, f.errnum, "list the attachments");
+	if (more > 0)
+		snprintf(ret, FILE_NAME_MAX, "%s", f.entry->d_name);
+	return more ? 0 : err_set(e, ERR_PATH_NOT_FOUND, "the conversation has no such file");
 }
 
 int attachment_read(int folder, struct str id, struct attachment *ret, struct buf *to,

@@ -1,6 +1,5 @@
 #include "store/conversation/conversations.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -9,6 +8,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/folder.h"
 #include "base/when.h"
 #include "store/conversation/internal.h"
 
@@ -243,6 +243,17 @@ static void id_new(char id[CONVERSATION_ID + 1])
 	snprintf(id + 16, 9, "%08x", random);
 }
 
+/* Its name has to reach the disk, or it is taken back. */
+static int folder_made(struct conversations *c, struct conversation *v, struct err *e)
+{
+	if (fsync(c->dir) == 0)
+		return 0;
+	err_sys(e, errno, "make a folder");
+	if (renameat2(c->dir, v->id, c->dir, new_name, RENAME_NOREPLACE) < 0)
+		e->code = ERR_UNSURE;
+	return -1;
+}
+
 /* The folder is made aside, so that what has a conversation's name has its record, too. */
 static int folder_make(struct conversations *c, struct conversation *v,
 		       struct conversation_record *r, struct err *e)
@@ -259,7 +270,7 @@ static int folder_make(struct conversations *c, struct conversation *v,
 		if (record_write(v->folder, r, &v->record, e) < 0)
 			return -1;
 		if (renameat2(c->dir, new_name, c->dir, v->id, RENAME_NOREPLACE) == 0)
-			return fsync(c->dir) < 0 ? err_sys(e, errno, "make a folder") : 0;
+			return folder_made(c, v, e);
 		if (errno != EEXIST)
 			return err_sys(e, errno, "make a folder");
 	}
@@ -293,6 +304,7 @@ struct conversation *conversation_new(struct conversations *c,
 int conversation_delete(struct conversation *v, struct err *e)
 {
 	struct conversations *c = v->of;
+	int rc = 0;
 
 	for (size_t i = 0; i < c->n; i++) {
 		if (str_is(c->all[i]->record.r->parent_session_id, v->id))
@@ -300,12 +312,18 @@ int conversation_delete(struct conversation *v, struct err *e)
 				       c->all[i]->id);
 	}
 	/* How long it has been in the trash is told by the folder's time. */
-	if (futimens(v->folder, NULL) < 0 || renameat(c->dir, v->id, c->trash, v->id) < 0 ||
-	    fsync(c->trash) < 0 || fsync(c->dir) < 0)
+	if (futimens(v->folder, NULL) < 0 || renameat(c->dir, v->id, c->trash, v->id) < 0)
 		return err_sys(e, errno, "move the conversation to the trash");
+	if (fsync(c->trash) < 0 || fsync(c->dir) < 0) {
+		err_sys(e, errno, "move the conversation to the trash");
+		if (renameat2(c->trash, v->id, c->dir, v->id, RENAME_NOREPLACE) == 0)
+			return -1; /* it is where it was */
+		e->code = ERR_UNSURE;
+		rc = 1;
+	}
 	list_drop(c, v);
 	conversation_free(v);
-	return 0;
+	return rc;
 }
 
 /* Whose a broken one is, is not known: it is nobody's. */
@@ -355,84 +373,61 @@ struct conversation *conversation_take_back(struct conversations *c, struct str 
 /* Removes a folder of files, and of folders of files. */
 static int folder_remove(int parent, const char *name, int deeper)
 {
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *entry;
-	int result = d ? 0 : -1;
+	autofolder struct folder f = folder_at(parent, name);
+	int result = 0, more = 0;
 
-	while (result == 0 && (entry = readdir(d))) {
-		const char *at = entry->d_name;
+	while (result == 0 && (more = folder_next(&f)) > 0) {
+		const char *at = f.entry->d_name;
 
-		if (strcmp(at, ".") != 0 && strcmp(at, "..") != 0 && unlinkat(fd, at, 0) < 0)
-			result = deeper > 0 ? folder_remove(fd, at, deeper - 1) : -1;
+		if (unlinkat(folder_fd(&f), at, 0) < 0)
+			result = deeper > 0 ? folder_remove(folder_fd(&f), at, deeper - 1) : -1;
 	}
-	if (d)
-		closedir(d);
-	else if (fd >= 0)
-		close(fd);
-	return result < 0 ? -1 : unlinkat(parent, name, AT_REMOVEDIR);
-}
-
-static DIR *folder_list(int folder, struct err *e)
-{
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!d) {
-		err_sys(e, errno, "list the conversations");
-		if (fd >= 0)
-			close(fd);
-	}
-	return d;
+	return result < 0 || more < 0 ? -1 : unlinkat(parent, name, AT_REMOVEDIR);
 }
 
 int conversations_empty_trash(struct conversations *c, int64_t seconds, struct err *e)
 {
-	DIR *d = folder_list(c->trash, e);
+	autofolder struct folder f = folder_at(c->trash, ".");
 	const time_t until = time(NULL) - seconds;
-	const struct dirent *entry;
 	struct stat st;
-	int n = 0;
+	int n = 0, more = 0;
 
-	if (!d)
-		return -1;
-	while (n >= 0 && (entry = readdir(d))) {
-		if (!conversation_id_valid(str_of(entry->d_name)) ||
-		    fstatat(c->trash, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	while (n >= 0 && (more = folder_next(&f)) > 0) {
+		if (!conversation_id_valid(str_of(f.entry->d_name)) ||
+		    fstatat(c->trash, f.entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 		    st.st_mtim.tv_sec > until)
 			continue;
-		n = folder_remove(c->trash, entry->d_name, 1) == 0
+		n = folder_remove(c->trash, f.entry->d_name, 1) == 0
 			  ? n + 1
 			  : err_sys(e, errno, "empty the trash of conversations");
 	}
-	closedir(d);
-	return n;
+	return more < 0 ? err_sys(e, f.errnum, "list the conversations") : n;
 }
 
 static int conversations_load(struct conversations *c, conversation_lost_fn on_lost, void *data,
 			      struct err *e)
 {
-	DIR *d = folder_list(c->dir, e);
-	const struct dirent *entry;
+	autofolder struct folder f = folder_at(c->dir, ".");
 	struct err why;
+	int more;
 
-	if (!d)
-		return -1;
-	while ((entry = readdir(d))) {
+	while ((more = folder_next(&f)) > 0) {
 		struct conversation *v;
 
-		if (!conversation_id_valid(str_of(entry->d_name)))
+		if (!conversation_id_valid(str_of(f.entry->d_name)))
 			continue;
 		v = list_reserve(c, &why) < 0
 			  ? NULL
-			  : conversation_load(c, c->dir, str_of(entry->d_name), &why);
+			  : conversation_load(c, c->dir, str_of(f.entry->d_name), &why);
+		/* one that only can't be read now would be missing until the next start */
+		if (!v && why.code == ERR_IO)
+			v = conversation_load(c, c->dir, str_of(f.entry->d_name), &why);
 		if (v)
 			list_add(c, v);
 		else
-			on_lost(data, entry->d_name, &why);
+			on_lost(data, f.entry->d_name, &why);
 	}
-	closedir(d);
-	return 0;
+	return more < 0 ? err_sys(e, f.errnum, "list the conversations") : 0;
 }
 
 struct conversations *conversations_open(const char *path, conversation_lost_fn on_lost, void *data,

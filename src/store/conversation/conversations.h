@@ -56,7 +56,8 @@ int conversation_change(struct conversation *v, const struct conversation_record
 /* Its events, opened at the first call. Borrowed until the next call for another conversation. */
 struct events *conversation_events(struct conversation *v, struct err *e) MUST_USE;
 
-/* Moves it to the trash. ERR_CONFLICT: it has children, which are deleted first. */
+/* Moves it to the trash. ERR_CONFLICT: it has children, which are deleted first. 1 with *e: it is
+ * gone, and may be there again after a power cut. */
 int conversation_delete(struct conversation *v, struct err *e) MUST_USE;
 
 /* Takes it back. owner: whose alone; STR_NONE: anyone's. ERR_CONVERSATION_NOT_FOUND: no such one is

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/publish.h"
 
 struct json_doc *document_read(int folder, const char *name, struct err *e)
 {
@@ -46,10 +47,16 @@ static int document_failed(const char *name, struct err *e)
 	return err_sys(e, errno, "write %s", name);
 }
 
+static int document_unsure(const char *name, struct err *e)
+{
+	return err_set(e, ERR_UNSURE, "it may have been done: write %s: %s", name, strerror(errno));
+}
+
 int document_write(int folder, const char *name, struct str text, struct err *e)
 {
 	char beside[64];
 	autoclose int fd = -1;
+	int rc;
 
 	/* One process writes here, so one name serves; what a killed one left is written over. */
 	snprintf(beside, sizeof(beside), ".new-%s", name);
@@ -59,11 +66,11 @@ int document_write(int folder, const char *name, struct str text, struct err *e)
 	if (unlinkat(folder, beside, 0) < 0 && errno != ENOENT)
 		return document_failed(name, e);
 	fd = openat(folder, beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 || fd_write(fd, text.p, text.n) < 0 || fdatasync(fd) < 0 ||
-	    renameat(folder, beside, folder, name) < 0 || fsync(folder) < 0) {
+	if (fd < 0 || fd_write(fd, text.p, text.n) < 0 || fdatasync(fd) < 0) {
 		document_failed(name, e);
 		unlinkat(folder, beside, 0);
 		return -1;
 	}
-	return 0;
+	rc = publish(folder, beside, name);
+	return rc < 0 ? document_failed(name, e) : rc > 0 ? document_unsure(name, e) : 0;
 }

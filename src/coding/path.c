@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/path.h"
 #include "json/document/utf8.h"
 
 #define SCHEME "file://"
@@ -119,4 +120,15 @@ int path_say(struct str root, struct str path, struct buf *to, struct err *e)
 	if (path.n > root.n && memcmp(path.p, root.p, root.n) == 0 && path.p[root.n] == '/')
 		said = (struct str){ path.p + root.n + 1, path.n - root.n - 1 };
 	return is_plain(said) ? buf_add(to, said.p, said.n, e) : path_encode(path, to, e);
+}
+
+int path_read_spelt(struct str root, struct str said, size_t max, struct buf *to, struct err *e)
+{
+	autobuf struct buf whole = BUF_INIT(0), spelt = BUF_INIT(max);
+
+	if (path_read(root, said, max, &whole, e) < 0 ||
+	    path_spell(STR_NONE, buf_str(&whole), &spelt, e) < 0)
+		return -1;
+	return is_plain(buf_str(&spelt)) ? buf_add(to, spelt.p, spelt.n, e)
+					 : path_encode(buf_str(&spelt), to, e);
 }

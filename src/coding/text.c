@@ -9,7 +9,9 @@ bool text_is_binary(struct str front)
 {
 	enum { LOOK = 8192 };
 
-	return front.n && memchr(front.p, '\0', front.n < LOOK ? front.n : LOOK);
+	/* UTF-16 needs no NUL, but has its mark at the front. */
+	return str_starts(front, "\xff\xfe") || str_starts(front, "\xfe\xff") ||
+	       (front.n && memchr(front.p, '\0', front.n < LOOK ? front.n : LOOK));
 }
 
 /* ---- windows ------------------------------------------------------------------------------- */

@@ -11,7 +11,7 @@ enum {
 	TEXT_AROUND = 4096, /* bytes that a window keeps of what stands beside it */
 };
 
-/* A NUL near the front says so, as to git and grep. */
+/* A NUL near the front says so, as to git and grep, or the mark of UTF-16. */
 bool text_is_binary(struct str front);
 
 /* ---- a part of a text that comes in pieces ------------------------------------------------- */

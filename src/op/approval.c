@@ -3,6 +3,7 @@
 #include "op/approval.h"
 
 #include "base/when.h"
+#include "guard/key/key.h"
 #include "op/call.h"
 #include "op/guard.h"
 #include "op/ops.h"
@@ -354,12 +355,43 @@ int approval_check_answers(const struct call *c, struct str principal, struct er
 	return 0;
 }
 
+/* Who works for a key, and keys that it or its maker has made, are no other person than it. */
+static struct str approval_line(const struct call *c, struct str owner)
+{
+	const struct guard *g = call_guard(c);
+
+	if (g->works_for)
+		owner = g->works_for(g->data, owner);
+	return g->keys ? keys_root(g->keys, owner) : owner;
+}
+
+static int approval_check_line(const struct call *c, struct str principal, struct err *e)
+{
+	struct str own = approval_line(c, call_owner(c));
+
+	if (!str_starts(own, "key:") || !str_eq(own, approval_line(c, principal)))
+		return 0;
+	return err_set(
+		e, ERR_DENIED,
+		"%.*s asked for this: it works for the key that answers, or one of both keys "
+		"was made by the other or by the same key; the operator can answer",
+		STR_CUT(approval_name(principal), 64));
+}
+
+int approval_check_person(const struct call *c, struct str principal, struct err *e)
+{
+	return approval_check_answers(c, principal, e) < 0 ||
+			       approval_check_line(c, principal, e) < 0
+		     ? -1
+		     : 0;
+}
+
 const struct approval *approval_answerable(struct call *c, struct str id, struct err *e)
 {
 	struct approvals *all = approval_all(c, e);
 	const struct approval *a = all ? approval_find(all, id, e) : NULL;
 
-	return a && approval_check_answers(c, a->row.principal, e) == 0 ? a : NULL;
+	return a && approval_check_person(c, a->row.principal, e) == 0 ? a : NULL;
 }
 
 static void approval_answer_run(struct call *c, const void *request)

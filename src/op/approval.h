@@ -22,5 +22,8 @@ int approval_when(struct arena *a, int64_t ms, struct str *ret, struct err *e) M
 
 /* Who asks can't be who answers: neither an agent, nor the bearer of the key that asked. */
 int approval_check_answers(const struct call *c, struct str principal, struct err *e) MUST_USE;
+/* Nor one for which that key answers: another of its line, or an agent that works for it. What
+ * allows an action needs that. */
+int approval_check_person(const struct call *c, struct str principal, struct err *e) MUST_USE;
 /* The request, where the caller may answer it. */
 const struct approval *approval_answerable(struct call *c, struct str id, struct err *e) MUST_USE;

@@ -136,7 +136,7 @@ int budget_admit(struct call *c, size_t n, struct str source, int64_t *ret_until
 {
 	const struct config_file *f = budget_file(c);
 	struct config_limits own, least;
-	struct hub_sandbox_info i = { .deadline_ms = 0 };
+	struct hub_sandbox_info i = { .runs_until_ms = 0 };
 	struct hub_sandbox *l;
 
 	*ret_until = 0;
@@ -157,8 +157,8 @@ int budget_admit(struct call *c, size_t n, struct str source, int64_t *ret_until
 	if (l)
 		hub_sandbox_info(l, &i);
 	*ret_until = clock_unix_ms() + (int64_t)least.wall_seconds * 1000;
-	if (i.deadline_ms && i.deadline_ms < *ret_until)
-		*ret_until = i.deadline_ms;
+	if (i.runs_until_ms && i.runs_until_ms < *ret_until)
+		*ret_until = i.runs_until_ms;
 	return 0;
 }
 
@@ -173,9 +173,9 @@ int budget_apply(struct hub_sandbox *l, int64_t until, struct err *e)
 	return hub_sandbox_set_timeout(l, left > 1 ? (uint64_t)left : 1, e);
 }
 
-/* A fork has the time of its source, and a chain of forks no more than its first. */
-int budget_check_timeout(struct call *c, const struct hub_sandbox *l, uint64_t seconds,
-			 struct err *e)
+/* Until when it may live, by the least that holds for the caller; 0: no end. A fork has the time of
+ * its source, and a chain of forks no more than its first. */
+static int64_t budget_until(const struct call *c, const struct hub_sandbox *l)
 {
 	const struct config_file *f = budget_file(c);
 	struct config_limits own, least;
@@ -190,12 +190,18 @@ int budget_check_timeout(struct call *c, const struct hub_sandbox *l, uint64_t s
 		return 0;
 	hub_sandbox_info(l, &i);
 	until = i.created_ms + (int64_t)least.wall_seconds * 1000;
-	if (i.source.n && i.deadline_ms && i.deadline_ms < until)
-		until = i.deadline_ms;
-	if (seconds && clock_unix_ms() + (int64_t)seconds * 1000 <= until)
+	return i.source.n && i.runs_until_ms && i.runs_until_ms < until ? i.runs_until_ms : until;
+}
+
+int budget_check_timeout(struct call *c, const struct hub_sandbox *l, uint64_t seconds,
+			 struct err *e)
+{
+	int64_t until = budget_until(c, l), now = clock_unix_ms();
+
+	if (!until || (seconds && now + (int64_t)seconds * 1000 <= until))
 		return 0;
 	return err_set(e, ERR_DENIED,
 		       "the policy lets this sandbox live for %lld more seconds at most "
 		       "(limits.wall_seconds of the operator's configuration)",
-		       (long long)(until - clock_unix_ms()) / 1000);
+		       (long long)(until > now ? until - now : 0) / 1000);
 }

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "box/host/box.h"
 #include "hub/core/hub.h"
 #include "hub/sandbox/forward.h"
 #include "hub/sandbox/sandbox.h"
@@ -68,6 +69,7 @@ static const char *const state_names[CALL_STATES] = {
 };
 
 struct call {
+	struct hub_sandboxes_sync sync; /* while it waits for the disk */
 	struct ops *ops;
 	struct call *older, *newer;
 	struct op_start start;
@@ -80,6 +82,7 @@ struct call {
 	/* What was looked at for the policy, by its hub_sandbox_info.seq; 0: there was none. */
 	uint64_t target;
 	bool looked_at_target;
+	struct str base; /* where relative paths of the request began; STR_NONE: there are none */
 	uint64_t begun_ms, timeout_ms;
 	struct str endpoint;
 	struct once_key once;
@@ -295,6 +298,40 @@ static int call_identify(struct call *c, struct err *e)
 	return call_take_room(c, CALL_WORKS, call_room_of(c), e);
 }
 
+/* A sandbox that does not run may have another working directory than this tells: call_sandbox()
+ * looks again. */
+static struct str call_path_base(struct call *c)
+{
+	const struct op *op = c->start.op;
+	struct str id = op_target(op, c->request);
+	struct err none;
+	struct hub_sandbox *l = id.n ? hub_sandboxes_find(hub_sandboxes(c->ops->hub), id, &none)
+				     : NULL;
+	struct sandbox *sb = l && call_sees(c, l) ? hub_sandbox_box(l) : NULL;
+
+	if (op->base)
+		return op->base(c, c->request);
+	if (!op->target)
+		return STR_NONE;
+	return sb ? str_of(sandbox_cwd(sb)) : STR_LIT(OP_PATH_BASE);
+}
+
+/* So that whatever decides by a path sees the file that is meant, however it was written. */
+static int call_spell_paths(struct call *c, struct err *e)
+{
+	struct str base = call_path_base(c);
+	bool relative;
+	char *copy;
+
+	if (op_spell_paths(c->start.op, c->request, base, c->start.arena, &relative, e) < 0)
+		return -1;
+	if (!relative || !c->start.op->target)
+		return 0;
+	copy = arena_dup(c->start.arena, base, e);
+	c->base = (struct str){ copy, base.n };
+	return copy ? 0 : -1;
+}
+
 static int call_decode(struct call *c, struct err *e)
 {
 	const struct op *op = c->start.op;
@@ -305,7 +342,8 @@ static int call_decode(struct call *c, struct err *e)
 	memset(c->request, 0, op->request->size);
 	if (c->start.decode(c->start.client, c->request, e) < 0 ||
 	    (op->expand && op->expand(c, c->request, e) < 0) ||
-	    (op->normalize && op->normalize(c->request, c->start.arena, e) < 0))
+	    (op->normalize && op->normalize(c->request, c->start.arena, e) < 0) ||
+	    call_spell_paths(c, e) < 0)
 		return -1;
 	c->decoded = true;
 	c->about.sandbox = op_target(op, c->request);
@@ -358,7 +396,7 @@ int op_check_sandbox(struct ops *ops, const struct principal *who, struct str id
 
 	if (l && !op_sees(ops, who, l))
 		return hub_sandboxes_unknown(id, e);
-	return l && hub_sandbox_sandbox(l, e) ? 0 : -1;
+	return l && (hub_sandbox_wakes(l) || hub_sandbox_sandbox(l, e)) ? 0 : -1;
 }
 
 /* A sandbox that is not there is the operation's to tell: what was done under a key before is
@@ -377,11 +415,40 @@ static void call_look_at_target(struct call *c)
 	c->target = i.seq;
 }
 
+static void call_on_woken(void *arg, struct hub_sandbox *l, const struct err *err)
+{
+	struct call *c = arg;
+
+	(void)l;
+	if (err)
+		call_fail(c, err);
+	else
+		c->start.op->run(c, c->request);
+}
+
+/* The target, if the end of a hub has stopped it and this needs it running. */
+static struct hub_sandbox *call_sleeper(struct call *c)
+{
+	struct str id = op_target(c->start.op, c->request);
+	struct err none;
+	struct hub_sandbox *l = NULL;
+
+	if (id.n && !(c->start.op->flags & OP_NO_WAKE))
+		l = call_hub_sandbox(c, id, &none);
+	return l && hub_sandbox_wakes(l) ? l : NULL;
+}
+
 static void call_run(struct call *c)
 {
+	struct hub_sandbox *l;
+
 	call_enter(c, CALL_RUNS);
 	log_debug("%s asked for by %s", c->start.op->action, c->start.who->name);
-	c->start.op->run(c, c->request);
+	l = call_sleeper(c);
+	if (l)
+		hub_sandbox_wake_start(l, call_on_woken, c);
+	else
+		c->start.op->run(c, c->request);
 }
 
 static int call_say_draining(const struct call *c, struct err *e)
@@ -646,10 +713,41 @@ void call_audited(struct call *c)
 	call_deliver(c);
 }
 
-static void call_end(struct call *c, const struct op_outcome *o)
+static void call_audit(struct call *c)
 {
 	const struct op_hooks *h = &c->ops->hooks;
 
+	if (h->audit)
+		h->audit(h->data, c, &c->outcome);
+	else
+		call_deliver(c);
+}
+
+static void call_synced(struct hub_sandboxes_sync *w, const struct err *err)
+{
+	struct call *c = (struct call *)(void *)w; /* its first member */
+
+	log_request(c->start.label);
+	if (err) {
+		err_set(&c->failed, ERR_UNSURE, "it may have been done, but not on the disk: %s",
+			err->msg);
+		c->outcome = (struct op_outcome){ .err = &c->failed,
+						  .taken_ms = c->outcome.taken_ms };
+	}
+	call_audit(c);
+}
+
+/* Whether what it changed has to reach the disk first. A change of another call may be waited for,
+ * too, which costs no more: they share one write. */
+static bool call_must_last(struct call *c)
+{
+	c->sync.on_done = call_synced;
+	return c->ops->hub && !c->outcome.err && c->start.op->effect != OP_READ &&
+	       hub_sandboxes_sync(call_sandboxes(c), &c->sync);
+}
+
+static void call_end(struct call *c, const struct op_outcome *o)
+{
 	log_request(c->start.label);
 	if (call_ended(c)) {
 		log_error("%s was ended twice", c->start.op->action);
@@ -666,10 +764,8 @@ static void call_end(struct call *c, const struct op_outcome *o)
 		uv_timer_stop(&c->quiet);
 	c->outcome = *o;
 	c->outcome.taken_ms = clock_ms() - c->begun_ms;
-	if (h->audit)
-		h->audit(h->data, c, &c->outcome);
-	else
-		call_deliver(c);
+	if (!call_must_last(c))
+		call_audit(c);
 }
 
 static void call_redact_text(struct call *c, char *text, size_t size)
@@ -1310,6 +1406,14 @@ struct sandbox *call_sandbox(struct call *c, struct str id, struct err *e)
 		hub_sandbox_info(l, &i);
 		if (profile_check_sandbox(c, &i.modules, e) < 0)
 			return NULL;
+	}
+	if (sb && c->base.p && str_eq(id, op_target(c->start.op, c->request)) &&
+	    !str_is(c->base, sandbox_cwd(sb))) {
+		err_set(e, ERR_CONFLICT,
+			"the sandbox was not running when its relative paths were "
+			"read; they begin at %s",
+			sandbox_cwd(sb));
+		return NULL;
 	}
 	if (sb && !c->hs) {
 		c->hs = l;

@@ -46,8 +46,9 @@ static const struct field event_fields[] = {
 	FIELD(struct event_view, at, .flags = FIELD_REQUIRED, .doc = "When it happened, RFC 3339."),
 	FIELD(struct event_view, sandbox, .doc = "Id of the sandbox."),
 	FIELD(struct event_view, kind, .flags = FIELD_REQUIRED,
-	      .doc = "created, resumed, deadline (a new one was set), reap_failed, or the "
-		     "sandbox's new state. A stream also has missed (events up to this seq "
+	      .doc = "created, resumed, deadline (a new one was set), left_out (its last "
+		     "revision lacks files with credentials), reap_failed, or the sandbox's "
+		     "new state. A stream also has missed (events up to this seq "
 		     "are no longer kept) and alive (no event since this seq)."),
 	FIELD(struct event_view, detail, .doc = "The reason, if more is known."),
 };
@@ -289,7 +290,7 @@ const struct op event_list_op = {
 	       "with follow as a continuous stream. A slow reader misses nothing that "
 	       "is still kept.",
 	.effect = OP_READ,
-	.flags = OP_WAITS,
+	.flags = OP_WAITS | OP_NO_WAKE,
 	.request = &request_table,
 	.target = OP_TARGET(struct events_request, sandbox),
 	.result = &page_table,

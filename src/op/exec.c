@@ -42,7 +42,7 @@ static const struct field request_fields[] = {
 	      .doc = "Shell command line; with args, the program to run."),
 	FIELD(Q, args, .max = EXEC_ARGS_MAX - 1, .has = FIELD_HAS(Q, has_args),
 	      .doc = "Arguments: runs command as a program with exactly these, without a shell."),
-	FIELD(Q, cwd, .min = 1, .max = CWD_MAX,
+	FIELD(Q, cwd, .flags = FIELD_PATH, .min = 1, .max = CWD_MAX,
 	      .doc = "Working directory. Default: the sandbox's."),
 	FIELD(Q, env, .max = ENV_MAX,
 	      .doc = "Environment variables, which override the sandbox's."),
@@ -126,6 +126,14 @@ int exec_decode_input(struct str *bytes, struct str *base64, bool *has_base64, c
 	*base64 = STR_NONE;
 	*has_base64 = false;
 	return copy ? 0 : -1;
+}
+
+static int exec_command(const void *request, struct arena *a, struct str *ret, struct err *e)
+{
+	const struct exec_request *q = request;
+
+	*ret = q->command;
+	return q->has_args ? op_join_command(q->command, &q->args, a, ret, e) : 0;
 }
 
 static int exec_normalize(void *request, struct arena *a, struct err *e)
@@ -492,18 +500,20 @@ static bool exec_is_unwanted(const struct exec_run *r)
 static void exec_on_exit(void *arg, const struct exec_result *result, const struct err *err)
 {
 	struct exec_run *r = arg;
-	struct output out = r->out, kept = r->err;
+	struct output out, kept;
 	struct exec_event end;
 	struct err e;
 
 	r->exec = NULL;
 	if (r->refused.code == ERR_NONE)
 		exec_flush(r, REDACT_END);
+	/* r goes with its call. The flush may have moved what it holds. */
+	out = r->out;
+	kept = r->err;
 	if (call_streams(r->call) && r->refused.code == ERR_NONE && !exec_is_unwanted(r)) {
 		exec_end_event(result, err, &end);
 		call_send(r->call, &end);
 	}
-	/* r goes with its call. */
 	if (r->refused.code != ERR_NONE) {
 		exec_fail(r->plan, &r->refused);
 	} else if (err) {
@@ -747,11 +757,12 @@ const struct op sandbox_exec_op = {
 	.doc = "Runs a command in a sandbox and returns its result when it has ended; "
 	       "in the background, returns its state at once.",
 	.effect = OP_EXECUTE,
-	.flags = OP_KEYED,
+	.flags = OP_KEYED | OP_COMMANDS,
 	.request = &request_table,
 	.target = OP_TARGET(struct exec_request, sandbox),
 	.result = &exec_answer_table,
 	.event = &exec_event_table,
 	.normalize = exec_normalize,
+	.command = exec_command,
 	.run = exec_run,
 };

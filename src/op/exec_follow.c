@@ -66,16 +66,13 @@ static void exec_tell_held(struct exec_following *f, enum redact_flush flush)
 static void exec_tell_bytes(struct exec_following *f, const struct spool_piece *piece)
 {
 	enum call_stream s = piece->stream ? CALL_STDERR : CALL_STDOUT;
-	uint64_t before = piece->offset < f->from ? f->from - piece->offset : 0;
-	size_t skip = before < piece->bytes.n ? (size_t)before : piece->bytes.n, held;
-	struct str bytes = { piece->bytes.p + skip, piece->bytes.n - skip };
+	struct str bytes = exec_bytes_from(f->call, piece, f->from);
+	size_t held;
 
-	if (skip > 0)
-		call_redact_before(f->call, s, (struct str){ piece->bytes.p, skip });
 	if (bytes.n == 0)
 		return;
 	if (call_redact_held(f->call, s) == 0)
-		f->held_at[piece->stream] = piece->offset + skip;
+		f->held_at[piece->stream] = piece->offset + piece->bytes.n - bytes.n;
 	exec_tell_piece(f, piece->stream, bytes, REDACT_MORE);
 	held = call_redact_held(f->call, s);
 	if (held <= bytes.n)
@@ -356,7 +353,7 @@ const struct op exec_attach_op = {
 	.doc = "Attaches to an exec over a WebSocket: its output, input and terminal, "
 	       "until it ends. A client that disconnects leaves it running.",
 	.effect = OP_EXECUTE,
-	.flags = OP_WAITS,
+	.flags = OP_WAITS | OP_COMMANDS,
 	.request = &attach_table,
 	.target = OP_TARGET(struct attach_request, sandbox),
 	.event = &exec_news_table,

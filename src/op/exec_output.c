@@ -90,6 +90,44 @@ uint64_t exec_look_from(struct job *j, uint64_t offset)
 	return from < offset ? from : offset;
 }
 
+struct str exec_bytes_from(struct call *c, const struct spool_piece *piece, uint64_t offset)
+{
+	uint64_t before = piece->offset < offset ? offset - piece->offset : 0;
+	size_t skip = before < piece->bytes.n ? (size_t)before : piece->bytes.n;
+
+	if (skip > 0)
+		call_redact_before(c, piece->stream ? CALL_STDERR : CALL_STDOUT,
+				   (struct str){ piece->bytes.p, skip });
+	return (struct str){ piece->bytes.p + skip, piece->bytes.n - skip };
+}
+
+/* ---- what a wait sees ---------------------------------------------------------------------- */
+
+static struct str exec_show(void *arg, const struct spool_piece *piece, enum job_more more)
+{
+	static const enum redact_flush flushes[] = {
+		[JOB_MORE] = REDACT_MORE,
+		[JOB_QUIET] = REDACT_QUIET,
+		[JOB_LAST] = REDACT_END,
+	};
+	const struct exec_sight *s = arg;
+	struct str bytes = exec_bytes_from(s->call, piece, s->offset);
+
+	if (bytes.n == 0 && more == JOB_MORE)
+		return STR_NONE;
+	return call_redact_piece(s->call, piece->stream ? CALL_STDERR : CALL_STDOUT, bytes,
+				 flushes[more]);
+}
+
+static size_t exec_held(void *arg, unsigned stream)
+{
+	const struct exec_sight *s = arg;
+
+	return call_redact_held(s->call, stream ? CALL_STDERR : CALL_STDOUT);
+}
+
+const struct wait_view exec_view = { exec_show, exec_held, QUIET_MS };
+
 /* ---- read: first it waits, then it takes what is there ------------------------------------- */
 
 /* In the call's arena, but for what it read. */
@@ -98,6 +136,7 @@ struct exec_reading {
 	const struct exec_output_request *request;
 	struct job *job; /* a reference */
 	struct job_wait *wait; /* NULL: it reads, by the cursor */
+	struct exec_sight sight; /* of the wait */
 	struct spool_cursor *cursor;
 	uint64_t until; /* what comes meanwhile is not waited for */
 	/* What was read: around the page, too, for redaction. */
@@ -322,6 +361,9 @@ static int exec_reading_wait(struct exec_reading *r, struct err *e)
 		.pattern = q->wait_pattern,
 		.streams = exec_stream_mask(q->stream),
 		.offset = q->offset,
+		.from = exec_look_from(r->job, q->offset),
+		.view = &exec_view,
+		.view_arg = &r->sight,
 		.most = q->max_bytes,
 		.timeout_ms = q->wait_seconds ? q->wait_seconds * 1000ull : LOOK_MS,
 	};
@@ -330,6 +372,7 @@ static int exec_reading_wait(struct exec_reading *r, struct err *e)
 		return 0;
 	if (call_waits(r->call, e) < 0)
 		return -1;
+	r->sight = (struct exec_sight){ r->call, q->offset };
 	r->wait = job_wait_start(r->job, &o, exec_reading_on_waited, r, e);
 	return r->wait ? 0 : -1;
 }
@@ -420,7 +463,7 @@ const struct op exec_output_op = {
 	.doc = "Returns what an exec has printed from an offset: now, or with follow "
 	       "until it ends.",
 	.effect = OP_READ,
-	.flags = OP_WAITS,
+	.flags = OP_WAITS | OP_NO_WAKE,
 	.request = &output_request,
 	.target = OP_TARGET(struct exec_output_request, sandbox),
 	.result = &exec_output_table,
@@ -496,6 +539,7 @@ struct exec_waiting {
 	struct call *call;
 	struct job *job; /* a reference */
 	struct job_wait *wait;
+	struct exec_sight sight;
 };
 
 static void exec_on_waited(void *arg, enum job_waited how, uint64_t offset, const struct err *err)
@@ -532,16 +576,21 @@ static void exec_wait_run(struct call *c, const void *request)
 	struct err e = ERR_INIT;
 	struct job *j = call_job(c, q->sandbox, q->exec, &e);
 	struct exec_waiting *w = j ? arena_alloc(call_arena(c), sizeof(*w), &e) : NULL;
-	const struct job_wait_options o = {
+	struct job_wait_options o = {
 		.text = q->text,
 		.pattern = q->pattern,
 		.streams = exec_stream_mask(q->stream),
 		.offset = q->offset,
+		.view = &exec_view,
 		.timeout_ms = q->timeout_seconds * 1000ull,
 	};
 
-	if (w && call_waits(c, &e) == 0)
+	if (w && call_waits(c, &e) == 0) {
+		w->sight = (struct exec_sight){ c, q->offset };
+		o.from = exec_look_from(j, q->offset);
+		o.view_arg = &w->sight;
 		w->wait = job_wait_start(j, &o, exec_on_waited, w, &e);
+	}
 	if (!w || !w->wait) {
 		call_fail(c, &e);
 		return;
@@ -555,7 +604,7 @@ const struct op exec_wait_op = {
 	.action = "exec.wait",
 	.doc = "Waits for a text or pattern in an exec's output, or for its end.",
 	.effect = OP_READ,
-	.flags = OP_WAITS,
+	.flags = OP_WAITS | OP_NO_WAKE,
 	.request = &wait_table,
 	.target = OP_TARGET(struct wait_request, sandbox),
 	.result = &waited_table,

@@ -79,6 +79,16 @@ extern const struct field_table exec_news_table;
 /* After how long what redaction holds back leaves: what is typed has to be seen. */
 enum { QUIET_TTY_MS = 20, QUIET_MS = 250 };
 
+/* What a wait sees of a job's output. */
+struct exec_sight {
+	struct call *call;
+	uint64_t offset; /* what is before it is only looked at, for redaction */
+};
+extern const struct wait_view exec_view; /* its argument: a struct exec_sight */
+
+/* The bytes of a piece from an offset on. Those before it are only looked at, for redaction. */
+struct str exec_bytes_from(struct call *c, const struct spool_piece *piece, uint64_t offset);
+
 /* From where to read, so that what was cut by offset can be redacted. */
 uint64_t exec_look_from(struct job *j, uint64_t offset);
 

@@ -3,7 +3,8 @@
 #include "op/call.h"
 
 #define FILES_PATH_ROW(S, m, doc_)                                                                 \
-	FIELD(S, m, .flags = FIELD_REQUIRED, .min = 1, .max = FILES_PATH_MAX, .doc = doc_)
+	FIELD(S, m, .flags = FIELD_REQUIRED | FIELD_PATH, .min = 1, .max = FILES_PATH_MAX,         \
+	      .doc = doc_)
 
 struct path_request {
 	struct str sandbox, path;
@@ -17,8 +18,7 @@ static const struct field_table path_table = FIELD_TABLE(struct path_request, pa
 
 static const struct field done_fields[] = {
 	FIELD(struct files_done, sandbox, .flags = FIELD_REQUIRED, .doc = "Id of the sandbox."),
-	FIELD(struct files_done, path, .flags = FIELD_REQUIRED,
-	      .doc = "The path, as it was given."),
+	FIELD(struct files_done, path, .flags = FIELD_REQUIRED, .doc = "Its absolute path."),
 };
 static const struct field_table done_table = FIELD_TABLE(struct files_done, done_fields);
 
@@ -44,7 +44,7 @@ const char *const file_type_names[] = {
 };
 
 static const struct field info_fields[] = {
-	FIELD(struct file_info, path, .flags = FIELD_REQUIRED, .doc = "The path as it was sent."),
+	FIELD(struct file_info, path, .flags = FIELD_REQUIRED, .doc = "Its absolute path."),
 	FIELD(struct file_info, name, .flags = FIELD_REQUIRED,
 	      .doc = "Last component of the path."),
 	FIELD(struct file_info, is_dir, .flags = FIELD_REQUIRED, .doc = "It is a directory."),
@@ -109,7 +109,7 @@ const struct op files_stat_op = {
 
 static const struct field list_fields[] = {
 	OP_SANDBOX_ROW(struct files_list_request),
-	FIELD(struct files_list_request, path, .min = 1, .max = FILES_PATH_MAX,
+	FIELD(struct files_list_request, path, .flags = FIELD_PATH, .min = 1, .max = FILES_PATH_MAX,
 	      .def = DEFAULT_STR("."),
 	      .doc = "Directory to list. Default: the sandbox's working directory."),
 	FIELD(struct files_list_request, limit, .min = 1, .max = FILE_LIST_MAX,

@@ -113,5 +113,21 @@ struct file_event {
 };
 extern const char *const file_event_names[CHANGE_KINDS];
 
+/* The same of files.upload, which the doors do. */
+extern const struct field_table files_upload_table;
+int files_tree_normalize(void *request, struct arena *a, struct err *e) MUST_USE;
+
 /* The sandbox of a request about this path in it; NULL where the call has failed. */
 struct sandbox *files_enter(struct call *c, struct str sandbox, struct str path);
+
+enum { FILES_LITERAL_BYTES = 64 << 20 }; /* for *left below, of one call */
+/* Whether bytes have this literally, of which *left may still be searched: so many searches of one
+ * call take linear time. */
+bool files_find_literal(struct str bytes, struct str said, size_t *left);
+
+/* Whether a text may have been read with marks in the place of secrets. */
+bool files_has_marks(struct str text);
+/* Appends text with the secrets of the old content in the place of marks that it is shown with.
+ * ERR_INVALID: a mark stands for another secret, or it is not clear for which. */
+int files_put_back(struct call *c, struct str old, struct str text, struct buf *to,
+		   struct err *e) MUST_USE;

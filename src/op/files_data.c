@@ -16,7 +16,7 @@ const char *const file_encoding_names[] = { [FILE_UTF8] = "utf-8", [FILE_BASE64]
 #define Q struct files_read_request
 static const struct field read_fields[] = {
 	OP_SANDBOX_ROW(Q),
-	FIELD(Q, path, .flags = FIELD_REQUIRED, .min = 1, .max = FILES_PATH_MAX,
+	FIELD(Q, path, .flags = FIELD_REQUIRED | FIELD_PATH, .min = 1, .max = FILES_PATH_MAX,
 	      .doc = "Path of a regular file."),
 	FIELD(Q, offset, .max = INT64_MAX, .def = DEFAULT_INT(0), .doc = "First byte to read."),
 	FIELD(Q, limit, .min = 1, .max = FILES_READ_MAX,
@@ -278,7 +278,7 @@ enum { MODE_DEFAULT = 0644 };
 #define Q struct files_write_request
 static const struct field write_fields[] = {
 	OP_SANDBOX_ROW(Q),
-	FIELD(Q, path, .flags = FIELD_REQUIRED, .min = 1, .max = FILES_PATH_MAX,
+	FIELD(Q, path, .flags = FIELD_REQUIRED | FIELD_PATH, .min = 1, .max = FILES_PATH_MAX,
 	      .doc = "Path of the file; missing parent directories are made."),
 	FIELD(Q, content, .flags = FIELD_REQUIRED | FIELD_NUL_OK | FIELD_BYTES,
 	      .doc = "The new content."),
@@ -298,8 +298,7 @@ static const struct field_table write_table = FIELD_TABLE(struct files_write_req
 
 static const struct field written_fields[] = {
 	FIELD(struct file_written, sandbox, .flags = FIELD_REQUIRED, .doc = "Id of the sandbox."),
-	FIELD(struct file_written, path, .flags = FIELD_REQUIRED,
-	      .doc = "The path, as it was given."),
+	FIELD(struct file_written, path, .flags = FIELD_REQUIRED, .doc = "Its absolute path."),
 	FIELD(struct file_written, bytes, .flags = FIELD_REQUIRED, .doc = "Bytes written."),
 };
 static const struct field_table written_table = FIELD_TABLE(struct file_written, written_fields);
@@ -339,6 +338,10 @@ static int files_write_normalize(void *request, struct arena *a, struct err *e)
 {
 	struct files_write_request *q = request;
 
+	/* Its one spelling has no slash at the end any more, with which it names a directory. */
+	if (str_ends(q->path, "/"))
+		return err_set(e, ERR_NOT_A_FILE, "%.*s is not a regular file of the sandbox's own",
+			       STR_CUT(q->path, 160));
 	if (q->mode_octal.p && files_parse_mode(q->mode_octal, &q->mode, e) < 0)
 		return -1;
 	q->mode_octal = STR_NONE;
@@ -346,26 +349,73 @@ static int files_write_normalize(void *request, struct arena *a, struct err *e)
 	return q->encoding == FILE_BASE64 ? files_decode_content(q, a, e) : 0;
 }
 
+/* In the call's arena. */
+struct file_writing {
+	struct call *call;
+	struct sandbox *sb;
+	struct buf marked; /* content, with what its marks stand for */
+	size_t n;
+};
+
 static void files_on_written(void *arg, const struct err *err)
 {
-	struct call *c = arg;
-	const struct files_write_request *q = call_request(c);
+	struct file_writing *w = arg;
+	const struct files_write_request *q = call_request(w->call);
 
+	buf_wipe(&w->marked);
 	if (err)
-		call_fail(c, err);
+		call_fail(w->call, err);
 	else
-		call_answer(c, &(struct file_written){ q->sandbox, q->path, STR_LIT("ok"),
-						       q->content.n });
+		call_answer(w->call,
+			    &(struct file_written){ q->sandbox, q->path, STR_LIT("ok"), w->n });
+}
+
+static void files_write(struct file_writing *w, struct str content)
+{
+	const struct files_write_request *q = call_request(w->call);
+	const struct file_write_opts opts = { .mode = q->mode, .make_parents = q->make_parents };
+
+	w->n = content.n;
+	file_write_start(w->sb, q->path, content, &opts, files_on_written, w);
+}
+
+/* Where there is no file that can be read, the write says why. */
+static void files_on_old(void *arg, struct str bytes, const struct file_stat *st,
+			 const struct err *err)
+{
+	struct file_writing *w = arg;
+	const struct files_write_request *q = call_request(w->call);
+	struct err e = ERR_INIT;
+
+	w->marked = BUF_INIT(FILE_WRITE_MAX);
+	if (files_put_back(w->call, err ? STR_LIT("") : bytes, q->content, &w->marked, &e) == 0) {
+		files_write(w, buf_str(&w->marked));
+		return;
+	}
+	buf_wipe(&w->marked);
+	call_fail(w->call, &e);
 }
 
 static void files_write_run(struct call *c, const void *request)
 {
 	const struct files_write_request *q = request;
-	const struct file_write_opts opts = { .mode = q->mode, .make_parents = q->make_parents };
 	struct sandbox *sb = files_enter(c, q->sandbox, q->path);
+	struct err e = ERR_INIT;
+	struct file_writing *w = sb ? arena_alloc(call_arena(c), sizeof(*w), &e) : NULL;
+	bool marked;
 
-	if (sb)
-		file_write_start(sb, q->path, q->content, &opts, files_on_written, c);
+	if (!sb)
+		return;
+	marked = files_has_marks(q->content);
+	if (!w || (marked && call_reserve(c, 4 * FILES_READ_MAX, &e) < 0)) {
+		call_fail(c, &e);
+		return;
+	}
+	*w = (struct file_writing){ .call = c, .sb = sb };
+	if (marked)
+		file_read_start(sb, q->path, 0, FILES_READ_MAX, files_on_old, w);
+	else
+		files_write(w, q->content);
 }
 
 const struct op files_write_op = {

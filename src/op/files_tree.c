@@ -13,22 +13,28 @@
 #define Q struct files_tree_request
 static const struct field download_fields[] = {
 	OP_SANDBOX_ROW(Q),
-	FIELD(Q, path, .max = FILES_PATH_MAX,
+	FIELD(Q, path, .flags = FIELD_PATH, .max = FILES_PATH_MAX,
 	      .doc = "Directory or file to download. Names in the archive are relative to the "
 		     "directory. Default: the sandbox's working directory."),
 };
+static const struct field upload_fields[] = {
+	OP_SANDBOX_ROW(Q),
+	FIELD(Q, path, .flags = FIELD_PATH, .max = FILES_PATH_MAX,
+	      .doc = "Existing directory. Default: the sandbox's working directory."),
+};
 static const struct field watch_fields[] = {
 	OP_SANDBOX_ROW(Q),
-	FIELD(Q, path, .max = FILES_PATH_MAX,
+	FIELD(Q, path, .flags = FIELD_PATH, .max = FILES_PATH_MAX,
 	      .doc = "Directory to watch. Default: the sandbox's working directory."),
 	FIELD(Q, recursive, .doc = "Include all directories below it."),
 };
 #undef Q
 static const struct field_table download_table = FIELD_TABLE(struct files_tree_request,
 							     download_fields);
+const struct field_table files_upload_table = FIELD_TABLE(struct files_tree_request, upload_fields);
 static const struct field_table watch_table = FIELD_TABLE(struct files_tree_request, watch_fields);
 
-static int tree_normalize(void *request, struct arena *a, struct err *e)
+int files_tree_normalize(void *request, struct arena *a, struct err *e)
 {
 	struct files_tree_request *q = request;
 
@@ -147,7 +153,7 @@ const struct op files_download_op = {
 	.request = &download_table,
 	.target = OP_TARGET(struct files_tree_request, sandbox),
 	.event = &file_chunk_table,
-	.normalize = tree_normalize,
+	.normalize = files_tree_normalize,
 	.run = tree_download_run,
 };
 
@@ -259,6 +265,6 @@ const struct op files_watch_op = {
 	.request = &watch_table,
 	.target = OP_TARGET(struct files_tree_request, sandbox),
 	.event = &event_table,
-	.normalize = tree_normalize,
+	.normalize = files_tree_normalize,
 	.run = tree_watch_run,
 };

@@ -14,6 +14,13 @@ struct questions;
 struct redactor;
 struct secrets;
 
+/* A conversation as the operator's file decides of it. */
+struct guard_start {
+	struct str owner;
+	struct str conversation; /* whose agent starts it, "conversation:ID"; STR_NONE: a person */
+	struct str agent, workspace; /* may be STR_NONE */
+};
+
 struct guard {
 	struct keys *keys; /* guard/key */
 	struct policy *policy; /* guard/policy */
@@ -41,5 +48,8 @@ struct guard {
 	/* For whom programs ask of what this owner made: who reads and executes, and is not the
 	 * operator. NULL: nobody any more. */
 	const struct principal *(*owner)(void *data, struct str owner);
+	/* Whether this owner's conversations may have this agent and workspace of the operator's
+	 * file, else ERR_DENIED. NULL: all may. */
+	int (*check_start)(void *data, const struct guard_start *s, struct err *e);
 	void *data; /* of these functions */
 };

@@ -123,6 +123,17 @@ static int key_scopes(const struct field_strs *names, unsigned *ret, struct err 
 	return 0;
 }
 
+/* The line of keys that a new one of this caller belongs to. */
+static struct str key_root(const struct call *c, const struct keys *ks)
+{
+	const struct guard *g = call_guard(c);
+	struct str owner = call_owner(c);
+
+	if (g->works_for)
+		owner = g->works_for(g->data, owner);
+	return str_starts(owner, "key:") ? keys_root(ks, owner) : STR_NONE;
+}
+
 static void key_create_run(struct call *c, const void *request)
 {
 	const struct key_create_request *q = request;
@@ -133,6 +144,8 @@ static void key_create_run(struct call *c, const void *request)
 	const struct key *k = NULL;
 	struct key_view view;
 
+	if (ks)
+		spec.root = key_root(c, ks);
 	if (ks && key_scopes(&q->scopes, &spec.scopes, &e) == 0)
 		k = keys_create(ks, &spec, clock_unix_ms(), &token, &e);
 	if (!k || key_describe(c, k, &view, &e) < 0) {

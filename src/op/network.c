@@ -12,6 +12,8 @@
 #include "op/guard.h"
 #include "op/ops.h"
 
+#define NETWORK_REVISION_MAX ((UINT64_C(1) << 53) - 1) /* each number of JSON is exact so far */
+
 enum {
 	HOST_CHARS_MAX = 8192, /* with HTTP rules */
 	TEXT_MAX = NW_RULES_MAX * NET_RULE_TEXT + NW_HTTP_MAX * NET_HTTP_TEXT,
@@ -164,21 +166,6 @@ int network_secret_hosts(const struct config_secret *s, struct net_rule ret[NW_S
 	return 0;
 }
 
-/* Some name is one of both. */
-static bool rules_meet(const struct net_rule *a, const struct net_rule *b)
-{
-	char below[NET_HOST_MAX + 2];
-
-	if (a->port != b->port || a->kind == NET_RULE_CIDR || b->kind == NET_RULE_CIDR)
-		return false;
-	/* A label that no name has stands for any. */
-	snprintf(below, sizeof(below), "%s%s", a->kind == NET_RULE_SUFFIX ? "*." : "", a->host);
-	if (net_rule_names(b, below))
-		return true;
-	snprintf(below, sizeof(below), "%s%s", b->kind == NET_RULE_SUFFIX ? "*." : "", b->host);
-	return net_rule_names(a, below);
-}
-
 bool network_reaches(struct str text, const struct net_rule *hosts, size_t n)
 {
 	struct net_rule r;
@@ -189,7 +176,7 @@ bool network_reaches(struct str text, const struct net_rule *hosts, size_t n)
 		const struct str one = { text.p, space ? (size_t)(space - text.p) : text.n };
 
 		for (size_t i = 0; network_host_rule(one, &r, &e) == 0 && i < n; i++) {
-			if (rules_meet(&r, &hosts[i]))
+			if (net_rule_meets(&r, &hosts[i]))
 				return true;
 		}
 		text.p += one.n + (space != NULL);
@@ -244,8 +231,8 @@ int network_check_file(const struct config_file *f, struct err *e)
 }
 
 /* who_says: of the list "most", for the message. */
-static int network_check_within(const struct net_grant *g, const struct net_grant *most,
-				const char *who_says, struct err *e)
+int network_check_within(const struct net_grant *g, const struct net_grant *most,
+			 const char *who_says, struct err *e)
 {
 	char text[NET_RULE_TEXT], rule[NET_RULE_TEXT], first[NET_HTTP_TEXT];
 	size_t n;
@@ -295,6 +282,18 @@ int network_check(struct call *c, const struct net_grant *g, struct err *e)
 		list.n = list.n_http = 0;
 		if (p->has_network && (network_rules_all(f, &p->network, &list, e) < 0 ||
 				       network_check_within(g, &list, who_says, e) < 0))
+			return -1;
+	}
+	return 0;
+}
+
+int network_listed(const struct config_file *f, struct str who, struct net_grant *to, struct err *e)
+{
+	const struct config_principal *p;
+	size_t at = 0;
+
+	while (f && (p = policy_next(f, who, STR_NONE, &at))) {
+		if (p->has_network && network_rules_all(f, &p->network, to, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -435,6 +434,8 @@ static const struct field state_fields[] = {
 		   .doc = "none: nothing is granted."),
 	FIELD_OBJECTS(struct network_state, allow, network_host_table, .flags = FIELD_REQUIRED,
 		      .max = NW_RULES_MAX, .doc = "All hosts that can be reached."),
+	FIELD(struct network_state, revision, .flags = FIELD_REQUIRED,
+	      .doc = "Another after each change of what it may reach."),
 	FIELD(struct network_state, opened, .flags = FIELD_REQUIRED,
 	      .doc = "Connections that were allowed since the hub started."),
 	FIELD(struct network_state, denied, .flags = FIELD_REQUIRED,
@@ -462,6 +463,7 @@ static void network_answer(struct call *c, struct hub_sandbox *l)
 	call_answer(c, &(struct network_state){ .sandbox = i.id,
 						.mode = v.mode,
 						.allow = v.allow,
+						.revision = i.network_revision,
 						.opened = i.network_counts->opened,
 						.denied = i.network_counts->denied,
 						.failed = i.network_counts->failed,
@@ -485,6 +487,7 @@ const struct op network_get_op = {
 	.action = "network.get",
 	.doc = "Returns what a sandbox may reach, and its traffic so far.",
 	.effect = OP_READ,
+	.flags = OP_NO_WAKE,
 	.request = &op_sandbox_table,
 	.target = OP_TARGET(struct op_sandbox, sandbox),
 	.result = &state_table,
@@ -494,11 +497,14 @@ const struct op network_get_op = {
 struct set_request {
 	struct str sandbox;
 	struct network_request network;
+	uint64_t revision;
 };
 static const struct field set_fields[] = {
 	OP_SANDBOX_ROW(struct set_request),
 	FIELD_OBJECT(struct set_request, network, network_request_table, .flags = FIELD_REQUIRED,
 		     .doc = "All that the sandbox may reach from now on."),
+	FIELD(struct set_request, revision, .max = NETWORK_REVISION_MAX,
+	      .doc = "Refuse it if the revision is another by now."),
 };
 static const struct field_table set_table = FIELD_TABLE(struct set_request, set_fields);
 
@@ -523,7 +529,7 @@ static void network_set_run(struct call *c, const void *request)
 	struct str text;
 
 	if (l && network_text(c, &q->network, &text, &e) == 0)
-		hub_sandbox_set_network_start(l, text, network_on_set, c);
+		hub_sandbox_set_network_start(l, text, q->revision, network_on_set, c);
 	else
 		call_fail(c, &e);
 }
@@ -533,7 +539,7 @@ const struct op network_set_op = {
 	.doc = "Replaces what a sandbox may reach. Connections that stay allowed go on; "
 	       "others are closed.",
 	.effect = OP_ADMINISTER,
-	.flags = OP_IDEMPOTENT,
+	.flags = OP_IDEMPOTENT | OP_NO_WAKE,
 	.request = &set_table,
 	.target = OP_TARGET(struct set_request, sandbox),
 	.result = &state_table,

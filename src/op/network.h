@@ -24,6 +24,7 @@ extern const struct field_table network_request_table;
 extern const struct field_table network_grant_table; /* allow alone */
 extern const struct field_table network_contract_table; /* mode and allow */
 
+struct config_file;
 /* Errors name the member. */
 int network_normalize(struct network_request *q, struct arena *a, struct err *e) MUST_USE;
 
@@ -34,9 +35,15 @@ int network_text(struct call *c, const struct network_request *q, struct str *re
 /* Whether who asks may grant that, for a program without a hub. ERR_DENIED. */
 int network_check(struct call *c, const struct net_grant *g, struct err *e) MUST_USE;
 
+/* Appends what the file's entries of "principals" list for it; f: may be NULL. */
+int network_listed(const struct config_file *f, struct str who, struct net_grant *to,
+		   struct err *e) MUST_USE;
+/* ERR_DENIED where g is more than `most`; who_says: begins the message, "the operator lets you". */
+int network_check_within(const struct net_grant *g, const struct net_grant *most,
+			 const char *who_says, struct err *e) MUST_USE;
+
 /* The rules that a text means: itself, with the HTTP rules behind it ("HOST[:PORT] RULE, ..."), or
  * those of the preset of that name; f: NULL for no presets. A name without a port is two rules. */
-struct config_file;
 int network_rules(const struct config_file *f, struct str text, struct net_grant *to,
 		  struct err *e) MUST_USE;
 /* Whether all presets, and lists of principals and MCP servers, in a file can be read. */
@@ -67,5 +74,5 @@ struct network_state {
 	struct str sandbox;
 	enum network_mode mode;
 	struct network_hosts allow;
-	uint64_t opened, denied, failed, bytes_sent, bytes_received;
+	uint64_t revision, opened, denied, failed, bytes_sent, bytes_received;
 };

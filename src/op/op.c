@@ -1,6 +1,7 @@
 #include "op/op.h"
 
 #include "base/hash.h"
+#include "base/path.h"
 #include "base/sha256.h"
 #include "json/document/utf8.h"
 
@@ -14,6 +15,124 @@ const char *const op_effect_names[OP_EFFECTS] = {
 	[OP_READ] = "read",	  [OP_WRITE] = "write",		  [OP_EXECUTE] = "execute",
 	[OP_DESTROY] = "destroy", [OP_ADMINISTER] = "administer",
 };
+
+/* ---- paths --------------------------------------------------------------------------------- */
+
+enum { OP_PATH_MAX = 32 << 10 };
+
+struct op_paths {
+	const struct op *op;
+	struct str base;
+	struct arena *arena;
+	bool relative;
+};
+
+/* An empty one is as good as none, and the operation's to judge. */
+static int op_spell_path(void *data, const struct field *row, struct str *s, struct err *e)
+{
+	struct op_paths *p = data;
+	autobuf struct buf spelt = BUF_INIT(OP_PATH_MAX);
+	char *copy;
+
+	if (s->n == 0)
+		return 0;
+	if (p->op->path)
+		return p->op->path(p->base, *s, p->arena, s, e);
+	if (path_spell(p->base, *s, &spelt, e) < 0)
+		return -1;
+	p->relative |= s->p[0] != '/';
+	copy = arena_dup(p->arena, buf_str(&spelt), e);
+	if (copy)
+		*s = (struct str){ copy, spelt.n };
+	return copy ? 0 : -1;
+}
+
+int op_spell_paths(const struct op *op, void *request, struct str base, struct arena *a,
+		   bool *ret_relative, struct err *e)
+{
+	struct op_paths p = { .op = op, .base = base, .arena = a };
+
+	if (field_change(op->request, request, FIELD_PATH, a, op_spell_path, &p, e) < 0)
+		return -1;
+	*ret_relative = p.relative;
+	return 0;
+}
+
+/* ---- what rules see ------------------------------------------------------------------------ */
+
+enum { OP_COMMAND_MAX = 4 << 20 };
+
+static int op_put_word(struct buf *to, struct str word, struct err *e)
+{
+	bool plain = word.n > 0;
+
+	for (size_t i = 0; i < word.n; i++) {
+		char c = word.p[i];
+
+		plain &= (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			 (c >= '0' && c <= '9') || (c && strchr("-_./:=@%+,", c));
+	}
+	if (to->n > 0 && buf_add(to, " ", 1, e) < 0)
+		return -1;
+	if (plain)
+		return buf_add(to, word.p, word.n, e);
+	if (buf_add(to, "'", 1, e) < 0)
+		return -1;
+	for (size_t i = 0; i < word.n; i++) {
+		if (word.p[i] == '\'' ? buf_add(to, "'\\''", 4, e) < 0
+				      : buf_add(to, word.p + i, 1, e) < 0)
+			return -1;
+	}
+	return buf_add(to, "'", 1, e);
+}
+
+int op_join_command(struct str program, const struct field_strs *args, struct arena *a,
+		    struct str *ret, struct err *e)
+{
+	autobuf struct buf line = BUF_INIT(OP_COMMAND_MAX);
+	char *copy;
+
+	if (program.p && op_put_word(&line, program, e) < 0)
+		return -1;
+	for (size_t i = 0; i < args->n; i++) {
+		if (op_put_word(&line, args->p[i], e) < 0)
+			return -1;
+	}
+	copy = arena_dup(a, buf_str(&line), e);
+	if (copy)
+		*ret = (struct str){ copy, line.n };
+	return copy ? 0 : -1;
+}
+
+/* Whether one pointer leads to what stands at the other, or above or below it. */
+static bool op_pointers_meet(const char *a, const char *b)
+{
+	size_t n = strlen(a) < strlen(b) ? strlen(a) : strlen(b);
+
+	return strncmp(a, b, n) == 0 && strchr("/", a[n]) && strchr("/", b[n]);
+}
+
+bool op_show(const struct op *op, const void *request, const char *pointer, bool whole,
+	     field_see_fn see, void *data)
+{
+	AUTO(arena_free) struct arena *a = NULL;
+	struct str line;
+	struct err e;
+
+	if (op->later && op_pointers_meet(op->later, pointer))
+		return false;
+	if (op->command && strcmp(pointer, OP_COMMAND_POINTER) == 0) {
+		a = arena_new(2 * OP_COMMAND_MAX);
+		if (!a || op->command(request, a, &line, &e) < 0)
+			return false;
+		see(data, line);
+		if (whole)
+			return true;
+	}
+	return field_visit(op->request, request, pointer, see, data);
+}
+
+/* ---- the canonical form -------------------------------------------------------------------- */
 
 /* The texts of one request must not read as those of another: bytes that are not UTF-8 have no
  * JSON of their own. */

@@ -26,6 +26,11 @@ enum op_flag {
 	OP_KEYED = 1 << 3,
 	/* It makes, keeps or ends sandboxes or snapshots as a whole. */
 	OP_LIFECYCLE = 1 << 4,
+	/* It runs programs or code of the caller's choice: to rules OP_COMMANDS_ACTION, too. */
+	OP_COMMANDS = 1 << 5,
+	/* A target that the end of a hub has stopped stays so: what it does needs nothing to run.
+	 * Every other operation starts it again first. */
+	OP_NO_WAKE = 1 << 6,
 };
 
 struct op {
@@ -59,6 +64,18 @@ struct op {
 	/* Brings a decoded request into its one form: what two doors say differently becomes
 	 * equal. May be NULL. */
 	int (*normalize)(void *request, struct arena *a, struct err *e);
+	/* Brings a path of the request, a row with FIELD_PATH, into its one spelling. NULL:
+	 * path_spell() (base/path.h). */
+	int (*path)(struct str base, struct str said, struct arena *a, struct str *ret,
+		    struct err *e);
+	/* Where relative paths begin, of an operation that names no sandbox. Lives as long as the
+	 * call. NULL: they stay relative. */
+	struct str (*base)(struct call *c, const void *request);
+	/* What rules see at OP_COMMAND_POINTER: the command as one line. NULL: what the row has. */
+	int (*command)(const void *request, struct arena *a, struct str *ret, struct err *e);
+	/* The JSON pointer to what its client tells only after the call was judged; NULL: nothing.
+	 * A rule about that can't allow it, and nobody is asked about it. */
+	const char *later;
 	/* Puts what the hub knows into a normalized request: policy, approval and audit see it as
 	 * what was asked for. May be NULL; reads a few small files at most. */
 	int (*complete)(struct call *c, void *request, struct err *e);
@@ -81,6 +98,27 @@ static inline struct str op_target(const struct op *op, const void *request)
 	return op->target ? *(const struct str *)((const char *)request + op->target - 1)
 			  : STR_NONE;
 }
+
+/* Where paths begin in a sandbox that names no other working directory. */
+#define OP_PATH_BASE "/workspace"
+
+/* Brings all paths of a normalized request into one spelling. *ret_relative: one of them began
+ * at base. */
+int op_spell_paths(const struct op *op, void *request, struct str base, struct arena *a,
+		   bool *ret_relative, struct err *e) MUST_USE;
+
+#define OP_COMMANDS_ACTION "command.run"
+#define OP_COMMAND_POINTER "/command"
+
+/* A program and its arguments as one line: words of letters, digits and -_./:=@%+, as they are, any
+ * other in single quotes, as a shell reads it. */
+int op_join_command(struct str program, const struct field_strs *args, struct arena *a,
+		    struct str *ret, struct err *e) MUST_USE;
+
+/* Shows the texts that rules compare at a JSON pointer of a normalized request. whole: a command as
+ * one line alone; else its words, too. False: something can't be read, so not all was shown. */
+bool op_show(const struct op *op, const void *request, const char *pointer, bool whole,
+	     field_see_fn see, void *data) MUST_USE;
 
 /* The canonical form of a request, {"action":…,"request":{…}} with every member that its table
  * has, and the SHA-256 of it in hex: equal through every door, so that an approval can be bound

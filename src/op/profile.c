@@ -21,7 +21,7 @@ static int profile_check_names(const struct profile_asker *by, const struct conf
 	struct str conversation = by->who ? principal_conversation(by->who) : STR_NONE;
 
 	for (size_t i = 0; i < names->n; i++) {
-		if (!policy_allows_profile(f, who, conversation, names->p[i]))
+		if (!policy_allows(f, who, conversation, POLICY_PROFILES, names->p[i]))
 			return err_set(e, ERR_DENIED, "%.80s may not ask for the profile %.*s",
 				       by->who ? by->who->name : "",
 				       STR_CUT(names->p[i], CONFIG_NAME_MAX));

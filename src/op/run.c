@@ -4,6 +4,8 @@
 #include "base/log.h"
 #include "hub/sandbox/snapshots.h"
 #include "op/budget.h"
+#include "op/run_env.h"
+#include "op/template.h"
 
 enum {
 	FILES_MAX = 64,
@@ -18,7 +20,8 @@ enum {
 };
 
 static const struct field file_fields[] = {
-	FIELD(struct run_file, path, .flags = FIELD_REQUIRED, .min = 1, .max = PATH_MAX_BYTES,
+	FIELD(struct run_file, path, .flags = FIELD_REQUIRED | FIELD_PATH, .min = 1,
+	      .max = PATH_MAX_BYTES,
 	      .doc = "Path in the sandbox, below its working directory, /work, /workspace or "
 		     "/tmp."),
 	FIELD(struct run_file, content, .flags = FIELD_REQUIRED | FIELD_NUL_OK,
@@ -47,7 +50,7 @@ static const struct field request_fields[] = {
 		     .doc = "What the sandbox may reach. Default: nothing."),
 	FIELD_OBJECT(Q, state, state_table, .flags = FIELD_REQUIRED,
 		     .doc = "What is kept of the sandbox."),
-	FIELD(Q, working_dir, .min = 1, .max = PATH_MAX_BYTES,
+	FIELD(Q, working_dir, .flags = FIELD_PATH, .min = 1, .max = PATH_MAX_BYTES,
 	      .doc = "Directory in which the command starts."),
 	FIELD_NAMED(Q, input, "stdin", .flags = FIELD_NUL_OK, .doc = "Text for standard input."),
 	FIELD(Q, timeout_seconds, .min = 1, .max = EXEC_TIMEOUT_MAX,
@@ -105,6 +108,11 @@ static const struct field answer_fields[] = {
 };
 #undef A
 static const struct field_table answer_table = FIELD_TABLE(struct run_answer, answer_fields);
+const struct field_table run_told_table = {
+	.rows = answer_fields,
+	.n = ARRAY_LEN(answer_fields) - 1, /* the last is the receipt */
+	.size = sizeof(struct run_answer),
+};
 
 /* ---- the request --------------------------------------------------------------------------- */
 
@@ -145,6 +153,22 @@ static int check_files(const struct run_request *q, struct err *e)
 		}
 	}
 	return 0;
+}
+
+static struct str run_base(struct call *c, const void *request)
+{
+	return template_cwd(c, ((const struct run_request *)request)->image);
+}
+
+static int run_complete(struct call *c, void *request, struct err *e)
+{
+	return run_env_check(c, &((struct run_request *)request)->env, e);
+}
+
+static int run_command(const void *request, struct arena *a, struct str *ret, struct err *e)
+{
+	return op_join_command(STR_NONE, &((const struct run_request *)request)->command, a, ret,
+			       e);
 }
 
 static int run_normalize(void *request, struct arena *a, struct err *e)
@@ -410,10 +434,13 @@ const struct op run_op = {
 	.doc = "Creates a sandbox, writes files into it, runs a command, and keeps or "
 	       "ends the sandbox as asked for.",
 	.effect = OP_EXECUTE,
-	.flags = OP_LIFECYCLE,
+	.flags = OP_LIFECYCLE | OP_COMMANDS,
 	.request = &request_table,
 	.result = &answer_table,
 	.receipt = OP_RECEIPT(struct run_answer, receipt),
 	.normalize = run_normalize,
+	.base = run_base,
+	.complete = run_complete,
+	.command = run_command,
 	.run = run_run,
 };

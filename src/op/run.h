@@ -55,3 +55,5 @@ struct run_answer {
 	struct run_cleanup cleanup;
 	struct str receipt;
 };
+/* Without the receipt, for doors that tell it elsewhere. */
+extern const struct field_table run_told_table;

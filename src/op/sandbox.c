@@ -10,6 +10,7 @@ static const struct field ended_fields[] = {
 	FIELD(struct sandbox_ended, sandbox, .flags = FIELD_REQUIRED, .doc = "Id of the sandbox."),
 	FIELD(struct sandbox_ended, terminated, .flags = FIELD_REQUIRED,
 	      .doc = "True: nothing of it is left."),
+	SANDBOX_LEFT_OUT_ROWS,
 };
 static const struct field_table ended_table = FIELD_TABLE(struct sandbox_ended, ended_fields);
 
@@ -30,10 +31,19 @@ static void sandbox_on_ended(void *arg, struct hub_sandbox *l, const struct err 
 	struct call *c = arg;
 	const struct terminate_request *q = call_request(c);
 
-	if (err)
+	struct hub_sandbox_info i;
+
+	if (err) {
 		call_fail(c, err);
-	else
-		call_answer(c, &(struct sandbox_ended){ q->sandbox, true, STR_LIT("terminated") });
+		return;
+	}
+	hub_sandbox_info(l, &i);
+	call_answer(c, &(struct sandbox_ended){ .sandbox = q->sandbox,
+						.terminated = true,
+						.status = STR_LIT("terminated"),
+						.has_left_out = i.left_out > 0,
+						.left_out = i.left_out,
+						.left_out_names = i.left_out_names });
 }
 
 static void sandbox_terminate_run(struct call *c, const void *request)
@@ -55,7 +65,7 @@ const struct op sandbox_terminate_op = {
 	.doc = "Ends a sandbox and all its processes. Its files are deleted, but "
 	       "changes in a workspace that it writes to become a revision.",
 	.effect = OP_DESTROY,
-	.flags = OP_LIFECYCLE,
+	.flags = OP_LIFECYCLE | OP_NO_WAKE,
 	.request = &terminate_table,
 	.target = OP_TARGET(struct terminate_request, sandbox),
 	.result = &ended_table,

@@ -9,8 +9,18 @@ struct sandbox_ended {
 	struct str sandbox;
 	bool terminated;
 	struct str status;
+	bool has_left_out;
+	uint32_t left_out;
+	struct str left_out_names;
 };
 
+/* Rows of what the workspace's revision lacks, for each table that has the answer. */
+#define SANDBOX_LEFT_OUT_ROWS                                                                      \
+	FIELD(struct sandbox_ended, left_out,                                                      \
+	      .has = FIELD_HAS(struct sandbox_ended, has_left_out),                                \
+	      .doc = "Number of files that the workspace's revision does not have, because "       \
+		     "they hold credentials. They are deleted."),                                  \
+		FIELD(struct sandbox_ended, left_out_names, .doc = "Names of the first of them.")
 struct sandbox_state {
 	struct str sandbox;
 	enum hub_sandbox_state state;

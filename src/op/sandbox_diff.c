@@ -126,7 +126,7 @@ const struct op sandbox_stop_op = {
 	       "starts it again under the same id, as its next generation, without its "
 	       "processes.",
 	.effect = OP_WRITE,
-	.flags = OP_LIFECYCLE,
+	.flags = OP_LIFECYCLE | OP_NO_WAKE,
 	.request = &stop_table,
 	.target = OP_TARGET(struct stop_request, sandbox),
 	.result = &sandbox_view_table,

@@ -63,6 +63,7 @@ const struct op sandbox_get_op = {
 	.action = "sandbox.get",
 	.doc = "Returns one sandbox.",
 	.effect = OP_READ,
+	.flags = OP_NO_WAKE,
 	.request = &get_table,
 	.target = OP_TARGET(struct get_request, sandbox),
 	.result = &sandbox_view_table,
@@ -119,10 +120,18 @@ struct listing {
 	uint64_t before; /* of the one before the last one that was taken */
 };
 
-static bool listing_wants(const struct list_request *q, const struct hub_sandbox_info *i)
+/* A value that is not shown is not found, either. */
+static bool listing_wants(const struct listing *l, const struct hub_sandbox_info *i)
 {
+	const struct list_request *q = l->request;
+
 	for (size_t k = 0; k < q->labels.n; k++) {
-		if (!labels_have(i->labels, q->labels.p[k]))
+		struct str wanted = q->labels.p[k];
+		const char *sign = memchr(wanted.p, '=', wanted.n), *end = wanted.p + wanted.n;
+		struct str value = sign ? (struct str){ sign + 1, (size_t)(end - sign - 1) }
+					: STR_LIT("");
+
+		if (!labels_have(i->labels, wanted) || call_redact(l->call, value).p != value.p)
 			return false;
 	}
 	return q->has_state ? i->state == q->state : i->state != SANDBOX_TERMINATED;
@@ -130,13 +139,12 @@ static bool listing_wants(const struct list_request *q, const struct hub_sandbox
 
 static int listing_take(struct listing *l, struct hub_sandbox *hs, struct err *e)
 {
-	const struct list_request *q = l->request;
 	uint64_t before = l->after;
 	struct hub_sandbox_info i;
 
 	hub_sandbox_info(hs, &i);
 	l->after = i.seq;
-	if (!call_sees(l->call, hs) || !listing_wants(q, &i))
+	if (!call_sees(l->call, hs) || !listing_wants(l, &i))
 		return 0;
 	l->before = before;
 	return sandbox_view(l->call, hs, &l->views[l->n++], e);

@@ -272,8 +272,9 @@ struct create_request {
 	bool by_operator; /* the volumes are; no client says so */
 };
 static const struct field volume_fields[] = {
-	FIELD(struct volume, host, .flags = FIELD_REQUIRED, .doc = "Path on the host."),
-	FIELD(struct volume, inside, .flags = FIELD_REQUIRED, .doc = "Absolute path."),
+	FIELD(struct volume, host, .flags = FIELD_REQUIRED | FIELD_PATH,
+	      .doc = "Path on the host."),
+	FIELD(struct volume, inside, .flags = FIELD_REQUIRED | FIELD_PATH, .doc = "Absolute path."),
 	FIELD_ENUM(struct volume, mode, volume_mode_names, .def = DEFAULT_ENUM(VOLUME_RO),
 		   .doc = "rw keeps .git/hooks etc. read-only."),
 };
@@ -321,7 +322,7 @@ static const struct field create_fields[] = {
 	      .item_max = CONFIG_SERVER_NAME_MAX,
 	      .doc = "Modules whose tools its programs may call, with the rights of its "
 		     "owner; \"*\" for all."),
-	FIELD(struct create_request, cwd, .min = 1, .max = PATH_BYTES_MAX,
+	FIELD(struct create_request, cwd, .flags = FIELD_PATH, .min = 1, .max = PATH_BYTES_MAX,
 	      .doc = "Working directory of its programs, to which paths are relative; "
 		     "/workspace if absent."),
 	FIELD(struct create_request, ttl_seconds, .max = SANDBOX_TIMEOUT_MAX,

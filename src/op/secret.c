@@ -121,23 +121,12 @@ int secret_check(struct call *c, const struct secret_refs *refs, struct err *e)
 
 /* ---- those with hosts ---------------------------------------------------------------------- */
 
-static const struct config_secret *secret_of_file(const struct guard *guard, struct str name)
-{
-	const struct config_file *f = guard->policy ? config_file(guard->policy->config) : NULL;
-
-	for (size_t i = 0; f && i < f->secrets.n; i++) {
-		if (str_eq(f->secrets.p[i].name, name))
-			return &f->secrets.p[i];
-	}
-	return NULL;
-}
-
 static int secret_check_bound(struct call *c, const struct secret_ref *r, struct str network,
 			      struct err *e)
 {
 	const struct guard *guard = call_guard(c);
 	struct net_rule hosts[NW_SECRET_HOSTS_MAX];
-	const struct config_secret *s;
+	const struct config_secret *s = NULL;
 	size_t n = 0;
 
 	if (!guard || !guard->secrets)
@@ -147,7 +136,8 @@ static int secret_check_bound(struct call *c, const struct secret_ref *r, struct
 			       "secrets: a sandbox gets placeholders in variables, not in files");
 	if (guard->check_secret(guard->data, c, r->ref, true, e) < 0)
 		return -1;
-	s = secret_of_file(guard, r->ref);
+	if (guard->policy)
+		s = config_secret_bound(config_file(guard->policy->config), r->ref);
 	if (!s || network_secret_hosts(s, hosts, &n, e) < 0)
 		return s ? -1 : err_set(e, ERR_BUG, "a secret without hosts");
 	if (!network_reaches(network, hosts, n))
@@ -265,12 +255,17 @@ static void secret_set_run(struct call *c, const void *request)
 	struct secret_view view;
 	char when[WHEN_MAX];
 
-	if (s && secrets_set(s, q->secret, q->value, &e) == 0 &&
-	    call_guard(c)->gave_secret(call_guard(c)->data, q->secret, q->value, &e) == 0 &&
+	if (!s || secrets_set(s, q->secret, q->value, &e) < 0) {
+		call_fail(c, &e);
+		return;
+	}
+	hub_sandboxes_secrets_changed(call_sandboxes(c));
+	if (call_guard(c)->gave_secret(call_guard(c)->data, q->secret, q->value, &e) == 0 &&
 	    secret_find(s, q->secret, &view, when, &e) == 0) {
-		hub_sandboxes_secrets_changed(call_sandboxes(c));
 		call_answer(c, &view);
 	} else {
+		e.code = ERR_UNSURE;
+		err_wrap(&e, "it may have been done");
 		call_fail(c, &e);
 	}
 }

@@ -100,6 +100,19 @@ bool template_exists(struct ops *ops, struct str name)
 	return str_eq(name, host_template.id) || (s && images_find(s, name, &i, &e) == 0);
 }
 
+struct str template_cwd(struct call *c, struct str name)
+{
+	bool of_host = str_eq(name, host_template.id);
+	struct err e;
+	AUTO(images_close) struct images *s = of_host ? NULL : template_look(c, &e);
+	autoimage struct image i = { .record = { .bytes = 0 } };
+	char *copy = NULL;
+
+	if (s && images_find(s, name, &i, &e) == 0 && i.record.workdir.n)
+		copy = arena_dup(call_arena(c), i.record.workdir, &e);
+	return copy ? (struct str){ copy, i.record.workdir.n } : STR_LIT(OP_PATH_BASE);
+}
+
 int template_network(struct call *c, struct str name, struct network_request *ret, struct err *e)
 {
 	AUTO(images_close) struct images *s = NULL;

@@ -24,6 +24,8 @@ struct templates_view {
 size_t templates_count(struct call *c);
 /* Whether sandboxes can be made of one that is called so. */
 bool template_exists(struct ops *ops, struct str name);
+/* The working directory of its sandboxes, in the call's arena. */
+struct str template_cwd(struct call *c, struct str name);
 /* Whether it wants a network for its sandboxes, which *ret is then, normalized; also false where
  * there is no such template. -1: it can't be read. */
 int template_network(struct call *c, struct str name, struct network_request *ret,

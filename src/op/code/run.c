@@ -379,6 +379,7 @@ const struct op code_execute_op = {
 	.action = "code.execute",
 	.doc = "Runs JavaScript in a sandbox for code of this principal.",
 	.effect = OP_EXECUTE,
+	.flags = OP_COMMANDS,
 	.request = &request_table,
 	.result = &code_answer_table,
 	.expand = execute_expand,

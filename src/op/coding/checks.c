@@ -47,7 +47,7 @@ struct check_request {
 #define PROJECT_ROWS_                                                                              \
 	FIELD(Q, language, .min = 1, .max = 32,                                                    \
 	      .doc = "go, rust, node, python, c or script, where there are several projects."),    \
-		FIELD(Q, path, .min = 1, .max = PATH_ARG_MAX,                                      \
+		FIELD(Q, path, .flags = FIELD_PATH, .min = 1, .max = PATH_ARG_MAX,                 \
 		      .doc = "Folder of the project, relative to the workspace."),                 \
 		CODING_WORKSPACE_ROW(Q)
 static const struct field test_fields[] = { TIMEOUT_ROW(TEST_TIMEOUT, TEST_TIMEOUT_MAX),
@@ -514,6 +514,18 @@ static void check_found(struct check *k)
 	check_start(k, STR_LIT("head -c 1048577 package.json"), k->root, LOOK_TIMEOUT_MS);
 }
 
+/* The folder of a project as lists of projects have it: relative, and empty for the workspace. */
+static struct str check_folder(struct str path)
+{
+	const size_t root = strlen(CODING_ROOT);
+
+	if (!path.p || str_is(path, CODING_ROOT))
+		return (struct str){ path.p, 0 };
+	return str_starts(path, CODING_ROOT "/")
+		     ? (struct str){ path.p + root + 1, path.n - root - 1 }
+		     : path;
+}
+
 static void check_choose(struct check *k)
 {
 	struct err e = ERR_INIT;
@@ -522,7 +534,7 @@ static void check_choose(struct check *k)
 
 	if (all) {
 		projects_find(buf_str(&k->text), all);
-		p = projects_choose(all, k->q->language, k->q->path, &e);
+		p = projects_choose(all, k->q->language, check_folder(k->q->path), &e);
 	} else {
 		err_set(&e, ERR_LIMIT, "out of memory");
 	}
@@ -697,7 +709,9 @@ static void failures_run(struct call *c, const void *request)
 		.action = action_,                                                                 \
 		.doc = doc_,                                                                       \
 		.effect = effect_,                                                                 \
+		.flags = (effect_) == OP_EXECUTE ? OP_COMMANDS : 0,                                \
 		.request = &(table_),                                                              \
+		.path = coding_spell_path,                                                         \
 		.result = &answer_table,                                                           \
 		.run = run_,                                                                       \
 	}

@@ -19,6 +19,7 @@ enum {
 	FRESH_MAX = 16 << 10, /* bytes */
 	FRESH_BEFORE = 20, /* lines before the place */
 	MODE_NEW = 0644,
+	SHOWN_MAX = 64 << 20, /* bytes of a file with marks in the place of its secrets */
 };
 
 /* Of all three, in the call's arena. */
@@ -29,6 +30,9 @@ struct file_work {
 	/* What is done with the content; err where there is none. */
 	void (*with)(struct file_work *f, struct str bytes, const struct file_stat *st,
 		     const struct err *err);
+	/* The file as the conversation sees it, up to CODING_FILE_MAX. */
+	struct marks marks;
+	struct buf shown;
 	/* What is written, and its digest. */
 	struct buf bytes;
 	char digest[HASH_HEX + 1];
@@ -47,6 +51,8 @@ static struct file_work *file_of(struct coding_work *w)
 static void file_free(struct file_work *f)
 {
 	buf_fini(&f->bytes);
+	buf_fini(&f->shown);
+	marks_fini(&f->marks);
 	text_window_fini(&f->window);
 }
 
@@ -115,7 +121,7 @@ static void file_load(struct file_work *f)
 {
 	struct err e = ERR_INIT;
 
-	if (call_reserve(f->w.call, 2 * f->want, &e) < 0)
+	if (call_reserve(f->w.call, 4 * f->want, &e) < 0)
 		file_fail(f, &e);
 	else
 		file_read_start(f->w.sandbox, f->path, 0, f->want + 1, file_on_read, f);
@@ -123,41 +129,31 @@ static void file_load(struct file_work *f)
 
 /* ---- what is shown ------------------------------------------------------------------------- */
 
-/* The text of a window as it may leave, in the call's arena: a secret is replaced by as many bytes,
- * and lines stay lines. */
-static int file_redact(struct file_work *f, struct str *ret, struct err *e)
+/* Makes f->marks and f->shown of a text whose digest f->digest is. */
+static int file_mark(struct file_work *f, struct str bytes, struct err *e)
 {
-	struct str text = buf_str(&f->window.text);
-	struct redact_part part = { .before = buf_str(&f->window.before),
-				    .text = text,
-				    .after = buf_str(&f->window.after),
-				    .keep_length = true };
-	struct str said = call_redact_part(f->w.call, &part);
-	char *lines;
+	const char *known = coding_known(&f->w, f->path);
+	bool same = known && strcmp(known, f->digest) == 0;
 
-	*ret = said;
-	if (said.p == text.p || said.n != text.n)
-		return 0;
-	lines = arena_dup(call_arena(f->w.call), said, e);
-	if (!lines)
+	f->shown = BUF_INIT(SHOWN_MAX);
+	if (marks_find(&f->marks, f->w.call, bytes, same ? coding_marks(&f->w, f->path) : NULL, e) <
+	    0)
 		return -1;
-	for (size_t i = 0; i < text.n; i++) {
-		if (text.p[i] == '\n')
-			lines[i] = '\n';
-	}
-	ret->p = lines;
-	return 0;
+	return marks_show(&f->marks, bytes, &f->shown, e);
 }
 
-/* The lines of a window, numbered, in the call's arena. */
-static int file_show(struct file_work *f, struct str *ret, uint64_t *ret_bad, struct err *e)
+/* The lines of a window, numbered, in the call's arena. raw: secrets are still in them. */
+static int file_show(struct file_work *f, bool raw, struct str *ret, uint64_t *ret_bad,
+		     struct err *e)
 {
-	/* Three bytes for each that is no UTF-8, and a number for each line. */
-	autobuf struct buf to = BUF_INIT(3 * TEXT_SHOWN_MAX + (TEXT_LINES_MAX + 1) * 64);
-	struct str text;
+	const struct redact_part part = { .before = buf_str(&f->window.before),
+					  .text = buf_str(&f->window.text),
+					  .after = buf_str(&f->window.after) };
+	struct str text = part.text;
+	autobuf struct buf to = BUF_INIT(SHOWN_MAX);
 	char *copy;
 
-	if (file_redact(f, &text, e) < 0 ||
+	if ((raw && marks_say(f->w.call, &part, &text, e) < 0) ||
 	    text_number(text, f->window.first, f->window.cut, &to, ret_bad, e) < 0)
 		return -1;
 	copy = arena_dup(call_arena(f->w.call), buf_str(&to), e);
@@ -174,7 +170,8 @@ struct read_request {
 };
 #define Q struct read_request
 static const struct field read_fields[] = {
-	FIELD(Q, file_path, .flags = FIELD_REQUIRED, .min = 1, .max = CODING_PATH_ARG_MAX,
+	FIELD(Q, file_path, .flags = FIELD_REQUIRED | FIELD_PATH, .min = 1,
+	      .max = CODING_PATH_ARG_MAX,
 	      .doc = "Relative to the workspace, absolute in the sandbox, or a file URI."),
 	FIELD(Q, offset, .min = 1, .max = INT64_MAX, .def = DEFAULT_INT(1),
 	      .doc = "Line to start at, from 1."),
@@ -203,8 +200,8 @@ static const struct field text_fields[] = {
 #undef T
 static const struct field_table text_table = FIELD_TABLE(struct coding_text, text_fields);
 
-/* All that is needed was read; whole: to the file's end. */
-static void read_answer(struct file_work *f, uint64_t size, bool whole)
+/* All that is needed was read. whole: to the file's end; raw: with its secrets. */
+static void read_answer(struct file_work *f, uint64_t size, bool whole, bool raw)
 {
 	const struct text_window *w = &f->window;
 	uint64_t count = text_window_count(w), next = text_window_next(w);
@@ -222,7 +219,7 @@ static void read_answer(struct file_work *f, uint64_t size, bool whole)
 		err_set(&e, ERR_INVALID, "offset: %" PRIu64 " is behind the last line, %" PRIu64,
 			w->first, count);
 		file_fail(f, &e);
-	} else if (file_show(f, &r.text, &r.bad, &e) < 0) {
+	} else if (file_show(f, raw, &r.text, &r.bad, &e) < 0) {
 		file_fail(f, &e);
 	} else {
 		file_free(f);
@@ -265,7 +262,7 @@ static void read_on_piece(void *arg, struct str bytes, const struct file_stat *s
 	if (err || done < 0)
 		file_fail(f, err ? err : &e);
 	else if (done || bytes.n < PIECE)
-		read_answer(f, st->size, bytes.n < PIECE);
+		read_answer(f, st->size, bytes.n < PIECE, true);
 	else
 		read_on(f);
 }
@@ -286,19 +283,22 @@ static void read_with(struct file_work *f, struct str bytes, const struct file_s
 		return;
 	}
 	binary = text_is_binary(bytes);
-	if (bytes.n <= CODING_FILE_MAX)
-		coding_know(&f->w, f->path, f->digest);
-	else if (!binary) {
+	if (bytes.n > CODING_FILE_MAX && !binary) {
 		read_on(f);
 		return;
 	}
 	f->window.count = true;
-	if (binary)
+	if (binary) {
 		read_binary(f, st->size);
-	else if (text_window_feed(&f->window, bytes, &e) < 0)
+		return;
+	}
+	if (file_mark(f, bytes, &e) < 0 ||
+	    text_window_feed(&f->window, buf_str(&f->shown), &e) < 0) {
 		file_fail(f, &e);
-	else
-		read_answer(f, st->size, true);
+		return;
+	}
+	coding_know(&f->w, f->path, f->digest, &f->marks);
+	read_answer(f, st->size, true, false);
 }
 
 static void read_entered(struct coding_work *w)
@@ -326,6 +326,7 @@ const struct op coding_read_op = {
 	.doc = "Shows lines of a file of the workspace, numbered.",
 	.effect = OP_READ,
 	.request = &read_table,
+	.path = coding_spell_path,
 	.result = &text_table,
 	.run = coding_read_run,
 };
@@ -353,9 +354,26 @@ static void write_on_done(void *arg, const struct err *err)
 		file_fail(f, err);
 		return;
 	}
-	coding_know(&f->w, f->path, f->digest);
+	coding_know(&f->w, f->path, f->digest, &f->marks);
 	file_free(f);
 	coding_answer(&f->w, &r);
+}
+
+/* f->bytes become the new content: text, with what its marks stand for. `bytes` is the old one. */
+static int write_compose(struct file_work *f, struct str bytes, struct str text,
+			 const char *argument, struct err *e)
+{
+	const struct marks_text t = {
+		.marks = &f->marks, .bytes = bytes, .text = text, .argument = argument
+	};
+	struct marks now;
+
+	f->bytes = BUF_INIT(CODING_FILE_MAX);
+	if (marks_put_back(&t, f->w.call, &f->bytes, &now, e) < 0)
+		return -1;
+	marks_fini(&f->marks);
+	f->marks = now;
+	return 0;
 }
 
 /* f->bytes are the new content. */
@@ -379,18 +397,19 @@ static void write_begin(struct file_work *f)
 
 /* Fails with lines of the file around what was to be replaced, which the conversation knows
  * then. */
-static void write_stale(struct file_work *f, struct str bytes, struct str old)
+static void write_stale(struct file_work *f, struct str old)
 {
-	uint64_t at = text_place(bytes, old), bad = 0;
+	struct str shown = buf_str(&f->shown);
+	uint64_t at = text_place(shown, old), bad = 0;
 	struct str *detail = &call_about(f->w.call)->detail;
 	struct err e = ERR_INIT, none;
 
 	f->window = (struct text_window){ .first = at > FRESH_BEFORE ? at - FRESH_BEFORE : 1,
 					  .limit = FRESH_LINES,
 					  .max = FRESH_MAX };
-	coding_know(&f->w, f->path, f->digest);
-	if (text_is_binary(bytes) || text_window_feed(&f->window, bytes, &none) < 0 ||
-	    file_show(f, detail, &bad, &none) < 0)
+	coding_know(&f->w, f->path, f->digest, &f->marks);
+	if (text_window_feed(&f->window, shown, &none) < 0 ||
+	    file_show(f, false, detail, &bad, &none) < 0)
 		*detail = STR_NONE;
 	err_set(&e, ERR_STALE,
 		"%.*s has changed since it was read, and nothing was written; lines %" PRIu64
@@ -410,11 +429,17 @@ static bool write_may(struct file_work *f, struct str bytes, struct str old)
 			"%.*s is larger than %d bytes, and not replaced; change it by a program, "
 			"or remove it first",
 			STR_CUT(f->said, 100), CODING_FILE_MAX);
+	else if (text_is_binary(bytes))
+		err_set(&e, ERR_INVALID,
+			"file_path: %.*s is not a text file, and Read does not show it; change it "
+			"by a program, or remove it first",
+			STR_CUT(f->said, 100));
 	else if (!known)
 		err_set(&e, ERR_UNREAD, "%.*s is there, and this conversation has not read it",
 			STR_CUT(f->said, 120));
-	else if (file_digest(bytes, f->digest, &e) == 0 && strcmp(known, f->digest) != 0) {
-		write_stale(f, bytes, old);
+	else if (file_digest(bytes, f->digest, &e) == 0 && file_mark(f, bytes, &e) == 0 &&
+		 strcmp(known, f->digest) != 0) {
+		write_stale(f, old);
 		return false;
 	}
 	if (e.code)
@@ -460,7 +485,8 @@ struct write_request {
 };
 #define Q struct write_request
 static const struct field write_fields[] = {
-	FIELD(Q, file_path, .flags = FIELD_REQUIRED, .min = 1, .max = CODING_PATH_ARG_MAX,
+	FIELD(Q, file_path, .flags = FIELD_REQUIRED | FIELD_PATH, .min = 1,
+	      .max = CODING_PATH_ARG_MAX,
 	      .doc = "Path of the file; missing parent directories are made."),
 	FIELD(Q, content, .flags = FIELD_REQUIRED | FIELD_NUL_OK, .max = CODING_FILE_MAX,
 	      .doc = "The new content of the whole file."),
@@ -482,8 +508,7 @@ static void write_with(struct file_work *f, struct str bytes, const struct file_
 	}
 	if (!f->is_new && !write_may(f, bytes, STR_NONE))
 		return;
-	f->bytes = BUF_INIT(CODING_FILE_MAX);
-	if (buf_add(&f->bytes, q->content.p, q->content.n, &e) < 0)
+	if (write_compose(f, f->is_new ? STR_NONE : bytes, q->content, "content", &e) < 0)
 		file_fail(f, &e);
 	else
 		write_begin(f);
@@ -502,6 +527,7 @@ const struct op coding_write_op = {
 	.effect = OP_WRITE,
 	.flags = OP_REPLACES | OP_IDEMPOTENT,
 	.request = &write_table,
+	.path = coding_spell_path,
 	.result = &written_table,
 	.run = coding_write_run,
 };
@@ -514,8 +540,8 @@ struct edit_request {
 };
 #define Q struct edit_request
 static const struct field edit_fields[] = {
-	FIELD(Q, file_path, .flags = FIELD_REQUIRED, .min = 1, .max = CODING_PATH_ARG_MAX,
-	      .doc = "Path of a file that was read before."),
+	FIELD(Q, file_path, .flags = FIELD_REQUIRED | FIELD_PATH, .min = 1,
+	      .max = CODING_PATH_ARG_MAX, .doc = "Path of a file that was read before."),
 	FIELD(Q, old_string, .flags = FIELD_REQUIRED | FIELD_NUL_OK, .min = 1,
 	      .max = CODING_FILE_MAX,
 	      .doc = "Text to replace, exactly as in the file and without line numbers. It "
@@ -528,13 +554,36 @@ static const struct field edit_fields[] = {
 #undef Q
 static const struct field_table edit_table = FIELD_TABLE(struct edit_request, edit_fields);
 
+/* The file as it is shown is searched, so that no secret is found by guessing. */
+static int edit_shown(struct file_work *f, struct str bytes, struct buf *to, struct err *e)
+{
+	const struct edit_request *q = call_request(f->w.call);
+	const struct text_edit edit = { q->old_string, q->new_string, q->replace_all };
+	const struct marks_text old = {
+		.marks = &f->marks, .bytes = bytes, .text = q->old_string, .argument = "old_string"
+	};
+	struct err why;
+	int64_t n;
+
+	if (marks_check(&old, e) < 0)
+		return -1;
+	n = text_replace(buf_str(&f->shown), &edit, to, e);
+	why = *e;
+	if (n < 0 && why.code == ERR_INVALID && f->marks.n > 0)
+		return err_set(e, ERR_INVALID,
+			       "%.300s. The file has secrets, in whose place old_string has the "
+			       "marks that Read shows",
+			       why.msg);
+	f->replaced = n < 0 ? 0 : (uint64_t)n;
+	return n < 0 ? -1 : 0;
+}
+
 static void edit_with(struct file_work *f, struct str bytes, const struct file_stat *st,
 		      const struct err *err)
 {
 	const struct edit_request *q = call_request(f->w.call);
-	const struct text_edit edit = { q->old_string, q->new_string, q->replace_all };
+	autobuf struct buf edited = BUF_INIT(SHOWN_MAX);
 	struct err e = ERR_INIT;
-	int64_t n;
 
 	if (err) {
 		file_fail(f, err);
@@ -542,14 +591,11 @@ static void edit_with(struct file_work *f, struct str bytes, const struct file_s
 	}
 	if (!write_may(f, bytes, q->old_string))
 		return;
-	f->bytes = BUF_INIT(CODING_FILE_MAX);
-	n = text_replace(bytes, &edit, &f->bytes, &e);
-	if (n < 0) {
+	if (edit_shown(f, bytes, &edited, &e) < 0 ||
+	    write_compose(f, bytes, buf_str(&edited), "new_string", &e) < 0)
 		file_fail(f, &e);
-		return;
-	}
-	f->replaced = (uint64_t)n;
-	write_begin(f);
+	else
+		write_begin(f);
 }
 
 static void coding_edit_run(struct call *c, const void *request)
@@ -565,6 +611,7 @@ const struct op coding_edit_op = {
 	.effect = OP_WRITE,
 	.flags = OP_REPLACES,
 	.request = &edit_table,
+	.path = coding_spell_path,
 	.result = &written_table,
 	.run = coding_edit_run,
 };

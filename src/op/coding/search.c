@@ -1,12 +1,10 @@
 /*
- * coding.glob and coding.grep: ripgrep searches inside the sandbox, as a job like any other, and
- * its output is read as it comes. What is kept is bounded, and so is the time; once enough was
- * found the program is killed.
+ * Searches by ripgrep inside the sandbox, as a job like any other, and coding.glob. Its output is
+ * read as it comes. What is kept is bounded, and so is the time; once enough was found the program
+ * is killed.
  */
 #include "op/coding/search.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -17,15 +15,8 @@
 
 enum {
 	SEARCH_PAUSE_MS = 2,
-	HIT_BYTES = 24, /* of an answer, beside path and text */
-	COMPLAINT_MAX = 1024,
-	COLUMNS_MAX = 1000, /* bytes of a line; longer ones are cut */
 	GLOB_LIMIT = 100,
 	GLOB_LIMIT_MAX = 1000,
-	GREP_LIMIT = 250,
-	GREP_LIMIT_MAX = 10000,
-	CONTEXT_MAX = 20,
-	PATTERN_MAX = 4096,
 	GLOB_NO_PATH = 66, /* exit status of its script */
 };
 
@@ -42,6 +33,10 @@ void search_free(struct search *s)
 
 void search_fail(struct search *s, const struct err *e)
 {
+	if (s->failed) {
+		s->failed(s, e);
+		return;
+	}
 	search_free(s);
 	coding_fail(&s->w, e);
 }
@@ -55,8 +50,7 @@ void search_stop(struct search *s)
 		exec_kill(s->exec);
 }
 
-/* Gives a hit texts of its own, in one piece. */
-static bool search_own(struct search_hit *hit)
+bool search_own(struct search_hit *hit)
 {
 	char *copy = malloc(hit->path.n + hit->text.n + 1);
 
@@ -72,7 +66,7 @@ static bool search_own(struct search_hit *hit)
 
 static int search_record(struct search *s, struct str part, bool ends, struct err *e)
 {
-	if (!s->overlong && s->record.n + part.n > SEARCH_RECORD_MAX) {
+	if (!s->overlong && s->record.n + part.n > s->record.max) {
 		s->overlong = true;
 		s->lost++;
 	}
@@ -91,18 +85,34 @@ static void search_on_pause(void *data)
 {
 	struct search *s = data;
 
-	if (s->exec)
+	if (s->exec && !s->held)
 		exec_hold(s->exec, EXEC_STDOUT, false);
+}
+
+void search_hold(struct search *s, bool hold)
+{
+	if (s->exec && hold != s->held)
+		exec_hold(s->exec, EXEC_STDOUT, hold);
+	s->held = hold;
 }
 
 /* ripgrep writes what it found in each file by itself. Reading waits until more has come, or the
  * program has ended: then the rest of its output comes at once. */
 static void search_pause(struct search *s)
 {
-	if (!s->exec)
+	if (!s->exec || s->reads)
 		return;
 	exec_hold(s->exec, EXEC_STDOUT, true);
 	call_on_quiet(s->w.call, SEARCH_PAUSE_MS, search_on_pause, s);
+}
+
+void search_complain(struct search *s, struct str text)
+{
+	size_t room = s->complaint.max - s->complaint.n;
+	struct err e;
+
+	if (buf_add(&s->complaint, text.p, text.n < room ? text.n : room, &e) < 0)
+		s->complaint.n = 0;
 }
 
 static void search_on_output(void *arg, enum exec_stream stream, const char *p, size_t n)
@@ -111,10 +121,7 @@ static void search_on_output(void *arg, enum exec_stream stream, const char *p, 
 	struct err e;
 
 	if (stream == EXEC_STDERR) {
-		size_t room = COMPLAINT_MAX - s->complaint.n;
-
-		if (buf_add(&s->complaint, p, n < room ? n : room, &e) < 0)
-			s->complaint.n = 0;
+		search_complain(s, (struct str){ p, n });
 		return;
 	}
 	while (n > 0 && !s->enough) {
@@ -168,7 +175,7 @@ static void search_on_cancel(void *data)
 int search_ready(struct search *s, struct err *e)
 {
 	s->record = BUF_INIT(SEARCH_RECORD_MAX);
-	s->complaint = BUF_INIT(COMPLAINT_MAX);
+	s->complaint = BUF_INIT(SEARCH_COMPLAINT_MAX);
 	s->until_ns = clock_ns() + SEARCH_SECONDS * 1000000000ull;
 	s->hits = calloc(s->max + 1, sizeof(*s->hits));
 	if (!s->hits)
@@ -186,6 +193,7 @@ void search_start(struct search *s, struct str shown, const struct str *argv, si
 		.exec = { .argv = argv,
 			  .n_argv = n,
 			  .cwd = STR_LIT(CODING_ROOT),
+			  .stdin_open = s->reads,
 			  .timeout_ms = now < s->until_ns ? (s->until_ns - now) / 1000000 + 1 : 1 },
 		.events = &events,
 		.arg = s,
@@ -225,24 +233,20 @@ static int search_root(struct search *s, struct str path, struct err *e)
 	return 0;
 }
 
-/* NULL: the call has failed. */
-struct search *search_new(struct call *c, struct str path, size_t max)
+bool search_begin(struct search *s, struct call *c, struct str path, size_t max)
 {
 	struct err e = ERR_INIT;
-	struct search *s = arena_alloc(call_arena(c), sizeof(*s), &e);
 
 	call_about(c)->path = path;
-	if (s) {
-		s->w.call = c;
-		s->max = max;
-	}
-	if (s && search_root(s, path, &e) == 0)
-		return s;
+	s->w.call = c;
+	s->max = max;
+	if (search_root(s, path, &e) == 0)
+		return true;
 	call_fail(c, &e);
-	return NULL;
+	return false;
 }
 
-static struct str search_tidy(struct str path)
+struct str search_tidy(struct str path)
 {
 	return str_starts(path, "./") ? (struct str){ path.p + 2, path.n - 2 } : path;
 }
@@ -284,9 +288,9 @@ static const struct field found_fields[] = {
 	FIELD(F, complaint, .doc = "What could not be searched."),
 };
 #undef F
-static const struct field_table found_table = FIELD_TABLE(struct coding_found, found_fields);
+const struct field_table coding_found_table = FIELD_TABLE(struct coding_found, found_fields);
 
-static void search_answer(struct search *s, struct buf *text, struct coding_found *r)
+void search_answer(struct search *s, struct buf *text, struct coding_found *r)
 {
 	struct call *c = s->w.call;
 	struct err e = ERR_INIT;
@@ -316,7 +320,7 @@ static const struct field glob_fields[] = {
 	FIELD(Q, pattern, .flags = FIELD_REQUIRED, .min = 1, .max = GLOB_PATTERN_MAX,
 	      .doc = "Glob pattern, such as **/*.c or src/*.{h,c}; without a / it matches "
 		     "names in any folder."),
-	FIELD(Q, path, .min = 1, .max = CODING_PATH_ARG_MAX,
+	FIELD(Q, path, .flags = FIELD_PATH, .min = 1, .max = CODING_PATH_ARG_MAX,
 	      .doc = "Folder to search. Default: the workspace."),
 	FIELD(Q, limit, .min = 1, .max = GLOB_LIMIT_MAX, .def = DEFAULT_INT(GLOB_LIMIT),
 	      .doc = "Maximum number of files to show."),
@@ -363,13 +367,15 @@ static bool glob_parse(struct str record, struct search_hit *ret)
 	return true;
 }
 
-/* Keeps the newest of them, in order. */
+/* Keeps the newest of them, in order. Names are matched as they are shown, so that no secret in one
+ * is found by guessing. */
 static void glob_take(struct search *s, struct str record)
 {
 	struct search_hit hit = { .modified_ns = 0 };
 	size_t low = 0, high = s->n;
 
-	if (!glob_parse(record, &hit) || !glob_finds(&s->glob, glob_relative(s, hit.path)))
+	if (!glob_parse(record, &hit) ||
+	    !glob_finds(&s->glob, call_redact(s->w.call, glob_relative(s, hit.path))))
 		return;
 	s->found++;
 	while (low < high) {
@@ -442,14 +448,12 @@ static void glob_entered(struct coding_work *w)
 static void coding_glob_run(struct call *c, const void *request)
 {
 	const struct glob_request *q = request;
-	struct search *s = search_new(c, q->path, q->limit);
 	struct err e = ERR_INIT;
+	struct search *s = arena_alloc(call_arena(c), sizeof(*s), &e);
 
-	if (!s)
-		return;
-	if (glob_init(&s->glob, q->pattern, &e) < 0)
+	if (!s || glob_init(&s->glob, q->pattern, &e) < 0)
 		call_fail(c, &e);
-	else
+	else if (search_begin(s, c, q->path, q->limit))
 		coding_enter(&s->w, c, q->workspace, glob_entered);
 }
 
@@ -458,262 +462,7 @@ const struct op coding_glob_op = {
 	.doc = "Finds files of the workspace by their names, the newest first.",
 	.effect = OP_READ,
 	.request = &glob_table,
-	.result = &found_table,
+	.path = coding_spell_path,
+	.result = &coding_found_table,
 	.run = coding_glob_run,
-};
-
-/* ---- coding.grep --------------------------------------------------------------------------- */
-
-enum grep_mode { GREP_CONTENT, GREP_FILES, GREP_COUNT };
-static const char *const grep_mode_names[] = {
-	[GREP_CONTENT] = "content", [GREP_FILES] = "files_with_matches", [GREP_COUNT] = "count"
-};
-
-struct grep_request {
-	struct str workspace, pattern, path, glob;
-	bool case_insensitive, multiline;
-	enum grep_mode output_mode;
-	uint32_t context, head_limit;
-	uint64_t offset;
-};
-#define Q struct grep_request
-static const struct field grep_fields[] = {
-	FIELD(Q, pattern, .flags = FIELD_REQUIRED, .min = 1, .max = PATTERN_MAX,
-	      .doc = "Regular expression, in Rust's syntax."),
-	FIELD(Q, path, .min = 1, .max = CODING_PATH_ARG_MAX,
-	      .doc = "File or folder to search. Default: the workspace."),
-	FIELD(Q, glob, .min = 1, .max = GLOB_PATTERN_MAX,
-	      .doc = "Only files that match this glob, such as *.c."),
-	FIELD(Q, case_insensitive, .doc = "Ignore case."),
-	FIELD(Q, multiline, .doc = "A match may span lines, and . matches line ends."),
-	FIELD_ENUM(Q, output_mode, grep_mode_names, .def = DEFAULT_ENUM(GREP_CONTENT),
-		   .doc = "Show matching lines, only file names, or the number of matches in each "
-			  "file."),
-	FIELD(Q, context, .max = CONTEXT_MAX, .doc = "Lines to show before and after each match."),
-	FIELD(Q, head_limit, .min = 1, .max = GREP_LIMIT_MAX, .def = DEFAULT_INT(GREP_LIMIT),
-	      .doc = "Maximum number of lines or files to show."),
-	FIELD(Q, offset, .max = INT64_MAX, .doc = "Number of results to skip."),
-	CODING_WORKSPACE_ROW(Q),
-};
-#undef Q
-static const struct field_table grep_table = FIELD_TABLE(struct grep_request, grep_fields);
-
-/* "PATH NUL LINE:TEXT", of context "PATH NUL LINE-TEXT"; a name, or "PATH NUL COUNT" */
-static void grep_parse(const struct search *s, struct str record, struct search_hit *ret)
-{
-	const struct grep_request *q = call_request(s->w.call);
-	const char *nul = memchr(record.p, '\0', record.n), *p;
-	const char *end = record.p + record.n;
-
-	*ret = (struct search_hit){ .path = search_tidy(record) };
-	if (!nul)
-		return;
-	ret->path = search_path((struct str){ record.p, (size_t)(nul - record.p) });
-	for (p = nul + 1; p < end && *p >= '0' && *p <= '9' && ret->line < INT64_MAX / 20; p++)
-		ret->line = ret->line * 10 + (unsigned)(*p - '0');
-	ret->beside = q->output_mode == GREP_CONTENT && p < end && *p == '-';
-	p += p < end;
-	ret->text = (struct str){ p, (size_t)(end - p) };
-}
-
-static void grep_take(struct search *s, struct str record)
-{
-	const struct grep_request *q = call_request(s->w.call);
-	struct search_hit hit;
-
-	grep_parse(s, record, &hit);
-	if (!hit.beside && s->found++ < q->offset)
-		return;
-	if (hit.beside && q->offset && s->found <= q->offset)
-		return; /* beside one that is passed over */
-	s->bytes += hit.path.n + hit.text.n + HIT_BYTES;
-	if (s->found > q->offset + q->head_limit || s->n == s->max || s->bytes > SEARCH_BYTES_MAX ||
-	    !search_own(&hit)) {
-		s->more = true;
-		search_stop(s);
-		return;
-	}
-	s->matches += !hit.beside;
-	hit.nth = s->n;
-	s->hits[s->n++] = hit;
-}
-
-/* The program searches files beside each other; of each the lines come together. */
-static int grep_order(const void *a, const void *b)
-{
-	const struct search_hit *x = a, *y = b;
-	int order = str_cmp(x->path, y->path);
-
-	return order ? order : (x->nth > y->nth) - (x->nth < y->nth);
-}
-
-/* The texts of n hits of one file as they may leave: a secret of several lines is found where these
- * stand together. It is replaced by as many bytes, and lines stay lines. */
-static int grep_redact(struct search *s, struct search_hit *hits, size_t n, struct err *e)
-{
-	autobuf struct buf text = BUF_INIT(2 * SEARCH_BYTES_MAX);
-	struct str said;
-	char *copy;
-
-	for (size_t i = 0; i < n; i++) {
-		if (buf_add(&text, hits[i].text.p, hits[i].text.n, e) < 0 ||
-		    buf_add(&text, "\n", 1, e) < 0)
-			return -1;
-	}
-	said = call_redact_part(
-		s->w.call, &(struct redact_part){ .text = buf_str(&text), .keep_length = true });
-	if (said.p == text.p)
-		return 0;
-	copy = said.n == text.n ? arena_dup(call_arena(s->w.call), said, e) : NULL;
-	for (size_t i = 0; i < n; i++) {
-		hits[i].text.p = copy ? copy : "";
-		hits[i].text.n = copy ? hits[i].text.n : 0;
-		copy += copy ? hits[i].text.n + 1 : 0;
-	}
-	return 0;
-}
-
-static int grep_show(const struct search *s, const struct search_hit *hit, struct buf *to,
-		     struct err *e)
-{
-	const struct grep_request *q = call_request(s->w.call);
-	char mark = hit->beside ? '-' : ':';
-
-	if (search_say(hit->path, to, e) < 0)
-		return -1;
-	if (q->output_mode == GREP_FILES)
-		return buf_add(to, "\n", 1, e);
-	if (buf_addf(to, e, "%c%" PRIu64, mark, hit->line) < 0)
-		return -1;
-	if (q->output_mode == GREP_COUNT)
-		return buf_add(to, "\n", 1, e);
-	return buf_add(to, &mark, 1, e) < 0 || text_clean(hit->text, to, e) < 0 ||
-			       buf_add(to, "\n", 1, e) < 0
-		     ? -1
-		     : 0;
-}
-
-static int grep_show_all(struct search *s, struct buf *to, struct err *e)
-{
-	const struct grep_request *q = call_request(s->w.call);
-
-	qsort(s->hits, s->n, sizeof(*s->hits), grep_order);
-	for (size_t i = 0, n; i < s->n; i += n) {
-		for (n = 1; i + n < s->n && str_eq(s->hits[i].path, s->hits[i + n].path); n++)
-			;
-		if (q->output_mode == GREP_CONTENT && grep_redact(s, s->hits + i, n, e) < 0)
-			return -1;
-		for (size_t k = i; k < i + n; k++) {
-			if (grep_show(s, &s->hits[k], to, e) < 0)
-				return -1;
-		}
-	}
-	return 0;
-}
-
-static void grep_end(struct search *s, int exit_code)
-{
-	autobuf struct buf text = BUF_INIT(4 * SEARCH_BYTES_MAX);
-	struct coding_found r = { .shown = s->matches,
-				  .total = s->found,
-				  .has_total = !s->enough && !s->timed_out,
-				  .more = s->more };
-	struct err e = ERR_INIT;
-
-	/* What is left has no path: a notice of a binary file. */
-	if (!s->enough && !s->named && s->record.n &&
-	    buf_add(&s->complaint, s->record.p,
-		    s->record.n < COMPLAINT_MAX - s->complaint.n ? s->record.n
-								 : COMPLAINT_MAX - s->complaint.n,
-		    &e) < 0)
-		s->complaint.n = 0;
-	/* 2: it did not search, or not all. */
-	if (exit_code == 2 && s->found == 0 && !s->enough)
-		err_set(&e, ERR_INVALID, "rg: %.*s", STR_CUT(buf_str(&s->complaint), 220));
-	else if (grep_show_all(s, &text, &e) == 0)
-		e.code = ERR_NONE;
-	if (e.code)
-		search_fail(s, &e);
-	else
-		search_answer(s, &text, &r);
-}
-
-static void grep_entered(struct coding_work *w)
-{
-	struct search *s = (struct search *)w;
-	const struct grep_request *q = call_request(w->call);
-	char context[32], columns[32];
-	char *glob = NULL;
-	struct err e = ERR_INIT;
-	struct str argv[32];
-	size_t n = 0;
-
-	snprintf(context, sizeof(context), "--context=%u", q->context);
-	snprintf(columns, sizeof(columns), "--max-columns=%d", COLUMNS_MAX);
-	if (q->glob.n) {
-		glob = arena_printf(call_arena(w->call), &e, "--glob=%.*s", STR_ARG(q->glob));
-		if (!glob) {
-			search_fail(s, &e);
-			return;
-		}
-	}
-	argv[n++] = STR_LIT("rg");
-	argv[n++] = STR_LIT("--no-config");
-	argv[n++] = STR_LIT("--color=never");
-	argv[n++] = STR_LIT("--null");
-	argv[n++] = STR_LIT("--with-filename");
-	argv[n++] = STR_LIT("--no-heading");
-	argv[n++] = STR_LIT("--hidden");
-	argv[n++] = STR_LIT("--no-require-git");
-	argv[n++] = STR_LIT("--glob=!.git");
-	if (q->output_mode == GREP_FILES) {
-		argv[n++] = STR_LIT("--files-with-matches");
-	} else if (q->output_mode == GREP_COUNT) {
-		argv[n++] = STR_LIT("--count-matches");
-	} else {
-		argv[n++] = STR_LIT("--line-number");
-		argv[n++] = STR_LIT("--no-context-separator");
-		argv[n++] = STR_LIT("--max-columns-preview");
-		argv[n++] = str_of(columns);
-		argv[n++] = str_of(context);
-	}
-	if (q->case_insensitive)
-		argv[n++] = STR_LIT("--ignore-case");
-	if (q->multiline) {
-		argv[n++] = STR_LIT("--multiline");
-		argv[n++] = STR_LIT("--multiline-dotall");
-	}
-	if (q->offset) /* else its order changes from call to call */
-		argv[n++] = STR_LIT("--sort=path");
-	if (glob)
-		argv[n++] = str_of(glob);
-	argv[n++] = STR_LIT("--regexp");
-	argv[n++] = q->pattern;
-	argv[n++] = STR_LIT("--");
-	argv[n++] = s->said;
-	s->form = q->output_mode == GREP_FILES ? SEARCH_NULS : SEARCH_PATHS;
-	s->take = grep_take;
-	s->end = grep_end;
-	if (search_ready(s, &e) < 0)
-		search_fail(s, &e);
-	else
-		search_start(s, STR_LIT("rg"), argv, n);
-}
-
-static void coding_grep_run(struct call *c, const void *request)
-{
-	const struct grep_request *q = request;
-	struct search *s = search_new(c, q->path, SEARCH_BYTES_MAX / HIT_BYTES);
-
-	if (s)
-		coding_enter(&s->w, c, q->workspace, grep_entered);
-}
-
-const struct op coding_grep_op = {
-	.action = "coding.grep",
-	.doc = "Searches files of the workspace by a regular expression.",
-	.effect = OP_READ,
-	.request = &grep_table,
-	.result = &found_table,
-	.run = coding_grep_run,
 };

@@ -8,6 +8,7 @@ enum {
 	SEARCH_SECONDS = 60,
 	SEARCH_BYTES_MAX = 256 << 10, /* of an answer */
 	SEARCH_RECORD_MAX = 64 << 10, /* of what the program prints of one file or line */
+	SEARCH_COMPLAINT_MAX = 1024,
 };
 
 enum search_form {
@@ -48,11 +49,15 @@ struct search {
 	void (*end)(struct search *s, int exit_code);
 	enum search_form form;
 	void (*drop)(struct search *s); /* what else it has; may be NULL */
+	void (*failed)(struct search *s, const struct err *e); /* NULL: the call fails */
+	bool reads; /* its standard input */
+	bool held; /* by search_hold() */
 	struct glob glob; /* coding.glob */
 };
 
-/* root below path, which is for a command line. NULL: the call has failed. max: of hits. */
-struct search *search_new(struct call *c, struct str path, size_t max);
+/* Of a zeroed one: root below path, which is for a command line. False: the call has failed. max:
+ * of hits. */
+bool search_begin(struct search *s, struct call *c, struct str path, size_t max);
 
 /* Room for what is found, and the time begins. */
 int search_ready(struct search *s, struct err *e) MUST_USE;
@@ -61,9 +66,22 @@ int search_ready(struct search *s, struct err *e) MUST_USE;
 void search_start(struct search *s, struct str shown, const struct str *argv, size_t n);
 /* Kills the program: enough was found. */
 void search_stop(struct search *s);
+/* Stops reading its output, or goes on. */
+void search_hold(struct search *s, bool hold);
+/* Adds to what the program says of itself, as far as there is room. */
+void search_complain(struct search *s, struct str text);
 void search_fail(struct search *s, const struct err *e);
 void search_free(struct search *s);
 
+/* Gives a hit texts of its own, in one piece. */
+bool search_own(struct search_hit *hit);
+/* Ends the call: r with the text and what the search knows of itself. */
+struct coding_found;
+extern const struct field_table coding_found_table;
+void search_answer(struct search *s, struct buf *text, struct coding_found *r);
+
+/* A path without the "./" before it. */
+struct str search_tidy(struct str path);
 /* A path as the program prints it, without what ripgrep says of binary files before it. */
 struct str search_path(struct str path);
 /* Appends a path as it is said in an answer. */

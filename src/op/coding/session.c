@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/id.h"
+#include "coding/path.h"
 #include "hub/sandbox/sandbox.h"
 #include "hub/workspace/room.h"
 #include "hub/workspace/workspaces.h"
@@ -17,6 +18,8 @@
 enum {
 	/* files of a conversation; the one that was used longest ago gives way */
 	KNOWN_MAX = 4096,
+	/* marks of a conversation; those of the file that was used longest ago give way */
+	MARKS_MAX = 128 << 10,
 };
 
 struct workspace {
@@ -48,6 +51,7 @@ struct known {
 	unsigned scope;
 	uint64_t used;
 	char digest[HASH_HEX + 1];
+	struct marks marks;
 };
 
 struct coding_talk {
@@ -182,8 +186,10 @@ static void talk_unref(struct coding_talk *t)
 {
 	if (!t || --t->refs > 0)
 		return;
-	for (size_t i = 0; i < t->n; i++)
+	for (size_t i = 0; i < t->n; i++) {
 		free(t->known[i].path);
+		marks_fini(&t->known[i].marks);
+	}
 	if (t->note)
 		t->note->free(t->note);
 	free(t->known);
@@ -373,10 +379,37 @@ static struct known *known_add(struct coding_talk *t)
 			oldest = &t->known[i];
 	}
 	free(oldest->path);
+	marks_fini(&oldest->marks);
 	return oldest;
 }
 
-void coding_know(struct coding_work *w, struct str path, const char *digest)
+static void known_bound_marks(struct coding_talk *t, const struct known *newest)
+{
+	for (;;) {
+		struct known *oldest = NULL;
+		size_t n = 0;
+
+		for (size_t i = 0; i < t->n; i++) {
+			struct known *k = &t->known[i];
+
+			n += k->marks.n;
+			if (k->marks.n && k != newest && (!oldest || k->used < oldest->used))
+				oldest = k;
+		}
+		if (n <= MARKS_MAX || !oldest)
+			return;
+		marks_fini(&oldest->marks);
+	}
+}
+
+const struct marks *coding_marks(const struct coding_work *w, struct str path)
+{
+	const struct known *known = known_find(w, path);
+
+	return known ? &known->marks : NULL;
+}
+
+void coding_know(struct coding_work *w, struct str path, const char *digest, struct marks *m)
 {
 	struct known *known = known_find(w, path);
 	char *copy = known ? NULL : mem_dup(path.p, path.n);
@@ -391,6 +424,10 @@ void coding_know(struct coding_work *w, struct str path, const char *digest)
 		*known = (struct known){ .path = copy, .scope = w->scope };
 	known->used = ++w->talk->uses;
 	snprintf(known->digest, sizeof(known->digest), "%s", digest);
+	marks_fini(&known->marks);
+	known->marks = *m;
+	*m = (struct marks){ 0 };
+	known_bound_marks(w->talk, known);
 }
 
 /* ---- turns --------------------------------------------------------------------------------- */
@@ -783,6 +820,20 @@ static int place_find(struct coding_place *p, struct coding_work *w, bool *ret_m
 	p->waiting = w;
 	call_on_cancel(w->call, place_on_cancel, p);
 	return 0;
+}
+
+int coding_spell_path(struct str base, struct str said, struct arena *a, struct str *ret,
+		      struct err *e)
+{
+	autobuf struct buf spelt = BUF_INIT(CODING_PATH_ARG_MAX + sizeof("file://"));
+	char *copy;
+
+	if (path_read_spelt(STR_LIT(CODING_ROOT), said, CODING_PATH_MAX, &spelt, e) < 0)
+		return -1;
+	copy = arena_dup(a, buf_str(&spelt), e);
+	if (copy)
+		*ret = (struct str){ copy, spelt.n };
+	return copy ? 0 : -1;
 }
 
 void coding_enter(struct coding_work *w, struct call *c, struct str workspace,

@@ -10,12 +10,13 @@
  *
  * A conversation is an MCP session; requests without one share one for each principal. It remembers
  * what was read, by path and digest of the content, so that no edit is based on a text that has
- * changed since.
+ * changed since, and by which marks secrets of it were shown (op/coding/marks.h).
  *
  * One loop. An operation embeds a struct coding_work as its first member, in the call's arena, and
  * ends by coding_answer() or coding_fail().
  */
 #include "op/call.h"
+#include "op/coding/marks.h"
 
 #define CODING_ROOT "/workspace" /* in every place; relative paths begin there */
 
@@ -78,6 +79,10 @@ struct coding_work {
 	struct coding_turn *turn; /* where it writes a file */
 };
 
+/* op.path of all operations here (op/op.h): paths begin at the workspace, or are file URIs. */
+int coding_spell_path(struct str base, struct str said, struct arena *a, struct str *ret,
+		      struct err *e) MUST_USE;
+
 /* Finds or makes the place of a call and calls then(), now or later; else the call has failed, also
  * where it is cancelled meanwhile. w is zeroed. */
 void coding_enter(struct coding_work *w, struct call *c, struct str workspace,
@@ -102,10 +107,12 @@ struct coding_note **coding_place_note(struct coding_work *w);
 /* ---- files --------------------------------------------------------------------------------- */
 
 /* Digest of the content of a file as the conversation knows it; NULL: it was not read. Valid until
- * the next of these two. */
+ * the next coding_know(). */
 const char *coding_known(const struct coding_work *w, struct str path);
-/* The conversation knows this content. Without memory it does not. */
-void coding_know(struct coding_work *w, struct str path, const char *digest);
+/* The marks with which it was shown; NULL: none was kept. Valid as above. */
+const struct marks *coding_marks(const struct coding_work *w, struct str path);
+/* The conversation knows this content. Without memory it does not. Takes what m has. */
+void coding_know(struct coding_work *w, struct str path, const char *digest, struct marks *m);
 
 /* The files below the workspace that the conversation knows: relative paths in the call's arena,
  * sorted. */

@@ -128,6 +128,7 @@ const struct op coding_bash_op = {
 	.action = "coding.bash",
 	.doc = "Runs a shell command in a coding session.",
 	.effect = OP_EXECUTE,
+	.flags = OP_COMMANDS,
 	.request = &bash_table,
 	.result = &exec_answer_table,
 	.normalize = bash_normalize,

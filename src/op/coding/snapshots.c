@@ -301,7 +301,7 @@ static const struct field diff_fields[] = {
 	NAME_ROW(.doc = "Snapshot to compare."),
 	FIELD(Q, to, .min = 1, .max = SHOT_NAME_MAX,
 	      .doc = "Snapshot to compare with. Default: the current files."),
-	FIELD(Q, path, .min = 1, .max = CODING_PATH_ARG_MAX,
+	FIELD(Q, path, .flags = FIELD_PATH, .min = 1, .max = CODING_PATH_ARG_MAX,
 	      .doc = "Only this file, or files below this folder."),
 	CODING_WORKSPACE_ROW(Q),
 };
@@ -532,6 +532,7 @@ const struct op coding_snapshot_diff_op = {
 	.doc = "Shows the differences between a snapshot and the workspace, or another snapshot.",
 	.effect = OP_READ,
 	.request = &diff_table,
+	.path = coding_spell_path,
 	.result = &changes_table,
 	.run = snapshot_run,
 };
@@ -588,11 +589,12 @@ static void restore_written(struct shot_work *s)
 {
 	for (size_t i = 0; i < s->n_known; i++) {
 		autobuf struct buf path = BUF_INIT(CODING_PATH_MAX);
+		struct marks unmarked = { 0 };
 		struct err none;
 
 		if (s->known[i].digest[0] && buf_addf(&path, &none, CODING_ROOT "/") == 0 &&
 		    buf_add(&path, s->known[i].path.p, s->known[i].path.n, &none) == 0)
-			coding_know(&s->w, buf_str(&path), s->known[i].digest);
+			coding_know(&s->w, buf_str(&path), s->known[i].digest, &unmarked);
 	}
 	shot_answer_changes(s);
 }

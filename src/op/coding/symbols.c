@@ -3,7 +3,8 @@
  * has what Universal Ctags finds in its files, or their words where the sandbox has none. Each
  * search lists the files first, and has those read that have changed: by programs in the sandbox,
  * a batch after the other, within the time of one search. What is not read by then is told, and the
- * next search goes on with it.
+ * next search goes on with it. The index has no secret that is not shown, so that a search tells of
+ * none.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,6 +24,10 @@ enum {
 	QUERY_MAX = 512,
 	NO_CTAGS = 69, /* exit status of the script */
 	TAG_BYTES = 2 * SEARCH_RECORD_MAX,
+	LINES_MAX = 1000, /* of a file, as the program has them */
+	WORD_LEAST = 3, /* letters and digits of a word */
+	WORD_MOST = 64,
+	TEXT_ROOM = 64, /* of a symbol's text, for the mark at its end */
 };
 
 /* Of a place; and of the calls that use it, one at a time. */
@@ -40,6 +45,11 @@ struct lookup {
 	size_t n_batch, batch_bytes;
 	bool began; /* a batch was read */
 	struct buf room; /* of a tag */
+	struct buf text; /* with holes, and marks */
+	/* Of words: the lines of a file, which are looked through for secrets together. */
+	struct buf lines;
+	uint64_t n_lines;
+	struct str path; /* in the call's arena: one of a batch */
 	struct err failed; /* the index is useless */
 };
 
@@ -118,6 +128,8 @@ static void lookup_drop(struct search *s)
 	struct lookup *k = (struct lookup *)s;
 
 	buf_fini(&k->room);
+	buf_fini(&k->text);
+	buf_fini(&k->lines);
 	index_unref(take_ptr(k->index));
 }
 
@@ -179,37 +191,124 @@ static void lookup_answer(struct lookup *k)
 
 static void lookup_next(struct lookup *k);
 
+static void lookup_add(struct lookup *k, const struct symbol *y)
+{
+	if (!k->failed.code && symbols_add(k->index->symbols, y, k->index->words, &k->failed) < 0)
+		search_stop(&k->s);
+}
+
+static bool lookup_hides(const struct lookup *k, struct str s)
+{
+	return call_redact(k->s.w.call, s).p != s.p;
+}
+
+/* The symbol without secrets. False: nothing is left of it. */
+static bool tag_hide(struct lookup *k, struct symbol *y)
+{
+	const struct redact_part part = { .text = y->text };
+	struct holes holes = { .n = 0 };
+	size_t n;
+
+	if (lookup_hides(k, y->path) || lookup_hides(k, y->name))
+		return false;
+	if (lookup_hides(k, y->about))
+		y->about = STR_NONE;
+	k->text.n = 0;
+	if (holes_make(&holes, k->s.w.call, &part, &k->text, &k->failed) < 0)
+		return false;
+	if (holes.n == 0)
+		return true;
+	n = k->text.n;
+	if (!memmem(k->text.p, n, y->name.p, y->name.n) ||
+	    !buf_reserve(&k->text, SYMBOLS_TEXT_MAX, &k->failed) ||
+	    holes_show(&holes, (struct str){ k->text.p, n }, SYMBOLS_TEXT_MAX - TEXT_ROOM, &k->text,
+		       &k->failed) < 0)
+		return false;
+	y->text = (struct str){ k->text.p + n, k->text.n - n };
+	return true;
+}
+
+static bool is_word(char c, bool first)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+	       (!first && c >= '0' && c <= '9');
+}
+
+/* The words of the lines of a file, of which the last was read. */
+static void words_end(struct lookup *k)
+{
+	const struct redact_part part = { .text = buf_str(&k->lines) };
+	struct holes holes = { .n = 0 };
+	struct symbol y = { .path = k->path, .kind = STR_LIT("word"), .line = 1 };
+
+	k->text.n = 0;
+	if (k->lines.n > 0 && !lookup_hides(k, k->path) &&
+	    holes_make(&holes, k->s.w.call, &part, &k->text, &k->failed) < 0)
+		search_stop(&k->s);
+	for (size_t i = 0, n; i < k->text.n && !k->failed.code; i += n) {
+		const char *p = k->text.p + i;
+
+		y.line += *p == '\n';
+		for (n = 0; n < WORD_MOST && i + n < k->text.n && is_word(p[n], n == 0); n++)
+			;
+		y.name = (struct str){ p, n };
+		if (n >= WORD_LEAST)
+			lookup_add(k, &y);
+		n += n == 0;
+	}
+	k->lines.n = 0;
+	k->n_lines = 0;
+}
+
+/* "PATH NUL LINE:TEXT". A line may be missing: it was too long. */
+static void words_take(struct lookup *k, struct str record)
+{
+	const char *nul = memchr(record.p, '\0', record.n), *end = record.p + record.n;
+	const char *colon = nul ? memchr(nul, ':', (size_t)(end - nul)) : NULL;
+	uint64_t line = colon ? strtoull(nul + 1, NULL, 10) : 0;
+	struct str path;
+
+	if (!colon)
+		return;
+	path = search_path((struct str){ record.p, (size_t)(nul - record.p) });
+	if (!str_eq(path, k->path)) {
+		words_end(k);
+		k->path = STR_NONE;
+		for (size_t i = 0; i < k->n_batch; i++)
+			k->path = str_eq(path, k->batch[i]) ? k->batch[i] : k->path;
+	}
+	for (; k->n_lines + 1 < line && k->n_lines < LINES_MAX; k->n_lines++) {
+		if (buf_add(&k->lines, "\n", 1, &k->failed) < 0)
+			return;
+	}
+	if (buf_add(&k->lines, colon + 1, (size_t)(end - colon - 1), &k->failed) < 0 ||
+	    buf_add(&k->lines, "\n", 1, &k->failed) < 0)
+		return;
+	k->n_lines++;
+}
+
 /* A record of either program. */
 static void lookup_take(struct search *s, struct str record)
 {
 	struct lookup *k = (struct lookup *)s;
-	bool words = k->index->words;
-	struct symbol y = { .kind = STR_LIT("word") };
-	const char *nul = words ? memchr(record.p, '\0', record.n) : NULL, *colon;
+	struct symbol y;
 	struct tag tag;
 
 	if (k->failed.code)
 		return;
-	if (words) {
-		colon = nul ? memchr(nul, ':', (size_t)(record.p + record.n - nul)) : NULL;
-		if (!colon)
-			return;
-		y.path = search_path((struct str){ record.p, (size_t)(nul - record.p) });
-		y.name = (struct str){ colon + 1, (size_t)(record.p + record.n - colon - 1) };
-		y.line = strtoull(nul + 1, NULL, 10);
+	if (k->index->words) {
+		words_take(k, record);
 	} else if (tag_read(record, &k->room, &tag)) {
-		y = (struct symbol){ .path = str_starts(tag.path, "./")
-						   ? (struct str){ tag.path.p + 2, tag.path.n - 2 }
-						   : tag.path,
+		y = (struct symbol){ .path = search_tidy(tag.path),
 				     .name = tag.name,
 				     .kind = tag.kind,
 				     .about = tag.scope.n ? tag.scope : tag.signature,
 				     .text = tag.text,
 				     .line = tag.line };
-	} else {
-		return;
+		if (tag_hide(k, &y))
+			lookup_add(k, &y);
 	}
-	if (symbols_add(k->index->symbols, &y, words, &k->failed) < 0)
+	if (k->failed.code)
 		search_stop(s);
 }
 
@@ -218,6 +317,9 @@ static void lookup_batch_end(struct search *s, int exit_code)
 	struct lookup *k = (struct lookup *)s;
 	struct err e = ERR_INIT;
 
+	if (k->index->words)
+		words_end(k);
+	k->path = STR_NONE;
 	if (k->failed.code) {
 		lookup_spoiled(k, &k->failed);
 		return;
@@ -263,12 +365,11 @@ static void lookup_batch_start(struct lookup *k)
 	static const char ctags[] =
 		"ctags --version 2>/dev/null | grep -q Universal || exit 69; "
 		"exec ctags --options=NONE --quiet --sort=no --output-format=u-ctags "
-		"--excmd=pattern --pattern-length-limit=200 --fields=KnSs --links=no "
+		"--excmd=pattern --pattern-length-limit=4096 --fields=KnSs --links=no "
 		"--languages=-JSON -f - \"$@\" 2>/dev/null";
 	static const char words[] =
 		"exec rg --no-config --no-messages --color=never --null --with-filename "
-		"--no-heading --line-number --only-matching --max-count=500 "
-		"--regexp '[A-Za-z_][A-Za-z0-9_]{2,63}' -- \"$@\"";
+		"--no-heading --line-number --max-count=1000 --regexp '' -- \"$@\"";
 	struct arena *a = call_arena(k->s.w.call);
 	struct str argv[4 + BATCH_FILES] = { STR_LIT("/bin/sh"), STR_LIT("-c"),
 					     str_of(k->index->words ? words : ctags),
@@ -365,6 +466,8 @@ static void lookup_list(struct coding_work *w)
 	struct err e = ERR_INIT;
 
 	k->room = BUF_INIT(TAG_BYTES);
+	k->text = BUF_INIT(8 * FILE_BYTES_MAX);
+	k->lines = BUF_INIT(2 * FILE_BYTES_MAX);
 	k->s.drop = lookup_drop;
 	if (search_ready(&k->s, &e) == 0)
 		k->index = index_of(w, &e);

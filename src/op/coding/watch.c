@@ -1,7 +1,8 @@
 /*
  * coding.watch and coding.events. A watch reads its job's output by a cursor, which never holds the
  * program, whatever the length of its lines. Memory and time are bounded: events, bytes of a line,
- * and the steps of the search for patterns in each second.
+ * and the steps of the search for patterns in each second. Patterns are searched in lines as they
+ * are shown, so that no secret is found by guessing.
  */
 #include <stdio.h>
 #include <uv.h>
@@ -13,6 +14,7 @@
 #include "json/document/utf8.h"
 #include "json/schema/regex.h"
 #include "op/coding/shell.h"
+#include "op/guard.h"
 
 enum {
 	PATTERNS_MAX = 32,
@@ -43,6 +45,7 @@ struct watch {
 	char id[ID_MAX];
 	struct job *job; /* a reference */
 	struct spool_cursor *cursor; /* NULL: it has ended */
+	struct redact_stream *shown[SPOOL_STREAMS]; /* what lines gets; NULL: as it comes */
 	uv_timer_t timer;
 	struct lines lines;
 	struct regex *patterns[PATTERNS_MAX]; /* NULL: it took too long */
@@ -126,6 +129,28 @@ static void watch_on_line(void *arg, unsigned stream, struct str line, bool cut)
 	}
 }
 
+/* Feeds lines with what is shown of the next bytes. */
+static void watch_feed(struct watch *w, unsigned stream, struct str bytes, enum redact_flush flush)
+{
+	struct redact_stream *shown = w->shown[stream];
+	size_t n = shown ? bytes.n + redact_stream_held(shown) : 0;
+	autobuf struct buf said = BUF_INIT(redact_grown(n));
+	struct err e;
+
+	if (!shown)
+		lines_feed(&w->lines, stream, bytes);
+	else if (redact_stream_add(shown, bytes, flush, &said, &e) < 0)
+		watch_note(w, "some output could not be looked at");
+	else
+		lines_feed(&w->lines, stream, buf_str(&said));
+}
+
+static void watch_flush(struct watch *w, enum redact_flush flush)
+{
+	for (unsigned i = 0; i < SPOOL_STREAMS; i++)
+		watch_feed(w, i, STR_LIT(""), flush);
+}
+
 /* ---- its life ------------------------------------------------------------------------------ */
 
 static void watch_end(struct watch *w)
@@ -133,6 +158,7 @@ static void watch_end(struct watch *w)
 	struct job_info i;
 	char text[ERR_MSG_MAX];
 
+	watch_flush(w, REDACT_END);
 	lines_end(&w->lines);
 	job_info(w->job, &i);
 	spool_cursor_close(take_ptr(w->cursor));
@@ -154,9 +180,10 @@ static void watch_on_more(void *arg)
 		case SPOOL_PIECE:
 			w->output_ms = clock_ms();
 			w->idle = false;
-			lines_feed(&w->lines, p.stream, p.bytes);
+			watch_feed(w, p.stream, p.bytes, REDACT_MORE);
 			break;
 		case SPOOL_LOST:
+			watch_flush(w, REDACT_END);
 			watch_note(w, "some output was dropped before it was looked at");
 			break;
 		case SPOOL_LATER:
@@ -174,6 +201,8 @@ static void watch_on_tick(uv_timer_t *t)
 	char text[96];
 
 	w->steps = STEPS_SECOND;
+	if (w->cursor && clock_ms() - w->output_ms >= QUIET_MS)
+		watch_flush(w, REDACT_QUIET);
 	if (w->unseen > 0) {
 		snprintf(text, sizeof(text), "%llu lines came too fast to be searched",
 			 (unsigned long long)w->unseen);
@@ -205,6 +234,8 @@ static void watch_free(struct watch *w)
 	spool_cursor_close(take_ptr(w->cursor));
 	job_unref(take_ptr(w->job));
 	lines_fini(&w->lines);
+	for (unsigned i = 0; i < SPOOL_STREAMS; i++)
+		redact_stream_free(take_ptr(w->shown[i]));
 	uv_close((uv_handle_t *)&w->timer, watch_on_closed);
 }
 
@@ -328,13 +359,24 @@ static int watch_launch(struct watch *w, struct coding_work *k, const struct wat
 	return 0;
 }
 
+static int watch_show(struct watch *w, struct redactor *r, struct err *e)
+{
+	for (unsigned i = 0; r && i < SPOOL_STREAMS; i++) {
+		w->shown[i] = redact_stream_new(r, false, e);
+		if (!w->shown[i])
+			return -1;
+	}
+	return 0;
+}
+
 static int watch_start(struct watch *w, struct coding_work *k, const struct watch_request *q,
 		       struct err *e)
 {
 	w->events = calloc(EVENTS_MAX, sizeof(*w->events));
 	if (!w->events)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	if (watch_compile(w, q, e) < 0 || watch_launch(w, k, q, e) < 0)
+	if (watch_compile(w, q, e) < 0 || watch_show(w, call_guard(k->call)->redactor, e) < 0 ||
+	    watch_launch(w, k, q, e) < 0)
 		return -1;
 	w->next_id = 1;
 	w->steps = STEPS_SECOND;
@@ -392,6 +434,7 @@ const struct op coding_watch_op = {
 	.doc = "Runs a program in the background and notes events: errors that it "
 	       "prints, silence, its end.",
 	.effect = OP_EXECUTE,
+	.flags = OP_COMMANDS,
 	.request = &watch_table,
 	.result = &started_table,
 	.run = watch_run,

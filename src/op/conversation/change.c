@@ -1,6 +1,7 @@
 /* What people change of a conversation: conversation.update, .settings, .set_flags, .delete and
  * .restore. No agent gives itself rights. */
 #include "op/conversation/conversation.h"
+#include "op/approval.h"
 #include "op/guard.h"
 
 /* ---- conversation.update --------------------------------------------------------------------- */
@@ -133,6 +134,19 @@ static void set_flags_merge(struct conversation_flags *to, const struct conversa
 #undef FLAG
 }
 
+/* This flag answers what a person would be asked, so it takes what that answer takes. */
+static int set_flags_check(struct call *c, const struct talk *t, const struct conversation_flags *f,
+			   struct err *e)
+{
+	if (!f->has_auto_approve_permissions || !f->auto_approve_permissions)
+		return 0;
+	if (!(call_principal(c)->scopes & KEY_ADMIN))
+		return err_set(e, ERR_DENIED,
+			       "auto_approve_permissions answers for a person, so it needs a key "
+			       "with the scope admin");
+	return approval_check_person(c, talk_record(t)->owner, e);
+}
+
 static void set_flags_run(struct call *c, const void *request)
 {
 	const struct set_flags_request *q = request;
@@ -144,7 +158,7 @@ static void set_flags_run(struct call *c, const void *request)
 		r = *talk_record(t);
 		set_flags_merge(&r.advanced_settings, &q->settings);
 	}
-	if (t && talk_change(t, &r, &e) == 0)
+	if (t && set_flags_check(c, t, &q->settings, &e) == 0 && talk_change(t, &r, &e) == 0)
 		settings_answer(c, t);
 	else
 		call_fail(c, &e);

@@ -48,6 +48,11 @@ struct talk *conversation_own(struct call *c, struct str id, struct err *e) MUST
 /* ERR_DENIED: an agent asks. NULL likewise where there are no conversations. */
 struct talks *conversation_person(struct call *c, struct err *e) MUST_USE;
 
+/* Whether the caller may have this agent and workspace in a conversation. Either may be
+ * STR_NONE. */
+int conversation_check_start(const struct call *c, struct str agent, struct str workspace,
+			     struct err *e) MUST_USE;
+
 /* Whether a list shows it. */
 bool conversation_listed(const struct call *c, const struct conversation_caller *who,
 			 const struct talk *t);

@@ -125,13 +125,16 @@ static int history_when(struct str text, char ret[WHEN_MAX], struct err *e)
 }
 
 struct history_filter {
+	struct call *call;
 	const struct history_request *q;
 	char since[WHEN_MAX], until[WHEN_MAX];
 	bool any; /* nothing is filtered */
 };
 
-static int filter_init(struct history_filter *f, const struct history_request *q, struct err *e)
+static int filter_init(struct history_filter *f, struct call *c, const struct history_request *q,
+		       struct err *e)
 {
+	f->call = c;
 	f->q = q;
 	f->any = !q->event_types.n && !q->text_contains.n && !q->since.n && !q->until.n;
 	return history_when(q->since, f->since, e) < 0 ? -1 : history_when(q->until, f->until, e);
@@ -146,18 +149,40 @@ static int filter_compare(struct str timestamp, const char *bound)
 		       (struct str){ bound, n });
 }
 
-static bool filter_takes(const struct history_filter *f, const struct history_event *v)
+static struct str history_redact(void *call, const struct field *row, struct str text)
+{
+	return call_redact(call, text);
+}
+
+/* The data is searched as it leaves, so that no secret is found by guessing. */
+static bool filter_finds(const struct history_filter *f, const struct json_doc *doc)
+{
+	const struct json_val *data = json_get(json_root(doc), "data");
+	autobuf struct buf all = BUF_INIT(8 * EVENTS_DATA_MAX);
+	struct json_writer w = json_writer(&all);
+	struct str text = f->q->text_contains, said;
+	struct err none;
+
+	if (!data)
+		return false;
+	field_copy_val(data, history_redact, f->call, &w);
+	if (json_write_done(&w, &none) < 0)
+		return false;
+	said = call_redact(f->call, buf_str(&all));
+	return said.n >= text.n && memmem(said.p, said.n, text.p, text.n);
+}
+
+static bool filter_takes(const struct history_filter *f, const struct json_doc *doc,
+			 const struct history_event *v)
 {
 	const struct field_strs *types = &f->q->event_types;
-	struct str text = f->q->text_contains;
 	bool typed = types->n == 0;
 
 	for (size_t i = 0; i < types->n; i++)
 		typed = typed || str_eq(types->p[i], v->type);
 	return typed && (!f->since[0] || filter_compare(v->timestamp, f->since) >= 0) &&
 	       (!f->until[0] || filter_compare(v->timestamp, f->until) <= 0) &&
-	       (!text.n ||
-		(v->data.text.n && memmem(v->data.text.p, v->data.text.n, text.p, text.n)));
+	       (!f->q->text_contains.n || (v->data.text.n && filter_finds(f, doc)));
 }
 
 /* The members of a line, which borrow from it or the document. */
@@ -226,7 +251,7 @@ static void history_on_line(void *owner, uint64_t seq, struct str line)
 		r->spoilt++;
 		return;
 	}
-	if (!filter_takes(&r->filter, &v))
+	if (!filter_takes(&r->filter, doc, &v))
 		return;
 	r->bytes += line.n;
 	if (backwards)
@@ -304,7 +329,7 @@ static void history_page(struct call *c, struct talk *t, const struct history_re
 	struct events *v = talk_events(t, &e);
 
 	r.p = v ? arena_array(call_arena(c), 2 * r.limit, sizeof(*r.p), &e) : NULL;
-	if (!r.p || filter_init(&r.filter, q, &e) < 0 || history_read(&r, v, &view, &e) < 0) {
+	if (!r.p || filter_init(&r.filter, c, q, &e) < 0 || history_read(&r, v, &view, &e) < 0) {
 		call_fail(c, &e);
 		return;
 	}
@@ -349,7 +374,7 @@ static void follow_on_line(void *owner, uint64_t seq, struct str line)
 		return;
 	f->after = seq;
 	doc = json_parse(line, NULL, &e);
-	if (doc && history_read_line(line, doc, seq, &v) && filter_takes(&f->filter, &v))
+	if (doc && history_read_line(line, doc, seq, &v) && filter_takes(&f->filter, doc, &v))
 		call_send(f->call, &v);
 }
 
@@ -484,7 +509,7 @@ static void follow_start(struct call *c, struct talk *t, const struct history_re
 
 	if (!f)
 		err_set(&e, ERR_LIMIT, "out of memory");
-	if (!f || filter_init(&f->filter, q, &e) < 0 || call_waits(c, &e) < 0 ||
+	if (!f || filter_init(&f->filter, c, q, &e) < 0 || call_waits(c, &e) < 0 ||
 	    call_open(c, follow_on_room, f, &e) < 0) {
 		free(f);
 		call_fail(c, &e);

@@ -76,7 +76,8 @@ struct config_view {
 };
 static const struct field config_fields[] = {
 	FIELD_OBJECTS(struct config_view, acp_servers, agent_table, .flags = FIELD_REQUIRED,
-		      .max = CONFIG_LIST_MAX, .doc = "The agents of the operator's file."),
+		      .max = CONFIG_LIST_MAX,
+		      .doc = "The agents of the operator's file that you may use."),
 	FIELD_OBJECT(struct config_view, web, web_table, .flags = FIELD_REQUIRED,
 		     .doc = "How clients get access."),
 	FIELD(struct config_view, has_prompts, .flags = FIELD_REQUIRED,
@@ -92,12 +93,16 @@ static int config_collect(struct call *c, struct talks *all, struct config_view 
 {
 	struct agent_view *p = arena_array(call_arena(c), CONFIG_LIST_MAX, sizeof(*p), e);
 	const struct config *config = info_config(c);
+	struct err denied;
+	const char *name;
 	size_t n = 0;
 
 	if (!p)
 		return -1;
-	for (const char *name; n < CONFIG_LIST_MAX && (name = talks_agent(all, n)); n++)
-		p[n].name = str_of(name);
+	for (size_t i = 0; n < CONFIG_LIST_MAX && (name = talks_agent(all, i)); i++) {
+		if (conversation_check_start(c, str_of(name), STR_NONE, &denied) == 0)
+			p[n++].name = str_of(name);
+	}
 	*ret = (struct config_view){ .acp_servers = { p, n },
 				     .web = { true },
 				     .session = { QUEUE_MAX, 0 } };
@@ -222,23 +227,27 @@ static void workspaces_run(struct call *c, const void *request)
 	struct err e = ERR_INIT;
 	const struct config *config = info_config(c);
 	const struct config_workspaces *all = config ? &config_file(config)->workspaces : NULL;
-	struct workspaces_rows view = { { NULL, all ? all->n : 0 } };
+	struct workspaces_rows view = { { NULL, 0 } };
+	struct err denied;
 
 	if (!conversation_person(c, &e) ||
-	    !(view.workspaces.p = arena_array(call_arena(c), view.workspaces.n,
+	    !(view.workspaces.p = arena_array(call_arena(c), all ? all->n : 0,
 					      sizeof(*view.workspaces.p), &e))) {
 		call_fail(c, &e);
 		return;
 	}
-	for (size_t i = 0; i < view.workspaces.n; i++)
-		view.workspaces.p[i] = (struct workspace_row){ all->p[i].name, all->p[i].dir,
-							       all->p[i].agent };
+	for (size_t i = 0; all && i < all->n; i++) {
+		if (conversation_check_start(c, STR_NONE, all->p[i].name, &denied) == 0)
+			view.workspaces.p[view.workspaces.n++] = (struct workspace_row){
+				all->p[i].name, all->p[i].dir, all->p[i].agent
+			};
+	}
 	call_answer(c, &view);
 }
 
 const struct op conversation_workspaces_op = {
 	.action = "conversation.workspaces",
-	.doc = "Lists the folders in which agents may work.",
+	.doc = "Lists the folders in which your agents may work.",
 	.effect = OP_READ,
 	.request = &op_nothing_table,
 	.result = &workspaces_table,

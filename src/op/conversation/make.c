@@ -44,7 +44,7 @@ static const struct field create_fields[] = {
 	      .doc = "Agent, by its name in the operator's file. Default: that of the workspace."),
 	FIELD(Q, workspace, .max = CONFIG_NAME_MAX,
 	      .doc = "Workspace in which the agent works, by its name in the operator's file."),
-	FIELD(Q, working_dir, .max = PATH_LENGTH_MAX,
+	FIELD(Q, working_dir, .flags = FIELD_PATH, .max = PATH_LENGTH_MAX,
 	      .doc = "Instead of workspace: an absolute path. Only the operator may use it."),
 };
 #undef Q
@@ -67,6 +67,8 @@ static int create_place(struct call *c, const struct create_request *q,
 {
 	const struct config_workspace *w = q->workspace.n ? workspace_find(c, q->workspace) : NULL;
 
+	if (conversation_check_start(c, STR_NONE, q->workspace, e) < 0)
+		return -1;
 	if (q->workspace.n && !w)
 		return err_set(e, ERR_WORKSPACE_NOT_FOUND,
 			       "the operator's file has no workspace %.*s", STR_ARG(q->workspace));
@@ -78,7 +80,7 @@ static int create_place(struct call *c, const struct create_request *q,
 	r->workspace = q->workspace;
 	r->working_dir = w ? w->dir : q->working_dir;
 	r->agent = q->acp_server.n || !w ? q->acp_server : w->agent;
-	return 0;
+	return conversation_check_start(c, r->agent, STR_NONE, e);
 }
 
 static void create_run(struct call *c, const void *request)
@@ -173,7 +175,9 @@ static struct talk *start_child(struct call *c, const struct start_request *q, s
 					       me, CONVERSATION_FLAG_can_prompt_user) },
 	};
 
-	return start_check(me, e) < 0 ? NULL : conversation_make(c, &who, &r, q->initial_prompt, e);
+	return start_check(me, e) < 0 || conversation_check_start(c, r.agent, r.workspace, e) < 0
+		     ? NULL
+		     : conversation_make(c, &who, &r, q->initial_prompt, e);
 }
 
 static void start_run(struct call *c, const void *request)

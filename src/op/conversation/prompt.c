@@ -80,7 +80,9 @@ static int send_prompt(struct call *c, const struct send_request *q, struct sent
 			       : conversation_target(c, &who, q->conversation_id,
 						     CONVERSATION_FLAG_can_send_prompt, e);
 
-	if (!t || send_check_files(t, &q->files, e) < 0)
+	/* Who prompts an agent has its rights, also where the conversation is another's. */
+	if (!t || send_check_files(t, &q->files, e) < 0 ||
+	    conversation_check_start(c, talk_record(t)->agent, talk_record(t)->workspace, e) < 0)
 		return -1;
 	item.source = conversation_source(c, &who, e);
 	if (q->delay_seconds)

@@ -1,4 +1,5 @@
 #include "op/conversation/conversation.h"
+#include "op/guard.h"
 
 static struct talks *who_all(const struct call *c, struct err *e)
 {
@@ -145,6 +146,19 @@ struct talk *conversation_own(struct call *c, struct str id, struct err *e)
 	const struct talks *all = conversation_person(c, e);
 
 	return all ? who_find(c, all, id, e) : NULL;
+}
+
+int conversation_check_start(const struct call *c, struct str agent, struct str workspace,
+			     struct err *e)
+{
+	const struct guard *g = call_guard(c);
+	const struct guard_start s = { .owner = g->works_for ? g->works_for(g->data, call_owner(c))
+							     : call_owner(c),
+				       .conversation = principal_conversation(call_principal(c)),
+				       .agent = agent,
+				       .workspace = workspace };
+
+	return g->check_start ? g->check_start(g->data, &s, e) : 0;
 }
 
 bool conversation_listed(const struct call *c, const struct conversation_caller *who,

@@ -61,13 +61,26 @@ static void calling_refused(const struct mcp_answer *a, struct err *e)
 		STR_CUT(message, MESSAGE_MAX));
 }
 
+/* That of a request which the server has had is never the caller's fault, and nothing to try again:
+ * a tool may have acted before its server was lost. */
+static void calling_failed(const struct mcp_answer *a, struct err *e)
+{
+	*e = *a->e;
+	if (a->sent && e->code == ERR_INVALID) {
+		e->code = ERR_MODULE_FAILED;
+	} else if (a->sent && e->code == ERR_TRANSPORT) {
+		e->code = ERR_UNSURE;
+		err_wrap(e, "the module was lost in the middle of the call, and may have acted");
+	}
+}
+
 static void calling_end(struct calling *k, const struct mcp_answer *a)
 {
 	struct module_result r = { .result = { STR_NONE } };
 	struct err e = ERR_INIT;
 
 	if (a->e)
-		e = *a->e;
+		calling_failed(a, &e);
 	else if (a->fault)
 		calling_refused(a, &e);
 	else if (a->text.n <= UPSTREAM_RESULT_MAX)

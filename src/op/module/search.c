@@ -43,11 +43,15 @@ static bool text_has(struct str text, const char *word)
 	return text.n && strcasestr(text.p, word);
 }
 
-static unsigned words_score(const struct words *w, struct str name, struct str title,
-			    struct str description)
+/* Of texts as they are shown. */
+static unsigned words_score(const struct words *w, struct call *c, struct str name,
+			    struct str title, struct str description)
 {
 	unsigned score = 0;
 
+	name = call_redact(c, name);
+	title = call_redact(c, title);
+	description = call_redact(c, description);
 	for (size_t i = 0; i < w->n; i++) {
 		score += text_has(name, w->p[i]) ? IN_NAME : 0;
 		score += text_has(title, w->p[i]) || text_has(description, w->p[i]);
@@ -114,8 +118,9 @@ int module_narrow(struct call *c, struct upstream *u, const struct module_info_r
 	}
 	for (size_t i = 0; i < *n; i++) {
 		const struct module_tool_view *t = &p[i];
-		unsigned score = q->query.n ? words_score(&words, t->name, t->title, t->description)
-					    : 1;
+		unsigned score = q->query.n
+				       ? words_score(&words, c, t->name, t->title, t->description)
+				       : 1;
 
 		if (t->function.n && score && is_asked_for(&q->tools, t))
 			all[k++] = (struct ranked){ score, i, *t };
@@ -164,7 +169,7 @@ static const struct field answer_fields[] = {
 static const struct field_table answer_table = FIELD_TABLE(struct modules_found, answer_fields);
 
 struct search {
-	struct arena *arena; /* of the call */
+	struct call *call;
 	struct words words;
 	struct module_found *p;
 	size_t n, limit;
@@ -173,7 +178,7 @@ struct search {
 
 static int search_text(struct search *s, struct str from, struct str *ret, struct err *e)
 {
-	*ret = (struct str){ arena_dup(s->arena, from, e), from.n };
+	*ret = (struct str){ arena_dup(call_arena(s->call), from, e), from.n };
 	return ret->p ? 0 : -1;
 }
 
@@ -226,8 +231,8 @@ static int search_tools(struct search *s, struct upstream *u, const struct upstr
 			.approval = config_server_approval(i->server, own[k]),
 		};
 
-		f.score = words_score(&s->words, own[k], json_str(json_get(tools[k], "title")),
-				      f.description);
+		f.score = words_score(&s->words, s->call, own[k],
+				      json_str(json_get(tools[k], "title")), f.description);
 		if (search_keep(s, f, e) < 0)
 			return -1;
 	}
@@ -244,7 +249,8 @@ static int search_registered(struct search *s, const struct registered *r, struc
 			.name = r->exports[k],
 			.description = r->description,
 			.approval = CONFIG_ALLOW,
-			.score = words_score(&s->words, r->exports[k], r->name, r->description),
+			.score = words_score(&s->words, s->call, r->exports[k], r->name,
+					     r->description),
 		};
 
 		if (search_keep(s, f, e) < 0)
@@ -272,7 +278,7 @@ static int search_module(struct search *s, struct upstream *u, struct err *e)
 static void search_run(struct call *c, const void *request)
 {
 	const struct search_request *q = request;
-	struct search s = { .arena = call_arena(c), .limit = q->limit };
+	struct search s = { .call = c, .limit = q->limit };
 	struct err e = ERR_INIT;
 	struct upstreams *all = module_all(c, &e);
 	struct registered *own;
@@ -280,8 +286,8 @@ static void search_run(struct call *c, const void *request)
 	size_t n;
 	bool ok;
 
-	s.p = arena_array(s.arena, s.limit, sizeof(*s.p), &e);
-	ok = s.p && words_read(q->query, s.arena, &s.words, &e) == 0 &&
+	s.p = arena_array(call_arena(c), s.limit, sizeof(*s.p), &e);
+	ok = s.p && words_read(q->query, call_arena(c), &s.words, &e) == 0 &&
 	     registered_all(c, &own, &n, &e) == 0;
 	for (struct upstream *u = ok && all ? upstreams_next(all, NULL) : NULL; u && ok;
 	     u = upstreams_next(all, u))

@@ -599,9 +599,10 @@ static int answer_question(struct call *c, const struct answer_request *r, struc
 	if (q && r->session_id.n && !str_eq(q->session, r->session_id))
 		return err_set(e, ERR_QUESTION_NOT_FOUND,
 			       "the conversation has no question \"%.*s\"", STR_ARG(r->id));
-	return !q || approval_check_answers(c, q->principal, e) < 0
-		     ? -1
-		     : question_answer(call_guard(c)->questions, &a, e);
+	if (!q || approval_check_answers(c, q->principal, e) < 0 ||
+	    (q->kind == QUESTION_PERMISSION && approval_check_person(c, q->principal, e) < 0))
+		return -1;
+	return question_answer(call_guard(c)->questions, &a, e);
 }
 
 static void answer_run(struct call *c, const void *request)

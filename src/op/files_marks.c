@@ -1,0 +1,333 @@
+/*
+ * What a client writes that was shown the file with marks, and knows no more of it. There is no
+ * conversation that remembers marks by their tags (op/coding/marks.h), so a mark stands for the
+ * secret that the file shows alike: by the same mark, behind the same text in its line, and where
+ * that is shown twice, below the same line.
+ */
+#include <stdlib.h>
+
+#include "guard/redact/redact.h"
+#include "op/call.h"
+#include "op/files.h"
+#include "op/guard.h"
+
+enum {
+	SECRETS_MAX = 500, /* of a file */
+	LOOKS_MAX = 2000, /* for secrets, each of which goes through all */
+	BEFORE_MAX = 32, /* bytes before a mark that tell it from others */
+	ABOVE_MAX = 1024, /* before a mark, of the line above */
+	STARS = 4, /* what stands in binary data for a secret that is shorter than a mark */
+	MARKED_MAX = 256 << 20,
+};
+
+/* A secret of the file, as a client is shown it. */
+struct shown {
+	struct str above, before, mark; /* the line above, what is before it in its line, and it */
+	struct str bytes; /* of the file */
+	size_t at; /* of mark in the view */
+	size_t twins; /* those of which all three are alike */
+	size_t used; /* how often one of them was put back */
+};
+
+struct returning {
+	struct call *call;
+	struct redactor *redactor;
+	struct str old, text; /* the file as it is, and what is to be written */
+	struct buf view; /* the file as it is shown */
+	struct shown *p;
+	size_t n;
+	bool stars; /* some are shown as asterisks alone */
+	struct redact_mark ahead; /* in the text, if it has a length */
+	size_t looks; /* for secrets */
+	size_t left; /* bytes of the file that may still be searched for what stays */
+	struct str stayed; /* the last that did */
+	struct buf *to;
+	struct redact_place *back; /* what was put back; kind is not used */
+	size_t n_back;
+};
+
+bool files_has_marks(struct str text)
+{
+	struct redact_mark m;
+	bool found = text.n >= STARS && memmem(text.p, text.n, "****", STARS);
+
+	for (struct str rest = text; !found && redact_mark_next(rest, &m);) {
+		found = m.exact;
+		rest.n = (size_t)(text.p + text.n - m.whole.p) - m.whole.n;
+		rest.p = m.whole.p + m.whole.n;
+	}
+	return found;
+}
+
+bool files_find_literal(struct str bytes, struct str said, size_t *left)
+{
+	size_t n = bytes.n < *left ? bytes.n : *left;
+	const char *at = said.n <= n ? memmem(bytes.p, n, said.p, said.n) : NULL;
+
+	*left -= at ? (size_t)(at - bytes.p) : n;
+	return at;
+}
+
+/* What stands before `at` in its line, and the line above that: both as far as they are near. */
+static void line_of(struct str text, size_t at, struct str *before, struct str *above)
+{
+	const char *top = text.p + (at > ABOVE_MAX ? at - ABOVE_MAX : 0), *here = text.p + at;
+	const char *end = here > top ? memrchr(top, '\n', (size_t)(here - top)) : NULL;
+	const char *line = end ? end + 1 : top,
+		   *start = end && end > top ? memrchr(top, '\n', (size_t)(end - top)) : NULL;
+	size_t n = (size_t)(here - line);
+
+	n = n < BEFORE_MAX ? n : BEFORE_MAX;
+	*before = (struct str){ here - n, n };
+	start = start ? start + 1 : top;
+	*above = end ? (struct str){ start, (size_t)(end - start) } : STR_LIT("");
+}
+
+static bool shown_alike(const struct shown *a, const struct shown *b, bool above)
+{
+	return str_eq(a->mark, b->mark) && str_eq(a->before, b->before) &&
+	       (!above || str_eq(a->above, b->above));
+}
+
+/* Adds a place to the view as redaction shows it there. */
+static int view_add(struct returning *r, const struct redact_place *p, struct err *e)
+{
+	size_t at = r->view.n;
+
+	if (redact_place_show(p, &r->view, e) < 0)
+		return -1;
+	r->p[r->n++] = (struct shown){
+		.bytes = { r->old.p + p->at, p->n }, .at = at, .mark.n = r->view.n - at, .twins = 1
+	};
+	return 0;
+}
+
+static int view_make(struct returning *r, const struct redact_place *places, size_t n,
+		     struct err *e)
+{
+	size_t at = 0;
+
+	if (n > SECRETS_MAX)
+		return err_set(
+			e, ERR_INVALID,
+			"content: it has marks, and the file has more secrets than %d; change "
+			"it by a program in the sandbox",
+			SECRETS_MAX);
+	for (size_t i = 0; i < n; i++) {
+		if (buf_add(&r->view, r->old.p + at, places[i].at - at, e) < 0 ||
+		    view_add(r, &places[i], e) < 0)
+			return -1;
+		at = places[i].at + places[i].n;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct shown *x = &r->p[i];
+
+		x->mark.p = r->view.p + x->at;
+		line_of(buf_str(&r->view), x->at, &x->before, &x->above);
+		r->stars |= x->mark.n > 0 && x->mark.p[0] == '*';
+		for (size_t k = 0; k < i; k++) {
+			bool alike = shown_alike(&r->p[k], x, true);
+
+			r->p[k].twins += alike;
+			x->twins += alike;
+		}
+	}
+	return 0;
+}
+
+/* The secret that is shown as this part of the text; NULL: none is, or it is not clear which. */
+static struct shown *shown_find(struct returning *r, struct str mark)
+{
+	struct shown want = { .mark = mark }, *found = NULL;
+	size_t alike = 0;
+
+	r->looks++;
+	line_of(r->text, (size_t)(mark.p - r->text.p), &want.before, &want.above);
+	for (size_t i = 0; i < r->n; i++)
+		alike += shown_alike(&r->p[i], &want, false);
+	for (size_t i = 0; i < r->n && !found; i++) {
+		struct shown *x = &r->p[i];
+
+		if (shown_alike(x, &want, alike > 1) && (alike == 1 || x->used == 0))
+			found = x;
+	}
+	return found;
+}
+
+/* The next place of rest that may be shown for a secret. */
+static bool next_mark(struct returning *r, struct str rest, struct redact_mark *m)
+{
+	const char *star = r->stars && rest.n ? memchr(rest.p, '*', rest.n) : NULL;
+	const char *end = rest.p + rest.n;
+
+	if (r->ahead.whole.p < rest.p && !redact_mark_next(rest, &r->ahead))
+		r->ahead.whole = (struct str){ end, 0 };
+	*m = r->ahead;
+	if (!star || star >= m->whole.p)
+		return m->whole.n > 0;
+	*m = (struct redact_mark){ .whole = { star, 1 } };
+	while (star + m->whole.n < end && star[m->whole.n] == '*')
+		m->whole.n++;
+	return true;
+}
+
+static int mark_refuse(const struct returning *r, const struct redact_mark *m, struct err *e)
+{
+	if (!str_is(m->tag, REDACT_TAG_OUTPUT))
+		return err_set(e, ERR_INVALID,
+			       "content: %.*s stands for a secret that a conversation was shown by "
+			       "Read; use Write or Edit there",
+			       STR_CUT(m->whole, 80));
+	if (r->n > 0)
+		return err_set(
+			e, ERR_INVALID,
+			"content: %.*s stands for a secret of the file that is not shown, and "
+			"it is not clear for which; leave the text before it and the line "
+			"above as they are, or change the file by a program in the sandbox",
+			STR_CUT(m->whole, 80));
+	return err_set(
+		e, ERR_INVALID,
+		"content: %.*s stands for a secret that is not shown, of output or of another "
+		"file; copy it by a program in the sandbox, or leave the secret out",
+		STR_CUT(m->whole, 80));
+}
+
+/* A mark that stands for nothing here. Who is no agent may write what it was told into a file
+ * without secrets, such as a log. */
+static int mark_stays(struct returning *r, const struct redact_mark *m, struct err *e)
+{
+	bool output = str_is(m->tag, REDACT_TAG_OUTPUT);
+
+	if (!m->exact || (output && r->n == 0 && !call_by_agent(r->call)) ||
+	    str_eq(m->whole, r->stayed))
+		return 0;
+	if (!files_find_literal(r->old, m->whole, &r->left))
+		return mark_refuse(r, m, e);
+	r->stayed = m->whole;
+	return 0;
+}
+
+static int put_back(struct returning *r, struct shown *x, struct err *e)
+{
+	if (r->n_back == SECRETS_MAX)
+		return err_set(e, ERR_INVALID, "content: it has more than %d marks", SECRETS_MAX);
+	x->used++;
+	r->back[r->n_back++] = (struct redact_place){ .at = r->to->n, .n = x->bytes.n };
+	return buf_add(r->to, x->bytes.p, x->bytes.n, e);
+}
+
+/* The secret that a mark stands for, which in binary data is as long as the secret. */
+static struct shown *mark_find(struct returning *r, struct str *mark)
+{
+	const char *end = r->text.p + r->text.n;
+	struct str longer = *mark;
+	struct shown *x;
+
+	while (longer.p + longer.n < end && longer.p[longer.n] == '*')
+		longer.n++;
+	x = shown_find(r, longer);
+	if (x)
+		*mark = longer;
+	return x || longer.n == mark->n ? x : shown_find(r, *mark);
+}
+
+static int put_all_back(struct returning *r, struct err *e)
+{
+	struct str rest = r->text;
+	struct redact_mark m;
+
+	while (next_mark(r, rest, &m)) {
+		const char *at = m.whole.p, *end = rest.p + rest.n;
+		struct shown *x = mark_find(r, &m.whole);
+
+		if (r->n > 0 && r->looks > LOOKS_MAX)
+			return err_set(
+				e, ERR_INVALID,
+				"content: it has more than %d marks and groups of asterisks, "
+				"and the file has secrets; change it by a program in the "
+				"sandbox",
+				LOOKS_MAX);
+		if (buf_add(r->to, rest.p, (size_t)(at - rest.p), e) < 0)
+			return -1;
+		if (x ? put_back(r, x, e) < 0
+		      : mark_stays(r, &m, e) < 0 || buf_add(r->to, at, m.whole.n, e) < 0)
+			return -1;
+		rest.p = at + m.whole.n;
+		rest.n = (size_t)(end - rest.p);
+	}
+	return buf_add(r->to, rest.p, rest.n, e);
+}
+
+/* Of secrets that are shown alike either all were put back or none: else it is not clear which. */
+static int check_twins(const struct returning *r, struct err *e)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		const struct shown *x = &r->p[i];
+		const struct redact_mark m = { .whole = x->mark,
+					       .tag = STR_LIT(REDACT_TAG_OUTPUT) };
+		size_t used = 0;
+
+		for (size_t k = 0; x->twins > 1 && k < r->n; k++)
+			used += shown_alike(x, &r->p[k], true) ? r->p[k].used : 0;
+		if (used > 0 && used != x->twins)
+			return mark_refuse(r, &m, e);
+	}
+	return 0;
+}
+
+/* What was put back is recognised as itself where it is now. */
+static int check_back(const struct returning *r, struct err *e)
+{
+	autofree struct redact_place *places = NULL;
+	size_t n = 0, k = 0;
+
+	if (r->n_back == 0)
+		return 0;
+	if (redact_find(r->redactor, buf_str(r->to), &places, &n, e) < 0)
+		return -1;
+	for (size_t i = 0; i < r->n_back; i++) {
+		while (k < n && places[k].at < r->back[i].at)
+			k++;
+		if (k == n || places[k].at != r->back[i].at || places[k].n != r->back[i].n)
+			return err_set(
+				e, ERR_INVALID,
+				"content: a mark stands for a secret that would be shown, or "
+				"be part of another one, where it stands now; put nothing "
+				"directly beside it");
+	}
+	return 0;
+}
+
+int files_put_back(struct call *c, struct str old, struct str text, struct buf *to, struct err *e)
+{
+	autofree struct redact_place *places = NULL;
+	autofree struct redact_place *back = calloc(SECRETS_MAX, sizeof(*back));
+	autofree struct shown *shown = NULL;
+	struct returning r = { .call = c,
+			       .redactor = call_guard(c)->redactor,
+			       .old = old,
+			       .text = text,
+			       .view = BUF_INIT(MARKED_MAX),
+			       .left = FILES_LITERAL_BYTES,
+			       .to = to,
+			       .back = back };
+	size_t n = 0;
+	int rc = 0;
+
+	if (!r.redactor)
+		return buf_add(to, text.p, text.n, e);
+	if (redact_find(r.redactor, old, &places, &n, e) < 0)
+		return -1;
+	r.p = shown = calloc(n + 1, sizeof(*shown));
+	if (!shown || !back)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	rc = view_make(&r, places, n, e);
+	if (rc == 0)
+		rc = put_all_back(&r, e);
+	if (rc == 0)
+		rc = check_twins(&r, e);
+	if (rc == 0)
+		rc = check_back(&r, e);
+	buf_fini(&r.view);
+	return rc;
+}

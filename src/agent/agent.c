@@ -587,10 +587,7 @@ static struct agent *agent_new(struct agents *all, struct talk *t, struct err *e
 				   .server = &conf->program,
 				   .on_texts = agent_on_texts,
 				   .owner = a };
-	a->place.of = all->place;
-	a->place.config = a->config;
-	a->place.server = &conf->program;
-	a->place.target = &a->texts.target;
+	a->place.texts = &a->texts;
 	a->place.on_made = agent_on_made;
 	a->place.on_gone = agent_on_gone;
 	a->place.on_stderr = agent_on_stderr;
@@ -613,14 +610,17 @@ static int agent_driver_start(void *data, struct talk *t, const struct talk_prom
 	struct agent **at = (struct agent **)talk_driver_state(t);
 	autofree char *prompt = mem_dup(p->message.p, p->message.n);
 	AUTO(give_free) struct give *give = NULL;
+	struct agents *all = data;
 	struct agent *a = *at;
 
+	if (all->check(all->owner, t, e) < 0)
+		return -1;
 	if (!prompt)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	if (p->files.n && !(give = give_new(&p->files, e)))
 		return -1;
 	if (!a)
-		a = *at = agent_new(data, t, e);
+		a = *at = agent_new(all, t, e);
 	if (!a)
 		return -1;
 	free(a->prompt);

@@ -28,12 +28,15 @@ struct agents_options {
 	struct config *config; /* a reference is taken */
 	struct talks *talks;
 	struct questions *questions;
+	/* Whether the conversation may have its agent, as the file is now. */
+	int (*check)(void *owner, const struct talk *t, struct err *e);
 	/* The port of 127.0.0.1 where the hub takes the tokens of conversations. */
 	int (*port)(void *owner, struct err *e);
 	void *owner;
 };
 struct agents *agents_new(const struct agents_options *o, struct err *e) MUST_USE;
-/* Another file holds. Agents that run go on as they are, but those that are gone from it end. */
+/* Another file holds. Agents that run go on as they are, but those end that are gone from it, or
+ * that it no longer grants their conversation. */
 void agents_configure(struct agents *all, struct config *c);
 /* Ends all, then calls on_closed, later. NULL-safe: then at once. */
 void agents_close(struct agents *all, void (*on_closed)(void *arg), void *arg);

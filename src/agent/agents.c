@@ -10,6 +10,19 @@ static void agents_drive(struct agents *all, const struct config_agent *conf,
 		log_error("agent %.*s: %s", STR_ARG(conf->name), e.msg);
 }
 
+static void agents_end_denied(struct agents *all)
+{
+	struct err e;
+
+	for (size_t i = 0; i < talks_count(all->talks); i++) {
+		struct talk *t = talks_at(all->talks, i);
+		struct agent *a = *talk_driver_state(t);
+
+		if (a && all->check(all->owner, t, &e) < 0)
+			agent_fail(a, &e);
+	}
+}
+
 /* Agents that are the same are left alone: to drive anew ends what runs. */
 void agents_configure(struct agents *all, struct config *c)
 {
@@ -27,6 +40,7 @@ void agents_configure(struct agents *all, struct config *c)
 			agents_drive(all, &now->p[i], &agent_driver);
 	}
 	config_unref(before);
+	agents_end_denied(all);
 }
 
 struct agents *agents_new(const struct agents_options *o, struct err *e)
@@ -43,6 +57,7 @@ struct agents *agents_new(const struct agents_options *o, struct err *e)
 				.config = config_ref(o->config),
 				.talks = o->talks,
 				.questions = o->questions,
+				.check = o->check,
 				.port = o->port,
 				.owner = o->owner };
 	for (size_t i = 0; i < list->n; i++)

@@ -19,6 +19,7 @@ struct agents {
 	struct config *config;
 	struct talks *talks;
 	struct questions *questions;
+	int (*check)(void *owner, const struct talk *t, struct err *e);
 	int (*port)(void *owner, struct err *e);
 	void *owner;
 	unsigned live;

@@ -34,6 +34,11 @@ static const struct field file_fields[] = {
 	      .item_max = CONFIG_TEXT_MAX, .has = FIELD_HAS(struct config_file, has_images),
 	      .doc = "Templates that sandboxes may be made from: host, image names, or patterns. "
 		     "Default: all."),
+	FIELD(struct config_file, env, .max = CONFIG_LIST_MAX, .item_min = 1,
+	      .item_max = CONFIG_TEXT_MAX,
+	      .doc = "Environment variables that decide what programs load, such as PATH and "
+		     "LD_PRELOAD, or patterns of them, that requests of the contract may set. "
+		     "Default: none."),
 	FIELD_OBJECT(struct config_file, network, config_network_table,
 		     .doc = "Named lists of network rules."),
 	FIELD_OBJECT(struct config_file, limits, config_limits_table,

@@ -79,9 +79,9 @@ struct config_profiles {
 struct config_principal {
 	struct str name; /* "local", "token", "key:NAME"; '*' stands for any characters */
 	struct config_policy policy;
-	struct field_strs images, network, secrets, profiles;
+	struct field_strs images, network, secrets, profiles, agents, workspaces;
 	struct config_limits limits;
-	bool has_images, has_network, has_secrets, has_profiles;
+	bool has_images, has_network, has_secrets, has_profiles, has_agents, has_workspaces;
 	unsigned line;
 };
 
@@ -259,6 +259,7 @@ struct config_file {
 	struct field_strs images;
 	bool has_images;
 	unsigned images_line;
+	struct field_strs env;
 	struct config_network network;
 	struct config_limits limits;
 	struct config_storage storage;
@@ -345,6 +346,9 @@ bool config_server_name_reserved(struct str name);
 const struct config_server *config_server_find(const struct config_file *f, struct str name);
 
 const struct config_agent *config_agent_find(const struct config_file *f, struct str name);
+
+/* A secret with hosts, which only requests to these get. NULL: it is none of these. */
+const struct config_secret *config_secret_bound(const struct config_file *f, struct str name);
 
 /* Whether the operator lets anybody use this tool of the server, by its own name. */
 bool config_server_shows(const struct config_server *s, struct str tool);

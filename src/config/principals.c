@@ -17,6 +17,14 @@ static const struct field principal_fields[] = {
 	FIELD(struct config_principal, profiles, NAMES,
 	      .has = FIELD_HAS(struct config_principal, has_profiles),
 	      .doc = "Profiles that it may ask for, as patterns."),
+	FIELD(struct config_principal, agents, NAMES,
+	      .has = FIELD_HAS(struct config_principal, has_agents),
+	      .doc = "Agents whose conversations it may have, as patterns. API keys have none by "
+		     "default, and one without a sandbox only by its whole name."),
+	FIELD(struct config_principal, workspaces, NAMES,
+	      .has = FIELD_HAS(struct config_principal, has_workspaces),
+	      .doc = "Workspaces that its conversations may have, as patterns. API keys have none "
+		     "by default."),
 	FIELD_OBJECT(struct config_principal, limits, config_limits_table,
 		     .doc = "Limits of this principal, within those of the hub."),
 };

@@ -37,3 +37,12 @@ int config_check_secrets(struct config_reader *r, struct json_pointer at,
 	}
 	return 0;
 }
+
+const struct config_secret *config_secret_bound(const struct config_file *f, struct str name)
+{
+	for (size_t i = 0; i < f->secrets.n; i++) {
+		if (str_eq(f->secrets.p[i].name, name))
+			return f->secrets.p[i].hosts.n > 0 ? &f->secrets.p[i] : NULL;
+	}
+	return NULL;
+}

@@ -379,19 +379,21 @@ int talk_delete(struct talk *t, struct err *e)
 	struct talks *all = t->all;
 	size_t at = talks_place(all, str_of(talk_id(t))), from = 0;
 	const struct talk *child = talk_child(t, &from);
+	int rc;
 
 	if (child)
 		return err_set(e, ERR_CONFLICT, "conversation %s is the child of this one",
 			       talk_id(child));
 	talk_rest(t);
 	talk_tell(t, "deleted");
-	if (conversation_delete(t->of, e) < 0)
+	rc = conversation_delete(t->of, e);
+	if (rc < 0)
 		return -1;
 	all->n--;
 	memmove(all->p + at, all->p + at + 1, (all->n - at) * sizeof(struct talk *));
 	talk_tell_gone(t);
 	talk_free(t);
-	return 0;
+	return rc > 0 ? -1 : 0;
 }
 
 char *talks_trashed_owner(const struct talks *all, struct str id)

@@ -37,14 +37,16 @@ struct waiting {
 };
 
 /* Answers need no answer: else nobody could give the first. What is a question to people itself
- * needs none either. */
+ * needs none either. About a sandbox that is not there nobody is asked: the call fails, also if one
+ * of that name is made meanwhile (call_hub_sandbox()). */
 static bool gate_asks(void *data, struct call *c)
 {
 	const struct gate_call *s = *call_hook_state(c);
 	struct str action = str_of(call_op(c)->action);
+	bool about_nothing = op_target(call_op(c), call_request(c)).n && !call_target(c);
 
-	return s && s->decision == CONFIG_ASK && !str_starts(action, "approval.") &&
-	       !str_starts(action, "question.");
+	return s && s->decision == CONFIG_ASK && !about_nothing &&
+	       !str_starts(action, "approval.") && !str_starts(action, "question.");
 }
 
 static void waiting_on_end(void *data, const struct err *e)

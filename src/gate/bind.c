@@ -120,12 +120,13 @@ static int bind_begin(struct bind_one *o, struct hub_secret *to, struct str who,
 {
 	struct gate *g = o->of->gate;
 	const struct config_file *f = config_file(g->config);
-	const struct config_secret *s = gate_secret_bound(f, str_of(o->name));
+	const struct config_secret *s = config_secret_bound(f, str_of(o->name));
 	struct str name = str_of(o->name);
 	struct gate_names by;
 
-	gate_names_of(g, who, &by);
-	if (!gate_secret_allows(f, &by, by_operator, name))
+	if (who.n)
+		gate_names_of(g, who, &by);
+	if (who.n && !gate_secret_allows(f, &by, by_operator, name))
 		return err_set(e, ERR_DENIED, "%.*s may not use the secret %s", STR_ARG(who),
 			       o->name);
 	if (!s)

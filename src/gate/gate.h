@@ -9,6 +9,7 @@
 #include "op/call.h"
 
 struct config;
+struct config_file;
 struct feed;
 struct gate;
 struct talk;
@@ -42,6 +43,23 @@ struct gate *gate_open(const struct gate_options *o, struct err *e) MUST_USE;
 
 /* What a file must be beyond its tables, for it to hold. ERR_INVALID, with its place. */
 int gate_check_config(const struct config *c, struct err *e) MUST_USE;
+
+/* A call as rules see it. All is borrowed. */
+struct gate_asked {
+	const struct op *op;
+	const void *request; /* as normalized (op/op.h) */
+	struct str who, conversation; /* STR_NONE: it is no agent's */
+	const char *const *tools; /* names of tools by which rules know it */
+	size_t n_tools;
+	struct str image; /* STR_NONE: it makes no sandbox */
+};
+struct policy_verdict;
+/* What the file decides. *ret_unread: the pointer of a rule that leads to what can't be read, for
+ * which the call is denied; NULL: there is none. */
+struct policy_verdict gate_judge(const struct config_file *f, const struct gate_asked *q,
+				 const char **ret_unread);
+/* What a request says of that; STR_NONE: nothing. */
+struct str gate_image(const struct op *op, const void *request);
 
 /* Borrowed until gate_free(). */
 const struct op_hooks *gate_hooks(const struct gate *g);

@@ -151,22 +151,24 @@ static struct key_holder *holder_of_key(struct gate_identity *id, struct key *k)
 	return h;
 }
 
-/* An owner as the operator's file names it: a key without its id. */
-static struct str name_of(struct str owner)
+struct str gate_name_of(struct str owner)
 {
 	const char *at = owner.n ? memchr(owner.p, '@', owner.n) : NULL;
 
 	return at ? (struct str){ owner.p, (size_t)(at - owner.p) } : owner;
 }
 
+unsigned gate_owner_scopes(const struct gate *g, struct str owner)
+{
+	const struct key *k = g->identity ? key_of(g->identity, owner) : NULL;
+
+	return k ? scopes_of_key(k) : str_starts(owner, "key:") ? 0 : KEY_ALL;
+}
+
 /* An agent never administers, and does no more than the one it works for. */
 static unsigned scopes_of_talk(const struct gate_identity *id, const struct talk *t)
 {
-	struct str owner = talk_record(t)->owner;
-	const struct key *k = key_of(id, owner);
-	unsigned scopes = k ? scopes_of_key(k) : str_starts(owner, "key:") ? 0 : KEY_ALL;
-
-	return scopes & ~(unsigned)KEY_ADMIN;
+	return gate_owner_scopes(id->gate, talk_record(t)->owner) & ~(unsigned)KEY_ADMIN;
 }
 
 /* It has its name, which is its owner, too. */
@@ -174,7 +176,7 @@ static void holder_works_for(struct key_holder *h, struct str owner)
 {
 	memcpy(h->owner, h->name, sizeof(h->owner));
 	snprintf(h->works_for, sizeof(h->works_for), "%.*s", STR_CUT(owner, OWNER_MAX));
-	snprintf(h->of, sizeof(h->of), "%.*s", STR_ARG(name_of(str_of(h->works_for))));
+	snprintf(h->of, sizeof(h->of), "%.*s", STR_ARG(gate_name_of(str_of(h->works_for))));
 	h->who.of = h->of;
 }
 
@@ -237,7 +239,7 @@ static struct str identity_works_for(void *data, struct str owner)
 
 void gate_names_of(struct gate *g, struct str owner, struct gate_names *ret)
 {
-	*ret = (struct gate_names){ name_of(identity_works_for(g, owner)),
+	*ret = (struct gate_names){ gate_name_of(identity_works_for(g, owner)),
 				    is_talk(owner) ? owner : STR_NONE };
 }
 
@@ -329,6 +331,7 @@ int gate_identity_open(struct gate *g, struct err *e)
 	struct store *store = g->hub ? hub_store(g->hub) : NULL;
 	struct gate_identity *id;
 
+	gate_start_open(g);
 	if (!store)
 		return 0;
 	id = calloc(1, sizeof(*id));

@@ -60,6 +60,11 @@ struct gate_names {
 	struct str who, conversation;
 };
 void gate_names_of(struct gate *g, struct str owner, struct gate_names *ret);
+/* An owner as the operator's file names it: a key without its id. Borrowed from owner. */
+struct str gate_name_of(struct str owner);
+/* The scopes of what belongs to an owner: none where its key has ended. */
+unsigned gate_owner_scopes(const struct gate *g, struct str owner);
+void gate_start_open(struct gate *g); /* gate/start.c */
 void gate_identity_close(struct gate *g);
 void gate_policy_reload(struct gate *g);
 int gate_policy_open(struct gate *g, struct err *e) MUST_USE;
@@ -105,9 +110,6 @@ struct str gate_redact_text(const struct gate *g, struct str text, struct arena 
  * narrows the operator's, too, and that of an owner its agents', to whom it gives nothing. */
 bool gate_secret_allows(const struct config_file *f, const struct gate_names *by, bool by_operator,
 			struct str name);
-/* One that is for requests to certain hosts only: then no program gets the value. NULL: it is none
- * of these. */
-const struct config_secret *gate_secret_bound(const struct config_file *f, struct str name);
 void gate_bind_open(struct gate *g);
 /* From here on the value is redacted, and shown by its name. */
 int gate_redact_value(struct gate *g, struct str name, struct str value, struct err *e) MUST_USE;

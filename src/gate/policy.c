@@ -8,18 +8,43 @@
 
 enum { TOOLS_MAX = 32 };
 
-/* A call as rules look at it. */
 struct gate_policy_look {
-	const struct call *call;
-	const char **unread; /* set to a rule's pointer, if it leads to what can't be read */
+	const struct gate_asked *asked;
+	const char **unread;
 };
 
-static void gate_policy_show(const void *request, const char *pointer, field_see_fn see, void *data)
+static void gate_policy_show(const void *request, const char *pointer, bool whole, field_see_fn see,
+			     void *data)
 {
 	const struct gate_policy_look *l = request;
 
-	if (!field_visit(call_op(l->call)->request, call_request(l->call), pointer, see, data))
+	if (!op_show(l->asked->op, l->asked->request, pointer, whole, see, data))
 		*l->unread = pointer;
+}
+
+struct policy_verdict gate_judge(const struct config_file *f, const struct gate_asked *q,
+				 const char **ret_unread)
+{
+	const struct gate_policy_look look = { q, ret_unread };
+	struct policy_verdict v;
+
+	*ret_unread = NULL;
+	v = policy_decide(f, NULL,
+			  &(struct policy_call){
+				  .who = q->who,
+				  .conversation = q->conversation,
+				  .action = q->op->action,
+				  .group = q->op->flags & OP_COMMANDS ? OP_COMMANDS_ACTION : NULL,
+				  .effect = op_effect_names[q->op->effect],
+				  .tools = q->tools,
+				  .n_tools = q->n_tools,
+				  .show = gate_policy_show,
+				  .request = &look,
+				  .image = q->image,
+			  });
+	if (*ret_unread)
+		v.then = CONFIG_DENY;
+	return v;
 }
 
 static void gate_policy_see(void *data, struct str text)
@@ -27,20 +52,23 @@ static void gate_policy_see(void *data, struct str text)
 	*(struct str *)data = text;
 }
 
+struct str gate_image(const struct op *op, const void *request)
+{
+	struct str image = STR_NONE;
+
+	for (size_t i = 0; i < policy_image_members_n && !image.p; i++)
+		field_visit(op->request, request, policy_image_members[i], gate_policy_see, &image);
+	return image;
+}
+
 /* What a sandbox is to be made from; STR_NONE: the call makes none. */
 static struct str gate_policy_image(struct call *c)
 {
 	const struct op *op = call_op(c);
-	struct str image = STR_NONE;
 
 	if (op->effect != OP_WRITE && op->effect != OP_EXECUTE)
-		return image;
-	if (op->image)
-		return op->image(c, call_request(c));
-	for (size_t i = 0; i < policy_image_members_n && !image.p; i++)
-		field_visit(op->request, call_request(c), policy_image_members[i], gate_policy_see,
-			    &image);
-	return image;
+		return STR_NONE;
+	return op->image ? op->image(c, call_request(c)) : gate_image(op, call_request(c));
 }
 
 /* Keeps what was decided for the hooks behind this one. The texts outlive the file. */
@@ -88,41 +116,42 @@ static int gate_policy_check(struct gate *g, struct call *c, struct err *e)
 {
 	const struct config_file *f = config_file(g->config);
 	const char *tools[TOOLS_MAX + 1];
-	const char *unread = NULL;
-	const struct gate_policy_look look = { c, &unread };
-	const struct policy_call about = {
+	const char *unread;
+	const struct gate_asked asked = {
+		.op = call_op(c),
+		.request = call_request(c),
 		.who = principal_who(call_principal(c)),
 		.conversation = principal_conversation(call_principal(c)),
-		.action = call_op(c)->action,
-		.effect = op_effect_names[call_op(c)->effect],
 		.tools = tools,
 		.n_tools = gate_policy_tools(g, c, tools),
-		.show = gate_policy_show,
-		.request = &look,
 		.image = gate_policy_image(c),
 	};
-	struct policy_verdict v = policy_decide(f, NULL, &about);
+	struct policy_verdict v = gate_judge(f, &asked, &unread);
 	char place[CONFIG_PLACE_MAX];
 
 	if (v.then == CONFIG_ALLOW && gate_policy_asks(c))
 		v = (struct policy_verdict){ CONFIG_ASK, STR_LIT("mcpServers"), 0 };
-	if (unread)
-		v.then = CONFIG_DENY;
 	if (gate_policy_note(g, c, &v, e) < 0)
 		return -1;
 	if (unread)
 		return err_set(e, ERR_DENIED,
 			       "a rule of the policy is about %s of %s, which can't be read here",
-			       unread, about.action);
+			       unread, call_op(c)->action);
 	config_place(g->config, v.line, place);
 	if (v.then == CONFIG_DENY)
 		return err_set(e, ERR_DENIED, "the policy denies %s: rule \"%.*s\", %s",
-			       about.action, STR_CUT(v.rule, CONFIG_NAME_MAX), place);
+			       call_op(c)->action, STR_CUT(v.rule, CONFIG_NAME_MAX), place);
+	if (v.then == CONFIG_ASK && call_op(c)->later)
+		return err_set(e, ERR_DENIED,
+			       "the policy wants a person to approve %s, and here its client tells "
+			       "%s only afterwards: rule \"%.*s\", %s",
+			       call_op(c)->action, call_op(c)->later,
+			       STR_CUT(v.rule, CONFIG_NAME_MAX), place);
 	if (v.then == CONFIG_ASK && !gate_can_ask(g, c))
 		return err_set(e, ERR_DENIED,
 			       "the policy wants a person to approve %s, and nobody can be asked: "
 			       "rule \"%.*s\", %s",
-			       about.action, STR_CUT(v.rule, CONFIG_NAME_MAX), place);
+			       call_op(c)->action, STR_CUT(v.rule, CONFIG_NAME_MAX), place);
 	return 0;
 }
 
@@ -175,6 +204,7 @@ static void gate_policy_budget(void *data, struct str owner, struct hub_sandbox_
 	l = policy_least(&l, &f->limits);
 	ret->cpu_ms = l.has_cpu_seconds ? l.cpu_seconds * 1000 : 0;
 	ret->bytes_out = l.has_bytes_out ? l.bytes_out : 0;
+	ret->wall_ms = l.has_wall_seconds ? l.wall_seconds * 1000 : 0;
 }
 
 void gate_policy_listen(struct gate *g)

@@ -6,16 +6,17 @@
 #include "base/log.h"
 #include "gate/internal.h"
 #include "guard/redact/redact.h"
+#include "op/files.h"
 
 enum { REDACTED_MAX = 256 << 20 };
 
 /* Whether bytes are of an archive, which breaks where the length of a part changes. */
 static bool gate_redact_keeps_length(const struct call *c, const struct field *row)
 {
-	const char *action = call_op(c)->action;
+	const struct op *op = call_op(c);
 
-	return (!row || (row->flags & FIELD_BYTES)) &&
-	       (!strcmp(action, "files.download") || !strcmp(action, "snapshot.export"));
+	return (!row || (row->flags & FIELD_BYTES)) && op->event == &file_chunk_table &&
+	       op != &files_read_op;
 }
 
 /* Where redaction fails, nothing of the text leaves. */

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "gate/internal.h"
 
-enum { SETTLE_MS = 20, WATCHES = 2 };
+enum { SETTLE_MS = 20, AGAIN_MS = 1000, WATCHES = 2 };
 
 struct gate_reload {
 	struct gate *gate; /* NULL: it is closing */
@@ -45,11 +45,18 @@ static int reload_folder(char path[PATH_MAX])
 	return steps;
 }
 
+static void on_reload_timer(uv_timer_t *t);
+
+/* A mistake is there until the file changes. All else may pass, and what the file forbids must not
+ * be allowed for longer than that. */
 static void reload_fail(struct gate_reload *r, const struct err *e)
 {
+	if (!r->is_bad || strcmp(r->why.msg, e->msg) != 0)
+		log_warn("the configuration stays as it was: %s", e->msg);
 	r->is_bad = true;
 	r->why = *e;
-	log_warn("the configuration stays as it was: %s", e->msg);
+	if (e->code != ERR_INVALID)
+		uv_timer_start(&r->timer, on_reload_timer, AGAIN_MS, 0);
 }
 
 static void reload_read(struct gate_reload *r)
@@ -99,6 +106,9 @@ static void reload_start(uv_fs_event_t *w, const char *folder)
 	rc = uv_fs_event_start(w, on_reload_event, folder, 0);
 	if (rc < 0)
 		log_warn("changes of the configuration are not seen: %s", uv_strerror(rc));
+	if (rc < 0)
+		uv_timer_start(&((struct gate_reload *)w->data)->timer, on_reload_timer, AGAIN_MS,
+			       0);
 }
 
 static void reload_watch(struct gate_reload *r)

@@ -8,26 +8,13 @@
 #include "guard/secret/secrets.h"
 #include "hub/core/hub.h"
 
-const struct config_secret *gate_secret_bound(const struct config_file *f, struct str name)
-{
-	for (size_t i = 0; i < f->secrets.n; i++) {
-		if (str_eq(f->secrets.p[i].name, name))
-			return f->secrets.p[i].hosts.n > 0 ? &f->secrets.p[i] : NULL;
-	}
-	return NULL;
-}
-
 bool gate_secret_allows(const struct config_file *f, const struct gate_names *by, bool by_operator,
 			struct str name)
 {
 	struct str own = by->conversation.n ? by->conversation : by->who;
-	const struct config_principal *p;
-	bool named = by_operator;
-	size_t at = 0;
 
-	while (!named && (p = policy_next(f, own, STR_NONE, &at)))
-		named = p->has_secrets;
-	return named && policy_allows_secret(f, by->who, by->conversation, name);
+	return (by_operator || policy_grants(f, own, POLICY_SECRETS)) &&
+	       policy_allows(f, by->who, by->conversation, POLICY_SECRETS, name);
 }
 
 static int gate_secret_check(void *data, const struct call *c, struct str name, bool to_hosts,
@@ -41,12 +28,12 @@ static int gate_secret_check(void *data, const struct call *c, struct str name, 
 	if (!gate_secret_allows(f, &by, call_is_operator(c), name))
 		return err_set(e, ERR_DENIED, "%s may not use the secret %.*s",
 			       call_principal(c)->name, STR_ARG(name));
-	if (to_hosts && !gate_secret_bound(f, name))
+	if (to_hosts && !config_secret_bound(f, name))
 		return err_set(e, ERR_DENIED,
 			       "the secret %.*s has no hosts, so it is for programs, not for a "
 			       "sandbox",
 			       STR_ARG(name));
-	if (!to_hosts && gate_secret_bound(f, name))
+	if (!to_hosts && config_secret_bound(f, name))
 		return err_set(
 			e, ERR_DENIED,
 			"the secret %.*s is for requests to its hosts, and enters no sandbox",

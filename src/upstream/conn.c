@@ -519,10 +519,7 @@ struct upstream_conn *conn_new(struct upstream *u, struct err *e)
 				   .server = k->server,
 				   .on_texts = conn_on_texts,
 				   .owner = k };
-	k->place = (struct place){ .of = &u->all->place,
-				   .config = k->config,
-				   .server = k->server,
-				   .target = &k->texts.target,
+	k->place = (struct place){ .texts = &k->texts,
 				   .on_made = conn_on_made,
 				   .on_gone = conn_on_gone,
 				   .on_stderr = conn_on_stderr,

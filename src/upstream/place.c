@@ -5,12 +5,14 @@
 #include "base/log.h"
 #include "hub/core/hub.h"
 #include "hub/net/net.h"
+#include "hub/sandbox/bound.h"
 
 enum {
 	TTL_MS = 1000, /* only while no hub is connected */
 	QUEUE_MAX = 64 << 20, /* for a program that does not read */
 	PIECE = 256 << 10,
 	ENV_PIECES = 256,
+	NETWORK_MAX = 1 << 20, /* characters of all its rules */
 };
 
 /* ---- the sandbox --------------------------------------------------------------------------- */
@@ -18,6 +20,8 @@ enum {
 static void place_made(struct place *p, const struct err *e)
 {
 	p->making = false;
+	net_grant_fini(&p->grant);
+	p->grant = (struct net_grant){ .n = 0 };
 	p->on_made(p->owner, e);
 }
 
@@ -26,24 +30,66 @@ static void place_on_granted(void *arg, const struct err *err)
 	place_made(arg, err);
 }
 
-/* Rules and presets of the operator's file, and the service. */
-static int place_grant(struct place *p, struct err *e)
+/* Rules and presets of the operator's file, read as those of any sandbox: so names of services are
+ * those of the hub. */
+static int place_rules(const struct texts *t, struct net_grant *to, struct err *e)
 {
-	const struct field_strs *network = &p->server->sandbox.network;
+	const struct field_strs *network = &t->server->sandbox.network;
 	autogrant struct net_grant g = { .n = 0 };
+	autobuf struct buf text = BUF_INIT(NETWORK_MAX);
 
 	if (net_grant_init(&g, e) < 0)
 		return -1;
 	for (size_t i = 0; i < network->n; i++) {
-		if (p->of->rules(config_file(p->config), network->p[i], &g, e) < 0)
-			return err_wrap(e, "network");
+		if (t->of->rules(config_file(t->config), network->p[i], &g, e) < 0)
+			return -1;
 	}
-	if (p->service && net_grant_add(&g, p->service, NULL, 0, e) < 0)
+	return net_grant_print(&g, &text, e) < 0
+		     ? -1
+		     : net_grant_parse(hub_nets(t->of->hub), buf_str(&text), to, e);
+}
+
+/* Its network, with an authority of its own where TLS has to end in the proxy. */
+static int place_network(struct place *p, struct err *e)
+{
+	struct texts *t = p->texts;
+	const struct bound_spec none = { .n = 0 };
+	const struct net_rule *tls;
+
+	if (t->server->sandbox.network.n == 0 && !p->service && !t->bound)
+		return 0;
+	if (net_grant_init(&p->grant, e) < 0)
 		return -1;
-	p->net = net_new(hub_nets(p->of->hub), p->sandbox, NULL, e);
+	if (place_rules(t, &p->grant, e) < 0)
+		return err_wrap(e, "network");
+	if (p->service && net_grant_add(&p->grant, p->service, NULL, 0, e) < 0)
+		return -1;
+	if (!t->bound && net_grant_ends_tls(&p->grant, NET_TLS_MAYBE, &tls))
+		t->bound = hub_sandboxes_bind(hub_sandboxes(t->of->hub), &none, e);
+	return !e->code ? 0 : -1;
+}
+
+static void place_on_bound(void *arg, const struct err *err)
+{
+	struct place *p = arg;
+
+	if (err)
+		place_made(p, err);
+	else
+		net_grant_start(p->net, &p->grant, place_on_granted, p);
+}
+
+static int place_grant(struct place *p, struct err *e)
+{
+	const struct texts *t = p->texts;
+
+	p->net = net_new(hub_nets(t->of->hub), p->sandbox, NULL, e);
 	if (!p->net)
 		return -1;
-	net_grant_start(p->net, &g, place_on_granted, p);
+	if (t->bound)
+		return hub_sandboxes_bind_values(hub_sandboxes(t->of->hub), t->bound, p->net,
+						 &p->grant, place_on_bound, p, e);
+	net_grant_start(p->net, &p->grant, place_on_granted, p);
 	return 0;
 }
 
@@ -57,10 +103,24 @@ static void place_on_made(void *arg, struct sandbox *sb, const struct err *err)
 		return;
 	}
 	p->sandbox = sandbox_ref(sb);
-	if (p->server->sandbox.network.n == 0 && !p->service)
+	if (!p->grant.rules)
 		place_made(p, NULL);
 	else if (place_grant(p, &e) < 0)
 		place_made(p, &e);
+}
+
+/* Whether a folder is the program's home alone: HOME says so, and it is not that of the hub's user,
+ * whose programs act on what is in it. */
+static bool place_is_home(const struct config_target *t, const char *path)
+{
+	static const char name[] = "HOME=";
+	const char *users = getenv("HOME");
+
+	for (const char **v = t->env; v && *v; v++) {
+		if (strncmp(*v, name, strlen(name)) == 0 && strcmp(*v + strlen(name), path) == 0)
+			return !users || strcmp(users, path) != 0;
+	}
+	return false;
 }
 
 static size_t place_ask(const char **paths, enum volume_mode mode, struct volume *to, size_t n)
@@ -73,16 +133,25 @@ static size_t place_ask(const char **paths, enum volume_mode mode, struct volume
 static int place_make(struct place *p, struct err *e)
 {
 	AUTO(volumes_unref) struct volumes *found = NULL;
+	const struct texts *t = p->texts;
 	struct volume asked[VOLUMES_MAX];
-	struct sandbox_mount mounts[VOLUMES_MAX];
-	size_t n = place_ask(p->target->read, VOLUME_RO, asked, 0);
+	struct sandbox_mount mounts[VOLUMES_MAX + BOUND_MOUNTS];
+	struct env_var env[BOUND_VARIABLES];
+	size_t n = place_ask(t->target.read, VOLUME_RO, asked, 0), first = n;
 	struct sandbox_spec spec = {
-		.template = p->server->sandbox.template,
+		.template = t->server->sandbox.template,
 		.ttl_ms = TTL_MS,
 		.mounts = mounts,
+		.env = env,
 	};
 
-	n = place_ask(p->target->write, VOLUME_RW, asked, n);
+	if (place_network(p, e) < 0)
+		return -1;
+	n = place_ask(t->target.write, VOLUME_RW, asked, n);
+	for (; first < n; first++) {
+		if (place_is_home(&t->target, asked[first].host.p))
+			asked[first].mode = VOLUME_RW_ALL;
+	}
 	for (size_t i = 0; i < p->n_more && n < VOLUMES_MAX; i++)
 		asked[n++] = p->more[i];
 	if (n > 0) {
@@ -91,7 +160,9 @@ static int place_make(struct place *p, struct err *e)
 			return -1;
 	}
 	spec.n_mounts = volumes_mounts(found, mounts);
-	sandbox_create_start(hub_box(p->of->hub), &spec, place_on_made, p);
+	bound_mounts(t->bound, mounts, &spec.n_mounts);
+	bound_env(t->bound, env, &spec.n_env);
+	sandbox_create_start(hub_box(t->of->hub), &spec, place_on_made, p);
 	return 0;
 }
 
@@ -207,7 +278,7 @@ static const struct exec_events run_events = { run_on_output, run_on_exit };
 
 static int run_exec(struct run *r, struct err *e)
 {
-	const struct config_target *t = r->place->target;
+	const struct config_target *t = &r->place->texts->target;
 	struct str argv[CONFIG_LIST_MAX + 1];
 	struct exec_secret env[ENV_PIECES];
 	struct exec_spec spec = {
@@ -243,7 +314,7 @@ static void *run_start(void *owner, struct mcp_program *p, struct err *e)
 		return NULL;
 	}
 	exec_on_drain(r->exec, run_on_drain, r);
-	uv_timer_init(at->of->loop, &r->timer);
+	uv_timer_init(at->texts->of->loop, &r->timer);
 	r->timer.data = r;
 	return r;
 }

@@ -13,6 +13,7 @@
 #include "mcp/connect/connect.h"
 #include "net/wire/grant.h"
 
+struct bound;
 struct hub;
 struct net;
 struct secrets;
@@ -31,6 +32,10 @@ struct place_of {
 
 /* ---- texts.c: its texts, with values in place of variables --------------------------------- */
 
+/* A secret with hosts is not among the values. What runs in a sandbox gets a placeholder in its
+ * arguments and variables; a URL at one of the hosts gets the value in headers, since the hub sends
+ * them. Everywhere else it is refused. */
+
 struct texts {
 	const struct place_of *of; /* the owner's, as all up to on_texts */
 	struct config *config;
@@ -41,6 +46,7 @@ struct texts {
 	/* Filled in. */
 	struct config_target target;
 	bool has_target;
+	struct bound *bound; /* secrets with hosts, whose placeholders are in it; NULL: none */
 	struct secrets_read *reading; /* private */
 };
 void texts_start(struct texts *t);
@@ -53,10 +59,7 @@ struct str texts_variable(struct str name);
 /* ---- place.c --------------------------------------------------------------------------------- */
 
 struct place {
-	const struct place_of *of; /* the owner's, as all up to owner */
-	struct config *config;
-	const struct config_server *server;
-	const struct config_target *target;
+	struct texts *texts; /* the owner's, as all up to owner; on_texts has come */
 	const struct volume *more; /* folders beside those of the file */
 	size_t n_more;
 	const struct net_rule *service; /* a service of the host beside them; NULL: none */
@@ -68,6 +71,7 @@ struct place {
 	/* Private, but for `sandbox`: NULL until it is made. */
 	struct sandbox *sandbox;
 	struct net *net;
+	struct net_grant grant; /* until it is made */
 	bool making; /* on_made is still to come */
 };
 /* Makes the sandbox, with what it is granted. */

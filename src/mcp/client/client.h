@@ -128,6 +128,7 @@ struct mcp_answer {
 	 * ERR_INVALID (the answer violates the protocol or the tool's output schema), ERR_LIMIT,
 	 * ERR_TOO_LARGE */
 	const struct err *e;
+	bool sent; /* with e: the server has had the request; false where HTTP can't tell */
 };
 
 struct mcp_progress {

@@ -99,6 +99,7 @@ struct mcp_pending {
 	uint64_t stood_ms; /* total time that the clock was stopped */
 	uint64_t waived_ms; /* the part of that for questions of unknown requests */
 	unsigned generation; /* of the session in which it was sent */
+	bool sent; /* at least once */
 	bool resent, refreshed, renegotiated; /* was sent again for this reason; once each */
 
 	unsigned rounds; /* number of input_required answers */

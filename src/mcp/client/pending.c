@@ -260,7 +260,7 @@ void mcp_pending_end(struct mcp_pending *p, const struct mcp_answer *a)
 
 void mcp_pending_fail(struct mcp_pending *p, const struct err *e)
 {
-	end(p, &(struct mcp_answer){ .e = e });
+	end(p, &(struct mcp_answer){ .e = e, .sent = p->sent });
 }
 
 void mcp_pending_go_on(struct mcp_pending *p)
@@ -338,6 +338,7 @@ void mcp_client_failed(struct mcp_client *c, struct mcp_pending *p, const struct
 	if (!mcp_client_lives(inside) || p->ended || !p->entry.listed)
 		return;
 	mcp_pending_unlist(p);
+	p->sent = p->sent && e->code != ERR_TRANSPORT; /* it may never have got there */
 	if (!p->task || !mcp_follow_survives(p, e))
 		mcp_pending_fail(p, e);
 }

@@ -262,6 +262,7 @@ int mcp_send_request(struct mcp_pending *p, struct err *e)
 		return -1;
 	}
 	p->generation = c->generation;
+	p->sent = true;
 	p->queued = false;
 	send(c, &m, &text);
 	mcp_head_release(&m);

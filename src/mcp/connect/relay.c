@@ -318,6 +318,7 @@ static int read_options(struct mcp_relay *r, const struct mcp_relay_options *o, 
 static int open_fetch(struct mcp_relay *r, struct err *e)
 {
 	const struct http_client_options http = { .unix_socket = r->o.unix_socket,
+						  .own_only = r->o.own_only,
 						  .connections = 2 * RELAY_MESSAGES_MAX };
 	const struct mcp_fetch_options o = { .base = &r->base,
 					     .url = r->url,

@@ -26,6 +26,7 @@ struct mcp_relay_options {
 	const char *profile; /* likewise by ?profile=; NULL: none. Copied. */
 	const char *unix_socket; /* connect here instead of to the URL's host, or NULL */
 	const struct secret *token; /* bearer, or NULL; borrowed until on_closed */
+	bool own_only; /* send nothing to programs of other users (http/client/client.h) */
 	unsigned drain_ms;
 	/* Called once, last; the relay is freed. */
 	void (*on_closed)(void *owner);

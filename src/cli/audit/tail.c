@@ -114,8 +114,13 @@ static int tail_read(struct tail *t, bool print, uint64_t *count, struct err *e)
 
 static int tail_list(struct tail *t, struct err *e)
 {
+	ssize_t n;
+
 	free(t->files);
-	t->n = audit_files(t->folder, &t->files);
+	n = audit_files(t->folder, &t->files, e);
+	t->n = n < 0 ? 0 : (size_t)n;
+	if (n < 0)
+		return -1;
 	return t->n ? 0 : err_set(e, ERR_PATH_NOT_FOUND, "there is no audit log");
 }
 

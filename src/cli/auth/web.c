@@ -21,9 +21,12 @@ static int web_link(struct err *e)
 		return -1;
 	url = json_str(json_get(json_root(doc), "url"));
 	if (!url.n)
-		return err_set(e, ERR_INVALID,
-			       "the hub listens at no address that a browser can reach: "
-			       "run holt hub stop, then holt serve");
+		return err_set(
+			e, ERR_INVALID,
+			"the hub listens at no address that a browser can reach: "
+			"start holt serve, which takes it over with its sandboxes; one that "
+			"holt serve started has to be ended before (holt hub stop), and keeps "
+			"the files of its sandboxes");
 	printf("%.*s\n", STR_ARG(url));
 	fputs("holt: the link logs one browser in, once, within 10 minutes\n", stderr);
 	return 0;

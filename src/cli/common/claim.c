@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -12,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/folder.h"
 #include "base/mem.h"
 #include "cli/common/home.h"
 
@@ -112,6 +115,60 @@ static int conflict(const struct claim *c, struct err *e)
 
 	claim_text(c, text);
 	return err_set(e, ERR_STORE_LOCKED, "another hub has this data folder: %s", text);
+}
+
+int claim_check(bool yields, struct claim *ret, struct err *e)
+{
+	int held = claim_look(ret, e);
+
+	if (held > 0 && *ret->socket && (yields || !ret->yields))
+		return conflict(ret, e);
+	return held;
+}
+
+static bool has_socket(pid_t pid, uint64_t inode)
+{
+	char path[64], name[64], link[64];
+	autofolder struct folder d = FOLDER_NONE;
+	bool has = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	snprintf(name, sizeof(name), "socket:[%" PRIu64 "]", inode);
+	d = folder_of(path);
+	while (!has && folder_next(&d) > 0) {
+		ssize_t n = readlinkat(folder_fd(&d), d.entry->d_name, link, sizeof(link) - 1);
+
+		link[n < 0 ? 0 : n] = '\0';
+		has = strcmp(link, name) == 0;
+	}
+	return has;
+}
+
+bool claim_listens(const struct claim *c, const char *address)
+{
+	static const char *const tables[] = { "tcp", "tcp6" };
+	const char *colon = strrchr(address, ':');
+	char path[64], line[512];
+	bool found = false;
+
+	for (size_t i = 0; c->pid && colon && i < ARRAY_LEN(tables); i++) {
+		FILE *f;
+		uint64_t inode;
+		unsigned port, state;
+
+		snprintf(path, sizeof(path), "/proc/%d/net/%s", (int)c->pid, tables[i]);
+		f = fopen(path, "re");
+		while (f && !found && fgets(line, sizeof(line), f))
+			found = sscanf(line,
+				       " %*d: %*[0-9A-F]:%x %*[0-9A-F:] %x %*s %*s %*s %*d %*d "
+				       "%" SCNu64,
+				       &port, &state, &inode) == 3 &&
+				state == TCP_LISTEN && port == (unsigned)atoi(colon + 1) &&
+				has_socket(c->pid, inode);
+		if (f)
+			fclose(f);
+	}
+	return found;
 }
 
 /* Its process may have ended, and its number may be another's, between the two. */

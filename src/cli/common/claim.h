@@ -22,6 +22,13 @@ struct claim {
 /* 1 and *ret: a hub has the data folder; 0: none has. */
 int claim_look(struct claim *ret, struct err *e) MUST_USE;
 
+/* ERR_STORE_LOCKED: claim_take() would fail, since another hub has it and does not yield. Else as
+ * claim_look(); *ret.pid 0: none has it. */
+int claim_check(bool yields, struct claim *ret, struct err *e) MUST_USE;
+
+/* Whether that hub listens on the port of address, "HOST:PORT". */
+bool claim_listens(const struct claim *c, const char *address);
+
 /* Takes it for this process, until that ends; its pid and time are filled in. A hub that yields is
  * told to (SIGUSR1) and waited for. ERR_STORE_LOCKED with claim_text() where another one has it. */
 int claim_take(const struct claim *mine, struct err *e) MUST_USE;

@@ -267,11 +267,13 @@ static bool is_here(const char *url)
 	return false;
 }
 
-int home_token_for(const char *url, struct secret **ret, struct err *e)
+int home_token_for(const char *url, struct secret **ret, bool *ret_own, struct err *e)
 {
 	const char *said = getenv("HOLT_TOKEN");
 	bool has = said && *said;
 
+	if (ret_own)
+		*ret_own = !has;
 	*ret = has ? secret_new(str_of(said), e) : is_here(url) ? home_token(e) : NULL;
 	return *ret || (!has && !is_here(url)) ? 0 : -1;
 }

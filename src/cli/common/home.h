@@ -45,8 +45,9 @@ int home_settings(const char *name, bool make, char ret[PATH_MAX], struct err *e
 struct secret *home_token(struct err *e) MUST_USE;
 
 /* For the hub at this URL: HOLT_TOKEN, else home_token(), which never leaves this machine. *ret
- * NULL: there is none. */
-int home_token_for(const char *url, struct secret **ret, struct err *e) MUST_USE;
+ * NULL: there is none. *ret_own: it is home_token(), for programs of this user alone; may be
+ * NULL. */
+int home_token_for(const char *url, struct secret **ret, bool *ret_own, struct err *e) MUST_USE;
 
 /* Those of Holt's own folders that can exist here: data, socket, cache and configuration. Creates
  * nothing.

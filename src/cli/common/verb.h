@@ -111,7 +111,7 @@ extern const struct verb diff_verb;
 extern const struct verb mcp_verb;
 extern const struct verb serve_verb, hub_verb;
 extern const struct verb auth_verb;
-extern const struct verb config_verb, why_verb, shell_verb, init_verb;
+extern const struct verb config_verb, policy_verb, why_verb, shell_verb, init_verb;
 extern const struct verb doctor_verb, self_check_verb;
 extern const struct verb version_verb;
 extern const struct verb help_verb;

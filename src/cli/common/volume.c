@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/path.h"
 #include "cli/common/option.h"
@@ -59,4 +61,16 @@ int volume_read(const char *text, struct volume_words *ret, struct err *e)
 	inside++;
 	ret->inside = (struct str){ inside, mode ? (size_t)(mode - inside) : strlen(inside) };
 	return 0;
+}
+
+bool volume_tell(const struct volume_words *v)
+{
+	struct stat st;
+
+	if (!v->writable || v->all || stat(v->host, &st) < 0 || !S_ISDIR(st.st_mode))
+		return false;
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "holt: what programs of this machine act on (.git/config, .vscode "
+				"and more) is read-only in the folder; :rw-all gives all of it\n");
+	return true;
 }

@@ -17,3 +17,7 @@ struct volume_words {
 
 /* ERR_INVALID: it is not of that form, or HOST is not there, or a link that may not be followed. */
 int volume_read(const char *text, struct volume_words *ret, struct err *e) MUST_USE;
+
+/* Tells a person at the terminal what is not writable in a folder that is given as rw; false: it is
+ * not given so. */
+bool volume_tell(const struct volume_words *v);

@@ -11,6 +11,7 @@
 #include "door/mcp/tools.h"
 #include "gate/gate.h"
 #include "guard/policy/glob.h"
+#include "guard/policy/policy.h"
 #include "op/ops.h"
 
 enum { TEXT_MAX = 4 << 20, EXIT_DOUBTS = 1 };
@@ -34,26 +35,6 @@ struct config *config_of_verb(const char *said, struct err *e)
 	return home_config(said, path, &must, e) < 0 ? NULL : config_open(path, must, e);
 }
 
-/* Of verbs that work by themselves, whose operations are not the hub's. */
-static const struct config_action local_actions[] = {
-	{ "sandbox.run", "execute" },
-	{ "image.build", "execute" },
-	{ "host.doctor", "execute" },
-};
-
-size_t config_actions(struct config_action *ret, size_t max)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < all_ops_n && n < max; i++)
-		ret[n++] = (struct config_action){ all_ops[i]->action,
-						   op_effect_names[all_ops[i]->effect],
-						   all_ops[i] };
-	for (size_t i = 0; i < ARRAY_LEN(local_actions) && n < max; i++)
-		ret[n++] = local_actions[i];
-	return n;
-}
-
 /* ---- check --------------------------------------------------------------------------------- */
 
 struct doubts {
@@ -66,7 +47,7 @@ struct doubts {
 static bool doubts_action(const struct doubts *d, struct str pattern)
 {
 	for (size_t i = 0; i < d->n_actions; i++) {
-		if (policy_glob(pattern, str_of(d->actions[i].action)))
+		if (config_is_action(&d->actions[i], pattern))
 			return true;
 	}
 	return false;
@@ -127,6 +108,126 @@ static void doubts_list(struct doubts *d, const struct config_rule *r, const cha
 	}
 }
 
+static bool doubts_rule_is_of(const struct config_rule *r, const struct config_action *a)
+{
+	const char *names[CONFIG_TOOLS_MAX];
+	size_t n = a->op ? tools_of(a->op, names, ARRAY_LEN(names)) : 0;
+
+	if (r->effects.n && !policy_names(&r->effects, str_of(a->effect)))
+		return false;
+	for (size_t i = 0; i < n && r->tools.n; i++) {
+		if (policy_names(&r->tools, str_of(names[i])))
+			return true;
+	}
+	return r->tools.n == 0;
+}
+
+/* A spelling that no path of a call has (op_spell_paths()). */
+static bool doubts_spelling(struct str path)
+{
+	static const char *const wrong[] = { "//", "/./", "/../" };
+	bool begins = str_starts(path, "/") || str_starts(path, "*");
+
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		if (memmem(path.p, path.n, wrong[i], strlen(wrong[i])))
+			return !str_starts(path, "file://");
+	}
+	return !begins || (path.n > 1 && str_ends(path, "/")) || str_ends(path, "/.") ||
+	       str_ends(path, "/..");
+}
+
+static void doubts_say_pointer(struct doubts *d, const struct config_rule *r, const char *pointer,
+			       struct str actions, const char *near)
+{
+	char place[CONFIG_PLACE_MAX];
+
+	d->n++;
+	fprintf(stderr, "holt: %s: when: no request of \"%.*s\" has %.80s%s%s%s\n",
+		config_place(d->config, r->line, place), STR_CUT(actions, 80), pointer,
+		*near ? "; did you mean " : "", near, *near ? "?" : "");
+}
+
+/* The pointer of a rule about the actions of one pattern: the first that has it is enough. */
+static void doubts_pointer(struct doubts *d, const struct config_rule *r,
+			   const struct field_pair *when, struct str actions)
+{
+	char near[CONFIG_POINTER_MAX] = "", place[CONFIG_PLACE_MAX];
+	bool any = false;
+
+	for (size_t i = 0; i < d->n_actions; i++) {
+		const struct config_action *a = &d->actions[i];
+		const struct field *f;
+
+		if (!config_is_action(a, actions) || !doubts_rule_is_of(r, a))
+			continue;
+		f = a->op ? field_of_pointer(a->op->request, when->key.p) : NULL;
+		if (f && (f->flags & FIELD_PATH) && doubts_spelling(when->value)) {
+			d->n++;
+			fprintf(stderr,
+				"holt: %s: when: no path is spelt \"%.*s\": they are absolute, "
+				"without \".\", \"..\", \"//\" and a slash at the end\n",
+				config_place(d->config, r->line, place), STR_CUT(when->value, 80));
+			return;
+		}
+		if (f || !a->op || !*when->key.p)
+			return;
+		any = true;
+		if (!*near)
+			config_near_pointer(a->op, when->key.p, near);
+	}
+	if (any)
+		doubts_say_pointer(d, r, when->key.p, actions, near);
+}
+
+static void doubts_when(struct doubts *d, const struct config_rule *r)
+{
+	for (size_t i = 0; i < r->when.n; i++) {
+		for (size_t k = 0; k < r->actions.n; k++)
+			doubts_pointer(d, r, &r->when.p[i], r->actions.p[k]);
+		if (!r->actions.n)
+			doubts_pointer(d, r, &r->when.p[i], STR_LIT("*"));
+	}
+}
+
+/* Whether the rule is about what the action does, whatever else it wants. */
+static bool doubts_covers(const struct config_rule *r, const struct config_action *a)
+{
+	for (size_t i = 0; i < r->actions.n; i++) {
+		if (config_is_action(a, r->actions.p[i]))
+			return doubts_rule_is_of(r, a);
+	}
+	return r->actions.n == 0 && doubts_rule_is_of(r, a);
+}
+
+/* Who denies one way to run commands may believe that the others are closed, too: no mistake, but
+ * told. */
+static void doubts_commands(struct doubts *d, const struct config_policy *p,
+			    const struct config_rule *r)
+{
+	char place[CONFIG_PLACE_MAX], open[160] = "";
+	size_t n = 0, closed = 0;
+
+	for (size_t i = 0; i < d->n_actions && p->def == CONFIG_ALLOW; i++) {
+		const struct config_action *a = &d->actions[i];
+		bool covered = false;
+
+		if (a->op && !(a->op->flags & OP_COMMANDS))
+			continue;
+		closed += doubts_covers(r, a);
+		for (size_t k = 0; k < p->rules.n && !covered; k++)
+			covered = p->rules.p[k].then != CONFIG_ALLOW &&
+				  doubts_covers(&p->rules.p[k], a);
+		if (!covered && n + strlen(a->action) + 3 < sizeof(open))
+			n += (size_t)snprintf(open + n, sizeof(open) - n, "%s%s", n ? ", " : "",
+					      a->action);
+	}
+	if (closed && n)
+		fprintf(stderr,
+			"holt: %s: note: commands can still be run by %s; the action \"%s\" is "
+			"all of them\n",
+			config_place(d->config, r->line, place), open, OP_COMMANDS_ACTION);
+}
+
 static void doubts_policy(struct doubts *d, const struct config_policy *p)
 {
 	for (size_t i = 0; i < p->rules.n; i++) {
@@ -135,6 +236,9 @@ static void doubts_policy(struct doubts *d, const struct config_policy *p)
 		doubts_list(d, r, "actions", &r->actions, doubts_action);
 		doubts_list(d, r, "effects", &r->effects, doubts_effect);
 		doubts_list(d, r, "tools", &r->tools, doubts_tool);
+		doubts_when(d, r);
+		if (r->then != CONFIG_ALLOW)
+			doubts_commands(d, p, r);
 	}
 }
 

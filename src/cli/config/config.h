@@ -1,5 +1,6 @@
 #pragma once
 /* What verbs about the operator's file share. */
+#include "base/str.h"
 #include "cli/common/verb.h"
 
 struct config;
@@ -8,10 +9,17 @@ struct op;
 /* said: what --config says, or NULL. */
 struct config *config_of_verb(const char *said, struct err *e) MUST_USE;
 
-/* All that a rule can be about. */
+/* All that a rule can be about: operations of the hub, of one door alone, and of verbs. */
 struct config_action {
 	const char *action, *effect;
-	const struct op *op; /* NULL: no hub does it */
+	const struct op *op; /* NULL: a verb does it, and no table has its request */
 };
 enum { CONFIG_ACTIONS_MAX = 256, CONFIG_TOOLS_MAX = 32 };
 size_t config_actions(struct config_action *ret, size_t max);
+/* Whether a pattern of a rule's "actions" is of it. */
+bool config_is_action(const struct config_action *a, struct str pattern);
+
+enum { CONFIG_POINTER_MAX = 256 };
+/* What a pointer that no request of the operation has may mean: a door's name of it, or one
+ * that is nearly it. "": nothing is near. */
+void config_near_pointer(const struct op *op, const char *pointer, char ret[CONFIG_POINTER_MAX]);

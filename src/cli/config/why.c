@@ -6,6 +6,7 @@
 #include "cli/config/config.h"
 #include "code/names.h"
 #include "door/mcp/tools.h"
+#include "gate/gate.h"
 #include "guard/policy/policy.h"
 #include "op/ops.h"
 
@@ -29,7 +30,8 @@ static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 static const struct why_options defaults = { .who = "local" };
 
 /* A pointer also leads to all that is below it. */
-static void why_show(const void *request, const char *pointer, field_see_fn see, void *data)
+static void why_show(const void *request, const char *pointer, bool whole, field_see_fn see,
+		     void *data)
 {
 	const struct option_list *l = request;
 	size_t n = strlen(pointer);
@@ -45,14 +47,126 @@ static void why_see(void *data, struct str text)
 	*(struct str *)data = text;
 }
 
-static int why_check_args(const struct option_list *l, struct err *e)
+static int why_check_args(const struct op *op, const struct option_list *l, struct err *e)
 {
+	char near[CONFIG_POINTER_MAX], pointer[CONFIG_POINTER_MAX];
+
 	for (size_t i = 0; i < l->n; i++) {
-		if (l->p[i][0] != '/' || !strchr(l->p[i], '='))
+		const char *sign = strchr(l->p[i], '=');
+
+		if (l->p[i][0] != '/' || !sign || sign - l->p[i] >= CONFIG_POINTER_MAX)
 			return err_set(e, ERR_INVALID, "--arg %.80s: write /POINTER=VALUE",
 				       l->p[i]);
+		snprintf(pointer, sizeof(pointer), "%.*s", (int)(sign - l->p[i]), l->p[i]);
+		if (!op || field_of_pointer(op->request, pointer))
+			continue;
+		config_near_pointer(op, pointer, near);
+		return err_set(e, ERR_INVALID, "--arg %.80s: no request of %s has it%s%s%s",
+			       pointer, op->action, *near ? "; did you mean " : "", near,
+			       *near ? "?" : "");
 	}
 	return 0;
+}
+
+/* ---- the request, as a door would read it -------------------------------------------------- */
+
+/* What stands at a pointer, as the row there takes it: a text as it is, else JSON. */
+static void why_write_value(const struct op *op, const char *pointer, const char *value,
+			    struct json_writer *w)
+{
+	const struct field *f = field_of_pointer(op->request, pointer);
+	bool text = f->kind == FIELD_IS_STR || f->kind == FIELD_IS_ENUM || f->kind == FIELD_IS_MAP;
+	struct err none;
+	AUTO(json_free)
+	struct json_doc *doc = text ? NULL : json_parse(str_of(value), NULL, &none);
+
+	if (f->kind == FIELD_IS_STRS && (!doc || json_type(json_root(doc)) != JSON_ARRAY))
+		json_write_text(w, value); /* of one place of the list */
+	else if (doc)
+		json_write_val(w, json_root(doc));
+	else
+		json_write_text(w, value);
+}
+
+/* The next step of a pointer below `at`, which it begins with. */
+static struct str why_step(const char *arg, size_t at)
+{
+	return (struct str){ arg + at + 1, strcspn(arg + at + 1, "/=") };
+}
+
+static bool why_is_below(const char *arg, const char *first, size_t n)
+{
+	return strncmp(arg, first, n) == 0 && strchr("/=", arg[n]);
+}
+
+/* Writes what all --arg have below the first n bytes of one of them. */
+static void why_write(const struct op *op, const struct option_list *l, const char *first, size_t n,
+		      unsigned depth, struct json_writer *w)
+{
+	bool list;
+	char pointer[CONFIG_POINTER_MAX];
+
+	if (first[n] == '=') {
+		snprintf(pointer, sizeof(pointer), "%.*s", (int)n, first);
+		why_write_value(op, pointer, first + n + 1, w);
+		return;
+	}
+	list = first[n + 1] >= '0' && first[n + 1] <= '9';
+	if (list)
+		json_write_array(w);
+	else
+		json_write_object(w);
+	for (size_t i = 0; i < l->n; i++) {
+		bool seen = !why_is_below(l->p[i], first, n) || l->p[i][n] == '=';
+		struct str step;
+
+		if (seen)
+			continue;
+		step = why_step(l->p[i], n);
+		for (size_t k = 0; k < i && !seen; k++)
+			seen = why_is_below(l->p[k], l->p[i], n + 1 + step.n);
+		if (seen)
+			continue;
+		if (!list)
+			json_write_key_str(w, step);
+		if (depth < 16)
+			why_write(op, l, l->p[i], n + 1 + step.n, depth + 1, w);
+	}
+	if (list)
+		json_write_array_end(w);
+	else
+		json_write_object_end(w);
+}
+
+/* Decoded and brought into its one form as in a call, but members may be missing. NULL: it can't
+ * be. */
+static const void *why_request(const struct op *op, const struct option_list *l, struct arena *a,
+			       struct err *e)
+{
+	autobuf struct buf text = BUF_INIT(JSON_BYTES_MAX);
+	struct json_writer w = json_writer(&text);
+	void *request = arena_alloc(a, op->request->size, e);
+	struct json_doc *doc;
+	struct err none;
+	bool relative;
+	char *copy;
+
+	if (l->n)
+		why_write(op, l, l->p[0], 0, 0, &w);
+	else
+		json_write_object(&w), json_write_object_end(&w);
+	if (!request || json_write_done(&w, e) < 0)
+		return NULL;
+	copy = arena_dup(a, buf_str(&text), e);
+	doc = copy ? json_parse((struct str){ copy, text.n }, NULL, e) : NULL;
+	if (!doc || field_decode_part(op->request, json_root(doc), a, request, e) < 0)
+		return NULL;
+	/* What it lacks may keep it from its one form; a rule about that sees nothing there. */
+	if (op->normalize && op->normalize(request, a, l->n ? e : &none) < 0 && l->n)
+		return NULL;
+	if (op_spell_paths(op, request, STR_LIT(OP_PATH_BASE), a, &relative, e) < 0)
+		return NULL;
+	return request; /* doc lives as long as the program */
 }
 
 /* The names by which rules know it as a tool: those of tools_of(), and that of a module's tool. */
@@ -64,9 +178,9 @@ static size_t why_tools(const struct op *op, const struct option_list *args, str
 	struct err none;
 	size_t n = op ? tools_of(op, ret, CONFIG_TOOLS_MAX) : 0;
 
-	why_show(args, "/module", why_see, &module);
-	why_show(args, "/tool", why_see, &tool);
-	why_show(args, "/kind", why_see, &kind);
+	why_show(args, "/module", false, why_see, &module);
+	why_show(args, "/tool", false, why_see, &tool);
+	why_show(args, "/kind", false, why_see, &kind);
 	if (op != &module_call_op || !module.n || !tool.n)
 		return n;
 	if (kind.n && !str_is(kind, "tool"))
@@ -129,31 +243,63 @@ static int why_print(const struct why *y, bool json, struct err *e)
 	return text ? 0 : -1;
 }
 
+/* Of a verb's action, whose request is only what was said. */
+static struct policy_verdict why_judge_local(const struct config_file *f,
+					     const struct config_action *a, struct str who,
+					     const struct option_list *args)
+{
+	struct policy_call call = { .who = who,
+				    .action = a->action,
+				    .effect = a->effect,
+				    .show = why_show,
+				    .request = args };
+
+	if (config_is_action(a, STR_LIT(OP_COMMANDS_ACTION)))
+		call.group = OP_COMMANDS_ACTION;
+	for (size_t i = 0; i < policy_image_members_n && !call.image.p; i++)
+		why_show(args, policy_image_members[i], false, why_see, &call.image);
+	return policy_decide(f, NULL, &call);
+}
+
+static int why_judge(const struct config *c, const struct config_action *a, struct str who,
+		     const struct option_list *args, struct arena *arena,
+		     struct policy_verdict *ret, struct err *e)
+{
+	const char *names[CONFIG_TOOLS_MAX + 1], *unread;
+	struct gate_asked asked = { .op = a->op, .who = who, .tools = names };
+
+	if (!a->op) {
+		*ret = why_judge_local(config_file(c), a, who, args);
+		return 0;
+	}
+	asked.request = why_request(a->op, args, arena, e);
+	if (!asked.request)
+		return -1;
+	asked.n_tools = why_tools(a->op, args, arena, names);
+	if (a->op->effect == OP_WRITE || a->op->effect == OP_EXECUTE)
+		asked.image = gate_image(a->op, asked.request);
+	*ret = gate_judge(config_file(c), &asked, &unread);
+	return 0;
+}
+
 static int why_run(const struct verb_input *in)
 {
 	const struct why_options *o = in->options;
 	struct err e = ERR_INIT;
 	AUTO(config_unref) struct config *c = NULL;
 	struct config_action a = { .action = NULL };
-	AUTO(arena_free) struct arena *arena = arena_new(1 << 16);
-	const char *names[CONFIG_TOOLS_MAX + 1];
+	AUTO(arena_free) struct arena *arena = arena_new(64 << 20);
 	char place[CONFIG_PLACE_MAX];
-	struct policy_call call = { .who = str_of(o->who), .show = why_show, .request = &o->args };
 	struct policy_verdict v;
 	struct why y;
 
-	if (why_find(in->operands[0], &a, &e) < 0 || why_check_args(&o->args, &e) < 0)
+	if (why_find(in->operands[0], &a, &e) < 0 || why_check_args(a.op, &o->args, &e) < 0)
 		return cli_wrong_usage(in->verb, &e);
 	c = config_of_verb(o->config, &e);
-	if (!c)
+	if (!c || !arena)
 		return cli_fail(&e);
-	call.action = a.action;
-	call.effect = a.effect;
-	call.tools = names;
-	call.n_tools = arena ? why_tools(a.op, &o->args, arena, names) : 0;
-	for (size_t i = 0; i < policy_image_members_n && !call.image.p; i++)
-		why_show(&o->args, policy_image_members[i], why_see, &call.image);
-	v = policy_decide(config_file(c), NULL, &call);
+	if (why_judge(c, &a, str_of(o->who), &o->args, arena, &v, &e) < 0)
+		return cli_wrong_usage(in->verb, &e);
 	y = (struct why){ .decision = v.then };
 	if (v.line) {
 		y.rule = v.rule;

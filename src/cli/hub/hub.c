@@ -45,6 +45,7 @@ static int print_json(bool runs, const struct claim *c, const struct json_val *s
 	autobuf struct buf text = BUF_INIT(JSON_MAX);
 	struct json_writer w = json_writer(&text);
 	char since[CLAIM_TIME_MAX];
+	int64_t step_ms;
 
 	json_write_object(&w);
 	json_write_key(&w, "running");
@@ -70,6 +71,10 @@ static int print_json(bool runs, const struct claim *c, const struct json_val *s
 		json_write_key(&w, members[i].name);
 		json_write_str(&w, said);
 	}
+	if (json_int64(json_get(state, "longest_step_ms"), &step_ms)) {
+		json_write_key(&w, "longest_step_ms");
+		json_write_int(&w, step_ms);
+	}
 	json_write_object_end(&w);
 	if (json_write_done(&w, e) < 0)
 		return -1;
@@ -80,6 +85,7 @@ static int print_json(bool runs, const struct claim *c, const struct json_val *s
 static void print_text(const struct claim *c, const struct json_val *state, const struct err *why)
 {
 	char text[CLAIM_TEXT_MAX];
+	int64_t step_ms;
 
 	claim_text(c, text);
 	safe_line(stdout, str_of(text));
@@ -98,6 +104,8 @@ static void print_text(const struct claim *c, const struct json_val *state, cons
 		safe_line(stdout, said);
 		puts("");
 	}
+	if (json_int64(json_get(state, "longest_step_ms"), &step_ms))
+		printf("Longest step of its loop: %" PRId64 " ms\n", step_ms);
 }
 
 static int run_status(const struct verb_input *in)

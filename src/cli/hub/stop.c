@@ -1,19 +1,27 @@
 #include "cli/hub/hub.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/common/claim.h"
+#include "cli/link/link.h"
 
-enum { STOP_MS = 30000, PAUSE_US = 10000 };
+/* Gigabytes of files are packed within that. */
+enum { STOP_MS = 900000, PAUSE_US = 10000 };
 
 struct stop_options {
 	struct verb_options common;
+	bool remove;
 };
 
-static const struct option_row rows[] = { HELP_ROW(struct stop_options) };
+static const struct option_row rows[] = {
+	OPTION(struct stop_options, remove, OPTION_FLAG, "remove",
+	       .doc = "Remove the sandboxes that run, with their files."),
+	HELP_ROW(struct stop_options),
+};
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
 /* Until that hub is gone; another may have come at once. */
@@ -32,14 +40,40 @@ static int await_end(const struct claim *was, struct err *e)
 	return held < 0 ? -1 : 0;
 }
 
+static void tell_some(uint64_t n, const char *what)
+{
+	if (n)
+		fprintf(stderr, "holt: %" PRIu64 " sandbox%s %s\n", n, n == 1 ? "" : "es", what);
+}
+
+static void tell(const struct hub_counts *n)
+{
+	char ends[HUB_ENDS_MAX];
+
+	hub_counts_ends(n, ends);
+	tell_some(n->staying,
+		  "to be stopped; the next call for one starts it again, with its files");
+	tell_some(n->sandboxes - n->staying, "to be removed, with all files");
+	if (*ends)
+		fprintf(stderr, "holt: %s end%s\n", ends,
+			n->commands + n->forwards == 1 ? "s" : "");
+}
+
 static int run(const struct verb_input *in)
 {
+	const struct stop_options *o = in->options;
+	struct hub_counts counts = { 0 };
 	struct err e = ERR_INIT;
 	struct claim c;
 	int held = claim_look(&c, &e);
 
-	if (held > 0)
-		held = claim_signal(SIGTERM, &e);
+	if (held > 0) {
+		hub_link_counts(c.socket, &counts);
+		if (o->remove)
+			counts.staying = 0;
+		tell(&counts);
+		held = claim_signal(o->remove ? SIGUSR2 : SIGTERM, &e);
+	}
 	if (held < 0 || (held > 0 && await_end(&c, &e) < 0))
 		return cli_fail(&e);
 	if (held == 0)
@@ -49,10 +83,12 @@ static int run(const struct verb_input *in)
 
 const struct verb hub_stop_verb = {
 	.name = "hub stop",
-	.usage = "",
-	.doc = "End the hub of the data folder, and its sandboxes.",
-	.more = "It finishes what is in flight first. One that a service manager keeps may be\n"
-		"started anew by that.",
+	.usage = "[OPTION...]",
+	.doc = "End the hub of the data folder. Its sandboxes are stopped.",
+	.more = "Files of sandboxes are kept, and the next call for one starts it again; commands\n"
+		"and forwards end. One that is to end when it is not used (--idle) ends, unless\n"
+		"its retention keeps it. What is in flight is finished first. A hub that a\n"
+		"service manager keeps may be started anew by that.",
 	.page = "holt-hub",
 	.options = &options,
 	.size = sizeof(struct stop_options),

@@ -113,7 +113,7 @@ static int making_token(struct making *m, const struct config_options *o, struct
 	if (!url)
 		return err_set(e, ERR_INVALID, "--with-token goes with --url or --connect");
 	if (home_token_for(str_starts(str_of(url), "unix:") ? "http://localhost" : url, &m->token,
-			   e) < 0)
+			   NULL, e) < 0)
 		return -1;
 	if (!m->token)
 		return err_set(e, ERR_INVALID, "HOLT_TOKEN is to have the token of that hub");

@@ -1,6 +1,7 @@
 #include "cli/link/link.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ struct hub_link {
 
 	/* of the request: */
 	int status;
+	char audit_id[64]; /* of its record */
 	bool done;
 	struct buf came; /* the answer, or what there is of a line */
 	hub_link_take *take; /* NULL: no lines */
@@ -207,6 +209,8 @@ static void on_head(void *owner, struct http_exchange *x, int status)
 	struct hub_link *l = owner;
 
 	l->status = status;
+	snprintf(l->audit_id, sizeof(l->audit_id), "%.*s",
+		 STR_CUT(http_exchange_header(x, "Audit-Id"), sizeof(l->audit_id) - 1));
 }
 
 static void on_bytes(void *owner, struct http_exchange *x, struct str bytes)
@@ -251,7 +255,9 @@ static int request(struct hub_link *l, const char *method, const char *path, str
 		{ "Authorization", str_of(l->bearer) },
 		{ "Content-Type", str_of(l->give ? "application/x-tar" : "application/json") },
 	};
-	const struct http_client_options o = { .unix_socket = l->socket, .connections = 1 };
+	const struct http_client_options o = { .unix_socket = l->socket,
+					       .own_only = true,
+					       .connections = 1 };
 	char url[URL_MAX];
 	const struct http_spec spec = { .method = method,
 					.url = url,
@@ -269,6 +275,7 @@ static int request(struct hub_link *l, const char *method, const char *path, str
 		return -1;
 	l->done = false;
 	l->status = 0;
+	l->audit_id[0] = '\0';
 	l->err = ERR_INIT;
 	buf_fini(&l->came);
 	if (!http_exchange_start(l->http, &spec, &events, l, e))
@@ -332,6 +339,22 @@ int hub_link_ask(struct hub_link *l, const char *method, const char *path, struc
 	else
 		json_free(doc);
 	return 0;
+}
+
+int hub_link_ask_whole(struct hub_link *l, const char *method, const char *path, struct str body,
+		       struct json_doc **ret, int *ret_status, struct err *e)
+{
+	reset(l);
+	if (request(l, method, path, body, e) < 0)
+		return -1;
+	*ret = answer_of_any_status(l, e);
+	*ret_status = l->status;
+	return *ret ? 0 : -1;
+}
+
+const char *hub_link_audit_id(const struct hub_link *l)
+{
+	return l->audit_id;
 }
 
 /* The answer was handed on, or is what the hub refuses it with. */
@@ -471,6 +494,35 @@ struct json_doc *hub_link_state(const char *socket, struct err *e)
 	return answer_of_any_status(l, e);
 }
 
+void hub_link_counts(const char *socket, struct hub_counts *ret)
+{
+	struct err e = ERR_INIT;
+	AUTO(json_free)
+	struct json_doc *doc = *socket && strcmp(socket, "none") != 0 ? hub_link_state(socket, &e)
+								      : NULL;
+	const struct json_val *state = json_root(doc);
+
+	*ret = (struct hub_counts){ 0 };
+	json_uint64(json_get(state, "sandboxes"), &ret->sandboxes);
+	json_uint64(json_get(state, "staying"), &ret->staying);
+	json_uint64(json_get(state, "commands"), &ret->commands);
+	json_uint64(json_get(state, "forwards"), &ret->forwards);
+}
+
+void hub_counts_ends(const struct hub_counts *c, char ret[HUB_ENDS_MAX])
+{
+	char commands[40] = "", forwards[40] = "";
+
+	if (c->commands)
+		snprintf(commands, sizeof(commands), "%" PRIu64 " command%s", c->commands,
+			 c->commands == 1 ? "" : "s");
+	if (c->forwards)
+		snprintf(forwards, sizeof(forwards), "%" PRIu64 " forward%s", c->forwards,
+			 c->forwards == 1 ? "" : "s");
+	snprintf(ret, HUB_ENDS_MAX, "%s%s%s", commands, *commands && *forwards ? " and " : "",
+		 forwards);
+}
+
 void hub_link_close(struct hub_link *l)
 {
 	if (!l)
@@ -523,6 +575,17 @@ void hub_link_text(struct json_writer *w, const char *name, const char *text)
 		return;
 	json_write_key(w, name);
 	json_write_text(w, text);
+}
+
+void hub_link_tell_left_out(const struct json_val *answer)
+{
+	double n = json_real(json_get(answer, "left_out"));
+
+	if (n < 1)
+		return;
+	fprintf(stderr, "holt: files left out, as they hold credentials (%.0f): ", n);
+	safe_line(stderr, json_str(json_get(answer, "left_out_names")));
+	fputc('\n', stderr);
 }
 
 void hub_link_network(struct json_writer *w, const char *const *hosts, size_t n)

@@ -26,6 +26,15 @@ AUTO_DEFINE(hub_link_close, struct hub_link)
  * token of the data folder. None is started. Waits for 2 s at most. */
 struct json_doc *hub_link_state(const char *socket, struct err *e) MUST_USE;
 
+/* What runs in it; zeros where it does not tell. */
+struct hub_counts {
+	uint64_t sandboxes, staying, commands, forwards;
+};
+void hub_link_counts(const char *socket, struct hub_counts *ret);
+/* What ends with it, "2 commands and 1 forward"; "": nothing. */
+enum { HUB_ENDS_MAX = 96 };
+void hub_counts_ends(const struct hub_counts *c, char ret[HUB_ENDS_MAX]);
+
 enum {
 	HUB_BODY_MAX = 32 << 20, /* bytes of a request */
 	HUB_ANSWER_MAX = 64 << 20, /* bytes of an answer, or of one line of it */
@@ -37,6 +46,12 @@ enum {
  * refuses, *e has the cause that it names; ERR_TRANSPORT: the hub can't be reached or went away. */
 int hub_link_ask(struct hub_link *l, const char *method, const char *path, struct str body,
 		 struct json_doc **ret, struct err *e) MUST_USE;
+
+/* The same, but whatever the hub answers is *ret; *ret_status: that of HTTP. */
+int hub_link_ask_whole(struct hub_link *l, const char *method, const char *path, struct str body,
+		       struct json_doc **ret, int *ret_status, struct err *e) MUST_USE;
+/* The id of the record of the last call; "": it has none. */
+const char *hub_link_audit_id(const struct hub_link *l);
 
 /* A GET whose answer is lines of JSON objects. Calls take for each as it comes; -1 of take ends the
  * request. */
@@ -79,6 +94,9 @@ int hub_link_send(struct hub_link *l, const char *path, hub_link_give *give, voi
 /* Appends a parameter with this text, escaped, to a path. ERR_INVALID where it is too long. */
 int hub_link_query(char *at, size_t size, const char *name, const char *text,
 		   struct err *e) MUST_USE;
+
+/* Says on standard error what a revision does not have, where an answer tells it. */
+void hub_link_tell_left_out(const struct json_val *answer);
 
 /* Writes a member of the open object, unless text is NULL. */
 void hub_link_text(struct json_writer *w, const char *name, const char *text);

@@ -136,7 +136,8 @@ static int connect_to(struct stdio_serving *s, const struct mcp_options *to, str
 		.owner = s,
 	};
 
-	if (home_token_for(o.url, &s->token, e) < 0 || mcp_stdio_claim(&o.in_fd, &o.out_fd, e) < 0)
+	if (home_token_for(o.url, &s->token, &o.own_only, e) < 0 ||
+	    mcp_stdio_claim(&o.in_fd, &o.out_fd, e) < 0)
 		return -1;
 	o.token = s->token;
 	s->relay = mcp_relay_start(&s->loop, &o, e);

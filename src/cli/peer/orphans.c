@@ -1,12 +1,13 @@
 #include "cli/peer/orphans.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+
+#include "base/folder.h"
 
 enum { ROUNDS_MAX = 1000 }; /* of a tree that grows while it is killed */
 
@@ -39,16 +40,11 @@ static unsigned kill_of(const char *task)
 
 static unsigned kill_once(void)
 {
-	DIR *tasks = opendir("/proc/self/task");
-	struct dirent *d;
+	autofolder struct folder tasks = folder_of("/proc/self/task");
 	unsigned n = 0;
 
-	while (tasks && (d = readdir(tasks))) {
-		if (d->d_name[0] != '.')
-			n += kill_of(d->d_name);
-	}
-	if (tasks)
-		closedir(tasks);
+	while (folder_next(&tasks) > 0)
+		n += kill_of(tasks.entry->d_name);
 	return n;
 }
 

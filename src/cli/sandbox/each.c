@@ -104,11 +104,14 @@ static int stop_one(struct hub_link *l, const char *name, struct err *e)
 
 static int end_one(struct hub_link *l, const char *name, struct err *e)
 {
+	AUTO(json_free) struct json_doc *doc = NULL;
 	char path[256];
 
-	if (hub_link_path(path, sizeof(path), name, "", e) < 0)
+	if (hub_link_path(path, sizeof(path), name, "", e) < 0 ||
+	    hub_link_ask(l, "DELETE", path, STR_NONE, &doc, e) < 0)
 		return -1;
-	return hub_link_ask(l, "DELETE", path, STR_NONE, NULL, e);
+	hub_link_tell_left_out(json_root(doc));
+	return 0;
 }
 
 #define EACH(name_, alias_, doc_, f)                                                               \

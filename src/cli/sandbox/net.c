@@ -9,7 +9,7 @@
 #include "cli/common/verb.h"
 #include "cli/link/link.h"
 
-enum { HOSTS_MAX = 256, TEXT_MAX = 8192 };
+enum { HOSTS_MAX = 256, TEXT_MAX = 8192, TRIES_MAX = 100 };
 
 struct net_options {
 	struct verb_options common;
@@ -184,14 +184,20 @@ static int granted_remove(struct granted *g, const struct verb_input *in, struct
 	return 0;
 }
 
+/* ERR_CONFLICT: it was changed since it was read as was. */
 static int net_post(struct hub_link *l, const char *path, const struct granted *g,
-		    struct json_doc **ret, struct err *e)
+		    const struct json_val *was, struct json_doc **ret, struct err *e)
 {
+	uint64_t revision = 0;
 	autobuf struct buf text = BUF_INIT(HUB_BODY_MAX);
 	struct json_writer w = json_writer(&text);
 
 	json_write_object(&w);
 	hub_link_network(&w, g->p, g->n);
+	if (json_uint64(json_get(was, "revision"), &revision)) {
+		json_write_key(&w, "revision");
+		json_write_uint(&w, revision);
+	}
 	json_write_object_end(&w);
 	return json_write_done(&w, e) < 0 ? -1
 					  : hub_link_ask(l, "POST", path, buf_str(&text), ret, e);
@@ -199,23 +205,40 @@ static int net_post(struct hub_link *l, const char *path, const struct granted *
 
 typedef int net_change_fn(struct granted *g, const struct verb_input *in, struct err *e);
 
-static int net_act(const struct verb_input *in, net_change_fn *change, struct err *e)
+/* change NULL: only shows it. */
+static int net_try(struct hub_link *l, const char *path, const struct verb_input *in,
+		   net_change_fn *change, struct err *e)
 {
-	AUTO(hub_link_close) struct hub_link *l = NULL;
 	AUTO(json_free) struct json_doc *doc = NULL;
 	AUTO(json_free) struct json_doc *changed = NULL;
 	AUTO(granted_free) struct granted *g = granted_new(e);
-	char path[256];
 
-	if (!g || hub_link_path(path, sizeof(path), in->operands[0], "/network", e) < 0 ||
-	    !(l = hub_link_open(e)) || hub_link_ask(l, "GET", path, STR_NONE, &doc, e) < 0)
+	if (!g || hub_link_ask(l, "GET", path, STR_NONE, &doc, e) < 0)
 		return -1;
 	if (!change)
 		return net_show(in->options, json_root(doc), e);
 	if (granted_read(g, json_root(doc), e) < 0 || change(g, in, e) < 0 ||
-	    net_post(l, path, g, &changed, e) < 0)
+	    net_post(l, path, g, json_root(doc), &changed, e) < 0)
 		return -1;
 	return net_show(in->options, json_root(changed), e);
+}
+
+static int net_act(const struct verb_input *in, net_change_fn *change, struct err *e)
+{
+	AUTO(hub_link_close) struct hub_link *l = NULL;
+	char path[256];
+	int result = -1;
+
+	if (hub_link_path(path, sizeof(path), in->operands[0], "/network", e) < 0 ||
+	    !(l = hub_link_open(e)))
+		return -1;
+	/* Each round of those who change it at once has one that gets through. */
+	for (int i = 0; result < 0 && i < TRIES_MAX; i++) {
+		result = net_try(l, path, in, change, e);
+		if (e->code != ERR_CONFLICT)
+			break;
+	}
+	return result;
 }
 
 static int net_run(const struct verb_input *in, net_change_fn *change)

@@ -104,6 +104,8 @@ static void write_limits(const struct up_options *o, struct json_writer *w)
 
 static int write_volumes(const struct option_list *volumes, struct json_writer *w, struct err *e)
 {
+	bool told = false;
+
 	if (volumes->n > VOLUMES_MAX)
 		return err_set(e, ERR_INVALID, "-v: at most %d times", VOLUMES_MAX);
 	json_write_key(w, "volumes");
@@ -115,6 +117,7 @@ static int write_volumes(const struct option_list *volumes, struct json_writer *
 			return -1;
 		if (v.size)
 			return err_set(e, ERR_INVALID, "-v: size= is for holt run");
+		told = told || volume_tell(&v);
 		json_write_object(w);
 		hub_link_text(w, "host", v.host);
 		json_write_key_str(w, STR_LIT("inside"));

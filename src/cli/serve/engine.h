@@ -8,6 +8,7 @@
 #include "cli/grants/grants.h"
 #include "config/config.h"
 #include "hub/core/hub.h"
+#include "hub/sandbox/volumes.h"
 #include "op/code/code.h"
 #include "gate/gate.h"
 #include "op/coding/session.h"
@@ -152,6 +153,18 @@ static inline struct coding *coding_of_options(const struct coding_rows *o, stru
 /* Those of the engine are zeros. */
 #define HUB_DEFAULTS                                                                               \
 	((struct hub_options){ .pool = HUB_POOL_DEFAULT, .sleep_after_ms = HUB_SLEEP_DEFAULT_MS })
+
+/* What hub_of_options() would refuse, whatever runs. */
+static inline int hub_options_check(const struct hub_options *o, struct err *e)
+{
+	struct limits limits = engine_limits(&o->engine);
+	struct volume_roots *roots = volume_roots_new(o->volumes.p, o->volumes.n, e);
+
+	if (!roots)
+		return -1;
+	volume_roots_free(roots);
+	return limits_complete(&limits, e);
+}
 
 /* The modules of a hub that has a gate. */
 static inline struct upstreams *upstreams_of_gate(struct gate *gate, struct hub *hub,

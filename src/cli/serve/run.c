@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "base/log.h"
+#include "base/worktree.h"
 #include "cli/serve/engine.h"
 #include "cli/serve/request.h"
 #include "cli/serve/run_hub.h"
@@ -131,6 +132,8 @@ struct run {
 
 	struct volume_words volumes[MOUNTS_MAX];
 	struct sandbox_mount mounts[MOUNTS_MAX];
+	size_t n_mounts; /* those of volumes, then of commons */
+	char commons[MOUNTS_MAX][PATH_MAX]; /* of worktrees among the volumes */
 	struct env_words vars;
 	struct env_var env[ENV_VARS_MAX];
 	struct secret_words secret_words;
@@ -169,6 +172,33 @@ static int fill_mount(struct run *r, size_t i, struct err *e)
 	return 0;
 }
 
+static bool is_mounted(const struct run *r, const char *path)
+{
+	for (size_t i = 0; i < r->n_mounts; i++) {
+		struct str host = r->mounts[i].host;
+
+		if (strncmp(path, host.p, host.n) == 0 && (path[host.n] == '/' || !path[host.n]))
+			return true;
+	}
+	return false;
+}
+
+/* Git in a worktree needs the repository that it is of, at the same path. */
+static void fill_commons(struct run *r)
+{
+	r->n_mounts = r->o->mounts.n;
+	for (size_t i = 0; i < r->o->mounts.n && r->n_mounts < MOUNTS_MAX; i++) {
+		char *path = r->commons[r->n_mounts];
+
+		if (worktree_common(r->volumes[i].host, path) && !is_mounted(r, path))
+			r->mounts[r->n_mounts++] = (struct sandbox_mount){
+				.host = str_of(path),
+				.guest = str_of(path),
+				.writable = r->mounts[i].writable,
+			};
+	}
+}
+
 static int fill_env(struct run *r, struct err *e)
 {
 	if (env_read(&r->vars, &r->o->env, e) < 0)
@@ -198,6 +228,9 @@ static int fill(struct run *r, struct err *e)
 		if (fill_mount(r, i, e) < 0)
 			return -1;
 	}
+	fill_commons(r);
+	for (size_t i = 0; i < r->o->mounts.n && !volume_tell(&r->volumes[i]); i++)
+		continue;
 	if (fill_env(r, e) < 0)
 		return -1;
 	for (int i = 0; i < r->in->n_operands; i++)
@@ -578,12 +611,18 @@ static const struct field request_fields[] = {
 	FIELD(struct run_request, services, .doc = "Services of the host, as for --service."),
 	FIELD(struct run_request, env, .doc = "Environment variables, NAME=VALUE."),
 	SECRETS_ROW(struct run_request),
-	FIELD(struct run_request, cwd, .doc = "Working directory."),
+	FIELD(struct run_request, cwd, .flags = FIELD_PATH, .doc = "Working directory."),
 	FIELD(struct run_request, timeout_ms, .doc = "Time limit in milliseconds; 0 for none."),
 	FIELD(struct run_request, interactive, .doc = "Whether standard input is passed on."),
 	FIELD(struct run_request, tty, .doc = "Whether it runs on a terminal."),
 };
 static const struct field_table request_table = FIELD_TABLE(struct run_request, request_fields);
+
+static int run_command(const void *request, struct arena *a, struct str *ret, struct err *e)
+{
+	return op_join_command(STR_NONE, &((const struct run_request *)request)->command, a, ret,
+			       e);
+}
 
 static int run_normalize(void *request, struct arena *a, struct err *e)
 {
@@ -605,9 +644,10 @@ static const struct op run_op = {
 	.action = "sandbox.run",
 	.doc = "Runs a command in a sandbox of its own, and ends it.",
 	.effect = OP_EXECUTE,
-	.flags = OP_WAITS,
+	.flags = OP_WAITS | OP_COMMANDS,
 	.request = &request_table,
 	.normalize = run_normalize,
+	.command = run_command,
 	.run = run_begin,
 };
 
@@ -680,7 +720,7 @@ static int start(struct run *r, struct err *e)
 		.n_env = r->vars.n,
 		.cwd = str_of(r->o->cwd),
 		.mounts = r->mounts,
-		.n_mounts = r->o->mounts.n,
+		.n_mounts = r->n_mounts,
 	};
 
 	spec.limits.debug = r->o->debug;
@@ -825,7 +865,7 @@ static int run(const struct verb_input *in)
 	if (o->schema)
 		return request_print_schema();
 	if (o->request)
-		return request_run(o->request);
+		return request_run(o->request, &o->network, o->config);
 	if (o->modules.n)
 		return run_with_modules(in);
 	r = calloc(1, sizeof(*r));

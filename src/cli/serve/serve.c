@@ -1,11 +1,12 @@
 /*
- * `holt serve`: the hub behind the HTTP door. It starts from the inside (hub, parts, door) and ends
+ * `holt serve`: the hub behind the HTTP door. What was said is checked and listened on first, while
+ * a hub before runs on. Then it takes that one's place, and starts the hub and the parts. It ends
  * from the outside: the door accepts nothing new and lets requests in flight finish, then the parts
  * close, then the hub. Each step starts the next in a callback.
  *
  * Sandboxes outlive a hub that is killed or crashes, and the next hub adopts them. A hub that is
- * told to end destroys them, since nobody would know of them. A hub that is told to yield (SIGUSR1)
- * leaves them to the next one.
+ * told to yield (SIGUSR1) leaves them to the next one. A hub that is told to end stops them: their
+ * files are kept, and nothing of them runs on. With SIGUSR2 it removes them.
  */
 #include "cli/serve/serve.h"
 
@@ -18,6 +19,7 @@
 
 #include "base/log.h"
 #include "cli/common/claim.h"
+#include "cli/link/link.h"
 #include "cli/serve/engine.h"
 #include "cli/serve/given.h"
 #include "cli/serve/tls.h"
@@ -100,7 +102,13 @@ static const struct serve_options defaults = { .hub = HUB_DEFAULTS,
 					       .domain = "localhost",
 					       .rate = RATE_DEFAULT };
 
-static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1 };
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
+
+/* An address, and its port once the hub listens there. */
+struct address_at {
+	const char *address; /* NULL: none */
+	int port; /* 0: not yet */
+};
 
 struct serve {
 	struct serving s; /* first: the parts see this */
@@ -113,8 +121,7 @@ struct serve {
 	struct serve_tls *tls; /* NULL: none */
 	struct config *config;
 	struct grants grants;
-	struct http_routes routes[SERVE_PARTS_MAX + 1];
-	size_t n_routes;
+	struct http_routes routes[SERVE_PARTS_MAX + 1]; /* empty until the parts are open */
 	struct http_server *previews; /* the door for previews; NULL: none */
 	struct http_routes preview_routes;
 	const char **hosts; /* owned; how the door may be called */
@@ -122,7 +129,15 @@ struct serve {
 	const char *preview_hosts[1];
 	size_t closed; /* closed parts */
 	bool leaves; /* the start failed, or it yields: the sandboxes must not be ended */
+	bool removes; /* they end for good */
+	bool took_over; /* from a hub that has ended */
 	int n_given; /* number of inherited sockets */
+	int given_ports[GIVEN_MAX];
+	struct address_at *places; /* owned, n_places */
+	size_t n_places;
+	struct address_at previews_at, socket_at; /* the port of a socket is 1 */
+	struct claim before; /* the hub that yields to this one; pid 0: none, or it is gone */
+	char socket_path[PATH_MAX];
 };
 
 /* Holders of the token; and the user who owns the socket and the token's file. */
@@ -148,6 +163,7 @@ static void on_hub_closed(void *arg)
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		uv_close((uv_handle_t *)&v->signals[i], NULL);
 	uv_close((uv_handle_t *)&v->idle, NULL);
+	uv_close((uv_handle_t *)&v->s.lag.prepare, NULL);
 	serve_tls_close(take_ptr(v->tls));
 }
 
@@ -158,8 +174,10 @@ static void on_upstreams_closed(void *arg)
 
 	if (v->s.hub && v->leaves)
 		hub_leave(v->s.hub, on_hub_closed, v);
-	else if (v->s.hub)
+	else if (v->s.hub && v->removes)
 		hub_close(v->s.hub, on_hub_closed, v);
+	else if (v->s.hub)
+		hub_keep(v->s.hub, on_hub_closed, v);
 	else
 		on_hub_closed(v);
 }
@@ -237,7 +255,27 @@ static void stop(struct serve *v)
 		on_door_closed(v);
 }
 
-/* The first signal ends the hub in order; the second ends it at once, and the warden cleans up. */
+/* Before it is done, so that nobody loses patience unwarned. */
+static void say_end(const struct serve *v)
+{
+	const unsigned n = hub_sandboxes_staying(hub_sandboxes(v->s.hub));
+	struct hub_sandboxes_stats sandboxes;
+	char ends[HUB_ENDS_MAX];
+
+	hub_sandboxes_stats(hub_sandboxes(v->s.hub), &sandboxes);
+	hub_counts_ends(&(struct hub_counts){ .commands = sandboxes.commands,
+					      .forwards = sandboxes.forwards },
+			ends);
+	if (n)
+		fprintf(stderr,
+			"holt: stopping %u sandbox%s and keeping the files%s%s. A second signal "
+			"ends the hub at once: what is not stopped by then runs on for the next "
+			"one\n",
+			n, n == 1 ? "" : "es", *ends ? "; what ends: " : "", ends);
+}
+
+/* The first signal ends the hub in order. The second ends it at once, and what it has not stopped
+ * by then waits for the next one. */
 static void on_signal(uv_signal_t *h, int number)
 {
 	struct serve *v = h->data;
@@ -248,8 +286,11 @@ static void on_signal(uv_signal_t *h, int number)
 		_exit(128 + number);
 	log_info("signal %d: finishing what is in flight", number);
 	v->leaves = number == SIGUSR1;
-	if (!v->leaves)
+	v->removes = number == SIGUSR2;
+	if (v->removes)
 		box_end_with_process(hub_box(v->s.hub));
+	else if (!v->leaves)
+		say_end(v);
 	stop(v);
 }
 
@@ -434,12 +475,29 @@ static int agents_port(void *of, struct err *e)
 	return port;
 }
 
+static int agents_check(void *of, const struct talk *t, struct err *e)
+{
+	const struct serve *v = of;
+	const struct guard *g = gate_guard(v->s.gate);
+	const struct conversation_record *r = talk_record(t);
+	char parent[sizeof(CONVERSATION_PRINCIPAL) + CONVERSATION_ID];
+	struct guard_start s = { .owner = r->owner, .agent = r->agent, .workspace = r->workspace };
+
+	if (r->parent_session_id.n) {
+		snprintf(parent, sizeof(parent), CONVERSATION_PRINCIPAL "%.*s",
+			 STR_CUT(r->parent_session_id, CONVERSATION_ID));
+		s.conversation = str_of(parent);
+	}
+	return g->check_start(g->data, &s, e);
+}
+
 static int open_agents(struct serve *v, struct err *e)
 {
 	const struct agents_options o = { .place = upstreams_place(v->s.upstreams),
 					  .config = v->config,
 					  .talks = v->s.talks,
 					  .questions = gate_guard(v->s.gate)->questions,
+					  .check = agents_check,
 					  .port = agents_port,
 					  .owner = v };
 
@@ -454,16 +512,10 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 	struct box_stats stats;
 	char registry[PATH_MAX], warden[PATH_MAX], data[PATH_MAX], audit[PATH_MAX];
 
-	v->s.coding = coding_of_options(&o->coding, e);
-	v->s.code = v->s.coding ? code_new(e) : NULL;
-	v->config = v->s.code ? config_find(o->hub.config, e) : NULL;
-	if (!v->config)
-		return -1;
 	mcp.workspaces = coding_has_workspaces(v->s.coding);
 	mcp.prefix = config_file(v->config)->conversations.tool_prefix;
 	/* in one place: a hub with another registry would end the sandboxes as unknown */
-	if (grants_read(&o->hub.network, config_file(v->config), &v->grants, e) < 0 ||
-	    home_file("registry.db", registry, e) < 0 || home_file("warden", warden, e) < 0 ||
+	if (home_file("registry.db", registry, e) < 0 || home_file("warden", warden, e) < 0 ||
 	    home_file(".", data, e) < 0)
 		return -1;
 	v->s.data = open(data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -526,7 +578,7 @@ static int choose_compat(struct serve *v, struct str name, struct err *e)
 }
 
 /* Those of the command line and of the operator's file. */
-static int open_compat(struct serve *v, const struct serve_options *o, struct err *e)
+static int read_compat(struct serve *v, const struct serve_options *o, struct err *e)
 {
 	const struct field_strs *apis = &config_file(v->config)->compat.apis;
 	struct str list = str_of(o->compat);
@@ -547,6 +599,11 @@ static int open_compat(struct serve *v, const struct serve_options *o, struct er
 		return err_set(e, ERR_INVALID,
 			       "--compat mitos-tokenless is for clients at this machine, so not "
 			       "behind a proxy (--public-url, --allow-host)");
+	return 0;
+}
+
+static int open_compat(struct serve *v, struct err *e)
+{
 	if (v->s.compat_mitos) {
 		v->s.mitos = mitos_new(v->config, v->s.compat_tokenless ? v->s.ops : NULL,
 				       &v->s.agents_port, e);
@@ -561,14 +618,16 @@ static int open_compat(struct serve *v, const struct serve_options *o, struct er
 
 static int open_parts(struct serve *v, struct err *e)
 {
-	v->routes[v->n_routes++] = serve_state_routes(&v->s);
+	size_t n_routes = 0;
+
+	v->routes[n_routes++] = serve_state_routes(&v->s);
 	v->s.named = operators_named;
 	v->s.identify = identify;
 	v->s.config = v->config;
 	for (size_t i = 0; i < serve_parts_n; i++) {
 		if (serve_parts[i]->wanted && !serve_parts[i]->wanted(&v->s))
 			continue;
-		v->s.parts[i] = serve_parts[i]->open(&v->s, &v->routes[v->n_routes++], e);
+		v->s.parts[i] = serve_parts[i]->open(&v->s, &v->routes[n_routes++], e);
 		if (!v->s.parts[i])
 			return err_wrap(e, "%s", serve_parts[i]->name);
 	}
@@ -584,7 +643,7 @@ static int open_door(struct serve *v, const struct serve_options *o, struct err 
 		.payer = payer,
 		.owner = v,
 		.routes = v->routes,
-		.n_routes = v->n_routes,
+		.n_routes = ARRAY_LEN(v->routes),
 		.n_hosts = o->hosts.n + 1 + v->s.compat_e2b,
 		.origins = o->origins.p,
 		.n_origins = o->origins.n,
@@ -626,83 +685,19 @@ static void note_url(struct serve *v, const char *address, int port, bool tls)
 		 port);
 }
 
-static int listen_tcp(struct serve *v, const char *address, const struct http_tls *tls,
-		      struct err *e)
+/* One where the hub before listens is left for later. */
+static int listen_at(const struct serve *v, struct http_server *srv, struct address_at *at,
+		     const struct http_tls *tls, struct err *e)
 {
-	const char *colon = strrchr(address, ':');
 	int port;
 
-	if (is_none(address))
+	if (!at->address || at->port)
 		return 0;
-	port = http_server_listen(v->s.door, address, tls, e);
-	if (port < 0)
-		return -1;
-	printf("Listening on %s://%.*s:%d\n", tls ? "https" : "http", (int)(colon - address),
-	       address, port);
-	note_url(v, address, port, tls);
-	return 0;
-}
-
-static int listen_all(struct serve *v, const struct serve_options *o, const struct http_tls *tls,
-		      struct err *e)
-{
-	if (o->listen.n == 0 && !v->n_given && listen_tcp(v, address_default, tls, e) < 0)
-		return -1;
-	for (size_t i = 0; i < o->listen.n; i++) {
-		if (listen_tcp(v, o->listen.p[i], tls, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int find_preview_routes(struct serve *v, struct err *e)
-{
-	for (size_t i = 0; i < serve_parts_n; i++) {
-		if (!serve_parts[i]->previews)
-			continue;
-		v->preview_routes = serve_parts[i]->previews(v->s.parts[i]);
-		return 0;
-	}
-	return err_set(e, ERR_UNSUPPORTED, "there is nothing to be seen");
-}
-
-/* Browsers treat names below it as secure contexts even without TLS. */
-static bool is_localhost(struct str domain)
-{
-	return str_is(domain, "localhost") || str_ends(domain, ".localhost");
-}
-
-/* Starts the door for previews. It accepts no token of the hub: a link's token opens it. So it
- * listens on loopback only. */
-static int open_previews(struct serve *v, const struct serve_options *o, const struct http_tls *tls,
-			 struct err *e)
-{
-	const struct http_options http = { .routes = &v->preview_routes,
-					   .n_routes = 1,
-					   .hosts = v->preview_hosts,
-					   .n_hosts = 1,
-					   .limits = { .connections = PREVIEWS_MAX,
-						       .header_bytes = PREVIEW_HEAD_MAX } };
-	struct preview_site site = { .domain = o->domain, .tls = tls != NULL };
-
-	v->preview_hosts[0] = v->names;
-	if (preview_names(o->domain, v->names, sizeof(v->names), e) < 0 ||
-	    find_preview_routes(v, e) < 0)
-		return err_wrap(e, "--preview");
-	if (!tls && !is_localhost(str_of(o->domain)))
-		return err_set(
-			e, ERR_INVALID,
-			"--preview-domain: below '%.80s' browsers tell whose page asks only over "
-			"TLS: it needs --tls-cert and --tls-key",
-			o->domain);
-	v->previews = http_server_new(&v->s.loop, &http, e);
-	if (!v->previews)
-		return -1;
-	site.port = http_server_listen(v->previews, o->preview, tls, e);
-	if (site.port < 0 || hub_show_previews(v->s.hub, &site, e) < 0)
-		return -1;
-	printf("Previews at %s://%s:%d\n", tls ? "https" : "http", v->names, site.port);
-	return 0;
+	port = http_server_listen(srv, at->address, tls, e);
+	if (port > 0)
+		at->port = port;
+	return port < 0 && !(e->code == ERR_CONFLICT && claim_listens(&v->before, at->address)) ? -1
+												: 0;
 }
 
 /* The path of the socket, or "none". */
@@ -726,34 +721,140 @@ static int find_socket(const struct serve *v, const struct serve_options *o, cha
 	return 0;
 }
 
-static int listen_socket(struct serve *v, const struct serve_options *o, struct err *e)
+static int name_places(struct serve *v, const struct serve_options *o, struct err *e)
 {
-	char path[PATH_MAX];
+	const bool by_default = o->listen.n == 0 && !v->n_given;
 
-	if ((o->socket && is_none(o->socket)) || (!o->socket && v->n_given))
-		return 0;
-	if (find_socket(v, o, path, e) < 0)
+	v->places = calloc(o->listen.n + 1, sizeof(*v->places));
+	if (!v->places)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	if (by_default)
+		v->places[v->n_places++].address = address_default;
+	for (size_t i = 0; i < o->listen.n; i++) {
+		if (!is_none(o->listen.p[i]))
+			v->places[v->n_places++].address = o->listen.p[i];
+	}
+	v->previews_at.address = o->preview;
+	if (find_socket(v, o, v->socket_path, e) < 0)
 		return -1;
-	if (http_server_listen_unix(v->s.door, path, e) < 0)
-		return err_wrap(e, "%.120s", path);
-	printf("Listening on %s\n", path);
+	if (!is_none(v->socket_path) && (o->socket || !v->n_given))
+		v->socket_at.address = v->socket_path;
+	if (!v->n_places && !v->socket_at.address && !v->n_given)
+		return err_set(e, ERR_INVALID, "there is nowhere to listen");
+	return 0;
+}
+
+static int find_preview_routes(struct serve *v, struct err *e)
+{
+	for (size_t i = 0; i < serve_parts_n; i++) {
+		if (!serve_parts[i]->previews)
+			continue;
+		v->preview_routes = serve_parts[i]->previews(v->s.parts[i]);
+		return 0;
+	}
+	return err_set(e, ERR_UNSUPPORTED, "there is nothing to be seen");
+}
+
+/* Browsers treat names below it as secure contexts even without TLS. */
+static bool is_localhost(struct str domain)
+{
+	return str_is(domain, "localhost") || str_ends(domain, ".localhost");
+}
+
+/* Starts the door for previews. It accepts no token of the hub: a link's token opens it. So it
+ * listens on loopback only. */
+static int open_previews(struct serve *v, const struct serve_options *o, struct err *e)
+{
+	const struct http_options http = { .routes = &v->preview_routes,
+					   .n_routes = 1,
+					   .hosts = v->preview_hosts,
+					   .n_hosts = 1,
+					   .limits = { .connections = PREVIEWS_MAX,
+						       .header_bytes = PREVIEW_HEAD_MAX } };
+
+	v->preview_hosts[0] = v->names;
+	if (preview_names(o->domain, v->names, sizeof(v->names), e) < 0)
+		return err_wrap(e, "--preview");
+	if (!v->tls && !is_localhost(str_of(o->domain)))
+		return err_set(
+			e, ERR_INVALID,
+			"--preview-domain: below '%.80s' browsers tell whose page asks only over "
+			"TLS: it needs --tls-cert and --tls-key",
+			o->domain);
+	v->previews = http_server_new(&v->s.loop, &http, e);
+	return v->previews ? 0 : -1;
+}
+
+static int show_previews(struct serve *v, const struct serve_options *o, struct err *e)
+{
+	struct preview_site site = { .domain = o->domain,
+				     .tls = v->tls != NULL,
+				     .port = v->previews_at.port };
+
+	if (find_preview_routes(v, e) < 0)
+		return err_wrap(e, "--preview");
+	if (hub_show_previews(v->s.hub, &site, e) < 0)
+		return -1;
+	printf("Previews at %s://%s:%d\n", v->tls ? "https" : "http", v->names, site.port);
+	return 0;
+}
+
+static int listen_socket(struct serve *v, struct err *e)
+{
+	struct address_at *at = &v->socket_at;
+
+	if (!at->address || at->port || strcmp(at->address, v->before.socket) == 0)
+		return 0;
+	if (http_server_listen_unix(v->s.door, at->address, e) < 0)
+		return err_wrap(e, "%.120s", at->address);
+	at->port = 1;
 	return 0;
 }
 
 static int listen_given(struct serve *v, const struct http_tls *tls, struct err *e)
 {
-	for (int number = GIVEN_FIRST; number < GIVEN_FIRST + v->n_given; number++) {
-		autoclose int fd = number;
-		int port = http_server_listen_fd(v->s.door, &fd, tls, e);
+	for (int i = 0; i < v->n_given; i++) {
+		autoclose int fd = GIVEN_FIRST + i;
 
-		if (port < 0)
+		v->given_ports[i] = http_server_listen_fd(v->s.door, &fd, tls, e);
+		if (v->given_ports[i] < 0)
 			return -1;
-		if (port)
-			printf("Listening on descriptor %d, port %d\n", number, port);
-		else
-			printf("Listening on descriptor %d\n", number);
 	}
 	return 0;
+}
+
+/* Connections wait until the loop runs. */
+static int listen_all(struct serve *v, struct err *e)
+{
+	const struct http_tls *tls = v->tls ? serve_tls_texts(v->tls) : NULL;
+
+	for (size_t i = 0; i < v->n_places; i++) {
+		if (listen_at(v, v->s.door, &v->places[i], tls, e) < 0)
+			return -1;
+	}
+	if (v->previews && listen_at(v, v->previews, &v->previews_at, tls, e) < 0)
+		return -1;
+	return listen_socket(v, e);
+}
+
+static void tell_places(struct serve *v)
+{
+	const char *scheme = v->tls ? "https" : "http";
+
+	for (int i = 0; i < v->n_given; i++) {
+		printf("Listening on descriptor %d", GIVEN_FIRST + i);
+		if (v->given_ports[i])
+			printf(", port %d", v->given_ports[i]);
+		printf("\n");
+	}
+	for (size_t i = 0; i < v->n_places; i++) {
+		const char *address = v->places[i].address;
+
+		printf("Listening on %s://", scheme);
+		fwrite(address, 1, (size_t)(strrchr(address, ':') - address), stdout);
+		printf(":%d\n", v->places[i].port);
+		note_url(v, address, v->places[i].port, v->tls != NULL);
+	}
 }
 
 static int on_renewed(void *of, const struct http_tls *tls, struct err *e)
@@ -766,46 +867,72 @@ static int on_renewed(void *of, const struct http_tls *tls, struct err *e)
 	return 0;
 }
 
-static int listen_everywhere(struct serve *v, const struct serve_options *o, struct err *e)
+/* All that can be wrong with what was said, while the hub before runs on. Where that hub listens,
+ * this one listens once it is gone. */
+static int prepare(struct serve *v, const struct serve_options *o, struct err *e)
 {
 	const struct http_tls *tls;
 
-	if (o->listen.n == 1 && is_none(o->listen.p[0]) && o->socket && is_none(o->socket) &&
-	    !v->n_given)
-		return err_set(e, ERR_INVALID, "there is nowhere to listen");
-	if (serve_tls_open(&v->s.loop, &o->tls, config_file(v->config), &v->tls, e) < 0)
+	if (o->tools && tools_choose(str_of(o->tools), &v->tools, e) < 0)
+		return -1;
+	v->s.coding = coding_of_options(&o->coding, e);
+	v->s.code = v->s.coding ? code_new(e) : NULL;
+	v->config = v->s.code ? config_find(o->hub.config, e) : NULL;
+	if (!v->config || hub_options_check(&o->hub, e) < 0 ||
+	    grants_read(&o->hub.network, config_file(v->config), &v->grants, e) < 0 ||
+	    read_compat(v, o, e) < 0 || name_places(v, o, e) < 0 ||
+	    claim_check(o->yield, &v->before, e) < 0 ||
+	    serve_tls_open(&v->s.loop, &o->tls, config_file(v->config), &v->tls, e) < 0 ||
+	    open_door(v, o, e) < 0 || (o->preview && open_previews(v, o, e) < 0))
 		return -1;
 	tls = v->tls ? serve_tls_texts(v->tls) : NULL;
-	if (listen_given(v, tls, e) < 0 || listen_all(v, o, tls, e) < 0 ||
-	    (o->preview && open_previews(v, o, tls, e) < 0))
+	/* checks it, also where nothing listens yet */
+	if (tls && on_renewed(v, tls, e) < 0)
 		return -1;
-	if (v->tls)
-		serve_tls_watch(v->tls, on_renewed, v);
-	return listen_socket(v, o, e);
+	return listen_given(v, tls, e) < 0 ? -1 : listen_all(v, e);
 }
 
-static int claim(const struct serve *v, const struct serve_options *o, struct err *e)
+static int claim(struct serve *v, const struct serve_options *o, struct err *e)
 {
 	struct claim mine = { .yields = o->yield };
+	struct hub_counts counts = { 0 };
+	char ends[HUB_ENDS_MAX];
 
-	return find_socket(v, o, mine.socket, e) < 0 ? -1 : claim_take(&mine, e);
+	snprintf(mine.socket, sizeof(mine.socket), "%s", v->socket_path);
+	if (v->before.yields)
+		hub_link_counts(v->before.socket, &counts);
+	if (claim_take(&mine, e) < 0)
+		return -1;
+	v->took_over = v->before.yields;
+	v->before = (struct claim){ .pid = 0 };
+	hub_counts_ends(&counts, ends);
+	if (*ends)
+		printf("Ended with the hub before: %s\n", ends);
+	return 0;
 }
 
 static int start(struct serve *v, const struct verb_input *in, struct err *e)
 {
 	const struct serve_options *o = in->options;
 
-	if (o->tools && tools_choose(str_of(o->tools), &v->tools, e) < 0)
-		return -1;
 	harden();
 	take_file_limits();
+	if (prepare(v, o, e) < 0)
+		return -1;
 	v->token = home_token(e);
 	if (!v->token)
 		return -1;
 	sha256_hex(secret_expose(v->token, "hashed"), v->s.token);
-	if (claim(v, o, e) < 0 || open_hub(v, in, e) < 0 || open_compat(v, o, e) < 0 ||
-	    open_parts(v, e) < 0 || open_door(v, o, e) < 0 || listen_everywhere(v, o, e) < 0)
+	if (claim(v, o, e) < 0 || listen_all(v, e) < 0 || open_hub(v, in, e) < 0 ||
+	    open_compat(v, e) < 0 || open_parts(v, e) < 0)
 		return -1;
+	tell_places(v);
+	if (v->previews && show_previews(v, o, e) < 0)
+		return -1;
+	if (v->socket_at.address)
+		printf("Listening on %s\n", v->socket_at.address);
+	if (v->tls)
+		serve_tls_watch(v->tls, on_renewed, v);
 	v->exit_idle_ms = o->exit_idle_ms;
 	v->used_ms = uv_now(&v->s.loop);
 	if (v->exit_idle_ms)
@@ -833,10 +960,15 @@ static int run(const struct verb_input *in)
 		v.signals[i].data = &v;
 		uv_signal_start(&v.signals[i], on_signal, signals[i]);
 	}
+	lag_start(&v.s.lag, &v.s.loop);
 	uv_timer_init(&v.s.loop, &v.idle);
 	v.idle.data = &v;
 	if (start(&v, in, &e) < 0) {
 		status = cli_fail(&e);
+		if (v.took_over)
+			fputs("holt: the hub before has ended; the next one has its sandboxes, "
+			      "which run on for a day at most\n",
+			      stderr);
 		v.leaves = true;
 		stop(&v);
 	}
@@ -844,6 +976,7 @@ static int run(const struct verb_input *in)
 	uv_loop_close(&v.s.loop);
 	secret_free(v.token);
 	free(v.hosts);
+	free(v.places);
 	grants_fini(&v.grants);
 	config_unref(v.config);
 	return status;
@@ -854,8 +987,9 @@ const struct verb serve_verb = {
 	.usage = "[OPTION...]",
 	.doc = "Serve sandboxes over HTTP: MCP at /mcp and /sse.",
 	.more = "Every route wants the token of `holt auth token`, but /healthz, /v1/health,\n"
-		"previews, and the web page's files and log-in. The sandboxes end with it,\n"
-		"unless it is killed: then the next one has them. The limits are those of a\n"
+		"previews, and the web page's files and log-in. Its end stops\n"
+		"the sandboxes and keeps their files; the next call for one starts it again. If\n"
+		"it is killed they run on, and the next one has them. The limits are those of a\n"
 		"sandbox that asks for none.",
 	.page = "holt-serve",
 	.options = &options,

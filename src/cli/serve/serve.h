@@ -12,6 +12,7 @@
 #include "feed/feed.h"
 #include "http/server/server.h"
 #include "hub/core/hub.h"
+#include "loop/lag.h"
 
 enum { SERVE_PARTS_MAX = 10 };
 
@@ -20,6 +21,7 @@ struct serve_part;
 struct gate;
 struct serving {
 	uv_loop_t loop;
+	struct lag lag; /* of the loop */
 	struct hub *hub;
 	struct gate *gate;
 	struct coding *coding;

@@ -31,6 +31,9 @@ static void reply_json(struct http_request *q, int status, const struct field_ta
 
 struct health {
 	struct str status, cause, config;
+	bool counts; /* the members that follow */
+	uint32_t sandboxes, staying, commands, forwards;
+	uint64_t longest_step_ms;
 };
 static const struct field health_fields[] = {
 	FIELD(struct health, status, .flags = FIELD_REQUIRED,
@@ -38,6 +41,16 @@ static const struct field health_fields[] = {
 	FIELD(struct health, cause, .doc = "Reason why calls are refused."),
 	FIELD(struct health, config,
 	      .doc = "Error in the configuration. The last valid one stays in effect."),
+	FIELD(struct health, sandboxes, .has = FIELD_HAS(struct health, counts),
+	      .doc = "Sandboxes that run."),
+	FIELD(struct health, staying, .has = FIELD_HAS(struct health, counts),
+	      .doc = "Those of them that the end of this hub stops. The others end with it."),
+	FIELD(struct health, commands, .has = FIELD_HAS(struct health, counts),
+	      .doc = "Commands that run in the background, which end with this hub."),
+	FIELD(struct health, forwards, .has = FIELD_HAS(struct health, counts),
+	      .doc = "Ports of sandboxes on this host, which end with this hub."),
+	FIELD(struct health, longest_step_ms, .has = FIELD_HAS(struct health, counts),
+	      .doc = "Longest time that one step of its event loop kept others waiting."),
 };
 static const struct field_table health_table = FIELD_TABLE(struct health, health_fields);
 
@@ -51,17 +64,25 @@ static void run_readyz(void *owner, struct http_request *q)
 	const struct serving *s = owner;
 	const struct err *problem = gate_problem(s->gate);
 	struct health h = { .status = STR_LIT("ok"),
-			    .config = problem ? str_of(problem->msg) : STR_NONE };
+			    .config = problem ? str_of(problem->msg) : STR_NONE,
+			    .longest_step_ms = (s->lag.longest_ns + 999999) / 1000000 };
+	struct hub_sandboxes_stats sandboxes;
 	struct box_stats stats;
 	struct err e;
 
 	box_stats(hub_box(s->hub), &stats);
-	if (gate_ready(s->gate, &e) < 0)
-		h = (struct health){ STR_LIT("refusing"), str_of(e.msg), h.config };
+	hub_sandboxes_stats(hub_sandboxes(s->hub), &sandboxes);
+	if (gate_ready(s->gate, &e) < 0 || hub_check(s->hub, &e) < 0)
+		h.status = STR_LIT("refusing"), h.cause = str_of(e.msg);
 	else if (s->stopping)
 		h.status = STR_LIT("ending");
 	else if (!stats.ready)
 		h.status = STR_LIT("starting");
+	h.counts = true;
+	h.sandboxes = stats.live;
+	h.staying = hub_sandboxes_staying(hub_sandboxes(s->hub));
+	h.commands = sandboxes.commands;
+	h.forwards = sandboxes.forwards;
 	reply_json(q, str_is(h.status, "ok") ? 200 : 503, &health_table, &h);
 }
 
@@ -91,6 +112,7 @@ struct numbers {
 	struct box_stats box;
 	struct hub_sandboxes_stats sandboxes;
 	struct gate_stats gate;
+	struct lag lag;
 };
 
 /* A metric is a member of the numbers, of this size. */
@@ -114,6 +136,8 @@ static const struct metric metrics[] = {
 	METRIC("holt_http_refused_total", "counter", http.refused,
 	       "Requests that the door refused."),
 	METRIC("holt_http_slow_total", "counter", http.slow, "Clients that were too slow."),
+	METRIC("holt_http_stuck_total", "counter", http.stuck,
+	       "Connections ended because what they sent led nowhere."),
 	METRIC("holt_http_body_bytes", "gauge", http.body_bytes, "Memory for bodies of requests."),
 	METRIC("holt_http_streams", "gauge", http.streams, "Open event streams."),
 	METRIC("holt_http_websockets", "gauge", http.websockets, "Open WebSockets."),
@@ -139,6 +163,10 @@ static const struct metric metrics[] = {
 	       "How often the configuration was read again."),
 	METRIC("holt_config_bad", "gauge", gate.bad,
 	       "1: the configuration has a mistake, and an earlier one holds."),
+	METRIC("holt_loop_steps_total", "counter", lag.steps,
+	       "Steps of its event loop, each of which keeps all others waiting."),
+	METRIC("holt_loop_long_steps_total", "counter", lag.steps_long,
+	       "Those of them that took more than 50 ms."),
 	METRIC("holt_pool_size", "gauge", box.pool_size, "Sandboxes to keep ready."),
 	METRIC("holt_pool_ready", "gauge", box.pool_ready, "Sandboxes that are ready."),
 	METRIC("holt_pool_hits_total", "counter", box.pool_hits,
@@ -233,6 +261,16 @@ static int put_usage(struct buf *b, const struct usage *u, struct err *e)
 			  "Processor time of all sandboxes.", (double)u->cpu_us / 1e6, e);
 }
 
+static int put_lag(struct buf *b, const struct lag *lag, struct err *e)
+{
+	if (put_number(b, true, "holt_loop_step_max_seconds", "gauge", "The longest step so far.",
+		       (double)lag->longest_ns / 1e9, e) < 0)
+		return -1;
+	return put_number(b, true, "holt_loop_step_cpu_max_seconds", "gauge",
+			  "The most time of the processor that one step has taken.",
+			  (double)lag->longest_cpu_ns / 1e9, e);
+}
+
 static int put_metrics(struct buf *b, const struct serving *s, struct err *e)
 {
 	struct numbers n;
@@ -241,11 +279,13 @@ static int put_metrics(struct buf *b, const struct serving *s, struct err *e)
 	box_stats(hub_box(s->hub), &n.box);
 	hub_sandboxes_stats(hub_sandboxes(s->hub), &n.sandboxes);
 	gate_stats(s->gate, &n.gate);
+	n.lag = s->lag;
 	for (size_t i = 0; i < ARRAY_LEN(metrics); i++) {
 		if (put_metric(b, &metrics[i], &n, e) < 0)
 			return -1;
 	}
-	if (put_states(b, &n.sandboxes, e) < 0 || put_responses(b, &n.http, e) < 0)
+	if (put_lag(b, &s->lag, e) < 0 || put_states(b, &n.sandboxes, e) < 0 ||
+	    put_responses(b, &n.http, e) < 0)
 		return -1;
 	return put_sessions(b, s, e);
 }

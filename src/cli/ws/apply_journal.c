@@ -2,13 +2,13 @@
  * Journals of `holt ws apply`. One is written under another name, synced and renamed, so it is
  * there as a whole or not at all.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "box/archive/tree.h"
 #include "cli/ws/apply.h"
 
@@ -70,19 +70,18 @@ void apply_journal_clean(const struct apply *a)
 {
 	struct apply_plan last = { 0 }, interrupted = { 0 };
 	struct err ignored = ERR_INIT;
-	DIR *dir = NULL;
-	int fd = -1;
+	autofolder struct folder f = FOLDER_NONE;
 
 	if (apply_journal_read(a, "last", true, &last, &ignored) < 0 ||
 	    apply_journal_read(a, "interrupted", true, &interrupted, &ignored) < 0)
 		return;
-	fd = openat(a->data, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	dir = fd < 0 ? NULL : fdopendir(fd);
-	for (struct dirent *d; dir && (d = readdir(dir));) {
-		if (strncmp(d->d_name, "saved-", 6) == 0 && strcmp(d->d_name + 6, last.id) != 0 &&
-		    strcmp(d->d_name + 6, interrupted.id) != 0)
-			tree_remove(a->data, d->d_name);
+	f = folder_at(a->data, ".");
+	/* What is not seen now, the next apply removes. */
+	while (folder_next(&f) > 0) {
+		const char *name = f.entry->d_name;
+
+		if (strncmp(name, "saved-", 6) == 0 && strcmp(name + 6, last.id) != 0 &&
+		    strcmp(name + 6, interrupted.id) != 0)
+			tree_remove(a->data, name);
 	}
-	if (dir)
-		closedir(dir);
 }

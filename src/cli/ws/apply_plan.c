@@ -194,7 +194,11 @@ static int plan_gone(struct planner *p, const struct apply_item *base)
 	if (apply_look(p->a, it.path, &it.here, &it.seen) < 0)
 		it.here_errnum = errno;
 	/* what is behind a link is not what the base had */
-	if (it.here_errnum == ELOOP || it.here_errnum == EXDEV || it.here.type == APPLY_NONE)
+	if (it.here_errnum == ELOOP || it.here_errnum == EXDEV || it.here_errnum == ENOTDIR)
+		return 0;
+	if (it.here_errnum)
+		return err_sys(p->e, it.here_errnum, "look at %.120s", it.path);
+	if (it.here.type == APPLY_NONE)
 		return 0;
 	if (base->is.type == APPLY_DIR && it.here.type != APPLY_DIR)
 		return 0;

@@ -73,15 +73,9 @@ static void import_note(const char *from, const char *name, const struct json_va
 
 static void import_print(const struct json_val *v)
 {
-	double left_out = json_real(json_get(v, "left_out"));
-
 	safe_line(stdout, json_str(json_get(v, "revision")));
 	putchar('\n');
-	if (left_out > 0) {
-		fprintf(stderr, "holt: left out, as they hold credentials: %.0f files (", left_out);
-		safe_line(stderr, json_str(json_get(v, "left_out_names")));
-		fputs(")\n", stderr);
-	}
+	hub_link_tell_left_out(v);
 }
 
 static int import_do(char **operands, const struct import_options *o, struct err *e)

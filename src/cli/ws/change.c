@@ -25,6 +25,7 @@ static int ws_try(const struct ws_ask *a, struct err *e)
 		return hub_link_print(json_root(doc), e);
 	safe_line(stdout, json_str(json_get(json_root(doc), a->prints)));
 	putchar('\n');
+	hub_link_tell_left_out(json_root(doc));
 	return 0;
 }
 

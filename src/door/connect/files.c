@@ -238,6 +238,8 @@ static const void *show_list(struct call *c, const void *result, const struct fi
 			FILE_LIST_MAX);
 		return NULL;
 	}
+	/* as it was spelt for the operation */
+	m.parent = ((const struct files_list_request *)call_request(c))->path;
 	infos->next_page_token = STR_NONE;
 	*t = &infos_table;
 	return fill_page(a, listing, &m, infos, e) < 0 ? NULL : infos;

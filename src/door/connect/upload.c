@@ -10,6 +10,7 @@
 #include "door/http/frame.h"
 #include "door/http/transfer.h"
 #include "json/document/json.h"
+#include "op/files.h"
 
 enum {
 	CHUNK_MAX = 4 << 20, /* bytes of the archive in one message */
@@ -39,12 +40,6 @@ static const struct field message_fields[] = {
 static const struct field_table message_table = FIELD_TABLE(
 	struct message, message_fields,
 	.doc = "Each message has exactly one member: open in the first, chunk in all others.");
-
-struct upload_params {
-	struct connect_header header;
-};
-static const struct field upload_parts[] = { CONNECT_HEADER(struct upload_params) };
-static const struct field_table upload_input = FIELD_TABLE(struct upload_params, upload_parts);
 
 /* Allocated from the call's arena. */
 struct upload {
@@ -180,7 +175,7 @@ static void on_cancel(void *data)
 static void run_upload(struct call *c, const void *params)
 {
 	static const struct exchange_body_events body = { on_bytes, on_end };
-	const struct upload_params *p = params;
+	const struct files_tree_request *q = params;
 	struct err e = ERR_INIT;
 	struct upload *u = arena_alloc(call_arena(c), sizeof(*u), &e);
 
@@ -189,16 +184,26 @@ static void run_upload(struct call *c, const void *params)
 		return;
 	}
 	*u = (struct upload){ .call = c,
-			      .sandbox = p->header.sandbox,
+			      .sandbox = q->sandbox,
 			      .in = FRAME_IN_INIT(MESSAGE_MAX, exchange_bodies(c)) };
 	call_on_cancel(c, on_cancel, u);
 	exchange_body_start(c, &body, u);
 }
 
+static const struct op_member members[] = { CONNECT_BY_HEADER, { "path", .in = OP_HIDDEN } };
+static const struct op upload_op = {
+	.action = "files.upload",
+	.doc = "Unpacks a tar archive of any size in a directory, as it comes.",
+	.effect = OP_WRITE,
+	.request = &files_upload_table,
+	.target = OP_TARGET(struct files_tree_request, sandbox),
+	.later = "/path",
+	.result = &connect_written_table,
+	.run = run_upload,
+};
+
 static const struct api_route rows[] = {
-	CONNECT_METHOD("Upload", "files.upload", OP_WRITE, API_FRAMES, run_upload,
-		       "Unpacks a tar archive of any size in a directory, as it comes.",
-		       upload_input, connect_written_table, .streams = true,
-		       .heard = &message_table),
+	CONNECT_PROJECTION("Upload", &upload_op, members, .shape = API_FRAMES, .streams = true,
+			   .heard = &message_table),
 };
 const struct api_resource api_connect_upload = API_RESOURCE(rows);

@@ -132,17 +132,23 @@ static const struct field path_fields[] = {
 };
 static const struct field_table path_table = FIELD_TABLE(struct expose_path, path_fields);
 
-/* Sandbox and port come from the path; everything else is passed on. */
+/* Sandbox and port come from the path; everything else is passed on. The call outlives the
+ * request, whose strings its reply ends. */
 static int read_path(struct exposed *x, struct expose_path *p, struct err *e)
 {
 	struct str port = http_request_segment(x->q, "port"), path = http_request_path(x->q);
+	struct str id = http_request_segment(x->q, "id");
 	unsigned long long number;
+	char *copy;
 	int n;
 
 	if (port.n > 5 || !http_length_parse(port, &number) || number < 1 || number > 65535 ||
 	    port.p[0] == '0')
 		return err_set(e, ERR_INVALID, "path: port is a number from 1 to 65535");
-	p->id = http_request_segment(x->q, "id");
+	copy = arena_dup(x->arena, id, e);
+	if (!copy)
+		return -1;
+	p->id = (struct str){ copy, id.n };
 	p->port = (uint32_t)number;
 	n = snprintf(x->prefix, sizeof(x->prefix), "%.*s", (int)(port.p + port.n - path.p), path.p);
 	if (n >= (int)sizeof(x->prefix))

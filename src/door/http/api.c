@@ -40,7 +40,7 @@ static void take_projected(struct api_parts *p, const struct api_route *r)
 		p->places[i] = p->shape.places[i];
 	if (r->body)
 		p->places[OP_BODY] = *r->body;
-	if (r->socket)
+	if (r->socket || r->streams)
 		return;
 	for (size_t i = 0; i < p->places[OP_BODY].n; i++)
 		p->body_required |= (p->places[OP_BODY].rows[i].flags & FIELD_REQUIRED) != 0;

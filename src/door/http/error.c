@@ -53,6 +53,7 @@ enum {
 	OF_COMMAND_NOT_RUN = API_EXEC_FAILED,
 	OF_DENIED = API_FORBIDDEN,
 	OF_CONFLICT = API_CONFLICT,
+	OF_UNSURE = API_OUTCOME_UNKNOWN,
 	OF_OTHER_BUILD = API_UNAVAILABLE,
 	OF_TOO_LARGE = API_BODY_TOO_LARGE,
 	OF_LIMIT = API_QUOTA_EXCEEDED,
@@ -169,6 +170,17 @@ static const struct field envelope_fields[] = {
 };
 const struct field_table api_problem_table = FIELD_TABLE(struct envelope, envelope_fields);
 
+/* That of the code, where the failure is one of many kinds that clients need not tell apart: each
+ * has a remedy of its own. */
+static const char *remedy_of(const struct api_problem *p)
+{
+	bool many = p->code == API_INTERNAL || p->code == API_QUOTA_EXCEEDED ||
+		    p->code == API_MODULE_FAILED;
+
+	return many && api_code_of(p->e->code) == p->code ? err_info(p->e->code)->remediation
+							  : api_codes[p->code].remediation;
+}
+
 static struct problem problem_of(const struct api_problem *p)
 {
 	const struct api_code_row *row = &api_codes[p->code];
@@ -177,7 +189,7 @@ static struct problem problem_of(const struct api_problem *p)
 		.code = str_of(row->name),
 		.message = str_of(row->message),
 		.cause = str_of(p->e->msg),
-		.remediation = str_of(row->remediation),
+		.remediation = str_of(remedy_of(p)),
 		.failure = err_info(p->e->code)->failure,
 		.retryable = err_info(p->e->code)->retryable,
 		.pointer = *p->e->pointer ? str_of(p->e->pointer) : STR_NONE,

@@ -54,6 +54,8 @@ API_ROW(CANCELED, "canceled", 499, "canceled", "The request was cancelled.",
 	"Call again if it is still wanted.")
 API_ROW(INTERNAL, "internal", 500, "internal", "The server failed.",
 	"Try again; tell the operator of the server if it stays.")
+API_ROW(OUTCOME_UNKNOWN, "outcome_unknown", 500, "unknown", "It may have been done.",
+	"Look whether it is done before you send it again; tell the operator of the server.")
 API_ROW(EXEC_FAILED, "exec_failed", 400, "failed_precondition", "The program could not be run.",
 	"Check that the sandbox's template has the program, that it is executable, and that the "
 	"working directory exists.")

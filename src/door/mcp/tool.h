@@ -38,8 +38,10 @@ struct tool {
 	 * What a model reads: in "says", "{name}" stands for a member of the request or, if it has
 	 * none, of the result; or text() writes it. With neither the result itself is the text, as
 	 * JSON. Clients hand their model the texts of a result, its structured content or both, so
-	 * data is in one of them only: results that are data have no structured content.
+	 * data is in one of them only: results that are data have no structured content, but where
+	 * programs count on it (both).
 	 */
+	bool both;
 	const char *says;
 	int (*text)(const void *result, struct buf *to, struct err *e);
 	/* Another text behind it, where there is something to say. May be NULL. */
@@ -52,5 +54,5 @@ struct tool {
 /* Whether the text of its result is the data. */
 static inline bool tool_is_data(const struct tool *t)
 {
-	return t->facts || !(t->says || t->text);
+	return t->facts || !(t->says || t->text || t->both);
 }

@@ -17,6 +17,9 @@ struct login {
 	const struct principal *by; /* whose link it was */
 	char cookie[SHA256_HEX], key[SHA256_HEX]; /* of the secrets, which nothing keeps */
 	bool told; /* that it has ended, on_ended was called */
+	/* It began over TLS. Else whoever takes the port while no hub has it learns both secrets
+	 * from the page, so it ends with the hub. */
+	bool kept;
 	int64_t began_ms, used_ms;
 	char id[48], name[OWNER_SIZE], owner[OWNER_SIZE];
 };

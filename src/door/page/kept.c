@@ -1,8 +1,10 @@
 /*
- * Log-ins on the disk, so that a browser stays logged in when the hub is started anew or has died.
- * The file has hashes of the secrets. Of those whose principal is not there by its name, such as a
- * key's, nothing is kept. What can't be written is lost with the hub, and nothing else is. Under
- * another token of the hub all are over, since whoever had the old one could have made them.
+ * Log-ins over TLS on the disk, so that a browser stays logged in when the hub is started anew or
+ * has died. The file has hashes of the secrets. Of those whose principal is not there by its name,
+ * such as a key's, nothing is kept; nor of those over plain HTTP, whose secrets another user of the
+ * machine gets who takes the port in between: an open page asks on, whoever answers. What can't be
+ * written is lost with the hub, and nothing else is. Under another token of the hub all are over,
+ * since whoever had the old one could have made them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +20,7 @@ enum { FILE_MAX = 64 << 10 };
 
 struct kept {
 	struct str name, cookie, key;
+	bool tls;
 	int64_t began_ms, used_ms;
 };
 #define K struct kept
@@ -27,6 +30,7 @@ static const struct field kept_fields[] = {
 	      .doc = "SHA-256 of the cookie."),
 	FIELD(K, key, .flags = FIELD_REQUIRED, .min = SHA256_HEX - 1, .max = SHA256_HEX - 1,
 	      .doc = "SHA-256 of the page's key."),
+	FIELD(K, tls, .flags = FIELD_REQUIRED, .doc = "It began over TLS; others are not kept."),
 	FIELD(K, began_ms, .flags = FIELD_REQUIRED,
 	      .doc = "Start of the log-in, in ms since 1970."),
 	FIELD(K, used_ms, .flags = FIELD_REQUIRED, .doc = "Last use, in ms since 1970."),
@@ -51,7 +55,7 @@ static const struct field_table file_table = FIELD_TABLE(struct kept_file, file_
 
 static int kept_take(struct page *p, const struct kept *k, struct err *e)
 {
-	const struct principal *by = p->o.named(p->o.owner, k->name);
+	const struct principal *by = k->tls ? p->o.named(p->o.owner, k->name) : NULL;
 	struct login *l = by ? login_new(p, by, e) : NULL;
 
 	if (!by)
@@ -60,6 +64,7 @@ static int kept_take(struct page *p, const struct kept *k, struct err *e)
 		return -1;
 	memcpy(l->cookie, k->cookie.p, k->cookie.n);
 	memcpy(l->key, k->key.p, k->key.n);
+	l->kept = true;
 	l->began_ms = k->began_ms;
 	l->used_ms = k->used_ms;
 	return 0;
@@ -100,9 +105,10 @@ void kept_write(struct page *p)
 	if (p->o.folder < 0)
 		return;
 	for (const struct login *l = p->logins; l && n > 0; l = l->next) {
-		if (!l->who.ended && p->o.named(p->o.owner, str_of(l->name)) == l->by)
+		if (!l->who.ended && l->kept && p->o.named(p->o.owner, str_of(l->name)) == l->by)
 			rows[--n] = (struct kept){ str_of(l->name), str_of(l->cookie),
-						   str_of(l->key), l->began_ms, l->used_ms };
+						   str_of(l->key),  true,
+						   l->began_ms,	    l->used_ms };
 	}
 	text = field_encode_text(&file_table,
 				 &(struct kept_file){ .token = str_of(p->o.token),

@@ -423,8 +423,8 @@ struct login_secrets {
 	struct secret *cookie, *key;
 };
 
-static int login_begin(struct page *p, const struct principal *by, struct login_secrets *ret,
-		       struct err *e)
+static int login_begin(struct page *p, const struct principal *by, bool encrypted,
+		       struct login_secrets *ret, struct err *e)
 {
 	struct login *l;
 
@@ -435,6 +435,7 @@ static int login_begin(struct page *p, const struct principal *by, struct login_
 		return -1;
 	sha256_hex(secret_expose(ret->cookie, "hashed"), l->cookie);
 	sha256_hex(secret_expose(ret->key, "hashed"), l->key);
+	l->kept = encrypted;
 	log_info("a browser has logged in as %s", l->name);
 	p->o.on_login(p->o.owner, &l->who, "login.begin", l->id);
 	kept_write(p);
@@ -458,7 +459,7 @@ static int login_take(struct page *p, struct http_request *q, struct login_secre
 	if (!doc || field_decode(&start_table, json_root(doc), a, &r, e) < 0)
 		return -1;
 	by = link_take(p, r.code, e);
-	return by ? login_begin(p, by, ret, e) : -1;
+	return by ? login_begin(p, by, http_request_is_encrypted(q), ret, e) : -1;
 }
 
 void login_start(void *owner, struct http_request *q)

@@ -2,32 +2,7 @@
 #include "door/http/transfer.h"
 #include "op/files.h"
 
-struct archive_query {
-	struct str path;
-};
-static const struct field up_fields[] = {
-	FIELD(struct archive_query, path, .min = 1, .max = API_PATH_MAX,
-	      .doc = "Existing directory; the sandbox's working directory if absent."),
-};
-static const struct field_table up_query = FIELD_TABLE(struct archive_query, up_fields);
-
-struct archive_params {
-	struct id_path path;
-	struct archive_query query;
-};
-static const struct field up_parts[] = {
-	API_ID_PATH(struct archive_params),
-	FIELD_OBJECT(struct archive_params, query, up_query, .doc = "Where to unpack the archive."),
-};
-static const struct field_table up_input = FIELD_TABLE(struct archive_params, up_parts);
-
-static struct str or_here(struct str path)
-{
-	return path.p ? path : STR_LIT(".");
-}
-
-static const struct op_member down_members[] = { API_BY_PATH,
-						 { "path", .in = OP_QUERY, .min = 1 } };
+static const struct op_member members[] = { API_BY_PATH, { "path", .in = OP_QUERY, .min = 1 } };
 
 static void on_unpacked(struct transfer_upload *u, const struct err *e)
 {
@@ -44,14 +19,14 @@ static void on_upload_cancel(void *data)
 
 static void run_upload(struct call *c, const void *params)
 {
-	const struct archive_params *p = params;
+	const struct files_tree_request *q = params;
 	struct err e = ERR_INIT;
-	struct sandbox *sb = api_enter(c, p->path.id, p->query.path);
+	struct sandbox *sb = api_enter(c, q->sandbox, q->path);
 	struct transfer_upload *u = sb ? arena_alloc(call_arena(c), sizeof(*u), &e) : NULL;
 
 	if (!sb)
 		return;
-	if (!u || transfer_upload_start(u, c, sb, or_here(p->query.path), on_unpacked, &e) < 0) {
+	if (!u || transfer_upload_start(u, c, sb, q->path, on_unpacked, &e) < 0) {
 		call_fail(c, &e);
 		return;
 	}
@@ -67,7 +42,7 @@ static const struct api_route rows[] = {
 	  .doc = "Downloads a directory with its contents, or a file, as a tar archive. If that "
 		 "fails midway, the connection is closed and the archive has no end.",
 	  .projected = true,
-	  .members = OP_MEMBERS(down_members),
+	  .members = OP_MEMBERS(members),
 	  .answer = &op_nothing_table,
 	  .tell = api_tell_chunk,
 	  .method = HTTP_GET,
@@ -82,10 +57,13 @@ static const struct api_route rows[] = {
 			      "unpacked stay.",
 		       .effect = OP_WRITE,
 		       .flags = OP_REPLACES,
-		       .request = &up_input,
-		       .target = OP_TARGET(struct archive_params, path.id),
+		       .request = &files_upload_table,
+		       .target = OP_TARGET(struct files_tree_request, sandbox),
 		       .result = &api_status_table,
+		       .normalize = files_tree_normalize,
 		       .run = run_upload },
+	  .projected = true,
+	  .members = OP_MEMBERS(members),
 	  .method = HTTP_PUT,
 	  .path = "/v1/sandboxes/{id}/archive",
 	  .streams = true,

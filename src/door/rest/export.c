@@ -11,28 +11,25 @@ static const struct op_member export_members[] = { { "snapshot", .as = "id", .in
 
 /* ---- up ------------------------------------------------------------------------------------ */
 
-struct import_query {
+struct import_request {
 	struct str name, digest;
 	uint32_t ttl_seconds;
 };
-static const struct field query_fields[] = {
-	FIELD(struct import_query, name, .max = SNAPSHOT_NAME_MAX / 4,
+static const struct field import_fields[] = {
+	FIELD(struct import_request, name, .max = SNAPSHOT_NAME_MAX / 4,
 	      .doc = "Name of the snapshot, for people."),
-	FIELD(struct import_query, digest, .min = HASH_HEX, .max = HASH_HEX,
+	FIELD(struct import_request, digest, .min = HASH_HEX, .max = HASH_HEX,
 	      .doc = "SHA-256 that the archive must have, in hex. Default: any."),
-	FIELD(struct import_query, ttl_seconds, .max = SNAPSHOT_TTL_MAX,
+	FIELD(struct import_request, ttl_seconds, .max = SNAPSHOT_TTL_MAX,
 	      .doc = "Seconds until the snapshot is deleted; absent or 0: never."),
 };
-static const struct field_table query_table = FIELD_TABLE(struct import_query, query_fields);
+static const struct field_table import_table = FIELD_TABLE(struct import_request, import_fields);
 
-struct import_params {
-	struct import_query query;
+static const struct op_member import_members[] = {
+	{ "name", .in = OP_QUERY },
+	{ "digest", .in = OP_QUERY },
+	{ "ttl_seconds", .in = OP_QUERY },
 };
-static const struct field import_parts[] = {
-	FIELD_OBJECT(struct import_params, query, query_table,
-		     .doc = "Name, digest and lifetime of the snapshot."),
-};
-static const struct field_table import_input = FIELD_TABLE(struct import_params, import_parts);
 
 /* Its memory is the call's. */
 struct upload {
@@ -65,7 +62,7 @@ static void on_upload_cancel(void *data)
 
 static void run_import(struct call *c, const void *params)
 {
-	const struct import_query *q = &((const struct import_params *)params)->query;
+	const struct import_request *q = params;
 	const struct snapshot_spec spec = { .name = q->name,
 					    .ttl_ms = q->ttl_seconds * 1000ull,
 					    .owner = call_owner(c) };
@@ -105,9 +102,11 @@ static const struct api_route rows[] = {
 				 "and checked completely before anything is kept.",
 			  .effect = OP_WRITE,
 			  .flags = OP_LIFECYCLE,
-			  .request = &import_input,
+			  .request = &import_table,
 			  .result = &api_snapshot_table,
 			  .run = run_import },
+	  .projected = true,
+	  .members = OP_MEMBERS(import_members),
 	  .method = HTTP_POST,
 	  .path = "/v1/snapshots",
 	  .streams = true,

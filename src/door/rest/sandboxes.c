@@ -34,6 +34,7 @@ static const struct field terminated_fields[] = {
 	      .doc = "Always \"terminated\"."),
 	FIELD_NAMED(struct sandbox_ended, sandbox, "id", .flags = FIELD_REQUIRED,
 		    .doc = "Id of the sandbox."),
+	SANDBOX_LEFT_OUT_ROWS,
 };
 static const struct field_table terminated_table = FIELD_TABLE(struct sandbox_ended,
 							       terminated_fields);

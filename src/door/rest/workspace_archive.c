@@ -10,31 +10,20 @@ static const struct op_member export_members[] = {
 	{ "revision", .in = OP_QUERY },
 };
 
-struct import_path {
-	struct str name;
+static const struct op_member import_members[] = {
+	{ "workspace", .as = "name", .in = OP_PATH },
+	{ "message", .in = OP_QUERY },
 };
-static const struct field path_fields[] = {
-	FIELD(struct import_path, name, .flags = FIELD_REQUIRED, .min = 1, .max = 64,
+
+struct import_request {
+	struct str workspace, message;
+};
+static const struct field import_fields[] = {
+	FIELD(struct import_request, workspace, .flags = FIELD_REQUIRED, .min = 1, .max = 64,
 	      .doc = "Name of the workspace."),
+	MESSAGE_ROW(struct import_request),
 };
-static const struct field_table path_table = FIELD_TABLE(struct import_path, path_fields);
-
-struct import_query {
-	struct str message;
-};
-static const struct field query_fields[] = { MESSAGE_ROW(struct import_query) };
-static const struct field_table query_table = FIELD_TABLE(struct import_query, query_fields);
-
-struct import_params {
-	struct import_path path;
-	struct import_query query;
-};
-static const struct field import_parts[] = {
-	FIELD_OBJECT(struct import_params, path, path_table, .doc = "Names the workspace."),
-	FIELD_OBJECT(struct import_params, query, query_table,
-		     .doc = "Description of the revision."),
-};
-static const struct field_table import_input = FIELD_TABLE(struct import_params, import_parts);
+static const struct field_table import_table = FIELD_TABLE(struct import_request, import_fields);
 
 /* Its memory is the call's. */
 struct upload {
@@ -45,7 +34,7 @@ struct upload {
 static void on_imported(void *arg, const struct workspace_commit *made, const struct err *err)
 {
 	struct upload *u = arg;
-	const struct import_params *p = call_request(u->call);
+	const struct import_request *q = call_request(u->call);
 	struct workspace_committed view;
 
 	body_pipe_close(&u->body);
@@ -53,7 +42,7 @@ static void on_imported(void *arg, const struct workspace_commit *made, const st
 		call_fail(u->call, err);
 		return;
 	}
-	view = workspace_committed(p->path.name, made);
+	view = workspace_committed(q->workspace, made);
 	call_answer(u->call, &view);
 }
 
@@ -67,9 +56,9 @@ static void on_upload_cancel(void *data)
 
 static void run_import(struct call *c, const void *params)
 {
-	const struct import_params *p = params;
+	const struct import_request *q = params;
 	struct err e = ERR_INIT;
-	struct workspace *w = call_workspace(c, p->path.name, &e);
+	struct workspace *w = call_workspace(c, q->workspace, &e);
 	struct upload *u = w ? arena_alloc(call_arena(c), sizeof(*u), &e) : NULL;
 	int from;
 
@@ -80,7 +69,7 @@ static void run_import(struct call *c, const void *params)
 		call_fail(c, &e);
 		return;
 	}
-	workspace_import_start(w, from, p->query.message, on_imported, u);
+	workspace_import_start(w, from, q->message, on_imported, u);
 	call_on_cancel(c, on_upload_cancel, u);
 	body_pipe_start(&u->body);
 }
@@ -106,9 +95,11 @@ static const struct api_route rows[] = {
 				 "files.",
 			  .effect = OP_WRITE,
 			  .flags = OP_LIFECYCLE,
-			  .request = &import_input,
+			  .request = &import_table,
 			  .result = &workspace_committed_table,
 			  .run = run_import },
+	  .projected = true,
+	  .members = OP_MEMBERS(import_members),
 	  .method = HTTP_POST,
 	  .path = "/v1/workspaces/{name}/import",
 	  .streams = true,

@@ -16,6 +16,7 @@ def asks(me, home, **servers):
     config = os.path.join(home, 'config.json')
     with open(config, 'w', encoding='utf-8') as f:
         json.dump({'policy': {'rules': [rule]},
+                   'principals': {'key:*': {'workspaces': ['of-stage']}},
                    **configured(**{'of-stage': server()}, **servers)}, f)
     for path in (home, config):
         os.chown(path, me.uid, me.uid)

@@ -109,14 +109,15 @@ def program(parent, name):
 
 
 def warden_of(home):
-    """The warden of a data folder, by what it was started with, as it may be the child of an
-    earlier hub; None where that is secret."""
+    """The warden of a data folder, by the lock that it holds there, as it may be the child of an
+    earlier hub; None where that is secret, or where it has ended."""
+    lock = os.path.join(os.path.realpath(home), 'warden', 'lock')
     for p in below().values():
         try:
-            with open(f'/proc/{p.pid}/environ', 'rb') as f:
-                if (p.comm == 'holt-warden' and f'HOLT_HOME={home}'.encode()
-                    in f.read().split(b'\0')):
-                    return p.pid
+            fds = f'/proc/{p.pid}/fd'
+            if p.comm == 'holt-warden' and lock in (os.readlink(f'{fds}/{n}')
+                                                    for n in os.listdir(fds)):
+                return p.pid
         except OSError:
             pass
     return None

@@ -20,10 +20,14 @@ def call(id, name, arguments):
     text = arguments.get('text', '')
     if name == 'environment':
         text = json.dumps(dict(os.environ))
-    if name == 'crash':
-        os._exit(3)
     if name == 'sleep':
         time.sleep(float(text))
+    if name == 'crash' and text:  # says that instead of an answer
+        sys.stdout.buffer.write(bytes.fromhex(text).replace(b'ID', json.dumps(id).encode()) + b'\n')
+        sys.stdout.flush()
+        return
+    if name == 'crash':
+        os._exit(3)
     if name == 'large':
         text = 'x' * int(text)
     say({'id': id, 'result': {'content': [{'type': 'text', 'text': text}]}})

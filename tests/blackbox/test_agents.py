@@ -5,10 +5,12 @@ misbehave."""
 import base64
 import concurrent.futures
 import contextlib
+import http.server
 import json
 import os
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -45,20 +47,24 @@ def example():
             'sandbox': {'read': [os.path.dirname(node), AGENTS]}}
 
 
+# What keys need for conversations.
+EVERYTHING = {'key:*': {'agents': ['*'], 'workspaces': ['*']}}
+
+
 class Hub(Cli):
     """A hub with agents and a workspace."""
 
-    def __init__(self, who, home, agents, modules=(), policy=(), **options):
+    def __init__(self, who, home, agents, modules=(), policy=(), words=(), **options):
         self.site = f'{home}-site'
         os.makedirs(self.site, exist_ok=True)
         config = os.path.join(home, 'config.json')
         with open(config, 'w', encoding='utf-8') as f:
             json.dump({'agents': agents, 'workspaces': {'site': {'dir': self.site}},
-                       'mcpServers': dict(modules), **dict(policy)}, f)
+                       'mcpServers': dict(modules), 'principals': EVERYTHING, **dict(policy)}, f)
         for one in (home, config, self.site):
             os.chown(one, who.uid, who.uid)
         super().__init__(who, home, '--listen', '127.0.0.1:0', '--preview', '127.0.0.1:0',
-                         '--pool', '0', **options)
+                         '--pool', '0', *words, **options)
 
     def of(self, talk, more='', method='GET', body=None):
         return self.call(method, f'/api/sessions/{talk}{more}', body)
@@ -404,7 +410,8 @@ BOUNDS = {
          'then': 'deny'},
         {'name': 'no users', 'who': ['key:deny'], 'when': {'/path': '/etc/passwd'},
          'then': 'deny'}]},
-    'principals': {'key:count': {'limits': {'sandboxes': 3}},
+    'principals': {**EVERYTHING,
+                   'key:count': {'limits': {'sandboxes': 3}},
                    'conversation:*': {'limits': {'sandboxes': 2}},
                    'key:small': {'limits': {'bytes_out': 100_000}},
                    'key:keeper': {'secrets': ['kept']}}}
@@ -915,8 +922,9 @@ def test_prompts_wait_for_the_next_hub(me, tmp_path):
 def test_a_prompt_is_on_the_disk_before_it_leaves_the_queue(hub, tmp_path):
     """So that a power cut loses no prompt: seen in the system calls of the hub."""
     one, trace = hub.talk(), str(tmp_path / 'trace')
-    with subprocess.Popen(['strace', '-y', '-s', '80', '-e', 'trace=write,fdatasync,renameat',
-                           '-o', trace, '-p', str(hub.proc.pid)],
+    calls = 'trace=write,fdatasync,renameat,renameat2'
+    with subprocess.Popen(['strace', '-y', '-s', '80', '-e', calls, '-o', trace,
+                           '-p', str(hub.proc.pid)],
                           stderr=subprocess.PIPE, text=True) as tracer:
         said = tracer.stderr.readline()
         if 'attached' not in said:
@@ -933,4 +941,34 @@ def test_a_prompt_is_on_the_disk_before_it_leaves_the_queue(hub, tmp_path):
                     if line.startswith(name) and what in line)
     written = place('write(', 'user_prompt', 0)
     synced = place('fdatasync(', 'events.jsonl', written)
-    assert synced < place('renameat(', '"queue.json"', written), calls
+    assert synced < place('renameat', '"queue.json"', written), calls
+
+
+class Model(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'a local model')
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_service_of_the_host(me, tmp_path):
+    """An agent's network has services as that of any sandbox: by name, and only those there are."""
+    before = host.Residue(me.trees)
+    get = 'curl -sS -m 20 http://%s:5890/ >&2; exit 3'
+    agents = {name: {'command': 'sh', 'args': ['-c', get % name],
+                     'sandbox': {'network': [f'{name}:5890']}} for name in
+              ('model.holt', 'none.holt')}
+    agents = {name.partition('.')[0]: agent for name, agent in agents.items()}
+    with http.server.HTTPServer(('127.0.0.1', 0), Model) as model:
+        threading.Thread(target=model.serve_forever, daemon=True).start()
+        with Hub(me, str(tmp_path), agents,
+                 words=('--service', f'model.holt:5890={model.server_port}')) as hub:
+            said = {name: cause(hub.turn(hub.talk(name), ['say', 'x']))['message']
+                    for name in agents}
+        model.shutdown()
+    assert '"a local model"' in said['model'], said
+    assert 'there is no service none.holt:5890' in said['none'], said
+    before.check()

@@ -88,6 +88,36 @@ def test_the_asking_key_cannot_answer(hub, pool):
         run.result(30)
 
 
+def test_keys_of_one_line_are_one_person(hub, pool):
+    """A key answers neither for the one that made it, nor for one that it made, nor for one that
+    both have from a third, also when that is gone; a key of the operator's does."""
+    first = as_bearer(hub, key(hub, 'line-1', ['admin']))
+    second = as_bearer(hub, key(first, 'line-2', ['admin']))
+    third = as_bearer(hub, key(second, 'line-3', ['admin']))
+    sibling = as_bearer(hub, key(first, 'line-4', ['admin']))
+    other = as_bearer(hub, key(hub, 'line-other', ['admin']))
+    line = [first, second, third, sibling]
+
+    def tries(asker, answerers):
+        box = asker.create()
+        asked = pool.submit(asker.exec, box, 'true')
+        waits = pending(hub, box=box)[0]['id']
+        for one in answerers:
+            with pytest.raises(Failed) as e:
+                one.post(f'/v1/approvals/{waits}', decision='approve')
+            assert (e.value.status, e.value.code) == (403, 'forbidden'), e.value
+        assert other.post(f'/v1/approvals/{waits}', decision='approve')['state'] == 'approved'
+        assert asked.result(60)['exit_code'] == 0
+        asker.delete(box)
+
+    for asker in line:
+        tries(asker, line)
+    hub.call('DELETE', '/v1/keys/line-2')
+    tries(third, [first, third, sibling])
+    for name in ('line-1', 'line-3', 'line-4', 'line-other'):
+        hub.call('DELETE', f'/v1/keys/{name}')
+
+
 def test_what_a_key_may_always_ends_with_it(hub, pool):
     """A later key of the same name is another."""
     first = as_bearer(hub, key(hub, 'heir', ['admin']))
@@ -113,18 +143,32 @@ def test_other_arguments_need_another_request(hub, pool):
         other.result(30)
 
 
-def test_a_sandbox_that_was_not_there(hub, pool):
-    """Is none that comes while a person is asked: that one nobody was asked about."""
-    run = pool.submit(hub.exec, 'later', 'touch done')
-    one, = pending(hub)
-    hub.create(id='later')
-    answer(hub, one, 'approve')
-    failed = run.exception(30)
+def test_nobody_is_asked_about_nothing(hub, pool):
+    """About a sandbox that is not there, or that is another's."""
+    failed = refused(hub.exec, 'later', 'true')
     assert (failed.status, failed.code) == (404, 'not_found')
-    run = pool.submit(hub.exec, 'later', 'ls done || echo not done')
-    answer(hub, pending(hub, box='later')[0], 'approve')
-    assert run.result(30)['stdout'] == 'not done\n'
-    hub.delete('later')
+    stranger = as_bearer(hub, key(hub, 'stranger'))
+    assert refused(stranger.exec, hub.box, 'true').status == 404
+    assert not [a for a in hub.call('GET', '/v1/approvals')['approvals'] if a['state'] == 'pending']
+    hub.call('DELETE', '/v1/keys/stranger')
+
+
+def test_what_cannot_be_shown_whole_cannot_be_approved(hub, pool):
+    """The end of a command that is longer than what is shown."""
+    for n, whole in ((60 << 10, True), (70 << 10, False)):
+        run = pool.submit(hub.exec, hub.box, 'true ' + ' ' * n + '; echo evil')
+        one, = pending(hub)
+        assert one['arguments_cut'] is not whole
+        assert whole == ('echo evil' in one['arguments'])
+        if whole:
+            answer(hub, one, 'approve')
+            assert run.result(30)['stdout'] == 'evil\n'
+            continue
+        for more in ({}, {'scope': 'always'}):
+            failed = refused(answer, hub, one, 'approve', **more)
+            assert failed.status == 403 and 'shown whole' in failed.error['cause'], failed
+        answer(hub, one, 'deny')
+        assert run.exception(30).status == 403
 
 
 def refused(call, *arguments, **more):

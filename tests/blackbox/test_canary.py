@@ -210,7 +210,7 @@ def test_requests_for_approval(hub, stage):
                      hub.raw('GET', f'/v1/approvals/{asked}').body,
                      hub.ok('approvals', 'show', asked), hub.ok('approvals')):
             silent(said)
-        assert b'[REDACTED:named]' in hub.ok('approvals', 'show', asked)
+        assert b'[REDACTED:named:output]' in hub.ok('approvals', 'show', asked)
         hub.ok('approvals', 'deny', asked)
         silent(wire.reply('POST').body)
 

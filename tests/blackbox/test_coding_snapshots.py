@@ -176,7 +176,8 @@ def test_restores_are_exact(start, project):
 def project_names(project):
     """What Holt itself has made at the top for as long as a sandbox has the folder."""
     return [n for n in os.listdir(project.path)
-            if n.startswith('.') and not n.startswith('.holt-') or n in ('commondir', 'refs')]
+            if n.startswith('.') and not n.startswith('.holt-')
+            or n in ('commondir', 'refs', 'opencode.json', 'opencode.jsonc')]
 
 
 def test_restores_are_exact_at_random(start, project):

@@ -171,5 +171,8 @@ def test_without_ctags(me):
     assert lines(work, 'other')[0] == 'a.c:2  word other_name'
     work.call('Bash', command='echo fresh_word > note.txt')
     assert lines(work, 'fresh_word') == ['note.txt:1  word fresh_word']
+    work.put('env', 'DB_PASSWORD=kx9Lq2vTzz\n\nlast_word=1\n')
+    assert lines(work, 'last_word') == ['env:3  word last_word']
+    assert not lines(work, 'kx9') and lines(work, 'DB_PASSWORD')
     assert work.mcp.close() == 0
     shutil.rmtree(work.path)

@@ -68,7 +68,7 @@ def test_pages(hub, sb):
     first = hub.unary('List', sb, parent='d', pageSize=2)
     second = hub.unary('List', sb, parent='d/', pageSize=4, pageToken=first['nextPageToken'])
     assert ([e['path'] for e in first['entries'] + second['entries']]
-            == [f'd/{i}' for i in range(1, 6)])
+            == [f'/workspace/d/{i}' for i in range(1, 6)])
     assert 'nextPageToken' not in second
     fails('unimplemented', hub.unary, 'List', sb, parent='d', filter='is_dir=true')
     hub.exec(sb, 'cd d; i=0; while [ $i -lt 1100 ]; do : > f$i; i=$((i+1)); done')

@@ -34,6 +34,7 @@ class Hub(Cli):
         config = os.path.join(home, 'config.json')
         with open(config, 'w', encoding='utf-8') as f:
             json.dump({'workspaces': {'site': {'dir': WORKSPACE, 'agent': 'mock'}},
+                       'principals': {'key:*': {'agents': ['*'], 'workspaces': ['*']}},
                        'conversations': conversations or {}}, f)
         for one in (home, config):
             os.chown(one, who.uid, who.uid)
@@ -296,6 +297,24 @@ def written(hub, talk, rows):
             when = f'2026-01-01T00:00:{n:02}.000Z'
             event = {'seq': n, 'type': kind, 'timestamp': when, 'data': {'text': text}}
             f.write(json.dumps(event, separators=(',', ':')) + '\n')
+
+
+def test_a_filter_of_history_tells_nothing_of_a_secret(me, tmp_path):
+    home = str(tmp_path / 'history')
+    os.mkdir(home)
+    first = Hub(me, home, '--socket', 'none')
+    talk = first.talk()
+    assert first.end() == 0
+    first.kill()
+    secret = 'kx9Lq2vTzz'
+    written(first, talk, [('agent_message', f'it has DB_PASSWORD={secret} in it')])
+    with Hub(me, home, '--socket', 'none') as hub:
+        for n in range(1, len(secret) + 1):
+            right, wrong = [hub.of(talk, f'/events?text_contains=DB_PASSWORD%3D{text}')
+                            for text in (secret[:n], secret[:n - 1] + '0')]
+            assert right == wrong and right['events'] == []
+        for text in ('REDACTED', 'it%20has%20DB_PASSWORD%3D', '%20in%20it'):
+            assert len(hub.of(talk, f'/events?text_contains={text}')['events']) == 1
 
 
 def test_history(me, tmp_path):

@@ -129,10 +129,10 @@ def test_memory_of_what_was_read_and_printed_is_given_back(spawn):
     sb = mcp.create()
     sb.sh('head -c 3000000 /dev/zero | tr "\\0" a > f')
     sizes = []
-    for _ in range(4):
+    for _ in range(6):  # the first ones also fill what the threads of the work pool keep
         for _ in range(4):
             sb.content('f')
             sb.exec('cat f', max_output_bytes=2 << 20)
         sizes.append(host.memory(mcp.pid))
-    assert sizes[-1] < sizes[1] + (8 << 20), sizes
+    assert sizes[-1] < sizes[2] + (8 << 20), sizes
     until(lambda: host.memory(mcp.pid) < (60 << 20) or SANITIZED, what='memory given back')

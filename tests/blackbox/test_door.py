@@ -712,6 +712,55 @@ def test_bodies_of_all_are_bounded(start):
     until(lambda: door.ask(request(path='/kept')).body == b'0', what='all given back')
 
 
+def rests(pid):
+    """Waits until the process sleeps whenever one looks: it has nothing to compute."""
+    def sleeps():
+        with open(f'/proc/{pid}/stat', encoding='utf-8') as f:
+            return f.read().rpartition(')')[2].split()[0] == 'S'
+    until(lambda: all(sleeps() for _ in range(200)), what='the server at rest')
+
+
+def without_end():
+    """Beginnings of requests around the bound of each buffer; none says all of what it began."""
+    draw = random.Random(32)
+    begins = ['', 'GET ', 'GET /show?', 'GET /show HTTP/1.1\r\n', 'GET /show HTTP/1.1\r\nX: ',
+              request() + 'GET ', chunked(''), chunked('5;'), chunked('5\r\nhello\r\n'),
+              chunked('5\r\nhello\r\n0'), chunked('0\r\nX: '), chunked('5\r\nhello'),
+              post(token='wrong'), post(body='x' * 100)[:-1]]
+    for begin in begins:
+        for fill in ['0', 'x', ';', '\r\n', '\0', '5;x\r\n', 'X: y\r\n', '"']:
+            bound = draw.choice([4096, 8192, 12288, 65536])
+            for n in (bound - 1, bound, bound + 1 + draw.randrange(bound), draw.randrange(bound)):
+                yield begin + (fill * n)[:n]
+    for n in range(11_900, 12_300, 4):  # one of them leaves no byte unread
+        yield chunked('5;' + '0' * n)
+
+
+def test_what_leads_nowhere_costs_nothing(start):
+    """Whatever was sent, and however its sender then behaves, the server comes to rest, and serves
+    others meanwhile. Its own deadlines are far off."""
+    door = start(header_ms=600_000, body_ms=600_000, idle_ms=600_000)
+    waits = door.wire()
+    waits.send(chunked('3\r\nhel'))
+    shapes = list(without_end())
+    for at in range(0, len(shapes), 100):
+        wires = [door.wire() for _ in shapes[at:at + 100]]
+        for i, (wire, shape) in enumerate(zip(wires, shapes[at:at + 100])):
+            with contextlib.suppress(OSError):  # it may have been ended
+                wire.send(shape)
+                if i % 3 == 0:
+                    wire.sock.shutdown(socket.SHUT_WR)
+        door.works()
+        rests(door.proc.pid)
+        waits.send('\r\n3\r\nhel')  # a slow one is not taken for one of those
+        for wire in wires:
+            wire.close()
+        rests(door.proc.pid)
+    waits.send('\r\n0\r\n\r\n')
+    assert waits.reply().body.startswith(b'helhelhel')
+    waits.close()
+
+
 def test_slow_head(start):
     """A head that comes a byte at a time, with or without an end in sight, has a deadline."""
     door = start(header_ms=1000, idle_ms=60000)

@@ -185,6 +185,13 @@ def test_output_at_the_budget_is_whole(sb):
         assert len(got['stderr']) == 1024 + (len('\n[... 1 bytes elided ...]\n') if elided else 0)
 
 
+@pytest.mark.parametrize('n', [4095, 4096, 4097, 5001, 12_000, 70_000])
+def test_one_long_word_without_a_line_end(sb, n):
+    """Redaction holds its end back until the program ends."""
+    got = sb.exec(f'head -c {n} /dev/zero | tr "\\0" x | tee /dev/stderr')
+    assert got['stdout'] == got['stderr'] == 'x' * n
+
+
 def test_no_character_is_cut_by_the_budget(sb):
     got = sb.exec('yes ü€😀 | head -c 100000', max_output_bytes=1025)
     assert '\ufffd' not in got['stdout'].rstrip('\ufffd') and got['stdout_elided_bytes'] > 98_000

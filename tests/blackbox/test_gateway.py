@@ -743,7 +743,7 @@ def test_a_large_result_is_redacted_however_it_is_escaped(hub):
     wholes = [whole(hub, call(hub, 'large', tool)['structuredContent']['result'], 1 << 20)
               for tool in ('environment', 'crash')]
     assert wholes[0] == wholes[1]
-    assert wholes[1]['content'][0]['text'] == 'x' * (1 << 20) + '[REDACTED:of-gateway]'
+    assert wholes[1]['content'][0]['text'] == 'x' * (1 << 20) + '[REDACTED:of-gateway:output]'
 
 
 def test_a_large_result_in_the_gateway_and_in_code(hub):

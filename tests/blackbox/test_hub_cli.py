@@ -14,6 +14,7 @@ import pytest
 
 from client import until
 from rest import Failed, Rest
+from test_serve import Session
 
 FAILED = 125
 
@@ -59,6 +60,42 @@ def box(hub):
     name = hub.ok('up').decode().strip()
     yield name
     hub.run('down', name)
+
+
+def test_who_ends_a_sandbox_is_told_what_its_revision_lacks(hub):
+    """By every door that ends one or makes a revision, and by an event where nobody asked."""
+    names = ['.env', 'certs/test.pem']
+
+    def full(name):
+        hub.post('/v1/workspaces', name=name)
+        box = hub.create(workspace=name)
+        hub.exec(box, 'echo s > .env; mkdir certs; echo k > certs/test.pem; echo x > kept')
+        return box
+
+    def named(text):
+        assert sorted(text.split(', ')) == names, text
+
+    def told(text):
+        named(text.strip().split(' (2): ')[1])
+
+    ended = hub.call('DELETE', f'/v1/sandboxes/{full("lacks-rest")}')
+    assert ended['left_out'] == 2
+    named(ended['left_out_names'])
+    agent = Session(hub)
+    with hub.wire() as wire:
+        agent.call(wire, 'sandbox_terminate', sandbox=full('lacks-mcp'))
+        told(agent.result(wire)['content'][-1]['text'])
+    told(hub.run('down', full('lacks-cli')).stderr.decode())
+    box = full('lacks-commit')
+    told(hub.run('ws', 'commit', 'lacks-commit').stderr.decode())
+    hub.post('/v1/set_timeout', sandbox=box, timeout_seconds=1)
+    events = f'/v1/events?sandbox={box}'
+    detail = until(lambda: [e['detail'] for e in hub.call('GET', events)['events']
+                            if e['kind'] == 'left_out'], what='an event')
+    named(detail[0])
+    hub.post('/v1/workspaces', name='lacks-nothing')
+    plain = hub.create(workspace='lacks-nothing')
+    assert 'left_out' not in hub.call('DELETE', f'/v1/sandboxes/{plain}'), 'nothing was'
 
 
 def test_a_tools_life(hub):

@@ -593,8 +593,7 @@ def test_killed(begin):
 
 
 def test_ended_in_order(begin):
-    """Whoever follows or waits is told that it is over,
-    and nothing of what ran is left in the next hub."""
+    """Whoever follows or waits is told that it is over, and the next hub knows that it ended."""
     hub = begin()
     sandbox = hub.create()
     job = hub.start(sandbox, 'echo on; exec sleep 1000')
@@ -607,7 +606,10 @@ def test_ended_in_order(begin):
         assert hub.end() == 0, hub.said()
         follower.ended()
         waiter.ended()
-    fails(404, 'not_found', begin().look, sandbox, job)
+    hub = begin()
+    seen = hub.look(sandbox, job)
+    assert seen['state'] == 'lost' and 'ended' in seen['error'], seen
+    hub.delete(sandbox)
 
 
 class Mounted:
@@ -788,3 +790,32 @@ def test_a_command_of_mcp_is_found_while_it_runs(hub, sb):
         hub.call('POST', hub.at(sb, job['exec_id'], '/signal'), {'signal': 15})
         assert data_of(session.result(wire))['signal'] == 15
     assert hub.look(sb, job['exec_id'])['state'] == 'signaled'
+
+
+# ---- what a wait tells --------------------------------------------------------------------------
+
+SECRET = 'gh' + 'p_' + 'R7fK2mQz9TbX4wLc8NvH1sYd6GpJ3aEu5oZi'
+
+
+@pytest.mark.parametrize('command', [
+    f'echo "before key: {SECRET} after"',
+    f'printf "before key: {SECRET[:20]}"; sleep 0.1; printf "{SECRET[20:]} after\\n"',
+    f'printf "before key: {SECRET} after"; sleep 1000',  # no line end, and none to come
+    f'echo "before key: {SECRET} after" >&2; sleep 1000',
+])
+def test_a_wait_tells_no_more_than_the_output(hub, sb, command):
+    """Texts, patterns and offsets that a redacted secret answers: none is found. What stands around
+    it is, wherever the output was cut."""
+    job = hub.start(sb, command)
+    assert hub.wait(sb, job, text='after')['result'] == 'matched'
+    if 'sleep 1000' in command:
+        hub.call('POST', hub.at(sb, job, '/signal'), {'signal': 9})
+    assert hub.wait(sb, job)['result'] == 'ended'
+    assert SECRET[4:10].encode() not in hub.output(sb, job)
+    for guess in ({'text': SECRET[:9]}, {'text': SECRET[4:9]}, {'pattern': f'{SECRET[:5]}.*after'},
+                  {'pattern': 'key: gh'}, {'pattern': 'key: [^[]'}, {'text': SECRET[-1] + ' after'},
+                  {'text': SECRET[20:30], 'offset': 30}, {'pattern': '^[A-Z]', 'offset': 30}):
+        assert hub.wait(sb, job, **guess)['result'] == 'ended', guess
+    for shown in ({'text': 'before'}, {'pattern': '^before key: .REDACTED:[a-z-]+:output. after'},
+                  {'text': ' after', 'offset': 40}):
+        assert hub.wait(sb, job, **shown)['result'] == 'matched', shown

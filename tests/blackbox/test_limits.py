@@ -189,3 +189,13 @@ def test_ttl_counts_from_creation_for_forks_too(box):
     kid, = sb.fork()
     until(kid.gone, what="the fork's end")
     assert time.monotonic() - begun >= 8
+
+
+def test_files_leave_room_to_free_them(box, exact):
+    """Where the disk is as large as the memory: the first process is not the kernel's victim."""
+    sb = box(memory_mb=32, disk_mb=32)
+    for _ in range(3):  # by a program, and by the first process itself
+        sb.exec('head -c 40000000 /dev/zero > big')
+        error = sb.fails('sandbox_write_file', path='more', content='x' * 4000000)
+        assert error['code'] == 'disk_full'
+        assert sb.sh('rm -f big more; echo room') == 'room\n'

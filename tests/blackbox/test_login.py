@@ -3,15 +3,18 @@ keys without the cookie. Each has its control: the same request as the page send
 
 import contextlib
 import json
+import os
 import re
+import shutil
 import signal
 
 import pytest
 
 import host
 from client import until
+from door import Wire, trusting
 from rest import Rest
-from test_door import KEY
+from test_door import KEY, certificate  # noqa: F401 (certificate is a fixture)
 
 
 @pytest.fixture(scope='module')
@@ -63,6 +66,49 @@ class Browser:
 
     def asks(self, method='GET', path='/v1/sandboxes', *args, **more):
         return self.raw(method, path, *args, **more).status
+
+
+class Restless(Rest):
+    """One that is not asked over its port at its end, which speaks TLS."""
+
+    def works(self):
+        assert self.proc.poll() is None
+
+
+def code_of(hub, token=None):
+    """Of a new link, whatever the hub's port speaks."""
+    with Wire(hub.paths[0]) as wire:
+        reply = wire.ask(hub.request('POST', '/session/links', body='{}',
+                                     **({'token': token} if token else {})), 'POST')
+    return json.loads(reply.body)['path'].removeprefix('/login#')
+
+
+class Secure(Browser):
+    """The same over TLS."""
+
+    def __init__(self, hub, trust, code=None, token=None):
+        self.trust = trust
+        super().__init__(hub, code or code_of(hub, token))
+
+    def fields(self, method, named=None, **other):
+        own = {} if method in ('GET', 'HEAD') else {
+            'Origin': f'https://localhost:{self.hub.address[1]}'}
+        return super().fields(method, {**own, **(named or {})}, **other)
+
+    def raw(self, method, path, body=None, named=None, host=None, **other):
+        text = self.hub.request(method, path, token=None, body=body,
+                                host=host or f'localhost:{self.hub.address[1]}',
+                                fields=self.fields(method, named, **other))
+        with self.hub.wire(tls=self.trust) as wire:
+            return wire.ask(text, method)
+
+
+def secured(me, home, certificate):  # noqa: F811
+    """Options of a hub with TLS."""
+    key = os.path.join(home, 'key.pem')
+    shutil.copy(certificate[1], key)
+    os.chown(key, me.uid, me.uid)
+    return ['--tls-cert', certificate[0], '--tls-key', key]
 
 
 @pytest.fixture(scope='module')
@@ -318,20 +364,23 @@ def test_log_ins_of_a_key_end_with_it(hub):
 
 
 @pytest.mark.parametrize('ends', [signal.SIGKILL, signal.SIGTERM])
-def test_a_log_in_outlives_the_hub(me, tmp_path, ends):
-    """Those of the operator; those of a key end with the hub."""
-    first = Rest(me, tmp_path, '--listen', '127.0.0.1:0', '--pool', '0')
+def test_a_log_in_outlives_the_hub(me, tmp_path, certificate, ends):  # noqa: F811
+    """Those of the operator, over TLS (test_port_taken.py); those of a key end with the hub."""
+    trust, tls = trusting(certificate[0]), secured(me, tmp_path, certificate)
+    first = Rest(me, tmp_path, '--listen', '127.0.0.1:0', '--pool', '0', *tls)
     try:
-        own, gone = Browser(first), Browser(first)
-        key = first.post('/v1/keys', name='k', scopes=['read'])['token']
-        of_key = Browser(first, link(first, token=key))
+        own, gone = Secure(first, trust), Secure(first, trust)
+        with first.wire(tls=trust) as wire:
+            text = json.dumps({'name': 'k', 'scopes': ['read']})
+            key = json.loads(wire.ask(first.request('POST', '/v1/keys', body=text)).body)['token']
+        of_key = Secure(first, trust, token=key)
         assert gone.asks('DELETE', '/session') == 200
         until(lambda: gone.asks() == 401, what='the end of the other')
         first.end(ends)
     finally:
         first.kill()
-    again = ('--listen', f'127.0.0.1:{first.address[1]}', '--pool', '0')
-    with Rest(me, tmp_path, *again):
+    again = ('--listen', f'127.0.0.1:{first.address[1]}', '--pool', '0', *tls)
+    with Restless(me, tmp_path, *again):
         assert [b.asks() for b in (own, gone, of_key)] == [200, 401, 401]
         text = (tmp_path / 'logins.json').read_text()
         assert own.key not in text and own.cookie.partition('=')[2] not in text
@@ -339,25 +388,26 @@ def test_a_log_in_outlives_the_hub(me, tmp_path, ends):
     # what is no file of log-ins logs nobody in, and keeps no hub from its start
     for spoilt in ('{', '{"logins": [{"name": "local"}]}', '[]'):
         (tmp_path / 'logins.json').write_text(spoilt)
-        with Rest(me, tmp_path, *again):
+        with Restless(me, tmp_path, *again):
             assert own.asks() == 401
 
 
-def test_another_token_ends_log_ins(me, tmp_path):
-    with Rest(me, tmp_path, '--listen', '127.0.0.1:0', '--pool', '0') as first:
-        own = Browser(first)
+def test_another_token_ends_log_ins(me, tmp_path, certificate):  # noqa: F811
+    trust, tls = trusting(certificate[0]), secured(me, tmp_path, certificate)
+    with Restless(me, tmp_path, '--listen', '127.0.0.1:0', '--pool', '0', *tls) as first:
+        own = Secure(first, trust)
         done = first.who.run('web', env=first.env, text=True)
-        of_verb = Browser(first, done.stdout.strip().partition('#')[2])
+        of_verb = Secure(first, trust, done.stdout.strip().partition('#')[2])
     token = (tmp_path / 'token').read_text()
-    again = ('--listen', f'127.0.0.1:{first.address[1]}', '--pool', '0')
-    with Rest(me, tmp_path, *again):
+    again = ('--listen', f'127.0.0.1:{first.address[1]}', '--pool', '0', *tls)
+    with Restless(me, tmp_path, *again):
         assert [own.asks(), of_verb.asks()] == [200, 200]
     (tmp_path / 'token').unlink()
-    with Rest(me, tmp_path, *again):
+    with Restless(me, tmp_path, *again):
         assert [own.asks(), of_verb.asks()] == [401, 401]
     # nor are they there again with the old one
     (tmp_path / 'token').write_text(token)
-    with Rest(me, tmp_path, *again):
+    with Restless(me, tmp_path, *again):
         assert [own.asks(), of_verb.asks()] == [401, 401]
 
 

@@ -81,7 +81,7 @@ def test_files(mcp, sb):
     assert [(e['name'], e['type']) for e in got['entries']] == [('a', 'file'), ('link', 'symlink')]
     assert [e['name'] for e in mcp.call('sandbox_list_files', sandbox=sb.id)['entries']] == ['d']
     assert (mcp.text('sandbox_move_file', sandbox=sb.id, path='d/a', to='b')
-            == f'Moved d/a to b in sandbox {sb.id}')
+            == f'Moved /workspace/d/a to /workspace/b in sandbox {sb.id}')
     assert sb.content('b') == 'one'
     assert sb.fails('sandbox_remove_file', path='d')['code'] == 'conflict'
     mcp.call('sandbox_remove_file', sandbox=sb.id, path='d', recursive=True)

@@ -78,6 +78,37 @@ def hub(me, tmp_path_factory):
     assert not programs(mark) and not programs(mark + '-s')
 
 
+# Tells whether it could write what programs of the host act on.
+WRITES = '''
+try:
+    open(sys.argv[1] + '/.mcp.json', 'w').close()
+    said = 'written'
+except OSError:
+    said = 'kept'
+def call(id, name, arguments):
+    say({'id': id, 'result': {'content': [{'type': 'text', 'text': said}]}})
+main()
+'''
+
+
+def test_a_home_is_the_programs_own(me, tmp_path):
+    """In a folder that is its HOME nothing is kept as it is, in any other that it may write all."""
+    servers = {}
+    for name in ('own', 'other', 'users'):
+        folder = tmp_path / name
+        folder.mkdir()
+        os.chown(folder, me.uid, me.uid)
+        servers[name] = server(WRITES, str(folder), sandbox={'write': [str(folder)]},
+                               env={} if name == 'other' else {'HOME': str(folder)})
+    data = tmp_path / 'data'
+    data.mkdir()
+    with Hub(me, home(me, data, **servers), '--listen', '127.0.0.1:0', '--pool', '0',
+             env={'HOME': str(tmp_path / 'users')}) as hub:
+        for name, said in (('own', 'written'), ('other', 'kept'), ('users', 'kept')):
+            approve(hub, name)
+            assert text(hub, name, 'echo') == said, name
+
+
 def test_nothing_runs_before_it_is_approved(hub):
     assert state(hub, 'plain') == 'closed' and not programs(hub.mark)
     error = fails(403, 'forbidden', call, hub, 'plain', 'echo', text='x')
@@ -134,11 +165,23 @@ def test_a_crash_is_told_at_once_and_others_go_on(hub):
     approve(hub, 'other')
     text(hub, 'plain', 'echo', text='x')
     text(hub, 'other', 'echo', text='x')
-    began = time.monotonic()
-    error = fails(503, 'unavailable', call, hub, 'plain', 'crash')
-    assert time.monotonic() - began < 15 and 'status 3' in error['cause']
+    error = fails(500, 'outcome_unknown', call, hub, 'plain', 'crash')
+    assert 'status 3' in error['cause'] and not error['retryable'], error
     assert text(hub, 'other', 'echo', text='on') == 'on'
     assert text(hub, 'plain', 'echo', text='again') == 'again'  # after a while
+
+
+def test_an_answer_that_is_none_is_the_modules_fault(hub):
+    """Whatever it says instead: the caller's request was right."""
+    approve(hub, 'plain')
+    for said in (b'{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"\xff"}]}}',
+                 b'{"jsonrpc":"2.0","id":ID,"result":7}', b'{"jsonrpc":"2.0","id":ID}',
+                 b'{"jsonrpc":"1.0","id":ID,"result":{}}',
+                 b'{"jsonrpc":"2.0","id":ID,"result":{"content":[],"isError":7}}',
+                 b'{"jsonrpc":"2.0","id":ID,"result":{"content":{}}}'):
+        error = fails(502, 'module_failed', call, hub, 'plain', 'crash', text=said.hex())
+        assert not error['retryable'], (said, error)
+    assert text(hub, 'plain', 'echo', text='on') == 'on'
 
 
 def test_one_that_never_starts_is_given_up(hub):

@@ -67,8 +67,10 @@ class Server:
             connection.unwrap()
             return False
         elif path in RAW_ANSWERS:
-            connection.sendall(RAW_ANSWERS[path])
-            return path != b'/cut'
+            raw = RAW_ANSWERS[path]
+            for at in range(0, len(raw), step := 1 if b'?slow' in head else len(raw)):
+                connection.sendall(raw[at:at + step])
+            return path not in (b'/cut', b'/close')
         else:
             echo = next((line for line in head.split(b'\r\n') if b'uthorization' in line), b'')
             connection.sendall(b'HTTP/1.1 200 OK\r\nX-Echo: %s\r\nContent-Length: %d\r\n\r\n'
@@ -76,6 +78,7 @@ class Server:
         return True
 
 
+OK_CHUNKS = b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
 RAW_ANSWERS = {
     b'/gzip': b'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc',
     b'/two-lengths': b'HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc',
@@ -87,6 +90,16 @@ RAW_ANSWERS = {
     b'/upgrade': b'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n',
     b'/cut': b'HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\nabc',
     b'/empty': b'HTTP/1.1 204 No Content\r\n\r\n',
+    # what RFC 9112 lets a server say, and what servers say besides
+    b'/extension': OK_CHUNKS + b'3;x="%s"\r\nabc\r\n2 ;y\r\nde\r\n0;z\r\n\r\n' % VALUE.encode(),
+    b'/trailer': OK_CHUNKS + b'5\r\nabcde\r\n0\r\nX-Key: %s\r\nY: 2\r\n\r\n' % VALUE.encode(),
+    b'/behind': b'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde%s' % VALUE.encode(),
+    b'/204': b'HTTP/1.1 204 No Content\r\n\r\nabcde',
+    b'/304': b'HTTP/1.1 304 Not Modified\r\n\r\nabcde',
+    b'/close': b'HTTP/1.0 200 OK\r\n\r\nabcde',
+    b'/bad-chunk': OK_CHUNKS + b'3\r\nabcX\r\n0\r\n\r\n',
+    b'/no-size': OK_CHUNKS + b';x\r\nabc\r\n0\r\n\r\n',
+    b'/long-extension': OK_CHUNKS + b'3;' + b'x' * 9000 + b'\r\nabc\r\n0\r\n\r\n',
     b'/hints': b'HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n'
                b'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok',
 }
@@ -355,9 +368,35 @@ def test_a_sound_answer_stays_as_it_is(world, proxy):
         assert b' 200 ' in head and body == b'ok'
 
 
+@pytest.mark.parametrize('pace', ['', '?slow'])
+@pytest.mark.parametrize('path', ['/extension', '/trailer', '/behind', '/204', '/304'])
+def test_an_odd_answer_is_put_right(world, proxy, path, pace):
+    """What a client would pass over goes no further, with all that is in it."""
+    with tls(world, BOUND, 'web.example') as peer:
+        peer.send(request(path + pace, f'X-Key: {MARK}\r\n'))
+        head, body = take(peer)
+        assert body == (b'' if path in ('/204', '/304') else b'abcde'), (head, body)
+        assert not shows(head) and not shows(body)
+
+
+@pytest.mark.parametrize('pace', ['', '?slow'])
+def test_an_answer_that_is_cut_off_is_passed_on_as_that(world, proxy, pace):
+    """All that came, and no end: so would the client see it without a proxy."""
+    got = b''
+    with tls(world, BOUND, 'web.example') as peer:
+        peer.send(request('/close' + pace, f'X-Key: {MARK}\r\n'))
+        with pytest.raises((ssl.SSLError, EOFError)):
+            while piece := peer.read():
+                got += piece
+            raise EOFError
+    assert b''.join(got.partition(b'\r\n\r\n')[2].split(b'\r\n')[1::2]) == b'abcde', got
+    assert b'\r\n0\r\n' not in got
+
+
 REFUSED = {'/gzip': 'compressed', '/two-lengths': 'ambiguous', '/both': 'exclude',
            '/coding': 'chunked', '/folded': 'field', '/feeds': 'CR LF', '/upgrade': 'upgrades',
-           '/cut': 'ended'}
+           '/cut': 'ended', '/bad-chunk': 'malformed', '/no-size': 'malformed',
+           '/long-extension': 'malformed'}
 
 
 @pytest.mark.parametrize('path', REFUSED)

@@ -130,6 +130,76 @@ def test_arguments_principals_and_defaults(hub, box):
     hub.set()
 
 
+def status(call, *arguments, **more):
+    """200, or the status of its failure."""
+    try:
+        call(*arguments, **more)
+    except Failed as e:
+        return e.status
+    return 200
+
+
+def spellings(path):
+    """The same file, relative to /workspace too."""
+    parts = path.strip('/').split('/')
+    yield from (path, path + '/', '/' + path, path.replace('/', '//'), path.replace('/', '/./'),
+                '/..' + path, '/tmp/..' + path, '/tmp/x/../..' + path, '../' + '/'.join(parts),
+                './../' + '/'.join(parts), '/'.join(['', parts[0], '..', *parts]))
+
+
+def test_a_path_has_one_spelling(hub, box):
+    """Whatever it is written as, a rule that denies and one that allows decide alike, also of a
+    file that is uploaded; and the file is the one that the rule saw."""
+    hub.exec(box, 'mkdir -p /tmp/no /workspace/yes; echo a >/tmp/no/f; echo b >/workspace/yes/f')
+    asks = {
+        'read': lambda path: hub.post('/v1/files/read', sandbox=box, path=path),
+        'stat': lambda path: hub.post('/v1/files/stat', sandbox=box, path=path),
+        'mkdir': lambda path: hub.post('/v1/files/mkdir', sandbox=box, path=path),
+        'upload': lambda path: hub.call('PUT', f'/v1/sandboxes/{box}/archive?path={path}'),
+    }
+    both = ((deny('files.*', when={'/path': '/tmp/no*'}), '/tmp/no/f', '/workspace/yes/f'),
+            ({'default': 'deny', 'rules': [
+                {'name': 'here', 'actions': ['files.*'], 'when': {'/path': '/workspace/yes/*'},
+                 'then': 'allow'}]}, '/tmp/no/f', '/workspace/yes/f'))
+    for policy, no, yes in both:
+        hub.set(policy=policy)
+        for name, ask in asks.items():
+            assert {s for s in spellings(no) if status(ask, s) != 403} == set(), name
+            assert {s for s in spellings(yes) if status(ask, s) == 403} == set(), name
+    hub.set()
+    assert hub.post('/v1/files/read', sandbox=box, path='../tmp/./no//f')['content'] == 'a\n'
+    hub.delete(box)
+
+
+def test_any_command(hub, box):
+    """One rule about all that runs commands, whole lines of arguments too, and what leaves some
+    open is told."""
+    session = Session(hub, '/mcp?tools=all')
+
+    def run(*words):
+        return hub.post('/v1/run', command=list(words), state={'retention': 'destroy'})
+
+    def bash(command):
+        with hub.wire() as wire:
+            session.call(wire, 'Bash', command=command)
+            return 'denies' in json.dumps(session.result(wire))
+
+    hub.set(policy=deny('command.run', when={'/command': 'rm *'}))
+    assert 'no command.run' in cause(hub.exec, box, 'rm -rf x')
+    assert 'no command.run' in cause(hub.post, '/v1/exec', sandbox=box, command='rm',
+                                     args=['-rf', 'a b'])
+    assert 'no command.run' in cause(run, 'rm', '-rf', 'x') and bash('rm -rf x')
+    assert cause(hub.exec, box, 'true') is cause(run, 'true') is None and not bash('true')
+    hub.set(policy={'default': 'deny', 'rules': [
+        {'name': 'logs', 'actions': ['command.run'], 'when': {'/command': 'echo log *'},
+         'then': 'allow'}]})
+    assert cause(hub.exec, box, 'echo log -3') is cause(run, 'echo', 'log', '-3') is None
+    for evil in ('echo log -3; id', 'echo log -3\nid', 'echo log $(id)', 'echo log | sh'):
+        assert cause(hub.exec, box, evil), evil
+    hub.set()
+    hub.delete(box)
+
+
 def test_images(hub):
     hub.set(images=['python-*'])
     assert 'rule "images", config.json:2' in cause(hub.create)
@@ -233,6 +303,34 @@ def test_limits(hub):
     hub.set()
     for box in (first, child, forever):
         hub.delete(box)
+
+
+def test_a_lifetime_holds_over_all_that_interrupts_it(hub):
+    """Stopped, resumed, paused, forked: none makes it longer, and later it can't be resumed."""
+    hub.set(limits={'wall_seconds': 3})
+    box = hub.create(retention='stop')
+    child = hub.post(f'/v1/sandboxes/{box}/fork')['id']
+
+    def deadline(which):
+        return hub.call('GET', f'/v1/sandboxes/{which}')['deadline_unix']
+
+    ends = deadline(box)
+    assert deadline(child) <= ends
+    for _ in range(2):
+        hub.post(f'/v1/sandboxes/{box}/stop')
+        assert deadline(box) > ends + 3600, 'until when its files are kept'
+        hub.post('/v1/resume', sandbox=box)
+        assert deadline(box) <= ends
+    hub.post('/v1/pause', sandbox=box)
+    hub.post('/v1/resume', sandbox=box)
+    assert deadline(box) <= ends
+    until(lambda: hub.call('GET', f'/v1/sandboxes/{box}')['state'] == 'stopped',
+          what='the end of its time')
+    with pytest.raises(Failed, match='wall_seconds'):
+        hub.post('/v1/resume', sandbox=box)
+    hub.set()
+    hub.post('/v1/resume', sandbox=box)
+    hub.delete(box)
 
 
 def test_limits_tell_nothing_of_others(hub):
@@ -405,7 +503,7 @@ def test_a_file_holds_whole_or_not_at_all(hub, box, mistake):
     assert 'no sandbox.exec' in cause(hub.exec, box, 'true')
     hub.post('/v1/files/write', sandbox=box, path='badge', content='BADGE-123456')
     assert (hub.post('/v1/files/read', sandbox=box, path='badge')['content']
-            == '[REDACTED:badge]')
+            == '[REDACTED:badge:output]')
     env = {**hub.env, 'HOLT_CONFIG': hub.config}
     checked = hub.me.run('config', 'check', env=env, text=True)
     assert checked.returncode != 0 and says in checked.stderr, checked
@@ -476,6 +574,42 @@ def test_config_and_why(me, hub, tmp_path):
     assert "did you mean 'sandbox.exec'" in holt('why', 'sandbox.exe', status=2)
     path.write_text(json.dumps({'policy': deny('sandbox.exce')}))
     assert 'nothing is called "sandbox.exce"' in holt('config', status=1)
+    for action, pointer, meant in (
+            ('sandbox.set_timeout', '/timeout_seconds', '/seconds'),
+            ('files.read', '/pth', '/path'),
+            ('sandbox.exec', '/timeout', '/timeout_seconds'),
+            ('sandbox.fork', '/count', '/replicas')):
+        path.write_text(json.dumps({'policy': deny(action, when={pointer: 'x'})}))
+        assert f'has {pointer}; did you mean {meant}?' in holt('config', 'check', status=1), pointer
+        assert f'did you mean {meant}?' in holt('why', action, '--arg', f'{pointer}=600', status=2)
+    for wrong in ('/a/../b', 'a/b', '/a//b', '/a/', '/a/./*'):
+        path.write_text(json.dumps({'policy': deny('files.*', when={'/path': wrong})}))
+        assert 'no path is spelt' in holt('config', 'check', status=1), wrong
+    path.write_text(json.dumps({'policy': deny('*', tools=['sandbox_exec'])}))
+    done = me.run('config', 'check', env=env, text=True)
+    assert done.returncode == 0 and 'note: commands can still be run by' in done.stderr, done
+    assert all(a in done.stderr for a in ('coding.bash', 'contract.run', 'code.execute')), done
+    path.write_text(json.dumps({'policy': {'rules': [
+        *deny('files.*', when={'/path': '/etc/*'})['rules'],
+        *deny('contract.run', when={'/command': 'rm *'})['rules'],
+        *deny('sandbox.exec', when={'/args': 'push'})['rules']]}}))
+    for words in (('files.read', '/path=/tmp/../etc//passwd'),
+                  ('files.read', '/path=../etc/passwd'), ('files.upload', '/path=/etc/x/'),
+                  ('contract.run', '/command=["rm", "-rf", "/"]'),
+                  ('sandbox.exec', '/command=git', '/args=["push"]'),
+                  ('sandbox.exec', '/command=git', '/args/0=push')):
+        said = holt('why', words[0], *(w for a in words[1:] for w in ('--arg', a)))
+        assert said.startswith('deny: rule "no'), (words, said)
+    listed = json.loads(holt('policy', 'actions', '-o', 'json'))
+    named = {a['action']: a for a in listed}
+    assert {'files.upload', 'sandbox.run', 'contract.run'} <= set(named)
+    assert 'command.run' in holt('policy', 'actions', 'sandbox.exec')
+    for one in listed:  # every pointer that is listed is one that rules may have
+        for argument in one.get('arguments', []):
+            path.write_text(json.dumps({'policy': deny(one['action'], when={
+                argument['pointer']: '/x' if argument['path'] else 'x'})}))
+            break
+        assert ': right' in holt('config', 'check'), one
     path.write_text('{')
     assert 'holt.json:1: not JSON' in holt('config', status=125)
     path.write_text(json.dumps({'approvals': {'webhook': 'http://example.org/'}}))

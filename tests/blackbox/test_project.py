@@ -152,7 +152,7 @@ def test_git_reads_its_configuration_from_nowhere_else(who, work):
             'printf "[core]\\n\\tfsmonitor = touch /w/hit\\n" >> evil/config; '
             'rm -f .git/commondir 2>/dev/null; (echo ../evil > .git/commondir) 2>/dev/null; '
             'git status >/dev/null 2>&1; ls hit 2>/dev/null; true')
-    assert project.run(line) == ''
+    assert 'hit\n' not in project.run(line)
     assert not os.path.exists(f'{project.path}/.git/commondir')
     shutil.rmtree(f'{project.path}/evil')
     assert project.run(line, 'rw-all') == 'hit\n'
@@ -168,15 +168,6 @@ def test_a_worktree_and_a_home(who, work):
     assert project.run('cd /w; for n in .git .profile .bashrc .zshenv; do '
                        '(echo evil > $n) 2>/dev/null && echo $n; done; true') == ''
     assert project.tree() == before
-
-
-def test_a_link_is_refused(who, work):
-    """It could be replaced by another, and can't be mounted over."""
-    project = Project(who, f'{work}/p', existing=False)
-    os.symlink('/tmp', f'{project.path}/.vscode')
-    out = project.run('true', status=125)
-    assert '.vscode' in out and 'link' in out and 'rw-all' in out
-    assert project.run('ls -d /w/.vscode', 'rw-all') == '/w/.vscode\n'
 
 
 def test_sandboxes_that_share_it(who, work):
@@ -230,12 +221,13 @@ def begin(who, work):
     """Begins a hub for one project, and ends it."""
     hubs = []
 
-    def start(project):
+    def start(project, *also):
         home = f'{work}/home{len(hubs)}'
         os.mkdir(home, 0o700)
         os.chown(home, who.uid, who.uid)
-        hubs.append(Hub(who, home, '--listen', '127.0.0.1:0', '--pool', '1', '--allow-volumes',
-                        f'{project.path}:rw'))
+        roots = [word for root in (f'{project.path}:rw', *also)
+                 for word in ('--allow-volumes', root)]
+        hubs.append(Hub(who, home, '--listen', '127.0.0.1:0', '--pool', '1', *roots))
         return hubs[-1], [{'host': project.path, 'inside': '/w', 'mode': 'rw'}]
     yield start
     for hub in hubs:
@@ -385,20 +377,25 @@ def test_placeholders_are_not_made_through_links(who, work, begin):
         try:
             hub.delete(hub.create(volumes=shared))
         except Failed as e:  # it finds the link
-            assert 'link' in e.error['cause'], e
+            assert 'as it is' in e.error['cause'], e
     assert os.stat(target).st_mode & 0o7777 == 0o600, job
 
 
-def test_a_link_of_the_host_ends_the_sandbox(who, work, begin):
-    """It can't be kept as it is."""
+def test_a_link_of_the_host_is_sealed(who, work, begin):
+    """It stays, and what it leads to is as it was."""
     project = Project(who, f'{work}/p')
     hub, shared = begin(project)
-    box, other = hub.create(volumes=shared), hub.create()
-    os.symlink('a.txt', f'{project.path}/new')
+    box = hub.create(volumes=shared)
+    project.put('settings/mcp.json', 'mine')
+    project.own()
+    os.symlink('settings/mcp.json', f'{project.path}/new')
     os.rename(f'{project.path}/new', f'{project.path}/.mcp.json')
-    until(lambda: hub.call('GET', f'/v1/sandboxes/{box}')['state'] == 'lost')
-    assert hub.exec(other, 'echo fine')['stdout'] == 'fine\n'
-    assert 'keep what programs of the host act on' in hub.said()
+    await_seal(hub, box, 'settings/mcp.json')
+    assert hub.exec(box, 'ln -sfT /tmp /w/.mcp.json || rm /w/.mcp.json')['exit_code'] != 0
+    assert hub.exec(box, 'echo evil > /w/.mcp.json || mv /w/settings /w/x')['exit_code'] != 0
+    assert hub.exec(box, 'echo b > /w/a.txt')['exit_code'] == 0
+    hub.delete(box)
+    assert os.readlink(f'{project.path}/.mcp.json') == 'settings/mcp.json'
 
 
 # Git takes a folder for a repository in which a sandbox has made what one consists of.
@@ -481,10 +478,10 @@ def test_left_by_a_warden_that_was_killed(who, work):
     project = Project(who, f'{work}/p', existing=False)
     for name in ('.git', '.mcp.json'):
         os.mkdir(f'{project.path}/{name}')
-        os.chmod(f'{project.path}/{name}', 0o1555)
+        os.chmod(f'{project.path}/{name}', 0o1755)
     os.mkdir(f'{project.path}/.vscode')  # the user's own
     project.own()
-    os.chmod(f'{project.path}/.git', 0o1555)
-    os.chmod(f'{project.path}/.mcp.json', 0o1555)
+    os.chmod(f'{project.path}/.git', 0o1755)
+    os.chmod(f'{project.path}/.mcp.json', 0o1755)
     project.run('true')
     assert sorted(os.listdir(project.path)) == ['.vscode', 'a.txt']

@@ -547,11 +547,11 @@ def test_files(rest, sb):
     assert (entry['name'] == 'c.txt' and entry['size'] == 8 and entry['mode'] == 0o600
             and entry['type'] == 'file')
     stat = file('stat', path='a/b/c.txt')
-    assert (stat['path'] == 'a/b/c.txt' and stat['modified_at'] == entry['modified_at']
+    assert (stat['path'] == '/workspace/a/b/c.txt' and stat['modified_at'] == entry['modified_at']
             and not stat['is_dir'])
     assert file('move', path='a/b/c.txt', to='a/c.txt') == ok
     error = fails(404, 'not_found', file, 'read', path='a/b/c.txt')
-    assert error['context'] == {'sandbox': sb, 'path': 'a/b/c.txt'}
+    assert error['context'] == {'sandbox': sb, 'path': '/workspace/a/b/c.txt'}
     fails(409, 'conflict', file, 'remove', path='a')
     assert file('remove', path='a', recursive=True) == ok
     fails(404, 'not_found', file, 'remove', path='a')

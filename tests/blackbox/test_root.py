@@ -20,6 +20,7 @@ import image_files as files
 from client import until
 from test_distributions import Template, check_tools
 from rest import Failed
+from soak import FULL
 from test_readopt import begin, kill  # noqa: F401
 from who import Who, ranger
 
@@ -191,6 +192,18 @@ def test_it_stays_with_the_sandbox(begin):
         assert hub.call('GET', f'/v1/sandboxes/{sandbox}')['user'] == 'root'
 
 
+def test_the_workspace_is_made_anew(begin):  # noqa: F811
+    """An agent that has removed it could start nothing any more."""
+    hub = begin()
+    sandbox = hub.create(user='root')
+    run(hub, sandbox, 'touch a; cd /; rm -rf /workspace')
+    assert run(hub, sandbox, 'pwd; ls -A') == '/workspace\n'
+    run(hub, sandbox, 'cd /; rmdir /workspace; touch /workspace')
+    with pytest.raises(Failed):  # what stands there stays
+        run(hub, sandbox, 'true')
+    assert hub.exec(sandbox, 'cat /workspace', working_dir='/')['exit_code'] == 0
+
+
 def test_exec_as_somebody(begin):
     """In a sandbox with root, uid 1000 on request; in others nobody is root."""
     hub = begin()
@@ -246,7 +259,8 @@ def test_diff(begin):
 
 
 def locks():
-    """What is locked of files, from where to where."""
+    """What is locked of files, from where to where. One reading may pass over some, where others
+    come and go meanwhile."""
     with open('/proc/locks', encoding='ascii') as f:
         return {' '.join(line.split()[-2:]) for line in f}
 
@@ -278,16 +292,59 @@ def test_sandboxes_have_ids_of_their_own(begin, who):
     gaps = [b - a for a, b in zip(sorted(found), sorted(found)[1:])]
     assert min(gaps) >= 65536, found
     assert first(fork) == found[0]
-    assert all(f'{f} {f + 65535}' in locks() for f in found)
+    for f in found:
+        until(lambda: f'{f} {f + 65535}' in locks(), what=f'the lock on the ids from {f}')
     # a fork keeps the ids when its source, in which something ran, ends before it
     source = hub.create(user='root')
     found.append(first(source))
     made.append(hub.post(f'/v1/sandboxes/{source}/fork')['id'])
     hub.delete(source)
-    assert f'{found[-1]} {found[-1] + 65535}' in locks()
+    until(lambda: f'{found[-1]} {found[-1] + 65535}' in locks(), what="the lock on the fork's ids")
     for sandbox in (*made, fork):
         hub.delete(sandbox)
     assert not any(f'{f} {f + 65535}' in locks() for f in found)
+
+
+def lives(hub, folder, **options):
+    """A sandbox of each kind, and what can become of it; the ids of all that are left."""
+    source = hub.create(**options)
+    run(hub, source, 'touch /workspace/a')
+    yield source
+    yield hub.post(f'/v1/sandboxes/{source}/fork')['id']
+    hub.exec(source, 'sleep 1000', background=True)
+    yield hub.post(f'/v1/sandboxes/{source}/fork')['id']
+    snapshot = hub.post(f'/v1/sandboxes/{source}/snapshots')['id']
+    yield hub.post(f'/v1/snapshots/{snapshot}/restore')['id']
+    hub.call('DELETE', f'/v1/snapshots/{snapshot}')
+    stopped = hub.create(**options)
+    hub.post(f'/v1/sandboxes/{stopped}/stop')
+    hub.post('/v1/resume', sandbox=stopped)
+    yield stopped
+    yield hub.create(volumes=[{'host': folder, 'inside': '/mnt'}], **options)
+    yield hub.create(debug=True, **options)
+
+
+def test_what_ends_leaves_nothing_in_the_warden(begin, who):
+    """Its mounts and inodes are bounded, and only its end would give them back."""
+    folder = os.path.join(who.top, 'volume')
+    os.makedirs(folder, exist_ok=True)
+    hub = begin('--pool', '0', '--allow-volumes', folder)
+    warden = host.program(hub.proc.pid, 'holt-warden')
+
+    def held():
+        with open(f'/proc/{warden}/mountinfo', encoding='utf-8') as f:
+            mounts = len(f.readlines())
+        inside = os.statvfs(f'/proc/{warden}/root')
+        return mounts, inside.f_files - inside.f_ffree
+
+    hub.delete(hub.create())
+    before = held()
+    for _ in range(150 if FULL else 2):  # seven sandboxes with root each
+        for user in ('user', 'root'):
+            for sandbox in [*lives(hub, folder, user=user)]:
+                hub.delete(sandbox)
+            until(lambda: all(now <= was for now, was in zip(held(), before)),
+                  what=lambda: f'that {before} is all again, not {held()},')
 
 
 # ---- package managers ----------------------------------------------------------------------------

@@ -267,7 +267,59 @@ def test_by_the_command_line(hub, tmp_path):
     assert done.returncode == 7, done.stderr
     assert json.loads(done.stdout)['stdout'] == "print('hello')"
     done = hub.run('run', '--request', '-', input=json.dumps({**SEED, 'state': {}}).encode())
-    assert done.returncode == 125 and b'retention' in done.stderr and not done.stdout
+    error = json.loads(done.stdout)['error']
+    assert done.returncode == 120 and not done.stderr
+    assert (error['failure'], error['pointer']) == ('validation_failed', '/state/retention')
+
+
+@pytest.mark.parametrize('status, failure, more', [
+    (120, 'validation_failed', {'timeout_seconds': 0}),
+    (120, 'validation_failed', {'surprise': 1}),
+    (121, 'policy_denied', {'command': ['rm', 'x']}),
+    (121, 'policy_denied', {'image': 'other'}),
+    (121, 'policy_denied', {'env': {'LD_PRELOAD': '/tmp/x'}}),
+    (122, 'guest_failed', {'command': ['/not/there']}),
+], ids=str)
+def test_failures_by_the_command_line(hub, status, failure, more):
+    """An error is JSON on standard output, with an exit status for its kind."""
+    done = hub.run('run', '--request', '-', input=json.dumps({**SEED, **more}).encode())
+    error = json.loads(done.stdout)['error']
+    assert (done.returncode, error['failure'], done.stderr) == (status, failure, b''), done
+    if failure != 'validation_failed':
+        assert error['audit_id'].startswith('run_'), error
+
+
+def test_a_request_is_not_its_callers(hub):
+    """What the operator could grant is not granted to what a model wrote, but what the command line
+    or the file allows."""
+    wants = {**SEED, 'files': [], 'command': ['true'],
+             'network': {'mode': 'bridge', 'allow': [{'host': 'a.example', 'port': 443}]}}
+
+    def run(*options, **more):
+        return hub.run('run', *options, '--request', '-',
+                       input=json.dumps({**wants, **more}).encode())
+
+    for options in ((), ('--allow', 'b.example:443'), ('--allow', 'a.example:80')):
+        done = run(*options)
+        error = json.loads(done.stdout)['error']
+        assert (done.returncode, error['failure']) == (121, 'policy_denied'), done
+        assert error['pointer'].startswith('/network/allow') and 'a.example:443' in error['cause']
+    assert run('--allow', 'a.example:443').returncode == 0
+    assert run(network={'mode': 'none'}).returncode == 0
+
+
+LOADING = ['LD_PRELOAD', 'LD_LIBRARY_PATH', 'LD_AUDIT', 'PATH', 'IFS', 'ENV', 'BASH_ENV',
+           'BASH_FUNC_ls%%', 'PYTHONPATH', 'PYTHONSTARTUP', 'PERL5OPT', 'PERL5LIB', 'RUBYOPT',
+           'NODE_OPTIONS', 'GIT_SSH_COMMAND', 'JAVA_TOOL_OPTIONS', 'GCONV_PATH', 'GLIBC_TUNABLES']
+
+
+def test_variables_that_decide_what_is_loaded(hub, me):
+    for name in LOADING:
+        error = refuse(hub, env={'A': 'b', name: 'x'})
+        assert error['failure'] == 'policy_denied' and name in error['cause'], error
+        assert error['pointer'] == '/env/' + name
+    for name in ('A', 'PATHS', 'MY_PATH', 'NODE_ENV', 'GOOGLE_KEY', 'RUST_LOG', 'LDX'):
+        assert ask(hub, 'printenv', name, env={name: 'x'})['stdout'] == 'x\n'
 
 
 def test_by_mcp(hub):
@@ -275,8 +327,10 @@ def test_by_mcp(hub):
     with hub.wire() as wire:
         session.call(wire, 'run', **SEED)
         result = session.result(wire)
-        assert json.loads(result['content'][0]['text'])['stdout'] == 'hello\n'
+        assert json.loads(result['content'][0]['text']) == result['structuredContent']
+        assert result['structuredContent']['stdout'] == 'hello\n'
         assert result['_meta']['holt/receipt']['action'] == 'contract.run'
+        assert json.dumps(result).count('"seq"') == 1, 'the receipt is there once'
         session.call(wire, 'run', **{**SEED, 'state': {}})
         error = json.loads(session.result(wire)['content'][0]['text'])
         assert error['failure'] == 'validation_failed' and error['pointer'] == '/state/retention'

@@ -250,7 +250,8 @@ def test_text_of_exec(hub, sb, command, exit_code, out, err):
 def test_text_of_files(hub, sb):
     for path, content in (('notes.txt', 'grüße\n'), ('/tmp/a b', ''), ('d/e', 'x' * 5000)):
         text = hub.text('sandbox_write_file', sandbox=sb.id, path=path, content=content)
-        assert text == f'Wrote {len(content.encode())} bytes to {path} in sandbox {sb.id}'
+        whole = os.path.join('/workspace', path)
+        assert text == f'Wrote {len(content.encode())} bytes to {whole} in sandbox {sb.id}'
         assert hub.text('sandbox_read_file', sandbox=sb.id, path=path) == content
 
 

@@ -3,6 +3,7 @@ was changed does. The retentions that need them are here, too."""
 
 import concurrent.futures
 import contextlib
+import datetime
 import fcntl
 import hashlib
 import json
@@ -12,6 +13,7 @@ import signal
 import subprocess
 import tarfile
 import threading
+import time
 
 import pytest
 
@@ -49,7 +51,8 @@ class Hub(Rest):
         return {s['id'] for s in self.call('GET', '/v1/snapshots')['snapshots']}
 
     def on_disk(self):
-        return {name.removesuffix('.tar.zst') for name in os.listdir(self.folder) if name != 'new'}
+        return {name.removesuffix('.tar.zst') for name in os.listdir(self.folder)
+                if name not in ('new', 'lost')}
 
     def half(self):
         return os.listdir(os.path.join(self.folder, 'new'))
@@ -249,6 +252,7 @@ def test_an_archive_that_can_not_be_read_now(begin):
     hub.sh(source, 'echo kept > f')
     kept, gone = hub.take(source), hub.take(source)
     path = os.path.join(hub.folder, kept + '.tar.zst')
+    hub.delete(source)  # whose files the hub's end would keep, too
     assert hub.end() == 0
     os.unlink(os.path.join(hub.folder, gone + '.tar.zst'))
     with open(path, 'rb') as held:  # by a lease: whoever opens it is told to try again
@@ -495,7 +499,7 @@ def test_stopped_and_started_again(begin):
 
 
 def test_a_hub_that_is_told_to_end_meanwhile(begin):
-    """Whatever is under way ends soon, and nothing of it stays."""
+    """Whatever is under way ends soon, and nothing of it stays. The sandbox does."""
     hub = begin()
     hub.create(id='s', limits={'disk_mb': 300, 'memory_mb': 600})
     hub.sh('s', 'head -c 150000000 /dev/urandom > f')
@@ -512,7 +516,10 @@ def test_a_hub_that_is_told_to_end_meanwhile(begin):
     worker.join(60)
     assert not worker.is_alive()
     hub = begin()
-    assert hub.half() == [] and hub.on_disk() == hub.snapshots()
+    assert hub.half() == []
+    assert hub.sh('s', 'stat -c %s f') == '150000000\n'
+    hub.delete('s')
+    until(lambda: hub.on_disk() == hub.snapshots(), what='its archive is removed')
 
 
 def test_retention(begin):
@@ -700,3 +707,44 @@ def test_a_hub_that_is_killed(begin):
             hub.call('DELETE', f'/v1/snapshots/{one}')
         until(lambda: hub.on_disk() == set(), what='no file is left')
     assert acknowledged >= ROUNDS // 2 and deleted > 0
+
+
+def is_there(call, *arguments):
+    try:
+        call(*arguments)
+    except Failed as e:
+        assert e.status == 404, e
+        return False
+    return True
+
+
+def test_what_is_kept_goes_when_its_time_is_over(hub):
+    """A snapshot, and a stopped sandbox: no answer after expires_at has it."""
+    box = hub.create()
+    snapshot = hub.take(box, ttl_seconds=2)
+    made = hub.post('/v1/run', command=['true'], state={'retention': 'stop'}, ttl_seconds=2)
+    stopped = made['sandbox_id']
+    gone = hub.call('GET', f'/v1/sandboxes/{stopped}')['deadline_unix']
+    expires = hub.call('GET', f'/v1/snapshots/{snapshot}')['expires_at']
+    over = datetime.datetime.fromisoformat(expires.replace('Z', '+00:00')).timestamp()
+    asks = {
+        'the list': (over, lambda: snapshot in hub.snapshots()),
+        'a look': (over, lambda: is_there(hub.call, 'GET', f'/v1/snapshots/{snapshot}')),
+        'a list of sandboxes': (gone, lambda: stopped in {
+            s['id'] for s in hub.call('GET', '/v1/sandboxes')}),
+        'its state': (gone, lambda: hub.state(stopped) == 'stopped'),
+    }
+    late = {}
+
+    def look():
+        for name, (end, is_there) in asks.items():
+            began = time.time()
+            if is_there() and began > end:
+                late[name] = began - end
+        return time.time() > max(over, gone) + 0.5
+
+    until(look, what='the end of their time')
+    assert not late
+    assert code_of(hub.post, '/v1/resume', sandbox=stopped)[0] in (404, 410)
+    until(lambda: not hub.on_disk(), what='their files to go')
+    hub.delete(box)

@@ -8,6 +8,7 @@ or all of them read it in the same way.
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 
@@ -227,6 +228,20 @@ def test_cp(hub, sb, name):
     assert done.returncode == (0 if fate(name, 'upload') == FINE else FAILED), done
     assert b'\x1b' not in done.stderr and (done.stderr or not done.returncode)
     untouched(hub, sb)
+
+
+def test_a_file_that_does_not_come_whole_leaves_the_old_one(hub, sb, tmp_path):
+    """Into a sandbox, and out of it, where a limit of the copier's ends the copy in the middle."""
+    into = place(hub, sb)
+    hub.exec(sb, 'echo old > in/f; head -c 300000 /dev/zero > in/large')
+    with pytest.raises(Failed):
+        upload(hub, sb, data('cut in a file'), into)
+    assert hub.exec(sb, 'ls -A in; cat in/f')['stdout'] == 'f\nkept\nlarge\nold\n'
+    (tmp_path / 'f').write_text('old')
+    done = hub.run('cp', f'{sb}:/workspace/in/large', str(tmp_path / 'f'),
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536)))
+    assert done.returncode != 0
+    assert os.listdir(tmp_path) == ['f'] and (tmp_path / 'f').read_text() == 'old'
 
 
 @pytest.mark.parametrize('name', TARS)

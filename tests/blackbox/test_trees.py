@@ -212,7 +212,7 @@ def test_places_that_are_not_there(hub, sb):
         with pytest.raises(Failed) as caught:
             call('none')
         assert (caught.value.status, caught.value.code) == (404, 'not_found')
-        assert caught.value.error['context'] == {'sandbox': sb, 'path': 'none'}
+        assert caught.value.error['context'] == {'sandbox': sb, 'path': '/workspace/none'}
         with pytest.raises(Failed) as caught:
             call('/proc/self')
         assert caught.value.code == 'file_failed'

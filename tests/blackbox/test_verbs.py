@@ -205,6 +205,8 @@ ROWS = {
     'config show': Row(hub=False),
     'config schema': Row(hub=False),
     'why': Row(['sandbox.exec'], hub=False),
+    'policy': Row(hub=False),
+    'policy actions': Row(['files.*'], hub=False),
     'init': Row(['of-nothing'], USAGE, status=USAGE, hub=False),
     'shell': Row(hub=False),  # with nothing on standard input
     'doctor': Row(hub=False),

@@ -26,7 +26,7 @@ const steps = {
 	async life(box) {
 		const { sandbox } = await box.ok('sandbox_create', { pool: 'host', env: { WHO: 'agent' } });
 		const wrote = await box.text('sandbox_write_file', { sandbox, path: 'hello.py', content: 'print("grüße", 6 * 7)\n' });
-		assert.equal(wrote, `Wrote 24 bytes to hello.py in sandbox ${sandbox}`);
+		assert.equal(wrote, `Wrote 24 bytes to /workspace/hello.py in sandbox ${sandbox}`);
 		const ran = await box.ok('sandbox_exec', { sandbox, command: 'python3 hello.py; echo $WHO >&2; exit 3' });
 		assert.deepEqual([ran.exit_code, ran.stdout, ran.stderr], [3, 'grüße 42\n', 'agent\n']);
 		const text = JSON.parse(await box.text('sandbox_exec', { sandbox, command: 'echo x' }));

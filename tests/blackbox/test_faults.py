@@ -1,0 +1,423 @@
+"""What a hub has acknowledged survives a power cut, and what it answered as failed has no effect:
+with system calls on its data folder that fail (tests/faults/fault.c). A round is one act and one
+fault, the Nth call of a kind, N = 1, 2, ... until no call of the act is hit any more. `make test`
+does a part of the rounds, `make soak` all."""
+
+import errno
+import io
+import json
+import os
+import random
+import shutil
+import sys
+import tarfile
+
+import pytest
+
+from client import until
+from door import Closed
+from rest import Failed, Rest
+from soak import FULL
+
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'faults'))
+from fault import LAST, Fault, build  # noqa: E402
+
+SEED = int(os.environ.get('HOLT_SEED', random.randrange(1 << 30)))
+CONFIG = {'workspaces': {'site': {'dir': '/tmp', 'agent': 'mock'}}}
+
+
+@pytest.fixture(scope='session')
+def library(tmp_path_factory):
+    if not shutil.which(os.environ.get('CC', 'cc')):
+        pytest.skip('there is no C compiler, which builds tests/faults/fault.c')
+    return build(str(tmp_path_factory.mktemp('fault')))
+
+
+@pytest.fixture
+def home(tmp_path):
+    path = os.path.join(tmp_path, 'home')
+    os.mkdir(path, 0o700)
+    with open(os.path.join(path, 'config.json'), 'w', encoding='utf-8') as f:
+        json.dump(CONFIG, f)
+    return path
+
+
+@pytest.fixture
+def fault(library, home, tmp_path):
+    place = os.path.join(tmp_path, 'place')
+    os.mkdir(place)
+    return Fault(library, home, place)
+
+
+@pytest.fixture
+def begin(me):
+    """Starts hubs with a fault's library in them."""
+    hubs = []
+
+    def start(home, fault=None):
+        hubs.append(Rest(me, home, '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '0',
+                         env=fault.env if fault else None))
+        assert hubs[-1].address, hubs[-1].said()
+        return hubs[-1]
+    yield start
+    for hub in hubs:
+        hub.kill()
+
+
+def tar_of(**files):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode='w') as tar:
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+# ---- acts ----------------------------------------------------------------------------------------
+# prepare() is done before, without a fault; is_done() tells whether do() has had its effect.
+
+
+class Act:
+    def prepare(self, hub, n):
+        pass
+
+
+class KeyCreate(Act):
+    def do(self, hub, n):
+        hub.post('/v1/keys', name=f'k{n}', scopes=['read'])
+
+    def is_done(self, hub, n):
+        return f'k{n}' in {k['name'] for k in hub.call('GET', '/v1/keys')}
+
+
+class KeyDelete(KeyCreate):
+    prepare = KeyCreate.do
+
+    def do(self, hub, n):
+        hub.call('DELETE', f'/v1/keys/k{n}')
+
+    def is_done(self, hub, n):
+        return not super().is_done(hub, n)
+
+
+class SecretSet(Act):
+    def do(self, hub, n):
+        hub.post('/v1/secrets', name=f'S{n}', value='value of a secret')
+
+    def is_done(self, hub, n):
+        return f'S{n}' in {s['name'] for s in hub.call('GET', '/v1/secrets')['secrets']}
+
+
+class SecretDelete(SecretSet):
+    prepare = SecretSet.do
+
+    def do(self, hub, n):
+        hub.call('DELETE', f'/v1/secrets/S{n}')
+
+    def is_done(self, hub, n):
+        return not super().is_done(hub, n)
+
+
+class WorkspaceCreate(Act):
+    def do(self, hub, n):
+        hub.post('/v1/workspaces', name=f'w{n}')
+
+    def is_done(self, hub, n):
+        return f'w{n}' in {w['workspace'] for w in hub.call('GET', '/v1/workspaces')['workspaces']}
+
+
+class WorkspaceDelete(WorkspaceCreate):
+    prepare = WorkspaceCreate.do
+
+    def do(self, hub, n):
+        hub.call('DELETE', f'/v1/workspaces/w{n}')
+
+    def is_done(self, hub, n):
+        return not super().is_done(hub, n)
+
+
+class WorkspaceImport(WorkspaceCreate):
+    """Its objects, too: they are read again, after another revision was made."""
+    prepare = WorkspaceCreate.do
+
+    def put(self, hub, n, data):
+        head = hub.request('POST', f'/v1/workspaces/w{n}/import', fields=[
+            'Content-Type: application/x-tar', f'Content-Length: {len(data)}'])
+        with hub.wire() as wire:
+            wire.send(head.encode() + data)
+            reply = wire.reply()
+        if reply.status != 200:
+            raise Failed(reply.status, json.loads(reply.body)['error'])
+
+    def do(self, hub, n):
+        self.put(hub, n, tar_of(**{f'f{i}': f'{n} {i}'.encode() * 9 for i in range(4)}))
+
+    def is_done(self, hub, n):
+        told = hub.call('GET', f'/v1/workspaces/w{n}')
+        assert hub.call('GET', f'/v1/workspaces/w{n}/verify')['damaged'] == 0
+        return told['files'] == 4
+
+
+class TalkCreate(Act):
+    def talks(self, hub):
+        return {c['title']: c['session_id'] for c in hub.call('GET', '/api/sessions')[
+            'conversations']}
+
+    def do(self, hub, n):
+        hub.post('/api/sessions', title=f't{n}', workspace='site')
+
+    def is_done(self, hub, n):
+        return f't{n}' in self.talks(hub)
+
+
+class TalkDelete(TalkCreate):
+    prepare = TalkCreate.do
+
+    def do(self, hub, n):
+        hub.call('DELETE', f'/api/sessions/{self.talks(hub)[f"t{n}"]}')
+
+    def is_done(self, hub, n):
+        return not super().is_done(hub, n)
+
+
+class TalkQueue(TalkCreate):
+    prepare = TalkCreate.do
+
+    def queue(self, hub, n):
+        return f'/api/sessions/{self.talks(hub)[f"t{n}"]}/queue'
+
+    def do(self, hub, n):
+        hub.post(self.queue(hub, n), prompt=f'p{n}', delay_seconds=3000)
+
+    def is_done(self, hub, n):
+        return f'p{n}' in json.dumps(hub.call('GET', self.queue(hub, n)))
+
+
+class Snapshot(Act):
+    def prepare(self, hub, n):
+        if not [s for s in hub.call('GET', '/v1/sandboxes') if s['id'] == 'box'
+                and s['state'] == 'running']:
+            hub.create(id='box')
+
+    def do(self, hub, n):
+        hub.post('/v1/sandboxes/box/snapshots', name=f'n{n}')
+
+    def is_done(self, hub, n):
+        return f'n{n}' in {s['name'] for s in hub.call('GET', '/v1/snapshots')['snapshots']}
+
+
+class Stop(Act):
+    def prepare(self, hub, n):
+        hub.create(id=f'b{n}')
+        hub.exec(f'b{n}', 'echo kept > f')
+
+    def do(self, hub, n):
+        hub.post(f'/v1/sandboxes/b{n}/stop')
+
+    def is_done(self, hub, n):
+        return hub.call('GET', f'/v1/sandboxes/b{n}')['state'] == 'stopped'
+
+
+ACTS = [KeyCreate, KeyDelete, SecretSet, SecretDelete, WorkspaceCreate, WorkspaceDelete,
+        WorkspaceImport, TalkCreate, TalkDelete, TalkQueue, Snapshot, Stop]
+
+
+def check_audit(hub):
+    done = hub.who.run('audit', 'verify', env=hub.env, text=True)
+    assert done.stdout.startswith(('verified', 'unsealed')), done
+
+
+# ---- power ---------------------------------------------------------------------------------------
+
+
+def test_a_power_cut_takes_nothing_that_was_acknowledged(begin, library, home, tmp_path):
+    """Each act alone is followed by a cut, so that no other one syncs for it."""
+    place = os.path.join(tmp_path, 'place')
+    os.mkdir(place)
+    fault = Fault(library, home, place, power=True)
+    hub = begin(home, fault)
+    acts = [act() for act in ACTS]
+    for i, act in enumerate(acts):
+        act.prepare(hub, i)
+    for i, act in enumerate(acts):
+        act.do(hub, i)
+        copy = os.path.join(tmp_path, f'cut{i}')
+        fault.cut(copy)
+        shutil.copy(os.path.join(home, 'config.json'), copy)
+        again = begin(copy)
+        lost = [type(a).__name__ for k, a in enumerate(acts[:i + 1]) if not a.is_done(again, k)]
+        assert not lost, (type(act).__name__, lost)
+        if isinstance(act, Stop):
+            again.post('/v1/resume', sandbox=f'b{i}')
+            assert again.exec(f'b{i}', 'cat f')['stdout'] == 'kept\n'
+        check_audit(again)
+        assert again.end() == 0
+
+
+# ---- calls that fail -----------------------------------------------------------------------------
+
+KINDS = [('open', 'fail', errno.EMFILE), ('read', 'fail', errno.EIO),
+         ('write', 'fail', errno.ENOSPC), ('sync', 'fail', errno.EIO),
+         ('rename', 'fail', errno.EIO), ('unlink', 'fail', errno.EIO),
+         ('mkdir', 'fail', errno.EIO), ('readdir', 'fail', errno.EIO)]
+UNSURE = 'it may have been done'
+# Later steps of these fail after the conversation is there, and the answer does not tell so yet.
+NOT_YET = {('TalkCreate', 'open'), ('TalkCreate', 'mkdir')}
+
+
+def ask(act, hub, n, cause):
+    """True: acknowledged; False: failed; None: it may have been done."""
+    try:
+        act.do(hub, n)
+    except Failed as e:
+        cause.append(e.error['cause'])
+        return None if UNSURE in e.error['cause'] else False
+    return True
+
+
+def settled(ask_, *arguments):
+    """The audit log refuses calls for a moment after a failure of its own: that is no answer."""
+    got = []
+
+    def once():
+        try:
+            got.append(ask_(*arguments))
+        except Failed as e:
+            assert 'record can\'t be kept' in e.error['cause'], e
+        return got
+    until(once, what='calls are run again')
+    return got[0]
+
+
+@pytest.mark.parametrize('act', ACTS, ids=lambda a: a.__name__)
+def test_what_failed_has_no_effect(begin, fault, home, act):
+    act, hub, rounds, said = act(), begin(home, fault), 0, {}
+    chosen = random.Random(f'{SEED} {type(act).__name__}')
+    hub.token  # read before anything fails
+    for kind, mode, why in KINDS:
+        if (type(act).__name__, kind) in NOT_YET:
+            continue
+        nth, number = 1, 0
+        while True:
+            cause = []
+            settled(act.prepare, hub, rounds)
+            with fault.armed(kind, mode, nth, why=why):
+                answer = ask(act, hub, rounds, cause)
+            done = settled(act.is_done, hub, rounds)
+            about = (SEED, kind, nth, rounds, answer, done, ''.join(cause))
+            assert answer is None or answer == done, about
+            if not done:
+                act.do(hub, rounds)
+                assert act.is_done(hub, rounds), ('again', *about)
+            said[rounds] = about
+            rounds += 1
+            if fault.count < nth or number == (200 if FULL else 6):
+                break
+            number += 1
+            nth += 1 if FULL or fault.count < 8 else chosen.randint(1, fault.count // 4)
+    assert hub.end() == 0, hub.said()
+    hub = begin(home)
+    for n, about in said.items():
+        assert act.is_done(hub, n), ('after a restart', *about)
+    check_audit(hub)
+
+
+# ---- the start -----------------------------------------------------------------------------------
+
+
+def start(me, home, fault):
+    """A hub that listens and can be written to, or what it said instead."""
+    hub = Rest(me, home, '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '0',
+               env=fault.env)
+    if not hub.address:
+        hub.proc.wait(60)
+        return None, hub.said()
+    return hub, ''
+
+
+@pytest.mark.parametrize('kind', ['open', 'read'])
+def test_a_start_that_fails_loses_nothing_and_calls_nothing_damaged(me, begin, fault, home, kind):
+    """A call on the registry that fails while the hub starts: it ends by an error that passes, or
+    it can be written to. It never runs and can't."""
+    hub = begin(home)
+    for act in (KeyCreate(), WorkspaceImport(), Snapshot(), Stop()):
+        act.prepare(hub, 0)
+        act.do(hub, 0)
+    assert hub.end() == 0
+    nth, step, refused = 1, 1 if FULL else 5, 0
+    while True:
+        fault.arm(kind, 'fail', nth, match='registry.db')
+        hub, said = start(me, home, fault)
+        count = fault.disarm()
+        if hub:
+            assert hub.ask(path='/readyz').status == 200
+            hub.post('/v1/keys', name=f'made{nth}', scopes=['read'])
+            assert hub.end() == 0
+        else:
+            refused += 1
+            assert 'damaged' not in said and 'registry' in said, (nth, said)
+        if count < nth:
+            break
+        nth += step
+    assert refused
+    hub = begin(home)
+    assert KeyCreate().is_done(hub, 0) and WorkspaceImport().is_done(hub, 0)
+    assert Snapshot().is_done(hub, 0) and Stop().is_done(hub, 0)
+
+
+def test_a_new_registry_deletes_nothing(begin, home):
+    """Whoever puts another registry into a full data folder can put the old one back."""
+    hub = begin(home)
+    for act in (WorkspaceImport(), Snapshot(), Stop()):
+        act.prepare(hub, 0)
+        act.do(hub, 0)
+    assert hub.end() == 0
+    kept = os.path.join(home, 'old')
+    os.mkdir(kept)
+    for name in ('registry.db', 'registry.db-wal', 'registry.db-shm'):
+        if os.path.exists(os.path.join(home, name)):
+            os.rename(os.path.join(home, name), os.path.join(kept, name))
+    hub = begin(home)
+    assert 'were moved to snapshots/lost' in hub.said() and 'workspaces/lost' in hub.said()
+    hub.post('/v1/workspaces', name='other')
+    hub.call('DELETE', '/v1/workspaces/other')
+    hub.call('DELETE', '/v1/workspaces-garbage')
+    assert hub.end() == 0
+    for name in ('registry.db', 'registry.db-wal', 'registry.db-shm'):
+        if os.path.exists(os.path.join(home, name)):
+            os.unlink(os.path.join(home, name))
+        if os.path.exists(os.path.join(kept, name)):
+            os.rename(os.path.join(kept, name), os.path.join(home, name))
+    for name in os.listdir(os.path.join(home, 'snapshots', 'lost')):
+        os.rename(os.path.join(home, 'snapshots', 'lost', name),
+                  os.path.join(home, 'snapshots', name))
+    shutil.rmtree(os.path.join(home, 'workspaces', 'objects'))
+    os.rename(os.path.join(home, 'workspaces', 'lost', 'objects'),
+              os.path.join(home, 'workspaces', 'objects'))
+    hub = begin(home)
+    assert WorkspaceImport().is_done(hub, 0) and Snapshot().is_done(hub, 0)
+    hub.post('/v1/resume', sandbox='b0')
+    assert hub.exec('b0', 'cat f')['stdout'] == 'kept\n'
+
+
+def test_a_registry_that_can_not_be_written_is_not_ready(begin, fault, home):
+    hub = begin(home, fault)
+    with fault.armed('write', 'fail', 1, LAST, why=errno.EIO, match='registry.db-wal'):
+        with pytest.raises(Failed):
+            hub.post('/v1/keys', name='k', scopes=['read'])
+        assert hub.ask(path='/readyz').status == 503
+    until(lambda: hub.ask(path='/readyz').status == 200, what='it is ready again')
+    hub.post('/v1/keys', name='k', scopes=['read'])
+
+
+def test_a_configuration_that_can_not_be_read_now_is_read_again(begin, fault, home):
+    hub = begin(home, fault)
+    hub.create(id='before')
+    with fault.armed('open', 'fail', 1, LAST, why=errno.EMFILE, match='config.json'):
+        with open(os.path.join(home, 'next'), 'w', encoding='utf-8') as f:
+            json.dump({**CONFIG, 'policy': {'default': 'deny'}}, f)
+        os.rename(os.path.join(home, 'next'), os.path.join(home, 'config.json'))
+        until(lambda: 'config' in json.loads(hub.ask(path='/readyz').body), what='it is told')
+    until(lambda: 'config' not in json.loads(hub.ask(path='/readyz').body), what='it is read')
+    assert hub.ask('POST', '/v1/sandboxes', body='{}').status in (401, 403)

@@ -1,0 +1,76 @@
+"""What the end of a hub leaves: every sandbox that was made to stay, with its files."""
+
+import signal
+import subprocess
+
+import pytest
+
+import host
+from client import until
+from test_hub_verbs import home, home_of  # noqa: F401
+
+ENDS = {
+    'hub stop': lambda h, p: h.run('hub', 'stop'),
+    'SIGTERM': lambda h, p: p.send_signal(signal.SIGTERM),
+    'SIGINT': lambda h, p: p.send_signal(signal.SIGINT),
+    'SIGHUP': lambda h, p: p.send_signal(signal.SIGHUP),
+    'SIGTERM twice': lambda h, p: (p.send_signal(signal.SIGTERM), p.send_signal(signal.SIGTERM)),
+    'SIGKILL': lambda h, p: p.kill(),
+}
+AT_ONCE = {'SIGTERM twice', 'SIGKILL'}
+MADE = {
+    'plain': (), 'ttl': ('--ttl', '10h'), 'stop': ('--retention', 'stop'),
+    'cold': ('--retention', 'cold'), 'snapshot': ('--retention', 'snapshot', '--ttl', '10h'),
+    'idle-stop': ('--idle', '10h', '--retention', 'stop'),
+}
+
+
+@pytest.mark.parametrize('end', ENDS)
+def test_what_is_made_to_stay_stays(home_of, end):  # noqa: F811
+    served = home_of.serve()
+    made = MADE if end in ('hub stop', 'SIGKILL') else {k: MADE[k] for k in ('plain', 'ttl')}
+    for name, options in made.items():
+        home_of.run('up', '--name', name, *options)
+        home_of.run('fs', 'write', name, 'f', input=name)
+    home_of.run('pause', 'plain')
+    home_of.run('up', '--name', 'goes', '--idle', '10h')
+    left = host.below(served.pid)
+    ENDS[end](home_of, served)
+    served.wait()
+    if end not in AT_ONCE:
+        said = served.stderr.read()
+        assert f'stopping {len(made)} sandboxes' in said and 'A second signal' in said
+        until(lambda: not host.below() & left.keys(), what='the end of what it ran')
+        assert {line.split()[2] for line in home_of.run('ls').splitlines()[1:]} == {'stopped'}
+        assert {line.split()[0] for line in home_of.run('ls').splitlines()[1:]} == set(made)
+    else:
+        home_of.run('resume', 'plain')
+        until(lambda: {line.split()[2] for line in home_of.run('ls').splitlines()[1:]}
+              <= {'running', 'stopped'}, what='those that were being saved')
+    calls = [subprocess.Popen(home_of.who.argv('exec', name, '--', 'cat', 'f'), text=True,
+                              env={**home_of.who.env, **home_of.env}, stdout=subprocess.PIPE)
+             for name in made for _ in range(2)]  # at once
+    said = [call.communicate()[0] for call in calls]
+    assert said == [name for name in made for _ in range(2)]
+    home_of.run('hub', 'stop', '--remove')
+    assert home_of.run('ls').count('\n') == 1
+
+
+def test_what_ends_is_told(home_of):  # noqa: F811
+    """By a hub that takes over, and by `holt hub stop`."""
+    home_of.run('up', '--name', 'box')
+    for _ in range(2):
+        home_of.run('exec', '-d', 'box', '--', 'sleep', '1000')
+    home_of.run('forward', 'box', '80')
+    served = subprocess.Popen(home_of.who.argv('serve', '--listen', 'none', '--pool', '0'),
+                              text=True, env={**home_of.who.env, **home_of.env},
+                              stdout=subprocess.PIPE, cwd='/')
+    assert served.stdout.readline() == 'Ended with the hub before: 2 commands and 1 forward\n'
+    until(lambda: 'auth token' in served.stdout.readline())
+    home_of.run('exec', '-d', 'box', '--', 'sleep', '1000')
+    home_of.run('up', '--idle', '10h')
+    done = home_of.who.run('hub', 'stop', env=home_of.env, text=True)
+    assert '1 sandbox to be stopped' in done.stderr and '1 command ends' in done.stderr, done
+    assert '1 sandbox to be removed' in done.stderr, done  # the one with a limit on idle time
+    assert served.wait() == 0
+    served.stdout.close()

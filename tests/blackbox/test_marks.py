@@ -1,0 +1,352 @@
+"""Marks in the place of secrets, and what becomes of them when a model writes them back."""
+
+import base64
+import itertools
+import json
+import random
+import re
+
+import pytest
+
+from client import data_of
+from rest import Failed
+from test_coding import Project, answer, call, edit, fails, mcp, project, read  # noqa: F401
+from test_hub_cli import Hub
+from test_serve import Session
+
+MARK = re.compile(r'\[REDACTED:[A-Za-z0-9_.-]+:[a-z2-7]{10}\]')
+RANDOM = random.Random(32)
+
+
+def word(n):
+    return ''.join(RANDOM.choice('abcdefghkmnpqrstuvwxyzABCDEFGHKMNP') + RANDOM.choice('23456789')
+                   for _ in range((n + 1) // 2))[:n]
+
+
+def pem():
+    body = ''.join(RANDOM.choice('ABCDEFGHIJKLMNOPabcdefghijklmnop0123456789+/')
+                   for _ in range(64 * 12))
+    lines = [body[i:i + 64] for i in range(0, len(body), 64)]
+    return '\n'.join(['-----BEGIN RSA PRIVATE KEY-----', 'MII' + lines[0][3:], *lines[1:],
+                      '-----END RSA PRIVATE KEY-----'])
+
+
+# Each makes a line, or several, with a secret of n bytes.
+FORMS = [
+    lambda n: f'      POSTGRES_PASSWORD: {word(n)}',
+    lambda n: f'{{"user": "joe", "password": "{word(n)}"}}',
+    lambda n: f'DB_PASSWORD={word(n)}',
+    lambda n: f"password = '{word(n)}'",
+    lambda n: f'url: postgres://joe:{word(n)}@db.internal/app',
+    lambda n: f'TOKEN=ghp_{"A1b2C3d4" * 4}{word(4)}',
+    lambda n: f'a={"TOKEN=ghp_" + "A1b2C3d4" * 4 + word(4)} b={"TOKEN=ghp_" + "A1b2C3d4" * 5}',
+    lambda n: pem(),
+]
+PLAIN = ['services:', '  db:', '', '# password: see the vault', 'x = 1', 'a\tb', 'ä €']
+
+
+def lines_of(shown):
+    return [line.split('\t', 1)[1] for line in shown.split('\n')[:-1]]
+
+
+def made(end):
+    """A file of secrets and of none, and how many lines with a secret it has at least."""
+    lines = [RANDOM.choice(PLAIN) for _ in range(RANDOM.randrange(4))]
+    for form in RANDOM.sample(FORMS, 4):
+        lines += form(RANDOM.randrange(8, 40)).split('\n')
+        lines += [RANDOM.choice(PLAIN) for _ in range(RANDOM.randrange(3))]
+    return end.join(lines) + RANDOM.choice([end, ''])
+
+
+def shown_whole(mcp, path, text):
+    """As the model sees it: every mark is whole, lines are lines, and nothing is cut."""
+    shown = lines_of(read(mcp, path)[0])
+    assert len(shown) == len(text.split('\n')) - text.endswith('\n')
+    assert sum(line.count('[REDACTED') for line in shown) \
+        == sum(len(MARK.findall(line)) for line in shown) > 0, shown
+    return '\n'.join(shown) + ('\n' if text.endswith('\n') else '')
+
+
+@pytest.mark.parametrize('end', ['\n', '\r\n'])
+def test_what_is_written_back_is_what_was_there(mcp, project, end):
+    for _ in range(6):
+        text = made(end)
+        project.put('made', text)
+        shown = shown_whole(mcp, 'made', text)
+        call(mcp, 'Write', file_path='made', content=shown)
+        assert project.get('made').decode() == text
+        # Each line is changed once, by Edit beside the secret and by Write: the others stay.
+        lines = shown.split('\n')
+        at = RANDOM.choice([k for k, line in enumerate(lines)
+                            if MARK.search(line) and 'private-key' not in line])
+        mark = MARK.search(lines[at])[0]
+        edit(mcp, 'made', mark, mark)
+        assert project.get('made').decode() == text
+        lines.insert(at, 'new: line' + end[:-1])
+        call(mcp, 'Write', file_path='made', content='\n'.join(lines))
+        was = text.split('\n')
+        was.insert(at, 'new: line' + end[:-1])
+        assert project.get('made').decode() == '\n'.join(was)
+        # What the model saw first is still good: the file was changed by itself alone.
+        call(mcp, 'Write', file_path='made', content=shown)
+        assert project.get('made').decode() == text
+
+
+def test_an_edit_finds_marks_moves_and_doubles_them(mcp, project):
+    project.put('env', 'A=1\nDB_PASSWORD=kx9Lq2vTzz\nB_PASSWORD=Wn4tRb8yQx\n')
+    one, two = MARK.findall(read(mcp, 'env')[0])
+    edit(mcp, 'env', f'A=1\nDB_PASSWORD={one}', f'A=2\nMY_PASSWORD={one}')
+    assert project.get('env') == b'A=2\nMY_PASSWORD=kx9Lq2vTzz\nB_PASSWORD=Wn4tRb8yQx\n'
+    edit(mcp, 'env', 'A=2', f'C_PASSWORD={two}\nA=2')
+    assert project.get('env').startswith(b'C_PASSWORD=Wn4tRb8yQx\nA=2\n')
+    edit(mcp, 'env', f'MY_PASSWORD={one}\n', '')
+    assert b'kx9' not in project.get('env')
+    # That of a secret which is gone from the file stands for nothing.
+    before = project.get('env')
+    failure, _ = fails(mcp, 'invalid_arguments', 'Edit', file_path='env', old_string='A=2',
+                       new_string=f'D_PASSWORD={one}')
+    assert 'Read the file again' in failure['cause']
+    assert project.get('env') == before
+
+
+def test_equal_secrets_have_different_marks(mcp, project):
+    """A guess that is written into the file is not told from a wrong one."""
+    project.put('same', 'password: kx9Lq2vTzz\npassword: kx9Lq2vTzz\n')
+    one, two = MARK.findall(read(mcp, 'same')[0])
+    assert one != two
+    call(mcp, 'Write', file_path='same', content=f'password: {one}\npassword: kx9Lq2vTzz\n')
+    again = MARK.findall(read(mcp, 'same')[0])
+    assert again[0] == one and again[1] not in (one, two)
+
+
+def test_no_mark_moves_a_secret_into_the_open(mcp, project):
+    text = b'password: kx9Lq2vTzz\nx\n'
+    project.put('open', text)
+    (mark,) = MARK.findall(read(mcp, 'open')[0])
+    for content in (f'{mark}\n', f'colour: {mark}\n', f'{mark}\npassword: {mark}\n'):
+        failure, _ = fails(mcp, 'invalid_arguments', 'Write', file_path='open', content=content)
+        assert 'would be shown' in failure['cause'], failure
+    assert project.get('open') == text
+
+
+def test_marks_of_elsewhere_are_refused(mcp, project, me):
+    secret = b'password: kx9Lq2vTzz\n'
+    for name in ('here', 'there'):
+        project.put(name, secret)
+    (mark,) = MARK.findall(read(mcp, 'here')[0])
+    read(mcp, 'there')
+    outputs = [call(mcp, 'Bash', command='cat here')[0], call(mcp, 'Grep', pattern='pass')[0]]
+    others = [re.search(r'\[REDACTED:[^]]*\]', said)[0] for said in outputs if 'REDACTED' in said]
+    assert others
+    for name in ('there', 'new'):
+        for text in (mark, *others, '[REDACTED:password:aaaaaaaaaa]'):
+            failure, _ = fails(mcp, 'invalid_arguments', 'Write', file_path=name,
+                               content=f'password: {text}\n')
+            assert 'stands for a secret' in failure['cause'], failure
+            assert 'Read the file' in failure['cause']
+    # One that was changed, where the file has secrets.
+    for text in (mark[:-1], mark[:-3] + ']', '[REDACTED:password]'):
+        fails(mcp, 'invalid_arguments', 'Write', file_path='here', content=f'password: {text}\n')
+    fails(mcp, 'invalid_arguments', 'Edit', file_path='here',
+          old_string='[REDACTED:password:aaaaaaaaaa]', new_string='x')
+    assert project.get('here') == project.get('there') == secret
+    # After a change by another, and in another conversation, which is as after a restart.
+    project.put('here', 'a: 1\n' + secret.decode())
+    _, more = fails(mcp, 'file_changed', 'Edit', file_path='here', old_string=mark, new_string='x')
+    (now,) = MARK.findall(more[0])
+    fails(mcp, 'invalid_arguments', 'Write', file_path='here', content=f'password: {mark}\n')
+    call(mcp, 'Write', file_path='here', content=f'b: 1\npassword: {now}\n')
+    assert project.get('here') == b'b: 1\n' + secret
+    other = me.mcp('--pool', '0', '--workspace', project.path)
+    other.initialize()
+    read(other, 'here')
+    fails(other, 'invalid_arguments', 'Write', file_path='here', content=f'password: {now}\n')
+    assert other.close() == 0 and project.get('here') == b'b: 1\n' + secret
+
+
+def test_text_about_marks_is_text(mcp, project):
+    text = ('Replaces it by `[REDACTED:kind]`, such as [REDACTED:password] or\n'
+            '[REDACTED:jwt:TAG], [REDACTED:jwt:abcdefghij] and [REDACTED:jwt:output]. [REDACTED\n')
+    project.put('doc.md', text)
+    assert lines_of(read(mcp, 'doc.md')[0]) == text.splitlines()
+    edit(mcp, 'doc.md', 'such as [REDACTED:password]', 'as [REDACTED:password]')
+    edit(mcp, 'doc.md', '[REDACTED:jwt:abcdefghij]', '[REDACTED:url-password]')
+    assert project.get('doc.md').decode() == text.replace('such as', 'as').replace(
+        'jwt:abcdefghij', 'url-password')
+    read(mcp, 'doc.md')
+    call(mcp, 'Write', file_path='doc.md', content='[REDACTED:new] and [REDACTED:jwt:output]\n')
+    call(mcp, 'Write', file_path='new.md', content='[REDACTED:password] and [REDACTED:a:TAG]\n')
+
+
+def test_what_is_not_shown_is_not_known(mcp, project):
+    """UTF-16 with and without a NUL, and other bytes: neither Edit nor Write changes them."""
+    for i, data in enumerate(('hi'.encode('utf-16'), b'\xfe\xff' + 'é\n'.encode('utf-16-be'),
+                              '書物'.encode('utf-16'), b'hi\0there')):
+        project.put('bytes', data)
+        assert 'binary' in read(mcp, 'bytes')[0]
+        for tool, arguments in (('Edit', {'old_string': 'h', 'new_string': 'HEL'}),
+                                ('Write', {'content': 'text'})):
+            failure, _ = fails(mcp, 'invalid_arguments', tool, file_path='bytes', **arguments)
+            assert 'not a text file' in failure['cause']
+        assert project.get('bytes') == data
+
+
+@pytest.mark.parametrize('text', ['gh{}', '{}x', 'a{}', 'AKIA{}', 'x{}@h'])
+def test_text_beside_a_mark_asks_nothing(mcp, project, text):
+    """Whether a secret and what was put beside it look like another secret is not told: the rest
+    of a token is refused as any other word is."""
+    token = 'p_' + 'R7fK2mQz9TbX4wLc8NvH1sYd6GpJ3aEu5oZi'
+    told = set()
+    for secret in (token, word(len(token))):
+        project.put('beside', f'password: {secret}\n')
+        (mark,) = MARK.findall(read(mcp, 'beside')[0])
+        failure, _ = fails(mcp, 'invalid_arguments', 'Write', file_path='beside',
+                           content=text.format(mark) + '\n')
+        told.add(failure['cause'].replace(mark, 'MARK'))
+        assert project.get('beside').decode() == f'password: {secret}\n'
+    assert len(told) == 1
+
+
+# ---- doors without a conversation ----------------------------------------------------------------
+
+
+class Door:
+    """A door that reads and writes files of a sandbox, and knows nothing of what was read."""
+
+    def __init__(self, hub, box):
+        self.hub, self.box = hub, box
+
+    def has(self, path):
+        """Its bytes, by a door that hides nothing: in hex of each half byte."""
+        said = self.hub.exec(self.box, f"xxd -p {path} | tr -d '\\n' | sed 's/./&g/g'")['stdout']
+        return bytes.fromhex(said.replace('g', ''))
+
+    def put(self, path, data):
+        code = ''.join(f'\\x{b:02x}' for b in data)
+        for at in range(0, len(code), 40_000):
+            self.hub.exec(self.box, f"printf '{code[at:at + 40_000]}' >{'>' if at else ''}{path}")
+
+
+class ByRest(Door):
+    agents = False
+
+    def read(self, path):
+        said = self.hub.post('/v1/files/read', sandbox=self.box, path=path, encoding='base64')
+        return base64.b64decode(said['content'])
+
+    def write(self, path, data):
+        """None, or why it is refused."""
+        try:
+            self.hub.post('/v1/files/write', sandbox=self.box, path=path, encoding='base64',
+                          content=base64.b64encode(data).decode())
+        except Failed as e:
+            assert e.code == 'invalid_input', e
+            return e.error['cause']
+
+
+class ByMcp(Door):
+    agents = True
+
+    def tool(self, name, **arguments):
+        with self.hub.wire() as wire:
+            session = self.hub.session = getattr(self.hub, 'session', None) or Session(self.hub)
+            session.call(wire, name, sandbox=self.box, **arguments)
+            return session.result(wire)
+
+    def read(self, path):
+        said = self.tool('sandbox_read_file', path=path, encoding='base64')
+        return base64.b64decode(data_of(said)['content'])
+
+    def write(self, path, data):
+        said = self.tool('sandbox_write_file', path=path, encoding='base64',
+                         content=base64.b64encode(data).decode())
+        return json.loads(said['content'][0]['text'])['cause'] if said.get('isError') else None
+
+
+class ByVerb(Door):
+    agents = False
+
+    def read(self, path):
+        return self.hub.ok('fs', 'read', self.box, f'/workspace/{path}')
+
+    def write(self, path, data):
+        done = self.hub.run('fs', 'write', self.box, f'/workspace/{path}', input=data)
+        return done.stderr.decode() if done.returncode else None
+
+
+@pytest.fixture(scope='module')
+def hub(me, tmp_path_factory):
+    with Hub(me, tmp_path_factory.mktemp('marks'), '--listen', '127.0.0.1:0',
+             '--pool', '0') as shared:
+        yield shared
+
+
+@pytest.fixture(params=[ByRest, ByMcp, ByVerb])
+def door(hub, request):
+    made = request.param(hub, hub.create())
+    yield made
+    hub.sweep(made.box)
+
+
+def test_each_door_writes_back_what_was_there(door):
+    """Unchanged, with lines added and removed, and in binary data."""
+    for text in (*[made(end).encode() for end in ('\n', '\r\n', '\n')],
+                 f'\0\1{FORMS[2](9)}\n\0{FORMS[5](1)}\n'.encode(),
+                 f'caf\xe9 {FORMS[2](12)}\n'.encode('latin-1')):
+        door.put('f', text)
+        shown = door.read('f')
+        assert b'REDACTED' in shown or b'****' in shown
+        assert door.write('f', shown) is None and door.has('f') == text
+        assert door.write('f', b'new\n' + shown + b'\nmore\n') is None
+        assert door.has('f') == b'new\n' + text + b'\nmore\n'
+
+
+def test_each_door_refuses_what_would_destroy_a_secret(door):
+    text = b'a:\n  password: kx9Lq2vTzz\nb:\n  password: Wn4tRb8yQx\nc: 1\n'
+    door.put('f', text)
+    shown = door.read('f')
+    mark = b'[REDACTED:password:output]'
+    assert shown.count(mark) == 2
+    for wrong in (shown.replace(b'  password: ', b'  colour: '), shown.replace(b'a:\n', b'd:\n'),
+                  shown + b'password: ' + mark, b'password: ' + mark,
+                  shown.replace(mark, b'[REDACTED:password:abcdefghij]'),
+                  shown.replace(mark, mark + b'more')):
+        assert door.write('f', wrong), wrong
+        assert door.has('f') == text
+    # One is removed with its line; the file is written anew; what it has literally stays.
+    assert door.write('f', shown.split(b'b:')[0]) is None
+    assert door.has('f') == text.split(b'b:')[0]
+    assert door.write('f', b'password: Zq3Wd8Yn5V\n') is None
+    door.put('log', mark + b'\n')
+    assert door.write('log', b'it said ' + mark) is None
+    # Elsewhere it is text to a person's program. A model would take it for a copy.
+    assert bool(door.write('new', b'it said ' + mark)) == door.agents
+
+
+OUTPUT = '[REDACTED:password:output]'
+BIG = 3600 * 1024
+# What a file has, and what is written over it, as long as a request may be.
+OLD = {
+    'plain': 'word of a line\n' * (BIG // 15),
+    'a mark at its end': 'word of a line\n' * (BIG // 15) + OUTPUT,
+    'one line': 'word ' * (BIG // 5),
+    'secrets': ''.join(f'password: kx9Lq2vTzz{i}\n' for i in range(400)),
+    'binary': ''.join(f'\0password=kx9Lq2vT{i}\0\n' for i in range(400)),
+}
+NEW = {
+    'marks': OUTPUT + '\n', 'marks in a line': OUTPUT, 'heads': '[REDACTED:',
+    'tags': '[REDACTED:password:abcdefghij]\n', 'stars': '*' * 9 + '\n',
+    'one star': 'a*', 'a long star': '*',
+}
+
+
+def test_no_marks_hold_the_loop(hub):
+    """Whatever is written over whatever: of the processor's time, a step takes milliseconds. The
+    bound is far from what a quadratic search takes."""
+    door = ByRest(hub, hub.create())
+    for (old, was), (new, piece) in itertools.product(OLD.items(), NEW.items()):
+        door.put('f', was.encode())
+        door.write('f', (piece * (900 * 1024 // len(piece))).encode())
+        longest = hub.metrics()['holt_loop_step_cpu_max_seconds']
+        assert longest <= 0.5, (old, new, longest)
+    hub.sweep(door.box)

@@ -1,0 +1,485 @@
+"""What a repository's own configuration makes git of the host run is as it was behind a sandbox
+that may write the folder. The controls show that git does run it where nothing is protected
+(rw-all)."""
+
+import os
+import pty
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from test_project import GIT, Project, begin, succeeded, work  # noqa: F401 (fixtures)
+from client import until
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+IDENTITY = ['-c', 'user.name=a', '-c', 'user.email=a@example.com', '-c',
+            'protocol.file.allow=always']
+
+# Variables whose values git neither runs nor reads, though they may look like paths: names of
+# branches, people and remotes, addresses, texts that it shows, files that it leaves out.
+HARMLESS = re.compile(
+    r'(advice|author|branch|color|column|committer|mailmap|url|user)\.|'
+    r'remote\..*\.(fetch|push|pushurl|url)$|submodule\.(active$|.*\.(branch|url)$)|'
+    r'commit\.template$|core\.(excludesfile|worktree)$|safe\.directory$')
+# Read before anything else, and wrong there.
+FORMAT = ('extensions.objectformat', 'include.path', 'includeif.')
+
+
+def as_owner(who, *line, cwd, env=None):
+    user = ['setpriv', f'--reuid={who.uid}', '--clear-groups'] * (os.getuid() == 0)
+    return subprocess.run([*user, *line], cwd=cwd, capture_output=True, text=True, check=False,
+                          env={**os.environ, 'HOME': '/nonexistent', 'TERM': 'dumb', **(env or {})},
+                          stdin=subprocess.DEVNULL)
+
+
+def git(project, *arguments, cwd=None, check=False):
+    done = as_owner(project.who, *GIT, *IDENTITY, *arguments, cwd=cwd or project.path)
+    assert not check or done.returncode == 0, done
+    return done
+
+
+def hit(project):
+    """A program that git may run, which leaves a trace of it."""
+    return f'#!/bin/sh\ntouch {project.path}/hit\nexit 1\n'
+
+
+def listed_keys():
+    """All variables that git's documentation lists, with something in place of <name> and *."""
+    out = subprocess.run(['git', 'help', '--config'], check=True, capture_output=True, text=True)
+    keys = re.findall(r'^[a-z][A-Za-z0-9]*\.(?:\S+\.)?[A-Za-z0-9<>*-]+$', out.stdout, re.M)
+    assert len(keys) > 500
+    made = {re.sub(r'<[^>]*>|\*', 'x', key) for key in keys}
+    made |= {'core.hooksPath', 'filter.x.clean', 'diff.x.textconv', 'merge.x.driver', 'alias.x',
+             'hook.x.command', 'of.a.later.git'}
+    return sorted(made)
+
+
+def quoted(key, value):
+    first, last = key.split('.', 1)[0], key.rsplit('.', 1)[1]
+    middle = key[len(first) + 1:-len(last) - 1]
+    return f'[{first}' + (f' "{middle}"' if middle else '') + f']\n\t{last} = {value}\n'
+
+
+SHAPES = ['{}', './{}', 'sh {} --more', '!f() {{ {}; }}; f', '"{}" a', '{} # a comment', '\\\n {}']
+
+
+# In one process: thousands would take long.
+EACH = '''
+import os, sys
+for name in sys.argv[1:]:
+    for way in (lambda: open(name, 'w'), lambda: os.unlink(name), lambda: os.rename('free', name),
+                lambda: os.rename(name, 'gone')):
+        try:
+            way()
+            print(name)
+        except OSError:
+            pass
+'''
+
+
+def test_each_variable(who, work):  # noqa: F811
+    """Whatever variable names a file of the folder, in whatever shape, it stays."""
+    project = Project(who, f'{work}/p')
+    names, config = [], ''
+    for i, key in enumerate(listed_keys()):
+        if HARMLESS.match(key.lower()) or key.lower().startswith(FORMAT):
+            continue
+        name = f'tools/k{i}' if i % 3 else f'k{i}.sh'
+        project.put(name, 'mine')
+        names.append(name)
+        config += quoted(key, SHAPES[i % len(SHAPES)].format(name))
+    project.put('.git/config', config)
+    project.put('free', 'mine')
+    project.own()
+    before = project.tree()
+    assert project.run(f'cd /w; python3 -c "{EACH}" {" ".join(names)}') == ''
+    assert project.run('mv /w/tools /w/other 2>/dev/null; ls /w').count('tools') == 1
+    after = project.tree()
+    assert {name: after[name] for name in names} == {name: before[name] for name in names}
+    assert project.run('cd /w && echo more >> free && mkdir -p d && mv free d && ls d') == 'free\n'
+
+
+# Each: configuration, what a sandbox writes to get hold of it ({hit}: the program), and what the
+# operator does afterwards.
+WAYS = {
+    'hooksPath': ('core.hooksPath', 'githooks', ['githooks/pre-commit', 'githooks/post-checkout'],
+                  [('commit', '--allow-empty', '-m', 'c'), ('checkout', '-b', 'other')]),
+    'hooksPath that exists': ('core.hooksPath', 'tools/own', ['tools/own/pre-commit'],
+                              [('commit', '--allow-empty', '-m', 'c')]),
+    'hooksPath through a link': ('core.hooksPath', 'link/own', ['tools/own/pre-commit'],
+                                 [('commit', '--allow-empty', '-m', 'c')]),
+    'hooksPath, absolute': ('core.hooksPath', '{top}/tools/own', ['tools/own/pre-commit'],
+                            [('commit', '--allow-empty', '-m', 'c')]),
+    'hooksPath above and back': ('core.hooksPath', '../p/tools/own', ['tools/own/pre-commit'],
+                                 [('commit', '--allow-empty', '-m', 'c')]),
+    'fsmonitor': ('core.fsmonitor', './tools/x.sh', ['tools/x.sh'], [('status',)]),
+    'missing fsmonitor': ('core.fsmonitor', 'none/x.sh', ['none/x.sh'], [('status',)]),
+    'sshCommand': ('core.sshCommand', './tools/x.sh', ['tools/x.sh'],
+                   [('fetch', 'ssh://nowhere.invalid/x')]),
+    'filter': ('filter.f.clean', 'sh tools/x.sh', ['tools/x.sh'], [('add', 'b.txt')]),
+    'diff': ('diff.f.textconv', 'tools/x.sh', ['tools/x.sh'], [('diff',)]),
+    'merge': ('merge.f.driver', 'tools/x.sh %O %A %B', ['tools/x.sh'], [('merge', 'side')]),
+    'alias': ('alias.go', '!tools/x.sh a', ['tools/x.sh'], [('go',)]),
+    'editor': ('core.editor', './tools/x.sh', ['tools/x.sh'], [('commit', '--allow-empty')]),
+    'include': ('include.path', '../.gitcfg', ['.gitcfg'], [('status',)]),
+    'include that exists': ('include.path', '../tools/cfg', ['tools/cfg'], [('status',)]),
+    'include that names more': ('include.path', '../tools/more', ['tools/x.sh'], [('status',)]),
+    'includeIf': ('includeIf.gitdir:**.path', '../.gitcfg', ['.gitcfg'], [('status',)]),
+}
+ATTACK = ('cd /w; for n in {names}; do '
+          'd=$(dirname $n); mkdir -p $d; (cp evil $n && chmod 755 $n) || '
+          '{{ mv $d gone; mkdir -p $d; cp evil $n; chmod 755 $n; }} || '
+          '{{ rm -rf tools link; mkdir tools; ln -s tools link; mkdir -p $d; cp evil $n; '
+          'chmod 755 $n; }}; done 2>/dev/null; echo more >> b.txt; true')
+
+
+def prepared(who, path, way):
+    key, value, names, _ = WAYS[way]
+    project = Project(who, path)
+    hooks = project.path + '/.git/hooks'
+    shutil.rmtree(hooks)
+    os.mkdir(hooks)
+    for name in ('tools/own/pre-commit', 'tools/x.sh'):
+        project.put(name, '#!/bin/sh\n')
+        os.chmod(f'{project.path}/{name}', 0o755)
+    project.put('tools/cfg', '[a]\n\tb = c\n')
+    project.put('tools/more', '[core]\n\tfsmonitor = tools/x.sh\n')
+    os.symlink('tools', f'{project.path}/link')
+    project.put('b.txt', 'b\n')
+    project.put('.gitattributes', '*.txt filter=f diff=f merge=f\n')
+    project.own()
+    for line in (('add', '-A'), ('commit', '-qm', 'a'), ('checkout', '-qb', 'side')):
+        git(project, *line, check=True)
+    for branch, text in (('side', 'side\n'), ('main', 'main\n')):
+        git(project, 'checkout', '-q', '-B', branch, *['side~1'] * (branch == 'main'), check=True)
+        project.put('b.txt', text)
+        git(project, 'commit', '-qam', text, check=True)
+    git(project, 'config', key, value.format(top=path), check=True)
+    included = any(name in ('.gitcfg', 'tools/cfg') for name in names)
+    project.put('evil', f'[core]\n\tfsmonitor = "touch {path}/hit; false"\n' if included
+                else hit(project))
+    project.own()
+    return project
+
+
+@pytest.mark.parametrize('way', WAYS)
+def test_what_git_runs(who, work, way):  # noqa: F811
+    for mode in ('rw', 'rw-all'):
+        os.makedirs(f'{work}/{mode}')
+        os.chown(f'{work}/{mode}', who.uid, who.uid)
+        project = prepared(who, f'{work}/{mode}/p', way)
+        names = WAYS[way][2]
+        project.run(ATTACK.format(names=' '.join(names)), mode)
+        if way == 'merge':
+            git(project, 'checkout', 'b.txt')
+        for line in (*WAYS[way][3], ('status',), ('diff',), ('log', '-1'), ('add', '-A')):
+            git(project, *line)
+        assert os.path.exists(f'{project.path}/hit') == (mode == 'rw-all'), (way, mode)
+
+
+# Each: configuration, and what the program of the sandbox is called. The volume is p/sub, ~ is the
+# folder above p.
+PARTS = {
+    'hooksPath': ('core.hooksPath', 'sub/own', 'own/post-checkout'),
+    'hooksPath that is the volume': ('core.hooksPath', 'sub', 'post-checkout'),
+    'fsmonitor': ('core.fsmonitor', 'sub/x.sh', 'x.sh'),
+    'include': ('include.path', '../sub/cfg', 'cfg'),
+    'include of a home': ('include.path', '~/p/sub/cfg', 'cfg'),
+    'what an include of a home names': ('include.path', '~/shared', 'x.sh'),
+    'files elsewhere': ('core.worktree', '../sub', 'y.sh'),
+}
+
+
+@pytest.mark.parametrize('way', PARTS)
+def test_a_part_of_a_repository(who, work, way):  # noqa: F811
+    """A volume may be a folder within a repository, which is obeyed all the same."""
+    key, value, name = PARTS[way]
+    for mode in ('rw', 'rw-all'):
+        top = f'{work}/{mode}'
+        os.makedirs(top)
+        os.chown(top, who.uid, who.uid)
+        project = Project(who, f'{top}/p')
+        shutil.rmtree(f'{project.path}/.git/hooks')
+        os.mkdir(f'{project.path}/.git/hooks')
+        for one in ('x.sh', 'y.sh', 'own/post-checkout', 'cfg'):
+            project.put(f'sub/{one}', '')
+            os.chmod(f'{project.path}/sub/{one}', 0o755)
+        git(project, 'add', 'a.txt', 'sub/x.sh', check=True)
+        git(project, 'commit', '-qm', 'a', check=True)
+        with open(f'{top}/shared', 'w', encoding='utf-8') as f:
+            f.write('[core]\n\tfsmonitor = sub/x.sh\n')
+        if key == 'core.worktree':
+            git(project, 'config', 'core.fsmonitor', './y.sh', check=True)
+        git(project, 'config', key, value, check=True)
+        project.own()
+        line = (f'cd /w; printf %s "$1" > evil; chmod 755 evil; mkdir -p $(dirname {name}); '
+                f'cp evil {name} || (rm -rf {name}; mv evil {name}) || '
+                f'(mv $(dirname {name}) gone; mkdir -p $(dirname {name}); mv evil {name})')
+        evil = (f'[core]\n\tfsmonitor = "touch {project.path}/hit; false"\n' if name == 'cfg'
+                else hit(project))
+        done = who.run('run', '-v', f'{project.path}/sub:/w:{mode}', '--', 'sh', '-c', line, '-',
+                       evil)
+        assert done.returncode != 125 or mode == 'rw' and b'rw-all gives it' in done.stderr
+        for line in (('status',), ('checkout', '-qb', 'other')):
+            as_owner(who, *GIT, *line, cwd=project.path, env={'HOME': top})
+        assert os.path.exists(f'{project.path}/hit') == (mode == 'rw-all'), (mode, done)
+
+
+TOO_LONG = {
+    'words': 'x ' * 30000,
+    'ways': ' '.join(f'{"d/" * 500}{i}' for i in range(400)),
+    'ways elsewhere': ' '.join(f'/{"d/" * 800}{i}' for i in range(300)),
+    'file': 'x' * (1 << 20),
+}
+
+
+@pytest.mark.parametrize('what', TOO_LONG)
+def test_what_takes_too_long_is_refused(who, work, what):  # noqa: F811
+    """The warden serves others, too. Nothing is left unprotected since it was not looked at."""
+    project = Project(who, f'{work}/p')
+    project.put('.git/config', f'[a]\n\tb = {TOO_LONG[what]}\n[core]\n\tfsmonitor = x.sh\n')
+    project.put('x.sh', 'mine')
+    os.makedirs(f'{project.path}/{"d/" * 500}')
+    project.own()
+    said = project.run('true', status=125)
+    assert 'rw-all' in said and 'try again' not in said
+    assert project.run('echo fine', 'rw-all') == 'fine\n'
+
+
+def test_nobody_elses_repository_counts(who, work):  # noqa: F811
+    """Git obeys none, so it must not keep a folder from its owner either (/tmp/.git)."""
+    os.makedirs(f'{work}/.git')
+    with open(f'{work}/.git/config', 'w', encoding='utf-8') as f:
+        f.write('[wrong')
+    project = Project(who, f'{work}/p')
+    if os.getuid() == 0:
+        for uid, status in ((who.uid + 1, 0), (who.uid, 125)):
+            os.chown(f'{work}/.git', uid, uid)
+            project.run('true', status=status)
+
+
+# ---- the list
+
+def listed():
+    """Names of the fixed list, and those that can't be created either."""
+    with open(os.path.join(ROOT, 'src/box/wire/project.h'), encoding='utf-8') as f:
+        rows = re.findall(r'\{ "([^"]+)", (\w+)', f.read())
+    assert len(rows) > 40
+    return ({name for name, _ in rows},
+            {name for name, missing in rows if missing != 'STAYS_MISSING'})
+
+
+def test_the_list_has_what_clients_read():
+    """Files of projects, of each client in docs/clients.md."""
+    with open(os.path.join(ROOT, 'docs/clients.md'), encoding='utf-8') as f:
+        cells = re.findall(r'^\| [^|]+ \| `[a-z-]+` \| ([^|]+) \|', f.read(), re.M)
+    files = {name.split('/')[0] for cell in cells for name in re.findall(r'`([^`]+)`', cell)
+             if not name.startswith('~')}
+    assert len(cells) > 9 and '.mcp.json' in files and files <= listed()[1], files - listed()[1]
+
+
+def test_the_list_is_documented():
+    with open(os.path.join(ROOT, 'docs/sandboxes.md'), encoding='utf-8') as f:
+        text = f.read()
+    text = text[text.index('### What stays read-only'):text.index('**What the repository names')]
+    names, made = listed()
+    for name in names - {'refs', 'objects', 'commondir'}:
+        star = re.search(rf'`(?:\.git/)?{re.escape(name.removeprefix(".git/"))}`( \*)?', text)
+        assert star and (name in made) == (star.group(1) is None), name
+
+
+# ---- submodules, links, worktrees, state
+
+def test_submodules(who, work):  # noqa: F811
+    """In each, git of the host runs what its .git says: none can be given another."""
+    for mode in ('rw', 'rw-all'):
+        os.makedirs(f'{work}/{mode}')
+        os.chown(f'{work}/{mode}', who.uid, who.uid)
+        project, other = Project(who, f'{work}/{mode}/p'), Project(who, f'{work}/{mode}/o')
+        git(other, 'add', '-A', check=True)
+        git(other, 'commit', '-qm', 'a', check=True)
+        for name in ('deep/er', 'away', 'gone', 'old'):
+            git(project, 'submodule', 'add', '-q', other.path, name, check=True)
+        git(project, 'commit', '-qam', 'a', check=True)
+        git(project, 'submodule', '--quiet', 'deinit', '-f', 'away', check=True)
+        git(project, 'submodule', '--quiet', 'deinit', '-f', 'gone', check=True)
+        os.rmdir(f'{project.path}/gone')
+        os.unlink(f'{project.path}/old/.git')  # as git had them before it had .git/modules
+        shutil.copytree(f'{project.path}/.git/modules/old', f'{project.path}/old/.git')
+        git(other, 'config', '-f', f'{project.path}/old/.git/config', '--unset', 'core.worktree')
+        project.own()
+        evil = (f'git init -q evil; git -C evil config core.fsmonitor "touch {project.path}/hit; '
+                'false"; git -C evil -c user.name=a -c user.email=a@b commit -q --allow-empty -m a')
+        line = (f'cd /w; {evil}; for n in deep/er away gone old; do mkdir -p $n; '
+                '(rm -rf $n/.git; cp -rT evil/.git $n/.git) 2>/dev/null; '
+                '(mv $n $n.gone; mkdir $n; cp -rT evil/.git $n/.git) 2>/dev/null; '
+                '(mv $(dirname $n) x; mkdir -p $n; cp -rT evil/.git $n/.git) 2>/dev/null; '
+                'done; true')
+        project.run(line, mode)
+        for command in ('status', 'diff', 'add', 'submodule'):
+            git(project, command, *['-A'] * (command == 'add'))
+        assert os.path.exists(f'{project.path}/hit') == (mode == 'rw-all'), mode
+
+
+def test_links_of_the_list(who, work):  # noqa: F811
+    """A link at a name of the list stays, and so does what it leads to."""
+    project = Project(who, f'{work}/p', existing=False)
+    project.put('dotfiles/codex/config.toml', 'mine')
+    project.put('dotfiles/settings/settings.json', 'mine')
+    for name, target in (('.codex', 'dotfiles/codex'), ('.claude', 'dotfiles/link'),
+                         ('dotfiles/link', f'{project.path}/dotfiles/settings'),
+                         ('.mcp.json', '/nonexistent/x'), ('.vscode', 'dotfiles/none')):
+        os.symlink(target, f'{project.path}/{name}')
+    project.own()
+    before = project.tree()
+    for name in ('.codex', '.claude', '.mcp.json', 'dotfiles/codex', 'dotfiles/link',
+                 'dotfiles/codex/config.toml', 'dotfiles/settings/settings.json', 'dotfiles/none',
+                 'dotfiles'):
+        line = ('cd /w; (echo evil > {0}) 2>/dev/null && echo a; '
+                'mv {0} gone 2>/dev/null && echo b; '
+                '(rm -rf {0} && ! ls {0}) 2>/dev/null && echo c; '
+                '(mkdir {0} && echo evil > {0}/x) 2>/dev/null && echo d; rm -rf gone').format(name)
+        assert project.run(line) == '', name
+    assert project.run('cd /w && echo fine > dotfiles/other && cat dotfiles/other') == 'fine\n'
+    os.unlink(f'{project.path}/dotfiles/other')
+    assert project.tree() == before
+
+
+def with_worktree(who, work, name):  # noqa: F811
+    os.chown(work, who.uid, who.uid)
+    project = Project(who, f'{work}/main')
+    git(project, 'add', 'a.txt', check=True)
+    git(project, 'commit', '-qm', 'a', check=True)
+    git(project, 'worktree', 'add', '-q', '-b', 'topic', name, check=True)
+    return project
+
+
+COMMIT = ('echo more >> a.txt && git -c user.name=a -c user.email=a@b commit -qam inside && '
+          'git checkout -q -b more && git status --porcelain')
+
+
+@pytest.mark.parametrize('inner', [False, True])
+def test_a_worktree_is_worked_in(who, work, inner):  # noqa: F811
+    name = f'{work}/main/.claude/worktrees/w' if inner else f'{work}/w'
+    project = with_worktree(who, work, name)
+    given = project.path if inner else name
+    own = f'{project.path}/.git/worktrees/w'
+    def run(line):
+        return who.run('run', '-v', f'{given}:{given}:rw', '-w', name, '--', 'sh', '-c', line)
+    done = run(COMMIT)
+    assert done.returncode == 0, done.stderr
+    assert git(project, 'log', '-1', '--format=%s', 'more', check=True).stdout == 'inside\n'
+    before = project.tree()
+    kept = [f'{name}/.git', f'{own}/commondir', f'{own}/gitdir', f'{project.path}/.git/config',
+            f'{project.path}/.git/hooks/x', f'{own}/modules/x', f'{own}/config.worktree',
+            f'{name}/.claude/settings.json', f'{name}/.mcp.json', f'{project.path}/.git/commondir']
+    line = ('for n in {}; do (mkdir -p $(dirname $n); echo evil > $n) 2>/dev/null && echo $n; '
+            'mv $n $n.gone 2>/dev/null && echo $n; rm -f $n 2>/dev/null && [ ! -e $n ] && '
+            '[ -e $n.was ] && echo $n; done; true')
+    assert run(line.format(' '.join(kept))).stdout == b''
+    assert project.tree() == before
+    assert git(project, 'status', cwd=name).returncode == 0
+
+
+def test_worktrees_in_the_folder(who, work):  # noqa: F811
+    """Their .git stays, wherever in the folder they are."""
+    for mode in ('rw', 'rw-all'):
+        os.makedirs(f'{work}/{mode}')
+        project = with_worktree(who, f'{work}/{mode}', f'{work}/{mode}/main/deep/w')
+        project.run('cd /w; git init -q evil; git -C evil config core.fsmonitor '
+                    f'"touch {project.path}/hit; false"; '
+                    'rm -f deep/w/.git; cp -rT evil/.git deep/w/.git || '
+                    '(mv deep gone; mkdir -p deep/w; cp -rT evil/.git deep/w/.git); true', mode)
+        git(project, 'status', cwd=f'{project.path}/deep/w')
+        assert os.path.exists(f'{project.path}/hit') == (mode == 'rw-all'), mode
+
+
+def test_a_worktree_brings_nothing_by_itself(who, work):  # noqa: F811
+    """Its .git may be a sandbox's work: the repository must name it, too."""
+    os.chown(work, who.uid, who.uid)
+    other = Project(who, f'{work}/other')
+    os.makedirs(f'{other.path}/.git/worktrees/w')
+    project = Project(who, f'{work}/p', existing=False)
+    project.put('.git', f'gitdir: {other.path}/.git/worktrees/w\n')
+    other.put('.git/worktrees/w/commondir', '../..')
+    project.own()
+    other.own()
+    look = f'ls -d {other.path} 2>/dev/null; true'
+    assert project.run(look) == ''
+    other.put('.git/worktrees/w/gitdir', f'{work}/elsewhere/.git\n')
+    assert project.run(look) == ''
+    other.put('.git/worktrees/w/gitdir', f'{project.path}/.git\n')
+    assert project.run(look) == f'{other.path}\n'  # the control
+
+
+def test_the_state_of_a_program_is_no_project(who, work):  # noqa: F811
+    for name in ('.codex', '.claude', '.gemini'):
+        project = Project(who, f'{work}/{name}', existing=False)
+        assert project.run('ls -A /w; mkdir /w/.claude && echo mine > /w/.claude/x; '
+                           'ls -A /w') == 'a.txt\n.claude\na.txt\n'
+
+
+def test_the_start_tells_what_is_guarded(who, work):  # noqa: F811
+    """To a person at a terminal; what programs read of standard error is as it was."""
+    project = Project(who, f'{work}/p')
+
+    def told(mode, terminal):
+        read, write = pty.openpty() if terminal else os.pipe()
+        done = who.run('run', '-v', f'{project.path}:/w{mode}', '--', 'true', stderr=write)
+        os.write(write, b'end\n')
+        os.close(write)
+        said = b''
+        while b'end' not in said:
+            said += os.read(read, 4096)
+        os.close(read)
+        assert done.returncode == 0
+        return said.split(b'end')[0]
+    said = told(':rw', True)
+    assert said.count(b'\n') == 1 and b'.git/config' in said and b':rw-all' in said
+    for mode, terminal in ((':rw', False), (':rw-all', True), ('', True)):
+        assert told(mode, terminal) == b'', mode
+
+
+def test_the_host_works_meanwhile(who, work, begin):  # noqa: F811
+    """Programs of the host may begin to use what is missing."""
+    project = Project(who, f'{work}/p', existing=False)
+    hub, shared = begin(project)
+    box = hub.create(volumes=shared)
+    git(project, 'init', '-q', '.', check=True)
+    git(project, 'commit', '-q', '--allow-empty', '-m', 'a', check=True)
+    for name in ('.vscode/settings.json', '.claude/settings.json', '.opencode/x'):
+        project.put(name, 'mine')
+    project.own()
+    for name in ('.vscode/settings.json', '.claude/settings.json', '.git/config', '.opencode/x'):
+        assert hub.exec(box, f'echo evil > /w/{name}')['exit_code'] != 0
+    hub.delete(box)
+    until(lambda: sorted(os.listdir(project.path)) == ['.claude', '.git', '.opencode', '.vscode',
+                                                       'a.txt'])
+    assert os.stat(f'{project.path}/.vscode').st_mode & 0o7777 == 0o755
+    git(project, 'status', check=True)
+
+
+def test_what_a_sandbox_leaves_is_told(who, work, begin):  # noqa: F811
+    project = Project(who, f'{work}/p')
+    for name in ('old', 'worked in', 'changed'):
+        git(project, 'init', '-q', name, check=True)
+    project.put('changed/.git/hooks/pre-commit', 'mine')
+    git(project, 'init', '-q', 'in place', check=True)
+    project.put('in place/.git/hooks/pre-commit', 'mine')
+    project.own()
+    hub, shared = begin(project)
+    box = hub.create(volumes=shared)
+    done = hub.exec(box, 'cd /w && git init -q sub/new && touch mise.toml && '
+                    'cd "worked in" && git -c user.name=a -c user.email=a@b commit -q '
+                    '--allow-empty -m a && echo x > ../changed/.git/hooks/pre-push && '
+                    'echo x > "../in place/.git/hooks/pre-commit" && git init -q --bare ../bare && '
+                    'mkdir ../.git/rebase-merge && '
+                    'echo "exec x" > ../.git/rebase-merge/git-rebase-todo')
+    assert done['exit_code'] == 0, done
+    hub.delete(box)
+    for name in ('sub/new', 'changed', 'mise.toml', 'in place', 'bare', '.git/rebase-merge'):
+        until(lambda: f'{project.path}/{name} is new' in hub.said(), what=name)
+    assert f'{project.path}/old' not in hub.said()
+    assert f'{project.path}/worked in' not in hub.said()

@@ -594,6 +594,15 @@ def test_cp_keeps_within_its_directory(hub, sb, here):
     assert os.listdir(outside) == ['kept'] and b'\x1b' not in done.stderr
 
 
+def test_cp_says_why_a_copy_is_not_whole(hub, sb, here):
+    """That a tree is too deep is found in the middle; the hub runs on."""
+    sh(hub, sb,
+       'mkdir t; cd t; i=0; while [ $i -lt 300 ]; do mkdir -p d; cd d; i=$((i + 1)); done')
+    done = hub.fails(FAILED, 'not whole', 'cp', f'{sb}:t', str(here))
+    assert b'holt serve' not in done.stderr
+    assert 'too many directories' in hub.said()
+
+
 def test_fs_watch(hub, sb):
     sh(hub, sb, 'mkdir d')
     watch = hub.popen('fs', 'watch', '-r', sb, 'd')

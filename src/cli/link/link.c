@@ -238,7 +238,11 @@ static void on_end(void *owner, struct http_exchange *x, const struct err *e)
 {
 	struct hub_link *l = owner;
 
-	if (e && l->err.code == ERR_NONE) {
+	if (e && l->err.code == ERR_NONE && l->take_bytes && l->status == 200) {
+		err_set(&l->err, ERR_IO,
+			"the hub ended its answer in the middle: what came is not whole, and the "
+			"hub's log says why");
+	} else if (e && l->err.code == ERR_NONE) {
 		l->err = *e;
 		err_wrap(&l->err, "the hub at %.100s", l->socket);
 	}

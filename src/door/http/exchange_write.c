@@ -153,7 +153,9 @@ static void end_stream(struct exchange *a, const struct api_problem *p)
 	autobuf struct buf b = BUF_INIT(PROBLEM_MAX);
 
 	if (a->route->shape == API_TAR && p) {
-		http_stream_break(take_ptr(a->stream)); /* else it would seem to be whole */
+		/* else it would seem to be whole; only the log can have the cause */
+		log_warn("%s ends before its archive does: %s", a->route->op->action, p->e->msg);
+		http_stream_break(take_ptr(a->stream));
 		return;
 	}
 	if (a->route->shape == API_FRAMES) {

@@ -527,6 +527,7 @@ BAD_REQUESTS = {
     'space': (b'GET /  HTTP/1.1\r\nHost: web.example\r\n\r\n', 400),
     'blank first': (b'\r\nGET / HTTP/1.1\r\nHost: other.example\r\n\r\n', 400),
     'lower': (b'get / http/1.1\r\nHost: other.example\r\n\r\n', 400),
+    'half': (b'GET / HTTP/1.1\r\nHost: web.example', 400),
     'too large': (b'GET / HTTP/1.1\r\nHost: web.example\r\nX: ' + b'y' * 70000 + b'\r\n\r\n', 400),
 }
 

@@ -152,6 +152,8 @@ static bool take_all(struct flow *f)
 		}
 		switch (request_read(buf_str(&f->in), &f->scanned, &r, &why)) {
 		case REQUEST_MORE:
+			if (f->client_eof)
+				return flow_deny(f, NW_REASON_BAD_HTTP, "the head has no end");
 			if (f->in.n < f->in.max)
 				return true;
 			return flow_deny(f, NW_REASON_BAD_HTTP, "the head is too large");

@@ -99,6 +99,12 @@ int err_wrap(struct err *e, const char *fmt, ...)
 	return -1;
 }
 
+int err_unsure(struct err *e)
+{
+	e->code = ERR_UNSURE;
+	return err_wrap(e, "it may have been done");
+}
+
 int err_point(struct err *e, const char *fmt, ...)
 {
 	va_list ap;

@@ -70,5 +70,8 @@ int err_sys(struct err *e, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Puts context before the message of an error already set ("fork: create child: …"); -1. */
 int err_wrap(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* Says of an error already set that what has failed may have been done all the same; -1. */
+int err_unsure(struct err *e);
+
 /* Sets the pointer of an error already set; -1. */
 int err_point(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -264,8 +264,7 @@ static void secret_set_run(struct call *c, const void *request)
 	    secret_find(s, q->secret, &view, when, &e) == 0) {
 		call_answer(c, &view);
 	} else {
-		e.code = ERR_UNSURE;
-		err_wrap(&e, "it may have been done");
+		err_unsure(&e);
 		call_fail(c, &e);
 	}
 }

@@ -47,7 +47,8 @@ static int store_failed(struct err *e, const char *what)
 
 static int store_unsure(struct err *e, const char *what)
 {
-	return err_set(e, ERR_UNSURE, "it may have been done: %s: %s", what, strerror(errno));
+	err_sys(e, errno, "%s", what);
+	return err_unsure(e);
 }
 
 /* A new file with these bytes, which has reached the disk; its name is free. */

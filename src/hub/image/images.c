@@ -11,6 +11,7 @@
 #include "base/folder.h"
 #include "base/hash.h"
 #include "base/id.h"
+#include "base/publish.h"
 #include "hub/image/cache.h"
 
 enum { NAMES_MAX_BYTES = 4 << 20, DIGITS_MIN = 12 };
@@ -106,18 +107,22 @@ int images_write(int dir, const char *name, struct str text, struct err *e)
 {
 	char temporary[64];
 	autoclose int fd = -1;
-	int failed = 0;
+	int rc;
 
 	snprintf(temporary, sizeof(temporary), "%s.new", name);
 	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return err_sys(e, errno, "write %s", name);
-	if (fd_write(fd, text.p, text.n) < 0 || fsync(fd) < 0 ||
-	    renameat(dir, temporary, dir, name) < 0 || fsync(dir) < 0)
-		failed = errno;
-	if (failed)
+	if (fd_write(fd, text.p, text.n) < 0 || fsync(fd) < 0) {
+		err_sys(e, errno, "write %s", name);
 		unlinkat(dir, temporary, 0);
-	return failed ? err_sys(e, failed, "write %s", name) : 0;
+		return -1;
+	}
+	rc = publish(dir, temporary, name);
+	if (rc == 0)
+		return 0;
+	err_sys(e, errno, "write %s", name);
+	return rc > 0 ? err_unsure(e) : -1;
 }
 
 /* ---- the folder ------------------------------------------------------------------------------ */

@@ -184,11 +184,7 @@ static int row_write(const struct shots *s, const struct shot *shot, struct err 
 	if (rc == 0)
 		return 0;
 	err_sys(e, errno, "keep the snapshot");
-	if (rc > 0) {
-		e->code = ERR_UNSURE;
-		err_wrap(e, "it may have been done");
-	}
-	return -1;
+	return rc > 0 ? err_unsure(e) : -1;
 }
 
 static int newest_first(const void *a, const void *b)

@@ -189,7 +189,7 @@ static void start_run(struct call *c, const void *request)
 	struct talk *t = me ? start_child(c, q, me, &e) : NULL;
 	struct conversation_view view;
 
-	if (!t || conversation_describe(c, t, &view, &e) < 0)
+	if (!t || (conversation_describe(c, t, &view, &e) < 0 && err_unsure(&e) < 0))
 		call_fail(c, &e);
 	else
 		call_answer(c, &(struct started_view){

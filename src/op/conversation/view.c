@@ -136,11 +136,14 @@ void conversation_answer(struct call *c, struct talk *t)
 	struct conversation_view view;
 	struct err e = ERR_INIT;
 
-	if (conversation_describe(c, t, &view, &e) < 0 ||
-	    user_data_read(c, t, &view.user_data, &e) < 0)
-		call_fail(c, &e);
-	else
+	if (conversation_describe(c, t, &view, &e) == 0 &&
+	    user_data_read(c, t, &view.user_data, &e) == 0) {
 		call_answer_by(c, &conversation_view_table, &view);
+	} else {
+		if (call_op(c)->effect != OP_READ)
+			err_unsure(&e);
+		call_fail(c, &e);
+	}
 }
 
 /* ---- conversation.list ----------------------------------------------------------------------- */

@@ -250,7 +250,7 @@ static int folder_made(struct conversations *c, struct conversation *v, struct e
 		return 0;
 	err_sys(e, errno, "make a folder");
 	if (renameat2(c->dir, v->id, c->dir, new_name, RENAME_NOREPLACE) < 0)
-		e->code = ERR_UNSURE;
+		err_unsure(e);
 	return -1;
 }
 
@@ -318,7 +318,7 @@ int conversation_delete(struct conversation *v, struct err *e)
 		err_sys(e, errno, "move the conversation to the trash");
 		if (renameat2(c->trash, v->id, c->dir, v->id, RENAME_NOREPLACE) == 0)
 			return -1; /* it is where it was */
-		e->code = ERR_UNSURE;
+		err_unsure(e);
 		rc = 1;
 	}
 	list_drop(c, v);

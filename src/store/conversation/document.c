@@ -49,7 +49,8 @@ static int document_failed(const char *name, struct err *e)
 
 static int document_unsure(const char *name, struct err *e)
 {
-	return err_set(e, ERR_UNSURE, "it may have been done: write %s: %s", name, strerror(errno));
+	err_sys(e, errno, "write %s", name);
+	return err_unsure(e);
 }
 
 int document_write(int folder, const char *name, struct str text, struct err *e)

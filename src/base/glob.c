@@ -12,12 +12,10 @@ static bool glob_is_free(char c)
 }
 
 /* A star gives back as little as it can: only the last one is ever tried again. */
-bool glob_allows(struct str g, struct str s)
+static bool glob_run(struct str g, struct str s, bool any)
 {
 	size_t gi = 0, si = 0, star = SIZE_MAX, from = 0;
 
-	if (str_is(g, "*"))
-		return true;
 	while (si < s.n) {
 		if (gi < g.n && g.p[gi] == '*') {
 			star = gi++;
@@ -25,7 +23,7 @@ bool glob_allows(struct str g, struct str s)
 		} else if (gi < g.n && g.p[gi] == s.p[si]) {
 			gi++;
 			si++;
-		} else if (star != SIZE_MAX && glob_is_free(s.p[from])) {
+		} else if (star != SIZE_MAX && (any || glob_is_free(s.p[from]))) {
 			gi = star + 1;
 			si = ++from;
 		} else {
@@ -35,4 +33,14 @@ bool glob_allows(struct str g, struct str s)
 	while (gi < g.n && g.p[gi] == '*')
 		gi++;
 	return gi == g.n;
+}
+
+bool glob_matches(struct str pattern, struct str text)
+{
+	return glob_run(pattern, text, true);
+}
+
+bool glob_allows(struct str pattern, struct str text)
+{
+	return glob_run(pattern, text, str_is(pattern, "*"));
 }

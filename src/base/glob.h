@@ -1,8 +1,11 @@
 #pragma once
-/* Patterns of what may be allowed. */
+/* Patterns of the operator: '*' stands for any bytes, also none; every other byte for itself. Takes
+ * O(n m) at most. */
 #include "base/str.h"
 
-/* '*' is any bytes, also none, but control characters and those by which a shell begins another
- * command or puts in what one prints: ;&|`$<>(){}\ and line ends. Any other byte is itself.
- * The pattern "*" alone matches every text. Takes O(n m) at most. */
+bool glob_matches(struct str pattern, struct str text);
+
+/* Of what may be allowed: here '*' stands neither for control characters nor for those by which a
+ * shell begins another command or puts in what one prints, ;&|`$<>(){}\ and line ends. The pattern
+ * "*" alone matches every text. */
 bool glob_allows(struct str pattern, struct str text);

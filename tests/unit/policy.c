@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "guard/policy/glob.h"
+#include "base/glob.h"
 #include "guard/policy/policy.h"
 
 static void test_glob(void **state)
@@ -33,13 +33,13 @@ static void test_glob(void **state)
 	char many[2000];
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		assert_int_equal(policy_glob(str_of(cases[i].pattern), str_of(cases[i].text)),
+		assert_int_equal(glob_matches(str_of(cases[i].pattern), str_of(cases[i].text)),
 				 cases[i].is);
 	memset(many, 'a', sizeof(many));
 	for (size_t i = 0; i < 1000; i += 2)
 		many[i] = '*';
-	assert_false(policy_glob((struct str){ many, 1000 }, (struct str){ many + 1001, 900 }) &&
-		     policy_glob(STR_LIT("*b"), (struct str){ many + 1000, 1000 }));
+	assert_false(glob_matches((struct str){ many, 1000 }, (struct str){ many + 1001, 900 }) &&
+		     glob_matches(STR_LIT("*b"), (struct str){ many + 1000, 1000 }));
 }
 
 static const char file_text[] =

@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/glob.h"
 #include "cli/config/config.h"
 #include "door/http/routes.h"
 #include "door/mcp/tools.h"
-#include "guard/policy/glob.h"
 #include "json/document/near.h"
 #include "op/ops.h"
 
@@ -54,8 +54,8 @@ static bool is_command(const struct config_action *a)
 
 bool config_is_action(const struct config_action *a, struct str pattern)
 {
-	return policy_glob(pattern, str_of(a->action)) ||
-	       (is_command(a) && policy_glob(pattern, STR_LIT(OP_COMMANDS_ACTION)));
+	return glob_matches(pattern, str_of(a->action)) ||
+	       (is_command(a) && glob_matches(pattern, STR_LIT(OP_COMMANDS_ACTION)));
 }
 
 /* ---- pointers ------------------------------------------------------------------------------ */

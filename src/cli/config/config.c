@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/glob.h"
 #include "cli/common/home.h"
 #include "cli/common/safe.h"
 #include "config/config.h"
 #include "config/variables.h"
 #include "door/mcp/tools.h"
 #include "gate/gate.h"
-#include "guard/policy/glob.h"
 #include "guard/policy/policy.h"
 #include "op/ops.h"
 
@@ -56,7 +56,7 @@ static bool doubts_action(const struct doubts *d, struct str pattern)
 static bool doubts_effect(const struct doubts *d, struct str pattern)
 {
 	for (size_t i = 0; i < OP_EFFECTS; i++) {
-		if (policy_glob(pattern, str_of(op_effect_names[i])))
+		if (glob_matches(pattern, str_of(op_effect_names[i])))
 			return true;
 	}
 	return false;
@@ -72,7 +72,7 @@ static bool doubts_module(const struct doubts *d, struct str pattern)
 		return servers->n && pattern.p[0] == '*';
 	pattern.n = (size_t)(end - pattern.p);
 	for (size_t i = 0; i < servers->n; i++) {
-		if (policy_glob(pattern, servers->p[i].name))
+		if (glob_matches(pattern, servers->p[i].name))
 			return true;
 	}
 	return false;
@@ -86,7 +86,7 @@ static bool doubts_tool(const struct doubts *d, struct str pattern)
 		size_t n = tools_of(all_ops[i], names, ARRAY_LEN(names));
 
 		while (n > 0) {
-			if (policy_glob(pattern, str_of(names[--n])))
+			if (glob_matches(pattern, str_of(names[--n])))
 				return true;
 		}
 	}

@@ -1,14 +1,13 @@
 #include "guard/policy/policy.h"
 
 #include "base/glob.h"
-#include "guard/policy/glob.h"
 
 /* ---- one rule ------------------------------------------------------------------------------ */
 
 bool policy_names(const struct field_strs *patterns, struct str text)
 {
 	for (size_t i = 0; i < patterns->n; i++) {
-		if (policy_glob(patterns->p[i], text))
+		if (glob_matches(patterns->p[i], text))
 			return true;
 	}
 	return false;
@@ -34,7 +33,7 @@ static void policy_see(void *data, struct str text)
 	struct policy_seen *s = data;
 
 	s->all++;
-	s->matching += s->allows ? glob_allows(s->pattern, text) : policy_glob(s->pattern, text);
+	s->matching += s->allows ? glob_allows(s->pattern, text) : glob_matches(s->pattern, text);
 }
 
 /* Of several texts, such as the hosts of a network, one is enough to deny or to ask; to allow, all
@@ -105,8 +104,8 @@ const struct config_principal *policy_next(const struct config_file *f, struct s
 	while (*at < f->principals.n) {
 		const struct config_principal *p = &f->principals.p[(*at)++];
 
-		if (policy_glob(p->name, who) ||
-		    (conversation.n && policy_glob(p->name, conversation)))
+		if (glob_matches(p->name, who) ||
+		    (conversation.n && glob_matches(p->name, conversation)))
 			return p;
 	}
 	return NULL;

@@ -69,6 +69,9 @@ ERR_ROW(DISK_FULL, "disk_full", -32603, 507, 125, false, GUEST,
 ERR_ROW(UNAUTHORIZED, "unauthorized", -32603, 401, 125, false, POLICY,
 	"Send the header \"Authorization: Bearer TOKEN\"; `holt auth token` prints the token of a "
 	"hub to its owner.")
+ERR_ROW(LINK, "link_not_valid", -32603, 401, 125, false, POLICY,
+	"Open a new link: `holt web` prints one to the page, `holt preview` one to a port of a "
+	"sandbox.")
 ERR_ROW(HOST, "host_not_allowed", -32603, 403, 125, false, POLICY,
 	"Use the address that the server printed at its start, or have its operator name this host "
 	"with --allow-host.")

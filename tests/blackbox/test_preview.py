@@ -126,7 +126,10 @@ def test_cookies_of_its_own(hub, page):
 def test_without_a_right(page, change):
     change(page)
     reply = page.raw()
-    assert reply.status == 401 and json.loads(reply.body)['error']['code'] == 'unauthorized'
+    error = json.loads(reply.body)['error']
+    # no word of the hub's token, which would open nothing here
+    assert reply.status == 401 and error['code'] == 'unauthorized'
+    assert 'holt preview' in error['remediation'] and 'TOKEN' not in error['remediation']
 
 
 def test_a_cookie_of_another_page_is_in_nobodys_way(page):
@@ -187,6 +190,23 @@ def test_the_doors_are_apart(hub, page):
                     {'fields': [f'Origin: http://{page.host}']}):
         assert hub.raw('GET', '/v1/sandboxes', **options).status in (401, 403)
     assert hub.raw('GET', '/v1/sandboxes').status == 200  # the control
+
+
+def test_a_token_of_the_hub_stays_here(hub, app, page):
+    """In whatever field somebody sends one, a server inside never has it."""
+    key = hub.post('/v1/keys', name='shown', scopes=['read'])['token']
+    tokens = [hub.token, key]
+    for token in tokens:
+        sent = [f'Authorization: Bearer {token}', f'X-Token: {token}', f'X-More: bearer {token}',
+                'X-Mine: 1']
+        for told in (page.told('/', fields=sent), app.told('/', fields=sent[1:])):
+            fields = dict(told['fields'])
+            assert fields['x-mine'] == '1' and token not in json.dumps(fields), fields
+    # what is none goes over
+    other = f'Bearer {key[:-1]}{"0" if key[-1] != "0" else "1"}'
+    fields = dict(page.told('/', fields=[f'Authorization: {other}'])['fields'])
+    assert fields['authorization'] == other
+    hub.call('DELETE', '/v1/keys/shown')
 
 
 def test_no_way_to_another_server(hub, app):

@@ -98,9 +98,17 @@ static const struct serve_part serve_people = {
 	.free = free_api,
 };
 
+static bool is_token(void *owner, struct str text)
+{
+	return ((struct serving *)owner)->identify(owner, text, false) != NULL;
+}
+
 static void *open_expose(struct serving *s, struct http_routes *ret, struct err *e)
 {
-	struct expose *x = expose_new(&s->loop, s->ops, e);
+	const struct expose_options o = {
+		.loop = &s->loop, .ops = s->ops, .is_token = is_token, .owner = s
+	};
+	struct expose *x = expose_new(&o, e);
 
 	if (x)
 		*ret = expose_routes(x);

@@ -162,11 +162,15 @@ static int on_decode(void *client, void *request, struct err *e)
 	struct exposed *x = client;
 	struct expose_path *p = request;
 
-	if (!x->right.port)
-		return read_path(x, p, e);
-	*p = (struct expose_path){ str_of(x->right.id), x->right.port };
-	x->as = expose_as_preview(x->right.port);
-	x->as.at_hub = x->at_hub;
+	if (!x->right.port && read_path(x, p, e) < 0)
+		return -1;
+	if (x->right.port) {
+		*p = (struct expose_path){ str_of(x->right.id), x->right.port };
+		x->as = expose_as_preview(x->right.port);
+		x->as.at_hub = x->at_hub;
+	}
+	x->as.is_token = x->x->is_token;
+	x->as.owner = x->x->owner;
 	return 0;
 }
 
@@ -193,9 +197,9 @@ static int check_right(const struct exposed *x, const struct hub_sandbox *l, str
 
 	hub_sandbox_info(l, &i);
 	if (x->as.own_name && i.generation != x->right.generation)
-		return err_set(e, ERR_UNAUTHORIZED, "the link is to a sandbox that has ended");
+		return err_set(e, ERR_LINK, "the link is to a sandbox that has ended");
 	if (x->as.own_name && !ops_acts(x->x->ops, str_of(x->right.owner)))
-		return err_set(e, ERR_UNAUTHORIZED, "%s that made the link has ended",
+		return err_set(e, ERR_LINK, "%s that made the link has ended",
 			       str_starts(str_of(x->right.owner), CONVERSATION_PRINCIPAL)
 				       ? "the conversation"
 				       : "the key");
@@ -359,7 +363,7 @@ static const struct http_route rows[] = {
 	  .doc = DOC },
 };
 
-struct expose *expose_new(uv_loop_t *loop, struct ops *ops, struct err *e)
+struct expose *expose_new(const struct expose_options *o, struct err *e)
 {
 	struct expose *x = calloc(1, sizeof(*x));
 
@@ -367,8 +371,10 @@ struct expose *expose_new(uv_loop_t *loop, struct ops *ops, struct err *e)
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	x->loop = loop;
-	x->ops = ops;
+	x->loop = o->loop;
+	x->ops = o->ops;
+	x->is_token = o->is_token;
+	x->owner = o->owner;
 	return x;
 }
 

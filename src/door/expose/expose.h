@@ -12,8 +12,16 @@
 
 struct expose;
 
-/* Borrows ops until expose_free(). */
-struct expose *expose_new(uv_loop_t *loop, struct ops *ops, struct err *e) MUST_USE;
+struct expose_options {
+	uv_loop_t *loop;
+	struct ops *ops;
+	/* Whether the text is a token of this hub, which no server in a sandbox gets. */
+	bool (*is_token)(void *owner, struct str text);
+	void *owner;
+};
+
+/* What o points to is borrowed until expose_free(). */
+struct expose *expose_new(const struct expose_options *o, struct err *e) MUST_USE;
 /* Ends what is open by links that this owner made. */
 void expose_end_of(struct expose *x, struct str owner);
 /* The server goes down: what is open ends. */

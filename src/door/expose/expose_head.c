@@ -153,13 +153,21 @@ static void put_cookies(struct fields *f, struct str list)
 	}
 }
 
+/* A token of the hub, whatever field it was sent in, is for the hub. */
+static bool is_for_hub(const struct expose_as *as, struct str name, struct str value)
+{
+	struct str bearer = http_bearer(value);
+
+	return (as->at_hub && http_same(name, STR_LIT("Authorization"))) ||
+	       as->is_token(as->owner, bearer.p ? bearer : value);
+}
+
 static void put_field(void *data, struct str name, struct str value)
 {
 	struct fields *f = data;
 
 	if (f->failed || !goes(of_requests, ARRAY_LEN(of_requests), name, f->as->own_name) ||
-	    is_named(f->connection, name) ||
-	    (f->as->at_hub && http_same(name, STR_LIT("Authorization"))))
+	    is_named(f->connection, name) || is_for_hub(f->as, name, value))
 		return;
 	f->failed = buf_addf(f->to, f->e, "%.*s: %.*s\r\n", STR_ARG(name), STR_ARG(value)) < 0;
 }

@@ -24,6 +24,9 @@ struct expose_as {
 	/* Besides, it was asked for at the hub's own name: credentials are meant for the hub. */
 	bool at_hub;
 	struct str cookie; /* only then: the name of a cookie that belongs to the hub */
+	/* Whether the text is a token of this hub. */
+	bool (*is_token)(void *owner, struct str text);
+	void *owner;
 };
 
 /* The path and query that the server sees. */

@@ -120,7 +120,7 @@ static int judge(struct expose *x, struct http_request *q, struct preview_right 
 		return enter(q, token, ret, e) < 0 ? -1 : 1;
 	http_request_each_header(q, look_for_cookie, &s);
 	return s.found ? 0
-		       : err_set(e, ERR_UNAUTHORIZED,
+		       : err_set(e, ERR_LINK,
 				 "the link is over, or none of this server's: ask for a new one");
 }
 

@@ -11,6 +11,8 @@
 struct expose {
 	uv_loop_t *loop;
 	struct ops *ops;
+	bool (*is_token)(void *owner, struct str text);
+	void *owner;
 	struct exposed *open;
 	bool ending;
 };

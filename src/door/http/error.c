@@ -80,6 +80,7 @@ enum {
 	OF_STORE_READONLY = API_INTERNAL,
 	OF_STORE_NEWER = API_INTERNAL,
 	OF_UNAUTHORIZED = API_UNAUTHORIZED,
+	OF_LINK = API_UNAUTHORIZED,
 	OF_HOST = API_FORBIDDEN,
 	OF_ORIGIN = API_FORBIDDEN,
 	OF_ROUTE = API_NOT_FOUND,
@@ -175,7 +176,7 @@ const struct field_table api_problem_table = FIELD_TABLE(struct envelope, envelo
 static const char *remedy_of(const struct api_problem *p)
 {
 	bool many = p->code == API_INTERNAL || p->code == API_QUOTA_EXCEEDED ||
-		    p->code == API_MODULE_FAILED;
+		    p->code == API_MODULE_FAILED || p->code == API_UNAUTHORIZED;
 
 	return many && api_code_of(p->e->code) == p->code ? err_info(p->e->code)->remediation
 							  : api_codes[p->code].remediation;

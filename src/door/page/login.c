@@ -353,7 +353,7 @@ static const struct principal *link_take(struct page *p, struct str code, struct
 		link_drop(k);
 		return by;
 	}
-	err_set(e, ERR_UNAUTHORIZED,
+	err_set(e, ERR_LINK,
 		"the link was used, is too old, or is none of this hub's: holt web prints another");
 	return NULL;
 }

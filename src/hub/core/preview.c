@@ -134,5 +134,5 @@ int preview_open(const struct previews *p, struct str token, struct str host,
 		return -1;
 	if (good && is_name(p, label, host))
 		return 0;
-	return err_set(e, ERR_UNAUTHORIZED, "the link is over, or is none of this server's");
+	return err_set(e, ERR_LINK, "the link is over, or is none of this server's");
 }

@@ -41,7 +41,7 @@ struct preview_right {
 	uint32_t generation;
 	int64_t expires_s; /* Unix time */
 };
-/* Opens a token that was sent to this name (a request's Host). ERR_UNAUTHORIZED if it is
- * invalid, expired, or for another name. Whether the sandbox and the owner exist is not checked. */
+/* Opens a token that was sent to this name (a request's Host). ERR_LINK if it is invalid,
+ * expired, or for another name. Whether the sandbox and the owner exist is not checked. */
 int preview_open(const struct previews *p, struct str token, struct str host,
 		 struct preview_right *ret, struct err *e) MUST_USE;

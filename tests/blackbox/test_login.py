@@ -239,7 +239,7 @@ def test_neither_alone(browser):
     # one that another server of this host has set stands beside it
     name = browser.cookie.partition('=')[0]
     for cookies in (f'a=b; {browser.cookie}', f'{name}=x; {browser.cookie}; c',
-                    f' {browser.cookie} ;;'):
+                    f' {browser.cookie} ;;', f'{other.cookie}; {browser.cookie}'):
         assert browser.asks(named={'Cookie': cookies}) == 200, cookies
 
 

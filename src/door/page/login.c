@@ -192,20 +192,16 @@ static void cookie_name(struct http_request *q, char ret[COOKIE_NAME_MAX])
 		 a.port);
 }
 
-static struct login *login_by_cookie(struct page *p, struct http_request *q)
+/* Servers on other ports can have set some of this name, too, even with another log-in's value. */
+static bool login_has_cookie(const struct login *l, struct http_request *q)
 {
 	struct str cookies = http_request_header(q, STR_LIT("Cookie")), value;
 	char name[COOKIE_NAME_MAX];
-	struct login *found = NULL;
+	bool found = false;
 
 	cookie_name(q, name);
-	/* Others can have set one of this name, too. */
-	while (!found && http_cookie_next(&cookies, name, &value)) {
-		for (struct login *l = p->logins; l; l = l->next) {
-			if (!l->who.ended && login_has(l->cookie, value))
-				found = l;
-		}
-	}
+	while (!found && http_cookie_next(&cookies, name, &value))
+		found = login_has(l->cookie, value);
 	return found;
 }
 
@@ -260,12 +256,13 @@ const void *page_identify(struct page *p, struct http_request *q)
 {
 	int64_t now = clock_unix_ms();
 	struct str key = key_of(q);
-	struct login *l;
+	struct login *l = p->logins;
 
 	if (!key.p || !is_for_pages(http_request_path(q)) || !is_own_page(q))
 		return NULL;
-	l = login_by_cookie(p, q);
-	if (!l || !login_has(l->key, key) || login_is_over(l, now))
+	while (l && (l->who.ended || !login_has(l->key, key)))
+		l = l->next;
+	if (!l || !login_has_cookie(l, q) || login_is_over(l, now))
 		return NULL;
 	l->used_ms = now;
 	return &l->who;

@@ -419,6 +419,18 @@ def test_the_least_used_gives_way(hub):
     assert first.asks() == 401 and last.asks() == 200
 
 
+def test_a_key_takes_no_places_of_others(hub):
+    """Neither the operator's log-in nor an unused link of theirs gives way to those of a key."""
+    token = hub.post('/v1/keys', name='crowd', scopes=['read'])['token']
+    own, unused = Browser(hub), link(hub)
+    crowd = [Browser(hub, link(hub, token=token)) for _ in range(66)]
+    for _ in range(17):
+        last = link(hub, token=token)
+    assert own.asks() == 200 and Browser(hub, unused).asks() == 200
+    assert [crowd[0].asks(), crowd[-1].asks(), Browser(hub, last).asks()] == [401, 200, 200]
+    hub.call('DELETE', '/v1/keys/crowd')
+
+
 def test_headers_of_the_page(hub, browser):
     nonces = set()
     for path in ('/', '/inbox', '/s/any/term', '/login'):

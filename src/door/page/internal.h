@@ -7,7 +7,7 @@
 enum {
 	OWNER_SIZE = 80,
 	LINKS_MAX = 16,
-	LOGINS_MAX = 64, /* at once; the one longest unused gives way */
+	LOGINS_MAX = 64, /* at once; of those of whoever has most, one gives way */
 };
 
 /* One browser's. Calls point to its principal, so it stays when it has ended. */
@@ -35,7 +35,6 @@ struct page {
 	uv_timer_t timer;
 	struct login *logins; /* the newest first */
 	struct link links[LINKS_MAX];
-	size_t next_link; /* where the next one goes, over the oldest */
 	int64_t saved_ms; /* when the file was written; 0: something in it has changed */
 	void (*on_closed)(void *arg);
 	void *on_closed_arg;

@@ -292,9 +292,40 @@ static const struct field link_fields[] = {
 };
 static const struct field_table link_table = FIELD_TABLE(struct link_view, link_fields);
 
+static size_t links_of(const struct page *p, const struct principal *payer)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < LINKS_MAX; i++)
+		n += p->links[i].code && principal_payer(p->links[i].by) == payer;
+	return n;
+}
+
+/* A free place, or that of the oldest link of whoever then has most, so that nobody can push out
+ * the links of others. */
+static struct link *link_room(struct page *p, const struct principal *by)
+{
+	struct link *room = NULL;
+	size_t most = 0;
+
+	for (size_t i = 0; i < LINKS_MAX; i++) {
+		struct link *k = &p->links[i];
+		const struct principal *payer = k->code ? principal_payer(k->by) : NULL;
+		size_t n = links_of(p, payer) + (payer == principal_payer(by));
+
+		if (!payer)
+			return k;
+		if (n > most || (n == most && k->until_ms < room->until_ms)) {
+			room = k;
+			most = n;
+		}
+	}
+	return room;
+}
+
 static struct link *link_new(struct page *p, const struct principal *by, struct err *e)
 {
-	struct link *k = &p->links[p->next_link];
+	struct link *k = link_room(p, by);
 
 	/* A log-in must not outlive itself by another one, and the page is no place for agents. */
 	if (login_of(p, by) || str_starts(str_of(by->name), CONVERSATION_PRINCIPAL)) {
@@ -307,7 +338,6 @@ static struct link *link_new(struct page *p, const struct principal *by, struct 
 		return NULL;
 	k->by = by;
 	k->until_ms = clock_unix_ms() + LINK_MS;
-	p->next_link = (p->next_link + 1) % LINKS_MAX;
 	return k;
 }
 
@@ -357,18 +387,33 @@ static const struct principal *link_take(struct page *p, struct str code, struct
 
 /* ---- log-ins ------------------------------------------------------------------------------- */
 
-static void login_make_room(struct page *p)
+static size_t logins_of(const struct page *p, const struct principal *payer)
 {
-	struct login *oldest = NULL;
 	size_t n = 0;
 
+	for (const struct login *l = p->logins; l; l = l->next)
+		n += !l->who.ended && (!payer || principal_payer(l->by) == payer);
+	return n;
+}
+
+/* As link_room(): of those of whoever then has most, the one that was unused for longest ends. */
+static void login_make_room(struct page *p, const struct principal *by)
+{
+	struct login *room = NULL;
+	size_t most = 0;
+
+	if (logins_of(p, NULL) < LOGINS_MAX)
+		return;
 	for (struct login *l = p->logins; l; l = l->next) {
-		n += !l->who.ended;
-		if (!l->who.ended && (!oldest || l->used_ms <= oldest->used_ms))
-			oldest = l;
+		const struct principal *payer = principal_payer(l->by);
+		size_t n = l->who.ended ? 0 : logins_of(p, payer) + (payer == principal_payer(by));
+
+		if (n > most || (n == most && n > 0 && l->used_ms <= room->used_ms)) {
+			room = l;
+			most = n;
+		}
 	}
-	if (n >= LOGINS_MAX)
-		login_end(p, oldest);
+	login_end(p, room);
 }
 
 struct login *login_new(struct page *p, const struct principal *by, struct err *e)
@@ -379,7 +424,7 @@ struct login *login_new(struct page *p, const struct principal *by, struct err *
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	login_make_room(p);
+	login_make_room(p, by);
 	id_make(l->id, "login");
 	snprintf(l->name, sizeof(l->name), "%s", by->name);
 	snprintf(l->owner, sizeof(l->owner), "%.*s", STR_ARG(principal_owner(by)));

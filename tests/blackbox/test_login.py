@@ -159,6 +159,25 @@ def test_a_link_works_once(hub):
     assert again.reply.status == 401 and not again.reply.get('Set-Cookie')
 
 
+def test_a_look_at_a_link(hub):
+    """Tells the page whose it is, and nothing else; it can still be used."""
+    token = hub.post('/v1/keys', name='giver', scopes=['read'])['token']
+    code = link(hub, token=token)
+    own = Browser(hub)
+    look = json.dumps({'code': code, 'look': True})
+    for _ in range(2):
+        reply = own.raw('POST', '/session', look)
+        assert (reply.status, json.loads(reply.body)) == (200, {'name': 'key:giver'})
+        assert not reply.get('Set-Cookie')
+    for named in ({'Origin': None}, {'Origin': 'http://evil.example'}):
+        assert own.raw('POST', '/session', look, named=named).status == 403
+    assert own.raw('POST', '/session', json.dumps({'code': '0' * 64, 'look': True})).status == 401
+    entered = Browser(hub, code)
+    assert entered.asks() == 200 and json.loads(entered.reply.body)['name'] == 'key:giver'
+    assert own.raw('POST', '/session', look).status == 401
+    hub.call('DELETE', '/v1/keys/giver')
+
+
 @pytest.mark.parametrize('code', ['', 'x', '0' * 64, 'x' * 129, 'é'])
 def test_wrong_codes(hub, code):
     link(hub)

@@ -221,6 +221,35 @@ def test_it_says_how_to_log_in(chrome):
     assert [s for s in chrome.sins('stranger') if '401' not in s] == []
 
 
+def test_no_link_of_others_is_followed_silently(chrome, hub):
+    """A page anywhere can send a browser to the link of another principal."""
+    page, tab = chrome.enter('asked'), 'asked/2'
+    chrome.shows(page, 'local', 'nav .who')
+    chrome.goto(tab, '/s')
+    chrome.shows(tab, 'local', 'nav .who')
+    token = hub.post('/v1/keys', name='bob', scopes=['read'])['token']
+    given = chrome.url(hub.call('POST', '/session/links', {}, token=token)['path'])
+
+    def follow(button):
+        chrome.run(page, 'await page.goto(arg);', given)
+        text = chrome.shows(page, 'logged in as')
+        assert 'local' in text and 'key:bob' in text and '#' not in chrome.run(
+            page, 'return page.url();')
+        assert chrome.run(page, 'return tools.axe();') == []
+        chrome.run(page, press(f'main button:has-text("{button}")'))
+    follow('Stay')
+    chrome.shows(page, 'local', 'nav .who')
+    follow('Log in as key:bob')
+    for one in (page, tab):
+        chrome.shows(one, 'key:bob', 'nav .who')
+    # the same principal's again
+    given = chrome.url(hub.call('POST', '/session/links', {}, token=token)['path'])
+    chrome.run(page, "await page.goto(arg); await page.waitForSelector('nav.rail');", given)
+    chrome.shows(page, 'key:bob', 'nav .who')
+    hub.call('DELETE', '/v1/keys/bob')
+    chrome.run(page, 'await page.context().close();')
+
+
 @pytest.mark.parametrize('view', VIEWS)
 def test_every_view(chrome, hub, box, page, view):
     chrome.goto(page, view)

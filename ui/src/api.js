@@ -23,10 +23,13 @@ function forget() {
 	loggedIn.value = false;
 }
 
-// Another tab has logged in or out.
+// Another tab has logged in or out. What this one shows may be of another principal.
 addEventListener('storage', (event) => {
-	if (event.key === KEPT)
-		loggedIn.value = event.newValue !== null;
+	if (event.key !== KEPT)
+		return;
+	if (event.oldValue !== null && event.newValue !== null)
+		location.reload();
+	loggedIn.value = event.newValue !== null;
 });
 
 async function ask(method, path, { body, signal: stop, type = 'application/json' } = {}) {
@@ -87,12 +90,20 @@ export function socket(path, protocol) {
 	return new WebSocket(url, [protocol, 'holt.page.' + localStorage.getItem(KEPT)]);
 }
 
-// By the code of a link, which leaves the history at once.
+// By the code of a link.
 export async function logIn(code) {
-	history.replaceState(null, '', '/');
-	const answer = await ask('POST', '/session', { body: { code } });
-	localStorage.setItem(KEPT, (await answer.json()).key);
+	localStorage.setItem(KEPT, (await post('/session', { code })).key);
 	loggedIn.value = true;
+}
+
+// As whom the link would log this browser in instead, if that is somebody else: [name, name].
+export async function othersLink(code) {
+	const was = loggedIn.value && await get('/session').catch((problem) => {
+		if (problem.status !== 401)
+			throw problem;
+	});
+	const { name } = was ? await post('/session', { code, look: true }) : {};
+	return was && was.name !== name ? [was.name, name] : null;
 }
 
 export async function logOut() {

@@ -1,7 +1,7 @@
 // The frame of the page: who is logged in, where one can go, what is shown.
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { loggedIn, logIn } from './api.js';
+import { loggedIn, logIn, othersLink } from './api.js';
 import { Audit } from './audit.jsx';
 import { Conversation, Conversations } from './conversations.jsx';
 import { Health } from './health.jsx';
@@ -15,7 +15,8 @@ import { PROMPTS } from './questions.jsx';
 import { go, Link, match, route } from './router.jsx';
 import { Sandbox, Sandboxes } from './sandboxes.jsx';
 import { applyTheme, Settings } from './settings.jsx';
-import { Empty, Failure, Stale, Toasts } from './ui.jsx';
+import { Text } from './text.jsx';
+import { Empty, Failure, Stale, Still, Toasts } from './ui.jsx';
 
 // In the rail; those with `more` are behind "More" on a phone.
 const PLACES = [
@@ -59,9 +60,11 @@ function Place({ to, name, icon, count }) {
 }
 
 function Rail({ waiting }) {
+	const me = useResource('/session');
 	return (
 		<nav class="rail" aria-label="Holt">
 			<span class="brand" aria-hidden="true">Holt</span>
+			{me.data && <span class="who" title={me.data.name}><span class="hidden">Logged in as </span><Text of={me.data.name} /></span>}
 			{PLACES.filter((p) => !p.more).map((p) => <Place key={p.to} {...p} count={p.to === '/inbox' ? waiting : 0} />)}
 			<div class="rest">{PLACES.filter((p) => p.more).map((p) => <Place key={p.to} {...p} />)}</div>
 			<button class="place more" popoverTarget="places"><Icon d="M5 12h.01M12 12h.01M19 12h.01" /><span>More</span></button>
@@ -123,16 +126,39 @@ function LogIn({ problem }) {
 	);
 }
 
+// Any page can send a browser to somebody else's link. Without a question the person would go on as
+// that principal, who sees all of it.
+function Change({ names: [was, name], onStay, onChange }) {
+	return (
+		<main class="login" id="main">
+			<h1>Log in as somebody else?</h1>
+			<p>This browser is logged in as <strong><Text of={was} /></strong>. The link would log it in as <strong><Text of={name} /></strong>, in
+				all its tabs, and <Text of={name} /> would see what you do then.</p>
+			<div class="answers">
+				<button onClick={onStay}>Stay <Text of={was} /></button>
+				<Still run={onChange}>Log in as <Text of={name} /></Still>
+			</div>
+		</main>
+	);
+}
+
 function App() {
 	const [state, setState] = useState({ busy: location.pathname === '/login' && location.hash.length > 1 });
+	const enter = (code) => logIn(code).then(() => setState({}), (problem) => setState({ problem }));
 	useEffect(() => {
-		if (state.busy)
-			logIn(location.hash.slice(1)).then(() => setState({}), (problem) => setState({ problem }));
+		const code = location.hash.slice(1);
+		if (!state.busy)
+			return;
+		history.replaceState(null, '', '/'); // the code leaves the history at once
+		othersLink(code).then((names) => names ? setState({ busy: true, names, code }) : enter(code),
+			(problem) => setState({ problem }));
 	}, []);
 	useEffect(() => {
 		if (loggedIn.value && !state.busy)
 			start();
 	}, [loggedIn.value, state.busy]);
+	if (state.names)
+		return <Change names={state.names} onStay={() => setState({})} onChange={() => enter(state.code)} />;
 	if (state.busy)
 		return null;
 	return loggedIn.value ? <Page /> : <LogIn problem={state.problem} />;

@@ -365,20 +365,15 @@ void login_link(void *owner, struct http_request *q)
 	explicit_bzero(url, sizeof(url));
 }
 
-/* Uses it up. */
-static const struct principal *link_take(struct page *p, struct str code, struct err *e)
+static struct link *link_find(struct page *p, struct str code, struct err *e)
 {
 	int64_t now = clock_unix_ms();
 
 	for (size_t i = 0; i < LINKS_MAX; i++) {
 		struct link *k = &p->links[i];
-		const struct principal *by = k->by;
-		bool good = k->code && secret_is(k->code, code) && now < k->until_ms && !by->ended;
 
-		if (!good)
-			continue;
-		link_drop(k);
-		return by;
+		if (k->code && secret_is(k->code, code) && now < k->until_ms && !k->by->ended)
+			return k;
 	}
 	err_set(e, ERR_LINK,
 		"the link was used, is too old, or is none of this hub's: holt web prints another");
@@ -442,21 +437,25 @@ struct login *login_new(struct page *p, const struct principal *by, struct err *
 
 struct start_request {
 	struct str code;
+	bool look;
 };
 static const struct field start_fields[] = {
 	FIELD(struct start_request, code, .flags = FIELD_REQUIRED, .min = 1, .max = 128,
 	      .doc = "Code of the link, the part after #."),
+	FIELD(struct start_request, look,
+	      .doc = "Only tell whose link it is, without using it up."),
 };
 static const struct field_table start_table = FIELD_TABLE(struct start_request, start_fields);
 
 struct started {
-	struct str key, header;
+	struct str name, key, header;
 };
 static const struct field started_fields[] = {
-	FIELD(struct started, key, .flags = FIELD_REQUIRED | FIELD_PLAIN,
+	FIELD(struct started, name, .flags = FIELD_REQUIRED,
+	      .doc = "Principal whose link it is, and whose rights the log-in has."),
+	FIELD(struct started, key, .flags = FIELD_PLAIN,
 	      .doc = "Key that the page sends with each request, in addition to the cookie."),
-	FIELD(struct started, header, .flags = FIELD_REQUIRED,
-	      .doc = "Name of the header for the key."),
+	FIELD(struct started, header, .doc = "Name of the header for the key."),
 };
 static const struct field_table started_table = FIELD_TABLE(struct started, started_fields);
 
@@ -484,14 +483,15 @@ static int login_begin(struct page *p, const struct principal *by, bool encrypte
 	return 0;
 }
 
-/* The page has posted the code of its link. */
+/* The page has posted the code of its link: begins a log-in, or only looks. */
 static int login_take(struct page *p, struct http_request *q, struct login_secrets *ret,
-		      struct err *e)
+		      struct str *ret_name, struct err *e)
 {
 	AUTO(arena_free) struct arena *a = arena_new(BODY_ARENA);
 	AUTO(json_free) struct json_doc *doc = NULL;
 	struct start_request r;
 	const struct principal *by;
+	struct link *k;
 
 	if (!http_request_has_own_origin(q))
 		return err_set(e, ERR_ORIGIN, "only the page itself logs a browser in");
@@ -500,26 +500,45 @@ static int login_take(struct page *p, struct http_request *q, struct login_secre
 	doc = json_parse(http_request_body(q), NULL, e);
 	if (!doc || field_decode(&start_table, json_root(doc), a, &r, e) < 0)
 		return -1;
-	by = link_take(p, r.code, e);
-	return by ? login_begin(p, by, http_request_is_encrypted(q), ret, e) : -1;
+	k = link_find(p, r.code, e);
+	if (!k)
+		return -1;
+	by = k->by;
+	*ret_name = str_of(by->name);
+	if (r.look)
+		return 0;
+	link_drop(k);
+	return login_begin(p, by, http_request_is_encrypted(q), ret, e);
+}
+
+static int login_cookie(struct http_request *q, const struct secret *value, struct buf *to,
+			struct err *e)
+{
+	char name[COOKIE_NAME_MAX];
+
+	cookie_name(q, name);
+	if (!buf_reserve(to, to->max, e))
+		return -1;
+	return buf_addf(to, e, "%s=%.*s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld%s", name,
+			STR_ARG(secret_expose(value, "a browser's cookie")), LIFE_MS / 1000,
+			http_request_is_tls(q) ? "; Secure" : "");
 }
 
 void login_start(void *owner, struct http_request *q)
 {
 	autowipe struct buf cookie = BUF_INIT(512);
-	char name[COOKIE_NAME_MAX];
 	struct login_secrets secrets = { NULL, NULL };
-	struct started answer = { .header = STR_LIT(KEY_HEADER) };
+	struct started answer = { .name = STR_NONE };
 	struct err e = ERR_INIT;
 
-	cookie_name(q, name);
-	if (login_take(owner, q, &secrets, &e) < 0 || !buf_reserve(&cookie, cookie.max, &e) ||
-	    buf_addf(&cookie, &e, "%s=%.*s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld%s",
-		     name, STR_ARG(secret_expose(secrets.cookie, "a browser's cookie")),
-		     LIFE_MS / 1000, http_request_is_tls(q) ? "; Secure" : "") < 0) {
+	if (login_take(owner, q, &secrets, &answer.name, &e) < 0 ||
+	    (secrets.cookie && login_cookie(q, secrets.cookie, &cookie, &e) < 0)) {
 		http_reply_error(q, &e);
 	} else {
-		answer.key = secret_expose(secrets.key, "shown to the page");
+		if (secrets.key) {
+			answer.key = secret_expose(secrets.key, "shown to the page");
+			answer.header = STR_LIT(KEY_HEADER);
+		}
 		login_answer(q, &started_table, &answer, buf_str(&cookie));
 	}
 	secret_free(secrets.cookie);

@@ -427,6 +427,24 @@ def test_nothing_is_answered_by_accident(chrome, hub, box, page):
                 push.remove();
             });
             await page.waitForTimeout(300);''')
+        # the window comes to the front under the pointer; until then a press is taken
+        for event in ('focus', 'visibilitychange'):
+            sent = until(lambda event=event: chrome.run(page, '''
+                return page.evaluate((event) => {
+                    const real = window.fetch;
+                    let sent = 0;
+                    window.fetch = () => (sent++, Promise.reject(new Error('not sent')));
+                    const press = () => document.querySelector('.card .allow').click();
+                    press();
+                    const before = sent;
+                    if (before)
+                        (event === 'focus' ? window : document).dispatchEvent(
+                            new Event(event, { bubbles: event !== 'focus' }));
+                    press();
+                    window.fetch = real;
+                    return before ? [before, sent - before] : null;
+                }, arg);''', event), what='a press that is taken')
+            assert sent == [1, 0], event
         assert [a['state'] for a in pending(hub)] == ['pending'] and len(asked.all) == 1
         # the control: its own key, with the focus on it, until the card has stood still for long
         chrome.run(page, '''

@@ -49,8 +49,15 @@ export function Ago({ at }) {
 
 const INERT_MS = 600;
 
+// When the person came back to this window: a click may be the second of two that were meant for
+// what had covered it.
+let back = 0;
+const come = () => (back = performance.now());
+addEventListener('focus', come);
+addEventListener('visibilitychange', come);
+
 // False for a moment after the element has appeared or moved, or stands for another number of calls,
-// so that no tap meant for something else answers.
+// or the window has come to the front, so that no tap meant for something else answers.
 export function useSteady(ref, count = 1) {
 	const place = useRef({ top: null, since: 0 });
 	const look = () => {
@@ -68,7 +75,7 @@ export function useSteady(ref, count = 1) {
 	}, [count]);
 	return () => {
 		look();
-		return performance.now() - place.current.since >= INERT_MS;
+		return performance.now() - Math.max(place.current.since, back) >= INERT_MS;
 	};
 }
 

@@ -530,6 +530,21 @@ def test_a_question_is_answered(chrome, hub, page, asked, button, answer):
     chrome.shows(page, 'answered', 'main .rows')
 
 
+def test_a_question_looks_like_no_approval(chrome, hub, page):
+    chrome.goto(page, '/inbox')
+    title = 'key:ci asks for sandbox.exec'
+    made = hub.post('/api/prompts', wait=False, kind='options_buttons', title=title, question='It?',
+                    options=['Allow once', 'Deny'])['request_id']
+    chrome.shows(page, title, '.card')
+    assert chrome.run(page, "return page.locator('.card :is(h2, h3, h4)').allInnerTexts();") == [
+        'A question of token']
+    assert chrome.text(page, '.card .said') == title
+    assert chrome.run(page, 'return tools.axe();') == []
+    chrome.run(page, press('.card button:has-text("Deny")'))
+    until(lambda: hub.call('GET', f'/api/prompts/{made}')['state'] == 'answered', what='the answer')
+    chrome.shows(page, f'A question of token: {title}', 'main .rows')
+
+
 def test_many_wait_at_once(chrome, hub, box, page):
     """What is shown and asked for stays within bounds, and each is answered by itself."""
     chrome.goto(page, '/s')

@@ -117,7 +117,7 @@ function Done({ of }) {
 		<li class="row">
 			<Chip kind={KINDS[a?.state ?? of.state]}>{a?.state ?? of.state}</Chip>{' '}
 			{a ? <><Text of={a.action} /> for <Text of={a.principal} />{a.target && <> in <Text of={a.target} /></>}{a.scope && <span class="muted"> ({a.scope})</span>}</>
-				: <><Text of={of.title || of.question} prose /> {of.label && <>: <Text of={of.label} /></>}</>}
+				: <>A question of <Text of={of.principal} />: <Text of={of.title || of.question} prose /> {of.label && <>: <Text of={of.label} /></>}</>}
 			<small class="muted">
 				{of.answered_by && <> by <Text of={of.answered_by} /> over <Text of={of.answered_over} /></>}
 				{' '}<Ago at={of.answered_at ?? of.created_at} />

@@ -176,9 +176,10 @@ static struct MHD_Daemon *start(struct listener *l, int fd, const struct http_tl
 			 MHD_USE_ERROR_LOG | (tls ? MHD_USE_TLS : 0);
 	struct MHD_OptionItem options[] = {
 		{ MHD_OPTION_LISTEN_SOCKET, fd, NULL },
-		/* Room for the head, and half as much for the daemon's records of it and for the
-		 * head of the reply. Each connection has all of it, even if idle. */
-		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)(m->header_bytes * 3 / 2), NULL },
+		/* Room for the head, as much for the daemon's copy of its cookies, and half as much
+		 * for its records and for the head of the reply. Each connection has all of it,
+		 * even if idle. */
+		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)(m->header_bytes * 5 / 2), NULL },
 		{ MHD_OPTION_CONNECTION_LIMIT, m->connections + 64,
 		  NULL }, /* conn_admit() counts instead */
 		{ MHD_OPTION_PER_IP_CONNECTION_LIMIT, l->path[0] ? 0 : m->connections_by_address,

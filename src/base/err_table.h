@@ -178,6 +178,8 @@ ERR_ROW(PORT, "port_failed", -32603, 502, 125, true, GUEST,
 ERR_ROW(NO_QUOTA, "no_quota", -32603, 501, 125, false, VALIDATION,
 	"Put the folder on a file system of its own (a volume, an image, a tmpfs) that is no "
 	"larger than the size; or leave the size out.")
+ERR_ROW(NAME_TAKEN, "name_taken", -32602, 409, 125, false, VALIDATION,
+	"It exists: use it, if it is what you want, or take another name.")
 ERR_ROW(OWNER, "foreign_owner", -32602, 403, 125, false, VALIDATION,
 	"Only its owner can change it: ask for that, or have the operator give it to the user of "
 	"the other files (chown), then call again.")

@@ -416,7 +416,8 @@ def test_they_outlive_the_hub_and_belong_to_the_folder(start, me, project):
     project.put('a', 'old\n')
     mcp = start()
     call(mcp, 'snapshot_create', name='s')
-    fails(mcp, 'conflict', 'snapshot_create', name='s')
+    failure, _ = fails(mcp, 'name_taken', 'snapshot_create', name='s')
+    assert not failure['retryable']
     for wrong in ('', '.s', '-s', 'a/b', '../s', 'x' * 65, 'ä'):
         fails(mcp, 'invalid_arguments', 'snapshot_create', name=wrong)
     failure, _ = fails(mcp, 'snapshot_not_found', 'snapshot_restore', name='t')

@@ -294,5 +294,8 @@ def test_the_tools(hub):
     fork = tool(hub, session, 'workspace_fork', workspace='tools', name='tools-2', revision=ids[2])
     assert fork['content'][0]['text'] == 'Created workspace tools-2'
     assert fork['structuredContent'] == {'name': 'tools-2', 'revision': ids[2]}
+    taken = json.loads(tool(hub, session, 'workspace_create', name='tools')['content'][0]['text'])
+    assert taken['code'] == 'name_taken' and not taken['retryable'], taken
+    assert 'take another name' in taken['remediation'] and 'wait' not in taken['remediation']
     wrong = tool(hub, session, 'workspace_revert', workspace='tools', revision='f' * 64)
     assert wrong['isError'] and 'has no revision' in wrong['content'][0]['text']

@@ -227,7 +227,7 @@ static void test_names(void **state)
 	assert_true(str_starts(info.id, "sbx-") && info.id.n == 36);
 	assert_string_equal(sh(l->box, "echo well"), "well");
 	assert_int_equal(created(&(struct hub_sandbox_spec){ .id = info.id }).err.code,
-			 ERR_CONFLICT);
+			 ERR_NAME_TAKEN);
 	assert_int_equal(created(&(struct hub_sandbox_spec){ .id = STR_LIT("-x") }).err.code,
 			 ERR_INVALID);
 	assert_int_equal(created(&(struct hub_sandbox_spec){ .id = { "", 0 } }).err.code,
@@ -235,7 +235,7 @@ static void test_names(void **state)
 
 	assert_int_equal(info_of(made("x")->id).generation, 1);
 	assert_int_equal(created(&(struct hub_sandbox_spec){ .id = STR_LIT("x") }).err.code,
-			 ERR_CONFLICT);
+			 ERR_NAME_TAKEN);
 	assert_int_equal(
 		did(hub_sandbox_terminate_start, hub_sandboxes_get(sandboxes, STR_LIT("x"))),
 		ERR_NONE);
@@ -277,7 +277,7 @@ static void test_one_name_at_once(void **state)
 	for (int i = 0; i < 2; i++)
 		wait_for(&d[i].done, "an answer");
 	assert_int_equal(d[0].err.code, ERR_NONE);
-	assert_int_equal(d[1].err.code, ERR_CONFLICT);
+	assert_int_equal(d[1].err.code, ERR_NAME_TAKEN);
 }
 
 static void test_retentions(void **state)
@@ -399,7 +399,7 @@ static void test_lost(void **state)
 	assert_int_equal(use("a"), ERR_GUEST);
 	assert_non_null(info_of("a").why);
 	assert_int_equal(created(&(struct hub_sandbox_spec){ .id = STR_LIT("a") }).err.code,
-			 ERR_CONFLICT);
+			 ERR_NAME_TAKEN);
 	assert_int_equal(did(hub_sandbox_pause_start, l), ERR_GUEST);
 	assert_int_equal(forked(l, &(struct hub_sandbox_fork_spec){ .n = 1 }).err.code, ERR_GUEST);
 	assert_int_equal(did(hub_sandbox_terminate_start, l), ERR_NONE);
@@ -448,10 +448,10 @@ static void test_forks(void **state)
 	assert_int_equal(running, 3);
 	assert_int_equal(
 		forked(l, &(struct hub_sandbox_fork_spec){ .n = 2, .ids = taken }).err.code,
-		ERR_CONFLICT);
+		ERR_NAME_TAKEN);
 	assert_int_equal(
 		forked(l, &(struct hub_sandbox_fork_spec){ .n = 2, .ids = twice }).err.code,
-		ERR_CONFLICT);
+		ERR_NAME_TAKEN);
 	assert_int_equal(forked(l, &(struct hub_sandbox_fork_spec){ .n = 0 }).err.code,
 			 ERR_INVALID);
 	assert_int_equal(forked(l, &(struct hub_sandbox_fork_spec){ .n = 65 }).err.code,

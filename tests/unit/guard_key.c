@@ -127,7 +127,7 @@ static void test_names(void **state)
 	assert_int_equal(refused("ci", KEY_READ, KEY_TTL_MAX_MS + 1), ERR_INVALID);
 	created(longest + 1, KEY_READ, 0, 1000, token);
 	created("ci", KEY_READ, 0, 1000, token);
-	assert_int_equal(refused("ci", KEY_READ, 0), ERR_CONFLICT);
+	assert_int_equal(refused("ci", KEY_READ, 0), ERR_NAME_TAKEN);
 	assert_string_equal(ended, "");
 }
 

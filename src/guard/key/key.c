@@ -144,7 +144,7 @@ static int keys_check(struct keys *ks, const struct key_spec *spec, struct err *
 	if (spec->ttl_ms > KEY_TTL_MAX_MS)
 		return err_set(e, ERR_INVALID, "ttl: at most ten years");
 	if (same && !same->expired)
-		return err_set(e, ERR_CONFLICT, "there is a key %s; revoke it first", same->name);
+		return err_set(e, ERR_NAME_TAKEN, "there is a key %s; revoke it first", same->name);
 	if (!same && ks->n >= KEYS_MAX)
 		return err_set(e, ERR_LIMIT, "there are %d keys", KEYS_MAX);
 	return 0;

@@ -74,7 +74,7 @@ struct key_spec {
 	struct str root; /* as key.root; STR_NONE: no key makes it */
 };
 /* A new key; *ret_token is owned by the caller, the key borrowed until it ends. An expired key of
- * this name is replaced. ERR_CONFLICT: the name is taken; ERR_LIMIT: there are KEYS_MAX. */
+ * this name is replaced. ERR_NAME_TAKEN; ERR_LIMIT: there are KEYS_MAX. */
 struct key *keys_create(struct keys *ks, const struct key_spec *spec, int64_t now_ms,
 			struct secret **ret_token, struct err *e) MUST_USE;
 

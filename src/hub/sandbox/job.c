@@ -209,7 +209,7 @@ static int job_check(const struct hub_sandbox *l, const struct job_spec *spec, s
 	if (sandbox_id_check(id, e) < 0)
 		return err_wrap(e, "exec_id");
 	if (job_get(l, id))
-		return err_set(e, ERR_CONFLICT, "sandbox %s has an exec %.*s already", l->id,
+		return err_set(e, ERR_NAME_TAKEN, "sandbox %s has an exec %.*s already", l->id,
 			       STR_ARG(id));
 	if (spec->background && l->jobs.running >= JOBS_RUNNING_MAX)
 		return err_set(e, ERR_LIMIT, "%d execs run in the background of sandbox %s",

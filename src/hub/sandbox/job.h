@@ -52,8 +52,8 @@ enum {
 
 /* Borrowed for the call, but events until on_exit. */
 struct job_spec {
-	/* same syntax as a sandbox's id; STR_NONE: "exec-" and 32 hex digits. ERR_CONFLICT: this
-	 * sandbox has a job with that id. */
+	/* same syntax as a sandbox's id; STR_NONE: "exec-" and 32 hex digits. ERR_NAME_TAKEN:
+	 * this sandbox has a job with that id. */
 	struct str id;
 	struct str command; /* for display; cut at JOB_COMMAND_MAX */
 	struct exec_spec exec;

@@ -25,9 +25,9 @@ static int check_id(const struct hub_sandboxes *all, struct str id, struct str o
 		return -1;
 	l = hub_sandboxes_get(all, id);
 	if (l && l->state != SANDBOX_TERMINATED && !str_is(owner, l->owner))
-		return err_set(e, ERR_CONFLICT, "the id %s is taken", l->id);
+		return err_set(e, ERR_NAME_TAKEN, "the id %s is taken", l->id);
 	if (l && l->state != SANDBOX_TERMINATED)
-		return err_set(e, ERR_CONFLICT, "there is a sandbox %s already, and it is %s",
+		return err_set(e, ERR_NAME_TAKEN, "there is a sandbox %s already, and it is %s",
 			       l->id, hub_sandbox_state_names[l->state]);
 	return 0;
 }

@@ -61,8 +61,8 @@ struct hub_modules {
 
 struct hub_sandbox_spec {
 	struct sandbox_spec box; /* its id is ignored */
-	/* ^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$; STR_NONE: "sbx-" and 32 hex digits. ERR_CONFLICT: the
-	 * id is in use. The id of a terminated sandbox is free; its next sandbox has a higher
+	/* ^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$; STR_NONE: "sbx-" and 32 hex digits. ERR_NAME_TAKEN:
+	 * the id is in use. The id of a terminated sandbox is free; its next sandbox has a higher
 	 * generation. */
 	struct str id;
 	struct str network; /* what is granted, as net_grant_parse() takes it; STR_NONE: nothing */

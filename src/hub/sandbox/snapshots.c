@@ -185,7 +185,7 @@ struct snapshot *snapshot_new(struct hub_sandboxes *all, const struct snapshot_s
 		return NULL;
 	}
 	if (snapshots_get(all, id)) {
-		err_set(e, ERR_CONFLICT, "there is a snapshot %.*s already", STR_ARG(id));
+		err_set(e, ERR_NAME_TAKEN, "there is a snapshot %.*s already", STR_ARG(id));
 		return NULL;
 	}
 	s = calloc(1, sizeof(*s));
@@ -290,7 +290,7 @@ static void on_renamed(uv_work_t *w, int status)
 
 	file_name(name, s->id);
 	if (!p->err.code && snapshots_get(all, str_of(s->id)))
-		err_set(&p->err, ERR_CONFLICT, "there is a snapshot %s already", s->id);
+		err_set(&p->err, ERR_NAME_TAKEN, "there is a snapshot %s already", s->id);
 	else if (!p->err.code && add_row(p) < 0)
 		unlinkat(all->snapshots->dir, name, 0);
 	if (p->err.code) {

@@ -40,7 +40,7 @@ int snapshots_check(const struct hub_sandboxes *all, struct err *e) MUST_USE;
 typedef void (*snapshot_cb)(void *arg, const struct snapshot *s, const struct err *err);
 
 struct snapshot_spec { /* borrowed for the call */
-	/* syntax of a sandbox's id; STR_NONE: generated. ERR_CONFLICT if it is in use. */
+	/* syntax of a sandbox's id; STR_NONE: generated. ERR_NAME_TAKEN if it is in use. */
 	struct str id;
 	struct str name; /* at most SNAPSHOT_NAME_MAX bytes of UTF-8 */
 	uint64_t ttl_ms; /* deleted so long after; 0: never */

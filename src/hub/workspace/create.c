@@ -43,7 +43,7 @@ static int create_finish(struct creating *c, struct err *e)
 	if (workspaces_check(w->all, e) < 0)
 		return -1;
 	if (workspaces_get(w->all, str_of(w->owner), str_of(w->name)))
-		return err_set(e, ERR_CONFLICT, "there is a workspace %s already", w->name);
+		return err_set(e, ERR_NAME_TAKEN, "there is a workspace %s already", w->name);
 	return workspace_enter(w, c->of, e);
 }
 

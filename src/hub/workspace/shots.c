@@ -352,7 +352,7 @@ int shots_keep(struct shots *s, struct shot *shot, char *ret_gone, struct err *e
 	if (there < 0)
 		return err_sys(e, errno, "read a snapshot");
 	if (there == 0 && !has_ended(&same))
-		return err_set(e, ERR_CONFLICT, "there is a snapshot %s already", shot->name);
+		return err_set(e, ERR_NAME_TAKEN, "there is a snapshot %s already", shot->name);
 	if (shot_is_last(s, shot, e) < 0 || objects_commit(&s->objects, e) < 0 ||
 	    row_write(s, shot, e) < 0)
 		return -1;

@@ -54,8 +54,8 @@ int shots_find(const struct shots *s, struct str name, struct shot *ret, struct 
 /* Letters, digits, "_", and behind the first "." and "-". */
 int shot_name_check(struct str name, struct err *e) MUST_USE;
 
-/* Keeps the batch of objects that is open, and the shot. ERR_CONFLICT: one has its name. ret_gone:
- * SHOT_NAME_MAX + 1 bytes, the name of the one that went for it; "". */
+/* Keeps the batch of objects that is open, and the shot. ERR_NAME_TAKEN: one has its name.
+ * ret_gone: SHOT_NAME_MAX + 1 bytes, the name of the one that went for it; "". */
 int shots_keep(struct shots *s, struct shot *shot, char *ret_gone, struct err *e) MUST_USE;
 
 /* Removes stores whose shots have all ended, and which nobody has open. */

@@ -63,7 +63,7 @@ int workspaces_unknown(struct str name, struct err *e);
 /* w is NULL with err. */
 typedef void (*workspace_cb)(void *arg, struct workspace *w, const struct err *err);
 
-/* An empty one. name: as for a sandbox's id. ERR_CONFLICT: the owner has one of that name. */
+/* An empty one. name: as for a sandbox's id. ERR_NAME_TAKEN: the owner has one of that name. */
 void workspace_create_start(struct workspaces *all, struct str name, struct str owner,
 			    workspace_cb on_done, void *arg);
 /* ERR_WORKSPACE_BUSY: a sandbox writes to it. What no other one needs goes soon afterwards. */
@@ -74,7 +74,8 @@ int workspace_delete(struct workspace *w, struct err *e) MUST_USE;
 void workspace_attach_start(struct workspace *w, struct hub_sandbox *l, bool writes,
 			    workspace_cb on_done, void *arg);
 
-/* One with the files and history of this revision. ERR_CONFLICT: the owner has one of that name. */
+/* One with the files and history of this revision. ERR_NAME_TAKEN: the owner has one of that
+ * name. */
 void workspace_fork_start(struct workspace *of, struct str revision, struct str name,
 			  struct str owner, workspace_cb on_done, void *arg);
 /* Makes a revision with the files of an earlier one. ERR_WORKSPACE_BUSY: a sandbox writes to it.

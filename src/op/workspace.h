@@ -40,7 +40,8 @@ struct workspace_committed {
 struct workspace_log_entry {
 	uint64_t number;
 	struct str revision, parent, created_at, sandbox, message;
-	uint64_t files, bytes;
+	uint64_t files, bytes, left_out;
+	bool has_left_out;
 };
 struct workspace_log_view {
 	struct str workspace;

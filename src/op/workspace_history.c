@@ -29,6 +29,8 @@ static const struct field entry_fields[] = {
 	FIELD(T, message, .doc = "Message: what was done."),
 	FIELD(T, files, .flags = FIELD_REQUIRED, .doc = "Number of files, directories and links."),
 	FIELD(T, bytes, .flags = FIELD_REQUIRED, .doc = "Size of its files in bytes."),
+	FIELD(T, left_out, .has = FIELD_HAS(T, has_left_out),
+	      .doc = "Number of files that it does not have, because they hold credentials."),
 };
 #undef T
 static const struct field_table entry_table = FIELD_TABLE(struct workspace_log_entry, entry_fields);
@@ -69,7 +71,9 @@ static int log_one(void *arg, const struct workspace_revision *r, struct err *e)
 	*to = (struct workspace_log_entry){ .number = r->number,
 					    .created_at = str_of(created),
 					    .files = r->files,
-					    .bytes = r->bytes };
+					    .bytes = r->bytes,
+					    .has_left_out = r->left_out > 0,
+					    .left_out = r->left_out };
 	return keep_text(l->arena, r->id, &to->revision, e) < 0 ||
 			       keep_text(l->arena, r->parent, &to->parent, e) < 0 ||
 			       keep_text(l->arena, r->source, &to->sandbox, e) < 0 ||

@@ -98,6 +98,7 @@ static const char *const migrations[] = {
 	"  deadline INTEGER NOT NULL, ended INTEGER NOT NULL) STRICT;",
 	/* the owner of the first key of those that made it, one by the other; '': no key did */
 	"ALTER TABLE api_keys ADD COLUMN root TEXT NOT NULL DEFAULT '';",
+	"ALTER TABLE revisions ADD COLUMN left_out INTEGER NOT NULL DEFAULT 0;",
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -207,7 +208,8 @@ static const char *const statements[STATEMENTS] = {
 	[WORKSPACE_LAST] =
 		"SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'workspaces'",
 	[REVISION_ADD] = "INSERT OR REPLACE INTO revisions (id, parent, tree, files, bytes,"
-			 " created, source, message) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+			 " created, source, message, left_out)"
+			 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
 	[REVISION_DROP] = "DELETE FROM revisions WHERE id = ?1",
 	[MODULE_PUT] =
 		"INSERT OR REPLACE INTO modules (name, digest, who, approved, disabled, pins)"
@@ -222,23 +224,24 @@ static const char *const statements[STATEMENTS] = {
 	[CODE_OF] = "SELECT name, source, description, exports FROM code"
 		    " WHERE owner = ?1 AND (?2 IS NULL OR name = ?2) ORDER BY name",
 	[CODE_OWNERS] = "SELECT DISTINCT owner FROM code",
-	[REVISION_ALL] = "SELECT id, parent, tree, files, bytes, created, source, message"
+	[REVISION_ALL] = "SELECT id, parent, tree, files, bytes, created, source, message, left_out"
 			 " FROM revisions WHERE ?1 = '' OR id = ?1",
 	[REVISION_AFTER] = "SELECT id, parent, tree, files, bytes, created, source, message,"
-			   " EXISTS (SELECT 1 FROM history WHERE revision = id)"
+			   " left_out, EXISTS (SELECT 1 FROM history WHERE revision = id)"
 			   " FROM revisions WHERE id > ?1 ORDER BY id LIMIT ?2",
 	[HISTORY_ADD] = "INSERT INTO history (workspace, number, revision) VALUES (?1, ?2, ?3)",
 	[HISTORY_COPY] = "INSERT INTO history SELECT ?2, number, revision FROM history"
 			 " WHERE workspace = ?1 AND number <= ?3",
-	[HISTORY_BEFORE] = "SELECT id, parent, tree, files, bytes, created, source, message, number"
-			   " FROM history JOIN revisions ON id = revision"
+	[HISTORY_BEFORE] = "SELECT id, parent, tree, files, bytes, created, source, message,"
+			   " left_out, number FROM history JOIN revisions ON id = revision"
 			   " WHERE workspace = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3",
 	[HISTORY_FORGET] = "DELETE FROM history WHERE (workspace, number) IN"
 			   " (SELECT workspace, number FROM history"
 			   "  WHERE workspace NOT IN (SELECT seq FROM workspaces) LIMIT ?1)"
 			   " RETURNING number",
-	[HISTORY_FIND] = "SELECT id, parent, tree, files, bytes, created, source, message, number"
-			 " FROM revisions JOIN history ON revision = id AND workspace = ?1"
+	[HISTORY_FIND] = "SELECT id, parent, tree, files, bytes, created, source, message,"
+			 " left_out, number FROM revisions"
+			 " JOIN history ON revision = id AND workspace = ?1"
 			 " WHERE id >= ?2 AND id < ?2 || 'g' ORDER BY number DESC LIMIT 2",
 };
 

@@ -299,6 +299,7 @@ int store_workspace_last(struct store *s, uint64_t *ret_seq, struct err *e) MUST
 struct store_revision {
 	struct str id, parent, tree; /* parent: "" for a first one */
 	uint64_t files, bytes;
+	uint64_t left_out; /* files that it does not have, since they hold credentials */
 	int64_t created_ms;
 	struct str source, message;
 	uint64_t number; /* in the history that was asked for, from 1 on */

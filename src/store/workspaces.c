@@ -50,7 +50,7 @@ int store_revision_add(struct store *s, const struct store_revision *r, struct e
 {
 	return db_run(s->db, REVISION_ADD, e, DB_TEXT(r->id), DB_TEXT(r->parent), DB_TEXT(r->tree),
 		      DB_INT(r->files), DB_INT(r->bytes), DB_INT(r->created_ms), DB_TEXT(r->source),
-		      DB_TEXT(r->message));
+		      DB_TEXT(r->message), DB_INT(r->left_out));
 }
 
 int store_revision_drop(struct store *s, struct str id, struct err *e)
@@ -73,7 +73,8 @@ static int each_revision(struct db_rows *rows, bool numbered, store_revision_fn 
 			.created_ms = db_int(rows, 5),
 			.source = db_text(rows, 6),
 			.message = db_text(rows, 7),
-			.number = numbered ? (uint64_t)db_int(rows, 8) : 0,
+			.left_out = (uint64_t)db_int(rows, 8),
+			.number = numbered ? (uint64_t)db_int(rows, 9) : 0,
 		};
 
 		if (each(arg, &r, e) < 0)

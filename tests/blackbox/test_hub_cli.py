@@ -88,6 +88,9 @@ def test_who_ends_a_sandbox_is_told_what_its_revision_lacks(hub):
     told(hub.run('down', full('lacks-cli')).stderr.decode())
     box = full('lacks-commit')
     told(hub.run('ws', 'commit', 'lacks-commit').stderr.decode())
+    assert hub.json('ws', 'log', 'lacks-commit')[0]['left_out'] == 2
+    newest, first = hub.ok('ws', 'log', 'lacks-commit').decode().splitlines()[1:]
+    assert newest.split()[5] == '2' and first.split()[5] == '-'
     hub.post('/v1/set_timeout', sandbox=box, timeout_seconds=1)
     events = f'/v1/events?sandbox={box}'
     detail = until(lambda: [e['detail'] for e in hub.call('GET', events)['events']

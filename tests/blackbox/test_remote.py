@@ -626,7 +626,10 @@ def test_the_rest_of_ours(ours, hub):
     assert ask('workspace_diff', workspace='w') is not None
     assert ask('workspace_fork', workspace='w', name='v')['revision']
     assert ask('workspace_revert', workspace='v', revision=revision['revision'])
-    said(ours, 'sandbox_terminate', sandbox=box)
+    said(ours, 'sandbox_exec', sandbox=box, command='touch .env kept')
+    text, lacks = said(ours, 'sandbox_terminate', sandbox=box)
+    assert text == f'Terminated sandbox {box}' and lacks.endswith('(1): .env')
+    assert ask('workspace_log', workspace='w')['revisions'][0]['left_out'] == 1
     for name in ('w', 'v'):
         assert ask('workspace_delete', name=name)['status'] == 'deleted'
     hub.delete(restored['id'] if 'id' in restored else restored['sandboxes'][0]['id'])

@@ -19,8 +19,9 @@
 #include "json/document/utf8.h"
 #include "op/exec.h"
 #include "op/files.h"
+#include "op/sandbox.h"
 
-enum { BODY_MAX = 64 << 20, PIECE = 1 << 20, TEXT_MAX = 256, COPIES_MAX = 64 };
+enum { BODY_MAX = 64 << 20, PIECE = 1 << 20, TEXT_MAX = 256, NOTE_MAX = 4096, COPIES_MAX = 64 };
 
 static void fail(struct remote_call *c, enum err_code code, const char *why)
 {
@@ -305,8 +306,23 @@ void six_fork(struct remote_call *c)
 
 /* ---- terminate ----------------------------------------------------------------------------- */
 
+/* What a server of ours says of files that are deleted with it, and that no revision has. */
+static void note_left_out(struct remote_call *c, struct buf *to)
+{
+	const struct json_val *v = remote_document(c);
+	struct sandbox_ended r = { .left_out_names = json_str(json_get(v, "left_out_names")) };
+	struct err e = ERR_INIT;
+	uint64_t n = 0;
+
+	r.has_left_out = json_uint64(json_get(v, "left_out"), &n) && n > 0 && n <= UINT32_MAX;
+	r.left_out = (uint32_t)n;
+	if (c->tool->row->tool->note(&r, to, &e) < 0)
+		to->n = 0; /* more names than any server of ours tells */
+}
+
 static void terminated(struct remote_call *c)
 {
+	autobuf struct buf note = BUF_INIT(NOTE_MAX);
 	char text[TEXT_MAX];
 	struct err e = ERR_INIT;
 
@@ -316,7 +332,8 @@ static void terminated(struct remote_call *c)
 	}
 	snprintf(text, sizeof(text), "Terminated sandbox %.*s",
 		 STR_CUT(json_str(json_get(c->args, "sandbox")), API_ID_MAX));
-	remote_end(c, str_of(text), STR_NONE);
+	note_left_out(c, &note);
+	remote_end(c, str_of(text), note.n ? buf_str(&note) : STR_NONE);
 }
 
 void six_terminate(struct remote_call *c)

@@ -31,6 +31,7 @@ static void log_row(struct table *t, const struct json_val *r)
 	table_str(t, json_str(json_get(r, "created_at")));
 	table_number(t, json_get(r, "files"), 1, 0);
 	table_number(t, json_get(r, "bytes"), 1024, 0);
+	table_number(t, json_get(r, "left_out"), 1, 0);
 	table_str(t, json_str(json_get(r, "sandbox")));
 	table_short(t, json_str(json_get(r, "message")), 60);
 }
@@ -41,8 +42,8 @@ static int log_show(const char *name, uint32_t lines, bool json, struct err *e)
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	autobuf struct buf text = BUF_INIT(HUB_ANSWER_MAX);
 	AUTO(table_free)
-	struct table *t = TABLE(e, ">NO.", "REVISION", "MADE", ">FILES", ">KiB", "SANDBOX",
-				"MESSAGE");
+	struct table *t = TABLE(e, ">NO.", "REVISION", "MADE", ">FILES", ">KiB", ">LEFT OUT",
+				"SANDBOX", "MESSAGE");
 	struct json_writer w = json_writer(&text);
 	char path[WS_PATH_MAX], more[64] = "/log?limit=1000";
 	uint32_t n = 0;

@@ -158,6 +158,7 @@ static void commit_make(struct work *work)
 	c->next.tree = c->result.tree;
 	c->next.files = c->result.count;
 	c->next.bytes = c->result.bytes;
+	c->next.left_out = c->result.left_out;
 	revision_name(&c->next);
 }
 

@@ -29,7 +29,7 @@ struct revision {
 	char id[REVISION_ID + 1], parent[REVISION_ID + 1]; /* parent: "" for a first one */
 	struct object_id tree;
 	uint64_t number; /* in the history of its workspace, from 1 on; forks have equal ones */
-	uint64_t files, bytes;
+	uint64_t files, bytes, left_out;
 	int64_t created_ms;
 	char source[SANDBOX_ID_MAX + 1]; /* the sandbox; "" */
 	char message[REVISION_MESSAGE_MAX + 1];

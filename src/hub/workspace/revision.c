@@ -36,6 +36,7 @@ static int read_revision(void *arg, const struct store_revision *row, struct err
 	r->number = row->number;
 	r->files = row->files;
 	r->bytes = row->bytes;
+	r->left_out = row->left_out;
 	r->created_ms = row->created_ms;
 	return 0;
 }
@@ -59,6 +60,7 @@ static int add_revision(struct workspaces *all, const struct revision *r, struct
 		.tree = { tree, BLAKE2B_HEX },
 		.files = r->files,
 		.bytes = r->bytes,
+		.left_out = r->left_out,
 		.created_ms = r->created_ms,
 		.source = str_of(r->source),
 		.message = str_of(r->message),
@@ -188,6 +190,7 @@ static int log_one(void *arg, const struct store_revision *row, struct err *e)
 		.created_ms = row->created_ms,
 		.files = row->files,
 		.bytes = row->bytes,
+		.left_out = row->left_out,
 	};
 
 	return l->each(l->arg, &r, e);

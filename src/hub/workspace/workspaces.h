@@ -89,6 +89,7 @@ struct workspace_revision { /* borrowed until each returns */
 	struct str id, parent, source, message; /* source: the sandbox. STR_NONE: none */
 	int64_t created_ms;
 	uint64_t files, bytes;
+	uint64_t left_out; /* when it was made: files with credentials, which it does not have */
 };
 typedef int (*workspace_log_fn)(void *arg, const struct workspace_revision *r, struct err *e);
 int workspace_log(const struct workspace *w, uint64_t below, uint32_t limit, workspace_log_fn each,

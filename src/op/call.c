@@ -874,7 +874,7 @@ static struct redact_stream *call_stream_of(struct call *c, enum call_stream str
 	struct err e;
 
 	if (r && !c->streams[stream])
-		c->streams[stream] = redact_stream_new(r, false, &e);
+		c->streams[stream] = redact_stream_new(r, stream == CALL_ARCHIVE, &e);
 	return c->streams[stream];
 }
 

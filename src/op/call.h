@@ -421,8 +421,9 @@ void call_listen(struct call *c, int (*on_message)(void *data, const void *messa
 		 void *data);
 void call_hold(struct call *c, bool hold);
 
-/* Streams of bytes that leave in pieces, or parts of which leave: a secret may be cut by both. */
-enum call_stream { CALL_STDOUT, CALL_STDERR, CALL_FILE, CALL_STREAMS };
+/* Streams of bytes that leave in pieces, or parts of which leave: a secret may be cut by both. An
+ * archive keeps its length. */
+enum call_stream { CALL_STDOUT, CALL_STDERR, CALL_FILE, CALL_ARCHIVE, CALL_STREAMS };
 
 /* What may leave of the next bytes of a stream, and of those that were held back; valid until the
  * next call. */

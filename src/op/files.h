@@ -75,6 +75,9 @@ struct file_chunk {
 };
 
 extern const struct field_table file_chunk_table;
+/* Sends the next bytes of an archive as an event; a secret may begin in one piece and end in
+ * another. eof: they are the last, and may be none. */
+void files_send_archive(struct call *c, struct str bytes, bool eof);
 
 struct files_read_request {
 	struct str sandbox, path;

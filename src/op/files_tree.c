@@ -60,9 +60,15 @@ struct tree_download {
 	bool sent; /* all that came through the pipe */
 };
 
+void files_send_archive(struct call *c, struct str bytes, bool eof)
+{
+	bytes = call_redact_piece(c, CALL_ARCHIVE, bytes, eof ? REDACT_END : REDACT_MORE);
+	call_send_redacted(c, &(struct file_chunk){ bytes, eof });
+}
+
 static void tree_send(struct call *c, struct str bytes)
 {
-	call_send(c, &(struct file_chunk){ bytes, bytes.n == 0 });
+	files_send_archive(c, bytes, false);
 }
 
 static void tree_stop(struct tree_download *d)
@@ -81,7 +87,7 @@ static void tree_settle(struct tree_download *d, const struct err *e)
 		tree_stop(d);
 		call_fail(c, e);
 	} else if (!d->transfer && d->sent) {
-		tree_send(c, STR_NONE);
+		files_send_archive(c, STR_NONE, true);
 		call_answer(c, NULL);
 	}
 }

@@ -163,7 +163,7 @@ static void export_on_bytes(void *arg, struct str bytes)
 		return;
 	}
 	m->streams = true;
-	call_send(m->call, &(struct file_chunk){ bytes, false });
+	files_send_archive(m->call, bytes, false);
 	m->waits = call_full(m->call);
 	if (!m->waits && m->x)
 		workspace_export_next(m->x);
@@ -174,10 +174,12 @@ static void export_on_end(void *arg, const struct err *err)
 	struct exporting *m = arg;
 
 	m->x = NULL;
-	if (err)
+	if (err) {
 		call_fail(m->call, err);
-	else
-		call_answer(m->call, NULL);
+		return;
+	}
+	files_send_archive(m->call, STR_NONE, true);
+	call_answer(m->call, NULL);
 }
 
 static void export_on_cancel(void *data)

@@ -1,7 +1,7 @@
 #pragma once
 /* What is in a sandbox, by path: files.list, files.stat, files.mkdir, files.remove, files.move
  * (files.c), files.read and files.write (files_data.c), files.download and files.watch
- * (files_tree.c). */
+ * (files_tree.c). Secrets of what is written back: files_marks.c, files_return.c. */
 #include "box/host/box.h"
 #include "base/when.h"
 #include "op/ops.h"
@@ -130,7 +130,33 @@ bool files_find_literal(struct str bytes, struct str said, size_t *left);
 
 /* Whether a text may have been read with marks in the place of secrets. */
 bool files_has_marks(struct str text);
-/* Appends text with the secrets of the old content in the place of marks that it is shown with.
+struct files_marked {
+	struct str old, text; /* the file as it is, and what is to be written */
+	bool archive; /* the text is from an archive, in which marks have the length of secrets */
+};
+/* Appends the text with the secrets of the old content in the place of marks that it is shown with.
  * ERR_INVALID: a mark stands for another secret, or it is not clear for which. */
-int files_put_back(struct call *c, struct str old, struct str text, struct buf *to,
+int files_put_back(struct call *c, const struct files_marked *t, struct buf *to,
 		   struct err *e) MUST_USE;
+
+/* An archive on its way into a directory of a sandbox: as files_put_back(), file by file. */
+struct files_return;
+struct files_return_spec {
+	struct call *call;
+	struct sandbox *sb;
+	struct str dest; /* borrowed until the end */
+	struct budget *of; /* counts what is kept */
+	/* What goes on to the sandbox. On failure with *e so does the upload. */
+	int (*put)(void *owner, struct str bytes, struct err *e);
+	/* It no longer waits; with err it has failed. */
+	void (*on_ready)(void *owner, const struct err *err);
+	void *owner;
+};
+/* NULL with *e: no memory. */
+struct files_return *files_return_new(const struct files_return_spec *spec, struct err *e) MUST_USE;
+/* No callback follows. NULL-safe. */
+void files_return_free(struct files_return *r);
+/* Takes the next bytes of the archive. While it waits for the old content of a file, the client is
+ * to be held: it keeps 8 MiB. */
+int files_return_take(struct files_return *r, struct str bytes, struct err *e) MUST_USE;
+bool files_return_waits(const struct files_return *r);

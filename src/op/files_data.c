@@ -385,10 +385,11 @@ static void files_on_old(void *arg, struct str bytes, const struct file_stat *st
 {
 	struct file_writing *w = arg;
 	const struct files_write_request *q = call_request(w->call);
+	const struct files_marked t = { .old = err ? STR_LIT("") : bytes, .text = q->content };
 	struct err e = ERR_INIT;
 
 	w->marked = BUF_INIT(FILE_WRITE_MAX);
-	if (files_put_back(w->call, err ? STR_LIT("") : bytes, q->content, &w->marked, &e) == 0) {
+	if (files_put_back(w->call, &t, &w->marked, &e) == 0) {
 		files_write(w, buf_str(&w->marked));
 		return;
 	}

@@ -33,11 +33,13 @@ struct returning {
 	struct call *call;
 	struct redactor *redactor;
 	struct str old, text; /* the file as it is, and what is to be written */
+	bool archive; /* where each mark has the length of its secret */
 	struct buf view; /* the file as it is shown */
 	struct shown *p;
 	size_t n;
 	bool stars; /* some are shown as asterisks alone */
 	struct redact_mark ahead; /* in the text, if it has a length */
+	const char *star; /* the next of four or more in the text, or its end; NULL: at first */
 	size_t looks; /* for secrets */
 	size_t left; /* bytes of the file that may still be searched for what stays */
 	struct str stayed; /* the last that did */
@@ -90,10 +92,12 @@ static bool shown_alike(const struct shown *a, const struct shown *b, bool above
 }
 
 /* Adds a place to the view as redaction shows it there. */
-static int view_add(struct returning *r, const struct redact_place *p, struct err *e)
+static int view_add(struct returning *r, struct redact_place *p, struct err *e)
 {
 	size_t at = r->view.n;
 
+	if (r->archive)
+		redact_place_fill(p);
 	if (redact_place_show(p, &r->view, e) < 0)
 		return -1;
 	r->p[r->n++] = (struct shown){
@@ -102,8 +106,7 @@ static int view_add(struct returning *r, const struct redact_place *p, struct er
 	return 0;
 }
 
-static int view_make(struct returning *r, const struct redact_place *places, size_t n,
-		     struct err *e)
+static int view_make(struct returning *r, struct redact_place *places, size_t n, struct err *e)
 {
 	size_t at = 0;
 
@@ -157,13 +160,17 @@ static struct shown *shown_find(struct returning *r, struct str mark)
 /* The next place of rest that may be shown for a secret. */
 static bool next_mark(struct returning *r, struct str rest, struct redact_mark *m)
 {
-	const char *star = r->stars && rest.n ? memchr(rest.p, '*', rest.n) : NULL;
-	const char *end = rest.p + rest.n;
+	const char *end = rest.p + rest.n, *star;
 
+	if (r->star < rest.p) {
+		star = r->stars && rest.n ? memmem(rest.p, rest.n, "****", STARS) : NULL;
+		r->star = star ? star : end;
+	}
+	star = r->star;
 	if (r->ahead.whole.p < rest.p && !redact_mark_next(rest, &r->ahead))
 		r->ahead.whole = (struct str){ end, 0 };
 	*m = r->ahead;
-	if (!star || star >= m->whole.p)
+	if (star == end || star >= m->whole.p)
 		return m->whole.n > 0;
 	*m = (struct redact_mark){ .whole = { star, 1 } };
 	while (star + m->whole.n < end && star[m->whole.n] == '*')
@@ -192,14 +199,24 @@ static int mark_refuse(const struct returning *r, const struct redact_mark *m, s
 		STR_CUT(m->whole, 80));
 }
 
+static bool mark_is_shown(const struct returning *r, struct str mark)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < r->n && !found; i++)
+		found = str_eq(r->p[i].mark, mark);
+	return found;
+}
+
 /* A mark that stands for nothing here. Who is no agent may write what it was told into a file
- * without secrets, such as a log. */
+ * without secrets, such as a log. So may anybody in an archive: a project has such files. Of
+ * asterisks only as many as stand for a secret of an archive are no text. */
 static int mark_stays(struct returning *r, const struct redact_mark *m, struct err *e)
 {
-	bool output = str_is(m->tag, REDACT_TAG_OUTPUT);
+	bool told = r->archive || (str_is(m->tag, REDACT_TAG_OUTPUT) && !call_by_agent(r->call));
 
-	if (!m->exact || (output && r->n == 0 && !call_by_agent(r->call)) ||
-	    str_eq(m->whole, r->stayed))
+	if ((told && r->n == 0) || str_eq(m->whole, r->stayed) ||
+	    (!m->exact && !(r->archive && mark_is_shown(r, m->whole))))
 		return 0;
 	if (!files_find_literal(r->old, m->whole, &r->left))
 		return mark_refuse(r, m, e);
@@ -298,15 +315,16 @@ static int check_back(const struct returning *r, struct err *e)
 	return 0;
 }
 
-int files_put_back(struct call *c, struct str old, struct str text, struct buf *to, struct err *e)
+int files_put_back(struct call *c, const struct files_marked *t, struct buf *to, struct err *e)
 {
 	autofree struct redact_place *places = NULL;
 	autofree struct redact_place *back = calloc(SECRETS_MAX, sizeof(*back));
 	autofree struct shown *shown = NULL;
 	struct returning r = { .call = c,
 			       .redactor = call_guard(c)->redactor,
-			       .old = old,
-			       .text = text,
+			       .old = t->old,
+			       .text = t->text,
+			       .archive = t->archive,
 			       .view = BUF_INIT(MARKED_MAX),
 			       .left = FILES_LITERAL_BYTES,
 			       .to = to,
@@ -315,8 +333,8 @@ int files_put_back(struct call *c, struct str old, struct str text, struct buf *
 	int rc = 0;
 
 	if (!r.redactor)
-		return buf_add(to, text.p, text.n, e);
-	if (redact_find(r.redactor, old, &places, &n, e) < 0)
+		return buf_add(to, t->text.p, t->text.n, e);
+	if (redact_find(r.redactor, t->old, &places, &n, e) < 0)
 		return -1;
 	r.p = shown = calloc(n + 1, sizeof(*shown));
 	if (!shown || !back)

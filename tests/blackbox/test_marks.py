@@ -1,18 +1,23 @@
 """Marks in the place of secrets, and what becomes of them when a model writes them back."""
 
 import base64
+import io
 import itertools
 import json
+import os
 import random
 import re
+import tarfile
 
 import pytest
 
+import test_e2b
+import test_hub_cli
 from client import data_of
-from rest import Failed
+from rest import Failed, b64, joined
 from test_coding import Project, answer, call, edit, fails, mcp, project, read  # noqa: F401
-from test_hub_cli import Hub
 from test_serve import Session
+from test_trees import download, upload
 
 MARK = re.compile(r'\[REDACTED:[A-Za-z0-9_.-]+:[a-z2-7]{10}\]')
 RANDOM = random.Random(32)
@@ -274,31 +279,120 @@ class ByVerb(Door):
         return done.stderr.decode() if done.returncode else None
 
 
+class ByConnect(Door):
+    agents = False
+
+    def read(self, path):
+        return joined(self.hub.stream('ReadFile', self.box, {'path': path}), 'data')
+
+    def write(self, path, data):
+        try:
+            self.hub.stream('WriteFile', self.box, {'open': {'path': path}}, {'data': b64(data)})
+        except Failed as e:
+            return e.error['message']
+
+
+class ByE2b(Door):
+    agents = False
+
+    def __init__(self, hub, box):
+        hub.delete(box)
+        self.e2b = test_e2b.Box(hub)
+        super().__init__(hub, self.e2b.id)
+
+    def read(self, path):
+        status, _, body = self.e2b.ask('GET', f'/files?path={path}')
+        assert status == 200, body
+        return body
+
+    def write(self, path, data):
+        status, _, body = self.e2b.ask('POST', f'/files?path={path}', data,
+                                       {'Content-Type': 'application/octet-stream'})
+        return None if status == 200 else body.decode()
+
+
+class ByArchive(Door):
+    """What is downloaded as an archive and uploaded again."""
+
+    def read(self, path):
+        with tarfile.open(fileobj=io.BytesIO(download(self.hub, self.box))) as tar:
+            return next(tar.extractfile(m).read() for m in tar if m.name.lstrip('./') == path)
+
+    def write(self, path, data):
+        try:
+            out = io.BytesIO()
+            with tarfile.open(fileobj=out, mode='w') as tar:
+                member = tarfile.TarInfo(path)
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+            self.send(out.getvalue())
+        except Failed as e:
+            return e.error.get('cause', e.error['message'])
+
+    def send(self, data):
+        upload(self.hub, self.box, data)
+
+
+class ByUpload(ByArchive):
+    def send(self, data):
+        self.hub.stream('Upload', self.box, {'open': {'dest': '/workspace'}},
+                        *({'chunk': b64(data[i:i + 1000])} for i in range(0, len(data), 1000)))
+
+
+class ByCp(ByArchive):
+    def __init__(self, hub, box):
+        super().__init__(hub, box)
+        self.copy = os.path.join(hub.home, 'copy')
+
+    def read(self, path):
+        self.hub.ok('cp', f'{self.box}:/workspace/{path}', self.copy)
+        with open(self.copy, 'rb') as f:
+            return f.read()
+
+    def write(self, path, data):
+        with open(self.copy, 'wb') as f:
+            f.write(data)
+        done = self.hub.run('cp', self.copy, f'{self.box}:/workspace/{path}')
+        return done.stderr.decode() if done.returncode else None
+
+
+class Doors(test_e2b.Hub, test_hub_cli.Hub):
+    """A hub with all of them."""
+
+
 @pytest.fixture(scope='module')
 def hub(me, tmp_path_factory):
-    with Hub(me, tmp_path_factory.mktemp('marks'), '--listen', '127.0.0.1:0',
-             '--pool', '0') as shared:
+    home = tmp_path_factory.mktemp('marks')
+    (home / 'config.json').write_text(json.dumps({'compat': {'apis': ['e2b']}}))
+    for path in (home, home / 'config.json'):
+        os.chown(path, me.uid, me.uid)
+    with Doors(me, home, '--listen', '127.0.0.1:0', '--pool', '0') as shared:
         yield shared
 
 
-@pytest.fixture(params=[ByRest, ByMcp, ByVerb])
-def door(hub, request):
+def opened(hub, request):
     made = request.param(hub, hub.create())
     yield made
     hub.sweep(made.box)
 
 
-def test_each_door_writes_back_what_was_there(door):
+door = pytest.fixture(opened, name='door', params=[ByRest, ByMcp, ByVerb, ByConnect, ByE2b])
+archive = pytest.fixture(opened, name='archive', params=[ByArchive, ByUpload, ByCp])
+every = pytest.fixture(opened, name='every', params=[
+    ByRest, ByMcp, ByVerb, ByConnect, ByE2b, ByArchive, ByUpload, ByCp])
+
+
+def test_each_door_writes_back_what_was_there(every):
     """Unchanged, with lines added and removed, and in binary data."""
     for text in (*[made(end).encode() for end in ('\n', '\r\n', '\n')],
                  f'\0\1{FORMS[2](9)}\n\0{FORMS[5](1)}\n'.encode(),
                  f'caf\xe9 {FORMS[2](12)}\n'.encode('latin-1')):
-        door.put('f', text)
-        shown = door.read('f')
+        every.put('f', text)
+        shown = every.read('f')
         assert b'REDACTED' in shown or b'****' in shown
-        assert door.write('f', shown) is None and door.has('f') == text
-        assert door.write('f', b'new\n' + shown + b'\nmore\n') is None
-        assert door.has('f') == b'new\n' + text + b'\nmore\n'
+        assert every.write('f', shown) is None and every.has('f') == text
+        assert every.write('f', b'new\n' + shown + b'\nmore\n') is None
+        assert every.has('f') == b'new\n' + text + b'\nmore\n'
 
 
 def test_each_door_refuses_what_would_destroy_a_secret(door):
@@ -321,6 +415,79 @@ def test_each_door_refuses_what_would_destroy_a_secret(door):
     assert door.write('log', b'it said ' + mark) is None
     # Elsewhere it is text to a person's program. A model would take it for a copy.
     assert bool(door.write('new', b'it said ' + mark)) == door.agents
+
+
+def test_an_archive_destroys_no_secret(archive):
+    """What it can't put back is refused by name, and the old file stays."""
+    text = b'a:\n  password: kx9Lq2vTzz\nb:\n  password: Wn4tRb8yQx\nc: 1\n'
+    archive.put('f', text)
+    shown = archive.read('f')
+    mark = b'*' * 10
+    assert shown == text.replace(b'kx9Lq2vTzz', mark).replace(b'Wn4tRb8yQx', mark)
+    for wrong in (shown.replace(b'  password: ', b'  colour: '), shown.replace(b'a:\n', b'd:\n'),
+                  b'password: ' + mark, shown.replace(mark, b'[REDACTED:password:output]'),
+                  shown.replace(mark, b'[REDACTED:password:abcdefghij]')):
+        said = archive.write('f', wrong)
+        assert said and 'f: ' in said and 'stands for a secret' in said, (wrong, said)
+        assert archive.has('f') == text
+    # One is removed with its line; others are text: in a new file, and where there is no secret.
+    assert archive.write('f', shown.split(b'b:')[0]) is None
+    assert archive.has('f') == text.split(b'b:')[0]
+    said = b'it said [REDACTED:password:output], [REDACTED:jwt:abcdefghij] and ' + mark
+    for _ in range(2):
+        assert archive.write('log', said) is None and archive.has('log') == said
+    assert archive.write('f', b'/' + b'*' * 30 + b'/\npassword: ' + mark + b'\n') is not None
+    assert archive.write('f', b'/' + b'*' * 30 + b'/\n') is None
+
+
+def test_clients_and_sandboxes_that_leave_in_the_middle(hub):
+    """While the old content of a file is read, or just before or behind that."""
+    for n in range(24):
+        box = hub.create()
+        hub.exec(box, 'for i in 1 2 3 4 5 6 7 8; do echo password: kx9Lq2vTzz > f$i; done')
+        data = download(hub, box)
+        with hub.wire() as wire:
+            wire.send(hub.request('PUT', f'/v1/sandboxes/{box}/archive', fields=[
+                'Content-Type: application/x-tar', f'Content-Length: {len(data)}']).encode()
+                + data[:n * len(data) // 24])
+            if n % 2:
+                hub.delete(box)
+        if n % 2 == 0:
+            upload(hub, box, data)
+            assert hub.exec(box, 'cat f? | grep -c "kx9Lq2vTzz$"')['stdout'] == '8\n'
+            hub.delete(box)
+
+
+def test_a_project_goes_out_and_comes_back(me, hub, tmp_path):
+    """Many files, some with secrets, of all sizes around a piece of what is sent: as they were."""
+    box = hub.create()
+    made = ('import os\n'
+            'for i in range(300):\n'
+            '    os.makedirs(f"p/d{i % 7}", exist_ok=True)\n'
+            '    with open(f"p/d{i % 7}/f{i}", "w") as f:\n'
+            '        f.write(f"line {i}\\n" * (i * i // 16))\n'
+            '        if i % 3:\n'
+            '            f.write(f"DB_PASSWORD=kx9Lq2vTzz{i}\\n/*************/\\n")\n'
+            '        f.write("end\\n" * i)\n'
+            'open("p/large", "w").write("password=kx9Lq2vTzz\\n" * 300000)\n'
+            'open("p/empty", "w")\n')
+    hub.post('/v1/files/write', sandbox=box, path='make.py', content=made)
+    hub.exec(box, 'python3 make.py')
+
+    def sums():
+        return hub.exec(box, 'find p -type f ! -name large | sort | xargs sha256sum')['stdout']
+    before = sums()
+    assert len(before.splitlines()) == 301
+    body = download(hub, box, 'p')
+    assert b'kx9' not in body and b'*' * 11 in body
+    for chunked in (False, True):
+        upload(hub, box, body, 'p', chunked)
+        assert sums() == before
+    os.chown(tmp_path, me.uid, me.uid)
+    hub.ok('cp', f'{box}:/workspace/p', str(tmp_path / 'p'))
+    hub.ok('cp', str(tmp_path / 'p') + '/.', f'{box}:/workspace/p')
+    assert sums() == before
+    hub.sweep(box)
 
 
 OUTPUT = '[REDACTED:password:output]'

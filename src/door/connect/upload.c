@@ -100,7 +100,7 @@ static int put(struct upload *u, const struct message *m, struct err *e)
 	if (connect_bytes(&bytes, "chunk", m->chunk, e) < 0)
 		return -1;
 	u->written.bytes_written += bytes.n;
-	return body_pipe_put_counted(&u->to.pipe, buf_str(&bytes), e);
+	return transfer_upload_put(&u->to, buf_str(&bytes), e);
 }
 
 static int take(struct upload *u, struct str text, struct err *e)
@@ -128,7 +128,7 @@ static size_t on_bytes(void *data, struct str bytes)
 	struct err e = ERR_INIT;
 	int got;
 
-	if (u->to.call && body_pipe_holds(&u->to.pipe))
+	if (u->to.call && transfer_upload_holds(&u->to))
 		return 0;
 	while ((got = frame_in_next(&u->in, &left, &text, &e)) > 0) {
 		if (take(u, text, &e) < 0) {
@@ -157,7 +157,7 @@ static void on_end(void *data)
 		fail(u, &e);
 		return;
 	}
-	body_pipe_end(&u->to.pipe);
+	transfer_upload_end(&u->to);
 	settle(u);
 }
 

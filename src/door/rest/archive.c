@@ -31,7 +31,7 @@ static void run_upload(struct call *c, const void *params)
 		return;
 	}
 	call_on_cancel(c, on_upload_cancel, u);
-	body_pipe_start(&u->pipe);
+	transfer_upload_body(u);
 }
 
 #define MAY (API_MAY_SANDBOX | API_MAY(FILE_FAILED) | API_MAY(FORBIDDEN) | API_MAY(BODY_TOO_LARGE))

@@ -96,9 +96,8 @@ struct redact_place {
 int redact_find(struct redactor *r, struct str text, struct redact_place **ret, size_t *ret_n,
 		struct err *e) MUST_USE;
 
-/* Appends what redact_text() writes in the place. */
-int redact_place_show(const struct redact_place *p, struct buf *to, struct err *e) MUST_USE;
-
+/* Its replacement gets its length, as with redact_part.keep_length. */
+void redact_place_fill(struct redact_place *p);
 /* Appends what redact_text() writes in the place. */
 int redact_place_show(const struct redact_place *p, struct buf *to, struct err *e) MUST_USE;
 

@@ -446,6 +446,12 @@ int redact_find(struct redactor *r, struct str text, struct redact_place **ret, 
 	return 0;
 }
 
+void redact_place_fill(struct redact_place *p)
+{
+	p->fills = true;
+	p->whole = strlen("[REDACTED::" REDACT_TAG_OUTPUT "]") + strlen(p->kind) <= p->n;
+}
+
 int redact_place_show(const struct redact_place *p, struct buf *to, struct err *e)
 {
 	size_t end = to->n + p->n;

@@ -372,7 +372,7 @@ def test_a_start_that_fails_loses_nothing_and_calls_nothing_damaged(me, begin, f
         hub, said = start(me, home, fault)
         count = fault.disarm()
         if hub:
-            assert hub.ask(path='/readyz').status == 200
+            until(lambda hub=hub: hub.ask(path='/readyz').status == 200, what='a hub that is ready')
             hub.post('/v1/keys', name=f'made{nth}', scopes=['read'])
             assert hub.end() == 0
         else:

@@ -173,9 +173,10 @@ static int attachment_write(int fd, const char *file, struct str bytes, struct e
 	if (rc == 0)
 		return 0;
 	why = errno;
-	if (rc > 0)
-		return err_set(e, ERR_UNSURE, "it may have been done: write the file: %s",
-			       strerror(why));
+	if (rc > 0) {
+		err_sys(e, why, "write the file");
+		return err_unsure(e);
+	}
 	return why == ENOSPC || why == EDQUOT
 		     ? err_set(e, ERR_STORE_FULL, "there is no room on the disk for the file")
 		     : err_sys(e, why, "write the file");
@@ -202,8 +203,10 @@ int attachment_add(int folder, struct str name, struct str bytes, struct attachm
 	if (fd < 0 || attachment_write(fd, file, bytes, e) < 0)
 		return -1;
 	at = attachment_open(fd, file, ret);
-	if (at < 0)
-		return err_sys(e, errno, "read the file");
+	if (at < 0) {
+		err_sys(e, errno, "read the file");
+		return err_unsure(e); /* it is there */
+	}
 	close(at);
 	return 0;
 }

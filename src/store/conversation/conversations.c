@@ -301,10 +301,26 @@ struct conversation *conversation_new(struct conversations *c,
 	return take_ptr(v);
 }
 
+/* Moves its folder, also on the disk. -1: it is where it was; 1, ERR_UNSURE: it may be. */
+static int folder_move(const struct conversation *v, int from, int to, const char *what,
+		       struct err *e)
+{
+	if (renameat2(from, v->id, to, v->id, RENAME_NOREPLACE) < 0)
+		return err_sys(e, errno, "%s", what);
+	if (fsync(to) == 0 && fsync(from) == 0)
+		return 0;
+	err_sys(e, errno, "%s", what);
+	if (renameat2(to, v->id, from, v->id, RENAME_NOREPLACE) == 0)
+		return -1;
+	err_unsure(e);
+	return 1;
+}
+
 int conversation_delete(struct conversation *v, struct err *e)
 {
+	static const char what[] = "move the conversation to the trash";
 	struct conversations *c = v->of;
-	int rc = 0;
+	int rc;
 
 	for (size_t i = 0; i < c->n; i++) {
 		if (str_is(c->all[i]->record.r->parent_session_id, v->id))
@@ -312,15 +328,11 @@ int conversation_delete(struct conversation *v, struct err *e)
 				       c->all[i]->id);
 	}
 	/* How long it has been in the trash is told by the folder's time. */
-	if (futimens(v->folder, NULL) < 0 || renameat(c->dir, v->id, c->trash, v->id) < 0)
-		return err_sys(e, errno, "move the conversation to the trash");
-	if (fsync(c->trash) < 0 || fsync(c->dir) < 0) {
-		err_sys(e, errno, "move the conversation to the trash");
-		if (renameat2(c->trash, v->id, c->dir, v->id, RENAME_NOREPLACE) == 0)
-			return -1; /* it is where it was */
-		err_unsure(e);
-		rc = 1;
-	}
+	if (futimens(v->folder, NULL) < 0)
+		return err_sys(e, errno, "%s", what);
+	rc = folder_move(v, c->dir, c->trash, what, e);
+	if (rc < 0)
+		return -1;
 	list_drop(c, v);
 	conversation_free(v);
 	return rc;
@@ -358,12 +370,8 @@ struct conversation *conversation_take_back(struct conversations *c, struct str 
 	if (list_reserve(c, e) < 0)
 		return NULL;
 	v = trash_find(c, id, owner, e);
-	if (!v)
+	if (!v || folder_move(v, c->trash, c->dir, "restore the conversation", e) != 0)
 		return NULL;
-	if (renameat2(c->trash, v->id, c->dir, v->id, RENAME_NOREPLACE) < 0) {
-		err_sys(e, errno, "take the conversation out of the trash");
-		return NULL;
-	}
 	list_add(c, v);
 	return take_ptr(v);
 }

@@ -274,6 +274,7 @@ void gate_approval_reload(struct gate *g)
 int gate_approval_open(struct gate *g, struct err *e)
 {
 	const struct approvals_options o = { .expire_ms = gate_approval_expire(g),
+					     .payer = gate_payer,
 					     .on_change = gate_approval_on_change,
 					     .data = g };
 	struct store *store = g->hub ? hub_store(g->hub) : NULL;

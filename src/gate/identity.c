@@ -257,11 +257,28 @@ void gate_token_ended(struct gate *g, struct talk *t)
 		identity_end(g->identity, take_ptr(*talk_token_state(t)));
 }
 
+static struct str identity_line(void *data, struct str owner)
+{
+	const struct gate *g = data;
+
+	owner = identity_works_for(data, owner);
+	return g->identity ? keys_root(g->identity->keys, owner) : owner;
+}
+
 /* A program is not the operator, nor the holder of the token, whoever made its sandbox. */
 static const struct principal unkeyed[] = {
 	{ .name = "local", .scopes = KEY_READ | KEY_EXECUTE },
 	{ .name = "token", .scopes = KEY_READ | KEY_EXECUTE },
 };
+
+struct str gate_payer(void *data, struct str owner)
+{
+	for (size_t i = 0; i < ARRAY_LEN(unkeyed); i++) {
+		if (str_is(owner, unkeyed[i].name))
+			return STR_NONE;
+	}
+	return identity_line(data, owner);
+}
 
 /* That of a conversation is there as long as its token. */
 static const struct key_holder *holder_of_owner(const struct gate *g, struct str owner)
@@ -350,6 +367,7 @@ int gate_identity_open(struct gate *g, struct err *e)
 	g->guard.knows = identity_knows;
 	g->guard.acts = identity_acts;
 	g->guard.works_for = identity_works_for;
+	g->guard.line = identity_line;
 	g->guard.owner = identity_owner;
 	uv_timer_start(&id->timer, identity_on_timer, 0, 0);
 	return 0;

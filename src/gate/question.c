@@ -191,7 +191,9 @@ static void gate_question_take_back(struct gate *g, const struct question *q)
 
 int gate_question_open(struct gate *g, struct err *e)
 {
-	const struct questions_options o = { .on_change = gate_question_on_change, .data = g };
+	const struct questions_options o = { .payer = gate_payer,
+					     .on_change = gate_question_on_change,
+					     .data = g };
 	const struct question *q;
 	uint64_t seq = 0;
 

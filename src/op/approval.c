@@ -360,9 +360,7 @@ static struct str approval_line(const struct call *c, struct str owner)
 {
 	const struct guard *g = call_guard(c);
 
-	if (g->works_for)
-		owner = g->works_for(g->data, owner);
-	return g->keys ? keys_root(g->keys, owner) : owner;
+	return g->line ? g->line(g->data, owner) : owner;
 }
 
 static int approval_check_line(const struct call *c, struct str principal, struct err *e)

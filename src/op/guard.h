@@ -45,6 +45,9 @@ struct guard {
 	/* The owner of the conversation whose agent this owner is, or itself. NULL: always itself.
 	 * Borrowed from owner, or until the loop's next turn. */
 	struct str (*works_for)(void *data, struct str owner);
+	/* Likewise, and of a key that a key made the first key of that line: one person, and one
+	 * share of what is bounded. */
+	struct str (*line)(void *data, struct str owner);
 	/* For whom programs ask of what this owner made: who reads and executes, and is not the
 	 * operator. NULL: nobody any more. */
 	const struct principal *(*owner)(void *data, struct str owner);

@@ -124,14 +124,12 @@ static int key_scopes(const struct field_strs *names, unsigned *ret, struct err 
 }
 
 /* The line of keys that a new one of this caller belongs to. */
-static struct str key_root(const struct call *c, const struct keys *ks)
+static struct str key_root(const struct call *c)
 {
 	const struct guard *g = call_guard(c);
-	struct str owner = call_owner(c);
+	struct str line = g->line ? g->line(g->data, call_owner(c)) : call_owner(c);
 
-	if (g->works_for)
-		owner = g->works_for(g->data, owner);
-	return str_starts(owner, "key:") ? keys_root(ks, owner) : STR_NONE;
+	return str_starts(line, "key:") ? line : STR_NONE;
 }
 
 static void key_create_run(struct call *c, const void *request)
@@ -145,7 +143,7 @@ static void key_create_run(struct call *c, const void *request)
 	struct key_view view;
 
 	if (ks)
-		spec.root = key_root(c, ks);
+		spec.root = key_root(c);
 	if (ks && key_scopes(&q->scopes, &spec.scopes, &e) == 0)
 		k = keys_create(ks, &spec, clock_unix_ms(), &token, &e);
 	if (!k || key_describe(c, k, &view, &e) < 0) {

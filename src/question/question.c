@@ -412,39 +412,52 @@ struct questions *questions_new(uv_loop_t *loop, struct store *store,
 
 /* ---- who asks ------------------------------------------------------------------------------ */
 
-static bool one_counts(const struct question *q, const struct question_ask *ask)
+static struct str payer_of(const struct questions *all, struct str principal)
 {
-	return q->state == QUESTION_PENDING && str_eq(q->principal, ask->principal);
+	return all->o.payer ? all->o.payer(all->o.data, principal) : principal;
 }
 
-/* Notifications have a room of their own in that of their principal: a later one tells more. */
+/* Notifications have a room of their own in that of their principal, and in that of who pays: a
+ * later one tells more. */
 static void all_supersede_note(struct questions *all, const struct question_ask *ask)
 {
-	struct question *oldest = NULL;
-	unsigned notes = 0;
+	struct str payer = payer_of(all, ask->principal);
+	struct question *own = NULL, *paid = NULL;
+	unsigned n_own = 0, n_paid = 0;
 
 	for (struct question *q = all->first; q; q = q->next) {
-		if (!one_counts(q, ask) || q->kind != QUESTION_NOTIFY)
+		if (q->state != QUESTION_PENDING || q->kind != QUESTION_NOTIFY)
 			continue;
-		notes++;
-		oldest = oldest ? oldest : q;
+		if (str_eq(q->principal, ask->principal) && !n_own++)
+			own = q;
+		if (str_eq(payer_of(all, q->principal), payer) && !n_paid++)
+			paid = q;
 	}
-	if (notes >= QUESTION_NOTES_MAX)
-		one_end(all, oldest, QUESTION_SUPERSEDED);
+	if (n_own >= QUESTION_NOTES_MAX)
+		one_end(all, own, QUESTION_SUPERSEDED);
+	else if (n_paid >= QUESTION_NOTES_PAID_MAX)
+		one_end(all, paid, QUESTION_SUPERSEDED);
 }
 
+/* A payer has at most as many as are free, so whoever comes next finds room. */
 static int check_room(const struct questions *all, const struct question_ask *ask, struct err *e)
 {
-	unsigned open = 0, own = 0;
+	struct str payer = payer_of(all, ask->principal);
+	unsigned open = 0, own = 0, paid = 0;
 
 	for (const struct question *q = all->first; q; q = q->next) {
-		open += q->state == QUESTION_PENDING;
-		own += one_counts(q, ask);
+		if (q->state != QUESTION_PENDING)
+			continue;
+		open++;
+		own += str_eq(q->principal, ask->principal);
+		paid += str_eq(payer_of(all, q->principal), payer);
 	}
-	if (open < all->o.max_open && own < all->o.max_each)
+	if (own < all->o.max_each && (!payer.p || paid + open < all->o.max_open))
 		return 0;
-	return err_set(e, ERR_LIMIT, "%u questions wait for people already, %u of this client",
-		       open, own);
+	return err_set(e, ERR_LIMIT,
+		       "%u questions wait for people already, %u of this client and %u of all that "
+		       "share with it",
+		       open, own, paid);
 }
 
 /* A notification is answered by its only option. */

@@ -22,6 +22,7 @@ enum {
 	QUESTION_SECONDS_MAX = 7 * 24 * 3600,
 	QUESTION_CLOSED_MAX = 256, /* that are kept after their end */
 	QUESTION_NOTES_MAX = 16, /* notifications of one principal; the oldest gives way */
+	QUESTION_NOTES_PAID_MAX = 64, /* likewise of all of one payer */
 };
 
 enum question_kind {
@@ -118,6 +119,10 @@ int question_chosen(const struct question *q);
 struct questions_options {
 	unsigned max_open; /* [0: 512] of all principals */
 	unsigned max_each; /* [0: 64] of each */
+	/* Who pays for a principal: all of one payer may have at most as many as are free of
+	 * max_open. STR_NONE: nobody, it has room of its own beside that. NULL: each pays for
+	 * itself. Borrowed from principal, or until the loop's next turn. */
+	struct str (*payer)(void *data, struct str principal);
 	/* A question was made or has ended. It must not call back. May be NULL. */
 	void (*on_change)(void *data, const struct question *q);
 	void *data;

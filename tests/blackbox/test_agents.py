@@ -375,6 +375,30 @@ def test_it_asks_as_an_agent(hub):
     hub.answer(question, 'no')
 
 
+@pytest.mark.parametrize('owner', [('pays',)], indirect=True)
+def test_its_owner_pays_for_its_questions(hub, owner):
+    """However many conversations a key has, half of the places are left to others."""
+    agents = [by_token(owner, owner.talk()) for _ in range(5)]
+    made = []
+    for who in agents:
+        for _ in range(64):
+            status, told = who.asked('POST', '/api/prompts', {
+                'kind': 'yes_no', 'question': 'Go?', 'wait': False})
+            if status == 429:
+                break
+            made.append(told['request_id'])
+    assert 64 < len(made) <= 256
+    for who in (agents[-1], owner):
+        refused(429, 'of all that share with it', who.post, '/api/prompts', kind='yes_no',
+                question='Go?', wait=False)
+    agent = by_token(hub, hub.talk())
+    for who in (agent, hub):
+        made.append(who.post('/api/prompts', kind='yes_no', question='Go?',
+                             wait=False)['request_id'])
+    for one in made:
+        hub.post(f'/api/prompts/{one}/cancel')
+
+
 def test_a_module_that_it_calls_asks(hub, pool):
     """In its conversation, if that lets it ask people."""
     one = hub.talk()

@@ -212,6 +212,36 @@ def test_a_caller_that_leaves_makes_it_void(hub):
         'cause']
 
 
+def test_shares_go_by_who_pays(hub):
+    """A key and all keys that it made leave half of the places to others."""
+    first = as_bearer(hub, key(hub, 'pays', ['admin']))
+    line = [first, *(as_bearer(hub, key(first, f'pays-{n}', ['admin'])) for n in range(4))]
+    other = as_bearer(hub, key(hub, 'pays-not', ['admin']))
+    wires = []
+
+    def ask(who, command):
+        wires.append(who.wire())
+        wires[-1].send(who.request('POST', '/v1/exec', body=json.dumps(
+            {'sandbox': hub.box, 'command': command})))
+        return wires[-1]
+
+    for i, who in enumerate(line[:4], 1):
+        for n in range(32):
+            ask(who, f'echo {n}')
+        pending(hub, 32 * i)
+    reply = ask(line[4], 'echo').reply()
+    assert reply.status == 429 and b'of all that share with it' in reply.body, reply
+    for i, who in enumerate((other, hub), 1):
+        ask(who, 'echo')
+        pending(hub, 32 * 4 + i)
+    for wire in wires:
+        wire.close()
+    until(lambda: not [a for a in hub.call('GET', '/v1/approvals')['approvals']
+                       if a['state'] == 'pending'], what='their end')
+    for name in ('pays', *(f'pays-{n}' for n in range(4)), 'pays-not'):
+        hub.call('DELETE', f'/v1/keys/{name}')
+
+
 HOSTILE = 'echo \x1b[2J\x1b]0;x\x07\u202eevil\u2066\u200b\x7f\x9b1m\r\ngone #'
 
 

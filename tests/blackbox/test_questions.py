@@ -259,6 +259,29 @@ def test_bounds(hub):
         many.post(f'/api/prompts/{one}/cancel')
 
 
+def test_shares_go_by_who_pays(hub):
+    """A key and all keys that it made leave half of the places to others."""
+    first = as_bearer(hub, key(hub, 'pays', ['admin']))
+    line = [first, *(as_bearer(hub, key(first, f'pays-{n}', ['admin'])) for n in range(8))]
+    other = as_bearer(hub, key(hub, 'pays-not'))
+    made = []
+    for who in line:
+        for _ in range(64):
+            status, told = who.asked('POST', '/api/prompts', {
+                'kind': 'yes_no', 'question': 'Go on?', 'wait': False})
+            if status == 429:
+                break
+            made.append(told['request_id'])
+    assert 64 < len(made) <= 256
+    assert 'of all that share with it' in refused(question, line[-1]).error['cause']
+    for who in (other, hub):
+        made += [question(who) for _ in range(32)]
+    for one in made:
+        hub.post(f'/api/prompts/{one}/cancel')
+    for name in ('pays', *(f'pays-{n}' for n in range(8)), 'pays-not'):
+        hub.call('DELETE', f'/v1/keys/{name}')
+
+
 def test_approvals_stand_in_the_inbox(hub, pool):
     box = hub.create()
     for option, wanted in (('approve', None), ('deny', 403)):

@@ -449,6 +449,61 @@ static void test_bounds(void **state)
 	approval_leave(&a[3].w, false);
 }
 
+/* "key:a/1" is paid for by "key:a", and "local" has room of its own. */
+static struct str payer(void *data, struct str principal)
+{
+	const char *end = memchr(principal.p, '/', principal.n);
+
+	if (str_is(principal, "local"))
+		return STR_NONE;
+	return (struct str){ principal.p, end ? (size_t)(end - principal.p) : principal.n };
+}
+
+static void test_shares_go_by_who_pays(void **state)
+{
+	static const struct {
+		const char *principal;
+		bool goes;
+	} asks[] = {
+		/* each has its own share, and all of a payer as many as are free */
+		{ "key:a/1", true },
+		{ "key:a/1", true },
+		{ "key:a/1", false },
+		{ "key:a/2", true },
+		{ "key:a/2", true },
+		{ "key:a/3", false },
+		{ "key:a", false },
+		/* whoever comes next finds room */
+		{ "key:b", true },
+		{ "key:b/1", true },
+		{ "key:b/2", false },
+		{ "key:c", true },
+		{ "key:c/1", false },
+		{ "key:d", true },
+		{ "key:e", false },
+		/* the operator always does, its agents likewise only as long as there is some */
+		{ "local", true },
+		{ "local", true },
+		{ "local", false },
+		{ "local/1", false },
+	};
+	struct approval_ask q = push();
+	struct caller a[ARRAY_LEN(asks)];
+
+	end();
+	begin_with((struct approvals_options){ .max_open = 8, .max_each = 2, .payer = payer });
+	for (size_t i = 0; i < ARRAY_LEN(asks); i++) {
+		q.principal = str_of(asks[i].principal);
+		ask(&a[i], q);
+		if ((a[i].asked == 0) != asks[i].goes)
+			fail_msg("%zu: %s: %d", i, asks[i].principal, a[i].asked);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(asks); i++) {
+		if (asks[i].goes)
+			approval_leave(&a[i].w, false);
+	}
+}
+
 static void test_closed_are_dropped(void **state)
 {
 	struct caller a, first;
@@ -610,6 +665,7 @@ int main(void)
 		ROW(test_conversation),
 		ROW(test_superseded),
 		ROW(test_bounds),
+		ROW(test_shares_go_by_who_pays),
 		ROW(test_closed_are_dropped),
 		ROW(test_expires),
 		ROW(test_restart),

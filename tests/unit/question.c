@@ -416,6 +416,65 @@ static void test_bounds(void **state)
 	assert_int_equal(a[1].code, ERR_INVALID);
 }
 
+/* "key:a/1" is paid for by "key:a", and "local" has room of its own. */
+static struct str payer(void *data, struct str principal)
+{
+	const char *end = memchr(principal.p, '/', principal.n);
+
+	if (str_is(principal, "local"))
+		return STR_NONE;
+	return (struct str){ principal.p, end ? (size_t)(end - principal.p) : principal.n };
+}
+
+static void test_shares_go_by_who_pays(void **state)
+{
+	static const struct {
+		const char *principal;
+		bool goes;
+	} asks[] = {
+		{ "key:a/1", true },  { "key:a/1", true }, { "key:a/1", false },
+		{ "key:a/2", true },  { "key:a/2", true }, { "key:a/3", false },
+		{ "key:a", false },   { "key:b", true },   { "key:b/1", true },
+		{ "key:b/2", false }, { "key:c", true },   { "key:c/1", false },
+		{ "key:d", true },    { "key:e", false },  { "local", true },
+		{ "local", true },    { "local", false },  { "local/1", false },
+	};
+	struct question_ask q = yes_no();
+	struct caller a[ARRAY_LEN(asks)];
+
+	end();
+	begin_with((struct questions_options){ .max_open = 8, .max_each = 2, .payer = payer });
+	for (size_t i = 0; i < ARRAY_LEN(asks); i++) {
+		q.principal = str_of(asks[i].principal);
+		ask(&a[i], q);
+		if ((a[i].asked == 0) != asks[i].goes)
+			fail_msg("%zu: %s: %d", i, asks[i].principal, a[i].asked);
+	}
+}
+
+static void test_notifications_of_one_payer_give_way(void **state)
+{
+	struct question_ask q = yes_no();
+	const struct question *made;
+	struct err e;
+	char id[64] = "", principal[32];
+
+	end();
+	begin_with((struct questions_options){ .payer = payer });
+	q.kind = QUESTION_NOTIFY;
+	q.spec.options.n = 0;
+	for (int i = 0; i < QUESTION_NOTES_PAID_MAX + 1; i++) {
+		if (id[0])
+			assert_int_equal(find(id)->state, QUESTION_PENDING);
+		snprintf(principal, sizeof(principal), "key:a/%d", i / 2);
+		q.principal = str_of(principal);
+		assert_int_equal(question_ask(all, &q, NULL, &made, &e), 0);
+		if (i == 0)
+			memcpy(id, made->id.p, made->id.n + 1);
+	}
+	assert_int_equal(find(id)->state, QUESTION_SUPERSEDED);
+}
+
 static void test_notifications_give_way(void **state)
 {
 	struct question_ask q = yes_no();
@@ -602,7 +661,9 @@ int main(void)
 		ROW(test_form),
 		ROW(test_texts),
 		ROW(test_bounds),
+		ROW(test_shares_go_by_who_pays),
 		ROW(test_notifications_give_way),
+		ROW(test_notifications_of_one_payer_give_way),
 		ROW(test_closed_are_dropped),
 		ROW(test_closed_of_another_stay),
 		ROW(test_expires),

@@ -408,20 +408,30 @@ static int one_use(struct approvals *all, struct approval *a, struct err *e)
 	return -1;
 }
 
+static struct str payer_of(const struct approvals *all, struct str principal)
+{
+	return all->o.payer ? all->o.payer(all->o.data, principal) : principal;
+}
+
+/* A payer has at most as many as are free, so whoever comes next finds room. */
 static int check_room(const struct approvals *all, struct str principal, struct err *e)
 {
-	unsigned open = 0, own = 0;
+	struct str payer = payer_of(all, principal);
+	unsigned open = 0, own = 0, paid = 0;
 
 	for (const struct approval *a = all->first; a; a = a->next) {
-		bool counts = a->open && !is_grant(a);
-
-		open += counts;
-		own += counts && str_eq(a->row.principal, principal);
+		if (!a->open || is_grant(a))
+			continue;
+		open++;
+		own += str_eq(a->row.principal, principal);
+		paid += str_eq(payer_of(all, a->row.principal), payer);
 	}
-	if (open < all->o.max_open && own < all->o.max_each)
+	if (own < all->o.max_each && (!payer.p || paid + open < all->o.max_open))
 		return 0;
-	return err_set(e, ERR_LIMIT, "%u requests for approval are open already, %u of this client",
-		       open, own);
+	return err_set(e, ERR_LIMIT,
+		       "%u requests for approval are open already, %u of this client and %u of all "
+		       "that share with it",
+		       open, own, paid);
 }
 
 /* As they are shown, so what nobody sees can't be in them. */

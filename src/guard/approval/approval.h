@@ -64,6 +64,10 @@ struct approvals_options {
 			      approval that nobody has used */
 	unsigned max_open; /* [0: 256] of all principals */
 	unsigned max_each; /* [0: 32] of each */
+	/* Who pays for a principal: all of one payer may have at most as many as are free of
+	 * max_open. STR_NONE: nobody, it has room of its own beside that. NULL: each pays for
+	 * itself. Borrowed from principal, or until the loop's next turn. */
+	struct str (*payer)(void *data, struct str principal);
 	/* A request was made or changed. It must not call back. May be NULL. */
 	void (*on_change)(void *data, const struct approval *a);
 	void *data;

@@ -231,3 +231,6 @@ ERR_ROW(STORE_READONLY, "registry_read_only", -32603, 500, 125, false, TRANSPORT
 	"Make Holt's data folder and the files in it writable for the user who runs it.")
 ERR_ROW(STORE_NEWER, "registry_newer", -32603, 500, 125, false, TRANSPORT,
 	"Run the Holt that wrote it, or give this one a data folder of its own (HOLT_HOME).")
+ERR_ROW(FOLDER, "folder_not_safe", -32603, 500, 125, false, VALIDATION,
+	"Look at what is in it; then give it to the user who runs Holt alone (chown, chmod go-w), "
+	"or use another folder (HOLT_HOME).")

@@ -110,7 +110,7 @@ def test_images_for_root_of_another_user_namespace():
                 files.folder('srv'), files.folder('srv/tree'), files.entry('srv/gone', b'x'),
                 files.entry('srv/tree/old', b'old')))
         run = f'{HOLT} images import image.tar made && {HOLT} run --image made -- ls /srv'
-        lines = ['mount -t tmpfs none store', run, f'{HOLT} up --name first made',
+        lines = ['mount -t tmpfs -o mode=700 none store', run, f'{HOLT} up --name first made',
                  f'{HOLT} exec first sh -ec "cd /srv; echo new > tree/new; busybox rm gone; '
                  'busybox mv tree moved; (sleep 100 &)"', f'{HOLT} fork first --name second',
                  f'{HOLT} exec second sh -c "id -u; ls /srv /srv/moved; cat /srv/moved/*"']

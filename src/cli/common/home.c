@@ -30,7 +30,23 @@ static int place(const char *base, const char *below, const char *name, char ret
 		     : 0;
 }
 
-/* With the folder made. */
+/* Who else may write there can put links in it, and what is written through them is ours. */
+static int check_own(const char *folder, struct err *e)
+{
+	struct stat st;
+
+	if (stat(folder, &st) < 0)
+		return err_sys(e, errno, "look at %.120s", folder);
+	if (st.st_uid != geteuid() && st.st_uid != 0)
+		return err_set(e, ERR_FOLDER, "%.120s belongs to another user (uid %u)", folder,
+			       (unsigned)st.st_uid);
+	return (st.st_mode & 022) == 0
+		     ? 0
+		     : err_set(e, ERR_FOLDER, "others may write to %.120s (mode %04o)", folder,
+			       (unsigned)st.st_mode & 07777);
+}
+
+/* With the folder made, and nobody else's. */
 static int join(const char *base, const char *below, const char *name, char ret[PATH_MAX],
 		struct err *e)
 {
@@ -41,7 +57,7 @@ static int join(const char *base, const char *below, const char *name, char ret[
 		return -1;
 	slash = ret + strlen(ret) - strlen(name) - 1;
 	*slash = '\0';
-	rc = path_make(ret, e);
+	rc = path_make(ret, e) < 0 ? -1 : check_own(ret, e);
 	*slash = '/';
 	return rc;
 }
@@ -76,16 +92,23 @@ int home_where(const char *name, char ret[PATH_MAX], struct err *e)
 	return in_data(name, place, ret, e);
 }
 
-const char *home_audit(char ret[PATH_MAX])
+int home_audit(char path[PATH_MAX], const char **ret, struct err *e)
 {
 	char data[PATH_MAX];
-	struct err e;
+	struct err why = ERR_INIT;
 
+	*ret = NULL;
+	if (home_file("audit", path, &why) < 0 && why.code == ERR_FOLDER) {
+		*e = why;
+		return -1;
+	}
 	/* On a full disk the path is given all the same: calls must be refused there. */
-	if ((home_file("audit", ret, &e) < 0 && e.code != ERR_DISK_FULL) ||
-	    home_where(".", data, &e) < 0 || home_where("audit", ret, &e) < 0)
-		return NULL;
-	return access(data, W_OK) == 0 || errno == ENOENT ? ret : NULL;
+	if ((why.code != ERR_NONE && why.code != ERR_DISK_FULL) ||
+	    home_where(".", data, &why) < 0 || home_where("audit", path, &why) < 0)
+		return 0;
+	if (access(data, W_OK) == 0 || errno == ENOENT)
+		*ret = path;
+	return 0;
 }
 
 static int in_runtime(const char *name, join_fn to, char ret[PATH_MAX], struct err *e)

@@ -1,7 +1,8 @@
 #pragma once
 /*
  * Where a hub keeps its user's files: the data folder, the socket, and the token that clients send.
- * All are in HOLT_HOME if it is set, else in the XDG folders.
+ * All are in HOLT_HOME if it is set, else in the XDG folders. ERR_FOLDER: a folder to be written to
+ * belongs to another user than this one or root, or others may write to it.
  */
 #include <limits.h>
 
@@ -14,8 +15,9 @@ int home_file(const char *name, char ret[PATH_MAX], struct err *e) MUST_USE;
 /* The same, and nothing is made. */
 int home_where(const char *name, char ret[PATH_MAX], struct err *e) MUST_USE;
 
-/* The folder of the audit log. NULL where this user can have no data folder. */
-const char *home_audit(char ret[PATH_MAX]);
+/* The folder of the audit log, in path. *ret NULL: this user can have no data folder. -1:
+ * ERR_FOLDER. */
+int home_audit(char path[PATH_MAX], const char **ret, struct err *e) MUST_USE;
 
 /* The path of the socket. Its folder is created: HOLT_HOME, else holt/ in XDG_RUNTIME_DIR, else
  * the data folder. */

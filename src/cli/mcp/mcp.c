@@ -156,6 +156,7 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 {
 	const struct mcp_options *o = in->options;
 	char audit[PATH_MAX];
+	const char *audit_folder;
 	struct mcp_door_options door = { .readonly = o->coding.readonly };
 	char data[PATH_MAX];
 	struct err none;
@@ -186,7 +187,7 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 	door.workspaces = coding_has_workspaces(s->coding);
 	if (mcp_stdio_claim(&stdio.in_fd, &stdio.out_fd, e) < 0)
 		return -1;
-	s->config = config_find(o->hub.config, e);
+	s->config = home_audit(audit, &audit_folder, e) < 0 ? NULL : config_find(o->hub.config, e);
 	if (!s->config || grants_read(&o->hub.network, config_file(s->config), &s->grants, e) < 0)
 		return -1;
 	s->hub = hub_of_options(&s->loop, &o->hub, &s->grants, NULL, NULL, e);
@@ -198,7 +199,7 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 					  .config = s->config,
 					  .tools_of = tools_of,
 					  .secrets = home_where(".", data, &none) < 0 ? NULL : data,
-					  .audit = home_audit(audit),
+					  .audit = audit_folder,
 					  .hooks = in->cli->hooks,
 					  .on_config = on_config,
 					  .owner = s },

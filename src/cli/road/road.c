@@ -33,7 +33,8 @@ struct road *road_begin(const struct cli *cli, const char *config, const struct 
 	o.config = file = config_open(path, must, e);
 	if (!file)
 		return NULL;
-	o.audit = home_audit(audit);
+	if (home_audit(audit, &o.audit, e) < 0)
+		return NULL;
 	r = calloc(1, sizeof(*r));
 	if (!r) {
 		err_set(e, ERR_LIMIT, "out of memory");

@@ -511,12 +511,13 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 	struct mcp_door_options mcp = { .only = v->tools, .readonly = o->coding.readonly };
 	struct box_stats stats;
 	char registry[PATH_MAX], warden[PATH_MAX], data[PATH_MAX], audit[PATH_MAX];
+	const char *audit_folder;
 
 	mcp.workspaces = coding_has_workspaces(v->s.coding);
 	mcp.prefix = config_file(v->config)->conversations.tool_prefix;
 	/* in one place: a hub with another registry would end the sandboxes as unknown */
 	if (home_file("registry.db", registry, e) < 0 || home_file("warden", warden, e) < 0 ||
-	    home_file(".", data, e) < 0)
+	    home_file(".", data, e) < 0 || home_audit(audit, &audit_folder, e) < 0)
 		return -1;
 	v->s.data = open(data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	v->s.hub = hub_of_options(&v->s.loop, &o->hub, &v->grants, registry, warden, e);
@@ -528,7 +529,7 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 						      .secrets = data,
 						      .talks = v->s.talks,
 						      .feed = v->s.feed,
-						      .audit = home_audit(audit),
+						      .audit = audit_folder,
 						      .tools_of = tools_of,
 						      .hooks = in->cli->hooks,
 						      .on_config = on_config,

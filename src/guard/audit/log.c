@@ -124,7 +124,11 @@ struct audit_log *audit_log_open(const char *folder, const struct audit_limits *
 		err_sys(e, errno, "make the folder of the audit log");
 		return NULL;
 	}
-	l->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	l->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (l->folder < 0 && errno == ENOTDIR) {
+		err_set(e, ERR_FOLDER, "the audit log's folder is a link, or no folder");
+		return NULL;
+	}
 	if (l->folder >= 0)
 		l->head_fd = openat(l->folder, "head", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 				    0600);

@@ -139,12 +139,14 @@ static int write_files(const struct bound *b, int dir, bool keep, struct err *e)
 static int make_folder(const struct bound *b, const char *folder, bool keep, struct err *e)
 {
 	autoclose int above = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	autoclose int dir = -1;
+	autoclose int all = -1, dir = -1;
 
-	if (above < 0 || (mkdirat(above, place_of(keep), 0700) < 0 && errno != EEXIST) ||
-	    mkdir(b->folder, 0700) < 0)
+	if (above >= 0 && (mkdirat(above, place_of(keep), 0700) == 0 || errno == EEXIST))
+		all = openat(above, place_of(keep),
+			     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (all < 0 || mkdirat(all, b->id, 0700) < 0)
 		return err_sys(e, errno, "make a folder for a sandbox's certificates");
-	dir = open(b->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = openat(all, b->id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir >= 0 && write_files(b, dir, keep, e) == 0)
 		return 0;
 	if (dir < 0)
@@ -376,7 +378,7 @@ void bound_sweep(const char *folder, bool (*needed)(void *arg, struct str id), v
 
 	if (asprintf(&path, "%s/%s", folder, place_of(true)) < 0)
 		return;
-	f = folder_of(path);
+	f = folder_at(AT_FDCWD, path);
 	/* What is not seen now is removed at the next start. */
 	while (folder_next(&f) > 0) {
 		if (f.entry->d_name[0] == '.' || needed(arg, str_of(f.entry->d_name)))

@@ -1,6 +1,7 @@
 """The hub's life: what it starts, holds and leaves, beside other hubs,
 and where PID 1 is no init."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -13,6 +14,7 @@ import host
 import image_files as files
 from client import until
 from test_cli import root_elsewhere
+from test_debug import needs
 from test_sleep import AFTER, asleep
 from test_readopt import begin as begin_home  # noqa: F401
 from test_serve import Serve
@@ -53,6 +55,57 @@ def test_what_the_dead_left_is_swept(spawn, who):
     until(lambda: not any(map(members, left)), what='the last of its programs that dies')
     assert who.run('run', '--', 'true').returncode == 0
     assert not any(map(os.path.isdir, left))
+
+
+@contextlib.contextmanager
+def failing(pid, call, how, trace):
+    """A running process whose system calls of this name fail as strace's inject= says; gives how
+    many have."""
+    with subprocess.Popen(['strace', '-e', f'trace={call}', '-e', f'inject={call}:{how}',
+                           '-o', trace, '-p', str(pid)], stderr=subprocess.PIPE,
+                          text=True) as tracer:
+        said = tracer.stderr.readline()
+        if 'attached' not in said:
+            pytest.skip(f'a process that runs can\'t be traced here: {said}')
+
+        def failed():
+            with open(trace, encoding='utf-8') as f:
+                return f.read().count('(INJECTED)')
+        try:
+            yield failed
+        finally:
+            tracer.send_signal(signal.SIGINT)
+
+
+@needs('strace')
+@pytest.mark.parametrize('error', ['EINTR', 'EAGAIN', 'ENOMEM', 'EIO'])
+def test_a_read_that_fails_is_not_the_wardens_end(begin_home, tmp_path, error):  # noqa: F811
+    """The janitor removes nothing of a warden that lives."""
+    hub = begin_home('--pool', '0')
+    hub.delete(hub.create())
+    warden = host.program(hub.proc.pid, 'holt-warden')
+    janitor, = (p.pid for p in host.below(warden).values() if p.comm == 'holt-janitor')
+    with failing(janitor, 'read', f'error={error}:when=1..3', tmp_path / 'trace') as failed:
+        until(lambda: failed() == 3 or not os.path.isdir(f'/proc/{janitor}'), what='three failures')
+    assert {'socket', 'lock'} <= set(os.listdir(begin_home.folder))
+    box = hub.create()
+    assert hub.exec(box, 'echo well')['stdout'] == 'well\n'
+    assert os.path.isdir(f'/proc/{janitor}')
+
+
+@needs('strace')
+def test_the_warden_comes_back(begin_home, tmp_path):  # noqa: F811
+    """From the mount namespaces of others, also where the first try fails."""
+    hub = begin_home('--pool', '0')
+    box = hub.create()
+    warden = host.program(hub.proc.pid, 'holt-warden')
+    for n in range(1, 8):
+        with failing(warden, 'setns', f'error=ENOMEM:when={n}', tmp_path / f'{n}') as failed:
+            for _ in range(4):
+                hub.delete(hub.create())
+        assert failed() == 1
+        assert hub.exec(box, 'echo well')['stdout'] == 'well\n'
+        hub.delete(hub.create())
 
 
 # The first process of a container that is no init: it waits for its own children alone,

@@ -492,7 +492,6 @@ int facts_show_over(const struct facts *f, int pidfd, struct err *e)
 {
 	int errnum = setns(pidfd, CLONE_NEWNS) < 0 || show_over(f) < 0 ? errno : 0;
 
-	if (store_leave_base(&warden.store) < 0)
-		return err_sys(e, errno, "return to the store");
+	store_return(&warden.store);
 	return errnum ? err_sys(e, errnum, "show the sandbox its limits") : 0;
 }

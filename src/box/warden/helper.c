@@ -136,8 +136,9 @@ static _Noreturn void janitor_main(const struct cgroups *c, int pipe, bool kept)
 	prctl(PR_SET_NAME, "holt-janitor");
 	setsid();
 	close_others(c, pipe, kept);
-	while (read(pipe, &byte, 1) < 0 && errno == EINTR)
-		;
+	/* Only the end of the pipe is the warden's: after a read that fails it may well live. */
+	while (read(pipe, &byte, 1) < 0)
+		usleep(PAUSE_US);
 	if (kept) {
 		remove_names();
 		close(WARDEN_LOCK_FD);

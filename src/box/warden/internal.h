@@ -224,9 +224,11 @@ struct idmap {
 /* A user namespace for such an idmapped mount. -1 with errno. */
 int store_idmap(const struct host *h, const struct idmap *m);
 
-/* Enter and leave the base namespace, whose few mounts a new sandbox starts with. */
+/* Enters the base namespace, whose few mounts a new sandbox starts with. */
 int store_enter_base(const struct store *s);
-int store_leave_base(const struct store *s);
+/* From there, or from a sandbox's namespace. Where that can't be done the warden ends: its paths
+ * would be that sandbox's. */
+void store_return(const struct store *s);
 
 /* Opens the directory of a layer's files. */
 int store_layer_open(const struct layer *l);

@@ -213,7 +213,6 @@ int store_reroot(const struct store *s, const struct host *h, int pidfd, int roo
 		 chdir("/") < 0 || reroot(&r, h->proc) < 0)
 		errnum = errno;
 	reroot_fini(&r);
-	if (store_leave_base(s) < 0)
-		return err_sys(e, errno, "return to the store");
+	store_return(s);
 	return errnum ? err_sys(e, errnum, "put a new root under the sandbox") : 0;
 }

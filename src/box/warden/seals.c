@@ -184,8 +184,7 @@ static int seals_renew(const struct body *b, struct project *p, bool remake)
 	/* What is barred and still to be made stays barred. */
 	if (project_bar(p, failed || (p->barred && p->gone)) < 0)
 		failed = failed ?: errno;
-	if (store_leave_base(&warden.store) < 0)
-		return -1;
+	store_return(&warden.store);
 	errno = failed;
 	return failed ? -1 : 0;
 }

@@ -733,8 +733,7 @@ pid_t spawn_start(const struct spawn *sp, int *ret_pidfd, struct err *e)
 		child_main(sp);
 	if (pid < 0)
 		err_sys(e, errno, "start a process in new namespaces");
-	if (store_leave_base(sp->store) < 0)
-		return err_sys(e, errno, "leave the base namespace");
+	store_return(sp->store);
 	*ret_pidfd = pidfd;
 	return pid;
 }

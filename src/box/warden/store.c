@@ -71,9 +71,17 @@ static int new_tmpfs(const char *at, uint64_t size, uint64_t inodes, uint64_t at
 	return tree < 0 ? -1 : mount_attach(tree, AT_FDCWD, at);
 }
 
+enum { ENTER_TRIES = 1000, ENTER_PAUSE_US = 2000 };
+
+/* The kernel's memory may be short for a moment. */
 static int enter_mntns(int fd)
 {
-	return setns(fd, CLONE_NEWNS);
+	int rc, tries = 0;
+
+	while ((rc = setns(fd, CLONE_NEWNS)) < 0 && ++tries < ENTER_TRIES &&
+	       (errno == ENOMEM || errno == EAGAIN || errno == EINTR))
+		usleep(ENTER_PAUSE_US);
+	return rc;
 }
 
 int store_enter_base(const struct store *s)
@@ -81,9 +89,12 @@ int store_enter_base(const struct store *s)
 	return enter_mntns(s->ns_base);
 }
 
-int store_leave_base(const struct store *s)
+void store_return(const struct store *s)
 {
-	return enter_mntns(s->ns_store);
+	if (enter_mntns(s->ns_store) == 0)
+		return;
+	log_error("the warden can't return to its mount namespace: %s", strerror(errno));
+	_exit(1);
 }
 
 static int open_mntns(int proc)
@@ -706,8 +717,7 @@ int store_keep_root(const struct store *s, struct layer *upper, int pidfd, struc
 		return 0;
 	if (setns(pidfd, CLONE_NEWNS) < 0 || (tree = mount_copy(AT_FDCWD, "/r", false)) < 0)
 		errnum = errno;
-	if (enter_mntns(s->ns_store) < 0)
-		return err_sys(e, errno, "return to the store");
+	store_return(s);
 	if (errnum)
 		return err_sys(e, errnum, "find the root of the sandbox");
 	layer_path(path, upper, "/w");

@@ -315,6 +315,132 @@ static void test_behind_the_head(void **state)
 	free(text);
 }
 
+static void append(struct audit_log *l, unsigned i)
+{
+	struct audit_line line;
+	struct err e = ERR_INIT;
+	char id[40];
+	struct audit_record r = call_of(i, id);
+
+	if (audit_log_append(l, &r, true, &line, &e) < 0)
+		fail_msg("%u: %s", i, e.msg);
+}
+
+static struct audit_log *log_opened(uint64_t file_bytes)
+{
+	const struct audit_limits limits = { file_bytes, 100, 0 };
+	struct err e = ERR_INIT;
+	struct audit_log *l = audit_log_open(dir, &limits, &e);
+
+	if (!l)
+		fail_msg("open: %s", e.msg);
+	return l;
+}
+
+static size_t files_of(void)
+{
+	unsigned *files;
+	int folder = open(dir, O_RDONLY | O_DIRECTORY);
+	struct err e;
+	ssize_t n = audit_files(folder, &files, &e);
+
+	free(files);
+	close(folder);
+	return n < 0 ? 0 : (size_t)n; /* the folder is not there yet */
+}
+
+/* No log goes on as if something were lost. */
+static void expect_whole(size_t k)
+{
+	struct audit_report r = verified();
+
+	if (r.verdict != AUDIT_VERIFIED)
+		fail_msg("torn at %zu: %s", k, r.why);
+}
+
+/* The head was written in part, up to each byte, behind a record. */
+static void test_torn_head(void **state)
+{
+	for (size_t k = 0, bytes = 1; k <= bytes; k++) {
+		struct audit_log *l = log_opened(0);
+		char *before, *after;
+		size_t m, n;
+
+		append(l, 1);
+		before = slurp("head", &m);
+		append(l, 2);
+		after = slurp("head", &n);
+		assert_int_equal(m, n);
+		audit_log_close(l);
+		memcpy(after + k, before + k, n - k);
+		spill("head", after, n);
+		bytes = n;
+		free(before);
+		free(after);
+		l = log_opened(0);
+		append(l, 3);
+		audit_log_close(l);
+		expect_whole(k);
+		empty(dir);
+	}
+}
+
+/* Likewise when the first copy is put behind the line of an older Holt, which writes lines alone,
+ * also later. */
+static void test_head_of_an_older_one(void **state)
+{
+	for (size_t k = AUDIT_HEAD_BYTES, bytes = k; k <= bytes; k++) {
+		struct audit_log *l = log_opened(0);
+		char *before, *after;
+		size_t n;
+
+		append(l, 1);
+		before = slurp("head", &bytes);
+		append(l, 2);
+		spill("head", before, k);
+		append(l, 3);
+		free(before);
+		before = slurp("head", &n);
+		append(l, 4);
+		after = slurp("head", &n);
+		memcpy(before, after, AUDIT_HEAD_BYTES);
+		spill("head", before, n);
+		append(l, 5);
+		audit_log_close(l);
+		free(before);
+		free(after);
+		expect_whole(k);
+		empty(dir);
+	}
+}
+
+/* A writer that ended with the first head, or between a next file and its head. */
+static void test_torn_beginnings(void **state)
+{
+	struct audit_head first = { .file = 1 };
+	char head[AUDIT_HEAD_BYTES + 1];
+	struct audit_log *l;
+
+	memset(first.hash, '0', sizeof(first.hash) - 1);
+	audit_head_write(&first, head);
+	for (size_t k = 0; k <= AUDIT_HEAD_BYTES; k++) {
+		l = log_opened(0);
+		spill("000001.jsonl", "", 0);
+		spill("head", head, k);
+		append(l, 1);
+		audit_log_close(l);
+		expect_whole(k);
+		empty(dir);
+	}
+	l = log_opened(3000);
+	append(l, 1);
+	spill("000002.jsonl", "", 0);
+	for (unsigned i = 2; files_of() < 3; i++)
+		append(l, i);
+	audit_log_close(l);
+	expect_whole(0);
+}
+
 /* ---- tampering ----------------------------------------------------------------------------- */
 
 enum { SEALED = 1 << 0, AFTER = 1 << 1 };
@@ -485,18 +611,6 @@ static void test_tampering(void **state)
 }
 
 /* ---- files --------------------------------------------------------------------------------- */
-
-static size_t files_of(void)
-{
-	unsigned *files;
-	int folder = open(dir, O_RDONLY | O_DIRECTORY);
-	struct err e;
-	ssize_t n = audit_files(folder, &files, &e);
-
-	free(files);
-	close(folder);
-	return n < 0 ? 0 : (size_t)n; /* the folder is not there yet */
-}
 
 static void rotated(unsigned keep)
 {
@@ -772,6 +886,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_torn, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_behind_the_head, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_torn_head, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_head_of_an_older_one, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_torn_beginnings, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tampering, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rotation, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_retention, setup, teardown),

@@ -69,6 +69,71 @@ bool audit_head_read(struct str text, struct audit_head *ret)
 	return strcmp(copy, same) == 0;
 }
 
+enum { SUM = 8, COPY_BYTES = AUDIT_HEAD_BYTES + 1 + SUM };
+
+static void head_write_copy(const struct audit_head *h, char to[COPY_BYTES + 1])
+{
+	const size_t n = AUDIT_HEAD_BYTES - 1;
+	char sum[SHA256_HEX];
+
+	audit_head_write(h, to);
+	sha256_hex((struct str){ to, n }, sum);
+	snprintf(to + n, COPY_BYTES + 1 - n, " %.*s\n", SUM, sum);
+}
+
+static bool head_read_copy(struct str text, struct audit_head *ret)
+{
+	char line[AUDIT_HEAD_BYTES], same[COPY_BYTES + 1];
+
+	if (text.n != COPY_BYTES)
+		return false;
+	memcpy(line, text.p, sizeof(line));
+	line[sizeof(line) - 1] = '\n';
+	if (!audit_head_read((struct str){ line, sizeof(line) }, ret))
+		return false;
+	head_write_copy(ret, same);
+	return memcmp(text.p, same, COPY_BYTES) == 0;
+}
+
+/* Whether the line that ends there has this hash, which is the last that is written of a head. */
+static bool head_fits(int folder, const struct audit_head *h)
+{
+	char name[AUDIT_FILE_NAME], tail[AUDIT_LINE_MAX + 2], hash[SHA256_HEX];
+	size_t n = h->size < sizeof(tail) ? h->size : sizeof(tail), at = n - 1;
+	autoclose int fd = -1;
+
+	audit_file_name(h->file, name);
+	fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || n == 0 || pread(fd, tail, n, (off_t)(h->size - n)) != (ssize_t)n)
+		return false;
+	while (at > 0 && tail[at - 1] != '\n')
+		at--;
+	sha256_hex((struct str){ tail + at, n - 1 - at }, hash);
+	return strcmp(hash, h->hash) == 0;
+}
+
+int audit_head_load(int folder, int fd, struct audit_head *ret)
+{
+	char text[AUDIT_HEAD_BYTES + COPY_BYTES];
+	ssize_t n = pread(fd, text, sizeof(text), 0);
+	size_t line = n < AUDIT_HEAD_BYTES ? 0 : AUDIT_HEAD_BYTES;
+	struct audit_head copy;
+	bool has, copied;
+
+	if (n < 0)
+		return -1;
+	has = audit_head_read((struct str){ text, line }, ret);
+	copied = head_read_copy((struct str){ text + line, (size_t)n - line }, &copy);
+	/* An older Holt writes the line alone. */
+	if (copied && !(has && (memcmp(text, text + line, AUDIT_HEAD_BYTES - 1) == 0 ||
+				head_fits(folder, ret))))
+		*ret = copy;
+	else if (!has)
+		*ret = (struct audit_head){ .file = 0 };
+	ret->copied = copied;
+	return 0;
+}
+
 /* ---- opening ------------------------------------------------------------------------------- */
 
 void audit_log_limit(struct audit_log *l, const struct audit_limits *limits)
@@ -172,12 +237,20 @@ static int log_open_file(struct audit_log *l, unsigned file, int flags, struct e
 
 static int log_write_head(struct audit_log *l, const struct audit_head *h, struct err *e)
 {
-	char text[AUDIT_HEAD_BYTES + 1];
+	enum { BYTES = AUDIT_HEAD_BYTES + COPY_BYTES };
+	char text[BYTES + 1], *copy = text + AUDIT_HEAD_BYTES;
 
+	if (l->head.file && !l->head.copied) {
+		head_write_copy(&l->head, copy);
+		if (pwrite(l->head_fd, copy, COPY_BYTES, AUDIT_HEAD_BYTES) != COPY_BYTES)
+			return err_sys(e, errno, "write the audit log's head");
+	}
 	audit_head_write(h, text);
-	if (pwrite(l->head_fd, text, AUDIT_HEAD_BYTES, 0) != AUDIT_HEAD_BYTES)
+	head_write_copy(h, copy);
+	if (pwrite(l->head_fd, text, BYTES, 0) != BYTES)
 		return err_sys(e, errno, "write the audit log's head");
 	l->head = *h;
+	l->head.copied = true;
 	return 0;
 }
 
@@ -185,11 +258,17 @@ static int log_write_head(struct audit_log *l, const struct audit_head *h, struc
 static int log_next_file(struct audit_log *l, struct err *e)
 {
 	struct audit_head h = l->head;
+	struct stat s;
 
 	h.file++;
 	h.size = 0;
-	if (log_open_file(l, h.file, O_CREAT | O_EXCL, e) < 0)
+	if (log_open_file(l, h.file, O_CREAT, e) < 0)
 		return -1;
+	/* It is there, and empty, where a writer ended between it and the head. */
+	if (fstat(l->fd, &s) < 0 || s.st_size > 0) {
+		close_fd(&l->fd);
+		return err_set(e, ERR_IO, "the next file of the audit log is there already");
+	}
 	if (fsync(l->folder) < 0)
 		return err_sys(e, errno, "sync the folder of the audit log");
 	/* The head's, too: without one, the log would tell that records are lost. */
@@ -359,6 +438,9 @@ static int log_recover(struct audit_log *l, const struct audit_head *said, struc
 		return -1;
 	if (newest && newest >= said->file)
 		rest = log_find_end(l, newest, &lost, &cut, e);
+	/* Its writer ended with the first head of all. */
+	if (!said->file && newest == 1 && rest == 0 && l->head.size == 0)
+		lost = false;
 	if (rest < 0 || (rest > 0 ? log_next_file(l, e) : log_write_head(l, &l->head, e)) < 0)
 		return -1;
 	if (cut && log_write_event(l,
@@ -388,15 +470,11 @@ static bool log_is_current(struct audit_log *l, const struct audit_head *h)
 /* With the lock held: opens the file that the head names, and mends what is not as it says. */
 static int log_load(struct audit_log *l, struct err *e)
 {
-	char text[AUDIT_HEAD_BYTES];
-	ssize_t n = pread(l->head_fd, text, sizeof(text), 0);
 	struct audit_head h;
 	struct err none;
 
-	if (n < 0)
+	if (audit_head_load(l->folder, l->head_fd, &h) < 0)
 		return err_sys(e, errno, "read the audit log's head");
-	if (!audit_head_read((struct str){ text, (size_t)n }, &h))
-		h = (struct audit_head){ .file = 0 };
 	if (!log_is_current(l, &h)) {
 		l->head = h;
 		if (!h.file || log_open_file(l, h.file, 0, &none) < 0 || !log_is_current(l, &h))

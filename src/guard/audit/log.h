@@ -4,6 +4,9 @@
  * a user share them: who appends holds a lock on the file `head`, which says where the log ends
  * ("file size seq hash"). A dead writer's torn line is cut, and what is missing told, by whoever
  * appends next. A file that is full ends in a signed line, and the chain goes on in the next.
+ *
+ * Behind that line `head` has a copy of it with the beginning of its SHA-256. Both are written at
+ * once, in this order, so where that was done in part the copy is what was there before.
  */
 #include "guard/audit/key.h"
 
@@ -17,13 +20,16 @@ struct audit_limits {
 
 /* What `head` says. */
 struct audit_head {
-	unsigned file;
+	unsigned file; /* 0: nothing that is whole */
 	uint64_t size, seq;
 	char hash[AUDIT_HASH];
+	bool copied; /* a whole copy stands behind it, which may be older */
 };
 enum { AUDIT_HEAD_BYTES = 6 + 1 + 20 + 1 + 20 + 1 + 64 + 1 };
 void audit_head_write(const struct audit_head *h, char to[AUDIT_HEAD_BYTES + 1]);
 bool audit_head_read(struct str text, struct audit_head *ret);
+/* The line or the copy, whichever is whole; fd: of the file. -1 with errno. */
+int audit_head_load(int folder, int fd, struct audit_head *ret) MUST_USE;
 
 enum { AUDIT_FILE_NAME = 16 };
 void audit_file_name(unsigned file, char ret[AUDIT_FILE_NAME]);

@@ -207,14 +207,11 @@ void audit_verify_file(int fd, const struct audit_public *p, struct audit_report
  * it is damaged. */
 static int log_head(int folder, struct audit_head *ret)
 {
-	char text[AUDIT_HEAD_BYTES];
 	autoclose int fd = openat(folder, "head", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	ssize_t n;
 
-	if (fd < 0 || flock(fd, LOCK_SH) < 0)
+	if (fd < 0 || flock(fd, LOCK_SH) < 0 || audit_head_load(folder, fd, ret) < 0)
 		return -1;
-	n = pread(fd, text, sizeof(text), 0);
-	return n > 0 && audit_head_read((struct str){ text, (size_t)n }, ret) ? take_fd(&fd) : -1;
+	return ret->file ? take_fd(&fd) : -1;
 }
 
 /* A hub holds a lock on the file of its session as long as it lives. */

@@ -33,7 +33,6 @@ static const struct {
 	{ ENOENT, ERR_PATH_NOT_FOUND }, { ENOTDIR, ERR_PATH_NOT_FOUND },
 	{ EACCES, ERR_PATH_DENIED },	{ EROFS, ERR_PATH_DENIED },
 	{ EPERM, ERR_PATH_DENIED },	{ EISDIR, ERR_NOT_A_FILE },
-	{ ENOSPC, ERR_DISK_FULL },	{ EDQUOT, ERR_DISK_FULL },
 	{ EEXIST, ERR_CONFLICT },	{ ENOTEMPTY, ERR_CONFLICT },
 	{ EBUSY, ERR_CONFLICT },	{ ETXTBSY, ERR_CONFLICT },
 	{ EMFILE, ERR_LIMIT },		{ ENFILE, ERR_LIMIT },
@@ -65,12 +64,19 @@ int err_set(struct err *e, enum err_code code, const char *fmt, ...)
 	return -1;
 }
 
+static enum err_code full = ERR_DISK_FULL;
+
+void err_full_is(enum err_code code)
+{
+	full = code;
+}
+
 int err_sys(struct err *e, int errnum, const char *fmt, ...)
 {
 	va_list ap;
 	size_t n;
 
-	e->code = ERR_IO;
+	e->code = errnum == ENOSPC || errnum == EDQUOT ? full : ERR_IO;
 	e->pointer[0] = '\0';
 	for (size_t i = 0; i < sizeof(from_errno) / sizeof(from_errno[0]); i++) {
 		if (from_errno[i].errnum == errnum)

@@ -63,6 +63,10 @@ const struct err_info *err_info(enum err_code code);
 /* Fills *e, its pointer empty, and returns -1, so that a failing function ends in one line. */
 int err_set(struct err *e, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
+/* What ENOSPC is from here on in this process. First ERR_DISK_FULL, a sandbox's own disk; where it
+ * is the host's, ERR_STORE_FULL. */
+void err_full_is(enum err_code code);
+
 /* The same for a system call's errno: picks the code from it (ENOENT, ENOSPC, EMFILE, …; else
  * ERR_IO) and appends strerror's text. */
 int err_sys(struct err *e, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);

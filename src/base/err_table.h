@@ -218,8 +218,8 @@ ERR_ROW(PAUSED, "sandbox_paused", -32602, 409, 125, false, VALIDATION,
 /* ---- of the registry ----------------------------------------------------------------------- */
 
 ERR_ROW(STORE_FULL, "registry_full", -32603, 507, 125, true, TRANSPORT,
-	"Free space on the disk that holds Holt's data folder, then try again; running sandboxes "
-	"are not affected.")
+	"Free space on the host's disk that holds Holt's data folder, or what the cause names, "
+	"then try again; running sandboxes are not affected.")
 ERR_ROW(STORE_CORRUPT, "registry_damaged", -32603, 500, 125, false, TRANSPORT,
 	"Stop Holt, copy its data folder, and restore registry.db (with -wal and -shm) from a "
 	"backup, or repair it with `sqlite3 registry.db .recover`. With a new registry, files of "

@@ -357,6 +357,34 @@ def start(me, home, fault):
     return hub, ''
 
 
+def test_what_the_host_lacks_is_no_sandboxs(begin, fault, home):
+    """Its remedy is about the host, not about the limits of a sandbox."""
+    hub = begin(home, fault)
+    hub.token
+    for why, remedy in ((errno.ENOSPC, "host's disk"), (errno.EDQUOT, "host's disk"),
+                        (errno.EMFILE, 'until something ends')):
+        act = WorkspaceImport()
+        act.prepare(hub, why)
+        with fault.armed('write' if why != errno.EMFILE else 'open', 'fail', 1, LAST, why=why,
+                         match='workspaces'):
+            with pytest.raises(Failed) as failed:
+                act.do(hub, why)
+        error = failed.value.error
+        assert remedy in error['remediation'] and 'sandbox' not in error['remediation'].replace(
+            'running sandboxes are not affected', ''), error
+
+
+def test_a_key_of_log_ins_that_can_not_be_read_now_is_not_damaged(me, fault, home):
+    def run():
+        return me.run('mcp', 'logout', '--url', 'http://127.0.0.1:9/mcp', text=True,
+                      env={**fault.env, 'HOLT_HOME': home})
+    run()
+    with fault.armed('read', 'fail', 1, LAST, match='oauth/key'):
+        done = run()
+    assert fault.count and done.returncode, (fault.count, done)
+    assert 'Input/output error' in done.stderr and 'remove its folder' not in done.stderr, done
+
+
 @pytest.mark.parametrize('kind', ['open', 'read'])
 def test_a_start_that_fails_loses_nothing_and_calls_nothing_damaged(me, begin, fault, home, kind):
     """A call on the registry that fails while the hub starts: it ends by an error that passes, or

@@ -391,8 +391,13 @@ def test_a_hub_that_starts_on_a_full_disk(begin, disk):
                 and hub.sh(kept, 'cat f') == 'mine\n')
         hub.crash()
     else:
-        assert hub.proc.wait(60) == 125 and 'disk' in hub.said(), hub.said()
+        assert hub.proc.wait(60) == 125 and "host's disk" in hub.said(), hub.said()
+    new = os.path.join(disk.home, 'new')
+    done = disk.run('serve', '--listen', '127.0.0.1:0', '--pool', '0', env={'HOLT_HOME': new},
+                    text=True)
+    assert done.returncode == 125 and "host's disk" in done.stderr, done
     disk.empty()
+    shutil.rmtree(os.path.join(disk.path, 'new'), ignore_errors=True)
     hub = begin()
     assert (hub.sandboxes() == {kept} and hub.snapshots() == {snapshot}
             and hub.sh(kept, 'cat f') == 'mine\n')

@@ -87,6 +87,8 @@ static void reply_error(const struct file_job *j, const struct im_file_done *d, 
 	bool writes = j->op == FILE_OP_WRITE && j->token; /* the file is open, but takes no more */
 
 	err_sys(e, d->errnum, "%s%.160s", writes ? "write " : "", j->path);
+	if (d->errnum == ENOSPC || d->errnum == EDQUOT)
+		e->code = ERR_DISK_FULL;
 	if (d->errnum == ENOMEM && j->op == FILE_OP_WRITE)
 		e->code = ERR_MEMORY_FULL;
 	if (d->not_a_file)

@@ -304,6 +304,7 @@ int cli_main(const struct cli *cli, int argc, char **argv)
 	const struct verb *v;
 	int status, lost;
 
+	err_full_is(ERR_STORE_FULL);
 	fill_descriptors();
 	if (argc < 2) {
 		cli_start_here(stderr);

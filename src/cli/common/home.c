@@ -103,7 +103,7 @@ int home_audit(char path[PATH_MAX], const char **ret, struct err *e)
 		return -1;
 	}
 	/* On a full disk the path is given all the same: calls must be refused there. */
-	if ((why.code != ERR_NONE && why.code != ERR_DISK_FULL) ||
+	if ((why.code != ERR_NONE && why.code != ERR_STORE_FULL) ||
 	    home_where(".", data, &why) < 0 || home_where("audit", path, &why) < 0)
 		return 0;
 	if (access(data, W_OK) == 0 || errno == ENOENT)

@@ -112,7 +112,7 @@ void images_retell(struct err *e)
 	} rows[] = {
 		{ ERR_PATH_NOT_FOUND, ERR_INVALID }, { ERR_PATH_DENIED, ERR_INVALID },
 		{ ERR_NOT_A_FILE, ERR_INVALID },     { ERR_TOO_LARGE, ERR_IMAGE_LARGE },
-		{ ERR_DISK_FULL, ERR_IMAGE_DISK },
+		{ ERR_DISK_FULL, ERR_IMAGE_DISK },   { ERR_STORE_FULL, ERR_IMAGE_DISK },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

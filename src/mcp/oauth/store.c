@@ -233,7 +233,9 @@ static struct seal_ring *read_key(int fd, struct err *e)
 	char key[SEAL_KEY_BYTES + 1];
 	ssize_t n = pread(fd, key, sizeof(key), 0);
 
-	if (n != SEAL_KEY_BYTES)
+	if (n < 0)
+		err_sys(e, errno, "read the key of the token store");
+	else if (n != SEAL_KEY_BYTES)
 		damaged(e);
 	else
 		ring = seal_ring_new(e);

@@ -6,12 +6,16 @@ import concurrent.futures
 import json
 import os
 import secrets as random
+import signal
 import stat
 import string
+import subprocess
 import tomllib
 import uuid
 
 import pytest
+
+from test_debug import needs
 
 CLIENTS = ('vscode', 'claude-code', 'claude-desktop', 'cursor', 'windsurf', 'zed', 'codex',
            'gemini', 'opencode', 'augment')
@@ -662,6 +666,25 @@ def test_many_at_once(desk, before):
         added = set(pool.map(add, [f'box-{i}' for i in range(12)])) - {None}
     assert added and set(read_all(path)) == added
     assert os.listdir(os.path.dirname(path)) == ['file']
+
+
+@needs('strace')
+@pytest.mark.parametrize('call', ['fsync', 'renameat2'])
+def test_one_that_is_killed_leaves_no_more_than_the_next_takes(desk, call):
+    path = desk.put(os.path.join(desk.project, 'x.json'),
+                    json.dumps({'servers': {'a': {'command': 'x'}}}))
+    verb = ['mcp', 'import', path, '--write']
+    argv = desk.me.argv(*verb)
+    for _ in range(2):
+        done = subprocess.run([*argv[:-len(verb) - 1], 'strace', '-f', '-qq', '-o', '/dev/null',
+                               '-e', f'trace={call}', '-e', f'inject={call}:signal=KILL',
+                               *argv[-len(verb) - 1:]], cwd='/', capture_output=True, check=False,
+                              timeout=60, env={**desk.me.env, 'HOME': desk.home,
+                                               'HOLT_HOME': os.path.dirname(desk.config)})
+        assert done.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL), done
+        assert len(os.listdir(os.path.dirname(desk.config))) <= 2
+    assert desk.holt(*verb).returncode == 0
+    assert os.listdir(os.path.dirname(desk.config)) == ['config.json']
 
 
 def test_a_token_stays_at_its_hub(desk):

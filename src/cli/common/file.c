@@ -2,6 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -39,4 +42,34 @@ int file_read(const char *path, struct buf *to, struct err *e)
 int file_write_fd(int fd, const char *name, struct str bytes, struct err *e)
 {
 	return fd_write(fd, bytes.p, bytes.n) < 0 ? err_sys(e, errno, "write %.120s", name) : 0;
+}
+
+/* The folder of a file. */
+static int folder_open(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n = !slash ? 0 : slash == path ? 1 : (size_t)(slash - path);
+	char folder[PATH_MAX];
+
+	snprintf(folder, sizeof(folder), "%.*s", n ? (int)n : 1, n ? path : ".");
+	return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+int file_beside(const char *path, char ret_new[PATH_MAX], int *ret_folder, struct err *e)
+{
+	autoclose int folder = folder_open(path), fd = -1;
+
+	if (folder < 0)
+		return err_sys(e, errno, "open the folder of %.120s", path);
+	/* A disk without such locks has them for nobody. */
+	if (flock(folder, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return err_set(e, ERR_CONFLICT, "%.120s is being changed: try again", path);
+	if (snprintf(ret_new, PATH_MAX, "%s.holt-new", path) >= PATH_MAX)
+		return err_set(e, ERR_INVALID, "the path is too long");
+	unlink(ret_new);
+	fd = open(ret_new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_sys(e, errno, "write beside %.120s", path);
+	*ret_folder = take_fd(&folder);
+	return take_fd(&fd);
 }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "cli/common/file.h"
@@ -71,25 +70,10 @@ static int file_keep(int fd, mode_t mode, const struct stat *was)
 	return fchmod(fd, mode);
 }
 
-/* The folder of a file; -1: it can't be opened. */
-static int folder_open(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	size_t n = !slash ? 0 : slash == path ? 1 : (size_t)(slash - path);
-	char folder[PATH_MAX];
-
-	snprintf(folder, sizeof(folder), "%.*s", n ? (int)n : 1, n ? path : ".");
-	return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
-/* Puts new in the place of what was read. Two of this program can't do that at once: the first has
- * the lock on the file, and the second then finds another file there. */
+/* Puts new in the place of what was read. Two of this program can't do that at once
+ * (file_beside()), so the second finds another file there. */
 static int file_replace(const char *path, const char *new, const struct stat *was, struct err *e)
 {
-	autoclose int old = was->st_ino ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-
-	if (old >= 0 && flock(old, LOCK_EX | LOCK_NB) < 0)
-		return err_set(e, ERR_CONFLICT, "%.120s is being changed: try again", path);
 	if (!file_same(path, was))
 		return err_set(e, ERR_CONFLICT, "%.120s was changed meanwhile: try again", path);
 	if (renameat2(AT_FDCWD, new, AT_FDCWD, path, was->st_ino ? 0 : RENAME_NOREPLACE) == 0)
@@ -102,20 +86,17 @@ static int file_replace(const char *path, const char *new, const struct stat *wa
 int import_file_write(const char *path, mode_t mode, const struct stat *was, struct str text,
 		      struct err *e)
 {
-	char new[PATH_MAX + 8];
-	autoclose int fd = -1, folder = folder_open(path);
+	char new[PATH_MAX];
+	autoclose int folder = -1, fd = file_beside(path, new, &folder, e);
 
 	if (mode == 0)
 		mode = was->st_ino != 0 ? was->st_mode & 0777 : 0600;
-	snprintf(new, sizeof(new), "%s.XXXXXX", path);
-	fd = mkostemp(new, O_CLOEXEC);
 	if (fd < 0)
-		return err_sys(e, errno, "write beside %.120s", path);
+		return -1;
 	if (file_keep(fd, mode, was) == 0 && file_write_fd(fd, path, text, e) == 0 &&
 	    fsync(fd) == 0 && file_replace(path, new, was, e) == 0) {
 		/* Without it, a crash of the machine can bring the old file back, and no more. */
-		if (folder >= 0)
-			fsync(folder);
+		fsync(folder);
 		return 0;
 	}
 	if (e->code == ERR_NONE)

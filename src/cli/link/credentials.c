@@ -132,10 +132,13 @@ int credentials_write(const char *server, const struct secret *token, char ret_p
 {
 	struct buf text = BUF_INIT(FILE_MAX);
 	struct json_writer w = json_writer(&text);
-	char new[PATH_MAX + 8];
-	autoclose int fd = -1;
+	autoclose int fd = -1, folder = -1;
+	char new[PATH_MAX];
 
 	if (find_file(true, ret_path, e) < 0)
+		return -1;
+	fd = file_beside(ret_path, new, &folder, e);
+	if (fd < 0)
 		return -1;
 	json_write_object(&w);
 	json_write_key(&w, "server");
@@ -143,15 +146,10 @@ int credentials_write(const char *server, const struct secret *token, char ret_p
 	json_write_key(&w, "token");
 	json_write_str(&w, secret_expose(token, "stored for its owner"));
 	json_write_object_end(&w);
-	snprintf(new, sizeof(new), "%s.XXXXXX", ret_path);
-	fd = mkostemp(new, O_CLOEXEC); /* 0600 */
-	if (fd < 0)
-		err_sys(e, errno, "write beside %.120s", ret_path);
-	else if (json_write_done(&w, e) == 0 &&
-		 file_write_fd(fd, ret_path, buf_str(&text), e) == 0 &&
-		 (fsync(fd) < 0 || rename(new, ret_path) < 0))
+	if (json_write_done(&w, e) == 0 && file_write_fd(fd, ret_path, buf_str(&text), e) == 0 &&
+	    (fsync(fd) < 0 || rename(new, ret_path) < 0))
 		err_sys(e, errno, "write %.120s", ret_path);
-	if (fd >= 0 && e->code != ERR_NONE)
+	if (e->code != ERR_NONE)
 		unlink(new);
 	buf_wipe(&text);
 	return e->code == ERR_NONE ? 0 : -1;

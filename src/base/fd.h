@@ -1,10 +1,11 @@
 #pragma once
-/* Blocking reads and writes of whole buffers, and the free space of a file's disk. */
+/* Blocking reads and writes of whole buffers, locks, and the free space of a file's disk. */
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/file.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -23,6 +24,19 @@ static inline int fd_write(int fd, const void *p, size_t n)
 			at += done;
 			n -= (size_t)done;
 		}
+	}
+	return 0;
+}
+
+/* Locks a file that its holder has as long as it lives (flock). One that was killed still has it
+ * until the kernel is done with it, so this tries for three seconds. -1 with errno; EWOULDBLOCK: it
+ * is held. */
+static inline int fd_lock(int fd)
+{
+	for (int left = 300; flock(fd, LOCK_EX | LOCK_NB) < 0; left--) {
+		if ((errno != EWOULDBLOCK && errno != EINTR) || left == 0)
+			return -1;
+		usleep(10000);
 	}
 	return 0;
 }

@@ -4,9 +4,9 @@
 #include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/fd.h"
 #include "base/log.h"
 
 enum {
@@ -142,7 +142,7 @@ static int take_lock(struct db *db, const char *path, struct err *e)
 	db->lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (db->lock < 0)
 		return fail_io(errno, e);
-	if (flock(db->lock, LOCK_EX | LOCK_NB) < 0)
+	if (fd_lock(db->lock) < 0)
 		return errno == EWOULDBLOCK ? err_set(e, ERR_STORE_LOCKED,
 						      "another hub runs with the same data folder")
 					    : fail_io(errno, e);

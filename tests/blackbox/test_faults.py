@@ -3,7 +3,10 @@ with system calls on its data folder that fail (tests/faults/fault.c). A round i
 fault, the Nth call of a kind, N = 1, 2, ... until no call of the act is hit any more. `make test`
 does a part of the rounds, `make soak` all."""
 
+import concurrent.futures
+import contextlib
 import errno
+import fcntl
 import io
 import json
 import os
@@ -14,6 +17,7 @@ import tarfile
 
 import pytest
 
+import host
 from client import until
 from door import Closed
 from rest import Failed, Rest, b64
@@ -47,6 +51,29 @@ def fault(library, home, tmp_path):
     place = os.path.join(tmp_path, 'place')
     os.mkdir(place)
     return Fault(library, home, place)
+
+
+def opened_by_a_hub(path):
+    for pid in host.below():
+        with contextlib.suppress(OSError):
+            if path in (os.readlink(f'/proc/{pid}/fd/{n}') for n in os.listdir(f'/proc/{pid}/fd')):
+                return True
+    return False
+
+
+@pytest.mark.parametrize('name', ['registry.db-lock', 'conversations/.lock'])
+def test_a_hub_that_was_killed_may_still_be_ending(begin, home, name):
+    """It holds its locks a moment longer, while which the next one is started."""
+    assert begin(home).end() == 0
+    path = os.path.realpath(os.path.join(home, name))
+    with concurrent.futures.ThreadPoolExecutor(1) as pool, open(path, 'rb') as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        starts = pool.submit(begin, home)
+        until(lambda: opened_by_a_hub(path) or starts.done(), what='a hub that looks at the lock')
+        fcntl.flock(held, fcntl.LOCK_UN)
+        hub = starts.result(60)
+    hub.works()
+    assert hub.end() == 0
 
 
 @pytest.fixture

@@ -2,12 +2,12 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/folder.h"
 #include "base/when.h"
 #include "store/conversation/internal.h"
@@ -460,7 +460,7 @@ struct conversations *conversations_open(const char *path, conversation_lost_fn 
 		return NULL;
 	}
 	c->lock = openat(c->dir, ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (c->lock >= 0 && flock(c->lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
+	if (c->lock >= 0 && fd_lock(c->lock) < 0 && errno == EWOULDBLOCK) {
 		err_set(e, ERR_STORE_LOCKED, "another process has the conversations");
 		return NULL;
 	}

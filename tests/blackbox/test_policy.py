@@ -3,6 +3,7 @@ and nobody in a sandbox gets at it."""
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -18,6 +19,7 @@ from test_keys import as_bearer, key
 from test_road import denied
 from test_serve import Session
 from test_surface import Stage, outcome, start
+from who import HERE
 
 
 class Hub(Described):
@@ -206,6 +208,42 @@ def test_images(hub):
     hub.set(principals={'tok*': {'images': []}})
     hub.set(images=['ho*'])
     hub.delete(hub.create())
+
+
+def ids_of_keys():
+    """The rules of docs/policy.md."""
+    with open(os.path.join(HERE, '../../docs/policy.md'), encoding='utf-8') as f:
+        text = re.search(r'one space of ids.*?```jsonc\n(.*?)```', f.read(), re.S)[1]
+    return {'rules': json.loads(f'[{text}]')}
+
+
+def test_ids_that_keys_may_choose(hub):
+    """With such rules, an id that another has is told apart from none by no answer."""
+    hub.set(policy=ids_of_keys())
+    alice, bob = (as_bearer(hub, key(hub, name)) for name in ('alice', 'bob'))
+    alice.create(id='alice-1')
+    hub.create(id='taken-1')
+    box = bob.create()
+    snapshot = bob.post(f'/v1/sandboxes/{box}/snapshots')['id']
+    roads = [('/v1/sandboxes', lambda name: {'id': name}),
+             ('/v1/fork', lambda name: {'template': 'host', 'id': name}),
+             ('/v1/fork', lambda name: {'template': box, 'id': name}),
+             (f'/v1/sandboxes/{box}/fork', lambda name: {'ids': [name]}),
+             (f'/v1/sandboxes/{box}/fork', lambda name: {'id': name}),
+             (f'/v1/snapshots/{snapshot}/restore', lambda name: {'id': name})]
+    for path, body in roads:
+        answers = [bob.asked('POST', path, body(name))
+                   for name in ('alice-1', 'taken-1', 'alice-2', 'taken-2')]
+        told = {json.dumps(answer).replace('alice-1', 'N').replace('taken-1', 'N').replace(
+            'alice-2', 'N').replace('taken-2', 'N') for answer in answers}
+        assert len(told) == 1 and answers[0][0] == 403, (path, told)
+    for who, one in ((alice, 'alice-1'), (bob, box), (hub, 'taken-1')):
+        who.delete(one)
+    bob.delete(bob.post(f'/v1/snapshots/{snapshot}/restore')['id'])
+    bob.call('DELETE', f'/v1/snapshots/{snapshot}')
+    for name in ('alice', 'bob'):
+        hub.call('DELETE', f'/v1/keys/{name}')
+    hub.set()
 
 
 def archive(**meta):

@@ -199,11 +199,11 @@ static bool one_may_go(const struct question *q)
 	return q->state != QUESTION_PENDING && !q->held;
 }
 
-/* The oldest of the principal that has most of them, so that none of another goes for its sake.
- * NULL: there is none. */
+/* The one that ended first, of the principal that has most of them, so that none of another goes
+ * for its sake. NULL: there is none. */
 static struct question *all_oldest(const struct questions *all)
 {
-	struct question *oldest = NULL;
+	struct question *first = NULL, *oldest = NULL;
 	unsigned most = 0;
 
 	for (struct question *q = all->first; q; q = q->next) {
@@ -213,8 +213,13 @@ static struct question *all_oldest(const struct questions *all)
 			n += one_may_go(o) && str_eq(o->principal, q->principal);
 		if (n > most) {
 			most = n;
-			oldest = q;
+			first = q;
 		}
+	}
+	for (struct question *q = first; q; q = q->next) {
+		if (one_may_go(q) && str_eq(q->principal, first->principal) &&
+		    (!oldest || q->rev < oldest->rev))
+			oldest = q;
 	}
 	return oldest;
 }

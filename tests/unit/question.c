@@ -511,6 +511,22 @@ static void test_closed_are_dropped(void **state)
 	assert_int_equal(answer(a.id, "yes"), ERR_ANSWERED);
 }
 
+/* It was asked before all others, and has just been answered. */
+static void test_the_last_answered_stays(void **state)
+{
+	struct caller old, a;
+
+	ask(&old, yes_no());
+	for (int i = 0; i < QUESTION_CLOSED_MAX; i++) {
+		ask(&a, yes_no());
+		question_give_up(&a.w, QUESTION_CANCELLED);
+	}
+	assert_int_equal(answer(old.id, "yes"), ERR_NONE);
+	assert_int_equal(find(old.id)->state, QUESTION_ANSWERED);
+	again();
+	assert_int_equal(find(old.id)->state, QUESTION_ANSWERED);
+}
+
 /* Who asks much makes room with its own. */
 static void test_closed_of_another_stay(void **state)
 {
@@ -665,6 +681,7 @@ int main(void)
 		ROW(test_notifications_give_way),
 		ROW(test_notifications_of_one_payer_give_way),
 		ROW(test_closed_are_dropped),
+		ROW(test_the_last_answered_stays),
 		ROW(test_closed_of_another_stay),
 		ROW(test_expires),
 		ROW(test_taken_up),

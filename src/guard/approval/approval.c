@@ -137,23 +137,30 @@ static void all_remove(struct approvals *all, struct approval *a)
 	one_free(a);
 }
 
-/* The oldest of those that are closed go. */
+static struct approval *all_oldest(const struct approvals *all)
+{
+	struct approval *oldest = NULL;
+
+	for (struct approval *a = all->first; a; a = a->next) {
+		if (!a->open && (!oldest || a->row.rev < oldest->row.rev))
+			oldest = a;
+	}
+	return oldest;
+}
+
+/* Those that were closed first go. */
 static void all_trim(struct approvals *all)
 {
-	struct approval *next;
+	struct approval *oldest;
 	unsigned closed = 0;
 	struct err e;
 
 	for (const struct approval *a = all->first; a; a = a->next)
 		closed += !a->open;
-	for (struct approval *a = all->first; a && closed > APPROVAL_CLOSED_MAX; a = next) {
-		next = a->next;
-		if (a->open)
-			continue;
-		if (all->store && store_approval_drop(all->store, a->row.seq, &e) < 0)
-			log_warn("approval %.*s: %s", STR_ARG(a->row.id), e.msg);
-		all_remove(all, a);
-		closed--;
+	for (; closed > APPROVAL_CLOSED_MAX && (oldest = all_oldest(all)); closed--) {
+		if (all->store && store_approval_drop(all->store, oldest->row.seq, &e) < 0)
+			log_warn("approval %.*s: %s", STR_ARG(oldest->row.id), e.msg);
+		all_remove(all, oldest);
 	}
 }
 

@@ -1,38 +1,67 @@
 #include "base/glob.h"
 
-#include <stdint.h>
 #include <string.h>
 
 /* By these a shell begins another command, or puts in what one prints. */
-static const char glob_shell[] = ";&|`$<>(){}\\";
-
 static bool glob_is_free(char c)
 {
-	return (unsigned char)c >= ' ' && c != 0x7f && !strchr(glob_shell, c);
+	static const bool shell[256] = {
+		[';'] = true, ['&'] = true,  ['|'] = true, ['`'] = true, ['$'] = true,
+		['<'] = true, ['>'] = true,  ['('] = true, [')'] = true, ['{'] = true,
+		['}'] = true, ['\\'] = true, [0x7f] = true
+	};
+
+	return (unsigned char)c >= ' ' && !shell[(unsigned char)c];
 }
 
-/* A star gives back as little as it can: only the last one is ever tried again. */
+/* Whether a star may stand for the bytes. */
+static bool glob_covers(const char *p, size_t n, bool any)
+{
+	for (size_t i = 0; !any && i < n; i++) {
+		if (!glob_is_free(p[i]))
+			return false;
+	}
+	return true;
+}
+
+static const char *glob_star(struct str g)
+{
+	return g.n ? memchr(g.p, '*', g.n) : NULL;
+}
+
+/* What stands before the next star of a pattern, which goes with that star. */
+static struct str glob_piece(struct str *g)
+{
+	const char *star = glob_star(*g);
+	struct str piece = { g->p, star ? (size_t)(star - g->p) : g->n };
+
+	g->p += piece.n + (star != NULL);
+	g->n -= piece.n + (star != NULL);
+	return piece;
+}
+
+/* Each piece takes the first place behind the one before: a later one only leaves that star more to
+ * stand for. */
 static bool glob_run(struct str g, struct str s, bool any)
 {
-	size_t gi = 0, si = 0, star = SIZE_MAX, from = 0;
+	bool has_star = glob_star(g) != NULL;
+	struct str piece = glob_piece(&g);
+	const char *at;
 
-	while (si < s.n) {
-		if (gi < g.n && g.p[gi] == '*') {
-			star = gi++;
-			from = si;
-		} else if (gi < g.n && g.p[gi] == s.p[si]) {
-			gi++;
-			si++;
-		} else if (star != SIZE_MAX && (any || glob_is_free(s.p[from]))) {
-			gi = star + 1;
-			si = ++from;
-		} else {
+	if (!has_star)
+		return str_eq(piece, s);
+	if (s.n < piece.n || !str_eq((struct str){ s.p, piece.n }, piece))
+		return false;
+	s = (struct str){ s.p + piece.n, s.n - piece.n };
+	while (glob_star(g)) {
+		piece = glob_piece(&g);
+		at = !piece.n ? s.p : s.n ? memmem(s.p, s.n, piece.p, piece.n) : NULL;
+		if ((piece.n && !at) || !glob_covers(s.p, (size_t)(at - s.p), any))
 			return false;
-		}
+		s = (struct str){ at + piece.n, s.n - (size_t)(at - s.p) - piece.n };
 	}
-	while (gi < g.n && g.p[gi] == '*')
-		gi++;
-	return gi == g.n;
+	return s.n >= g.n && str_eq((struct str){ s.p + s.n - g.n, g.n }, g) &&
+	       glob_covers(s.p, s.n - g.n, any);
 }
 
 bool glob_matches(struct str pattern, struct str text)

@@ -1,6 +1,6 @@
 #pragma once
-/* Patterns of the operator: '*' stands for any bytes, also none; every other byte for itself. Takes
- * O(n m) at most. */
+/* Patterns of the operator: '*' stands for any bytes, also none; every other byte for itself. The
+ * time is linear in the text. */
 #include "base/str.h"
 
 bool glob_matches(struct str pattern, struct str text);

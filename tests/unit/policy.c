@@ -30,16 +30,46 @@ static void test_glob(void **state)
 		{ "*.*", "a.b", true },
 		{ "git push *", "git push", false },
 	};
-	char many[2000];
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		assert_int_equal(glob_matches(str_of(cases[i].pattern), str_of(cases[i].text)),
 				 cases[i].is);
-	memset(many, 'a', sizeof(many));
-	for (size_t i = 0; i < 1000; i += 2)
-		many[i] = '*';
-	assert_false(glob_matches((struct str){ many, 1000 }, (struct str){ many + 1001, 900 }) &&
-		     glob_matches(STR_LIT("*b"), (struct str){ many + 1000, 1000 }));
+}
+
+/* What a pattern means, tried in every way. */
+static bool may_match(const char *g, const char *s, bool any)
+{
+	if (*g == '*')
+		return may_match(g + 1, s, any) ||
+		       (*s && (any || *s != ';') && may_match(g, s + 1, any));
+	return *g == *s && (!*g || may_match(g + 1, s + 1, any));
+}
+
+static void test_glob_at_random(void **state)
+{
+	for (int i = 0; i < 200000; i++) {
+		char g[8] = "", s[10] = "";
+
+		for (long k = random() % 7; k > 0; k--)
+			strcat(g, &"a\0b\0;\0*\0*"[2 * (random() % 5)]);
+		for (long k = random() % 9; k > 0; k--)
+			strcat(s, &"a\0b\0;"[2 * (random() % 3)]);
+		if (glob_matches(str_of(g), str_of(s)) != may_match(g, s, true) ||
+		    glob_allows(str_of(g), str_of(s)) != may_match(g, s, strcmp(g, "*") == 0))
+			fail_msg("'%s' and '%s'", g, s);
+	}
+}
+
+/* A thousand patterns, each with a piece that nearly stands at every place of a long text. */
+static void test_globs_of_a_long_text(void **state)
+{
+	static char text[100000], pattern[104] = "*";
+
+	memset(text, 'a', sizeof(text));
+	memset(pattern + 1, 'a', 100);
+	memcpy(pattern + 101, "b*", 3);
+	for (int i = 0; i < 1000; i++)
+		assert_false(glob_matches(str_of(pattern), (struct str){ text, sizeof(text) }));
 }
 
 static const char file_text[] =
@@ -438,10 +468,16 @@ static void test_stars_that_allow(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_glob),	   cmocka_unit_test(test_stars_that_allow),
-		cmocka_unit_test(test_rules),	   cmocka_unit_test(test_narrowed),
-		cmocka_unit_test(test_two_names),  cmocka_unit_test(test_visit),
-		cmocka_unit_test(test_visit_json), cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_glob),
+		cmocka_unit_test(test_glob_at_random),
+		cmocka_unit_test(test_globs_of_a_long_text),
+		cmocka_unit_test(test_stars_that_allow),
+		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_narrowed),
+		cmocka_unit_test(test_two_names),
+		cmocka_unit_test(test_visit),
+		cmocka_unit_test(test_visit_json),
+		cmocka_unit_test(test_lists),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -246,6 +246,20 @@ def test_d4_extra_files_with_any_name_go(start, project):
     assert look(project.path, project_names(project)) == {}
 
 
+def test_many_files_come_back(start, project):
+    """Past each bound that an unpacker may have of its own."""
+    for n in range(1500):
+        project.put(f'f{n}', f'was {n}')
+        os.symlink(f'f{n}'.encode(), project.at(f'l{n}'))
+    mcp = start()
+    call(mcp, 'snapshot_create', name='s')
+    for n in range(1500):
+        project.put(f'f{n}', 'now')
+        os.unlink(project.at(f'l{n}'))
+    call(mcp, 'snapshot_restore', name='s')
+    assert all(project.get(f'l{n}') == f'was {n}'.encode() for n in range(1500))
+
+
 def test_a_diff_shows_what_lines_differ(start, project):
     project.put('long', ''.join(f'{n}\n' for n in range(100)))
     project.put('end', 'no end')

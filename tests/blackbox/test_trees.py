@@ -565,6 +565,21 @@ def test_cp_down(hub, sb, here):
     hub.fails(FAILED, 'none', 'cp', f'{sb}:none', str(here))
 
 
+def test_cp_of_many_entries(hub, sb, here):
+    """Past each bound that an unpacker may have of its own."""
+    tree = here / 'many'
+    tree.mkdir()
+    for n in range(2500):
+        (tree / f'f{n}').write_text(str(n))
+        (tree / f'l{n}').symlink_to(f'f{n}')
+    for _ in range(2):  # the second time in the place of the first
+        hub.ok('cp', str(tree), f'{sb}:')
+        hub.ok('cp', f'{sb}:many', str(here / 'back'))
+        back = here / 'back' / 'many' if (here / 'back' / 'many').exists() else here / 'back'
+        assert {p.name: p.read_text() for p in back.iterdir()} == {
+            p.name: p.read_text() for p in tree.iterdir()}
+
+
 def test_cp_archives(hub, sb, here):
     hub.ok('cp', '-', f'{sb}:.', input=made(('d/f', 'through')))
     done = hub.ok('cp', f'{sb}:d', '-')

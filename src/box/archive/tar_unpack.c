@@ -283,11 +283,13 @@ static bool take_whiteout(struct tar_unpack *u, int dir, const char *name, int *
 
 /* ---- in place of the old one --------------------------------------------------------------- */
 
-static bool next_temp(struct tar_unpack *u, bool replaces)
+/* tries: of this file, first 0. False, errno EEXIST: so many names are taken. */
+static bool next_temp(struct tar_unpack *u, bool replaces, unsigned *tries)
 {
 	snprintf(u->temp, sizeof(u->temp), TREE_TEMP_FRONT "%u%s", ++u->temps,
 		 replaces ? TREE_TEMP_OLD : TREE_TEMP_NEW);
-	return u->temps % TEMPS_MAX != 0;
+	errno = EEXIST;
+	return ++*tries <= TEMPS_MAX;
 }
 
 /* Moves what has the temporary name to its place. */
@@ -317,11 +319,12 @@ static bool is_beside(const struct tar_unpack *u)
 static int open_beside(struct tar_unpack *u, int dir)
 {
 	int fd = openat(dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+	unsigned tries = 0;
 
 	u->temp[0] = '\0';
 	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
 		return fd;
-	while (fd < 0 && next_temp(u, true)) {
+	while (fd < 0 && next_temp(u, true, &tries)) {
 		fd = openat(dir, u->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 			    0600);
 		if (fd < 0 && errno != EEXIST)
@@ -351,10 +354,11 @@ static void drop_temp(struct tar_unpack *u)
 
 static int name_temp(struct tar_unpack *u, bool replaces)
 {
+	unsigned tries = 0;
 	char self[64];
 
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", u->file);
-	while (next_temp(u, replaces)) {
+	while (next_temp(u, replaces, &tries)) {
 		if (linkat(AT_FDCWD, self, u->parent, u->temp, AT_SYMLINK_FOLLOW) == 0)
 			return 0;
 		if (errno != EEXIST)
@@ -397,13 +401,14 @@ static int make_file(struct tar_unpack *u, int dir, const char *name)
 /* With u->o.exact beside the place of the link, under the temporary name. */
 static int name_symlink(struct tar_unpack *u, int dir, const char *name, const char *to)
 {
+	unsigned tries = 0;
 	struct stat old;
 
 	if (!u->o.exact)
 		return unlink_old(u, dir, name) < 0  ? -1
 		     : symlinkat(to, dir, name) == 0 ? 0
 						     : tar_unpack_fail(u, TREE_SYSTEM, errno);
-	while (next_temp(u, fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) == 0)) {
+	while (next_temp(u, fstatat(dir, name, &old, AT_SYMLINK_NOFOLLOW) == 0, &tries)) {
 		if (symlinkat(to, dir, u->temp) == 0)
 			return 0;
 		if (errno != EEXIST)

@@ -98,14 +98,16 @@ static void waiting_on_tick(void *data)
 }
 
 /* The request's members as JSON, as they are shown to a person: without secrets. */
-static int gate_arguments(struct call *c, struct buf *b, struct str *ret, struct err *e)
+static int gate_arguments(const struct gate *g, struct call *c, struct buf *b,
+			  struct approval_ask *q, struct err *e)
 {
 	static const char before[] = "{\"action\":\"\",\"request\":";
 	size_t skip = sizeof(before) - 1 + strlen(call_op(c)->action);
 
 	if (op_canonical(call_op(c), call_request(c), b, e) < 0)
 		return -1;
-	*ret = call_redact(c, (struct str){ b->p + skip, b->n - skip - 1 });
+	q->arguments = gate_redact_asked(g, (struct str){ b->p + skip, b->n - skip - 1 },
+					 call_arena(c), &q->hides);
 	return 0;
 }
 
@@ -126,7 +128,7 @@ static int gate_ask(struct gate *g, struct call *c, struct waiting *w, const str
 	int rc;
 
 	if (op_digest(call_op(c), call_request(c), digest, e) < 0 ||
-	    gate_arguments(c, &b, &q.arguments, e) < 0)
+	    gate_arguments(g, c, &b, &q, e) < 0)
 		return -1;
 	q.digest = str_of(digest);
 	if (call_conversation(c)) {
@@ -212,7 +214,8 @@ static int waiting_begin(struct waiting *w, const struct approval *a, struct err
 {
 	struct call *c = w->call;
 	bool asked = str_eq(call_asked(c), w->id);
-	bool elicits = gate_elicits(w->gate, c) && !a->cut && a->row.arguments.n <= SHOWN_MAX;
+	bool elicits = gate_elicits(w->gate, c) && !a->cut && !a->hides &&
+		       a->row.arguments.n <= SHOWN_MAX;
 	enum op_said said = elicits && asked ? call_said(c) : OP_SAID_NOTHING;
 
 	if (elicits && !asked)

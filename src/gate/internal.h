@@ -109,6 +109,11 @@ void gate_secret_reload(struct gate *g);
 int gate_secret_check_file(const struct config_file *f, struct err *e) MUST_USE;
 /* What stands for a text in the hub's own records; in the arena, or text itself. */
 struct str gate_redact_text(const struct gate *g, struct str text, struct arena *a);
+/* The arguments of a call as a person who may approve it sees them: JSON without secrets, and with
+ * escapes for what shows nothing. *ret_hides: patterns hide a part of them, which nobody knows.
+ * Values of secrets are hidden by name, too, but they are known to be these. */
+struct str gate_redact_asked(const struct gate *g, struct str json, struct arena *a,
+			     bool *ret_hides);
 /* The operator may use all, and others those that their entry of "principals" names. Such a list
  * narrows the operator's, too, and that of an owner its agents', to whom it gives nothing. */
 bool gate_secret_allows(const struct config_file *f, const struct gate_names *by, bool by_operator,

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "gate/internal.h"
 #include "guard/redact/redact.h"
+#include "json/document/hidden.h"
 #include "op/files.h"
 
 enum { REDACTED_MAX = 256 << 20 };
@@ -44,6 +45,28 @@ static struct str gate_redact(void *data, struct call *c, const struct field *ro
 struct str gate_redact_text(const struct gate *g, struct str text, struct arena *a)
 {
 	return gate_redact_part(g, &(struct redact_part){ .text = text }, a);
+}
+
+/* Twice: with the values already hidden, what is hidden now was found by patterns. And what is not
+ * altered now is not altered where it is shown. */
+struct str gate_redact_asked(const struct gate *g, struct str json, struct arena *a,
+			     bool *ret_hides)
+{
+	const struct redact_part part = { .text = json, .values_only = true };
+	struct str values = gate_redact_part(g, &part, a), shown;
+	autobuf struct buf b = BUF_INIT(REDACTED_MAX);
+	struct err e;
+	char *copy = NULL;
+
+	if (hidden_escape_json(&b, values, &e) == 0)
+		copy = arena_dup(a, buf_str(&b), &e);
+	*ret_hides = true;
+	if (!copy)
+		return STR_LIT("[REDACTED]");
+	values = (struct str){ copy, b.n };
+	shown = gate_redact_text(g, values, a);
+	*ret_hides = !str_eq(shown, values);
+	return shown;
 }
 
 int gate_redact_value(struct gate *g, struct str name, struct str value, struct err *e)

@@ -23,6 +23,9 @@ static const struct field view_fields[] = {
 	      .doc = "Arguments of the call as JSON, without secrets; invisible characters "
 		     "are escaped."),
 	FIELD(V, arguments_cut, .flags = FIELD_REQUIRED, .doc = "The arguments are cut."),
+	FIELD(V, arguments_hidden, .flags = FIELD_REQUIRED,
+	      .doc = "Redaction by patterns hides a part of the arguments, so the request can "
+		     "only be denied."),
 	FIELD(V, arguments_bytes, .flags = FIELD_REQUIRED,
 	      .doc = "Size of the complete arguments in bytes."),
 	FIELD(V, digest, .flags = FIELD_REQUIRED, .doc = "SHA-256 of the request, in hex."),
@@ -81,6 +84,7 @@ int approval_describe(struct call *c, const struct approval *q, struct approval_
 	*ret = (struct approval_view){
 		.state = str_of(approval_state_names[q->state]),
 		.arguments_cut = q->cut,
+		.arguments_hidden = q->hides,
 		.arguments_bytes = r->size,
 		.scope = q->state == APPROVAL_APPROVED ? str_of(approval_scope_names[q->scope])
 						       : STR_NONE,

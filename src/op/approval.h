@@ -5,7 +5,7 @@
 
 struct approval_view {
 	struct str id, state, principal, action, target, rule, arguments;
-	bool arguments_cut;
+	bool arguments_cut, arguments_hidden;
 	uint64_t arguments_bytes;
 	struct str digest, created_at, expires_at, scope, pattern, conversation, answered_by,
 		answered_over, answered_at, used_at;

@@ -171,6 +171,60 @@ def test_what_cannot_be_shown_whole_cannot_be_approved(hub, pool):
         assert run.exception(30).status == 403
 
 
+VALUE = 'Stored-Zk4pX9qLw2tY'
+# Commands whose code, or data that becomes code, looks like a password.
+HIDDEN = (
+    'DB_PASSWORD="Zk4p$(touch /workspace/pwned)X9qLw2" true',
+    'export TOKEN="Zk4p`touch /workspace/pwned`X9qLw2"',
+    'P=password=dG91Y2ggL3dvcmtzcGFjZS9wd25lZA==; echo ${P#*=} | base64 -d | sh',
+    'password="x;touch /workspace/pwned 9Zk"; eval ${password#x;}',
+    f'DB_PASSWORD="{VALUE}$(touch /workspace/pwned)X9qLw2" true',
+    'DB_\u200bPASSWORD="Zk4p$(touch /workspace/pwned)X9qLw2" true',
+)
+
+
+def shown_or_refused(hub, command, one):
+    """Whether the request can be approved; and what is not shown never can."""
+    assert 'pwned' in one['arguments'] or one['arguments_hidden'], one
+    if not one['arguments_hidden']:
+        return True
+    for more in ({}, {'scope': 'always'}, {'scope': 'conversation'}):
+        failed = refused(answer, hub, one, 'approve', **more)
+        assert failed.status == 403 and 'shown whole' in failed.error['cause'], failed
+        assert 'docs/secrets.md' in failed.error['cause'], failed
+    failed = refused(hub.post, f'/api/prompts/{one["id"]}/answer', option_id='approve')
+    assert failed.status == 403, failed
+    return False
+
+
+def test_what_patterns_hide_cannot_be_approved(hub, pool, me):
+    """Through no door. Control: values that the hub knows are hidden and can be, and what no
+    pattern finds is shown."""
+    hub.post('/v1/secrets', name='stored', value=VALUE)
+    for command in HIDDEN:
+        run = pool.submit(hub.exec, hub.box, command)
+        one, = pending(hub)
+        if not shown_or_refused(hub, command, one):
+            done = me.run('approvals', 'approve', one['id'], env=hub.env, text=True)
+            assert done.returncode == 125 and 'shown whole' in done.stderr, done
+        answer(hub, one, 'deny')
+        failed = run.exception(30)
+        assert failed.status == 403
+        assert ('docs/secrets.md' in failed.error['cause']) is one['arguments_hidden'], failed
+    for command in (f'echo {VALUE} | wc -c', f'DB_PASSWORD="{VALUE}" true; echo 20',
+                    'DB_PASSWORD="$(echo 20)"; echo $DB_PASSWORD'):
+        run = pool.submit(hub.exec, hub.box, command)
+        one, = pending(hub)
+        assert not one['arguments_hidden'] and VALUE not in one['arguments'], one
+        assert ('[REDACTED:stored:output]' in one['arguments']) is (VALUE in command), one
+        answer(hub, one, 'approve')
+        assert run.result(30)['stdout'] == '20\n'
+    run = pool.submit(hub.exec, hub.box, 'ls /workspace')
+    answer(hub, pending(hub)[0], 'approve')
+    assert 'pwned' not in run.result(30)['stdout']
+    hub.call('DELETE', '/v1/secrets/stored')
+
+
 def refused(call, *arguments, **more):
     with pytest.raises(Failed) as failed:
         call(*arguments, **more)
@@ -318,12 +372,14 @@ def test_a_pattern_is_for_one_sandbox(hub, pool, me):
 
 
 def test_what_is_redacted_has_no_pattern(hub, pool):
-    run = pool.submit(hub.exec, hub.box, 'echo ghp_x8Kq2ZpL0vTn5RwY3cJd7MfB1sHg6QeA9uVi 1')
+    hub.post('/v1/secrets', name='stored', value=VALUE)
+    run = pool.submit(hub.exec, hub.box, f'echo {VALUE} 1')
     one, = pending(hub)
     assert '[REDACTED' in one['arguments']
     failed = refused(answer, hub, one, 'approve', scope='always', pattern={'/command': 'echo *'})
     assert failed.status == 400 and 'redacted' in failed.error['cause']
     deny_all(hub, 1, run)
+    hub.call('DELETE', '/v1/secrets/stored')
 
 
 def test_a_file_that_comes_meanwhile_decides(hub, pool):
@@ -374,8 +430,8 @@ def test_the_webhook_is_told_and_waited_for_by_nobody(hub, pool):
         assert set(body) == {'id', 'principal', 'action', 'target', 'rule', 'arguments',
                              'expires_at'}
         assert hub.token not in head + str(body) and 'ghp_' not in str(body)
-        answer(hub, one, 'approve')
-        assert 'told' in run.result(30)['stdout']  # the webhook has not answered yet
+        answer(hub, one, 'deny')
+        assert run.exception(30).status == 403  # the webhook has not answered yet
         with came:
             came.sendall(b'HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n')
         run = pool.submit(hub.exec, hub.box, 'echo again')
@@ -509,6 +565,17 @@ def test_the_person_at_the_client(people):
         result = person.told(wire)
         assert result['isError'] and 'was denied by token' in str(result), result
     assert not people.call('GET', '/v1/approvals')['approvals']
+
+
+def test_that_person_is_not_asked_about_what_is_hidden(people):
+    person = Person(people)
+    with person.start(HIDDEN[0]) as wire:
+        assert wire.head()[0] == 200
+        one, = pending(people)
+        assert one['arguments_hidden']
+        answer(people, one, 'deny')
+        assert 'docs/secrets.md' in str(person.next(wire, lambda m: m.get('id') == 7
+                                                    or 'elicitation' in m.get('method', '')))
 
 
 def test_others_may_answer_instead_of_that_person(people):

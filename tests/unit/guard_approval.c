@@ -667,10 +667,54 @@ static void test_shown(void **state)
 	assert_int_equal(answer_by(c.id, APPROVAL_DENIED, APPROVAL_ONCE, NULL, &e), ERR_NONE);
 }
 
+/* ---- what is hidden -------------------------------------------------------------------------- */
+
+static void test_hides(void **state)
+{
+	struct approval_ask q = push();
+	struct caller a;
+	struct err e;
+
+	q.arguments = STR_LIT("{\"command\":\"P=[REDACTED:password:output]\"}");
+	q.hides = true;
+	ask(&a, q);
+	for (enum approval_scope s = 0; s < APPROVAL_SCOPES; s++) {
+		assert_int_equal(answer_by(a.id, APPROVAL_APPROVED, s, NULL, &e), ERR_DENIED);
+		assert_non_null(strstr(e.msg, "shown whole"));
+		assert_int_equal(state_of(a.id), APPROVAL_PENDING);
+	}
+	assert_int_equal(answer(a.id, APPROVAL_DENIED), ERR_NONE);
+	assert_non_null(strstr(a.msg, "docs/secrets.md"));
+}
+
+/* The registry does not say whether a mark is of a value: the call that is repeated does. */
+static void test_hides_after_a_restart(void **state)
+{
+	struct approval_ask q = push();
+	struct caller a, b;
+
+	q.arguments = STR_LIT("{\"command\":\"P=[REDACTED:named:output]\"}");
+	ask(&a, q);
+	approval_leave(&a.w, true);
+	again();
+	assert_int_equal(answer(a.id, APPROVAL_APPROVED), ERR_DENIED);
+	q.arguments = STR_LIT("{\"command\":\"P=shown\"}");
+	ask(&b, q); /* what is shown is still the old text */
+	assert_string_equal(a.id, b.id);
+	assert_int_equal(answer(a.id, APPROVAL_APPROVED), ERR_DENIED);
+	approval_leave(&b.w, true);
+	q.arguments = STR_LIT("{\"command\":\"P=[REDACTED:named:output]\"}");
+	ask(&b, q);
+	assert_int_equal(answer(a.id, APPROVAL_APPROVED), ERR_NONE);
+	assert_int_equal(b.ended, 1);
+}
+
 int main(void)
 {
 #define ROW(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		ROW(test_hides),
+		ROW(test_hides_after_a_restart),
 		ROW(test_once),
 		ROW(test_two_at_once),
 		ROW(test_first_answer_wins),

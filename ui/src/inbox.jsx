@@ -37,6 +37,7 @@ export function Card({ same, onDone }) {
 	const call = parse(a.arguments);
 	const hidden = Math.max(0, foldsOf(call) - opened);
 	const why = a.arguments_cut ? 'It can only be denied here: it is too long to be shown whole.'
+		: a.arguments_hidden ? 'It can only be denied: redaction hides a part of it.'
 		: hidden ? `Open all ${hidden} folded values to allow it.` : '';
 
 	const answer = async (decision, scope) => {

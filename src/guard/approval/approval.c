@@ -10,6 +10,11 @@
 #include "json/document/hidden.h"
 #include "json/document/utf8.h"
 
+/* For who asks. */
+#define HIDES_REMEDY                                                                               \
+	"Grant a credential by name instead: secrets of sandbox.exec and sandbox.create "          \
+	"(docs/secrets.md)"
+
 enum {
 	EXPIRE_MS = 3600 * 1000,
 	GRANT_MS = 24 * 3600 * 1000, /* of a conversation, whose end nobody hears of */
@@ -217,8 +222,9 @@ static int say_denied(const struct approval *a, struct err *e)
 			       "%.*s needs a person's approval, and nobody "
 			       "answered request %.*s in time",
 			       STR_ARG(r->action), STR_ARG(r->id));
-	return err_set(e, ERR_DENIED, "%.*s was not approved: request %.*s was denied by %.*s",
-		       STR_ARG(r->action), STR_ARG(r->id), STR_CUT(r->who, TEXT_MAX));
+	return err_set(e, ERR_DENIED, "%.*s was not approved: request %.*s was denied by %.*s%s",
+		       STR_ARG(r->action), STR_ARG(r->id), STR_CUT(r->who, TEXT_MAX),
+		       a->hides ? ". Redaction hides a part of its arguments. " HIDES_REMEDY : "");
 }
 
 /* Waiters start and end calls, which may ask again: each round begins from the front. */
@@ -295,6 +301,8 @@ static int all_load_row(void *arg, const struct store_approval *r, struct err *e
 	a->scope = (enum approval_scope)scope;
 	one_look(a);
 	a->cut = str_ends(a->row.arguments, "…");
+	/* The registry does not say which marks are of values. Who asks again tells. */
+	a->hides = approval_has_mark(a->row.arguments);
 	all->rev = r->rev > all->rev ? r->rev : all->rev;
 	return 0;
 }
@@ -513,6 +521,8 @@ int approval_ask(struct approvals *all, const struct approval_ask *q, struct app
 		a = one_make(all, q, e);
 	if (!a)
 		return -1;
+	/* It is answered by what was kept of it. */
+	a->hides = q->hides || (a->hides && !str_eq(a->row.arguments, q->arguments));
 	a->waiter = w;
 	w->of = all;
 	w->on = a;
@@ -622,6 +632,10 @@ static int check_answer(const struct approvals *all, const struct approval *a,
 			"the arguments have %llu bytes, and only %d of them can be shown: what "
 			"can't be shown whole can't be approved; deny it",
 			(unsigned long long)a->row.size, APPROVAL_ARGUMENTS_MAX);
+	if (a->hides)
+		return err_set(e, ERR_DENIED,
+			       "redaction hides a part of the arguments, and what can't be shown "
+			       "whole can't be approved; deny it. " HIDES_REMEDY);
 	return check_grant(all, a, q, e);
 }
 

@@ -49,7 +49,8 @@ struct approval {
 	enum approval_state state;
 	enum approval_scope scope;
 	bool open; /* pending, or approved and still good for a call */
-	bool cut; /* not all of the arguments are kept, so it can't be approved */
+	/* Not all of the arguments are kept, or redaction hides a part: it can't be approved. */
+	bool cut, hides;
 	/* private: */
 	struct approval *next;
 	struct approval_wait *waiter;
@@ -89,6 +90,7 @@ struct approval_ask {
 	struct str principal, action, target, digest;
 	uint64_t sandbox; /* seq of the target's row; 0: there is none */
 	struct str arguments; /* JSON object with every member; of any length */
+	bool hides; /* a part of the arguments is hidden that nobody knows */
 	struct str conversation; /* STR_NONE: there is none that has a name */
 	struct str rule; /* why a person is asked, for that person; may be STR_NONE */
 };

@@ -85,7 +85,7 @@ static bool walk(const struct json_val *pattern, const struct json_place *up,
 }
 
 /* What redaction left out may differ where the marks are equal. */
-static bool has_redacted(struct str arguments)
+bool approval_has_mark(struct str arguments)
 {
 	static const char mark[] = "[REDACTED";
 
@@ -100,7 +100,7 @@ bool approval_pattern_fits(struct str pattern, struct str approved, struct str a
 	AUTO(json_free) struct json_doc *a = g ? json_parse(approved, NULL, &e) : NULL;
 	AUTO(json_free) struct json_doc *b = a ? json_parse(arguments, NULL, &e) : NULL;
 
-	return b && !has_redacted(arguments) &&
+	return b && !approval_has_mark(arguments) &&
 	       walk(json_root(g), &root, json_root(a), json_root(b));
 }
 
@@ -154,7 +154,7 @@ int approval_pattern_check(struct str pattern, struct str arguments, struct err 
 
 	if (pattern.n > APPROVAL_PATTERN_MAX)
 		return err_set(e, ERR_INVALID, "pattern: more than %d bytes", APPROVAL_PATTERN_MAX);
-	if (has_redacted(arguments))
+	if (approval_has_mark(arguments))
 		return err_set(e, ERR_INVALID,
 			       "pattern: a part of the arguments is redacted, so no pattern can be "
 			       "compared with them");

@@ -68,6 +68,7 @@ struct finder {
 	const char *p;
 	size_t n;
 	bool final; /* nothing follows the window */
+	bool values_only;
 	/* Where the first match begins that needs more bytes to be decided; n: there is none.
 	 * firm: the same of values only. */
 	size_t open, firm;

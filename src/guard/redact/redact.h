@@ -76,6 +76,7 @@ struct redact_part {
 	 * one of them and reaches into text is not shown in text. */
 	struct str before, text, after;
 	bool keep_length; /* for formats that break where a length changes, such as tar */
+	bool values_only; /* what patterns find stays */
 };
 /* 1: `to` got what may leave. 0: it is text itself, and `to` is untouched. -1: nothing may
  * leave. */

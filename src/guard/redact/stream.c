@@ -211,7 +211,8 @@ static int find_all(struct redactor *r, struct finder *f, struct err *e)
 	if (r->values)
 		values_find(r->values, f);
 	values = f->n_spans;
-	rc = patterns_find(r->patterns, f, e);
+	if (!f->values_only)
+		rc = patterns_find(r->patterns, f, e);
 	drop_marks(f, values);
 	r->spans = f->spans;
 	r->cap = f->cap;
@@ -393,11 +394,14 @@ static int write_window(struct writing *w, const struct finder *f, size_t limit)
 
 /* ---- one text -------------------------------------------------------------------------------- */
 
-static int redact_window(struct redactor *r, const char *p, size_t n, size_t begin, size_t end,
-			 bool keep_length, struct buf *to, struct err *e)
+/* window: t->text with what stands around it; t->text begins at `begin`. */
+static int redact_window(struct redactor *r, const struct redact_part *t, struct str window,
+			 size_t begin, struct buf *to, struct err *e)
 {
-	struct finder f = { .p = p, .n = n, .final = true };
-	struct state s = { .keep_length = keep_length, .done = begin };
+	const char *p = window.p;
+	size_t n = window.n, end = begin + t->text.n;
+	struct finder f = { .p = p, .n = n, .final = true, .values_only = t->values_only };
+	struct state s = { .keep_length = t->keep_length, .done = begin };
 	struct writing w = { .s = &s, .p = p, .n = n, .clip = end, .to = to, .e = e };
 
 	if (find_all(r, &f, e) < 0)
@@ -415,7 +419,7 @@ int redact_text(struct redactor *r, const struct redact_part *t, struct buf *to,
 	if (t->text.n == 0)
 		return 0;
 	if (before.n == 0 && after.n == 0)
-		return redact_window(r, t->text.p, t->text.n, 0, t->text.n, t->keep_length, to, e);
+		return redact_window(r, t, t->text, 0, to, e);
 	if (before.n > REDACT_AROUND)
 		before = (struct str){ before.p + before.n - REDACT_AROUND, REDACT_AROUND };
 	after.n = after.n < REDACT_AROUND ? after.n : REDACT_AROUND;
@@ -423,8 +427,7 @@ int redact_text(struct redactor *r, const struct redact_part *t, struct buf *to,
 	    buf_add(&all, before.p, before.n, e) < 0 ||
 	    buf_add(&all, t->text.p, t->text.n, e) < 0 || buf_add(&all, after.p, after.n, e) < 0)
 		return -1;
-	return redact_window(r, all.p, all.n, before.n, before.n + t->text.n, t->keep_length, to,
-			     e);
+	return redact_window(r, t, buf_str(&all), before.n, to, e);
 }
 
 int redact_find(struct redactor *r, struct str text, struct redact_place **ret, size_t *ret_n,

@@ -483,3 +483,39 @@ def test_what_a_sandbox_leaves_is_told(who, work, begin):  # noqa: F811
         until(lambda: f'{project.path}/{name} is new' in hub.said(), what=name)
     assert f'{project.path}/old' not in hub.said()
     assert f'{project.path}/worked in' not in hub.said()
+
+
+def test_what_other_tools_act_on_is_told(who, work, begin):  # noqa: F811
+    """A repository of Mercurial that is new, at the top and below; names that tools act on, and what
+    is new in a folder of such a name. Control: what was there is not told of."""
+    project = Project(who, f'{work}/p')
+    names = ('.aider.conf.yml', '.config/mise.toml', '.exrc', '.helix', '.kilocode', '.continue',
+             'lefthook.json', '.lefthook.toml', '.jj/repo/config.toml')
+    project.put('.direnv/flake.rc', 'mine')
+    project.put('.nvimrc', 'mine')
+    project.put('old/.hg/requires', 'mine')
+    project.put('old/.hg/hgrc', 'mine')
+    project.own()
+    hub, shared = begin(project)
+    box = hub.create(volumes=shared)
+    done = hub.exec(box, 'cd /w && for n in .hg/hgrc sub/.hg/hgrc ' + ' '.join(names) + '; do '
+                    'mkdir -p "$(dirname $n)" && echo x > $n; done && echo x >> .direnv/flake.rc')
+    assert done['exit_code'] == 0, done
+    hub.delete(box)
+    for name in (*names, '.hg', 'sub', '.direnv'):
+        until(lambda: f'{project.path}/{name} is new' in hub.said(), what=name)
+    for name in ('.nvimrc', 'old'):
+        assert f'{project.path}/{name} ' not in hub.said()
+
+
+def test_a_repository_of_mercurial_that_was_there_is_not_told_of(who, work, begin):  # noqa: F811
+    """What takes the place of its hgrc meanwhile is no change."""
+    project = Project(who, f'{work}/p')
+    project.put('.hg/requires', 'mine')
+    project.own()
+    hub, shared = begin(project)
+    box = hub.create(volumes=shared)
+    done = hub.exec(box, 'cd /w; echo x > .hg/hgrc; mkdir .exrc')
+    hub.delete(box)
+    until(lambda: f'{project.path}/.exrc is new' in hub.said(), what='the look at its end')
+    assert f'{project.path}/.hg ' not in hub.said(), done

@@ -1,8 +1,8 @@
 /*
  * What a sandbox leaves in a project folder that nothing could keep it from making: repositories
  * below the top, which git of the host obeys where they are, and at the top if they were added as
- * submodules; and files of the fixed list that are not made for so long (STAYS_MISSING). They are
- * told in the log when the sandbox ends.
+ * submodules; repositories of Mercurial; files of the fixed list that are not made for so long
+ * (STAYS_MISSING); and those of told_names. They are told in the log when the sandbox ends.
  *
  * The folder may be large, so a process of its own looks, for at most LOOK_S seconds, and
  * END_MS more where the warden ends.
@@ -37,6 +37,42 @@ enum {
 	LOOK_FD = 3,
 	END_MS = 2000,
 	END_PAUSE_US = 5000
+};
+
+/* Others that tools act on, which a sandbox may write: what reads them asks first, or is installed
+ * by files of the fixed list, or has to be told to. */
+static const char *const told_names[] = {
+	".aider.conf.yml",
+	".config/lefthook.json",
+	".config/lefthook.toml",
+	".config/lefthook.yaml",
+	".config/lefthook.yml",
+	".config/mise",
+	".config/mise.toml",
+	".continue",
+	".crush.json",
+	".dir-locals.el",
+	".direnv",
+	".exrc",
+	".helix",
+	".jj/repo/config.toml",
+	".kilocode",
+	".lefthook.json",
+	".lefthook.toml",
+	".lefthook.yaml",
+	".mise",
+	".mise.local.toml",
+	".nvimrc",
+	".tool-versions",
+	".vimrc",
+	"crush.json",
+	"lefthook-local.json",
+	"lefthook-local.toml",
+	"lefthook-local.yaml",
+	"lefthook.json",
+	"lefthook.toml",
+	"lefthook.yaml",
+	"mise.local.toml",
 };
 
 static pid_t lookers[LOOKERS_MAX]; /* 0: free */
@@ -78,10 +114,10 @@ static bool is_bare(int dir)
 }
 
 /* Also of one that was written in place, as its directory does not tell that. */
-static bool has_new_hook(const struct left *l, int git)
+static bool has_new(const struct left *l, int dir, const char *path)
 {
-	autofolder struct folder f = folder_at(git, "hooks");
-	bool new = is_new(l, git, "hooks");
+	autofolder struct folder f = folder_at(dir, path);
+	bool new = is_new(l, dir, path);
 	int more = 0;
 
 	if (!f.d)
@@ -95,7 +131,7 @@ static bool has_new_hook(const struct left *l, int git)
 static bool has_new_git(const struct left *l, int git)
 {
 	return is_new(l, git, "config") || is_new(l, git, "config.worktree") ||
-	       is_new(l, git, "commondir") || has_new_hook(l, git);
+	       is_new(l, git, "commondir") || has_new(l, git, "hooks");
 }
 
 static void left_look_at_git(struct left *l, int dir, const char *path)
@@ -107,6 +143,25 @@ static void left_look_at_git(struct left *l, int dir, const char *path)
 		left_tell(l, path,
 			  LEFT_NEW "git runs what this repository's configuration says where you "
 				   "work in it, and at the top if it was added as a submodule");
+}
+
+/* At the top what a repository had at the start is read-only, and what it lacked may be an empty file
+ * still (held_list.c), which says nothing. */
+static void left_look_at_hg(struct left *l, int dir, const char *path)
+{
+	static const char *const files[] = { ".hg/hgrc", ".hg/hgrc-not-shared", ".hg/requires",
+					     ".hg/sharedpath" };
+	struct stat st;
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		if (fstatat(dir, files[i], &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size == 0 ||
+		    !is_new(l, dir, files[i]))
+			continue;
+		left_tell(l, *path ? path : ".hg",
+			  LEFT_NEW "hg runs what this repository's configuration says where you "
+				   "work in it");
+		return;
+	}
 }
 
 /* Whether what a directory has by that name is to be looked through; below: its path. */
@@ -124,7 +179,7 @@ static void left_walk(struct left *l, int fd, const char *path, unsigned depth)
 {
 	autofolder struct folder f = folder_take(fd);
 	char below[WIRE_PATH_MAX];
-	bool has_git = false;
+	bool has_git = false, has_hg = false;
 	int more = 0;
 
 	if (depth == DEPTH_MAX) {
@@ -136,6 +191,7 @@ static void left_walk(struct left *l, int fd, const char *path, unsigned depth)
 
 		has_git = has_git || strcasecmp(f.entry->d_name, ".git") == 0 ||
 			  strcasecmp(f.entry->d_name, "HEAD") == 0;
+		has_hg = has_hg || strcasecmp(f.entry->d_name, ".hg") == 0;
 		if (!left_goes_on(f.entry, path, below))
 			continue;
 		next = openat(fd, f.entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -146,6 +202,8 @@ static void left_walk(struct left *l, int fd, const char *path, unsigned depth)
 		left_tell(l, path, "could not be looked through to its end");
 	if (has_git && depth > 0)
 		left_look_at_git(l, fd, path);
+	if (has_hg)
+		left_look_at_hg(l, fd, path);
 }
 
 static void left_late(int signal)
@@ -154,6 +212,23 @@ static void left_late(int signal)
 	log_warn(
 		"a folder that a sandbox could write is too large to look for new repositories in");
 	_exit(0);
+}
+
+static void left_look_for_names(struct left *l)
+{
+	static const char why[] = LEFT_NEW "tools of this machine may run what it says";
+
+	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
+		const struct project_entry *n = &project_entries[i];
+
+		if (n->missing == STAYS_MISSING && !(l->project->kept >> i & 1) &&
+		    is_new(l, LOOK_FD, n->path))
+			left_tell(l, n->path, why);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(told_names); i++) {
+		if (has_new(l, LOOK_FD, told_names[i]))
+			left_tell(l, told_names[i], why);
+	}
 }
 
 static _Noreturn void left_look(const struct project *p)
@@ -169,14 +244,7 @@ static _Noreturn void left_look(const struct project *p)
 	syscall(SYS_close_range, LOOK_FD + 1, ~0u, 0);
 	signal(SIGALRM, left_late);
 	alarm(LOOK_S);
-	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
-		const struct project_entry *n = &project_entries[i];
-
-		if (n->missing == STAYS_MISSING && !(p->kept >> i & 1) &&
-		    is_new(&l, LOOK_FD, n->path))
-			left_tell(&l, n->path,
-				  LEFT_NEW "tools of this machine may run what it says");
-	}
+	left_look_for_names(&l);
 	if (is_new(&l, LOOK_FD, ".git/rebase-merge/git-rebase-todo"))
 		left_tell(&l, ".git/rebase-merge",
 			  LEFT_NEW "git rebase --continue and --skip run its exec lines");

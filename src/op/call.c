@@ -984,6 +984,17 @@ void call_send(struct call *c, const void *event)
 		call_cancel(c); /* a stream with a hole would seem to be whole */
 }
 
+void call_count_out(struct call *c, uint64_t bytes)
+{
+	struct str id = op_target(c->start.op, c->request);
+	struct err e;
+	struct hub_sandbox *l = c->sandbox || !id.n ? NULL : call_hub_sandbox(c, id, &e);
+	struct sandbox *sb = l ? hub_sandbox_sandbox(l, &e) : c->sandbox;
+
+	if (sb)
+		sandbox_carried(sb, 0, bytes);
+}
+
 bool call_full(struct call *c)
 {
 	return c->start.sink->full(c->start.client);

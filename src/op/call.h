@@ -414,6 +414,8 @@ bool call_streams(const struct call *c);
 int call_open(struct call *c, void (*on_room)(void *data), void *data, struct err *e) MUST_USE;
 void call_send(struct call *c, const void *event);
 bool call_full(struct call *c);
+/* Counts bytes that leave the sandbox that the request names, where box/host does not see them. */
+void call_count_out(struct call *c, uint64_t bytes);
 
 /* Hears what the client says from here on (call_hear()), which is no longer held. on_message: -1
  * refuses it. */

@@ -68,6 +68,7 @@ void files_send_archive(struct call *c, struct str bytes, bool eof)
 
 static void tree_send(struct call *c, struct str bytes)
 {
+	call_count_out(c, bytes.n);
 	files_send_archive(c, bytes, false);
 }
 

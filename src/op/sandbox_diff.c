@@ -52,6 +52,11 @@ static void diff_on_done(void *arg, const struct snapshot_change *changes, size_
 	const struct diff_view view = { { changes, n < limit ? n : limit },
 					truncated || n > limit };
 
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < view.changes.n; i++)
+		bytes += changes[i].path.n;
+	call_count_out(c, bytes);
 	if (err)
 		call_fail(c, err);
 	else

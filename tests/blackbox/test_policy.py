@@ -405,6 +405,30 @@ def spin(hub, box, ms):
     until(lambda: hub.call('GET', f'/v1/sandboxes/{box}/usage')['cpu_ms'] >= ms, what='its time')
 
 
+def test_bytes_out_through_each_door(hub):
+    """What leaves counts, whatever it is asked for as; and an archive ends a sandbox, too."""
+    hub.set(limits={'bytes_out': 1_000_000})
+    box = hub.create()
+    hub.exec(box, 'mkdir d; head -c 300000 /dev/urandom > d/f; cd d; '
+                  'for i in $(seq 100); do : > $(printf %0200d $i); done')
+    doors = {
+        'archive': (300_000, lambda: hub.raw('GET', f'/v1/sandboxes/{box}/archive?path=d')),
+        'list': (20_000, lambda: hub.post('/v1/files/list', sandbox=box, path='d')),
+        'diff': (20_000, lambda: hub.call('GET', f'/v1/sandboxes/{box}/diff')),
+        'read': (300_000, lambda: hub.post('/v1/files/read', sandbox=box, path='d/f',
+                                           encoding='base64')),
+    }
+    for name, (least, asks) in doors.items():
+        before = hub.call('GET', f'/v1/sandboxes/{box}/usage')['bytes_out']
+        asks()
+        after = hub.call('GET', f'/v1/sandboxes/{box}/usage')['bytes_out']
+        assert after - before >= least, (name, before, after)
+    hub.raw('GET', f'/v1/sandboxes/{box}/archive?path=d')
+    hub.raw('GET', f'/v1/sandboxes/{box}/archive?path=d')
+    assert 'limits.bytes_out' in ended(hub, box)
+    hub.set()
+
+
 def test_bytes_out(hub):
     """What leaves a sandbox, by commands and as files; a fork has used what its source has."""
     hub.set(limits={'bytes_out': 100_000})

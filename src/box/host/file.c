@@ -556,6 +556,7 @@ static void on_list_reply(struct init_call *c, const void *answer, size_t n, int
 	j->fd = fd;
 	count = read_entries(d, n, entries);
 	qsort(entries, count, sizeof(entries[0]), by_name);
+	sandbox_count(j->call.sb, 0, n);
 	j->on_done.list(j->arg, entries, count, d->truncated != 0, NULL);
 	free_job(j);
 }

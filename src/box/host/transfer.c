@@ -240,6 +240,7 @@ static void on_changes(uv_poll_t *poll, int status, int events)
 		return;
 	}
 	buf_advance(&t->came, (size_t)n);
+	sandbox_count(t->call.sb, 0, (uint64_t)n);
 	t->telling = true;
 	while (t->on_done && (used = take_change(t)) > 0)
 		buf_drop(&t->came, (size_t)used);

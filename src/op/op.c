@@ -112,10 +112,28 @@ static bool op_pointers_meet(const char *a, const char *b)
 	return strncmp(a, b, n) == 0 && strchr("/", a[n]) && strchr("/", b[n]);
 }
 
+/* Where else what rules know by a pointer stands in requests that run commands: the other words of a
+ * command, and the working directory. NULL: nowhere. */
+static const char *op_also(const struct op *op, const char *pointer)
+{
+	static const char *const pairs[][2] = {
+		{ OP_COMMAND_POINTER, "/args" },
+		{ "/cwd", "/working_dir" },
+		{ "/working_dir", "/cwd" },
+	};
+
+	for (size_t i = 0; (op->flags & OP_COMMANDS) && i < ARRAY_LEN(pairs); i++) {
+		if (strcmp(pointer, pairs[i][0]) == 0)
+			return pairs[i][1];
+	}
+	return NULL;
+}
+
 bool op_show(const struct op *op, const void *request, const char *pointer, bool whole,
 	     field_see_fn see, void *data)
 {
 	AUTO(arena_free) struct arena *a = NULL;
+	const char *also = op_also(op, pointer);
 	struct str line;
 	struct err e;
 
@@ -129,6 +147,8 @@ bool op_show(const struct op *op, const void *request, const char *pointer, bool
 		if (whole)
 			return true;
 	}
+	if (also && !field_visit(op->request, request, also, see, data))
+		return false;
 	return field_visit(op->request, request, pointer, see, data);
 }
 

@@ -192,6 +192,20 @@ def test_any_command(hub, box):
                                      args=['-rf', 'a b'])
     assert 'no command.run' in cause(run, 'rm', '-rf', 'x') and bash('rm -rf x')
     assert cause(hub.exec, box, 'true') is cause(run, 'true') is None and not bash('true')
+    # and each word of a list, however it is asked for
+    assert 'no command.run' in cause(run, 'sh', '-c', 'rm x')
+    assert 'no command.run' in cause(hub.post, '/v1/exec', sandbox=box, command='sh',
+                                     args=['-c', 'rm x'])
+    assert 'no command.run' in cause(hub.post, '/v1/run_code/stream', sandbox=box,
+                                     language='bash', code='rm x')
+    assert cause(hub.post, '/v1/exec', sandbox=box, command='sh', args=['-c', 'true']) is None
+    # where it runs has two names
+    for name in ('/cwd', '/working_dir'):
+        hub.set(policy=deny('command.run', when={name: '/etc*'}))
+        assert 'no command.run' in cause(hub.exec, box, 'true', working_dir='/etc'), name
+        assert 'no command.run' in cause(hub.post, '/v1/run', command=['true'],
+                                         working_dir='/etc', state={'retention': 'destroy'}), name
+        assert cause(hub.exec, box, 'true', working_dir='/tmp') is None, name
     hub.set(policy={'default': 'deny', 'rules': [
         {'name': 'logs', 'actions': ['command.run'], 'when': {'/command': 'echo log *'},
          'then': 'allow'}]})
@@ -653,13 +667,15 @@ def test_config_and_why(me, hub, tmp_path):
     assert all(a in done.stderr for a in ('coding.bash', 'contract.run', 'code.execute')), done
     path.write_text(json.dumps({'policy': {'rules': [
         *deny('files.*', when={'/path': '/etc/*'})['rules'],
-        *deny('contract.run', when={'/command': 'rm *'})['rules'],
+        *deny('command.run', when={'/command': 'rm *'})['rules'],
         *deny('sandbox.exec', when={'/args': 'push'})['rules']]}}))
     for words in (('files.read', '/path=/tmp/../etc//passwd'),
                   ('files.read', '/path=../etc/passwd'), ('files.upload', '/path=/etc/x/'),
                   ('contract.run', '/command=["rm", "-rf", "/"]'),
                   ('sandbox.exec', '/command=git', '/args=["push"]'),
-                  ('sandbox.exec', '/command=git', '/args/0=push')):
+                  ('sandbox.exec', '/command=git', '/args/0=push'),
+                  ('contract.run', '/command=["sh", "-c", "rm x"]'),
+                  ('sandbox.exec', '/command=sh', '/args=["-c", "rm x"]')):
         said = holt('why', words[0], *(w for a in words[1:] for w in ('--arg', a)))
         assert said.startswith('deny: rule "no'), (words, said)
     listed = json.loads(holt('policy', 'actions', '-o', 'json'))

@@ -648,14 +648,23 @@ static void element_judge(struct finder *f, const struct pattern *p, const struc
 		finder_add(f, (struct span){ at, v.n, p->kind, SPAN_ENDS, '\0', 0 });
 }
 
-/* Whether a word stands at *at, which is moved behind it. */
+/* Whether a word in any case stands at `at`. */
+static bool word_stands(const struct finder *f, size_t at, const char *word)
+{
+	size_t i = 0;
+
+	while (word[i] && i < f->n - at &&
+	       (f->p[at + i] | ((char_class(f->p[at + i]) & IS_UPPER) ? 32 : 0)) == word[i])
+		i++;
+	return !word[i];
+}
+
+/* The same at *at, which is moved behind it. */
 static bool word_skip(const struct finder *f, size_t *at, const char *word)
 {
-	size_t n = strlen(word);
-
-	if (f->n - *at < n || !str_is_any_case((struct str){ f->p + *at, n }, word))
+	if (!word_stands(f, *at, word))
 		return false;
-	*at += n;
+	*at += strlen(word);
 	return true;
 }
 
@@ -740,27 +749,36 @@ void judge_name(struct finder *f, const struct pattern *p, size_t end)
 		assign_judge(f, p, at + 1);
 }
 
-/* Programs whose option is a password: TOOL -o VALUE, TOOL -oVALUE. */
+/* Programs whose option is a password: TOOL -o VALUE, TOOL -oVALUE. By their first letter: each byte
+ * of a text that has such an option may begin one. */
 static const struct tool {
 	const char *name;
 	char option;
 	bool joined;
-} tools[] = {
-	{ "curl", 'u' },	  { "http", 'u' },	     { "mysql", 'p', true },
-	{ "mariadb", 'p', true }, { "7z ", 'p', true },	     { "docker login", 'p' },
-	{ "podman login", 'p' },  { "registry login", 'p' }, { "az login", 'p' },
-	{ "mongo", 'p' },	  { "sqlcmd", 'P' },	     { "redis-cli", 'a' },
-	{ "ldap", 'w' },	  { "openssl", 'k' },	     { "zip ", 'P' },
+} tools[128][3] = {
+	['7'] = { { "7z ", 'p', true } },
+	['a'] = { { "az login", 'p' } },
+	['c'] = { { "curl", 'u' } },
+	['d'] = { { "docker login", 'p' } },
+	['h'] = { { "http", 'u' } },
+	['l'] = { { "ldap", 'w' } },
+	['m'] = { { "mysql", 'p', true }, { "mariadb", 'p', true }, { "mongo", 'p' } },
+	['o'] = { { "openssl", 'k' } },
+	['p'] = { { "podman login", 'p' } },
+	['r'] = { { "registry login", 'p' }, { "redis-cli", 'a' } },
+	['s'] = { { "sqlcmd", 'P' } },
+	['z'] = { { "zip ", 'P' } },
 };
 
-static const struct tool *tool_at(const struct finder *f, size_t at)
+static inline const struct tool *tool_at(const struct finder *f, size_t at)
 {
-	for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
-		size_t n = strlen(tools[i].name);
+	unsigned char c = (unsigned char)f->p[at] | ((char_class(f->p[at]) & IS_UPPER) ? 32 : 0);
 
-		if ((f->p[at] | 32) == tools[i].name[0] && n <= f->n - at &&
-		    str_is_any_case((struct str){ f->p + at, n }, tools[i].name))
-			return &tools[i];
+	if (c > 127 || !tools[c][0].name)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_LEN(tools[c]) && tools[c][i].name; i++) {
+		if (word_stands(f, at, tools[c][i].name))
+			return &tools[c][i];
 	}
 	return NULL;
 }

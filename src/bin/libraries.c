@@ -71,7 +71,7 @@
 	X(archive_read_support_format_tar) X(archive_set_error)
 
 #define HS(X) \
-	X(hs_alloc_scratch) X(hs_compile_multi) X(hs_deserialize_database) X(hs_expression_info) \
+	X(hs_alloc_scratch) X(hs_clone_scratch) X(hs_compile_multi) X(hs_deserialize_database) X(hs_expression_info) \
 	X(hs_free_compile_error) X(hs_free_database) X(hs_free_scratch) X(hs_scan)
 
 #define EDIT(X) \

@@ -168,7 +168,9 @@ def test_run_prints_for_its_user(hub):
 
 # What begins a secret, over and over: each is followed up, and none ends.
 BEGUN = ['password=', 'TOKEN=$', 'ghp_', 'sk-ant-', 'eyJhbGciOi', 'Bearer ', 'https://a:b@',
-         '"key": "', '-----BEGIN RSA PRIVATE KEY-----', VALUE[:-1], 'x', '\n', 'a=', '\\"', '{"a":']
+         '"key": "', '-----BEGIN RSA PRIVATE KEY-----', VALUE[:-1], 'x', '\n', 'a=', '\\"', '{"a":',
+         'sshpass -p ', 'curl -u joe:', 'password=\\\n', 'pwd:', 'psk=',
+         '{"password":"hunter2hunter2"},']
 
 
 def test_no_text_holds_the_loop(hub, box):
@@ -182,3 +184,18 @@ def test_no_text_holds_the_loop(hub, box):
         longest = hub.metrics()['holt_loop_step_cpu_max_seconds']
         assert 0 < longest <= 0.05, (start, longest)
     assert 'Longest step of its loop: ' in hub.ok('hub').decode()
+
+
+def test_many_long_secrets_hold_no_loop(me, tmp_path):
+    """Each is spelled once, and not anew for each that comes."""
+    with Both(me, tmp_path, '--listen', '127.0.0.1:0', '--pool', '0') as hub:
+        values = [random.token_hex(16_000) for _ in range(12)]
+        for n, value in enumerate(values):
+            hub.post('/v1/secrets', name=f'S{n}', value=value)
+            longest = hub.metrics()['holt_loop_step_cpu_max_seconds']
+            assert 0 < longest <= 0.05, (n, longest)
+        box = hub.create()
+        for value in values:
+            hub.post('/v1/files/write', sandbox=box, path='f', content=value)
+            assert hub.exec(box, 'cat f')['stdout'].startswith('[REDACTED:S')
+        hub.delete(box)

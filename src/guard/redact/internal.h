@@ -100,24 +100,35 @@ static inline void finder_open(struct finder *f, size_t at)
 
 struct value {
 	struct value *next;
+	unsigned refs;
 	struct secret *bytes;
+	struct spelled *spelled; /* NULL: not yet */
 	char name[REDACT_KIND_MAX + 1];
 };
+void value_unref(struct value *v);
 
+/* What is built of a list of values does not change, so other threads may search with it. */
 struct values;
-struct values *values_build(const struct value *first, struct err *e) MUST_USE;
-void values_free(struct values *v);
+struct values *values_build(struct value *first, struct err *e) MUST_USE;
+struct values *values_ref(struct values *v); /* NULL-safe */
+void values_free(struct values *v); /* a reference; NULL-safe */
 AUTO_DEFINE(values_free, struct values)
 void values_find(const struct values *v, struct finder *f);
 
 /* ---- patterns ---- */
 
 struct patterns;
+struct hs_scratch; /* of one thread */
 /* Loads nothing, but for extra patterns. */
 struct patterns *patterns_new(const struct redact_options *o, struct err *e) MUST_USE;
-void patterns_free(struct patterns *p);
+/* For another thread: loads them, and makes scratch for that thread. */
+struct patterns *patterns_ref(struct patterns *p, struct hs_scratch **ret, struct err *e) MUST_USE;
+void patterns_free(struct patterns *p); /* a reference; NULL-safe */
+void scratch_free(struct hs_scratch *s); /* NULL-safe */
 AUTO_DEFINE(patterns_free, struct patterns)
-int patterns_find(struct patterns *p, struct finder *f, struct err *e) MUST_USE;
+/* scratch: NULL on the thread that made them. */
+int patterns_find(struct patterns *p, struct hs_scratch *scratch, struct finder *f,
+		  struct err *e) MUST_USE;
 
 /* What a row of the table decides about a match of its expression, which ends at end. */
 struct pattern;

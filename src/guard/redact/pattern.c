@@ -11,6 +11,7 @@
 #include "guard/redact/internal.h"
 
 struct patterns {
+	unsigned refs;
 	bool none, loaded;
 	bool *off; /* by row of the table */
 	char (*kinds)[REDACT_KIND_MAX + 1]; /* of extra patterns */
@@ -121,8 +122,10 @@ struct patterns *patterns_new(const struct redact_options *o, struct err *e)
 {
 	AUTO(patterns_free) struct patterns *p = calloc(1, sizeof(*p));
 
-	if (p)
+	if (p) {
+		p->refs = 1;
 		p->off = calloc(pattern_count, sizeof(*p->off));
+	}
 	if (!p || !p->off) {
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
@@ -139,16 +142,21 @@ struct patterns *patterns_new(const struct redact_options *o, struct err *e)
 	return take_ptr(p);
 }
 
+void scratch_free(struct hs_scratch *s)
+{
+	if (s)
+		hs_free_scratch(s);
+}
+
 void patterns_free(struct patterns *p)
 {
-	if (!p)
+	if (!p || --p->refs > 0)
 		return;
 	if (p->extra)
 		hs_free_database(p->extra);
 	if (p->table)
 		hs_free_database(p->table);
-	if (p->scratch)
-		hs_free_scratch(p->scratch);
+	scratch_free(p->scratch);
 	free(p->kinds);
 	free(p->off);
 	free(p);
@@ -168,6 +176,21 @@ static int patterns_load(struct patterns *p, struct err *e)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	p->loaded = true;
 	return 0;
+}
+
+struct patterns *patterns_ref(struct patterns *p, struct hs_scratch **ret, struct err *e)
+{
+	hs_scratch_t *scratch = NULL;
+
+	if ((!p->none || p->extra) && !p->loaded && patterns_load(p, e) < 0)
+		return NULL;
+	if (p->scratch && hs_clone_scratch(p->scratch, &scratch) != HS_SUCCESS) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	*ret = scratch;
+	p->refs++;
+	return p;
 }
 
 /* ---- the search ------------------------------------------------------------------------------ */
@@ -209,7 +232,7 @@ static void hold_word(struct finder *f)
 	finder_open(f, at);
 }
 
-int patterns_find(struct patterns *p, struct finder *f, struct err *e)
+int patterns_find(struct patterns *p, struct hs_scratch *scratch, struct finder *f, struct err *e)
 {
 	struct search s = { p, f };
 
@@ -217,6 +240,7 @@ int patterns_find(struct patterns *p, struct finder *f, struct err *e)
 		return 0;
 	if (!p->loaded && patterns_load(p, e) < 0)
 		return -1;
+	scratch = scratch ? scratch : p->scratch;
 	if (!f->final && !p->none) {
 		hold_word(f);
 		hold_armour(f);
@@ -224,10 +248,10 @@ int patterns_find(struct patterns *p, struct finder *f, struct err *e)
 	if (!f->final && p->extra)
 		finder_open(f, f->n > p->extra_width ? f->n - p->extra_width : 0);
 	if ((p->table &&
-	     hs_scan(p->table, f->p, (unsigned)f->n, 0, p->scratch, on_table, &s) < HS_SUCCESS &&
+	     hs_scan(p->table, f->p, (unsigned)f->n, 0, scratch, on_table, &s) < HS_SUCCESS &&
 	     !f->failed) ||
 	    (p->extra &&
-	     hs_scan(p->extra, f->p, (unsigned)f->n, 0, p->scratch, on_extra, &s) < HS_SUCCESS &&
+	     hs_scan(p->extra, f->p, (unsigned)f->n, 0, scratch, on_extra, &s) < HS_SUCCESS &&
 	     !f->failed))
 		return err_set(e, ERR_BUG, "the search for patterns failed");
 	return 0;

@@ -2,8 +2,8 @@
 /*
  * Redaction: replaces secrets by [REDACTED:kind:tag] in text that leaves (docs/redaction.md). It
  * finds values that it was given, in the encodings in which programs print them, and well-known
- * tokens, keys, passwords in URLs and assignments by patterns. A redactor is of one thread; a
- * stream is of its redactor's thread.
+ * tokens, keys, passwords in URLs and assignments by patterns. A redactor is of one thread, but
+ * for redactor_share(); a stream is of its redactor's thread.
  *
  * What is found does not depend on how a stream is cut into pieces, unless it was flushed.
  *
@@ -59,6 +59,10 @@ struct redact_options {
 struct redactor *redactor_new(const struct redact_options *o, struct err *e) MUST_USE;
 void redactor_free(struct redactor *r); /* NULL-safe; no stream is left */
 AUTO_DEFINE(redactor_free, struct redactor)
+
+/* A redactor with the values and patterns of now, which another thread may use until it is freed.
+ * Made and freed on the thread of r. */
+struct redactor *redactor_share(struct redactor *r, struct err *e) MUST_USE;
 
 /* Other options from now on, values stay. On failure nothing has changed. */
 int redactor_set(struct redactor *r, const struct redact_options *o, struct err *e) MUST_USE;

@@ -21,6 +21,7 @@ enum {
 
 struct redactor {
 	struct patterns *patterns;
+	struct hs_scratch *scratch; /* of redactor_share() */
 	bool nothing; /* is replaced */
 	struct value *list;
 	size_t n_values;
@@ -54,6 +55,14 @@ struct redact_stream {
 	struct state state;
 };
 
+/* What the values that it has are found by. */
+static int redactor_build(struct redactor *r, struct err *e)
+{
+	if (r->list && !r->values)
+		r->values = values_build(r->list, e);
+	return r->list && !r->values ? -1 : 0;
+}
+
 /* ---- the redactor ---------------------------------------------------------------------------- */
 
 struct redactor *redactor_new(const struct redact_options *o, struct err *e)
@@ -83,10 +92,20 @@ int redactor_set(struct redactor *r, const struct redact_options *o, struct err 
 	return 0;
 }
 
-static void value_free(struct value *v)
+struct redactor *redactor_share(struct redactor *r, struct err *e)
 {
-	secret_free(v->bytes);
-	free(v);
+	AUTO(redactor_free) struct redactor *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	s->nothing = r->nothing;
+	s->patterns = patterns_ref(r->patterns, &s->scratch, e);
+	if (!s->patterns || redactor_build(r, e) < 0)
+		return NULL;
+	s->values = values_ref(r->values);
+	return take_ptr(s);
 }
 
 void redactor_free(struct redactor *r)
@@ -97,10 +116,11 @@ void redactor_free(struct redactor *r)
 		struct value *v = r->list;
 
 		r->list = v->next;
-		value_free(v);
+		value_unref(v);
 	}
 	values_free(r->values);
 	patterns_free(r->patterns);
+	scratch_free(r->scratch);
 	free(r->spans);
 	free(r);
 }
@@ -139,6 +159,7 @@ int redact_value_add(struct redactor *r, struct str name, struct str value, stru
 		free(v);
 		return -1;
 	}
+	v->refs = 1;
 	value_name(v->name, name);
 	v->next = r->list;
 	r->list = v;
@@ -161,7 +182,7 @@ void redact_value_remove(struct redactor *r, struct str name)
 		}
 		*at = v->next;
 		r->n_values--;
-		value_free(v);
+		value_unref(v);
 		values_free(take_ptr(r->values));
 	}
 }
@@ -201,18 +222,15 @@ static int find_all(struct redactor *r, struct finder *f, struct err *e)
 	f->open = f->firm = f->n;
 	if (r->nothing)
 		return 0;
-	if (r->list && !r->values) {
-		r->values = values_build(r->list, e);
-		if (!r->values)
-			return -1;
-	}
+	if (redactor_build(r, e) < 0)
+		return -1;
 	f->spans = r->spans;
 	f->cap = r->cap;
 	if (r->values)
 		values_find(r->values, f);
 	values = f->n_spans;
 	if (!f->values_only)
-		rc = patterns_find(r->patterns, f, e);
+		rc = patterns_find(r->patterns, r->scratch, f, e);
 	drop_marks(f, values);
 	r->spans = f->spans;
 	r->cap = f->cap;

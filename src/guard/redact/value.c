@@ -23,18 +23,31 @@ enum {
 #define SPELLINGS_MAX ((size_t)32 << 20) /* bytes */
 
 struct spelling {
-	uint32_t at, n; /* in values.bytes */
+	union {
+		size_t at; /* in spelled.bytes, while that is made */
+		const char *p;
+	};
+	uint32_t n;
 	uint32_t next; /* of the same bucket, 0: none; else index + 1 */
 	uint16_t head; /* where the eight bytes stand by which it is found: 0, or HEAD */
 	bool wraps;
 	const char *name;
 };
 
-struct values {
+/* The spellings of one value. They are many times as long as it, so they are made once. */
+struct spelled {
 	struct secret *bytes;
-	const char *p; /* of bytes */
+	size_t size; /* of bytes */
 	struct spelling *list;
 	size_t n, cap;
+};
+
+struct values {
+	unsigned refs;
+	struct value **of; /* that have the spellings; references */
+	size_t n_of;
+	struct spelling *list;
+	size_t n;
 	uint32_t *buckets;
 	size_t mask;
 	uint64_t *heads; /* as numbers, sorted */
@@ -46,16 +59,16 @@ struct values {
 
 /* What is being built. */
 struct speller {
-	struct values *v;
+	struct spelled *v;
 	struct buf bytes;
 	const char *name;
-	size_t first; /* spelling of this value */
+	size_t first; /* spelling that may be alike */
 	struct err *e;
 };
 
 static int speller_add(struct speller *s, size_t at, bool wraps)
 {
-	struct values *v = s->v;
+	struct spelled *v = s->v;
 	size_t n = s->bytes.n - at;
 
 	if (n < HEAD) {
@@ -78,10 +91,8 @@ static int speller_add(struct speller *s, size_t at, bool wraps)
 		v->cap = cap;
 	}
 	wraps = wraps && n >= WRAP_MIN;
-	v->wraps |= wraps;
-	v->list[v->n] = (struct spelling){
-		.at = (uint32_t)at, .n = (uint32_t)n, .wraps = wraps, .name = s->name
-	};
+	v->list[v->n] =
+		(struct spelling){ .at = at, .n = (uint32_t)n, .wraps = wraps, .name = s->name };
 	v->n++;
 	if (wraps) {
 		v->list[v->n] = v->list[v->n - 1];
@@ -344,9 +355,9 @@ static size_t hash8(uint64_t x)
 	return (size_t)((x * 0x9e3779b97f4a7c15ull) >> 32);
 }
 
-static const char *head_of(const struct values *v, const struct spelling *s)
+static const char *head_of(const struct spelling *s)
 {
-	return v->p + s->at + s->head;
+	return s->p + s->head;
 }
 
 static int by_number(const void *a, const void *b)
@@ -368,12 +379,13 @@ static int values_index(struct values *v, struct err *e)
 	if (!v->buckets || !v->heads)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	for (size_t i = 0; i < v->n; i++) {
-		const char *head = head_of(v, &v->list[i]);
+		const char *head = head_of(&v->list[i]);
 		uint32_t *bucket = &v->buckets[hash8(load8(head)) & v->mask];
 
 		v->list[i].next = *bucket;
 		*bucket = (uint32_t)i + 1;
-		v->heads[i] = sortable(v->p + v->list[i].at);
+		v->heads[i] = sortable(v->list[i].p);
+		v->wraps |= v->list[i].wraps;
 		for (unsigned k = 0; k < STEP; k++) {
 			unsigned hash = hash4(head + k);
 
@@ -384,48 +396,112 @@ static int values_index(struct values *v, struct err *e)
 	return 0;
 }
 
-struct values *values_build(const struct value *first, struct err *e)
+static void spelled_free(struct spelled *s)
+{
+	if (!s)
+		return;
+	secret_free(s->bytes);
+	free(s->list);
+	free(s);
+}
+AUTO_DEFINE(spelled_free, struct spelled)
+
+static int value_spell(struct value *x, struct err *e)
+{
+	AUTO(spelled_free) struct spelled *v = calloc(1, sizeof(*v));
+	struct str value = secret_expose(x->bytes, "for redaction");
+	struct speller s = { .v = v, .bytes = BUF_INIT(SPELLINGS_MAX), .name = x->name, .e = e };
+	size_t most = 216 * value.n + 1024;
+	int rc;
+
+	if (!v)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	/* All of it at once: a buffer that grows leaves copies behind. */
+	if (!buf_reserve(&s.bytes, most < SPELLINGS_MAX ? most : SPELLINGS_MAX, e))
+		return -1;
+	rc = speller_all(&s, value);
+	s.first = v->n;
+	if (rc == 0 && without_line_end(value).n < value.n)
+		rc = speller_all(&s, without_line_end(value));
+	v->size = s.bytes.n;
+	v->bytes = rc < 0 ? NULL : secret_new(buf_str(&s.bytes), e);
+	buf_wipe(&s.bytes);
+	if (!v->bytes)
+		return -1;
+	for (size_t i = 0; i < v->n; i++)
+		v->list[i].p = secret_expose(v->bytes, "for redaction").p + v->list[i].at;
+	x->spelled = take_ptr(v);
+	return 0;
+}
+
+void value_unref(struct value *v)
+{
+	if (--v->refs > 0)
+		return;
+	spelled_free(v->spelled);
+	secret_free(v->bytes);
+	free(v);
+}
+
+/* Spells what is not spelled yet, and counts. */
+static int values_spell(struct value *first, size_t *ret_values, size_t *ret_spellings,
+			struct err *e)
+{
+	size_t bytes = 0;
+
+	for (struct value *x = first; x; x = x->next) {
+		if (!x->spelled && value_spell(x, e) < 0)
+			return -1;
+		bytes += x->spelled->size;
+		*ret_spellings += x->spelled->n;
+		++*ret_values;
+	}
+	return bytes <= SPELLINGS_MAX
+		     ? 0
+		     : err_set(e, ERR_LIMIT, "the values that are redacted are too long together");
+}
+
+struct values *values_build(struct value *first, struct err *e)
 {
 	AUTO(values_free) struct values *v = calloc(1, sizeof(*v));
-	struct speller s = { .v = v, .bytes = BUF_INIT(SPELLINGS_MAX), .e = e };
-	int rc = 0;
-	size_t most = 0;
+	size_t values = 0, spellings = 0;
 
-	if (!v) {
+	if (v)
+		v->refs = 1;
+	else
+		err_set(e, ERR_LIMIT, "out of memory");
+	if (!v || values_spell(first, &values, &spellings, e) < 0)
+		return NULL;
+	v->of = calloc(values + 1, sizeof(struct value *));
+	v->list = calloc(spellings + 1, sizeof(*v->list));
+	if (!v->of || !v->list) {
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	/* All of it at once: a buffer that grows leaves copies behind. */
-	for (const struct value *x = first; x; x = x->next)
-		most += 216 * secret_expose(x->bytes, "for redaction").n + 1024;
-	most = most < SPELLINGS_MAX ? most : SPELLINGS_MAX;
-	if (!buf_reserve(&s.bytes, most, e))
-		return NULL;
-	for (const struct value *x = first; x && rc == 0; x = x->next) {
-		struct str value = secret_expose(x->bytes, "for redaction");
-
-		s.name = x->name;
-		s.first = v->n;
-		rc = speller_all(&s, value);
-		if (rc == 0 && without_line_end(value).n < value.n)
-			rc = speller_all(&s, without_line_end(value));
+	for (struct value *x = first; x; x = x->next) {
+		v->of[v->n_of++] = x;
+		x->refs++;
+		if (x->spelled->n > 0)
+			memcpy(v->list + v->n, x->spelled->list, x->spelled->n * sizeof(*v->list));
+		v->n += x->spelled->n;
 	}
-	if (rc == 0) {
-		v->bytes = secret_new(buf_str(&s.bytes), e);
-		rc = v->bytes ? 0 : -1;
-	}
-	buf_wipe(&s.bytes);
-	if (rc < 0)
-		return NULL;
-	v->p = secret_expose(v->bytes, "for redaction").p;
 	return values_index(v, e) < 0 ? NULL : take_ptr(v);
+}
+
+struct values *values_ref(struct values *v)
+{
+	if (v)
+		v->refs++;
+	return v;
 }
 
 void values_free(struct values *v)
 {
-	if (!v)
+	if (!v || --v->refs > 0)
 		return;
-	secret_free(v->bytes);
+	for (size_t i = 0; i < v->n_of; i++)
+		value_unref(v->of[i]);
+	free(v->of);
 	free(v->list);
 	free(v->buckets);
 	if (v->heads)
@@ -452,10 +528,9 @@ static bool line_is_full(const struct finder *f, size_t at)
 }
 
 /* Where a spelling begins whose head stands at `at`, or -1: a line end may stand in between. */
-static ssize_t spelling_begins(const struct values *v, const struct spelling *s,
-			       const struct finder *f, size_t at)
+static ssize_t spelling_begins(const struct spelling *s, const struct finder *f, size_t at)
 {
-	const char *want = v->p + s->at;
+	const char *want = s->p;
 	size_t k = s->head;
 
 	for (; k > 0 && at > 0; at--) {
@@ -469,12 +544,11 @@ static ssize_t spelling_begins(const struct values *v, const struct spelling *s,
 	return k == 0 ? (ssize_t)at : -1;
 }
 
-static void spelling_check(const struct values *v, const struct spelling *s, struct finder *f,
-			   size_t at)
+static void spelling_check(const struct spelling *s, struct finder *f, size_t at)
 {
-	const char *want = v->p + s->at;
+	const char *want = s->p;
 	size_t k = s->head + HEAD, i = at + HEAD;
-	ssize_t begin = spelling_begins(v, s, f, at);
+	ssize_t begin = spelling_begins(s, f, at);
 
 	if (begin < 0)
 		return;
@@ -535,8 +609,8 @@ static void values_check(const struct values *v, struct finder *f, size_t at)
 	uint64_t head = load8(f->p + at);
 
 	for (uint32_t k = v->buckets[hash8(head) & v->mask]; k; k = v->list[k - 1].next) {
-		if (load8(head_of(v, &v->list[k - 1])) == head)
-			spelling_check(v, &v->list[k - 1], f, at);
+		if (load8(head_of(&v->list[k - 1])) == head)
+			spelling_check(&v->list[k - 1], f, at);
 	}
 }
 

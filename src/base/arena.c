@@ -83,6 +83,25 @@ void *arena_array(struct arena *a, size_t count, size_t size, struct err *e)
 	return arena_alloc(a, n, e);
 }
 
+int arena_take(struct arena *a, struct arena *from, struct err *e)
+{
+	struct arena_block **last = &a->blocks;
+
+	if (from->total > a->max - a->total)
+		return err_set(e, ERR_TOO_LARGE, "the request needs more than %zu bytes", a->max);
+	/* Behind the others: the newest one of a still has room. */
+	while (*last)
+		last = &(*last)->next;
+	*last = from->blocks;
+	if (a->size == 0) {
+		a->used = from->used;
+		a->size = from->size;
+	}
+	a->total += from->total;
+	*from = (struct arena){ .max = from->max };
+	return 0;
+}
+
 char *arena_dup(struct arena *a, struct str s, struct err *e)
 {
 	char *p = arena_alloc(a, s.n + 1, e);

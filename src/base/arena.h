@@ -31,6 +31,9 @@ void *arena_alloc(struct arena *a, size_t n, struct err *e) MUST_USE;
 /* Same for an array; refuses a product that overflows. */
 void *arena_array(struct arena *a, size_t count, size_t size, struct err *e) MUST_USE;
 
+/* Moves all that is allocated in another arena, which is empty then. -1: there is no room. */
+int arena_take(struct arena *a, struct arena *from, struct err *e) MUST_USE;
+
 /* A NUL-terminated copy. */
 char *arena_dup(struct arena *a, struct str s, struct err *e) MUST_USE;
 

@@ -10,6 +10,8 @@
 #include "hub/core/hub.h"
 #include "hub/sandbox/forward.h"
 #include "hub/sandbox/sandbox.h"
+#include "op/aside.h"
+#include "op/files.h"
 #include "op/guard.h"
 #include "op/once.h"
 #include "op/profile.h"
@@ -68,6 +70,12 @@ static const char *const state_names[CALL_STATES] = {
 	[CALL_RUNS] = "runs",	    [CALL_AUDIT] = "audit",
 };
 
+/* A buffer that stays until the end of a call. */
+struct kept {
+	struct kept *next;
+	struct buf buf;
+};
+
 struct call {
 	struct hub_sandboxes_sync sync; /* while it waits for the disk */
 	struct ops *ops;
@@ -111,6 +119,11 @@ struct call {
 	struct redact_stream *streams[CALL_STREAMS];
 	struct buf piece;
 	bool passed; /* the event's bytes are redacted already */
+	/* Of the answer, and what redacts it where it is long. */
+	struct aside_parts parts;
+	struct aside_count *count;
+	struct aside aside;
+	struct kept *kept;
 
 	bool has_quiet;
 	unsigned closing; /* timers */
@@ -662,6 +675,15 @@ static void call_free(struct call *c)
 	for (size_t i = 0; i < CALL_STREAMS; i++)
 		redact_stream_free(c->streams[i]);
 	buf_wipe(&c->piece);
+	aside_fini(&c->aside);
+	free(c->parts.p);
+	while (c->kept) {
+		struct kept *k = c->kept;
+
+		c->kept = k->next;
+		buf_wipe(&k->buf);
+		free(k);
+	}
 	c->closing = (unsigned)c->ticking + c->has_quiet;
 	if (c->ticking)
 		uv_close((uv_handle_t *)&c->tick, call_timer_closed);
@@ -746,12 +768,13 @@ static bool call_must_last(struct call *c)
 	       hub_sandboxes_sync(call_sandboxes(c), &c->sync);
 }
 
-static void call_end(struct call *c, const struct op_outcome *o)
+/* What it ends with is known, though maybe not yet redacted. False: it has ended. */
+static bool call_settle(struct call *c)
 {
 	log_request(c->start.label);
 	if (call_ended(c)) {
 		log_error("%s was ended twice", c->start.op->action);
-		return;
+		return false;
 	}
 	call_enter(c, CALL_AUDIT);
 	/* The operation's own memory may be gone while the audit takes its time. */
@@ -762,10 +785,21 @@ static void call_end(struct call *c, const struct op_outcome *o)
 		uv_timer_stop(&c->tick);
 	if (c->has_quiet)
 		uv_timer_stop(&c->quiet);
+	return true;
+}
+
+static void call_finish(struct call *c, const struct op_outcome *o)
+{
 	c->outcome = *o;
 	c->outcome.taken_ms = clock_ms() - c->begun_ms;
 	if (!call_must_last(c))
 		call_audit(c);
+}
+
+static void call_end(struct call *c, const struct op_outcome *o)
+{
+	if (call_settle(c))
+		call_finish(c, o);
 }
 
 static void call_redact_text(struct call *c, char *text, size_t size)
@@ -803,6 +837,32 @@ static struct str call_redact_row(void *data, const struct field *row, struct st
 	return h->redact(h->data, c, row, text);
 }
 
+/* A text of the answer that is redacted later. */
+static struct str call_leave_text(struct call *c, const struct redact_part *part, struct str text)
+{
+	struct aside *a = &c->aside;
+
+	if (!part)
+		return text;
+	if (!a->places)
+		a->places = calloc(c->parts.n + 1, sizeof(*a->places));
+	if (!a->places || a->n_places > c->parts.n)
+		return STR_LIT("[REDACTED]");
+	a->places[a->n_places++] = (struct aside_place){ c->count->texts - 1, *part };
+	return text;
+}
+
+static struct str call_answer_row(void *data, const struct field *row, struct str text)
+{
+	struct call *c = data;
+	const struct redact_part *part = aside_part_of(&c->parts, text);
+
+	if (c->count && !aside_takes(c->count, text))
+		return call_leave_text(c, part, text);
+	return part && call_guard(c)->redactor ? call_redact_part(c, part)
+					       : call_redact_row(c, row, text);
+}
+
 /* With every string as redaction lets it. */
 static const void *call_copy(struct call *c, const struct field_table *t, const void *from)
 {
@@ -811,16 +871,70 @@ static const void *call_copy(struct call *c, const struct field_table *t, const 
 	return field_copy(t, from, c->start.arena, call_redact_row, c, &e);
 }
 
+/* Whether its answer may be redacted in the work pool. Bytes of archives keep their length, which
+ * the hook alone knows; they leave as events. */
+static bool call_may_leave(const struct call *c)
+{
+	const struct op *op = c->start.op;
+
+	return c->ops->hooks.redact && call_guard(c)->redactor && c->ops->loop &&
+	       (op->event != &file_chunk_table || op == &files_read_op);
+}
+
+static void call_finish_failed(struct call *c, const struct err *e)
+{
+	once_drop(c);
+	c->failed = *e;
+	call_finish(c, &(struct op_outcome){ .err = &c->failed });
+}
+
+static void call_is_redacted(struct aside *a)
+{
+	struct call *c = (struct call *)(void *)((char *)a - offsetof(struct call, aside));
+	struct err e;
+
+	log_request(c->start.label);
+	if (aside_take(a, c->start.arena, &e) < 0) {
+		call_finish_failed(c, &e);
+		return;
+	}
+	once_store(c, a->result);
+	call_finish(c, &(struct op_outcome){ .table = a->table, .result = a->result });
+}
+
+/* The operation is over, and its answer is a copy that is not redacted from a text on. */
+static void call_redact_aside(struct call *c, const struct field_table *t, const void *from,
+			      size_t first)
+{
+	struct err e;
+
+	if (!call_settle(c))
+		return;
+	c->aside.table = t;
+	c->aside.from = from;
+	c->aside.first = first;
+	c->aside.on_done = call_is_redacted;
+	if (aside_start(&c->aside, c->ops->loop, call_guard(c)->redactor, c->start.arena->max, &e) <
+	    0)
+		call_finish_failed(c, &e);
+}
+
 void call_answer_by(struct call *c, const struct field_table *t, const void *result)
 {
 	const struct op_hooks *h = &c->ops->hooks;
+	struct aside_count count = { 0 };
+	struct err e;
 
 	/* An audit may take its time: the operation's own struct is gone by then. */
+	c->count = call_may_leave(c) ? &count : NULL;
 	if (t && result && (h->redact || h->audit))
-		result = call_copy(c, t, result);
+		result = field_copy(t, result, c->start.arena, call_answer_row, c, &e);
+	c->count = NULL;
+	if (count.is_long && result) {
+		call_redact_aside(c, t, result, count.first);
+		return;
+	}
 	if (t && !result) {
-		struct err e;
-
 		err_set(&e, ERR_LIMIT, "out of memory");
 		call_fail(c, &e);
 		return;
@@ -947,6 +1061,37 @@ struct str call_redact_part(struct call *c, const struct redact_part *part)
 		return part->text;
 	copy = rc < 0 ? NULL : arena_dup(c->start.arena, buf_str(&b), &e);
 	return copy ? (struct str){ copy, b.n } : STR_LIT("[REDACTED]");
+}
+
+int call_answer_part(struct call *c, const struct redact_part *part, struct err *e)
+{
+	struct aside_parts *all = &c->parts;
+
+	if (part->text.n == 0)
+		return 0;
+	if (all->n == all->cap) {
+		size_t cap = all->cap ? 2 * all->cap : 4;
+		struct redact_part *p = realloc(all->p, cap * sizeof(*p));
+
+		if (!p)
+			return err_set(e, ERR_LIMIT, "out of memory");
+		all->p = p;
+		all->cap = cap;
+	}
+	all->p[all->n++] = *part;
+	return 0;
+}
+
+int call_keep(struct call *c, struct buf *b, struct err *e)
+{
+	struct kept *k = malloc(sizeof(*k));
+
+	if (!k)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	*k = (struct kept){ c->kept, *b };
+	*b = (struct buf)BUF_INIT(b->max);
+	c->kept = k;
+	return 0;
 }
 
 struct str call_redact(struct call *c, struct str bytes)

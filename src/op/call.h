@@ -441,6 +441,11 @@ void call_on_quiet(struct call *c, uint64_t ms, void (*on_quiet)(void *data), vo
 
 /* A part of a text: its length may change. Valid until the end of the call. */
 struct str call_redact_part(struct call *c, const struct redact_part *part);
+/* The same for a text of the answer, where it may be long: it is put into the answer as it is.
+ * The text and what stands around it stay until the end of the call. */
+int call_answer_part(struct call *c, const struct redact_part *part, struct err *e) MUST_USE;
+/* Takes a buffer, which is freed at the end of the call. */
+int call_keep(struct call *c, struct buf *b, struct err *e) MUST_USE;
 
 /* As call_send(), where the event's bytes have passed call_redact_piece(). */
 void call_send_redacted(struct call *c, const void *event);

@@ -166,7 +166,8 @@ static void exec_reading_fail(struct exec_reading *r, const struct err *e)
 }
 
 /* A part of what was read of a stream, as redaction lets it: what stands around is looked at. */
-static struct str exec_reading_part(struct exec_reading *r, unsigned stream, size_t from, size_t n)
+static int exec_reading_part(struct exec_reading *r, unsigned stream, size_t from, size_t n,
+			     struct str *ret, struct err *e)
 {
 	const struct buf *b = &r->streams[stream];
 	size_t before = from < REDACT_AROUND ? from : REDACT_AROUND;
@@ -176,15 +177,39 @@ static struct str exec_reading_part(struct exec_reading *r, unsigned stream, siz
 		.after = { b->p + from + n, b->n - from - n },
 	};
 
-	return n > 0 ? call_redact_part(r->call, &part) : STR_LIT("");
+	*ret = n > 0 ? part.text : STR_LIT("");
+	return call_answer_part(r->call, &part, e);
+}
+
+/* What leaves of the streams, whole and by chunks. */
+static int exec_reading_show(struct exec_reading *r, struct err *e)
+{
+	size_t at[SPOOL_STREAMS] = { r->page[0], r->page[1] };
+	struct exec_output *o = &r->output;
+
+	if (exec_reading_part(r, 0, at[0], r->behind[0] - at[0], &o->out, e) < 0 ||
+	    exec_reading_part(r, 1, at[1], r->behind[1] - at[1], &o->err, e) < 0)
+		return -1;
+	for (size_t k = 0; k < o->chunks.n; k++) {
+		struct exec_chunk *chunk = &o->chunks.p[k];
+		size_t n = chunk->bytes.n;
+
+		if (exec_reading_part(r, chunk->stream, at[chunk->stream], n, &chunk->bytes, e) < 0)
+			return -1;
+		at[chunk->stream] += n;
+	}
+	for (size_t k = 0; k < SPOOL_STREAMS; k++) {
+		if (call_keep(r->call, &r->streams[k], e) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 static void exec_reading_finish(struct exec_reading *r, bool end)
 {
-	struct buf streams[SPOOL_STREAMS];
-	size_t at[SPOOL_STREAMS] = { r->page[0], r->page[1] };
 	struct exec_output *o = &r->output;
 	struct job_info i;
+	struct err e;
 
 	job_info(r->job, &i);
 	o->exec = r->request->exec;
@@ -194,20 +219,12 @@ static void exec_reading_finish(struct exec_reading *r, bool end)
 	o->state = i.state;
 	o->has_exit_code = i.has_result;
 	o->exit_code = i.result.exit_code;
-	o->out = exec_reading_part(r, 0, at[0], r->behind[0] - at[0]);
-	o->err = exec_reading_part(r, 1, at[1], r->behind[1] - at[1]);
-	for (size_t k = 0; k < o->chunks.n; k++) {
-		struct exec_chunk *chunk = &o->chunks.p[k];
-		size_t n = chunk->bytes.n;
-
-		chunk->bytes = exec_reading_part(r, chunk->stream, at[chunk->stream], n);
-		at[chunk->stream] += n;
+	if (exec_reading_show(r, &e) < 0) {
+		exec_reading_fail(r, &e);
+		return;
 	}
-	memcpy(streams, r->streams, sizeof(streams));
 	exec_reading_stop(r);
 	call_answer(r->call, o); /* r goes with its call */
-	for (size_t k = 0; k < SPOOL_STREAMS; k++)
-		buf_fini(&streams[k]);
 }
 
 static size_t exec_reading_room(const struct exec_reading *r)

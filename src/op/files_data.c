@@ -104,6 +104,10 @@ static int files_fill_content(struct call *c, struct str bytes, uint64_t size,
 	size_t before = (size_t)(q->offset - files_look_from(q->offset)), left;
 	struct redact_part part;
 
+	/* Redaction looks at them later. */
+	bytes.p = arena_dup(call_arena(c), bytes, e);
+	if (!bytes.p)
+		return -1;
 	before = before < bytes.n ? before : bytes.n;
 	left = bytes.n - before;
 	ret->content = (struct str){ bytes.p + before, left < max ? left : max };
@@ -125,8 +129,7 @@ static int files_fill_content(struct call *c, struct str bytes, uint64_t size,
 				     .text = ret->content,
 				     .after = { ret->content.p + ret->content.n,
 						left - ret->content.n } };
-	ret->content = call_redact_part(c, &part);
-	return 0;
+	return call_answer_part(c, &part, e);
 }
 
 static void files_on_read(void *arg, struct str bytes, const struct file_stat *st,

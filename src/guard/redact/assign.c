@@ -573,14 +573,13 @@ static void assign_judge(struct finder *f, const struct pattern *p, size_t end)
 void judge_flag(struct finder *f, const struct pattern *p, size_t end)
 {
 	const struct separator sep = { .equals = true };
-	struct key k = { .text = STR_LIT("password") };
+	const struct key k = { .text = STR_LIT("password") };
 	size_t at = end;
 
 	while (at < f->n && at - end < 4 && f->p[at] == ' ')
 		at++;
 	if (at >= f->n || f->p[at] == '-')
 		return;
-	key_split(&k);
 	value_judge(f, p->kind, &k, f->p[at] == '"' || f->p[at] == '\'' ? SURE : MAYBE, &sep, at);
 }
 
@@ -809,7 +808,7 @@ void judge_option(struct finder *f, const struct pattern *p, size_t end)
 {
 	const struct tool *t = tool_before(f, end);
 	const struct separator sep = { .equals = true };
-	struct key k = { .text = STR_LIT("password") };
+	const struct key k = { .text = STR_LIT("password") };
 	size_t at = end;
 
 	while (at < f->n && at - end < 4 && f->p[at] == ' ')
@@ -817,7 +816,6 @@ void judge_option(struct finder *f, const struct pattern *p, size_t end)
 	if (!t || t->option != f->p[end - 1] || at >= f->n || t->joined != (at == end) ||
 	    f->p[at] == '-')
 		return;
-	key_split(&k);
 	value_judge(f, p->kind, &k, t->joined ? MAYBE : SURE, &sep, at);
 }
 
@@ -827,7 +825,7 @@ void judge_pgpass(struct finder *f, const struct pattern *p, size_t end)
 	const struct separator sep = { .equals = true };
 	enum { LINE_LOOK = 128 };
 	size_t at = end;
-	struct key k = { .text = STR_LIT("password") };
+	const struct key k = { .text = STR_LIT("password") };
 
 	for (; at < f->n && at - end < LINE_LOOK && (unsigned char)f->p[at] > ' '; at++) {
 		if (strchr(":\"'`]", f->p[at]))
@@ -835,7 +833,6 @@ void judge_pgpass(struct finder *f, const struct pattern *p, size_t end)
 	}
 	if (at == f->n && !f->final && at - end < LINE_LOOK)
 		finder_open(f, end);
-	key_split(&k);
 	if (at < f->n && f->p[at] == ' ')
 		return;
 	if (end < f->n)
@@ -846,12 +843,11 @@ void judge_pgpass(struct finder *f, const struct pattern *p, size_t end)
 void judge_user(struct finder *f, const struct pattern *p, size_t end)
 {
 	const struct separator sep = { .equals = true };
-	struct key k = { .text = STR_LIT("password") };
+	const struct key k = { .text = STR_LIT("password") };
 	const struct tool *t = tool_before(f, end);
 
 	if (!t || t->option != 'u')
 		return;
-	key_split(&k);
 	if (end < f->n)
 		value_judge(f, p->kind, &k, SURE, &sep, end);
 }

@@ -108,10 +108,9 @@ bool is_chance(struct finder *f, struct str value)
 	 * and a few characters of text behind it are no rarity either. */
 	enum { BINARY_VALUE_MIN = 8 };
 	size_t at = (size_t)(value.p - f->p), before = at < REDACT_NEAR ? at : REDACT_NEAR;
-	const struct str near = { value.p - before, before };
 
-	/* In the order of places, for the sweep. */
-	return (str_has_sort(f, near, SORT_NO_TEXT) && value.n < BINARY_VALUE_MIN) ||
+	/* In the order of places, for the sweep: so no byte before a value is looked at twice. */
+	return (value.n < BINARY_VALUE_MIN && sweep_to(f, SORT_NO_TEXT, at - before, at) < at) ||
 	       str_has_sort(f, value, SORT_NO_TEXT) || str_has_sort(f, value, SORT_CONTROL) ||
 	       (value.n > 0 && ((unsigned char)value.p[0] & 0xc0) == 0x80);
 }

@@ -144,6 +144,28 @@ static void an_arena_makes_strings(void **state)
 	assert_string_equal(arena_printf(a, &e, "%s-%d", "x", 7), "x-7");
 }
 
+static void an_arena_takes_another(void **state)
+{
+	for (int used = 0; used < 2; used++) {
+		AUTO(arena_free) struct arena *a = arena_new(10000), *from = arena_new(10000);
+		struct err e;
+		const char *big, *small;
+
+		if (used)
+			assert_non_null(arena_dup(a, STR_LIT("first"), &e));
+		assert_non_null(arena_alloc(from, 6000, &e));
+		big = arena_dup(from, STR_LIT("taken"), &e);
+		assert_int_equal(arena_take(a, from, &e), 0);
+		small = arena_dup(a, STR_LIT("behind"), &e);
+		assert_string_equal(big, "taken");
+		assert_string_equal(small, "behind");
+		/* It is empty, and together they have one limit. */
+		assert_non_null(arena_alloc(from, 6000, &e));
+		assert_int_equal(arena_take(a, from, &e), -1);
+		assert_int_equal(e.code, ERR_TOO_LARGE);
+	}
+}
+
 static void an_arena_survives_want_of_memory(void **state)
 {
 	for (unsigned n = 0; alloc_fail_next(&n);) {
@@ -218,6 +240,7 @@ int main(void)
 		cmocka_unit_test(an_arena_is_zeroed_and_aligned),
 		cmocka_unit_test(an_arena_keeps_its_maximum),
 		cmocka_unit_test(an_arena_makes_strings),
+		cmocka_unit_test(an_arena_takes_another),
 		cmocka_unit_test(an_arena_survives_want_of_memory),
 		cmocka_unit_test(what_is_taken_is_not_freed),
 		cmocka_unit_test(ids_are_new),

@@ -598,6 +598,29 @@ static void test_values(void **state)
 	assert_int_equal(redact_value_add(redactor, STR_LIT("x"), STR_LIT("1234567"), &e), -1);
 }
 
+/* What another thread searches with stays as it was, whatever changes meanwhile. */
+static void test_shared(void **state)
+{
+	static const char text[] = "a 12345678-mine b gh"
+				   "p_q8Zk4pX9Lw2tYb7Nc5Rd3Vf1Hg6Js0Kae9Tu c";
+	const struct redact_part part = { .text = str_of(text) };
+	const struct redact_options none = { .nothing = true };
+	struct err e;
+	AUTO(redactor_free) struct redactor *r = redactor_new(NULL, &e), *shared = NULL;
+	autobuf struct buf got = BUF_INIT(redact_grown(sizeof(text)));
+
+	assert_non_null(r);
+	assert_int_equal(redact_value_add(r, STR_LIT("v"), STR_LIT("12345678-mine"), &e), 0);
+	shared = redactor_share(r, &e);
+	assert_non_null(shared);
+	redact_value_remove(r, STR_LIT("v"));
+	assert_int_equal(redactor_set(r, &none, &e), 0);
+	redactor_free(take_ptr(r));
+	assert_int_equal(redact_text(shared, &part, &got, &e), 1);
+	assert_int_equal(buf_add(&got, "", 1, &e), 0);
+	assert_string_equal(got.p, "a [REDACTED:v:output] b [REDACTED:github-token:output] c");
+}
+
 /* As writers of JSON escape it, and the same in a string of JSON. */
 static void test_values_in_json(void **state)
 {
@@ -816,7 +839,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_values_in_json), cmocka_unit_test(test_wrapped_values),
 		cmocka_unit_test(test_pages),	       cmocka_unit_test(test_quiet),
 		cmocka_unit_test(test_lengths),	       cmocka_unit_test(test_binary),
-		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_options),	       cmocka_unit_test(test_shared),
 	};
 
 	folder = argc > 1 ? argv[1] : "tests/redact";

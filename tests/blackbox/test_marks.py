@@ -15,7 +15,8 @@ import test_e2b
 import test_hub_cli
 from client import data_of
 from rest import Failed, b64, joined
-from test_coding import Project, answer, call, edit, fails, mcp, project, read  # noqa: F401
+from test_coding import (  # noqa: F401
+    Project, answer, call, edit, fails, mcp, project, read, texts)
 from test_serve import Session
 from test_trees import download, upload
 
@@ -112,6 +113,48 @@ def test_an_edit_finds_marks_moves_and_doubles_them(mcp, project):
                        new_string=f'D_PASSWORD={one}')
     assert 'Read the file again' in failure['cause']
     assert project.get('env') == before
+
+
+def parts_of(n, longest):
+    """All parts of n characters that are so long at most, and some longer ones."""
+    short = [slice(i, i + k) for k in range(1, longest + 1) for i in range(n - k + 1)]
+    return short + [slice(*sorted(RANDOM.sample(range(n + 1), 2))) for _ in range(60)]
+
+
+def test_an_edit_replaces_no_part_of_a_mark(mcp, project):
+    """Whatever is replaced, a secret is gone only with its whole mark."""
+    text = 'x = [1]: RED\npassword = Zk4pX9qLw2tY\nB_TOKEN: "Wn4tRb8yQx"\n'
+    done = cut = 0
+    project.put('part', text)
+    shown = '\n'.join(lines_of(read(mcp, 'part')[0])) + '\n'
+    marks = MARK.findall(shown)
+    assert len(marks) == 2
+    for at, everywhere in itertools.product(parts_of(len(shown), 3), (False, True)):
+        part = shown[at]
+        said = answer(mcp, 'Edit', file_path='part', old_string=part, replace_all=everywhere,
+                      new_string=part.swapcase() if part.swapcase() != part else '(')
+        now = project.get('part').decode()
+        if said.get('isError'):
+            assert now == text
+            why = json.loads(texts(said)[0])['cause']
+            apart = MARK.split(shown)
+            if len(part) < 10 and not any(part in piece for piece in apart):
+                assert 'part of a mark' in why or 'stands for a secret' in why, (part, why)
+                cut += 1
+            elif sum(piece.count(part) for piece in apart) == 1 and '[RED' not in part:
+                assert 'would be' in why or 'is gone' in why or len(part) > 10, (part, why)
+            continue
+        for mark, secret in zip(marks, ('Zk4pX9qLw2tY', 'Wn4tRb8yQx')):
+            assert secret in now or mark in part, (part, now)
+        done += 1
+        project.put('part', text)
+        shown = '\n'.join(lines_of(read(mcp, 'part')[0])) + '\n'
+        marks = MARK.findall(shown)
+    assert done > 100 and cut > 100, (done, cut)
+    # What is in the text and in marks, too, is replaced in the text alone, and is once there.
+    edit(mcp, 'part', '[', '(', replace_all=True)
+    edit(mcp, 'part', 'RED', 'BLUE')
+    assert project.get('part').decode() == text.replace('[', '(').replace('RED', 'BLUE')
 
 
 def test_equal_secrets_have_different_marks(mcp, project):

@@ -33,6 +33,7 @@ struct file_work {
 	/* The file as the conversation sees it, up to CODING_FILE_MAX. */
 	struct marks marks;
 	struct buf shown;
+	struct text_span *spans; /* of the marks in it */
 	/* What is written, and its digest. */
 	struct buf bytes;
 	char digest[HASH_HEX + 1];
@@ -52,6 +53,8 @@ static void file_free(struct file_work *f)
 {
 	buf_fini(&f->bytes);
 	buf_fini(&f->shown);
+	free(f->spans);
+	f->spans = NULL;
 	marks_fini(&f->marks);
 	text_window_fini(&f->window);
 }
@@ -129,7 +132,7 @@ static void file_load(struct file_work *f)
 
 /* ---- what is shown ------------------------------------------------------------------------- */
 
-/* Makes f->marks and f->shown of a text whose digest f->digest is. */
+/* Makes f->marks, f->shown and f->spans of a text whose digest f->digest is. */
 static int file_mark(struct file_work *f, struct str bytes, struct err *e)
 {
 	const char *known = coding_known(&f->w, f->path);
@@ -139,7 +142,10 @@ static int file_mark(struct file_work *f, struct str bytes, struct err *e)
 	if (marks_find(&f->marks, f->w.call, bytes, same ? coding_marks(&f->w, f->path) : NULL, e) <
 	    0)
 		return -1;
-	return marks_show(&f->marks, bytes, &f->shown, e);
+	f->spans = calloc(f->marks.n + 1, sizeof(*f->spans));
+	if (!f->spans)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	return marks_show(&f->marks, bytes, &f->shown, f->spans, e);
 }
 
 /* The lines of a window, numbered, in the call's arena. raw: secrets are still in them. */
@@ -554,11 +560,13 @@ static const struct field edit_fields[] = {
 #undef Q
 static const struct field_table edit_table = FIELD_TABLE(struct edit_request, edit_fields);
 
-/* The file as it is shown is searched, so that no secret is found by guessing. */
+/* The file as it is shown is searched, so that no secret is found by guessing. A mark is one thing
+ * there: no part of it is found. */
 static int edit_shown(struct file_work *f, struct str bytes, struct buf *to, struct err *e)
 {
 	const struct edit_request *q = call_request(f->w.call);
-	const struct text_edit edit = { q->old_string, q->new_string, q->replace_all };
+	const struct text_edit edit = { q->old_string, q->new_string, q->replace_all, f->spans,
+					f->marks.n };
 	const struct marks_text old = {
 		.marks = &f->marks, .bytes = bytes, .text = q->old_string, .argument = "old_string"
 	};

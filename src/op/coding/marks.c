@@ -107,16 +107,20 @@ int marks_find(struct marks *ret, struct call *c, struct str bytes, const struct
 	return 0;
 }
 
-int marks_show(const struct marks *m, struct str bytes, struct buf *to, struct err *e)
+int marks_show(const struct marks *m, struct str bytes, struct buf *to, struct text_span *spans,
+	       struct err *e)
 {
 	size_t at = 0;
 
 	for (size_t i = 0; i < m->n; i++) {
 		const struct mark *x = &m->p[i];
 
-		if (buf_add(to, bytes.p + at, x->at - at, e) < 0 ||
-		    redact_mark_add(to, x->kind, x->tag, e) < 0)
+		if (buf_add(to, bytes.p + at, x->at - at, e) < 0)
 			return -1;
+		spans[i].at = to->n;
+		if (redact_mark_add(to, x->kind, x->tag, e) < 0)
+			return -1;
+		spans[i].n = to->n - spans[i].at;
 		at = x->at + x->n;
 	}
 	return buf_add(to, bytes.p + at, bytes.n - at, e);

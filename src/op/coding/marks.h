@@ -11,6 +11,7 @@
  * file that was changed by others has new ones.
  */
 #include "base/buf.h"
+#include "coding/text.h"
 #include "guard/redact/redact.h"
 
 struct call;
@@ -31,8 +32,10 @@ void marks_fini(struct marks *m);
 int marks_find(struct marks *ret, struct call *c, struct str bytes, const struct marks *old,
 	       struct err *e) MUST_USE;
 
-/* Appends bytes with each mark in the place of what it stands for. */
-int marks_show(const struct marks *m, struct str bytes, struct buf *to, struct err *e) MUST_USE;
+/* Appends bytes with each mark in the place of what it stands for. spans get where each is in *to;
+ * room for m->n. */
+int marks_show(const struct marks *m, struct str bytes, struct buf *to, struct text_span *spans,
+	       struct err *e) MUST_USE;
 
 /* What is written. */
 struct marks_text {

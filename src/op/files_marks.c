@@ -43,6 +43,8 @@ struct returning {
 	size_t looks; /* for secrets */
 	size_t left; /* bytes of the file that may still be searched for what stays */
 	struct str stayed; /* the last that did */
+	size_t likes; /* in the text outside of marks that were put back: redact_mark_likes() */
+	const char *from; /* end of the last such mark */
 	struct buf *to;
 	struct redact_place *back; /* what was put back; kind is not used */
 	size_t n_back;
@@ -50,15 +52,9 @@ struct returning {
 
 bool files_has_marks(struct str text)
 {
-	struct redact_mark m;
 	bool found = text.n >= STARS && memmem(text.p, text.n, "****", STARS);
 
-	for (struct str rest = text; !found && redact_mark_next(rest, &m);) {
-		found = m.exact;
-		rest.n = (size_t)(text.p + text.n - m.whole.p) - m.whole.n;
-		rest.p = m.whole.p + m.whole.n;
-	}
-	return found;
+	return found || redact_mark_likes(text) > 0;
 }
 
 bool files_find_literal(struct str bytes, struct str said, size_t *left)
@@ -113,8 +109,8 @@ static int view_make(struct returning *r, struct redact_place *places, size_t n,
 	if (n > SECRETS_MAX)
 		return err_set(
 			e, ERR_INVALID,
-			"content: it has marks, and the file has more secrets than %d; change "
-			"it by a program in the sandbox",
+			"content: it has marks, or text that looks like one, and the file has "
+			"more secrets than %d; change it by a program in the sandbox",
 			SECRETS_MAX);
 	for (size_t i = 0; i < n; i++) {
 		if (buf_add(&r->view, r->old.p + at, places[i].at - at, e) < 0 ||
@@ -224,11 +220,13 @@ static int mark_stays(struct returning *r, const struct redact_mark *m, struct e
 	return 0;
 }
 
-static int put_back(struct returning *r, struct shown *x, struct err *e)
+static int put_back(struct returning *r, struct shown *x, struct str mark, struct err *e)
 {
 	if (r->n_back == SECRETS_MAX)
 		return err_set(e, ERR_INVALID, "content: it has more than %d marks", SECRETS_MAX);
 	x->used++;
+	r->likes += redact_mark_likes((struct str){ r->from, (size_t)(mark.p - r->from) });
+	r->from = mark.p + mark.n;
 	r->back[r->n_back++] = (struct redact_place){ .at = r->to->n, .n = x->bytes.n };
 	return buf_add(r->to, x->bytes.p, x->bytes.n, e);
 }
@@ -266,12 +264,14 @@ static int put_all_back(struct returning *r, struct err *e)
 				LOOKS_MAX);
 		if (buf_add(r->to, rest.p, (size_t)(at - rest.p), e) < 0)
 			return -1;
-		if (x ? put_back(r, x, e) < 0
+		if (x ? put_back(r, x, m.whole, e) < 0
 		      : mark_stays(r, &m, e) < 0 || buf_add(r->to, at, m.whole.n, e) < 0)
 			return -1;
 		rest.p = at + m.whole.n;
 		rest.n = (size_t)(end - rest.p);
 	}
+	r->likes += redact_mark_likes(
+		(struct str){ r->from, (size_t)(r->text.p + r->text.n - r->from) });
 	return buf_add(r->to, rest.p, rest.n, e);
 }
 
@@ -290,6 +290,32 @@ static int check_twins(const struct returning *r, struct err *e)
 			return mark_refuse(r, &m, e);
 	}
 	return 0;
+}
+
+/* Where a secret is gone, no text that looks like a mark may be new: it may be that mark, altered,
+ * and the secret would be lost. */
+static int check_altered(const struct returning *r, struct err *e)
+{
+	const char *from = r->old.p;
+	bool lost = false;
+	size_t had = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct str *bytes = &r->p[i].bytes;
+
+		had += redact_mark_likes((struct str){ from, (size_t)(bytes->p - from) });
+		from = bytes->p + bytes->n;
+		lost |= r->p[i].used == 0;
+	}
+	if (!lost)
+		return 0;
+	had += redact_mark_likes((struct str){ from, (size_t)(r->old.p + r->old.n - from) });
+	if (r->likes <= had)
+		return 0;
+	return err_set(e, ERR_INVALID,
+		       "content: a mark of the file is gone, and there is new text that looks like "
+		       "a mark that was altered and stands for a secret; copy marks unchanged, or "
+		       "do not use the word REDACTED where a secret is removed");
 }
 
 /* What was put back is recognised as itself where it is now. */
@@ -324,6 +350,7 @@ int files_put_back(struct call *c, const struct files_marked *t, struct buf *to,
 			       .redactor = call_guard(c)->redactor,
 			       .old = t->old,
 			       .text = t->text,
+			       .from = t->text.p,
 			       .archive = t->archive,
 			       .view = BUF_INIT(MARKED_MAX),
 			       .left = FILES_LITERAL_BYTES,
@@ -344,6 +371,8 @@ int files_put_back(struct call *c, const struct files_marked *t, struct buf *to,
 		rc = put_all_back(&r, e);
 	if (rc == 0)
 		rc = check_twins(&r, e);
+	if (rc == 0)
+		rc = check_altered(&r, e);
 	if (rc == 0)
 		rc = check_back(&r, e);
 	buf_fini(&r.view);

@@ -20,6 +20,7 @@ from test_coding import (  # noqa: F401
 from test_serve import Session
 from test_trees import download, upload
 
+OUTPUT_MARK = re.compile(r'\[REDACTED:[A-Za-z0-9_.-]+:output\]')
 MARK = re.compile(r'\[REDACTED:[A-Za-z0-9_.-]+:[a-z2-7]{10}\]')
 RANDOM = random.Random(32)
 
@@ -458,6 +459,57 @@ def test_each_door_refuses_what_would_destroy_a_secret(door):
     assert door.write('log', b'it said ' + mark) is None
     # Elsewhere it is text to a person's program. A model would take it for a copy.
     assert bool(door.write('new', b'it said ' + mark)) == door.agents
+
+
+def altered(mark):
+    """A mark with one character less, more, or in the other case, and some with more changes."""
+    for i in range(len(mark) + 1):
+        yield mark[:i] + mark[i + 1:]
+        yield mark[:i] + RANDOM.choice('x:]-7') + mark[i:]
+        yield mark[:i] + mark[i:i + 1].swapcase() + mark[i + 1:]
+    yield from (mark.lower(), mark.upper(), '[REDACTED]', '&#91;' + mark[1:], '[REDACTED:password]',
+                mark[:-3], '<redacted>', mark.replace(':', ' '))
+
+
+def test_each_door_takes_no_altered_mark_for_a_secret(door):
+    """The secret is there afterwards, or nothing is."""
+    mark = '[REDACTED:password:output]'
+    text = '# redacted\nDB_PASSWORD={}\na: 1\n'
+    secret = text.format('Zk4pX9qLw2tY').encode()
+    door.put('f', secret)
+    assert door.read('f').decode() == text.format(mark)
+    for wrong in altered(mark):
+        if door.write('f', text.format(wrong).encode()) is None:
+            assert b'Zk4pX9qLw2tY' in door.has('f'), wrong
+            door.put('f', secret)
+    assert door.has('f') == secret
+    # Text that was there may stay where the secret goes, and where it stays there may be more.
+    assert door.write('f', text.format(mark).replace('a:', 'redacted:').encode()) is None
+    assert door.has('f') == secret.replace(b'a:', b'redacted:')
+    assert door.write('f', b'# redacted\na: 1\n') is None
+    # Without a secret it is text.
+    for wrong in altered(mark):
+        if not door.agents or not OUTPUT_MARK.search(wrong):
+            door.put('f', b'# nothing\n')
+            assert door.write('f', text.format(wrong).encode()) is None, wrong
+    assert door.write('f', b'DB_PASSWORD=Zk4pX9qLw2tY\n') is None
+
+
+def test_write_takes_no_altered_mark_for_a_secret(mcp, project):
+    secret = 'DB_PASSWORD=Zk4pX9qLw2tY\n'
+    project.put('alt', secret)
+    (mark,) = MARK.findall(read(mcp, 'alt')[0])
+    for wrong in altered(mark):
+        for tool, arguments in (('Write', {'content': f'DB_PASSWORD={wrong}\n'}),
+                                ('Edit', {'old_string': mark, 'new_string': wrong})):
+            said = answer(mcp, tool, file_path='alt', **arguments)
+            assert 'Zk4pX9qLw2tY' in project.get('alt').decode(), (tool, wrong)
+            if not said.get('isError'):
+                project.put('alt', secret)
+                (mark,) = MARK.findall(read(mcp, 'alt')[0])
+    edit(mcp, 'alt', mark, 'none')
+    edit(mcp, 'alt', 'none', '[REDACTED]')
+    assert project.get('alt') == b'DB_PASSWORD=[REDACTED]\n'
 
 
 def test_an_archive_destroys_no_secret(archive):

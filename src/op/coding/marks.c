@@ -381,10 +381,43 @@ static int marks_hidden(const struct marks_text *t, struct call *c, struct str b
 	return 0;
 }
 
+/* What is between two marks, in the file or in the text. */
+static struct str between(const char *from, const char *to)
+{
+	return (struct str){ from, (size_t)(to - from) };
+}
+
+/* Where a mark of the file is gone, no text that looks like one may be new: it may be that mark,
+ * altered, and the secret would be lost. */
+static int marks_kept(const struct marks_text *t, const bool *used, size_t likes, struct err *e)
+{
+	const char *from = t->bytes.p;
+	const struct mark *lost = NULL;
+	size_t had = 0;
+
+	for (size_t i = 0; i < t->marks->n; i++) {
+		const struct mark *x = &t->marks->p[i];
+
+		had += redact_mark_likes(between(from, t->bytes.p + x->at));
+		from = t->bytes.p + x->at + x->n;
+		lost = lost || used[i] ? lost : x;
+	}
+	if (!lost || likes <= had + redact_mark_likes(between(from, t->bytes.p + t->bytes.n)))
+		return 0;
+	return err_set(e, ERR_INVALID,
+		       "%s: [REDACTED:%s:%s] is gone, and there is new text that looks like a mark "
+		       "that was altered; copy marks unchanged, or do not use the word REDACTED "
+		       "where a secret is removed",
+		       t->argument, lost->kind, lost->tag);
+}
+
 int marks_put_back(const struct marks_text *t, struct call *c, struct buf *to, struct marks *ret,
 		   struct err *e)
 {
 	autofree const struct mark **found = NULL;
+	autofree bool *used = calloc(t->marks->n + 1, sizeof(*used));
+	const char *from = t->text.p; /* what is behind the last mark that was put back */
+	size_t likes = 0;
 	struct lookup k = { 0 };
 	struct buf marks = BUF_INIT(MARKS_BYTES);
 	struct str rest = t->text;
@@ -392,6 +425,8 @@ int marks_put_back(const struct marks_text *t, struct call *c, struct buf *to, s
 	int rc = lookup_init(&k, t->marks, e);
 
 	found = k.p;
+	if (rc == 0 && !used)
+		rc = err_set(e, ERR_LIMIT, "out of memory");
 	while (rc == 0 && redact_mark_next(rest, &x)) {
 		const struct mark *was = lookup_find(&k, &x);
 		size_t before = (size_t)(x.whole.p - rest.p);
@@ -401,6 +436,9 @@ int marks_put_back(const struct marks_text *t, struct call *c, struct buf *to, s
 		if (rc == 0 && was) {
 			now = *was;
 			now.at = to->n;
+			used[was - t->marks->p] = true;
+			likes += redact_mark_likes(between(from, x.whole.p));
+			from = x.whole.p + x.whole.n;
 			rc = buf_add(&marks, (const char *)&now, sizeof(now), e) < 0
 				   ? -1
 				   : buf_add(to, t->bytes.p + was->at, was->n, e);
@@ -413,7 +451,8 @@ int marks_put_back(const struct marks_text *t, struct call *c, struct buf *to, s
 		rest.n -= before + x.whole.n;
 	}
 	*ret = (struct marks){ (struct mark *)marks.p, marks.n / sizeof(struct mark) };
-	if (rc == 0 && buf_add(to, rest.p, rest.n, e) == 0 &&
+	likes += redact_mark_likes(between(from, t->text.p + t->text.n));
+	if (rc == 0 && buf_add(to, rest.p, rest.n, e) == 0 && marks_kept(t, used, likes, e) == 0 &&
 	    marks_hidden(t, c, buf_str(to), ret, e) == 0)
 		return 0;
 	marks_fini(ret);

@@ -45,8 +45,8 @@ struct marks_text {
 	const char *argument; /* that it came by, for messages */
 };
 /* Appends text with the original bytes in the place of marks, whose new places ret gets. Text that
- * only looks like a mark stays, if it is in the file already. ERR_INVALID: another mark, or a
- * secret would not be recognised in its new place. */
+ * only looks like a mark stays, if it is in the file already. ERR_INVALID: another mark, text that
+ * looks like one where a mark is gone, or a secret would not be recognised in its new place. */
 int marks_put_back(const struct marks_text *t, struct call *c, struct buf *to, struct marks *ret,
 		   struct err *e) MUST_USE;
 /* Whether all marks in a text that is searched for are of the file, or literally in it. */

@@ -2,7 +2,8 @@
  * What a client writes that was shown the file with marks, and knows no more of it. There is no
  * conversation that remembers marks by their tags (op/coding/marks.h), so a mark stands for the
  * secret that the file shows alike: by the same mark, behind the same text in its line, and where
- * that is shown twice, below the same line.
+ * that is shown twice, below the same line and before the same text. If all that is alike, the text
+ * between such secrets must be unchanged.
  */
 #include <stdlib.h>
 
@@ -16,6 +17,8 @@ enum {
 	LOOKS_MAX = 2000, /* for secrets, each of which goes through all */
 	BEFORE_MAX = 32, /* bytes before a mark that tell it from others */
 	ABOVE_MAX = 1024, /* before a mark, of the line above */
+	BELOW_MAX = 1024, /* behind a mark */
+	BELOW_BYTES = 16 << 20, /* that are compared behind marks */
 	STARS = 4, /* what stands in binary data for a secret that is shorter than a mark */
 	MARKED_MAX = 256 << 20,
 };
@@ -26,7 +29,9 @@ struct shown {
 	struct str bytes; /* of the file */
 	size_t at; /* of mark in the view */
 	size_t twins; /* those of which all three are alike */
-	size_t used; /* how often one of them was put back */
+	size_t used; /* how often it was put back */
+	size_t back_at; /* where in the text its last mark is */
+	size_t moved; /* secrets up to it for which the text back to the one before is changed */
 };
 
 struct returning {
@@ -42,6 +47,7 @@ struct returning {
 	const char *star; /* the next of four or more in the text, or its end; NULL: at first */
 	size_t looks; /* for secrets */
 	size_t left; /* bytes of the file that may still be searched for what stays */
+	size_t below; /* bytes behind marks that may still be compared */
 	struct str stayed; /* the last that did */
 	size_t likes; /* in the text outside of marks that were put back: redact_mark_likes() */
 	const char *from; /* end of the last such mark */
@@ -118,6 +124,8 @@ static int view_make(struct returning *r, struct redact_place *places, size_t n,
 			return -1;
 		at = places[i].at + places[i].n;
 	}
+	if (buf_add(&r->view, r->old.p + at, r->old.n - at, e) < 0)
+		return -1;
 	for (size_t i = 0; i < n; i++) {
 		struct shown *x = &r->p[i];
 
@@ -132,6 +140,35 @@ static int view_make(struct returning *r, struct redact_place *places, size_t n,
 		}
 	}
 	return 0;
+}
+
+/* How many bytes at this place of the text are those behind the secret, as it is shown. */
+static size_t below_alike(struct returning *r, const struct shown *x, size_t at)
+{
+	size_t from = x->at + x->mark.n, n = 0;
+
+	while (n < BELOW_MAX && from + n < r->view.n && at + n < r->text.n && r->below > 0 &&
+	       r->view.p[from + n] == r->text.p[at + n]) {
+		r->below--;
+		n++;
+	}
+	return n;
+}
+
+/* Whether the text from this place on, where a mark ends, is rather that behind another secret
+ * with the same text before it. Then what was between the two may be gone, with either of them. */
+static bool below_differs(struct returning *r, const struct shown *x, size_t at)
+{
+	size_t n = below_alike(r, x, at);
+	bool all = n == BELOW_MAX || at + n == r->text.n, differs = false;
+
+	for (size_t i = 0; i < r->n && !all && !differs; i++) {
+		const struct shown *other = &r->p[i];
+
+		differs = other != x && shown_alike(other, x, false) &&
+			  below_alike(r, other, at) > n;
+	}
+	return differs || r->below == 0;
 }
 
 /* The secret that is shown as this part of the text; NULL: none is, or it is not clear which. */
@@ -150,6 +187,8 @@ static struct shown *shown_find(struct returning *r, struct str mark)
 		if (shown_alike(x, &want, alike > 1) && (alike == 1 || x->used == 0))
 			found = x;
 	}
+	if (found && alike > 1 && below_differs(r, found, (size_t)(mark.p + mark.n - r->text.p)))
+		found = NULL;
 	return found;
 }
 
@@ -185,8 +224,9 @@ static int mark_refuse(const struct returning *r, const struct redact_mark *m, s
 		return err_set(
 			e, ERR_INVALID,
 			"content: %.*s stands for a secret of the file that is not shown, and "
-			"it is not clear for which; leave the text before it and the line "
-			"above as they are, or change the file by a program in the sandbox",
+			"it is not clear for which; leave the text before it, the line above, "
+			"and what is between such marks as they are, or change the file by a "
+			"program in the sandbox",
 			STR_CUT(m->whole, 80));
 	return err_set(
 		e, ERR_INVALID,
@@ -225,6 +265,7 @@ static int put_back(struct returning *r, struct shown *x, struct str mark, struc
 	if (r->n_back == SECRETS_MAX)
 		return err_set(e, ERR_INVALID, "content: it has more than %d marks", SECRETS_MAX);
 	x->used++;
+	x->back_at = (size_t)(mark.p - r->text.p);
 	r->likes += redact_mark_likes((struct str){ r->from, (size_t)(mark.p - r->from) });
 	r->from = mark.p + mark.n;
 	r->back[r->n_back++] = (struct redact_place){ .at = r->to->n, .n = x->bytes.n };
@@ -275,18 +316,39 @@ static int put_all_back(struct returning *r, struct err *e)
 	return buf_add(r->to, rest.p, rest.n, e);
 }
 
-/* Of secrets that are shown alike either all were put back or none: else it is not clear which. */
-static int check_twins(const struct returning *r, struct err *e)
+/* Sets `moved`. */
+static void count_moved(struct returning *r)
 {
+	for (size_t i = 1; i < r->n; i++) {
+		const struct shown *a = &r->p[i - 1];
+		struct shown *b = &r->p[i];
+		size_t n = b->at - a->at; /* with the mark of a */
+		bool same = a->used == 1 && b->used == 1 && a->back_at + n == b->back_at;
+
+		same = same && memcmp(r->view.p + a->at, r->text.p + a->back_at, n) == 0;
+		b->moved = a->moved + !same;
+	}
+}
+
+/* Of secrets that are shown alike either all were put back or none, and nothing between them is
+ * changed: else it is not clear which is which. */
+static int check_twins(struct returning *r, struct err *e)
+{
+	count_moved(r);
 	for (size_t i = 0; i < r->n; i++) {
 		const struct shown *x = &r->p[i];
 		const struct redact_mark m = { .whole = x->mark,
 					       .tag = STR_LIT(REDACT_TAG_OUTPUT) };
 		size_t used = 0;
+		bool moved = false;
 
-		for (size_t k = 0; x->twins > 1 && k < r->n; k++)
-			used += shown_alike(x, &r->p[k], true) ? r->p[k].used : 0;
-		if (used > 0 && used != x->twins)
+		for (size_t k = 0; x->twins > 1 && k < r->n; k++) {
+			bool alike = shown_alike(x, &r->p[k], true);
+
+			used += alike ? r->p[k].used : 0;
+			moved |= alike && r->p[k].moved != x->moved;
+		}
+		if (used > 0 && (used != x->twins || moved))
 			return mark_refuse(r, &m, e);
 	}
 	return 0;
@@ -354,6 +416,7 @@ int files_put_back(struct call *c, const struct files_marked *t, struct buf *to,
 			       .archive = t->archive,
 			       .view = BUF_INIT(MARKED_MAX),
 			       .left = FILES_LITERAL_BYTES,
+			       .below = BELOW_BYTES,
 			       .to = to,
 			       .back = back };
 	size_t n = 0;

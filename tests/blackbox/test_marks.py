@@ -512,6 +512,51 @@ def test_write_takes_no_altered_mark_for_a_secret(mcp, project):
     assert project.get('alt') == b'DB_PASSWORD=[REDACTED]\n'
 
 
+# Blocks of which each has a secret in the same surroundings.
+BLOCKS = {
+    'far names': ('# key\n{}_production_database_connection_string_password={}\n', ''),
+    'minified': ('{{"name":"{}","cfg":{{"host":"db","port":5432,"password":"{}"}}}}', ','),
+    'sections': ('{}:\n  user: joe\n  password: {}\n', ''),
+    'names below': ('- password: {1}\n  name: {0}\n', ''),
+    'names far below': ('- password: {1}\n  user: joe\n  port: 1\n  name: {0}\n', ''),
+}
+
+
+@pytest.mark.parametrize('form', BLOCKS)
+def test_secrets_are_put_back_where_their_marks_were(hub, form):
+    """Blocks are permuted, left out, and lines with them: each has its own secret afterwards."""
+    block, by = BLOCKS[form]
+    door = ByRest(hub, hub.create())
+    put = 0
+    for n in (2, 3, 4):
+        secrets = {name: word(12) for name in ('prod', 'stag', 'test', 'devl')[:n]}
+        text = by.join(block.format(*item) for item in secrets.items())
+        door.put('f', text.encode())
+        shown = door.read('f').decode()
+        marked = {name: block.format(name, OUTPUT) for name in secrets}
+        assert shown == by.join(marked.values())
+        for names in itertools.chain(*(itertools.permutations(secrets, k)
+                                       for k in range(1, n + 1))):
+            if door.write('f', by.join(marked[name] for name in names).encode()) is None:
+                assert door.has('f').decode() == by.join(
+                    block.format(name, secrets[name]) for name in names), names
+                put += 1
+                door.put('f', text.encode())
+        for _ in range(60):
+            lines = shown.splitlines(True)
+            RANDOM.shuffle(lines)
+            if door.write('f', ''.join(lines).encode()) is None:
+                now = door.has('f').decode()
+                # Each secret at most once, and a block that is whole has its own.
+                assert all(now.count(secret) <= 1 for secret in secrets.values())
+                for name, other in itertools.permutations(secrets, 2):
+                    assert block.format(name, secrets[other]) not in now, now
+                door.put('f', text.encode())
+        assert door.write('f', (shown + '\ny: 2\n').encode()) is None
+    assert put >= 3
+    hub.sweep(door.box)
+
+
 def test_an_archive_destroys_no_secret(archive):
     """What it can't put back is refused by name, and the old file stays."""
     text = b'a:\n  password: kx9Lq2vTzz\nb:\n  password: Wn4tRb8yQx\nc: 1\n'

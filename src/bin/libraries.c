@@ -71,8 +71,9 @@
 	X(archive_read_support_format_tar) X(archive_set_error)
 
 #define HS(X) \
-	X(hs_alloc_scratch) X(hs_clone_scratch) X(hs_compile_multi) X(hs_deserialize_database) X(hs_expression_info) \
-	X(hs_free_compile_error) X(hs_free_database) X(hs_free_scratch) X(hs_scan)
+	X(hs_alloc_scratch) X(hs_clone_scratch) X(hs_compile_multi) X(hs_deserialize_database) \
+	X(hs_expression_info) X(hs_free_compile_error) X(hs_free_database) X(hs_free_scratch) \
+	X(hs_scan)
 
 #define EDIT(X) \
 	X(el_end) X(el_get) X(el_gets) X(el_init) X(el_insertstr) X(el_line) X(el_set) X(history) \

@@ -42,9 +42,9 @@ struct aside {
 	size_t n_places, place;
 	void (*on_done)(struct aside *a);
 };
-/* Redacts the texts of a copy from the first on that was left. r is shared (redactor_share()); from,
- * and what stands around the parts, stay until on_done, which owns a and is called on the loop.
- * max: bytes of the result. -1: on_done is not called. */
+/* Redacts the texts of a copy from the first on that was left. r is shared (redactor_share());
+ * from, and what stands around the parts, stay until on_done, which owns a and is called on the
+ * loop. max: bytes of the result. -1: on_done is not called. */
 int aside_start(struct aside *a, uv_loop_t *loop, struct redactor *r, size_t max,
 		struct err *e) MUST_USE;
 /* Moves the result to an arena. -1: it is full. */

@@ -1133,8 +1133,8 @@ void call_count_out(struct call *c, uint64_t bytes)
 {
 	struct str id = op_target(c->start.op, c->request);
 	struct err e;
-	struct hub_sandbox *l = c->sandbox || !id.n ? NULL : call_hub_sandbox(c, id, &e);
-	struct sandbox *sb = l ? hub_sandbox_sandbox(l, &e) : c->sandbox;
+	struct hub_sandbox *l = id.n ? call_hub_sandbox(c, id, &e) : NULL;
+	struct sandbox *sb = l ? hub_sandbox_box(l) : NULL;
 
 	if (sb)
 		sandbox_carried(sb, 0, bytes);

@@ -112,8 +112,8 @@ static bool op_pointers_meet(const char *a, const char *b)
 	return strncmp(a, b, n) == 0 && strchr("/", a[n]) && strchr("/", b[n]);
 }
 
-/* Where else what rules know by a pointer stands in requests that run commands: the other words of a
- * command, and the working directory. NULL: nowhere. */
+/* Where else what rules know by a pointer stands in requests that run commands: the other words of
+ * a command, and the working directory. NULL: nowhere. */
 static const char *op_also(const struct op *op, const char *pointer)
 {
 	static const char *const pairs[][2] = {

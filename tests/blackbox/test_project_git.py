@@ -486,8 +486,8 @@ def test_what_a_sandbox_leaves_is_told(who, work, begin):  # noqa: F811
 
 
 def test_what_other_tools_act_on_is_told(who, work, begin):  # noqa: F811
-    """A repository of Mercurial that is new, at the top and below; names that tools act on, and what
-    is new in a folder of such a name. Control: what was there is not told of."""
+    """A repository of Mercurial that is new, at the top and below; names that tools act on, and
+    what is new in a folder of such a name. Control: what was there is not told of."""
     project = Project(who, f'{work}/p')
     names = ('.aider.conf.yml', '.config/mise.toml', '.exrc', '.helix', '.kilocode', '.continue',
              'lefthook.json', '.lefthook.toml', '.jj/repo/config.toml')

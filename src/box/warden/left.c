@@ -145,8 +145,8 @@ static void left_look_at_git(struct left *l, int dir, const char *path)
 				   "work in it, and at the top if it was added as a submodule");
 }
 
-/* At the top what a repository had at the start is read-only, and what it lacked may be an empty file
- * still (held_list.c), which says nothing. */
+/* At the top what a repository had at the start is read-only, and what it lacked may be an empty
+ * file still (held_list.c), which says nothing. */
 static void left_look_at_hg(struct left *l, int dir, const char *path)
 {
 	static const char *const files[] = { ".hg/hgrc", ".hg/hgrc-not-shared", ".hg/requires",

@@ -748,8 +748,8 @@ void judge_name(struct finder *f, const struct pattern *p, size_t end)
 		assign_judge(f, p, at + 1);
 }
 
-/* Programs whose option is a password: TOOL -o VALUE, TOOL -oVALUE. By their first letter: each byte
- * of a text that has such an option may begin one. */
+/* Programs whose option is a password: TOOL -o VALUE, TOOL -oVALUE. By their first letter, since
+ * each byte of a text that has such an option may begin one. */
 static const struct tool {
 	const char *name;
 	char option;

@@ -1,6 +1,5 @@
 /* The text of marks. */
 #include <string.h>
-#include <strings.h>
 
 #include "guard/redact/internal.h"
 
@@ -53,37 +52,21 @@ bool redact_mark_next(struct str text, struct redact_mark *ret)
 	return true;
 }
 
-/* How far a search for the word goes on where this byte is its last (Horspool). */
-static size_t word_step(char c)
-{
-	switch (c | 0x20) {
-	case 'e':
-		return 1;
-	case 't':
-		return 2;
-	case 'c':
-		return 3;
-	case 'a':
-		return 4;
-	case 'd':
-		return 5;
-	case 'r':
-		return 7;
-	default:
-		return 8;
-	}
-}
-
 size_t redact_mark_likes(struct str text)
 {
-	static const char word[] = "redacted";
-	const size_t last = strlen(word) - 1;
+	static const char *const words[] = { "REDACTED", "redacted" };
 	const char *end = text.n > 0 ? text.p + text.n : NULL;
 	size_t found = 0;
 
-	for (size_t at = last; at < text.n; at += word_step(text.p[at])) {
-		if ((text.p[at] | 0x20) == 'd')
-			found += strncasecmp(text.p + at - last, word, last + 1) == 0;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		size_t n = strlen(words[i]);
+		struct str rest = text;
+
+		while (rest.n >= n && (rest.p = memmem(rest.p, rest.n, words[i], n))) {
+			rest.p += n;
+			rest.n = (size_t)(end - rest.p);
+			found++;
+		}
 	}
 	while (text.n > 0 && (text.p = memchr(text.p, ':', text.n))) {
 		struct redact_mark m;

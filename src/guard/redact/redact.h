@@ -116,9 +116,9 @@ struct redact_mark {
 };
 /* The next place in text where a mark begins, exact or not. False: there is none. */
 bool redact_mark_next(struct str text, struct redact_mark *ret);
-/* How many parts of a text look like marks, altered or not: those with the word REDACTED in any
- * case, and those that end as a mark does, from its kind on. One altered character leaves one of
- * the two. */
+/* How many parts of a text look like marks, altered or not: those with the word REDACTED or
+ * redacted, and those that end as a mark does, from its kind on. One altered character leaves one
+ * of the two. */
 size_t redact_mark_likes(struct str text);
 
 /* ---- streams ------------------------------------------------------------------------------- */

@@ -131,8 +131,9 @@ static void cut_at(struct upload_parts *p, size_t at, size_t end, struct str *re
 	p->body = (struct str){ p->body.p + end, p->body.n - end };
 }
 
-/* The bytes up to the next delimiter; false: there is none. The search takes linear time: a
- * boundary has no CR, so what is searched for can't overlap itself. */
+/* The bytes up to the next delimiter; false: there is none. Only what stands before each boundary
+ * is searched for, since a text that is nearly the boundary everywhere would take long. A boundary
+ * has no CR, so no byte is compared with it twice. */
 static bool cut(struct upload_parts *p, struct str *ret)
 {
 	char text[FRONT + BOUNDARY_MAX];
@@ -149,9 +150,11 @@ static bool cut(struct upload_parts *p, struct str *ret)
 		cut_at(p, 0, n - 2, ret);
 		return true;
 	}
-	while (from < p->body.n && (at = memmem(p->body.p + from, p->body.n - from, text, n))) {
-		from = (size_t)(at - p->body.p) + n;
-		if (is_delimiter(p, from)) {
+	while (from < p->body.n && (at = memmem(p->body.p + from, p->body.n - from, text, FRONT))) {
+		bool whole = p->body.n - (size_t)(at - p->body.p) >= n && memcmp(at, text, n) == 0;
+
+		from = (size_t)(at - p->body.p) + (whole ? n : FRONT);
+		if (whole && is_delimiter(p, from)) {
 			cut_at(p, from - n, from, ret);
 			return true;
 		}

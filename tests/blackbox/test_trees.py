@@ -320,6 +320,13 @@ def test_the_sandbox_ends_in_the_middle(hub):
                 pass
 
 
+def test_a_file_that_is_replaced_is_read(hub, sb):
+    """Also in the moment in which another one takes its place."""
+    hub.exec(sb, 'echo x > f; (while :; do echo x > t; mv t f; done) > /dev/null 2>&1 &')
+    for _ in range(3000):
+        assert hub.post('/v1/files/read', sandbox=sb, path='f')['content'] == 'x\n'
+
+
 # ---- watch
 
 def test_watch(hub, sb):

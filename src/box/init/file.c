@@ -117,19 +117,35 @@ static int open_path(const char *path, int flags)
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC);
 }
 
+enum { NAME_TRIES = 16 };
+
+/* A file that is replaced in this moment has no name either: then the next one has it. */
+static int open_named(const char *path, struct stat *ret)
+{
+	int fd, tries = 0;
+
+	while ((fd = open_path(path, O_PATH)) >= 0) {
+		if (fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode) || ret->st_nlink > 0 ||
+		    ++tries == NAME_TRIES)
+			break;
+		close(fd);
+	}
+	return fd;
+}
+
 /* *ret_fs: what its file system is. */
 static int open_known(const char *path, unsigned want, struct im_file_done *d,
 		      struct statfs *ret_fs)
 {
-	int fd = open_path(path, O_PATH);
-	struct stat st;
+	struct stat st = { .st_mode = 0 };
+	int fd = open_named(path, &st);
 
 	if (fd < 0) {
 		d->errnum = errno;
 		return -1;
 	}
-	if (fstat(fd, &st) == 0 && is_wanted(&st, want) && st.st_dev != own_device() &&
-	    fstatfs(fd, ret_fs) == 0 && !foreign_fs(ret_fs)) {
+	if (is_wanted(&st, want) && st.st_dev != own_device() && fstatfs(fd, ret_fs) == 0 &&
+	    !foreign_fs(ret_fs)) {
 		fill_stat(&d->st, &st);
 		d->dev = st.st_dev;
 		d->ino = st.st_ino;

@@ -299,13 +299,19 @@ def written(hub, talk, rows):
             f.write(json.dumps(event, separators=(',', ':')) + '\n')
 
 
-def test_a_filter_of_history_tells_nothing_of_a_secret(me, tmp_path):
+def left(me, tmp_path):
+    """The data folder of a hub that has ended, the hub, and its one conversation."""
     home = str(tmp_path / 'history')
     os.mkdir(home)
     first = Hub(me, home, '--socket', 'none')
     talk = first.talk()
     assert first.end() == 0
     first.kill()
+    return home, first, talk
+
+
+def test_a_filter_of_history_tells_nothing_of_a_secret(me, tmp_path):
+    home, first, talk = left(me, tmp_path)
     secret = 'kx9Lq2vTzz'
     written(first, talk, [('agent_message', f'it has DB_PASSWORD={secret} in it')])
     with Hub(me, home, '--socket', 'none') as hub:
@@ -318,12 +324,7 @@ def test_a_filter_of_history_tells_nothing_of_a_secret(me, tmp_path):
 
 
 def test_history(me, tmp_path):
-    home = str(tmp_path / 'history')
-    os.mkdir(home)
-    first = Hub(me, home, '--socket', 'none')
-    talk = first.talk()
-    assert first.end() == 0
-    first.kill()
+    home, first, talk = left(me, tmp_path)
     written(first, talk, [('agent_message' if n % 2 else 'agent_thought', f'text {n}')
                           for n in range(40)])
     with Hub(me, home, '--socket', 'none') as hub:

@@ -1,10 +1,11 @@
 /*
- * Measures redaction beside peers of the same run: redact FILE [ROUNDS]
+ * Measures redaction beside peers of the same run: redact FILE UNITS [ROUNDS]
  *
  * The text is read from FILE, 64 MiB are made of it. Each row is the best of its rounds on one
  * processor: a stream in pieces as they come from pipes, with and without values; then PCRE2 with
  * JIT, with one expression for a third of the kinds, as scanners of secrets use them; and memcpy(),
- * which nothing beats. Times are of the processor. bench/redact/run adds sed.
+ * which nothing beats; then the worst texts (worst.h) of the file UNITS. Times are of the
+ * processor. bench/redact/run adds sed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,9 @@
 
 #include "base/mem.h"
 #include "guard/redact/redact.h"
+#include "worst.h"
 
-enum { TEXT_BYTES = 64 << 20, PIECE = 64 << 10, ROUNDS = 5 };
+enum { TEXT_BYTES = 64 << 20, PIECE = 64 << 10, ROUNDS = 5, SECONDS = 20 };
 
 /* Of the processor, so that neighbours count little. */
 static double now(void)
@@ -142,22 +144,11 @@ static struct str load(const char *path)
 	return (struct str){ text, TEXT_BYTES };
 }
 
-int main(int argc, char **argv)
+static void values_add(struct redactor *r, int from, int to)
 {
-	struct str text = argc > 1 ? load(argv[1]) : STR_NONE;
-	int rounds = argc > 2 ? atoi(argv[2]) : ROUNDS;
 	struct err e = ERR_INIT;
-	struct redactor *r = redactor_new(NULL, &e);
-	double start = now();
 
-	if (!text.n || !r)
-		die("usage: redact FILE [ROUNDS]", &e);
-	run_redact(r, (struct str){ text.p, 100 }, PIECE);
-	printf("The first text takes %.2f ms more: the compiled patterns are read then.\n\n",
-	       (now() - start) * 1e3);
-	printf("| | MB/s |\n|---|---:|\n");
-	measure_redact("Holt, patterns", r, text, PIECE, rounds);
-	for (int i = 0; i < 20; i++) {
+	for (int i = from; i < to; i++) {
 		char name[16], value[64];
 
 		snprintf(name, sizeof(name), "value-%d", i);
@@ -166,10 +157,33 @@ int main(int argc, char **argv)
 		if (redact_value_add(r, str_of(name), str_of(value), &e) < 0)
 			die("value", &e);
 	}
+}
+
+int main(int argc, char **argv)
+{
+	struct str text = argc > 2 ? load(argv[1]) : STR_NONE;
+	int rounds = argc > 3 ? atoi(argv[3]) : ROUNDS;
+	struct err e = ERR_INIT;
+	struct redactor *r = redactor_new(NULL, &e);
+	double start = now();
+
+	if (!text.n || !r)
+		die("usage: redact FILE UNITS [ROUNDS]", &e);
+	run_redact(r, (struct str){ text.p, 100 }, PIECE);
+	printf("The first text takes %.2f ms more: the compiled patterns are read then.\n\n",
+	       (now() - start) * 1e3);
+	printf("| | MB/s |\n|---|---:|\n");
+	measure_redact("Holt, patterns", r, text, PIECE, rounds);
+	values_add(r, 0, 20);
 	measure_redact("Holt, patterns and 20 values", r, text, PIECE, rounds);
 	measure_redact("the same in pieces of 4 KiB", r, text, 4096, rounds);
+	values_add(r, 20, 100);
+	measure_redact("Holt, patterns and 100 values", r, text, PIECE, rounds);
 	measure_pcre2(text);
 	measure_copy(text, rounds);
+	puts("\nTexts of one of these again and again, with the same values:\n");
+	printf("| | MB/s |\n|---|---:|\n");
+	worst_measure(r, argv[2], rounds < ROUNDS ? rounds : SECONDS, rounds >= ROUNDS);
 	redactor_free(r);
 	free((char *)text.p);
 	return 0;

@@ -54,7 +54,6 @@ static void key_split(struct key *k)
 {
 	size_t begin = 0;
 
-	k->upper = true;
 	for (size_t i = 0; i <= k->text.n; i++) {
 		unsigned c = i < k->text.n ? char_class(k->text.p[i]) : 0;
 		unsigned before = i > begin ? char_class(k->text.p[i - 1]) : 0;
@@ -129,11 +128,13 @@ static bool is_closer(char c)
 	return (char_class(c) & IS_CLOSER) != 0;
 }
 
-/* The name before the separator at `at`. */
+/* The name before the separator at `at`. Most of a key is not initialised: it is large. */
 static bool key_before(const struct finder *f, size_t at, struct key *ret)
 {
 	size_t end;
 
+	ret->n = 0;
+	ret->upper = true;
 	at -= at > 0 && f->p[at - 1] == '!'; /* != */
 	while (at > 0 && (f->p[at - 1] == ' ' || f->p[at - 1] == '\t'))
 		at--;
@@ -349,20 +350,6 @@ static bool accepts_equals(struct finder *f, enum sure sure, struct str v, const
 	return !(s->name && !s->digit && (b->closes || dotted));
 }
 
-/* Of a program: a format, or an expression. */
-static bool is_template(struct str v)
-{
-	static const char *const parts[] = { "%s", "%d",  "%r",	 "{}",	"${",  "#{",   "{{", "%(",
-					     "(?", "\\s", "\\w", "\\d", "\\b", "[a-z", "[^" };
-
-	v.n = v.n < BEGINNING ? v.n : BEGINNING;
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-		if (memmem(v.p, v.n, parts[i], strlen(parts[i])))
-			return true;
-	}
-	return false;
-}
-
 /* ^1.2.3, >=1.0 <2.0, 3.0.0-beta.1, npm:x@1.2.3, workspace:*: of a package. */
 static bool is_version(struct str v)
 {
@@ -388,7 +375,9 @@ static bool is_version(struct str v)
 
 static bool accepts_quoted(struct finder *f, enum sure sure, struct str v, const struct shape *s)
 {
-	if (is_version(v) || is_template(v) || is_member(v, s) || is_sentence(v, s) ||
+	const struct str first = { v.p, v.n < BEGINNING ? v.n : BEGINNING };
+
+	if (is_version(v) || str_has_sort(f, first, SORT_TEMPLATE) || is_member(v, s) || is_sentence(v, s) ||
 	    (v.n == 1 && s->special) || (sure == MAYBE && str_has_sort(f, v, SORT_SPACE)))
 		return false;
 	return sure == SURE || looks_random(f, v, s) ||
@@ -554,7 +543,7 @@ static bool type_skip(struct finder *f, size_t *at, struct separator *s)
 
 static void assign_judge(struct finder *f, const struct pattern *p, size_t end)
 {
-	struct key k = { .n = 0 };
+	struct key k;
 	struct separator sep = { .equals = false };
 	enum sure sure;
 	size_t at = end;
@@ -573,7 +562,7 @@ static void assign_judge(struct finder *f, const struct pattern *p, size_t end)
 void judge_flag(struct finder *f, const struct pattern *p, size_t end)
 {
 	const struct separator sep = { .equals = true };
-	const struct key k = { .text = STR_LIT("password") };
+	static const struct key k = { .text = STR_LIT("password") };
 	size_t at = end;
 
 	while (at < f->n && at - end < 4 && f->p[at] == ' ')
@@ -682,7 +671,7 @@ static void named_judge(struct finder *f, const struct pattern *p, size_t name, 
 {
 	enum { BLANK = 40 };
 	struct separator sep = { .equals = true };
-	struct key k = { .n = 0 };
+	struct key k;
 	size_t next = at, from = at;
 	enum sure sure;
 	bool tag, comma = false;
@@ -808,7 +797,7 @@ void judge_option(struct finder *f, const struct pattern *p, size_t end)
 {
 	const struct tool *t = tool_before(f, end);
 	const struct separator sep = { .equals = true };
-	const struct key k = { .text = STR_LIT("password") };
+	static const struct key k = { .text = STR_LIT("password") };
 	size_t at = end;
 
 	while (at < f->n && at - end < 4 && f->p[at] == ' ')
@@ -825,7 +814,7 @@ void judge_pgpass(struct finder *f, const struct pattern *p, size_t end)
 	const struct separator sep = { .equals = true };
 	enum { LINE_LOOK = 128 };
 	size_t at = end;
-	const struct key k = { .text = STR_LIT("password") };
+	static const struct key k = { .text = STR_LIT("password") };
 
 	for (; at < f->n && at - end < LINE_LOOK && (unsigned char)f->p[at] > ' '; at++) {
 		if (strchr(":\"'`]", f->p[at]))
@@ -843,7 +832,7 @@ void judge_pgpass(struct finder *f, const struct pattern *p, size_t end)
 void judge_user(struct finder *f, const struct pattern *p, size_t end)
 {
 	const struct separator sep = { .equals = true };
-	const struct key k = { .text = STR_LIT("password") };
+	static const struct key k = { .text = STR_LIT("password") };
 	const struct tool *t = tool_before(f, end);
 
 	if (!t || t->option != 'u')

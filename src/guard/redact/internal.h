@@ -50,14 +50,15 @@ enum sort {
 	SORT_SCHEME, /* :// */
 	SORTS_OF_BYTES, /* a byte tells; those behind need a look at what follows */
 	SORT_TWO_UPPER = SORTS_OF_BYTES,
-	SORT_PART, /* of plain_parts */
+	SORT_PART, /* of a value that is no secret */
 	SORT_NOUN, /* as in a name */
+	SORT_TEMPLATE, /* of a program: a format, or an expression */
 	SORT_ENDS, /* a value without quotes */
 	SORT_CLOSES_SQUARE,
 	SORT_CLOSES_CURLY,
 	SORT_LESS, /* < */
 	SORT_NAME_ENDS,
-	SORT_LINE_ENDS, /* also as an escape */
+	SORT_LINE_ENDS,
 	SORTS,
 };
 
@@ -85,6 +86,11 @@ struct finder {
 		size_t at, end;
 		unsigned sorts;
 	} part;
+	/* The last look for what is in an armour: where it began and stopped, and the characters of
+	 * base64 before that. */
+	struct body_look {
+		size_t from, until, run;
+	} body;
 	struct sweep sweeps[SORTS], rows[ROWS_MAX];
 	unsigned rank; /* of what is found now: values first, then the table's rows in order */
 	bool failed; /* out of memory */
@@ -199,6 +205,13 @@ size_t sweep_to(struct finder *f, enum sort sort, size_t at, size_t end);
 size_t sweep_row(struct finder *f, const struct pattern *p, size_t at, size_t end);
 /* Whether a part of the window has a byte of the sort. */
 bool str_has_sort(struct finder *f, struct str part, enum sort sort);
+/* A line end, also as an escape. */
+static inline bool is_line_end(const struct finder *f, size_t i)
+{
+	return f->p[i] == '\n' || (f->p[i] == '\\' && i + 1 < f->n && f->p[i + 1] == 'n');
+}
+/* Whether two texts have the same noun (SORT_NOUN), in any case. */
+bool shares_noun(struct str a, struct str b);
 
 /* A byte of what is no text, or of UTF-8 that is none. */
 bool is_binary(const char *p, size_t n);
@@ -213,7 +226,6 @@ bool is_in_mark(struct str text, size_t at);
 bool is_placeholder(struct finder *f, struct str value, struct str key);
 /* One character again and again, a run of the alphabet, or signs for what is not shown. */
 bool is_filler(struct str value);
-bool str_has_word(struct str s, const char *word); /* in any case, anywhere */
 bool str_is_any_case(struct str s, const char *word);
 bool str_starts_any_case(struct str s, const char *word);
 

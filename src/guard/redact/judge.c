@@ -131,17 +131,6 @@ bool str_is_any_case(struct str s, const char *word)
 	return i == s.n && !word[i];
 }
 
-bool str_has_word(struct str s, const char *word)
-{
-	size_t n = strlen(word);
-
-	for (size_t i = 0; i + n <= s.n; i++) {
-		if (lower(s.p[i]) == word[0] && str_is_any_case((struct str){ s.p + i, n }, word))
-			return true;
-	}
-	return false;
-}
-
 bool is_filler(struct str v)
 {
 	enum { LOOK = 36 }; /* one that is longer is known by its beginning */
@@ -191,9 +180,6 @@ static bool is_variable(struct finder *f, struct str v)
 
 static bool is_key_again(struct finder *f, struct str v, struct str key)
 {
-	static const char *const nouns[] = { "password", "passwd",     "passphrase", "secret",
-					     "token",	 "credential", "api_key",    "api-key",
-					     "api key",	 "apikey" };
 	enum { LOOK = 48 }; /* of a value */
 
 	if (key.n == v.n && key.n > 0 && memcmp(key.p, v.p, v.n) == 0)
@@ -204,11 +190,7 @@ static bool is_key_again(struct finder *f, struct str v, struct str key)
 	if (key.n == 0 || str_has_sort(f, v, SORT_DIGIT) || !str_has_sort(f, v, SORT_NOUN))
 		return false;
 	v.n = v.n < LOOK ? v.n : LOOK;
-	for (size_t i = 0; i < ARRAY_LEN(nouns); i++) {
-		if (str_has_word(key, nouns[i]) && str_has_word(v, nouns[i]))
-			return true;
-	}
-	return false;
+	return shares_noun(key, v);
 }
 
 bool is_placeholder(struct finder *f, struct str v, struct str key)
@@ -468,14 +450,26 @@ size_t armour_eat(struct armour *a, const char *p, size_t n, bool *ret_done)
 }
 
 /* Over lines such as "Proc-Type: 4,ENCRYPTED" to where base64 begins. 1: *ret is there; 0: there is
- * none; -1: more bytes are needed. */
+ * none; -1: more bytes are needed. From a line end that the last look passed, this one would go the
+ * same way, so it goes on where that stopped. */
 static int armour_body(struct finder *f, size_t at, size_t *ret)
 {
 	size_t end = at + BODY_LOOK < f->n ? at + BODY_LOOK : f->n, run = 0;
+	const struct body_look was = f->body;
 
+	f->body.from = at;
 	for (size_t i = at; i < end; i++) {
-		char c = f->p[i];
+		char c;
 
+		if (run == 0 && i >= was.from && i < was.until && is_line_end(f, i)) {
+			i = was.until;
+			run = was.run;
+		}
+		f->body.until = i;
+		f->body.run = run;
+		if (i >= end)
+			break;
+		c = f->p[i];
 		if (is_base64(c) && !(run == 0 && c == '-')) {
 			/* n, r or t behind a backslash is a line end. */
 			if (run == 0 && f->p[i - 1] == '\\' && strchr("nrt", c))
@@ -485,9 +479,8 @@ static int armour_body(struct finder *f, size_t at, size_t *ret)
 				return 1;
 			}
 		} else if (c == ':' && run > 0) {
-			i = sweep_to(f, SORT_LINE_ENDS, i, end);
+			i = sweep_to(f, SORT_LINE_ENDS, i, end) - 1;
 			run = 0;
-			i -= i < end && f->p[i] == '\\';
 		} else if (is_between(c) && run == 0) {
 			continue;
 		} else {

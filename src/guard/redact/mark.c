@@ -80,13 +80,16 @@ size_t redact_mark_likes(struct str text)
 bool is_in_mark(struct str text, size_t at)
 {
 	enum { LONGEST = sizeof(mark_head) + REDACT_KIND_MAX + 1 + REDACT_TAG };
-	size_t from = at, least = at > LONGEST ? at - LONGEST : 0;
+	const size_t head = strlen(mark_head), least = at > LONGEST ? at - LONGEST : 0;
+	const char *begin = memrchr(text.p + least, '[', at - least + (at < text.n));
+	struct str rest;
 	struct redact_mark m;
 
-	while (from > least && text.p[from] != '[')
-		from--;
-	text = (struct str){ text.p + from, text.n - from };
-	text.n = text.n < LONGEST ? text.n : LONGEST;
-	return redact_mark_next(text, &m) && m.exact && m.whole.p == text.p &&
-	       from + m.whole.n > at;
+	if (!begin)
+		return false;
+	rest = (struct str){ begin, (size_t)(text.p + text.n - begin) };
+	rest.n = rest.n < LONGEST ? rest.n : LONGEST;
+	return str_starts(rest, mark_head) &&
+	       mark_read((struct str){ begin + head, rest.n - head }, &m) &&
+	       m.tag.p + m.tag.n >= text.p + at;
 }

@@ -5,7 +5,6 @@
  * does not matter how the stream is cut: with fewer bytes it is held back. What is longer than that
  * leaves as its mark, and the rest is dropped as it comes.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/secret.h"
@@ -288,8 +287,10 @@ static void mark_begin(struct writing *w, const struct span *span)
 
 	s->filled = 0;
 	s->fills = s->keep_length || is_binary(w->p + span->at - before, before);
-	s->whole = (size_t)snprintf(s->mark, sizeof(s->mark), "[REDACTED:%s:%s]", span->kind,
-				    REDACT_TAG_OUTPUT);
+	/* A kind has REDACT_KIND_MAX bytes at most. */
+	s->whole = (size_t)(stpcpy(stpcpy(stpcpy(s->mark, "[REDACTED:"), span->kind),
+				   ":" REDACT_TAG_OUTPUT "]") -
+			    s->mark);
 	if (s->whole > span->n)
 		s->whole = 0;
 }

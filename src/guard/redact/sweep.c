@@ -33,27 +33,71 @@ static const char *const nouns[128][5] = {
 	['s'] = { "secret" },
 	['t'] = { "token" },
 };
+static const char *const templates[128][5] = {
+	['#'] = { "#{" },
+	['$'] = { "${" },
+	['%'] = { "%s", "%d", "%r", "%(" },
+	['('] = { "(?" },
+	['['] = { "[a-z", "[^" },
+	['\\'] = { "\\s", "\\w", "\\d", "\\b" },
+	['{'] = { "{}", "{{" },
+};
 
-static inline const char *word_at(const struct finder *f, size_t i, const char *const *list)
+/* The word of a list that stands at the beginning of n bytes, or NULL. Letters count in any case,
+ * but for templates. */
+static inline const char *word_at(const char *p, size_t n, const char *const *list, bool any_case)
 {
 	for (; *list; list++) {
-		size_t n = strlen(*list);
+		const char *word = *list;
+		size_t k = 1; /* by its first it was found */
 
-		if (n <= f->n - i && str_is_any_case((struct str){ f->p + i, n }, *list))
-			return *list;
+		while (word[k] && k < n &&
+		       (p[k] | (any_case && (char_class(p[k]) & IS_UPPER) ? 32 : 0)) == word[k])
+			k++;
+		if (!word[k])
+			return word;
 	}
 	return NULL;
 }
 
-/* The part of a value or the noun that stands at i, or NULL. */
-static inline const char *part_at(const struct finder *f, size_t i, bool noun)
+/* Of the sorts that are words: the one that stands at the beginning of n bytes, or NULL. */
+static inline const char *part_at(const char *p, size_t n, enum sort sort)
 {
-	unsigned c = (unsigned char)f->p[i];
+	unsigned c = (unsigned char)*p;
 
-	c |= char_class(f->p[i]) & IS_UPPER ? 32 : 0;
+	c |= char_class(*p) & IS_UPPER ? 32 : 0;
 	if (c > 127)
 		return NULL;
-	return word_at(f, i, noun ? nouns[c] : plain_parts[c]);
+	if (sort == SORT_TEMPLATE)
+		return word_at(p, n, templates[c], false);
+	return word_at(p, n, sort == SORT_NOUN ? nouns[c] : plain_parts[c], true);
+}
+
+/* A bit for each noun, or 0. */
+static unsigned noun_at(const char *p, size_t n)
+{
+	static const unsigned char first[128] = { ['c'] = 4, ['p'] = 5, ['s'] = 8, ['t'] = 9 };
+	const char *word = part_at(p, n, SORT_NOUN);
+	unsigned i = 0;
+
+	if (!word)
+		return 0;
+	while (nouns[(unsigned char)*word][i] != word)
+		i++;
+	return 1u << (first[(unsigned char)*word] + i);
+}
+
+bool shares_noun(struct str a, struct str b)
+{
+	unsigned has = 0;
+
+	for (size_t i = 0; i < a.n; i++)
+		has |= noun_at(a.p + i, a.n - i);
+	for (size_t i = 0; i < b.n && has; i++) {
+		if (noun_at(b.p + i, b.n - i) & has)
+			return true;
+	}
+	return false;
 }
 
 /* A byte of no text, or of UTF-8 that is none. */
@@ -118,9 +162,9 @@ static inline __attribute__((always_inline)) bool is_sort(const struct finder *f
 	case SORT_TWO_UPPER:
 		return is_class(f, i, IS_UPPER) && i + 1 < f->n && is_class(f, i + 1, IS_UPPER);
 	case SORT_PART:
-		return part_at(f, i, false) != NULL;
 	case SORT_NOUN:
-		return part_at(f, i, true) != NULL;
+	case SORT_TEMPLATE:
+		return part_at(f->p + i, f->n - i, sort) != NULL;
 	case SORT_ENDS:
 		return is_class(f, i, IS_END);
 	case SORT_CLOSES_SQUARE:
@@ -132,7 +176,7 @@ static inline __attribute__((always_inline)) bool is_sort(const struct finder *f
 	case SORT_NAME_ENDS:
 		return !is_class(f, i, URL64 | IS_DOT) || f->p[i] == '~';
 	case SORT_LINE_ENDS:
-		return f->p[i] == '\n' || (f->p[i] == '\\' && i + 1 < f->n && f->p[i + 1] == 'n');
+		return is_line_end(f, i);
 	default:
 		return true; /* the bit says it */
 	}
@@ -191,6 +235,7 @@ size_t sweep_to(struct finder *f, enum sort sort, size_t at, size_t end)
 		SORT_CASE(TWO_UPPER);
 		SORT_CASE(PART);
 		SORT_CASE(NOUN);
+		SORT_CASE(TEMPLATE);
 		SORT_CASE(ENDS);
 		SORT_CASE(CLOSES_SQUARE);
 		SORT_CASE(CLOSES_CURLY);
@@ -206,8 +251,8 @@ size_t sweep_to(struct finder *f, enum sort sort, size_t at, size_t end)
 /* Bytes of what stands at i. */
 static size_t sort_width(const struct finder *f, enum sort sort, size_t i)
 {
-	if (sort == SORT_PART || sort == SORT_NOUN)
-		return strlen(part_at(f, i, sort == SORT_NOUN));
+	if (sort == SORT_PART || sort == SORT_NOUN || sort == SORT_TEMPLATE)
+		return strlen(part_at(f->p + i, f->n - i, sort));
 	return sort == SORT_SCHEME ? 3 : sort == SORT_TWO_UPPER ? 2 : 1;
 }
 

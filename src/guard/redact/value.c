@@ -512,7 +512,7 @@ void values_free(struct values *v)
 
 /* ---- the search ------------------------------------------------------------------------------ */
 
-static bool is_line_end(char c)
+static bool is_line_char(char c)
 {
 	return c == '\n' || c == '\r';
 }
@@ -555,7 +555,7 @@ static void spelling_check(const struct spelling *s, struct finder *f, size_t at
 	for (; k < s->n && i < f->n; i++) {
 		if (f->p[i] == want[k])
 			k++;
-		else if (!s->wraps || !is_line_end(f->p[i]))
+		else if (!s->wraps || !is_line_char(f->p[i]))
 			return;
 	}
 	if (k < s->n && !f->final) {
@@ -596,9 +596,9 @@ static void values_hold_wrapped(struct finder *f)
 	while (f->n - end < 2 * HEAD && end > 0 &&
 	       (char_class(f->p[end - 1]) & (URL64 | IS_BASE64)))
 		end--;
-	if (end == 0 || !is_line_end(f->p[end - 1]))
+	if (end == 0 || !is_line_char(f->p[end - 1]))
 		return;
-	for (at = end; at > 0 && is_line_end(f->p[at - 1]) && end - at < 2;)
+	for (at = end; at > 0 && is_line_char(f->p[at - 1]) && end - at < 2;)
 		at--;
 	if (line_is_full(f, at))
 		finder_open(f, at - HEAD);

@@ -221,7 +221,8 @@ void worst_measure(struct redactor *r, const char *file, int seconds, bool keep)
 	}
 	unit_row(r, "**the worst found:** ", &worst[0]);
 	for (size_t i = 0; i < n; i++)
-		keep &= worst[0].n != units[i].n || memcmp(worst[0].text, units[i].text, units[i].n);
+		keep &= worst[0].n != units[i].n ||
+			memcmp(worst[0].text, units[i].text, units[i].n);
 	f = keep ? fopen(file, "ae") : NULL;
 	if (f) {
 		unit_show(f, &worst[0]);

@@ -4,7 +4,7 @@
 
 struct redactor;
 
-/* Processor time in seconds for a text of n bytes: the unit again and again, in pieces of a stream. */
+/* Processor time in seconds for n bytes of the unit again and again, in pieces of a stream. */
 double worst_time(struct redactor *r, struct str unit, size_t n, size_t piece);
 
 /*

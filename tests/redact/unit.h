@@ -1,6 +1,6 @@
 #pragma once
-/* Texts that make redaction work: what its tables look for, made of the tables themselves. A text of
- * a unit again and again has a candidate in each of its bytes. */
+/* Texts that give redaction work, made of what its tables look for. A text of one such unit again
+ * and again has a candidate in each of its bytes. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -62,7 +62,11 @@ static void key_split(struct key *k)
 		k->upper &= !(c & IS_LOWER);
 		if ((c & ALNUM) && !camel)
 			continue;
-		if (i > begin && k->n < WORDS_MAX) {
+		if (i > begin && k->n == WORDS_MAX) {
+			k->n = 0; /* a sentence */
+			return;
+		}
+		if (i > begin) {
 			k->words[k->n] = (struct str){ k->text.p + begin, i - begin };
 			k->is[k->n] = word_is(k->words[k->n]);
 			k->n++;
@@ -84,7 +88,9 @@ static enum sure key_word(const struct key *k, size_t i)
 	if (is & WORD_PW)
 		return k->n > 1 ? SURE : NOT_AT_ALL;
 	if (is & WORD_PASS)
-		return i + 1 < k->n ? NOT_AT_ALL : k->n > 1 ? SURE : MAYBE;
+		return i + 1 < k->n || (before & WORD_NO_PASS) ? NOT_AT_ALL
+		     : k->n > 1				       ? SURE
+							       : MAYBE;
 	if (is & WORD_SECRET)
 		return k->n > 1 ? SURE : MAYBE;
 	if (is & WORD_TOKEN)
@@ -161,8 +167,24 @@ static bool key_before(const struct finder *f, size_t at, struct key *ret)
 struct shape {
 	bool digit, letter, upper, lower, special;
 	bool name; /* letters, digits, _ and . only, and no digit first */
-	bool path; /* small letters, digits and / . - _ only, and it begins as a path does */
+	bool path; /* small letters, digits and / . - _ only, and it looks like a path */
 };
+
+/* Of small letters: /a, ~/a, ./a, a/b/c, a.json */
+static bool is_path(struct str v)
+{
+	static const char *const suffixes[] = { ".json", ".yaml", ".yml", ".toml", ".conf", ".txt",
+						".md",	 ".pem",  ".key", ".crt",  ".env" };
+	const struct str first = { v.p, v.n < BEGINNING ? v.n : BEGINNING };
+	const char *slash = memchr(first.p, '/', first.n);
+
+	if (v.p[0] == '/' || v.p[0] == '~' ||
+	    (v.n > 1 && v.p[0] == '.' && (v.p[1] == '/' || v.p[1] == '.')))
+		return true;
+	if (slash && memchr(slash + 1, '/', (size_t)(first.p + first.n - slash) - 1))
+		return true;
+	return v.n < BEGINNING && ENDS_IN(v, suffixes);
+}
 
 static struct shape shape_of(struct finder *f, struct str v)
 {
@@ -173,10 +195,7 @@ static struct shape shape_of(struct finder *f, struct str v)
 		.special = str_has_sort(f, v, SORT_SPECIAL),
 		.name = v.n > 0 && !(char_class(v.p[0]) & IS_DIGIT) &&
 			!str_has_sort(f, v, SORT_NO_NAME),
-		.path = v.n > 1 &&
-			(v.p[0] == '/' || v.p[0] == '~' ||
-			 (v.p[0] == '.' && (v.p[1] == '/' || v.p[1] == '.'))) &&
-			!str_has_sort(f, v, SORT_NO_PATH),
+		.path = v.n > 1 && !str_has_sort(f, v, SORT_NO_PATH) && is_path(v),
 	};
 
 	s.letter = s.upper || s.lower;
@@ -301,14 +320,17 @@ static bool is_member(struct str v, const struct shape *s)
 	return dot && (!s->digit || (dot + 1 < v.p + v.n && (char_class(dot[1]) & IS_UPPER)));
 }
 
-/* The first letter is a capital, there are three words, and no digits. */
+/* The first letter is a capital, there are three words, and no digits; or a statement of SQL. */
 static bool is_sentence(struct str v, const struct shape *s)
 {
+	static const char *const verbs[] = { "select", "insert", "update", "delete" };
 	const char *end = v.p + (v.n < BEGINNING ? v.n : BEGINNING);
 	const char *space = memchr(v.p, ' ', (size_t)(end - v.p));
 
-	return space && !s->digit && is_title(v) &&
-	       memchr(space + 1, ' ', (size_t)(end - space) - 1);
+	return space && memchr(space + 1, ' ', (size_t)(end - space) - 1) &&
+	       (char_class(v.p[0]) & IS_UPPER) &&
+	       ((!s->digit && is_title(v)) ||
+		ENDS_IN(((struct str){ v.p, (size_t)(space - v.p) }), verbs));
 }
 
 /* NAME: value */
@@ -318,8 +340,8 @@ static bool accepts_colon(struct finder *f, enum sure sure, struct str v, const 
 	bool random = looks_random(f, v, s);
 	const struct str first = { v.p, v.n < BEGINNING ? v.n : BEGINNING };
 
-	if (k->quoted && k->before == '$')
-		return false; /* "$pwd": */
+	if (k->before == '$')
+		return false; /* "$pwd": and "$pwd: $!" */
 	if (is_member(v, s))
 		return false;
 	/* Of a URL; and FILE:LINE:TEXT or a line of FILE, as grep shows it. */
@@ -373,11 +395,27 @@ static bool is_version(struct str v)
 			 : dots > 1 && v.p[at] && strchr("-+ |x*.", v.p[at]);
 }
 
+static bool is_ascii(struct str v)
+{
+	unsigned char all = 0;
+
+	for (size_t i = 0; i < v.n && i < BEGINNING; i++)
+		all |= (unsigned char)v.p[i];
+	return all < 0x80;
+}
+
+/* Of a program, between two strings: "password=", "b" and "password=" + b + "c" */
+static bool is_between_strings(struct str v)
+{
+	return v.p[0] == ' ' || (strchr(",)]", v.p[0]) && (v.n == 1 || v.p[1] == ' '));
+}
+
 static bool accepts_quoted(struct finder *f, enum sure sure, struct str v, const struct shape *s)
 {
 	const struct str first = { v.p, v.n < BEGINNING ? v.n : BEGINNING };
 
-	if (is_version(v) || str_has_sort(f, first, SORT_TEMPLATE) || is_member(v, s) || is_sentence(v, s) ||
+	if (is_version(v) || str_has_sort(f, first, SORT_TEMPLATE) || is_member(v, s) ||
+	    is_sentence(v, s) || is_between_strings(v) || (sure == MAYBE && !is_ascii(v)) ||
 	    (v.n == 1 && s->special) || (sure == MAYBE && str_has_sort(f, v, SORT_SPACE)))
 		return false;
 	return sure == SURE || looks_random(f, v, s) ||
@@ -441,6 +479,31 @@ static size_t value_unquote(const struct finder *f, size_t at, bool *ret_escaped
 	return at;
 }
 
+/* !a, !!a.b */
+static bool is_negation(struct str v)
+{
+	size_t i = v.n > 1 && v.p[1] == '!' ? 2 : 1;
+
+	if (i == v.n || v.n > BEGINNING || (char_class(v.p[i]) & IS_DIGIT))
+		return false;
+	while (i < v.n && ((char_class(v.p[i]) & (ALNUM | IS_UNDER)) || v.p[i] == '.'))
+		i++;
+	return i == v.n;
+}
+
+static bool is_hex_number(struct str v)
+{
+	enum { NUMBER_MAX = 10 };
+
+	if (v.n < 3 || v.n > NUMBER_MAX || v.p[0] != '0' || (v.p[1] | 32) != 'x')
+		return false;
+	for (size_t i = 2; i < v.n; i++) {
+		if (!is_hex_any_case(v.p[i]))
+			return false;
+	}
+	return true;
+}
+
 static bool value_accept(struct finder *f, const struct key *k, enum sure sure,
 			 const struct separator *sep, const struct assigned *v,
 			 const struct behind *b)
@@ -467,8 +530,8 @@ static bool value_accept(struct finder *f, const struct key *k, enum sure sure,
 	/* x[0] is of a program. */
 	if (v->text.p[0] != '[' && str_has_sort(f, v->text, SORT_SQUARE))
 		return false;
-	/* !0 and -1 of a program, and a list over several lines. */
-	if (v->text.p[0] == '!' && (v->text.n == 2 || s.name))
+	/* !0, !x.y and -1 of a program, and a list over several lines. */
+	if (v->text.p[0] == '!' && (v->text.n == 2 || is_negation(v->text)))
 		return false;
 	if (v->text.p[0] == '-' && v->text.n < 4 && !s.letter)
 		return false;
@@ -476,7 +539,11 @@ static bool value_accept(struct finder *f, const struct key *k, enum sure sure,
 		return false;
 	if (is_version(v->text) && str_has_sort(f, v->text, SORT_DOT))
 		return false;
-	/* A size, a count or a time. */
+	/* A size, a count or a time, also as 0x8803, and .* of an expression. */
+	if (is_hex_number(v->text))
+		return false;
+	if (v->text.n < 8 && !s.letter && !s.digit && is_ascii(v->text))
+		return false;
 	if (!s.letter && !s.special && (sure == MAYBE || v->text.n < 3))
 		return false;
 	return sep->equals ? accepts_equals(f, sure, v->text, &s, b, sep->before + sep->behind, k)
@@ -495,6 +562,9 @@ static void value_judge(struct finder *f, const char *kind, const struct key *k,
 
 	if (begin >= f->n || (sep->weak && !v.quoted))
 		return;
+	/* A command of a shell or of Perl, and the end of code in Markdown. */
+	if (v.quote == '`' && sep->equals && (k->n == 0 || k->before == '$'))
+		return;
 	if (sep->weak)
 		sure = MAYBE;
 	else if (k->upper && sep->equals && sep->before + sep->behind == 0 &&
@@ -503,6 +573,8 @@ static void value_judge(struct finder *f, const char *kind, const struct key *k,
 	rc = v.quoted ? value_quoted(f, begin, escaped, &v) : value_plain(f, begin, &v);
 	if (!v.quoted && !sep->equals && sep->behind > 0)
 		value_over_ampersands(f, &v);
+	if (rc == 0 && finder_has(f, v.at, v.at + v.text.n))
+		return;
 	if (rc < 0 || (v.whole && look_behind(f, v.end, &b) < 0)) {
 		finder_open(f, at);
 		return;
@@ -584,8 +656,8 @@ static bool word_before(const struct finder *f, size_t at, const char *word)
 	return spaces > 0 && at >= n && str_is_any_case((struct str){ f->p + at - n, n }, word);
 }
 
-/* Whether "login NAME" stands before `at`, as in ~/.netrc. */
-static bool login_before(const struct finder *f, size_t at)
+/* Whether one of two words and a name stand before `at`: "login NAME", as in ~/.netrc. */
+static bool named_before(const struct finder *f, size_t at, const char *word, const char *other)
 {
 	enum { NAME_LOOK = 128 };
 	size_t from = at;
@@ -594,7 +666,16 @@ static bool login_before(const struct finder *f, size_t at)
 		at--;
 	while (at > 0 && from - at < NAME_LOOK && (unsigned char)f->p[at - 1] > ' ')
 		at--;
-	return word_before(f, at, "login") || word_before(f, at, "user");
+	return word_before(f, at, word) || word_before(f, at, other);
+}
+
+/* CREATE USER joe IDENTIFIED BY 'VALUE', and in prose "an interface identified by NAME". */
+void judge_identified(struct finder *f, const struct pattern *p, size_t end)
+{
+	size_t begin = end - strlen("identified by ");
+
+	if (named_before(f, begin, "user", "role") || named_before(f, begin, "to", "exists"))
+		judge_flag(f, p, end);
 }
 
 /* A name that ends in a space: of a flag, of ENV in a Dockerfile, or behind a login. */
@@ -609,7 +690,7 @@ static void judge_spaced(struct finder *f, const struct pattern *p, size_t end)
 		begin--;
 	name = (struct str){ f->p + begin, end - 1 - begin };
 	if (((str_starts(name, "-") || word_before(f, begin, "env")) && ENDS_IN(name, nouns)) ||
-	    (str_is_any_case(name, "password") && login_before(f, begin)) ||
+	    (str_is_any_case(name, "password") && named_before(f, begin, "login", "user")) ||
 	    str_is_any_case(name, "requirepass") || str_is_any_case(name, "masterauth") ||
 	    word_before(f, begin, "setx"))
 		judge_flag(f, p, end);
@@ -808,6 +889,21 @@ void judge_option(struct finder *f, const struct pattern *p, size_t end)
 	value_judge(f, p->kind, &k, t->joined ? MAYBE : SURE, &sep, at);
 }
 
+/* Whether a host stands before PORT:DATABASE:USER: that end at `end`, and not the file of a line
+ * that grep shows. */
+static bool host_before(const struct finder *f, size_t end)
+{
+	enum { FIELDS_LOOK = 160 };
+	size_t colons = 0, host, at = end;
+
+	while (at > 0 && end - at < FIELDS_LOOK && colons < 4)
+		colons += f->p[--at] == ':';
+	for (host = at; at > 0 && host - at < FIELDS_LOOK &&
+			((char_class(f->p[at - 1]) & (URL64 | IS_DOT)) || f->p[at - 1] == '*');)
+		at--;
+	return colons == 4 && at < host && (at == 0 || f->p[at - 1] != '/');
+}
+
 /* HOST:PORT:DATABASE:USER:VALUE, a line of ~/.pgpass. */
 void judge_pgpass(struct finder *f, const struct pattern *p, size_t end)
 {
@@ -816,6 +912,8 @@ void judge_pgpass(struct finder *f, const struct pattern *p, size_t end)
 	size_t at = end;
 	static const struct key k = { .text = STR_LIT("password") };
 
+	if (!host_before(f, end))
+		return;
 	for (; at < f->n && at - end < LINE_LOOK && (unsigned char)f->p[at] > ' '; at++) {
 		if (strchr(":\"'`]", f->p[at]))
 			return; /* an address of IPv6 */

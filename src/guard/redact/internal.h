@@ -96,6 +96,8 @@ struct finder {
 	bool failed; /* out of memory */
 };
 void finder_add(struct finder *f, struct span s);
+/* Whether at..end lies in the last match, so that it would not be added. */
+bool finder_has(const struct finder *f, size_t at, size_t end);
 
 static inline void finder_open(struct finder *f, size_t at)
 {
@@ -196,6 +198,7 @@ void judge_hash(struct finder *f, const struct pattern *p, size_t end);
 void judge_option(struct finder *f, const struct pattern *p, size_t end);
 void judge_pgpass(struct finder *f, const struct pattern *p, size_t end);
 void judge_name(struct finder *f, const struct pattern *p, size_t end);
+void judge_identified(struct finder *f, const struct pattern *p, size_t end);
 void judge_flag(struct finder *f, const struct pattern *p, size_t end);
 void judge_user(struct finder *f, const struct pattern *p, size_t end);
 
@@ -210,7 +213,7 @@ static inline bool is_line_end(const struct finder *f, size_t i)
 {
 	return f->p[i] == '\n' || (f->p[i] == '\\' && i + 1 < f->n && f->p[i + 1] == 'n');
 }
-/* Whether two texts have the same noun (SORT_NOUN), in any case. */
+/* Whether two texts have nouns (SORT_NOUN) of the same meaning. */
 bool shares_noun(struct str a, struct str b);
 
 /* A byte of what is no text, or of UTF-8 that is none. */
@@ -221,6 +224,7 @@ bool is_chance(struct finder *f, struct str value);
 /* Whether a place is inside of an exact mark, which itself looks like a name with a value. */
 bool is_in_mark(struct str text, size_t at);
 
+bool is_hex_any_case(char c);
 /* Whether a part of the window stands where a secret would, and is none: a mark for one, a
  * variable, an example. key: what it is assigned to, or STR_NONE. */
 bool is_placeholder(struct finder *f, struct str value, struct str key);

@@ -44,14 +44,18 @@ const uint16_t char_classes[256] = {
 	[127] = IS_END,
 };
 
-void finder_add(struct finder *f, struct span s)
+bool finder_has(const struct finder *f, size_t at, size_t end)
 {
 	const struct span *last = f->n_spans > 0 ? &f->spans[f->n_spans - 1] : NULL;
 
+	return last && at >= last->at && end <= last->at + last->n && f->rank >= last->rank;
+}
+
+void finder_add(struct finder *f, struct span s)
+{
 	s.rank = f->rank;
-	if (s.n == 0 ||
-	    (last && s.at >= last->at && s.at + s.n <= last->at + last->n && s.rank >= last->rank))
-		return; /* within the last one */
+	if (s.n == 0 || finder_has(f, s.at, s.at + s.n))
+		return;
 	if (f->n_spans == f->cap) {
 		size_t cap = f->cap ? 2 * f->cap : 64;
 		struct span *more = realloc(f->spans, cap * sizeof(*more));
@@ -153,7 +157,30 @@ bool is_filler(struct str v)
 	return signs == n || bullets == n;
 }
 
-/* $NAME, ${…}, $(…), %NAME%, %s, {{…}}, {…}, <…>, __NAME__, @NAME@ */
+/* %s\n, and %CONSTANT in comments of the kernel. */
+static bool is_directive(struct str v)
+{
+	size_t i = 1;
+
+	if (char_class(v.p[1]) & IS_LOWER)
+		return !(char_class(v.p[2]) & (ALNUM | IS_UNDER));
+	while (i < v.n && (char_class(v.p[i]) & (IS_UPPER | IS_DIGIT | IS_UNDER)))
+		i++;
+	return (char_class(v.p[1]) & IS_UPPER) && (i == v.n || (i + 1 == v.n && v.p[i] == '.'));
+}
+
+/* $NAME/… */
+static bool is_below_variable(struct str v)
+{
+	enum { NAME_LOOK = 32 };
+	size_t i = 1;
+
+	while (i < v.n && i < NAME_LOOK && (char_class(v.p[i]) & WORD))
+		i++;
+	return i > 2 && i < v.n && v.p[i] == '/';
+}
+
+/* $NAME, $NAME/…, ${…}, $(…), %NAME%, %s, {{…}}, {…}, <…>, __NAME__, @NAME@ */
 static bool is_variable(struct finder *f, struct str v)
 {
 	char first = v.p[0], last = v.p[v.n - 1];
@@ -162,6 +189,8 @@ static bool is_variable(struct finder *f, struct str v)
 		return true;
 	if (first == '#' && v.n > 1 && v.p[1] == '{')
 		return true;
+	if (first == '\\' && v.n > 2 && v.p[1] == 'f' && strchr("BIRP", v.p[2]))
+		return true; /* a font of a manual page */
 	if (v.n <= 2 && (first == '$' || first == '%'))
 		return true;
 	if (v.n < 2)
@@ -169,9 +198,10 @@ static bool is_variable(struct finder *f, struct str v)
 	if (first == '$' && (v.p[1] == '{' || v.p[1] == '(' || v.p[1] == '$' || v.p[1] == '@'))
 		return true;
 	if (first == '$' && !(char_class(v.p[1]) & IS_DIGIT) &&
-	    !str_has_sort(f, (struct str){ v.p + 1, v.n - 1 }, SORT_NO_VARIABLE))
+	    (is_below_variable(v) ||
+	     !str_has_sort(f, (struct str){ v.p + 1, v.n - 1 }, SORT_NO_VARIABLE)))
 		return true;
-	if (first == '%' && (v.n <= 3 || last == '%' || v.p[1] == '('))
+	if (first == '%' && (v.n <= 3 || last == '%' || v.p[1] == '(' || is_directive(v)))
 		return true;
 	if (first == '@' && last == '@')
 		return true;
@@ -186,6 +216,10 @@ static bool is_key_again(struct finder *f, struct str v, struct str key)
 		return true;
 	/* exports.Socks5Auth = Socks5Auth */
 	if (v.n > 3 && key.n > v.n && memcmp(key.p + key.n - v.n, v.p, v.n) == 0)
+		return true;
+	/* accessToken: _this14.accessToken */
+	if (v.n > key.n && key.n > 3 && v.p[v.n - key.n - 1] == '.' &&
+	    memcmp(key.p, v.p + v.n - key.n, key.n) == 0)
 		return true;
 	if (key.n == 0 || str_has_sort(f, v, SORT_DIGIT) || !str_has_sort(f, v, SORT_NOUN))
 		return false;
@@ -220,7 +254,7 @@ static bool is_random(struct finder *f, struct str v, unsigned needs)
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
-static bool is_hex_any_case(char c)
+bool is_hex_any_case(char c)
 {
 	return (char_class(c) & IS_HEX) || (c >= 'A' && c <= 'F');
 }
@@ -372,8 +406,9 @@ void judge_url(struct finder *f, const struct pattern *p, size_t end)
 		return;
 	v = (struct str){ f->p + colon + 1, end - colon - 2 };
 	user = (struct str){ f->p + at, colon - at };
-	/* guest:guest, and a:b of a test. */
-	if (v.n > 1 && !str_eq(user, v) && !is_placeholder(f, v, STR_NONE) && !is_chance(f, v))
+	/* guest:guest, and [USER[:PASSWORD]@] of a synopsis. */
+	if (v.n > 1 && !memchr(v.p, ']', v.n) && !str_eq(user, v) &&
+	    !is_placeholder(f, v, STR_NONE) && !is_chance(f, v))
 		finder_add(f, (struct span){ colon + 1, v.n, p->kind, SPAN_ENDS, '\0', 0 });
 }
 

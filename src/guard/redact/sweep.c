@@ -6,7 +6,7 @@
 
 /* Parts of values that are no secrets, by their first letter. */
 static const char *const plain_parts[128][9] = {
-	['*'] = { "****" },
+	['*'] = { "***" },
 	['-'] = { "-here" },
 	['.'] = { "...." },
 	['<'] = { "<your" },
@@ -26,10 +26,10 @@ static const char *const plain_parts[128][9] = {
 		  "yourapi" },
 };
 /* What a value and its name may both be called. */
-static const char *const nouns[128][5] = {
+static const char *const nouns[128][6] = {
 	['a'] = { "api_key", "api-key", "api key", "apikey" },
 	['c'] = { "credential" },
-	['p'] = { "password", "passwd", "passphrase" },
+	['p'] = { "password", "passwd", "passphrase", "privatekey", "private_key" },
 	['s'] = { "secret" },
 	['t'] = { "token" },
 };
@@ -38,7 +38,7 @@ static const char *const templates[128][5] = {
 	['$'] = { "${" },
 	['%'] = { "%s", "%d", "%r", "%(" },
 	['('] = { "(?" },
-	['['] = { "[a-z", "[^" },
+	['['] = { "[a-z", "[^", "[A-Z", "[0-9" },
 	['\\'] = { "\\s", "\\w", "\\d", "\\b" },
 	['{'] = { "{}", "{{" },
 };
@@ -73,18 +73,12 @@ static inline const char *part_at(const char *p, size_t n, enum sort sort)
 	return word_at(p, n, sort == SORT_NOUN ? nouns[c] : plain_parts[c], true);
 }
 
-/* A bit for each noun, or 0. */
+/* A bit for the first letter of a noun, or 0: those that begin alike mean the same. */
 static unsigned noun_at(const char *p, size_t n)
 {
-	static const unsigned char first[128] = { ['c'] = 4, ['p'] = 5, ['s'] = 8, ['t'] = 9 };
 	const char *word = part_at(p, n, SORT_NOUN);
-	unsigned i = 0;
 
-	if (!word)
-		return 0;
-	while (nouns[(unsigned char)*word][i] != word)
-		i++;
-	return 1u << (first[(unsigned char)*word] + i);
+	return word ? 1u << (*word - 'a') : 0;
 }
 
 bool shares_noun(struct str a, struct str b)

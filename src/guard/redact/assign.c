@@ -183,7 +183,7 @@ static bool is_path(struct str v)
 		return true;
 	if (slash && memchr(slash + 1, '/', (size_t)(first.p + first.n - slash) - 1))
 		return true;
-	return v.n < BEGINNING && ENDS_IN(v, suffixes);
+	return v.n < BEGINNING && memrchr(v.p, '.', v.n) && ENDS_IN(v, suffixes);
 }
 
 static struct shape shape_of(struct finder *f, struct str v)
@@ -380,7 +380,7 @@ static bool is_version(struct str v)
 	size_t at = 0, digits, dots = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
-		if (str_starts(v, from[i]))
+		if (v.p[0] == from[i][0] && str_starts(v, from[i]))
 			return true;
 	}
 	if (v.n > BEGINNING || (v.n == 1 && v.p[0] == '*'))

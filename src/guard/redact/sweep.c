@@ -264,6 +264,8 @@ bool str_has_sort(struct finder *f, struct str part, enum sort sort)
 			for (size_t i = at; i < look; i++)
 				f->part.sorts |= byte_sorts[(unsigned char)f->p[i]];
 		}
+		if (!(f->part.sorts & 1u << sort) && look == end)
+			return false; /* and nothing that was looked at is forgotten */
 		if (!(f->part.sorts & 1u << sort))
 			at = look;
 		else if (sort != SORT_NO_TEXT && sort != SORT_SCHEME)

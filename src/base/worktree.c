@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 
-/* A small file of git's: what follows `before` in its first line. */
+/* A small file of git's: the path that follows `before` in its first line. */
 static bool read_line(const char *dir, const char *name, const char *before, char ret[PATH_MAX])
 {
 	size_t skip = strlen(before);
@@ -24,10 +24,11 @@ static bool read_line(const char *dir, const char *name, const char *before, cha
 		return false;
 	text[n] = '\0';
 	text[strcspn(text, "\r\n")] = '\0';
-	if (strncmp(text, before, skip) != 0 || text[skip] != '/')
-		return false; /* git writes absolute paths unless it is told not to */
-	memcpy(ret, text + skip, strlen(text + skip) + 1);
-	return true;
+	if (strncmp(text, before, skip) != 0 || !text[skip])
+		return false;
+	/* with worktree.useRelativePaths it starts at the file's directory */
+	return snprintf(ret, PATH_MAX, text[skip] == '/' ? "%.0s%s" : "%s/%s", dir, text + skip) <
+	       PATH_MAX;
 }
 
 bool worktree_common(const char *top, char ret[PATH_MAX])

@@ -383,6 +383,31 @@ def test_a_worktree_is_worked_in(who, work, inner):  # noqa: F811
     assert git(project, 'status', cwd=name).returncode == 0
 
 
+def test_a_worktree_with_relative_links(who, work):  # noqa: F811
+    """As worktree.useRelativePaths has them (git 2.48). The control is one that names another."""
+    name = f'{work}/w'
+    project = with_worktree(who, work, name)
+    own = f'{project.path}/.git/worktrees/w'
+
+    def link(path, text):
+        with open(path, 'w', encoding='utf-8') as f:
+            f.write(text)
+
+    def run():
+        return who.run('run', '-v', f'{name}:{name}:rw', '-w', name, '--', 'sh', '-c',
+                       f'echo evil > {own}/gitdir; echo evil > {name}/.git; {COMMIT}')
+    link(f'{name}/.git', 'gitdir: ../main/.git/worktrees/w\n')
+    link(f'{own}/gitdir', '../../../../other/.git\n')
+    assert run().returncode != 0
+    link(f'{own}/gitdir', '../../../../w/.git\n')
+    before = project.tree()
+    done = run()
+    assert done.returncode == 0, done.stderr
+    assert git(project, 'log', '-1', '--format=%s', 'more', check=True).stdout == 'inside\n'
+    for kept in '.git/worktrees/w/gitdir', '.git/config':
+        assert project.tree()[kept] == before[kept]
+
+
 def test_worktrees_in_the_folder(who, work):  # noqa: F811
     """Their .git stays, wherever in the folder they are."""
     for mode in ('rw', 'rw-all'):

@@ -239,23 +239,22 @@ static int hold_path_value(struct git *g, const char *value)
 	return held_path(g->f, value, MISSING_DIRECTORY);
 }
 
-/* Its files may be elsewhere than where its .git is. Git writes such a path with each ".."
- * first. */
-static void note_worktree(struct git *g, const char *value)
+/* The path that a file in dir names. Git writes one with each ".." first. false: nobody can open
+ * it. */
+static bool join_path(const char *dir, const char *value, char ret[WIRE_PATH_MAX])
 {
 	char from[WIRE_PATH_MAX];
 	char *slash;
 
-	snprintf(from, sizeof(from), "%s", *value == '/' ? "" : g->dir);
+	snprintf(from, sizeof(from), "%s", *value == '/' ? "" : dir);
 	for (; strncmp(value, "..", 2) == 0 && (value[2] == '/' || !value[2]);
 	     value += value[2] ? 3 : 2) {
 		slash = strrchr(from, '/');
 		if (slash)
 			*slash = '\0';
 	}
-	if (snprintf(g->worktree, sizeof(g->worktree), "%s%s%s", from,
-		     *value && *value != '/' ? "/" : "", value) >= (int)sizeof(g->worktree))
-		g->worktree[0] = '\0'; /* nobody can open it */
+	return snprintf(ret, WIRE_PATH_MAX, "%s%s%s", from, *value && *value != '/' ? "/" : "",
+			value) < WIRE_PATH_MAX;
 }
 
 static int on_variable(void *data, const char *key, char *value)
@@ -266,8 +265,9 @@ static int on_variable(void *data, const char *key, char *value)
 
 	if (strcmp(key, "extensions.objectformat") == 0 && strcasecmp(value, "sha256") == 0)
 		g->hash = SHA256_BYTES;
-	if (strcmp(key, "core.worktree") == 0)
-		note_worktree(g, value);
+	/* its files may be elsewhere than where its .git is */
+	if (strcmp(key, "core.worktree") == 0 && !join_path(g->dir, value, g->worktree))
+		g->worktree[0] = '\0';
 	if (class == KEY_HARMLESS || is_plain(value))
 		return 0;
 	if (strncmp(value, optional, strlen(optional)) == 0)
@@ -477,6 +477,5 @@ bool held_worktree_of(const struct finder *f, const char *path, char ret[WIRE_PA
 	if (!end || strcmp(end, "/.git") != 0)
 		return false;
 	*end = '\0';
-	return snprintf(ret, WIRE_PATH_MAX, *text == '/' ? "%.0s%s" : "%s/%s", dir, text) <
-	       WIRE_PATH_MAX;
+	return join_path(dir, text, ret);
 }

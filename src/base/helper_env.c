@@ -10,13 +10,22 @@ void helper_env(char *to[HELPER_ENV_MAX + 1])
 {
 	/* Beginnings of NAME=VALUE. */
 	static const char *const kept[] = {
-		"HOLT_LOG",	 "HOLT_TEST_",
-		"PATH=",	 "LANG=",
-		"LC_",		 "TZ=",
-		"ASAN_OPTIONS=", "UBSAN_OPTIONS=",
-		"LSAN_OPTIONS=", "LD_LIBRARY_PATH=",
-		"RES_OPTIONS=",	 "LOCALDOMAIN=",
+		"HOLT_LOG",
+		"HOLT_TEST_",
+		"PATH=",
+		"LANG=",
+		"LC_",
+		"TZ=",
+		"ASAN_OPTIONS=",
+		"UBSAN_OPTIONS=",
+		"LSAN_OPTIONS=",
+		"LD_LIBRARY_PATH=",
+		"RES_OPTIONS=",
+		"LOCALDOMAIN=",
 		"SSL_CERT_",
+		"HOME=",
+		"XDG_CONFIG_HOME=",
+		"XDG_DATA_HOME=",
 	};
 	size_t n = 0;
 

@@ -3,6 +3,8 @@ the folder, whether it exists or not. Each attempt is tried under rw-all, too, w
 
 import fcntl
 import os
+import pwd
+import re
 import shutil
 import struct
 import subprocess
@@ -13,6 +15,8 @@ import pytest
 from client import until
 from rest import Failed
 from test_hub_cli import Hub
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 GIT = ['git', '-c', 'user.name=a', '-c', 'user.email=a@example.com', '-c', 'safe.directory=*']
 
@@ -326,7 +330,8 @@ def test_what_the_host_begins_to_use(who, work, begin):
     names = ('.git/worktrees/fix/commondir', '.git/modules/x/config', '.husky/pre-commit')
     line = (f'cd {project.path} && git add a.txt && '
             'git -c user.name=a -c user.email=a@example.com commit -qm c && '
-            'git worktree add -q ../fix && mkdir -p .git/modules/x .husky && '
+            'git worktree add -q ../fix && mkdir -p .git/modules/x .husky/_ && '
+            'git config core.hooksPath .husky/_ && '
             'echo mine | tee .git/modules/x/config > .husky/pre-commit')
     as_owner = ['setpriv', f'--reuid={who.uid}', '--clear-groups'] * (os.getuid() == 0)
     os.chown(work, who.uid, who.uid)
@@ -406,11 +411,12 @@ BARE = ('cd /w; rm -f .git/HEAD; mkdir -p objects refs evil/objects evil/refs; '
         '| tee config > evil/config; true')
 
 
-def git_obeys(project):
+def git_obeys(project, env=None):
     """Whether git on the host runs what the folder's configuration says."""
     user = ['setpriv', f'--reuid={project.who.uid}', '--clear-groups'] * (os.getuid() == 0)
     for command in ('status', 'x'):
-        subprocess.run([*user, *GIT, command], cwd=project.path, capture_output=True, check=False)
+        subprocess.run([*user, *GIT, command], cwd=project.path, capture_output=True, check=False,
+                       env={**os.environ, **(env or {})})
     return os.path.exists(f'{project.path}/hit')
 
 
@@ -485,3 +491,114 @@ def test_left_by_a_warden_that_was_killed(who, work):
     os.chmod(f'{project.path}/.mcp.json', 0o1755)
     project.run('true')
     assert sorted(os.listdir(project.path)) == ['.vscode', 'a.txt']
+
+
+# ---- what appears
+
+ENTRIES = os.path.join(ROOT, 'src/box/wire/project.h')
+
+
+def kept_from():
+    """Names that are made if missing, with what tells in a home that something acts on them."""
+    with open(ENTRIES, encoding='utf-8') as f:
+        rows = re.findall(r'^\t\{ "([^"/]+)",\s+BECOMES_\w+(.*?) \},$', f.read(), re.M | re.S)
+    found = {name: re.findall(r'"([^"]+)"', rest) for name, rest in rows if 'of_home' not in rest}
+    assert len(found) > 12 and found['.codex'] == ['.codex'] and len(found['.vscode']) > 8
+    return found
+
+
+@pytest.fixture
+def home(who, work):
+    """Makes a home with that in it; what tells programs of it."""
+    def make(name, *inside, git=''):
+        path = f'{work}/{name}'
+        os.mkdir(path)
+        for one in inside:
+            os.makedirs(f'{path}/{one}')
+        if git:
+            with open(f'{path}/.gitconfig', 'w', encoding='utf-8') as f:
+                f.write(git)
+        subprocess.run(['chown', '-R', f'{who.uid}:{who.uid}', path], check=True)
+        return {'HOME': path, 'XDG_CONFIG_HOME': f'{path}/.config',
+                'XDG_DATA_HOME': f'{path}/.local/share'}
+    return make
+
+
+def appear(project, env):
+    """Names that the folder has only while a sandbox runs."""
+    own = set(os.listdir(project.path))
+    done = project.who.run('run', '-v', f'{project.path}:/w:rw', '--', 'ls', '-A', '/w', env=env)
+    assert done.returncode == 0, done
+    assert set(os.listdir(project.path)) == own
+    return set(done.stdout.decode().split()) - own
+
+
+EXPLICIT = '[safe]\n\tbareRepository = explicit\n'
+
+
+@pytest.mark.parametrize('kind', ['repository', 'worktree', 'none'])
+def test_what_appears_in_the_folder(who, work, home, kind):
+    """Nothing that no program of this host acts on; for git what its configuration asks for."""
+    project = Project(who, f'{work}/p', existing=False)
+    if kind == 'repository':
+        subprocess.run([*GIT, 'init', '-q', project.path], check=True)
+    elif kind == 'worktree':
+        project.put('.git', 'gitdir: /nonexistent/x\n')
+    project.own()
+    new = {'.git'} if kind == 'none' else set()
+    bare = set() if kind == 'worktree' else {'commondir', 'refs'}
+    assert appear(project, home('empty')) == new | bare
+    for i, git in enumerate((EXPLICIT, '[safe]\nbarerepository=all\n' + EXPLICIT)):
+        assert appear(project, home(f'explicit{i}', git=git)) == new
+    for i, git in enumerate(('[safe]\n\tbareRepository = all\n', EXPLICIT + '[wrong',
+                             EXPLICIT + '[safe]\n\tbareRepository = all\n')):
+        assert appear(project, home(f'not{i}', git=git)) == new | bare
+    # where programs keep their settings elsewhere it is not known which are used
+    missing = {name for name, _ in kept_from().items()} - {'objects', '.git'}
+    missing = (missing - {'commondir', 'refs'} | new | bare) - set(os.listdir(project.path))
+    for name in 'XDG_CONFIG_HOME', 'XDG_DATA_HOME':
+        assert appear(project, {**home(name), name: f'{work}/elsewhere'}) == missing
+    assert appear(project, {**home('gone'), 'HOME': '/nonexistent'}) == missing
+
+
+def test_what_each_program_of_the_host_acts_on(who, work, home):
+    """It can't be made where that is used, by any of the signs of it, and is told of elsewhere."""
+    kept = kept_from()
+    project = Project(who, f'{work}/p', existing=False)
+    for i, sign in enumerate(sorted({one for signs in kept.values() for one in signs})):
+        env = home(f'home{i}', sign)
+        names = {name for name, signs in kept.items() if sign in signs}
+        assert appear(project, env) == names | {'.git', 'commondir', 'refs'}, sign
+        line = 'cd /w; ' + '; '.join(f'(mkdir {n}; echo evil > {n}; mv -T b.txt {n}) 2>/dev/null '
+                                     f'&& echo {n}' for n in sorted(names)) + '; true'
+        done = who.run('run', '-v', f'{project.path}:/w:rw', '--', 'sh', '-c', line, env=env)
+        assert done.stdout == b'', (sign, done)
+    env = home('empty')
+    done = who.run('run', '-v', f'{project.path}:/w:rw', '--', 'mkdir', '/w/.cursor', '/w/.husky',
+                   env=env)
+    for name in '.cursor', '.husky':
+        assert f'{project.path}/{name} is new' in done.stderr.decode(), done
+
+
+def test_git_that_asks_for_no_placeholders_obeys_nothing(who, work, home):
+    """With safe.bareRepository; the control is git that has another configuration."""
+    project = Project(who, f'{work}/p')
+    env = home('explicit', git=EXPLICIT)
+    done = who.run('run', '-v', f'{project.path}:/w:rw', '--', 'sh', '-c',
+                   BARE.format(top=project.path, more='echo evil > commondir; '), env=env)
+    assert done.returncode == 0, done
+    assert not git_obeys(project, env)
+    assert git_obeys(project, home('other'))
+
+
+def test_a_folder_of_somebody_else(who, work, home):
+    """The home of its owner tells, by /etc/passwd; without one all is kept."""
+    if who.uid:
+        pytest.skip('a user has no other owner of a folder')
+    project = Project(who, f'{work}/p', existing=False)
+    env = home('empty')
+    owners = {p.pw_uid for p in pwd.getpwall() if p.pw_uid and p.pw_dir == '/bin'}
+    for uid, known in [(one, True) for one in owners] + [(1234567, False)]:
+        subprocess.run(['chown', '-R', f'{uid}:{uid}', project.path], check=True)
+        found = appear(project, env)
+        assert ('.codex' in found) != known and '.git' in found, (uid, found)

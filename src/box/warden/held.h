@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
+#include "box/wire/project.h"
+#include "box/wire/wire.h"
 
 enum held_how {
 	/* a directory above a held path: may be written, but neither moved nor removed */
@@ -42,6 +44,7 @@ struct held_from {
 	int top; /* the folder */
 	int root; /* the host's root */
 	const char *host; /* path of the folder on the host, without links */
+	const char *home; /* of its owner, on the host; "": it is not known */
 	bool is_git; /* it is what .git is elsewhere: the common directory of worktrees */
 	bool is_home; /* it has what a home has */
 	const struct stat *owner; /* of what is made */
@@ -49,6 +52,14 @@ struct held_from {
 	bool (*has)(const void *data, const char *path);
 	const void *data;
 };
+
+/* The home of a folder's owner, by the host's files. "" if that, or where programs keep their
+ * settings, is not known. */
+void held_find_home(int root, const struct stat *owner, char ret[WIRE_PATH_MAX]);
+
+/* Whether a name of the fixed list is to be made in a directory below the folder, or in "." itself:
+ * a program of this host would act on it there without asking. */
+bool held_is_needed(const struct held_from *from, const char *dir, const struct project_entry *n);
 
 /* Whether the folder is the common directory of a worktree that the sandbox has. */
 bool held_has_worktree(const struct held_from *from);

@@ -26,6 +26,10 @@ struct finder {
 
 int held_too_long(struct finder *f); /* refuses: returns -1 */
 
+/* Reads a file of the host as its programs would. 0: there is none. */
+int held_read_host(const struct finder *f, const char *path, size_t most, char **ret,
+		   size_t *ret_n);
+
 /* Beneath dir, through no link. */
 int held_open(int dir, const char *path, uint64_t flags, uint64_t mode);
 

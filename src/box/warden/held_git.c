@@ -34,9 +34,7 @@ struct git {
 	char worktree[WIRE_PATH_MAX]; /* core.worktree; "": it is not set */
 };
 
-/* Reads a file of the host as its programs would. 0: there is none. */
-static int read_host(const struct finder *f, const char *path, size_t most, char **ret,
-		     size_t *ret_n)
+int held_read_host(const struct finder *f, const char *path, size_t most, char **ret, size_t *ret_n)
 {
 	struct open_how how = { .flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
@@ -70,7 +68,7 @@ static int read_below(const struct finder *f, const char *dir, const char *name,
 	*ret = NULL;
 	if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= (int)sizeof(path))
 		return 0;
-	return read_host(f, path, most, ret, ret_n);
+	return held_read_host(f, path, most, ret, ret_n);
 }
 
 /* ---- configuration ------------------------------------------------------------------------- */
@@ -230,12 +228,21 @@ static int hold_include(struct git *g, const char *value)
 
 static int hold_path_value(struct git *g, const char *value)
 {
+	char above[WIRE_PATH_MAX];
+	size_t n = strlen(value);
+
 	snprintf(g->f->base, sizeof(g->f->base), "%s", g->dir);
 	/* hooks that serve others start in the git directory */
 	if (*value != '/' && *value != '~' && held_place(g->f, value) != PLACE_MISSING &&
 	    held_path(g->f, value, MISSING_NOTHING) < 0)
 		return -1;
 	snprintf(g->f->base, sizeof(g->f->base), "%s", g->top);
+	/* the hooks of husky, in .husky/_, run the scripts beside that */
+	if (n > 2 && n < sizeof(above) && strcmp(value + n - 2, "/_") == 0) {
+		snprintf(above, sizeof(above), "%.*s", (int)(n - 2), value);
+		if (held_path(g->f, above, MISSING_DIRECTORY) < 0)
+			return -1;
+	}
 	return held_path(g->f, value, MISSING_DIRECTORY);
 }
 
@@ -289,7 +296,7 @@ static int read_config(struct git *g, const char *path)
 	autofree char *text = NULL;
 	char *slash;
 	size_t n;
-	int rc = read_host(g->f, path, GITCONF_BYTES_MAX, &text, &n);
+	int rc = held_read_host(g->f, path, GITCONF_BYTES_MAX, &text, &n);
 
 	if (rc <= 0)
 		return rc;

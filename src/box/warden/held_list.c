@@ -80,8 +80,8 @@ static int hold_inner(struct finder *f, const char *path)
 		snprintf(inner, sizeof(inner), "%.3000s/%s", path, n->path);
 		f->why = n->path;
 		if (held_path(f, inner,
-			      n->missing == STAYS_MISSING ? MISSING_NOTHING : MISSING_DIRECTORY) <
-		    0)
+			      held_is_needed(f->from, path, n) ? MISSING_DIRECTORY
+							       : MISSING_NOTHING) < 0)
 			return -1;
 	}
 	return 0;

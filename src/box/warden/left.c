@@ -2,7 +2,7 @@
  * What a sandbox leaves in a project folder that nothing could keep it from making: repositories
  * below the top, which git of the host obeys where they are, and at the top if they were added as
  * submodules; repositories of Mercurial; files of the fixed list that are not made for so long
- * (STAYS_MISSING); and those of told_names. They are told in the log when the sandbox ends.
+ * (held_is_needed()); and those of told_names. They are told in the log when the sandbox ends.
  *
  * The folder may be large, so a process of its own looks, for at most LOOK_S seconds, and
  * END_MS more where the warden ends.
@@ -221,8 +221,8 @@ static void left_look_for_names(struct left *l)
 	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
 		const struct project_entry *n = &project_entries[i];
 
-		if (n->missing == STAYS_MISSING && !(l->project->kept >> i & 1) &&
-		    is_new(l, LOOK_FD, n->path))
+		if (!strchr(n->path, '/') && !n->of_home && !n->implicit &&
+		    !(l->project->kept >> i & 1) && is_new(l, LOOK_FD, n->path))
 			left_tell(l, n->path, why);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(told_names); i++) {

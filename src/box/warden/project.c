@@ -76,7 +76,7 @@ static int make_directory(int parent, const char *name)
 
 /* again: somebody may have removed the HEAD, too. */
 static int make_entry(struct project *p, const struct project_entry *n, const char *path,
-		      const struct stat *owner, bool again, bool *ret_made)
+		      const struct held_from *from, bool again, bool *ret_made)
 {
 	const char *name;
 	autoclose int parent = open_parent(p->lock, path, &name);
@@ -88,7 +88,7 @@ static int make_entry(struct project *p, const struct project_entry *n, const ch
 		return errno == ENOTDIR || errno == ENOENT || errno == ELOOP ? 0 : -1;
 	if (!again && strchr(path, '/') && !is_repository(parent))
 		return 0; /* all of it is read-only */
-	if (n->missing == STAYS_MISSING)
+	if (n->missing == STAYS_MISSING || (!again && !held_is_needed(from, ".", n)))
 		return 0;
 	if (n->missing == BECOMES_FILE)
 		failed = make_file(parent, name, n->text);
@@ -101,7 +101,8 @@ static int make_entry(struct project *p, const struct project_entry *n, const ch
 	*ret_made = true;
 	p->modeless |= fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		       !(st.st_mode & S_ISVTX);
-	(void)!fchownat(parent, name, owner->st_uid, owner->st_gid, AT_SYMLINK_NOFOLLOW);
+	(void)!fchownat(parent, name, from->owner->st_uid, from->owner->st_gid,
+			AT_SYMLINK_NOFOLLOW);
 	return 0;
 }
 
@@ -169,12 +170,12 @@ static bool is_home(int dir)
 }
 
 /* By a name that is there in small letters. */
-static bool folds_case(int dir)
+static bool folds_case(int dir, bool is_git)
 {
 	struct stat small, large;
 
-	return fstatat(dir, "commondir", &small, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       fstatat(dir, "COMMONDIR", &large, AT_SYMLINK_NOFOLLOW) == 0 &&
+	return fstatat(dir, is_git ? "commondir" : ".git", &small, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       fstatat(dir, is_git ? "COMMONDIR" : ".GIT", &large, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       small.st_ino == large.st_ino;
 }
 
@@ -194,7 +195,7 @@ static int lock_folder(int fd)
 }
 
 /* Makes it where it is missing. An entry is kept that is there then. */
-static int hold_entry(struct project *p, size_t i, const struct stat *owner, bool again)
+static int hold_entry(struct project *p, size_t i, const struct held_from *from, bool again)
 {
 	const struct project_entry *n = &project_entries[i];
 	const char *path = project_path(n, p->is_git), *name;
@@ -204,7 +205,7 @@ static int hold_entry(struct project *p, size_t i, const struct stat *owner, boo
 
 	if (!path || (n->otherwise && p->kept & bit >> 1))
 		return 0;
-	if (make_entry(p, n, path, owner, again, &made) < 0)
+	if (make_entry(p, n, path, from, again, &made) < 0)
 		return -1;
 	if (made)
 		p->made |= bit;
@@ -215,14 +216,12 @@ static int hold_entry(struct project *p, size_t i, const struct stat *owner, boo
 	return 0;
 }
 
-static int hold_entries(struct project *p, const struct stat *st, struct err *e)
+static int hold_entries(struct project *p, const struct held_from *from, struct err *e)
 {
-	bool home = !p->is_git && is_home(p->lock);
-
 	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
-		if (project_entries[i].of_home && !home)
+		if (project_entries[i].of_home && !from->is_home)
 			continue;
-		if (hold_entry(p, i, st, false) == 0)
+		if (hold_entry(p, i, from, false) == 0)
 			continue;
 		if (project_entries[i].missing == BECOMES_SOCKET && errno != ENOSPC)
 			return err_set(e, ERR_UNSUPPORTED,
@@ -235,14 +234,17 @@ static int hold_entries(struct project *p, const struct stat *st, struct err *e)
 	return 0;
 }
 
-int project_look_again(struct project *p, struct err *e)
+/* first: makes what is missing of the fixed list. */
+static int project_look(struct project *p, bool first, struct err *e)
 {
 	autoclose int root = open("/h", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char home[WIRE_PATH_MAX];
 	struct stat st;
 	const struct held_from from = {
 		.top = p->lock,
 		.root = root,
 		.host = p->of.host,
+		.home = home,
 		.is_git = p->is_git,
 		.is_home = !p->is_git && is_home(p->lock),
 		.owner = &st,
@@ -252,6 +254,9 @@ int project_look_again(struct project *p, struct err *e)
 
 	if (root < 0 || fstat(p->lock, &st) < 0)
 		return err_sys(e, errno, "look at the folder");
+	held_find_home(root, &st, home);
+	if (first && hold_entries(p, &from, e) < 0)
+		return -1;
 	if (p->is_git && !held_has_worktree(&from))
 		return err_set(e, ERR_DENIED,
 			       "this folder has refs and objects, so a sandbox that may write it "
@@ -260,19 +265,22 @@ int project_look_again(struct project *p, struct err *e)
 	return held_find(&p->held, &from, e);
 }
 
+int project_look_again(struct project *p, struct err *e)
+{
+	return project_look(p, false, e);
+}
+
 int project_hold(struct project *p, int dir, struct err *e)
 {
-	struct stat st;
-
 	p->lock = held_open(dir, ".", O_RDONLY | O_DIRECTORY, 0);
-	if (p->lock < 0 || fstat(p->lock, &st) < 0)
+	if (p->lock < 0)
 		return err_sys(e, errno, "open the folder");
 	if (lock_folder(p->lock) < 0)
 		return err_set(e, ERR_CONFLICT, "another program has locked this folder");
 	p->is_git = has_directory(p->lock, "refs") && has_directory(p->lock, "objects");
-	if (hold_entries(p, &st, e) < 0 || project_look_again(p, e) < 0)
+	if (project_look(p, true, e) < 0)
 		return -1;
-	p->folds = folds_case(p->lock);
+	p->folds = folds_case(p->lock, p->is_git);
 	clock_gettime(CLOCK_REALTIME_COARSE, &p->since); /* as file systems have it */
 	return 0;
 }
@@ -291,11 +299,12 @@ bool project_is_state(const char *path)
 int project_hold_again(struct project *p)
 {
 	struct stat st;
+	const struct held_from from = { .owner = &st };
 
 	if (fstat(p->lock, &st) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
-		if (p->kept >> i & 1 && hold_entry(p, i, &st, true) < 0)
+		if (p->kept >> i & 1 && hold_entry(p, i, &from, true) < 0)
 			return -1;
 	}
 	return 0;

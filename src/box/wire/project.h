@@ -28,6 +28,11 @@ static const struct project_entry {
 	bool bare; /* one that exists is the project's own, and may be written */
 	bool otherwise; /* made only where the one before could not be */
 	bool state; /* a folder of that name is also a program's own, in a home */
+	/* made only where git may take the folder itself for a repository */
+	bool implicit;
+	/* What programs that act on it keep in a home. Without any of it none is used here, and
+	 * nothing is made. */
+	const char *used[10];
 } project_entries[] = {
 	{ ".git", BECOMES_DIRECTORY, .open = true },
 	{ ".git/config", BECOMES_FILE, "" },
@@ -42,35 +47,45 @@ static const struct project_entry {
 	{ ".git/worktrees", BECOMES_DIRECTORY },
 	/* Clients of docs/clients.md: they start servers and hooks that these name. */
 	{ ".augment", STAYS_MISSING, .state = true },
-	{ ".claude", BECOMES_DIRECTORY, .state = true },
-	{ ".codex", BECOMES_DIRECTORY, .state = true },
-	{ ".cursor", BECOMES_DIRECTORY, .state = true },
-	{ ".gemini", BECOMES_DIRECTORY, .state = true },
-	{ ".mcp.json", BECOMES_DIRECTORY },
-	{ ".opencode", BECOMES_DIRECTORY, .state = true },
-	{ "opencode.json", BECOMES_DIRECTORY },
-	{ "opencode.jsonc", BECOMES_DIRECTORY },
+	{ ".claude", BECOMES_DIRECTORY, .state = true, .used = { ".claude", ".claude.json" } },
+	{ ".codex", BECOMES_DIRECTORY, .state = true, .used = { ".codex" } },
+	{ ".cursor", BECOMES_DIRECTORY, .state = true,
+	  .used = { ".cursor", ".cursor-server", ".config/Cursor" } },
+	{ ".gemini", BECOMES_DIRECTORY, .state = true, .used = { ".gemini" } },
+	{ ".mcp.json", BECOMES_DIRECTORY, .used = { ".claude", ".claude.json" } },
+	{ ".opencode", BECOMES_DIRECTORY, .state = true,
+	  .used = { ".config/opencode", ".local/share/opencode", ".opencode" } },
+	{ "opencode.json", BECOMES_DIRECTORY,
+	  .used = { ".config/opencode", ".local/share/opencode", ".opencode" } },
+	{ "opencode.jsonc", BECOMES_DIRECTORY,
+	  .used = { ".config/opencode", ".local/share/opencode", ".opencode" } },
 	{ ".qwen", STAYS_MISSING, .state = true },
-	{ ".vscode", BECOMES_DIRECTORY, .state = true },
+	{ ".vscode", BECOMES_DIRECTORY, .state = true,
+	  .used = { ".vscode", ".vscode-oss", ".vscode-server", ".config/Code", ".config/VSCodium",
+		    ".local/share/code-server", ".cursor", ".cursor-server", ".windsurf",
+		    ".var/app" } },
 	{ ".windsurf", STAYS_MISSING, .state = true },
-	{ ".zed", BECOMES_DIRECTORY, .state = true },
+	{ ".zed", BECOMES_DIRECTORY, .state = true,
+	  .used = { ".config/zed", ".local/share/zed", ".zed_server", ".var/app" } },
 	/* Other editors and agents. */
 	{ ".amazonq", STAYS_MISSING, .state = true },
 	{ ".clinerules", STAYS_MISSING },
 	{ ".copilot", STAYS_MISSING, .state = true },
-	{ ".devcontainer", BECOMES_DIRECTORY },
+	{ ".devcontainer", STAYS_MISSING },
 	{ ".devcontainer.json", STAYS_MISSING },
-	{ ".idea", BECOMES_DIRECTORY },
+	{ ".idea", BECOMES_DIRECTORY,
+	  .used = { ".config/JetBrains", ".cache/JetBrains", ".local/share/JetBrains",
+		    ".config/Google", ".var/app" } },
 	{ ".kiro", STAYS_MISSING, .state = true },
 	{ ".nvim.lua", STAYS_MISSING },
 	{ ".roo", STAYS_MISSING },
-	/* Holt's own, which a hub reads of a workspace. */
-	{ ".holtrc", BECOMES_DIRECTORY },
-	{ ".mittorc", BECOMES_DIRECTORY },
+	/* Holt's own: which attributes conversations have. */
+	{ ".holtrc", STAYS_MISSING },
+	{ ".mittorc", STAYS_MISSING },
 	/* What installed hooks and tools of shells run. */
 	{ ".envrc", STAYS_MISSING },
 	{ ".githooks", STAYS_MISSING },
-	{ ".husky", BECOMES_DIRECTORY },
+	{ ".husky", STAYS_MISSING },
 	{ ".lefthook.yml", STAYS_MISSING },
 	{ ".mise.toml", STAYS_MISSING },
 	{ ".npmrc", STAYS_MISSING },
@@ -80,9 +95,9 @@ static const struct project_entry {
 	{ "mise.toml", STAYS_MISSING },
 	/* Where .git is no repository git takes the folder itself for one that has HEAD, objects
 	 * and refs, or finds those two by commondir. No sandbox can make what is missing. */
-	{ "commondir", BECOMES_DIRECTORY },
-	{ "refs", BECOMES_SOCKET, .bare = true },
-	{ "objects", BECOMES_SOCKET, .bare = true, .otherwise = true },
+	{ "commondir", BECOMES_DIRECTORY, .implicit = true },
+	{ "refs", BECOMES_SOCKET, .bare = true, .implicit = true },
+	{ "objects", BECOMES_SOCKET, .bare = true, .otherwise = true, .implicit = true },
 	{ ".bash_login", BECOMES_DIRECTORY, .of_home = true },
 	{ ".bash_logout", BECOMES_DIRECTORY, .of_home = true },
 	{ ".bash_profile", BECOMES_DIRECTORY, .of_home = true },

@@ -27,6 +27,7 @@ struct db {
 	int log_pages;
 	uint64_t written, synced; /* db_written() */
 	bool failing; /* the last write failed */
+	bool killed; /* who had it last did not close it */
 };
 
 /* ---- errors -------------------------------------------------------------------------------- */
@@ -269,21 +270,29 @@ static int write_version(struct db *db, struct err *e)
 	return exec(db->sqlite, set, e);
 }
 
-/* The log's name must be on the disk before the first db_sync(). */
+static void log_name(const char *path, char ret[PATH_MAX])
+{
+	snprintf(ret, PATH_MAX, "%s-wal", path);
+}
+
+/* The log's name must be on the disk before the first db_sync(). A hub that was killed may have
+ * named files that it did not sync. What is there counts as kept from now on, so it has to be. */
 static int open_log(struct db *db, const char *path, struct err *e)
 {
 	char name[PATH_MAX];
 	char *slash;
 	autoclose int folder = -1;
 
-	snprintf(name, sizeof(name), "%s-wal", path);
+	log_name(path, name);
 	db->log = open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (db->log < 0)
 		return fail_io(errno, e);
 	slash = strrchr(name, '/');
 	snprintf(slash ? slash + 1 : name, 2, ".");
 	folder = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return folder < 0 || fsync(db->log) < 0 || fsync(folder) < 0 ? fail_io(errno, e) : 0;
+	if (folder < 0 || fsync(db->log) < 0 || (db->killed ? syncfs : fsync)(folder) < 0)
+		return fail_io(errno, e);
+	return 0;
 }
 
 static int open_files(struct db *db, const char *path, struct err *e)
@@ -320,8 +329,12 @@ static void close_files(struct db *db)
 /* What looks damaged is read once more, since a read that failed can look so. */
 static int open_all(struct db *db, const char *path, struct err *e)
 {
+	char log[PATH_MAX];
+
 	if (take_lock(db, path, e) < 0)
 		return -1;
+	log_name(path, log);
+	db->killed = access(log, F_OK) == 0;
 	for (int tries = 2; open_files(db, path, e) < 0; tries--) {
 		if (e->code != ERR_STORE_CORRUPT || tries == 1)
 			return -1;

@@ -4,8 +4,9 @@
  *
  * FAULT_ROOT is the folder. FAULT_PLAN is a file that is mapped: struct plan. FAULT_POWER is a
  * folder: each sync of a file copies its contents there, and appends to "log" which names are on
- * the disk since then. The model is the strictest that POSIX allows: what was not synced is gone.
- * The sync of a file makes its own names durable, too, as every journaling file system does.
+ * the disk since then. What was not synced may be gone, be there or be there in part: fault.py
+ * chooses. The sync of a file makes its own names durable, too, as every journaling file system
+ * does.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -23,11 +24,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum kind { OPEN, READ, WRITE, SYNC, RENAME, UNLINK, MKDIR, READDIR, KINDS };
+enum kind { OPEN, READ, WRITE, SYNC, RENAME, UNLINK, MKDIR, READDIR, LINK, TRUNCATE };
 enum mode { FAIL, DONE, KILL_BEFORE, KILL_AFTER }; /* DONE: it is done, and yet fails */
 
 struct plan {
-	int kind, mode, errnum;
+	int kinds, mode, errnum; /* kinds: a bit for each */
 	int from, to; /* the calls that fail, counted from 1 */
 	int count; /* of matching calls since it was armed */
 	int armed;
@@ -90,7 +91,7 @@ static int hit(enum kind kind, int fd, const char *name)
 	char path[PATH_MAX];
 	int before = errno, now;
 
-	if (!plan || !plan->armed || plan->kind != (int)kind)
+	if (!plan || !plan->armed || !(plan->kinds & 1 << kind))
 		return 0;
 	if (!ours(fd, name, path) || (plan->match[0] && !strstr(path, plan->match))) {
 		errno = before;
@@ -248,6 +249,23 @@ static void synced(int fd, int all)
 	errno = before;
 }
 
+/* Of a folder as it is now, where no hub writes: the same records, in a folder of their own. */
+void tree(const char *folder, const char *to)
+{
+	char name[PATH_MAX];
+	FILE *log;
+
+	root = folder;
+	power_fd = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(name, sizeof(name), "%s/log", to);
+	log = fopen(name, "w");
+	on_disk(log, folder, 1);
+	fclose(log);
+	close(power_fd);
+	power_fd = -1;
+	root = NULL;
+}
+
 static int with_sync(int rc, int fd, int all)
 {
 	if (rc == 0)
@@ -257,8 +275,8 @@ static int with_sync(int rc, int fd, int all)
 
 /* ---- the calls ------------------------------------------------------------------------------- */
 
-#define OPENS(name)                                                                                \
-	int name(const char *path, int flags, ...)                                                 \
+#define OPENS(name, at, args, ...)                                                                 \
+	int name args                                                                              \
 	{                                                                                          \
 		va_list ap;                                                                        \
 		mode_t m;                                                                          \
@@ -266,24 +284,12 @@ static int with_sync(int rc, int fd, int all)
 		va_start(ap, flags);                                                               \
 		m = flags & (O_CREAT | __O_TMPFILE) ? va_arg(ap, mode_t) : 0;                      \
 		va_end(ap);                                                                        \
-		CALL(OPEN, AT_FDCWD, path, int, real(path, flags, m));                             \
+		CALL(OPEN, at, path, int, real(__VA_ARGS__, m));                                   \
 	}
-OPENS(open)
-OPENS(open64)
-
-#define OPENATS(name)                                                                              \
-	int name(int at, const char *path, int flags, ...)                                         \
-	{                                                                                          \
-		va_list ap;                                                                        \
-		mode_t m;                                                                          \
-		REAL(name);                                                                        \
-		va_start(ap, flags);                                                               \
-		m = flags & (O_CREAT | __O_TMPFILE) ? va_arg(ap, mode_t) : 0;                      \
-		va_end(ap);                                                                        \
-		CALL(OPEN, at, path, int, real(at, path, flags, m));                               \
-	}
-OPENATS(openat)
-OPENATS(openat64)
+OPENS(open, AT_FDCWD, (const char *path, int flags, ...), path, flags)
+OPENS(open64, AT_FDCWD, (const char *path, int flags, ...), path, flags)
+OPENS(openat, at, (int at, const char *path, int flags, ...), at, path, flags)
+OPENS(openat64, at, (int at, const char *path, int flags, ...), at, path, flags)
 
 #define FD(name, kind, type, args, ...)                                                            \
 	type name args                                                                             \
@@ -298,6 +304,8 @@ FD(write, WRITE, ssize_t, (int fd, const void *p, size_t n), fd, p, n)
 FD(pwrite, WRITE, ssize_t, (int fd, const void *p, size_t n, off_t at), fd, p, n, at)
 FD(pwrite64, WRITE, ssize_t, (int fd, const void *p, size_t n, off64_t at), fd, p, n, at)
 FD(writev, WRITE, ssize_t, (int fd, const struct iovec *v, int n), fd, v, n)
+FD(ftruncate, TRUNCATE, int, (int fd, off_t n), fd, n)
+FD(ftruncate64, TRUNCATE, int, (int fd, off64_t n), fd, n)
 
 #define SYNCS(name, all)                                                                           \
 	int name(int fd)                                                                           \
@@ -337,6 +345,24 @@ int unlinkat(int at, const char *path, int flags)
 {
 	REAL(unlinkat);
 	CALL(UNLINK, at, path, int, real(at, path, flags));
+}
+
+int link(const char *from, const char *to)
+{
+	REAL(link);
+	CALL(LINK, AT_FDCWD, to, int, real(from, to));
+}
+
+int linkat(int a, const char *from, int b, const char *to, int flags)
+{
+	REAL(linkat);
+	CALL(LINK, b, to, int, real(a, from, b, to, flags));
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+	REAL(mkdir);
+	CALL(MKDIR, AT_FDCWD, path, int, real(path, mode));
 }
 
 int mkdirat(int at, const char *path, mode_t mode)

@@ -2,6 +2,7 @@
 end it, or are recorded so that the folder can be rebuilt as a power cut leaves it."""
 
 import contextlib
+import ctypes
 import errno
 import mmap
 import os
@@ -10,7 +11,9 @@ import struct
 import subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-KINDS = ('open', 'read', 'write', 'sync', 'rename', 'unlink', 'mkdir', 'readdir')
+KINDS = ('open', 'read', 'write', 'sync', 'rename', 'unlink', 'mkdir', 'readdir', 'link',
+         'truncate')
+CHANGES = ('write', 'sync', 'rename', 'unlink', 'mkdir', 'link', 'truncate')
 MODES = ('fail', 'done', 'kill_before', 'kill_after')
 PLAN = struct.Struct('7i64s')
 LAST = 1 << 30
@@ -40,13 +43,16 @@ class Fault:
             os.chmod(path, 0o777)
         with open(plan, 'r+b') as f:
             self.map = mmap.mmap(f.fileno(), PLAN.size)
+        self.library = ctypes.CDLL(library)
         self.env = {'LD_PRELOAD': library, 'FAULT_ROOT': self.root, 'FAULT_PLAN': plan}
         if power:
             self.env['FAULT_POWER'] = self.power
 
     def arm(self, kind, mode='fail', nth=1, last=None, why=errno.EIO, match=''):
-        """nth: the first call that is hit; last: the last one (None: that one alone)."""
-        self.map[:] = PLAN.pack(KINDS.index(kind), MODES.index(mode), why, nth, last or nth, 0, 1,
+        """kind: one, or several, which are counted together. nth: the first call that is hit; last:
+        the last one (None: that one alone)."""
+        kinds = sum(1 << KINDS.index(k) for k in ((kind,) if isinstance(kind, str) else kind))
+        self.map[:] = PLAN.pack(kinds, MODES.index(mode), why, nth, last or nth, 0, 1,
                                 match.encode())
 
     def disarm(self):
@@ -65,43 +71,109 @@ class Fault:
 
     # ---- power
 
-    def names(self):
-        folders, root = {}, None
-        with open(os.path.join(self.power, 'log'), encoding='utf-8', errors='surrogateescape') as f:
+    def names(self, folder):
+        folders = {}
+        with open(os.path.join(folder, 'log'), encoding='utf-8', errors='surrogateescape') as f:
             for line in f:
                 what, folder, *rest = line.rstrip('\n').split(' ', 4)
                 if what == 'D':
                     folders[folder] = {}
                 elif len(rest) == 3:
-                    folders.setdefault(folder, {})[rest[2]] = rest[:2]
+                    folders.setdefault(folder, {})[rest[2]] = tuple(rest[:2])
         return folders
 
-    def cut(self, to, owner=None):
-        """Rebuilds in `to` what was on the disk. The hub must have been killed."""
-        folders = self.names()
+    def cut(self, to, chance=None):
+        """Makes `to` what the disk may have after a power cut. The hub must have been killed. What
+        was synced is there; of what was not: nothing, or what `chance` (random.Random) chooses."""
+        synced = self.names(self.power)
+        now = os.path.join(os.path.dirname(self.power), 'now')
+        shutil.rmtree(now, ignore_errors=True)
+        os.mkdir(now)
+        self.library.tree(self.root.encode(), now.encode())
+        if chance:
+            folders = mixed_names(synced, self.names(now), chance)
+        else:
+            folders = synced
         made = os.stat(self.root)
         root = next((f for f in folders if int(f.split('-')[0]) == made.st_ino), None)
+
+        def contents(what, at):
+            old, new = (read_or(os.path.join(place, what)) for place in (self.power, now))
+            if at.endswith(BY_OTHERS):
+                whole = new or b''
+                return whole[:chance.randint(0, len(whole))] if chance and '/new/' in at else whole
+            return mixed_bytes(old or b'', new, chance) if chance and new is not None else old
 
         def one(folder, path):
             os.mkdir(path, 0o700)
             for name, (what, kind) in folders.get(folder, {}).items():
                 at = os.path.join(path, name)
-                kept = os.path.join(self.power, what)
                 if kind == 'd':
                     one(what, at)
-                elif name.endswith(BY_OTHERS):
-                    shutil.copyfile(os.path.join(self.root, os.path.relpath(at, to)), at)
-                elif os.path.exists(kept):
-                    shutil.copyfile(kept, at)
-                else:
-                    open(at, 'w').close()
-                if kind != 'd':
-                    os.chmod(at, 0o600)
-        if root is None:
-            os.mkdir(to, 0o700)
-        else:
-            one(root, to)
-        if owner is not None:
-            for folder, below, files in os.walk(to):
-                for name in ('.', *files):
-                    os.chown(os.path.join(folder, name), owner.st_uid, owner.st_gid)
+                    continue
+                with open(at, 'wb') as f:
+                    f.write(contents(what, at) or b'')
+                os.chmod(at, 0o600)
+        one(root, to)
+
+
+def read_or(path):
+    try:
+        with open(path, 'rb') as f:
+            return f.read()
+    except FileNotFoundError:
+        return None
+
+
+SECTOR = 512
+
+
+def mixed_bytes(old, new, chance):
+    """A file whose last sync was at `old`: none or all of what was written since then; any sectors
+    of what was written over, and what was appended up to any byte."""
+    how = chance.choice(('old', 'new', 'torn', 'torn'))
+    if how != 'torn' or old == new:
+        return new if how == 'new' else old
+    same = min(len(old), len(new))
+    kept = b''.join(chance.choice((old, new))[i:min(i + SECTOR, same)]
+                    for i in range(0, same, SECTOR))
+    longest = max(old, new, key=len)
+    return kept + longest[same:chance.randint(same, len(longest))]
+
+
+def places(folders):
+    found = {}
+    for folder, entries in folders.items():
+        for name, (what, kind) in entries.items():
+            found.setdefault((what, kind), set()).add((folder, name))
+    return found
+
+
+def mixed_names(synced, now, chance):
+    """Each file and folder is where it was at the last sync, or where it is now. A rename is done
+    or not; it leaves nothing at both places, or at none."""
+    old, new = places(synced), places(now)
+    every = sorted(set(old) | set(new))
+
+    def may_stay(one):
+        was, is_ = old.get(one, set()), new.get(one, set())
+        if one[1] == 'd' and is_ and was > is_:
+            return False  # its new name was synced, so the old one went
+        return is_ or not any(name.endswith(BY_OTHERS) for _, name in was)
+    stays = {one for one in every if may_stay(one) and chance.random() < 0.5}
+
+    def at(one):
+        return (old if one in stays else new).get(one, set())
+    while True:
+        taken = {place: one for one in every if one not in stays for place in at(one)}
+        missing = {one[0] for one in every if one[1] == 'd' and not at(one)}
+        moved = {one for one in stays if any(taken.get(place, one) != one or place[0] in missing
+                                             for place in at(one))}
+        if not moved:
+            break
+        stays -= moved
+    folders = {folder: {} for folder in (*synced, *now)}
+    for one in every:
+        for folder, name in at(one):
+            folders[folder][name] = one
+    return folders

@@ -1,0 +1,123 @@
+"""The hub, or its warden, is killed before or after each call of an act (N = 1, 2, ...), and the
+power is cut there. The next start holds every promise that was answered, deletes nothing that has
+no row, and is ready. `make test` does a part of the rounds, `make soak` all."""
+
+import os
+import random
+import shutil
+
+from client import until
+from door import Closed
+from rest import Failed
+from soak import FULL
+from test_faults import (ACTS, SEED, Stop, begin, check_audit,  # noqa: F401
+                         home, library)
+from fault import CHANGES, LAST, Fault  # test_faults knows where it is
+
+GONE = (OSError, EOFError, Closed)
+# What a start may remove: files that were being written, and the registry's own.
+PASSING = ('new', '.new', 'warden', 'registry.db', 'plan')
+
+
+def chosen(points, chance):
+    points = list(points)
+    return points if FULL else chance.sample(points, min(len(points), 1 + len(points) // 40))
+
+
+class Life:
+    """Of one data folder: what was answered, by one hub after the other."""
+
+    def __init__(self, begin, home, fault):  # noqa: F811
+        self.begin, self.home, self.fault = begin, home, fault
+        self.kept, self.n, self.tried = [], 0, 0
+        self.hub = self.start(home, fault)
+
+    def start(self, home, fault=None):  # noqa: F811
+        before = files(home)
+        hub = self.begin(home, fault)
+        hub.token  # read before anything fails
+        until(lambda: hub.ask(path='/readyz').status == 200, what='a hub that is ready')
+        lost = before - files(home)
+        assert not lost, lost
+        self.tried += 1
+        return hub
+
+    def ask(self, act):
+        """Whether it was answered, with success; None: the hub did not answer."""
+        try:
+            act.do(self.hub, self.n)
+        except Failed as e:
+            assert e.status >= 500, e
+            return None
+        except GONE:
+            return None
+        return True
+
+    def holds(self, hub, about):
+        lost = [(type(act).__name__, n) for act, n in self.kept if not act.is_done(hub, n)]
+        assert not lost, (SEED, *about, lost)
+        try:
+            check_audit(hub)
+        except AssertionError as e:
+            # Its head may reach the disk before records that nobody was promised.
+            assert about[-1] == 'cut' and 'records before this one are lost' in str(e), about
+
+    def kill(self):
+        self.hub.proc.kill()
+        self.hub.proc.wait()
+
+
+def files(home):  # noqa: F811
+    """What stands for somebody's work in a data folder: the numbers of its files."""
+    found = set()
+    for top in ('snapshots', 'workspaces', 'conversations'):
+        for folder, _, names in os.walk(os.path.join(home, top)):
+            if not set(os.path.relpath(folder, home).split('/')) & set(PASSING):
+                found |= {(os.lstat(os.path.join(folder, name)).st_ino, name) for name in names
+                          if not name.startswith('.')}
+    return found
+
+
+def test_killed_at_each_change(begin, library, home, tmp_path):  # noqa: F811
+    place = os.path.join(tmp_path, 'place')
+    os.mkdir(place)
+    life, chance = Life(begin, home, Fault(library, home, place, power=True)), random.Random(SEED)
+    cuts = 0
+    for act in (act() for act in ACTS):
+        act.prepare(life.hub, life.n)
+        life.fault.arm(CHANGES, 'fail', LAST)
+        assert life.ask(act), act
+        changes = life.fault.disarm()
+        life.kept.append((act, life.n))
+        for nth, mode in chosen(((n, mode) for n in range(1, changes + 1)
+                                 for mode in ('kill_before', 'kill_after')), chance):
+            life.n += 1
+            about = (type(act).__name__, mode, nth)
+            act.prepare(life.hub, life.n)
+            with life.fault.armed(CHANGES, mode, nth):
+                answered = life.ask(act)
+            if answered:
+                life.kept.append((act, life.n))
+            life.kill()
+            for _ in range(8 if FULL else 1):
+                copy = os.path.join(tmp_path, f'cut{cuts}')
+                life.fault.cut(copy, chance)
+                shutil.copy(os.path.join(home, 'config.json'), copy)
+                again = life.start(copy)
+                life.holds(again, (*about, 'cut'))
+                assert again.end() == 0, again.said()
+                shutil.rmtree(copy)
+                cuts += 1
+            life.hub = life.start(home, life.fault)
+            if not act.is_done(life.hub, life.n):
+                assert not answered, (SEED, *about)
+                if isinstance(act, Stop):
+                    state = life.hub.call('GET', f'/v1/sandboxes/b{life.n}')['state']
+                    assert state == 'running', (SEED, *about, state)
+                act.do(life.hub, life.n)
+            assert act.is_done(life.hub, life.n), (SEED, *about)
+            life.kept.append((act, life.n))
+        life.n += 1
+    life.holds(life.hub, ('at the end',))
+    assert life.hub.end() == 0
+    print(f'{life.tried - cuts} starts after kills, {cuts} after power cuts')

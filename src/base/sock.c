@@ -11,13 +11,24 @@ bool sock_passes(int errnum)
 	return errnum == EAGAIN || errnum == EINTR || errnum == ENOMEM || errnum == ENOBUFS;
 }
 
+/* Whether a call that failed is to be made again, after a pause where the kernel is short. */
+static bool try_again(int *tries)
+{
+	if (!sock_passes(errno) || errno == EAGAIN || ++*tries == SHORT_TRIES)
+		return false;
+	if (errno != EINTR)
+		poll(NULL, 0, SHORT_MS);
+	return true;
+}
+
 ssize_t sock_send(int socket, const void *msg, size_t n, const int *fds, size_t n_fds, int flags)
 {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(SOCK_FDS_MAX * sizeof(int))];
 	struct iovec iov = { .iov_base = (void *)msg, .iov_len = n };
 	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
 	struct cmsghdr *c = (void *)control;
-	ssize_t sent = -1;
+	ssize_t sent;
+	int tries = 0;
 
 	if (n_fds > SOCK_FDS_MAX) {
 		errno = E2BIG;
@@ -32,13 +43,9 @@ ssize_t sock_send(int socket, const void *msg, size_t n, const int *fds, size_t 
 		c->cmsg_len = (socklen_t)CMSG_LEN(n_fds * sizeof(int));
 		memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
 	}
-	for (int tries = 0; tries < SHORT_TRIES; tries++) {
+	do {
 		sent = sendmsg(socket, &mh, flags | MSG_NOSIGNAL);
-		if (sent >= 0 || !sock_passes(errno) || errno == EAGAIN)
-			break;
-		if (errno != EINTR)
-			poll(NULL, 0, SHORT_MS);
-	}
+	} while (sent < 0 && try_again(&tries));
 	return sent;
 }
 
@@ -53,9 +60,14 @@ ssize_t sock_recv_short(int socket, void *msg, size_t max, int *fds, size_t *n_f
 			     .msg_control = control,
 			     /* not CMSG_SPACE: the kernel would put one more into its padding */
 			     .msg_controllen = (socklen_t)CMSG_LEN(*n_fds * sizeof(int)) };
-	ssize_t n = recvmsg(socket, &mh, flags | MSG_CMSG_CLOEXEC);
-	struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&mh);
+	struct cmsghdr *c;
+	ssize_t n;
+	int tries = 0;
 
+	do {
+		n = recvmsg(socket, &mh, flags | MSG_CMSG_CLOEXEC);
+	} while (n < 0 && try_again(&tries));
+	c = n < 0 ? NULL : CMSG_FIRSTHDR(&mh);
 	*n_fds = 0;
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
 		*n_fds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);

@@ -16,8 +16,9 @@ bool sock_passes(int errnum);
  * those of sendmsg(). -1 with errno. */
 ssize_t sock_send(int socket, const void *msg, size_t n, const int *fds, size_t n_fds, int flags);
 
-/* recvmsg; *n_fds is how many descriptors fds can take (at most SOCK_FDS_MAX), then how many came;
- * more are closed. They are close-on-exec. 0 at the end, -1 with errno (*n_fds is 0 then). */
+/* recvmsg, which retries in the same way; *n_fds is how many descriptors fds can take (at most
+ * SOCK_FDS_MAX), then how many came; more are closed. They are close-on-exec. 0 at the end, -1 with
+ * errno (*n_fds is 0 then). */
 ssize_t sock_recv(int socket, void *msg, size_t max, int *fds, size_t *n_fds, int flags);
 /* The same. *ret_short: more descriptors were sent than this process could open. */
 ssize_t sock_recv_short(int socket, void *msg, size_t max, int *fds, size_t *n_fds, int flags,

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/sock.h"
 #include "box/warden/internal.h"
 #include "box/warden/message.h"
 
@@ -754,7 +755,7 @@ static void map_body(struct body *b)
 
 	err_set(&e, ERR_GUEST, "the new sandbox's first process died");
 	if (spawn_map(&warden.host, b->pid, b->uid, b->limits.root, &e) == 0 &&
-	    send(b->socket, &go, sizeof(go), MSG_NOSIGNAL) >= 0)
+	    sock_send(b->socket, &go, sizeof(go), NULL, 0, 0) >= 0)
 		return;
 	if (recv(b->socket, &last, sizeof(last), MSG_DONTWAIT) == sizeof(last) &&
 	    last.h.type == IM_SETUP_FAILED)
@@ -774,8 +775,8 @@ void body_says(struct body *b)
 	ssize_t n = recv(b->socket, &m, sizeof(m), MSG_DONTWAIT);
 	struct err e = ERR_INIT;
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
+	if (n < 0 && sock_passes(errno))
+		return; /* the message is still there */
 	if (!sets_itself_up(b) || n < (ssize_t)sizeof(struct im_head)) {
 		epoll_ctl(warden.epoll, EPOLL_CTL_DEL, b->socket, NULL);
 		return; /* it is ending: its pidfd reports that */

@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/sock.h"
 #include "box/warden/internal.h"
 
 /* ---- the broom ------------------------------------------------------------------------------- */
@@ -41,13 +42,14 @@ static _Noreturn void broom_main(int from)
 	enum { SOCKET = STDERR_FILENO + 1 };
 	int null = open("/h/dev/null", O_RDWR | O_CLOEXEC);
 	uint32_t layer;
+	size_t none = 0;
 
 	prctl(PR_SET_NAME, "holt-broom");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (dup2(null, STDERR_FILENO) < 0 || dup2(from, SOCKET) < 0)
 		_exit(1);
 	syscall(SYS_close_range, SOCKET + 1, ~0u, 0);
-	while (recv(SOCKET, &layer, sizeof(layer), 0) == (ssize_t)sizeof(layer))
+	while (sock_recv(SOCKET, &layer, sizeof(layer), NULL, &none, 0) == (ssize_t)sizeof(layer))
 		store_layer_remove(layer);
 	_exit(0);
 }
@@ -81,7 +83,7 @@ bool broom_take(uint32_t layer)
 		broom_start();
 	if (broom < 0)
 		return false;
-	if (send(broom, &layer, sizeof(layer), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+	if (sock_send(broom, &layer, sizeof(layer), NULL, 0, MSG_DONTWAIT) >= 0)
 		return true;
 	if (errno != EAGAIN) {
 		log_warn("the broom has ended: %s", strerror(errno));

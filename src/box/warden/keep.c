@@ -112,7 +112,7 @@ void hub_arrived(void)
 		: warden.hub >= 0 ? WM_GREET_BUSY
 				  : WM_GREET_FREE;
 	snprintf(m.build, sizeof(m.build), "%s", BUILD_ID);
-	if (send(socket, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ||
+	if (sock_send(socket, &m, sizeof(m), NULL, 0, MSG_DONTWAIT) < 0 ||
 	    m.state != WM_GREET_FREE || watch(socket, NULL, TAG_HUB) < 0)
 		return;
 	warden.hub = take_fd(&socket);
@@ -179,7 +179,7 @@ void hub_begins(const struct wm_hello *m, size_t n, int log)
 		return;
 	}
 	if (warden_set_anew(m, &failed.err) < 0) {
-		if (send(warden.hub, &failed, sizeof(failed), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		if (sock_send(warden.hub, &failed, sizeof(failed), NULL, 0, MSG_DONTWAIT) < 0)
 			log_debug("the hub hears nothing: %s", strerror(errno));
 		hub_gone();
 		return;
@@ -261,7 +261,7 @@ static void reset_all(void)
 		b->sleep_seq = b->wake_seq = 0;
 		m.stay_stopped = b->still;
 		if (b->state == BODY_LIVE && b->sleep == BODY_AWAKE &&
-		    send(b->socket, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		    sock_send(b->socket, &m, sizeof(m), NULL, 0, MSG_DONTWAIT) < 0)
 			log_debug("an init hears nothing: %s", strerror(errno));
 	}
 }

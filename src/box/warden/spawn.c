@@ -58,7 +58,7 @@ static _Noreturn void give_up(int socket, const char *stage, int errnum)
 	struct im_setup_failed m = { .h = { IM_SETUP_FAILED, 0 }, .errnum = errnum };
 
 	snprintf(m.stage, sizeof(m.stage), "%s", stage);
-	send(socket, &m, sizeof(m), MSG_NOSIGNAL);
+	sock_send(socket, &m, sizeof(m), NULL, 0, 0);
 	_exit(1);
 }
 
@@ -456,15 +456,16 @@ static int ask_for_map(int socket)
 {
 	const struct im_head m = { IM_MAP_ME, 0 };
 
-	return send(socket, &m, sizeof(m), MSG_NOSIGNAL) < 0 ? -1 : 0;
+	return sock_send(socket, &m, sizeof(m), NULL, 0, 0) < 0 ? -1 : 0;
 }
 
 /* Waits until its map is written. */
 static int await_map(int socket)
 {
 	struct im_head answer;
+	size_t none = 0;
 
-	if (recv(socket, &answer, sizeof(answer), 0) == (ssize_t)sizeof(answer))
+	if (sock_recv(socket, &answer, sizeof(answer), NULL, &none, 0) == (ssize_t)sizeof(answer))
 		return 0;
 	errno = EPIPE;
 	return -1;

@@ -101,6 +101,24 @@ def test_who_ends_a_sandbox_is_told_what_its_revision_lacks(hub):
     assert 'left_out' not in hub.call('DELETE', f'/v1/sandboxes/{plain}'), 'nothing was'
 
 
+def test_a_sandbox_whose_last_revision_fails_is_ended_only_on_purpose(hub):
+    """The failure names what loses the changes, and that verb loses no others."""
+    hub.post('/v1/workspaces', name='fails')
+    box = hub.create(workspace='fails')
+    hub.exec(box, 'echo 1 > f')
+    hub.ok('ws', 'commit', 'fails')
+    hub.exec(box, 'echo 2 > f; p=$(printf "d/%.0s" $(seq 70)); mkdir -p $p')
+    for _ in range(2):
+        done = hub.fails(FAILED, 'holt down --discard', 'down', box)
+        assert b'not ended' in done.stderr, done
+        assert hub.exec(box, 'cat f')['stdout'] == '2\n'
+    hub.ok('down', '--discard', box)
+    assert box not in hub.names()
+    again = hub.create(workspace='fails')
+    assert hub.exec(again, 'cat f')['stdout'] == '1\n'
+    hub.ok('down', again)
+
+
 def test_a_tools_life(hub):
     """Make, write, run, look, remove: as the manual page has it."""
     assert hub.ok('up', 'host', '--name', 'agent-tool-call', '--ttl', '10m') == b'agent-tool-call\n'

@@ -7,15 +7,24 @@
 
 struct each_options {
 	struct verb_options common;
-	bool all;
+	bool all, discard;
 };
 
-static const struct option_row rows[] = {
-	OPTION(struct each_options, all, OPTION_FLAG, "all", .letter = 'a',
-	       .doc = "All sandboxes of the hub, instead of names."),
+#define ALL_ROW                                                                                    \
+	OPTION(struct each_options, all, OPTION_FLAG, "all", .letter = 'a',                        \
+	       .doc = "All sandboxes of the hub, instead of names.")
+
+static const struct option_row rows[] = { ALL_ROW, HELP_ROW(struct each_options) };
+static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+
+static const struct option_row down_rows[] = {
+	ALL_ROW,
+	OPTION(struct each_options, discard, OPTION_FLAG, "discard",
+	       .doc = "Make no last revision of a workspace: its changes since the one before are "
+		      "lost."),
 	HELP_ROW(struct each_options),
 };
-static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+static const struct option_table down_options = OPTION_TABLE(down_rows, .mixed = true);
 
 enum { NAMES_MAX = 1024 };
 
@@ -102,37 +111,57 @@ static int stop_one(struct hub_link *l, const char *name, struct err *e)
 	return hub_link_ask(l, "POST", path, STR_LIT("{}"), NULL, e);
 }
 
-static int end_one(struct hub_link *l, const char *name, struct err *e)
+static int end_at(struct hub_link *l, const char *name, const char *query, struct err *e)
 {
 	AUTO(json_free) struct json_doc *doc = NULL;
 	char path[256];
 
-	if (hub_link_path(path, sizeof(path), name, "", e) < 0 ||
+	if (hub_link_path(path, sizeof(path), name, query, e) < 0 ||
 	    hub_link_ask(l, "DELETE", path, STR_NONE, &doc, e) < 0)
 		return -1;
 	hub_link_tell_left_out(json_root(doc));
 	return 0;
 }
 
-#define EACH(name_, alias_, doc_, f)                                                               \
-	static int run_##name_(const struct verb_input *in)                                        \
-	{                                                                                          \
-		return for_each(in, f);                                                            \
-	}                                                                                          \
+static int end_one(struct hub_link *l, const char *name, struct err *e)
+{
+	return end_at(l, name, "", e);
+}
+
+static int discard_one(struct hub_link *l, const char *name, struct err *e)
+{
+	return end_at(l, name, "?discard=true", e);
+}
+
+static int run_down(const struct verb_input *in)
+{
+	const struct each_options *o = in->options;
+
+	return for_each(in, o->discard ? discard_one : end_one);
+}
+
+#define VERB(name_, alias_, doc_, options_)                                                         \
 	const struct verb name_##_verb = {                                                         \
 		.name = #name_,                                                                    \
 		.alias = (alias_),                                                                 \
 		.usage = "NAME...|--all",                                                          \
 		.doc = (doc_),                                                                     \
 		.page = "holt-sandbox",                                                            \
-		.options = &options,                                                               \
+		.options = &(options_),                                                            \
 		.size = sizeof(struct each_options),                                               \
 		.max_operands = NAMES_MAX,                                                         \
 		.usage_exit = 2,                                                                   \
 		.run = run_##name_,                                                                \
 	}
 
+#define EACH(name_, alias_, doc_, f)                                                               \
+	static int run_##name_(const struct verb_input *in)                                        \
+	{                                                                                          \
+		return for_each(in, f);                                                            \
+	}                                                                                          \
+	VERB(name_, alias_, doc_, options)
+
 EACH(pause, NULL, "Pause sandboxes of the hub; memory and files stay.", pause_one);
 EACH(resume, "start", "Continue paused sandboxes of the hub, and start stopped ones.", resume_one);
 EACH(stop, NULL, "Stop sandboxes: their processes end, their files stay.", stop_one);
-EACH(down, "rm", "Remove sandboxes of the hub, with processes and files.", end_one);
+VERB(down, "rm", "Remove sandboxes of the hub, with processes and files.", down_options);

@@ -237,6 +237,7 @@ static void on_saved(void *arg, struct hub_sandbox *same, const struct err *err)
 {
 	struct hub_sandbox_op *op = arg;
 	struct hub_sandbox *l = op->hs;
+	struct err why;
 
 	(void)same;
 	l->stopping = false;
@@ -245,7 +246,12 @@ static void on_saved(void *arg, struct hub_sandbox *same, const struct err *err)
 		return;
 	}
 	hub_sandbox_arm(l);
-	hub_sandbox_op_end(op, err);
+	if (err) {
+		why = *err;
+		err_wrap(&why, "it is not ended, since its last revision can't be made; `holt down "
+			       "--discard` ends it without its changes since the one before");
+	}
+	hub_sandbox_op_end(op, err ? &why : NULL);
 }
 
 static void end_running(struct hub_sandbox_op *op, bool save)

@@ -405,6 +405,24 @@ def test_a_hub_that_starts_on_a_full_disk(begin, disk):
 
 # ---- a sandbox's own -----------------------------------------------------------------------------
 
+def test_a_hub_that_ends_on_a_full_disk(disk, begin):
+    """It says which sandboxes it could not stop, and the next one has them with their files."""
+    hub = begin()
+    boxes = [hub.create() for _ in range(2)]
+    for box in boxes:
+        hub.sh(box, f'head -c {NEEDED} /dev/urandom > f')
+    disk.fill()
+    done = disk.run('hub', 'stop', env=hub.env, text=True)
+    assert done.returncode == 125 and 'run on for the next hub' in done.stderr, done
+    assert all(f'not stopped is sandbox {box}: ' in done.stderr for box in boxes), done
+    assert hub.proc.wait() == 125
+    disk.empty()
+    again = begin()
+    assert all(again.sh(box, 'wc -c < f') == f'{NEEDED}\n' for box in boxes)
+    done = disk.run('hub', 'stop', env=hub.env, text=True)
+    assert done.returncode == 0 and 'not stopped' not in done.stderr, done
+
+
 def test_of_a_sandbox(me, tmp_path):
     """Full of one file, or of many without content."""
     hub = Hub(me, tmp_path, '--pool', '0')

@@ -74,3 +74,29 @@ def test_what_ends_is_told(home_of):  # noqa: F811
     assert '1 sandbox to be removed' in done.stderr, done  # the one with a limit on idle time
     assert served.wait() == 0
     served.stdout.close()
+
+
+def test_hubs_that_are_killed_leave_one_sandbox_of_code(home_of):  # noqa: F811
+    """The next hub runs code in the one that is there."""
+    for n in range(4):
+        served = home_of.serve()
+        assert home_of.run('js', '-', input=f'{n} + 1') == f'{n + 1}\n'
+        assert home_of.run('ls').count('\n') == 2, n
+        served.kill()
+        served.wait()
+
+
+def test_what_is_not_used_ends_without_a_hub(home_of):  # noqa: F811
+    """As it would with one; what has no such limit stays."""
+    served = home_of.serve()
+    home_of.run('up', '--name', 'stays')
+    home_of.run('up', '--name', 'kept', '--idle', '10s', '--retention', 'stop')
+    others = host.below(served.pid)
+    home_of.run('up', '--name', 'goes', '--idle', '10s')
+    goes = host.below(served.pid).keys() - others.keys()
+    served.kill()
+    served.wait()
+    assert goes
+    until(lambda: not host.below().keys() & goes, what='the end of what nobody uses')
+    assert others.keys() - {served.pid} <= host.below().keys()
+    assert {line.split()[0] for line in home_of.run('ls').splitlines()[1:]} == {'stays', 'kept'}

@@ -266,6 +266,8 @@ bool sandbox_adopted(const struct sandbox *sb); /* made by an earlier process */
 
 /* Counts from now; 0: none. */
 int sandbox_set_ttl(struct sandbox *sb, uint64_t ttl_ms, struct err *e) MUST_USE;
+/* Destroyed when there was no process like this one for so long; 0: not. */
+int sandbox_set_idle(struct sandbox *sb, uint32_t idle_ms, struct err *e) MUST_USE;
 
 /* The record from the spec or the last sandbox_set_record(), which survives into a later process.
  * A fork has its source's. Borrowed until it is set again. */

@@ -120,6 +120,7 @@ struct sandbox {
 	struct limits limits;
 	uint64_t ttl_ms;
 	uint64_t dies_at_ms; /* 0: never */
+	uint32_t idle_ms; /* ended when there was no hub for so long; 0: not */
 	char *cwd;
 	char **env; /* "NAME=value", n_env of them; later ones override earlier ones */
 	size_t n_env;

@@ -94,6 +94,7 @@ int record_send(struct sandbox *sb, struct err *e)
 		.key = sb->key,
 		.dies_at_ms = sb->dies_at_ms,
 		.paused = sb->paused,
+		.idle_ms = sb->idle_ms,
 	};
 
 	if (buf_add(&b, &m, sizeof(m), e) < 0 || write_record(sb, &b, e) < 0)

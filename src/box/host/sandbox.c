@@ -604,6 +604,14 @@ int sandbox_set_ttl(struct sandbox *sb, uint64_t ttl_ms, struct err *e)
 	return sb->box->warden_dir ? record_send(sb, e) : 0;
 }
 
+int sandbox_set_idle(struct sandbox *sb, uint32_t idle_ms, struct err *e)
+{
+	if (sb->idle_ms == idle_ms)
+		return 0;
+	sb->idle_ms = idle_ms;
+	return sb->live && sb->box->warden_dir ? record_send(sb, e) : 0;
+}
+
 /* Requests wait in the socket while init is busy. The kernel grants at most twice the default,
  * which is some hundred requests. */
 static void make_room(int socket)

@@ -475,6 +475,7 @@ struct body {
 	 * hub */
 	uint32_t made_seq;
 	uint64_t dies_at_ms; /* ended by the warden at this time if there is no hub; 0: never */
+	uint32_t idle_ms; /* likewise when there was none for so long; 0: not */
 	char *record; /* owned; NULL: the hub has not confirmed it */
 	size_t record_n;
 	bool still; /* paused according to the record */

@@ -40,7 +40,7 @@ static struct {
 	uid_t owner;
 	bool ends; /* everything ends with the present hub */
 	bool is_new; /* the hub has connected and said nothing yet */
-	uint64_t hello_until, alone_until; /* clock_ms() */
+	uint64_t hello_until, alone_at, alone_until; /* clock_ms() */
 	uint64_t linger_ms;
 	uint32_t epoch; /* epoch of the last IM_RESET */
 } keep;
@@ -158,15 +158,25 @@ static void hand_over_all(void)
 	}
 }
 
+/* When it ends without a hub; 0: never. */
+static uint64_t body_due(const struct body *b)
+{
+	uint64_t idle = b->idle_ms ? keep.alone_at + b->idle_ms : 0;
+
+	if (b->state != BODY_LIVE)
+		return 0;
+	return idle && (!b->dies_at_ms || idle < b->dies_at_ms) ? idle : b->dies_at_ms;
+}
+
 static void end_overdue(uint64_t now)
 {
 	for (uint32_t i = 0; i < warden.n_bodies; i++) {
-		struct body *b = &warden.bodies[i];
+		uint64_t due = body_due(&warden.bodies[i]);
 
-		if (b->state != BODY_LIVE || !b->dies_at_ms || b->dies_at_ms > now)
+		if (!due || due > now)
 			continue;
 		log_info("a sandbox has reached its time to live");
-		kill_body(b);
+		kill_body(&warden.bodies[i]);
 	}
 }
 
@@ -207,6 +217,7 @@ int keep_record(const struct hub_message *in, struct err *e)
 	b->record = record;
 	b->record_n = n;
 	b->dies_at_ms = m->dies_at_ms;
+	b->idle_ms = m->idle_ms;
 	b->still = m->paused;
 	return 0;
 }
@@ -281,7 +292,8 @@ void hub_gone(void)
 	forsake_requests();
 	undo_unconfirmed();
 	reset_all();
-	keep.alone_until = clock_ms() + keep.linger_ms;
+	keep.alone_at = clock_ms();
+	keep.alone_until = keep.alone_at + keep.linger_ms;
 }
 
 int end_with_hub(const struct hub_message *in, struct err *e)
@@ -299,10 +311,10 @@ static uint64_t next_deadline(void)
 	uint64_t next = keep.is_new ? keep.hello_until : keep.alone_until;
 
 	for (uint32_t i = 0; i < warden.n_bodies; i++) {
-		const struct body *b = &warden.bodies[i];
+		uint64_t due = body_due(&warden.bodies[i]);
 
-		if (b->state == BODY_LIVE && b->dies_at_ms && b->dies_at_ms < next)
-			next = b->dies_at_ms;
+		if (due && due < next)
+			next = due;
 	}
 	return next;
 }

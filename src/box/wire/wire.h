@@ -233,7 +233,7 @@ struct wm_record {
 	uint64_t key;
 	uint64_t dies_at_ms; /* on the monotonic clock; 0: never */
 	uint32_t paused;
-	uint32_t pad;
+	uint32_t idle_ms; /* ended when there was no hub for so long; 0: not */
 };
 
 /* The beginning of the record. The working directory, n_env variables and n_argv arguments of the

@@ -15,13 +15,18 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/folder.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "cli/common/home.h"
 
 enum {
 	YIELD_MS = 20000, /* what is in flight in the other hub has half of that to finish */
 	PAUSE_US = 5000,
+	LEFT_MAX = 512, /* bytes of a line about a sandbox */
 };
+
+/* How lines about sandboxes begin that the hub has left to the next one. */
+#define LEFT "left "
 
 static int open_file(int flags, struct err *e)
 {
@@ -39,16 +44,17 @@ static int open_file(int flags, struct err *e)
 /* What a hub wrote there. */
 static void read_file(int fd, struct claim *ret)
 {
-	char text[PATH_MAX + 64];
+	char text[PATH_MAX + 64], *end;
 	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
 	int yields, at = 0;
 
 	text[n < 0 ? 0 : n] = '\0';
-	if (n <= 0 || text[n - 1] != '\n' ||
+	end = strchr(text, '\n');
+	if (!end ||
 	    sscanf(text, "yields %d since %" SCNd64 " socket %n", &yields, &ret->since, &at) != 2 ||
 	    !at)
 		return;
-	text[n - 1] = '\0';
+	*end = '\0';
 	ret->yields = yields != 0;
 	snprintf(ret->socket, sizeof(ret->socket), "%.*s", PATH_MAX - 1, text + at);
 }
@@ -233,6 +239,8 @@ static int await_lock(int fd, bool yields, struct err *e)
 	return 0;
 }
 
+static int claimed = -1; /* the file, which this process has locked */
+
 int claim_take(const struct claim *mine, struct err *e)
 {
 	autoclose int fd = open_file(O_RDWR | O_CREAT, e);
@@ -247,6 +255,41 @@ int claim_take(const struct claim *mine, struct err *e)
 	if (ftruncate(fd, 0) < 0 || fd_write(fd, text, (size_t)n) < 0 ||
 	    fcntl(fd, F_SETLK, &said) < 0)
 		return err_sys(e, errno, "write who has the data folder");
-	take_fd(&fd); /* closing it would give the lock back */
+	claimed = take_fd(&fd); /* closing it would give the lock back */
 	return 0;
+}
+
+void claim_leave(struct str sandbox, const char *why)
+{
+	char line[LEFT_MAX];
+	int n = snprintf(line, sizeof(line), LEFT "%.*s: %s\n", STR_ARG(sandbox), why);
+
+	if (claimed >= 0 && fd_write(claimed, line, (size_t)n) < 0)
+		log_error("hub stop can't tell of sandbox %.*s: %s", STR_ARG(sandbox),
+			  strerror(errno));
+}
+
+int claim_left(void (*on_left)(const char *text), struct err *e)
+{
+	char line[PATH_MAX + 64];
+	int fd, n = 0;
+	FILE *f;
+
+	*e = ERR_INIT;
+	fd = open_file(O_RDONLY, e);
+	if (fd < 0)
+		return e->code == ERR_NONE ? 0 : -1;
+	f = fdopen(fd, "r");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (strncmp(line, LEFT, strlen(LEFT)) != 0)
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		on_left(line + strlen(LEFT));
+		n++;
+	}
+	if (f)
+		fclose(f);
+	else
+		close(fd);
+	return n;
 }

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/str.h"
 
 struct claim {
 	pid_t pid; /* 0: it has another PID namespace */
@@ -32,6 +33,11 @@ bool claim_listens(const struct claim *c, const char *address);
 /* Takes it for this process, until that ends; its pid and time are filled in. A hub that yields is
  * told to (SIGUSR1) and waited for. ERR_STORE_LOCKED with claim_text() where another one has it. */
 int claim_take(const struct claim *mine, struct err *e) MUST_USE;
+
+/* By the hub that has it: a sandbox that it could not stop at its end. claim_left() tells each of
+ * the last hub, until another one takes the folder, and returns how many there are. */
+void claim_leave(struct str sandbox, const char *why);
+int claim_left(void (*on_left)(const char *text), struct err *e) MUST_USE;
 
 /* Sends it a signal. 1: sent, 0: there is none; ERR_UNSUPPORTED where its process can't be seen. */
 int claim_signal(int number, struct err *e) MUST_USE;

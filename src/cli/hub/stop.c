@@ -7,10 +7,11 @@
 
 #include "base/clock.h"
 #include "cli/common/claim.h"
+#include "cli/common/safe.h"
 #include "cli/link/link.h"
 
 /* Gigabytes of files are packed within that. */
-enum { STOP_MS = 900000, PAUSE_US = 10000 };
+enum { STOP_MS = 900000, PAUSE_US = 10000, EXIT_LEFT = 125 };
 
 struct stop_options {
 	struct verb_options common;
@@ -59,6 +60,29 @@ static void tell(const struct hub_counts *n)
 			n->commands + n->forwards == 1 ? "s" : "");
 }
 
+static void tell_left(const char *text)
+{
+	fputs("holt: not stopped is sandbox ", stderr);
+	safe_line(stderr, str_of(text));
+	fputc('\n', stderr);
+}
+
+/* The exit status, by how the hub has ended. */
+static int tell_end(void)
+{
+	struct err e = ERR_INIT;
+	const int left = claim_left(tell_left, &e);
+
+	if (left < 0)
+		return cli_fail(&e);
+	if (left == 0)
+		return 0;
+	fputs("      They run on for the next hub, for a day at most. Remove the cause, and stop or "
+	      "remove them: holt stop, holt down.\n",
+	      stderr);
+	return EXIT_LEFT;
+}
+
 static int run(const struct verb_input *in)
 {
 	const struct stop_options *o = in->options;
@@ -76,8 +100,9 @@ static int run(const struct verb_input *in)
 	}
 	if (held < 0 || (held > 0 && await_end(&c, &e) < 0))
 		return cli_fail(&e);
-	if (held == 0)
-		fputs("no hub runs\n", stderr);
+	if (held > 0)
+		return tell_end();
+	fputs("no hub runs\n", stderr);
 	return 0;
 }
 

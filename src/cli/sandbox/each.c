@@ -140,7 +140,7 @@ static int run_down(const struct verb_input *in)
 	return for_each(in, o->discard ? discard_one : end_one);
 }
 
-#define VERB(name_, alias_, doc_, options_)                                                         \
+#define VERB(name_, alias_, doc_, options_)                                                        \
 	const struct verb name_##_verb = {                                                         \
 		.name = #name_,                                                                    \
 		.alias = (alias_),                                                                 \

@@ -131,6 +131,7 @@ struct serve {
 	bool leaves; /* the start failed, or it yields: the sandboxes must not be ended */
 	bool removes; /* they end for good */
 	bool took_over; /* from a hub that has ended */
+	bool left; /* a sandbox could not be stopped at the end */
 	int n_given; /* number of inherited sockets */
 	int given_ports[GIVEN_MAX];
 	struct address_at *places; /* owned, n_places */
@@ -167,6 +168,14 @@ static void on_hub_closed(void *arg)
 	serve_tls_close(take_ptr(v->tls));
 }
 
+static void on_left(void *arg, struct str sandbox, const struct err *why)
+{
+	struct serve *v = arg;
+
+	v->left = true;
+	claim_leave(sandbox, why->msg);
+}
+
 /* Modules are parts of this hub, also where its sandboxes stay for the next one. */
 static void on_upstreams_closed(void *arg)
 {
@@ -177,7 +186,7 @@ static void on_upstreams_closed(void *arg)
 	else if (v->s.hub && v->removes)
 		hub_close(v->s.hub, on_hub_closed, v);
 	else if (v->s.hub)
-		hub_keep(v->s.hub, on_hub_closed, v);
+		hub_keep(v->s.hub, on_left, on_hub_closed, v);
 	else
 		on_hub_closed(v);
 }
@@ -980,7 +989,7 @@ static int run(const struct verb_input *in)
 	free(v.places);
 	grants_fini(&v.grants);
 	config_unref(v.config);
-	return status;
+	return v.left ? err_info(ERR_CLEANUP)->exit : status;
 }
 
 const struct verb serve_verb = {

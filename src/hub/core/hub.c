@@ -22,6 +22,7 @@ struct hub {
 	char *images; /* path of their store; NULL: none */
 
 	bool closing;
+	void (*on_left)(void *arg, struct str sandbox, const struct err *why);
 	void (*on_closed)(void *arg);
 	void *on_closed_arg;
 };
@@ -195,6 +196,13 @@ static void leave_sandboxes(void *arg)
 	box_leave(hub->box, on_box_closed, hub);
 }
 
+static void keep_on_left(void *arg, struct str sandbox, const struct err *why)
+{
+	struct hub *hub = arg;
+
+	hub->on_left(hub->on_closed_arg, sandbox, why);
+}
+
 static void on_kept(void *arg, size_t failed)
 {
 	if (failed)
@@ -207,11 +215,15 @@ static void keep_sandboxes(void *arg)
 {
 	struct hub *hub = arg;
 
-	hub_sandboxes_keep_start(hub->sandboxes, on_kept, hub);
+	hub_sandboxes_keep_start(hub->sandboxes, &(struct hub_keeping){ keep_on_left, on_kept },
+				 hub);
 }
 
-void hub_keep(struct hub *hub, void (*on_closed)(void *arg), void *arg)
+void hub_keep(struct hub *hub,
+	      void (*on_left)(void *arg, struct str sandbox, const struct err *why),
+	      void (*on_closed)(void *arg), void *arg)
 {
+	hub->on_left = on_left;
 	begin_close(hub, on_closed, arg);
 	if (hub->workspaces)
 		workspaces_stop(hub->workspaces, false, keep_sandboxes, hub);

@@ -38,8 +38,11 @@ struct hub *hub_new(uv_loop_t *loop, const struct hub_config *config, struct err
 void hub_close(struct hub *hub, void (*on_closed)(void *arg), void *arg);
 
 /* Like hub_close(), but sandboxes that are made to stay are stopped, and keep their files. Those of
- * which they can't be kept stay with the others for the next hub: hub_leave(). */
-void hub_keep(struct hub *hub, void (*on_closed)(void *arg), void *arg);
+ * which they can't be kept stay with the others for the next hub: hub_leave(); on_left hears of
+ * each. */
+void hub_keep(struct hub *hub,
+	      void (*on_left)(void *arg, struct str sandbox, const struct err *why),
+	      void (*on_closed)(void *arg), void *arg);
 
 /* Like hub_close(), but sandboxes that outlive the hub stay for the next one: box_leave(). */
 void hub_leave(struct hub *hub, void (*on_closed)(void *arg), void *arg);

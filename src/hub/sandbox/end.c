@@ -73,8 +73,18 @@ void hub_sandbox_hold(struct hub_sandbox *l)
 {
 	struct err e = ERR_INIT;
 
-	if (l->box && sandbox_set_ttl(l->box, 0, &e) < 0)
+	if (l->box && (sandbox_set_ttl(l->box, 0, &e) < 0 || sandbox_set_idle(l->box, 0, &e) < 0))
 		log_warn("sandbox %s: its time to live: %s", l->id, e.msg);
+}
+
+/* Without a hub nothing uses it, so the warden ends it then, unless its files are kept. */
+static void tell_idle(struct hub_sandbox *l)
+{
+	const bool ends = l->retention == RETAIN_DESTROY && !is_held(l);
+	struct err e = ERR_INIT;
+
+	if (sandbox_set_idle(l->box, ends ? (uint32_t)l->idle_ms : 0, &e) < 0)
+		log_warn("sandbox %s: the limit of its idle time: %s", l->id, e.msg);
 }
 
 int hub_sandbox_set_timeout(struct hub_sandbox *l, uint64_t ms, struct err *e)
@@ -148,6 +158,7 @@ void hub_sandbox_begin(struct hub_sandbox *l, struct sandbox *sb)
 		set_due(l, l->deadline_ms);
 	}
 	budget_begin(l);
+	tell_idle(l);
 }
 
 void hub_sandbox_let_go(struct hub_sandbox *l)

@@ -210,7 +210,7 @@ struct keeping_all {
 	struct hub_sandbox *next; /* a reference; NULL: all have begun */
 	unsigned running;
 	size_t failed;
-	void (*on_done)(void *arg, size_t failed);
+	struct hub_keeping f;
 	void *arg;
 };
 
@@ -255,6 +255,7 @@ static void on_one_kept(void *arg, struct hub_sandbox *same, const struct err *e
 	k->running--;
 	if (err && one->hs->box) {
 		k->failed++;
+		k->f.on_left(k->arg, str_of(one->hs->id), err);
 		log_error("sandbox %s can't be stopped, and runs on for the next hub: %s",
 			  one->hs->id, err->msg);
 	}
@@ -287,7 +288,7 @@ static void keep_some(struct keeping_all *k)
 	}
 	if (k->running || k->next)
 		return;
-	k->on_done(k->arg, k->failed);
+	k->f.on_done(k->arg, k->failed);
 	free(k);
 }
 
@@ -296,14 +297,13 @@ static void on_keep(void *arg)
 	keep_some(arg);
 }
 
-void hub_sandboxes_keep_start(struct hub_sandboxes *all, void (*on_done)(void *arg, size_t failed),
-			      void *arg)
+void hub_sandboxes_keep_start(struct hub_sandboxes *all, const struct hub_keeping *f, void *arg)
 {
 	struct keeping_all *k = calloc(1, sizeof(*k));
 
 	if (!k)
 		abort(); /* out of memory: no callback could report it */
-	*k = (struct keeping_all){ .all = all, .on_done = on_done, .arg = arg };
+	*k = (struct keeping_all){ .all = all, .f = *f, .arg = arg };
 	all->keeping = true;
 	if (all->snapshots && all->oldest)
 		k->next = hub_sandbox_ref(all->oldest);

@@ -255,9 +255,13 @@ void hub_sandboxes_limit(struct hub_sandboxes *all,
 /* Before hub_sandboxes_stop() or hub_sandboxes_leave(): stops each sandbox that is made to stay, as
  * hub_sandbox_stop_start() does, a few at a time. The next call for one starts it again
  * (hub_sandbox_wake_start()). One that is to end when it is not used (idle_ms, RETAIN_DESTROY) is
- * not made to stay. failed: those that could not be saved; they run on. */
-void hub_sandboxes_keep_start(struct hub_sandboxes *all, void (*on_done)(void *arg, size_t failed),
-			      void *arg);
+ * not made to stay. on_left hears of each that could not be saved; they run on. failed: how many.
+ */
+struct hub_keeping {
+	void (*on_left)(void *arg, struct str sandbox, const struct err *why);
+	void (*on_done)(void *arg, size_t failed);
+};
+void hub_sandboxes_keep_start(struct hub_sandboxes *all, const struct hub_keeping *f, void *arg);
 /* How many it would stop. */
 unsigned hub_sandboxes_staying(const struct hub_sandboxes *all);
 /* The hub is ending: no operation starts any more, and sandboxes that end from now on are

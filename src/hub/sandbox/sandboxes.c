@@ -326,6 +326,10 @@ static void settle_loaded(struct hub_sandboxes *all, struct hub_sandbox *l)
 		   l->retention == RETAIN_DESTROY) {
 		hub_sandbox_say_over(l, &why);
 		hub_sandbox_set_state(l, SANDBOX_TERMINATED, &why, &e);
+	} else if (l->idle_ms && l->retention == RETAIN_DESTROY &&
+		   l->changed_ms + (int64_t)l->idle_ms <= clock_unix_ms()) {
+		err_set(&why, ERR_IDLE, "nothing used it while no hub ran");
+		hub_sandbox_set_state(l, SANDBOX_TERMINATED, &why, &e);
 	} else {
 		err_set(&why, ERR_GUEST, "the hub that ran it ended, and it with it");
 		hub_sandbox_set_state(l, SANDBOX_LOST, &why, &e);

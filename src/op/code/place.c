@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 
 #include "base/id.h"
+#include "base/sha256.h"
 #include "op/code/internal.h"
+#include "op/label.h"
 #include "op/profile.h"
 #include "op/sandbox_make.h"
 
@@ -26,7 +28,9 @@ struct code_place {
 	struct arena *arena; /* of the call that makes it, or did */
 	struct buf program;
 	struct code_guest *waiting;
-	struct field_pair label;
+	struct field_pair labels[2]; /* what the sandbox is for: this place alone has them all */
+	size_t n_labels;
+	char profiles_sum[SHA256_HEX];
 };
 
 struct code {
@@ -83,6 +87,12 @@ static struct code_place *place_of(struct code *k, const struct call *c, struct 
 	}
 	snprintf(p->owner, sizeof(p->owner), "%.*s", STR_ARG(owner));
 	memcpy(p->profiles, profiles, sizeof(p->profiles));
+	p->labels[p->n_labels++] = (struct field_pair){ STR_LIT("code"), STR_LIT("javascript") };
+	if (*profiles) {
+		sha256_hex(str_of(profiles), p->profiles_sum);
+		p->labels[p->n_labels++] = (struct field_pair){ STR_LIT("code.profiles"),
+								str_of(p->profiles_sum) };
+	}
 	p->all = k;
 	p->program = BUF_INIT(PROGRAM_MAX);
 	p->next = k->places;
@@ -167,7 +177,7 @@ static int place_decode(void *client, void *request, struct err *e)
 
 	sandbox_need(&(struct sandbox_needed){ .id = str_of(p->id),
 					       .cwd = STR_LIT("/tmp"),
-					       .labels = { &p->label, 1 },
+					       .labels = { p->labels, p->n_labels },
 					       .idle_seconds = CODE_IDLE_S },
 		     request);
 	return 0;
@@ -221,7 +231,6 @@ static int place_make(struct code_place *p, struct call *c, struct err *e)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	p->has_program = false;
 	id_make(p->id, "sbx");
-	p->label = (struct field_pair){ STR_LIT("code"), STR_LIT("javascript") };
 	if (profile_from_text(p->profiles, p->arena, &start.profiles, e) == 0)
 		p->making = call_inner(c, &start, e);
 	if (p->making)
@@ -245,6 +254,33 @@ static bool place_is_there(const struct code_place *p, struct call *c)
 	       i.state != SANDBOX_FAILED;
 }
 
+/* Takes the sandbox that a hub before had for this place, so that none is left when hubs are killed
+ * one after another. */
+static void place_adopt(struct code_place *p, struct call *c)
+{
+	enum { PAGE = 64 };
+	const struct field_map labels = { p->labels, p->n_labels };
+	struct hub_sandbox_info i = { .seq = 0 };
+	struct hub_sandbox *page[PAGE];
+	struct str text;
+	struct err none;
+	size_t got = PAGE;
+
+	if (labels_text(&labels, call_arena(c), &text, &none) < 0)
+		return;
+	while (got == PAGE && !p->id[0]) {
+		got = hub_sandboxes_list(call_sandboxes(c), i.seq, page, PAGE);
+		for (size_t k = 0; k < got && !p->id[0]; k++) {
+			hub_sandbox_info(page[k], &i);
+			if (i.adopted && i.state == SANDBOX_RUNNING && !i.volumes &&
+			    i.idle_ms == CODE_IDLE_S * 1000 && str_eq(i.owner, str_of(p->owner)) &&
+			    str_eq(i.labels, text))
+				snprintf(p->id, sizeof(p->id), "%.*s", STR_ARG(i.id));
+		}
+	}
+	p->has_program = false;
+}
+
 void place_enter(struct code *k, struct code_guest *g)
 {
 	struct err e = ERR_INIT;
@@ -256,6 +292,8 @@ void place_enter(struct code *k, struct code_guest *g)
 		g->then(g, &e);
 		return;
 	}
+	if (!p->id[0])
+		place_adopt(p, g->call);
 	makes = p->making || p->writing;
 	there = makes || place_is_there(p, g->call);
 	if (there && !makes && p->has_program) {

@@ -77,8 +77,8 @@ static int tell_end(void)
 		return cli_fail(&e);
 	if (left == 0)
 		return 0;
-	fputs("      They run on for the next hub, for a day at most. Remove the cause, and stop or "
-	      "remove them: holt stop, holt down.\n",
+	fputs("      They run on for the next hub, for a day at most. Remove the cause, and stop "
+	      "or remove them: holt stop, holt down.\n",
 	      stderr);
 	return EXIT_LEFT;
 }

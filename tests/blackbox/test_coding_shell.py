@@ -257,6 +257,29 @@ def test_d1_tests_that_are_gone_do_not_count_as_passed(work):
     work.fails('invalid_arguments', 'run_failing_tests')  # nothing is left
 
 
+def test_d1_what_a_rerun_passes_over_stays(work):
+    """A runner that finds no test of a name says nothing about it: it was renamed, is skipped, or
+    is nested in one that is passed over."""
+    text = """const test = require('node:test'), assert = require('node:assert')
+test('adds', () => assert.equal(1, %d))
+%s
+"""
+    nested = "test('nested', async t => { await t.test('inner', () => assert.equal(1, %d)) })"
+    work.put('package.json', '{"scripts": {"test": "node --test"}}')
+    for other in (nested % 2, "test('other', { skip: true }, () => {})", "test('new', () => {})"):
+        work.put('a.test.js', text % (2, nested % 2))
+        facts = work.facts('run_tests')
+        assert facts['verdict'] == 'failed' and facts['failed'] > 1, facts
+        work.put('a.test.js', text % (1, other))
+        facts = work.facts('run_failing_tests')
+        assert facts['verdict'] == 'failed' and facts['not_run'] > 0, (other, facts)
+        assert 'inner' in work.text('last_test_failures'), other
+        assert 'did not run again' in work.text('run_failing_tests'), other
+    work.put('a.test.js', text % (1, nested % 1))
+    assert work.facts('run_tests')['verdict'] == 'passed'
+    work.fails('invalid_arguments', 'run_failing_tests')
+
+
 # Tests that begin, and end when the test says so.
 WAITING = '''
 import os, time, pytest

@@ -119,6 +119,9 @@ static const struct field answer_fields[] = {
 	FIELD(A, output, .flags = FIELD_BYTES, .doc = "Head and tail of the output."),
 	FIELD(A, shell_id, .doc = "Shell id for BashOutput, which has all the output."),
 	FIELD(A, everything, .doc = "All tests ran, because the runner can't run selected ones."),
+	FIELD(A, not_run,
+	      .doc = "Failed tests that were to run again and did not: renamed, skipped, or within "
+		     "another. They stay with the failures, and the verdict is not passed."),
 };
 #undef A
 static const struct field_table answer_table = FIELD_TABLE(struct check_answer, answer_fields);
@@ -142,7 +145,7 @@ struct check {
 	struct findings_parser *findings;
 	struct output raw;
 	/* Failures that run again: which, and of which report. */
-	size_t from, rerun;
+	size_t from, rerun, different; /* different: of those that run again, by name */
 	uint64_t of_report;
 };
 
@@ -342,6 +345,14 @@ static bool check_is_current(const struct check *k, const struct shell_note *s)
 	return k->of_report == s->reports && k->from == s->from;
 }
 
+/* A runner passes over names that it does not find, and says nothing. */
+static uint64_t check_not_run(const struct check *k, const struct test_report *r)
+{
+	uint64_t ran = r->passed + r->failed;
+
+	return k->kind == CHECK_FAILING && ran < k->different ? k->different - ran : 0;
+}
+
 /* The conversation keeps what can be rerun; the report goes there. */
 static void check_remember(struct check *k, const struct test_report *r, enum check_verdict verdict)
 {
@@ -353,6 +364,8 @@ static void check_remember(struct check *k, const struct test_report *r, enum ch
 		return;
 	if (again && !check_is_current(k, s))
 		return; /* it says nothing about what is remembered now */
+	if (check_not_run(k, r))
+		return; /* which of them ran is not known */
 	/* Of some of the failures: those that pass now are done, else they all stay. */
 	if (again && k->rerun < s->report->failed - s->from) {
 		s->from += verdict == CHECK_PASSED ? k->rerun : 0;
@@ -433,6 +446,9 @@ static void check_report(struct check *k, const struct job_info *i)
 		a.passed = r->passed;
 		a.failed = r->failed;
 		a.skipped = r->skipped;
+		a.not_run = check_not_run(k, r);
+		if (a.not_run && a.verdict == CHECK_PASSED)
+			a.verdict = CHECK_FAILED;
 		add_failures(k, r, 0, RERUN_DEFAULT, &a);
 	}
 	if (f) {
@@ -475,8 +491,14 @@ static int check_command(struct check *k, struct err *e)
 		return err_set(e, ERR_CONFLICT, "another test run has ended meanwhile");
 	left = s->report->n - k->from;
 	k->rerun = left < k->q->limit ? left : k->q->limit;
-	for (size_t i = 0; i < k->rerun; i++)
+	for (size_t i = 0; i < k->rerun; i++) {
+		size_t before = 0;
+
 		ids[i] = s->report->failures[k->from + i].id;
+		while (before < i && !test_id_eq(ids[before], ids[i]))
+			before++;
+		k->different += before == i;
+	}
 	return command_rerun(&k->project, k->package, ids, k->rerun, &k->command, e);
 }
 

@@ -65,6 +65,7 @@ struct check_answer {
 		output; /* head and tail of what was printed, where the report does not tell all */
 	struct str shell_id; /* by which all of the output can be read */
 	bool everything; /* a rerun could not be told which tests */
+	uint64_t not_run; /* tests that were to run again and did not */
 };
 
 /* ---- watches ------------------------------------------------------------------------------- */

@@ -91,6 +91,11 @@ static int check_text(const void *result, struct buf *to, struct err *e)
 	    buf_addf(to, e, "; %" PRIu64 " passed, %" PRIu64 " failed, %" PRIu64 " skipped",
 		     a->passed, a->failed, a->skipped) < 0)
 		return -1;
+	if (a->not_run && buf_addf(to, e,
+				   "; %" PRIu64 " did not run again (renamed, skipped, or within "
+				   "another): they stay with the failures, run_tests runs all",
+				   a->not_run) < 0)
+		return -1;
 	if (a->has_exit_code && buf_addf(to, e, "; exit: %d", a->exit_code) < 0)
 		return -1;
 	if (a->everything && buf_addf(to, e, "; its runner can't be told which, so all ran") < 0)
@@ -126,6 +131,7 @@ static const struct field facts_fields[] = {
 	FIELD(A, passed, .has = FIELD_HAS(A, has_counts), .doc = "Tests that passed."),
 	FIELD(A, failed, .has = FIELD_HAS(A, has_counts), .doc = "Tests that failed."),
 	FIELD(A, skipped, .has = FIELD_HAS(A, has_counts), .doc = "Tests that were skipped."),
+	FIELD(A, not_run, .doc = "Failed tests that did not run again."),
 	FIELD(A, errors, .has = FIELD_HAS(A, has_findings), .doc = "Findings that are errors."),
 	FIELD(A, warnings, .has = FIELD_HAS(A, has_findings), .doc = "Findings that are warnings."),
 	FIELD(A, lost, .doc = "Pieces of the report that could not be read."),

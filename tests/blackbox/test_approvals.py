@@ -354,6 +354,26 @@ def test_always_with_a_pattern_until_it_is_revoked(hub, pool, me):
     deny_all(hub, 1, run)
 
 
+def test_a_pattern_of_paths_is_left_by_no_spelling(hub, pool, me):
+    """What the pattern allows is what is written, however it is spelt."""
+    def write(path):
+        return hub.post('/v1/files/write', sandbox=hub.box, path=path, content='x')
+
+    hub.set(policy={'rules': [{'name': 'ask me', 'actions': ['files.write'], 'then': 'ask'}]})
+    run = pool.submit(write, '/workspace/a')
+    one, = pending(hub)
+    assert me.run('approvals', 'approve', '--always', '--allow', '/path=/workspace/*', one['id'],
+                  env=hub.env).returncode == 0
+    run.result(30)
+    for path in ('/tmp/p', '/workspace/../tmp/p', '/workspace/x/../../tmp/p', '../tmp/p',
+                 '/workspace//../tmp/p', '/workspace/..//workspace/../tmp/p'):
+        deny_all(hub, 1, pool.submit(write, path))
+    for path in ('b', '/workspace/b', '//workspace/./b', '/tmp/../workspace/b'):
+        write(path)  # nobody is asked
+    assert me.run('approvals', 'deny', '--revoke', one['id'], env=hub.env).returncode == 0
+    hub.set(policy={'rules': [RULE]})
+
+
 def test_a_pattern_is_for_one_sandbox(hub, pool, me):
     """The next sandbox of its name needs an approval of its own. Control: the first does not."""
     box = hub.create(id='named')

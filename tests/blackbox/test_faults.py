@@ -22,6 +22,7 @@ from client import until
 from door import Closed
 from rest import Failed, Rest, b64
 from soak import FULL
+from test_serve import Session
 
 sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'faults'))
 from fault import LAST, Fault, build  # noqa: E402
@@ -497,3 +498,31 @@ def test_a_configuration_that_can_not_be_read_now_is_read_again(begin, fault, ho
         until(lambda: 'config' in json.loads(hub.ask(path='/readyz').body), what='it is told')
     until(lambda: 'config' not in json.loads(hub.ask(path='/readyz').body), what='it is read')
     assert hub.ask('POST', '/v1/sandboxes', body='{}').status in (401, 403)
+
+
+@pytest.mark.parametrize('kind, why', [('open', errno.EMFILE), ('read', errno.EIO)])
+def test_a_snapshot_that_can_not_be_read_now_keeps_its_files(begin, fault, home, kind, why):
+    """Past 50 the oldest go, with what no other one needs: one that can't be looked at may need
+    all."""
+    hub = begin(home, fault)
+    session = Session(hub, '/mcp?tools=coding')
+
+    def call(tool, **arguments):
+        with hub.wire() as wire:
+            session.call(wire, tool, **arguments)
+            return session.result(wire)
+
+    def take(n):
+        assert not call('Bash', command=f'seq {n}000 {n}999 > f').get('isError')
+        return not call('snapshot_create', name=f's{n}').get('isError')
+
+    assert all(take(n) for n in range(50))
+    with fault.armed(kind, 'fail', 1, LAST, why=why, match='/s40'):
+        more = [n for n in (50, 51) if take(n)]
+    assert fault.count
+    for n in (2, 40, 49, *more):
+        done = call('snapshot_restore', name=f's{n}')
+        assert not done.get('isError'), (n, more, done)
+        assert f'{n}999' in json.dumps(call('Bash', command='tail -n 1 f')), n
+    assert take(60)
+    assert hub.end() == 0

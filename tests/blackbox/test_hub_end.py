@@ -100,3 +100,18 @@ def test_what_is_not_used_ends_without_a_hub(home_of):  # noqa: F811
     until(lambda: not host.below().keys() & goes, what='the end of what nobody uses')
     assert others.keys() - {served.pid} <= host.below().keys()
     assert {line.split()[0] for line in home_of.run('ls').splitlines()[1:]} == {'stays', 'kept'}
+
+
+def test_what_holt_web_advises_keeps_them(home_of):  # noqa: F811
+    """Word for word, and in its order."""
+    home_of.run('up', '--name', 'box')
+    home_of.run('fs', 'write', 'box', 'f', input='mine')
+    done = home_of.who.run('web', env=home_of.env, text=True)
+    assert done.returncode and 0 < done.stderr.find('holt serve') < done.stderr.find('hub stop')
+    served = home_of.serve('--listen', '127.0.0.1:0')
+    assert home_of.run('exec', 'box', '--', 'cat', 'f') == 'mine'
+    assert home_of.run('web').startswith('http://127.0.0.1:')
+    home_of.run('hub', 'stop')
+    served.wait()
+    assert home_of.run('exec', 'box', '--', 'cat', 'f') == 'mine'
+    home_of.run('hub', 'stop', '--remove')

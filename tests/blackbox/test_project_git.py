@@ -288,6 +288,9 @@ def test_the_list_is_documented():
     for name in names - {'refs', 'objects', 'commondir'}:
         star = re.search(rf'`(?:\.git/)?{re.escape(name.removeprefix(".git/"))}`( \*)?', text)
         assert star and (name in made) == (star.group(1) is None), name
+    rows = re.findall(r"^\| (?:clients|other|Holt's|hooks)[^|]*\| (.*) \|$", text, re.M)
+    told = {name for row in rows for name in re.findall(r'`([^`]+)`', row)}
+    assert len(rows) == 4 and told <= names, told - names
 
 
 # ---- submodules, links, worktrees, state

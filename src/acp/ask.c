@@ -130,6 +130,20 @@ static struct ask *ask_find(const struct acp *a, const struct rpc_id *id)
 	return q;
 }
 
+/* Some agents offer first what lasts; people take the first. */
+static void once_first(struct acp_option *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct acp_option once = p[i];
+
+		if (once.kind != ACP_ALLOW_ONCE)
+			continue;
+		memmove(p + 1, p, i * sizeof(*p));
+		p[0] = once;
+		return;
+	}
+}
+
 static void read_options(struct acp_ask *q)
 {
 	static const char *const names[] = { "allow_once", "allow_always", "reject_once",
@@ -144,6 +158,7 @@ static void read_options(struct acp_ask *q)
 				o->kind = (enum acp_option_kind)k;
 		}
 	}
+	once_first(q->permission.options.p, q->permission.options.n);
 }
 
 /* Version 1 has the tool call beside, version 2 as a subject. */

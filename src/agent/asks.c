@@ -111,6 +111,66 @@ static int permission_add(struct buf *text, struct str part, struct err *e)
 	return text->n && buf_add(text, "\n\n", 2, e) < 0 ? -1 : buf_add(text, part.p, part.n, e);
 }
 
+/* Whether the question, its text or the arguments of the call say s already. */
+static bool permission_says(const struct acp_ask *q, const struct json_val *input, struct str s)
+{
+	struct json_iter it = json_iter(input);
+
+	if (s.n == 0)
+		return false;
+	while (json_next(&it)) {
+		if (str_eq(json_str(it.val), s))
+			return true;
+	}
+	return str_eq(s, q->permission.title) || str_eq(s, q->permission.command) ||
+	       str_eq(s, q->permission.description);
+}
+
+/* "name: value"; a text of several lines begins on its own. */
+static int permission_add_named(struct buf *text, struct str name, const struct json_val *v,
+				struct err *e)
+{
+	struct str s = json_str(v);
+	struct json_writer w = json_writer(text);
+	const char *lines = s.n && memchr(s.p, '\n', s.n) ? "\n" : " ";
+
+	if (buf_addf(text, e, "%s%.*s:%s", text->n ? "\n\n" : "", STR_ARG(name), lines) < 0)
+		return -1;
+	if (s.p)
+		return buf_add(text, s.p, s.n, e);
+	json_write_val(&w, v);
+	return json_write_done(&w, e);
+}
+
+/* What the call would do: its arguments, and what it would write into files. */
+static int permission_add_call(const struct acp_ask *q, struct buf *text, struct err *e)
+{
+	static const char *const of_diff[] = { "path", "oldText", "newText" };
+	const struct json_val *input = json_get(q->permission.tool_call, "rawInput");
+	struct json_iter it = json_iter(input);
+	struct json_iter blocks = json_iter(json_get(q->permission.tool_call, "content"));
+
+	if (json_type(input) != JSON_OBJECT && json_type(input) > JSON_NULL &&
+	    !permission_says(q, NULL, json_str(input)) &&
+	    permission_add_named(text, STR_LIT("input"), input, e) < 0)
+		return -1;
+	while (json_type(input) == JSON_OBJECT && json_next(&it)) {
+		if (!permission_says(q, NULL, json_str(it.val)) &&
+		    permission_add_named(text, it.key, it.val, e) < 0)
+			return -1;
+	}
+	while (json_next(&blocks)) {
+		for (size_t i = 0; i < ARRAY_LEN(of_diff); i++) {
+			const struct json_val *v = json_get(blocks.val, of_diff[i]);
+
+			if (json_str(v).p && !permission_says(q, input, json_str(v)) &&
+			    permission_add_named(text, str_of(of_diff[i]), v, e) < 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
 /* What is behind the question, and all of what is cut there and in the labels: nobody allows what
  * is not shown. */
 static int permission_text(const struct acp_ask *q, struct buf *text, struct err *e)
@@ -122,16 +182,18 @@ static int permission_text(const struct acp_ask *q, struct buf *text, struct err
 		done = permission_add(text, q->permission.command, e);
 	if (done == 0 && !str_eq(q->permission.description, q->permission.command))
 		done = permission_add(text, q->permission.description, e);
+	if (done == 0)
+		done = permission_add_call(q, text, e);
 	for (size_t i = 0; i < q->permission.options.n && done == 0; i++) {
 		struct str name = q->permission.options.p[i].name;
 
 		if (name.n > QUESTION_LABEL_MAX)
 			done = permission_add(text, name, e);
 	}
-	if (done < 0 || utf8_count(buf_str(text)) > QUESTION_TEXT_MAX)
+	if (done < 0 || utf8_count(buf_str(text)) > QUESTION_WHOLE_MAX)
 		return err_set(e, ERR_TOO_LARGE,
 			       "a permission of more than %d characters can't be shown",
-			       QUESTION_TEXT_MAX);
+			       QUESTION_WHOLE_MAX);
 	return 0;
 }
 
@@ -141,10 +203,9 @@ static int permission_ask(struct permission *p, const struct question **ret, str
 	struct agent *a = p->of;
 	struct question_option options[ACP_OPTIONS_MAX];
 	char asked[ASKED_MAX], labels[ACP_OPTIONS_MAX][QUESTION_LABEL_MAX];
-	autobuf struct buf text = BUF_INIT(4 * QUESTION_TEXT_MAX);
+	autobuf struct buf text = BUF_INIT(4 * QUESTION_WHOLE_MAX);
 	struct str title = q->permission.title;
-	size_t said = 2 * EVENT_MIN + title.n + q->permission.description.n +
-		      q->permission.command.n;
+	size_t said = 2 * EVENT_MIN + title.n;
 	struct question_ask ask = {
 		.principal = talk_record(a->talk)->owner,
 		.session = str_of(talk_id(a->talk)),
@@ -167,7 +228,7 @@ static int permission_ask(struct permission *p, const struct question **ret, str
 		};
 		said += EVENT_MIN + o->id.n + o->name.n;
 	}
-	if (agent_said(a, said, e) < 0 || permission_text(q, &text, e) < 0)
+	if (permission_text(q, &text, e) < 0 || agent_said(a, said + text.n, e) < 0)
 		return -1;
 	ask.spec.text = text.n ? buf_str(&text) : STR_NONE;
 	return question_ask(a->all->questions, &ask, &p->wait, ret, e);

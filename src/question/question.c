@@ -60,7 +60,7 @@ static const struct field spec_fields[] = {
 	FIELD(S, question, .max = QUESTION_TEXT_MAX),
 	FIELD_OBJECTS(S, options, question_option_table, .max = QUESTION_OPTIONS_MAX),
 	FIELD(S, allow_free_text),
-	FIELD(S, text, .max = QUESTION_TEXT_MAX),
+	FIELD(S, text, .max = QUESTION_WHOLE_MAX),
 	FIELD(S, schema, .max = QUESTION_TEXT_MAX),
 	FIELD_ENUM(S, style, question_style_names),
 	FIELD(S, tool_call_id, .max = QUESTION_LABEL_MAX),

@@ -18,6 +18,7 @@ enum {
 	QUESTION_ID_MAX = 64, /* characters of an option's id */
 	QUESTION_LABEL_MAX = 200, /* characters */
 	QUESTION_TEXT_MAX = 16 << 10, /* characters of a text, bytes of a form's schema */
+	QUESTION_WHOLE_MAX = 64 << 10, /* characters of the text that a permission is about */
 	QUESTION_FIELDS_MAX = 32, /* of a form */
 	QUESTION_SECONDS_MAX = 7 * 24 * 3600,
 	QUESTION_CLOSED_MAX = 256, /* that are kept after their end */

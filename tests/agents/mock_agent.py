@@ -32,6 +32,13 @@ OPTIONS = [{'optionId': 'yes', 'name': 'Allow', 'kind': 'allow_once'},
            {'optionId': 'no', 'name': 'Reject', 'kind': 'reject_once'}]
 
 
+def grown(v):
+    """With texts that are longer than a prompt: {"times": 3, "text": "x"} is "xxx"."""
+    if isinstance(v, dict):
+        return v['text'] * v['times'] if 'times' in v else {k: grown(w) for k, w in v.items()}
+    return v
+
+
 class Cancelled(Exception):
     pass
 
@@ -252,11 +259,12 @@ class Turn:
     def do_permit(self, title, options=None):
         about = {'title': title} if self.agent.args.v2 else \
             {'toolCall': {'toolCallId': 'c', 'title': title}}
-        outcome = self.agent.ask('session/request_permission', options=options or OPTIONS, **about)
+        outcome = self.agent.ask('session/request_permission', options=options or OPTIONS,
+                                 **grown(about))
         self.tell(outcome.get('outcome', outcome))
 
     def do_ask(self, method, params):
-        self.tell(self.agent.ask(method, **params))
+        self.tell(self.agent.ask(method, **grown(params)))
 
     def do_exec(self, command, *args):
         made = self.agent.ask('terminal/create', command=command, args=list(args))

@@ -620,14 +620,43 @@ def test_all_of_a_permission_is_shown(hub):
         assert question['text'].split('\n\n') == ['c' * 5000, *more.values(), options[0]['name']]
         hub.answer(question, 'o')
         hub.ended(two, after)
-    for talk, step in ((one, ['permit', 'x' * 20000]), (two, permission('x' * 20000)),
-                       (two, permission('', title='x' * 20000))):
+    long = {'text': 'x', 'times': 70000}
+    for talk, step in ((one, ['permit', long]), (two, permission(long)),
+                       (two, permission('', title=long))):
         events = hub.turn(talk, step)
         assert '"cancelled"' in of_kind(events, 'agent_message')[0]['text'], events
         assert not of_kind(events, 'ui_prompt')
         (denied,) = of_kind(events, 'permission')
         assert denied['outcome'] == 'cancelled' and "can't be shown" in denied['message']
         assert len(denied['title']) <= 4096
+
+
+@pytest.mark.parametrize('call, shown', [
+    ({'title': 'Write w.txt', 'rawInput': {'file_path': '/w/w.txt', 'content': 'a\nb'},
+      'content': [{'type': 'diff', 'path': '/w/w.txt', 'oldText': None, 'newText': 'a\nb'}]},
+     ['file_path: /w/w.txt', 'content:\na\nb']),
+    ({'title': 'Edit', 'content': [{'type': 'diff', 'path': '/w', 'oldText': 'a', 'newText': 'b'}]},
+     ['path: /w', 'oldText: a', 'newText: b']),
+    ({'title': 'Run it', 'rawInput': {'command': 'rm -r x', 'timeout': 5, 'e': {'A': ['b']}}},
+     ['command: rm -r x', 'timeout: 5', 'e: {"A":["b"]}']),
+    ({'title': 'rm -r x', 'rawInput': {'command': 'rm -r x'}}, []),
+    ({'title': 'Run it', 'rawInput': ['rm', '-r']}, ['input: ["rm","-r"]']),
+    ({'title': 'Run it', 'rawInput': 'rm -r x'}, ['input: rm -r x']),
+    ({'title': 'Read', 'rawInput': None, 'content': 'no list'}, []),
+], ids=range(7))
+def test_a_permission_shows_what_the_call_would_do(hub, call, shown):
+    """Each argument and each change of a file once. An option for good is not the first choice."""
+    one = hub.talk()
+    after = hub.send(one, ['ask', 'session/request_permission', {
+        'toolCall': {'toolCallId': 'c', **call},
+        'options': [{'optionId': kind, 'name': kind, 'kind': kind}
+                    for kind in ('allow_always', 'reject_always', 'allow_once', 'reject_once')]}])
+    question = hub.question(one)
+    assert question.get('text', '').split('\n\n') == (shown or [''])
+    assert [o['id'] for o in question['options']] == ['allow_once', 'allow_always',
+                                                      'reject_always', 'reject_once']
+    hub.answer(question, 'reject_once')
+    assert '"reject_once"' in of_kind(hub.ended(one, after), 'agent_message')[0]['text']
 
 
 def test_nobody_answers(hub):

@@ -406,6 +406,12 @@ def test_answers_that_are_wrong(remote, answer):
     with pytest.raises(Failed) as caught:
         said(client, 'sandbox_create', pool='python')
     assert caught.value.code in ('transport_failed', 'too_large', 'limit_exceeded'), caught.value
+    with pytest.raises(Failed) as caught:
+        said(client, 'sandbox_exec', sandbox='a', command='git push')
+    refused = answer[0][9:10] in (b'3', b'5')
+    assert caught.value.code in (('transport_failed',) if refused else
+                                 ('outcome_unknown', 'too_large', 'limit_exceeded')), caught.value
+    assert not caught.value.error['retryable'] or refused or caught.value.code == 'limit_exceeded'
     assert 'result' in client.request('tools/list')
     assert client.close() == 0
     wild.sock.close()
@@ -509,7 +515,9 @@ def test_a_server_that_is_not_there_yet(start):
         port = s.getsockname()[1]
     client = start('--server', f'http://127.0.0.1:{port}')
     assert [t['name'] for t in client.request('tools/list')['result']['tools']] == SIX
-    fails('transport_failed', client, 'sandbox_create', pool='host')
+    for tool, more in (('sandbox_create', {'pool': 'host'}),
+                       ('sandbox_exec', {'sandbox': 'a', 'command': 'x'})):
+        assert fails('transport_failed', client, tool, **more)['retryable']
     late = Server(NEW, port=port)
     late.special = lambda h, b: h.answer(200, {'name': 'holt', 'id': 'x'})
     assert one(client, 'sandbox_create', pool='host') == 'Created sandbox x'

@@ -331,7 +331,7 @@ static void happen(char what)
 		break;
 	case 'f':
 		if (some_known())
-			mcp_client_failed(client, some_known(), &lost);
+			mcp_client_failed(client, some_known(), false, &lost);
 		break;
 	case 'd':
 		rpc_sniff_feed(&sniff, STR_LIT("{\"id\":2}"));

@@ -592,7 +592,7 @@ static void test_task_polls_are_lost(void **state)
 	for (unsigned n = 1; got.done == 0 && n < 100; n++) {
 		for (unsigned i = 0; i < 64 && count_sent("tasks/get") < n; i++)
 			pass(1000);
-		mcp_client_failed(client, pending_of("tasks/get"), &e);
+		mcp_client_failed(client, pending_of("tasks/get"), false, &e);
 	}
 	failed_with(ERR_TRANSPORT);
 	assert_int_equal(count_sent("tasks/get"), 6);

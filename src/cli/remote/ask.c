@@ -46,6 +46,7 @@ static void on_end(void *owner, struct http_exchange *x, const struct err *e)
 	struct remote_call *c = owner;
 
 	if (e) {
+		c->sent = http_exchange_sent(x);
 		c->err = *e;
 		err_wrap(&c->err, "%.100s", c->r->url);
 	}
@@ -70,6 +71,8 @@ void remote_ask(struct remote_call *c, const struct remote_question *q,
 	buf_fini(&c->came);
 	c->came.of = &c->r->came;
 	c->status = 0;
+	c->acts = !q->once && c->tool && c->tool->row->tool->op->effect != OP_READ;
+	c->sent = false;
 	c->err = ERR_INIT;
 	c->take = take;
 	c->then = then;

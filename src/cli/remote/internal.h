@@ -84,6 +84,8 @@ struct remote_call {
 	/* of the request to the server: */
 	struct http_exchange *x; /* NULL: none is on the way */
 	int status;
+	bool acts; /* it may have been done once it was sent, and is not to be repeated blindly */
+	bool sent; /* any of it, where it failed */
 	struct buf came;
 	struct err err; /* what ended it early */
 	bool has_enough; /* take() wants no more */

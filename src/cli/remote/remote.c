@@ -244,12 +244,16 @@ void remote_fail(struct remote_call *c, const struct err *e)
 	struct buf hidden = BUF_INIT(4096), pointer = BUF_INIT(4096);
 	struct err shown = *e;
 	struct str text = hide_token(c->r, str_of(e->msg), &hidden);
+	bool unsure = c->acts && e->code == ERR_TRANSPORT &&
+		      (c->status ? c->status < 300 : c->sent);
 
 	snprintf(shown.msg, sizeof(shown.msg), "%.*s", STR_ARG(text));
 	if (hide_token(c->r, str_of(e->pointer), &pointer).p != e->pointer)
 		shown.pointer[0] = '\0'; /* with a mark it would lead elsewhere */
 	buf_fini(&hidden);
 	buf_fini(&pointer);
+	if (unsure)
+		err_unsure(&shown);
 	if (c->mc)
 		mcp_call_fail(c->mc, &shown);
 	else

@@ -179,6 +179,13 @@ static void end(struct http_exchange *x, CURLcode code)
 	exchange_free(x);
 }
 
+bool http_exchange_sent(const struct http_exchange *x)
+{
+	long sent = 0;
+
+	return curl_easy_getinfo(x->easy, CURLINFO_REQUEST_SIZE, &sent) == CURLE_OK && sent > 0;
+}
+
 void http_exchange_cancel(struct http_exchange *x)
 {
 	x->cancelled = true;

@@ -83,5 +83,8 @@ struct str http_exchange_header(const struct http_exchange *x, const char *name)
 int http_exchange_headers(const struct http_exchange *x, const char *name, struct buf *to,
 			  struct err *e) MUST_USE;
 
+/* Whether any of the request went out: then the server may have acted on it. */
+bool http_exchange_sent(const struct http_exchange *x);
+
 /* No callback comes after it; x is freed. */
 void http_exchange_cancel(struct http_exchange *x);

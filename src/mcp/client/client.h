@@ -128,7 +128,7 @@ struct mcp_answer {
 	 * ERR_INVALID (the answer violates the protocol or the tool's output schema), ERR_LIMIT,
 	 * ERR_TOO_LARGE */
 	const struct err *e;
-	bool sent; /* with e: the server has had the request; false where HTTP can't tell */
+	bool sent; /* with e: the server may have acted on the request */
 };
 
 struct mcp_progress {
@@ -273,9 +273,9 @@ int mcp_client_start(struct mcp_client *c, const struct mcp_client_transport *t,
  * Returns true if it, or a message of the batch, answered p, or any request if p is NULL. */
 bool mcp_client_message(struct mcp_client *c, struct mcp_pending *p, struct str text);
 
-/* Reports that no answer to p can come any more. A JSON-RPC error with an HTTP error status is a
- * message instead, even without an id. */
-void mcp_client_failed(struct mcp_client *c, struct mcp_pending *p, const struct err *e);
+/* Reports that no answer to p can come. sent: the server may have acted on p. A JSON-RPC error with
+ * an HTTP error status is a message instead, even without an id. */
+void mcp_client_failed(struct mcp_client *c, struct mcp_pending *p, bool sent, const struct err *e);
 
 /* Reports a message that the transport could not receive whole (ERR_TOO_LARGE, ERR_LIMIT). Fails
  * the request that it answers: p, or if that is NULL the one found by sniff (may be NULL). */

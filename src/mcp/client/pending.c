@@ -331,14 +331,14 @@ struct mcp_pending *mcp_pending_of_token(const struct mcp_client *c, const struc
 
 /* --- ticks, and lost requests --- */
 
-void mcp_client_failed(struct mcp_client *c, struct mcp_pending *p, const struct err *e)
+void mcp_client_failed(struct mcp_client *c, struct mcp_pending *p, bool sent, const struct err *e)
 {
 	AUTO(mcp_client_leave) struct mcp_client *inside = mcp_client_enter(c);
 
 	if (!mcp_client_lives(inside) || p->ended || !p->entry.listed)
 		return;
 	mcp_pending_unlist(p);
-	p->sent = p->sent && e->code != ERR_TRANSPORT; /* it may never have got there */
+	p->sent = p->sent && (sent || e->code != ERR_TRANSPORT);
 	if (!p->task || !mcp_follow_survives(p, e))
 		mcp_pending_fail(p, e);
 }

@@ -72,7 +72,7 @@ static void note_fail(struct note *n, const struct err *e)
 
 	note_free(n);
 	if (pending)
-		mcp_client_failed(client, pending, &why);
+		mcp_client_failed(client, pending, false, &why);
 	else
 		log_info("mcp events: %s", why.msg);
 }

@@ -31,6 +31,7 @@ struct mcp_exchange {
 	int status;
 	bool refused; /* the auth will be asked about it */
 	bool events;
+	bool sent; /* with a failure */
 	struct buf text;
 	bool starting; /* mcp_exchange_start() will report a failure */
 	struct err err;
@@ -119,6 +120,11 @@ int mcp_exchange_err(int status, struct err *e)
 int mcp_exchange_status(const struct mcp_exchange *t)
 {
 	return t->status;
+}
+
+bool mcp_exchange_sent(const struct mcp_exchange *t)
+{
+	return t->sent;
 }
 
 bool mcp_exchange_is_events(const struct mcp_exchange *t)
@@ -263,6 +269,7 @@ static void on_end(void *owner, struct http_exchange *x, const struct err *e)
 	if (t->refused && http_exchange_headers(x, "WWW-Authenticate", &challenge, &unused) < 0)
 		buf_fini(&challenge); /* no valid challenge is so long */
 	t->x = NULL;
+	t->sent = e && http_exchange_sent(x);
 	if (t->refused && !e)
 		deal(t, buf_str(&challenge), nonce);
 	else

@@ -63,6 +63,8 @@ struct mcp_exchange *mcp_exchange_start(struct mcp_exchange_base *b,
 void mcp_exchange_cancel(struct mcp_exchange *t);
 
 int mcp_exchange_status(const struct mcp_exchange *t); /* 0 before on_head */
+/* In on_end with a failure: whether any of the request went out. */
+bool mcp_exchange_sent(const struct mcp_exchange *t);
 bool mcp_exchange_is_events(const struct mcp_exchange *t);
 struct str mcp_exchange_header(const struct mcp_exchange *t, const char *name); /* in on_head */
 

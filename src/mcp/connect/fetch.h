@@ -25,8 +25,8 @@ struct mcp_fetch;
 struct mcp_fetch_events {
 	/* A message came. Returns true if the request is done; it is forgotten here. */
 	bool (*message)(void *owner, void *request, struct str text);
-	/* The request has failed; it is forgotten here. */
-	void (*failed)(void *owner, void *request, const struct err *e);
+	/* The request has failed; it is forgotten here. sent: the server may have acted on it. */
+	void (*failed)(void *owner, void *request, bool sent, const struct err *e);
 	/* The server has forgotten the session (HTTP 404, or an equivalent 400): initialize must be
 	 * sent again. Not called with `relays`. request was not accepted, and is forgotten here;
 	 * may be NULL. */

@@ -108,6 +108,7 @@ struct post {
 	bool events;
 	unsigned generation; /* of the session in which it was sent; 0: none */
 	bool resent;
+	bool sent; /* the server may have acted on it */
 	bool worked; /* this stream was open before */
 	unsigned tries; /* attempts without anything new */
 	struct sse_reader sse;
@@ -188,6 +189,7 @@ struct relay_call {
 	bool modern;
 	bool ours; /* the client does not know of it */
 	bool is_initialize;
+	bool acts; /* it calls a tool */
 	bool lists; /* it is a modern tools/list */
 	bool refreshed; /* it was sent again, because the server missed headers */
 	char *text; /* to be sent again: initialize, a modern tools/call; else NULL */

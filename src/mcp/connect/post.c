@@ -111,7 +111,7 @@ static void fail(struct post *p, const struct err *e)
 	void *pending = take_ptr(p->pending);
 
 	if (pending)
-		p->f->o.ev->failed(p->f->o.owner, pending, e);
+		p->f->o.ev->failed(p->f->o.owner, pending, p->sent, e);
 	else
 		log_info("mcp fetch: %s", e->msg);
 }
@@ -360,6 +360,7 @@ static void on_end(void *owner, struct mcp_exchange *t, struct str text, const s
 
 	take_status(p, t);
 	taken = !e && mcp_exchange_took(p->status);
+	p->sent |= p->events || mcp_exchange_sent(t);
 	p->exchange = NULL;
 	if (p->kind == POST_DELETE) {
 		mcp_fetch_deleted(f);

@@ -123,7 +123,7 @@ static void send_message(struct mcp_relay *r, struct relay_call *c, struct str t
 	if (version.p)
 		free((void *)(uintptr_t)out.version);
 	if (!sent && c)
-		relay_events.failed(r, c, &no_memory);
+		relay_events.failed(r, c, false, &no_memory);
 }
 
 /* Sends a message that was sent before, or one of our own. */
@@ -138,7 +138,7 @@ static void send_kept(struct relay_call *c)
 
 	if (rpc_parse(text, NULL, &doc, &f, &id) < 0 ||
 	    rpc_read(json_root(doc), &m, &f, &silent) < 0) {
-		relay_events.failed(c->r, c, &no_memory);
+		relay_events.failed(c->r, c, false, &no_memory);
 		return;
 	}
 	c->id = m.id;
@@ -403,13 +403,15 @@ static bool on_message(void *owner, void *request, struct str text)
 	return false;
 }
 
-static void on_failed(void *owner, void *request, const struct err *why)
+static void on_failed(void *owner, void *request, bool sent, const struct err *why)
 {
 	struct mcp_relay *r = owner;
 	struct relay_call *c = request;
 	struct err e = *why;
 
 	err_wrap(&e, "%s", r->url);
+	if (sent && c->acts)
+		err_unsure(&e);
 	if (c->ours && c->lists) {
 		listed(r, c, NULL);
 		return;
@@ -485,7 +487,7 @@ static void take_request(struct mcp_relay *r, struct str line, const struct rpc_
 {
 	bool modern = version_of(m).p;
 	bool opens = !modern && str_is(m->method, "initialize");
-	bool again = opens || (modern && str_is(m->method, "tools/call"));
+	bool acts = str_is(m->method, "tools/call"), again = opens || (modern && acts);
 	struct relay_call *c = call_new(r, again ? line : STR_NONE);
 
 	if (!c) {
@@ -495,6 +497,7 @@ static void take_request(struct mcp_relay *r, struct str line, const struct rpc_
 	c->id = m->id;
 	c->modern = modern;
 	c->is_initialize = opens;
+	c->acts = acts;
 	c->lists = modern && str_is(m->method, "tools/list");
 	if (opens)
 		r->session = RELAY_SESSION_OPENS;

@@ -201,7 +201,7 @@ static void wire_lost(struct mcp_link *l, const struct err *e)
 	if (mcp_link_is_ready(l) || l->state >= OVER)
 		mcp_link_lose(l, e);
 	else if (l->first)
-		mcp_client_failed(l->client, take_ptr(l->first), e);
+		mcp_client_failed(l->client, take_ptr(l->first), false, e);
 	else if (!l->begun && step_of(l)->wire != MCP_WIRE_STDIO && has_next(l))
 		step_on(l, e);
 	else
@@ -223,7 +223,7 @@ static void on_probe_late(uv_timer_t *timer)
 	}
 	l->silent = true;
 	err_set(&e, ERR_TIMEOUT, "the server was silent for %u ms", l->t.probe_ms);
-	mcp_client_failed(l->client, take_ptr(l->first), &e);
+	mcp_client_failed(l->client, take_ptr(l->first), false, &e);
 }
 
 /* --- between the client and the wire --- */
@@ -390,11 +390,11 @@ static bool on_fetch_message(void *owner, void *request, struct str text)
 	return mcp_client_message(l->client, request, text);
 }
 
-static void on_fetch_failed(void *owner, void *request, const struct err *e)
+static void on_fetch_failed(void *owner, void *request, bool sent, const struct err *e)
 {
 	struct mcp_link *l = owner;
 
-	mcp_client_failed(l->client, request, e);
+	mcp_client_failed(l->client, request, sent, e);
 }
 
 static void on_session_lost(void *owner, void *request)

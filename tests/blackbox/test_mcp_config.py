@@ -5,6 +5,7 @@ reads back."""
 import concurrent.futures
 import json
 import os
+import re
 import secrets as random
 import signal
 import stat
@@ -19,6 +20,8 @@ from test_debug import needs
 
 CLIENTS = ('vscode', 'claude-code', 'claude-desktop', 'cursor', 'windsurf', 'zed', 'codex',
            'gemini', 'opencode', 'augment')
+# Entries are written for these; their own servers are not read.
+FOREIGN = ('zed', 'codex', 'opencode')
 
 
 class Desk:
@@ -159,36 +162,6 @@ CLAUDE_CODE = '''{ "numStartups": 3, "mcpServers": {
   "projects": { "PROJECT": { "mcpServers": {
      "local": { "command": "./run.sh", "args": ["$HOME"], "env": {} } } },
    "/other": { "mcpServers": { "none": { "command": "none" } } } } }'''
-CODEX = '''model = "o3" # of all
-[projects."/home/me/x"]
-trust_level = "trusted"
-
-[mcp_servers.docs]
-command = "npx"
-args = ["-y", 'mcp', """
-${HOME}""",
-]
-env = { "LOG" = "1", N = "x" }
-env_vars = ["GH_USER", { name = "LOCAL", source = "local" }, { name = "FAR", source = "remote" }]
-cwd = "sub"
-startup_timeout_sec = 20.5
-tool_timeout_sec = 60
-enabled_tools = ["a", "b"]
-disabled_tools = ["b"]
-default_tools_approval_mode = "auto"
-supports_parallel_tool_calls = true
-
-[mcp_servers.docs.tools.a]
-approval_mode = "approve"
-
-[mcp_servers.figma]
-url = "https://mcp.figma.com/mcp"
-bearer_token_env_var = "FIGMA"
-http_headers = { "X-Region" = "us-east" }
-env_http_headers = { "X-Who" = "WHO" }
-enabled = false
-'''
-
 # client: its file, from the home (~/) or the project; the text; what it becomes; what is told
 FORMATS = {
     'vscode': ('.vscode/mcp.json', VSCODE, {
@@ -222,24 +195,6 @@ FORMATS = {
                "disabledTools": ["rm"], "disabled": true } } }''', {'mcpServers': {
             'a': {'url': 'https://a.example/mcp', 'headers': {'X-A': '${env:A}'},
                   'denyTools': ['rm'], 'disabled': True}}}, []),
-    'zed': ('~/.config/zed/settings.json', '''{ "theme": "x", // mine
-        "context_servers": {
-          "a": { "source": "custom", "enabled": false, "command": "a", "args": ["${X}"] },
-          "b": { "command": { "path": "b", "args": ["1"], "env": { "B": "2" } }, "settings": {} },
-          "c": { "source": "extension" },
-        } }''', {'mcpServers': {
-            'a': {'command': 'a', 'args': ['$${X}'], 'disabled': True},
-            'b': {'command': 'b', 'args': ['1'], 'env': {'B': '2'}}}},
-        ['b: settings has no counterpart', 'c: it is left out: /mcpServers/c: a server has']),
-    'codex': ('~/.codex/config.toml', CODEX, {'mcpServers': {
-        'docs': {'command': 'npx', 'args': ['-y', 'mcp', '$${HOME}'],
-                 'env': {'LOG': '1', 'N': 'x', 'GH_USER': '${GH_USER}', 'LOCAL': '${LOCAL}'},
-                 'cwd': 'PROJECT/sub', 'allowTools': ['a', 'b'], 'denyTools': ['b'],
-                 'approvals': {'a': 'allow'}, 'timeoutSeconds': 60, 'connectSeconds': 21},
-        'figma': {'url': 'https://mcp.figma.com/mcp',
-                  'headers': {'Authorization': 'Bearer ${FIGMA}', 'X-Region': 'us-east',
-                              'X-Who': '${WHO}'}, 'disabled': True}}},
-        ['docs: env_vars[2] is left out', 'supports_parallel_tool_calls has no counterpart']),
     'gemini': ('~/.gemini/settings.json', '''{ "mcpServers": {
         "a": { "httpUrl": "https://a.example/mcp", "timeout": 45000, "includeTools": ["x"],
                "excludeTools": [] },
@@ -250,16 +205,6 @@ FORMATS = {
                 'b': {'type': 'sse', 'url': 'https://b.example/sse', 'approval': 'allow'},
                 'c': {'command': 'c', 'env': {'A': '${A}', 'B': '${B}-$$', 'C': '{env:C}'}}}},
         ['b: trust: nobody is asked']),
-    'opencode': ('opencode.json', '''{ "$schema": "x", "mcp": {
-        "a": { "type": "local", "command": ["bun", "x", "{env:A}", "${A}"], "enabled": true,
-               "environment": { "K": "{env:K}" }, "timeout": 5000 },
-        "b": { "type": "remote", "url": "https://b.example/mcp", "oauth": {},
-               "headers": { "X-F": "{file:~/f}" } } } }''', {'mcpServers': {
-            'a': {'command': 'bun', 'args': ['x', '${A}', '$${A}'], 'env': {'K': '${K}'},
-                  'timeoutSeconds': 5},
-            'b': {'type': 'http', 'url': 'https://b.example/mcp',
-                  'headers': {'X-F': '{file:~/f}'}}}},
-        ['b: oauth has no counterpart', 'X-F: {file:~/f} has no counterpart']),
     'augment': ('~/.augment/settings.json', '''{ "mcpServers": {
         "a": { "command": "npx", "args": ["-y", "a"], "env": { "K": "v" } },
         "b": { "type": "http", "url": "https://b.example/mcp", "headers": { "X": "y" } } } }''', {
@@ -269,8 +214,11 @@ FORMATS = {
 }
 
 
-def test_all_clients_are_here():
-    assert set(FORMATS) == set(CLIENTS)
+def test_all_clients_are_here(desk):
+    assert set(FORMATS) == set(CLIENTS) - set(FOREIGN)
+    for client in FOREIGN:
+        done = desk.holt('mcp', 'import', '--from', client)
+        assert done.returncode == 2 and f'the file of {client} is not read' in done.stderr, done
 
 
 @pytest.mark.parametrize('client', FORMATS)
@@ -285,8 +233,6 @@ def test_import(desk, client):
     assert found == want
     for line in told:
         assert line in says, says
-    if client == 'codex':
-        tomllib.loads(text)
     done = desk.holt('mcp', 'import', '--from', client, '--write')
     assert done.returncode == int(left) and f'{len(want["mcpServers"])} added' in done.stdout, done
     assert stat.S_IMODE(os.stat(desk.config).st_mode) == 0o600
@@ -295,47 +241,10 @@ def test_import(desk, client):
     assert desk.check().returncode in (0, 1)
 
 
-TOML = '''
-a = "\\t\\"\\\\ \\u00e9\\U0001F600" # "
-b = 'C:\\x "y"'
-c = """
-one \\
-     two ""quoted""
-"""
-d = '''+"'''"+'''raw
-\\n'''+"'''"+'''
-e = 0x_ff
-'''.replace('0x_ff', '0xff') + '''
-f = 1_000
-g = -0o17
-"h.h" = true
-'i' = +5
-j = 0b101
-k."l m" = 1
-'''.replace('g = -0o17', 'g = -17').replace('k."l m" = 1', '')
-
-
-def test_toml_as_another_reader(desk):
-    """Each form of a value, and the forms of tables."""
-    text = ('[[other]]\na = 1979-05-27T07:32:00Z\n[[other]]\nb = 07:32:00\nc = [1.5, inf, -1e3,]\n'
-            '[mcp_servers.x.env]' + TOML + '[mcp_servers."y.z"]\n"command" = \'c\'\nenv.A = "1"\n'
-            'env.B = "2"\n[mcp_servers]\nz = { command = "z", args = [ "a", # one\n "b" ] }\n'
-            '[mcp_servers.x]\ncommand = "x"\r\n')
-    want = tomllib.loads(text)['mcp_servers']
-    path = desk.put(os.path.join(desk.project, 'x.toml'), text)
-    found = desk.read(path)[0]['mcpServers']
-    env = {k: str(v).lower() if isinstance(v, bool) else str(v)
-           for k, v in want['x']['env'].items()}
-    assert found['x'] == {'command': 'x', 'env': env}
-    assert found['y-z'] == {'command': 'c', 'env': {'A': '1', 'B': '2'}}
-    assert found['z'] == want['z']
-
-
 def test_by_path(desk):
     """Without --from a file is known by what is in it."""
     for name, text, key in (('a.json', '{"servers": {"x": {"command": "x"}}}', 'x'),
                             ('b.json', '{"mcp": {"servers": {"x": {"command": "x"}}}}', 'x'),
-                            ('c.toml', '[mcp_servers.x]\ncommand = "x"', 'x'),
                             ('d.json', '\ufeff{"mcpServers": {"x": {"command": "x"},},}', 'x')):
         path = desk.put(os.path.join(desk.project, name), text)
         assert desk.read(path)[0] == {'mcpServers': {key: {'command': 'x'}}}, name
@@ -461,14 +370,6 @@ HOSTILE = [
     ('x.json', b' ' * (17 << 20)),
     ('x.json', b'{"mcpServers": {' + b','.join(b'"s%d": {"command": "x"}' % i
                                                for i in range(2000)) + b'}}'),
-    ('x.toml', b'a = ['), ('x.toml', b'a = ' + b'[' * DEEP),
-    ('x.toml', b'[' + b'a.' * DEEP + b'b]'),
-    ('x.toml', b'a = 1\na = 2'), ('x.toml', b'[a]\n[a]'), ('x.toml', b'a = {b = 1}\n[a.c]'),
-    ('x.toml', b'a = "\\ud800"'), ('x.toml', b'a = "\n"'), ('x.toml', b'a = 1 b = 2'),
-    ('x.toml', b'a = \0'), ('x.toml', b'a = """'), ('x.toml', b'= 1'), ('x.toml', b'a = 01'),
-    ('x.toml', b'a = 1__0'), ('x.toml', b'a = 0x'), ('x.toml', b'a = 1e999'),
-    ('x.toml', b'a = yes'),
-    ('x.toml', b''.join(b'k%d = 1\n' % i for i in range(20000))), ('x.toml', b'#' * (2 << 20)),
 ]
 
 
@@ -484,8 +385,8 @@ def test_hostile(desk, name, text):
 
 def test_wrong_types(desk):
     """A member of a wrong type is told and left out; others of the server are not."""
-    names = ('args', 'env', 'cwd', 'headers', 'type', 'timeout', 'disabled', 'enabled_tools',
-             'tools', 'autoApprove', 'trust', 'sandbox', 'env_vars', 'env_http_headers', 'envFile')
+    names = ('args', 'env', 'cwd', 'headers', 'type', 'timeout', 'disabled', 'includeTools',
+             'autoApprove', 'trust', 'sandbox', 'envFile')
     for value in (7, -1, 1e300, True, None, 'x', '', [], [[]], [1], {}, {'a': {'b': []}}):
         path = desk.put(os.path.join(desk.project, 'x.json'), json.dumps({'mcpServers': {
             **{f'm{i}': {'command': 'x', name: value} for i, name in enumerate(names)},
@@ -494,7 +395,7 @@ def test_wrong_types(desk):
         assert done.returncode in (0, 1), (value, done.stderr)
         found = json.loads(done.stdout)['mcpServers']
         for i, name in enumerate(names):
-            if name not in ('headers', 'type', 'env_http_headers') and (name, value) != ('cwd', ''):
+            if name not in ('headers', 'type') and (name, value) != ('cwd', ''):
                 assert found[f'm{i}']['command'] == 'x', (name, value, done.stderr)
 
 
@@ -531,7 +432,26 @@ def entry(desk, client, *arguments, env=None, status=0):
     return done
 
 
+def read_foreign(client, text):
+    """An entry of a client whose file is not read, as the operator's file would have it."""
+    if client == 'codex':
+        server = tomllib.loads(text)['mcp_servers']['box']
+        headers = server.pop('http_headers', {})
+        if name := server.pop('bearer_token_env_var', None):
+            headers = {'Authorization': f'Bearer ${{{name}}}'}
+        return server | ({'headers': headers} if headers else {})
+    if '/*' in text:
+        text = re.sub(r',(\s*})', r'\1', re.sub(r'/\*.*?\*/|//.*', '', text))
+    server = json.loads(text)[{'zed': 'context_servers', 'opencode': 'mcp'}[client]]['box']
+    if server.pop('type', None) == 'local':
+        server['command'], *server['args'] = server['command']
+    return json.loads(json.dumps(server).replace('{env:', '${'))
+
+
 def read_back(desk, client, text):
+    if client in FOREIGN:
+        return json.loads(json.dumps(read_foreign(client, text)).replace(
+            TOKEN, '${secret:box.Authorization}'))
     path = desk.put(os.path.join(desk.project, 'entry'), text)
     server, = desk.read('--from', client, path)[0]['mcpServers'].items()
     assert server[0] == 'box'
@@ -573,18 +493,30 @@ def test_an_entry_is_written(desk):
         path = os.path.join(desk.home, file)
         assert entry(desk, client, '--write').stdout == f'{path}: box added\n'
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-        with open(path, 'rb') as f:
+        with open(path, encoding='utf-8') as f:
             was = f.read()
         read_back(desk, client, was)
         assert 'already' in entry(desk, client, '--write', status=125).stderr
-        with open(path, 'rb') as f:
+        with open(path, encoding='utf-8') as f:
             assert f.read() == was
         assert os.listdir(os.path.dirname(path)).count(os.path.basename(path)) == 1
     assert 'name one' in entry(desk, 'generic', '--write', status=125).stderr
 
 
+CODEX = '''model = "o3" # of all
+[projects."/home/me/x"]
+trust_level = "trusted"
+
+[mcp_servers.docs]
+command = "npx"
+[mcp_servers.docs.tools.a]
+approval_mode = "approve"
+[mcp_servers.box-2]
+url = "https://mcp.example/mcp"'''
+
+
 @pytest.mark.parametrize('client, before', [
-    ('vscode', VSCODE), ('claude-code', CLAUDE_CODE), ('codex', CODEX),
+    ('vscode', VSCODE), ('claude-code', CLAUDE_CODE), ('codex', CODEX), ('codex', ''),
     ('zed', '{\n  // theme\n  "theme": "One",\n  "context_servers": {\n/* none */\n  },\n}\n'),
     ('zed', '{ "theme": "One" }'), ('opencode', '{}'), ('generic', ''),
 ])
@@ -601,11 +533,12 @@ def test_what_is_there_stays(desk, client, before):
         assert line.strip(' {}') in now, line
     assert os.path.islink(link) and stat.S_IMODE(os.stat(path).st_mode) == 0o600
     assert TOKEN not in now and os.listdir(os.path.dirname(path)) == ['file']
-    back, _ = desk.read('--from', client, path, status=0)
-    assert 'box' in back['mcpServers']
-    names = json.dumps(back)
-    assert all(name in names for name in (('github', 'files') if client == 'vscode' else
-                                          ('docs', 'figma') if client == 'codex' else ()))
+    if client in FOREIGN:
+        assert read_foreign(client, now)
+    else:
+        back, _ = desk.read('--from', client, path, status=0)
+        assert 'box' in back['mcpServers']
+        assert client != 'vscode' or {'github', 'files'} <= set(back['mcpServers'])
     if client == 'vscode':
         assert now.count('holt-token"') == 1
         entry(desk, client, '--write', link, *more, '--name', 'second')
@@ -616,7 +549,9 @@ def test_what_is_there_stays(desk, client, before):
 @pytest.mark.parametrize('client, before', [
     ('cursor', '{"mcpServers": []}'), ('cursor', '[]'), ('cursor', '{"mcpServers": {'),
     ('cursor', '{"a": 1} {}'), ('codex', 'mcp_servers = { a = { command = "x" } }\n'),
-    ('codex', 'a = \n'), ('vscode', '{"inputs": {}, "servers": {}}'),
+    ('codex', '[mcp_servers."box"]\ncommand = "x"\n'), ('codex', 'a = "mcp_servers"\n'),
+    ('codex', '[mcp_servers]\nbox = { command = "x" }\n'),
+    ('vscode', '{"inputs": {}, "servers": {}}'),
     ('cursor', '{"mcpServers": {"box": 7}}'), ('codex', '[mcp_servers.box]\ncommand = "x"\n'),
 ])
 def test_what_cannot_be_added_to(desk, client, before):

@@ -9,7 +9,6 @@
 #include "cli/import/file.h"
 #include "cli/import/foreign.h"
 #include "cli/import/recipe.h"
-#include "cli/import/toml.h"
 #include "config/config.h"
 #include "json/document/write.h"
 
@@ -212,14 +211,14 @@ static int add_json(const struct making *m, struct str text, const struct json_v
 		     : config_insert(buf_str(&with), m->client->root, "{}", buf_str(&lines), to, e);
 }
 
-static struct json_doc *parse(const struct making *m, struct str text, struct err *e)
+static struct json_doc *parse(struct str text, struct err *e)
 {
 	autobuf struct buf copy = BUF_INIT(FOREIGN_BYTES_MAX);
-	struct str blank = m->client->toml ? STR_LIT("") : STR_LIT("{}");
+	struct str blank = STR_LIT("{}");
 
 	if (buf_add(&copy, text.n ? text.p : blank.p, text.n ? text.n : blank.n, e) < 0)
 		return NULL;
-	return foreign_parse(&copy, m->client->toml, e);
+	return foreign_parse(&copy, e);
 }
 
 static const struct json_val *server_of(const struct making *m, const struct json_doc *doc)
@@ -227,32 +226,63 @@ static const struct json_val *server_of(const struct making *m, const struct jso
 	return json_get(json_get(json_root(doc), m->client->root), m->recipe.name);
 }
 
+static int add_by_hand(const char *path, struct err *e)
+{
+	return err_set(e, ERR_INVALID,
+		       "%.120s is written in a way to which nothing can be added: do it by hand",
+		       path);
+}
+
+static int add_is_there(const struct making *m, const char *path, struct err *e)
+{
+	return err_set(e, ERR_CONFLICT,
+		       "%.120s has a server %s already: take it out, or choose a --name", path,
+		       m->recipe.name);
+}
+
+/* Appends a table. Only headers of tables may name servers before it: any other form could be one
+ * that TOML closes, and only its own reader can tell. */
+static int add_toml(const struct making *m, const char *path, struct str text, struct str entry,
+		    struct buf *to, struct err *e)
+{
+	autobuf struct buf ours = BUF_INIT(ENTRY_MAX);
+	const char *header = "[mcp_servers.", *at = text.p;
+	size_t left, n = strlen("mcp_servers");
+
+	if (buf_addf(&ours, e, "%s%s", header, m->recipe.name) < 0)
+		return -1;
+	while (at && (left = text.n - (size_t)(at - text.p)) > 0 &&
+	       (at = memmem(at, left, header + 1, n))) {
+		struct str line = { at - 1, text.n - (size_t)(at - 1 - text.p) };
+
+		if (at == text.p || (at - 1 != text.p && at[-2] != '\n') ||
+		    !str_starts(line, header) || line.n == n + 2 || strchr("\"'", line.p[n + 2]))
+			return add_by_hand(path, e);
+		if (line.n > ours.n && memcmp(line.p, ours.p, ours.n) == 0 &&
+		    !is_word((char[]){ line.p[ours.n], '\0' }, "-_"))
+			return add_is_there(m, path, e);
+		at += n;
+	}
+	return buf_addf(to, e, "%.*s%s%.*s", STR_ARG(text), text.n ? "\n" : "", STR_ARG(entry));
+}
+
 /* What is there is never replaced. */
 static int add(const struct making *m, const char *path, struct str text, struct str entry,
 	       struct buf *to, struct err *e)
 {
-	AUTO(json_free) struct json_doc *was = parse(m, text, e), *now = NULL;
+	AUTO(json_free) struct json_doc *was = NULL, *now = NULL;
 
+	if (m->client->toml)
+		return add_toml(m, path, text, entry, to, e);
+	was = parse(text, e);
 	if (!was)
 		return err_wrap(e, "%.120s", path);
 	if (server_of(m, was))
-		return err_set(e, ERR_CONFLICT,
-			       "%.120s has a server %s already: take it out, or choose a --name",
-			       path, m->recipe.name);
-	if (!m->client->toml) {
-		if (add_json(m, text, json_root(was), entry, to, e) < 0)
-			return err_wrap(e, "%.120s", path);
-	} else if (buf_addf(to, e, "%.*s%s%.*s", STR_ARG(text), text.n ? "\n" : "",
-			    STR_ARG(entry)) < 0) {
-		return -1;
-	}
-	now = parse(m, buf_str(to), e);
-	return now && server_of(m, now)
-		     ? 0
-		     : err_set(e, ERR_INVALID,
-			       "%.120s is written in a way to which nothing can be added: do it "
-			       "by hand",
-			       path);
+		return add_is_there(m, path, e);
+	if (add_json(m, text, json_root(was), entry, to, e) < 0)
+		return err_wrap(e, "%.120s", path);
+	now = parse(buf_str(to), e);
+	return now && server_of(m, now) ? 0 : add_by_hand(path, e);
 }
 
 static int write_to(const struct making *m, const char *file, struct str entry, struct err *e)
@@ -299,7 +329,7 @@ const struct verb mcp_config_verb = {
 	.doc = "Print the configuration with which an MCP client uses Holt.",
 	.more = "By default the client starts holt mcp, with sandboxes of its own.\n"
 		"With --write all else in the file stays as it is, and it gets the mode 0600.\n"
-		"CLIENT is one of\n" FOREIGN_NAMES ".",
+		"CLIENT is one of\n" FOREIGN_NAMES FOREIGN_WRITTEN ".",
 	.page = "holt-mcp-client",
 	.options = &options,
 	.size = sizeof(struct config_options),

@@ -108,92 +108,9 @@ static int member_map(struct import *im, const struct member *m, const struct js
 	return 0;
 }
 
-/* A program: a name, a vector, or an object with both. */
 static int member_command(struct import *im, const struct member *m, const struct json_val *v)
 {
-	static const struct member args = { "args", NULL, AT(args), JSON_ARRAY, NULL };
-	static const struct member env = { "env", NULL, AT(env), JSON_OBJECT, NULL };
-	struct json_iter it = json_iter(v);
-	struct str s;
-
-	if (json_type(v) == JSON_OBJECT)
-		return member_values(im, &args, json_get(v, "args")) < 0 ||
-				       member_map(im, &env, json_get(v, "env")) < 0
-			     ? -1
-			     : member_command(im, m, json_get(v, "path"));
-	if (json_type(v) == JSON_STR)
-		return import_text(im, m->name, json_str(v), FILLS(im, m));
-	if (json_type(v) != JSON_ARRAY)
-		return member_wrong(im, m->name, v);
-	while (json_next(&it)) {
-		if (json_type(it.val) != JSON_STR)
-			return member_wrong(im, m->name, it.val);
-		if (import_value(im, m->name, STR_NONE, str_of(m->name), json_str(it.val), &s) < 0)
-			return -1;
-		if (it.index == 0)
-			im->server->command = s;
-		else if (import_add(im, &im->server->args, STR_NONE, s) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* ---- variables by name --------------------------------------------------------------------- */
-
-static int member_variable(struct import *im, struct import_list *to, struct str name,
-			   const char *before, struct str variable)
-{
-	char *text = arena_printf(im->arena, im->e, "%s${%.*s}", before, STR_CUT(variable, 256));
-
-	return text ? import_add(im, to, name, str_of(text)) : -1;
-}
-
-/* Codex: variables that are passed on. */
-static int member_env_names(struct import *im, const struct member *m, const struct json_val *v)
-{
-	struct json_iter it = json_iter(v);
-
-	while (json_next(&it)) {
-		struct str name = json_str(it.val), source = json_str(json_get(it.val, "source"));
-
-		if (json_type(it.val) == JSON_OBJECT)
-			name = json_str(json_get(it.val, "name"));
-		if (!name.p || (source.p && !str_is(source, "local")))
-			import_note(im, "%s[%zu] is left out: it is no variable of this host",
-				    m->name, it.index);
-		else if (member_variable(im, &im->server->env, name, "", name) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int member_header_names(struct import *im, const struct member *m, const struct json_val *v)
-{
-	struct json_iter it = json_iter(v);
-
-	while (json_next(&it)) {
-		if (json_type(it.val) != JSON_STR)
-			member_wrong(im, m->name, it.val);
-		else if (member_variable(im, &im->server->headers, it.key, "", json_str(it.val)) <
-			 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int member_bearer_name(struct import *im, const struct member *m, const struct json_val *v)
-{
-	return member_variable(im, &im->server->headers, STR_LIT("Authorization"), "Bearer ",
-			       json_str(v));
-}
-
-static int member_bearer(struct import *im, const struct member *m, const struct json_val *v)
-{
-	char *text = arena_printf(im->arena, im->e, "Bearer %.*s", STR_ARG(json_str(v)));
-
-	return text ? member_pair(im, &im->server->headers, STR_LIT("Authorization"), str_of(text),
-				  ": ")
-		    : -1;
+	return import_text(im, m->name, json_str(v), FILLS(im, m));
 }
 
 /* ---- kinds, times and switches ------------------------------------------------------------- */
@@ -202,10 +119,9 @@ static int member_type(struct import *im, const struct member *m, const struct j
 {
 	static const struct {
 		const char *theirs, *ours;
-	} types[] = { { "stdio", "stdio" },	    { "local", "stdio" },
-		      { "http", "http" },	    { "streamable-http", "http" },
-		      { "streamableHttp", "http" }, { "streamable_http", "http" },
-		      { "remote", "http" },	    { "sse", "sse" } };
+	} types[] = { { "stdio", "stdio" },	     { "http", "http" },
+		      { "streamable-http", "http" }, { "streamableHttp", "http" },
+		      { "streamable_http", "http" }, { "sse", "sse" } };
 
 	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
 		if (str_is(json_str(v), types[i].theirs)) {
@@ -230,42 +146,23 @@ static int member_disabled(struct import *im, const struct member *m, const stru
 	return 0;
 }
 
-/* Clients do not agree about the unit of `timeout`: nobody waits 1000 seconds, or less than one. */
+/* Clients do not agree about the unit: nobody waits 1000 seconds, or less than one. */
 static int member_time(struct import *im, const struct member *m, const struct json_val *v)
 {
-	uint64_t max = m->at == AT(timeout_seconds) ? 3600 : 600, *to = FILLS(im, m);
-	struct str name = str_of(m->name);
+	const uint64_t max = 3600;
 	double t = json_real(v);
 
 	if (json_type(v) != JSON_INT && json_type(v) != JSON_REAL)
 		return member_wrong(im, m->name, v);
-	if (str_ends(name, "_ms") || (!str_ends(name, "_sec") && t >= 1000))
+	if (t >= 1000)
 		t /= 1000;
 	if (t > (double)max)
 		import_note(im, "%s: %llu seconds are the most", m->name, (unsigned long long)max);
-	*to = t > (double)max ? max : t <= 1 ? 1 : (uint64_t)(t + 0.999);
+	im->server->timeout_seconds = t > (double)max ? max : t <= 1 ? 1 : (uint64_t)(t + 0.999);
 	return 0;
 }
 
 /* ---- approval ------------------------------------------------------------------------------ */
-
-/* Codex's modes: what it decides itself is asked here. NULL: there is no such mode. */
-static const char *approval_mode(struct str mode)
-{
-	return str_is(mode, "approve")			      ? "allow"
-	     : str_is(mode, "auto") || str_is(mode, "prompt") ? "ask"
-							      : NULL;
-}
-
-static int member_mode(struct import *im, const struct member *m, const struct json_val *v)
-{
-	im->server->approval = approval_mode(json_str(v));
-	if (!im->server->approval)
-		import_note(im, "%s: there is no mode %.*s", m->name, STR_CUT(json_str(v), 60));
-	else if (str_is(str_of(im->server->approval), "allow"))
-		import_note(im, "%s: nobody is asked about calls of its tools", m->name);
-	return 0;
-}
 
 static int member_trust(struct import *im, const struct member *m, const struct json_val *v)
 {
@@ -289,29 +186,6 @@ static int member_allowed(struct import *im, const struct member *m, const struc
 	}
 	if (json_len(v))
 		import_note(im, "%s: nobody is asked about calls of these tools", m->name);
-	return 0;
-}
-
-/* Codex: tables by tool. */
-static int member_tools(struct import *im, const struct member *m, const struct json_val *v)
-{
-	struct json_iter it = json_iter(v);
-
-	while (json_next(&it)) {
-		struct json_iter in = json_iter(it.val);
-
-		while (json_next(&in)) {
-			const char *mode = str_is(in.key, "approval_mode")
-						 ? approval_mode(json_str(in.val))
-						 : NULL;
-
-			if (!mode)
-				import_note(im, "%s.%.*s.%.*s has no counterpart", m->name,
-					    STR_CUT(it.key, 40), STR_CUT(in.key, 40));
-			else if (import_add(im, &im->server->approvals, it.key, str_of(mode)) < 0)
-				return -1;
-		}
-	}
 	return 0;
 }
 
@@ -367,36 +241,23 @@ static int member_sandbox(struct import *im, const struct member *m, const struc
 static const struct member members[] = {
 	{ "type", member_type, 0, JSON_STR, NULL },
 	{ "transport", member_type, 0, JSON_STR, NULL },
-	{ "command", member_command, AT(command), JSON_ABSENT, NULL },
+	{ "command", member_command, AT(command), JSON_STR, NULL },
 	{ "args", member_values, AT(args), JSON_ARRAY, NULL },
 	{ "env", member_map, AT(env), JSON_OBJECT, NULL },
-	{ "environment", member_map, AT(env), JSON_OBJECT, NULL },
-	{ "env_vars", member_env_names, 0, JSON_ARRAY, NULL },
 	{ "envFile", NULL, 0, JSON_ABSENT, NO_FILE },
 	{ "cwd", member_text, AT(cwd), JSON_STR, NULL },
 	{ "url", member_url, AT(url), JSON_STR, NULL },
 	{ "serverUrl", member_url, AT(url), JSON_STR, NULL },
 	{ "httpUrl", member_url, AT(url), JSON_STR, NULL },
 	{ "headers", member_map, AT(headers), JSON_OBJECT, NULL },
-	{ "http_headers", member_map, AT(headers), JSON_OBJECT, NULL },
-	{ "env_http_headers", member_header_names, 0, JSON_OBJECT, NULL },
-	{ "bearer_token_env_var", member_bearer_name, 0, JSON_STR, NULL },
-	{ "bearer_token", member_bearer, 0, JSON_STR, NULL },
 	{ "enabled", member_disabled, 0, JSON_BOOL, NULL },
 	{ "disabled", member_disabled, 0, JSON_BOOL, NULL },
-	{ "timeout", member_time, AT(timeout_seconds), JSON_ABSENT, NULL },
-	{ "tool_timeout_sec", member_time, AT(timeout_seconds), JSON_ABSENT, NULL },
-	{ "startup_timeout_sec", member_time, AT(connect_seconds), JSON_ABSENT, NULL },
-	{ "startup_timeout_ms", member_time, AT(connect_seconds), JSON_ABSENT, NULL },
-	{ "enabled_tools", member_allow_tools, AT(allow), JSON_ARRAY, NULL },
+	{ "timeout", member_time, 0, JSON_ABSENT, NULL },
 	{ "includeTools", member_allow_tools, AT(allow), JSON_ARRAY, NULL },
 	{ "allowTools", member_allow_tools, AT(allow), JSON_ARRAY, NULL },
-	{ "disabled_tools", member_names, AT(deny), JSON_ARRAY, NULL },
 	{ "disabledTools", member_names, AT(deny), JSON_ARRAY, NULL },
 	{ "excludeTools", member_names, AT(deny), JSON_ARRAY, NULL },
 	{ "denyTools", member_names, AT(deny), JSON_ARRAY, NULL },
-	{ "default_tools_approval_mode", member_mode, 0, JSON_STR, NULL },
-	{ "tools", member_tools, 0, JSON_OBJECT, NULL },
 	{ "autoApprove", member_allowed, 0, JSON_ARRAY, NULL },
 	{ "alwaysAllow", member_allowed, 0, JSON_ARRAY, NULL },
 	{ "trust", member_trust, 0, JSON_BOOL, NULL },
@@ -406,10 +267,8 @@ static const struct member members[] = {
 	{ "auth", NULL, 0, JSON_ABSENT, NO_LOGIN },
 	{ "authProviderType", NULL, 0, JSON_ABSENT, NO_LOGIN },
 	{ "scopes", NULL, 0, JSON_ABSENT, NO_LOGIN },
-	{ "oauth_resource", NULL, 0, JSON_ABSENT, NO_LOGIN },
 	{ "headersHelper", NULL, 0, JSON_ABSENT,
 	  "a secret may come from a command (docs/secrets.md)" },
-	{ "source", NULL, 0, JSON_ABSENT, NULL },
 	{ "description", NULL, 0, JSON_ABSENT, NULL },
 	{ "gallery", NULL, 0, JSON_ABSENT, NULL },
 	{ "version", NULL, 0, JSON_ABSENT, NULL },
@@ -513,14 +372,6 @@ static void write_text(struct str s, const char *name, struct json_writer *w)
 	json_write_str(w, s);
 }
 
-static void write_seconds(uint64_t seconds, const char *name, struct json_writer *w)
-{
-	if (!seconds)
-		return;
-	json_write_key(w, name);
-	json_write_uint(w, seconds);
-}
-
 static void write_sandbox(const struct import_server *s, struct json_writer *w)
 {
 	json_write_key(w, "sandbox");
@@ -557,8 +408,10 @@ void import_write(const struct import_server *s, struct json_writer *w)
 		write_text(str_of(s->approval), "approval", w);
 	if (s->approvals.n)
 		write_map(&s->approvals, "approvals", w);
-	write_seconds(s->timeout_seconds, "timeoutSeconds", w);
-	write_seconds(s->connect_seconds, "connectSeconds", w);
+	if (s->timeout_seconds) {
+		json_write_key(w, "timeoutSeconds");
+		json_write_uint(w, s->timeout_seconds);
+	}
 	if (s->disabled) {
 		json_write_key(w, "disabled");
 		json_write_bool(w, true);

@@ -4,7 +4,6 @@
 
 #include "cli/import/internal.h"
 #include "cli/import/recipe.h"
-#include "cli/import/toml.h"
 #include "config/config.h"
 
 enum {
@@ -57,11 +56,13 @@ static const struct foreign_client clients[] = {
 	{ .name = "zed",
 	  .files = FILES(".zed/settings.json", "~/.config/zed/settings.json"),
 	  .root = "context_servers",
+	  .foreign = true,
 	  .variables = FOREIGN_NONE,
 	  .url = "url" },
 	{ .name = "codex",
 	  .files = FILES(".codex/config.toml", "~/.codex/config.toml"),
 	  .root = "mcp_servers",
+	  .foreign = true,
 	  .variables = FOREIGN_NONE,
 	  .toml = true,
 	  .url = "url",
@@ -76,7 +77,8 @@ static const struct foreign_client clients[] = {
 	{ .name = "opencode",
 	  .files = FILES("opencode.json", "~/.config/opencode/opencode.json"),
 	  .root = "mcp",
-	  .variables = FOREIGN_CURLY,
+	  .foreign = true,
+	  .variables = FOREIGN_NONE,
 	  .stdio = "local",
 	  .http = "remote",
 	  .url = "url",
@@ -107,10 +109,33 @@ const struct foreign_client *foreign_client_find(const char *name, struct err *e
 	return NULL;
 }
 
+const struct foreign_client *foreign_client_read(const char *name, struct err *e)
+{
+	const struct foreign_client *c = foreign_client_find(name, e);
+
+	if (!c || !c->foreign)
+		return c;
+	err_set(e, ERR_INVALID,
+		"the file of %s is not read: write its servers into mcpServers of the operator's "
+		"file",
+		c->name);
+	return NULL;
+}
+
+/* VS Code's settings have both of its members in "mcp". */
+static const struct json_val *foreign_top(const struct json_val *root)
+{
+	const struct json_val *mcp = json_get(root, "mcp");
+
+	return json_type(json_get(mcp, "servers")) == JSON_OBJECT ? mcp : root;
+}
+
 const struct foreign_client *foreign_client_of(const struct json_val *root)
 {
+	root = foreign_top(root);
 	for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
-		if (json_type(json_get(root, clients[i].root)) == JSON_OBJECT)
+		if (!clients[i].foreign &&
+		    json_type(json_get(root, clients[i].root)) == JSON_OBJECT)
 			return &clients[i];
 	}
 	return NULL;
@@ -118,15 +143,10 @@ const struct foreign_client *foreign_client_of(const struct json_val *root)
 
 /* ---- documents ----------------------------------------------------------------------------- */
 
-struct json_doc *foreign_parse(struct buf *text, bool toml, struct err *e)
+struct json_doc *foreign_parse(struct buf *text, struct err *e)
 {
 	const struct json_options limits = { .bytes = FOREIGN_BYTES_MAX, .values = VALUES_MAX };
-	autobuf struct buf json = BUF_INIT(FOREIGN_BYTES_MAX);
 
-	if (toml)
-		return toml_to_json(buf_str(text), &json, e) < 0
-			     ? NULL
-			     : json_parse(buf_str(&json), &limits, e);
 	if (text->n >= 3 && memcmp(text->p, "\xef\xbb\xbf", 3) == 0)
 		memset(text->p, ' ', 3);
 	if (config_strip_loosely(text->p, text->n, e) < 0)
@@ -337,22 +357,17 @@ int foreign_read(const struct json_val *root, const struct foreign_options *o,
 		 struct foreign_found *to, struct err *e)
 {
 	AUTO(arena_free) struct arena *arena = arena_new(ARENA_MAX);
-	const struct json_val *own = json_get(root, o->client->root);
+	const struct json_val *top = foreign_top(root);
 	const struct json_val *project = json_get_str(json_get(root, "projects"), o->folder);
 	struct json_writer inputs = json_writer(&to->inputs);
 	struct reading r = { .im = { .o = o, .arena = arena, .e = e }, .found = to };
 
 	if (!arena)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	/* VS Code's settings have both in a member. */
-	r.im.inputs = json_get(root, "inputs");
-	if (json_type(json_get(own, "servers")) == JSON_OBJECT) {
-		r.im.inputs = json_get(own, "inputs");
-		own = json_get(own, "servers");
-	}
+	r.im.inputs = json_get(top, "inputs");
 	json_writer_init(&r.w, &to->servers);
 	json_write_object(&r.w);
-	if (reading_servers(&r, own) < 0 ||
+	if (reading_servers(&r, json_get(top, o->client->root)) < 0 ||
 	    reading_servers(&r, json_get(project, "mcpServers")) < 0)
 		return -1;
 	json_write_object_end(&r.w);

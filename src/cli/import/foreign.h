@@ -13,7 +13,6 @@ enum { FOREIGN_BYTES_MAX = 16 << 20, FOREIGN_SERVERS_MAX = 256 };
 enum foreign_variables {
 	FOREIGN_BRACES, /* ${X}, ${env:X}, ${input:id}, ${workspaceFolder}, … */
 	FOREIGN_SHELL, /* $X, too */
-	FOREIGN_CURLY, /* {env:X} */
 	FOREIGN_NONE,
 };
 
@@ -23,6 +22,7 @@ struct foreign_client {
 	const char *const
 		*files; /* ends with NULL; the first that is there counts; ~/: of the user */
 	const char *root; /* the member that has the servers */
+	bool foreign; /* a form of its own: entries are written, its servers are not read */
 	enum foreign_variables variables;
 	bool toml;
 	bool url_is_sse; /* a server with `url` alone speaks HTTP+SSE */
@@ -32,18 +32,21 @@ struct foreign_client {
 	const char *stdio, *http, *url, *token;
 	bool vector;
 };
-/* The names of all, for help. */
+/* The clients whose files are read, for help. Entries are written for FOREIGN_WRITTEN, too. */
 #define FOREIGN_NAMES                                                                              \
-	"vscode, claude-code, claude-desktop, cursor, windsurf, zed, codex, gemini,\n"             \
-	"opencode, augment, generic"
+	"vscode, claude-code, claude-desktop, cursor, windsurf, gemini, augment,\n"                \
+	"generic"
+#define FOREIGN_WRITTEN ", codex, zed, opencode"
 /* "vscode". NULL with ERR_INVALID. */
 const struct foreign_client *foreign_client_find(const char *name, struct err *e) MUST_USE;
+/* The same; ERR_INVALID too where its file is not read. */
+const struct foreign_client *foreign_client_read(const char *name, struct err *e) MUST_USE;
 /* By what is in the file; NULL: it has no servers. */
 const struct foreign_client *foreign_client_of(const struct json_val *root);
 
-/* A document that a client would read: JSON with comments and with commas before brackets, or
- * TOML. *text is changed. */
-struct json_doc *foreign_parse(struct buf *text, bool toml, struct err *e) MUST_USE;
+/* A document that a client would read: JSON with comments and with commas before brackets. *text is
+ * changed. */
+struct json_doc *foreign_parse(struct buf *text, struct err *e) MUST_USE;
 
 struct config_file;
 struct redactor;

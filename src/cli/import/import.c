@@ -76,7 +76,6 @@ static int source_read(struct source *s, const char *file, struct err *e)
 {
 	const char *first = s->client ? s->client->files[0] : NULL;
 	bool project = file || (first && *first != '~');
-	bool toml;
 
 	if (file ? import_path(file, s->path, e) < 0 : source_find(s, e) < 0)
 		return -1;
@@ -84,8 +83,7 @@ static int source_read(struct source *s, const char *file, struct err *e)
 	if (source_folder(s, project ? s->path : NULL, e) < 0 ||
 	    file_read(s->path, &s->text, e) < 0)
 		return -1;
-	toml = s->client ? s->client->toml : str_ends(str_of(s->path), ".toml");
-	s->doc = foreign_parse(&s->text, toml, e);
+	s->doc = foreign_parse(&s->text, e);
 	if (!s->doc)
 		return err_wrap(e, "%.120s", s->path);
 	if (!s->client)
@@ -163,7 +161,7 @@ static int import_run(const struct verb_input *in)
 
 	if (!file && !o->from)
 		err_set(&e, ERR_INVALID, "which file: give its path, or --from CLIENT");
-	s.client = o->from ? foreign_client_find(o->from, &e) : NULL;
+	s.client = o->from ? foreign_client_read(o->from, &e) : NULL;
 	if (e.code != ERR_NONE)
 		return cli_wrong_usage(in->verb, &e);
 	c = home_config(o->config, path, &must, &e) < 0 ? NULL : config_open(path, false, &e);

@@ -22,7 +22,7 @@ struct import_server {
 	struct import_list args, env, headers, allow, deny, approvals, write, network;
 	bool has_allow, disabled, sandbox;
 	const char *approval; /* NULL: the default */
-	uint64_t timeout_seconds, connect_seconds; /* 0: the default */
+	uint64_t timeout_seconds; /* 0: the default */
 };
 
 struct import {

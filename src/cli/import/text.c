@@ -92,12 +92,7 @@ static int text_take(struct import *im, const char *what, struct str s, struct b
 	const char *end = memchr(s.p, '}', s.n);
 	size_t n = end ? (size_t)(end - s.p) + 1 : 0;
 
-	if (of == FOREIGN_CURLY && n > 6 && str_starts(s, "{env:") &&
-	    text_name((struct str){ s.p + 5, s.n - 5 }) == n - 6)
-		return buf_addf(to, im->e, "${%.*s}", (int)n - 6, s.p + 5) < 0 ? -1 : (int)n;
-	if (of == FOREIGN_CURLY && n && str_starts(s, "{file:"))
-		import_note(im, "%s: %.*s has no counterpart, and is text now", what, (int)n, s.p);
-	if (of == FOREIGN_CURLY || of == FOREIGN_NONE)
+	if (of == FOREIGN_NONE)
 		return 0;
 	if (n > 3 && str_starts(s, "${"))
 		return text_put_variable(im, what, (struct str){ s.p, n }, to) < 0 ? -1 : (int)n;
@@ -117,7 +112,7 @@ int import_text(struct import *im, const char *what, struct str text, struct str
 	if (text.n > TEXT_MAX / 4)
 		return err_set(im->e, ERR_TOO_LARGE, "%s is too long", what);
 	while (at < text.n) {
-		int n = text.p[at] != '$' && text.p[at] != '{'
+		int n = text.p[at] != '$'
 			      ? 0
 			      : text_take(im, what, (struct str){ text.p + at, text.n - at },
 					  &variable);

@@ -1,14 +1,37 @@
 #pragma once
 /*
- * Redacts an answer that is long in the work pool: a search may take 100 ns for each byte, and the
- * loop has others to serve. Most answers are short and are redacted at once: a copy of the answer
- * is made anyway, and where it turns out to be long, its remaining texts are copied as they are and
- * redacted in a second copy, in the pool.
+ * Work on content that may be long. It is done in the work pool, since a search for secrets may
+ * take 100 ns for each byte and the loop has others to serve; what is short is done at once.
  */
 #include <uv.h>
 
 #include "guard/redact/redact.h"
 #include "json/field/field.h"
+
+/* Embedded by who waits for it. */
+struct aside_work {
+	uv_work_t pool;
+	/* Of run(), where there is one: that of the loop, or for its thread alone. */
+	struct redactor *redactor;
+	void (*run)(struct aside_work *w); /* touches nothing that the loop may change meanwhile */
+	void (*then)(struct aside_work *w); /* on the loop; owns w */
+};
+/* Calls run(), then then(); where `bytes` are few, both before it returns. The two are set before,
+ * and r may be NULL. -1: neither is called. */
+int aside_work_start(struct aside_work *w, uv_loop_t *loop, struct redactor *r, size_t bytes,
+		     struct err *e) MUST_USE;
+
+/* A field_text_fn of struct aside_texts: what may leave, in its arena; else the text itself. */
+struct aside_texts {
+	struct redactor *redactor; /* may be NULL */
+	struct arena *arena;
+};
+struct str aside_redact(void *texts, const struct field *row, struct str text);
+
+/*
+ * An answer is redacted so. A copy of it is made anyway; where it turns out to be long, its
+ * remaining texts are copied as they are and redacted in a second copy, in the pool.
+ */
 
 /* Texts of an answer that are parts of others: what stands around them decides, too. */
 struct aside_parts {
@@ -28,8 +51,7 @@ struct aside_count {
 bool aside_takes(struct aside_count *k, struct str text);
 
 struct aside {
-	uv_work_t work;
-	struct redactor *redactor;
+	struct aside_work work; /* first: the two are cast */
 	struct arena *arena;
 	const struct field_table *table;
 	const void *from, *result; /* result: NULL where memory was short */

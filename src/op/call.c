@@ -972,13 +972,18 @@ static const void *call_redacted(struct call *c, const struct field_table *t, co
 	return from;
 }
 
-const void *call_redact_by(struct call *c, const struct field_table *t, const void *from)
+static void call_tell_sent(struct call *c, const struct field_table *t, const void *event)
 {
 	const struct op_hooks *h = &c->ops->hooks;
 
+	if (event && h->sent)
+		h->sent(h->data, c, t, event);
+}
+
+const void *call_redact_by(struct call *c, const struct field_table *t, const void *from)
+{
 	from = call_redacted(c, t, from);
-	if (from && h->sent)
-		h->sent(h->data, c, t, from);
+	call_tell_sent(c, t, from);
 	return from;
 }
 
@@ -1127,6 +1132,12 @@ void call_send(struct call *c, const void *event)
 		c->start.sink->event(c->start.client, event);
 	else
 		call_cancel(c); /* a stream with a hole would seem to be whole */
+}
+
+void call_send_as_is(struct call *c, const void *event)
+{
+	call_tell_sent(c, c->start.op->event, event);
+	c->start.sink->event(c->start.client, event);
 }
 
 void call_count_out(struct call *c, uint64_t bytes)

@@ -450,6 +450,9 @@ int call_keep(struct call *c, struct buf *b, struct err *e) MUST_USE;
 /* As call_send(), where the event's bytes have passed call_redact_piece(). */
 void call_send_redacted(struct call *c, const void *event);
 
+/* As call_send(), of an event that was redacted. */
+void call_send_as_is(struct call *c, const void *event);
+
 /* What leaves in bytes, without a table: as redaction lets it. */
 struct str call_redact(struct call *c, struct str bytes);
 /* A struct that leaves by a door of its own making: from itself, or a copy that is valid until the

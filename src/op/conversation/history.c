@@ -1,12 +1,15 @@
 /* conversation.history: the events of a conversation, in pages, or with follow as a stream that
- * goes on. A follower has a place in the log, not a queue: it reads on when its client has room. */
+ * goes on. A follower has a place in the log, not a queue: it reads on when its client has room.
+ * Events are read, looked through and redacted beside the loop where there are many bytes. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/when.h"
 #include "json/document/raw.h"
+#include "op/aside.h"
 #include "op/conversation/conversation.h"
+#include "op/guard.h"
 
 enum {
 	TYPES_MAX = 32,
@@ -15,7 +18,9 @@ enum {
 	PAGES_MAX = 16, /* of the log, that are looked through for one answer */
 	BYTES_MAX = 4 << 20, /* of one answer; it ends with the event that reaches them */
 	STEP = 64, /* events that are sent at once; then others have their turn */
+	STEP_BYTES = 1 << 20, /* likewise; it ends with the event that reaches them */
 	ALIVE_MS = 10000,
+	REDACTED_MAX = 64 << 20,
 };
 
 #define Q struct history_request
@@ -125,16 +130,14 @@ static int history_when(struct str text, char ret[WHEN_MAX], struct err *e)
 }
 
 struct history_filter {
-	struct call *call;
+	struct redactor *redactor; /* of the thread that filters */
 	const struct history_request *q;
 	char since[WHEN_MAX], until[WHEN_MAX];
 	bool any; /* nothing is filtered */
 };
 
-static int filter_init(struct history_filter *f, struct call *c, const struct history_request *q,
-		       struct err *e)
+static int filter_init(struct history_filter *f, const struct history_request *q, struct err *e)
 {
-	f->call = c;
 	f->q = q;
 	f->any = !q->event_types.n && !q->text_contains.n && !q->since.n && !q->until.n;
 	return history_when(q->since, f->since, e) < 0 ? -1 : history_when(q->until, f->until, e);
@@ -149,26 +152,23 @@ static int filter_compare(struct str timestamp, const char *bound)
 		       (struct str){ bound, n });
 }
 
-static struct str history_redact(void *call, const struct field *row, struct str text)
-{
-	return call_redact(call, text);
-}
-
 /* The data is searched as it leaves, so that no secret is found by guessing. */
 static bool filter_finds(const struct history_filter *f, const struct json_doc *doc)
 {
 	const struct json_val *data = json_get(json_root(doc), "data");
 	autobuf struct buf all = BUF_INIT(8 * EVENTS_DATA_MAX);
 	struct json_writer w = json_writer(&all);
+	AUTO(arena_free) struct arena *a = arena_new(REDACTED_MAX);
+	struct aside_texts texts = { f->redactor, a };
 	struct str text = f->q->text_contains, said;
 	struct err none;
 
-	if (!data)
+	if (!data || !a)
 		return false;
-	field_copy_val(data, history_redact, f->call, &w);
+	field_copy_val(data, aside_redact, &texts, &w);
 	if (json_write_done(&w, &none) < 0)
 		return false;
-	said = call_redact(f->call, buf_str(&all));
+	said = aside_redact(&texts, NULL, buf_str(&all));
 	return said.n >= text.n && memmem(said.p, said.n, text.p, text.n);
 }
 
@@ -209,8 +209,12 @@ static bool history_read_line(struct str line, const struct json_doc *doc, uint6
 
 /* Matches of the pages so far. From the first on, or, backwards, as the last of `limit` places. */
 struct history_reading {
+	struct aside_work aside; /* first: the two are cast */
 	struct call *call;
+	struct events *events; /* as they were; owned, as the arena */
+	struct arena *arena;
 	struct history_filter filter;
+	struct history_view view;
 	struct history_event *p;
 	size_t limit, n;
 	/* Of one page: where its matches go, and how many there were. */
@@ -222,7 +226,7 @@ struct history_reading {
 
 static struct str history_keep(struct history_reading *r, struct str s)
 {
-	char *text = s.p ? arena_dup(call_arena(r->call), s, &r->err) : NULL;
+	char *text = s.p ? arena_dup(r->arena, s, &r->err) : NULL;
 
 	return text ? (struct str){ text, s.n } : STR_NONE;
 }
@@ -272,9 +276,9 @@ static void history_take_ring(struct history_reading *r)
 	memcpy(r->p + r->limit - r->n, scratch, kept * sizeof(*scratch));
 }
 
-static int history_read(struct history_reading *r, struct events *v, struct history_view *ret,
-			struct err *e)
+static int history_read(struct history_reading *r, struct err *e)
 {
+	struct history_view *ret = &r->view;
 	const struct history_request *q = r->filter.q;
 	bool backwards = !q->has_after_seq;
 	struct events_range range = { .after = q->after_seq,
@@ -287,7 +291,7 @@ static int history_read(struct history_reading *r, struct events *v, struct hist
 	     i++) {
 		r->room = r->limit - r->n;
 		r->matches = 0;
-		if (events_read(v, &range, history_on_line, r, &page, e) < 0)
+		if (events_read(r->events, &range, history_on_line, r, &page, e) < 0)
 			return -1;
 		if (r->err.code) {
 			*e = r->err;
@@ -321,34 +325,89 @@ static int history_read(struct history_reading *r, struct events *v, struct hist
 	return 0;
 }
 
-static void history_page(struct call *c, struct talk *t, const struct history_request *q)
+static void history_run_page(struct aside_work *w)
 {
-	struct history_reading r = { .call = c, .limit = q->limit, .err = ERR_INIT };
-	struct history_view view = { .has_more = false };
+	struct history_reading *r = (struct history_reading *)w;
 	struct err e = ERR_INIT;
-	struct events *v = talk_events(t, &e);
 
-	r.p = v ? arena_array(call_arena(c), 2 * r.limit, sizeof(*r.p), &e) : NULL;
-	if (!r.p || filter_init(&r.filter, c, q, &e) < 0 || history_read(&r, v, &view, &e) < 0) {
+	r->filter.redactor = w->redactor;
+	if (history_read(r, &e) < 0)
+		r->err = e;
+}
+
+static void history_answer(struct aside_work *w)
+{
+	struct history_reading *r = (struct history_reading *)w;
+	struct err e = r->err;
+	int rc = e.code ? -1 : arena_take(call_arena(r->call), r->arena, &e);
+
+	events_close(take_ptr(r->events));
+	arena_free(take_ptr(r->arena));
+	if (rc < 0)
+		call_fail(r->call, &e);
+	else
+		call_answer(r->call, &r->view);
+}
+
+static int history_page_start(struct history_reading *r, struct talk *t, struct err *e)
+{
+	struct events *v = talk_events(t, e);
+
+	r->events = v ? events_view(v, e) : NULL;
+	if (!r->events || filter_init(&r->filter, call_request(r->call), e) < 0)
+		return -1;
+	r->limit = r->filter.q->limit;
+	r->p = arena_array(r->arena, 2 * r->limit, sizeof(*r->p), e);
+	r->view.max_seq = events_last(v);
+	r->view.total_events = events_count(v);
+	r->aside.run = history_run_page;
+	r->aside.then = history_answer;
+	return !r->p ? -1
+		     : aside_work_start(&r->aside, call_loop(r->call),
+					call_guard(r->call)->redactor, events_bytes(v), e);
+}
+
+static void history_page(struct call *c, struct talk *t)
+{
+	struct err e = ERR_INIT;
+	struct history_reading *r = arena_alloc(call_arena(c), sizeof(*r), &e);
+
+	if (!r) {
 		call_fail(c, &e);
 		return;
 	}
-	view.max_seq = events_last(v);
-	view.total_events = events_count(v);
-	call_answer(c, &view);
+	r->call = c;
+	r->arena = arena_new(call_arena(c)->max);
+	if (!r->arena)
+		err_set(&e, ERR_LIMIT, "out of memory");
+	if (!r->arena || history_page_start(r, t, &e) < 0) {
+		events_close(r->events);
+		arena_free(r->arena);
+		call_fail(c, &e);
+	}
 }
 
 /* ---- a stream -------------------------------------------------------------------------------- */
 
 struct history_follower {
+	struct aside_work aside; /* first: the two are cast */
 	uv_timer_t timer; /* until it has to say that it lives, or its next turn */
+	/* Of one step: the events as they were, and what is found; NULL: there is no step. */
+	struct events *events;
+	struct arena *arena; /* of what is found */
+	struct history_event *p[STEP]; /* redacted */
+	size_t n, bytes;
+	uint64_t last; /* seq that was looked at last */
+	bool more;
+	struct err err;
+	bool stopped; /* meanwhile */
 	struct talk_watch watch;
 	struct call *call;
 	struct talk *talk; /* NULL: deleted */
 	struct history_filter filter;
 	uint64_t after;
 	bool changed; /* and its client was not told yet */
-	bool held; /* the client has no room for the rest of a page */
+	bool again; /* there is more to look for since the step began */
 	bool soon; /* the timer is for its next turn */
 };
 
@@ -361,21 +420,44 @@ static void follow_say(struct history_follower *f, struct history_event *v)
 	call_send(f->call, v);
 }
 
-/* A page has more bytes than the client's queue may take: what is held is read again. */
+/* Those behind a step's bytes are read again by the next. */
 static void follow_on_line(void *owner, uint64_t seq, struct str line)
 {
 	struct history_follower *f = owner;
+	struct aside_texts texts = { f->filter.redactor, f->arena };
 	AUTO(json_free) struct json_doc *doc = NULL;
 	struct history_event v;
 	struct err e;
 
-	f->held = f->held || call_full(f->call);
-	if (f->held)
+	if (f->bytes >= STEP_BYTES || f->err.code) {
+		f->more = true;
 		return;
-	f->after = seq;
+	}
+	f->bytes += line.n;
+	f->last = seq;
 	doc = json_parse(line, NULL, &e);
-	if (doc && history_read_line(line, doc, seq, &v) && filter_takes(&f->filter, doc, &v))
-		call_send(f->call, &v);
+	if (!doc || !history_read_line(line, doc, seq, &v) || !filter_takes(&f->filter, doc, &v))
+		return;
+	f->p[f->n] = field_copy(&history_event_table, &v, f->arena, aside_redact, &texts, &f->err);
+	f->n += f->p[f->n] != NULL;
+}
+
+static void follow_run(struct aside_work *w)
+{
+	struct history_follower *f = (struct history_follower *)w;
+	struct events_range range = { .after = f->after, .limit = STEP };
+	struct events_page page = { .more = false };
+	struct err e;
+
+	f->filter.redactor = w->redactor;
+	if (events_read(f->events, &range, follow_on_line, f, &page, &e) < 0) {
+		f->err = f->err.code ? f->err : e;
+		return;
+	}
+	if (!f->more) {
+		f->last = page.last > f->last ? page.last : f->last;
+		f->more = page.more;
+	}
 }
 
 static void follow_free(uv_handle_t *h)
@@ -398,7 +480,12 @@ static void follow_end(struct history_follower *f, const struct err *err)
 
 static void follow_stop(void *data)
 {
-	follow_end(data, NULL);
+	struct history_follower *f = data;
+
+	if (f->events)
+		f->stopped = true;
+	else
+		follow_end(f, NULL);
 }
 
 static void follow_on_timer(uv_timer_t *timer);
@@ -426,27 +513,36 @@ static int follow_check(struct history_follower *f, struct err *e)
 		     : 0;
 }
 
-/* Sends what there is and the client has room for. */
-static void follow_send(struct history_follower *f)
+/* Sends what the client has room for. False: the rest is read again when there is room. */
+static bool follow_send(struct history_follower *f)
 {
-	struct events_range range = { .after = f->after, .limit = STEP };
-	struct events_page page = { .more = false };
-	struct err e = ERR_INIT;
-	struct events *v;
+	for (size_t i = 0; i < f->n; i++) {
+		if (call_full(f->call))
+			return false;
+		f->after = f->p[i]->seq;
+		call_send_as_is(f->call, f->p[i]);
+	}
+	f->after = f->last > f->after ? f->last : f->after;
+	return true;
+}
 
-	f->soon = f->held = false;
-	uv_timer_start(&f->timer, follow_on_timer, ALIVE_MS, 0);
-	if (call_full(f->call))
-		return; /* there will be room */
-	v = follow_check(f, &e) < 0 ? NULL : talk_events(f->talk, &e);
-	if (!v || events_read(v, &range, follow_on_line, f, &page, &e) < 0) {
-		follow_end(f, &e);
+static void follow_then(struct aside_work *w)
+{
+	struct history_follower *f = (struct history_follower *)w;
+	struct err e = f->err;
+	bool all;
+
+	events_close(take_ptr(f->events));
+	if (f->stopped || e.code || follow_check(f, &e) < 0) {
+		arena_free(take_ptr(f->arena));
+		follow_end(f, f->stopped ? NULL : &e);
 		return;
 	}
-	if (f->held)
-		return; /* the same */
-	f->after = page.last > f->after ? page.last : f->after;
-	if (page.more) {
+	all = follow_send(f);
+	arena_free(take_ptr(f->arena));
+	if (!all)
+		return;
+	if (f->more || f->again) {
 		follow_soon(f);
 		return;
 	}
@@ -459,18 +555,48 @@ static void follow_send(struct history_follower *f)
 	f->changed = false;
 }
 
+/* Looks for what there is, if the client has room. */
+static void follow_step(struct history_follower *f)
+{
+	struct err e = ERR_INIT;
+	struct events *v;
+
+	f->soon = false;
+	uv_timer_start(&f->timer, follow_on_timer, ALIVE_MS, 0);
+	f->again = f->events != NULL;
+	if (f->again || call_full(f->call))
+		return; /* there will be room */
+	v = follow_check(f, &e) < 0 ? NULL : talk_events(f->talk, &e);
+	f->events = v ? events_view(v, &e) : NULL;
+	f->arena = f->events ? arena_new(REDACTED_MAX) : NULL;
+	if (f->events && !f->arena)
+		err_set(&e, ERR_LIMIT, "out of memory");
+	f->n = f->bytes = 0;
+	f->last = f->after;
+	f->more = false;
+	f->err = ERR_INIT;
+	f->aside.run = follow_run;
+	f->aside.then = follow_then;
+	if (f->arena && aside_work_start(&f->aside, call_loop(f->call),
+					 call_guard(f->call)->redactor, events_bytes(v), &e) == 0)
+		return;
+	events_close(take_ptr(f->events));
+	arena_free(take_ptr(f->arena));
+	follow_end(f, &e);
+}
+
 static void follow_on_timer(uv_timer_t *timer)
 {
 	struct history_follower *f = timer->data;
 
 	if (!f->soon && !call_full(f->call))
 		follow_say(f, &(struct history_event){ .type = STR_LIT("alive") });
-	follow_send(f);
+	follow_step(f);
 }
 
 static void follow_on_room(void *data)
 {
-	follow_send(data);
+	follow_step(data);
 }
 
 static void follow_on_event(void *data, const struct talk_event *ev)
@@ -509,7 +635,7 @@ static void follow_start(struct call *c, struct talk *t, const struct history_re
 
 	if (!f)
 		err_set(&e, ERR_LIMIT, "out of memory");
-	if (!f || filter_init(&f->filter, c, q, &e) < 0 || call_waits(c, &e) < 0 ||
+	if (!f || filter_init(&f->filter, q, &e) < 0 || call_waits(c, &e) < 0 ||
 	    call_open(c, follow_on_room, f, &e) < 0) {
 		free(f);
 		call_fail(c, &e);
@@ -527,7 +653,7 @@ static void follow_start(struct call *c, struct talk *t, const struct history_re
 					.data = f };
 	talk_watch_add(t, &f->watch);
 	call_on_cancel(c, follow_stop, f);
-	follow_send(f);
+	follow_step(f);
 }
 
 static void history_run(struct call *c, const void *request)
@@ -545,7 +671,7 @@ static void history_run(struct call *c, const void *request)
 	else if (q->follow)
 		follow_start(c, t, q);
 	else
-		history_page(c, t, q);
+		history_page(c, t);
 }
 
 const struct op conversation_history_op = {

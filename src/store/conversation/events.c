@@ -1,5 +1,6 @@
 #include "store/conversation/events.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@ struct events {
 	uint64_t size, count;
 	uint64_t last; /* seq that was used last, of a torn line too */
 	uint64_t told; /* seq of the last event that is there */
+	uint64_t entry_at; /* of the last entry of the index */
 	bool torn; /* behind `size` stands a part of a line */
 	struct buf line;
 };
@@ -64,6 +66,15 @@ static struct events_entry events_entry_last(struct events *v)
 	return (struct events_entry){ 0 };
 }
 
+/* Of the next event, which stands at `at`, where its seq is not that of the last entry. */
+static void events_index_next(struct events *v, uint64_t seq, uint64_t at)
+{
+	if (v->count % EVENTS_EVERY != 0 && at - v->entry_at < EVENTS_EVERY_BYTES)
+		return;
+	events_index_add(&v->index, &(struct events_entry){ seq, at, v->count });
+	v->entry_at = at;
+}
+
 /* Counts the events from the last entry on, and cuts what has no end. */
 static int events_look(struct events *v, struct events_report *r, struct err *e)
 {
@@ -78,10 +89,10 @@ static int events_look(struct events *v, struct events_report *r, struct err *e)
 	if (events_scan_init(&s, v->fd, from.at, v->size, from.seq ? from.seq - 1 : 0, e) < 0)
 		return -1;
 	v->count = from.before;
+	v->entry_at = from.at;
 	while ((got = events_scan_next(&s, &line, e)) > 0) {
-		if (v->count % EVENTS_EVERY == 0 && line.seq > from.seq)
-			events_index_add(&v->index,
-					 &(struct events_entry){ line.seq, line.at, v->count });
+		if (line.seq > from.seq)
+			events_index_next(v, line.seq, line.at);
 		v->count++;
 	}
 	if (got == 0 && s.at < v->size) {
@@ -118,6 +129,25 @@ struct events *events_open(int folder, struct events_report *ret, struct err *e)
 	if (ret)
 		*ret = report;
 	return take_ptr(v);
+}
+
+struct events *events_view(const struct events *v, struct err *e)
+{
+	AUTO(events_close) struct events *view = calloc(1, sizeof(*view));
+
+	if (!view) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	*view = *v;
+	view->line = BUF_INIT(0);
+	view->fd = fcntl(v->fd, F_DUPFD_CLOEXEC, 0);
+	view->index.fd = fcntl(v->index.fd, F_DUPFD_CLOEXEC, 0);
+	if (view->fd < 0 || view->index.fd < 0) {
+		err_sys(e, errno, "open the events once more");
+		return NULL;
+	}
+	return take_ptr(view);
 }
 
 void events_close(struct events *v)
@@ -190,8 +220,7 @@ int events_append(struct events *v, const char *type, struct str data, uint64_t 
 		return err_set(e, ERR_LIMIT, "the numbers of events are used up");
 	if (events_build(v, seq, type, data, e) < 0 || events_write(v, e) < 0)
 		return -1;
-	if (v->count % EVENTS_EVERY == 0)
-		events_index_add(&v->index, &(struct events_entry){ seq, v->size, v->count });
+	events_index_next(v, seq, v->size);
 	v->size += v->line.n;
 	v->count++;
 	v->last = v->told = seq;

@@ -43,6 +43,9 @@ struct events *events_open(int folder, struct events_report *ret, struct err *e)
 void events_close(struct events *v); /* NULL-safe */
 AUTO_DEFINE(events_close, struct events)
 
+/* What is there now, for reading alone, also on another thread. For events_close(). */
+struct events *events_view(const struct events *v, struct err *e) MUST_USE;
+
 /* data: a JSON object on one line. ERR_TOO_LARGE; ERR_LIMIT: no number is left; ERR_STORE_FULL and
  * ERR_IO: nothing of it is in the file. */
 int events_append(struct events *v, const char *type, struct str data, uint64_t *ret_seq,

@@ -5,7 +5,9 @@
 
 enum {
 	EVENTS_LINE_MAX = EVENTS_DATA_MAX + 256, /* with its line feed */
-	EVENTS_EVERY = 128, /* an entry of the index for each so many events */
+	/* An entry of the index for each so many events or bytes, which opening looks through. */
+	EVENTS_EVERY = 128,
+	EVENTS_EVERY_BYTES = 1 << 20,
 };
 
 /* ---- events.c ------------------------------------------------------------------------------- */

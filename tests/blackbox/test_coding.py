@@ -394,6 +394,23 @@ def test_grep(tree):
     fails(tree, 'invalid_arguments', 'Grep', pattern='x', path='tree/nowhere')
 
 
+def test_grep_shows_a_line_with_many_matches(tree, project):
+    """Also of a file that is searched piece by piece, as large ones are, and what is not counted is
+    told. Behind it the search goes on."""
+    for matches in (1000, 100_000, 1_200_000):
+        project.put('line', 'a' * matches + '.' * (1_200_000 - matches) + '\nan end\n')
+        shown, *notes = call(tree, 'Grep', pattern='a', path='line')
+        first, last = shown.splitlines()
+        assert first.startswith('line:1:aaaaa') and first.endswith('[... omitted end of long line]')
+        assert last == 'line:2:an end'
+        count, *told = call(tree, 'Grep', pattern='a', path='line', output_mode='count')
+        n = int(count.split(':')[1])
+        assert n == matches + 1 or (10_000 < n < matches and 'too many matches' in told[0]), n
+        assert call(tree, 'Grep', pattern='a', path='line', output_mode='files_with_matches')[
+            0] == 'line\n'
+    os.unlink(project.at('line'))
+
+
 def test_grep_keeps_secrets_of_several_lines(tree, project):
     body = '\n'.join('MIIEowIBAAKCAQEA' + f'{n:048d}' for n in range(4))
     project.put('tree/key', f'-----BEGIN RSA PRIVATE KEY-----\n{body}\n'

@@ -1,15 +1,19 @@
 /*
  * coding.read, coding.write and coding.edit. A file is read whole up to CODING_FILE_MAX, and then
- * its digest is known; of a larger one pieces are read until the wanted lines were found.
+ * its digest is known; of a larger one pieces are read until the wanted lines were found. What is
+ * made of its content is made beside the loop where that is long (op/aside.h).
  *
  *	write, edit: turn → read → compare with what is known → write beside it → rename
  */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/hash.h"
 #include "coding/path.h"
 #include "coding/text.h"
+#include "op/aside.h"
 #include "op/coding/coding.h"
+#include "op/guard.h"
 
 enum {
 	CODING_FILE_MAX = 4 << 20, /* bytes of a file that is edited or replaced */
@@ -30,18 +34,30 @@ struct file_work {
 	/* What is done with the content; err where there is none. */
 	void (*with)(struct file_work *f, struct str bytes, const struct file_stat *st,
 		     const struct err *err);
-	/* The file as the conversation sees it, up to CODING_FILE_MAX. */
+	/* Of what is done beside the loop, and how that ended. */
+	struct aside_work aside;
+	int (*work)(struct file_work *f, struct err *e);
+	struct err failed;
+	/* The file as it is, up to CODING_FILE_MAX, and as the conversation knew it. */
+	struct buf old;
+	char known[HASH_HEX + 1];
+	struct marks known_marks;
+	/* The file as the conversation sees it. */
 	struct marks marks;
 	struct buf shown;
 	struct text_span *spans; /* of the marks in it */
+	struct buf text; /* lines of it, numbered */
+	uint64_t bad; /* bytes of them that are no UTF-8 */
+	uint64_t size;
 	/* What is written, and its digest. */
 	struct buf bytes;
 	char digest[HASH_HEX + 1];
 	uint64_t replaced;
-	bool is_new;
+	bool is_new, stale;
 	/* Of coding.read. */
 	struct text_window window;
 	uint64_t offset;
+	bool large, whole; /* not to be kept; it was read to its end */
 };
 
 static struct file_work *file_of(struct coding_work *w)
@@ -52,10 +68,13 @@ static struct file_work *file_of(struct coding_work *w)
 static void file_free(struct file_work *f)
 {
 	buf_fini(&f->bytes);
+	buf_fini(&f->old);
 	buf_fini(&f->shown);
+	buf_fini(&f->text);
 	free(f->spans);
 	f->spans = NULL;
 	marks_fini(&f->marks);
+	marks_fini(&f->known_marks);
 	text_window_fini(&f->window);
 }
 
@@ -124,23 +143,70 @@ static void file_load(struct file_work *f)
 {
 	struct err e = ERR_INIT;
 
-	if (call_reserve(f->w.call, 4 * f->want, &e) < 0)
+	if (call_reserve(f->w.call, 5 * f->want, &e) < 0)
 		file_fail(f, &e);
 	else
 		file_read_start(f->w.sandbox, f->path, 0, f->want + 1, file_on_read, f);
 }
 
-/* ---- what is shown ------------------------------------------------------------------------- */
-
-/* Makes f->marks, f->shown and f->spans of a text whose digest f->digest is. */
-static int file_mark(struct file_work *f, struct str bytes, struct err *e)
+/* Keeps the content, and what the conversation knows of it. */
+static int file_keep(struct file_work *f, struct str bytes, struct err *e)
 {
 	const char *known = coding_known(&f->w, f->path);
-	bool same = known && strcmp(known, f->digest) == 0;
+	const struct marks *marks = known ? coding_marks(&f->w, f->path) : NULL;
 
+	f->old = BUF_INIT(CODING_FILE_MAX);
+	if (buf_add(&f->old, bytes.p, bytes.n, e) < 0)
+		return -1;
+	snprintf(f->known, sizeof(f->known), "%s", known ? known : "");
+	if (!marks || marks->n == 0)
+		return 0;
+	f->known_marks.p = (void *)mem_dup(marks->p, marks->n * sizeof(*marks->p));
+	f->known_marks.n = f->known_marks.p ? marks->n : 0;
+	return f->known_marks.p ? 0 : err_set(e, ERR_LIMIT, "out of memory");
+}
+
+static struct file_work *file_of_aside(struct aside_work *w)
+{
+	return (struct file_work *)(void *)((char *)w - offsetof(struct file_work, aside));
+}
+
+static void file_run(struct aside_work *w)
+{
+	struct file_work *f = file_of_aside(w);
+
+	if (f->work(f, &f->failed) == 0)
+		f->failed = ERR_INIT;
+}
+
+/* Calls work(), then then(), else the call has failed. */
+static void file_aside(struct file_work *f, size_t bytes,
+		       int (*work)(struct file_work *f, struct err *e),
+		       void (*then)(struct aside_work *w))
+{
+	struct err e = ERR_INIT;
+
+	f->work = work;
+	f->aside.run = file_run;
+	f->aside.then = then;
+	if (aside_work_start(&f->aside, call_loop(f->w.call), call_guard(f->w.call)->redactor,
+			     bytes, &e) < 0)
+		file_fail(f, &e);
+}
+
+/* ---- what is shown ------------------------------------------------------------------------- */
+
+/* Makes the digest of what was read, f->marks, f->shown and f->spans. */
+static int file_mark(struct file_work *f, struct err *e)
+{
+	struct str bytes = buf_str(&f->old);
+	bool same;
+
+	if (file_digest(bytes, f->digest, e) < 0)
+		return -1;
+	same = strcmp(f->known, f->digest) == 0;
 	f->shown = BUF_INIT(SHOWN_MAX);
-	if (marks_find(&f->marks, f->w.call, bytes, same ? coding_marks(&f->w, f->path) : NULL, e) <
-	    0)
+	if (marks_find(&f->marks, f->aside.redactor, bytes, same ? &f->known_marks : NULL, e) < 0)
 		return -1;
 	f->spans = calloc(f->marks.n + 1, sizeof(*f->spans));
 	if (!f->spans)
@@ -148,22 +214,27 @@ static int file_mark(struct file_work *f, struct str bytes, struct err *e)
 	return marks_show(&f->marks, bytes, &f->shown, f->spans, e);
 }
 
-/* The lines of a window, numbered, in the call's arena. raw: secrets are still in them. */
-static int file_show(struct file_work *f, bool raw, struct str *ret, uint64_t *ret_bad,
-		     struct err *e)
+/* Makes f->text: the lines of the window, numbered. raw: secrets are still in them. */
+static int file_number(struct file_work *f, bool raw, struct err *e)
 {
 	const struct redact_part part = { .before = buf_str(&f->window.before),
 					  .text = buf_str(&f->window.text),
 					  .after = buf_str(&f->window.after) };
-	struct str text = part.text;
-	autobuf struct buf to = BUF_INIT(SHOWN_MAX);
-	char *copy;
+	autobuf struct buf said = BUF_INIT(SHOWN_MAX);
 
-	if ((raw && marks_say(f->w.call, &part, &text, e) < 0) ||
-	    text_number(text, f->window.first, f->window.cut, &to, ret_bad, e) < 0)
+	f->text = BUF_INIT(SHOWN_MAX);
+	if (raw && marks_say(f->aside.redactor, &part, &said, e) < 0)
 		return -1;
-	copy = arena_dup(call_arena(f->w.call), buf_str(&to), e);
-	*ret = (struct str){ copy, to.n };
+	return text_number(raw ? buf_str(&said) : part.text, f->window.first, f->window.cut,
+			   &f->text, &f->bad, e);
+}
+
+/* f->text in the call's arena. */
+static int file_show(struct file_work *f, struct str *ret, struct err *e)
+{
+	char *copy = arena_dup(call_arena(f->w.call), buf_str(&f->text), e);
+
+	*ret = (struct str){ copy, f->text.n };
 	return copy ? 0 : -1;
 }
 
@@ -206,38 +277,55 @@ static const struct field text_fields[] = {
 #undef T
 static const struct field_table text_table = FIELD_TABLE(struct coding_text, text_fields);
 
-/* All that is needed was read. whole: to the file's end; raw: with its secrets. */
-static void read_answer(struct file_work *f, uint64_t size, bool whole, bool raw)
+/* All that is needed was read, and is shown. whole: to the file's end. */
+static void read_answer(struct file_work *f, bool whole)
 {
 	const struct text_window *w = &f->window;
 	uint64_t count = text_window_count(w), next = text_window_next(w);
 	struct coding_text r = { .path = f->said,
-				 .size = size,
+				 .size = f->size,
+				 .bad = f->bad,
 				 .first = w->first,
 				 .lines = w->lines,
 				 .total = count,
 				 .has_total = whole,
 				 .next = next,
 				 .has_next = next != 0 };
-	struct err e = ERR_INIT;
+	struct err e = f->failed;
 
-	if (w->lines == 0 && w->first > 1) {
+	if (!e.code && w->lines == 0 && w->first > 1)
 		err_set(&e, ERR_INVALID, "offset: %" PRIu64 " is behind the last line, %" PRIu64,
 			w->first, count);
+	if (e.code || file_show(f, &r.text, &e) < 0) {
 		file_fail(f, &e);
-	} else if (file_show(f, raw, &r.text, &r.bad, &e) < 0) {
-		file_fail(f, &e);
-	} else {
-		file_free(f);
-		coding_answer(&f->w, &r);
+		return;
 	}
+	if (!f->large)
+		coding_know(&f->w, f->path, f->digest, &f->marks);
+	file_free(f);
+	coding_answer(&f->w, &r);
 }
 
-static void read_binary(struct file_work *f, uint64_t size)
+static int read_work(struct file_work *f, struct err *e)
+{
+	if (!f->large &&
+	    (file_mark(f, e) < 0 || text_window_feed(&f->window, buf_str(&f->shown), e) < 0))
+		return -1;
+	return file_number(f, f->large, e);
+}
+
+static void read_then(struct aside_work *w)
+{
+	struct file_work *f = file_of_aside(w);
+
+	read_answer(f, !f->large || f->whole);
+}
+
+static void read_binary(struct file_work *f)
 {
 	file_free(f);
 	coding_answer(&f->w, &(struct coding_text){ .path = f->said,
-						    .size = size,
+						    .size = f->size,
 						    .text = STR_LIT(""),
 						    .first = 1,
 						    .binary = true });
@@ -258,19 +346,22 @@ static void read_on_piece(void *arg, struct str bytes, const struct file_stat *s
 		err = &e;
 	}
 	if (!err && f->offset == 0 && text_is_binary(bytes)) {
-		read_binary(f, st->size);
+		read_binary(f);
 		return;
 	}
 	if (!err) {
 		f->offset += bytes.n;
 		done = text_window_feed(&f->window, bytes, &e);
 	}
-	if (err || done < 0)
+	if (err || done < 0) {
 		file_fail(f, err ? err : &e);
-	else if (done || bytes.n < PIECE)
-		read_answer(f, st->size, bytes.n < PIECE, true);
-	else
+	} else if (done || bytes.n < PIECE) {
+		f->size = st->size;
+		f->whole = bytes.n < PIECE;
+		file_aside(f, f->window.text.n, read_work, read_then);
+	} else {
 		read_on(f);
+	}
 }
 
 static void read_on(struct file_work *f)
@@ -282,29 +373,22 @@ static void read_with(struct file_work *f, struct str bytes, const struct file_s
 		      const struct err *err)
 {
 	struct err e = ERR_INIT;
-	bool binary;
 
-	if (err || file_digest(bytes, f->digest, &e) < 0) {
-		file_fail(f, err ? err : &e);
+	if (err) {
+		file_fail(f, err);
 		return;
 	}
-	binary = text_is_binary(bytes);
-	if (bytes.n > CODING_FILE_MAX && !binary) {
+	f->size = st->size;
+	f->large = bytes.n > CODING_FILE_MAX;
+	f->window.count = !f->large;
+	if (text_is_binary(bytes))
+		read_binary(f);
+	else if (f->large)
 		read_on(f);
-		return;
-	}
-	f->window.count = true;
-	if (binary) {
-		read_binary(f, st->size);
-		return;
-	}
-	if (file_mark(f, bytes, &e) < 0 ||
-	    text_window_feed(&f->window, buf_str(&f->shown), &e) < 0) {
+	else if (file_keep(f, bytes, &e) < 0)
 		file_fail(f, &e);
-		return;
-	}
-	coding_know(&f->w, f->path, f->digest, &f->marks);
-	read_answer(f, st->size, true, false);
+	else
+		file_aside(f, bytes.n, read_work, read_then);
 }
 
 static void read_entered(struct coding_work *w)
@@ -365,21 +449,20 @@ static void write_on_done(void *arg, const struct err *err)
 	coding_answer(&f->w, &r);
 }
 
-/* f->bytes become the new content: text, with what its marks stand for. `bytes` is the old one. */
-static int write_compose(struct file_work *f, struct str bytes, struct str text,
-			 const char *argument, struct err *e)
+/* f->bytes become the new content: text, with what its marks stand for. */
+static int write_compose(struct file_work *f, struct str text, const char *argument, struct err *e)
 {
 	const struct marks_text t = {
-		.marks = &f->marks, .bytes = bytes, .text = text, .argument = argument
+		.marks = &f->marks, .bytes = buf_str(&f->old), .text = text, .argument = argument
 	};
 	struct marks now;
 
 	f->bytes = BUF_INIT(CODING_FILE_MAX);
-	if (marks_put_back(&t, f->w.call, &f->bytes, &now, e) < 0)
+	if (marks_put_back(&t, f->aside.redactor, &f->bytes, &now, e) < 0)
 		return -1;
 	marks_fini(&f->marks);
 	f->marks = now;
-	return 0;
+	return file_digest(buf_str(&f->bytes), f->digest, e);
 }
 
 /* f->bytes are the new content. */
@@ -393,29 +476,33 @@ static void write_begin(struct file_work *f)
 	if (call_cancelled(f->w.call)) {
 		err_set(&e, ERR_CANCELLED, "the call was cancelled before it wrote anything");
 		file_fail(f, &e);
-	} else if (file_digest(buf_str(&f->bytes), f->digest, &e) < 0) {
-		file_fail(f, &e);
 	} else {
 		file_write_start(f->w.sandbox, f->path, buf_str(&f->bytes), &opts, write_on_done,
 				 f);
 	}
 }
 
-/* Fails with lines of the file around what was to be replaced, which the conversation knows
- * then. */
-static void write_stale(struct file_work *f, struct str old)
+/* The lines of the file around what was to be replaced. */
+static int write_look(struct file_work *f, struct str old, struct err *e)
 {
-	struct str shown = buf_str(&f->shown);
-	uint64_t at = text_place(shown, old), bad = 0;
-	struct str *detail = &call_about(f->w.call)->detail;
-	struct err e = ERR_INIT, none;
+	uint64_t at = text_place(buf_str(&f->shown), old);
 
+	f->stale = true;
 	f->window = (struct text_window){ .first = at > FRESH_BEFORE ? at - FRESH_BEFORE : 1,
 					  .limit = FRESH_LINES,
 					  .max = FRESH_MAX };
+	return text_window_feed(&f->window, buf_str(&f->shown), e) < 0 ? -1
+								       : file_number(f, false, e);
+}
+
+/* Fails with them, which the conversation knows then. */
+static void write_stale(struct file_work *f)
+{
+	struct str *detail = &call_about(f->w.call)->detail;
+	struct err e = ERR_INIT, none;
+
 	coding_know(&f->w, f->path, f->digest, &f->marks);
-	if (text_window_feed(&f->window, shown, &none) < 0 ||
-	    file_show(f, false, detail, &bad, &none) < 0)
+	if (f->failed.code || file_show(f, detail, &none) < 0)
 		*detail = STR_NONE;
 	err_set(&e, ERR_STALE,
 		"%.*s has changed since it was read, and nothing was written; lines %" PRIu64
@@ -424,39 +511,41 @@ static void write_stale(struct file_work *f, struct str old)
 	file_fail(f, &e);
 }
 
-/* Whether the conversation knows this content; else the call has failed. */
-static bool write_may(struct file_work *f, struct str bytes, struct str old)
+/* Whether this content may be replaced, if the conversation knows it. */
+static int write_may(struct file_work *f, struct str bytes, struct err *e)
 {
-	const char *known = coding_known(&f->w, f->path);
-	struct err e = ERR_INIT;
-
 	if (bytes.n > CODING_FILE_MAX)
-		err_set(&e, ERR_TOO_LARGE,
+		return err_set(
+			e, ERR_TOO_LARGE,
 			"%.*s is larger than %d bytes, and not replaced; change it by a program, "
 			"or remove it first",
 			STR_CUT(f->said, 100), CODING_FILE_MAX);
-	else if (text_is_binary(bytes))
-		err_set(&e, ERR_INVALID,
-			"file_path: %.*s is not a text file, and Read does not show it; change it "
-			"by a program, or remove it first",
-			STR_CUT(f->said, 100));
-	else if (!known)
-		err_set(&e, ERR_UNREAD, "%.*s is there, and this conversation has not read it",
-			STR_CUT(f->said, 120));
-	else if (file_digest(bytes, f->digest, &e) == 0 && file_mark(f, bytes, &e) == 0 &&
-		 strcmp(known, f->digest) != 0) {
-		write_stale(f, old);
-		return false;
-	}
-	if (e.code)
-		file_fail(f, &e);
-	return !e.code;
+	if (text_is_binary(bytes))
+		return err_set(e, ERR_INVALID,
+			       "file_path: %.*s is not a text file, and Read does not show it; "
+			       "change it by a program, or remove it first",
+			       STR_CUT(f->said, 100));
+	if (!coding_known(&f->w, f->path))
+		return err_set(e, ERR_UNREAD,
+			       "%.*s is there, and this conversation has not read it",
+			       STR_CUT(f->said, 120));
+	return file_keep(f, bytes, e);
 }
 
-static void write_with(struct file_work *f, struct str bytes, const struct file_stat *st,
-		       const struct err *err);
-static void edit_with(struct file_work *f, struct str bytes, const struct file_stat *st,
-		      const struct err *err);
+static void write_then(struct aside_work *w)
+{
+	struct file_work *f = file_of_aside(w);
+
+	if (f->stale)
+		write_stale(f);
+	else if (f->failed.code)
+		file_fail(f, &f->failed);
+	else
+		write_begin(f);
+}
+
+static void write_with(struct file_work *f, struct str bytes, const struct err *err);
+static void edit_with(struct file_work *f, struct str bytes, const struct err *err);
 
 static void write_on_file(struct file_work *f, struct str bytes, const struct file_stat *st,
 			  const struct err *err)
@@ -464,9 +553,9 @@ static void write_on_file(struct file_work *f, struct str bytes, const struct fi
 	if (!err && !coding_has_file(&f->w, st))
 		return;
 	if (call_op(f->w.call) == &coding_edit_op)
-		edit_with(f, bytes, st, err);
+		edit_with(f, bytes, err);
 	else
-		write_with(f, bytes, st, err);
+		write_with(f, bytes, err);
 }
 
 /* Its turn has come, or comes again since a writer by another path had the same file. */
@@ -501,23 +590,29 @@ static const struct field write_fields[] = {
 #undef Q
 static const struct field_table write_table = FIELD_TABLE(struct write_request, write_fields);
 
-static void write_with(struct file_work *f, struct str bytes, const struct file_stat *st,
-		       const struct err *err)
+static int write_work(struct file_work *f, struct err *e)
+{
+	const struct write_request *q = call_request(f->w.call);
+
+	if (!f->is_new && file_mark(f, e) < 0)
+		return -1;
+	return !f->is_new && strcmp(f->known, f->digest) != 0
+		     ? write_look(f, STR_NONE, e)
+		     : write_compose(f, q->content, "content", e);
+}
+
+static void write_with(struct file_work *f, struct str bytes, const struct err *err)
 {
 	const struct write_request *q = call_request(f->w.call);
 	struct err e = ERR_INIT;
 
 	f->is_new = err && err->code == ERR_PATH_NOT_FOUND;
-	if (err && !f->is_new) {
+	if (err && !f->is_new)
 		file_fail(f, err);
-		return;
-	}
-	if (!f->is_new && !write_may(f, bytes, STR_NONE))
-		return;
-	if (write_compose(f, f->is_new ? STR_NONE : bytes, q->content, "content", &e) < 0)
+	else if (!f->is_new && write_may(f, bytes, &e) < 0)
 		file_fail(f, &e);
 	else
-		write_begin(f);
+		file_aside(f, f->old.n + q->content.n, write_work, write_then);
 }
 
 static void coding_write_run(struct call *c, const void *request)
@@ -562,13 +657,16 @@ static const struct field_table edit_table = FIELD_TABLE(struct edit_request, ed
 
 /* The file as it is shown is searched, so that no secret is found by guessing. A mark is one thing
  * there: no part of it is found. */
-static int edit_shown(struct file_work *f, struct str bytes, struct buf *to, struct err *e)
+static int edit_shown(struct file_work *f, struct buf *to, struct err *e)
 {
 	const struct edit_request *q = call_request(f->w.call);
 	const struct text_edit edit = { q->old_string, q->new_string, q->replace_all, f->spans,
 					f->marks.n };
 	const struct marks_text old = {
-		.marks = &f->marks, .bytes = bytes, .text = q->old_string, .argument = "old_string"
+		.marks = &f->marks,
+		.bytes = buf_str(&f->old),
+		.text = q->old_string,
+		.argument = "old_string",
 	};
 	struct err why;
 	int64_t n;
@@ -586,24 +684,28 @@ static int edit_shown(struct file_work *f, struct str bytes, struct buf *to, str
 	return n < 0 ? -1 : 0;
 }
 
-static void edit_with(struct file_work *f, struct str bytes, const struct file_stat *st,
-		      const struct err *err)
+static int edit_work(struct file_work *f, struct err *e)
 {
 	const struct edit_request *q = call_request(f->w.call);
 	autobuf struct buf edited = BUF_INIT(SHOWN_MAX);
+
+	if (file_mark(f, e) < 0)
+		return -1;
+	if (strcmp(f->known, f->digest) != 0)
+		return write_look(f, q->old_string, e);
+	return edit_shown(f, &edited, e) < 0 ? -1
+					     : write_compose(f, buf_str(&edited), "new_string", e);
+}
+
+static void edit_with(struct file_work *f, struct str bytes, const struct err *err)
+{
+	const struct edit_request *q = call_request(f->w.call);
 	struct err e = ERR_INIT;
 
-	if (err) {
-		file_fail(f, err);
-		return;
-	}
-	if (!write_may(f, bytes, q->old_string))
-		return;
-	if (edit_shown(f, bytes, &edited, &e) < 0 ||
-	    write_compose(f, bytes, buf_str(&edited), "new_string", &e) < 0)
-		file_fail(f, &e);
+	if (err || write_may(f, bytes, &e) < 0)
+		file_fail(f, err ? err : &e);
 	else
-		write_begin(f);
+		file_aside(f, f->old.n + q->new_string.n, edit_work, write_then);
 }
 
 static void coding_edit_run(struct call *c, const void *request)

@@ -23,6 +23,7 @@
 #include "json/document/json.h"
 #include "op/coding/coding.h"
 #include "op/coding/search.h"
+#include "op/guard.h"
 
 enum {
 	HIT_BYTES = 24, /* of an answer, beside path and text */
@@ -35,9 +36,10 @@ enum {
 	WHOLE_MAX = 1 << 20, /* bytes of a file that is looked through whole */
 	PIECE = 256 << 10, /* of one that is searched again */
 	PENDING_MAX = 512 << 10, /* bytes of records that wait */
-	GREP_MEMORY = SEARCH_BYTES_MAX + READS_MAX * WHOLE_MAX + 2 * PENDING_MAX,
-	EVENT_MAX = 8 << 20, /* of JSON: a line, and where the matches in it are */
-	EVENT_VALUES = 2 << 20,
+	GREP_MEMORY = SEARCH_BYTES_MAX + 2 * READS_MAX * WHOLE_MAX + 2 * PENDING_MAX,
+	EVENT_MAX = 8 << 20, /* of JSON: a line, and where the matches in it are, */
+	EVENT_MATCHES = 1 << 20, /* of which this is looked at, some ten thousand matches */
+	EVENT_VALUES = 1 << 20,
 };
 
 enum grep_mode { GREP_CONTENT, GREP_FILES, GREP_COUNT };
@@ -84,9 +86,19 @@ enum grep_state {
 	GREP_LOST, /* it is left out */
 };
 
+/* A file is looked through for secrets. */
+struct grep_look {
+	struct aside_work aside; /* first: the two are cast */
+	struct grep *grep;
+	struct grep_file *file; /* NULL: the one that was asked for by itself */
+	struct buf bytes;
+	int has;
+};
+
 /* A file of which ripgrep has printed something. */
 struct grep_file {
 	struct grep *grep;
+	struct grep_look look;
 	struct grep_file *next;
 	enum grep_state state;
 	bool whole; /* nothing more is printed of it */
@@ -100,6 +112,7 @@ struct grep_file {
 
 struct grep {
 	struct search s; /* first: the two are cast */
+	struct grep_look look;
 	struct grep_file *files, *last, *unread; /* the first that is not read */
 	size_t pending; /* bytes of them */
 	unsigned reads;
@@ -383,13 +396,39 @@ static void view_lines(struct grep *g, uint64_t line, struct str text,
 	}
 }
 
+/* Of an event with too many matches, or whose end is lost, those that are whole and looked at. The
+ * matches stand at its end, and quotes in the line are escaped. */
+static struct str view_cut(struct grep *g, struct str record)
+{
+	static const char first[] = ",\"submatches\":[", next[] = ",{\"match\":", end[] = "]}}";
+	const char *matches = memmem(record.p, record.n, first, sizeof(first) - 1);
+	size_t from = matches ? (size_t)(matches - record.p) : record.n;
+	size_t at = from + EVENT_MATCHES;
+
+	if (!g->view.overlong && record.n <= at)
+		return record;
+	at = record.n < at ? record.n : at;
+	while (at > from && !str_starts((struct str){ record.p + at, record.n - at }, next))
+		at--;
+	if (at == from && !g->view.overlong)
+		return record; /* a match of many lines */
+	search_complain(&g->s, g->of->path);
+	if (at == from) {
+		search_complain(&g->s, STR_LIT(": a line is too long to be searched\n"));
+		return STR_NONE;
+	}
+	search_complain(&g->s, STR_LIT(": a line has too many matches to count them all\n"));
+	memcpy(g->view.record.p + at, end, sizeof(end) - 1);
+	return (struct str){ record.p, at + sizeof(end) - 1 };
+}
+
 /* An event of ripgrep's JSON. */
 static void view_take(struct search *s, struct str record)
 {
 	const struct json_options options = { .bytes = EVENT_MAX, .values = EVENT_VALUES };
 	struct grep *g = view_of(s);
 	struct err e = ERR_INIT;
-	AUTO(json_free) struct json_doc *doc = json_parse(record, &options, &e);
+	AUTO(json_free) struct json_doc *doc = json_parse(view_cut(g, record), &options, &e);
 	const struct json_val *data = json_get(json_root(doc), "data");
 	const struct json_val *lines = json_get(data, "lines");
 	struct str text = json_str(json_get(lines, "text"));
@@ -454,7 +493,7 @@ static void view_on_piece(void *arg, struct str bytes, const struct file_stat *s
 		part.after = (struct str){ part.text.p + n, rest - n };
 		g->fed += n;
 		g->binary |= memchr(part.text.p, '\0', n) != NULL;
-		if (holes_make(&g->holes, g->s.w.call, &part, &to, &e) < 0 ||
+		if (holes_make(&g->holes, call_guard(g->s.w.call)->redactor, &part, &to, &e) < 0 ||
 		    exec_write(x, to.p, to.n, &e) < 0) {
 			g->err = e;
 			search_stop(&g->view);
@@ -491,6 +530,7 @@ static void view_start(struct grep *g)
 				   .record = BUF_INIT(EVENT_MAX),
 				   .complaint = BUF_INIT(SEARCH_COMPLAINT_MAX),
 				   .take = view_take,
+				   .cuts = true,
 				   .end = view_end,
 				   .failed = view_failed,
 				   .form = SEARCH_LINES,
@@ -509,34 +549,83 @@ static void view_start(struct grep *g)
 
 /* ---- one file after the other -------------------------------------------------------------- */
 
-/* Whether a file that was read, up to one byte more than WHOLE_MAX, has secrets. */
-static enum grep_state grep_look(struct grep *g, struct str path, struct str bytes,
-				 const struct err *err)
-{
-	const char *why = err ? err->msg : "not searched, since it is UTF-16";
-	bool wide = str_starts(bytes, "\xff\xfe") || str_starts(bytes, "\xfe\xff");
+static void grep_root_looked(struct grep *g, enum grep_state state);
 
-	if (err || wide) {
-		search_complain(&g->s, path);
-		search_complain(&g->s, STR_LIT(": "));
-		search_complain(&g->s, str_of(why));
-		search_complain(&g->s, STR_LIT("\n"));
-		return GREP_LOST;
-	}
-	if (bytes.n > WHOLE_MAX)
-		return GREP_AGAIN;
-	return marks_any(g->s.w.call, bytes, &g->err) ? GREP_AGAIN : GREP_CLEAN;
+static void look_run(struct aside_work *w)
+{
+	struct grep_look *k = (struct grep_look *)w;
+	struct err e;
+
+	k->has = marks_any(k->aside.redactor, buf_str(&k->bytes), &e);
 }
 
+/* Without a content: what can be told of it. */
+static void look_skip(struct grep_look *k, struct str path, const char *why)
+{
+	search_complain(&k->grep->s, path);
+	search_complain(&k->grep->s, STR_LIT(": "));
+	search_complain(&k->grep->s, str_of(why));
+	search_complain(&k->grep->s, STR_LIT("\n"));
+}
+
+static void grep_looked(struct grep_look *k, enum grep_state state)
+{
+	struct grep *g = k->grep;
+	struct grep_file *f = k->file;
+
+	buf_fini(&k->bytes);
+	g->reads--;
+	if (f) {
+		f->state = state;
+		grep_pump(g);
+	} else {
+		grep_root_looked(g, state);
+	}
+}
+
+static void look_then(struct aside_work *w)
+{
+	struct grep_look *k = (struct grep_look *)w;
+
+	if (k->has < 0)
+		err_set(&k->grep->err, ERR_LIMIT, "no memory to look for secrets in a file");
+	grep_looked(k, k->has ? GREP_AGAIN : GREP_CLEAN);
+}
+
+/* Of a file that was read, up to one byte more than WHOLE_MAX. */
 static void grep_on_read(void *arg, struct str bytes, const struct file_stat *st,
 			 const struct err *err)
 {
-	struct grep_file *f = arg;
-	struct grep *g = f->grep;
+	struct grep_look *k = arg;
+	struct grep *g = k->grep;
+	struct err e;
 
-	g->reads--;
-	f->state = grep_look(g, f->path, bytes, err);
-	grep_pump(g);
+	if (err && !k->file) {
+		grep_looked(k, GREP_NEW);
+	} else if (err || str_starts(bytes, "\xff\xfe") || str_starts(bytes, "\xfe\xff")) {
+		look_skip(k, k->file ? k->file->path : g->s.said,
+			  err ? err->msg : "not searched, since it is UTF-16");
+		grep_looked(k, GREP_LOST);
+	} else if (bytes.n > WHOLE_MAX) {
+		grep_looked(k, GREP_AGAIN);
+	} else if (buf_add(&k->bytes, bytes.p, bytes.n, &e) < 0 ||
+		   aside_work_start(&k->aside, call_loop(g->s.w.call),
+				    call_guard(g->s.w.call)->redactor, bytes.n, &e) < 0) {
+		g->err = e;
+		grep_looked(k, GREP_LOST);
+	}
+}
+
+static void grep_look_start(struct grep_look *k, struct grep *g, struct grep_file *f,
+			    struct str path)
+{
+	k->aside.run = look_run;
+	k->aside.then = look_then;
+	k->grep = g;
+	k->file = f;
+	k->bytes = BUF_INIT(WHOLE_MAX);
+	g->reads++;
+	file_read_start(g->s.w.sandbox, path, 0, WHOLE_MAX + 1, grep_on_read, k);
 }
 
 static void grep_read(struct grep *g)
@@ -546,9 +635,7 @@ static void grep_read(struct grep *g)
 
 		g->unread = f->next;
 		f->state = GREP_READING;
-		g->reads++;
-		file_read_start(g->s.w.sandbox, (struct str){ f->name, f->n }, 0, WHOLE_MAX + 1,
-				grep_on_read, f);
+		grep_look_start(&f->look, g, f, (struct str){ f->name, f->n });
 	}
 }
 
@@ -764,13 +851,8 @@ static void grep_run(struct grep *g, struct search *s, struct str path)
 }
 
 /* A file that was asked for by itself is looked at first. */
-static void grep_on_root(void *arg, struct str bytes, const struct file_stat *st,
-			 const struct err *err)
+static void grep_root_looked(struct grep *g, enum grep_state state)
 {
-	struct grep *g = arg;
-	enum grep_state state = err ? GREP_NEW : grep_look(g, g->s.said, bytes, NULL);
-
-	g->reads--;
 	g->one = state == GREP_CLEAN;
 	if (state == GREP_AGAIN || state == GREP_LOST || g->err.code) {
 		struct grep_file *f = grep_file_new(g, g->s.said, state);
@@ -805,8 +887,7 @@ static void grep_entered(struct coding_work *w)
 	}
 	s->failed = grep_failed;
 	call_on_cancel(w->call, grep_on_cancel, g);
-	g->reads++;
-	file_read_start(w->sandbox, s->root, 0, WHOLE_MAX + 1, grep_on_root, g);
+	grep_look_start(&g->look, g, NULL, s->root);
 }
 
 static void coding_grep_run(struct call *c, const void *request)

@@ -6,12 +6,9 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#include "op/call.h"
 #include "op/files.h"
-#include "op/guard.h"
 
 enum {
-	SHOWN_MAX = 64 << 20,
 	MARKS_BYTES = 1 << 30,
 };
 
@@ -89,10 +86,9 @@ static int marking_add(void *data, size_t at, size_t len, const char *kind, stru
 	return buf_add(&k->marks, (const char *)&m, sizeof(m), e);
 }
 
-int marks_find(struct marks *ret, struct call *c, struct str bytes, const struct marks *old,
+int marks_find(struct marks *ret, struct redactor *r, struct str bytes, const struct marks *old,
 	       struct err *e)
 {
-	struct redactor *r = call_guard(c)->redactor;
 	autofree struct redact_place *places = NULL;
 	struct marking k = { .marks = BUF_INIT(MARKS_BYTES), .old = old };
 	size_t n = 0;
@@ -150,10 +146,9 @@ static int saying_add(void *data, size_t at, size_t len, const char *kind, struc
 			: redact_mark_add(s->to, kind, REDACT_TAG_OUTPUT, e);
 }
 
-static int marks_part(struct call *c, const struct redact_part *part, struct holes *holes,
+static int marks_part(struct redactor *r, const struct redact_part *part, struct holes *holes,
 		      struct buf *to, struct err *e)
 {
-	struct redactor *r = call_guard(c)->redactor;
 	autofree struct redact_place *places = NULL;
 	autowipe struct buf all = BUF_INIT(MARKS_BYTES);
 	struct saying s = { .to = to, .holes = holes, .at = part->before.n };
@@ -172,14 +167,9 @@ static int marks_part(struct call *c, const struct redact_part *part, struct hol
 	return buf_add(to, s.all.p + s.at, s.stop - s.at, e);
 }
 
-int marks_say(struct call *c, const struct redact_part *part, struct str *ret, struct err *e)
+int marks_say(struct redactor *r, const struct redact_part *part, struct buf *to, struct err *e)
 {
-	autobuf struct buf to = BUF_INIT(SHOWN_MAX);
-
-	if (marks_part(c, part, NULL, &to, e) < 0)
-		return -1;
-	*ret = (struct str){ arena_dup(call_arena(c), buf_str(&to), e), to.n };
-	return ret->p ? 0 : -1;
+	return marks_part(r, part, NULL, to, e);
 }
 
 /* ---- what is searched ---------------------------------------------------------------------- */
@@ -189,9 +179,8 @@ int marks_say(struct call *c, const struct redact_part *part, struct str *ret, s
 enum { HOLE = 0xfe, HOLE_DIGIT = 0xf8, HOLE_BASE = 7 };
 static_assert(HOLE_KINDS == HOLE_BASE * HOLE_BASE, "the two digits tell all kinds apart");
 
-int marks_any(struct call *c, struct str bytes, struct err *e)
+int marks_any(struct redactor *r, struct str bytes, struct err *e)
 {
-	struct redactor *r = call_guard(c)->redactor;
 	autofree struct redact_place *places = NULL;
 	size_t n = 0;
 
@@ -221,10 +210,10 @@ static int hole_add(struct holes *h, const char *kind, struct buf *to, struct er
 	return buf_add(to, bytes, sizeof(bytes), e);
 }
 
-int holes_make(struct holes *h, struct call *c, const struct redact_part *part, struct buf *to,
+int holes_make(struct holes *h, struct redactor *r, const struct redact_part *part, struct buf *to,
 	       struct err *e)
 {
-	return marks_part(c, part, h, to, e);
+	return marks_part(r, part, h, to, e);
 }
 
 const char *holes_at(const struct holes *h, struct str text)
@@ -354,10 +343,9 @@ static bool mark_is_whole(const struct marks *m, size_t i, struct str bytes,
 
 /* The bytes that were put back are recognised where they are now, so that nobody reads a secret by
  * moving its mark. */
-static int marks_hidden(const struct marks_text *t, struct call *c, struct str bytes,
+static int marks_hidden(const struct marks_text *t, struct redactor *r, struct str bytes,
 			const struct marks *m, struct err *e)
 {
-	struct redactor *r = call_guard(c)->redactor;
 	autofree struct redact_place *places = NULL;
 	size_t n = 0, k = 0;
 
@@ -411,8 +399,8 @@ static int marks_kept(const struct marks_text *t, const bool *used, size_t likes
 		       t->argument, lost->kind, lost->tag);
 }
 
-int marks_put_back(const struct marks_text *t, struct call *c, struct buf *to, struct marks *ret,
-		   struct err *e)
+int marks_put_back(const struct marks_text *t, struct redactor *r, struct buf *to,
+		   struct marks *ret, struct err *e)
 {
 	autofree const struct mark **found = NULL;
 	autofree bool *used = calloc(t->marks->n + 1, sizeof(*used));
@@ -453,7 +441,7 @@ int marks_put_back(const struct marks_text *t, struct call *c, struct buf *to, s
 	*ret = (struct marks){ (struct mark *)marks.p, marks.n / sizeof(struct mark) };
 	likes += redact_mark_likes(between(from, t->text.p + t->text.n));
 	if (rc == 0 && buf_add(to, rest.p, rest.n, e) == 0 && marks_kept(t, used, likes, e) == 0 &&
-	    marks_hidden(t, c, buf_str(to), ret, e) == 0)
+	    marks_hidden(t, r, buf_str(to), ret, e) == 0)
 		return 0;
 	marks_fini(ret);
 	return -1;

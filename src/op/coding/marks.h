@@ -9,12 +9,12 @@
  * on the place alone: were it derived from the value, a guess written beside the secret would get
  * the same tag. Where the file is changed by these tools, a mark that was put back keeps its tag. A
  * file that was changed by others has new ones.
+ *
+ * A redactor may be NULL: then there are no secrets. All may be called on another thread.
  */
 #include "base/buf.h"
 #include "coding/text.h"
 #include "guard/redact/redact.h"
-
-struct call;
 
 struct mark {
 	size_t at, n; /* of the bytes */
@@ -29,7 +29,7 @@ void marks_fini(struct marks *m);
 
 /* Those of a content. Where `old` (may be NULL) are those of the same content, tags stay. ret is
  * written only on success. */
-int marks_find(struct marks *ret, struct call *c, struct str bytes, const struct marks *old,
+int marks_find(struct marks *ret, struct redactor *r, struct str bytes, const struct marks *old,
 	       struct err *e) MUST_USE;
 
 /* Appends bytes with each mark in the place of what it stands for. spans get where each is in *to;
@@ -47,20 +47,20 @@ struct marks_text {
 /* Appends text with the original bytes in the place of marks, whose new places ret gets. Text that
  * only looks like a mark stays, if it is in the file already. ERR_INVALID: another mark, text that
  * looks like one where a mark is gone, or a secret would not be recognised in its new place. */
-int marks_put_back(const struct marks_text *t, struct call *c, struct buf *to, struct marks *ret,
-		   struct err *e) MUST_USE;
+int marks_put_back(const struct marks_text *t, struct redactor *r, struct buf *to,
+		   struct marks *ret, struct err *e) MUST_USE;
 /* Whether all marks in a text that is searched for are of the file, or literally in it. */
 int marks_check(const struct marks_text *t, struct err *e) MUST_USE;
 
-/* A part of a text whose file is not known or not kept, in the call's arena: with marks that can't
- * be put back, one for each line. */
-int marks_say(struct call *c, const struct redact_part *part, struct str *ret,
+/* Appends a part of a text whose file is not known or not kept, with marks that can't be put back,
+ * one for each line. */
+int marks_say(struct redactor *r, const struct redact_part *part, struct buf *to,
 	      struct err *e) MUST_USE;
 
 /* ---- what is searched ---------------------------------------------------------------------- */
 
 /* Whether there is a secret in a content: 1 or 0. */
-int marks_any(struct call *c, struct str bytes, struct err *e) MUST_USE;
+int marks_any(struct redactor *r, struct str bytes, struct err *e) MUST_USE;
 
 /* A text to be searched by a program of the sandbox: each line of a secret becomes a hole of
  * HOLE_BYTES bytes, which are no UTF-8, so that no pattern matches across one by chance. */
@@ -70,7 +70,7 @@ struct holes { /* the kinds of those of a file; zeroed at first */
 	size_t n;
 };
 /* Appends a part of a text with its holes. */
-int holes_make(struct holes *h, struct call *c, const struct redact_part *part, struct buf *to,
+int holes_make(struct holes *h, struct redactor *r, const struct redact_part *part, struct buf *to,
 	       struct err *e) MUST_USE;
 /* The kind of the hole with which a text begins; NULL: it begins with none. */
 const char *holes_at(const struct holes *h, struct str text);

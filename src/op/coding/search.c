@@ -12,11 +12,13 @@
 #include "coding/text.h"
 #include "hub/sandbox/job.h"
 #include "op/coding/coding.h"
+#include "op/guard.h"
 
 enum {
 	SEARCH_PAUSE_MS = 2,
 	GLOB_LIMIT = 100,
 	GLOB_LIMIT_MAX = 1000,
+	SEARCH_CAME_MAX = 4 << 20, /* more than comes until reading is held */
 	GLOB_NO_PATH = 66, /* exit status of its script */
 };
 
@@ -27,6 +29,8 @@ void search_free(struct search *s)
 	free(s->hits);
 	buf_fini(&s->record);
 	buf_fini(&s->complaint);
+	buf_fini(&s->came);
+	buf_fini(&s->taken);
 	if (s->drop)
 		s->drop(s);
 }
@@ -46,7 +50,7 @@ void search_fail(struct search *s, const struct err *e)
 void search_stop(struct search *s)
 {
 	s->enough = true;
-	if (s->exec)
+	if (!s->taking && s->exec)
 		exec_kill(s->exec);
 }
 
@@ -74,7 +78,7 @@ static int search_record(struct search *s, struct str part, bool ends, struct er
 		return -1;
 	if (!ends)
 		return 0;
-	if (!s->overlong)
+	if (!s->overlong || s->cuts)
 		s->take(s, buf_str(&s->record));
 	s->record.n = 0;
 	s->overlong = s->named = false;
@@ -115,15 +119,10 @@ void search_complain(struct search *s, struct str text)
 		s->complaint.n = 0;
 }
 
-static void search_on_output(void *arg, enum exec_stream stream, const char *p, size_t n)
+static void search_split(struct search *s, const char *p, size_t n)
 {
-	struct search *s = arg;
 	struct err e;
 
-	if (stream == EXEC_STDERR) {
-		search_complain(s, (struct str){ p, n });
-		return;
-	}
 	while (n > 0 && !s->enough) {
 		bool path = s->form == SEARCH_PATHS && !s->named;
 		const char *end = memchr(p, path || s->form == SEARCH_NULS ? '\0' : '\n', n);
@@ -137,12 +136,93 @@ static void search_on_output(void *arg, enum exec_stream stream, const char *p, 
 		p += size;
 		n -= size;
 	}
-	search_pause(s);
+}
+
+static void search_end(struct search *s);
+
+static void search_take_run(struct aside_work *w)
+{
+	struct search *s = (struct search *)(void *)((char *)w - offsetof(struct search, aside));
+
+	search_split(s, s->taken.p, s->taken.n);
+}
+
+static void search_take_apart(struct search *s);
+
+static void search_took(struct aside_work *w)
+{
+	struct search *s = (struct search *)(void *)((char *)w - offsetof(struct search, aside));
+
+	s->taking = false;
+	if (s->enough && s->exec)
+		exec_kill(s->exec);
+	if (s->came.n > 0)
+		search_take_apart(s);
+	else if (s->exited)
+		search_end(s);
+	else if (s->exec)
+		exec_hold(s->exec, EXEC_STDOUT, false);
+}
+
+/* What has come is taken, and nothing more is read meanwhile. */
+static void search_take_apart(struct search *s)
+{
+	const struct buf was = s->taken;
+	struct err e;
+
+	if (s->taking)
+		return;
+	s->taking = true;
+	s->taken = s->came;
+	s->came = was;
+	s->came.n = 0;
+	if (s->exec)
+		exec_hold(s->exec, EXEC_STDOUT, true);
+	s->aside.run = search_take_run;
+	s->aside.then = search_took;
+	if (aside_work_start(&s->aside, call_loop(s->w.call), call_guard(s->w.call)->redactor,
+			     SIZE_MAX, &e) < 0) {
+		s->enough = true;
+		search_took(&s->aside);
+	}
+}
+
+static void search_on_output(void *arg, enum exec_stream stream, const char *p, size_t n)
+{
+	struct search *s = arg;
+	struct err e;
+
+	if (stream == EXEC_STDERR) {
+		search_complain(s, (struct str){ p, n });
+	} else if (!s->apart) {
+		search_split(s, p, n);
+		search_pause(s);
+	} else if (!s->enough) {
+		if (buf_add(&s->came, p, n, &e) < 0)
+			search_stop(s);
+		search_take_apart(s);
+	}
 }
 
 static bool search_lacks_program(const struct err *err, int exit_code)
 {
 	return err ? err->code == ERR_COMMAND_NOT_FOUND : exit_code == 127;
+}
+
+/* The program has ended, and all that it printed was taken. */
+static void search_end(struct search *s)
+{
+	struct err e = s->ended;
+
+	if (s->taking || s->came.n > 0) {
+		s->exited = true;
+		return;
+	}
+	s->exited = false;
+	if (e.code)
+		search_fail(s, &e);
+	else
+		s->end(s, s->exit_code);
 }
 
 static void search_on_exit(void *arg, const struct exec_result *result, const struct err *err)
@@ -159,12 +239,10 @@ static void search_on_exit(void *arg, const struct exec_result *result, const st
 			"to the host that lends it /usr; or search by grep in Bash");
 	else if (err && !s->enough)
 		e = *err;
-	if (e.code) {
-		search_fail(s, &e);
-		return;
-	}
+	s->ended = e;
 	s->timed_out = result && result->end == EXEC_TIMED_OUT;
-	s->end(s, result ? result->exit_code : 0);
+	s->exit_code = result ? result->exit_code : 0;
+	search_end(s);
 }
 
 static void search_on_cancel(void *data)
@@ -206,6 +284,7 @@ void search_start(struct search *s, struct str shown, const struct str *argv, si
 		return;
 	}
 	s->exec = job_exec(j);
+	s->came.max = s->taken.max = SEARCH_CAME_MAX;
 	call_on_cancel(s->w.call, search_on_cancel, s);
 }
 

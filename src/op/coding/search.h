@@ -1,7 +1,10 @@
 #pragma once
 /* A search by a program in the sandbox, whose output is read as it comes: what the files of this
  * folder share that do so. */
+#include <stdatomic.h>
+
 #include "coding/glob.h"
+#include "op/aside.h"
 #include "op/coding/session.h"
 
 enum {
@@ -42,16 +45,25 @@ struct search {
 	uint64_t lost; /* records that were dropped */
 	struct buf complaint; /* what the program says of itself */
 	struct exec *exec;
-	bool enough, timed_out;
+	atomic_bool enough;
+	bool timed_out;
 	uint64_t until_ns; /* of all programs together */
 	/* A whole record. */
 	void (*take)(struct search *s, struct str record);
+	bool cuts; /* of one that is too long it gets the beginning; else it is dropped */
 	void (*end)(struct search *s, int exit_code);
 	enum search_form form;
 	void (*drop)(struct search *s); /* what else it has; may be NULL */
 	void (*failed)(struct search *s, const struct err *e); /* NULL: the call fails */
 	bool reads; /* its standard input */
 	bool held; /* by search_hold() */
+	/* take() is called beside the loop: it must touch nothing of that. */
+	bool apart;
+	struct aside_work aside; /* also of s's owner, once its program has ended */
+	struct buf came, taken; /* output that waits, and that take() gets now */
+	bool taking, exited;
+	int exit_code; /* of the program */
+	struct err ended; /* how it failed */
 	struct glob glob; /* coding.glob */
 };
 
@@ -64,7 +76,7 @@ int search_ready(struct search *s, struct err *e) MUST_USE;
 /* Starts a program: take() is called with each record, and end() once, unless the call has failed.
  * shown: for lists of programs. */
 void search_start(struct search *s, struct str shown, const struct str *argv, size_t n);
-/* Kills the program: enough was found. */
+/* Kills the program: enough was found. take() may call it. */
 void search_stop(struct search *s);
 /* Stops reading its output, or goes on. */
 void search_hold(struct search *s, bool hold);

@@ -5,6 +5,9 @@
  * a batch after the other, within the time of one search. What is not read by then is told, and the
  * next search goes on with it. The index has no secret that is not shown, so that a search tells of
  * none.
+ *
+ * All that is done with the index is done beside the loop, by one thread at a time: a search has
+ * its turn.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,6 +16,7 @@
 #include "coding/text.h"
 #include "op/coding/coding.h"
 #include "op/coding/search.h"
+#include "op/guard.h"
 #include "store/symbols.h"
 
 enum {
@@ -49,8 +53,13 @@ struct lookup {
 	/* Of words: the lines of a file, which are looked through for secrets together. */
 	struct buf lines;
 	uint64_t n_lines;
-	struct str path; /* in the call's arena: one of a batch */
+	struct str path; /* one of a batch */
+	struct arena *arena; /* of the batches */
 	struct err failed; /* the index is useless */
+	int (*work)(struct lookup *k, struct err *e); /* beside the loop */
+	bool over; /* nothing more is read: */
+	struct buf shown; /* the answer */
+	struct coding_symbols result;
 };
 
 struct lookup_request {
@@ -130,6 +139,8 @@ static void lookup_drop(struct search *s)
 	buf_fini(&k->room);
 	buf_fini(&k->text);
 	buf_fini(&k->lines);
+	buf_fini(&k->shown);
+	arena_free(take_ptr(k->arena));
 	index_unref(take_ptr(k->index));
 }
 
@@ -142,54 +153,54 @@ static void lookup_spoiled(struct lookup *k, const struct err *e)
 	search_fail(&k->s, &why);
 }
 
-struct shown {
-	struct buf text;
-	uint64_t n;
-};
-
-static int shown_add(void *data, const struct symbol *y, struct err *e)
-{
-	struct shown *a = data;
-
-	a->n++;
-	if (search_say(y->path, &a->text, e) < 0 ||
-	    buf_addf(&a->text, e, ":%" PRIu64 "  %.*s ", y->line, STR_ARG(y->kind)) < 0 ||
-	    text_clean(y->name, &a->text, e) < 0 ||
-	    (y->text.n &&
-	     (buf_add(&a->text, "  ", 2, e) < 0 || text_clean(y->text, &a->text, e) < 0)))
-		return -1;
-	return buf_add(&a->text, "\n", 1, e);
-}
-
 static void lookup_answer(struct lookup *k)
 {
-	const struct lookup_request *q = call_request(k->s.w.call);
-	struct coding_symbols r = { .words = k->index->words };
-	struct shown shown = { .text = BUF_INIT(4 * SEARCH_BYTES_MAX) };
-	struct symbols *s = k->index->symbols;
-	struct symbols_count n = { .files = 0 };
 	struct err e = ERR_INIT;
-	char *copy = NULL;
+	char *copy = arena_dup(call_arena(k->s.w.call), buf_str(&k->shown), &e);
 
-	if (symbols_find(s, q->query, q->limit, shown_add, &shown, &r.total, &e) == 0 &&
-	    symbols_count(s, &n, &e) == 0)
-		copy = arena_dup(call_arena(k->s.w.call), buf_str(&shown.text), &e);
-	if (copy) {
-		r.text = (struct str){ copy, shown.text.n };
-		r.shown = shown.n;
-		r.files = n.files + n.left_out;
-		r.unread = n.unread + n.left_out;
-		search_free(&k->s);
-		coding_answer(&k->s.w, &r);
-	} else {
-		lookup_spoiled(k, &e);
+	if (!copy) {
+		search_fail(&k->s, &e);
+		return;
 	}
-	buf_fini(&shown.text);
+	k->result.text = (struct str){ copy, k->shown.n };
+	search_free(&k->s);
+	coding_answer(&k->s.w, &k->result);
 }
 
-/* ---- batches: what files have -------------------------------------------------------------- */
+/* ---- beside the loop: what is found -------------------------------------------------------- */
 
-static void lookup_next(struct lookup *k);
+static int lookup_show(void *data, const struct symbol *y, struct err *e)
+{
+	struct lookup *k = data;
+
+	k->result.shown++;
+	if (search_say(y->path, &k->shown, e) < 0 ||
+	    buf_addf(&k->shown, e, ":%" PRIu64 "  %.*s ", y->line, STR_ARG(y->kind)) < 0 ||
+	    text_clean(y->name, &k->shown, e) < 0 ||
+	    (y->text.n &&
+	     (buf_add(&k->shown, "  ", 2, e) < 0 || text_clean(y->text, &k->shown, e) < 0)))
+		return -1;
+	return buf_add(&k->shown, "\n", 1, e);
+}
+
+static int lookup_find(struct lookup *k, struct err *e)
+{
+	const struct lookup_request *q = call_request(k->s.w.call);
+	struct symbols *s = k->index->symbols;
+	struct symbols_count n = { .files = 0 };
+
+	k->over = true;
+	k->shown = BUF_INIT(4 * SEARCH_BYTES_MAX);
+	k->result.words = k->index->words;
+	if (symbols_find(s, q->query, q->limit, lookup_show, k, &k->result.total, e) < 0 ||
+	    symbols_count(s, &n, e) < 0)
+		return -1;
+	k->result.files = n.files + n.left_out;
+	k->result.unread = n.unread + n.left_out;
+	return 0;
+}
+
+/* ---- beside the loop: what files have ------------------------------------------------------ */
 
 static void lookup_add(struct lookup *k, const struct symbol *y)
 {
@@ -199,7 +210,9 @@ static void lookup_add(struct lookup *k, const struct symbol *y)
 
 static bool lookup_hides(const struct lookup *k, struct str s)
 {
-	return call_redact(k->s.w.call, s).p != s.p;
+	struct err e;
+
+	return marks_any(k->s.aside.redactor, s, &e) != 0;
 }
 
 /* The symbol without secrets. False: nothing is left of it. */
@@ -214,7 +227,7 @@ static bool tag_hide(struct lookup *k, struct symbol *y)
 	if (lookup_hides(k, y->about))
 		y->about = STR_NONE;
 	k->text.n = 0;
-	if (holes_make(&holes, k->s.w.call, &part, &k->text, &k->failed) < 0)
+	if (holes_make(&holes, k->s.aside.redactor, &part, &k->text, &k->failed) < 0)
 		return false;
 	if (holes.n == 0)
 		return true;
@@ -243,7 +256,7 @@ static void words_end(struct lookup *k)
 
 	k->text.n = 0;
 	if (k->lines.n > 0 && !lookup_hides(k, k->path) &&
-	    holes_make(&holes, k->s.w.call, &part, &k->text, &k->failed) < 0)
+	    holes_make(&holes, k->s.aside.redactor, &part, &k->text, &k->failed) < 0)
 		search_stop(&k->s);
 	for (size_t i = 0, n; i < k->text.n && !k->failed.code; i += n) {
 		const char *p = k->text.p + i;
@@ -312,50 +325,112 @@ static void lookup_take(struct search *s, struct str record)
 		search_stop(s);
 }
 
-static void lookup_batch_end(struct search *s, int exit_code)
-{
-	struct lookup *k = (struct lookup *)s;
-	struct err e = ERR_INIT;
-
-	if (k->index->words)
-		words_end(k);
-	k->path = STR_NONE;
-	if (k->failed.code) {
-		lookup_spoiled(k, &k->failed);
-		return;
-	}
-	if (exit_code == NO_CTAGS) {
-		k->index->words = true;
-		lookup_next(k);
-		return;
-	}
-	if (s->timed_out) {
-		lookup_answer(k);
-		return;
-	}
-	for (size_t i = 0; i < k->n_batch; i++) {
-		if (symbols_read_end(k->index->symbols, k->batch[i], &e) < 0) {
-			lookup_spoiled(k, &e);
-			return;
-		}
-	}
-	lookup_next(k);
-}
-
 static int batch_add(void *data, struct str path, struct err *e)
 {
 	struct lookup *k = data;
-	struct arena *a = call_arena(k->s.w.call);
 	char *copy;
 
 	k->batch_bytes += path.n + 3;
 	if (k->batch_bytes > BATCH_BYTES && k->n_batch > 0)
 		return 0;
-	copy = arena_dup(a, path, e);
+	copy = arena_dup(k->arena, path, e);
 	if (!copy)
 		return -1;
 	k->batch[k->n_batch++] = (struct str){ copy, path.n };
 	return 0;
+}
+
+/* The next batch; none: all was read, and what is wanted is found. */
+static int lookup_next(struct lookup *k, struct err *e)
+{
+	struct symbols_count n = { .full = false };
+
+	k->n_batch = k->batch_bytes = 0;
+	if (symbols_unread(k->index->symbols, BATCH_FILES, batch_add, k, e) < 0 ||
+	    symbols_count(k->index->symbols, &n, e) < 0)
+		return -1;
+	/* Of a full index files that have changed come first. */
+	if (k->n_batch == 0 || (n.full && k->began))
+		return lookup_find(k, e);
+	for (size_t i = 0; i < k->n_batch; i++) {
+		if (symbols_read_begin(k->index->symbols, k->batch[i], e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int lookup_batch_work(struct lookup *k, struct err *e)
+{
+	if (k->index->words)
+		words_end(k);
+	k->path = STR_NONE;
+	if (k->failed.code) {
+		*e = k->failed;
+		return -1;
+	}
+	if (k->s.exit_code == NO_CTAGS) {
+		k->index->words = true;
+		return lookup_next(k, e);
+	}
+	if (k->s.timed_out)
+		return lookup_find(k, e);
+	for (size_t i = 0; i < k->n_batch; i++) {
+		if (symbols_read_end(k->index->symbols, k->batch[i], e) < 0)
+			return -1;
+	}
+	return lookup_next(k, e);
+}
+
+static int lookup_list_work(struct lookup *k, struct err *e)
+{
+	return symbols_list_end(k->index->symbols, e) < 0 ? -1 : lookup_next(k, e);
+}
+
+/* ---- on the loop: programs ----------------------------------------------------------------- */
+
+static struct lookup *lookup_of(struct aside_work *w)
+{
+	return (struct lookup *)(void *)((char *)w - offsetof(struct lookup, s.aside));
+}
+
+static void lookup_run(struct aside_work *w)
+{
+	struct lookup *k = lookup_of(w);
+
+	if (k->work(k, &k->failed) == 0)
+		k->failed = ERR_INIT;
+}
+
+static void lookup_batch_start(struct lookup *k);
+
+static void lookup_then(struct aside_work *w)
+{
+	struct lookup *k = lookup_of(w);
+
+	k->s.record.n = 0;
+	if (k->failed.code)
+		lookup_spoiled(k, &k->failed);
+	else if (k->over)
+		lookup_answer(k);
+	else
+		lookup_batch_start(k);
+}
+
+static void lookup_aside(struct lookup *k, int (*work)(struct lookup *k, struct err *e))
+{
+	struct err e;
+
+	k->work = work;
+	k->s.aside.run = lookup_run;
+	k->s.aside.then = lookup_then;
+	if (aside_work_start(&k->s.aside, call_loop(k->s.w.call), call_guard(k->s.w.call)->redactor,
+			     SIZE_MAX, &e) < 0)
+		lookup_spoiled(k, &e);
+}
+
+static void lookup_batch_end(struct search *s, int exit_code)
+{
+	lookup_aside((struct lookup *)s, lookup_batch_work);
 }
 
 /* A program, and behind its arguments the files. */
@@ -379,7 +454,7 @@ static void lookup_batch_start(struct lookup *k)
 	for (size_t i = 0; i < k->n_batch; i++) {
 		char *said = arena_printf(a, &e, "./%.*s", STR_ARG(k->batch[i]));
 
-		if (!said || symbols_read_begin(k->index->symbols, k->batch[i], &e) < 0) {
+		if (!said) {
 			lookup_spoiled(k, &e);
 			return;
 		}
@@ -391,23 +466,6 @@ static void lookup_batch_start(struct lookup *k)
 	k->s.end = lookup_batch_end;
 	search_start(&k->s, k->index->words ? STR_LIT("rg") : STR_LIT("ctags"), argv,
 		     4 + k->n_batch);
-}
-
-/* The next batch; none: all was read. */
-static void lookup_next(struct lookup *k)
-{
-	struct symbols_count n = { .full = false };
-	struct err e = ERR_INIT;
-
-	k->n_batch = k->batch_bytes = 0;
-	k->s.record.n = 0;
-	if (symbols_unread(k->index->symbols, BATCH_FILES, batch_add, k, &e) < 0 ||
-	    symbols_count(k->index->symbols, &n, &e) < 0)
-		lookup_spoiled(k, &e);
-	else if (k->n_batch == 0 || (n.full && k->began))
-		lookup_answer(k); /* of a full index files that have changed come first */
-	else
-		lookup_batch_start(k);
 }
 
 /* ---- the list of files --------------------------------------------------------------------- */
@@ -446,10 +504,10 @@ static void list_end(struct search *s, int exit_code)
 	if (!e.code && s->timed_out)
 		err_set(&e, ERR_TIMEOUT, "the files could not be listed in %d seconds",
 			SEARCH_SECONDS);
-	if (!e.code && symbols_list_end(k->index->symbols, &e) == 0)
-		lookup_next(k);
-	else
+	if (e.code)
 		lookup_spoiled(k, &e);
+	else
+		lookup_aside(k, lookup_list_work);
 }
 
 static void lookup_list(struct coding_work *w)
@@ -469,6 +527,13 @@ static void lookup_list(struct coding_work *w)
 	k->text = BUF_INIT(8 * FILE_BYTES_MAX);
 	k->lines = BUF_INIT(2 * FILE_BYTES_MAX);
 	k->s.drop = lookup_drop;
+	k->s.apart = true;
+	k->arena = arena_new(call_arena(w->call)->max);
+	if (!k->arena) {
+		err_set(&e, ERR_LIMIT, "out of memory");
+		search_fail(&k->s, &e);
+		return;
+	}
 	if (search_ready(&k->s, &e) == 0)
 		k->index = index_of(w, &e);
 	if (!k->index) {

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "gate/internal.h"
 #include "guard/policy/policy.h"
+#include "guard/redact/redact.h"
 #include "guard/secret/secrets.h"
 #include "hub/core/hub.h"
 
@@ -126,6 +127,9 @@ int gate_secret_open(struct gate *g, struct err *e)
 	gate_secret_no_core();
 	gate_secret_redact_known(g);
 	gate_bind_open(g);
+	/* While nobody waits. */
+	if (redactor_prepare(g->redactor, e) < 0)
+		log_warn("nothing can be redacted, so nothing is shown: %s", e->msg);
 	return 0;
 }
 

@@ -75,6 +75,10 @@ int redact_value_add(struct redactor *r, struct str name, struct str value, stru
 /* Forgets all values of this name. */
 void redact_value_remove(struct redactor *r, struct str name);
 
+/* Makes now what the values are found by, which the next text would wait for: some milliseconds for
+ * each that is long. */
+int redactor_prepare(struct redactor *r, struct err *e) MUST_USE;
+
 struct redact_part {
 	/* What stands around text in its source: looked at, not returned. A secret that begins in
 	 * one of them and reaches into text is not shown in text. */

@@ -54,8 +54,7 @@ struct redact_stream {
 	struct state state;
 };
 
-/* What the values that it has are found by. */
-static int redactor_build(struct redactor *r, struct err *e)
+int redactor_prepare(struct redactor *r, struct err *e)
 {
 	if (r->list && !r->values)
 		r->values = values_build(r->list, e);
@@ -101,7 +100,7 @@ struct redactor *redactor_share(struct redactor *r, struct err *e)
 	}
 	s->nothing = r->nothing;
 	s->patterns = patterns_ref(r->patterns, &s->scratch, e);
-	if (!s->patterns || redactor_build(r, e) < 0)
+	if (!s->patterns || redactor_prepare(r, e) < 0)
 		return NULL;
 	s->values = values_ref(r->values);
 	return take_ptr(s);
@@ -221,7 +220,7 @@ static int find_all(struct redactor *r, struct finder *f, struct err *e)
 	f->open = f->firm = f->n;
 	if (r->nothing)
 		return 0;
-	if (redactor_build(r, e) < 0)
+	if (redactor_prepare(r, e) < 0)
 		return -1;
 	f->spans = r->spans;
 	f->cap = r->cap;

@@ -111,14 +111,17 @@ static int speller_plain(struct speller *s, struct str value)
 static int speller_hex(struct speller *s, struct str value, const char *digits)
 {
 	size_t at = s->bytes.n;
+	char *to = buf_reserve(&s->bytes, 2 * value.n, s->e);
 
+	if (!to)
+		return -1;
 	for (size_t i = 0; i < value.n; i++) {
 		unsigned char c = (unsigned char)value.p[i];
-		char two[2] = { digits[c >> 4], digits[c & 15] };
 
-		if (buf_add(&s->bytes, two, 2, s->e) < 0)
-			return -1;
+		to[2 * i] = digits[c >> 4];
+		to[2 * i + 1] = digits[c & 15];
 	}
+	buf_advance(&s->bytes, 2 * value.n);
 	return speller_add(s, at, true);
 }
 
@@ -150,23 +153,26 @@ static int speller_base64(struct speller *s, struct str value, size_t behind,
 static int speller_url(struct speller *s, struct str value, const char *plain, const char *space,
 		       const char *digits)
 {
-	size_t at = s->bytes.n;
+	size_t at = s->bytes.n, n = 0;
+	char *to = buf_reserve(&s->bytes, 3 * value.n, s->e);
 
+	if (!to)
+		return -1;
 	for (size_t i = 0; i < value.n; i++) {
 		char c = value.p[i];
 		unsigned char u = (unsigned char)c;
-		char three[3] = { '%', digits[u >> 4], digits[u & 15] };
-		int rc;
 
-		if (c == ' ' && space)
-			rc = buf_add(&s->bytes, space, 1, s->e);
-		else if ((char_class(c) & ALNUM) || (c && strchr(plain, c)))
-			rc = buf_add(&s->bytes, &c, 1, s->e);
-		else
-			rc = buf_add(&s->bytes, three, 3, s->e);
-		if (rc < 0)
-			return -1;
+		if (c == ' ' && space) {
+			to[n++] = *space;
+		} else if ((char_class(c) & ALNUM) || (c && strchr(plain, c))) {
+			to[n++] = c;
+		} else {
+			to[n++] = '%';
+			to[n++] = digits[u >> 4];
+			to[n++] = digits[u & 15];
+		}
 	}
+	buf_advance(&s->bytes, n);
 	return speller_add(s, at, false);
 }
 
@@ -229,7 +235,17 @@ static int json_escape(struct buf *to, struct str value, const struct json_style
 	static const char plain[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
 
 	for (size_t i = 0, n = 1; i < value.n; i += n) {
-		uint32_t c = next_char(value, i, &n);
+		size_t run = i;
+		uint32_t c;
+
+		while (run < value.n && (char_class(value.p[run]) & WORD))
+			run++;
+		if (buf_add(to, value.p + i, run - i, e) < 0)
+			return -1;
+		i = run;
+		if (i == value.n)
+			break;
+		c = next_char(value, i, &n);
 		const char *at = c && c < 128 ? strchr(plain, (int)c) : NULL;
 		char two[2] = { '\\', at ? letters[at - plain] : '/' };
 		int rc;
@@ -272,11 +288,15 @@ static int speller_map(struct speller *s, struct str value, const char *from, co
 	size_t at = s->bytes.n;
 
 	for (size_t i = 0; i < value.n; i++) {
-		const char *c = value.p[i] ? strchr(from, value.p[i]) : NULL;
-		struct str text = c ? str_of(to[c - from]) : (struct str){ value.p + i, 1 };
+		size_t n = 0;
+		const char *c = NULL;
 
-		if (buf_add(&s->bytes, text.p, text.n, s->e) < 0)
+		while (i + n < value.n && !(value.p[i + n] && (c = strchr(from, value.p[i + n]))))
+			n++;
+		if (buf_add(&s->bytes, value.p + i, n, s->e) < 0 ||
+		    (c && buf_add(&s->bytes, to[c - from], strlen(to[c - from]), s->e) < 0))
 			return -1;
+		i += n;
 	}
 	return speller_add(s, at, false);
 }

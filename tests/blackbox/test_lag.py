@@ -1,0 +1,268 @@
+"""No content holds the hub's loop. Each door that takes, looks through or gives content that others
+choose gets content that grows, of several shapes, while the hub measures its longest step by the
+processor's time: what a door does with it is bounded, or done beside the loop.
+
+A door has a hub of its own, so that the figure is its own; `pytest -s` prints it. What the bound
+means is at STEP_MAX (test_serve.py).
+"""
+
+import base64
+import json
+import os
+import secrets as random
+import shutil
+
+import pytest
+
+import host
+from rest import Rest, b64
+from soak import soak
+from test_coding import Project
+from test_conversations import events, left, written
+from test_conversations import Hub as Talks
+from test_serve import STEP_MAX, Session
+
+SIZES = [256 << 10, (4 << 20) - 100]
+PIECES = {  # repeated up to a size; no line end is added
+    'passwords': '{"password":"hunter2hunter2"},\n',
+    'passwords on a line': '{"password":"hunter2hunter2"},',
+    'options': 'curl -u joe:sshpass -p \n',
+    'words': 'a few words of a line that nobody hides\n',
+    'letters': 'a',
+    'line ends': '\n',
+    'control': '\x01\x02\x1b',
+    'half': '\U0001f600',
+    'functions': 'int name_of_it(int left, int right) { return left; }\n',
+}
+
+
+def content(piece, size):
+    return (PIECES[piece] * (size // len(PIECES[piece].encode()) + 1)).encode()[:size].decode(
+        errors='ignore')
+
+
+class Lag(Rest):
+    """A hub of one door, its workspace, and how long its steps were."""
+
+    def __init__(self, me, home, *arguments, **options):
+        self.me, self.project, self.longest, self.by = me, Project(me), 0, ''
+        os.chown(home, me.uid, me.uid)
+        super().__init__(me, home, '--listen', '127.0.0.1:0', '--pool', '0', '--workspace',
+                         self.project.path, *arguments, **options)
+        self.made = None
+        assert self.addresses, self.said()
+
+    def box(self):
+        self.made = self.made or self.create()
+        return self.made
+
+    def __exit__(self, *of):
+        if self.made:
+            self.sweep(self.made)
+        super().__exit__(*of)
+        shutil.rmtree(self.project.path)
+
+    def tool(self, session, tool, **arguments):
+        with self.wire() as wire:
+            wire.sock.settimeout(200)
+            session.call(wire, tool, **arguments)
+            return session.answer(wire)
+
+    def measure(self, what):
+        took = self.metrics()['holt_loop_step_cpu_max_seconds']
+        if took > self.longest:
+            self.longest, self.by = took, what
+        assert took <= STEP_MAX or 'ASAN_OPTIONS' in os.environ, (what, took)
+
+
+@pytest.fixture
+def lag(me, tmp_path, request):
+    before = host.Residue(me.trees)
+    with Lag(me, tmp_path) as hub:
+        yield hub
+    print(f'\nlongest step: {1000 * hub.longest:.0f} ms, {request.node.name}, {hub.by}')
+    before.check()
+
+
+# ---- the tools of who writes code ----------------------------------------------------------------
+
+def by_read(hub, mcp, text):
+    for offset in (1, 1000):
+        hub.tool(mcp, 'Read', file_path='f', offset=offset)
+
+
+def by_edit(hub, mcp, text):
+    hub.project.put('f', text + '\nthe end\n')
+    hub.tool(mcp, 'Read', file_path='f')
+    hub.tool(mcp, 'Edit', file_path='f', old_string='the end', new_string='an end')
+    hub.project.put('f', text + '\nanother\n')
+    hub.tool(mcp, 'Edit', file_path='f', old_string='the end', new_string='an end')
+
+
+def by_write(hub, mcp, text):
+    hub.tool(mcp, 'Read', file_path='f')
+    hub.tool(mcp, 'Write', file_path='f', content=text[:len(text) // 2])
+    hub.tool(mcp, 'Write', file_path='new', content=text)
+    os.unlink(hub.project.at('new'))
+
+
+def by_grep(hub, mcp, text):
+    for i in range(4):
+        hub.project.put(f'beside{i}', text[:1 << 20])
+    for more in ({}, {'output_mode': 'count'}, {'path': 'f', 'multiline': True, 'context': 2},
+                 {'output_mode': 'files_with_matches', 'path': 'f'}):
+        hub.tool(mcp, 'Grep', pattern='[a-z]', head_limit=10_000, **more)
+
+
+def by_search_code(hub, mcp, text):
+    for i in range(60):
+        hub.project.put(f'code{i}.c', (text * (1 + (60 << 10) // len(text)))[:100_000])
+    hub.tool(mcp, 'search_code', query='name')
+    for i in range(60):
+        hub.project.put(f'code{i}.c', '')
+    hub.tool(mcp, 'search_code', query='name of it')
+
+
+def by_bash(hub, mcp, text):
+    hub.tool(mcp, 'Bash', command='cat f')
+    hub.tool(mcp, 'Bash', command='cat f >&2; cat f; exit 1')
+
+
+def by_snapshots(hub, mcp, text):
+    hub.tool(mcp, 'snapshot', name='first')
+    hub.project.put('f', text.replace('a', 'b') + text[:100])
+    hub.tool(mcp, 'snapshot_diff', name='first')
+    hub.tool(mcp, 'snapshot_restore', name='first')
+
+
+CODING = [by_read, by_edit, by_write, by_grep, by_search_code, by_bash, by_snapshots]
+
+
+@pytest.mark.parametrize('door', CODING)
+def test_tools_for_code(lag, door):
+    mcp = Session(lag, '/mcp?tools=all')
+    for piece in ('passwords', 'passwords on a line', 'options', 'letters', 'functions'):
+        for size in SIZES:
+            text = content(piece, size)
+            lag.project.put('f', text)
+            door(lag, mcp, text)
+            lag.measure(f'{size} bytes of {piece}')
+
+
+def test_a_tree(lag):
+    """Many names instead of many bytes."""
+    mcp = Session(lag, '/mcp?tools=all')
+    for count in (1000, soak(100_000, 10_000)):
+        lag.tool(mcp, 'Bash', command='for d in 1 2 3 4; do mkdir -p tree/$d; '
+                 f'seq -f "tree/$d/name-%06g.c" {count // 4} | xargs touch; done')
+        box = lag.box()
+        lag.exec(box, f'mkdir -p tree; seq -f "tree/name-%06g" {count} | xargs touch')
+        for tool, arguments in [('Glob', {'pattern': '**/*[0-9]*{c,h}'}),
+                                ('Grep', {'pattern': '^$', 'output_mode': 'count'}),
+                                ('search_code', {'query': 'name'}), ('snapshot', {}),
+                                ('search_code', {'query': 'name'})]:
+            lag.tool(mcp, tool, **arguments)
+            lag.measure(f'{tool} of {count} files')
+        for path, body in [('list', {'depth': 2}), ('download', {})]:
+            lag.raw('POST', f'/v1/files/{path}', {'sandbox': box, 'path': 'tree', **body})
+            lag.measure(f'{path} of {count} files')
+    lag.tool(mcp, 'Bash', command='rm -rf tree')
+    lag.tool(mcp, 'search_code', query='name')
+    lag.measure('search_code, when the files are gone')
+
+
+# ---- REST ----------------------------------------------------------------------------------------
+
+BOTH = 'cat f & cat f >&2; wait'
+
+
+def by_exec(hub, text):
+    hub.raw('POST', '/v1/exec', {'sandbox': hub.box(), 'command': BOTH,
+                                 'max_output_bytes': 4 << 20})
+
+
+def by_stream(hub, text):
+    hub.raw('POST', '/v1/exec/stream', {'sandbox': hub.box(), 'command': BOTH})
+
+
+def by_pages(hub, text):
+    job = hub.exec(hub.box(), BOTH, background=True)['exec_id']
+    at = f'/v1/sandboxes/{hub.box()}/execs/{job}'
+    hub.post(f'{at}/wait', timeout_seconds=60)
+    hub.raw('GET', f'{at}/output?limit=4000000')
+
+
+def by_files(hub, text):
+    for encoding in ('text', 'base64'):
+        hub.raw('POST', '/v1/files/read', {'sandbox': hub.box(), 'path': 'f', 'limit': 4 << 20,
+                                           'encoding': encoding})
+    hub.raw('POST', '/v1/files/write', {'sandbox': hub.box(), 'path': 'f', 'content': text})
+
+
+def by_run(hub, text):
+    hub.raw('POST', '/v1/run', {'command': ['cat', 'f'], 'state': {'retention': 'destroy'},
+                                'files': [{'path': 'f', 'content': text[:900_000]}]})
+
+
+def by_javascript(hub, text):
+    hub.raw('POST', '/v1/javascript', {'code': f'const s = {json.dumps(text[:60_000])}; '
+                                       'console.log(s); console.error(s); s.repeat(60)'})
+
+
+def by_connect(hub, text):
+    hub.connect('WriteFile', hub.box(), {'path': 'f', 'content': b64(text.encode())})
+    hub.connect('ReadFile', hub.box(), {'path': 'f'})
+
+
+REST = [by_exec, by_stream, by_pages, by_files, by_run, by_javascript, by_connect]
+
+
+@pytest.mark.parametrize('door', REST)
+def test_rest(lag, door):
+    for piece in ('passwords', 'line ends', 'control', 'half', 'bytes'):
+        for size in SIZES:
+            data = (random.token_bytes(size) if piece == 'bytes'
+                    else content(piece, size).encode())
+            lag.connect('WriteFile', lag.box(), {'path': 'f',
+                                                 'content': base64.b64encode(data).decode()})
+            door(lag, data.decode('latin-1'))
+            lag.measure(f'{size} bytes of {piece}')
+
+
+# ---- conversations -------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('piece', ['passwords', 'options', 'half'])
+def test_history(me, tmp_path, piece):
+    """As long as one answer looks through: filters that find nothing, a page, a follower."""
+    home, first, talk = left(me, tmp_path)
+    text = content(piece, 900_000)
+    written(first, talk, [('agent_message', text) for _ in range(12)])
+    written(first, talk, [('agent_message', text[:2000]) for _ in range(40)])
+    with Talks(me, home, '--socket', 'none') as hub:
+        for query in ('text_contains=nobody%20says%20this', 'text_contains=a&limit=500',
+                      'event_types=none', 'limit=500', 'limit=500&after_seq=0'):
+            hub.of(talk, f'/events?{query}')
+            took = hub.metrics()['holt_loop_step_cpu_max_seconds']
+            assert took <= STEP_MAX, (query, took)
+        for more in ('', '&text_contains=nobody%20says%20this'):
+            with events(hub, f'/api/sessions/{talk}/events?follow=true&after_seq=0{more}') as next_:
+                while next_()['type'] != 'changed':
+                    pass
+            took = hub.metrics()['holt_loop_step_cpu_max_seconds']
+            assert took <= STEP_MAX, (more, took)
+        print(f'\nlongest step: {1000 * took:.0f} ms, history of {piece}')
+
+
+# ---- secrets -------------------------------------------------------------------------------------
+
+def test_a_start_with_long_secrets(me, tmp_path):
+    """They are made ready before anybody waits."""
+    values = [random.token_urlsafe(9_000) for _ in range(100)]
+    with Lag(me, tmp_path) as hub:
+        for n, value in enumerate(values):
+            hub.post('/v1/secrets', name=f'S{n}', value=value)
+    with Lag(me, tmp_path) as hub:
+        hub.post('/v1/files/write', sandbox=hub.box(), path='f', content=values[7])
+        assert hub.exec(hub.box(), 'cat f')['stdout'].startswith('[REDACTED:S7')
+        hub.measure('100 secrets')
+        print(f'\nlongest step: {1000 * hub.longest:.0f} ms, start with secrets')

@@ -141,7 +141,7 @@ CODING = [by_read, by_edit, by_write, by_grep, by_search_code, by_bash, by_snaps
 @pytest.mark.parametrize('door', CODING)
 def test_tools_for_code(lag, door):
     mcp = Session(lag, '/mcp?tools=all')
-    for piece in ('passwords', 'passwords on a line', 'options', 'letters', 'functions'):
+    for piece in ('passwords', 'passwords on a line', 'letters', 'functions'):
         for size in SIZES:
             text = content(piece, size)
             lag.project.put('f', text)

@@ -153,17 +153,13 @@ static void file_load(struct file_work *f)
 static int file_keep(struct file_work *f, struct str bytes, struct err *e)
 {
 	const char *known = coding_known(&f->w, f->path);
-	const struct marks *marks = known ? coding_marks(&f->w, f->path) : NULL;
+	struct marks *marks = known ? coding_marks(&f->w, f->path) : NULL;
 
 	f->old = BUF_INIT(CODING_FILE_MAX);
 	if (buf_add(&f->old, bytes.p, bytes.n, e) < 0)
 		return -1;
 	snprintf(f->known, sizeof(f->known), "%s", known ? known : "");
-	if (!marks || marks->n == 0)
-		return 0;
-	f->known_marks.p = (void *)mem_dup(marks->p, marks->n * sizeof(*marks->p));
-	f->known_marks.n = f->known_marks.p ? marks->n : 0;
-	return f->known_marks.p ? 0 : err_set(e, ERR_LIMIT, "out of memory");
+	return marks ? marks_share(marks, &f->known_marks, e) : 0;
 }
 
 static struct file_work *file_of_aside(struct aside_work *w)

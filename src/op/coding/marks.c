@@ -14,8 +14,24 @@ enum {
 
 void marks_fini(struct marks *m)
 {
-	free(m->p);
+	if (!m->refs || --*m->refs == 0) {
+		free(m->refs);
+		free(m->p);
+	}
 	*m = (struct marks){ 0 };
+}
+
+int marks_share(struct marks *m, struct marks *ret, struct err *e)
+{
+	if (!m->refs) {
+		m->refs = malloc(sizeof(*m->refs));
+		if (!m->refs)
+			return err_set(e, ERR_LIMIT, "out of memory");
+		*m->refs = 1;
+	}
+	++*m->refs;
+	*ret = *m;
+	return 0;
 }
 
 /* ---- tags ---------------------------------------------------------------------------------- */
@@ -99,7 +115,7 @@ int marks_find(struct marks *ret, struct redactor *r, struct str bytes, const st
 		buf_fini(&k.marks);
 		return -1;
 	}
-	*ret = (struct marks){ (struct mark *)k.marks.p, k.marks.n / sizeof(struct mark) };
+	*ret = (struct marks){ (struct mark *)k.marks.p, k.marks.n / sizeof(struct mark), NULL };
 	return 0;
 }
 
@@ -438,7 +454,7 @@ int marks_put_back(const struct marks_text *t, struct redactor *r, struct buf *t
 		rest.p += before + x.whole.n;
 		rest.n -= before + x.whole.n;
 	}
-	*ret = (struct marks){ (struct mark *)marks.p, marks.n / sizeof(struct mark) };
+	*ret = (struct marks){ (struct mark *)marks.p, marks.n / sizeof(struct mark), NULL };
 	likes += redact_mark_likes(between(from, t->text.p + t->text.n));
 	if (rc == 0 && buf_add(to, rest.p, rest.n, e) == 0 && marks_kept(t, used, likes, e) == 0 &&
 	    marks_hidden(t, r, buf_str(to), ret, e) == 0)

@@ -24,8 +24,11 @@ struct mark {
 struct marks {
 	struct mark *p; /* in order of `at`; owned */
 	size_t n;
+	size_t *refs; /* of p; NULL: one */
 };
 void marks_fini(struct marks *m);
+/* The same, for marks_fini(). On the thread of all that share them. */
+int marks_share(struct marks *m, struct marks *ret, struct err *e) MUST_USE;
 
 /* Those of a content. Where `old` (may be NULL) are those of the same content, tags stay. ret is
  * written only on success. */

@@ -402,9 +402,9 @@ static void known_bound_marks(struct coding_talk *t, const struct known *newest)
 	}
 }
 
-const struct marks *coding_marks(const struct coding_work *w, struct str path)
+struct marks *coding_marks(const struct coding_work *w, struct str path)
 {
-	const struct known *known = known_find(w, path);
+	struct known *known = known_find(w, path);
 
 	return known ? &known->marks : NULL;
 }

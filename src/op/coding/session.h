@@ -110,7 +110,7 @@ struct coding_note **coding_place_note(struct coding_work *w);
  * the next coding_know(). */
 const char *coding_known(const struct coding_work *w, struct str path);
 /* The marks with which it was shown; NULL: none was kept. Valid as above. */
-const struct marks *coding_marks(const struct coding_work *w, struct str path);
+struct marks *coding_marks(const struct coding_work *w, struct str path);
 /* The conversation knows this content. Without memory it does not. Takes what m has. */
 void coding_know(struct coding_work *w, struct str path, const char *digest, struct marks *m);
 

@@ -52,6 +52,7 @@ struct gate_asked {
 	const char *const *tools; /* names of tools by which rules know it */
 	size_t n_tools;
 	struct str image; /* STR_NONE: it makes no sandbox */
+	struct op_defaults *defaults;
 };
 struct policy_verdict;
 /* What the file decides. *ret_unread: the pointer of a rule that leads to what can't be read, for

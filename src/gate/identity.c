@@ -137,17 +137,64 @@ static unsigned scopes_of_key(const struct key *k)
 	return k->scopes & KEY_ADMIN ? KEY_ALL : k->scopes;
 }
 
+/* Who asks without a key and a token of a conversation, seen by others: a program in its sandbox
+ * is not the operator, nor the holder of the token; and what its agents use, it does not lack. */
+static const struct principal unkeyed[] = {
+	{ .name = "local", .scopes = KEY_READ | KEY_EXECUTE },
+	{ .name = "token", .scopes = KEY_READ | KEY_EXECUTE },
+};
+
+static const struct principal *unkeyed_find(struct str owner)
+{
+	for (size_t i = 0; i < ARRAY_LEN(unkeyed); i++) {
+		if (str_is(owner, unkeyed[i].name))
+			return &unkeyed[i];
+	}
+	return NULL;
+}
+
+/* Whose shares of room one uses that belongs to a line: that of its first key, which may have
+ * ended. NULL: its own. */
+static const struct principal *holder_payer(struct gate_identity *id, const struct key_holder *h,
+					    struct str line)
+{
+	const struct principal *p = unkeyed_find(line);
+	struct key_holder *first = id->holders;
+
+	if (p || str_is(line, h->owner))
+		return p;
+	while (first && !str_is(line, first->owner))
+		first = first->next;
+	first = first ?: holder_new(id, 0);
+	if (!first)
+		return NULL;
+	if (!first->name[0]) {
+		snprintf(first->owner, sizeof(first->owner), "%.*s", STR_CUT(line, OWNER_MAX));
+		snprintf(first->name, sizeof(first->name), "%.*s",
+			 STR_ARG(gate_name_of(str_of(first->owner))));
+	}
+	return &first->who;
+}
+
+/* One that pays for others may be there before its own first request. */
 static struct key_holder *holder_of_key(struct gate_identity *id, struct key *k)
 {
 	struct key_holder *h = k->data;
+	char owner[OWNER_MAX + 1];
 
 	if (h)
 		return h;
-	h = k->data = holder_new(id, scopes_of_key(k));
-	if (h) {
-		snprintf(h->name, sizeof(h->name), "key:%s", k->name);
-		key_owner(k, h->owner);
-	}
+	key_owner(k, owner);
+	for (h = id->holders; h && strcmp(h->owner, owner) != 0;)
+		h = h->next;
+	h = k->data = h ?: holder_new(id, 0);
+	if (!h)
+		return NULL;
+	h->who.scopes = scopes_of_key(k);
+	h->who.sees_all = h->who.scopes == KEY_ALL;
+	snprintf(h->name, sizeof(h->name), "key:%s", k->name);
+	memcpy(h->owner, owner, sizeof(owner));
+	h->who.payer = holder_payer(id, h, keys_root(id->keys, str_of(h->owner)));
 	return h;
 }
 
@@ -191,6 +238,7 @@ static struct key_holder *holder_of_talk(struct gate_identity *id, struct talk *
 	if (h) {
 		snprintf(h->name, sizeof(h->name), CONVERSATION_PRINCIPAL "%s", talk_id(t));
 		holder_works_for(h, talk_record(t)->owner);
+		h->who.payer = holder_payer(id, h, keys_root(id->keys, talk_record(t)->owner));
 	}
 	return h;
 }
@@ -265,19 +313,9 @@ static struct str identity_line(void *data, struct str owner)
 	return g->identity ? keys_root(g->identity->keys, owner) : owner;
 }
 
-/* A program is not the operator, nor the holder of the token, whoever made its sandbox. */
-static const struct principal unkeyed[] = {
-	{ .name = "local", .scopes = KEY_READ | KEY_EXECUTE },
-	{ .name = "token", .scopes = KEY_READ | KEY_EXECUTE },
-};
-
 struct str gate_payer(void *data, struct str owner)
 {
-	for (size_t i = 0; i < ARRAY_LEN(unkeyed); i++) {
-		if (str_is(owner, unkeyed[i].name))
-			return STR_NONE;
-	}
-	return identity_line(data, owner);
+	return unkeyed_find(owner) ? STR_NONE : identity_line(data, owner);
 }
 
 /* That of a conversation is there as long as its token. */
@@ -291,14 +329,10 @@ static const struct key_holder *holder_of_owner(const struct gate *g, struct str
 
 static const struct principal *identity_owner(void *data, struct str owner)
 {
-	const struct key_holder *h;
+	const struct principal *p = unkeyed_find(owner);
+	const struct key_holder *h = p ? NULL : holder_of_owner(data, owner);
 
-	for (size_t i = 0; i < ARRAY_LEN(unkeyed); i++) {
-		if (str_is(owner, unkeyed[i].name))
-			return &unkeyed[i];
-	}
-	h = holder_of_owner(data, owner);
-	return h ? &h->who : NULL;
+	return h ? &h->who : p;
 }
 
 /* Of an effect on what a sandbox contains, the scope is execute, also where it destroys that. */

@@ -18,7 +18,8 @@ static void gate_policy_show(const void *request, const char *pointer, bool whol
 {
 	const struct gate_policy_look *l = request;
 
-	if (!op_show(l->asked->op, l->asked->request, pointer, whole, see, data))
+	if (!op_show(l->asked->op, l->asked->request, l->asked->defaults, pointer, whole, see,
+		     data))
 		*l->unread = pointer;
 }
 
@@ -125,6 +126,7 @@ static int gate_policy_check(struct gate *g, struct call *c, struct err *e)
 		.tools = tools,
 		.n_tools = gate_policy_tools(g, c, tools),
 		.image = gate_policy_image(c),
+		.defaults = call_defaults(c),
 	};
 	struct policy_verdict v = gate_judge(f, &asked, &unread);
 	char place[CONFIG_PLACE_MAX];

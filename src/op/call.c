@@ -90,7 +90,7 @@ struct call {
 	/* What was looked at for the policy, by its hub_sandbox_info.seq; 0: there was none. */
 	uint64_t target;
 	bool looked_at_target;
-	struct str base; /* where relative paths of the request began; STR_NONE: there are none */
+	struct op_defaults defaults;
 	uint64_t begun_ms, timeout_ms;
 	struct str endpoint;
 	struct once_key once;
@@ -325,7 +325,7 @@ static struct str call_path_base(struct call *c)
 	if (op->base)
 		return op->base(c, c->request);
 	if (!op->target)
-		return STR_NONE;
+		return op->path ? STR_LIT(OP_PATH_BASE) : STR_NONE;
 	return sb ? str_of(sandbox_cwd(sb)) : STR_LIT(OP_PATH_BASE);
 }
 
@@ -333,16 +333,13 @@ static struct str call_path_base(struct call *c)
 static int call_spell_paths(struct call *c, struct err *e)
 {
 	struct str base = call_path_base(c);
-	bool relative;
-	char *copy;
+	struct op_defaults *d = &c->defaults;
+	char *copy = base.p ? arena_dup(c->start.arena, base, e) : NULL;
 
-	if (op_spell_paths(c->start.op, c->request, base, c->start.arena, &relative, e) < 0)
+	if (base.p && !copy)
 		return -1;
-	if (!relative || !c->start.op->target)
-		return 0;
-	copy = arena_dup(c->start.arena, base, e);
-	c->base = (struct str){ copy, base.n };
-	return copy ? 0 : -1;
+	d->path = (struct str){ copy, base.n };
+	return op_spell_paths(c->start.op, c->request, d->path, c->start.arena, &d->path_counts, e);
 }
 
 static int call_decode(struct call *c, struct err *e)
@@ -426,6 +423,7 @@ static void call_look_at_target(struct call *c)
 		return;
 	hub_sandbox_info(l, &i);
 	c->target = i.seq;
+	c->defaults.user = i.limits->root ? STR_LIT("root") : STR_LIT("user");
 }
 
 static void call_on_woken(void *arg, struct hub_sandbox *l, const struct err *err)
@@ -1409,6 +1407,11 @@ const struct principal *call_principal(const struct call *c)
 	return c->start.who;
 }
 
+struct op_defaults *call_defaults(struct call *c)
+{
+	return &c->defaults;
+}
+
 uint64_t call_target(const struct call *c)
 {
 	return c->target;
@@ -1574,11 +1577,11 @@ struct sandbox *call_sandbox(struct call *c, struct str id, struct err *e)
 		if (profile_check_sandbox(c, &i.modules, e) < 0)
 			return NULL;
 	}
-	if (sb && c->base.p && str_eq(id, op_target(c->start.op, c->request)) &&
-	    !str_is(c->base, sandbox_cwd(sb))) {
+	if (sb && c->defaults.path_counts && str_eq(id, op_target(c->start.op, c->request)) &&
+	    !str_is(c->defaults.path, sandbox_cwd(sb))) {
 		err_set(e, ERR_CONFLICT,
-			"the sandbox was not running when its relative paths were "
-			"read; they begin at %s",
+			"the sandbox was not running when its paths were read; its "
+			"working directory is %s",
 			sandbox_cwd(sb));
 		return NULL;
 	}

@@ -129,8 +129,44 @@ static const char *op_also(const struct op *op, const char *pointer)
 	return NULL;
 }
 
-bool op_show(const struct op *op, const void *request, const char *pointer, bool whole,
-	     field_see_fn see, void *data)
+struct op_look {
+	field_see_fn see;
+	void *data;
+	const struct op_defaults *defaults;
+	bool is_path, is_user;
+	bool any; /* a text that is not empty */
+};
+
+static void op_look_see(void *data, struct str text)
+{
+	struct op_look *l = data;
+
+	if (l->is_path && text.n == 0)
+		return; /* as good as none */
+	l->any = true;
+	l->see(l->data, text);
+	if (l->is_user && str_is(text, "sandbox") && l->defaults->user.p)
+		l->see(l->data, l->defaults->user);
+}
+
+static bool op_visit(const struct op *op, const void *request, struct op_defaults *d,
+		     const char *pointer, field_see_fn see, void *data)
+{
+	const struct field *f = field_of_pointer(op->request, pointer);
+	struct op_look l = { see, data, d, .is_path = f && (f->flags & FIELD_PATH) };
+
+	l.is_user = f && (op->flags & OP_COMMANDS) && strcmp(pointer, "/user") == 0;
+	if (!field_visit(op->request, request, pointer, op_look_see, &l))
+		return false;
+	if (l.is_path && !l.any && d->path.p) {
+		d->path_counts = true;
+		see(data, d->path);
+	}
+	return true;
+}
+
+bool op_show(const struct op *op, const void *request, struct op_defaults *d, const char *pointer,
+	     bool whole, field_see_fn see, void *data)
 {
 	AUTO(arena_free) struct arena *a = NULL;
 	const char *also = op_also(op, pointer);
@@ -147,9 +183,9 @@ bool op_show(const struct op *op, const void *request, const char *pointer, bool
 		if (whole)
 			return true;
 	}
-	if (also && !field_visit(op->request, request, also, see, data))
+	if (also && !op_visit(op, request, d, also, see, data))
 		return false;
-	return field_visit(op->request, request, pointer, see, data);
+	return op_visit(op, request, d, pointer, see, data);
 }
 
 /* ---- the canonical form -------------------------------------------------------------------- */

@@ -115,10 +115,19 @@ int op_spell_paths(const struct op *op, void *request, struct str base, struct a
 int op_join_command(struct str program, const struct field_strs *args, struct arena *a,
 		    struct str *ret, struct err *e) MUST_USE;
 
-/* Shows the texts that rules compare at a JSON pointer of a normalized request. whole: a command as
- * one line alone; else its words, too. False: something can't be read, so not all was shown. */
-bool op_show(const struct op *op, const void *request, const char *pointer, bool whole,
-	     field_see_fn see, void *data) MUST_USE;
+/* What a request leaves to its target. */
+struct op_defaults {
+	struct str
+		path; /* where paths begin, and what one that is absent means; STR_NONE: nothing */
+	struct str user; /* "user" or "root"; STR_NONE: there is no target */
+	bool path_counts; /* somebody decides by the path: that of the target must not be another */
+};
+
+/* Shows the texts that rules compare at a JSON pointer of a normalized request, and what holds for
+ * those that are absent. whole: a command as one line alone; else its words, too. False: something
+ * can't be read, so not all was shown. */
+bool op_show(const struct op *op, const void *request, struct op_defaults *d, const char *pointer,
+	     bool whole, field_see_fn see, void *data) MUST_USE;
 
 /* The canonical form of a request, {"action":…,"request":{…}} with every member that its table
  * has, and the SHA-256 of it in hex: equal through every door, so that an approval can be bound

@@ -500,6 +500,8 @@ static int create_complete(struct call *c, void *request, struct err *e)
 
 	q->of_template = wants > 0;
 	q->has_network = q->network.allow.n > 0;
+	if (!q->cwd.n)
+		q->cwd = template_cwd(c, q->template);
 	return wants < 0 ? -1 : 0;
 }
 

@@ -216,6 +216,54 @@ def test_any_command(hub, box):
     hub.delete(box)
 
 
+def test_what_a_request_leaves_out(hub):
+    """Rules decide by the working directory and the user that hold, whoever has said them."""
+    boxes = {cwd: hub.create(**({'cwd': cwd} if cwd else {}), user='root')
+             for cwd in (None, '/etc')}
+
+    session = Session(hub, '/mcp?tools=all')
+
+    def run(**more):
+        return hub.post('/v1/run', command=['true'], state={'retention': 'destroy'}, **more)
+
+    def listed(box):
+        with hub.wire() as wire:
+            session.call(wire, 'sandbox_list_files', sandbox=box)
+            return json.dumps(session.result(wire))
+
+    calls = {
+        'exec': lambda cwd: hub.exec(boxes[cwd], 'true'),
+        'archive': lambda cwd: hub.raw('GET', f'/v1/sandboxes/{boxes[cwd]}/archive').status,
+        'list': lambda cwd: listed(boxes[cwd]),
+    }
+    names = ['/cwd', '/working_dir']
+    for name in names:
+        hub.set(policy=deny('command.run', when={name: '/etc*'}))
+        assert 'no command.run' in cause(calls['exec'], '/etc'), name
+        assert cause(calls['exec'], None) is cause(run) is None, name
+        hub.set(policy=deny('command.run', when={name: '/workspace'}))
+        assert 'no command.run' in cause(calls['exec'], None) and cause(run), name
+        assert cause(calls['exec'], '/etc') is None, name
+        hub.set(policy={'default': 'deny', 'rules': [
+            {'name': 'here', 'actions': ['command.run'], 'when': {name: '/workspace'},
+             'then': 'allow'}]})
+        assert cause(calls['exec'], None) is cause(run) is None, name
+        assert cause(calls['exec'], '/etc') and cause(run, working_dir='/tmp'), name
+    hub.set(policy=deny('files.*', when={'/path': '/etc*'}))
+    assert calls['archive']('/etc') == 403 and calls['archive'](None) == 200
+    assert 'no files.*' in calls['list']('/etc') and 'no files.*' not in calls['list'](None)
+    hub.set(policy=deny('command.run', when={'/user': 'root'}))
+    assert 'no command.run' in cause(calls['exec'], None)
+    assert 'no command.run' in cause(hub.exec, boxes[None], 'true', user='root')
+    assert cause(hub.exec, boxes[None], 'true', user='user') is cause(run) is None
+    hub.set(policy=deny('sandbox.create', when={'/cwd': '/workspace'}))
+    assert 'no sandbox.create' in cause(hub.create)
+    hub.delete(hub.create(cwd='/tmp'))
+    hub.set()
+    for box in boxes.values():
+        hub.delete(box)
+
+
 def test_images(hub):
     hub.set(images=['python-*'])
     assert 'rule "images", config.json:2' in cause(hub.create)

@@ -582,6 +582,22 @@ def refusal(hub, box):
     return ''
 
 
+def test_a_line_of_keys_is_one_client(hub, road):
+    """Keys that a key made have no room beside it: together they leave a sixteenth."""
+    stage = Stage(hub)
+    first = as_bearer(hub, key(hub, 'pays', ['admin']))
+    line = [as_bearer(hub, key(first, f'pays-{n}', ['admin'])) for n in range(2)]
+    wires = [wire for who, n in zip(line, (224, 16)) for wire in busy(who, road, stage.id, n)]
+    for who in (line[1], first):
+        assert '240 calls of this principal' in refusal(who, stage.id)
+    assert not refusal(hub, stage.id)
+    hub.delete(stage.id)
+    for wire in wires:
+        wire.reply()
+    for name in ('pays', 'pays-0', 'pays-1'):
+        hub.call('DELETE', f'/v1/keys/{name}')
+
+
 def test_who_fills_all_room_locks_nobody_out(hub, road):
     """One client has 224 of the room for 256 calls that work, and all clients of one principal
     240; then others still find room, and that for looking and ending is apart."""

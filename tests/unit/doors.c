@@ -211,6 +211,7 @@ static struct str spelt(const struct op *op, const char *pointer, struct str sai
 {
 	autobuf struct buf text = BUF_INIT(64 << 10);
 	struct json_writer w = json_writer(&text);
+	struct op_defaults none = { .path = STR_NONE };
 	struct str step, rest = str_of(pointer), got = STR_NONE;
 	void *request;
 	struct json_doc *doc;
@@ -246,7 +247,7 @@ static struct str spelt(const struct op *op, const char *pointer, struct str sai
 	ROW_CHECK(field_decode_part(op->request, json_root(doc), a, request, &e) == 0, pointer);
 	ROW_CHECK(op_spell_paths(op, request, STR_LIT("/workspace"), a, &relative, &e) == 0,
 		  pointer);
-	assert_true(op_show(op, request, pointer, true, keep_text, &got));
+	assert_true(op_show(op, request, &none, pointer, true, keep_text, &got));
 	got.p = arena_dup(a, got, &e); /* it may be borrowed from the document */
 	json_free(doc);
 	return got;

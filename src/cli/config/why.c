@@ -266,7 +266,9 @@ static int why_judge(const struct config *c, const struct config_action *a, stru
 		     struct policy_verdict *ret, struct err *e)
 {
 	const char *names[CONFIG_TOOLS_MAX + 1], *unread;
-	struct gate_asked asked = { .op = a->op, .who = who, .tools = names };
+	/* No sandbox is looked at: as one is that was made without options. */
+	struct op_defaults without = { .path = STR_LIT(OP_PATH_BASE), .user = STR_LIT("user") };
+	struct gate_asked asked = { .op = a->op, .who = who, .tools = names, .defaults = &without };
 
 	if (!a->op) {
 		*ret = why_judge_local(config_file(c), a, who, args);

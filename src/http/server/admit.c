@@ -345,7 +345,7 @@ static int check_rate(struct http_request *q)
 	if (!q->principal)
 		return 0;
 	if (srv->rates &&
-	    !rate_take(srv->rates, (uintptr_t)q->principal, server_now_ms(srv), &q->retry_after))
+	    !rate_take(srv->rates, (uintptr_t)q->payer, server_now_ms(srv), &q->retry_after))
 		return refuse(q, 429, ERR_LIMIT, "too many requests a second");
 	if (!conn_has_share(q->conn))
 		return refuse(q, 429, ERR_LIMIT,

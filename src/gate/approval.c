@@ -146,6 +146,14 @@ static int gate_ask(struct gate *g, struct call *c, struct waiting *w, const str
 	return rc;
 }
 
+void gate_approval_undone(struct gate *g, struct call *c)
+{
+	const struct gate_call *s = *call_hook_state(c);
+
+	if (g->approval && s && s->approval.n)
+		approval_give_back(g->approval->all, s->approval);
+}
+
 bool gate_elicits(const struct gate *g, const struct call *c)
 {
 	return call_can_ask(c) && policy_names(&config_file(g->config)->approvals.elicitation,

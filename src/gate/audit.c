@@ -255,6 +255,8 @@ static void audit_on_audit(void *data, struct call *c, const struct op_outcome *
 	const void *request = call_request(c);
 	size_t n;
 
+	if (o->err && !call_begun(c))
+		gate_approval_undone(data, c);
 	if (!s) {
 		log_error("out of memory: a record of the audit log is lost");
 		call_audited(c);

@@ -80,6 +80,8 @@ void gate_approval_close(struct gate *g);
 bool gate_elicits(const struct gate *g, const struct call *c);
 /* Whether somebody can be asked about this call. */
 bool gate_can_ask(const struct gate *g, const struct call *c);
+/* The call has failed, and nothing of it was done: what it had of an approval is given back. */
+void gate_approval_undone(struct gate *g, struct call *c);
 void gate_approval_reload(struct gate *g);
 struct approval;
 int gate_webhook_check(const struct config_file *f, struct err *e) MUST_USE;

@@ -101,6 +101,7 @@ struct call {
 	unsigned questions; /* that are open */
 	bool cancelled;
 	bool for_person; /* it waits for a person */
+	bool begun; /* something of it may have been done */
 	/* What it uses, busy until its end, and the machine of it, which may end before. */
 	struct hub_sandbox *hs;
 	struct sandbox *sandbox;
@@ -431,10 +432,12 @@ static void call_on_woken(void *arg, struct hub_sandbox *l, const struct err *er
 	struct call *c = arg;
 
 	(void)l;
-	if (err)
+	if (err) {
 		call_fail(c, err);
-	else
-		c->start.op->run(c, c->request);
+		return;
+	}
+	c->begun = true;
+	c->start.op->run(c, c->request);
 }
 
 /* The target, if the end of a hub has stopped it and this needs it running. */
@@ -459,7 +462,7 @@ static void call_run(struct call *c)
 	if (l)
 		hub_sandbox_wake_start(l, call_on_woken, c);
 	else
-		c->start.op->run(c, c->request);
+		call_on_woken(c, NULL, NULL);
 }
 
 static int call_say_draining(const struct call *c, struct err *e)
@@ -1405,6 +1408,16 @@ bool call_unprofiled(const struct call *c)
 const struct principal *call_principal(const struct call *c)
 {
 	return c->start.who;
+}
+
+void call_undo(struct call *c)
+{
+	c->begun = false;
+}
+
+bool call_begun(const struct call *c)
+{
+	return c->begun;
 }
 
 struct op_defaults *call_defaults(struct call *c)

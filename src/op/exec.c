@@ -497,6 +497,21 @@ static bool exec_is_unwanted(const struct exec_run *r)
 	return call_cancelled(r->call) && !once_kept(r->call);
 }
 
+/* By what init says of a program that it could not start. */
+static bool exec_never_ran(const struct err *err)
+{
+	return err->code == ERR_PIDS_FULL || err->code == ERR_COMMAND_NOT_FOUND ||
+	       err->code == ERR_COMMAND_NOT_RUN || err->code == ERR_TOO_LARGE;
+}
+
+/* Where it is a part of another operation, that knows what else it has done. */
+static void exec_fail_unrun(const struct exec_plan *p, const struct err *err)
+{
+	if (!p->on_done)
+		call_undo(p->call);
+	exec_fail(p, err);
+}
+
 static void exec_on_exit(void *arg, const struct exec_result *result, const struct err *err)
 {
 	struct exec_run *r = arg;
@@ -516,6 +531,8 @@ static void exec_on_exit(void *arg, const struct exec_result *result, const stru
 	}
 	if (r->refused.code != ERR_NONE) {
 		exec_fail(r->plan, &r->refused);
+	} else if (err && exec_never_ran(err)) {
+		exec_fail_unrun(r->plan, err);
 	} else if (err) {
 		exec_fail(r->plan, err);
 	} else if (exec_is_unwanted(r)) {
@@ -653,7 +670,7 @@ static void exec_follow(const struct exec_plan *p)
 			.plan = p,
 		};
 	if (!r || exec_begin(r, p, l, &e) < 0) {
-		exec_fail(p, &e);
+		exec_fail_unrun(p, &e);
 		return;
 	}
 	if (call_streams(c) && call_open(c, exec_on_room, r, &r->refused) < 0)
@@ -693,7 +710,7 @@ static void exec_granted(void *data, const struct exec_secret *secrets, size_t n
 	p->secrets = secrets;
 	p->n_secrets = n;
 	if (err)
-		exec_fail(p, err);
+		exec_fail_unrun(p, err);
 	else if (p->again)
 		exec_run_again(p);
 	else if (p->request->background)

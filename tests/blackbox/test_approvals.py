@@ -53,6 +53,37 @@ def test_allow_is_used_up(hub, pool):
         assert run.result(30)['stdout'] == 'gone\n'
 
 
+@pytest.mark.parametrize('made, code', [
+    ({'command': '/workspace/late', 'args': []}, 'exec_failed'),
+    ({'command': 'true', 'working_dir': '/workspace/late'}, 'exec_failed'),
+])
+def test_what_never_ran_is_not_used_up(hub, pool, made, code):
+    """An approval that is good for one call is still good where nothing of the call ran."""
+    def run():
+        return hub.post('/v1/exec', sandbox=hub.box, **made)
+
+    first = pool.submit(run)
+    answer(hub, pending(hub)[0], 'approve')
+    with pytest.raises(Failed) as failed:
+        first.result(30)
+    assert code in (None, failed.value.code), failed.value
+    with pytest.raises(Failed):
+        run()  # nobody is asked
+    if code:
+        late = pool.submit(hub.exec, hub.box, 'mkdir /workspace/late' if 'working_dir' in made else
+                           'cp /bin/true /workspace/late')
+        answer(hub, pending(hub)[0], 'approve')
+        late.result(30)
+        assert run()['exit_code'] == 0
+        again = pool.submit(run)
+        answer(hub, pending(hub)[0], 'deny')
+        with pytest.raises(Failed):
+            again.result(30)
+        clean = pool.submit(hub.exec, hub.box, 'rm -r /workspace/late')
+        answer(hub, pending(hub)[0], 'approve')
+        clean.result(30)
+
+
 def test_deny(hub, pool):
     run = pool.submit(hub.exec, hub.box, 'touch denied')
     one, = pending(hub)

@@ -709,12 +709,62 @@ static void test_hides_after_a_restart(void **state)
 	assert_int_equal(b.ended, 1);
 }
 
+/* What was approved before redaction hid it: by a grant, and for one call that did not come. */
+static void test_hides_what_was_approved(void **state)
+{
+	struct approval_ask q = push();
+	struct caller a, b;
+
+	q.arguments = STR_LIT("{\"command\":\"P=[REDACTED:password:output]\"}");
+	for (enum approval_scope s = APPROVAL_ONCE; s <= APPROVAL_ALWAYS; s += APPROVAL_ALWAYS) {
+		struct err e;
+
+		q.hides = false;
+		ask(&a, q);
+		approval_leave(&a.w, true);
+		assert_int_equal(answer_by(a.id, APPROVAL_APPROVED, s, NULL, &e), ERR_NONE);
+		q.hides = true;
+		ask(&b, q);
+		assert_int_equal(b.asked, 0);
+		assert_string_not_equal(a.id, b.id);
+		approval_leave(&b.w, false);
+		q.hides = false;
+		ask(&b, q);
+		assert_int_equal(b.asked, 1);
+	}
+}
+
+/* What never ran is good for one call again, and a grant is what it was. */
+static void test_give_back(void **state)
+{
+	struct caller a;
+
+	ask(&a, push());
+	approval_give_back(all, str_of(a.id)); /* is not answered */
+	assert_int_equal(answer(a.id, APPROVAL_APPROVED), ERR_NONE);
+	assert_int_equal(a.ended, 1);
+	for (int i = 0; i < 2; i++) {
+		struct caller b;
+
+		approval_give_back(all, str_of(a.id));
+		approval_give_back(all, str_of(a.id));
+		again();
+		ask(&b, push());
+		assert_int_equal(b.asked, 1);
+	}
+	ask(&a, push());
+	assert_int_equal(a.asked, 0);
+	approval_leave(&a.w, false);
+}
+
 int main(void)
 {
 #define ROW(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		ROW(test_hides),
 		ROW(test_hides_after_a_restart),
+		ROW(test_hides_what_was_approved),
+		ROW(test_give_back),
 		ROW(test_once),
 		ROW(test_two_at_once),
 		ROW(test_first_answer_wins),

@@ -393,8 +393,11 @@ static bool grant_fits(const struct approval *a, const struct approval_ask *q)
 	return grant_is_of(r, q) && approval_pattern_fits(r->pattern, r->arguments, q->arguments);
 }
 
+/* What nobody was shown is approved by nothing, also if somebody did before it was hidden. */
 static struct approval *find_fitting(const struct approvals *all, const struct approval_ask *q)
 {
+	if (q->hides)
+		return NULL;
 	for (struct approval *a = all->first; a; a = a->next) {
 		if (is_grant(a) ? grant_fits(a, q) : is_unused(a) && asks_same(&a->row, q))
 			return a;
@@ -411,12 +414,11 @@ static struct approval *find_left(const struct approvals *all, const struct appr
 	return NULL;
 }
 
-/* Only from here on may the call go: in the registry the approval is used. */
-static int one_use(struct approvals *all, struct approval *a, struct err *e)
+static int one_set_used(struct approvals *all, struct approval *a, int64_t at_ms, struct err *e)
 {
 	int64_t was = a->row.used_ms;
 
-	a->row.used_ms = clock_unix_ms();
+	a->row.used_ms = at_ms;
 	if (one_write(all, a, e) == 0)
 		return 0;
 	a->row.used_ms = was;
@@ -509,7 +511,8 @@ int approval_ask(struct approvals *all, const struct approval_ask *q, struct app
 	all_expire(all);
 	a = find_fitting(all, q);
 	if (a) {
-		if (one_use(all, a, e) < 0)
+		/* Only from here on may the call go: in the registry the approval is used. */
+		if (one_set_used(all, a, clock_unix_ms(), e) < 0)
 			return -1;
 		*ret = a;
 		all_tell(all, a);
@@ -545,6 +548,21 @@ void approval_leave(struct approval_wait *w, bool keep)
 		return;
 	a->state = APPROVAL_VOID;
 	one_write_end(all, a);
+	all_tell(all, a);
+	all_expire(all);
+}
+
+void approval_give_back(struct approvals *all, struct str id)
+{
+	struct err e;
+	struct approval *a = (struct approval *)approval_find(all, id, &e);
+
+	if (!a || a->state != APPROVAL_APPROVED || a->scope != APPROVAL_ONCE || a->open)
+		return;
+	if (one_set_used(all, a, 0, &e) < 0) {
+		log_warn("approval %.*s stays used up: %s", STR_ARG(id), e.msg);
+		return;
+	}
 	all_tell(all, a);
 	all_expire(all);
 }
@@ -691,7 +709,7 @@ static struct approval *find_superseded(const struct approvals *all, const struc
 			.conversation = r->conversation,
 		};
 
-		if (a->state == APPROVAL_PENDING && a->waiter && grant_fits(grant, &q))
+		if (a->state == APPROVAL_PENDING && a->waiter && !a->hides && grant_fits(grant, &q))
 			return a;
 	}
 	return NULL;

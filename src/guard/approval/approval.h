@@ -115,6 +115,9 @@ int approval_ask(struct approvals *all, const struct approval_ask *q, struct app
  * else it is void. */
 void approval_leave(struct approval_wait *w, bool keep);
 
+/* Nothing was done of the call that used it up: one that is good for one call is so again. */
+void approval_give_back(struct approvals *all, struct str id);
+
 /* The sandbox of this seq has ended: what is open about it and has nobody waiting is void. */
 void approvals_end_of(struct approvals *all, uint64_t sandbox);
 

@@ -150,8 +150,8 @@ bool call_unprofiled(const struct call *c);
 const struct net_grant *call_network(const struct call *c);
 /* hub_sandbox_info.seq of the sandbox that it names; 0: none. */
 uint64_t call_target(const struct call *c);
-/* The operation says before call_fail() that nothing was done. An approval that is good for one call
- * then stays good for it. */
+/* The operation says before call_fail() that nothing was done. An approval that is good for one
+ * call then stays good for it. */
 void call_undo(struct call *c);
 /* Something may have been done. */
 bool call_begun(const struct call *c);

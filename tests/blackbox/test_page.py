@@ -722,6 +722,70 @@ def test_hostile_files(chrome, hub, box, page):
     chrome.run(page, "await tools.shot('files-hostile');")
 
 
+# Each would be drawn in another order than that of its characters.
+SWAPPED = ['cp \u05d0\u05d1 \u05d2\u05d3 # swap', 'echo 1 \u05d0 2 && rm 3',
+           '\u0634\u0627 -rf 7 \u0661\u0662', '\u05d0(/tmp) > [x]',
+           'a\n\u05d0 | \u05d1\nb \u05d2 9 \u05d3']
+
+# Where a character is drawn left of the one before it, and not below.
+MISPLACED = r"""
+    return page.$$eval('.card bdi', (all) => all.flatMap((bdi) => {
+        const wrong = [], range = document.createRange();
+        let last = { left: -Infinity, bottom: -Infinity };
+        const walk = document.createTreeWalker(bdi, NodeFilter.SHOW_TEXT);
+        while (walk.nextNode()) {
+            const text = walk.currentNode;
+            for (let i = 0; i < text.length; i++) {
+                range.setStart(text, i);
+                range.setEnd(text, i + 1);
+                const now = range.getBoundingClientRect();
+                if (!now.width)
+                    continue;
+                if (now.top < last.bottom - 2 && now.left < last.left - 1)
+                    wrong.push(`${i} of ${bdi.textContent}`);
+                last = now;
+            }
+        }
+        return wrong;
+    }));"""
+
+
+def test_what_is_approved_is_drawn_in_order(chrome, page):
+    """Right-to-left letters change the place of nothing: source and target of a copy, an argument
+    and what is behind it."""
+    first, text = SWAPPED[0], '\n'.join(SWAPPED)
+    call = {'command': text, 'argv': SWAPPED, **{t: {t: [1, t]} for t in SWAPPED},
+            'long': '\n'.join(SWAPPED * 5)}
+    now = '2026-01-01T00:00:00Z'
+    approval = {'id': 'a1', 'state': 'pending', 'principal': 'p', 'action': 'sandbox.exec',
+                'target': first, 'conversation': first, 'rule': first, 'digest': '0' * 64,
+                'arguments': json.dumps(call), 'created_at': now}
+    permission = {'request_id': 'q1', 'state': 'pending', 'kind': 'permission', 'principal': 'p',
+                  'origin': 'o', 'title': first, 'question': text, 'text': text, 'options': [
+                      {'id': str(n), 'label': t, 'kind': t, 'description': t}
+                      for n, t in enumerate(SWAPPED)]}
+    tools = [{'name': t, 'state': 'changed', 'approval': 'ask', 'title': t, 'description': text,
+              'inputSchema': {t: t}, 'annotations': {t: t},
+              'warnings': [{'text': 'w', 'where': t, 'excerpt': t}],
+              'changes': [{'where': '/' + t, 'old': t, 'now': text}]} for t in SWAPPED]
+    module = {'module': 'bad', 'approved': True, 'tools_held': 5, 'digest': '1', 'tools': tools,
+              'instructions': text, 'instructions_approved': False}
+    chrome.run(page, """
+        for (const [path, json] of arg)
+            await page.route(path, (route) => route.fulfill({ json }));""",
+               [['**/api/prompts*', {'prompts': [{**permission, 'request_id': 'a1',
+                                                  'approval': approval}, permission]}],
+                ['**/v1/modules', {'modules': [module]}], ['**/v1/modules/bad', module]])
+    chrome.goto(page, '/inbox')
+    chrome.shows(page, 'are new, or others than were approved')
+    chrome.run(page, """
+        await page.waitForSelector('.card .tool');
+        await page.$$eval('.card details', (all) => all.forEach((one) => (one.open = true)));""")
+    assert chrome.run(page, MISPLACED) == []
+    chrome.run(page, "await tools.shot('order'); await page.unrouteAll();")
+    chrome.goto(page, '/s')
+
+
 def test_hostile_calls(chrome, hub, box, page):
     chrome.goto(page, '/inbox')
     with Asked(hub, box, ' '.join(HOSTILE)) as asked:

@@ -25,7 +25,7 @@ const STATES = {
 const GROUPS = ['Needs you', 'Running', 'Stalled', 'Other'];
 
 const State = ({ of }) => <Chip kind={STATES[of]?.[1]}>{STATES[of]?.[0] ?? of}</Chip>;
-const Title = ({ of }) => of.title ? <Text of={of.title} /> : <span>Without a title</span>;
+const Title = ({ of }) => of.title ? <Text of={of.title} prose /> : <span>Without a title</span>;
 
 function Create({ onClose }) {
 	const config = useResource('/api/config');

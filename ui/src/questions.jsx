@@ -14,7 +14,7 @@ export const questionsOf = (prompts) => prompts.filter((p) => !p.approval && p.s
 
 // A member of a form: its schema is flat (docs/questions.md).
 function Member({ name, schema, required }) {
-	const label = <><Text of={schema.title ?? name} />{required && ' (needed)'}</>;
+	const label = <><Text of={schema.title ?? name} prose />{required && ' (needed)'}</>;
 	const about = schema.description && <small class="muted"><Text of={schema.description} prose /></small>;
 	const choices = schema.enum ?? schema.oneOf?.map((o) => o.const);
 	const names = schema.enumNames ?? schema.oneOf?.map((o) => o.title);
@@ -116,7 +116,7 @@ export function Question({ of: q, onDone }) {
 			</header>
 			<p class="muted">{q.kind} of {q.origin}, by <Text of={q.principal} />
 				{q.session_id && <>, in <Link to={`/c/${encodeURIComponent(q.session_id)}`}>its conversation</Link></>}</p>
-			{q.title && <p class="said"><Text of={q.title} /></p>}
+			{q.title && <p class="said"><Text of={q.title} prose={q.kind !== 'permission'} /></p>}
 			{/* what is allowed is shown as it is: Markdown would leave out a part of a command */}
 			{q.kind === 'permission' ? <pre class="log"><Text of={q.question} block /></pre> : <Markdown of={q.question} />}
 			{q.kind === 'permission' && q.text && <pre class="log"><Text of={q.text} block /></pre>}
@@ -126,8 +126,8 @@ export function Question({ of: q, onDone }) {
 					<div class="answers" onKeyDown={noEnter}>
 						{q.options.map((o) => (
 							<button key={o.id} disabled={off} onClick={() => send('answer', { option_id: o.id }, o.label)}>
-								<Text of={o.label} />{o.kind && <small class="muted"> <Text of={o.kind} /></small>}
-								{o.description && <small class="muted"> <Text of={o.description} prose /></small>}</button>
+								<Text of={o.label} prose={q.kind !== 'permission'} />{o.kind && <small class="muted"> <Text of={o.kind} /></small>}
+								{o.description && <small class="muted"> <Text of={o.description} prose={q.kind !== 'permission'} /></small>}</button>
 						))}
 						{q.kind === 'notify' && <button disabled={off} onClick={() => send('answer', {}, 'Seen')}>Seen</button>}
 					</div>

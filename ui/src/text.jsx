@@ -1,5 +1,6 @@
 // Texts of strangers: agents, tools, servers, names of files. Nothing in them is ever HTML, and
-// nothing in them is invisible: what a person could not see, or not tell apart, becomes a chip.
+// nothing in them is invisible: what a person could not see, or not tell apart, becomes a chip. All
+// but prose is drawn in the order of its characters: right-to-left letters would move its parts.
 import { isRaw } from './json.js';
 
 const MARKS_MAX = 4;
@@ -83,7 +84,7 @@ export function plain(text, max) {
 export function Text({ of, block, prose, class: name = '' }) {
 	const parts = pieces(String((isRaw(of) ? of.rawJSON : of) ?? ''), { block, prose });
 	return (
-		<bdi class={(block ? 'block ' : '') + name}>
+		<bdi dir={prose ? undefined : 'ltr'} class={(block ? 'block ' : '') + (prose ? '' : 'exact ') + name}>
 			{parts.map((p) => typeof p === 'string' ? p
 				: <span class={'odd ' + p.kind} title={p.title}>{p.chip}</span>)}
 		</bdi>

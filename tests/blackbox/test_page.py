@@ -2,9 +2,11 @@
 do is looked for behind every test: violations of its policy, errors, requests elsewhere.
 Screenshots are in build/page."""
 
+import base64
 import contextlib
 import json
 import os
+import random
 import shutil
 import socket
 import ssl
@@ -784,6 +786,58 @@ def test_what_is_approved_is_drawn_in_order(chrome, page):
     assert chrome.run(page, MISPLACED) == []
     chrome.run(page, "await tools.shot('order'); await page.unrouteAll();")
     chrome.goto(page, '/s')
+
+
+ENDS = ['\n', '\x07\n', '\x1b\\\n', ' ']
+BEGUN = [']', ']0;', ']8;;', 'P', 'X', '^', '_', '[', '[1;', '(', ']junk\x07', '']
+
+
+def outputs():
+    """What programs print to hide their output or to hold the page, and words that must be seen."""
+    odd = random.Random(7)
+    lines = [f'\x1b{odd.choice(BEGUN)}{odd.choice(["", "junk", "7"])}\nword{n}.{odd.choice(ENDS)}'
+             for n in range(400)]
+    yield ''.join(lines).encode(), [f'word{n}.' for n in range(400)]
+    yield odd.randbytes(150_000) + b'\nword.', ['word.']
+    yield ('\u200b' * 50_000 + '\nword.').encode(), ['× U+200B', 'word.']
+    yield ('a\u200b' * 40_000 + '\nword.').encode(), ['a‹U+200B›a', 'word.']
+
+
+def test_no_output_hides_or_holds(chrome, hub, page):
+    """Each word of an output is there, in few elements: tens of thousands take seconds to draw."""
+    with contextlib.ExitStack() as stack:
+        box = hub.create()
+        stack.callback(hub.sweep, box)
+        for n, (printed, words) in enumerate(outputs()):
+            hub.post('/v1/files/write', sandbox=box, path=f'/tmp/out{n}', encoding='base64',
+                     content=base64.b64encode(printed).decode())
+            hub.exec(box, f'cat /tmp/out{n}', background=True)
+            chrome.goto(page, f'/s/{box}/logs')
+            chrome.run(page, 'await page.click(arg);', f'main button:has-text("cat /tmp/out{n}")')
+            text = chrome.shows(page, words[-1], '.log')
+            assert [w for w in words if w not in text] == []
+            assert chrome.run(page, "return page.locator('.log *').count();") < 2000
+
+
+def test_what_a_form_sends_is_seen(chrome, hub, page):
+    """A choice and a prefilled text, also where the field is too small for it."""
+    chrome.goto(page, '/inbox')
+    ask = {'kind': 'form', 'question': 'Fill', 'schema': {'type': 'object', 'properties': {
+        'env': {'type': 'string', 'oneOf': [{'const': 'prod', 'title': 'st\u202eag\u200bing'}]},
+        't': {'type': 'string', 'default': 'ok' + ' ' * 300 + '; rm -rf /'},
+        'u': {'type': 'string', 'default': 'a\u200bb'},
+        'v': {'type': 'string', 'default': 'as it is'}}}}
+    for asked, seen in [
+            (ask, ['st‹U+202E›ag‹U+200B›ing', 'ok‹300 spaces›; rm -rf /', 'a‹U+200B›b']),
+            ({'kind': 'textbox', 'question': 'Say', 'text': 'x' + '\n' * 9 + '\u202ey'},
+             ['‹U+202E›y'])]:
+        made = hub.post('/api/prompts', wait=False, **asked)['request_id']
+        for text in seen:
+            chrome.shows(page, text, '.card')
+        assert 'as it is' not in chrome.text(page, '.card')  # the field shows it
+        assert chrome.run(page, 'return tools.axe();') == []
+        hub.post(f'/api/prompts/{made}/cancel')
+        chrome.run(page, "await page.waitForSelector('.card', { state: 'detached' });")
 
 
 def test_hostile_calls(chrome, hub, box, page):

@@ -244,7 +244,18 @@ test('nothing of a text is invisible', () => {
 	assert.equal(shown('👩\u200d💻', { prose: true }), '👩\u200d💻');
 	assert.equal(shown('👩\u200d💻'), '👩‹U+200D›💻');
 	assert.ok(page.pieces('p\u0430ypal').some((p) => p.kind === 'mixed'));
+	assert.equal(shown('a' + '\u200b'.repeat(200) + '\u200b\u200c\u00a0\u00a0b'), 'a‹201 × U+200B›‹U+200C›‹2 × U+00A0›b');
+	assert.equal(page.Text({ of: 'a\u200b'.repeat(30000) }).props.children.length, 1);
 	assert.equal(page.plain('a\u202eb\n' + 'x'.repeat(500), 20), 'a‹U+202E›b↵xxxxxxxx…');
+});
+
+test('only complete sequences of terminals are left out of an output', () => {
+	for (const whole of ['\x1b[1;31m', '\x1b[?25l', '\x1b]0;title\x07', '\x1b]8;;http://a/\x1b\\', '\x1b]133\x07', '\x1bM', '\x1b\\'])
+		assert.equal(page.printed(`a${whole}b`), 'ab');
+	// whatever begins one, all that follows is there
+	for (const begun of [']', ']0;', ']8;;', 'P', 'X', '^', '_', '[', '[1;', '[1;\n', '(', ']0;a\n', ']x\x07', ']0;\x1b', ''])
+		assert.ok(page.printed(`\x1b${begun}\nrm -rf everything\n`).endsWith('\nrm -rf everything\n'), begun);
+	assert.equal(page.printed('\x1b]all of this\r\nrm'), '\x1b]all of this\nrm');
 });
 
 test('a filter is words, some with a key, some turned round', () => {

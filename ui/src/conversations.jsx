@@ -6,7 +6,7 @@ import { listen, useResource } from './live.js';
 import { Markdown } from './markdown.jsx';
 import { Questions } from './questions.jsx';
 import { filterText, go, Link, parseFilter, passes } from './router.jsx';
-import { Text } from './text.jsx';
+import { plain, Text } from './text.jsx';
 import { Ago, bytes, Chip, clock, Dialog, Do, Empty, Failure, Field, Filter, Form, Guard, Loaded, Sure, toast, Tree } from './ui.jsx';
 
 const ALL = '/api/sessions';
@@ -43,7 +43,7 @@ function Create({ onClose }) {
 	const choice = (label, name, all) => (
 		<label class="field"><span>{label}</span>
 			<select name={name}><option value="">none</option>
-				{all.map((one) => <option value={one.name}>{one.name}</option>)}</select></label>
+				{all.map((one) => <option value={one.name}>{plain(one.name)}</option>)}</select></label>
 	);
 	return (
 		<Dialog title="New conversation" onClose={onClose}>
@@ -144,7 +144,7 @@ const said = (d) => d.text ?? d.message ?? d.prompt ?? '';
 function ToolCall({ of: d }) {
 	return (
 		<details class="tool">
-			<summary><Text of={d.title ?? d.name ?? 'A tool'} /> <Chip kind={STATUS[d.status]}>{d.status ?? 'called'}</Chip>
+			<summary><Text of={d.title ?? d.name ?? 'A tool'} /> <Chip kind={STATUS[d.status]}><Text of={d.status ?? 'called'} /></Chip>
 				{d.kind && <small class="muted"> <Text of={d.kind} /></small>}</summary>
 			{(d.rawInput ?? d.raw_input) !== undefined && <><h4>Arguments</h4><Tree of={d.rawInput ?? d.raw_input} /></>}
 			{[d.content ?? []].flat().filter(Boolean).map((c) => c.type === 'diff'
@@ -172,7 +172,7 @@ function File({ session, of: f }) {
 		<details class="attached" onToggle={open}>
 			<summary><Text of={f.name} /> <small class="muted">{bytes(f.size)}</small></summary>
 			{state.problem && <Failure of={state.problem} />}
-			{state.url && <img src={state.url} alt={f.name} />}
+			{state.url && <img src={state.url} alt={plain(f.name)} />}
 			{state.blob && <button onClick={() => save(f.name, state.blob)}>Save</button>}
 		</details>
 	);
@@ -277,7 +277,7 @@ function Plan({ of }) {
 	const done = entries.filter((e) => e.status === 'completed').length;
 	return (
 		<details class="plan"><summary>Plan: {done} of {entries.length}</summary>
-			<ol>{entries.map((e) => <li><Chip kind={STATUS[e.status]}>{e.status}</Chip> <Text of={e.content} prose /></li>)}</ol>
+			<ol>{entries.map((e) => <li><Chip kind={STATUS[e.status]}><Text of={e.status} /></Chip> <Text of={e.content} prose /></li>)}</ol>
 		</details>
 	);
 }

@@ -4,13 +4,23 @@ import { post } from './api.js';
 import { live, useResource } from './live.js';
 import { Markdown } from './markdown.jsx';
 import { Link } from './router.jsx';
-import { Text } from './text.jsx';
-import { Chip, Deadline, Failure, Guard, noEnter, useSteady } from './ui.jsx';
+import { plain, Text } from './text.jsx';
+import { Chip, Deadline, Failure, Fold, Guard, noEnter, useSteady } from './ui.jsx';
 
 export const PROMPTS = '/api/prompts';
 
 // Those of the hub's approvals have cards of their own.
 export const questionsOf = (prompts) => prompts.filter((p) => !p.approval && p.state === 'pending');
+
+const ROWS = 4; // of a field for a text
+const LINE_MAX = 24; // characters that fit into a field on any screen
+
+// What a field holds before anybody writes, where the field itself may not show all of it.
+function Prefilled({ of: text, lines = 1 }) {
+	if (typeof text !== 'string' || (/^[ -~\n]*$/.test(text) && text.length <= lines * LINE_MAX && text.split('\n').length <= lines))
+		return null;
+	return <div class="muted"><small>The field holds: </small><Fold text={text} /></div>;
+}
 
 // A member of a form: its schema is flat (docs/questions.md).
 function Member({ name, schema, required }) {
@@ -26,11 +36,12 @@ function Member({ name, schema, required }) {
 	}
 	if (choices)
 		return <label class="field"><span>{label} {about}</span><select name={name} required={required}>
-			{!required && <option value="">none</option>}{choices.map((v, i) => <option key={v} value={v} selected={v === schema.default}>{names?.[i] ?? v}</option>)}</select></label>;
+			{!required && <option value="">none</option>}{choices.map((v, i) => <option key={v} value={v} selected={v === schema.default}>{plain(String(names?.[i] ?? v))}</option>)}</select></label>;
 	const number = schema.type === 'number' || schema.type === 'integer';
-	return <label class="field"><span>{label} {about}</span><input name={name} required={required} autocomplete="off"
+	return <><label class="field"><span>{label} {about}</span><input name={name} required={required} autocomplete="off"
 		type={number ? 'number' : 'text'} step={schema.type === 'number' ? 'any' : undefined} min={schema.minimum} max={schema.maximum}
-		minLength={schema.minLength} maxLength={schema.maxLength} defaultValue={schema.default} /></label>;
+		minLength={schema.minLength} maxLength={schema.maxLength} defaultValue={schema.default} /></label>
+		<Prefilled of={schema.default} /></>;
 }
 
 export function valuesOf(schema, data) {
@@ -135,7 +146,8 @@ export function Question({ of: q, onDone }) {
 						<form ref={draft.form} onInput={draft.keep} onSubmit={submit}>
 							{q.kind === 'form' ? Object.entries(schema.properties ?? {}).map(([name, s]) => (
 								<Member key={name} name={name} schema={s} required={schema.required?.includes(name)} />
-							)) : <label class="field"><span>Text</span><textarea name="text" rows={4} defaultValue={q.text ?? ''} /></label>}
+							)) : <><label class="field"><span>Text</span><textarea name="text" rows={ROWS} defaultValue={q.text ?? ''} /></label>
+								<Prefilled of={q.text} lines={ROWS} /></>}
 							<button class="main" disabled={off}>{sent?.busy ? 'Sending…' : 'Send'}</button>
 						</form>
 					)}

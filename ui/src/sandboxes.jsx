@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { base64, blob, bytesOf, lines, post, remove, save } from './api.js';
 import { now, useResource } from './live.js';
 import { filterText, go, Link, parseFilter, passes } from './router.jsx';
-import { Text } from './text.jsx';
+import { plain, printed, Text } from './text.jsx';
 import { Ago, bytes, Chip, Dialog, Do, Empty, Failure, Field, Filter, Form, Lazy, Loaded, span, Sure, toast } from './ui.jsx';
 
 const ALL = '/v1/sandboxes';
@@ -71,7 +71,7 @@ function Create({ onClose }) {
 			<Form button="Create" onSend={create} onCancel={onClose}>
 				<label class="field"><span>Template</span>
 					<select name="template">
-						{(templates.data ?? [{ id: 'host' }]).map((t) => <option value={t.id}>{t.id}</option>)}
+						{(templates.data ?? [{ id: 'host' }]).map((t) => <option value={t.id}>{plain(t.id)}</option>)}
 					</select>
 				</label>
 				<Field label="Name (one is made if empty)" name="id" maxLength={64} />
@@ -191,28 +191,42 @@ function Files({ id }) {
 
 // ---- logs, changes, ports ---------------------------------------------------------------------
 
-const LOG_MAX = 256 * 1024;
-const SEQUENCES = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])/g;
+const LOG_MAX = 64 * 1024;
+const DRAW_MS = 100;
 
+// The end of a program's output, drawn ten times a second at most.
 function Log({ id, exec }) {
 	const [text, setText] = useState('');
 	useEffect(() => {
 		const stop = new AbortController();
 		const decoder = new TextDecoder();
 		let all = '';
+		let timer = 0;
+		const draw = () => {
+			timer = 0;
+			setText(all);
+		};
 		lines(path(id, `/execs/${encodeURIComponent(exec)}/output?offset=0&follow=true`), (line) => {
 			const chunk = line && JSON.parse(line);
 			if (!chunk?.data)
 				return;
 			all += decoder.decode(bytesOf(chunk.data), { stream: true });
-			all = all.length > LOG_MAX ? all.slice(-LOG_MAX) : all;
-			setText(all);
+			all = all.length > 4 * LOG_MAX ? all.slice(-2 * LOG_MAX) : all;
+			timer ||= setTimeout(draw, DRAW_MS);
 		}, stop.signal).catch(() => {});
-		return () => stop.abort();
+		return () => {
+			stop.abort();
+			clearTimeout(timer);
+		};
 	}, [exec]);
-	const plain = text.replace(SEQUENCES, '').replace(/\r\n/g, '\n');
-	return plain ? <pre class="log" tabIndex={0} aria-label="Output"><Text of={plain} block /></pre>
-		: <p class="muted">It has printed nothing yet.</p>;
+	if (!text)
+		return <p class="muted">It has printed nothing yet.</p>;
+	return (
+		<>
+			{text.length > LOG_MAX && <p class="muted">The last {bytes(LOG_MAX)}.</p>}
+			<pre class="log" tabIndex={0} aria-label="Output"><Text of={printed(text.slice(-LOG_MAX))} block /></pre>
+		</>
+	);
 }
 
 function Logs({ id }) {

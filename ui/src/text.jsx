@@ -5,13 +5,14 @@ import { isRaw } from './json.js';
 
 const MARKS_MAX = 4;
 const SPACES_MAX = 8;
+const PARTS_MAX = 1000; // of a text; each may be an element
 
 const STRANGE = new RegExp([
 	'\\r?\\n', '\\t',
 	`\\p{M}{${MARKS_MAX + 1},}`,
 	` {${SPACES_MAX + 1},}`,
-	'[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}\\p{Cn}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}\\u2800]',
-	'(?! )\\p{Zs}',
+	'([\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}\\p{Cn}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}\\u2800])\\1*',
+	'((?! )\\p{Zs})\\2*',
 ].join('|'), 'gu');
 const JOINERS = /^[\u200d\ufe0e\ufe0f]$/u;
 const EMOJI = /\p{Extended_Pictographic}$/u;
@@ -26,7 +27,8 @@ function chipOf(found) {
 		return `‹${found.length} spaces›`;
 	if (/^\p{M}{2,}$/u.test(found))
 		return `‹${[...found].length} marks›`;
-	return `‹${name(found)}›`;
+	const n = [...found].length;
+	return n > 1 ? `‹${n} × ${name(found)}›` : `‹${name(found)}›`;
 }
 
 // A word that mixes letters that look alike.
@@ -81,8 +83,21 @@ export function plain(text, max) {
 	return all.length > max ? [...all].slice(0, max - 1).join('') + '…' : all;
 }
 
+// Complete escape sequences of terminals. A text ends none of the others, so they hide nothing of it.
+const SEQUENCES = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\]\d+(?:;[^\x07\x1b\r\n]*)?(?:\x07|\x1b\\)|[@-OQ-WYZ\\])/g;
+
+// A program's output as text.
+export const printed = (text) => text.replace(SEQUENCES, '').replace(/\r\n/g, '\n');
+
+// A text that is mostly odd is one element, since thousands of them would hold the page for seconds.
+function drawn(parts) {
+	if (parts.length <= PARTS_MAX)
+		return parts;
+	return [{ chip: parts.map((p) => p.kind === 'mixed' ? `‹${p.chip}›` : p.chip ?? p).join(''), kind: 'chip', title: 'has invisible characters' }];
+}
+
 export function Text({ of, block, prose, class: name = '' }) {
-	const parts = pieces(String((isRaw(of) ? of.rawJSON : of) ?? ''), { block, prose });
+	const parts = drawn(pieces(String((isRaw(of) ? of.rawJSON : of) ?? ''), { block, prose }));
 	return (
 		<bdi dir={prose ? undefined : 'ltr'} class={(block ? 'block ' : '') + (prose ? '' : 'exact ') + name}>
 			{parts.map((p) => typeof p === 'string' ? p

@@ -347,14 +347,14 @@ static unsigned scopes_of(const struct op *op)
 	return op->effect == OP_EXECUTE ? KEY_LIFECYCLE | KEY_EXECUTE : KEY_LIFECYCLE;
 }
 
-int gate_check_scopes(const struct call *c, struct err *e)
+int gate_check_scopes(const struct principal *who, const struct op *op, struct err *e)
 {
-	unsigned missing = scopes_of(call_op(c)) & ~call_principal(c)->scopes;
+	unsigned missing = scopes_of(op) & ~who->scopes;
 
 	for (size_t i = 0; i < KEY_SCOPES; i++) {
 		if (missing >> i & 1)
 			return err_set(e, ERR_DENIED, "%s needs a key with the scope %s",
-				       call_op(c)->action, key_scope_names[i]);
+				       op->action, key_scope_names[i]);
 	}
 	return 0;
 }

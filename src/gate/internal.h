@@ -51,8 +51,8 @@ void gate_set_config(struct gate *g, struct config *c);
 /* A part opens after the ones before it, and closes before them. open: fills its pointer, its hooks
  * and its place in g->guard; -1 leaves nothing behind. close: also where it was not opened. */
 int gate_identity_open(struct gate *g, struct err *e) MUST_USE;
-/* Whether the principal's scopes allow the call. The hook policy begins with it. */
-int gate_check_scopes(const struct call *c, struct err *e) MUST_USE;
+/* Whether the principal's scopes allow the operation. The hook policy begins with it. */
+int gate_check_scopes(const struct principal *who, const struct op *op, struct err *e) MUST_USE;
 /* By which names the operator's file decides of what belongs to an owner: as principal_who() and
  * principal_conversation(). owner may also be a principal's name. Borrowed from owner, or until the
  * loop's next turn. */

@@ -159,7 +159,16 @@ static int gate_policy_check(struct gate *g, struct call *c, struct err *e)
 
 int gate_recheck_policy(struct gate *g, struct call *c, struct err *e)
 {
-	return gate_check_scopes(c, e) < 0 || gate_policy_check(g, c, e) < 0 ? -1 : 0;
+	return gate_check_scopes(call_principal(c), call_op(c), e) < 0 ||
+			       gate_policy_check(g, c, e) < 0
+		     ? -1
+		     : 0;
+}
+
+static int gate_may(void *data, const struct principal *who, const struct op *op, struct err *e)
+{
+	(void)data;
+	return gate_check_scopes(who, op, e);
 }
 
 /* Without rules a call costs nothing here. */
@@ -170,7 +179,7 @@ static void gate_policy(void *data, struct call *c)
 	bool decides = f->has_images || policy_has_rules(f) || call_op(c)->asks;
 	struct err e;
 
-	if (gate_check_scopes(c, &e) < 0)
+	if (gate_check_scopes(call_principal(c), call_op(c), &e) < 0)
 		call_deny(c, &e);
 	else if (!decides || gate_policy_check(g, c, &e) == 0)
 		call_allow(c);
@@ -231,6 +240,7 @@ int gate_policy_open(struct gate *g, struct err *e)
 {
 	if (gate_policy_check_file(config_file(g->config), e) < 0)
 		return err_wrap(e, "the configuration");
+	g->hooks.may = gate_may;
 	g->hooks.policy = gate_policy;
 	gate_policy_reload(g);
 	return 0;

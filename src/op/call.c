@@ -1253,6 +1253,11 @@ static void ops_cancel(struct ops *ops, const struct principal *who)
 	}
 }
 
+int ops_may(const struct ops *ops, const struct principal *who, const struct op *op, struct err *e)
+{
+	return ops->hooks.may ? ops->hooks.may(ops->hooks.data, who, op, e) : 0;
+}
+
 bool ops_knows(const struct ops *ops, struct str owner)
 {
 	const struct guard *g = ops->hooks.guard;

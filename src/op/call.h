@@ -91,12 +91,15 @@ struct op_outcome {
 	uint64_t taken_ms;
 };
 
-/* Any may be NULL. Each is called once for each call, but redact. */
+/* Any may be NULL. Each is called once for each call, but redact and may. */
 struct guard;
 struct op_hooks {
 	/* Whether the principal may know of what belongs to this owner, where it owns that or sees
 	 * all: else there is no such thing. */
 	bool (*sees)(void *data, const struct principal *who, struct str owner);
+	/* Whether the principal may ask for the operation at all, whatever its request says.
+	 * ERR_DENIED. Also asked before there is a call. */
+	int (*may)(void *data, const struct principal *who, const struct op *op, struct err *e);
 	/* Then one call_allow() or call_deny(), now or later. */
 	void (*policy)(void *data, struct call *c);
 	/* Whether the policy wants a person's word. NULL: for every call. */
@@ -204,6 +207,9 @@ void ops_drain(struct ops *ops);
 void ops_end_calls_of(struct ops *ops, const struct principal *who);
 /* Cancels all calls of a principal, and ends the ports that it forwarded. */
 void ops_end_of(struct ops *ops, const struct principal *who);
+/* op_hooks.may, for a door before it makes a call. */
+int ops_may(const struct ops *ops, const struct principal *who, const struct op *op,
+	    struct err *e) MUST_USE;
 /* Whether what this owner made is still somebody's: its key may have ended. */
 bool ops_knows(const struct ops *ops, struct str owner);
 /* Likewise, and whether it may act: an archived conversation may not. */

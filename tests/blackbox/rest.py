@@ -73,12 +73,12 @@ class Rest(Serve):
         except Failed as e:
             assert e.code == 'not_found'
 
-    def announced(self, path, size, kind='application/json', method='POST'):
+    def announced(self, path, size, kind='application/json', method='POST', **options):
         """The reply to the head of a body that is never sent."""
         with self.wire() as wire:
             return wire.ask(self.request(method, path, fields=[f'Content-Type: {kind}',
-                                                               f'Content-Length: {size}']),
-                            method)
+                                                               f'Content-Length: {size}'],
+                                         **options), method)
 
     def after_first(self, request, then):
         """The reply to it, when then() has been called behind its first chunk."""

@@ -229,6 +229,23 @@ def test_rest(lag, door):
             lag.measure(f'{size} bytes of {piece}')
 
 
+LARGE = 31 << 20  # bytes of a body; nearly the largest
+
+
+def test_large_bodies_of_a_reader(lag):
+    """What a key may do is judged before its body is received."""
+    token = lag.post('/v1/keys', name='reader', scopes=['read'])['token']
+    body = json.dumps({'sandbox': 'none', 'path': 'f', 'content': content('words', LARGE)})
+    for path in ('/v1/files/write', '/v1/exec', '/sandbox.v1.Sandbox/WriteFile'):
+        size = LARGE if path == '/v1/files/write' else 500_000
+        reply = lag.raw('POST', path, body[:size], token=token)
+        assert reply.status == 403 and b'needs a key with the scope execute' in reply.body, reply
+        assert reply.get('Connection') == 'close' and reply.get('Audit-Id'), reply
+        lag.measure(f'{size} bytes for {path}')
+    received = lag.announced('/v1/files/write', LARGE, token=token)
+    assert received.status == 403, received
+
+
 # ---- conversations -------------------------------------------------------------------------------
 
 @pytest.mark.parametrize('piece', ['passwords', 'options', 'half'])

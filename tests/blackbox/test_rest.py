@@ -3,6 +3,8 @@ and to clients that misbehave."""
 
 import base64
 import json
+import shutil
+import subprocess
 import threading
 
 import pytest
@@ -593,3 +595,43 @@ def test_tokens_are_not_shown(rest, sb):
     assert reply.status == 400
     with open(rest.log, encoding='utf-8') as f:
         assert rest.token not in f.read()
+
+
+# ---- a client that is answered while it still sends ----------------------------------------------
+
+FETCH = """
+const [url, token, size, chunked] = process.argv.slice(1);
+const body = new Uint8Array(size << 20);
+const answer = await fetch(url, {
+  method: 'POST', duplex: 'half',
+  headers: {Authorization: `Bearer ${token}`, 'Content-Type': 'application/json'},
+  body: chunked ? new Blob([body]).stream() : body});
+console.log(answer.status, await answer.text());
+"""
+
+
+def senders(url, token, mib, chunked):
+    more = ['-H', 'Transfer-Encoding: chunked'] if chunked else []
+    yield 'curl', ['curl', '-sS', '-w', '%{http_code}', '-H', 'Expect:', '-H',
+                   f'Authorization: Bearer {token}', '-H', 'Content-Type: application/json', *more,
+                   '--data-binary', '@-', url], bytes(mib << 20)
+    if shutil.which('node'):
+        yield 'node', ['node', '--input-type=module', '-e', FETCH, url, token, str(mib),
+                       *(['chunked'] if chunked else [])], b''
+
+
+@pytest.mark.parametrize('chunked', [False, True])
+def test_refused_while_it_sends(rest, chunked):
+    """The answer arrives, and names the limit."""
+    host, port = rest.address
+    url = f'http://{host}:{port}/v1/files/write'
+    for name, argv, body in senders(url, rest.token, 70, chunked):
+        made = subprocess.run(argv, input=body, capture_output=True, timeout=100)
+        assert made.returncode == 0 and b'413' in made.stdout, (name, made)
+        assert b'"cause":"the body is larger than 32 MiB"' in made.stdout, (name, made)
+    with rest.wire() as wire:  # sends all before it reads
+        wire.send(rest.request('POST', '/v1/files/write', fields=[
+            'Content-Type: application/json', f'Content-Length: {70 << 20}']))
+        wire.send(bytes(70 << 20))
+        assert wire.reply().status == 413
+    rest.works()

@@ -14,6 +14,18 @@ static void run(void *owner, struct http_request *q)
 	exchange_start(a, (size_t)(http_request_route(q) - a->rows), q);
 }
 
+/* The body may name another operation, which is judged when it is known. */
+static bool admits(void *owner, struct http_request *q)
+{
+	const struct api *a = owner;
+	const struct api_route *r = a->routes[http_request_route(q) - a->rows];
+	const struct principal *who = http_request_principal(q);
+	struct err e;
+
+	return !who || ops_may(a->ops, who, r->op, &e) == 0 ||
+	       (r->other && ops_may(a->ops, who, r->other->op, &e) == 0);
+}
+
 static struct http_route row_of(const struct api_route *r)
 {
 	return (struct http_route){
@@ -183,5 +195,6 @@ struct http_routes api_routes(const struct api *a)
 				     .n = a->n,
 				     .owner = (void *)a,
 				     .below = forms[a->kind].below,
-				     .explain = forms[a->kind].explain };
+				     .explain = forms[a->kind].explain,
+				     .admits = admits };
 }

@@ -511,6 +511,10 @@ int exchange_read(struct exchange *a, void *request, struct err *e)
 {
 	const struct api_route *r = a->route;
 
+	if (a->q && http_request_is_unread(a->q))
+		return ops_may(a->api->ops, a->who, r->op, e) < 0
+			     ? -1
+			     : err_set(e, ERR_CONFLICT, "what the key may do has changed");
 	if (read_head(a, request, e) < 0 || (!r->hear && exchange_parse_body(a, e) < 0))
 		return -1;
 	if (!r->hear && !r->body && decode(a, OP_BODY, exchange_body(a->call), request, e) < 0)

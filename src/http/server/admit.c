@@ -354,6 +354,12 @@ static int check_rate(struct http_request *q)
 	return 0;
 }
 
+static int refuse_large(struct http_request *q, size_t max)
+{
+	q->refusal = 413;
+	return request_say_large(max, &q->why);
+}
+
 static int check_body(struct http_request *q)
 {
 	const struct request_head *h = &q->head;
@@ -369,7 +375,7 @@ static int check_body(struct http_request *q)
 			      h->n_types == 0 ? "the request has no Content-Type"
 					      : "the body is not application/json");
 	if (h->length > max)
-		return refuse(q, 413, ERR_TOO_LARGE, "the body is too large");
+		return refuse_large(q, max);
 	q->body = BUF_INIT(max);
 	return 0;
 }

@@ -107,6 +107,8 @@ static void unwatch(struct conn *c);
 static void end(struct conn *c)
 {
 	unwatch(c);
+	if (c->lingers)
+		linger_start(c);
 	c->prev->next = c->next;
 	c->next->prev = c->prev;
 	c->srv->tcp -= !is_unix(c->listener);

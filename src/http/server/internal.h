@@ -6,6 +6,7 @@
  *	server.c	the daemons on the loop, the tick, the end
  *	listen.c	sockets
  *	conn.c		a connection: deadlines, and who went away while it waited
+ *	linger.c	its end, where the client still sends
  *	admit.c		the checks before a route, in the order of server.h
  *	request.c	bodies, what a route may ask, how the daemon's calls become one
  *	reply.c		replies, errors
@@ -79,6 +80,7 @@ struct http_request {
 	bool running; /* run() is on the stack */
 	bool ended; /* it has its reply */
 	bool wants_body; /* the body is stored; else dropped */
+	bool unread; /* the body is not received */
 	bool counted; /* in the server's count of requests */
 	/* for a route that streams: */
 	const struct http_body_events *body_events; /* until the end of the body, or the reply */
@@ -110,6 +112,7 @@ struct conn {
 	bool watched; /* the client's end is watched for */
 	bool timed; /* the daemon's timeout is set */
 	bool let_go; /* it was killed to make room, and is not chosen again */
+	bool lingers; /* it was answered before the client had sent everything */
 	uint64_t since_ms; /* when its state was last set */
 	uint64_t deadline_ms; /* 0: none */
 	/* The listener's turn, and when, in which something last came of what the client sends, and
@@ -171,6 +174,8 @@ struct http_server {
 	bool closing, stopped;
 	uint64_t close_ms; /* what remains at that time is ended */
 	bool given_up; /* that was done */
+	struct lingering *lingers;
+	unsigned n_lingers;
 	void (*on_closed)(void *arg);
 	void *on_closed_arg;
 };
@@ -190,6 +195,8 @@ void server_tick(struct http_server *srv);
 /* Takes a listening socket and starts a daemon on it. */
 int server_add(struct http_server *srv, int *fd, struct listener *l, const struct http_tls *tls,
 	       struct err *e) MUST_USE;
+
+void server_handle_closed(struct http_server *srv); /* one of srv->handles */
 
 /* ---- tls.c ---- */
 extern const char server_tls_priorities[];
@@ -234,6 +241,11 @@ void conn_untime(struct conn *c); /* its reply was sent */
 void conn_end_idle(struct http_server *srv);
 void conn_give_up(struct http_server *srv);
 
+/* ---- linger.c ---- */
+/* Keeps the socket of a connection that ends, and drops what still comes. */
+void linger_start(const struct conn *c);
+void linger_expire(struct http_server *srv, uint64_t now_ms); /* UINT64_MAX: all */
+
 /* ---- admit.c ---- */
 /* Checks a new request; 0, or -1 with q->refusal and q->why. */
 size_t request_head_size(const struct http_request *q);
@@ -247,6 +259,7 @@ enum MHD_Result request_handle(void *cls, struct MHD_Connection *mhd, const char
 void request_done(void *cls, struct MHD_Connection *mhd, void **context,
 		  enum MHD_RequestTerminationCode code);
 void request_end(struct http_request *q); /* its reply was chosen */
+int request_say_large(size_t max, struct err *e); /* -1 */
 
 /* ---- reply.c ---- */
 int reply_headers(struct http_request *q, struct MHD_Response *r, const struct http_reply *reply);

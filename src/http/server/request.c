@@ -10,6 +10,7 @@
 enum {
 	WIPED_MAX = 256 << 10, /* bytes of a body that are overwritten at its end */
 	SWALLOW_MAX = 64 << 10, /* bytes of a refused body that are read to save the connection */
+	DROPPED_MAX = 64 << 20, /* likewise, of one in chunks that became too long */
 	QUERY_MAX = 64 << 10,
 };
 
@@ -114,12 +115,24 @@ void request_done(void *cls, struct MHD_Connection *mhd, void **context,
 
 /* ---- the body ------------------------------------------------------------------------------ */
 
-static int refuse_body(struct http_request *q, int status, enum err_code code, const char *why)
+int request_say_large(size_t max, struct err *e)
 {
+	if (max >= 1 << 20 && max % (1 << 20) == 0)
+		return err_set(e, ERR_TOO_LARGE, "the body is larger than %zu MiB", max >> 20);
+	return err_set(e, ERR_TOO_LARGE, "the body is larger than %zu bytes", max);
+}
+
+static void refuse_body(struct http_request *q, int status, enum err_code code, const char *why)
+{
+	size_t max = q->body.max;
+
 	forget_body(q);
 	q->wants_body = false;
 	q->refusal = status;
-	return err_set(&q->why, code, "%s", why);
+	if (status == 413)
+		(void)request_say_large(max, &q->why);
+	else
+		(void)err_set(&q->why, code, "%s", why);
 }
 
 /* The daemon takes no answer in the middle of a body, so the rest of a refused body is read, up to
@@ -132,12 +145,13 @@ static enum MHD_Result take_piece(struct http_request *q, struct str piece)
 
 	q->received += piece.n;
 	if (!q->wants_body)
-		return q->received > SWALLOW_MAX + q->body.max ? MHD_NO : MHD_YES;
+		return q->received > (q->refusal == 413 ? DROPPED_MAX : SWALLOW_MAX) + q->body.max
+			     ? MHD_NO
+			     : MHD_YES;
 	take_kept(q);
 	before = q->body.cap;
 	if (buf_add(&q->body, piece.p, piece.n, &e) < 0) {
-		refuse_body(q, e.code == ERR_TOO_LARGE ? 413 : 503, e.code,
-			    e.code == ERR_TOO_LARGE ? "the body is too large" : "out of memory");
+		refuse_body(q, e.code == ERR_TOO_LARGE ? 413 : 503, e.code, "out of memory");
 		return MHD_YES;
 	}
 	srv->stats.body_bytes += q->body.cap - before;
@@ -232,6 +246,11 @@ static enum MHD_Result end_stream(struct http_request *q)
 	return MHD_YES;
 }
 
+static bool is_long(const struct http_request *q)
+{
+	return q->head.n_encodings > 0 || q->head.length > SWALLOW_MAX;
+}
+
 /* Whether the rest of a refused request is read, so that the connection survives. */
 static bool swallows(const struct http_request *q)
 {
@@ -242,12 +261,16 @@ static enum MHD_Result see_head(struct http_request *q, const char *url, const c
 				const char *version)
 {
 	int refused = gate_check(q, url, method, version);
+	struct conn *c = q->conn;
 
 	q->seen = true;
-	if (refused < 0 && !swallows(q))
-		return refuse_now(q);
+	q->unread = refused == 0 && is_long(q) && !q->route->streams && q->table->admits &&
+		    !q->table->admits(q->table->owner, q);
+	c->lingers = q->unread || (refused < 0 && !swallows(q));
+	if (c->lingers)
+		return q->unread ? route_now(q) : refuse_now(q);
 	q->wants_body = refused == 0;
-	conn_set_state(q->conn, CONN_BODY);
+	conn_set_state(c, CONN_BODY);
 	if (q->wants_body && q->route->streams)
 		run_route(q);
 	return MHD_YES;
@@ -306,6 +329,11 @@ struct str http_request_segment(const struct http_request *q, const char *name)
 struct str http_request_body(const struct http_request *q)
 {
 	return buf_str(&q->body);
+}
+
+bool http_request_is_unread(const struct http_request *q)
+{
+	return q->unread;
 }
 
 const void *http_request_principal(const struct http_request *q)

@@ -134,11 +134,12 @@ static void on_tick(uv_timer_t *tick)
 
 	conn_expire(srv, now_ms);
 	ws_tick(srv, now_ms);
+	linger_expire(srv, now_ms);
 	if (srv->closing && !srv->given_up && now_ms >= srv->close_ms) {
 		srv->given_up = true;
 		conn_give_up(srv);
 	}
-	if (srv->conns.next == &srv->conns && !srv->closing)
+	if (srv->conns.next == &srv->conns && !srv->lingers && !srv->closing)
 		uv_timer_stop(tick);
 	/* A daemon finds stalled readers only when it runs. */
 	for (size_t i = 0; i < srv->n_listeners; i++)
@@ -330,9 +331,8 @@ static int check_origins(struct http_server *srv, struct err *e)
 	return 0;
 }
 
-static void on_handle_closed(uv_handle_t *handle)
+void server_handle_closed(struct http_server *srv)
 {
-	struct http_server *srv = handle->data;
 	void (*on_closed)(void *) = srv->on_closed;
 	void *arg = srv->on_closed_arg;
 
@@ -345,6 +345,11 @@ static void on_handle_closed(uv_handle_t *handle)
 	free(srv);
 	if (on_closed)
 		on_closed(arg);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+	server_handle_closed(handle->data);
 }
 
 static void close_own_handles(struct http_server *srv)
@@ -451,6 +456,7 @@ static void settle(struct http_server *srv)
 {
 	if (!srv->closing || srv->stopped || srv->conns.next != &srv->conns)
 		return;
+	linger_expire(srv, UINT64_MAX);
 	for (size_t i = 0; i < srv->n_listeners; i++)
 		uv_close((uv_handle_t *)&srv->listeners[i]->poll, on_listener_closed);
 	srv->n_listeners = 0;

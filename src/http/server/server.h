@@ -93,6 +93,9 @@ struct http_routes {
 	/* Whether the table's first row is the route of this request, whatever its path and method:
 	 * by a host name that is no other's. */
 	bool (*claims)(void *owner, struct http_request *q);
+	/* Whether a body that is long is received at all. Where not, run() is called without it,
+	 * to say why: http_request_is_unread(). May be NULL. */
+	bool (*admits)(void *owner, struct http_request *q);
 };
 
 /* ---- the server ---------------------------------------------------------------------------- */
@@ -253,6 +256,7 @@ int http_request_raw_query(struct http_request *q, struct buf *to, struct err *e
 size_t http_request_room(struct http_request *q);
 
 struct str http_request_body(const struct http_request *q);
+bool http_request_is_unread(const struct http_request *q); /* see http_routes.admits */
 
 /* Receives a body in pieces, for a route that streams; its run() calls http_body_start() or ends q.
  * Until on_end or on_lost no other callback of the request comes. A reply may be given at any time;

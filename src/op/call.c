@@ -10,6 +10,7 @@
 #include "hub/core/hub.h"
 #include "hub/sandbox/forward.h"
 #include "hub/sandbox/sandbox.h"
+#include "json/document/utf8.h"
 #include "op/aside.h"
 #include "op/files.h"
 #include "op/guard.h"
@@ -1053,6 +1054,20 @@ void call_on_quiet(struct call *c, uint64_t ms, void (*on_quiet)(void *data), vo
 	c->on_quiet = on_quiet;
 	c->on_quiet_data = data;
 	uv_timer_start(&c->quiet, call_is_quiet, ms, 0);
+}
+
+bool ops_redact(const struct ops *ops, char *text, size_t size)
+{
+	struct redactor *r = ops_guard(ops)->redactor;
+	const struct redact_part part = { .text = str_of(text) };
+	autowipe struct buf b = BUF_INIT(MAX_EVENT);
+	struct err e;
+	int rc = r && *text ? redact_text(r, &part, &b, &e) : 0;
+	struct str said = rc < 0 ? STR_LIT("[REDACTED]") : buf_str(&b);
+
+	if (rc != 0)
+		snprintf(text, size, "%.*s", STR_ARG(utf8_cut(said, size - 1)));
+	return rc == 0 || (rc > 0 && said.n < size);
 }
 
 struct str call_redact_part(struct call *c, const struct redact_part *part)

@@ -200,6 +200,9 @@ void ops_free(struct ops *ops);
 struct hub *ops_hub(struct ops *ops);
 struct coding *ops_coding(const struct ops *ops);
 const struct guard *ops_guard(const struct ops *ops); /* as call_guard() */
+/* Redacts in place what a door says where there is no call: a refusal quotes its request. False:
+ * the text was cut, since it has become longer than there is room. */
+bool ops_redact(const struct ops *ops, char *text, size_t size);
 struct upstreams *ops_upstreams(const struct ops *ops);
 /* The hub is to end: cancels the calls that wait for a person, whose requests stay for the next
  * hub, and lets no other wait for one. */

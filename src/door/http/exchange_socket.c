@@ -20,12 +20,6 @@ enum { CLOSE_NORMAL = 1000, CLOSE_GOING = 1001, CLOSE_POLICY = 1008, CLOSE_FAILE
 
 /* ---- a call that begins with a message ------------------------------------------------------ */
 
-static void refuse(struct exchange *a, const struct err *e)
-{
-	a->refused = *e;
-	call_cancel(a->call);
-}
-
 static void hear(struct exchange *a, bool is_text, struct str message)
 {
 	AUTO(arena_free) struct arena *scratch = arena_new(SCRATCH_MAX);
@@ -35,9 +29,9 @@ static void hear(struct exchange *a, bool is_text, struct str message)
 		return;
 	if (!scratch) {
 		err_set(&e, ERR_LIMIT, "out of memory");
-		refuse(a, &e);
+		exchange_end_with(a->call, &e);
 	} else if (a->route->hear(a->call, scratch, is_text, message, &e) < 0) {
-		refuse(a, &e);
+		exchange_end_with(a->call, &e);
 	}
 }
 
@@ -55,7 +49,7 @@ static void keep(struct exchange *a, bool is_text, struct str message)
 
 	if (buf_add(&a->kept, &head, sizeof(head), &e) < 0 ||
 	    buf_add(&a->kept, message.p, message.n, &e) < 0)
-		refuse(a, &e);
+		exchange_end_with(a->call, &e);
 }
 
 void exchange_socket_hear(struct exchange *a, bool hold)

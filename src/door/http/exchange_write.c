@@ -11,6 +11,7 @@ enum {
 	PROBLEM_MAX = 16 << 10,
 	ANSWER_MAX = 64 << 20, /* room for a file's content with every byte escaped */
 	RETRY_SECONDS = 1,
+	TARGET_MAX = 256, /* an id, or its mark */
 };
 
 static struct api_problem problem_of(const struct exchange *a, const struct err *e)
@@ -168,10 +169,29 @@ static void end_stream(struct exchange *a, const struct api_problem *p)
 		http_stream_end(take_ptr(a->stream));
 }
 
+/* A call redacts how it fails; what is refused without one, or by its route, quotes the request
+ * too. */
+static void redact_refusal(struct exchange *a, struct err *e)
+{
+	struct ops *ops = a->api->ops;
+	char *target = a->call ? NULL : arena_alloc(a->arena, TARGET_MAX, &(struct err){ 0 });
+
+	ops_redact(ops, e->msg, sizeof(e->msg));
+	ops_redact(ops, e->pointer, sizeof(e->pointer));
+	if (target) {
+		snprintf(target, TARGET_MAX, "%.*s", STR_ARG(a->target));
+		ops_redact(ops, target, TARGET_MAX);
+	}
+	a->target = target ? str_of(target) : STR_NONE;
+}
+
 void exchange_write_problem(struct exchange *a, const struct err *e)
 {
-	struct api_problem p = problem_of(a, e);
+	struct err said = *e;
+	struct api_problem p;
 
+	redact_refusal(a, &said);
+	p = problem_of(a, &said);
 	if (a->stream || a->ws)
 		end_stream(a, &p);
 	else if (a->q && exchange_speaks_frames(a))

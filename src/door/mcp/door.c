@@ -83,6 +83,13 @@ static struct str principal_name(void *owner, void *data)
 	return p ? principal_owner(p) : STR_NONE;
 }
 
+static bool door_redact(void *owner, char *text, size_t size)
+{
+	const struct mcp_door *d = owner;
+
+	return ops_redact(d->ops, text, size);
+}
+
 /* A session ended: it may be the memory of the next. */
 static void on_closed(void *owner, struct mcp_session *s)
 {
@@ -214,6 +221,7 @@ struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_door_options *o,
 			.owner = d,
 			.tasks = true,
 			.principal = principal_name,
+			.redact = door_redact,
 		},
 		e);
 	if (!d->server)

@@ -7,11 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "json/document/utf8.h"
 #include "mcp/server/internal.h"
 #include "mcp/message/header_text.h"
 
-enum { SHOWN = 64, VALUE_MAX = 64 << 10, NUMBER_MAX = 40, BAD_REQUEST = 400 };
+enum { VALUE_MAX = 64 << 10, NUMBER_MAX = 40, BAD_REQUEST = 400 };
 
 static const double safe = 9007199254740991.0; /* 2^53 - 1: JavaScript's largest exact integer */
 
@@ -30,7 +29,7 @@ static int check_method(struct str head, struct str body, struct rpc_fault *f)
 		rpc_fault_set(f, 0, "the header Mcp-Method is missing");
 	else if (!str_eq(head, body))
 		rpc_fault_set(f, 0, "Mcp-Method is \"%.*s\" and the message says \"%.*s\"",
-			      STR_ARG(utf8_cut(head, SHOWN)), STR_ARG(utf8_cut(body, SHOWN)));
+			      STR_ARG(mcp_shown(head)), STR_ARG(mcp_shown(body)));
 	else
 		return 0;
 	return mismatch(f);
@@ -47,8 +46,7 @@ static int check_name(struct str head, const char *member, struct str body, stru
 		rpc_fault_set(f, 0, "Mcp-Name is no text: encode it as =?base64?…?=");
 	else if (!str_eq(value, body))
 		rpc_fault_set(f, 0, "Mcp-Name is \"%.*s\" and params.%s is \"%.*s\"",
-			      STR_ARG(utf8_cut(value, SHOWN)), member,
-			      STR_ARG(utf8_cut(body, SHOWN)));
+			      STR_ARG(mcp_shown(value)), member, STR_ARG(mcp_shown(body)));
 	else
 		return 0;
 	return mismatch(f);

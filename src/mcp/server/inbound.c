@@ -15,10 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "json/document/utf8.h"
 #include "mcp/server/internal.h"
 
-enum { SHOWN = 48, BAD_REQUEST = 400 };
+enum { BAD_REQUEST = 400 };
 
 /* --- what a message says --- */
 
@@ -120,7 +119,7 @@ static int check_head_version(const struct mcp_inbound *in, struct str claim, st
 		return 0;
 	rpc_fault_set(f, MCP_HEADER_MISMATCH,
 		      "MCP-Protocol-Version is \"%.*s\" and the message says \"%.*s\"",
-		      STR_ARG(utf8_cut(head, SHOWN)), STR_ARG(utf8_cut(claim, SHOWN)));
+		      STR_ARG(mcp_shown(head)), STR_ARG(mcp_shown(claim)));
 	return bad(f);
 }
 
@@ -132,7 +131,7 @@ static int check_head_method(const struct mcp_inbound *in, struct rpc_fault *f)
 		return 0;
 	rpc_fault_set(f, MCP_HEADER_MISMATCH,
 		      "Mcp-Method is \"%.*s\" and the message says \"%.*s\"",
-		      STR_ARG(utf8_cut(head, SHOWN)), STR_ARG(utf8_cut(in->m.method, SHOWN)));
+		      STR_ARG(mcp_shown(head)), STR_ARG(mcp_shown(in->m.method)));
 	return bad(f);
 }
 
@@ -159,7 +158,7 @@ static void put_versions(struct rpc_fault *f, struct str requested)
 	json_write_key(&w, "supported");
 	mcp_write_versions(&w);
 	json_write_key(&w, "requested");
-	json_write_str(&w, utf8_cut(requested, SHOWN));
+	json_write_str(&w, mcp_shown(requested));
 	json_write_object_end(&w);
 	if (json_write_done(&w, &e) == 0)
 		memcpy(f->data, b.p, b.n + 1);
@@ -173,7 +172,7 @@ static int check_version(struct mcp_inbound *in, struct str version, struct rpc_
 		return 0;
 	in->profile = NULL;
 	rpc_fault_set(f, MCP_UNSUPPORTED_VERSION, "revision \"%.*s\" is not served%s",
-		      STR_ARG(utf8_cut(version, SHOWN)),
+		      STR_ARG(mcp_shown(version)),
 		      mcp_profile_find(version) ? " without initialize" : "");
 	put_versions(f, version);
 	return bad(f);
@@ -216,7 +215,7 @@ static int check_legacy_head(const struct mcp_inbound *in, struct rpc_fault *f)
 		return 0;
 	rpc_fault_set(f, RPC_INVALID_REQUEST,
 		      "revision \"%.*s\" of MCP-Protocol-Version is not served",
-		      STR_ARG(utf8_cut(head, SHOWN)));
+		      STR_ARG(mcp_shown(head)));
 	return bad(f);
 }
 

@@ -203,6 +203,10 @@ struct mcp_call {
 
 /* --- out.c --- */
 
+/* How a fault shows a name or value that a client sent. A long one is left out: redaction finds no
+ * half of a secret in the middle of a text. */
+struct str mcp_shown(struct str text);
+void mcp_fault_redact(struct mcp_server *srv, struct rpc_fault *f);
 /* Starts a message; only one at a time. */
 struct json_writer *mcp_out_begin(struct mcp_server *srv);
 /* Sends what was written as the answer to request id of `in`, or a fault if writing failed. */

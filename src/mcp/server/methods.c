@@ -294,7 +294,7 @@ static int run(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_m
 		return rpc_fault_set(f, RPC_INVALID_REQUEST, "a request with this id is in flight");
 	if (!method || !mcp_method_in(method, p) || !mcp_offers(s, served[method->id].needs)) {
 		rpc_fault_set(f, RPC_METHOD_NOT_FOUND, "unknown method \"%.*s\"",
-			      STR_ARG(utf8_cut(m->method, NAME_SHOWN)));
+			      STR_ARG(mcp_shown(m->method)));
 		f->status = in->profile ? NOT_FOUND : 0;
 		return -1;
 	}
@@ -333,5 +333,5 @@ void mcp_serve_notification(struct mcp_session *s, const struct rpc_msg *m)
 	if (str_is(m->method, "notifications/cancelled"))
 		cancelled(s, m);
 	else
-		log_debug("mcp: notification %.*s", STR_ARG(utf8_cut(m->method, NAME_SHOWN)));
+		log_debug("mcp: notification %.*s", STR_ARG(mcp_shown(m->method)));
 }

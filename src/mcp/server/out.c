@@ -11,6 +11,7 @@
 enum {
 	KEEP = 64 << 10, /* a larger buffer is freed after its message */
 	HTTP_OK = 200,
+	SHOWN_MAX = 64,
 };
 
 static void send(struct mcp_session *s, void *stream, struct str text, enum mcp_out_kind kind,
@@ -57,16 +58,32 @@ struct json_writer *mcp_out_begin(struct mcp_server *srv)
 	return &srv->w;
 }
 
+struct str mcp_shown(struct str text)
+{
+	return text.n <= SHOWN_MAX ? text : STR_LIT("…");
+}
+
+void mcp_fault_redact(struct mcp_server *srv, struct rpc_fault *f)
+{
+	if (!srv->o.redact)
+		return;
+	srv->o.redact(srv->o.owner, f->message, sizeof(f->message));
+	if (!srv->o.redact(srv->o.owner, f->data, sizeof(f->data)))
+		f->data[0] = '\0'; /* half of it is no JSON */
+}
+
 /* The text of a fault; can't fail. */
 static struct str write_fault(struct mcp_server *srv, const struct rpc_id *id,
 			      const struct rpc_fault *f)
 {
 	struct json_writer w = json_writer(&srv->spare);
+	struct rpc_fault said = *f;
 	struct err e;
 	int rc;
 
+	mcp_fault_redact(srv, &said);
 	srv->spare.n = 0;
-	rpc_write_fault(&w, id, f);
+	rpc_write_fault(&w, id, &said);
 	rc = json_write_done(&w, &e);
 	assert(rc == 0);
 	return buf_str(&srv->spare);

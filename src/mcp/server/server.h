@@ -256,6 +256,10 @@ struct mcp_server_options {
 	 * who knows the id of a task may then use it, and tasks are not listed. */
 	struct str (*principal)(void *owner, void *data);
 
+	/* Redacts in place what a fault says, which may quote its request. False: the text was cut,
+	 * since it has become longer than there is room. NULL: all leaves as it is. */
+	bool (*redact)(void *owner, char *text, size_t size);
+
 	/* Keys of requestState: the first seals, all open. keys_n 0: a random key, so that no state
 	 * is valid after the server's end. */
 	const unsigned char (*keys)[MCP_KEY_BYTES];

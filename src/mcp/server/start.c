@@ -1,10 +1,7 @@
 /* Requests that a handler answers: tools/call, resources/read, prompts/get, completion/complete. */
 #include "base/log.h"
 #include "json/document/near.h"
-#include "json/document/utf8.h"
 #include "mcp/server/internal.h"
-
-enum { NAME_SHOWN = 64 };
 
 /* --- tools --- */
 
@@ -58,9 +55,8 @@ static const struct mcp_tool *read_tool(const struct mcp_request *q, struct rpc_
 	tool = find_tool(q->s, json_str(name), &near);
 	if (!tool)
 		rpc_fault_set(f, RPC_INVALID_PARAMS, "unknown tool \"%.*s\"%s%s%s",
-			      STR_ARG(utf8_cut(json_str(name), NAME_SHOWN)),
-			      near ? "; did you mean \"" : "", near ? near->name : "",
-			      near ? "\"?" : "");
+			      STR_ARG(mcp_shown(json_str(name))), near ? "; did you mean \"" : "",
+			      near ? near->name : "", near ? "\"?" : "");
 	else if (!tool->prepared)
 		rpc_fault_set(f, RPC_INTERNAL_ERROR, "tool %s was not prepared", tool->name);
 	return tool && tool->prepared ? tool : NULL;
@@ -189,10 +185,9 @@ static int check_args(const struct mcp_prompt *p, const struct json_val *args, s
 		return mcp_takes("arguments", "an object", args, f);
 	while (json_next(&it)) {
 		if (json_type(it.val) != JSON_STR)
-			return rpc_fault_set(f, RPC_INVALID_PARAMS,
-					     "arguments.%.*s takes a string, not %s",
-					     STR_ARG(utf8_cut(it.key, NAME_SHOWN)),
-					     json_type_name(json_type(it.val)));
+			return rpc_fault_set(
+				f, RPC_INVALID_PARAMS, "arguments.%.*s takes a string, not %s",
+				STR_ARG(mcp_shown(it.key)), json_type_name(json_type(it.val)));
 	}
 	for (size_t i = 0; i < p->args_n; i++) {
 		if (p->args[i].required && !json_get(args, p->args[i].name))
@@ -214,7 +209,7 @@ int mcp_prompts_get(const struct mcp_request *q, struct rpc_fault *f)
 	p = find_prompt(q->s, json_str(name));
 	if (!p)
 		return rpc_fault_set(f, RPC_INVALID_PARAMS, "unknown prompt \"%.*s\"",
-				     STR_ARG(utf8_cut(json_str(name), NAME_SHOWN)));
+				     STR_ARG(mcp_shown(json_str(name))));
 	if (check_args(p, args, f) < 0)
 		return -1;
 	c = mcp_call_begin(q, MCP_CALL_GET, f);
@@ -249,7 +244,7 @@ static int check_ref(struct mcp_session *s, const struct json_val *ref, struct r
 		return mcp_takes("ref.name", "a string", name, f);
 	if (!find_prompt(s, json_str(name)))
 		return rpc_fault_set(f, RPC_INVALID_PARAMS, "unknown prompt \"%.*s\"",
-				     STR_ARG(utf8_cut(json_str(name), NAME_SHOWN)));
+				     STR_ARG(mcp_shown(json_str(name))));
 	return 0;
 }
 

@@ -367,8 +367,10 @@ void mcp_task_fault(struct mcp_call *c, const struct rpc_fault *f)
 	if (mcp_task_has_ended(t))
 		return;
 	t->fault = malloc(sizeof(*t->fault));
-	if (t->fault)
+	if (t->fault) {
 		*t->fault = *f;
+		mcp_fault_redact(c->server, t->fault);
+	}
 	/* without memory for the fault, it ends as cancelled */
 	set_state(t, t->fault ? MCP_TASK_FAULT : MCP_TASK_CANCELLED);
 	deliver_all(t);

@@ -19,6 +19,8 @@ from test_policy import Hub
 from test_serve import INITIALIZE, Session, post
 
 RULE = {'name': 'ask me', 'actions': ['sandbox.exec'], 'then': 'ask'}
+FILES = {'name': 'ask about these', 'actions': ['files.write'], 'when': {'/path': '*/asked/*'},
+         'then': 'ask'}
 
 
 @pytest.fixture(scope='module')
@@ -26,7 +28,7 @@ def hub(me, tmp_path_factory):
     before = host.Residue(me.trees)
     home = tmp_path_factory.mktemp('approvals')
     os.chown(home, me.uid, me.uid)
-    with Hub(me, home, policy={'rules': [RULE]}) as shared:
+    with Hub(me, home, policy={'rules': [RULE, FILES]}) as shared:
         shared.box = shared.create()
         yield shared
         shared.delete(shared.box)
@@ -419,6 +421,24 @@ def test_a_pattern_is_for_one_sandbox(hub, pool, me):
     run = pool.submit(hub.exec, box, 'echo of 3')
     deny_all(hub, 1, run)
     hub.delete(box)
+    assert me.run('approvals', 'deny', '--revoke', one['id'], env=hub.env).returncode == 0
+
+
+def test_a_pattern_of_paths_leads_nowhere_else(hub, pool, me):
+    """It is compared with the place that is written, however the path says that."""
+    def write(path):
+        return hub.post('/v1/files/write', sandbox=hub.box, path=path, content='x')
+
+    run = pool.submit(write, '/workspace/asked/a')
+    one, = pending(hub)
+    assert me.run('approvals', 'approve', '--always', '--allow', '/path=/workspace/*', one['id'],
+                  env=hub.env).returncode == 0
+    run.result(30)
+    for path in ('/workspace/asked/b', 'asked/c', '/tmp/../workspace/asked/d'):
+        write(path)  # nobody is asked
+    for path in ('/workspace/../tmp/asked/x', '../tmp/asked/x', '/workspace//..//tmp/./asked/x',
+                 '/tmp/asked/../asked/x'):
+        deny_all(hub, 1, pool.submit(write, path))
     assert me.run('approvals', 'deny', '--revoke', one['id'], env=hub.env).returncode == 0
 
 

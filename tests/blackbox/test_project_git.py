@@ -280,6 +280,13 @@ def test_the_list_has_what_clients_read():
     assert len(cells) > 9 and '.mcp.json' in files and files <= listed()[1], files - listed()[1]
 
 
+def test_the_list_has_what_a_hub_reads():
+    """Of a workspace, on the host: its attributes of conversations."""
+    with open(os.path.join(ROOT, 'src/op/conversation/user_data.c'), encoding='utf-8') as f:
+        names = set(re.findall(r'"(\.\w+rc)"', f.read()))
+    assert names == {'.holtrc', '.mittorc'} and names <= listed()[1]
+
+
 def test_the_list_is_documented():
     with open(os.path.join(ROOT, 'docs/sandboxes.md'), encoding='utf-8') as f:
         text = f.read()

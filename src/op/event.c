@@ -47,9 +47,10 @@ static const struct field event_fields[] = {
 	FIELD(struct event_view, sandbox, .doc = "Id of the sandbox."),
 	FIELD(struct event_view, kind, .flags = FIELD_REQUIRED,
 	      .doc = "created, resumed, deadline (a new one was set), left_out (its last "
-		     "revision lacks files with credentials), reap_failed, or the sandbox's "
-		     "new state. A stream also has missed (events up to this seq "
-		     "are no longer kept) and alive (no event since this seq)."),
+		     "revision lacks files with credentials), volume_gone (it starts without "
+		     "that), reap_failed, or the sandbox's new state. A stream also has "
+		     "missed (events up to this seq are no longer kept) and alive (no event "
+		     "since this seq)."),
 	FIELD(struct event_view, detail, .doc = "The reason, if more is known."),
 };
 const struct field_table event_view_table = FIELD_TABLE(struct event_view, event_fields);

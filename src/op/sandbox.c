@@ -78,20 +78,47 @@ static const struct field state_fields[] = {
 	FIELD(struct sandbox_state, sandbox, .flags = FIELD_REQUIRED, .doc = "Id of the sandbox."),
 	FIELD_ENUM(struct sandbox_state, state, hub_sandbox_state_names, .flags = FIELD_REQUIRED,
 		   .doc = "State of the sandbox."),
+	SANDBOX_VOLUMES_GONE_ROW,
 };
 static const struct field_table state_table = FIELD_TABLE(struct sandbox_state, state_fields);
+
+static int tell_gone(struct call *c, const struct hub_sandbox_info *i, struct sandbox_state *ret,
+		     struct err *e)
+{
+	struct str *p;
+
+	if (!i->volumes_gone)
+		return 0;
+	p = arena_array(call_arena(c), i->volumes->n, sizeof(*p), e);
+	if (!p)
+		return -1;
+	ret->has_volumes_gone = true;
+	ret->volumes_gone.p = p;
+	for (size_t k = 0; k < i->volumes->n; k++) {
+		if (i->volumes_gone >> k & 1)
+			p[ret->volumes_gone.n++] = i->volumes->v[k].inside;
+	}
+	return 0;
+}
 
 static void sandbox_on_state(void *arg, struct hub_sandbox *l, const struct err *err)
 {
 	struct call *c = arg;
+	struct sandbox_state state = { 0 };
 	struct hub_sandbox_info i;
+	struct err e = ERR_INIT;
 
 	if (err) {
 		call_fail(c, err);
 		return;
 	}
 	hub_sandbox_info(l, &i);
-	call_answer(c, &(struct sandbox_state){ i.id, i.state });
+	state.sandbox = i.id;
+	state.state = i.state;
+	if (i.state != SANDBOX_RUNNING || tell_gone(c, &i, &state, &e) == 0)
+		call_answer(c, &state);
+	else
+		call_fail(c, &e);
 }
 
 static void sandbox_change(struct call *c, const struct op_sandbox *q,

@@ -24,7 +24,14 @@ struct sandbox_ended {
 struct sandbox_state {
 	struct str sandbox;
 	enum hub_sandbox_state state;
+	bool has_volumes_gone;
+	struct field_strs volumes_gone;
 };
+/* For each table that has the answer. */
+#define SANDBOX_VOLUMES_GONE_ROW                                                                   \
+	FIELD(struct sandbox_state, volumes_gone,                                                  \
+	      .has = FIELD_HAS(struct sandbox_state, has_volumes_gone),                            \
+	      .doc = "Where volumes are missing, which the host no longer has.")
 
 enum { SANDBOX_TIMEOUT_MAX = 30 * 86400 };
 

@@ -159,7 +159,7 @@ static int place_make(struct place *p, struct err *e)
 		if (!found)
 			return -1;
 	}
-	spec.n_mounts = volumes_mounts(found, mounts);
+	spec.n_mounts = volumes_mounts(found, 0, mounts);
 	bound_mounts(t->bound, mounts, &spec.n_mounts);
 	bound_env(t->bound, env, &spec.n_env);
 	sandbox_create_start(hub_box(t->of->hub), &spec, place_on_made, p);

@@ -735,13 +735,13 @@ static int add_mounts(const struct sandbox_spec *spec, struct buf *b, struct err
 		struct wm_mount wm = {
 			.host_len = (uint32_t)s->host.n + 1,
 			.guest_len = (uint32_t)s->guest.n + 1,
-			.writable = s->writable,
+			.writable = s->writable && s->host.n,
 			.all = s->all,
 			.own = s->own,
 			.size = s->size,
 		};
 
-		if (!absolute(s->host) || !absolute(s->guest))
+		if ((s->host.n && !absolute(s->host)) || !absolute(s->guest))
 			return err_set(e, ERR_INVALID, "a mount takes two absolute paths");
 		if (!mountable(s->guest))
 			return err_set(

@@ -140,7 +140,7 @@ void box_each(struct box *box, void (*f)(void *arg, struct sandbox *sb), void *a
 
 struct sandbox_mount {
 	/* absolute path of a directory or regular file on the host, in which no link is followed;
-	 * ERR_DENIED for a closed one */
+	 * ERR_DENIED for a closed one. {NULL}: an empty directory, which nobody may write */
 	struct str host;
 	struct str guest; /* absolute path inside; made if missing */
 	bool writable;

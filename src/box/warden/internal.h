@@ -101,6 +101,7 @@ struct chain {
 struct bind {
 	int tree; /* a detached copy of the host's mount */
 	bool is_dir;
+	bool is_empty; /* an empty folder instead: what is no folder may stay in its place */
 	const struct project *project; /* NULL: it is none, or nothing is kept */
 	char guest[4096];
 };
@@ -216,6 +217,9 @@ struct host_tree {
  * link. */
 int store_host_tree(const struct host *h, const struct host_tree *t, bool *ret_is_dir,
 		    struct err *e) MUST_USE;
+
+/* Returns an empty folder that nobody may write, as a detached mount. */
+int store_empty_tree(struct err *e) MUST_USE;
 
 /* n ids of a file system, from uid and gid on, and what they are in a mount of it. */
 struct idmap {
@@ -424,7 +428,7 @@ struct request {
 };
 
 struct mount_spec {
-	char *host, *guest;
+	char *host, *guest; /* host "": an empty folder */
 	bool writable;
 	bool all; /* also what programs of the host act on */
 	bool own; /* of the hub's own folders */

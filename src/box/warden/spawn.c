@@ -228,7 +228,10 @@ static void attach_binds(const struct spawn *sp)
 		autoclose int place = -1;
 
 		if (make_guest_path(root, b->guest, b->is_dir, sp->uid) == 0)
-			place = open_in_root(root, b->guest, O_PATH);
+			place = open_in_root(root, b->guest,
+					     O_PATH | (b->is_empty ? O_DIRECTORY : 0));
+		if (place < 0 && b->is_empty && errno == ENOTDIR)
+			continue;
 		if (place < 0 || mount_attach(b->tree, place, "") < 0 ||
 		    (b->project && project_seal(b->project, b->tree, false) < 0)) {
 			errnum = errno;

@@ -52,10 +52,10 @@ static int make_dir(const char *path, mode_t mode)
 	return errno == EEXIST ? chmod(path, mode) : -1;
 }
 
-static int new_tmpfs(const char *at, uint64_t size, uint64_t inodes, uint64_t attr)
+/* Detached. */
+static int make_tmpfs(uint64_t size, uint64_t inodes, const char *mode, uint64_t attr)
 {
 	autoclose int fs = mount_fsopen("tmpfs");
-	autoclose int tree = -1;
 	char text[32];
 
 	if (fs < 0)
@@ -64,10 +64,16 @@ static int new_tmpfs(const char *at, uint64_t size, uint64_t inodes, uint64_t at
 	if (mount_fsconfig(fs, "size", text) < 0)
 		return -1;
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)inodes);
-	if (mount_fsconfig(fs, "nr_inodes", text) < 0 || mount_fsconfig(fs, "mode", "0755") < 0 ||
+	if (mount_fsconfig(fs, "nr_inodes", text) < 0 || mount_fsconfig(fs, "mode", mode) < 0 ||
 	    mount_fsconfig_create(fs) < 0)
 		return -1;
-	tree = mount_fsmount(fs, attr);
+	return mount_fsmount(fs, attr);
+}
+
+static int new_tmpfs(const char *at, uint64_t size, uint64_t inodes, uint64_t attr)
+{
+	autoclose int tree = make_tmpfs(size, inodes, "0755", attr);
+
 	return tree < 0 ? -1 : mount_attach(tree, AT_FDCWD, at);
 }
 
@@ -789,6 +795,14 @@ int store_idmap(const struct host *h, const struct idmap *m)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	return ns;
+}
+
+int store_empty_tree(struct err *e)
+{
+	int tree = make_tmpfs(4096, 1, "0555",
+			      MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+
+	return tree < 0 ? err_sys(e, errno, "make an empty folder") : tree;
 }
 
 int store_host_tree(const struct host *h, const struct host_tree *t, bool *ret_is_dir,

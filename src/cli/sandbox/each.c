@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "cli/link/link.h"
+#include "cli/common/safe.h"
 #include "cli/common/verb.h"
 
 struct each_options {
@@ -79,7 +80,8 @@ static int for_each(const struct verb_input *in, each_fn f)
 	return status;
 }
 
-static int post(struct hub_link *l, const char *path, const char *name, struct err *e)
+static int post(struct hub_link *l, const char *path, const char *name, struct json_doc **ret,
+		struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(HUB_BODY_MAX);
 	struct json_writer w = json_writer(&text);
@@ -89,17 +91,28 @@ static int post(struct hub_link *l, const char *path, const char *name, struct e
 	json_write_object_end(&w);
 	if (json_write_done(&w, e) < 0)
 		return -1;
-	return hub_link_ask(l, "POST", path, buf_str(&text), NULL, e);
+	return hub_link_ask(l, "POST", path, buf_str(&text), ret, e);
 }
 
 static int pause_one(struct hub_link *l, const char *name, struct err *e)
 {
-	return post(l, "/v1/pause", name, e);
+	return post(l, "/v1/pause", name, NULL, e);
 }
 
 static int resume_one(struct hub_link *l, const char *name, struct err *e)
 {
-	return post(l, "/v1/resume", name, e);
+	AUTO(json_free) struct json_doc *doc = NULL;
+	struct json_iter it;
+
+	if (post(l, "/v1/resume", name, &doc, e) < 0)
+		return -1;
+	it = json_iter(json_get(json_root(doc), "volumes_gone"));
+	while (json_next(&it)) {
+		fprintf(stderr, "holt: %s starts without its volume, which is gone: ", name);
+		safe_line(stderr, json_str(it.val));
+		fputc('\n', stderr);
+	}
+	return 0;
 }
 
 static int stop_one(struct hub_link *l, const char *name, struct err *e)

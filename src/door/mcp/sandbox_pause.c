@@ -14,6 +14,21 @@ const struct tool sandbox_pause_tool = {
 	.says = "Sandbox {sandbox} is {state}",
 };
 
+static int gone_note(const void *result, struct buf *to, struct err *e)
+{
+	const struct sandbox_state *r = result;
+
+	if (r->volumes_gone.n &&
+	    buf_addf(to, e, "The host does not have these volumes any more, and it has started "
+			    "without them:") < 0)
+		return -1;
+	for (size_t i = 0; i < r->volumes_gone.n; i++) {
+		if (buf_addf(to, e, " %.*s", STR_ARG(r->volumes_gone.p[i])) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 const struct tool sandbox_resume_tool = {
 	.op = &sandbox_resume_op,
 	.members = OP_MEMBERS(members),
@@ -21,4 +36,5 @@ const struct tool sandbox_resume_tool = {
 	.title = "Resume a sandbox",
 	.doc = "Lets a paused sandbox continue where it was stopped.",
 	.says = "Sandbox {sandbox} is {state}",
+	.note = gone_note,
 };

@@ -5,6 +5,7 @@
 static const struct field state_fields[] = {
 	FIELD_NAMED_ENUM(struct sandbox_state, state, "status", hub_sandbox_state_names,
 			 .flags = FIELD_REQUIRED, .doc = "New state of the sandbox."),
+	SANDBOX_VOLUMES_GONE_ROW,
 };
 static const struct field_table state_table = FIELD_TABLE(struct sandbox_state, state_fields);
 

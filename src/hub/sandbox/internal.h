@@ -149,6 +149,7 @@ struct hub_sandbox {
 	enum hub_sandbox_retention retention;
 	struct limits limits;
 	struct volumes *volumes; /* a reference; NULL: none */
+	uint32_t volumes_gone; /* a bit for each that it has started without, as this hub knows */
 	bool from_pool;
 	double made_ms; /* how long it took to make, as far as this hub knows; 0: unknown */
 	struct err *why; /* NULL: nothing to tell */

@@ -225,7 +225,7 @@ void hub_sandbox_create_start(struct hub_sandboxes *all, const struct hub_sandbo
 	}
 	box.id = str_of(l->id);
 	box.mounts = mounts;
-	box.n_mounts = volumes_mounts(l->volumes, mounts);
+	box.n_mounts = volumes_mounts(l->volumes, 0, mounts);
 	bound_mounts(l->bound, mounts, &box.n_mounts);
 	inlet_mounts(l, mounts, &box.n_mounts);
 	if ((l->bound || l->modules) && box.n_env <= SANDBOX_ENV_MAX) {
@@ -375,6 +375,7 @@ static int name_children(struct forking *f, const struct hub_sandbox_fork_spec *
 			return -1;
 		l->limits = f->source->limits;
 		l->volumes = volumes_ref(f->source->volumes);
+		l->volumes_gone = f->source->volumes_gone;
 		l->bound = bound_ref(f->source->bound);
 		l->spec_of = f->source->seq;
 		l->ttl_ms = f->source->ttl_ms;

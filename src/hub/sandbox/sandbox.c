@@ -360,6 +360,7 @@ void hub_sandbox_info(const struct hub_sandbox *l, struct hub_sandbox_info *ret)
 		.retention = l->retention,
 		.limits = &l->limits,
 		.volumes = l->volumes,
+		.volumes_gone = l->volumes_gone,
 		.network = str_of(l->network),
 		.network_revision = l->network_revision,
 		.modules = { str_of(l->modules), str_of(l->profiles) },

@@ -102,6 +102,7 @@ struct hub_sandbox_info {
 	enum hub_sandbox_retention retention;
 	const struct limits *limits;
 	const struct volumes *volumes; /* NULL: none */
+	uint32_t volumes_gone; /* a bit for each that it has started without, as this hub knows */
 	struct str network; /* as in hub_sandbox_spec */
 	uint64_t network_revision; /* another after each change of it */
 	struct hub_modules modules; /* likewise */
@@ -347,8 +348,8 @@ void hub_sandboxes_stats(const struct hub_sandboxes *all, struct hub_sandboxes_s
 struct hub_sandbox_event {
 	uint64_t seq;
 	int64_t at_ms; /* Unix time */
-	/* kind: created, resumed, restored, snapshot, deadline, left_out, reap_failed, or a
-	 * state */
+	/* kind: created, resumed, restored, snapshot, deadline, left_out, volume_gone,
+	 * reap_failed, or a state */
 	struct str sandbox, kind, detail;
 	struct str owner; /* of the sandbox */
 };

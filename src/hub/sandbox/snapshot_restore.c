@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "hub/sandbox/internal.h"
 #include "json/document/json.h"
 
@@ -246,7 +247,7 @@ static void next_child(struct restoring *r)
 		snapshot_restore_finish(r);
 	} else {
 		spec.id = str_of(l->id);
-		spec.n_mounts = volumes_mounts(l->volumes, mounts);
+		spec.n_mounts = volumes_mounts(l->volumes, l->volumes_gone, mounts);
 		bound_mounts(l->bound, mounts, &spec.n_mounts);
 		inlet_mounts(l, mounts, &spec.n_mounts);
 		memcpy(env, r->env, r->n_env * sizeof(*env));
@@ -368,6 +369,18 @@ static void on_again(void *arg, struct hub_sandbox *const *children, size_t n,
 	hub_sandbox_op_end(arg, err);
 }
 
+/* It starts all the same, as nothing else reaches its own files. */
+static void tell_gone(struct hub_sandbox *l)
+{
+	for (size_t i = 0; l->volumes && i < l->volumes->n; i++) {
+		if (!(l->volumes_gone >> i & 1))
+			continue;
+		log_warn("sandbox %s starts without its volume %.*s, which is gone", l->id,
+			 STR_ARG(l->volumes->v[i].host));
+		hub_sandbox_tell(l, "volume_gone", l->volumes->v[i].inside);
+	}
+}
+
 void hub_sandbox_start_again(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg)
 {
 	const struct snapshot *s = snapshot_kept(l->all, l);
@@ -386,11 +399,13 @@ void hub_sandbox_start_again(struct hub_sandbox *l, hub_sandbox_cb on_done, void
 				 "sandbox %s: the time for which its files were kept is over",
 				 l->id);
 	if (failed < 0 || budget_check_again(l, &r->err) < 0 ||
-	    volumes_check(l->all->roots, l->volumes, &r->err) < 0 || prepare(r, s, &r->err) < 0 ||
+	    volumes_check(l->all->roots, l->volumes, &l->volumes_gone, &r->err) < 0 ||
+	    prepare(r, s, &r->err) < 0 ||
 	    hub_sandbox_set_state(l, SANDBOX_RESTORING, NULL, &r->err) < 0) {
 		hub_sandboxes_later(r->all, on_refused, r);
 		return;
 	}
+	tell_gone(l);
 	r->children[r->n++] = hub_sandbox_ref(l);
 	hub_sandboxes_later(r->all, on_begin, r);
 }

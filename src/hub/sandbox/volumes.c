@@ -80,10 +80,12 @@ void volumes_unref(struct volumes *s)
 		free(s);
 }
 
-size_t volumes_mounts(const struct volumes *s, struct sandbox_mount ret[VOLUMES_MAX])
+static_assert(VOLUMES_MAX <= 32, "a set of volumes is 32 bits");
+
+size_t volumes_mounts(const struct volumes *s, uint32_t gone, struct sandbox_mount ret[VOLUMES_MAX])
 {
 	for (size_t i = 0; s && i < s->n; i++)
-		ret[i] = (struct sandbox_mount){ .host = s->v[i].host,
+		ret[i] = (struct sandbox_mount){ .host = gone >> i & 1 ? STR_NONE : s->v[i].host,
 						 .guest = s->v[i].inside,
 						 .writable = s->v[i].mode >= VOLUME_RW,
 						 .all = s->v[i].mode == VOLUME_RW_ALL };
@@ -431,13 +433,28 @@ static bool came_along(const struct volume_roots *roots, const struct volumes *s
 	return false;
 }
 
-int volumes_check(const struct volume_roots *roots, const struct volumes *s, struct err *e)
+/* A link in the path is another matter, wherever it leads: nobody learns what is there. */
+static bool is_gone(const struct volume *v)
+{
+	char path[PATH_MAX];
+	autoclose int fd = -1;
+
+	snprintf(path, sizeof(path), "%.*s", STR_ARG(v->host));
+	fd = open_at(AT_FDCWD, path, 0, RESOLVE_NO_SYMLINKS);
+	return fd < 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
+int volumes_check(const struct volume_roots *roots, const struct volumes *s, uint32_t *ret_gone,
+		  struct err *e)
 {
 	char ignored[PATH_MAX];
 
+	*ret_gone = 0;
 	for (size_t i = 0; s && i < s->n; i++) {
-		if (s->v[i].granted && !came_along(roots, s, i) &&
-		    find_granted(roots, &s->v[i], ignored, e) < 0)
+		if (is_gone(&s->v[i]))
+			*ret_gone |= 1u << i;
+		else if (s->v[i].granted && !came_along(roots, s, i) &&
+			 find_granted(roots, &s->v[i], ignored, e) < 0)
 			return -1;
 	}
 	return 0;

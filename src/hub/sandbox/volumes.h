@@ -49,13 +49,16 @@ void volume_roots_free(struct volume_roots *r); /* NULL-safe */
 struct volumes *volumes_find(const struct volume_roots *roots, const struct volume *asked, size_t n,
 			     bool by_operator, struct err *e) MUST_USE;
 
-/* For a sandbox that starts again: whether the operator still allows those that were granted. s may
+/* For a sandbox that starts again: whether the operator still allows those that were granted.
+ * *ret_gone: a bit for each that the host does not have any more, of which that isn't asked. s may
  * be NULL. */
-int volumes_check(const struct volume_roots *roots, const struct volumes *s,
+int volumes_check(const struct volume_roots *roots, const struct volumes *s, uint32_t *ret_gone,
 		  struct err *e) MUST_USE;
 
-/* For the engine: their number. s may be NULL. */
-size_t volumes_mounts(const struct volumes *s, struct sandbox_mount ret[VOLUMES_MAX]);
+/* For the engine: their number. An empty folder stands for each whose bit is in gone. s may be
+ * NULL. */
+size_t volumes_mounts(const struct volumes *s, uint32_t gone,
+		      struct sandbox_mount ret[VOLUMES_MAX]);
 
 /* The member "volumes" of a sandbox's row; nothing where s is NULL. */
 void volumes_write(const struct volumes *s, struct json_writer *w);

@@ -310,7 +310,11 @@ def test_a_request_is_not_its_callers(hub):
 
 LOADING = ['LD_PRELOAD', 'LD_LIBRARY_PATH', 'LD_AUDIT', 'PATH', 'IFS', 'ENV', 'BASH_ENV',
            'BASH_FUNC_ls%%', 'PYTHONPATH', 'PYTHONSTARTUP', 'PERL5OPT', 'PERL5LIB', 'RUBYOPT',
-           'NODE_OPTIONS', 'GIT_SSH_COMMAND', 'JAVA_TOOL_OPTIONS', 'GCONV_PATH', 'GLIBC_TUNABLES']
+           'NODE_OPTIONS', 'GIT_SSH_COMMAND', 'JAVA_TOOL_OPTIONS', 'GCONV_PATH', 'GLIBC_TUNABLES',
+           'AWKPATH', 'AWKLIBPATH', 'PSModulePath', 'SSL_CERT_FILE', 'SSL_CERT_DIR',
+           'CURL_CA_BUNDLE', 'REQUESTS_CA_BUNDLE', 'NODE_EXTRA_CA_CERTS', 'TERMINFO',
+           'TERMINFO_DIRS', 'TERMCAP', 'HOME', 'CC', 'CXX', 'LD', 'http_proxy', 'https_proxy',
+           'all_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY']
 
 
 def test_variables_that_decide_what_is_loaded(hub, me):
@@ -318,7 +322,8 @@ def test_variables_that_decide_what_is_loaded(hub, me):
         error = refuse(hub, env={'A': 'b', name: 'x'})
         assert error['failure'] == 'policy_denied' and name in error['cause'], error
         assert error['pointer'] == '/env/' + name
-    for name in ('A', 'PATHS', 'MY_PATH', 'NODE_ENV', 'GOOGLE_KEY', 'RUST_LOG', 'LDX'):
+    for name in ('A', 'PATHS', 'MY_PATH', 'NODE_ENV', 'GOOGLE_KEY', 'RUST_LOG', 'LDX',
+                 'TMPDIR', 'CFLAGS'):
         assert ask(hub, 'printenv', name, env={name: 'x'})['stdout'] == 'x\n'
 
 

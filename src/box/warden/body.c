@@ -333,8 +333,8 @@ static int open_binds(struct body *b, struct bind *binds, struct err *e)
 
 		m->project.of = (struct project_of){ .host = m->host, .has = body_has, .data = b };
 		binds[i].is_dir = binds[i].is_empty = is_empty;
-		binds[i].tree = is_empty ? store_empty_tree(e) :
-					   store_host_tree(&warden.host, &t, &binds[i].is_dir, e);
+		binds[i].tree = is_empty ? store_empty_tree(e)
+					 : store_host_tree(&warden.host, &t, &binds[i].is_dir, e);
 		if (binds[i].tree < 0) {
 			if (e->code == ERR_PATH_NOT_FOUND || e->code == ERR_PATH_DENIED)
 				e->code = ERR_INVALID; /* the requester's mistake */

@@ -19,8 +19,9 @@ static int gone_note(const void *result, struct buf *to, struct err *e)
 	const struct sandbox_state *r = result;
 
 	if (r->volumes_gone.n &&
-	    buf_addf(to, e, "The host does not have these volumes any more, and it has started "
-			    "without them:") < 0)
+	    buf_addf(to, e,
+		     "The host does not have these volumes any more, and it has started "
+		     "without them:") < 0)
 		return -1;
 	for (size_t i = 0; i < r->volumes_gone.n; i++) {
 		if (buf_addf(to, e, " %.*s", STR_ARG(r->volumes_gone.p[i])) < 0)

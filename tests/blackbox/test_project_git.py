@@ -271,6 +271,13 @@ def listed():
             {name for name, missing in rows if missing != 'STAYS_MISSING'})
 
 
+def told():
+    """Names that are only told of."""
+    with open(os.path.join(ROOT, 'src/box/warden/left.c'), encoding='utf-8') as f:
+        rows = f.read().split('told_names[] = {')[1].split('};')[0]
+    return re.findall(r'"([^"]+)",', rows)
+
+
 def test_the_list_has_what_clients_read():
     """Files of projects, of each client in docs/clients.md."""
     with open(os.path.join(ROOT, 'docs/clients.md'), encoding='utf-8') as f:
@@ -295,9 +302,14 @@ def test_the_list_is_documented():
     for name in names - {'refs', 'objects', 'commondir'}:
         star = re.search(rf'`(?:\.git/)?{re.escape(name.removeprefix(".git/"))}`( \*)?', text)
         assert star and (name in made) == (star.group(1) is None), name
+    also = set()
+    for name in told():
+        ways = {name, f'{name.rsplit(".", 1)[0]}.*'}
+        assert any(f'`{way}` *' in text for way in ways), name
+        also |= ways
     rows = re.findall(r"^\| (?:clients|other|Holt's|hooks)[^|]*\| (.*) \|$", text, re.M)
-    told = {name for row in rows for name in re.findall(r'`([^`]+)`', row)}
-    assert len(rows) == 4 and told <= names, told - names
+    stand = {name for row in rows for name in re.findall(r'`([^`]+)`', row)}
+    assert len(rows) == 4 and stand <= names | also, stand - names - also
 
 
 # ---- submodules, links, worktrees, state
@@ -524,23 +536,52 @@ def test_what_other_tools_act_on_is_told(who, work, begin):  # noqa: F811
     """A repository of Mercurial that is new, at the top and below; names that tools act on, and
     what is new in a folder of such a name. Control: what was there is not told of."""
     project = Project(who, f'{work}/p')
-    names = ('.aider.conf.yml', '.config/mise.toml', '.exrc', '.helix', '.kilocode', '.continue',
-             'lefthook.json', '.lefthook.toml', '.jj/repo/config.toml')
     project.put('.direnv/flake.rc', 'mine')
     project.put('.nvimrc', 'mine')
     project.put('old/.hg/requires', 'mine')
     project.put('old/.hg/hgrc', 'mine')
     project.own()
+    names = [name for name in told() if name not in ('.direnv', '.nvimrc')]
+    repositories = ('.hg/hgrc', '.sl/config', '_darcs/prefs/defaults', '.pijul/config',
+                    '.bzr/branch/branch.conf', '.jj/repo/config.toml')
     hub, shared = begin(project)
-    box = hub.create(volumes=shared)
-    done = hub.exec(box, 'cd /w && for n in .hg/hgrc sub/.hg/hgrc ' + ' '.join(names) + '; do '
-                    'mkdir -p "$(dirname $n)" && echo x > $n; done && echo x >> .direnv/flake.rc')
-    assert done['exit_code'] == 0, done
-    hub.delete(box)
-    for name in (*names, '.hg', 'sub', '.direnv'):
+
+    def leave(files, way='mkdir -p $n'):
+        box = hub.create(volumes=shared)
+        done = hub.exec(box, f'set -e; cd /w; for n in {" ".join(files)}; do {way}; done')
+        assert done['exit_code'] == 0, done
+        hub.delete(box)
+    for at in range(0, len(names), 10):  # no more than are shown
+        leave(names[at:at + 10])
+        for name in names[at:at + 10]:
+            until(lambda: f'{project.path}/{name} is new' in hub.said(), what=name)
+    leave(['.direnv/flake.rc', *repositories, *(f'sub{i}/{repositories[i]}' for i in range(6))],
+          'mkdir -p "$(dirname $n)"; echo x > $n')
+    for name in ('.direnv', *(name.split('/')[0] for name in repositories),
+                 *(f'sub{i}' for i in range(6))):
         until(lambda: f'{project.path}/{name} is new' in hub.said(), what=name)
     for name in ('.nvimrc', 'old'):
         assert f'{project.path}/{name} ' not in hub.said()
+
+
+def test_a_repository_of_jujutsu_is_told_of(who, work, begin):  # noqa: F811
+    """One that was moved, or names another. Control: one that was worked in."""
+    project = Project(who, f'{work}/p')
+    for at in ('', 'worked in/', 'named/', 'moved/'):
+        project.put(f'{at}.jj/repo/config.toml', 'mine')
+        project.put(f'{at}.jj/working_copy/tree_state', 'mine')
+    project.own()
+    hub, shared = begin(project)
+    box = hub.create(volumes=shared)
+    done = hub.exec(box, 'cd /w && mv .jj .jj3 && mv moved/.jj moved2 && mv moved2 moved/.jj && '
+                    'mkdir build && mv named/.jj/repo build/r && '
+                    'printf ../build/r > named/.jj/repo && echo x > build/r/config.toml && '
+                    'echo x > "worked in/.jj/working_copy/tree_state"')
+    assert done['exit_code'] == 0, done
+    hub.delete(box)
+    for name in ('.jj is gone', 'named is new', 'moved is new'):
+        until(lambda: f'{project.path}/{name}' in hub.said(), what=name)
+    assert f'{project.path}/worked in' not in hub.said()
 
 
 def test_a_repository_of_mercurial_that_was_there_is_not_told_of(who, work, begin):  # noqa: F811

@@ -586,6 +586,8 @@ int seals_chores(uint64_t now); /* returns the time until the next are due; -1: 
 
 /* Tells in the log what a sandbox has left in a folder. Looks in a process of its own. */
 void left_start(const struct project *p);
+/* A bit for each kind of repository, but for git's, that the directory has. */
+unsigned left_repositories(int dir);
 int left_chores(void); /* as seals_chores() */
 void left_end(void); /* soon, as the warden ends */
 

@@ -1,7 +1,7 @@
 /*
  * What a sandbox leaves in a project folder that nothing could keep it from making: repositories
  * below the top, which git of the host obeys where they are, and at the top if they were added as
- * submodules; repositories of Mercurial; files of the fixed list that are not made for so long
+ * submodules; repositories of other programs; files of the fixed list that are not made for so long
  * (held_is_needed()); and those of told_names. They are told in the log when the sandbox ends.
  *
  * The folder may be large, so a process of its own looks, for at most LOOK_S seconds, and
@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -35,14 +36,24 @@ enum {
 	DEPTH_MAX = 64,
 	LOOK_AGAIN_MS = 200,
 	LOOK_FD = 3,
+	WHY_MAX = 256,
 	END_MS = 2000,
 	END_PAUSE_US = 5000
 };
 
 /* Others that tools act on, which a sandbox may write: what reads them asks first, or is installed
- * by files of the fixed list, or has to be told to. */
+ * by files of the fixed list, or is run by few people where a sandbox has worked. */
 static const char *const told_names[] = {
+	".RData",
+	".Renviron",
+	".Rprofile",
 	".aider.conf.yml",
+	".amp",
+	".arcconfig",
+	".autoenv",
+	".autoenv.zsh",
+	".byebugrc",
+	".cline",
 	".config/lefthook.json",
 	".config/lefthook.toml",
 	".config/lefthook.yaml",
@@ -53,19 +64,86 @@ static const char *const told_names[] = {
 	".crush.json",
 	".dir-locals.el",
 	".direnv",
+	".emacs.desktop",
+	".erlang",
 	".exrc",
+	".factory",
+	".gdbinit",
+	".gh-dash.yml",
+	".ghci",
+	".ghcid",
+	".git/lazygit.yml",
+	".git/sl/config",
+	".github/copilot",
+	".github/hooks",
+	".github/mcp.json",
+	".gnuplot",
+	".goose",
+	".grok",
 	".helix",
-	".jj/repo/config.toml",
+	".iex.exs",
+	".iflow",
+	".irbrc",
+	".jdbrc",
+	".junie",
+	".junie/mcp",
 	".kilocode",
+	".kimi",
+	".lazy.lua",
+	".lazygit.yml",
 	".lefthook.json",
 	".lefthook.toml",
 	".lefthook.yaml",
+	".lldbinit",
+	".lvimrc",
 	".mise",
 	".mise.local.toml",
+	".neoconf.json",
 	".nvimrc",
+	".ocamlinit",
+	".octaverc",
+	".openhands",
+	".overcommit.yml",
+	".pdbrc",
+	".pdbrc.py",
+	".perldb",
+	".pi",
+	".pi/extensions",
+	".prototools",
+	".pryrc",
+	".psysh.php",
+	".qoder",
+	".rdebugrc",
+	".repo/repo",
+	".rootrc",
+	".rovodev",
+	".rvmrc",
+	".serena",
+	".shadowenv.d",
+	".singularrc",
+	".tabnine",
 	".tool-versions",
+	".trae",
+	".valgrindrc",
+	".vibe",
+	".vim",
 	".vimrc",
+	".vs",
+	".ycm_extra_conf.py",
+	"_irbrc",
+	"autoexec.sas",
 	"crush.json",
+	"gptme.toml",
+	"irbrc",
+	"jdb.ini",
+	"jupyter_config.json",
+	"jupyter_config.py",
+	"jupyter_console_config.py",
+	"jupyter_lab_config.py",
+	"jupyter_notebook_config.json",
+	"jupyter_notebook_config.py",
+	"jupyter_server_config.json",
+	"jupyter_server_config.py",
 	"lefthook-local.json",
 	"lefthook-local.toml",
 	"lefthook-local.yaml",
@@ -73,6 +151,26 @@ static const char *const told_names[] = {
 	"lefthook.toml",
 	"lefthook.yaml",
 	"mise.local.toml",
+	"profile.do",
+	"rootlogon.C",
+	"startup.m",
+};
+
+/* Repositories of other programs than git, which run what these files say, or what the repository
+ * says that they name. What such a program writes each day is not among them. */
+static const struct {
+	const char *dir, *program;
+	const char *files[6];
+} repositories[] = {
+	{ ".bzr", "bzr", { ".bzr/branch/branch.conf", ".bzr/branch/location" } },
+	{ ".hg", "hg", { ".hg/hgrc", ".hg/hgrc-not-shared", ".hg/requires", ".hg/sharedpath" } },
+	{ ".jj",
+	  "jj",
+	  { ".jj", ".jj/repo", ".jj/repo/config.toml", ".jj/repo/config-id",
+	    ".jj/repo/store/git_target", ".jj/workspace-config.toml" } },
+	{ ".pijul", "pijul", { ".pijul/config" } },
+	{ ".sl", "sl", { ".sl/config", ".sl/requires", ".sl/sharedpath" } },
+	{ "_darcs", "darcs", { "_darcs/prefs/defaults", "_darcs/prefs/prefs" } },
 };
 
 static pid_t lookers[LOOKERS_MAX]; /* 0: free */
@@ -93,8 +191,14 @@ static bool is_new(const struct left *l, int dir, const char *path)
 	       (st.st_ctim.tv_sec == since->tv_sec && st.st_ctim.tv_nsec >= since->tv_nsec);
 }
 
-static void left_tell(struct left *l, const char *path, const char *why)
+static void PRINTF_LIKE(3, 4) left_tell(struct left *l, const char *path, const char *fmt, ...)
 {
+	char why[WHY_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
 	if (l->n++ < TOLD_MAX)
 		log_warn("%.300s/%.300s %s", l->project->of.host, path, why);
 }
@@ -145,23 +249,33 @@ static void left_look_at_git(struct left *l, int dir, const char *path)
 				   "work in it, and at the top if it was added as a submodule");
 }
 
-/* At the top what a repository had at the start is read-only, and what it lacked may be an empty
+/* At the top what one of Mercurial had at the start is read-only. What it lacked may be an empty
  * file still (held_list.c), which says nothing. */
-static void left_look_at_hg(struct left *l, int dir, const char *path)
+static void left_look_at_other(struct left *l, int dir, const char *path, size_t at)
 {
-	static const char *const files[] = { ".hg/hgrc", ".hg/hgrc-not-shared", ".hg/requires",
-					     ".hg/sharedpath" };
 	struct stat st;
 
-	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		if (fstatat(dir, files[i], &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size == 0 ||
-		    !is_new(l, dir, files[i]))
+	for (size_t i = 0; i < ARRAY_LEN(repositories[at].files); i++) {
+		const char *file = repositories[at].files[i];
+
+		if (!file || fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    (S_ISREG(st.st_mode) && st.st_size == 0) || !is_new(l, dir, file))
 			continue;
-		left_tell(l, *path ? path : ".hg",
-			  LEFT_NEW "hg runs what this repository's configuration says where you "
-				   "work in it");
+		left_tell(l, *path ? path : repositories[at].dir,
+			  LEFT_NEW "%s runs what this repository's configuration says where you "
+				   "work in it",
+			  repositories[at].program);
 		return;
 	}
+}
+
+unsigned left_repositories(int dir)
+{
+	unsigned all = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(repositories); i++)
+		all |= (unsigned)has(dir, repositories[i].dir) << i;
+	return all;
 }
 
 /* Whether what a directory has by that name is to be looked through; below: its path. */
@@ -179,7 +293,8 @@ static void left_walk(struct left *l, int fd, const char *path, unsigned depth)
 {
 	autofolder struct folder f = folder_take(fd);
 	char below[WIRE_PATH_MAX];
-	bool has_git = false, has_hg = false;
+	bool has_git = false;
+	unsigned others = 0;
 	int more = 0;
 
 	if (depth == DEPTH_MAX) {
@@ -191,7 +306,8 @@ static void left_walk(struct left *l, int fd, const char *path, unsigned depth)
 
 		has_git = has_git || strcasecmp(f.entry->d_name, ".git") == 0 ||
 			  strcasecmp(f.entry->d_name, "HEAD") == 0;
-		has_hg = has_hg || strcasecmp(f.entry->d_name, ".hg") == 0;
+		for (size_t i = 0; i < ARRAY_LEN(repositories); i++)
+			others |= (unsigned)!strcasecmp(f.entry->d_name, repositories[i].dir) << i;
 		if (!left_goes_on(f.entry, path, below))
 			continue;
 		next = openat(fd, f.entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -202,8 +318,10 @@ static void left_walk(struct left *l, int fd, const char *path, unsigned depth)
 		left_tell(l, path, "could not be looked through to its end");
 	if (has_git && depth > 0)
 		left_look_at_git(l, fd, path);
-	if (has_hg)
-		left_look_at_hg(l, fd, path);
+	for (size_t i = 0; i < ARRAY_LEN(repositories); i++) {
+		if (others >> i & 1)
+			left_look_at_other(l, fd, path, i);
+	}
 }
 
 static void left_late(int signal)
@@ -223,11 +341,16 @@ static void left_look_for_names(struct left *l)
 
 		if (!strchr(n->path, '/') && !n->of_home && !n->implicit &&
 		    !(l->project->kept >> i & 1) && is_new(l, LOOK_FD, n->path))
-			left_tell(l, n->path, why);
+			left_tell(l, n->path, "%s", why);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(told_names); i++) {
 		if (has_new(l, LOOK_FD, told_names[i]))
-			left_tell(l, told_names[i], why);
+			left_tell(l, told_names[i], "%s", why);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(repositories); i++) {
+		if (l->project->repositories >> i & 1 && !has(LOOK_FD, repositories[i].dir))
+			left_tell(l, repositories[i].dir,
+				  "is gone: it was there when a sandbox was given the folder");
 	}
 }
 

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "box/archive/mount.h"
 #include "box/warden/held_find.h"
+#include "box/warden/internal.h"
 #include "box/wire/project.h"
 
 static_assert(ARRAY_LEN(project_entries) <= 64, "a bit of struct project for each");
@@ -281,6 +282,7 @@ int project_hold(struct project *p, int dir, struct err *e)
 	if (project_look(p, true, e) < 0)
 		return -1;
 	p->folds = folds_case(p->lock, p->is_git);
+	p->repositories = left_repositories(p->lock);
 	clock_gettime(CLOCK_REALTIME_COARSE, &p->since); /* as file systems have it */
 	return 0;
 }

@@ -42,6 +42,7 @@ struct project {
 	/* something kept was replaced, or was removed, and is not sealed again */
 	bool broken, gone;
 	bool barred; /* project_bar() */
+	unsigned repositories; /* left_repositories() at the start */
 };
 #define PROJECT_INIT ((struct project){ .lock = -1, .tree = -1, .top = -1, .git = -1 })
 

@@ -212,8 +212,7 @@ def operands_for(tool, values):
 
 
 class Sweep:
-    """Calls every tool, reads every resource and template, gets every prompt,
-    completes every argument: once each.
+    """Calls every tool once. (tests/client asks for resources, prompts and completions.)
 
     table: for what is not just to work with what its schema says: name -> {'values': {…},
     'status': n, 'skip': 'why'}."""
@@ -237,48 +236,8 @@ class Sweep:
         if 'outputSchema' in tool and not result.get('isError'):
             assert 'structuredContent' in result
 
-    def resource(self, uri):
-        contents = self.cli.json('read', uri)['contents']
-        assert contents and all('text' in c or 'blob' in c for c in contents), (uri, contents)
-
-    def complete(self, ref, name):
-        row = self.row(f'{ref} {name}')
-        status = row.get('status', 0)
-        if status:
-            self.cli.failure(status, 'complete', ref, f'{name}=')
-            return []
-        return self.cli.json('complete', ref, f'{name}=',
-                             *row.get('context', []))['completion']['values']
-
-    def template(self, template, completes):
-        uri = template['uriTemplate']
-        name = uri[uri.index('{') + 1:uri.index('}')]
-        values = self.complete(uri, name) if completes else []
-        self.resource(uri.replace('{' + name + '}', (values or ['1'])[0]))
-
-    def prompt(self, prompt, completes):
-        row = self.row(prompt['name'])
-        if 'skip' in row:
-            return
-        found = []
-        for argument in prompt.get('arguments', []):
-            name = argument['name']
-            if completes:
-                self.complete(prompt['name'], name)
-            if argument.get('required'):
-                found.append(f'{name}={row.get("values", {}).get(name, "text")}')
-        assert self.cli.json('get', prompt['name'], *found, *row.get('options', []),
-                             status=row.get('status', 0))['messages']
-
     def jobs(self):
-        can = self.cli.json('discover')['result']['capabilities']
-        found = [(self.tool, t) for t in self.cli.json('tools')['tools']]
-        listed = self.cli.json('resources')
-        found += [(self.resource, r['uri']) for r in listed['resources']]
-        found += [(self.template, t, 'completions' in can) for t in listed['resourceTemplates']]
-        found += [(self.prompt, p, 'completions' in can)
-                  for p in self.cli.json('prompts')['prompts']]
-        return found
+        return [(self.tool, t) for t in self.cli.json('tools')['tools']]
 
     def run(self, pool, every=1):
         """Those that there are, of which each n-th is done."""

@@ -155,31 +155,11 @@ def test_a_failure_of_any_size_is_json(planned):
 
 
 def test_what_is_left_out_of_lists(planned):
-    cli = planned(answers={'prompts/list': {'result': {'prompts': [{'x': 1}, {'name': 'p'}]}}})
-    done = cli.run('prompts')
+    cli = planned(answers={'tools/list': {'result': {'tools': [
+        {'x': 1}, {'name': 'p', 'inputSchema': {'type': 'object'}}]}}})
+    done = cli.run('tools')
     assert ((done.returncode, done.stdout) == (0, b'p\n') and b'1 of the list is left out'
-            in done.stderr and b'tools' not in done.stderr)
-
-
-def test_templates_that_a_server_does_not_have(planned):
-    """Many say that they have resources, and do not know the method."""
-    cli = planned(
-        answers={'resources/list': {'result': {'resources': [{'uri': 'a:b', 'name': 'n'}]}},
-                 'resources/templates/list': {'error': {'code': -32601, 'message': 'no'}}})
-    assert cli.text('resources') == 'a:b  n\n'
-    assert cli.json('resources') == {'resources': [{'uri': 'a:b', 'name': 'n'}],
-                                     'resourceTemplates': []}
-    cli = planned(answers={'resources/templates/list': {'error': {'code': -32603,
-                                                                  'message': 'broken'}}})
-    assert cli.failure(6, 'resources')['code'] == -32603
-
-
-def test_a_prompt_whose_arguments_are_no_schema(planned):
-    for arguments in ([{'name': 'a'}, {'name': 'a'}], [{}, {'name': 5}]):
-        cli = planned(answers={'prompts/list': {
-            'result': {'prompts': [{'name': 'p', 'arguments': arguments}]}},
-                               'prompts/get': {'result': {'messages': []}}})
-        assert cli.json('get', 'p', 'a=1') == {'messages': []}
+            in done.stderr)
 
 
 # ---- before anything is started -----------------------------------------------------------------
@@ -193,7 +173,7 @@ def started(tmp_path):
 @pytest.mark.parametrize('given', [
     ['call', 't', 's=@/no/such/file'], ['call', 't', 'loose'], ['call', 't', 'i:=x'],
     ['call', 't', '{"i":'], ['call', 't', '[1]'], ['call', 't', b'\xff=1'], ['call', b'\xff'],
-    ['read', b'\xff'], ['get', b'\xff'], ['request', b'\xff'], ['complete', 'p', b'\xff='],
+    ['read', b'\xff'],
     ['tools', '--answer', 'loose'], ['tools', '--answer', '{"x":'],
     ['tools', '--answer', 'a=1', '--answer', 'a=2'], ['tools', '--answer', 'a=1', '--answer', '{}'],
     ['tools', '--answer', 'a=@/no/such/file'], ['tools', '--root', '/no/such/folder'],
@@ -233,13 +213,6 @@ def test_an_interrupt_while_arguments_are_read(me, tmp_path):
         proc.send_signal(signal.SIGINT)
         assert proc.wait(60) in (-signal.SIGINT, 130)
     assert not os.path.exists(f'{tmp_path}/started')
-
-
-def test_a_request_that_can_not_be_sent(planned):
-    # the client's own, and one of another revision
-    for method in ('initialize', 'server/discover'):
-        assert planned().failure(2, 'request', method)['kind'] == 'usage'
-    assert planned().failure(6, 'request', 'no/such')['code'] == -32601
 
 
 @pytest.mark.parametrize('given, status, says', [

@@ -117,7 +117,7 @@ static void on_tools(struct peer *p, const struct mcp_listed *l)
 	const struct verb_input *in = peer_input(p);
 	autobuf struct buf arguments = BUF_INIT(ARGS_TEXT_MAX);
 	struct err e = ERR_INIT;
-	const struct json_val *tool = peer_find(l, "tool", in->operands[0], &e);
+	const struct json_val *tool = peer_find(l, in->operands[0], &e);
 	const struct json_val *schema = json_get(tool, "inputSchema");
 
 	if (!tool || args_build(peer_arguments(p), schema, &arguments, &e) < 0 ||
@@ -129,7 +129,7 @@ static void on_tools(struct peer *p, const struct mcp_listed *l)
 
 static void on_ready(struct peer *p)
 {
-	peer_list(p, "tools", on_tools);
+	peer_tools(p, on_tools);
 }
 
 static int call_run(const struct verb_input *in)

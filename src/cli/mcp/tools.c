@@ -91,7 +91,7 @@ static int show_schema(const struct json_val *tool, const char *key, const char 
 static void show_one(struct peer *p, const struct mcp_listed *l, const char *name)
 {
 	struct err e = ERR_INIT;
-	const struct json_val *tool = peer_find(l, "tool", name, &e);
+	const struct json_val *tool = peer_find(l, name, &e);
 
 	if (!tool) {
 		peer_fail(p, PEER_USAGE, &e);
@@ -115,7 +115,11 @@ static void print_json(struct peer *p, const struct mcp_listed *l)
 	struct json_writer w = json_writer(&b);
 
 	json_write_object(&w);
-	peer_write_list(&w, "tools", l);
+	json_write_key(&w, "tools");
+	json_write_array(&w);
+	for (size_t i = 0; i < l->n; i++)
+		json_write_val(&w, l->items[i]);
+	json_write_array_end(&w);
 	json_write_object_end(&w);
 	peer_print_written(p, &w);
 }
@@ -139,7 +143,7 @@ static void on_tools(struct peer *p, const struct mcp_listed *l)
 
 static void on_ready(struct peer *p)
 {
-	peer_list(p, "tools", on_tools);
+	peer_tools(p, on_tools);
 }
 
 static int tools_run(const struct verb_input *in)

@@ -12,7 +12,6 @@
 enum { PEER_SIGNALS = 3, PEER_TAIL = 4096, PEER_HEADERS_MAX = 64, PEER_QUESTIONS = 32 };
 
 struct peer_form; /* form.c's */
-struct peer_list; /* request.c's */
 
 struct peer {
 	const struct verb_input *in;
@@ -42,7 +41,6 @@ struct peer {
 	/* what is asked of it */
 	struct mcp_pending *pending;
 	peer_then *then;
-	const struct peer_list *list;
 	void (*then_list)(struct peer *p, const struct mcp_listed *l);
 	bool spoke; /* it was ready once */
 	bool line_open; /* a line of progress stands on the terminal */

@@ -148,10 +148,8 @@ typedef void peer_then(struct peer *p, const struct json_val *result);
 void peer_request(struct peer *p, const char *method, struct str params, peer_then *then);
 /* task: as a task, for servers of 2025-11-25 that require one. */
 void peer_call(struct peer *p, const char *tool, struct str arguments, bool task, peer_then *then);
-/* Fetches a whole list: "tools", "resources", "resourceTemplates", "prompts". It is empty if the
- * server does not have it. */
-void peer_list(struct peer *p, const char *what,
-	       void (*then)(struct peer *p, const struct mcp_listed *l));
+/* Fetches the whole list of tools. It is empty if the server has none. */
+void peer_tools(struct peer *p, void (*then)(struct peer *p, const struct mcp_listed *l));
 /* Prints a result as --json does, and ends it. */
 void peer_print_json(struct peer *p, const struct json_val *result, enum peer_end how);
 
@@ -167,10 +165,8 @@ void peer_show_head(struct str name, const struct json_val *thing, const char *n
 /* Prints an argument: " name (integer, required) description". choices: an array, or NULL. */
 void peer_show_argument(struct str name, const char *type, bool required, struct str doc,
 			const struct json_val *choices);
-/* ERR_INVALID, with the nearest name, if no listed item has this one. */
-const struct json_val *peer_find(const struct mcp_listed *l, const char *what, const char *name,
+/* ERR_INVALID, with the nearest name, if no tool has this one. */
+const struct json_val *peer_find(const struct mcp_listed *l, const char *name,
 				 struct err *e) MUST_USE;
-/* Prints {"key":[…]} of a list, or of two in one object, and ends it. */
-void peer_write_list(struct json_writer *w, const char *key, const struct mcp_listed *l);
 /* Prints the JSON that was written, and ends it. */
 void peer_print_written(struct peer *p, struct json_writer *w);

@@ -1,11 +1,10 @@
 /* Sends requests to the server, one at a time, and prints messages until it answers. */
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/peer/internal.h"
 #include "cli/common/safe.h"
 
-enum { TASK_MS = 600000, NO_METHOD = -32601 };
+enum { TASK_MS = 600000 };
 
 static void request_on_done(void *owner, const struct mcp_answer *a)
 {
@@ -21,16 +20,6 @@ static void request_on_done(void *owner, const struct mcp_answer *a)
 		peer_fail_answer(p, a);
 }
 
-static const struct peer_list {
-	const char *what, *capability;
-	bool often_missing; /* from servers that have the capability */
-} lists[] = {
-	{ "tools", "tools" },
-	{ "resources", "resources" },
-	{ "resourceTemplates", "resources", .often_missing = true },
-	{ "prompts", "prompts" },
-};
-
 static void on_listed(void *owner, const struct mcp_listed *l)
 {
 	struct peer *p = owner;
@@ -45,8 +34,6 @@ static void on_listed(void *owner, const struct mcp_listed *l)
 			l->dropped, l->dropped > 1 ? "are" : "is");
 	if (!l->failed)
 		p->then_list(p, l);
-	else if (l->failed->fault && l->failed->code == NO_METHOD && p->list->often_missing)
-		p->then_list(p, &(struct mcp_listed){ .n = 0 });
 	else
 		peer_fail_answer(p, l->failed);
 }
@@ -121,20 +108,15 @@ void peer_call(struct peer *p, const char *tool, struct str arguments, bool task
 	started(p, mcp_client_call(peer_client(p), tool, arguments, &s, &e), &e);
 }
 
-void peer_list(struct peer *p, const char *what,
-	       void (*then)(struct peer *p, const struct mcp_listed *l))
+void peer_tools(struct peer *p, void (*then)(struct peer *p, const struct mcp_listed *l))
 {
 	const struct json_val *can = json_get(mcp_client_about(peer_client(p)), "capabilities");
-	const struct peer_list *l = lists;
 	struct err e = ERR_INIT;
 
-	while (strcmp(l->what, what) != 0)
-		l++;
-	p->list = l;
 	p->then_list = then;
-	/* A server that does not announce the list is not asked for it. */
-	if (json_get(can, l->capability))
-		started(p, mcp_client_list(peer_client(p), what, on_listed, p, &e), &e);
+	/* A server that does not announce tools is not asked for them. */
+	if (json_get(can, "tools"))
+		started(p, mcp_client_list(peer_client(p), "tools", on_listed, p, &e), &e);
 	else
 		then(p, &(struct mcp_listed){ .n = 0 });
 }

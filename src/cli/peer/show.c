@@ -238,8 +238,7 @@ static const char *name_at(const void *of, size_t i)
 	return name.p && !memchr(name.p, '\0', name.n) ? name.p : "";
 }
 
-const struct json_val *peer_find(const struct mcp_listed *l, const char *what, const char *name,
-				 struct err *e)
+const struct json_val *peer_find(const struct mcp_listed *l, const char *name, struct err *e)
 {
 	const char *meant;
 
@@ -249,21 +248,12 @@ const struct json_val *peer_find(const struct mcp_listed *l, const char *what, c
 	}
 	meant = option_nearest(name, name_at, l, l->n);
 	if (meant)
-		err_set(e, ERR_INVALID, "the server has no %s %.60s; did you mean %.60s?", what,
-			name, meant);
+		err_set(e, ERR_INVALID, "the server has no tool %.60s; did you mean %.60s?", name,
+			meant);
 	else
-		err_set(e, ERR_INVALID, "the server has no %s %.60s; 'holt mcp %ss' lists them",
-			what, name, what);
+		err_set(e, ERR_INVALID, "the server has no tool %.60s; 'holt mcp tools' lists them",
+			name);
 	return NULL;
-}
-
-void peer_write_list(struct json_writer *w, const char *key, const struct mcp_listed *l)
-{
-	json_write_key(w, key);
-	json_write_array(w);
-	for (size_t i = 0; i < l->n; i++)
-		json_write_val(w, l->items[i]);
-	json_write_array_end(w);
 }
 
 void peer_print_json(struct peer *p, const struct json_val *result, enum peer_end how)

@@ -130,6 +130,11 @@ bool acp_takes_images(const struct acp *a)
 	return a->can_images;
 }
 
+bool acp_refused(const struct acp *a)
+{
+	return a->refused;
+}
+
 static void write_member(struct json_writer *w, const char *key, struct str text)
 {
 	json_write_key(w, key);
@@ -175,6 +180,8 @@ int acp_prompt(struct acp *a, struct str text, const struct acp_block *blocks, s
 	json_write_object_end(&m.w);
 	in->state = ACP_PROMPTING;
 	in->accepted = false;
+	in->was_refused = in->refused;
+	in->refused = false;
 	if (acp_out_end(&m, e) == 0)
 		return 0;
 	in->state = ACP_IDLE;

@@ -234,6 +234,9 @@ struct acp_block {
 };
 /* Known once the session is open. */
 bool acp_takes_images(const struct acp *a);
+/* The last prompt was answered with an error. After an internal error the connection is over where
+ * another process can go on with the session, and else with the second in a row. */
+bool acp_refused(const struct acp *a);
 
 /* ERR_CONFLICT: the session is not idle. blocks may be NULL. */
 int acp_prompt(struct acp *a, struct str text, const struct acp_block *blocks, size_t n,

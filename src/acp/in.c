@@ -19,14 +19,29 @@ static bool is_why(struct str why)
 	return why.n > 0 && why.n <= WHY_MAX;
 }
 
+/* An internal error of a prompt may be of an engine that died below the program that speaks: then
+ * every later prompt has the same answer, and only another process helps. */
+static void on_prompt_refused(struct acp *a, const struct json_val *fault)
+{
+	int64_t code = RPC_INTERNAL_ERROR;
+	struct err e;
+
+	(void)json_int64(json_get(fault, "code"), &code);
+	acp_fault_err(ACP_PROMPT, fault, &e);
+	a->refused = true;
+	if (code == RPC_INTERNAL_ERROR && (a->can_resume || a->can_load || a->was_refused))
+		acp_end(a, &e);
+	else
+		acp_end_turn(a, STR_NONE, &e);
+}
+
 static void on_prompted(struct acp *a, const struct json_val *result, const struct json_val *fault)
 {
 	struct str why = json_str(json_get(result, "stopReason"));
 	struct err e;
 
 	if (fault) {
-		acp_fault_err(ACP_PROMPT, fault, &e);
-		acp_end_turn(a, STR_NONE, &e);
+		on_prompt_refused(a, fault);
 	} else if (a->version == 2) {
 		a->accepted = true;
 	} else if (is_why(why)) {

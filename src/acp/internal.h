@@ -34,6 +34,7 @@ struct acp {
 	bool can_load, can_resume, can_http, can_stdio, can_folders, can_images;
 	bool authenticated;
 	bool accepted; /* version 2: it has the prompt, and tells when it is idle */
+	bool refused, was_refused; /* the last prompt; the one before */
 	char *session_id; /* owned; NULL: not open */
 	char methods[128]; /* names of authMethods, for a message */
 	uint64_t ids, strays;

@@ -120,8 +120,8 @@ static void agent_end(struct agent *a)
 	uv_timer_start(&a->limit, agent_on_end, 0, 0);
 }
 
-/* Its turn is over; e: it failed. */
-static void agent_turn_over(struct agent *a, const char *why, const struct err *e)
+/* Its turn is over; e: it failed. refused: by the agent's own answer. */
+static void agent_turn_over(struct agent *a, const char *why, const struct err *e, bool refused)
 {
 	bool turn = a->turn;
 
@@ -133,7 +133,9 @@ static void agent_turn_over(struct agent *a, const char *why, const struct err *
 	agent_keep_mode(a);
 	if (!a->talk)
 		return;
-	if (e)
+	if (e && refused)
+		talk_refused(a->talk, e);
+	else if (e)
 		talk_failed(a->talk, e);
 	else
 		talk_turn_end(a->talk, why);
@@ -182,7 +184,7 @@ static void agent_on_cancel_late(uv_timer_t *t)
 	struct agent *a = t->data;
 
 	log_info("agent %.*s: it did not end its turn, and is ended", STR_ARG(a->conf->name));
-	agent_turn_over(a, "cancelled", NULL);
+	agent_turn_over(a, "cancelled", NULL, false);
 	agent_end(a);
 }
 
@@ -218,7 +220,7 @@ void agent_given(struct agent *a)
 	agent_say_end(a); /* what came behind the turn before */
 	if (talk_turn_begin(a->talk, &e) < 0 ||
 	    acp_prompt(a->acp, str_of(prompt), blocks, n, &e) < 0)
-		agent_turn_over(a, NULL, &e);
+		agent_turn_over(a, NULL, &e, false);
 	else
 		agent_heard(a);
 }
@@ -229,7 +231,7 @@ void agent_not_given(struct agent *a, const struct err *e)
 		return;
 	give_free(take_ptr(a->give));
 	free(take_ptr(a->prompt));
-	agent_turn_over(a, NULL, e);
+	agent_turn_over(a, NULL, e, false);
 }
 
 static void agent_prompt(struct agent *a)
@@ -298,7 +300,7 @@ static void agent_on_turn_ended(void *owner, struct str why, const struct err *e
 	snprintf(text, sizeof(text), "%.*s", STR_CUT(why, ACP_ID_MAX));
 	if (!a->ending)
 		uv_timer_stop(&a->limit);
-	agent_turn_over(a, text, e);
+	agent_turn_over(a, text, e, acp_refused(a->acp));
 }
 
 static void agent_on_over(void *owner, const struct err *e)

@@ -147,7 +147,8 @@ struct talk_prompt {
 };
 
 struct talk_driver {
-	/* Begins a turn. 0: talk_turn_begin() and talk_turn_end(), or talk_failed(), follow. */
+	/* Begins a turn. 0: talk_turn_begin() and talk_turn_end(), or talk_failed() or
+	 * talk_refused(), follow. */
 	int (*start)(void *data, struct talk *t, const struct talk_prompt *p, struct err *e);
 	/* The turn is to end: talk_turn_end() or talk_failed() follows, now or later. */
 	void (*cancel)(void *data, struct talk *t);
@@ -171,6 +172,9 @@ void talk_turn_end(struct talk *t, const char *stop_reason);
 /* The turn failed; a prompt that the agent does not have stays in the queue, as failed; after
  * talks_drain(), as one that waits. */
 void talk_failed(struct talk *t, const struct err *why);
+/* The same, but the agent has answered the prompt with an error, so it goes back into the queue, as
+ * failed, unless the turn was cancelled. */
+void talk_refused(struct talk *t, const struct err *why);
 /* A person is asked, once for each question; or is no more. */
 void talk_waits(struct talk *t, bool on);
 void talk_stalled(struct talk *t, bool on);

@@ -37,7 +37,7 @@ struct talk {
 	bool counted; /* so that a list opens no log twice */
 	uint64_t count, last;
 	/* A turn, and whether the agent has its prompt. */
-	bool turning, begun, stalled;
+	bool turning, begun, stalled, cancelled;
 	char prompt[QUEUE_ID + 1];
 	unsigned waits;
 	void *driver_state;

@@ -109,7 +109,7 @@ static void turn_reopen_queue(struct talk *t)
 static void turn_over(struct talk *t)
 {
 	turn_reopen_queue(t);
-	t->turning = t->begun = t->stalled = false;
+	t->turning = t->begun = t->stalled = t->cancelled = false;
 	t->prompt[0] = '\0';
 	talk_tell(t, "changed");
 	talks_kick(t->all, 0);
@@ -151,6 +151,8 @@ static void turn_tell_error(struct talk *t, const struct err *why)
 	json_write_text(&w, err_info(why->code)->name);
 	json_write_name(&w, "message");
 	json_write_text(&w, why->msg);
+	json_write_name(&w, "remediation");
+	json_write_text(&w, err_info(why->code)->remediation);
 	json_write_object_end(&w);
 	if (json_write_done(&w, &e) < 0 || talk_append(t, "error", buf_str(&b), NULL, &e) < 0)
 		log_warn("conversation %s: no event error: %s", talk_id(t), e.msg);
@@ -183,6 +185,23 @@ void talk_failed(struct talk *t, const struct err *why)
 		return;
 	}
 	turn_fail_prompt(t, why->msg);
+	turn_over(t);
+}
+
+void talk_refused(struct talk *t, const struct err *why)
+{
+	struct err told = *why, e;
+
+	if (!t->turning || !t->begun || t->cancelled) {
+		talk_failed(t, why);
+		return;
+	}
+	if (queue_refused(t->queue, str_of(t->prompt), str_of(why->msg), &e) < 0)
+		log_warn("conversation %s: %s", talk_id(t), e.msg);
+	else
+		err_wrap(&told, "the prompt stays in the queue, as failed");
+	turn_tell_error(t, &told);
+	talk_note(t, "stop", "stop_reason", "error");
 	turn_over(t);
 }
 
@@ -359,6 +378,7 @@ bool talk_cancel(struct talk *t)
 
 	if (!t->turning || !d)
 		return false;
+	t->cancelled = true;
 	d->driver->cancel(d->data, t);
 	return true;
 }

@@ -43,6 +43,10 @@ class Cancelled(Exception):
     pass
 
 
+class Refused(Exception):
+    pass
+
+
 class Mcp:
     """The hub's MCP server, as session/new names it."""
 
@@ -97,6 +101,7 @@ class Agent:
         self.mcp = None
         self.session = None
         self.cancelled = threading.Event()
+        self.broken = None
 
     # ---- messages ----
 
@@ -164,7 +169,12 @@ class Agent:
         if self.args.v2:
             self.write({'id': request, 'result': {}})
         try:
+            if self.broken:
+                raise Refused(self.broken)
             why = Turn(self).run(text) or 'end_turn'
+        except Refused as e:
+            self.write({'id': request, 'error': {'code': e.args[0], 'message': 'it is broken'}})
+            return
         except Cancelled:
             why = 'cancelled'
         if self.args.v2:
@@ -332,6 +342,13 @@ class Turn:
     def do_hang(self):
         while True:
             time.sleep(3600)
+
+    def do_refuse(self, code):
+        raise Refused(code)
+
+    def do_break(self, code):
+        """Every later prompt is refused, as where the engine below has ended."""
+        self.agent.broken = code
 
     def do_stop(self, why):
         return why

@@ -721,6 +721,55 @@ def test_it_crashes(hub, step):
     assert hub.says(one, ['say', 'again']) == 'again'
 
 
+@pytest.mark.parametrize('agent, needs', [('resume', 1), ('mock', 2)])
+def test_its_engine_is_gone(hub, agent, needs):
+    """It refuses each prompt from then on: its process is ended, and no prompt is lost. One that
+    can't go on with its session has it until the second refusal in a row."""
+    one = hub.talk(agent)
+    session = hub.says(one, ['session'])
+    hub.says(one, ['break', -32603])
+    for n in range(needs):
+        events = hub.turn(one, ['say', f'work {n}'])
+        assert [kind for kind, _ in events] == ['user_prompt', 'error', 'stop']
+        error = cause(events)
+        assert error['code'] == 'agent_failed' and error['remediation']
+        assert 'it is broken' in error['message'] and 'queue' in error['message']
+    failed = hub.of(one, '/queue')['messages']
+    assert [(json.loads(m['message'])[0][1], m['state']) for m in failed] == [
+        (f'work {n}', 'failed') for n in range(needs)]
+    assert (hub.says(one, ['session']) == session) == (agent == 'resume')
+    after = hub.of(one)['last_seq']
+    for m in failed:
+        hub.of(one, f'/queue/{m["id"]}/retry', 'POST', {})
+    until(lambda: len(of_kind(hub.events(one, after), 'stop')) == needs, what='the work')
+    said = [m['text'] for m in of_kind(hub.events(one, after), 'agent_message')]
+    assert said == [f'work {n}' for n in range(needs)]
+    assert hub.of(one, '/queue')['messages'] == []
+
+
+def test_it_always_refuses(hub):
+    """Each prompt has one attempt, and when the queue is full of them no other is taken."""
+    one = hub.talk('resume')
+    for n in range(10):
+        assert cause(hub.turn(one, ['refuse', -32603]))['code'] == 'agent_failed'
+    with pytest.raises(Failed) as full:
+        hub.send(one, ['say', 'x'])
+    assert 'wait already' in full.value.error['cause'], full.value.error
+    assert [(m['state'], m['attempts']) for m in hub.of(one, '/queue')['messages']] == [
+        ('failed', 1)] * 10
+
+
+@pytest.mark.parametrize('code', [-32602, -32000])
+def test_a_prompt_that_is_refused(hub, code):
+    """Its fault, and not that of the agent, which goes on; the prompt is kept."""
+    one = hub.talk()
+    session = hub.says(one, ['session'])
+    for _ in range(2):
+        hub.turn(one, ['refuse', code])
+    assert hub.says(one, ['session']) == session
+    assert [m['state'] for m in hub.of(one, '/queue')['messages']] == ['failed'] * 2
+
+
 def test_garbage(hub):
     one = hub.talk('banner')
     stray = '{"jsonrpc":"2.0","id":99,"result":{}}\n{"jsonrpc":"2.0","id":"x","method":"no/such"}\n'

@@ -186,7 +186,7 @@ const SHOW = {
 	agent_thought: (d) => <details class="thought"><summary>Thought</summary><Markdown of={said(d)} /></details>,
 	tool_call: (d) => <ToolCall of={d} />,
 	tool_call_update: (d) => <ToolCall of={d} />,
-	error: (d) => <Failure of={{ code: d.code ?? 'error', message: d.message ?? 'the agent failed' }} role={null} />,
+	error: (d) => <Failure of={{ code: d.code ?? 'error', message: d.message ?? 'the agent failed', remediation: d.remediation }} role={null} />,
 	stop: (d) => <p class="muted">The turn has ended: <Text of={d.stop_reason ?? 'done'} />.</p>,
 	session_start: () => <p class="muted">The conversation begins.</p>,
 	session_end: () => <p class="muted">The conversation has ended.</p>,

@@ -132,7 +132,7 @@ struct queue_view {
 };
 static const struct field queue_fields[] = {
 	FIELD_OBJECTS(struct queue_view, messages, queue_item_table, .flags = FIELD_REQUIRED,
-		      .max = QUEUE_MAX, .doc = "In the order in which they are sent."),
+		      .max = QUEUE_ALL, .doc = "In the order in which they are sent."),
 	FIELD(struct queue_view, count, .flags = FIELD_REQUIRED, .doc = "Number of prompts."),
 };
 static const struct field_table queue_table = FIELD_TABLE(struct queue_view, queue_fields);

@@ -58,7 +58,7 @@ static const struct field sent_rows[] = {
 static const struct field_table sent_table = FIELD_TABLE(struct queue_sent, sent_rows);
 
 static const struct field file_rows[] = {
-	FIELD_OBJECTS(struct queue_file, messages, queue_item_table, .max = QUEUE_MAX,
+	FIELD_OBJECTS(struct queue_file, messages, queue_item_table, .max = QUEUE_ALL,
 		      .doc = "Prompts that wait."),
 	FIELD_OBJECTS(struct queue_file, sent, sent_table, .max = QUEUE_KEYS,
 		      .doc = "Keys of the last prompts that were sent."),
@@ -70,6 +70,10 @@ struct queue {
 	struct json_doc *doc; /* queue.json as it is now */
 	struct arena *arena;
 	struct queue_file file; /* of both */
+	/* The prompt that left last, until the next does, and what it borrows. */
+	struct queue_item left;
+	struct json_doc *left_doc;
+	struct arena *left_arena;
 };
 
 /* What a document says, in memory of its own. */
@@ -143,6 +147,8 @@ void queue_close(struct queue *q)
 		return;
 	json_free(q->doc);
 	arena_free(q->arena);
+	json_free(q->left_doc);
+	arena_free(q->left_arena);
 	free(q);
 }
 
@@ -176,7 +182,7 @@ const struct queue_item *queue_next(const struct queue *q, int64_t now_ms)
 /* ---- changes: of a copy of the list, which then becomes the file and the list ---- */
 
 struct edit {
-	struct queue_item items[QUEUE_MAX];
+	struct queue_item items[QUEUE_ALL];
 	struct queue_sent sent[QUEUE_KEYS];
 	struct queue_file file; /* of the two */
 };
@@ -268,7 +274,7 @@ int queue_add(struct queue *q, const struct queue_item *item, char ret_id[QUEUE_
 		return err_set(e, ERR_CONFLICT, "the key is that of another prompt, which waits");
 	if (knows)
 		return 0;
-	if (n == QUEUE_MAX)
+	if (n >= QUEUE_MAX)
 		return err_set(e, ERR_QUEUE_FULL, "%d prompts wait already", QUEUE_MAX);
 	edit_begin(q, &d);
 	when_text(now, clock_unix_ms());
@@ -305,16 +311,54 @@ int queue_send(struct queue *q, struct str id, struct err *e)
 int queue_sent(struct queue *q, struct str id, struct err *e)
 {
 	struct edit d;
-	struct queue_item *item = edit_find(q, &d, id, e);
+	struct queue_item *item = edit_find(q, &d, id, e), left;
+	struct json_doc *doc = q->doc;
+	struct arena *arena = q->arena;
 
 	if (!item)
 		return -1;
+	left = *item;
 	if (item->key.n) {
 		if (d.file.sent.n == QUEUE_KEYS)
 			memmove(d.sent, d.sent + 1, --d.file.sent.n * sizeof(d.sent[0]));
 		d.sent[d.file.sent.n++] = (struct queue_sent){ item->key, item->id, item->source };
 	}
 	edit_drop(&d, (size_t)(item - d.items));
+	q->doc = NULL;
+	q->arena = NULL;
+	if (queue_write(q, &d.file, e) < 0) {
+		q->doc = doc;
+		q->arena = arena;
+		return -1;
+	}
+	json_free(q->left_doc);
+	arena_free(q->left_arena);
+	q->left = left;
+	q->left_doc = doc;
+	q->left_arena = arena;
+	return 0;
+}
+
+static void item_fail(struct queue_item *item, struct str why)
+{
+	item->state = QUEUE_FAILED;
+	item->error = (struct str){ why.p, why.n < WHY_MAX ? why.n : WHY_MAX };
+}
+
+/* Before those that were queued behind it. */
+int queue_refused(struct queue *q, struct str id, struct str why, struct err *e)
+{
+	struct edit d;
+	size_t at = 0;
+
+	if (!str_eq(q->left.id, id) || q->file.messages.n >= QUEUE_ALL)
+		return err_set(e, ERR_PATH_NOT_FOUND, "no prompt %.*s was sent", STR_CUT(id, 40));
+	edit_begin(q, &d);
+	while (at < d.file.messages.n && d.items[at].state == QUEUE_FAILED)
+		at++;
+	memmove(d.items + at + 1, d.items + at, (d.file.messages.n++ - at) * sizeof(d.items[0]));
+	d.items[at] = q->left;
+	item_fail(&d.items[at], why);
 	return queue_write(q, &d.file, e);
 }
 
@@ -325,8 +369,7 @@ int queue_failed(struct queue *q, struct str id, struct str why, struct err *e)
 
 	if (!item)
 		return -1;
-	item->state = QUEUE_FAILED;
-	item->error = (struct str){ why.p, why.n < WHY_MAX ? why.n : WHY_MAX };
+	item_fail(item, why);
 	return queue_write(q, &d.file, e);
 }
 

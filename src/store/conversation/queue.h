@@ -10,6 +10,7 @@
 
 enum {
 	QUEUE_MAX = 10, /* prompts that wait, failed ones too */
+	QUEUE_ALL, /* with one that came back to a full queue */
 	QUEUE_MESSAGE_MAX = 64 << 10, /* characters of a prompt */
 	QUEUE_FILES = 8, /* of a prompt */
 	QUEUE_KEYS = 64, /* keys of prompts that were sent, which are known for that long */
@@ -57,10 +58,12 @@ int queue_add(struct queue *q, const struct queue_item *item, char ret_id[QUEUE_
  * NULL: none, or one is being sent. */
 const struct queue_item *queue_next(const struct queue *q, int64_t now_ms);
 
-/* ERR_PATH_NOT_FOUND of these four: there is none with this id. */
+/* ERR_PATH_NOT_FOUND of these five: there is none with this id. */
 int queue_send(struct queue *q, struct str id, struct err *e) MUST_USE; /* it is being sent */
 int queue_sent(struct queue *q, struct str id, struct err *e) MUST_USE; /* its event is there */
 int queue_failed(struct queue *q, struct str id, struct str why, struct err *e) MUST_USE;
+/* The one that left last by queue_sent() comes back as failed: its receiver refused it. */
+int queue_refused(struct queue *q, struct str id, struct str why, struct err *e) MUST_USE;
 int queue_again(struct queue *q, struct str id, struct err *e) MUST_USE; /* one that failed */
 
 /* One that is being sent can't be removed or moved: ERR_CONFLICT. */

@@ -364,6 +364,11 @@ void gate_audit_note(struct gate *g, const struct principal *who, const char *ac
 		audit_note(g, &r, target);
 }
 
+int gate_check_audit(const struct config *c, const char *folder, struct err *e)
+{
+	return config_file(c)->audit.off || !folder ? 0 : audit_log_check(folder, e);
+}
+
 /* ---- the part ------------------------------------------------------------------------------ */
 
 int gate_audit_open(struct gate *g, struct err *e)

@@ -44,6 +44,9 @@ struct gate *gate_open(const struct gate_options *o, struct err *e) MUST_USE;
 /* What a file must be beyond its tables, for it to hold. ERR_INVALID, with its place. */
 int gate_check_config(const struct config *c, struct err *e) MUST_USE;
 
+/* Whether a hub with this configuration can open the audit log; folder NULL: it has none. */
+int gate_check_audit(const struct config *c, const char *folder, struct err *e) MUST_USE;
+
 /* A call as rules see it. All is borrowed. */
 struct gate_asked {
 	const struct op *op;

@@ -2,7 +2,10 @@
 
 import os
 import re
+import shutil
 import socket
+
+import pytest
 
 from test_hub_verbs import home, home_of  # noqa: F401
 
@@ -75,6 +78,75 @@ def test_nothing_wrong_ends_a_hub(home_of, tmp_path):  # noqa: F811
             assert home_of.pid() == before, said
     assert home_of.run('execs', 'box') == runs and 'running' in runs
     taken.close()
+
+
+# Of the data folder, a path's that can't be judged.
+UNJUDGED = {
+    'hub': 'the lock by which one knows who runs: another file is not locked',
+    'warden/lock': 'the same of the warden',
+    'hub.log': 'nothing reads it, and a hub that was started by hand has none',
+}
+
+
+def spoil(path, aside, how, who):
+    """The original is then at aside."""
+    os.rename(path, aside)
+    if how == 'link':
+        return os.symlink(aside, path)
+    if how == 'folder':
+        os.mkdir(path, 0o700)
+    else:
+        with open(path, 'w') as f:
+            f.write('nonsense' * 100)
+        os.chmod(path, 0o600)
+    os.chown(path, who.uid, who.uid)
+
+
+def mend(path, aside):
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.unlink(path)
+    os.rename(aside, path)
+
+
+def parts_of(path):
+    """Each file and folder below, relative."""
+    found = []
+    for at, folders, files in os.walk(path):
+        found += [os.path.relpath(os.path.join(at, name), path) for name in folders + files]
+    return sorted(p for p in found if p not in UNJUDGED)
+
+
+@pytest.mark.parametrize('how', ['folder', 'nonsense', 'link'])
+def test_nothing_broken_leaves_none(home_of, how):  # noqa: F811
+    """Each file and folder of the data folder is something else: the hub before goes on with its
+    command, or the next one has its sandbox."""
+    home_of.run('up', '--name', 'box')
+    home_of.run('ws', 'create', 'w')
+    home_of.run('snapshot', 'create', 'box')
+    home_of.run('secret', 'set', 'a', input='the value')
+    aside, before = home_of.path + '.aside', None
+    for name in parts_of(home_of.path):
+        path = os.path.join(home_of.path, name)
+        # an empty folder for a folder is no damage that one could see
+        if not os.path.lexists(path) or (how == 'folder' and os.path.isdir(path)):
+            continue
+        if before is None or home_of.pid() != before:  # one for each hub
+            home_of.run('exec', '-d', 'box', '--', 'sleep', '1000')
+        before = home_of.pid()
+        spoil(path, aside, how, home_of.who)
+        served = home_of.serve()
+        if served.poll() is None and home_of.pid() == served.pid:
+            assert home_of.run('exec', 'box', '--', 'echo', 'on') == 'on\n', name
+            served.kill()
+        failed, said = served.wait(), served.stderr.read()
+        served.stdout.close()
+        served.stderr.close()
+        mend(path, aside)
+        assert failed and 'hub before has ended' not in said, (name, said)
+        if failed > 0:
+            assert home_of.pid() == before and 'running' in home_of.run('execs', 'box'), name
 
 
 def test_an_address_of_the_hub_before(home_of):  # noqa: F811

@@ -3,5 +3,8 @@
  * the one before runs on. */
 #include "base/err.h"
 
-/* Changes nothing. What is missing is fine, since a hub makes it. socket: its path, or "none". */
-int data_check(const char *socket, struct err *e) MUST_USE;
+struct config;
+
+/* What is missing is fine, since a hub makes it: of that, this makes the audit log's key and head
+ * in its folder. socket: its path, or "none". */
+int data_check(const struct config *c, const char *socket, struct err *e) MUST_USE;

@@ -892,7 +892,8 @@ static int prepare(struct serve *v, const struct serve_options *o, struct err *e
 	if (!v->config || hub_options_check(&o->hub, e) < 0 ||
 	    grants_read(&o->hub.network, config_file(v->config), &v->grants, e) < 0 ||
 	    read_compat(v, o, e) < 0 || name_places(v, o, e) < 0 ||
-	    claim_check(o->yield, &v->before, e) < 0 || data_check(v->socket_path, e) < 0 ||
+	    claim_check(o->yield, &v->before, e) < 0 ||
+	    data_check(v->config, v->socket_path, e) < 0 ||
 	    serve_tls_open(&v->s.loop, &o->tls, config_file(v->config), &v->tls, e) < 0 ||
 	    open_door(v, o, e) < 0 || (o->preview && open_previews(v, o, e) < 0))
 		return -1;

@@ -342,6 +342,20 @@ static int log_newest(struct audit_log *l, unsigned *ret, struct err *e)
 	return n < 0 ? -1 : 0;
 }
 
+int audit_log_check(const char *folder, struct err *e)
+{
+	static const struct audit_limits none = { .files = 0 };
+	AUTO(audit_log_close) struct audit_log *l = NULL;
+	unsigned newest;
+
+	if (access(folder, F_OK) < 0 && errno == ENOENT)
+		return 0;
+	l = audit_log_open(folder, &none, e);
+	if (!l || log_newest(l, &newest, e) < 0)
+		return -1;
+	return newest ? log_open_file(l, newest, 0, e) : 0;
+}
+
 /* Reads on from where the head says the log ended, or (chained: false) from the file's start,
  * where the first record is believed. *h is then where what is whole ends. */
 static int log_scan(struct audit_log *l, struct audit_head *h, uint64_t from, bool chained,

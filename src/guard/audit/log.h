@@ -41,6 +41,8 @@ struct audit_log *audit_log_open(const char *folder, const struct audit_limits *
 				 struct err *e) MUST_USE;
 void audit_log_close(struct audit_log *l); /* NULL-safe */
 AUTO_DEFINE(audit_log_close, struct audit_log)
+/* Whether it opens, with its newest file. Where the folder is missing, nothing is made. */
+int audit_log_check(const char *folder, struct err *e) MUST_USE;
 void audit_log_limit(struct audit_log *l, const struct audit_limits *limits);
 
 /* Appends one record, whose seq and prev are filled in; `line` is what was written. It is in the

@@ -295,7 +295,12 @@ struct config *config_open(const char *path, bool must, struct err *e)
 	if (fd < 0 && errno == ENOENT && !must)
 		return take_ptr(c);
 	if (fd < 0) {
-		err_sys(e, errno, "open %s", c->name);
+		const int errnum = errno;
+
+		err_sys(e, errnum, "open %s", c->name);
+		/* the remedy of a path that is missing is for one in a sandbox */
+		if (errnum == ENOENT || errnum == ENOTDIR)
+			e->code = ERR_INVALID;
 		return NULL;
 	}
 	c->exists = true;

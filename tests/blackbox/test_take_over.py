@@ -76,6 +76,8 @@ def test_nothing_wrong_ends_a_hub(home_of, tmp_path):  # noqa: F811
             assert done.returncode not in (0, -9) and done.stderr.startswith('holt'), said
             assert 'hub before has ended' not in done.stderr, said
             assert home_of.pid() == before, said
+            if (option, value) == ('--config', '{missing}'):
+                assert known['missing'] in done.stderr and 'sandbox' not in done.stderr, said
     assert home_of.run('execs', 'box') == runs and 'running' in runs
     taken.close()
 

@@ -1,5 +1,7 @@
 #pragma once
 /* The options about networks of sandboxes, and what they mean to a hub. */
+#include <unistd.h>
+
 #include "cli/common/home.h"
 #include "cli/common/option.h"
 #include "config/config.h"
@@ -9,9 +11,15 @@
 static inline struct config *config_find(const char *said, struct err *e)
 {
 	char path[PATH_MAX];
+	struct config *c;
 	bool must;
 
-	return home_config(said, path, &must, e) < 0 ? NULL : config_open(path, must, e);
+	if (home_config(said, path, &must, e) < 0)
+		return NULL;
+	c = config_open(path, must, e);
+	if (!c && access(path, F_OK) < 0)
+		err_wrap(e, "%.200s", path); /* the cause has its name alone */
+	return c;
 }
 
 /* Of the verbs that have a hub. */

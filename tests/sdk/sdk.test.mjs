@@ -158,6 +158,8 @@ for (const door of ['unix', 'http']) {
 		}
 		assert.equal(text(Buffer.concat(out)), 'e\n');
 		assert.equal((await (await commands.code('print(6 * 7)')).wait()).stdout, '42\n');
+		await fails(commands.run('true', { timeout: 1 }), holt.ValidationError,
+			(e) => e.code === 'invalid_option' && e.message.includes('timeoutSeconds'));
 		let pid;
 		for await (const piece of await commands.stream('echo $$; sleep 300')) {
 			pid = Number(piece.text);

@@ -26,6 +26,9 @@ async def test_run(face, box):
     assert (killed.exit_code, killed.signal) == (137, 9)
     with pytest.raises(holt.ValidationError):
         await box.commands.run([])
+    done = await box.commands.run('echo hi; echo no >&2; exit 2')  # what print() shows
+    assert repr(done) == "CommandResult(exit_code=2, stdout='hi\\n', stderr='no\\n')"
+    assert len(repr(await box.commands.run('seq 100000'))) < 3000
 
 
 @scenario

@@ -2,6 +2,7 @@
 
 import io
 import os
+import pathlib
 import tarfile
 
 import pytest
@@ -23,7 +24,7 @@ async def test_text_and_bytes(face, box):
     with pytest.raises(holt.ValidationError) as caught:
         await box.files.read('bytes')
     assert caught.value.code == 'not_text'
-    await box.files.write('empty', '')
+    await box.files.write(pathlib.PurePosixPath('empty'), '')
     assert await box.files.read('empty') == ''
     await box.files.write('run.sh', 'echo ran', mode=0o755)
     assert (await box.commands.run('./run.sh')).stdout == 'ran\n'

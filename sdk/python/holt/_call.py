@@ -59,7 +59,7 @@ class Hub:
         body: Union[bytes, Iterable[bytes]] = b''
         if call.body is not None:
             try:
-                body = json.dumps(call.body).encode()
+                body = json.dumps(call.body, default=os.fspath).encode()
             except (TypeError, ValueError) as e:
                 raise ValidationError(f'the request is no JSON: {e}',
                                       code='invalid_request') from None

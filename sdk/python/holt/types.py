@@ -14,6 +14,7 @@ T = TypeVar('T')
 Command = Union[str, Sequence[str]]
 #: Text is sent as UTF-8.
 Data = Union[str, bytes]
+SHOWN = 2000  # characters of an output in repr()
 #: What takes output as it comes.
 OnOutput = Callable[[bytes], None]
 
@@ -284,6 +285,14 @@ class CommandResult:
     stderr_elided_bytes: int = 0
     #: The limit of the sandbox that it met: memory, pids or disk.
     limit: Optional[str] = None
+
+    def __repr__(self) -> str:
+        """With the beginnings of both outputs, since `print(result)` is how many look at them."""
+        def short(text: str) -> str:
+            return repr(text if len(text) <= SHOWN else text[:SHOWN] + '\u2026')
+        late = ', timed_out=True' if self.timed_out else ''
+        return (f'CommandResult(exit_code={self.exit_code}, stdout={short(self.stdout)}, '
+                f'stderr={short(self.stderr)}{late})')
 
     @property
     def stdout(self) -> str:

@@ -286,10 +286,24 @@ export interface StartOptions extends CommandOptions {
 	keepBytes?: number;
 }
 
+/** Of all methods that take a command. */
+const COMMAND_OPTIONS = new Set<string>([
+	...['env', 'cwd', 'user', 'secrets', 'timeoutSeconds', 'stdin', 'signal', 'maxOutputBytes'],
+	...['onStdout', 'onStderr', 'check', 'stdinOpen', 'terminal', 'id', 'keepBytes'],
+	'command',
+]);
+
 function commandBody(
 	command: Command | undefined,
 	options: CommandOptions & { stdin?: Data },
 ): Document {
+	for (const name of Object.keys(options)) {
+		if (COMMAND_OPTIONS.has(name)) continue;
+		const meant = name.startsWith('timeout') ? '; timeoutSeconds is the time limit' : '';
+		throw new ValidationError(`there is no option ${name}${meant}`, {
+			code: 'invalid_option',
+		});
+	}
 	const { env, cwd, user, secrets, timeoutSeconds, stdin } = options;
 	if (command !== undefined && typeof command !== 'string' && !command.length) {
 		throw new ValidationError('command: it is empty', { code: 'invalid_command' });

@@ -215,6 +215,26 @@ static int refuse(const struct option_table *t, const char *word, size_t n, stru
 	return err_set(e, ERR_INVALID, "there is no option --%s", name);
 }
 
+/* Moves *at to the word behind it, which is o's value. An option of the table is none, and `--` is
+ * not: its value was forgotten. Written as --name=VALUE it may be anything. */
+static int take_value(const struct option_table *t, int argc, char **argv, int *at,
+		      const struct option_row *o, const char *shown, struct err *e)
+{
+	const char *next = *at + 1 < argc ? argv[*at + 1] : "--";
+	bool found = false;
+
+	for (size_t i = 0; i < t->n && next[0] == '-' && next[1] == '-' && !found; i++) {
+		size_t n = strlen(t->rows[i].name);
+
+		found = !next[2] || (strncmp(next + 2, t->rows[i].name, n) == 0 &&
+				     (next[2 + n] == '\0' || next[2 + n] == '='));
+	}
+	if (found)
+		return err_set(e, ERR_INVALID, "%s wants a value: %s", shown, o->arg);
+	++*at;
+	return 0;
+}
+
 /* Parses --name, --name=VALUE or --name VALUE at *at, and moves *at to its last word. */
 static int parse_long(const struct option_table *t, int argc, char **argv, int *at, void *ret,
 		      struct err *e)
@@ -231,8 +251,9 @@ static int parse_long(const struct option_table *t, int argc, char **argv, int *
 		snprintf(shown, sizeof(shown), "--%s", o->name);
 		if (o->kind == OPTION_FLAG && value)
 			return err_set(e, ERR_INVALID, "%s takes no value", shown);
-		if (o->kind != OPTION_FLAG && !value && ++*at >= argc)
-			return err_set(e, ERR_INVALID, "%s wants a value: %s", shown, o->arg);
+		if (o->kind != OPTION_FLAG && !value &&
+		    take_value(t, argc, argv, at, o, shown, e) < 0)
+			return -1;
 		return set(o, shown, value ? value + 1 : argv[*at], ret, e);
 	}
 	return refuse(t, word, n, e);
@@ -262,8 +283,8 @@ static int parse_short(const struct option_table *t, int argc, char **argv, int 
 				return -1;
 			continue;
 		}
-		if (!p[1] && ++*at >= argc)
-			return err_set(e, ERR_INVALID, "%s wants a value: %s", shown, o->arg);
+		if (!p[1] && take_value(t, argc, argv, at, o, shown, e) < 0)
+			return -1;
 		return set(o, shown, p[1] ? p + 1 : argv[*at], ret, e);
 	}
 	return 0;

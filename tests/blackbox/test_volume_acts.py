@@ -150,3 +150,19 @@ def test_what_the_host_does(who, work, begin):  # noqa: F811
             if act in MOUNTED:
                 subprocess.run(['umount', '-l', project.path], check=False,
                                stderr=subprocess.DEVNULL)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason='mounts file systems')
+def test_a_full_file_system_is_named(who, work, begin):  # noqa: F811
+    """It is the host's: nothing that is removed in a sandbox helps."""
+    project = folder(who, f'{work}/above', 'full')
+    try:
+        fill(project.path)
+        hub, volumes = begin(project)
+        with pytest.raises(Failed) as caught:
+            hub.create(volumes=volumes)
+        error = caught.value.error
+        assert 'file system of the folder' in error['cause'], error
+        assert "host's disk" in error['remediation'], error
+    finally:
+        subprocess.run(['umount', '-l', project.path], check=True)

@@ -166,6 +166,17 @@ static const char *below(const char *path, const char *folder)
 	}
 }
 
+int held_fail(struct err *e, const char *what)
+{
+	bool full = errno == ENOSPC || errno == EDQUOT;
+
+	err_sys(e, errno, "keep %.100s as it is", what);
+	if (!full)
+		return -1;
+	e->code = ERR_STORE_FULL;
+	return err_wrap(e, "the file system of the folder that is given is full");
+}
+
 int held_too_long(struct finder *f)
 {
 	return err_set(f->e, ERR_DENIED,
@@ -354,7 +365,7 @@ int held_make(struct finder *f, const char *path, bool is_dir)
 	    make_at(parent, slash ? slash + 1 : path, is_dir, f->from->owner, &made) < 0) {
 		if (errno == EROFS)
 			return 0;
-		return err_sys(f->e, errno, "keep %.100s as it is", path);
+		return held_fail(f->e, path);
 	}
 	return held_add(f, path, HELD_SEALED, made);
 }

@@ -68,6 +68,10 @@ bool held_has_worktree(const struct held_from *from);
  * what is named can't be held, such as all of the folder. */
 int held_find(struct held *h, const struct held_from *from, struct err *e) MUST_USE;
 
+/* errno, of what could not be held. A full file system is the host's: nothing in the sandbox helps.
+ * Returns -1. */
+int held_fail(struct err *e, const char *what);
+
 /* Removes what was made, unless it is in use now. */
 void held_remove(struct held *h, int top);
 

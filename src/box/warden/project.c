@@ -230,7 +230,7 @@ static int hold_entries(struct project *p, const struct held_from *from, struct 
 				       "sandbox could make the folder a repository whose "
 				       "configuration git obeys; rw-all gives it so",
 				       strerror(errno));
-		return err_sys(e, errno, "keep %s as it is", project_entries[i].path);
+		return held_fail(e, project_entries[i].path);
 	}
 	return 0;
 }

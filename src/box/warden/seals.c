@@ -127,7 +127,7 @@ int seals_watch(struct project *p, struct err *e)
 	seals_watch_held(p);
 	/* What the host has removed before it was watched is not told. */
 	if (project_hold_again(p) < 0)
-		return err_sys(e, errno, "keep what programs of the host act on as it is");
+		return held_fail(e, "what programs of the host act on");
 	return 0;
 }
 

@@ -19,8 +19,6 @@ from test_policy import Hub
 from test_serve import INITIALIZE, Session, post
 
 RULE = {'name': 'ask me', 'actions': ['sandbox.exec'], 'then': 'ask'}
-FILES = {'name': 'ask about these', 'actions': ['files.write'], 'when': {'/path': '*/asked/*'},
-         'then': 'ask'}
 
 
 @pytest.fixture(scope='module')
@@ -28,7 +26,7 @@ def hub(me, tmp_path_factory):
     before = host.Residue(me.trees)
     home = tmp_path_factory.mktemp('approvals')
     os.chown(home, me.uid, me.uid)
-    with Hub(me, home, policy={'rules': [RULE, FILES]}) as shared:
+    with Hub(me, home, policy={'rules': [RULE]}) as shared:
         shared.box = shared.create()
         yield shared
         shared.delete(shared.box)
@@ -59,7 +57,7 @@ def test_allow_is_used_up(hub, pool):
     ({'command': '/workspace/late', 'args': []}, 'exec_failed'),
     ({'command': 'true', 'working_dir': '/workspace/late'}, 'exec_failed'),
 ])
-def test_what_never_ran_is_not_used_up(hub, pool, made, code):
+def test_what_never_ran_is_not_used_up(hub, pool, me, made, code):
     """An approval that is good for one call is still good where nothing of the call ran."""
     def run():
         return hub.post('/v1/exec', sandbox=hub.box, **made)
@@ -84,6 +82,9 @@ def test_what_never_ran_is_not_used_up(hub, pool, made, code):
         clean = pool.submit(hub.exec, hub.box, 'rm -r /workspace/late')
         answer(hub, pending(hub)[0], 'approve')
         clean.result(30)
+    for one in hub.call('GET', '/v1/approvals')['approvals']:
+        assert not code and me.run('approvals', 'deny', '--revoke', one['id'],
+                                   env=hub.env).returncode == 0
 
 
 def test_deny(hub, pool):
@@ -424,24 +425,6 @@ def test_a_pattern_is_for_one_sandbox(hub, pool, me):
     assert me.run('approvals', 'deny', '--revoke', one['id'], env=hub.env).returncode == 0
 
 
-def test_a_pattern_of_paths_leads_nowhere_else(hub, pool, me):
-    """It is compared with the place that is written, however the path says that."""
-    def write(path):
-        return hub.post('/v1/files/write', sandbox=hub.box, path=path, content='x')
-
-    run = pool.submit(write, '/workspace/asked/a')
-    one, = pending(hub)
-    assert me.run('approvals', 'approve', '--always', '--allow', '/path=/workspace/*', one['id'],
-                  env=hub.env).returncode == 0
-    run.result(30)
-    for path in ('/workspace/asked/b', 'asked/c', '/tmp/../workspace/asked/d'):
-        write(path)  # nobody is asked
-    for path in ('/workspace/../tmp/asked/x', '../tmp/asked/x', '/workspace//..//tmp/./asked/x',
-                 '/tmp/asked/../asked/x'):
-        deny_all(hub, 1, pool.submit(write, path))
-    assert me.run('approvals', 'deny', '--revoke', one['id'], env=hub.env).returncode == 0
-
-
 def test_what_is_redacted_has_no_pattern(hub, pool):
     hub.post('/v1/secrets', name='stored', value=VALUE)
     run = pool.submit(hub.exec, hub.box, f'echo {VALUE} 1')
@@ -635,7 +618,9 @@ def test_the_person_at_the_client(people):
         person.says(question, action, **content)
         result = person.told(wire)
         assert result['isError'] and 'was denied by token' in str(result), result
-    assert not people.call('GET', '/v1/approvals')['approvals']
+    # what others approved and never ran is good still
+    assert not [a for a in people.call('GET', '/v1/approvals')['approvals']
+                if a['state'] == 'pending' or a['answered_over'] == 'elicitation']
 
 
 def test_that_person_is_not_asked_about_what_is_hidden(people):

@@ -250,7 +250,6 @@ static void test_refused(void **state)
 	assert_int_equal(error_with(in(dir, "nothing"), "/mnt").code, ERR_INVALID);
 	assert_int_equal(error_with("/nowhere", "/mnt").code, ERR_INVALID);
 	assert_int_equal(error_with("relative", "/mnt").code, ERR_INVALID);
-	assert_int_equal(error_with("", "/mnt").code, ERR_INVALID);
 	assert_int_equal(error_with(dir, "relative").code, ERR_INVALID);
 	assert_int_equal(error_with(dir, "/").code, ERR_INVALID);
 	assert_int_equal(error_with(dir, "").code, ERR_INVALID);
@@ -265,6 +264,16 @@ static void test_refused(void **state)
 	assert_int_equal(error_with(dir, "/mnt/..").code, ERR_INVALID);
 	assert_int_equal(error_with(in(dir, "f"), "/workspace").code, ERR_INVALID);
 	assert_int_equal(error_with(dir, "/etc/passwd").code, ERR_INVALID);
+}
+
+/* Without a folder of the host there is an empty one, in which nothing can be put. */
+static void test_nothing_of_the_host(void **state)
+{
+	const struct sandbox_mount m[] = { { STR_LIT(""), STR_LIT("/mnt/gone"), true } };
+	struct sandbox *sb = make_with(m, 1);
+
+	assert_string_equal(sh(sb, "ls -A /mnt/gone"), "");
+	assert_int_not_equal(sh_code(sb, "touch /mnt/gone/x"), 0);
 }
 
 /* Messages go to a model: they name the place inside, not the host's path. */
@@ -525,6 +534,7 @@ int main(int argc, char **argv)
 		engine_test(test_link_on_the_way),
 		engine_test(test_host_links),
 		engine_test(test_refused),
+		engine_test(test_nothing_of_the_host),
 		engine_test(test_messages),
 		engine_test(test_forked),
 		engine_test(test_not_from_pool),

@@ -81,6 +81,8 @@ static int data_check_registry(struct err *e)
 		return -1;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? 0 : pread(fd, begins, sizeof(begins), 0);
+	if (n < 0) /* it may pass */
+		return err_sys(e, errno, "read the registry, %.120s", path);
 	if (n == 0 || (n == sizeof(magic) && memcmp(begins, magic, sizeof(magic)) == 0))
 		return 0;
 	return err_set(e, ERR_STORE_CORRUPT, "the registry is damaged: %.120s is no database",

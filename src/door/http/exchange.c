@@ -77,7 +77,7 @@ static void on_answer(void *client, const struct field_table *t, const void *res
 			a->failed = NULL;
 	}
 	if (e.code != ERR_NONE)
-		exchange_write_problem(a, &e);
+		exchange_write_failure(a, &e);
 	else
 		exchange_write_answer(a, t, result);
 	exchange_finish(a);
@@ -90,7 +90,7 @@ static void on_fail(void *client, const struct err *e)
 	if (a->going_down && a->stream)
 		exchange_write_answer(a, NULL, NULL);
 	else
-		exchange_write_problem(a, a->refused.code != ERR_NONE ? &a->refused : e);
+		exchange_write_failure(a, a->refused.code != ERR_NONE ? &a->refused : e);
 	exchange_finish(a);
 }
 
@@ -360,7 +360,11 @@ void exchange_later(struct call *c, uint64_t ms, void (*f)(struct call *c))
 
 void exchange_end_with(struct call *c, const struct err *e)
 {
-	exchange_of(c)->refused = *e;
+	struct exchange *a = exchange_of(c);
+
+	a->refused = *e;
+	ops_redact(a->api->ops, a->refused.msg, sizeof(a->refused.msg));
+	ops_redact(a->api->ops, a->refused.pointer, sizeof(a->refused.pointer));
 	call_cancel(c);
 }
 

@@ -169,35 +169,32 @@ static void end_stream(struct exchange *a, const struct api_problem *p)
 		http_stream_end(take_ptr(a->stream));
 }
 
-/* A call redacts how it fails; what is refused without one, or by its route, quotes the request
- * too. */
-static void redact_refusal(struct exchange *a, struct err *e)
+void exchange_write_failure(struct exchange *a, const struct err *e)
 {
-	struct ops *ops = a->api->ops;
-	char *target = a->call ? NULL : arena_alloc(a->arena, TARGET_MAX, &(struct err){ 0 });
+	struct api_problem p = problem_of(a, e);
 
-	ops_redact(ops, e->msg, sizeof(e->msg));
-	ops_redact(ops, e->pointer, sizeof(e->pointer));
-	if (target) {
-		snprintf(target, TARGET_MAX, "%.*s", STR_ARG(a->target));
-		ops_redact(ops, target, TARGET_MAX);
-	}
-	a->target = target ? str_of(target) : STR_NONE;
-}
-
-void exchange_write_problem(struct exchange *a, const struct err *e)
-{
-	struct err said = *e;
-	struct api_problem p;
-
-	redact_refusal(a, &said);
-	p = problem_of(a, &said);
 	if (a->stream || a->ws)
 		end_stream(a, &p);
 	else if (a->q && exchange_speaks_frames(a))
 		reply_end(a, &p);
 	else if (a->q)
 		reply_problem(a, &p);
+}
+
+void exchange_write_problem(struct exchange *a, const struct err *e)
+{
+	struct ops *ops = a->api->ops;
+	char *target = a->call ? NULL : arena_alloc(a->arena, TARGET_MAX, &(struct err){ 0 });
+	struct err said = *e;
+
+	ops_redact(ops, said.msg, sizeof(said.msg));
+	ops_redact(ops, said.pointer, sizeof(said.pointer));
+	if (target) {
+		snprintf(target, TARGET_MAX, "%.*s", STR_ARG(a->target));
+		ops_redact(ops, target, TARGET_MAX);
+	}
+	a->target = target ? str_of(target) : STR_NONE;
+	exchange_write_failure(a, &said);
 }
 
 /* ---- answers ------------------------------------------------------------------------------- */
@@ -271,7 +268,7 @@ void exchange_write_answer(struct exchange *a, const struct field_table *t, cons
 		return;
 	text = answer_text(a, t, from, &n, &e);
 	if (!text)
-		exchange_write_problem(a, &e);
+		exchange_write_failure(a, &e);
 	else
 		http_reply(take_ptr(a->q), &(struct http_reply){ .status = 200,
 								 .type = "application/json",
@@ -392,7 +389,7 @@ static void answer_frame(struct exchange *a, const struct field_table *t, const 
 	if (t == a->route->op->result && a->route->answer)
 		t = a->route->answer;
 	if (exchange_stream_begin(a, &e) < 0) {
-		exchange_write_problem(a, &e);
+		exchange_write_failure(a, &e);
 		return;
 	}
 	exchange_write(a->call, t, from);

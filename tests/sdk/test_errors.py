@@ -114,6 +114,7 @@ def test_cleanup_failure_of_a_run(me, tmp_path_factory):
         assert caught.value.context == {'sandbox': answer.sandbox_id}
         assert caught.value.result is answer
         client.close()
+        hub.delete(answer.sandbox_id)  # a hub that can't keep it would not end well
 
 
 # ---- the way to the hub

@@ -253,10 +253,12 @@ static int add_toml(const struct making *m, const char *path, struct str text, s
 		return -1;
 	while (at && (left = text.n - (size_t)(at - text.p)) > 0 &&
 	       (at = memmem(at, left, header + 1, n))) {
-		struct str line = { at - 1, text.n - (size_t)(at - 1 - text.p) };
+		struct str line = STR_NONE;
 
-		if (at == text.p || (at - 1 != text.p && at[-2] != '\n') ||
-		    !str_starts(line, header) || line.n == n + 2 || strchr("\"'", line.p[n + 2]))
+		if (at > text.p)
+			line = (struct str){ at - 1, left + 1 };
+		if (!str_starts(line, header) || (line.p > text.p && line.p[-1] != '\n') ||
+		    line.n == n + 2 || strchr("\"'", line.p[n + 2]))
 			return add_by_hand(path, e);
 		if (line.n > ours.n && memcmp(line.p, ours.p, ours.n) == 0 &&
 		    !is_word((char[]){ line.p[ours.n], '\0' }, "-_"))

@@ -218,11 +218,14 @@ static void on_deadline(uv_timer_t *t)
 		err_set(&e, ERR_TIMEOUT, "nothing was said on the WebSocket");
 	else
 		err_set(&e, ERR_TIMEOUT, "%llu ms were over", (unsigned long long)a->timeout_ms);
-	exchange_write_problem(a, &e);
-	if (a->call)
+	/* A call may end after the door, which what it writes must not need. */
+	if (a->call) {
+		exchange_write_failure(a, &e);
 		call_cancel(a->call);
-	else
+	} else {
+		exchange_write_problem(a, &e);
 		exchange_finish(a);
+	}
 }
 
 /* What waits for nothing but news ends with the server; what works may finish. */

@@ -14,13 +14,17 @@ demo: ## install what is missing, build, and show a real session
 	@$(MAKE) -s all
 	@scripts/demo
 
-test: ## all tests: gcc, clang, sanitizers, unit, black box, escapes, layers, format
+test: ## the tests of each change: units, sanitizers, black box, escapes, layers, format
 	@scripts/deps build test
 	@scripts/test
 
-soak: ## the same, and what is repeated many times all the way
+test-all: ## these, clang, the kernel in a guest, conformance, bombs, all as root and as a user
 	@scripts/deps build test
-	@HOLT_SOAK=full scripts/test
+	@scripts/test --all
+
+soak: ## test-all, and what is repeated many times all the way
+	@scripts/deps build test
+	@HOLT_SOAK=full scripts/test --all
 
 conformance: ## the official MCP suite, against our server and our client; counts last
 	@scripts/deps --check

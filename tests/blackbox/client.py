@@ -8,7 +8,6 @@ import collections
 import errno
 import json
 import os
-import resource
 import select
 import subprocess
 import time
@@ -67,20 +66,13 @@ def check_message(message):
         assert isinstance(error['code'], int) and isinstance(error['message'], str), message
 
 
-def as_after_login():
-    """The usual soft limit of descriptors, however much whoever runs the tests has."""
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, hard), hard))
-
-
 class Client:
     def __init__(self, argv, env, log, cwd='/'):
         self.log = log  # path of what it writes to standard error
         with open(log, 'wb') as stderr:
             self.proc = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                          stderr=stderr,
-                                         env=env, cwd=cwd, start_new_session=True, bufsize=0,
-                                         preexec_fn=as_after_login)
+                                         env=env, cwd=cwd, start_new_session=True, bufsize=0)
         self.pid = self.proc.pid
         os.set_blocking(self.proc.stdin.fileno(), False)
         os.set_blocking(self.proc.stdout.fileno(), False)

@@ -5,8 +5,9 @@
 	holt     runs `holt ARGUMENT...` to its end
 peer a server over HTTP whose every step is in the test's hands; http_host makes one with options
 
-Tests that run as both get the mark `sandboxes`, those that mostly wait for programs of others
-`peers`. scripts/test runs them and the others beside each other (pytest -m).
+Tests that have an identity get the mark `sandboxes`, those that mostly wait for programs of others
+`peers`. scripts/test runs them and the others beside each other (pytest -m). Those with the mark
+`rights` run as root and as a user; with --both, all that have an identity do.
 """
 
 import os
@@ -26,16 +27,29 @@ from time_limit import time_limit  # noqa: E402, F401
 
 def pytest_addoption(parser):
     parser.addoption('--update-golden', action='store_true', help='write the golden files anew')
+    parser.addoption('--both', action='store_true',
+                     help='run what depends on no rights as root and as a user as well')
 
 
 def pytest_configure(config):
-    config.addinivalue_line('markers', 'sandboxes: runs as root and as a user without rights')
+    config.addinivalue_line('markers', 'sandboxes: runs as root or as a user without rights')
+    config.addinivalue_line('markers', 'rights: what Holt may do decides how it does it')
     config.addinivalue_line('markers', 'peers: mostly waits for programs of others')
 
 
 PEERS = {'test_bridge', 'test_e2b', 'test_http_clients', 'test_mcp_cli',
          'test_mcp_cli_hostile', 'test_module_servers', 'test_oauth', 'test_page',
          'test_real_agents', 'test_sdk_ask'}
+
+
+def pytest_collection_modifyitems(config, items):
+    if os.getuid() or config.getoption('--both'):
+        return
+    left_out = [item for item in items if not item.get_closest_marker('rights')
+                and hasattr(item, 'callspec') and item.callspec.params.get('who') == 'user']
+    config.hook.pytest_deselected(items=left_out)
+    left = set(left_out)
+    items[:] = [item for item in items if item not in left]
 
 
 def pytest_itemcollected(item):
@@ -48,6 +62,7 @@ def pytest_itemcollected(item):
 def pytest_sessionstart(session):
     if not os.path.exists(HOLT):
         pytest.exit(f'there is no {HOLT}: build it, or set HOLT_BUILD', 1)
+    host.as_after_login()
     host.OWN.enter()
 
 

@@ -8,6 +8,7 @@ don't disturb.
 import contextlib
 import ctypes
 import os
+import resource
 import re
 import signal
 import sys
@@ -191,6 +192,13 @@ def own_cgroups():
                         if not f2.read().strip():
                             found.append(here)
     return found
+
+
+def as_after_login():
+    """The usual soft limit of descriptors, however much whoever runs the tests has. Programs inherit
+    it: set between fork() and exec(), it would cost a copy of our memory for each."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, hard), hard))
 
 
 class OwnCgroups:

@@ -17,6 +17,8 @@ from folder import (REFUSED, Fake, Folder, build_with_buildah, needs_buildah,  #
 from image_files import entry, folder as dir_entry
 from test_images import read
 
+pytestmark = pytest.mark.rights
+
 
 @pytest.fixture
 def overlays(work):

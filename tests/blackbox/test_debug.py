@@ -9,6 +9,8 @@ import pytest
 from client import until
 from test_readopt import begin, kill  # noqa: F401
 
+pytestmark = pytest.mark.rights
+
 PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>

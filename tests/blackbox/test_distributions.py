@@ -10,6 +10,8 @@ import pytest
 
 import image_files as files
 
+pytestmark = pytest.mark.rights
+
 FORMS = ('layout', 'archive', 'directory')
 
 

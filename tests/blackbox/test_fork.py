@@ -8,6 +8,8 @@ import pytest
 from client import Failed, until
 from test_limits import FORK
 
+pytestmark = pytest.mark.rights
+
 
 def tree(sb, path='/workspace'):
     """All that is below a path: names, kinds, modes, links, contents."""

@@ -10,6 +10,8 @@ import pytest
 from test_serve import Serve
 from who import NOBODY
 
+pytestmark = pytest.mark.rights
+
 OTHER = NOBODY + 1
 VERBS = (['serve', '--listen', '127.0.0.1:0', '--pool', '0'], ['run', 'true'], ['mcp'], ['ls'],
          ['auth', 'token'])

@@ -20,6 +20,8 @@ from test_readopt import begin as begin_home  # noqa: F401
 from test_serve import Serve
 from who import BUILD, HOLT
 
+pytestmark = pytest.mark.rights
+
 # Runs a program as PID 1 of a PID namespace.
 APART = ['unshare', *(['-U', '--map-current-user'] if os.getuid() else []), '-pf', '--mount-proc']
 

@@ -19,6 +19,8 @@ import image_files as files
 from client import until
 from image_files import entry, folder, hardlink, layer, symlink
 
+pytestmark = pytest.mark.rights
+
 REFUSED = 125
 SMALL = ('--max-size', '64M', '--max-files', '400')
 

@@ -22,6 +22,8 @@ from door import Closed
 from rest import Failed, Rest
 from soak import soak
 
+pytestmark = pytest.mark.rights
+
 LANES, ROUNDS, BATCHES = 4, 5, soak(5)  # of each of two users: 200 in all
 WORKERS, KEPT = 2, 5
 LATEST = 0.15  # seconds of work before the kill

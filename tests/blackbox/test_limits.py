@@ -6,6 +6,8 @@ import pytest
 
 from client import Failed, until
 
+pytestmark = pytest.mark.rights
+
 # Starts processes until it can't, and tells how many there were.
 FORK = """python3 -c '
 import os, signal

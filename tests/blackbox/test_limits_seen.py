@@ -10,6 +10,8 @@ import pytest
 from client import until
 from test_readopt import begin, kill  # noqa: F401
 
+pytestmark = pytest.mark.rights
+
 MIB = 1 << 20
 MACHINE = len(os.sched_getaffinity(0))
 NODE = """

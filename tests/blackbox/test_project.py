@@ -16,6 +16,8 @@ from client import until
 from rest import Failed
 from test_hub_cli import Hub
 
+pytestmark = pytest.mark.rights
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 GIT = ['git', '-c', 'user.name=a', '-c', 'user.email=a@example.com', '-c', 'safe.directory=*']

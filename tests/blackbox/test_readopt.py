@@ -15,6 +15,8 @@ from client import until
 from rest import Rest
 from test_serve import Session
 
+pytestmark = pytest.mark.rights
+
 
 @pytest.fixture
 def begin(residue, who):

@@ -24,6 +24,8 @@ from soak import FULL
 from test_readopt import begin, kill  # noqa: F401
 from who import Who, ranger
 
+pytestmark = pytest.mark.rights
+
 RIGHTS = '00000000800004fb'  # chown … net_bind_service, as capabilities(7) numbers them
 
 

@@ -14,6 +14,8 @@ from rest import Failed
 from talk import Exec
 from test_readopt import begin as begin_home, kill
 
+pytestmark = pytest.mark.rights
+
 AFTER = 0.1  # seconds
 
 

@@ -11,6 +11,8 @@ import image_files as files
 from client import Failed
 from image_files import entry, folder, symlink
 
+pytestmark = pytest.mark.rights
+
 RUN = {'User': 'app', 'WorkingDir': '/srv/x', 'Env': ['A=of the image', 'B=2', 'PATH=/bin'],
        'Entrypoint': ['/bin/sh', '-c', 'echo "$@"; pwd', 'word'], 'Cmd': ['the', 'default']}
 MORE = [folder('srv'), folder('srv/app', 0o700), entry('srv/app/private', b'own', 0o600),

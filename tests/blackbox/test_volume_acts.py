@@ -10,6 +10,8 @@ from client import until
 from rest import Failed
 from test_project import Project, await_seal, begin, work  # noqa: F401
 
+pytestmark = pytest.mark.rights
+
 MODES = 'ro', 'rw', 'rw-all'
 
 

@@ -20,6 +20,8 @@ from soak import soak
 from test_hub_cli import Hub
 from test_serve import Session
 
+pytestmark = pytest.mark.rights
+
 RENAME_EXCHANGE = 2
 PLACEHOLDERS = 0o1555, 0o1755, 0o1444  # src/box/warden/project.c
 libc = ctypes.CDLL(None, use_errno=True)

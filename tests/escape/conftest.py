@@ -48,6 +48,7 @@ def pytest_sessionstart(session):
     for program in (HOLT, worlds.PROBE):
         if not os.path.exists(program):
             pytest.exit(f'there is no {program}: build it, or set HOLT_BUILD', 1)
+    host.as_after_login()
     host.OWN.enter()
 
 

@@ -9,7 +9,6 @@ import pytest
 
 import host
 import world as worlds
-from client import as_after_login
 
 # What B has to be found: each with its own way to look for it.
 # The first argument is a name for this run.
@@ -362,8 +361,7 @@ def test_shared_counts(box, who, what):
             sandbox.write('/workspace/x', 'x')
             assert sandbox.content('/workspace/x') == 'x'
         outside = subprocess.run([*who.prefix, '/usr/bin/python3', '-c', script],
-                                 stdout=subprocess.PIPE, check=True,
-                                 preexec_fn=as_after_login)
+                                 stdout=subprocess.PIPE, check=True)
         assert outside.stdout == b'true\n', 'A took all, and the user that runs Holt gets none'
     finally:
         a.terminate()

@@ -34,6 +34,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line('markers', 'sandboxes: runs as root or as a user without rights')
     config.addinivalue_line('markers', 'rights: what Holt may do decides how it does it')
+    config.addinivalue_line('markers', 'timing: its verdict hangs on how long something takes')
     config.addinivalue_line('markers', 'peers: mostly waits for programs of others')
 
 

@@ -496,6 +496,7 @@ def test_a_module_that_ends_in_a_call(hub):
     assert got[:2] == [False, 'string']
 
 
+@pytest.mark.timing
 def test_a_run_that_ends_takes_its_calls_along(hub):
     """A call has what is left of the run, and one that ends meanwhile does not leave it behind."""
     began = time.monotonic()

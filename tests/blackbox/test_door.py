@@ -808,6 +808,7 @@ def test_slow_body(start):
     door.works()
 
 
+@pytest.mark.timing
 def test_a_thousand_slow_ones_leave_room(start):
     door = start(header_ms=2000)
     slow = [door.wire() for _ in range(900)]

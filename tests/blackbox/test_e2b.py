@@ -721,6 +721,7 @@ def test_malformed_uploads(box, kind, body, status):
     assert got == status and json.loads(said)['code'] == status, said
 
 
+@pytest.mark.timing
 def test_a_boundary_that_is_nearly_everywhere(box):
     begun = time.monotonic()
     got, _, said = box.ask('POST', '/files', b'a' * (64 << 20), {

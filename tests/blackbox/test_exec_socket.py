@@ -14,6 +14,7 @@ import pytest
 
 from client import until
 from rest import MEMBERS, Rest
+from soak import soak
 from talk import CONNECT, REST, Attached, Exec, Framed, Pty, websocket
 from test_door import closed_with, frame, refused, ws_request
 
@@ -206,7 +207,7 @@ def test_what_is_born_while_its_parent_is_killed(hub, box):
     """A fork takes long where much memory is copied and others compute."""
     others = [Exec(hub, box, 'while :; do :; done') for _ in range(4)]
     try:
-        for _ in range(40):
+        for _ in range(soak(80)):
             with Exec(hub, box, "printf -v x '%*s' 20000000 ''; echo on; "
                                 'while :; do (:); done') as x:
                 x.until(b'on')

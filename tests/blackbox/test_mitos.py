@@ -788,6 +788,7 @@ def test_a_sandbox_that_ends_cuts_a_request(hub, site):
     assert told[-1][0] == 2 and told[-1][1]['error']['code'] == 'failed_precondition', told
 
 
+@pytest.mark.timing
 def test_connections_end_with_the_hub(me, tmp_path):
     own = Rest(me, tmp_path, '--listen', '127.0.0.1:0', '--pool', '0', '--compat', 'mitos')
     try:

@@ -184,6 +184,7 @@ def test_an_answer_that_is_none_is_the_modules_fault(hub):
     assert text(hub, 'plain', 'echo', text='on') == 'on'
 
 
+@pytest.mark.timing
 def test_one_that_never_starts_is_given_up(hub):
     approve(hub, 'fails')
     for _ in range(4):

@@ -85,6 +85,7 @@ def test_garbage_and_strays_are_dropped(hub):
         assert text(hub, 'garbage', 'echo', text=f'right {i}') == f'right {i}'
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize('name', ['pages', 'many', 'twins'])
 def test_lists_that_are_none(hub, name):
     began = time.monotonic()

@@ -244,6 +244,7 @@ def test_all_others_are_refused_at_the_handshake(closed, certs, who, version):
 
 # ---- slow handshakes ----------------------------------------------------------------------------
 
+@pytest.mark.timing
 def test_handshakes_have_a_time(certs):
     """Those that never begin, stop in the middle, or drip, end as a request's head would."""
     door = DoorHost(certificate=certs.server[0], key=certs.server[1], header_ms=1000)

@@ -111,6 +111,7 @@ def test_old_or_new(who):
     shutil.rmtree(home)
 
 
+@pytest.mark.timing
 @pytest.mark.skipif(not FULL, reason='takes a minute of work (HOLT_SOAK=full)')
 def test_the_end_of_a_hub_is_bounded(who):
     """A revision that takes too long is given up, and the one before stays."""

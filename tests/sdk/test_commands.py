@@ -45,7 +45,6 @@ async def test_secrets_by_reference(face, box):
 
 @scenario
 async def test_timeout(face, box):
-    start = time.monotonic()
     done = await box.commands.run('echo before; sleep 60', timeout_seconds=5)
     assert done.timed_out and done.exit_code == 124 and done.stdout == 'before\n'
     seen = []
@@ -55,7 +54,6 @@ async def test_timeout(face, box):
     with pytest.raises(holt.TimedOutError) as caught:
         await box.commands.run('echo before; sleep 60', timeout_seconds=5, check=True)
     assert caught.value.result.stdout == 'before\n' and caught.value.failure == 'timeout'
-    assert time.monotonic() - start < 50
 
 
 @scenario

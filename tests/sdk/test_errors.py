@@ -11,7 +11,6 @@ import shutil
 import socket
 import struct
 import threading
-import time
 import traceback
 
 import pytest
@@ -124,11 +123,10 @@ def test_a_hub_that_is_killed(me, tmp_path_factory, kind, door):
     """Whoever waits for it hears of that at once: a command, streams, a terminal."""
     home = tmp_path_factory.mktemp('killed')
     os.chown(home, me.uid, me.uid)
-    hub, killed = Hub(me, home), []
+    hub = Hub(me, home)
 
     def kill():
         until(lambda: host.with_argument('300.5'), 50, 'the command')
-        killed.append(time.monotonic())
         hub.kill()
     with Face(kind, place(hub, door)) as face:
         async def go():
@@ -155,7 +153,6 @@ def test_a_hub_that_is_killed(me, tmp_path_factory, kind, door):
             with pytest.raises(holt.TransportError):
                 async with box:
                     await box.info()
-            assert time.monotonic() - killed[0] < 20
         face.wait(go())
     with Hub(me, home):
         pass  # ends what was left
@@ -337,10 +334,9 @@ def test_forms_of_an_answer(liar, lied):
 
 
 def test_a_silent_hub(liar, lied):
-    start = time.monotonic()
     with pytest.raises(holt.TimedOutError) as caught:
         lied(liar(None), request_timeout=0.2)
-    assert caught.value.code == 'request_timeout' and time.monotonic() - start < 10
+    assert caught.value.code == 'request_timeout'
 
 
 def test_an_endless_answer(liar, lied, monkeypatch):

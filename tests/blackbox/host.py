@@ -195,8 +195,8 @@ def own_cgroups():
 
 
 def as_after_login():
-    """The usual soft limit of descriptors, however much whoever runs the tests has. Programs inherit
-    it: set between fork() and exec(), it would cost a copy of our memory for each."""
+    """The usual soft limit of descriptors, however many there may be. Programs inherit it: set
+    between fork() and exec(), it would cost a copy of our memory for each."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, hard), hard))
 

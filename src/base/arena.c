@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/large.h"
+
 enum { BLOCK = 4096 };
 
 struct arena_block {
@@ -56,7 +58,7 @@ void *arena_alloc(struct arena *a, size_t n, struct err *e)
 	if (n > a->size - a->used) {
 		size_t size = n > BLOCK ? n : BLOCK;
 
-		b = calloc(1, sizeof(*b) + size);
+		b = large_hint(calloc(1, sizeof(*b) + size), size);
 		if (!b) {
 			err_set(e, ERR_LIMIT, "out of memory");
 			return NULL;

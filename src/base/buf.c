@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/budget.h"
+#include "base/large.h"
 
 enum { FIRST_ROOM = 128 };
 
@@ -50,7 +51,7 @@ char *buf_reserve(struct buf *b, size_t n, struct err *e)
 	more = cost(b, cap) - cost(b, b->cap);
 	if (budget_take(b->of, more, e) < 0)
 		return NULL;
-	p = realloc(b->p, cap + 1);
+	p = large_hint(realloc(b->p, cap + 1), cap + 1);
 	if (!p) {
 		budget_give(b->of, more);
 		err_set(e, ERR_LIMIT, "out of memory");

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdalign.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "alloc_fail.h"
 #include "base/arena.h"
@@ -205,6 +206,55 @@ static void what_is_taken_is_not_freed(void **state)
 	assert_int_equal(fcntl(fd, F_GETFD), -1);
 }
 
+static long faults(void)
+{
+	struct rusage of;
+
+	assert_int_equal(getrusage(RUSAGE_SELF, &of), 0);
+	return of.ru_minflt;
+}
+
+static bool host_has_huge_pages(void)
+{
+#if defined(__SANITIZE_ADDRESS__)
+	return false; /* its realloc() copies, and what it knows of memory takes memory */
+#else
+	FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+	char text[64] = "";
+
+	if (f) {
+		if (!fgets(text, sizeof(text), f))
+			text[0] = '\0';
+		fclose(f);
+	}
+	return *text && !strstr(text, "[never]");
+#endif
+}
+
+/* A page that is touched first costs a fault, so what is large is touched in huge ones. */
+static void large_memory_costs_few_faults(void **state)
+{
+	enum { SIZE = 64 << 20, PAGES = SIZE / 4096 };
+	static char text[64 << 10];
+	autobuf struct buf b = BUF_INIT(SIZE);
+	struct arena a;
+	struct err e;
+	long before;
+
+	if (!host_has_huge_pages())
+		skip();
+	memset(text, 'x', sizeof(text));
+	before = faults();
+	while (b.n < SIZE)
+		assert_int_equal(buf_add(&b, text, sizeof(text), &e), 0);
+	assert_in_range(faults() - before, 0, PAGES / 4);
+	arena_init(&a, 2 * (size_t)SIZE);
+	before = faults();
+	assert_non_null(arena_dup(&a, buf_str(&b), &e));
+	assert_in_range(faults() - before, 0, PAGES / 4);
+	arena_fini(&a);
+}
+
 static void ids_are_new(void **state)
 {
 	char a[ID_MAX], b[ID_MAX];
@@ -243,6 +293,7 @@ int main(void)
 		cmocka_unit_test(an_arena_takes_another),
 		cmocka_unit_test(an_arena_survives_want_of_memory),
 		cmocka_unit_test(what_is_taken_is_not_freed),
+		cmocka_unit_test(large_memory_costs_few_faults),
 		cmocka_unit_test(ids_are_new),
 		cmocka_unit_test(strings_compare_by_bytes),
 	};

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <yyjson.h>
 
+#include "base/large.h"
 #include "json/document/raw.h"
 
 enum { DEPTH_HARD = 1024 }; /* functions that walk a document recurse this deep */
@@ -111,12 +112,12 @@ static int scan(struct str s, size_t values_max, unsigned depth_max, struct err 
 
 static void *alc_malloc(void *ctx, size_t n)
 {
-	return malloc(n);
+	return large_hint(malloc(n), n);
 }
 
 static void *alc_realloc(void *ctx, void *p, size_t was, size_t n)
 {
-	return realloc(p, n);
+	return large_hint(realloc(p, n), n);
 }
 
 static void alc_free(void *ctx, void *p)
@@ -136,7 +137,7 @@ static void alc_wipe(void *ctx, void *p)
 
 static void *alc_move(void *ctx, void *p, size_t was, size_t n)
 {
-	void *to = malloc(n);
+	void *to = large_hint(malloc(n), n);
 
 	if (!to)
 		return NULL;
@@ -168,7 +169,7 @@ static void *room_malloc(void *ctx, size_t n)
 	char *p = r->at;
 
 	if (n + ROOM_ALIGN > (size_t)(r->end - p))
-		return malloc(n);
+		return large_hint(malloc(n), n);
 	r->at += (n + ROOM_ALIGN - 1) / ROOM_ALIGN * ROOM_ALIGN;
 	return p;
 }
@@ -178,7 +179,7 @@ static void *room_realloc(void *ctx, void *p, size_t was, size_t n)
 	void *to;
 
 	if (!is_in(ctx, p))
-		return realloc(p, n);
+		return large_hint(realloc(p, n), n);
 	if (n <= was)
 		return p;
 	to = room_malloc(ctx, n);

@@ -78,7 +78,7 @@ int gate_redact_value(struct gate *g, struct str name, struct str value, struct 
 static void gate_redact_log(void *data, char *text, size_t size)
 {
 	struct gate *g = data;
-	struct redact_part part = { .text = str_of(text) };
+	struct redact_part part = { .text = str_of(text), .quotes = true };
 	autobuf struct buf b = BUF_INIT(REDACTED_MAX);
 	struct err e;
 	int rc = *text ? redact_text(g->redactor, &part, &b, &e) : 0;

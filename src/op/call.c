@@ -804,9 +804,17 @@ static void call_end(struct call *c, const struct op_outcome *o)
 		call_finish(c, o);
 }
 
+/* What a message says: it may quote the beginning of a secret alone. */
+static struct str call_redact_message(struct call *c, struct str text)
+{
+	const struct redact_part part = { .text = text, .quotes = true };
+
+	return call_guard(c)->redactor ? call_redact_part(c, &part) : call_redact(c, text);
+}
+
 static void call_redact_text(struct call *c, char *text, size_t size)
 {
-	struct str said = call_redact(c, str_of(text));
+	struct str said = call_redact_message(c, str_of(text));
 
 	if (said.p != text)
 		snprintf(text, size, "%.*s", STR_ARG(said));
@@ -821,7 +829,7 @@ void call_fail(struct call *c, const struct err *e)
 	for (size_t i = 0; i < ARRAY_LEN(about); i++)
 		*about[i] = about[i]->n ? call_redact(c, *about[i]) : *about[i];
 	if (c->about.detail.n)
-		c->about.detail = call_redact(c, c->about.detail);
+		c->about.detail = call_redact_message(c, c->about.detail);
 	c->failed = *e;
 	call_redact_text(c, c->failed.msg, sizeof(c->failed.msg));
 	call_redact_text(c, c->failed.pointer, sizeof(c->failed.pointer));
@@ -1059,7 +1067,7 @@ void call_on_quiet(struct call *c, uint64_t ms, void (*on_quiet)(void *data), vo
 bool ops_redact(const struct ops *ops, char *text, size_t size)
 {
 	struct redactor *r = ops_guard(ops)->redactor;
-	const struct redact_part part = { .text = str_of(text) };
+	const struct redact_part part = { .text = str_of(text), .quotes = true };
 	autowipe struct buf b = BUF_INIT(MAX_EVENT);
 	struct err e;
 	int rc = r && *text ? redact_text(r, &part, &b, &e) : 0;
@@ -1180,7 +1188,7 @@ void call_room(struct call *c)
 
 void call_progress(struct call *c, double progress, double total, const char *message)
 {
-	struct str said = message ? call_redact(c, str_of(message)) : STR_NONE;
+	struct str said = message ? call_redact_message(c, str_of(message)) : STR_NONE;
 	char text[256];
 
 	c->progress = progress;

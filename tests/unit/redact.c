@@ -715,6 +715,43 @@ static void test_pages(void **state)
 	redact_value_remove(redactor, STR_LIT("v"));
 }
 
+/* A message has room for a part of a value: none of it is shown, wherever it was cut. */
+static void test_quotes(void **state)
+{
+	static const char value[] = "https://hooks.example/Zk4pX9Lw2tYb7Nc5Rd3Vf1Hg6Js0Kae9Tu";
+	static const char *const behind[] = { "", "\u2026", "\"", "' is taken", " is long" };
+	static const char before[] = "there is no \"", mark[] = "[REDACTED:v:output]";
+	struct err e;
+
+	assert_int_equal(redact_value_add(redactor, STR_LIT("v"), str_of(value), &e), 0);
+	for (size_t n = 8; n < strlen(value); n++) {
+		for (size_t i = 0; i < ARRAY_LEN(behind); i++) {
+			autobuf struct buf text = BUF_INIT(LINE_BYTES), got = BUF_INIT(LINE_BYTES);
+			struct redact_part part = { .quotes = true };
+
+			assert_int_equal(
+				buf_addf(&text, &e, "%s%.*s%s", before, (int)n, value, behind[i]),
+				0);
+			part.text = buf_str(&text);
+			assert_int_equal(redact_text(redactor, &part, &got, &e), 1);
+			assert_int_equal(got.n, strlen(before) + strlen(mark) + strlen(behind[i]));
+			assert_memory_equal(got.p + strlen(before), mark, strlen(mark));
+			/* Elsewhere, what is cut at the end of all. */
+			part.quotes = false;
+			got.n = 0;
+			assert_int_equal(redact_text(redactor, &part, &got, &e), i < 2);
+		}
+	}
+	/* What begins likewise and goes on otherwise is another text. */
+	assert_int_equal(
+		redact_text(redactor,
+			    &(struct redact_part){ .text = STR_LIT("no https://hooked.example"),
+						   .quotes = true },
+			    &(struct buf)BUF_INIT(0), &e),
+		0);
+	redact_value_remove(redactor, STR_LIT("v"));
+}
+
 /* A prompt leaves when it is quiet; the beginning of a value does not. */
 static void test_quiet(void **state)
 {
@@ -837,9 +874,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_formats),	       cmocka_unit_test(test_ordinary),
 		cmocka_unit_test(test_pieces),	       cmocka_unit_test(test_values),
 		cmocka_unit_test(test_values_in_json), cmocka_unit_test(test_wrapped_values),
-		cmocka_unit_test(test_pages),	       cmocka_unit_test(test_quiet),
-		cmocka_unit_test(test_lengths),	       cmocka_unit_test(test_binary),
-		cmocka_unit_test(test_options),	       cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_pages),	       cmocka_unit_test(test_quotes),
+		cmocka_unit_test(test_quiet),	       cmocka_unit_test(test_lengths),
+		cmocka_unit_test(test_binary),	       cmocka_unit_test(test_options),
+		cmocka_unit_test(test_shared),
 	};
 
 	folder = argc > 1 ? argv[1] : "tests/redact";

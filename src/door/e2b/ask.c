@@ -302,12 +302,15 @@ static void reply_failure(struct ask *a, int status, const char *connect, const 
 	ask_send_reply(a, status, buf_str(&b), "application/json", &later, n);
 }
 
-static void fail(struct ask *a, int status, const char *connect, const char *message)
+static void fail(struct ask *a, int status, const char *connect, const char *why)
 {
+	char message[ERR_MSG_MAX];
 	struct err e;
 
 	if (ask_is_over(a))
 		return;
+	snprintf(message, sizeof(message), "%s", why);
+	ops_redact(a->x->o.ops, message, sizeof(message)); /* no call may have */
 	if (a->row && e2b_is_frames(a->row->form) && status != 502 && a->q && ask_open(a, &e) < 0)
 		status = 503;
 	if (a->stream)

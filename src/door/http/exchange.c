@@ -64,6 +64,13 @@ void exchange_finish(struct exchange *a)
 		uv_close((uv_handle_t *)&a->later, on_timer_closed);
 }
 
+/* What a call fails with is redacted already; this is said without one, or behind its answer. */
+static void exchange_redact(const struct exchange *a, struct err *e)
+{
+	ops_redact(a->api->ops, e->msg, sizeof(e->msg));
+	ops_redact(a->api->ops, e->pointer, sizeof(e->pointer));
+}
+
 static void on_answer(void *client, const struct field_table *t, const void *result)
 {
 	struct exchange *a = client;
@@ -75,6 +82,8 @@ static void on_answer(void *client, const struct field_table *t, const void *res
 		result = r->show(a->call, result, &t, &e);
 		if (result)
 			a->failed = NULL;
+		else
+			exchange_redact(a, &e);
 	}
 	if (e.code != ERR_NONE)
 		exchange_write_failure(a, &e);
@@ -366,8 +375,7 @@ void exchange_end_with(struct call *c, const struct err *e)
 	struct exchange *a = exchange_of(c);
 
 	a->refused = *e;
-	ops_redact(a->api->ops, a->refused.msg, sizeof(a->refused.msg));
-	ops_redact(a->api->ops, a->refused.pointer, sizeof(a->refused.pointer));
+	exchange_redact(a, &a->refused);
 	call_cancel(c);
 }
 

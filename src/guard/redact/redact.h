@@ -85,6 +85,9 @@ struct redact_part {
 	struct str before, text, after;
 	bool keep_length; /* for formats that break where a length changes, such as tar */
 	bool values_only; /* what patterns find stays */
+	/* A message, which quotes no more of a text than it has room for: the first bytes of a
+	 * value, eight at least, are hidden as well where no letter, digit or _ follows. */
+	bool quotes;
 };
 /* 1: `to` got what may leave. 0: it is text itself, and `to` is untouched. -1: nothing may
  * leave. */

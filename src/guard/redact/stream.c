@@ -418,7 +418,9 @@ static int redact_window(struct redactor *r, const struct redact_part *t, struct
 {
 	const char *p = window.p;
 	size_t n = window.n, end = begin + t->text.n;
-	struct finder f = { .p = p, .n = n, .final = true, .values_only = t->values_only };
+	struct finder f = {
+		.p = p, .n = n, .final = true, .values_only = t->values_only, .quotes = t->quotes
+	};
 	struct state s = { .keep_length = t->keep_length, .done = begin };
 	struct writing w = { .s = &s, .p = p, .n = n, .clip = end, .to = to, .e = e };
 

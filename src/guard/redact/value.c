@@ -564,6 +564,16 @@ static ssize_t spelling_begins(const struct spelling *s, const struct finder *f,
 	return k == 0 ? (ssize_t)at : -1;
 }
 
+/* Whether what ends at `at`, before its spelling does, was cut there to be quoted. */
+static bool spelling_is_cut(const struct finder *f, size_t at)
+{
+	static const char more[] = "\u2026";
+
+	if (f->quotes)
+		return !(char_class(f->p[at]) & WORD);
+	return f->final && f->n - at == strlen(more) && !memcmp(f->p + at, more, strlen(more));
+}
+
 static void spelling_check(const struct spelling *s, struct finder *f, size_t at)
 {
 	const char *want = s->p;
@@ -576,8 +586,10 @@ static void spelling_check(const struct spelling *s, struct finder *f, size_t at
 		if (f->p[i] == want[k])
 			k++;
 		else if (!s->wraps || !is_line_char(f->p[i]))
-			return;
+			break;
 	}
+	if (k < s->n && i < f->n && !spelling_is_cut(f, i))
+		return;
 	if (k < s->n && !f->final) {
 		finder_open(f, (size_t)begin);
 		f->firm = f->firm < (size_t)begin ? f->firm : (size_t)begin;

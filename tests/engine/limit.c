@@ -245,6 +245,47 @@ static void test_shared_memory(void **state)
 	assert_string_equal(sh(sb, "echo well"), "well");
 }
 
+/* What no program holds stays below the limit: PID 1 would be all that the kernel could kill. */
+static void test_what_outlives_programs(void **state)
+{
+	struct sandbox *sb = make_limited(64 * MIB, 0, 0);
+	struct ran *r;
+
+	if (!has_python(sb) || limits_by("rlimit"))
+		return;
+	r = run(sb, "exec python3 -c '\n"
+		    "import ctypes\n"
+		    "c = ctypes.CDLL(None)\n"
+		    "n = 0\n"
+		    "while (q := c.msgget(0, 0o1600)) >= 0:\n"
+		    "    while c.msgsnd(q, b\"\\1\" + bytes(15), 1, 0o4000) == 0: n += 1\n"
+		    "print(n > 100000)\n"
+		    "while c.semget(0, 250, 0o1600) >= 0: n += 1'");
+	assert_string_equal(buf_str(&r->out).p, "True\n");
+	assert_int_equal(r->result.exit_code, 0);
+	assert_false(r->result.hit_memory);
+	assert_string_equal(sh(sb, "echo well"), "well");
+}
+
+/* Only a control group counts shared memory, but its own namespace bounds that of System V, from
+ * Linux 6.9 on. */
+static void test_segments_by_rlimit(void **state)
+{
+	struct sandbox *sb = make_limited(64 * MIB, 0, 0);
+	struct ran *r;
+
+	if (!has_python(sb) || !limits_by("rlimit"))
+		return;
+	r = run(sb, "exec python3 -c '\n"
+		    "import ctypes, os\n"
+		    "c = ctypes.CDLL(None)\n"
+		    "n = 0\n"
+		    "while n < 200 and c.shmget(0, 1 << 20, 0o1600) >= 0: n += 1\n"
+		    "bounds = tuple(map(int, os.uname().release.split(\".\")[:2])) >= (6, 9)\n"
+		    "print(n if bounds else 64)'");
+	assert_string_equal(buf_str(&r->out).p, "64\n");
+}
+
 static void test_open_files(void **state)
 {
 	struct sandbox *sb = make(NULL);
@@ -467,6 +508,8 @@ int main(int argc, char **argv)
 		engine_test(test_exec_without_pids),
 		engine_test(test_disk),
 		engine_test(test_shared_memory),
+		engine_test(test_what_outlives_programs),
+		engine_test(test_segments_by_rlimit),
 		engine_test(test_open_files),
 		engine_test(test_limited_open_files),
 		engine_test(test_sharing_of_cpu),

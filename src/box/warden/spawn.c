@@ -82,21 +82,44 @@ int spawn_make_net(void)
 	return unshare(CLONE_NEWNET) < 0 ? -1 : loopback_up();
 }
 
-/* Makes the kernel remove shared memory that no process has attached: otherwise it could fill the
- * sandbox's memory after its owner has ended, with nothing left to kill but PID 1. Older kernels
- * refuse it in a user namespace. */
-static void forget_unused_memory(int proc)
-{
-	autoclose int fd = openat(proc, "sys/kernel/shm_rmid_forced", O_WRONLY | O_CLOEXEC);
+/* Bounds what stays in the kernel when the program that made it has ended: it could fill the
+ * sandbox's memory, with nothing left to kill but PID 1. Shared memory that no process has attached
+ * goes at once. 16 queues hold at most 16384 messages each, which take 64 bytes or more. Semaphores
+ * have the limits that Linux had before 3.19. A user namespace may set them since Linux 6.9. */
+static const struct {
+	const char *file, *value;
+} of_system_v[] = {
+	{ "sys/kernel/shm_rmid_forced", "1" },
+	{ "sys/kernel/msgmni", "16" },
+	{ "sys/kernel/sem", "250 32000 100 128" },
+};
 
-	if (fd >= 0 && write(fd, "1", 1) < 0)
-		log_debug("shm_rmid_forced: %s", strerror(errno));
+static void set_system_v(int proc, const char *file, const char *value)
+{
+	autoclose int fd = openat(proc, file, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, value, strlen(value)) < 0)
+		log_debug("%s: %s", file, strerror(errno));
 }
 
-/* Mounts its own /proc, which is read-only after the setting above. Through the host's /proc the
+/* Only a control group counts shared memory: without one, this is its limit. */
+static void bound_system_v(int proc, const struct spawn *sp)
+{
+	char pages[32];
+
+	for (size_t i = 0; i < ARRAY_LEN(of_system_v); i++)
+		set_system_v(proc, of_system_v[i].file, of_system_v[i].value);
+	if (sp->driver != LIMIT_DRIVER_RLIMIT)
+		return;
+	snprintf(pages, sizeof(pages), "%llu",
+		 (unsigned long long)(sp->limits->memory / (uint64_t)sysconf(_SC_PAGESIZE)));
+	set_system_v(proc, "sys/kernel/shmall", pages);
+}
+
+/* Mounts its own /proc, which is read-only after the settings above. Through the host's /proc the
  * kernel would search for that file among those of all sandboxes. Where the host's is read-only for
  * good, only a read-only one can be mounted. */
-static int mount_proc(bool nested)
+static int mount_proc(const struct spawn *sp)
 {
 	const uint64_t attr = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
 	autoclose int tree = -1;
@@ -109,11 +132,11 @@ static int mount_proc(bool nested)
 		tree = mount_fsmount(fs, attr | MOUNT_ATTR_RDONLY);
 	if (tree < 0)
 		return -1;
-	forget_unused_memory(tree);
+	bound_system_v(tree, sp);
 	if (mount_setattr_tree(tree, MOUNT_ATTR_RDONLY, -1) < 0 ||
 	    mount_attach(tree, AT_FDCWD, "/r/proc") < 0)
 		return -1;
-	return nested ? umount2("/t/proc", MNT_DETACH) : 0;
+	return sp->host->nested ? umount2("/t/proc", MNT_DETACH) : 0;
 }
 
 static int hide(const char *name, const char *with)
@@ -678,7 +701,7 @@ static _Noreturn void child_main(const struct spawn *sp)
 	STEP(attach_template(sp->store, sp->of_host));
 	STEP(mount_terminals(sp->uid));
 	attach_binds(sp);
-	STEP(mount_proc(sp->host->nested)); /* covers whatever a link in the files led there */
+	STEP(mount_proc(sp)); /* covers whatever a link in the files led there */
 	STEP(hide_kernel());
 	STEP(facts_show(sp->facts, sp->slot));
 	STEP(sethostname("sandbox", 7));

@@ -13,6 +13,7 @@ import pytest
 import host
 import image_files as files
 from client import until
+from soak import FULL
 from test_cli import root_elsewhere
 from test_debug import needs
 from test_sleep import AFTER, asleep
@@ -57,6 +58,29 @@ def test_what_the_dead_left_is_swept(spawn, who):
     until(lambda: not any(map(members, left)), what='the last of its programs that dies')
     assert who.run('run', '--', 'true').returncode == 0
     assert not any(map(os.path.isdir, left))
+
+
+@pytest.mark.skipif(not FULL, reason='it waits as long as a warden waits for its janitor')
+def test_what_dies_late_leaves_nothing(spawn):
+    """A process in the groups of a killed warden outlasts the patience of its janitor."""
+    hub = spawn('--pool', '0')
+    hub.create()
+    warden = host.program(hub.pid, 'holt-warden')
+    left = [path for path in host.cgroups() if f'/holt-w{warden}-' in path]
+    if not left:
+        pytest.skip('there are no control groups')
+    janitor, = (p.pid for p in host.below(warden).values() if p.comm == 'holt-janitor')
+    with subprocess.Popen(['sleep', '1000']) as late:
+        for path in left:  # those of v2 that have groups below have no processes
+            with contextlib.suppress(OSError), open(f'{path}/cgroup.procs', 'w') as f:
+                f.write(str(late.pid))
+        for pid in (warden, hub.pid):
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: all(p.pid != janitor or p.state == 'Z' for p in host.processes().values()),
+              timeout=120, what='the end of its patience')
+        assert any(map(os.path.isdir, left))
+        late.kill()
+    until(lambda: not any(map(os.path.isdir, left)), what='the end of the groups')
 
 
 @contextlib.contextmanager

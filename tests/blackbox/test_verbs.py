@@ -58,6 +58,8 @@ class Stage:
         if 'talk' in needs:
             self.talk = hub.post('/api/sessions', title='of stage',
                                  workspace='of-stage')['session_id']
+        if 'message' in needs:
+            self.message = hub.post(f'/api/sessions/{self.talk}/queue', prompt='x')['message_id']
         if 'trash' in needs:
             hub.call('DELETE', f'/api/sessions/{self.talk}')
         if 'key' in needs:
@@ -141,6 +143,10 @@ ROWS = {
     'conversations new': Row(['--title', 'made', 'a prompt']),
     'conversations show': Row(lambda s: [s.talk], name=0, needs='talk'),
     'conversations send': Row(lambda s: ['--key', 'one', s.talk, 'x'], name=2, needs='talk'),
+    'conversations queue': Row(lambda s: [s.talk], name=0, needs='talk'),
+    'conversations unqueue': Row(lambda s: [s.talk, s.message], FAILED, name=1,
+                                 needs='talk message'),
+    'conversations retry': Row(lambda s: [s.talk, s.message], name=1, needs='talk message'),
     'conversations history': Row(lambda s: [s.talk], name=0, needs='talk'),
     'conversations cancel': Row(lambda s: [s.talk], name=0, needs='talk'),
     'conversations flags': Row(lambda s: [s.talk], name=0, needs='talk'),

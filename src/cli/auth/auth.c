@@ -2,13 +2,6 @@
 #include "cli/common/home.h"
 #include "cli/common/verb.h"
 
-struct token_options {
-	struct verb_options common;
-};
-
-static const struct option_row rows[] = { HELP_ROW(struct token_options) };
-static const struct option_table options = OPTION_TABLE(rows);
-
 static int token_run(const struct verb_input *in)
 {
 	struct err e = ERR_INIT;
@@ -27,17 +20,10 @@ static const struct verb auth_token_verb = {
 	.more = "It is created at the hub's first start, or now. A client sends it as\n"
 		"Authorization: Bearer TOKEN. To replace it, remove its file and restart the hub.",
 	.page = "holt-auth",
-	.options = &options,
-	.size = sizeof(struct token_options),
-	.usage_exit = 2,
+	.options = &verb_bare,
+	.size = sizeof(struct verb_options),
 	.run = token_run,
 };
-
-static int auth_run(const struct verb_input *in)
-{
-	cli_help(in->verb, stderr);
-	return in->verb->usage_exit;
-}
 
 extern const struct verb auth_keys_verb, auth_login_verb, auth_whoami_verb;
 static const struct verb *const words[] = { &auth_token_verb, &auth_keys_verb, &auth_login_verb,
@@ -48,9 +34,7 @@ const struct verb auth_verb = {
 	.usage = "WORD",
 	.doc = "Print the token of holt serve, make API keys, log in to servers.",
 	.page = "holt-auth",
-	.options = &options,
-	.size = sizeof(struct token_options),
-	.usage_exit = 2,
+	.options = &verb_bare,
+	.size = sizeof(struct verb_options),
 	.words = words,
-	.run = auth_run,
 };

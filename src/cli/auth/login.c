@@ -99,7 +99,6 @@ const struct verb auth_login_verb = {
 	.page = "holt-auth",
 	.options = &login_table,
 	.size = sizeof(struct login_options),
-	.usage_exit = 2,
 	.run = login_run,
 };
 
@@ -199,6 +198,5 @@ const struct verb auth_whoami_verb = {
 	.page = "holt-auth",
 	.options = &whoami_table,
 	.size = sizeof(struct whoami_options),
-	.usage_exit = 2,
 	.run = whoami_run,
 };

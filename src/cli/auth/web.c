@@ -4,13 +4,6 @@
 #include "cli/common/verb.h"
 #include "cli/link/link.h"
 
-struct web_options {
-	struct verb_options common;
-};
-
-static const struct option_row rows[] = { HELP_ROW(struct web_options) };
-static const struct option_table table = OPTION_TABLE(rows);
-
 static int web_link(struct err *e)
 {
 	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
@@ -46,8 +39,7 @@ const struct verb web_verb = {
 	.more = "The browser acts for whoever runs this. It is logged in for seven days, or until\n"
 		"it was not used for twelve hours. Needs a holt serve that listens on TCP.",
 	.page = "holt-auth",
-	.options = &table,
-	.size = sizeof(struct web_options),
-	.usage_exit = 2,
+	.options = &verb_bare,
+	.size = sizeof(struct verb_options),
 	.run = web_run,
 };

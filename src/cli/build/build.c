@@ -303,6 +303,5 @@ const struct verb build_verb = {
 	.size = sizeof(struct build_options),
 	.min_operands = 1,
 	.max_operands = 1,
-	.usage_exit = 2,
 	.run = build_run,
 };

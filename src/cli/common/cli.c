@@ -197,7 +197,7 @@ const struct verb *cli_find_word(const struct verb *v, const char *word, struct 
 int cli_wrong_usage(const struct verb *v, const struct err *e)
 {
 	fprintf(stderr, "holt %s: %s\nTry 'holt help %s'.\n", v->name, e->msg, v->name);
-	return v->usage_exit;
+	return v->usage_exit ? v->usage_exit : 2;
 }
 
 static int check_operands(const struct verb *v, int n, char **operands, struct err *e)
@@ -231,6 +231,9 @@ static char **split_rest(const struct verb *v, char **operands, int *n)
 	return NULL;
 }
 
+static const struct option_row bare_rows[] = { HELP_ROW(struct { struct verb_options common; }) };
+const struct option_table verb_bare = OPTION_TABLE(bare_rows, .mixed = true);
+
 static int run_word(const struct cli *cli, const struct verb *v, int argc, char **argv);
 
 /* argv[0] is the verb. */
@@ -260,6 +263,10 @@ static int run_verb_with(const struct cli *cli, const struct verb *v, int argc, 
 	rest = split_rest(v, argv + at, &n);
 	if (check_operands(v, n, argv + at, &e) < 0)
 		return cli_wrong_usage(v, &e);
+	if (!v->run) {
+		cli_help(v, stderr);
+		return 2;
+	}
 	return v->run(&(struct verb_input){
 		.cli = cli,
 		.verb = v,

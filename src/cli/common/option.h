@@ -39,6 +39,9 @@ struct option_row {
 	const char *env; /* an environment variable that is the default, or NULL */
 	uint64_t min, max; /* of the stored number; both 0: any */
 	size_t at; /* offset of the member */
+	/* Of verbs that are one request (cli/link/ask.h): the member of the request, and of a flag
+	 * its value where it is set and where not; NULL: true, and no member. */
+	const char *member, *on, *off;
 };
 
 /* A row, with the kind that the member's type must have. */

@@ -23,6 +23,9 @@ struct verb_options {
 #define HELP_ROW(S)                                                                                \
 	OPTION(S, common.help, OPTION_FLAG, "help", .letter = 'h', .doc = "Print this help.")
 
+/* Of verbs that have no other option; their size is that of struct verb_options. */
+extern const struct option_table verb_bare;
+
 /* Of verbs that print tables: a member uint32_t output. */
 enum output_form { OUTPUT_DEFAULT, OUTPUT_TABLE, OUTPUT_JSON };
 
@@ -56,6 +59,7 @@ static inline int no_network_check(uint32_t no_network, size_t hosts, struct err
 	"together; holt doctor says how to get them\n"
 
 struct verb;
+struct ask;
 
 struct verb_input {
 	const struct cli *cli;
@@ -78,9 +82,10 @@ struct verb {
 	const void *defaults; /* of the options' struct; NULL: zeros */
 	size_t size; /* of that struct */
 	int min_operands, max_operands;
-	int usage_exit; /* status when the command line is wrong */
+	int usage_exit; /* status when the command line is wrong; 0: 2 */
 	const struct verb *const *words; /* NULL-terminated; may be NULL */
-	int (*run)(const struct verb_input *in); /* gives the exit status */
+	const struct ask *ask; /* of hub_ask_run() (cli/link/ask.h) */
+	int (*run)(const struct verb_input *in); /* gives the exit status; NULL: a word is wanted */
 };
 
 extern const struct verb run_verb;

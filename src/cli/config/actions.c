@@ -211,7 +211,6 @@ static const struct verb actions_verb = {
 	.options = &options,
 	.size = sizeof(struct actions_options),
 	.max_operands = 1,
-	.usage_exit = 2,
 	.run = actions_run,
 };
 static const struct verb *const words[] = { &actions_verb, NULL };
@@ -224,7 +223,6 @@ const struct verb policy_verb = {
 	.options = &options,
 	.size = sizeof(struct actions_options),
 	.max_operands = 1,
-	.usage_exit = 2,
 	.words = words,
 	.run = actions_run,
 };

@@ -346,7 +346,7 @@ static int config_run_schema(const struct verb_input *in)
 	{                                                                                          \
 		.name = "config " name_, .usage = "[OPTION...]", .doc = doc_,                      \
 		.page = "holt-config", .options = &options, .size = sizeof(struct config_options), \
-		.usage_exit = 2, .run = run_                                                       \
+		.run = run_                                                                        \
 	}
 
 static const struct verb check_verb = WORD("check", "Report errors in the operator's file.",
@@ -366,7 +366,6 @@ const struct verb config_verb = {
 	.page = "holt-config",
 	.options = &options,
 	.size = sizeof(struct config_options),
-	.usage_exit = 2,
 	.words = words,
 	.run = config_run_check,
 };

@@ -7,13 +7,6 @@
 #include "cli/common/file.h"
 #include "cli/common/verb.h"
 
-struct init_options {
-	struct verb_options common;
-};
-
-static const struct option_row rows[] = { HELP_ROW(struct init_options) };
-static const struct option_table table = OPTION_TABLE(rows, .mixed = true);
-
 static const char build_text[] = "{\n"
 				 "  \"base\": \"host\",\n"
 				 "  \"workdir\": \"/workspace\",\n"
@@ -88,9 +81,8 @@ const struct verb init_verb = {
 	.more = "holt.json, from which images are built, or config.json, the operator's file with\n"
 		"comments: into this folder, and never over a file that is there.",
 	.page = "holt-config",
-	.options = &table,
-	.size = sizeof(struct init_options),
+	.options = &verb_bare,
+	.size = sizeof(struct verb_options),
 	.max_operands = 1,
-	.usage_exit = 2,
 	.run = init_run,
 };

@@ -322,6 +322,5 @@ const struct verb why_verb = {
 	.size = sizeof(struct why_options),
 	.min_operands = 1,
 	.max_operands = 1,
-	.usage_exit = 2,
 	.run = why_run,
 };

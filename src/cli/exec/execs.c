@@ -68,6 +68,5 @@ const struct verb execs_verb = {
 	.size = sizeof(struct execs_options),
 	.min_operands = 1,
 	.max_operands = 1,
-	.usage_exit = 2,
 	.run = execs_run,
 };

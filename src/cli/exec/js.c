@@ -194,6 +194,5 @@ const struct verb js_verb = {
 	.options = &options,
 	.size = sizeof(struct js_options),
 	.max_operands = 1,
-	.usage_exit = 2,
 	.run = js_run,
 };

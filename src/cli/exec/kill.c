@@ -62,6 +62,5 @@ const struct verb kill_verb = {
 	.size = sizeof(struct kill_options),
 	.min_operands = 2,
 	.max_operands = 2,
-	.usage_exit = 2,
 	.run = kill_run,
 };

@@ -60,6 +60,5 @@ const struct verb logs_verb = {
 	.size = sizeof(struct logs_options),
 	.min_operands = 1,
 	.max_operands = 2,
-	.usage_exit = 2,
 	.run = logs_run,
 };

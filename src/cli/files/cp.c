@@ -135,6 +135,5 @@ const struct verb cp_verb = {
 	.size = sizeof(struct cp_options),
 	.min_operands = 2,
 	.max_operands = 2,
-	.usage_exit = 2,
 	.run = cp_run,
 };

@@ -23,12 +23,6 @@ int fs_ask(struct hub_link *l, const char *word, struct json_writer *w, struct j
 	return hub_link_ask(l, "POST", path, buf_str(w->buf), ret, e);
 }
 
-static int run_help(const struct verb_input *in)
-{
-	cli_help(in->verb, stderr);
-	return in->verb->usage_exit;
-}
-
 extern const struct verb fs_ls_verb, fs_stat_verb, fs_read_verb, fs_write_verb, fs_mkdir_verb,
 	fs_rm_verb, fs_mv_verb, fs_watch_verb;
 
@@ -45,7 +39,5 @@ const struct verb fs_verb = {
 	.page = "holt-sandbox",
 	.options = &fs_options,
 	.size = sizeof(struct fs_options),
-	.usage_exit = 2,
 	.words = words,
-	.run = run_help,
 };

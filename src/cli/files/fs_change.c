@@ -65,7 +65,6 @@ const struct verb fs_mkdir_verb = {
 	.size = sizeof(struct fs_options),
 	.min_operands = 2,
 	.max_operands = 2,
-	.usage_exit = 2,
 	.run = run_mkdir,
 };
 
@@ -78,7 +77,6 @@ const struct verb fs_rm_verb = {
 	.size = sizeof(struct rm_options),
 	.min_operands = 2,
 	.max_operands = 2,
-	.usage_exit = 2,
 	.run = run_rm,
 };
 
@@ -91,6 +89,5 @@ const struct verb fs_mv_verb = {
 	.size = sizeof(struct fs_options),
 	.min_operands = 3,
 	.max_operands = 3,
-	.usage_exit = 2,
 	.run = run_mv,
 };

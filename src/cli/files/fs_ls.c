@@ -97,7 +97,6 @@ const struct verb fs_ls_verb = {
 	.size = sizeof(struct ls_options),
 	.min_operands = 1,
 	.max_operands = 2,
-	.usage_exit = 2,
 	.run = run_ls,
 };
 
@@ -110,6 +109,5 @@ const struct verb fs_stat_verb = {
 	.size = sizeof(struct ls_options),
 	.min_operands = 2,
 	.max_operands = 2,
-	.usage_exit = 2,
 	.run = run_stat,
 };

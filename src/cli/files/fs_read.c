@@ -58,6 +58,5 @@ const struct verb fs_read_verb = {
 	.size = sizeof(struct fs_options),
 	.min_operands = 2,
 	.max_operands = 2,
-	.usage_exit = 2,
 	.run = fs_read_run,
 };

@@ -66,6 +66,5 @@ const struct verb fs_watch_verb = {
 	.size = sizeof(struct watch_options),
 	.min_operands = 1,
 	.max_operands = 2,
-	.usage_exit = 2,
 	.run = fs_watch_run,
 };

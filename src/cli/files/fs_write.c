@@ -69,6 +69,5 @@ const struct verb fs_write_verb = {
 	.size = sizeof(struct write_options),
 	.min_operands = 2,
 	.max_operands = 2,
-	.usage_exit = 2,
 	.run = fs_write_run,
 };

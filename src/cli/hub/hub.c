@@ -131,8 +131,7 @@ static int run_status(const struct verb_input *in)
 	.usage = "[OPTION...]",                                                                    \
 	.doc = "Show the hub of the data folder: pid, socket, start time.",                        \
 	.more = "The exit status is 1 where there is none.", .page = "holt-hub",                   \
-	.options = &options, .size = sizeof(struct status_options), .usage_exit = 2,               \
-	.run = run_status
+	.options = &options, .size = sizeof(struct status_options), .run = run_status
 
 static const struct verb hub_status_verb = { .name = "hub status", STATUS };
 

@@ -63,6 +63,5 @@ const struct verb hub_logs_verb = {
 	.page = "holt-hub",
 	.options = &options,
 	.size = sizeof(struct logs_options),
-	.usage_exit = 2,
 	.run = run,
 };

@@ -117,6 +117,5 @@ const struct verb hub_stop_verb = {
 	.page = "holt-hub",
 	.options = &options,
 	.size = sizeof(struct stop_options),
-	.usage_exit = 2,
 	.run = run,
 };

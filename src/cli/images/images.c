@@ -94,7 +94,7 @@ static int run_list(const struct verb_input *in)
 #define LIST                                                                                       \
 	.usage = "[OPTION...]", .doc = "List the images that sandboxes can be made from.",         \
 	.page = "holt-images", .options = &options, .size = sizeof(struct images_options),         \
-	.usage_exit = 2, .run = run_list
+	.run = run_list
 
 extern const struct verb images_import_verb, images_inspect_verb, images_rm_verb, images_prune_verb,
 	images_pull_verb;

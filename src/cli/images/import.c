@@ -72,6 +72,5 @@ const struct verb images_import_verb = {
 	.size = sizeof(struct import_options),
 	.min_operands = 1,
 	.max_operands = 2,
-	.usage_exit = 2,
 	.run = import_run,
 };

@@ -49,6 +49,5 @@ const struct verb images_inspect_verb = {
 	.size = sizeof(struct inspect_options),
 	.min_operands = 1,
 	.max_operands = 1,
-	.usage_exit = 2,
 	.run = inspect_run,
 };

@@ -62,6 +62,5 @@ const struct verb images_prune_verb = {
 	.page = "holt-images",
 	.options = &options,
 	.size = sizeof(struct prune_options),
-	.usage_exit = 2,
 	.run = prune_run,
 };

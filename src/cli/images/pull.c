@@ -254,6 +254,5 @@ const struct verb images_pull_verb = {
 	.size = sizeof(struct pull_options),
 	.min_operands = 1,
 	.max_operands = 2,
-	.usage_exit = 2,
 	.run = pull_run,
 };

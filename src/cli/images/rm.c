@@ -1,12 +1,5 @@
 #include "cli/images/store.h"
 
-struct rm_options {
-	struct verb_options common;
-};
-
-static const struct option_row rows[] = { HELP_ROW(struct rm_options) };
-static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
-
 enum { NAMES_MAX = 256 };
 
 /* Continues after a failure; the exit status is that of the first one. */
@@ -31,10 +24,9 @@ const struct verb images_rm_verb = {
 	.more = "A digest removes the image with all its names. An image that sandboxes use\n"
 		"stays.",
 	.page = "holt-images",
-	.options = &options,
-	.size = sizeof(struct rm_options),
+	.options = &verb_bare,
+	.size = sizeof(struct verb_options),
 	.min_operands = 1,
 	.max_operands = NAMES_MAX,
-	.usage_exit = 2,
 	.run = rm_run,
 };

@@ -337,6 +337,5 @@ const struct verb mcp_config_verb = {
 	.size = sizeof(struct config_options),
 	.min_operands = 1,
 	.max_operands = 2,
-	.usage_exit = 2,
 	.run = config_run,
 };

@@ -207,6 +207,5 @@ const struct verb mcp_import_verb = {
 	.options = &options,
 	.size = sizeof(struct import_options),
 	.max_operands = 1,
-	.usage_exit = 2,
 	.run = import_run,
 };

@@ -1,38 +1,31 @@
 /* `holt approvals`: what waits for a person. Without a subcommand it lists that. */
 #include "cli/inbox/inbox.h"
 
-enum { BODY_MAX = 64 << 10 };
-
 static struct str approval_text(const struct json_val *v)
 {
 	return json_str(json_get(v, "arguments"));
 }
 
-static const char *const headings[] = { "ID",	  "STATE",   "SCOPE",	  "WHO",
-					"ACTION", "CREATED", "ARGUMENTS", NULL };
-static const char *const columns[] = { "id",	 "state",      "scope", "principal",
-				       "action", "created_at", NULL };
 static const char *const line[] = { "id", "state", "principal", "action", NULL };
 
-static const struct inbox approvals = {
+static const struct ask_noun requests = {
 	.path = "/v1/approvals",
-	.all = "?all=true",
+	.noun = "request for approval",
+	.missing = ERR_APPROVAL_NOT_FOUND,
+	.letters = ASK_LOWER "_",
+	.max = 64,
+	.alone = true,
+};
+
+static const struct inbox approvals = {
+	.of = &requests,
 	.list = "approvals",
 	.cursor = "rev",
-	.noun = "request",
-	.missing = ERR_APPROVAL_NOT_FOUND,
-	.headings = headings,
-	.members = columns,
 	.line = line,
 	.text = approval_text,
 };
 
 /* ---- approve and deny ---------------------------------------------------------------------- */
-
-struct decision {
-	const char *decision, *scope;
-	const struct option_list *pattern; /* NULL: none */
-};
 
 /* Members of POINTER=TEXT. */
 static int approval_write_pattern(struct json_writer *w, const struct option_list *l, struct err *e)
@@ -52,147 +45,99 @@ static int approval_write_pattern(struct json_writer *w, const struct option_lis
 	return 0;
 }
 
-static int approval_write(struct buf *to, const struct decision *d, struct err *e)
+static int approval_write(const struct verb_input *in, struct json_writer *w, struct err *e)
 {
-	struct json_writer w = json_writer(to);
+	const struct ask_options *o = in->options;
 
-	json_write_object(&w);
-	hub_link_text(&w, "decision", d->decision);
-	hub_link_text(&w, "scope", d->scope);
-	if (d->pattern && d->pattern->n && approval_write_pattern(&w, d->pattern, e) < 0)
-		return -1;
-	json_write_object_end(&w);
-	return json_write_done(&w, e);
+	hub_link_text(w, "decision", "approve");
+	hub_link_text(w, "scope", o->flags[0] ? "always" : o->flags[1] ? "conversation" : NULL);
+	return o->lists[0].n ? approval_write_pattern(w, &o->lists[0], e) : 0;
 }
-
-static int approvals_decide(const struct verb_input *in, const struct decision *d)
-{
-	autobuf struct buf body = BUF_INIT(BODY_MAX);
-	struct err e = ERR_INIT;
-
-	return approval_write(&body, d, &e) < 0 ? hub_link_fail(&e)
-						: inbox_each(&approvals, in, "", buf_str(&body));
-}
-
-struct approve_options {
-	struct verb_options common;
-	bool always, conversation;
-	struct option_list allow;
-};
 
 static const struct option_row approve_rows[] = {
-	OPTION(struct approve_options, always, OPTION_FLAG, "always",
-	       .doc = "Allow such calls from now on, without asking."),
-	OPTION(struct approve_options, conversation, OPTION_FLAG, "conversation",
-	       .doc = "Allow such calls until the conversation ends, for a day at most."),
-	OPTION(struct approve_options, allow, OPTION_LIST, "allow", .arg = "POINTER=TEXT",
-	       .doc = "With one of these: such calls may differ in the argument at this JSON "
-		      "pointer, if it matches TEXT, where * stands for any text without another "
-		      "shell command. May be repeated."),
-	HELP_ROW(struct approve_options),
+	ASK_OPTION(flags[0], OPTION_FLAG, "always",
+		   .doc = "Allow such calls from now on, without asking."),
+	ASK_OPTION(flags[1], OPTION_FLAG, "conversation",
+		   .doc = "Allow such calls until the conversation ends, for a day at most."),
+	ASK_OPTION(
+		lists[0], OPTION_LIST, "allow", .arg = "POINTER=TEXT",
+		.doc = "With one of these: such calls may differ in the argument at this JSON "
+		       "pointer, if it matches TEXT, where * stands for any text without another "
+		       "shell command. May be repeated."),
+	HELP_ROW(struct ask_options),
 };
 static const struct option_table approve_table = OPTION_TABLE(approve_rows, .mixed = true);
-
-static int approvals_approve_run(const struct verb_input *in)
-{
-	const struct approve_options *o = in->options;
-
-	const struct decision d = {
-		.decision = "approve",
-		.scope = o->always	 ? "always"
-		       : o->conversation ? "conversation"
-					 : NULL,
-		.pattern = &o->allow,
-	};
-
-	return approvals_decide(in, &d);
-}
 
 static const struct verb approvals_approve_verb = {
 	.name = "approvals approve",
 	.usage = "[OPTION...] ID...",
 	.doc = "Approve calls that wait for approval.",
 	.page = "holt-approvals",
-	.options = &approve_table,
-	.size = sizeof(struct approve_options),
+	ASK(approve_table, .of = &requests, .method = "POST", .each = true,
+	    .write = approval_write),
 	.min_operands = 1,
-	.max_operands = INBOX_NAMES_MAX,
-	.usage_exit = 2,
-	.run = approvals_approve_run,
-};
-
-struct deny_options {
-	struct verb_options common;
-	bool revoke;
+	.max_operands = ASK_NAMES_MAX,
 };
 
 static const struct option_row deny_rows[] = {
-	OPTION(struct deny_options, revoke, OPTION_FLAG, "revoke",
-	       .doc = "Withdraw approvals that are still valid."),
-	HELP_ROW(struct deny_options),
+	ASK_OPTION(flags[0], OPTION_FLAG, "revoke", .member = "decision", .on = "revoke",
+		   .off = "deny", .doc = "Withdraw approvals that are still valid."),
+	HELP_ROW(struct ask_options),
 };
 static const struct option_table deny_table = OPTION_TABLE(deny_rows, .mixed = true);
-
-static int approvals_deny_run(const struct verb_input *in)
-{
-	const struct deny_options *o = in->options;
-
-	return approvals_decide(in,
-				&(struct decision){ .decision = o->revoke ? "revoke" : "deny" });
-}
 
 static const struct verb approvals_deny_verb = {
 	.name = "approvals deny",
 	.usage = "[--revoke] ID...",
 	.doc = "Deny calls that wait for approval.",
 	.page = "holt-approvals",
-	.options = &deny_table,
-	.size = sizeof(struct deny_options),
+	ASK(deny_table, .of = &requests, .method = "POST", .each = true),
 	.min_operands = 1,
-	.max_operands = INBOX_NAMES_MAX,
-	.usage_exit = 2,
-	.run = approvals_deny_run,
+	.max_operands = ASK_NAMES_MAX,
 };
 
 /* ---- the other words ------------------------------------------------------------------------- */
 
-static int approvals_ls_run(const struct verb_input *in)
-{
-	return inbox_ls(&approvals, in);
-}
-
-static int approvals_show_run(const struct verb_input *in)
-{
-	return inbox_show(&approvals, in);
-}
-
-static int approvals_watch_run(const struct verb_input *in)
-{
-	return inbox_watch(&approvals, in);
-}
+static const struct option_row ls_rows[] = {
+	ASK_OPTION(flags[0], OPTION_FLAG, "all", .letter = 'a', .member = "all",
+		   .doc = "Also list those that have ended."),
+	ASK_END,
+};
+static const struct option_table ls_table = OPTION_TABLE(ls_rows, .mixed = true);
 
 #define LIST                                                                                       \
 	.usage = "[OPTION...]", .doc = "List calls that wait for approval.",                       \
-	.page = "holt-approvals", INBOX_OPTIONS(ls), .run = approvals_ls_run
+	.page = "holt-approvals",                                                                  \
+	ASK(ls_table, .of = &requests, .list = "approvals",                                        \
+	    ASK_COLUMNS({ "ID", "id" }, { "STATE", "state" }, { "SCOPE", "scope" },                \
+			{ "WHO", "principal" }, { "ACTION", "action" },                            \
+			{ "CREATED", "created_at" }, { "ARGUMENTS", "arguments", .cut = 200 }))
 
 static const struct verb approvals_ls_verb = { .name = "approvals ls", LIST };
+
 static const struct verb approvals_show_verb = {
 	.name = "approvals show",
 	.usage = "ID",
 	.doc = "Print a request for approval as JSON.",
 	.page = "holt-approvals",
-	INBOX_OPTIONS(bare),
+	ASK(verb_bare, .of = &requests, .json = true),
 	.min_operands = 1,
 	.max_operands = 1,
-	.run = approvals_show_run,
 };
+
+static int watch_run(const struct verb_input *in)
+{
+	return inbox_watch(&approvals, in);
+}
+
 static const struct verb approvals_watch_verb = {
 	.name = "approvals watch",
 	.usage = "[OPTION...]",
 	.doc = "Show requests for approval, and each change of them.",
 	.page = "holt-approvals",
-	INBOX_OPTIONS(watch),
-	.run = approvals_watch_run,
+	.options = &ask_output,
+	.size = sizeof(struct ask_options),
+	.run = watch_run,
 };
 
 static const struct verb *const words[] = { &approvals_ls_verb,	     &approvals_show_verb,

@@ -57,10 +57,7 @@ static int ask(const struct copies_options *o, const char *path, struct err *e)
 	return 0;
 }
 
-int copies_run(const struct verb_input *in,
-	       int (*path_of)(char *ret, size_t size, const char *name, const char *more,
-			      struct err *e),
-	       const char *more)
+int copies_run(const struct verb_input *in, const struct ask_noun *of, const char *more)
 {
 	const struct copies_options *o = in->options;
 	struct err e = ERR_INIT;
@@ -70,7 +67,8 @@ int copies_run(const struct verb_input *in,
 		err_set(&e, ERR_INVALID, "--count says another number than there are names");
 		return cli_wrong_usage(in->verb, &e);
 	}
-	if (path_of(path, sizeof(path), in->operands[0], more, &e) < 0 || ask(o, path, &e) < 0)
+	if (hub_ask_path(of, path, sizeof(path), in->operands[0], more, &e) < 0 ||
+	    ask(o, path, &e) < 0)
 		return hub_link_fail(&e);
 	return 0;
 }

@@ -1,7 +1,6 @@
 #pragma once
 /* Verbs that make several new sandboxes of one source, and print their names. */
-#include "cli/link/link.h"
-#include "cli/common/verb.h"
+#include "cli/link/ask.h"
 
 struct copies_options {
 	struct verb_options common;
@@ -10,8 +9,5 @@ struct copies_options {
 };
 extern const struct option_table copies_options;
 
-/* A verb's run(). path_of: where the hub is asked for copies of what an operand names. */
-int copies_run(const struct verb_input *in,
-	       int (*path_of)(char *ret, size_t size, const char *name, const char *more,
-			      struct err *e),
-	       const char *more);
+/* A verb's run(). of: what the operand names; more: of the path at which its copies are made. */
+int copies_run(const struct verb_input *in, const struct ask_noun *of, const char *more);

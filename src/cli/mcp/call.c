@@ -151,6 +151,5 @@ const struct verb mcp_call_verb = {
 	.size = sizeof(struct call_options),
 	.min_operands = 1,
 	.max_operands = 1000,
-	.usage_exit = 2,
 	.run = call_run,
 };

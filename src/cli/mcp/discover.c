@@ -214,6 +214,5 @@ const struct verb mcp_discover_verb = {
 	.page = "holt-mcp-client",
 	.options = &options,
 	.size = sizeof(struct discover_options),
-	.usage_exit = 2,
 	.run = discover_run,
 };

@@ -27,6 +27,5 @@ const struct verb mcp_logout_verb = {
 	.page = "holt-mcp-client",
 	.options = &options,
 	.size = sizeof(struct logout_options),
-	.usage_exit = 2,
 	.run = logout_run,
 };

@@ -293,7 +293,6 @@ const struct verb mcp_verb = {
 	.options = &options,
 	.defaults = &defaults,
 	.size = sizeof(struct mcp_options),
-	.usage_exit = 2,
 	.words = mcp_words,
 	.run = mcp_run,
 };

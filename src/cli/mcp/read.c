@@ -67,6 +67,5 @@ const struct verb mcp_read_verb = {
 	.size = sizeof(struct read_options),
 	.min_operands = 1,
 	.max_operands = 1,
-	.usage_exit = 2,
 	.run = read_run,
 };

@@ -162,6 +162,5 @@ const struct verb mcp_tools_verb = {
 	.options = &options,
 	.size = sizeof(struct tools_options),
 	.max_operands = 1,
-	.usage_exit = 2,
 	.run = tools_run,
 };

@@ -1,32 +1,23 @@
 /* `holt mcp list`, `info`, `logs`. */
 #include "cli/common/safe.h"
-#include "cli/common/table.h"
 #include "cli/modules/modules.h"
 
-static const struct option_row rows[] = {
-	OUTPUT_ROW(struct module_options),
-	HELP_ROW(struct module_options),
+const struct ask_noun modules = {
+	.path = "/v1/modules",
+	.noun = "module",
+	.missing = ERR_MODULE_NOT_FOUND,
+	.letters = ASK_LOWER ":",
+	.max = 64,
 };
-const struct option_table module_options = OPTION_TABLE(rows, .mixed = true);
 
-int module_path(char ret[MODULE_PATH_MAX], const char *name, const char *more, struct err *e)
-{
-	size_t n = strlen(name);
-
-	if (n == 0 || n > 64 || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-:") != n)
-		return err_set(e, ERR_MODULE_NOT_FOUND, "no module can be called \"%.80s\"", name);
-	snprintf(ret, MODULE_PATH_MAX, "/v1/modules/%s%s", name, more);
-	return 0;
-}
-
-static const char *module_stand(const struct json_val *m)
+static const char *stand_of(const struct json_val *m)
 {
 	if (json_bool(json_get(m, "disabled")))
 		return "disabled";
 	return json_bool(json_get(m, "approved")) ? "approved" : "not approved";
 }
 
-static const char *module_where(const struct json_val *m)
+static const char *where_of(const struct json_val *m)
 {
 	struct str transport = json_str(json_get(m, "transport"));
 
@@ -37,37 +28,14 @@ static const char *module_where(const struct json_val *m)
 
 /* ---- list ------------------------------------------------------------------------------------ */
 
-static int list(bool json, struct err *e)
+static void stand_cell(struct table *t, const struct json_val *m)
 {
-	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
-	AUTO(json_free) struct json_doc *doc = NULL;
-	AUTO(table_free)
-	struct table *t = TABLE(e, "NAME", "STATE", "APPROVAL", "RUNS IN", ">TOOLS", "CAUSE");
-	struct json_iter it;
-
-	if (!l || !t || hub_link_ask(l, "GET", "/v1/modules", STR_NONE, &doc, e) < 0)
-		return -1;
-	if (json)
-		return hub_link_print(json_get(json_root(doc), "modules"), e);
-	it = json_iter(json_get(json_root(doc), "modules"));
-	while (json_next(&it)) {
-		table_str(t, json_str(json_get(it.val, "module")));
-		table_str(t, json_str(json_get(it.val, "state")));
-		table_cell(t, "%s", module_stand(it.val));
-		table_cell(t, "%s", module_where(it.val));
-		table_number(t, json_get(it.val, "tools_count"), 1, 0);
-		table_short(t, json_str(json_get(it.val, "cause")), 60);
-	}
-	table_print(t);
-	return 0;
+	table_str(t, str_of(stand_of(m)));
 }
 
-static int list_run(const struct verb_input *in)
+static void where_cell(struct table *t, const struct json_val *m)
 {
-	const struct module_options *o = in->options;
-	struct err e = ERR_INIT;
-
-	return list(o->output == OUTPUT_JSON, &e) < 0 ? hub_link_fail(&e) : 0;
+	table_str(t, str_of(where_of(m)));
 }
 
 const struct verb mcp_list_verb = {
@@ -75,10 +43,10 @@ const struct verb mcp_list_verb = {
 	.usage = "[OPTION...]",
 	.doc = "List the hub's modules: the MCP servers that it uses.",
 	.page = "holt-mcp-modules",
-	.options = &module_options,
-	.size = sizeof(struct module_options),
-	.usage_exit = 2,
-	.run = list_run,
+	ASK(ask_output, .of = &modules, .list = "modules",
+	    ASK_COLUMNS({ "NAME", "module" }, { "STATE", "state" },
+			{ "APPROVAL", .cell = stand_cell }, { "RUNS IN", .cell = where_cell },
+			{ ">TOOLS", "tools_count", .unit = 1 }, { "CAUSE", "cause", .cut = 60 })),
 };
 
 /* ---- info ------------------------------------------------------------------------------------ */
@@ -171,16 +139,16 @@ static void show_tool(const struct json_val *t)
 	safe_text(stdout, json_str(json_get(t, "description")), 4);
 }
 
-int module_show(const struct json_val *m, struct err *e)
+int module_show(const struct json_val *m, const char *name, struct err *e)
 {
 	struct json_iter it = json_iter(json_get(m, "tools"));
 
 	show_str(m, "module", "Module");
 	show_str(m, "state", "State");
-	printf("%-14s%s\n", "Approval", module_stand(m));
+	printf("%-14s%s\n", "Approval", stand_of(m));
 	show_str(m, "approved_by", "Approved by");
 	show_str(m, "approved_at", "Approved at");
-	printf("%-14s%s\n", "Runs in", module_where(m));
+	printf("%-14s%s\n", "Runs in", where_of(m));
 	if (str_is(json_str(json_get(m, "transport")), "stdio") &&
 	    !json_bool(json_get(m, "sandboxed")))
 		printf("%-14s%s\n", "Warning",
@@ -209,62 +177,22 @@ int module_show(const struct json_val *m, struct err *e)
 	return 0;
 }
 
-static int info(const char *name, bool json, struct err *e)
-{
-	AUTO(hub_link_close) struct hub_link *l = NULL;
-	AUTO(json_free) struct json_doc *doc = NULL;
-	char path[MODULE_PATH_MAX];
-
-	if (module_path(path, name, "", e) < 0 || !(l = hub_link_open(e)) ||
-	    hub_link_ask(l, "GET", path, STR_NONE, &doc, e) < 0)
-		return -1;
-	return json ? hub_link_print(json_root(doc), e) : module_show(json_root(doc), e);
-}
-
-static int info_run(const struct verb_input *in)
-{
-	const struct module_options *o = in->options;
-	struct err e = ERR_INIT;
-
-	return info(in->operands[0], o->output == OUTPUT_JSON, &e) < 0 ? hub_link_fail(&e) : 0;
-}
-
 const struct verb mcp_info_verb = {
 	.name = "mcp info",
 	.usage = "[OPTION...] NAME",
 	.doc = "Show a module's program, tools and approval.",
 	.page = "holt-mcp-modules",
-	.options = &module_options,
-	.size = sizeof(struct module_options),
+	ASK(ask_output, .of = &modules, .show = module_show),
 	.min_operands = 1,
 	.max_operands = 1,
-	.usage_exit = 2,
-	.run = info_run,
 };
 
 /* ---- logs ------------------------------------------------------------------------------------ */
 
-static int logs(const char *name, bool json, struct err *e)
+static int show_log(const struct json_val *v, const char *name, struct err *e)
 {
-	AUTO(hub_link_close) struct hub_link *l = NULL;
-	AUTO(json_free) struct json_doc *doc = NULL;
-	char path[MODULE_PATH_MAX];
-
-	if (module_path(path, name, "/logs", e) < 0 || !(l = hub_link_open(e)) ||
-	    hub_link_ask(l, "GET", path, STR_NONE, &doc, e) < 0)
-		return -1;
-	if (json)
-		return hub_link_print(json_root(doc), e);
-	safe_text(stdout, json_str(json_get(json_root(doc), "text")), 0);
+	safe_text(stdout, json_str(json_get(v, "text")), 0);
 	return 0;
-}
-
-static int logs_run(const struct verb_input *in)
-{
-	const struct module_options *o = in->options;
-	struct err e = ERR_INIT;
-
-	return logs(in->operands[0], o->output == OUTPUT_JSON, &e) < 0 ? hub_link_fail(&e) : 0;
 }
 
 const struct verb mcp_logs_verb = {
@@ -272,10 +200,7 @@ const struct verb mcp_logs_verb = {
 	.usage = "[OPTION...] NAME",
 	.doc = "Show the end of a module's standard error.",
 	.page = "holt-mcp-modules",
-	.options = &module_options,
-	.size = sizeof(struct module_options),
+	ASK(ask_output, .of = &modules, .more = "/logs", .show = show_log),
 	.min_operands = 1,
 	.max_operands = 1,
-	.usage_exit = 2,
-	.run = logs_run,
 };

@@ -200,6 +200,5 @@ const struct verb completion_verb = {
 	.options = &options,
 	.size = sizeof(struct completion_options),
 	.max_operands = 1,
-	.usage_exit = 2,
 	.run = run_completion,
 };

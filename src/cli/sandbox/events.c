@@ -141,6 +141,5 @@ const struct verb events_verb = {
 	.options = &options,
 	.size = sizeof(struct events_options),
 	.max_operands = 1,
-	.usage_exit = 2,
 	.run = events_run,
 };

@@ -123,6 +123,5 @@ const struct verb forward_verb = {
 	.size = sizeof(struct forward_options),
 	.min_operands = 1,
 	.max_operands = 1 + PORTS_MAX,
-	.usage_exit = 2,
 	.run = forward_run,
 };

@@ -130,6 +130,5 @@ const struct verb ls_verb = {
 	.page = "holt-sandbox",
 	.options = &options,
 	.size = sizeof(struct ls_options),
-	.usage_exit = 2,
 	.run = ls_run,
 };

@@ -266,7 +266,7 @@ static int net_revoke_run(const struct verb_input *in)
 #define NET_WORD(name_, usage_, doc_, min_, max_, run_)                                            \
 	.name = (name_), .usage = (usage_), .doc = (doc_), .page = "holt-sandbox",                 \
 	.options = &options, .size = sizeof(struct net_options), .min_operands = (min_),           \
-	.max_operands = (max_), .usage_exit = 2, .run = (run_)
+	.max_operands = (max_), .run = (run_)
 
 static const struct verb net_show_verb = { NET_WORD(
 	"net show", "NAME", "Show the hosts that a sandbox may reach, and its traffic.", 1, 1,
@@ -281,26 +281,12 @@ static const struct verb net_revoke_verb = { NET_WORD(
 static const struct verb *const words[] = { &net_show_verb, &net_allow_verb, &net_revoke_verb,
 					    NULL };
 
-struct net_help_options {
-	struct verb_options common;
-};
-static const struct option_row help_rows[] = { HELP_ROW(struct net_help_options) };
-static const struct option_table help_options = OPTION_TABLE(help_rows, .mixed = true);
-
-static int net_help_run(const struct verb_input *in)
-{
-	cli_help(in->verb, stderr);
-	return in->verb->usage_exit;
-}
-
 const struct verb net_verb = {
 	.name = "net",
 	.usage = "WORD NAME [HOST[:PORT]...]",
 	.doc = "Show and change what a sandbox of the hub may reach.",
 	.page = "holt-sandbox",
-	.options = &help_options,
-	.size = sizeof(struct net_help_options),
-	.usage_exit = 2,
+	.options = &verb_bare,
+	.size = sizeof(struct verb_options),
 	.words = words,
-	.run = net_help_run,
 };

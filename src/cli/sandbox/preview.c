@@ -78,6 +78,5 @@ const struct verb preview_verb = {
 	.size = sizeof(struct preview_options),
 	.min_operands = 2,
 	.max_operands = 2,
-	.usage_exit = 2,
 	.run = preview_run,
 };

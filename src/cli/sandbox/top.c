@@ -278,6 +278,5 @@ const struct verb top_verb = {
 	.defaults = &defaults,
 	.size = sizeof(struct top_options),
 	.max_operands = 1,
-	.usage_exit = 2,
 	.run = top_run,
 };

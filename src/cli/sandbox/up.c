@@ -276,6 +276,5 @@ const struct verb up_verb = {
 	.options = &options,
 	.size = sizeof(struct up_options),
 	.max_operands = 1,
-	.usage_exit = 2,
 	.run = up_run,
 };

@@ -1007,6 +1007,5 @@ const struct verb serve_verb = {
 	.options = &options,
 	.defaults = &defaults,
 	.size = sizeof(struct serve_options),
-	.usage_exit = 2,
 	.run = run,
 };

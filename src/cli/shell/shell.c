@@ -175,6 +175,5 @@ const struct verb shell_verb = {
 	.page = "holt-shell",
 	.options = &options,
 	.size = sizeof(struct shell_options),
-	.usage_exit = 2,
 	.run = shell_verb_run,
 };

@@ -11,13 +11,6 @@
 
 /* ---- export -------------------------------------------------------------------------------- */
 
-struct export_options {
-	struct verb_options common;
-};
-
-static const struct option_row export_rows[] = { HELP_ROW(struct export_options) };
-static const struct option_table export_options = OPTION_TABLE(export_rows, .mixed = true);
-
 struct export
 {
 	int fd;
@@ -40,11 +33,11 @@ static int fetch(const char *id, struct export *x, struct err *e)
 	AUTO(json_free) struct json_doc *doc = NULL;
 	char path[256], digest[HASH_HEX + 1];
 
-	if (snapshot_path(path, sizeof(path), id, "", e) < 0)
+	if (hub_ask_path(&snapshots, path, sizeof(path), id, "", e) < 0)
 		return -1;
 	l = hub_link_open(e);
 	if (!l || hub_link_ask(l, "GET", path, STR_NONE, &doc, e) < 0 ||
-	    snapshot_path(path, sizeof(path), id, "/export", e) < 0 ||
+	    hub_ask_path(&snapshots, path, sizeof(path), id, "/export", e) < 0 ||
 	    hub_link_download(l, path, export_take, x, e) < 0)
 		return -1;
 	hash_end(x->hash, digest);
@@ -96,11 +89,10 @@ const struct verb snapshot_export_verb = {
 	.doc = "Write a snapshot's archive (tar with zstd) to a file.",
 	.more = "\"-\" is standard output.",
 	.page = "holt-snapshot",
-	.options = &export_options,
-	.size = sizeof(struct export_options),
+	.options = &verb_bare,
+	.size = sizeof(struct verb_options),
 	.min_operands = 2,
 	.max_operands = 2,
-	.usage_exit = 2,
 	.run = run_export,
 };
 
@@ -168,6 +160,5 @@ const struct verb snapshot_import_verb = {
 	.size = sizeof(struct import_options),
 	.min_operands = 1,
 	.max_operands = 1,
-	.usage_exit = 2,
 	.run = run_import,
 };

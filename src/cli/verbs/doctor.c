@@ -132,6 +132,5 @@ const struct verb doctor_verb = {
 	.page = "holt-doctor",
 	.options = &options,
 	.size = sizeof(struct doctor_options),
-	.usage_exit = 2,
 	.run = doctor_run,
 };

@@ -1,12 +1,5 @@
 #include "cli/common/verb.h"
 
-struct help_options {
-	struct verb_options common;
-};
-
-static const struct option_row rows[] = { HELP_ROW(struct help_options) };
-static const struct option_table options = OPTION_TABLE(rows);
-
 static int help_run(const struct verb_input *in)
 {
 	struct err e = ERR_INIT;
@@ -29,9 +22,8 @@ const struct verb help_verb = {
 	.name = "help",
 	.usage = "[VERB [WORD...]]",
 	.doc = "Print this list, or the help of a verb.",
-	.options = &options,
-	.size = sizeof(struct help_options),
+	.options = &verb_bare,
+	.size = sizeof(struct verb_options),
 	.max_operands = 3,
-	.usage_exit = 2,
 	.run = help_run,
 };

@@ -221,6 +221,5 @@ const struct verb self_check_verb = {
 	.page = "holt-doctor",
 	.options = &options,
 	.size = sizeof(struct self_check_options),
-	.usage_exit = 2,
 	.run = self_check_run,
 };

@@ -246,6 +246,5 @@ const struct verb ws_apply_verb = {
 	.size = sizeof(struct apply_options),
 	.min_operands = 1,
 	.max_operands = 1,
-	.usage_exit = 2,
 	.run = apply_verb_run,
 };

@@ -84,7 +84,7 @@ static int import_do(char **operands, const struct import_options *o, struct err
 	AUTO(json_free) struct json_doc *doc = NULL;
 	char path[WS_PATH_MAX];
 
-	if (ws_path(path, operands[0], "/import", e) < 0 ||
+	if (hub_ask_path(&workspaces, path, sizeof(path), operands[0], "/import", e) < 0 ||
 	    (o->message && hub_link_query(path, sizeof(path), "message", o->message, e) < 0))
 		return -1;
 	l = hub_link_open(e);
@@ -115,7 +115,6 @@ const struct verb ws_import_verb = {
 	.size = sizeof(struct import_options),
 	.min_operands = 2,
 	.max_operands = 2,
-	.usage_exit = 2,
 	.run = import_run,
 };
 
@@ -148,7 +147,7 @@ struct export
 
 int ws_export_path(char ret[WS_PATH_MAX], const char *name, const char *revision, struct err *e)
 {
-	if (ws_path(ret, name, "/export", e) < 0)
+	if (hub_ask_path(&workspaces, ret, WS_PATH_MAX, name, "/export", e) < 0)
 		return -1;
 	return revision ? hub_link_query(ret, WS_PATH_MAX, "revision", revision, e) : 0;
 }
@@ -223,6 +222,5 @@ const struct verb ws_export_verb = {
 	.size = sizeof(struct export_options),
 	.min_operands = 2,
 	.max_operands = 2,
-	.usage_exit = 2,
 	.run = export_run,
 };

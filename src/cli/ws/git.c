@@ -296,7 +296,8 @@ static int log_page(struct hub_link *l, const char *name, struct str *cursor, st
 	snprintf(more, sizeof(more), "/log?limit=%d%s%.*s", PAGE, cursor->n ? "&cursor=" : "",
 		 STR_CUT(*cursor, 24));
 	json_free(take_ptr(*ret));
-	if (ws_path(path, name, more, e) < 0 || hub_link_ask(l, "GET", path, STR_NONE, ret, e) < 0)
+	if (hub_ask_path(&workspaces, path, sizeof(path), name, more, e) < 0 ||
+	    hub_link_ask(l, "GET", path, STR_NONE, ret, e) < 0)
 		return -1;
 	*cursor = json_str(json_get(json_root(*ret), "next_cursor"));
 	return 0;

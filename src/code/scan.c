@@ -38,7 +38,7 @@ const char *const scan_kind_texts[SCAN_KINDS] = {
 };
 
 struct scan {
-	struct matcher *matcher;
+	const struct json_val *tool;
 	struct arena *arena;
 	struct scan_findings *ret;
 	struct err *e;
@@ -77,7 +77,7 @@ static int scan_rules_of(struct scan *s, struct str where, struct str text)
 {
 	struct str found[SCAN_KINDS];
 
-	matcher_run(s->matcher, text, found);
+	scan_match(text, s->tool, found);
 	for (unsigned kind = 0; kind < SCAN_KINDS; kind++) {
 		if (found[kind].p && add(s, (enum scan_kind)kind, where, text, found[kind]) < 0)
 			return -1;
@@ -87,73 +87,33 @@ static int scan_rules_of(struct scan *s, struct str where, struct str text)
 
 /* ---- markup --------------------------------------------------------------------------------- */
 
-/* What encloses messages of a model, or directives in many known attacks; in lower case. */
+/* What encloses messages of a model, or directives in many known attacks; in lower case. The last
+ * of SCAN_OVERRIDE are of other scripts: "ignore what is before", "ignore the instructions". */
+/* clang-format off */
 static const struct {
-	const char *text;
 	enum scan_kind kind;
+	const char *texts[32];
 } marks[] = {
-	{ "<important>", SCAN_MARKUP },
-	{ "</important>", SCAN_MARKUP },
-	{ "<critical>", SCAN_MARKUP },
-	{ "<hidden>", SCAN_MARKUP },
-	{ "<system-reminder>", SCAN_ROLE },
-	{ "<system_prompt>", SCAN_ROLE },
-	{ "<system>", SCAN_ROLE },
-	{ "</system>", SCAN_ROLE },
-	{ "<assistant>", SCAN_ROLE },
-	{ "<secret_instruction", SCAN_MARKUP },
-	{ "<directive", SCAN_MARKUP },
-	{ "<priority>", SCAN_MARKUP },
-	{ "<mandatory>", SCAN_MARKUP },
-	{ "<urgent>", SCAN_MARKUP },
-	{ "<|im_start|>", SCAN_ROLE },
-	{ "<|im_end|>", SCAN_ROLE },
-	{ "<|system|>", SCAN_ROLE },
-	{ "<|endoftext|>", SCAN_ROLE },
-	{ "<|eot_id|>", SCAN_ROLE },
-	{ "<|start_header_id|>", SCAN_ROLE },
-	{ "[inst]", SCAN_ROLE },
-	{ "[/inst]", SCAN_ROLE },
-	{ "<<sys>>", SCAN_ROLE },
-	{ "[system]", SCAN_ROLE },
-	{ "[system prompt]", SCAN_ROLE },
-	{ "[important]", SCAN_MARKUP },
-	{ "### system", SCAN_ROLE },
-	{ "### instruction", SCAN_ROLE },
-	{ "<function_calls>", SCAN_ROLE },
-	{ "<tool_call>", SCAN_ROLE },
-	{ "</tool_result>", SCAN_ROLE },
-	{ "\n\nhuman:", SCAN_ROLE },
-	{ "\n\nassistant:", SCAN_ROLE },
-	{ "| sh", SCAN_COMMAND },
-	{ "| bash", SCAN_COMMAND },
-	{ "|bash", SCAN_COMMAND },
-	{ "rm -rf /", SCAN_COMMAND },
-	{ "rm -rf ~", SCAN_COMMAND },
-	{ "eval(atob(", SCAN_COMMAND },
-	{ "note to ai:", SCAN_MARKUP },
-	{ "note to llm", SCAN_MARKUP },
-	{ "from now on", SCAN_OVERRIDE },
-	{ "pretend that", SCAN_ROLE },
-	{ "hey assistant", SCAN_ROLE },
-	{ "the real task", SCAN_OVERRIDE },
-	{ "pay no attention", SCAN_OVERRIDE },
-	{ "stop what you are doing", SCAN_OVERRIDE },
-	{ "no longer apply", SCAN_OVERRIDE },
-	{ "note to the model", SCAN_MARKUP },
-	{ "instructions for the ai", SCAN_MARKUP },
-	{ "instructions for ai", SCAN_MARKUP },
-	{ "instruction to the model", SCAN_MARKUP },
-	/* other scripts: "ignore what is before", "ignore the instructions" */
-	{ "忽略之前", SCAN_OVERRIDE },
-	{ "忽略以上", SCAN_OVERRIDE },
-	{ "忽略所有", SCAN_OVERRIDE },
-	{ "忽略先前", SCAN_OVERRIDE },
-	{ "гнорируй", SCAN_OVERRIDE },
-	{ "指示を無視", SCAN_OVERRIDE },
-	{ "이전 지시", SCAN_OVERRIDE },
-	{ "تجاهل", SCAN_OVERRIDE },
+	{ SCAN_MARKUP,
+	  { "<important>", "</important>", "<critical>", "<hidden>", "<secret_instruction",
+	    "<directive", "<priority>", "<mandatory>", "<urgent>", "[important]",
+	    "note to ai:", "note to llm", "note to the model", "instructions for the ai",
+	    "instructions for ai", "instruction to the model" } },
+	{ SCAN_ROLE,
+	  { "<system-reminder>", "<system_prompt>", "<system>", "</system>", "<assistant>",
+	    "<|im_start|>", "<|im_end|>", "<|system|>", "<|endoftext|>", "<|eot_id|>",
+	    "<|start_header_id|>", "[inst]", "[/inst]", "<<sys>>", "[system]",
+	    "[system prompt]", "### system", "### instruction", "<function_calls>",
+	    "<tool_call>", "</tool_result>", "\n\nhuman:", "\n\nassistant:", "pretend that",
+	    "hey assistant" } },
+	{ SCAN_COMMAND,
+	  { "| sh", "| bash", "|bash", "rm -rf /", "rm -rf ~", "eval(atob(" } },
+	{ SCAN_OVERRIDE,
+	  { "from now on", "the real task", "pay no attention", "stop what you are doing",
+	    "no longer apply", "忽略之前", "忽略以上", "忽略所有", "忽略先前", "гнорируй", "指示を無視", "이전 지시",
+	    "تجاهل" } },
 };
+/* clang-format on */
 
 static char lower(char c)
 {
@@ -162,17 +122,18 @@ static char lower(char c)
 
 static int scan_marks(struct scan *s, struct str where, struct str text)
 {
-	bool first[256] = { false };
-
-	for (size_t i = 0; i < ARRAY_LEN(marks); i++)
-		first[(unsigned char)marks[i].text[0]] = true;
 	for (size_t at = 0; at < text.n; at++) {
 		char c = lower(text.p[at]);
 
-		for (size_t i = 0; first[(unsigned char)c] && i < ARRAY_LEN(marks); i++) {
-			if (marks[i].text[0] == c && scan_begins(text, at, marks[i].text) &&
-			    add(s, marks[i].kind, where, text, (struct str){ text.p + at, 1 }) < 0)
-				return -1;
+		if ((unsigned char)c < 0x80 && !strchr("<[#|\nrenfhtpsi", c))
+			continue; /* no mark begins with it */
+		for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
+			for (const char *const *t = marks[i].texts; *t; t++) {
+				if (**t == c && scan_begins(text, at, *t) &&
+				    add(s, marks[i].kind, where, text,
+					(struct str){ text.p + at, 1 }) < 0)
+					return -1;
+			}
 		}
 	}
 	return 0;
@@ -275,28 +236,19 @@ static bool is_prose(struct str s)
 	return blanks >= 2 && letters * 4 >= s.n * 3;
 }
 
-/* Digits of base64 (both alphabets) to bytes. */
+/* Digits of base64, of both alphabets, without padding. */
 static int decode_base64(struct buf *to, struct str run, struct err *e)
 {
-	unsigned bits = 0, have = 0;
+	autobuf struct buf b = BUF_INIT(DECODED_MAX * 4 / 3);
 
-	for (size_t i = 0; i < run.n && to->n < DECODED_MAX; i++) {
-		char c = run.p[i], byte;
-		int v = c >= 'A' && c <= 'Z' ? c - 'A'
-		      : c >= 'a' && c <= 'z' ? c - 'a' + 26
-		      : c >= '0' && c <= '9' ? c - '0' + 52
-		      : c == '+' || c == '-' ? 62
-					     : 63;
-
-		bits = bits << 6 | (unsigned)v;
-		have += 6;
-		if (have < 8)
-			continue;
-		have -= 8;
-		byte = (char)(bits >> have & 0xff);
-		if (buf_add(to, &byte, 1, e) < 0)
-			return -1;
-	}
+	run.n = run.n < b.max / 4 * 4 ? run.n : b.max / 4 * 4;
+	if (buf_add(&b, run.p, run.n, e) < 0 || buf_add(&b, "AAA", -run.n & 3, e) < 0)
+		return -1;
+	for (size_t i = 0; i < b.n; i++)
+		b.p[i] = b.p[i] == '-' ? '+' : b.p[i] == '_' ? '/' : b.p[i];
+	if (base64_decode(to, buf_str(&b), e) < 0)
+		return -1;
+	to->n = run.n * 3 / 4;
 	return 0;
 }
 
@@ -436,34 +388,11 @@ static int scan_val(struct scan *s, const struct json_place *at, const struct js
 	return 0;
 }
 
-/* A tool may speak of itself and of its arguments. */
-static void add_own(struct matcher *m, const struct json_val *tool)
+int scan_tool(const struct json_val *tool, struct arena *a, struct scan_findings *ret,
+	      struct err *e)
 {
-	struct json_iter it = json_iter(json_get(json_get(tool, "inputSchema"), "properties"));
-
-	matcher_own(m, json_str(json_get(tool, "name")));
-	while (json_next(&it))
-		matcher_own(m, it.key);
-}
-
-int scan_tool(const struct json_val *tool, const struct scan_tools *known, struct arena *a,
-	      struct scan_findings *ret, struct err *e)
-{
-	AUTO(matcher_free) struct matcher *m = matcher_new(known, e);
-	struct scan s = { .matcher = m, .arena = a, .ret = ret, .e = e };
+	struct scan s = { .tool = tool, .arena = a, .ret = ret, .e = e };
 	struct json_place root = { NULL, STR_NONE, 0 };
 
-	if (!m)
-		return -1;
-	add_own(m, tool);
 	return scan_val(&s, &root, tool);
-}
-
-int scan_text(struct str text, const char *where, const struct scan_tools *known, struct arena *a,
-	      struct scan_findings *ret, struct err *e)
-{
-	AUTO(matcher_free) struct matcher *m = matcher_new(known, e);
-	struct scan s = { .matcher = m, .arena = a, .ret = ret, .e = e };
-
-	return m ? scan_one(&s, str_of(where), text) : -1;
 }

@@ -45,18 +45,8 @@ struct scan_findings {
 	size_t n;
 };
 
-/* Names of tools; a text may speak of its own server's, and speaks to the model if it names those
- * of others. Borrowed. Both may be empty. */
-struct scan_tools {
-	const struct str *own, *others;
-	size_t own_n, others_n;
-};
-
 /* Adds to *ret what is found in all strings of a tool, names of members included: at most one
- * finding of each kind for each string. Strings of *ret are of the arena. ERR_LIMIT: no memory. */
-int scan_tool(const struct json_val *tool, const struct scan_tools *known, struct arena *a,
-	      struct scan_findings *ret, struct err *e) MUST_USE;
-
-/* The same for one text, such as a server's instructions; `where` is copied. */
-int scan_text(struct str text, const char *where, const struct scan_tools *known, struct arena *a,
-	      struct scan_findings *ret, struct err *e) MUST_USE;
+ * finding of each kind for each string. A tool may speak of itself and of its arguments. Strings of
+ * *ret are of the arena. ERR_LIMIT: no memory. */
+int scan_tool(const struct json_val *tool, struct arena *a, struct scan_findings *ret,
+	      struct err *e) MUST_USE;

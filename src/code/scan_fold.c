@@ -18,42 +18,21 @@ static const char latin[] = "aaaaaaaceeeeiiiidnooooo.ouuuuypsaaaaaaaceeeeiiiidno
 
 /* Letters of other scripts and styles that look like Latin ones: each run of characters and what
  * they are taken for. */
+/* clang-format off */
 static const struct {
 	uint32_t first;
 	const char *letters; /* a dot: none */
 } alike[] = {
-	{ 0x251, "a" },
-	{ 0x261, "g" },
-	{ 0x262, "g" },
-	{ 0x26a, "i" },
-	{ 0x274, "n" },
-	{ 0x280, "r" },
-	{ 0x28f, "y" },
-	{ 0x299, "b" },
-	{ 0x29c, "h" },
-	{ 0x29f, "l" },
-	{ 0x391, "ab..ezh.ik.mn.o.p..ty.x" },
-	{ 0x3b1, "aby.ezn.ik.uv.o.p.otu.x.w" },
-	{ 0x405, "s" },
-	{ 0x406, "i" },
-	{ 0x408, "j" },
-	{ 0x410, "a.b..e....k.mho.pcty.x" },
-	{ 0x430, "a.b..e....k.mho.pcty.x" },
-	{ 0x455, "s" },
-	{ 0x456, "i" },
-	{ 0x458, "j" },
-	{ 0x4ae, "yy" },
-	{ 0x4ba, "hh" },
-	{ 0x4cf, "l" },
-	{ 0x501, "d" },
-	{ 0x51b, "q" },
-	{ 0x51d, "w" },
-	{ 0x1d00, "a..bcd.e..jklm.o" },
-	{ 0x1d18, "p" },
-	{ 0x1d1b, "tu" },
-	{ 0x1d20, "vwz" },
-	{ 0xa730, "fs" },
+	{ 0x251, "a" }, { 0x261, "g" }, { 0x262, "g" }, { 0x26a, "i" }, { 0x274, "n" },
+	{ 0x280, "r" }, { 0x28f, "y" }, { 0x299, "b" }, { 0x29c, "h" }, { 0x29f, "l" },
+	{ 0x391, "ab..ezh.ik.mn.o.p..ty.x" }, { 0x3b1, "aby.ezn.ik.uv.o.p.otu.x.w" },
+	{ 0x405, "s" }, { 0x406, "i" }, { 0x408, "j" }, { 0x410, "a.b..e....k.mho.pcty.x" },
+	{ 0x430, "a.b..e....k.mho.pcty.x" }, { 0x455, "s" }, { 0x456, "i" }, { 0x458, "j" },
+	{ 0x4ae, "yy" }, { 0x4ba, "hh" }, { 0x4cf, "l" }, { 0x501, "d" }, { 0x51b, "q" },
+	{ 0x51d, "w" }, { 0x1d00, "a..bcd.e..jklm.o" }, { 0x1d18, "p" }, { 0x1d1b, "tu" },
+	{ 0x1d20, "vwz" }, { 0xa730, "fs" },
 };
+/* clang-format on */
 
 static char fold_style(uint32_t c)
 {

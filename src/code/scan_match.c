@@ -1,36 +1,59 @@
 #include "code/scan_match.h"
 
+#include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "code/clean.h"
 #include "code/scan_fold.h"
 
 enum {
+	SLOTS = 4096, /* a power of two */
+	RULES_MAX = 160,
+	RULE_STEPS = 6,
+	PART_MAX = 64, /* bytes of a folded word that are compared */
 	SENTENCE = 4, /* words that the end of a sentence counts for */
 	DENIED = 4, /* words after which a denial no longer holds */
 	SPACED = 24, /* letters of a word that is written with blanks in between */
-	COMPOUND_MAX = 256,
 };
 
-/* A word and its classes, by open addressing; at least half of the slots are free. */
-struct slot {
+/* A set of classes: there are more than 64. */
+__extension__ typedef unsigned __int128 scan_set_t;
+#define CLASS(n) ((scan_set_t)1 << (n))
+
+struct scan_rule {
+	enum scan_kind kind;
+	bool can_be_denied;
+	size_t n;
+	struct {
+		scan_set_t classes;
+		unsigned gap;
+	} steps[RULE_STEPS];
+};
+
+/* A word and its classes, by open addressing. */
+struct scan_slot {
 	struct str word;
-	scan_classes_t classes;
+	scan_set_t classes;
 };
 
-/* Where a rule stands: for each step the last word that it fits, and the byte at which that
- * beginning began. 0: none. */
-struct progress {
-	size_t at[RULE_STEPS], from[RULE_STEPS];
-};
+/* Made of scan_rules.c when the first text is scanned. */
+static struct {
+	struct scan_slot slots[SLOTS];
+	struct scan_rule rules[RULES_MAX];
+	size_t rules_n, used;
+} table;
 
-struct matcher {
-	struct slot *slots;
-	size_t mask, used;
-	/* Of the text that is read: */
+struct scan_matcher {
+	const struct json_val *tool;
 	struct str text;
-	struct progress rules[RULES_MAX];
+	/* Where each rule stands: for each step the last word that it fits, and the byte at which
+	 * that beginning began. 0: none. */
+	struct {
+		size_t at[RULE_STEPS], from[RULE_STEPS];
+	} rules[RULES_MAX];
 	size_t at; /* number of the last word, from SENTENCE */
 	size_t denied; /* number of the last word that denies */
 	bool begins; /* a sentence or line */
@@ -40,106 +63,93 @@ struct matcher {
 };
 
 /* A word of the text, folded. */
-struct part {
+struct scan_part {
 	char p[PART_MAX];
 	size_t n;
 	size_t from, end; /* bytes of the text */
 };
 
-/* ---- words and their classes ---------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
-static struct slot *slot_of(const struct matcher *m, struct str word)
+static struct scan_slot *table_slot(struct str word)
 {
 	uint64_t h = 0xcbf29ce484222325u;
 	size_t i;
 
 	for (i = 0; i < word.n; i++)
 		h = (h ^ (unsigned char)word.p[i]) * 0x100000001b3u;
-	for (i = h & m->mask; m->slots[i].word.p && !str_eq(m->slots[i].word, word);
-	     i = (i + 1) & m->mask)
+	for (i = h % SLOTS; table.slots[i].word.p && !str_eq(table.slots[i].word, word);
+	     i = (i + 1) % SLOTS)
 		;
-	return &m->slots[i];
+	return &table.slots[i];
 }
 
-static void add_word(struct matcher *m, struct str word, scan_classes_t classes)
+static void table_words(const char *at, scan_set_t class)
 {
-	struct slot *slot = slot_of(m, word);
+	for (size_t n; *at; at += n + (at[n] == ' ')) {
+		struct scan_slot *slot;
 
-	if (!slot->word.p && (m->used + 1) * 2 > m->mask)
-		return;
-	m->used += !slot->word.p;
-	slot->word = word;
-	slot->classes |= classes;
-}
-
-static scan_classes_t classes_of(const struct matcher *m, struct str word)
-{
-	return slot_of(m, word)->classes;
-}
-
-static void add_class(struct matcher *m, const struct word_class *c)
-{
-	for (const char *at = c->words; *at;) {
-		size_t n = strcspn(at, " ");
-
-		add_word(m, (struct str){ at, n }, c->bit);
-		at += n + (at[n] == ' ');
+		n = strcspn(at, " ");
+		slot = table_slot((struct str){ at, n });
+		if (!slot->word.p && ++table.used > SLOTS / 2)
+			abort();
+		slot->word = (struct str){ at, n };
+		slot->classes |= class;
 	}
 }
 
-/* Only what can't be an ordinary word: a tool may be called "search". */
-static bool is_distinctive(struct str name)
+/* Of "A|B", up to the end of the step. */
+static scan_set_t table_classes(const char **at)
 {
-	for (size_t i = 1; i + 1 < name.n; i++) {
-		if (strchr("_-.", name.p[i]) || (name.p[i] >= 'A' && name.p[i] <= 'Z' &&
-						 name.p[i - 1] >= 'a' && name.p[i - 1] <= 'z'))
-			return true;
+	scan_set_t set = 0;
+
+	for (size_t n; **at && !strchr(" ;", **at); *at += n + ((*at)[n] == '|')) {
+		size_t i = 0;
+
+		n = strcspn(*at, "| ;");
+		while (i < scan_classes_n && !str_is((struct str){ *at, n }, scan_classes[i].name))
+			i++;
+		if (i == scan_classes_n)
+			abort();
+		set |= CLASS(i);
 	}
-	return false;
+	return set;
 }
 
-struct matcher *matcher_new(const struct scan_tools *known, struct err *e)
+static void table_rules(enum scan_kind kind, const char *at)
 {
-	size_t room = 4096, names = known->own_n + known->others_n;
-	struct matcher *m = calloc(1, sizeof(*m));
+	while (at && *at) {
+		struct scan_rule *r = &table.rules[table.rules_n++];
 
-	while (room < names * 4)
-		room *= 2;
-	if (m)
-		m->slots = calloc(room, sizeof(*m->slots));
-	if (!m || !m->slots) {
-		matcher_free(m);
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
+		if (table.rules_n > RULES_MAX)
+			abort();
+		r->kind = kind;
+		r->can_be_denied = *at == '~';
+		for (at += *at == '~'; *at != ';'; at += *at == ' ') {
+			if (r->n == RULE_STEPS)
+				abort();
+			if (*at >= '0' && *at <= '9') {
+				r->steps[r->n].gap = (unsigned)strtoul(at, (char **)&at, 10);
+				continue;
+			}
+			r->steps[r->n++].classes = table_classes(&at);
+		}
+		at++;
 	}
-	m->mask = room - 1;
+}
+
+static void table_make(void)
+{
+	if (scan_classes_n > SCAN_CLASSES_MAX)
+		abort();
 	for (size_t i = 0; i < scan_classes_n; i++)
-		add_class(m, &scan_classes[i]);
-	for (size_t i = 0; i < known->own_n; i++)
-		matcher_own(m, known->own[i]);
-	for (size_t i = 0; i < known->others_n; i++) {
-		if (is_distinctive(known->others[i]))
-			add_word(m, known->others[i], CLASS_OTHER_TOOL);
-	}
-	return m;
-}
-
-void matcher_free(struct matcher *m)
-{
-	if (!m)
-		return;
-	free(m->slots);
-	free(m);
-}
-
-void matcher_own(struct matcher *m, struct str name)
-{
-	if (is_distinctive(name) && !(classes_of(m, name) & CLASS_OTHER_TOOL))
-		add_word(m, name, CLASS_OWN);
+		table_words(scan_classes[i].words, CLASS(i));
+	for (unsigned kind = 0; kind < SCAN_KINDS; kind++)
+		table_rules((enum scan_kind)kind, scan_rules[kind]);
 }
 
 /* The word, or without the ending of a plural, of a past or of an -ing. */
-static scan_classes_t stem_classes(const struct matcher *m, struct str w)
+static scan_set_t stem_classes(struct str w)
 {
 	static const struct {
 		const char *ending;
@@ -150,7 +160,7 @@ static scan_classes_t stem_classes(const struct matcher *m, struct str w)
 		{ "ed", 2, "" },   { "d", 1, "" },	{ "ing", 3, "" },
 		{ "ing", 3, "e" }, { "ying", 4, "ie" }, { "ly", 2, "" },
 	};
-	scan_classes_t c = classes_of(m, w);
+	scan_set_t set = table_slot(w)->classes;
 	char text[PART_MAX + 2];
 
 	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
@@ -158,13 +168,13 @@ static scan_classes_t stem_classes(const struct matcher *m, struct str w)
 			continue;
 		memcpy(text, w.p, w.n - forms[i].cut);
 		strcpy(text + w.n - forms[i].cut, forms[i].more);
-		c |= classes_of(m, str_of(text));
+		set |= table_slot(str_of(text))->classes;
 	}
-	return c;
+	return set;
 }
 
 /* 1gn0r3 */
-static scan_classes_t leet_classes(const struct matcher *m, struct str w)
+static scan_set_t leet_classes(struct str w)
 {
 	static const char digits[] = "0134578", letters[] = "oieastb";
 	char text[PART_MAX];
@@ -177,71 +187,60 @@ static scan_classes_t leet_classes(const struct matcher *m, struct str w)
 		digit = digit || d;
 		text[i] = d ? letters[d - digits] : w.p[i];
 	}
-	return letter && digit && w.n > 3 ? stem_classes(m, (struct str){ text, w.n }) : 0;
+	return letter && digit && w.n > 3 ? stem_classes((struct str){ text, w.n }) : 0;
 }
 
 /* ---- rules ---------------------------------------------------------------------------------- */
 
-static void advance(struct matcher *m, size_t r, scan_classes_t classes, size_t from, size_t end)
+/* A word of these classes stands at m->at. */
+static void match_take(struct scan_matcher *m, scan_set_t set, size_t from, size_t end)
 {
-	const struct rule *rule = &scan_rules[r];
-	struct progress *p = &m->rules[r];
+	for (size_t i = 0; set && i < table.rules_n; i++) {
+		const struct scan_rule *r = &table.rules[i];
+		size_t *at = m->rules[i].at, *begun = m->rules[i].from;
 
-	for (size_t k = RULE_STEPS; k-- > 0;) {
-		const struct rule_step *s = &rule->steps[k];
-		bool last = k + 1 == RULE_STEPS || !rule->steps[k + 1].words;
-
-		if (!(classes & s->words))
-			continue;
-		if (k > 0 &&
-		    (!p->at[k - 1] || m->at <= p->at[k - 1] || m->at - p->at[k - 1] > s->gap + 1))
-			continue;
-		if (k == 0 && rule->can_be_denied && m->denied && m->at - m->denied <= DENIED)
-			continue;
-		p->at[k] = m->at;
-		p->from[k] = k > 0 ? p->from[k - 1] : from;
-		if (last && !m->ret[rule->kind].p)
-			m->ret[rule->kind] = (struct str){ m->text.p + p->from[k],
-							   end - p->from[k] };
+		for (size_t k = r->n; k-- > 0;) {
+			if (!(set & r->steps[k].classes) ||
+			    (k > 0 ? !at[k - 1] || m->at <= at[k - 1] ||
+					     m->at - at[k - 1] > r->steps[k].gap + 1
+				   : r->can_be_denied && m->denied && m->at - m->denied <= DENIED))
+				continue;
+			at[k] = m->at;
+			begun[k] = k > 0 ? begun[k - 1] : from;
+			if (k + 1 == r->n && !m->ret[r->kind].p)
+				m->ret[r->kind] = (struct str){ m->text.p + begun[k],
+								end - begun[k] };
+		}
 	}
-}
-
-static void take(struct matcher *m, scan_classes_t classes, size_t from, size_t end)
-{
-	if (!classes)
-		return;
-	for (size_t r = 0; r < scan_rules_n; r++)
-		advance(m, r, classes, from, end);
-	if (classes & CLASS_EVEN_NOT)
+	if (set & CLASS(SCAN_DESPITE))
 		m->denied = 0;
-	if (classes & CLASS_NOT)
+	if (set & CLASS(SCAN_NOT))
 		m->denied = m->at;
 }
 
 /* The same for something that begins where the next word does. */
-static void take_next(struct matcher *m, scan_classes_t classes, size_t from, size_t end)
+static void match_take_next(struct scan_matcher *m, scan_set_t set, size_t from, size_t end)
 {
 	m->at++;
-	take(m, classes, from, end);
+	match_take(m, set, from, end);
 	m->at--;
 }
 
 /* ---- words of a text ------------------------------------------------------------------------ */
 
-static void end_spaced(struct matcher *m)
+static void match_end_spaced(struct scan_matcher *m)
 {
-	struct str word = { m->spaced, m->spaced_n };
-
 	if (m->spaced_n >= 4)
-		take(m, stem_classes(m, word), m->spaced_from, m->spaced_end);
+		match_take(m, stem_classes((struct str){ m->spaced, m->spaced_n }), m->spaced_from,
+			   m->spaced_end);
 	m->spaced_n = 0;
 }
 
 /* "i g n o r e": letters that stand alone, one character apart, are a word too. */
-static void take_spaced(struct matcher *m, const struct part *w)
+static void match_spaced(struct scan_matcher *m, const struct scan_part *w)
 {
 	if (w->n != 1 || (m->spaced_n && w->from > m->spaced_end + 1))
-		end_spaced(m);
+		match_end_spaced(m);
 	if (w->n != 1 || m->spaced_n == SPACED)
 		return;
 	if (!m->spaced_n)
@@ -250,117 +249,23 @@ static void take_spaced(struct matcher *m, const struct part *w)
 	m->spaced_end = w->end;
 }
 
-static bool is_label(struct str w)
-{
-	static const char *const labels[] = { "system", "assistant", "developer", "admin", "ai" };
-
-	for (size_t i = 0; i < ARRAY_LEN(labels); i++) {
-		if (str_is(w, labels[i]))
-			return true;
-	}
-	return false;
-}
-
-static void take_part(struct matcher *m, const struct part *w)
+static void match_part(struct scan_matcher *m, struct scan_part *w)
 {
 	struct str word = { w->p, w->n };
-	scan_classes_t classes;
+	scan_set_t set;
 
-	m->at++;
-	classes = stem_classes(m, word);
-	if (!classes)
-		classes = leet_classes(m, word);
-	if (m->begins && w->end < m->text.n && m->text.p[w->end] == ':' && is_label(word))
-		classes |= CLASS_LABEL;
-	m->begins = false;
-	take(m, classes, w->from, w->end);
-	take_spaced(m, w);
-}
-
-static bool joins(char c)
-{
-	return c == '_' || c == '-' || c == '.' || c == '/';
-}
-
-/* A name such as send_email, before its parts. */
-static void take_compound(struct matcher *m, size_t from, size_t end)
-{
-	struct str name = { m->text.p + from, end - from };
-	scan_classes_t classes;
-	bool snake;
-
-	while (name.n && joins(name.p[name.n - 1]))
-		name.n--;
-	if (!is_distinctive(name) || name.n > COMPOUND_MAX)
+	if (w->n == 0)
 		return;
-	classes = classes_of(m, name) & (CLASS_OTHER_TOOL | CLASS_OWN);
-	snake = memchr(name.p, '_', name.n) && !memchr(name.p, '/', name.n) &&
-		!memchr(name.p, '.', name.n);
-	if (!classes && snake)
-		classes = CLASS_SOME_TOOL;
-	if (classes & CLASS_OWN)
-		classes = CLASS_OWN;
-	take_next(m, classes, from, from + name.n);
-}
-
-/* Files that nothing but their owner's programs should read. */
-static const char *const secret_paths[] = {
-	"~/.ssh",
-	".ssh/",
-	"id_rsa",
-	"id_ed25519",
-	"id_ecdsa",
-	"authorized_keys",
-	"~/.aws",
-	".aws/credentials",
-	"~/.config/gcloud",
-	"~/.kube",
-	".kube/config",
-	"~/.netrc",
-	".netrc",
-	"~/.npmrc",
-	"~/.pypirc",
-	"~/.gnupg",
-	"~/.docker/config",
-	"/etc/passwd",
-	"/etc/shadow",
-	"~/.env",
-	".env",
-	"~/.bash_history",
-	".bash_history",
-	"~/.zsh_history",
-	"~/.git-credentials",
-	".git-credentials",
-	"mcp.json",
-	"~/.cursor",
-	"~/.claude",
-	"claude_desktop_config",
-	"credentials.json",
-	"wallet.dat",
-	"secrets.yaml",
-	"secrets.json",
-	"login.keychain",
-	"/proc/self/environ",
-	"process.env",
-	"~/.config",
-	"~/.codex",
-	".pem",
-	"/.dockerenv",
-};
-
-bool scan_begins(struct str text, size_t at, const char *low)
-{
-	size_t n = strlen(low);
-
-	if (n > text.n - at)
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		char c = text.p[at + i];
-
-		if ((c >= 'A' && c <= 'Z' ? c + 32 : c) != low[i])
-			return false;
-	}
-	return true;
+	m->at++;
+	set = stem_classes(word);
+	if (!set)
+		set = leet_classes(word);
+	if (!m->begins || w->end >= m->text.n || m->text.p[w->end] != ':')
+		set &= ~CLASS(SCAN_LABEL);
+	m->begins = false;
+	match_take(m, set, w->from, w->end);
+	match_spaced(m, w);
+	w->n = 0;
 }
 
 static bool is_word_char(char c)
@@ -368,52 +273,81 @@ static bool is_word_char(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
+/* A name such as send_email, before its parts. Returns where it ends. */
+static size_t match_name(struct scan_matcher *m, size_t from)
+{
+	const struct json_val *own = json_get(json_get(m->tool, "inputSchema"), "properties");
+	size_t end = from, n;
+	struct str name;
+
+	while (end < m->text.n &&
+	       (is_word_char(m->text.p[end]) || (m->text.p[end] && strchr("_-./", m->text.p[end]))))
+		end++;
+	for (n = end - from; n > 0 && !is_word_char(m->text.p[from + n - 1]);)
+		n--;
+	name = (struct str){ m->text.p + from, n };
+	if (n > 0 && memchr(name.p, '_', n) && !memchr(name.p, '/', n) && !memchr(name.p, '.', n) &&
+	    !str_eq(name, json_str(json_get(m->tool, "name"))) && !json_get_str(own, name))
+		match_take_next(m, CLASS(SCAN_TOOLNAME), from, from + n);
+	return end;
+}
+
+/* Files that nothing but their owner's programs should read. */
+/* clang-format off */
+static const char *const secret_paths[] = {
+	"~/.ssh", ".ssh/", "id_rsa", "id_ed25519", "id_ecdsa", "authorized_keys", "~/.aws",
+	".aws/credentials", "~/.config/gcloud", "~/.kube", ".kube/config", "~/.netrc",
+	".netrc", "~/.npmrc", "~/.pypirc", "~/.gnupg", "~/.docker/config", "/etc/passwd",
+	"/etc/shadow", "~/.env", ".env", "~/.bash_history", ".bash_history",
+	"~/.zsh_history", "~/.git-credentials", ".git-credentials", "mcp.json", "~/.cursor",
+	"~/.claude", "claude_desktop_config", "credentials.json", "wallet.dat",
+	"secrets.yaml", "secrets.json", "login.keychain", "/proc/self/environ",
+	"process.env", "~/.config", "~/.codex", ".pem", "/.dockerenv",
+};
+/* clang-format on */
+
+bool scan_begins(struct str text, size_t at, const char *low)
+{
+	size_t n = strlen(low);
+
+	return n <= text.n - at && strncasecmp(text.p + at, low, n) == 0;
+}
+
 /* Paths and addresses, where neither a word nor a number stands before. */
-static void take_path(struct matcher *m, size_t at)
+static void match_path(struct scan_matcher *m, size_t at)
 {
 	bool inside = at > 0 && is_word_char(m->text.p[at - 1]);
 	char c = m->text.p[at];
 
 	if (c == '@' && inside && at + 1 < m->text.n && is_word_char(m->text.p[at + 1]))
-		take_next(m, CLASS_PLACE, at, at + 1);
+		match_take_next(m, CLASS(SCAN_PLACE), at, at + 1);
 	if (inside || !strchr("~./iaIAhHmMcCwWsSlLpP", c))
 		return;
 	if (scan_begins(m->text, at, "https://") || scan_begins(m->text, at, "http://"))
-		take_next(m, CLASS_PLACE, at, at + 7);
+		match_take_next(m, CLASS(SCAN_PLACE), at, at + 7);
 	for (size_t i = 0; i < ARRAY_LEN(secret_paths); i++) {
 		const char *p = secret_paths[i];
 		size_t end = at + strlen(p);
 
-		if ((p[0] != c && p[0] != c + 32) || !scan_begins(m->text, at, p))
-			continue;
-		if (end < m->text.n && is_word_char(m->text.p[end]) &&
-		    !strchr("/", p[end - at - 1]))
-			continue;
-		take_next(m, CLASS_FILE, at, end);
-		return;
+		if ((p[0] == c || p[0] == c + 32) && scan_begins(m->text, at, p) &&
+		    (end == m->text.n || !is_word_char(m->text.p[end]) || p[end - at - 1] == '/')) {
+			match_take_next(m, CLASS(SCAN_FILE), at, end);
+			return;
+		}
 	}
 }
 
-/* The end of a name's characters: letters of any script, and what joins them. */
-static size_t compound_end(struct str text, size_t at)
+void scan_match(struct str text, const struct json_val *tool, struct str ret[SCAN_KINDS])
 {
-	while (at < text.n && (is_word_char(text.p[at]) || joins(text.p[at])))
-		at++;
-	return at;
-}
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct scan_matcher m = {
+		.tool = tool, .text = text, .at = SENTENCE, .begins = true, .ret = ret
+	};
+	struct scan_part w = { .n = 0 };
+	size_t name = 0, lines = 0;
 
-void matcher_run(struct matcher *m, struct str text, struct str ret[SCAN_KINDS])
-{
-	struct part w = { .n = 0 };
-	size_t compound = 0, lines = 0;
-
-	memset(m->rules, 0, sizeof(m->rules));
+	pthread_once(&once, table_make);
 	memset(ret, 0, SCAN_KINDS * sizeof(*ret));
-	m->text = text;
-	m->ret = ret;
-	m->at = SENTENCE;
-	m->denied = m->spaced_n = 0;
-	m->begins = true;
 	for (size_t at = 0; at < text.n;) {
 		size_t from = at;
 		uint32_t c = clean_char(text, &at);
@@ -421,34 +355,28 @@ void matcher_run(struct matcher *m, struct str text, struct str ret[SCAN_KINDS])
 
 		if (f == 0 || c == '\'' || c == 0x2019)
 			continue;
-		take_path(m, from);
+		match_path(&m, from);
 		if (f != ' ') {
 			if (w.n == 0)
 				w.from = from;
-			if (w.n == 0 && from >= compound && is_word_char(text.p[from])) {
-				compound = compound_end(text, from);
-				take_compound(m, from, compound);
-			}
+			if (w.n == 0 && from >= name && is_word_char(text.p[from]))
+				name = match_name(&m, from);
 			if (w.n < PART_MAX)
 				w.p[w.n++] = f;
 			w.end = at;
 			lines = 0;
 			continue;
 		}
-		if (w.n)
-			take_part(m, &w);
-		w.n = 0;
-		lines = c == '\n' ? lines + 1 : lines;
-		if (c == '\n')
-			m->begins = true;
+		match_part(&m, &w);
+		lines += c == '\n';
+		m.begins = m.begins || c == '\n';
 		if (((c == '.' || c == '!' || c == '?' || c == ';') && at < text.n &&
 		     strchr(" \n\t\r\"')*", text.p[at])) ||
 		    (c == '\n' && lines == 2)) {
-			m->at += SENTENCE;
-			m->begins = true;
+			m.at += SENTENCE;
+			m.begins = true;
 		}
 	}
-	if (w.n)
-		take_part(m, &w);
-	end_spaced(m);
+	match_part(&m, &w);
+	match_end_spaced(&m);
 }

@@ -94,7 +94,7 @@ static int pins_warned(const struct upstream *u, struct upstream_tool *t, struct
 		return 0;
 	if (!a)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	if (!doc || scan_tool(json_root(doc), &(struct scan_tools){ .own_n = 0 }, a, &found, e) < 0)
+	if (!doc || scan_tool(json_root(doc), a, &found, e) < 0)
 		return -1;
 	t->pin = found.n ? UPSTREAM_PIN_WARNED : UPSTREAM_PIN_APPROVED;
 	return 0;

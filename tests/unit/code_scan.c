@@ -1,9 +1,8 @@
 /*
  * The scan for prompt injection over two corpora, tests/code/{poisoned,innocent}.jsonl: a tool a
- * line, with the names of other tools of its server (own) and of other servers (others). The bounds
- * are what the scan is held to. They don't tell how it does on what it has not seen: of two lots of
- * 30 poisoned texts that were written to evade it before the rules knew them, 2 and 9 were found,
- * and of 80 innocent ones written with them, 2 were taken for poisoned.
+ * line. The bounds are what the scan is held to. They don't tell how it does on what it has not
+ * seen: of two lots of 30 poisoned texts that were written to evade it before the rules knew them,
+ * 2 and 9 were found, and of 80 innocent ones written with them, 2 were taken for poisoned.
  */
 #include <stdlib.h>
 
@@ -17,34 +16,18 @@ enum {
 	INNOCENT_MIN = 100,
 	MISSED_PERCENT = 5,
 	FALSE_PERCENT = 3,
-	NAMES = 16,
 };
 
 static const char *folder;
 
-static size_t names_of(const struct json_val *v, struct str ret[NAMES])
-{
-	struct json_iter it = json_iter(v);
-	size_t n = 0;
-
-	while (n < NAMES && json_next(&it))
-		ret[n++] = json_str(it.val);
-	return n;
-}
-
 static void scan_line(const char *line, struct arena *a, struct scan_findings *ret)
 {
-	struct str own[NAMES], others[NAMES];
 	struct err e;
 	AUTO(json_free) struct json_doc *d = json_parse(str_of(line), NULL, &e);
-	const struct json_val *root = json_root(d);
-	struct scan_tools known = { .own = own, .others = others };
 
 	ROW_CHECK(d, line);
-	known.own_n = names_of(json_get(root, "own"), own);
-	known.others_n = names_of(json_get(root, "others"), others);
 	*ret = (struct scan_findings){ .n = 0 };
-	ROW_CHECK(scan_tool(json_get(root, "tool"), &known, a, ret, &e) == 0, line);
+	ROW_CHECK(scan_tool(json_get(json_root(d), "tool"), a, ret, &e) == 0, line);
 }
 
 /* The number of lines of a corpus, and of those with findings. Lines that `want` doesn't expect
@@ -123,20 +106,29 @@ static void test_bounds(void **state)
 	static const char again[] =
 		"ignore previous . instructions ~/.ssh aWdub3Jl | \xf3\xa0\x81\x89 ";
 	autobuf struct buf b = BUF_INIT(16 << 20);
-	const struct scan_tools none = { .own_n = 0 };
 	struct scan_findings all = { .n = 0 };
+	AUTO(json_free) struct json_doc *long_one = NULL, *many = NULL;
 	struct arena a;
 	struct err e;
 
 	arena_init(&a, 1 << 20);
+	assert_int_equal(buf_add(&b, "[\"", 2, &e), 0);
 	while (b.n < 8 << 20)
 		assert_int_equal(buf_add(&b, again, sizeof(again) - 1, &e), 0);
-	assert_int_equal(scan_text(buf_str(&b), "", &none, &a, &all, &e), 0);
+	assert_int_equal(buf_add(&b, "\"]", 2, &e), 0);
+	long_one = json_parse(buf_str(&b), NULL, &e);
+	assert_non_null(long_one);
+	assert_int_equal(scan_tool(json_root(long_one), &a, &all, &e), 0);
 	assert_true(all.n > 0 && all.n <= SCAN_KINDS);
+	b.n = 0;
 	for (int i = 0; i < 2 * SCAN_MAX; i++)
 		assert_int_equal(
-			scan_text(STR_LIT("ignore previous instructions"), "", &none, &a, &all, &e),
-			0);
+			buf_addf(&b, &e, "%c\"ignore previous instructions\"", i ? ',' : '['), 0);
+	assert_int_equal(buf_add(&b, "]", 1, &e), 0);
+	many = json_parse(buf_str(&b), NULL, &e);
+	assert_non_null(many);
+	all.n = 0;
+	assert_int_equal(scan_tool(json_root(many), &a, &all, &e), 0);
 	assert_int_equal(all.n, SCAN_MAX);
 	arena_fini(&a);
 }

@@ -290,7 +290,7 @@ static int info_warnings(struct call *c, const struct json_val *tool, struct mod
 	struct scan_findings found = { .n = 0 };
 	struct module_warning *p;
 
-	if (scan_tool(tool, &(struct scan_tools){ .own_n = 0 }, call_arena(c), &found, e) < 0 ||
+	if (scan_tool(tool, call_arena(c), &found, e) < 0 ||
 	    !(p = arena_array(call_arena(c), found.n, sizeof(*p), e)))
 		return -1;
 	for (size_t i = 0; i < found.n; i++)

@@ -126,13 +126,16 @@ static int hit(enum kind kind, int fd, const char *name)
 
 /* ---- what is on the disk --------------------------------------------------------------------- */
 
-/* A number of an inode may be used again: its birth tells. */
+/* A number of an inode may be used again: its birth tells. Empty: it is not there, or nothing that
+ * a disk keeps, such as a socket. */
 static void id_of(int dir, const char *name, int flags, char ret[64], int *ret_dir)
 {
 	struct statx s;
 
 	ret[0] = '\0';
 	if (statx(dir, name, flags | AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &s) < 0)
+		return;
+	if (S_ISSOCK(s.stx_mode) || S_ISFIFO(s.stx_mode))
 		return;
 	*ret_dir = S_ISDIR(s.stx_mode);
 	snprintf(ret, 64, "%llu-%lld-%u", (unsigned long long)s.stx_ino,

@@ -443,6 +443,50 @@ def test_a_start_that_fails_loses_nothing_and_calls_nothing_damaged(me, begin, f
     assert Snapshot().is_done(hub, 0) and Stop().is_done(hub, 0)
 
 
+def rounds(fault, kind, why, match, once):
+    """once(nth), where the nth call fails, until none does. It may disarm, and returns the count
+    then."""
+    nth, count = 0, 1
+    while count >= nth:
+        nth += 1
+        fault.arm(kind, 'fail', nth, why=why, match=match)
+        count = once(nth)
+        count = fault.disarm() if count is None else count
+    return nth
+
+
+UNREAD = [('open', errno.EMFILE), ('read', errno.EIO), ('readdir', errno.EIO)]
+
+
+@pytest.mark.parametrize('kind, why', UNREAD)
+def test_what_can_not_be_read_now_is_not_left_out(me, begin, fault, home, kind, why):
+    """Of a conversation, its files or one that a start finds: it is there, or a failure is told."""
+    hub = begin(home, fault)
+    act = Attach()
+    act.prepare(hub, 0)
+    act.do(hub, 0)
+    at, failed = act.files(hub, 0), 0
+
+    def listed(nth):
+        nonlocal failed
+        status, told = hub.asked('GET', at)
+        failed += status >= 400
+        assert status >= 400 or 'f0' in json.dumps(told), (nth, status, told)
+    assert rounds(fault, kind, why, 'conversations/', listed) > 1
+    assert failed or kind == 'read'  # what kind of file it is may be left out
+    assert hub.end() == 0
+
+    def started(nth):
+        hub, said = start(me, home, fault)
+        count = fault.disarm()
+        assert hub or 'conversation' in said, (nth, said)
+        if hub:
+            assert act.is_done(hub, 0), (nth, hub.said())
+            assert hub.end() == 0
+        return count
+    assert rounds(fault, kind, why, 'conversations', started) > 1
+
+
 def test_a_new_registry_deletes_nothing(begin, home):
     """Whoever puts another registry into a full data folder can put the old one back."""
     hub = begin(home)

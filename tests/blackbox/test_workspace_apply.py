@@ -17,6 +17,7 @@ import pytest
 
 from client import until
 from soak import soak
+from test_faults import Fault, library  # noqa: F401 (library is a fixture)
 from test_hub_cli import FAILED, Hub as Cli
 
 ROUNDS = soak(200)  # of each of two users
@@ -248,6 +249,31 @@ def test_only_what_the_base_had_is_removed(hub):
     assert sorted(tree(src)) == [b'f', b'new']
     hub.applied('base', src, '--undo')
     assert sorted(tree(src)) == [b'f', b'g', b'new']
+
+
+def test_what_can_not_be_looked_at_is_not_passed_over(hub, library):  # noqa: F811
+    """Each call that looks at something in the folder fails once: then the apply fails, or nothing
+    is left that it was to remove."""
+    name = 'blind'
+    first = hub.revision(name, f'{name}-src', {'f': '1\n', 'g': '1\n', 'd/g': '1\n', 'd/f': '1\n'})
+    second = hub.revision(name, f'{name}-src', {'f': '1\n', 'd/f': '1\n'})
+    dst = hub.folder(f'{name}-dst')
+    place = hub.folder(f'{name}-place')
+    fault = Fault(shutil.copy(library, place), dst, place)
+    count, nth, failed = 1, 0, 0
+    while count >= nth:
+        nth += 1
+        hub.applied(name, dst, '-r', first)
+        with fault.armed(('open', 'look'), 'fail', nth):
+            done = hub.apply(name, dst, '--yes', '-r', second, env={**hub.env, **fault.env})
+        count = fault.count
+        failed += done.returncode != 0
+        if done.returncode:
+            assert count >= nth, done
+            hub.applied(name, dst, '-r', second)
+        left = {one for one in tree(dst) if not one.startswith(b'.holt-apply-')}
+        assert left == {b'd', b'd/f', b'f'}, (nth, done)
+    assert failed > 3
 
 
 def test_the_base_has_gone(hub):

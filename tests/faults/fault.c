@@ -21,10 +21,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum kind { OPEN, READ, WRITE, SYNC, RENAME, UNLINK, MKDIR, READDIR, LINK, TRUNCATE };
+enum kind { OPEN, READ, WRITE, SYNC, RENAME, UNLINK, MKDIR, READDIR, LINK, TRUNCATE, LOOK };
 enum mode { FAIL, DONE, KILL_BEFORE, KILL_AFTER }; /* DONE: it is done, and yet fails */
 
 struct plan {
@@ -293,6 +294,32 @@ OPENS(open, AT_FDCWD, (const char *path, int flags, ...), path, flags)
 OPENS(open64, AT_FDCWD, (const char *path, int flags, ...), path, flags)
 OPENS(openat, at, (int at, const char *path, int flags, ...), at, path, flags)
 OPENS(openat64, at, (int at, const char *path, int flags, ...), at, path, flags)
+
+/* Looks at what a name is: fstatat(), and openat2(), which has no function. */
+#define LOOKS(name, stat)                                                                          \
+	int name(int at, const char *path, struct stat *ret, int flags)                            \
+	{                                                                                          \
+		REAL(name);                                                                        \
+		CALL(LOOK, at, path, int, real(at, path, ret, flags));                             \
+	}
+LOOKS(fstatat, stat)
+LOOKS(fstatat64, stat64)
+
+long syscall(long number, ...)
+{
+	long a[6];
+	va_list ap;
+	REAL(syscall);
+
+	va_start(ap, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	if (number == SYS_openat2)
+		CALL(LOOK, (int)a[0], (const char *)a[1], long,
+		     real(number, a[0], a[1], a[2], a[3], a[4], a[5]));
+	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
 
 #define FD(name, kind, type, args, ...)                                                            \
 	type name args                                                                             \

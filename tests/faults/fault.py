@@ -12,7 +12,7 @@ import subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KINDS = ('open', 'read', 'write', 'sync', 'rename', 'unlink', 'mkdir', 'readdir', 'link',
-         'truncate')
+         'truncate', 'look')
 CHANGES = ('write', 'sync', 'rename', 'unlink', 'mkdir', 'link', 'truncate')
 MODES = ('fail', 'done', 'kill_before', 'kill_after')
 PLAN = struct.Struct('7i64s')

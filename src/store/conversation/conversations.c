@@ -428,7 +428,7 @@ static int conversations_load(struct conversations *c, conversation_lost_fn on_l
 			  ? NULL
 			  : conversation_load(c, c->dir, str_of(f.entry->d_name), &why);
 		/* one that only can't be read now would be missing until the next start */
-		if (!v && why.code == ERR_IO)
+		if (!v && (why.code == ERR_IO || why.code == ERR_LIMIT))
 			v = conversation_load(c, c->dir, str_of(f.entry->d_name), &why);
 		if (v)
 			list_add(c, v);

@@ -101,6 +101,17 @@ def hub(me, tmp_path_factory):
     before.check()
 
 
+def test_what_the_hub_runs_on(hub):
+    """Names, numbers and paths of the machine are for who administers it."""
+    details = {'hostname', 'pid', 'executable', 'working_dir', 'data_dir', 'sessions_dir',
+               'config_file'}
+    admin = as_bearer(hub, key(hub, 'reads-all', ['read', 'admin'])).call('GET', '/api/runtime')
+    told = hub.alice.call('GET', '/api/runtime')
+    assert set(admin) >= details and admin['pid'] == hub.proc.pid
+    assert not set(told) & details and told['os'] == 'linux', told
+    hub.call('DELETE', '/v1/keys/reads-all')
+
+
 NO_TALK = '20000101-000000-00000000'
 
 

@@ -139,13 +139,15 @@ struct runtime_view {
 	struct str os, arch, hostname, executable, working_dir, version, data_dir, sessions_dir,
 		config_file;
 	uint64_t num_cpu, pid;
+	bool has_pid;
 };
 static const struct field runtime_fields[] = {
 	FIELD(V, os, .flags = FIELD_REQUIRED, .doc = "Operating system: linux."),
 	FIELD(V, arch, .flags = FIELD_REQUIRED, .doc = "Architecture of the processor."),
 	FIELD(V, num_cpu, .flags = FIELD_REQUIRED, .doc = "Number of processors."),
-	FIELD(V, hostname, .flags = FIELD_REQUIRED, .doc = "Host name of the machine."),
-	FIELD(V, pid, .flags = FIELD_REQUIRED, .doc = "Process id of the hub."),
+	/* The rest is for who administers the hub, and for agents that may look at it. */
+	FIELD(V, hostname, .doc = "Host name of the machine."),
+	FIELD(V, pid, .has = FIELD_HAS(V, has_pid), .doc = "Process id of the hub."),
 	FIELD(V, executable, .doc = "Path of the hub's program."),
 	FIELD(V, working_dir, .doc = "Working directory of the hub."),
 	FIELD(V, version, .flags = FIELD_REQUIRED, .doc = "Version of Holt."),
@@ -155,6 +157,16 @@ static const struct field runtime_fields[] = {
 };
 #undef V
 static const struct field_table runtime_table = FIELD_TABLE(struct runtime_view, runtime_fields);
+
+/* A key without admin has no use for what the machine is called and where its files are. */
+static bool runtime_is_for(struct call *c, const struct info_request *q)
+{
+	struct conversation_caller who;
+	struct err e;
+
+	return call_principal(c)->scopes & KEY_ADMIN ||
+	       (conversation_caller(c, q->session_id, &who, &e) == 0 && who.me);
+}
 
 static void runtime_run(struct call *c, const void *request)
 {
@@ -170,11 +182,16 @@ static void runtime_run(struct call *c, const void *request)
 		call_fail(c, &e);
 		return;
 	}
-	n = readlink("/proc/self/exe", executable, sizeof(executable));
 	view.arch = str_of(name.machine);
-	view.hostname = str_of(name.nodename);
 	view.num_cpu = (uint64_t)get_nprocs();
+	if (!runtime_is_for(c, request)) {
+		call_answer(c, &view);
+		return;
+	}
+	n = readlink("/proc/self/exe", executable, sizeof(executable));
+	view.hostname = str_of(name.nodename);
 	view.pid = (uint64_t)getpid();
+	view.has_pid = true;
 	view.executable = n > 0 ? (struct str){ executable, (size_t)n } : STR_NONE;
 	view.working_dir = str_of(getcwd(folder, sizeof(folder)));
 	view.sessions_dir = view.data_dir = str_of(talks_path(all));

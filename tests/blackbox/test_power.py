@@ -20,8 +20,9 @@ PASSING = ('new', '.new', 'warden', 'registry.db', 'plan')
 
 
 def chosen(points, chance):
+    """The first one always: an act that stops halfway does so behind the most of its calls."""
     points = list(points)
-    return points if FULL else chance.sample(points, min(len(points), 1 + len(points) // 40))
+    return points if FULL else [points[0], *chance.sample(points[1:], len(points) // 40)]
 
 
 class Life:

@@ -129,6 +129,62 @@ def test_audit_log(begin, disk):
     assert '"event":"gap"' in done.stdout and '"count":1' in done.stdout, done
 
 
+# What verbs write below HOLT_HOME, and to a target on the same disk. In this order: each would do
+# something with room.
+WRITES = (
+    'run --secret known -- true', 'up -n c', 'exec -d b true', 'fork b', 'stop b',
+    'snapshot create b', 'snapshot restore {snapshot}', 'snapshot export {snapshot} {home}/out',
+    'ws create c', 'ws import w {tree}', 'ws export w {home}/out', 'ws fork w v',
+    'secret set one', 'auth keys create --name k --scopes read', 'images import {tree} x',
+    'build -t x {tree}', 'cp b:/workspace/f {home}/out', 'conversations new', 'net allow b a.test',
+    'config show', 'inspect b', 'down b',
+)
+
+
+def test_each_verb_says_which_disk_is_full(disk):
+    """And what helps, whatever part of Holt has met it; so does one whose output goes there."""
+    with open(os.path.join(disk.path, 'config.json'), 'w', encoding='ascii') as f:
+        f.write('{"audit": {"off": true}}')
+    os.chown(f.name, disk.who.uid, disk.who.uid)
+    tree = f'{disk.home}-tree'
+    os.mkdir(tree, 0o755)
+    with open(f'{tree}/f', 'wb') as f:
+        f.write(os.urandom(MIB))
+    with open(f'{tree}/holt.json', 'w', encoding='ascii') as f:
+        f.write('{"run": ["head -c 3000000 /dev/urandom > /workspace/g"]}')
+
+    def holt(*words, given=b'', **more):
+        return disk.run(*words, env={'HOLT_HOME': disk.home}, input=given, **more)
+
+    def made(*words, **more):
+        done = holt(*words, **more)
+        assert done.returncode == 0, done
+        return done.stdout.decode().strip()
+    made('up', '-n', 'b')
+    made('exec', 'b', 'sh', '-c', 'head -c 3000000 /dev/urandom > f')
+    made('secret', 'set', 'known', given=b'a known value')
+    made('ws', 'create', 'w')
+    made('ws', 'import', 'w', tree)
+    snapshot = made('snapshot', 'create', 'b')
+    failed = {}
+    for line in WRITES:
+        disk.fill()
+        done = holt(*line.format(home=disk.home, tree=tree, snapshot=snapshot).split(),
+                    given=b'a secret value')
+        if done.returncode:
+            failed[line] = done.stderr.decode()
+    disk.fill()
+    with open(os.path.join(disk.path, 'filler'), 'ab') as out:
+        failed['to a file'] = holt('help', 'serve', stdout=out).stderr.decode()
+    helps = f"Free space on the host's disk that holds Holt's data folder, {disk.home}, "
+    silent = {line: text for line, text in failed.items() if helps not in text}
+    assert not silent, "\n".join(map(str, silent.items()))
+    assert len(failed) > len(WRITES) / 2, failed  # the others had some room yet
+    disk.empty()
+    made('hub', 'stop')
+    shutil.rmtree(tree)
+
+
 def test_keys_and_secrets(begin, disk):
     """What can't be kept is refused, and what was kept stays as it was."""
     with open(os.path.join(disk.path, 'config.json'), 'w', encoding='ascii') as f:

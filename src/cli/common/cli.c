@@ -1,3 +1,4 @@
+#include "cli/common/home.h"
 #include "cli/common/safe.h"
 #include "cli/common/verb.h"
 
@@ -13,7 +14,7 @@
 /* Holt's own failure: differs from every exit status that is passed on from a command. */
 enum { EXIT_HOLT = 125, FAILURE_MAX = 16 << 10 };
 
-/* What helps, where the table of failures speaks to an agent. */
+/* What helps, where the table of failures speaks to an agent or of another door. */
 static const char *const helps[ERR_CODES] = {
 	[ERR_COMMAND_NOT_FOUND] =
 		"Check the program's name, and that the template has it; a line for the shell is "
@@ -21,12 +22,52 @@ static const char *const helps[ERR_CODES] = {
 	[ERR_TEMPLATE_NOT_FOUND] =
 		"holt images lists the templates beside host; holt images pull NAME gets one from "
 		"a registry, holt images import one from a file, and holt build makes one.",
+	[ERR_SANDBOX_NOT_FOUND] =
+		"Check the name: holt ls lists the sandboxes, holt images the "
+		"templates, holt snapshot the snapshots, holt ws the workspaces, holt secret the "
+		"secrets, holt fs ls the files of a sandbox.",
+	[ERR_PATH_NOT_FOUND] = "Check the path: it is one of this machine, unless a sandbox's name "
+			       "and a colon are in front of it.",
+	[ERR_PATH_DENIED] = "Name a path that you may use, or inside a sandbox its user; HOLT_HOME "
+			    "and XDG_RUNTIME_DIR say where Holt's own folders are.",
+	[ERR_NOT_A_FILE] = "Check the path inside the sandbox with holt fs stat.",
+	[ERR_TOO_LARGE] = "Do it in parts, or with holt cp, which has no bound.",
+	[ERR_CONFLICT] = "Take another name or port, or wait until what the cause names has ended; "
+			 "a paused or stopped sandbox continues with holt resume.",
+	[ERR_DISK_FULL] = "Remove files in the sandbox (holt fs rm), or make one with more --disk.",
+	[ERR_PIDS_FULL] =
+		"End programs in the sandbox (holt ps lists them), or make one with more --pids.",
+	[ERR_MEMORY_FULL] =
+		"End programs or remove files in the sandbox, or make one with more --memory.",
+	[ERR_GUEST] =
+		"Its processes and files are gone; remove it with holt down, and make a new one.",
 };
+
+/* Here the disk may be named. */
+static const char *help_for_full(bool images)
+{
+	static char text[PATH_MAX + 256];
+	char home[PATH_MAX];
+	struct err ignored;
+
+	if (home_where("", home, &ignored) < 0)
+		return err_info(ERR_STORE_FULL)->remediation;
+	home[strlen(home) - 1] = '\0';
+	snprintf(text, sizeof(text),
+		 "Free space on the host's disk that holds Holt's data folder, %s, %s, then try "
+		 "again; running sandboxes are not affected.",
+		 home,
+		 images ? "for example with holt images prune and holt images rm"
+			: "or what the cause names");
+	return text;
+}
 
 static const char *help_for(enum err_code code)
 {
 	const char *help = code < ERR_CODES ? helps[code] : NULL;
 
+	if (code == ERR_STORE_FULL || code == ERR_IMAGE_DISK)
+		return help_for_full(code == ERR_IMAGE_DISK);
 	return help ? help : err_info(code)->remediation;
 }
 
@@ -95,8 +136,10 @@ int cli_flush(struct err *e)
 	clearerr(stdout);
 	if (!has_reader())
 		return 128 + SIGPIPE;
-	err_set(e, ERR_IO, "standard output: %s",
-		failed ? strerror(failed) : "could not write all output");
+	if (failed)
+		err_sys(e, failed, "standard output");
+	else
+		err_set(e, ERR_IO, "standard output: could not write all output");
 	return EXIT_HOLT;
 }
 

@@ -69,27 +69,10 @@ static const struct {
 	{ "exec_timeout", ERR_TIMEOUT },
 };
 
-/* What helps, where the table of failures speaks to an agent or of another door. */
+/* What helps, where a failure is of the hub. */
 static const char *const helps[ERR_CODES] = {
-	[ERR_SANDBOX_NOT_FOUND] =
-		"Check the name: holt ls lists the sandboxes, holt images the "
-		"templates, holt snapshot the snapshots, holt ws the workspaces, holt secret the "
-		"secrets, holt fs ls the files of a sandbox.",
-	[ERR_PATH_NOT_FOUND] = "Check the path: it is one of this machine, unless a sandbox's name "
-			       "and a colon are in front of it.",
-	[ERR_NOT_A_FILE] = "Check the path inside the sandbox with holt fs stat.",
-	[ERR_TOO_LARGE] = "Do it in parts, or keep the data in the sandbox.",
 	[ERR_UNAUTHORIZED] = "The hub at that socket has another token than this data folder "
 			     "(HOLT_HOME).",
-	[ERR_CONFLICT] = "Take another name or port, or wait until what the cause names has ended; "
-			 "a paused sandbox continues with holt resume.",
-	[ERR_DISK_FULL] = "Remove files in the sandbox (holt fs rm), or make one with more --disk.",
-	[ERR_PIDS_FULL] =
-		"End programs in the sandbox (holt ps lists them), or make one with more --pids.",
-	[ERR_MEMORY_FULL] =
-		"End programs or remove files in the sandbox, or make one with more --memory.",
-	[ERR_GUEST] =
-		"Its processes and files are gone; remove it with holt down, and make a new one.",
 	[ERR_STORE_LOCKED] = "holt hub status tells of it, and holt hub stop ends it.",
 	[ERR_UNSUPPORTED] = "Do what the cause names, or do without; holt doctor tells what this "
 			    "host lacks.",
@@ -108,7 +91,7 @@ int hub_link_fail(const struct err *e)
 	return err_info(e->code)->exit;
 }
 
-/* Which limit of a sandbox it was. */
+/* Which limit of a sandbox it was, or that the host's disk is full. */
 static enum err_code limit_of(struct str dimension)
 {
 	static const struct {
@@ -118,6 +101,7 @@ static enum err_code limit_of(struct str dimension)
 		{ "disk", ERR_DISK_FULL },
 		{ "pids", ERR_PIDS_FULL },
 		{ "memory", ERR_MEMORY_FULL },
+		{ "host_disk", ERR_STORE_FULL },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(dimensions); i++) {
@@ -130,6 +114,7 @@ static enum err_code limit_of(struct str dimension)
 static enum err_code code_of(const struct json_val *error)
 {
 	struct str code = json_str(json_get(error, "code"));
+	enum err_code limit = limit_of(json_str(json_get(json_get(error, "context"), "dimension")));
 	int64_t status = 0;
 
 	json_int64(json_get(json_get(error, "context"), "exit_code"), &status);
@@ -142,12 +127,9 @@ static enum err_code code_of(const struct json_val *error)
 			continue;
 		if (refusals[i].code == ERR_DENIED && json_get(json_get(error, "context"), "path"))
 			return ERR_PATH_DENIED;
-		return refusals[i].code != ERR_LIMIT
-			     ? refusals[i].code
-			     : limit_of(
-				       json_str(json_get(json_get(error, "context"), "dimension")));
+		return refusals[i].code != ERR_LIMIT ? refusals[i].code : limit;
 	}
-	return ERR_IO;
+	return limit == ERR_STORE_FULL ? limit : ERR_IO;
 }
 
 int hub_link_refusal(const struct json_val *answer, struct err *e)

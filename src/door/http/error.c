@@ -112,6 +112,8 @@ struct str api_dimension_of(enum err_code code)
 		return STR_LIT("pids");
 	case ERR_MEMORY_FULL:
 		return STR_LIT("memory");
+	case ERR_STORE_FULL:
+		return STR_LIT("host_disk");
 	default:
 		return STR_NONE;
 	}

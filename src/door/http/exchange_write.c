@@ -27,7 +27,7 @@ static struct api_problem problem_of(const struct exchange *a, const struct err 
 		p.code = API_TIMEOUT_TOO_LARGE;
 	if (p.code == API_QUOTA_EXCEEDED && !p.context.op.p)
 		p.context.op = str_of(a->route->id);
-	if (p.code == API_QUOTA_EXCEEDED && !p.context.dimension.p)
+	if (!p.context.dimension.p)
 		p.context.dimension = api_dimension_of(e->code);
 	if (e->code == ERR_COMMAND_NOT_FOUND || e->code == ERR_COMMAND_NOT_RUN) {
 		p.context.has_exit_code = true;

@@ -153,8 +153,8 @@ ERR_ROW(IMAGE_DISK, "image_store_full", -32603, 507, 125, false, TRANSPORT,
 	"Free some of the disk that holds Holt's data folder, for example by `holt images prune` "
 	"and `holt images rm`, then import again.")
 ERR_ROW(BUILD, "build_failed", -32602, 422, 125, false, GUEST,
-	"Read the output of the step. Steps of holt.json have no network: put what they would "
-	"download into files, or into the base.")
+	"Read the output of the step. Steps of holt.json run as `run_user`, by default not root, "
+	"and reach no host but those of `holt build --allow HOST`.")
 ERR_ROW(KEY_NOT_FOUND, "key_not_found", -32602, 404, 125, false, VALIDATION,
 	"List the keys; a revoked key can't come back, so create a new one.")
 ERR_ROW(PROCESS_NOT_FOUND, "process_not_found", -32602, 404, 125, false, VALIDATION,

@@ -401,8 +401,10 @@ def test_it_ends_when_nobody_uses_it(me, tmp_path):
 
 
 def test_a_hub_that_can_not_start(hub, tmp_path):
-    (tmp_path / 'registry.db').write_text('no database at all, ' * 100)
-    hub.fails(FAILED, 'hub.log', 'ls', env={'HOLT_HOME': str(tmp_path)})
+    registry = tmp_path / 'registry.db'
+    registry.write_text('no database at all, ' * 100)
+    registry.chmod(0o600)
+    hub.fails(FAILED, 'started: the registry', 'ls', env={'HOLT_HOME': str(tmp_path)})
     assert b'registry' in (tmp_path / 'hub.log').read_bytes()
 
 

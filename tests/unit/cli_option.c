@@ -26,7 +26,8 @@ static const struct option_row rows[] = {
 	       .min = 1024 * 1024, .max = 4ull << 30, .doc = "Memory."),
 	OPTION(struct sample, color, OPTION_CHOICE, "color", .arg = "red|green|blue",
 	       .doc = "One."),
-	OPTION(struct sample, time, OPTION_SECONDS, "timeout", .arg = "TIME", .doc = "Time."),
+	OPTION(struct sample, time, OPTION_SECONDS, "timeout", .arg = "TIME", .min = 1,
+	       .max = 365ull * 24 * 3600 * 1000, .doc = "Time."),
 };
 static const struct option_table table = OPTION_TABLE(rows);
 
@@ -143,6 +144,7 @@ static const struct {
 	{ { "-m", "9000000000000T" }, "-m takes a size such as 512M or 2G, not '9000000000000T'" },
 	{ { "--color", "re" }, "--color takes red|green|blue, not 're'" },
 	{ { "--color", "" }, "--color takes red|green|blue, not ''" },
+	{ { "--timeout", "0" }, "--timeout takes from 0.001 to 365d, not 0" },
 	{ { "--timeout", "5x" },
 	  "--timeout takes seconds such as 30 or 0.5, or a time such as 5m, not '5x'" },
 };

@@ -17,8 +17,8 @@ enum { EXIT_HOLT = 125, FAILURE_MAX = 16 << 10 };
 /* What helps, where the table of failures speaks to an agent or of another door. */
 static const char *const helps[ERR_CODES] = {
 	[ERR_COMMAND_NOT_FOUND] =
-		"Check the program's name, and that the template has it; a line for the shell is "
-		"run with sh -c 'LINE'.",
+		"Check the program's name, and that the template has it: holt run --image NAME "
+		"takes another one. A line for the shell is run with sh -c 'LINE'.",
 	[ERR_TEMPLATE_NOT_FOUND] =
 		"holt images lists the templates beside host; holt images pull NAME gets one from "
 		"a registry, holt images import one from a file, and holt build makes one.",
@@ -187,6 +187,33 @@ static const char *verb_name(const void *of, size_t i)
 	return verbs[i]->name;
 }
 
+/* Words of Docker whose verb here is another one, and none that is spelled alike. */
+static const struct {
+	const char *word, *verb;
+} of_docker[] = {
+	{ "commit", "snapshot create" },
+	{ "history", "ws log" },
+	{ "import", "images import" },
+	{ "info", "doctor" },
+	{ "load", "images import" },
+	{ "login", "auth login" },
+	{ "port", "forward" },
+	{ "pull", "images pull" },
+	{ "rmi", "images rm" },
+	{ "save", "snapshot export" },
+	{ "stats", "top" },
+	{ "unpause", "resume" },
+};
+
+static const char *meant_verb(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(of_docker); i++) {
+		if (strcmp(of_docker[i].word, name) == 0)
+			return of_docker[i].verb;
+	}
+	return option_nearest(name, verb_name, NULL, verbs_n);
+}
+
 const struct verb *cli_find(const char *name, struct err *e)
 {
 	const char *meant;
@@ -196,7 +223,7 @@ const struct verb *cli_find(const char *name, struct err *e)
 		    (verbs[i]->alias && strcmp(verbs[i]->alias, name) == 0))
 			return verbs[i];
 	}
-	meant = option_nearest(name, verb_name, NULL, verbs_n);
+	meant = meant_verb(name);
 	if (meant)
 		err_set(e, ERR_INVALID, "there is no verb '%.40s'; did you mean '%s'?", name,
 			meant);

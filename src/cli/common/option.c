@@ -93,11 +93,15 @@ bool option_size(const char *text, uint64_t *ret)
 	return read_scaled(text, sizes, ARRAY_LEN(sizes), 1024 * 1024, false, ret);
 }
 
+enum { DAY_MS = 24 * 3600 * 1000 };
+
 /* How a stored number is written, for messages. */
 static void show_number(const struct option_row *o, uint64_t v, char *to, size_t size)
 {
 	if (o->kind == OPTION_SIZE)
 		snprintf(to, size, "%lluM", (unsigned long long)(v >> 20));
+	else if (o->kind == OPTION_SECONDS && v >= DAY_MS && v % DAY_MS == 0)
+		snprintf(to, size, "%llud", (unsigned long long)(v / DAY_MS));
 	else if (o->kind == OPTION_SECONDS || o->kind == OPTION_MILLI)
 		snprintf(to, size, "%g", (double)v / 1000);
 	else

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -105,18 +106,35 @@ static int check_other(const struct claim *c, const char *socket, uint64_t until
 		       "a hub has the data folder and does not serve %.60s: %s", socket, text);
 }
 
+/* What a hub that ended at its start said last; the log is its stderr. */
+static int fail_start(int log, off_t from, const char *path, struct err *e)
+{
+	static const char name[] = "\nholt: ";
+	char text[4096] = "\n", *said = NULL;
+	ssize_t n = pread(log, text + 1, sizeof(text) - 2, from);
+
+	text[n > 0 ? n + 1 : 0] = '\0';
+	for (char *at = text; (at = strstr(at, name)); at += sizeof(name) - 1)
+		said = at + sizeof(name) - 1;
+	if (!said)
+		return err_set(e, ERR_TRANSPORT, "no hub could be started: see %.160s", path);
+	return err_set(e, ERR_TRANSPORT, "no hub could be started: %.*s", (int)strcspn(said, "\n"),
+		       said);
+}
+
 int hub_start(const char *socket, struct err *e)
 {
 	const uint64_t until = clock_ms() + START_MS;
 	autoclose int lock = -1;
 	char log[PATH_MAX];
+	struct stat st;
 
 	if (serves(socket))
 		return 0;
 	if (home_file("hub.log", log, e) < 0)
 		return -1;
-	lock = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (lock < 0 || flock(lock, LOCK_EX) < 0)
+	lock = open(log, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (lock < 0 || flock(lock, LOCK_EX) < 0 || fstat(lock, &st) < 0)
 		return err_sys(e, errno, "open %.120s", log);
 	for (bool started = false; !serves(socket);) {
 		struct claim other;
@@ -129,8 +147,7 @@ int hub_start(const char *socket, struct err *e)
 			continue;
 		}
 		if (started)
-			return err_set(e, ERR_TRANSPORT, "no hub could be started: see %.160s",
-				       log);
+			return fail_start(lock, st.st_size, log, e);
 		if (start_one(log, e) < 0)
 			return -1;
 		started = true;

@@ -430,6 +430,101 @@ def test_a_worktree_with_relative_links(who, work):  # noqa: F811
         assert project.tree()[kept] == before[kept]
 
 
+def with_repository_elsewhere(who, work, kind):  # noqa: F811
+    """A folder, and the git directory of it, which is not below the folder."""
+    os.chown(work, who.uid, who.uid)
+    other = Project(who, f'{work}/other')
+    git(other, 'add', 'a.txt', check=True)
+    git(other, 'commit', '-qm', 'a', check=True)
+    if kind == 'submodule':
+        project = Project(who, f'{work}/main')
+        git(project, 'submodule', 'add', '-q', other.path, 'sub', check=True)
+        return project, f'{project.path}/sub', f'{project.path}/.git/modules/sub'
+    git(other, 'clone', '-q', '--separate-git-dir', f'{work}/git', other.path, f'{work}/sep',
+        check=True)
+    git(other, 'config', 'core.worktree', f'{work}/sep', cwd=f'{work}/sep', check=True)
+    return other, f'{work}/sep', f'{work}/git'
+
+
+@pytest.mark.parametrize('kind', ['submodule', 'separate'])
+def test_a_repository_elsewhere_comes_along(who, work, kind):  # noqa: F811
+    """Its objects can be written, and nothing that git of the host acts on."""
+    project, name, own = with_repository_elsewhere(who, work, kind)
+
+    def run(line):
+        return who.run('run', '-v', f'{name}:{name}:rw', '-w', name, '--', 'sh', '-c', line)
+    done = run(COMMIT)
+    assert done.returncode == 0 and done.stderr == b'', done.stderr
+    assert git(project, 'log', '-1', '--format=%s', 'more', cwd=name,
+               check=True).stdout == 'inside\n'
+    kept = [f'{name}/.git', f'{own}/config', f'{own}/hooks/x', f'{own}/commondir',
+            f'{own}/modules/x', f'{name}/.mcp.json', f'{project.path}/.git/config']
+    line = ('for n in {}; do (mkdir -p $(dirname $n); echo evil > $n) 2>/dev/null && echo $n; '
+            'mv $n $n.gone 2>/dev/null && echo $n; done; true')
+    before = project.tree()
+    assert {way for way in run(line.format(' '.join(kept))).stdout.decode().split()
+            if not way.startswith(project.path + '/.git/config')} == set()
+    assert project.tree() == before
+    assert git(project, 'status', cwd=name).returncode == 0
+
+
+def test_a_repository_brings_nothing_by_itself(who, work):  # noqa: F811
+    """The .git of a folder may be a sandbox's work: the repository must name the folder, too."""
+    project, name, own = with_repository_elsewhere(who, work, 'submodule')
+
+    def seen():
+        done = who.run('run', '-v', f'{name}:{name}:rw', '--', 'sh', '-c',
+                       f'ls -d {own} 2>/dev/null; true')
+        assert done.returncode == 0, done.stderr
+        return done.stdout.decode()
+    for other in ('../../../other', '..', ''):
+        git(project, 'config', '-f', f'{own}/config', 'core.worktree', other, check=True)
+        assert seen() == '', other
+    git(project, 'config', '-f', f'{own}/config', 'core.worktree', '../../../sub', check=True)
+    os.rename(f'{own}/refs', f'{own}/refs2')  # any folder may have a file of the name config
+    assert seen() == ''
+    os.rename(f'{own}/refs2', f'{own}/refs')
+    assert seen() == f'{own}\n'
+
+
+def test_why_git_does_not_work_is_told(who, work, begin):  # noqa: F811
+    """Each remedy that is named is one."""
+    def run(name, *more, inside=None):
+        inside = inside or name
+        done = who.run('run', '-v', f'{name}:{inside}:rw', *more, '-w', inside, '--', 'sh', '-c',
+                       COMMIT)
+        told = [line for line in done.stderr.decode().splitlines()
+                if f'holt: git does not work in {inside}: ' in line]
+        assert len(told) == (done.returncode != 0), done.stderr
+        return ''.join(told)
+    project, name, own = with_repository_elsewhere(who, work, 'submodule')
+    assert f'give it at {name}' in run(name, inside='/w')
+    assert run(name) == ''
+    os.makedirs(f'{work}/2')
+    project, name, own = with_repository_elsewhere(who, f'{work}/2', 'separate')
+    git(project, 'config', '--unset', 'core.worktree', cwd=name, check=True)
+    assert f'{own}, comes along only' in run(name) and 'core.worktree "$PWD"' in run(name)
+    git(project, 'config', 'core.worktree', name, cwd=name, check=True)
+    assert run(name) == ''
+    for way in ('--shared', '--reference'):
+        to = f'{work}/2/clone{way}'
+        source = [project.path] if way == '--shared' else [project.path, f'file://{project.path}']
+        git(project, 'clone', '-q', way, *source, to, check=True)
+        git(project, 'checkout', '-qB', 'x', cwd=to, check=True)
+        objects = f'{project.path}/.git/objects'
+        assert objects in run(to), way
+        assert run(to, '-v', f'{objects}:{objects}:ro') == '', way
+    git(project, 'checkout', '-qB', 'x', cwd=to, check=True)
+    git(project, 'branch', '-qD', 'more', cwd=to, check=True)
+    git(project, 'repack', '-qad', cwd=to, check=True)
+    os.unlink(f'{to}/.git/objects/info/alternates')
+    assert run(to) == ''
+    to = f'{work}/2/clone--shared'
+    hub, _ = begin(project, f'{to}:rw')
+    hub.delete(hub.create(volumes=[{'host': to, 'inside': '/w', 'mode': 'rw'}]))
+    until(lambda: f'git does not work in the volume {to}: ' in hub.said(), what='the warning')
+
+
 def test_worktrees_in_the_folder(who, work):  # noqa: F811
     """Their .git stays, wherever in the folder they are."""
     for mode in ('rw', 'rw-all'):
@@ -453,10 +548,10 @@ def test_a_worktree_brings_nothing_by_itself(who, work):  # noqa: F811
     other.put('.git/worktrees/w/commondir', '../..')
     project.own()
     other.own()
-    look = f'ls -d {other.path} 2>/dev/null; true'
-    assert project.run(look) == ''
+    look, told = f'ls -d {other.path} 2>/dev/null; true', 'run git worktree repair in the folder\n'
+    assert project.run(look).endswith(told)
     other.put('.git/worktrees/w/gitdir', f'{work}/elsewhere/.git\n')
-    assert project.run(look) == ''
+    assert project.run(look).endswith(told)
     other.put('.git/worktrees/w/gitdir', f'{project.path}/.git\n')
     assert project.run(look) == f'{other.path}\n'  # the control
 

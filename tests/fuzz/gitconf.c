@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "box/warden/gitconf.h"
+#include "base/gitconf.h"
 #include "fuzz.h"
 
 enum { TEXT_BYTES = 4096 };

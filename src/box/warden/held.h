@@ -45,7 +45,7 @@ struct held_from {
 	int root; /* the host's root */
 	const char *host; /* path of the folder on the host, without links */
 	const char *home; /* of its owner, on the host; "": it is not known */
-	bool is_git; /* it is what .git is elsewhere: the common directory of worktrees */
+	bool is_git; /* it is what .git is elsewhere: of worktrees, or of a submodule */
 	bool is_home; /* it has what a home has */
 	const struct stat *owner; /* of what is made */
 	/* Whether the sandbox has that folder of the host: worktrees in such are worked in. */
@@ -61,7 +61,7 @@ void held_find_home(int root, const struct stat *owner, char ret[WIRE_PATH_MAX])
  * a program of this host would act on it there without asking. */
 bool held_is_needed(const struct held_from *from, const char *dir, const struct project_entry *n);
 
-/* Whether the folder is the common directory of a worktree that the sandbox has. */
+/* Whether the folder is the git directory of a worktree or submodule that the sandbox has. */
 bool held_has_worktree(const struct held_from *from);
 
 /* Adds what is not held yet. Something missing is made: an empty directory or file. ERR_DENIED:

@@ -52,6 +52,9 @@ int held_find_git(struct finder *f, const char *top, const char *gitdir, unsigne
 bool held_git_dir(const struct finder *f, const char *top, char ret[WIRE_PATH_MAX]);
 /* Holds what the repositories name that the folder is a part of. */
 int held_find_above(struct finder *f);
+/* Whether the folder is a git directory whose core.worktree is a folder that the sandbox has, and
+ * whose .git names it: a submodule. */
+bool held_is_named(const struct finder *f);
 /* Where the files of a worktree are, by its git directory's path below the folder; false: that is
  * none. */
 bool held_worktree_of(const struct finder *f, const char *path, char ret[WIRE_PATH_MAX]);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "box/warden/gitconf.h"
+#include "base/gitconf.h"
 #include "box/warden/held_find.h"
 
 enum {
@@ -485,4 +485,34 @@ bool held_worktree_of(const struct finder *f, const char *path, char ret[WIRE_PA
 		return false;
 	*end = '\0';
 	return join_path(dir, text, ret);
+}
+
+static int on_worktree(void *data, const char *key, char *value)
+{
+	if (strcmp(key, "core.worktree") == 0)
+		snprintf(data, WIRE_PATH_MAX, "%s", value);
+	return 0;
+}
+
+static bool is_folder(const struct finder *f, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	autoclose int fd = (int)syscall(SYS_openat2, f->from->root, path, &how, sizeof(how));
+	struct stat a, b;
+
+	return fd >= 0 && fstat(fd, &a) == 0 && fstat(f->from->top, &b) == 0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+bool held_is_named(const struct finder *f)
+{
+	char said[WIRE_PATH_MAX] = "", top[WIRE_PATH_MAX], named[WIRE_PATH_MAX];
+	autofree char *text = NULL;
+	size_t n;
+
+	return read_below(f, f->from->host, "config", GITCONF_BYTES_MAX, &text, &n) > 0 &&
+	       gitconf_read((struct str){ text, n }, on_worktree, said) == 0 && said[0] &&
+	       join_path(f->from->host, said, top) && f->from->has(f->from->data, top) &&
+	       read_gitfile(f, top, named) && is_folder(f, named);
 }

@@ -99,7 +99,7 @@ bool held_has_worktree(const struct held_from *from)
 	struct err ignored = ERR_INIT;
 	struct finder f = { .from = from, .e = &ignored };
 
-	return each_directory(&f, "worktrees", is_worktree) > 0;
+	return held_is_named(&f) || each_directory(&f, "worktrees", is_worktree) > 0;
 }
 
 /* One of a repository's, if the sandbox has the files of it. Git's links both ways tell. */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "box/warden/gitconf.h"
+#include "base/gitconf.h"
 #include "box/warden/held_find.h"
 
 enum { PASSWD_MAX = 16 << 20, PASSWD_FIELDS = 7 };

@@ -133,7 +133,7 @@ struct run {
 	struct volume_words volumes[MOUNTS_MAX];
 	struct sandbox_mount mounts[MOUNTS_MAX];
 	size_t n_mounts; /* those of volumes, then of commons */
-	char commons[MOUNTS_MAX][PATH_MAX]; /* of worktrees among the volumes */
+	char commons[MOUNTS_MAX][PATH_MAX]; /* worktree_common() of volumes */
 	struct env_words vars;
 	struct env_var env[ENV_VARS_MAX];
 	struct secret_words secret_words;
@@ -183,6 +183,36 @@ static bool is_mounted(const struct run *r, const char *path)
 	return false;
 }
 
+/* worktree_given.has */
+static bool has_path(const void *data, const char *path)
+{
+	const struct run *r = data;
+
+	for (size_t i = 0; i < r->n_mounts; i++) {
+		struct str host = r->mounts[i].host;
+
+		if (str_eq(host, r->mounts[i].guest) && strncmp(path, host.p, host.n) == 0 &&
+		    (path[host.n] == '/' || !path[host.n]))
+			return true;
+	}
+	return false;
+}
+
+static void tell_of_git(const struct run *r)
+{
+	for (size_t i = 0; i < r->o->mounts.n; i++) {
+		const struct worktree_given g = { .top = r->volumes[i].host,
+						  .inside = r->volumes[i].inside,
+						  .has = has_path,
+						  .data = r };
+		char why[WORKTREE_WHY_MAX];
+
+		if (worktree_explain(&g, why))
+			fprintf(stderr, "holt: git does not work in %.*s: %s\n",
+				STR_CUT(r->volumes[i].inside, 200), why);
+	}
+}
+
 /* Git in a worktree needs the repository that it is of, at the same path. */
 static void fill_commons(struct run *r)
 {
@@ -229,6 +259,7 @@ static int fill(struct run *r, struct err *e)
 			return -1;
 	}
 	fill_commons(r);
+	tell_of_git(r);
 	for (size_t i = 0; i < r->o->mounts.n && !volume_tell(&r->volumes[i]); i++)
 		continue;
 	if (fill_env(r, e) < 0)

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/path.h"
 #include "base/worktree.h"
 #include "json/field/field.h"
@@ -386,11 +387,49 @@ static int add_common(const struct volume_roots *roots, struct volume *v, size_t
 	return 0;
 }
 
+struct given {
+	const struct volume *v;
+	size_t n;
+};
+
+/* worktree_given.has */
+static bool has_path(const void *data, const char *path)
+{
+	const struct given *all = data;
+	struct str rest;
+
+	for (size_t i = 0; i < all->n; i++) {
+		char host[PATH_MAX];
+
+		snprintf(host, sizeof(host), "%.*s", STR_ARG(all->v[i].host));
+		if (str_eq(all->v[i].host, all->v[i].inside) && is_below(str_of(path), host, &rest))
+			return true;
+	}
+	return false;
+}
+
+static void tell_of_git(const struct volume *v, size_t n, size_t asked)
+{
+	const struct given all = { v, n };
+
+	for (size_t i = 0; i < asked; i++) {
+		char top[PATH_MAX], why[WORKTREE_WHY_MAX];
+		const struct worktree_given g = {
+			.top = top, .inside = v[i].inside, .has = has_path, .data = &all
+		};
+
+		snprintf(top, sizeof(top), "%.*s", STR_ARG(v[i].host));
+		if (worktree_explain(&g, why))
+			log_warn("git does not work in the volume %.300s: %s", top, why);
+	}
+}
+
 struct volumes *volumes_find(const struct volume_roots *roots, const struct volume *asked, size_t n,
 			     bool by_operator, struct err *e)
 {
 	AUTO(arena_free) struct arena *a = arena_new(ROW_MAX);
 	struct volume v[VOLUMES_MAX];
+	size_t n_asked = n;
 	char path[PATH_MAX];
 
 	if (!a || n > VOLUMES_MAX) {
@@ -414,8 +453,9 @@ struct volumes *volumes_find(const struct volume_roots *roots, const struct volu
 			return NULL;
 		v[i].host = str_of(host);
 	}
-	if (add_common(roots, v, &n, n, a, e) < 0)
+	if (add_common(roots, v, &n, n_asked, a, e) < 0)
 		return NULL;
+	tell_of_git(v, n, n_asked);
 	return volumes_copy(v, n, e);
 }
 

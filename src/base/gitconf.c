@@ -1,4 +1,4 @@
-#include "box/warden/gitconf.h"
+#include "base/gitconf.h"
 
 #include <ctype.h>
 #include <errno.h>

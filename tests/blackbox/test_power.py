@@ -5,12 +5,14 @@ no row, and is ready. `make test` does a part of the rounds, `make soak` all."""
 import os
 import random
 import shutil
+import signal
 
+import host
 from client import until
 from door import Closed
 from rest import Failed
 from soak import FULL
-from test_faults import (ACTS, SEED, Stop, begin, check_audit,  # noqa: F401
+from test_faults import (ACTS, SEED, Act, Stop, begin, check_audit,  # noqa: F401
                          home, library)
 from fault import CHANGES, LAST, Fault  # test_faults knows where it is
 
@@ -122,3 +124,66 @@ def test_killed_at_each_change(begin, library, home, tmp_path):  # noqa: F811
     life.holds(life.hub, ('at the end',))
     assert life.hub.end() == 0
     print(f'{life.tried - cuts} starts after kills, {cuts} after power cuts')
+
+
+class Again(Act):
+    """The start of a stopped sandbox."""
+
+    def prepare(self, hub, n):
+        hub.create(id=f'a{n}')
+        hub.exec(f'a{n}', 'echo kept > f')
+        hub.post(f'/v1/sandboxes/a{n}/stop')
+
+    def do(self, hub, n):
+        hub.post('/v1/resume', sandbox=f'a{n}')
+
+    def all_kept(self, hub, n, about):
+        for i in range(n + 1):
+            told = hub.call('GET', f'/v1/sandboxes/a{i}')
+            assert told['state'] == 'stopped', (*about, i, told)
+            self.do(hub, i)
+            assert hub.exec(f'a{i}', 'cat f; echo more > f')['stdout'] == 'kept\n', (*about, i)
+
+
+def test_what_a_stop_kept_outlives_a_start(begin, library, home, tmp_path):  # noqa: F811
+    """A machine or a warden that ends takes what was written since the stop, and no more. Control:
+    what has a newer copy, or is terminated, is gone."""
+    place = os.path.join(tmp_path, 'place')
+    os.mkdir(place)
+    life, chance = Life(begin, home, Fault(library, home, place, power=True)), random.Random(SEED)
+    again = Again()
+    again.prepare(life.hub, 0)
+    life.fault.arm(CHANGES, 'fail', LAST)
+    assert life.ask(again)
+    changes = life.fault.disarm()
+    points = [(nth, mode) for nth in range(1, changes + 1)
+              for mode in ('kill_before', 'kill_after')]
+    for n, (nth, mode) in enumerate([(LAST, 'kill_after'), *chosen(points, chance)], 1):
+        again.prepare(life.hub, n)
+        with life.fault.armed(CHANGES, mode, nth):
+            life.ask(again)
+        life.kill()
+        copy = os.path.join(tmp_path, f'cut{n}')
+        life.fault.cut(copy, chance)
+        shutil.copy(os.path.join(home, 'config.json'), copy)
+        cut = life.start(copy)
+        again.all_kept(cut, n, (SEED, nth, mode, 'cut'))
+        assert cut.end() == 0, cut.said()
+        shutil.rmtree(copy)
+        os.kill(host.warden_of(home), signal.SIGKILL)
+        life.hub = life.start(home, life.fault)
+        again.all_kept(life.hub, n, (SEED, nth, mode))
+    hub, kept = life.hub, os.path.join(home, 'snapshots')
+    assert archives(kept) == n + 1
+    hub.post('/v1/sandboxes/a0/stop')
+    again.do(hub, 0)
+    assert hub.exec('a0', 'cat f')['stdout'] == 'more\n'
+    until(lambda: archives(kept) == n + 1, what='one archive of each')
+    for i in range(n + 1):
+        hub.delete(f'a{i}')
+    until(lambda: archives(kept) == 0, what='none of what is terminated')
+    assert hub.end() == 0
+
+
+def archives(folder):
+    return len([name for name in os.listdir(folder) if name.endswith('.tar.zst')])

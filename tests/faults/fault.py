@@ -107,6 +107,8 @@ class Fault:
         def one(folder, path):
             os.mkdir(path, 0o700)
             for name, (what, kind) in folders.get(folder, {}).items():
+                if name == 'socket':
+                    continue  # it is no file
                 at = os.path.join(path, name)
                 if kind == 'd':
                     one(what, at)

@@ -188,9 +188,24 @@ void hub_sandboxes_on_end(void *sandboxes, struct sandbox *sb, const struct err 
 		hub_sandbox_say_over(l, &over);
 		hub_sandbox_set_state(l, SANDBOX_TERMINATED, &over, &e);
 	} else {
-		log_warn("sandbox %s is lost: %s", l->id, why->msg);
-		hub_sandbox_set_state(l, SANDBOX_LOST, why, &e);
+		hub_sandbox_lose(l, why);
 	}
+}
+
+void hub_sandbox_lose(struct hub_sandbox *l, const struct err *why)
+{
+	const struct snapshot *kept = snapshot_kept(l->all, l);
+	struct err told = ERR_INIT, e = ERR_INIT;
+
+	log_warn("sandbox %s is lost: %s", l->id, why->msg);
+	/* the files of a workspace are in its revisions, which are newer */
+	if (!kept || is_held(l)) {
+		hub_sandbox_set_state(l, SANDBOX_LOST, why, &e);
+		return;
+	}
+	err_set(&told, ERR_GUEST, "%.200s; its files are those of its last stop", why->msg);
+	l->kept_until_ms = kept->expires_ms;
+	hub_sandbox_set_state(l, SANDBOX_STOPPED, &told, &e);
 }
 
 /* ---- terminate ----------------------------------------------------------------------------- */
@@ -284,7 +299,6 @@ static void terminate(struct hub_sandbox *l, bool save, hub_sandbox_cb on_done, 
 	if (check_terminate(l, &e) < 0) {
 		hub_sandbox_later(l->all, l, on_done, arg, &e);
 	} else if (!l->box) { /* a lost, failed or kept one */
-		snapshot_drop_kept(l);
 		hub_sandbox_set_state(l, SANDBOX_TERMINATED, NULL, &e);
 		hub_sandbox_later(l->all, l, on_done, arg, NULL);
 	} else {

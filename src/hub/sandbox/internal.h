@@ -339,6 +339,8 @@ enum { SANDBOX_MARK_MAX = 48 };
 void hub_sandbox_mark(const struct hub_sandbox *l, char ret[SANDBOX_MARK_MAX]);
 /* Why it ended at its deadline. */
 void hub_sandbox_say_over(const struct hub_sandbox *l, struct err *ret);
+/* It ended unexpectedly, and was let go: lost, or stopped where an earlier stop has kept files. */
+void hub_sandbox_lose(struct hub_sandbox *l, const struct err *why);
 /* The sandbox has stopped running: releases everything for that. */
 void hub_sandbox_let_go(struct hub_sandbox *l);
 /* Call it when deadlines have changed, or after a use. */
@@ -501,10 +503,12 @@ void snapshot_publish(struct snapshot *s, uint64_t spec_of, struct str spec, sna
 		      void *arg);
 /* Its time is over; the reaper deletes it soon. */
 bool snapshot_is_over(const struct snapshot *s);
-/* The snapshot that keeps a sandbox's files; NULL: none. */
+/* The newest snapshot that keeps a sandbox's files; NULL: none. It stays when the sandbox starts
+ * again, until a newer one has taken its place or the sandbox is terminated. */
 struct snapshot *snapshot_kept(const struct hub_sandboxes *all, const struct hub_sandbox *l);
-/* Removes that, too. */
+/* Removes those of it: all; or all but the newest. */
 void snapshot_drop_kept(struct hub_sandbox *l);
+void snapshot_drop_older(struct hub_sandbox *l);
 /* JSON of its source's settings besides limits; owned. */
 char *snapshot_spec_text(const struct snapshot *s, struct err *e) MUST_USE;
 /* The hub is ending: stops all work on snapshots soon. */

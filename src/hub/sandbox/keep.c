@@ -6,7 +6,8 @@
  * It is frozen from the first step on, so its files can't change after the snapshot. If a step
  * fails, it continues as before; but an overdue one stays paused, so that nobody extends their time
  * by filling the disk. The snapshot's row is written before the sandbox ends: if the hub is killed
- * in between, its files are kept and it is found stopped, or it runs on.
+ * in between, its files are kept and it is found stopped, or it runs on. The snapshot stays until
+ * the next stop: a sandbox that was started again and is lost is stopped once more.
  */
 #include <stdlib.h>
 
@@ -113,6 +114,7 @@ static void on_kept(void *arg, const struct snapshot *s, const struct err *err)
 		give_up(k, err ? err : &e);
 		return;
 	}
+	snapshot_drop_older(l);
 	l->ending = true;
 	sandbox_destroy_start(l->box, on_ended, k);
 }
@@ -130,7 +132,6 @@ static void keep_take(void *arg, const struct err *err)
 		give_up(k, err ? err : &e);
 		return;
 	}
-	snapshot_drop_kept(l); /* of a time when it could not be ended */
 	snapshot_take(l, &spec, k->how != RETAIN_SNAPSHOT, on_kept, k);
 }
 

@@ -104,6 +104,7 @@ int hub_sandbox_set_state(struct hub_sandbox *l, enum hub_sandbox_state to, cons
 	if (to == SANDBOX_TERMINATED)
 		jobs_forget_of(l);
 	if (hub_sandbox_is_gone(l)) {
+		snapshot_drop_kept(l);
 		if (l->all->asker)
 			l->all->asker->gone(l->all->asker->data, l->seq);
 		hub_sandbox_mourn(l);

@@ -306,20 +306,24 @@ static void adopt(struct hub_sandboxes *all, struct sandbox *sb)
 
 static void settle_loaded(struct hub_sandboxes *all, struct hub_sandbox *l)
 {
+	const bool is_stopped = l->state == SANDBOX_COLD || l->state == SANDBOX_STOPPED;
+	const struct snapshot *kept = snapshot_kept(all, l);
 	struct err why = ERR_INIT, e = ERR_INIT;
-	const struct snapshot *kept;
 
 	if (hub_sandbox_is_gone(l)) {
+		snapshot_drop_kept(l);
 		hub_sandbox_mourn(l);
 	} else if (l->box) {
-		snapshot_drop_kept(l); /* it was to be stopped, and was not */
-	} else if ((kept = snapshot_kept(all, l))) {
+		snapshot_drop_older(l);
+	} else if (kept && (is_stopped || kept->created_ms >= l->changed_ms)) {
+		/* or its hub ended between its end and writing that */
+		err_set(&why, ERR_CANCELLED, "its hub ended, and its files are kept");
 		l->kept_until_ms = kept->expires_ms;
-		if (l->state != SANDBOX_COLD && l->state != SANDBOX_STOPPED)
+		if (!is_stopped)
 			hub_sandbox_set_state(
 				l, l->retention == RETAIN_COLD ? SANDBOX_COLD : SANDBOX_STOPPED,
-				NULL, &e);
-	} else if (l->state == SANDBOX_COLD || l->state == SANDBOX_STOPPED) {
+				&why, &e);
+	} else if (is_stopped) {
 		err_set(&why, ERR_GUEST, "what was kept of its files is gone");
 		hub_sandbox_set_state(l, SANDBOX_LOST, &why, &e);
 	} else if (l->deadline_ms && l->deadline_ms <= clock_unix_ms() &&
@@ -332,7 +336,7 @@ static void settle_loaded(struct hub_sandboxes *all, struct hub_sandbox *l)
 		hub_sandbox_set_state(l, SANDBOX_TERMINATED, &why, &e);
 	} else {
 		err_set(&why, ERR_GUEST, "the hub that ran it ended, and it with it");
-		hub_sandbox_set_state(l, SANDBOX_LOST, &why, &e);
+		hub_sandbox_lose(l, &why);
 	}
 }
 

@@ -129,7 +129,6 @@ static void snapshot_restore_finish(struct restoring *r)
 			hub_sandbox_replace_old(r->children[i]);
 			continue;
 		}
-		snapshot_drop_kept(r->children[i]);
 		inlet_adopt(r->children[i]);
 		network_adopt(r->children[i]);
 	}

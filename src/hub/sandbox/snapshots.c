@@ -401,10 +401,10 @@ char *snapshot_spec_text(const struct snapshot *s, struct err *e)
 
 struct snapshot *snapshot_kept(const struct hub_sandboxes *all, const struct hub_sandbox *l)
 {
-	struct snapshot *s = all->snapshots ? all->snapshots->oldest : NULL;
+	struct snapshot *s = all->snapshots ? all->snapshots->newest : NULL;
 
 	while (s && s->of != l->seq)
-		s = s->newer;
+		s = s->older;
 	return s;
 }
 
@@ -416,12 +416,17 @@ struct removal {
 	char name[FILE_MAX];
 };
 
-/* Deleting a file of many gigabytes takes time. */
+/* Deleting a file of many gigabytes takes time. If the power is cut now, the row must not come back
+ * without its file. */
 static void work_unlink(uv_work_t *w)
 {
 	const struct removal *r = w->data;
+	struct err e = ERR_INIT;
 
-	unlinkat(r->all->snapshots->dir, r->name, 0);
+	if (store_sync(r->all->store, &e) < 0)
+		log_warn("the file of a deleted snapshot stays: %s", e.msg);
+	else
+		unlinkat(r->all->snapshots->dir, r->name, 0);
 }
 
 static void on_unlinked(uv_work_t *w, int status)
@@ -462,13 +467,26 @@ int snapshot_delete(struct snapshot *s, struct err *e)
 	return 0;
 }
 
-void snapshot_drop_kept(struct hub_sandbox *l)
+static void drop_kept(struct hub_sandbox *l, const struct snapshot *but)
 {
-	struct snapshot *s = snapshot_kept(l->all, l);
 	struct err e = ERR_INIT;
 
-	if (s && snapshot_delete(s, &e) < 0)
-		log_warn("sandbox %s: what was kept of it stays: %s", l->id, e.msg);
+	for (struct snapshot *s = l->all->snapshots ? l->all->snapshots->oldest : NULL, *newer; s;
+	     s = newer) {
+		newer = s->newer;
+		if (s->of == l->seq && s != but && snapshot_delete(s, &e) < 0)
+			log_warn("sandbox %s: what was kept of it stays: %s", l->id, e.msg);
+	}
+}
+
+void snapshot_drop_kept(struct hub_sandbox *l)
+{
+	drop_kept(l, NULL);
+}
+
+void snapshot_drop_older(struct hub_sandbox *l)
+{
+	drop_kept(l, snapshot_kept(l->all, l));
 }
 
 /* ---- expiry -------------------------------------------------------------------------------- */

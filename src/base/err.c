@@ -1,8 +1,10 @@
 #include "base/failure.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 static const struct err_info infos[ERR_CODES] = {
 #define ERR_ROW(code_, name_, rpc_, http_, exit_, retry_, failure_, remedy_)                       \
@@ -109,6 +111,20 @@ int err_unsure(struct err *e)
 {
 	e->code = ERR_UNSURE;
 	return err_wrap(e, "it may have been done");
+}
+
+int err_ended(struct err *e, int wait_status, enum err_code otherwise, const char *process)
+{
+	int signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+
+	if (signal == SIGKILL)
+		return err_set(e, ERR_IO, "%s was killed, by somebody or because memory is used up",
+			       process);
+	if (signal == SIGXCPU)
+		return err_set(e, ERR_TOO_LARGE, "%s has used up its processor time", process);
+	if (signal)
+		return err_set(e, otherwise, "%s ended early (signal %d)", process, signal);
+	return err_set(e, otherwise, "%s ended early", process);
 }
 
 int err_point(struct err *e, const char *fmt, ...)

@@ -74,6 +74,10 @@ int err_sys(struct err *e, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Puts context before the message of an error already set ("fork: create child: …"); -1. */
 int err_wrap(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* A process ended without a result; wait_status: as of waitpid(2). One that was killed, or had no
+ * processor time left, says nothing against its input; any other end is `otherwise`. -1. */
+int err_ended(struct err *e, int wait_status, enum err_code otherwise, const char *process);
+
 /* Says of an error already set that what has failed may have been done all the same; -1. */
 int err_unsure(struct err *e);
 

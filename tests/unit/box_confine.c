@@ -5,11 +5,14 @@
 #include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "box/archive/confine.h"
 #include "box/archive/tree.h"
@@ -345,11 +348,80 @@ static void a_crash_is_an_error(void **state)
 	}
 }
 
+/* Tells its process id, and waits for a signal. */
+static int await_signal(void *arg, void *out, struct err *e)
+{
+	const pid_t self = getpid();
+
+	signal(SIGSEGV, SIG_DFL); /* cmocka has handlers */
+	signal(SIGSYS, SIG_DFL);
+	if (write(*(int *)arg, &self, sizeof(self)) == sizeof(self))
+		for (;;)
+			sched_yield();
+	return -1;
+}
+
+/* Sends it the signal; it is to end by SIGXCPU before SIGKILL ends it. */
+static pid_t start_killer(int from, int number)
+{
+	pid_t pid = fork(), victim;
+	struct rlimit cpu;
+	bool soft;
+
+	if (pid != 0)
+		return pid;
+	if (read(from, &victim, sizeof(victim)) != sizeof(victim))
+		_exit(1);
+	soft = prlimit(victim, RLIMIT_CPU, NULL, &cpu) == 0 && cpu.rlim_cur < cpu.rlim_max;
+	_exit(kill(victim, number) < 0 || !soft ? 2 : 0);
+}
+
+/* Memory that is used up is no fault of what is read. */
+static void what_is_killed_is_not_blamed_on_its_input(void **state)
+{
+	static const struct {
+		const char *name;
+		int number;
+		enum err_code crash, code;
+	} ends[] = {
+		{ "killed", SIGKILL, ERR_NONE, ERR_IO },
+		{ "out of time", SIGXCPU, ERR_NONE, ERR_TOO_LARGE },
+		{ "a forbidden call", SIGSYS, ERR_NONE, ERR_IMAGE },
+		{ "a crash", SIGSEGV, ERR_NONE, ERR_IMAGE },
+		{ "a crash of a packer", SIGSEGV, ERR_SNAPSHOT, ERR_SNAPSHOT },
+	};
+
+	NEEDS_A_KERNEL("seccomp");
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		struct err e = ERR_INIT;
+		int pipes[2], out = 5, status;
+		struct confine c;
+		pid_t killer;
+
+		assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+		killer = start_killer(pipes[0], ends[i].number);
+		c = (struct confine){ .write = -1,
+				      .read = -1,
+				      .from = -1,
+				      .to = pipes[1],
+				      .what = "try",
+				      .crash = ends[i].crash };
+		ROW_CHECK(confine_run(&c, await_signal, &pipes[1], &out, sizeof(out), &e) == -1,
+			  ends[i].name);
+		ROW_CHECK(e.code == ends[i].code, ends[i].name);
+		assert_int_equal(waitpid(killer, &status, 0), killer);
+		ROW_CHECK(status == 0, ends[i].name);
+		close(pipes[0]);
+		close(pipes[1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_may_do_its_work_and_nothing_else),
 		cmocka_unit_test(a_crash_is_an_error),
+		cmocka_unit_test(what_is_killed_is_not_blamed_on_its_input),
 		cmocka_unit_test(nor_where_there_is_no_landlock),
 	};
 

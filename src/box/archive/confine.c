@@ -184,6 +184,9 @@ static int limit_resource(int resource, uint64_t value)
 		return -1;
 	now.rlim_max = value < now.rlim_max ? value : now.rlim_max;
 	now.rlim_cur = now.rlim_max;
+	/* SIGXCPU comes first: SIGKILL does not tell that it was this */
+	if (resource == RLIMIT_CPU && now.rlim_cur > 1)
+		now.rlim_cur--;
 	return setrlimit((__rlimit_resource_t)resource, &now);
 }
 
@@ -256,19 +259,16 @@ static int confine_self(const struct confine *c, pid_t parent, int answer, struc
 	return 0;
 }
 
-/* The reader must not trust this: the process may have been taken over. */
-static int take_answer(const struct confine *c, int from, void *out, size_t size, struct err *e)
+/* The reader must not trust this: the process may have been taken over. 1: it ended before. */
+static int take_answer(int from, void *out, size_t size, struct err *e)
 {
 	struct err said = ERR_INIT;
 
 	if (fd_read(from, &said, sizeof(said)) < 0)
-		return err_set(e, ERR_IMAGE, "the process that was to %s ended early", c->what);
+		return 1;
 	said.msg[sizeof(said.msg) - 1] = '\0';
 	if (said.code == ERR_NONE)
-		return fd_read(from, out, size) == 0
-			     ? 0
-			     : err_set(e, ERR_IMAGE, "the process that was to %s ended early",
-				       c->what);
+		return fd_read(from, out, size) < 0;
 	*e = said;
 	if (e->code < ERR_NONE || e->code >= ERR_CODES)
 		e->code = ERR_BUG;
@@ -280,7 +280,8 @@ int confine_run(const struct confine *c, int (*f)(void *arg, void *out, struct e
 {
 	const pid_t parent = getpid();
 	struct err said = ERR_INIT;
-	int ends[2], rc;
+	char process[128];
+	int ends[2], rc, status = 0;
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
@@ -296,9 +297,12 @@ int confine_run(const struct confine *c, int (*f)(void *arg, void *out, struct e
 	}
 	close(ends[1]);
 	rc = pid < 0 ? err_sys(e, errno, "start to %s", c->what)
-		     : take_answer(c, ends[0], out, size, e);
+		     : take_answer(ends[0], out, size, e);
 	close(ends[0]);
-	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		continue;
-	return rc;
+	if (rc <= 0)
+		return rc;
+	snprintf(process, sizeof(process), "the process that was to %s", c->what);
+	return err_ended(e, status, c->crash ? c->crash : ERR_IMAGE, process);
 }

@@ -376,9 +376,12 @@ static int read_task(int argc, char **argv, struct task *ret)
 int main(int argc, char **argv)
 {
 	static struct pack_answer answer;
-	const struct confine c = {
-		.write = -1, .read = -1, .from = IN, .to = OUT, .what = "pack the snapshot"
-	};
+	const struct confine c = { .write = -1,
+				   .read = -1,
+				   .from = IN,
+				   .to = OUT,
+				   .what = "pack the snapshot",
+				   .crash = ERR_SNAPSHOT };
 	struct err e = ERR_INIT;
 	struct task task;
 	int rc;

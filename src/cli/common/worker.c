@@ -98,7 +98,7 @@ int worker_run(const struct worker *w, int (*f)(void *arg, void *out, struct err
 {
 	struct waiting waiting;
 	struct err said = ERR_INIT;
-	int ends[2], heard;
+	int ends[2], heard, status;
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
@@ -116,12 +116,12 @@ int worker_run(const struct worker *w, int (*f)(void *arg, void *out, struct err
 	heard = pid > 0 && fd_read(ends[0], &said, sizeof(said)) == 0 &&
 		fd_read(ends[0], out, size) == 0;
 	close(ends[0]);
-	await(&waiting, pid);
+	status = await(&waiting, pid);
 	if ((!heard || said.code) && w->clean)
 		w->clean(w->arg);
 	end_by_signal();
 	if (!heard)
-		return err_set(e, ERR_BUG, "the process that did the work ended without a result");
+		return err_ended(e, status, ERR_BUG, "the process that did the work");
 	*e = said;
 	return said.code ? -1 : 0;
 }

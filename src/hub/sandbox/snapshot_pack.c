@@ -88,8 +88,7 @@ static void on_ended(uv_process_t *process, int64_t status, int signal)
 	else if (p->all->stopping)
 		err_set(&e, ERR_CANCELLED, "Holt is shutting down");
 	else
-		err_set(&e, ERR_IO, "holt-pack ended early (status %d, signal %d)", (int)status,
-			signal);
+		err_ended(&e, signal ? signal : (int)status << 8, ERR_IO, "holt-pack");
 	forget(p);
 	on_done(arg, &a, e.code ? &e : NULL);
 	hub_sandboxes_try_close(all);

@@ -627,6 +627,33 @@ def test_what_a_sandbox_leaves_is_told(who, work, begin):  # noqa: F811
     assert f'{project.path}/worked in' not in hub.said()
 
 
+def test_what_is_harmless_hides_nothing(who, work, begin):  # noqa: F811
+    """Each class has its lines, and what runs something has the first ones; the rest is counted."""
+    project = Project(who, f'{work}/p')
+    names, ways = told()[:25], {
+        'config': 'git -C $n config core.fsmonitor x', 'file': 'rm -r $n/.git; echo x > $n/.git',
+        'hook': 'echo x > $n/.git/hooks/pre-push',
+        'link': 'rm -r $n/.git/hooks; ln -s / $n/.git/hooks',
+        'bare': 'mv $n/.git $n.bare; echo x > $n.bare/hooks/update; mv $n.bare $n/.',
+        'hg': 'rm -r $n/.git; mkdir $n/.hg; echo x > $n/.hg/hgrc'}
+    hub, shared = begin(project)
+    box = hub.create(volumes=shared)
+    done = hub.exec(box, f'set -e; cd /w; mkdir -p {" ".join(names)}; touch mise.toml; '
+                    'for i in $(seq 30); do git init -q d/a$i; done; '
+                    + '; '.join(f'n=d/{name}; git init -q $n; {way}' for name, way in ways.items()))
+    assert done['exit_code'] == 0, done
+    hub.delete(box)
+    until(lambda: 'more are not shown' in hub.said(), what='the count')
+    said = [line.split(f'{project.path}/', 1)[1].split(' is new')[0]
+            for line in hub.said().splitlines() if f'{project.path}/' in line and ' is new' in line]
+    first = {f'd/{name}' for name in ways} - {'d/bare'} | {'d/bare/bare.bare', 'mise.toml'}
+    plain = [name for name in said if name.startswith('d/') and name not in first]
+    assert first <= set(said), said
+    assert len(plain) == 20 and len(set(said) & set(names)) == 20, said
+    assert max(map(said.index, first)) < min(map(said.index, plain)), said
+    assert '15 more are not shown: 0 repositories with commands, 15 others' in hub.said()
+
+
 def test_what_other_tools_act_on_is_told(who, work, begin):  # noqa: F811
     """A repository of Mercurial that is new, at the top and below; names that tools act on, and
     what is new in a folder of such a name. Control: what was there is not told of."""

@@ -1,5 +1,6 @@
 #pragma once
 /* How held paths are found; see held.h. */
+#include "base/str.h"
 #include "box/warden/held.h"
 #include "box/wire/wire.h"
 
@@ -52,6 +53,8 @@ int held_find_git(struct finder *f, const char *top, const char *gitdir, unsigne
 bool held_git_dir(const struct finder *f, const char *top, char ret[WIRE_PATH_MAX]);
 /* Holds what the repositories name that the folder is a part of. */
 int held_find_above(struct finder *f);
+/* Whether git's configuration says more than `git init` and `git clone` do. */
+bool held_config_runs(struct str text);
 /* Whether the folder is a git directory whose core.worktree is a folder that the sandbox has, and
  * whose .git names it: a submodule. */
 bool held_is_named(const struct finder *f);

@@ -487,6 +487,17 @@ bool held_worktree_of(const struct finder *f, const char *path, char ret[WIRE_PA
 	return join_path(dir, text, ret);
 }
 
+static int on_any(void *data, const char *key, char *value)
+{
+	(void)data;
+	return key_classify(key) != KEY_HARMLESS && !is_plain(value);
+}
+
+bool held_config_runs(struct str text)
+{
+	return gitconf_read(text, on_any, NULL) != 0;
+}
+
 static int on_worktree(void *data, const char *key, char *value)
 {
 	if (strcmp(key, "core.worktree") == 0)

@@ -6,6 +6,9 @@
  *
  * The folder may be large, so a process of its own looks, for at most LOOK_S seconds, and
  * END_MS more where the warden ends.
+ *
+ * A sandbox may leave any number of these, so each class has lines of its own: none hides what is
+ * of another class, and what is most likely to run something comes first.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +40,9 @@ enum {
 	LOOK_AGAIN_MS = 200,
 	LOOK_FD = 3,
 	WHY_MAX = 256,
+	CONFIG_MAX = 16384, /* of one that says nothing unusual */
 	END_MS = 2000,
+	END_LAST_MS = 500,
 	END_PAUSE_US = 5000
 };
 
@@ -175,10 +180,24 @@ static const struct {
 
 static pid_t lookers[LOOKERS_MAX]; /* 0: free */
 
+enum left_class {
+	LEFT_LISTED, /* never cut, as there are few: what the lists of the fixed names have */
+	LEFT_RUNS, /* a repository that makes a program run something */
+	LEFT_UNSEEN, /* a folder that could not be looked through */
+	LEFT_PLAIN, /* a repository as `git init` and `git clone` make it */
+	LEFT_NAMED, /* told_names */
+	LEFT_CLASSES
+};
+
+enum { LEFT_PATH_MAX = 320 };
+
 struct left {
 	const struct project *project;
-	unsigned n;
+	unsigned n[LEFT_CLASSES];
+	char plain[TOLD_MAX][LEFT_PATH_MAX];
 };
+
+static volatile sig_atomic_t late; /* no more is looked for */
 
 static bool is_new(const struct left *l, int dir, const char *path)
 {
@@ -191,7 +210,8 @@ static bool is_new(const struct left *l, int dir, const char *path)
 	       (st.st_ctim.tv_sec == since->tv_sec && st.st_ctim.tv_nsec >= since->tv_nsec);
 }
 
-static void PRINTF_LIKE(3, 4) left_tell(struct left *l, const char *path, const char *fmt, ...)
+static void PRINTF_LIKE(4, 5)
+	left_tell(struct left *l, enum left_class class, const char *path, const char *fmt, ...)
 {
 	char why[WHY_MAX];
 	va_list ap;
@@ -199,10 +219,11 @@ static void PRINTF_LIKE(3, 4) left_tell(struct left *l, const char *path, const 
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	if (l->n++ < TOLD_MAX)
+	if (l->n[class]++ < TOLD_MAX || class == LEFT_LISTED)
 		log_warn("%.300s/%.300s %s", l->project->of.host, path, why);
 }
 
+#define SAMPLE ".sample" /* of a hook that git does not run */
 #define LEFT_NEW "is new, or was changed while a sandbox could write the folder: "
 
 static bool has(int dir, const char *name)
@@ -238,15 +259,50 @@ static bool has_new_git(const struct left *l, int git)
 	       is_new(l, git, "commondir") || has_new(l, git, "hooks");
 }
 
+static bool has_hooks(int git)
+{
+	autofolder struct folder f = folder_at(git, "hooks");
+	int more = 0;
+
+	if (!f.d)
+		return has(git, "hooks"); /* a link */
+	while ((more = folder_next(&f)) > 0) {
+		size_t n = strlen(f.entry->d_name);
+
+		if (n < strlen(SAMPLE) || strcmp(f.entry->d_name + n - strlen(SAMPLE), SAMPLE) != 0)
+			return true;
+	}
+	return more < 0;
+}
+
+/* Whether git does more there than in what `git init` or `git clone` has made. */
+static bool runs_something(int git)
+{
+	char text[CONFIG_MAX];
+	autoclose int fd = openat(git, "config", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+
+	return n < 0 || n == sizeof(text) || has(git, "config.worktree") || has(git, "commondir") ||
+	       has_hooks(git) || held_config_runs((struct str){ text, (size_t)n });
+}
+
+#define LEFT_GIT                                                                                   \
+	LEFT_NEW "git runs what this repository's configuration says where you work in it, and "   \
+		 "at the top if it was added as a submodule"
+
 static void left_look_at_git(struct left *l, int dir, const char *path)
 {
 	autoclose int git = openat(dir, ".git", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	bool new = git >= 0 ? has_new_git(l, git) : is_new(l, dir, ".git");
+	bool below = git >= 0 ? has_new_git(l, git) : is_new(l, dir, ".git");
+	bool bare = is_bare(dir) && has_new_git(l, dir);
 
-	if (new || (is_bare(dir) && has_new_git(l, dir)))
-		left_tell(l, path,
-			  LEFT_NEW "git runs what this repository's configuration says where you "
-				   "work in it, and at the top if it was added as a submodule");
+	if (!below && !bare)
+		return;
+	/* a .git that is a file is told as one that does */
+	if ((below && runs_something(git)) || (bare && runs_something(dir)))
+		left_tell(l, LEFT_RUNS, path, "%s", LEFT_GIT);
+	else if (l->n[LEFT_PLAIN]++ < TOLD_MAX)
+		snprintf(l->plain[l->n[LEFT_PLAIN] - 1], LEFT_PATH_MAX, "%s", path);
 }
 
 /* At the top what one of Mercurial had at the start is read-only. What it lacked may be an empty
@@ -261,7 +317,7 @@ static void left_look_at_other(struct left *l, int dir, const char *path, size_t
 		if (!file || fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 		    (S_ISREG(st.st_mode) && st.st_size == 0) || !is_new(l, dir, file))
 			continue;
-		left_tell(l, *path ? path : repositories[at].dir,
+		left_tell(l, LEFT_RUNS, *path ? path : repositories[at].dir,
 			  LEFT_NEW "%s runs what this repository's configuration says where you "
 				   "work in it",
 			  repositories[at].program);
@@ -298,10 +354,10 @@ static void left_walk(struct left *l, int fd, const char *path, unsigned depth)
 	int more = 0;
 
 	if (depth == DEPTH_MAX) {
-		left_tell(l, path, "is nested too deeply to be looked through");
+		left_tell(l, LEFT_UNSEEN, path, "is nested too deeply to be looked through");
 		return;
 	}
-	while ((more = folder_next(&f)) > 0) {
+	while (!late && (more = folder_next(&f)) > 0) {
 		int next;
 
 		has_git = has_git || strcasecmp(f.entry->d_name, ".git") == 0 ||
@@ -315,7 +371,7 @@ static void left_walk(struct left *l, int fd, const char *path, unsigned depth)
 			left_walk(l, next, below, depth + 1);
 	}
 	if (more < 0)
-		left_tell(l, path, "could not be looked through to its end");
+		left_tell(l, LEFT_UNSEEN, path, "could not be looked through to its end");
 	if (has_git && depth > 0)
 		left_look_at_git(l, fd, path);
 	for (size_t i = 0; i < ARRAY_LEN(repositories); i++) {
@@ -324,41 +380,62 @@ static void left_walk(struct left *l, int fd, const char *path, unsigned depth)
 	}
 }
 
+/* The second time a file system hangs. */
 static void left_late(int signal)
 {
 	(void)signal;
-	log_warn(
-		"a folder that a sandbox could write is too large to look for new repositories in");
-	_exit(0);
+	if (late)
+		_exit(1);
+	late = true;
+	alarm(1);
 }
 
-static void left_look_for_names(struct left *l)
-{
-	static const char why[] = LEFT_NEW "tools of this machine may run what it says";
+#define LEFT_TOOLS LEFT_NEW "tools of this machine may run what it says"
 
+static void left_look_for_listed(struct left *l)
+{
 	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
 		const struct project_entry *n = &project_entries[i];
 
 		if (!strchr(n->path, '/') && !n->of_home && !n->implicit &&
 		    !(l->project->kept >> i & 1) && is_new(l, LOOK_FD, n->path))
-			left_tell(l, n->path, "%s", why);
-	}
-	for (size_t i = 0; i < ARRAY_LEN(told_names); i++) {
-		if (has_new(l, LOOK_FD, told_names[i]))
-			left_tell(l, told_names[i], "%s", why);
+			left_tell(l, LEFT_LISTED, n->path, "%s", LEFT_TOOLS);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(repositories); i++) {
 		if (l->project->repositories >> i & 1 && !has(LOOK_FD, repositories[i].dir))
-			left_tell(l, repositories[i].dir,
+			left_tell(l, LEFT_LISTED, repositories[i].dir,
 				  "is gone: it was there when a sandbox was given the folder");
 	}
+	if (is_new(l, LOOK_FD, ".git/rebase-merge/git-rebase-todo"))
+		left_tell(l, LEFT_LISTED, ".git/rebase-merge",
+			  LEFT_NEW "git rebase --continue and --skip run its exec lines");
+}
+
+/* What is least likely to be meant to harm. */
+static void left_tell_rest(struct left *l)
+{
+	unsigned hidden = 0, runs = 0;
+
+	for (unsigned i = 0; i < l->n[LEFT_PLAIN] && i < TOLD_MAX; i++)
+		log_warn("%.300s/%s %s", l->project->of.host, l->plain[i], LEFT_GIT);
+	for (size_t i = 0; i < ARRAY_LEN(told_names); i++) {
+		if (has_new(l, LOOK_FD, told_names[i]))
+			left_tell(l, LEFT_NAMED, told_names[i], "%s", LEFT_TOOLS);
+	}
+	for (size_t i = LEFT_RUNS; i < LEFT_CLASSES; i++) {
+		hidden += l->n[i] > TOLD_MAX ? l->n[i] - TOLD_MAX : 0;
+		runs = i == LEFT_RUNS ? hidden : runs;
+	}
+	if (hidden)
+		log_warn("%s: %u more are not shown: %u repositories with commands, %u others",
+			 l->project->of.host, hidden, runs, hidden - runs);
 }
 
 static _Noreturn void left_look(const struct project *p)
 {
 	struct left l = { .project = p };
 	/* not the warden's own descriptor, which has the lock of the folder */
-	int top = held_open(p->lock, ".", O_RDONLY | O_DIRECTORY, 0);
+	int top = held_open(p->lock, ".", O_RDONLY | O_DIRECTORY, 0), again;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (top < 0 || dup2(top, LOOK_FD) < 0)
@@ -367,13 +444,14 @@ static _Noreturn void left_look(const struct project *p)
 	syscall(SYS_close_range, LOOK_FD + 1, ~0u, 0);
 	signal(SIGALRM, left_late);
 	alarm(LOOK_S);
-	left_look_for_names(&l);
-	if (is_new(&l, LOOK_FD, ".git/rebase-merge/git-rebase-todo"))
-		left_tell(&l, ".git/rebase-merge",
-			  LEFT_NEW "git rebase --continue and --skip run its exec lines");
-	left_walk(&l, LOOK_FD, "", 0);
-	if (l.n > TOLD_MAX)
-		log_warn("%u more are not shown", l.n - TOLD_MAX);
+	left_look_for_listed(&l);
+	again = dup(LOOK_FD); /* left_walk() takes it */
+	if (again >= 0)
+		left_walk(&l, again, "", 0);
+	if (late)
+		log_warn("a folder that a sandbox could write is too large to look for new "
+			 "repositories in");
+	left_tell_rest(&l);
 	_exit(0);
 }
 
@@ -403,6 +481,8 @@ void left_end(void)
 		if (lookers[i])
 			kill(lookers[i], SIGALRM); /* left_late() */
 	}
+	while (left_chores() >= 0 && clock_ms() < deadline + END_LAST_MS)
+		usleep(END_PAUSE_US);
 }
 
 int left_chores(void)

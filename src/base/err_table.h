@@ -149,6 +149,9 @@ ERR_ROW(STORAGE_FULL, "storage_full", -32603, 507, 125, false, POLICY,
 ERR_ROW(IMAGE_LARGE, "image_too_large", -32602, 413, 125, false, VALIDATION,
 	"Use a smaller image, or allow more with --max-size and --max-files; an archive that "
 	"unpacks to hundreds of times its size is always refused.")
+ERR_ROW(TREE_DEEP, "tree_too_deep", -32602, 413, 125, false, VALIDATION,
+	"Move what the cause names into fewer directories inside each other, remove it, or leave "
+	"it out (a build: .holtignore).")
 ERR_ROW(IMAGE_DISK, "image_store_full", -32603, 507, 125, false, TRANSPORT,
 	"Free some of the disk that holds Holt's data folder, for example by `holt images prune` "
 	"and `holt images rm`, then import again.")

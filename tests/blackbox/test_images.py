@@ -427,10 +427,10 @@ HOSTILE = {
     'opaque outside': ('invalid', [entry('../.wh..wh..opq')], [entry('a/.wh..wh..opq')]),
     'the root as a file': ('invalid', [entry('.', b'1')], [folder('.')]),
     'a long name': ('invalid', [entry('n' * 256)], [entry('n' * 255)]),
-    'a long path': ('invalid', [entry(LONG * 20 + 'x')], [entry(LONG * 17 + 'x')]),
-    'deep': ('invalid', [folder('d/' * 201 + 'x')], [folder('d/' * 150 + 'x')]),
-    'deep by links': ('invalid', [folder('d/' * 150), symlink('l', 'd/' * 149 + 'd'),
-                                  folder('l/' + 'e/' * 80 + 'x')],
+    'a long path': ('deep', [entry(LONG * 20 + 'x')], [entry(LONG * 17 + 'x')]),
+    'deep': ('deep', [folder('d/' * 201 + 'x')], [folder('d/' * 150 + 'x')]),
+    'deep by links': ('deep', [folder('d/' * 150), symlink('l', 'd/' * 149 + 'd'),
+                               folder('l/' + 'e/' * 80 + 'x')],
                       [folder('d/' * 150), symlink('l', 'd/' * 149 + 'd'),
                        folder('l/' + 'e/' * 20 + 'x')]),
     'a huge header': ('invalid', [entry('a', comment='x' * (2 << 20))],
@@ -448,7 +448,8 @@ HOSTILE = {
     'a huge size': ('too_large', [entry('a', b'', GNU__sparse__size=str(
         1 << 45), GNU__sparse__numblocks='1', GNU__sparse__map='0,0')], [entry('a', b'1')]),
 }
-WORDS = {'invalid': b'in an unknown format', 'too_large': b'--max-size'}
+WORDS = {'invalid': b'in an unknown format', 'too_large': b'--max-size',
+         'deep': b'fewer directories'}
 
 
 def check_refused(done, code):
@@ -533,7 +534,7 @@ def test_nothing_is_made_so_deep_that_it_could_not_be_removed(store, work, evil)
         if name == 'archive':
             with open(path, 'wb') as f:
                 f.write(layer(*evil))
-        check_refused(store('import', path, 'evil', preexec_fn=few), 'invalid')
+        check_refused(store('import', path, 'evil', preexec_fn=few), 'deep')
         assert store.tree() == before, name
 
 

@@ -164,7 +164,7 @@ static void test_hostile(void **state)
 	assert_int_equal(write_to(sb, SANDBOX_WRITE_TAR, file).code, ERR_TOO_LARGE);
 	sh(sb, "rm huge; n=$(head -c 250 /dev/zero | tr '\\0' n); i=0; while [ $i -lt 20 ]; do "
 	       "mkdir $n && cd $n; i=$((i+1)); done; true");
-	assert_int_equal(write_to(sb, SANDBOX_WRITE_TAR, file).code, ERR_TOO_LARGE);
+	assert_int_equal(write_to(sb, SANDBOX_WRITE_TAR, file).code, ERR_TREE_DEEP);
 	/* not by `rm -r`: busybox's wants paths that are short enough */
 	sh(sb,
 	   "n=$(echo nnn*); while [ -d $n/$n ]; do mv $n/$n m; rmdir $n; mv m $n; done; rmdir $n");

@@ -176,8 +176,11 @@ static int clean(struct str path, char ret[PATH_BYTES + 1], struct err *e)
 {
 	size_t n = 0;
 
-	if (path.n == 0 || path.n > PATH_BYTES)
-		return err_set(e, ERR_IMAGE, "a path has 1 to %d bytes", PATH_BYTES);
+	if (path.n == 0)
+		return err_set(e, ERR_IMAGE, "a path has no bytes");
+	if (path.n > PATH_BYTES)
+		return err_set(e, ERR_TREE_DEEP, "%.*s…: a path over %d bytes", STR_CUT(path, 60),
+			       PATH_BYTES);
 	if (path.p[0] == '/')
 		return err_set(e, ERR_IMAGE, "%.*s: an absolute path", STR_CUT(path, 100));
 	for (size_t at = 0; at < path.n;) {
@@ -214,7 +217,8 @@ static int bad_way(const char *path, int errnum, struct err *e)
 
 static int too_deep(const char *path, struct err *e)
 {
-	return err_set(e, ERR_IMAGE, "%.60s…: over %d directories deep", path, DEPTH_MAX);
+	return err_set(e, ERR_TREE_DEEP, "%.60s…: over %d directories inside each other", path,
+		       DEPTH_MAX);
 }
 
 /* Whether an open directory is at least n below the root; true if that is unknown. */

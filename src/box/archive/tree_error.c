@@ -43,7 +43,10 @@ int tree_error(const struct tree_failure *f, const char *path, struct err *e)
 		return err_set(e, ERR_TOO_LARGE, "%s: an archive has at most %llu GiB", name,
 			       TREE_BYTES_MAX >> 30);
 	case TREE_DEEP:
-		return err_set(e, ERR_TOO_LARGE, "%s: too many directories in each other", name);
+		return err_set(e, ERR_TREE_DEEP,
+			       "%s: over %d directories inside each other, or a path of over %d "
+			       "bytes",
+			       name, TREE_DEPTH_MAX, TAR_PATH_MAX - 1);
 	case TREE_GONE:
 		return err_set(e, ERR_CANCELLED, "nobody takes the archive any more");
 	case TREE_KILLED:

@@ -259,7 +259,7 @@ static int copy_names(struct copying *c, int dir, const struct names *names)
 
 	for (size_t i = 0; i < names->n; i++) {
 		if (above > PATH_BYTES)
-			return err_set(c->e, ERR_IMAGE, "%.100s…: a path over %d bytes", c->path,
+			return err_set(c->e, ERR_TREE_DEEP, "%.60s…: a path over %d bytes", c->path,
 				       PATH_BYTES);
 		c->n = above + (size_t)snprintf(c->path + above, sizeof(c->path) - above, "%s%s",
 						above ? "/" : "", names->p[i]);
@@ -300,7 +300,7 @@ int unpack_copy(const struct unpack *u, struct tree *to, struct hash *digest, st
 	c->digest = digest;
 	c->e = e;
 	if (u->at.n > PATH_BYTES)
-		return err_set(e, ERR_IMAGE, "a path over %d bytes", PATH_BYTES);
+		return err_set(e, ERR_TREE_DEEP, "a path over %d bytes", PATH_BYTES);
 	if (u->at.n)
 		memcpy(c->path, u->at.p, u->at.n);
 	c->n = u->at.n;

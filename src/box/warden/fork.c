@@ -298,7 +298,11 @@ static void copied_for_fork(struct job *j, int errnum)
 		err_set(&e, ERR_SANDBOX_NOT_FOUND, "the source ended while it was forked");
 		failed = -1;
 	} else {
-		failed = errnum ? err_sys(&e, errnum, "copy the changed files") : 0;
+		failed = errnum == ENAMETOOLONG ? err_set(&e, ERR_TREE_DEEP,
+							  "too many directories inside each "
+							  "other in its files")
+		       : errnum			? err_sys(&e, errnum, "copy the changed files")
+						: 0;
 	}
 	if (failed) {
 		abandon_body(r->bodies[0]);

@@ -200,7 +200,7 @@ static int say_why(int errnum, struct err *e)
 		return err_set(e, ERR_TOO_LARGE,
 			       "its files, holes in them included, are larger than its disk");
 	case ENAMETOOLONG:
-		return err_set(e, ERR_TOO_LARGE, "a path in it is longer than 4095 bytes");
+		return err_set(e, ERR_TREE_DEEP, "a path in it is longer than 4095 bytes");
 	case EPIPE:
 		return err_set(e, ERR_CANCELLED, "nobody reads it any more");
 	default:

@@ -133,20 +133,23 @@ bool files_has_marks(struct str text);
 struct files_marked {
 	struct str old, text; /* the file as it is, and what is to be written */
 	bool archive; /* the text is from an archive, in which marks have the length of secrets */
+	bool part; /* of a file: others of its parts may have secrets */
 };
 /* Appends the text with the secrets of the old content in the place of marks that it is shown with.
  * ERR_INVALID: a mark stands for another secret, or it is not clear for which. */
 int files_put_back(struct call *c, const struct files_marked *t, struct buf *to,
 		   struct err *e) MUST_USE;
 
-/* An archive on its way into a directory of a sandbox: as files_put_back(), file by file. */
+/* An archive on its way to where its files may be already: as files_put_back(), file by file. */
 struct files_return;
 struct files_return_spec {
 	struct call *call;
-	struct sandbox *sb;
-	struct str dest; /* borrowed until the end */
 	struct budget *of; /* counts what is kept */
-	/* What goes on to the sandbox. On failure with *e so does the upload. */
+	/* Reads up to max bytes of the old content at offset; name: as tar_path_clean() makes it.
+	 * on_done may come after files_return_free(). */
+	void (*read)(void *owner, const char *name, uint64_t offset, size_t max,
+		     file_read_cb on_done, void *arg);
+	/* What goes on. On failure with *e so does the upload. */
 	int (*put)(void *owner, struct str bytes, struct err *e);
 	/* It no longer waits; with err it has failed. */
 	void (*on_ready)(void *owner, const struct err *err);

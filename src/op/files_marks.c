@@ -39,6 +39,7 @@ struct returning {
 	struct redactor *redactor;
 	struct str old, text; /* the file as it is, and what is to be written */
 	bool archive; /* where each mark has the length of its secret */
+	bool part; /* of the file: what is not shown here may be shown in others */
 	struct buf view; /* the file as it is shown */
 	struct shown *p;
 	size_t n;
@@ -126,6 +127,7 @@ static int view_make(struct returning *r, struct redact_place *places, size_t n,
 	}
 	if (buf_add(&r->view, r->old.p + at, r->old.n - at, e) < 0)
 		return -1;
+	r->stars = r->part;
 	for (size_t i = 0; i < n; i++) {
 		struct shown *x = &r->p[i];
 
@@ -244,6 +246,19 @@ static bool mark_is_shown(const struct returning *r, struct str mark)
 	return found;
 }
 
+/* Whether the part of the old file has the same text, with what is before it in its line. */
+static bool is_in_part(struct returning *r, struct str mark)
+{
+	struct str before, above, said;
+	size_t at;
+
+	line_of(r->text, (size_t)(mark.p - r->text.p), &before, &above);
+	said = (struct str){ mark.p - before.n, before.n + mark.n };
+	at = (size_t)(said.p - r->text.p);
+	return (at + said.n <= r->old.n && memcmp(r->old.p + at, said.p, said.n) == 0) ||
+	       files_find_literal(r->old, said, &r->left);
+}
+
 /* A mark that stands for nothing here. Who is no agent may write what it was told into a file
  * without secrets, such as a log. So may anybody in an archive: a project has such files. Of
  * asterisks only as many as stand for a secret of an archive are no text. */
@@ -251,6 +266,8 @@ static int mark_stays(struct returning *r, const struct redact_mark *m, struct e
 {
 	bool told = r->archive || (str_is(m->tag, REDACT_TAG_OUTPUT) && !call_by_agent(r->call));
 
+	if (r->part) /* another one may have the secret */
+		return is_in_part(r, m->whole) ? 0 : mark_refuse(r, m, e);
 	if ((told && r->n == 0) || str_eq(m->whole, r->stayed) ||
 	    (!m->exact && !(r->archive && mark_is_shown(r, m->whole))))
 		return 0;
@@ -414,6 +431,7 @@ int files_put_back(struct call *c, const struct files_marked *t, struct buf *to,
 			       .text = t->text,
 			       .from = t->text.p,
 			       .archive = t->archive,
+			       .part = t->part,
 			       .view = BUF_INIT(MARKED_MAX),
 			       .left = FILES_LITERAL_BYTES,
 			       .below = BELOW_BYTES,

@@ -2,8 +2,9 @@
  * An archive that comes back from a client that has downloaded it with marks in the place of
  * secrets. Where a file of it has marks, the old content of that file is read first, and what they
  * stand for is put back (files_marks.c). The marks of an archive have the lengths of their secrets,
- * so nothing else of it changes. What is kept of it is one file, if it may have marks, and the
- * bytes behind it that came meanwhile.
+ * so nothing else of it changes. What is kept of it is one file, or a part of a large one, and the
+ * bytes behind it that came meanwhile. A part ends with a line, since no mark of an archive has a
+ * newline, and is compared with what is at its place in the old file.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +13,18 @@
 #include "op/call.h"
 #include "op/files.h"
 
+/* What comes at once may be all of the rest. */
+enum { REST_MAX = 2 * FILES_READ_MAX, FILE_KEPT_MAX = FILES_READ_MAX + REST_MAX };
+
 struct files_return {
 	struct files_return_spec to; /* owner NULL: it was freed while it waits */
 	struct tar_reader reader;
-	struct buf file; /* what came of a file that is kept */
+	struct buf file; /* what came of a file, and has not gone on */
+	uint64_t at; /* where that begins in the file */
+	size_t part; /* of it: what is looked at together */
+	bool torn; /* that does not end with a line */
 	struct buf rest; /* what came behind it while it waits */
-	bool keeps; /* the reader is in a file that may have to be kept */
+	bool keeps; /* the reader is in a file */
 	bool waits; /* for the old content of the file */
 	bool reserved; /* memory for that */
 	bool passes; /* no archive that can be read: the sandbox says why */
@@ -32,8 +39,8 @@ struct files_return *files_return_new(const struct files_return_spec *spec, stru
 		return NULL;
 	}
 	*r = (struct files_return){ .to = *spec,
-				    .file = { .max = FILES_READ_MAX, .of = spec->of },
-				    .rest = { .max = 2 * FILES_READ_MAX, .of = spec->of } };
+				    .file = { .max = FILE_KEPT_MAX, .of = spec->of },
+				    .rest = { .max = REST_MAX, .of = spec->of } };
 	tar_reader_init(&r->reader);
 	return r;
 }
@@ -63,26 +70,57 @@ static int return_put(struct files_return *r, const char *from, const char *to, 
 static void return_on_old(void *arg, struct str bytes, const struct file_stat *st,
 			  const struct err *err);
 
-/* The file is whole. */
-static int return_file(struct files_return *r, struct err *e)
+static bool is_large(const struct files_return *r)
 {
-	char name[TAR_PATH_MAX], path[FILES_PATH_MAX + 1 + TAR_PATH_MAX];
+	return r->reader.entry.size > FILES_READ_MAX;
+}
+
+/* What the part has become goes on. */
+static int part_put(struct files_return *r, const char *bytes, struct err *e)
+{
+	if (return_put(r, bytes, bytes + r->part, e) < 0)
+		return -1;
+	buf_drop(&r->file, r->part);
+	r->at += r->part;
+	return 0;
+}
+
+static int part_start(struct files_return *r, struct err *e)
+{
+	char name[TAR_PATH_MAX];
 
 	snprintf(name, sizeof(name), "%s", r->reader.entry.path);
 	/* what leads upwards is refused by the sandbox */
-	if (!files_has_marks(buf_str(&r->file)) || !tar_path_clean(name)) {
-		struct str all = buf_str(&r->file);
-		int rc = return_put(r, all.p, all.p + all.n, e);
-
-		r->file.n = 0;
-		return rc;
-	}
+	if (!files_has_marks((struct str){ r->file.p, r->part }) || !tar_path_clean(name))
+		return part_put(r, r->file.p, e);
 	if (!r->reserved && call_reserve(r->to.call, 4 * FILES_READ_MAX, e) < 0)
 		return -1;
 	r->reserved = true;
-	snprintf(path, sizeof(path), "%.*s/%s", STR_CUT(r->to.dest, FILES_PATH_MAX), name);
 	r->waits = true;
-	file_read_start(r->to.sb, str_of(path), 0, FILES_READ_MAX, return_on_old, r);
+	r->to.read(r->to.owner, name, r->at, is_large(r) ? r->part : FILES_READ_MAX, return_on_old,
+		   r);
+	return 0;
+}
+
+/* Up to where the rest of the file must come, or it must wait. */
+static int return_parts(struct files_return *r, struct err *e)
+{
+	while (!r->waits && r->file.n > 0) {
+		const bool whole = r->file.n == r->reader.entry.size - r->at;
+		const char *line;
+
+		if (!whole && r->file.n < FILES_READ_MAX)
+			break;
+		r->part = r->file.n;
+		r->torn = false;
+		if (!whole || r->part > FILES_READ_MAX) {
+			line = memrchr(r->file.p, '\n', FILES_READ_MAX);
+			r->torn = !line;
+			r->part = line ? (size_t)(line + 1 - r->file.p) : FILES_READ_MAX;
+		}
+		if (part_start(r, e) < 0)
+			return -1;
+	}
 	return 0;
 }
 
@@ -97,7 +135,7 @@ static int return_keep(struct files_return *r, const char **from, struct err *e)
 	if (return_put(r, *from, piece.p, e) < 0 || buf_add(&r->file, piece.p, piece.n, e) < 0)
 		return -1;
 	*from = piece.p + piece.n;
-	return r->file.n == t->entry.size ? return_file(r, e) : 0;
+	return return_parts(r, e);
 }
 
 /* Up to the end, or to where it must wait, which *bytes then begins with. */
@@ -111,8 +149,10 @@ static int return_go_on(struct files_return *r, struct str *bytes, struct err *e
 		const struct tar_entry *entry = &r->reader.entry;
 
 		r->passes = ev == TAR_BAD;
-		if (ev == TAR_ENTRY)
-			r->keeps = entry->type == TAR_FILE && entry->size <= FILES_READ_MAX;
+		if (ev == TAR_ENTRY) {
+			r->keeps = entry->type == TAR_FILE;
+			r->at = 0;
+		}
 		if (ev == TAR_CONTENT && r->keeps && return_keep(r, &from, e) < 0)
 			return -1;
 	}
@@ -134,8 +174,9 @@ static int return_put_back(struct files_return *r, struct str old, const struct 
 			   struct err *e)
 {
 	const struct files_marked t = { .old = err ? STR_LIT("") : old,
-					.text = buf_str(&r->file),
-					.archive = true };
+					.text = { r->file.p, r->part },
+					.archive = true,
+					.part = !err && is_large(r) };
 	autowipe struct buf to = BUF_INIT(FILE_WRITE_MAX);
 
 	if (err && err->code != ERR_PATH_NOT_FOUND && err->code != ERR_PATH_DENIED &&
@@ -143,12 +184,16 @@ static int return_put_back(struct files_return *r, struct str old, const struct 
 		*e = *err;
 		return -1;
 	}
+	if (!err && r->torn)
+		return err_set(e, ERR_INVALID,
+			       "%.100s: it has marks, or text that looks like one, in a line that "
+			       "is too long to tell which secrets they stand for; leave it out",
+			       r->reader.entry.path);
 	if (files_put_back(r->to.call, &t, &to, e) < 0)
 		return err_wrap(e, "%.100s", r->reader.entry.path);
-	if (to.n != r->file.n)
+	if (to.n != r->part)
 		return err_set(e, ERR_BUG, "a file of the archive would have another length");
-	r->file.n = 0;
-	return return_put(r, to.p, to.p + to.n, e);
+	return part_put(r, to.p, e);
 }
 
 static void return_on_old(void *arg, struct str bytes, const struct file_stat *st,
@@ -163,7 +208,8 @@ static void return_on_old(void *arg, struct str bytes, const struct file_stat *s
 		free(r);
 		return;
 	}
-	if (return_put_back(r, bytes, err, &e) < 0 || return_go_on(r, &left, &e) < 0) {
+	if (return_put_back(r, bytes, err, &e) < 0 || return_parts(r, &e) < 0 ||
+	    (!r->waits && return_go_on(r, &left, &e) < 0)) {
 		r->to.on_ready(r->to.owner, &e);
 		return;
 	}

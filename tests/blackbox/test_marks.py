@@ -1,6 +1,7 @@
 """Marks in the place of secrets, and what becomes of them when a model writes them back."""
 
 import base64
+import hashlib
 import io
 import itertools
 import json
@@ -580,6 +581,79 @@ def test_an_archive_destroys_no_secret(archive):
     assert archive.write('f', b'/' + b'*' * 30 + b'/\n') is None
 
 
+def test_no_secret_of_a_large_file_is_destroyed(archive):
+    """In each part of it, and where lines have moved: they are put back or refused by name."""
+    line = 'a line of text that says nothing at all, and says it again'
+    secrets = [word(10) for _ in range(4)]
+    text = ''.join(f'part{i}:\n  password: {secret}\n' + f'{line}\n' * 40000
+                   for i, secret in enumerate(secrets)).encode()
+
+    def make():
+        parts = ' '.join(f"printf 'part{i}:\n  password: {secret}\n'; yes '{line}' | head -40000;"
+                         for i, secret in enumerate(secrets))
+        archive.hub.exec(archive.box, f'{{ {parts} }} >f')
+
+    def is_now(data, name='f'):
+        said = archive.hub.exec(archive.box, f'sha256sum <{name}')['stdout']
+        return said.split()[0] == hashlib.sha256(data).hexdigest()
+    make()
+    assert is_now(text) and len(text) > 8 << 20
+    shown = archive.read('f')
+    assert len(shown) == len(text) and not [s for s in secrets if s.encode() in shown]
+    assert archive.write('f', shown) is None and is_now(text)
+    for wrong in (b'x' * 100 + b'\n' + shown, f'{line}\n'.encode() * 90000 + shown,
+                  shown.replace(b'part0', b'part4'),
+                  shown + b'password: [REDACTED:password:output]\n'):
+        said = archive.write('f', wrong)
+        assert said is None or 'f: ' in said and 'stands for a secret' in said, said
+        for secret in secrets:
+            assert archive.hub.exec(archive.box, f'grep -c {secret} f')['stdout'] == '1\n', said
+        make()
+    log = f'{line}\n'.encode() * 80000 + b'it said [REDACTED:password:output]\n'
+    assert archive.write('new', log) is None and is_now(log, 'new')
+
+
+def test_an_import_destroys_no_secret(hub):
+    """As in an archive for a sandbox: the newest revision has the secrets."""
+    hub.post('/v1/workspaces', name='marks')
+
+    def send(**files):
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode='w') as tar:
+            for name, data in files.items():
+                member = tarfile.TarInfo(f'./d/{name}')
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+        data = out.getvalue()
+        with hub.wire() as wire:
+            wire.send(hub.request('POST', '/v1/workspaces/marks/import', fields=[
+                'Content-Type: application/x-tar', f'Content-Length: {len(data)}']).encode() + data)
+            reply = wire.reply()
+        return None if reply.status == 200 else json.loads(reply.body)['error']['cause']
+
+    def is_now(name, data):
+        box = hub.post('/v1/sandboxes', workspace='marks')['id']
+        said = hub.exec(box, f'sha256sum d/{name}')['stdout']
+        hub.delete(box)
+        return said.split()[0] == hashlib.sha256(data).hexdigest()
+    text = b'a:\n  password: kx9Lq2vTzz\nb:\n  password: Wn4tRb8yQx\nc: 1\n'
+    log = b'it said [REDACTED:password:output] and ' + b'*' * 10 + b'\n'
+    large = (b'a line of text\n' * 300_000 + text) * 2
+    assert send(f=text, log=log, large=large) is None
+    with hub.wire() as wire:
+        wire.send(hub.request('GET', '/v1/workspaces/marks/export').encode())
+        with tarfile.open(fileobj=io.BytesIO(wire.reply().body)) as tar:
+            shown = {m.name.split('/')[-1]: tar.extractfile(m).read() for m in tar if m.isfile()}
+    assert shown['f'] == text.replace(b'kx9Lq2vTzz', b'*' * 10).replace(b'Wn4tRb8yQx', b'*' * 10)
+    assert send(**shown) is None
+    assert is_now('f', text) and is_now('log', log) and is_now('large', large)
+    was = hub.call('GET', '/v1/workspaces/marks')['revision']
+    said = send(**{**shown, 'f': shown['f'].replace(b'  password: ', b'  colour: ')})
+    assert said and 'd/f: ' in said and 'stands for a secret' in said, said
+    assert hub.call('GET', '/v1/workspaces/marks')['revision'] == was
+    assert send(f=text, other=shown['f']) is None and is_now('other', shown['f'])
+
+
 def test_clients_and_sandboxes_that_leave_in_the_middle(hub):
     """While the old content of a file is read, or just before or behind that."""
     for n in range(24):
@@ -609,15 +683,16 @@ def test_a_project_goes_out_and_comes_back(me, hub, tmp_path):
             '        if i % 3:\n'
             '            f.write(f"DB_PASSWORD=kx9Lq2vTzz{i}\\n/*************/\\n")\n'
             '        f.write("end\\n" * i)\n'
-            'open("p/large", "w").write("password=kx9Lq2vTzz\\n" * 300000)\n'
+            'large = "a line of text\\n" * 3000 + "password=kx9Lq2vTzz\\n"\n'
+            'open("p/large", "w").write(large * 300)\n'
             'open("p/empty", "w")\n')
     hub.post('/v1/files/write', sandbox=box, path='make.py', content=made)
     hub.exec(box, 'python3 make.py')
 
     def sums():
-        return hub.exec(box, 'find p -type f ! -name large | sort | xargs sha256sum')['stdout']
+        return hub.exec(box, 'find p -type f | sort | xargs sha256sum')['stdout']
     before = sums()
-    assert len(before.splitlines()) == 301
+    assert len(before.splitlines()) == 302
     body = download(hub, box, 'p')
     assert b'kx9' not in body and b'*' * 11 in body
     for chunked in (False, True):

@@ -1,7 +1,9 @@
 #include "door/http/transfer.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "op/files.h"
 
 /* Nothing more goes to the sandbox; what still comes is dropped, but it must be received. */
@@ -55,32 +57,57 @@ static void on_ready(void *owner, const struct err *err)
 		exchange_body_resume(u->call);
 }
 
-int transfer_upload_start(struct transfer_upload *u, struct call *c, struct sandbox *sb,
-			  struct str path,
-			  void (*on_done)(struct transfer_upload *u, const struct err *e),
-			  struct err *e)
+int transfer_upload_open(struct transfer_upload *u, struct call *c,
+			 void (*read)(void *u, const char *name, uint64_t offset, size_t max,
+				      file_read_cb on_done, void *arg),
+			 void (*on_done)(struct transfer_upload *u, const struct err *e),
+			 struct err *e)
 {
-	static const struct file_upload_opts opts = { .changes = false };
 	const struct files_return_spec marks = { .call = c,
-						 .sb = sb,
-						 .dest = path,
 						 .of = exchange_bodies(c),
+						 .read = read,
 						 .put = on_put,
 						 .on_ready = on_ready,
 						 .owner = u };
-	int from = body_pipe_open(&u->pipe, c, e);
+	autoclose int from = body_pipe_open(&u->pipe, c, e);
 
 	if (from < 0)
 		return -1;
 	u->call = c;
 	u->on_done = on_done;
 	u->held = u->whole = false;
+	u->transfer = NULL;
 	u->marks = files_return_new(&marks, e);
 	if (!u->marks) {
-		close(from);
 		body_pipe_close(&u->pipe);
 		return -1;
 	}
+	return take_fd(&from);
+}
+
+/* files_return_spec.read */
+static void read_sandbox(void *owner, const char *name, uint64_t offset, size_t max,
+			 file_read_cb on_done, void *arg)
+{
+	const struct transfer_upload *u = owner;
+	char path[2 * (FILES_PATH_MAX + 1)];
+
+	snprintf(path, sizeof(path), "%.*s/%s", STR_CUT(u->path, FILES_PATH_MAX), name);
+	file_read_start(u->sb, str_of(path), offset, max, on_done, arg);
+}
+
+int transfer_upload_start(struct transfer_upload *u, struct call *c, struct sandbox *sb,
+			  struct str path,
+			  void (*on_done)(struct transfer_upload *u, const struct err *e),
+			  struct err *e)
+{
+	static const struct file_upload_opts opts = { .changes = false };
+	int from = transfer_upload_open(u, c, read_sandbox, on_done, e);
+
+	if (from < 0)
+		return -1;
+	u->sb = sb;
+	u->path = path;
 	u->transfer = file_upload_start(sb, path, &opts, from, on_unpacked, u);
 	return 0;
 }

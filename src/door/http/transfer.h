@@ -8,6 +8,8 @@
 
 struct transfer_upload { /* part of something whose memory is the call's */
 	struct call *call;
+	struct sandbox *sb; /* into which it goes; NULL: it goes elsewhere */
+	struct str path; /* the directory there */
 	struct body_pipe pipe; /* to the sandbox */
 	struct files_return *marks; /* NULL once the sandbox takes no more */
 	struct file_transfer *transfer; /* NULL once it has ended */
@@ -22,6 +24,15 @@ int transfer_upload_start(struct transfer_upload *u, struct call *c, struct sand
 			  struct str path,
 			  void (*on_done)(struct transfer_upload *u, const struct err *e),
 			  struct err *e) MUST_USE;
+
+/* An archive that goes elsewhere. Returns its read end, owned by the caller; -1 with *e. read: that
+ * of files_return_spec, whose owner is u. on_done is called if what is put fails. Whoever reads
+ * tells the caller of the end, who then calls transfer_upload_stop(). */
+int transfer_upload_open(struct transfer_upload *u, struct call *c,
+			 void (*read)(void *u, const char *name, uint64_t offset, size_t max,
+				      file_read_cb on_done, void *arg),
+			 void (*on_done)(struct transfer_upload *u, const struct err *e),
+			 struct err *e) MUST_USE;
 
 /* Puts the body of a route that streams, unchanged. */
 void transfer_upload_body(struct transfer_upload *u);

@@ -1,7 +1,7 @@
 /* The files of a workspace as a tar archive, down and up: GET /v1/workspaces/{name}/export, POST
  * /v1/workspaces/{name}/import. */
-#include "door/http/body_pipe.h"
 #include "door/http/common.h"
+#include "door/http/transfer.h"
 #include "op/ops.h"
 #include "op/workspace.h"
 
@@ -27,31 +27,50 @@ static const struct field_table import_table = FIELD_TABLE(struct import_request
 
 /* Its memory is the call's. */
 struct upload {
-	struct call *call;
-	struct body_pipe body;
+	struct transfer_upload to; /* first, so that they have one address */
+	struct workspace *w; /* busy until on_imported() */
+	struct err failed; /* what came is not whole */
 };
 
 static void on_imported(void *arg, const struct workspace_commit *made, const struct err *err)
 {
 	struct upload *u = arg;
-	const struct import_request *q = call_request(u->call);
+	struct call *c = u->to.call;
+	const struct import_request *q = call_request(c);
 	struct workspace_committed view;
 
-	body_pipe_close(&u->body);
+	transfer_upload_stop(&u->to);
 	if (err) {
-		call_fail(u->call, err);
+		call_fail(c, err);
 		return;
 	}
 	view = workspace_committed(q->workspace, made);
-	call_answer(u->call, &view);
+	call_answer(c, &view);
+}
+
+/* files_return_spec.read */
+static void read_tip(void *owner, const char *name, uint64_t offset, size_t max,
+		     file_read_cb on_done, void *arg)
+{
+	const struct upload *u = owner;
+
+	workspace_read_start(u->w, name, offset, max, on_done, arg);
 }
 
 /* Who reads it sees the end of what came so far, and then the call ends. */
+static void on_refused(struct transfer_upload *to, const struct err *err)
+{
+	struct upload *u = (struct upload *)to;
+
+	u->failed = *err;
+}
+
 static void on_upload_cancel(void *data)
 {
 	struct upload *u = data;
 
-	body_pipe_close(&u->body);
+	err_set(&u->failed, ERR_CANCELLED, "the client has left");
+	transfer_upload_stop(&u->to);
 }
 
 static void run_import(struct call *c, const void *params)
@@ -63,15 +82,15 @@ static void run_import(struct call *c, const void *params)
 	int from;
 
 	if (u)
-		*u = (struct upload){ .call = c };
-	from = u ? body_pipe_open(&u->body, c, &e) : -1;
+		*u = (struct upload){ .w = w };
+	from = u ? transfer_upload_open(&u->to, c, read_tip, on_refused, &e) : -1;
 	if (from < 0) {
 		call_fail(c, &e);
 		return;
 	}
-	workspace_import_start(w, from, q->message, on_imported, u);
+	workspace_import_start(w, from, q->message, &u->failed, on_imported, u);
 	call_on_cancel(c, on_upload_cancel, u);
-	body_pipe_start(&u->body);
+	transfer_upload_body(&u->to);
 }
 
 static const struct api_route rows[] = {

@@ -18,6 +18,7 @@
 struct importing {
 	struct workspace *w; /* busy */
 	char message[REVISION_MESSAGE_MAX + 1];
+	const struct err *failed; /* by who sends */
 	struct loop_reader *reader;
 	int file;
 	uint64_t bytes;
@@ -36,6 +37,8 @@ static void import_end(struct importing *m, const struct err *err)
 		loop_reader_close(m->reader, NULL);
 	if (err)
 		e = *err;
+	else if (m->failed->code)
+		e = *m->failed;
 	else if (lseek(m->file, 0, SEEK_SET) < 0)
 		err_sys(&e, errno, "read the archive");
 	commit_import_start(m->w, m->file, str_of(m->message), e.code ? &e : NULL, m->on_done,
@@ -109,7 +112,7 @@ static int open_spool(int dir, struct err *e)
 }
 
 void workspace_import_start(struct workspace *w, int fd, struct str message,
-			    workspace_commit_cb on_done, void *arg)
+			    const struct err *failed, workspace_commit_cb on_done, void *arg)
 {
 	static const struct loop_reader_events events = { import_on_bytes, import_on_end };
 	struct importing *m = calloc(1, sizeof(*m));
@@ -117,7 +120,9 @@ void workspace_import_start(struct workspace *w, int fd, struct str message,
 
 	if (!m)
 		abort(); /* out of memory: no callback could report it */
-	*m = (struct importing){ .w = w, .file = -1, .on_done = on_done, .arg = arg };
+	*m = (struct importing){
+		.w = w, .failed = failed, .file = -1, .on_done = on_done, .arg = arg
+	};
 	snprintf(m->message, sizeof(m->message), "%.*s", STR_ARG(message));
 	w->busy++;
 	w->all->imports++;

@@ -12,6 +12,7 @@
  *	import.c	a tar archive into a revision
  *	export.c	a revision as a tar archive
  *	compare.c	the differences of two revisions
+ *	read.c		a part of a file of the newest revision
  *	gc.c		what nobody needs goes
  *	verify.c	whether all objects are there and whole
  */

@@ -164,10 +164,17 @@ void workspace_export_next(struct workspace_export *x);
 /* No callback follows. */
 void workspace_export_stop(struct workspace_export *x);
 
+/* Reads up to max bytes of a file of the tip at offset, as file_read_start(). path: as
+ * tar_path_clean() makes it. */
+typedef file_read_cb workspace_read_cb;
+void workspace_read_start(struct workspace *w, const char *path, uint64_t offset, size_t max,
+			  workspace_read_cb on_done, void *arg);
+
 /* Makes a revision of a tar archive: all that the workspace has is in it. fd: its bytes, taken;
- * they may come slowly. ERR_WORKSPACE_BUSY: a sandbox writes to it. */
+ * they may come slowly. failed: if it has a code at their end, they are not whole; borrowed until
+ * on_done. ERR_WORKSPACE_BUSY: a sandbox writes to it. */
 void workspace_import_start(struct workspace *w, int fd, struct str message,
-			    workspace_commit_cb on_done, void *arg);
+			    const struct err *failed, workspace_commit_cb on_done, void *arg);
 
 /* Removes what no revision needs any more, while others write. */
 struct workspaces_gc {

@@ -99,6 +99,10 @@ def test_denied_on_every_road(hub, me):
     hub.set(policy=rule)
     why = cause(hub.exec, stage.id, 'touch by-rest')
     assert 'rule "no sandbox.exec", config.json:' in why and str(hub.path) not in why, why
+    with pytest.raises(Failed) as failed:
+        hub.exec(stage.id, 'touch by-rest')
+    assert 'operator' in failed.value.error['remediation']
+    assert 'path' not in failed.value.error['remediation']
     for name in ('exec', 'exec.stream', 'run_code.stream', 'Exec', 'ExecStream', 'ExecSocket',
                  'pty'):
         assert denied(start(hub, name, stage)) in ('forbidden', 'permission_denied'), name

@@ -181,7 +181,8 @@ const struct field_table api_problem_table = FIELD_TABLE(struct envelope, envelo
 static const char *remedy_of(const struct api_problem *p)
 {
 	bool many = p->code == API_INTERNAL || p->code == API_QUOTA_EXCEEDED ||
-		    p->code == API_MODULE_FAILED || p->code == API_UNAUTHORIZED;
+		    p->code == API_MODULE_FAILED || p->code == API_UNAUTHORIZED ||
+		    p->code == API_FORBIDDEN;
 
 	return many && api_code_of(p->e->code) == p->code ? err_info(p->e->code)->remediation
 							  : api_codes[p->code].remediation;

@@ -11,8 +11,7 @@ API_ROW(INVALID_JSON, "invalid_json", 400, "invalid_argument", "The body is not 
 API_ROW(UNAUTHORIZED, "unauthorized", 401, "unauthenticated", "The request is not authorized.",
 	"Send the header \"Authorization: Bearer TOKEN\"; `holt auth token` prints the token.")
 API_ROW(FORBIDDEN, "forbidden", 403, "permission_denied", "Not allowed.",
-	"Ask the operator of the server to allow it, or do without; inside of a sandbox, use a "
-	"path that its user may reach, such as one below /workspace.")
+	"Ask the operator of the server to allow it, or do without.")
 API_ROW(NOT_FOUND, "not_found", 404, "not_found", "Not found.",
 	"Check the id or the path that the cause names; GET /v1/sandboxes lists the sandboxes and "
 	"GET /v1/templates the templates.")

@@ -69,6 +69,7 @@ struct finder {
 	const char *p;
 	size_t n;
 	bool final; /* nothing follows the window */
+	bool whole; /* it is all of a text, and no stream */
 	bool values_only, quotes;
 	/* Where the first match begins that needs more bytes to be decided; n: there is none.
 	 * firm: the same of values only. */

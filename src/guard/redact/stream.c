@@ -418,9 +418,12 @@ static int redact_window(struct redactor *r, const struct redact_part *t, struct
 {
 	const char *p = window.p;
 	size_t n = window.n, end = begin + t->text.n;
-	struct finder f = {
-		.p = p, .n = n, .final = true, .values_only = t->values_only, .quotes = t->quotes
-	};
+	struct finder f = { .p = p,
+			    .n = n,
+			    .final = true,
+			    .whole = true,
+			    .values_only = t->values_only,
+			    .quotes = t->quotes };
 	struct state s = { .keep_length = t->keep_length, .done = begin };
 	struct writing w = { .s = &s, .p = p, .n = n, .clip = end, .to = to, .e = e };
 
@@ -454,7 +457,7 @@ int redact_find(struct redactor *r, struct str text, struct redact_place **ret, 
 		struct err *e)
 {
 	struct buf places = BUF_INIT(WINDOW_MAX);
-	struct finder f = { .p = text.p, .n = text.n, .final = true };
+	struct finder f = { .p = text.p, .n = text.n, .final = true, .whole = true };
 	struct state s = { .keep_length = false };
 	struct writing w = {
 		.s = &s, .p = text.p, .n = text.n, .clip = text.n, .places = &places, .e = e

@@ -571,7 +571,7 @@ static bool spelling_is_cut(const struct finder *f, size_t at)
 
 	if (f->quotes)
 		return !(char_class(f->p[at]) & WORD);
-	return f->final && f->n - at == strlen(more) && !memcmp(f->p + at, more, strlen(more));
+	return f->whole && f->n - at == strlen(more) && !memcmp(f->p + at, more, strlen(more));
 }
 
 static void spelling_check(const struct spelling *s, struct finder *f, size_t at)

@@ -293,6 +293,7 @@ def test_a_name_must_not_resolve_to_a_forbidden_address(world, proxy, kind):
         proxy.allow('evil.example:80', '0.0.0.0/0')  # a wide range grants no special one
         done = curl(world, 'http://evil.example/')
         assert 'forbidden address' in done.stdout, done
+        assert 'ask for a grant of a range with its address' in done.stdout, done
         e = proxy.wait_event(DENIED, 'forbidden_address')
         assert str(e.addr) == ip and e.host == b'evil.example'
     proxy.allow('evil.example:80', ip + '/32:80')

@@ -636,4 +636,4 @@ def test_a_token_stays_at_its_hub(desk):
     for wrong in (['--url', 'ftp://x'], ['--url', 'http://x/"y'], ['--name', 'a.b'], ['file'],
                   ['--url', URL, '--connect', URL], ['--tools', 'a b'], ['--with-token']):
         entry(desk, 'generic', *wrong, status=2)
-    assert 'no client' in desk.holt('mcp', 'config', 'emacs').stderr
+    assert 'there are vscode, claude-code, ' in desk.holt('mcp', 'config', 'emacs').stderr

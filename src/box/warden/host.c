@@ -149,7 +149,8 @@ static int too_few_ids(struct err *e)
 {
 	return err_set(e, ERR_UNSUPPORTED,
 		       "this user namespace has too few ids that are free to give sandboxes one "
-		       "each");
+		       "each: map more into it (unshare --map-auto), or run Holt in it as another "
+		       "user than root (unshare --map-current-user)");
 }
 
 /* The kernel always gives the first one the same number. Where no number can be read it counts as

@@ -101,11 +101,17 @@ static const struct foreign_client clients[] = {
 
 const struct foreign_client *foreign_client_find(const char *name, struct err *e)
 {
+	char known[160];
+	size_t n = 0;
+
 	for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
 		if (str_is(str_of(name), clients[i].name))
 			return &clients[i];
 	}
-	err_set(e, ERR_INVALID, "there is no client %.40s", name);
+	for (size_t i = 0; i < ARRAY_LEN(clients) && n < sizeof(known); i++)
+		n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", i ? ", " : "",
+				      clients[i].name);
+	err_set(e, ERR_INVALID, "there is no client %.40s; there are %s", name, known);
 	return NULL;
 }
 

@@ -73,6 +73,11 @@ static int write_text(const struct flow *f, enum nw_reason reason, const char *d
 				"If you need it, ask for another HTTP rule of %s:%u for sandbox "
 				"%s.\n",
 				f->host, f->port, f->of->id);
+	if (reason == NW_REASON_ADDRESS)
+		return buf_addf(out, e,
+				"If you need it, ask for a grant of a range with its address, such "
+				"as 10.1.0.0/16, to sandbox %s as well.\n",
+				f->of->id);
 	sandbox_list_rules(f->of, rules, sizeof(rules));
 	return buf_addf(out, e,
 			"Granted: %s.\nIf you need it, ask for a grant of %.253s:%u to sandbox "

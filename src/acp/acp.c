@@ -63,11 +63,6 @@ enum acp_state acp_state(const struct acp *a)
 	return a->state;
 }
 
-unsigned acp_version(const struct acp *a)
-{
-	return a->version;
-}
-
 struct str acp_session_id(const struct acp *a)
 {
 	return str_of(a->session_id);

@@ -218,7 +218,6 @@ AUTO_DEFINE(acp_free, struct acp)
 void acp_start(struct acp *a);
 
 enum acp_state acp_state(const struct acp *a);
-unsigned acp_version(const struct acp *a); /* 0: not known yet */
 struct str acp_session_id(const struct acp *a); /* NONE: not open yet */
 unsigned acp_asks(const struct acp *a);
 /* Messages that were none, or fitted nothing. */

@@ -125,7 +125,6 @@ struct upstream_conn {
 	} offers;
 	enum mcp_level level; /* least of the log messages that it is asked for */
 	uv_timer_t limit; /* of the connecting */
-	bool limit_open;
 };
 
 /* ---- server.c: one module ------------------------------------------------------------------- */

@@ -96,7 +96,6 @@ struct upstreams_watch {
 	void *arg;
 };
 void upstreams_watch_add(struct upstreams *all, struct upstreams_watch *w);
-void upstreams_watch_remove(struct upstreams *all, struct upstreams_watch *w);
 
 /* Results that are larger than UPSTREAM_RESULT_MAX, for who called. Borrowed until the loop's next
  * turn. ERR_TOO_LARGE: others keep too much. */

@@ -33,15 +33,6 @@ void upstreams_watch_add(struct upstreams *all, struct upstreams_watch *w)
 	all->watches = w;
 }
 
-void upstreams_watch_remove(struct upstreams *all, struct upstreams_watch *w)
-{
-	struct upstreams_watch **at = &all->watches;
-
-	while (*at != w)
-		at = &(*at)->next;
-	*at = w->next;
-}
-
 /* ---- which there are ----------------------------------------------------------------------- */
 
 int upstreams_check(const struct upstreams *all, struct err *e)

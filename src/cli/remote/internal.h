@@ -88,7 +88,6 @@ struct remote_call {
 	bool sent; /* any of it, where it failed */
 	struct buf came;
 	struct err err; /* what ended it early */
-	bool has_enough; /* take() wants no more */
 	/* gets the body of an answer with status 200 as it comes, and says whether it wants more;
 	 * -1 with c->err. NULL: it is kept in `came`. */
 	int (*take)(struct remote_call *c, struct str bytes);

@@ -7,12 +7,6 @@
 
 /* ---- requests ------------------------------------------------------------------------------ */
 
-static const struct field header_fields[] = {
-	FIELD_NAMED(struct connect_header, sandbox, "X-Sandbox-Id", .flags = FIELD_REQUIRED,
-		    .min = 1, .max = API_ID_MAX, .doc = "Id of the sandbox."),
-};
-const struct field_table connect_header_table = FIELD_TABLE(struct connect_header, header_fields);
-
 int connect_bytes(struct buf *to, const char *name, struct str base64, struct err *e)
 {
 	return base64_decode(to, base64, e) < 0 ? err_wrap(e, "%s", name) : 0;

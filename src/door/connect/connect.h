@@ -12,19 +12,10 @@
 /* ---- requests ------------------------------------------------------------------------------ */
 
 /* The request's header: which sandbox. */
-struct connect_header {
-	struct str sandbox;
-};
-extern const struct field_table connect_header_table;
-#define CONNECT_HEADER(S)                                                                          \
-	FIELD_OBJECT(S, header, connect_header_table, .flags = FIELD_REQUIRED,                     \
-		     .doc = "Names the sandbox.")
-/* The same of a projected one. */
 #define CONNECT_BY_HEADER                                                                          \
 	{                                                                                          \
 		"sandbox", .as = "X-Sandbox-Id", .in = OP_HEADER                                   \
 	}
-#define CONNECT_BODY(S, table_, doc_) FIELD_OBJECT(S, body, table_, .doc = doc_)
 
 /* Appends the bytes that base64 stands for; name is the member's. */
 int connect_bytes(struct buf *to, const char *name, struct str base64, struct err *e) MUST_USE;
@@ -50,26 +41,7 @@ extern const struct field_table connect_written_table;
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-/* A row of a method about a path, whose request begins with the header. */
-#define CONNECT_METHOD(name_, action_, effect_, shape_, run_, doc_, input_, output_, ...)          \
-	{                                                                                          \
-		.id = name_,                                                                       \
-		.op = &(const struct op){ .action = action_,                                       \
-					  .doc = doc_,                                             \
-					  .effect = effect_,                                       \
-					  .request = &(input_),                                    \
-					  .target = 1 + offsetof(struct connect_header, sandbox),  \
-					  .result = &(output_),                                    \
-					  .run = run_ },                                           \
-		.kind = API_CONNECT, .method = HTTP_POST, .path = CONNECT_PATH name_,              \
-		.shape = shape_,                                                                   \
-		.errors = API_MAY_SANDBOX | API_MAY(FILE_FAILED) | API_MAY(FORBIDDEN) |            \
-			  API_MAY(EXEC_TIMEOUT) |                                                  \
-			  ((shape_) == API_FRAMES ? API_MAY(TOO_MANY_STREAMS) : 0),                \
-		__VA_ARGS__                                                                        \
-	}
-
-/* The same of a projection, which answers with one object; may_: errors beside the usual. */
+/* The row of a method about a path, which answers with one object; may_: more errors than usual. */
 #define CONNECT_PROJECTION_MAY(may_, name_, op_, members_, ...)                                    \
 	{                                                                                          \
 		.id = name_, .op = op_, .projected = true, .members = OP_MEMBERS(members_),        \

@@ -7,12 +7,6 @@
 #include "op/exec.h"
 #include "op/files.h"
 
-static const struct field id_fields[] = {
-	FIELD(struct id_path, id, .flags = FIELD_REQUIRED, .min = 1, .max = API_ID_MAX,
-	      .doc = "Id of the sandbox."),
-};
-const struct field_table id_path_table = FIELD_TABLE(struct id_path, id_fields);
-
 struct sandbox *api_enter(struct call *c, struct str sandbox, struct str path)
 {
 	struct err e = ERR_INIT;

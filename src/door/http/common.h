@@ -10,13 +10,6 @@
 	FIELD(S, sandbox, .flags = FIELD_REQUIRED, .min = 1, .max = API_ID_MAX,                    \
 	      .doc = "Id of the sandbox.")
 
-struct id_path {
-	struct str id;
-};
-extern const struct field_table id_path_table;
-#define API_ID_PATH(S)                                                                             \
-	FIELD_OBJECT(S, path, id_path_table, .flags = FIELD_REQUIRED, .doc = "Names the sandbox.")
-
 /* Of a projected route whose path names the sandbox. */
 #define API_BY_PATH                                                                                \
 	{                                                                                          \

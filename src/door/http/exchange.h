@@ -109,13 +109,7 @@ struct api_route {
 	(API_MAY(NOT_FOUND) | API_MAY(SANDBOX_LOST) | API_MAY(IDLE_TIMEOUT) | API_MAY(CONFLICT) |  \
 	 API_MAY(QUOTA_EXCEEDED) | API_MAY(CANCELED))
 
-enum {
-	API_BODY_MAX = 1 << 20,
-	API_PATH_MAX = 4095,
-	API_ID_MAX = 64,
-	API_TEMPLATE_MAX = 255,
-	API_ENV_MAX = 256
-};
+enum { API_BODY_MAX = 1 << 20, API_PATH_MAX = 4095, API_ID_MAX = 64, API_ENV_MAX = 256 };
 
 /* ---- for resources ------------------------------------------------------------------------- */
 

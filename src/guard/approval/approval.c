@@ -783,17 +783,6 @@ const struct approval *approval_after(const struct approvals *all, uint64_t seq)
 	return a;
 }
 
-const struct approval *approval_changed_after(const struct approvals *all, uint64_t rev)
-{
-	const struct approval *next = NULL;
-
-	for (const struct approval *a = all->first; a; a = a->next) {
-		if (a->row.rev > rev && (!next || a->row.rev < next->row.rev))
-			next = a;
-	}
-	return next;
-}
-
 uint64_t approvals_rev(const struct approvals *all)
 {
 	return all->rev;

@@ -142,9 +142,8 @@ int approval_answer(struct approvals *all, const struct approval_answer *q, stru
 /* ERR_APPROVAL_NOT_FOUND. */
 const struct approval *approval_find(struct approvals *all, struct str id, struct err *e) MUST_USE;
 
-/* The first with a seq, or a rev, above this; NULL: none. */
+/* The first with a seq above this; NULL: none. */
 const struct approval *approval_after(const struct approvals *all, uint64_t seq);
-const struct approval *approval_changed_after(const struct approvals *all, uint64_t rev);
 uint64_t approvals_rev(const struct approvals *all); /* the highest */
 
 /* Called after each change. */

@@ -188,11 +188,6 @@ void audit_limit(struct audit *a, const struct audit_limits *l)
 	audit_log_limit(a->log, l);
 }
 
-const char *audit_session(const struct audit *a)
-{
-	return a->session;
-}
-
 int audit_folder(const struct audit *a)
 {
 	return audit_log_folder(a->log);

@@ -60,7 +60,6 @@ struct audit_status {
 };
 void audit_status(const struct audit *a, struct audit_status *ret);
 
-const char *audit_session(const struct audit *a);
 int audit_folder(const struct audit *a);
 
 /* The log for a program without a hub: one signed record in the same files, not synced. limits are

@@ -46,11 +46,6 @@ uint64_t audit_reader_at(const struct audit_reader *r)
 	return r->at;
 }
 
-size_t audit_reader_rest(const struct audit_reader *r)
-{
-	return r->n;
-}
-
 /* More bytes behind those that wait. 0: the file has no more. */
 static ssize_t reader_fill(struct audit_reader *r, struct err *e)
 {

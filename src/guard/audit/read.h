@@ -16,8 +16,6 @@ int audit_reader_next(struct audit_reader *r, struct str *ret_line, struct audit
 		      struct err *e) MUST_USE;
 /* Offset of the next line. */
 uint64_t audit_reader_at(const struct audit_reader *r);
-/* Bytes behind it that have no newline, where audit_reader_next() gave 0. */
-size_t audit_reader_rest(const struct audit_reader *r);
 
 /* How many files the log has, and their numbers, ascending. *ret is owned. */
 ssize_t audit_files(int folder, unsigned **ret, struct err *e) MUST_USE;

@@ -232,7 +232,6 @@ bool is_placeholder(struct finder *f, struct str value, struct str key);
 /* One character again and again, a run of the alphabet, or signs for what is not shown. */
 bool is_filler(struct str value);
 bool str_is_any_case(struct str s, const char *word);
-bool str_starts_any_case(struct str s, const char *word);
 
 /* What words mean in a name, and as a value. */
 enum {

@@ -161,6 +161,3 @@ static inline size_t redact_grown(size_t n)
 {
 	return n * 20 + 64;
 }
-
-/* Kinds of the table, for `holt config check` and docs; NULL behind the last. */
-const char *redact_kind(size_t i);

@@ -240,14 +240,3 @@ const struct pattern pattern_table[] = {
 /* clang-format on */
 static_assert(ARRAY_LEN(pattern_table) <= ROWS_MAX, "each row has its sweep");
 const size_t pattern_count = ARRAY_LEN(pattern_table);
-
-const char *redact_kind(size_t i)
-{
-	for (size_t k = 0; k < pattern_count; k++) {
-		bool again = k > 0 && !strcmp(pattern_table[k].kind, pattern_table[k - 1].kind);
-
-		if (!again && i-- == 0)
-			return pattern_table[k].kind;
-	}
-	return NULL;
-}

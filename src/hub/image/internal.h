@@ -52,7 +52,6 @@ struct source {
  * none. *ret must be zeros before. */
 int source_read(int dir, struct str ref, struct source *ret, struct err *e) MUST_USE;
 void source_fini(struct source *s);
-#define autosource __attribute__((cleanup(source_fini)))
 
 /*
  * An image in the making: a folder of new/ with root/ in it, locked by its maker until it is

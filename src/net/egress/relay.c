@@ -19,15 +19,6 @@ static bool would_block(void)
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-void relay_pipes_fini(struct relay_pipes *p)
-{
-	while (p->n > 0) {
-		p->n--;
-		close(p->ends[p->n][0]);
-		close(p->ends[p->n][1]);
-	}
-}
-
 static int pipe_take(struct relay *r, struct relay_pipes *p)
 {
 	if (p->n > 0) {

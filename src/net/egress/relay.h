@@ -16,7 +16,6 @@ struct relay_pipes {
 	int ends[RELAY_PIPES][2];
 	size_t n;
 };
-void relay_pipes_fini(struct relay_pipes *p);
 
 enum relay_state {
 	RELAY_READ, /* waits until `from` is readable */

@@ -29,7 +29,6 @@ enum {
 	NW_HTTP_MAX = 128, /* of a sandbox */
 	NW_RESOLVERS_MAX = 4,
 	NW_PORTS_MAX = 32, /* that the rules grant to one name by a wildcard */
-	NW_REASON_MAX = 128,
 	NW_SECRETS_MAX = 16, /* of a sandbox */
 	NW_SECRET_HOSTS_MAX = 16, /* of a secret */
 	NW_SECRET_NAME_MAX = 65,

@@ -14,7 +14,6 @@ enum {
 	DESCRIPTION_MAX = 500,
 	OWNER_BYTES_MAX = 4 << 20, /* of all sources of an owner */
 	EXPORTS_MAX = 256,
-	CHECK_MEMORY = 4 << 20,
 };
 
 struct register_request {

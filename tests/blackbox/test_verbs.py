@@ -324,7 +324,7 @@ def test_names_of_nothing(hub, name):
 
 class Names:
     """In the place of a stage, where nothing is there."""
-    box = ended = runs = snapshot = asked = fresh = revision = talk = question = 'nobody'
+    box = ended = runs = snapshot = asked = fresh = revision = talk = message = question = 'nobody'
     folder, archive = '/none', '/etc/hostname'
 
 

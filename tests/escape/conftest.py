@@ -32,6 +32,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line('markers', 'tries(what, by, control): a row of docs/isolation.md')
+    config.addinivalue_line('markers', 'timing: of tests whose helpers are used here')
     config.addinivalue_line('markers', 'bombs: measures what a neighbour notices')
     config.addinivalue_line('markers', 'stories: looks at what became of those of this run')
     config.outcomes = {}

@@ -170,8 +170,9 @@ def test_a_tree(lag):
                                 ('search_code', {'query': 'name'})]:
             lag.tool(mcp, tool, **arguments)
             lag.measure(f'{tool} of {count} files')
-        for path, body in [('list', {'depth': 2}), ('download', {})]:
-            lag.served(f'/v1/files/{path}', {'sandbox': box, 'path': 'tree', **body})
+        for path, body in [('/v1/files/list', {'sandbox': box, 'path': 'tree'}),
+                           (f'/v1/sandboxes/{box}/archive?path=tree', None)]:
+            lag.served(path, body)
             lag.measure(f'{path} of {count} files')
     lag.tool(mcp, 'Bash', command='rm -rf tree')
     lag.tool(mcp, 'search_code', query='name')

@@ -559,6 +559,27 @@ def test_what_can_not_be_kept_stands_still(begin):
     assert hub.sh('huge', 'cat f') == 'mine\n'
 
 
+def test_a_hub_that_ends_keeps_what_its_deadline_could_not(begin):
+    """It is tried less and less often, and the end of the hub waits for a try that is under way."""
+    hub = begin()
+    tries = lambda: [v['kind'] for v in hub.call('GET', '/v1/events?limit=1000')['events']].count(
+        'reap_failed')
+    hub.create(id='huge', retention='stop')
+    hub.sh('huge', 'echo mine > f; truncate -s 200G hole')
+    hub.post('/v1/set_timeout', sandbox='huge', timeout_seconds=1)
+    began = time.monotonic()
+    until(lambda: tries() >= 2, what='it is tried again')
+    assert tries() <= 2 + time.monotonic() - began
+    hub.proc.terminate()
+    hub.proc.wait(60)
+    hub = begin()
+    assert hub.state('huge') in ('paused', 'running')
+    hub.post('/v1/set_timeout', sandbox='huge', timeout_seconds=600)
+    until(lambda: hub.asked('POST', '/v1/resume', {'sandbox': 'huge'})[0] == 200,
+          what='what its deadline began has ended')
+    assert hub.sh('huge', 'rm hole; cat f') == 'mine\n'
+
+
 def test_a_machine_that_crashes_leaves_what_was_kept(begin):
     hub = begin()
     for name in ('kept', 'lost'):

@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 import image_files as files
+from client import until
 from rest import Failed, Rest
 
 HOSTILE = r'''
@@ -76,6 +77,44 @@ def test_files_outlive_their_sandbox(hub):
     three = hub.open('plain')
     assert hub.sh(three, 'find . -type f | sort; cat e/b') == './c\n./e/b\nx\nmore\n'
     hub.finish(three)
+
+
+def deadline(hub, sandbox):
+    hub.post('/v1/set_timeout', sandbox=sandbox, timeout_seconds=1)
+    until(lambda: hub.call('GET', f'/v1/sandboxes/{sandbox}')['state'] in
+          ('terminated', 'stopped', 'cold'), what='its deadline')
+
+
+def stop(hub, sandbox):
+    hub.post(f'/v1/sandboxes/{sandbox}/stop')
+
+
+ENDS = {
+    'terminated': ({}, [Hub.finish]),
+    'stopped': ({}, [stop, Hub.finish]),
+    'paused and stopped': ({}, [lambda h, s: h.post('/v1/pause', sandbox=s), stop, Hub.finish]),
+    'stopped twice': ({}, [stop, lambda h, s: h.post('/v1/resume', sandbox=s),
+                           lambda h, s: h.sh(s, 'echo more > g'), stop, Hub.finish]),
+    'overdue': ({}, [deadline]),
+    'overdue and stopped': ({'retention': 'stop'}, [deadline, Hub.finish]),
+    'overdue and cold': ({'retention': 'cold'}, [deadline, Hub.finish]),
+    'overdue and a snapshot': ({'retention': 'snapshot'}, [deadline]),
+}
+
+
+@pytest.mark.parametrize('end', ENDS)
+def test_every_end_makes_a_revision(hub, end):
+    more, steps = ENDS[end]
+    name = end.replace(' ', '-')
+    hub.new(name)
+    one = hub.open(name, **more)
+    hub.sh(one, 'echo mine > f')
+    for step in steps:
+        step(hub, one)
+    assert 'sandbox' not in hub.of(name)
+    next_one = hub.open(name)
+    assert hub.sh(next_one, 'cat f; ls | wc -l') == f'mine\n{1 + end.endswith("twice")}\n'
+    hub.finish(next_one)
 
 
 def test_hostile_names_and_kinds(hub):

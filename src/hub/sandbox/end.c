@@ -24,16 +24,18 @@ static bool can_idle(const struct hub_sandbox *l)
 	return l->idle_ms && l->busy == 0 && l->state == SANDBOX_RUNNING;
 }
 
-/* clock_ms() of the next deadline; 0: none. */
+/* clock_ms() of the next deadline, not before the next try of one that failed; 0: none. */
 static uint64_t next_due(const struct hub_sandbox *l)
 {
-	uint64_t idle = can_idle(l) ? l->used_ms + l->idle_ms : 0;
+	uint64_t idle = can_idle(l) ? l->used_ms + l->idle_ms : 0, due = l->due_ms;
 
 	if (!l->box || l->ending || l->stopping)
 		return 0;
 	if (l->overspent)
-		return 1;
-	return idle && (!l->due_ms || idle < l->due_ms) ? idle : l->due_ms;
+		due = 1;
+	else if (idle && (!due || idle < due))
+		due = idle;
+	return due && due < l->reap_at_ms ? l->reap_at_ms : due;
 }
 
 void hub_sandbox_arm(struct hub_sandbox *l)
@@ -62,7 +64,7 @@ static void set_deadline(struct hub_sandbox *l, uint64_t ttl_ms)
 	l->deadline_ms = ttl_ms ? clock_unix_ms() + (int64_t)ttl_ms : 0;
 }
 
-static bool is_held(const struct hub_sandbox *l)
+bool hub_sandbox_is_held(const struct hub_sandbox *l)
 {
 	const struct hub_keeper *k = l->all->keeper;
 
@@ -80,7 +82,7 @@ void hub_sandbox_hold(struct hub_sandbox *l)
 /* Without a hub nothing uses it, so the warden ends it then, unless its files are kept. */
 static void tell_idle(struct hub_sandbox *l)
 {
-	const bool ends = l->retention == RETAIN_DESTROY && !is_held(l);
+	const bool ends = l->retention == RETAIN_DESTROY && !hub_sandbox_is_held(l);
 	struct err e = ERR_INIT;
 
 	if (sandbox_set_idle(l->box, ends ? (uint32_t)l->idle_ms : 0, &e) < 0)
@@ -108,7 +110,7 @@ int hub_sandbox_set_timeout(struct hub_sandbox *l, uint64_t ms, struct err *e)
 		return -1;
 	}
 	/* Without a hub the warden ends it, which can't keep anything. */
-	if (sandbox_set_ttl(l->box, l->retention == RETAIN_DESTROY && !is_held(l) ? ms : 0,
+	if (sandbox_set_ttl(l->box, l->retention == RETAIN_DESTROY && !hub_sandbox_is_held(l) ? ms : 0,
 			    &ignored) < 0)
 		log_warn("sandbox %s: its time to live: %s", l->id, ignored.msg);
 	hub_sandbox_arm(l);
@@ -199,7 +201,7 @@ void hub_sandbox_lose(struct hub_sandbox *l, const struct err *why)
 
 	log_warn("sandbox %s is lost: %s", l->id, why->msg);
 	/* the files of a workspace are in its revisions, which are newer */
-	if (!kept || is_held(l)) {
+	if (!kept || hub_sandbox_is_held(l)) {
 		hub_sandbox_set_state(l, SANDBOX_LOST, why, &e);
 		return;
 	}
@@ -266,12 +268,11 @@ static void on_saved(void *arg, struct hub_sandbox *same, const struct err *err)
 	struct err why;
 
 	(void)same;
-	l->stopping = false;
+	hub_sandbox_stopped(l);
 	if (l->box && !err) {
 		destroy(op);
 		return;
 	}
-	hub_sandbox_arm(l);
 	if (err) {
 		why = *err;
 		err_wrap(&why, "it is not ended, since its last revision can't be made; `holt down "
@@ -284,12 +285,23 @@ static void end_running(struct hub_sandbox_op *op, bool save)
 {
 	const struct hub_keeper *k = op->all->keeper;
 
-	if (save && is_held(op->hs)) {
+	if (save && hub_sandbox_is_held(op->hs)) {
 		op->hs->stopping = true;
 		k->save(k->data, op->hs, on_saved, op);
 	} else {
 		destroy(op);
 	}
+}
+
+/* What a stopped one holds may be in no revision: it failed, or was made by an older Holt. */
+static void on_woken_to_end(void *arg, struct hub_sandbox *l, const struct err *err)
+{
+	struct hub_sandbox_op *op = arg;
+
+	if (err)
+		on_saved(op, l, err);
+	else
+		end_running(op, true);
 }
 
 static void terminate(struct hub_sandbox *l, bool save, hub_sandbox_cb on_done, void *arg)
@@ -298,6 +310,10 @@ static void terminate(struct hub_sandbox *l, bool save, hub_sandbox_cb on_done, 
 
 	if (check_terminate(l, &e) < 0) {
 		hub_sandbox_later(l->all, l, on_done, arg, &e);
+	} else if (!l->box && save && hub_sandbox_is_held(l) &&
+		   (l->state == SANDBOX_STOPPED || l->state == SANDBOX_COLD)) {
+		hub_sandbox_wake_start(l, on_woken_to_end,
+				       hub_sandbox_op_new(l->all, l, on_done, arg));
 	} else if (!l->box) { /* a lost, failed or kept one */
 		hub_sandbox_set_state(l, SANDBOX_TERMINATED, NULL, &e);
 		hub_sandbox_later(l->all, l, on_done, arg, NULL);
@@ -325,7 +341,8 @@ static void reap_again(struct hub_sandbox *l, const struct err *err)
 		l->reap_wait_ms = REAP_AGAIN_MAX_MS;
 	log_warn("sandbox %s can't be ended at its deadline, and is tried again: %s", l->id,
 		 err->msg);
-	uv_timer_start(l->timer, on_timer, l->reap_wait_ms, 0);
+	l->reap_at_ms = clock_ms() + l->reap_wait_ms;
+	hub_sandbox_arm(l);
 }
 
 static void on_reaped(void *arg, struct sandbox *sb, const struct err *err)
@@ -373,7 +390,7 @@ static void on_saved_overdue(void *arg, struct hub_sandbox *same, const struct e
 	struct hub_sandbox *l = op->hs;
 
 	(void)same;
-	l->stopping = false;
+	hub_sandbox_stopped(l);
 	if (!l->box) {
 		hub_sandbox_op_end(op, err);
 	} else if (!err) {
@@ -398,7 +415,7 @@ static void reap(struct hub_sandbox *l, const struct err *why)
 	}
 	op = hub_sandbox_op_new(l->all, l, nobody, NULL);
 	op->err = *why;
-	if (is_held(l)) {
+	if (hub_sandbox_is_held(l)) {
 		l->stopping = true;
 		k->save(k->data, l, on_saved_overdue, op);
 	} else {

@@ -189,7 +189,8 @@ struct hub_sandbox {
 	uint64_t count_ms; /* clock_ms() when it is to be counted again; 0: never */
 	bool uncounted; /* this host can't tell its processor time */
 	bool overspent; /* it is to end */
-	bool stopping; /* its files are being saved, then it ends */
+	bool stopping; /* its files are being saved, then it ends: hub_sandbox_stopped() ends that */
+	bool keep_tried; /* by hub_sandboxes_keep_start() */
 	struct waker *wakers; /* calls that wait until it runs again; NULL: none */
 	unsigned refs; /* one is the list's */
 	unsigned busy;
@@ -197,7 +198,7 @@ struct hub_sandbox {
 	/* Until when the files of a stopped one are kept, in Unix time; 0: no end. */
 	int64_t kept_until_ms;
 	uint64_t due_ms, used_ms; /* clock_ms() of the deadline (0: none) and of the last use */
-	uint64_t reap_wait_ms; /* until the next try */
+	uint64_t reap_wait_ms, reap_at_ms; /* until the next try; clock_ms() of it */
 	uv_timer_t *timer;
 };
 
@@ -255,7 +256,7 @@ struct hub_sandboxes {
 
 	bool batch; /* a transaction holds several changes, */
 	size_t n_in_batch; /* of so many */
-	bool keeping; /* by hub_sandboxes_keep_start() */
+	struct keeping_all *keeping; /* by hub_sandboxes_keep_start(); NULL: it does not run */
 	bool stopping;
 	uv_timer_t *saver; /* retries failed writes, and deletes old idempotency keys */
 	uv_work_t checkpoint;
@@ -345,6 +346,10 @@ void hub_sandbox_lose(struct hub_sandbox *l, const struct err *why);
 void hub_sandbox_let_go(struct hub_sandbox *l);
 /* Call it when deadlines have changed, or after a use. */
 void hub_sandbox_arm(struct hub_sandbox *l);
+/* It is no longer being stopped, whatever came of that. */
+void hub_sandbox_stopped(struct hub_sandbox *l);
+/* Whether the keeper has to save its files before it ends. */
+bool hub_sandbox_is_held(const struct hub_sandbox *l);
 
 /* ---- budget.c ------------------------------------------------------------------------- */
 

@@ -1,7 +1,8 @@
 /*
  * Keeps sandboxes without running them: the retention at a deadline, and stopping at any time:
  *
- *	pause it → take a snapshot → end it → stopped, cold, or terminated
+ *	pause it → make a revision of its workspace → take a snapshot → end it → stopped, cold,
+ *	or terminated
  *
  * It is frozen from the first step on, so its files can't change after the snapshot. If a step
  * fails, it continues as before; but an overdue one stays paused, so that nobody extends their time
@@ -46,8 +47,8 @@ static void go_on(struct keeping *k)
 	struct hub_sandbox *l = k->op->hs;
 	struct err failed = k->failed;
 
-	l->stopping = l->ending = false;
-	hub_sandbox_arm(l);
+	l->ending = false;
+	hub_sandbox_stopped(l);
 	keep_end(k, &failed);
 }
 
@@ -63,17 +64,21 @@ static void on_resumed(void *arg, struct sandbox *sb, const struct err *err)
 	go_on(k);
 }
 
+static bool keep_is_due(const struct keeping *k)
+{
+	return k->op->err.code != ERR_NONE && !k->op->hs->all->keeping;
+}
+
 /* The failure is reported only after it runs again. */
 static void give_up(struct keeping *k, const struct err *err)
 {
 	struct hub_sandbox *l = k->op->hs;
-	bool at_deadline = k->op->err.code != ERR_NONE && !l->all->keeping;
 	bool still = k->paused && l->box && sandbox_live(l->box);
 	struct err e = ERR_INIT;
 
 	k->failed = *err;
 	l->ending = false; /* its end is seen meanwhile */
-	if (still && !at_deadline) {
+	if (still && !keep_is_due(k)) {
 		sandbox_resume_start(l->box, on_resumed, k);
 		return;
 	}
@@ -94,7 +99,8 @@ static void on_ended(void *arg, struct sandbox *sb, const struct err *err)
 		give_up(k, err);
 		return;
 	}
-	l->stopping = l->ending = false;
+	l->ending = false;
+	hub_sandbox_stopped(l);
 	l->kept_until_ms = kept ? kept->expires_ms : 0;
 	hub_sandbox_let_go(l);
 	/* a row that can't be written now is retried */
@@ -119,13 +125,17 @@ static void on_kept(void *arg, const struct snapshot *s, const struct err *err)
 	sandbox_destroy_start(l->box, on_ended, k);
 }
 
-static void keep_take(void *arg, const struct err *err)
+/* One that would be destroyed at its deadline is kept because its revision failed before. */
+static void keep_take(void *arg, struct hub_sandbox *same, const struct err *err)
 {
 	struct keeping *k = arg;
 	struct hub_sandbox *l = k->op->hs;
 	const struct snapshot_spec spec = { .ttl_ms = k->ms };
 	struct err e = ERR_INIT;
 
+	(void)same;
+	if (err && keep_is_due(k) && l->retention == RETAIN_DESTROY)
+		err = NULL;
 	if (!err && (!l->box || !sandbox_live(l->box)))
 		err_set(&e, ERR_SANDBOX_NOT_FOUND, "sandbox %s ended meanwhile", l->id);
 	if (err || e.code) {
@@ -135,11 +145,25 @@ static void keep_take(void *arg, const struct err *err)
 	snapshot_take(l, &spec, k->how != RETAIN_SNAPSHOT, on_kept, k);
 }
 
+static void keep_save(void *arg, const struct err *err)
+{
+	struct keeping *k = arg;
+	struct hub_sandbox *l = k->op->hs;
+	const struct hub_keeper *keeper = l->all->keeper;
+
+	if (err)
+		give_up(k, err);
+	else if (l->box && hub_sandbox_is_held(l))
+		keeper->save(keeper->data, l, keep_take, k);
+	else
+		keep_take(k, l, NULL);
+}
+
 /* Its processes are still, so this is all that they used. */
 static void keep_count(struct keeping *k)
 {
-	if (!hub_sandbox_count(k->op->hs, keep_take, k))
-		keep_take(k, NULL);
+	if (!hub_sandbox_count(k->op->hs, keep_save, k))
+		keep_save(k, NULL);
 }
 
 static void on_still(void *arg, struct sandbox *sb, const struct err *err)
@@ -208,7 +232,6 @@ enum { KEEP_AT_ONCE = 4 };
 
 struct keeping_all {
 	struct hub_sandboxes *all;
-	struct hub_sandbox *next; /* a reference; NULL: all have begun */
 	unsigned running;
 	size_t failed;
 	struct hub_keeping f;
@@ -218,7 +241,7 @@ struct keeping_all {
 static bool is_made_to_stay(const struct hub_sandbox *l)
 {
 	return (l->state == SANDBOX_RUNNING || l->state == SANDBOX_PAUSED) && l->box &&
-	       !l->ending && !l->stopping && !(l->idle_ms && l->retention == RETAIN_DESTROY);
+	       !l->ending && !(l->idle_ms && l->retention == RETAIN_DESTROY);
 }
 
 unsigned hub_sandboxes_staying(const struct hub_sandboxes *all)
@@ -278,24 +301,43 @@ static void keep_one(struct keeping_all *k, struct hub_sandbox *l)
 	hub_sandbox_keep_start(l, RETAIN_STOP, keep_ms(l), &why, on_one_kept, one);
 }
 
+/* One that is being stopped already is waited for: where that fails, it is tried here, too. */
 static void keep_some(struct keeping_all *k)
 {
-	while (k->next && k->running < KEEP_AT_ONCE) {
-		AUTO(hub_sandbox_unref) struct hub_sandbox *l = k->next;
+	unsigned waits = 0;
 
-		k->next = l->newer ? hub_sandbox_ref(l->newer) : NULL;
-		if (is_made_to_stay(l))
-			keep_one(k, l);
+	for (struct hub_sandbox *l = k->all->snapshots ? k->all->oldest : NULL;
+	     l && k->running < KEEP_AT_ONCE; l = l->newer) {
+		if (!is_made_to_stay(l) || l->keep_tried)
+			continue;
+		if (l->stopping) {
+			waits++;
+			continue;
+		}
+		l->keep_tried = true;
+		keep_one(k, l);
 	}
-	if (k->running || k->next)
+	if (k->running || waits)
 		return;
+	k->all->keeping = NULL;
 	k->f.on_done(k->arg, k->failed);
 	free(k);
 }
 
 static void on_keep(void *arg)
 {
-	keep_some(arg);
+	struct hub_sandboxes *all = arg;
+
+	if (all->keeping)
+		keep_some(all->keeping);
+}
+
+void hub_sandbox_stopped(struct hub_sandbox *l)
+{
+	l->stopping = false;
+	hub_sandbox_arm(l);
+	if (l->all->keeping)
+		hub_sandboxes_later(l->all, on_keep, l->all);
 }
 
 void hub_sandboxes_keep_start(struct hub_sandboxes *all, const struct hub_keeping *f, void *arg)
@@ -305,10 +347,8 @@ void hub_sandboxes_keep_start(struct hub_sandboxes *all, const struct hub_keepin
 	if (!k)
 		abort(); /* out of memory: no callback could report it */
 	*k = (struct keeping_all){ .all = all, .f = *f, .arg = arg };
-	all->keeping = true;
-	if (all->snapshots && all->oldest)
-		k->next = hub_sandbox_ref(all->oldest);
-	hub_sandboxes_later(all, on_keep, k);
+	all->keeping = k;
+	hub_sandboxes_later(all, on_keep, all);
 }
 
 /* ---- started again --------------------------------------------------------------------------- */

@@ -360,7 +360,7 @@ static void on_end_takes_long(uv_timer_t *t)
 void workspaces_stop(struct workspaces *all, bool leave, void (*on_done)(void *arg), void *arg)
 {
 	for (struct workspace *w = all->oldest; w && !leave; w = w->newer) {
-		if (workspace_writer(w) && !w->changing)
+		if (workspace_writer(w) && hub_sandbox_box(workspace_writer(w)) && !w->changing)
 			workspace_commit_start(w, STR_LIT("the hub ended"), on_saved_at_end, NULL);
 	}
 	all->stopping = true;

@@ -158,8 +158,8 @@ int exec_follow_start(struct exec_following *f, struct job *j, uint64_t offset, 
 		return err_set(e, ERR_INVALID, "this door takes no stream");
 	f->lost = (struct err)ERR_INIT;
 	f->from = offset;
-	f->cursor = spool_cursor_new(job_output(j), exec_look_from(j, offset), exec_follow_on, f,
-				     e);
+	f->cursor = spool_cursor_new(job_output(j), exec_look_from(f->call, j, offset),
+				     exec_follow_on, f, e);
 	if (!f->cursor)
 		return -1;
 	f->job = job_ref(j);

@@ -1,6 +1,8 @@
 #include "op/exec_output.h"
 
+#include "guard/redact/redact.h"
 #include "op/call.h"
+#include "op/guard.h"
 
 enum {
 	READ_DEFAULT = 1 << 20,
@@ -79,10 +81,15 @@ static const struct field result_fields[] = {
 #undef O
 const struct field_table exec_output_table = FIELD_TABLE(struct exec_output, result_fields);
 
-uint64_t exec_look_from(struct job *j, uint64_t offset)
+static size_t exec_around(struct call *c)
+{
+	return redactor_around(call_guard(c)->redactor);
+}
+
+uint64_t exec_look_from(struct call *c, struct job *j, uint64_t offset)
 {
 	struct job_info i;
-	uint64_t from = offset > REDACT_AROUND ? offset - REDACT_AROUND : 0;
+	uint64_t around = exec_around(c), from = offset > around ? offset - around : 0;
 
 	job_info(j, &i);
 	if (from < i.output.first)
@@ -170,7 +177,7 @@ static int exec_reading_part(struct exec_reading *r, unsigned stream, size_t fro
 			     struct str *ret, struct err *e)
 {
 	const struct buf *b = &r->streams[stream];
-	size_t before = from < REDACT_AROUND ? from : REDACT_AROUND;
+	size_t around = exec_around(r->call), before = from < around ? from : around;
 	const struct redact_part part = {
 		.before = { b->p + from - before, before },
 		.text = { b->p + from, n },
@@ -280,13 +287,13 @@ static int exec_reading_add(struct exec_reading *r, const struct spool_piece *pi
 static size_t exec_reading_wants(const struct exec_reading *r)
 {
 	uint64_t at = spool_cursor_at(r->cursor), from = r->request->offset;
-	size_t room = exec_reading_room(r);
+	size_t room = exec_reading_room(r), around = exec_around(r->call);
 
 	if (at < from)
 		return (size_t)(from - at); /* a piece is of one side of the page's begin */
 	if (room > 0)
 		return room;
-	return at < r->next + REDACT_AROUND ? (size_t)(r->next + REDACT_AROUND - at) : 0;
+	return at < r->next + around ? (size_t)(r->next + around - at) : 0;
 }
 
 /* With room left, what is of the other stream is behind it, too. */
@@ -339,7 +346,7 @@ static void exec_read_begin(struct exec_reading *r)
 	job_info(r->job, &i);
 	r->until = i.output.end;
 	r->next = r->request->offset;
-	r->cursor = spool_cursor_new(job_output(r->job), exec_look_from(r->job, r->next),
+	r->cursor = spool_cursor_new(job_output(r->job), exec_look_from(r->call, r->job, r->next),
 				     exec_read_on, r, &e);
 	if (r->cursor)
 		exec_read_on(r);
@@ -378,7 +385,7 @@ static int exec_reading_wait(struct exec_reading *r, struct err *e)
 		.pattern = q->wait_pattern,
 		.streams = exec_stream_mask(q->stream),
 		.offset = q->offset,
-		.from = exec_look_from(r->job, q->offset),
+		.from = exec_look_from(r->call, r->job, q->offset),
 		.view = &exec_view,
 		.view_arg = &r->sight,
 		.most = q->max_bytes,
@@ -405,7 +412,7 @@ static int exec_reading_init(struct exec_reading *r, struct call *c,
 	    call_reserve(c, 3 * (size_t)q->max_bytes + CHUNKS_MAX * sizeof(*chunks), e) < 0)
 		return -1;
 	for (size_t i = 0; i < SPOOL_STREAMS; i++)
-		r->streams[i] = BUF_INIT(READ_MAX + 2 * REDACT_AROUND);
+		r->streams[i] = BUF_INIT(READ_MAX + 2 * REDACT_AROUND_MAX);
 	r->output.chunks.p = chunks;
 	r->job = job_ref(j);
 	return 0;
@@ -604,7 +611,7 @@ static void exec_wait_run(struct call *c, const void *request)
 
 	if (w && call_waits(c, &e) == 0) {
 		w->sight = (struct exec_sight){ c, q->offset };
-		o.from = exec_look_from(j, q->offset);
+		o.from = exec_look_from(c, j, q->offset);
 		o.view_arg = &w->sight;
 		w->wait = job_wait_start(j, &o, exec_on_waited, w, &e);
 	}

@@ -90,7 +90,7 @@ extern const struct wait_view exec_view; /* its argument: a struct exec_sight */
 struct str exec_bytes_from(struct call *c, const struct spool_piece *piece, uint64_t offset);
 
 /* From where to read, so that what was cut by offset can be redacted. */
-uint64_t exec_look_from(struct job *j, uint64_t offset);
+uint64_t exec_look_from(struct call *c, struct job *j, uint64_t offset);
 
 struct exec_following {
 	struct call *call;

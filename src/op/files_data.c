@@ -2,11 +2,13 @@
 #include <stdio.h>
 
 #include "base/base64.h"
+#include "guard/redact/redact.h"
 #include "json/document/utf8.h"
 #include "op/call.h"
 #include "op/files.h"
+#include "op/guard.h"
 
-static_assert((int)FILES_READ_MAX + 2 * REDACT_AROUND < (int)FILE_READ_MAX,
+static_assert((int)FILES_READ_MAX + 2 * REDACT_AROUND_MAX < (int)FILE_READ_MAX,
 	      "one byte more is read, to see the end, and what stands around");
 
 const char *const file_encoding_names[] = { [FILE_UTF8] = "utf-8", [FILE_BASE64] = "base64" };
@@ -90,9 +92,11 @@ static int files_cut_text(struct file_content *ret, struct err *e)
 }
 
 /* Where reading begins: what stands before the first byte decides whether a secret is cut. */
-static uint64_t files_look_from(uint64_t offset)
+static uint64_t files_look_from(struct call *c, uint64_t offset)
 {
-	return offset > REDACT_AROUND ? offset - REDACT_AROUND : 0;
+	size_t around = redactor_around(call_guard(c)->redactor);
+
+	return offset > around ? offset - around : 0;
 }
 
 /* bytes: also what stands around those that are asked for. */
@@ -101,7 +105,7 @@ static int files_fill_content(struct call *c, struct str bytes, uint64_t size,
 {
 	const struct files_read_request *q = call_request(c);
 	size_t max = q->limit ? q->limit : FILES_READ_MAX;
-	size_t before = (size_t)(q->offset - files_look_from(q->offset)), left;
+	size_t before = (size_t)(q->offset - files_look_from(c, q->offset)), left;
 	struct redact_part part;
 
 	/* Redaction looks at them later. */
@@ -156,15 +160,16 @@ static void files_read_whole(struct call *c, struct sandbox *sb)
 {
 	const struct files_read_request *q = call_request(c);
 	size_t want = (q->limit ? q->limit : FILES_READ_MAX) + 1u;
-	uint64_t from = files_look_from(q->offset);
+	uint64_t from = files_look_from(c, q->offset);
 	struct err e = ERR_INIT;
 
 	if (call_reserve(c, want, &e) < 0)
 		call_fail(c, &e);
 	else
 		file_read_start(sb, q->path, from,
-				(size_t)(q->offset - from) + want + REDACT_AROUND, files_on_read,
-				c);
+				(size_t)(q->offset - from) + want +
+					redactor_around(call_guard(c)->redactor),
+				files_on_read, c);
 }
 
 /* ---- as a stream, to the end ---- */
@@ -245,7 +250,7 @@ static void files_read_stream(struct call *c, struct sandbox *sb)
 	*r = (struct file_reading){ .call = c,
 				    .sb = sb,
 				    .path = q->path,
-				    .offset = files_look_from(q->offset),
+				    .offset = files_look_from(c, q->offset),
 				    .first = q->offset };
 	/* Nobody makes room any more then, so nobody else would end it. */
 	call_on_cancel(c, files_on_room, r);

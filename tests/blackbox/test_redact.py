@@ -7,6 +7,7 @@ import json
 import os
 import secrets as random
 import tarfile
+import urllib.parse
 
 import pytest
 
@@ -107,6 +108,40 @@ def test_files_show_no_half(hub, box):
                 if encoding == 'base64':
                     said = base64.b64decode(said).decode()
                 assert not halves(said), (offset, limit, said)
+
+
+def lines_of(text):
+    return '\n'.join(text[at:at + 76] for at in range(0, len(text), 76))
+
+
+# As long as a stored secret may be, and with signs that URLs write as three.
+KEPT = ''.join(random.choice('/&=+#XYZ789') for _ in range(32_000))
+ARMOUR = base64.b64encode(os.urandom(12_000)).decode()
+LONGS = {
+    'value': KEPT,
+    'hex': KEPT.encode().hex(),
+    'base64': lines_of(base64.b64encode(KEPT.encode()).decode()),
+    'percent': urllib.parse.quote(KEPT, safe=''),
+    'key': f'-----BEGIN PRIVATE KEY-----\n{lines_of(ARMOUR)}\n-----END PRIVATE KEY-----',
+}
+
+
+@pytest.mark.parametrize('form', LONGS)
+def test_pages_show_nothing_of_long_secrets(hub, box, form):
+    """However far a page is behind the beginning of one, through files and output."""
+    hub.post('/v1/secrets', name='long', value=KEPT)
+    text = LONGS[form]
+    hub.post('/v1/files/write', sandbox=box, path='long', content=f'{text}\n')
+    job = hub.start(box, 'cat long')
+    hub.wait(box, job)
+    for offset in (60, 4000, 4200, 9000, len(text) // 2, len(text) - 5000, len(text) - 300):
+        part = text[offset:offset + 200]
+        got = hub.post('/v1/files/read', sandbox=box, path='long', offset=offset, limit=200)
+        page = hub.piece(box, job, offset, limit=200)
+        said = got['content'] + ''.join(base64.b64decode(c['data']).decode()
+                                        for c in page['chunks'])
+        shown = [n for n in range(0, 192) if part[n:n + 8] in said]
+        assert not shown, (offset, said)
 
 
 def test_binary_keeps_its_length(hub, box):

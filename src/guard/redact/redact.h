@@ -25,9 +25,7 @@ enum {
 	REDACT_EXTRA_MAX = 64, /* patterns of the operator */
 	REDACT_EXTRA_BYTES = 512, /* of the text of one, and of what it may match */
 	REDACT_KIND_MAX = 32,
-	/* What stands before and behind a part of a text, for redact_text(). With this much of
-	 * both, a part is redacted as it is in the whole text. */
-	REDACT_AROUND = 4096,
+	REDACT_AROUND_MAX = 3 * REDACT_VALUE_MAX,
 	REDACT_NEAR = 64,
 	REDACT_TAG = 10, /* characters of a tag */
 };
@@ -74,6 +72,10 @@ int redactor_set(struct redactor *r, const struct redact_options *o, struct err 
 int redact_value_add(struct redactor *r, struct str name, struct str value, struct err *e) MUST_USE;
 /* Forgets all values of this name. */
 void redact_value_remove(struct redactor *r, struct str name);
+
+/* How many bytes before and behind a part of a text redact_text() looks at: with so many of both, a
+ * part is redacted as it is in the whole text. At most REDACT_AROUND_MAX. r: NULL: 0. */
+size_t redactor_around(const struct redactor *r);
 
 /* Makes now what the values are found by, which the next text would wait for: some milliseconds for
  * each that is long. */

@@ -20,6 +20,7 @@ enum {
 
 struct redactor {
 	struct patterns *patterns;
+	size_t around; /* of the longest value, encoded */
 	struct hs_scratch *scratch; /* of redactor_share() */
 	bool nothing; /* is replaced */
 	struct value *list;
@@ -99,6 +100,7 @@ struct redactor *redactor_share(struct redactor *r, struct err *e)
 		return NULL;
 	}
 	s->nothing = r->nothing;
+	s->around = r->around;
 	s->patterns = patterns_ref(r->patterns, &s->scratch, e);
 	if (!s->patterns || redactor_prepare(r, e) < 0)
 		return NULL;
@@ -163,7 +165,20 @@ int redact_value_add(struct redactor *r, struct str name, struct str value, stru
 	r->list = v;
 	r->n_values++;
 	values_free(take_ptr(r->values));
+	/* The longest encoding is that of URLs. */
+	if (r->around < 3 * value.n)
+		r->around = 3 * value.n;
 	return 0;
+}
+
+size_t redactor_around(const struct redactor *r)
+{
+	/* What patterns find may be a block in ASCII armour. */
+	enum { AROUND_MIN = 64 << 10 };
+
+	if (!r)
+		return 0;
+	return r->around > AROUND_MIN ? r->around : AROUND_MIN;
 }
 
 void redact_value_remove(struct redactor *r, struct str name)
@@ -438,14 +453,15 @@ int redact_text(struct redactor *r, const struct redact_part *t, struct buf *to,
 {
 	autowipe struct buf all = BUF_INIT(WINDOW_MAX);
 	struct str before = t->before, after = t->after;
+	size_t around = redactor_around(r);
 
 	if (t->text.n == 0)
 		return 0;
 	if (before.n == 0 && after.n == 0)
 		return redact_window(r, t, t->text, 0, to, e);
-	if (before.n > REDACT_AROUND)
-		before = (struct str){ before.p + before.n - REDACT_AROUND, REDACT_AROUND };
-	after.n = after.n < REDACT_AROUND ? after.n : REDACT_AROUND;
+	if (before.n > around)
+		before = (struct str){ before.p + before.n - around, around };
+	after.n = after.n < around ? after.n : around;
 	if (!buf_reserve(&all, before.n + t->text.n + after.n, e) ||
 	    buf_add(&all, before.p, before.n, e) < 0 ||
 	    buf_add(&all, t->text.p, t->text.n, e) < 0 || buf_add(&all, after.p, after.n, e) < 0)
@@ -517,8 +533,10 @@ void redact_stream_free(struct redact_stream *s)
 
 int redact_stream_before(struct redact_stream *s, struct str bytes, struct err *e)
 {
-	if (bytes.n > REDACT_AROUND)
-		bytes = (struct str){ bytes.p + bytes.n - REDACT_AROUND, REDACT_AROUND };
+	size_t around = redactor_around(s->r);
+
+	if (bytes.n > around)
+		bytes = (struct str){ bytes.p + bytes.n - around, around };
 	s->state.done += bytes.n;
 	return buf_add(&s->window, bytes.p, bytes.n, e);
 }

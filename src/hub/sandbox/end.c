@@ -110,7 +110,8 @@ int hub_sandbox_set_timeout(struct hub_sandbox *l, uint64_t ms, struct err *e)
 		return -1;
 	}
 	/* Without a hub the warden ends it, which can't keep anything. */
-	if (sandbox_set_ttl(l->box, l->retention == RETAIN_DESTROY && !hub_sandbox_is_held(l) ? ms : 0,
+	if (sandbox_set_ttl(l->box,
+			    l->retention == RETAIN_DESTROY && !hub_sandbox_is_held(l) ? ms : 0,
 			    &ignored) < 0)
 		log_warn("sandbox %s: its time to live: %s", l->id, ignored.msg);
 	hub_sandbox_arm(l);

@@ -189,7 +189,7 @@ struct hub_sandbox {
 	uint64_t count_ms; /* clock_ms() when it is to be counted again; 0: never */
 	bool uncounted; /* this host can't tell its processor time */
 	bool overspent; /* it is to end */
-	bool stopping; /* its files are being saved, then it ends: hub_sandbox_stopped() ends that */
+	bool stopping; /* its files are being saved, then it ends; until hub_sandbox_stopped() */
 	bool keep_tried; /* by hub_sandboxes_keep_start() */
 	struct waker *wakers; /* calls that wait until it runs again; NULL: none */
 	unsigned refs; /* one is the list's */

@@ -474,13 +474,14 @@ static void view_failed(struct search *v, const struct err *e)
 
 static void view_feed(void *arg);
 
-/* With REDACT_AROUND bytes before and behind, a piece is seen as it is in the whole file. */
+/* With what redaction looks at before and behind, a piece is seen as it is in the whole file. */
 static void view_on_piece(void *arg, struct str bytes, const struct file_stat *st,
 			  const struct err *err)
 {
 	struct grep *g = arg;
 	struct exec *x = g->view.exec;
-	size_t before = g->fed < REDACT_AROUND ? (size_t)g->fed : REDACT_AROUND;
+	size_t around = redactor_around(call_guard(g->s.w.call)->redactor);
+	size_t before = g->fed < around ? (size_t)g->fed : around;
 	struct redact_part part = { .before = { bytes.p, before } };
 	autobuf struct buf to = BUF_INIT(8 * PIECE);
 	struct err e = ERR_INIT;
@@ -509,13 +510,14 @@ static void view_on_piece(void *arg, struct str bytes, const struct file_stat *s
 static void view_feed(void *arg)
 {
 	struct grep *g = arg;
-	uint64_t from = g->fed < REDACT_AROUND ? 0 : g->fed - REDACT_AROUND;
+	size_t around = redactor_around(call_guard(g->s.w.call)->redactor);
+	uint64_t from = g->fed < around ? 0 : g->fed - around;
 
 	if (g->feeding || !g->of || !g->view.exec)
 		return;
 	g->feeding = true;
 	file_read_start(g->s.w.sandbox, (struct str){ g->of->name, g->of->n }, from,
-			PIECE + 2 * REDACT_AROUND, view_on_piece, g);
+			PIECE + 2 * around, view_on_piece, g);
 }
 
 static void grep_run(struct grep *g, struct search *s, struct str path);

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import shutil
+import socket
 import subprocess
 import tarfile
 import tempfile
@@ -519,6 +520,53 @@ def gone(hub, box):
     told = [e['detail'] for e in hub.call('GET', f'/v1/events?sandbox={box}')['events']
             if e['kind'] == 'volume_gone']
     return answer.get('volumes_gone', []), told
+
+
+def another_kind(kind, path, repository):
+    os.rename(path, path + '.old')
+    if kind == 'file':
+        open(path, 'w').close()
+    elif kind == 'fifo':
+        os.mkfifo(path)
+    elif kind == 'link':
+        os.symlink(path + '.old', path)
+    elif kind == 'loop':
+        os.symlink(path, path)
+    elif kind == 'socket':
+        with socket.socket(socket.AF_UNIX) as s:
+            s.bind(path)
+    elif kind == 'bare repository':
+        subprocess.run(['git', 'init', '-q', '--bare', path], check=True)
+    elif kind == 'repository that runs a program':
+        subprocess.run(['git', 'init', '-q', path], check=True)
+        subprocess.run(['git', '-C', path, 'config', 'core.hooksPath', '.'], check=True)
+
+
+@pytest.mark.parametrize('kind', ('file', 'fifo', 'link', 'loop', 'socket', 'bare repository',
+                                  'repository that runs a program', 'worktree removed'))
+def test_started_whatever_has_the_name_now(home, kind):
+    """Its own files are reached whatever the host has in place of a volume, and it is told."""
+    hub = home.start_granted()
+    given = home.folder('write/p')
+    repository = f'{home.write}/repository'
+    if kind == 'worktree removed':
+        git = ['git', '-c', 'safe.directory=*', '-c', 'user.name=a', '-c', 'user.email=a@b',
+               '-C', repository]
+        subprocess.run(['git', 'init', '-q', repository], check=True)
+        subprocess.run([*git, 'commit', '-q', '--allow-empty', '-m', 'a'], check=True)
+        os.rmdir(given)
+        subprocess.run([*git, 'worktree', 'add', '-q', given], check=True)
+    subprocess.run(['chown', '-R', f'{home.who.uid}:{home.who.uid}', home.write], check=True)
+    box = hub.ok('up', '-n', 'kind', '-v', f'{given}:/data:rw').decode().strip()
+    sh(hub, box, 'echo own > own')
+    hub.ok('stop', box)
+    if kind == 'worktree removed':
+        subprocess.run([*git, 'worktree', 'remove', '--force', given], check=True)
+    else:
+        another_kind(kind, given, repository)
+    hub.ok('resume', box)
+    assert sh(hub, box, 'cat own') == 'own\n'
+    hub.delete(box)
 
 
 @pytest.mark.parametrize('act', ('renamed', 'removed', 'parent renamed'))

@@ -788,6 +788,15 @@ static int check_room(const struct box *box, uint32_t n, struct err *e)
 	return 0;
 }
 
+bool sandbox_mount_failed(struct str guest, const struct err *err)
+{
+	const char *at = strstr(err->msg, IM_STAGE_MOUNT);
+	size_t n = guest.n < IM_STAGE_GUEST ? guest.n : IM_STAGE_GUEST;
+
+	at = at ? at + strlen(IM_STAGE_MOUNT) : NULL;
+	return at && strncmp(at, guest.p, n) == 0 && (n < guest.n || at[n] == ':');
+}
+
 void sandbox_create_start(struct box *box, const struct sandbox_spec *spec, sandbox_cb on_done,
 			  void *arg)
 {

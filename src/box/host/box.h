@@ -187,6 +187,8 @@ typedef void (*sandbox_cb)(void *arg, struct sandbox *sb, const struct err *err)
  * one. */
 void sandbox_create_start(struct box *box, const struct sandbox_spec *spec, sandbox_cb on_done,
 			  void *arg);
+/* Whether that failed by the mount at this place of the spec. */
+bool sandbox_mount_failed(struct str guest, const struct err *err);
 
 /* Makes n sandboxes (1 to 64), all or none, with the source's files, limits, environment and time
  * to live as of one instant. Processes are not copied. Forking an idle source (no process but the

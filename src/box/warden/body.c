@@ -338,7 +338,7 @@ static int open_binds(struct body *b, struct bind *binds, struct err *e)
 		if (binds[i].tree < 0) {
 			if (e->code == ERR_PATH_NOT_FOUND || e->code == ERR_PATH_DENIED)
 				e->code = ERR_INVALID; /* the requester's mistake */
-			return err_wrap(e, IM_STAGE_MOUNT "%.160s", m->guest);
+			return err_wrap(e, IM_STAGE_MOUNT "%.*s", IM_STAGE_GUEST, m->guest);
 		}
 		if (m->project.lock >= 0) {
 			binds[i].project = &m->project;

@@ -258,7 +258,8 @@ static void attach_binds(const struct spawn *sp)
 		if (place < 0 || mount_attach(b->tree, place, "") < 0 ||
 		    (b->project && project_seal(b->project, b->tree, false) < 0)) {
 			errnum = errno;
-			snprintf(stage, sizeof(stage), IM_STAGE_MOUNT "%.40s", b->guest);
+			snprintf(stage, sizeof(stage), IM_STAGE_MOUNT "%.*s", IM_STAGE_GUEST,
+				 b->guest);
 			give_up(sp->socket, stage, errnum);
 		}
 	}

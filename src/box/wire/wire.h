@@ -359,6 +359,7 @@ struct im_setup_failed {
 };
 
 #define IM_STAGE_MOUNT "mount on " /* begins the stage of a mount that the operator asked for */
+enum { IM_STAGE_GUEST = 40 }; /* bytes of its place that follow */
 
 /* After a working directory, argc words, then envc "NAME=value" strings, each with its NUL. With
  * `shell` argv is one word, the line. */

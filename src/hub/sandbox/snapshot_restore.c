@@ -210,11 +210,40 @@ static int start_files(struct restoring *r, struct sandbox *sb, struct err *e)
 	return 0;
 }
 
+static void next_child(struct restoring *r);
+
+/* It starts all the same, as nothing else reaches its own files. */
+static void tell_gone(struct hub_sandbox *l, size_t volume, const char *why)
+{
+	const struct volume *v = &l->volumes->v[volume];
+
+	log_warn("sandbox %s starts without its volume %.*s: %s", l->id, STR_ARG(v->host), why);
+	hub_sandbox_tell(l, "volume_gone", v->inside);
+}
+
+/* Whether a volume was in the way, which is given no more: another kind of file has its name now,
+ * say, or a repository there names what it did not. */
+static bool gives_up_volume(struct hub_sandbox *l, const struct err *err)
+{
+	for (size_t i = 0; l->volumes && i < l->volumes->n; i++) {
+		if (l->volumes_gone >> i & 1 || !sandbox_mount_failed(l->volumes->v[i].inside, err))
+			continue;
+		l->volumes_gone |= 1u << i;
+		tell_gone(l, i, err->msg);
+		return true;
+	}
+	return false;
+}
+
 static void on_made(void *arg, struct sandbox *sb, const struct err *err)
 {
 	struct restoring *r = arg;
 	struct err e = ERR_INIT;
 
+	if (err && r->again && gives_up_volume(r->children[0], err)) {
+		next_child(r);
+		return;
+	}
 	if (err) {
 		undo(r, err);
 		return;
@@ -368,18 +397,6 @@ static void on_again(void *arg, struct hub_sandbox *const *children, size_t n,
 	hub_sandbox_op_end(arg, err);
 }
 
-/* It starts all the same, as nothing else reaches its own files. */
-static void tell_gone(struct hub_sandbox *l)
-{
-	for (size_t i = 0; l->volumes && i < l->volumes->n; i++) {
-		if (!(l->volumes_gone >> i & 1))
-			continue;
-		log_warn("sandbox %s starts without its volume %.*s, which is gone", l->id,
-			 STR_ARG(l->volumes->v[i].host));
-		hub_sandbox_tell(l, "volume_gone", l->volumes->v[i].inside);
-	}
-}
-
 void hub_sandbox_start_again(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg)
 {
 	const struct snapshot *s = snapshot_kept(l->all, l);
@@ -404,7 +421,10 @@ void hub_sandbox_start_again(struct hub_sandbox *l, hub_sandbox_cb on_done, void
 		hub_sandboxes_later(r->all, on_refused, r);
 		return;
 	}
-	tell_gone(l);
+	for (size_t i = 0; l->volumes && i < l->volumes->n; i++) {
+		if (l->volumes_gone >> i & 1)
+			tell_gone(l, i, "the host has it no more");
+	}
 	r->children[r->n++] = hub_sandbox_ref(l);
 	hub_sandboxes_later(r->all, on_begin, r);
 }

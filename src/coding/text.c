@@ -142,6 +142,21 @@ int text_clean(struct str s, struct buf *to, struct err *e)
 	return add_clean(s, to, &bad, e);
 }
 
+bool text_window_is_cut(const struct text_window *w)
+{
+	struct str rest = buf_str(&w->text);
+	bool cut = w->cut > 0;
+
+	while (!cut && rest.n > TEXT_LINE_SHOWN) {
+		const char *end = memchr(rest.p, '\n', TEXT_LINE_SHOWN + 1);
+
+		cut = !end;
+		if (end)
+			rest = (struct str){ end + 1, rest.n - (size_t)(end + 1 - rest.p) };
+	}
+	return cut;
+}
+
 int text_number(struct str text, uint64_t first, uint64_t cut, struct buf *to, uint64_t *ret_bad,
 		struct err *e)
 {

@@ -32,6 +32,8 @@ void text_window_fini(struct text_window *w);
 /* The next piece. Returns 1 where more is of no use, else 0; -1: out of memory. At first all but
  * the first four members are zero. */
 int text_window_feed(struct text_window *w, struct str piece, struct err *e) MUST_USE;
+/* Whether text_number() leaves out bytes of a line of text. */
+bool text_window_is_cut(const struct text_window *w);
 /* Lines that came so far; a last one without an end counts. */
 uint64_t text_window_count(const struct text_window *w);
 /* The first line that came and is not in text; 0: there is none. */

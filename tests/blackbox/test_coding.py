@@ -303,6 +303,57 @@ def test_large_files_are_not_kept(mcp, project):
     os.unlink(project.at('sparse'))
 
 
+def test_paths_of_the_host_are_those_of_the_project(mcp, project):
+    """Agents say absolute paths of the folder that they were started in."""
+    new = f'{project.path}/src/host.py'
+    assert call(mcp, 'Write', file_path=new, content='one\n')[0].endswith('src/host.py')
+    assert project.get('src/host.py') == b'one\n'
+    assert read(mcp, f'file://{new}') == read(mcp, 'src/host.py') == ['1\tone\n']
+    edit(mcp, new, 'one', 'two')
+    assert project.get('src/host.py') == b'two\n'
+    for tool, more in (('Glob', {'pattern': '*.py'}), ('Grep', {'pattern': 'two'})):
+        assert 'host.py' in call(mcp, tool, path=f'{project.path}/src', **more)[0], tool
+    beside = f'{os.path.dirname(project.path)}/{os.path.basename(project.path)}-2/f'
+    said = call(mcp, 'Write', file_path=beside, content='x')[0]
+    assert 'outside of /workspace' in said and not os.path.exists(beside), said
+
+
+def lossless(lines):
+    return ''.join(f'line {n}\n' for n in range(lines))
+
+
+@pytest.mark.parametrize('content, reads', [
+    (lossless(5001), [{}]),
+    (lossless(5001), [{}, {'offset': 4001}]),
+    (lossless(10), [{'limit': 9}]),
+    ('a\n' + 'x' * 40_000 + '\n', [{}]),
+    ('x' * 40_000, [{}]),
+    (b'caf\xe9\n', [{}]),
+], ids=['pages', 'a gap', 'a limit', 'a long line', 'one long line', 'latin-1'])
+def test_write_replaces_nothing_unseen(mcp, project, content, reads):
+    """What Read left out, or showed otherwise than it is, would be lost."""
+    project.put('lossy', content)
+    before = project.get('lossy')
+    for one in reads:
+        read(mcp, 'lossy', **one)
+    failure, _ = fails(mcp, 'file_not_read', 'Write', file_path='lossy', content='new\n')
+    assert 'Edit' in failure['cause'], failure
+    assert project.get('lossy') == before
+    old = 'line 1\n' if b'line 1\n' in before else before[:1].decode()
+    if before.count(old.encode()) == 1:
+        edit(mcp, 'lossy', old, 'new ')
+        assert project.get('lossy') == before.replace(old.encode(), b'new ', 1)
+
+
+def test_write_replaces_what_was_read_in_pages(mcp, project):
+    project.put('pages', lossless(5001))
+    for offset in (1, 2001, 4001):
+        read(mcp, 'pages', offset=offset)
+    call(mcp, 'Write', file_path='pages', content='new\n')
+    call(mcp, 'Write', file_path='pages', content='newer\n')
+    assert project.get('pages') == b'newer\n'
+
+
 def test_workspaces_have_names(me, project):
     for wrong in ('/nowhere', '/etc/passwd', f'a={project.path}', f'x y={project.path}'):
         done = me.run('mcp', '--workspace', f'a={project.path}', '--workspace', wrong)
@@ -507,13 +558,18 @@ def test_a_later_key_of_the_name_is_another(me, project, tmp_path_factory):
         assert len(second.boxes()) == 1 and box not in second.boxes()
 
 
+def filled(letter, size):
+    """Lines that Read shows whole."""
+    return (letter * 99 + '\n') * (size // 100)
+
+
 def killed_in_the_middle(me, project, size, ask, begin):
     """Rounds of requests to change a file, and a kill behind a random answer. begin: what a round
     does first. The file is as one of the requests left it, and of no earlier one than was answered
     last."""
     rng = random.Random(20)
     ahead = 12
-    project.put('killed', chr(64) * size)
+    project.put('killed', filled(chr(64), size))
     for _ in range(soak(200, 20)):
         client = me.mcp('--pool', '0', '--workspace', project.path)
         client.initialize()
@@ -525,7 +581,7 @@ def killed_in_the_middle(me, project, size, ask, begin):
             assert not client.wait(request)['result'].get('isError')
         client.kill()
         text = project.get('killed')
-        assert text == text[:1] * size
+        assert text.decode() == filled(text[:1].decode(), size)
         assert (last == 0 and text[:1] == was) or text[0] >= 65 + last - 1, (text[:1], was, last)
         until(lambda: not [name for name in os.listdir(project.path) if name.startswith('.holt-')],
               what='the end of what it has left')
@@ -535,7 +591,7 @@ def read_after_kill(client):
     """What a killed hub has left may still be tidying up the folder: that is said, and passes."""
     deadline = time.monotonic() + 30
     while True:
-        said = answer(client, 'Read', file_path='killed', limit=1)
+        said = answer(client, 'Read', file_path='killed')
         if not said.get('isError'):
             return
         failure = json.loads(texts(said)[0])
@@ -545,7 +601,7 @@ def read_after_kill(client):
 
 def test_killed_in_the_middle_of_writes(me, project):
     killed_in_the_middle(me, project, 200_000, lambda was, i, size: {
-        'name': 'Write', 'arguments': {'file_path': 'killed', 'content': chr(65 + i) * size}},
+        'name': 'Write', 'arguments': {'file_path': 'killed', 'content': filled(chr(65 + i), size)}},
         read_after_kill)
 
 
@@ -555,8 +611,8 @@ def test_killed_in_the_middle_of_edits(me):
     try:
         killed_in_the_middle(me, project, 20_000, lambda was, i, size: {
             'name': 'Edit', 'arguments': {
-                'file_path': 'killed', 'old_string': (chr(64 + i) if i else was) * size,
-                'new_string': chr(65 + i) * size}}, read_after_kill)
+                'file_path': 'killed', 'old_string': filled(chr(64 + i) if i else was, size),
+                'new_string': filled(chr(65 + i), size)}}, read_after_kill)
     finally:
         # what the killed hub has left may still be at work in it
         until(lambda: shutil.rmtree(project.path, ignore_errors=True)

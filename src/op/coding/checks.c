@@ -733,6 +733,7 @@ static void failures_run(struct call *c, const void *request)
 		.effect = effect_,                                                                 \
 		.flags = (effect_) == OP_EXECUTE ? OP_COMMANDS : 0,                                \
 		.request = &(table_),                                                              \
+		.expand = coding_expand,                                                           \
 		.path = coding_spell_path,                                                         \
 		.result = &answer_table,                                                           \
 		.run = run_,                                                                       \

@@ -273,6 +273,19 @@ static const struct field text_fields[] = {
 #undef T
 static const struct field_table text_table = FIELD_TABLE(struct coding_text, text_fields);
 
+static void read_remember(struct file_work *f, uint64_t total)
+{
+	const char *was = coding_known(&f->w, f->path);
+	const struct coding_sight sight = { .anew = !was || strcmp(was, f->digest) != 0,
+					    .first = f->window.first,
+					    .lines = f->window.lines,
+					    .total = total,
+					    .lossy = f->bad || text_window_is_cut(&f->window) };
+
+	coding_know(&f->w, f->path, f->digest, &f->marks);
+	coding_saw(&f->w, f->path, &sight);
+}
+
 /* All that is needed was read, and is shown. whole: to the file's end. */
 static void read_answer(struct file_work *f, bool whole)
 {
@@ -297,7 +310,7 @@ static void read_answer(struct file_work *f, bool whole)
 		return;
 	}
 	if (!f->large)
-		coding_know(&f->w, f->path, f->digest, &f->marks);
+		read_remember(f, count);
 	file_free(f);
 	coding_answer(&f->w, &r);
 }
@@ -412,6 +425,7 @@ const struct op coding_read_op = {
 	.doc = "Shows lines of a file of the workspace, numbered.",
 	.effect = OP_READ,
 	.request = &read_table,
+	.expand = coding_expand,
 	.path = coding_spell_path,
 	.result = &text_table,
 	.run = coding_read_run,
@@ -441,6 +455,8 @@ static void write_on_done(void *arg, const struct err *err)
 		return;
 	}
 	coding_know(&f->w, f->path, f->digest, &f->marks);
+	if (f->replaced == 0) /* by Write */
+		coding_saw(&f->w, f->path, &(struct coding_sight){ .anew = true, .first = 1 });
 	file_free(f);
 	coding_answer(&f->w, &r);
 }
@@ -607,6 +623,8 @@ static void write_with(struct file_work *f, struct str bytes, const struct err *
 		file_fail(f, err);
 	else if (!f->is_new && write_may(f, bytes, &e) < 0)
 		file_fail(f, &e);
+	else if (!f->is_new && coding_saw_whole(&f->w, f->path, &e) < 0)
+		file_fail(f, &e);
 	else
 		file_aside(f, f->old.n + q->content.n, write_work, write_then);
 }
@@ -624,6 +642,7 @@ const struct op coding_write_op = {
 	.effect = OP_WRITE,
 	.flags = OP_REPLACES | OP_IDEMPOTENT,
 	.request = &write_table,
+	.expand = coding_expand,
 	.path = coding_spell_path,
 	.result = &written_table,
 	.run = coding_write_run,
@@ -717,6 +736,7 @@ const struct op coding_edit_op = {
 	.effect = OP_WRITE,
 	.flags = OP_REPLACES,
 	.request = &edit_table,
+	.expand = coding_expand,
 	.path = coding_spell_path,
 	.result = &written_table,
 	.run = coding_edit_run,

@@ -909,6 +909,7 @@ const struct op coding_grep_op = {
 	.doc = "Searches files of the workspace by a regular expression.",
 	.effect = OP_READ,
 	.request = &grep_table,
+	.expand = coding_expand,
 	.path = coding_spell_path,
 	.result = &coding_found_table,
 	.run = coding_grep_run,

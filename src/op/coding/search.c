@@ -541,6 +541,7 @@ const struct op coding_glob_op = {
 	.doc = "Finds files of the workspace by their names, the newest first.",
 	.effect = OP_READ,
 	.request = &glob_table,
+	.expand = coding_expand,
 	.path = coding_spell_path,
 	.result = &coding_found_table,
 	.run = coding_glob_run,

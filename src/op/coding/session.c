@@ -1,5 +1,6 @@
 #include "op/coding/session.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +53,8 @@ struct known {
 	uint64_t used;
 	char digest[HASH_HEX + 1];
 	struct marks marks;
+	uint64_t seen; /* lines from the first on that were shown */
+	bool whole, lossy; /* all were shown; some not as they are */
 };
 
 struct coding_talk {
@@ -428,6 +431,36 @@ void coding_know(struct coding_work *w, struct str path, const char *digest, str
 	known->marks = *m;
 	*m = (struct marks){ 0 };
 	known_bound_marks(w->talk, known);
+}
+
+void coding_saw(struct coding_work *w, struct str path, const struct coding_sight *s)
+{
+	struct known *known = known_find(w, path);
+
+	if (!known)
+		return;
+	if (s->anew)
+		known->seen = known->whole = known->lossy = 0;
+	if (s->first <= known->seen + 1 && s->first + s->lines > known->seen + 1)
+		known->seen = s->first + s->lines - 1;
+	known->whole |= known->seen >= s->total;
+	known->lossy |= s->lossy;
+}
+
+int coding_saw_whole(const struct coding_work *w, struct str path, struct err *e)
+{
+	const struct known *known = known_find(w, path);
+
+	if (!known || (known->whole && !known->lossy))
+		return 0;
+	if (known->lossy)
+		return err_set(e, ERR_UNREAD,
+			       "Read can't show it as it is, since it has bytes that are no UTF-8, "
+			       "or a very long line. Edit keeps those; Write would not");
+	return err_set(e, ERR_UNREAD,
+		       "this conversation has read its lines up to %" PRIu64 " alone, and Write "
+		       "replaces all of it; Edit needs no more than was read",
+		       known->seen);
 }
 
 /* ---- turns --------------------------------------------------------------------------------- */
@@ -820,6 +853,76 @@ static int place_find(struct coding_place *p, struct coding_work *w, bool *ret_m
 	p->waiting = w;
 	call_on_cancel(w->call, place_on_cancel, p);
 	return 0;
+}
+
+struct coding_hosting {
+	const struct coding *k;
+	const struct workspace *of; /* NULL: none */
+	struct arena *a;
+};
+
+static bool is_within(struct str path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	return n > 1 && path.n >= n && memcmp(path.p, dir, n) == 0 &&
+	       (path.n == n || path.p[n] == '/');
+}
+
+/* Of several folders that have it the innermost counts. */
+static int path_from_host(void *data, const struct field *row, struct str *s, struct err *e)
+{
+	const struct coding_hosting *h = data;
+	const struct workspace *in = NULL;
+	struct str path = *s, scheme = { s->p, 0 };
+	autobuf struct buf to = BUF_INIT(CODING_PATH_ARG_MAX + sizeof(CODING_ROOT));
+	const char *copy;
+
+	(void)row;
+	if (str_starts(path, "file://")) {
+		scheme.n = strlen("file://");
+		path = (struct str){ path.p + scheme.n, path.n - scheme.n };
+	}
+	if (is_within(path, CODING_ROOT))
+		return 0;
+	for (size_t i = 0; i < h->k->n_workspaces; i++) {
+		const struct workspace *w = &h->k->workspaces[i];
+
+		if (is_within(path, w->dir) && (!in || strlen(w->dir) > strlen(in->dir)))
+			in = w;
+	}
+	if (!in)
+		return 0;
+	if (in != h->of)
+		return err_set(e, ERR_INVALID,
+			       "that path is of the workspace %s: name it in "
+			       "`workspace`",
+			       in->name);
+	path = (struct str){ path.p + strlen(in->dir), path.n - strlen(in->dir) };
+	if (buf_addf(&to, e, "%.*s" CODING_ROOT "%.*s", STR_ARG(scheme), STR_ARG(path)) < 0)
+		return -1;
+	copy = arena_dup(h->a, buf_str(&to), e);
+	if (copy)
+		*s = (struct str){ copy, to.n };
+	return copy ? 0 : -1;
+}
+
+int coding_expand(struct call *c, void *request, struct err *e)
+{
+	const struct field_table *t = call_op(c)->request;
+	struct coding_hosting h = { call_coding(c), NULL, call_arena(c) };
+	struct str name = STR_NONE;
+	struct err ignored = ERR_INIT;
+
+	if (!coding_has_workspaces(h.k))
+		return 0;
+	for (size_t i = 0; i < t->n; i++) {
+		if (strcmp(t->rows[i].name, "workspace") == 0)
+			name = *(const struct str *)((const char *)request + t->rows[i].at);
+	}
+	if (choose_workspace(h.k, name, &h.of, &ignored) < 0)
+		return 0; /* told when it runs */
+	return field_change(t, request, FIELD_PATH, h.a, path_from_host, &h, e);
 }
 
 int coding_spell_path(struct str base, struct str said, struct arena *a, struct str *ret,

@@ -80,6 +80,9 @@ struct coding_work {
 };
 
 /* op.path of all operations here (op/op.h): paths begin at the workspace, or are file URIs. */
+/* op.expand of those with a path: one of the host that lies in the folder of the workspace is that
+ * below CODING_ROOT. */
+int coding_expand(struct call *c, void *request, struct err *e) MUST_USE;
 int coding_spell_path(struct str base, struct str said, struct arena *a, struct str *ret,
 		      struct err *e) MUST_USE;
 
@@ -113,6 +116,16 @@ const char *coding_known(const struct coding_work *w, struct str path);
 struct marks *coding_marks(const struct coding_work *w, struct str path);
 /* The conversation knows this content. Without memory it does not. Takes what m has. */
 void coding_know(struct coding_work *w, struct str path, const char *digest, struct marks *m);
+
+/* What was shown of a file that is known. */
+struct coding_sight {
+	bool anew; /* its content was not known before: what was seen before is of another */
+	uint64_t first, lines, total;
+	bool lossy; /* some of it not as it is */
+};
+void coding_saw(struct coding_work *w, struct str path, const struct coding_sight *s);
+/* ERR_UNREAD: of a file that is known not all was shown as it is. */
+int coding_saw_whole(const struct coding_work *w, struct str path, struct err *e) MUST_USE;
 
 /* The files below the workspace that the conversation knows: relative paths in the call's arena,
  * sorted. */

@@ -532,6 +532,7 @@ const struct op coding_snapshot_diff_op = {
 	.doc = "Shows the differences between a snapshot and the workspace, or another snapshot.",
 	.effect = OP_READ,
 	.request = &diff_table,
+	.expand = coding_expand,
 	.path = coding_spell_path,
 	.result = &changes_table,
 	.run = snapshot_run,

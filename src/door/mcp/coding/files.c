@@ -66,8 +66,13 @@ static int write_text(const void *result, struct buf *to, struct err *e)
 {
 	const struct coding_written *r = result;
 
-	return buf_addf(to, e, "Wrote %" PRIu64 " bytes to %s%.*s", r->bytes,
-			r->is_new ? "the new file " : "", STR_ARG(r->path));
+	bool outside = str_starts(r->path, "/") || str_starts(r->path, "file:///");
+
+	return buf_addf(to, e, "Wrote %" PRIu64 " bytes to %s%.*s%s", r->bytes,
+			r->is_new ? "the new file " : "", STR_ARG(r->path),
+			outside && !str_starts(r->path, "file:///workspace/")
+				? ", outside of /workspace: it ends with the sandbox"
+				: "");
 }
 
 const struct tool coding_write_tool = {

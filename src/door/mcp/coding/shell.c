@@ -73,7 +73,8 @@ const struct tool coding_bash_tool = {
 	.op = &coding_bash_op,
 	.name = "Bash",
 	.title = "Run a command",
-	.doc = "Runs a shell command in the workspace. Shows stdout, stderr and exit "
+	.doc = "Runs a shell command in the workspace (/workspace; what is elsewhere "
+	       "ends with the sandbox). Shows stdout, stderr and exit "
 	       "status; a failing command is no error of the tool. Long output is cut "
 	       "in the middle.",
 	.text = bash_text,

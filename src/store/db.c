@@ -568,3 +568,24 @@ int db_checkpoint(struct db *db, struct err *e)
 
 	return rc == SQLITE_OK || rc == SQLITE_BUSY ? 0 : db_fail(db->side, rc, e);
 }
+
+int db_look(const char *path, const char *sql, const char *text, struct err *e)
+{
+	sqlite3 *sqlite = NULL;
+	sqlite3_stmt *s = NULL;
+	int rc, found = -1;
+
+	if (access(path, F_OK) < 0 && errno == ENOENT)
+		return 0;
+	if (open_file(path, &sqlite, e) == 0) {
+		rc = sqlite3_prepare_v2(sqlite, sql, -1, &s, NULL);
+		if (rc == SQLITE_OK)
+			rc = sqlite3_bind_text(s, 1, text, -1, SQLITE_STATIC);
+		if (rc == SQLITE_OK)
+			rc = sqlite3_step(s);
+		found = rc == SQLITE_ROW ? sqlite3_column_int64(s, 0) != 0 : db_fail(sqlite, rc, e);
+	}
+	sqlite3_finalize(s);
+	sqlite3_close(sqlite);
+	return found;
+}

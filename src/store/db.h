@@ -106,3 +106,7 @@ bool db_wants_checkpoint(const struct db *db);
 /* Copies the log into the file and waits for the disk. Call it from another thread while this
  * one writes; only one at a time. */
 int db_checkpoint(struct db *db, struct err *e) MUST_USE;
+
+/* 1: a statement with one parameter selects a number that is not 0 from the database in a file,
+ * which another process may have open. 0 also without the file. */
+int db_look(const char *path, const char *sql, const char *text, struct err *e) MUST_USE;

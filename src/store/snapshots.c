@@ -18,6 +18,11 @@ int store_snapshot_drop(struct store *s, uint64_t seq, struct err *e)
 	return db_run(s->db, SNAPSHOT_DROP, e, DB_INT(seq));
 }
 
+int store_keeps_image(const char *path, const char *digest, struct err *e)
+{
+	return db_look(path, "SELECT count(*) FROM snapshots WHERE base = ?", digest, e);
+}
+
 static void read_row(const struct db_rows *rows, struct store_snapshot *ret)
 {
 	*ret = (struct store_snapshot){

@@ -110,6 +110,9 @@ struct store_snapshot {
 int store_snapshot_add(struct store *s, const struct store_snapshot *r, uint64_t spec_of,
 		       struct err *e) MUST_USE;
 int store_snapshot_drop(struct store *s, uint64_t seq, struct err *e) MUST_USE;
+/* Whether the registry in a file, which a hub may have open, has a snapshot of that image. 0 also
+ * without the file. */
+int store_keeps_image(const char *path, const char *digest, struct err *e) MUST_USE;
 /* All rows in order of seq, or only the one with seq if that is not 0. each: as for
  * store_sandboxes(). */
 int store_snapshots(struct store *s, uint64_t seq,

@@ -601,7 +601,8 @@ def read_after_kill(client):
 
 def test_killed_in_the_middle_of_writes(me, project):
     killed_in_the_middle(me, project, 200_000, lambda was, i, size: {
-        'name': 'Write', 'arguments': {'file_path': 'killed', 'content': filled(chr(65 + i), size)}},
+        'name': 'Write', 'arguments': {
+            'file_path': 'killed', 'content': filled(chr(65 + i), size)}},
         read_after_kill)
 
 

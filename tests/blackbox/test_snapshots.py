@@ -373,6 +373,48 @@ def image(hub, me, tmp_path_factory):
     yield 'marks'
 
 
+@pytest.mark.parametrize('kept', ('stopped', 'a snapshot'))
+@pytest.mark.parametrize('alive', (True, False), ids=('beside a hub', 'without a hub'))
+def test_images_of_what_is_kept_stay(begin, me, tmp_path, kept, alive):
+    """Nothing runs on the image any more, and its name is another's by now."""
+    hub = begin()
+
+    def images(*words):
+        return me.run('images', *words, env=hub.env)
+    for n, more in enumerate(((), LAYER)):
+        files.layout(f'{tmp_path}/{n}', files.busybox_layer(*more), run={})
+    assert images('import', f'{tmp_path}/0', 'tiny').returncode == 0
+    digest = json.loads(images('inspect', 'tiny', '-o', 'json').stdout)['image']['digest']
+    try:
+        hub.create(id='s', template='tiny')
+    except Failed as failed:
+        assert failed.code == 'unsupported', failed.error
+        pytest.skip('images take whole overlays')
+    hub.sh('s', 'echo own > /own')
+    if kept == 'stopped':
+        hub.post('/v1/sandboxes/s/stop')
+    else:
+        snapshot = hub.take('s')
+        hub.delete('s')
+    if not alive:
+        assert hub.end() == 0
+    refused = images('rm', digest)
+    assert refused.returncode == 125 and b'use image' in refused.stderr, refused
+    assert images('import', f'{tmp_path}/1', 'tiny').returncode == 0
+    assert json.loads(images('prune', '-o', 'json').stdout)['in_use'] == 1
+    if not alive:
+        hub = begin()
+    if kept == 'stopped':
+        hub.post('/v1/resume', sandbox='s')
+    else:
+        hub.restore(snapshot, id='s')
+        hub.call('DELETE', f'/v1/snapshots/{snapshot}')
+    assert hub.sh('s', 'cat /own') == 'own\n'
+    hub.delete('s')
+    until(lambda: json.loads(images('prune', '-o', 'json').stdout)['images'] == 1,
+          what='nobody needs it')
+
+
 CHANGE = '''set -e; cd /t; rm d/gone; rm -r d/sub; rm -r o; mkdir o; echo new > o/new
 rm -r swap; echo file > swap; rm file; mkdir file
 echo x > file/in; echo more >> d/keep; mv m moved 2>/dev/null || { cp -r m moved; rm -r m; }

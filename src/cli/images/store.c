@@ -6,14 +6,26 @@
 
 #include "cli/common/home.h"
 #include "cli/common/safe.h"
+#include "store/store.h"
 
 enum { TIDY_TRIES = 50, TIDY_WAIT_US = 20000 };
+
+static int image_cli_kept(const char *digest, struct err *e)
+{
+	char path[PATH_MAX];
+
+	return home_where("registry.db", path, e) < 0 ? -1 : store_keeps_image(path, digest, e);
+}
 
 struct images *image_cli_open(struct err *e)
 {
 	char path[PATH_MAX];
 
-	return home_file("images", path, e) < 0 ? NULL : images_open(path, e);
+	struct images *s = home_file("images", path, e) < 0 ? NULL : images_open(path, e);
+
+	if (s)
+		images_keep_by(s, image_cli_kept);
+	return s;
 }
 
 int image_cli_find(void *unused, struct str name, box_template_use use, void *to, struct err *e)

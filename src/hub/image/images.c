@@ -524,14 +524,23 @@ static int hold_image(const struct images *s, const char *digest, int *ret_fd, s
 {
 	autoclose int fd = openat(s->image, digest,
 				  O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	int kept;
 
 	*ret_fd = -1;
 	if (fd < 0)
 		return errno == ENOENT ? 0 : err_sys(e, errno, "open the image");
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return 1;
-	*ret_fd = take_fd(&fd);
-	return 0;
+	/* A running sandbox has the lock until it is kept. */
+	kept = s->kept ? s->kept(digest, e) : 0;
+	if (kept == 0)
+		*ret_fd = take_fd(&fd);
+	return kept;
+}
+
+void images_keep_by(struct images *s, images_kept_fn kept)
+{
+	s->kept = kept;
 }
 
 /* Removes a locked image: hidden in one step, then deleted file by file. */
@@ -603,7 +612,10 @@ int images_remove(struct images *s, struct str name, struct err *e)
 		used = hold_image(s, digest, &held, e);
 	if (used)
 		return used < 0 ? -1
-				: err_set(e, ERR_CONFLICT, "sandboxes use image %.12s", digest);
+				: err_set(e, ERR_CONFLICT,
+					  "sandboxes use image %.12s, stopped ones among them, or "
+					  "snapshots do",
+					  digest);
 	if (forget_name(s, &names, named ? full : NULL, digest, e) < 0)
 		return -1;
 	return held < 0 ? 0 : drop_image(s, digest, e);

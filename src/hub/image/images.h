@@ -154,8 +154,14 @@ int images_fetch(struct images *s,
 		 const struct image_import *spec, struct image *ret,
 		 char ret_name[IMAGE_NAME_MAX + 1], struct err *e) MUST_USE;
 
+/* Whether something that does not run needs an image, such as a stopped sandbox. 1: it does; -1:
+ * that can't be told, with *e. */
+typedef int (*images_kept_fn)(const char *digest, struct err *e);
+/* From now on, images_remove() and images_prune() keep those. */
+void images_keep_by(struct images *s, images_kept_fn kept);
+
 /* Removes a name, and with its last name the image; a digest removes the image with all names.
- * ERR_CONFLICT while sandboxes use the image: then nothing is removed. */
+ * ERR_CONFLICT while sandboxes use the image, or it is kept: then nothing is removed. */
 int images_remove(struct images *s, struct str name, struct err *e) MUST_USE;
 
 struct images_pruned {

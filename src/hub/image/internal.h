@@ -8,6 +8,7 @@
 
 struct images {
 	int dir, image, new; /* open folders */
+	images_kept_fn kept; /* NULL: nothing is */
 	char path[PATH_MAX - HASH_HEX - 16];
 };
 

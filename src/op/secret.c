@@ -104,6 +104,12 @@ static void secret_on_cancel(void *data)
 	g->on_granted(g->data, NULL, 0, &e);
 }
 
+bool secret_listed(const struct config_file *f, struct str who, struct str name)
+{
+	return f && policy_grants(f, who, POLICY_SECRETS) &&
+	       policy_allows(f, who, STR_NONE, POLICY_SECRETS, name);
+}
+
 int secret_check(struct call *c, const struct secret_refs *refs, struct err *e)
 {
 	const struct guard *guard = call_guard(c);

@@ -307,6 +307,14 @@ def test_a_request_is_not_its_callers(hub):
     assert run('--allow', 'a.example:443').returncode == 0
     assert run(network={'mode': 'none'}).returncode == 0
 
+    secret = {'network': {'mode': 'none'}, 'secrets': {'T': {'ref': 'token'}}}
+    for options in ((), ('--secret', 'gone=T')):
+        done = run(*options, **secret)
+        error = json.loads(done.stdout)['error']
+        assert (done.returncode, error['failure']) == (121, 'policy_denied'), done
+        assert error['pointer'] == '/secrets/T/ref' and 'token' in error['cause'], error
+    assert run('--secret', 'token=X', **secret).returncode == 0
+
 
 LOADING = ['LD_PRELOAD', 'LD_LIBRARY_PATH', 'LD_AUDIT', 'PATH', 'IFS', 'ENV', 'BASH_ENV',
            'BASH_FUNC_ls%%', 'PYTHONPATH', 'PYTHONSTARTUP', 'PERL5OPT', 'PERL5LIB', 'RUBYOPT',
@@ -314,7 +322,11 @@ LOADING = ['LD_PRELOAD', 'LD_LIBRARY_PATH', 'LD_AUDIT', 'PATH', 'IFS', 'ENV', 'B
            'AWKPATH', 'AWKLIBPATH', 'PSModulePath', 'SSL_CERT_FILE', 'SSL_CERT_DIR',
            'CURL_CA_BUNDLE', 'REQUESTS_CA_BUNDLE', 'NODE_EXTRA_CA_CERTS', 'TERMINFO',
            'TERMINFO_DIRS', 'TERMCAP', 'HOME', 'CC', 'CXX', 'LD', 'http_proxy', 'https_proxy',
-           'all_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY']
+           'all_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'ASAN_OPTIONS', 'TAR_OPTIONS',
+           'GNUMAKEFLAGS', 'CFLAGS', 'MAVEN_OPTS', 'PYTEST_ADDOPTS', 'PYTEST_PLUGINS', 'VIMINIT',
+           'MPLBACKEND', 'RSYNC_RSH', 'UV_INDEX_URL', 'KUBECONFIG', 'AWS_CONFIG_FILE',
+           'CCACHE_PREFIX', 'PSQL_PAGER', 'SVN_EDITOR', 'HELM_PLUGINS', 'HDF5_PLUGIN_PATH',
+           'XDG_CONFIG_HOME', 'OPENSSL_CONF', 'TF_CLI_ARGS', 'GIO_MODULE_DIR']
 
 
 def test_variables_that_decide_what_is_loaded(hub, me):
@@ -323,7 +335,7 @@ def test_variables_that_decide_what_is_loaded(hub, me):
         assert error['failure'] == 'policy_denied' and name in error['cause'], error
         assert error['pointer'] == '/env/' + name
     for name in ('A', 'PATHS', 'MY_PATH', 'NODE_ENV', 'GOOGLE_KEY', 'RUST_LOG', 'LDX',
-                 'TMPDIR', 'CFLAGS'):
+                 'TMPDIR', 'APP_CONFIG', 'PGHOST', 'AWS_REGION', 'OPTIONS', 'TOPTS'):
         assert ask(hub, 'printenv', name, env={name: 'x'})['stdout'] == 'x\n'
 
 

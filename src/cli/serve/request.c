@@ -11,6 +11,7 @@
 #include "base/failure.h"
 #include "op/network.h"
 #include "op/ops.h"
+#include "op/secret.h"
 
 enum { SCHEMA_MAX = 1 << 20 };
 
@@ -117,15 +118,13 @@ static int request_wants(const struct json_val *root, const struct config_file *
 }
 
 static int request_check_network(const struct json_val *root, const struct network_options *o,
-				 const char *said, struct err *e)
+				 const struct config_file *f, struct err *e)
 {
-	AUTO(config_unref) struct config *c = config_find(said, e);
-	const struct config_file *f = c ? config_file(c) : NULL;
 	autogrant struct net_grant wants = { .n = 0 };
 	struct grants own = { .n_services = 0 };
 	int rc = -1;
 
-	if (c && net_grant_init(&wants, e) == 0 && request_wants(root, f, &wants, e) == 0 &&
+	if (net_grant_init(&wants, e) == 0 && request_wants(root, f, &wants, e) == 0 &&
 	    grants_read(o, f, &own, e) == 0 &&
 	    network_listed(f, STR_LIT("local"), &own.allow, e) == 0)
 		rc = network_check_within(&wants, &own.allow,
@@ -136,10 +135,58 @@ static int request_check_network(const struct json_val *root, const struct netwo
 	return rc;
 }
 
+/* ---- the secrets that it may have ------------------------------------------------------------ */
+
+static bool request_has_word(const struct secret_words *own, struct str ref)
+{
+	for (size_t i = 0; i < own->n; i++) {
+		if (str_eq(own->all[i].ref, ref))
+			return true;
+	}
+	return false;
+}
+
+/* What is no reference there is the hub's to refuse. */
+static int request_check_secrets(const struct json_val *root, const struct secret_options *o,
+				 const struct config_file *f, struct err *e)
+{
+	struct json_iter it = json_iter(json_get(root, "secrets"));
+	struct secret_words own;
+
+	if (secret_words_read(&own, o, e) < 0)
+		return -1;
+	while (json_next(&it)) {
+		struct str ref = json_str(json_get(it.val, "ref"));
+
+		if (!ref.n || request_has_word(&own, ref) ||
+		    secret_listed(f, STR_LIT("local"), ref))
+			continue;
+		err_set(e, ERR_DENIED,
+			"neither --secret nor the operator's file lets a request have the secret "
+			"%.*s",
+			STR_CUT(ref, 64));
+		return err_point(e, "/secrets/%.*s/ref", STR_CUT(it.key, 64));
+	}
+	return 0;
+}
+
+static int request_check(const struct json_val *root, const struct request_given *given,
+			 struct err *e)
+{
+	AUTO(config_unref) struct config *c = config_find(given->config, e);
+
+	if (!c)
+		return -1;
+	if (json_len(json_get(json_get(root, "network"), "allow")) > 0 &&
+	    request_check_network(root, given->network, config_file(c), e) < 0)
+		return -1;
+	return request_check_secrets(root, given->secrets, config_file(c), e);
+}
+
 /* ---- the call ------------------------------------------------------------------------------ */
 
-static int request_ask(const char *path, const struct network_options *network, const char *config,
-		       int *ret_status, struct err *e)
+static int request_ask(const char *path, const struct request_given *given, int *ret_status,
+		       struct err *e)
 {
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	AUTO(json_free) struct json_doc *asked = NULL;
@@ -156,8 +203,7 @@ static int request_ask(const char *path, const struct network_options *network, 
 	asked = json_parse(buf_str(&text), NULL, e);
 	if (!asked)
 		return err_set(e, ERR_INVALID, "the request is not JSON");
-	if (json_len(json_get(json_get(json_root(asked), "network"), "allow")) > 0 &&
-	    request_check_network(json_root(asked), network, config, e) < 0)
+	if (request_check(json_root(asked), given, e) < 0)
 		return -1;
 	l = hub_link_open(e);
 	if (!l || hub_link_ask_whole(l, "POST", "/v1/run", buf_str(&text), &doc, &http, e) < 0)
@@ -174,12 +220,12 @@ static int request_ask(const char *path, const struct network_options *network, 
 	return hub_link_print(json_root(doc), e);
 }
 
-int request_run(const char *path, const struct network_options *network, const char *config)
+int request_run(const char *path, const struct request_given *given)
 {
 	struct err e = ERR_INIT;
 	int status = 0;
 
-	return request_ask(path, network, config, &status, &e) < 0 ? request_fail(&e) : status;
+	return request_ask(path, given, &status, &e) < 0 ? request_fail(&e) : status;
 }
 
 int request_print_schema(void)

@@ -896,7 +896,8 @@ static int run(const struct verb_input *in)
 	if (o->schema)
 		return request_print_schema();
 	if (o->request)
-		return request_run(o->request, &o->network, o->config);
+		return request_run(o->request,
+				   &(struct request_given){ &o->network, &o->secrets, o->config });
 	if (o->modules.n)
 		return run_with_modules(in);
 	r = calloc(1, sizeof(*r));

@@ -585,6 +585,44 @@ def test_forms_of_the_schema(hub, agent, tmp_path, text, allowed):
             else got[0] == 'invalid_arguments'), got
 
 
+def test_an_agent_allows_itself_no_attributes(hub, agent, tmp_path):
+    """What an agent could have written into its folder allows nothing: neither its conversation,
+    nor a child, nor another one there. What was there before counts."""
+    def allow(name, ticket):
+        text = json.dumps({'conversations': {'user_data': [{'name': ticket}]}})
+        (tmp_path / name).write_text(text, encoding='utf-8')
+
+    def made(folder=tmp_path):
+        return hub.ok('conversations', 'new', '--folder', str(folder)).decode().strip()
+
+    def may(talk, ticket):
+        got = tool(agent, 'conversation_userdata_set', session_id=talk, key=ticket, value='x')
+        assert got in ({'success': True, 'key': ticket, 'value': 'x'},
+                       ('invalid_arguments', got[1] if isinstance(got, tuple) else None)), got
+        return isinstance(got, dict)
+    first = made()
+    hub.of(first, '/settings', 'PATCH', {'settings': {'can_start_conversation': True}})
+    allow('.mittorc', 'mine')
+    (tmp_path / 'below').mkdir()
+    (tmp_path / 'below' / '.holtrc').write_bytes((tmp_path / '.mittorc').read_bytes())
+    child = tool(agent, 'conversation_start', session_id=first)['session_id']
+    talks = [first, child, made(), made(tmp_path / 'below')]
+    assert not any(may(talk, 'mine') for talk in talks)
+    for talk in reversed(talks):
+        hub.of(talk, '', 'PATCH', {'archived': True})
+    # A person has seen it, or has made it.
+    second = made()
+    assert may(second, 'mine')
+    hub.of(second, '/settings', 'PATCH', {'settings': {'can_start_conversation': True}})
+    allow('.holtrc', 'other')
+    child = tool(agent, 'conversation_start', session_id=second)['session_id']
+    for talk in (second, child, made()):
+        assert may(talk, 'mine') and not may(talk, 'other'), talk
+    # It is read-only for agents of that folder, so the person at the host has changed it.
+    allow('.mittorc', 'new')
+    assert may(made(), 'new')
+
+
 # ---- the end of a hub
 
 def test_a_second_hub_is_told(me, tmp_path):

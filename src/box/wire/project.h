@@ -79,7 +79,8 @@ static const struct project_entry {
 	{ ".kiro", STAYS_MISSING, .state = true },
 	{ ".nvim.lua", STAYS_MISSING },
 	{ ".roo", STAYS_MISSING },
-	/* Holt's own: which attributes conversations have. */
+	/* Holt's own: which attributes conversations have. A new one is for conversations that are
+	 * made later (op/conversation/user_data.c). */
 	{ ".holtrc", STAYS_MISSING },
 	{ ".mittorc", STAYS_MISSING },
 	/* What installed hooks and tools of shells run. */

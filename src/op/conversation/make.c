@@ -11,7 +11,7 @@ enum { CHILDREN_MAX = 10, PATH_LENGTH_MAX = 4095 };
 		FIELD(S, initial_prompt, .max = QUEUE_MESSAGE_MAX,                                 \
 		      .doc = "Queued as the first prompt.")
 
-/* What is done in common. One whose prompt can't be queued is none: who asked would make
+/* What is done in common. If its prompt can't be queued there is none: its client would make
  * another. */
 static struct talk *conversation_make(struct call *c, const struct conversation_caller *who,
 				      const struct conversation_record *r, struct str prompt,
@@ -24,10 +24,11 @@ static struct talk *conversation_make(struct call *c, const struct conversation_
 	struct talk *t = source.p ? talk_new(who->all, r, e) : NULL;
 	struct err ignored;
 
-	if (!t || !prompt.n || talk_send(t, &item, id, &position, e) == 0)
+	if (!t || (user_data_keep_schema(who->all, t, who->me, e) == 0 &&
+		   (!prompt.n || talk_send(t, &item, id, &position, e) == 0)))
 		return t;
 	if (talk_delete(t, &ignored) < 0)
-		log_warn("a conversation without its prompt stays: %s", ignored.msg);
+		log_warn("a conversation that failed stays: %s", ignored.msg);
 	return NULL;
 }
 

@@ -1,5 +1,6 @@
 /* conversation.set_user_data: attributes that the workspace of a conversation allows (rc.h). They
- * are kept in the conversation's folder, as {"attributes":[{"name":…,"value":…}]}. */
+ * are kept in the conversation's folder, as {"attributes":[{"name":…,"value":…}]}, beside copies of
+ * the files that allow them: once there is an agent, it can make such files in the workspace. */
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
@@ -7,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "op/conversation/conversation.h"
 #include "op/conversation/rc.h"
 #include "store/conversation/document.h"
@@ -108,14 +110,16 @@ static int schema_read_file(int folder, const char *name, struct buf *to, struct
 	return 1;
 }
 
-static int schema_read(struct call *c, int folder, struct rc_field ret[RC_FIELDS_MAX],
+static const char *const schema_names[] = { ".holtrc", ".mittorc" };
+
+/* From the conversation's copies. */
+static int schema_read(struct call *c, const struct talk *t, struct rc_field ret[RC_FIELDS_MAX],
 		       struct err *e)
 {
-	static const char *const names[] = { ".holtrc", ".mittorc" };
 	autobuf struct buf text = BUF_INIT(RC_BYTES_MAX);
 
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		int got = schema_read_file(folder, names[i], &text, e);
+	for (size_t i = 0; i < ARRAY_LEN(schema_names); i++) {
+		int got = schema_read_file(talk_folder(t), schema_names[i], &text, e);
 		char *kept = got > 0 ? arena_dup(call_arena(c), buf_str(&text), e) : NULL;
 		int n;
 
@@ -124,7 +128,52 @@ static int schema_read(struct call *c, int folder, struct rc_field ret[RC_FIELDS
 		if (!got)
 			continue;
 		n = rc_read((struct str){ kept, text.n }, ret, call_arena(c), e);
-		return n < 0 ? err_wrap(e, "%s", names[i]) : n;
+		return n < 0 ? err_wrap(e, "%s", schema_names[i]) : n;
+	}
+	return 0;
+}
+
+/* Whether an agent may have made the file. In the folder of its own conversation it can't write one
+ * that was there before (box/wire/project.h). */
+static bool schema_is_of_agent(const struct talks *all, const struct talk *t, const char *name)
+{
+	struct str dir = talk_record(t)->working_dir;
+
+	for (size_t i = 0; i < talks_count(all); i++) {
+		const struct talk *other = talks_at(all, i);
+		const struct conversation_record *r = talk_record(other);
+		size_t n = r->working_dir.n;
+
+		if (other == t || r->archived || !n || n > dir.n ||
+		    memcmp(dir.p, r->working_dir.p, n) != 0)
+			continue;
+		if (n == dir.n ? faccessat(talk_folder(other), name, F_OK, 0) < 0
+			       : dir.p[n] == '/' || dir.p[n - 1] == '/')
+			return true;
+	}
+	return false;
+}
+
+int user_data_keep_schema(const struct talks *all, const struct talk *t, const struct talk *parent,
+			  struct err *e)
+{
+	autobuf struct buf text = BUF_INIT(RC_BYTES_MAX);
+	struct err why = ERR_INIT;
+	autoclose int folder = parent ? -1 : schema_open_folder(t, &why);
+	int from = parent ? talk_folder(parent) : folder;
+
+	for (size_t i = 0; i < ARRAY_LEN(schema_names) && from >= 0; i++) {
+		const char *name = schema_names[i];
+		int got;
+
+		text.n = 0;
+		if (!parent && schema_is_of_agent(all, t, name))
+			continue;
+		got = schema_read_file(from, name, &text, &why);
+		if (got < 0)
+			log_info("conversation %s: %s", talk_id(t), why.msg);
+		if (got > 0 && document_write(talk_folder(t), name, buf_str(&text), e) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -178,14 +227,14 @@ static int schema_allows(struct call *c, const struct talk *t, struct str key, s
 {
 	struct rc_field fields[RC_FIELDS_MAX];
 	autoclose int folder = schema_open_folder(t, e);
-	int n = folder < 0 ? -1 : schema_read(c, folder, fields, e);
+	int n = folder < 0 ? -1 : schema_read(c, t, fields, e);
 
 	if (n < 0)
 		return -1;
 	if (n == 0)
 		return err_set(e, ERR_INVALID,
-			       "the workspace allows no attributes (conversations.user_data of its "
-			       ".holtrc)");
+			       "the workspace allowed no attributes when the conversation was made "
+			       "(conversations.user_data of its .holtrc)");
 	for (int i = 0; i < n; i++) {
 		if (str_eq(fields[i].name, key))
 			return schema_check(folder, &fields[i], value, e);

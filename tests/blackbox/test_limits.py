@@ -1,5 +1,8 @@
 """Limits hold, and what was hit is told apart; ttl."""
 
+import base64
+import shutil
+import subprocess
 import time
 
 import pytest
@@ -22,6 +25,27 @@ except OSError as e:
 os.killpg(0, signal.SIGKILL)
 '"""
 EAT = "python3 -c 'x = []\nwhile True: x.append(bytearray(1 << 20))'"
+
+
+# Tiny processes that share memory which no process has mapped.
+TINY = '''
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int main(void)
+{
+	int fd = memfd_create("x", 0);
+
+	for (int i = 0; i < 8 && fork() > 0; i++)
+		;
+	for (off_t at = 0; fallocate(fd, 0, at, 4096) == 0; at += 4096)
+		;
+	for (;;)
+		pause();
+}
+'''
 
 
 def flags(got):
@@ -201,3 +225,21 @@ def test_files_leave_room_to_free_them(box, exact):
         error = sb.fails('sandbox_write_file', path='more', content='x' * 4000000)
         assert error['code'] == 'disk_full'
         assert sb.sh('rm -f big more; echo room') == 'room\n'
+
+
+def test_programs_die_before_the_first_process(box, exact, tmp_path):
+    """Also where that is the largest, and they keep their memory elsewhere."""
+    compiler = shutil.which('musl-gcc')
+    if not compiler:
+        pytest.skip('no musl-gcc')
+    (tmp_path / 'tiny.c').write_text(TINY, encoding='utf-8')
+    subprocess.run([compiler, '-static', '-O2', '-o', 'tiny', 'tiny.c'], cwd=tmp_path, check=True)
+    sb = box(memory_mb=64)
+    sb.write('tiny', base64.b64encode((tmp_path / 'tiny').read_bytes()).decode(),
+             encoding='base64')
+    sb.sh('chmod +x tiny')
+    # To end these it makes a list of them all, and is larger from then on.
+    sb.exec('for i in $(seq 200); do sleep 100 & done; wait', timeout_seconds=3)
+    assert flags(sb.exec('./tiny', timeout_seconds=60)) == {'hit_memory'}
+    first, own = sb.sh('cat /proc/1/oom_score_adj /proc/self/oom_score_adj').split()
+    assert int(first) < int(own)

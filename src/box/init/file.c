@@ -716,7 +716,7 @@ static void file_remove(const char *path, bool recursive, struct im_file_done *d
 		return;
 	}
 	r->id = d->h.id;
-	r->pid = fork();
+	r->pid = init_fork();
 	if (r->pid == 0)
 		_exit(remove_tree(path) & 0xff);
 	if (r->pid < 0) {

@@ -29,7 +29,7 @@ static struct helper *helper_find(pid_t pid)
 pid_t init_helper_start(uint32_t id, void (*on_death)(uint32_t id))
 {
 	struct helper *h = helper_find(0);
-	pid_t pid = h ? fork() : -1;
+	pid_t pid = h ? init_fork() : -1;
 
 	if (pid > 0)
 		*h = (struct helper){ pid, id, on_death };

@@ -60,6 +60,9 @@ enum {
 	SEND_TRIES = 10, /* tries to send a message with a descriptor */
 	SEND_PAUSE_US = 1000,
 	SECRET_FD = 90,
+	SCORE_MAX = 1000,
+	SCORE_OF_PROGRAMS = 300, /* more than this one's; a thousandth of the limit each */
+	SCORE_ROOM = 64 << 10,
 	SECRET_VAR_MAX = WIRE_SECRET_NAME_MAX + 48,
 };
 
@@ -78,6 +81,7 @@ static struct {
 	struct rlimit files; /* limits of programs */
 	int n_execs; /* slots of execs in use, from the first */
 	int dying_for; /* number of messages; 0: nothing dies */
+	char score[12], score_of_programs[12]; /* oom_score_adj */
 } self;
 
 static struct running execs[EXECS_MAX] INIT_LARGE;
@@ -134,6 +138,53 @@ static uint32_t disk_full(void)
 	struct statfs s;
 
 	return statfs("/", &s) == 0 && (s.f_bfree == 0 || (s.f_files > 0 && s.f_ffree == 0));
+}
+
+/* ---- which process the kernel ends for want of memory ---------------------------------------- */
+
+/* One with the highest score, and of these the largest, which this one could be: a program may be
+ * tiny and keep its memory in files or pipes. A process begins with its parent's score, and this
+ * one has no right to change any but its own. So that is theirs while it starts one. What the
+ * kernel needs for that is freed before: this one could be the largest in between. */
+static void score_read(void)
+{
+	int own;
+
+	if (pread(INIT_SCORE_FD, self.score, sizeof(self.score) - 1, 0) <= 0)
+		return;
+	own = atoi(self.score);
+	snprintf(self.score, sizeof(self.score), "%d", own);
+	snprintf(self.score_of_programs, sizeof(self.score_of_programs), "%d",
+		 own + SCORE_OF_PROGRAMS < SCORE_MAX ? own + SCORE_OF_PROGRAMS : SCORE_MAX);
+}
+
+static void score_lower(void)
+{
+	int of_fork = errno;
+
+	(void)!pwrite(INIT_SCORE_FD, self.score, strlen(self.score), 0);
+	errno = of_fork;
+}
+
+static void score_raise(void)
+{
+	void *room = mmap(NULL, SCORE_ROOM, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (room != MAP_FAILED)
+		munmap(room, SCORE_ROOM);
+	(void)!pwrite(INIT_SCORE_FD, self.score_of_programs, strlen(self.score_of_programs), 0);
+}
+
+pid_t init_fork(void)
+{
+	pid_t pid;
+
+	score_raise();
+	pid = fork();
+	if (pid != 0)
+		score_lower();
+	return pid;
 }
 
 /* ---- programs -------------------------------------------------------------------------------- */
@@ -258,6 +309,7 @@ static _Noreturn void launch_child(struct launch *l)
 {
 	sigset_t none;
 
+	score_lower(); /* at once; a killed child leaves it to the parent */
 	signal(SIGPIPE, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -291,9 +343,11 @@ static pid_t launch(struct launch *l)
 
 	l->stage = IM_STAGE_FORK;
 	l->errnum = 0;
+	score_raise();
 	pid = vfork();
 	if (pid == 0)
 		launch_child(l);
+	score_lower();
 	if (pid < 0) {
 		l->errnum = errno;
 		return -1;
@@ -890,7 +944,7 @@ int main(int argc, char **argv)
 	if (VERSION_TOLD("holt-init", argc, argv))
 		return 0;
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	for (int fd = INIT_FD; fd <= INIT_PIDS_FD; fd++)
+	for (int fd = INIT_FD; fd <= INIT_SCORE_FD; fd++)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 	umask(022);
 	/* Programs must not inherit ignored signals, for example from nohup. */
@@ -901,6 +955,7 @@ int main(int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &chld, NULL);
 	self.signals = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
 	take_file_limits();
+	score_read();
 	self.null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (self.signals < 0 || self.null < 0 || getpid() != 1)
 		return 1;

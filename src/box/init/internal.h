@@ -46,6 +46,9 @@ void init_tree(const struct im_file *msg, const char *path, const char *names, c
 /* The loop of FILE_OP_WATCH's helper, until it fails or nobody reads; dir is a directory. */
 void init_watch(int dir, bool recursive, int out, struct tree_failure *f);
 
+/* fork() of a process that the kernel ends before this one for want of memory. */
+pid_t init_fork(void);
+
 /* Starts a helper process for a long task: returns 0 in that process, which ends with _exit(). -1:
  * no more are possible. If it ends with a status other than 0, on_death is called here. */
 pid_t init_helper_start(uint32_t id, void (*on_death)(uint32_t id));

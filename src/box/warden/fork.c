@@ -194,7 +194,9 @@ int job_started(struct job *j, pid_t pid, struct err *e)
  * process is killed. */
 static int enter_lent(int group)
 {
-	if (spawn_raise_oom(warden.host.proc, 1000) < 0)
+	autoclose int score = spawn_raise_oom(warden.host.proc, 1000, false);
+
+	if (score < 0)
 		return -1;
 	return group < 0 || write(group, "0", 1) == 1 ? 0 : -1;
 }

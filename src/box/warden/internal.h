@@ -377,8 +377,10 @@ struct spawn {
 pid_t spawn_start(const struct spawn *sp, int *ret_pidfd, struct err *e) MUST_USE;
 
 /* Makes the kernel kill the calling process before the hub and others when the machine is out of
- * memory. /proc is read-only for sandboxes, so they can't change it back. */
-int spawn_raise_oom(int proc, int by);
+ * memory. /proc is read-only for sandboxes, so they can't change it back. above: the processes that
+ * it starts get a score above its own, so it leaves room for that. Returns the open file of its
+ * score, or -1 with errno. */
+int spawn_raise_oom(int proc, int by, bool above);
 
 /* Gives the calling process a new network namespace, with its loopback up. */
 int spawn_make_net(void);

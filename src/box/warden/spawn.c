@@ -507,9 +507,9 @@ static int place_fd(int from, int to)
 	return from == to ? fcntl(to, F_SETFD, 0) : dup2(from, to);
 }
 
-/* Leaves exactly these open: null on 0 to 2, the socket, the two counters. First moves the sources
- * away, since they may have numbers that others get. */
-static int arrange_fds(const struct spawn *sp, const struct spawn_parts *parts)
+/* Leaves exactly these open: null on 0 to 2, the socket, the two counters, its score. First moves
+ * the sources away, since they may have numbers that others get. */
+static int arrange_fds(const struct spawn *sp, const struct spawn_parts *parts, int score)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	const int from[] = {
@@ -519,20 +519,21 @@ static int arrange_fds(const struct spawn *sp, const struct spawn_parts *parts)
 		sp->socket,
 		parts->oom_events,
 		parts->pids_events,
+		score,
 		sp->store->init,
 	};
 	int high[ARRAY_LEN(from)];
 
 	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
-		high[i] = from[i] < 0 ? -1 : fcntl(from[i], F_DUPFD_CLOEXEC, INIT_PIDS_FD + 1);
+		high[i] = from[i] < 0 ? -1 : fcntl(from[i], F_DUPFD_CLOEXEC, INIT_SCORE_FD + 1);
 		if (from[i] >= 0 && high[i] < 0)
 			return -1;
 	}
-	for (int i = 0; i <= INIT_PIDS_FD; i++) {
+	for (int i = 0; i <= INIT_SCORE_FD; i++) {
 		if (place_fd(high[i], i) < 0)
 			return -1;
 	}
-	if (syscall(SYS_close_range, INIT_PIDS_FD + 1, ~0u, 1u << 2 /* CLOEXEC */) < 0)
+	if (syscall(SYS_close_range, INIT_SCORE_FD + 1, ~0u, 1u << 2 /* CLOEXEC */) < 0)
 		return -1;
 	return high[ARRAY_LEN(from) - 1];
 }
@@ -572,19 +573,20 @@ static int make_userns(const struct spawn *sp)
 	return 0;
 }
 
-int spawn_raise_oom(int proc, int by)
+int spawn_raise_oom(int proc, int by, bool above)
 {
 	autoclose int fd = openat(proc, "self/oom_score_adj", O_RDWR | O_CLOEXEC);
 	char text[16];
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	int score;
+	int score, room;
 
 	if (n < 0)
 		return -1;
 	text[n] = '\0';
-	score = atoi(text) + by;
-	n = snprintf(text, sizeof(text), "%d", score > OOM_SCORE_MAX ? OOM_SCORE_MAX : score);
-	return pwrite(fd, text, (size_t)n, 0) < 0 ? -1 : 0;
+	score = atoi(text);
+	room = (OOM_SCORE_MAX - score) / (above ? 2 : 1);
+	n = snprintf(text, sizeof(text), "%d", score + (by < room ? by : room));
+	return pwrite(fd, text, (size_t)n, 0) < 0 ? -1 : take_fd(&fd);
 }
 
 /* Two lines, since without privileges the first id is not adjacent to the others. */
@@ -688,11 +690,11 @@ static _Noreturn void child_main(const struct spawn *sp)
 {
 	static char *const argv[] = { (char *)"holt-init", NULL }, *const envp[] = { NULL };
 	struct spawn_parts parts;
-	int init;
+	int init, score;
 
 	STEP(die_with_warden(sp->host->warden));
 	STEP(setsid());
-	STEP(spawn_raise_oom(sp->host->proc, OOM_SCORE_SANDBOX));
+	STEP(score = spawn_raise_oom(sp->host->proc, OOM_SCORE_SANDBOX, true));
 	STEP(sp->net < 0 ? spawn_make_net() : setns(sp->net, CLONE_NEWNET));
 	if (sp->root && open_ports(sp->host->proc) < 0)
 		log_debug("ports below 1024: %s", strerror(errno));
@@ -725,7 +727,7 @@ static _Noreturn void child_main(const struct spawn *sp)
 		STEP(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 	}
 	STEP(die_with_warden(sp->host->warden)); /* the change of credentials had ended that */
-	STEP(init = arrange_fds(sp, &parts));
+	STEP(init = arrange_fds(sp, &parts, score));
 	if (limit_files(sp->host) < 0)
 		give_up(INIT_FD, "limit its files", errno);
 	if (sp->host->landlock >= 0 &&

@@ -43,6 +43,7 @@ enum {
 	INIT_FD = 3, /* the control socket in a new init */
 	INIT_OOM_FD = 4, /* counters of the sandbox's cgroup; may be closed */
 	INIT_PIDS_FD = 5,
+	INIT_SCORE_FD = 6, /* its oom_score_adj, since its /proc is read-only */
 };
 
 #define WARDEN_SOCKET "socket"

@@ -95,7 +95,13 @@ bool broom_take(uint32_t layer)
 
 /* ---- the janitor ----------------------------------------------------------------------------- */
 
-enum { TIME_MS = 10000, PAUSE_US = 2000, LATE_PAUSE_US = 100000, FDS_MAX = 256 };
+enum {
+	TIME_MS = 10000,
+	PAUSE_US = 2000,
+	LATE_PAUSE_US = 100000, /* doubled after each look */
+	LATE_PAUSE_MAX_US = 10000000,
+	FDS_MAX = 256,
+};
 
 static int warden_end = -1; /* end of the pipe; open while the warden runs */
 
@@ -153,8 +159,10 @@ static _Noreturn void janitor_main(const struct cgroups *c, int pipe, bool kept)
 	 * child, so another one outlasts that. */
 	if (clock_ms() >= deadline && fork() != 0)
 		_exit(0);
-	while (!cgroups_remove(c))
-		usleep(LATE_PAUSE_US);
+	for (useconds_t pause = LATE_PAUSE_US; !cgroups_remove(c);) {
+		usleep(pause);
+		pause = pause < LATE_PAUSE_MAX_US / 2 ? 2 * pause : LATE_PAUSE_MAX_US;
+	}
 	cgroups_step_back(c);
 	_exit(0);
 }

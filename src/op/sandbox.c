@@ -74,13 +74,15 @@ const struct op sandbox_terminate_op = {
 
 /* ---- sandbox.pause and sandbox.resume ------------------------------------------------------ */
 
-static const struct field state_fields[] = {
-	FIELD(struct sandbox_state, sandbox, .flags = FIELD_REQUIRED, .doc = "Id of the sandbox."),
-	FIELD_ENUM(struct sandbox_state, state, hub_sandbox_state_names, .flags = FIELD_REQUIRED,
-		   .doc = "State of the sandbox."),
-	SANDBOX_VOLUMES_GONE_ROW,
-};
-static const struct field_table state_table = FIELD_TABLE(struct sandbox_state, state_fields);
+#define STATE_ROWS                                                                                 \
+	FIELD(struct sandbox_state, sandbox, .flags = FIELD_REQUIRED,                              \
+	      .doc = "Id of the sandbox."),                                                        \
+		FIELD_ENUM(struct sandbox_state, state, hub_sandbox_state_names,                   \
+			   .flags = FIELD_REQUIRED, .doc = "State of the sandbox.")
+static const struct field paused_fields[] = { STATE_ROWS };
+static const struct field_table paused_table = FIELD_TABLE(struct sandbox_state, paused_fields);
+static const struct field resumed_fields[] = { STATE_ROWS, SANDBOX_LACKS_ROWS };
+static const struct field_table resumed_table = FIELD_TABLE(struct sandbox_state, resumed_fields);
 
 static int tell_gone(struct call *c, const struct hub_sandbox_info *i, struct sandbox_state *ret,
 		     struct err *e)
@@ -115,6 +117,8 @@ static void sandbox_on_state(void *arg, struct hub_sandbox *l, const struct err 
 	hub_sandbox_info(l, &i);
 	state.sandbox = i.id;
 	state.state = i.state;
+	if (i.state == SANDBOX_RUNNING && i.why)
+		state.cause = str_of(i.why->msg);
 	if (i.state != SANDBOX_RUNNING || tell_gone(c, &i, &state, &e) == 0)
 		call_answer(c, &state);
 	else
@@ -150,7 +154,7 @@ const struct op sandbox_pause_op = {
 	.flags = OP_IDEMPOTENT | OP_LIFECYCLE,
 	.request = &op_sandbox_table,
 	.target = OP_TARGET(struct op_sandbox, sandbox),
-	.result = &state_table,
+	.result = &paused_table,
 	.run = sandbox_pause_run,
 };
 
@@ -161,7 +165,7 @@ const struct op sandbox_resume_op = {
 	.flags = OP_IDEMPOTENT | OP_LIFECYCLE,
 	.request = &op_sandbox_table,
 	.target = OP_TARGET(struct op_sandbox, sandbox),
-	.result = &state_table,
+	.result = &resumed_table,
 	.run = sandbox_resume_run,
 };
 

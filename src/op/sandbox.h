@@ -26,12 +26,15 @@ struct sandbox_state {
 	enum hub_sandbox_state state;
 	bool has_volumes_gone;
 	struct field_strs volumes_gone;
+	struct str cause; /* of a running one: it was lost */
 };
-/* For each table that has the answer. */
-#define SANDBOX_VOLUMES_GONE_ROW                                                                   \
+/* Rows of what one that was resumed lacks, for each table that has the answer. */
+#define SANDBOX_LACKS_ROWS                                                                         \
 	FIELD(struct sandbox_state, volumes_gone,                                                  \
 	      .has = FIELD_HAS(struct sandbox_state, has_volumes_gone),                            \
-	      .doc = "Where volumes are missing, which the host no longer has.")
+	      .doc = "Where volumes are missing, which the host no longer has."),                  \
+		FIELD(struct sandbox_state, cause,                                                 \
+		      .doc = "Why it was lost, so that its files are older.")
 
 enum { SANDBOX_TIMEOUT_MAX = 30 * 86400 };
 

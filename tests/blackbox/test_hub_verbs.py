@@ -66,6 +66,24 @@ def home_of(home):
     home.run('hub', 'stop')
 
 
+def test_a_start_with_older_files_is_told(home):
+    home.run('up', '-n', 'box')
+    home.run('stop', 'box')
+    start = home.who.argv('start', 'box')
+
+    def said():
+        return subprocess.run(start, env={**home.who.env, **home.env}, text=True, check=True,
+                              timeout=60, capture_output=True).stderr
+    assert said() == ''
+    for one in host.below(host.warden_of(home.path)).values():
+        if one.comm == 'holt-init':
+            os.kill(one.pid, signal.SIGKILL)
+    until(lambda: 'stopped' in home.run('ls'), what='its end')
+    told = said()
+    assert told.startswith('holt: box was lost: ') and 'those of its last stop' in told
+    home.run('hub', 'stop')
+
+
 def test_its_life(home):
     assert home.status() == {'running': False}
     assert home.run('hub', status=1) == 'no hub runs\n'

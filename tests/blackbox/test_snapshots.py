@@ -624,10 +624,13 @@ def test_a_hub_that_ends_keeps_what_its_deadline_could_not(begin):
 
 def test_a_machine_that_crashes_leaves_what_was_kept(begin):
     hub = begin()
-    for name in ('kept', 'lost'):
+    for name in ('kept', 'lost', 'again'):
         hub.create(id=name, retention='stop')
         hub.sh(name, 'echo x > f')
     hub.post('/v1/sandboxes/kept/stop')
+    hub.post('/v1/sandboxes/again/stop')
+    assert hub.post('/v1/resume', sandbox='again') == {'status': 'running'}
+    hub.sh('again', 'echo y > f')
     snapshot = hub.take('lost')
     warden = host.program(hub.proc.pid, 'holt-warden')
     hub.crash()
@@ -636,8 +639,16 @@ def test_a_machine_that_crashes_leaves_what_was_kept(begin):
     assert (hub.state('kept'), hub.state('lost')) == ('stopped', 'lost')
     assert code_of(hub.exec, 'lost', 'true') == (410, 'sandbox_lost')
     assert hub.sh(hub.restore(snapshot), 'cat f') == 'x\n'
-    hub.post('/v1/resume', sandbox='kept')
+    assert hub.post('/v1/resume', sandbox='kept') == {'status': 'running'}
     assert hub.sh('kept', 'cat f') == 'x\n'
+    # One that has older files than it had says so.
+    cause = hub.call('GET', '/v1/sandboxes/again')['cause']
+    assert cause.endswith('its files are those of its last stop')
+    assert hub.post('/v1/resume', sandbox='again') == {'status': 'running', 'cause': cause}
+    assert hub.sh('again', 'cat f') == 'x\n'
+    assert hub.call('GET', '/v1/sandboxes/again')['cause'] == cause
+    hub.post('/v1/sandboxes/again/stop')
+    assert hub.post('/v1/resume', sandbox='again') == {'status': 'running'}
 
 
 # ---- kill -9 -------------------------------------------------------------------------------------

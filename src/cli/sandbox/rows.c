@@ -64,10 +64,16 @@ static const struct option_row down_rows[] = {
 };
 static const struct option_table down_options = OPTION_TABLE(down_rows, .mixed = true);
 
-static int tell_gone(const struct json_val *v, const char *name, struct err *e)
+static int tell_lacks(const struct json_val *v, const char *name, struct err *e)
 {
 	struct json_iter it = json_iter(json_get(v, "volumes_gone"));
+	const struct json_val *cause = json_get(v, "cause");
 
+	if (cause) {
+		fprintf(stderr, "holt: %s was lost: ", name);
+		safe_line(stderr, json_str(cause));
+		fputc('\n', stderr);
+	}
 	while (json_next(&it)) {
 		fprintf(stderr, "holt: %s starts without its volume, which is gone: ", name);
 		safe_line(stderr, json_str(it.val));
@@ -92,7 +98,7 @@ static const struct ask_noun pauses = { .path = "/v1/pause" }, resumes = { .path
 EACH(pause, NULL, "Pause sandboxes of the hub; memory and files stay.", options, .of = &pauses,
      .method = "POST", .operands = { "sandbox" });
 EACH(resume, "start", "Continue paused sandboxes of the hub, and start stopped ones.", options,
-     .of = &resumes, .method = "POST", .operands = { "sandbox" }, .show = tell_gone);
+     .of = &resumes, .method = "POST", .operands = { "sandbox" }, .show = tell_lacks);
 EACH(stop, NULL, "Stop sandboxes: their processes end, their files stay.", options,
      .of = &ask_sandbox, .method = "POST", .more = "/stop");
 EACH(down, "rm", "Remove sandboxes of the hub, with processes and files.", down_options,

@@ -14,10 +14,13 @@ const struct tool sandbox_pause_tool = {
 	.says = "Sandbox {sandbox} is {state}",
 };
 
-static int gone_note(const void *result, struct buf *to, struct err *e)
+static int lacks_note(const void *result, struct buf *to, struct err *e)
 {
 	const struct sandbox_state *r = result;
 
+	if (r->cause.n && buf_addf(to, e, "It was lost: %.*s%s", STR_ARG(r->cause),
+				   r->volumes_gone.n ? "\n" : "") < 0)
+		return -1;
 	if (r->volumes_gone.n &&
 	    buf_addf(to, e,
 		     "The host does not have these volumes any more, and it has started "
@@ -37,5 +40,5 @@ const struct tool sandbox_resume_tool = {
 	.title = "Resume a sandbox",
 	.doc = "Lets a paused sandbox continue where it was stopped.",
 	.says = "Sandbox {sandbox} is {state}",
-	.note = gone_note,
+	.note = lacks_note,
 };

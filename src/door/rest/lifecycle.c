@@ -2,12 +2,13 @@
 #include "door/http/common.h"
 #include "op/sandbox.h"
 
-static const struct field state_fields[] = {
-	FIELD_NAMED_ENUM(struct sandbox_state, state, "status", hub_sandbox_state_names,
-			 .flags = FIELD_REQUIRED, .doc = "New state of the sandbox."),
-	SANDBOX_VOLUMES_GONE_ROW,
-};
-static const struct field_table state_table = FIELD_TABLE(struct sandbox_state, state_fields);
+#define STATE_ROW                                                                                  \
+	FIELD_NAMED_ENUM(struct sandbox_state, state, "status", hub_sandbox_state_names,           \
+			 .flags = FIELD_REQUIRED, .doc = "New state of the sandbox.")
+static const struct field paused_fields[] = { STATE_ROW };
+static const struct field_table paused_table = FIELD_TABLE(struct sandbox_state, paused_fields);
+static const struct field resumed_fields[] = { STATE_ROW, SANDBOX_LACKS_ROWS };
+static const struct field_table resumed_table = FIELD_TABLE(struct sandbox_state, resumed_fields);
 
 static const struct op_member timeout_members[] = {
 	{ "seconds", .as = "timeout_seconds", .min = 1,
@@ -36,14 +37,14 @@ static const struct api_route rows[] = {
 	{ .id = "pause",
 	  .op = &sandbox_pause_op,
 	  .projected = true,
-	  .answer = &state_table,
+	  .answer = &paused_table,
 	  .method = HTTP_POST,
 	  .path = "/v1/pause",
 	  .errors = API_MAY_SANDBOX | API_MAY(UNSUPPORTED) },
 	{ .id = "resume",
 	  .op = &sandbox_resume_op,
 	  .projected = true,
-	  .answer = &state_table,
+	  .answer = &resumed_table,
 	  .method = HTTP_POST,
 	  .path = "/v1/resume",
 	  .errors = API_MAY_SANDBOX | API_MAY(UNSUPPORTED) | API_MAY(FILE_FAILED) },

@@ -80,6 +80,8 @@ void hub_sandbox_replace_old(struct hub_sandbox *l)
 
 int hub_sandbox_bear(struct hub_sandbox *l, struct sandbox *sb, struct err *e)
 {
+	/* why one that starts again has older files than it had */
+	const struct err why = l->why ? *l->why : ERR_INIT;
 	char mark[SANDBOX_MARK_MAX];
 	int result;
 
@@ -87,7 +89,7 @@ int hub_sandbox_bear(struct hub_sandbox *l, struct sandbox *sb, struct err *e)
 	hub_sandbox_mark(l, mark);
 	if (sandbox_set_record(sb, str_of(mark), e) < 0)
 		return -1;
-	result = hub_sandbox_set_state(l, SANDBOX_RUNNING, NULL, e);
+	result = hub_sandbox_set_state(l, SANDBOX_RUNNING, why.code ? &why : NULL, e);
 	hub_sandbox_arm(l);
 	return result;
 }

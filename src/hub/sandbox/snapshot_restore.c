@@ -402,6 +402,7 @@ void hub_sandbox_start_again(struct hub_sandbox *l, hub_sandbox_cb on_done, void
 	const struct snapshot *s = snapshot_kept(l->all, l);
 	struct hub_sandbox_op *op = hub_sandbox_op_new(l->all, l, on_done, arg);
 	struct restoring *r = snapshot_restore_begin(l->all, on_again, op);
+	const struct err *lost = l->why && l->why->code == ERR_GUEST ? &r->was_why : NULL;
 	int failed = 0;
 
 	r->again = true;
@@ -417,7 +418,7 @@ void hub_sandbox_start_again(struct hub_sandbox *l, hub_sandbox_cb on_done, void
 	if (failed < 0 || budget_check_again(l, &r->err) < 0 ||
 	    volumes_check(l->all->roots, l->volumes, &l->volumes_gone, &r->err) < 0 ||
 	    prepare(r, s, &r->err) < 0 ||
-	    hub_sandbox_set_state(l, SANDBOX_RESTORING, NULL, &r->err) < 0) {
+	    hub_sandbox_set_state(l, SANDBOX_RESTORING, lost, &r->err) < 0) {
 		hub_sandboxes_later(r->all, on_refused, r);
 		return;
 	}

@@ -101,7 +101,10 @@ class Serve:
         return request(method, path, **{'token': self.token, **options})
 
     def wire(self, **options):
-        return Wire(self.address, **options)
+        try:
+            return Wire(self.address, **options)
+        except ConnectionRefusedError as e:
+            raise ConnectionRefusedError(e.errno, f'{self.proc.poll()}: {self.said()}') from None
 
     def ask(self, method='GET', path='/version', **options):
         text = self.request(method, path, **options)  # may start a program first

@@ -272,9 +272,7 @@ class Door:
         return bytes.fromhex(said.replace('g', ''))
 
     def put(self, path, data):
-        code = ''.join(f'\\x{b:02x}' for b in data)
-        for at in range(0, len(code), 40_000):
-            self.hub.exec(self.box, f"printf '{code[at:at + 40_000]}' >{'>' if at else ''}{path}")
+        self.hub.exec(self.box, f'cat >{path}', stdin_base64=b64(data))
 
 
 class ByRest(Door):

@@ -251,6 +251,23 @@ for (const door of ['unix', 'http']) {
 		assert.deepEqual(now.policy.toJSON(), { mode: 'none' });
 	}));
 
+	over('http', 'a change of grants keeps what others changed meanwhile', () => using(box(), async ({ network }) => {
+		const none = NetworkPolicy.denyByDefault();
+		const others = [none.allow('a.example', 443)];
+		const get = network.get.bind(network);
+		network.get = async (options) => {
+			const now = await get(options);
+			if (others.length) await network.set(others.pop());
+			return now;
+		};
+		let now = await network.allow('b.example', 8443);
+		assert.deepEqual(now.policy.hosts.map((h) => h.host), ['a.example', 'b.example']);
+		others.push(none.allow('b.example', 8443));
+		now = await network.revoke('b.example');
+		assert.deepEqual(now.policy.toJSON(), { mode: 'none' });
+		await fails(network.set(now.policy, { revision: now.revision - 1 }), holt.ConflictError);
+	}));
+
 	over('unix', 'run', async () => {
 		assert.deepEqual([(await client.health()).status, await client.templates()], ['ok', ['host']]);
 		const answer = await client.run({

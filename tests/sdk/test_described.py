@@ -42,7 +42,7 @@ NOT_COVERED = {
 OTHER_FORMS = {f'network.{name}' for name in (  # of mode and allow
     'block', 'egress', 'inbound', 'allow_domains', 'allow_cidrs', 'inbound_cidrs')}
 NOT_SAID = {
-    'sandboxes.create': OTHER_FORMS, 'network.set': OTHER_FORMS | {'revision'},
+    'sandboxes.create': OTHER_FORMS, 'network.set': OTHER_FORMS,
     'sandboxes.fork': {'id', 'template', 'pause_source'},  # ids; the source's; without a meaning
     'snapshots.restore': {'id'},  # ids
     'sandboxes.exec': {'stdin'},  # it always comes
@@ -55,7 +55,7 @@ READ = {  # where the document describes what these classes have
     'ProcessInfo': ('execs.get', None), 'Forward': ('forwards.list', 'forwards'),
     'Preview': ('preview', None), 'Change': ('sandboxes.diff', 'changes'),
     'RunResult': ('run', None), 'NetworkInfo': ('network.get', None)}
-NOT_READ = {'NetworkInfo': {'sandbox', 'mode', 'allow', 'revision'},
+NOT_READ = {'NetworkInfo': {'sandbox', 'mode', 'allow'},
             'ProcessInfo': {'sandbox'}}
 
 

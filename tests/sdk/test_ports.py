@@ -7,6 +7,7 @@ import pytest
 import holt
 from face import scenario
 from holt import HttpRule, NetworkPolicy
+from holt import _core as core
 
 SERVER = 'echo ready; exec python3 -u -m http.server --bind 127.0.0.1 8000'
 
@@ -57,6 +58,28 @@ async def test_grants_change_live(face, box):
     assert [h.host for h in now.policy.hosts] == ['b.example']
     now = await box.network.set(NetworkPolicy.deny_by_default())
     assert now.policy.hosts == ()
+
+
+@scenario
+async def test_a_change_keeps_what_others_changed_meanwhile(face, box, monkeypatch):
+    others = [NetworkPolicy.deny_by_default(),
+              NetworkPolicy.deny_by_default().allow('a.example', 443).allow('b.example', 8443)]
+    read = core.get_network
+
+    def late(sandbox):
+        now = yield from read(sandbox)
+        if others:
+            yield from core.set_network(sandbox, others.pop(0))
+        return now
+    await box.network.allow('a.example', 443)
+    monkeypatch.setattr(core, 'get_network', late)
+    now = await box.network.allow('b.example', 8443)
+    assert [h.host for h in now.policy.hosts] == ['a.example', 'b.example'] and not others
+    others += [NetworkPolicy.deny_by_default().allow('b.example', 8443)]
+    now = await box.network.revoke('b.example')
+    assert now.policy.hosts == () and not others
+    with pytest.raises(holt.ConflictError):
+        await box.network.set(now.policy, now.revision - 1)
 
 
 @scenario

@@ -22,7 +22,7 @@ def test_against_a_hub(compiled, hub, me, tmp_path):
         env[name] = ''
     try:
         said = node(os.path.join(HERE, 'sdk.test.mjs'), env=env)
-        assert '# fail 0' in said and '# tests 20' in said, said
+        assert '# fail 0' in said and '# tests 21' in said, said
     finally:
         victim.kill()
         with Hub(me, str(home)):

@@ -15,8 +15,8 @@ from typing import (Any, Callable, Dict, Generator, Iterable, List, Mapping, Opt
                     Tuple, Type, TypeVar, Union)
 from urllib.parse import quote, urlencode
 
-from .errors import (HoltError, LimitError, NotFoundError, TimedOutError, TransportError,
-                     ValidationError, error_of)
+from .errors import (ConflictError, HoltError, LimitError, NotFoundError, TimedOutError,
+                     TransportError, ValidationError, error_of)
 from .types import (Change, Command, CommandResult, Data, FileInfo, Forward, Host, HttpRule,
                     Limits, NetworkInfo, NetworkPolicy, Output, Preview, ProcessInfo, RunRequest,
                     RunResult, SandboxInfo, SecretRef, SnapshotInfo, Terminal, Volume, WatchEvent,
@@ -32,6 +32,7 @@ WAIT = 60  # seconds of one request that waits
 OUTPUT_MAX = 1 << 20  # of stdout and of stderr, in bytes
 FILE_MAX = 256 << 20
 INPUT_PIECE = 128 << 10  # of a message with standard input, in bytes
+CHANGES_MAX = 100  # of grants, one after another
 
 
 @dataclass(frozen=True)
@@ -766,12 +767,11 @@ def get_network(sandbox: str) -> Steps[NetworkInfo]:
     return network_info((yield on(sandbox, 'GET', '/network', idempotent=True)).document)
 
 
-def set_network(sandbox: str, policy: NetworkPolicy) -> Steps[NetworkInfo]:
-    network = policy.to_json() or {'mode': 'none'}
-    return network_info((yield on(sandbox,
-                                  'POST',
-                                  '/network',
-                                  body={'network': network},
+def set_network(sandbox: str,
+                policy: NetworkPolicy,
+                revision: Optional[int] = None) -> Steps[NetworkInfo]:
+    body = {'network': policy.to_json() or {'mode': 'none'}, **members(revision=revision)}
+    return network_info((yield on(sandbox, 'POST', '/network', body=body,
                                   idempotent=True)).document)
 
 
@@ -782,15 +782,18 @@ def network_info(d: Mapping[str, Any]) -> NetworkInfo:
     return build(NetworkInfo, d, policy=NetworkPolicy(hosts))
 
 
-def allow_network(sandbox: str, host: str, port: Optional[int],
-                  http: Sequence[HttpRule]) -> Steps[NetworkInfo]:
-    now = yield from get_network(sandbox)
-    return (yield from set_network(sandbox, now.policy.allow(host, port, http)))
-
-
-def revoke_network(sandbox: str, host: str, port: Optional[int]) -> Steps[NetworkInfo]:
-    now = yield from get_network(sandbox)
-    return (yield from set_network(sandbox, now.policy.revoke(host, port)))
+def change_network(sandbox: str, change: Callable[[NetworkPolicy],
+                                                  NetworkPolicy]) -> Steps[NetworkInfo]:
+    """Of those that change it at once, each round has one that gets through."""
+    left = CHANGES_MAX
+    while True:
+        now = yield from get_network(sandbox)
+        try:
+            return (yield from set_network(sandbox, change(now.policy), now.revision))
+        except ConflictError:
+            left -= 1
+            if not left:
+                raise
 
 
 # ---- lines ------------------------------------------------------------------------------------

@@ -288,17 +288,18 @@ class AsyncNetwork(_Part):
     async def get(self) -> NetworkInfo:
         return await self._do(core.get_network(self._sandbox))
 
-    async def set(self, policy: NetworkPolicy) -> NetworkInfo:
-        return await self._do(core.set_network(self._sandbox, policy))
+    async def set(self, policy: NetworkPolicy, revision: Optional[int] = None) -> NetworkInfo:
+        return await self._do(core.set_network(self._sandbox, policy, revision))
 
     async def allow(self,
                     host: str,
                     port: Optional[int] = None,
                     http: Sequence[HttpRule] = ()) -> NetworkInfo:
-        return await self._do(core.allow_network(self._sandbox, host, port, http))
+        return await self._do(
+            core.change_network(self._sandbox, lambda p: p.allow(host, port, http)))
 
     async def revoke(self, host: str, port: Optional[int] = None) -> NetworkInfo:
-        return await self._do(core.revoke_network(self._sandbox, host, port))
+        return await self._do(core.change_network(self._sandbox, lambda p: p.revoke(host, port)))
 
 
 class AsyncSandbox(_Part):

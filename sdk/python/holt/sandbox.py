@@ -379,25 +379,24 @@ class Network(_Part):
         """Its policy, and how many connections and bytes there were."""
         return self._do(core.get_network(self._sandbox))
 
-    def set(self, policy: NetworkPolicy) -> NetworkInfo:
+    def set(self, policy: NetworkPolicy, revision: Optional[int] = None) -> NetworkInfo:
         """Replaces it. Connections that stay allowed go on, the others end.
 
-        Raises PolicyDeniedError if the operator does not let it.
+        revision: what get() told; ConflictError if it was changed since. Raises PolicyDeniedError
+        if the operator does not let it.
         """
-        return self._do(core.set_network(self._sandbox, policy))
+        return self._do(core.set_network(self._sandbox, policy, revision))
 
     def allow(self,
               host: str,
               port: Optional[int] = None,
               http: Sequence[HttpRule] = ()) -> NetworkInfo:
-        """Grants a host, too: get() and set(), so two of these at once can lose one. port None: 80
-        and 443.
-        """
-        return self._do(core.allow_network(self._sandbox, host, port, http))
+        """Grants a host, too; what others change at once stays. port None: 80 and 443."""
+        return self._do(core.change_network(self._sandbox, lambda p: p.allow(host, port, http)))
 
     def revoke(self, host: str, port: Optional[int] = None) -> NetworkInfo:
         """Takes a host back; port None: at all ports."""
-        return self._do(core.revoke_network(self._sandbox, host, port))
+        return self._do(core.change_network(self._sandbox, lambda p: p.revoke(host, port)))
 
 
 class Sandbox(_Part):

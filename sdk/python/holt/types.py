@@ -355,6 +355,7 @@ class NetworkInfo:
     """What a sandbox may reach, and how much it did."""
 
     policy: NetworkPolicy
+    revision: int  # another after each change
     opened: int  # connections
     denied: int
     failed: int

@@ -10,7 +10,7 @@ import {
 	secretsJson,
 	snapshotInfo,
 } from './client.js';
-import { HoltError, TimedOutError, ValidationError, cleanupError } from './errors.js';
+import { ConflictError, HoltError, TimedOutError, ValidationError, cleanupError } from './errors.js';
 import * as shapes from './shapes.js';
 import { Channel, Collected, CommandStream, Events, OUTPUT_MAX, waitOver } from './streams.js';
 import {
@@ -45,6 +45,7 @@ type Document = Record<string, any>;
 
 const PIECE = 2 << 20; // bytes of a file at once
 const FILE_MAX = 256 << 20;
+const CHANGES_MAX = 100; // of grants, one after another
 
 /** Members that were given, in the names of the REST interface. */
 function snake(given: object): Document {
@@ -768,11 +769,15 @@ export class Network extends Part {
 	}
 
 	/**
-	 * Replaces it. Connections that stay allowed go on, the others end. Rejects with
-	 * PolicyDeniedError if the operator does not let it.
+	 * Replaces it. Connections that stay allowed go on, the others end. revision: what get()
+	 * told; rejects with ConflictError if it was changed since, and with PolicyDeniedError if the
+	 * operator does not let it.
 	 */
-	async set(policy: NetworkPolicy, options?: CallOptions): Promise<NetworkInfo> {
-		const body = { network: policy.toJSON() ?? { mode: 'none' } };
+	async set(
+		policy: NetworkPolicy,
+		{ revision, ...options }: CallOptions & { revision?: number } = {},
+	): Promise<NetworkInfo> {
+		const body = snake({ network: policy.toJSON() ?? { mode: 'none' }, revision });
 		return this.#info('POST', { body, ...options });
 	}
 
@@ -781,30 +786,43 @@ export class Network extends Part {
 		return networkInfo((await this.ask(this.on(method, '/network', call))).document);
 	}
 
-	/**
-	 * Grants a host, too: get() and set(), so two of these at once can lose one. port absent: 80
-	 * and 443.
-	 */
+	/** Of those that change it at once, each round has one that gets through. */
+	async #change(
+		change: (policy: NetworkPolicy) => NetworkPolicy,
+		options?: CallOptions,
+	): Promise<NetworkInfo> {
+		for (let left = CHANGES_MAX; ; ) {
+			const { policy, revision } = await this.get(options);
+			try {
+				return await this.set(change(policy), { ...options, revision });
+			} catch (e) {
+				if (!(e instanceof ConflictError) || !--left) throw e;
+			}
+		}
+	}
+
+	/** Grants a host, too; what others change at once stays. port absent: 80 and 443. */
 	async allow(
 		host: string,
 		port?: number,
 		http?: HttpRule[],
 		options?: CallOptions,
 	): Promise<NetworkInfo> {
-		return this.set((await this.get(options)).policy.allow(host, port, http), options);
+		return this.#change((policy) => policy.allow(host, port, http), options);
 	}
 
 	/** Takes a host back; port absent: at all ports. */
 	async revoke(host: string, port?: number, options?: CallOptions): Promise<NetworkInfo> {
-		return this.set((await this.get(options)).policy.revoke(host, port), options);
+		return this.#change((policy) => policy.revoke(host, port), options);
 	}
 }
 
 function networkInfo(d: Document): NetworkInfo {
-	const { opened, denied, failed } = d as NetworkInfo;
+	const { revision, opened, denied, failed } = d as NetworkInfo;
 	const policy = new NetworkPolicy(d.allow as Host[]);
 	return {
 		policy,
+		revision,
 		opened,
 		denied,
 		failed,

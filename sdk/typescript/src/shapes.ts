@@ -87,6 +87,7 @@ export const waited = { result: 'string', offset: 'number?' };
 export const forward = { guest_port: 'number', host: 'string' };
 export const network = {
 	allow: [{ host: 'string', port: 'number?' }],
+	revision: 'number',
 	opened: 'number',
 	denied: 'number',
 	failed: 'number',

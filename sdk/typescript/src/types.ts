@@ -355,6 +355,8 @@ export const processNames = { exec_id: 'id', exec_time_ms: 'durationMs' };
 /** What a sandbox may reach, and how much it did. */
 export interface NetworkInfo {
 	policy: NetworkPolicy;
+	/** Another after each change. */
+	revision: number;
 	/** Connections. */
 	opened: number;
 	denied: number;

@@ -12,7 +12,11 @@ int store_code_drop(struct store *s, struct str owner, struct str name, struct e
 	autorows struct db_rows rows = { .db = s->db };
 	int more = db_rows(s->db, CODE_DROP, &rows, e, DB_TEXT(owner), DB_TEXT(name));
 
-	return more < 0 ? -1 : db_next(&rows, e);
+	int dropped = 0;
+
+	while (more >= 0 && (more = db_next(&rows, e)) > 0)
+		dropped = 1; /* and is written by the step behind it, which may fail */
+	return more < 0 ? -1 : dropped;
 }
 
 int store_code_drop_all(struct store *s, struct str owner, struct err *e)

@@ -347,17 +347,25 @@ int upstream_approve(struct upstream *u, struct str who, const struct field_strs
 	return 0;
 }
 
-/* It ends although its row can't be written; nothing begins before that is. */
+/* Written first, as all that an answer calls failed has no effect. */
 int upstream_revoke(struct upstream *u, struct err *e)
 {
+	struct upstream was = *u;
 	struct err why;
 
 	u->approved[0] = '\0';
 	u->approved_ms = 0;
-	free(pins_swap(u, NULL));
+	was.pins = pins_swap(u, NULL);
+	if (grant_write(u, e) < 0) {
+		memcpy(u->approved, was.approved, sizeof(u->approved));
+		u->approved_ms = was.approved_ms;
+		free(pins_swap(u, was.pins));
+		return -1;
+	}
+	free(was.pins);
 	err_set(&why, ERR_MODULE_UNAPPROVED, "the approval of module %s was revoked", u->name);
 	upstream_stop(u, &why);
-	return grant_write(u, e);
+	return 0;
 }
 
 int upstream_enable(struct upstream *u, bool on, struct err *e)
@@ -366,16 +374,15 @@ int upstream_enable(struct upstream *u, bool on, struct err *e)
 	struct err why;
 
 	u->disabled = !on;
+	if (grant_write(u, e) < 0) {
+		u->disabled = was;
+		return -1;
+	}
 	if (!on) {
 		err_set(&why, ERR_DENIED, "the module %s was disabled", u->name);
 		upstream_stop(u, &why);
-	}
-	if (grant_write(u, e) < 0) {
-		u->disabled = was || !on;
-		return -1;
-	}
-	if (!on)
 		return 0;
+	}
 	upstream_forgive(u);
 	if (u->state == UPSTREAM_CLOSED || u->state == UPSTREAM_ERROR)
 		upstream_set_state(u, upstream_rest(u));

@@ -7,28 +7,30 @@ import concurrent.futures
 import contextlib
 import errno
 import fcntl
-import io
+import fnmatch
 import json
 import os
 import random
 import shutil
 import sys
-import tarfile
 
 import pytest
 
 import host
+from acts import (ACTS, CONFIG, NO_ACTS, SERVE, Attach, KeyCreate, Snapshot, Stop,
+                  WorkspaceImport)
 from client import until
-from door import Closed
-from rest import Failed, Rest, b64
+from door import trusting
+from rest import Failed, Rest
 from soak import FULL
+from test_door import certificate  # noqa: F401 (a fixture)
+from test_login import Restless, Secure, secured
 from test_serve import Session
 
 sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'faults'))
 from fault import LAST, Fault, build  # noqa: E402
 
 SEED = int(os.environ.get('HOLT_SEED', random.randrange(1 << 30)))
-CONFIG = {'workspaces': {'site': {'dir': '/tmp', 'agent': 'mock'}}}
 
 
 @pytest.fixture(scope='session')
@@ -84,196 +86,12 @@ def begin(me):
 
     def start(home, fault=None):
         hubs.append(Rest(me, home, '--listen', '127.0.0.1:0', '--socket', 'none', '--pool', '0',
-                         env=fault.env if fault else None))
+                         *SERVE, env=fault.env if fault else None))
         assert hubs[-1].address, hubs[-1].said()
         return hubs[-1]
     yield start
     for hub in hubs:
         hub.kill()
-
-
-def tar_of(**files):
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode='w') as tar:
-        for name, data in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
-    return out.getvalue()
-
-
-# ---- acts ----------------------------------------------------------------------------------------
-# prepare() is done before, without a fault; is_done() tells whether do() has had its effect.
-
-
-class Act:
-    def prepare(self, hub, n):
-        pass
-
-
-class KeyCreate(Act):
-    def do(self, hub, n):
-        hub.post('/v1/keys', name=f'k{n}', scopes=['read'])
-
-    def is_done(self, hub, n):
-        return f'k{n}' in {k['name'] for k in hub.call('GET', '/v1/keys')}
-
-
-class KeyDelete(KeyCreate):
-    prepare = KeyCreate.do
-
-    def do(self, hub, n):
-        hub.call('DELETE', f'/v1/keys/k{n}')
-
-    def is_done(self, hub, n):
-        return not super().is_done(hub, n)
-
-
-class SecretSet(Act):
-    def do(self, hub, n):
-        hub.post('/v1/secrets', name=f'S{n}', value='value of a secret')
-
-    def is_done(self, hub, n):
-        return f'S{n}' in {s['name'] for s in hub.call('GET', '/v1/secrets')['secrets']}
-
-
-class SecretDelete(SecretSet):
-    prepare = SecretSet.do
-
-    def do(self, hub, n):
-        hub.call('DELETE', f'/v1/secrets/S{n}')
-
-    def is_done(self, hub, n):
-        return not super().is_done(hub, n)
-
-
-class WorkspaceCreate(Act):
-    def do(self, hub, n):
-        hub.post('/v1/workspaces', name=f'w{n}')
-
-    def is_done(self, hub, n):
-        return f'w{n}' in {w['workspace'] for w in hub.call('GET', '/v1/workspaces')['workspaces']}
-
-
-class WorkspaceDelete(WorkspaceCreate):
-    prepare = WorkspaceCreate.do
-
-    def do(self, hub, n):
-        hub.call('DELETE', f'/v1/workspaces/w{n}')
-
-    def is_done(self, hub, n):
-        return not super().is_done(hub, n)
-
-
-class WorkspaceImport(WorkspaceCreate):
-    """Its objects, too: they are read again, after another revision was made."""
-    prepare = WorkspaceCreate.do
-
-    def put(self, hub, n, data):
-        head = hub.request('POST', f'/v1/workspaces/w{n}/import', fields=[
-            'Content-Type: application/x-tar', f'Content-Length: {len(data)}'])
-        with hub.wire() as wire:
-            wire.send(head.encode() + data)
-            reply = wire.reply()
-        if reply.status != 200:
-            raise Failed(reply.status, json.loads(reply.body)['error'])
-
-    def do(self, hub, n):
-        self.put(hub, n, tar_of(**{f'f{i}': f'{n} {i}'.encode() * 9 for i in range(4)}))
-
-    def is_done(self, hub, n):
-        told = hub.call('GET', f'/v1/workspaces/w{n}')
-        assert hub.call('GET', f'/v1/workspaces/w{n}/verify')['damaged'] == 0
-        return told['files'] == 4
-
-
-class TalkCreate(Act):
-    def talks(self, hub):
-        return {c['title']: c['session_id'] for c in hub.call('GET', '/api/sessions')[
-            'conversations']}
-
-    def do(self, hub, n):
-        hub.post('/api/sessions', title=f't{n}', workspace='site')
-
-    def is_done(self, hub, n):
-        return f't{n}' in self.talks(hub)
-
-
-class TalkDelete(TalkCreate):
-    prepare = TalkCreate.do
-
-    def do(self, hub, n):
-        hub.call('DELETE', f'/api/sessions/{self.talks(hub)[f"t{n}"]}')
-
-    def is_done(self, hub, n):
-        return not super().is_done(hub, n)
-
-
-class TalkQueue(TalkCreate):
-    prepare = TalkCreate.do
-
-    def queue(self, hub, n):
-        return f'/api/sessions/{self.talks(hub)[f"t{n}"]}/queue'
-
-    def do(self, hub, n):
-        hub.post(self.queue(hub, n), prompt=f'p{n}', delay_seconds=3000)
-
-    def is_done(self, hub, n):
-        return f'p{n}' in json.dumps(hub.call('GET', self.queue(hub, n)))
-
-
-class TalkRestore(TalkCreate):
-    ids = {}
-
-    def prepare(self, hub, n):
-        super().do(hub, n)
-        self.ids[n] = self.talks(hub)[f't{n}']
-        hub.call('DELETE', f'/api/sessions/{self.ids[n]}')
-
-    def do(self, hub, n):
-        hub.post(f'/api/sessions/{self.ids[n]}/restore')
-
-
-class Attach(TalkCreate):
-    prepare = TalkCreate.do
-
-    def files(self, hub, n):
-        return f'/api/sessions/{self.talks(hub)[f"t{n}"]}/files'
-
-    def do(self, hub, n):
-        hub.post(self.files(hub, n), name=f'f{n}', content=b64(b'attached'))
-
-    def is_done(self, hub, n):
-        return f'f{n}' in json.dumps(hub.call('GET', self.files(hub, n)))
-
-
-class Snapshot(Act):
-    def prepare(self, hub, n):
-        if not [s for s in hub.call('GET', '/v1/sandboxes') if s['id'] == 'box'
-                and s['state'] == 'running']:
-            hub.create(id='box')
-
-    def do(self, hub, n):
-        hub.post('/v1/sandboxes/box/snapshots', name=f'n{n}')
-
-    def is_done(self, hub, n):
-        return f'n{n}' in {s['name'] for s in hub.call('GET', '/v1/snapshots')['snapshots']}
-
-
-class Stop(Act):
-    def prepare(self, hub, n):
-        hub.create(id=f'b{n}')
-        hub.exec(f'b{n}', 'echo kept > f')
-
-    def do(self, hub, n):
-        hub.post(f'/v1/sandboxes/b{n}/stop')
-
-    def is_done(self, hub, n):
-        return hub.call('GET', f'/v1/sandboxes/b{n}')['state'] == 'stopped'
-
-
-ACTS = [KeyCreate, KeyDelete, SecretSet, SecretDelete, WorkspaceCreate, WorkspaceDelete,
-        WorkspaceImport, TalkCreate, TalkDelete, TalkQueue, TalkRestore, Attach, Snapshot, Stop]
 
 
 def check_audit(hub):
@@ -290,7 +108,7 @@ def test_a_power_cut_takes_nothing_that_was_acknowledged(begin, library, home, t
     os.mkdir(place)
     fault = Fault(library, home, place, power=True)
     hub = begin(home, fault)
-    acts = [act() for act in ACTS]
+    acts = [act() for act in ACTS.values() if act.lasts]
     for i, act in enumerate(acts):
         act.prepare(hub, i)
     for i, act in enumerate(acts):
@@ -341,9 +159,18 @@ def settled(ask_, *arguments):
     return got[0]
 
 
-@pytest.mark.parametrize('act', ACTS, ids=lambda a: a.__name__)
+def test_each_action_that_changes_something_is_an_act(me):
+    done = me.run('policy', 'actions', '-o', 'json')
+    changes = {a['action'] for a in json.loads(done.stdout) if a['effect'] != 'read'}
+    acts = {name.split(',')[0] for name in ACTS}
+    reasons = {a for a in changes for name in NO_ACTS if fnmatch.fnmatch(a, name)}
+    assert acts <= changes and acts | reasons == changes and not acts & reasons
+    assert [name for name in NO_ACTS if not fnmatch.filter(changes, name)] == []
+
+
+@pytest.mark.parametrize('act', ACTS)
 def test_what_failed_has_no_effect(begin, fault, home, act):
-    act, hub, rounds, said = act(), begin(home, fault), 0, {}
+    act, hub, rounds, said = ACTS[act](), begin(home, fault), 0, {}
     chosen = random.Random(f'{SEED} {type(act).__name__}')
     hub.token  # read before anything fails
     for kind, mode, why in KINDS:
@@ -357,7 +184,7 @@ def test_what_failed_has_no_effect(begin, fault, home, act):
             about = (SEED, kind, nth, rounds, answer, done, ''.join(cause))
             assert answer is None or answer == done, about
             if not done:
-                act.do(hub, rounds)
+                act.again(hub, rounds)
                 assert act.is_done(hub, rounds), ('again', *about)
             said[rounds] = about
             rounds += 1
@@ -367,9 +194,27 @@ def test_what_failed_has_no_effect(begin, fault, home, act):
             nth += 1 if FULL or fault.count < 8 else chosen.randint(1, fault.count // 4)
     assert hub.end() == 0, hub.said()
     hub = begin(home)
-    for n, about in said.items():
+    for n, about in said.items() if act.lasts else ():
         assert act.is_done(hub, n), ('after a restart', *about)
     check_audit(hub)
+
+
+@pytest.mark.parametrize('path', ['/session', '/sessions/{id}'])
+def test_a_log_out_that_was_answered_holds_for_the_next_hub(
+        me, fault, home, tmp_path, certificate, path):  # noqa: F811
+    trust, tls = trusting(certificate[0]), secured(me, tmp_path, certificate)
+    hub = Rest(me, home, '--listen', '127.0.0.1:0', '--pool', '0', *tls, env=fault.env)
+    try:
+        own = Secure(hub, trust)
+        one, = json.loads(own.raw('GET', '/sessions').body)['sessions']
+        with fault.armed('write', 'fail', 1, LAST, why=errno.ENOSPC, match='logins'):
+            assert own.asks('DELETE', path.format(**one)) >= 500
+        assert own.asks() == 200
+        assert own.asks('DELETE', path.format(**one)) == 200
+    finally:
+        hub.kill()
+    with Restless(me, home, '--listen', f'127.0.0.1:{hub.address[1]}', '--pool', '0', *tls):
+        assert own.asks() == 401
 
 
 # ---- the start -----------------------------------------------------------------------------------

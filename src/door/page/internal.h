@@ -60,7 +60,7 @@ void page_send_file(void *owner, struct http_request *q);
 
 /* kept.c: log-ins that the next hub has again. */
 void kept_read(struct page *p);
-void kept_write(struct page *p);
+int kept_write(struct page *p, struct err *e);
 
 /* login.c */
 void login_start(void *owner, struct http_request *q);

@@ -94,16 +94,15 @@ void kept_read(struct page *p)
 		log_warn("log-ins of browsers are lost: %s", e.msg);
 }
 
-void kept_write(struct page *p)
+int kept_write(struct page *p, struct err *e)
 {
 	struct kept rows[LOGINS_MAX];
 	size_t n = LOGINS_MAX;
 	autofree char *text = NULL;
-	struct err e = ERR_INIT;
 
 	p->saved_ms = clock_unix_ms();
 	if (p->o.folder < 0)
-		return;
+		return 0;
 	for (const struct login *l = p->logins; l && n > 0; l = l->next) {
 		if (!l->who.ended && l->kept && p->o.named(p->o.owner, str_of(l->name)) == l->by)
 			rows[--n] = (struct kept){ str_of(l->name), str_of(l->cookie),
@@ -113,7 +112,9 @@ void kept_write(struct page *p)
 	text = field_encode_text(&file_table,
 				 &(struct kept_file){ .token = str_of(p->o.token),
 						      .logins = { rows + n, LOGINS_MAX - n } },
-				 FILE_MAX, &e);
-	if (!text || document_write(p->o.folder, FILE_NAME, str_of(text), &e) < 0)
-		log_warn("log-ins of browsers are not kept: %s", e.msg);
+				 FILE_MAX, e);
+	if (text && document_write(p->o.folder, FILE_NAME, str_of(text), e) == 0)
+		return 0;
+	log_warn("log-ins of browsers are not kept: %s", e->msg);
+	return -1;
 }

@@ -116,6 +116,21 @@ static void login_end(struct page *p, struct login *l)
 	uv_timer_start(&p->timer, p->timer.timer_cb, 0, uv_timer_get_repeat(&p->timer));
 }
 
+/* By a person's word, which holds for the next hub, too. */
+static int login_end_asked(struct page *p, struct login *l, struct err *e)
+{
+	int rc = 0;
+
+	if (l->kept) {
+		l->who.ended = true;
+		rc = kept_write(p, e);
+		l->who.ended = false;
+	}
+	if (rc == 0 || e->code == ERR_UNSURE)
+		login_end(p, l);
+	return rc;
+}
+
 static bool login_is_over(const struct login *l, int64_t now)
 {
 	return l->by->ended || now >= login_end_ms(l);
@@ -124,6 +139,7 @@ static bool login_is_over(const struct login *l, int64_t now)
 void login_sweep(struct page *p)
 {
 	int64_t now = clock_unix_ms();
+	struct err ignored;
 
 	for (struct login *l = p->logins; l; l = l->next) {
 		if (!l->who.ended && login_is_over(l, now))
@@ -134,7 +150,7 @@ void login_sweep(struct page *p)
 		p->o.on_ended(p->o.owner, &l->who);
 	}
 	if (p->logins && now - p->saved_ms >= SAVE_MS)
-		kept_write(p);
+		kept_write(p, &ignored);
 }
 
 static void link_drop(struct link *k)
@@ -468,6 +484,7 @@ static int login_begin(struct page *p, const struct principal *by, bool encrypte
 		       struct login_secrets *ret, struct err *e)
 {
 	struct login *l;
+	struct err ignored;
 
 	ret->cookie = secret_random("", e);
 	ret->key = ret->cookie ? secret_random("", e) : NULL;
@@ -479,7 +496,7 @@ static int login_begin(struct page *p, const struct principal *by, bool encrypte
 	l->kept = encrypted;
 	log_info("a browser has logged in as %s", l->name);
 	p->o.on_login(p->o.owner, &l->who, "login.begin", l->id);
-	kept_write(p);
+	kept_write(p, &ignored);
 	return 0;
 }
 
@@ -581,14 +598,18 @@ void login_leave(void *owner, struct http_request *q)
 {
 	struct login *l = login_asking(owner, q);
 	char name[COOKIE_NAME_MAX], cookie[2 * COOKIE_NAME_MAX];
+	struct err e = ERR_INIT;
 
 	if (!l)
 		return;
+	if (login_end_asked(owner, l, &e) < 0) {
+		http_reply_error(q, &e);
+		return;
+	}
 	cookie_name(q, name);
 	snprintf(cookie, sizeof(cookie), "%s=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0%s",
 		 name, http_request_is_tls(q) ? "; Secure" : "");
 	login_answer(q, &nothing_table, &(struct nothing){ true }, str_of(cookie));
-	login_end(owner, l);
 }
 
 /* Those of its own owner, or all. */
@@ -633,15 +654,15 @@ void login_end_one(void *owner, struct http_request *q)
 {
 	struct str id = http_request_segment(q, "id");
 	struct page *p = owner;
-	struct err e;
+	struct login *l = p->logins;
+	struct err e = ERR_INIT;
 
-	for (struct login *l = p->logins; l; l = l->next) {
-		if (!str_is(id, l->id) || !login_sees(http_request_principal(q), l))
-			continue;
-		login_end(p, l);
+	while (l && !(str_is(id, l->id) && login_sees(http_request_principal(q), l)))
+		l = l->next;
+	if (!l)
+		err_set(&e, ERR_ROUTE, "there is no such log-in");
+	if (l && login_end_asked(p, l, &e) == 0)
 		login_answer(q, &nothing_table, &(struct nothing){ true }, STR_NONE);
-		return;
-	}
-	err_set(&e, ERR_ROUTE, "there is no such log-in");
-	http_reply_error(q, &e);
+	else
+		http_reply_error(q, &e);
 }

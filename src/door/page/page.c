@@ -87,8 +87,9 @@ static void page_on_closed(uv_handle_t *timer)
 	struct page *p = timer->data;
 	void (*on_closed)(void *arg) = p->on_closed;
 	void *arg = p->on_closed_arg;
+	struct err ignored;
 
-	kept_write(p);
+	kept_write(p, &ignored);
 	login_free_all(p);
 	close_fd(&p->o.folder);
 	free(p);

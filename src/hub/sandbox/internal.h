@@ -174,6 +174,7 @@ struct hub_sandbox {
 	unsigned n_ports;
 	char *network; /* owned: what is granted, as text (hub/net); NULL: nothing */
 	uint64_t network_revision; /* another when a change begins, and when it ends */
+	bool network_changes; /* network is stored, and not yet granted */
 	struct net *net; /* owned; NULL: nothing of it is served */
 	struct bound *bound; /* a reference; NULL: it has no secrets */
 	char *modules, *profiles; /* owned: of struct hub_modules; NULL: none */

@@ -312,7 +312,7 @@ void network_adopt(struct hub_sandbox *l)
 
 struct change {
 	struct hub_sandbox *hs; /* a reference */
-	char *text; /* owned; NULL: nothing is granted */
+	char *text; /* owned: what was granted before; NULL: nothing */
 	hub_sandbox_cb on_done;
 	void *arg;
 };
@@ -324,18 +324,40 @@ static void change_free(struct change *c)
 	free(c);
 }
 
+static void change_swap(struct change *c)
+{
+	char *was = c->hs->network;
+
+	c->hs->network = c->text;
+	c->text = was;
+}
+
+static int change_save(const struct change *c, struct err *e)
+{
+	return hub_sandbox_save(c->hs, "network", str_of(c->hs->network), e);
+}
+
+/* e: why. */
+static void change_undo(struct change *c, struct err *e)
+{
+	struct err failed = ERR_INIT;
+
+	change_swap(c);
+	if (!hub_sandbox_is_gone(c->hs) && change_save(c, &failed) < 0)
+		err_unsure(e);
+}
+
 static void on_changed(void *arg, const struct err *err)
 {
 	struct change *c = arg;
 	struct hub_sandbox *l = c->hs;
-	struct err e = ERR_INIT;
+	struct err e = err ? *err : (struct err)ERR_INIT;
 
 	l->network_revision++;
-	if (!err) {
-		free(l->network);
-		l->network = take_ptr(c->text);
-		if (hub_sandbox_save(l, "network", str_of(l->network), &e) < 0)
-			err = &e;
+	l->network_changes = false;
+	if (err) {
+		change_undo(c, &e);
+		err = &e;
 	}
 	c->on_done(c->arg, err ? NULL : l, err);
 	change_free(c);
@@ -352,11 +374,23 @@ static int change_start(struct change *c, struct str text, uint64_t revision, st
 	if (revision && revision != l->network_revision)
 		return err_set(e, ERR_CONFLICT, "what sandbox %s may reach was changed meanwhile",
 			       l->id);
+	if (l->network_changes)
+		return err_set(e, ERR_CONFLICT, "what sandbox %s may reach is being changed",
+			       l->id);
 	if (text.n && !(c->text = strndup(text.p, text.n)))
 		return err_set(e, ERR_LIMIT, "out of memory");
-	if (network_grant(l, text, on_changed, c, e) < 0)
+	/* Stored before anything can be reached, or ends: a registry without room refuses it. */
+	change_swap(c);
+	if (change_save(c, e) < 0) {
+		change_swap(c);
 		return -1;
+	}
+	if (network_grant(l, text, on_changed, c, e) < 0) {
+		change_undo(c, e);
+		return -1;
+	}
 	l->network_revision++;
+	l->network_changes = true;
 	return 0;
 }
 

@@ -40,7 +40,9 @@ static void on_attached(void *arg, struct sandbox *sb, const struct err *err)
 	a->w->sandbox = i.seq;
 	snprintf(a->w->base, sizeof(a->w->base), "%s", a->tip.id);
 	if (workspace_save(a->w, &e) < 0) {
-		a->w->sandbox = 0; /* it has a copy, and no more */
+		a->w->sandbox = 0;
+		err_unsure(&e);
+		err_wrap(&e, "the sandbox has a copy, which becomes no revision");
 		attach_end(a, &e);
 		return;
 	}

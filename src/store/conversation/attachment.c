@@ -258,5 +258,10 @@ int attachment_remove(int folder, struct str id, struct err *e)
 
 	if (fd < 0 || attachment_find(fd, id, file, e) < 0)
 		return -1;
-	return unlinkat(fd, file, 0) == 0 ? 0 : err_sys(e, errno, "remove the file");
+	if (unlinkat(fd, file, 0) < 0)
+		return err_sys(e, errno, "remove the file");
+	if (fsync(fd) == 0)
+		return 0;
+	err_sys(e, errno, "remove the file");
+	return err_unsure(e);
 }

@@ -98,6 +98,19 @@ ERR_ROW(NOT_PUBLIC, "address_not_public", -32603, 502, 125, false, POLICY,
 	"Only public addresses are connected to here. Where the server is in a network of your "
 	"own, allow that (`holt mcp WORD --allow-private`).")
 
+/* ---- of messages themselves, before what they ask -------------------------------------------- */
+
+ERR_ROW(NOT_JSON, "not_json", -32700, 400, 125, false, VALIDATION,
+	"Send one JSON text in UTF-8; the cause says at which byte it stops being one.")
+ERR_ROW(MESSAGE, "invalid_message", -32600, 400, 125, false, VALIDATION,
+	"Correct the message, or the header, that the cause names; the revision of the protocol "
+	"says what it takes.")
+ERR_ROW(NO_METHOD, "method_not_found", -32601, 404, 125, false, VALIDATION,
+	"Call a method that the revision has and that the server's capabilities declare.")
+ERR_ROW(NOT_OFFERED, "not_offered", -32602, 404, 125, false, VALIDATION,
+	"List what is offered (tools/list, resources/list, prompts/list), and take a name from "
+	"there.")
+
 /* ERR_HUB_ROWS: those from here on are Holt's own. They stand last, so that a new one changes
  * nothing of libmcp (lib/public). */
 

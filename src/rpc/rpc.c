@@ -76,13 +76,32 @@ bool rpc_id_read(const struct json_val *v, struct rpc_id *ret)
 	return ret->n > 0;
 }
 
+/* What a code of JSON-RPC alone says; NULL: one of a protocol above. */
+static const struct err_info *rpc_reason(int code)
+{
+	switch (code) {
+	case RPC_PARSE_ERROR:
+		return err_info(ERR_NOT_JSON);
+	case RPC_INVALID_REQUEST:
+		return err_info(ERR_MESSAGE);
+	case RPC_METHOD_NOT_FOUND:
+		return err_info(ERR_NO_METHOD);
+	case RPC_INVALID_PARAMS:
+		return err_info(ERR_INVALID);
+	case RPC_INTERNAL_ERROR:
+		return err_info(ERR_IO);
+	default:
+		return NULL;
+	}
+}
+
 int rpc_fault_set(struct rpc_fault *f, int code, const char *fmt, ...)
 {
 	va_list ap;
 
 	f->code = code;
 	f->status = 0;
-	f->reason = NULL;
+	f->reason = rpc_reason(code);
 	f->data[0] = '\0';
 	va_start(ap, fmt);
 	vsnprintf(f->message, sizeof(f->message), fmt, ap);
@@ -230,6 +249,26 @@ static void put_id(struct json_writer *w, const struct rpc_id *id)
 	json_write_raw(w, rpc_id_str(id));
 }
 
+static void rpc_write_data(struct json_writer *w, const struct rpc_fault *f)
+{
+	struct str more = str_of(f->data);
+
+	json_write_object(w);
+	json_write_name(w, "code");
+	json_write_text(w, f->reason->name);
+	json_write_name(w, "cause");
+	json_write_text(w, f->message);
+	json_write_name(w, "remediation");
+	json_write_text(w, f->reason->remediation);
+	json_write_name(w, "failure");
+	json_write_text(w, err_failure_names[f->reason->failure]);
+	json_write_name(w, "retryable");
+	json_write_bool(w, f->reason->retryable);
+	if (more.n > 2) /* an object's members, without its braces */
+		json_write_raw(w, (struct str){ more.p + 1, more.n - 2 });
+	json_write_object_end(w);
+}
+
 void rpc_write_error(struct json_writer *w, const struct rpc_fault *f)
 {
 	json_write_object(w);
@@ -237,20 +276,12 @@ void rpc_write_error(struct json_writer *w, const struct rpc_fault *f)
 	json_write_int(w, f->code);
 	json_write_name(w, "message");
 	json_write_text(w, f->message);
-	if (f->data[0]) {
+	if (f->reason || f->data[0])
 		json_write_name(w, "data");
+	if (f->reason)
+		rpc_write_data(w, f);
+	else if (f->data[0])
 		json_write_raw(w, str_of(f->data));
-	} else if (f->reason) {
-		json_write_name(w, "data");
-		json_write_object(w);
-		json_write_name(w, "code");
-		json_write_text(w, f->reason->name);
-		json_write_name(w, "failure");
-		json_write_text(w, err_failure_names[f->reason->failure]);
-		json_write_name(w, "retryable");
-		json_write_bool(w, f->reason->retryable);
-		json_write_object_end(w);
-	}
 	json_write_object_end(w);
 }
 

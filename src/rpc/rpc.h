@@ -61,9 +61,11 @@ struct rpc_fault {
 	int code; /* enum rpc_code, or one of the protocol above */
 	int status; /* used by the protocol above; 0 unless it sets it */
 	char message[256];
-	/* data: {"code","failure","retryable"} of base/err_table.h; NULL for none */
+	/* For data: {"code","cause","remediation","failure","retryable"}; NULL for none. Set by
+	 * rpc_fault_set() for the codes above. */
 	const struct err_info *reason;
-	char data[RPC_DATA_MAX]; /* JSON that replaces reason; "": none */
+	/* With a reason, an object whose members data has as well; else all of data. "": none */
+	char data[RPC_DATA_MAX];
 };
 
 /* Parses a text for JSON-RPC. 0, or -1 with the fault: -32700 if it is not JSON, -32600 if it

@@ -40,6 +40,10 @@ def data_of(result):
     return {**facts, **json.loads(text)}
 
 
+# What each failure says, whether of a tool or of the protocol.
+FAILURE = {'code', 'cause', 'remediation', 'failure', 'retryable'}
+
+
 def no_repeats(pairs):
     keys = [key for key, _ in pairs]
     assert len(keys) == len(set(keys)), f'a repeated key in what the server sent: {keys}'
@@ -64,6 +68,7 @@ def check_message(message):
         error = message['error']
         assert set(error) <= {'code', 'message', 'data'}, message
         assert isinstance(error['code'], int) and isinstance(error['message'], str), message
+        assert FAILURE <= set(error.get('data', ())), message
 
 
 class Client:

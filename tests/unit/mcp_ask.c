@@ -440,7 +440,7 @@ static void refused(const struct json_val *r)
 	assert_int_equal(int_at(r, "error|code"), -32602);
 	assert_string_equal(text_at(r, "error|message"),
 			    "requestState is not one for this request; begin anew, without it");
-	assert_null(at(r, "error|data"));
+	assert_string_equal(text_at(r, "error|data|code"), "invalid_arguments");
 }
 
 static const struct json_val *retry(struct peer *p, const char *params, const char *state)

@@ -184,7 +184,7 @@ static const struct row rows[] = {
 	  .text = REQUEST("tools/list", META("2027-01-01")), BAD(-32022) },
 	{ "and says which are", .version = "1900-01-01", .method = "tools/list",
 	  .text = REQUEST("tools/list", META("1900-01-01")), .era = MCP_BROKEN, .status = 400,
-	  .has = "\"data\":{\"supported\":[\"2026-07-28\",\"2025-11-25\",\"2025-06-18\","
+	  .has = ",\"supported\":[\"2026-07-28\",\"2025-11-25\",\"2025-06-18\","
 		 "\"2025-03-26\",\"2024-11-05\"],\"requested\":\"1900-01-01\"}" },
 	{ "a legacy version in a claim", .version = "2025-11-25", .method = "tools/list",
 	  .text = REQUEST("tools/list", META("2025-11-25")), BAD(-32022) },

@@ -125,15 +125,15 @@ static void tells_why_a_text_is_refused(void **state)
 		enum rpc_code code;
 		const char *reason, *id;
 	} rows[] = {
-		{ "{", { 0 }, RPC_PARSE_ERROR, NULL },
-		{ "\xff", { 0 }, RPC_PARSE_ERROR, NULL },
+		{ "{", { 0 }, RPC_PARSE_ERROR, "not_json" },
+		{ "\xff", { 0 }, RPC_PARSE_ERROR, "not_json" },
 		{ "{\"id\":7,\"method\":\"m\",\"params\":{\"a\":\"\\ud800\"}}",
 		  { 0 },
 		  RPC_PARSE_ERROR,
-		  NULL,
+		  "not_json",
 		  "7" },
-		{ "{\"id\":7,\"method\":\"\xff\"}", { 0 }, RPC_PARSE_ERROR, NULL, "7" },
-		{ "{\"id\":7,\"result\":\"\xff\"}", { 0 }, RPC_PARSE_ERROR, NULL },
+		{ "{\"id\":7,\"method\":\"\xff\"}", { 0 }, RPC_PARSE_ERROR, "not_json", "7" },
+		{ "{\"id\":7,\"result\":\"\xff\"}", { 0 }, RPC_PARSE_ERROR, "not_json" },
 		{ "[[[]]]", { .depth = 2 }, RPC_INVALID_REQUEST, "too_large" },
 		{ "[1,2,3]", { .values = 3 }, RPC_INVALID_REQUEST, "too_large" },
 		{ "[1,2,3]", { .bytes = 3 }, RPC_INVALID_REQUEST, "too_large" },
@@ -189,19 +189,26 @@ static void writes_messages(void **state)
 	json_write_array_end(&w);
 	rpc_write_end(&w);
 	rpc_fault_set(&f, RPC_PARSE_ERROR, "broken \xff \"%d\"", 7);
+	f.reason = &(struct err_info){ .name = "not_json",
+				       .remediation = "mend it",
+				       .failure = FAILURE_VALIDATION,
+				       .retryable = true };
+	snprintf(f.data, sizeof(f.data), "{\"uri\":7}");
 	rpc_write_fault(&w, NULL, &f);
-	f.reason = err_info(ERR_TOO_LARGE);
+	f.reason = NULL;
 	rpc_write_fault(&w, &id, &f);
 	json_write_array_end(&w);
 	assert_int_equal(json_write_done(&w, &e), 0);
 	assert_string_equal(b.p, "[{\"jsonrpc\":\"2.0\",\"id\":42,\"result\":{}},"
 				 "{\"jsonrpc\":\"2.0\",\"method\":\"n/x\",\"params\":[]},"
 				 "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,"
-				 "\"message\":\"broken � \\\"7\\\"\"}},"
+				 "\"message\":\"broken � \\\"7\\\"\",\"data\":{"
+				 "\"code\":\"not_json\","
+				 "\"cause\":\"broken � \\\"7\\\"\",\"remediation\":\"mend it\","
+				 "\"failure\":\"validation_failed\",\"retryable\":true,"
+				 "\"uri\":7}}},"
 				 "{\"jsonrpc\":\"2.0\",\"id\":42,\"error\":{\"code\":-32700,"
-				 "\"message\":\"broken � \\\"7\\\"\",\"data\":"
-				 "{\"code\":\"too_large\",\"failure\":\"validation_failed\","
-				 "\"retryable\":false}}}]");
+				 "\"message\":\"broken � \\\"7\\\"\",\"data\":{\"uri\":7}}}]");
 }
 
 static void set_id(struct rpc_id *id, int i)

@@ -130,25 +130,25 @@ static int check_framing(struct http_request *q, const char *method, const char 
 	const struct http_limits *l = &q->conn->srv->o.limits;
 
 	if (strcmp(version, "HTTP/1.1") != 0 && strcmp(version, "HTTP/1.0") != 0)
-		return refuse(q, 505, ERR_INVALID, "this server speaks HTTP/1.1");
+		return refuse(q, 505, ERR_MESSAGE, "this server speaks HTTP/1.1");
 	if (q->bad_target)
-		return refuse(q, 400, ERR_INVALID, "the request's target is not well-formed");
+		return refuse(q, 400, ERR_MESSAGE, "the request's target is not well-formed");
 	if (!read_fields(q, method, version))
-		return refuse(q, 400, ERR_INVALID,
+		return refuse(q, 400, ERR_MESSAGE,
 			      "a field of the request is not well-formed: no folded lines, line "
 			      "feeds without carriage return, or control characters");
 	if (h->n_fields > l->headers || request_head_size(q) > l->header_bytes)
 		return refuse(q, 431, ERR_TOO_LARGE, "the request has too many or too long fields");
 	if (h->n_lengths > 1 || h->bad_length)
-		return refuse(q, 400, ERR_INVALID, "Content-Length is not one number");
+		return refuse(q, 400, ERR_MESSAGE, "Content-Length is not one number");
 	if (h->n_encodings > 1 || h->bad_encoding)
-		return refuse(q, 400, ERR_INVALID,
+		return refuse(q, 400, ERR_MESSAGE,
 			      "of transfer encodings, only chunked is understood");
 	if (h->n_encodings > 0 && (h->n_lengths > 0 || version[7] == '0'))
-		return refuse(q, 400, ERR_INVALID,
+		return refuse(q, 400, ERR_MESSAGE,
 			      "Transfer-Encoding excludes Content-Length and HTTP/1.0");
 	if (h->n_hosts == 0)
-		return refuse(q, 400, ERR_INVALID, "the request has no Host");
+		return refuse(q, 400, ERR_MESSAGE, "the request has no Host");
 	return 0;
 }
 
@@ -198,7 +198,7 @@ static int check_host(struct http_request *q, const char *url)
 	struct str authority;
 
 	if (!split_target(q, str_of(url), &authority))
-		return refuse(q, 400, ERR_INVALID, "the request's target is not well-formed");
+		return refuse(q, 400, ERR_MESSAGE, "the request's target is not well-formed");
 	if (h->n_hosts > 1 || !is_served(srv, h->host) ||
 	    (authority.p && !http_same(authority, h->host)))
 		return refuse(q, 403, ERR_HOST, "this host name is not served here");

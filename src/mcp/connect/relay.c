@@ -38,7 +38,7 @@ void relay_put_line(struct mcp_relay *r, struct str text)
 
 void relay_put_fault(struct mcp_relay *r, const struct rpc_id *id, const struct rpc_fault *f)
 {
-	autobuf struct buf text = BUF_INIT(4096);
+	autobuf struct buf text = BUF_INIT(8192);
 	struct json_writer w = json_writer(&text);
 	struct err e;
 

@@ -135,6 +135,7 @@ int mcp_fault_missing(struct rpc_fault *f, unsigned needs)
 	rpc_fault_set(f, MCP_MISSING_CAPABILITY, "this needs what the client did not declare: %s",
 		      b.p);
 	f->status = BAD_REQUEST;
+	f->reason = err_info(ERR_CLIENT_CANT);
 	snprintf(f->data, sizeof(f->data), "{\"requiredCapabilities\":%s}", b.p);
 	return -1;
 }

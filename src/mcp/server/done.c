@@ -122,20 +122,27 @@ static int status_of(int code)
 	return code == MCP_MISSING_CAPABILITY ? 400 : 0;
 }
 
+static void refuse(struct mcp_call *c, struct rpc_fault *f, struct str data)
+{
+	f->status = status_of(f->code);
+	if (data.n > 0 && data.n < sizeof(f->data)) {
+		memcpy(f->data, data.p, data.n);
+		f->data[data.n] = '\0';
+	}
+	mcp_progress_flush(c);
+	mcp_call_fault(c, f);
+}
+
 void mcp_call_refuse(struct mcp_call *c, int code, const char *message, struct str data)
 {
 	struct rpc_fault f;
 
 	rpc_fault_set(&f, code, "%s", message);
-	f.status = status_of(code);
-	if (data.n > 0 && data.n < sizeof(f.data)) {
-		memcpy(f.data, data.p, data.n);
-		f.data[data.n] = '\0';
-	} else if (data.n > 0) {
+	if (data.n >= sizeof(f.data))
 		log_warn("mcp: %zu bytes of data are too many for an error", data.n);
-	}
-	mcp_progress_flush(c);
-	mcp_call_fault(c, &f);
+	else if (data.n > 0)
+		f.reason = NULL;
+	refuse(c, &f, data);
 }
 
 /* --- resources --- */
@@ -163,16 +170,18 @@ void mcp_call_not_found(struct mcp_call *c)
 {
 	autobuf struct buf data = BUF_INIT(RPC_DATA_MAX - 1);
 	struct json_writer w = json_writer(&data);
+	struct rpc_fault f;
 	struct err e;
 
 	json_write_object(&w);
 	json_write_key(&w, "uri");
 	json_write_str(&w, mcp_call_uri(c));
 	json_write_object_end(&w);
+	rpc_fault_set(&f, c->profile->modern ? RPC_INVALID_PARAMS : MCP_RESOURCE_NOT_FOUND,
+		      "there is no such resource");
+	f.reason = err_info(ERR_NOT_OFFERED);
 	/* a URI that does not fit is left out; the client knows it */
-	mcp_call_refuse(c, c->profile->modern ? RPC_INVALID_PARAMS : MCP_RESOURCE_NOT_FOUND,
-			"there is no such resource",
-			json_write_done(&w, &e) < 0 ? STR_NONE : buf_str(&data));
+	refuse(c, &f, json_write_done(&w, &e) < 0 ? STR_NONE : buf_str(&data));
 }
 
 /* --- prompts --- */

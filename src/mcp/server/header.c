@@ -17,6 +17,7 @@ static const double safe = 9007199254740991.0; /* 2^53 - 1: JavaScript's largest
 static int mismatch(struct rpc_fault *f)
 {
 	f->code = MCP_HEADER_MISMATCH;
+	f->reason = err_info(ERR_MESSAGE);
 	f->status = BAD_REQUEST;
 	return -1;
 }

@@ -101,6 +101,8 @@ unsigned mcp_read_capabilities(const struct json_val *caps)
 static int bad(struct rpc_fault *f)
 {
 	f->status = BAD_REQUEST;
+	if (!f->reason)
+		f->reason = err_info(ERR_MESSAGE);
 	return -1;
 }
 

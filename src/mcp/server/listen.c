@@ -174,6 +174,7 @@ static int lacks_tasks(struct rpc_fault *f)
 	rpc_fault_set(f, MCP_MISSING_CAPABILITY, "taskIds needs the extension %s of the client",
 		      MCP_EXTENSION_TASKS);
 	f->status = BAD_REQUEST;
+	f->reason = err_info(ERR_CLIENT_CANT);
 	snprintf(f->data, sizeof(f->data),
 		 "{\"requiredCapabilities\":{\"extensions\":{\"%s\":{}}}}", MCP_EXTENSION_TASKS);
 	return -1;

@@ -20,8 +20,10 @@ enum {
 	TASK_TTL_MS = 60 * 60 * 1000,
 	TASK_POLL_MS = 1000,
 	INFO_MAX = 64 << 10,
-	/* more than any fault needs: each byte of a message may become six; data is JSON already */
-	FAULT_ROOM = RPC_ID_MAX + 6 * sizeof(((struct rpc_fault *)0)->message) + RPC_DATA_MAX + 256,
+	/* more than any fault needs: each byte of a message may become six, and it stands twice;
+	 * data is JSON already */
+	FAULT_ROOM = RPC_ID_MAX + 12 * sizeof(((struct rpc_fault *)0)->message) + RPC_DATA_MAX +
+		     1024,
 };
 
 static uint64_t wall_ms(void)

@@ -587,14 +587,14 @@ void mcp_call_text(struct mcp_call *c, struct str text);
 
 /* Ends any call with a failure. For a tool: isError, and the text {"code","cause","remediation",
  * "failure","retryable","pointer"} from base/err_table.h. For others: a protocol error with the
- * table's code. */
+ * table's code, and the same members as its data. */
 void mcp_call_fail(struct mcp_call *c, const struct err *e);
 
 /* Returns that text; owned, NUL-terminated. */
 char *mcp_error_text(const struct err *e) MUST_USE;
 
 /* Ends any call with a protocol error. data is JSON or STR_NONE; more than 511 bytes are left
- * out. */
+ * out. Without data, the codes of JSON-RPC itself get that of mcp_call_fail(). */
 void mcp_call_refuse(struct mcp_call *c, int code, const char *message, struct str data);
 
 struct mcp_contents {

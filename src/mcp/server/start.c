@@ -53,11 +53,12 @@ static const struct mcp_tool *read_tool(const struct mcp_request *q, struct rpc_
 		return NULL;
 	}
 	tool = find_tool(q->s, json_str(name), &near);
-	if (!tool)
+	if (!tool) {
 		rpc_fault_set(f, RPC_INVALID_PARAMS, "unknown tool \"%.*s\"%s%s%s",
 			      STR_ARG(mcp_shown(json_str(name))), near ? "; did you mean \"" : "",
 			      near ? near->name : "", near ? "\"?" : "");
-	else if (!tool->prepared)
+		f->reason = err_info(ERR_NOT_OFFERED);
+	} else if (!tool->prepared)
 		rpc_fault_set(f, RPC_INTERNAL_ERROR, "tool %s was not prepared", tool->name);
 	return tool && tool->prepared ? tool : NULL;
 }
@@ -197,6 +198,14 @@ static int check_args(const struct mcp_prompt *p, const struct json_val *args, s
 	return 0;
 }
 
+static int no_prompt(const struct json_val *name, struct rpc_fault *f)
+{
+	rpc_fault_set(f, RPC_INVALID_PARAMS, "unknown prompt \"%.*s\"",
+		      STR_ARG(mcp_shown(json_str(name))));
+	f->reason = err_info(ERR_NOT_OFFERED);
+	return -1;
+}
+
 int mcp_prompts_get(const struct mcp_request *q, struct rpc_fault *f)
 {
 	const struct json_val *name = json_get(q->m->params, "name");
@@ -208,8 +217,7 @@ int mcp_prompts_get(const struct mcp_request *q, struct rpc_fault *f)
 		return mcp_takes("name", "a string", name, f);
 	p = find_prompt(q->s, json_str(name));
 	if (!p)
-		return rpc_fault_set(f, RPC_INVALID_PARAMS, "unknown prompt \"%.*s\"",
-				     STR_ARG(mcp_shown(json_str(name))));
+		return no_prompt(name, f);
 	if (check_args(p, args, f) < 0)
 		return -1;
 	c = mcp_call_begin(q, MCP_CALL_GET, f);
@@ -242,10 +250,7 @@ static int check_ref(struct mcp_session *s, const struct json_val *ref, struct r
 				     "ref.type takes \"ref/prompt\" or \"ref/resource\"");
 	if (json_type(name) != JSON_STR)
 		return mcp_takes("ref.name", "a string", name, f);
-	if (!find_prompt(s, json_str(name)))
-		return rpc_fault_set(f, RPC_INVALID_PARAMS, "unknown prompt \"%.*s\"",
-				     STR_ARG(mcp_shown(json_str(name))));
-	return 0;
+	return find_prompt(s, json_str(name)) ? 0 : no_prompt(name, f);
 }
 
 static int check_argument(const struct json_val *argument, struct rpc_fault *f)

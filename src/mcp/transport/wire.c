@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "rpc/rpc.h"
 
-enum { REFUSAL_MAX = 1024 };
+enum { REFUSAL_MAX = 8192 };
 
 /* --- the set --- */
 

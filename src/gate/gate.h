@@ -50,7 +50,7 @@ int gate_check_audit(const struct config *c, const char *folder, struct err *e) 
 /* A call as rules see it. All is borrowed. */
 struct gate_asked {
 	const struct op *op;
-	const void *request; /* as normalized (op/op.h) */
+	const void *request; /* as normalized (op/op.h); NULL: any (policy_call.any_request) */
 	struct str who, conversation; /* STR_NONE: it is no agent's */
 	const char *const *tools; /* names of tools by which rules know it */
 	size_t n_tools;

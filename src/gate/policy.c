@@ -41,6 +41,7 @@ struct policy_verdict gate_judge(const struct config_file *f, const struct gate_
 				  .n_tools = q->n_tools,
 				  .show = gate_policy_show,
 				  .request = &look,
+				  .any_request = !q->request,
 				  .image = q->image,
 			  });
 	if (*ret_unread)
@@ -96,11 +97,10 @@ static int gate_policy_note(struct gate *g, struct call *c, const struct policy_
 }
 
 /* Names by which rules know the call as one of a tool. One more than tools_of() gives fits. */
-static size_t gate_policy_tools(struct gate *g, struct call *c, const char **ret)
+static size_t gate_policy_tools(struct gate *g, const struct op *op, const char *name,
+				const char **ret)
 {
-	const struct op *op = call_op(c);
 	size_t n = g->tools_of ? g->tools_of(op, ret, TOOLS_MAX) : 0;
-	const char *name = op->tool ? op->tool(c, call_request(c)) : NULL;
 
 	if (name)
 		ret[n++] = name;
@@ -116,15 +116,17 @@ static bool gate_policy_asks(struct call *c)
 static int gate_policy_check(struct gate *g, struct call *c, struct err *e)
 {
 	const struct config_file *f = config_file(g->config);
+	const struct op *op = call_op(c);
+	const char *name = op->tool ? op->tool(c, call_request(c)) : NULL;
 	const char *tools[TOOLS_MAX + 1];
 	const char *unread;
 	const struct gate_asked asked = {
-		.op = call_op(c),
+		.op = op,
 		.request = call_request(c),
 		.who = principal_who(call_principal(c)),
 		.conversation = principal_conversation(call_principal(c)),
 		.tools = tools,
-		.n_tools = gate_policy_tools(g, c, tools),
+		.n_tools = gate_policy_tools(g, op, name, tools),
 		.image = gate_policy_image(c),
 		.defaults = call_defaults(c),
 	};
@@ -169,6 +171,24 @@ static int gate_may(void *data, const struct principal *who, const struct op *op
 {
 	(void)data;
 	return gate_check_scopes(who, op, e);
+}
+
+static bool gate_never(void *data, const struct principal *who, const struct op *op,
+		       const char *tool)
+{
+	struct gate *g = data;
+	const struct config_file *f = config_file(g->config);
+	const char *tools[TOOLS_MAX + 1];
+	const char *unread;
+	const struct gate_asked asked = {
+		.op = op,
+		.who = principal_who(who),
+		.conversation = principal_conversation(who),
+		.tools = tools,
+		.n_tools = gate_policy_tools(g, op, tool, tools),
+	};
+
+	return policy_has_rules(f) && gate_judge(f, &asked, &unread).then == CONFIG_DENY;
 }
 
 /* Without rules a call costs nothing here. */
@@ -241,6 +261,7 @@ int gate_policy_open(struct gate *g, struct err *e)
 	if (gate_policy_check_file(config_file(g->config), e) < 0)
 		return err_wrap(e, "the configuration");
 	g->hooks.may = gate_may;
+	g->hooks.never = gate_never;
 	g->hooks.policy = gate_policy;
 	gate_policy_reload(g);
 	return 0;

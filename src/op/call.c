@@ -1281,6 +1281,15 @@ int ops_may(const struct ops *ops, const struct principal *who, const struct op 
 	return ops->hooks.may ? ops->hooks.may(ops->hooks.data, who, op, e) : 0;
 }
 
+bool ops_never(const struct ops *ops, const struct principal *who, const struct op *op,
+	       const char *tool)
+{
+	const struct op_hooks *h = &ops->hooks;
+	struct err e;
+
+	return ops_may(ops, who, op, &e) < 0 || (h->never && h->never(h->data, who, op, tool));
+}
+
 bool ops_knows(const struct ops *ops, struct str owner)
 {
 	const struct guard *g = ops->hooks.guard;

@@ -100,6 +100,10 @@ struct op_hooks {
 	/* Whether the principal may ask for the operation at all, whatever its request says.
 	 * ERR_DENIED. Also asked before there is a call. */
 	int (*may)(void *data, const struct principal *who, const struct op *op, struct err *e);
+	/* Whether the policy denies it every call of the operation, whatever the request says.
+	 * tool: as op.tool() would give it; NULL: none. NULL: no operation is denied so. */
+	bool (*never)(void *data, const struct principal *who, const struct op *op,
+		      const char *tool);
 	/* Then one call_allow() or call_deny(), now or later. */
 	void (*policy)(void *data, struct call *c);
 	/* Whether the policy wants a person's word. NULL: for every call. */
@@ -213,6 +217,9 @@ void ops_end_of(struct ops *ops, const struct principal *who);
 /* op_hooks.may, for a door before it makes a call. */
 int ops_may(const struct ops *ops, const struct principal *who, const struct op *op,
 	    struct err *e) MUST_USE;
+/* Whether op_hooks.may or op_hooks.never refuses every call. */
+bool ops_never(const struct ops *ops, const struct principal *who, const struct op *op,
+	       const char *tool);
 /* Whether what this owner made is still somebody's: its key may have ended. */
 bool ops_knows(const struct ops *ops, struct str owner);
 /* Likewise, and whether it may act: an archived conversation may not. */

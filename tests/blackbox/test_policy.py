@@ -17,7 +17,7 @@ from described import Described
 from rest import Failed
 from test_keys import as_bearer, key
 from test_road import denied
-from test_serve import Session
+from test_serve import Session, post
 from test_surface import Stage, outcome, start
 from who import HERE
 
@@ -117,6 +117,44 @@ def test_denied_on_every_road(hub, me):
     assert outcome(start(hub, 'exec.stream', stage).reply()) == (200, None)
     assert local().returncode == 0
     hub.delete(stage.id)
+
+
+def listed(session):
+    with session.hub.wire() as wire:
+        wire.send(post(session.hub, {'jsonrpc': '2.0', 'id': 7, 'method': 'tools/list'},
+                       fields=session.fields))
+        return {t['name'] for t in session.result(wire)['tools']}
+
+
+def test_a_tool_that_is_always_denied_is_not_listed(hub, box):
+    """For whom, and from when on; a call of it ends as it does without that."""
+    reader = as_bearer(hub, key(hub, 'reader', ['read']))
+    mine, its = Session(hub), Session(reader)
+    every = listed(mine)
+    stream = mine.stream()
+
+    def rules(*some):
+        hub.set(policy={'rules': [{'name': f'{n}', 'then': 'deny', **rule}
+                                  for n, rule in enumerate(some)]})
+        stream.until(b'notifications/tools/list_changed')
+
+    def told(session, tool, **arguments):
+        with session.hub.wire() as wire:
+            session.call(wire, tool, **arguments)
+            return session.result(wire)['content'][0]['text']
+
+    assert {'sandbox_exec', 'sandbox_list'} <= every
+    assert 'sandbox_list' in listed(its) and 'sandbox_exec' not in listed(its)
+    assert 'needs a key with the scope execute' in told(its, 'sandbox_exec', sandbox=box,
+                                                        command='true')
+    rules({'tools': ['sandbox_fork']}, {'effects': ['destroy'], 'who': ['key:reader']},
+          {'actions': ['sandbox.exec'], 'when': {'/command': 'rm*'}})
+    assert listed(mine) == every - {'sandbox_fork'}
+    assert 'the policy denies sandbox.fork: rule \\"0\\"' in told(mine, 'sandbox_fork', sandbox=box)
+    rules({'actions': ['sandbox.pause'], 'when': {'/sandbox': '*'}})
+    assert listed(mine) == every
+    stream.close()
+    hub.set()
 
 
 def test_arguments_principals_and_defaults(hub, box):

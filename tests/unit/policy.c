@@ -187,6 +187,54 @@ static void test_rules(void **state)
 	}
 }
 
+static const char denied_text[] =
+	"{ \"policy\": { \"rules\": [\n"
+	"  { \"name\": \"ends\", \"actions\": [\"sandbox.terminate\"], \"then\": \"deny\" },\n"
+	"  { \"name\": \"rm\", \"actions\": [\"sandbox.exec\"],\n"
+	"    \"when\": { \"/command\": \"rm*\" }, \"then\": \"deny\" },\n"
+	"  { \"name\": \"a\", \"actions\": [\"files.read\"], \"when\": { \"/path\": \"/a*\" },\n"
+	"    \"then\": \"ask\" },\n"
+	"  { \"name\": \"x\", \"actions\": [\"files.write\"], \"when\": { \"/path\": \"x\" },\n"
+	"    \"then\": \"deny\" },\n"
+	"  { \"name\": \"files\", \"actions\": [\"files.*\"], \"then\": \"deny\" },\n"
+	"  { \"name\": \"too late\", \"actions\": [\"files.*\"], \"then\": \"allow\" } ] },\n"
+	"  \"principals\": { \"key:ci\": { \"policy\": { \"default\": \"deny\", \"rules\": [\n"
+	"    { \"name\": \"main\", \"actions\": [\"sandbox.exec\"],\n"
+	"      \"when\": { \"/sandbox\": \"main\" }, \"then\": \"allow\" } ] } } } }\n";
+
+/* Without a request, a denial is certain for every one. */
+static void test_any_request(void **state)
+{
+	static const struct {
+		const char *who, *action;
+		enum config_then then;
+		const char *rule;
+	} any[] = {
+		{ "local", "sandbox.terminate", CONFIG_DENY, "ends" },
+		{ "local", "sandbox.exec", CONFIG_ALLOW, "default" },
+		{ "local", "files.read", CONFIG_ASK, "a" },
+		{ "local", "files.write", CONFIG_DENY, "x" },
+		{ "local", "files.list", CONFIG_DENY, "files" },
+		{ "key:ci", "sandbox.exec", CONFIG_ALLOW, "default" },
+		{ "key:ci", "sandbox.list", CONFIG_DENY, "default" },
+	};
+	struct err e = ERR_INIT;
+	AUTO(config_unref) struct config *c = config_parse(str_of(denied_text), "c", &e);
+
+	assert_string_equal(e.msg, "");
+	for (size_t i = 0; i < ARRAY_LEN(any); i++) {
+		struct policy_call call = { .who = str_of(any[i].who),
+					    .action = any[i].action,
+					    .effect = "write",
+					    .show = show,
+					    .any_request = true };
+		struct policy_verdict v = policy_decide(config_file(c), NULL, &call);
+
+		if (v.then != any[i].then || !str_is(v.rule, any[i].rule))
+			fail_msg("%zu: %d %.*s", i, v.then, STR_ARG(v.rule));
+	}
+}
+
 static void test_narrowed(void **state)
 {
 	const struct config_policy none = { .def = CONFIG_DENY };
@@ -473,6 +521,7 @@ int main(void)
 		cmocka_unit_test(test_globs_of_a_long_text),
 		cmocka_unit_test(test_stars_that_allow),
 		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_any_request),
 		cmocka_unit_test(test_narrowed),
 		cmocka_unit_test(test_two_names),
 		cmocka_unit_test(test_visit),

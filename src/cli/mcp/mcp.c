@@ -150,6 +150,8 @@ static void on_config(void *of, struct config *c)
 
 	if (s->upstreams)
 		upstreams_configure(s->upstreams, c);
+	if (s->door)
+		mcp_door_reload(s->door);
 }
 
 static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struct err *e)

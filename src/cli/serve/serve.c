@@ -438,6 +438,8 @@ static void on_config(void *of, struct config *c)
 		upstreams_configure(v->s.upstreams, c);
 	if (v->s.agents)
 		agents_configure(v->s.agents, c);
+	if (v->s.mcp)
+		mcp_door_reload(v->s.mcp);
 	if (v->tls)
 		serve_tls_configure(v->tls, config_file(c));
 	else if (config_file(c)->has_tls)

@@ -39,10 +39,10 @@ bool door_has_gateway(const struct mcp_door *d, const struct mcp_session *s)
 	return d->gateway && mcp_choice_has(&some, tools_n);
 }
 
-/* Tools change where modules have them. */
+/* Tools change with what the policy denies, and where modules have them. */
 static unsigned session_changes(void *owner, const struct mcp_session *s)
 {
-	return MCP_RESOURCES | (door_has_gateway(owner, s) ? MCP_TOOLS | MCP_PROMPTS : 0);
+	return MCP_RESOURCES | MCP_TOOLS | (door_has_gateway(owner, s) ? MCP_PROMPTS : 0);
 }
 
 /* What only modules have. */
@@ -66,6 +66,35 @@ static const struct mcp_tool *const *list_tools(void *owner, struct mcp_session 
 		n += gateway_list(d->gateway, s, d->list + n, GATEWAY_LIST_MAX);
 	*ret_n = n;
 	return d->list;
+}
+
+/* Nothing that it asks of the tool would be done. */
+static bool denies(const struct mcp_door *d, const struct principal *who, const struct mcp_tool *t)
+{
+	const struct tool *row = t->row;
+	const char *name = row == &gateway_tool ? t->name : NULL;
+
+	return who && ops_never(d->ops, who, row->op, name) &&
+	       (!row->other || ops_never(d->ops, who, row->other, name));
+}
+
+static const struct mcp_tool *const *show_tools(void *owner, struct mcp_session *s, size_t *ret_n)
+{
+	struct mcp_door *d = owner;
+	size_t all, n = 0;
+
+	list_tools(d, s, &all);
+	for (size_t i = 0; i < all; i++) {
+		if (!denies(d, mcp_session_data(s), d->list[i]))
+			d->list[n++] = d->list[i];
+	}
+	*ret_n = n;
+	return d->list;
+}
+
+void mcp_door_reload(struct mcp_door *d)
+{
+	mcp_server_changed(d->server, MCP_TOOLS);
 }
 
 static int narrow_session(void *owner, const struct mcp_session *s, const struct mcp_wish *w,
@@ -101,6 +130,7 @@ static void on_closed(void *owner, struct mcp_session *s)
 }
 
 static const struct mcp_handler handler = { .tools = list_tools,
+					    .shown = show_tools,
 					    .narrow = narrow_session,
 					    .changes = session_changes,
 					    .has = session_has,
@@ -215,7 +245,7 @@ struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_door_options *o,
 			.instructions = instructions,
 			.meta = tool_meta,
 			.handler = &handler,
-			.changes = MCP_RESOURCES | (d->gateway ? MCP_TOOLS | MCP_PROMPTS : 0),
+			.changes = MCP_RESOURCES | MCP_TOOLS | (d->gateway ? MCP_PROMPTS : 0),
 			.subscribe = d->gateway,
 			.logging = d->gateway,
 			.owner = d,

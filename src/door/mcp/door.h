@@ -23,6 +23,8 @@ struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_door_options *o,
 			      struct err *e) MUST_USE;
 /* Whether who may have the door's profile. */
 int mcp_door_check(const struct mcp_door *d, const struct principal *who, struct err *e) MUST_USE;
+/* The operator's file was read again: clients hear that the list of tools may be another. */
+void mcp_door_reload(struct mcp_door *d);
 /* Before the hub is closed: calls whose clients were to come back are cancelled. */
 void mcp_door_end(struct mcp_door *d);
 /* The hub is closed, and no session is left. NULL-safe. */

@@ -49,32 +49,47 @@ static bool policy_is_argument(const struct config_rule *r, const struct field_p
 	return s.matching > 0 && (!allows || s.matching == s.all);
 }
 
-static bool policy_matches(const struct config_rule *r, struct str who, const struct policy_call *c)
+enum policy_match { POLICY_NO, POLICY_PERHAPS, POLICY_YES };
+
+static enum policy_match policy_matches(const struct config_rule *r, struct str who,
+					const struct policy_call *c)
 {
 	if ((r->who.n && !policy_names(&r->who, who)) || !policy_is_tool(&r->tools, c) ||
 	    (r->actions.n && !policy_names(&r->actions, str_of(c->action)) &&
 	     !(c->group && policy_names(&r->actions, str_of(c->group)))) ||
 	    (r->effects.n && !policy_names(&r->effects, str_of(c->effect))))
-		return false;
+		return POLICY_NO;
+	if (c->any_request && r->when.n)
+		return POLICY_PERHAPS;
 	for (size_t i = 0; i < r->when.n; i++) {
 		if (!policy_is_argument(r, &r->when.p[i], c))
-			return false;
+			return POLICY_NO;
 	}
-	return true;
+	return POLICY_YES;
 }
 
 /* ---- lists --------------------------------------------------------------------------------- */
 
+static struct policy_verdict policy_milder(struct policy_verdict a, struct policy_verdict b)
+{
+	return b.then < a.then ? b : a;
+}
+
 static struct policy_verdict policy_of_name(const struct config_policy *p, struct str who,
 					    const struct policy_call *c)
 {
+	struct policy_verdict v = { .then = CONFIG_THENS }; /* stricter than any */
+
 	for (size_t i = 0; i < p->rules.n; i++) {
 		const struct config_rule *r = &p->rules.p[i];
+		enum policy_match m = policy_matches(r, who, c);
 
-		if (policy_matches(r, who, c))
-			return (struct policy_verdict){ r->then, r->name, r->line };
+		if (m != POLICY_NO)
+			v = policy_milder(v, (struct policy_verdict){ r->then, r->name, r->line });
+		if (m == POLICY_YES)
+			return v;
 	}
-	return (struct policy_verdict){ p->def, STR_LIT("default"), p->line };
+	return policy_milder(v, (struct policy_verdict){ p->def, STR_LIT("default"), p->line });
 }
 
 static struct policy_verdict policy_stricter(struct policy_verdict a, struct policy_verdict b)

@@ -32,6 +32,9 @@ struct policy_call {
 	void (*show)(const void *request, const char *pointer, bool whole, field_see_fn see,
 		     void *data);
 	const void *request;
+	/* There is no request yet: what is decided is the mildest that one could get in each list.
+	 * So CONFIG_DENY is certain for all of them, and the others are not. */
+	bool any_request;
 	struct str image; /* what a sandbox is to be made from; STR_NONE: none is made */
 };
 

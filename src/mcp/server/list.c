@@ -72,7 +72,7 @@ static int close_list(const struct mcp_request *q, struct json_writer *w, const 
 /* --- the four lists --- */
 
 /* The entries: from the handler's list function, else from the offer. Then the method. */
-#define LIST(what, member, row, key)                                                               \
+#define OF(what, row)                                                                              \
 	const struct mcp_##row *const *mcp_##what##_of(struct mcp_session *s, size_t *ret_n)       \
 	{                                                                                          \
 		const struct mcp_server *srv = s->server;                                          \
@@ -82,8 +82,8 @@ static int close_list(const struct mcp_request *q, struct json_writer *w, const 
 			return srv->o.handler->what(srv->o.owner, s, ret_n);                       \
 		*ret_n = srv->o.offer.what##_n;                                                    \
 		return srv->what;                                                                  \
-	}                                                                                          \
-                                                                                                   \
+	}
+#define LIST(what, member, row, key, all_of)                                                       \
 	static const char *row##_key(const void *list, size_t i)                                   \
 	{                                                                                          \
 		return ((const struct mcp_##row *const *)list)[i]->key;                            \
@@ -92,7 +92,7 @@ static int close_list(const struct mcp_request *q, struct json_writer *w, const 
 	int mcp_##what##_list(const struct mcp_request *q, struct rpc_fault *f)                    \
 	{                                                                                          \
 		size_t n = 0;                                                                      \
-		const struct mcp_##row *const *all = mcp_##what##_of(q->s, &n);                    \
+		const struct mcp_##row *const *all = all_of(q->s, &n);                             \
 		struct json_writer *w;                                                             \
 		struct page page;                                                                  \
                                                                                                    \
@@ -104,7 +104,19 @@ static int close_list(const struct mcp_request *q, struct json_writer *w, const 
 		return close_list(q, w, page.to < n ? all[page.to - 1]->key : NULL);               \
 	}
 
-LIST(tools, "tools", tool, name)
-LIST(resources, "resources", resource, uri)
-LIST(templates, "resourceTemplates", template, uri_template)
-LIST(prompts, "prompts", prompt, name)
+OF(tools, tool)
+OF(resources, resource)
+OF(templates, template)
+OF(prompts, prompt)
+
+static const struct mcp_tool *const *tools_shown(struct mcp_session *s, size_t *ret_n)
+{
+	const struct mcp_server_options *o = &s->server->o;
+
+	return o->handler->shown ? o->handler->shown(o->owner, s, ret_n) : mcp_tools_of(s, ret_n);
+}
+
+LIST(tools, "tools", tool, name, tools_shown)
+LIST(resources, "resources", resource, uri, mcp_resources_of)
+LIST(templates, "resourceTemplates", template, uri_template, mcp_templates_of)
+LIST(prompts, "prompts", prompt, name, mcp_prompts_of)

@@ -184,6 +184,9 @@ enum { MCP_HAS_PROMPTS = 1 << 0, MCP_HAS_SUBSCRIBE = 1 << 1, MCP_HAS_LOGGING = 1
 
 struct mcp_handler {
 	const struct mcp_tool *const *(*tools)(void *owner, struct mcp_session *s, size_t *ret_n);
+	/* Those of tools() that tools/list has; the others can be called all the same. NULL: all.
+	 */
+	const struct mcp_tool *const *(*shown)(void *owner, struct mcp_session *s, size_t *ret_n);
 	const struct mcp_resource *const *(*resources)(void *owner, struct mcp_session *s,
 						       size_t *ret_n);
 	const struct mcp_template *const *(*templates)(void *owner, struct mcp_session *s,

@@ -127,6 +127,25 @@ def test_a_session_without_a_workspace_has_an_empty_one_of_its_own(me):
     assert client.close() == 0
 
 
+def test_a_folder_that_was_made_again_is_told(me):
+    """Once, before the new sandbox: what is not in the folder is gone."""
+    project = Project(me)
+    client = me.mcp('--pool', '0', '--workspace', project.path)
+    client.initialize()
+    call(client, 'Bash', command='echo kept > /tmp/kept')
+    os.rename(project.path, project.path + '.old')
+    call(client, 'Bash', command='cat /tmp/kept')
+    os.mkdir(project.path)
+    os.chown(project.path, me.uid, me.uid)
+    project.put('new', 'here')
+    failure, *_ = fails(client, 'sandbox_not_found', 'Bash', command='cat /tmp/kept')
+    assert 'was removed and made again' in failure['cause'], failure
+    assert call(client, 'Bash', command='cat new')[0].startswith('here')
+    assert client.close() == 0
+    shutil.rmtree(project.path)
+    shutil.rmtree(project.path + '.old')
+
+
 def test_edit_needs_what_was_read(mcp, project):
     project.put('a.py', 'one\ntwo\n', mode=0o755)
     fails(mcp, 'file_not_read', 'Edit', file_path='a.py', old_string='two', new_string='2')

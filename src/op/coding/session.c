@@ -42,6 +42,7 @@ struct coding_place {
 	struct arena *arena; /* of the call that makes it, or did */
 	struct coding_work *waiting;
 	struct volume volume;
+	struct stat folder; /* of the workspace, as it was then */
 	struct field_pair label;
 	bool forgotten; /* while it is made */
 	struct coding_note *note;
@@ -808,6 +809,8 @@ static int place_make(struct coding_place *p, struct coding_work *w, struct err 
 	if (!p->arena)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	id_make(p->id, "sbx");
+	if (of && stat(of->dir, &p->folder) < 0)
+		p->folder = (struct stat){ .st_ino = 0 };
 	p->label = (struct field_pair){ STR_LIT("workspace"), str_of(of ? of->name : "") };
 	if (of)
 		p->volume = (struct volume){ .host = str_of(of->dir),
@@ -835,17 +838,40 @@ static bool place_is_there(struct coding_place *p, struct call *c)
 	       i.state != SANDBOX_FAILED;
 }
 
+/* The sandbox still has the folder that was removed. */
+static bool place_is_replaced(const struct coding_place *p)
+{
+	struct stat now;
+
+	return p->workspace && p->folder.st_ino && stat(p->workspace->dir, &now) == 0 &&
+	       (now.st_ino != p->folder.st_ino || now.st_dev != p->folder.st_dev);
+}
+
+/* What one who works there has to hear before a new sandbox is made; NULL: nothing. */
+static const char *place_tells(struct coding_place *p, bool there)
+{
+	if (there && place_is_replaced(p))
+		return "the folder of the workspace was removed and made again; the next call has "
+		       "a new sandbox with it, without the programs and other files of the one "
+		       "before";
+	if (!there && p->id[0] && !p->workspace)
+		return "the sandbox of this session has ended, and its files with it; the next "
+		       "call has a new one, which is empty";
+	return NULL;
+}
+
 static int place_find(struct coding_place *p, struct coding_work *w, bool *ret_make, struct err *e)
 {
+	bool there = !p->making && place_is_there(p, w->call);
+	const char *tells = p->making ? NULL : place_tells(p, there);
+
 	*ret_make = false;
-	if (!p->making && place_is_there(p, w->call))
-		return work_enter(w, p, e);
-	if (!p->making && p->id[0] && !p->workspace) {
+	if (tells) {
 		p->id[0] = '\0';
-		return err_set(e, ERR_SANDBOX_NOT_FOUND,
-			       "the sandbox of this session has ended, and its files with it; the "
-			       "next call has a new one, which is empty");
+		return err_set(e, ERR_SANDBOX_NOT_FOUND, "%s", tells);
 	}
+	if (there)
+		return work_enter(w, p, e);
 	if (!p->making && place_make(p, w, e) < 0)
 		return -1;
 	*ret_make = !p->waiting;

@@ -6,6 +6,7 @@ FUZZ_SECONDS = 30
 
 all: ## build with gcc, optimised, into build/ (the default)
 	@scripts/deps --check
+	@test -e build/src/bin/holt || echo 'build/ is made anew, which takes a few minutes'
 	@scripts/setup build --buildtype=release --prefix=$(PREFIX)
 	@ninja --quiet -C build
 

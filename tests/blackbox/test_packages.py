@@ -40,6 +40,15 @@ def test_what_is_installed(installed):
         assert len(pages) > 10 and pages <= names
 
 
+def test_what_messages_name_is_installed(installed):
+    """`docs/policy.md`, say, of a message, of help or of a page of the manual."""
+    assert any(path.endswith('/share/doc/holt/docs') for path in installed)
+    named = {*out('grep', '-rhoE', r'docs/[A-Za-z_-]+\.(md|json)', f'{TOP}/src',
+                  f'{TOP}/man').split()}
+    assert len(named) > 10
+    assert not {name for name in named if not os.path.exists(os.path.join(TOP, name))}
+
+
 def unit(name):
     """A unit of systemd as it is built; a key that stands twice has all its values."""
     parsed = configparser.RawConfigParser(strict=False, delimiters='=', comment_prefixes='#')

@@ -313,6 +313,61 @@ static int call_identify(struct call *c, struct err *e)
 	return call_take_room(c, CALL_WORKS, call_room_of(c), e);
 }
 
+/* The beginning of a generated id stands for the only sandbox that has it and that the caller may
+ * know of: people type what a table shows. NULL: there is none, or with *e several. */
+static struct hub_sandbox *op_begun(struct ops *ops, const struct principal *who, struct str id,
+				    struct err *e)
+{
+	enum { SHORTEST = sizeof("sbx-") - 1 + 6, WHOLE = sizeof("sbx-") - 1 + 32, BATCH = 64 };
+	struct hub_sandbox *some[BATCH], *found = NULL;
+	struct hub_sandbox_info i = { .seq = 0 };
+	bool begins = id.n >= SHORTEST && id.n < WHOLE && str_starts(id, "sbx-");
+	size_t n = begins ? BATCH : 0;
+
+	while (n == BATCH) {
+		n = hub_sandboxes_list(hub_sandboxes(ops->hub), i.seq, some, BATCH);
+		for (size_t k = 0; k < n; k++) {
+			hub_sandbox_info(some[k], &i);
+			if (i.id.n < id.n || memcmp(i.id.p, id.p, id.n) != 0 ||
+			    i.state == SANDBOX_TERMINATED || !op_sees(ops, who, some[k]))
+				continue;
+			if (found) {
+				err_set(e, ERR_INVALID,
+					"several sandboxes have ids that begin with \"%.*s\"; "
+					"write more of it",
+					STR_ARG(id));
+				return NULL;
+			}
+			found = some[k];
+		}
+	}
+	return found;
+}
+
+/* Hooks, digests and records have the whole id. */
+static int call_complete_target(struct call *c, struct err *e)
+{
+	const struct op *op = c->start.op;
+	struct str id = op_target(op, c->request);
+	struct hub_sandbox_info i;
+	struct err none, many = ERR_INIT;
+	struct hub_sandbox *l;
+
+	if (!id.n || !c->ops->hub || hub_sandboxes_find(call_sandboxes(c), id, &none))
+		return 0;
+	l = op_begun(c->ops, c->start.who, id, &many);
+	if (!l && many.code) {
+		*e = many;
+		return -1;
+	}
+	if (!l)
+		return 0;
+	hub_sandbox_info(l, &i);
+	id = (struct str){ arena_dup(c->start.arena, i.id, e), i.id.n };
+	*(struct str *)((char *)c->request + op->target - 1) = id;
+	return id.p ? 0 : -1;
+}
+
 /* A sandbox that does not run may have another working directory than this tells: call_sandbox()
  * looks again. */
 static struct str call_path_base(struct call *c)
@@ -352,7 +407,7 @@ static int call_decode(struct call *c, struct err *e)
 	if (!c->request)
 		return -1;
 	memset(c->request, 0, op->request->size);
-	if (c->start.decode(c->start.client, c->request, e) < 0 ||
+	if (c->start.decode(c->start.client, c->request, e) < 0 || call_complete_target(c, e) < 0 ||
 	    (op->expand && op->expand(c, c->request, e) < 0) ||
 	    (op->normalize && op->normalize(c->request, c->start.arena, e) < 0) ||
 	    call_spell_paths(c, e) < 0)
@@ -406,7 +461,9 @@ int op_check_sandbox(struct ops *ops, const struct principal *who, struct str id
 {
 	struct hub_sandbox *l = hub_sandboxes_find(hub_sandboxes(ops->hub), id, e);
 
-	if (l && !op_sees(ops, who, l))
+	if (!l)
+		l = op_begun(ops, who, id, e);
+	else if (!op_sees(ops, who, l))
 		return hub_sandboxes_unknown(id, e);
 	return l && (hub_sandbox_wakes(l) || hub_sandbox_sandbox(l, e)) ? 0 : -1;
 }

@@ -15,7 +15,10 @@ LOAD = {'bash': 'source <(holt completion bash)',
         'fish': 'holt completion fish | source'}
 TYPED = {'holt vers': 'holt version ', 'holt snapshot exp': 'holt snapshot export ',
          'holt up --rete': 'holt up --retention ', 'holt ls -o js': 'holt ls -o json ',
-         'holt help doc': 'holt help doctor ', 'holt exec agent-t': 'holt exec agent-tool-call '}
+         'holt help doc': 'holt help doctor ', 'holt run --image ho': 'holt run --image host ',
+         'holt up ho': 'holt up host ', 'holt mcp --tools sand': 'holt mcp --tools sandbox ',
+         'holt mcp config claude-d': 'holt mcp config claude-desktop ',
+         'holt exec agent-t': 'holt exec agent-tool-call '}
 
 
 @pytest.fixture(scope='module')

@@ -66,13 +66,62 @@ def test_a_port_that_is_taken(hub, box):
         assert b'another name or port' in done.stderr, done
 
 
+# ---- words of Docker ----------------------------------------------------------------------------
+
+def test_words_that_change_nothing(hub, box):
+    assert hub.ok('run', '--rm', '-u', '0', '--', 'id', '-u') == b'0\n'
+    assert hub.ok('run', '--rm', '-u', '1000', '--', 'id', '-u') == b'1000\n'
+    hub.fails(FAILED, 'made without root', 'exec', '-u', '0', box, 'id', '-u')
+    hub.ok('rm', '-f', box)
+
+
+@pytest.mark.parametrize('says, words', [
+    ('holt up makes a sandbox that stays', ['run', '--name', 'x', 'true']),
+    ('holt up makes a sandbox that stays', ['run', '-d', 'true']),
+    ('holt up makes a sandbox that stays', ['run', '-itd', 'true']),
+    ('holt up makes a sandbox that stays', ['run', '-p', '80:80', 'true']),
+    ('holt ls lists sandboxes', ['ps']), ('holt ls lists sandboxes', ['exec']),
+    ("did you mean 'images pull'", ['pull', 'debian'])], ids=str)
+def test_words_that_are_elsewhere(hub, says, words):
+    done = hub.run(*words)
+    assert done.returncode in (2, FAILED) and says in done.stderr.decode(), done
+    assert b'--detach' not in hub.ok('help', 'run')
+
+
+def test_the_beginning_of_an_id(hub, box):
+    """Of one sandbox alone; what is recorded is the whole id."""
+    short = box[:10]
+    assert hub.ok('exec', short, 'echo', 'here') == b'here\n'
+    assert hub.ok('exec', '-i', short, 'cat', input=b'typed') == b'typed'
+    assert json.loads(hub.ok('inspect', short))['id'] == box
+    hub.ok('cp', '/etc/hostname', f'{short}:h')
+    hub.fails(FAILED, 'there is no sandbox', 'exec', box[:9], 'true')
+    hub.ok('up', '-n', short + 'x')
+    hub.fails(FAILED, 'write more of it', 'exec', short, 'true')
+    hub.ok('down', short + 'x')
+    hub.ok('down', short)
+
+
+def test_more_processors_than_there_are(hub):
+    done = hub.run('run', '--cpus', '999', 'true')
+    assert done.returncode == 0 and b'--cpus 999: this machine has' in done.stderr, done
+
+
+def test_help_shows_what_is_of_every_day_first(hub):
+    groups = hub.ok('help').decode().split('\n\n')
+    assert [line.split()[0] for line in groups[2].splitlines()[1:]] == [
+        'run', 'up', 'exec', 'ls', 'down']
+    assert len(groups) > 6
+    hub.fails(FAILED, "'holt help' lists them", 'nope')  # nothing is near
+
+
 # ---- for programs -------------------------------------------------------------------------------
 
 @pytest.mark.parametrize('status, code, words', [
     (NOT_FOUND, 'command_not_found', ['no-such-program']),
     (NOT_RUN, 'command_not_executable', ['/etc/passwd']),
     (FAILED, 'template_not_found', ['--image', 'no-such-image', 'true']),
-    (FAILED, 'invalid_arguments', []),
+    (FAILED, 'invalid_arguments', []), (FAILED, 'invalid_arguments', ['-m', '1', 'true']),
     (FAILED, 'invalid_arguments', ['-v', '/no/such/folder:/x', 'true'])], ids=str)
 def test_json_of_a_failure(hub, status, code, words):
     """One JSON value, too, where nothing has run; and the same words for people beside it."""

@@ -101,7 +101,7 @@ static const struct field failure_fields[] = {
 };
 static const struct field_table failure_table = FIELD_TABLE(struct failure, failure_fields);
 
-int cli_fail_json(const struct err *e)
+static void cli_print_failure(const struct err *e)
 {
 	const struct err_info *info = err_info(e->code);
 	const struct failure f = { .code = str_of(info->name),
@@ -115,6 +115,11 @@ int cli_fail_json(const struct err *e)
 
 	if (text)
 		printf("{\"error\":%s}\n", text);
+}
+
+int cli_fail_json(const struct err *e)
+{
+	cli_print_failure(e);
 	return cli_fail(e);
 }
 
@@ -162,10 +167,15 @@ void cli_help(const struct verb *v, FILE *out)
 
 void cli_help_all(FILE *out)
 {
+	const struct verb *const *v = verbs;
+
 	fprintf(out, "Usage: holt VERB [OPTION...] [ARGUMENT...]\n\n"
-		     "Safe computers for AI agents, on your own machine.\n\nVerbs:\n");
-	for (size_t i = 0; i < verbs_n; i++)
-		fprintf(out, "  %-14s%s\n", verbs[i]->name, verbs[i]->doc);
+		     "Safe computers for AI agents, on your own machine.\n");
+	for (const struct verb_group *g = verb_groups; g->heading; g++) {
+		fprintf(out, "\n%s:\n", g->heading);
+		for (size_t i = 0; i < g->n; i++, v++)
+			fprintf(out, "  %-14s%s\n", (*v)->name, (*v)->doc);
+	}
 	fprintf(out, "\n'holt help VERB' explains a verb.\n");
 }
 
@@ -270,11 +280,16 @@ int cli_wrong_usage(const struct verb *v, const struct err *e)
 	return v->usage_exit ? v->usage_exit : 2;
 }
 
+static bool takes_sandbox(const struct verb *v)
+{
+	return v->page && strcmp(v->page, "holt-sandbox") == 0 && strstr(v->usage, "NAME");
+}
+
 static int check_operands(const struct verb *v, int n, char **operands, struct err *e)
 {
 	if (n < v->min_operands)
-		return err_set(e, ERR_INVALID, "an operand is missing: holt %s %s", v->name,
-			       v->usage);
+		return err_set(e, ERR_INVALID, "an operand is missing: holt %s %s%s", v->name,
+			       v->usage, takes_sandbox(v) ? "; holt ls lists sandboxes" : "");
 	if (n > v->max_operands)
 		return err_set(e, ERR_INVALID, "too much: '%.40s'", operands[v->max_operands]);
 	return 0;
@@ -306,6 +321,18 @@ const struct option_table verb_bare = OPTION_TABLE(bare_rows, .mixed = true);
 
 static int run_word(const struct cli *cli, const struct verb *v, int argc, char **argv);
 
+/* --json before what is wrong: its reader is a program. */
+static bool wants_json(const struct verb *v, const void *options)
+{
+	for (size_t i = 0; i < v->options->n; i++) {
+		const struct option_row *o = &v->options->rows[i];
+
+		if (o->kind == OPTION_FLAG && strcmp(o->name, "json") == 0)
+			return *(const bool *)((const char *)options + o->at);
+	}
+	return false;
+}
+
 /* argv[0] is the verb. */
 static int run_verb_with(const struct cli *cli, const struct verb *v, int argc, char **argv)
 {
@@ -323,6 +350,8 @@ static int run_verb_with(const struct cli *cli, const struct verb *v, int argc, 
 	if (v->defaults)
 		memcpy(options, v->defaults, v->size);
 	at = option_parse(v->options, argc, argv, options, &e);
+	if (at < 0 && v->usage_exit && wants_json(v, options))
+		cli_print_failure(&e);
 	if (at < 0)
 		return cli_wrong_usage(v, &e);
 	if (((const struct verb_options *)options)->help) {

@@ -219,6 +219,11 @@ static int refuse(const struct option_table *t, const char *word, size_t n, stru
 	return err_set(e, ERR_INVALID, "there is no option --%s", name);
 }
 
+static int refuse_other(const struct option_row *o, const char *shown, struct err *e)
+{
+	return err_set(e, ERR_INVALID, "there is no option %s: %s", shown, o->doc);
+}
+
 /* Moves *at to the word behind it, which is o's value. An option of the table is none, and `--` is
  * not: its value was forgotten. Written as --name=VALUE it may be anything. */
 static int take_value(const struct option_table *t, int argc, char **argv, int *at,
@@ -253,6 +258,8 @@ static int parse_long(const struct option_table *t, int argc, char **argv, int *
 		if (strlen(o->name) != n || strncmp(o->name, word, n) != 0)
 			continue;
 		snprintf(shown, sizeof(shown), "--%s", o->name);
+		if (o->kind == OPTION_ELSEWHERE)
+			return refuse_other(o, shown, e);
 		if (o->kind == OPTION_FLAG && value)
 			return err_set(e, ERR_INVALID, "%s takes no value", shown);
 		if (o->kind != OPTION_FLAG && !value &&
@@ -282,6 +289,8 @@ static int parse_short(const struct option_table *t, int argc, char **argv, int 
 
 		if (!o)
 			return err_set(e, ERR_INVALID, "there is no option -%c", *p);
+		if (o->kind == OPTION_ELSEWHERE)
+			return refuse_other(o, shown, e);
 		if (o->kind == OPTION_FLAG) {
 			if (set(o, shown, NULL, ret, e) < 0)
 				return -1;
@@ -408,8 +417,10 @@ static void option_print_row(const struct option_row *o, FILE *out)
 
 void option_help(const struct option_table *t, FILE *out)
 {
-	for (size_t i = 0; i < t->n; i++)
-		option_print_row(&t->rows[i], out);
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->rows[i].kind != OPTION_ELSEWHERE)
+			option_print_row(&t->rows[i], out);
+	}
 }
 
 const char *option_nearest(const char *word, const char *(*name_at)(const void *of, size_t i),

@@ -20,6 +20,8 @@ enum option_kind {
 	OPTION_SIZE, /* uint64_t, bytes: "512M", "2G", or a plain number of MiB */
 	OPTION_SECONDS, /* uint64_t, milliseconds: "90", "1.5", "5m", "2h" */
 	OPTION_MILLI, /* uint32_t, thousandths: "0.5", "2" */
+	/* Of other programs, not of this verb: `doc` says what does the same. Only refused. */
+	OPTION_ELSEWHERE,
 };
 
 /* At most this many of one repeated option. */
@@ -39,6 +41,8 @@ struct option_row {
 	const char *env; /* an environment variable that is the default, or NULL */
 	uint64_t min, max; /* of the stored number; both 0: any */
 	size_t at; /* offset of the member */
+	/* For completion: names that a value may have; NULL behind the last. NULL: unknown. */
+	const char *(*value)(size_t i);
 	/* Of verbs that are one request (cli/link/ask.h): the member of the request, and of a flag
 	 * its value where it is set and where not; NULL: true, and no member. */
 	const char *member, *on, *off;
@@ -48,6 +52,11 @@ struct option_row {
 #define OPTION(S, m, kind_, name_, ...)                                                            \
 	{                                                                                          \
 		.name = (name_), .kind = (kind_), .at = offsetof(S, m), __VA_ARGS__                \
+	}
+
+#define OPTION_OTHER(name_, letter_, says)                                                         \
+	{                                                                                          \
+		.name = (name_), .letter = (letter_), .kind = OPTION_ELSEWHERE, .doc = (says)      \
 	}
 
 struct option_table {

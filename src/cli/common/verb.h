@@ -5,6 +5,8 @@
  * subcommands (`words`), each a verb itself (`holt mcp call`): a file, and a row in that verb's
  * table.
  */
+#include <unistd.h>
+
 #include "base/err.h"
 #include "cli/common/option.h"
 
@@ -34,10 +36,21 @@ enum output_form { OUTPUT_DEFAULT, OUTPUT_TABLE, OUTPUT_JSON };
 	       .doc = "Output format: a table, or one JSON value.")
 
 /* Of verbs that make sandboxes: a member uint32_t user. */
-enum { USER_DEFAULT, USER_USER, USER_ROOT };
+enum { USER_DEFAULT, USER_USER, USER_ROOT, USER_1000, USER_0 };
+#define USER_WORDS "user|root|1000|0"
+
+static inline bool user_is_root(uint32_t user)
+{
+	return user == USER_ROOT || user == USER_0;
+}
+
+static inline const char *user_word(uint32_t user)
+{
+	return user_is_root(user) ? "root" : "user";
+}
 
 #define USER_ROW(S)                                                                                \
-	OPTION(S, user, OPTION_CHOICE, "user", .letter = 'u', .arg = "user|root",                  \
+	OPTION(S, user, OPTION_CHOICE, "user", .letter = 'u', .arg = USER_WORDS,                   \
 	       .doc = "User of its programs: uid 1000, the default, or root in a user namespace.")
 
 /* Likewise a member uint32_t no_network: 1 where that is said. */
@@ -57,6 +70,16 @@ static inline int no_network_check(uint32_t no_network, size_t hosts, struct err
 #define MEMORY_NOTE                                                                                \
 	"holt: without control groups --memory holds for each process, not for all of them "       \
 	"together; holt doctor says how to get them\n"
+
+/* Of verbs with --cpus. More than there are is no mistake in a file for another machine. */
+static inline void cpus_check(uint32_t milli)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (n > 0 && milli > (uint64_t)n * 1000)
+		fprintf(stderr, "holt: --cpus %g: this machine has %ld processors\n",
+			milli / 1000.0, n);
+}
 
 struct verb;
 struct ask;
@@ -84,6 +107,7 @@ struct verb {
 	int min_operands, max_operands;
 	int usage_exit; /* status when the command line is wrong; 0: 2 */
 	const struct verb *const *words; /* NULL-terminated; may be NULL */
+	const char *(*operand)(size_t i); /* likewise option_row.value, of the first operand */
 	const struct ask *ask; /* of hub_ask_run() (cli/link/ask.h) */
 	int (*run)(const struct verb_input *in); /* gives the exit status; NULL: a word is wanted */
 };
@@ -127,6 +151,12 @@ extern const struct verb *const mcp_words[];
 
 extern const struct verb *const verbs[];
 extern const size_t verbs_n;
+
+/* Of verbs[], one after the other, as `holt help` shows them; the last has no heading. */
+extern const struct verb_group {
+	const char *heading;
+	size_t n;
+} verb_groups[];
 
 /* Prints the error and its remedy on stderr. Returns the error's exit status. */
 int cli_fail(const struct err *e);

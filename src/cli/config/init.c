@@ -49,7 +49,7 @@ static int init_write(size_t which, struct err *e)
 	autoclose int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 
 	if (fd < 0 && errno == EEXIST)
-		return err_set(e, ERR_CONFLICT, "there is a %s already, which stays as it is",
+		return err_set(e, ERR_NAME_TAKEN, "there is a %s already, which stays as it is",
 			       name);
 	if (fd < 0)
 		return err_sys(e, errno, "make %s", name);

@@ -32,7 +32,7 @@ static const struct option_row rows[] = {
 	SECRET_OPTION_ROWS(struct exec_options, secrets),
 	OPTION(struct exec_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
 	       .doc = "Working directory; by default the sandbox's."),
-	OPTION(struct exec_options, user, OPTION_CHOICE, "user", .letter = 'u', .arg = "user|root",
+	OPTION(struct exec_options, user, OPTION_CHOICE, "user", .letter = 'u', .arg = USER_WORDS,
 	       .doc = "User of the program; by default the sandbox's."),
 	OPTION(struct exec_options, timeout_ms, OPTION_SECONDS, "timeout", .arg = "TIME", .min = 1,
 	       .max = 86400000,
@@ -69,7 +69,7 @@ static int write_command(const struct verb_input *in, struct json_writer *w, str
 	}
 	hub_link_text(w, "working_dir", o->cwd);
 	if (o->user)
-		hub_link_text(w, "user", o->user == USER_ROOT ? "root" : "user");
+		hub_link_text(w, "user", user_word(o->user));
 	json_write_key(w, "timeout");
 	json_write_uint(w, o->timeout_ms ? (o->timeout_ms + 999) / 1000 : o->detach ? 0 : DAY_S);
 	return hub_link_secrets(w, &o->secrets, e) < 0 ? -1 : hub_link_env(w, &o->env, e);

@@ -333,6 +333,7 @@ const struct verb mcp_config_verb = {
 		"With --write all else in the file stays as it is, and it gets the mode 0600.\n"
 		"CLIENT is one of\n" FOREIGN_NAMES FOREIGN_WRITTEN ".",
 	.page = "holt-mcp-client",
+	.operand = foreign_client_name,
 	.options = &options,
 	.size = sizeof(struct config_options),
 	.min_operands = 1,

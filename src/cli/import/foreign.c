@@ -99,6 +99,11 @@ static const struct foreign_client clients[] = {
 	  .token = "${HOLT_TOKEN}" },
 };
 
+const char *foreign_client_name(size_t i)
+{
+	return i < ARRAY_LEN(clients) ? clients[i].name : NULL;
+}
+
 const struct foreign_client *foreign_client_find(const char *name, struct err *e)
 {
 	char known[160];

@@ -38,6 +38,7 @@ struct foreign_client {
 	"generic"
 #define FOREIGN_WRITTEN ", codex, zed, opencode"
 /* "vscode". NULL with ERR_INVALID. */
+const char *foreign_client_name(size_t i); /* NULL: there are no more */
 const struct foreign_client *foreign_client_find(const char *name, struct err *e) MUST_USE;
 /* The same; ERR_INVALID too where its file is not read. */
 const struct foreign_client *foreign_client_read(const char *name, struct err *e) MUST_USE;

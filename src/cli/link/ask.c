@@ -201,8 +201,12 @@ static int print_answer(const struct asking *a, const char *name, const struct j
 {
 	const struct ask *ask = a->ask;
 
-	if (ask->json)
-		return hub_link_print(root, e);
+	if (ask->json) {
+		if (safe_json_lines(stdout, root, 0, e) < 0)
+			return -1;
+		putchar('\n');
+		return 0;
+	}
 	if (ask->prints)
 		print_line(json_str(json_get(root, ask->prints)));
 	if (ask->show && ask->show(root, name, e) < 0)

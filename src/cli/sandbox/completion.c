@@ -72,12 +72,21 @@ static void offer_words(const struct verb *v, const char *start)
 
 static void offer_options(const struct verb *v, const char *start)
 {
-	for (size_t i = 0; i < v->options->n; i++)
-		offer(start, "--", str_of(v->options->rows[i].name));
+	for (size_t i = 0; i < v->options->n; i++) {
+		if (v->options->rows[i].kind != OPTION_ELSEWHERE)
+			offer(start, "--", str_of(v->options->rows[i].name));
+	}
+}
+
+static void offer_values(const char *(*value)(size_t i), const char *start)
+{
+	for (size_t i = 0; value && value(i); i++)
+		offer(start, "", str_of(value(i)));
 }
 
 static void offer_choices(const struct option_row *o, const char *start)
 {
+	offer_values(o->value, start);
 	for (const char *word = o->arg; o->kind == OPTION_CHOICE;) {
 		size_t n = strcspn(word, "|");
 
@@ -89,12 +98,14 @@ static void offer_choices(const struct option_row *o, const char *start)
 }
 
 /* What a verb's page and the word in its usage name, and where the hub lists that. */
+enum { TEMPLATES = 1 }; /* which of them */
 static const struct named {
 	const char *page, *word, *path;
 	const char *list; /* member with the list; NULL: the answer is one */
 	const char *name; /* member of each */
 } named[] = {
 	{ "holt-sandbox", "NAME", "/v1/sandboxes", NULL, "id" },
+	{ "holt-sandbox", "TEMPLATE", "/v1/templates", NULL, "id" },
 	{ "holt-approvals", "ID", "/v1/approvals", "approvals", "id" },
 	{ "holt-prompts", "ID", "/api/prompts", "prompts", "request_id" },
 };
@@ -157,10 +168,13 @@ static void complete(char **words, size_t n)
 	o = awaits_value(v, words[n - 2]);
 	if (o) {
 		offer_choices(o, last);
+		if (strcmp(o->name, "image") == 0 || strcmp(o->name, "template") == 0)
+			offer_named(&named[TEMPLATES], last);
 	} else if (last[0] == '-') {
 		offer_options(v, last);
 	} else {
 		offer_words(v, last);
+		offer_values(v->operand, last);
 		if (strcmp(v->name, "help") == 0)
 			offer_verbs(last);
 		for (size_t i = 0; i < ARRAY_LEN(named); i++) {

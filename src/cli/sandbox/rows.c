@@ -60,6 +60,8 @@ static const struct option_row down_rows[] = {
 	ASK_OPTION(flags[1], OPTION_FLAG, "discard", .member = "discard",
 		   .doc = "Make no last revision of a workspace: its changes since the one before "
 			  "are lost."),
+	ASK_OPTION(flags[2], OPTION_FLAG, "force", .letter = 'f',
+		   .doc = "Changes nothing: running sandboxes are always removed."),
 	HELP_ROW(struct ask_options),
 };
 static const struct option_table down_options = OPTION_TABLE(down_rows, .mixed = true);

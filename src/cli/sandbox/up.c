@@ -226,7 +226,7 @@ static int up_make(const struct verb_input *in, struct err *e)
 		hub_link_text(&w, "retention", retentions[o->retention - 1]);
 	write_limits(o, &w);
 	if (o->user)
-		hub_link_text(&w, "user", o->user == USER_ROOT ? "root" : "user");
+		hub_link_text(&w, "user", user_word(o->user));
 	hub_link_profiles(&w, &o->profiles);
 	if (o->network.n || o->no_network)
 		hub_link_network(&w, o->network.p, o->network.n);
@@ -251,6 +251,7 @@ static int up_make(const struct verb_input *in, struct err *e)
 	limits = json_get(json_root(doc), "limits");
 	if (o->memory && str_is(json_str(json_get(limits, "enforced_by")), "rlimit"))
 		fputs(MEMORY_NOTE, stderr);
+	cpus_check(o->cpu_milli);
 	if (o->output == OUTPUT_JSON)
 		return hub_link_print(json_root(doc), e);
 	safe_line(stdout, json_str(json_get(json_root(doc), "id")));

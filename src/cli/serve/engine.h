@@ -121,6 +121,7 @@ enum {
 /* The row of a struct S with a member tools: which tools are served over MCP. */
 #define TOOLS_ROW(S)                                                                               \
 	OPTION(S, tools, OPTION_TEXT, "tools", .arg = "LIST", .env = "HOLT_TOOLS",                 \
+	       .value = tools_set_name,                                                            \
 	       .doc = "Serve only these MCP tools: names and sets, such as sandbox_exec or "       \
 		      "sandbox.")
 

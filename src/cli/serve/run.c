@@ -43,8 +43,11 @@ struct run_options {
 	const char *cwd, *image, *config, *request;
 	uint64_t timeout_ms;
 	uint32_t user, no_network;
-	bool interactive, tty, debug, json, schema;
+	bool interactive, tty, debug, json, schema, remove;
 };
+
+static const char stays[] = "holt up makes a sandbox that stays, with a name (-n) and ports (-p), "
+			    "and holt exec -d runs something in it";
 
 static const struct option_row rows[] = {
 	OPTION(struct run_options, interactive, OPTION_FLAG, "interactive", .letter = 'i',
@@ -79,6 +82,11 @@ static const struct option_row rows[] = {
 		      "sandbox of the hub. May be repeated."),
 	OPTION(struct run_options, json, OPTION_FLAG, "json",
 	       .doc = "Print one JSON object with result, output and usage."),
+	OPTION(struct run_options, remove, OPTION_FLAG, "rm",
+	       .doc = "Changes nothing: the sandbox always ends with its command."),
+	OPTION_OTHER("name", 0, stays),
+	OPTION_OTHER("detach", 'd', stays),
+	OPTION_OTHER("publish", 'p', stays),
 	OPTION(struct run_options, request, OPTION_TEXT, "request", .arg = "FILE|-",
 	       .doc = "Send the hub this file, a request of the contract for agents, and print the "
 		      "answer. Other options are ignored."),
@@ -578,6 +586,7 @@ static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 	box_stats(r->box, &stats);
 	if (r->o->engine.memory && strcmp(stats.limits, "rlimit") == 0)
 		fputs(MEMORY_NOTE, stderr);
+	cpus_check(r->o->engine.cpu_milli);
 	r->sandbox = sandbox_ref(sb);
 	if ((r->grants.allow.n ? grant(r, &e) : start_command(r, &e)) < 0)
 		finish_error(r, &e);
@@ -728,7 +737,7 @@ static int ask_for(struct run *r, struct err *e)
 				   .pids = r->o->engine.pids,
 				   .cpu_milli = r->o->engine.cpu_milli,
 				   .open_files = r->o->engine.files,
-				   .root = r->o->user == USER_ROOT,
+				   .root = user_is_root(r->o->user),
 				   .debug = r->o->debug,
 				   .allow = text_of(r->o->engine.allow),
 				   .interactive = r->o->interactive,
@@ -743,7 +752,7 @@ static int start(struct run *r, struct err *e)
 	struct engine_closed own;
 	struct box_config config = { .allow = r->o->engine.allow,
 				     .find_template = image_cli_find,
-				     .root = r->o->user == USER_ROOT };
+				     .root = user_is_root(r->o->user) };
 	struct sandbox_spec spec = {
 		.template = str_of(r->o->image),
 		.limits = engine_limits(&r->o->engine),
@@ -755,7 +764,7 @@ static int start(struct run *r, struct err *e)
 	};
 
 	spec.limits.debug = r->o->debug;
-	spec.limits.root = r->o->user == USER_ROOT;
+	spec.limits.root = user_is_root(r->o->user);
 	engine_close_own(&own, r->o->config);
 	config.closed = own.paths;
 	config.n_closed = own.n;
@@ -830,7 +839,7 @@ static const char *const *hub_up(struct hub_words *w, const struct run_options *
 	if (o->no_network)
 		hub_word(w, "--network", "none");
 	if (o->user)
-		hub_word(w, "--user", o->user == USER_ROOT ? "root" : "user");
+		hub_word(w, "--user", user_word(o->user));
 	if (o->debug)
 		hub_word(w, "--debug", NULL);
 	if (o->image)

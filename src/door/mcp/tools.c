@@ -121,6 +121,11 @@ static const struct tool_set {
 	{ "gateway", ARRAY_LEN(tools) - OWN_TOOLS, OWN_TOOLS + 1 },
 };
 
+const char *tools_set_name(size_t i)
+{
+	return i < ARRAY_LEN(sets) ? sets[i].name : NULL;
+}
+
 /* Adds the tools of that name or set; false: there are none. */
 static bool tools_add_named(struct str name, struct mcp_choice *to)
 {

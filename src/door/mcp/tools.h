@@ -92,6 +92,9 @@ extern const size_t tools_n;
 /* Names of the tools that do an operation, and of their sets; gives how many, at most max. */
 size_t tools_of(const struct op *op, const char **names, size_t max);
 
+/* The name of a set of tools; NULL: there are no more. */
+const char *tools_set_name(size_t i);
+
 /* Those that a client has that asks for none: "sandbox", and with workspaces "coding". */
 struct mcp_choice tools_usual(bool workspaces);
 

@@ -36,5 +36,5 @@ unsigned near_distance(struct str a, struct str b)
 
 unsigned near_enough(struct str word)
 {
-	return word.n < 2 ? 0 : word.n < 4 ? 1 : word.n < 8 ? 2 : 3;
+	return word.n < 2 ? 0 : word.n < 5 ? 1 : word.n < 8 ? 2 : 3;
 }

@@ -46,16 +46,7 @@ struct engine_options {
 		       .doc = "Isolation features that may be missing, by the names that holt "    \
 			      "doctor prints.")
 
-static inline struct limits engine_limits(const struct engine_options *o)
-{
-	return (struct limits){
-		.memory = o->memory,
-		.disk = o->disk,
-		.pids = o->pids,
-		.cpu_milli = o->cpu_milli,
-		.files = o->files,
-	};
-}
+struct limits engine_limits(const struct engine_options *o);
 
 /* What of the host is Holt's own, and no sandbox's. */
 struct engine_closed {
@@ -67,21 +58,7 @@ struct engine_closed {
 };
 
 /* config: what --config said, or NULL. */
-static inline void engine_close_own(struct engine_closed *c, const char *config)
-{
-	struct err unknown;
-	bool must;
-
-	c->n = home_folders(c->folders);
-	for (size_t i = 0; i < c->n; i++)
-		c->paths[i] = c->folders[i];
-	if (home_config(config, c->config, &must, &unknown) < 0)
-		return;
-	if (c->config[0] == '/')
-		c->paths[c->n++] = c->config;
-	if (realpath(c->config, c->real))
-		c->paths[c->n++] = c->real;
-}
+void engine_close_own(struct engine_closed *c, const char *config);
 
 /* Of the verbs that have a hub. */
 struct hub_options {
@@ -96,7 +73,6 @@ struct hub_options {
 enum {
 	HUB_POOL_DEFAULT = 4,
 	HUB_POOL_MAX = 64,
-	HUB_NETWORKS_READY = 4,
 	HUB_SLEEP_DEFAULT_MS = 10000,
 	HUB_SLEEP_MAX_MS = 86400000,
 };
@@ -138,90 +114,20 @@ struct coding_rows {
 		       .doc = "Serve only MCP tools that change nothing, and workspaces "          \
 			      "read-only.")
 
-static inline struct coding *coding_of_options(const struct coding_rows *o, struct err *e)
-{
-	char snapshots[PATH_MAX];
-	struct err homeless;
-	bool at_home = home_where("coding", snapshots, &homeless) == 0;
-
-	return coding_new(&(struct coding_options){ .workspaces = o->workspaces.p,
-						    .n_workspaces = o->workspaces.n,
-						    .readonly = o->readonly,
-						    .snapshots = at_home ? snapshots : NULL },
-			  e);
-}
+struct coding *coding_of_options(const struct coding_rows *o, struct err *e);
 
 /* Those of the engine are zeros. */
 #define HUB_DEFAULTS                                                                               \
 	((struct hub_options){ .pool = HUB_POOL_DEFAULT, .sleep_after_ms = HUB_SLEEP_DEFAULT_MS })
 
 /* What hub_of_options() would refuse, whatever runs. */
-static inline int hub_options_check(const struct hub_options *o, struct err *e)
-{
-	struct limits limits = engine_limits(&o->engine);
-	struct volume_roots *roots = volume_roots_new(o->volumes.p, o->volumes.n, e);
-
-	if (!roots)
-		return -1;
-	volume_roots_free(roots);
-	return limits_complete(&limits, e);
-}
+int hub_options_check(const struct hub_options *o, struct err *e);
 
 /* The modules of a hub that has a gate. */
-static inline struct upstreams *upstreams_of_gate(struct gate *gate, struct hub *hub,
-						  struct config *config, struct err *e)
-{
-	const struct guard *g = gate_guard(gate);
-
-	return upstreams_new(&(struct upstreams_options){ .hub = hub,
-							  .config = config,
-							  .secrets = g->secrets,
-							  .rules = network_rules,
-							  .gave_secret = g->gave_secret,
-							  .data = g->data },
-			     e);
-}
+struct upstreams *upstreams_of_gate(struct gate *gate, struct hub *hub, struct config *config,
+				    struct err *e);
 
 /* g: of o->network, borrowed until the hub is closed. registry: see struct hub_config. warden_dir:
  * NULL, or where the sandboxes outlive a hub that is killed. */
-static inline struct hub *hub_of_options(uv_loop_t *loop, const struct hub_options *o,
-					 const struct grants *g, const char *registry,
-					 const char *warden_dir, struct err *e)
-{
-	char images[PATH_MAX], data[PATH_MAX], snapshots[PATH_MAX], workspaces[PATH_MAX],
-		shots[PATH_MAX];
-	struct engine_closed own;
-	struct err homeless;
-	/* Files without a name, for which any folder will do where there is no data folder yet. */
-	bool at_home = home_where(".", data, &homeless) == 0 && access(data, W_OK) == 0;
-	struct hub_config config = {
-		.box = { .pool = o->pool,
-			 .networks = HUB_NETWORKS_READY,
-			 .max_sandboxes = o->max_sandboxes,
-			 .sleep_after_ms = o->sleep_after_ms,
-			 .limits = engine_limits(&o->engine),
-			 .allow = o->engine.allow,
-			 .warden_dir = warden_dir },
-		.net = { .services = g->services,
-			 .n_services = g->n_services,
-			 .n_resolvers = g->n_resolvers },
-		.registry = registry,
-		.outputs = at_home ? data : P_tmpdir,
-		.snapshots = registry && home_where("snapshots", snapshots, &homeless) == 0
-				   ? snapshots
-				   : NULL,
-		.workspaces = registry && home_where("workspaces", workspaces, &homeless) == 0
-				    ? workspaces
-				    : NULL,
-		.shots = home_where("coding", shots, &homeless) == 0 ? shots : NULL,
-		.images = home_where("images", images, &homeless) < 0 ? NULL : images,
-		.volumes = o->volumes.p,
-		.n_volumes = o->volumes.n,
-	};
-
-	memcpy(config.net.resolvers, g->resolvers, sizeof(g->resolvers));
-	engine_close_own(&own, o->config);
-	config.box.closed = own.paths;
-	config.box.n_closed = own.n;
-	return hub_new(loop, &config, e);
-}
+struct hub *hub_of_options(uv_loop_t *loop, const struct hub_options *o, const struct grants *g,
+			   const char *registry, const char *warden_dir, struct err *e);

@@ -154,7 +154,10 @@ def test_holt_run(hub):
     done = hub.run('run', '--', *echo)  # the control: no modules
     assert done.returncode not in (0, 1), done
     hub.fails(125, 'no module', 'run', '--module', 'none', '--', 'true')
-    hub.fails(125, '--json', 'run', '--module', 'my-plain', '--json', '--', 'true')
+    assert hub.ok('run', '--module', 'my-plain', '-u', 'root', '--cpus', '0.5', '--', 'id',
+                  '-u') == b'0\n'
+    for option in (['--json'], ['--allow-missing', 'x'], ['--resolver', '127.0.0.1']):
+        hub.fails(125, option[0], 'run', '--module', 'my-plain', *option, '--', 'true')
     hub.fails(125, 'a program', 'run', '--module', 'my-plain')
     left = {s['id'] for s in hub.call('GET', '/v1/sandboxes')}
     assert not [name for name in left if name.startswith('run-')]

@@ -90,26 +90,51 @@ static void same_text(const char *a, const char *b)
 	assert_string_equal(a ? a : "(none)", b ? b : "(none)");
 }
 
+static void same_options(const struct sample *got, const struct sample *want)
+{
+	assert_int_equal(got->all, want->all);
+	assert_int_equal(got->binary, want->binary);
+	same_text(got->dir, want->dir);
+	assert_int_equal(got->env.n, want->env.n);
+	for (size_t k = 0; k < got->env.n; k++)
+		same_text(got->env.p[k], want->env.p[k]);
+	assert_int_equal(got->pids, want->pids);
+	assert_int_equal(got->cpus, want->cpus);
+	assert_int_equal(got->memory, want->memory);
+	assert_int_equal(got->time, want->time);
+	assert_int_equal(got->color, want->color);
+}
+
 static void test_taken(void **state)
 {
 	struct sample got;
 	struct err e;
 
 	for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
-		const struct sample *want = &taken[i].want;
-
 		assert_int_equal(parse(taken[i].words, &got, &e), taken[i].at);
-		assert_int_equal(got.all, want->all);
-		assert_int_equal(got.binary, want->binary);
-		same_text(got.dir, want->dir);
-		assert_int_equal(got.env.n, want->env.n);
-		for (size_t k = 0; k < got.env.n; k++)
-			same_text(got.env.p[k], want->env.p[k]);
-		assert_int_equal(got.pids, want->pids);
-		assert_int_equal(got.cpus, want->cpus);
-		assert_int_equal(got.memory, want->memory);
-		assert_int_equal(got.time, want->time);
-		assert_int_equal(got.color, want->color);
+		same_options(&got, &taken[i].want);
+	}
+}
+
+/* What was parsed, in words, is parsed to the same. */
+static void test_words(void **state)
+{
+	AUTO(arena_free) struct arena *a = arena_new(1 << 20);
+	struct sample got;
+	struct err e = ERR_INIT;
+
+	for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
+		const char *words[WORDS + 1] = { NULL };
+		size_t n = 0;
+
+		for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
+			for (size_t k = 0;
+			     (words[n] = option_word(&rows[r], &taken[i].want, k, a, &e)); k++)
+				n++;
+		}
+		assert_int_equal(e.code, 0);
+		assert_int_equal(parse(words, &got, &e), n + 1);
+		same_options(&got, &taken[i].want);
 	}
 }
 
@@ -251,9 +276,10 @@ static void test_help(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_taken),		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_mixed),		cmocka_unit_test(test_environment),
-		cmocka_unit_test(test_list_is_bounded), cmocka_unit_test(test_help),
+		cmocka_unit_test(test_taken),	    cmocka_unit_test(test_words),
+		cmocka_unit_test(test_refused),	    cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_environment), cmocka_unit_test(test_list_is_bounded),
+		cmocka_unit_test(test_help),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -374,6 +374,55 @@ int option_parse(const struct option_table *t, int argc, char **argv, void *ret,
 	return r < 0 ? -1 : at;
 }
 
+/* ---- back into words ------------------------------------------------------------------------- */
+
+struct str option_choice(const struct option_row *o, uint32_t number)
+{
+	const char *word = o->arg;
+
+	for (; number > 1; number--)
+		word += strcspn(word, "|") + 1;
+	return (struct str){ word, strcspn(word, "|") };
+}
+
+char *option_word(const struct option_row *o, const void *options, size_t k, struct arena *a,
+		  struct err *e)
+{
+	const void *at = (const char *)options + o->at;
+	const struct option_list *list = at;
+	const bool wide = o->kind == OPTION_SIZE || o->kind == OPTION_SECONDS;
+	const char *text = NULL;
+	unsigned long long n;
+
+	if (o->kind == OPTION_ELSEWHERE)
+		return NULL;
+	if (o->kind == OPTION_LIST || o->kind == OPTION_TEXT) {
+		if (o->kind == OPTION_LIST)
+			text = k < list->n ? list->p[k] : NULL;
+		else if (k == 0)
+			text = *(const char *const *)at;
+		return text ? arena_printf(a, e, "--%s=%s", o->name, text) : NULL;
+	}
+	n = wide		   ? *(const uint64_t *)at
+	  : o->kind == OPTION_FLAG ? *(const bool *)at
+				   : *(const uint32_t *)at;
+	if (k > 0 || n == 0)
+		return NULL;
+	switch (o->kind) {
+	case OPTION_FLAG:
+		return arena_printf(a, e, "--%s", o->name);
+	case OPTION_CHOICE:
+		return arena_printf(a, e, "--%s=%.*s", o->name,
+				    STR_ARG(option_choice(o, (uint32_t)n)));
+	case OPTION_SIZE:
+		return arena_printf(a, e, "--%s=%lluK", o->name, (n + 1023) / 1024);
+	case OPTION_COUNT:
+		return arena_printf(a, e, "--%s=%llu", o->name, n);
+	default:
+		return arena_printf(a, e, "--%s=%llu.%03llu", o->name, n / 1000, n % 1000);
+	}
+}
+
 /* ---- help ---------------------------------------------------------------------------------- */
 
 enum { HELP_INDENT = 28, HELP_WIDTH = 80 };

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/mem.h"
 
@@ -43,9 +44,11 @@ struct option_row {
 	size_t at; /* offset of the member */
 	/* For completion: names that a value may have; NULL behind the last. NULL: unknown. */
 	const char *(*value)(size_t i);
-	/* Of verbs that are one request (cli/link/ask.h): the member of the request, and of a flag
-	 * its value where it is set and where not; NULL: true, and no member. */
+	/* Of verbs that are one request (cli/link/ask.h): the member of the request, "limits.pids"
+	 * for one of an object; of a flag its value where it is set and where not, NULL for true
+	 * and no member; of a number what 1 of the member is, 0 for a second, a MiB or 1. */
 	const char *member, *on, *off;
+	uint64_t unit;
 };
 
 /* A row, with the kind that the member's type must have. */
@@ -79,6 +82,14 @@ struct option_table {
  * table is mixed, argv is sorted: options, operands, then "--" and what follows it. */
 int option_parse(const struct option_table *t, int argc, char **argv, void *ret,
 		 struct err *e) MUST_USE;
+
+/* The k-th word that says this value again, "--name=VALUE", on the arena. NULL with e->code 0:
+ * there are no more of a list, or the value is zero. */
+char *option_word(const struct option_row *o, const void *options, size_t k, struct arena *a,
+		  struct err *e) MUST_USE;
+
+/* The word of a choice, by its number from 1. */
+struct str option_choice(const struct option_row *o, uint32_t number);
 
 /* Prints the rows, aligned and wrapped. */
 void option_help(const struct option_table *t, FILE *out);

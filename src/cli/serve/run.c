@@ -783,118 +783,7 @@ static int start(struct run *r, struct err *e)
 	return 0;
 }
 
-/* ---- by a hub ------------------------------------------------------------------------------ */
-
-/* Words for another verb; texts are in the arena. */
-struct hub_words {
-	struct arena *arena;
-	const char *p[OPTION_LIST_MAX * 14 + EXEC_ARGS_MAX + 64];
-	size_t n;
-	struct err e;
-};
-
-static void hub_word(struct hub_words *w, const char *option, const char *value)
-{
-	w->p[w->n++] = option;
-	if (value)
-		w->p[w->n++] = value;
-}
-
-static void hub_list(struct hub_words *w, const char *option, const struct option_list *l)
-{
-	for (size_t i = 0; i < l->n; i++)
-		hub_word(w, option, l->p[i]);
-}
-
-/* 0: it was not said. */
-static void hub_number(struct hub_words *w, const char *option, double n)
-{
-	const char *text = n > 0 ? arena_printf(w->arena, &w->e, "%.3f", n) : NULL;
-
-	if (text)
-		hub_word(w, option, text);
-}
-
-static void hub_count(struct hub_words *w, const char *option, uint64_t n)
-{
-	const char *text = n ? arena_printf(w->arena, &w->e, "%llu", (unsigned long long)n) : NULL;
-
-	if (text)
-		hub_word(w, option, text);
-}
-
-static const char *const *hub_up(struct hub_words *w, const struct run_options *o)
-{
-	const struct engine_options *engine = &o->engine;
-	size_t at = w->n;
-
-	hub_list(w, "--module", &o->modules);
-	hub_list(w, "--volume", &o->mounts);
-	hub_list(w, "--allow", &o->network.allow);
-	hub_count(w, "--memory", (engine->memory + MIB - 1) / MIB);
-	hub_count(w, "--disk", (engine->disk + MIB - 1) / MIB);
-	hub_count(w, "--pids", engine->pids);
-	hub_count(w, "--open-files", engine->files);
-	hub_number(w, "--cpus", engine->cpu_milli / 1000.0);
-	if (o->no_network)
-		hub_word(w, "--network", "none");
-	if (o->user)
-		hub_word(w, "--user", user_word(o->user));
-	if (o->debug)
-		hub_word(w, "--debug", NULL);
-	if (o->image)
-		hub_word(w, o->image, NULL);
-	hub_word(w, NULL, NULL);
-	return w->p + at;
-}
-
-static const char *const *hub_exec(struct hub_words *w, const struct verb_input *in)
-{
-	const struct run_options *o = in->options;
-	size_t at = w->n;
-
-	hub_list(w, "--env", &o->env.words);
-	hub_list(w, "--env-file", &o->env.files);
-	hub_list(w, "--secret", &o->secrets.words);
-	hub_list(w, "--secret-file", &o->secrets.files);
-	hub_number(w, "--timeout", (double)o->timeout_ms / 1000);
-	if (o->cwd)
-		hub_word(w, "--workdir", o->cwd);
-	if (o->interactive)
-		hub_word(w, "--interactive", NULL);
-	if (o->tty)
-		hub_word(w, "--tty", NULL);
-	hub_word(w, NULL, NULL);
-	for (int i = 0; i < in->n_operands; i++)
-		hub_word(w, in->operands[i], NULL);
-	hub_word(w, NULL, NULL);
-	return w->p + at;
-}
-
-static int run_with_modules(const struct verb_input *in)
-{
-	const struct run_options *o = in->options;
-	AUTO(arena_free) struct arena *a = arena_new(1 << 20);
-	autofree struct hub_words *w = calloc(1, sizeof(*w));
-	struct run_in_hub r;
-	struct err e = ERR_INIT;
-
-	if (!a || !w)
-		err_set(&e, ERR_LIMIT, "out of memory");
-	else if (o->json || o->config || o->engine.allow || o->network.services.n ||
-		 o->network.resolvers.n)
-		err_set(&e, ERR_INVALID,
-			"--module: the hub runs it, which has options of its own in place of "
-			"--json, --config, --allow-missing, --service and --resolver");
-	else if (in->n_operands == 0)
-		err_set(&e, ERR_INVALID, "something is missing: a program to run");
-	if (e.code)
-		return cli_fail(&e);
-	w->arena = a;
-	r.up = hub_up(w, o);
-	r.exec = hub_exec(w, in);
-	return w->e.code ? cli_fail(&w->e) : run_in_hub(&r);
-}
+/* ---- the verb ------------------------------------------------------------------------------ */
 
 static int run(const struct verb_input *in)
 {
@@ -908,7 +797,7 @@ static int run(const struct verb_input *in)
 		return request_run(o->request,
 				   &(struct request_given){ &o->network, &o->secrets, o->config });
 	if (o->modules.n)
-		return run_with_modules(in);
+		return run_in_hub(in, o->image);
 	r = calloc(1, sizeof(*r));
 	if (!r || uv_loop_init(&r->loop) < 0) {
 		err_set(&e, ERR_LIMIT, "out of memory");

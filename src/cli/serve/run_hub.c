@@ -10,12 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/err.h"
 #include "base/id.h"
-#include "base/mem.h"
-#include "cli/common/verb.h"
 
-enum { WORDS_MAX = 1 << 14, EXIT_HOLT = 125 };
+enum { WORDS_MAX = 1 << 14, TEXTS_MAX = 8 << 20, EXIT_HOLT = 125 };
 
 struct words {
 	const char *p[WORDS_MAX];
@@ -34,16 +31,6 @@ static void words_add(struct words *w, const char *word)
 {
 	if (w->n < WORDS_MAX - 1)
 		w->p[w->n++] = word;
-}
-
-/* Until NULL; how many. */
-static size_t words_add_all(struct words *w, const char *const *all)
-{
-	size_t n = 0;
-
-	while (all[n])
-		words_add(w, all[n++]);
-	return n;
 }
 
 /* Its exit status; -1: it could not be started. What it prints is dropped if it is quiet. */
@@ -88,31 +75,86 @@ static void run_watch(void)
 	sigaction(SIGQUIT, &of_tty, NULL);
 }
 
-int run_in_hub(const struct run_in_hub *r)
+/* ---- the options --------------------------------------------------------------------------- */
+
+static bool verb_has(const struct verb *v, const char *option)
 {
-	static struct words up, exec, down;
+	for (size_t i = 0; i < v->options->n; i++) {
+		if (strcmp(v->options->rows[i].name, option) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* What both verbs have is the command's, but that it runs as root has to be so from the beginning.
+ * What says how a machine builds sandboxes is the hub's own. */
+static struct words *words_for(const char *option, struct words *up, struct words *exec,
+			       struct err *e)
+{
+	const struct verb *of_up = cli_find("up", e), *of_exec = cli_find("exec", e);
+
+	if (of_exec && strcmp(option, "user") != 0 && verb_has(of_exec, option))
+		return exec;
+	if (of_up && strcmp(option, "allow-missing") != 0 && verb_has(of_up, option))
+		return up;
+	err_set(e, ERR_INVALID,
+		"--module: the hub runs it, which has options of its own in place of --%s", option);
+	return NULL;
+}
+
+/* All but the template, which is an operand of holt up. */
+static int words_add_options(struct words *up, struct words *exec, const struct verb_input *in,
+			     struct arena *a, struct err *e)
+{
+	for (size_t i = 0; i < in->verb->options->n; i++) {
+		const struct option_row *o = &in->verb->options->rows[i];
+		const char *word;
+
+		if (strcmp(o->name, "template") == 0 || strcmp(o->name, "image") == 0 ||
+		    strcmp(o->name, "rm") == 0)
+			continue;
+		for (size_t k = 0; (word = option_word(o, in->options, k, a, e)); k++) {
+			struct words *to = words_for(o->name, up, exec, e);
+
+			if (!to)
+				return -1;
+			words_add(to, word);
+		}
+		if (e->code)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- the verbs ----------------------------------------------------------------------------- */
+
+int run_in_hub(const struct verb_input *in, const char *image)
+{
+	static struct words up = { { "holt", "up", "--name" }, 3 };
+	static struct words exec = { { "holt", "exec" }, 2 }, down = { { "holt", "down" }, 2 };
+	AUTO(arena_free) struct arena *a = arena_new(TEXTS_MAX);
 	char name[ID_MAX];
 	struct err e = ERR_INIT;
 	int status;
-	size_t n;
 
+	if (in->n_operands == 0)
+		err_set(&e, ERR_INVALID, "something is missing: a program to run");
+	else if (!a)
+		err_set(&e, ERR_LIMIT, "out of memory");
+	if (e.code)
+		return cli_fail(&e);
 	id_make(name, "run");
-	words_add(&up, "holt");
-	words_add(&up, "up");
-	words_add(&up, "--name");
 	words_add(&up, name);
 	/* where this is killed before it can remove it */
-	words_add(&up, "--idle");
-	words_add(&up, "10m");
-	words_add_all(&up, r->up);
-	words_add(&exec, "holt");
-	words_add(&exec, "exec");
-	n = words_add_all(&exec, r->exec);
+	words_add(&up, "--idle=10m");
+	if (words_add_options(&up, &exec, in, a, &e) < 0)
+		return cli_fail(&e);
+	if (image)
+		words_add(&up, image);
 	words_add(&exec, name);
 	words_add(&exec, "--");
-	words_add_all(&exec, r->exec + n + 1);
-	words_add(&down, "holt");
-	words_add(&down, "down");
+	for (int i = 0; i < in->n_operands; i++)
+		words_add(&exec, in->operands[i]);
 	words_add(&down, name);
 	status = words_run(&up, true, &e);
 	if (status != 0)

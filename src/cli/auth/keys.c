@@ -73,15 +73,13 @@ static int write_scopes(const struct verb_input *in, struct json_writer *w, stru
 	return 0;
 }
 
-static int create_run(const struct verb_input *in)
+static int create_check(const struct verb_input *in, struct err *e)
 {
 	const struct ask_options *o = in->options;
-	struct err e = ERR_INIT;
 
-	if (o->texts[0] && o->texts[1])
-		return hub_ask_run(in);
-	err_set(&e, ERR_INVALID, "a key needs --name and --scopes");
-	return cli_wrong_usage(in->verb, &e);
+	return o->texts[0] && o->texts[1]
+		     ? 0
+		     : err_set(e, ERR_INVALID, "a key needs --name and --scopes");
 }
 
 static const struct verb keys_create_verb = {
@@ -89,17 +87,9 @@ static const struct verb keys_create_verb = {
 	.usage = "--name NAME --scopes SCOPE[,SCOPE...] [--ttl TIME]",
 	.doc = "Make an API key, and print its token, only this once.",
 	.page = "holt-auth",
-	.options = &create_table,
-	.size = sizeof(struct ask_options),
-	.ask =
-		&(const struct ask){
-			.of = &keys,
-			.method = "POST",
-			.write = write_scopes,
-			.prints = "token",
-			.said = "nothing keeps this token, so it is shown this once",
-		},
-	.run = create_run,
+	ASK(create_table, .of = &keys, .method = "POST", .check = create_check,
+	    .write = write_scopes, .prints = "token",
+	    .said = "nothing keeps this token, so it is shown this once"),
 };
 
 static const struct verb keys_revoke_verb = {

@@ -1,18 +1,14 @@
 /* `holt web`: a link by which a browser logs in to the page of the hub. */
 #include <stdio.h>
 
-#include "cli/common/verb.h"
-#include "cli/link/link.h"
+#include "cli/link/ask.h"
 
-static int web_link(struct err *e)
+static const struct ask_noun links = { .path = "/session/links" };
+
+static int web_show(const struct json_val *v, const char *name, struct err *e)
 {
-	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
-	AUTO(json_free) struct json_doc *doc = NULL;
-	struct str url;
+	struct str url = json_str(json_get(v, "url"));
 
-	if (!l || hub_link_ask(l, "POST", "/session/links", STR_LIT("{}"), &doc, e) < 0)
-		return -1;
-	url = json_str(json_get(json_root(doc), "url"));
 	if (!url.n)
 		return err_set(
 			e, ERR_INVALID,
@@ -21,15 +17,7 @@ static int web_link(struct err *e)
 			"holt serve started has to be ended before (holt hub stop), and keeps "
 			"the files of its sandboxes");
 	printf("%.*s\n", STR_ARG(url));
-	fputs("holt: the link logs one browser in, once, within 10 minutes\n", stderr);
 	return 0;
-}
-
-static int web_run(const struct verb_input *in)
-{
-	struct err e = ERR_INIT;
-
-	return web_link(&e) < 0 ? hub_link_fail(&e) : 0;
 }
 
 const struct verb web_verb = {
@@ -39,7 +27,6 @@ const struct verb web_verb = {
 	.more = "The browser acts for whoever runs this. It is logged in for seven days, or until\n"
 		"it was not used for twelve hours. Needs a holt serve that listens on TCP.",
 	.page = "holt-auth",
-	.options = &verb_bare,
-	.size = sizeof(struct verb_options),
-	.run = web_run,
+	ASK(verb_bare, .of = &links, .method = "POST", .show = web_show,
+	    .said = "the link logs one browser in, once, within 10 minutes"),
 };

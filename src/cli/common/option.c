@@ -151,23 +151,30 @@ static int set_number(const struct option_row *o, const char *shown, const char 
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
+/* Its place among words, from 1; 0: it is none of them. */
+static uint32_t choice_find(const char *words, const char *text)
+{
+	for (uint32_t i = 1; words; i++) {
+		size_t n = strcspn(words, "|");
+
+		if (strlen(text) == n && strncmp(words, text, n) == 0)
+			return i;
+		words = words[n] ? words + n + 1 : NULL;
+	}
+	return 0;
+}
+
 static int set_choice(const struct option_row *o, const char *shown, const char *text, uint32_t *at,
 		      struct err *e)
 {
-	const char *word = o->arg;
+	uint32_t found = choice_find(o->arg, text);
 
-	for (uint32_t i = 1;; i++) {
-		size_t n = strcspn(word, "|");
-
-		if (strlen(text) == n && strncmp(word, text, n) == 0) {
-			*at = i;
-			return 0;
-		}
-		if (!word[n])
-			return err_set(e, ERR_INVALID, "%s takes %s, not '%.40s'", shown, o->arg,
-				       text);
-		word += n + 1;
-	}
+	if (!found)
+		found = choice_find(o->same, text);
+	if (!found)
+		return err_set(e, ERR_INVALID, "%s takes %s, not '%.40s'", shown, o->arg, text);
+	*at = found;
+	return 0;
 }
 
 /* ---- one option ---------------------------------------------------------------------------- */

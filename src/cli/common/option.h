@@ -38,6 +38,7 @@ struct option_row {
 	char letter; /* 0: none */
 	enum option_kind kind;
 	const char *arg; /* what the value is called in help; NULL for a flag */
+	const char *same; /* of a choice: other words for its words, in their order; NULL: none */
 	const char *doc; /* one line */
 	const char *env; /* an environment variable that is the default, or NULL */
 	uint64_t min, max; /* of the stored number; both 0: any */

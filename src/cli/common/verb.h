@@ -36,21 +36,12 @@ enum output_form { OUTPUT_DEFAULT, OUTPUT_TABLE, OUTPUT_JSON };
 	       .doc = "Output format: a table, or one JSON value.")
 
 /* Of verbs that make sandboxes: a member uint32_t user. */
-enum { USER_DEFAULT, USER_USER, USER_ROOT, USER_1000, USER_0 };
-#define USER_WORDS "user|root|1000|0"
-
-static inline bool user_is_root(uint32_t user)
-{
-	return user == USER_ROOT || user == USER_0;
-}
-
-static inline const char *user_word(uint32_t user)
-{
-	return user_is_root(user) ? "root" : "user";
-}
+enum { USER_DEFAULT, USER_USER, USER_ROOT };
 
 #define USER_ROW(S)                                                                                \
-	OPTION(S, user, OPTION_CHOICE, "user", .letter = 'u', .arg = USER_WORDS,                   \
+	OPTION(S, user, OPTION_CHOICE, "user", .letter = 'u', .arg = "user|root",                  \
+	       .same = "1000|0",                                                                   \
+	       .member = "user",                                                                   \
 	       .doc = "User of its programs: uid 1000, the default, or root in a user namespace.")
 
 /* Likewise a member uint32_t no_network: 1 where that is said. */

@@ -16,6 +16,13 @@ static const struct ask_noun talks = {
 	.alone = true,
 };
 
+static const struct ask_noun prompts = {
+	.noun = "prompt",
+	.missing = ERR_CONVERSATION_NOT_FOUND,
+	.letters = ASK_LETTERS,
+	.max = 128,
+};
+
 /* Asks about one; its not_found is that of a conversation. */
 static int talk_ask(struct hub_link *l, const char *method, const char *path, struct str body,
 		    struct json_doc **ret, struct err *e)
@@ -128,7 +135,7 @@ static const struct verb talks_unqueue_verb = {
 	.usage = "ID PROMPT_ID",
 	.doc = "Take a prompt out of the queue.",
 	.page = "holt-conversations",
-	ASK(verb_bare, .of = &talks, .method = "DELETE", .more = "/queue/%"),
+	ASK(verb_bare, .of = &talks, .method = "DELETE", .more = "/queue/%", .part = &prompts),
 	.min_operands = 2,
 	.max_operands = 2,
 };
@@ -138,7 +145,7 @@ static const struct verb talks_retry_verb = {
 	.usage = "ID PROMPT_ID",
 	.doc = "Send a prompt again that failed.",
 	.page = "holt-conversations",
-	ASK(verb_bare, .of = &talks, .method = "POST", .more = "/queue/%/retry"),
+	ASK(verb_bare, .of = &talks, .method = "POST", .more = "/queue/%/retry", .part = &prompts),
 	.min_operands = 2,
 	.max_operands = 2,
 };

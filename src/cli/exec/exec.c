@@ -6,7 +6,7 @@
 #include "cli/common/safe.h"
 #include "cli/common/secret.h"
 #include "cli/common/tty.h"
-#include "cli/common/verb.h"
+#include "cli/link/ask.h"
 
 enum { EXIT_HOLT = 125, DAY_S = 86400 };
 
@@ -31,8 +31,9 @@ static const struct option_row rows[] = {
 	ENV_ROWS(struct exec_options, env),
 	SECRET_OPTION_ROWS(struct exec_options, secrets),
 	OPTION(struct exec_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
-	       .doc = "Working directory; by default the sandbox's."),
-	OPTION(struct exec_options, user, OPTION_CHOICE, "user", .letter = 'u', .arg = USER_WORDS,
+	       .member = "working_dir", .doc = "Working directory; by default the sandbox's."),
+	OPTION(struct exec_options, user, OPTION_CHOICE, "user", .letter = 'u', .arg = "user|root",
+	       .same = "1000|0", .member = "user",
 	       .doc = "User of the program; by default the sandbox's."),
 	OPTION(struct exec_options, timeout_ms, OPTION_SECONDS, "timeout", .arg = "TIME", .min = 1,
 	       .max = 86400000,
@@ -40,7 +41,7 @@ static const struct option_row rows[] = {
 		      "with -d never."),
 	OPTION(struct exec_options, detach, OPTION_FLAG, "detach", .letter = 'd',
 	       .doc = "Run in the background, and print the id for holt logs and holt attach."),
-	OPTION(struct exec_options, id, OPTION_TEXT, "id", .arg = "ID",
+	OPTION(struct exec_options, id, OPTION_TEXT, "id", .arg = "ID", .member = "exec_id",
 	       .doc = "With -d: use this id instead of a generated one."),
 	HELP_ROW(struct exec_options),
 };
@@ -67,12 +68,11 @@ static int write_command(const struct verb_input *in, struct json_writer *w, str
 	} else if (o->detach) {
 		hub_link_text(w, "command", "exec \"$0\" -i"); /* the shell that runs this */
 	}
-	hub_link_text(w, "working_dir", o->cwd);
-	if (o->user)
-		hub_link_text(w, "user", user_word(o->user));
 	json_write_key(w, "timeout");
 	json_write_uint(w, o->timeout_ms ? (o->timeout_ms + 999) / 1000 : o->detach ? 0 : DAY_S);
-	return hub_link_secrets(w, &o->secrets, e) < 0 ? -1 : hub_link_env(w, &o->env, e);
+	if (hub_ask_members(in, w, e) < 0 || hub_link_secrets(w, &o->secrets, e) < 0)
+		return -1;
+	return hub_link_env(w, &o->env, e);
 }
 
 /* A terminal as large as ours. */
@@ -103,7 +103,6 @@ static int write_detached(const struct verb_input *in, struct json_writer *w, st
 	if (write_command(in, w, e) < 0)
 		return -1;
 	write_flag(w, "background", true);
-	hub_link_text(w, "exec_id", o->id);
 	if (o->tty)
 		write_tty(w);
 	else if (o->interactive)

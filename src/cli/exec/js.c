@@ -3,8 +3,7 @@
 
 #include "cli/common/file.h"
 #include "cli/common/safe.h"
-#include "cli/common/verb.h"
-#include "cli/link/link.h"
+#include "cli/link/ask.h"
 
 enum {
 	CODE_MAX = 512 << 10,
@@ -23,31 +22,24 @@ struct js_options {
 
 static const struct option_row rows[] = {
 	OPTION(struct js_options, timeout_ms, OPTION_SECONDS, "timeout", .letter = 't',
-	       .arg = "TIME", .min = 10, .max = 600000,
+	       .arg = "TIME", .min = 10, .max = 600000, .member = "wall_ms", .unit = 1,
 	       .doc = "Time limit; 30 s by default, 600 s at most."),
 	OPTION(struct js_options, cpu_ms, OPTION_SECONDS, "cpu-time", .arg = "TIME", .min = 10,
-	       .max = 60000, .doc = "Limit of CPU time; 5 s by default, 60 s at most."),
+	       .max = 60000, .member = "cpu_ms", .unit = 1,
+	       .doc = "Limit of CPU time; 5 s by default, 60 s at most."),
 	OPTION(struct js_options, heap_mb, OPTION_COUNT, "heap", .arg = "MIB", .min = 1, .max = 512,
-	       .doc = "Memory for values in MiB; 64 by default, 512 at most."),
+	       .member = "heap_mb", .doc = "Memory for values in MiB; 64 by default, 512 at most."),
 	PROFILE_ROW(struct js_options),
 	OPTION(struct js_options, save, OPTION_TEXT, "register", .arg = "NAME",
 	       .doc = "Do not run the code: store it as the module ha:NAME for later code."),
 	OPTION(struct js_options, description, OPTION_TEXT, "description", .arg = "TEXT",
-	       .doc = "With --register: description of the module."),
+	       .member = "description", .doc = "With --register: description of the module."),
 	OPTION(struct js_options, remove, OPTION_TEXT, "unregister", .arg = "NAME",
 	       .doc = "Delete the module ha:NAME. Takes no FILE."),
 	OUTPUT_ROW(struct js_options),
 	HELP_ROW(struct js_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
-
-static void js_number(struct json_writer *w, const char *name, uint64_t n)
-{
-	if (n == 0)
-		return;
-	json_write_key(w, name);
-	json_write_uint(w, n);
-}
 
 /* "/v1/javascript/modules/NAME" */
 static int js_module_path(char ret[PATH_MAX_MODULE], const char *name, struct err *e)
@@ -77,11 +69,8 @@ static int js_ask(const struct verb_input *in, struct json_doc **ret, struct err
 	json_write_object(&w);
 	json_write_key(&w, o->save ? "source" : "code");
 	json_write_str(&w, buf_str(&code));
-	hub_link_text(&w, "description", o->description);
-	hub_link_profiles(&w, &o->profiles);
-	js_number(&w, "wall_ms", o->timeout_ms);
-	js_number(&w, "cpu_ms", o->cpu_ms);
-	js_number(&w, "heap_mb", o->heap_mb);
+	if (hub_ask_members(in, &w, e) < 0)
+		return -1;
 	json_write_object_end(&w);
 	if (json_write_done(&w, e) < 0)
 		return -1;

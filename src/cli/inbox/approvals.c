@@ -1,13 +1,6 @@
 /* `holt approvals`: what waits for a person. Without a subcommand it lists that. */
 #include "cli/inbox/inbox.h"
 
-static struct str approval_text(const struct json_val *v)
-{
-	return json_str(json_get(v, "arguments"));
-}
-
-static const char *const line[] = { "id", "state", "principal", "action", NULL };
-
 static const struct ask_noun requests = {
 	.path = "/v1/approvals",
 	.noun = "request for approval",
@@ -15,14 +8,6 @@ static const struct ask_noun requests = {
 	.letters = ASK_LOWER "_",
 	.max = 64,
 	.alone = true,
-};
-
-static const struct inbox approvals = {
-	.of = &requests,
-	.list = "approvals",
-	.cursor = "rev",
-	.line = line,
-	.text = approval_text,
 };
 
 /* ---- approve and deny ---------------------------------------------------------------------- */
@@ -125,9 +110,11 @@ static const struct verb approvals_show_verb = {
 	.max_operands = 1,
 };
 
-static int watch_run(const struct verb_input *in)
+static int watch_show(const struct json_val *v, const char *name, struct err *e)
 {
-	return inbox_watch(&approvals, in);
+	static const char *const line[] = { "id", "state", "principal", "action", NULL };
+
+	return inbox_show(v, line, json_str(json_get(v, "arguments")));
 }
 
 static const struct verb approvals_watch_verb = {
@@ -135,9 +122,7 @@ static const struct verb approvals_watch_verb = {
 	.usage = "[OPTION...]",
 	.doc = "Show requests for approval, and each change of them.",
 	.page = "holt-approvals",
-	.options = &ask_output,
-	.size = sizeof(struct ask_options),
-	.run = watch_run,
+	INBOX_WATCH(.of = &requests, .list = "approvals", .next = "rev", .show = watch_show),
 };
 
 static const struct verb *const words[] = { &approvals_ls_verb,	     &approvals_show_verb,

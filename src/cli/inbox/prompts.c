@@ -8,8 +8,6 @@ static struct str prompt_text(const struct json_val *v)
 	return question.n ? question : json_str(json_get(v, "title"));
 }
 
-static const char *const line[] = { "request_id", "state", "kind", "principal", NULL };
-
 static const struct ask_noun questions = {
 	.path = "/api/prompts",
 	.noun = "question",
@@ -17,14 +15,6 @@ static const struct ask_noun questions = {
 	.letters = ASK_LOWER "_",
 	.max = 64,
 	.alone = true,
-};
-
-static const struct inbox prompts = {
-	.of = &questions,
-	.list = "prompts",
-	.cursor = "cursor",
-	.line = line,
-	.text = prompt_text,
 };
 
 /* ---- answer -------------------------------------------------------------------------------- */
@@ -141,9 +131,11 @@ static const struct verb prompts_cancel_verb = {
 	.max_operands = ASK_NAMES_MAX,
 };
 
-static int watch_run(const struct verb_input *in)
+static int watch_show(const struct json_val *v, const char *name, struct err *e)
 {
-	return inbox_watch(&prompts, in);
+	static const char *const line[] = { "request_id", "state", "kind", "principal", NULL };
+
+	return inbox_show(v, line, prompt_text(v));
 }
 
 static const struct verb prompts_watch_verb = {
@@ -151,9 +143,7 @@ static const struct verb prompts_watch_verb = {
 	.usage = "[OPTION...]",
 	.doc = "Show questions, and each change of them.",
 	.page = "holt-prompts",
-	.options = &ask_output,
-	.size = sizeof(struct ask_options),
-	.run = watch_run,
+	INBOX_WATCH(.of = &questions, .list = "prompts", .next = "cursor", .show = watch_show),
 };
 
 static const struct verb *const words[] = { &prompts_ls_verb,	  &prompts_show_verb,

@@ -1,11 +1,13 @@
 #include "cli/link/ask.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/common/safe.h"
 
-enum { PATH_SIZE = 16 << 10, WORDS_MAX = 256 };
+enum { PATH_SIZE = 16 << 10, WORDS_MAX = 256, MEMBER_MAX = 32 };
 
 const struct ask_noun ask_sandbox = {
 	.path = "/v1/sandboxes",
@@ -18,14 +20,22 @@ const struct ask_noun ask_sandbox = {
 static const struct option_row output_rows[] = { ASK_END };
 const struct option_table ask_output = OPTION_TABLE(output_rows, .mixed = true);
 
-int hub_ask_path(const struct ask_noun *of, char *ret, size_t size, const char *name,
-		 const char *more, struct err *e)
+static int ask_check_name(const struct ask_noun *of, const char *name, struct err *e)
 {
 	size_t n = strlen(name);
 
 	if (n == 0 || n > of->max || strspn(name, of->letters) != n ||
-	    (of->not_first && strchr(of->not_first, name[0])) ||
-	    snprintf(ret, size, "%s/%s%s", of->path, name, more) >= (int)size)
+	    (of->not_first && strchr(of->not_first, name[0])))
+		return err_set(e, of->missing, "no %s can be called \"%.80s\"", of->noun, name);
+	return 0;
+}
+
+int hub_ask_path(const struct ask_noun *of, char *ret, size_t size, const char *name,
+		 const char *more, struct err *e)
+{
+	if (ask_check_name(of, name, e) < 0)
+		return -1;
+	if (snprintf(ret, size, "%s/%s%s", of->path, name, more) >= (int)size)
 		return err_set(e, of->missing, "no %s can be called \"%.80s\"", of->noun, name);
 	return 0;
 }
@@ -38,31 +48,56 @@ struct asking {
 	struct hub_link *link; /* opened when there is something to ask */
 	char path[PATH_SIZE];
 	struct buf body; /* empty: what goes along is in the path */
-	struct json_writer w;
-	bool query;
+	struct json_writer *w; /* NULL: as parameters */
+	struct str object; /* that is open: of "limits.pids" */
+	bool stream;
 };
+
+/* Opens and closes the object that the member is of; "": of none. Returns its own name. */
+static const char *open_object(struct asking *a, const char *member)
+{
+	const char *dot = strchr(member, '.');
+	struct str of = { member, dot ? (size_t)(dot - member) : 0 };
+
+	if (a->object.n && !str_eq(a->object, of))
+		json_write_object_end(a->w);
+	if (of.n && !str_eq(a->object, of)) {
+		json_write_key_str(a->w, of);
+		json_write_object(a->w);
+	}
+	a->object = of;
+	return dot ? dot + 1 : member;
+}
 
 /* NULL: none. raw: JSON, as it stands. */
 static int put(struct asking *a, const char *member, const char *text, bool raw, struct err *e)
 {
 	if (!text)
 		return 0;
-	if (a->query)
+	if (!a->w)
 		return hub_link_query(a->path, sizeof(a->path), member, text, e);
-	json_write_key(&a->w, member);
+	json_write_key(a->w, open_object(a, member));
 	if (raw)
-		json_write_raw(&a->w, str_of(text));
+		json_write_raw(a->w, str_of(text));
 	else
-		json_write_text(&a->w, text);
+		json_write_text(a->w, text);
 	return 0;
 }
 
-static int put_number(struct asking *a, const char *member, uint64_t v, struct err *e)
+/* 0: none. */
+static int put_number(struct asking *a, const struct option_row *o, uint64_t v, struct err *e)
 {
-	char text[24];
+	const uint64_t unit = o->unit			? o->unit
+			    : o->kind == OPTION_SECONDS ? 1000
+			    : o->kind == OPTION_SIZE	? 1 << 20
+							: 1;
+	char text[32];
 
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
-	return put(a, member, v ? text : NULL, true, e);
+	if (o->kind == OPTION_MILLI)
+		snprintf(text, sizeof(text), "%" PRIu64 ".%03" PRIu64, v / 1000, v % 1000);
+	else
+		snprintf(text, sizeof(text), "%" PRIu64, (v + unit - 1) / unit);
+	return put(a, o->member, v ? text : NULL, true, e);
 }
 
 static int put_flag(struct asking *a, const struct option_row *o, bool on, struct err *e)
@@ -71,6 +106,28 @@ static int put_flag(struct asking *a, const struct option_row *o, bool on, struc
 
 	return put(a, o->member, value,
 		   value && (!strcmp(value, "true") || !strcmp(value, "false")), e);
+}
+
+static int put_choice(struct asking *a, const struct option_row *o, uint32_t number, struct err *e)
+{
+	char text[MEMBER_MAX];
+
+	if (!number)
+		return 0;
+	snprintf(text, sizeof(text), "%.*s", STR_CUT(option_choice(o, number), MEMBER_MAX));
+	return put(a, o->member, text, false, e);
+}
+
+/* An array, where there is any. */
+static void put_list(struct asking *a, const struct option_row *o, const struct option_list *l)
+{
+	if (!l->n)
+		return;
+	json_write_key(a->w, open_object(a, o->member));
+	json_write_array(a->w);
+	for (size_t i = 0; i < l->n; i++)
+		json_write_text(a->w, l->p[i]);
+	json_write_array_end(a->w);
 }
 
 static int put_option(struct asking *a, const struct option_row *o, struct err *e)
@@ -82,62 +139,102 @@ static int put_option(struct asking *a, const struct option_row *o, struct err *
 		return put_flag(a, o, *(const bool *)at, e);
 	case OPTION_TEXT:
 		return put(a, o->member, *(const char *const *)at, false, e);
+	case OPTION_LIST:
+		put_list(a, o, (const struct option_list *)at);
+		return 0;
+	case OPTION_CHOICE:
+		return put_choice(a, o, *(const uint32_t *)at, e);
 	case OPTION_SECONDS:
-		return put_number(a, o->member, (*(const uint64_t *)at + 999) / 1000, e);
+	case OPTION_SIZE:
+		return put_number(a, o, *(const uint64_t *)at, e);
 	default:
-		return put_number(a, o->member, *(const uint32_t *)at, e);
+		return put_number(a, o, *(const uint32_t *)at, e);
 	}
 }
 
-/* Where `more` has a '%', the second operand is part of the path. */
-static int write_path(struct asking *a, const char *name, const char *more, struct err *e)
+static int put_options(struct asking *a, struct err *e)
 {
-	const char *at = strchr(more, '%'), *part = at ? a->in->operands[1] : "";
-	char whole[256];
+	const struct option_table *t = a->in->verb->options;
 
-	if (strspn(part, ASK_LETTERS) != strlen(part) || strlen(part) > 128)
-		return err_set(e, a->ask->of->missing, "nothing there can be called \"%.80s\"",
-			       part);
-	snprintf(whole, sizeof(whole), "%.*s%s%s", at ? (int)(at - more) : (int)strlen(more), more,
-		 part, at ? at + 1 : "");
-	return hub_ask_path(a->ask->of, a->path, sizeof(a->path), name, whole, e);
-}
-
-/* name: in place of the first operand. */
-static int write_request(struct asking *a, const char *name, struct err *e)
-{
-	const struct verb_input *in = a->in;
-	const struct option_table *t = in->verb->options;
-	const struct ask *ask = a->ask;
-	const char *more = ask->more ? ask->more : "";
-
-	a->query = !ask->method || strcmp(ask->method, "DELETE") == 0;
-	a->w = json_writer(&a->body);
-	a->body.n = 0;
-	if (name && !ask->operands[0]) {
-		if (write_path(a, name, more, e) < 0)
-			return -1;
-	} else {
-		snprintf(a->path, sizeof(a->path), "%s%s", ask->of->path, more);
-	}
-	if (!a->query)
-		json_write_object(&a->w);
-	for (int i = 0; i < (ask->each || ask->joined ? 1 : in->n_operands); i++) {
-		const char *member = ask->operands[i];
-
-		if (member && put(a, member, i ? in->operands[i] : name, false, e) < 0)
-			return -1;
-	}
 	for (size_t i = 0; i < t->n; i++) {
 		if (t->rows[i].member && put_option(a, &t->rows[i], e) < 0)
 			return -1;
 	}
-	if (a->query)
-		return 0;
-	if (ask->write && ask->write(in, &a->w, e) < 0)
+	if (a->w)
+		open_object(a, "");
+	return 0;
+}
+
+int hub_ask_members(const struct verb_input *in, struct json_writer *w, struct err *e)
+{
+	return put_options(&(struct asking){ .in = in, .w = w }, e);
+}
+
+/* name: in place of the first operand; else NULL where that is not there. */
+static int put_operand(struct asking *a, int i, const char *name, struct err *e)
+{
+	const struct verb_input *in = a->in;
+	const char *member = a->ask->operands[i], *more = member + strcspn(member, "=.");
+	const char *text = i == 0	      ? name
+			 : i < in->n_operands ? in->operands[i]
+			 : *more == '='	      ? more + 1
+					      : NULL;
+	autobuf struct buf words = BUF_INIT(WORDS_MAX);
+	char own[MEMBER_MAX];
+
+	snprintf(own, sizeof(own), "%.*s", (int)(more - member), member);
+	if (*more != '.')
+		return put(a, own, text, false, e);
+	for (int k = i; k < in->n_operands; k++) {
+		if (buf_addf(&words, e, "%s%s", k > i ? " " : "", in->operands[k]) < 0)
+			return err_wrap(e, "the words");
+	}
+	return put(a, own, words.p, false, e);
+}
+
+/* Where `more` has a '%', the second operand is part of the path. */
+static int write_path(struct asking *a, const char *name, struct err *e)
+{
+	const struct ask *ask = a->ask;
+	const struct ask_options *o = a->in->options;
+	const char *more = ask->follow && o->flags[0] ? ask->follow : ask->more ? ask->more : "";
+	const char *at = strchr(more, '%'), *part = at ? a->in->operands[1] : "";
+	char whole[256];
+
+	a->stream = ask->stream || more == ask->follow;
+	if (at && ask_check_name(ask->part, part, e) < 0)
 		return -1;
-	json_write_object_end(&a->w);
-	return json_write_done(&a->w, e);
+	snprintf(whole, sizeof(whole), "%.*s%s%s", at ? (int)(at - more) : (int)strlen(more), more,
+		 part, at ? at + 1 : "");
+	if (name && !ask->operands[0])
+		return hub_ask_path(ask->of, a->path, sizeof(a->path), name, whole, e);
+	snprintf(a->path, sizeof(a->path), "%s%s", ask->of->path, whole);
+	return 0;
+}
+
+static int write_request(struct asking *a, const char *name, struct err *e)
+{
+	const struct ask *ask = a->ask;
+	struct json_writer w = json_writer(&a->body);
+
+	a->w = !ask->method || strcmp(ask->method, "DELETE") == 0 ? NULL : &w;
+	a->body.n = 0;
+	if (write_path(a, name, e) < 0)
+		return -1;
+	if (a->w)
+		json_write_object(a->w);
+	for (int i = 0; i < (ask->each ? 1 : ASK_OPERANDS); i++) {
+		if (ask->operands[i] && put_operand(a, i, name, e) < 0)
+			return -1;
+	}
+	if (put_options(a, e) < 0)
+		return -1;
+	if (!a->w)
+		return ask->query ? ask->query(a->in, a->path, sizeof(a->path), e) : 0;
+	if (ask->write && ask->write(a->in, &w, e) < 0)
+		return -1;
+	json_write_object_end(&w);
+	return json_write_done(&w, e);
 }
 
 static int ask_once(struct asking *a, struct json_doc **ret, struct err *e)
@@ -146,8 +243,8 @@ static int ask_once(struct asking *a, struct json_doc **ret, struct err *e)
 
 	if (!a->link && !(a->link = hub_link_open(e)))
 		return -1;
-	if (hub_link_ask(a->link, ask->method ? ask->method : "GET", a->path,
-			 a->query ? STR_NONE : buf_str(&a->body), ret, e) == 0)
+	if (hub_link_ask(a->link, ask->method ? ask->method : "GET", a->path, buf_str(&a->body),
+			 ret, e) == 0)
 		return 0;
 	if (e->code == ERR_SANDBOX_NOT_FOUND && ask->of->alone) /* the link knows no other one */
 		e->code = ask->of->missing;
@@ -179,29 +276,12 @@ static void print_line(struct str text)
 	putchar('\n');
 }
 
-static const struct json_val *rows_of(const struct ask *ask, const struct json_val *root)
-{
-	return *ask->list ? json_get(root, ask->list) : root;
-}
-
-static int print_row(const struct ask *ask, const struct json_val *row, struct table *t,
-		     struct err *e)
-{
-	if (ask->show)
-		return ask->show(row, NULL, e);
-	if (!t)
-		print_line(json_str(json_get(row, ask->prints)));
-	for (size_t i = 0; t && i < ask->n_columns; i++)
-		put_cell(t, &ask->columns[i], row);
-	return 0;
-}
-
 static int print_answer(const struct asking *a, const char *name, const struct json_val *root,
 			struct err *e)
 {
 	const struct ask *ask = a->ask;
 
-	if (ask->json) {
+	if (ask->json || ((const struct ask_options *)a->in->options)->output == OUTPUT_JSON) {
 		if (safe_json_lines(stdout, root, 0, e) < 0)
 			return -1;
 		putchar('\n');
@@ -219,94 +299,157 @@ static int print_answer(const struct asking *a, const char *name, const struct j
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-/* The next page begins where this one ended. */
+struct listing {
+	const struct ask *ask;
+	struct table *t; /* NULL: none */
+	struct json_writer *json; /* an array; NULL: not as JSON, or in lines */
+	size_t n, max; /* max 0: any */
+	bool as_json;
+};
+
+static int take_row(void *arg, const struct json_val *row, struct err *e)
+{
+	struct listing *l = arg;
+	const struct ask *ask = l->ask;
+
+	l->n++;
+	if (l->json)
+		json_write_val(l->json, row);
+	else if (l->as_json)
+		return hub_link_print(row, e);
+	else if (ask->show)
+		return ask->show(row, NULL, e);
+	else if (!l->t)
+		print_line(json_str(json_get(row, ask->prints)));
+	for (size_t i = 0; l->t && !l->as_json && i < ask->n_columns; i++)
+		put_cell(l->t, &ask->columns[i], row);
+	return 0;
+}
+
+/* A row as it comes. */
+static int take_line(void *arg, const struct json_val *row, struct err *e)
+{
+	if (take_row(arg, row, e) < 0)
+		return -1;
+	return fflush(stdout) == 0 ? 0 : err_sys(e, errno, "standard output");
+}
+
+/* The next page begins where this one ended. path_n: of the path without that. */
 static bool turn_page(struct asking *a, size_t path_n, const struct json_val *root)
 {
-	struct str cursor = json_str(json_get(root, "next_cursor"));
+	const struct json_val *v = a->ask->next ? json_get(root, a->ask->next) : NULL;
+	struct str cursor = json_str(v);
+	char number[24];
+	uint64_t n;
 
-	a->path[path_n] = '\0';
-	if (!a->ask->pages || !cursor.p)
+	if (json_uint64(v, &n))
+		cursor = (struct str){ number,
+				       (size_t)snprintf(number, sizeof(number), "%" PRIu64, n) };
+	if (!cursor.p)
 		return false;
-	snprintf(a->path + path_n, sizeof(a->path) - path_n, "%ccursor=%.*s",
-		 strchr(a->path, '?') ? '&' : '?', STR_CUT(cursor, 64));
+	a->path[path_n] = '\0';
+	snprintf(a->path + path_n, sizeof(a->path) - path_n, "%c%s=%.*s",
+		 strchr(a->path, '?') ? '&' : '?', a->ask->after, STR_CUT(cursor, 64));
 	return true;
 }
 
-static int ask_rows(struct asking *a, bool json, struct err *e)
+static int ask_pages(struct asking *a, struct listing *l, struct err *e)
 {
 	const struct ask *ask = a->ask;
+	char after[MEMBER_MAX] = "";
+	const char *at = NULL;
+	bool more, cut;
+	size_t path_n;
+
+	if (ask->next) /* where the first page begins */
+		at = (snprintf(after, sizeof(after), "%s=", ask->after), strstr(a->path, after));
+	path_n = at ? (size_t)(at - a->path) - 1 : strlen(a->path);
+	do {
+		AUTO(json_free) struct json_doc *doc = NULL;
+		struct json_iter it;
+		size_t had = l->n;
+
+		if (ask_once(a, &doc, e) < 0)
+			return -1;
+		if (l->as_json && ask->whole)
+			return hub_link_print(json_root(doc), e);
+		it = json_iter(*ask->list ? json_get(json_root(doc), ask->list) : json_root(doc));
+		while ((!l->max || l->n < l->max) && json_next(&it)) {
+			if (take_row(l, it.val, e) < 0)
+				return -1;
+		}
+		if (ask->endless && fflush(stdout) != 0)
+			return err_set(e, ERR_IO, "standard output is closed");
+		cut = json_bool(json_get(json_root(doc), "truncated"));
+		more = (ask->endless || l->n > had) && turn_page(a, path_n, json_root(doc));
+	} while (more && (!l->max || l->n < l->max));
+	if (cut && !l->as_json)
+		fprintf(stderr, "holt: there are more %s than these\n", ask->list);
+	return 0;
+}
+
+static int ask_rows(struct asking *a, struct err *e)
+{
+	const struct ask *ask = a->ask;
+	const struct ask_options *o = a->in->options;
 	const char *headings[TABLE_COLUMNS_MAX] = { 0 };
 	autobuf struct buf text = BUF_INIT(HUB_ANSWER_MAX);
 	struct json_writer w = json_writer(&text);
 	AUTO(table_free) struct table *t = NULL;
-	const uint32_t max = ask->first ? ((const struct ask_options *)a->in->options)->counts[0]
-					: 0;
-	size_t path_n = strlen(a->path), n = 0;
-	bool more, cut;
+	struct listing l = { .ask = ask,
+			     .max = ask->first ? o->counts[0] : 0,
+			     .as_json = o->output == OUTPUT_JSON };
 
 	for (size_t i = 0; i < ask->n_columns; i++)
 		headings[i] = ask->columns[i].heading;
-	if (ask->n_columns && !(t = table_new(headings, ask->n_columns, e)))
+	if (ask->n_columns && !(ask->prints && o->flags[0]) &&
+	    !(l.t = t = table_new(headings, ask->n_columns, e)))
 		return -1;
+	if (a->stream)
+		return a->link || (a->link = hub_link_open(e))
+			     ? hub_link_follow(a->link, a->path, take_line, &l, e)
+			     : -1;
+	l.json = l.as_json && !ask->lines && !ask->whole ? &w : NULL;
 	json_write_array(&w);
-	do {
-		AUTO(json_free) struct json_doc *doc = NULL;
-		struct json_iter it;
-
-		if (ask_once(a, &doc, e) < 0)
-			return -1;
-		if (json && ask->whole)
-			return hub_link_print(json_root(doc), e);
-		it = json_iter(rows_of(ask, json_root(doc)));
-		while ((!max || n < max) && json_next(&it)) {
-			n++;
-			if (json)
-				json_write_val(&w, it.val);
-			else if (print_row(ask, it.val, t, e) < 0)
-				return -1;
-		}
-		cut = json_bool(json_get(json_root(doc), "truncated"));
-		more = turn_page(a, path_n, json_root(doc));
-	} while (more && (!max || n < max));
-	json_write_array_end(&w);
-	if (json && json_write_done(&w, e) < 0)
+	if (ask_pages(a, &l, e) < 0)
 		return -1;
-	if (json) {
+	json_write_array_end(&w);
+	if (l.json) {
+		if (json_write_done(&w, e) < 0)
+			return -1;
 		safe_json_text(stdout, buf_str(&text));
 		putchar('\n');
-		return 0;
-	}
-	if (t)
+	} else if (t && !l.as_json) {
 		table_print(t);
-	if (cut)
-		fprintf(stderr, "holt: there are more %s than these\n", ask->list);
+	}
 	return 0;
 }
 
 /* ---- the verbs ----------------------------------------------------------------------------- */
 
+/* Its exit status; -1 with *e. */
 static int ask_about(struct asking *a, const char *name, struct err *e)
 {
-	const struct ask_options *o = a->in->options;
 	AUTO(json_free) struct json_doc *doc = NULL;
 
 	if (write_request(a, name, e) < 0)
 		return -1;
 	if (a->ask->list)
-		return ask_rows(a, o->output == OUTPUT_JSON, e);
-	if (ask_once(a, &doc, e) < 0)
+		return ask_rows(a, e);
+	if (ask_once(a, &doc, e) < 0 || print_answer(a, name, json_root(doc), e) < 0)
 		return -1;
-	return o->output == OUTPUT_JSON ? hub_link_print(json_root(doc), e)
-					: print_answer(a, name, json_root(doc), e);
+	return a->ask->status ? a->ask->status(a->in, json_root(doc)) : 0;
 }
 
 /* The exit status is that of the first failure. */
 static int try_one(struct asking *a, const char *name, int status)
 {
 	struct err e = ERR_INIT;
-	int failed = ask_about(a, name, &e) < 0 ? hub_link_fail(&e) : 0;
+	int now = ask_about(a, name, &e);
 
-	return status ? status : failed;
+	if (now < 0)
+		now = hub_link_fail(&e);
+	return status ? status : now;
 }
 
 static int try_all(struct asking *a)
@@ -335,17 +478,11 @@ int hub_ask_run(const struct verb_input *in)
 	const struct ask *ask = in->verb->ask;
 	const struct ask_options *o = in->options;
 	struct asking a = { .ask = ask, .in = in, .body = BUF_INIT(HUB_BODY_MAX) };
-	autobuf struct buf words = BUF_INIT(WORDS_MAX);
 	struct err e = ERR_INIT;
 	int status = 0;
 
-	for (int i = 0; ask->joined && i < in->n_operands; i++) {
-		if (buf_addf(&words, &e, "%s%s", i ? " " : "", in->operands[i]) < 0) {
-			err_wrap(&e, "the words");
-			return hub_link_fail(&e);
-		}
-	}
-
+	if (ask->check && ask->check(in, &e) < 0)
+		return e.code == ERR_INVALID ? cli_wrong_usage(in->verb, &e) : hub_link_fail(&e);
 	if (ask->all && o->flags[0] == (in->n_operands > 0)) {
 		err_set(&e, ERR_INVALID, "say names, or --all");
 		return cli_wrong_usage(in->verb, &e);
@@ -353,11 +490,7 @@ int hub_ask_run(const struct verb_input *in)
 	if (ask->all && o->flags[0])
 		status = try_all(&a);
 	else if (!ask->each)
-		status = try_one(&a,
-				 words.p	  ? words.p
-				 : in->n_operands ? in->operands[0]
-						  : NULL,
-				 0);
+		status = try_one(&a, in->n_operands ? in->operands[0] : NULL, 0);
 	for (int i = 0; ask->each && i < in->n_operands; i++)
 		status = try_one(&a, in->operands[i], status);
 	buf_fini(&a.body);

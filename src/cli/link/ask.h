@@ -29,7 +29,7 @@ struct ask_options {
 	const char *texts[4];
 	uint32_t counts[1];
 	uint64_t times[1];
-	struct option_list lists[1];
+	struct option_list lists[2];
 };
 /* A row: ASK_OPTION(texts[0], OPTION_TEXT, "name", .member = "name", ...) */
 #define ASK_OPTION(at, kind, name, ...) OPTION(struct ask_options, at, kind, name, __VA_ARGS__)
@@ -54,23 +54,36 @@ struct ask {
 	const struct ask_noun *of;
 	const char *method; /* NULL: GET */
 	const char *more; /* of the path, after the name; '%' stands for the second operand */
-	const char *operands[ASK_OPERANDS]; /* members; NULL of the first: the name in the path */
+	const struct ask_noun *part; /* which this names */
+	/* Members; NULL of the first: the name in the path. "path=." is so without an operand;
+	 * "query..." is it and all that follow, as one text. */
+	const char *operands[ASK_OPERANDS];
+	/* Before anything is asked; ERR_INVALID is wrong usage. */
+	int (*check)(const struct verb_input *in, struct err *e);
 	int (*write)(const struct verb_input *in, struct json_writer *w, struct err *e); /* more */
+	int (*query)(const struct verb_input *in, char *path, size_t size, struct err *e);
 	bool each; /* asks for each operand, all the same; goes on after failures */
 	bool all; /* of sandboxes: flags[0] is "all of them" in place of operands */
-	bool joined; /* the operands are one text */
-	bool pages; /* asks again while there is a next_cursor */
+	/* Asks again, with the answer's member `next` as `after`, until there is none or no row. */
+	const char *next, *after;
+	bool endless; /* goes on then, too */
+	const char *follow; /* `more` where flags[0] is set: lines, a row each, which go on */
+	bool stream; /* so is the answer in any case */
 	bool first; /* counts[0]: only so many rows */
-	bool whole; /* -o json is not the rows alone */
 	/* Printed: rows, which are this member, or "" for the answer itself, as a table or by show;
-	 * or this member alone, of each row where there are any; or JSON. */
+	 * or this member alone, of each row where there are any; or JSON. Where rows have a table
+	 * and a member to print, flags[0] chooses the member. */
 	const char *list, *prints;
 	const struct ask_column *columns;
 	size_t n_columns;
 	bool json;
+	bool whole; /* -o json is not the rows alone */
+	bool lines; /* -o json is a line for each row */
 	/* name: the operand, unless v is a row */
 	int (*show)(const struct json_val *v, const char *name, struct err *e);
 	const char *said; /* on standard error, after it */
+	/* The exit status. NULL: 0. */
+	int (*status)(const struct verb_input *in, const struct json_val *v);
 };
 #define ASK_COLUMNS(...)                                                                           \
 	.columns = (const struct ask_column[]){ __VA_ARGS__ },                                     \
@@ -85,6 +98,9 @@ struct ask {
 	}
 
 int hub_ask_run(const struct verb_input *in);
+
+/* Writes the members that the options of any verb become. */
+int hub_ask_members(const struct verb_input *in, struct json_writer *w, struct err *e) MUST_USE;
 
 /* Writes the path of NAME and `more`. The noun's error where nothing can be called so. */
 int hub_ask_path(const struct ask_noun *of, char *ret, size_t size, const char *name,

@@ -2,12 +2,10 @@
 /* Verbs that make several new sandboxes of one source, and print their names. */
 #include "cli/link/ask.h"
 
-struct copies_options {
-	struct verb_options common;
-	struct option_list names, labels;
-	uint32_t count, output;
-};
-extern const struct option_table copies_options;
+#define ASK_COPIES(...)                                                                            \
+	ASK(copies_options, .method = "POST", .check = copies_check, .write = copies_write,        \
+	    .list = "sandboxes", .prints = "id", __VA_ARGS__)
 
-/* A verb's run(). of: what the operand names; more: of the path at which its copies are made. */
-int copies_run(const struct verb_input *in, const struct ask_noun *of, const char *more);
+extern const struct option_table copies_options;
+int copies_check(const struct verb_input *in, struct err *e);
+int copies_write(const struct verb_input *in, struct json_writer *w, struct err *e);

@@ -654,17 +654,6 @@ int hub_link_labels(struct json_writer *w, const struct option_list *labels, str
 	return 0;
 }
 
-void hub_link_profiles(struct json_writer *w, const struct option_list *profiles)
-{
-	if (profiles->n == 0)
-		return;
-	json_write_key(w, "profiles");
-	json_write_array(w);
-	for (size_t i = 0; i < profiles->n; i++)
-		json_write_text(w, profiles->p[i]);
-	json_write_array_end(w);
-}
-
 int hub_link_print(const struct json_val *v, struct err *e)
 {
 	if (safe_json(stdout, v, e) < 0)

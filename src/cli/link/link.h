@@ -104,9 +104,9 @@ void hub_link_text(struct json_writer *w, const char *name, const char *text);
 /* Writes the member env, as env_read() has it. */
 int hub_link_env(struct json_writer *w, const struct env_options *o, struct err *e) MUST_USE;
 
-/* A row of a struct S with a member labels, a struct option_list. */
-#define LABEL_ROW(S)                                                                               \
-	OPTION(S, labels, OPTION_LIST, "label", .letter = 'l', .arg = "KEY[=VALUE]",               \
+/* A row of a struct S with a member m, a struct option_list. */
+#define LABEL_ROW(S, m)                                                                            \
+	OPTION(S, m, OPTION_LIST, "label", .letter = 'l', .arg = "KEY[=VALUE]",                    \
 	       .doc = "Label, which holt ls shows and filters by. May be repeated.")
 
 /* Writes the member secrets, of references. */
@@ -118,11 +118,8 @@ int hub_link_labels(struct json_writer *w, const struct option_list *labels,
 
 /* A row of a struct S with a member profiles, a struct option_list. */
 #define PROFILE_ROW(S)                                                                             \
-	OPTION(S, profiles, OPTION_LIST, "profile", .arg = "NAME",                                 \
+	OPTION(S, profiles, OPTION_LIST, "profile", .arg = "NAME", .member = "profiles",           \
 	       .doc = "Use this profile of the operator's file. May be repeated.")
-
-/* Writes the member profiles, where there are any. */
-void hub_link_profiles(struct json_writer *w, const struct option_list *profiles);
 
 /* Writes the member network, of hosts as HOST[:PORT]; none: nothing is granted. */
 void hub_link_network(struct json_writer *w, const char *const *hosts, size_t n);

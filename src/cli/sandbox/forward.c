@@ -1,116 +1,87 @@
 /* `holt forward`: makes ports of a sandbox reachable on this machine's loopback. */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "cli/link/ports.h"
 #include "cli/common/safe.h"
-#include "cli/common/table.h"
-#include "cli/common/verb.h"
+#include "cli/link/ask.h"
 
 enum { PORTS_MAX = 16 };
 
-struct forward_options {
-	struct verb_options common;
-	bool end;
-	uint32_t output;
-};
-
 static const struct option_row rows[] = {
-	OPTION(struct forward_options, end, OPTION_FLAG, "delete", .letter = 'd',
-	       .doc = "End the forwards of these ports, or all, and their connections."),
-	OUTPUT_ROW(struct forward_options),
-	HELP_ROW(struct forward_options),
+	ASK_OPTION(flags[0], OPTION_FLAG, "delete", .letter = 'd',
+		   .doc = "End the forwards of these ports, or all, and their connections."),
+	ASK_END,
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-struct forward_request {
-	const char *name;
-	struct port_words ports[PORTS_MAX];
-	size_t n;
-	bool json;
-};
-
-static int forward_list(struct hub_link *l, const struct forward_request *w, struct err *e)
+static int forward_make(struct hub_link *l, const char *name, const struct port_words *p, bool json,
+			struct err *e)
 {
 	AUTO(json_free) struct json_doc *doc = NULL;
-	const struct json_val *all;
-	AUTO(table_free) struct table *t = NULL;
-	struct json_iter it;
-	char path[256];
 
-	if (hub_link_path(path, sizeof(path), w->name, "/forward", e) < 0 ||
-	    hub_link_ask(l, "GET", path, STR_NONE, &doc, e) < 0)
+	if (ports_forward(l, name, p, &doc, e) < 0)
 		return -1;
-	all = json_get(json_root(doc), "forwards");
-	if (w->json)
-		return hub_link_print(all, e);
-	t = TABLE(e, "HOST", ">PORT", ">CONNECTIONS");
-	if (!t)
-		return -1;
-	it = json_iter(all);
-	while (json_next(&it)) {
-		table_str(t, json_str(json_get(it.val, "host")));
-		table_number(t, json_get(it.val, "guest_port"), 1, 0);
-		table_number(t, json_get(it.val, "connections"), 1, 0);
-	}
-	table_print(t);
+	if (json)
+		return 0;
+	safe_line(stdout, json_str(json_get(json_root(doc), "host")));
+	putchar('\n');
 	return 0;
 }
 
-static int forward(struct hub_link *l, const struct forward_request *w, struct err *e)
+/* port 0: all. */
+static int forward_end(struct hub_link *l, const char *name, unsigned port, struct err *e)
 {
-	for (size_t i = 0; i < w->n; i++) {
-		AUTO(json_free) struct json_doc *doc = NULL;
+	char more[64] = "/forward", path[256];
 
-		if (ports_forward(l, w->name, &w->ports[i], &doc, e) < 0)
-			return -1;
-		if (w->json)
-			continue;
-		safe_line(stdout, json_str(json_get(json_root(doc), "host")));
-		putchar('\n');
-	}
-	return w->json ? forward_list(l, w, e) : 0;
+	if (port)
+		snprintf(more, sizeof(more), "/forward?guest_port=%u", port);
+	if (hub_link_path(path, sizeof(path), name, more, e) < 0)
+		return -1;
+	return hub_link_ask(l, "DELETE", path, STR_NONE, NULL, e);
 }
 
-static int forward_end(struct hub_link *l, const struct forward_request *w, struct err *e)
+static int forward_act(const struct verb_input *in, struct err *e)
 {
-	char more[64], path[256];
-
-	for (size_t i = 0; i < w->n || i == 0; i++) {
-		more[0] = '\0';
-		if (w->n)
-			snprintf(more, sizeof(more), "?guest_port=%u", w->ports[i].guest);
-		if (hub_link_path(path, sizeof(path), w->name, "/forward", e) < 0)
-			return -1;
-		strncat(path, more, sizeof(path) - strlen(path) - 1);
-		if (hub_link_ask(l, "DELETE", path, STR_NONE, NULL, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int act(const struct verb_input *in, struct err *e)
-{
-	const struct forward_options *o = in->options;
+	const struct ask_options *o = in->options;
+	const char *name = in->operands[0];
 	AUTO(hub_link_close) struct hub_link *l = NULL;
-	struct forward_request w = { .name = in->operands[0], .json = o->output == OUTPUT_JSON };
+	struct port_words ports[PORTS_MAX];
+	int n = in->n_operands - 1, result = 0;
 
-	for (int i = 1; i < in->n_operands; i++) {
-		if (ports_read(in->operands[i], &w.ports[w.n++], e) < 0)
+	for (int i = 0; i < n; i++) {
+		if (ports_read(in->operands[i + 1], &ports[i], e) < 0)
 			return -1;
 	}
 	l = hub_link_open(e);
-	if (!l)
-		return -1;
-	return o->end ? forward_end(l, &w, e) : w.n ? forward(l, &w, e) : forward_list(l, &w, e);
+	if (!l || (o->flags[0] && n == 0))
+		return l ? forward_end(l, name, 0, e) : -1;
+	for (int i = 0; i < n && result == 0; i++)
+		result = o->flags[0]
+			       ? forward_end(l, name, ports[i].guest, e)
+			       : forward_make(l, name, &ports[i], o->output == OUTPUT_JSON, e);
+	return result;
 }
 
+/* What there is then is told to programs, and to all where nothing is to be changed. */
 static int forward_run(const struct verb_input *in)
 {
+	const struct ask_options *o = in->options;
 	struct err e = ERR_INIT;
 
-	return act(in, &e) < 0 ? hub_link_fail(&e) : 0;
+	if ((in->n_operands > 1 || o->flags[0]) && forward_act(in, &e) < 0)
+		return hub_link_fail(&e);
+	if (o->flags[0] || (in->n_operands > 1 && o->output != OUTPUT_JSON))
+		return 0;
+	return hub_ask_run(in);
 }
+
+static const struct ask forwards = {
+	.of = &ask_sandbox,
+	.more = "/forward",
+	.list = "forwards",
+	ASK_COLUMNS({ "HOST", "host" }, { ">PORT", "guest_port", .unit = 1 },
+		    { ">CONNECTIONS", "connections", .unit = 1 }),
+};
 
 const struct verb forward_verb = {
 	.name = "forward",
@@ -120,8 +91,9 @@ const struct verb forward_verb = {
 		"127.0.0.1 can use it. A forward ends with the sandbox or the hub.",
 	.page = "holt-sandbox",
 	.options = &options,
-	.size = sizeof(struct forward_options),
+	.size = sizeof(struct ask_options),
 	.min_operands = 1,
 	.max_operands = 1 + PORTS_MAX,
+	.ask = &forwards,
 	.run = forward_run,
 };

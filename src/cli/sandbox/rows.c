@@ -27,11 +27,6 @@ const struct verb ps_verb = {
 	.max_operands = 1,
 };
 
-static int fork_run(const struct verb_input *in)
-{
-	return copies_run(in, &ask_sandbox, "/fork");
-}
-
 const struct verb fork_verb = {
 	.name = "fork",
 	.usage = "[OPTION...] NAME",
@@ -39,11 +34,9 @@ const struct verb fork_verb = {
 	.more = "A copy has the files as they are now, and its own processes; all are made,\n"
 		"or none.",
 	.page = "holt-sandbox",
-	.options = &copies_options,
-	.size = sizeof(struct copies_options),
+	ASK_COPIES(.of = &ask_sandbox, .more = "/fork"),
 	.min_operands = 1,
 	.max_operands = 1,
-	.run = fork_run,
 };
 
 /* ---- each of some, or all ------------------------------------------------------------------ */

@@ -1,6 +1,7 @@
 /* `holt up`: creates a sandbox of the hub, which stays until it is removed or expires. */
 #include "box/host/box.h"
 #include "cli/build/build.h"
+#include "cli/link/ask.h"
 #include "cli/link/ports.h"
 #include "cli/common/safe.h"
 #include "cli/common/secret.h"
@@ -19,14 +20,12 @@ struct up_options {
 	bool debug;
 };
 
-/* As the choices of the option are. */
-static const char *const retentions[] = { "destroy", "stop", "cold", "snapshot" };
-
 static const struct option_row rows[] = {
 	OPTION(struct up_options, name, OPTION_TEXT, "name", .letter = 'n', .arg = "NAME",
+	       .member = "id",
 	       .doc = "Name: letters, digits, _ and -; by default a generated one."),
 	ENV_ROWS(struct up_options, env),
-	LABEL_ROW(struct up_options),
+	LABEL_ROW(struct up_options, labels),
 	OPTION(struct up_options, volumes, OPTION_LIST, "volume", .letter = 'v',
 	       .arg = "HOST:INSIDE[:ro|rw|rw-all]",
 	       .doc = "Make a directory or file of the host visible inside, read-only by default. "
@@ -35,33 +34,36 @@ static const struct option_row rows[] = {
 	       .arg = "[HOST:]PORT",
 	       .doc = "Forward this port to 127.0.0.1, as holt forward does. May be repeated."),
 	OPTION(struct up_options, workspace, OPTION_TEXT, "workspace", .arg = "NAME",
+	       .member = "workspace",
 	       .doc = "Show this workspace at /workspace, and keep what changes there."),
 	OPTION(struct up_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
+	       .member = "cwd",
 	       .doc = "Working directory; by default the template's, or /workspace."),
 	OPTION(struct up_options, ttl_ms, OPTION_SECONDS, "ttl", .arg = "TIME", .min = 1000,
-	       .doc = "Lifetime: 30, 5m, 2h; by default unlimited."),
+	       .member = "timeout_seconds", .doc = "Lifetime: 30, 5m, 2h; by default unlimited."),
 	OPTION(struct up_options, idle_ms, OPTION_SECONDS, "idle", .arg = "TIME", .min = 1000,
+	       .member = "idle_seconds",
 	       .doc = "Time without use after which it ends; by default unlimited."),
 	OPTION(struct up_options, retention, OPTION_CHOICE, "retention",
-	       .arg = "destroy|stop|cold|snapshot",
+	       .arg = "destroy|stop|cold|snapshot", .member = "retention",
 	       .doc = "What happens to its files at the deadline; by default they are deleted."),
 	OPTION(struct up_options, memory, OPTION_SIZE, "memory", .letter = 'm', .arg = "SIZE",
-	       .min = LIMIT_MEMORY_MIN, .max = LIMIT_MEMORY_MAX,
+	       .min = LIMIT_MEMORY_MIN, .max = LIMIT_MEMORY_MAX, .member = "limits.memory_mb",
 	       .doc = "Memory for processes and files, such as 512M or 2G; by default the hub's."),
 	OPTION(struct up_options, disk, OPTION_SIZE, "disk", .arg = "SIZE", .min = LIMIT_DISK_MIN,
-	       .max = LIMIT_MEMORY_MAX,
+	       .max = LIMIT_MEMORY_MAX, .member = "limits.disk_mb",
 	       .doc = "Limit of its files, a part of the memory; by default the hub's."),
 	OPTION(struct up_options, pids, OPTION_COUNT, "pids", .arg = "N", .min = LIMIT_PIDS_MIN,
-	       .max = LIMIT_PIDS_MAX,
+	       .max = LIMIT_PIDS_MAX, .member = "limits.pids",
 	       .doc = "Maximum number of processes and threads; by default the hub's."),
 	OPTION(struct up_options, cpu_milli, OPTION_MILLI, "cpus", .arg = "N", .min = LIMIT_CPU_MIN,
-	       .max = LIMIT_CPU_MAX,
+	       .max = LIMIT_CPU_MAX, .member = "limits.cpus",
 	       .doc = "Share of processors, such as 0.5 or 2; by default the hub's."),
 	OPTION(struct up_options, files, OPTION_COUNT, "open-files", .arg = "N",
-	       .min = LIMIT_FILES_MIN, .max = LIMIT_FILES_MAX,
+	       .min = LIMIT_FILES_MIN, .max = LIMIT_FILES_MAX, .member = "limits.open_files",
 	       .doc = "Maximum number of open files per program; by default the hub's."),
 	USER_ROW(struct up_options),
-	OPTION(struct up_options, debug, OPTION_FLAG, "debug",
+	OPTION(struct up_options, debug, OPTION_FLAG, "debug", .member = "debug",
 	       .doc = "Let its programs trace each other, for gdb, strace and sanitizers."),
 	OPTION(struct up_options, network, OPTION_LIST, "allow", .arg = "HOST[:PORT]",
 	       .doc = "Allow it to reach this host, or *.DOMAIN, instead of the template's hosts. "
@@ -70,37 +72,13 @@ static const struct option_row rows[] = {
 	BOUND_SECRET_ROW(struct up_options, secrets),
 	PROFILE_ROW(struct up_options),
 	OPTION(struct up_options, modules, OPTION_LIST, "module", .arg = "NAME",
+	       .member = "modules",
 	       .doc = "Let its programs call this module's tools; '*' for all. May be repeated."),
 	BUILD_ALLOW_ROW(struct up_options),
 	OUTPUT_ROW(struct up_options),
 	HELP_ROW(struct up_options),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
-
-static void write_limits(const struct up_options *o, struct json_writer *w)
-{
-	const struct {
-		const char *name;
-		uint64_t n;
-	} all[] = {
-		{ "memory_mb", (o->memory + MIB - 1) / MIB },
-		{ "disk_mb", (o->disk + MIB - 1) / MIB },
-		{ "pids", o->pids },
-		{ "open_files", o->files },
-	};
-
-	json_write_key(w, "limits");
-	json_write_object(w);
-	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		json_write_key(w, all[i].name);
-		json_write_uint(w, all[i].n);
-	}
-	if (o->cpu_milli) {
-		json_write_key(w, "cpus");
-		json_write_real(w, o->cpu_milli / 1000.0);
-	}
-	json_write_object_end(w);
-}
 
 static int write_volumes(const struct option_list *volumes, struct json_writer *w, struct err *e)
 {
@@ -215,29 +193,10 @@ static int up_make(const struct verb_input *in, struct err *e)
 		return -1;
 	json_write_object(&w);
 	hub_link_text(&w, "template", template);
-	hub_link_text(&w, "id", o->name);
-	hub_link_text(&w, "cwd", o->cwd);
-	json_write_key(&w, "timeout_seconds");
-	json_write_uint(&w, (o->ttl_ms + 999) / 1000);
-	json_write_key(&w, "idle_seconds");
-	json_write_uint(&w, (o->idle_ms + 999) / 1000);
-	hub_link_text(&w, "workspace", o->workspace);
-	if (o->retention)
-		hub_link_text(&w, "retention", retentions[o->retention - 1]);
-	write_limits(o, &w);
-	if (o->user)
-		hub_link_text(&w, "user", user_word(o->user));
-	hub_link_profiles(&w, &o->profiles);
 	if (o->network.n || o->no_network)
 		hub_link_network(&w, o->network.p, o->network.n);
-	json_write_key(&w, "modules");
-	json_write_array(&w);
-	for (size_t i = 0; i < o->modules.n; i++)
-		json_write_text(&w, o->modules.p[i]);
-	json_write_array_end(&w);
-	json_write_key(&w, "debug");
-	json_write_bool(&w, o->debug);
-	if (hub_link_secrets(&w, &(struct secret_options){ .words = o->secrets }, e) < 0 ||
+	if (hub_ask_members(in, &w, e) < 0 ||
+	    hub_link_secrets(&w, &(struct secret_options){ .words = o->secrets }, e) < 0 ||
 	    write_volumes(&o->volumes, &w, e) < 0 || hub_link_env(&w, &o->env, e) < 0 ||
 	    hub_link_labels(&w, &o->labels, e) < 0)
 		return -1;

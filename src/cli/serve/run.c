@@ -737,7 +737,7 @@ static int ask_for(struct run *r, struct err *e)
 				   .pids = r->o->engine.pids,
 				   .cpu_milli = r->o->engine.cpu_milli,
 				   .open_files = r->o->engine.files,
-				   .root = user_is_root(r->o->user),
+				   .root = r->o->user == USER_ROOT,
 				   .debug = r->o->debug,
 				   .allow = text_of(r->o->engine.allow),
 				   .interactive = r->o->interactive,
@@ -752,7 +752,7 @@ static int start(struct run *r, struct err *e)
 	struct engine_closed own;
 	struct box_config config = { .allow = r->o->engine.allow,
 				     .find_template = image_cli_find,
-				     .root = user_is_root(r->o->user) };
+				     .root = r->o->user == USER_ROOT };
 	struct sandbox_spec spec = {
 		.template = str_of(r->o->image),
 		.limits = engine_limits(&r->o->engine),
@@ -764,7 +764,7 @@ static int start(struct run *r, struct err *e)
 	};
 
 	spec.limits.debug = r->o->debug;
-	spec.limits.root = user_is_root(r->o->user);
+	spec.limits.root = r->o->user == USER_ROOT;
 	engine_close_own(&own, r->o->config);
 	config.closed = own.paths;
 	config.n_closed = own.n;

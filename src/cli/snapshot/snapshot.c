@@ -18,8 +18,8 @@ const struct ask_noun snapshots = {
 #define LIST                                                                                       \
 	.usage = "[OPTION...]", .doc = "List the snapshots that the hub keeps.",                   \
 	.page = "holt-snapshot",                                                                   \
-	ASK(ask_output, .of = &snapshots, .more = "?limit=1000", .pages = true,                    \
-	    .list = "snapshots",                                                                   \
+	ASK(ask_output, .of = &snapshots, .more = "?limit=1000", .next = "next_cursor",            \
+	    .after = "cursor", .list = "snapshots",                                                \
 	    ASK_COLUMNS({ "ID", "id" }, { ">KiB", "bytes", .unit = 1024 },                         \
 			{ "CREATED", "created_at" }, { "TEMPLATE", "template_id" },                \
 			{ "SOURCE", "source" }, { "NAME", "name" }))
@@ -59,22 +59,15 @@ static const struct verb snapshot_create_verb = {
 	.max_operands = 1,
 };
 
-static int restore_run(const struct verb_input *in)
-{
-	return copies_run(in, &snapshots, "/restore");
-}
-
 static const struct verb snapshot_restore_verb = {
 	.name = "snapshot restore",
 	.usage = "[OPTION...] ID",
 	.doc = "Make sandboxes from a snapshot, and print their names.",
 	.more = "Either all are made or none.",
 	.page = "holt-snapshot",
-	.options = &copies_options,
-	.size = sizeof(struct copies_options),
+	ASK_COPIES(.of = &snapshots, .more = "/restore"),
 	.min_operands = 1,
 	.max_operands = 1,
-	.run = restore_run,
 };
 
 extern const struct verb snapshot_export_verb, snapshot_import_verb;

@@ -22,8 +22,8 @@ const struct ask_noun workspaces = {
 #define LIST                                                                                       \
 	.usage = "[OPTION...]", .doc = "List workspaces: files that outlive sandboxes.",           \
 	.page = "holt-ws",                                                                         \
-	ASK(ask_output, .of = &workspaces, .more = "?limit=1000", .pages = true,                   \
-	    .list = "workspaces",                                                                  \
+	ASK(ask_output, .of = &workspaces, .more = "?limit=1000", .next = "next_cursor",           \
+	    .after = "cursor", .list = "workspaces",                                               \
 	    ASK_COLUMNS({ "NAME", "workspace" },                                                   \
 			{ "REVISION", "revision", .cut = SHORT_ID, .id = true },                   \
 			{ ">FILES", "files", .unit = 1 }, { ">KiB", "bytes", .unit = 1024 },       \
@@ -106,8 +106,8 @@ static const struct verb ws_log_verb = {
 	.usage = "[OPTION...] NAME",
 	.doc = "List its revisions, the newest first.",
 	.page = "holt-ws",
-	ASK(log_options, .of = &workspaces, .more = "/log?limit=1000", .pages = true, .first = true,
-	    .list = "revisions",
+	ASK(log_options, .of = &workspaces, .more = "/log?limit=1000", .next = "next_cursor",
+	    .after = "cursor", .first = true, .list = "revisions",
 	    ASK_COLUMNS({ ">NO.", "number", .unit = 1 },
 			{ "REVISION", "revision", .cut = SHORT_ID, .id = true },
 			{ "MADE", "created_at" }, { ">FILES", "files", .unit = 1 },

@@ -20,19 +20,14 @@ int audit_dir(struct err *e)
 			       : err_sys(e, errno, "the audit log");
 }
 
-static int audit_run(const struct verb_input *in)
+static int audit_run(const struct verb_input *in, struct err *e)
 {
-	return audit_tail_verb.run(&(struct verb_input){
-		.cli = in->cli, .verb = &audit_tail_verb, .options = audit_tail_verb.defaults });
-}
+	const struct verb_input tail = { .cli = in->cli,
+					 .verb = &audit_tail_verb,
+					 .options = audit_tail_verb.defaults };
 
-struct audit_options {
-	struct verb_options common;
-};
-static const struct option_row rows[] = {
-	HELP_ROW(struct audit_options),
-};
-static const struct option_table options = OPTION_TABLE(rows);
+	return audit_tail_verb.run(&tail, e);
+}
 
 static const struct verb *const words[] = { &audit_tail_verb, &audit_show_verb, &audit_verify_verb,
 					    NULL };
@@ -42,8 +37,8 @@ const struct verb audit_verb = {
 	.usage = "[OPTION...]",
 	.doc = "Show what was done, and whether the audit log is complete.",
 	.page = "holt-audit",
-	.options = &options,
-	.size = sizeof(struct audit_options),
+	.options = &verb_bare,
+	.size = sizeof(struct verb_options),
 	.usage_exit = 125,
 	.run = audit_run,
 	.words = words,

@@ -32,25 +32,24 @@ static int show_receipt(int folder, struct audit_line *line, struct err *e)
 	return r.sig.n ? 0 : audit_sign(k, &r, line, e);
 }
 
-static int show_run(const struct verb_input *in)
+static int show_run(const struct verb_input *in, struct err *e)
 {
 	const struct show_options *o = in->options;
-	struct err e = ERR_INIT;
 	struct audit_line line;
-	autoclose int folder = audit_dir(&e);
-	int found = folder < 0 ? -1 : audit_find(folder, str_of(in->operands[0]), &line, &e);
+	autoclose int folder = audit_dir(e);
+	int found = folder < 0 ? -1 : audit_find(folder, str_of(in->operands[0]), &line, e);
 
-	if (found == 0 || e.code == ERR_PATH_NOT_FOUND) {
+	if (found == 0 || e->code == ERR_PATH_NOT_FOUND) {
 		if (found == 0)
-			err_set(&e, ERR_PATH_NOT_FOUND, "the audit log has no record %.48s",
+			err_set(e, ERR_PATH_NOT_FOUND, "the audit log has no record %.48s",
 				in->operands[0]);
-		cli_fail(&e);
+		cli_fail(e);
 		return AUDIT_EXIT_NOT_FOUND;
 	}
-	if (found < 0 || (o->receipt && show_receipt(folder, &line, &e) < 0))
-		return cli_fail(&e);
+	if (found < 0 || (o->receipt && show_receipt(folder, &line, e) < 0))
+		return -1;
 	puts(line.text);
-	return cli_flush(&e);
+	return cli_flush(e);
 }
 
 const struct verb audit_show_verb = {

@@ -179,22 +179,20 @@ static int tail_go(struct tail *t, struct err *e)
 	}
 }
 
-static int tail_run(const struct verb_input *in)
+static int tail_run(const struct verb_input *in, struct err *e)
 {
 	struct tail t = { .o = in->options, .fd = -1 };
-	struct err e = ERR_INIT;
 	int rc;
 
-	t.folder = audit_dir(&e);
-	rc = t.folder < 0 ? -1 : tail_go(&t, &e);
+	t.folder = audit_dir(e);
+	rc = t.folder < 0 ? -1 : tail_go(&t, e);
 	audit_reader_free(t.reader);
 	close_fd(&t.fd);
 	close_fd(&t.folder);
 	free(t.files);
-	if (rc < 0)
-		return e.code == ERR_PATH_NOT_FOUND ? cli_fail(&e),
-		       AUDIT_EXIT_NOT_FOUND	    : cli_fail(&e);
-	return cli_flush(&e);
+	if (rc < 0 && e->code == ERR_PATH_NOT_FOUND)
+		return cli_fail(e), AUDIT_EXIT_NOT_FOUND;
+	return rc < 0 ? -1 : cli_flush(e);
 }
 
 const struct verb audit_tail_verb = {

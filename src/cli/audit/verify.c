@@ -112,26 +112,25 @@ static int verify_go(const struct verb_input *in, struct audit_report *ret, stru
 	return 0;
 }
 
-static int verify_run(const struct verb_input *in)
+static int verify_run(const struct verb_input *in, struct err *e)
 {
 	const struct verify_options *o = in->options;
-	struct err e = ERR_INIT;
 	struct audit_report r;
 	bool json = o->output == OUTPUT_JSON;
-	int rc = verify_go(in, &r, &e);
+	int rc = verify_go(in, &r, e);
 
-	if (rc < 0 && e.code == ERR_PATH_NOT_FOUND) {
+	if (rc < 0 && e->code == ERR_PATH_NOT_FOUND) {
 		r = (struct audit_report){ .verdict = AUDIT_NOT_FOUND };
-		snprintf(r.why, sizeof(r.why), "%s", e.msg);
+		snprintf(r.why, sizeof(r.why), "%s", e->msg);
 		rc = 0;
 		if (!json) {
-			cli_fail(&e);
+			cli_fail(e);
 			return AUDIT_EXIT_NOT_FOUND;
 		}
 	}
 	if (rc == 0)
-		rc = verify_print(&r, json, &e);
-	return rc < 0 ? cli_fail(&e) : cli_flush(&e) ?: (int)r.verdict;
+		rc = verify_print(&r, json, e);
+	return rc < 0 ? -1 : cli_flush(e) ?: (int)r.verdict;
 }
 
 const struct verb audit_verify_verb = {

@@ -2,13 +2,12 @@
 #include "cli/common/home.h"
 #include "cli/common/verb.h"
 
-static int token_run(const struct verb_input *in)
+static int token_run(const struct verb_input *in, struct err *e)
 {
-	struct err e = ERR_INIT;
-	AUTO(secret_free) struct secret *token = home_token(&e);
+	AUTO(secret_free) struct secret *token = home_token(e);
 
 	if (!token)
-		return cli_fail(&e);
+		return -1;
 	printf("%.*s\n", STR_ARG(secret_expose(token, "shown to its owner")));
 	return 0;
 }

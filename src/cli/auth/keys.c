@@ -36,7 +36,7 @@ static void expires_cell(struct table *t, const struct json_val *k)
 #define LIST                                                                                       \
 	.usage = "[OPTION...]", .doc = "List the API keys of the hub, without their tokens.",      \
 	.page = "holt-auth",                                                                       \
-	ASK(ask_output, .of = &keys, .list = "",                                                   \
+	ASK(verb_output, .of = &keys, .list = "",                                                  \
 	    ASK_COLUMNS({ "NAME", "name" }, { "ID", "id" }, { "SCOPES", .cell = scopes_cell },     \
 			{ "CREATED", "created_at" }, { "USED", "used_at" },                        \
 			{ "EXPIRES", .cell = expires_cell }))
@@ -87,8 +87,8 @@ static const struct verb keys_create_verb = {
 	.usage = "--name NAME --scopes SCOPE[,SCOPE...] [--ttl TIME]",
 	.doc = "Make an API key, and print its token, only this once.",
 	.page = "holt-auth",
-	ASK(create_table, .of = &keys, .method = "POST", .check = create_check,
-	    .write = write_scopes, .prints = "token",
+	.check = create_check,
+	ASK(create_table, .of = &keys, .method = "POST", .write = write_scopes, .prints = "token",
 	    .said = "nothing keeps this token, so it is shown this once"),
 };
 

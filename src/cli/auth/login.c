@@ -60,8 +60,9 @@ static const struct option_row login_rows[] = {
 };
 static const struct option_table login_table = OPTION_TABLE(login_rows, .mixed = true);
 
-static int login(const struct login_options *o, struct err *e)
+static int login_run(const struct verb_input *in, struct err *e)
 {
+	const struct login_options *o = in->options;
 	AUTO(secret_free) struct secret *token = NULL;
 	struct http_client_options known;
 	autofree char *url = server_url(o->server, &o->tls, &known, e), *who = NULL;
@@ -78,16 +79,11 @@ static int login(const struct login_options *o, struct err *e)
 	return 0;
 }
 
-static int login_run(const struct verb_input *in)
+static int login_check(const struct verb_input *in, struct err *e)
 {
 	const struct login_options *o = in->options;
-	struct err e = ERR_INIT;
 
-	if (!o->server) {
-		err_set(&e, ERR_INVALID, "a log-in needs --server");
-		return cli_wrong_usage(in->verb, &e);
-	}
-	return login(o, &e) < 0 ? cli_fail(&e) : 0;
+	return o->server ? 0 : err_set(e, ERR_INVALID, "a log-in needs --server");
 }
 
 const struct verb auth_login_verb = {
@@ -99,6 +95,7 @@ const struct verb auth_login_verb = {
 	.page = "holt-auth",
 	.options = &login_table,
 	.size = sizeof(struct login_options),
+	.check = login_check,
 	.run = login_run,
 };
 
@@ -177,16 +174,15 @@ static int whoami_there(const struct whoami_options *o, const char *server, stru
 	return 0;
 }
 
-static int whoami_run(const struct verb_input *in)
+static int whoami_run(const struct verb_input *in, struct err *e)
 {
 	const struct whoami_options *o = in->options;
 	autofree char *stored = o->server ? NULL : credentials_server();
 	const char *server = o->server ? o->server : stored;
-	struct err e = ERR_INIT;
 
 	if (!server)
 		return whoami_here(o->output);
-	return whoami_there(o, server, &e) < 0 ? cli_fail(&e) : 0;
+	return whoami_there(o, server, e);
 }
 
 const struct verb auth_whoami_verb = {

@@ -277,17 +277,16 @@ static int build_print(const struct built *b, bool json, struct err *e)
 	return text ? 0 : -1;
 }
 
-static int build_run(const struct verb_input *in)
+static int build_run(const struct verb_input *in, struct err *e)
 {
 	const struct build_options *o = in->options;
 	const struct build_how how = { o->tag,	o->allow,  o->no_cache,
 				       in->cli, o->config, &o->network };
-	struct err e = ERR_INIT;
 	struct built built;
 
-	if (build_folder(in->operands[0], &how, &built, &e) < 0 ||
-	    build_print(&built, o->output == OUTPUT_JSON, &e) < 0)
-		return cli_fail(&e);
+	if (build_folder(in->operands[0], &how, &built, e) < 0 ||
+	    build_print(&built, o->output == OUTPUT_JSON, e) < 0)
+		return -1;
 	return 0;
 }
 

@@ -319,6 +319,10 @@ static char **split_rest(const struct verb *v, char **operands, int *n)
 static const struct option_row bare_rows[] = { HELP_ROW(struct { struct verb_options common; }) };
 const struct option_table verb_bare = OPTION_TABLE(bare_rows, .mixed = true);
 
+static const struct option_row output_rows[] = { OUTPUT_ROW(struct verb_output),
+						 HELP_ROW(struct verb_output) };
+const struct option_table verb_output = OPTION_TABLE(output_rows, .mixed = true);
+
 static int run_word(const struct cli *cli, const struct verb *v, int argc, char **argv);
 
 /* --json before what is wrong: its reader is a program. */
@@ -333,13 +337,19 @@ static bool wants_json(const struct verb *v, const void *options)
 	return false;
 }
 
+static int verb_fail(const struct verb *v, const struct err *e)
+{
+	return v->fail ? v->fail(e) : cli_fail(e);
+}
+
 /* argv[0] is the verb. */
 static int run_verb_with(const struct cli *cli, const struct verb *v, int argc, char **argv)
 {
 	autofree void *options = calloc(1, v->size);
 	struct err e = ERR_INIT;
+	struct verb_input in;
 	char **rest;
-	int at, n;
+	int at, n, status;
 
 	if (v->words && argc > 1 && argv[1][0] != '-')
 		return run_word(cli, v, argc - 1, argv + 1);
@@ -366,14 +376,18 @@ static int run_verb_with(const struct cli *cli, const struct verb *v, int argc, 
 		cli_help(v, stderr);
 		return 2;
 	}
-	return v->run(&(struct verb_input){
+	in = (struct verb_input){
 		.cli = cli,
 		.verb = v,
 		.options = options,
 		.operands = argv + at,
 		.n_operands = n,
 		.rest = rest,
-	});
+	};
+	if (v->check && v->check(&in, &e) < 0)
+		return e.code == ERR_INVALID ? cli_wrong_usage(v, &e) : verb_fail(v, &e);
+	status = v->run(&in, &e);
+	return status < 0 ? verb_fail(v, &e) : status;
 }
 
 static int run_word(const struct cli *cli, const struct verb *v, int argc, char **argv)

@@ -35,6 +35,13 @@ enum output_form { OUTPUT_DEFAULT, OUTPUT_TABLE, OUTPUT_JSON };
 	OPTION(S, output, OPTION_CHOICE, "output", .letter = 'o', .arg = "table|json",             \
 	       .doc = "Output format: a table, or one JSON value.")
 
+/* Of verbs that have only this. */
+struct verb_output {
+	struct verb_options common;
+	uint32_t output;
+};
+extern const struct option_table verb_output;
+
 /* Of verbs that make sandboxes: a member uint32_t user. */
 enum { USER_DEFAULT, USER_USER, USER_ROOT };
 
@@ -100,7 +107,10 @@ struct verb {
 	const struct verb *const *words; /* NULL-terminated; may be NULL */
 	const char *(*operand)(size_t i); /* likewise option_row.value, of the first operand */
 	const struct ask *ask; /* of hub_ask_run() (cli/link/ask.h) */
-	int (*run)(const struct verb_input *in); /* gives the exit status; NULL: a word is wanted */
+	int (*check)(const struct verb_input *in, struct err *e); /* ERR_INVALID: wrong usage */
+	/* Gives the exit status; -1: fail() gives it. NULL: a word is wanted. */
+	int (*run)(const struct verb_input *in, struct err *e);
+	int (*fail)(const struct err *e); /* prints the failure; NULL: cli_fail() */
 };
 
 extern const struct verb run_verb;

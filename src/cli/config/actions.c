@@ -175,21 +175,20 @@ static int actions_json(const struct config_action *const *shown, size_t n)
 	return 0;
 }
 
-static int actions_run(const struct verb_input *in)
+static int actions_run(const struct verb_input *in, struct err *e)
 {
 	const struct actions_options *o = in->options;
 	struct config_action all[CONFIG_ACTIONS_MAX];
 	const struct config_action *shown[CONFIG_ACTIONS_MAX];
 	size_t n = config_actions(all, CONFIG_ACTIONS_MAX), n_shown = 0;
-	struct err e = ERR_INIT;
 
 	for (size_t i = 0; i < n; i++) {
 		if (!in->n_operands || config_is_action(&all[i], str_of(in->operands[0])))
 			shown[n_shown++] = &all[i];
 	}
 	if (!n_shown) {
-		err_set(&e, ERR_INVALID, "there is no action '%.60s'", in->operands[0]);
-		return cli_wrong_usage(in->verb, &e);
+		err_set(e, ERR_INVALID, "there is no action '%.60s'", in->operands[0]);
+		return cli_wrong_usage(in->verb, e);
 	}
 	if (o->output == OUTPUT_JSON)
 		return actions_json(shown, n_shown);

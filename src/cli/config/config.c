@@ -285,17 +285,16 @@ static void doubts_programs(struct doubts *d)
 		doubts_program(d, &f->agents.p[i].program);
 }
 
-static int config_run_check(const struct verb_input *in)
+static int config_run_check(const struct verb_input *in, struct err *e)
 {
 	const struct config_options *o = in->options;
-	struct err e = ERR_INIT;
-	AUTO(config_unref) struct config *c = config_of_verb(o->config, &e);
+	AUTO(config_unref) struct config *c = config_of_verb(o->config, e);
 	struct doubts d = { .config = c };
 
 	if (!c)
-		return cli_fail(&e);
-	if (gate_check_config(c, &e) < 0)
-		return cli_fail(&e);
+		return -1;
+	if (gate_check_config(c, e) < 0)
+		return -1;
 	d.n_actions = config_actions(d.actions, CONFIG_ACTIONS_MAX);
 	doubts_policy(&d, &config_file(c)->policy);
 	for (size_t i = 0; i < config_file(c)->principals.n; i++)
@@ -318,28 +317,26 @@ static int config_print(struct json_writer *w, struct err *e)
 	return 0;
 }
 
-static int config_run_show(const struct verb_input *in)
+static int config_run_show(const struct verb_input *in, struct err *e)
 {
 	const struct config_options *o = in->options;
 	autobuf struct buf text = BUF_INIT(TEXT_MAX);
 	struct json_writer w = json_writer(&text);
-	struct err e = ERR_INIT;
-	AUTO(config_unref) struct config *c = config_of_verb(o->config, &e);
+	AUTO(config_unref) struct config *c = config_of_verb(o->config, e);
 
 	if (!c)
-		return cli_fail(&e);
+		return -1;
 	field_encode(&config_table, config_file(c), &w);
-	return config_print(&w, &e);
+	return config_print(&w, e);
 }
 
-static int config_run_schema(const struct verb_input *in)
+static int config_run_schema(const struct verb_input *in, struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(TEXT_MAX);
 	struct json_writer w = json_writer(&text);
-	struct err e = ERR_INIT;
 
 	config_schema(&w);
-	return config_print(&w, &e);
+	return config_print(&w, e);
 }
 
 #define WORD(name_, doc_, run_)                                                                    \

@@ -61,17 +61,16 @@ static int init_write(size_t which, struct err *e)
 	return 0;
 }
 
-static int init_run(const struct verb_input *in)
+static int init_run(const struct verb_input *in, struct err *e)
 {
 	const char *said = in->n_operands ? in->operands[0] : files[0].name;
-	struct err e = ERR_INIT;
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		if (strcmp(said, files[i].name) == 0)
-			return init_write(i, &e) < 0 ? cli_fail(&e) : 0;
+			return init_write(i, e);
 	}
-	err_set(&e, ERR_INVALID, "it writes holt.json or config.json, not \"%.80s\"", said);
-	return cli_wrong_usage(in->verb, &e);
+	err_set(e, ERR_INVALID, "it writes holt.json or config.json, not \"%.80s\"", said);
+	return cli_wrong_usage(in->verb, e);
 }
 
 const struct verb init_verb = {

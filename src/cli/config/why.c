@@ -284,10 +284,9 @@ static int why_judge(const struct config *c, const struct config_action *a, stru
 	return 0;
 }
 
-static int why_run(const struct verb_input *in)
+static int why_run(const struct verb_input *in, struct err *e)
 {
 	const struct why_options *o = in->options;
-	struct err e = ERR_INIT;
 	AUTO(config_unref) struct config *c = NULL;
 	struct config_action a = { .action = NULL };
 	AUTO(arena_free) struct arena *arena = arena_new(64 << 20);
@@ -295,19 +294,19 @@ static int why_run(const struct verb_input *in)
 	struct policy_verdict v;
 	struct why y;
 
-	if (why_find(in->operands[0], &a, &e) < 0 || why_check_args(a.op, &o->args, &e) < 0)
-		return cli_wrong_usage(in->verb, &e);
-	c = config_of_verb(o->config, &e);
+	if (why_find(in->operands[0], &a, e) < 0 || why_check_args(a.op, &o->args, e) < 0)
+		return cli_wrong_usage(in->verb, e);
+	c = config_of_verb(o->config, e);
 	if (!c || !arena)
-		return cli_fail(&e);
-	if (why_judge(c, &a, str_of(o->who), &o->args, arena, &v, &e) < 0)
-		return cli_wrong_usage(in->verb, &e);
+		return -1;
+	if (why_judge(c, &a, str_of(o->who), &o->args, arena, &v, e) < 0)
+		return cli_wrong_usage(in->verb, e);
 	y = (struct why){ .decision = v.then };
 	if (v.line) {
 		y.rule = v.rule;
 		y.place = str_of(config_place(c, v.line, place));
 	}
-	return why_print(&y, o->output == OUTPUT_JSON, &e) < 0 ? cli_fail(&e) : 0;
+	return why_print(&y, o->output == OUTPUT_JSON, e);
 }
 
 const struct verb why_verb = {

@@ -123,7 +123,7 @@ static const struct verb talks_queue_verb = {
 	.usage = "[OPTION...] ID",
 	.doc = "List the prompts that wait for their turn, or failed.",
 	.page = "holt-conversations",
-	ASK(ask_output, .of = &talks, .more = "/queue", .list = "messages",
+	ASK(verb_output, .of = &talks, .more = "/queue", .list = "messages",
 	    ASK_COLUMNS({ "ID", "id" }, { "STATE", "state" }, { "QUEUED", "queued_at" },
 			{ "PROMPT", "message", .cut = 60 }, { "CAUSE", "error", .cut = 60 })),
 	.min_operands = 1,
@@ -225,13 +225,6 @@ static int talks_history(const struct verb_input *in, struct err *e)
 	return 0;
 }
 
-static int talks_history_run(const struct verb_input *in)
-{
-	struct err e = ERR_INIT;
-
-	return talks_history(in, &e) < 0 ? hub_link_fail(&e) : 0;
-}
-
 static const struct verb talks_history_verb = {
 	.name = "conversations history",
 	.usage = "[OPTION...] ID",
@@ -242,7 +235,8 @@ static const struct verb talks_history_verb = {
 	.size = sizeof(struct ask_options),
 	.min_operands = 1,
 	.max_operands = 1,
-	.run = talks_history_run,
+	.run = talks_history,
+	.fail = hub_link_fail,
 };
 
 /* ---- archive, rm, restore -------------------------------------------------------------------- */
@@ -344,13 +338,6 @@ static int talks_flags(const struct verb_input *in, struct err *e)
 	return 0;
 }
 
-static int talks_flags_run(const struct verb_input *in)
-{
-	struct err e = ERR_INIT;
-
-	return talks_flags(in, &e) < 0 ? hub_link_fail(&e) : 0;
-}
-
 static const struct verb talks_flags_verb = {
 	.name = "conversations flags",
 	.usage = "ID [FLAG=on|off...]",
@@ -360,7 +347,8 @@ static const struct verb talks_flags_verb = {
 	.size = sizeof(struct ask_options),
 	.min_operands = 1,
 	.max_operands = 33,
-	.run = talks_flags_run,
+	.run = talks_flags,
+	.fail = hub_link_fail,
 };
 
 static const struct verb *const words[] = { &talks_ls_verb,	 &talks_new_verb,

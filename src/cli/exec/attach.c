@@ -57,17 +57,14 @@ static int attach(const struct verb_input *in, const struct detach *leave, struc
 	return exec_session(l, &spec, e);
 }
 
-static int attach_run(const struct verb_input *in)
+static int attach_run(const struct verb_input *in, struct err *e)
 {
 	const struct attach_options *o = in->options;
 	struct detach leave;
-	struct err e = ERR_INIT;
-	int status;
 
-	if (detach_parse(o->leave ? o->leave : DETACH_KEYS_DEFAULT, &leave, &e) < 0)
-		return cli_wrong_usage(in->verb, &e);
-	status = attach(in, &leave, &e);
-	return status < 0 ? hub_link_fail(&e) : status;
+	if (detach_parse(o->leave ? o->leave : DETACH_KEYS_DEFAULT, &leave, e) < 0)
+		return cli_wrong_usage(in->verb, e);
+	return attach(in, &leave, e);
 }
 
 const struct verb attach_verb = {
@@ -85,4 +82,5 @@ const struct verb attach_verb = {
 	.max_operands = 2,
 	.usage_exit = EXIT_HOLT,
 	.run = attach_run,
+	.fail = hub_link_fail,
 };

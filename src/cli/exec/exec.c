@@ -179,16 +179,11 @@ static int exec_check(const struct verb_input *in, struct err *e)
 	return 0;
 }
 
-static int exec_run(const struct verb_input *in)
+static int exec_run(const struct verb_input *in, struct err *e)
 {
 	const struct exec_options *o = in->options;
-	struct err e = ERR_INIT;
-	int rc;
 
-	if (exec_check(in, &e) < 0)
-		return cli_wrong_usage(in->verb, &e);
-	rc = o->detach ? detach(in, &e) : follow(in, &e);
-	return rc < 0 ? hub_link_fail(&e) : rc;
+	return o->detach ? detach(in, e) : follow(in, e);
 }
 
 const struct verb exec_verb = {
@@ -204,5 +199,7 @@ const struct verb exec_verb = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.usage_exit = EXIT_HOLT,
+	.check = exec_check,
 	.run = exec_run,
+	.fail = hub_link_fail,
 };

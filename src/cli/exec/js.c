@@ -131,12 +131,10 @@ static int js_print(const char *file, const struct json_val *answer)
 
 static int js_print_module(const struct json_val *m, bool json, struct err *e)
 {
-	if (json && hub_link_print(m, e) < 0)
-		return hub_link_fail(e);
-	if (!json) {
-		safe_line(stdout, json_str(json_get(m, "module")));
-		putchar('\n');
-	}
+	if (json)
+		return hub_link_print(m, e);
+	safe_line(stdout, json_str(json_get(m, "module")));
+	putchar('\n');
 	return 0;
 }
 
@@ -154,22 +152,19 @@ static int js_check(const struct verb_input *in, struct err *e)
 	return 0;
 }
 
-static int js_run(const struct verb_input *in)
+static int js_run(const struct verb_input *in, struct err *e)
 {
 	const struct js_options *o = in->options;
 	AUTO(json_free) struct json_doc *doc = NULL;
-	struct err e = ERR_INIT;
 
-	if (js_check(in, &e) < 0)
-		return cli_wrong_usage(in->verb, &e);
-	if ((o->remove ? js_unregister(o->remove, &doc, &e) : js_ask(in, &doc, &e)) < 0)
-		return hub_link_fail(&e);
+	if ((o->remove ? js_unregister(o->remove, &doc, e) : js_ask(in, &doc, e)) < 0)
+		return -1;
 	if (o->save || o->remove)
-		return js_print_module(json_root(doc), o->output == OUTPUT_JSON, &e);
+		return js_print_module(json_root(doc), o->output == OUTPUT_JSON, e);
 	if (o->output != OUTPUT_JSON)
 		return js_print(in->operands[0], json_root(doc));
-	if (hub_link_print(json_root(doc), &e) < 0)
-		return hub_link_fail(&e);
+	if (hub_link_print(json_root(doc), e) < 0)
+		return -1;
 	return json_bool(json_get(json_root(doc), "ok")) ? 0 : EXIT_FAILED;
 }
 
@@ -183,5 +178,7 @@ const struct verb js_verb = {
 	.options = &options,
 	.size = sizeof(struct js_options),
 	.max_operands = 1,
+	.check = js_check,
 	.run = js_run,
+	.fail = hub_link_fail,
 };

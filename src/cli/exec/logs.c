@@ -41,12 +41,11 @@ static int logs_show(const struct verb_input *in, struct hub_link *l, struct err
 	return e->code == ERR_COMMAND_NOT_RUN ? 0 : -1;
 }
 
-static int logs_run(const struct verb_input *in)
+static int logs_run(const struct verb_input *in, struct err *e)
 {
-	struct err e = ERR_INIT;
-	AUTO(hub_link_close) struct hub_link *l = hub_link_open(&e);
+	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
 
-	return !l || logs_show(in, l, &e) < 0 ? hub_link_fail(&e) : 0;
+	return !l || logs_show(in, l, e) < 0 ? -1 : 0;
 }
 
 const struct verb logs_verb = {
@@ -61,4 +60,5 @@ const struct verb logs_verb = {
 	.min_operands = 1,
 	.max_operands = 2,
 	.run = logs_run,
+	.fail = hub_link_fail,
 };

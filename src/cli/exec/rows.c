@@ -20,7 +20,7 @@ const struct verb execs_verb = {
 	.usage = "[OPTION...] NAME",
 	.doc = "List the execs of a sandbox, newest first.",
 	.page = "holt-sandbox",
-	ASK(ask_output, .of = &ask_sandbox, .more = "/execs", .list = "",
+	ASK(verb_output, .of = &ask_sandbox, .more = "/execs", .list = "",
 	    ASK_COLUMNS({ "EXEC", "exec_id" }, { "STATE", "state" },
 			{ ">EXIT", "exit_code", .unit = 1 }, { ">BYTES", "next_offset", .unit = 1 },
 			{ "COMMAND", "command", .cut = 60 })),
@@ -66,8 +66,9 @@ const struct verb kill_verb = {
 	.usage = "[OPTION...] NAME EXEC",
 	.doc = "Send a signal to an exec of a sandbox.",
 	.page = "holt-sandbox",
+	.check = kill_number,
 	ASK(kill_options, .of = &ask_sandbox, .method = "POST", .more = "/execs/%/signal",
-	    .part = &execs, .check = kill_number, .write = kill_write),
+	    .part = &execs, .write = kill_write),
 	.min_operands = 2,
 	.max_operands = 2,
 };
@@ -121,21 +122,20 @@ static int wait_status(const struct verb_input *in, const struct json_val *v)
 }
 
 /* By default for the newest. */
-static int wait_run(const struct verb_input *in)
+static int wait_run(const struct verb_input *in, struct err *e)
 {
 	char exec[JOB_ID_MAX + 1], *operands[] = { in->operands[0], exec };
 	struct verb_input newest = *in;
-	struct err e = ERR_INIT;
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 
 	if (in->n_operands > 1)
-		return hub_ask_run(in);
-	l = hub_link_open(&e);
-	if (!l || job_choose(l, in->operands[0], NULL, exec, &e) < 0)
-		return hub_link_fail(&e);
+		return hub_ask_run(in, e);
+	l = hub_link_open(e);
+	if (!l || job_choose(l, in->operands[0], NULL, exec, e) < 0)
+		return -1;
 	newest.operands = operands;
 	newest.n_operands = 2;
-	return hub_ask_run(&newest);
+	return hub_ask_run(&newest, e);
 }
 
 static const struct ask wait_ask = { .of = &ask_sandbox,
@@ -160,4 +160,5 @@ const struct verb wait_verb = {
 	.usage_exit = EXIT_HOLT,
 	.ask = &wait_ask,
 	.run = wait_run,
+	.fail = hub_link_fail,
 };

@@ -9,13 +9,6 @@
 
 #include "cli/common/verb.h"
 
-struct cp_options {
-	struct verb_options common;
-};
-
-static const struct option_row rows[] = { HELP_ROW(struct cp_options) };
-static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
-
 /* ---- what both ways share ------------------------------------------------------------------ */
 
 int cp_url(char ret[CP_URL_MAX], const char *name, const char *path, struct err *e)
@@ -103,24 +96,21 @@ static int read_end(const char *text, struct cp_end *ret, struct err *e)
 	return 0;
 }
 
-static int cp_run(const struct verb_input *in)
+static int cp_run(const struct verb_input *in, struct err *e)
 {
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	struct cp_end from, to;
-	struct err e = ERR_INIT;
-	int rc;
 
-	if (read_end(in->operands[0], &from, &e) < 0 || read_end(in->operands[1], &to, &e) < 0)
-		return cli_wrong_usage(in->verb, &e);
+	if (read_end(in->operands[0], &from, e) < 0 || read_end(in->operands[1], &to, e) < 0)
+		return cli_wrong_usage(in->verb, e);
 	if (!from.name[0] == !to.name[0]) {
-		err_set(&e, ERR_INVALID, "exactly one of both must be NAME:PATH, in a sandbox");
-		return cli_wrong_usage(in->verb, &e);
+		err_set(e, ERR_INVALID, "exactly one of both must be NAME:PATH, in a sandbox");
+		return cli_wrong_usage(in->verb, e);
 	}
-	l = hub_link_open(&e);
+	l = hub_link_open(e);
 	if (!l)
-		return hub_link_fail(&e);
-	rc = from.name[0] ? cp_down(l, &from, to.path, &e) : cp_up(l, from.path, &to, &e);
-	return rc < 0 ? hub_link_fail(&e) : 0;
+		return -1;
+	return from.name[0] ? cp_down(l, &from, to.path, e) : cp_up(l, from.path, &to, e);
 }
 
 const struct verb cp_verb = {
@@ -131,9 +121,10 @@ const struct verb cp_verb = {
 		"SOURCE/. means its contents. As DEST or SOURCE, - is a tar archive on standard\n"
 		"output or input.",
 	.page = "holt-sandbox",
-	.options = &options,
-	.size = sizeof(struct cp_options),
+	.options = &verb_bare,
+	.size = sizeof(struct verb_options),
 	.min_operands = 2,
 	.max_operands = 2,
 	.run = cp_run,
+	.fail = hub_link_fail,
 };

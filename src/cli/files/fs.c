@@ -53,7 +53,7 @@ static const struct verb fs_ls_verb = {
 	.usage = "[OPTION...] NAME [PATH]",
 	.doc = "List a directory; by default the sandbox's working directory.",
 	.page = "holt-sandbox",
-	ASK(ask_output, .of = &fs_files, .method = "POST", .more = "/list",
+	ASK(verb_output, .of = &fs_files, .method = "POST", .more = "/list",
 	    .operands = { "sandbox", "path=." }, .list = "entries", .show = fs_ls_show),
 	.min_operands = 1,
 	.max_operands = 2,
@@ -70,7 +70,7 @@ static const struct verb fs_stat_verb = {
 	.usage = "[OPTION...] NAME PATH",
 	.doc = "Show information about a path.",
 	.page = "holt-sandbox",
-	ASK(ask_output, .of = &fs_files, .method = "POST", .more = "/stat",
+	ASK(verb_output, .of = &fs_files, .method = "POST", .more = "/stat",
 	    .operands = { "sandbox", "path" }, .show = fs_stat_show),
 	.min_operands = 2,
 	.max_operands = 2,
@@ -112,16 +112,15 @@ static int fs_print_piece(struct hub_link *l, char **operands, uint64_t *offset,
 	return bytes.n > 0 && !json_bool(json_get(json_root(doc), "eof"));
 }
 
-static int fs_read_run(const struct verb_input *in)
+static int fs_read_run(const struct verb_input *in, struct err *e)
 {
-	struct err e = ERR_INIT;
-	AUTO(hub_link_close) struct hub_link *l = hub_link_open(&e);
+	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
 	uint64_t offset = 0;
 	int more = l ? 1 : -1;
 
 	while (more > 0)
-		more = fs_print_piece(l, in->operands, &offset, &e);
-	return more < 0 ? hub_link_fail(&e) : 0;
+		more = fs_print_piece(l, in->operands, &offset, e);
+	return more;
 }
 
 static const struct verb fs_read_verb = {
@@ -135,6 +134,7 @@ static const struct verb fs_read_verb = {
 	.min_operands = 2,
 	.max_operands = 2,
 	.run = fs_read_run,
+	.fail = hub_link_fail,
 };
 
 static const struct option_row write_rows[] = {
@@ -244,8 +244,8 @@ static const struct verb fs_watch_verb = {
 	.doc = "Print the changes in a directory until interrupted.",
 	.more = "The first line is \"ready\". \"overflow\" means that events were lost.",
 	.page = "holt-sandbox",
-	ASK(watch_options, .of = &ask_sandbox, .more = "/watch", .operands = { NULL, "path=." },
-	    .stream = true, .list = "", .show = fs_watch_show),
+	ASK(watch_options, .of = &ask_sandbox, .follow = "/watch", .operands = { NULL, "path=." },
+	    .list = "", .show = fs_watch_show),
 	.min_operands = 1,
 	.max_operands = 2,
 };

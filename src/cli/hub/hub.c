@@ -12,17 +12,6 @@
 
 enum { EXIT_NONE = 1, JSON_MAX = 16 << 10 };
 
-struct status_options {
-	struct verb_options common;
-	uint32_t output;
-};
-
-static const struct option_row rows[] = {
-	OUTPUT_ROW(struct status_options),
-	HELP_ROW(struct status_options),
-};
-static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
-
 /* What the hub says of itself: members of /readyz, and how people are told of them. */
 static const struct {
 	const char *name, *text;
@@ -108,19 +97,17 @@ static void print_text(const struct claim *c, const struct json_val *state, cons
 		printf("Longest step of its loop: %" PRId64 " ms\n", step_ms);
 }
 
-static int run_status(const struct verb_input *in)
+static int run_status(const struct verb_input *in, struct err *e)
 {
-	const struct status_options *o = in->options;
-	struct err e = ERR_INIT;
+	const struct verb_output *o = in->options;
 	struct claim c;
-	int runs = claim_look(&c, &e);
-	AUTO(json_free) struct json_doc *state = runs > 0 ? ask(&c, &e) : NULL;
+	int runs = claim_look(&c, e);
+	AUTO(json_free) struct json_doc *state = runs > 0 ? ask(&c, e) : NULL;
 
-	if (runs < 0 ||
-	    (o->output == OUTPUT_JSON && print_json(runs, &c, json_root(state), &e) < 0))
-		return cli_fail(&e);
+	if (runs < 0 || (o->output == OUTPUT_JSON && print_json(runs, &c, json_root(state), e) < 0))
+		return -1;
 	if (o->output != OUTPUT_JSON && runs) {
-		print_text(&c, json_root(state), &e);
+		print_text(&c, json_root(state), e);
 	} else if (o->output != OUTPUT_JSON) {
 		puts("no hub runs");
 	}
@@ -131,7 +118,7 @@ static int run_status(const struct verb_input *in)
 	.usage = "[OPTION...]",                                                                    \
 	.doc = "Show the hub of the data folder: pid, socket, start time.",                        \
 	.more = "The exit status is 1 where there is none.", .page = "holt-hub",                   \
-	.options = &options, .size = sizeof(struct status_options), .run = run_status
+	.options = &verb_output, .size = sizeof(struct verb_output), .run = run_status
 
 static const struct verb hub_status_verb = { .name = "hub status", STATUS };
 

@@ -23,8 +23,9 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-static int print(bool follow, struct err *e)
+static int logs_run(const struct verb_input *in, struct err *e)
 {
+	const bool follow = ((const struct logs_options *)in->options)->follow;
 	char path[PATH_MAX], piece[16 << 10];
 	autoclose int fd = -1;
 	ssize_t n;
@@ -47,14 +48,6 @@ static int print(bool follow, struct err *e)
 	return n < 0 ? err_sys(e, errno, "read %.120s", path) : 0;
 }
 
-static int run(const struct verb_input *in)
-{
-	const struct logs_options *o = in->options;
-	struct err e = ERR_INIT;
-
-	return print(o->follow, &e) < 0 ? cli_fail(&e) : 0;
-}
-
 const struct verb hub_logs_verb = {
 	.name = "hub logs",
 	.usage = "[OPTION...]",
@@ -63,5 +56,5 @@ const struct verb hub_logs_verb = {
 	.page = "holt-hub",
 	.options = &options,
 	.size = sizeof(struct logs_options),
-	.run = run,
+	.run = logs_run,
 };

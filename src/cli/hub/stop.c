@@ -83,23 +83,22 @@ static int tell_end(void)
 	return EXIT_LEFT;
 }
 
-static int run(const struct verb_input *in)
+static int run(const struct verb_input *in, struct err *e)
 {
 	const struct stop_options *o = in->options;
 	struct hub_counts counts = { 0 };
-	struct err e = ERR_INIT;
 	struct claim c;
-	int held = claim_look(&c, &e);
+	int held = claim_look(&c, e);
 
 	if (held > 0) {
 		hub_link_counts(c.socket, &counts);
 		if (o->remove)
 			counts.staying = 0;
 		tell(&counts);
-		held = claim_signal(o->remove ? SIGUSR2 : SIGTERM, &e);
+		held = claim_signal(o->remove ? SIGUSR2 : SIGTERM, e);
 	}
-	if (held < 0 || (held > 0 && await_end(&c, &e) < 0))
-		return cli_fail(&e);
+	if (held < 0 || (held > 0 && await_end(&c, e) < 0))
+		return -1;
 	if (held > 0)
 		return tell_end();
 	fputs("no hub runs\n", stderr);

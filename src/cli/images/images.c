@@ -5,17 +5,6 @@
 #include "cli/images/store.h"
 #include "cli/common/table.h"
 
-struct images_options {
-	struct verb_options common;
-	uint32_t output;
-};
-
-static const struct option_row rows[] = {
-	OUTPUT_ROW(struct images_options),
-	HELP_ROW(struct images_options),
-};
-static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
-
 enum { JSON_MAX = 64 << 20 };
 
 static void images_row(struct table *t, struct str name, const struct image *i)
@@ -46,8 +35,9 @@ static void images_rows(struct table *t, const struct image *i, const struct ima
 		images_row(t, STR_NONE, i);
 }
 
-static int list(bool json, struct err *e)
+static int list_run(const struct verb_input *in, struct err *e)
 {
+	const bool json = ((const struct verb_output *)in->options)->output == OUTPUT_JSON;
 	AUTO(images_close) struct images *s = image_cli_open(e);
 	autofree char(*all)[HASH_HEX + 1] = NULL;
 	autodoc struct image_doc doc = { NULL, NULL };
@@ -83,18 +73,10 @@ static int list(bool json, struct err *e)
 	return 0;
 }
 
-static int run_list(const struct verb_input *in)
-{
-	const struct images_options *o = in->options;
-	struct err e = ERR_INIT;
-
-	return list(o->output == OUTPUT_JSON, &e) < 0 ? cli_fail(&e) : 0;
-}
-
 #define LIST                                                                                       \
 	.usage = "[OPTION...]", .doc = "List the images that sandboxes can be made from.",         \
-	.page = "holt-images", .options = &options, .size = sizeof(struct images_options),         \
-	.run = run_list
+	.page = "holt-images", .options = &verb_output, .size = sizeof(struct verb_output),        \
+	.run = list_run
 
 extern const struct verb images_import_verb, images_inspect_verb, images_rm_verb, images_prune_verb,
 	images_pull_verb;

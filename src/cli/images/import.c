@@ -23,9 +23,7 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-enum { JSON_MAX = 16 << 20 };
-
-static int import(const struct verb_input *in, struct err *e)
+static int import_run(const struct verb_input *in, struct err *e)
 {
 	const struct import_options *o = in->options;
 	const struct image_import spec = {
@@ -35,29 +33,12 @@ static int import(const struct verb_input *in, struct err *e)
 		.limits = { .bytes = o->bytes, .entries = o->entries },
 	};
 	AUTO(images_close) struct images *s = image_cli_open(e);
-	autobuf struct buf text = BUF_INIT(JSON_MAX);
-	autodoc struct image_doc doc = { NULL, NULL };
 	autoimage struct image i = { .record = { .bytes = 0 } };
-	struct json_writer w = json_writer(&text);
 	char name[IMAGE_NAME_MAX + 1];
-	struct image_names names;
 
 	if (!s || images_import(s, &spec, &i, name, e) < 0)
 		return -1;
-	if (o->output != OUTPUT_JSON) {
-		printf("%s  %.12s\n", name, i.record.digest.p);
-		return 0;
-	}
-	if (images_names(s, &doc, &names, e) < 0 || image_cli_json(&i, &names, &w, e) < 0)
-		return -1;
-	return image_cli_print(&w, e);
-}
-
-static int import_run(const struct verb_input *in)
-{
-	struct err e = ERR_INIT;
-
-	return import(in, &e) < 0 ? cli_fail(&e) : 0;
+	return image_cli_tell(s, &i, name, o->output == OUTPUT_JSON, e);
 }
 
 const struct verb images_import_verb = {

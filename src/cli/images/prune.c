@@ -26,7 +26,7 @@ static const struct field_table pruned_table = FIELD_TABLE(struct images_pruned,
 
 enum { JSON_MAX = 4096 };
 
-static int prune(const struct verb_input *in, struct err *e)
+static int prune_run(const struct verb_input *in, struct err *e)
 {
 	const struct prune_options *o = in->options;
 	AUTO(images_close) struct images *s = image_cli_open(e);
@@ -46,13 +46,6 @@ static int prune(const struct verb_input *in, struct err *e)
 		return -1;
 	puts(text);
 	return 0;
-}
-
-static int prune_run(const struct verb_input *in)
-{
-	struct err e = ERR_INIT;
-
-	return prune(in, &e) < 0 ? cli_fail(&e) : 0;
 }
 
 const struct verb images_prune_verb = {

@@ -12,18 +12,7 @@
 #include "cli/images/store.h"
 #include "cli/common/worker.h"
 
-struct pull_options {
-	struct verb_options common;
-	uint32_t output;
-};
-
-static const struct option_row rows[] = {
-	OUTPUT_ROW(struct pull_options),
-	HELP_ROW(struct pull_options),
-};
-static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
-
-enum { REF_MAX = 512, JSON_MAX = 16 << 20 };
+enum { REF_MAX = 512 };
 
 /* ---- what is asked for ----------------------------------------------------------------------- */
 
@@ -209,36 +198,25 @@ static int choose_name(struct job *j, const char *asked, struct err *e)
 static int pull_print(const char *name, bool json, struct err *e)
 {
 	AUTO(images_close) struct images *s = image_cli_open(e);
-	autobuf struct buf text = BUF_INIT(JSON_MAX);
-	autodoc struct image_doc doc = { NULL, NULL };
 	autoimage struct image i = { .record = { .bytes = 0 } };
-	struct json_writer w = json_writer(&text);
-	struct image_names names;
 
 	if (!s || images_find(s, str_of(name), &i, e) < 0)
 		return -1;
-	if (!json) {
-		printf("%s  %.12s\n", name, i.record.digest.p);
-		return 0;
-	}
-	if (images_names(s, &doc, &names, e) < 0 || image_cli_json(&i, &names, &w, e) < 0)
-		return -1;
-	return image_cli_print(&w, e);
+	return image_cli_tell(s, &i, name, json, e);
 }
 
-static int pull_run(const struct verb_input *in)
+static int pull_run(const struct verb_input *in, struct err *e)
 {
-	const struct pull_options *o = in->options;
+	const struct verb_output *o = in->options;
 	const struct worker w = { .clean = image_cli_tidy };
-	struct err e = ERR_INIT;
 	char unused = 0;
 	struct job j;
 
-	if (read_reference(in->operands[0], &j.source, &e) < 0 ||
-	    choose_name(&j, in->operands[1], &e) < 0 ||
-	    worker_run(&w, work, &j, &unused, sizeof(unused), &e) < 0 ||
-	    pull_print(j.name, o->output == OUTPUT_JSON, &e) < 0)
-		return cli_fail(&e);
+	if (read_reference(in->operands[0], &j.source, e) < 0 ||
+	    choose_name(&j, in->operands[1], e) < 0 ||
+	    worker_run(&w, work, &j, &unused, sizeof(unused), e) < 0 ||
+	    pull_print(j.name, o->output == OUTPUT_JSON, e) < 0)
+		return -1;
 	return 0;
 }
 
@@ -250,8 +228,8 @@ const struct verb images_pull_verb = {
 		"front; or oci:, oci-archive:, docker-archive: or dir: and what skopeo takes\n"
 		"behind it.",
 	.page = "holt-images",
-	.options = &options,
-	.size = sizeof(struct pull_options),
+	.options = &verb_output,
+	.size = sizeof(struct verb_output),
 	.min_operands = 1,
 	.max_operands = 2,
 	.run = pull_run,

@@ -3,14 +3,13 @@
 enum { NAMES_MAX = 256 };
 
 /* Continues after a failure; the exit status is that of the first one. */
-static int rm_run(const struct verb_input *in)
+static int rm_run(const struct verb_input *in, struct err *e)
 {
-	struct err e = ERR_INIT;
-	AUTO(images_close) struct images *s = image_cli_open(&e);
-	int status = s ? 0 : cli_fail(&e);
+	AUTO(images_close) struct images *s = image_cli_open(e);
+	int status = s ? 0 : -1;
 
 	for (int i = 0; s && i < in->n_operands; i++) {
-		int failed = images_remove(s, str_of(in->operands[i]), &e) < 0 ? cli_fail(&e) : 0;
+		int failed = images_remove(s, str_of(in->operands[i]), e) < 0 ? cli_fail(e) : 0;
 
 		status = status ? status : failed;
 	}

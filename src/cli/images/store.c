@@ -8,7 +8,7 @@
 #include "cli/common/safe.h"
 #include "store/store.h"
 
-enum { TIDY_TRIES = 50, TIDY_WAIT_US = 20000 };
+enum { TIDY_TRIES = 50, TIDY_WAIT_US = 20000, JSON_MAX = 16 << 20 };
 
 static int image_cli_kept(const char *digest, struct err *e)
 {
@@ -124,7 +124,7 @@ static void show_network(const struct network_hosts *hosts, struct arena *a)
 	}
 }
 
-void image_cli_show(const struct image *i, const struct image_names *names)
+static void image_show(const struct image *i, const struct image_names *names)
 {
 	const struct image_record *r = &i->record;
 	time_t created = (time_t)(r->created_ms / 1000);
@@ -154,4 +154,24 @@ void image_cli_show(const struct image *i, const struct image_names *names)
 	show_texts("cmd", &r->cmd);
 	show_network(&r->network, i->doc.arena);
 	show_texts("layers", &r->layers);
+}
+
+int image_cli_tell(struct images *s, const struct image *i, const char *name, bool json,
+		   struct err *e)
+{
+	autobuf struct buf text = BUF_INIT(JSON_MAX);
+	autodoc struct image_doc doc = { NULL, NULL };
+	struct json_writer w = json_writer(&text);
+	struct image_names names;
+
+	if (!json && name) {
+		printf("%s  %.12s\n", name, i->record.digest.p);
+		return 0;
+	}
+	if (images_names(s, &doc, &names, e) < 0)
+		return -1;
+	if (json)
+		return image_cli_json(i, &names, &w, e) < 0 ? -1 : image_cli_print(&w, e);
+	image_show(i, &names);
+	return 0;
 }

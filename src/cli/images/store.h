@@ -24,5 +24,6 @@ int image_cli_print(struct json_writer *w, struct err *e) MUST_USE;
 
 /* "1.5 GB": bytes for people, at `ret`. */
 void image_cli_size(uint64_t bytes, char ret[16]);
-/* Prints the image as lines of a name and a value. */
-void image_cli_show(const struct image *i, const struct image_names *names);
+/* Prints the image: as JSON, or a line with the name that it has got, or without that all lines. */
+int image_cli_tell(struct images *s, const struct image *i, const char *name, bool json,
+		   struct err *e) MUST_USE;

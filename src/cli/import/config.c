@@ -305,22 +305,21 @@ static int write_to(const struct making *m, const char *file, struct str entry, 
 
 /* ---- the verb ------------------------------------------------------------------------------ */
 
-static int config_run(const struct verb_input *in)
+static int config_run(const struct verb_input *in, struct err *e)
 {
 	const struct config_options *o = in->options;
 	struct making m = { .client = NULL };
 	autowipe struct buf entry = BUF_INIT(ENTRY_MAX);
-	struct err e = ERR_INIT;
 	int status = 0;
 
-	if (making_init(&m, in, &e) < 0)
-		status = e.code == ERR_INVALID ? cli_wrong_usage(in->verb, &e) : cli_fail(&e);
-	else if (!buf_reserve(&entry, ENTRY_MAX, &e) ||
-		 recipe_write(m.client, &m.recipe, &entry, &e) < 0 ||
+	if (making_init(&m, in, e) < 0)
+		status = e->code == ERR_INVALID ? cli_wrong_usage(in->verb, e) : cli_fail(e);
+	else if (!buf_reserve(&entry, ENTRY_MAX, e) ||
+		 recipe_write(m.client, &m.recipe, &entry, e) < 0 ||
 		 (o->write ? write_to(&m, in->n_operands > 1 ? in->operands[1] : NULL,
-				      buf_str(&entry), &e)
-			   : print(&m, buf_str(&entry), &e)) < 0)
-		status = cli_fail(&e);
+				      buf_str(&entry), e)
+			   : print(&m, buf_str(&entry), e)) < 0)
+		status = cli_fail(e);
 	secret_free(m.token);
 	return status;
 }

@@ -146,26 +146,25 @@ static int print(const struct foreign_found *found, struct err *e)
 
 /* ---- the verb ------------------------------------------------------------------------------ */
 
-static int import_run(const struct verb_input *in)
+static int import_run(const struct verb_input *in, struct err *e)
 {
 	const struct import_options *o = in->options;
 	const char *file = in->n_operands ? in->operands[0] : NULL;
 	struct source s = { .text = BUF_INIT(FOREIGN_BYTES_MAX) };
 	struct foreign_found found = { BUF_INIT(FOUND_MAX), BUF_INIT(FOUND_MAX), 0, 0 };
-	struct err e = ERR_INIT;
-	AUTO(redactor_free) struct redactor *redactor = redactor_new(NULL, &e);
+	AUTO(redactor_free) struct redactor *redactor = redactor_new(NULL, e);
 	AUTO(config_unref) struct config *c = NULL;
 	char path[PATH_MAX];
 	int status = 0, rc;
 	bool must;
 
 	if (!file && !o->from)
-		err_set(&e, ERR_INVALID, "which file: give its path, or --from CLIENT");
-	s.client = o->from ? foreign_client_read(o->from, &e) : NULL;
-	if (e.code != ERR_NONE)
-		return cli_wrong_usage(in->verb, &e);
-	c = home_config(o->config, path, &must, &e) < 0 ? NULL : config_open(path, false, &e);
-	rc = redactor && c && source_read(&s, file, &e) == 0 ? 0 : -1;
+		err_set(e, ERR_INVALID, "which file: give its path, or --from CLIENT");
+	s.client = o->from ? foreign_client_read(o->from, e) : NULL;
+	if (e->code != ERR_NONE)
+		return cli_wrong_usage(in->verb, e);
+	c = home_config(o->config, path, &must, e) < 0 ? NULL : config_open(path, false, e);
+	rc = redactor && c && source_read(&s, file, e) == 0 ? 0 : -1;
 	if (rc == 0) {
 		const struct foreign_options read = { .client = s.client,
 						      .folder = str_of(s.folder),
@@ -173,14 +172,14 @@ static int import_run(const struct verb_input *in)
 						      .have = o->write ? config_file(c) : NULL,
 						      .note = note };
 
-		rc = foreign_read(json_root(s.doc), &read, &found, &e);
+		rc = foreign_read(json_root(s.doc), &read, &found, e);
 	}
 	if (rc == 0 && !o->write)
-		rc = print(&found, &e);
+		rc = print(&found, e);
 	else if (rc == 0 && found.n)
-		rc = add(c, &found, &e);
+		rc = add(c, &found, e);
 	if (rc < 0)
-		status = cli_fail(&e);
+		status = cli_fail(e);
 	else if (found.left)
 		status = EXIT_LEFT;
 	if (rc == 0 && o->write) {

@@ -4,7 +4,7 @@
 
 /* First what waits, then each change, until the hub ends. */
 #define INBOX_WATCH(...)                                                                           \
-	ASK(ask_output, .after = "wait_seconds=60&after", .endless = true, .lines = true,          \
+	ASK(verb_output, .after = "wait_seconds=60&after", .endless = true, .lines = true,         \
 	    __VA_ARGS__)
 
 /* Prints a line: those members, NULL-terminated, and the text. Returns 0. */

@@ -1,5 +1,6 @@
 #include "cli/link/ask.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,8 +18,8 @@ const struct ask_noun ask_sandbox = {
 	.max = 200,
 };
 
-static const struct option_row output_rows[] = { ASK_END };
-const struct option_table ask_output = OPTION_TABLE(output_rows, .mixed = true);
+static_assert(offsetof(struct ask_options, output) == offsetof(struct verb_output, output),
+	      "verb_output is a table of verbs that ask, too");
 
 static int ask_check_name(const struct ask_noun *of, const char *name, struct err *e)
 {
@@ -197,11 +198,15 @@ static int write_path(struct asking *a, const char *name, struct err *e)
 {
 	const struct ask *ask = a->ask;
 	const struct ask_options *o = a->in->options;
-	const char *more = ask->follow && o->flags[0] ? ask->follow : ask->more ? ask->more : "";
-	const char *at = strchr(more, '%'), *part = at ? a->in->operands[1] : "";
+	const char *more = ask->more ? ask->more : "";
+	const char *at, *part;
 	char whole[256];
 
-	a->stream = ask->stream || more == ask->follow;
+	a->stream = ask->follow && (o->flags[0] || !ask->more);
+	if (a->stream)
+		more = ask->follow;
+	at = strchr(more, '%');
+	part = at ? a->in->operands[1] : "";
 	if (at && ask_check_name(ask->part, part, e) < 0)
 		return -1;
 	snprintf(whole, sizeof(whole), "%.*s%s%s", at ? (int)(at - more) : (int)strlen(more), more,
@@ -281,7 +286,9 @@ static int print_answer(const struct asking *a, const char *name, const struct j
 {
 	const struct ask *ask = a->ask;
 
-	if (ask->json || ((const struct ask_options *)a->in->options)->output == OUTPUT_JSON) {
+	if (((const struct ask_options *)a->in->options)->output == OUTPUT_JSON)
+		return hub_link_print(root, e);
+	if (ask->json) {
 		if (safe_json_lines(stdout, root, 0, e) < 0)
 			return -1;
 		putchar('\n');
@@ -452,16 +459,15 @@ static int try_one(struct asking *a, const char *name, int status)
 	return status ? status : now;
 }
 
-static int try_all(struct asking *a)
+static int try_all(struct asking *a, struct err *e)
 {
 	AUTO(json_free) struct json_doc *doc = NULL;
-	struct err e = ERR_INIT;
 	struct json_iter it;
 	int status = 0;
 
-	a->link = hub_link_open(&e);
-	if (!a->link || hub_link_ask(a->link, "GET", ask_sandbox.path, STR_NONE, &doc, &e) < 0)
-		return hub_link_fail(&e);
+	a->link = hub_link_open(e);
+	if (!a->link || hub_link_ask(a->link, "GET", ask_sandbox.path, STR_NONE, &doc, e) < 0)
+		return -1;
 	it = json_iter(json_root(doc));
 	while (json_next(&it)) {
 		struct str id = json_str(json_get(it.val, "id"));
@@ -473,24 +479,17 @@ static int try_all(struct asking *a)
 	return status;
 }
 
-int hub_ask_run(const struct verb_input *in)
+int hub_ask_run(const struct verb_input *in, struct err *e)
 {
 	const struct ask *ask = in->verb->ask;
 	const struct ask_options *o = in->options;
 	struct asking a = { .ask = ask, .in = in, .body = BUF_INIT(HUB_BODY_MAX) };
-	struct err e = ERR_INIT;
 	int status = 0;
 
-	if (ask->check && ask->check(in, &e) < 0)
-		return e.code == ERR_INVALID ? cli_wrong_usage(in->verb, &e) : hub_link_fail(&e);
-	if (ask->all && o->flags[0] == (in->n_operands > 0)) {
-		err_set(&e, ERR_INVALID, "say names, or --all");
-		return cli_wrong_usage(in->verb, &e);
-	}
 	if (ask->all && o->flags[0])
-		status = try_all(&a);
+		status = try_all(&a, e);
 	else if (!ask->each)
-		status = try_one(&a, in->n_operands ? in->operands[0] : NULL, 0);
+		status = ask_about(&a, in->n_operands ? in->operands[0] : NULL, e);
 	for (int i = 0; ask->each && i < in->n_operands; i++)
 		status = try_one(&a, in->operands[i], status);
 	buf_fini(&a.body);

@@ -34,9 +34,6 @@ struct ask_options {
 /* A row: ASK_OPTION(texts[0], OPTION_TEXT, "name", .member = "name", ...) */
 #define ASK_OPTION(at, kind, name, ...) OPTION(struct ask_options, at, kind, name, __VA_ARGS__)
 #define ASK_END OUTPUT_ROW(struct ask_options), HELP_ROW(struct ask_options)
-/* Of verbs that have only -o and --help. */
-extern const struct option_table ask_output;
-
 /* A column of a table shows a member of each row: a text, cut at `cut` bytes (told unless `id`), or
  * a number divided by `unit`; or what `cell` adds. */
 struct ask_column {
@@ -58,8 +55,6 @@ struct ask {
 	/* Members; NULL of the first: the name in the path. "path=." is so without an operand;
 	 * "query..." is it and all that follow, as one text. */
 	const char *operands[ASK_OPERANDS];
-	/* Before anything is asked; ERR_INVALID is wrong usage. */
-	int (*check)(const struct verb_input *in, struct err *e);
 	int (*write)(const struct verb_input *in, struct json_writer *w, struct err *e); /* more */
 	int (*query)(const struct verb_input *in, char *path, size_t size, struct err *e);
 	bool each; /* asks for each operand, all the same; goes on after failures */
@@ -67,8 +62,8 @@ struct ask {
 	/* Asks again, with the answer's member `next` as `after`, until there is none or no row. */
 	const char *next, *after;
 	bool endless; /* goes on then, too */
-	const char *follow; /* `more` where flags[0] is set: lines, a row each, which go on */
-	bool stream; /* so is the answer in any case */
+	/* `more` of lines that go on, a row each, where flags[0] is set or there is no other. */
+	const char *follow;
 	bool first; /* counts[0]: only so many rows */
 	/* Printed: rows, which are this member, or "" for the answer itself, as a table or by show;
 	 * or this member alone, of each row where there are any; or JSON. Where rows have a table
@@ -92,12 +87,12 @@ struct ask {
 /* What every such struct verb has: its table of options, and members of a struct ask. */
 #define ASK(options_, ...)                                                                         \
 	.options = &(options_), .size = sizeof(struct ask_options), .run = hub_ask_run,            \
-	.ask = &(const struct ask)                                                                 \
+	.fail = hub_link_fail, .ask = &(const struct ask)                                          \
 	{                                                                                          \
 		__VA_ARGS__                                                                        \
 	}
 
-int hub_ask_run(const struct verb_input *in);
+int hub_ask_run(const struct verb_input *in, struct err *e);
 
 /* Writes the members that the options of any verb become. */
 int hub_ask_members(const struct verb_input *in, struct json_writer *w, struct err *e) MUST_USE;

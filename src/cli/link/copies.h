@@ -3,8 +3,8 @@
 #include "cli/link/ask.h"
 
 #define ASK_COPIES(...)                                                                            \
-	ASK(copies_options, .method = "POST", .check = copies_check, .write = copies_write,        \
-	    .list = "sandboxes", .prints = "id", __VA_ARGS__)
+	.check = copies_check, ASK(copies_options, .method = "POST", .write = copies_write,        \
+				   .list = "sandboxes", .prints = "id", __VA_ARGS__)
 
 extern const struct option_table copies_options;
 int copies_check(const struct verb_input *in, struct err *e);

@@ -132,7 +132,7 @@ static void on_ready(struct peer *p)
 	peer_tools(p, on_tools);
 }
 
-static int call_run(const struct verb_input *in)
+static int call_run(const struct verb_input *in, struct err *e)
 {
 	const struct call_options *o = in->options;
 

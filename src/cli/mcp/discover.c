@@ -199,7 +199,7 @@ static int try_all(const struct verb_input *in, const struct discover_options *o
 	return 0;
 }
 
-static int discover_run(const struct verb_input *in)
+static int discover_run(const struct verb_input *in, struct err *e)
 {
 	const struct discover_options *o = in->options;
 

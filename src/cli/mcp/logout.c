@@ -13,7 +13,7 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-static int logout_run(const struct verb_input *in)
+static int logout_run(const struct verb_input *in, struct err *e)
 {
 	const struct logout_options *o = in->options;
 

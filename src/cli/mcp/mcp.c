@@ -243,28 +243,27 @@ static int check_remote(const struct mcp_options *o, struct err *e)
 	return 0;
 }
 
-static int mcp_run(const struct verb_input *in)
+static int mcp_run(const struct verb_input *in, struct err *e)
 {
 	const struct mcp_options *o = in->options;
 	struct stdio_serving s = { .profile = BUF_INIT(PROFILE_MAX) };
-	struct err e = ERR_INIT;
 	int status = 0;
 
-	if (check_remote(o, &e) < 0)
-		return cli_wrong_usage(in->verb, &e);
+	if (check_remote(o, e) < 0)
+		return cli_wrong_usage(in->verb, e);
 	if (o->remote.server)
 		return remote_run(&o->remote);
 
 	if (uv_loop_init(&s.loop) < 0) {
-		err_set(&e, ERR_LIMIT, "no event loop");
-		return cli_fail(&e);
+		err_set(e, ERR_LIMIT, "no event loop");
+		return -1;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
 		uv_signal_init(&s.loop, &s.signals[i]);
 		s.signals[i].data = &s;
 	}
-	if (mcp_start(&s, in, &e) < 0) {
-		status = cli_fail(&e);
+	if (mcp_start(&s, in, e) < 0) {
+		status = cli_fail(e);
 		if (s.hub)
 			close_hub(&s);
 		else

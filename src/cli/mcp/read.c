@@ -49,7 +49,7 @@ static void on_ready(struct peer *p)
 		peer_request(p, "resources/read", buf_str(&b), on_result);
 }
 
-static int read_run(const struct verb_input *in)
+static int read_run(const struct verb_input *in, struct err *e)
 {
 	const struct read_options *o = in->options;
 

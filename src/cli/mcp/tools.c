@@ -146,7 +146,7 @@ static void on_ready(struct peer *p)
 	peer_tools(p, on_tools);
 }
 
-static int tools_run(const struct verb_input *in)
+static int tools_run(const struct verb_input *in, struct err *e)
 {
 	const struct tools_options *o = in->options;
 

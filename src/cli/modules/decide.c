@@ -29,8 +29,10 @@ static int approve_ask(const char *name, struct err *e)
 }
 
 /* What was shown is what is approved. */
-static int approve(const char *name, const struct ask_options *o, struct err *e)
+static int approve_run(const struct verb_input *in, struct err *e)
 {
+	const struct ask_options *o = in->options;
+	const char *name = in->operands[0];
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	AUTO(json_free) struct json_doc *seen = NULL;
 	AUTO(json_free) struct json_doc *doc = NULL;
@@ -58,13 +60,6 @@ static int approve(const char *name, const struct ask_options *o, struct err *e)
 	return 0;
 }
 
-static int approve_run(const struct verb_input *in)
-{
-	struct err e = ERR_INIT;
-
-	return approve(in->operands[0], in->options, &e) < 0 ? hub_link_fail(&e) : 0;
-}
-
 const struct verb mcp_approve_verb = {
 	.name = "mcp approve",
 	.usage = "[OPTION...] NAME",
@@ -75,6 +70,7 @@ const struct verb mcp_approve_verb = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.run = approve_run,
+	.fail = hub_link_fail,
 };
 
 /* ---- the others ------------------------------------------------------------------------------ */
@@ -85,7 +81,7 @@ const struct verb mcp_approve_verb = {
 		.usage = "[OPTION...] NAME",                                                       \
 		.doc = doc_,                                                                       \
 		.page = "holt-mcp-modules",                                                        \
-		ASK(ask_output, .of = &modules, .method = "POST", .more = "/" #word,               \
+		ASK(verb_output, .of = &modules, .method = "POST", .more = "/" #word,              \
 		    .prints = "state"),                                                            \
 		.min_operands = 1,                                                                 \
 		.max_operands = 1,                                                                 \

@@ -43,7 +43,7 @@ const struct verb mcp_list_verb = {
 	.usage = "[OPTION...]",
 	.doc = "List the hub's modules: the MCP servers that it uses.",
 	.page = "holt-mcp-modules",
-	ASK(ask_output, .of = &modules, .list = "modules",
+	ASK(verb_output, .of = &modules, .list = "modules",
 	    ASK_COLUMNS({ "NAME", "module" }, { "STATE", "state" },
 			{ "APPROVAL", .cell = stand_cell }, { "RUNS IN", .cell = where_cell },
 			{ ">TOOLS", "tools_count", .unit = 1 }, { "CAUSE", "cause", .cut = 60 })),
@@ -182,7 +182,7 @@ const struct verb mcp_info_verb = {
 	.usage = "[OPTION...] NAME",
 	.doc = "Show a module's program, tools and approval.",
 	.page = "holt-mcp-modules",
-	ASK(ask_output, .of = &modules, .show = module_show),
+	ASK(verb_output, .of = &modules, .show = module_show),
 	.min_operands = 1,
 	.max_operands = 1,
 };
@@ -200,7 +200,7 @@ const struct verb mcp_logs_verb = {
 	.usage = "[OPTION...] NAME",
 	.doc = "Show the end of a module's standard error.",
 	.page = "holt-mcp-modules",
-	ASK(ask_output, .of = &modules, .more = "/logs", .show = show_log),
+	ASK(verb_output, .of = &modules, .more = "/logs", .show = show_log),
 	.min_operands = 1,
 	.max_operands = 1,
 };

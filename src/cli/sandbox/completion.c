@@ -9,13 +9,6 @@
 #include "cli/common/verb.h"
 #include "cli/link/link.h"
 
-struct completion_options {
-	struct verb_options common;
-};
-
-static const struct option_row rows[] = { HELP_ROW(struct completion_options) };
-static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
-
 enum { HUB_SECONDS = 2 }; /* a person waits for it */
 
 static const struct {
@@ -185,9 +178,8 @@ static void complete(char **words, size_t n)
 	}
 }
 
-static int run_completion(const struct verb_input *in)
+static int run_completion(const struct verb_input *in, struct err *e)
 {
-	struct err e = ERR_INIT;
 	size_t n = 0;
 
 	while (in->rest && in->rest[n])
@@ -202,8 +194,8 @@ static int run_completion(const struct verb_input *in)
 			return 0;
 		}
 	}
-	err_set(&e, ERR_INVALID, "say bash, zsh or fish");
-	return cli_wrong_usage(in->verb, &e);
+	err_set(e, ERR_INVALID, "say bash, zsh or fish");
+	return cli_wrong_usage(in->verb, e);
 }
 
 const struct verb completion_verb = {
@@ -211,8 +203,8 @@ const struct verb completion_verb = {
 	.usage = "bash|zsh|fish",
 	.doc = "Print a shell's completion script for holt.",
 	.more = "With -- and the words after `holt`, it prints completions of the last one.",
-	.options = &options,
-	.size = sizeof(struct completion_options),
+	.options = &verb_bare,
+	.size = sizeof(struct verb_options),
 	.max_operands = 1,
 	.run = run_completion,
 };

@@ -55,8 +55,9 @@ const struct verb events_verb = {
 	.usage = "[OPTION...] [NAME]",
 	.doc = "Show the events of the hub's sandboxes.",
 	.page = "holt-sandbox",
-	ASK(options, .of = &events, .operands = { "sandbox" }, .check = events_check,
-	    .more = "?limit=1000", .next = "next", .after = "after", .follow = "?follow=true",
-	    .list = "events", .show = events_show, .lines = true),
+	.check = events_check,
+	ASK(options, .of = &events, .operands = { "sandbox" }, .more = "?limit=1000",
+	    .next = "next", .after = "after", .follow = "?follow=true", .list = "events",
+	    .show = events_show, .lines = true),
 	.max_operands = 1,
 };

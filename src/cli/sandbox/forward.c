@@ -63,16 +63,15 @@ static int forward_act(const struct verb_input *in, struct err *e)
 }
 
 /* What there is then is told to programs, and to all where nothing is to be changed. */
-static int forward_run(const struct verb_input *in)
+static int forward_run(const struct verb_input *in, struct err *e)
 {
 	const struct ask_options *o = in->options;
-	struct err e = ERR_INIT;
 
-	if ((in->n_operands > 1 || o->flags[0]) && forward_act(in, &e) < 0)
-		return hub_link_fail(&e);
+	if ((in->n_operands > 1 || o->flags[0]) && forward_act(in, e) < 0)
+		return -1;
 	if (o->flags[0] || (in->n_operands > 1 && o->output != OUTPUT_JSON))
 		return 0;
-	return hub_ask_run(in);
+	return hub_ask_run(in, e);
 }
 
 static const struct ask forwards = {
@@ -96,4 +95,5 @@ const struct verb forward_verb = {
 	.max_operands = 1 + PORTS_MAX,
 	.ask = &forwards,
 	.run = forward_run,
+	.fail = hub_link_fail,
 };

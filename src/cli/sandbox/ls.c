@@ -68,8 +68,8 @@ const struct verb ls_verb = {
 	.usage = "[OPTION...]",
 	.doc = "List the sandboxes of the hub.",
 	.page = "holt-sandbox",
-	ASK(options, .of = &ask_sandbox, .check = ls_check, .query = ls_query, .list = "",
-	    .prints = "id",
+	.check = ls_check,
+	ASK(options, .of = &ask_sandbox, .query = ls_query, .list = "", .prints = "id",
 	    ASK_COLUMNS({ "NAME", "id" }, { "TEMPLATE", "template_id" }, { "STATE", "state" },
 			{ "CREATED", "created_at" }, { "LABELS", .cell = labels_cell })),
 };

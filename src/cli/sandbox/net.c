@@ -1,26 +1,11 @@
 /* `holt net`: shows and changes what a sandbox may reach. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/arena.h"
-#include "cli/common/safe.h"
-#include "cli/common/table.h"
-#include "cli/common/verb.h"
-#include "cli/link/link.h"
+#include "cli/link/ask.h"
 
-enum { HOSTS_MAX = 256, TEXT_MAX = 8192, TRIES_MAX = 100 };
-
-struct net_options {
-	struct verb_options common;
-	uint32_t output;
-};
-
-static const struct option_row rows[] = {
-	OUTPUT_ROW(struct net_options),
-	HELP_ROW(struct net_options),
-};
-static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
+enum { HOSTS_MAX = 256, TEXT_MAX = 8192, TEXTS_MAX = 8 << 20, TRIES_MAX = 100 };
 
 static struct str text_or(const struct json_val *v, const char *none)
 {
@@ -46,7 +31,7 @@ static int net_http(const struct json_val *host, struct buf *to, struct err *e)
 	return 0;
 }
 
-static int net_show(const struct net_options *o, const struct json_val *state, struct err *e)
+static int net_show(const struct ask_options *o, const struct json_val *state, struct err *e)
 {
 	static const char *const counts[] = { "opened", "denied", "failed", "bytes_sent",
 					      "bytes_received" };
@@ -82,27 +67,9 @@ static int net_show(const struct net_options *o, const struct json_val *state, s
 
 /* What is granted, as HOST:PORT and its HTTP rules. */
 struct granted {
-	struct buf texts[HOSTS_MAX];
 	const char *p[HOSTS_MAX];
-	size_t n, n_texts;
+	size_t n;
 };
-
-static struct granted *granted_new(struct err *e)
-{
-	struct granted *g = calloc(1, sizeof(*g));
-
-	if (!g)
-		err_set(e, ERR_LIMIT, "out of memory");
-	return g;
-}
-
-static void granted_free(struct granted *g)
-{
-	for (size_t i = 0; g && i < g->n_texts; i++)
-		buf_fini(&g->texts[i]);
-	free(g);
-}
-AUTO_DEFINE(granted_free, struct granted)
 
 /* The text names it: with its port, or at all its ports. */
 static bool same_grant(const char *granted, const char *text)
@@ -113,33 +80,28 @@ static bool same_grant(const char *granted, const char *text)
 	       (!granted[n] || granted[n] == ' ' || granted[n] == ':');
 }
 
-static int granted_print(const struct json_val *host, struct buf *to, struct err *e)
-{
-	autobuf struct buf http = BUF_INIT(TEXT_MAX);
-	struct str name = json_str(json_get(host, "host"));
-	uint64_t port = 0;
-
-	json_uint64(json_get(host, "port"), &port);
-	if (net_http(host, &http, e) < 0 ||
-	    buf_addf(to, e, port ? "%.*s:%" PRIu64 : "%.*s", STR_ARG(name), port) < 0)
-		return -1;
-	return buf_addf(to, e, "%s%.*s", http.n ? " " : "", STR_ARG(buf_str(&http)));
-}
-
-static int granted_read(struct granted *g, const struct json_val *state, struct err *e)
+/* The texts are on the arena. */
+static int granted_read(struct granted *g, const struct json_val *state, struct arena *a,
+			struct err *e)
 {
 	struct json_iter it = json_iter(json_get(state, "allow"));
 
 	while (json_next(&it)) {
-		struct buf *b = &g->texts[g->n];
+		autobuf struct buf http = BUF_INIT(TEXT_MAX);
+		struct str name = json_str(json_get(it.val, "host"));
+		char of_port[24] = "";
+		uint64_t port;
 
 		if (g->n == HOSTS_MAX)
 			return err_set(e, ERR_LIMIT, "at most %d grants", HOSTS_MAX);
-		*b = BUF_INIT(2 * TEXT_MAX);
-		g->n_texts = g->n + 1;
-		if (granted_print(it.val, b, e) < 0 || buf_add(b, "", 1, e) < 0)
+		if (net_http(it.val, &http, e) < 0)
 			return -1;
-		g->p[g->n++] = b->p;
+		if (json_uint64(json_get(it.val, "port"), &port) && port)
+			snprintf(of_port, sizeof(of_port), ":%" PRIu64, port);
+		g->p[g->n] = arena_printf(a, e, "%.*s%s%s%.*s", STR_ARG(name), of_port,
+					  http.n ? " " : "", STR_ARG(buf_str(&http)));
+		if (!g->p[g->n++])
+			return -1;
 	}
 	return 0;
 }
@@ -211,14 +173,17 @@ static int net_try(struct hub_link *l, const char *path, const struct verb_input
 {
 	AUTO(json_free) struct json_doc *doc = NULL;
 	AUTO(json_free) struct json_doc *changed = NULL;
-	AUTO(granted_free) struct granted *g = granted_new(e);
+	AUTO(arena_free) struct arena *a = arena_new(TEXTS_MAX);
+	struct granted g = { .n = 0 };
 
-	if (!g || hub_link_ask(l, "GET", path, STR_NONE, &doc, e) < 0)
+	if (!a)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	if (hub_link_ask(l, "GET", path, STR_NONE, &doc, e) < 0)
 		return -1;
 	if (!change)
 		return net_show(in->options, json_root(doc), e);
-	if (granted_read(g, json_root(doc), e) < 0 || change(g, in, e) < 0 ||
-	    net_post(l, path, g, json_root(doc), &changed, e) < 0)
+	if (granted_read(&g, json_root(doc), a, e) < 0 || change(&g, in, e) < 0 ||
+	    net_post(l, path, &g, json_root(doc), &changed, e) < 0)
 		return -1;
 	return net_show(in->options, json_root(changed), e);
 }
@@ -241,32 +206,25 @@ static int net_act(const struct verb_input *in, net_change_fn *change, struct er
 	return result;
 }
 
-static int net_run(const struct verb_input *in, net_change_fn *change)
+static int net_show_run(const struct verb_input *in, struct err *e)
 {
-	struct err e = ERR_INIT;
-
-	return net_act(in, change, &e) < 0 ? hub_link_fail(&e) : 0;
+	return net_act(in, NULL, e);
 }
 
-static int net_show_run(const struct verb_input *in)
+static int net_allow_run(const struct verb_input *in, struct err *e)
 {
-	return net_run(in, NULL);
+	return net_act(in, granted_add, e);
 }
 
-static int net_allow_run(const struct verb_input *in)
+static int net_revoke_run(const struct verb_input *in, struct err *e)
 {
-	return net_run(in, granted_add);
-}
-
-static int net_revoke_run(const struct verb_input *in)
-{
-	return net_run(in, granted_remove);
+	return net_act(in, granted_remove, e);
 }
 
 #define NET_WORD(name_, usage_, doc_, min_, max_, run_)                                            \
 	.name = (name_), .usage = (usage_), .doc = (doc_), .page = "holt-sandbox",                 \
-	.options = &options, .size = sizeof(struct net_options), .min_operands = (min_),           \
-	.max_operands = (max_), .run = (run_)
+	.options = &verb_output, .size = sizeof(struct ask_options), .min_operands = (min_),       \
+	.max_operands = (max_), .run = (run_), .fail = hub_link_fail
 
 static const struct verb net_show_verb = { NET_WORD(
 	"net show", "NAME", "Show the hosts that a sandbox may reach, and its traffic.", 1, 1,

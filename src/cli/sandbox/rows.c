@@ -18,7 +18,7 @@ const struct verb ps_verb = {
 	.usage = "[OPTION...] NAME",
 	.doc = "List the processes in a sandbox of the hub.",
 	.page = "holt-sandbox",
-	ASK(ask_output, .of = &ask_sandbox, .more = "/processes", .list = "processes",
+	ASK(verb_output, .of = &ask_sandbox, .more = "/processes", .list = "processes",
 	    ASK_COLUMNS({ ">PID", "pid", .unit = 1 }, { ">PARENT", "parent", .unit = 1 },
 			{ "S", "state" }, { ">CPU s", "cpu_ms", .unit = 1000, .digits = 2 },
 			{ ">MEM KiB", "memory_bytes", .unit = 1024 },
@@ -59,6 +59,14 @@ static const struct option_row down_rows[] = {
 };
 static const struct option_table down_options = OPTION_TABLE(down_rows, .mixed = true);
 
+static int all_check(const struct verb_input *in, struct err *e)
+{
+	const struct ask_options *o = in->options;
+
+	return o->flags[0] == (in->n_operands > 0) ? err_set(e, ERR_INVALID, "say names, or --all")
+						   : 0;
+}
+
 static int tell_lacks(const struct json_val *v, const char *name, struct err *e)
 {
 	struct json_iter it = json_iter(json_get(v, "volumes_gone"));
@@ -84,6 +92,7 @@ static int tell_lacks(const struct json_val *v, const char *name, struct err *e)
 		.usage = "NAME...|--all",                                                          \
 		.doc = (doc_),                                                                     \
 		.page = "holt-sandbox",                                                            \
+		.check = all_check,                                                                \
 		ASK(options_, .each = true, .all = true, __VA_ARGS__),                             \
 		.max_operands = ASK_NAMES_MAX,                                                     \
 	}

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "cli/link/link.h"
+#include "cli/common/safe.h"
 #include "cli/common/table.h"
 #include "cli/common/verb.h"
 
@@ -201,15 +202,15 @@ static int print_json(const struct pages *p, struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(HUB_ANSWER_MAX);
 	struct json_writer w = json_writer(&text);
-	AUTO(json_free) struct json_doc *doc = NULL;
 
 	json_write_array(&w);
 	each(p, print_one, &w);
 	json_write_array_end(&w);
 	if (json_write_done(&w, e) < 0)
 		return -1;
-	doc = json_parse(buf_str(&text), &(struct json_options){ .bytes = HUB_ANSWER_MAX }, e);
-	return doc ? hub_link_print(json_root(doc), e) : -1;
+	safe_json_text(stdout, buf_str(&text));
+	putchar('\n');
+	return 0;
 }
 
 /* ---- the verb ------------------------------------------------------------------------------ */
@@ -245,8 +246,10 @@ static int again_and_again(struct hub_link *l, const char *name, uint64_t every_
 	return result;
 }
 
-static int top(const struct top_options *o, const char *name, struct err *e)
+static int top_run(const struct verb_input *in, struct err *e)
 {
+	const struct top_options *o = in->options;
+	const char *name = in->operands[0];
 	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
 	AUTO(pages_free) struct pages *p = NULL;
 
@@ -262,13 +265,6 @@ static int top(const struct top_options *o, const char *name, struct err *e)
 	return top_table(p, NULL, e);
 }
 
-static int top_run(const struct verb_input *in)
-{
-	struct err e = ERR_INIT;
-
-	return top(in->options, in->operands[0], &e) < 0 ? hub_link_fail(&e) : 0;
-}
-
 const struct verb top_verb = {
 	.name = "top",
 	.usage = "[OPTION...] [NAME]",
@@ -279,4 +275,5 @@ const struct verb top_verb = {
 	.size = sizeof(struct top_options),
 	.max_operands = 1,
 	.run = top_run,
+	.fail = hub_link_fail,
 };

@@ -218,13 +218,6 @@ static int up_make(const struct verb_input *in, struct err *e)
 	return 0;
 }
 
-static int up_run(const struct verb_input *in)
-{
-	struct err e = ERR_INIT;
-
-	return up_make(in, &e) < 0 ? hub_link_fail(&e) : 0;
-}
-
 const struct verb up_verb = {
 	.name = "up",
 	.alias = "create",
@@ -236,5 +229,6 @@ const struct verb up_verb = {
 	.options = &options,
 	.size = sizeof(struct up_options),
 	.max_operands = 1,
-	.run = up_run,
+	.run = up_make,
+	.fail = hub_link_fail,
 };

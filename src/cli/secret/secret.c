@@ -18,7 +18,7 @@ static const struct ask_noun secrets = {
 
 /* ---- set ----------------------------------------------------------------------------------- */
 
-static int secret_set(const char *name, struct err *e)
+static int secret_set(const struct verb_input *in, struct err *e)
 {
 	autowipe struct buf value = BUF_INIT(VALUE_MAX + 1), text = BUF_INIT(VALUE_MAX * 6 + 256);
 	AUTO(hub_link_close) struct hub_link *l = NULL;
@@ -31,7 +31,7 @@ static int secret_set(const char *name, struct err *e)
 	if (!utf8_valid(buf_str(&value))) /* the writer would replace what is not */
 		return err_set(e, ERR_INVALID, "a secret is text in UTF-8");
 	json_write_object(&w);
-	hub_link_text(&w, "name", name);
+	hub_link_text(&w, "name", in->operands[0]);
 	json_write_key(&w, "value");
 	json_write_str(&w, buf_str(&value));
 	json_write_object_end(&w);
@@ -40,20 +40,13 @@ static int secret_set(const char *name, struct err *e)
 	return hub_link_ask(l, "POST", "/v1/secrets", buf_str(&text), NULL, e);
 }
 
-static int run_set(const struct verb_input *in)
-{
-	struct err e = ERR_INIT;
-
-	return secret_set(in->operands[0], &e) < 0 ? hub_link_fail(&e) : 0;
-}
-
 /* ---- the verbs ----------------------------------------------------------------------------- */
 
 #define LIST                                                                                       \
 	.usage = "[OPTION...]", .doc = "List the names of the operator's secrets.",                \
 	.more = "PROVIDER is where a value comes from: store, or what config.json says.",          \
 	.page = "holt-secret",                                                                     \
-	ASK(ask_output, .of = &secrets, .list = "secrets",                                         \
+	ASK(verb_output, .of = &secrets, .list = "secrets",                                        \
 	    ASK_COLUMNS({ "NAME", "name" }, { "PROVIDER", "provider" },                            \
 			{ "CHANGED", "changed_at" }))
 
@@ -69,7 +62,8 @@ static const struct verb secret_set_verb = {
 	.size = sizeof(struct ask_options),
 	.min_operands = 1,
 	.max_operands = 1,
-	.run = run_set,
+	.run = secret_set,
+	.fail = hub_link_fail,
 };
 
 static const struct verb secret_rm_verb = {

@@ -785,11 +785,10 @@ static int start(struct run *r, struct err *e)
 
 /* ---- the verb ------------------------------------------------------------------------------ */
 
-static int run(const struct verb_input *in)
+static int run(const struct verb_input *in, struct err *e)
 {
 	const struct run_options *o = in->options;
 	autofree struct run *r = NULL;
-	struct err e = ERR_INIT;
 
 	if (o->schema)
 		return request_print_schema();
@@ -800,16 +799,16 @@ static int run(const struct verb_input *in)
 		return run_in_hub(in, o->image);
 	r = calloc(1, sizeof(*r));
 	if (!r || uv_loop_init(&r->loop) < 0) {
-		err_set(&e, ERR_LIMIT, "out of memory");
-		return cli_fail(&e);
+		err_set(e, ERR_LIMIT, "out of memory");
+		return -1;
 	}
 	r->in = in;
 	r->o = in->options;
 	output_init(&r->out, JSON_OUTPUT);
 	output_init(&r->err, JSON_OUTPUT);
-	if (prepare(r, &e) < 0 || start(r, &e) < 0) {
-		r->failed = e;
-		r->status = run_fail(r, &e);
+	if (prepare(r, e) < 0 || start(r, e) < 0) {
+		r->failed = *e;
+		r->status = run_fail(r, e);
 		outlet_close(&r->to_out);
 		outlet_close(&r->to_err);
 	}

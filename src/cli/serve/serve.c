@@ -955,19 +955,18 @@ static int start(struct serve *v, const struct verb_input *in, struct err *e)
 	return fflush(stdout) == 0 ? 0 : err_sys(e, errno, "standard output");
 }
 
-static int run(const struct verb_input *in)
+static int run(const struct verb_input *in, struct err *e)
 {
 	struct serve v = { .token = NULL };
-	struct err e = ERR_INIT;
 	int status = 0;
 
 	prctl(PR_SET_NAME, "holt-hub");
-	v.n_given = given_sockets(&e);
+	v.n_given = given_sockets(e);
 	if (v.n_given < 0)
-		return cli_fail(&e);
+		return -1;
 	if (uv_loop_init(&v.s.loop) < 0) {
-		err_set(&e, ERR_LIMIT, "no event loop");
-		return cli_fail(&e);
+		err_set(e, ERR_LIMIT, "no event loop");
+		return -1;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
 		uv_signal_init(&v.s.loop, &v.signals[i]);
@@ -977,8 +976,8 @@ static int run(const struct verb_input *in)
 	lag_start(&v.s.lag, &v.s.loop);
 	uv_timer_init(&v.s.loop, &v.idle);
 	v.idle.data = &v;
-	if (start(&v, in, &e) < 0) {
-		status = cli_fail(&e);
+	if (start(&v, in, e) < 0) {
+		status = cli_fail(e);
 		if (v.took_over)
 			fputs("holt: the hub before has ended; the next one has its sandboxes, "
 			      "which run on for a day at most\n",

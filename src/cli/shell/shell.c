@@ -18,12 +18,6 @@
 
 enum { LINE_MEMORY = 1 << 20 };
 
-struct shell_options {
-	struct verb_options common;
-};
-static const struct option_row rows[] = { HELP_ROW(struct shell_options) };
-static const struct option_table options = OPTION_TABLE(rows);
-
 /* ---- what could stand there ---------------------------------------------------------------- */
 
 /* The last word of a verb's name, which for "mcp call" is "call". */
@@ -150,10 +144,9 @@ static void shell_read(struct shell *s)
 	}
 }
 
-static int shell_verb_run(const struct verb_input *in)
+static int shell_verb_run(const struct verb_input *in, struct err *e)
 {
 	static struct shell s;
-	struct err e = ERR_INIT;
 
 	s.cli = in->cli;
 	/* for the program that a line runs, and not for this one */
@@ -161,8 +154,8 @@ static int shell_verb_run(const struct verb_input *in)
 	signal(SIGQUIT, SIG_IGN);
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		shell_read(&s);
-	else if (shell_edited(&s, &e) < 0)
-		return cli_fail(&e);
+	else if (shell_edited(&s, e) < 0)
+		return -1;
 	return s.status;
 }
 
@@ -173,7 +166,7 @@ const struct verb shell_verb = {
 	.more = "A line has a verb with its options and operands, such as \"mcp list\" or\n"
 		"\"/mcp list\". Quotes and backslashes are as in other shells; nothing else is.",
 	.page = "holt-shell",
-	.options = &options,
-	.size = sizeof(struct shell_options),
+	.options = &verb_bare,
+	.size = sizeof(struct verb_options),
 	.run = shell_verb_run,
 };

@@ -9,8 +9,9 @@
 #include "cli/snapshot/snapshot.h"
 
 /* Checked against the digest that the hub gives. */
-static int snapshot_export(const char *id, const char *to, struct err *e)
+static int run_export(const struct verb_input *in, struct err *e)
 {
+	const char *id = in->operands[0];
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	AUTO(json_free) struct json_doc *doc = NULL;
 	struct str digest;
@@ -21,14 +22,7 @@ static int snapshot_export(const char *id, const char *to, struct err *e)
 	    hub_ask_path(&snapshots, path, sizeof(path), id, "/export", e) < 0)
 		return -1;
 	digest = json_str(json_get(json_root(doc), "digest"));
-	return hub_link_save(l, path, to, digest.p ? digest : STR_LIT(""), e);
-}
-
-static int run_export(const struct verb_input *in)
-{
-	struct err e = ERR_INIT;
-
-	return snapshot_export(in->operands[0], in->operands[1], &e) < 0 ? hub_link_fail(&e) : 0;
+	return hub_link_save(l, path, in->operands[1], digest.p ? digest : STR_LIT(""), e);
 }
 
 const struct verb snapshot_export_verb = {
@@ -42,10 +36,12 @@ const struct verb snapshot_export_verb = {
 	.min_operands = 2,
 	.max_operands = 2,
 	.run = run_export,
+	.fail = hub_link_fail,
 };
 
-static int snapshot_import(const char *from, bool json, struct err *e)
+static int run_import(const struct verb_input *in, struct err *e)
 {
+	const char *from = in->operands[0];
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	AUTO(json_free) struct json_doc *doc = NULL;
 	autoclose int fd = strcmp(from, "-") == 0 ? dup(STDIN_FILENO)
@@ -56,21 +52,11 @@ static int snapshot_import(const char *from, bool json, struct err *e)
 	l = hub_link_open(e);
 	if (!l || hub_link_send_file(l, "/v1/snapshots", fd, &doc, e) < 0)
 		return -1;
-	if (json)
+	if (((const struct ask_options *)in->options)->output == OUTPUT_JSON)
 		return hub_link_print(json_root(doc), e);
 	safe_line(stdout, json_str(json_get(json_root(doc), "id")));
 	putchar('\n');
 	return 0;
-}
-
-static int run_import(const struct verb_input *in)
-{
-	const struct ask_options *o = in->options;
-	struct err e = ERR_INIT;
-
-	return snapshot_import(in->operands[0], o->output == OUTPUT_JSON, &e) < 0
-		     ? hub_link_fail(&e)
-		     : 0;
 }
 
 const struct verb snapshot_import_verb = {
@@ -79,9 +65,10 @@ const struct verb snapshot_import_verb = {
 	.doc = "Import an exported archive, and print the snapshot's id.",
 	.more = "\"-\" is standard input.",
 	.page = "holt-snapshot",
-	.options = &ask_output,
+	.options = &verb_output,
 	.size = sizeof(struct ask_options),
 	.min_operands = 1,
 	.max_operands = 1,
 	.run = run_import,
+	.fail = hub_link_fail,
 };

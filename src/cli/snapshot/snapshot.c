@@ -18,7 +18,7 @@ const struct ask_noun snapshots = {
 #define LIST                                                                                       \
 	.usage = "[OPTION...]", .doc = "List the snapshots that the hub keeps.",                   \
 	.page = "holt-snapshot",                                                                   \
-	ASK(ask_output, .of = &snapshots, .more = "?limit=1000", .next = "next_cursor",            \
+	ASK(verb_output, .of = &snapshots, .more = "?limit=1000", .next = "next_cursor",           \
 	    .after = "cursor", .list = "snapshots",                                                \
 	    ASK_COLUMNS({ "ID", "id" }, { ">KiB", "bytes", .unit = 1024 },                         \
 			{ "CREATED", "created_at" }, { "TEMPLATE", "template_id" },                \
@@ -103,7 +103,7 @@ const struct verb diff_verb = {
 	.doc = "List the changes of a sandbox against its template.",
 	.more = "Each path has A, C or D before it: added, changed or deleted.",
 	.page = "holt-snapshot",
-	ASK(ask_output, .of = &ask_sandbox, .more = "/diff", .list = "changes", .show = diff_row),
+	ASK(verb_output, .of = &ask_sandbox, .more = "/diff", .list = "changes", .show = diff_row),
 	.min_operands = 1,
 	.max_operands = 1,
 };

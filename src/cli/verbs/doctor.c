@@ -82,7 +82,7 @@ static void print_table(const struct diagnosis *d)
 		printf("\n%s No sandbox can be made here: %.*s\n", m.no, STR_ARG(d->cause));
 }
 
-static int doctor_run(const struct verb_input *in)
+static int doctor_run(const struct verb_input *in, struct err *e)
 {
 	const struct doctor_options *o = in->options;
 	struct probe_result results[PROBE_MAX];

@@ -1,19 +1,18 @@
 #include "cli/common/verb.h"
 
-static int help_run(const struct verb_input *in)
+static int help_run(const struct verb_input *in, struct err *e)
 {
-	struct err e = ERR_INIT;
 	const struct verb *v;
 
 	if (in->n_operands == 0) {
 		cli_help_all(stdout);
 		return 0;
 	}
-	v = cli_find(in->operands[0], &e);
+	v = cli_find(in->operands[0], e);
 	for (int i = 1; v && i < in->n_operands; i++)
-		v = cli_find_word(v, in->operands[i], &e);
+		v = cli_find_word(v, in->operands[i], e);
 	if (!v)
-		return cli_fail(&e);
+		return -1;
 	cli_help(v, stdout);
 	return 0;
 }

@@ -186,11 +186,10 @@ static void check_sandbox(struct self_check *s, const struct cli *cli, const cha
 		self_check_add(s, step_names[t.done], false, "%s", t.err.msg);
 }
 
-static int self_check_run(const struct verb_input *in)
+static int self_check_run(const struct verb_input *in, struct err *e)
 {
 	const struct self_check_options *o = in->options;
 	struct self_check s = { .ok = true, .version = STR_LIT(HOLT_VERSION) };
-	struct err e = ERR_INIT;
 
 	s.checks.p = s.findings;
 	self_check_add(&s, "holt", true, "%s", HOLT_VERSION);
@@ -198,10 +197,10 @@ static int self_check_run(const struct verb_input *in)
 	check_libraries(&s);
 	check_sandbox(&s, in->cli, o->allow);
 	if (o->json) {
-		autofree char *text = field_encode_text(&table, &s, (size_t)1 << 20, &e);
+		autofree char *text = field_encode_text(&table, &s, (size_t)1 << 20, e);
 
 		if (!text)
-			return cli_fail(&e);
+			return -1;
 		puts(text);
 	} else {
 		struct marks m = marks_pick();

@@ -1,6 +1,6 @@
 #include "cli/common/verb.h"
 
-static int version_run(const struct verb_input *in)
+static int version_run(const struct verb_input *in, struct err *e)
 {
 	printf("holt %s\n", HOLT_VERSION);
 	return 0;

@@ -184,17 +184,16 @@ static int apply_do(struct apply *a, const struct verb_input *in, struct err *e)
 	return apply_go(a, o, e);
 }
 
-static int apply_verb_run(const struct verb_input *in)
+static int apply_verb_run(const struct verb_input *in, struct err *e)
 {
 	struct apply a = { .dir = -1, .data = -1, .stage = -1 };
-	struct err e = ERR_INIT;
-	int status = apply_do(&a, in, &e);
+	int status = apply_do(&a, in, e);
 
 	/* a journal that could not be ended needs the stage */
 	if (a.stage >= 0 && faccessat(a.data, "journal", F_OK, 0) < 0)
 		apply_unstage(&a);
 	apply_close(&a);
-	return status < 0 ? hub_link_fail(&e) : status;
+	return status;
 }
 
 int ws_apply_recover(const char *folder, struct err *e)
@@ -247,4 +246,5 @@ const struct verb ws_apply_verb = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.run = apply_verb_run,
+	.fail = hub_link_fail,
 };

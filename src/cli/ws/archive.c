@@ -57,8 +57,10 @@ static void import_print(const struct json_val *v)
 	hub_link_tell_left_out(v);
 }
 
-static int import_do(char **operands, const struct ask_options *o, struct err *e)
+static int import_run(const struct verb_input *in, struct err *e)
 {
+	const struct ask_options *o = in->options;
+	char **operands = in->operands;
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	AUTO(json_free) struct json_doc *doc = NULL;
 	char path[WS_PATH_MAX];
@@ -76,13 +78,6 @@ static int import_do(char **operands, const struct ask_options *o, struct err *e
 	return 0;
 }
 
-static int import_run(const struct verb_input *in)
-{
-	struct err e = ERR_INIT;
-
-	return import_do(in->operands, in->options, &e) < 0 ? hub_link_fail(&e) : 0;
-}
-
 const struct verb ws_import_verb = {
 	.name = "ws import",
 	.usage = "[OPTION...] NAME FILE|DIR|-",
@@ -95,6 +90,7 @@ const struct verb ws_import_verb = {
 	.min_operands = 2,
 	.max_operands = 2,
 	.run = import_run,
+	.fail = hub_link_fail,
 };
 
 /* ---- export ---------------------------------------------------------------------------------- */
@@ -130,20 +126,15 @@ static int export_file(const char *name, const char *revision, const char *to, s
 	return hub_link_save(l, path, to, STR_NONE, e);
 }
 
-static int export_run(const struct verb_input *in)
+static int export_run(const struct verb_input *in, struct err *e)
 {
 	const struct ask_options *o = in->options;
-	struct err e = ERR_INIT;
 	const struct ws_git git = { in->operands[0], in->operands[1], o->texts[0], o->flags[1] };
-	int result;
 
 	if (o->flags[1] && !o->flags[0])
-		result = err_set(&e, ERR_INVALID, "--history is of --git");
-	else
-		result = o->flags[0]
-			       ? ws_export_git(&git, &e)
-			       : export_file(in->operands[0], o->texts[0], in->operands[1], &e);
-	return result < 0 ? hub_link_fail(&e) : 0;
+		return err_set(e, ERR_INVALID, "--history is of --git");
+	return o->flags[0] ? ws_export_git(&git, e)
+			   : export_file(in->operands[0], o->texts[0], in->operands[1], e);
 }
 
 const struct verb ws_export_verb = {
@@ -158,4 +149,5 @@ const struct verb ws_export_verb = {
 	.min_operands = 2,
 	.max_operands = 2,
 	.run = export_run,
+	.fail = hub_link_fail,
 };

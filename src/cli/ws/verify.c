@@ -31,7 +31,7 @@ const struct verb ws_verify_verb = {
 	.usage = "[OPTION...] NAME",
 	.doc = "Read everything its revisions need; exit with 3 on damage.",
 	.page = "holt-ws",
-	ASK(ask_output, .of = &workspaces, .more = "/verify", .show = verify_show,
+	ASK(verb_output, .of = &workspaces, .more = "/verify", .show = verify_show,
 	    .status = verify_status),
 	.min_operands = 1,
 	.max_operands = 1,

@@ -22,7 +22,7 @@ const struct ask_noun workspaces = {
 #define LIST                                                                                       \
 	.usage = "[OPTION...]", .doc = "List workspaces: files that outlive sandboxes.",           \
 	.page = "holt-ws",                                                                         \
-	ASK(ask_output, .of = &workspaces, .more = "?limit=1000", .next = "next_cursor",           \
+	ASK(verb_output, .of = &workspaces, .more = "?limit=1000", .next = "next_cursor",          \
 	    .after = "cursor", .list = "workspaces",                                               \
 	    ASK_COLUMNS({ "NAME", "workspace" },                                                   \
 			{ "REVISION", "revision", .cut = SHORT_ID, .id = true },                   \
@@ -36,7 +36,7 @@ static const struct verb ws_create_verb = {
 	.usage = "[OPTION...] NAME",
 	.doc = "Make an empty workspace, and print its name.",
 	.page = "holt-ws",
-	ASK(ask_output, .of = &workspaces, .method = "POST", .operands = { "name" },
+	ASK(verb_output, .of = &workspaces, .method = "POST", .operands = { "name" },
 	    .prints = "workspace"),
 	.min_operands = 1,
 	.max_operands = 1,
@@ -220,7 +220,7 @@ static const struct verb ws_gc_verb = {
 	.doc = "Remove from the disk what no revision needs.",
 	.more = "This also happens by itself, soon after a workspace was deleted.",
 	.page = "holt-ws",
-	ASK(ask_output, .of = &garbage, .method = "DELETE", .show = gc_show),
+	ASK(verb_output, .of = &garbage, .method = "DELETE", .show = gc_show),
 };
 
 static const struct verb *const words[] = {

@@ -57,11 +57,9 @@ const struct verb audit_show_verb = {
 	.usage = "[OPTION...] ID",
 	.doc = "Print the record of one call.",
 	.more = "ID is the call's Audit-Id. The exit status is 3 where there is no such record.",
-	.page = "holt-audit",
 	.options = &options,
 	.size = sizeof(struct show_options),
 	.min_operands = 1,
-	.max_operands = 1,
 	.usage_exit = 125,
 	.run = show_run,
 };

@@ -199,7 +199,6 @@ const struct verb audit_tail_verb = {
 	.name = "audit tail",
 	.usage = "[OPTION...]",
 	.doc = "Print the last records of the audit log.",
-	.page = "holt-audit",
 	.options = &options,
 	.defaults = &defaults,
 	.size = sizeof(struct tail_options),

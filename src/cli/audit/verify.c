@@ -141,7 +141,6 @@ const struct verb audit_verify_verb = {
 		"something was changed or is missing, 2 where nothing is wrong but an end is\n"
 		"not sealed, and 3 where there is nothing to verify. A receipt with --key needs\n"
 		"no data folder.",
-	.page = "holt-audit",
 	.options = &options,
 	.size = sizeof(struct verify_options),
 	.max_operands = 1,

@@ -18,7 +18,6 @@ static const struct verb auth_token_verb = {
 	.doc = "Print the hub's own token, which allows everything.",
 	.more = "It is created at the hub's first start, or now. A client sends it as\n"
 		"Authorization: Bearer TOKEN. To replace it, remove its file and restart the hub.",
-	.page = "holt-auth",
 	.options = &verb_bare,
 	.size = sizeof(struct verb_options),
 	.run = token_run,

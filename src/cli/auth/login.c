@@ -92,7 +92,6 @@ const struct verb auth_login_verb = {
 	.doc = "Store the token of a remote server, for holt mcp --server.",
 	.more = "The token is read from standard input, at a terminal without an echo, and tried\n"
 		"at the server first. It is stored for that server alone.",
-	.page = "holt-auth",
 	.options = &login_table,
 	.size = sizeof(struct login_options),
 	.check = login_check,
@@ -191,7 +190,6 @@ const struct verb auth_whoami_verb = {
 	.doc = "Show the principal and the source of the token in use.",
 	.more = "The server is that of --server, else of MITOS_BASE_URL, else of holt auth login,\n"
 		"else the hub of this user. The token is never printed.",
-	.page = "holt-auth",
 	.options = &whoami_table,
 	.size = sizeof(struct whoami_options),
 	.run = whoami_run,

@@ -301,6 +301,5 @@ const struct verb build_verb = {
 	.options = &options,
 	.size = sizeof(struct build_options),
 	.min_operands = 1,
-	.max_operands = 1,
 	.run = build_run,
 };

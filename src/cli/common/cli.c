@@ -148,6 +148,17 @@ int cli_flush(struct err *e)
 	return EXIT_HOLT;
 }
 
+const char *cli_page(const struct verb *v)
+{
+	const struct str verb = { v->name, strcspn(v->name, " ") };
+
+	for (size_t i = 0; !v->page && i < verbs_n; i++) {
+		if (str_is(verb, verbs[i]->name))
+			return verbs[i]->page ? verbs[i]->page : "holt";
+	}
+	return v->page ? v->page : "holt";
+}
+
 void cli_help(const struct verb *v, FILE *out)
 {
 	fprintf(out, "Usage: holt %s%s%s\n\n%s\n", v->name, *v->usage ? " " : "", v->usage, v->doc);
@@ -162,7 +173,7 @@ void cli_help(const struct verb *v, FILE *out)
 		fprintf(out, "\nholt %s is the same.\n", v->alias);
 	fprintf(out, "\nOptions:\n");
 	option_help(v->options, out);
-	fprintf(out, "\nMore: man %s\n", v->page ? v->page : "holt");
+	fprintf(out, "\nMore: man %s\n", cli_page(v));
 }
 
 void cli_help_all(FILE *out)
@@ -287,11 +298,13 @@ static bool takes_sandbox(const struct verb *v)
 
 static int check_operands(const struct verb *v, int n, char **operands, struct err *e)
 {
+	const int max = v->max_operands ? v->max_operands : v->min_operands;
+
 	if (n < v->min_operands)
 		return err_set(e, ERR_INVALID, "an operand is missing: holt %s %s%s", v->name,
 			       v->usage, takes_sandbox(v) ? "; holt ls lists sandboxes" : "");
-	if (n > v->max_operands)
-		return err_set(e, ERR_INVALID, "too much: '%.40s'", operands[v->max_operands]);
+	if (n > max)
+		return err_set(e, ERR_INVALID, "too much: '%.40s'", operands[max]);
 	return 0;
 }
 

@@ -98,11 +98,11 @@ struct verb {
 	const char *usage; /* behind the name */
 	const char *doc; /* one line */
 	const char *more; /* paragraphs below the usage, or NULL */
-	const char *page; /* the manual page, "holt-run"; NULL: "holt" */
+	const char *page; /* the manual page, "holt-run"; NULL: that of a word's verb, or "holt" */
 	const struct option_table *options;
 	const void *defaults; /* of the options' struct; NULL: zeros */
 	size_t size; /* of that struct */
-	int min_operands, max_operands;
+	int min_operands, max_operands; /* max 0: as many as min */
 	int usage_exit; /* status when the command line is wrong; 0: 2 */
 	const struct verb *const *words; /* NULL-terminated; may be NULL */
 	const char *(*operand)(size_t i); /* likewise option_row.value, of the first operand */
@@ -175,6 +175,7 @@ int cli_wrong_usage(const struct verb *v, const struct err *e);
 int cli_flush(struct err *e);
 
 void cli_help(const struct verb *v, FILE *out);
+const char *cli_page(const struct verb *v);
 void cli_help_all(FILE *out);
 
 /* NULL with ERR_INVALID, which names the nearest. */

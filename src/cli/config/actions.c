@@ -206,7 +206,6 @@ static const struct verb actions_verb = {
 	.usage = "[OPTION...] [ACTION]",
 	.doc = "List the actions of rules, and pointers to their arguments.",
 	.more = "ACTION may be a pattern, such as files.*.",
-	.page = "holt-config",
 	.options = &options,
 	.size = sizeof(struct actions_options),
 	.max_operands = 1,

@@ -320,6 +320,5 @@ const struct verb why_verb = {
 	.defaults = &defaults,
 	.size = sizeof(struct why_options),
 	.min_operands = 1,
-	.max_operands = 1,
 	.run = why_run,
 };

@@ -82,7 +82,6 @@ static const struct verb talks_new_verb = {
 	.name = "conversations new",
 	.usage = "[OPTION...] [PROMPT]",
 	.doc = "Start a conversation, and print its id.",
-	.page = "holt-conversations",
 	ASK(new_table, .of = &talks, .method = "POST", .operands = { "initial_prompt" },
 	    .prints = "session_id"),
 	.max_operands = 1,
@@ -94,10 +93,8 @@ static const struct verb talks_show_verb = {
 	.name = "conversations show",
 	.usage = "ID",
 	.doc = "Print everything about a conversation, as JSON.",
-	.page = "holt-conversations",
 	ASK(verb_bare, .of = &talks, .json = true),
 	.min_operands = 1,
-	.max_operands = 1,
 };
 
 static const struct option_row send_rows[] = {
@@ -111,53 +108,43 @@ static const struct verb talks_send_verb = {
 	.name = "conversations send",
 	.usage = "[--key TEXT] ID PROMPT",
 	.doc = "Add a prompt to the queue, and print its id.",
-	.page = "holt-conversations",
 	ASK(send_table, .of = &talks, .method = "POST", .more = "/queue",
 	    .operands = { NULL, "prompt" }, .prints = "message_id"),
 	.min_operands = 2,
-	.max_operands = 2,
 };
 
 static const struct verb talks_queue_verb = {
 	.name = "conversations queue",
 	.usage = "[OPTION...] ID",
 	.doc = "List the prompts that wait for their turn, or failed.",
-	.page = "holt-conversations",
 	ASK(verb_output, .of = &talks, .more = "/queue", .list = "messages",
 	    ASK_COLUMNS({ "ID", "id" }, { "STATE", "state" }, { "QUEUED", "queued_at" },
 			{ "PROMPT", "message", .cut = 60 }, { "CAUSE", "error", .cut = 60 })),
 	.min_operands = 1,
-	.max_operands = 1,
 };
 
 static const struct verb talks_unqueue_verb = {
 	.name = "conversations unqueue",
 	.usage = "ID PROMPT_ID",
 	.doc = "Take a prompt out of the queue.",
-	.page = "holt-conversations",
 	ASK(verb_bare, .of = &talks, .method = "DELETE", .more = "/queue/%", .part = &prompts),
 	.min_operands = 2,
-	.max_operands = 2,
 };
 
 static const struct verb talks_retry_verb = {
 	.name = "conversations retry",
 	.usage = "ID PROMPT_ID",
 	.doc = "Send a prompt again that failed.",
-	.page = "holt-conversations",
 	ASK(verb_bare, .of = &talks, .method = "POST", .more = "/queue/%/retry", .part = &prompts),
 	.min_operands = 2,
-	.max_operands = 2,
 };
 
 static const struct verb talks_cancel_verb = {
 	.name = "conversations cancel",
 	.usage = "ID",
 	.doc = "Cancel the current turn.",
-	.page = "holt-conversations",
 	ASK(verb_bare, .of = &talks, .method = "POST", .more = "/cancel"),
 	.min_operands = 1,
-	.max_operands = 1,
 };
 
 /* ---- history --------------------------------------------------------------------------------- */
@@ -229,12 +216,10 @@ static const struct verb talks_history_verb = {
 	.name = "conversations history",
 	.usage = "[OPTION...] ID",
 	.doc = "Print the events of a conversation.",
-	.page = "holt-conversations",
 	.options = &history_table,
 	.defaults = &history_defaults,
 	.size = sizeof(struct ask_options),
 	.min_operands = 1,
-	.max_operands = 1,
 	.run = talks_history,
 	.fail = hub_link_fail,
 };
@@ -252,7 +237,6 @@ static const struct verb talks_archive_verb = {
 	.name = "conversations archive",
 	.usage = "[--undo] ID...",
 	.doc = "Archive conversations; their agents end.",
-	.page = "holt-conversations",
 	ASK(archive_table, .of = &talks, .method = "PATCH", .each = true),
 	.min_operands = 1,
 	.max_operands = ASK_NAMES_MAX,
@@ -269,7 +253,6 @@ static const struct verb talks_rm_verb = {
 	.name = "conversations rm",
 	.usage = "[--children] ID...",
 	.doc = "Move conversations to the trash.",
-	.page = "holt-conversations",
 	ASK(rm_table, .of = &talks, .method = "DELETE", .each = true),
 	.min_operands = 1,
 	.max_operands = ASK_NAMES_MAX,
@@ -279,7 +262,6 @@ static const struct verb talks_restore_verb = {
 	.name = "conversations restore",
 	.usage = "ID...",
 	.doc = "Restore conversations from the trash.",
-	.page = "holt-conversations",
 	ASK(verb_bare, .of = &talks, .method = "POST", .more = "/restore", .each = true),
 	.min_operands = 1,
 	.max_operands = ASK_NAMES_MAX,
@@ -342,7 +324,6 @@ static const struct verb talks_flags_verb = {
 	.name = "conversations flags",
 	.usage = "ID [FLAG=on|off...]",
 	.doc = "Show what the agent may do, and change it.",
-	.page = "holt-conversations",
 	.options = &verb_bare,
 	.size = sizeof(struct ask_options),
 	.min_operands = 1,

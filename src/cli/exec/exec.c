@@ -197,7 +197,6 @@ const struct verb exec_verb = {
 	.options = &options,
 	.size = sizeof(struct exec_options),
 	.min_operands = 1,
-	.max_operands = 1,
 	.usage_exit = EXIT_HOLT,
 	.check = exec_check,
 	.run = exec_run,

@@ -25,7 +25,6 @@ const struct verb execs_verb = {
 			{ ">EXIT", "exit_code", .unit = 1 }, { ">BYTES", "next_offset", .unit = 1 },
 			{ "COMMAND", "command", .cut = 60 })),
 	.min_operands = 1,
-	.max_operands = 1,
 };
 
 /* ---- kill ---------------------------------------------------------------------------------- */
@@ -70,7 +69,6 @@ const struct verb kill_verb = {
 	ASK(kill_options, .of = &ask_sandbox, .method = "POST", .more = "/execs/%/signal",
 	    .part = &execs, .write = kill_write),
 	.min_operands = 2,
-	.max_operands = 2,
 };
 
 /* ---- wait ---------------------------------------------------------------------------------- */

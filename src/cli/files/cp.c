@@ -124,7 +124,6 @@ const struct verb cp_verb = {
 	.options = &verb_bare,
 	.size = sizeof(struct verb_options),
 	.min_operands = 2,
-	.max_operands = 2,
 	.run = cp_run,
 	.fail = hub_link_fail,
 };

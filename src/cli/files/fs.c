@@ -52,7 +52,6 @@ static const struct verb fs_ls_verb = {
 	.name = "fs ls",
 	.usage = "[OPTION...] NAME [PATH]",
 	.doc = "List a directory; by default the sandbox's working directory.",
-	.page = "holt-sandbox",
 	ASK(verb_output, .of = &fs_files, .method = "POST", .more = "/list",
 	    .operands = { "sandbox", "path=." }, .list = "entries", .show = fs_ls_show),
 	.min_operands = 1,
@@ -69,11 +68,9 @@ static const struct verb fs_stat_verb = {
 	.name = "fs stat",
 	.usage = "[OPTION...] NAME PATH",
 	.doc = "Show information about a path.",
-	.page = "holt-sandbox",
 	ASK(verb_output, .of = &fs_files, .method = "POST", .more = "/stat",
 	    .operands = { "sandbox", "path" }, .show = fs_stat_show),
 	.min_operands = 2,
-	.max_operands = 2,
 };
 
 /* ---- read, write --------------------------------------------------------------------------- */
@@ -128,11 +125,9 @@ static const struct verb fs_read_verb = {
 	.usage = "NAME PATH",
 	.doc = "Print a file.",
 	.more = "A file that changes meanwhile is printed in parts of different ages.",
-	.page = "holt-sandbox",
 	.options = &verb_bare,
 	.size = sizeof(struct verb_options),
 	.min_operands = 2,
-	.max_operands = 2,
 	.run = fs_read_run,
 	.fail = hub_link_fail,
 };
@@ -172,11 +167,9 @@ static const struct verb fs_write_verb = {
 	.usage = "[OPTION...] NAME PATH",
 	.doc = "Write standard input to a file, at most 23 MiB.",
 	.more = "The file is replaced as a whole and keeps its permissions. Parents are created.",
-	.page = "holt-sandbox",
 	ASK(write_options, .of = &fs_files, .method = "POST", .more = "/write",
 	    .operands = { "sandbox", "path" }, .write = fs_write_more),
 	.min_operands = 2,
-	.max_operands = 2,
 };
 
 /* ---- mkdir, rm, mv ------------------------------------------------------------------------- */
@@ -185,11 +178,9 @@ static const struct verb fs_mkdir_verb = {
 	.name = "fs mkdir",
 	.usage = "NAME PATH",
 	.doc = "Make a directory and its parents.",
-	.page = "holt-sandbox",
 	ASK(verb_bare, .of = &fs_files, .method = "POST", .more = "/mkdir",
 	    .operands = { "sandbox", "path" }),
 	.min_operands = 2,
-	.max_operands = 2,
 };
 
 static const struct option_row rm_rows[] = {
@@ -202,22 +193,18 @@ static const struct verb fs_rm_verb = {
 	.name = "fs rm",
 	.usage = "[-r] NAME PATH",
 	.doc = "Remove a file or an empty directory.",
-	.page = "holt-sandbox",
 	ASK(rm_options, .of = &fs_files, .method = "POST", .more = "/remove",
 	    .operands = { "sandbox", "path" }),
 	.min_operands = 2,
-	.max_operands = 2,
 };
 
 static const struct verb fs_mv_verb = {
 	.name = "fs mv",
 	.usage = "NAME PATH TO",
 	.doc = "Move a file or directory; an existing file is replaced.",
-	.page = "holt-sandbox",
 	ASK(verb_bare, .of = &fs_files, .method = "POST", .more = "/move",
 	    .operands = { "sandbox", "path", "to" }),
 	.min_operands = 3,
-	.max_operands = 3,
 };
 
 /* ---- watch --------------------------------------------------------------------------------- */
@@ -243,7 +230,6 @@ static const struct verb fs_watch_verb = {
 	.usage = "[OPTION...] NAME [PATH]",
 	.doc = "Print the changes in a directory until interrupted.",
 	.more = "The first line is \"ready\". \"overflow\" means that events were lost.",
-	.page = "holt-sandbox",
 	ASK(watch_options, .of = &ask_sandbox, .follow = "/watch", .operands = { NULL, "path=." },
 	    .list = "", .show = fs_watch_show),
 	.min_operands = 1,

@@ -53,7 +53,6 @@ const struct verb hub_logs_verb = {
 	.usage = "[OPTION...]",
 	.doc = "Print the log of hubs that were started automatically.",
 	.more = "One that you start writes to its standard error; a service manager keeps that.",
-	.page = "holt-hub",
 	.options = &options,
 	.size = sizeof(struct logs_options),
 	.run = logs_run,

@@ -113,7 +113,6 @@ const struct verb hub_stop_verb = {
 		"and forwards end. One that is to end when it is not used (--idle) ends, unless\n"
 		"its retention keeps it. What is in flight is finished first. A hub that a\n"
 		"service manager keeps may be started anew by that.",
-	.page = "holt-hub",
 	.options = &options,
 	.size = sizeof(struct stop_options),
 	.run = run,

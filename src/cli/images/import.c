@@ -48,7 +48,6 @@ const struct verb images_import_verb = {
 	.more = "SOURCE is a directory (an OCI layout, or else the root of a file system), an\n"
 		"archive of either, what docker save or docker export writes, or - for an\n"
 		"archive on standard input.",
-	.page = "holt-images",
 	.options = &options,
 	.size = sizeof(struct import_options),
 	.min_operands = 1,

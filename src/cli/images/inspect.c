@@ -15,10 +15,8 @@ const struct verb images_inspect_verb = {
 	.name = "images inspect",
 	.usage = "[OPTION...] NAME",
 	.doc = "Show an image, and how programs run in it.",
-	.page = "holt-images",
 	.options = &verb_output,
 	.size = sizeof(struct verb_output),
 	.min_operands = 1,
-	.max_operands = 1,
 	.run = inspect_run,
 };

@@ -52,7 +52,6 @@ const struct verb images_prune_verb = {
 	.name = "images prune",
 	.usage = "[OPTION...]",
 	.doc = "Remove unnamed images, remains of imports, old build steps.",
-	.page = "holt-images",
 	.options = &options,
 	.size = sizeof(struct prune_options),
 	.run = prune_run,

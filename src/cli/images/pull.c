@@ -227,7 +227,6 @@ const struct verb images_pull_verb = {
 	.more = "REFERENCE is [HOST/]NAME[:TAG][@sha256:DIGEST], with or without docker:// in\n"
 		"front; or oci:, oci-archive:, docker-archive: or dir: and what skopeo takes\n"
 		"behind it.",
-	.page = "holt-images",
 	.options = &verb_output,
 	.size = sizeof(struct verb_output),
 	.min_operands = 1,

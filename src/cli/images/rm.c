@@ -22,7 +22,6 @@ const struct verb images_rm_verb = {
 	.doc = "Remove names of images, and images without another name.",
 	.more = "A digest removes the image with all its names. An image that sandboxes use,\n"
 		"stopped ones too, or that snapshots are of, stays.",
-	.page = "holt-images",
 	.options = &verb_bare,
 	.size = sizeof(struct verb_options),
 	.min_operands = 1,

@@ -57,7 +57,6 @@ static const struct verb approvals_approve_verb = {
 	.name = "approvals approve",
 	.usage = "[OPTION...] ID...",
 	.doc = "Approve calls that wait for approval.",
-	.page = "holt-approvals",
 	ASK(approve_table, .of = &requests, .method = "POST", .each = true,
 	    .write = approval_write),
 	.min_operands = 1,
@@ -75,7 +74,6 @@ static const struct verb approvals_deny_verb = {
 	.name = "approvals deny",
 	.usage = "[--revoke] ID...",
 	.doc = "Deny calls that wait for approval.",
-	.page = "holt-approvals",
 	ASK(deny_table, .of = &requests, .method = "POST", .each = true),
 	.min_operands = 1,
 	.max_operands = ASK_NAMES_MAX,
@@ -104,10 +102,8 @@ static const struct verb approvals_show_verb = {
 	.name = "approvals show",
 	.usage = "ID",
 	.doc = "Print a request for approval as JSON.",
-	.page = "holt-approvals",
 	ASK(verb_bare, .of = &requests, .json = true),
 	.min_operands = 1,
-	.max_operands = 1,
 };
 
 static int watch_show(const struct json_val *v, const char *name, struct err *e)
@@ -121,7 +117,6 @@ static const struct verb approvals_watch_verb = {
 	.name = "approvals watch",
 	.usage = "[OPTION...]",
 	.doc = "Show requests for approval, and each change of them.",
-	.page = "holt-approvals",
 	INBOX_WATCH(.of = &requests, .list = "approvals", .next = "rev", .show = watch_show),
 };
 

@@ -80,7 +80,6 @@ static const struct verb prompts_answer_verb = {
 	.name = "prompts answer",
 	.usage = "[OPTION...] ID [CHOICE]",
 	.doc = "Answer a question; the first answer is final.",
-	.page = "holt-prompts",
 	ASK(answer_table, .of = &questions, .method = "POST", .more = "/answer",
 	    .operands = { NULL, "option_id" }, .write = answer_write),
 	.min_operands = 1,
@@ -115,17 +114,14 @@ static const struct verb prompts_show_verb = {
 	.name = "prompts show",
 	.usage = "ID",
 	.doc = "Print a question as JSON.",
-	.page = "holt-prompts",
 	ASK(verb_bare, .of = &questions, .json = true),
 	.min_operands = 1,
-	.max_operands = 1,
 };
 
 static const struct verb prompts_cancel_verb = {
 	.name = "prompts cancel",
 	.usage = "ID...",
 	.doc = "Cancel questions, so that nobody can answer them.",
-	.page = "holt-prompts",
 	ASK(verb_bare, .of = &questions, .method = "POST", .more = "/cancel", .each = true),
 	.min_operands = 1,
 	.max_operands = ASK_NAMES_MAX,
@@ -142,7 +138,6 @@ static const struct verb prompts_watch_verb = {
 	.name = "prompts watch",
 	.usage = "[OPTION...]",
 	.doc = "Show questions, and each change of them.",
-	.page = "holt-prompts",
 	INBOX_WATCH(.of = &questions, .list = "prompts", .next = "cursor", .show = watch_show),
 };
 

@@ -66,6 +66,5 @@ const struct verb mcp_read_verb = {
 	.options = &options,
 	.size = sizeof(struct read_options),
 	.min_operands = 1,
-	.max_operands = 1,
 	.run = read_run,
 };

@@ -68,7 +68,6 @@ const struct verb mcp_approve_verb = {
 	.options = &approve_options,
 	.size = sizeof(struct ask_options),
 	.min_operands = 1,
-	.max_operands = 1,
 	.run = approve_run,
 	.fail = hub_link_fail,
 };
@@ -84,7 +83,6 @@ const struct verb mcp_approve_verb = {
 		ASK(verb_output, .of = &modules, .method = "POST", .more = "/" #word,              \
 		    .prints = "state"),                                                            \
 		.min_operands = 1,                                                                 \
-		.max_operands = 1,                                                                 \
 	}
 
 DECIDES(revoke, "Withdraw the approval of a module, and end it.");

@@ -184,7 +184,6 @@ const struct verb mcp_info_verb = {
 	.page = "holt-mcp-modules",
 	ASK(verb_output, .of = &modules, .show = module_show),
 	.min_operands = 1,
-	.max_operands = 1,
 };
 
 /* ---- logs ------------------------------------------------------------------------------------ */
@@ -202,5 +201,4 @@ const struct verb mcp_logs_verb = {
 	.page = "holt-mcp-modules",
 	ASK(verb_output, .of = &modules, .more = "/logs", .show = show_log),
 	.min_operands = 1,
-	.max_operands = 1,
 };

@@ -171,7 +171,7 @@ static void complete(char **words, size_t n)
 		if (strcmp(v->name, "help") == 0)
 			offer_verbs(last);
 		for (size_t i = 0; i < ARRAY_LEN(named); i++) {
-			if (v->page && strcmp(v->page, named[i].page) == 0 &&
+			if (strcmp(cli_page(v), named[i].page) == 0 &&
 			    strstr(v->usage, named[i].word))
 				offer_named(&named[i], last);
 		}

@@ -36,5 +36,4 @@ const struct verb preview_verb = {
 	ASK(options, .of = &previews, .method = "POST", .operands = { "sandbox" },
 	    .write = preview_write, .prints = "url"),
 	.min_operands = 2,
-	.max_operands = 2,
 };

@@ -10,7 +10,6 @@ const struct verb inspect_verb = {
 	.page = "holt-sandbox",
 	ASK(verb_bare, .of = &ask_sandbox, .json = true),
 	.min_operands = 1,
-	.max_operands = 1,
 };
 
 const struct verb ps_verb = {
@@ -24,7 +23,6 @@ const struct verb ps_verb = {
 			{ ">MEM KiB", "memory_bytes", .unit = 1024 },
 			{ ">AGE s", "age_ms", .unit = 1000 }, { "COMMAND", "command" })),
 	.min_operands = 1,
-	.max_operands = 1,
 };
 
 const struct verb fork_verb = {
@@ -36,7 +34,6 @@ const struct verb fork_verb = {
 	.page = "holt-sandbox",
 	ASK_COPIES(.of = &ask_sandbox, .more = "/fork"),
 	.min_operands = 1,
-	.max_operands = 1,
 };
 
 /* ---- each of some, or all ------------------------------------------------------------------ */

@@ -30,11 +30,9 @@ const struct verb snapshot_export_verb = {
 	.usage = "ID FILE",
 	.doc = "Write a snapshot's archive (tar with zstd) to a file.",
 	.more = "\"-\" is standard output.",
-	.page = "holt-snapshot",
 	.options = &verb_bare,
 	.size = sizeof(struct verb_options),
 	.min_operands = 2,
-	.max_operands = 2,
 	.run = run_export,
 	.fail = hub_link_fail,
 };
@@ -64,11 +62,9 @@ const struct verb snapshot_import_verb = {
 	.usage = "[OPTION...] FILE",
 	.doc = "Import an exported archive, and print the snapshot's id.",
 	.more = "\"-\" is standard input.",
-	.page = "holt-snapshot",
 	.options = &verb_output,
 	.size = sizeof(struct ask_options),
 	.min_operands = 1,
-	.max_operands = 1,
 	.run = run_import,
 	.fail = hub_link_fail,
 };

@@ -30,7 +30,6 @@ static const struct verb snapshot_rm_verb = {
 	.name = "snapshot rm",
 	.usage = "ID...",
 	.doc = "Delete snapshots; sandboxes made from them stay.",
-	.page = "holt-snapshot",
 	ASK(verb_bare, .of = &snapshots, .method = "DELETE", .each = true),
 	.min_operands = 1,
 	.max_operands = ASK_NAMES_MAX,
@@ -52,11 +51,9 @@ static const struct verb snapshot_create_verb = {
 	.usage = "[OPTION...] NAME",
 	.doc = "Keep the files of a sandbox, and print the snapshot's id.",
 	.more = "The sandbox is frozen meanwhile.",
-	.page = "holt-snapshot",
 	ASK(create_options, .of = &ask_sandbox, .method = "POST", .more = "/snapshots",
 	    .prints = "id"),
 	.min_operands = 1,
-	.max_operands = 1,
 };
 
 static const struct verb snapshot_restore_verb = {
@@ -64,10 +61,8 @@ static const struct verb snapshot_restore_verb = {
 	.usage = "[OPTION...] ID",
 	.doc = "Make sandboxes from a snapshot, and print their names.",
 	.more = "Either all are made or none.",
-	.page = "holt-snapshot",
 	ASK_COPIES(.of = &snapshots, .more = "/restore"),
 	.min_operands = 1,
-	.max_operands = 1,
 };
 
 extern const struct verb snapshot_export_verb, snapshot_import_verb;
@@ -105,5 +100,4 @@ const struct verb diff_verb = {
 	.page = "holt-snapshot",
 	ASK(verb_output, .of = &ask_sandbox, .more = "/diff", .list = "changes", .show = diff_row),
 	.min_operands = 1,
-	.max_operands = 1,
 };

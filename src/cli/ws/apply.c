@@ -240,11 +240,9 @@ const struct verb ws_apply_verb = {
 	.more = "What was changed in the folder since the revision that was applied to it or\n"
 		"imported from it last is a conflict. It exits with 1 if you say no, and with\n"
 		"3 if there are conflicts. Nothing is changed then.",
-	.page = "holt-ws",
 	.options = &apply_options,
 	.size = sizeof(struct apply_options),
 	.min_operands = 1,
-	.max_operands = 1,
 	.run = apply_verb_run,
 	.fail = hub_link_fail,
 };

@@ -84,11 +84,9 @@ const struct verb ws_import_verb = {
 	.doc = "Make a revision from a tar archive or folder; print its id.",
 	.more = "The workspace has then these files and no others. \"-\" is an archive on\n"
 		"standard input. Files that hold credentials are left out.",
-	.page = "holt-ws",
 	.options = &import_options,
 	.size = sizeof(struct ask_options),
 	.min_operands = 2,
-	.max_operands = 2,
 	.run = import_run,
 	.fail = hub_link_fail,
 };
@@ -143,11 +141,9 @@ const struct verb ws_export_verb = {
 	.doc = "Write a revision as a tar archive, or as a git commit.",
 	.more = "\"-\" is standard output. With --git it prints the commit. Hooks and\n"
 		"configuration of the repository don't run; .git folders are left out.",
-	.page = "holt-ws",
 	.options = &export_options,
 	.size = sizeof(struct ask_options),
 	.min_operands = 2,
-	.max_operands = 2,
 	.run = export_run,
 	.fail = hub_link_fail,
 };

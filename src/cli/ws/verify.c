@@ -30,9 +30,7 @@ const struct verb ws_verify_verb = {
 	.name = "ws verify",
 	.usage = "[OPTION...] NAME",
 	.doc = "Read everything its revisions need; exit with 3 on damage.",
-	.page = "holt-ws",
 	ASK(verb_output, .of = &workspaces, .more = "/verify", .show = verify_show,
 	    .status = verify_status),
 	.min_operands = 1,
-	.max_operands = 1,
 };

@@ -35,18 +35,15 @@ static const struct verb ws_create_verb = {
 	.name = "ws create",
 	.usage = "[OPTION...] NAME",
 	.doc = "Make an empty workspace, and print its name.",
-	.page = "holt-ws",
 	ASK(verb_output, .of = &workspaces, .method = "POST", .operands = { "name" },
 	    .prints = "workspace"),
 	.min_operands = 1,
-	.max_operands = 1,
 };
 
 static const struct verb ws_rm_verb = {
 	.name = "ws rm",
 	.usage = "NAME...",
 	.doc = "Delete workspaces with their revisions; forks of them stay.",
-	.page = "holt-ws",
 	ASK(verb_bare, .of = &workspaces, .method = "DELETE", .each = true),
 	.min_operands = 1,
 	.max_operands = ASK_NAMES_MAX,
@@ -67,11 +64,9 @@ static const struct verb ws_attach_verb = {
 	.doc = "Show its files at /workspace of a sandbox; print that path.",
 	.more = "Nothing may run in the sandbox, and its /workspace must be empty. What it\n"
 		"changes there becomes a revision when it ends.",
-	.page = "holt-ws",
 	ASK(attach_options, .of = &workspaces, .method = "POST", .more = "/attach",
 	    .operands = { NULL, "sandbox" }, .prints = "path"),
 	.min_operands = 2,
-	.max_operands = 2,
 };
 
 static const struct option_row commit_rows[] = {
@@ -85,11 +80,9 @@ static const struct verb ws_commit_verb = {
 	.usage = "[OPTION...] NAME",
 	.doc = "Make a revision of its sandbox's changes; print its id.",
 	.more = "The sandbox stands still meanwhile and goes on.",
-	.page = "holt-ws",
 	ASK(commit_options, .of = &workspaces, .method = "POST", .more = "/commit",
 	    .prints = "revision"),
 	.min_operands = 1,
-	.max_operands = 1,
 };
 
 /* ---- log, diff ------------------------------------------------------------------------------- */
@@ -105,7 +98,6 @@ static const struct verb ws_log_verb = {
 	.name = "ws log",
 	.usage = "[OPTION...] NAME",
 	.doc = "List its revisions, the newest first.",
-	.page = "holt-ws",
 	ASK(log_options, .of = &workspaces, .more = "/log?limit=1000", .next = "next_cursor",
 	    .after = "cursor", .first = true, .list = "revisions",
 	    ASK_COLUMNS({ ">NO.", "number", .unit = 1 },
@@ -114,7 +106,6 @@ static const struct verb ws_log_verb = {
 			{ ">KiB", "bytes", .unit = 1024 }, { ">LEFT OUT", "left_out", .unit = 1 },
 			{ "SANDBOX", "sandbox" }, { "MESSAGE", "message", .cut = 60 })),
 	.min_operands = 1,
-	.max_operands = 1,
 };
 
 /* "A path", as `holt diff` has it. */
@@ -157,7 +148,6 @@ static const struct verb ws_diff_verb = {
 	.more = "FROM and TO are revisions or their first digits. Without TO it is the newest,\n"
 		"without FROM the one before TO. Each path has A, C, D or R before it: added,\n"
 		"changed, deleted or renamed.",
-	.page = "holt-ws",
 	ASK(diff_options, .of = &workspaces, .more = "/diff?limit=50000",
 	    .operands = { NULL, "from", "to" }, .list = "changes", .whole = true, .show = diff_row),
 	.min_operands = 1,
@@ -177,11 +167,9 @@ static const struct verb ws_revert_verb = {
 	.usage = "[OPTION...] NAME REVISION",
 	.doc = "Make a revision with an earlier one's files; print its id.",
 	.more = "No revision goes away. No sandbox may write to the workspace meanwhile.",
-	.page = "holt-ws",
 	ASK(revert_options, .of = &workspaces, .method = "POST", .more = "/revert",
 	    .operands = { NULL, "revision" }, .prints = "revision"),
 	.min_operands = 2,
-	.max_operands = 2,
 };
 
 static const struct option_row fork_rows[] = {
@@ -195,11 +183,9 @@ static const struct verb ws_fork_verb = {
 	.name = "ws fork",
 	.usage = "[OPTION...] NAME NEW",
 	.doc = "Copy a workspace with its history; print the new name.",
-	.page = "holt-ws",
 	ASK(fork_options, .of = &workspaces, .method = "POST", .more = "/fork",
 	    .operands = { NULL, "fork" }, .prints = "workspace"),
 	.min_operands = 2,
-	.max_operands = 2,
 };
 
 /* ---- gc -------------------------------------------------------------------------------------- */
@@ -219,7 +205,6 @@ static const struct verb ws_gc_verb = {
 	.usage = "[OPTION...]",
 	.doc = "Remove from the disk what no revision needs.",
 	.more = "This also happens by itself, soon after a workspace was deleted.",
-	.page = "holt-ws",
 	ASK(verb_output, .of = &garbage, .method = "DELETE", .show = gc_show),
 };
 

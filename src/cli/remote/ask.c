@@ -22,8 +22,8 @@ static void asked(struct remote_call *c)
 	c->x = NULL;
 	if (e.code != ERR_NONE)
 		remote_fail(c, &e);
-	else
-		c->then(c);
+	else if (c->then(c, &e) < 0)
+		remote_fail(c, &e);
 }
 
 static void on_bytes(void *owner, struct http_exchange *x, struct str bytes)
@@ -53,9 +53,9 @@ static void on_end(void *owner, struct http_exchange *x, const struct err *e)
 	asked(c);
 }
 
-void remote_ask(struct remote_call *c, const struct remote_question *q,
-		int (*take)(struct remote_call *c, struct str bytes),
-		void (*then)(struct remote_call *c))
+int remote_ask(struct remote_call *c, const struct remote_question *q,
+	       int (*take)(struct remote_call *c, struct str bytes), remote_step *then,
+	       struct err *e)
 {
 	static const struct http_exchange_events events = { on_head, on_bytes, on_end };
 	struct http_header headers[HEADERS_MAX];
@@ -65,7 +65,6 @@ void remote_ask(struct remote_call *c, const struct remote_question *q,
 				  .whole_ms = (q->seconds ? q->seconds : REMOTE_TIME_S) * 1000 };
 	struct buf bearer = BUF_INIT(BEARER_MAX);
 	char url[REMOTE_PATH_MAX + 4096], key[ID_MAX];
-	struct err e = ERR_INIT;
 
 	json_free(take_ptr(c->answer));
 	buf_fini(&c->came);
@@ -88,14 +87,13 @@ void remote_ask(struct remote_call *c, const struct remote_question *q,
 		headers[spec.n_headers++] = (struct http_header){
 			"Content-Type", str_of(q->type ? q->type : "application/json")
 		};
-	if (c->r->token && buf_addf(&bearer, &e, "Bearer %.*s",
+	if (c->r->token && buf_addf(&bearer, e, "Bearer %.*s",
 				    STR_ARG(secret_expose(c->r->token, "sent to its server"))) == 0)
 		headers[spec.n_headers++] = (struct http_header){ "Authorization",
 								  buf_str(&bearer) };
-	c->x = e.code == ERR_NONE ? http_exchange_start(c->r->http, &spec, &events, c, &e) : NULL;
+	c->x = e->code == ERR_NONE ? http_exchange_start(c->r->http, &spec, &events, c, e) : NULL;
 	buf_wipe(&bearer);
-	if (!c->x)
-		remote_fail(c, &e);
+	return c->x ? 0 : -1;
 }
 
 /* ---- what came ----------------------------------------------------------------------------- */

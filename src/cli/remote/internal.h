@@ -28,10 +28,13 @@ enum {
 
 struct remote_call;
 
+/* A step of a call, which ends or asks on; -1: the call fails with *e. */
+typedef int remote_step(struct remote_call *c, struct err *e);
+
 /* A tool, and how it is done here. */
 struct remote_row {
 	const struct tool *tool;
-	void (*run)(struct remote_call *c);
+	remote_step *run;
 	/* of rest.c: the route of a server of ours, by its id */
 	const char *route;
 	/* other members than the tool's: where that route has not all of them */
@@ -91,7 +94,7 @@ struct remote_call {
 	/* gets the body of an answer with status 200 as it comes, and says whether it wants more;
 	 * -1 with c->err. NULL: it is kept in `came`. */
 	int (*take)(struct remote_call *c, struct str bytes);
-	void (*then)(struct remote_call *c);
+	remote_step *then;
 	struct json_doc *answer; /* of remote_answer() */
 
 	/* of six.c: */
@@ -102,8 +105,8 @@ struct remote_call {
 };
 
 /* ---- remote.c ---- */
-/* Each ends the call and frees c. The token is taken out of texts and messages. */
-void remote_end(struct remote_call *c, struct str text, struct str note);
+/* Each ends the call and frees c. The token is taken out of texts and messages. Returns 0. */
+int remote_end(struct remote_call *c, struct str text, struct str note);
 void remote_fail(struct remote_call *c, const struct err *e);
 struct arena *remote_arena(struct remote_call *c);
 
@@ -120,9 +123,9 @@ struct remote_question {
 };
 /* then() is called when there is an answer of whatever status; where there is none, the call
  * fails. */
-void remote_ask(struct remote_call *c, const struct remote_question *q,
-		int (*take)(struct remote_call *c, struct str bytes),
-		void (*then)(struct remote_call *c));
+int remote_ask(struct remote_call *c, const struct remote_question *q,
+	       int (*take)(struct remote_call *c, struct str bytes), remote_step *then,
+	       struct err *e) MUST_USE;
 /* The answer's JSON, which lives as long as the call. NULL with *e: it is a refusal, or no JSON. */
 const struct json_val *remote_answer(struct remote_call *c, struct err *e);
 /* The same of a refusal alone; -1 with *e unless the status says success. */
@@ -137,12 +140,12 @@ int remote_path(char ret[REMOTE_PATH_MAX], struct str id, const char *more, stru
 bool remote_escape(char ret[REMOTE_PATH_MAX], struct str text);
 
 /* ---- six.c ---- */
-void six_create(struct remote_call *c);
-void six_exec(struct remote_call *c);
-void six_read(struct remote_call *c);
-void six_write(struct remote_call *c);
-void six_fork(struct remote_call *c);
-void six_terminate(struct remote_call *c);
+remote_step six_create;
+remote_step six_exec;
+remote_step six_read;
+remote_step six_write;
+remote_step six_fork;
+remote_step six_terminate;
 
 /* ---- stream.c ---- */
 /* Both run over what a server of Connect sends; six.c has what they gather. */
@@ -158,7 +161,7 @@ int remote_stream_take(struct remote_call *c, struct str bytes);
 int remote_stream_put(struct buf *to, struct str json, struct err *e) MUST_USE;
 
 /* ---- rest.c ---- */
-void rest_run(struct remote_call *c);
+remote_step rest_run;
 /* The body for the tool's route of ours. name: of a member besides, or NULL. */
 int rest_body(struct remote_call *c, const char *name, struct str value, struct buf *to,
 	      struct err *e) MUST_USE;

@@ -224,7 +224,7 @@ static struct str hide_token(const struct remote *r, struct str text, struct buf
 	return buf_str(to);
 }
 
-void remote_end(struct remote_call *c, struct str text, struct str note)
+int remote_end(struct remote_call *c, struct str text, struct str note)
 {
 	autobuf struct buf hidden = BUF_INIT(2 * REMOTE_TEXT_MAX), hidden_note = BUF_INIT(4096);
 	const struct mcp_content content[] = {
@@ -235,9 +235,10 @@ void remote_end(struct remote_call *c, struct str text, struct str note)
 	mcp_call_done(c->mc,
 		      &(struct mcp_result){ .content = content, .content_n = note.n ? 2 : 1 });
 	call_free(c);
+	return 0;
 }
 
-static void probed(struct remote_call *c);
+static remote_step probed;
 
 void remote_fail(struct remote_call *c, const struct err *e)
 {
@@ -261,7 +262,7 @@ void remote_fail(struct remote_call *c, const struct err *e)
 	if (c->mc)
 		call_free(c);
 	else
-		probed(c);
+		probed(c, &shown);
 }
 
 static void on_cancel(struct mcp_call *mc, void *data)
@@ -300,7 +301,7 @@ static int call_decode(struct remote_call *c, struct err *e)
 				    c->request, e);
 }
 
-static void ask_who(struct remote_call *c);
+static remote_step ask_who;
 
 static void call_tool(void *owner, struct mcp_call *mc)
 {
@@ -318,12 +319,9 @@ static void call_tool(void *owner, struct mcp_call *mc)
 		err_set(&e, ERR_CANCELLED, "the call was cancelled");
 	else
 		mcp_call_on_cancel(mc, on_cancel, c);
-	if (e.code != ERR_NONE || call_decode(c, &e) < 0)
+	if (e.code != ERR_NONE || call_decode(c, &e) < 0 ||
+	    (r->asked_who ? c->tool->row->run : ask_who)(c, &e) < 0)
 		remote_fail(c, &e);
-	else if (r->asked_who)
-		c->tool->row->run(c);
-	else
-		ask_who(c);
 }
 
 static const struct mcp_handler handler = { .tools = list_tools, .call = call_tool };
@@ -343,19 +341,19 @@ static void note_who(struct remote_call *c)
 		mcp_server_changed(r->server, MCP_TOOLS);
 }
 
-static void told_who(struct remote_call *c)
+static int told_who(struct remote_call *c, struct err *e)
 {
 	note_who(c);
-	c->tool->row->run(c);
+	return c->tool->row->run(c, e);
 }
 
 static const struct remote_question who = { .method = "GET",
 					    .path = "/version",
 					    .seconds = PROBE_S };
 
-static void ask_who(struct remote_call *c)
+static int ask_who(struct remote_call *c, struct err *e)
 {
-	remote_ask(c, &who, NULL, told_who);
+	return remote_ask(c, &who, NULL, told_who, e);
 }
 
 /* ---- the program --------------------------------------------------------------------------- */
@@ -398,7 +396,7 @@ static int serve(struct remote *r, struct err *e)
 }
 
 /* The question at the start has a whole answer, or none in time: then each call asks it again. */
-static void probed(struct remote_call *c)
+static int probed(struct remote_call *c, struct err *unused)
 {
 	struct remote *r = c->r;
 	struct err e = ERR_INIT;
@@ -407,7 +405,7 @@ static void probed(struct remote_call *c)
 		note_who(c);
 	call_free(c);
 	if (serve(r, &e) == 0)
-		return;
+		return 0;
 	cli_fail(&e);
 	_exit(err_info(e.code)->exit);
 }
@@ -464,7 +462,8 @@ static int start(struct remote *r, struct err *e)
 		uv_signal_start(&r->signals[i], on_signal, numbers[i]);
 	}
 	signal(SIGPIPE, SIG_IGN);
-	remote_ask(c, &who, NULL, probed);
+	if (remote_ask(c, &who, NULL, probed, e) < 0)
+		remote_fail(c, e);
 	return 0;
 }
 

@@ -215,19 +215,15 @@ static int put_query(struct remote_call *c, char path[REMOTE_PATH_MAX], struct e
 
 /* ---- the call ------------------------------------------------------------------------------ */
 
-static void rest_done(struct remote_call *c)
+static int rest_done(struct remote_call *c, struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(REMOTE_TEXT_MAX);
 	struct json_writer w = json_writer(&text);
-	struct err e = ERR_INIT;
-	const struct json_val *v = remote_answer(c, &e);
+	const struct json_val *v = remote_answer(c, e);
 
 	if (v)
 		json_write_val(&w, v);
-	if (!v || json_write_done(&w, &e) < 0)
-		remote_fail(c, &e);
-	else
-		remote_end(c, buf_str(&text), STR_NONE);
+	return v && json_write_done(&w, e) == 0 ? remote_end(c, buf_str(&text), STR_NONE) : -1;
 }
 
 static const char *method_of(const struct api_route *r)
@@ -235,19 +231,16 @@ static const char *method_of(const struct api_route *r)
 	return r->method == HTTP_GET ? "GET" : r->method == HTTP_DELETE ? "DELETE" : "POST";
 }
 
-void rest_run(struct remote_call *c)
+int rest_run(struct remote_call *c, struct err *e)
 {
 	autobuf struct buf body = BUF_INIT(BODY_MAX);
 	char path[REMOTE_PATH_MAX];
 	struct remote_question q = { .method = method_of(c->tool->route), .path = path };
-	struct err e = ERR_INIT;
 
-	if (put_path(c, path, &e) < 0 || put_query(c, path, &e) < 0 ||
-	    rest_body(c, NULL, STR_NONE, &body, &e) < 0) {
-		remote_fail(c, &e);
-		return;
-	}
+	if (put_path(c, path, e) < 0 || put_query(c, path, e) < 0 ||
+	    rest_body(c, NULL, STR_NONE, &body, e) < 0)
+		return -1;
 	if (c->tool->route->method == HTTP_POST)
 		q.body = buf_str(&body);
-	remote_ask(c, &q, NULL, rest_done);
+	return remote_ask(c, &q, NULL, rest_done, e);
 }

@@ -23,14 +23,6 @@
 
 enum { BODY_MAX = 64 << 20, PIECE = 1 << 20, TEXT_MAX = 256, NOTE_MAX = 4096, COPIES_MAX = 64 };
 
-static void fail(struct remote_call *c, enum err_code code, const char *why)
-{
-	struct err e;
-
-	err_set(&e, code, "%s", why);
-	remote_fail(c, &e);
-}
-
 /* Other servers than ours know few arguments. */
 static int check_args(const struct remote_call *c, const char *const *known, struct err *e)
 {
@@ -109,77 +101,68 @@ static int take_id(struct remote_call *c, const struct json_val *v, struct str *
 
 /* ---- create -------------------------------------------------------------------------------- */
 
-static void created(struct remote_call *c)
+static int created(struct remote_call *c, struct err *e)
 {
 	const struct json_val *v;
 	char text[TEXT_MAX];
-	struct err e = ERR_INIT;
 
-	v = remote_answer(c, &e);
-	if (!v || take_id(c, v, &c->ids[0], &e) < 0) {
-		if (e.code == ERR_SANDBOX_NOT_FOUND)
-			e.code = ERR_TEMPLATE_NOT_FOUND;
-		remote_fail(c, &e);
-		return;
+	v = remote_answer(c, e);
+	if (!v || take_id(c, v, &c->ids[0], e) < 0) {
+		if (e->code == ERR_SANDBOX_NOT_FOUND)
+			e->code = ERR_TEMPLATE_NOT_FOUND;
+		return -1;
 	}
 	snprintf(text, sizeof(text), "Created sandbox %.*s", STR_ARG(c->ids[0]));
-	remote_end(c, str_of(text), STR_NONE);
+	return remote_end(c, str_of(text), STR_NONE);
 }
 
-void six_create(struct remote_call *c)
+int six_create(struct remote_call *c, struct err *e)
 {
 	static const char *const known[] = { "pool", NULL };
 	autobuf struct buf body = BUF_INIT(BODY_MAX);
 	struct remote_question q = { .method = "POST", .path = "/v1/fork", .once = true };
-	struct err e = ERR_INIT;
 	int rc;
 
-	if (make_ids(c, 1, &e) < 0) {
-		remote_fail(c, &e);
-		return;
-	}
+	if (make_ids(c, 1, e) < 0)
+		return -1;
 	if (c->r->is_ours) {
 		q.path = c->tool->route->path;
-		rc = rest_body(c, "id", c->ids[0], &body, &e);
+		rc = rest_body(c, "id", c->ids[0], &body, e);
 	} else {
 		const struct text texts[] = { { "template", json_str(json_get(c->args, "pool")) },
 					      { "id", c->ids[0] } };
 
-		rc = check_args(c, known, &e);
+		rc = check_args(c, known, e);
 		if (rc == 0)
-			rc = put_texts(&body, texts, ARRAY_LEN(texts), &e);
+			rc = put_texts(&body, texts, ARRAY_LEN(texts), e);
 	}
-	if (rc < 0) {
-		remote_fail(c, &e);
-		return;
-	}
+	if (rc < 0)
+		return -1;
 	q.body = buf_str(&body);
-	remote_ask(c, &q, NULL, created);
+	return remote_ask(c, &q, NULL, created, e);
 }
 
 /* ---- fork ---------------------------------------------------------------------------------- */
 
-static void fork_next(struct remote_call *c);
+static int fork_next(struct remote_call *c, struct err *e);
 
-static void forks_end(struct remote_call *c)
+static int forks_end(struct remote_call *c, struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(64 << 10);
 	struct json_writer w = json_writer(&text);
-	struct err e = ERR_INIT;
 
 	json_write_array(&w);
 	for (size_t i = 0; i < c->n_ids; i++)
 		json_write_str(&w, c->ids[i]);
 	json_write_array_end(&w);
-	if (json_write_done(&w, &e) < 0)
-		remote_fail(c, &e);
-	else
-		remote_end(c, buf_str(&text), STR_NONE);
+	if (json_write_done(&w, e) < 0)
+		return -1;
+	return remote_end(c, buf_str(&text), STR_NONE);
 }
 
 /* Of several requests some have done what they should: their ids are told, so that they can be
  * ended. */
-static void fork_fail(struct remote_call *c, struct err *e)
+static int fork_fail(struct remote_call *c, struct err *e)
 {
 	autobuf struct buf made = BUF_INIT(16 << 10);
 	struct err none = ERR_INIT;
@@ -190,28 +173,21 @@ static void fork_fail(struct remote_call *c, struct err *e)
 	}
 	if (c->made > 0)
 		err_wrap(e, "made%.*s, then", STR_CUT(buf_str(&made), 160));
-	remote_fail(c, e);
+	return -1;
 }
 
-static void forked(struct remote_call *c)
+static int forked(struct remote_call *c, struct err *e)
 {
 	const struct json_val *v;
-	struct err e = ERR_INIT;
 
 	if (c->r->fork != REMOTE_WAY_OLD && remote_has_no_route(c)) {
 		c->r->fork = REMOTE_WAY_OLD;
-		fork_next(c);
-		return;
+		return fork_next(c, e);
 	}
-	v = remote_answer(c, &e);
-	if (!v || take_id(c, v, &c->ids[c->made], &e) < 0) {
-		fork_fail(c, &e);
-		return;
-	}
-	if (++c->made < c->n_ids)
-		fork_next(c);
-	else
-		forks_end(c);
+	v = remote_answer(c, e);
+	if (!v || take_id(c, v, &c->ids[c->made], e) < 0)
+		return fork_fail(c, e);
+	return ++c->made < c->n_ids ? fork_next(c, e) : forks_end(c, e);
 }
 
 static int fork_body(struct remote_call *c, struct buf *to, struct err *e)
@@ -232,45 +208,39 @@ static int fork_body(struct remote_call *c, struct buf *to, struct err *e)
 	return json_write_done(&w, e);
 }
 
-static void fork_next(struct remote_call *c)
+static int fork_next(struct remote_call *c, struct err *e)
 {
 	autobuf struct buf body = BUF_INIT(BODY_MAX);
 	char path[REMOTE_PATH_MAX];
 	struct remote_question q = { .method = "POST", .path = path, .once = true };
-	struct err e = ERR_INIT;
 
-	if (remote_path(path, json_str(json_get(c->args, "sandbox")), "/fork", &e) < 0 ||
-	    fork_body(c, &body, &e) < 0) {
-		fork_fail(c, &e);
-		return;
-	}
+	if (remote_path(path, json_str(json_get(c->args, "sandbox")), "/fork", e) < 0 ||
+	    fork_body(c, &body, e) < 0)
+		return fork_fail(c, e);
 	if (c->r->fork == REMOTE_WAY_OLD)
 		q.path = "/v1/fork";
 	q.body = buf_str(&body);
-	remote_ask(c, &q, NULL, forked);
+	return remote_ask(c, &q, NULL, forked, e);
 }
 
-static void forked_all(struct remote_call *c)
+static int forked_all(struct remote_call *c, struct err *e)
 {
-	struct err e = ERR_INIT;
-	const struct json_val *v = remote_answer(c, &e);
+	const struct json_val *v = remote_answer(c, e);
 
 	if (v && json_len(json_get(v, "sandboxes")) != c->n_ids)
-		err_set(&e, ERR_TRANSPORT, "the server has made another number of copies");
-	if (e.code != ERR_NONE)
-		remote_fail(c, &e);
-	else
-		forks_end(c);
+		err_set(e, ERR_TRANSPORT, "the server has made another number of copies");
+	if (e->code != ERR_NONE)
+		return -1;
+	return forks_end(c, e);
 }
 
 /* Ours makes all or none. */
-static void fork_all(struct remote_call *c)
+static int fork_all(struct remote_call *c, struct err *e)
 {
 	autobuf struct buf body = BUF_INIT(BODY_MAX);
 	struct json_writer w = json_writer(&body);
 	char path[REMOTE_PATH_MAX];
 	struct remote_question q = { .method = "POST", .path = path, .once = true };
-	struct err e = ERR_INIT;
 
 	json_write_object(&w);
 	json_write_key(&w, "ids");
@@ -279,29 +249,23 @@ static void fork_all(struct remote_call *c)
 		json_write_str(&w, c->ids[i]);
 	json_write_array_end(&w);
 	json_write_object_end(&w);
-	if (json_write_done(&w, &e) < 0 ||
-	    remote_path(path, json_str(json_get(c->args, "sandbox")), "/fork", &e) < 0) {
-		remote_fail(c, &e);
-		return;
-	}
+	if (json_write_done(&w, e) < 0 ||
+	    remote_path(path, json_str(json_get(c->args, "sandbox")), "/fork", e) < 0)
+		return -1;
 	q.body = buf_str(&body);
-	remote_ask(c, &q, NULL, forked_all);
+	return remote_ask(c, &q, NULL, forked_all, e);
 }
 
-void six_fork(struct remote_call *c)
+int six_fork(struct remote_call *c, struct err *e)
 {
 	uint64_t n = 1;
-	struct err e = ERR_INIT;
 
 	json_uint64(json_get(c->args, "replicas"), &n);
 	if (n < 1 || n > COPIES_MAX)
-		fail(c, ERR_INVALID, "replicas takes an integer from 1 to 64");
-	else if (make_ids(c, n, &e) < 0)
-		remote_fail(c, &e);
-	else if (c->r->is_ours)
-		fork_all(c);
-	else
-		fork_next(c);
+		return err_set(e, ERR_INVALID, "replicas takes an integer from 1 to 64");
+	if (make_ids(c, n, e) < 0)
+		return -1;
+	return c->r->is_ours ? fork_all(c, e) : fork_next(c, e);
 }
 
 /* ---- terminate ----------------------------------------------------------------------------- */
@@ -311,7 +275,7 @@ static void note_left_out(struct remote_call *c, struct buf *to)
 {
 	const struct json_val *v = remote_document(c);
 	struct sandbox_ended r = { .left_out_names = json_str(json_get(v, "left_out_names")) };
-	struct err e = ERR_INIT;
+	struct err e;
 	uint64_t n = 0;
 
 	r.has_left_out = json_uint64(json_get(v, "left_out"), &n) && n > 0 && n <= UINT32_MAX;
@@ -320,39 +284,34 @@ static void note_left_out(struct remote_call *c, struct buf *to)
 		to->n = 0; /* more names than any server of ours tells */
 }
 
-static void terminated(struct remote_call *c)
+static int terminated(struct remote_call *c, struct err *e)
 {
 	autobuf struct buf note = BUF_INIT(NOTE_MAX);
 	char text[TEXT_MAX];
-	struct err e = ERR_INIT;
 
-	if (remote_check(c, &e) < 0) {
-		remote_fail(c, &e);
-		return;
-	}
+	if (remote_check(c, e) < 0)
+		return -1;
 	snprintf(text, sizeof(text), "Terminated sandbox %.*s",
 		 STR_CUT(json_str(json_get(c->args, "sandbox")), API_ID_MAX));
 	note_left_out(c, &note);
-	remote_end(c, str_of(text), note.n ? buf_str(&note) : STR_NONE);
+	return remote_end(c, str_of(text), note.n ? buf_str(&note) : STR_NONE);
 }
 
-void six_terminate(struct remote_call *c)
+int six_terminate(struct remote_call *c, struct err *e)
 {
 	char path[REMOTE_PATH_MAX];
 	const struct remote_question q = { .method = "DELETE", .path = path };
-	struct err e = ERR_INIT;
 
-	if (remote_path(path, json_str(json_get(c->args, "sandbox")), "", &e) < 0)
-		remote_fail(c, &e);
-	else
-		remote_ask(c, &q, NULL, terminated);
+	if (remote_path(path, json_str(json_get(c->args, "sandbox")), "", e) < 0)
+		return -1;
+	return remote_ask(c, &q, NULL, terminated, e);
 }
 
 /* ---- Connect ------------------------------------------------------------------------------- */
 
 /* Asks for a stream, with these messages. c->state begins with a struct remote_stream. */
-static void ask_stream(struct remote_call *c, const char *path, struct str sandbox,
-		       struct str messages, unsigned seconds, void (*then)(struct remote_call *c))
+static int ask_stream(struct remote_call *c, const char *path, struct str sandbox,
+		      struct str messages, unsigned seconds, remote_step *then, struct err *e)
 {
 	const struct http_header headers[] = {
 		{ "X-Sandbox-Id", sandbox },
@@ -368,18 +327,29 @@ static void ask_stream(struct remote_call *c, const char *path, struct str sandb
 		.seconds = seconds,
 	};
 	char checked[REMOTE_PATH_MAX];
-	struct err e = ERR_INIT;
 
-	if (remote_path(checked, sandbox, "", &e) < 0)
-		remote_fail(c, &e);
-	else
-		remote_ask(c, &q, remote_stream_take, then);
+	if (remote_path(checked, sandbox, "", e) < 0)
+		return -1;
+	return remote_ask(c, &q, remote_stream_take, then, e);
 }
 
 /* A server without Connect may answer anything to its paths, but no stream. */
 static bool has_no_connect(struct remote_call *c)
 {
 	return c->status == 404 || remote_has_no_route(c);
+}
+
+/* 1: it is the newer way, and this is the answer. Else the older one was tried, or *e. */
+static int stream_way(struct remote_call *c, enum remote_way *way, remote_step *old, struct err *e)
+{
+	if (*way == REMOTE_WAY_UNKNOWN && has_no_connect(c)) {
+		*way = REMOTE_WAY_OLD;
+		return old(c, e);
+	}
+	if (remote_check(c, e) < 0)
+		return -1;
+	*way = REMOTE_WAY_NEW;
+	return 1;
 }
 
 /* In the call's arena; each part of what came counts as that. */
@@ -405,15 +375,13 @@ static void exec_free(struct execing *x)
 	buf_fini(&x->err);
 }
 
-static void exec_end(struct remote_call *c, const struct exec_answer *a)
+static int exec_end(struct remote_call *c, const struct exec_answer *a, struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(REMOTE_TEXT_MAX);
-	struct err e = ERR_INIT;
 
-	if (c->tool->row->tool->text(a, &text, &e) < 0)
-		remote_fail(c, &e);
-	else
-		remote_end(c, buf_str(&text), STR_NONE);
+	if (c->tool->row->tool->text(a, &text, e) < 0)
+		return -1;
+	return remote_end(c, buf_str(&text), STR_NONE);
 }
 
 static int keep_output(struct remote_call *c, struct str text, struct buf *to, uint64_t *elided,
@@ -453,28 +421,18 @@ static int exec_message(struct remote_call *c, const struct json_val *v, struct 
 	return 1;
 }
 
-static void exec_old(struct remote_call *c);
+static int exec_old(struct remote_call *c, struct err *e);
 
-static void exec_streamed(struct remote_call *c)
+static int exec_streamed(struct remote_call *c, struct err *e)
 {
 	struct execing *x = c->state;
 	struct report *r = &x->answer.report;
-	struct err e = ERR_INIT;
+	int rc = stream_way(c, &c->r->exec, exec_old, e);
 
-	if (c->r->exec == REMOTE_WAY_UNKNOWN && has_no_connect(c)) {
-		c->r->exec = REMOTE_WAY_OLD;
-		exec_old(c);
-		return;
-	}
-	if (remote_check(c, &e) < 0) {
-		remote_fail(c, &e);
-		return;
-	}
-	c->r->exec = REMOTE_WAY_NEW;
-	if (!x->ended) {
-		fail(c, ERR_TRANSPORT, "the server's stream ended before the command");
-		return;
-	}
+	if (rc <= 0)
+		return rc;
+	if (!x->ended)
+		return err_set(e, ERR_TRANSPORT, "the server's stream ended before the command");
 	r->has_exit_code = true;
 	r->out = buf_str(&x->out);
 	r->err = buf_str(&x->err);
@@ -482,7 +440,7 @@ static void exec_streamed(struct remote_call *c)
 	r->err_elided = x->err_elided;
 	r->has_out_elided = x->out_elided > 0;
 	r->has_err_elided = x->err_elided > 0;
-	exec_end(c, &x->answer);
+	return exec_end(c, &x->answer, e);
 }
 
 static unsigned exec_seconds(const struct exec_request *q)
@@ -530,18 +488,15 @@ static int exec_open(const struct exec_request *q, struct buf *to, struct err *e
 	return json_write_done(&w, e) < 0 ? -1 : remote_stream_put(to, buf_str(&json), e);
 }
 
-static void exec_new(struct remote_call *c)
+static int exec_new(struct remote_call *c, struct err *e)
 {
 	const struct exec_request *q = c->request;
 	autobuf struct buf body = BUF_INIT(BODY_MAX);
 	struct execing *x;
-	struct err e = ERR_INIT;
 
-	x = arena_alloc(remote_arena(c), sizeof(*x), &e);
-	if (!x || exec_open(q, &body, &e) < 0) {
-		remote_fail(c, &e);
-		return;
-	}
+	x = arena_alloc(remote_arena(c), sizeof(*x), e);
+	if (!x || exec_open(q, &body, e) < 0)
+		return -1;
 	*x = (struct execing){ .s = { .part = BUF_INIT(REMOTE_ANSWER_MAX + 5),
 				      .on_message = exec_message },
 			       .out = BUF_INIT(EXEC_OUTPUT_MAX),
@@ -549,8 +504,8 @@ static void exec_new(struct remote_call *c)
 	x->s.part.of = x->out.of = x->err.of = &c->r->came;
 	c->state = x;
 	c->free_state = (void (*)(void *))exec_free;
-	ask_stream(c, "/sandbox.v1.Sandbox/ExecStream", q->sandbox, buf_str(&body), exec_seconds(q),
-		   exec_streamed);
+	return ask_stream(c, "/sandbox.v1.Sandbox/ExecStream", q->sandbox, buf_str(&body),
+			  exec_seconds(q), exec_streamed, e);
 }
 
 /* As the route's table has it, where more and less may be there. */
@@ -570,29 +525,24 @@ static int decode_answer(struct remote_call *c, const struct json_val *v,
 		     : 0;
 }
 
-static void exec_answered(struct remote_call *c)
+static int exec_answered(struct remote_call *c, struct err *e)
 {
 	struct exec_answer a = { .has_job = false };
-	struct err e = ERR_INIT;
 	/* one that its timeout ended, of ours */
 	const struct json_val *late = c->status == 504 ? json_get(remote_document(c), "result")
 						       : NULL;
-	const struct json_val *v = late ? late : remote_answer(c, &e);
+	const struct json_val *v = late ? late : remote_answer(c, e);
 
-	if (!v || decode_answer(c, v, c->tool->route->answer, &a, &e) < 0) {
-		remote_fail(c, &e);
-		return;
-	}
-	if (!a.has_job && !a.report.has_exit_code) {
-		fail(c, ERR_TRANSPORT, "the server's answer has no exit_code");
-		return;
-	}
+	if (!v || decode_answer(c, v, c->tool->route->answer, &a, e) < 0)
+		return -1;
+	if (!a.has_job && !a.report.has_exit_code)
+		return err_set(e, ERR_TRANSPORT, "the server's answer has no exit_code");
 	a.job.exec_id = a.report.exec;
 	a.report.timed_out = late != NULL;
-	exec_end(c, &a);
+	return exec_end(c, &a, e);
 }
 
-static void exec_old(struct remote_call *c)
+static int exec_old(struct remote_call *c, struct err *e)
 {
 	const struct exec_request *q = c->request;
 	autobuf struct buf body = BUF_INIT(BODY_MAX);
@@ -601,12 +551,9 @@ static void exec_old(struct remote_call *c)
 					     .path = "/v1/exec",
 					     .seconds = exec_seconds(q) };
 	struct remote_question with = ask;
-	struct err e = ERR_INIT;
 
-	if (q->has_args) {
-		fail(c, ERR_INVALID, "args can't be asked of that server");
-		return;
-	}
+	if (q->has_args)
+		return err_set(e, ERR_INVALID, "args can't be asked of that server");
 	json_write_object(&w);
 	json_write_key(&w, "sandbox");
 	json_write_str(&w, q->sandbox);
@@ -625,15 +572,13 @@ static void exec_old(struct remote_call *c)
 		json_write_uint(&w, q->timeout_seconds);
 	}
 	json_write_object_end(&w);
-	if (json_write_done(&w, &e) < 0) {
-		remote_fail(c, &e);
-		return;
-	}
+	if (json_write_done(&w, e) < 0)
+		return -1;
 	with.body = buf_str(&body);
-	remote_ask(c, &with, NULL, exec_answered);
+	return remote_ask(c, &with, NULL, exec_answered, e);
 }
 
-void six_exec(struct remote_call *c)
+int six_exec(struct remote_call *c, struct err *e)
 {
 	static const char *const known[] = {
 		"sandbox",	   "command",	       "args", "cwd", "env",
@@ -644,19 +589,15 @@ void six_exec(struct remote_call *c)
 	struct remote_question ask = { .method = "POST",
 				       .path = "/v1/exec",
 				       .seconds = exec_seconds(q) };
-	struct err e = ERR_INIT;
 
-	if (c->r->is_ours ? rest_body(c, NULL, STR_NONE, &body, &e) < 0
-			  : check_args(c, known, &e) < 0) {
-		remote_fail(c, &e);
-	} else if (c->r->is_ours) {
-		ask.body = buf_str(&body);
-		remote_ask(c, &ask, NULL, exec_answered);
-	} else if (c->r->exec == REMOTE_WAY_OLD) {
-		exec_old(c);
-	} else {
-		exec_new(c);
-	}
+	if (!c->r->is_ours && check_args(c, known, e) < 0)
+		return -1;
+	if (!c->r->is_ours)
+		return c->r->exec == REMOTE_WAY_OLD ? exec_old(c, e) : exec_new(c, e);
+	if (rest_body(c, NULL, STR_NONE, &body, e) < 0)
+		return -1;
+	ask.body = buf_str(&body);
+	return remote_ask(c, &ask, NULL, exec_answered, e);
 }
 
 /* ---- read ---------------------------------------------------------------------------------- */
@@ -689,29 +630,25 @@ static bool whole_text(struct str *s, bool more)
 }
 
 /* Bytes from the offset on; more: there are others behind them. */
-static void read_end(struct remote_call *c, struct str bytes, bool more)
+static int read_end(struct remote_call *c, struct str bytes, bool more, struct err *e)
 {
 	const struct files_read_request *q = c->request;
 	autobuf struct buf text = BUF_INIT(REMOTE_TEXT_MAX);
 	char note[TEXT_MAX];
-	struct err e = ERR_INIT;
 
 	if (bytes.n > q->limit) {
 		bytes.n = q->limit;
 		more = true;
 	}
-	if (q->encoding == FILE_UTF8 && !whole_text(&bytes, more)) {
-		fail(c, ERR_INVALID, "the file is not UTF-8 text; read it with encoding base64");
-		return;
-	}
-	if ((q->encoding == FILE_UTF8 ? buf_add(&text, bytes.p, bytes.n, &e)
-				      : base64_encode(&text, bytes, &e)) < 0) {
-		remote_fail(c, &e);
-		return;
-	}
+	if (q->encoding == FILE_UTF8 && !whole_text(&bytes, more))
+		return err_set(e, ERR_INVALID,
+			       "the file is not UTF-8 text; read it with encoding base64");
+	if ((q->encoding == FILE_UTF8 ? buf_add(&text, bytes.p, bytes.n, e)
+				      : base64_encode(&text, bytes, e)) < 0)
+		return -1;
 	snprintf(note, sizeof(note), "{\"truncated\":true,\"next_offset\":%" PRIu64 "}",
 		 q->offset + bytes.n);
-	remote_end(c, buf_str(&text), more ? str_of(note) : STR_NONE);
+	return remote_end(c, buf_str(&text), more ? str_of(note) : STR_NONE);
 }
 
 static int read_message(struct remote_call *c, const struct json_val *v, struct err *e)
@@ -732,109 +669,87 @@ static int read_message(struct remote_call *c, const struct json_val *v, struct 
 	return x->more ? 0 : 1;
 }
 
-static void read_old(struct remote_call *c);
+static int read_old(struct remote_call *c, struct err *e);
 
-static void read_streamed(struct remote_call *c)
+static int read_streamed(struct remote_call *c, struct err *e)
 {
 	struct reading *x = c->state;
-	struct err e = ERR_INIT;
+	int rc = stream_way(c, &c->r->files, read_old, e);
 
-	if (c->r->files == REMOTE_WAY_UNKNOWN && has_no_connect(c)) {
-		c->r->files = REMOTE_WAY_OLD;
-		read_old(c);
-		return;
-	}
-	if (remote_check(c, &e) < 0) {
-		remote_fail(c, &e);
-		return;
-	}
-	c->r->files = REMOTE_WAY_NEW;
+	if (rc <= 0)
+		return rc;
 	if (!x->more && !x->s.ended)
-		fail(c, ERR_TRANSPORT, "the server's stream ended before the file");
-	else
-		read_end(c, buf_str(&x->bytes), x->more);
+		return err_set(e, ERR_TRANSPORT, "the server's stream ended before the file");
+	return read_end(c, buf_str(&x->bytes), x->more, e);
 }
 
-static void read_new(struct remote_call *c)
+static int read_new(struct remote_call *c, struct err *e)
 {
 	const struct files_read_request *q = c->request;
 	const struct text path = { "path", q->path };
 	autobuf struct buf json = BUF_INIT(BODY_MAX), body = BUF_INIT(BODY_MAX);
 	struct reading *x;
-	struct err e = ERR_INIT;
 
-	x = arena_alloc(remote_arena(c), sizeof(*x), &e);
-	if (!x || put_texts(&json, &path, 1, &e) < 0 ||
-	    remote_stream_put(&body, buf_str(&json), &e) < 0) {
-		remote_fail(c, &e);
-		return;
-	}
+	x = arena_alloc(remote_arena(c), sizeof(*x), e);
+	if (!x || put_texts(&json, &path, 1, e) < 0 ||
+	    remote_stream_put(&body, buf_str(&json), e) < 0)
+		return -1;
 	*x = (struct reading){ .s = { .part = BUF_INIT(REMOTE_ANSWER_MAX + 5),
 				      .on_message = read_message },
 			       .bytes = BUF_INIT(FILES_READ_MAX) };
 	x->s.part.of = x->bytes.of = &c->r->came;
 	c->state = x;
 	c->free_state = (void (*)(void *))read_free;
-	ask_stream(c, "/sandbox.v1.Sandbox/ReadFile", q->sandbox, buf_str(&body), 0, read_streamed);
+	return ask_stream(c, "/sandbox.v1.Sandbox/ReadFile", q->sandbox, buf_str(&body), 0,
+			  read_streamed, e);
 }
 
 /* The whole file, unless the server is ours, which gives what was asked for. */
-static void read_answered(struct remote_call *c)
+static int read_answered(struct remote_call *c, struct err *e)
 {
 	const struct files_read_request *q = c->request;
-	struct err e = ERR_INIT;
-	const struct json_val *v = remote_answer(c, &e);
+	const struct json_val *v = remote_answer(c, e);
 	struct str text = json_str(json_get(v, "content"));
 	autobuf struct buf bytes = BUF_INIT(REMOTE_ANSWER_MAX);
 	bool coded = str_is(json_str(json_get(v, "encoding")), "base64");
 
 	if (v && !text.p)
-		err_set(&e, ERR_TRANSPORT, "the server's answer has no content");
-	if (e.code == ERR_NONE && coded && base64_decode(&bytes, text, &e) == 0)
+		err_set(e, ERR_TRANSPORT, "the server's answer has no content");
+	if (e->code == ERR_NONE && coded && base64_decode(&bytes, text, e) == 0)
 		text = buf_str(&bytes);
-	if (e.code != ERR_NONE) {
-		remote_fail(c, &e);
-		return;
-	}
+	if (e->code != ERR_NONE)
+		return -1;
 	if (!c->r->is_ours && q->offset >= text.n)
 		text = STR_LIT("");
 	else if (!c->r->is_ours)
 		text = (struct str){ text.p + q->offset, text.n - (size_t)q->offset };
-	read_end(c, text, json_get(v, "next_offset") != NULL);
+	return read_end(c, text, json_get(v, "next_offset") != NULL, e);
 }
 
-static void read_old(struct remote_call *c)
+static int read_old(struct remote_call *c, struct err *e)
 {
 	const struct files_read_request *q = c->request;
 	const struct text texts[] = { { "sandbox", q->sandbox }, { "path", q->path } };
 	autobuf struct buf body = BUF_INIT(BODY_MAX);
 	struct remote_question ask = { .method = "POST", .path = "/v1/files/read" };
-	struct err e = ERR_INIT;
 
-	if (put_texts(&body, texts, ARRAY_LEN(texts), &e) < 0) {
-		remote_fail(c, &e);
-		return;
-	}
+	if (put_texts(&body, texts, ARRAY_LEN(texts), e) < 0)
+		return -1;
 	ask.body = buf_str(&body);
-	remote_ask(c, &ask, NULL, read_answered);
+	return remote_ask(c, &ask, NULL, read_answered, e);
 }
 
-void six_read(struct remote_call *c)
+int six_read(struct remote_call *c, struct err *e)
 {
 	autobuf struct buf body = BUF_INIT(BODY_MAX);
 	struct remote_question ask = { .method = "POST", .path = "/v1/files/read" };
-	struct err e = ERR_INIT;
 
-	if (!c->r->is_ours && c->r->files == REMOTE_WAY_OLD) {
-		read_old(c);
-	} else if (!c->r->is_ours) {
-		read_new(c);
-	} else if (rest_body(c, NULL, STR_NONE, &body, &e) < 0) {
-		remote_fail(c, &e);
-	} else {
-		ask.body = buf_str(&body);
-		remote_ask(c, &ask, NULL, read_answered);
-	}
+	if (!c->r->is_ours)
+		return c->r->files == REMOTE_WAY_OLD ? read_old(c, e) : read_new(c, e);
+	if (rest_body(c, NULL, STR_NONE, &body, e) < 0)
+		return -1;
+	ask.body = buf_str(&body);
+	return remote_ask(c, &ask, NULL, read_answered, e);
 }
 
 /* ---- write --------------------------------------------------------------------------------- */
@@ -848,43 +763,35 @@ static void write_free(struct writing *x)
 	buf_fini(&x->s.part);
 }
 
-static void write_end(struct remote_call *c)
+static int write_end(struct remote_call *c, struct err *e)
 {
 	const struct files_write_request *q = c->request;
 	autobuf struct buf text = BUF_INIT(REMOTE_PATH_MAX);
-	struct err e = ERR_INIT;
 
-	if (buf_addf(&text, &e, "Wrote %zu bytes to %.*s in sandbox %.*s", q->content.n,
+	if (buf_addf(&text, e, "Wrote %zu bytes to %.*s in sandbox %.*s", q->content.n,
 		     STR_ARG(q->path), STR_ARG(q->sandbox)) < 0)
-		remote_fail(c, &e);
-	else
-		remote_end(c, buf_str(&text), STR_NONE);
+		return -1;
+	return remote_end(c, buf_str(&text), STR_NONE);
 }
 
-static void written(struct remote_call *c)
+static int written(struct remote_call *c, struct err *e)
 {
-	struct err e = ERR_INIT;
-
-	if (remote_check(c, &e) < 0)
-		remote_fail(c, &e);
-	else
-		write_end(c);
+	if (remote_check(c, e) < 0)
+		return -1;
+	return write_end(c, e);
 }
 
 /* Bytes that are no text go as base64, which only ours knows. */
-static void write_old(struct remote_call *c)
+static int write_old(struct remote_call *c, struct err *e)
 {
 	const struct files_write_request *q = c->request;
 	autobuf struct buf body = BUF_INIT(BODY_MAX);
 	struct json_writer w = json_writer(&body);
 	struct remote_question ask = { .method = "POST", .path = "/v1/files/write" };
 	bool text = utf8_valid(q->content);
-	struct err e = ERR_INIT;
 
-	if (!text && !c->r->is_ours) {
-		fail(c, ERR_INVALID, "that server takes UTF-8 text alone");
-		return;
-	}
+	if (!text && !c->r->is_ours)
+		return err_set(e, ERR_INVALID, "that server takes UTF-8 text alone");
 	json_write_object(&w);
 	json_write_key(&w, "sandbox");
 	json_write_str(&w, q->sandbox);
@@ -902,12 +809,10 @@ static void write_old(struct remote_call *c)
 	json_write_key(&w, "mode");
 	json_write_uint(&w, q->mode);
 	json_write_object_end(&w);
-	if (json_write_done(&w, &e) < 0) {
-		remote_fail(c, &e);
-		return;
-	}
+	if (json_write_done(&w, e) < 0)
+		return -1;
 	ask.body = buf_str(&body);
-	remote_ask(c, &ask, NULL, written);
+	return remote_ask(c, &ask, NULL, written, e);
 }
 
 static int write_message(struct remote_call *c, const struct json_val *v, struct err *e)
@@ -915,24 +820,15 @@ static int write_message(struct remote_call *c, const struct json_val *v, struct
 	return 1;
 }
 
-static void write_streamed(struct remote_call *c)
+static int write_streamed(struct remote_call *c, struct err *e)
 {
-	struct err e = ERR_INIT;
+	int rc = stream_way(c, &c->r->files, write_old, e);
 
-	if (c->r->files == REMOTE_WAY_UNKNOWN && has_no_connect(c)) {
-		c->r->files = REMOTE_WAY_OLD;
-		write_old(c);
-		return;
-	}
-	if (remote_check(c, &e) < 0) {
-		remote_fail(c, &e);
-		return;
-	}
-	c->r->files = REMOTE_WAY_NEW;
-	if (((struct writing *)c->state)->s.ended)
-		write_end(c);
-	else
-		fail(c, ERR_TRANSPORT, "the server's stream ended before its answer");
+	if (rc <= 0)
+		return rc;
+	if (!((struct writing *)c->state)->s.ended)
+		return err_set(e, ERR_TRANSPORT, "the server's stream ended before its answer");
+	return write_end(c, e);
 }
 
 static int write_messages(const struct files_write_request *q, struct buf *to, struct err *e)
@@ -967,39 +863,32 @@ static int write_messages(const struct files_write_request *q, struct buf *to, s
 	return 0;
 }
 
-static void write_new(struct remote_call *c)
+static int write_new(struct remote_call *c, struct err *e)
 {
 	const struct files_write_request *q = c->request;
 	autobuf struct buf body = BUF_INIT(BODY_MAX);
 	struct writing *x;
-	struct err e = ERR_INIT;
 
-	x = arena_alloc(remote_arena(c), sizeof(*x), &e);
-	if (!x || write_messages(q, &body, &e) < 0) {
-		remote_fail(c, &e);
-		return;
-	}
+	x = arena_alloc(remote_arena(c), sizeof(*x), e);
+	if (!x || write_messages(q, &body, e) < 0)
+		return -1;
 	*x = (struct writing){ .s = { .part = BUF_INIT(REMOTE_ANSWER_MAX + 5),
 				      .on_message = write_message } };
 	x->s.part.of = &c->r->came;
 	c->state = x;
 	c->free_state = (void (*)(void *))write_free;
-	ask_stream(c, "/sandbox.v1.Sandbox/WriteFile", q->sandbox, buf_str(&body), 0,
-		   write_streamed);
+	return ask_stream(c, "/sandbox.v1.Sandbox/WriteFile", q->sandbox, buf_str(&body), 0,
+			  write_streamed, e);
 }
 
-void six_write(struct remote_call *c)
+int six_write(struct remote_call *c, struct err *e)
 {
 	struct files_write_request *q = c->request;
-	struct err e = ERR_INIT;
 
 	/* the bytes and the mode, however they were said */
-	if (c->tool->row->tool->op->normalize(q, remote_arena(c), &e) < 0)
-		remote_fail(c, &e);
-	else if (!q->make_parents)
-		fail(c, ERR_INVALID, "make_parents can't be asked of that server");
-	else if (c->r->is_ours || c->r->files == REMOTE_WAY_OLD)
-		write_old(c);
-	else
-		write_new(c);
+	if (c->tool->row->tool->op->normalize(q, remote_arena(c), e) < 0)
+		return -1;
+	if (!q->make_parents)
+		return err_set(e, ERR_INVALID, "make_parents can't be asked of that server");
+	return c->r->is_ours || c->r->files == REMOTE_WAY_OLD ? write_old(c, e) : write_new(c, e);
 }

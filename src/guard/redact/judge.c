@@ -576,7 +576,7 @@ void judge_putty(struct finder *f, const struct pattern *p, size_t end)
 	if (rc < 0)
 		finder_open(f, end);
 	else if (rc > 0)
-		finder_add(f, (struct span){ end, body - end, p->kind, SPAN_PEM, '\0', 0 });
+		finder_add(f, (struct span){ body, 1, p->kind, SPAN_PEM, '\0', 0 });
 }
 
 /* NAME:$6$… of /etc/shadow and htpasswd. */

@@ -772,11 +772,24 @@ def test_config_and_why(me, hub, tmp_path):
     assert {'files.upload', 'sandbox.run', 'contract.run'} <= set(named)
     assert 'command.run' in holt('policy', 'actions', 'sandbox.exec')
     for one in listed:  # every pointer that is listed is one that rules may have
-        for argument in one.get('arguments', []):
-            path.write_text(json.dumps({'policy': deny(one['action'], when={
-                argument['pointer']: '/x' if argument['path'] else 'x'})}))
-            break
+        rules = [rule for argument in one.get('arguments', []) for rule in deny(one['action'], when={
+            argument['pointer']: '/x' if argument['path'] else 'x'})['rules']]
+        path.write_text(json.dumps({'policy': {'rules': rules}}))
         assert ': right' in holt('config', 'check'), one
+    listed = [p['pointer'] for a in listed for p in a.get('arguments', [])]
+    assert {'/files/*/path', '/volumes/*/host', '/network/allow/*/http/*/path'} <= set(listed)
+    for place in ('*', '0', '1'):  # of a list: each
+        path.write_text(json.dumps({'policy': {'rules': [
+            *deny('contract.run', when={f'/files/{place}/path': '*/secret'})['rules'],
+            *deny('sandbox.run', when={f'/volume/{place}/host': '/etc'})['rules']]}}))
+        assert ': right' in holt('config', 'check')
+        for action, *args in (
+                ('contract.run', '/files/0/path=a', '/files/1/path=/work/secret'),
+                ('contract.run', '/files/1/path=/work/secret'),
+                ('contract.run', '/files=[{"path": "a"}, {"path": "/work/secret"}]'),
+                ('sandbox.run', '/volume/0/host=/a', '/volume/1/host=/etc')):
+            said = holt('why', action, *(w for a in args for w in ('--arg', a)))
+            assert said.startswith('deny'), (place, args, said)
     path.write_text('{')
     assert 'holt.json:1: not JSON' in holt('config', status=125)
     path.write_text(json.dumps({'approvals': {'webhook': 'http://example.org/'}}))

@@ -29,15 +29,33 @@ static const struct option_row rows[] = {
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 static const struct why_options defaults = { .who = "local" };
 
+/* The next step of a pointer. */
+static struct str why_step(const char *pointer)
+{
+	return (struct str){ pointer + 1, strcspn(pointer + 1, "/=") };
+}
+
 /* A pointer also leads to all that is below it. */
+static bool why_leads(const char *pointer, const char *arg)
+{
+	while (*pointer == '/' && *arg == '/') {
+		struct str step = why_step(pointer), is = why_step(arg);
+
+		if (!str_eq(step, is) && !(field_is_place(step) && field_is_place(is)))
+			return false;
+		pointer += 1 + step.n;
+		arg += 1 + is.n;
+	}
+	return !*pointer;
+}
+
 static void why_show(const void *request, const char *pointer, bool whole, field_see_fn see,
 		     void *data)
 {
 	const struct option_list *l = request;
-	size_t n = strlen(pointer);
 
 	for (size_t i = 0; i < l->n; i++) {
-		if (strncmp(l->p[i], pointer, n) == 0 && strchr("=/", l->p[i][n]))
+		if (why_leads(pointer, l->p[i]))
 			see(data, str_of(strchr(l->p[i], '=') + 1));
 	}
 }
@@ -88,12 +106,6 @@ static void why_write_value(const struct op *op, const char *pointer, const char
 		json_write_text(w, value);
 }
 
-/* The next step of a pointer below `at`, which it begins with. */
-static struct str why_step(const char *arg, size_t at)
-{
-	return (struct str){ arg + at + 1, strcspn(arg + at + 1, "/=") };
-}
-
 static bool why_is_below(const char *arg, const char *first, size_t n)
 {
 	return strncmp(arg, first, n) == 0 && strchr("/=", arg[n]);
@@ -111,7 +123,7 @@ static void why_write(const struct op *op, const struct option_list *l, const ch
 		why_write_value(op, pointer, first + n + 1, w);
 		return;
 	}
-	list = first[n + 1] >= '0' && first[n + 1] <= '9';
+	list = field_is_place(why_step(first + n));
 	if (list)
 		json_write_array(w);
 	else
@@ -122,7 +134,7 @@ static void why_write(const struct op *op, const struct option_list *l, const ch
 
 		if (seen)
 			continue;
-		step = why_step(l->p[i], n);
+		step = why_step(l->p[i] + n);
 		for (size_t k = 0; k < i && !seen; k++)
 			seen = why_is_below(l->p[k], l->p[i], n + 1 + step.n);
 		if (seen)

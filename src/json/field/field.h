@@ -301,8 +301,9 @@ int field_change(const struct field_table *t, void *base, unsigned flags, struct
 		 field_change_fn change, void *data, struct err *e) MUST_USE;
 
 /* Shows every text of a struct at or below a JSON pointer: strings as they are, other values as
- * JSON has them, and of dictionaries and maps the values. Nothing, where the pointer leads
- * nowhere. False: there is a struct field_json whose text can't be read, so not all was shown. */
+ * JSON has them, and of dictionaries and maps the values. A place of a list, * or a number, stands
+ * for all of its places. Nothing, where the pointer leads nowhere. False: there is a struct
+ * field_json whose text can't be read, so not all was shown. */
 typedef void (*field_see_fn)(void *data, struct str text);
 bool field_visit(const struct field_table *t, const void *from, const char *pointer,
 		 field_see_fn see, void *data);
@@ -310,7 +311,9 @@ bool field_visit(const struct field_table *t, const void *from, const char *poin
 /* The row that a JSON pointer leads to, also below its lists and dictionaries, where there may be
  * nothing; NULL: no object of the table has that. "" leads to no row. */
 const struct field *field_of_pointer(const struct field_table *t, const char *pointer);
-/* Each row with its pointer, in which 0 stands for a place of a list and NAME for a name. */
+/* Whether a step of a pointer leads into a list: to all of its places. */
+bool field_is_place(struct str step);
+/* Each row with its pointer, in which * stands for a place of a list and NAME for a name. */
 typedef void (*field_pointer_fn)(void *data, const struct field *row, const char *pointer);
 void field_pointers(const struct field_table *t, field_pointer_fn each, void *data);
 

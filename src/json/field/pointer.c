@@ -6,8 +6,12 @@
 
 enum { DEPTH_MAX = 8, POINTER_MAX = 512 };
 
-static bool pointer_is_index(struct str step)
+/* A number stands for all places, too: who asks for the second has no way around a rule about the
+ * first. */
+bool field_is_place(struct str step)
 {
+	if (str_is(step, "*"))
+		return true;
 	for (size_t i = 0; i < step.n; i++) {
 		if (step.p[i] < '0' || step.p[i] > '9')
 			return false;
@@ -21,7 +25,7 @@ static bool pointer_enters(const struct field *f, struct str step)
 	switch (f->kind) {
 	case FIELD_IS_STRS:
 	case FIELD_IS_OBJECTS:
-		return pointer_is_index(step);
+		return field_is_place(step);
 	default:
 		return f->kind == FIELD_IS_MAP || f->kind == FIELD_IS_DICT;
 	}
@@ -72,7 +76,7 @@ static void pointers_below(const struct field_table *t, char *at, size_t n, unsi
 		if (!f->table || depth == DEPTH_MAX)
 			continue;
 		if (f->kind == FIELD_IS_OBJECTS)
-			more += (size_t)snprintf(at + n + more, POINTER_MAX - n - more, "/0");
+			more += (size_t)snprintf(at + n + more, POINTER_MAX - n - more, "/*");
 		else if (f->kind == FIELD_IS_DICT)
 			more += (size_t)snprintf(at + n + more, POINTER_MAX - n - more, "/NAME");
 		if (n + more < POINTER_MAX)

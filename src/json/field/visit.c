@@ -35,14 +35,6 @@ static bool visit_is(struct str step, struct str name)
 	return k == name.n;
 }
 
-static bool visit_is_index(struct str step, size_t index)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%zu", index);
-	return str_is(step, text);
-}
-
 static void visit_object(struct visitor *v, const struct field_table *t, const char *base,
 			 const char *pointer);
 
@@ -52,7 +44,7 @@ static void visit_strs(struct visitor *v, const struct field_strs *list, const c
 	bool one = visit_step(&pointer, &step);
 
 	for (size_t i = 0; i < list->n && !*pointer; i++) {
-		if (!one || visit_is_index(step, i))
+		if (!one || field_is_place(step))
 			v->see(v->data, list->p[i]);
 	}
 }
@@ -81,7 +73,7 @@ static void visit_objects(struct visitor *v, const struct field *f, const char *
 		bool named = f->kind == FIELD_IS_DICT;
 
 		if (!one || (named ? visit_is(step, *(const struct str *)(const void *)elem)
-				   : visit_is_index(step, i)))
+				   : field_is_place(step)))
 			visit_object(v, f->table, elem, pointer);
 	}
 }
@@ -96,7 +88,7 @@ static void visit_val(struct visitor *v, const struct json_val *val, const char 
 	struct err e;
 
 	while (json_next(&it)) {
-		if (!one || (it.key.p ? visit_is(step, it.key) : visit_is_index(step, it.index)))
+		if (!one || (it.key.p ? visit_is(step, it.key) : field_is_place(step)))
 			visit_val(v, it.val, pointer);
 	}
 	if (one || json_type(val) == JSON_ARRAY || json_type(val) == JSON_OBJECT)

@@ -794,3 +794,20 @@ def test_config_and_why(me, hub, tmp_path):
     assert 'holt.json:1: not JSON' in holt('config', status=125)
     path.write_text(json.dumps({'approvals': {'webhook': 'http://example.org/'}}))
     assert 'webhook' in holt('config', status=125)  # as the hub would say
+
+
+def test_a_rule_about_nothing_is_told_by_what_it_holds_for(me, tmp_path):
+    """As `holt config check` tells it: by a start, by each new file, and by programs without a
+    hub."""
+    os.chown(tmp_path, me.uid, me.uid)
+
+    def told(hub, action):
+        return f'config.json:4: actions: nothing is called "{action}"' in hub.said()
+    with Hub(me, tmp_path, policy=deny('exec.run')) as hub:
+        assert told(hub, 'exec.run')
+        hub.set(policy=deny('exec.rum'))
+        assert told(hub, 'exec.rum')
+        done = me.run('run', '--', 'true', env=hub.env, text=True)
+        assert 'nothing is called "exec.rum"' in done.stderr, done
+        hub.set(policy=deny('sandbox.exec'))
+        assert hub.said().count('nothing is called') == 2

@@ -23,3 +23,10 @@ enum { CONFIG_POINTER_MAX = 256 };
 /* What a pointer that no request of the operation has may mean: a door's name of it, or one
  * that is nearly it. "": nothing is near. */
 void config_near_pointer(const struct op *op, const char *pointer, char ret[CONFIG_POINTER_MAX]);
+
+/* Says what rules name that is not there, one line each, and with notes also what may be a
+ * misunderstanding. How many are none. */
+typedef void (*config_say_fn)(const char *line);
+unsigned config_doubts(const struct config *c, bool notes, config_say_fn say);
+/* The same into the log, by programs for which the file holds from here on. */
+void config_warn(const struct config *c);

@@ -4,6 +4,7 @@
 
 #include "cli/serve/engine.h"
 #include "cli/common/home.h"
+#include "cli/config/config.h"
 #include "cli/remote/remote.h"
 #include "door/mcp/door.h"
 #include "door/mcp/tools.h"
@@ -148,6 +149,7 @@ static void on_config(void *of, struct config *c)
 {
 	struct stdio_serving *s = of;
 
+	config_warn(c);
 	if (s->upstreams)
 		upstreams_configure(s->upstreams, c);
 	if (s->door)
@@ -192,6 +194,7 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 	s->config = home_audit(audit, &audit_folder, e) < 0 ? NULL : config_find(o->hub.config, e);
 	if (!s->config || grants_read(&o->hub.network, config_file(s->config), &s->grants, e) < 0)
 		return -1;
+	config_warn(s->config);
 	s->hub = hub_of_options(&s->loop, &o->hub, &s->grants, NULL, NULL, e);
 	s->gate = s->hub
 			? gate_open(

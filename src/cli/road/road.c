@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/common/home.h"
+#include "cli/config/config.h"
 #include "config/config.h"
 #include "gate/gate.h"
 
@@ -40,6 +41,7 @@ struct road *road_begin(const struct cli *cli, const char *config, const struct 
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
+	config_warn(file);
 	r->gate = gate_open(&o, e);
 	r->call = r->gate ? local_begin(gate_hooks(r->gate), op, request, e) : NULL;
 	if (r->call)

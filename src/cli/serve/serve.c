@@ -19,6 +19,7 @@
 
 #include "base/log.h"
 #include "cli/common/claim.h"
+#include "cli/config/config.h"
 #include "cli/link/link.h"
 #include "cli/serve/data.h"
 #include "cli/serve/engine.h"
@@ -434,6 +435,7 @@ static void on_config(void *of, struct config *c)
 {
 	struct serve *v = of;
 
+	config_warn(c);
 	if (v->s.upstreams)
 		upstreams_configure(v->s.upstreams, c);
 	if (v->s.agents)
@@ -550,6 +552,7 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 			      e);
 	if (!v->s.gate)
 		return -1;
+	config_warn(v->config);
 	v->s.upstreams = upstreams_of_gate(v->s.gate, v->s.hub, v->config, e);
 	if (!v->s.upstreams || open_agents(v, e) < 0)
 		return -1;

@@ -12,6 +12,7 @@ import host
 from client import until
 from rest import Failed, frame
 from test_hub_cli import Hub
+from test_trees import made, upload
 
 MIB = 1 << 20
 NUMBERS = itertools.count(31_000_000)
@@ -326,7 +327,7 @@ def fails(status, code, call, *arguments, **more):
     return e.value.error['context']
 
 
-def test_disk_full_is_told_apart(hub, box):
+def test_disk_full_is_told_apart(hub, box, tmp_path):
     sandbox = box(limits={'memory_mb': 64, 'disk_mb': 4})
     fine = hub.exec(sandbox, 'echo > f; exit 3')
     assert ((fine['exit_code'], fine['hit_disk'], fine['hit_memory'], fine['hit_pids'])
@@ -338,6 +339,11 @@ def test_disk_full_is_told_apart(hub, box):
                     content='x' * 5000)
     assert context['dimension'] == 'disk' and context['sandbox'] == sandbox
     hub.fails(125, 'more --disk', 'fs', 'write', sandbox, 'g', input=b'x' * 5000)
+    (tmp_path / 'g').write_bytes(b'x' * 5000)
+    os.chmod(tmp_path, 0o755)
+    hub.fails(125, 'more --disk', 'cp', str(tmp_path / 'g'), f'{sandbox}:/workspace/g')
+    context = fails(429, 'quota_exceeded', upload, hub, sandbox, made(('g', 'x' * 5000)))
+    assert context['dimension'] == 'disk' and context['sandbox'] == sandbox
     reply = hub.raw('POST', '/v1/exec/stream', {'sandbox': sandbox, 'command': 'echo x > g'})
     end = json.loads(reply.body.splitlines()[-1])
     assert end['kind'] == 'exit' and end['exit_code'] != 0 and 'disk' in end['error']

@@ -87,8 +87,7 @@ static void reply_error(const struct file_job *j, const struct im_file_done *d, 
 	bool writes = j->op == FILE_OP_WRITE && j->token; /* the file is open, but takes no more */
 
 	err_sys(e, d->errnum, "%s%.160s", writes ? "write " : "", j->path);
-	if (d->errnum == ENOSPC || d->errnum == EDQUOT)
-		e->code = ERR_DISK_FULL;
+	own_disk(e);
 	if (d->errnum == ENOMEM && j->op == FILE_OP_WRITE)
 		e->code = ERR_MEMORY_FULL;
 	if (d->not_a_file)
@@ -354,6 +353,7 @@ static void sync_done(uv_work_t *w, int status)
 
 	if (j->errnum) {
 		err_sys(&e, j->errnum, "write the directory of %.160s to the disk", j->path);
+		own_disk(&e);
 		finish_error(j, &e);
 	} else {
 		finish_plain(j);
@@ -416,10 +416,12 @@ static void write_done(uv_work_t *w, int status)
 {
 	struct file_job *j = w->data;
 
-	if (j->errnum)
+	if (j->errnum) {
 		err_sys(&j->err, j->errnum, "write %.160s", j->path);
-	else
+		own_disk(&j->err);
+	} else {
 		sandbox_count(j->call.sb, j->n, 0);
+	}
 	write_end(j);
 }
 

@@ -12,6 +12,13 @@
 #include "box/host/box.h"
 #include "box/wire/wire.h"
 
+/* Of an error with the sandbox's own files: it is its disk that is full, not the host's. */
+static inline void own_disk(struct err *e)
+{
+	if (e->code == ERR_STORE_FULL)
+		e->code = ERR_DISK_FULL;
+}
+
 /* An unanswered request to the warden; seq identifies it. */
 struct pending {
 	struct pending *next;

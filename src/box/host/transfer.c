@@ -86,6 +86,8 @@ static void on_answer(struct init_call *c, const void *answer, size_t n, int fd,
 		t->err = *err;
 	else
 		t->failed = answer_error(t, answer, n, &t->err) < 0;
+	if (t->failed)
+		own_disk(&t->err);
 	t->failed |= err != NULL;
 	if (err || t->fd < 0 || t->drained || !t->on_done)
 		transfer_finish(t, t->failed ? &t->err : NULL);

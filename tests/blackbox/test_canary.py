@@ -1,8 +1,7 @@
 """Canaries in everything that Holt says: a program that has secrets of each provider writes them,
 in each form, into files, names of files, command lines, output and errors; then each route,
 procedure, socket, tool and verb that shows something of its sandbox is asked, and none shows one.
-The routes that look are those of test_keys.py, which fails where one has no row. Memory and /proc
-are searched by test_secrets.py."""
+Rows: surface.py. Memory and /proc are searched by test_secrets.py."""
 
 import base64
 import json
@@ -12,16 +11,14 @@ import re
 import pytest
 
 import host
-import test_tools
-import test_verbs
 from approval import ASKED, pending
 from client import until
 from described import Described
+from stage import TALKS, Asking, Stage, Talking, walk
+from surface import ROUTES, TOOLS, VERBS
 from test_hub_cli import Hub
-from test_keys import READ
 from test_secrets import CANARIES, FORMS, PROVIDERS, digest, files_below, find, forms, read
-from test_surface import TALKS, Asking, Stage, Talking
-from test_tools import ROWS as TOOLS
+from test_tools import call
 
 NAME = 'canary.in.names.' + CANARIES['of-env'][:18]  # what can be in a path and in a label
 FORMS.update({form: 'named' for form in forms(NAME)})
@@ -86,7 +83,6 @@ def hub(me, tmp_path_factory):
 def stage(hub):
     """A sandbox in which the program runs."""
     made = Stage(hub)
-    made.box, made.folder = made.id, hub.home
     hub.ok('fs', 'write', made.id, 'haunt.py', input=HAUNT.encode())
     begun = hub.run('exec', '-d', '-i', *GRANTS, made.id, '--', 'python3', 'haunt.py')
     made.exec = made.runs = begun.stdout.decode().strip()
@@ -121,18 +117,15 @@ def silent(text, at_least=0):
     assert text.count(b'[REDACTED:') >= at_least, text[:2000]
 
 
-# What a right request of the row shows of the program: how many values at least.
-SHOWS = {'files.read': 5, 'ReadFile': 5, 'files.list': 1, 'List': 1, 'exec': 5, 'exec.stream': 5,
-         'run_code.stream': 5, 'Exec': 5, 'ExecStream': 5, 'execs.output': 5, 'execs.wait': 0,
-         'sandboxes.processes': 4, 'Processes': 4, 'sandboxes.diff': 1}
 ENDLESS = {'watch', 'Watch', 'Vitals'}
 # Where a name is redacted the archive is no archive any more; what is compressed is not searched.
 ARCHIVES = {'archive.download', 'Archive', 'snapshots.export'}
 
 
-@pytest.mark.parametrize('name', sorted(({*SHOWS} | READ) - ENDLESS - ARCHIVES))
-def test_routes_and_procedures(hub, stage, name):
-    silent(Asking(hub, name, stage).reply().body, SHOWS.get(name, 0))
+def test_routes_and_procedures(hub, stage):
+    looks = [name for name, row in ROUTES.items() if row.scope == 'read' or row.shows is not None]
+    walk([name for name in looks if name not in ENDLESS | ARCHIVES], lambda name: silent(
+        Asking(hub, name, stage).reply().body, ROUTES[name].shows or 0))
 
 
 def test_archives(hub, stage):
@@ -164,13 +157,10 @@ def test_tools_and_resources(me, hub, stage):
     mcp = me.mcp('--connect', f'http://{hub.address[0]}:{hub.address[1]}',
                  env={'HOLT_TOKEN': hub.token})
     mcp.initialize()
-    shows = {'sandbox_exec': 5, 'sandbox_read_file': 5, 'sandbox_exec_output': 5,
-             'sandbox_list_files': 1, 'sandbox_processes': 4, 'sandbox_diff': 1,
-             'sandbox_list': 0, 'sandbox_get': 0}
-    assert shows.keys() <= TOOLS.keys()
-    for name, least in shows.items():
-        asked = test_tools.start(mcp, name, TOOLS[name].arguments(stage))
-        silent(json.dumps(mcp.wait(asked), ensure_ascii=False).encode(), least)
+    for name, row in TOOLS.items():
+        if row.shows is not None:
+            asked = call(mcp, name, row.right(stage))
+            silent(json.dumps(mcp.wait(asked), ensure_ascii=False).encode(), row.shows)
     failed = mcp.request('tools/call', {'name': 'sandbox_read_file', 'arguments': {
         'sandbox': stage.id, 'path': f'nothing/{NAME}'}})
     silent(json.dumps(failed).encode(), 1)
@@ -188,15 +178,11 @@ def test_tools_and_resources(me, hub, stage):
     assert mcp.close() == 0
 
 
-VERBS = {'inspect': 0, 'ls': 0, 'ps': 4, 'top': 0, 'events': 0, 'exec': 5, 'execs': 0, 'logs': 5,
-         'attach': 0, 'wait': 0, 'fs ls': 1, 'fs stat': 0, 'fs read': 5, 'cp': 0, 'net show': 0,
-         'diff': 1, 'snapshot ls': 0, 'audit tail': 0, 'secret ls': 0, 'approvals ls': 0}
-
-
-@pytest.mark.parametrize('name', VERBS)
-def test_what_verbs_print(hub, stage, name):
-    done = hub.run(*name.split(), *test_verbs.ROWS[name].right(stage))
-    silent(done.stdout + done.stderr, VERBS[name])
+def test_what_verbs_print(hub, stage):
+    def check(name):
+        done = hub.run(*name.split(), *VERBS[name].right(stage))
+        silent(done.stdout + done.stderr, VERBS[name].shows)
+    walk([name for name, row in VERBS.items() if row.shows is not None], check)
 
 
 def test_requests_for_approval(hub, stage):

@@ -3,7 +3,7 @@ files test is named here; what is about servers of others waits for modules.
 
  7  the token: test_serve.py (test_the_token_is_nowhere_to_be_seen), test_keys.py
     (test_keys_are_nowhere); in addresses: here
- 8  each route without it: test_serve.py, test_surface.py; with too little of it: test_keys.py
+ 8  each route without it: test_serve.py, test_keys.py, which has it with too little, too
  9  what is another's: test_keys.py (test_a_session_is_its_principals, and each route, tool, verb)
 22  what is denied or hidden: on every road test_policy.py; by other names, and by an old approval,
     here. Meta-tools and code mode wait for modules

@@ -15,10 +15,10 @@ import image_files
 from client import until
 from described import Described
 from rest import Failed
+from stage import Stage, outcome, start
 from test_keys import as_bearer, key
 from test_road import denied
 from test_serve import Session, post
-from test_surface import Stage, outcome, start
 from who import HERE
 
 

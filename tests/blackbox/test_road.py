@@ -1,6 +1,5 @@
 """Every call takes one road, whatever door it came through: hooks of the test's own
-(tests/road/hooked.c) deny, delay, count and rewrite. The rows of the routes are those of
-test_surface.py, each with a right request."""
+(tests/road/hooked.c) deny, delay, count and rewrite. Rows: surface.py."""
 
 import copy
 import json
@@ -18,9 +17,11 @@ from door import Wire
 from modules import home, server
 from rest import b64
 from talk import Attached, Exec
+from stage import Stage, clear, outcome, start, walk
+from surface import ROUTES, TOOLS
 from test_keys import as_bearer, key
 from test_serve import Session
-from test_surface import ROWS, Stage, clear, outcome, start
+from test_tools import call, failure
 from who import BUILD
 
 
@@ -100,10 +101,7 @@ def denied(one):
     return code_of(error) if error else reply
 
 
-@pytest.mark.parametrize('name', ROWS)
-def test_policy_denies_each(hub, road, name):
-    """None of them runs a program, opens a file, or says anything of what there is."""
-    stage = Stage(hub, ROWS[name].needs)
+def denied_by_policy(hub, road, name, stage):
     before = inside(hub, stage.id)
     road.set('deny')
     road.taken()
@@ -117,12 +115,9 @@ def test_policy_denies_each(hub, road, name):
     assert said in ('forbidden', 'permission_denied'), said
     assert [n['hook'] for n in notes] == ['policy', 'audit'] and notes[-1]['end'] == 'denied', notes
     assert inside(hub, stage.id) == before
-    clear(hub)
 
 
-@pytest.mark.parametrize('name', ROWS)
-def test_each_hook_sees_each_call_once(hub, road, name):
-    stage = Stage(hub, ROWS[name].needs)
+def seen_once(hub, road, name, stage):
     road.taken()
     asking = start(hub, name, stage)
     # the hooks here write no record that could be got, and keep no request
@@ -130,7 +125,7 @@ def test_each_hook_sees_each_call_once(hub, road, name):
     assert outcome(asking.reply()) == ((404, 'not_found') if gone else (200, None))
     # these make other calls too: one before, or one within
     more = {'audit.get': 6, 'javascript': 6, 'javascript.register': 6}
-    notes = road.notes(2 if ROWS[name].first else more.get(name, 3))
+    notes = road.notes(2 if ROUTES[name].endless else more.get(name, 3))
     if name == 'audit.get':
         notes = notes[-3:]
     elif name in ('javascript', 'javascript.register'):
@@ -139,58 +134,39 @@ def test_each_hook_sees_each_call_once(hub, road, name):
     assert [n['hook'] for n in notes][:3] == ['policy', 'approval', 'audit'][:len(notes)], notes
     assert len({n['digest'] for n in notes}) == 1 and len(notes[0]['digest']) == 64
     assert len({n['action'] for n in notes}) == 1
-    clear(hub)
 
 
-def arguments(stage):
-    """Right ones of each tool, in an order in which each can be called."""
-    return {
-        'sandbox_create': {'pool': 'host'},
-        'sandbox_list': {}, 'sandbox_get': {}, 'sandbox_list_files': {}, 'sandbox_processes': {},
-        'sandbox_diff': {}, 'sandbox_write_file': {'path': 'f', 'content': 'x'},
-        'sandbox_read_file': {'path': 'f'}, 'sandbox_move_file': {'path': 'f', 'to': 'g'},
-        'sandbox_remove_file': {'path': 'g'},
-        'sandbox_exec': {'command': 'sleep 1000', 'background': True},
-        'sandbox_exec_output': {'exec': stage.get('exec')},
-        'sandbox_signal': {'pid': stage.get('pid'), 'signal': 18},
-        'sandbox_set_timeout': {'seconds': 600},
-        'sandbox_fork': {}, 'sandbox_snapshot': {},
-        'sandbox_restore': {'snapshot': stage.get('snapshot', 'none')}, 'sandbox_pause': {},
-        'sandbox_resume': {}, 'sandbox_terminate': {},
-    }
+def test_each_route_and_procedure(hub, road):
+    """Where policy denies it none runs a program, opens a file, or says anything of what there is;
+    else each hook sees each call once."""
+    def check(name):
+        stage = Stage(hub, ROUTES[name].needs)
+        denied_by_policy(hub, road, name, stage)
+        seen_once(hub, road, name, stage)
+    walk(ROUTES, check, lambda: clear(hub))
 
 
-def test_tools(mcp, road):
-    """Each is denied, and each is seen once by each hook; stdio has the same road."""
-    stage = {}
-    names = {tool['name'] for tool in mcp.request('tools/list')['result']['tools']}
-    assert names == set(arguments(stage))
-    box = mcp.call('sandbox_create', pool='host')['sandbox']
-    for name in arguments(stage):
-        given = arguments(stage)[name]
-        if name not in ('sandbox_create', 'sandbox_list', 'sandbox_restore'):
-            given['sandbox'] = box
-        if name == 'sandbox_restore' and not stage.get('snapshot'):
-            continue  # without a registry nothing is kept
+def test_tools(hub, road):
+    """Each is denied, and each is seen once by each hook. Over stdio the road is the same, as
+    test_resources and those of the digests show."""
+    mcp = road.me.mcp('--connect', f'http://{hub.address[0]}:{hub.address[1]}',
+                      env={'HOLT_TOKEN': hub.token})
+    mcp.initialize()
+
+    def check(name):
+        arguments = TOOLS[name].right(Stage(hub, TOOLS[name].needs))
         road.set('deny')
         road.taken()
-        with pytest.raises(Failed) as e:
-            mcp.call(name, **{k: v if v is not None else 2 for k, v in given.items()})
-        road.unset('deny')
-        assert e.value.code == 'denied', (name, e.value)
-        assert [n['hook'] for n in road.taken()] == ['policy', 'audit']
         try:
-            got = mcp.call(name, **given)
-        except Failed as e:
-            assert name == 'sandbox_snapshot' and e.code != 'denied', (name, e)
-            got = {}
-        notes = road.taken()
-        assert [n['hook'] for n in notes] == ['policy', 'approval', 'audit'], (name, notes)
-        if name == 'sandbox_exec':
-            stage['exec'] = got['exec']
-            stage['pid'] = until(lambda: next((p['pid'] for p in mcp.call(
-                'sandbox_processes', sandbox=box)['processes'] if 'sleep' in p['command']), None))
-            road.taken()
+            assert failure(mcp, call(mcp, name, arguments))['code'] == 'denied'
+        finally:
+            road.unset('deny')
+        assert [n['hook'] for n in road.notes(2)] == ['policy', 'audit']
+        assert failure(mcp, call(mcp, name, arguments)) is None
+        notes = road.notes(3)
+        assert [n['hook'] for n in notes] == ['policy', 'approval', 'audit'], notes
+    walk(TOOLS, check, lambda: clear(hub))
+    assert mcp.close() == 0
 
 
 def test_resources(mcp, road):
@@ -357,31 +333,35 @@ WISHES = {
 }
 
 
-@pytest.mark.parametrize('action', WISHES)
-def test_one_digest_through_every_door(hub, mcp, road, action):
+def asked(hub, mcp, name, wish):
+    """The code with which a door answers a wish for NOBODY."""
+    if name.startswith('sandbox_'):
+        with pytest.raises(Failed) as e:
+            mcp.call(name, **{'sandbox': NOBODY, **wish})
+        return e.value.code
+    path, method, _ = hub.by_name[name]
+    header = path.startswith('/sandbox.v1.')
+    query, wish = (wish, None) if isinstance(wish, str) else ('', wish)
+    body = wish if '{id}' in path or header else {'sandbox': NOBODY, **wish}
+    reply = hub.raw(method, path.replace('{id}', NOBODY).replace('{exec}', 'x') + query, body,
+                    fields=[f'X-Sandbox-Id: {NOBODY}', 'Content-Type: application/json'] if header
+                    else ())
+    return code_of(json.loads(reply.body))
+
+
+def test_one_digest_through_every_door(hub, mcp, road):
     """What an approval would be bound to: the same for the same wish,
     another one for another target."""
-    found = set()
-    for name, wish in WISHES[action].items():
-        road.taken()
-        if name.startswith('sandbox_'):
-            with pytest.raises(Failed) as e:
-                mcp.call(name, sandbox=NOBODY, **wish)
-            assert e.value.code == 'sandbox_not_found'
-        else:
-            path, method, operation = hub.by_name[name]
-            header = path.startswith('/sandbox.v1.')
-            query, wish = (wish, None) if isinstance(wish, str) else ('', wish)
-            body = wish if '{id}' in path or header else {'sandbox': NOBODY, **wish}
-            reply = hub.raw(method, path.replace('{id}', NOBODY).replace('{exec}', 'x') + query,
-                            body,
-                            fields=[f'X-Sandbox-Id: {NOBODY}', 'Content-Type: application/json']
-                            if header else ())
-            assert code_of(json.loads(reply.body)) == 'not_found', reply
-        notes = road.notes(3)
-        found |= {(n['action'], n['target'], n['digest']) for n in notes}
-        assert notes[-1]['end'] == 'sandbox_not_found'
-    assert len(found) == 1 and found.pop()[:2] == (action, NOBODY)
+    def check(action):
+        found = set()
+        for name, wish in WISHES[action].items():
+            road.taken()
+            assert asked(hub, mcp, name, wish) in ('sandbox_not_found', 'not_found')
+            notes = road.notes(3)
+            found |= {(n['action'], n['target'], n['digest']) for n in notes}
+            assert notes[-1]['end'] == 'sandbox_not_found'
+        assert len(found) == 1 and found.pop()[:2] == (action, NOBODY)
+    walk(WISHES, check)
 
 
 # The same of those that name no sandbox, or one that need not be there: they are denied.
@@ -400,11 +380,9 @@ MORE = {
 }
 
 
-@pytest.mark.parametrize('action', MORE)
-def test_one_digest_of_what_is_denied(hub, mcp, road, action):
-    found = set()
-    road.set('deny')
-    try:
+def test_one_digest_of_what_is_denied(hub, mcp, road):
+    def check(action):
+        found = set()
         for name, wish in MORE[action].items():
             road.taken()
             if name.startswith('sandbox_'):
@@ -417,9 +395,12 @@ def test_one_digest_of_what_is_denied(hub, mcp, road, action):
             notes = road.notes(2)
             found |= {(n['action'], n['digest']) for n in notes}
             assert notes[-1]['end'] == 'denied'
+        assert len(found) == 1 and found.pop()[0] == action
+    road.set('deny')
+    try:
+        walk(MORE, check)
     finally:
         road.unset('deny')
-    assert len(found) == 1 and found.pop()[0] == action
 
 
 def test_one_digest_of_files(hub, road):
@@ -520,43 +501,29 @@ def test_what_is_said_while_policy_thinks(hub, road):
     clear(hub)
 
 
-def asked(hub, mcp, name, wish):
-    """The code with which a door answers a wish for NOBODY."""
-    if name.startswith('sandbox_'):
-        with pytest.raises(Failed) as e:
-            mcp.call(name, **{'sandbox': NOBODY, **wish})
-        return e.value.code
-    path, method, _ = hub.by_name[name]
-    header = path.startswith('/sandbox.v1.')
-    body = wish if '{id}' in path or header else {'sandbox': NOBODY, **wish}
-    reply = hub.raw(method, path.replace('{id}', NOBODY), body,
-                    fields=[f'X-Sandbox-Id: {NOBODY}', 'Content-Type: application/json'] if header
-                    else ())
-    return code_of(json.loads(reply.body))
-
-
-@pytest.mark.parametrize('action', [action for action in WISHES if any(WISHES[action].values())])
-def test_bad_input_is_refused_by_every_door(hub, mcp, road, action):
+def test_bad_input_is_refused_by_every_door(hub, mcp, road):
     """What is unknown, of another type, too long or missing: nobody is asked whether it may be
     done, and the audit knows."""
-    for name, wish in WISHES[action].items():
-        if wish is None or hub.by_name.get(name, ('', 'POST'))[1] == 'GET':
-            continue
-        bad = [{**wish, 'no_such_member': 1}]
-        for key in wish:
-            bad += [{**wish, key: [1]}, {**wish, key: {'x': 1}}]
-            if key in ('path', 'to', 'parent', 'cwd'):
-                bad += [{**wish, key: ''}, {**wish, key: 'x' * 5000},
-                        {k: v for k, v in wish.items() if k != key}]
-            if key in ('path', 'parent') and 'list' in name.lower() and name.startswith('sandbox_'):
-                bad.pop()  # its default is the working directory
-        for one in bad:
-            road.taken()
-            assert asked(hub, mcp, name, one) in ('invalid_arguments', 'invalid_argument',
-                                                  'invalid_input'), (name, one)
-            notes = road.notes(1)
-            assert ([n['hook'] for n in notes] == ['audit'] and notes[0]['action'] == action
-                    and notes[0]['end'] == 'invalid_arguments'), notes
+    def check(action):
+        for name, wish in WISHES[action].items():
+            if wish is None or hub.by_name.get(name, ('', 'POST'))[1] == 'GET':
+                continue
+            bad = [{**wish, 'no_such_member': 1}]
+            for key in wish:
+                bad += [{**wish, key: [1]}, {**wish, key: {'x': 1}}]
+                if key in ('path', 'to', 'parent', 'cwd'):
+                    bad += [{**wish, key: ''}, {**wish, key: 'x' * 5000},
+                            {k: v for k, v in wish.items() if k != key}]
+                if key in ('path', 'parent') and name == 'sandbox_list_files':
+                    bad.pop()  # its default is the working directory
+            for one in bad:
+                road.taken()
+                assert asked(hub, mcp, name, one) in ('invalid_arguments', 'invalid_argument',
+                                                      'invalid_input'), (name, one)
+                notes = road.notes(1)
+                assert ([n['hook'] for n in notes] == ['audit'] and notes[0]['action'] == action
+                        and notes[0]['end'] == 'invalid_arguments'), notes
+    walk([action for action in WISHES if any(WISHES[action].values())], check)
 
 
 # ---- room

@@ -227,7 +227,7 @@ class Session:
 FOLDERS = ('cli', 'mcp', 'door')
 ELSEWHERE = {  # where rows are tried that this hub does not serve, or that are no literals
     'listen.c': 'of a client that waits for its browser',
-    'api.c': 'test_surface.py, by the OpenAPI document',
+    'api.c': 'test_keys.py, by the OpenAPI document',
     'e2b.c': 'test_e2b.py',
     'expose.c': 'test_expose.py', 'expose_preview.c': 'test_preview.py'}
 VIEWS = ['/', '/login', '/inbox', '/c', '/c/', '/s', '/s/', '/m', '/m/', '/audit', '/policy',

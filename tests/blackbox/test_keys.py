@@ -13,7 +13,7 @@ import pytest
 
 import host
 from approval import asks
-from client import Failed, data_of, until
+from client import until
 from described import Described, code_of
 from door import Closed, Wire, request
 from modules import approve

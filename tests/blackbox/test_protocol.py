@@ -7,6 +7,7 @@ import time
 import pytest
 
 from client import LATEST, TOOLS, Failed, until
+from stage import walk
 
 PARSE, REQUEST, METHOD, PARAMS = -32700, -32600, -32601, -32602
 
@@ -32,55 +33,56 @@ def refused(mcp, line, code, request_id=None):
 
 # ---- broken messages -------------------------------------------------------------------------
 
-@pytest.mark.parametrize('line', [
+NO_JSON = (
     b'{', b'}', b'nonsense', b'{"jsonrpc":"2.0","id":1,"method":"ping"', b'{"a":1,}', b"{'a':1}",
     b'[1,', b'"open', b'{"jsonrpc":"2.0","id":1,"method":"ping"} trailing', b'\xff\xfe\x00',
     b'{"id":"\xc3\x28"}', b'{"a":NaN}', b'{"a":01}', b'{"a":"\\ud800"}', b'{"a":"\\x"}',
     b'{"a":"tab\there"}', b'{"a":1e999}', b'\xef\xbb\xbf{"a":1}', b'\x00', b'{"a"\x00:1}',
-], ids=lambda b: repr(b)[2:30])
-def test_what_is_no_json_is_a_parse_error(mcp, line):
-    refused(mcp, line, PARSE)
-
-
-@pytest.mark.parametrize('line', [
+)
+NEARLY_JSON = (
     b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"\\ud800"}}',
     b'{"jsonrpc":"2.0","id":7,"method":"\xc3\x28"}',
     b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":01}}',
     b'{"method":"x","params":[nonsense],"id":7}',
-], ids=lambda b: repr(b)[30:])
-def test_the_id_of_what_is_nearly_json(mcp, line):
-    """A caller that is refused without its id would wait until its timeout."""
-    refused(mcp, line, PARSE, 7)
-
-
-@pytest.mark.parametrize('line', [
+)
+NO_REQUEST = (
     b'1', b'"ping"', b'null', b'true', b'{}', b'{"jsonrpc":"2.0"}',
     b'{"jsonrpc":"1.0","id":7,"method":"ping"}', b'{"id":7,"method":"ping"}',
     b'{"jsonrpc":2.0,"id":7,"method":"ping"}', b'{"jsonrpc":"2.0","id":7,"method":1}',
     b'{"jsonrpc":"2.0","id":7,"method":"ping","params":1}',
     b'{"jsonrpc":"2.0","id":7,"method":"ping","params":null}',
     b'{"jsonrpc":"2.0","id":7}',
-], ids=lambda b: b.decode())
-def test_what_is_no_request_is_an_invalid_request(mcp, line):
-    refused(mcp, line, REQUEST, 7 if b'"id":7' in line else None)
+)
 
 
-@pytest.mark.parametrize('request_id',
-                         ['null', '1.5', '{}', '[]', 'true', '1e400', '"' + 'x' * 300 + '"'])
-def test_ids_that_are_none(mcp, request_id):
-    mcp.send_raw(b'{"jsonrpc":"2.0","id":%s,"method":"ping"}\n' % request_id.encode())
-    answer = mcp.next()
-    assert 'id' not in answer and answer['error']['code'] in (REQUEST, PARSE), answer
-    mcp.ping()
+def test_what_is_no_json_is_a_parse_error(mcp):
+    walk(NO_JSON, lambda line: refused(mcp, line, PARSE))
 
 
-@pytest.mark.parametrize('request_id', [0, -1, 1, 2**31, 2**53 + 1, 2**63 - 1, -2**63, '', 'a', '1',
-                                        'ünï "q" \\ \n', 'x' * 200])
-def test_ids_come_back_as_they_were(mcp, request_id):
-    mcp.send({'jsonrpc': '2.0', 'id': request_id, 'method': 'ping'})
-    answer = mcp.next()
-    assert answer['id'] == request_id and type(answer['id']) is type(request_id)
-    assert answer['result'] == {}
+def test_the_id_of_what_is_nearly_json(mcp):
+    """A caller that is refused without its id would wait until its timeout."""
+    walk(NEARLY_JSON, lambda line: refused(mcp, line, PARSE, 7))
+
+
+def test_what_is_no_request_is_an_invalid_request(mcp):
+    walk(NO_REQUEST, lambda line: refused(mcp, line, REQUEST, 7 if b'"id":7' in line else None))
+
+
+def test_ids_that_are_none(mcp):
+    for request_id in ('null', '1.5', '{}', '[]', 'true', '1e400', '"' + 'x' * 300 + '"'):
+        mcp.send_raw(b'{"jsonrpc":"2.0","id":%s,"method":"ping"}\n' % request_id.encode())
+        answer = mcp.next()
+        assert 'id' not in answer and answer['error']['code'] in (REQUEST, PARSE), answer
+        mcp.ping()
+
+
+def test_ids_come_back_as_they_were(mcp):
+    for request_id in (0, -1, 1, 2**31, 2**53 + 1, 2**63 - 1, -2**63, '', 'a', '1',
+                       'ünï "q" \\ \n', 'x' * 200):
+        mcp.send({'jsonrpc': '2.0', 'id': request_id, 'method': 'ping'})
+        answer = mcp.next()
+        assert answer['id'] == request_id and type(answer['id']) is type(request_id)
+        assert answer['result'] == {}
 
 
 def test_an_id_in_flight_is_not_taken_twice(mcp):
@@ -110,14 +112,13 @@ def test_unknown_members_are_ignored(mcp):
     assert mcp.next() == {'jsonrpc': '2.0', 'id': 9, 'result': {}}
 
 
-@pytest.mark.parametrize('depth', [100, 10_000, 1_000_000])
-def test_a_bomb_of_nesting(mcp, depth):
-    line = (b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":' + b'[' * depth + b']' * depth
-            + b'}}')
-    mcp.send_raw(line + b'\n')
-    answer = mcp.next()
-    assert answer['id'] in (7, None) and answer['error']['code'] in (REQUEST, PARSE), answer
-    mcp.ping()
+def test_a_bomb_of_nesting(mcp):
+    for depth in (100, 10_000, 1_000_000):
+        mcp.send_raw(b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":' + b'[' * depth
+                     + b']' * depth + b'}}\n')
+        answer = mcp.next()
+        assert answer['id'] in (7, None) and answer['error']['code'] in (REQUEST, PARSE), answer
+        mcp.ping()
 
 
 def test_very_many_values(mcp):
@@ -180,12 +181,11 @@ def test_a_thousand_in_one_write(mcp):
 
 # ---- methods and parameters --------------------------------------------------------------------
 
-@pytest.mark.parametrize('method', ['nope', '', 'tools', 'tools/list/x', 'rpc.discover',
-                                    'server/discover', 'PING',
-                                    'sandbox_create', 'tools/\u0000list'])
-def test_unknown_methods(mcp, method):
-    mcp.send({'jsonrpc': '2.0', 'id': 7, 'method': method, 'params': {}})
-    error_of(mcp.next(), METHOD, 7)
+def test_unknown_methods(mcp):
+    for method in ('nope', '', 'tools', 'tools/list/x', 'rpc.discover', 'server/discover', 'PING',
+                   'sandbox_create', 'tools/\u0000list'):
+        mcp.send({'jsonrpc': '2.0', 'id': 7, 'method': method, 'params': {}})
+        error_of(mcp.next(), METHOD, 7)
 
 
 def test_notifications_get_no_answer(mcp):
@@ -206,14 +206,13 @@ def test_responses_that_nobody_asked_for(mcp):
     assert not mcp.inbox
 
 
-@pytest.mark.parametrize('params', [None, {}, {'name': 7}, {'name': 'nope'}, {'name': ''},
-                                    {'name': 'sandbox_create', 'arguments': 'x'},
-                                    {'name': 'sandbox_create', 'arguments': []},
-                                    {'name': 'Sandbox_create', 'arguments': {}},
-                                    {'name': 'sandbox_create', 'arguments': None}], ids=json.dumps)
-def test_calls_that_name_no_tool(mcp, params):
-    answer = mcp.request('tools/call', params)
-    error_of(answer, PARAMS, mcp.last_id)
+def test_calls_that_name_no_tool(mcp):
+    for params in (None, {}, {'name': 7}, {'name': 'nope'}, {'name': ''},
+                   {'name': 'sandbox_create', 'arguments': 'x'},
+                   {'name': 'sandbox_create', 'arguments': []},
+                   {'name': 'Sandbox_create', 'arguments': {}},
+                   {'name': 'sandbox_create', 'arguments': None}):
+        error_of(mcp.request('tools/call', params), PARAMS, mcp.last_id)
 
 
 def test_arguments_may_be_absent(mcp):
@@ -221,63 +220,31 @@ def test_arguments_may_be_absent(mcp):
     assert answer['result']['isError'] and 'pool' in answer['result']['content'][0]['text']
 
 
-@pytest.mark.parametrize('tool, arguments, named', [
-    ('sandbox_exec', {'sandbox': 123, 'command': 'true'}, 'sandbox'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': ['x']}, 'command'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'timeout_seconds': '9'},
-     'timeout_seconds'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'timeout_seconds': 1.5},
-     'timeout_seconds'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'timeout_seconds': 0},
-     'timeout_seconds'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'timeout_seconds': -1},
-     'timeout_seconds'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'timeout_seconds': 10**30},
-     'timeout_seconds'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'timeout_seconds': 86401},
-     'timeout_seconds'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'timeout': 9}, 'timeout'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': None}, 'command'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'argv': ['true']}, 'argv'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'args': ['true']}, 'command'),
-    ('sandbox_exec', {'sandbox': 'sbx-x'}, 'command'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': '', 'args': []}, 'command'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'a', 'args': ['a', 1]}, 'args'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'a', 'args': 'b'}, 'args'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'env': ['A=1']}, 'env'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'true', 'env': {'A': 1}}, 'env'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'a\x00b'}, 'command'),
-    ('sandbox_exec', {'sandbox': 'sbx-x', 'command': 'x' * 98305}, 'command'),
-    ('sandbox_exec', {'sandbox': '', 'command': 'true'}, 'sandbox'),
-    ('sandbox_exec', {'sandbox': 's' * 65, 'command': 'true'}, 'sandbox'),
-    ('sandbox_exec', {'command': 'true'}, 'sandbox'),
-    ('sandbox_create', {'pool': 'host', 'memory_mb': 1}, 'memory_mb'),
-    ('sandbox_create', {'pool': 'host', 'memory': 1}, 'memory_mb'),
-    ('sandbox_create', {'pool': 'host', 'pids': True}, 'pids'),
-    ('sandbox_create', {'pool': 'host', 'cpus': 'all'}, 'cpus'),
-    ('sandbox_create', {'pool': ''}, 'pool'),
-    ('sandbox_create', {'pool': 'host', 'network': 'all'}, 'network'),
-    ('sandbox_create', {'pool': 'host', 'mounts': []}, 'mounts'),
-    ('sandbox_read_file', {'sandbox': 'sbx-x', 'path': 'a\x00b'}, 'path'),
-    ('sandbox_read_file', {'sandbox': 'sbx-x', 'path': ''}, 'path'),
-    ('sandbox_read_file', {'sandbox': 'sbx-x', 'path': 'x' * 4096}, 'path'),
-    ('sandbox_read_file', {'sandbox': 'sbx-x', 'path': 'x', 'encoding': 'latin1'}, 'encoding'),
-    ('sandbox_read_file', {'sandbox': 'sbx-x', 'path': 'x', 'offset': -1}, 'offset'),
-    ('sandbox_read_file', {'sandbox': 'sbx-x', 'path': 'x', 'limit': 0}, 'limit'),
-    ('sandbox_write_file', {'sandbox': 'sbx-x', 'path': 'x'}, 'content'),
-    ('sandbox_write_file', {'sandbox': 'sbx-x', 'path': 'x', 'content': {}}, 'content'),
-    ('sandbox_write_file', {'sandbox': 'sbx-x', 'path': 'x', 'content': '', 'make_parents': 'yes'},
-     'make_parents'),
-    ('sandbox_fork', {'sandbox': 'sbx-x', 'replicas': 0}, 'replicas'),
-    ('sandbox_fork', {'sandbox': 'sbx-x', 'replicas': 65}, 'replicas'),
-    ('sandbox_fork', {'sandbox': 'sbx-x', 'replicas': '2'}, 'replicas'),
-    ('sandbox_terminate', {}, 'sandbox'),
-    ('sandbox_terminate', {'sandbox': 'sbx-x', 'force': True}, 'force'),
-], ids=lambda v: v if isinstance(v, str) else json.dumps(v)[:60])
-def test_wrong_arguments_are_a_failed_call_that_names_them(hub, tool, arguments, named):
-    error = hub.fails(tool, **arguments)
-    assert error['code'] == 'invalid_arguments' and named in error['cause'], error
-    assert not error['retryable']
+WRONG = (  # what no schema says; what it does is in test_tools.py
+    ({'command': 'true', 'timeout': 9}, 'timeout'),
+    ({'command': 'true', 'argv': ['true']}, 'argv'),
+    ({'args': ['true']}, 'command'),
+    ({'command': '', 'args': []}, 'command'),
+    ({'command': 'a', 'args': ['a', 1]}, 'args'),
+    ({'command': 'true', 'env': ['A=1']}, 'env'),
+    ({'command': 'true', 'env': {'A': 1}}, 'env'),
+    ({'command': 'a\x00b'}, 'command'),
+    ({'command': 'x' * 98305}, 'command'),
+    ({'command': 'true', 'timeout_seconds': 10**30}, 'timeout_seconds'),
+)
+
+
+def test_wrong_arguments_are_a_failed_call_that_names_them(hub):
+    cases = [*(('sandbox_exec', {'sandbox': 'sbx-x', **arguments}, named)
+               for arguments, named in WRONG),
+             ('sandbox_create', {'pool': 'host', 'memory': 1}, 'memory_mb'),
+             ('sandbox_create', {'pool': 'host', 'network': 'all'}, 'network'),
+             ('sandbox_read_file', {'sandbox': 'sbx-x', 'path': 'a\x00b'}, 'path'),
+             ('sandbox_read_file', {'sandbox': 'sbx-x', 'path': 'x' * 4096}, 'path')]
+    for tool, arguments, named in cases:
+        error = hub.fails(tool, **arguments)
+        assert error['code'] == 'invalid_arguments' and named in error['cause'], error
+        assert not error['retryable']
 
 
 def test_a_misspelt_argument_gets_the_nearest_name(hub):
@@ -286,9 +253,9 @@ def test_a_misspelt_argument_gets_the_nearest_name(hub):
     assert 'replicas' in hub.fails('sandbox_fork', sandbox='x', replica=1)['cause']
 
 
-@pytest.mark.parametrize('cursor', ['nope', '', 'MA==', 7, None])
-def test_cursors_that_are_not_ours(mcp, cursor):
-    error_of(mcp.request('tools/list', {'cursor': cursor}), PARAMS, mcp.last_id)
+def test_cursors_that_are_not_ours(mcp):
+    for cursor in ('nope', '', 'MA==', 7, None):
+        error_of(mcp.request('tools/list', {'cursor': cursor}), PARAMS, mcp.last_id)
 
 
 # ---- life of a session -------------------------------------------------------------------------
@@ -321,13 +288,13 @@ def test_initialize_twice_is_refused(mcp):
     mcp.ping()
 
 
-@pytest.mark.parametrize('params', [None, {}, {'protocolVersion': 7}, {
-    'protocolVersion': LATEST, 'capabilities': 7}, []], ids=json.dumps)
-def test_initialize_that_makes_no_sense(start, params):
-    mcp = start('--pool', '0', version='none')
-    answer = mcp.request('initialize', params)
-    assert answer['error']['code'] == PARAMS, answer
-    mcp.initialize()
+def test_initialize_that_makes_no_sense(start):
+    for params in (None, {}, {'protocolVersion': 7},
+                   {'protocolVersion': LATEST, 'capabilities': 7}, []):
+        mcp = start('--pool', '0', version='none')
+        answer = mcp.request('initialize', params)
+        assert answer['error']['code'] == PARAMS, answer
+        mcp.initialize()
 
 
 def test_the_end_of_input_ends_all(start):
@@ -434,21 +401,24 @@ def try_create(mcp):
         return None
 
 
-@pytest.mark.parametrize('token', ['tok', 0])
-def test_progress_of_a_long_exec(mcp, token):
-    sb, begun = mcp.create(), time.monotonic()
-    call = mcp.start('tools/call', {
+def test_progress_of_a_long_exec(mcp):
+    """Of two at once, each with its own token, as it was."""
+    sb, begun, tokens = mcp.create(), time.monotonic(), ('tok', 0)
+    calls = [mcp.start('tools/call', {
         'name': 'sandbox_exec', '_meta': {'progressToken': token},
         'arguments': {'sandbox': sb.id, 'command': 'echo some; sleep 2.5', 'timeout_seconds': 60}})
-    assert mcp.result(call)['exit_code'] == 0
+             for token in tokens]
+    assert [mcp.result(call)['exit_code'] for call in calls] == [0, 0]
     told = mcp.notifications()
-    assert 1 <= len(told) <= time.monotonic() - begun + 2
-    values = [n['params']['progress'] for n in told]
-    assert values == sorted(set(values))
+    for token in tokens:
+        mine = [n['params'] for n in told if n['params']['progressToken'] == token
+                and type(n['params']['progressToken']) is type(token)]
+        assert 1 <= len(mine) <= time.monotonic() - begun + 2
+        values = [params['progress'] for params in mine]
+        assert values == sorted(set(values))
+    assert {n['params']['progressToken'] for n in told} == set(tokens)
     for n in told:
         assert n['method'] == 'notifications/progress'
-        assert (n['params']['progressToken'] == token
-                and type(n['params']['progressToken']) is type(token))
         assert n['params']['total'] == 60 and isinstance(n['params']['message'], str)
 
 

@@ -10,6 +10,7 @@ Tests that have an identity get the mark `sandboxes`, those that mostly wait for
 `rights` run as root and as a user; with --both, all that have an identity do.
 """
 
+import itertools
 import os
 import shutil
 import sys
@@ -51,6 +52,31 @@ def pytest_collection_modifyitems(config, items):
     config.hook.pytest_deselected(items=left_out)
     left = set(left_out)
     items[:] = [item for item in items if item not in left]
+
+
+def claimed(items, queue):
+    """The tests of the files that no other pytest of this queue has taken."""
+    files = itertools.groupby(items, lambda item: item.path.name)
+    for n, (name, tests) in enumerate(files):  # a file is there once for each identity
+        try:
+            os.close(os.open(os.path.join(queue, f'{n}-{name}'), os.O_CREAT | os.O_EXCL))
+            yield from tests
+        except FileExistsError:
+            pass
+
+
+def pytest_runtestloop(session):
+    """HOLT_TEST_QUEUE: a folder by which several pytest share their files (scripts/test)."""
+    queue = os.environ.get('HOLT_TEST_QUEUE')
+    if not queue or session.testsfailed or session.config.option.collectonly:
+        return None
+    tests = claimed(session.items, queue)
+    item = next(tests, None)
+    while item:
+        following = next(tests, None)
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        item = following
+    return True
 
 
 def pytest_itemcollected(item):

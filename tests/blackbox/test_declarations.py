@@ -55,25 +55,36 @@ def mypy(place, *files):
                           check=False).stdout
 
 
-def test_every_schema_in_typescript(tmp_path):
+NAMES = [name for name in NASTY if name] + [f'{name}-' for name in NASTY]
+HOSTILE = [{'name': name, 'description': name, 'inputSchema': {'properties': {name: {
+    'description': name, 'properties': {name: {'enum': [name]}}}}}} for name in NAMES]
+BIG = [tool({'properties': {f'p{i}': {'type': 'string', 'description': 'long ' * 100}
+                            for i in range(200)}}, f'tool_{i}') for i in range(60)]
+
+
+@pytest.fixture(scope='module')
+def declared(tmp_path_factory):
+    """All texts in one folder, for one start of each compiler; by the server, in both languages."""
+    place, texts = tmp_path_factory.mktemp('declared'), {}
+    for server, tools in (*((f's{i}', [tool(schema)]) for i, schema in enumerate(SCHEMAS)),
+                          ('hostile', HOSTILE), ('big', BIG), ('weather', [FORECAST])):
+        texts[server] = [declare(what, tools, place, server) for what in ('typescript', 'python')]
+        for kind, text in zip(('d.ts', 'pyi'), texts[server]):
+            (place / f'{server}.{kind}').write_text(text)
+    texts['place'] = place
+    return texts
+
+
+def functions(text):
+    return [node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+
+
+def test_every_schema_in_both_languages(declared):
     assert len(SCHEMAS) >= 200
-    for i, schema in enumerate(SCHEMAS):
-        text = declare('typescript', [tool(schema)], tmp_path, f's{i}')
-        assert len(text) < 3 * TOOL_BYTES, i
-        (tmp_path / f's{i}.d.ts').write_text(text)
-    said = tsc(tmp_path, *(f's{i}.d.ts' for i in range(len(SCHEMAS))))
-    assert said == ''
-
-
-def test_every_schema_in_python(tmp_path):
-    for i, schema in enumerate(SCHEMAS):
-        text = declare('python', [tool(schema)], tmp_path, f's{i}')
-        assert len(text) < 4 * TOOL_BYTES, i
-        found = {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
-        assert found == {'use_it'}
-        (tmp_path / f's{i}.pyi').write_text(text)
-    said = mypy(tmp_path, *(f's{i}.pyi' for i in range(len(SCHEMAS))))
-    assert said == ''
+    for i in range(len(SCHEMAS)):
+        script, stub = declared[f's{i}']
+        assert len(script) < 3 * TOOL_BYTES and len(stub) < 4 * TOOL_BYTES, i
+        assert functions(stub) == ['use_it']
 
 
 def test_every_schema_on_a_line(tmp_path):
@@ -83,34 +94,19 @@ def test_every_schema_on_a_line(tmp_path):
         assert not HIDDEN.search(text)
 
 
-def test_many_tools_of_hostile_names(tmp_path):
+def test_many_tools_of_hostile_names(declared):
     """Whatever they are called, each is a function of its own, and its text closes no comment."""
-    names = [name for name in NASTY if name] + [f'{name}-' for name in NASTY]
-    tools = [{'name': name, 'description': name, 'inputSchema': {'properties': {name: {
-        'description': name, 'properties': {name: {'enum': [name]}}}}}} for name in names]
-    script, stub = (declare(what, tools, tmp_path) for what in ('typescript', 'python'))
-    assert len(re.findall(r'^\texport function \w+\(', script, re.M)) == len(names)
-    found = [n.name for n in ast.parse(stub).body if isinstance(n, ast.FunctionDef)]
-    assert len(found) == len(set(found)) == len(names)
+    script, stub = declared['hostile']
+    assert len(re.findall(r'^\texport function \w+\(', script, re.M)) == len(NAMES)
+    assert len(functions(stub)) == len(set(functions(stub))) == len(NAMES)
     for text in (script, stub):
         assert not HIDDEN.search(text)
-    (tmp_path / 'weather.d.ts').write_text(script)
-    (tmp_path / 'weather.pyi').write_text(stub)
-    assert tsc(tmp_path, 'weather.d.ts') == ''
-    assert mypy(tmp_path, 'weather.pyi') == ''
 
 
-def test_a_module_is_bounded(tmp_path):
+def test_a_module_is_bounded(declared):
     """However many tools, and however much each of them says."""
-    big = {'properties': {f'p{i}': {'type': 'string', 'description': 'long ' * 100}
-                          for i in range(200)}}
-    tools = [tool(big, f'tool_{i}') for i in range(60)]
-    for what in ('typescript', 'python'):
-        text = declare(what, tools, tmp_path)
+    for text in declared['big']:
         assert 1 << 20 < len(text) < (1 << 20) + 60 * 600
-        (tmp_path / f'weather.{"d.ts" if what[0] == "t" else "pyi"}').write_text(text)
-    assert tsc(tmp_path, 'weather.d.ts') == ''
-    assert mypy(tmp_path, 'weather.pyi') == ''
 
 
 FORECAST = {
@@ -156,23 +152,6 @@ WRONG = ['{}', '{"location": 1}', '{"location": "a", "days": "2"}',
          '{"location": "a", "or": 1}', '{"location": "a", "other": 1}']
 
 
-def test_types_mean_what_the_schema_says(tmp_path):
-    """A right call compiles, and each wrong one is refused by both checkers."""
-    (tmp_path / 'weather.d.ts').write_text(declare('typescript', [FORECAST], tmp_path))
-    (tmp_path / 'weather.pyi').write_text(declare('python', [FORECAST], tmp_path))
-    wrong = [f'get_forecast({text})' for text in WRONG]
-    (tmp_path / 'right.ts').write_text(USE_TS % '\n'.join(
-        f'// @ts-expect-error\n{line};' for line in wrong))
-    assert tsc(tmp_path, 'weather.d.ts', 'right.ts') == ''
-    (tmp_path / 'right.py').write_text(USE_PY % '')
-    assert mypy(tmp_path, 'right.py') == ''
-    (tmp_path / 'wrong.py').write_text(USE_PY % '\n'.join(wrong))
-    said = mypy(tmp_path, 'wrong.py')
-    lines = {int(n) for n in re.findall(r'^wrong\.py:(\d+): error', said, re.M)}
-    first = (USE_PY % '').count('\n')
-    assert lines == set(range(first, first + len(wrong)))
-
-
 def test_a_line_of_a_summary(tmp_path):
     properties = {name: schema for name, schema in FORECAST['inputSchema']['properties'].items()
                   if name != 'or'}
@@ -183,3 +162,23 @@ def test_a_line_of_a_summary(tmp_path):
         'area?: {inner?: unknown[]}; pair?: [string, number]; tags?: { [key: string]: number }; '
         'none?: string | null}): Result<{temperature: number}>\n'
         'ping(input?: { [key: string]: unknown }): Result<unknown>\n')
+
+
+CALLS = [f'get_forecast({text})' for text in WRONG]
+
+
+def test_types_mean_what_the_schema_says_in_typescript(declared):
+    """All that is printed compiles; a right call does, and each wrong one is refused."""
+    place = declared['place']
+    (place / 'right.ts').write_text(USE_TS % '\n'.join(
+        f'// @ts-expect-error\n{line};' for line in CALLS))
+    assert tsc(place, *(path.name for path in place.glob('*.ts'))) == ''
+
+
+def test_types_mean_what_the_schema_says_in_python(declared):
+    place, first = declared['place'], (USE_PY % '').count('\n')
+    (place / 'right.py').write_text(USE_PY % '')
+    (place / 'wrong.py').write_text(USE_PY % '\n'.join(CALLS))
+    said = mypy(place, *(path.name for path in place.glob('*.py*')))
+    found = re.findall(r'^(\S+?):(\d+): error', said, re.M)
+    assert set(found) == {('wrong.py', str(first + n)) for n in range(len(CALLS))}, said

@@ -132,10 +132,11 @@ def frame(message, flags=0):
 
 
 def frames(body):
-    while body:
-        flags, n = struct.unpack('>BI', body[:5])
-        yield flags, json.loads(body[5:5 + n])
-        body = body[5 + n:]
+    at = 0
+    while at < len(body):
+        flags, n = struct.unpack_from('>BI', body, at)
+        yield flags, json.loads(body[at + 5:at + 5 + n])
+        at += 5 + n
 
 
 def told(reply):

@@ -382,7 +382,7 @@ while not os.path.exists('/mnt/in/stop'):
     until(lambda: os.path.lexists(f'{home.write}/link'))
 
     def look_then_open():  # the control: by a path that is looked at first
-        while not stop.is_set():
+        while not stop.is_set() and not fooled:
             try:
                 if os.path.islink(path):
                     continue

@@ -4,7 +4,8 @@
  *	log	gets a JSON line for each hook that is called
  *	deny	while it is there, policy denies what it names, a prefix of actions
  *	hide	while it is there, no sandbox is seen
- *	delay	while it is there, policy, approval and audit take so many milliseconds
+ *	delay	while it is there, policy, approval and audit take so many milliseconds; they go
+ *		on as soon as it is gone
  *	approve	likewise, approval alone
  *	secret	while it is there, its text is replaced by [gone] in all that leaves
  */
@@ -78,8 +79,12 @@ static void note(const char *hook, struct call *c, const char *end)
 
 /* ---- policy and approval ------------------------------------------------------------------- */
 
+enum { LOOK_MS = 50 };
+
 struct pause {
 	uv_timer_t timer;
+	const char *name; /* of the file */
+	uint64_t until;
 	struct call *call;
 	void (*then)(struct call *c);
 };
@@ -93,7 +98,10 @@ static void pause_over(uv_timer_t *t)
 {
 	struct pause *p = t->data;
 	struct call *c = p->call;
+	char text[FILE_MAX];
 
+	if (uv_now(t->loop) < p->until && setting(p->name, text))
+		return;
 	uv_close((uv_handle_t *)t, pause_closed);
 	p->then(c);
 }
@@ -102,18 +110,20 @@ static void pause_over(uv_timer_t *t)
 static void later(struct call *c, const char *name, void (*then)(struct call *c))
 {
 	char text[FILE_MAX];
-	const char *delay = setting(name, text) ?: setting("delay", text);
+	const char *file = setting(name, text) ? name : "delay", *delay = setting(file, text);
 	struct pause *p = delay ? calloc(1, sizeof(*p)) : NULL;
 
 	if (!p) {
 		then(c);
 		return;
 	}
+	p->name = file;
 	p->call = c;
 	p->then = then;
 	p->timer.data = p;
 	uv_timer_init(call_loop(c), &p->timer);
-	uv_timer_start(&p->timer, pause_over, strtoull(delay, NULL, 10), 0);
+	p->until = uv_now(call_loop(c)) + strtoull(delay, NULL, 10);
+	uv_timer_start(&p->timer, pause_over, LOOK_MS, LOOK_MS);
 }
 
 static void on_policy(void *data, struct call *c)

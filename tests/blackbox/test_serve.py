@@ -193,7 +193,7 @@ class Session:
         if text.startswith('{'):
             return json.loads(text)
         return next(m for m in (json.loads(line[6:])
-                                for line in text.splitlines() if line.startswith('data: {'))
+                                for line in text.split('\n') if line.startswith('data: {'))
                     if m.get('id') == 7)
 
     def result(self, wire):

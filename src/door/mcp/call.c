@@ -209,6 +209,7 @@ static void on_answer(void *asker, const struct field_table *t, const void *resu
 	struct mcp_run *r = asker;
 	struct buf bufs[2] = { BUF_INIT(TEXT_MAX), BUF_INIT(NOTE_MAX) };
 	autobuf struct buf meta = BUF_INIT(META_MAX);
+	bool is_json = !r->tool->says && !r->tool->text, is_data = tool_is_data(r->tool);
 	struct mcp_content content[2];
 	struct err e;
 	int n;
@@ -224,13 +225,15 @@ static void on_answer(void *asker, const struct field_table *t, const void *resu
 		on_fail(asker, &e);
 	} else {
 		put_meta(r, result, &meta);
-		run_finish(r, &(struct mcp_result){
-				      .content = content,
-				      .content_n = (size_t)n,
-				      .table = tool_is_data(r->tool) ? NULL : t,
-				      .from = result,
-				      .meta = buf_str(&meta),
-			      });
+		run_finish(r,
+			   &(struct mcp_result){
+				   .content = content,
+				   .content_n = (size_t)n,
+				   .structured = is_json && !is_data ? content[0].text : STR_NONE,
+				   .table = is_json || is_data ? NULL : t,
+				   .from = result,
+				   .meta = buf_str(&meta),
+			   });
 	}
 	buf_fini(&bufs[0]);
 	buf_fini(&bufs[1]);

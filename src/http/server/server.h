@@ -334,6 +334,10 @@ struct http_stream *http_stream_start(struct http_request *q, const struct http_
  * queue ends the stream. */
 void http_stream_write(struct http_stream *s, struct str bytes);
 
+/* The same for what is in a buffer, which is empty then: much is not copied, where nothing else
+ * waits. Its maximum is at most 256 MiB, and it has no budget. */
+void http_stream_give(struct http_stream *s, struct buf *b);
+
 /* Writes fail only when this many bytes are queued, if that is above the limit. on_drained still
  * goes by the limit. For an owner that stops writing when much waits, but not within a message. */
 void http_stream_allow(struct http_stream *s, size_t bytes);

@@ -229,6 +229,14 @@ void http_stream_allow(struct http_stream *s, size_t bytes)
 	s->queue.max = s->full + TEXT_MAX;
 }
 
+static void stream_wrote(struct http_stream *s)
+{
+	s->high |= http_stream_waiting(s) > s->limit / 2;
+	/* Before that, the request's own reply must be queued. */
+	if (s->conn->state == CONN_STREAMING)
+		conn_resume(s->conn);
+}
+
 void http_stream_write(struct http_stream *s, struct str bytes)
 {
 	struct err e;
@@ -243,10 +251,22 @@ void http_stream_write(struct http_stream *s, struct str bytes)
 		s->srv->stats.slow++;
 		conn_kill(s->conn);
 	}
-	s->high |= http_stream_waiting(s) > s->limit / 2;
-	/* Before that, the request's own reply must be queued. */
-	if (s->conn->state == CONN_STREAMING)
-		conn_resume(s->conn);
+	stream_wrote(s);
+}
+
+void http_stream_give(struct http_stream *s, struct buf *b)
+{
+	if (s->dead || b->n <= KEEP || http_stream_waiting(s) > 0) {
+		http_stream_write(s, buf_str(b));
+		b->n = 0;
+		return;
+	}
+	buf_fini(&s->queue);
+	s->sent = 0;
+	s->queue.n = b->n;
+	s->queue.cap = b->cap;
+	s->queue.p = buf_take(b);
+	stream_wrote(s);
 }
 
 void http_stream_end(struct http_stream *s)

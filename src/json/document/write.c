@@ -137,19 +137,24 @@ static bool plain(unsigned char c)
 	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
-static void put_escape(struct json_writer *w, unsigned char c)
-{
-	static const char names[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* pairs */
-	static const char digits[] = "0123456789abcdef";
+/* What stands for a byte in a string. `more` is how many bytes follow the backslash; 0 where the
+ * byte stands for itself. */
+struct escape {
+	char text[7];
+	unsigned char more;
+};
 
-	for (size_t i = 0; i + 1 < sizeof(names); i += 2) {
-		if ((unsigned char)names[i] == c) {
-			put(w, (char[]){ '\\', names[i + 1] }, 2);
-			return;
-		}
-	}
-	put(w, (char[]){ '\\', 'u', '0', '0', digits[c >> 4], digits[c & 15] }, 6);
-}
+/* clang-format off */
+#define CONTROL(hex) { "\\u00" hex, 5 }
+static const struct escape escapes[0x80] = {
+	CONTROL("00"), CONTROL("01"), CONTROL("02"), CONTROL("03"), CONTROL("04"), CONTROL("05"),
+	CONTROL("06"), CONTROL("07"), { "\\b", 1 }, { "\\t", 1 }, { "\\n", 1 }, CONTROL("0b"),
+	{ "\\f", 1 }, { "\\r", 1 }, CONTROL("0e"), CONTROL("0f"), CONTROL("10"), CONTROL("11"),
+	CONTROL("12"), CONTROL("13"), CONTROL("14"), CONTROL("15"), CONTROL("16"), CONTROL("17"),
+	CONTROL("18"), CONTROL("19"), CONTROL("1a"), CONTROL("1b"), CONTROL("1c"), CONTROL("1d"),
+	CONTROL("1e"), CONTROL("1f"), ['"'] = { "\\\"", 1 }, ['\\'] = { "\\\\", 1 },
+};
+/* clang-format on */
 
 static bool are_plain(uint64_t word)
 {
@@ -169,33 +174,53 @@ static size_t plain_run(struct str s)
 	return i;
 }
 
-/* Writes the contents of a string from byte i on. Runs without escapes are copied whole. */
+/* Without a branch: which bytes need an escape can't be foreseen. Touches 8 bytes. */
+static char *put_ascii(char *to, char c)
+{
+	const struct escape *e = &escapes[(unsigned char)c];
+
+	memcpy(to, e, sizeof(*e));
+	*to = e->more ? '\\' : c;
+	return to + 1 + e->more;
+}
+
+/* A character of several bytes, or what stands for bytes that are none. */
+static char *put_other(char *to, struct str s, size_t *ret_n)
+{
+	bool is_one = utf8_next(s, ret_n);
+	struct str said = is_one ? (struct str){ s.p, *ret_n } : STR_LIT("\xef\xbf\xbd");
+
+	memcpy(to, said.p, said.n);
+	return to + said.n;
+}
+
+/* Writes the contents of a string from byte i on, by way of the stack: how long that becomes is not
+ * known before. */
 static void put_chars(struct json_writer *w, struct str s, size_t i)
 {
-	size_t from = 0, n;
+	char text[4096], *const last = text + sizeof(text) - WORD * sizeof(struct escape);
 
 	while (i < s.n && w->err.code == ERR_NONE) {
-		unsigned char c = (unsigned char)s.p[i];
+		char *to = text;
 
-		if (plain(c)) {
-			i += plain_run((struct str){ s.p + i, s.n - i });
-			continue;
+		while (i < s.n && to < last) {
+			size_t end = i + WORD <= s.n ? i + WORD : s.n, n;
+
+			if (end == i + WORD && are_plain(word_at(s.p + i))) {
+				memcpy(to, s.p + i, WORD);
+				to += WORD;
+				i = end;
+				continue;
+			}
+			while (i < end && (unsigned char)s.p[i] < 0x80)
+				to = put_ascii(to, s.p[i++]);
+			if (i < end) {
+				to = put_other(to, (struct str){ s.p + i, s.n - i }, &n);
+				i += n;
+			}
 		}
-		if (c >= 0x80 && utf8_next((struct str){ s.p + i, s.n - i }, &n)) {
-			i += n;
-			continue;
-		}
-		put(w, s.p + from, i - from);
-		if (c < 0x80) {
-			put_escape(w, c);
-			i++;
-		} else {
-			put(w, "\xef\xbf\xbd", 3);
-			i += n;
-		}
-		from = i;
+		put(w, text, (size_t)(to - text));
 	}
-	put(w, s.p + from, i - from);
 }
 
 /* Nearly all strings need no escapes; these take one step. */
@@ -213,6 +238,7 @@ static void put_string(struct json_writer *w, struct str s)
 		return;
 	}
 	put_byte(w, '"');
+	put(w, s.p, run);
 	put_chars(w, s, run);
 	put_byte(w, '"');
 }

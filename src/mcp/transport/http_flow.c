@@ -236,7 +236,7 @@ static void put_stored(struct mcp_flow *f)
 	if (f->state != MCP_FLOW_OPEN)
 		return;
 	if (!x && !f->unsent) {
-		mcp_wire_write(&f->wire, text);
+		mcp_wire_give(&f->wire, &f->http->frame);
 	} else if (!x) {
 		mcp_flow_disconnect(f);
 	} else {
@@ -258,7 +258,7 @@ static void put_event(struct mcp_flow *f, struct str text)
 	} else if (f->session) {
 		put_stored(f);
 	} else {
-		mcp_wire_write(&f->wire, buf_str(b));
+		mcp_wire_give(&f->wire, b);
 	}
 	if (b->cap > KEEP)
 		buf_fini(b);

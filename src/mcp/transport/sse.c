@@ -96,7 +96,7 @@ static void on_send(void *transport, void *stream, const struct mcp_out *m)
 	if (mcp_event_write(b, "message", NULL, 0, m->text, &e) < 0)
 		log_warn("mcp sse: a message is lost: %s", e.msg);
 	else
-		mcp_wire_write(&s->wire, buf_str(b));
+		mcp_wire_give(&s->wire, b);
 	if (b->cap > KEEP)
 		buf_fini(b);
 }

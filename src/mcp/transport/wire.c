@@ -131,6 +131,12 @@ void mcp_wire_write(struct mcp_wire *w, struct str events)
 	http_stream_write(w->stream, events);
 }
 
+void mcp_wire_give(struct mcp_wire *w, struct buf *events)
+{
+	w->quiet = false;
+	http_stream_give(w->stream, events);
+}
+
 size_t mcp_wire_waiting(const struct mcp_wire *w)
 {
 	return w->stream ? http_stream_waiting(w->stream) : 0;
@@ -167,10 +173,8 @@ void mcp_wire_refuse(struct http_request *q, int status, const char *why)
 
 static void join_lines(char *p, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (p[i] == '\n' || p[i] == '\r')
-			p[i] = ' ';
-	}
+	for (size_t i = 0; i < n; i++) /* without a branch: a compiler makes vectors of that */
+		p[i] = p[i] == '\n' || p[i] == '\r' ? ' ' : p[i];
 }
 
 int mcp_event_write(struct buf *b, const char *event, const char *id, unsigned retry_ms,

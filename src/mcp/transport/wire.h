@@ -56,6 +56,7 @@ int mcp_wire_open(struct mcp_wire *w, struct mcp_wires *set, struct http_request
 		  void *owner, struct err *e) MUST_USE;
 /* Sends bytes, which must be whole events. */
 void mcp_wire_write(struct mcp_wire *w, struct str events);
+void mcp_wire_give(struct mcp_wire *w, struct buf *events); /* as http_stream_give() */
 /* Bytes in the queue. */
 size_t mcp_wire_waiting(const struct mcp_wire *w);
 /* Ends the stream after the queued bytes; no callback comes. No effect if it is not open. */

@@ -130,14 +130,16 @@ bool files_find_literal(struct str bytes, struct str said, size_t *left);
 
 /* Whether a text may have been read with marks in the place of secrets. */
 bool files_has_marks(struct str text);
+struct redactor;
 struct files_marked {
 	struct str old, text; /* the file as it is, and what is to be written */
 	bool archive; /* the text is from an archive, in which marks have the length of secrets */
 	bool part; /* of a file: others of its parts may have secrets */
+	bool by_agent; /* writes it */
 };
 /* Appends the text with the secrets of the old content in the place of marks that it is shown with.
  * ERR_INVALID: a mark stands for another secret, or it is not clear for which. */
-int files_put_back(struct call *c, const struct files_marked *t, struct buf *to,
+int files_put_back(struct redactor *r, const struct files_marked *t, struct buf *to,
 		   struct err *e) MUST_USE;
 
 /* An archive on its way to where its files may be already: as files_put_back(), file by file. */

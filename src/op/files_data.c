@@ -4,6 +4,7 @@
 #include "base/base64.h"
 #include "guard/redact/redact.h"
 #include "json/document/utf8.h"
+#include "op/aside.h"
 #include "op/call.h"
 #include "op/files.h"
 #include "op/guard.h"
@@ -357,25 +358,35 @@ static int files_write_normalize(void *request, struct arena *a, struct err *e)
 	return q->encoding == FILE_BASE64 ? files_decode_content(q, a, e) : 0;
 }
 
-/* In the call's arena. */
+/* In the call's arena. Content may be long: marks in it are looked for, and put back, in the work
+ * pool. */
 struct file_writing {
+	struct aside_work work; /* first: the two are cast */
 	struct call *call;
 	struct sandbox *sb;
+	bool is_marked;
+	struct buf old; /* the file as it is */
 	struct buf marked; /* content, with what its marks stand for */
 	size_t n;
+	struct err err; /* why they can't be put back */
 };
 
-static void files_on_written(void *arg, const struct err *err)
+static void files_write_end(struct file_writing *w, const struct err *err)
 {
-	struct file_writing *w = arg;
 	const struct files_write_request *q = call_request(w->call);
 
+	buf_wipe(&w->old);
 	buf_wipe(&w->marked);
 	if (err)
 		call_fail(w->call, err);
 	else
 		call_answer(w->call,
 			    &(struct file_written){ q->sandbox, q->path, STR_LIT("ok"), w->n });
+}
+
+static void files_on_written(void *arg, const struct err *err)
+{
+	files_write_end(arg, err);
 }
 
 static void files_write(struct file_writing *w, struct str content)
@@ -387,22 +398,64 @@ static void files_write(struct file_writing *w, struct str content)
 	file_write_start(w->sb, q->path, content, &opts, files_on_written, w);
 }
 
+static void files_write_put_back(struct aside_work *work)
+{
+	struct file_writing *w = (struct file_writing *)work;
+	const struct files_write_request *q = call_request(w->call);
+	const struct files_marked t = { .old = buf_str(&w->old),
+					.text = q->content,
+					.by_agent = call_by_agent(w->call) };
+
+	if (files_put_back(work->redactor, &t, &w->marked, &w->err) == 0)
+		w->err.code = ERR_NONE;
+}
+
+static void files_write_marked(struct aside_work *work)
+{
+	struct file_writing *w = (struct file_writing *)work;
+
+	if (w->err.code != ERR_NONE)
+		files_write_end(w, &w->err);
+	else
+		files_write(w, buf_str(&w->marked));
+}
+
 /* Where there is no file that can be read, the write says why. */
 static void files_on_old(void *arg, struct str bytes, const struct file_stat *st,
 			 const struct err *err)
 {
 	struct file_writing *w = arg;
 	const struct files_write_request *q = call_request(w->call);
-	const struct files_marked t = { .old = err ? STR_LIT("") : bytes, .text = q->content };
-	struct err e = ERR_INIT;
+	struct err e;
 
-	w->marked = BUF_INIT(FILE_WRITE_MAX);
-	if (files_put_back(w->call, &t, &w->marked, &e) == 0) {
-		files_write(w, buf_str(&w->marked));
-		return;
-	}
-	buf_wipe(&w->marked);
-	call_fail(w->call, &e);
+	w->work.run = files_write_put_back;
+	w->work.then = files_write_marked;
+	if ((!err && buf_add(&w->old, bytes.p, bytes.n, &e) < 0) ||
+	    aside_work_start(&w->work, call_loop(w->call), call_guard(w->call)->redactor,
+			     w->old.n + q->content.n, &e) < 0)
+		files_write_end(w, &e);
+}
+
+static void files_write_look(struct aside_work *work)
+{
+	struct file_writing *w = (struct file_writing *)work;
+	const struct files_write_request *q = call_request(w->call);
+
+	w->is_marked = files_has_marks(q->content);
+}
+
+static void files_write_looked(struct aside_work *work)
+{
+	struct file_writing *w = (struct file_writing *)work;
+	const struct files_write_request *q = call_request(w->call);
+	struct err e;
+
+	if (!w->is_marked)
+		files_write(w, q->content);
+	else if (call_reserve(w->call, 4 * FILES_READ_MAX, &e) < 0)
+		files_write_end(w, &e);
+	else
+		file_read_start(w->sb, q->path, 0, FILES_READ_MAX, files_on_old, w);
 }
 
 static void files_write_run(struct call *c, const void *request)
@@ -411,20 +464,21 @@ static void files_write_run(struct call *c, const void *request)
 	struct sandbox *sb = files_enter(c, q->sandbox, q->path);
 	struct err e = ERR_INIT;
 	struct file_writing *w = sb ? arena_alloc(call_arena(c), sizeof(*w), &e) : NULL;
-	bool marked;
 
 	if (!sb)
 		return;
-	marked = files_has_marks(q->content);
-	if (!w || (marked && call_reserve(c, 4 * FILES_READ_MAX, &e) < 0)) {
+	if (!w) {
 		call_fail(c, &e);
 		return;
 	}
-	*w = (struct file_writing){ .call = c, .sb = sb };
-	if (marked)
-		file_read_start(sb, q->path, 0, FILES_READ_MAX, files_on_old, w);
-	else
-		files_write(w, q->content);
+	*w = (struct file_writing){ .work = { .run = files_write_look, .then = files_write_looked },
+				    .call = c,
+				    .sb = sb,
+				    .old = BUF_INIT(FILES_READ_MAX),
+				    .marked = BUF_INIT(FILE_WRITE_MAX),
+				    .err = ERR_INIT };
+	if (aside_work_start(&w->work, call_loop(c), NULL, q->content.n, &e) < 0)
+		files_write_end(w, &e);
 }
 
 const struct op files_write_op = {

@@ -8,9 +8,7 @@
 #include <stdlib.h>
 
 #include "guard/redact/redact.h"
-#include "op/call.h"
 #include "op/files.h"
-#include "op/guard.h"
 
 enum {
 	SECRETS_MAX = 500, /* of a file */
@@ -35,8 +33,8 @@ struct shown {
 };
 
 struct returning {
-	struct call *call;
 	struct redactor *redactor;
+	bool by_agent;
 	struct str old, text; /* the file as it is, and what is to be written */
 	bool archive; /* where each mark has the length of its secret */
 	bool part; /* of the file: what is not shown here may be shown in others */
@@ -264,7 +262,7 @@ static bool is_in_part(struct returning *r, struct str mark)
  * asterisks only as many as stand for a secret of an archive are no text. */
 static int mark_stays(struct returning *r, const struct redact_mark *m, struct err *e)
 {
-	bool told = r->archive || (str_is(m->tag, REDACT_TAG_OUTPUT) && !call_by_agent(r->call));
+	bool told = r->archive || (str_is(m->tag, REDACT_TAG_OUTPUT) && !r->by_agent);
 
 	if (r->part) /* another one may have the secret */
 		return is_in_part(r, m->whole) ? 0 : mark_refuse(r, m, e);
@@ -420,13 +418,14 @@ static int check_back(const struct returning *r, struct err *e)
 	return 0;
 }
 
-int files_put_back(struct call *c, const struct files_marked *t, struct buf *to, struct err *e)
+int files_put_back(struct redactor *redactor, const struct files_marked *t, struct buf *to,
+		   struct err *e)
 {
 	autofree struct redact_place *places = NULL;
 	autofree struct redact_place *back = calloc(SECRETS_MAX, sizeof(*back));
 	autofree struct shown *shown = NULL;
-	struct returning r = { .call = c,
-			       .redactor = call_guard(c)->redactor,
+	struct returning r = { .redactor = redactor,
+			       .by_agent = t->by_agent,
 			       .old = t->old,
 			       .text = t->text,
 			       .from = t->text.p,

@@ -12,6 +12,7 @@
 #include "box/archive/tar.h"
 #include "op/call.h"
 #include "op/files.h"
+#include "op/guard.h"
 
 /* What comes at once may be all of the rest. */
 enum { REST_MAX = 2 * FILES_READ_MAX, FILE_KEPT_MAX = FILES_READ_MAX + REST_MAX };
@@ -176,6 +177,7 @@ static int return_put_back(struct files_return *r, struct str old, const struct 
 	const struct files_marked t = { .old = err ? STR_LIT("") : old,
 					.text = { r->file.p, r->part },
 					.archive = true,
+					.by_agent = call_by_agent(r->to.call),
 					.part = !err && is_large(r) };
 	autowipe struct buf to = BUF_INIT(FILE_WRITE_MAX);
 
@@ -189,7 +191,7 @@ static int return_put_back(struct files_return *r, struct str old, const struct 
 			       "%.100s: it has marks, or text that looks like one, in a line that "
 			       "is too long to tell which secrets they stand for; leave it out",
 			       r->reader.entry.path);
-	if (files_put_back(r->to.call, &t, &to, e) < 0)
+	if (files_put_back(call_guard(r->to.call)->redactor, &t, &to, e) < 0)
 		return err_wrap(e, "%.100s", r->reader.entry.path);
 	if (to.n != r->part)
 		return err_set(e, ERR_BUG, "a file of the archive would have another length");

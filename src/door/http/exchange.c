@@ -8,7 +8,10 @@
 #include <stdio.h>
 
 /* A request's copies: its texts, and what is decoded of a body. */
-enum { ARENA_MAX = 64 << 20 };
+enum {
+	ARENA_MAX = 64 << 20,
+	PARSED_MAX = 1 << 20, /* bytes of a body that the loop parses: some milliseconds */
+};
 
 /* Who asks an open route. */
 static const struct principal anyone = { .name = "anyone", .scopes = KEY_READ };
@@ -113,7 +116,10 @@ static void on_gone(void *data)
 {
 	struct exchange *a = data;
 
-	call_cancel(a->call);
+	if (a->call)
+		call_cancel(a->call);
+	else
+		a->left = true;
 }
 
 static int on_open(void *client, struct err *e)
@@ -309,7 +315,7 @@ static struct exchange *exchange_new(struct api *api, size_t route, struct http_
 	a->session = str_is(http_request_peer(q), "unix") ? &over_socket : NULL;
 	a->q = q;
 	a->code = API_CODES;
-	a->refused = (struct err)ERR_INIT;
+	a->refused = a->wrong = (struct err)ERR_INIT;
 	snprintf(a->label, sizeof(a->label), "%.*s", STR_ARG(http_request_path(q)));
 	op_audit_id(api->ops, a->audit_id);
 	if (*a->audit_id)
@@ -317,25 +323,60 @@ static struct exchange *exchange_new(struct api *api, size_t route, struct http_
 	return a;
 }
 
+/* It begins, unless e has why it can't. */
+static void exchange_enter(struct exchange *a, struct err *e)
+{
+	if (e->code != ERR_NONE || find_operation(a, e) < 0 || exchange_begin(a, e) < 0) {
+		http_reply_error(a->q, e);
+		exchange_free(a);
+		return;
+	}
+	if (a->route->streams)
+		http_body_start(a->q, &body_events, a);
+	op_start(a->call);
+}
+
+static void exchange_parse_aside(struct aside_work *w)
+{
+	exchange_parse_text((struct exchange *)w);
+}
+
+static void exchange_on_parsed(struct aside_work *w)
+{
+	struct exchange *a = (struct exchange *)w;
+	struct err e = ERR_INIT;
+
+	if (a->left)
+		err_set(&e, ERR_CANCELLED, "the client went away");
+	exchange_enter(a, &e);
+}
+
+/* Its body takes longer to parse than others may wait. */
+static bool exchange_is_long(struct exchange *a)
+{
+	return http_request_body(a->q).n > PARSED_MAX && !a->route->streams && !a->route->socket;
+}
+
 void exchange_start(struct api *api, size_t route, struct http_request *q)
 {
-	struct err e;
+	struct err e = ERR_INIT;
 	struct exchange *a = exchange_new(api, route, q, &e);
 
-	if (a && a->route->hear && !a->route->listens) {
+	if (!a) {
+		http_reply_error(q, &e);
+		return;
+	}
+	if (a->route->hear && !a->route->listens) {
 		exchange_socket_await(a);
 		return;
 	}
-	if (!a || find_operation(a, &e) < 0 || exchange_begin(a, &e) < 0) {
-		http_reply_error(q, &e);
-		if (a)
-			exchange_free(a);
-		return;
-	}
 	http_request_on_gone(q, on_gone, a);
-	if (a->route->streams)
-		http_body_start(q, &body_events, a);
-	op_start(a->call);
+	a->parsing.run = exchange_parse_aside;
+	a->parsing.then = exchange_on_parsed;
+	exchange_speaks_frames(a); /* how it is parsed */
+	if (!exchange_is_long(a) ||
+	    aside_work_start(&a->parsing, api->loop, NULL, http_request_body(q).n, &e) < 0)
+		exchange_enter(a, &e);
 }
 
 /* ---- for resources ------------------------------------------------------------------------- */

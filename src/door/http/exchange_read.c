@@ -320,18 +320,31 @@ static int mend(struct exchange *a, struct err *e)
 	return 0;
 }
 
-int exchange_parse_body(struct exchange *a, struct err *e)
+void exchange_parse_text(struct exchange *a)
 {
 	struct str body = http_request_body(a->q);
 
-	if (a->route->socket || a->route->streams || a->docs[1])
+	a->parsed = true;
+	if (a->route->shape == API_FRAMES && first_message(a, &body, &a->wrong) < 0)
+		return;
+	if (body.n > 0 || a->binary) /* a message of all defaults has no bytes */
+		a->docs[1] = parse_message(a, body, &a->wrong);
+}
+
+int exchange_parse_body(struct exchange *a, struct err *e)
+{
+	if (a->route->socket || a->route->streams || a->mended)
 		return 0;
-	if (a->route->shape == API_FRAMES && first_message(a, &body, e) < 0)
+	if (!a->parsed)
+		exchange_parse_text(a);
+	if (a->wrong.code != ERR_NONE) {
+		*e = a->wrong;
 		return -1;
-	if (body.n == 0 && !a->binary) /* a message of all defaults has no bytes */
-		return 0;
-	a->docs[1] = parse_message(a, body, e);
-	return a->docs[1] ? mend(a, e) : -1;
+	}
+	if (a->docs[1] && mend(a, e) < 0)
+		return -1;
+	a->mended = true;
+	return 0;
 }
 
 const struct json_val *exchange_next_message(struct call *c, struct err *e)

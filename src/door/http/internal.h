@@ -4,6 +4,7 @@
 #include "door/http/frame.h"
 #include "door/http/routes.h"
 #include "base/budget.h"
+#include "op/aside.h"
 
 struct api {
 	uv_loop_t *loop;
@@ -21,6 +22,7 @@ struct api {
 enum { ASK_DOCS = 2 };
 
 struct exchange {
+	struct aside_work parsing; /* of a long body; first: the two are cast */
 	struct api *api;
 	const struct api_route *route;
 	const struct api_parts *parts; /* of the route */
@@ -40,6 +42,9 @@ struct exchange {
 	struct call *call; /* NULL: it has not begun, or has ended */
 	struct str target; /* before it has begun */
 	struct arena *arena;
+	bool parsed, mended; /* the body: into docs[1], or it is wrong */
+	struct err wrong;
+	bool left; /* the client, while it was parsed */
 	struct json_doc *docs[ASK_DOCS]; /* of the request: what the strings of the input borrow */
 	struct json_doc *message; /* of API_FRAMES: the last one behind the first */
 	size_t n_messages; /* behind the first */
@@ -82,7 +87,9 @@ int exchange_read(struct exchange *a, void *request, struct err *e) MUST_USE;
 int exchange_read_target(struct exchange *a, struct str *ret, struct err *e) MUST_USE;
 /* Whether the client wants a stream, as it says by its type; sets a->binary. */
 bool exchange_speaks_frames(struct exchange *a);
-/* The body as JSON, into docs[1], if there is one. */
+/* The body as JSON, into docs[1], if there is one. exchange_parse_text(): what takes long of that,
+ * which a thread of the work pool may do before: it reads the body and the route. */
+void exchange_parse_text(struct exchange *a);
 int exchange_parse_body(struct exchange *a, struct err *e) MUST_USE;
 
 /* exchange.c: from now on the call has so long. */

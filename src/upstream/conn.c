@@ -15,7 +15,7 @@ enum {
 	STOP_MS = 500,
 	DETAIL_MAX = 256 << 10, /* bytes of a tool's description, with its schemas */
 	LIST_MAX = 1000,
-	LIST_PAUSE_MS = 1000, /* from one list to the next: to judge a large one keeps the loop */
+	LIST_PAUSE_MS = 1000, /* from one list to the next: to judge a large one takes time */
 	LIST_BYTES_MAX = 8 << 20,
 	TEXT_MAX = 64 << 10,
 };
@@ -100,6 +100,7 @@ void conn_end(struct upstream_conn *k, const struct err *e)
 	if (k->ending)
 		return;
 	k->ending = true;
+	pins_judge_leave(k);
 	if (k->of)
 		upstream_unlink(k->of, k);
 	k->of = NULL;
@@ -282,7 +283,7 @@ static struct upstream_tools *tools_of_list(struct upstream_conn *k, const struc
 	t->version = str_of(mcp_client_version(c));
 	for (size_t i = 0; rc == 0 && i < l->n; i++)
 		rc = tools_add(t, l->items[i], e);
-	if (rc == 0 && pins_seen(t, e) == 0)
+	if (rc == 0)
 		return t;
 	upstream_tools_unref(t);
 	return NULL;
@@ -305,13 +306,24 @@ static void conn_on_listed(void *owner, const struct mcp_listed *l)
 		err_set(&e, ERR_INVALID, "it refuses to list its tools: error %d", l->failed->code);
 	else
 		t = tools_of_list(k, l, &e);
-	if (!t) {
+	if (!t || pins_judge_start(k, t, &e) < 0)
 		conn_fail(k, &e);
+}
+
+void conn_on_judged(struct upstream_conn *k, struct upstream_tools *t, const struct err *err)
+{
+	struct err e;
+
+	if (k->retired)
+		return;
+	if (err) {
+		conn_fail(k, err);
 		return;
 	}
 	upstream_tools_unref(k->of->tools);
 	k->of->tools = t;
-	if (pins_judge(k->of, &e) < 0) {
+	t->refs++;
+	if (pins_take(k->of, &e) < 0) {
 		upstream_tools_unref(take_ptr(k->of->tools));
 		conn_fail(k, &e);
 		return;
@@ -383,7 +395,7 @@ static void conn_on_changed(void *owner, unsigned lists)
 		offers_changed(k, lists);
 	if (!(lists & MCP_TOOLS))
 		return;
-	if (k->listing)
+	if (k->listing || k->judging)
 		k->relist = true;
 	else
 		conn_list_again(k);

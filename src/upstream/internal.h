@@ -114,6 +114,7 @@ struct upstream_conn {
 	struct mcp_link *link;
 	bool linked; /* the link is not closed yet */
 	struct mcp_pending *listing;
+	struct pins_judging *judging; /* what was listed; NULL: nothing is judged */
 	bool relist; /* the list has changed meanwhile */
 	uint64_t listed_ms; /* when it was asked for last */
 	struct {
@@ -151,6 +152,8 @@ void upstream_tools_unref(struct upstream_tools *t); /* NULL-safe */
 struct upstream_conn *conn_new(struct upstream *u, struct err *e) MUST_USE;
 /* Sends a call; -1: on_done is not called. */
 int conn_call(struct upstream_conn *k, struct upstream_call *c, struct err *e) MUST_USE;
+/* From pins.c: its tools are judged, or why they can't be; t is borrowed. */
+void conn_on_judged(struct upstream_conn *k, struct upstream_tools *t, const struct err *err);
 /* A call that was sent has ended. */
 void conn_release(struct upstream_call *c);
 /* Nobody wants it any more: calls that are under way fail with e. It is freed later. */
@@ -177,15 +180,18 @@ int grant_write(const struct upstream *u, struct err *e) MUST_USE;
 
 /* ---- pins.c: what its tools were ------------------------------------------------------------ */
 
-/* Judges what was listed. The first list after an approval is taken as it is. */
-int pins_judge(struct upstream *u, struct err *e) MUST_USE;
+/* Judges what was listed, and fills t->seen; takes t. conn_on_judged() is called later, but for -1.
+ * One at a time. */
+int pins_judge_start(struct upstream_conn *k, struct upstream_tools *t, struct err *e) MUST_USE;
+/* It is not called any more. */
+void pins_judge_leave(struct upstream_conn *k);
+/* The first list after an approval is taken as it is. */
+int pins_take(struct upstream *u, struct err *e) MUST_USE;
 /* Approves what is listed now. */
 int pins_approve(struct upstream *u, const struct field_strs *tools, struct err *e) MUST_USE;
 /* Sets u->pins; the old one is returned, and owned. */
 char *pins_swap(struct upstream *u, char *pins) MUST_USE;
 void pins_free(struct upstream *u);
-/* Fills t->seen. */
-int pins_seen(struct upstream_tools *t, struct err *e) MUST_USE;
 
 /* ---- offers.c: resources and prompts -------------------------------------------------------- */
 

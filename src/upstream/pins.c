@@ -83,14 +83,14 @@ static bool pins_shows(const struct upstream *u, const struct upstream_tool *t)
 	       config_server_approval(u->server, t->name) != CONFIG_DENY;
 }
 
-static int pins_warned(const struct upstream *u, struct upstream_tool *t, struct err *e)
+static int pins_warned(struct upstream_tool *t, bool is_shown, struct err *e)
 {
 	AUTO(arena_free) struct arena *a = arena_new(SCAN_BYTES_MAX);
 	AUTO(json_free) struct json_doc *doc = json_parse(t->json, NULL, e);
 	struct scan_findings found = { .n = 0 };
 
 	t->pin = UPSTREAM_PIN_NEW;
-	if (!pins_shows(u, t))
+	if (!is_shown)
 		return 0;
 	if (!a)
 		return err_set(e, ERR_LIMIT, "out of memory");
@@ -114,22 +114,139 @@ static int pins_compare(const struct json_doc *pins, struct upstream_tool *t, st
 	return 0;
 }
 
-int pins_judge(struct upstream *u, struct err *e)
+static int pins_order(const void *a, const void *b)
 {
-	struct upstream_tools *t = u->tools;
-	AUTO(json_free)
-	struct json_doc *pins = u->pins ? json_parse(str_of(u->pins), NULL, e) : NULL;
+	return strcmp(a, b);
+}
 
-	if (u->pins && !pins)
-		return err_wrap(e, "the approved tools");
+/* The digest of all that the server says of its tools. */
+static int pins_seen(struct upstream_tools *t, struct err *e)
+{
+	char(*all)[SHA256_HEX] = arena_array(t->arena, t->n + 1, sizeof(*all), e);
+
+	if (!all || pin_instructions(t->instructions, all[t->n], e) < 0)
+		return -1;
 	for (size_t i = 0; i < t->n; i++) {
-		if ((pins ? pins_compare(pins, &t->p[i], e) : pins_warned(u, &t->p[i], e)) < 0)
+		if (pins_digest(&t->p[i], all[i], e) < 0)
+			return -1;
+	}
+	qsort(all, t->n, sizeof(*all), pins_order);
+	sha256_hex((struct str){ all[0], (t->n + 1) * sizeof(*all) }, t->seen);
+	return 0;
+}
+
+/* ---- judging ------------------------------------------------------------------------------- */
+
+/* In the work pool, since a list may have megabytes. */
+struct pins_judging {
+	uv_work_t work;
+	struct upstream_conn *conn; /* NULL: nobody waits for it any more */
+	struct upstream_tools *t; /* a reference */
+	bool *shown; /* each of them, in its arena */
+	char *pins; /* as they were when it began, owned; NULL: there were none */
+	struct err err;
+};
+
+static int pins_judge_all(struct pins_judging *j)
+{
+	struct upstream_tools *t = j->t;
+	AUTO(json_free)
+	struct json_doc *pins = j->pins ? json_parse(str_of(j->pins), NULL, &j->err) : NULL;
+
+	if (j->pins && !pins)
+		return err_wrap(&j->err, "the approved tools");
+	for (size_t i = 0; i < t->n; i++) {
+		if ((pins ? pins_compare(pins, &t->p[i], &j->err)
+			  : pins_warned(&t->p[i], j->shown[i], &j->err)) < 0)
 			return -1;
 	}
 	t->told = !pins ||
 		  str_eq(json_str(json_get(json_root(pins), "instructions")), t->instructions);
-	return pins ? 0 : pins_save(u, e);
+	return pins_seen(t, &j->err);
 }
+
+static void pins_in_pool(uv_work_t *work)
+{
+	struct pins_judging *j = work->data;
+
+	if (pins_judge_all(j) == 0)
+		j->err.code = ERR_NONE;
+}
+
+static void pins_on_judged(uv_work_t *work, int status);
+
+static int pins_queue(struct pins_judging *j, struct err *e)
+{
+	const struct upstream *u = j->conn->of;
+
+	free(j->pins);
+	j->pins = u->pins ? strdup(u->pins) : NULL;
+	if ((u->pins && !j->pins) ||
+	    uv_queue_work(j->conn->all->loop, &j->work, pins_in_pool, pins_on_judged) < 0)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	return 0;
+}
+
+static void pins_judging_free(struct pins_judging *j)
+{
+	upstream_tools_unref(j->t);
+	free(j->pins);
+	free(j);
+}
+
+/* Judged again where the operator has approved others meanwhile. */
+static void pins_on_judged(uv_work_t *work, int status)
+{
+	struct pins_judging *j = work->data;
+	struct upstream_conn *k = j->conn;
+	const char *pins = k ? k->of->pins : NULL;
+
+	if (k && (pins ? !j->pins || strcmp(pins, j->pins) != 0 : j->pins != NULL) &&
+	    pins_queue(j, &j->err) == 0)
+		return;
+	if (k) {
+		k->judging = NULL;
+		conn_on_judged(k, j->t, j->err.code == ERR_NONE ? NULL : &j->err);
+	}
+	pins_judging_free(j);
+}
+
+int pins_judge_start(struct upstream_conn *k, struct upstream_tools *t, struct err *e)
+{
+	struct pins_judging *j = calloc(1, sizeof(*j));
+
+	if (!j) {
+		upstream_tools_unref(t);
+		return err_set(e, ERR_LIMIT, "out of memory");
+	}
+	j->work.data = j;
+	j->conn = k;
+	j->t = t;
+	j->shown = arena_array(t->arena, t->n + 1, sizeof(*j->shown), e);
+	for (size_t i = 0; j->shown && i < t->n; i++)
+		j->shown[i] = pins_shows(k->of, &t->p[i]);
+	if (!j->shown || pins_queue(j, e) < 0) {
+		pins_judging_free(j);
+		return -1;
+	}
+	k->judging = j;
+	return 0;
+}
+
+void pins_judge_leave(struct upstream_conn *k)
+{
+	struct pins_judging *j = take_ptr(k->judging);
+
+	if (j)
+		j->conn = NULL;
+}
+
+int pins_take(struct upstream *u, struct err *e)
+{
+	return u->pins ? 0 : pins_save(u, e);
+}
+
+/* ---- approving ----------------------------------------------------------------------------- */
 
 static bool pins_names(const struct field_strs *tools, struct str name)
 {
@@ -250,24 +367,4 @@ struct str upstream_listed(struct upstream *u, struct str tool)
 			return u->names->p[i].gateway;
 	}
 	return STR_NONE;
-}
-
-static int pins_order(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
-
-int pins_seen(struct upstream_tools *t, struct err *e)
-{
-	char(*all)[SHA256_HEX] = arena_array(t->arena, t->n + 1, sizeof(*all), e);
-
-	if (!all || pin_instructions(t->instructions, all[t->n], e) < 0)
-		return -1;
-	for (size_t i = 0; i < t->n; i++) {
-		if (pins_digest(&t->p[i], all[i], e) < 0)
-			return -1;
-	}
-	qsort(all, t->n, sizeof(*all), pins_order);
-	sha256_hex((struct str){ all[0], (t->n + 1) * sizeof(*all) }, t->seen);
-	return 0;
 }

@@ -215,6 +215,13 @@ int conn_call(struct upstream_conn *k, struct upstream_call *c, struct err *e)
 
 /* ---- its tools ----------------------------------------------------------------------------- */
 
+struct upstream_tools *upstream_tools_ref(const struct upstream *u)
+{
+	if (u->tools)
+		u->tools->refs++;
+	return u->tools;
+}
+
 void upstream_tools_unref(struct upstream_tools *t)
 {
 	if (!t || --t->refs > 0)

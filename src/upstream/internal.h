@@ -144,7 +144,6 @@ void upstream_unlink(struct upstream *u, const struct upstream_conn *k);
 /* Ends its connection at once, with the calls. It is then in this state. */
 void upstream_drop(struct upstream *u, enum upstream_state then, const struct err *e);
 void upstream_heard(struct upstream *u, struct str bytes); /* on its standard error */
-void upstream_tools_unref(struct upstream_tools *t); /* NULL-safe */
 
 /* ---- conn.c: one connection ----------------------------------------------------------------- */
 

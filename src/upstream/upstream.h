@@ -175,6 +175,11 @@ struct upstream_info {
 };
 void upstream_info(struct upstream *u, struct upstream_info *ret);
 
+/* Keeps the texts of its tools until they are given back. NULL: it has none. */
+struct upstream_tools;
+struct upstream_tools *upstream_tools_ref(const struct upstream *u);
+void upstream_tools_unref(struct upstream_tools *t); /* NULL-safe */
+
 /* Whether calls of this tool can be made: else ERR_DENIED, ERR_MODULE_UNAPPROVED or
  * ERR_MODULE_TOOL, and nothing is connected for it. */
 int upstream_check(const struct upstream *u, struct str tool, struct err *e) MUST_USE;

@@ -14,12 +14,13 @@ import shutil
 import pytest
 
 import host
+import modules
 from rest import Rest, b64
 from soak import FULL, soak
 from test_coding import Project
 from test_conversations import events, left, written
 from test_conversations import Hub as Talks
-from test_serve import Session, check_step
+from test_serve import STEP_MAX, Session, check_step
 
 DOOR_MAX = 0.12  # seconds of a step: less than a hub may take in all, since one door has it alone
 SIZES = [256 << 10, (4 << 20) - 100][0 if FULL else 1:]
@@ -74,7 +75,7 @@ class Lag(Rest):
 
     def served(self, path, body=None):
         """What is refused measures nothing."""
-        reply = self.raw('POST' if body else 'GET', path, body)
+        reply = self.raw('GET' if body is None else 'POST', path, body)
         assert reply.status == 200, (path, reply.status, reply.body[:500])
 
     def measure(self, what, bound=DOOR_MAX):
@@ -299,6 +300,25 @@ def test_history(me, tmp_path, piece):
                     pass
             took = check_step(hub, what=more)
         print(f'\nlongest step: {1000 * took:.0f} ms, history of {piece}')
+
+
+# ---- modules -------------------------------------------------------------------------------------
+
+MANY = r"""
+TOOLS = [tool('t%05d' % i, 'A tool that does a thing, number %d. ' % i * 170) for i in range(1000)]
+main()
+"""
+
+
+def test_a_module_of_many_words(me, tmp_path):
+    """As many tools and texts as one may have: they are judged, shown and searched."""
+    with Lag(me, modules.home(me, str(tmp_path), many=modules.server(MANY))) as hub:
+        modules.approve(hub, 'many')
+        for path, body in (('/v1/modules/many/test', {}), ('/v1/modules/many', None),
+                           ('/v1/modules', None), ('/v1/tools?query=thing', None)):
+            hub.served(path, body)
+            hub.measure(path, STEP_MAX)
+        print(f'\nlongest step: {1000 * hub.longest:.0f} ms, {hub.by}')
 
 
 # ---- secrets -------------------------------------------------------------------------------------

@@ -8,10 +8,16 @@
 #include "base/when.h"
 #include "guard/redact/redact.h"
 #include "json/document/utf8.h"
+#include "op/aside.h"
 #include "op/ops.h"
 #include "op/profile.h"
 
-enum { MODULES_MAX = 1024, INFO_TEXT_MAX = 64 << 10, APPROVE_TOOLS_MAX = 1024 };
+enum {
+	MODULES_MAX = 1024,
+	INFO_TEXT_MAX = 64 << 10,
+	APPROVE_TOOLS_MAX = 1024,
+	TELLING_MAX = 64 << 20,
+};
 
 struct module_request {
 	struct str module;
@@ -93,15 +99,20 @@ bool module_is_seen(struct call *c, struct upstream *u)
 	return !call_by_agent(c) || profile_check_call(c, i.name, &none) == 0;
 }
 
-static int module_keep(struct call *c, struct str from, struct str *ret, struct err *e)
+static int module_keep_in(struct arena *a, struct str from, struct str *ret, struct err *e)
 {
 	*ret = STR_NONE;
 	if (!from.n)
 		return 0;
 	if (from.n > INFO_TEXT_MAX)
 		from = utf8_cut(from, INFO_TEXT_MAX);
-	*ret = (struct str){ arena_dup(call_arena(c), from, e), from.n };
+	*ret = (struct str){ arena_dup(a, from, e), from.n };
 	return ret->p ? 0 : -1;
+}
+
+static int module_keep(struct call *c, struct str from, struct str *ret, struct err *e)
+{
+	return module_keep_in(call_arena(c), from, ret, e);
 }
 
 /* Whether the operator's file lets a tool exist. */
@@ -250,7 +261,7 @@ static const struct field info_fields[] = {
 };
 static const struct field_table info_table = FIELD_TABLE(struct module_info, info_fields);
 
-static int info_json(struct call *c, const struct json_val *v, struct field_json *ret,
+static int info_json(struct arena *a, const struct json_val *v, struct field_json *ret,
 		     struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(1 << 20);
@@ -261,11 +272,11 @@ static int info_json(struct call *c, const struct json_val *v, struct field_json
 	json_write_val(&w, v);
 	if (json_write_done(&w, e) < 0)
 		return -1;
-	ret->text = (struct str){ arena_dup(call_arena(c), buf_str(&b), e), b.n };
+	ret->text = (struct str){ arena_dup(a, buf_str(&b), e), b.n };
 	return ret->text.p ? 0 : -1;
 }
 
-static int info_changes(struct call *c, const struct json_val *old, const struct json_val *now,
+static int info_changes(struct arena *a, const struct json_val *old, const struct json_val *now,
 			struct module_tool_view *ret, struct err *e)
 {
 	struct pin_diff d = { .n = 0 };
@@ -273,8 +284,7 @@ static int info_changes(struct call *c, const struct json_val *old, const struct
 
 	if (!old)
 		return 0;
-	if (pin_diff(old, now, call_arena(c), &d, e) < 0 ||
-	    !(p = arena_array(call_arena(c), d.n, sizeof(*p), e)))
+	if (pin_diff(old, now, a, &d, e) < 0 || !(p = arena_array(a, d.n, sizeof(*p), e)))
 		return -1;
 	for (size_t i = 0; i < d.n; i++)
 		p[i] = (struct module_change){ d.changes[i].where, d.changes[i].old,
@@ -284,14 +294,13 @@ static int info_changes(struct call *c, const struct json_val *old, const struct
 	return 0;
 }
 
-static int info_warnings(struct call *c, const struct json_val *tool, struct module_tool_view *ret,
+static int info_warnings(struct arena *a, const struct json_val *tool, struct module_tool_view *ret,
 			 struct err *e)
 {
 	struct scan_findings found = { .n = 0 };
 	struct module_warning *p;
 
-	if (scan_tool(tool, call_arena(c), &found, e) < 0 ||
-	    !(p = arena_array(call_arena(c), found.n, sizeof(*p), e)))
+	if (scan_tool(tool, a, &found, e) < 0 || !(p = arena_array(a, found.n, sizeof(*p), e)))
 		return -1;
 	for (size_t i = 0; i < found.n; i++)
 		p[i] = (struct module_warning){ found.p[i].where,
@@ -325,8 +334,9 @@ static struct json_doc *info_clean(struct str json, struct err *e)
 	return json_parse(buf_str(&b), NULL, e);
 }
 
-static int info_tool(struct call *c, const struct config_server *s, const struct upstream_tool *t,
-		     const struct json_doc *pins, struct module_tool_view *ret, struct err *e)
+/* What its server says of it. */
+static int info_tool(struct arena *a, const struct upstream_tool *t, const struct json_doc *pins,
+		     struct module_tool_view *ret, struct err *e)
 {
 	AUTO(json_free) struct json_doc *raw = json_parse(t->json, NULL, e);
 	AUTO(json_free) struct json_doc *doc = raw ? info_clean(t->json, e) : NULL;
@@ -334,22 +344,17 @@ static int info_tool(struct call *c, const struct config_server *s, const struct
 
 	if (!doc)
 		return -1;
-	ret->pin = t->pin;
 	if ((t->pin == UPSTREAM_PIN_CHANGED &&
-	     info_changes(c, info_pinned(pins, t->name), json_root(raw), ret, e) < 0) ||
-	    info_warnings(c, json_root(raw), ret, e) < 0)
+	     info_changes(a, info_pinned(pins, t->name), json_root(raw), ret, e) < 0) ||
+	    info_warnings(a, json_root(raw), ret, e) < 0 ||
+	    module_keep_in(a, t->name, &ret->name, e) < 0 ||
+	    module_keep_in(a, json_str(json_get(v, "title")), &ret->title, e) < 0 ||
+	    module_keep_in(a, json_str(json_get(v, "description")), &ret->description, e) < 0)
 		return -1;
-	ret->approval = config_server_approval(s, t->name);
-	for (size_t i = 0; i < s->read_only_tools.n; i++)
-		ret->read_only |= str_eq(s->read_only_tools.p[i], t->name);
-	if (module_keep(c, t->name, &ret->name, e) < 0 ||
-	    module_keep(c, json_str(json_get(v, "title")), &ret->title, e) < 0 ||
-	    module_keep(c, json_str(json_get(v, "description")), &ret->description, e) < 0)
-		return -1;
-	return info_json(c, json_get(v, "inputSchema"), &ret->input_schema, e) < 0 ||
-			       info_json(c, json_get(v, "outputSchema"), &ret->output_schema, e) <
+	return info_json(a, json_get(v, "inputSchema"), &ret->input_schema, e) < 0 ||
+			       info_json(a, json_get(v, "outputSchema"), &ret->output_schema, e) <
 				       0 ||
-			       info_json(c, json_get(v, "annotations"), &ret->annotations, e) < 0
+			       info_json(a, json_get(v, "annotations"), &ret->annotations, e) < 0
 		     ? -1
 		     : 0;
 }
@@ -377,26 +382,6 @@ static int info_functions(struct call *c, struct str module, struct module_tool_
 			p[i].function = names[k++].function;
 	}
 	return 0;
-}
-
-/* q may be NULL. */
-static int info_tools(struct call *c, struct upstream *u, const struct upstream_info *i,
-		      const struct module_info_request *q, struct module_info *ret, struct err *e)
-{
-	struct module_tool_view *p = arena_array(call_arena(c), i->n_tools, sizeof(*p), e);
-	AUTO(json_free) struct json_doc *pins = i->pins.n ? json_parse(i->pins, NULL, e) : NULL;
-
-	if (!p || (i->pins.n && !pins))
-		return -1;
-	ret->tools.p = p;
-	for (size_t k = 0; k < i->n_tools; k++) {
-		if (tool_shows(i, &i->tools[k]) &&
-		    info_tool(c, i->server, &i->tools[k], pins, &p[ret->tools.n++], e) < 0)
-			return -1;
-	}
-	if (info_functions(c, i->name, p, ret->tools.n, e) < 0)
-		return -1;
-	return q ? module_narrow(c, u, q, p, &ret->tools.n, e) : 0;
 }
 
 static int info_strs(struct call *c, const struct field_strs *from, struct field_strs *ret,
@@ -464,38 +449,140 @@ static int info_server(struct call *c, const struct upstream_info *i, struct mod
 		     : 0;
 }
 
-static int info_fill(struct call *c, struct upstream *u, const struct module_info_request *q,
+static int info_fill(struct call *c, struct upstream *u, const struct upstream_info *i,
 		     struct module_info *ret, struct err *e)
 {
 	char when[WHEN_MAX];
-	struct upstream_info i;
 
-	upstream_info(u, &i);
-	if (i.approved)
-		when_text(when, i.approved_ms);
-	ret->has_told = i.listed;
-	ret->told = i.told;
-	return module_view(c, u, &ret->view, e) < 0 || info_server(c, &i, ret, e) < 0 ||
-			       module_keep(c, i.approved ? str_of(when) : STR_NONE,
+	if (i->approved)
+		when_text(when, i->approved_ms);
+	ret->has_told = i->listed;
+	ret->told = i->told;
+	return module_view(c, u, &ret->view, e) < 0 || info_server(c, i, ret, e) < 0 ||
+			       module_keep(c, i->approved ? str_of(when) : STR_NONE,
 					   &ret->approved_at, e) < 0 ||
-			       module_keep(c, i.approved_by, &ret->approved_by, e) < 0 ||
-			       module_keep(c, i.title, &ret->server, e) < 0 ||
-			       module_keep(c, i.version, &ret->revision, e) < 0 ||
-			       module_keep(c, i.instructions, &ret->instructions, e) < 0 ||
-			       info_tools(c, u, &i, q, ret, e) < 0
+			       module_keep(c, i->approved_by, &ret->approved_by, e) < 0 ||
+			       module_keep(c, i->title, &ret->server, e) < 0 ||
+			       module_keep(c, i->version, &ret->revision, e) < 0 ||
+			       module_keep(c, i->instructions, &ret->instructions, e) < 0
 		     ? -1
 		     : 0;
 }
 
-static void module_tell(struct call *c, struct upstream *u, const struct module_info_request *q)
-{
-	struct module_info r = { .source = STR_NONE };
-	struct err e = ERR_INIT;
+/* A description of a module, in the call's arena. Its tools may have megabytes of texts, which are
+ * cleaned and scanned in the work pool. */
+struct telling {
+	struct aside_work work; /* first: the two are cast */
+	struct call *call;
+	const struct module_info_request *q; /* may be NULL */
+	struct module_info info;
+	struct upstream_tools *held; /* what the texts of `tools` are in */
+	struct upstream_tool *tools; /* copies */
+	struct module_tool_view *views;
+	size_t n;
+	struct str pins;
+	struct arena *arena; /* of the pool's thread */
+	struct err err;
+};
 
-	if (info_fill(c, u, q, &r, &e) < 0)
+/* Those that the operator's file shows, with what it says of them. Gives the bytes of their texts;
+ * 0 with *e. */
+static size_t telling_tools(struct telling *t, const struct upstream_info *i, struct err *e)
+{
+	struct arena *a = call_arena(t->call);
+	size_t bytes = 1;
+	bool differs = false;
+
+	t->tools = arena_array(a, i->n_tools, sizeof(*t->tools), e);
+	t->views = arena_array(a, i->n_tools, sizeof(*t->views), e);
+	for (size_t k = 0; t->tools && t->views && k < i->n_tools; k++) {
+		const struct upstream_tool *tool = &i->tools[k];
+		struct module_tool_view *to = &t->views[t->n];
+
+		if (!tool_shows(i, tool))
+			continue;
+		to->pin = tool->pin;
+		to->approval = config_server_approval(i->server, tool->name);
+		for (size_t n = 0; n < i->server->read_only_tools.n; n++)
+			to->read_only |= str_eq(i->server->read_only_tools.p[n], tool->name);
+		differs |= tool->pin == UPSTREAM_PIN_CHANGED;
+		bytes += tool->json.n;
+		t->tools[t->n++] = *tool;
+	}
+	if (differs)
+		t->pins = (struct str){ arena_dup(a, i->pins, e), i->pins.n };
+	return t->tools && t->views && (!differs || t->pins.p) ? bytes : 0;
+}
+
+static void telling_run(struct aside_work *w)
+{
+	struct telling *t = (struct telling *)w;
+	AUTO(json_free)
+	struct json_doc *pins = t->pins.n ? json_parse(t->pins, NULL, &t->err) : NULL;
+	int rc = t->pins.n && !pins ? -1 : 0;
+
+	for (size_t i = 0; rc == 0 && i < t->n; i++)
+		rc = info_tool(t->arena, &t->tools[i], pins, &t->views[i], &t->err);
+	if (rc == 0)
+		t->err.code = ERR_NONE;
+}
+
+/* Gives back what was held, and the views to the call. */
+static int telling_take(struct telling *t, struct err *e)
+{
+	int rc = t->err.code == ERR_NONE ? arena_take(call_arena(t->call), t->arena, e) : -1;
+
+	upstream_tools_unref(t->held);
+	arena_free(t->arena);
+	if (t->err.code != ERR_NONE)
+		*e = t->err;
+	t->info.tools.p = t->views;
+	t->info.tools.n = t->n;
+	return rc;
+}
+
+static void telling_then(struct aside_work *w)
+{
+	struct telling *t = (struct telling *)w;
+	struct call *c = t->call;
+	struct err e = ERR_INIT;
+	struct upstream *u;
+
+	if (telling_take(t, &e) < 0 ||
+	    info_functions(c, t->info.view.module, t->views, t->n, &e) < 0 ||
+	    (t->q && (!(u = module_of(c, t->q->module, &e)) ||
+		      module_narrow(c, u, t->q, t->views, &t->info.tools.n, &e) < 0)))
 		call_fail(c, &e);
 	else
-		call_answer(c, &r);
+		call_answer(c, &t->info);
+}
+
+static void module_tell(struct call *c, struct upstream *u, const struct module_info_request *q)
+{
+	struct err e = ERR_INIT;
+	struct telling *t = arena_alloc(call_arena(c), sizeof(*t), &e);
+	struct upstream_info i;
+	size_t bytes;
+
+	if (!t) {
+		call_fail(c, &e);
+		return;
+	}
+	*t = (struct telling){ .work = { .run = telling_run, .then = telling_then },
+			       .call = c,
+			       .q = q,
+			       .err = ERR_INIT };
+	upstream_info(u, &i);
+	bytes = info_fill(c, u, &i, &t->info, &e) < 0 ? 0 : telling_tools(t, &i, &e);
+	t->arena = bytes ? arena_new(TELLING_MAX) : NULL;
+	t->held = upstream_tools_ref(u);
+	if (bytes && !t->arena)
+		err_set(&e, ERR_LIMIT, "out of memory");
+	if (t->arena && aside_work_start(&t->work, call_loop(c), NULL, bytes, &e) == 0)
+		return;
+	upstream_tools_unref(t->held);
+	arena_free(t->arena);
+	call_fail(c, &e);
 }
 
 #define Q struct module_info_request

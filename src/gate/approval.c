@@ -13,8 +13,10 @@
 #include "gate/internal.h"
 #include "guard/approval/approval.h"
 #include "hub/core/hub.h"
+#include "op/aside.h"
 
 enum { REQUEST_MAX = 80 << 20, SHOWN_MAX = 8 << 10 };
+#define ARGUMENTS_MAX ((size_t)512 << 20) /* each byte may become six, and redaction copies */
 
 /* What the client's person fills in. */
 static const char approve_schema[] =
@@ -26,8 +28,15 @@ struct gate_approval {
 	struct approvals *all;
 };
 
-/* A call that waits for a person; in its arena. */
+/* A call that waits for a person; in its arena. What is asked is made in the work pool, where the
+ * request is long. */
 struct waiting {
+	struct aside_work work; /* first: the two are cast */
+	char digest[OP_DIGEST];
+	struct str arguments; /* in memory of their own */
+	struct arena *arena;
+	bool hides;
+	struct err err;
 	struct call *call;
 	struct gate *gate;
 	struct approval_wait wait;
@@ -98,39 +107,50 @@ static void waiting_on_tick(void *data)
 }
 
 /* The request's members as JSON, as they are shown to a person: without secrets. */
-static int gate_arguments(const struct gate *g, struct call *c, struct buf *b,
-			  struct approval_ask *q, struct err *e)
+static int waiting_arguments(struct waiting *w, struct err *e)
 {
 	static const char before[] = "{\"action\":\"\",\"request\":";
-	size_t skip = sizeof(before) - 1 + strlen(call_op(c)->action);
+	const struct op *op = call_op(w->call);
+	size_t skip = sizeof(before) - 1 + strlen(op->action);
+	autobuf struct buf b = BUF_INIT(REQUEST_MAX);
+	char *copy;
 
-	if (op_canonical(call_op(c), call_request(c), b, e) < 0)
+	if (op_canonical(op, call_request(w->call), &b, e) < 0)
 		return -1;
-	q->arguments = gate_redact_asked(g, (struct str){ b->p + skip, b->n - skip - 1 },
-					 call_arena(c), &q->hides);
-	return 0;
+	w->arguments = gate_redact_asked(
+		w->work.redactor, (struct str){ b.p + skip, b.n - skip - 1 }, w->arena, &w->hides);
+	copy = arena_dup(w->arena, w->arguments, e);
+	w->arguments.p = copy;
+	return copy ? 0 : -1;
+}
+
+static void waiting_describe(struct aside_work *work)
+{
+	struct waiting *w = (struct waiting *)work;
+
+	if (op_digest(call_op(w->call), call_request(w->call), w->digest, &w->err) == 0 &&
+	    waiting_arguments(w, &w->err) == 0)
+		w->err.code = ERR_NONE;
 }
 
 static int gate_ask(struct gate *g, struct call *c, struct waiting *w, const struct approval **ret,
 		    struct err *e)
 {
 	struct gate_call *s = *call_hook_state(c);
-	autobuf struct buf b = BUF_INIT(REQUEST_MAX);
-	char digest[OP_DIGEST], talk[24];
+	char talk[24];
 	struct approval_ask q = {
 		.principal = principal_owner(call_principal(c)),
 		.action = str_of(call_op(c)->action),
 		.target = op_target(call_op(c), call_request(c)),
 		.sandbox = call_target(c),
 		.rule = s->rule,
+		.digest = str_of(w->digest),
+		.arguments = w->arguments,
+		.hides = w->hides,
 	};
 	char *id;
 	int rc;
 
-	if (op_digest(call_op(c), call_request(c), digest, e) < 0 ||
-	    gate_arguments(g, c, &b, &q, e) < 0)
-		return -1;
-	q.digest = str_of(digest);
 	if (call_conversation(c)) {
 		snprintf(talk, sizeof(talk), "mcp-%u", call_conversation(c));
 		q.conversation = str_of(talk);
@@ -242,24 +262,52 @@ static int waiting_begin(struct waiting *w, const struct approval *a, struct err
 	return 0;
 }
 
-static void gate_approval_hook(void *data, struct call *c)
+static int waiting_check(const struct waiting *w, struct err *e)
 {
-	struct gate *g = data;
-	const struct approval *a = NULL;
-	struct err e = ERR_INIT;
-	struct waiting *w = arena_alloc(call_arena(c), sizeof(*w), &e);
-	int rc = -1;
+	*e = w->err;
+	if (w->err.code != ERR_NONE)
+		return -1;
+	if (call_cancelled(w->call))
+		return err_set(e, ERR_CANCELLED, "%s was cancelled", call_op(w->call)->action);
+	return gate_check_asked(w->gate, w->call, e);
+}
 
-	if (w) {
-		*w = (struct waiting){ .call = c,
-				       .gate = g,
-				       .wait = { .on_end = waiting_on_end, .data = w } };
-		rc = gate_check_asked(g, c, &e) < 0 ? -1 : gate_ask(g, c, w, &a, &e);
-	}
+static void waiting_ask(struct aside_work *work)
+{
+	struct waiting *w = (struct waiting *)work;
+	struct call *c = w->call;
+	const struct approval *a = NULL;
+	struct err e;
+	int rc = waiting_check(w, &e) < 0 ? -1 : gate_ask(w->gate, c, w, &a, &e);
+
+	arena_free(take_ptr(w->arena));
 	if (rc > 0)
 		call_allow(c);
 	else if (rc < 0 || waiting_begin(w, a, &e) < 0)
 		call_deny(c, &e);
+}
+
+static void gate_approval_hook(void *data, struct call *c)
+{
+	struct gate *g = data;
+	struct err e = ERR_INIT;
+	struct waiting *w = arena_alloc(call_arena(c), sizeof(*w), &e);
+	size_t bytes = gate_bytes(call_op(c)->request, call_request(c));
+
+	if (w) {
+		*w = (struct waiting){ .work = { .run = waiting_describe, .then = waiting_ask },
+				       .arena = arena_new(ARGUMENTS_MAX),
+				       .err = ERR_INIT,
+				       .call = c,
+				       .gate = g,
+				       .wait = { .on_end = waiting_on_end, .data = w } };
+		if (!w->arena)
+			err_set(&e, ERR_LIMIT, "out of memory");
+		else if (aside_work_start(&w->work, call_loop(c), g->redactor, bytes, &e) == 0)
+			return;
+		arena_free(w->arena);
+	}
+	call_deny(c, &e);
 }
 
 static int64_t gate_approval_expire(const struct gate *g)

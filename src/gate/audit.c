@@ -65,8 +65,7 @@ static struct str size_add(void *data, const struct field *row, struct str text)
 	return STR_NONE; /* only counted: nothing is copied */
 }
 
-/* Bytes of all texts of a struct. */
-static size_t size_of(const struct field_table *t, const void *from)
+size_t gate_bytes(const struct field_table *t, const void *from)
 {
 	AUTO(arena_free) struct arena *a = from ? arena_new(OUTPUT_MAX) : NULL;
 	size_t n = 0;
@@ -267,8 +266,8 @@ static void audit_on_audit(void *data, struct call *c, const struct op_outcome *
 		return;
 	}
 	s->outcome = o;
-	n = (request ? size_of(call_op(c)->request, request) : 0) +
-	    (o->table ? size_of(o->table, o->result) : 0);
+	n = (request ? gate_bytes(call_op(c)->request, request) : 0) +
+	    (o->table ? gate_bytes(o->table, o->result) : 0);
 	s->work.data = s;
 	if (n < LARGE || uv_queue_work(call_loop(c), &s->work, audit_work, audit_worked) < 0) {
 		digest_call(s);

@@ -114,8 +114,7 @@ struct str gate_redact_text(const struct gate *g, struct str text, struct arena 
 /* The arguments of a call as a person who may approve it sees them: JSON without secrets, and with
  * escapes for what shows nothing. *ret_hides: patterns hide a part of them, which nobody knows.
  * Values of secrets are hidden by name, too, but they are known to be these. */
-struct str gate_redact_asked(const struct gate *g, struct str json, struct arena *a,
-			     bool *ret_hides);
+struct str gate_redact_asked(struct redactor *r, struct str json, struct arena *a, bool *ret_hides);
 /* The operator may use all, and others those that their entry of "principals" names. Such a list
  * narrows the operator's, too, and that of an owner its agents', to whom it gives nothing. */
 bool gate_secret_allows(const struct config_file *f, const struct gate_names *by, bool by_operator,
@@ -125,6 +124,8 @@ void gate_bind_open(struct gate *g);
 int gate_redact_value(struct gate *g, struct str name, struct str value, struct err *e) MUST_USE;
 int gate_reload_open(struct gate *g, struct err *e) MUST_USE;
 void gate_reload_close(struct gate *g);
+/* Bytes of all texts of a struct. */
+size_t gate_bytes(const struct field_table *t, const void *from);
 int gate_audit_open(struct gate *g, struct err *e) MUST_USE;
 void gate_audit_close(struct gate *g);
 void gate_audit_reload(struct gate *g);

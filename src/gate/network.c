@@ -90,7 +90,7 @@ static int asked_begin(struct asked *a, const struct hub_question *q, struct err
 	sha256_hex(buf_str(&b), digest);
 	ask.digest = str_of(digest);
 	arena_init(&arena, 4 * ARGUMENTS_MAX);
-	ask.arguments = gate_redact_asked(a->gate, buf_str(&b), &arena, &ask.hides);
+	ask.arguments = gate_redact_asked(a->gate->redactor, buf_str(&b), &arena, &ask.hides);
 	rc = approval_ask(a->gate->guard.approvals, &ask, &a->wait, &found, e);
 	arena_fini(&arena);
 	return rc;

@@ -21,12 +21,12 @@ static bool gate_redact_keeps_length(const struct call *c, const struct field *r
 }
 
 /* Where redaction fails, nothing of the text leaves. */
-static struct str gate_redact_part(const struct gate *g, const struct redact_part *part,
+static struct str gate_redact_part(struct redactor *r, const struct redact_part *part,
 				   struct arena *a)
 {
 	autobuf struct buf b = BUF_INIT(REDACTED_MAX);
 	struct err e;
-	int rc = redact_text(g->redactor, part, &b, &e);
+	int rc = redact_text(r, part, &b, &e);
 	char *copy;
 
 	if (rc == 0)
@@ -39,21 +39,20 @@ static struct str gate_redact(void *data, struct call *c, const struct field *ro
 {
 	struct redact_part part = { .text = text, .keep_length = gate_redact_keeps_length(c, row) };
 
-	return gate_redact_part(data, &part, call_arena(c));
+	return gate_redact_part(((struct gate *)data)->redactor, &part, call_arena(c));
 }
 
 struct str gate_redact_text(const struct gate *g, struct str text, struct arena *a)
 {
-	return gate_redact_part(g, &(struct redact_part){ .text = text }, a);
+	return gate_redact_part(g->redactor, &(struct redact_part){ .text = text }, a);
 }
 
 /* Twice: with the values already hidden, what is hidden now was found by patterns. And what is not
  * altered now is not altered where it is shown. */
-struct str gate_redact_asked(const struct gate *g, struct str json, struct arena *a,
-			     bool *ret_hides)
+struct str gate_redact_asked(struct redactor *r, struct str json, struct arena *a, bool *ret_hides)
 {
 	const struct redact_part part = { .text = json, .values_only = true };
-	struct str values = gate_redact_part(g, &part, a), shown;
+	struct str values = gate_redact_part(r, &part, a), shown;
 	autobuf struct buf b = BUF_INIT(REDACTED_MAX);
 	struct err e;
 	char *copy = NULL;
@@ -64,7 +63,7 @@ struct str gate_redact_asked(const struct gate *g, struct str json, struct arena
 	if (!copy)
 		return STR_LIT("[REDACTED]");
 	values = (struct str){ copy, b.n };
-	shown = gate_redact_text(g, values, a);
+	shown = gate_redact_part(r, &(struct redact_part){ .text = values }, a);
 	*ret_hides = !str_eq(shown, values);
 	return shown;
 }

@@ -15,6 +15,7 @@ import pytest
 
 import host
 import modules
+from approval import pending
 from rest import Rest, b64
 from soak import FULL, soak
 from test_coding import Project
@@ -264,6 +265,19 @@ def test_large_bodies(lag):
     shown = lag.post('/v1/files/read', sandbox=lag.box(), path='f')['content']
     lag.served('/v1/files/write', {'sandbox': lag.box(), 'path': 'f', 'content': 'new\n' + shown})
     lag.measure('marks', 0.03)
+
+
+def test_a_large_body_that_a_person_is_asked_about(me, tmp_path):
+    """Its digest and its text without secrets are made beside the loop."""
+    with open(tmp_path / 'config.json', 'w', encoding='utf-8') as f:
+        json.dump({'policy': {'rules': [
+            {'name': 'asked', 'actions': ['files.write'], 'then': 'ask'}]}}, f)
+    os.chown(tmp_path / 'config.json', me.uid, me.uid)
+    with Lag(me, tmp_path) as hub, hub.wire() as wire:
+        wire.send(hub.request('POST', '/v1/files/write', body=json.dumps({
+            'sandbox': hub.box(), 'path': 'f', 'content': content('words', LARGE - 1000)})))
+        pending(hub)
+        hub.measure('asked')
 
 
 def test_large_bodies_of_a_reader(lag):

@@ -190,31 +190,21 @@ def test_core_dumps_and_locked_memory(sb):
 # ---- time to live --------------------------------------------------------------------------------
 
 def test_ttl(box):
-    sb = box(ttl_seconds=8)
-    assert sb.info['ttl_seconds'] == 8
+    """Of one that is idle, of one that works, and of a fork, whose own begins with it. They wait
+    for their ends together."""
+    sb, busy, source = box(ttl_seconds=8), box(ttl_seconds=4), box(ttl_seconds=8)
+    assert sb.info['ttl_seconds'] == 8 and 'ttl_seconds' not in box().info
     sb.exec('sleep 1000 >/dev/null 2>&1 &')
-    until(lambda: sb.gone() == 'sandbox_not_found', what='its end')
-    assert sb.fails('sandbox_terminate')['code'] == 'sandbox_not_found'
-
-
-def test_ttl_ends_what_runs(box):
-    sb = box(ttl_seconds=4)
-    with pytest.raises(Failed) as e:
-        sb.exec('sleep 100', timeout_seconds=60, within=30)
-    assert e.value.code in ('cancelled', 'sandbox_not_found', 'sandbox_lost')
-
-
-def test_ttl_is_absent_where_there_is_none(box):
-    assert 'ttl_seconds' not in box().info
-
-
-def test_ttl_counts_from_creation_for_forks_too(box):
-    sb = box(ttl_seconds=8)
     time.sleep(0.5)
     begun = time.monotonic()
-    kid, = sb.fork()
+    kid, = source.fork()
+    with pytest.raises(Failed) as e:
+        busy.exec('sleep 100', timeout_seconds=60, within=30)
+    assert e.value.code in ('cancelled', 'sandbox_not_found', 'sandbox_lost')
     until(kid.gone, what="the fork's end")
     assert time.monotonic() - begun >= 8
+    until(lambda: sb.gone() == 'sandbox_not_found', what='its end')
+    assert sb.fails('sandbox_terminate')['code'] == 'sandbox_not_found'
 
 
 def test_files_leave_room_to_free_them(box, exact):

@@ -32,8 +32,8 @@ extern const struct field_table secret_ref_table;
 int secret_refs_normalize(struct secret_refs *refs, const struct field_map *env, struct arena *a,
 			  struct err *e) MUST_USE;
 
-/* Whether the operator's file lists the secret for a principal, as network_listed() has hosts. f may
- * be NULL. */
+/* Whether the operator's file lists the secret for a principal, as network_listed() has hosts. f:
+ * may be NULL. */
 struct config_file;
 bool secret_listed(const struct config_file *f, struct str who, struct str name);
 

@@ -772,8 +772,8 @@ def test_config_and_why(me, hub, tmp_path):
     assert {'files.upload', 'sandbox.run', 'contract.run'} <= set(named)
     assert 'command.run' in holt('policy', 'actions', 'sandbox.exec')
     for one in listed:  # every pointer that is listed is one that rules may have
-        rules = [rule for argument in one.get('arguments', []) for rule in deny(one['action'], when={
-            argument['pointer']: '/x' if argument['path'] else 'x'})['rules']]
+        whens = [{a['pointer']: '/x' if a['path'] else 'x'} for a in one.get('arguments', [])]
+        rules = [rule for when in whens for rule in deny(one['action'], when=when)['rules']]
         path.write_text(json.dumps({'policy': {'rules': rules}}))
         assert ': right' in holt('config', 'check'), one
     listed = [p['pointer'] for a in listed for p in a.get('arguments', [])]

@@ -47,8 +47,7 @@ enum { USER_DEFAULT, USER_USER, USER_ROOT };
 
 #define USER_ROW(S)                                                                                \
 	OPTION(S, user, OPTION_CHOICE, "user", .letter = 'u', .arg = "user|root",                  \
-	       .same = "1000|0",                                                                   \
-	       .member = "user",                                                                   \
+	       .same = "1000|0", .member = "user",                                                 \
 	       .doc = "User of its programs: uid 1000, the default, or root in a user namespace.")
 
 /* Likewise a member uint32_t no_network: 1 where that is said. */

@@ -24,8 +24,8 @@ static void doubts_say(const struct doubts *d, const struct config_rule *r, cons
 static void doubts_say(const struct doubts *d, const struct config_rule *r, const char *fmt, ...)
 {
 	char line[CONFIG_PLACE_MAX + 1024], place[CONFIG_PLACE_MAX];
-	size_t n = (size_t)snprintf(line, sizeof(line), "%s: ",
-				    config_place(d->config, r->line, place));
+	size_t n = (size_t)snprintf(line, sizeof(line),
+				    "%s: ", config_place(d->config, r->line, place));
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -91,8 +91,7 @@ static void doubts_list(struct doubts *d, const struct config_rule *r, const cha
 		if (is(d, list->p[i]))
 			continue;
 		d->n++;
-		doubts_say(d, r, "%s: nothing is called \"%.*s\"", member,
-			   STR_CUT(list->p[i], 80));
+		doubts_say(d, r, "%s: nothing is called \"%.*s\"", member, STR_CUT(list->p[i], 80));
 	}
 }
 

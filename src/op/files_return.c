@@ -4,12 +4,14 @@
  * stand for is put back (files_marks.c). The marks of an archive have the lengths of their secrets,
  * so nothing else of it changes. What is kept of it is one file, or a part of a large one, and the
  * bytes behind it that came meanwhile. A part ends with a line, since no mark of an archive has a
- * newline, and is compared with what is at its place in the old file.
+ * newline, and is compared with what is at its place in the old file: in the work pool, on copies,
+ * since the upload may end meanwhile.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "box/archive/tar.h"
+#include "op/aside.h"
 #include "op/call.h"
 #include "op/files.h"
 #include "op/guard.h"
@@ -26,10 +28,22 @@ struct files_return {
 	bool torn; /* that does not end with a line */
 	struct buf rest; /* what came behind it while it waits */
 	bool keeps; /* the reader is in a file */
-	bool waits; /* for the old content of the file */
+	bool waits; /* for the old content of the file, and until the marks are put back */
+	struct {
+		struct aside_work work;
+		struct buf old, text, made;
+		struct files_marked marked;
+		struct err err;
+	} back;
 	bool reserved; /* memory for that */
 	bool passes; /* no archive that can be read: the sandbox says why */
 };
+
+static struct files_return *return_of(struct aside_work *w)
+{
+	return (struct files_return *)(void *)((char *)w -
+					       offsetof(struct files_return, back.work));
+}
 
 struct files_return *files_return_new(const struct files_return_spec *spec, struct err *e)
 {
@@ -41,9 +55,21 @@ struct files_return *files_return_new(const struct files_return_spec *spec, stru
 	}
 	*r = (struct files_return){ .to = *spec,
 				    .file = { .max = FILE_KEPT_MAX, .of = spec->of },
-				    .rest = { .max = REST_MAX, .of = spec->of } };
+				    .rest = { .max = REST_MAX, .of = spec->of },
+				    .back = { .old = BUF_INIT(FILES_READ_MAX),
+					      .text = BUF_INIT(FILES_READ_MAX),
+					      .made = BUF_INIT(FILE_WRITE_MAX) } };
 	tar_reader_init(&r->reader);
 	return r;
+}
+
+/* The copies are none of the budget's, which may be gone by now. */
+static void return_end(struct files_return *r)
+{
+	buf_wipe(&r->back.old);
+	buf_wipe(&r->back.text);
+	buf_wipe(&r->back.made);
+	free(r);
 }
 
 void files_return_free(struct files_return *r)
@@ -54,7 +80,7 @@ void files_return_free(struct files_return *r)
 	buf_wipe(&r->rest);
 	r->to.owner = NULL;
 	if (!r->waits)
-		free(r);
+		return_end(r);
 }
 
 bool files_return_waits(const struct files_return *r)
@@ -170,16 +196,50 @@ int files_return_take(struct files_return *r, struct str bytes, struct err *e)
 	return bytes.n ? buf_add(&r->rest, bytes.p, bytes.n, e) : 0;
 }
 
-/* A file that is not there, or is none, has no secrets. */
-static int return_put_back(struct files_return *r, struct str old, const struct err *err,
-			   struct err *e)
+static void return_put_back(struct aside_work *w)
 {
-	const struct files_marked t = { .old = err ? STR_LIT("") : old,
-					.text = { r->file.p, r->part },
-					.archive = true,
-					.by_agent = call_by_agent(r->to.call),
-					.part = !err && is_large(r) };
-	autowipe struct buf to = BUF_INIT(FILE_WRITE_MAX);
+	struct files_return *r = return_of(w);
+
+	if (files_put_back(w->redactor, &r->back.marked, &r->back.made, &r->back.err) == 0)
+		r->back.err.code = ERR_NONE;
+}
+
+/* What was put back goes on, and all behind it up to where it must wait again. */
+static int return_go_behind(struct files_return *r, struct err *e)
+{
+	struct str left = buf_str(&r->rest);
+
+	*e = r->back.err;
+	if (e->code != ERR_NONE)
+		return err_wrap(e, "%.100s", r->reader.entry.path);
+	if (r->back.made.n != r->part)
+		return err_set(e, ERR_BUG, "a file of the archive would have another length");
+	if (part_put(r, r->back.made.p, e) < 0 || return_parts(r, e) < 0 ||
+	    (!r->waits && return_go_on(r, &left, e) < 0))
+		return -1;
+	buf_drop(&r->rest, r->rest.n - left.n);
+	return 0;
+}
+
+static void return_on_back(struct aside_work *w)
+{
+	struct files_return *r = return_of(w);
+	struct err e;
+
+	r->waits = false;
+	if (!r->to.owner)
+		return_end(r);
+	else if (return_go_behind(r, &e) < 0)
+		r->to.on_ready(r->to.owner, &e);
+	else if (!r->waits)
+		r->to.on_ready(r->to.owner, NULL);
+}
+
+/* A file that is not there, or is none, has no secrets. */
+static int return_put_back_start(struct files_return *r, struct str old, const struct err *err,
+				 struct err *e)
+{
+	struct call *c = r->to.call;
 
 	if (err && err->code != ERR_PATH_NOT_FOUND && err->code != ERR_PATH_DENIED &&
 	    err->code != ERR_NOT_A_FILE) {
@@ -191,31 +251,31 @@ static int return_put_back(struct files_return *r, struct str old, const struct 
 			       "%.100s: it has marks, or text that looks like one, in a line that "
 			       "is too long to tell which secrets they stand for; leave it out",
 			       r->reader.entry.path);
-	if (files_put_back(call_guard(r->to.call)->redactor, &t, &to, e) < 0)
-		return err_wrap(e, "%.100s", r->reader.entry.path);
-	if (to.n != r->part)
-		return err_set(e, ERR_BUG, "a file of the archive would have another length");
-	return part_put(r, to.p, e);
+	r->back.old.n = r->back.text.n = r->back.made.n = 0;
+	if ((!err && buf_add(&r->back.old, old.p, old.n, e) < 0) ||
+	    buf_add(&r->back.text, r->file.p, r->part, e) < 0)
+		return -1;
+	r->back.marked = (struct files_marked){ .old = buf_str(&r->back.old),
+						.text = buf_str(&r->back.text),
+						.archive = true,
+						.part = !err && is_large(r),
+						.by_agent = call_by_agent(c) };
+	r->back.work.run = return_put_back;
+	r->back.work.then = return_on_back;
+	return aside_work_start(&r->back.work, call_loop(c), call_guard(c)->redactor,
+				old.n + r->part, e);
 }
 
 static void return_on_old(void *arg, struct str bytes, const struct file_stat *st,
 			  const struct err *err)
 {
 	struct files_return *r = arg;
-	struct str left = buf_str(&r->rest);
 	struct err e = ERR_INIT;
 
-	r->waits = false;
 	if (!r->to.owner) {
-		free(r);
-		return;
-	}
-	if (return_put_back(r, bytes, err, &e) < 0 || return_parts(r, &e) < 0 ||
-	    (!r->waits && return_go_on(r, &left, &e) < 0)) {
+		return_end(r);
+	} else if (return_put_back_start(r, err ? STR_LIT("") : bytes, err, &e) < 0) {
+		r->waits = false;
 		r->to.on_ready(r->to.owner, &e);
-		return;
 	}
-	buf_drop(&r->rest, r->rest.n - left.n);
-	if (!r->waits)
-		r->to.on_ready(r->to.owner, NULL);
 }

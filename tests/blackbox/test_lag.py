@@ -265,6 +265,12 @@ def test_large_bodies(lag):
     shown = lag.post('/v1/files/read', sandbox=lag.box(), path='f')['content']
     lag.served('/v1/files/write', {'sandbox': lag.box(), 'path': 'f', 'content': 'new\n' + shown})
     lag.measure('marks', 0.03)
+    lag.put(content('options', 3 << 20).encode())
+    at = f'/v1/sandboxes/{lag.box()}/archive?path=/workspace'
+    shown = lag.raw('GET', at).body.decode('latin-1')
+    assert '*****' in shown or 'REDACTED' in shown
+    lag.raw('PUT', at, shown, fields=['Content-Type: application/x-tar'])
+    lag.measure('marks of an archive', 0.06)
 
 
 def test_a_large_body_that_a_person_is_asked_about(me, tmp_path):

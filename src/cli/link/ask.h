@@ -51,18 +51,20 @@ struct ask {
 	const struct ask_noun *of;
 	const char *method; /* NULL: GET */
 	const char *more; /* of the path, after the name; '%' stands for the second operand */
-	const struct ask_noun *part; /* which this names */
-	/* Members; NULL of the first: the name in the path. "path=." is so without an operand;
-	 * "query..." is it and all that follow, as one text. */
+	const struct ask_noun *part; /* what the second operand names */
+	/* Members; NULL of the first: the name in the path. "path=." has "." where there is no
+	 * operand; "query..." has this operand and all that follow, as one text. */
 	const char *operands[ASK_OPERANDS];
 	int (*write)(const struct verb_input *in, struct json_writer *w, struct err *e); /* more */
 	int (*query)(const struct verb_input *in, char *path, size_t size, struct err *e);
 	bool each; /* asks for each operand, all the same; goes on after failures */
 	bool all; /* of sandboxes: flags[0] is "all of them" in place of operands */
-	/* Asks again, with the answer's member `next` as `after`, until there is none or no row. */
+	/* Asks for the next page, with the member `next` as parameter `after`, until there is none,
+	 * or a page has no rows. */
 	const char *next, *after;
-	bool endless; /* goes on then, too */
-	/* `more` of lines that go on, a row each, where flags[0] is set or there is no other. */
+	bool endless; /* also after a page without rows */
+	/* In place of `more` where flags[0] is set, or alone: the answer is lines, a row each, as
+	 * they come. */
 	const char *follow;
 	bool first; /* counts[0]: only so many rows */
 	/* Printed: rows, which are this member, or "" for the answer itself, as a table or by show;

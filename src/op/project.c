@@ -91,6 +91,23 @@ int op_shape_init(struct op_shape *s, const struct op *op, struct op_members mem
 	return check_names(op, members, e);
 }
 
+void op_members_meant(struct op_members members, const struct field_table *place, struct err *e)
+{
+	const struct op_member *m = NULL;
+	const char *name = e->pointer + 1;
+
+	for (size_t i = 0; i < members.n && !m && *e->pointer; i++)
+		m = members.p[i].as && !strcmp(members.p[i].name, name) ? &members.p[i] : NULL;
+	for (size_t i = 0; i < place->n; i++) {
+		if (!m || strcmp(place->rows[i].name, name) == 0)
+			return;
+	}
+	if (!m)
+		return;
+	err_set(e, ERR_INVALID, "unknown field \"%s\"; did you mean \"%s\"?", m->name, m->as);
+	err_point(e, "/%s", m->name);
+}
+
 void op_shape_defaults(const struct op_shape *s, const struct op *op, void *request)
 {
 	struct err e;

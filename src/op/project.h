@@ -50,5 +50,9 @@ int op_shape_init(struct op_shape *s, const struct op *op, struct op_members mem
 		  struct err *e) MUST_USE;
 void op_shape_fini(struct op_shape *s);
 
+/* Of a failure of field_decode_members() with a place's table: who gave a member by the operation's
+ * name of it is told the door's, and not one that only looks like it. */
+void op_members_meant(struct op_members members, const struct field_table *place, struct err *e);
+
 /* A request of which no member is read yet. */
 void op_shape_defaults(const struct op_shape *s, const struct op *op, void *request);

@@ -590,6 +590,16 @@ def test_disk_full(rest):
     rest.delete(sandbox)
 
 
+@pytest.mark.parametrize('path, named, meant', [
+    ('/v1/sandboxes', 'ttl_seconds', 'timeout_seconds'),
+    ('/v1/exec', 'timeout_seconds', 'timeout')])
+def test_a_name_of_another_door_is_answered_by_this_ones(rest, path, named, meant):
+    """Not by one that looks like it, and may mean the end of the sandbox's files."""
+    error = fails(400, 'invalid_input', rest.post, path, **{named: 300})
+    assert f'"{named}"; did you mean "{meant}"?' in error['cause']
+    assert error['pointer'] == f'/{named}'
+
+
 def test_tokens_are_not_shown(rest, sb):
     reply = rest.raw('POST', '/v1/exec', {'sandbox': sb, rest.token: 1})
     assert reply.status == 400

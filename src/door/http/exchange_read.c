@@ -450,6 +450,7 @@ static int decode(struct exchange *a, enum op_place place, const struct json_val
 
 	if (field_decode_members(&a->parts->places[place], v, a->arena, to, e) == 0)
 		return 0;
+	op_members_meant(a->route->members, &a->parts->places[place], e);
 	if (place != OP_BODY)
 		err_point(e, "%s", ""); /* no document of the client's */
 	return err_wrap(e, "%s", op_place_names[place]);
@@ -516,7 +517,10 @@ int exchange_decode_body(struct call *c, const struct json_val *v, void *request
 {
 	struct exchange *a = exchange_of(c);
 
-	return field_decode_members(&a->parts->places[OP_BODY], v, a->arena, request, e);
+	if (field_decode_members(&a->parts->places[OP_BODY], v, a->arena, request, e) == 0)
+		return 0;
+	op_members_meant(a->route->members, &a->parts->places[OP_BODY], e);
+	return -1;
 }
 
 /* A body that no row takes has no members. */

@@ -296,8 +296,10 @@ static int on_decode(void *client, void *request, struct err *e)
 	shape = &r->door->shapes[mcp_call_tool(r->mc) - r->door->tools];
 	op_shape_defaults(shape, r->tool->op, request);
 	if (field_decode_members(&shape->places[OP_BODY], mcp_call_args(r->mc),
-				 mcp_call_arena(r->mc), request, e) < 0)
+				 mcp_call_arena(r->mc), request, e) < 0) {
+		op_members_meant(r->tool->members, &shape->places[OP_BODY], e);
 		return -1;
+	}
 	return r->asking ? own_request(r, request, e) : 0;
 }
 

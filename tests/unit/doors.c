@@ -224,7 +224,7 @@ static struct str spelt(const struct op *op, const char *pointer, struct str sai
 
 		step = (struct str){ rest.p + 1, end ? (size_t)(end - rest.p) - 1 : rest.n - 1 };
 		rest = (struct str){ rest.p + 1 + step.n, rest.n - 1 - step.n };
-		lists[depth] = str_is(step, "0");
+		lists[depth] = str_is(step, "*");
 		if (lists[depth++]) {
 			json_write_array(&w);
 		} else {

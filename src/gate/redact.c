@@ -7,17 +7,12 @@
 #include "gate/internal.h"
 #include "guard/redact/redact.h"
 #include "json/document/hidden.h"
-#include "op/files.h"
 
 enum { REDACTED_MAX = 256 << 20 };
 
-/* Whether bytes are of an archive, which breaks where the length of a part changes. */
 static bool gate_redact_keeps_length(const struct call *c, const struct field *row)
 {
-	const struct op *op = call_op(c);
-
-	return (!row || (row->flags & FIELD_BYTES)) && op->event == &file_chunk_table &&
-	       op != &files_read_op;
+	return (!row || (row->flags & FIELD_BYTES)) && (call_op(c)->flags & OP_ARCHIVE);
 }
 
 /* Where redaction fails, nothing of the text leaves. */

@@ -12,7 +12,6 @@
 #include "hub/sandbox/sandbox.h"
 #include "json/document/utf8.h"
 #include "op/aside.h"
-#include "op/files.h"
 #include "op/guard.h"
 #include "op/once.h"
 #include "op/profile.h"
@@ -938,14 +937,12 @@ static const void *call_copy(struct call *c, const struct field_table *t, const 
 	return field_copy(t, from, c->start.arena, call_redact_row, c, &e);
 }
 
-/* Whether its answer may be redacted in the work pool. Bytes of archives keep their length, which
- * the hook alone knows; they leave as events. */
+/* Whether its answer may be redacted in the work pool. Bytes of archives leave as events, and the
+ * hook keeps their length. */
 static bool call_may_leave(const struct call *c)
 {
-	const struct op *op = c->start.op;
-
 	return c->ops->hooks.redact && call_guard(c)->redactor && c->ops->loop &&
-	       (op->event != &file_chunk_table || op == &files_read_op);
+	       !(c->start.op->flags & OP_ARCHIVE);
 }
 
 static void call_finish_failed(struct call *c, const struct err *e)

@@ -157,6 +157,7 @@ const struct op files_download_op = {
 	.action = "files.download",
 	.doc = "Downloads a directory with all its contents, or a file, as a tar archive.",
 	.effect = OP_READ,
+	.flags = OP_ARCHIVE,
 	.request = &download_table,
 	.target = OP_TARGET(struct files_tree_request, sandbox),
 	.event = &file_chunk_table,

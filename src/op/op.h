@@ -31,6 +31,8 @@ enum op_flag {
 	/* A target that the end of a hub has stopped stays so: what it does needs nothing to run.
 	 * Every other operation starts it again first. */
 	OP_NO_WAKE = 1 << 6,
+	/* Its events are bytes of an archive, which breaks where the length of a part changes. */
+	OP_ARCHIVE = 1 << 7,
 };
 
 struct op {

@@ -348,6 +348,7 @@ const struct op snapshot_export_op = {
 	       "anywhere. If it fails midway, the connection is cut before the end of "
 	       "the archive.",
 	.effect = OP_READ,
+	.flags = OP_ARCHIVE,
 	.request = &one_table,
 	.event = &file_chunk_table,
 	.run = snapshot_export_run,

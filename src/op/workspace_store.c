@@ -216,6 +216,7 @@ const struct op workspace_export_op = {
 	.doc = "Exports the files of a revision as a tar archive. If it fails midway, "
 	       "the connection is cut before the end of the archive.",
 	.effect = OP_READ,
+	.flags = OP_ARCHIVE,
 	.request = &export_table,
 	.event = &file_chunk_table,
 	.run = workspace_export_run,

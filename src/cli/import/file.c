@@ -63,46 +63,28 @@ static bool file_same(const char *path, const struct stat *was)
 	       st.st_mtim.tv_nsec == was->st_mtim.tv_nsec;
 }
 
-static int file_keep(int fd, mode_t mode, const struct stat *was)
+static int import_put(const struct file_out *o, mode_t mode, const struct stat *was,
+		      struct str text, struct err *e)
 {
-	if (geteuid() == 0 && was->st_ino != 0 && fchown(fd, was->st_uid, was->st_gid) < 0)
+	if (file_out_lock(o, e) < 0)
 		return -1;
-	return fchmod(fd, mode);
-}
-
-/* Puts new in the place of what was read. Two of this program can't do that at once
- * (file_beside()), so the second finds another file there. */
-static int file_replace(const char *path, const char *new, const struct stat *was, struct err *e)
-{
-	if (!file_same(path, was))
-		return err_set(e, ERR_CONFLICT, "%.120s was changed meanwhile: try again", path);
-	if (renameat2(AT_FDCWD, new, AT_FDCWD, path, was->st_ino ? 0 : RENAME_NOREPLACE) == 0)
+	if (mode && fchmod(o->fd, mode) < 0)
+		return err_sys(e, errno, "write %.120s", o->path);
+	if (file_write_fd(o->fd, o->path, text, e) < 0)
+		return -1;
+	if (file_same(o->path, was))
 		return 0;
-	return errno == EEXIST
-		     ? err_set(e, ERR_CONFLICT, "%.120s was made meanwhile: try again", path)
-		     : err_sys(e, errno, "replace %.120s", path);
+	return err_set(e, ERR_CONFLICT, "%.120s was changed meanwhile: try again", o->path);
 }
 
 int import_file_write(const char *path, mode_t mode, const struct stat *was, struct str text,
 		      struct err *e)
 {
-	char new[PATH_MAX];
-	autoclose int folder = -1, fd = file_beside(path, new, &folder, e);
+	struct file_out o;
 
-	if (mode == 0)
-		mode = was->st_ino != 0 ? was->st_mode & 0777 : 0600;
-	if (fd < 0)
+	if (file_out_open(&o, path, e) < 0)
 		return -1;
-	if (file_keep(fd, mode, was) == 0 && file_write_fd(fd, path, text, e) == 0 &&
-	    fsync(fd) == 0 && file_replace(path, new, was, e) == 0) {
-		/* Without it, a crash of the machine can bring the old file back, and no more. */
-		fsync(folder);
-		return 0;
-	}
-	if (e->code == ERR_NONE)
-		err_sys(e, errno, "write %.120s", path);
-	unlink(new);
-	return -1;
+	return file_out_end(&o, import_put(&o, mode, was, text, e) == 0, e);
 }
 
 int import_lines(struct str json, struct buf *to, struct err *e)

@@ -132,13 +132,12 @@ int credentials_write(const char *server, const struct secret *token, char ret_p
 {
 	struct buf text = BUF_INIT(FILE_MAX);
 	struct json_writer w = json_writer(&text);
-	autoclose int fd = -1, folder = -1;
-	char new[PATH_MAX];
+	struct file_out out;
+	bool whole;
 
 	if (find_file(true, ret_path, e) < 0)
 		return -1;
-	fd = file_beside(ret_path, new, &folder, e);
-	if (fd < 0)
+	if (file_out_open(&out, ret_path, e) < 0)
 		return -1;
 	json_write_object(&w);
 	json_write_key(&w, "server");
@@ -146,13 +145,14 @@ int credentials_write(const char *server, const struct secret *token, char ret_p
 	json_write_key(&w, "token");
 	json_write_str(&w, secret_expose(token, "stored for its owner"));
 	json_write_object_end(&w);
-	if (json_write_done(&w, e) == 0 && file_write_fd(fd, ret_path, buf_str(&text), e) == 0 &&
-	    (fsync(fd) < 0 || rename(new, ret_path) < 0))
-		err_sys(e, errno, "write %.120s", ret_path);
-	if (e->code != ERR_NONE)
-		unlink(new);
+	whole = file_out_lock(&out, e) == 0 && json_write_done(&w, e) == 0 &&
+		file_write_fd(out.fd, ret_path, buf_str(&text), e) == 0;
+	if (whole && out.folder >= 0 && fchmod(out.fd, 0600) < 0) {
+		err_sys(e, errno, "%.120s", ret_path);
+		whole = false;
+	}
 	buf_wipe(&text);
-	return e->code == ERR_NONE ? 0 : -1;
+	return file_out_end(&out, whole, e);
 }
 
 /* ---- which of them ------------------------------------------------------------------------- */

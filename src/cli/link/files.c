@@ -1,16 +1,13 @@
 #include "cli/link/files.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/hash.h"
 #include "cli/common/file.h"
 
 struct saving {
-	int fd;
-	const char *name;
+	struct file_out out;
 	struct hash *hash; /* NULL: none is asked for */
 };
 
@@ -20,7 +17,7 @@ static int saving_take(void *arg, struct str bytes, struct err *e)
 
 	if (s->hash)
 		hash_add(s->hash, bytes.p, bytes.n);
-	return file_write_fd(s->fd, s->name, bytes, e);
+	return file_write_fd(s->out.fd, s->out.path, bytes, e);
 }
 
 static int saving_fetch(struct saving *s, struct hub_link *l, const char *path, struct str digest,
@@ -43,29 +40,11 @@ int hub_link_save(struct hub_link *l, const char *path, const char *to, struct s
 		  struct err *e)
 {
 	AUTO(hash_free) struct hash *hash = digest.p ? hash_new(e) : NULL;
-	struct saving s = { STDOUT_FILENO, to, hash };
-	autoclose int fd = -1;
-	char beside[4096];
+	struct saving s = { .hash = hash };
 
-	if (digest.p && !hash)
+	if ((digest.p && !hash) || file_out_open(&s.out, to, e) < 0)
 		return -1;
-	if (strcmp(to, "-") == 0)
-		return saving_fetch(&s, l, path, digest, e);
-	if (snprintf(beside, sizeof(beside), "%s.new", to) >= (int)sizeof(beside))
-		return err_set(e, ERR_INVALID, "the name of the file is too long");
-	fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return err_sys(e, errno, "%.160s", beside);
-	s.fd = fd;
-	if (saving_fetch(&s, l, path, digest, e) < 0) {
-		unlink(beside);
-		return -1;
-	}
-	if (fsync(fd) == 0 && rename(beside, to) == 0)
-		return 0;
-	err_sys(e, errno, "%.160s", to);
-	unlink(beside);
-	return -1;
+	return file_out_end(&s.out, saving_fetch(&s, l, path, digest, e) == 0, e);
 }
 
 static size_t sending_give(void *arg, char *to, size_t n, struct err *e)

@@ -189,10 +189,13 @@ static int apply_verb_run(const struct verb_input *in, struct err *e)
 	struct apply a = { .dir = -1, .data = -1, .stage = -1 };
 	int status = apply_do(&a, in, e);
 
+	if (status < 0) /* said before a signal ends this */
+		status = hub_link_fail(e);
 	/* a journal that could not be ended needs the stage */
 	if (a.stage >= 0 && faccessat(a.data, "journal", F_OK, 0) < 0)
 		apply_unstage(&a);
 	apply_close(&a);
+	apply_release(&a);
 	return status;
 }
 

@@ -21,6 +21,7 @@
  * Paths of the folder are resolved without links and mounts (openat2), from its descriptor, which
  * is locked.
  */
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -108,6 +109,8 @@ struct apply {
 	size_t stayed; /* files that the last rollback did not restore, as they were told */
 	bool recovers; /* the rollback is of an earlier run, and others may have had the stage */
 	size_t lost; /* files that it found nowhere then: only their saved copies are left */
+	sigset_t held; /* signals that wait while the folder is changed; they were let through */
+	bool holds;
 	struct apply_plan plan;
 };
 
@@ -121,7 +124,7 @@ int apply_find(struct apply *a, const char *folder, struct err *e) MUST_USE;
 int apply_lock(const struct apply *a, struct err *e) MUST_USE;
 void apply_close(struct apply *a);
 
-/* A new, empty stage. */
+/* A new, empty stage, which a signal removes. */
 int apply_stage(struct apply *a, struct err *e) MUST_USE;
 void apply_unstage(struct apply *a);
 
@@ -198,8 +201,10 @@ bool apply_plan_read(FILE *from, bool heads, struct apply_plan *ret, struct err 
 
 /* ---- apply_run.c ----------------------------------------------------------------------------- */
 
-/* Does what is planned. If it fails, all is as before, but for what others changed meanwhile. */
+/* Does what is planned. If it fails, or a signal asks for the end, all is as before, but for what
+ * others changed meanwhile. Signals then wait for apply_release(). */
 int apply_run(struct apply *a, struct err *e) MUST_USE;
+void apply_release(struct apply *a);
 /* Rolls back what was interrupted, if anything was, and tells so. ERR_INVALID: only an undo can
  * take it back, and this is none. */
 int apply_recover(struct apply *a, bool undo, struct err *e) MUST_USE;

@@ -11,6 +11,7 @@
 #include "box/archive/tree.h"
 #include "cli/common/home.h"
 #include "cli/common/safe.h"
+#include "cli/common/tidy.h"
 #include "cli/ws/apply.h"
 
 enum { COPY_PIECE = 64 << 10 };
@@ -81,12 +82,33 @@ void apply_close(struct apply *a)
 	close_fd(&a->dir);
 }
 
+static const struct apply *volatile apply_staged;
+
+/* In a signal handler: it is flat, and its names are numbers. */
+static void apply_tidy(void)
+{
+	const struct apply *a = apply_staged;
+
+	for (unsigned n = a ? a->next + 1 : 0; n > 0; n--) {
+		char text[16], *p = text + sizeof(text);
+
+		*--p = '\0';
+		for (unsigned rest = n; rest; rest /= 10)
+			*--p = (char)('0' + rest % 10);
+		unlinkat(a->stage, p, 0);
+	}
+	if (a)
+		unlinkat(a->dir, a->stage_name, AT_REMOVEDIR);
+}
+
 int apply_stage(struct apply *a, struct err *e)
 {
 	apply_unstage(a);
 	if (mkdirat(a->dir, a->stage_name, 0700) < 0)
 		return err_sys(e, errno, "make a folder in the folder");
 	a->stage = open_below(a->dir, a->stage_name, O_RDONLY | O_DIRECTORY);
+	apply_staged = a;
+	tidy_set(apply_tidy);
 	if (a->stage >= 0)
 		return 0;
 	err_sys(e, errno, "open the stage");
@@ -96,6 +118,7 @@ int apply_stage(struct apply *a, struct err *e)
 
 void apply_unstage(struct apply *a)
 {
+	tidy_set(NULL);
 	close_fd(&a->stage);
 	tree_remove(a->dir, a->stage_name);
 }

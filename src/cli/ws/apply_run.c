@@ -8,7 +8,38 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "cli/common/tidy.h"
 #include "cli/ws/apply.h"
+
+/* ---- signals --------------------------------------------------------------------------------- */
+
+/* The stage and the journal are needed to the end: a signal is heard between two steps. */
+static void apply_hold(struct apply *a)
+{
+	sigset_t set;
+
+	tidy_set(NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGPIPE);
+	a->holds = sigprocmask(SIG_BLOCK, &set, &a->held) == 0;
+}
+
+void apply_release(struct apply *a)
+{
+	if (a->holds)
+		sigprocmask(SIG_SETMASK, &a->held, NULL);
+}
+
+static bool is_interrupted(void)
+{
+	sigset_t set;
+
+	return sigpending(&set) == 0 && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM) ||
+					 sigismember(&set, SIGHUP));
+}
 
 /* ---- what was there is saved ----------------------------------------------------------------- */
 
@@ -39,6 +70,8 @@ static int save_all(const struct apply *a, struct err *e)
 	for (size_t i = 0; i < a->plan.n; i++) {
 		const struct apply_op *op = &a->plan.ops[i];
 
+		if (is_interrupted())
+			return err_set(e, ERR_CANCELLED, "nothing was changed: it was interrupted");
 		if ((op->old.type == APPLY_FILE || op->old.type == APPLY_LINK) &&
 		    save_one(a, saved, op, e) < 0)
 			return -1;
@@ -287,17 +320,21 @@ static int run_all(struct apply *a, struct err *e)
 
 	for (size_t i = 0; i < a->plan.n; i++) {
 		const struct apply_op *op = &a->plan.ops[i];
+		bool stops = is_interrupted();
+		bool begun = !stops && (op->kind == APPLY_REMOVE || op->kind == APPLY_CHANGE);
 
-		if (do_op(a, op) == 0)
+		if (!stops && do_op(a, op) == 0)
 			continue;
-		if (errno == ESTALE)
+		if (stops)
+			err_set(&why, ERR_CANCELLED, "it was interrupted");
+		else if (errno == ESTALE)
 			err_set(&why, ERR_CONFLICT, "%.120s was changed meanwhile", op->path);
 		else
 			err_sys(&why, errno,
 				errno == ELOOP ? "%.120s: a link is in the way" : "%.120s",
 				op->path);
 		/* with this one, if it has changed something and could not undo it at once */
-		if (roll_back(a, i + (op->kind == APPLY_REMOVE || op->kind == APPLY_CHANGE), e) < 0)
+		if (roll_back(a, i + begun, e) < 0)
 			return -1;
 		*e = why;
 		return err_wrap(e, a->stayed ? "not all was taken back" : "nothing was changed");
@@ -307,8 +344,10 @@ static int run_all(struct apply *a, struct err *e)
 
 int apply_run(struct apply *a, struct err *e)
 {
-	int ready = a->plan.undo ? 0 : save_all(a, e);
+	int ready;
 
+	apply_hold(a);
+	ready = a->plan.undo ? 0 : save_all(a, e);
 	if (ready == 0 && (fsync(a->stage) < 0 || fsync(a->dir) < 0))
 		ready = err_sys(e, errno, "write into the folder");
 	if (ready < 0 || apply_journal_write(a, "journal", e) < 0) {

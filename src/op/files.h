@@ -84,6 +84,7 @@ struct files_read_request {
 	uint64_t offset;
 	uint32_t limit; /* 0: to its end */
 	enum file_encoding encoding;
+	bool raw;
 };
 
 /* Normalized, content is the bytes, and encoding and mode_octal say nothing more. */
@@ -103,7 +104,7 @@ struct file_written {
 /* Of files.watch and files.download. Normalized, path is not empty. */
 struct files_tree_request {
 	struct str sandbox, path;
-	bool recursive;
+	bool recursive, raw;
 };
 
 /* What happens below a directory. */

@@ -27,6 +27,7 @@ static const struct field read_fields[] = {
 		     "end, and refused if that is more than 4194304 bytes."),
 	FIELD_ENUM(Q, encoding, file_encoding_names, .def = DEFAULT_ENUM(FILE_UTF8),
 		   .doc = "How to return the bytes; base64 for what is not UTF-8 text."),
+	OP_RAW_ROW(Q),
 };
 #undef Q
 static const struct field_table read_table = FIELD_TABLE(struct files_read_request, read_fields);
@@ -52,10 +53,19 @@ static const struct field_table read_table = FIELD_TABLE(struct files_read_reque
 #define MODE_ROW                                                                                   \
 	FIELD(struct file_content, mode, .flags = FIELD_REQUIRED,                                  \
 	      .doc = "Permission bits of the file in octal, such as 0644.")
-static const struct field text_fields[] = { FILE_CONTENT_ROWS(0), MODE_ROW };
-static const struct field_table text_table = FIELD_TABLE(struct file_content, text_fields);
-static const struct field bytes_fields[] = { FILE_CONTENT_ROWS(FIELD_BYTES), MODE_ROW };
-static const struct field_table bytes_table = FIELD_TABLE(struct file_content, bytes_fields);
+#define CONTENT_TABLE(name_, flags_)                                                               \
+	static const struct field name_##_fields[] = { FILE_CONTENT_ROWS(flags_), MODE_ROW };      \
+	static const struct field_table name_ = FIELD_TABLE(struct file_content, name_##_fields)
+CONTENT_TABLE(text_table, 0);
+CONTENT_TABLE(bytes_table, FIELD_BYTES);
+CONTENT_TABLE(raw_text_table, FIELD_PLAIN);
+CONTENT_TABLE(raw_bytes_table, FIELD_BYTES | FIELD_PLAIN);
+
+/* [encoding][raw] */
+static const struct field_table *const content_tables[2][2] = {
+	[FILE_UTF8] = { &text_table, &raw_text_table },
+	[FILE_BASE64] = { &bytes_table, &raw_bytes_table },
+};
 
 static const struct field chunk_fields[] = {
 	FIELD(struct file_chunk, data, .flags = FIELD_BYTES, .doc = "The next bytes."),
@@ -130,6 +140,8 @@ static int files_fill_content(struct call *c, struct str bytes, uint64_t size,
 	ret->bytes = ret->content.n;
 	ret->has_next = !ret->eof;
 	ret->next_offset = ret->offset + ret->bytes;
+	if (q->raw)
+		return 0;
 	part = (struct redact_part){ .before = { bytes.p, before },
 				     .text = ret->content,
 				     .after = { ret->content.p + ret->content.n,
@@ -154,7 +166,7 @@ static void files_on_read(void *arg, struct str bytes, const struct file_stat *s
 	if (files_fill_content(c, bytes, st->size, &result, &e) < 0)
 		call_fail(c, &e);
 	else
-		call_answer_by(c, q->encoding == FILE_UTF8 ? &text_table : &bytes_table, &result);
+		call_answer_by(c, content_tables[q->encoding][q->raw], &result);
 }
 
 static void files_read_whole(struct call *c, struct sandbox *sb)
@@ -275,6 +287,7 @@ const struct op files_read_op = {
 	.effect = OP_READ,
 	.request = &read_table,
 	.target = OP_TARGET(struct files_read_request, sandbox),
+	.raw = OP_RAW(struct files_read_request, raw),
 	.result = &text_table,
 	.event = &file_chunk_table,
 	.run = files_read_run,

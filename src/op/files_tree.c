@@ -16,6 +16,7 @@ static const struct field download_fields[] = {
 	FIELD(Q, path, .flags = FIELD_PATH, .max = FILES_PATH_MAX,
 	      .doc = "Directory or file to download. Names in the archive are relative to the "
 		     "directory. Default: the sandbox's working directory."),
+	OP_RAW_ROW(Q),
 };
 static const struct field upload_fields[] = {
 	OP_SANDBOX_ROW(Q),
@@ -160,6 +161,7 @@ const struct op files_download_op = {
 	.flags = OP_ARCHIVE,
 	.request = &download_table,
 	.target = OP_TARGET(struct files_tree_request, sandbox),
+	.raw = OP_RAW(struct files_tree_request, raw),
 	.event = &file_chunk_table,
 	.normalize = files_tree_normalize,
 	.run = tree_download_run,

@@ -45,6 +45,9 @@ struct op {
 	 * the sandbox. */
 	const struct field_table *request;
 	size_t target;
+	/* A member of the request, by OP_RAW(), which has content leave as it is: the copy of a
+	 * file of the operator's own, so that it is refused to everybody else. 0: none. */
+	size_t raw;
 	/* What it answers; NULL: only that it is done. */
 	const struct field_table *result;
 	/* A member of the result for the receipt, by OP_RECEIPT(); 0: none. Filled in when the call
@@ -91,6 +94,14 @@ struct op {
 	(1 + offsetof(S, m) +                                                                      \
 	 FIELD_MUST(_Generic(FIELD_MEMBER(S, m), struct str : 1, default : 0), "a string"))
 
+/* Of a bool m of the request S, and its row. */
+#define OP_RAW(S, m)                                                                               \
+	(1 + offsetof(S, m) +                                                                      \
+	 FIELD_MUST(_Generic(FIELD_MEMBER(S, m), bool : 1, default : 0), "a bool"))
+#define OP_RAW_ROW(S)                                                                              \
+	FIELD(S, raw,                                                                              \
+	      .doc = "Content as it is, with its secrets. Only for the operator at this machine.")
+
 /* Of a struct str m of the result A. */
 #define OP_RECEIPT(A, m) OP_TARGET(A, m)
 
@@ -99,6 +110,11 @@ static inline struct str op_target(const struct op *op, const void *request)
 {
 	return op->target ? *(const struct str *)((const char *)request + op->target - 1)
 			  : STR_NONE;
+}
+
+static inline bool op_is_raw(const struct op *op, const void *request)
+{
+	return op->raw && *(const bool *)((const char *)request + op->raw - 1);
 }
 
 /* Where paths begin in a sandbox that names no other working directory. */

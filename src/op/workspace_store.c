@@ -127,11 +127,13 @@ const struct op workspace_verify_op = {
 
 struct export_request {
 	struct str workspace, revision;
+	bool raw;
 };
 static const struct field export_fields[] = {
 	WORKSPACE_NAME_ROW(struct export_request),
 	REVISION_ROW(struct export_request, revision,
 		     .doc = "Revision, or its first digits; absent: the newest."),
+	OP_RAW_ROW(struct export_request),
 };
 static const struct field_table export_table = FIELD_TABLE(struct export_request, export_fields);
 
@@ -218,6 +220,7 @@ const struct op workspace_export_op = {
 	.effect = OP_READ,
 	.flags = OP_ARCHIVE,
 	.request = &export_table,
+	.raw = OP_RAW(struct export_request, raw),
 	.event = &file_chunk_table,
 	.run = workspace_export_run,
 };

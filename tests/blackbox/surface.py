@@ -274,7 +274,7 @@ VERBS = {
     'fs rm': Verb('execute', '@{box} f', FAILED),
     'fs mv': Verb('execute', '@{box} f d/f', FAILED),
     'fs watch': Verb('read', '@{box} d', endless=True),
-    'cp': Verb('read', '{box}:f -', shows=0),
+    'cp': Verb('read', '{box}:f -'),
     'net': Verb(None, '', USAGE, status=USAGE),
     'net show': Verb('read', '@{box}', shows=0),
     'net allow': Verb('admin', '@{box} example.org'),

@@ -338,6 +338,18 @@ def test_the_hub_knows_it_by_its_token(hub):
         hub.of(one, '', 'PATCH', {'archived': True})
 
 
+def test_it_gets_no_copy_of_the_operators_own(hub):
+    """What only the operator's verbs ask for (test_own_files.py)."""
+    agent = by_token(hub, hub.talk())
+    for method, path, body in (('POST', '/v1/files/read', {'sandbox': 'x', 'path': 'f',
+                                                           'raw': True}),
+                               ('GET', '/v1/sandboxes/x/archive?raw=true', None),
+                               ('GET', '/v1/workspaces/x/export?raw=true', None)):
+        with pytest.raises(Failed) as failed:
+            agent.call(method, path, body)
+        assert failed.value.status == 403 and 'raw:' in failed.value.error['cause']
+
+
 ASKS = '''
 import sys, urllib.request, urllib.error
 asked = urllib.request.Request(sys.argv[1] + "/sandbox.v1.Sandbox/Stat", b'{"path": "/"}',

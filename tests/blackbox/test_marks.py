@@ -387,11 +387,6 @@ class ByCp(ByArchive):
         super().__init__(hub, box)
         self.copy = os.path.join(hub.home, 'copy')
 
-    def read(self, path):
-        self.hub.ok('cp', f'{self.box}:/workspace/{path}', self.copy)
-        with open(self.copy, 'rb') as f:
-            return f.read()
-
     def write(self, path, data):
         with open(self.copy, 'wb') as f:
             f.write(data)

@@ -454,6 +454,19 @@ def test_each_action_has_its_row(actions):
     assert {a for a, name in found.items() if name == REDACTED} == set(DRIVERS)
 
 
+# With an argument that has them leave as they are; test_own_files.py tries who gets that.
+OWN = {'files.download', 'files.read', 'workspace.export'}
+
+
+def test_what_leaves_as_it_is(me):
+    done = json.loads(me.run('policy', 'actions', '-o', 'json').stdout)
+    assert {one['action'] for one in done
+            if any(a['pointer'] == '/raw' for a in one.get('arguments', []))} == OWN
+    with open(DOCS, encoding='utf-8') as f:
+        told = re.search(r'with an argument `raw` \((.*?)\)', f.read(), re.S)[1]
+    assert set(re.findall(r'`([a-z.]+)`', told)) == OWN
+
+
 @pytest.mark.parametrize('name', [*DRIVERS, *ROADS])
 def test_no_answer_has_a_secret(worlds, name):
     hidden, shown = worlds

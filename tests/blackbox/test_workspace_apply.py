@@ -301,7 +301,8 @@ def test_conflicts(hub):
     done = hub.apply('conflicts', dst, '--yes')
     assert done.returncode == CONFLICTS and done.stdout == b'', done
     assert [f'{name}: was changed'.encode() in done.stderr for name in ('f', 'g', 'h', 'i', 'new')
-            ] == [True, True, False, True, True], done
+            ] == [True, True, False, True, False], done
+    assert b'new: is here, too, and is another one' in done.stderr
     assert tree(dst, times=True) == before
     hub.applied('conflicts', dst, '--force')
     assert tree(dst) == tree(hub.sources['conflicts-src'])

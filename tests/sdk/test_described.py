@@ -48,6 +48,8 @@ NOT_SAID = {
     'sandboxes.exec': {'stdin'},  # it always comes
     'pty': {'stdin'},
     'execs.wait': {'stream'},  # both
+    # for the operator's own copies, by the command line
+    'archive.download': {'raw'}, 'files.read': {'raw'}, 'workspaces.export': {'raw'},
 }
 READ = {  # where the document describes what these classes have
     'SandboxInfo': ('sandboxes.get', None), 'SnapshotInfo': ('snapshots.get', None),

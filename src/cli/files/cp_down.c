@@ -22,11 +22,63 @@ static int take_tree(void *arg, struct str bytes, struct err *e)
 	return tar_unpack_take(u, bytes.p, bytes.n) < 0 ? tree_error(&u->failure, "", e) : 0;
 }
 
+/* The content of the one file of an archive, into what is no regular file. */
+struct cp_pour {
+	struct tar_reader reader;
+	struct file_out out;
+	bool ended;
+};
+
+static int take_content(void *arg, struct str bytes, struct err *e)
+{
+	struct cp_pour *p = arg;
+	enum tar_event step;
+
+	while ((step = tar_read(&p->reader, &bytes.p, &bytes.n)) != TAR_MORE) {
+		if (step == TAR_BAD || step == TAR_PASSED)
+			return err_set(e, ERR_TRANSPORT, "the hub's archive: %s",
+				       tar_why_text(p->reader.why));
+		if (step == TAR_END)
+			p->ended = true;
+		if (step == TAR_CONTENT &&
+		    file_write_fd(p->out.fd, p->out.path,
+				  (struct str){ p->reader.content, p->reader.content_n }, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int pour(struct hub_link *l, const char *url, const char *to, struct err *e)
+{
+	struct cp_pour p = { .ended = false };
+	int rc;
+
+	tar_reader_init(&p.reader);
+	if (file_out_open(&p.out, to, e) < 0)
+		return -1;
+	rc = hub_link_download(l, url, take_content, &p, e);
+	if (rc == 0 && !p.ended)
+		rc = err_set(e, ERR_TRANSPORT, "the hub's archive has no end");
+	return file_out_end(&p.out, rc == 0, e);
+}
+
 static enum cp_kind look_here(const char *path)
 {
 	struct stat st;
 
 	return stat(path, &st) < 0 ? CP_NOTHING : S_ISDIR(st.st_mode) ? CP_DIRECTORY : CP_FILE;
+}
+
+/* What no file can take the place of: a pipe, a device, and /dev/stdout wherever it leads. Another
+ * link is replaced: a sandbox may have made it, in a folder that it was given. */
+static bool is_special_here(const char *to)
+{
+	static const char own[] = "/proc/self/fd/";
+	char link[sizeof(own)] = "";
+	struct stat st;
+
+	return (stat(to, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) ||
+	       (readlink(to, link, sizeof(own) - 1) > 0 && strcmp(link, own) == 0);
 }
 
 /* Opens a directory in dir, and creates it if needed. *ret_new: it was missing. */
@@ -73,13 +125,17 @@ int cp_down(struct hub_link *l, const struct cp_end *from, const char *to, struc
 	autoclose int top = -1;
 	bool is_new;
 
-	if (cp_url(url, from->name, from->path, e) < 0)
+	if (cp_url(url, from->name, from->path, e) < 0 ||
+	    hub_link_raw(url, sizeof(url), strcmp(to, "-") == 0, e) < 0)
 		return -1;
 	if (strcmp(to, "-") == 0)
 		return hub_link_download(l, url, take_raw, NULL, e);
 	cp_own_name(from->path, own);
-	if (cp_look(l, from, &kind, e) < 0 ||
-	    cp_place(to, look_here(to), own, kind == CP_DIRECTORY, dir, name, e) < 0)
+	if (cp_look(l, from, &kind, e) < 0)
+		return -1;
+	if (kind == CP_FILE && is_special_here(to))
+		return pour(l, url, to, e);
+	if (cp_place(to, look_here(to), own, kind == CP_DIRECTORY, dir, name, e) < 0)
 		return -1;
 	top = open_top(dir, name, kind == CP_DIRECTORY, &is_new, e);
 	if (top < 0)

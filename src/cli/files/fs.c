@@ -75,58 +75,84 @@ static const struct verb fs_stat_verb = {
 
 /* ---- read, write --------------------------------------------------------------------------- */
 
-static int fs_ask_piece(struct hub_link *l, char **operands, uint64_t offset, struct json_doc **ret,
-			struct err *e)
+/* Where it has come, and whether marks stand for something. */
+struct fs_reading {
+	struct hub_link *l;
+	char **operands;
+	bool raw, marked;
+	uint64_t offset;
+};
+
+static int fs_ask_piece(const struct fs_reading *r, struct json_doc **ret, struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(HUB_BODY_MAX);
 	struct json_writer w = json_writer(&text);
 
 	json_write_object(&w);
-	hub_link_text(&w, "sandbox", operands[0]);
-	hub_link_text(&w, "path", operands[1]);
+	hub_link_text(&w, "sandbox", r->operands[0]);
+	hub_link_text(&w, "path", r->operands[1]);
 	hub_link_text(&w, "encoding", "base64");
 	json_write_key(&w, "offset");
-	json_write_uint(&w, offset);
+	json_write_uint(&w, r->offset);
 	json_write_key(&w, "limit");
 	json_write_uint(&w, PIECE);
+	json_write_key(&w, "raw");
+	json_write_bool(&w, r->raw);
 	json_write_object_end(&w);
 	if (json_write_done(&w, e) < 0)
 		return -1;
-	return hub_link_ask(l, "POST", "/v1/files/read", buf_str(&text), ret, e);
+	return hub_link_ask(r->l, "POST", "/v1/files/read", buf_str(&text), ret, e);
 }
 
-/* Counts the printed bytes. 1 if the file has more. */
-static int fs_print_piece(struct hub_link *l, char **operands, uint64_t *offset, struct err *e)
+/* 1 if the file has more. */
+static int fs_print_piece(struct fs_reading *r, struct err *e)
 {
+	static const char mark[] = "[REDACTED:";
 	AUTO(json_free) struct json_doc *doc = NULL;
-	autobuf struct buf bytes = BUF_INIT(PIECE);
+	autobuf struct buf bytes = BUF_INIT(HUB_ANSWER_MAX);
+	uint64_t next = 0;
 
-	if (fs_ask_piece(l, operands, *offset, &doc, e) < 0 ||
+	if (fs_ask_piece(r, &doc, e) < 0 ||
 	    base64_decode(&bytes, json_str(json_get(json_root(doc), "content")), e) < 0 ||
 	    file_write_fd(STDOUT_FILENO, "standard output", buf_str(&bytes), e) < 0)
 		return -1;
-	*offset += bytes.n;
-	return bytes.n > 0 && !json_bool(json_get(json_root(doc), "eof"));
+	r->marked |= !r->raw && bytes.n && memmem(bytes.p, bytes.n, mark, sizeof(mark) - 1);
+	if (!json_uint64(json_get(json_root(doc), "next_offset"), &next) || next <= r->offset)
+		return 0;
+	r->offset = next; /* a mark has another length than what it stands for */
+	return 1;
 }
 
 static int fs_read_run(const struct verb_input *in, struct err *e)
 {
+	const struct ask_options *o = in->options;
 	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
-	uint64_t offset = 0;
+	struct fs_reading r = { .l = l, .operands = in->operands, .raw = o->flags[0] };
 	int more = l ? 1 : -1;
 
 	while (more > 0)
-		more = fs_print_piece(l, in->operands, &offset, e);
+		more = fs_print_piece(&r, e);
+	if (r.marked && !isatty(STDOUT_FILENO))
+		fputs("holt: marks stand for secrets of the file; holt cp, or --raw, has it as it "
+		      "is\n",
+		      stderr);
 	return more;
 }
 
+static const struct option_row read_rows[] = {
+	ASK_OPTION(flags[0], OPTION_FLAG, "raw",
+		   .doc = "Print secrets in it, too, instead of marks."),
+	HELP_ROW(struct ask_options),
+};
+static const struct option_table read_options = OPTION_TABLE(read_rows, .mixed = true);
+
 static const struct verb fs_read_verb = {
 	.name = "fs read",
-	.usage = "NAME PATH",
+	.usage = "[OPTION...] NAME PATH",
 	.doc = "Print a file.",
 	.more = "A file that changes meanwhile is printed in parts of different ages.",
-	.options = &verb_bare,
-	.size = sizeof(struct verb_options),
+	.options = &read_options,
+	.size = sizeof(struct ask_options),
 	.min_operands = 2,
 	.run = fs_read_run,
 	.fail = hub_link_fail,

@@ -553,6 +553,11 @@ int hub_link_query(char *at, size_t size, const char *name, const char *text, st
 	return 0;
 }
 
+int hub_link_raw(char *at, size_t size, bool to_stdout, struct err *e)
+{
+	return to_stdout && isatty(STDOUT_FILENO) ? 0 : hub_link_query(at, size, "raw", "true", e);
+}
+
 /* ---- what verbs write and print -------------------------------------------------------------- */
 
 void hub_link_text(struct json_writer *w, const char *name, const char *text)

@@ -95,6 +95,10 @@ int hub_link_send(struct hub_link *l, const char *path, hub_link_give *give, voi
 int hub_link_query(char *at, size_t size, const char *name, const char *text,
 		   struct err *e) MUST_USE;
 
+/* Appends that content comes as it is: it goes into files of the user's own. What is shown on a
+ * terminal is redacted. */
+int hub_link_raw(char *at, size_t size, bool to_stdout, struct err *e) MUST_USE;
+
 /* Says on standard error what a revision does not have, where an answer tells it. */
 void hub_link_tell_left_out(const struct json_val *answer);
 

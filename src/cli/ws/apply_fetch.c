@@ -197,7 +197,7 @@ int apply_fetch(struct apply *a, struct hub_link *l, const struct apply_revision
 	int result;
 
 	tar_reader_init(&f.reader);
-	if (ws_export_path(path, r->workspace, r->id, e) < 0)
+	if (ws_export_path(path, r->workspace, r->id, false, e) < 0)
 		return -1;
 	result = hub_link_download(l, path, fetch_take, &f, e);
 	close_fd(&f.file);

@@ -143,7 +143,9 @@ static int plan_change(struct planner *p, const struct apply_item *it,
 	if (it->here.type == APPLY_OTHER)
 		return conflict(p, it->path, "is no file, directory or link here");
 	if (!dirs && !mine && !both && !apply_same(&it->here, base) && !p->a->force)
-		return conflict(p, it->path, "was changed here, too");
+		return conflict(p, it->path,
+				base->type == APPLY_NONE ? "is here, too, and is another one"
+							 : "was changed here, too");
 	if (it->is.type == APPLY_DIR)
 		return plan_dir(p, it, base);
 	if (it->is.type != APPLY_NONE)

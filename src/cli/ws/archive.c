@@ -107,11 +107,13 @@ static const struct option_row export_rows[] = {
 };
 static const struct option_table export_options = OPTION_TABLE(export_rows, .mixed = true);
 
-int ws_export_path(char ret[WS_PATH_MAX], const char *name, const char *revision, struct err *e)
+int ws_export_path(char ret[WS_PATH_MAX], const char *name, const char *revision, bool to_stdout,
+		   struct err *e)
 {
-	if (hub_ask_path(&workspaces, ret, WS_PATH_MAX, name, "/export", e) < 0)
+	if (hub_ask_path(&workspaces, ret, WS_PATH_MAX, name, "/export", e) < 0 ||
+	    (revision && hub_link_query(ret, WS_PATH_MAX, "revision", revision, e) < 0))
 		return -1;
-	return revision ? hub_link_query(ret, WS_PATH_MAX, "revision", revision, e) : 0;
+	return hub_link_raw(ret, WS_PATH_MAX, to_stdout, e);
 }
 
 static int export_file(const char *name, const char *revision, const char *to, struct err *e)
@@ -119,7 +121,8 @@ static int export_file(const char *name, const char *revision, const char *to, s
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	char path[WS_PATH_MAX];
 
-	if (ws_export_path(path, name, revision, e) < 0 || !(l = hub_link_open(e)))
+	if (ws_export_path(path, name, revision, strcmp(to, "-") == 0, e) < 0 ||
+	    !(l = hub_link_open(e)))
 		return -1;
 	return hub_link_save(l, path, to, STR_NONE, e);
 }

@@ -419,7 +419,7 @@ static int git_stream(struct hub_link *l, struct git_writer *g, const struct jso
 	tar_reader_init(&g->reader);
 	g->ended = false;
 	snprintf(id, sizeof(id), "%.*s", STR_CUT(json_str(json_get(row, "revision")), HASH_HEX));
-	if (ws_export_path(path, g->name, id, e) < 0 || put_commit(g, row, parent, e) < 0 ||
+	if (ws_export_path(path, g->name, id, false, e) < 0 || put_commit(g, row, parent, e) < 0 ||
 	    hub_link_download(l, path, git_take, g, e) < 0)
 		return -1;
 	return g->ended ? 0 : err_set(e, ERR_TRANSPORT, "the hub's archive has no end");

@@ -5,8 +5,9 @@
 enum { WS_PATH_MAX = 1024 };
 extern const struct ask_noun workspaces;
 
-/* Writes "/v1/workspaces/NAME/export" with a revision, unless that is NULL. */
-int ws_export_path(char ret[WS_PATH_MAX], const char *name, const char *revision,
+/* Writes "/v1/workspaces/NAME/export" with a revision, unless that is NULL; of content as it is
+ * (hub_link_raw()). */
+int ws_export_path(char ret[WS_PATH_MAX], const char *name, const char *revision, bool to_stdout,
 		   struct err *e) MUST_USE;
 /* git.c: makes commits of revisions on a branch of a repository. Prints the newest. */
 struct ws_git {

@@ -11,6 +11,7 @@ static const struct op_member read_members[] = {
 	{ "offset", .in = OP_HIDDEN },
 	{ "limit", .in = OP_HIDDEN },
 	{ "encoding", .in = OP_HIDDEN },
+	{ "raw", .in = OP_HIDDEN },
 };
 
 static const struct proto_field read_proto_fields[] = { { 1, "path", PROTO_TEXT } };
@@ -290,6 +291,7 @@ static const struct op_member read_by_path[] = {
 	{ "offset", .in = OP_HIDDEN },
 	{ "limit", .in = OP_HIDDEN },
 	{ "encoding", .in = OP_HIDDEN },
+	{ "raw", .in = OP_HIDDEN },
 };
 #define GATEWAY                                                                                    \
 	.projected = true, .kind = API_CONNECT, .shape = API_FRAMES, .method = HTTP_POST,          \

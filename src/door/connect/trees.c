@@ -24,14 +24,20 @@ static void tell_event(struct call *c, const void *event)
 	exchange_write(c, &event_table, event);
 }
 
-static const struct op_member members[] = {
+#define PATH_MEMBER                                                                                \
+	{                                                                                          \
+		"path", .doc = "Path of the directory; the sandbox's working directory if absent " \
+			       "or empty."                                                         \
+	}
+static const struct op_member members[] = { CONNECT_BY_HEADER, PATH_MEMBER };
+static const struct op_member archive_members[] = {
 	CONNECT_BY_HEADER,
-	{ "path",
-	  .doc = "Path of the directory; the sandbox's working directory if absent or empty." },
+	PATH_MEMBER,
+	{ "raw", .in = OP_HIDDEN },
 };
 
 static const struct api_route rows[] = {
-	CONNECT_PROJECTION("Archive", &files_download_op, members, .shape = API_FRAMES,
+	CONNECT_PROJECTION("Archive", &files_download_op, archive_members, .shape = API_FRAMES,
 			   .answer = &file_chunk_table, .tell = connect_tell_chunk),
 	CONNECT_PROJECTION("Watch", &files_watch_op, members,
 			   .doc = "Reports changes in a directory as they happen.",
@@ -186,7 +192,7 @@ static void tell_mitos_event(struct call *c, const void *event)
 }
 
 static const struct api_route mitos_rows[] = {
-	CONNECT_PROJECTION("Archive", &files_download_op, members, .shape = API_FRAMES,
+	CONNECT_PROJECTION("Archive", &files_download_op, archive_members, .shape = API_FRAMES,
 			   .mend = mend_archive, .answer = &file_chunk_table,
 			   .tell = connect_tell_chunk),
 	CONNECT_PROJECTION(

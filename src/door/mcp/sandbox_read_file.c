@@ -22,6 +22,7 @@ static const struct op_member members[] = {
 	{ "path", .doc = "A regular file." },
 	{ "limit", .def = DEFAULT_INT(LIMIT_DEFAULT), .doc = "Bytes to read at most." },
 	{ "encoding", .doc = "base64 for what is not UTF-8." },
+	{ "raw", .in = OP_HIDDEN },
 };
 
 /* Where there is more. */

@@ -2,7 +2,15 @@
 #include "door/http/transfer.h"
 #include "op/files.h"
 
-static const struct op_member members[] = { API_BY_PATH, { "path", .in = OP_QUERY, .min = 1 } };
+static const struct op_member upload_members[] = {
+	API_BY_PATH,
+	{ "path", .in = OP_QUERY, .min = 1 },
+};
+static const struct op_member download_members[] = {
+	API_BY_PATH,
+	{ "path", .in = OP_QUERY, .min = 1 },
+	{ "raw", .in = OP_QUERY },
+};
 
 static void on_unpacked(struct transfer_upload *u, const struct err *e)
 {
@@ -42,7 +50,7 @@ static const struct api_route rows[] = {
 	  .doc = "Downloads a directory with its contents, or a file, as a tar archive. If that "
 		 "fails midway, the connection is closed and the archive has no end.",
 	  .projected = true,
-	  .members = OP_MEMBERS(members),
+	  .members = OP_MEMBERS(download_members),
 	  .answer = &op_nothing_table,
 	  .tell = api_tell_chunk,
 	  .method = HTTP_GET,
@@ -63,7 +71,7 @@ static const struct api_route rows[] = {
 		       .normalize = files_tree_normalize,
 		       .run = run_upload },
 	  .projected = true,
-	  .members = OP_MEMBERS(members),
+	  .members = OP_MEMBERS(upload_members),
 	  .method = HTTP_PUT,
 	  .path = "/v1/sandboxes/{id}/archive",
 	  .streams = true,

@@ -8,6 +8,7 @@
 static const struct op_member export_members[] = {
 	{ "workspace", .as = "name", .in = OP_PATH },
 	{ "revision", .in = OP_QUERY },
+	{ "raw", .in = OP_QUERY },
 };
 
 static const struct op_member import_members[] = {

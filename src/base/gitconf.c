@@ -195,6 +195,8 @@ enum {
 	ENTRY_MODE = 24, /* its place in an entry */
 	ENTRY_HASH = 40,
 	ENTRY_LONG = 0x4000, /* a flag: two bytes more of flags */
+	ENTRY_ASSUMED = 0x8000, /* --assume-unchanged */
+	ENTRY_SKIPPED = 0x4000, /* --skip-worktree: a flag of the two bytes more */
 	MODE_TYPE = 0170000,
 	MODE_LINK = 0160000,
 	PATH_BYTES = 4096,
@@ -262,14 +264,20 @@ static int index_entry(struct index *x, gitindex_fn *fn, void *data)
 {
 	const char *entry = x->at;
 	size_t fixed = ENTRY_HASH + x->hash + 2, used;
-	bool is_link;
+	unsigned flags;
+	bool is_link, hidden;
+	int rc;
 
 	if (!index_has(x, fixed + 2))
 		return malformed();
 	is_link = (number(entry + ENTRY_MODE) & MODE_TYPE) == MODE_LINK;
 	x->at += fixed;
-	if (x->version >= 3 && (unsigned char)entry[fixed - 2] << 8 & ENTRY_LONG)
+	flags = number(entry + fixed - 2) >> 16;
+	hidden = flags & ENTRY_ASSUMED;
+	if (x->version >= 3 && flags & ENTRY_LONG) {
+		hidden = hidden || (number(entry + fixed - 2) & ENTRY_SKIPPED);
 		x->at += 2;
+	}
 	if (index_path(x) < 0)
 		return -1;
 	if (x->version < 4) { /* with 1 to 8 NULs it is a multiple of 8 */
@@ -279,11 +287,12 @@ static int index_entry(struct index *x, gitindex_fn *fn, void *data)
 			return malformed();
 		x->at = entry + used;
 	}
-	if (!is_link)
-		return 0;
+	rc = hidden ? fn(data, x->path, GITINDEX_HIDDEN) : 0;
+	if (rc || !is_link)
+		return rc;
 	/* one without a path takes its path from the shared index: git writes no such thing for a
 	 * link that the shared one has as a file */
-	return x->n ? fn(data, x->path) : malformed();
+	return x->n ? fn(data, x->path, GITINDEX_LINK) : malformed();
 }
 
 static int index_extensions(struct index *x, struct str *ret_shared)
@@ -302,8 +311,7 @@ static int index_extensions(struct index *x, struct str *ret_shared)
 	return 0;
 }
 
-int gitindex_links(struct str text, size_t hash, gitindex_fn *fn, void *data,
-		   struct str *ret_shared)
+int gitindex_read(struct str text, size_t hash, gitindex_fn *fn, void *data, struct str *ret_shared)
 {
 	struct index x = { .at = text.p, .end = text.p + text.n, .hash = hash };
 	uint32_t entries;

@@ -17,10 +17,15 @@ typedef int gitconf_fn(void *data, const char *key, char *value);
 /* Each variable with a value. -1 with errno: EINVAL for a file that is malformed. */
 int gitconf_read(struct str text, gitconf_fn *fn, void *data) MUST_USE;
 
-/* Not 0: stop and return it. */
-typedef int gitindex_fn(void *data, const char *path);
+enum gitindex_kind {
+	GITINDEX_LINK, /* another repository (a gitlink) */
+	GITINDEX_HIDDEN, /* git does not look whether the file is as it was */
+};
 
-/* Each path that is another repository (a gitlink). hash: bytes of an object's name. ret_shared:
+/* Not 0: stop and return it. */
+typedef int gitindex_fn(void *data, const char *path, enum gitindex_kind kind);
+
+/* Each path that is one of these, or two. hash: bytes of an object's name. ret_shared:
  * the name of the index that this one adds to, as bytes in `text`; n 0: none. -1 with errno. */
-int gitindex_links(struct str text, size_t hash, gitindex_fn *fn, void *data,
-		   struct str *ret_shared) MUST_USE;
+int gitindex_read(struct str text, size_t hash, gitindex_fn *fn, void *data,
+		  struct str *ret_shared) MUST_USE;

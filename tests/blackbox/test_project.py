@@ -105,7 +105,7 @@ def script(ways, name):
 
 def succeeded(project, ways, name, mode='rw'):
     out = project.run(script(ways, name), mode)
-    return {list(ways)[int(i)] for i in out.split()}
+    return {list(ways)[int(line)] for line in out.splitlines() if line.isdigit()}
 
 
 def test_what_exists_stays(who, work):

@@ -628,11 +628,170 @@ def test_what_a_sandbox_leaves_is_told(who, work, begin):  # noqa: F811
     assert f'{project.path}/worked in' not in hub.said()
 
 
+def left_by(begin, project, *lines):
+    """What is told of sandboxes that have the folder one after the other."""
+    hub, shared = begin(project)
+    for i, line in enumerate(lines):
+        box = hub.create(volumes=shared)
+        done = hub.exec(box, f'set -e; cd /w; {line}; touch end{i}; mkdir .exrc')
+        assert done['exit_code'] == 0, done
+        hub.delete(box)
+        until(lambda: hub.said().count('/.exrc is new') > i, what='the look at its end')
+        os.rmdir(f'{project.path}/.exrc')
+    return hub.said()
+
+
+def test_what_git_writes_through_is_removed(who, work, begin):  # noqa: F811
+    """Git makes no link in a git directory, and follows one that is there. What a user has made
+    before stays, and so does the HEAD of an old git."""
+    project = Project(who, f'{work}/p')
+    os.symlink('/nonexistent', f'{project.path}/.git/mine')
+    git(project, 'worktree', 'add', '-q', '--orphan', '-b', 'w', 'tree')
+    git(project, 'init', '-q', 'nested', check=True)
+    project.own()
+    top = f'{project.path}/.git'
+    hub, shared = begin(project)
+    box = hub.create(volumes=shared)
+    at_once = ('COMMIT_EDITMSG', 'FETCH_HEAD', 'logs/HEAD', 'refs/tags', 'refs/heads/x',
+               'logs/refs/heads/x', 'index', 'packed-refs')
+    done = hub.exec(box, 'set -e; cd /w/.git; rm -rf logs refs/tags; mkdir -p new/refs/heads; '
+                    'ln -s ../config new/HEAD; ln -s /etc/x new/refs/heads/x; mv new logs; '
+                    'ln -s /etc/x COMMIT_EDITMSG; ln -s ../a.txt index; ln -s x packed-refs; '
+                    'mkfifo FETCH_HEAD; ln -s /etc refs/tags; ln -s x refs/heads/x; '
+                    'rm HEAD; ln -s refs/heads/main HEAD; '
+                    'mkdir -p refs/heads/deep; ln -s x refs/heads/deep/x; '
+                    'ln -s /etc/x ../nested/.git/COMMIT_EDITMSG')
+    assert done['exit_code'] == 0, done
+    for name in at_once:
+        until(lambda: not os.path.lexists(f'{top}/{name}'), what=name)
+    hub.delete(box)
+    until(lambda: not os.path.lexists(f'{top}/refs/heads/deep/x'), what='the look at its end')
+    for name in (*at_once, 'refs/heads/deep/x'):
+        assert f'{top}/{name} was made by a sandbox, and is removed' in hub.said(), name
+    assert f'{top}/COMMIT_EDITMSG was made by a sandbox, and is removed: git would have written ' \
+           'through it to /etc/x' in hub.said()
+    until(lambda: f'{project.path}/nested/.git/COMMIT_EDITMSG is new' in hub.said())
+    assert os.readlink(f'{top}/mine') == '/nonexistent'
+    assert os.readlink(f'{top}/HEAD') == 'refs/heads/main'
+
+
+def test_links_out_of_the_folder_are_told(who, work, begin):  # noqa: F811
+    """Also through others. The control are links that stay in it, and that of the user."""
+    project = Project(who, f'{work}/p')
+    os.symlink('/etc', f'{project.path}/mine')
+    project.own()
+    said = left_by(begin, project,
+                   'mkdir -p d/e; ln -s ../a.txt d/in; ln -s none d/none; ln -s d/e short; '
+                   f'ln -s {project.path}/a.txt whole; ln -s /usr/bin/python3 d/python; '
+                   f'rm a.txt; ln -s {work}/home a.txt; ln -s ../../x d/up; '
+                   'ln -s short/../../../x through; ln -s mine/x by')
+    for name in ('a.txt', 'd/up', 'through', 'by'):
+        assert f'{project.path}/{name} is a new link out of the folder' in said, name
+    assert said.count('is a new link out') == 4 + (who.uid == 0), said  # root writes to /usr
+
+
+def test_what_hides_from_review_is_told(who, work, begin):  # noqa: F811
+    """Not again where it was so before."""
+    project = Project(who, f'{work}/p')
+    for name in ('assumed', 'skipped', 'mine'):
+        project.put(name, name)
+    git(project, 'add', '-A', check=True)
+    git(project, 'commit', '-qm', 'a', check=True)
+    git(project, 'update-index', '--skip-worktree', 'mine', check=True)
+    git(project, 'replace', 'HEAD:assumed', 'HEAD:skipped', check=True)
+    project.own()
+    said = left_by(begin, project, 'echo b > b; git add b')
+    assert '/.git/' not in said, said
+    files = ('info/exclude', 'info/attributes', 'info/grafts', 'info/sparse-checkout',
+             'objects/info/alternates', 'shallow')
+    said = left_by(begin, project, 'git update-index --assume-unchanged assumed; '
+                   'git replace HEAD:mine HEAD:skipped; cd .git; '
+                   f'for n in {" ".join(files)}; do echo x >> $n; done; cd ..')
+    for name in (*files, 'refs/replace'):
+        assert f'{project.path}/.git/{name} is new' in said, name
+    assert f'{project.path}/.git/index hides other files' in said
+    git(project, 'update-index', '--no-assume-unchanged', 'assumed', check=True)
+    for name in files:
+        os.unlink(f'{project.path}/.git/{name}')
+    project.own()
+    said = left_by(begin, project, 'git update-index --skip-worktree skipped; git pack-refs --all')
+    for name in ('index hides', 'packed-refs is new'):
+        assert f'{project.path}/.git/{name}' in said, said
+
+
+def test_a_long_path_is_told_with_a_sign(who, work, begin):  # noqa: F811
+    project = Project(who, f'{work}/p')
+    name = 'n' * 200
+    said = left_by(begin, project, f'mkdir -p {name}/{name}/{name}; '
+                   f'git init -q {name}/{name}/{name}/last')
+    assert '[…]' in said and '/last is new' in said
+
+
+def test_what_two_sandboxes_make_is_told(who, work, begin):  # noqa: F811
+    """Renaming changes nothing of what is in a directory, so it is told of where it is made."""
+    project = Project(who, f'{work}/p')
+    evil = 'git init -q $n; git -C $n config core.fsmonitor x; mv $n/.git $n/x; mv $n/x/HEAD $n/x/H'
+    said = left_by(begin, project,
+                   f'n=sub; {evil}; n=bare; {evil}; git init -q ok; mv ok/.git ok/x; '
+                   'rm ok/x/HEAD; '
+                   'n=hooked; git init -q $n; echo x > $n/.git/hooks/pre-commit; '
+                   'mv $n/.git $n/x; mkdir hg .git/rm; echo x > hg/hgrc; '
+                   'echo "exec x" > .git/rm/git-rebase-todo; echo "Host x" > config',
+                   'mv sub/x sub/.git; mv sub/.git/H sub/.git/HEAD; mv bare/x/H bare/x/HEAD; '
+                   'mv .git/rm .git/rebase-merge')
+    for name in ('sub/x', 'bare/x', 'hooked/x', 'hg/hgrc', '.git/rm', '.git/rebase-merge'):
+        assert f'{project.path}/{name} is new' in said, name
+    assert f'{project.path}/ok' not in said and f'{project.path}/config ' not in said
+
+
+def test_what_a_repository_below_names_is_told(who, work, begin):  # noqa: F811
+    """Of one that was there: the scripts that its configuration names, and the git directory of a
+    submodule of it. Control: one that is as it was, though it was worked in."""
+    project = Project(who, f'{work}/p')
+    for name in ('hooked', 'husky', 'aliased', 'same', 'outer'):
+        git(project, 'init', '-q', name, check=True)
+        project.put(f'{name}/tools/x.sh', 'mine')
+        project.put(f'{name}/.husky/pre-commit', 'mine')
+        project.put(f'{name}/.husky/_/h', 'mine')
+    for name, key, value in (('hooked', 'core.hooksPath', '.husky'),
+                             ('husky', 'core.hooksPath', '.husky/_'),
+                             ('aliased', 'alias.x', '!sh tools/x.sh'),
+                             ('same', 'core.hooksPath', '.husky')):
+        git(project, 'config', key, value, cwd=f'{project.path}/{name}', check=True)
+    shutil.copytree(f'{project.path}/same/.git', f'{project.path}/outer/.git/modules/m')
+    project.own()
+    said = left_by(begin, project,
+                   'echo x > hooked/.husky/pre-commit; echo x > husky/.husky/pre-commit; '
+                   'echo x > aliased/tools/x.sh; git -C outer/.git/modules/m config a.b x; '
+                   'echo x > same/a.txt; git -C same add a.txt')
+    for name in ('hooked', 'husky', 'aliased'):
+        assert f'{project.path}/{name} is a repository whose configuration names ' in said, name
+    assert f'{project.path}/outer/.git/modules/m is new' in said
+    assert f'{project.path}/same' not in said and f'{project.path}/outer ' not in said
+
+
+def test_what_a_worktree_leaves_is_told(who, work, begin):  # noqa: F811
+    """A rebase that was begun in its git directory, and nothing where nothing was done."""
+    name = f'{work}/w'
+    project = with_worktree(who, work, name)
+
+    def run(line):
+        done = who.run('run', '-v', f'{name}:{name}:rw', '-w', name, '--', 'sh', '-c', line)
+        assert done.returncode == 0, done
+        return done.stderr.decode()
+    assert run('true') == ''
+    own = f'{project.path}/.git/worktrees/w'
+    assert f'{own}/rebase-merge is new' in run(
+        f'mkdir {own}/rebase-merge && echo "exec x" > {own}/rebase-merge/git-rebase-todo')
+
+
 def test_what_is_harmless_hides_nothing(who, work, begin):  # noqa: F811
     """Each class has its lines, and what runs something has the first ones; the rest is counted."""
     project = Project(who, f'{work}/p')
     names, ways = told()[:25], {
-        'config': 'git -C $n config core.fsmonitor x', 'file': 'rm -r $n/.git; echo x > $n/.git',
+        'config': 'git -C $n config core.fsmonitor x',
+        'include': 'git -C $n config include.path 7', 'hooks': 'git -C $n config core.hooksPath on',
+        'file': 'rm -r $n/.git; echo x > $n/.git',
         'hook': 'echo x > $n/.git/hooks/pre-push',
         'link': 'rm -r $n/.git/hooks; ln -s / $n/.git/hooks',
         'bare': 'mv $n/.git $n.bare; echo x > $n.bare/hooks/update; mv $n.bare $n/.',
@@ -647,7 +806,8 @@ def test_what_is_harmless_hides_nothing(who, work, begin):  # noqa: F811
     until(lambda: 'more are not shown' in hub.said(), what='the count')
     said = [line.split(f'{project.path}/', 1)[1].split(' is new')[0]
             for line in hub.said().splitlines() if f'{project.path}/' in line and ' is new' in line]
-    first = {f'd/{name}' for name in ways} - {'d/bare'} | {'d/bare/bare.bare', 'mise.toml'}
+    first = {f'd/{name}' for name in ways} - {'d/bare'} | {
+        'd/bare/bare.bare', 'd/link/.git/hooks', 'mise.toml'}
     plain = [name for name in said if name.startswith('d/') and name not in first]
     assert first <= set(said), said
     assert len(plain) == 20 and len(set(said) & set(names)) == 20, said

@@ -53,8 +53,12 @@ int held_find_git(struct finder *f, const char *top, const char *gitdir, unsigne
 bool held_git_dir(const struct finder *f, const char *top, char ret[WIRE_PATH_MAX]);
 /* Holds what the repositories name that the folder is a part of. */
 int held_find_above(struct finder *f);
-/* Whether git's configuration says more than `git init` and `git clone` do. */
-bool held_config_runs(struct str text);
+/* Whether git's configuration says more than `git init` and `git clone` do. -1: it is malformed. */
+int held_config_runs(struct str text);
+/* Calls fn with each value, and with each word of it, that may name something; whole: all of it is
+ * a path. Not 0: stops and returns it. */
+typedef int held_word_fn(void *data, const char *word, bool whole);
+int held_config_words(struct str text, held_word_fn *fn, void *data);
 /* Whether the folder is a git directory whose core.worktree is a folder that the sandbox has, and
  * whose .git names it: a submodule. */
 bool held_is_named(const struct finder *f);

@@ -134,16 +134,21 @@ static enum key_class key_classify(const char *key)
 	return KEY_COMMAND;
 }
 
-static bool is_plain(const char *value)
+/* Such a value names nothing, unless all of it is a path: a file may have any name. */
+static bool is_plain(enum key_class class, const char *value)
 {
 	static const char *const words[] = { "true", "false", "yes", "no", "on", "off", "auto" };
 
+	if (class == KEY_PATH || class == KEY_INCLUDE)
+		return !*value;
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
 		if (strcasecmp(value, words[i]) == 0)
 			return true;
 	}
 	return value[strspn(value, "0123456789kmgKMG")] == '\0';
 }
+
+static const char word_ends[] = " \t\n;&|()<>$`'\"{}=,!";
 
 /* A word of a command. Without a slash it may be a file that an interpreter reads. One that does
  * not exist is taken for a file if it looks like one, since branches have slashes, too. */
@@ -168,12 +173,11 @@ static int hold_word(struct git *g, const char *word, bool is_first)
 
 static int hold_words(struct git *g, char *value)
 {
-	static const char between[] = " \t\n;&|()<>$`'\"{}=,!";
 	bool is_first = true;
 	char *rest;
 
-	for (char *word = strtok_r(value, between, &rest); word;
-	     word = strtok_r(NULL, between, &rest)) {
+	for (char *word = strtok_r(value, word_ends, &rest); word;
+	     word = strtok_r(NULL, word_ends, &rest)) {
 		if (++g->f->words > WORDS_MAX)
 			return held_too_long(g->f);
 		if (hold_word(g, word, is_first) < 0)
@@ -275,7 +279,7 @@ static int on_variable(void *data, const char *key, char *value)
 	/* its files may be elsewhere than where its .git is */
 	if (strcmp(key, "core.worktree") == 0 && !join_path(g->dir, value, g->worktree))
 		g->worktree[0] = '\0';
-	if (class == KEY_HARMLESS || is_plain(value))
+	if (class == KEY_HARMLESS || is_plain(class, value))
 		return 0;
 	if (strncmp(value, optional, strlen(optional)) == 0)
 		value += strlen(optional);
@@ -333,11 +337,13 @@ static bool read_gitfile(const struct finder *f, const char *top, char ret[WIRE_
 }
 
 /* Keeps git of the host out of what a sandbox puts there, as it runs in each submodule. */
-static int on_link(void *data, const char *path)
+static int on_link(void *data, const char *path, enum gitindex_kind kind)
 {
 	struct git *g = data;
 	char at[WIRE_PATH_MAX], top[WIRE_PATH_MAX], gitdir[WIRE_PATH_MAX];
 
+	if (kind != GITINDEX_LINK)
+		return 0;
 	g->f->why = "a submodule";
 	if (snprintf(top, sizeof(top), "%s/%s", g->top, path) >= (int)sizeof(top) ||
 	    snprintf(at, sizeof(at), "%s/.git", path) >= (int)sizeof(at))
@@ -364,7 +370,7 @@ static int read_index(struct git *g)
 
 	if (rc <= 0)
 		return rc;
-	rc = gitindex_links((struct str){ text, n }, g->hash, on_link, g, &shared);
+	rc = gitindex_read((struct str){ text, n }, g->hash, on_link, g, &shared);
 	if (rc == 0 && shared.n) {
 		int at = snprintf(name, sizeof(name), "sharedindex.");
 
@@ -373,7 +379,7 @@ static int read_index(struct git *g)
 				       (unsigned char)shared.p[i]);
 		rc = read_below(g->f, g->dir, name, GITINDEX_BYTES_MAX, &more, &n);
 		if (rc > 0)
-			rc = gitindex_links((struct str){ more, n }, g->hash, on_link, g, &none);
+			rc = gitindex_read((struct str){ more, n }, g->hash, on_link, g, &none);
 	}
 	if (rc < 0 && g->f->e->code == ERR_NONE)
 		return err_set(g->f->e, ERR_DENIED,
@@ -489,13 +495,42 @@ bool held_worktree_of(const struct finder *f, const char *path, char ret[WIRE_PA
 
 static int on_any(void *data, const char *key, char *value)
 {
+	enum key_class class = key_classify(key);
+
 	(void)data;
-	return key_classify(key) != KEY_HARMLESS && !is_plain(value);
+	return class != KEY_HARMLESS && !is_plain(class, value);
 }
 
-bool held_config_runs(struct str text)
+int held_config_runs(struct str text)
 {
-	return gitconf_read(text, on_any, NULL) != 0;
+	return gitconf_read(text, on_any, NULL);
+}
+
+struct words {
+	held_word_fn *fn;
+	void *data;
+};
+
+static int on_named(void *data, const char *key, char *value)
+{
+	const struct words *w = data;
+	enum key_class class = key_classify(key);
+	bool whole = class == KEY_PATH || class == KEY_INCLUDE;
+	char *rest;
+	int rc;
+
+	if (class == KEY_HARMLESS || is_plain(class, value))
+		return 0;
+	rc = w->fn(w->data, value, whole);
+	for (char *word = whole ? NULL : strtok_r(value, word_ends, &rest); word && rc == 0;
+	     word = strtok_r(NULL, word_ends, &rest))
+		rc = w->fn(w->data, word, false);
+	return rc;
+}
+
+int held_config_words(struct str text, held_word_fn *fn, void *data)
+{
+	return gitconf_read(text, on_named, &(struct words){ fn, data });
 }
 
 static int on_worktree(void *data, const char *key, char *value)

@@ -582,7 +582,30 @@ void seals_forget(struct project *p);
 void seals_changed(void);
 /* Seals what was changed while its sandboxes were made. */
 int seals_complete(struct request *r, struct err *e) MUST_USE;
+/* A watch of a directory in dir, or -1 with errno; and no watch any more, unless it is needed. */
+int seals_add(int dir, const char *name);
+void seals_drop(const struct project *p, int wd);
 int seals_chores(uint64_t now); /* returns the time until the next are due; -1: none */
+
+/* ---- planted.c ---- */
+
+struct planted_dir {
+	int wd; /* inotify's watch of it; -1: none */
+	char path[256]; /* below the folder */
+};
+
+/* Whether something in a git directory is what git never makes there, and would write through. */
+bool planted_is(int dir, const char *name, struct stat *st);
+/* Removes it, if it is new; ret_target: where it led, "" for a pipe. False: it stays. */
+bool planted_take(const struct project *p, int dir, const char *name,
+		  char ret_target[WIRE_PATH_MAX]);
+/* Watches the directories that git writes in the most. They may be others than before. */
+void planted_watch(struct project *p);
+bool planted_has_watch(const struct project *p, int wd);
+void planted_forget(struct project *p);
+/* The directory with that watch has got a name: true if it is a directory itself, so that more may
+ * have to be watched. */
+bool planted_note(struct project *p, int wd, const char *name);
 
 /* ---- left.c ---- */
 
@@ -590,6 +613,8 @@ int seals_chores(uint64_t now); /* returns the time until the next are due; -1: 
 void left_start(const struct project *p);
 /* A bit for each kind of repository, but for git's, that the directory has. */
 unsigned left_repositories(int dir);
+/* Which files git is told not to look at (git update-index --skip-worktree): 0 for none. */
+uint64_t left_hidden(const struct project *p, int dir);
 int left_chores(void); /* as seals_chores() */
 void left_end(void); /* soon, as the warden ends */
 

@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,18 +30,15 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "box/warden/held_find.h"
-#include "box/warden/internal.h"
+#include "box/warden/left.h"
 #include "box/wire/project.h"
 
 enum {
 	LOOKERS_MAX = 16,
 	LOOK_S = 10,
-	TOLD_MAX = 20,
 	DEPTH_MAX = 64,
 	LOOK_AGAIN_MS = 200,
-	LOOK_FD = 3,
 	WHY_MAX = 256,
-	CONFIG_MAX = 16384, /* of one that says nothing unusual */
 	END_MS = 2000,
 	END_LAST_MS = 500,
 	END_PAUSE_US = 5000
@@ -52,6 +50,7 @@ static const char *const told_names[] = {
 	".RData",
 	".Renviron",
 	".Rprofile",
+	".agents",
 	".aider.conf.yml",
 	".amp",
 	".arcconfig",
@@ -59,6 +58,7 @@ static const char *const told_names[] = {
 	".autoenv.zsh",
 	".byebugrc",
 	".cline",
+	".codebuddy",
 	".config/lefthook.json",
 	".config/lefthook.toml",
 	".config/lefthook.yaml",
@@ -73,10 +73,14 @@ static const char *const told_names[] = {
 	".erlang",
 	".exrc",
 	".factory",
+	".fleet",
+	".fossil-settings",
+	".fslckout",
 	".gdbinit",
 	".gh-dash.yml",
 	".ghci",
 	".ghcid",
+	".git/arc/config",
 	".git/lazygit.yml",
 	".git/sl/config",
 	".github/copilot",
@@ -104,9 +108,11 @@ static const char *const told_names[] = {
 	".mise",
 	".mise.local.toml",
 	".neoconf.json",
+	".nova",
 	".nvimrc",
 	".ocamlinit",
 	".octaverc",
+	".opencode.json",
 	".openhands",
 	".overcommit.yml",
 	".pdbrc",
@@ -135,10 +141,13 @@ static const char *const told_names[] = {
 	".vimrc",
 	".vs",
 	".ycm_extra_conf.py",
+	"_FOSSIL_",
+	"_MTN/monotonerc",
 	"_irbrc",
 	"autoexec.sas",
 	"crush.json",
 	"gptme.toml",
+	"gtags.conf",
 	"irbrc",
 	"jdb.ini",
 	"jupyter_config.json",
@@ -179,131 +188,129 @@ static const struct {
 };
 
 static pid_t lookers[LOOKERS_MAX]; /* 0: free */
-
-enum left_class {
-	LEFT_LISTED, /* never cut, as there are few: what the lists of the fixed names have */
-	LEFT_RUNS, /* a repository that makes a program run something */
-	LEFT_UNSEEN, /* a folder that could not be looked through */
-	LEFT_PLAIN, /* a repository as `git init` and `git clone` make it */
-	LEFT_NAMED, /* told_names */
-	LEFT_CLASSES
-};
-
-enum { LEFT_PATH_MAX = 320 };
-
-struct left {
-	const struct project *project;
-	unsigned n[LEFT_CLASSES];
-	char plain[TOLD_MAX][LEFT_PATH_MAX];
-};
-
 static volatile sig_atomic_t late; /* no more is looked for */
 
-static bool is_new(const struct left *l, int dir, const char *path)
+bool left_is_new(const struct left *l, int dir, const char *path)
 {
-	const struct timespec *since = &l->project->since;
 	struct stat st;
 
-	if (fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return false;
-	return st.st_ctim.tv_sec > since->tv_sec ||
-	       (st.st_ctim.tv_sec == since->tv_sec && st.st_ctim.tv_nsec >= since->tv_nsec);
+	return fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && project_is_new(l->project, &st);
 }
 
-static void PRINTF_LIKE(4, 5)
-	left_tell(struct left *l, enum left_class class, const char *path, const char *fmt, ...)
+bool left_is_new_text(const struct left *l, int dir, const char *path)
+{
+	struct stat st;
+
+	return fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       !(S_ISREG(st.st_mode) && st.st_size == 0) && project_is_new(l->project, &st);
+}
+
+void left_tell(struct left *l, enum left_class class, const char *path, const char *fmt, ...)
 {
 	char why[WHY_MAX];
+	size_t n = strlen(path);
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	if (l->n[class]++ < TOLD_MAX || class == LEFT_LISTED)
-		log_warn("%.300s/%.300s %s", l->project->of.host, path, why);
+	if (l->n[class]++ >= LEFT_TOLD_MAX && class != LEFT_LISTED)
+		return;
+	if (n <= LEFT_PATH_MAX)
+		log_warn("%.300s/%s %s", l->project->of.host, path, why);
+	else
+		log_warn("%.300s/%.*s[…]%s %s", l->project->of.host, LEFT_PATH_MAX / 2, path,
+			 path + n - LEFT_PATH_MAX / 2, why);
 }
 
-#define SAMPLE ".sample" /* of a hook that git does not run */
-#define LEFT_NEW "is new, or was changed while a sandbox could write the folder: "
-
-static bool has(int dir, const char *name)
+bool left_has(int dir, const char *path)
 {
-	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	return faccessat(dir, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Whether git takes a directory for a repository without a .git. */
-static bool is_bare(int dir)
-{
-	return has(dir, "HEAD") &&
-	       (has(dir, "commondir") || (has(dir, "objects") && has(dir, "refs")));
-}
-
-/* Also of one that was written in place, as its directory does not tell that. */
-static bool has_new(const struct left *l, int dir, const char *path)
+bool left_has_new(const struct left *l, int dir, const char *path)
 {
 	autofolder struct folder f = folder_at(dir, path);
-	bool new = is_new(l, dir, path);
+	bool new = left_is_new(l, dir, path);
 	int more = 0;
 
 	if (!f.d)
 		return new;
 	while (!new && (more = folder_next(&f)) > 0)
-		new = is_new(l, folder_fd(&f), f.entry->d_name);
+		new = left_is_new(l, folder_fd(&f), f.entry->d_name);
 	return new || more < 0;
 }
 
-/* The files that git obeys are new; its index and objects change with each commit. */
-static bool has_new_git(const struct left *l, int git)
+/* ---- links ----------------------------------------------------------------------------------- */
+
+enum left_where {
+	IN_FILES,
+	IN_OTHER_GIT, /* or in a git directory other than the project's own */
+	IN_OWN_GIT,
+};
+
+/* What the owner of the folder can't write anyway, as venv's link to Python. */
+static bool left_is_system(const struct left *l, const char *target)
 {
-	return is_new(l, git, "config") || is_new(l, git, "config.worktree") ||
-	       is_new(l, git, "commondir") || has_new(l, git, "hooks");
-}
+	static const char *const places[] = { "/usr/", "/bin/", "/lib", "/nix/store/" };
 
-static bool has_hooks(int git)
-{
-	autofolder struct folder f = folder_at(git, "hooks");
-	int more = 0;
-
-	if (!f.d)
-		return has(git, "hooks"); /* a link */
-	while ((more = folder_next(&f)) > 0) {
-		size_t n = strlen(f.entry->d_name);
-
-		if (n < strlen(SAMPLE) || strcmp(f.entry->d_name + n - strlen(SAMPLE), SAMPLE) != 0)
-			return true;
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		if (strncmp(target, places[i], strlen(places[i])) == 0)
+			return l->owner != 0 && !strstr(target, "..");
 	}
-	return more < 0;
+	return false;
 }
 
-/* Whether git does more there than in what `git init` or `git clone` has made. */
-static bool runs_something(int git)
+/* Links on the way count, but the last is judged by itself. */
+static bool left_leads_out(const struct left *l, const char *path, const char *target)
 {
-	char text[CONFIG_MAX];
-	autoclose int fd = openat(git, "config", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+				.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
+	const char *host = l->project->of.host;
+	size_t n = strlen(host);
+	char whole[2 * WIRE_PATH_MAX + 4];
+	autoclose int fd = -1;
 
-	return n < 0 || n == sizeof(text) || has(git, "config.worktree") || has(git, "commondir") ||
-	       has_hooks(git) || held_config_runs((struct str){ text, (size_t)n });
+	if (*target != '/')
+		snprintf(whole, sizeof(whole), "./%s/%s", path, target);
+	else if (strncmp(target, host, n) == 0 && target[n] == '/')
+		snprintf(whole, sizeof(whole), "./%s", target + n);
+	else
+		return !left_is_system(l, target);
+	fd = (int)syscall(SYS_openat2, LOOK_FD, whole, &how, sizeof(how));
+	return fd < 0 && (errno == EXDEV || errno == EAGAIN || errno == EACCES);
 }
 
-#define LEFT_GIT                                                                                   \
-	LEFT_NEW "git runs what this repository's configuration says where you work in it, and "   \
-		 "at the top if it was added as a submodule"
-
-static void left_look_at_git(struct left *l, int dir, const char *path)
+static void left_look_at_link(struct left *l, int dir, const char *path, const char *name,
+			      enum left_where where)
 {
-	autoclose int git = openat(dir, ".git", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	bool below = git >= 0 ? has_new_git(l, git) : is_new(l, dir, ".git");
-	bool bare = is_bare(dir) && has_new_git(l, dir);
+	char target[WIRE_PATH_MAX], whole[2 * WIRE_PATH_MAX];
+	struct stat st;
+	ssize_t n;
 
-	if (!below && !bare)
+	if (!planted_is(dir, name, &st) || !project_is_new(l->project, &st))
 		return;
-	/* a .git that is a file is told as one that does */
-	if ((below && runs_something(git)) || (bare && runs_something(dir)))
-		left_tell(l, LEFT_RUNS, path, "%s", LEFT_GIT);
-	else if (l->n[LEFT_PLAIN]++ < TOLD_MAX)
-		snprintf(l->plain[l->n[LEFT_PLAIN] - 1], LEFT_PATH_MAX, "%s", path);
+	snprintf(whole, sizeof(whole), "%s%s%s", path, *path ? "/" : "", name);
+	if (where == IN_OWN_GIT && planted_take(l->project, dir, name, target)) {
+		left_tell(l, LEFT_PLANTED, whole,
+			  "was made by a sandbox, and is removed: git would have written through "
+			  "it%s%.100s",
+			  *target ? " to " : "", target);
+		return;
+	}
+	n = S_ISLNK(st.st_mode) ? readlinkat(dir, name, target, sizeof(target) - 1) : 0;
+	target[n > 0 ? n : 0] = '\0';
+	if (where != IN_FILES)
+		left_tell(l, LEFT_PLANTED, whole,
+			  "is new, in a git directory: git writes through it%s%.100s",
+			  *target ? " to " : "", target);
+	else if (n > 0 && left_leads_out(l, path, target))
+		left_tell(l, LEFT_OUT, whole,
+			  "is a new link out of the folder: what writes to it writes to %.100s",
+			  target);
 }
+
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 /* At the top what one of Mercurial had at the start is read-only. What it lacked may be an empty
  * file still (held_list.c), which says nothing. */
@@ -315,7 +322,7 @@ static void left_look_at_other(struct left *l, int dir, const char *path, size_t
 		const char *file = repositories[at].files[i];
 
 		if (!file || fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    (S_ISREG(st.st_mode) && st.st_size == 0) || !is_new(l, dir, file))
+		    (S_ISREG(st.st_mode) && st.st_size == 0) || !left_is_new(l, dir, file))
 			continue;
 		left_tell(l, LEFT_RUNS, *path ? path : repositories[at].dir,
 			  LEFT_NEW "%s runs what this repository's configuration says where you "
@@ -330,54 +337,122 @@ unsigned left_repositories(int dir)
 	unsigned all = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(repositories); i++)
-		all |= (unsigned)has(dir, repositories[i].dir) << i;
+		all |= (unsigned)left_has(dir, repositories[i].dir) << i;
 	return all;
 }
 
-/* Whether what a directory has by that name is to be looked through; below: its path. */
-static bool left_goes_on(const struct dirent *one, const char *path, char below[WIRE_PATH_MAX])
+static const char *left_name(const char *path)
 {
-	if (strcmp(one->d_name, ".git") == 0 ||
-	    (one->d_type != DT_DIR && one->d_type != DT_UNKNOWN))
-		return false;
-	return snprintf(below, WIRE_PATH_MAX, "%s%s%s", path, *path ? "/" : "", one->d_name) <
-	       WIRE_PATH_MAX;
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool left_is_directory(int dir, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Which names a directory has that programs act on, in whatever case. */
+struct left_seen {
+	bool git;
+	unsigned others; /* as left_repositories() */
+};
+
+static void left_look_at_name(struct left *l, int dir, const char *path, const struct dirent *one,
+			      enum left_where where, struct left_seen *seen)
+{
+	static const char *const git[] = { "HEAD", "config", "config.worktree", "hooks" };
+	/* what renaming .hg would hide from left_look_at_other() */
+	static const char *const hg[] = { "hgrc", "hgrc-not-shared", "sharedpath" };
+	const char *name = one->d_name;
+	char whole[2 * WIRE_PATH_MAX];
+
+	if (one->d_type == DT_LNK || one->d_type == DT_FIFO || one->d_type == DT_UNKNOWN)
+		left_look_at_link(l, dir, path, name, where);
+	for (size_t i = 0; i < ARRAY_LEN(git); i++)
+		seen->git = seen->git || strcasecmp(name, git[i]) == 0;
+	for (size_t i = 0; i < ARRAY_LEN(repositories); i++)
+		seen->others |= (unsigned)!strcasecmp(name, repositories[i].dir) << i;
+	if (strcasecmp(name, ".git") == 0 && one->d_type != DT_DIR && *path &&
+	    !left_is_directory(dir, name) && left_is_new(l, dir, name))
+		left_tell(l, LEFT_RUNS, path, "%s", LEFT_GIT);
+	snprintf(whole, sizeof(whole), "%s%s%s", path, *path ? "/" : "", name);
+	for (size_t i = 0; i < ARRAY_LEN(hg); i++) {
+		if (strcmp(name, hg[i]) == 0 && strcasecmp(left_name(path), ".hg") != 0 &&
+		    strcasecmp(left_name(path), ".sl") != 0 && left_is_new_text(l, dir, name))
+			left_tell(l, LEFT_RUNS, whole,
+				  LEFT_NEW "hg runs what it says if it is in a repository");
+	}
+	if (strcmp(name, "git-rebase-todo") == 0 &&
+	    (left_is_new(l, dir, name) || left_is_new(l, dir, ".")))
+		left_tell(l, LEFT_REBASE, path,
+			  LEFT_NEW "git rebase --continue and --skip run its exec lines");
+}
+
+/* What a sandbox could not write in the project's own git directory. */
+static bool left_is_sealed(const struct left *l, const char *path, const char *name)
+{
+	return strcmp(path, l->project->is_git ? "" : ".git") == 0 &&
+	       strcmp(name, "worktrees") != 0 &&
+	       project_keeps(l->project, !l->project->is_git, name);
 }
 
 /* Takes over fd. */
-static void left_walk(struct left *l, int fd, const char *path, unsigned depth)
+static void left_walk(struct left *l, int fd, const char *path, unsigned depth,
+		      enum left_where where)
 {
 	autofolder struct folder f = folder_take(fd);
+	struct left_seen seen = { .git = false };
 	char below[WIRE_PATH_MAX];
-	bool has_git = false;
-	unsigned others = 0;
 	int more = 0;
 
 	if (depth == DEPTH_MAX) {
 		left_tell(l, LEFT_UNSEEN, path, "is nested too deeply to be looked through");
 		return;
 	}
+	if (where == IN_FILES && (strcasecmp(left_name(path), ".git") == 0 || left_is_bare(fd)))
+		where = IN_OTHER_GIT;
 	while (!late && (more = folder_next(&f)) > 0) {
+		const char *name = f.entry->d_name;
 		int next;
 
-		has_git = has_git || strcasecmp(f.entry->d_name, ".git") == 0 ||
-			  strcasecmp(f.entry->d_name, "HEAD") == 0;
-		for (size_t i = 0; i < ARRAY_LEN(repositories); i++)
-			others |= (unsigned)!strcasecmp(f.entry->d_name, repositories[i].dir) << i;
-		if (!left_goes_on(f.entry, path, below))
+		if ((where == IN_OWN_GIT && left_is_sealed(l, path, name)) ||
+		    (!l->project->is_git && !*path && strcmp(name, ".git") == 0))
+			continue; /* left_look() begins with the latter */
+		left_look_at_name(l, fd, path, f.entry, where, &seen);
+		if ((f.entry->d_type != DT_DIR && f.entry->d_type != DT_UNKNOWN) ||
+		    snprintf(below, sizeof(below), "%s%s%s", path, *path ? "/" : "", name) >=
+			    (int)sizeof(below))
 			continue;
-		next = openat(fd, f.entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		next = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (next >= 0)
-			left_walk(l, next, below, depth + 1);
+			left_walk(l, next, below, depth + 1, where);
 	}
 	if (more < 0)
 		left_tell(l, LEFT_UNSEEN, path, "could not be looked through to its end");
-	if (has_git && depth > 0)
-		left_look_at_git(l, fd, path);
+	if (seen.git && depth > 0 && strcmp(path, ".git") != 0)
+		left_look_at_git(l, fd, path, strcasecmp(left_name(path), ".git") == 0);
 	for (size_t i = 0; i < ARRAY_LEN(repositories); i++) {
-		if (others >> i & 1)
+		if (seen.others >> i & 1)
 			left_look_at_other(l, fd, path, i);
 	}
+}
+
+/* The project's own git directory comes first: most is done with it. */
+static void left_walk_all(struct left *l)
+{
+	int git = l->project->is_git
+			? -1
+			: openat(LOOK_FD, ".git", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int top = openat(LOOK_FD, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (git >= 0)
+		left_walk(l, git, ".git", 1, IN_OWN_GIT);
+	if (top >= 0)
+		left_walk(l, top, "", 0, l->project->is_git ? IN_OWN_GIT : IN_FILES);
 }
 
 /* The second time a file system hangs. */
@@ -398,17 +473,14 @@ static void left_look_for_listed(struct left *l)
 		const struct project_entry *n = &project_entries[i];
 
 		if (!strchr(n->path, '/') && !n->of_home && !n->implicit &&
-		    !(l->project->kept >> i & 1) && is_new(l, LOOK_FD, n->path))
+		    !(l->project->kept >> i & 1) && left_is_new(l, LOOK_FD, n->path))
 			left_tell(l, LEFT_LISTED, n->path, "%s", LEFT_TOOLS);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(repositories); i++) {
-		if (l->project->repositories >> i & 1 && !has(LOOK_FD, repositories[i].dir))
+		if (l->project->repositories >> i & 1 && !left_has(LOOK_FD, repositories[i].dir))
 			left_tell(l, LEFT_LISTED, repositories[i].dir,
 				  "is gone: it was there when a sandbox was given the folder");
 	}
-	if (is_new(l, LOOK_FD, ".git/rebase-merge/git-rebase-todo"))
-		left_tell(l, LEFT_LISTED, ".git/rebase-merge",
-			  LEFT_NEW "git rebase --continue and --skip run its exec lines");
 }
 
 /* What is least likely to be meant to harm. */
@@ -416,14 +488,14 @@ static void left_tell_rest(struct left *l)
 {
 	unsigned hidden = 0, runs = 0;
 
-	for (unsigned i = 0; i < l->n[LEFT_PLAIN] && i < TOLD_MAX; i++)
-		log_warn("%.300s/%s %s", l->project->of.host, l->plain[i], LEFT_GIT);
+	for (unsigned i = 0; i < l->n[LEFT_PLAIN] && i < LEFT_TOLD_MAX; i++)
+		left_tell(l, LEFT_LISTED, l->plain[i], "%s", LEFT_GIT);
 	for (size_t i = 0; i < ARRAY_LEN(told_names); i++) {
-		if (has_new(l, LOOK_FD, told_names[i]))
+		if (left_has_new(l, LOOK_FD, told_names[i]))
 			left_tell(l, LEFT_NAMED, told_names[i], "%s", LEFT_TOOLS);
 	}
 	for (size_t i = LEFT_RUNS; i < LEFT_CLASSES; i++) {
-		hidden += l->n[i] > TOLD_MAX ? l->n[i] - TOLD_MAX : 0;
+		hidden += l->n[i] > LEFT_TOLD_MAX ? l->n[i] - LEFT_TOLD_MAX : 0;
 		runs = i == LEFT_RUNS ? hidden : runs;
 	}
 	if (hidden)
@@ -433,9 +505,10 @@ static void left_tell_rest(struct left *l)
 
 static _Noreturn void left_look(const struct project *p)
 {
-	struct left l = { .project = p };
+	static struct left l;
 	/* not the warden's own descriptor, which has the lock of the folder */
-	int top = held_open(p->lock, ".", O_RDONLY | O_DIRECTORY, 0), again;
+	int top = held_open(p->lock, ".", O_RDONLY | O_DIRECTORY, 0);
+	struct stat st;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (top < 0 || dup2(top, LOOK_FD) < 0)
@@ -444,10 +517,11 @@ static _Noreturn void left_look(const struct project *p)
 	syscall(SYS_close_range, LOOK_FD + 1, ~0u, 0);
 	signal(SIGALRM, left_late);
 	alarm(LOOK_S);
+	l.project = p;
+	l.owner = fstat(LOOK_FD, &st) < 0 ? 0 : st.st_uid;
 	left_look_for_listed(&l);
-	again = dup(LOOK_FD); /* left_walk() takes it */
-	if (again >= 0)
-		left_walk(&l, again, "", 0);
+	left_look_for_hidden(&l);
+	left_walk_all(&l);
 	if (late)
 		log_warn("a folder that a sandbox could write is too large to look for new "
 			 "repositories in");

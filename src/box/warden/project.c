@@ -283,6 +283,7 @@ int project_hold(struct project *p, int dir, struct err *e)
 		return -1;
 	p->folds = folds_case(p->lock, p->is_git);
 	p->repositories = left_repositories(p->lock);
+	p->hidden = left_hidden(p, p->lock);
 	clock_gettime(CLOCK_REALTIME_COARSE, &p->since); /* as file systems have it */
 	return 0;
 }
@@ -296,6 +297,12 @@ bool project_is_state(const char *path)
 			return true;
 	}
 	return false;
+}
+
+bool project_is_new(const struct project *p, const struct stat *st)
+{
+	return st->st_ctim.tv_sec > p->since.tv_sec ||
+	       (st->st_ctim.tv_sec == p->since.tv_sec && st->st_ctim.tv_nsec >= p->since.tv_nsec);
 }
 
 int project_hold_again(struct project *p)

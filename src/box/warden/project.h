@@ -35,6 +35,8 @@ struct project {
 	int tree; /* its mount in the sandbox; -1: there is none */
 	struct timespec since; /* a sandbox may write it; 0: none could */
 	int top, git; /* inotify's watches of the folder and of its .git; -1: none */
+	struct planted_dir *git_dirs; /* planted.c; NULL: none is watched */
+	unsigned planted; /* how many links were taken away while it was watched */
 	/* It is itself what .git is elsewhere, and the sandbox has a worktree of it. */
 	bool is_git;
 	bool folds; /* the file system ignores case */
@@ -43,6 +45,7 @@ struct project {
 	bool broken, gone;
 	bool barred; /* project_bar() */
 	unsigned repositories; /* left_repositories() at the start */
+	uint64_t hidden; /* left_hidden(), too */
 };
 #define PROJECT_INIT ((struct project){ .lock = -1, .tree = -1, .top = -1, .git = -1 })
 
@@ -57,6 +60,9 @@ bool project_is_state(const char *path);
 
 /* What the folder's contents make programs act on may be more now. */
 int project_look_again(struct project *p, struct err *e) MUST_USE;
+
+/* Whether what dir has there was made, renamed or changed since a sandbox may write the folder. */
+bool project_is_new(const struct project *p, const struct stat *st);
 
 /* Makes what is kept and missing again. -1 with errno. */
 int project_hold_again(struct project *p) MUST_USE;

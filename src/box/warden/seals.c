@@ -39,7 +39,7 @@ static struct {
 
 /* -1 with errno. The watch is of a path, and a descriptor has none here but the working
  * directory. */
-static int seals_add(int dir, const char *name)
+int seals_add(int dir, const char *name)
 {
 	autoclose int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int wd, errnum;
@@ -60,7 +60,7 @@ static bool has_watch(const struct project *p, int wd)
 		if (p->held.v[i].watch == wd)
 			return true;
 	}
-	return p->top == wd || p->git == wd;
+	return p->top == wd || p->git == wd || planted_has_watch(p, wd);
 }
 
 /* Others may have the same folder, and then have the same watch. */
@@ -77,6 +77,12 @@ static void seals_remove(const struct project *p, int wd)
 		}
 	}
 	inotify_rm_watch(seals.fd, wd);
+}
+
+void seals_drop(const struct project *p, int wd)
+{
+	if (!has_watch(p, wd))
+		seals_remove(p, wd);
 }
 
 /* It may be another directory than before. */
@@ -125,6 +131,7 @@ int seals_watch(struct project *p, struct err *e)
 	if (p->top < 0 || seals_watch_git(p) < 0)
 		return err_sys(e, errno, "watch a folder");
 	seals_watch_held(p);
+	planted_watch(p);
 	/* What the host has removed before it was watched is not told. */
 	if (project_hold_again(p) < 0)
 		return held_fail(e, "what programs of the host act on");
@@ -138,12 +145,13 @@ void seals_forget(struct project *p)
 	if (p->git >= 0)
 		seals_remove(p, p->git);
 	p->top = p->git = -1;
+	planted_forget(p);
 	for (uint32_t i = 0; i < p->held.n; i++) {
 		int wd = p->held.v[i].watch;
 
 		p->held.v[i].watch = -1;
-		if (wd >= 0 && !has_watch(p, wd))
-			seals_remove(p, wd);
+		if (wd >= 0)
+			seals_drop(p, wd);
 	}
 }
 
@@ -177,6 +185,7 @@ static int seals_renew(const struct body *b, struct project *p, bool remake)
 	seals_watch_held(p);
 	if (seals_watch_git(p) < 0)
 		failed = errno;
+	planted_watch(p);
 	if (setns(b->pidfd, CLONE_NEWNS) < 0)
 		return -1;
 	if (project_seal(p, p->tree, true) < 0)
@@ -258,6 +267,8 @@ static void seals_note(struct project *p, const struct inotify_event *v)
 {
 	bool in_git = v->wd == p->git;
 
+	if (v->len && v->mask & (IN_CREATE | IN_MOVED_TO) && planted_note(p, v->wd, v->name))
+		planted_watch(p);
 	if (v->mask & IN_Q_OVERFLOW) {
 		p->broken = p->gone = true;
 	} else if (v->len && held_has(&p->held, v->wd, v->name)) {

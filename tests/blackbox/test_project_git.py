@@ -719,6 +719,26 @@ def test_what_hides_from_review_is_told(who, work, begin):  # noqa: F811
         assert f'{project.path}/.git/{name}' in said, said
 
 
+def test_directories_that_a_command_enters_stay(who, work):  # noqa: F811
+    """And those that it only names can be worked in."""
+    project = Project(who, f'{work}/p')
+    kept = ('make/Makefile', 'entered/x.sh', 'module/fmt.py', 'template/hooks/x',
+            'deep/er/Makefile', 'single.py')
+    for name in (*kept, 'src/a.c'):
+        project.put(name, 'mine')
+    for key, value in (('alias.a', '!make -s -C make x'), ('alias.b', '!cd entered && ./x.sh'),
+                       ('alias.c', '!python3 -m module.fmt src'), ('alias.e', '!eslint src'),
+                       ('alias.d', '!make --directory=deep/er'), ('alias.f', '!python -m single'),
+                       ('init.templateDir', 'template')):
+        git(project, 'config', key, value, check=True)
+    project.own()
+    before = project.tree()
+    assert project.run(f'cd /w; for n in {" ".join(kept)}; do (echo evil > $n) 2>/dev/null && '
+                       'echo $n; mv ${n%%/*} gone 2>/dev/null && echo $n; done; true') == ''
+    assert project.tree() == before
+    assert project.run('echo fine > /w/src/a.c') == ''
+
+
 def test_a_long_path_is_told_with_a_sign(who, work, begin):  # noqa: F811
     project = Project(who, f'{work}/p')
     name = 'n' * 200

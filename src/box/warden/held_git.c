@@ -88,6 +88,7 @@ static const struct {
 	{ "include.path", KEY_INCLUDE },
 	{ "includeif.*.path", KEY_INCLUDE },
 	{ "core.hookspath", KEY_PATH },
+	{ "init.templatedir", KEY_PATH },
 	/* Names of branches, people and remotes, and addresses. */
 	{ "advice.*", KEY_HARMLESS },
 	{ "author.*", KEY_HARMLESS },
@@ -171,18 +172,53 @@ static int hold_word(struct git *g, const char *word, bool is_first)
 	}
 }
 
+/* Programs run what is in a directory that follows such a word. Others that a command names, as in
+ * `eslint src`, are worked in. */
+static bool enters_directory(const char *word)
+{
+	static const char *const words[] = {
+		"-C", "--cwd", "--directory", "--prefix", "cd", "pushd"
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		if (strcmp(word, words[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* `python3 -m tools.fmt` runs what is in tools, or tools.py. */
+static int hold_module(struct git *g, const char *word)
+{
+	char name[WIRE_PATH_MAX];
+	int n = (int)strcspn(word, ".");
+
+	if (snprintf(name, sizeof(name), "%.*s", n, word) >= (int)sizeof(name) ||
+	    held_place(g->f, name) < PLACE_DIRECTORY)
+		snprintf(name, sizeof(name), "%.*s.py", (int)sizeof(name) - 4 < n ? 0 : n, word);
+	return n ? held_path(g->f, name, MISSING_NOTHING) : 0;
+}
+
 static int hold_words(struct git *g, char *value)
 {
-	bool is_first = true;
+	bool is_first = true, python = false;
+	const char *before = "";
 	char *rest;
 
 	for (char *word = strtok_r(value, word_ends, &rest); word;
 	     word = strtok_r(NULL, word_ends, &rest)) {
 		if (++g->f->words > WORDS_MAX)
 			return held_too_long(g->f);
+		if (python && strcmp(before, "-m") == 0 && hold_module(g, word) < 0)
+			return -1;
+		if (enters_directory(before) && held_place(g->f, word) >= PLACE_DIRECTORY &&
+		    held_path(g->f, word, MISSING_NOTHING) < 0)
+			return -1;
 		if (hold_word(g, word, is_first) < 0)
 			return -1;
 		is_first = false;
+		python = python || strncmp(word, "python", 6) == 0 || strstr(word, "/python");
+		before = word;
 	}
 	return 0;
 }

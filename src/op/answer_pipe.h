@@ -1,6 +1,6 @@
 #pragma once
 /* Streams a descriptor's bytes as the answer, as fast as the client takes them. */
-#include "op/call.h"
+#include "call/call.h"
 
 struct answer_pipe { /* part of a structure in the call's memory */
 	struct call *call;

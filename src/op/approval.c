@@ -3,9 +3,9 @@
 #include "op/approval.h"
 
 #include "base/when.h"
+#include "call/call.h"
+#include "call/guard.h"
 #include "guard/key/key.h"
-#include "op/call.h"
-#include "op/guard.h"
 #include "op/ops.h"
 
 enum { LIST_MAX = 1024, WAIT_MAX = 60, PATTERN_MAX = 32, GLOB_MAX = 512 };

@@ -1,7 +1,7 @@
 #pragma once
 /* What operations on requests for approval and on questions to people share. */
-#include "guard/approval/approval.h"
-#include "op/op.h"
+#include "ask/approval.h"
+#include "call/op.h"
 
 struct approval_view {
 	struct str id, state, principal, action, target, rule, arguments;

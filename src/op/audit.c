@@ -4,11 +4,11 @@
 
 #include <stdlib.h>
 
+#include "call/call.h"
+#include "call/guard.h"
 #include "guard/audit/audit.h"
 #include "guard/audit/query.h"
 #include "guard/audit/verify.h"
-#include "op/call.h"
-#include "op/guard.h"
 #include "op/ops.h"
 #include "op/page.h"
 

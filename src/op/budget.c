@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "call/guard.h"
 #include "guard/policy/policy.h"
 #include "hub/sandbox/sandbox.h"
-#include "op/guard.h"
 
 enum { PAGE = 64 };
 

@@ -1,6 +1,6 @@
 #pragma once
 /* What the operator's file lets a principal, and all together, have of sandboxes ("limits"). */
-#include "op/call.h"
+#include "call/call.h"
 
 /* Whether n more sandboxes may be made, as forks of source or, with STR_NONE, of none. *ret_until:
  * when they have to end, in Unix time; 0: never. ERR_LIMIT: as many are there already. */

@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/when.h"
+#include "call/call.h"
 #include "hub/sandbox/sandbox.h"
-#include "op/call.h"
 #include "op/page.h"
 
 enum {

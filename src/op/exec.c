@@ -5,9 +5,9 @@
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/id.h"
+#include "call/once.h"
 #include "hub/core/output.h"
 #include "op/exec_output.h"
-#include "op/once.h"
 
 enum {
 	ENV_MAX = 256,

@@ -1,7 +1,7 @@
 /* Followers of what an exec prints, and those among them who also say something: exec.attach. */
 #include <stdlib.h>
 
-#include "op/call.h"
+#include "call/call.h"
 #include "op/exec_output.h"
 
 enum { FOLLOW_CHUNK = 64 << 10 };

@@ -1,8 +1,8 @@
 #include "op/exec_output.h"
 
+#include "call/call.h"
+#include "call/guard.h"
 #include "guard/redact/redact.h"
-#include "op/call.h"
-#include "op/guard.h"
 
 enum {
 	READ_DEFAULT = 1 << 20,

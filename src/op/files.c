@@ -1,6 +1,6 @@
 #include "op/files.h"
 
-#include "op/call.h"
+#include "call/call.h"
 
 #define FILES_PATH_ROW(S, m, doc_)                                                                 \
 	FIELD(S, m, .flags = FIELD_REQUIRED | FIELD_PATH, .min = 1, .max = FILES_PATH_MAX,         \

@@ -2,12 +2,12 @@
 #include <stdio.h>
 
 #include "base/base64.h"
+#include "call/aside.h"
+#include "call/call.h"
+#include "call/guard.h"
 #include "guard/redact/redact.h"
 #include "json/document/utf8.h"
-#include "op/aside.h"
-#include "op/call.h"
 #include "op/files.h"
-#include "op/guard.h"
 
 static_assert((int)FILES_READ_MAX + 2 * REDACT_AROUND_MAX < (int)FILE_READ_MAX,
 	      "one byte more is read, to see the end, and what stands around");

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 
 #include "box/archive/tar.h"
-#include "op/aside.h"
-#include "op/call.h"
+#include "call/aside.h"
+#include "call/call.h"
+#include "call/guard.h"
 #include "op/files.h"
-#include "op/guard.h"
 
 /* What comes at once may be all of the rest. */
 enum { REST_MAX = 2 * FILES_READ_MAX, FILE_KEPT_MAX = FILES_READ_MAX + REST_MAX };

@@ -2,7 +2,7 @@
 
 #include <signal.h>
 
-#include "op/call.h"
+#include "call/call.h"
 #include "op/exec.h"
 
 #define V struct job_view

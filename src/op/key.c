@@ -2,8 +2,8 @@
 #include "base/clock.h"
 #include "guard/key/key.h"
 #include "base/when.h"
-#include "op/call.h"
-#include "op/guard.h"
+#include "call/call.h"
+#include "call/guard.h"
 #include "op/ops.h"
 
 struct key_view {

@@ -4,7 +4,7 @@
  * doctor): straight-line code between local_begin(), which returns once the call may run, and
  * local_end(), which returns once it is audited.
  */
-#include "op/call.h"
+#include "call/call.h"
 
 struct local;
 

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/guard.h"
 #include "config/config.h"
 #include "guard/policy/policy.h"
 #include "hub/net/net.h"
 #include "hub/sandbox/sandbox.h"
 #include "net/wire/wire.h"
-#include "op/guard.h"
 #include "op/ops.h"
 
 #define NETWORK_REVISION_MAX ((UINT64_C(1) << 53) - 1) /* each number of JSON is exact so far */

@@ -5,8 +5,8 @@
  * may grant no more than the hub was started with (ops_options.network), and nobody more than the
  * operator's file says of him. A host may be the name of a preset of that file.
  */
+#include "call/call.h"
 #include "net/json/hosts.h"
-#include "op/call.h"
 
 /* Nothing but grants is allowed, so allow is refused. */
 enum egress { EGRESS_DENY, EGRESS_ALLOW, EGRESSES };

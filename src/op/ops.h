@@ -2,7 +2,7 @@
 /* The operations, by action. To add one: its struct op in the file of its noun, and a line here
  * and in
  * ops.c. */
-#include "op/op.h"
+#include "call/op.h"
 
 extern const struct op audit_get_op;
 extern const struct op audit_list_op;

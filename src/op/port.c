@@ -1,9 +1,9 @@
 /* Ports of a sandbox: forwarded to this machine's loopback, and shown to browsers. */
 #include <stdio.h>
 
+#include "call/call.h"
 #include "hub/core/preview.h"
 #include "hub/sandbox/forward.h"
-#include "op/call.h"
 #include "op/ops.h"
 
 enum { PORT_MAX = 65535, HOST_MAX = 32 };

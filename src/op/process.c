@@ -3,7 +3,7 @@
 #include <signal.h>
 
 #include "box/host/box.h"
-#include "op/call.h"
+#include "call/call.h"
 
 /* ---- process.list -------------------------------------------------------------------------- */
 

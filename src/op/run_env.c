@@ -1,8 +1,8 @@
 #include "op/run_env.h"
 
+#include "call/guard.h"
 #include "guard/policy/policy.h"
 #include "json/document/pointer.h"
-#include "op/guard.h"
 
 /* Names, and beginnings of names where a star is at the end. */
 static const char *const loading[] = {

@@ -1,7 +1,7 @@
 #pragma once
 /* Variables of the contract's `env` that decide what code programs load. The operator's file
  * grants them (docs/contract.md). */
-#include "op/call.h"
+#include "call/call.h"
 
 /* Whether a program that gets it may load or run other code because of it. */
 bool run_env_loads(struct str name);

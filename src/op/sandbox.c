@@ -2,7 +2,7 @@
 
 #include "op/budget.h"
 
-#include "op/call.h"
+#include "call/call.h"
 
 /* ---- sandbox.terminate --------------------------------------------------------------------- */
 

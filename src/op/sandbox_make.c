@@ -4,17 +4,17 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "box/host/box.h"
+#include "call/once.h"
+#include "call/profile.h"
 #include "hub/sandbox/snapshots.h"
+#include "modules/upstream.h"
 #include "op/budget.h"
 #include "op/label.h"
-#include "op/once.h"
-#include "op/profile.h"
 #include "op/sandbox.h"
 #include "op/secret.h"
 #include "op/snapshot.h"
 #include "op/template.h"
 #include "op/workspace.h"
-#include "upstream/upstream.h"
 
 /* ---- what is made -------------------------------------------------------------------------- */
 
@@ -31,7 +31,8 @@ static const struct field made_fields[] = {
 };
 static const struct field_table made_table = FIELD_TABLE(struct sandboxes_view, made_fields);
 
-/* All or none. Their names are known before they are made (op/once.h). Its memory is the call's. */
+/* All or none. Their names are known before they are made (call/once.h). Its memory is the
+ * call's. */
 struct making {
 	struct call *call;
 	uint64_t begun_ns;

@@ -1,8 +1,8 @@
 #pragma once
 /* A sandbox as clients see it. Doors show as much of it as they like, by names of their own. */
+#include "call/call.h"
 #include "hub/sandbox/sandbox.h"
 #include "hub/sandbox/usage.h"
-#include "op/call.h"
 #include "op/network.h"
 #include "op/ops.h"
 

@@ -7,7 +7,7 @@
 #include "guard/secret/secrets.h"
 #include "base/when.h"
 #include "hub/sandbox/sandbox.h"
-#include "op/guard.h"
+#include "call/guard.h"
 #include "op/network.h"
 #include "op/ops.h"
 

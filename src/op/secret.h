@@ -5,8 +5,8 @@
  * call may run, and given to the program alone; from then on they are redacted. Nothing answers
  * with a value: there is secret.set, secret.list and secret.remove.
  */
+#include "call/call.h"
 #include "hub/sandbox/bound.h"
-#include "op/call.h"
 
 enum { SECRET_REFS_MAX = 32, SECRET_VARIABLE_MAX = 128 };
 

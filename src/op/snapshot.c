@@ -6,7 +6,7 @@
 #include "base/when.h"
 #include "op/answer_pipe.h"
 #include "op/files.h"
-#include "op/once.h"
+#include "call/once.h"
 #include "op/ops.h"
 #include "op/page.h"
 

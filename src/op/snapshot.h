@@ -1,7 +1,7 @@
 #pragma once
 /* A snapshot as clients see it: snapshot.take, snapshot.list, snapshot.get, snapshot.delete. */
+#include "call/call.h"
 #include "hub/sandbox/snapshots.h"
-#include "op/call.h"
 
 enum { SNAPSHOT_TTL_MAX = 365 * 86400 };
 

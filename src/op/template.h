@@ -1,6 +1,6 @@
 #pragma once
 /* What the door and other operations know of templates. */
-#include "op/call.h"
+#include "call/call.h"
 #include "op/network.h"
 #include "op/ops.h"
 

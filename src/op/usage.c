@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "op/call.h"
+#include "call/call.h"
 
 /* ---- sandbox.usage ------------------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 #pragma once
 /* A workspace as clients see it: workspace.create, .list, .get, .attach, .commit, .delete; its
  * history: workspace.log, .diff, .revert, .fork; their store: workspace.gc, .verify. */
+#include "call/call.h"
 #include "hub/workspace/workspaces.h"
-#include "op/call.h"
 
 struct workspace_view {
 	struct str workspace, revision, created_at, changed_at, sandbox;

@@ -221,7 +221,7 @@ int store_approvals(struct store *s,
 
 /* ---- questions to people ------------------------------------------------------------------- */
 
-/* Strings are borrowed; none is STR_NONE. question/question.h says what they mean. */
+/* Strings are borrowed; none is STR_NONE. ask/question.h says what they mean. */
 struct store_question {
 	uint64_t seq; /* in order of creation */
 	uint64_t rev; /* in order of changes */
@@ -241,7 +241,7 @@ int store_questions(struct store *s,
 
 /* ---- modules ------------------------------------------------------------------------------- */
 
-/* Strings are borrowed; none is STR_NONE. upstream/upstream.h says what they mean. */
+/* Strings are borrowed; none is STR_NONE. modules/upstream.h says what they mean. */
 struct store_module {
 	struct str name, digest, who;
 	int64_t approved_ms; /* Unix time; 0: never */

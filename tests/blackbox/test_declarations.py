@@ -1,5 +1,5 @@
-"""What code/declare.h prints of schemas, held to the compilers: TypeScript with --strict, Python's
-own parser, and mypy where it is installed. tests/code/declare.c prints it."""
+"""What modules/code/declare.h prints of schemas, held to the compilers: TypeScript with --strict,
+Python's own parser, and mypy where it is installed. tests/code/declare.c prints it."""
 
 import ast
 import json

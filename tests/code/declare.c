@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "code/declare.h"
+#include "modules/code/declare.h"
 
 static int fail(const struct err *e)
 {

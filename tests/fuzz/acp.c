@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "acp/acp.h"
+#include "agents/acp/acp.h"
 #include "fuzz.h"
 #include "rpc/sniff.h"
 

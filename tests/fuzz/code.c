@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "code/clean.h"
-#include "code/declare.h"
-#include "code/pin.h"
-#include "code/scan.h"
 #include "fuzz.h"
 #include "json/document/utf8.h"
 #include "json/document/write.h"
+#include "modules/code/clean.h"
+#include "modules/code/declare.h"
+#include "modules/code/pin.h"
+#include "modules/code/scan.h"
 
 /* Cleaned texts are valid, short, not changed by cleaning again, and hide nothing. */
 static void check_clean(struct str text, enum clean_mode mode)

@@ -2,8 +2,8 @@
  * within bounds. The first byte is the size of the pieces. */
 #include <string.h>
 
-#include "code/frame.h"
 #include "fuzz.h"
+#include "modules/code/frame.h"
 
 enum { MEMORY = 64 << 20 };
 

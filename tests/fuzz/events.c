@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "agents/store/events.h"
 #include "fuzz.h"
 #include "json/document/json.h"
-#include "store/conversation/events.h"
 
 struct seen {
 	uint64_t last;

@@ -2,8 +2,8 @@
  * there; and what an answer for shells is made of. */
 #include <string.h>
 
-#include "code/inlet_request.h"
 #include "fuzz.h"
+#include "modules/code/inlet_request.h"
 
 enum { MEMORY = 16 << 20 };
 

@@ -1,5 +1,6 @@
 /*
- * `holt` with hooks of the tests' own on the road of every call (op/call.h). HOLT_ROAD is a folder:
+ * `holt` with hooks of the tests' own on the road of every call (call/call.h). HOLT_ROAD is a
+ * folder:
  *
  *	log	gets a JSON line for each hook that is called
  *	deny	while it is there, policy denies what it names, a prefix of actions
@@ -16,9 +17,9 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "call/call.h"
 #include "cli/common/verb.h"
 #include "json/document/write.h"
-#include "op/call.h"
 
 enum { FILE_MAX = 256, LINE_MAX_ = 4096 };
 

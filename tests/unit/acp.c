@@ -1,5 +1,5 @@
 /* The client of the Agent Client Protocol against agents that say what a test wants. */
-#include "acp/acp.h"
+#include "agents/acp/acp.h"
 #include "rpc/sniff.h"
 #include "test.h"
 

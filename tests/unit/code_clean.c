@@ -1,7 +1,7 @@
-/* What strangers write, made safe to show: code/clean.h. */
+/* What strangers write, made safe to show: modules/code/clean.h. */
 #include "base/buf.h"
-#include "code/clean.h"
 #include "json/document/utf8.h"
+#include "modules/code/clean.h"
 #include "test.h"
 
 #define TAG(c) "\xf3\xa0\x81" c

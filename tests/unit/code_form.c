@@ -1,6 +1,6 @@
-/* Forms that ask for secrets: code/form.h. */
+/* Forms that ask for secrets: modules/code/form.h. */
 #include "base/buf.h"
-#include "code/form.h"
+#include "modules/code/form.h"
 #include "test.h"
 
 static const struct {

@@ -1,7 +1,7 @@
-/* Names of tools in code and in plain lists: code/names.h. */
+/* Names of tools in code and in plain lists: modules/code/names.h. */
 #include <stdio.h>
 
-#include "code/names.h"
+#include "modules/code/names.h"
 #include "test.h"
 
 static const struct {

@@ -1,6 +1,6 @@
-/* Digests of definitions, and how two differ: code/pin.h. */
+/* Digests of definitions, and how two differ: modules/code/pin.h. */
 #include "base/buf.h"
-#include "code/pin.h"
+#include "modules/code/pin.h"
 #include "test.h"
 
 #define TOOL(schema) "{\"name\":\"t\",\"description\":\"d\",\"inputSchema\":" schema "}"

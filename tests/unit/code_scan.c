@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "code/scan.h"
 #include "json/document/json.h"
+#include "modules/code/scan.h"
 #include "test.h"
 
 enum {

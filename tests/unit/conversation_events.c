@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agents/store/events.h"
 #include "base/clock.h"
 #include "json/document/json.h"
-#include "store/conversation/events.h"
 
 static char dir[64], path[96], index_path[96];
 static int folder;

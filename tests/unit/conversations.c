@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agents/store/conversations.h"
+#include "agents/store/queue.h"
 #include "base/clock.h"
-#include "store/conversation/conversations.h"
-#include "store/conversation/queue.h"
 
 static char root[64], dir[96];
 static unsigned lost;

@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ask/approval.h"
 #include "base/clock.h"
-#include "guard/approval/approval.h"
 
 static char dir[64], path[128];
 static uv_loop_t loop;

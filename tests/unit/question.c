@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "question/question.h"
+#include "ask/question.h"
 
 static char dir[64], path[128];
 static uv_loop_t loop;

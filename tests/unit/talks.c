@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "conversation/conversation.h"
-#include "feed/feed.h"
+#include "agents/conversation/conversation.h"
+#include "agents/conversation/feed.h"
 
 static char root[64], dir[96];
 static uv_loop_t loop;

@@ -1,7 +1,7 @@
 /* Calls that wait for a module and are refused: what those that are told may do meanwhile. */
 #include "test.h"
 
-#include "upstream/internal.h"
+#include "modules/internal.h"
 
 enum { CALLS = 4 };
 

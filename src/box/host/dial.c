@@ -2,6 +2,8 @@
  * Connections into a sandbox. The warden makes a socket in its network (box/warden/socket.c), which
  * is connected here: first over IPv4 and, if nobody listens, over IPv6. The server is the sandbox's
  * code, so everything has a time limit.
+ *
+ * A socket that init made could be set to make the hub block, so it does not make it.
  */
 #include <arpa/inet.h>
 #include <errno.h>

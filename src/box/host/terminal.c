@@ -1,3 +1,9 @@
+/*
+ * Terminals. Each sandbox has its own devpts. Init shows the hub that directory, and the hub opens
+ * both ends: a master that init opened would be one open file of both, and a hijacked init could
+ * make the hub block. The program gets the other end as its streams and controlling terminal; the
+ * kernel hangs it up when the hub closes its end.
+ */
 #include "box/host/internal.h"
 
 #include <errno.h>

@@ -17,6 +17,15 @@
  * Each program is made a subreaper before it is executed, so that its tree can be found at its
  * timeout: its orphans become its children, so while it lives all that it started are its
  * descendants.
+ *
+ * Trees that are killed in one burst share each scan of /proc. One that forks faster than it can be
+ * killed takes all processes of the sandbox with it (kill(-1)). The warden gives the sandbox its
+ * CPU weight back meanwhile (WM_HURRY), since init searches beside whatever computes there: beside
+ * 300 spinning programs a timeout may still be seconds late. At nice -20 it was less late, but
+ * neighbours of fork bombs then waited three times as long.
+ *
+ * Large, rarely touched arrays have a section of their own (INIT_LARGE), so that an idle init
+ * dirties few pages.
  */
 #include "base/folder.h"
 #include "box/init/internal.h"

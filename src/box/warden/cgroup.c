@@ -18,6 +18,11 @@
  *		parent must hold no process: where it holds only us, we move into a leaf beside our
  *		directory meanwhile. Memory and pids must be there, the CPU need not. A new sandbox
  *		is cloned into its group
+ *
+ * Files are memory, so `disk` is part of `memory`. Init writes what comes from outside, so its
+ * memory counts in the sandbox; the copy of a busy sandbox's files for a fork counts in its first
+ * child. Unprivileged users get rlimits: memory for each process, an exact process count, and no
+ * CPU share, which is refused.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -9,6 +9,11 @@
  *
  * Neither keeps open what it does not need: the hub's standard error is a pipe that somebody may
  * read to its end.
+ *
+ * Every container that sees the directory of control groups sees the lock on it, whatever PIDs mean
+ * there; what is locked, or has another name, is left alone. A warden that ends in order reaps
+ * every child first: in a container whose PID 1 does not reap, each would stay as a defunct
+ * process.
  */
 #include <errno.h>
 #include <fcntl.h>

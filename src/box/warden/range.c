@@ -3,6 +3,12 @@
  * other sandboxes, and are locked like those. Without privileges there is one range, which the
  * machine's administrator gives a user in /etc/subuid and /etc/subgid: all sandboxes with root
  * share it, as they share the user.
+ *
+ * As root each family of forks has a host uid of its own (1900000000 and up; in a container with
+ * fewer ids, 20000 to 65533), so that the kernel's per-user counts are not shared. Each warden
+ * locks 8192 ids in /run/holt-ids (host.c), or as many as it needs where so many are not free, from
+ * a random start, so that containers with common ids but no common /run rarely collide. Host uid 0
+ * is never given out: root without CAP_SYS_ADMIN is refused.
  */
 #include <errno.h>
 #include <fcntl.h>

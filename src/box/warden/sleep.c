@@ -8,6 +8,9 @@
  *	AWAKE ── WM_SLEEP ─→ FALLING ── its process is reaped ─→ ASLEEP
  *	ASLEEP ── WM_WAKE ─→ WAKING ── IM_READY ─→ AWAKE
  *	WAKING ── its new process can't be set up ─→ FALLING
+ *
+ * The overlay must stay the same one: a second overlay over the same layers is undefined while a
+ * descriptor holds the first.
  */
 #include <errno.h>
 #include <signal.h>

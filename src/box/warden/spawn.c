@@ -16,6 +16,14 @@
  * /r in it and entered by chroot. Landlock's rule stands on that tmpfs, so it goes on holding when
  * a fork puts another root on /r. There is nothing above /r to reach, no descriptor that leads
  * there, and chroot needs a capability that can't be had.
+ *
+ * With root the process is in two user namespaces of its own, one in the other, with the same ids.
+ * Per-user limits (ucounts) are set in the outer one. The kernel charges all users of the inner one
+ * to its creator, so they share these limits. Only a process in the outer one can map the inner
+ * one, so a fork does that. It keeps nine capabilities (eight if a folder of the host is mounted
+ * writable: not CAP_SETFCAP), no securebits and not no_new_privs: the filter and Landlock are
+ * entered while it still has CAP_SYS_ADMIN in its own namespace. The root's mount is then without
+ * nosuid; all others have it.
  */
 #include <errno.h>
 #include <fcntl.h>

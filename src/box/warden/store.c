@@ -14,6 +14,9 @@
  * An overlay made without privileges keeps its marks (of directories that were made anew or
  * renamed) in user.* attributes, which tmpfs has since Linux 6.6. Before, such an overlay gives EIO
  * and EXDEV where programs don't expect them, and there are none: layers are plain.
+ *
+ * The host's /usr is a bind mount, not a lower layer: an overlay does not cross mounts, and / as a
+ * lower layer would show /etc.
  */
 #include <dirent.h>
 #include <errno.h>

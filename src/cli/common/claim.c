@@ -1,3 +1,9 @@
+/*
+ * One hub for each data folder. The hub holds a POSIX lock on the file `hub` of the folder. The
+ * kernel tells who holds it, by the number that the process has in the asker's PID namespace. A hub
+ * with `--yield`, as every hub that a verb starts, gets SIGUSR1 from the next one and leaves the
+ * sandboxes to it.
+ */
 #include "cli/common/claim.h"
 
 #include <errno.h>

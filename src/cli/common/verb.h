@@ -14,7 +14,7 @@ struct op_hooks;
 
 /* What main() decides. */
 struct cli {
-	const struct op_hooks *hooks; /* on the road of every call (op/call.h); NULL: none */
+	const struct op_hooks *hooks; /* on the road of every call (call/call.h); NULL: none */
 };
 
 /* First member of every verb's options. */

@@ -8,7 +8,7 @@
 #include "cli/common/safe.h"
 #include "config/config.h"
 #include "config/variables.h"
-#include "gate/gate.h"
+#include "guard/gate/gate.h"
 
 enum { TEXT_MAX = 4 << 20, EXIT_DOUBTS = 1 };
 

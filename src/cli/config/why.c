@@ -4,10 +4,10 @@
 
 #include "cli/common/home.h"
 #include "cli/config/config.h"
-#include "code/names.h"
 #include "door/mcp/tools.h"
-#include "gate/gate.h"
+#include "guard/gate/gate.h"
 #include "guard/policy/policy.h"
+#include "modules/code/names.h"
 #include "op/ops.h"
 
 struct why_options {

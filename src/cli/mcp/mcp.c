@@ -8,7 +8,7 @@
 #include "cli/remote/remote.h"
 #include "door/mcp/door.h"
 #include "door/mcp/tools.h"
-#include "gate/gate.h"
+#include "guard/gate/gate.h"
 #include "mcp/connect/relay.h"
 #include "mcp/transport/stdio.h"
 

@@ -5,7 +5,7 @@
 #include "cli/common/home.h"
 #include "cli/config/config.h"
 #include "config/config.h"
-#include "gate/gate.h"
+#include "guard/gate/gate.h"
 
 struct road {
 	struct gate *gate;

@@ -75,7 +75,9 @@ static int tell_lacks(const struct json_val *v, const char *name, struct err *e)
 		fputc('\n', stderr);
 	}
 	while (json_next(&it)) {
-		fprintf(stderr, "holt: %s starts without its volume, which is gone or can not be given: ", name);
+		fprintf(stderr,
+			"holt: %s starts without its volume, which is gone or can not be given: ",
+			name);
 		safe_line(stderr, json_str(it.val));
 		fputc('\n', stderr);
 	}

@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "cli/common/home.h"
-#include "gate/gate.h"
+#include "guard/gate/gate.h"
 
 /* As what opens them wants them. */
 static const struct data_row {

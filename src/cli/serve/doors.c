@@ -5,7 +5,7 @@
 #include "door/http/api.h"
 #include "door/page/page.h"
 #include "door/rest/mitos.h"
-#include "gate/gate.h"
+#include "guard/gate/gate.h"
 #include "op/module/inlet.h"
 
 static bool wants_mitos(const struct serving *s)

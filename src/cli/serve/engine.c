@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "gate/gate.h"
+#include "call/guard.h"
+#include "guard/gate/gate.h"
 #include "hub/sandbox/volumes.h"
-#include "op/guard.h"
 #include "op/network.h"
 
 enum { NETWORKS_READY = 4 };

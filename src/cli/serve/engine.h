@@ -10,11 +10,11 @@
 #include "hub/core/hub.h"
 #include "hub/sandbox/volumes.h"
 #include "op/code/code.h"
-#include "gate/gate.h"
+#include "guard/gate/gate.h"
 #include "op/coding/session.h"
-#include "op/guard.h"
+#include "call/guard.h"
 #include "op/network.h"
-#include "upstream/upstream.h"
+#include "modules/upstream.h"
 
 struct engine_options {
 	uint64_t memory, disk;

@@ -30,7 +30,7 @@
 #include "door/e2b/e2b.h"
 #include "door/mcp/tools.h"
 #include "door/rest/mitos.h"
-#include "gate/gate.h"
+#include "guard/gate/gate.h"
 #include "hub/core/preview.h"
 
 enum {

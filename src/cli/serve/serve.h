@@ -5,11 +5,11 @@
  */
 #include <uv.h>
 
-#include "agent/agent.h"
+#include "agents/agent.h"
+#include "agents/conversation/conversation.h"
+#include "agents/conversation/feed.h"
 #include "base/sha256.h"
-#include "conversation/conversation.h"
 #include "door/mcp/door.h"
-#include "feed/feed.h"
 #include "http/server/server.h"
 #include "hub/core/hub.h"
 #include "loop/lag.h"

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "cli/serve/serve.h"
-#include "gate/gate.h"
+#include "guard/gate/gate.h"
 #include "json/field/field.h"
 
 enum { METRICS_MAX = 64 << 10 };

@@ -8,9 +8,9 @@
  * The control plane knows principals by their tokens, in X-API-KEY. Whoever makes or connects to a
  * sandbox there is given a token for it alone, which the other two want.
  */
+#include "call/call.h"
 #include "config/config.h"
 #include "http/server/server.h"
-#include "op/call.h"
 
 struct e2b;
 struct expose;

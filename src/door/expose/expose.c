@@ -1,7 +1,7 @@
 /*
  * The beginning and the end of a request to a server in a sandbox. It is a call like every other
- * (op/call.h). The answer is the server's, so no result table describes it, and the hub can report
- * a failure only until the answer has begun.
+ * (call/call.h). The answer is the server's, so no result table describes it, and the hub can
+ * report a failure only until the answer has begun.
  *
  *	request -> call -> a connection to the port
  *		-> expose_http.c or expose_socket.c -> exposed_end()

@@ -6,9 +6,9 @@
  *
  * which want the hub's token. See expose_head.h for what goes over, and docs/rest.md.
  */
+#include "call/call.h"
 #include "http/server/server.h"
 #include "hub/core/preview.h"
-#include "op/call.h"
 
 struct expose;
 

@@ -1,12 +1,12 @@
 #pragma once
 /* Shared by expose.c (beginning and end of a request), expose_http.c and expose_socket.c. */
+#include "call/call.h"
 #include "door/expose/expose.h"
 #include "door/expose/expose_head.h"
 #include "door/http/error.h"
 #include "http/client/hop.h"
 #include "http/client/ws.h"
 #include "hub/sandbox/forward.h"
-#include "op/call.h"
 
 struct expose {
 	uv_loop_t *loop;

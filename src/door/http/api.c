@@ -1,9 +1,9 @@
 /* The routes of a kind as the door wants them: a table, with the form that its errors have. */
 #include "door/http/api.h"
 
+#include "call/once.h"
 #include "door/http/internal.h"
 #include "door/http/routes.h"
-#include "op/once.h"
 
 enum { BODIES_MAX = 256 << 20 }; /* as the door's, of those that do not stream */
 

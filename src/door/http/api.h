@@ -5,8 +5,8 @@
  * A resource is a file with its rows and the functions that run them; door/rest/routes.c lists the
  * files.
  */
+#include "call/call.h"
 #include "http/server/server.h"
-#include "op/call.h"
 
 struct api;
 

@@ -3,9 +3,9 @@
  * Failures as clients of /v1 and of /sandbox.v1.Sandbox see them. error_table.h lists all codes.
  * Code below the doors fails with a code of base/err.h, and api_code_of() maps it to one of these.
  */
+#include "call/about.h"
 #include "http/server/server.h"
 #include "json/field/field.h"
-#include "op/about.h"
 
 enum api_code {
 #define API_ROW(code, ...) API_##code,

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * A request to a route, as its resource sees it. It is a call of the hub (op/call.h) and takes the
- * same road as every call. Its client is a `struct exchange`, which decodes it and encodes the
+ * A request to a route, as its resource sees it. It is a call of the hub (call/call.h) and takes
+ * the same road as every call. Its client is a `struct exchange`, which decodes it and encodes the
  * answer:
  *
  *	path, query, headers, body -> the route's input -> run() -> call_answer() or call_fail()
@@ -9,11 +9,11 @@
  * A route that streams calls exchange_stream_start(), sends messages, and ends with one of these
  * two.
  */
+#include "call/call.h"
+#include "call/project.h"
 #include "door/http/api.h"
 #include "door/http/error.h"
 #include "door/http/proto.h"
-#include "op/call.h"
-#include "op/project.h"
 
 struct exchange;
 struct hub_sandbox;
@@ -29,9 +29,9 @@ enum api_shape {
 
 /*
  * How clients of HTTP see an operation. A projected route shows the operation's request as its
- * members say (op/project.h). The request of any other route has the rows "path", "query", "header"
- * and "body", as far as it needs them; each is an object with a table of its own. With API_FRAMES
- * the body is the first message.
+ * members say (call/project.h). The request of any other route has the rows "path", "query",
+ * "header" and "body", as far as it needs them; each is an object with a table of its own. With
+ * API_FRAMES the body is the first message.
  */
 struct api_route {
 	/* The operationId of OpenAPI, or Connect's name. */

@@ -4,7 +4,7 @@
 #include "door/http/frame.h"
 #include "door/http/routes.h"
 #include "base/budget.h"
-#include "op/aside.h"
+#include "call/aside.h"
 
 struct api {
 	uv_loop_t *loop;

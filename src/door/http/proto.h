@@ -4,6 +4,11 @@
  * JSON. Bytes in, bytes out. A message that comes becomes JSON of the same message, for the decoder
  * that checks all else; one that goes is written from a struct and its field table, by the same
  * names. The tables nest as deep as their author wrote them, so a message does, too.
+ *
+ * Debian's libraries were tried. protobuf-c 1.4.1 has 31 KB of code, where this has 7, and needs
+ * protoc at build time. For a request of 1 MiB with unknown fields it allocates 60 MiB. It ends a
+ * text at its first NUL, so the checked text would not be the one that was sent, and accepts texts
+ * that are not UTF-8. nanopb needs a generator in Python and a callback for each text and list.
  */
 #include "json/field/field.h"
 

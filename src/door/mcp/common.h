@@ -1,9 +1,9 @@
 #pragma once
 /* What several tools share. */
 #include "box/host/box.h"
+#include "call/call.h"
 #include "hub/sandbox/sandbox.h"
 #include "json/field/field.h"
-#include "op/call.h"
 
 /* The first argument of all but sandbox_create. */
 #define TOOL_SANDBOX                                                                               \

@@ -2,8 +2,8 @@
 /* Operations as MCP tools, and files of sandboxes as MCP resources, for any transport. The data of
  * a session is its principal, a const struct principal *, set by the code that opened the
  * transport. */
+#include "call/call.h"
 #include "mcp/server/server.h"
-#include "op/call.h"
 
 struct mcp_door;
 

@@ -1,12 +1,12 @@
 #pragma once
 /* Between the files of the MCP door. */
+#include "call/call.h"
+#include "call/profile.h"
 #include "door/mcp/door.h"
 #include "door/mcp/tools.h"
 #include "hub/core/hub.h"
 #include "hub/sandbox/sandbox.h"
-#include "op/call.h"
-#include "op/profile.h"
-#include "upstream/upstream.h"
+#include "modules/upstream.h"
 
 struct gateway;
 struct mcp_run;
@@ -69,7 +69,7 @@ void offers_write_content(struct json_writer *w, struct str module, const struct
 /* door.c: whether the session has the set "gateway". */
 bool door_has_gateway(const struct mcp_door *d, const struct mcp_session *s);
 
-/* profile.c: profiles of the operator's file by which a session asks (op/profile.h). */
+/* profile.c: profiles of the operator's file by which a session asks (call/profile.h). */
 struct door_profile {
 	struct arena arena; /* private */
 	struct config_profile p;

@@ -2,9 +2,9 @@
  * What code can import, and from which servers it comes: list_modules, module_info and
  * search_modules, list_mcp_servers, mcp_server_info and manage_mcp.
  */
-#include "code/clean.h"
-#include "code/declare.h"
 #include "door/mcp/tools.h"
+#include "modules/code/clean.h"
+#include "modules/code/declare.h"
 #include "op/module/module.h"
 #include "op/ops.h"
 

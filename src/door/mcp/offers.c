@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "code/clean.h"
-#include "code/names.h"
 #include "door/mcp/internal.h"
+#include "modules/code/clean.h"
+#include "modules/code/names.h"
 #include "op/module/module.h"
 #include "op/ops.h"
 

@@ -1,6 +1,6 @@
 /* What profiles of the operator's file a session asks by: those that it names, else those of the
  * door. */
-#include "op/profile.h"
+#include "call/profile.h"
 
 #include "door/mcp/internal.h"
 

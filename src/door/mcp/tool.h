@@ -1,10 +1,10 @@
 #pragma once
 /*
- * An MCP tool, as a const row: how clients see an operation (op/op.h). Its arguments are the
+ * An MCP tool, as a const row: how clients see an operation (call/op.h). Its arguments are the
  * operation's request; hints are made from the effect.
  */
+#include "call/project.h"
 #include "mcp/server/server.h"
-#include "op/project.h"
 
 /* The version of the tools' contract on the wire: raised whenever a name, a required argument or
  * a meaning changes in a way that clients must see. */

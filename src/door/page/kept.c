@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "agents/store/document.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "door/page/internal.h"
 #include "json/field/field.h"
-#include "store/conversation/document.h"
 
 enum { FILE_MAX = 64 << 10 };
 #define FILE_NAME "logins.json"

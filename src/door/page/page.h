@@ -10,8 +10,8 @@
  * storage of its origin, which is of one port, and is sent with each request, in a header that no
  * page of another origin can send. Neither opens anything alone.
  */
+#include "call/call.h"
 #include "http/server/server.h"
-#include "op/call.h"
 
 struct page;
 

@@ -1,3 +1,10 @@
+/*
+ * Secrets bound to hosts, which never enter the sandbox. The hub makes placeholders and a
+ * certificate authority for the sandbox (base/authority.h), and mounts the certificates inside
+ * (trust.c). It fetches the values (struct hub_secrets) before it serves the network of a new
+ * sandbox, after the hub has started, and when secrets or the configuration change. hub/net keeps
+ * them as one message in locked memory and hands it to the proxy with the grants.
+ */
 #include "hub/sandbox/bound.h"
 
 #include <assert.h>

@@ -1,3 +1,11 @@
+/*
+ * Folders of the host that requests name. The links of a path are resolved once: for the operator
+ * any path, for others below the roots that the operator allowed, which the kernel lets no link
+ * lead out of (RESOLVE_BENEATH). The warden opens the result without following links, checks on the
+ * descriptor that it neither contains nor lies in one of Holt's folders, and mounts the descriptor.
+ * Whoever can write part of the path can make the mount fail, but cannot redirect it. Forked
+ * children, and a sandbox that starts again, open the path again in the same way.
+ */
 #include "hub/sandbox/volumes.h"
 
 #include <errno.h>

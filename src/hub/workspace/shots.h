@@ -6,6 +6,9 @@
  *
  * A shot exists when its objects are synced and its row has its name, in this order. What a process
  * that was killed has left is removed by the next one.
+ *
+ * A folder with a lock instead of rows of the registry: `holt mcp` has no registry, and several of
+ * them share the data folder.
  */
 #include <stdatomic.h>
 

@@ -1,3 +1,7 @@
+/*
+ * Values of secrets that are bound to hosts, and what is needed to speak TLS as both sides of a
+ * connection (flow_bound.c). The trust store is read before the proxy is closed in.
+ */
 #include "net/egress/vault.h"
 
 #include <errno.h>

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "call/profile.h"
 #include "op/code/internal.h"
 #include "op/module/module.h"
 #include "op/ops.h"
-#include "op/profile.h"
 
 #define MODULE_PREFIX "host:mcp-"
 

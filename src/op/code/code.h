@@ -8,8 +8,8 @@
  *
  * Code that fails, and one that reaches a limit, is an answer like any other.
  */
-#include "code/frame.h"
 #include "json/field/field.h"
+#include "modules/code/frame.h"
 
 enum {
 	CODE_IDLE_S = 600, /* a sandbox without a run */

@@ -1,6 +1,6 @@
 #pragma once
+#include "call/call.h"
 #include "hub/sandbox/sandbox.h"
-#include "op/call.h"
 #include "op/code/code.h"
 
 struct code_run;

@@ -8,9 +8,9 @@
 
 #include "base/id.h"
 #include "base/sha256.h"
+#include "call/profile.h"
 #include "op/code/internal.h"
 #include "op/label.h"
-#include "op/profile.h"
 #include "op/sandbox_make.h"
 
 enum { PROGRAM_MAX = 16 << 20 };

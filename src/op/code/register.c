@@ -3,9 +3,9 @@
  * keeps them by owner, so that they outlive the conversation and the hub. holt-js parses one before
  * it is kept, by a call of code.execute: its policy, approval and audit are those of code.
  */
-#include "code/names.h"
+#include "call/guard.h"
+#include "modules/code/names.h"
 #include "op/code/internal.h"
-#include "op/guard.h"
 #include "op/module/module.h"
 #include "op/ops.h"
 #include "store/store.h"

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "call/profile.h"
 #include "op/code/internal.h"
 #include "op/ops.h"
-#include "op/profile.h"
 
 enum {
 	CPU_MS_DEFAULT = 5000,

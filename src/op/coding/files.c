@@ -1,7 +1,7 @@
 /*
  * coding.read, coding.write and coding.edit. A file is read whole up to CODING_FILE_MAX, and then
  * its digest is known; of a larger one pieces are read until the wanted lines were found. What is
- * made of its content is made beside the loop where that is long (op/aside.h).
+ * made of its content is made beside the loop where that is long (call/aside.h).
  *
  *	write, edit: turn → read → compare with what is known → write beside it → rename
  */
@@ -9,11 +9,11 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "call/aside.h"
+#include "call/guard.h"
 #include "coding/path.h"
 #include "coding/text.h"
-#include "op/aside.h"
 #include "op/coding/coding.h"
-#include "op/guard.h"
 
 enum {
 	CODING_FILE_MAX = 4 << 20, /* bytes of a file that is edited or replaced */

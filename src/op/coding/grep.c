@@ -17,13 +17,13 @@
 #include <stdlib.h>
 
 #include "base/base64.h"
+#include "call/guard.h"
 #include "coding/path.h"
 #include "coding/text.h"
 #include "hub/sandbox/job.h"
 #include "json/document/json.h"
 #include "op/coding/coding.h"
 #include "op/coding/search.h"
-#include "op/guard.h"
 
 enum {
 	HIT_BYTES = 24, /* of an answer, beside path and text */

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "call/guard.h"
 #include "coding/path.h"
 #include "coding/text.h"
 #include "hub/sandbox/job.h"
 #include "op/coding/coding.h"
-#include "op/guard.h"
 
 enum {
 	SEARCH_PAUSE_MS = 2,

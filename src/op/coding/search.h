@@ -3,8 +3,8 @@
  * folder share that do so. */
 #include <stdatomic.h>
 
+#include "call/aside.h"
 #include "coding/glob.h"
-#include "op/aside.h"
 #include "op/coding/session.h"
 
 enum {

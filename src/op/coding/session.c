@@ -8,12 +8,12 @@
 
 #include "base/hash.h"
 #include "base/id.h"
+#include "call/profile.h"
 #include "coding/path.h"
 #include "hub/sandbox/sandbox.h"
 #include "hub/workspace/room.h"
 #include "hub/workspace/workspaces.h"
 #include "op/budget.h"
-#include "op/profile.h"
 #include "op/sandbox_make.h"
 
 enum {

@@ -15,7 +15,7 @@
  * One loop. An operation embeds a struct coding_work as its first member, in the call's arena, and
  * ends by coding_answer() or coding_fail().
  */
-#include "op/call.h"
+#include "call/call.h"
 #include "op/coding/marks.h"
 
 #define CODING_ROOT "/workspace" /* in every place; relative paths begin there */
@@ -79,7 +79,7 @@ struct coding_work {
 	struct coding_turn *turn; /* where it writes a file */
 };
 
-/* op.path of all operations here (op/op.h): paths begin at the workspace, or are file URIs. */
+/* op.path of all operations here (call/op.h): paths begin at the workspace, or are file URIs. */
 /* op.expand of those with a path: one of the host that lies in the folder of the workspace is that
  * below CODING_ROOT. */
 int coding_expand(struct call *c, void *request, struct err *e) MUST_USE;

@@ -1,8 +1,8 @@
 /* coding.bash, coding.output, coding.kill and coding.secrets. */
 #include "op/coding/shell.h"
 
+#include "call/guard.h"
 #include "guard/secret/secrets.h"
-#include "op/guard.h"
 
 enum {
 	TIMEOUT_DEFAULT = 120,

@@ -12,6 +12,9 @@
  * What is not in a tree is never touched: files with credentials, what programs of the host act on,
  * sockets. A restore that ends in the middle leaves each file old or new, and the next one does the
  * rest.
+ *
+ * Git inside the sandbox would lose empty directories, times and most modes, and the agent could
+ * rewrite its history.
  */
 #include <fcntl.h>
 #include <stdio.h>

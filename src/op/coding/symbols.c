@@ -12,11 +12,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "call/guard.h"
 #include "coding/tags.h"
 #include "coding/text.h"
 #include "op/coding/coding.h"
 #include "op/coding/search.h"
-#include "op/guard.h"
 #include "store/symbols.h"
 
 enum {

@@ -14,7 +14,7 @@
 #include "json/document/utf8.h"
 #include "json/schema/regex.h"
 #include "op/coding/shell.h"
-#include "op/guard.h"
+#include "call/guard.h"
 
 enum {
 	PATTERNS_MAX = 32,

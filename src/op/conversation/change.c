@@ -2,7 +2,7 @@
  * .restore. No agent gives itself rights. */
 #include "op/conversation/conversation.h"
 #include "op/approval.h"
-#include "op/guard.h"
+#include "call/guard.h"
 
 /* ---- conversation.update --------------------------------------------------------------------- */
 

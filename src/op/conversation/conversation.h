@@ -8,10 +8,10 @@
  * has no more rights than that one. What a conversation may do to another one depends on its flags
  * and on which one it is, never on which arguments are there.
  */
-#include "conversation/conversation.h"
-#include "op/call.h"
+#include "agents/conversation/conversation.h"
+#include "agents/store/attachment.h"
+#include "call/call.h"
 #include "op/ops.h"
-#include "store/conversation/attachment.h"
 
 enum {
 	TITLE_MAX = 200, /* characters */

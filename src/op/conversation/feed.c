@@ -1,6 +1,6 @@
-/* feed.follow: news of the hub as a stream. A follower has a place in the ring (feed/feed.h); one
- * whose place is gone is told to look at everything anew. */
-#include "feed/feed.h"
+/* feed.follow: news of the hub as a stream. A follower has a place in the ring
+ * (agents/conversation/feed.h); one whose place is gone is told to look at everything anew. */
+#include "agents/conversation/feed.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,10 +6,10 @@
 
 #include "base/clock.h"
 #include "base/when.h"
+#include "call/aside.h"
+#include "call/guard.h"
 #include "json/document/raw.h"
-#include "op/aside.h"
 #include "op/conversation/conversation.h"
-#include "op/guard.h"
 
 enum {
 	TYPES_MAX = 32,

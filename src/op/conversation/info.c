@@ -4,9 +4,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "call/guard.h"
 #include "guard/policy/policy.h"
 #include "op/conversation/conversation.h"
-#include "op/guard.h"
 
 struct info_request {
 	struct str session_id;

@@ -1,8 +1,8 @@
 /* conversation.create, by a person, and conversation.start, by an agent for a child. */
 #include "base/log.h"
+#include "call/guard.h"
 #include "guard/policy/policy.h"
 #include "op/conversation/conversation.h"
-#include "op/guard.h"
 
 enum { CHILDREN_MAX = 10, PATH_LENGTH_MAX = 4095 };
 

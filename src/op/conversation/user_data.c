@@ -6,12 +6,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "agents/store/document.h"
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "op/conversation/conversation.h"
 #include "op/conversation/rc.h"
-#include "store/conversation/document.h"
 
 #define DATA_NAME "user-data.json"
 

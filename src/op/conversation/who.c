@@ -1,5 +1,5 @@
+#include "call/guard.h"
 #include "op/conversation/conversation.h"
-#include "op/guard.h"
 
 static struct talks *who_all(const struct call *c, struct err *e)
 {

@@ -4,7 +4,7 @@
  * the other. The inbox has forms, and addresses to open; words of a model are the client's alone.
  */
 #include "base/log.h"
-#include "op/guard.h"
+#include "call/guard.h"
 #include "op/module/module.h"
 #include "op/question/question.h"
 

@@ -3,11 +3,11 @@
 
 #include <stdio.h>
 
-#include "code/clean.h"
-#include "code/names.h"
+#include "call/profile.h"
 #include "hub/sandbox/sandbox.h"
+#include "modules/code/clean.h"
+#include "modules/code/names.h"
 #include "op/ops.h"
-#include "op/profile.h"
 
 enum {
 	TOOL_MAX = 1024,

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 
 #include "base/words.h"
-#include "code/inlet_request.h"
+#include "call/profile.h"
 #include "hub/core/hub.h"
+#include "modules/code/inlet_request.h"
 #include "op/module/module.h"
 #include "op/ops.h"
-#include "op/profile.h"
 
 enum {
 	CONNECTIONS_MAX = 512, /* of all sandboxes */

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * Answers programs of sandboxes that were made with modules (code/inlet.h). What they may ask for
- * is module.list, module.info with the module.test that it needs, and module.call, of the modules
- * that their sandbox has. Each is a call of the sandbox's owner, but never of the operator: with
- * policy, approval, redaction and audit.
+ * Answers programs of sandboxes that were made with modules (modules/code/inlet.h). What they may
+ * ask for is module.list, module.info with the module.test that it needs, and module.call, of the
+ * modules that their sandbox has. Each is a call of the sandbox's owner, but never of the operator:
+ * with policy, approval, redaction and audit.
  */
-#include "op/call.h"
+#include "call/call.h"
 
 struct inlets; /* of a hub */
 

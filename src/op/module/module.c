@@ -1,16 +1,16 @@
 /* module.list, module.info, module.logs, and what the operator decides of modules. */
 #include "op/module/module.h"
 
-#include "code/clean.h"
-#include "code/names.h"
-#include "code/pin.h"
-#include "code/scan.h"
+#include "modules/code/clean.h"
+#include "modules/code/names.h"
+#include "modules/code/pin.h"
+#include "modules/code/scan.h"
 #include "base/when.h"
 #include "guard/redact/redact.h"
 #include "json/document/utf8.h"
-#include "op/aside.h"
+#include "call/aside.h"
 #include "op/ops.h"
-#include "op/profile.h"
+#include "call/profile.h"
 
 enum {
 	MODULES_MAX = 1024,

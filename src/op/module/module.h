@@ -1,11 +1,11 @@
 #pragma once
 /*
- * Modules as clients see them: MCP servers of others (upstream/upstream.h). What they say is
+ * Modules as clients see them: MCP servers of others (modules/upstream.h). What they say is
  * untrusted; the operator alone approves them, and no agent can.
  */
-#include "code/declare.h"
-#include "op/call.h"
-#include "upstream/upstream.h"
+#include "call/call.h"
+#include "modules/code/declare.h"
+#include "modules/upstream.h"
 
 enum {
 	MODULE_NAME_MAX = CONFIG_SERVER_NAME_MAX + 3, /* bytes, with MODULE_REGISTERED */

@@ -4,8 +4,8 @@
  * the file, the approvals and the lists of all modules, and save a millisecond.
  */
 #include "base/buf.h"
-#include "code/clean.h"
-#include "code/names.h"
+#include "modules/code/clean.h"
+#include "modules/code/names.h"
 #include "op/module/module.h"
 #include "op/ops.h"
 

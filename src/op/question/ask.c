@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "op/call.h"
-#include "op/guard.h"
+#include "call/call.h"
+#include "call/guard.h"
 #include "op/ops.h"
 
 enum {

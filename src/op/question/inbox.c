@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "op/call.h"
-#include "op/guard.h"
+#include "call/call.h"
+#include "call/guard.h"
 #include "op/ops.h"
 
 enum { LIST_MAX = 2048, WAIT_MAX = 60, CURSOR_MAX = 48 };

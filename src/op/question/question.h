@@ -1,9 +1,9 @@
 #pragma once
 /* Questions to people as clients see them, and the inbox, in which requests for approval stand
  * beside them. */
+#include "ask/question.h"
 #include "op/approval.h"
 #include "op/conversation/conversation.h"
-#include "question/question.h"
 
 enum { QUESTION_TOOL_SECONDS_MAX = 3600, QUESTION_SECONDS = 300 };
 

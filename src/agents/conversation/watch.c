@@ -1,0 +1,276 @@
+/* The events of conversations, and those who watch: in the hub, and through the feed. */
+#include <stdio.h>
+
+#include "agents/conversation/feed.h"
+#include "agents/conversation/internal.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/when.h"
+#include "json/document/write.h"
+
+enum {
+	NEWS_MAX = FEED_DATA_MAX + 512,
+	NOTE_MAX = 1024,
+	LOOK_PAGES = 80, /* of the log, in which the beginning of its last turn is looked for */
+};
+
+void talk_watch_add(struct talk *t, struct talk_watch *w)
+{
+	w->next = t->watches;
+	t->watches = w;
+}
+
+void talk_watch_remove(struct talk *t, struct talk_watch *w)
+{
+	struct talk_watch **at = &t->watches;
+
+	while (*at && *at != w)
+		at = &(*at)->next;
+	if (*at)
+		*at = w->next;
+}
+
+/* ---- what is told ---------------------------------------------------------------------------- */
+
+static void watch_publish(const struct talk *t, struct json_writer *w)
+{
+	struct err e;
+
+	json_write_object_end(w);
+	if (json_write_done(w, &e) < 0)
+		log_warn("conversation %s: news are lost: %s", talk_id(t), e.msg);
+	else
+		feed_publish(t->all->o.feed, &(struct feed_news){ .topic = "conversation",
+								  .id = str_of(talk_id(t)),
+								  .owner = talk_record(t)->owner,
+								  .data = buf_str(w->buf) });
+}
+
+static void watch_begin(struct json_writer *w, const char *kind)
+{
+	json_write_object(w);
+	json_write_name(w, "kind");
+	json_write_text(w, kind);
+}
+
+void talk_tell(struct talk *t, const char *kind)
+{
+	autobuf struct buf b = BUF_INIT(NEWS_MAX);
+	struct json_writer w = json_writer(&b);
+	const struct conversation_record *r = talk_record(t);
+
+	if (t->all->closing)
+		return;
+	watch_begin(&w, kind);
+	json_write_name(&w, "state");
+	json_write_text(&w, talk_state_names[talk_state(t)]);
+	json_write_name(&w, "title");
+	json_write_str(&w, r->name);
+	json_write_name(&w, "archived");
+	json_write_bool(&w, r->archived);
+	json_write_name(&w, "queue_length");
+	json_write_uint(&w, talk_queue_length(t));
+	watch_publish(t, &w);
+	for (struct talk_watch *at = t->watches, *next; at; at = next) {
+		next = at->next;
+		if (at->on_change)
+			at->on_change(at->data);
+	}
+}
+
+void talk_tell_gone(struct talk *t)
+{
+	for (struct talk_watch *at = t->watches, *next; at; at = next) {
+		next = at->next;
+		if (at->on_gone)
+			at->on_gone(at->data);
+	}
+	t->watches = NULL;
+}
+
+static void watch_event(struct talk *t, const struct talk_event *ev)
+{
+	autobuf struct buf b = BUF_INIT(NEWS_MAX);
+	struct json_writer w = json_writer(&b);
+	char now[WHEN_MAX];
+
+	when_text(now, clock_unix_ms());
+	watch_begin(&w, ev->seq ? "event" : "live");
+	if (ev->seq) {
+		json_write_name(&w, "seq");
+		json_write_uint(&w, ev->seq);
+	}
+	json_write_name(&w, "type");
+	json_write_text(&w, ev->type);
+	json_write_name(&w, "timestamp");
+	json_write_text(&w, now);
+	/* A long one is fetched by its seq. */
+	if (ev->data.n < FEED_DATA_MAX - 256) {
+		json_write_name(&w, "data");
+		json_write_raw(&w, ev->data);
+	}
+	watch_publish(t, &w);
+	for (struct talk_watch *at = t->watches, *next; at; at = next) {
+		next = at->next;
+		if (at->on_event)
+			at->on_event(at->data, ev);
+	}
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+
+/* The type of an event, which stands behind its seq as events_append() writes it. */
+static struct str event_type(struct str line)
+{
+	static const char before[] = ",\"type\":\"";
+	size_t from = 0, n = 0;
+
+	while (from < line.n && line.p[from] != ',')
+		from++;
+	line = (struct str){ line.p + from, line.n - from };
+	if (!str_starts(line, before))
+		return STR_NONE;
+	line = (struct str){ line.p + sizeof(before) - 1, line.n - sizeof(before) + 1 };
+	while (n < line.n && line.p[n] != '"')
+		n++;
+	return (struct str){ line.p, n };
+}
+
+/* What the newest turn of a log is known by. */
+struct last_turn {
+	struct talk *talk;
+	bool found; /* a beginning or an end */
+	bool open; /* it has begun and not ended */
+};
+
+static void watch_on_line(void *owner, uint64_t seq, struct str line)
+{
+	struct last_turn *last = owner;
+	struct str type = event_type(line);
+	AUTO(json_free) struct json_doc *doc = NULL;
+	struct str id;
+	struct err e;
+
+	last->found |= str_is(type, "stop") || str_is(type, "user_prompt");
+	if (str_is(type, "stop"))
+		last->open = false;
+	if (!str_is(type, "user_prompt"))
+		return;
+	last->open = true;
+	doc = json_parse(line, NULL, &e);
+	id = json_str(json_get(json_get(json_root(doc), "data"), "prompt_id"));
+	snprintf(last->talk->last_prompt, sizeof(last->talk->last_prompt), "%.*s",
+		 STR_CUT(id, QUEUE_ID));
+}
+
+/* Where a hub was killed in the middle of a turn, the log is told that it has ended. */
+static int watch_look(struct talk *t, struct events *v, struct err *e)
+{
+	struct last_turn last = { .talk = t };
+	struct events_range newest = { .limit = EVENTS_PAGE_MAX, .newest = true };
+	struct events_page page = { .more = true };
+	uint64_t seq;
+
+	if (t->looked)
+		return 0;
+	for (int i = 0; i < LOOK_PAGES && page.more && !last.found; i++) {
+		if (events_read(v, &newest, watch_on_line, &last, &page, e) < 0)
+			return -1;
+		newest.before = page.first;
+		newest.limit = page.n ? page.n : 1; /* as large ones as those before them */
+	}
+	t->looked = true;
+	/* The prompt that is now being given to the agent may be there since before the kill. */
+	if (!last.open || t->begun || (t->turning && strcmp(t->last_prompt, t->prompt) == 0))
+		return 0;
+	if (events_append(v, "stop", STR_LIT("{\"stop_reason\":\"interrupted\"}"), &seq, e) < 0) {
+		log_warn("conversation %s: %s", talk_id(t), e->msg);
+		t->missing = true;
+	}
+	return 0;
+}
+
+struct events *talk_events(struct talk *t, struct err *e)
+{
+	struct events *v = conversation_events(t->of, e);
+
+	return v && watch_look(t, v, e) == 0 ? v : NULL;
+}
+
+static int watch_append(struct talk *t, struct events *v, struct talk_event *ev, struct err *e)
+{
+	if (events_append(v, ev->type, ev->data, &ev->seq, e) < 0)
+		return -1;
+	t->count = events_count(v);
+	t->last = ev->seq;
+	t->counted = true;
+	t->updated_ms = clock_unix_ms();
+	watch_event(t, ev);
+	return 0;
+}
+
+/* That some are missing stands where they would be. */
+static int watch_append_missing(struct talk *t, struct events *v, struct err *e)
+{
+	struct talk_event ev = {
+		.type = "error",
+		.data = STR_LIT("{\"code\":\"events_missing\",\"message\":\"what happened here "
+				"could not be written\"}"),
+	};
+
+	if (!t->missing)
+		return 0;
+	if (watch_append(t, v, &ev, e) < 0)
+		return -1;
+	t->missing = false;
+	return 0;
+}
+
+int talk_append(struct talk *t, const char *type, struct str data, uint64_t *ret_seq, struct err *e)
+{
+	struct events *v = talk_events(t, e);
+	struct talk_event ev = { .type = type, .data = data };
+
+	if (!v || watch_append_missing(t, v, e) < 0 || watch_append(t, v, &ev, e) < 0) {
+		t->missing = true;
+		return -1;
+	}
+	if (ret_seq)
+		*ret_seq = ev.seq;
+	return 0;
+}
+
+int talk_counts(struct talk *t, uint64_t *ret_count, uint64_t *ret_last, struct err *e)
+{
+	struct events *v = t->counted ? NULL : talk_events(t, e);
+
+	if (!t->counted && !v)
+		return -1;
+	if (v) {
+		t->count = events_count(v);
+		t->last = events_last(v);
+		t->counted = true;
+	}
+	*ret_count = t->count;
+	*ret_last = t->last;
+	return 0;
+}
+
+void talk_live(struct talk *t, const char *type, struct str data)
+{
+	watch_event(t, &(struct talk_event){ .type = type, .data = data });
+}
+
+void talk_note(struct talk *t, const char *type, const char *name, const char *value)
+{
+	autobuf struct buf b = BUF_INIT(NOTE_MAX);
+	struct json_writer w = json_writer(&b);
+	struct err e;
+
+	json_write_object(&w);
+	json_write_key(&w, name);
+	json_write_text(&w, value);
+	json_write_object_end(&w);
+	if (json_write_done(&w, &e) < 0 || talk_append(t, type, buf_str(&b), NULL, &e) < 0)
+		log_warn("conversation %s: no event %s: %s", talk_id(t), type, e.msg);
+}

@@ -1,0 +1,364 @@
+#include "modules/place.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "hub/core/hub.h"
+#include "hub/net/net.h"
+#include "hub/sandbox/bound.h"
+
+enum {
+	TTL_MS = 1000, /* only while no hub is connected */
+	QUEUE_MAX = 64 << 20, /* for a program that does not read */
+	PIECE = 256 << 10,
+	ENV_PIECES = 256,
+	NETWORK_MAX = 1 << 20, /* characters of all its rules */
+};
+
+/* ---- the sandbox --------------------------------------------------------------------------- */
+
+static void place_made(struct place *p, const struct err *e)
+{
+	p->making = false;
+	net_grant_fini(&p->grant);
+	p->grant = (struct net_grant){ .n = 0 };
+	p->on_made(p->owner, e);
+}
+
+static void place_on_granted(void *arg, const struct err *err)
+{
+	place_made(arg, err);
+}
+
+/* Rules and presets of the operator's file, read as those of any sandbox: so names of services are
+ * those of the hub. */
+static int place_rules(const struct texts *t, struct net_grant *to, struct err *e)
+{
+	const struct field_strs *network = &t->server->sandbox.network;
+	autogrant struct net_grant g = { .n = 0 };
+	autobuf struct buf text = BUF_INIT(NETWORK_MAX);
+
+	if (net_grant_init(&g, e) < 0)
+		return -1;
+	for (size_t i = 0; i < network->n; i++) {
+		if (t->of->rules(config_file(t->config), network->p[i], &g, e) < 0)
+			return -1;
+	}
+	return net_grant_print(&g, &text, e) < 0
+		     ? -1
+		     : net_grant_parse(hub_nets(t->of->hub), buf_str(&text), to, e);
+}
+
+/* Its network, with an authority of its own where TLS has to end in the proxy. */
+static int place_network(struct place *p, struct err *e)
+{
+	struct texts *t = p->texts;
+	const struct bound_spec none = { .n = 0 };
+	const struct net_rule *tls;
+
+	if (t->server->sandbox.network.n == 0 && !p->service && !t->bound)
+		return 0;
+	if (net_grant_init(&p->grant, e) < 0)
+		return -1;
+	if (place_rules(t, &p->grant, e) < 0)
+		return err_wrap(e, "network");
+	if (p->service && net_grant_add(&p->grant, p->service, NULL, 0, e) < 0)
+		return -1;
+	if (!t->bound && net_grant_ends_tls(&p->grant, NET_TLS_MAYBE, &tls))
+		t->bound = hub_sandboxes_bind(hub_sandboxes(t->of->hub), &none, e);
+	return !e->code ? 0 : -1;
+}
+
+static void place_on_bound(void *arg, const struct err *err)
+{
+	struct place *p = arg;
+
+	if (err)
+		place_made(p, err);
+	else
+		net_grant_start(p->net, &p->grant, place_on_granted, p);
+}
+
+static int place_grant(struct place *p, struct err *e)
+{
+	const struct texts *t = p->texts;
+
+	p->net = net_new(hub_nets(t->of->hub), p->sandbox, NULL, e);
+	if (!p->net)
+		return -1;
+	if (t->bound)
+		return hub_sandboxes_bind_values(hub_sandboxes(t->of->hub), t->bound, p->net,
+						 &p->grant, place_on_bound, p, e);
+	net_grant_start(p->net, &p->grant, place_on_granted, p);
+	return 0;
+}
+
+static void place_on_made(void *arg, struct sandbox *sb, const struct err *err)
+{
+	struct place *p = arg;
+	struct err e;
+
+	if (err) {
+		place_made(p, err);
+		return;
+	}
+	p->sandbox = sandbox_ref(sb);
+	if (!p->grant.rules)
+		place_made(p, NULL);
+	else if (place_grant(p, &e) < 0)
+		place_made(p, &e);
+}
+
+/* Whether a folder is the program's home alone: HOME says so, and it is not that of the hub's user,
+ * whose programs act on what is in it. */
+static bool place_is_home(const struct config_target *t, const char *path)
+{
+	static const char name[] = "HOME=";
+	const char *users = getenv("HOME");
+
+	for (const char **v = t->env; v && *v; v++) {
+		if (strncmp(*v, name, strlen(name)) == 0 && strcmp(*v + strlen(name), path) == 0)
+			return !users || strcmp(users, path) != 0;
+	}
+	return false;
+}
+
+static size_t place_ask(const char **paths, enum volume_mode mode, struct volume *to, size_t n)
+{
+	for (; paths && *paths && n < VOLUMES_MAX; paths++)
+		to[n++] = (struct volume){ str_of(*paths), str_of(*paths), mode, false };
+	return n;
+}
+
+static int place_make(struct place *p, struct err *e)
+{
+	AUTO(volumes_unref) struct volumes *found = NULL;
+	const struct texts *t = p->texts;
+	struct volume asked[VOLUMES_MAX];
+	struct sandbox_mount mounts[VOLUMES_MAX + BOUND_MOUNTS];
+	struct env_var env[BOUND_VARIABLES];
+	size_t n = place_ask(t->target.read, VOLUME_RO, asked, 0), first = n;
+	struct sandbox_spec spec = {
+		.template = t->server->sandbox.template,
+		.ttl_ms = TTL_MS,
+		.mounts = mounts,
+		.env = env,
+	};
+
+	if (place_network(p, e) < 0)
+		return -1;
+	n = place_ask(t->target.write, VOLUME_RW, asked, n);
+	for (; first < n; first++) {
+		if (place_is_home(&t->target, asked[first].host.p))
+			asked[first].mode = VOLUME_RW_ALL;
+	}
+	for (size_t i = 0; i < p->n_more && n < VOLUMES_MAX; i++)
+		asked[n++] = p->more[i];
+	if (n > 0) {
+		found = volumes_find(NULL, asked, n, true, e);
+		if (!found)
+			return -1;
+	}
+	spec.n_mounts = volumes_mounts(found, 0, mounts);
+	bound_mounts(t->bound, mounts, &spec.n_mounts);
+	bound_env(t->bound, env, &spec.n_env);
+	sandbox_create_start(hub_box(t->of->hub), &spec, place_on_made, p);
+	return 0;
+}
+
+void place_start(struct place *p)
+{
+	struct err e = ERR_INIT;
+
+	p->making = true;
+	if (place_make(p, &e) < 0)
+		place_made(p, err_wrap(&e, "its sandbox") ? &e : NULL);
+}
+
+static void place_on_ended(void *arg, struct sandbox *sb, const struct err *err)
+{
+	struct place *p = arg;
+
+	if (err)
+		log_debug("the end of a program's sandbox: %s", err->msg);
+	p->on_gone(p->owner);
+}
+
+void place_end(struct place *p)
+{
+	net_free(take_ptr(p->net));
+	if (!p->sandbox) {
+		p->on_gone(p->owner);
+		return;
+	}
+	sandbox_destroy_start(p->sandbox, place_on_ended, p);
+	sandbox_unref(take_ptr(p->sandbox));
+}
+
+/* ---- the program --------------------------------------------------------------------------- */
+
+struct run {
+	struct place *place;
+	struct mcp_program *program;
+	struct exec *exec; /* NULL: it has ended */
+	struct buf queue;
+	bool closing;
+	uv_timer_t timer;
+};
+
+static void run_on_freed(uv_handle_t *h)
+{
+	free(h->data);
+}
+
+static void run_gone(struct run *r)
+{
+	mcp_program_gone(r->program);
+	buf_fini(&r->queue);
+	uv_close((uv_handle_t *)&r->timer, run_on_freed);
+}
+
+static void run_pump(struct run *r)
+{
+	struct err e;
+
+	while (r->exec && r->queue.n > 0 && exec_waiting(r->exec) < PIECE) {
+		size_t n = r->queue.n < PIECE ? r->queue.n : PIECE;
+
+		if (exec_write(r->exec, r->queue.p, n, &e) < 0)
+			return;
+		buf_drop(&r->queue, n);
+	}
+	if (r->exec && r->closing && r->queue.n == 0)
+		exec_close_stdin(r->exec);
+}
+
+static void run_on_drain(void *arg)
+{
+	run_pump(arg);
+}
+
+static void run_on_output(void *arg, enum exec_stream stream, const char *p, size_t n)
+{
+	struct run *r = arg;
+
+	if (stream == EXEC_STDOUT)
+		mcp_program_said(r->program, (struct str){ p, n });
+	else
+		r->place->on_stderr(r->place->owner, (struct str){ p, n });
+}
+
+static void run_describe(const struct exec_result *x, const struct err *err, struct err *e)
+{
+	if (err)
+		*e = *err;
+	else if (x->hit_memory)
+		err_set(e, ERR_TRANSPORT, "the program was killed at its memory limit");
+	else if (x->end == EXEC_SIGNALED)
+		err_set(e, ERR_TRANSPORT, "the program was ended by signal %d", x->signal);
+	else
+		err_set(e, ERR_TRANSPORT, "the program ended with status %d", x->exit_code);
+}
+
+static void run_on_exit(void *arg, const struct exec_result *result, const struct err *err)
+{
+	struct run *r = arg;
+	struct err e = ERR_INIT;
+
+	r->exec = NULL;
+	if (r->closing) {
+		run_gone(r);
+		return;
+	}
+	run_describe(result, err, &e);
+	mcp_program_ended(r->program, &e);
+}
+
+static const struct exec_events run_events = { run_on_output, run_on_exit };
+
+static int run_exec(struct run *r, struct err *e)
+{
+	const struct config_target *t = &r->place->texts->target;
+	struct str argv[CONFIG_LIST_MAX + 1];
+	struct exec_secret env[ENV_PIECES];
+	struct exec_spec spec = {
+		.argv = argv, .secrets = env, .cwd = str_of(t->cwd), .stdin_open = true
+	};
+
+	for (; t->argv[spec.n_argv]; spec.n_argv++)
+		argv[spec.n_argv] = str_of(t->argv[spec.n_argv]);
+	for (; t->env && t->env[spec.n_secrets]; spec.n_secrets++) {
+		const char *at = t->env[spec.n_secrets], *equals = strchr(at, '=');
+
+		if (spec.n_secrets == ENV_PIECES)
+			return err_set(e, ERR_LIMIT, "more than %d variables", ENV_PIECES);
+		env[spec.n_secrets] = (struct exec_secret){ .name = { at, (size_t)(equals - at) },
+							    .value = str_of(equals + 1) };
+	}
+	r->exec = exec_start(r->place->sandbox, &spec, &run_events, r, e);
+	return r->exec ? 0 : -1;
+}
+
+static void *run_start(void *owner, struct mcp_program *p, struct err *e)
+{
+	struct place *at = owner;
+	struct run *r = calloc(1, sizeof(*r));
+
+	if (!r) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	*r = (struct run){ .place = at, .program = p, .queue = BUF_INIT(QUEUE_MAX) };
+	if (run_exec(r, e) < 0) {
+		free(r);
+		return NULL;
+	}
+	exec_on_drain(r->exec, run_on_drain, r);
+	uv_timer_init(at->texts->of->loop, &r->timer);
+	r->timer.data = r;
+	return r;
+}
+
+static void run_write(void *run, struct str line)
+{
+	struct run *r = run;
+	struct err e;
+
+	if (!r->exec || r->closing)
+		return;
+	if (buf_add(&r->queue, line.p, line.n, &e) < 0 || buf_add(&r->queue, "\n", 1, &e) < 0) {
+		log_warn("a program does not read its input, and is ended");
+		exec_kill(r->exec);
+		return;
+	}
+	run_pump(r);
+}
+
+static void run_on_late(uv_timer_t *t)
+{
+	struct run *r = t->data;
+
+	if (r->exec)
+		exec_kill(r->exec);
+	else
+		run_gone(r);
+}
+
+static void run_close(void *run, unsigned stop_ms)
+{
+	struct run *r = run;
+
+	r->closing = true;
+	run_pump(r);
+	uv_timer_start(&r->timer, run_on_late, r->exec ? stop_ms : 0, 0);
+}
+
+static void run_kill(void *run)
+{
+	struct run *r = run;
+
+	if (r->exec)
+		exec_kill(r->exec);
+}
+
+const struct mcp_runner place_runner = { run_start, run_write, run_close, run_kill };

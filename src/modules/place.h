@@ -1,0 +1,82 @@
+#pragma once
+/*
+ * Where a program of the operator's file runs: a sandbox of the engine that the hub's lists do not
+ * have, so that no operation reaches it and no agent sees its environment. The warden ends it as
+ * soon as no hub is connected, by a time to live that is always over.
+ *
+ *	texts_start() -> on_texts -> place_start() -> on_made -> place_runner …
+ *	place_end() -> on_gone
+ */
+#include "box/host/box.h"
+#include "config/config.h"
+#include "hub/sandbox/volumes.h"
+#include "mcp/connect/connect.h"
+#include "net/wire/grant.h"
+
+struct bound;
+struct hub;
+struct net;
+struct secrets;
+struct secrets_read;
+
+/* What starts programs of the file: the hub's, as modules/upstream.h says. */
+struct place_of {
+	uv_loop_t *loop;
+	struct hub *hub;
+	struct secrets *secrets;
+	int (*rules)(const struct config_file *f, struct str text, struct net_grant *to,
+		     struct err *e);
+	int (*gave_secret)(void *data, struct str name, struct str value, struct err *e);
+	void *data;
+};
+
+/* ---- texts.c: its texts, with values in place of variables --------------------------------- */
+
+/* A secret with hosts is not among the values. What runs in a sandbox gets a placeholder in its
+ * arguments and variables; a URL at one of the hosts gets the value in headers, since the hub sends
+ * them. Everywhere else it is refused. */
+
+struct texts {
+	const struct place_of *of; /* the owner's, as all up to on_texts */
+	struct config *config;
+	const struct config_server *server;
+	/* Once, maybe from inside texts_start(). */
+	void (*on_texts)(void *owner, const struct err *e);
+	void *owner;
+	/* Filled in. */
+	struct config_target target;
+	bool has_target;
+	struct bound *bound; /* secrets with hosts, whose placeholders are in it; NULL: none */
+	struct secrets_read *reading; /* private */
+};
+void texts_start(struct texts *t);
+void texts_cancel(struct texts *t); /* on_texts does not come any more */
+void texts_fini(struct texts *t); /* the same, and the values are wiped */
+
+/* Of the hub's environment, of which files name single variables. */
+struct str texts_variable(struct str name);
+
+/* ---- place.c --------------------------------------------------------------------------------- */
+
+struct place {
+	struct texts *texts; /* the owner's, as all up to owner; on_texts has come */
+	const struct volume *more; /* folders beside those of the file */
+	size_t n_more;
+	const struct net_rule *service; /* a service of the host beside them; NULL: none */
+	/* Once; also after place_end(), and then it is of no use. */
+	void (*on_made)(void *owner, const struct err *e);
+	void (*on_gone)(void *owner);
+	void (*on_stderr)(void *owner, struct str bytes);
+	void *owner;
+	/* Private, but for `sandbox`: NULL until it is made. */
+	struct sandbox *sandbox;
+	struct net *net;
+	struct net_grant grant; /* until it is made */
+	bool making; /* on_made is still to come */
+};
+/* Makes the sandbox, with what it is granted. */
+void place_start(struct place *p);
+/* It was made. Removes it; on_gone follows, now or later. */
+void place_end(struct place *p);
+/* Runs the target's program there; its owner is the place. */
+extern const struct mcp_runner place_runner;

@@ -1,0 +1,234 @@
+/* All modules of a hub: which there are, and how many are connected. */
+#include "base/log.h"
+#include "modules/internal.h"
+
+static void upstreams_on_soon(uv_timer_t *t)
+{
+	struct upstreams *all = t->data;
+	struct upstreams_watch *w = all->watches, *next;
+
+	for (; w; w = next) {
+		next = w->next;
+		w->on_change(w->arg);
+	}
+}
+
+void upstreams_changed(struct upstreams *all)
+{
+	if (!all->closing)
+		uv_timer_start(&all->soon, upstreams_on_soon, 0, 0);
+}
+
+void upstreams_updated(struct upstreams *all, struct str module, struct str uri)
+{
+	for (struct upstreams_watch *w = all->watches; w; w = w->next) {
+		if (w->on_updated)
+			w->on_updated(w->arg, module, uri);
+	}
+}
+
+void upstreams_watch_add(struct upstreams *all, struct upstreams_watch *w)
+{
+	w->next = all->watches;
+	all->watches = w;
+}
+
+/* ---- which there are ----------------------------------------------------------------------- */
+
+int upstreams_check(const struct upstreams *all, struct err *e)
+{
+	const struct config_file *f = config_file(all->config);
+
+	if (f->modules.has_enabled && !f->modules.enabled)
+		return err_set(e, ERR_UNSUPPORTED, "the operator has switched modules off");
+	if (!hub_store(all->hub))
+		return err_set(e, ERR_UNSUPPORTED, "only a hub with a data folder has modules");
+	return 0;
+}
+
+struct upstream *upstreams_next(const struct upstreams *all, const struct upstream *after)
+{
+	return after ? after->next : all->first;
+}
+
+struct upstream *upstreams_find(struct upstreams *all, struct str name, struct err *e)
+{
+	struct upstream *u;
+
+	if (upstreams_check(all, e) < 0)
+		return NULL;
+	for (u = all->first; u && !str_is(name, u->name); u = u->next)
+		;
+	if (!u)
+		err_set(e, ERR_MODULE_NOT_FOUND, "there is no module \"%.*s\"",
+			STR_CUT(name, CONFIG_SERVER_NAME_MAX));
+	return u;
+}
+
+static struct upstream *upstreams_take(struct upstream **from, struct str name)
+{
+	for (; *from; from = &(*from)->next) {
+		struct upstream *u = *from;
+
+		if (!str_is(name, u->name))
+			continue;
+		*from = u->next;
+		u->next = NULL;
+		return u;
+	}
+	return NULL;
+}
+
+static struct upstream *upstreams_add(struct upstreams *all, struct config *c,
+				      const struct config_server *s, struct err *e)
+{
+	struct upstream *u = upstream_new(all, c, s, e);
+
+	if (u && grant_read(u, e) < 0) {
+		upstream_free(u);
+		return NULL;
+	}
+	return u;
+}
+
+/* Those of the file, in its order: the ones that there are already, and new ones. */
+static void upstreams_set(struct upstreams *all, struct config *c)
+{
+	const struct config_servers *servers = &config_file(c)->mcp_servers;
+	struct upstream *was = all->first, **to = &all->first;
+	struct err e;
+
+	all->first = NULL;
+	for (size_t i = 0; i < servers->n && hub_store(all->hub); i++) {
+		const struct config_server *s = &servers->p[i];
+		struct upstream *u = upstreams_take(&was, s->name);
+
+		if (!u)
+			u = upstreams_add(all, c, s, &e);
+		if (!u) {
+			log_error("module %.*s: %s", STR_ARG(s->name), e.msg);
+			continue;
+		}
+		*to = u;
+		to = &u->next;
+		upstream_change(u, c, s);
+	}
+	while (was) {
+		struct upstream *u = was;
+
+		was = u->next;
+		u->next = all->gone;
+		all->gone = u;
+		u->is_gone = true;
+		upstream_change(u, c, NULL);
+	}
+}
+
+void upstreams_configure(struct upstreams *all, struct config *c)
+{
+	struct config *old = all->config;
+
+	all->config = config_ref(c);
+	upstreams_set(all, c);
+	config_unref(old);
+	upstreams_changed(all);
+}
+
+/* ---- how many are connected ---------------------------------------------------------------- */
+
+int upstreams_make_room(struct upstreams *all, struct err *e)
+{
+	uint32_t most = config_file(all->config)->modules.connected;
+	struct upstream *idle = NULL;
+	uint32_t n = 0;
+	struct err why;
+
+	for (struct upstream *u = all->first; u; u = u->next) {
+		n += u->conn != NULL;
+		if (u->conn && u->conn->ready && u->calls == 0 &&
+		    (!idle || u->used_ms < idle->used_ms))
+			idle = u;
+	}
+	if (n < most)
+		return 0;
+	if (!idle)
+		return err_set(e, ERR_LIMIT, "%u modules are connected, and all are in use",
+			       (unsigned)n);
+	err_set(&why, ERR_CANCELLED, "another module needed its place");
+	upstream_drop(idle, UPSTREAM_IDLE, &why);
+	return 0;
+}
+
+/* ---- the beginning and the end ------------------------------------------------------------- */
+
+struct upstreams *upstreams_new(const struct upstreams_options *o, struct err *e)
+{
+	struct upstreams *all = calloc(1, sizeof(*all));
+	struct store *store = hub_store(o->hub);
+
+	if (!all) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	if (store && store_module_key(store, all->key, e) < 0) {
+		free(all);
+		return NULL;
+	}
+	all->loop = hub_loop(o->hub);
+	all->hub = o->hub;
+	all->config = config_ref(o->config);
+	all->place = (struct place_of){ .loop = all->loop,
+					.hub = o->hub,
+					.secrets = o->secrets,
+					.rules = o->rules,
+					.gave_secret = o->gave_secret,
+					.data = o->data };
+	uv_timer_init(all->loop, &all->soon);
+	all->soon.data = all;
+	upstreams_set(all, all->config);
+	return all;
+}
+
+const struct place_of *upstreams_place(const struct upstreams *all)
+{
+	return &all->place;
+}
+
+static void upstreams_on_freed(uv_handle_t *h)
+{
+	struct upstreams *all = h->data;
+	void (*on_closed)(void *arg) = all->on_closed;
+	void *arg = all->closed_arg;
+
+	config_unref(all->config);
+	free(all);
+	on_closed(arg);
+}
+
+void upstreams_try_close(struct upstreams *all)
+{
+	if (all->closing && all->open == 0 && !uv_is_closing((uv_handle_t *)&all->soon))
+		uv_close((uv_handle_t *)&all->soon, upstreams_on_freed);
+}
+
+void upstreams_close(struct upstreams *all, void (*on_closed)(void *arg), void *arg)
+{
+	struct err e;
+
+	all->closing = true;
+	uv_timer_stop(&all->soon);
+	results_close(all);
+	all->on_closed = on_closed;
+	all->closed_arg = arg;
+	err_set(&e, ERR_CANCELLED, "Holt is shutting down");
+	while (all->first) {
+		struct upstream *u = all->first;
+
+		all->first = u->next;
+		u->next = all->gone;
+		all->gone = u;
+		u->is_gone = true;
+		upstream_drop(u, UPSTREAM_CLOSED, &e);
+	}
+	upstreams_try_close(all);
+}

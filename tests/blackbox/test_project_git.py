@@ -95,7 +95,7 @@ def test_each_variable(who, work):  # noqa: F811
     project.own()
     before = project.tree()
     assert project.run(f'cd /w; python3 -c "{EACH}" {" ".join(names)}') == ''
-    assert project.run('mv /w/tools /w/other 2>/dev/null; ls /w').count('tools') == 1
+    assert 'tools' in project.run('mv /w/tools /w/other 2>/dev/null; ls /w').splitlines()
     after = project.tree()
     assert {name: after[name] for name in names} == {name: before[name] for name in names}
     assert project.run('cd /w && echo more >> free && mkdir -p d && mv free d && ls d') == 'free\n'

@@ -72,6 +72,10 @@ static void planted_look(struct project *p, int dir, const char *path, const cha
 	/* what is sealed is the host's */
 	if ((top && project_keeps(p, !p->is_git, name)) || !planted_take(p, dir, name, target))
 		return;
+	if (p->planted == PLANTED_TOLD_MAX)
+		log_warn("%.200s: more links that a sandbox makes in the git directory are removed "
+			 "and not told",
+			 p->of.host);
 	if (p->planted++ < PLANTED_TOLD_MAX)
 		log_warn("%.200s/%.200s/%.200s was made by a sandbox, and is removed: git would "
 			 "have written through it%s%.200s",

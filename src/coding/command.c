@@ -132,26 +132,30 @@ static const struct {
 	[PROJECT_SCRIPT] = { TESTS_ANY },
 };
 
+/* The programs of a workspace's sandbox are those of the host's /usr. Its user is not root, and has
+ * no network unless somebody grants one. */
+#define ON_HOST(package)                                                                           \
+	"Ask a person to install it on the host (apt-get install " package                         \
+	"): the sandbox has the host's /usr, but no toolchain of a home (rustup, nvm, pyenv)."
+
 static const struct {
 	const char *program, *hint;
 } hints[] = {
-	{ "pytest", "Install it in the sandbox: pip install pytest, or apt-get install "
-		    "python3-pytest." },
-	{ "ruff", "Install it in the sandbox: pip install ruff (flake8 is used as well)." },
-	{ "mypy", "Install it in the sandbox: pip install mypy, or apt-get install mypy." },
+	{ "pytest", ON_HOST("python3-pytest") },
+	{ "ruff", "With a network: pip install ruff in a virtual environment (flake8 is used as "
+		  "well)." },
+	{ "mypy", ON_HOST("mypy") },
 	{ "eslint", "Install it in the project: npm install --save-dev eslint." },
 	{ "tsc", "Install it in the project: npm install --save-dev typescript." },
 	{ "jest", "Install the project's packages: npm ci." },
 	{ "vitest", "Install the project's packages: npm ci." },
-	{ "cargo-clippy",
-	  "Install it in the sandbox: rustup component add clippy, or apt-get install "
-	  "rust-clippy." },
-	{ "cargo", "Install it in the sandbox: apt-get install cargo." },
-	{ "go", "Install it in the sandbox: apt-get install golang-go." },
-	{ "node", "Install it in the sandbox: apt-get install nodejs." },
-	{ "npm", "Install it in the sandbox: apt-get install npm." },
-	{ "pnpm", "Install it in the sandbox: npm install -g pnpm." },
-	{ "yarn", "Install it in the sandbox: npm install -g yarn." },
+	{ "cargo-clippy", ON_HOST("rust-clippy") },
+	{ "cargo", ON_HOST("cargo") },
+	{ "go", ON_HOST("golang-go") },
+	{ "node", ON_HOST("nodejs") },
+	{ "npm", ON_HOST("npm") },
+	{ "pnpm", "Install it in the project: npm install --save-dev pnpm." },
+	{ "yarn", "Install it in the project: npm install --save-dev yarn." },
 };
 
 const char *program_hint(struct str name)

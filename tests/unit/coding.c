@@ -363,9 +363,27 @@ static void scripts_are_checked(void **state)
 	}
 }
 
+/* Who works in a workspace's sandbox is not root. */
+static void hints_are_of_use(void **state)
+{
+	static const char *const programs[] = { "pytest", "ruff",   "mypy",  "eslint",	    "tsc",
+						"jest",	  "vitest", "cargo", "go",	    "node",
+						"npm",	  "pnpm",   "yarn",  "cargo-clippy" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
+		const char *hint = program_hint(str_of(programs[i]));
+
+		assert_non_null(hint);
+		if (strstr(hint, "apt-get"))
+			assert_non_null(strstr(hint, "on the host"));
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hints_are_of_use),
 		cmocka_unit_test(outputs_are_read),
 		cmocka_unit_test(a_long_line_is_lost_and_told),
 		cmocka_unit_test(all_failures_are_counted),

@@ -16,9 +16,9 @@ const steps = {
 
 	async server({ client, alive }) {
 		await alive();
-		for (const name of ['tools', 'completions'])
-			assert.deepEqual(client.getServerCapabilities()[name], {}, name);
-		assert.deepEqual(client.getServerCapabilities().resources, { listChanged: true });
+		assert.deepEqual(client.getServerCapabilities().completions, {});
+		for (const name of ['tools', 'resources'])
+			assert.deepEqual(client.getServerCapabilities()[name], { listChanged: true }, name);
 		assert.ok(client.getInstructions().length > 50);
 		return client.getServerVersion();
 	},

@@ -21,14 +21,15 @@ AT_ONCE = {'SIGTERM twice', 'SIGKILL'}
 MADE = {
     'plain': (), 'ttl': ('--ttl', '10h'), 'stop': ('--retention', 'stop'),
     'cold': ('--retention', 'cold'), 'snapshot': ('--retention', 'snapshot', '--ttl', '10h'),
-    'idle-stop': ('--idle', '10h', '--retention', 'stop'),
+    'idle-stop': ('--idle', '10h', '--retention', 'stop'), 'workspace': ('--workspace', 'w'),
 }
 
 
 @pytest.mark.parametrize('end', ENDS)
 def test_what_is_made_to_stay_stays(home_of, end):  # noqa: F811
     served = home_of.serve()
-    made = MADE if end in ('hub stop', 'SIGKILL') else {k: MADE[k] for k in ('plain', 'ttl')}
+    made = MADE if end in ('hub stop', 'SIGKILL') else {k: MADE[k] for k in ('plain', 'workspace')}
+    home_of.run('ws', 'create', 'w')
     for name, options in made.items():
         home_of.run('up', '--name', name, *options)
         home_of.run('fs', 'write', name, 'f', input=name)
@@ -36,9 +37,11 @@ def test_what_is_made_to_stay_stays(home_of, end):  # noqa: F811
     home_of.run('up', '--name', 'goes', '--idle', '10h')
     left = host.below(served.pid)
     ENDS[end](home_of, served)
-    served.wait()
+    status = served.wait()
     if end not in AT_ONCE:
         said = served.stderr.read()
+        assert status == 0, said
+        assert home_of.run('ws', 'diff', 'w').split() == ['A', 'f']
         assert f'stopping {len(made)} sandboxes' in said and 'A second signal' in said
         until(lambda: not host.below() & left.keys(), what='the end of what it ran')
         assert {line.split()[2] for line in home_of.run('ls').splitlines()[1:]} == {'stopped'}
@@ -90,10 +93,11 @@ def test_what_is_not_used_ends_without_a_hub(home_of):  # noqa: F811
     """As it would with one; what has no such limit stays."""
     served = home_of.serve()
     home_of.run('up', '--name', 'stays')
-    home_of.run('up', '--name', 'kept', '--idle', '10s', '--retention', 'stop')
     others = host.below(served.pid)
+    home_of.run('up', '--name', 'kept', '--idle', '10s', '--retention', 'stop')
+    before = host.below(served.pid)
     home_of.run('up', '--name', 'goes', '--idle', '10s')
-    goes = host.below(served.pid).keys() - others.keys()
+    goes = host.below(served.pid).keys() - before.keys()
     served.kill()
     served.wait()
     assert goes

@@ -145,6 +145,7 @@ static void keep_take(void *arg, struct hub_sandbox *same, const struct err *err
 	snapshot_take(l, &spec, k->how != RETAIN_SNAPSHOT, on_kept, k);
 }
 
+/* The end of the hub has made the last revisions before, and what comes later is in the archive. */
 static void keep_save(void *arg, const struct err *err)
 {
 	struct keeping *k = arg;
@@ -153,7 +154,7 @@ static void keep_save(void *arg, const struct err *err)
 
 	if (err)
 		give_up(k, err);
-	else if (l->box && hub_sandbox_is_held(l))
+	else if (l->box && hub_sandbox_is_held(l) && !l->all->keeping)
 		keeper->save(keeper->data, l, keep_take, k);
 	else
 		keep_take(k, l, NULL);

@@ -593,7 +593,9 @@ def test_an_agent_allows_itself_no_attributes(hub, agent, tmp_path):
         (tmp_path / name).write_text(text, encoding='utf-8')
 
     def made(folder=tmp_path):
-        return hub.ok('conversations', 'new', '--folder', str(folder)).decode().strip()
+        talk = hub.ok('conversations', 'new', '--folder', str(folder)).decode().strip()
+        hub.send(talk, 'without a prompt there is no agent')
+        return talk
 
     def may(talk, ticket):
         got = tool(agent, 'conversation_userdata_set', session_id=talk, key=ticket, value='x')

@@ -144,8 +144,11 @@ static bool schema_is_of_agent(const struct talks *all, const struct talk *t, co
 		const struct conversation_record *r = talk_record(other);
 		size_t n = r->working_dir.n;
 
+		/* one that never had a prompt never had an agent: its making was cut off, say */
 		if (other == t || r->archived || !n || n > dir.n ||
-		    memcmp(dir.p, r->working_dir.p, n) != 0)
+		    memcmp(dir.p, r->working_dir.p, n) != 0 ||
+		    (!r->last_user_message_at.n && !r->agent_session_id.n &&
+		     talk_queue_length(other) == 0))
 			continue;
 		if (n == dir.n ? faccessat(talk_folder(other), name, F_OK, 0) < 0
 			       : dir.p[n] == '/' || dir.p[n - 1] == '/')

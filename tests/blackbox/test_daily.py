@@ -90,7 +90,7 @@ CHECKS = {
     'note whose it is': lines('mine'),
     'list them': has('box', 'mine', 'owner=me'),
     'list the names of some': lines('mine'),
-    'know all about one': has('"id":"box"', '"state":"running"'),
+    'know all about one': has('"id": "box"', '"state": "running"'),
     'run a command in it': has('usr', 'workspace'),
     'have a shell in it': has('/workspace'),
     'give a command its input': lines('a', 'b', 'c'),

@@ -379,7 +379,10 @@ def test_the_end_fails_what_does_not_finish(http_host):
     peer.until(held=4)
     peer.proc.terminate()
     ended = {'code': -32603, 'message': 'the server ended before the request did',
-             'data': {'code': 'transport_failed', 'failure': 'transport_failed', 'retryable': True}}
+             'data': {'code': 'transport_failed',
+                      'cause': 'the server ended before the request did',
+                      'remediation': 'The connection broke; connect again and repeat the call.',
+                      'failure': 'transport_failed', 'retryable': True}}
     last = stream.real_event().message()
     assert (last['id'], last['error']) == (streaming.last_id, ended)
     assert stream.real_event() is None  # a stream that ends in order, with its last chunk

@@ -277,6 +277,22 @@ def test_nobody_else_gets_them(hub, what):
     assert json.loads(said['token over TCP'].body)['error']['code'] == 'forbidden'
 
 
+def test_a_key_has_a_redacted_copy_and_is_told(hub, tmp_path):
+    """By the same verbs, at the user's own socket."""
+    home = tmp_path / 'of a key'
+    home.mkdir()
+    (home / 'token').write_text(key(hub, 'copies', ['read', 'execute', 'lifecycle', 'admin']))
+    (home / 'token').chmod(0o600)
+    for path in (tmp_path, home, home / 'token'):
+        os.chown(path, hub.who.uid, hub.who.uid)
+    env = {'HOLT_HOME': str(home), 'HOLT_SOCKET': hub.paths[0]}
+    for words in (('cp', f'{hub.box}:tree', '-'), ('ws', 'export', 'tree', '-')):
+        done = hub.run(*words, env=env)
+        assert done.returncode == 0 and b'a copy for a key is redacted' in done.stderr, done.stderr
+        assert PASSWORD.encode() not in done.stdout and b'*****' in done.stdout
+        assert {*unpacked(done.stdout)} == {*FILES}
+
+
 def test_models_are_not_told_of_it(hub):
     """No tool has it, nor any procedure of Connect: there it is a member that nobody knows."""
     agent = Session(hub, '/mcp?tools=all')

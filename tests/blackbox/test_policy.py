@@ -776,6 +776,10 @@ def test_config_and_why(me, hub, tmp_path):
         rules = [rule for when in whens for rule in deny(one['action'], when=when)['rules']]
         path.write_text(json.dumps({'policy': {'rules': rules}}))
         assert ': right' in holt('config', 'check'), one
+    # one name for one thing, so that a rule about a path is passed by no other tool
+    paths = {p['pointer'] for a in listed for p in a.get('arguments', []) if p['path']}
+    assert paths == {'/path', '/to', '/cwd', '/working_dir', '/files/*/path', '/volumes/*/host',
+                     '/volumes/*/inside'}
     listed = [p['pointer'] for a in listed for p in a.get('arguments', [])]
     assert {'/files/*/path', '/volumes/*/host', '/network/allow/*/http/*/path'} <= set(listed)
     for place in ('*', '0', '1'):  # of a list: each

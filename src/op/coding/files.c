@@ -237,14 +237,13 @@ static int file_show(struct file_work *f, struct str *ret, struct err *e)
 /* ---- coding.read --------------------------------------------------------------------------- */
 
 struct read_request {
-	struct str workspace, file_path;
+	struct str workspace, path;
 	uint64_t offset;
 	uint32_t limit;
 };
 #define Q struct read_request
 static const struct field read_fields[] = {
-	FIELD(Q, file_path, .flags = FIELD_REQUIRED | FIELD_PATH, .min = 1,
-	      .max = CODING_PATH_ARG_MAX,
+	FIELD(Q, path, .flags = FIELD_REQUIRED | FIELD_PATH, .min = 1, .max = CODING_PATH_ARG_MAX,
 	      .doc = "Relative to the workspace, absolute in the sandbox, or a file URI."),
 	FIELD(Q, offset, .min = 1, .max = INT64_MAX, .def = DEFAULT_INT(1),
 	      .doc = "Line to start at, from 1."),
@@ -417,7 +416,7 @@ static void coding_read_run(struct call *c, const void *request)
 {
 	const struct read_request *q = request;
 
-	file_enter(c, q->workspace, q->file_path, read_entered);
+	file_enter(c, q->workspace, q->path, read_entered);
 }
 
 const struct op coding_read_op = {
@@ -588,12 +587,11 @@ static void write_entered(struct coding_work *w)
 /* ---- coding.write -------------------------------------------------------------------------- */
 
 struct write_request {
-	struct str workspace, file_path, content;
+	struct str workspace, path, content;
 };
 #define Q struct write_request
 static const struct field write_fields[] = {
-	FIELD(Q, file_path, .flags = FIELD_REQUIRED | FIELD_PATH, .min = 1,
-	      .max = CODING_PATH_ARG_MAX,
+	FIELD(Q, path, .flags = FIELD_REQUIRED | FIELD_PATH, .min = 1, .max = CODING_PATH_ARG_MAX,
 	      .doc = "Path of the file; missing parent directories are made."),
 	FIELD(Q, content, .flags = FIELD_REQUIRED | FIELD_NUL_OK, .max = CODING_FILE_MAX,
 	      .doc = "The new content of the whole file."),
@@ -633,7 +631,7 @@ static void coding_write_run(struct call *c, const void *request)
 {
 	const struct write_request *q = request;
 
-	file_enter(c, q->workspace, q->file_path, write_entered);
+	file_enter(c, q->workspace, q->path, write_entered);
 }
 
 const struct op coding_write_op = {
@@ -651,13 +649,13 @@ const struct op coding_write_op = {
 /* ---- coding.edit --------------------------------------------------------------------------- */
 
 struct edit_request {
-	struct str workspace, file_path, old_string, new_string;
+	struct str workspace, path, old_string, new_string;
 	bool replace_all;
 };
 #define Q struct edit_request
 static const struct field edit_fields[] = {
-	FIELD(Q, file_path, .flags = FIELD_REQUIRED | FIELD_PATH, .min = 1,
-	      .max = CODING_PATH_ARG_MAX, .doc = "Path of a file that was read before."),
+	FIELD(Q, path, .flags = FIELD_REQUIRED | FIELD_PATH, .min = 1, .max = CODING_PATH_ARG_MAX,
+	      .doc = "Path of a file that was read before."),
 	FIELD(Q, old_string, .flags = FIELD_REQUIRED | FIELD_NUL_OK, .min = 1,
 	      .max = CODING_FILE_MAX,
 	      .doc = "Text to replace, exactly as in the file and without line numbers. It "
@@ -727,7 +725,7 @@ static void coding_edit_run(struct call *c, const void *request)
 {
 	const struct edit_request *q = request;
 
-	file_enter(c, q->workspace, q->file_path, write_entered);
+	file_enter(c, q->workspace, q->path, write_entered);
 }
 
 const struct op coding_edit_op = {

@@ -51,8 +51,12 @@ static const struct field facts_fields[] = {
 #undef R
 static const struct field_table read_facts = FIELD_TABLE(struct coding_text, facts_fields);
 
+/* As agents that write code know it. */
+static const struct op_member file_members[] = { { "path", .as = "file_path" } };
+
 const struct tool coding_read_tool = {
 	.op = &coding_read_op,
+	.members = OP_MEMBERS(file_members),
 	.name = "Read",
 	.title = "Read a file",
 	.doc = "Shows a text file with line numbers, from offset on. Read a file before you edit "
@@ -65,7 +69,6 @@ const struct tool coding_read_tool = {
 static int write_text(const void *result, struct buf *to, struct err *e)
 {
 	const struct coding_written *r = result;
-
 	bool outside = str_starts(r->path, "/") || str_starts(r->path, "file:///");
 
 	return buf_addf(to, e, "Wrote %" PRIu64 " bytes to %s%.*s%s", r->bytes,
@@ -77,6 +80,7 @@ static int write_text(const void *result, struct buf *to, struct err *e)
 
 const struct tool coding_write_tool = {
 	.op = &coding_write_op,
+	.members = OP_MEMBERS(file_members),
 	.name = "Write",
 	.title = "Write a file",
 	.doc = "Writes a whole file. An existing file must have been read before; to "
@@ -94,6 +98,7 @@ static int edit_text(const void *result, struct buf *to, struct err *e)
 
 const struct tool coding_edit_tool = {
 	.op = &coding_edit_op,
+	.members = OP_MEMBERS(file_members),
 	.name = "Edit",
 	.title = "Edit a file",
 	.doc = "Replaces old_string with new_string in a file that was read. If the "

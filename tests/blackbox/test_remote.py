@@ -662,7 +662,11 @@ def test_a_client_certificate(me, start, certs, tmp_path):
                 box = create(client, 'host')
                 said(client, 'sandbox_terminate', sandbox=box)
             else:
-                fails('transport_failed', client, 'sandbox_create', pool='host')
+                # with TLS 1.3 the refusal may come behind the request, or before it is sent
+                with pytest.raises(Failed) as caught:
+                    said(client, 'sandbox_create', pool='host')
+                assert caught.value.code in ('transport_failed', 'outcome_unknown')
+                assert closed.call('GET', '/v1/sandboxes') == []
 
 
 def test_a_key_sees_its_own(start, hub, certs):

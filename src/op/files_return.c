@@ -204,7 +204,7 @@ static void return_put_back(struct aside_work *w)
 		r->back.err.code = ERR_NONE;
 }
 
-/* What was put back goes on, and all behind it up to where it must wait again. */
+/* Passes on what was put back, and all behind it up to where it must wait again. */
 static int return_go_behind(struct files_return *r, struct err *e)
 {
 	struct str left = buf_str(&r->rest);

@@ -76,7 +76,7 @@ bool rpc_id_read(const struct json_val *v, struct rpc_id *ret)
 	return ret->n > 0;
 }
 
-/* What a code of JSON-RPC alone says; NULL: one of a protocol above. */
+/* The failure that a code of JSON-RPC itself stands for; NULL: the code is of a protocol above. */
 static const struct err_info *rpc_reason(int code)
 {
 	switch (code) {

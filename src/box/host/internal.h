@@ -12,7 +12,7 @@
 #include "box/host/box.h"
 #include "box/wire/wire.h"
 
-/* Of an error with the sandbox's own files: it is its disk that is full, not the host's. */
+/* An error with the sandbox's own files: the full disk is the sandbox's, not the host's. */
 static inline void own_disk(struct err *e)
 {
 	if (e->code == ERR_STORE_FULL)

@@ -249,7 +249,7 @@ enum left_where {
 	IN_OWN_GIT,
 };
 
-/* What the owner of the folder can't write anyway, as venv's link to Python. */
+/* Whether the owner of the folder can't write there anyway, as behind venv's link to Python. */
 static bool left_is_system(const struct left *l, const char *target)
 {
 	static const char *const places[] = { "/usr/", "/bin/", "/lib", "/nix/store/" };
@@ -392,7 +392,7 @@ static void left_look_at_name(struct left *l, int dir, const char *path, const s
 			  LEFT_NEW "git rebase --continue and --skip run its exec lines");
 }
 
-/* What a sandbox could not write in the project's own git directory. */
+/* Whether the sandbox could not write it, in the project's own git directory. */
 static bool left_is_sealed(const struct left *l, const char *path, const char *name)
 {
 	return strcmp(path, l->project->is_git ? "" : ".git") == 0 &&

@@ -34,7 +34,7 @@ struct left {
 void left_tell(struct left *l, enum left_class class, const char *path, const char *fmt, ...)
 	PRINTF_LIKE(4, 5);
 
-/* What is at a path in dir. */
+/* Both look at a path below dir. */
 bool left_has(int dir, const char *path);
 bool left_is_new(const struct left *l, int dir, const char *path);
 /* An empty file may stand for what is missing (held.h), and says nothing. */
@@ -47,5 +47,5 @@ bool left_has_new(const struct left *l, int dir, const char *path);
 void left_look_at_git(struct left *l, int git, const char *path, bool named);
 /* Whether git takes a directory for a repository without a .git. */
 bool left_is_bare(int dir);
-/* What makes git of the host show less than there is, or something else. */
+/* Looks for what makes git of the host show less than there is, or something else. */
 void left_look_for_hidden(struct left *l);

@@ -92,8 +92,8 @@ static bool left_runs(int git)
 	       left_has(git, "commondir") || left_has_hooks(git, true);
 }
 
-/* Of a directory with another name than git looks for: whether something new in it would run
- * something if it were renamed. */
+/* Git looks for other names than this directory's. Whether something new in it would run a program
+ * if the directory were renamed. */
 static bool left_may_run(const struct left *l, int dir)
 {
 	struct str text;

@@ -22,7 +22,7 @@
 
 enum { GIT_DIRS = 64, SCAN_MAX = 1000, PLANTED_TOLD_MAX = 20 };
 
-/* Of a repository, and of each of its worktrees that the sandbox has. */
+/* The watched directories of a repository, and of each of its worktrees that the sandbox has. */
 static const char *const dirs[] = {
 	"",
 	"/info",
@@ -82,7 +82,7 @@ static void planted_look(struct project *p, int dir, const char *path, const cha
 			 p->of.host, path, name, *target ? " to " : "", target);
 }
 
-/* What was in a directory before it was watched. A sandbox may have filled it with much. */
+/* Looks at what was there before the watch. The number is bounded: a sandbox may make many. */
 static void planted_scan(struct project *p, int dir, const char *path)
 {
 	autofolder struct folder f = folder_at(dir, ".");

@@ -52,7 +52,7 @@ int file_write_fd(int fd, const char *name, struct str bytes, struct err *e)
 
 /* ---- a file that comes whole or not at all ------------------------------------------------- */
 
-/* What a signal removes; one at a time. */
+/* A signal removes this one; NULL: nothing. */
 static const struct file_out *volatile file_unfinished;
 
 static void file_tidy(void)
@@ -73,7 +73,7 @@ static int folder_open(const char *path)
 	return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* What programs that were killed have left here: those that live hold a lock on theirs. */
+/* Removes what killed programs have left here. A program that lives holds a lock on its file. */
 static void file_sweep(int folder)
 {
 	static const char ours[] = BESIDE "new-", hex[] = "0123456789abcdef";

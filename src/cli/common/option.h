@@ -21,7 +21,8 @@ enum option_kind {
 	OPTION_SIZE, /* uint64_t, bytes: "512M", "2G", or a plain number of MiB */
 	OPTION_SECONDS, /* uint64_t, milliseconds: "90", "1.5", "5m", "2h" */
 	OPTION_MILLI, /* uint32_t, thousandths: "0.5", "2" */
-	/* Of other programs, not of this verb: `doc` says what does the same. Only refused. */
+	/* Other programs have it and this verb has not. It is refused, and `doc` says what does the
+	 * same. */
 	OPTION_ELSEWHERE,
 };
 

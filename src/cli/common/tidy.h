@@ -1,5 +1,5 @@
 #pragma once
-/* What a program has made and nobody needs once a signal ends it. */
+/* Removes a program's temporary files when a signal ends it. */
 
 /* Where an interrupt, an end or a closed pipe ends the program, calls tidy() first, which may do
  * what a signal handler may. NULL: nothing is to be done any more. */

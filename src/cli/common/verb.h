@@ -35,7 +35,7 @@ enum output_form { OUTPUT_DEFAULT, OUTPUT_TABLE, OUTPUT_JSON };
 	OPTION(S, output, OPTION_CHOICE, "output", .letter = 'o', .arg = "table|json",             \
 	       .doc = "Output format: a table, or one JSON value.")
 
-/* Of verbs that have only this. */
+/* The options of verbs that have no other. */
 struct verb_output {
 	struct verb_options common;
 	uint32_t output;
@@ -68,7 +68,7 @@ static inline int no_network_check(uint32_t no_network, size_t hosts, struct err
 	"holt: without control groups --memory holds for each process, not for all of them "       \
 	"together; holt doctor says how to get them\n"
 
-/* Of verbs with --cpus. More than there are is no mistake in a file for another machine. */
+/* Verbs with --cpus warn of more than there are. A file for another machine may have that. */
 static inline void cpus_check(uint32_t milli)
 {
 	long n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -152,7 +152,7 @@ extern const struct verb *const mcp_words[];
 extern const struct verb *const verbs[];
 extern const size_t verbs_n;
 
-/* Of verbs[], one after the other, as `holt help` shows them; the last has no heading. */
+/* The groups of verbs[] in their order, as `holt help` shows them; the last has no heading. */
 extern const struct verb_group {
 	const char *heading;
 	size_t n;

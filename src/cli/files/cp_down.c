@@ -69,8 +69,8 @@ static enum cp_kind look_here(const char *path)
 	return stat(path, &st) < 0 ? CP_NOTHING : S_ISDIR(st.st_mode) ? CP_DIRECTORY : CP_FILE;
 }
 
-/* What no file can take the place of: a pipe, a device, and /dev/stdout wherever it leads. Another
- * link is replaced: a sandbox may have made it, in a folder that it was given. */
+/* A pipe, a device and /dev/stdout are written into and never replaced. Another link is replaced: a
+ * sandbox may have made it, in a folder that it was given. */
 static bool is_special_here(const char *to)
 {
 	static const char own[] = "/proc/self/fd/";

@@ -146,7 +146,7 @@ static bool request_has_word(const struct secret_words *own, struct str ref)
 	return false;
 }
 
-/* What is no reference there is the hub's to refuse. */
+/* The hub refuses what is no reference. */
 static int request_check_secrets(const struct json_val *root, const struct secret_options *o,
 				 const struct config_file *f, struct err *e)
 {

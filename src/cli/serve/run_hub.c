@@ -86,8 +86,8 @@ static bool verb_has(const struct verb *v, const char *option)
 	return false;
 }
 
-/* What both verbs have is the command's, but that it runs as root has to be so from the beginning.
- * What says how a machine builds sandboxes is the hub's own. */
+/* An option that both verbs have goes to exec. --user goes to up, as root must be so from the
+ * beginning. --allow-missing goes to neither, as the hub has its own. */
 static struct words *words_for(const char *option, struct words *up, struct words *exec,
 			       struct err *e)
 {

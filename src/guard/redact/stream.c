@@ -173,7 +173,7 @@ int redact_value_add(struct redactor *r, struct str name, struct str value, stru
 
 size_t redactor_around(const struct redactor *r)
 {
-	/* What patterns find may be a block in ASCII armour. */
+	/* Patterns find blocks in ASCII armour, which are as long as this. */
 	enum { AROUND_MIN = 64 << 10 };
 
 	if (!r)

@@ -294,7 +294,8 @@ static void end_running(struct hub_sandbox_op *op, bool save)
 	}
 }
 
-/* What a stopped one holds may be in no revision: it failed, or was made by an older Holt. */
+/* A stopped sandbox may hold files that no revision has: the revision failed, or an older Holt has
+ * stopped it. So it is started and saved first. */
 static void on_woken_to_end(void *arg, struct hub_sandbox *l, const struct err *err)
 {
 	struct hub_sandbox_op *op = arg;

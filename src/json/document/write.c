@@ -137,8 +137,8 @@ static bool plain(unsigned char c)
 	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
-/* What stands for a byte in a string. `more` is how many bytes follow the backslash; 0 where the
- * byte stands for itself. */
+/* The escape of a byte in a string. `more` is how many bytes follow the backslash; 0 where the byte
+ * stands for itself. */
 struct escape {
 	char text[7];
 	unsigned char more;

@@ -847,7 +847,7 @@ static bool place_is_replaced(const struct coding_place *p)
 	       (now.st_ino != p->folder.st_ino || now.st_dev != p->folder.st_dev);
 }
 
-/* What one who works there has to hear before a new sandbox is made; NULL: nothing. */
+/* The text that a call fails with before a new sandbox is made; NULL: none. */
 static const char *place_tells(struct coding_place *p, bool there)
 {
 	if (there && place_is_replaced(p))
@@ -895,7 +895,7 @@ static bool is_within(struct str path, const char *dir)
 	       (path.n == n || path.p[n] == '/');
 }
 
-/* Of several folders that have it the innermost counts. */
+/* If several folders contain it, the innermost counts. */
 static int path_from_host(void *data, const struct field *row, struct str *s, struct err *e)
 {
 	const struct coding_hosting *h = data;

@@ -117,9 +117,9 @@ struct marks *coding_marks(const struct coding_work *w, struct str path);
 /* The conversation knows this content. Without memory it does not. Takes what m has. */
 void coding_know(struct coding_work *w, struct str path, const char *digest, struct marks *m);
 
-/* What was shown of a file that is known. */
+/* The part of a known file that was shown. */
 struct coding_sight {
-	bool anew; /* its content was not known before: what was seen before is of another */
+	bool anew; /* this content was not known before, so what was seen before does not count */
 	uint64_t first, lines, total;
 	bool lossy; /* some of it not as it is */
 };

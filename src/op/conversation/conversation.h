@@ -97,9 +97,9 @@ void conversation_answer(struct call *c, struct talk *t);
 int user_data_read(struct call *c, const struct talk *t, struct field_map *ret,
 		   struct err *e) MUST_USE;
 
-/* Of a new one: which attributes it may have, for all its life. parent: an agent has made it in
- * this one, and it may have the same; NULL: a person has, and the workspace says it by files that
- * no agent could have made. */
+/* Decides which attributes a new conversation may have, for all its life. parent: an agent has made
+ * it in this one, and it may have the same. NULL: a person has made it, and files of the workspace
+ * say it, unless an agent could have made them. */
 int user_data_keep_schema(const struct talks *all, const struct talk *t, const struct talk *parent,
 			  struct err *e) MUST_USE;
 

@@ -104,6 +104,18 @@ int buf_addf(struct buf *b, struct err *e, const char *fmt, ...)
 	return 0;
 }
 
+void buf_fit(struct buf *b)
+{
+	size_t was = b->cap;
+	char *p = b->n < was ? realloc(b->p, b->n + 1) : NULL;
+
+	if (!p)
+		return;
+	b->p = p;
+	b->cap = b->n;
+	budget_give(b->of, cost(b, was) - cost(b, b->cap));
+}
+
 void buf_drop(struct buf *b, size_t n)
 {
 	if (n == 0)

@@ -43,6 +43,9 @@ void buf_advance(struct buf *b, size_t n);
 int buf_add(struct buf *b, const void *p, size_t n, struct err *e) MUST_USE;
 int buf_addf(struct buf *b, struct err *e, const char *fmt, ...) MUST_USE PRINTF_LIKE(3, 4);
 
+/* Gives back the room behind its bytes, as well as it can be: for what is kept long. */
+void buf_fit(struct buf *b);
+
 /* Removes the first n bytes (n <= b->n); moves the rest. */
 void buf_drop(struct buf *b, size_t n);
 

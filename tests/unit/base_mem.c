@@ -53,6 +53,11 @@ static void buffers_share_a_budget(void **state)
 		;
 	assert_int_equal(e.code, ERR_LIMIT);
 	assert_true(all.used == a.cap + b.cap && all.used <= all.max);
+	buf_fit(&b);
+	assert_int_equal(b.cap, b.n);
+	assert_int_equal(all.used, a.cap + b.cap);
+	buf_fit(&b);
+	assert_memory_equal(b.p, text, sizeof(text));
 	/* small ones can be had in any case */
 	assert_int_equal(buf_add(&small, text, sizeof(text), &e), 0);
 	buf_fini(&a);

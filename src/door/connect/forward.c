@@ -304,6 +304,7 @@ static void on_room(void *data)
 /* The server counts a body until the answer begins. */
 static int count(struct forwarding *f, struct err *e)
 {
+	buf_fit(&f->input);
 	if (budget_take(exchange_bodies(f->call), f->input.n, e) < 0)
 		return -1;
 	f->counted = f->input.n;

@@ -72,6 +72,7 @@ bench-mcp: ## measure MCP servers and clients beside each other
 	@scripts/deps bench
 	@$(MAKE) -s all
 	@bench/mcp/run
+	@bench/mcp/instructions
 
 bench-net: ## measure granted flows beside loopback, a veth pair, slirp4netns and srt
 	@scripts/deps bench

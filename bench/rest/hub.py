@@ -29,6 +29,7 @@ class Hub:
     or, to `memory`, a tmpfs."""
 
     options = ()  # of `holt serve`, more than those that all have
+    under = ()  # the program, and its options, that runs it
 
     def __init__(self):
         self.home = tempfile.mkdtemp(prefix='holt-bench-')
@@ -45,8 +46,8 @@ class Hub:
     def begin(self):
         env = {**os.environ, 'HOLT_HOME': os.path.join(self.home, 'hub'), 'HOLT_LOG': 'error'}
         # A session of its own: a key pressed in the terminal ends this process, which ends the hub.
-        argv = [HOLT, 'serve', '--listen', '127.0.0.1:0', '--pool', str(POOL), '--sleep-after',
-                str(SLEEP), *self.options]
+        argv = [*self.under, HOLT, 'serve', '--listen', '127.0.0.1:0', '--pool', str(POOL),
+                '--sleep-after', str(SLEEP), *self.options]
         self.proc = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL,
                                      stdout=subprocess.PIPE, text=True, start_new_session=True)
         for line in self.proc.stdout:

@@ -29,9 +29,8 @@ int audit_public_read(struct str pem, struct audit_public *ret, struct err *e) M
 int audit_public_open(int folder, const char *path, struct audit_public *ret,
 		      struct err *e) MUST_USE;
 
-/* The signed line of a record, which has neither key nor sig yet. */
-int audit_sign(const struct audit_key *k, const struct audit_record *r, struct audit_line *ret,
-	       struct err *e) MUST_USE;
+/* Puts the key and the signature at the end of the line of a record; one that has them stays. */
+int audit_sign(const struct audit_key *k, struct audit_line *line, struct err *e) MUST_USE;
 
 /* ERR_INVALID where the record has no signature of this key. */
 int audit_check_sig(const struct audit_public *p, const struct audit_record *r,

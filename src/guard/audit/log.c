@@ -20,11 +20,19 @@ enum {
 	LOCK_TRIES = 10000, /* of 20 us: another writer needs a few of them */
 };
 
+enum {
+	SUM = 8,
+	COPY_BYTES = AUDIT_HEAD_BYTES + 1 + SUM,
+	HEAD_FILE_BYTES = AUDIT_HEAD_BYTES + COPY_BYTES,
+};
+
 struct audit_log {
 	int folder, head_fd, fd;
 	struct audit_head head;
 	struct audit_limits limits;
 	struct audit_key *key;
+	struct audit_head written; /* by this process; file 0: nothing yet */
+	char head_text[HEAD_FILE_BYTES]; /* as which it stands in the head's file */
 	uint64_t reserved; /* end of the room that was reserved in the file */
 };
 
@@ -69,8 +77,6 @@ bool audit_head_read(struct str text, struct audit_head *ret)
 	return strcmp(copy, same) == 0;
 }
 
-enum { SUM = 8, COPY_BYTES = AUDIT_HEAD_BYTES + 1 + SUM };
-
 static void head_write_copy(const struct audit_head *h, char to[COPY_BYTES + 1])
 {
 	const size_t n = AUDIT_HEAD_BYTES - 1;
@@ -114,7 +120,7 @@ static bool head_fits(int folder, const struct audit_head *h)
 
 int audit_head_load(int folder, int fd, struct audit_head *ret)
 {
-	char text[AUDIT_HEAD_BYTES + COPY_BYTES];
+	char text[HEAD_FILE_BYTES];
 	ssize_t n = pread(fd, text, sizeof(text), 0);
 	size_t line = n < AUDIT_HEAD_BYTES ? 0 : AUDIT_HEAD_BYTES;
 	struct audit_head copy;
@@ -237,8 +243,7 @@ static int log_open_file(struct audit_log *l, unsigned file, int flags, struct e
 
 static int log_write_head(struct audit_log *l, const struct audit_head *h, struct err *e)
 {
-	enum { BYTES = AUDIT_HEAD_BYTES + COPY_BYTES };
-	char text[BYTES + 1], *copy = text + AUDIT_HEAD_BYTES;
+	char text[HEAD_FILE_BYTES + 1], *copy = text + AUDIT_HEAD_BYTES;
 
 	if (l->head.file && !l->head.copied) {
 		head_write_copy(&l->head, copy);
@@ -247,10 +252,13 @@ static int log_write_head(struct audit_log *l, const struct audit_head *h, struc
 	}
 	audit_head_write(h, text);
 	head_write_copy(h, copy);
-	if (pwrite(l->head_fd, text, BYTES, 0) != BYTES)
+	l->written.file = 0;
+	if (pwrite(l->head_fd, text, HEAD_FILE_BYTES, 0) != HEAD_FILE_BYTES)
 		return err_sys(e, errno, "write the audit log's head");
+	memcpy(l->head_text, text, HEAD_FILE_BYTES);
 	l->head = *h;
 	l->head.copied = true;
+	l->written = l->head;
 	return 0;
 }
 
@@ -305,7 +313,9 @@ static int log_write(struct audit_log *l, struct audit_record *r, bool sign,
 	r->prev = str_of(prev);
 	if (!r->time.n)
 		r->time = audit_time(clock_unix_ms(), when);
-	rc = sign ? audit_sign(l->key, r, line, e) : audit_encode(r, line, e);
+	rc = audit_encode(r, line, e);
+	if (rc == 0 && sign)
+		rc = audit_sign(l->key, line, e);
 	r->prev = STR_NONE;
 	if (r->time.p == when)
 		r->time = STR_NONE;
@@ -481,13 +491,22 @@ static bool log_is_current(struct audit_log *l, const struct audit_head *h)
 	       (uint64_t)s.st_size == h->size;
 }
 
+/* Whether nobody has written the head since this process did. */
+static bool log_has_head(const struct audit_log *l)
+{
+	char text[HEAD_FILE_BYTES + 1];
+
+	return l->written.file && pread(l->head_fd, text, sizeof(text), 0) == HEAD_FILE_BYTES &&
+	       memcmp(text, l->head_text, HEAD_FILE_BYTES) == 0;
+}
+
 /* With the lock held: opens the file that the head names, and mends what is not as it says. */
 static int log_load(struct audit_log *l, struct err *e)
 {
-	struct audit_head h;
+	struct audit_head h = l->written;
 	struct err none;
 
-	if (audit_head_load(l->folder, l->head_fd, &h) < 0)
+	if (!log_has_head(l) && audit_head_load(l->folder, l->head_fd, &h) < 0)
 		return err_sys(e, errno, "read the audit log's head");
 	if (!log_is_current(l, &h)) {
 		l->head = h;

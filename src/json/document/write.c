@@ -1,7 +1,6 @@
 #include "json/document/write.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <yyjson.h>
 
 #include "base/base64.h"
@@ -267,20 +266,26 @@ void json_write_bool(struct json_writer *w, bool b)
 	json_write_raw(w, b ? STR_LIT("true") : STR_LIT("false"));
 }
 
+static void write_digits(struct json_writer *w, bool negative, uint64_t u)
+{
+	char text[20], *at = text + sizeof(text); /* of 2^64 - 1, or -2^63 */
+
+	do
+		*--at = (char)('0' + u % 10);
+	while (u /= 10);
+	if (negative)
+		*--at = '-';
+	json_write_raw(w, (struct str){ at, (size_t)(text + sizeof(text) - at) });
+}
+
 void json_write_int(struct json_writer *w, int64_t i)
 {
-	char text[24];
-
-	snprintf(text, sizeof(text), "%lld", (long long)i);
-	json_write_raw(w, str_of(text));
+	write_digits(w, i < 0, i < 0 ? 0 - (uint64_t)i : (uint64_t)i);
 }
 
 void json_write_uint(struct json_writer *w, uint64_t u)
 {
-	char text[24];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)u);
-	json_write_raw(w, str_of(text));
+	write_digits(w, false, u);
 }
 
 /* In yyjson's form: the shortest text that reads back as the same number, in every locale. */

@@ -8,6 +8,7 @@ enum { COPIES_MAX = 64 };
 /* A sandbox that an operation needs: the request of a sandbox.create for it. Its volumes were named
  * by the operator. */
 struct sandbox_needed {
+	const char *what; /* of the workspace: told where it can't be made */
 	struct str id, cwd;
 	struct field_map labels;
 	uint64_t idle_seconds;

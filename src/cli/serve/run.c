@@ -680,7 +680,7 @@ static void run_begin(struct call *c, const void *request)
 		local_run(c, request);
 }
 
-static const struct op run_op = {
+static const struct op run_verb_op = {
 	.action = "sandbox.run",
 	.doc = "Runs a command in a sandbox of its own, and ends it.",
 	.effect = OP_EXECUTE,
@@ -743,7 +743,7 @@ static int ask_for(struct run *r, struct err *e)
 				   .interactive = r->o->interactive,
 				   .tty = r->o->tty,
 				   .grant = &r->grants.allow };
-	r->call = road_begin(r->in->cli, r->o->config, &run_op, q, e);
+	r->call = road_begin(r->in->cli, r->o->config, &run_verb_op, q, e);
 	return r->call ? road_grant(r->call, &q->secrets, &r->secrets, &r->n_secrets, e) : -1;
 }
 

@@ -2,6 +2,7 @@
 #include "call/call.h"
 #include "hub/sandbox/sandbox.h"
 #include "op/code/code.h"
+#include "op/lazy_sandbox.h"
 
 struct code_run;
 
@@ -9,17 +10,16 @@ struct code_run;
 
 struct code_place;
 
-/* Who waits for a place. */
+/* A call that needs one. */
 struct code_guest {
-	struct code_guest *next;
-	struct call *call;
+	struct lazy_wait wait; /* its call */
 	struct code_place *place;
 	struct sandbox *sandbox; /* busy until the call's end */
-	/* err: the place could not be made. */
+	/* err: there is none. */
 	void (*then)(struct code_guest *g, const struct err *err);
 };
 
-/* Calls then(), now or later. Until then the call's cancellation is seen here. */
+/* Calls then(), now or later. */
 void place_enter(struct code *k, struct code_guest *g);
 /* holt-js is not where it was put: it is put there again. */
 void place_forget_program(struct code_place *p);

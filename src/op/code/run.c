@@ -366,7 +366,7 @@ static void execute_run(struct call *c, const void *request)
 		call_fail(c, &e);
 		return;
 	}
-	r->guest = (struct code_guest){ .call = c, .then = run_begin };
+	r->guest = (struct code_guest){ .wait = { .call = c }, .then = run_begin };
 	r->call = c;
 	r->q = request;
 	r->began_ms = clock_ms();

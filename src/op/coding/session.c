@@ -7,14 +7,10 @@
 #include <sys/stat.h>
 
 #include "base/hash.h"
-#include "base/id.h"
-#include "call/profile.h"
 #include "coding/path.h"
-#include "hub/sandbox/sandbox.h"
 #include "hub/workspace/room.h"
 #include "hub/workspace/workspaces.h"
 #include "op/budget.h"
-#include "op/sandbox_make.h"
 
 enum {
 	/* files of a conversation; the one that was used longest ago gives way */
@@ -31,18 +27,14 @@ struct workspace {
 /* Where the calls of a principal in a workspace work, or those of a session: those of the same
  * profiles. */
 struct coding_place {
+	struct lazy_sandbox lazy; /* first: the two are cast */
 	struct coding_place *next;
-	char owner[OWNER_MAX + 1], profiles[PROFILE_TEXT_MAX + 1];
+	struct coding *all;
 	const struct workspace *workspace; /* NULL: the place of a session */
 	const void *session;
 	unsigned scope;
-	char id[ID_MAX]; /* of its sandbox; "": there is none */
-	/* While it is made. */
-	struct call *making;
-	struct arena *arena; /* of the call that makes it, or did */
-	struct coding_work *waiting;
 	struct volume volume;
-	struct stat folder; /* of the workspace, as it was then */
+	struct stat folder; /* of the workspace, when the sandbox was made */
 	struct field_pair label;
 	bool forgotten; /* while it is made */
 	struct coding_note *note;
@@ -182,7 +174,7 @@ static void place_free(struct coding_place *p)
 {
 	if (p->note)
 		p->note->free(p->note);
-	arena_free(p->arena);
+	lazy_sandbox_fini(&p->lazy);
 	free(p);
 }
 
@@ -302,7 +294,7 @@ struct coding_note **coding_place_note(struct coding_work *w)
 {
 	struct coding_place *p = w->all->places;
 
-	while (p && strcmp(p->id, w->id) != 0)
+	while (p && strcmp(p->lazy.id, w->wait.id) != 0)
 		p = p->next;
 	return p ? &p->note : NULL;
 }
@@ -638,35 +630,6 @@ struct call *coding_leave(struct coding_work *w)
 
 /* ---- places -------------------------------------------------------------------------------- */
 
-static struct coding_place *place_of(struct coding *k, const struct call *c,
-				     const struct workspace *w, struct err *e)
-{
-	struct str owner = call_owner(c);
-	const void *session = w ? NULL : call_session(c);
-	char profiles[PROFILE_TEXT_MAX + 1];
-	struct coding_place *p = k->places;
-
-	profile_text(c, profiles);
-	while (p && (p->workspace != w || p->session != session || p->forgotten ||
-		     !str_is(owner, p->owner) || strcmp(p->profiles, profiles) != 0))
-		p = p->next;
-	if (p)
-		return p;
-	p = calloc(1, sizeof(*p));
-	if (!p) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
-	snprintf(p->owner, sizeof(p->owner), "%.*s", STR_ARG(owner));
-	memcpy(p->profiles, profiles, sizeof(p->profiles));
-	p->workspace = w;
-	p->session = session;
-	p->scope = w ? (unsigned)(w - k->workspaces) : k->scopes++;
-	p->next = k->places;
-	k->places = p;
-	return p;
-}
-
 static void place_remove(struct coding *k, struct coding_place *p)
 {
 	struct coding_place **at = &k->places;
@@ -686,7 +649,7 @@ void coding_forget(struct coding *k, const void *session)
 		next = p->next;
 		if (p->workspace || p->session != session)
 			continue;
-		if (p->making)
+		if (p->lazy.making)
 			p->forgotten = true;
 		else
 			place_remove(k, p);
@@ -701,20 +664,64 @@ void coding_forget(struct coding *k, const void *session)
 	}
 }
 
+static void place_on_go(struct lazy_sandbox *s)
+{
+	struct coding_place *p = (struct coding_place *)s;
+
+	if (p->forgotten)
+		place_remove(p->all, p);
+}
+
+static struct coding_place *place_of(struct coding *k, const struct call *c,
+				     const struct workspace *w, struct err *e)
+{
+	const void *session = w ? NULL : call_session(c);
+	struct coding_place *p = k->places;
+	struct lazy_sandbox wanted;
+
+	lazy_sandbox_init(&wanted, c);
+	while (p && (p->workspace != w || p->session != session || p->forgotten ||
+		     !lazy_sandbox_same(&p->lazy, &wanted)))
+		p = p->next;
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (!p) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	p->lazy = wanted;
+	p->lazy.on_go = place_on_go;
+	p->lazy.needed = (struct sandbox_needed){ .what = "of the workspace",
+						  .cwd = STR_LIT(CODING_ROOT),
+						  .labels = { &p->label, 1 },
+						  .idle_seconds = CODING_IDLE_S,
+						  .volumes = &p->volume,
+						  .n_volumes = w != NULL };
+	p->label = (struct field_pair){ STR_LIT("workspace"), str_of(w ? w->name : "") };
+	if (w)
+		p->volume = (struct volume){ .host = str_of(w->dir),
+					     .inside = STR_LIT(CODING_ROOT),
+					     .mode = w->mode };
+	p->all = k;
+	p->workspace = w;
+	p->session = session;
+	p->scope = w ? (unsigned)(w - k->workspaces) : k->scopes++;
+	p->next = k->places;
+	k->places = p;
+	return p;
+}
+
 /* The sandbox is there. */
-static int work_enter(struct coding_work *w, const struct coding_place *p, struct err *e)
+static int work_enter(struct coding_work *w, struct err *e)
 {
 	struct call *c = w->call;
-	char *id = arena_dup(call_arena(c), str_of(p->id), e);
+	struct str id = str_of(w->wait.id);
 
-	w->scope = p->scope;
-	w->id = id;
-	if (!id)
-		return -1;
-	w->lasting = p->workspace != NULL;
-	w->files = str_of(w->lasting ? p->workspace->dir : id);
-	w->hs = call_hub_sandbox(c, str_of(id), e);
-	w->sandbox = w->hs ? call_sandbox(c, str_of(id), e) : NULL;
+	if (!w->lasting)
+		w->files = id;
+	w->hs = call_hub_sandbox(c, id, e);
+	w->sandbox = w->hs ? call_sandbox(c, id, e) : NULL;
 	if (w->sandbox)
 		w->talk = talk_of(w->all, c, e);
 	if (w->talk)
@@ -722,120 +729,15 @@ static int work_enter(struct coding_work *w, const struct coding_place *p, struc
 	return w->talk ? 0 : -1;
 }
 
-/* Goes on with all that wait; err: why the sandbox was not made. */
-static void place_made(struct coding_place *p, const struct err *err)
+static void work_go(void *data, const struct err *err)
 {
-	struct coding_work *w = take_ptr(p->waiting), *next;
-	struct coding *k = w->all;
-	struct coding_place made = { .scope = p->scope, .workspace = p->workspace };
+	struct coding_work *w = data;
+	struct err e;
 
-	p->making = NULL;
-	if (err)
-		p->id[0] = '\0';
-	memcpy(made.id, p->id, sizeof(made.id));
-	if (p->forgotten)
-		place_remove(k, p);
-	for (; w; w = next) {
-		struct err e = ERR_INIT;
-
-		next = w->next;
-		call_on_cancel(w->call, NULL, NULL);
-		if (err)
-			e = *err;
-		if (call_cancelled(w->call)) {
-			err_set(&e, ERR_CANCELLED, "the call was cancelled");
-			coding_fail(w, &e);
-		} else if (err || work_enter(w, &made, &e) < 0) {
-			coding_fail(w, &e);
-		} else {
-			w->then(w);
-		}
-	}
-}
-
-static int place_decode(void *client, void *request, struct err *e)
-{
-	struct coding_place *p = client;
-
-	sandbox_need(&(struct sandbox_needed){ .id = str_of(p->id),
-					       .cwd = STR_LIT(CODING_ROOT),
-					       .labels = { &p->label, 1 },
-					       .idle_seconds = CODING_IDLE_S,
-					       .volumes = &p->volume,
-					       .n_volumes = p->workspace != NULL },
-		     request);
-	return 0;
-}
-
-static void place_on_answer(void *client, const struct field_table *t, const void *result)
-{
-	place_made(client, NULL);
-}
-
-static void place_on_fail(void *client, const struct err *err)
-{
-	struct err e = *err;
-
-	err_wrap(&e, "make the sandbox of the workspace");
-	place_made(client, &e);
-}
-
-static const struct op_sink place_sink = { .answer = place_on_answer, .fail = place_on_fail };
-
-/* The sandbox is not made any more once nobody waits for it. They all wait for its end, so that the
- * hub does not end before. */
-static void place_on_cancel(void *data)
-{
-	struct coding_place *p = data;
-
-	for (const struct coding_work *w = p->waiting; w; w = w->next) {
-		if (!call_cancelled(w->call))
-			return;
-	}
-	call_cancel(p->making);
-}
-
-/* The first call that waits is to be told of a failure to begin. */
-static int place_make(struct coding_place *p, struct coding_work *w, struct err *e)
-{
-	enum { ARENA_MAX = 1 << 20 };
-	const struct workspace *of = p->workspace;
-	struct op_start start = {
-		.op = &sandbox_create_op, .decode = place_decode, .sink = &place_sink, .client = p
-	};
-
-	arena_free(p->arena);
-	p->arena = arena_new(ARENA_MAX);
-	if (!p->arena)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	id_make(p->id, "sbx");
-	if (of && stat(of->dir, &p->folder) < 0)
-		p->folder = (struct stat){ .st_ino = 0 };
-	p->label = (struct field_pair){ STR_LIT("workspace"), str_of(of ? of->name : "") };
-	if (of)
-		p->volume = (struct volume){ .host = str_of(of->dir),
-					     .inside = STR_LIT(CODING_ROOT),
-					     .mode = of->mode };
-	start.arena = p->arena;
-	if (profile_from_text(p->profiles, p->arena, &start.profiles, e) < 0)
-		return -1;
-	p->making = call_inner(w->call, &start, e);
-	return p->making ? 0 : -1;
-}
-
-/* Whether the place has a sandbox that can be used or will be, such as a paused one. */
-static bool place_is_there(struct coding_place *p, struct call *c)
-{
-	struct hub_sandbox_info i;
-	struct hub_sandbox *l;
-	struct err none;
-
-	l = p->id[0] ? hub_sandboxes_find(call_sandboxes(c), str_of(p->id), &none) : NULL;
-	if (!l)
-		return false;
-	hub_sandbox_info(l, &i);
-	return i.state != SANDBOX_LOST && i.state != SANDBOX_TERMINATED &&
-	       i.state != SANDBOX_FAILED;
+	if (err || work_enter(w, &e) < 0)
+		coding_fail(w, err ? err : &e);
+	else
+		w->then(w);
 }
 
 /* The sandbox still has the folder that was removed. */
@@ -854,31 +756,35 @@ static const char *place_tells(struct coding_place *p, bool there)
 		return "the folder of the workspace was removed and made again; the next call has "
 		       "a new sandbox with it, without the programs and other files of the one "
 		       "before";
-	if (!there && p->id[0] && !p->workspace)
+	if (!there && p->lazy.id[0] && !p->workspace)
 		return "the sandbox of this session has ended, and its files with it; the next "
 		       "call has a new one, which is empty";
 	return NULL;
 }
 
-static int place_find(struct coding_place *p, struct coding_work *w, bool *ret_make, struct err *e)
+static int place_find(struct coding_place *p, struct coding_work *w, struct err *e)
 {
-	bool there = !p->making && place_is_there(p, w->call);
-	const char *tells = p->making ? NULL : place_tells(p, there);
+	struct lazy_sandbox *lazy = &p->lazy;
+	bool there = !lazy->making && lazy_sandbox_is_there(lazy, w->call);
+	const char *tells = lazy->making ? NULL : place_tells(p, there);
+	const struct workspace *of = p->workspace;
 
-	*ret_make = false;
 	if (tells) {
-		p->id[0] = '\0';
+		lazy->id[0] = '\0';
 		return err_set(e, ERR_SANDBOX_NOT_FOUND, "%s", tells);
 	}
-	if (there)
-		return work_enter(w, p, e);
-	if (!p->making && place_make(p, w, e) < 0)
-		return -1;
-	*ret_make = !p->waiting;
-	w->next = p->waiting;
-	p->waiting = w;
-	call_on_cancel(w->call, place_on_cancel, p);
-	return 0;
+	w->wait = (struct lazy_wait){ .call = w->call, .then = work_go, .data = w };
+	w->scope = p->scope;
+	w->lasting = of != NULL;
+	w->files = of ? str_of(of->dir) : STR_NONE;
+	if (there) {
+		memcpy(w->wait.id, lazy->id, sizeof(w->wait.id));
+		work_go(w, NULL);
+		return 0;
+	}
+	if (!lazy->making && of && stat(of->dir, &p->folder) < 0)
+		p->folder = (struct stat){ .st_ino = 0 };
+	return lazy_sandbox_make(lazy, &w->wait, e);
 }
 
 struct coding_hosting {
@@ -972,7 +878,6 @@ void coding_enter(struct coding_work *w, struct call *c, struct str workspace,
 	const struct workspace *of = NULL;
 	struct coding_place *p = NULL;
 	struct err e = ERR_INIT;
-	bool make;
 
 	w->call = c;
 	w->all = k;
@@ -981,10 +886,6 @@ void coding_enter(struct coding_work *w, struct call *c, struct str workspace,
 		err_set(&e, ERR_UNSUPPORTED, "there are no coding sessions here");
 	else if (choose_workspace(k, workspace, &of, &e) == 0)
 		p = place_of(k, c, of, &e);
-	if (!p || place_find(p, w, &make, &e) < 0)
+	if (!p || place_find(p, w, &e) < 0)
 		coding_fail(w, &e);
-	else if (make)
-		op_start(p->making);
-	else if (w->sandbox)
-		then(w);
 }

@@ -17,6 +17,7 @@
  */
 #include "call/call.h"
 #include "op/coding/marks.h"
+#include "op/lazy_sandbox.h"
 
 #define CODING_ROOT "/workspace" /* in every place; relative paths begin there */
 
@@ -67,15 +68,14 @@ struct coding_work {
 	struct sandbox *sandbox; /* busy until the call's end */
 	struct hub_sandbox *hs; /* the same, for job_start() */
 	/* Private. */
+	struct lazy_wait wait;
 	struct coding *all;
 	struct coding_talk *talk;
-	const char *id; /* of the sandbox */
 	unsigned scope; /* equal for equal files: of a workspace, or of a place without */
-	struct str
-		files; /* that a later session has, too: a folder of the host; else of a sandbox */
+	/* The files that a later session has, too: a folder of the host; else id of a sandbox. */
+	struct str files;
 	bool lasting;
 	void (*then)(struct coding_work *w);
-	struct coding_work *next; /* of those that wait for a place */
 	struct coding_turn *turn; /* where it writes a file */
 };
 

@@ -558,7 +558,7 @@ static void lookup_list(struct coding_work *w)
 static void lookup_entered(struct coding_work *w)
 {
 	struct err e = ERR_INIT;
-	char *turn = arena_printf(call_arena(w->call), &e, "search of %s", w->id);
+	char *turn = arena_printf(call_arena(w->call), &e, "search of %s", w->wait.id);
 
 	if (turn)
 		coding_wait_turn(w, str_of(turn), lookup_list);

@@ -22,7 +22,6 @@ enum {
 	MAX_EACH = 32,
 	ARENA_MAX = 256 << 10,
 	TEXT_MAX = 256, /* of a name of anything */
-	FAR_MS = 24 * 3600 * 1000,
 };
 
 const char *const approval_state_names[APPROVAL_STATES] = {
@@ -37,18 +36,26 @@ const char *const approval_scope_names[APPROVAL_SCOPES] = {
 };
 
 struct approvals {
-	uv_timer_t timer; /* the next deadline */
-	struct store *store;
-	struct approvals_options o;
-	struct approval *first, **last; /* in order of seq */
-	struct approvals_watch *watches;
-	uint64_t rev;
+	struct asks asks; /* first */
+	int64_t expire_ms;
 };
+
+static struct approval *all_first(const struct approvals *all)
+{
+	return (struct approval *)all->asks.first;
+}
+
+static struct approval *one_next(const struct approval *a)
+{
+	return (struct approval *)a->ask.next;
+}
 
 /* ---- one ----------------------------------------------------------------------------------- */
 
-static void one_free(struct approval *a)
+static void one_free(struct ask *ask)
 {
+	struct approval *a = (struct approval *)ask;
+
 	arena_free(a->arena);
 	free(a);
 }
@@ -90,21 +97,25 @@ static bool is_unused(const struct approval *a)
 
 static void one_look(struct approval *a)
 {
-	a->open = a->state == APPROVAL_PENDING || is_grant(a) || is_unused(a);
+	a->ask.takes_room = a->state == APPROVAL_PENDING || is_unused(a);
+	a->ask.open = a->ask.takes_room || is_grant(a);
 }
 
 static int one_write(struct approvals *all, struct approval *a, struct err *e)
 {
-	uint64_t was = a->row.rev;
+	struct store_approval r = a->row;
 
-	a->row.rev = all->rev + 1;
-	a->row.state = str_of(approval_state_names[a->state]);
-	a->row.scope = str_of(approval_scope_names[a->scope]);
-	if (all->store && store_approval_put(all->store, &a->row, e) < 0) {
-		a->row.rev = was;
+	r.seq = a->ask.seq;
+	r.rev = all->asks.rev + 1;
+	r.id = a->ask.id;
+	r.principal = a->ask.principal;
+	r.created_ms = a->ask.created_ms;
+	r.deadline_ms = a->ask.deadline_ms;
+	r.state = str_of(approval_state_names[a->state]);
+	r.scope = str_of(approval_scope_names[a->scope]);
+	if (all->asks.store && store_approval_put(all->asks.store, &r, e) < 0)
 		return -1;
-	}
-	all->rev++;
+	a->ask.rev = ++all->asks.rev;
 	one_look(a);
 	return 0;
 }
@@ -117,90 +128,9 @@ static void one_write_end(struct approvals *all, struct approval *a)
 
 	if (one_write(all, a, &e) == 0)
 		return;
-	log_warn("approval %.*s: %s", STR_ARG(a->row.id), e.msg);
-	a->row.rev = ++all->rev;
+	log_warn("approval %.*s: %s", STR_ARG(a->ask.id), e.msg);
+	a->ask.rev = ++all->asks.rev;
 	one_look(a);
-}
-
-/* ---- all ----------------------------------------------------------------------------------- */
-
-static void all_add(struct approvals *all, struct approval *a)
-{
-	*all->last = a;
-	all->last = &a->next;
-}
-
-static void all_remove(struct approvals *all, struct approval *a)
-{
-	struct approval **at = &all->first;
-
-	while (*at != a)
-		at = &(*at)->next;
-	*at = a->next;
-	if (all->last == &a->next)
-		all->last = at;
-	one_free(a);
-}
-
-static struct approval *all_oldest(const struct approvals *all)
-{
-	struct approval *oldest = NULL;
-
-	for (struct approval *a = all->first; a; a = a->next) {
-		if (!a->open && (!oldest || a->row.rev < oldest->row.rev))
-			oldest = a;
-	}
-	return oldest;
-}
-
-/* Those that were closed first go. */
-static void all_trim(struct approvals *all)
-{
-	struct approval *oldest;
-	unsigned closed = 0;
-	struct err e;
-
-	for (const struct approval *a = all->first; a; a = a->next)
-		closed += !a->open;
-	for (; closed > APPROVAL_CLOSED_MAX && (oldest = all_oldest(all)); closed--) {
-		if (all->store && store_approval_drop(all->store, oldest->row.seq, &e) < 0)
-			log_warn("approval %.*s: %s", STR_ARG(oldest->row.id), e.msg);
-		all_remove(all, oldest);
-	}
-}
-
-static void all_on_timer(uv_timer_t *t);
-
-/* Deadlines are of the wall clock, which may jump: so it looks once a day at least. */
-static void all_set_timer(struct approvals *all)
-{
-	int64_t next = FAR_MS, now = clock_unix_ms();
-	bool any = false;
-
-	for (const struct approval *a = all->first; a; a = a->next) {
-		int64_t left = a->row.deadline_ms - now;
-
-		if (!a->open || !a->row.deadline_ms)
-			continue;
-		any = true;
-		next = left < next ? left : next;
-	}
-	if (any)
-		uv_timer_start(&all->timer, all_on_timer, next > 0 ? (uint64_t)next + 1 : 1, 0);
-	else
-		uv_timer_stop(&all->timer);
-}
-
-static void all_tell(struct approvals *all, const struct approval *a)
-{
-	struct approvals_watch *next;
-
-	if (all->o.on_change)
-		all->o.on_change(all->o.data, a);
-	for (struct approvals_watch *w = all->watches; w; w = next) {
-		next = w->next;
-		w->on_change(w->data);
-	}
 }
 
 /* Nobody waits for it any more. */
@@ -221,71 +151,58 @@ static int say_denied(const struct approval *a, struct err *e)
 		return err_set(e, ERR_DENIED,
 			       "%.*s needs a person's approval, and nobody "
 			       "answered request %.*s in time",
-			       STR_ARG(r->action), STR_ARG(r->id));
+			       STR_ARG(r->action), STR_ARG(a->ask.id));
 	return err_set(e, ERR_DENIED, "%.*s was not approved: request %.*s was denied by %.*s%s",
-		       STR_ARG(r->action), STR_ARG(r->id), STR_CUT(r->who, TEXT_MAX),
+		       STR_ARG(r->action), STR_ARG(a->ask.id), STR_CUT(r->who, TEXT_MAX),
 		       a->hides ? ". Redaction hides a part of its arguments. " HIDES_REMEDY : "");
 }
 
-/* Waiters start and end calls, which may ask again: each round begins from the front. */
-static bool all_expire_one(struct approvals *all)
+static void one_expire(struct asks *asks, struct ask *ask)
 {
-	int64_t now = clock_unix_ms();
-	struct approval *a = all->first;
+	struct approval *a = (struct approval *)ask;
 	struct approval_wait *w;
 	struct err e;
 
-	while (a && !(a->open && a->row.deadline_ms && a->row.deadline_ms <= now))
-		a = a->next;
-	if (!a)
-		return false;
 	a->state = APPROVAL_EXPIRED;
-	one_write_end(all, a);
+	one_write_end((struct approvals *)asks, a);
 	w = one_release(a);
 	say_denied(a, &e);
-	all_tell(all, a);
+	asks_tell(asks, ask);
 	if (w)
 		w->on_end(w->data, &e);
-	return true;
 }
 
-static void all_expire(struct approvals *all)
-{
-	while (all_expire_one(all))
-		;
-	all_trim(all);
-	all_set_timer(all);
-}
-
-static void all_on_timer(uv_timer_t *t)
-{
-	all_expire(t->data);
-}
+static const struct asks_kind approval_kind = {
+	.noun = "request for approval",
+	.many = "requests for approval",
+	.missing = ERR_APPROVAL_NOT_FOUND,
+	.closed_max = APPROVAL_CLOSED_MAX,
+	.expire = one_expire,
+	.drop = store_approval_drop,
+	.free = one_free,
+};
 
 /* ---- from and to the registry -------------------------------------------------------------- */
-
-static int name_of(struct str text, const char *const names[], int n)
-{
-	for (int i = 0; i < n; i++) {
-		if (str_is(text, names[i]))
-			return i;
-	}
-	return -1;
-}
 
 static int all_load_row(void *arg, const struct store_approval *r, struct err *e)
 {
 	struct approvals *all = arg;
 	struct approval *a = one_new(e);
 	struct str *to, from;
-	int state = name_of(r->state, approval_state_names, APPROVAL_STATES);
-	int scope = name_of(r->scope, approval_scope_names, APPROVAL_SCOPES);
+	int state = asks_name(r->state, approval_state_names, APPROVAL_STATES);
+	int scope = asks_name(r->scope, approval_scope_names, APPROVAL_SCOPES);
 
 	if (!a)
 		return -1;
-	all_add(all, a);
+	a->ask = (struct ask){ .seq = r->seq,
+			       .rev = r->rev,
+			       .id = r->id,
+			       .principal = r->principal,
+			       .created_ms = r->created_ms,
+			       .deadline_ms = r->deadline_ms };
+	asks_add(&all->asks, &a->ask);
 	a->row = *r;
-	struct str *const texts[] = { &a->row.id,	    &a->row.principal, &a->row.action,
+	struct str *const texts[] = { &a->ask.id,	    &a->ask.principal, &a->row.action,
 				      &a->row.target,	    &a->row.digest,    &a->row.arguments,
 				      &a->row.conversation, &a->row.rule,      &a->row.pattern,
 				      &a->row.who,	    &a->row.surface };
@@ -303,57 +220,45 @@ static int all_load_row(void *arg, const struct store_approval *r, struct err *e
 	a->cut = str_ends(a->row.arguments, "…");
 	/* The registry does not say which marks are of values. Who asks again tells. */
 	a->hides = approval_has_mark(a->row.arguments);
-	all->rev = r->rev > all->rev ? r->rev : all->rev;
 	return 0;
 }
 
 static int all_load(struct approvals *all, struct err *e)
 {
-	if (!all->store)
+	if (!all->asks.store)
 		return 0;
-	if (store_approvals(all->store, all_load_row, all, e) < 0)
+	if (store_approvals(all->asks.store, all_load_row, all, e) < 0)
 		return -1;
-	for (struct approval *a = all->first; a; a = a->next) {
+	for (struct approval *a = all_first(all); a; a = one_next(a)) {
 		if (!is_grant(a) || a->scope != APPROVAL_CONVERSATION)
 			continue;
 		a->state = APPROVAL_VOID;
 		one_write_end(all, a);
 	}
-	all_expire(all);
+	asks_expire(&all->asks);
 	return 0;
-}
-
-static void all_closed(uv_handle_t *h)
-{
-	free(h->data);
 }
 
 void approvals_free(struct approvals *all)
 {
-	if (!all)
-		return;
-	while (all->first)
-		all_remove(all, all->first);
-	uv_close((uv_handle_t *)&all->timer, all_closed);
+	if (all)
+		asks_fini(&all->asks);
 }
 
 struct approvals *approvals_new(uv_loop_t *loop, struct store *store,
 				const struct approvals_options *o, struct err *e)
 {
 	struct approvals *all = calloc(1, sizeof(*all));
+	struct asks_options asks = o->asks;
 
-	if (!all || uv_timer_init(loop, &all->timer) < 0) {
+	asks.max_open = asks.max_open ? asks.max_open : MAX_OPEN;
+	asks.max_each = asks.max_each ? asks.max_each : MAX_EACH;
+	if (!all || asks_init(&all->asks, loop, &approval_kind, store, &asks, e) < 0) {
 		free(all);
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	all->timer.data = all;
-	all->store = store;
-	all->last = &all->first;
-	all->o = *o;
-	all->o.expire_ms = o->expire_ms ? o->expire_ms : EXPIRE_MS;
-	all->o.max_open = o->max_open ? o->max_open : MAX_OPEN;
-	all->o.max_each = o->max_each ? o->max_each : MAX_EACH;
+	approvals_set_expire(all, o->expire_ms);
 	if (all_load(all, e) == 0)
 		return all;
 	approvals_free(all);
@@ -362,15 +267,15 @@ struct approvals *approvals_new(uv_loop_t *loop, struct store *store,
 
 void approvals_set_expire(struct approvals *all, int64_t expire_ms)
 {
-	all->o.expire_ms = expire_ms ? expire_ms : EXPIRE_MS;
+	all->expire_ms = expire_ms ? expire_ms : EXPIRE_MS;
 }
 
 /* ---- who asks ------------------------------------------------------------------------------ */
 
-static bool asks_same(const struct store_approval *r, const struct approval_ask *q)
+static bool asks_same(const struct approval *a, const struct approval_ask *q)
 {
-	return str_eq(r->digest, q->digest) && r->sandbox == q->sandbox &&
-	       str_eq(r->principal, q->principal) && str_eq(r->action, q->action);
+	return str_eq(a->row.digest, q->digest) && a->row.sandbox == q->sandbox &&
+	       str_eq(a->ask.principal, q->principal) && str_eq(a->row.action, q->action);
 }
 
 /* A pattern may free the member that names the sandbox; then there is no other of the same name. */
@@ -383,13 +288,13 @@ static bool grant_fits(const struct approval *a, const struct approval_ask *q)
 {
 	const struct store_approval *r = &a->row;
 
-	if (!str_eq(r->principal, q->principal) || !str_eq(r->action, q->action))
+	if (!str_eq(a->ask.principal, q->principal) || !str_eq(r->action, q->action))
 		return false;
 	if (a->scope == APPROVAL_CONVERSATION &&
 	    (q->conversation.n == 0 || !str_eq(r->conversation, q->conversation)))
 		return false;
 	if (!r->pattern.n)
-		return asks_same(r, q);
+		return asks_same(a, q);
 	return grant_is_of(r, q) && approval_pattern_fits(r->pattern, r->arguments, q->arguments);
 }
 
@@ -398,8 +303,8 @@ static struct approval *find_fitting(const struct approvals *all, const struct a
 {
 	if (q->hides)
 		return NULL;
-	for (struct approval *a = all->first; a; a = a->next) {
-		if (is_grant(a) ? grant_fits(a, q) : is_unused(a) && asks_same(&a->row, q))
+	for (struct approval *a = all_first(all); a; a = one_next(a)) {
+		if (is_grant(a) ? grant_fits(a, q) : is_unused(a) && asks_same(a, q))
 			return a;
 	}
 	return NULL;
@@ -407,8 +312,8 @@ static struct approval *find_fitting(const struct approvals *all, const struct a
 
 static struct approval *find_left(const struct approvals *all, const struct approval_ask *q)
 {
-	for (struct approval *a = all->first; a; a = a->next) {
-		if (a->state == APPROVAL_PENDING && !a->waiter && asks_same(&a->row, q))
+	for (struct approval *a = all_first(all); a; a = one_next(a)) {
+		if (a->state == APPROVAL_PENDING && !a->waiter && asks_same(a, q))
 			return a;
 	}
 	return NULL;
@@ -423,32 +328,6 @@ static int one_set_used(struct approvals *all, struct approval *a, int64_t at_ms
 		return 0;
 	a->row.used_ms = was;
 	return -1;
-}
-
-static struct str payer_of(const struct approvals *all, struct str principal)
-{
-	return all->o.payer ? all->o.payer(all->o.data, principal) : principal;
-}
-
-/* A payer has at most as many as are free, so whoever comes next finds room. */
-static int check_room(const struct approvals *all, struct str principal, struct err *e)
-{
-	struct str payer = payer_of(all, principal);
-	unsigned open = 0, own = 0, paid = 0;
-
-	for (const struct approval *a = all->first; a; a = a->next) {
-		if (!a->open || is_grant(a))
-			continue;
-		open++;
-		own += str_eq(a->row.principal, principal);
-		paid += str_eq(payer_of(all, a->row.principal), payer);
-	}
-	if (own < all->o.max_each && (!payer.p || paid + open < all->o.max_open))
-		return 0;
-	return err_set(e, ERR_LIMIT,
-		       "%u requests for approval are open already, %u of this client and %u of all "
-		       "that share with it",
-		       open, own, paid);
 }
 
 /* As they are shown, so what nobody sees can't be in them. */
@@ -471,13 +350,13 @@ static int fill(struct approvals *all, struct approval *a, const struct approval
 	char id[ID_MAX];
 
 	id_make(id, "apr");
-	r->seq = all->rev + 1;
+	a->ask.seq = all->asks.rev + 1;
 	r->sandbox = q->sandbox;
-	r->created_ms = clock_unix_ms();
-	r->deadline_ms = r->created_ms + all->o.expire_ms;
+	a->ask.created_ms = clock_unix_ms();
+	a->ask.deadline_ms = a->ask.created_ms + all->expire_ms;
 	r->pattern = r->who = r->surface = STR_LIT("");
-	if (one_keep(a, &r->id, str_of(id), e) < 0 ||
-	    one_keep(a, &r->principal, q->principal, e) < 0 ||
+	if (one_keep(a, &a->ask.id, str_of(id), e) < 0 ||
+	    one_keep(a, &a->ask.principal, q->principal, e) < 0 ||
 	    one_keep(a, &r->action, q->action, e) < 0 ||
 	    one_keep(a, &r->target, q->target, e) < 0 ||
 	    one_keep(a, &r->digest, q->digest, e) < 0 ||
@@ -490,15 +369,15 @@ static int fill(struct approvals *all, struct approval *a, const struct approval
 
 static struct approval *one_make(struct approvals *all, const struct approval_ask *q, struct err *e)
 {
-	struct approval *a = check_room(all, q->principal, e) < 0 ? NULL : one_new(e);
+	struct approval *a = asks_check_room(&all->asks, q->principal, e) < 0 ? NULL : one_new(e);
 
 	if (!a)
 		return NULL;
 	if (fill(all, a, q, e) < 0) {
-		one_free(a);
+		one_free(&a->ask);
 		return NULL;
 	}
-	all_add(all, a);
+	asks_add(&all->asks, &a->ask);
 	return a;
 }
 
@@ -508,14 +387,14 @@ int approval_ask(struct approvals *all, const struct approval_ask *q, struct app
 	struct approval *a;
 	bool made;
 
-	all_expire(all);
+	asks_expire(&all->asks);
 	a = find_fitting(all, q);
 	if (a) {
 		/* Only from here on may the call go: in the registry the approval is used. */
 		if (one_set_used(all, a, clock_unix_ms(), e) < 0)
 			return -1;
 		*ret = a;
-		all_tell(all, a);
+		asks_tell(&all->asks, &a->ask);
 		return 1;
 	}
 	a = find_left(all, q);
@@ -530,9 +409,9 @@ int approval_ask(struct approvals *all, const struct approval_ask *q, struct app
 	w->of = all;
 	w->on = a;
 	*ret = a;
-	all_set_timer(all);
+
 	if (made)
-		all_tell(all, a);
+		asks_tell(&all->asks, &a->ask);
 	return 0;
 }
 
@@ -548,8 +427,8 @@ void approval_leave(struct approval_wait *w, bool keep)
 		return;
 	a->state = APPROVAL_VOID;
 	one_write_end(all, a);
-	all_tell(all, a);
-	all_expire(all);
+	asks_tell(&all->asks, &a->ask);
+	asks_expire(&all->asks);
 }
 
 void approval_give_back(struct approvals *all, struct str id)
@@ -557,29 +436,29 @@ void approval_give_back(struct approvals *all, struct str id)
 	struct err e;
 	struct approval *a = (struct approval *)approval_find(all, id, &e);
 
-	if (!a || a->state != APPROVAL_APPROVED || a->scope != APPROVAL_ONCE || a->open)
+	if (!a || a->state != APPROVAL_APPROVED || a->scope != APPROVAL_ONCE || a->ask.open)
 		return;
 	if (one_set_used(all, a, 0, &e) < 0) {
 		log_warn("approval %.*s stays used up: %s", STR_ARG(id), e.msg);
 		return;
 	}
-	all_tell(all, a);
-	all_expire(all);
+	asks_tell(&all->asks, &a->ask);
+	asks_expire(&all->asks);
 }
 
 /* Whoever hears of it may change others: each round begins from the front. */
 static bool all_end_one(struct approvals *all, uint64_t sandbox)
 {
-	struct approval *a = all->first;
+	struct approval *a = all_first(all);
 
 	while (a && (a->row.sandbox != sandbox || a->waiter ||
 		     !(a->state == APPROVAL_PENDING || is_unused(a))))
-		a = a->next;
+		a = one_next(a);
 	if (!a)
 		return false;
 	a->state = APPROVAL_VOID;
 	one_write_end(all, a);
-	all_tell(all, a);
+	asks_tell(&all->asks, &a->ask);
 	return true;
 }
 
@@ -590,7 +469,7 @@ void approvals_end_of(struct approvals *all, uint64_t sandbox)
 	while (all_end_one(all, sandbox))
 		any = true;
 	if (any)
-		all_expire(all);
+		asks_expire(&all->asks);
 }
 
 /* ---- who answers --------------------------------------------------------------------------- */
@@ -608,10 +487,12 @@ static int one_conflict(const struct approval *a, struct err *e)
 	struct tm tm;
 
 	if (!r->answered_ms)
-		return err_set(e, ERR_ANSWERED, "request %.*s %s", STR_ARG(r->id), did[a->state]);
+		return err_set(e, ERR_ANSWERED, "request %.*s %s", STR_ARG(a->ask.id),
+			       did[a->state]);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
-	return err_set(e, ERR_ANSWERED, "request %.*s %s by %.*s over %.*s at %s", STR_ARG(r->id),
-		       did[a->state], STR_CUT(r->who, TEXT_MAX), STR_CUT(r->surface, 32), when);
+	return err_set(e, ERR_ANSWERED, "request %.*s %s by %.*s over %.*s at %s",
+		       STR_ARG(a->ask.id), did[a->state], STR_CUT(r->who, TEXT_MAX),
+		       STR_CUT(r->surface, 32), when);
 }
 
 static int check_grant(const struct approvals *all, const struct approval *a,
@@ -625,7 +506,7 @@ static int check_grant(const struct approvals *all, const struct approval *a,
 		return 0;
 	if (q->scope == APPROVAL_CONVERSATION && a->row.conversation.n == 0)
 		return err_set(e, ERR_INVALID, "scope: this request belongs to no conversation");
-	for (const struct approval *b = all->first; b; b = b->next)
+	for (struct approval *b = all_first(all); b; b = one_next(b))
 		grants += is_grant(b);
 	if (grants >= APPROVAL_GRANTS_MAX)
 		return err_set(e, ERR_LIMIT, "%u grants stand already; take some back", grants);
@@ -639,7 +520,7 @@ static int check_answer(const struct approvals *all, const struct approval *a,
 		return 0;
 	if (q->to == APPROVAL_VOID && a->state == APPROVAL_PENDING)
 		return err_set(e, ERR_INVALID, "request %.*s is not answered; deny it",
-			       STR_ARG(a->row.id));
+			       STR_ARG(a->ask.id));
 	if (a->state != APPROVAL_PENDING)
 		return one_conflict(a, e);
 	if (q->to != APPROVAL_APPROVED)
@@ -669,9 +550,9 @@ static int one_set(struct approvals *all, struct approval *a, const struct appro
 	if (q->to == APPROVAL_APPROVED) {
 		a->scope = q->scope;
 		r->used_ms = a->waiter ? now : 0;
-		r->deadline_ms = q->scope == APPROVAL_ALWAYS	   ? 0
-			       : q->scope == APPROVAL_CONVERSATION ? now + GRANT_MS
-								   : now + all->o.expire_ms;
+		a->ask.deadline_ms = q->scope == APPROVAL_ALWAYS       ? 0
+				   : q->scope == APPROVAL_CONVERSATION ? now + GRANT_MS
+								       : now + all->expire_ms;
 	}
 	r->answered_ms = now;
 	if ((q->to == APPROVAL_APPROVED && one_keep(a, &r->pattern, q->pattern, e) < 0) ||
@@ -697,10 +578,10 @@ static void one_end(struct approval *a)
 /* A request that waits and that a new grant lets go. */
 static struct approval *find_superseded(const struct approvals *all, const struct approval *grant)
 {
-	for (struct approval *a = all->first; a; a = a->next) {
+	for (struct approval *a = all_first(all); a; a = one_next(a)) {
 		const struct store_approval *r = &a->row;
 		const struct approval_ask q = {
-			.principal = r->principal,
+			.principal = a->ask.principal,
 			.action = r->action,
 			.target = r->target,
 			.digest = r->digest,
@@ -731,7 +612,7 @@ static void all_supersede(struct approvals *all, struct str id)
 		a->row.answered_ms = clock_unix_ms();
 		a->row.used_ms = a->row.answered_ms;
 		one_write_end(all, a);
-		all_tell(all, a);
+		asks_tell(&all->asks, &a->ask);
 		one_end(a);
 	}
 }
@@ -741,16 +622,16 @@ int approval_answer(struct approvals *all, const struct approval_answer *q, stru
 	struct approval *a;
 	char id[ID_MAX];
 
-	all_expire(all);
+	asks_expire(&all->asks);
 	a = (struct approval *)approval_find(all, q->id, e);
 	if (!a || check_answer(all, a, q, e) < 0 || one_set(all, a, q, e) < 0)
 		return -1;
-	memcpy(id, a->row.id.p, a->row.id.n + 1);
-	all_tell(all, a);
+	memcpy(id, a->ask.id.p, a->ask.id.n + 1);
+	asks_tell(&all->asks, &a->ask);
 	one_end(a);
 	if (q->to == APPROVAL_APPROVED && q->scope != APPROVAL_ONCE)
 		all_supersede(all, str_of(id));
-	all_expire(all);
+	asks_expire(&all->asks);
 	return 0;
 }
 
@@ -765,41 +646,5 @@ struct str approval_name(struct str principal)
 
 const struct approval *approval_find(struct approvals *all, struct str id, struct err *e)
 {
-	for (const struct approval *a = all->first; a; a = a->next) {
-		if (str_eq(a->row.id, id))
-			return a;
-	}
-	err_set(e, ERR_APPROVAL_NOT_FOUND, "there is no request for approval \"%.*s\"",
-		STR_CUT(id, ID_MAX));
-	return NULL;
-}
-
-const struct approval *approval_after(const struct approvals *all, uint64_t seq)
-{
-	const struct approval *a = all->first;
-
-	while (a && a->row.seq <= seq)
-		a = a->next;
-	return a;
-}
-
-uint64_t approvals_rev(const struct approvals *all)
-{
-	return all->rev;
-}
-
-void approvals_watch_add(struct approvals *all, struct approvals_watch *w)
-{
-	w->next = all->watches;
-	all->watches = w;
-}
-
-void approvals_watch_remove(struct approvals *all, struct approvals_watch *w)
-{
-	struct approvals_watch **at = &all->watches;
-
-	while (*at && *at != w)
-		at = &(*at)->next;
-	if (*at)
-		*at = w->next;
+	return (const struct approval *)asks_find(&all->asks, id, e);
 }

@@ -13,10 +13,7 @@
  *
  * One thread, the loop's. Callbacks come from inside the functions named below, and from the loop.
  */
-#include <uv.h>
-
-#include "base/buf.h"
-#include "store/store.h"
+#include "ask/asks.h"
 
 enum {
 	APPROVAL_ARGUMENTS_MAX = 64 << 10, /* bytes that are kept to be shown */
@@ -45,14 +42,13 @@ struct approval_wait;
 
 /* Valid until the next call that changes any. */
 struct approval {
-	struct store_approval row; /* but for state and scope */
+	struct ask ask; /* open: pending, or approved and still good for a call */
+	struct store_approval row; /* but for what `ask` has, state and scope */
 	enum approval_state state;
 	enum approval_scope scope;
-	bool open; /* pending, or approved and still good for a call */
 	/* Not all of the arguments are kept, or redaction hides a part: it can't be approved. */
 	bool cut, hides;
 	/* private: */
-	struct approval *next;
 	struct approval_wait *waiter;
 	struct arena *arena;
 };
@@ -63,15 +59,7 @@ struct str approval_name(struct str principal);
 struct approvals_options {
 	int64_t expire_ms; /* [0: an hour] from a request to its deadline; likewise for an
 			      approval that nobody has used */
-	unsigned max_open; /* [0: 256] of all principals */
-	unsigned max_each; /* [0: 32] of each */
-	/* Who pays for a principal: all of one payer may have at most as many as are free of
-	 * max_open. STR_NONE: nobody, it has room of its own beside that. NULL: each pays for
-	 * itself. Borrowed from principal, or until the loop's next turn. */
-	struct str (*payer)(void *data, struct str principal);
-	/* A request was made or changed. It must not call back. May be NULL. */
-	void (*on_change)(void *data, const struct approval *a);
-	void *data;
+	struct asks_options asks; /* max_open [0: 256], max_each [0: 32] */
 };
 
 /* Reads the registry. store: borrowed until approvals_free(); NULL: nothing outlives this process.
@@ -142,16 +130,14 @@ int approval_answer(struct approvals *all, const struct approval_answer *q, stru
 /* ERR_APPROVAL_NOT_FOUND. */
 const struct approval *approval_find(struct approvals *all, struct str id, struct err *e) MUST_USE;
 
-/* The first with a seq above this; NULL: none. */
-const struct approval *approval_after(const struct approvals *all, uint64_t seq);
-uint64_t approvals_rev(const struct approvals *all); /* the highest */
+/* As ask/asks.h has them; what it lists is a struct approval. */
+static inline struct asks *approvals_asks(struct approvals *all)
+{
+	return (struct asks *)all; /* its first member */
+}
 
-/* Called after each change. */
-struct approvals_watch {
-	void (*on_change)(void *data);
-	void *data;
-	/* private: */
-	struct approvals_watch *next;
-};
-void approvals_watch_add(struct approvals *all, struct approvals_watch *w);
-void approvals_watch_remove(struct approvals *all, struct approvals_watch *w);
+/* The first with a seq above this; NULL: none. */
+static inline const struct approval *approval_after(const struct approvals *all, uint64_t seq)
+{
+	return (const struct approval *)asks_after((const struct asks *)all, seq);
+}

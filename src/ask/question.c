@@ -15,7 +15,6 @@ enum {
 	TEXT_BYTES_MAX = 512 << 10, /* of a spec or reply as JSON */
 	ARENA_MAX = 1 << 20,
 	NAME_BYTES = 256, /* of who answers */
-	FAR_MS = 24 * 3600 * 1000,
 };
 
 const char *const question_kind_names[QUESTION_KINDS] = {
@@ -79,13 +78,18 @@ static const struct field reply_fields[] = {
 static const struct field_table reply_table = FIELD_TABLE(struct question_reply, reply_fields);
 
 struct questions {
-	uv_timer_t timer; /* the next deadline */
-	struct store *store;
-	struct questions_options o;
-	struct question *first, **last; /* in order of seq */
-	struct questions_watch *watches;
-	uint64_t rev;
+	struct asks asks; /* all that there is */
 };
+
+static struct question *all_first(const struct questions *all)
+{
+	return (struct question *)all->asks.first;
+}
+
+static struct question *one_next(const struct question *q)
+{
+	return (struct question *)q->ask.next;
+}
 
 int question_chosen(const struct question *q)
 {
@@ -113,6 +117,11 @@ static void one_free(struct question *q)
 	free(q);
 }
 AUTO_DEFINE(one_free, struct question)
+
+static void one_forget(struct ask *a)
+{
+	one_free((struct question *)a);
+}
 
 static struct question *one_new(struct err *e)
 {
@@ -151,10 +160,10 @@ static int one_write(struct questions *all, struct question *q, struct err *e)
 	autofree char *reply = spec ? field_encode_text(&reply_table, &q->reply, TEXT_BYTES_MAX, e)
 				    : NULL;
 	const struct store_question r = {
-		.seq = q->seq,
-		.rev = all->rev + 1,
-		.id = q->id,
-		.principal = q->principal,
+		.seq = q->ask.seq,
+		.rev = all->asks.rev + 1,
+		.id = q->ask.id,
+		.principal = q->ask.principal,
 		.session = q->session,
 		.kind = str_of(question_kind_names[q->kind]),
 		.origin = str_of(question_origin_names[q->origin]),
@@ -163,115 +172,21 @@ static int one_write(struct questions *all, struct question *q, struct err *e)
 		.reply = str_of(reply),
 		.who = q->who,
 		.surface = q->surface,
-		.created_ms = q->created_ms,
-		.deadline_ms = q->deadline_ms,
+		.created_ms = q->ask.created_ms,
+		.deadline_ms = q->ask.deadline_ms,
 		.ended_ms = q->ended_ms,
 	};
 
-	if (!reply || (all->store && store_question_put(all->store, &r, e) < 0))
+	if (!reply || (all->asks.store && store_question_put(all->asks.store, &r, e) < 0))
 		return -1;
-	q->rev = ++all->rev;
+	q->ask.rev = ++all->asks.rev;
 	return 0;
 }
 
-/* ---- all ----------------------------------------------------------------------------------- */
-
-static void all_add(struct questions *all, struct question *q)
+static void one_become(struct question *q, enum question_state to)
 {
-	*all->last = q;
-	all->last = &q->next;
-}
-
-static void all_remove(struct questions *all, struct question *q)
-{
-	struct question **at = &all->first;
-
-	while (*at != q)
-		at = &(*at)->next;
-	*at = q->next;
-	if (all->last == &q->next)
-		all->last = at;
-	one_free(q);
-}
-
-static bool one_may_go(const struct question *q)
-{
-	return q->state != QUESTION_PENDING && !q->held;
-}
-
-/* The one that ended first, of the principal that has most of them, so that none of another goes
- * for its sake. NULL: there is none. */
-static struct question *all_oldest(const struct questions *all)
-{
-	struct question *first = NULL, *oldest = NULL;
-	unsigned most = 0;
-
-	for (struct question *q = all->first; q; q = q->next) {
-		unsigned n = 0;
-
-		for (const struct question *o = one_may_go(q) ? q : NULL; o; o = o->next)
-			n += one_may_go(o) && str_eq(o->principal, q->principal);
-		if (n > most) {
-			most = n;
-			first = q;
-		}
-	}
-	for (struct question *q = first; q; q = q->next) {
-		if (one_may_go(q) && str_eq(q->principal, first->principal) &&
-		    (!oldest || q->rev < oldest->rev))
-			oldest = q;
-	}
-	return oldest;
-}
-
-/* Of those that have ended some go. */
-static void all_trim(struct questions *all)
-{
-	struct question *oldest;
-	unsigned closed = 0;
-	struct err e;
-
-	for (const struct question *q = all->first; q; q = q->next)
-		closed += q->state != QUESTION_PENDING;
-	for (; closed > QUESTION_CLOSED_MAX && (oldest = all_oldest(all)); closed--) {
-		if (all->store && store_question_drop(all->store, oldest->seq, &e) < 0)
-			log_warn("question %.*s: %s", STR_ARG(oldest->id), e.msg);
-		all_remove(all, oldest);
-	}
-}
-
-static void all_on_timer(uv_timer_t *t);
-
-/* Deadlines are of the wall clock, which may jump: so it looks once a day at least. */
-static void all_set_timer(struct questions *all)
-{
-	int64_t next = FAR_MS, now = clock_unix_ms();
-	bool any = false;
-
-	for (const struct question *q = all->first; q; q = q->next) {
-		int64_t left = q->deadline_ms - now;
-
-		if (q->state != QUESTION_PENDING)
-			continue;
-		any = true;
-		next = left < next ? left : next;
-	}
-	if (any)
-		uv_timer_start(&all->timer, all_on_timer, next > 0 ? (uint64_t)next + 1 : 1, 0);
-	else
-		uv_timer_stop(&all->timer);
-}
-
-static void all_tell(struct questions *all, const struct question *q)
-{
-	struct questions_watch *next;
-
-	if (all->o.on_change)
-		all->o.on_change(all->o.data, q);
-	for (struct questions_watch *w = all->watches; w; w = next) {
-		next = w->next;
-		w->on_change(w->data);
-	}
+	q->state = to;
+	q->ask.open = q->ask.takes_room = to == QUESTION_PENDING;
 }
 
 /* Its state is final and kept. Waiters start and end calls, which may ask again. */
@@ -279,14 +194,14 @@ static void one_wake(struct questions *all, struct question *q)
 {
 	struct question_wait *w;
 
-	q->held++;
-	all_tell(all, q);
+	q->ask.held++;
+	asks_tell(&all->asks, &q->ask);
 	while ((w = q->waiters)) {
 		q->waiters = w->next;
 		w->on = NULL;
 		w->on_end(w->data, q);
 	}
-	q->held--;
+	q->ask.held--;
 }
 
 /* An end that nobody chose is one even where the registry fails: by its deadline the next hub ends
@@ -295,69 +210,52 @@ static void one_end(struct questions *all, struct question *q, enum question_sta
 {
 	struct err e;
 
-	q->state = to;
+	one_become(q, to);
 	q->ended_ms = clock_unix_ms();
 	if (one_write(all, q, &e) < 0) {
-		log_warn("question %.*s: %s", STR_ARG(q->id), e.msg);
-		q->rev = ++all->rev;
+		log_warn("question %.*s: %s", STR_ARG(q->ask.id), e.msg);
+		q->ask.rev = ++all->asks.rev;
 	}
 	one_wake(all, q);
 }
 
-static bool all_expire_one(struct questions *all)
+static void one_expire(struct asks *all, struct ask *ask)
 {
-	int64_t now = clock_unix_ms();
-	struct question *q = all->first;
-
-	while (q && !(q->state == QUESTION_PENDING && q->deadline_ms <= now))
-		q = q->next;
-	if (q)
-		one_end(all, q, QUESTION_EXPIRED);
-	return q;
+	one_end((struct questions *)all, (struct question *)ask, QUESTION_EXPIRED);
 }
 
-static void all_expire(struct questions *all)
-{
-	while (all_expire_one(all))
-		;
-	all_trim(all);
-	all_set_timer(all);
-}
-
-static void all_on_timer(uv_timer_t *t)
-{
-	all_expire(t->data);
-}
+static const struct asks_kind question_kind = {
+	.noun = "question",
+	.many = "questions",
+	.missing = ERR_QUESTION_NOT_FOUND,
+	.closed_max = QUESTION_CLOSED_MAX,
+	.expire = one_expire,
+	.drop = store_question_drop,
+	.free = one_forget,
+};
 
 /* ---- from the registry --------------------------------------------------------------------- */
 
-static int name_of(struct str text, const char *const names[], int n)
-{
-	while (--n >= 0 && !str_is(text, names[n]))
-		;
-	return n;
-}
-
 static int one_load(struct question *q, const struct store_question *r, struct err *e)
 {
-	int kind = name_of(r->kind, question_kind_names, QUESTION_KINDS);
-	int origin = name_of(r->origin, question_origin_names, QUESTION_ORIGINS);
-	int state = name_of(r->state, question_state_names, QUESTION_STATES);
+	int kind = asks_name(r->kind, question_kind_names, QUESTION_KINDS);
+	int origin = asks_name(r->origin, question_origin_names, QUESTION_ORIGINS);
+	int state = asks_name(r->state, question_state_names, QUESTION_STATES);
 
 	if (kind < 0 || origin < 0 || state < 0)
 		return err_set(e, ERR_STORE_CORRUPT, "the registry has a question that is none");
-	q->seq = r->seq;
-	q->rev = r->rev;
+	q->ask.seq = r->seq;
+	q->ask.rev = r->rev;
 	q->kind = (enum question_kind)kind;
 	q->origin = (enum question_origin)origin;
-	q->state = (enum question_state)state;
-	q->created_ms = r->created_ms;
-	q->deadline_ms = r->deadline_ms;
+	one_become(q, (enum question_state)state);
+	q->ask.created_ms = r->created_ms;
+	q->ask.deadline_ms = r->deadline_ms;
 	q->ended_ms = r->ended_ms;
 	return part_read(&q->asked, &spec_table, r->spec, &q->spec, e) < 0 ||
 			       part_read(&q->said, &reply_table, r->reply, &q->reply, e) < 0 ||
-			       one_keep(q, &q->id, r->id, e) < 0 ||
-			       one_keep(q, &q->principal, r->principal, e) < 0 ||
+			       one_keep(q, &q->ask.id, r->id, e) < 0 ||
+			       one_keep(q, &q->ask.principal, r->principal, e) < 0 ||
 			       one_keep(q, &q->session, r->session, e) < 0 ||
 			       one_keep(q, &q->who, r->who, e) < 0 ||
 			       one_keep(q, &q->surface, r->surface, e) < 0
@@ -372,97 +270,59 @@ static int all_load_row(void *arg, const struct store_question *r, struct err *e
 
 	if (!q || one_load(q, r, e) < 0)
 		return -1;
-	all->rev = r->rev > all->rev ? r->rev : all->rev;
-	all_add(all, take_ptr(q));
+	asks_add(&all->asks, &take_ptr(q)->ask);
 	return 0;
-}
-
-static void all_closed(uv_handle_t *h)
-{
-	free(h->data);
 }
 
 void questions_free(struct questions *all)
 {
-	if (!all)
-		return;
-	while (all->first)
-		all_remove(all, all->first);
-	uv_close((uv_handle_t *)&all->timer, all_closed);
+	if (all)
+		asks_fini(&all->asks);
 }
 
-struct questions *questions_new(uv_loop_t *loop, struct store *store,
-				const struct questions_options *o, struct err *e)
+struct questions *questions_new(uv_loop_t *loop, struct store *store, const struct asks_options *o,
+				struct err *e)
 {
 	struct questions *all = calloc(1, sizeof(*all));
+	struct asks_options own = *o;
 
-	if (!all || uv_timer_init(loop, &all->timer) < 0) {
+	own.max_open = own.max_open ? own.max_open : MAX_OPEN;
+	own.max_each = own.max_each ? own.max_each : MAX_EACH;
+	if (!all || asks_init(&all->asks, loop, &question_kind, store, &own, e) < 0) {
 		free(all);
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	all->timer.data = all;
-	all->store = store;
-	all->last = &all->first;
-	all->o = *o;
-	all->o.max_open = o->max_open ? o->max_open : MAX_OPEN;
-	all->o.max_each = o->max_each ? o->max_each : MAX_EACH;
 	if (store && store_questions(store, all_load_row, all, e) < 0) {
 		questions_free(all);
 		return NULL;
 	}
-	all_expire(all);
+	asks_expire(&all->asks);
 	return all;
 }
 
 /* ---- who asks ------------------------------------------------------------------------------ */
 
-static struct str payer_of(const struct questions *all, struct str principal)
-{
-	return all->o.payer ? all->o.payer(all->o.data, principal) : principal;
-}
-
 /* Notifications have a room of their own in that of their principal, and in that of who pays: a
  * later one tells more. */
 static void all_supersede_note(struct questions *all, const struct question_ask *ask)
 {
-	struct str payer = payer_of(all, ask->principal);
+	struct str payer = asks_payer(&all->asks, ask->principal);
 	struct question *own = NULL, *paid = NULL;
 	unsigned n_own = 0, n_paid = 0;
 
-	for (struct question *q = all->first; q; q = q->next) {
+	for (struct question *q = all_first(all); q; q = one_next(q)) {
 		if (q->state != QUESTION_PENDING || q->kind != QUESTION_NOTIFY)
 			continue;
-		if (str_eq(q->principal, ask->principal) && !n_own++)
+		if (str_eq(q->ask.principal, ask->principal) && !n_own++)
 			own = q;
-		if (str_eq(payer_of(all, q->principal), payer) && !n_paid++)
+		if (str_eq(asks_payer(&all->asks, q->ask.principal), payer) && !n_paid++)
 			paid = q;
 	}
 	if (n_own >= QUESTION_NOTES_MAX)
 		one_end(all, own, QUESTION_SUPERSEDED);
 	else if (n_paid >= QUESTION_NOTES_PAID_MAX)
 		one_end(all, paid, QUESTION_SUPERSEDED);
-}
-
-/* A payer has at most as many as are free, so whoever comes next finds room. */
-static int check_room(const struct questions *all, const struct question_ask *ask, struct err *e)
-{
-	struct str payer = payer_of(all, ask->principal);
-	unsigned open = 0, own = 0, paid = 0;
-
-	for (const struct question *q = all->first; q; q = q->next) {
-		if (q->state != QUESTION_PENDING)
-			continue;
-		open++;
-		own += str_eq(q->principal, ask->principal);
-		paid += str_eq(payer_of(all, q->principal), payer);
-	}
-	if (own < all->o.max_each && (!payer.p || paid + open < all->o.max_open))
-		return 0;
-	return err_set(e, ERR_LIMIT,
-		       "%u questions wait for people already, %u of this client and %u of all that "
-		       "share with it",
-		       open, own, paid);
 }
 
 /* A notification is answered by its only option. */
@@ -486,16 +346,17 @@ static int one_fill(struct questions *all, struct question *q, const struct ques
 	char id[ID_MAX];
 
 	id_make(id, "qst");
-	q->seq = all->rev + 1;
+	q->ask.seq = all->asks.rev + 1;
+	one_become(q, QUESTION_PENDING);
 	q->kind = ask->kind;
 	q->origin = ask->origin;
 	q->who = q->surface = STR_LIT("");
-	q->created_ms = clock_unix_ms();
-	q->deadline_ms = q->created_ms + (int64_t)ask->timeout_ms;
+	q->ask.created_ms = clock_unix_ms();
+	q->ask.deadline_ms = q->ask.created_ms + (int64_t)ask->timeout_ms;
 	return !spec || part_read(&q->asked, &spec_table, str_of(spec), &q->spec, e) < 0 ||
 			       question_check(q->kind, &q->spec, e) < 0 ||
-			       one_keep(q, &q->id, str_of(id), e) < 0 ||
-			       one_keep(q, &q->principal, ask->principal, e) < 0 ||
+			       one_keep(q, &q->ask.id, str_of(id), e) < 0 ||
+			       one_keep(q, &q->ask.principal, ask->principal, e) < 0 ||
 			       one_keep(q, &q->session, ask->session, e) < 0
 		     ? -1
 		     : 0;
@@ -513,11 +374,11 @@ static bool spec_eq(const struct question_spec *a, const struct question_spec *b
 /* One whose caller was cut off. */
 static struct question *find_left(const struct questions *all, const struct question *like)
 {
-	for (struct question *q = all->first; q; q = q->next) {
+	for (struct question *q = all_first(all); q; q = one_next(q)) {
 		if (q->state == QUESTION_PENDING && !q->waiters && !q->unawaited &&
 		    q->kind == like->kind && q->origin == like->origin &&
-		    str_eq(q->principal, like->principal) && str_eq(q->session, like->session) &&
-		    spec_eq(&q->spec, &like->spec))
+		    str_eq(q->ask.principal, like->ask.principal) &&
+		    str_eq(q->session, like->session) && spec_eq(&q->spec, &like->spec))
 			return q;
 	}
 	return NULL;
@@ -540,21 +401,21 @@ int question_ask(struct questions *all, const struct question_ask *ask, struct q
 	if (ask->timeout_ms == 0 || ask->timeout_ms > QUESTION_SECONDS_MAX * 1000ull)
 		return err_set(e, ERR_INVALID, "a question has a deadline, in %d seconds at most",
 			       QUESTION_SECONDS_MAX);
-	all_expire(all);
+	asks_expire(&all->asks);
 	if (!made || one_fill(all, made, ask, e) < 0)
 		return -1;
 	q = w ? find_left(all, made) : NULL;
 	if (!q) {
 		if (ask->kind == QUESTION_NOTIFY)
 			all_supersede_note(all, ask);
-		made->seq = all->rev + 1;
+		made->ask.seq = all->asks.rev + 1;
 		made->unawaited = !w;
-		if (check_room(all, ask, e) < 0 || one_write(all, made, e) < 0)
+		if (asks_check_room(&all->asks, ask->principal, e) < 0 ||
+		    one_write(all, made, e) < 0)
 			return -1;
 		q = take_ptr(made);
-		all_add(all, q);
-		all_set_timer(all);
-		all_tell(all, q);
+		asks_add(&all->asks, &q->ask);
+		asks_tell(&all->asks, &q->ask);
 	}
 	if (w)
 		one_wait(all, q, w);
@@ -567,7 +428,7 @@ int question_join(struct questions *all, struct str id, struct question_wait *w,
 {
 	struct question *q;
 
-	all_expire(all);
+	asks_expire(&all->asks);
 	q = (struct question *)question_find(all, id, e);
 	if (!q)
 		return -1;
@@ -592,7 +453,7 @@ void question_give_up(struct question_wait *w, enum question_state to)
 	if (to == QUESTION_PENDING)
 		return;
 	one_end(w->of, q, to);
-	all_expire(w->of);
+	asks_expire(&w->of->asks);
 }
 
 /* ---- who answers --------------------------------------------------------------------------- */
@@ -611,8 +472,8 @@ static int check_pending(const struct question *q, struct err *e)
 	when_text(when, q->ended_ms);
 	if (q->state == QUESTION_EXPIRED)
 		return err_set(e, ERR_QUESTION_EXPIRED, "question %.*s has expired at %s",
-			       STR_ARG(q->id), when);
-	return err_set(e, ERR_ANSWERED, "question %.*s %s%s%.*s%s%.*s at %s", STR_ARG(q->id),
+			       STR_ARG(q->ask.id), when);
+	return err_set(e, ERR_ANSWERED, "question %.*s %s%s%.*s%s%.*s at %s", STR_ARG(q->ask.id),
 		       did[q->state], q->who.n ? " by " : "", STR_CUT(q->who, 64),
 		       q->surface.n ? " over " : "", STR_CUT(q->surface, 32), when);
 }
@@ -621,7 +482,7 @@ static struct question *find_pending(struct questions *all, struct str id, struc
 {
 	struct question *q;
 
-	all_expire(all);
+	asks_expire(&all->asks);
 	q = (struct question *)question_find(all, id, e);
 	return q && check_pending(q, e) == 0 ? q : NULL;
 }
@@ -632,7 +493,7 @@ static int one_close(struct questions *all, struct question *q, enum question_st
 {
 	struct question was = *q;
 
-	q->state = to;
+	one_become(q, to);
 	q->reply = a->reply;
 	q->ended_ms = clock_unix_ms();
 	if (one_keep(q, &q->who, utf8_cut(a->who, NAME_BYTES), e) < 0 ||
@@ -641,7 +502,7 @@ static int one_close(struct questions *all, struct question *q, enum question_st
 		return -1;
 	}
 	one_wake(all, q);
-	all_expire(all);
+	asks_expire(&all->asks);
 	return 0;
 }
 
@@ -678,45 +539,5 @@ int question_cancel(struct questions *all, struct str id, struct str who, struct
 
 const struct question *question_find(const struct questions *all, struct str id, struct err *e)
 {
-	for (const struct question *q = all->first; q; q = q->next) {
-		if (str_eq(q->id, id))
-			return q;
-	}
-	err_set(e, ERR_QUESTION_NOT_FOUND, "there is no question \"%.*s\"", STR_CUT(id, ID_MAX));
-	return NULL;
-}
-
-const struct question *question_after(const struct questions *all, uint64_t seq)
-{
-	const struct question *q = all->first;
-
-	while (q && q->seq <= seq)
-		q = q->next;
-	return q;
-}
-
-bool questions_durable(const struct questions *all)
-{
-	return all->store;
-}
-
-uint64_t questions_rev(const struct questions *all)
-{
-	return all->rev;
-}
-
-void questions_watch_add(struct questions *all, struct questions_watch *w)
-{
-	w->next = all->watches;
-	all->watches = w;
-}
-
-void questions_watch_remove(struct questions *all, struct questions_watch *w)
-{
-	struct questions_watch **at = &all->watches;
-
-	while (*at && *at != w)
-		at = &(*at)->next;
-	if (*at)
-		*at = w->next;
+	return (const struct question *)asks_find(&all->asks, id, e);
 }

@@ -8,10 +8,8 @@
  *
  * One thread, the loop's. Callbacks come from inside the functions named below, and from the loop.
  */
-#include <uv.h>
-
+#include "ask/asks.h"
 #include "json/field/field.h"
-#include "store/store.h"
 
 enum {
 	QUESTION_OPTIONS_MAX = 20,
@@ -93,20 +91,17 @@ struct question_wait;
 
 /* Valid until the next call that changes any. */
 struct question {
-	uint64_t seq; /* in order of creation */
-	uint64_t rev; /* in order of changes */
-	struct str id, principal, session; /* session: id of a conversation; "": none */
+	struct ask ask; /* open: pending */
+	struct str session; /* id of a conversation; "": none */
 	enum question_kind kind;
 	enum question_origin origin;
 	enum question_state state;
 	struct question_spec spec;
 	struct question_reply reply; /* once it is answered */
 	struct str who, surface; /* of its end: by whom, through which door */
-	int64_t created_ms, deadline_ms, ended_ms;
+	int64_t ended_ms;
 	/* private: */
-	struct question *next;
 	struct question_wait *waiters;
-	unsigned held; /* not to be freed */
 	bool unawaited; /* nobody waited for it from the first: no caller was cut off */
 	struct question_part {
 		struct arena *arena;
@@ -117,26 +112,12 @@ struct question {
 /* The number of the option that was chosen; -1: none was. */
 int question_chosen(const struct question *q);
 
-struct questions_options {
-	unsigned max_open; /* [0: 512] of all principals */
-	unsigned max_each; /* [0: 64] of each */
-	/* Who pays for a principal: all of one payer may have at most as many as are free of
-	 * max_open. STR_NONE: nobody, it has room of its own beside that. NULL: each pays for
-	 * itself. Borrowed from principal, or until the loop's next turn. */
-	struct str (*payer)(void *data, struct str principal);
-	/* A question was made or has ended. It must not call back. May be NULL. */
-	void (*on_change)(void *data, const struct question *q);
-	void *data;
-};
-
 /* Reads the registry. store: borrowed until questions_free(); NULL: nothing outlives this process.
- * Questions whose deadline has passed are expired. */
-struct questions *questions_new(uv_loop_t *loop, struct store *store,
-				const struct questions_options *o, struct err *e) MUST_USE;
+ * Questions whose deadline has passed are expired. o: max_open [0: 512], max_each [0: 64]. */
+struct questions *questions_new(uv_loop_t *loop, struct store *store, const struct asks_options *o,
+				struct err *e) MUST_USE;
 /* Nobody waits. NULL-safe. The loop runs once more. */
 void questions_free(struct questions *all);
-/* Whether there is a registry: else this process alone has them, and nobody can come to answer. */
-bool questions_durable(const struct questions *all);
 
 /* ---- who asks ------------------------------------------------------------------------------ */
 
@@ -199,16 +180,14 @@ int question_cancel(struct questions *all, struct str id, struct str who, struct
 const struct question *question_find(const struct questions *all, struct str id,
 				     struct err *e) MUST_USE;
 
-/* The first with a seq above this; NULL: none. */
-const struct question *question_after(const struct questions *all, uint64_t seq);
-uint64_t questions_rev(const struct questions *all); /* the highest */
+/* As ask/asks.h has them; what it lists is a struct question. */
+static inline struct asks *questions_asks(struct questions *all)
+{
+	return (struct asks *)all; /* its first member */
+}
 
-/* Called after each change. */
-struct questions_watch {
-	void (*on_change)(void *data);
-	void *data;
-	/* private: */
-	struct questions_watch *next;
-};
-void questions_watch_add(struct questions *all, struct questions_watch *w);
-void questions_watch_remove(struct questions *all, struct questions_watch *w);
+/* The first with a seq above this; NULL: none. */
+static inline const struct question *question_after(const struct questions *all, uint64_t seq)
+{
+	return (const struct question *)asks_after((const struct asks *)all, seq);
+}

@@ -89,9 +89,9 @@ int approval_describe(struct call *c, const struct approval *q, struct approval_
 		.scope = q->state == APPROVAL_APPROVED ? str_of(approval_scope_names[q->scope])
 						       : STR_NONE,
 	};
-	return approval_keep(a, r->id, &ret->id, e) < 0 ||
-			       approval_keep(a, approval_name(r->principal), &ret->principal, e) <
-				       0 ||
+	return approval_keep(a, q->ask.id, &ret->id, e) < 0 ||
+			       approval_keep(a, approval_name(q->ask.principal), &ret->principal,
+					     e) < 0 ||
 			       approval_keep(a, r->action, &ret->action, e) < 0 ||
 			       approval_keep(a, r->target, &ret->target, e) < 0 ||
 			       approval_keep(a, r->rule, &ret->rule, e) < 0 ||
@@ -101,8 +101,8 @@ int approval_describe(struct call *c, const struct approval *q, struct approval_
 			       approval_keep(a, r->conversation, &ret->conversation, e) < 0 ||
 			       approval_keep(a, r->who, &ret->answered_by, e) < 0 ||
 			       approval_keep(a, r->surface, &ret->answered_over, e) < 0 ||
-			       approval_when(a, r->created_ms, &ret->created_at, e) < 0 ||
-			       approval_when(a, r->deadline_ms, &ret->expires_at, e) < 0 ||
+			       approval_when(a, q->ask.created_ms, &ret->created_at, e) < 0 ||
+			       approval_when(a, q->ask.deadline_ms, &ret->expires_at, e) < 0 ||
 			       approval_when(a, r->answered_ms, &ret->answered_at, e) < 0 ||
 			       approval_when(a, r->used_ms, &ret->used_at, e) < 0
 		     ? -1
@@ -147,7 +147,7 @@ static const struct field_table list_table = FIELD_TABLE(struct approvals_view, 
 
 static bool approval_listed(const struct approvals_request *q, const struct approval *a)
 {
-	return q->has_after ? a->row.rev > q->after : q->all || a->open;
+	return q->has_after ? a->ask.rev > q->after : q->all || a->ask.open;
 }
 
 static void approval_list_now(struct call *c, const struct approvals_request *q,
@@ -159,19 +159,19 @@ static void approval_list_now(struct call *c, const struct approvals_request *q,
 	size_t n = 0;
 	int failed = !views;
 
-	for (; a && !failed && n < LIST_MAX; a = approval_after(all, a->row.seq)) {
+	for (; a && !failed && n < LIST_MAX; a = approval_after(all, a->ask.seq)) {
 		if (approval_listed(q, a))
 			failed = approval_describe(c, a, &views[n++], &e) < 0;
 	}
 	if (failed)
 		call_fail(c, &e);
 	else
-		call_answer(c, &(struct approvals_view){ { views, n }, approvals_rev(all) });
+		call_answer(c, &(struct approvals_view){ { views, n }, approvals_asks(all)->rev });
 }
 
 /* A client that waits for the next change; in its arena. */
 struct approval_listing {
-	struct approvals_watch watch;
+	struct asks_watch watch;
 	struct call *call;
 	const struct approvals_request *request;
 	struct approvals *all;
@@ -181,7 +181,7 @@ static void approval_listing_end(void *data)
 {
 	struct approval_listing *l = data;
 
-	approvals_watch_remove(l->all, &l->watch);
+	asks_watch_remove(approvals_asks(l->all), &l->watch);
 	approval_list_now(l->call, l->request, l->all);
 }
 
@@ -198,7 +198,7 @@ static void approval_listing_on_cancel(void *data)
 	struct approval_listing *l = data;
 	struct err e;
 
-	approvals_watch_remove(l->all, &l->watch);
+	asks_watch_remove(approvals_asks(l->all), &l->watch);
 	err_set(&e, ERR_CANCELLED, "nobody waits for a change any more");
 	call_fail(l->call, &e);
 }
@@ -216,7 +216,7 @@ static int approval_list_wait(struct call *c, const struct approvals_request *q,
 		.request = q,
 		.all = all,
 	};
-	approvals_watch_add(all, &l->watch);
+	asks_watch_add(approvals_asks(all), &l->watch);
 	call_on_cancel(c, approval_listing_on_cancel, l);
 	call_on_quiet(c, q->wait_seconds * 1000ull, approval_listing_end, l);
 	return 0;
@@ -227,7 +227,7 @@ static void approval_list_run(struct call *c, const void *request)
 	const struct approvals_request *q = request;
 	struct err e = ERR_INIT;
 	struct approvals *all = approval_all(c, &e);
-	bool waits = all && q->has_after && q->wait_seconds && approvals_rev(all) <= q->after;
+	bool waits = all && q->has_after && q->wait_seconds && approvals_asks(all)->rev <= q->after;
 
 	if (!all || (waits && approval_list_wait(c, q, all, &e) < 0))
 		call_fail(c, &e);
@@ -393,7 +393,7 @@ const struct approval *approval_answerable(struct call *c, struct str id, struct
 	struct approvals *all = approval_all(c, e);
 	const struct approval *a = all ? approval_find(all, id, e) : NULL;
 
-	return a && approval_check_person(c, a->row.principal, e) == 0 ? a : NULL;
+	return a && approval_check_person(c, a->ask.principal, e) == 0 ? a : NULL;
 }
 
 static void approval_answer_run(struct call *c, const void *request)

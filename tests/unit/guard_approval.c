@@ -16,7 +16,7 @@ static struct store *store;
 static struct approvals *all;
 static unsigned changes;
 
-static void on_change(void *data, const struct approval *a)
+static void on_change(void *data, const struct ask *a)
 {
 	changes++;
 }
@@ -28,7 +28,7 @@ static void begin_with(struct approvals_options o)
 	assert_int_equal(uv_loop_init(&loop), 0);
 	store = store_open(path, &e);
 	assert_non_null(store);
-	o.on_change = on_change;
+	o.asks.on_change = on_change;
 	all = approvals_new(&loop, store, &o, &e);
 	if (!all)
 		fail_msg("%s", e.msg);
@@ -121,7 +121,7 @@ static void ask(struct caller *c, struct approval_ask q)
 	c->asked = approval_ask(all, &q, &c->w, &a, &e);
 	c->code = e.code;
 	if (c->asked >= 0)
-		memcpy(c->id, a->row.id.p, a->row.id.n + 1);
+		memcpy(c->id, a->ask.id.p, a->ask.id.n + 1);
 }
 
 static enum err_code answer_by(const char *id, enum approval_state to, enum approval_scope scope,
@@ -429,7 +429,7 @@ static void test_bounds(void **state)
 	struct caller a[4];
 
 	end();
-	begin_with((struct approvals_options){ .max_open = 3, .max_each = 2 });
+	begin_with((struct approvals_options){ .asks = { .max_open = 3, .max_each = 2 } });
 	ask(&a[0], q);
 	ask(&a[1], q);
 	ask(&a[2], q);
@@ -491,7 +491,8 @@ static void test_shares_go_by_who_pays(void **state)
 	struct caller a[ARRAY_LEN(asks)];
 
 	end();
-	begin_with((struct approvals_options){ .max_open = 8, .max_each = 2, .payer = payer });
+	begin_with((struct approvals_options){
+		.asks = { .max_open = 8, .max_each = 2, .payer = payer } });
 	for (size_t i = 0; i < ARRAY_LEN(asks); i++) {
 		q.principal = str_of(asks[i].principal);
 		ask(&a[i], q);
@@ -515,7 +516,7 @@ static void test_closed_are_dropped(void **state)
 	}
 	again();
 	for (const struct approval *p = approval_after(all, 0); p;
-	     p = approval_after(all, p->row.seq))
+	     p = approval_after(all, p->ask.seq))
 		n++;
 	assert_int_equal(n, APPROVAL_CLOSED_MAX);
 	assert_int_equal(answer(first.id, APPROVAL_DENIED), ERR_APPROVAL_NOT_FOUND);
@@ -626,7 +627,7 @@ static void test_killed(void **state)
 		ask(&a, push());
 		assert_int_equal(a.asked, step == 1);
 		if (step == 0) /* the same request still, and not a second one */
-			assert_null(approval_after(all, approval_after(all, 0)->row.seq));
+			assert_null(approval_after(all, approval_after(all, 0)->ask.seq));
 		if (!a.asked)
 			approval_leave(&a.w, false);
 	}

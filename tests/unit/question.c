@@ -15,12 +15,12 @@ static struct store *store;
 static struct questions *all;
 static unsigned changes;
 
-static void on_change(void *data, const struct question *q)
+static void on_change(void *data, const struct ask *a)
 {
 	changes++;
 }
 
-static void begin_with(struct questions_options o)
+static void begin_with(struct asks_options o)
 {
 	struct err e = ERR_INIT;
 
@@ -35,7 +35,7 @@ static void begin_with(struct questions_options o)
 
 static void begin(void)
 {
-	begin_with((struct questions_options){ 0 });
+	begin_with((struct asks_options){ 0 });
 }
 
 static void end(void)
@@ -120,7 +120,7 @@ static void ask(struct caller *c, struct question_ask q)
 	c->asked = question_ask(all, &q, &c->w, &made, &e);
 	c->code = e.code;
 	if (c->asked == 0)
-		memcpy(c->id, made->id.p, made->id.n + 1);
+		memcpy(c->id, made->ask.id.p, made->ask.id.n + 1);
 }
 
 static enum err_code answer_by(const char *id, struct question_reply r, struct err *e)
@@ -397,7 +397,7 @@ static void test_bounds(void **state)
 	struct caller a[4];
 
 	end();
-	begin_with((struct questions_options){ .max_open = 3, .max_each = 2 });
+	begin_with((struct asks_options){ .max_open = 3, .max_each = 2 });
 	ask(&a[0], q);
 	ask(&a[1], q);
 	ask(&a[2], q);
@@ -443,7 +443,7 @@ static void test_shares_go_by_who_pays(void **state)
 	struct caller a[ARRAY_LEN(asks)];
 
 	end();
-	begin_with((struct questions_options){ .max_open = 8, .max_each = 2, .payer = payer });
+	begin_with((struct asks_options){ .max_open = 8, .max_each = 2, .payer = payer });
 	for (size_t i = 0; i < ARRAY_LEN(asks); i++) {
 		q.principal = str_of(asks[i].principal);
 		ask(&a[i], q);
@@ -460,7 +460,7 @@ static void test_notifications_of_one_payer_give_way(void **state)
 	char id[64] = "", principal[32];
 
 	end();
-	begin_with((struct questions_options){ .payer = payer });
+	begin_with((struct asks_options){ .payer = payer });
 	q.kind = QUESTION_NOTIFY;
 	q.spec.options.n = 0;
 	for (int i = 0; i < QUESTION_NOTES_PAID_MAX + 1; i++) {
@@ -470,7 +470,7 @@ static void test_notifications_of_one_payer_give_way(void **state)
 		q.principal = str_of(principal);
 		assert_int_equal(question_ask(all, &q, NULL, &made, &e), 0);
 		if (i == 0)
-			memcpy(id, made->id.p, made->id.n + 1);
+			memcpy(id, made->ask.id.p, made->ask.id.n + 1);
 	}
 	assert_int_equal(find(id)->state, QUESTION_SUPERSEDED);
 }
@@ -487,10 +487,10 @@ static void test_notifications_give_way(void **state)
 	for (int i = 0; i < 3 * QUESTION_NOTES_MAX; i++) {
 		assert_int_equal(question_ask(all, &q, NULL, &made, &e), 0);
 		if (i == 0)
-			memcpy(id, made->id.p, made->id.n + 1);
+			memcpy(id, made->ask.id.p, made->ask.id.n + 1);
 	}
 	assert_int_equal(find(id)->state, QUESTION_SUPERSEDED);
-	memcpy(id, made->id.p, made->id.n + 1);
+	memcpy(id, made->ask.id.p, made->ask.id.n + 1);
 	assert_int_equal(answer(id, "seen"), ERR_NONE);
 }
 
@@ -504,7 +504,8 @@ static void test_closed_are_dropped(void **state)
 		question_give_up(i ? &a.w : &first.w, QUESTION_CANCELLED);
 	}
 	again();
-	for (const struct question *q = question_after(all, 0); q; q = question_after(all, q->seq))
+	for (const struct question *q = question_after(all, 0); q;
+	     q = question_after(all, q->ask.seq))
 		n++;
 	assert_int_equal(n, QUESTION_CLOSED_MAX);
 	assert_int_equal(answer(first.id, "yes"), ERR_QUESTION_NOT_FOUND);
@@ -618,7 +619,7 @@ static void test_not_taken_up(void **state)
 	char id[64];
 
 	assert_int_equal(question_ask(all, &q, NULL, &later, &e), 0);
-	memcpy(id, later->id.p, later->id.n + 1);
+	memcpy(id, later->ask.id.p, later->ask.id.n + 1);
 	ask(&a, q);
 	assert_string_not_equal(a.id, id);
 	question_give_up(&a.w, QUESTION_CANCELLED);
@@ -651,7 +652,7 @@ static void test_killed(void **state)
 		q = question_after(all, 0);
 		assert_non_null(q);
 		if (step == 1) { /* the first, which is still the same one */
-			q = question_after(all, q->seq);
+			q = question_after(all, q->ask.seq);
 			assert_int_equal(q->state, QUESTION_ANSWERED);
 			assert_string_equal(q->reply.label.p, "Stop");
 			assert_string_equal(q->who.p, "ada");
@@ -660,7 +661,7 @@ static void test_killed(void **state)
 		assert_int_equal(q->state, QUESTION_PENDING);
 		assert_string_equal(q->spec.question.p, "Deploy?");
 		assert_string_equal(q->spec.options.p[1].label.p, "Stop");
-		assert_int_equal(answer(q->id.p, "yes"), ERR_NONE);
+		assert_int_equal(answer(q->ask.id.p, "yes"), ERR_NONE);
 	}
 }
 

@@ -158,11 +158,11 @@ static int gate_ask(struct gate *g, struct call *c, struct waiting *w, const str
 	rc = approval_ask(g->approval->all, &q, &w->wait, ret, e);
 	if (rc < 0)
 		return -1;
-	id = arena_dup(call_arena(c), (*ret)->row.id, e);
+	id = arena_dup(call_arena(c), (*ret)->ask.id, e);
 	w->id = id ? str_of(id) : STR_LIT("");
 	s->approval = w->id;
-	w->created_ms = (*ret)->row.created_ms;
-	w->deadline_ms = (*ret)->row.deadline_ms;
+	w->created_ms = (*ret)->ask.created_ms;
+	w->deadline_ms = (*ret)->ask.deadline_ms;
 	return rc;
 }
 
@@ -206,7 +206,7 @@ static int waiting_elicit(struct waiting *w, const struct approval *a, struct er
 	char *text = arena_printf(call_arena(c), e,
 				  "Approve %.*s%s%.*s for %.*s? Its arguments: %.*s",
 				  STR_ARG(r->action), r->target.n ? " of " : "", STR_ARG(r->target),
-				  STR_ARG(approval_name(r->principal)), STR_ARG(r->arguments));
+				  STR_ARG(approval_name(a->ask.principal)), STR_ARG(r->arguments));
 
 	approval_leave(&w->wait, true);
 	if (!text)
@@ -315,10 +315,12 @@ static int64_t gate_approval_expire(const struct gate *g)
 	return (int64_t)config_file(g->config)->approvals.expire_seconds * 1000;
 }
 
-static void gate_approval_on_change(void *data, const struct approval *a)
+static void gate_approval_on_change(void *data, const struct ask *ask)
 {
+	const struct approval *a = (const struct approval *)ask;
+
 	gate_tell_news(data, &(struct gate_news){ .topic = "approval",
-						  .id = a->row.id,
+						  .id = a->ask.id,
 						  .state = approval_state_names[a->state] });
 	if (a->state == APPROVAL_PENDING)
 		gate_webhook_tell(data, a);
@@ -332,10 +334,10 @@ void gate_approval_reload(struct gate *g)
 
 int gate_approval_open(struct gate *g, struct err *e)
 {
-	const struct approvals_options o = { .expire_ms = gate_approval_expire(g),
-					     .payer = gate_payer,
-					     .on_change = gate_approval_on_change,
-					     .data = g };
+	const struct approvals_options o = {
+		.expire_ms = gate_approval_expire(g),
+		.asks = { .payer = gate_payer, .on_change = gate_approval_on_change, .data = g },
+	};
 	struct store *store = g->hub ? hub_store(g->hub) : NULL;
 	struct gate_approval *a;
 

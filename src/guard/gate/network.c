@@ -150,7 +150,7 @@ static void network_sweep(struct gate *g)
 	uint64_t seq = 0;
 
 	while ((a = approval_after(g->guard.approvals, seq))) {
-		seq = a->row.seq;
+		seq = a->ask.seq;
 		if (a->row.sandbox && !hub_sandboxes_by_seq(all, a->row.sandbox))
 			approvals_end_of(g->guard.approvals, a->row.sandbox);
 	}

@@ -95,7 +95,7 @@ static int gate_question_record(struct gate *g, struct talk *t, const struct que
 	const struct question_spec *s = &q->spec;
 	char expires[WHEN_MAX];
 	struct gate_prompt asked = {
-		.request_id = q->id,
+		.request_id = q->ask.id,
 		.kind = q->kind,
 		.origin = q->origin,
 		.title = s->title,
@@ -109,7 +109,7 @@ static int gate_question_record(struct gate *g, struct talk *t, const struct que
 	if (q->state != QUESTION_PENDING)
 		return gate_question_append(g, t, "ui_prompt_answer", &prompt_answer_table,
 					    &(struct gate_prompt_answer){
-						    .request_id = q->id,
+						    .request_id = q->ask.id,
 						    .outcome = q->state,
 						    .option_id = q->reply.option_id,
 						    .label = q->reply.label,
@@ -119,7 +119,7 @@ static int gate_question_record(struct gate *g, struct talk *t, const struct que
 						    .over = q->surface.n ? q->surface : STR_NONE,
 					    },
 					    e);
-	when_text(expires, q->deadline_ms);
+	when_text(expires, q->ask.deadline_ms);
 	asked.expires_at = str_of(expires);
 	return gate_question_append(g, t, "ui_prompt", &prompt_table, &asked, e);
 }
@@ -158,19 +158,20 @@ void gate_tell_news(struct gate *g, const struct gate_news *n)
 							   .data = buf_str(&b) });
 }
 
-static void gate_question_on_change(void *data, const struct question *q)
+static void gate_question_on_change(void *data, const struct ask *ask)
 {
+	const struct question *q = (const struct question *)ask;
 	struct gate *g = data;
 	struct talk *t = gate_question_talk(g, q);
 	struct err e;
 
 	gate_tell_news(g, &(struct gate_news){ .topic = "question",
-					       .id = q->id,
-					       .owner = q->principal,
+					       .id = q->ask.id,
+					       .owner = q->ask.principal,
 					       .session = q->session,
 					       .state = question_state_names[q->state] });
 	if (t && gate_question_record(g, t, q, &e) < 0)
-		log_warn("question %.*s: %s", STR_ARG(q->id), e.msg);
+		log_warn("question %.*s: %s", STR_ARG(q->ask.id), e.msg);
 	gate_question_waits(g, q);
 }
 
@@ -185,15 +186,15 @@ static void gate_question_take_back(struct gate *g, const struct question *q)
 {
 	struct err e;
 
-	if (question_cancel(g->guard.questions, q->id, STR_LIT(""), STR_LIT(""), &e) < 0)
-		log_warn("question %.*s: %s", STR_ARG(q->id), e.msg);
+	if (question_cancel(g->guard.questions, q->ask.id, STR_LIT(""), STR_LIT(""), &e) < 0)
+		log_warn("question %.*s: %s", STR_ARG(q->ask.id), e.msg);
 }
 
 int gate_question_open(struct gate *g, struct err *e)
 {
-	const struct questions_options o = { .payer = gate_payer,
-					     .on_change = gate_question_on_change,
-					     .data = g };
+	const struct asks_options o = { .payer = gate_payer,
+					.on_change = gate_question_on_change,
+					.data = g };
 	const struct question *q;
 	uint64_t seq = 0;
 
@@ -204,7 +205,7 @@ int gate_question_open(struct gate *g, struct err *e)
 	if (!g->guard.questions)
 		return -1;
 	while ((q = question_after(g->guard.questions, seq))) {
-		seq = q->seq;
+		seq = q->ask.seq;
 		if (q->state != QUESTION_PENDING)
 			continue;
 		gate_question_waits(g, q);

@@ -112,10 +112,10 @@ static int webhook_body(const struct approval *a, struct buf *b, struct err *e)
 	struct json_writer w = json_writer(b);
 	char expires[WHEN_MAX];
 
-	when_text(expires, r->deadline_ms);
+	when_text(expires, a->ask.deadline_ms);
 	json_write_object(&w);
-	webhook_text(&w, "id", r->id);
-	webhook_text(&w, "principal", approval_name(r->principal));
+	webhook_text(&w, "id", a->ask.id);
+	webhook_text(&w, "principal", approval_name(a->ask.principal));
 	webhook_text(&w, "action", r->action);
 	webhook_text(&w, "target", r->target);
 	webhook_text(&w, "rule", r->rule);
@@ -194,7 +194,7 @@ void gate_webhook_tell(struct gate *g, const struct approval *a)
 	struct err e;
 
 	if (config_file(g->config)->approvals.webhook.n && webhook_post(g, a, &e) < 0)
-		log_warn("the webhook of approvals is not told of %.*s: %s", STR_ARG(a->row.id),
+		log_warn("the webhook of approvals is not told of %.*s: %s", STR_ARG(a->ask.id),
 			 e.msg);
 }
 

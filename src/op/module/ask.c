@@ -178,7 +178,7 @@ static int asking_in_inbox(struct module_asking *a, const struct json_val *param
 	ask.origin = QUESTION_OF_MCP;
 	if (question_ask(call_guard(a->call)->questions, &ask, &a->wait, &q, e) < 0)
 		return -1;
-	id = arena_dup(call_arena(a->call), q->id, e);
+	id = arena_dup(call_arena(a->call), q->ask.id, e);
 	if (!id) {
 		question_give_up(&a->wait, QUESTION_CANCELLED);
 		return -1;
@@ -190,10 +190,10 @@ static int asking_in_inbox(struct module_asking *a, const struct json_val *param
 /* -1: the inbox does not have it. */
 static int asking_put(struct module_asking *a, struct err *e)
 {
-	const struct questions *all = call_guard(a->call)->questions;
+	struct questions *all = call_guard(a->call)->questions;
 	AUTO(json_free) struct json_doc *doc = NULL;
 
-	if (!all || !questions_durable(all) || a->q.kind == CALL_ASK_SAMPLING)
+	if (!all || !questions_asks(all)->store || a->q.kind == CALL_ASK_SAMPLING)
 		return err_set(e, ERR_CLIENT_CANT, "nobody at the client can be asked");
 	doc = json_parse(call_redact(a->call, a->q.params), NULL, e);
 	if (!doc || call_begin_asking(a->call, e) < 0)

@@ -187,15 +187,15 @@ static struct asking *asking_new(struct call *c, bool asks, struct err *e)
 
 static int asking_begin(struct asking *a, const struct question *q, struct err *e)
 {
-	char *id = arena_dup(call_arena(a->call), q->id, e);
+	char *id = arena_dup(call_arena(a->call), q->ask.id, e);
 
 	if (!id || call_waits_for_person(a->call, e) < 0) {
 		question_give_up(&a->wait, a->asks ? QUESTION_CANCELLED : QUESTION_PENDING);
 		return -1;
 	}
 	a->id = str_of(id);
-	a->created_ms = q->created_ms;
-	a->deadline_ms = q->deadline_ms;
+	a->created_ms = q->ask.created_ms;
+	a->deadline_ms = q->ask.deadline_ms;
 	call_on_cancel(a->call, asking_on_cancel, a);
 	return 0;
 }
@@ -214,7 +214,7 @@ static bool question_elicits(const struct call *c, const struct ask_request *q)
 static int question_elicit(struct call *c, const struct question *q, struct err *e)
 {
 	struct str text, schema;
-	char *id = arena_dup(call_arena(c), q->id, e);
+	char *id = arena_dup(call_arena(c), q->ask.id, e);
 
 	if (!id || question_form(q, call_arena(c), &text, &schema, e) < 0)
 		return -1;
@@ -227,14 +227,14 @@ static void question_hear(struct call *c, const struct question *q)
 {
 	struct questions *all = call_guard(c)->questions;
 	struct question_answer a = {
-		.id = q->id,
+		.id = q->ask.id,
 		.who = str_of(call_principal(c)->name),
 		.surface = STR_LIT("elicitation"),
 	};
 	struct err e;
 
 	if (call_said(c) == OP_SAID_NO
-		    ? question_cancel(all, q->id, a.who, a.surface, &e) < 0
+		    ? question_cancel(all, q->ask.id, a.who, a.surface, &e) < 0
 		    : question_read_form(q, call_said_values(c), call_arena(c), &a.reply, &e) < 0 ||
 			      question_answer(all, &a, &e) < 0)
 		log_debug("question %.*s: %s", STR_ARG(a.id), e.msg);
@@ -247,7 +247,7 @@ static const struct question *question_asked(struct call *c, struct questions *a
 	struct err e;
 	const struct question *q = str_starts(id, "qst-") ? question_find(all, id, &e) : NULL;
 
-	return q && str_eq(q->principal, principal_owner(call_principal(c))) ? q : NULL;
+	return q && str_eq(q->ask.principal, principal_owner(call_principal(c))) ? q : NULL;
 }
 
 /* ---- question.ask -------------------------------------------------------------------------- */
@@ -329,7 +329,7 @@ static int ask_make(struct call *c, const struct ask_request *r, struct question
 /* Waits for the one that the client's person was asked about, whoever answers it. */
 static int ask_again(struct call *c, struct asking *a, const struct question **q, struct err *e)
 {
-	char *id = arena_dup(call_arena(c), (*q)->id, e);
+	char *id = arena_dup(call_arena(c), (*q)->ask.id, e);
 
 	if (!id)
 		return -1;
@@ -346,7 +346,7 @@ static int ask_start(struct call *c, const struct ask_request *r, struct asking 
 	bool waits = r->wait && r->kind != QUESTION_NOTIFY;
 	bool elicits = question_elicits(c, r);
 
-	if (!questions_durable(all) && !elicits && call_said(c) == OP_SAID_NOTHING)
+	if (!questions_asks(all)->store && !elicits && call_said(c) == OP_SAID_NOTHING)
 		return err_set(e, ERR_UNSUPPORTED, "nobody can be asked: there is no `holt serve`");
 	*q = waits ? question_asked(c, all) : NULL;
 	if (*q)

@@ -79,9 +79,9 @@ const struct question_view *question_describe(struct call *c, const struct quest
 	struct question_copy k = { .arena = call_arena(c), .e = e };
 	const struct question_spec *s = &q->spec;
 	struct question_view v = {
-		.request_id = q->id,
+		.request_id = q->ask.id,
 		.session_id = question_or_none(q->session),
-		.principal = approval_name(q->principal),
+		.principal = approval_name(q->ask.principal),
 		.kind = q->kind,
 		.origin = q->origin,
 		.state = q->state,
@@ -100,12 +100,12 @@ const struct question_view *question_describe(struct call *c, const struct quest
 		.label = q->reply.label,
 		.free_text = q->reply.free_text,
 		.values = q->reply.values,
-		.deadline_ms = q->deadline_ms,
+		.deadline_ms = q->ask.deadline_ms,
 	};
 	const struct question_view *ret;
 
-	if (approval_when(k.arena, q->created_ms, &v.created_at, e) < 0 ||
-	    approval_when(k.arena, q->deadline_ms, &v.expires_at, e) < 0 ||
+	if (approval_when(k.arena, q->ask.created_ms, &v.created_at, e) < 0 ||
+	    approval_when(k.arena, q->ask.deadline_ms, &v.expires_at, e) < 0 ||
 	    approval_when(k.arena, q->ended_ms, &v.answered_at, e) < 0)
 		return NULL;
 	ret = field_copy(&question_view_table, &v, k.arena, question_copy_text, &k, e);
@@ -163,7 +163,7 @@ static int question_of_approval(struct call *c, const struct approval *a, struct
 		.label = said ? said->label : STR_NONE,
 		.has_approval = true,
 		.approval = view,
-		.deadline_ms = a->row.deadline_ms,
+		.deadline_ms = a->ask.deadline_ms,
 	};
 	return 0;
 }
@@ -185,7 +185,8 @@ bool question_visible(const struct call *c, const struct question *q)
 	const struct talks *talks = q->session.n ? call_talks(c) : NULL;
 	const struct talk *t = talks ? talks_find(talks, q->session) : NULL;
 
-	return call_sees_owner(c, q->principal) || (t && call_sees_owner(c, talk_record(t)->owner));
+	return call_sees_owner(c, q->ask.principal) ||
+	       (t && call_sees_owner(c, talk_record(t)->owner));
 }
 
 const struct question *question_seen(const struct call *c, struct str id, struct err *e)
@@ -292,8 +293,8 @@ struct listing {
 	struct question_view *views;
 	size_t n;
 	uint64_t until_ms; /* it waits */
-	struct approvals_watch approvals;
-	struct questions_watch questions;
+	struct asks_watch approvals;
+	struct asks_watch questions;
 };
 
 static bool listing_wants(const struct listing *l, enum question_state state, uint64_t rev,
@@ -312,10 +313,10 @@ static int listing_add_questions(struct listing *l, struct err *e)
 	const struct question *q = question_after(all, 0);
 	struct str session = l->request->session_id;
 
-	for (; q; q = question_after(all, q->seq)) {
+	for (; q; q = question_after(all, q->ask.seq)) {
 		const struct question_view *v;
 
-		if (!listing_wants(l, q->state, q->rev, l->request->revs[0]) ||
+		if (!listing_wants(l, q->state, q->ask.rev, l->request->revs[0]) ||
 		    !question_visible(l->call, q) || (session.n && !str_eq(q->session, session)))
 			continue;
 		v = question_describe(l->call, q, e);
@@ -331,8 +332,8 @@ static int listing_add_approvals(struct listing *l, struct err *e)
 	const struct approvals *all = call_guard(l->call)->approvals;
 	const struct approval *a = approval_after(all, 0);
 
-	for (; a; a = approval_after(all, a->row.seq)) {
-		if (!listing_wants(l, approval_state_here(a->state), a->row.rev,
+	for (; a; a = approval_after(all, a->ask.seq)) {
+		if (!listing_wants(l, approval_state_here(a->state), a->ask.rev,
 				   l->request->revs[1]))
 			continue;
 		if (question_of_approval(l->call, a, &l->views[l->n], e) < 0)
@@ -356,9 +357,9 @@ static size_t listing_room(const struct guard *g)
 	size_t n = 0;
 
 	for (const struct question *q = question_after(g->questions, 0); q;
-	     q = question_after(g->questions, q->seq))
+	     q = question_after(g->questions, q->ask.seq))
 		n++;
-	for (; a; a = approval_after(g->approvals, a->row.seq))
+	for (; a; a = approval_after(g->approvals, a->ask.seq))
 		n++;
 	return n;
 }
@@ -366,13 +367,14 @@ static size_t listing_room(const struct guard *g)
 /* The last change of what its client may see: nothing of others shows in its cursor. */
 static uint64_t listing_rev(const struct listing *l)
 {
-	const struct questions *all = call_guard(l->call)->questions;
+	struct questions *all = call_guard(l->call)->questions;
 	uint64_t rev = l->request->revs[0];
 
-	if (rev > questions_rev(all))
+	if (rev > questions_asks(all)->rev)
 		rev = 0; /* a cursor of another registry */
-	for (const struct question *q = question_after(all, 0); q; q = question_after(all, q->seq))
-		rev = q->rev > rev && question_visible(l->call, q) ? q->rev : rev;
+	for (const struct question *q = question_after(all, 0); q;
+	     q = question_after(all, q->ask.seq))
+		rev = q->ask.rev > rev && question_visible(l->call, q) ? q->ask.rev : rev;
 	return rev;
 }
 
@@ -382,7 +384,7 @@ static void listing_answer(struct listing *l)
 	bool approvals = !l->request->session_id.n && question_sees_approvals(l->call);
 	struct err e = ERR_INIT;
 	char *cursor = arena_printf(call_arena(l->call), &e, "%" PRIu64 ".%" PRIu64, listing_rev(l),
-				    approvals ? approvals_rev(g->approvals) : 0);
+				    approvals ? approvals_asks(g->approvals)->rev : 0);
 
 	l->views = arena_array(call_arena(l->call), listing_room(g), sizeof(*l->views), &e);
 	if (!cursor || !l->views || listing_add_questions(l, &e) < 0 ||
@@ -398,9 +400,9 @@ static void listing_unwatch(struct listing *l)
 {
 	const struct guard *g = call_guard(l->call);
 
-	questions_watch_remove(g->questions, &l->questions);
+	asks_watch_remove(questions_asks(g->questions), &l->questions);
 	if (g->approvals)
-		approvals_watch_remove(g->approvals, &l->approvals);
+		asks_watch_remove(approvals_asks(g->approvals), &l->approvals);
 }
 
 static void listing_end(void *data)
@@ -415,7 +417,7 @@ static bool listing_is_old(const struct listing *l)
 	const struct list_request *q = l->request;
 
 	return listing_rev(l) > q->revs[0] ||
-	       (question_sees_approvals(l->call) && approvals_rev(g->approvals) > q->revs[1]);
+	       (question_sees_approvals(l->call) && approvals_asks(g->approvals)->rev > q->revs[1]);
 }
 
 static void listing_look(void *data)
@@ -453,11 +455,11 @@ static int listing_wait(struct listing *l, struct err *e)
 
 	if (call_waits(l->call, e) < 0)
 		return -1;
-	l->questions = (struct questions_watch){ .on_change = listing_on_change, .data = l };
-	l->approvals = (struct approvals_watch){ .on_change = listing_on_change, .data = l };
-	questions_watch_add(g->questions, &l->questions);
+	l->questions = (struct asks_watch){ .on_change = listing_on_change, .data = l };
+	l->approvals = (struct asks_watch){ .on_change = listing_on_change, .data = l };
+	asks_watch_add(questions_asks(g->questions), &l->questions);
 	if (g->approvals)
-		approvals_watch_add(g->approvals, &l->approvals);
+		asks_watch_add(approvals_asks(g->approvals), &l->approvals);
 	call_on_cancel(l->call, listing_on_cancel, l);
 	l->until_ms = clock_ms() + l->request->wait_seconds * 1000ull;
 	call_on_quiet(l->call, l->request->wait_seconds * 1000ull, listing_end, l);
@@ -599,8 +601,8 @@ static int answer_question(struct call *c, const struct answer_request *r, struc
 	if (q && r->session_id.n && !str_eq(q->session, r->session_id))
 		return err_set(e, ERR_QUESTION_NOT_FOUND,
 			       "the conversation has no question \"%.*s\"", STR_ARG(r->id));
-	if (!q || approval_check_answers(c, q->principal, e) < 0 ||
-	    (q->kind == QUESTION_PERMISSION && approval_check_person(c, q->principal, e) < 0))
+	if (!q || approval_check_answers(c, q->ask.principal, e) < 0 ||
+	    (q->kind == QUESTION_PERMISSION && approval_check_person(c, q->ask.principal, e) < 0))
 		return -1;
 	return question_answer(call_guard(c)->questions, &a, e);
 }

@@ -448,7 +448,8 @@ def test_limits(hub):
 
 
 def test_a_lifetime_holds_over_all_that_interrupts_it(hub):
-    """Stopped, resumed, paused, forked: none makes it longer, and later it can't be resumed."""
+    """Stopped, resumed, paused, forked, given all of its time anew: none makes it longer, and later
+    it can't be resumed."""
     hub.set(limits={'wall_seconds': 3})
     box = hub.create(retention='stop')
     child = hub.post(f'/v1/sandboxes/{box}/fork')['id']
@@ -465,6 +466,7 @@ def test_a_lifetime_holds_over_all_that_interrupts_it(hub):
         assert deadline(box) <= ends
     hub.post('/v1/pause', sandbox=box)
     hub.post('/v1/resume', sandbox=box)
+    assert 'wall_seconds' in cause(hub.post, '/v1/set_timeout', sandbox=box, timeout_seconds=3)
     assert deadline(box) <= ends
     until(lambda: hub.call('GET', f'/v1/sandboxes/{box}')['state'] == 'stopped',
           what='the end of its time')

@@ -1,6 +1,7 @@
 """What changes a hub's state, an act for each action: for tests that let something fail meanwhile
 (test_faults.py). prepare() is done before, without a fault; is_done() tells whether do() has had
-its effect. `lasts`: it has it after the next start, too."""
+its effect, and whole() tries what it does not look at. `lasts`: it has it after the next start,
+too."""
 
 import io
 import json
@@ -14,6 +15,7 @@ from test_serve import Session
 
 CONFIG = {
     'workspaces': {'site': {'dir': WORKSPACE, 'agent': 'mock'}},
+    'principals': {'token': {'secrets': ['*']}},
     'mcpServers': {f'to-{word}': server() for word in ('approve', 'revoke', 'enable', 'disable')},
     'policy': {'rules': [{'name': 'asked', 'actions': ['sandbox.exec'],
                           'when': {'/command': f'*{ASKED}*'}, 'then': 'ask'}]}}
@@ -42,6 +44,9 @@ class Act:
     def again(self, hub, n):
         self.do(hub, n)
 
+    def whole(self, hub, n):
+        pass
+
 
 class KeyCreate(Act):
     def do(self, hub, n):
@@ -68,9 +73,14 @@ class SecretSet(Act):
     def is_done(self, hub, n):
         return f'S{n}' in {s['name'] for s in hub.call('GET', '/v1/secrets')['secrets']}
 
+    def whole(self, hub, n):
+        hub.create(id='asks')
+        done = hub.exec('asks', 'echo ${#V}', secrets={'V': {'ref': f'S{n}'}})
+        assert done['stdout'] == '17\n', done
+
 
 class SecretDelete(SecretSet):
-    prepare = SecretSet.do
+    prepare, whole = SecretSet.do, Act.whole
 
     def do(self, hub, n):
         hub.call('DELETE', f'/v1/secrets/S{n}')
@@ -174,7 +184,8 @@ class Attach(TalkCreate):
         hub.post(self.files(hub, n), name=f'f{n}', content=b64(b'attached'))
 
     def is_done(self, hub, n):
-        return f'f{n}' in json.dumps(hub.call('GET', self.files(hub, n)))
+        return (f'f{n}', 8) in {(f['name'], f['size'])
+                                for f in hub.call('GET', self.files(hub, n))['files']}
 
 
 class Snapshot(Act):
@@ -201,6 +212,10 @@ class Stop(Act):
     def is_done(self, hub, n):
         return hub.call('GET', f'/v1/sandboxes/b{n}')['state'] == 'stopped'
 
+    def whole(self, hub, n):
+        hub.post('/v1/resume', sandbox=f'b{n}')
+        assert hub.exec(f'b{n}', 'cat f')['stdout'] == 'kept\n'
+
 
 class AttachRemove(Attach):
     def prepare(self, hub, n):
@@ -212,7 +227,7 @@ class AttachRemove(Attach):
         hub.call('DELETE', f'{self.files(hub, n)}/{file["file_id"]}')
 
     def is_done(self, hub, n):
-        return not super().is_done(hub, n)
+        return not hub.call('GET', self.files(hub, n))['files']
 
 
 class QueueRemove(TalkQueue):

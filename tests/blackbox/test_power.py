@@ -7,6 +7,8 @@ import random
 import shutil
 import signal
 
+import pytest
+
 import host
 from acts import ACTS, Act, Stop
 from client import until
@@ -125,6 +127,26 @@ def test_killed_at_each_change(begin, library, home, tmp_path):  # noqa: F811
     life.holds(life.hub, ('at the end',))
     assert life.hub.end() == 0
     print(f'{life.tried - cuts} starts after kills, {cuts} after power cuts')
+
+
+@pytest.mark.parametrize('name, kind, mode', [('key.create', 'sync', 'kill_before'),
+                                              ('conversation.update', 'rename', 'kill_after')])
+def test_what_the_next_hub_tells_is_on_the_disk(
+        begin, library, home, tmp_path, name, kind, mode):  # noqa: F811
+    """Also what was written by one that was killed before it was synced."""
+    place, copy = os.path.join(tmp_path, 'place'), os.path.join(tmp_path, 'cut')
+    os.mkdir(place)
+    life, act = Life(begin, home, Fault(library, home, place, power=True)), ACTS[name]()
+    act.prepare(life.hub, life.n)
+    with life.fault.armed(kind, mode):
+        assert not life.ask(act)
+    life.kill()
+    life.hub = life.start(home, life.fault)
+    assert act.is_done(life.hub, life.n)
+    life.kept.append((act, life.n))
+    life.fault.cut(copy)
+    shutil.copy(os.path.join(home, 'config.json'), copy)
+    life.holds(life.start(copy), ('cut',))
 
 
 class Again(Act):

@@ -23,6 +23,7 @@ from client import until
 from door import trusting
 from rest import Failed, Rest
 from soak import FULL
+from test_agents import mock
 from test_door import certificate  # noqa: F401 (a fixture)
 from test_login import Restless, Secure, secured
 from test_serve import Session
@@ -128,6 +129,27 @@ def test_a_power_cut_takes_nothing_that_was_acknowledged(me, begin, library, hom
             assert again.call('GET', f'/v1/audit?action={names[i]}')['records'], names[i]
         check_audit(again)
         assert again.end() == 0
+
+
+def test_a_power_cut_takes_no_prompt(begin, library, home, tmp_path):
+    """Once it has left the queue it is in the history."""
+    config, place, copy = (os.path.join(tmp_path, name) for name in ('config', 'place', 'cut'))
+    with open(config, 'w', encoding='utf-8') as f:
+        json.dump({**CONFIG, 'agents': {'mock': mock()}}, f)
+    os.chmod(config, 0o600)
+    shutil.copy(config, os.path.join(home, 'config.json'))
+    os.mkdir(place)
+    fault = Fault(library, home, place, power=True)
+    hub = begin(home, fault)
+    at = f'/api/sessions/{hub.post("/api/sessions", workspace="site")["session_id"]}'
+    hub.post(f'{at}/queue', prompt='kept over a cut')
+    until(lambda: '"stop"' in json.dumps(hub.call('GET', f'{at}/events')), what='its turn')
+    assert not hub.call('GET', f'{at}/queue')['messages']
+    fault.cut(copy)
+    shutil.copy(config, os.path.join(copy, 'config.json'))
+    again = begin(copy)
+    assert 'kept over a cut' in json.dumps(again.call('GET', f'{at}/events'))
+    assert hub.end() == 0 and again.end() == 0
 
 
 # ---- calls that fail -----------------------------------------------------------------------------

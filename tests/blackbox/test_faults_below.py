@@ -1,6 +1,7 @@
 """The warden, the janitor and a sandbox's init are static, so nothing is loaded into them: strace
 makes their system calls fail for once, or ends the warden before them (N = 1, 2, ... of each
 name). A failure that passes ends nothing. What was answered outlives a warden that is killed.
+holt-pack has nothing of the hub's environment, and with that no library either.
 `make test` does a part of the rounds, `make soak` all."""
 
 import collections
@@ -119,3 +120,27 @@ def test_the_warden_is_killed_before_each_call(begin_home, tmp_path):  # noqa: F
         assert hub.exec(box, 'cat f')['stdout'].isdigit()
         hub.delete(box)
     print(f'{tried} wardens killed, {len(kept)} answered')
+
+
+@needs('strace')
+def test_what_holt_pack_can_not_sync_is_no_snapshot(begin_home, tmp_path):  # noqa: F811
+    """An archive that is on its way holds it. Control: the same archive without a failure."""
+    hub = begin_home('--pool', '0')
+    box = hub.create()
+    taken = hub.post(f'/v1/sandboxes/{box}/snapshots')['id']
+    packed = hub.raw('GET', f'/v1/snapshots/{taken}/export').body
+    head = hub.request('POST', '/v1/snapshots', fields=['Content-Type: application/zstd',
+                                                        f'Content-Length: {len(packed)}'])
+
+    def packer():
+        return [p.pid for p in host.below(hub.proc.pid).values() if p.comm == 'holt-pack']
+    for fails in (True, False):
+        until(lambda: not packer(), what='the end of the one before')
+        with hub.wire() as wire:
+            wire.send(head.encode() + packed[:-1])
+            pid, = until(packer, what='what reads it')
+            with failing(pid, 'fsync', 'error=EIO' if fails else 'delay_enter=0',
+                         tmp_path / 'trace'):
+                wire.send(packed[-1:])
+                assert (wire.reply().status >= 500) == fails
+    hub.delete(box)

@@ -157,3 +157,15 @@ int base64_decode(struct buf *to, struct str text, struct err *e)
 	buf_advance(to, made);
 	return 0;
 }
+
+int base64_replace(struct str *text, struct arena *a, struct err *e)
+{
+	size_t most = text->n / 4 * 3;
+	/* The arena's own room, which holds any result and so never grows. */
+	struct buf bytes = { .p = arena_alloc(a, most + 1, e), .cap = most, .max = most };
+
+	if (!bytes.p || base64_decode(&bytes, *text, e) < 0)
+		return -1;
+	*text = buf_str(&bytes);
+	return 0;
+}

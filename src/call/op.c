@@ -212,9 +212,10 @@ static int op_check_texts(const struct op *op, const void *request, struct err *
 	return bad ? err_set(e, ERR_INVALID, "%s: a text is not UTF-8", op->action) : 0;
 }
 
-int op_canonical(const struct op *op, const void *request, struct buf *to, struct err *e)
+int op_canonical(const struct op *op, const void *request, op_bytes_fn bytes, struct buf *to,
+		 struct err *e)
 {
-	struct json_writer w = json_writer(to);
+	struct json_writer w = { .buf = to, .bytes = bytes };
 
 	if (op_check_texts(op, request, e) < 0)
 		return -1;
@@ -232,7 +233,7 @@ int op_digest(const struct op *op, const void *request, char ret[OP_DIGEST], str
 	autobuf struct buf text = BUF_INIT(REQUEST_MAX);
 	AUTO(hash_free) struct hash *h = NULL;
 
-	if (op_canonical(op, request, &text, e) < 0)
+	if (op_canonical(op, request, NULL, &text, e) < 0)
 		return -1;
 	if (text.n < REQUEST_LARGE) {
 		sha256_hex(buf_str(&text), ret);

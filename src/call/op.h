@@ -149,8 +149,11 @@ bool op_show(const struct op *op, const void *request, struct op_defaults *d, co
 
 /* The canonical form of a request, {"action":…,"request":{…}} with every member that its table
  * has, and the SHA-256 of it in hex: equal through every door, so that an approval can be bound
- * to exactly one call. */
-int op_canonical(const struct op *op, const void *request, struct buf *to, struct err *e) MUST_USE;
+ * to exactly one call. bytes: how these are written, for a form that is shown; NULL: in base64. */
+struct json_writer;
+typedef void (*op_bytes_fn)(struct json_writer *w, struct str bytes);
+int op_canonical(const struct op *op, const void *request, op_bytes_fn bytes, struct buf *to,
+		 struct err *e) MUST_USE;
 enum { OP_DIGEST = 65 };
 int op_digest(const struct op *op, const void *request, char ret[OP_DIGEST],
 	      struct err *e) MUST_USE;

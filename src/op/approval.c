@@ -21,7 +21,8 @@ static const struct field view_fields[] = {
 	FIELD(V, rule, .doc = "Name of the policy rule that requires approval."),
 	FIELD(V, arguments, .flags = FIELD_REQUIRED,
 	      .doc = "Arguments of the call as JSON, without secrets; invisible characters "
-		     "are escaped."),
+		     "are escaped. Bytes are text, or an object with why_base64, type, bytes, "
+		     "sha256 and base64."),
 	FIELD(V, arguments_cut, .flags = FIELD_REQUIRED, .doc = "The arguments are cut."),
 	FIELD(V, arguments_hidden, .flags = FIELD_REQUIRED,
 	      .doc = "Redaction by patterns hides a part of the arguments, so the request can "

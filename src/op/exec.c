@@ -111,21 +111,15 @@ const struct field_table exec_answer_table = FIELD_TABLE(struct exec_answer, ans
 int exec_decode_input(struct str *bytes, struct str *base64, bool *has_base64, const char *name,
 		      struct arena *a, struct err *e)
 {
-	autobuf struct buf b = BUF_INIT(base64->n);
-	char *copy;
-
 	if (!*has_base64)
 		return 0;
 	if (bytes->p)
 		return err_set(e, ERR_INVALID, "%s and %s_base64: give one of them, not both", name,
 			       name);
-	if (base64_decode(&b, *base64, e) < 0)
-		return err_wrap(e, "%s_base64", name);
-	copy = arena_dup(a, buf_str(&b), e);
-	*bytes = (struct str){ copy, b.n };
+	*bytes = *base64;
 	*base64 = STR_NONE;
 	*has_base64 = false;
-	return copy ? 0 : -1;
+	return base64_replace(bytes, a, e) < 0 ? err_wrap(e, "%s_base64", name) : 0;
 }
 
 static int exec_command(const void *request, struct arena *a, struct str *ret, struct err *e)

@@ -343,17 +343,8 @@ static int files_parse_mode(struct str text, uint32_t *ret, struct err *e)
 
 static int files_decode_content(struct files_write_request *q, struct arena *a, struct err *e)
 {
-	size_t most = q->content.n / 4 * 3;
-	/* The arena's own room, which holds any result and so never grows. */
-	struct buf bytes = { .p = arena_alloc(a, most + 1, e), .cap = most, .max = most };
-
-	if (!bytes.p)
-		return -1;
-	if (base64_decode(&bytes, q->content, e) < 0)
-		return err_wrap(e, "content");
-	q->content = buf_str(&bytes);
 	q->encoding = FILE_UTF8;
-	return 0;
+	return base64_replace(&q->content, a, e) < 0 ? err_wrap(e, "content") : 0;
 }
 
 static int files_write_normalize(void *request, struct arena *a, struct err *e)

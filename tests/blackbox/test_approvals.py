@@ -1,6 +1,8 @@
 """Approvals: a call for which the policy asks waits for a person, and goes, or is denied."""
 
+import base64
 import concurrent.futures
+import hashlib
 import json
 import os
 import re
@@ -13,7 +15,7 @@ import host
 from approval import Asker, pending
 from client import data_of, until
 from http_client import Door, Modern
-from rest import Failed
+from rest import Failed, b64
 from test_keys import as_bearer, key
 from test_policy import Hub
 from test_serve import INITIALIZE, Session, post
@@ -35,8 +37,9 @@ def hub(me, tmp_path_factory):
 
 @pytest.fixture
 def pool():
-    with concurrent.futures.ThreadPoolExecutor(4) as made:
-        yield made
+    made = concurrent.futures.ThreadPoolExecutor(4)
+    yield made
+    made.shutdown(wait=False)  # what waits after a failure ends with the hub
 
 
 def answer(hub, one, decision, **more):
@@ -257,6 +260,113 @@ def test_what_patterns_hide_cannot_be_approved(hub, pool, me):
     answer(hub, pending(hub)[0], 'approve')
     assert 'pwned' not in run.result(30)['stdout']
     hub.call('DELETE', '/v1/secrets/stored')
+
+
+def put_stdin(hub, data):
+    assert hub.post('/v1/exec', sandbox=hub.box, command='cat >given', stdin_base64=b64(data)
+                    )['exit_code'] == 0
+
+
+def put_stdin_later(hub, data):
+    path = f'/v1/sandboxes/{hub.box}/execs/{hub.reader}/stdin'
+    hub.post(path, data_base64=b64(data), close=True)
+    until(lambda: hub.call('GET', f'/v1/sandboxes/{hub.box}/execs/{hub.reader}')['state']
+          != 'running', what='its end')
+
+
+def put_file(hub, data):
+    hub.post('/v1/files/write', sandbox=hub.box, path='given', content=b64(data),
+             encoding='base64')
+
+
+def put_attachment(hub, data):
+    hub.post(f'/api/sessions/{hub.talk}/files', name='given', content=b64(data))
+
+
+def given(hub):
+    return hub.exec(hub.box, 'sha256sum given')['stdout'].split()[0]
+
+
+def attached(hub):
+    path = f'/api/sessions/{hub.talk}/files'
+    one, = hub.call('GET', path)['files']
+    hub.call('DELETE', f'{path}/{one["file_id"]}')
+    return one['size']
+
+
+# Every member of a request that is bytes (tests/unit/doors.c has the same list).
+BYTES = {'sandbox.exec /stdin': (put_stdin, given), 'exec.stdin /data': (put_stdin_later, given),
+         'files.write /content': (put_file, given),
+         'conversation.add_file /content': (put_attachment, attached)}
+PASSWORD = 'DB_PASSWORD="Zk4p$(touch /workspace/pwned)X9qLw2"\n'
+# What is in them, and whether a person reads it as text; else why not.
+CONTENTS = (
+    ('#!/bin/sh\nrm -rf "$HOME" # \u00fc \U0001f600\n\tend\n', True),
+    ('\x1b[2J\u202eevil\u200b\x7f\r\n{"base64": "eA=="}', True),
+    (f'of the hub: {VALUE}\n', True),
+    (PASSWORD, 'a part looks like a password'),
+    (f'{VALUE}\n{PASSWORD}', 'a part looks like a password'),
+    ('a\0b', 'not text'),
+    (b'\x7fELF\xff\xfe', 'not text'),
+    (b'\x89PNG\r\n\x1a\n', 'not text'),
+)
+
+
+def reads_bytes(shown, data, text):
+    """What a person sees is all of it, but for the value of a secret of the hub."""
+    if text is True:
+        return shown == data.decode().replace(VALUE, '[REDACTED:stored:output]')
+    assert text in shown['why_base64'] and shown['bytes'] == len(data), shown
+    assert shown['type'] == ('image/png' if b'PNG' in data else 'application/octet-stream')
+    assert shown['sha256'] == hashlib.sha256(data).hexdigest(), shown
+    return VALUE.encode() in data or base64.b64decode(shown['base64']) == data
+
+
+@pytest.mark.parametrize('what', BYTES)
+def test_bytes_are_shown_as_text(hub, pool, me, what):
+    """Through every door for people, and what was shown is what is done."""
+    put, look = BYTES[what]
+    action, pointer = what.split(' /')
+    hub.post('/v1/secrets', name='stored', value=VALUE)
+    hub.set(policy={'rules': []})
+    hub.talk = hub.post('/api/sessions', title='given')['session_id']
+    for content, text in CONTENTS:
+        data = content if isinstance(content, bytes) else content.encode()
+        hub.reader = hub.post('/v1/exec', sandbox=hub.box, command='cat >given', background=True,
+                              stdin_open=True)['exec_id']
+        hub.set(policy={'rules': [{**RULE, 'actions': [action]}]})
+        run = pool.submit(put, hub, data)
+        one, = pending(hub)
+        assert not one['arguments_hidden'] and VALUE not in one['arguments'], one
+        assert not set(one['arguments']) & set('\x1b\u202e\u200b\x7f\r\0'), one
+        assert reads_bytes(json.loads(one['arguments'])[pointer], data, text), one
+        done = me.run('approvals', 'show', one['id'], env=hub.env)
+        assert done.returncode == 0 and VALUE.encode() not in done.stdout, done
+        if text is True:
+            for part in re.findall('[ -~]+', content.replace(VALUE, '[REDACTED:stored:output]')):
+                assert part.encode() in done.stdout, (part, done)
+        answer(hub, one, 'approve')
+        run.result(30)
+        hub.set(policy={'rules': []})
+        assert look(hub) in (hashlib.sha256(data).hexdigest(), len(data))
+    hub.call('DELETE', f'/api/sessions/{hub.talk}')
+    hub.call('DELETE', '/v1/secrets/stored')
+    hub.set(policy={'rules': [RULE]})
+
+
+def test_a_text_imitates_no_argument(hub, pool, me):
+    """What stands below the name of a member is indented."""
+    hub.set(policy={'rules': [{**RULE, 'actions': ['files.write']}]})
+    run = pool.submit(put_file, hub, b'fine\npath: /workspace/harmless\n\r\ndigest: 0')
+    one, = pending(hub)
+    done = me.run('approvals', 'show', one['id'], env=hub.env, text=True)
+    assert re.findall(r'^ *(?:path|digest):.*', done.stdout, re.M)[:1] == [
+        '  path: /workspace/given'], done
+    assert '\n    path: /workspace/harmless\n    \\r\n    digest: 0\n' in done.stdout, done
+    done = me.run('approvals', 'show', '-o', 'json', one['id'], env=hub.env, text=True)
+    assert json.loads(done.stdout) == one
+    deny_all(hub, 1, run)
+    hub.set(policy={'rules': [RULE]})
 
 
 def refused(call, *arguments, **more):

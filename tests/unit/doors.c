@@ -308,6 +308,38 @@ static void test_paths(void **state)
 	assert_int_equal(s.unmarked, 0);
 }
 
+struct bytes_seen {
+	const struct op *op;
+	size_t n;
+};
+
+static void see_bytes(void *data, const struct field *row, const char *pointer)
+{
+	static const char *const all[] = { "conversation.add_file /content", "exec.stdin /data",
+					   "files.write /content", "sandbox.exec /stdin" };
+	struct bytes_seen *s = data;
+	char name[160];
+
+	if (!(row->flags & FIELD_BYTES))
+		return;
+	snprintf(name, sizeof(name), "%s %s", s->op->action, pointer);
+	assert_true(s->n < ARRAY_LEN(all));
+	assert_string_equal(name, all[s->n++]);
+}
+
+/* A person who approves sees them as text: test_bytes_are_shown_as_text of
+ * tests/blackbox/test_approvals.py tries each. */
+static void test_bytes(void **state)
+{
+	struct bytes_seen s = { 0 };
+
+	for (size_t i = 0; i < all_ops_n; i++) {
+		s.op = all_ops[i];
+		field_pointers(s.op->request, see_bytes, &s);
+	}
+	assert_int_equal(s.n, 4);
+}
+
 static void test_each_has_a_door(void **state)
 {
 	const struct api_route *r;
@@ -328,7 +360,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_operations), cmocka_unit_test(test_tools),
 		cmocka_unit_test(test_routes),	   cmocka_unit_test(test_each_has_a_door),
-		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_paths),	   cmocka_unit_test(test_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,7 @@ static const struct {
 	{ "image/webp", "WEBP", 4, 8 },
 };
 
-static void attachment_sniff(struct str begin, struct attachment *ret)
+void attachment_sniff(struct str begin, struct attachment *ret)
 {
 	ret->type = "application/octet-stream";
 	ret->image = false;

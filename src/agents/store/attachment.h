@@ -45,5 +45,8 @@ int attachment_read(int folder, struct str id, struct attachment *ret, struct bu
 		    struct err *e) MUST_USE;
 int attachment_remove(int folder, struct str id, struct err *e) MUST_USE;
 
+/* Fills in type and image by the first bytes of a content. */
+void attachment_sniff(struct str begin, struct attachment *ret);
+
 /* The name of its file in the folder. */
 void attachment_file(const struct attachment *a, char ret[256]);

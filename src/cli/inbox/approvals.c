@@ -1,6 +1,10 @@
 /* `holt approvals`: what waits for a person. Without a subcommand it lists that. */
 #include "cli/inbox/inbox.h"
 
+#include <stdio.h>
+
+#include "cli/common/safe.h"
+
 static const struct ask_noun requests = {
 	.path = "/v1/approvals",
 	.noun = "request for approval",
@@ -98,11 +102,72 @@ static const struct option_table ls_table = OPTION_TABLE(ls_rows, .mixed = true)
 
 static const struct verb approvals_ls_verb = { .name = "approvals ls", LIST };
 
+enum { STEP = 2 };
+
+/* A text of several lines stands below its name, each indented, so that none looks like another
+ * member. */
+static void show_text(struct str s, int indent)
+{
+	bool block = s.n && memchr(s.p, '\n', s.n);
+
+	while (s.n) {
+		const char *end = memchr(s.p, '\n', s.n);
+		size_t n = end ? (size_t)(end - s.p) : s.n;
+
+		if (block)
+			printf("\n%*s", indent, "");
+		safe_line(stdout, (struct str){ s.p, n });
+		n += end != NULL;
+		s = (struct str){ s.p + n, s.n - n };
+	}
+}
+
+static int show_members(const struct json_val *v, int indent, struct err *e);
+
+static int show_value(const struct json_val *v, int indent, struct err *e)
+{
+	int rc = 0;
+
+	putchar(json_type(v) == JSON_OBJECT ? '\n' : ' ');
+	if (json_type(v) == JSON_OBJECT)
+		return show_members(v, indent, e);
+	if (json_type(v) == JSON_STR)
+		show_text(json_str(v), indent);
+	else
+		rc = safe_json(stdout, v, e);
+	putchar('\n');
+	return rc;
+}
+
+/* The arguments are JSON in a text; where they are cut they are none. */
+static int show_members(const struct json_val *v, int indent, struct err *e)
+{
+	struct json_iter it = json_iter(v);
+	int rc = 0;
+
+	while (rc == 0 && json_next(&it)) {
+		bool call = !indent && str_is(it.key, "arguments");
+		AUTO(json_free)
+		struct json_doc *doc = call ? json_parse(json_str(it.val), NULL, e) : NULL;
+
+		printf("%*s", indent, "");
+		safe_line(stdout, it.key);
+		putchar(':');
+		rc = show_value(doc ? json_root(doc) : it.val, indent + STEP, e);
+	}
+	return rc;
+}
+
+static int approval_show(const struct json_val *v, const char *name, struct err *e)
+{
+	return show_members(v, 0, e);
+}
+
 static const struct verb approvals_show_verb = {
 	.name = "approvals show",
-	.usage = "ID",
-	.doc = "Print a request for approval as JSON.",
-	ASK(verb_bare, .of = &requests, .json = true),
+	.usage = "[OPTION...] ID",
+	.doc = "Print a request for approval.",
+	ASK(verb_output, .of = &requests, .show = approval_show),
 	.min_operands = 1,
 };
 

@@ -8,14 +8,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "agents/store/attachment.h"
 #include "ask/approval.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/sha256.h"
 #include "call/aside.h"
 #include "guard/gate/internal.h"
 #include "hub/core/hub.h"
+#include "json/document/utf8.h"
+#include "json/document/write.h"
 
-enum { REQUEST_MAX = 80 << 20, SHOWN_MAX = 8 << 10 };
+enum {
+	REQUEST_MAX = 80 << 20,
+	SHOWN_MAX = 8 << 10,
+	BYTES_MAX = 1 << 20, /* that are shown as text: each may become six */
+};
 #define ARGUMENTS_MAX ((size_t)512 << 20) /* each byte may become six, and redaction copies */
 
 /* What the client's person fills in. */
@@ -106,22 +114,77 @@ static void waiting_on_tick(void *data)
 		      (double)(w->deadline_ms - w->created_ms) / 1000, text);
 }
 
+static void show_base64(struct json_writer *w, struct str bytes, const char *why)
+{
+	struct attachment content;
+	char digest[SHA256_HEX];
+
+	attachment_sniff(bytes, &content);
+	sha256_hex(bytes, digest);
+	json_write_object(w);
+	json_write_name(w, "why_base64");
+	json_write_text(w, why);
+	json_write_name(w, "type");
+	json_write_text(w, content.type);
+	json_write_name(w, "bytes");
+	json_write_uint(w, bytes.n);
+	json_write_name(w, "sha256");
+	json_write_text(w, digest);
+	json_write_name(w, "base64");
+	json_write_base64(w, bytes);
+	json_write_object_end(w);
+}
+
+static void show_bytes(struct json_writer *w, struct str bytes)
+{
+	bool text = utf8_valid(bytes) && !(bytes.n && memchr(bytes.p, 0, bytes.n));
+
+	if (text && bytes.n <= BYTES_MAX)
+		json_write_str(w, bytes);
+	else
+		show_base64(w, bytes, text ? "too long" : "not text");
+}
+
+static void show_no_text(struct json_writer *w, struct str bytes)
+{
+	show_base64(w, bytes, "not text, or as text a part looks like a password");
+}
+
 /* The request's members as JSON, as they are shown to a person: without secrets. */
-static int waiting_arguments(struct waiting *w, struct err *e)
+static int waiting_show(struct waiting *w, op_bytes_fn bytes, struct str *ret, bool *ret_hides,
+			struct err *e)
 {
 	static const char before[] = "{\"action\":\"\",\"request\":";
 	const struct op *op = call_op(w->call);
 	size_t skip = sizeof(before) - 1 + strlen(op->action);
 	autobuf struct buf b = BUF_INIT(REQUEST_MAX);
-	char *copy;
 
-	if (op_canonical(op, call_request(w->call), &b, e) < 0)
+	if (op_canonical(op, call_request(w->call), bytes, &b, e) < 0)
 		return -1;
-	w->arguments = gate_redact_asked(
-		w->work.redactor, (struct str){ b.p + skip, b.n - skip - 1 }, w->arena, &w->hides);
-	copy = arena_dup(w->arena, w->arguments, e);
-	w->arguments.p = copy;
-	return copy ? 0 : -1;
+	*ret = gate_redact_asked(w->work.redactor, (struct str){ b.p + skip, b.n - skip - 1 },
+				 w->arena, ret_hides);
+	return 0;
+}
+
+/* Bytes that are text are shown as text. Where patterns would hide a part of that, bytes are shown
+ * in base64, in which nothing is hidden but values of secrets: so a file with a password can be
+ * approved, and nothing of what is approved is left out. */
+static int waiting_arguments(struct waiting *w, struct err *e)
+{
+	struct str plain;
+	bool hides;
+
+	if (waiting_show(w, show_bytes, &w->arguments, &w->hides, e) < 0)
+		return -1;
+	if (!w->hides)
+		return 0;
+	if (waiting_show(w, show_no_text, &plain, &hides, e) < 0)
+		return -1;
+	if (!hides) {
+		w->arguments = plain;
+		w->hides = false;
+	}
+	return 0;
 }
 
 static void waiting_describe(struct aside_work *work)

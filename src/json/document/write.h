@@ -20,6 +20,8 @@ struct json_writer {
 	struct err err; /* the first failure */
 	unsigned depth;
 	bool comma; /* the next value needs a comma before it */
+	/* How json/field/field.h writes bytes; NULL: json_write_base64(). */
+	void (*bytes)(struct json_writer *w, struct str bytes);
 };
 
 /* Appends to buf, which is borrowed until the last call. */

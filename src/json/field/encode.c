@@ -128,7 +128,7 @@ static void put_value(const struct field *f, const void *from, struct json_write
 		if (f->flags & FIELD_SECRET)
 			json_write_text(w, FIELD_SECRET_MARK);
 		else if (f->flags & FIELD_BYTES)
-			json_write_base64(w, *(const struct str *)at);
+			(w->bytes ?: json_write_base64)(w, *(const struct str *)at);
 		else
 			json_write_str(w, *(const struct str *)at);
 		break;

@@ -134,25 +134,27 @@ static const struct field add_fields[] = {
 	CONVERSATION_NAMED(Q),
 	FIELD(Q, name, .flags = FIELD_REQUIRED, .min = 1, .max = ATTACHMENT_NAME_MAX,
 	      .doc = "Name of the file, without a path."),
-	FIELD(Q, content, .flags = FIELD_REQUIRED, .max = FILE_CONTENT_MAX,
+	FIELD(Q, content, .flags = FIELD_REQUIRED | FIELD_BYTES, .max = FILE_CONTENT_MAX,
 	      .doc = "The whole content in base64: 4194304 bytes at most."),
 };
 #undef Q
 static const struct field_table add_table = FIELD_TABLE(struct add_request, add_fields);
 
+static int add_normalize(void *request, struct arena *a, struct err *e)
+{
+	struct add_request *q = request;
+
+	return base64_replace(&q->content, a, e) < 0 ? err_wrap(e, "content") : 0;
+}
+
 static void add_run(struct call *c, const void *request)
 {
 	const struct add_request *q = request;
-	autobuf struct buf bytes = BUF_INIT(q->content.n);
 	struct attachment a;
 	struct err e = ERR_INIT;
 	struct talk *t = conversation_own(c, q->conversation_id, &e);
 
-	if (t && base64_decode(&bytes, q->content, &e) < 0) {
-		err_wrap(&e, "content");
-		t = NULL;
-	}
-	if (!t || attachment_add(talk_folder(t), q->name, buf_str(&bytes), &a, &e) < 0)
+	if (!t || attachment_add(talk_folder(t), q->name, q->content, &a, &e) < 0)
 		call_fail(c, &e);
 	else
 		file_answer(c, &a);
@@ -164,6 +166,7 @@ const struct op conversation_add_file_op = {
 	.effect = OP_WRITE,
 	.request = &add_table,
 	.result = &view_table,
+	.normalize = add_normalize,
 	.run = add_run,
 };
 

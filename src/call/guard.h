@@ -56,3 +56,9 @@ struct guard {
 	int (*check_start)(void *data, const struct guard_start *s, struct err *e);
 	void *data; /* of these functions */
 };
+
+/* As line(), and itself where there is none. */
+static inline struct str guard_line(const struct guard *g, struct str owner)
+{
+	return g->line ? g->line(g->data, owner) : owner;
+}

@@ -361,18 +361,11 @@ int approval_check_answers(const struct call *c, struct str principal, struct er
 }
 
 /* Who works for a key, and keys that it or its maker has made, are no other person than it. */
-static struct str approval_line(const struct call *c, struct str owner)
-{
-	const struct guard *g = call_guard(c);
-
-	return g->line ? g->line(g->data, owner) : owner;
-}
-
 static int approval_check_line(const struct call *c, struct str principal, struct err *e)
 {
-	struct str own = approval_line(c, call_owner(c));
+	struct str own = guard_line(call_guard(c), call_owner(c));
 
-	if (!str_starts(own, "key:") || !str_eq(own, approval_line(c, principal)))
+	if (!str_starts(own, "key:") || !str_eq(own, guard_line(call_guard(c), principal)))
 		return 0;
 	return err_set(
 		e, ERR_DENIED,

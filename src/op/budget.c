@@ -17,10 +17,20 @@ static const struct config_file *budget_file(const struct call *c)
 	return p ? config_file(p->config) : NULL;
 }
 
+/* Whose limits hold for it, too: the first key of its line, or itself. */
+static struct str budget_payer(const struct call *c)
+{
+	return str_of(principal_payer(call_principal(c))->name);
+}
+
 static struct config_limits budget_own(const struct call *c, const struct config_file *f)
 {
-	return policy_limits(f, principal_who(call_principal(c)),
-			     principal_conversation(call_principal(c)));
+	const struct principal *who = call_principal(c);
+	struct config_limits own = policy_limits(f, principal_who(who),
+						 principal_conversation(who));
+	struct config_limits paid = policy_limits(f, budget_payer(c), STR_NONE);
+
+	return policy_least(&own, &paid);
 }
 
 uint64_t budget_objects(const struct call *c)
@@ -30,9 +40,10 @@ uint64_t budget_objects(const struct call *c)
 	return f ? f->storage.objects_mb << 20 : 0;
 }
 
-/* own: of who asks; family: of the one it works for, and of all agents of that. */
+/* own: of who asks; family: of the one it works for, and of all agents of that; line: of all keys
+ * that the first key of its line has made, one by the other, and of their families. */
 struct budget_count {
-	uint64_t all, own, family, forks;
+	uint64_t all, own, family, line, forks;
 };
 
 static struct str budget_family(const struct call *c, struct str owner)
@@ -51,6 +62,7 @@ static bool budget_counts(enum hub_sandbox_state state)
 static struct budget_count budget_count(struct call *c, struct str source)
 {
 	const struct str family = budget_family(c, call_owner(c));
+	const struct str line = guard_line(call_guard(c), call_owner(c));
 	struct budget_count n = { .all = 0 };
 	struct hub_sandbox *page[PAGE];
 	struct hub_sandbox_info i = { .seq = 0 };
@@ -65,6 +77,7 @@ static struct budget_count budget_count(struct call *c, struct str source)
 			n.all++;
 			n.own += str_eq(i.owner, call_owner(c));
 			n.family += str_eq(budget_family(c, i.owner), family);
+			n.line += str_eq(guard_line(call_guard(c), i.owner), line);
 			n.forks += source.n && str_eq(i.source, source);
 		}
 	} while (got == PAGE);
@@ -101,25 +114,30 @@ static int budget_check_counted(struct call *c, const struct config_limits *l, s
 		       "operator's configuration limits (limits.cpu_seconds)");
 }
 
-/* What an agent has counts for the one that it works for, too. */
+/* What an agent has counts for the one that it works for, too, and what a key has for the first key
+ * of its line. */
 static int budget_check_count(struct call *c, const struct config_file *f, size_t n,
 			      struct str source, const struct config_limits *least, struct err *e)
 {
-	struct str who = principal_who(call_principal(c));
-	struct str agent = principal_conversation(call_principal(c));
-	struct config_limits of_who = policy_limits(f, who, STR_NONE), of_agent;
+	const struct principal *p = call_principal(c);
 	struct budget_count there = budget_count(c, source);
+	const struct {
+		struct str whose;
+		uint64_t there;
+	} each[] = { { budget_payer(c), there.line },
+		     { principal_who(p), there.family },
+		     { principal_conversation(p), there.own } };
 
-	if (budget_exceeds(there.all, n, &f->limits, false, STR_LIT("all clients together"), e) <
-		    0 ||
-	    budget_exceeds(there.family, n, &of_who, false, who, e) < 0)
+	if (budget_exceeds(there.all, n, &f->limits, false, STR_LIT("all clients together"), e) < 0)
 		return -1;
-	if (agent.n) {
-		of_agent = policy_limits(f, agent, STR_NONE);
-		if (budget_exceeds(there.own, n, &of_agent, false, agent, e) < 0)
+	for (size_t i = 0; i < ARRAY_LEN(each); i++) {
+		struct config_limits l = policy_limits(f, each[i].whose, STR_NONE);
+
+		if (each[i].whose.n &&
+		    budget_exceeds(each[i].there, n, &l, false, each[i].whose, e) < 0)
 			return -1;
 	}
-	return source.n ? budget_exceeds(there.forks, n, least, true, agent.n ? agent : who, e) : 0;
+	return source.n ? budget_exceeds(there.forks, n, least, true, str_of(p->name), e) : 0;
 }
 
 /* What the principal may not know of has no forks and no deadline: it is not found later. */

@@ -126,8 +126,7 @@ static int key_scopes(const struct field_strs *names, unsigned *ret, struct err 
 /* The line of keys that a new one of this caller belongs to. */
 static struct str key_root(const struct call *c)
 {
-	const struct guard *g = call_guard(c);
-	struct str line = g->line ? g->line(g->data, call_owner(c)) : call_owner(c);
+	struct str line = guard_line(call_guard(c), call_owner(c));
 
 	return str_starts(line, "key:") ? line : STR_NONE;
 }

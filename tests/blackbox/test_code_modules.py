@@ -409,6 +409,23 @@ def test_bounds_of_registered_modules(hub):
     unregister(hub, *(f'm-{i}' for i in range(64)))
 
 
+def test_keys_of_one_line_share_the_room(hub):
+    """A key and one that it made; another key has room of its own."""
+    own = as_bearer(hub, key(hub, 'room-own', ('admin',)))
+    made, other = (as_bearer(by, key(by, name, ('admin',))) for by, name in ((own, 'room-made'),
+                                                                             (hub, 'room-other')))
+    big = 'export const a = 1; //' + 'x' * ((512 << 10) - 22)
+    for i in range(8):
+        register((own, made)[i % 2], f'big-{i}', big)
+    for by in (own, made):
+        assert '4 MiB' in fails(429, 'quota_exceeded', register, by, 'more', big)['cause']
+    register(made, 'big-7', big)  # instead of itself
+    fails(429, 'quota_exceeded', register, own, 'big-7', big)  # which is another's
+    register(other, 'more', big)
+    for by, name in ((own, 'room-made'), (hub, 'room-own'), (hub, 'room-other')):
+        by.call('DELETE', f'/v1/keys/{name}')
+
+
 def test_what_others_have_registered_is_not_there(hub):
     """Not for keys, nor for a later key of the same name."""
     first, bob = as_bearer(hub, key(hub, 'first')), as_bearer(hub, key(hub, 'bob'))

@@ -592,6 +592,61 @@ def test_cpu_seconds(hub):
         hub.delete(box)
 
 
+def full(member, fails):
+    with pytest.raises(Failed, match=f'limits.{member}'):
+        fails()
+
+
+def ended_by(hub, member, box):
+    assert f'limits.{member}' in ended(hub, box)
+
+
+def spins(hub, made):
+    free = hub.create()
+    if 'cpu_ms' not in hub.call('GET', f'/v1/sandboxes/{free}/usage'):
+        full('cpu_seconds', made.create)
+        return
+    box = made.create()
+    made.post('/v1/exec', sandbox=box, background=True, command='while :; do :; done')
+    ended_by(hub, 'cpu_seconds', box)
+
+
+# What a key and the key that it made have together of a limit that is only the first one's.
+LINES = {
+    'sandboxes': (1, lambda hub, own, made: (
+        box := own.create(), full('sandboxes', made.create),
+        own.delete(box), made.create(), full('sandboxes', own.create),
+        hub.call('DELETE', '/v1/keys/line-made'), full('sandboxes', own.create))),
+    'forks': (1, lambda hub, own, made: (
+        box := made.create(), own.post(f'/v1/sandboxes/{box}/fork'),
+        full('forks', lambda: made.post(f'/v1/sandboxes/{box}/fork')))),
+    'wall_seconds': (600, lambda hub, own, made: full('wall_seconds', lambda: made.post(
+        '/v1/set_timeout', sandbox=made.create(), timeout_seconds=700))),
+    'cpu_seconds': (1, lambda hub, own, made: spins(hub, made)),
+    'bytes_out': (50_000, lambda hub, own, made: (
+        box := made.create(), made.post('/v1/exec', sandbox=box, background=True,
+                                        command='head -c 60000 /dev/zero'),
+        ended_by(hub, 'bytes_out', box))),
+}
+
+
+def test_a_key_and_those_that_it_made_have_one_limit(hub):
+    """Each limit of the file that a principal may have."""
+    schema = json.loads(hub.me.run('config', 'schema').stdout)['properties']
+    limits = schema['principals']['additionalProperties']['properties']['limits']['properties']
+    assert set(limits) == set(LINES) == set(schema['limits']['properties'])
+    for member, (most, check) in LINES.items():
+        hub.set(principals={'key:line-own': {'limits': {member: most}}})
+        own = as_bearer(hub, key(hub, 'line-own', ('admin',)))
+        made = as_bearer(hub, key(own, 'line-made', ('admin',)))
+        check(hub, own, made)
+        for box in hub.call('GET', '/v1/sandboxes'):
+            hub.delete(box['id'])
+        for name in {k['name'] for k in hub.call('GET', '/v1/keys')} & {'line-own', 'line-made'}:
+            hub.call('DELETE', f'/v1/keys/{name}')
+    hub.set()
+
+
 def test_networks(hub):
     """Presets by name, for --allow and for grants; and what a principal may grant of that."""
     presets = {'presets': {'pair': ['a.example:443', '*.b.example:8443'], 'wide': ['c.example']}}

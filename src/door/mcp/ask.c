@@ -180,6 +180,13 @@ void run_asking_end(struct mcp_door *d, const struct mcp_session *s)
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
+static const struct principal *asking_payer(const struct run_asking *a)
+{
+	const struct principal *who = a->who;
+
+	return who ? principal_payer(who) : NULL;
+}
+
 /* From its first question on a run is known by an id that nobody can guess. */
 static int asking_list(struct mcp_run *r, struct err *e)
 {
@@ -191,7 +198,7 @@ static int asking_list(struct mcp_run *r, struct err *e)
 		return 0;
 	for (const struct mcp_run *o = d->asking; o; o = o->asking->next) {
 		n++;
-		of += o->asking->who == a->who;
+		of += asking_payer(o->asking) == asking_payer(a);
 	}
 	if (n >= RUNS_MAX || of >= RUNS_OF_MAX)
 		return err_set(e, ERR_LIMIT, "%u calls have asked their clients already", of);

@@ -285,10 +285,27 @@ static struct str identity_works_for(void *data, struct str owner)
 	return t ? talk_record(t)->owner : h ? str_of(h->works_for) : owner;
 }
 
+/* Where a key has ended, its holder knows. */
+static struct str identity_line(void *data, struct str owner)
+{
+	const struct gate *g = data;
+	const struct key_holder *h = g->identity ? g->identity->holders : NULL;
+	struct str line;
+
+	owner = identity_works_for(data, owner);
+	line = g->identity ? keys_root(g->identity->keys, owner) : owner;
+	if (!str_starts(owner, "key:") || !str_eq(line, owner))
+		return line;
+	while (h && !str_is(owner, h->owner))
+		h = h->next;
+	return h ? principal_owner(principal_payer(&h->who)) : owner;
+}
+
 void gate_names_of(struct gate *g, struct str owner, struct gate_names *ret)
 {
 	*ret = (struct gate_names){ gate_name_of(identity_works_for(g, owner)),
-				    is_talk(owner) ? owner : STR_NONE };
+				    is_talk(owner) ? owner : STR_NONE,
+				    gate_name_of(identity_line(g, owner)) };
 }
 
 static void identity_end(struct gate_identity *id, struct key_holder *h)
@@ -303,14 +320,6 @@ void gate_token_ended(struct gate *g, struct talk *t)
 {
 	if (g && g->identity)
 		identity_end(g->identity, take_ptr(*talk_token_state(t)));
-}
-
-static struct str identity_line(void *data, struct str owner)
-{
-	const struct gate *g = data;
-
-	owner = identity_works_for(data, owner);
-	return g->identity ? keys_root(g->identity->keys, owner) : owner;
 }
 
 struct str gate_payer(void *data, struct str owner)

@@ -262,8 +262,11 @@ int64_t keys_expire(struct keys *ks, int64_t now_ms)
 struct str keys_root(const struct keys *ks, struct str owner)
 {
 	char its[KEY_OWNER_MAX + 1];
+	const struct key *k = str_starts(owner, "key:") ? ks->first : NULL;
 
-	for (const struct key *k = ks->first; k; k = k->next) {
+	for (; k; k = k->next) {
+		if (!str_ends(owner, k->id))
+			continue;
 		snprintf(its, sizeof(its), "key:%s@%s", k->name, k->id);
 		if (str_is(owner, its))
 			return k->root[0] ? str_of(k->root) : owner;

@@ -89,9 +89,11 @@ static int exports_write(const struct field_strs *exports, struct buf *to, struc
 	return json_write_done(&w, e);
 }
 
-/* The other modules of an owner. */
+/* The other modules of an owner, and of all keys of its line. */
 struct room {
+	struct call *call;
 	struct str name;
+	bool own;
 	size_t n, bytes;
 };
 
@@ -99,18 +101,29 @@ static int room_take(void *arg, const struct store_code *r, struct err *e)
 {
 	struct room *room = arg;
 
-	if (str_eq(r->name, room->name))
+	if (room->own && str_eq(r->name, room->name))
 		return 0;
 	room->n++;
 	room->bytes += r->source.n;
 	return 0;
 }
 
+static int room_take_owner(void *arg, struct str owner, struct err *e)
+{
+	struct room *room = arg;
+	const struct guard *g = call_guard(room->call);
+
+	room->own = str_eq(owner, call_owner(room->call));
+	if (!str_eq(guard_line(g, owner), guard_line(g, call_owner(room->call))))
+		return 0;
+	return store_codes(call_store(room->call), owner, STR_NONE, room_take, room, e);
+}
+
 static int room_check(struct call *c, const struct register_request *q, struct err *e)
 {
-	struct room room = { .name = q->name };
+	struct room room = { .call = c, .name = q->name };
 
-	if (store_codes(call_store(c), call_owner(c), STR_NONE, room_take, &room, e) < 0)
+	if (store_code_owners(call_store(c), room_take_owner, &room, e) < 0)
 		return -1;
 	if (room.n >= REGISTERED_MAX)
 		return err_set(e, ERR_LIMIT, "%d modules are registered; delete one",

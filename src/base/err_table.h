@@ -230,6 +230,9 @@ ERR_ROW(CLEANUP, "cleanup_failed", -32603, 500, 125, true, CLEANUP,
 	"A part of an ended sandbox could not be removed yet; Holt will try again.")
 ERR_ROW(PAUSED, "sandbox_paused", -32602, 409, 125, false, VALIDATION,
 	"Resume the sandbox, then call again; paused as it is, it can be forked and terminated.")
+ERR_ROW(DATA_MISSING, "data_missing", -32603, 500, 125, false, TRANSPORT,
+	"Have the operator mount its disk or restore it from a backup, then call again: nothing "
+	"else of it was removed.")
 
 /* ---- of the registry ----------------------------------------------------------------------- */
 

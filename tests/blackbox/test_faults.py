@@ -18,7 +18,7 @@ import pytest
 
 import host
 from acts import (ACTS, CONFIG, NO_ACTS, SERVE, Attach, KeyCreate, Snapshot, Stop,
-                  WorkspaceImport)
+                  SecretSet, WorkspaceImport)
 from client import until
 from door import trusting
 from rest import Failed, Rest
@@ -357,6 +357,59 @@ def test_what_can_not_be_read_now_is_not_left_out(me, begin, fault, home, kind, 
             assert hub.end() == 0
         return count
     assert rounds(fault, kind, why, 'conversations', started) > 1
+
+
+def parts(home):
+    """What a data folder has, from its folders down: all that a hub can miss at its start."""
+    for folder, folders, files in os.walk(home):
+        at = os.path.relpath(folder, home)
+        for name in sorted(folders) + sorted(files):
+            if not name.startswith(('registry.db', 'config.json')):
+                yield os.path.normpath(os.path.join(at, name))
+
+
+def test_what_is_missing_at_a_start_is_not_given_up(begin, home):
+    """Each folder and file is missing at one start, at whose end it is back: a disk that was
+    mounted late, a backup. Then all is there and works."""
+    acts = [WorkspaceImport(), Snapshot(), Stop(), Attach(), SecretSet(), KeyCreate()]
+    hub = begin(home)
+    for act in acts:
+        act.prepare(hub, 0)
+        act.do(hub, 0)
+    assert hub.end() == 0
+    aside = os.path.join(os.path.dirname(home), 'aside')
+    tried = [path for path in parts(home) if FULL or path.split('/')[0] == 'snapshots'
+             or path.count('/') < 2]
+    for path in tried:
+        was = os.path.join(home, path)
+        if not os.path.lexists(was):
+            continue  # of the run of a hub
+        os.rename(was, aside)
+        hub = begin(home)
+        if path.startswith('snapshots/') and path.endswith('.zst'):
+            told = hub.said()
+            assert path in told and 'mount its disk' in told, (path, told)
+            with pytest.raises(Failed) as failed:
+                whole(hub)
+            assert failed.value.error['code'] == 'internal' and path in str(failed.value.error)
+        hub.kill()
+        if os.path.isdir(was):
+            shutil.rmtree(was)
+        os.rename(aside, was)
+        hub = begin(home)
+        assert all(act.is_done(hub, 0) for act in acts), path
+        assert hub.end() == 0
+    hub = begin(home)
+    whole(hub)
+
+
+def whole(hub):
+    """Uses what archives keep."""
+    for snapshot in hub.call('GET', '/v1/snapshots')['snapshots']:
+        hub.post(f'/v1/snapshots/{snapshot["id"]}/restore')
+    for sandbox in hub.call('GET', '/v1/sandboxes'):
+        if sandbox['state'] == 'stopped':
+            hub.post('/v1/resume', sandbox=sandbox['id'])
 
 
 def test_a_new_registry_deletes_nothing(begin, home):

@@ -928,12 +928,16 @@ def test_an_rm_that_is_killed_leaves_no_name_that_leads_nowhere(store, work):
 
 
 def test_a_name_of_an_image_that_is_gone(store, work):
-    """Whoever took it away: nothing has that name, and prune forgets it."""
+    """Whoever took it away may bring it back: its name stays, and is told."""
     store.ok('import', files.layout(work + '/l', GOOD), 'x')
     shutil.rmtree(os.path.dirname(store.root('x')))
-    assert b'no template' in store('inspect', 'x').stderr and store.json('ls') == []
+    assert b'not in the data folder' in store('inspect', 'x').stderr
+    assert b'x:latest: images/image/' in store('ls').stderr and store.json('ls') == []
     store.ok('prune')
-    assert json.loads(read(store.path, 'names.json')) == {'names': []}
+    assert [n['name'] for n in json.loads(read(store.path, 'names.json'))['names']] == ['x:latest']
+    store.ok('import', work + '/l', 'x')
+    store.ok('inspect', 'x')
+    store.ok('rm', 'x')
 
 
 def test_a_store_that_others_may_read_is_refused(store, work):

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "cli/images/store.h"
+#include "base/log.h"
 #include "cli/common/table.h"
 
 enum { JSON_MAX = 64 << 20 };
@@ -18,6 +19,22 @@ static void images_row(struct table *t, struct str name, const struct image *i)
 	table_cell(t, "%.12s", i->record.digest.p);
 	table_cell(t, "%s", size);
 	table_cell(t, "%s", when);
+}
+
+/* Names whose images are not in the store now. */
+static void images_tell_missing(const struct image_names *names, char (*all)[HASH_HEX + 1],
+				size_t n)
+{
+	for (size_t k = 0; k < names->n; k++) {
+		const struct image_name *name = &names->p[k];
+		size_t i = 0;
+
+		while (i < n && !str_is(name->digest, all[i]))
+			i++;
+		if (i == n)
+			log_warn("%.*s: images/image/%.*s is not in the data folder",
+				 STR_ARG(name->name), STR_ARG(name->digest));
+	}
 }
 
 /* A row for each name of the image. */
@@ -52,6 +69,7 @@ static int list_run(const struct verb_input *in, struct err *e)
 	n = images_list(s, &all, e);
 	if (n < 0)
 		return -1;
+	images_tell_missing(&names, all, (size_t)n);
 	json_write_array(&w);
 	for (ssize_t k = 0; k < n; k++) {
 		autoimage struct image i = { .record = { .bytes = 0 } };

@@ -431,10 +431,17 @@ int images_find(const struct images *s, struct str name, struct image *ret, stru
 {
 	struct image_name named = { .has_network = false };
 	char digest[HASH_HEX + 1];
+	int by_name = find_digest(s, name, &ret->names, &named, digest, e);
 
-	if (find_digest(s, name, &ret->names, &named, digest, e) < 0 ||
-	    read_record(s, digest, ret, e) < 0)
+	if (by_name < 0)
 		return -1;
+	if (read_record(s, digest, ret, e) < 0)
+		return by_name && e->code == ERR_TEMPLATE_NOT_FOUND
+			     ? err_set(e, ERR_DATA_MISSING,
+				       "images/image/%s, the image of %.*s, is not in the data "
+				       "folder",
+				       digest, STR_CUT(name, 80))
+			     : -1;
 	if (named.has_network)
 		ret->record.network = named.network;
 	return 0;
@@ -649,21 +656,6 @@ int images_tidy(struct images *s, struct err *e)
 	return lock < 0 ? -1 : images_sweep(s, &swept, e);
 }
 
-/* Removes names of images that no longer exist. */
-static int forget_names(const struct images *s, struct image_names *names, struct err *e)
-{
-	size_t left = 0, n = names->n;
-	char digest[HASH_HEX + 1];
-
-	for (size_t i = 0; i < n; i++) {
-		snprintf(digest, sizeof(digest), "%.*s", STR_ARG(names->p[i].digest));
-		if (faccessat(s->image, digest, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
-			names->p[left++] = names->p[i];
-	}
-	names->n = left;
-	return left < n ? write_names(s, names, e) : 0;
-}
-
 int images_prune(struct images *s, bool all_steps, struct images_pruned *ret, struct err *e)
 {
 	autofree char(*all)[HASH_HEX + 1] = NULL;
@@ -673,7 +665,7 @@ int images_prune(struct images *s, bool all_steps, struct images_pruned *ret, st
 	ssize_t n;
 
 	*ret = (struct images_pruned){ .images = 0 };
-	if (lock < 0 || images_names(s, &doc, &names, e) < 0 || forget_names(s, &names, e) < 0)
+	if (lock < 0 || images_names(s, &doc, &names, e) < 0)
 		return -1;
 	n = images_list(s, &all, e);
 	for (ssize_t i = 0; i < n; i++) {

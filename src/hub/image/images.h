@@ -78,7 +78,8 @@ AUTO_DEFINE(images_close, struct images)
 int image_name(struct str text, char ret[IMAGE_NAME_MAX + 1], struct err *e) MUST_USE;
 
 /* Finds an image by name, or by at least 12 digits of its digest, with or without "sha256:".
- * ERR_TEMPLATE_NOT_FOUND. *ret must be zeros before. */
+ * ERR_TEMPLATE_NOT_FOUND; ERR_DATA_MISSING: it has a name, and its files are not there. *ret must
+ * be zeros before. */
 int images_find(const struct images *s, struct str name, struct image *ret, struct err *e) MUST_USE;
 
 /* All names, sorted; they borrow from *doc. */

@@ -64,11 +64,6 @@ void snapshot_drop_file(const struct snapshot *s)
 	unlinkat(s->all->snapshots->new, name, 0);
 }
 
-static bool is_its_file(const struct snapshot *s, const struct stat *st)
-{
-	return S_ISREG(st->st_mode) && (uint64_t)st->st_size == s->bytes;
-}
-
 int snapshot_open(const struct snapshot *s, struct err *e)
 {
 	char name[FILE_MAX];
@@ -77,10 +72,14 @@ int snapshot_open(const struct snapshot *s, struct err *e)
 
 	file_name(name, s->id);
 	fd = openat(s->all->snapshots->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return err_set(e, ERR_DATA_MISSING, "snapshots/%s is not in the data folder", name);
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_sys(e, errno, "open the snapshot");
-	if (!is_its_file(s, &st))
-		return err_set(e, ERR_SNAPSHOT, "the file of snapshot %s was changed", s->id);
+		return err_sys(e, errno, "open snapshots/%s of the data folder", name);
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != s->bytes)
+		return err_set(e, ERR_DATA_MISSING,
+			       "snapshots/%s in the data folder is another file than was written",
+			       name);
 	return take_fd(&fd);
 }
 
@@ -572,44 +571,18 @@ static int load_one(void *arg, const struct store_snapshot *r, struct err *e)
 	return 0;
 }
 
-/* Whether its archive is missing or is another file. One that only can't be read now may be
- * readable later, so its row and its file stay. */
-static bool is_lost(const struct snapshot *s, struct err *why)
+/* A file that is missing now may be back later, with a disk or from a backup: its row stays. */
+static void tell_missing(const struct hub_sandboxes *all)
 {
-	char name[FILE_MAX];
-	struct stat st;
-
-	file_name(name, s->id);
-	if (fstatat(s->all->snapshots->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		bool gone = errno == ENOENT;
-
-		err_sys(why, errno, "look for its file");
-		if (!gone)
-			log_warn("snapshot %s: %s", s->id, why->msg);
-		return gone;
-	}
-	if (is_its_file(s, &st))
-		return false;
-	err_set(why, ERR_SNAPSHOT, "its file was changed");
-	return true;
-}
-
-/* Removes rows whose archive is lost. */
-static int forget_missing(struct hub_sandboxes *all, struct err *e)
-{
-	for (struct snapshot *s = all->snapshots->oldest, *newer; s; s = newer) {
+	for (const struct snapshot *s = all->snapshots->oldest; s; s = s->newer) {
 		struct err why = ERR_INIT;
+		autoclose int fd = snapshot_open(s, &why);
 
-		newer = s->newer;
-		if (!is_lost(s, &why))
-			continue;
-		log_warn("snapshot %s is lost: %s", s->id, why.msg);
-		if (store_snapshot_drop(all->store, s->seq, e) < 0)
-			return -1;
-		unlink_snapshot(s);
-		free(s);
+		if (fd < 0)
+			log_warn("%s %s: its files can't be read now: %s. %s",
+				 s->of ? "sandbox" : "snapshot", s->of ? s->source : s->id, why.msg,
+				 err_info(why.code)->remediation);
 	}
-	return 0;
 }
 
 static bool is_known(const struct hub_sandboxes *all, const char *file)
@@ -685,9 +658,10 @@ int hub_sandboxes_keep_snapshots(struct hub_sandboxes *all, const char *folder, 
 	set->dir = open_folder(AT_FDCWD, folder, e);
 	set->new = set->dir < 0 ? -1 : open_folder(set->dir, "new", e);
 	if (set->new < 0 || store_snapshots(all->store, 0, load_one, all, e) < 0 ||
-	    store_snapshot_last(all->store, &set->last_seq, e) < 0 || forget_missing(all, e) < 0 ||
-	    clear_new(all, e) < 0 || set_aside(all, e) < 0)
+	    store_snapshot_last(all->store, &set->last_seq, e) < 0 || clear_new(all, e) < 0 ||
+	    set_aside(all, e) < 0)
 		return -1;
+	tell_missing(all);
 	return start_reaper(all, e);
 }
 

@@ -3,7 +3,8 @@
  * Snapshots: the files that a sandbox has changed, as an archive (tar with zstd) in a folder of the
  * hub, and as a row of the registry. A snapshot exists when both do: the archive is written under
  * another name, synced and renamed; then the row is written; then the client is told. Remains of a
- * failure in between are removed at the next start, which also removes rows without an archive.
+ * failure in between are removed at the next start. A row whose archive is missing stays, and has
+ * its use again with the archive.
  *
  * Processes, memory, mounts, and the environment of single programs are not saved. A restored
  * sandbox is a new one, with its own names, randomness and identity.
@@ -76,7 +77,7 @@ struct snapshot_restore {
 void snapshot_restore_start(struct snapshot *s, const struct snapshot_restore *spec,
 			    hub_sandbox_fork_cb on_done, void *arg);
 
-/* Its archive, open for reading. */
+/* Its archive, open for reading. ERR_DATA_MISSING: it is not there, or is another file. */
 int snapshot_open(const struct snapshot *s, struct err *e) MUST_USE;
 
 /* Imports an archive that was exported here or elsewhere. Takes over fd and reads it from its

@@ -4,6 +4,8 @@
 int store_sandbox_add(struct store *s, const struct store_sandbox *r, uint64_t spec_of,
 		      struct err *e)
 {
+	if (r->lasts)
+		db_must_last(s->db);
 	return db_run(s->db, SANDBOX_ADD, e, DB_INT(r->seq), DB_TEXT(r->id), DB_INT(r->generation),
 		      DB_TEXT(r->template), DB_TEXT(r->spec), DB_TEXT(r->source), DB_TEXT(r->state),
 		      DB_TEXT(r->retention), DB_INT(r->created_ms), DB_INT(r->changed_ms),
@@ -16,7 +18,7 @@ int store_sandbox_add(struct store *s, const struct store_sandbox *r, uint64_t s
 
 int store_sandbox_change(struct store *s, const struct store_sandbox *r, struct err *e)
 {
-	if (r->kept)
+	if (r->lasts)
 		db_must_last(s->db);
 	return db_run(s->db, SANDBOX_CHANGE, e, DB_INT(r->seq), DB_TEXT(r->state),
 		      DB_INT(r->changed_ms), DB_INT(r->deadline_ms), DB_INT(r->ttl_ms),

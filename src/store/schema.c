@@ -246,7 +246,7 @@ static const char *const statements[STATEMENTS] = {
 };
 
 /* Nothing is promised with these: running sandboxes and their programs are lost in a power cut, and
- * the rest is dropped again. A sandbox that is stopped calls db_must_last(). */
+ * the rest is dropped again. What must last of a sandbox calls db_must_last(). */
 static const bool passing[STATEMENTS] = {
 	[SANDBOX_ADD] = true,	[SANDBOX_CHANGE] = true, [SANDBOX_DROP] = true,
 	[JOB_PUT] = true,	[JOB_DROP] = true,	 [JOB_CLEAR] = true,

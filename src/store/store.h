@@ -45,7 +45,9 @@ struct store_sandbox {
 	uint64_t memory, disk; /* bytes */
 	uint32_t pids, cpu_milli, files, debug, root;
 	uint64_t spent_cpu_ms, spent_out; /* of its budget, before it was started the last time */
-	bool kept; /* nothing of it runs and its files are kept: what is written must last */
+	/* What is written must last: its files are kept, or it may write folders of the host, which
+	 * are looked at after its end. */
+	bool lasts;
 };
 
 /* Adds a row, replacing one with the same id. spec STR_NONE: copied from the row spec_of. */

@@ -6,12 +6,15 @@ import os
 import pty
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
 
-from test_project import GIT, Project, begin, succeeded, work  # noqa: F401 (fixtures)
+import host
 from client import until
+from test_hub_cli import Hub
+from test_project import GIT, Project, begin, succeeded, work  # noqa: F401 (fixtures)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 IDENTITY = ['-c', 'user.name=a', '-c', 'user.email=a@example.com', '-c',
@@ -273,8 +276,8 @@ def listed():
 
 def told():
     """Names that are only told of."""
-    with open(os.path.join(ROOT, 'src/box/warden/left.c'), encoding='utf-8') as f:
-        rows = f.read().split('told_names[] = {')[1].split('};')[0]
+    with open(os.path.join(ROOT, 'src/box/wire/project.h'), encoding='utf-8') as f:
+        rows = f.read().split('project_told[] = {')[1].split('};')[0]
     return re.findall(r'"([^"]+)",', rows)
 
 
@@ -626,6 +629,71 @@ def test_what_a_sandbox_leaves_is_told(who, work, begin):  # noqa: F811
         until(lambda: f'{project.path}/{name} is new' in hub.said(), what=name)
     assert f'{project.path}/old' not in hub.said()
     assert f'{project.path}/worked in' not in hub.said()
+
+
+LEAVES = ('cd /w && git init -q sub/new && echo x > mise.toml && echo x > .gdbinit && '
+          'git init -q --bare bare && echo x > changed/.git/hooks/pre-push && '
+          'mkdir .git/rebase-merge && '
+          'echo "exec x" > .git/rebase-merge/git-rebase-todo')
+LEFT = ('sub/new', 'mise.toml', '.gdbinit', 'bare', 'changed', '.git/rebase-merge')
+
+
+@pytest.mark.parametrize('way', ['power', 'alone', 'warden', 'shared'])
+def test_what_is_left_where_nobody_saw_the_end_is_told(who, work, way):  # noqa: F811
+    """Hub and warden are killed; the hub is, and the sandbox's time is over before the next one;
+    the warden is; both are, under two sandboxes. The next start tells what each end tells, also of
+    a link that git writes through, which may be the user's by now and stays."""
+    project = Project(who, f'{work}/p')
+    git(project, 'init', '-q', 'old', check=True)
+    git(project, 'init', '-q', 'changed', check=True)
+    project.own()
+    hubs = []
+
+    def start():
+        hubs.append(Hub(who, f'{work}/home', '--listen', '127.0.0.1:0', '--pool', '1',
+                        '--allow-volumes', f'{project.path}:rw'))
+        return hubs[-1]
+
+    def said():
+        return ''.join(hub.said() for hub in hubs)
+    os.mkdir(f'{work}/home', 0o700)
+    os.chown(f'{work}/home', who.uid, who.uid)
+    try:
+        hub = start()
+        warden = host.program(hub.proc.pid, 'holt-warden')
+        shared = [{'host': project.path, 'inside': '/w', 'mode': 'rw'}]
+        box = hub.create(volumes=shared)
+        if way == 'shared':
+            hub.create(volumes=shared)
+        done = hub.exec(box, LEAVES)
+        assert done['exit_code'] == 0, done
+        if way == 'warden':
+            os.kill(warden, signal.SIGKILL)
+        else:
+            if way == 'alone':
+                hub.post('/v1/set_timeout', sandbox=box, timeout_seconds=2)
+            hub.proc.kill()
+            hub.proc.wait()
+            if way == 'alone':
+                until(lambda: 'refs' not in os.listdir(project.path), what='its end')
+            else:
+                os.kill(warden, signal.SIGKILL)
+            os.symlink('/etc/x', f'{project.path}/.git/FETCH_HEAD')
+            hub = start()
+        for name in LEFT:
+            until(lambda name=name: f'{project.path}/{name} is new' in said(), what=name)
+        if way != 'warden':
+            until(lambda: '.git/FETCH_HEAD is new, in a git directory' in said(), what='a link')
+            assert os.readlink(f'{project.path}/.git/FETCH_HEAD') == '/etc/x'
+        assert said().count('/mise.toml is new') == 1, said()
+        for name in ('old', '.git', '.mcp.json', '.vscode', 'refs'):
+            assert f'{project.path}/{name} ' not in said(), said()
+        until(lambda: 'refs' not in os.listdir(project.path), what='placeholders are gone')
+    finally:
+        for hub in hubs:
+            if hub.proc.poll() is None:
+                hub.end()
+            hub.kill()
 
 
 def left_by(begin, project, *lines):

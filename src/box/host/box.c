@@ -826,6 +826,19 @@ void sandbox_create_start(struct box *box, const struct sandbox_spec *spec, sand
 	}
 }
 
+void box_look_at_left(struct box *box, struct str folder, int64_t since_ms)
+{
+	struct wm_look m = { .h = { WM_LOOK, 0 }, .since_ms = since_ms };
+	struct err e = ERR_INIT;
+
+	if (box->state == BOX_CLOSING || folder.n >= sizeof(m.folder))
+		return;
+	memcpy(m.folder, folder.p, folder.n);
+	if ((box->state == BOX_DEAD && box_warden_start(box, &e) < 0) ||
+	    box_send(box, &m, sizeof(m), &e) < 0)
+		log_warn("it is not looked for what a sandbox left in %s: %s", m.folder, e.msg);
+}
+
 void sandbox_destroy_start(struct sandbox *sb, sandbox_cb on_done, void *arg)
 {
 	struct box *box = sb->box;

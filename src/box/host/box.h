@@ -136,6 +136,10 @@ struct sandbox *box_find(struct box *box, struct str id);
 /* Calls f for each live sandbox, in no order; f may end the one that it is given. */
 void box_each(struct box *box, void (*f)(void *arg, struct sandbox *sb), void *arg);
 
+/* Has the log say what a sandbox has left in a folder of the host that it could write since that
+ * Unix time. For one whose warden has ended; starts another one where there is none. */
+void box_look_at_left(struct box *box, struct str folder, int64_t since_ms);
+
 /* ---- lifecycle ------------------------------------------------------------------------------- */
 
 struct sandbox_mount {

@@ -611,6 +611,7 @@ bool planted_note(struct project *p, int wd, const char *name);
 
 /* Tells in the log what a sandbox has left in a folder. Looks in a process of its own. */
 void left_start(const struct project *p);
+hub_message_fn look_at_left;
 /* A bit for each kind of repository, but for git's, that the directory has. */
 unsigned left_repositories(int dir);
 /* Which files git is told not to look at (git update-index --skip-worktree): 0 for none. */

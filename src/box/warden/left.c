@@ -2,7 +2,7 @@
  * What a sandbox leaves in a project folder that nothing could keep it from making: repositories
  * below the top, which git of the host obeys where they are, and at the top if they were added as
  * submodules; repositories of other programs; files of the fixed list that are not made for so long
- * (held_is_needed()); and those of told_names. They are told in the log when the sandbox ends.
+ * (held_is_needed()); and those of project_told. They are told in the log when the sandbox ends.
  *
  * The folder may be large, so a process of its own looks, for at most LOOK_S seconds, and
  * END_MS more where the warden ends.
@@ -29,6 +29,7 @@
 #include "base/folder.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "box/warden/closed.h"
 #include "box/warden/held_find.h"
 #include "box/warden/left.h"
 #include "box/wire/project.h"
@@ -42,149 +43,6 @@ enum {
 	END_MS = 2000,
 	END_LAST_MS = 500,
 	END_PAUSE_US = 5000
-};
-
-/* Others that tools act on, which a sandbox may write: what reads them asks first, or is installed
- * by files of the fixed list, or is run by few people where a sandbox has worked. */
-static const char *const told_names[] = {
-	".RData",
-	".Renviron",
-	".Rprofile",
-	".agents",
-	".aider.conf.yml",
-	".amp",
-	".arcconfig",
-	".autoenv",
-	".autoenv.zsh",
-	".byebugrc",
-	".cline",
-	".codebuddy",
-	".config/lefthook.json",
-	".config/lefthook.toml",
-	".config/lefthook.yaml",
-	".config/lefthook.yml",
-	".config/mise",
-	".config/mise.toml",
-	".continue",
-	".crush.json",
-	".dir-locals.el",
-	".direnv",
-	".emacs.desktop",
-	".erlang",
-	".exrc",
-	".factory",
-	".fleet",
-	".fossil-settings",
-	".fslckout",
-	".gdbinit",
-	".gh-dash.yml",
-	".ghci",
-	".ghcid",
-	".git/arc/config",
-	".git/lazygit.yml",
-	".git/sl/config",
-	".github/copilot",
-	".github/hooks",
-	".github/mcp.json",
-	".gnuplot",
-	".goose",
-	".grok",
-	".helix",
-	".iex.exs",
-	".iflow",
-	".irbrc",
-	".jdbrc",
-	".junie",
-	".junie/mcp",
-	".kilocode",
-	".kimi",
-	".lazy.lua",
-	".lazygit.yml",
-	".lefthook.json",
-	".lefthook.toml",
-	".lefthook.yaml",
-	".lldbinit",
-	".lvimrc",
-	".mise",
-	".mise.local.toml",
-	".neoconf.json",
-	".nova",
-	".nvimrc",
-	".ocamlinit",
-	".octaverc",
-	".opencode.json",
-	".openhands",
-	".overcommit.yml",
-	".pdbrc",
-	".pdbrc.py",
-	".perldb",
-	".pi",
-	".pi/extensions",
-	".prototools",
-	".pryrc",
-	".psysh.php",
-	".qoder",
-	".rdebugrc",
-	".repo/repo",
-	".rootrc",
-	".rovodev",
-	".rvmrc",
-	".serena",
-	".shadowenv.d",
-	".singularrc",
-	".tabnine",
-	".tool-versions",
-	".trae",
-	".valgrindrc",
-	".vibe",
-	".vim",
-	".vimrc",
-	".vs",
-	".ycm_extra_conf.py",
-	"_FOSSIL_",
-	"_MTN/monotonerc",
-	"_irbrc",
-	"autoexec.sas",
-	"crush.json",
-	"gptme.toml",
-	"gtags.conf",
-	"irbrc",
-	"jdb.ini",
-	"jupyter_config.json",
-	"jupyter_config.py",
-	"jupyter_console_config.py",
-	"jupyter_lab_config.py",
-	"jupyter_notebook_config.json",
-	"jupyter_notebook_config.py",
-	"jupyter_server_config.json",
-	"jupyter_server_config.py",
-	"lefthook-local.json",
-	"lefthook-local.toml",
-	"lefthook-local.yaml",
-	"lefthook.json",
-	"lefthook.toml",
-	"lefthook.yaml",
-	"mise.local.toml",
-	"profile.do",
-	"rootlogon.C",
-	"startup.m",
-};
-
-/* Repositories of other programs than git, which run what these files say, or what the repository
- * says that they name. What such a program writes each day is not among them. */
-static const struct {
-	const char *dir, *program;
-	const char *files[6];
-} repositories[] = {
-	{ ".bzr", "bzr", { ".bzr/branch/branch.conf", ".bzr/branch/location" } },
-	{ ".hg", "hg", { ".hg/hgrc", ".hg/hgrc-not-shared", ".hg/requires", ".hg/sharedpath" } },
-	{ ".jj",
-	  "jj",
-	  { ".jj", ".jj/repo", ".jj/repo/config.toml", ".jj/repo/config-id",
-	    ".jj/repo/store/git_target", ".jj/workspace-config.toml" } },
-	{ ".pijul", "pijul", { ".pijul/config" } },
-	{ ".sl", "sl", { ".sl/config", ".sl/requires", ".sl/sharedpath" } },
-	{ "_darcs", "darcs", { "_darcs/prefs/defaults", "_darcs/prefs/prefs" } },
 };
 
 static pid_t lookers[LOOKERS_MAX]; /* 0: free */
@@ -203,6 +61,13 @@ bool left_is_new_text(const struct left *l, int dir, const char *path)
 
 	return fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       !(S_ISREG(st.st_mode) && st.st_size == 0) && project_is_new(l->project, &st);
+}
+
+static bool left_is_empty(int dir, const char *path)
+{
+	autofolder struct folder f = folder_at(dir, path);
+
+	return f.d && folder_next(&f) == 0;
 }
 
 void left_tell(struct left *l, enum left_class class, const char *path, const char *fmt, ...)
@@ -291,7 +156,8 @@ static void left_look_at_link(struct left *l, int dir, const char *path, const c
 	if (!planted_is(dir, name, &st) || !project_is_new(l->project, &st))
 		return;
 	snprintf(whole, sizeof(whole), "%s%s%s", path, *path ? "/" : "", name);
-	if (where == IN_OWN_GIT && planted_take(l->project, dir, name, target)) {
+	if (where == IN_OWN_GIT && !l->project->past &&
+	    planted_take(l->project, dir, name, target)) {
 		left_tell(l, LEFT_PLANTED, whole,
 			  "was made by a sandbox, and is removed: git would have written through "
 			  "it%s%.100s",
@@ -318,16 +184,16 @@ static void left_look_at_other(struct left *l, int dir, const char *path, size_t
 {
 	struct stat st;
 
-	for (size_t i = 0; i < ARRAY_LEN(repositories[at].files); i++) {
-		const char *file = repositories[at].files[i];
+	for (size_t i = 0; i < ARRAY_LEN(project_repositories[at].files); i++) {
+		const char *file = project_repositories[at].files[i];
 
 		if (!file || fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 		    (S_ISREG(st.st_mode) && st.st_size == 0) || !left_is_new(l, dir, file))
 			continue;
-		left_tell(l, LEFT_RUNS, *path ? path : repositories[at].dir,
+		left_tell(l, LEFT_RUNS, *path ? path : project_repositories[at].dir,
 			  LEFT_NEW "%s runs what this repository's configuration says where you "
 				   "work in it",
-			  repositories[at].program);
+			  project_repositories[at].program);
 		return;
 	}
 }
@@ -336,8 +202,8 @@ unsigned left_repositories(int dir)
 {
 	unsigned all = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(repositories); i++)
-		all |= (unsigned)left_has(dir, repositories[i].dir) << i;
+	for (size_t i = 0; i < ARRAY_LEN(project_repositories); i++)
+		all |= (unsigned)left_has(dir, project_repositories[i].dir) << i;
 	return all;
 }
 
@@ -374,8 +240,8 @@ static void left_look_at_name(struct left *l, int dir, const char *path, const s
 		left_look_at_link(l, dir, path, name, where);
 	for (size_t i = 0; i < ARRAY_LEN(git); i++)
 		seen->git = seen->git || strcasecmp(name, git[i]) == 0;
-	for (size_t i = 0; i < ARRAY_LEN(repositories); i++)
-		seen->others |= (unsigned)!strcasecmp(name, repositories[i].dir) << i;
+	for (size_t i = 0; i < ARRAY_LEN(project_repositories); i++)
+		seen->others |= (unsigned)!strcasecmp(name, project_repositories[i].dir) << i;
 	if (strcasecmp(name, ".git") == 0 && one->d_type != DT_DIR && *path &&
 	    !left_is_directory(dir, name) && left_is_new(l, dir, name))
 		left_tell(l, LEFT_RUNS, path, "%s", LEFT_GIT);
@@ -435,7 +301,7 @@ static void left_walk(struct left *l, int fd, const char *path, unsigned depth,
 		left_tell(l, LEFT_UNSEEN, path, "could not be looked through to its end");
 	if (seen.git && depth > 0 && strcmp(path, ".git") != 0)
 		left_look_at_git(l, fd, path, strcasecmp(left_name(path), ".git") == 0);
-	for (size_t i = 0; i < ARRAY_LEN(repositories); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(project_repositories); i++) {
 		if (seen.others >> i & 1)
 			left_look_at_other(l, fd, path, i);
 	}
@@ -467,18 +333,27 @@ static void left_late(int signal)
 
 #define LEFT_TOOLS LEFT_NEW "tools of this machine may run what it says"
 
+/* Of the past it is not known what was kept. What still stands for it is empty. */
+static bool left_was_kept(const struct left *l, size_t i)
+{
+	return l->project->past
+		     ? project_entries[i].open || left_is_empty(LOOK_FD, project_entries[i].path)
+		     : l->project->kept >> i & 1;
+}
+
 static void left_look_for_listed(struct left *l)
 {
 	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
 		const struct project_entry *n = &project_entries[i];
 
-		if (!strchr(n->path, '/') && !n->of_home && !n->implicit &&
-		    !(l->project->kept >> i & 1) && left_is_new(l, LOOK_FD, n->path))
+		if (!strchr(n->path, '/') && !n->of_home && !n->implicit && !left_was_kept(l, i) &&
+		    left_is_new(l, LOOK_FD, n->path))
 			left_tell(l, LEFT_LISTED, n->path, "%s", LEFT_TOOLS);
 	}
-	for (size_t i = 0; i < ARRAY_LEN(repositories); i++) {
-		if (l->project->repositories >> i & 1 && !left_has(LOOK_FD, repositories[i].dir))
-			left_tell(l, LEFT_LISTED, repositories[i].dir,
+	for (size_t i = 0; i < ARRAY_LEN(project_repositories); i++) {
+		if (l->project->repositories >> i & 1 &&
+		    !left_has(LOOK_FD, project_repositories[i].dir))
+			left_tell(l, LEFT_LISTED, project_repositories[i].dir,
 				  "is gone: it was there when a sandbox was given the folder");
 	}
 }
@@ -490,9 +365,9 @@ static void left_tell_rest(struct left *l)
 
 	for (unsigned i = 0; i < l->n[LEFT_PLAIN] && i < LEFT_TOLD_MAX; i++)
 		left_tell(l, LEFT_LISTED, l->plain[i], "%s", LEFT_GIT);
-	for (size_t i = 0; i < ARRAY_LEN(told_names); i++) {
-		if (left_has_new(l, LOOK_FD, told_names[i]))
-			left_tell(l, LEFT_NAMED, told_names[i], "%s", LEFT_TOOLS);
+	for (size_t i = 0; i < ARRAY_LEN(project_told); i++) {
+		if (left_has_new(l, LOOK_FD, project_told[i]))
+			left_tell(l, LEFT_NAMED, project_told[i], "%s", LEFT_TOOLS);
 	}
 	for (size_t i = LEFT_RUNS; i < LEFT_CLASSES; i++) {
 		hidden += l->n[i] > LEFT_TOLD_MAX ? l->n[i] - LEFT_TOLD_MAX : 0;
@@ -543,6 +418,39 @@ void left_start(const struct project *p)
 	}
 	log_warn("too many sandboxes end at once: it is not looked for what one left in %s",
 		 p->of.host);
+}
+
+static bool left_has_path(const void *folder, const char *path)
+{
+	size_t n = strlen(folder);
+
+	return strncmp(path, folder, n) == 0 && (path[n] == '/' || !path[n]);
+}
+
+/* What the killed warden has made there is removed first. */
+int look_at_left(const struct hub_message *in, struct err *e)
+{
+	const struct wm_look *m = in->p;
+	const struct project_of of = { m->folder, left_has_path, m->folder };
+	struct project made = PROJECT_INIT, p = PROJECT_INIT;
+	autoclose int root = open("/h", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	autoclose int there = -1;
+	autoclose int parent = -1;
+
+	made.of = p.of = of;
+	if (project_is_state(m->folder) || closed_open(root, m->folder, &there, &parent) < 0)
+		return 0;
+	if (project_hold(&made, there, e) < 0)
+		log_warn("%.300s: %s", m->folder, e->msg);
+	p.is_git = made.is_git;
+	project_release(&made);
+	p.past = true;
+	p.since = (struct timespec){ m->since_ms / 1000, m->since_ms % 1000 * 1000000 };
+	p.lock = held_open(there, ".", O_RDONLY | O_DIRECTORY, 0);
+	if (p.lock >= 0)
+		left_start(&p);
+	close_fd(&p.lock);
+	return 0;
 }
 
 void left_end(void)

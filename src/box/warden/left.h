@@ -13,7 +13,7 @@ enum left_class {
 	LEFT_OUT, /* a link elsewhere that leads out of the folder */
 	LEFT_UNSEEN, /* a folder that could not be looked through */
 	LEFT_PLAIN, /* a repository as `git init` and `git clone` make it */
-	LEFT_NAMED, /* told_names */
+	LEFT_NAMED, /* project_told */
 	LEFT_CLASSES
 };
 

@@ -41,6 +41,14 @@ static bool attach_is_sound(const void *msg, size_t n)
 	return n == sizeof(*m) && m->folder[0] == '/' && memchr(m->folder, 0, sizeof(m->folder));
 }
 
+static bool look_is_sound(const void *msg, size_t n)
+{
+	const struct wm_look *m = msg;
+
+	return n == sizeof(*m) && m->since_ms > 0 && m->folder[0] == '/' &&
+	       memchr(m->folder, 0, sizeof(m->folder));
+}
+
 /* A message may be longer than its struct only if something follows it. */
 static const struct shape {
 	uint32_t type;
@@ -61,6 +69,7 @@ static const struct shape {
 	{ WM_RECORD, sizeof(struct wm_record), true, NULL },
 	{ WM_END, sizeof(struct wm_head), false, NULL },
 	{ WM_ATTACH, sizeof(struct wm_attach), false, attach_is_sound },
+	{ WM_LOOK, sizeof(struct wm_look), false, look_is_sound },
 };
 
 int message_check(const void *msg, size_t n, struct err *e)

@@ -37,6 +37,9 @@ struct project {
 	int top, git; /* inotify's watches of the folder and of its .git; -1: none */
 	struct planted_dir *git_dirs; /* planted.c; NULL: none is watched */
 	unsigned planted; /* how many links were taken away while it was watched */
+	/* It was given to a sandbox that ended with its warden: which changes are the sandbox's is
+	 * not known. */
+	bool past;
 	/* It is itself what .git is elsewhere, and the sandbox has a worktree of it. */
 	bool is_git;
 	bool folds; /* the file system ignores case */

@@ -113,7 +113,7 @@ static hub_message_fn *const messages[] = {
 	[WM_PAUSE] = pause_body,   [WM_RECORD] = keep_record, [WM_END] = end_with_hub,
 	[WM_USAGE] = say_usage,	   [WM_WRITE] = write_body,   [WM_SOCKET] = give_socket,
 	[WM_SLEEP] = sleep_body,   [WM_WAKE] = wake_body,     [WM_HURRY] = hurry_body,
-	[WM_ATTACH] = attach_body,
+	[WM_ATTACH] = attach_body, [WM_LOOK] = look_at_left,
 };
 
 static int carry_out(const struct hub_message *in, struct err *e)

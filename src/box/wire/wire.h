@@ -80,6 +80,7 @@ enum wm_type {
 	WM_HURRY, /* hub: wm_sleep; programs are to end, so it gives way to nobody for a moment */
 	WM_ATTACH, /* hub: wm_attach */
 	WM_ATTACHED, /* warden: wm_head */
+	WM_LOOK, /* hub: wm_look; no answer, as what is found is logged */
 	WM_GREET = 0x686f6c74, /* warden: wm_greet */
 };
 
@@ -190,6 +191,13 @@ struct wm_attach {
 	uint32_t how; /* enum wm_fork_how */
 	uint32_t pad;
 	/* absolute path of a folder whose root/ has the one directory workspace/ */
+	char folder[WIRE_PATH_MAX];
+};
+
+/* Looks for what a sandbox has left in a folder of the host. It ended with its warden. */
+struct wm_look {
+	struct wm_head h;
+	int64_t since_ms; /* Unix time: it could write the folder from then on */
 	char folder[WIRE_PATH_MAX];
 };
 

@@ -180,9 +180,17 @@ void hub_sandboxes_on_end(void *sandboxes, struct sandbox *sb, const struct err 
 	struct hub_sandboxes *all = sandboxes;
 	struct hub_sandbox *l = hub_sandboxes_get(all, str_of(sandbox_id(sb)));
 	struct err over = ERR_INIT, e = ERR_INIT;
+	struct box_stats engine;
 
+	if (!l || l->box != sb)
+		return;
+	box_stats(all->box, &engine);
+	if (!engine.ready && volumes_written(l->volumes)) {
+		l->end_unseen = true; /* it ended with the warden, which would have looked */
+		hub_sandboxes_later(all, hub_sandboxes_look_at_left, all);
+	}
 	/* A sandbox that is being destroyed is settled when that is done. */
-	if (!l || l->box != sb || l->ending)
+	if (l->ending)
 		return;
 	hub_sandbox_let_go(l);
 	if (all->stopping) {

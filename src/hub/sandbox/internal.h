@@ -166,6 +166,9 @@ struct hub_sandbox {
 
 	struct sandbox *box; /* a reference; NULL: nothing runs */
 	bool ending; /* its destruction is under way */
+	/* It ended with its warden, or without a hub: what it left in folders of the host is still
+	 * to be looked for. */
+	bool end_unseen;
 	struct jobs_of jobs;
 	struct diffing *diffs; /* requests for its changes: snapshot_diff.c */
 	struct forward *forwards; /* its ports on the host */
@@ -370,6 +373,10 @@ void budget_inherit(struct hub_sandbox *l, const struct hub_sandbox *source);
 void budget_sent(struct hub_sandbox *l, uint64_t bytes);
 
 /* ---- sandboxes.c --------------------------------------------------------------------------- */
+
+/* Has the engine look for what those with end_unseen have left: once in each folder, since the
+ * oldest of its sandboxes was made. all: a struct hub_sandboxes. */
+void hub_sandboxes_look_at_left(void *all);
 
 /* Calls f on the loop's next turn. */
 void hub_sandboxes_later(struct hub_sandboxes *all, void (*f)(void *arg), void *arg);

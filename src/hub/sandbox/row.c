@@ -78,7 +78,8 @@ static struct store_sandbox row_of(const struct hub_sandbox *l)
 		.owner = str_of(l->owner),
 		.spent_cpu_ms = l->spent.cpu_ms,
 		.spent_out = l->spent.bytes_out,
-		.kept = l->state == SANDBOX_STOPPED || l->state == SANDBOX_COLD,
+		.lasts = l->state == SANDBOX_STOPPED || l->state == SANDBOX_COLD ||
+			 (l->state == SANDBOX_RUNNING && volumes_written(l->volumes)),
 	};
 }
 

@@ -304,6 +304,34 @@ static void adopt(struct hub_sandboxes *all, struct sandbox *sb)
 		hub_sandbox_resume_start(l, on_resumed, NULL);
 }
 
+static bool had_folder(const struct hub_sandbox *l, struct str host)
+{
+	for (size_t i = 0; l->end_unseen && l->volumes && i < l->volumes->n; i++) {
+		if (l->volumes->v[i].mode == VOLUME_RW && str_eq(l->volumes->v[i].host, host))
+			return true;
+	}
+	return false;
+}
+
+void hub_sandboxes_look_at_left(void *arg)
+{
+	struct hub_sandboxes *all = arg;
+
+	for (const struct hub_sandbox *l = all->oldest; l && !all->stopping; l = l->newer) {
+		for (size_t i = 0; l->end_unseen && l->volumes && i < l->volumes->n; i++) {
+			const struct hub_sandbox *first = all->oldest;
+			struct str host = l->volumes->v[i].host;
+
+			while (first != l && !had_folder(first, host))
+				first = first->newer;
+			if (first == l && had_folder(l, host))
+				box_look_at_left(all->box, host, l->created_ms);
+		}
+	}
+	for (struct hub_sandbox *l = all->oldest; l; l = l->newer)
+		l->end_unseen = false;
+}
+
 static void settle_loaded(struct hub_sandboxes *all, struct hub_sandbox *l)
 {
 	const bool is_stopped = l->state == SANDBOX_COLD || l->state == SANDBOX_STOPPED;
@@ -351,6 +379,10 @@ void hub_sandboxes_adopt(struct hub_sandboxes *all, struct box *box,
 		log_error("%s", e.msg);
 	for (size_t i = 0; i < n; i++)
 		adopt(all, sandboxes[i]);
+	for (struct hub_sandbox *l = all->oldest; l; l = l->newer)
+		l->end_unseen = !l->box &&
+				(l->state == SANDBOX_RUNNING || l->state == SANDBOX_PAUSED);
+	hub_sandboxes_look_at_left(all);
 	for (struct hub_sandbox *l = all->oldest; l; l = newer) {
 		newer = l->newer;
 		settle_loaded(all, l);

@@ -101,6 +101,15 @@ size_t volumes_mounts(const struct volumes *s, uint32_t gone, struct sandbox_mou
 	return s ? s->n : 0;
 }
 
+bool volumes_written(const struct volumes *s)
+{
+	for (size_t i = 0; s && i < s->n; i++) {
+		if (s->v[i].mode == VOLUME_RW)
+			return true;
+	}
+	return false;
+}
+
 void volumes_write(const struct volumes *s, struct json_writer *w)
 {
 	if (!s)

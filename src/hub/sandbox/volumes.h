@@ -60,6 +60,10 @@ int volumes_check(const struct volume_roots *roots, const struct volumes *s, uin
 size_t volumes_mounts(const struct volumes *s, uint32_t gone,
 		      struct sandbox_mount ret[VOLUMES_MAX]);
 
+/* Whether one may be written without what programs of the host act on, so that the engine looks for
+ * what a sandbox leaves there. s may be NULL. */
+bool volumes_written(const struct volumes *s);
+
 /* The member "volumes" of a sandbox's row; nothing where s is NULL. */
 void volumes_write(const struct volumes *s, struct json_writer *w);
 /* From the text of such a row: *ret NULL where there are none. */

@@ -71,12 +71,23 @@ def test_what_ends_is_told(home_of):  # noqa: F811
     assert served.stdout.readline() == 'Ended with the hub before: 2 commands and 1 forward\n'
     until(lambda: 'auth token' in served.stdout.readline())
     home_of.run('exec', '-d', 'box', '--', 'sleep', '1000')
-    home_of.run('up', '--idle', '10h')
+    home_of.run('up', '--name', 'idles', '--idle', '10h')
+    home_of.run('exec', 'idles', '--', 'sh', '-c', 'echo kept > f')
     done = home_of.who.run('hub', 'stop', env=home_of.env, text=True)
-    assert '1 sandbox to be stopped' in done.stderr and '1 command ends' in done.stderr, done
-    assert '1 sandbox to be removed' in done.stderr, done  # the one with a limit on idle time
+    assert '2 sandboxes to be stopped' in done.stderr and '1 command ends' in done.stderr, done
     assert served.wait() == 0
     served.stdout.close()
+    assert home_of.run('exec', 'idles', '--', 'cat', 'f') == 'kept\n'
+    done = home_of.who.run('hub', 'stop', '--remove', env=home_of.env, text=True)
+    assert 'to be removed, with all files: idles\n' in done.stderr, done
+    assert 'box' not in done.stderr, done  # it is stopped, and stays
+    assert {line.split()[0] for line in home_of.run('ls').splitlines()[1:]} == {'box'}
+
+
+def test_what_is_kept_of_one_that_idles_goes_when_it_would(home_of):  # noqa: F811
+    home_of.run('up', '--name', 'idles', '--idle', '2s')
+    home_of.run('hub', 'stop')
+    until(lambda: home_of.run('ls').count('\n') == 1, what='its time is over')
 
 
 def test_hubs_that_are_killed_leave_one_sandbox_of_code(home_of):  # noqa: F811

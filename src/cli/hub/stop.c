@@ -41,20 +41,42 @@ static int await_end(const struct claim *was, struct err *e)
 	return held < 0 ? -1 : 0;
 }
 
-static void tell_some(uint64_t n, const char *what)
+/* By name. What can't be told does not keep the hub from being ended. */
+static void tell_removed(void)
 {
-	if (n)
-		fprintf(stderr, "holt: %" PRIu64 " sandbox%s %s\n", n, n == 1 ? "" : "es", what);
+	struct err e = ERR_INIT;
+	AUTO(hub_link_close) struct hub_link *l = hub_link_open(&e);
+	AUTO(json_free) struct json_doc *doc = NULL;
+	struct json_iter it;
+
+	if (!l || hub_link_ask(l, "GET", "/v1/sandboxes", STR_NONE, &doc, &e) < 0) {
+		fprintf(stderr, "holt: which sandboxes are removed is not known: %s\n", e.msg);
+		return;
+	}
+	it = json_iter(json_root(doc));
+	while (json_next(&it)) {
+		struct str state = json_str(json_get(it.val, "state"));
+
+		if (!str_is(state, "running") && !str_is(state, "paused"))
+			continue;
+		fputs("holt: to be removed, with all files: ", stderr);
+		safe_line(stderr, json_str(json_get(it.val, "id")));
+		fputc('\n', stderr);
+	}
 }
 
-static void tell(const struct hub_counts *n)
+static void tell(const struct hub_counts *n, bool remove)
 {
 	char ends[HUB_ENDS_MAX];
 
 	hub_counts_ends(n, ends);
-	tell_some(n->staying,
-		  "to be stopped; the next call for one starts it again, with its files");
-	tell_some(n->sandboxes - n->staying, "to be removed, with all files");
+	if (remove)
+		tell_removed();
+	else if (n->staying)
+		fprintf(stderr,
+			"holt: %" PRIu64 " sandbox%s to be stopped; the next call for one starts "
+			"it again, with its files\n",
+			n->staying, n->staying == 1 ? "" : "es");
 	if (*ends)
 		fprintf(stderr, "holt: %s end%s\n", ends,
 			n->commands + n->forwards == 1 ? "s" : "");
@@ -92,9 +114,7 @@ static int run(const struct verb_input *in, struct err *e)
 
 	if (held > 0) {
 		hub_link_counts(c.socket, &counts);
-		if (o->remove)
-			counts.staying = 0;
-		tell(&counts);
+		tell(&counts, o->remove);
 		held = claim_signal(o->remove ? SIGUSR2 : SIGTERM, e);
 	}
 	if (held < 0 || (held > 0 && await_end(&c, e) < 0))
@@ -110,8 +130,8 @@ const struct verb hub_stop_verb = {
 	.usage = "[OPTION...]",
 	.doc = "End the hub of the data folder. Its sandboxes are stopped.",
 	.more = "Files of sandboxes are kept, and the next call for one starts it again; commands\n"
-		"and forwards end. One that is to end when it is not used (--idle) ends, unless\n"
-		"its retention keeps it. What is in flight is finished first. A hub that a\n"
+		"and forwards end. The files of one that is to end when it is not used (--idle)\n"
+		"are kept for that time. What is in flight is finished first. A hub that a\n"
 		"service manager keeps may be started anew by that.",
 	.options = &options,
 	.size = sizeof(struct stop_options),

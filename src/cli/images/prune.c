@@ -26,6 +26,11 @@ static const struct field_table pruned_table = FIELD_TABLE(struct images_pruned,
 
 enum { JSON_MAX = 4096 };
 
+static void tell_image(const char *digest)
+{
+	fprintf(stderr, "holt: removed image %.12s, which has no name\n", digest);
+}
+
 static int prune_run(const struct verb_input *in, struct err *e)
 {
 	const struct prune_options *o = in->options;
@@ -33,7 +38,7 @@ static int prune_run(const struct verb_input *in, struct err *e)
 	autofree char *text = NULL;
 	struct images_pruned pruned;
 
-	if (!s || images_prune(s, o->all, &pruned, e) < 0)
+	if (!s || images_prune(s, o->all, tell_image, &pruned, e) < 0)
 		return -1;
 	if (o->output != OUTPUT_JSON) {
 		printf("removed: %u images without a name, %u leftovers, %u cached build steps; "

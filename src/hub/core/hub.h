@@ -37,9 +37,8 @@ struct hub *hub_new(uv_loop_t *loop, const struct hub_config *config, struct err
  * starts after it. */
 void hub_close(struct hub *hub, void (*on_closed)(void *arg), void *arg);
 
-/* Like hub_close(), but sandboxes that are made to stay are stopped, and keep their files. Those of
- * which they can't be kept stay with the others for the next hub: hub_leave(); on_left hears of
- * each. */
+/* Like hub_close(), but sandboxes are stopped, and keep their files. Those of which they can't be
+ * kept stay for the next hub: hub_leave(); on_left hears of each. */
 void hub_keep(struct hub *hub,
 	      void (*on_left)(void *arg, struct str sandbox, const struct err *why),
 	      void (*on_closed)(void *arg), void *arg);

@@ -656,7 +656,8 @@ int images_tidy(struct images *s, struct err *e)
 	return lock < 0 ? -1 : images_sweep(s, &swept, e);
 }
 
-int images_prune(struct images *s, bool all_steps, struct images_pruned *ret, struct err *e)
+int images_prune(struct images *s, bool all_steps, void (*on_image)(const char *digest),
+		 struct images_pruned *ret, struct err *e)
 {
 	autofree char(*all)[HASH_HEX + 1] = NULL;
 	autodoc struct image_doc doc = { NULL, NULL };
@@ -673,6 +674,8 @@ int images_prune(struct images *s, bool all_steps, struct images_pruned *ret, st
 
 		if (used == -1)
 			return -1;
+		if (used == 0)
+			on_image(all[i]);
 		ret->images += used == 0;
 		ret->in_use += used == 1;
 	}

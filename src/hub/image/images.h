@@ -171,6 +171,7 @@ struct images_pruned {
 	uint32_t steps; /* what builds had kept of their lines */
 	uint32_t in_use; /* not removed */
 };
-/* all_steps: also those used within BUILD_CACHE_DAYS (hub/image/cache.h). */
-int images_prune(struct images *s, bool all_steps, struct images_pruned *ret,
-		 struct err *e) MUST_USE;
+/* on_image: called for each that was removed. all_steps: also those used within BUILD_CACHE_DAYS
+ * (hub/image/cache.h). */
+int images_prune(struct images *s, bool all_steps, void (*on_image)(const char *digest),
+		 struct images_pruned *ret, struct err *e) MUST_USE;

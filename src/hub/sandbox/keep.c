@@ -239,10 +239,9 @@ struct keeping_all {
 	void *arg;
 };
 
-static bool is_made_to_stay(const struct hub_sandbox *l)
+static bool is_to_keep(const struct hub_sandbox *l)
 {
-	return (l->state == SANDBOX_RUNNING || l->state == SANDBOX_PAUSED) && l->box &&
-	       !l->ending && !(l->idle_ms && l->retention == RETAIN_DESTROY);
+	return (l->state == SANDBOX_RUNNING || l->state == SANDBOX_PAUSED) && l->box && !l->ending;
 }
 
 unsigned hub_sandboxes_staying(const struct hub_sandboxes *all)
@@ -250,17 +249,20 @@ unsigned hub_sandboxes_staying(const struct hub_sandboxes *all)
 	unsigned n = 0;
 
 	for (const struct hub_sandbox *l = all->snapshots ? all->oldest : NULL; l; l = l->newer)
-		n += is_made_to_stay(l);
+		n += is_to_keep(l);
 	return n;
 }
 
-/* What ends at its deadline does so, too, where no hub starts it again. */
+/* What ends at its deadline, or when it is not used, does so, too, where no hub starts it. */
 static uint64_t keep_ms(const struct hub_sandbox *l)
 {
+	const uint64_t most = l->idle_ms ? l->idle_ms : SANDBOX_TIMEOUT_MAX_MS;
 	int64_t left = l->deadline_ms - clock_unix_ms();
 
-	if (l->retention != RETAIN_DESTROY || !l->deadline_ms)
+	if (l->retention != RETAIN_DESTROY)
 		return SANDBOX_TIMEOUT_MAX_MS;
+	if (!l->deadline_ms || left > (int64_t)most)
+		return most;
 	return left > 0 ? (uint64_t)left : 1;
 }
 
@@ -309,7 +311,7 @@ static void keep_some(struct keeping_all *k)
 
 	for (struct hub_sandbox *l = k->all->snapshots ? k->all->oldest : NULL;
 	     l && k->running < KEEP_AT_ONCE; l = l->newer) {
-		if (!is_made_to_stay(l) || l->keep_tried)
+		if (!is_to_keep(l) || l->keep_tried)
 			continue;
 		if (l->stopping) {
 			waits++;

@@ -253,11 +253,11 @@ void hub_sandboxes_limit(struct hub_sandboxes *all,
 					   struct hub_sandbox_budget *ret),
 			 void *data);
 
-/* Before hub_sandboxes_stop() or hub_sandboxes_leave(): stops each sandbox that is made to stay, as
+/* Before hub_sandboxes_stop() or hub_sandboxes_leave(): stops each sandbox that runs, as
  * hub_sandbox_stop_start() does, a few at a time. The next call for one starts it again
- * (hub_sandbox_wake_start()). One that is to end when it is not used (idle_ms, RETAIN_DESTROY) is
- * not made to stay. on_left hears of each that could not be saved; they run on. failed: how many.
- */
+ * (hub_sandbox_wake_start()). The files of one that is to end when it is not used (idle_ms,
+ * RETAIN_DESTROY) are kept for that time. on_left hears of each that could not be saved; they run
+ * on. failed: how many. */
 struct hub_keeping {
 	void (*on_left)(void *arg, struct str sandbox, const struct err *why);
 	void (*on_done)(void *arg, size_t failed);

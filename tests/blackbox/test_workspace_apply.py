@@ -19,6 +19,7 @@ from client import until
 from soak import soak
 from test_faults import Fault, library  # noqa: F401 (library is a fixture)
 from test_hub_cli import FAILED, Hub as Cli
+from test_project_git import listed, told
 
 ROUNDS = soak(200)  # of each of two users
 SEED = int(os.environ.get('HOLT_SEED', random.randrange(1 << 30)))
@@ -324,11 +325,39 @@ def test_protected(hub):
     done = hub.applied('protected', dst)
     assert sorted(tree(dst)) == [b'f', b'sub'], done
     assert b'.vscode/tasks.json: left out' in done.stderr
-    hub.applied('protected', dst, '--protected')
+    done = hub.applied('protected', dst, '--protected')
     assert sorted(tree(dst)) == [b'.bashrc', b'.vscode', b'.vscode/tasks.json', b'f', b'sub',
                                  b'sub/.MCP.json']
+    assert b'.vscode/tasks.json: programs of this machine act on it' in done.stderr
     hub.applied('protected', dst, '--undo')
     assert sorted(tree(dst)) == [b'f', b'sub']
+
+
+def test_everything_that_is_told_of_a_folder_is_left_out(hub):
+    """The list of what programs of the host act on is one list, and a bare repository is of it:
+    also one that the folder has a part of. What `holt cp` brings is named."""
+    dst = hub.folder('listed-dst')
+    bare = ('HEAD', 'config', 'hooks/update', 'objects/x', 'refs/x')
+    names = sorted({name for name in listed()[0] - {'refs', 'objects'}
+                    if not name.startswith('.git/')} | set(told()))
+    names = [name for name in names if not any(name.startswith(f'{n}/') for n in names)
+             and not name.startswith('.git/') and name not in ('.git', '.npmrc', '.envrc', '.ssh')]
+    hub.fill(dst, {'half/objects/x': 'x\n', 'half/refs/x': 'x\n'})
+    hub.revision('listed', 'listed-src', {
+        'f': 'x\n', **{f'in/{name}': 'x\n' for name in names}, 'half/HEAD': 'x\n',
+        'not/HEAD': 'x\n', 'not/config': 'x\n', **{f'r.git/{name}': 'x\n' for name in bare}})
+    done = hub.applied('listed', dst)
+    assert [name for name, what in sorted(tree(dst).items()) if what[0] == 'file'] == [
+        b'f', b'half/objects/x', b'half/refs/x', b'not/HEAD', b'not/config'], done
+    assert b'half/HEAD: left out' in done.stderr and b'left out: ' in done.stderr
+    box = hub.ok('up', '--workspace', 'listed').decode().strip()
+    for path, n in (('in', len(names)), ('r.git', None)):
+        done = hub.run('cp', f'{box}:/workspace/{path}', hub.folder(f'cp-{path}'))
+        assert done.returncode == 0, done
+        said = done.stderr.decode()
+        some = said.count('programs of this machine act on what this says: ')
+        assert some and (not n or some + int(said.split('and on ')[1].split()[0]) == n), said
+    hub.ok('down', '--discard', box)
 
 
 def test_hostile_texts(hub):

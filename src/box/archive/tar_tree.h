@@ -89,6 +89,9 @@ struct tar_unpack_opts {
 	/* the archive must hold one file, which gets this name in the top; or NULL */
 	const char *as;
 	bool skip_zeros; /* leave holes in files for ranges of zeros, where possible */
+	/* NULL or called for each entry but the top that got to its place, or begins to */
+	void (*on_entry)(void *arg, const char *path);
+	void *arg;
 };
 
 enum { TREE_PARTS_MAX = TAR_PATH_MAX / 2, TREE_TEMP_MAX = 32 };

@@ -596,6 +596,8 @@ static int take_entry(struct tar_unpack *u)
 	}
 	if (top && !u->o.keep_top)
 		remember(u, "", e);
+	if (!top && u->o.on_entry)
+		u->o.on_entry(u->o.arg, path);
 	return 0;
 }
 

@@ -136,6 +136,12 @@ struct sandbox *box_find(struct box *box, struct str id);
 /* Calls f for each live sandbox, in no order; f may end the one that it is given. */
 void box_each(struct box *box, void (*f)(void *arg, struct sandbox *sb), void *arg);
 
+/* Whether programs of the host act on a path below a folder of it, in the folder or in one on the
+ * way: editors, agents, git, tools of shells. has() tells what is there, or will be: git takes a
+ * directory with certain names for a repository. */
+typedef bool box_project_has(void *arg, const char *path);
+bool box_project_acts(const char *path, box_project_has *has, void *arg);
+
 /* Has the log say what a sandbox has left in a folder of the host that it could write since that
  * Unix time. For one whose warden has ended; starts another one where there is none. */
 void box_look_at_left(struct box *box, struct str folder, int64_t since_ms);

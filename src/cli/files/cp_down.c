@@ -2,13 +2,17 @@
  * directory. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "box/archive/tree_error.h"
 #include "cli/files/cp.h"
 #include "cli/common/file.h"
+#include "cli/common/safe.h"
+#include "box/host/box.h"
 
 static int take_raw(void *arg, struct str bytes, struct err *e)
 {
@@ -101,6 +105,37 @@ static int open_top(const char *dir, const char *name, bool of_directory, bool *
 	return fd < 0 ? err_sys(e, errno, "%.160s", name) : fd;
 }
 
+/* ---- what programs of this machine act on --------------------------------------------------- */
+
+enum { ACTS_TOLD = 20 };
+
+struct acts {
+	int top;
+	unsigned n;
+};
+
+static bool acts_has(void *arg, const char *path)
+{
+	return faccessat(((const struct acts *)arg)->top, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Not each file of such a directory, which is told itself. */
+static void tell_acts(void *arg, const char *path)
+{
+	struct acts *a = arg;
+	const char *slash = strrchr(path, '/');
+	char above[CP_PATH_MAX] = "";
+
+	if (slash)
+		snprintf(above, sizeof(above), "%.*s", (int)(slash - path), path);
+	if (!box_project_acts(path, acts_has, a) || box_project_acts(above, acts_has, a) ||
+	    a->n++ >= ACTS_TOLD)
+		return;
+	fputs("holt: programs of this machine act on what this says: ", stderr);
+	safe_line(stderr, str_of(path));
+	fputc('\n', stderr);
+}
+
 static int unpack(struct hub_link *l, const char *url, int top, const struct tar_unpack_opts *o,
 		  struct err *e)
 {
@@ -123,7 +158,9 @@ int cp_down(struct hub_link *l, const struct cp_end *from, const char *to, struc
 	struct tar_unpack_opts o = { .skip_zeros = true };
 	enum cp_kind kind;
 	autoclose int top = -1;
+	struct acts acts = { .n = 0 };
 	bool is_new;
+	int rc;
 
 	if (cp_url(url, from->name, from->path, e) < 0 ||
 	    hub_link_raw(url, sizeof(url), strcmp(to, "-") == 0, e) < 0)
@@ -141,6 +178,15 @@ int cp_down(struct hub_link *l, const struct cp_end *from, const char *to, struc
 	if (top < 0)
 		return -1;
 	o.keep_top = !is_new;
-	o.as = kind == CP_DIRECTORY ? NULL : name;
-	return unpack(l, url, top, &o, e);
+	if (kind == CP_DIRECTORY) { /* a file was named, and its new name, too */
+		o.on_entry = tell_acts;
+		o.arg = &acts;
+		acts.top = top;
+	} else {
+		o.as = name;
+	}
+	rc = unpack(l, url, top, &o, e);
+	if (acts.n > ACTS_TOLD)
+		fprintf(stderr, "holt: and on %u more\n", acts.n - ACTS_TOLD);
+	return rc;
 }

@@ -1,15 +1,16 @@
 /* What an apply has to do: the folder, the revision and the base of both, path by path. */
 #include <errno.h>
 #include <fcntl.h>
-#include <strings.h>
 
-#include "box/wire/project.h"
+#include "box/host/box.h"
 #include "cli/ws/apply.h"
 
 enum { LEFT_OUT_TOLD = 50 };
 
 struct planner {
 	struct apply *a;
+	const struct apply_list *new;
+	size_t guarded; /* protected files that are changed */
 	const char *replaced; /* of the revision: this directory takes the place of a file */
 	struct err *e;
 };
@@ -21,21 +22,31 @@ static bool is_below(const char *path, const char *dir)
 	return strncmp(path, dir, n) == 0 && path[n] == '/';
 }
 
-/* Whether programs of the host act on it, in this folder or in one that is opened for itself. */
-static bool is_guarded(const char *path)
+static bool plan_has(void *arg, const char *path)
 {
-	for (const char *at = path; *at; at += strcspn(at, "/"), at += *at == '/') {
-		size_t n = strcspn(at, "/");
+	const struct planner *p = arg;
+	struct apply_state st;
+	struct apply_seen seen;
+	size_t low = 0, high = p->new->n;
 
-		for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {
-			const char *name = project_entries[i].path;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = apply_order(path, p->new->p[middle].path);
 
-			if (!project_entries[i].bare && strlen(name) == n &&
-			    strncasecmp(at, name, n) == 0)
-				return true;
-		}
+		if (order == 0)
+			return true;
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
 	}
-	return false;
+	return apply_look(p->a, path, &st, &seen) == 0 && st.type != APPLY_NONE;
+}
+
+/* Whether programs of the host act on it, in this folder or in one that is opened for itself. */
+static bool is_guarded(struct planner *p, const char *path)
+{
+	return box_project_acts(path, plan_has, p);
 }
 
 static int conflict(struct planner *p, const char *path, const char *why)
@@ -167,7 +178,7 @@ static int plan_path(struct planner *p, struct apply_item *it, const struct appl
 	if (!it->here_errnum && apply_same(&it->here, &it->is))
 		return 0;
 	/* What was left out before may be wanted now. */
-	if (p->a->guarded && is_guarded(it->path) && apply_same(&it->is, base))
+	if (p->a->guarded && apply_same(&it->is, base) && is_guarded(p, it->path))
 		base = &none;
 	/* Only the folder has changed it, if anything. A directory has to be there for what is in
 	 * it. */
@@ -178,8 +189,14 @@ static int plan_path(struct planner *p, struct apply_item *it, const struct appl
 		return leave_out(p, it->path, "left out, as .git is never touched");
 	if (strncmp(it->path, p->a->stage_name, strlen(p->a->stage_name)) == 0)
 		return leave_out(p, it->path, "left out, as Holt uses it now");
-	if (is_guarded(it->path) && !p->a->guarded)
-		return leave_out(p, it->path, "left out without --protected");
+	if (is_guarded(p, it->path)) {
+		if (!p->a->guarded)
+			return leave_out(p, it->path,
+					 "left out without --protected: programs of this machine "
+					 "act on it");
+		if (p->guarded++ < LEFT_OUT_TOLD)
+			apply_tell(it->path, "programs of this machine act on it");
+	}
 	if (it->here_errnum == ELOOP)
 		return err_set(p->e, ERR_INVALID, "%.120s: a symbolic link is in the way",
 			       it->path);
@@ -235,7 +252,7 @@ int apply_plan(struct apply *a, const struct apply_list *new, const struct apply
 	       struct err *e)
 {
 	const struct apply_state none = { .type = APPLY_NONE };
-	struct planner p = { .a = a, .e = e };
+	struct planner p = { .a = a, .new = new, .e = e };
 	size_t i = 0, j = 0;
 	int result = 0;
 

@@ -104,8 +104,13 @@ struct file_written {
 /* Of files.watch and files.download. Normalized, path is not empty. */
 struct files_tree_request {
 	struct str sandbox, path;
-	bool recursive, raw;
+	bool recursive, raw, literal;
 };
+/* The row of a bool of a request that brings an archive. */
+#define FILES_LITERAL_ROW(S)                                                                       \
+	FIELD(S, literal,                                                                          \
+	      .doc = "Marks of redaction in it are text, and no secret takes their place. Only "   \
+		     "for the operator at this machine; ignored for others.")
 
 /* What happens below a directory. */
 struct file_event {
@@ -148,6 +153,7 @@ struct files_return;
 struct files_return_spec {
 	struct call *call;
 	struct budget *of; /* counts what is kept */
+	bool literal; /* as in the request */
 	/* Reads up to max bytes of the old content at offset; name: as tar_path_clean() makes it.
 	 * on_done may come after files_return_free(). */
 	void (*read)(void *owner, const char *name, uint64_t offset, size_t max,

@@ -54,6 +54,7 @@ struct files_return *files_return_new(const struct files_return_spec *spec, stru
 		return NULL;
 	}
 	*r = (struct files_return){ .to = *spec,
+				    .passes = spec->literal && call_is_operator(spec->call),
 				    .file = { .max = FILE_KEPT_MAX, .of = spec->of },
 				    .rest = { .max = REST_MAX, .of = spec->of },
 				    .back = { .old = BUF_INIT(FILES_READ_MAX),

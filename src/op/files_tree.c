@@ -22,6 +22,7 @@ static const struct field upload_fields[] = {
 	OP_SANDBOX_ROW(Q),
 	FIELD(Q, path, .flags = FIELD_PATH, .max = FILES_PATH_MAX,
 	      .doc = "Existing directory. Default: the sandbox's working directory."),
+	FILES_LITERAL_ROW(Q),
 };
 static const struct field watch_fields[] = {
 	OP_SANDBOX_ROW(Q),

@@ -277,6 +277,37 @@ def test_nobody_else_gets_them(hub, what):
     assert json.loads(said['token over TCP'].body)['error']['code'] == 'forbidden'
 
 
+def test_what_the_operator_copies_in_has_the_bytes_of_the_file(hub, tmp_path):
+    """Over files with secrets, where marks and asterisks would stand for them to others."""
+    noise, n, mark = random.Random(11), len(PASSWORD), b'[REDACTED:password:output]'
+    files = {**FILES, 'settings.py': FILES['settings.py'].replace(PASSWORD.encode(), mark),
+             'binary': FILES['binary'].replace(PASSWORD.encode(), b'*' * n), 'noise': bytes(
+                 noise.randrange(256) for _ in range(70000)), 'doc': b'password=' + mark * 3,
+             'long.txt': FILES['long.txt'].replace(PASSWORD.encode(), mark)}
+    top = hub.folder(tmp_path / 'top')
+    for name, data in files.items():
+        path = os.path.join(os.fsencode(top), name.encode() if isinstance(name, str) else name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'wb') as f:
+            f.write(data)
+    os.chown(tmp_path, hub.who.uid, hub.who.uid)
+    box = hub.create()
+    for source in (str(top) + '/.', '-'):
+        hub.exec(box, 'rm -rf in; mkdir in')
+        upload(hub, box, packed(FILES), 'in')
+        hub.ok('cp', source, f'{box}:/workspace/in', timeout=100,
+               **({'input': packed(files)} if source == '-' else {}))
+        assert different(unpacked(hub.ok('cp', f'{box}:/workspace/in', '-', timeout=100)),
+                         files) == [], source
+    hub.ok('ws', 'create', 'in')
+    for source in (str(top), '-'):
+        hub.ok('ws', 'import', 'in', '-', input=packed(FILES), timeout=100)
+        hub.ok('ws', 'import', 'in', source, timeout=100,
+               **({'input': packed(files)} if source == '-' else {}))
+        assert different(unpacked(hub.ok('ws', 'export', 'in', '-', timeout=100)),
+                         files) == [], source
+
+
 def test_a_key_has_a_redacted_copy_and_is_told(hub, tmp_path):
     """By the same verbs, at the user's own socket."""
     home = tmp_path / 'of a key'

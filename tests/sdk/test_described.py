@@ -50,6 +50,7 @@ NOT_SAID = {
     'execs.wait': {'stream'},  # both
     # for the operator's own copies, by the command line
     'archive.download': {'raw'}, 'files.read': {'raw'}, 'workspaces.export': {'raw'},
+    'archive.upload': {'literal'}, 'workspaces.import': {'literal'},
 }
 READ = {  # where the document describes what these classes have
     'SandboxInfo': ('sandboxes.get', None), 'SnapshotInfo': ('snapshots.get', None),

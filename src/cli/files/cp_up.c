@@ -39,7 +39,8 @@ int cp_up(struct hub_link *l, const char *from, const struct cp_end *to, struct 
 	struct stat st;
 
 	if (strcmp(from, "-") == 0)
-		return cp_url(url, to->name, to->path, e) < 0
+		return cp_url(url, to->name, to->path, e) < 0 ||
+				       hub_link_literal(url, sizeof(url), e) < 0
 			     ? -1
 			     : hub_link_upload(l, url, give_input, NULL, e);
 	if (stat(from, &st) < 0)
@@ -51,7 +52,7 @@ int cp_up(struct hub_link *l, const char *from, const struct cp_end *to, struct 
 	if (cp_look(l, to, &kind, e) < 0 && e->code != ERR_SANDBOX_NOT_FOUND)
 		return -1;
 	if (cp_place(to->path, kind, own, S_ISDIR(st.st_mode), dir, name, e) < 0 ||
-	    cp_url(url, to->name, dir, e) < 0)
+	    cp_url(url, to->name, dir, e) < 0 || hub_link_literal(url, sizeof(url), e) < 0)
 		return -1;
 	return send_packed(l, url, from, name, e);
 }

@@ -579,6 +579,11 @@ int hub_link_raw(char *at, size_t size, bool to_stdout, struct err *e)
 	return to_stdout && isatty(STDOUT_FILENO) ? 0 : hub_link_query(at, size, "raw", "true", e);
 }
 
+int hub_link_literal(char *at, size_t size, struct err *e)
+{
+	return hub_link_query(at, size, "literal", "true", e);
+}
+
 /* ---- what verbs write and print -------------------------------------------------------------- */
 
 void hub_link_text(struct json_writer *w, const char *name, const char *text)

@@ -99,6 +99,10 @@ int hub_link_query(char *at, size_t size, const char *name, const char *text,
  * terminal is redacted. */
 int hub_link_raw(char *at, size_t size, bool to_stdout, struct err *e) MUST_USE;
 
+/* Appends that what is sent is what is kept: it comes from files of the user's own, in which a mark
+ * of redaction is text. */
+int hub_link_literal(char *at, size_t size, struct err *e) MUST_USE;
+
 /* Says on standard error what a revision does not have, where an answer tells it. */
 void hub_link_tell_left_out(const struct json_val *answer);
 

@@ -66,7 +66,8 @@ static int import_run(const struct verb_input *in, struct err *e)
 	char path[WS_PATH_MAX];
 
 	if (hub_ask_path(&workspaces, path, sizeof(path), operands[0], "/import", e) < 0 ||
-	    (o->texts[0] && hub_link_query(path, sizeof(path), "message", o->texts[0], e) < 0))
+	    (o->texts[0] && hub_link_query(path, sizeof(path), "message", o->texts[0], e) < 0) ||
+	    hub_link_literal(path, sizeof(path), e) < 0)
 		return -1;
 	l = hub_link_open(e);
 	if (!l || import_send(l, path, operands[1], &doc, e) < 0)

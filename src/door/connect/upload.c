@@ -190,7 +190,9 @@ static void run_upload(struct call *c, const void *params)
 	exchange_body_start(c, &body, u);
 }
 
-static const struct op_member members[] = { CONNECT_BY_HEADER, { "path", .in = OP_HIDDEN } };
+static const struct op_member members[] = { CONNECT_BY_HEADER,
+					    { "path", .in = OP_HIDDEN },
+					    { "literal", .in = OP_HIDDEN } };
 static const struct op upload_op = {
 	.action = "files.upload",
 	.doc = "Unpacks a tar archive of any size in a directory, as it comes.",

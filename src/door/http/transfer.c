@@ -65,6 +65,7 @@ int transfer_upload_open(struct transfer_upload *u, struct call *c,
 {
 	const struct files_return_spec marks = { .call = c,
 						 .of = exchange_bodies(c),
+						 .literal = u->literal,
 						 .read = read,
 						 .put = on_put,
 						 .on_ready = on_ready,

@@ -8,6 +8,7 @@
 
 struct transfer_upload { /* part of something whose memory is the call's */
 	struct call *call;
+	bool literal; /* of the request, set before it is opened */
 	struct sandbox *sb; /* into which it goes; NULL: it goes elsewhere */
 	struct str path; /* the directory there */
 	struct body_pipe pipe; /* to the sandbox */

@@ -5,6 +5,7 @@
 static const struct op_member upload_members[] = {
 	API_BY_PATH,
 	{ "path", .in = OP_QUERY, .min = 1 },
+	{ "literal", .in = OP_QUERY },
 };
 static const struct op_member download_members[] = {
 	API_BY_PATH,
@@ -34,6 +35,8 @@ static void run_upload(struct call *c, const void *params)
 
 	if (!sb)
 		return;
+	if (u)
+		*u = (struct transfer_upload){ .literal = q->literal };
 	if (!u || transfer_upload_start(u, c, sb, q->path, on_unpacked, &e) < 0) {
 		call_fail(c, &e);
 		return;

@@ -2,6 +2,7 @@
  * /v1/workspaces/{name}/import. */
 #include "door/http/common.h"
 #include "door/http/transfer.h"
+#include "op/files.h"
 #include "op/ops.h"
 #include "op/workspace.h"
 
@@ -14,15 +15,18 @@ static const struct op_member export_members[] = {
 static const struct op_member import_members[] = {
 	{ "workspace", .as = "name", .in = OP_PATH },
 	{ "message", .in = OP_QUERY },
+	{ "literal", .in = OP_QUERY },
 };
 
 struct import_request {
 	struct str workspace, message;
+	bool literal;
 };
 static const struct field import_fields[] = {
 	FIELD(struct import_request, workspace, .flags = FIELD_REQUIRED, .min = 1, .max = 64,
 	      .doc = "Name of the workspace."),
 	MESSAGE_ROW(struct import_request),
+	FILES_LITERAL_ROW(struct import_request),
 };
 static const struct field_table import_table = FIELD_TABLE(struct import_request, import_fields);
 
@@ -83,7 +87,7 @@ static void run_import(struct call *c, const void *params)
 	int from;
 
 	if (u)
-		*u = (struct upload){ .w = w };
+		*u = (struct upload){ .to.literal = q->literal, .w = w };
 	from = u ? transfer_upload_open(&u->to, c, read_tip, on_refused, &e) : -1;
 	if (from < 0) {
 		call_fail(c, &e);

@@ -115,6 +115,8 @@ static void aside_copy(struct aside_work *w)
 	struct err e;
 
 	a->result = field_copy(a->table, a->from, a->arena, aside_text, a, &e);
+	if (a->result && a->write)
+		a->write(a->client, a->table, a->result);
 }
 
 static void aside_copied(struct aside_work *w)

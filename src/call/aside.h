@@ -62,6 +62,9 @@ struct aside {
 		struct redact_part part;
 	} * places;
 	size_t n_places, place;
+	/* op_sink.write, which is called behind the copy; may be NULL. */
+	void (*write)(void *client, const struct field_table *t, const void *result);
+	void *client;
 	void (*on_done)(struct aside *a);
 };
 /* Redacts the texts of a copy from the first on that was left. r is shared (redactor_share());

@@ -989,6 +989,8 @@ static void call_redact_aside(struct call *c, const struct field_table *t, const
 	c->aside.table = t;
 	c->aside.from = from;
 	c->aside.first = first;
+	c->aside.write = c->start.sink->write;
+	c->aside.client = c->start.client;
 	c->aside.on_done = call_is_redacted;
 	if (aside_start(&c->aside, c->ops->loop, call_guard(c)->redactor, c->start.arena->max, &e) <
 	    0)

@@ -249,6 +249,9 @@ void call_question_said(struct call_question *q, struct str said, const struct e
 struct op_sink {
 	/* result: of the operation's table, or of the one that call_answer_by() named; borrowed. */
 	void (*answer)(void *client, const struct field_table *t, const void *result);
+	/* NULL, or called in the work pool where an answer is long, before answer() or fail() is:
+	 * writes what the client will be told, and touches nothing that the loop may change. */
+	void (*write)(void *client, const struct field_table *t, const void *result);
 	void (*fail)(void *client, const struct err *e);
 	/* NULL, or how far it has come; total 0 is unknown. */
 	void (*progress)(void *client, double progress, double total, const char *message);

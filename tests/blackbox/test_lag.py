@@ -23,7 +23,7 @@ from test_conversations import events, left, written
 from test_conversations import Hub as Talks
 from test_serve import STEP_MAX, Session, check_step
 
-DOOR_MAX = 0.12  # seconds of a step: less than a hub may take in all, since one door has it alone
+DOOR_MAX = 0.1  # seconds of a step: less than a hub may take in all, since one door has it alone
 SIZES = [256 << 10, (4 << 20) - 100][0 if FULL else 1:]
 PIECES = {  # repeated up to a size; no line end is added
     'passwords': '{"password":"hunter2hunter2"},\n',

@@ -24,7 +24,6 @@ enum {
 	RUNS_OF_MAX = 32, /* of a principal */
 	ANSWER_MAX = 4 << 20,
 	KEY_MAX = 16,
-	KEPT_MAX = 16 << 20,
 };
 
 #define STATE_PREFIX "run:"
@@ -131,19 +130,9 @@ static struct str asking_copy(struct arena *a, struct str s, struct err *e)
 /* All of a result, in the run's memory: its content is texts (call.c), or JSON. */
 static int asking_copy_result(struct run_asking *a, const struct mcp_result *r, struct err *e)
 {
-	autobuf struct buf b = BUF_INIT(KEPT_MAX);
-	struct json_writer w = json_writer(&b);
-	struct str structured = r->structured;
-
-	if (r->table) {
-		field_encode(r->table, r->from, &w);
-		if (json_write_done(&w, e) < 0)
-			return -1;
-		structured = buf_str(&b);
-	}
 	a->kept = (struct mcp_result){
 		.content_json = asking_copy(a->arena, r->content_json, e),
-		.structured = asking_copy(a->arena, structured, e),
+		.structured = asking_copy(a->arena, r->structured, e),
 		.meta = asking_copy(a->arena, r->meta, e),
 		.is_error = r->is_error,
 	};

@@ -22,6 +22,9 @@ static void timer_closed(uv_handle_t *h)
 void run_free(struct mcp_run *r)
 {
 	run_asking_free(r);
+	buf_fini(&r->said.content);
+	buf_fini(&r->said.structured);
+	buf_fini(&r->said.facts);
 	if (r->timing)
 		uv_close((uv_handle_t *)&r->timer, timer_closed);
 	else
@@ -40,13 +43,13 @@ void run_finish(struct mcp_run *r, const struct mcp_result *result)
 
 /* The result's _meta, for programs: which record of the audit is the call's, the receipt, and what
  * the tool's text does not tell. Without memory there is none. */
-static void put_meta(struct mcp_run *r, const void *result, struct buf *to)
+static void put_meta(struct mcp_run *r, struct buf *to)
 {
 	struct json_writer w = json_writer(to);
-	const struct field_table *facts = result ? r->tool->facts : NULL;
+	struct str facts = buf_str(&r->said.facts);
 	struct err e;
 
-	if (!*call_audit_id(r->call) && !facts)
+	if (!*call_audit_id(r->call) && !facts.n)
 		return;
 	json_write_object(&w);
 	if (*call_audit_id(r->call)) {
@@ -57,9 +60,9 @@ static void put_meta(struct mcp_run *r, const void *result, struct buf *to)
 		json_write_name(&w, TOOL_RECEIPT);
 		json_write_raw(&w, call_receipt(r->call));
 	}
-	if (facts) {
+	if (facts.n) {
 		json_write_name(&w, TOOL_FACTS);
-		field_encode(facts, result, &w);
+		json_write_raw(&w, facts);
 	}
 	json_write_object_end(&w);
 	if (json_write_done(&w, &e) < 0)
@@ -142,7 +145,7 @@ static void on_fail(void *client, const struct err *e)
 	if (text) {
 		content[0].text = str_of(text);
 		content[1].text = detail;
-		put_meta(r, NULL, &meta);
+		put_meta(r, &meta);
 		run_finish(r, &(struct mcp_result){ .content = content,
 						    .content_n = detail.n ? 2 : 1,
 						    .is_error = true,
@@ -154,34 +157,66 @@ static void on_fail(void *client, const struct err *e)
 	run_free(r);
 }
 
-/* The text, and the note if there is one. Returns how many; -1 with *e. */
-static int put_texts(struct mcp_run *r, const struct field_table *t, const void *result,
-		     struct buf bufs[2], struct mcp_content to[2], struct err *e)
+static void put_content(struct json_writer *w, struct str text)
+{
+	json_write_object(w);
+	json_write_key(w, "type");
+	json_write_text(w, "text");
+	json_write_key(w, "text");
+	json_write_str(w, text);
+	json_write_object_end(w);
+}
+
+static int put_json(struct buf *to, const struct field_table *t, const void *from, struct err *e)
+{
+	struct json_writer w = json_writer(to);
+
+	field_encode(t, from, &w);
+	return json_write_done(&w, e);
+}
+
+/* The text, and what goes beside it. */
+static int put_said(struct mcp_run *r, const struct field_table *t, const void *result,
+		    struct err *e)
 {
 	const struct tool *tool = r->tool;
-	struct json_writer w = json_writer(&bufs[0]);
-	int n = 1;
+	bool is_json = !tool->says && !tool->text, is_data = tool_is_data(tool);
+	autobuf struct buf text = BUF_INIT(TEXT_MAX);
 
-	if (tool->says || tool->text) {
-		if (tool_text(tool, call_request(r->call), result, &bufs[0], e) < 0)
-			return -1;
-	} else {
-		field_encode(t, result, &w);
-		if (json_write_done(&w, e) < 0)
-			return -1;
-	}
-	if (tool->note && tool->note(result, &bufs[1], e) < 0)
+	if ((is_json ? put_json(&text, t, result, e)
+		     : tool_text(tool, call_request(r->call), result, &text, e)) < 0)
 		return -1;
-	n += bufs[1].n > 0;
+	json_write_array(&r->said.w);
 	/* The result is redacted already, and base64 of it may look like anything. */
-	for (int i = 0; i < n; i++)
-		to[i] = (struct mcp_content){
-			.type = MCP_TEXT,
-			.text = bufs[i].n == 0	    ? STR_LIT("")
-			      : i > 0 || tool->says ? call_redact(r->call, buf_str(&bufs[i]))
-						    : buf_str(&bufs[i])
-		};
-	return n;
+	put_content(&r->said.w,
+		    tool->says && text.n ? call_redact(r->call, buf_str(&text)) : buf_str(&text));
+	if (is_json && !is_data) {
+		r->said.structured = text;
+		text = BUF_INIT(0);
+	} else if (!is_data && put_json(&r->said.structured, t, result, e) < 0) {
+		return -1;
+	}
+	return tool->facts ? put_json(&r->said.facts, tool->facts, result, e) : 0;
+}
+
+static void run_say(struct mcp_run *r, const struct field_table *t, const void *result)
+{
+	r->said.content = BUF_INIT(2 * TEXT_MAX);
+	r->said.structured = r->said.facts = BUF_INIT(TEXT_MAX);
+	r->said.w = json_writer(&r->said.content);
+	r->said.done = true;
+	r->said.failed.code = ERR_NONE;
+	if (put_said(r, r->tool->output ? r->tool->output : t, result, &r->said.failed) == 0)
+		r->said.failed.code = ERR_NONE;
+}
+
+/* Where it says more than its result does, that is redacted by the loop. */
+static void on_write(void *client, const struct field_table *t, const void *result)
+{
+	struct mcp_run *r = client;
+
+	if (r->tool != &gateway_tool && !r->tool->says)
+		run_say(r, t, result);
 }
 
 /* Of a module's tool. */
@@ -199,44 +234,48 @@ static void run_answer_proxied(struct mcp_run *r, const void *result)
 		on_fail(r, &e);
 		return;
 	}
-	put_meta(r, NULL, &meta);
+	put_meta(r, &meta);
 	to.meta = buf_str(&meta);
 	run_finish(r, &to);
+}
+
+/* The note, if there is one, behind the text. */
+static int put_note(struct mcp_run *r, const void *result, struct err *e)
+{
+	autobuf struct buf note = BUF_INIT(NOTE_MAX);
+
+	if (r->said.failed.code != ERR_NONE) {
+		*e = r->said.failed;
+		return -1;
+	}
+	if (r->tool->note && r->tool->note(result, &note, e) < 0)
+		return -1;
+	if (note.n)
+		put_content(&r->said.w, call_redact(r->call, buf_str(&note)));
+	json_write_array_end(&r->said.w);
+	return json_write_done(&r->said.w, e);
 }
 
 static void on_answer(void *asker, const struct field_table *t, const void *result)
 {
 	struct mcp_run *r = asker;
-	struct buf bufs[2] = { BUF_INIT(TEXT_MAX), BUF_INIT(NOTE_MAX) };
 	autobuf struct buf meta = BUF_INIT(META_MAX);
-	bool is_json = !r->tool->says && !r->tool->text, is_data = tool_is_data(r->tool);
-	struct mcp_content content[2];
 	struct err e;
-	int n;
 
 	if (r->tool == &gateway_tool) {
 		run_answer_proxied(r, result);
 		return;
 	}
-	if (r->tool->output)
-		t = r->tool->output;
-	n = put_texts(r, t, result, bufs, content, &e);
-	if (n < 0) {
+	if (!r->said.done)
+		run_say(r, t, result);
+	if (put_note(r, result, &e) < 0) {
 		on_fail(asker, &e);
-	} else {
-		put_meta(r, result, &meta);
-		run_finish(r,
-			   &(struct mcp_result){
-				   .content = content,
-				   .content_n = (size_t)n,
-				   .structured = is_json && !is_data ? content[0].text : STR_NONE,
-				   .table = is_json || is_data ? NULL : t,
-				   .from = result,
-				   .meta = buf_str(&meta),
-			   });
+		return;
 	}
-	buf_fini(&bufs[0]);
-	buf_fini(&bufs[1]);
+	put_meta(r, &meta);
+	run_finish(r, &(struct mcp_result){ .content_json = buf_str(&r->said.content),
+					    .structured = buf_str(&r->said.structured),
+					    .meta = buf_str(&meta) });
 }
 
 static void on_progress(void *client, double progress, double total, const char *message)
@@ -303,11 +342,16 @@ static int on_decode(void *client, void *request, struct err *e)
 	return r->asking ? own_request(r, request, e) : 0;
 }
 
-static const struct op_sink quiet = { .answer = on_answer, .fail = on_fail, .ask = on_ask };
-static const struct op_sink watching = {
-	.answer = on_answer, .fail = on_fail, .progress = on_progress, .ask = on_ask
+static const struct op_sink quiet = {
+	.answer = on_answer, .write = on_write, .fail = on_fail, .ask = on_ask
 };
+static const struct op_sink watching = { .answer = on_answer,
+					 .write = on_write,
+					 .fail = on_fail,
+					 .progress = on_progress,
+					 .ask = on_ask };
 static const struct op_sink asking = { .answer = on_answer,
+				       .write = on_write,
 				       .fail = on_fail,
 				       .progress = on_progress,
 				       .log = on_log,

@@ -98,6 +98,13 @@ struct mcp_run {
 	 * the arena of mc. NULL: none. */
 	const char *question, *form;
 	struct run_asking *asking; /* of ask.c; NULL: it asks nothing in the middle */
+	/* What its result says, as JSON, once that is written. */
+	struct {
+		bool done;
+		struct err failed;
+		struct buf content, structured, facts;
+		struct json_writer w; /* to content, whose array is open */
+	} said;
 	bool timing;
 	uv_timer_t timer; /* until it is a task */
 };

@@ -30,6 +30,7 @@ struct upstreams {
 	struct upstreams_watch *watches;
 	struct upstream_results *results; /* of results.c; NULL: none was kept yet */
 	uv_timer_t soon; /* to tell the watches */
+	uint64_t revisions; /* the last that one of them got */
 	unsigned open; /* modules and connections that are not freed yet */
 	bool closing;
 	void (*on_closed)(void *arg);
@@ -71,6 +72,7 @@ struct upstream {
 	bool disabled;
 	char *pins; /* owned; NULL: none yet; set by pins_swap() */
 	struct upstream_names *names; /* of what is pinned; NULL: not made yet */
+	uint64_t revision; /* upstream_info.revision */
 
 	char shown[HASH_HEX + 1 + SEEN_SHOWN + 1]; /* upstream_info.digest */
 	struct upstream_conn *conn; /* that new calls take; NULL: none */

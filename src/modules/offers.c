@@ -74,6 +74,7 @@ static void offer_set(struct upstream *u, enum upstream_list which, struct upstr
 {
 	arena_free(u->offers[which].arena);
 	u->offers[which] = o;
+	u->revision = ++u->all->revisions;
 }
 
 void offers_forget(struct upstream *u)

@@ -321,6 +321,7 @@ char *pins_swap(struct upstream *u, char *pins)
 	char *was = u->pins;
 
 	u->pins = pins;
+	u->revision = ++u->all->revisions;
 	pins_names_free(take_ptr(u->names));
 	return was;
 }

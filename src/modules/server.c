@@ -429,6 +429,7 @@ void upstream_info(struct upstream *u, struct upstream_info *ret)
 		.approved_by = grant_holds(u) ? str_of(u->approved_by) : STR_NONE,
 		.pins = str_of(u->pins),
 		.listed = t != NULL,
+		.revision = u->revision,
 	};
 	for (int i = 0; i < UPSTREAM_LISTS; i++) {
 		ret->lists[i].p = u->offers[i].p;

@@ -172,6 +172,8 @@ struct upstream_info {
 		const struct str *p;
 		size_t n;
 	} lists[UPSTREAM_LISTS];
+	/* Of pins and lists: never the same where they are others, nor that of another module. */
+	uint64_t revision;
 };
 void upstream_info(struct upstream *u, struct upstream_info *ret);
 

@@ -21,7 +21,7 @@ from soak import FULL, soak
 from test_coding import Project
 from test_conversations import events, left, written
 from test_conversations import Hub as Talks
-from test_serve import STEP_MAX, Session, check_step
+from test_serve import Session, check_step, post
 
 DOOR_MAX = 0.1  # seconds of a step: less than a hub may take in all, since one door has it alone
 SIZES = [256 << 10, (4 << 20) - 100][0 if FULL else 1:]
@@ -328,17 +328,35 @@ MANY = r"""
 TOOLS = [tool('t%05d' % i, 'A tool that does a thing, number %d. ' % i * 170) for i in range(1000)]
 main()
 """
+ONE = """
+TOOLS = [tool('one', 'A tool.')]
+main()
+"""
 
 
 def test_a_module_of_many_words(me, tmp_path):
-    """As many tools and texts as one may have: they are judged, shown and searched."""
-    with Lag(me, modules.home(me, str(tmp_path), many=modules.server(MANY))) as hub:
+    """As many tools and texts as one may have: they are judged, shown, searched and listed for
+    clients. A change of another module costs no more than that one has."""
+    home = modules.home(me, str(tmp_path), many=modules.server(MANY), one=modules.server(ONE))
+    with Lag(me, home) as hub:
         modules.approve(hub, 'many')
         for path, body in (('/v1/modules/many/test', {}), ('/v1/modules/many', None),
                            ('/v1/modules', None), ('/v1/tools?query=thing', None)):
             hub.served(path, body)
-            hub.measure(path, STEP_MAX)
+            hub.measure(path)
         print(f'\nlongest step: {1000 * hub.longest:.0f} ms, {hub.by}')
+    with Lag(me, home) as hub:  # what its start takes does not count
+        mcp = Session(hub, '/mcp?tools=gateway')
+        with hub.wire() as wire:
+            wire.send(post(hub, {'jsonrpc': '2.0', 'id': 7, 'method': 'tools/list'}, mcp.path,
+                           fields=mcp.fields))
+            assert 'many__t00000' in [t['name'] for t in mcp.result(wire)['tools']]
+        for _ in range(3):
+            modules.approve(hub, 'one')
+            hub.served('/v1/modules/one/test', {})
+            hub.served('/v1/modules/one/disable', {})
+            hub.served('/v1/modules/one/enable', {})
+        hub.measure('a change of another', 0.03)
 
 
 # ---- secrets -------------------------------------------------------------------------------------

@@ -3,16 +3,26 @@
  * were approved, also of a module that is not connected, and calls of them are calls of
  * module.call. What a module says of its tools is cleaned before a client sees it.
  */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "call/aside.h"
 #include "door/mcp/internal.h"
 #include "modules/code/clean.h"
 #include "modules/code/names.h"
 #include "op/module/module.h"
 #include "op/ops.h"
 
-enum { GATEWAY_MAX = 1000, DEFINITION_MAX = 4 << 20, RESULT_MAX = 8 << 20 };
+enum {
+	GATEWAY_MAX = GATEWAY_LIST_MAX,
+	DEFINITION_MAX = 4 << 20,
+	RESULT_MAX = 8 << 20,
+	MAKING_MAX = 24 << 20,
+	SAID_MAX = 64 << 10,
+	LINE_MAX_BYTES = 1024,
+};
 
 const struct tool gateway_tool = { .op = &module_call_op, .name = "gateway", .asks = true };
 
@@ -25,10 +35,25 @@ struct gateway_entry {
 	char shown[NAME_MAX_BYTES + 1];
 };
 
+/* What one module has, made of one revision of it. */
+struct gateway_module {
+	struct gateway_module *next;
+	char name[CONFIG_SERVER_NAME_MAX + 1];
+	uint64_t revision; /* of what is made, or of what it is being made of */
+	struct gateway_making *making; /* NULL: nothing is made */
+	struct gateway_entry **p; /* holds them */
+	size_t n;
+	struct offers *offers; /* NULL: none */
+	bool there; /* in the operator's file */
+};
+
 struct gateway {
 	struct mcp_door *door;
 	struct upstreams *modules;
 	struct upstreams_watch watch;
+	struct gateway_module *first;
+	bool changing; /* all is shown once that has ended */
+	/* As clients may see them; holds them. */
 	struct gateway_entry **p;
 	size_t n;
 };
@@ -63,9 +88,23 @@ static const char *entry_description(const struct json_val *v, const char *shown
 	return said.n ? said.p : shown;
 }
 
+void gateway_says(struct buf *said, const char *fmt, ...)
+{
+	char line[LINE_MAX_BYTES];
+	va_list args;
+	struct err e;
+
+	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	if (buf_addf(said, &e, "%s\n", line) < 0)
+		said->n = said->max; /* that is enough */
+}
+
 /* A server may call anything an output schema: without one that can be held against results, its
  * tool is listed all the same. */
-static int entry_prepare(struct gateway_entry *g, const struct json_val *output, struct err *e)
+static int entry_prepare(struct gateway_entry *g, const struct json_val *output, struct buf *said,
+			 struct err *e)
 {
 	if (json_type(output) == JSON_OBJECT && !(g->output = entry_text(output, e)))
 		return -1;
@@ -74,14 +113,14 @@ static int entry_prepare(struct gateway_entry *g, const struct json_val *output,
 		return 0;
 	if (!g->output)
 		return -1;
-	log_warn("module %s: %s: its output schema is left out: %s", g->module, g->name, e->msg);
+	gateway_says(said, "%s: its output schema is left out: %s", g->name, e->msg);
 	mcp_tool_release(&g->tool);
 	g->tool.output_schema = NULL;
 	return mcp_tool_prepare(&g->tool, e);
 }
 
 static struct gateway_entry *entry_new(struct str module, const struct json_val *v,
-				       struct str shown, struct err *e)
+				       struct str shown, struct buf *said, struct err *e)
 {
 	AUTO(entry_unref) struct gateway_entry *g = calloc(1, sizeof(*g));
 	struct str name = json_str(json_get(v, "name"));
@@ -111,44 +150,198 @@ static struct gateway_entry *entry_new(struct str module, const struct json_val 
 		.task = MCP_TASK_OPTIONAL,
 		.row = &gateway_tool,
 	};
-	return entry_prepare(g, json_get(clean, "outputSchema"), e) < 0 ? NULL : take_ptr(g);
+	return entry_prepare(g, json_get(clean, "outputSchema"), said, e) < 0 ? NULL : take_ptr(g);
+}
+
+/* ---- what a module has --------------------------------------------------------------------- */
+
+/* Made in the work pool, since it may be megabytes. */
+struct gateway_making {
+	struct aside_work work; /* first: the two are cast */
+	struct gateway *gateway;
+	struct gateway_module *of; /* NULL: nobody waits for it any more */
+	struct arena *arena;
+	/* In the arena: from what. */
+	struct str module, pins;
+	struct field_strs lists[UPSTREAM_LISTS];
+	/* What came of it. */
+	struct gateway_entry **p;
+	size_t n;
+	struct offers *offers;
+	struct buf said;
+};
+
+static void entries_free(struct gateway_entry **p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		entry_unref(p[i]);
+	free(p);
+}
+
+static void making_free(struct gateway_making *k)
+{
+	if (!k)
+		return;
+	entries_free(k->p, k->n);
+	offers_unref(k->offers);
+	buf_fini(&k->said);
+	arena_free(k->arena);
+	free(k);
+}
+AUTO_DEFINE(making_free, struct gateway_making)
+
+static int making_tools(struct gateway_making *k, struct err *e)
+{
+	AUTO(json_free) struct json_doc *pins = json_parse(k->pins, NULL, e);
+	struct json_iter it = json_iter(json_get(json_root(pins), "tools"));
+	size_t n = json_len(json_get(json_root(pins), "tools"));
+	struct str *own = arena_array(k->arena, n + 1, sizeof(*own), e);
+	struct tool_name *names = arena_array(k->arena, n + 1, sizeof(*names), e);
+
+	if (!pins || !own || !names)
+		return -1;
+	for (size_t i = 0; json_next(&it); i++)
+		own[i] = json_str(json_get(it.val, "name"));
+	k->p = calloc(n + 1, sizeof(struct gateway_entry *));
+	if (!k->p)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	if (names_make(k->module, own, n, k->arena, names, e) < 0)
+		return -1;
+	it = json_iter(json_get(json_root(pins), "tools"));
+	for (size_t i = 0; json_next(&it); i++) {
+		k->p[k->n] = entry_new(k->module, it.val, names[i].gateway, &k->said, e);
+		if (k->p[k->n])
+			k->n++;
+		else
+			gateway_says(&k->said, "the tool %.*s is not listed: %s",
+				     STR_ARG(names[i].gateway), e->msg);
+	}
+	return 0;
+}
+
+static void making_run(struct aside_work *work)
+{
+	struct gateway_making *k = (struct gateway_making *)work;
+	struct err e;
+
+	if (k->pins.n && making_tools(k, &e) < 0)
+		gateway_says(&k->said, "its tools are not listed: %s", e.msg);
+	k->offers = offers_new(k->module, k->lists, &k->said);
+}
+
+static void gateway_show(struct gateway *w);
+
+static void making_then(struct aside_work *work)
+{
+	AUTO(making_free) struct gateway_making *k = (struct gateway_making *)work;
+	struct gateway_module *m = k->of;
+	const char *end;
+
+	if (!m)
+		return;
+	m->making = NULL;
+	entries_free(m->p, m->n);
+	m->p = take_ptr(k->p);
+	m->n = k->n;
+	k->n = 0;
+	offers_unref(m->offers);
+	m->offers = take_ptr(k->offers);
+	for (const char *line = k->said.p; line && (end = strchr(line, '\n')); line = end + 1)
+		log_warn("module %s: %.*s", m->name, (int)(end - line), line);
+	if (!k->gateway->changing)
+		gateway_show(k->gateway);
+}
+
+static int making_copy(struct arena *a, struct str *to, struct str from, struct err *e)
+{
+	*to = (struct str){ arena_dup(a, from, e), from.n };
+	return to->p ? 0 : -1;
+}
+
+/* What it is made of may be gone before it is. */
+static struct gateway_making *making_new(struct gateway *w, const struct upstream_info *i,
+					 size_t *ret_bytes, struct err *e)
+{
+	AUTO(making_free) struct gateway_making *k = calloc(1, sizeof(*k));
+
+	if (!k || !(k->arena = arena_new(MAKING_MAX))) {
+		err_set(e, ERR_LIMIT, "out of memory");
+		return NULL;
+	}
+	k->work = (struct aside_work){ .run = making_run, .then = making_then };
+	k->gateway = w;
+	k->said = BUF_INIT(SAID_MAX);
+	*ret_bytes = i->pins.n;
+	if (making_copy(k->arena, &k->module, i->name, e) < 0 ||
+	    making_copy(k->arena, &k->pins, i->pins, e) < 0)
+		return NULL;
+	for (int l = 0; l < UPSTREAM_LISTS; l++) {
+		struct str *to = arena_array(k->arena, i->lists[l].n, sizeof(*to), e);
+
+		for (size_t n = 0; to && n < i->lists[l].n; n++) {
+			if (making_copy(k->arena, &to[n], i->lists[l].p[n], e) < 0)
+				return NULL;
+			*ret_bytes += to[n].n;
+		}
+		k->lists[l] = (struct field_strs){ to, to ? i->lists[l].n : 0 };
+	}
+	return take_ptr(k);
+}
+
+static void module_make(struct gateway *w, struct gateway_module *m, const struct upstream_info *i)
+{
+	struct err e;
+	size_t bytes;
+	struct gateway_making *k = making_new(w, i, &bytes, &e);
+
+	if (m->making)
+		m->making->of = NULL;
+	m->making = k;
+	m->revision = i->revision;
+	if (k)
+		k->of = m;
+	/* nobody waits yet while the hub starts, and who comes then wants to see all */
+	if (k && aside_work_start(&k->work, hub_loop(ops_hub(w->door->ops)), NULL,
+				  w->door->server ? bytes : 0, &e) == 0)
+		return;
+	log_warn("module %s: what it has is not listed: %s", m->name, e.msg);
+	making_free(k);
+	m->making = NULL;
+	m->revision = 0;
 }
 
 /* ---- which there are ----------------------------------------------------------------------- */
 
-static void gateway_add(struct gateway *w, struct str module, const struct json_val *v,
-			struct str shown)
+static struct gateway_module *gateway_module(struct gateway *w, struct str name)
 {
-	struct err e = ERR_INIT;
-	struct gateway_entry *g = w->n < GATEWAY_MAX ? entry_new(module, v, shown, &e) : NULL;
+	struct gateway_module *m = w->first;
 
-	if (g)
-		w->p[w->n++] = g;
-	else
-		log_warn("module %.*s: the tool %.*s is not listed: %s", STR_ARG(module),
-			 STR_ARG(shown), e.code ? e.msg : "too many");
+	while (m && !str_is(name, m->name))
+		m = m->next;
+	if (m || !(m = calloc(1, sizeof(*m))))
+		return m;
+	snprintf(m->name, sizeof(m->name), "%.*s", STR_ARG(name));
+	m->next = w->first;
+	return w->first = m;
 }
 
-static int gateway_add_all(struct gateway *w, struct upstream *u, struct err *e)
+/* Those that are not there any more. */
+static void gateway_sweep(struct gateway *w)
 {
-	struct upstream_info i;
-	AUTO(json_free) struct json_doc *pins = NULL;
+	struct gateway_module **at = &w->first, *m;
 
-	upstream_info(u, &i);
-	if (!i.approved || i.disabled || !i.pins.n)
-		return 0;
-	pins = json_parse(i.pins, NULL, e);
-	if (!pins)
-		return -1;
-	for (struct json_iter it = json_iter(json_get(json_root(pins), "tools")); json_next(&it);) {
-		struct str name = json_str(json_get(it.val, "name"));
-		struct str shown = upstream_listed(u, name);
-		struct err none;
-
-		if (shown.p && upstream_check(u, name, &none) == 0)
-			gateway_add(w, i.name, it.val, shown);
+	while ((m = *at)) {
+		if (m->there) {
+			at = &m->next;
+			continue;
+		}
+		*at = m->next;
+		if (m->making)
+			m->making->of = NULL;
+		entries_free(m->p, m->n);
+		offers_unref(m->offers);
+		free(m);
 	}
-	return 0;
 }
 
 static bool gateway_same(const struct gateway *w, struct gateway_entry *const *was, size_t n)
@@ -156,47 +349,88 @@ static bool gateway_same(const struct gateway *w, struct gateway_entry *const *w
 	for (size_t i = 0; i < n && n == w->n; i++) {
 		const struct gateway_entry *a = w->p[i], *b = was[i];
 
-		if (strcmp(a->shown, b->shown) != 0 || strcmp(a->schema, b->schema) != 0 ||
-		    strcmp(a->output ?: "", b->output ?: "") != 0 ||
-		    strcmp(a->tool.description, b->tool.description) != 0)
+		if (a != b &&
+		    (strcmp(a->shown, b->shown) != 0 || strcmp(a->schema, b->schema) != 0 ||
+		     strcmp(a->output ?: "", b->output ?: "") != 0 ||
+		     strcmp(a->tool.description, b->tool.description) != 0))
 			return false;
 	}
 	return n == w->n;
 }
 
-static void gateway_fill(struct gateway *w)
+static void gateway_add_all(struct gateway *w, const struct gateway_module *m,
+			    const struct upstream *u)
 {
-	struct err e = ERR_INIT;
+	struct err none;
 
-	if (upstreams_check(w->modules, &e) < 0)
-		return;
-	for (struct upstream *u = upstreams_next(w->modules, NULL); u;
-	     u = upstreams_next(w->modules, u)) {
-		if (gateway_add_all(w, u, &e) < 0)
-			log_warn("the tools of a module are not listed: %s", e.msg);
+	for (size_t i = 0; i < m->n; i++) {
+		if (upstream_check(u, str_of(m->p[i]->name), &none) < 0)
+			continue;
+		if (w->n == GATEWAY_MAX) {
+			log_warn("module %s: the tool %s is not listed: too many", m->name,
+				 m->p[i]->shown);
+			return;
+		}
+		m->p[i]->refs++;
+		w->p[w->n++] = m->p[i];
 	}
 }
 
+/* What clients may see of all that was made. */
+static void gateway_show(struct gateway *w)
+{
+	struct gateway_entry **was = w->p, **p = calloc(GATEWAY_MAX, sizeof(*p));
+	struct offers_shown offers[UPSTREAM_LISTS] = { { .n = 0 } };
+	size_t n = w->n;
+	unsigned changed;
+
+	if (!p)
+		return;
+	w->p = p;
+	w->n = 0;
+	for (struct upstream *u = upstreams_next(w->modules, NULL); u;
+	     u = upstreams_next(w->modules, u)) {
+		struct gateway_module *m = w->first;
+		struct upstream_info i;
+
+		upstream_info(u, &i);
+		while (m && !str_is(i.name, m->name))
+			m = m->next;
+		if (m) {
+			gateway_add_all(w, m, u);
+			offers_show(offers, u, m->offers);
+		}
+	}
+	changed = offers_take(w->door, offers) | (gateway_same(w, was, n) ? 0 : MCP_TOOLS);
+	entries_free(was, n);
+	if (w->door->server && changed)
+		mcp_server_changed(w->door->server, changed);
+}
+
+/* Only of a module that is another something is made. */
 static void gateway_on_change(void *arg)
 {
 	struct gateway *w = arg;
-	struct gateway_entry **was = w->p;
-	size_t n = w->n;
+	struct upstream_info i;
 
-	offers_update(w->door);
-	w->p = calloc(GATEWAY_MAX, sizeof(struct gateway_entry *));
-	w->n = 0;
-	if (!w->p) {
-		w->p = was;
-		w->n = n;
-		return;
+	w->changing = true;
+	for (struct gateway_module *m = w->first; m; m = m->next)
+		m->there = false;
+	for (struct upstream *u = upstreams_next(w->modules, NULL); u;
+	     u = upstreams_next(w->modules, u)) {
+		struct gateway_module *m;
+
+		upstream_info(u, &i);
+		m = gateway_module(w, i.name);
+		if (!m)
+			continue;
+		m->there = true;
+		if (i.approved && !i.disabled && m->revision != i.revision)
+			module_make(w, m, &i);
 	}
-	gateway_fill(w);
-	if (w->door->server && !gateway_same(w, was, n))
-		mcp_server_changed(w->door->server, MCP_TOOLS);
-	for (size_t i = 0; i < n; i++)
-		entry_unref(was[i]);
-	free(was);
+	gateway_sweep(w);
+	w->changing = false;
+	gateway_show(w);
 }
 
 static void gateway_on_updated(void *arg, struct str module, struct str uri)
@@ -230,9 +464,10 @@ void gateway_free(struct gateway *w)
 {
 	if (!w)
 		return;
-	for (size_t i = 0; i < w->n; i++)
-		entry_unref(w->p[i]);
-	free(w->p);
+	for (struct gateway_module *m = w->first; m; m = m->next)
+		m->there = false;
+	gateway_sweep(w);
+	entries_free(w->p, w->n);
 	free(w);
 }
 

@@ -10,6 +10,8 @@
 
 struct gateway;
 struct mcp_run;
+struct offer;
+struct offers;
 
 struct mcp_door {
 	struct ops *ops;
@@ -20,7 +22,11 @@ struct mcp_door {
 	struct mcp_choice talking; /* has, if it speaks for a conversation and asks for none */
 	const struct mcp_tool **list; /* as a session was told last */
 	struct gateway *gateway; /* NULL: there are no modules */
-	struct offers *offers; /* NULL: modules have listed nothing */
+	/* What modules have beside tools, as clients may see it; each holds what it is of. */
+	struct offers_shown {
+		struct offer **p;
+		size_t n;
+	} offers[UPSTREAM_LISTS];
 	const void **offered[UPSTREAM_LISTS]; /* owned: each as a session was told last */
 	uv_timer_t *watching; /* until modules hear of what is watched; NULL: nothing ever was */
 	bool ended; /* mcp_door_end() was called */
@@ -39,6 +45,8 @@ void gateway_free(struct gateway *w); /* NULL-safe */
 size_t gateway_list(const struct gateway *w, const struct mcp_session *s,
 		    const struct mcp_tool **to, size_t max);
 void gateway_hold(void *door, const struct mcp_tool *t, bool on);
+/* Not on the loop, which logs it later: why something is not listed. */
+void gateway_says(struct buf *said, const char *fmt, ...) PRINTF_LIKE(2, 3);
 int gateway_decode(struct mcp_call *mc, struct arena *a, void *request, struct err *e) MUST_USE;
 /* Fills content and the like of *ret; what it borrows the caller frees, also on failure. */
 int gateway_answer(struct str module, const struct mcp_tool *t, const void *result,
@@ -46,7 +54,7 @@ int gateway_answer(struct str module, const struct mcp_tool *t, const void *resu
 		   struct mcp_result *ret, struct err *e) MUST_USE;
 
 /* offers.c: resources and prompts of modules, beside the files of sandboxes. For struct
- * mcp_handler; offers_update(), when modules may have listed others. */
+ * mcp_handler. */
 const struct mcp_resource *const *offers_resources(void *door, struct mcp_session *s,
 						   size_t *ret_n);
 const struct mcp_template *const *offers_templates(void *door, struct mcp_session *s,
@@ -58,9 +66,18 @@ void offers_complete(void *door, struct mcp_call *mc);
 bool offers_hears(void *door, struct mcp_session *s, struct str uri);
 void offers_watched(void *door);
 void offers_end(struct mcp_door *d);
-void offers_update(struct mcp_door *d);
 void offers_updated(struct mcp_door *d, struct str module, struct str uri);
 void offers_free(struct mcp_door *d);
+/* What a module has listed, owned. Not on the loop. NULL: out of memory. */
+struct offers *offers_new(struct str module, const struct field_strs lists[UPSTREAM_LISTS],
+			  struct buf *said) MUST_USE;
+void offers_unref(struct offers *o); /* NULL-safe */
+AUTO_DEFINE(offers_unref, struct offers)
+/* Adds what clients may see of it. */
+void offers_show(struct offers_shown to[UPSTREAM_LISTS], const struct upstream *u,
+		 struct offers *o);
+/* All of it is now this, which is taken. Which lists (MCP_RESOURCES, MCP_PROMPTS) are others. */
+unsigned offers_take(struct mcp_door *d, const struct offers_shown shown[UPSTREAM_LISTS]);
 /* Whether it is the address of a module's resource. */
 bool offers_parse(struct str uri, struct str *ret_module, struct str *ret_own);
 /* Content of a result, in which addresses of the module's resources become ours. */

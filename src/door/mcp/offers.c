@@ -16,7 +16,7 @@
 
 enum {
 	OFFERS_MAX = 2000, /* of a kind, of all modules */
-	OFFERS_BYTES_MAX = 32 << 20,
+	OFFERS_BYTES_MAX = 24 << 20, /* of a module: its lists, and their texts once more */
 	ITEM_MAX = 256 << 10,
 	RESULT_MAX = 4 << 20,
 	ARGUMENTS_MAX = 64, /* of a prompt */
@@ -27,6 +27,7 @@ enum {
 
 /* One thing that a module has. */
 struct offer {
+	struct offers *of;
 	struct str module, json; /* json: as its server gave it */
 	const char *name; /* of a prompt, by its server */
 	union {
@@ -36,7 +37,7 @@ struct offer {
 	};
 };
 
-/* As modules listed them at one time. Calls of prompts hold it. */
+/* As a module listed them at one time. Calls of prompts hold it. */
 struct offers {
 	unsigned refs;
 	struct arena *arena;
@@ -44,15 +45,13 @@ struct offers {
 	size_t n[UPSTREAM_LISTS];
 };
 
-static void offers_unref(struct offers *o)
+void offers_unref(struct offers *o)
 {
 	if (!o || --o->refs > 0)
 		return;
 	arena_free(o->arena);
 	free(o);
 }
-AUTO_DEFINE(offers_unref, struct offers)
-
 /* ---- making them --------------------------------------------------------------------------- */
 
 /* NULL: it has none, or there is no memory. */
@@ -165,38 +164,58 @@ static void offers_add(struct offers *o, enum upstream_list which, struct str mo
 	AUTO(json_free) struct json_doc *doc = NULL, *clean = NULL;
 	struct err e;
 
-	if (o->n[which] == OFFERS_MAX)
-		return;
 	doc = json_parse(json, NULL, &e);
 	if (!doc || clean_json(&b, json_root(doc), CLEAN_TEXT, &e) < 0)
 		return;
 	clean = json_parse(buf_str(&b), NULL, &e);
-	*to = (struct offer){ .module = { arena_dup(o->arena, module, &e), module.n },
+	*to = (struct offer){ .of = o,
+			      .module = { arena_dup(o->arena, module, &e), module.n },
 			      .json = { arena_dup(o->arena, json, &e), json.n } };
 	if (clean && to->module.p && to->json.p &&
 	    offer_readers[which](o, to, json_root(doc), json_root(clean)))
 		o->n[which]++;
 }
 
-/* Names for prompts from `from` on, which are of one server. */
-static void offers_names(struct offers *o, size_t from)
+static void offers_names(struct offers *o, struct str module, struct buf *said)
 {
-	size_t n = o->n[UPSTREAM_PROMPTS] - from;
-	struct offer *p = &o->p[UPSTREAM_PROMPTS][from];
+	size_t n = o->n[UPSTREAM_PROMPTS];
+	struct offer *p = o->p[UPSTREAM_PROMPTS];
 	struct err e;
 	struct str *own = arena_array(o->arena, n, sizeof(*own), &e);
 	struct tool_name *names = arena_array(o->arena, n, sizeof(*names), &e);
 
 	for (size_t i = 0; own && i < n; i++)
 		own[i] = str_of(p[i].name);
-	if (n && (!own || !names || names_make(p->module, own, n, o->arena, names, &e) < 0)) {
-		log_warn("module %.*s: its prompts are not listed: %s", STR_ARG(p->module), e.msg);
-		o->n[UPSTREAM_PROMPTS] = from;
+	if (n && (!own || !names || names_make(module, own, n, o->arena, names, &e) < 0)) {
+		gateway_says(said, "its prompts are not listed: %s", e.msg);
+		o->n[UPSTREAM_PROMPTS] = 0;
 		return;
 	}
 	for (size_t i = 0; i < n; i++)
 		p[i].prompt.name = names[i].gateway.p;
 }
+
+struct offers *offers_new(struct str module, const struct field_strs lists[UPSTREAM_LISTS],
+			  struct buf *said)
+{
+	AUTO(offers_unref) struct offers *o = calloc(1, sizeof(*o));
+	struct err e;
+
+	if (!o)
+		return NULL;
+	o->refs = 1;
+	o->arena = arena_new(OFFERS_BYTES_MAX);
+	for (int k = 0; o->arena && k < UPSTREAM_LISTS; k++) {
+		o->p[k] = arena_array(o->arena, lists[k].n + 1, sizeof(*o->p[k]), &e);
+		for (size_t i = 0; o->p[k] && i < lists[k].n; i++)
+			offers_add(o, (enum upstream_list)k, module, lists[k].p[i]);
+	}
+	if (o->arena)
+		offers_names(o, module, said);
+	return o->arena ? take_ptr(o) : NULL;
+}
+
+/* ---- showing them -------------------------------------------------------------------------- */
 
 static const enum upstream_kind offer_kinds[UPSTREAM_LISTS] = {
 	[UPSTREAM_RESOURCES] = UPSTREAM_READ,
@@ -204,89 +223,67 @@ static const enum upstream_kind offer_kinds[UPSTREAM_LISTS] = {
 	[UPSTREAM_PROMPTS] = UPSTREAM_GET,
 };
 
-static void offers_add_all(struct offers *o, struct upstream *u)
+static const unsigned offer_changes[UPSTREAM_LISTS] = {
+	[UPSTREAM_RESOURCES] = MCP_RESOURCES,
+	[UPSTREAM_TEMPLATES] = MCP_RESOURCES,
+	[UPSTREAM_PROMPTS] = MCP_PROMPTS,
+};
+
+static bool offers_same(const struct offers_shown *a, const struct offers_shown *b)
 {
-	size_t prompts = o->n[UPSTREAM_PROMPTS];
-	struct upstream_info i;
-	struct err e;
-
-	upstream_info(u, &i);
-	for (int k = 0; k < UPSTREAM_LISTS; k++) {
-		if (upstream_check_kind(u, offer_kinds[k], &e) < 0)
-			continue;
-		for (size_t m = 0; m < i.lists[k].n; m++)
-			offers_add(o, (enum upstream_list)k, i.name, i.lists[k].p[m]);
-	}
-	offers_names(o, prompts);
-}
-
-static struct offers *offers_new(struct upstreams *all)
-{
-	AUTO(offers_unref) struct offers *o = calloc(1, sizeof(*o));
-	struct err e;
-
-	if (!o || !(o->arena = arena_new(OFFERS_BYTES_MAX))) {
-		free(take_ptr(o));
-		return NULL;
-	}
-	o->refs = 1;
-	for (int k = 0; k < UPSTREAM_LISTS; k++) {
-		o->p[k] = arena_array(o->arena, OFFERS_MAX, sizeof(*o->p[k]), &e);
-		if (!o->p[k])
-			return NULL;
-	}
-	if (upstreams_check(all, &e) < 0)
-		return take_ptr(o);
-	for (struct upstream *u = upstreams_next(all, NULL); u; u = upstreams_next(all, u))
-		offers_add_all(o, u);
-	return take_ptr(o);
-}
-
-static bool offers_same(const struct offers *a, const struct offers *b, enum upstream_list which)
-{
-	size_t n = a ? a->n[which] : 0;
-
-	if (n != (b ? b->n[which] : 0))
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		if (!str_eq(a->p[which][i].module, b->p[which][i].module) ||
-		    !str_eq(a->p[which][i].json, b->p[which][i].json))
+	for (size_t i = 0; i < a->n && a->n == b->n; i++) {
+		if (a->p[i] != b->p[i] && (!str_eq(a->p[i]->module, b->p[i]->module) ||
+					   !str_eq(a->p[i]->json, b->p[i]->json)))
 			return false;
 	}
-	return true;
+	return a->n == b->n;
 }
 
-void offers_update(struct mcp_door *d)
+static void offers_shown_free(struct offers_shown *s)
 {
-	struct offers *was = d->offers;
-	struct upstream *u = NULL;
-	struct upstream_info i;
-	size_t any = 0;
-	unsigned changed;
+	for (size_t i = 0; i < s->n; i++)
+		offers_unref(s->p[i]->of);
+	free(s->p);
+	*s = (struct offers_shown){ .n = 0 };
+}
 
-	while ((u = upstreams_next(ops_upstreams(d->ops), u))) {
-		upstream_info(u, &i);
-		for (int k = 0; k < UPSTREAM_LISTS; k++)
-			any += i.lists[k].n;
+/* Without memory there are none. */
+void offers_show(struct offers_shown to[UPSTREAM_LISTS], const struct upstream *u, struct offers *o)
+{
+	struct err e;
+
+	for (int k = 0; o && k < UPSTREAM_LISTS; k++) {
+		if (!to[k].p)
+			to[k].p = calloc(OFFERS_MAX, sizeof(struct offer *));
+		if (!to[k].p || upstream_check_kind(u, offer_kinds[k], &e) < 0)
+			continue;
+		for (size_t i = 0; i < o->n[k] && to[k].n < OFFERS_MAX; i++) {
+			to[k].p[to[k].n++] = &o->p[k][i];
+			o->refs++;
+		}
 	}
-	if (!any && !was)
-		return;
-	d->offers = any ? offers_new(ops_upstreams(d->ops)) : NULL;
-	changed = (offers_same(was, d->offers, UPSTREAM_PROMPTS) ? 0 : MCP_PROMPTS) |
-		  (offers_same(was, d->offers, UPSTREAM_RESOURCES) &&
-				   offers_same(was, d->offers, UPSTREAM_TEMPLATES)
-			   ? 0
-			   : MCP_RESOURCES);
-	offers_unref(was);
-	if (d->server && changed)
-		mcp_server_changed(d->server, changed);
+}
+
+unsigned offers_take(struct mcp_door *d, const struct offers_shown shown[UPSTREAM_LISTS])
+{
+	unsigned changed = 0;
+
+	for (int k = 0; k < UPSTREAM_LISTS; k++) {
+		struct offers_shown was = d->offers[k];
+
+		d->offers[k] = shown[k];
+		changed |= offers_same(&was, &shown[k]) ? 0 : offer_changes[k];
+		offers_shown_free(&was);
+	}
+	return changed;
 }
 
 void offers_free(struct mcp_door *d)
 {
-	offers_unref(take_ptr(d->offers));
-	for (int k = 0; k < UPSTREAM_LISTS; k++)
+	for (int k = 0; k < UPSTREAM_LISTS; k++) {
+		offers_shown_free(&d->offers[k]);
 		free(d->offered[k]);
+	}
 }
 
 /* ---- lists --------------------------------------------------------------------------------- */
@@ -317,8 +314,8 @@ static bool offers_for_has(const struct offers_for *f, struct str module)
 static const void **offers_list(struct mcp_door *d, struct mcp_session *s, enum upstream_list which,
 				const void *const *own, size_t n_own, size_t *ret_n)
 {
-	const struct offers *o = d->offers;
-	size_t max = n_own + (o ? o->n[which] : 0), n = n_own;
+	const struct offers_shown *o = &d->offers[which];
+	size_t max = n_own + o->n, n = n_own;
 	struct offers_for f = offers_for(d, s);
 	const void **to = realloc(d->offered[which], (max + 1) * sizeof(*to));
 
@@ -327,9 +324,9 @@ static const void **offers_list(struct mcp_door *d, struct mcp_session *s, enum 
 		d->offered[which] = to;
 		for (size_t i = 0; i < n_own; i++)
 			to[i] = own[i];
-		for (size_t i = 0; o && i < o->n[which]; i++) {
-			if (offers_for_has(&f, o->p[which][i].module))
-				to[n++] = &o->p[which][i].resource;
+		for (size_t i = 0; i < o->n; i++) {
+			if (offers_for_has(&f, o->p[i]->module))
+				to[n++] = &o->p[i]->resource;
 		}
 		*ret_n = n;
 	}
@@ -363,11 +360,13 @@ const struct mcp_prompt *const *offers_prompts(void *owner, struct mcp_session *
 							     ret_n);
 }
 
-static const struct offer *offers_prompt(const struct offers *o, struct str name)
+static const struct offer *offers_prompt(const struct mcp_door *d, struct str name)
 {
-	for (size_t i = 0; o && i < o->n[UPSTREAM_PROMPTS]; i++) {
-		if (str_is(name, o->p[UPSTREAM_PROMPTS][i].prompt.name))
-			return &o->p[UPSTREAM_PROMPTS][i];
+	const struct offers_shown *o = &d->offers[UPSTREAM_PROMPTS];
+
+	for (size_t i = 0; i < o->n; i++) {
+		if (str_is(name, o->p[i]->prompt.name))
+			return o->p[i];
 	}
 	return NULL;
 }
@@ -449,7 +448,7 @@ struct offer_use {
 	struct mcp_door *door;
 	struct mcp_call *mc;
 	struct call *call;
-	struct offers *held;
+	struct offers *held; /* its prompt is in there; NULL: it has none */
 	struct str module;
 	enum upstream_kind kind;
 	struct str params;
@@ -656,8 +655,6 @@ static void use_start(struct mcp_door *d, struct mcp_call *mc, const struct offe
 		mcp_call_fail(mc, e);
 		return;
 	}
-	if (u->kind == UPSTREAM_GET) /* its prompt is in there */
-		u->held = d->offers;
 	if (u->held)
 		u->held->refs++;
 	mcp_call_on_cancel(mc, use_on_cancel, u);
@@ -702,7 +699,7 @@ void offers_read(void *owner, struct mcp_call *mc)
 void offers_get(void *owner, struct mcp_call *mc)
 {
 	struct mcp_door *d = owner;
-	const struct offer *o = offers_prompt(d->offers, str_of(mcp_call_prompt(mc)->name));
+	const struct offer *o = offers_prompt(d, str_of(mcp_call_prompt(mc)->name));
 	struct offer_use u = { .kind = UPSTREAM_GET };
 	autobuf struct buf params = BUF_INIT(RESULT_MAX);
 	struct json_writer w = json_writer(&params);
@@ -723,6 +720,7 @@ void offers_get(void *owner, struct mcp_call *mc)
 		return;
 	}
 	u.module = o->module;
+	u.held = o->of;
 	use_start(d, mc, &u, &params, &e);
 }
 
@@ -757,7 +755,7 @@ void offers_complete(void *owner, struct mcp_call *mc)
 {
 	struct mcp_door *d = owner;
 	const struct mcp_completion m = mcp_call_completion(mc);
-	const struct offer *o = m.is_prompt ? offers_prompt(d->offers, m.ref) : NULL;
+	const struct offer *o = m.is_prompt ? offers_prompt(d, m.ref) : NULL;
 	struct offer_use u = { .kind = UPSTREAM_COMPLETE };
 	autobuf struct buf params = BUF_INIT(ITEM_MAX);
 	struct json_writer w = json_writer(&params);

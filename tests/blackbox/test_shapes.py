@@ -8,6 +8,7 @@ What a door must say of such bytes is in that door's own tests; here nothing may
 
 import base64
 import contextlib
+import gzip
 import json
 import os
 import random
@@ -25,6 +26,7 @@ from soak import soak
 from talk import Attached, Exec, Framed, Pty
 from test_door import frame as ws_frame
 from test_expose import APP
+from test_serve import Session
 
 SEED = 32
 PORT = 8000
@@ -291,3 +293,62 @@ def test_a_client_that_goes_in_the_middle(hub, box):
         intact(hub, path)
     until(lambda: all('cat' not in p['command'] for p in hub.call(
         'GET', f'/v1/sandboxes/{box}/processes')['processes']), what='the end of what they ran')
+
+
+BODY = 3 << 20  # more bytes than the loop parses itself
+AT_ONCE = 12  # more than the pool has threads: some are parsed and some wait
+
+
+def long_requests(hub, box):
+    """What sends one to each door that parses or unpacks a body in the work pool, or writes its
+    answer there."""
+    made = json.loads(hub.ask('POST', '/v2/sandboxes', body='{"templateID": "base"}',
+                              fields=[f'X-API-KEY: {hub.token}']).body)
+    mcp = Session(hub)
+    text = json.dumps({'sandbox': box, 'path': 'gone', 'content': 'x\n' * (BODY // 3)})
+    packed = gzip.compress(bytes(BODY)).decode('latin-1')
+    posts = {
+        'right': hub.request('POST', '/v1/files/write', body=text),
+        'wrong': hub.request('POST', '/v1/files/write', body=text[:-1]),
+        'printed': hub.request('POST', '/v1/exec', body=json.dumps(
+            {'sandbox': box, 'command': 'cat shape', 'max_output_bytes': LIMIT})),
+        'packed': hub.request('POST', '/files?path=gone', token=None, fields=[
+            f'E2b-Sandbox-Id: {made["sandboxID"]}', 'E2b-Sandbox-Port: 49983',
+            f'X-Access-Token: {made["envdAccessToken"]}', 'Content-Encoding: gzip',
+            'Content-Type: application/octet-stream', f'Content-Length: {len(packed)}']) + packed,
+    }
+    for name, post in posts.items():
+        yield name, lambda wire, post=post: wire.send(post)
+    yield 'mcp', lambda wire: mcp.call(wire, 'sandbox_exec', sandbox=box, command=BOTH,
+                                       max_output_bytes=LIMIT)
+    hub.ask('DELETE', f'/sandboxes/{made["sandboxID"]}', fields=[f'X-API-KEY: {hub.token}'])
+
+
+def test_a_client_that_goes_while_the_pool_has_its_bytes(me, tmp_path):
+    """Whatever is done beside the loop with what a request has, its client may go meanwhile, and so
+    may the hub."""
+    before = host.Residue(me.trees)
+    with Rest(me, tmp_path, '--listen', '127.0.0.1:0', '--pool', '0', '--compat', 'e2b') as own:
+        box = own.create()
+        written(own, box, random.Random(SEED).randbytes(1 << 20))
+        for name, send in long_requests(own, box):
+            with own.wire() as wire:  # the control: it would be answered
+                send(wire)
+                status = wire.head()[0]
+                assert status in ((400,) if name == 'wrong' else (200, 204)), (name, status)
+            for how in HOWS[1:] * soak(10, 1):
+                wires = [own.wire() for _ in range(AT_ONCE)]
+                for wire in wires:
+                    send(wire)
+                for wire in wires:
+                    go(wire, how)
+                for _ in range(4):  # others take the memory that they leave
+                    own.ask(path='/v1/sandboxes?limit=1')
+                intact(own, (name, how))
+        own.delete(box)
+        wires = [own.wire() for _ in range(AT_ONCE)]
+        for wire in wires:
+            wire.send(own.request('POST', '/v1/files/write', body=json.dumps(
+                {'sandbox': box, 'path': 'gone', 'content': 'x' * BODY})))
+    assert not REPORT.search(own.said()), own.said()[-6000:]
+    before.check()

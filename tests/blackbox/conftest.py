@@ -7,7 +7,8 @@ peer a server over HTTP whose every step is in the test's hands; http_host makes
 
 Tests that have an identity get the mark `sandboxes`, those that mostly wait for programs of others
 `peers`. scripts/test runs them and the others beside each other (pytest -m). Those with the mark
-`rights` run as root and as a user; with --both, all that have an identity do.
+`rights` run as root and as a user; `make test-all` runs all that have an identity so, and those
+with the mark `whole` (tests/soak.py).
 """
 
 import itertools
@@ -20,21 +21,23 @@ import pytest
 import host
 from client import Failed
 from http_host import HttpHost
-from who import HERE, HOLT, Who
+from who import BUILD, HERE, HOLT, Who
 
+# To write 150 files of tests anew for their asserts takes ten seconds, and several pytest run.
+sys.dont_write_bytecode, sys.pycache_prefix = False, os.path.join(BUILD, 'pycache')
 sys.path.append(os.path.dirname(HERE))
+from soak import WHOLE  # noqa: E402
 from time_limit import time_limit  # noqa: E402, F401
 
 
 def pytest_addoption(parser):
     parser.addoption('--update-golden', action='store_true', help='write the golden files anew')
-    parser.addoption('--both', action='store_true',
-                     help='run what depends on no rights as root and as a user as well')
 
 
 def pytest_configure(config):
     config.addinivalue_line('markers', 'sandboxes: runs as root or as a user without rights')
     config.addinivalue_line('markers', 'rights: what Holt may do decides how it does it')
+    config.addinivalue_line('markers', 'whole: asks in another way what a cheaper one asks')
     config.addinivalue_line('markers', 'timing: its verdict hangs on how long something takes')
     config.addinivalue_line('markers', 'peers: mostly waits for programs of others')
 
@@ -45,9 +48,10 @@ PEERS = {'test_bridge', 'test_e2b', 'test_http_clients', 'test_mcp_cli',
 
 
 def pytest_collection_modifyitems(config, items):
-    if os.getuid() or config.getoption('--both'):
+    if WHOLE:
         return
-    left_out = [item for item in items if not item.get_closest_marker('rights')
+    left_out = [item for item in items if item.get_closest_marker('whole')
+                or not os.getuid() and not item.get_closest_marker('rights')
                 and hasattr(item, 'callspec') and item.callspec.params.get('who') == 'user']
     config.hook.pytest_deselected(items=left_out)
     left = set(left_out)

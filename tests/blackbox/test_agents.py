@@ -714,7 +714,7 @@ def test_it_does_not_end_and_is_ended(hub):
 
 def test_stalled(hub):
     one = hub.talk('quiet')
-    after = hub.send(one, ['sleep', 10], ['say', 'here'])
+    after = hub.send(one, ['sleep', 4], ['say', 'here'])
     hub.in_state(one, 'stalled')
     assert hub.ended(one, after)[-1][1] == {'stop_reason': 'end_turn'}
     assert hub.of(one)['state'] == 'idle'
@@ -976,7 +976,7 @@ def test_the_hub_ends(me, tmp_path, end):
     asks = first.talk()
     first.send(asks, ['permit', 'Go on?'])
     asked = first.question(asks)['request_id']
-    brief, over = as_bearer(first, key(first, 'brief', ttl_seconds=10)), time.time() + 10
+    brief, over = as_bearer(first, key(first, 'brief', ttl_seconds=4)), time.time() + 4
     owned = brief.talk()
     other = as_bearer(first, key(first, 'kept')).talk()
     first.end(end)

@@ -426,9 +426,9 @@ def test_a_client_that_goes_away_while_it_is_held(start, how):
 
 def test_a_client_that_is_held_and_says_no_more(start):
     """All that it sent is taken, however long that takes in all."""
-    door = start(body_ms=4000)
+    door = start(body_ms=2000)
     with door.wire() as wire:
-        wire.send(intake('?once=500&ms=1000', 3000) + 'x' * 3000)
+        wire.send(intake('?once=500&ms=500', 3000) + 'x' * 3000)
         wire.sock.shutdown(socket.SHUT_WR)
         assert wire.reply('PUT').body == b'3000'
 
@@ -455,12 +455,12 @@ def test_a_body_that_nobody_takes_is_not_whole(start):
 
 def test_a_slow_body_in_pieces(start):
     """Each piece gives its sender time for the next."""
-    door = start(body_ms=5000)
+    door = start(body_ms=3000)
     with door.wire() as wire:
         wire.send(intake(size=9))
         for _ in range(8):
             wire.send('x')
-            time.sleep(1)
+            time.sleep(0.5)
         wire.send('x')
         assert wire.reply('PUT').body == b'9'
         wire.send(intake(size=9) + 'x')
@@ -1181,8 +1181,8 @@ def test_end_of_idle_connections(start):
 def test_what_is_in_flight_finishes(start):
     door = start(grace_ms=60000)
     with door.wire() as wire, door.wire() as stream:
-        wire.send(request(path='/later/5000'))
-        stream.send(request(path='/stream/10?ms=500'))
+        wire.send(request(path='/later/2000'))
+        stream.send(request(path='/stream/10?ms=200'))
         stream.head()
         door.heard('waiting')
         door.close()
@@ -1206,8 +1206,8 @@ def refused(door):
 def test_new_requests_on_old_connections(start):
     door = start(grace_ms=60000)
     with door.wire() as wire, door.wire() as pipelined:
-        wire.send(request(path='/later/5000'))
-        pipelined.send(request(path='/later/5000') + request())
+        wire.send(request(path='/later/2000'))
+        pipelined.send(request(path='/later/2000') + request())
         door.heard('waiting', 2)
         door.close()
         assert wire.reply().status == 200
@@ -1466,8 +1466,8 @@ def test_ws_silence(start):
     """One that answers pings stays; one that is silent ends."""
     door = start()
     with door.wire() as silent, door.wire() as alive:
-        handshake(silent, path='/ws?ping=1000')
-        handshake(alive, path='/ws?ping=5000')
+        handshake(silent, path='/ws?ping=400')
+        handshake(alive, path='/ws?ping=2000')
         for _ in range(2):
             opcode, payload = read_frame(alive)
             assert opcode == 9

@@ -592,7 +592,7 @@ def test_events(box):
 
 def test_a_tag(box):
     sleeping = {'process': {'cmd': 'sleep', 'args': ['60']}, 'tag': 'named', 'stdin': False}
-    events, end = box.stream('process.Process/Start', sleeping, **{'Connect-Timeout-Ms': '5000'})
+    events, end = box.stream('process.Process/Start', sleeping, **{'Connect-Timeout-Ms': '1000'})
     assert end['error']['code'] == 'deadline_exceeded' and events[0]['event']['start']['pid']
     events, end = box.stream('process.Process/Connect', {'process': {'tag': 'named'}})
     assert 'start' in events[0]['event']

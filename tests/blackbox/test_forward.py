@@ -130,7 +130,7 @@ def test_a_slow_reader_holds_its_server(hub, box):
 
 def test_it_is_busy(hub):
     """An open connection keeps a sandbox from being idle; without one it ends."""
-    made = hub.create(idle_seconds=8)
+    made = hub.create(idle_seconds=5)
     hub.post('/v1/files/write', sandbox=made, path='server.py', content=SERVER)
     # no job of the hub's
     hub.exec(made, 'python3 server.py echo 8000 >out 2>&1 & until grep -q ready out; '
@@ -138,7 +138,7 @@ def test_it_is_busy(hub):
     with connect(forward(hub, made, 8000)) as sock:
         sock.sendall(b'x')
         assert sock.recv(1) == b'x'
-        other = hub.create(idle_seconds=8)  # the control
+        other = hub.create(idle_seconds=5)  # the control
         until(lambda: hub.call('GET', f'/v1/sandboxes/{other}')['state'] == 'terminated',
               what='it is idle')
         sock.sendall(b'x')

@@ -398,7 +398,7 @@ def test_a_question_of_a_module_expires(me, tmp_path):
             one, = people.asked(hub, 'Module one asks: Who?')
             hub.end(end)
             with sqlite3.connect(os.path.join(folder, 'registry.db')) as db:
-                soon = int(time.time() * 1000) + 15000  # of the next hub
+                soon = int(time.time() * 1000) + 8000  # of the next hub
                 assert db.execute('UPDATE questions SET deadline = ?', (soon,)).rowcount == 1
             db.close()
         else:

@@ -45,7 +45,8 @@ def test_sdk_v1(serve, path):
 
 
 @pytest.mark.parametrize('mode, version',
-                         [('legacy', LATEST), ('auto', MODERN), ({'pin': MODERN}, MODERN)],
+                         [('legacy', LATEST), ('auto', MODERN),
+                          pytest.param({'pin': MODERN}, MODERN, marks=pytest.mark.whole)],
                          ids=['legacy', 'auto', 'modern'])
 def test_sdk_v2(serve, mode, version):
     assert life('v2.mjs', {'url': serve.url + '/mcp', 'token': serve.token}, 20, mode) == version
@@ -71,7 +72,8 @@ def bridge(me, script, *arguments):
             'env': {**me.env, 'MCP_REMOTE_CONFIG_DIR': me.env['HOME'] + '/mcp-remote'}}
 
 
-@pytest.mark.parametrize('path, transport', [('/mcp', 'http-only'), ('/sse', 'sse-only')])
+@pytest.mark.parametrize('path, transport', [
+    ('/mcp', 'http-only'), pytest.param('/sse', 'sse-only', marks=pytest.mark.whole)])
 def test_mcp_remote(me, serve, path, transport):
     script = program('mcp-remote', 'dist', 'proxy.js')
     life('v1.mjs', bridge(me, script, serve.url + path, '--allow-http', '--transport', transport,
@@ -88,7 +90,8 @@ def test_mcp_remote_for_a_modern_client(me, serve):
          ['cancel'])
 
 
-@pytest.mark.parametrize('option, path', [('--streamableHttp', '/mcp'), ('--sse', '/sse')])
+@pytest.mark.parametrize('option, path', [
+    ('--streamableHttp', '/mcp'), pytest.param('--sse', '/sse', marks=pytest.mark.whole)])
 def test_supergateway(me, serve, option, path):
     """It passes no notifications on."""
     script = program('supergateway', 'dist', 'index.js')
@@ -144,7 +147,10 @@ def look_around(inspector, *to):
     assert status == 5 and 'sandbox_not_found' in out + err
 
 
-@pytest.mark.parametrize('era', ['legacy', 'auto', 'modern'])
+ERAS = ['legacy', 'auto', pytest.param('modern', marks=pytest.mark.whole)]  # as auto finds it
+
+
+@pytest.mark.parametrize('era', ERAS)
 def test_inspector_over_http(me, serve, era):
     inspector = Inspector(me)
     look_around(inspector, *to_http(serve, era))
@@ -156,7 +162,7 @@ def test_inspector_over_sse(me, serve):
     look_around(Inspector(me), *to_sse(serve))
 
 
-@pytest.mark.parametrize('era', ['legacy', 'auto', 'modern'])
+@pytest.mark.parametrize('era', ERAS)
 def test_inspector_over_stdio(me, era):
     inspector = Inspector(me)
     listed = inspector.ok('--protocol-era', era, '--method', 'tools/list', '--',

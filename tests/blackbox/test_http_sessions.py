@@ -265,7 +265,7 @@ def test_delete_answers_what_waits(peer):
 
 
 def test_an_unused_session_ends(http_host):
-    peer = http_host(idle_ms=6000, pulse_ms=50)
+    peer = http_host(idle_ms=3000, pulse_ms=50)
     unused, listening, waiting = peer.session(), peer.session(), peer.session()
     stream, hold = listening.listen(), waiting.tool('hold', key='k')
     peer.until(sessions=2)

@@ -388,11 +388,11 @@ def test_on_demand(me, tmp_path):
 
 
 def test_it_ends_when_nobody_uses_it(me, tmp_path):
-    hub = Hub(me, tmp_path, '--listen', 'none', '--pool', '1', '--exit-idle', '4')
+    hub = Hub(me, tmp_path, '--listen', 'none', '--pool', '1', '--exit-idle', '3')
     try:
         with hub.wire():  # a connection that says nothing is one
             box = hub.ok('up').decode().strip()
-        assert hub.ok('exec', box, '--', 'sh', '-c', 'sleep 6; echo on') == b'on\n'
+        assert hub.ok('exec', box, '--', 'sh', '-c', 'sleep 4; echo on') == b'on\n'
         assert hub.names() == {box}
         hub.ok('down', box)
         assert hub.proc.wait(60) == 0

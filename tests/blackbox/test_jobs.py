@@ -518,8 +518,8 @@ def test_terminated(hub, sb):
 
 
 def test_it_keeps_its_sandbox_from_being_idle(hub):
-    sandbox = hub.create(idle_seconds=8)
-    job = hub.start(sandbox, 'sleep 11; echo done')
+    sandbox = hub.create(idle_seconds=4)
+    job = hub.start(sandbox, 'sleep 6; echo done')
     with hub.wire() as wire:
         reply = wire.ask(hub.request('GET', hub.at(sandbox, job, '/output?follow=true')))
     assert lines(reply.body)[-1]['state'] == 'exited'

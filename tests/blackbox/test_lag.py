@@ -17,7 +17,7 @@ import host
 import modules
 from approval import pending
 from rest import Rest, b64
-from soak import FULL, soak
+from soak import FULL, WHOLE, soak
 from test_coding import Project
 from test_conversations import events, left, written
 from test_conversations import Hub as Talks
@@ -151,7 +151,7 @@ CODING = [by_read, by_edit, by_write, by_grep, by_search_code, by_bash, by_snaps
 @pytest.mark.parametrize('door', CODING)
 def test_tools_for_code(lag, door):
     mcp = Session(lag, '/mcp?tools=all')
-    for piece in ('passwords', 'passwords on a line', 'letters', 'functions'):
+    for piece in ('passwords on a line', 'functions', 'passwords', 'letters')[:4 if WHOLE else 2]:
         for size in SIZES:
             text = content(piece, size)
             lag.project.put('f', text)
@@ -237,7 +237,7 @@ REST = [by_exec, by_stream, by_pages, by_files, by_run, by_javascript, by_mcp, b
 
 @pytest.mark.parametrize('door', REST)
 def test_rest(lag, door):
-    for piece in ('passwords', 'line ends', 'control', 'half', 'bytes'):
+    for piece in ('passwords', 'control', 'bytes', 'line ends', 'half')[:5 if WHOLE else 3]:
         for size in (256 << 10, 2 << 20)[0 if FULL else 1:]:  # as JSON, up to six times as long
             data = (random.token_bytes(size) if piece == 'bytes'
                     else content(piece, size).encode())
@@ -251,7 +251,7 @@ LARGE = 31 << 20  # bytes of a body; nearly the largest
 
 def test_large_bodies(lag):
     """They are parsed beside the loop, and so is what they have of marks."""
-    for piece in ('words', 'line ends', 'control', 'half', 'base64'):
+    for piece in ('words', 'control', 'base64', 'line ends', 'half')[:5 if WHOLE else 3]:
         encoding = 'base64' if piece == 'base64' else 'utf-8'
         text = (b64(random.token_bytes(LARGE // 4 * 3 - 3000)) if piece == 'base64'
                 else content(piece, LARGE))
@@ -302,7 +302,8 @@ def test_large_bodies_of_a_reader(lag):
 
 # ---- conversations -------------------------------------------------------------------------------
 
-@pytest.mark.parametrize('piece', ['passwords', 'options', 'half'])
+@pytest.mark.parametrize('piece', [
+    'options', *(pytest.param(p, marks=pytest.mark.whole) for p in ('passwords', 'half'))])
 def test_history(me, tmp_path, piece):
     """As long as one answer looks through: filters that find nothing, a page, a follower."""
     home, first, talk = left(me, tmp_path)

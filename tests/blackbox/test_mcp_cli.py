@@ -496,7 +496,7 @@ def test_how_it_ends(me, sdk, refusing, tmp_path):
     assert (error['kind'], error['code'], error['data']) == ('protocol_error', -32602,
                                                              {'name': 'refuse'})
     assert sdk.failure(2, 'call', 'sum')['kind'] == 'usage'
-    assert sdk.failure(124, 'call', 'hold', '--timeout', '8')['kind'] == 'timeout'
+    assert sdk.failure(124, 'call', 'hold', '--timeout', '3')['kind'] == 'timeout'
     for to in (['--', '/no/such/program'], ['--', 'true'], ['--', str(tmp_path)],
                to_url(f'http://127.0.0.1:{free_port()}/mcp')):
         assert Cli(me, to).failure(4, 'tools')['kind'] == 'unreachable'

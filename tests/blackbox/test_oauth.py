@@ -705,7 +705,7 @@ def test_kept_dpop_token_is_refreshed_with_a_proof(world, tmp_path):
     """Also by a process that has it from another one, and has never asked for one itself."""
     with_dpop(world)
     store, served, run = str(tmp_path / 'store'), world.server.serve, []
-    world.auth.answer_with = {'expires_in': 10}
+    world.auth.answer_with = {'expires_in': 4}
 
     def meanwhile(q):
         answer = served(q)
@@ -714,7 +714,7 @@ def test_kept_dpop_token_is_refreshed_with_a_proof(world, tmp_path):
             run.append(world.run(store=store))
         elif answer[0] == 200 and len(run) == 2:
             run.append(True)
-            time.sleep(10.1)
+            time.sleep(4.1)
         return answer
     assert world.run(store=store)[-1] == OK
     world.auth.tokens.clear()

@@ -45,14 +45,14 @@ async def test_secrets_by_reference(face, box):
 
 @scenario
 async def test_timeout(face, box):
-    done = await box.commands.run('echo before; sleep 60', timeout_seconds=5)
+    done = await box.commands.run('echo before; sleep 60', timeout_seconds=2)
     assert done.timed_out and done.exit_code == 124 and done.stdout == 'before\n'
     seen = []
-    done = await box.commands.run('echo before; sleep 60', timeout_seconds=5,
+    done = await box.commands.run('echo before; sleep 60', timeout_seconds=2,
                                   on_stdout=seen.append)
     assert done.timed_out and done.exit_code == 124 and b''.join(seen) == b'before\n'
     with pytest.raises(holt.TimedOutError) as caught:
-        await box.commands.run('echo before; sleep 60', timeout_seconds=5, check=True)
+        await box.commands.run('echo before; sleep 60', timeout_seconds=2, check=True)
     assert caught.value.result.stdout == 'before\n' and caught.value.failure == 'timeout'
 
 

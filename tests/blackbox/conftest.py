@@ -45,6 +45,8 @@ def pytest_configure(config):
 PEERS = {'test_bridge', 'test_e2b', 'test_http_clients', 'test_mcp_cli',
          'test_mcp_cli_hostile', 'test_module_servers', 'test_oauth', 'test_page',
          'test_real_agents', 'test_sdk_ask'}
+LONG = {'test_page.py', 'test_lag.py', 'test_http_clients.py', 'test_mcp_cli.py', 'test_faults.py',
+        'test_marks.py'}  # come first, so that no process ends alone with one of them
 
 
 def pytest_collection_modifyitems(config, items):
@@ -60,7 +62,9 @@ def pytest_collection_modifyitems(config, items):
 
 def claimed(items, queue):
     """The tests of the files that no other pytest of this queue has taken."""
-    files = itertools.groupby(items, lambda item: item.path.name)
+    files = [(name, list(tests))
+             for name, tests in itertools.groupby(items, lambda item: item.path.name)]
+    files.sort(key=lambda file: file[0] not in LONG)
     for n, (name, tests) in enumerate(files):  # a file is there once for each identity
         try:
             os.close(os.open(os.path.join(queue, f'{n}-{name}'), os.O_CREAT | os.O_EXCL))

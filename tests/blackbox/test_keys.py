@@ -518,7 +518,7 @@ def test_a_session_is_its_principals(hub):
 
 def test_expires(hub):
     """By itself, and what is under way with it."""
-    brief = as_bearer(hub, key(hub, 'brief', ttl_seconds=10))
+    brief = as_bearer(hub, key(hub, 'brief', ttl_seconds=4))
     box = brief.create()
     wire, ended = open_events(brief, box)
     ended(wire)

@@ -324,10 +324,10 @@ def test_code_that_takes_too_long(site, box):
 def test_time_begins_when_those_before_have_ended(box):
     """What waits in line is not told to be over, and run all the same."""
     begun = threading.Thread(target=lambda: box.run_code(
-        'open("/tmp/begun", "w").close()\nimport time\ntime.sleep(6)'))
+        'open("/tmp/begun", "w").close()\nimport time\ntime.sleep(4)'))
     begun.start()
     until(lambda: box.exec('test -e /tmp/begun')[0] == 0, what='the first')
-    assert box.run_code('"late"', timeout=4)['results'][0]['text'] == "'late'"
+    assert box.run_code('"late"', timeout=3)['results'][0]['text'] == "'late'"
     begun.join()
 
 

@@ -69,7 +69,7 @@ def hub(me, tmp_path_factory):
     before = host.Residue(me.trees)
     servers = {name: server(script, timeoutSeconds=20, connectSeconds=20)
                for name, script in SCRIPTS.items()}
-    servers['hang'] = server(timeoutSeconds=8)
+    servers['hang'] = server(timeoutSeconds=4)
     servers['endless'] = server(SCRIPTS['endless'], timeoutSeconds=5)
     with Hub(me, home(me, tmp_path_factory.mktemp('hostile'), **servers),
              '--listen', '127.0.0.1:0', '--pool', '1') as shared:

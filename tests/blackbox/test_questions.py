@@ -204,8 +204,8 @@ def test_only_what_was_offered(hub):
 
 def test_nobody_answers(hub, pool):
     first, second = Agent(hub), Agent(hub)
-    run = pool.submit(first.ask, 'ui_ask_yes_no', question='In time?', timeout_seconds=10)
-    buttons = pool.submit(second.ask, 'ui_options_buttons', options=['a'], timeout_seconds=10,
+    run = pool.submit(first.ask, 'ui_ask_yes_no', question='In time?', timeout_seconds=4)
+    buttons = pool.submit(second.ask, 'ui_options_buttons', options=['a'], timeout_seconds=4,
                           question='In time?')
     one = asked(hub, 'In time?', 2)[0]
     assert run.result(60) == {'response': 'timeout', 'label': ''}

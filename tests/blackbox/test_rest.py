@@ -326,7 +326,7 @@ def test_a_timeout_tells_what_came(rest, sb):
     """As a failure, with all that an end would have told; the output can be read on by its id."""
     command = 'echo early; echo err >&2; seq 100000; printf "\\377"; exec sleep 100'
     status, answer = rest.asked('POST', '/v1/exec', {
-        'sandbox': sb, 'command': command, 'timeout': 8, 'max_output_bytes': 1024})
+        'sandbox': sb, 'command': command, 'timeout': 4, 'max_output_bytes': 1024})
     assert (status, answer['error']['code']) == (504, 'exec_timeout')
     result = answer['result']
     assert (result['exit_code'], result['stderr']) == (124, 'err\n')
@@ -350,8 +350,8 @@ def test_an_exec_with_a_key_runs_once(rest, sb):
     assert ask('ran', r'echo x >> ran; printf "\377" | tee -a /dev/stderr; exit 3') == first
     assert ask('ran', 'true')[1]['error']['code'] == 'conflict'
     assert rest.exec(sb, 'cat ran')['stdout'] == 'x\n'
-    late = ask('late', 'echo x >> late; sleep 100', timeout=8)
-    assert late[0] == 504 and ask('late', 'echo x >> late; sleep 100', timeout=8) == late
+    late = ask('late', 'echo x >> late; sleep 100', timeout=3)
+    assert late[0] == 504 and ask('late', 'echo x >> late; sleep 100', timeout=3) == late
     begun = ask('begun', 'echo x >> begun; exec sleep 100', background=True)
     again = ask('begun', 'echo x >> begun; exec sleep 100', background=True)
     assert again == begun and begun[1]['state'] == 'running'

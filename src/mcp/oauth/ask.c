@@ -30,23 +30,18 @@ static void fail(struct mcp_auth_request *ask, const struct err *e)
 }
 
 /* A token is only for its own server, whatever server the transport was told to use. */
-static int check_target(struct mcp_oauth *o, const char *url, struct err *e)
+static int ask_write_headers(struct mcp_oauth *o, const char *method, const char *url,
+			     struct buf *authorization, struct buf *proof, struct err *e)
 {
 	struct oauth_url u;
+	struct str token;
 
 	if (oauth_url_read(str_of(url), "the request's URL", &u, e) < 0)
 		return -1;
 	if (!oauth_url_same_origin(&u, &o->server))
 		return err_set(e, ERR_UNTRUSTED, "the token is for %.*s only",
 			       STR_ARG(o->server.base));
-	return 0;
-}
-
-static int write_headers(struct mcp_oauth *o, const char *method, const char *url,
-			 struct buf *authorization, struct buf *proof, struct err *e)
-{
-	struct str token = secret_expose(o->token.access, "sent to its server");
-
+	token = secret_expose(o->token.access, "sent to its server");
 	if (!buf_reserve(authorization, token.n + METHOD_MAX, e) ||
 	    buf_addf(authorization, e, "%s ", o->token.dpop ? "DPoP" : "Bearer") < 0 ||
 	    buf_add(authorization, token.p, token.n, e) < 0)
@@ -68,8 +63,7 @@ static void give(struct mcp_oauth *o, struct mcp_auth_request *ask, const char *
 		ask->done(ask->owner, NULL, 0, NULL);
 		return;
 	}
-	if (check_target(o, url, &e) < 0 ||
-	    write_headers(o, method, url, &authorization, &proof, &e) < 0) {
+	if (ask_write_headers(o, method, url, &authorization, &proof, &e) < 0) {
 		fail(ask, &e);
 		return;
 	}
@@ -139,18 +133,15 @@ void oauth_forget_waiters(struct mcp_oauth *o)
 	o->waiters_n = 0;
 }
 
-/* A token that could not be renewed early is valid until it expires. */
-static bool is_good_yet(const struct mcp_oauth *o)
-{
-	return !o->by_refusal && o->token.access && o->token.expires > time(NULL);
-}
-
 void oauth_wake(struct mcp_oauth *o, unsigned round, const struct err *e)
 {
 	struct oauth_waiter *w;
 
 	while ((w = take_waiter(o, round))) {
-		if (e && !(w->url && is_good_yet(o)))
+		/* a token that could not be renewed early is valid until it expires */
+		bool good = !o->by_refusal && o->token.access && o->token.expires > time(NULL);
+
+		if (e && !(w->url && good))
 			fail(w->ask, e);
 		else if (w->url)
 			give(o, w->ask, w->method, w->url);
@@ -230,13 +221,6 @@ static int take_nonce(struct mcp_oauth *o, const struct oauth_challenge *c, stru
 	return 1;
 }
 
-/* A new token was refused, and it was requested only recently. */
-static bool is_hopeless(const struct mcp_oauth *o)
-{
-	return o->token.access && o->token.origin == OAUTH_GRANTED && o->used && !o->accepted &&
-	       clock_ms() - o->token.since < AGAIN_MS;
-}
-
 /* The whole scope was requested only recently, maybe by another process; the token may have been
  * renewed since. */
 static bool was_asked(const struct mcp_oauth *o, const char *scope)
@@ -258,7 +242,9 @@ static int check_worth(struct mcp_oauth *o, const struct oauth_challenge *c, boo
 			e, ERR_DENIED,
 			"the server wants a scope that was asked for and not granted: %.150s",
 			said[0] ? said : "it does not say which");
-	if (!more && is_hopeless(o))
+	/* a new token was refused, and it was requested only recently */
+	if (!more && o->token.access && o->token.origin == OAUTH_GRANTED && o->used &&
+	    !o->accepted && clock_ms() - o->token.since < AGAIN_MS)
 		return err_set(e, ERR_LOGIN,
 			       "the server refuses the token that was just issued for it");
 	return 0;

@@ -31,33 +31,11 @@ static int make_secrets(struct mcp_oauth *o, struct err *e)
 	return 0;
 }
 
-static int add_scope(struct mcp_oauth *o, struct buf *to, struct err *e)
-{
-	if (o->scope.n == 0)
-		return 0;
-	if (oauth_form_add(to, "scope", buf_str(&o->scope), e) < 0)
-		return -1;
-	/* OpenID Connect Core, section 11: without it offline_access may be ignored */
-	if (oauth_scope_has(buf_str(&o->scope), STR_LIT("offline_access")))
-		return oauth_form_add(to, "prompt", STR_LIT("consent"), e);
-	return 0;
-}
-
-static int add_dpop(struct mcp_oauth *o, struct buf *to, struct err *e)
-{
-	autobuf struct buf print = BUF_INIT(128);
-
-	if (!o->dpop)
-		return 0;
-	if (sign_key_thumbprint(o->dpop_key, &print, e) < 0)
-		return -1;
-	return oauth_form_add(to, "dpop_jkt", buf_str(&print), e);
-}
-
 static int write_url(struct mcp_oauth *o, struct buf *to, struct err *e)
 {
 	const char *endpoint = o->issuer.authorization_endpoint;
-	autobuf struct buf challenge = BUF_INIT(128);
+	const struct str scope = buf_str(&o->scope);
+	autobuf struct buf challenge = BUF_INIT(128), print = BUF_INIT(128);
 
 	if (sign_digest(secret_expose(o->verifier, "its digest for a login"), &challenge, e) < 0 ||
 	    buf_addf(to, e, "%s%s", endpoint, strchr(endpoint, '?') ? "" : "?") < 0 ||
@@ -68,9 +46,17 @@ static int write_url(struct mcp_oauth *o, struct buf *to, struct err *e)
 	    oauth_form_add(to, "code_challenge_method", STR_LIT("S256"), e) < 0 ||
 	    oauth_form_add(to, "state", str_of(o->consent), e) < 0 ||
 	    oauth_form_add(to, "resource", str_of(o->resource.resource), e) < 0 ||
-	    add_scope(o, to, e) < 0)
+	    (scope.n > 0 && oauth_form_add(to, "scope", scope, e) < 0))
 		return -1;
-	return add_dpop(o, to, e);
+	/* OpenID Connect Core, section 11: without it offline_access may be ignored */
+	if (oauth_scope_has(scope, STR_LIT("offline_access")) &&
+	    oauth_form_add(to, "prompt", STR_LIT("consent"), e) < 0)
+		return -1;
+	if (!o->dpop)
+		return 0;
+	if (sign_key_thumbprint(o->dpop_key, &print, e) < 0)
+		return -1;
+	return oauth_form_add(to, "dpop_jkt", buf_str(&print), e);
 }
 
 int oauth_authorize_start(struct mcp_oauth *o, struct err *e)
@@ -85,16 +71,6 @@ int oauth_authorize_start(struct mcp_oauth *o, struct err *e)
 	return 0;
 }
 
-static int check_issuer(struct mcp_oauth *o, const char *iss, struct err *e)
-{
-	if (!iss[0] && !o->issuer.sends_iss)
-		return 0;
-	if (iss[0] && strcmp(iss, o->issuer.issuer) == 0)
-		return 0;
-	return err_set(e, ERR_UNTRUSTED, "the login was answered by %s, not by %.120s",
-		       iss[0] ? "another issuer" : "nobody who says who it is", o->issuer.issuer);
-}
-
 int oauth_authorize_read(struct mcp_oauth *o, const struct oauth_redirect *r, bool *is_ours,
 			 struct err *e)
 {
@@ -105,8 +81,10 @@ int oauth_authorize_read(struct mcp_oauth *o, const struct oauth_redirect *r, bo
 	if (!*is_ours)
 		return err_set(e, ERR_INVALID, "this is no answer to the login that is waited for");
 	explicit_bzero(o->consent, sizeof(o->consent));
-	if (check_issuer(o, r->iss, e) < 0)
-		return -1;
+	if (r->iss[0] ? strcmp(r->iss, o->issuer.issuer) != 0 : o->issuer.sends_iss)
+		return err_set(e, ERR_UNTRUSTED, "the login was answered by %s, not by %.120s",
+			       r->iss[0] ? "another issuer" : "nobody who says who it is",
+			       o->issuer.issuer);
 	if (r->error[0])
 		return err_set(e, ERR_LOGIN, "the login was refused: %s", r->error);
 	if (!oauth_is_opaque(str_of(r->code), OAUTH_CODE_MAX))

@@ -137,19 +137,26 @@ int oauth_client_prove(const struct oauth_client *c, unsigned methods, unsigned 
 
 /* --- the choice of a client --- */
 
-/* Whether it would show credentials that are of use to others. */
-static bool shows_a_secret(const struct mcp_oauth *o)
+/* A client whose credentials are of use to others is bound to the first issuer. That is stored
+ * before the client is shown, whatever follows. */
+static int client_check_given(struct mcp_oauth *o, struct err *e)
 {
-	return o->given.secret || o->given.key || o->opt.grant == MCP_OAUTH_ENTERPRISE ||
-	       o->opt.grant == MCP_OAUTH_WORKLOAD;
-}
+	bool shows_a_secret = o->given.secret || o->given.key ||
+			      o->opt.grant == MCP_OAUTH_ENTERPRISE ||
+			      o->opt.grant == MCP_OAUTH_WORKLOAD;
 
-/* Stored before the client is shown, whatever follows. */
-static int bind_given(struct mcp_oauth *o, struct err *e)
-{
+	if (o->given.issuer && strcmp(o->given.issuer, o->issuer.issuer) != 0)
+		return err_set(
+			e, ERR_UNTRUSTED,
+			"the client %s with %.90s, but the server's authorization server is now "
+			"%.90s",
+			o->first_issuer ? "was used" : "is registered", o->given.issuer,
+			o->issuer.issuer);
+	if (o->given.issuer)
+		return 0;
 	if (oauth_token_check_issuer(o, o->given.id, e) < 0)
 		return -1;
-	if (!shows_a_secret(o))
+	if (!shows_a_secret)
 		return 0;
 	o->given.issuer = strdup(o->issuer.issuer);
 	if (!o->given.issuer)
@@ -157,18 +164,6 @@ static int bind_given(struct mcp_oauth *o, struct err *e)
 	o->first_issuer = true;
 	oauth_token_keep_issuer(o);
 	return 0;
-}
-
-static int check_given(struct mcp_oauth *o, struct err *e)
-{
-	if (!o->given.issuer)
-		return bind_given(o, e);
-	if (strcmp(o->given.issuer, o->issuer.issuer) == 0)
-		return 0;
-	return err_set(
-		e, ERR_UNTRUSTED,
-		"the client %s with %.90s, but the server's authorization server is now %.90s",
-		o->first_issuer ? "was used" : "is registered", o->given.issuer, o->issuer.issuer);
 }
 
 static bool serves(const struct mcp_oauth *o, const struct oauth_client *c)
@@ -183,7 +178,7 @@ int oauth_client_find(struct mcp_oauth *o, struct err *e)
 
 	o->me = NULL;
 	if (o->given.id) {
-		if (check_given(o, e) < 0)
+		if (client_check_given(o, e) < 0)
 			return -1;
 		o->me = &o->given;
 		return 0;

@@ -63,24 +63,19 @@ static int issuer_url(struct mcp_oauth *o, unsigned at, struct buf *to, struct e
 
 /* --- the authorization server --- */
 
-/* Endpoints that 2025-03-26 defines for servers without metadata. */
-static int take_defaults(struct mcp_oauth *o, struct err *e)
+/* Takes the endpoints that 2025-03-26 defines for servers without metadata. */
+static int discover_without(struct mcp_oauth *o, struct err *e)
 {
 	struct oauth_issuer *s = &o->issuer;
 
+	if (!o->legacy)
+		return err_set(e, ERR_INVALID, "the authorization server %.150s has no metadata",
+			       o->issuer_url);
 	*s = (struct oauth_issuer){ .issuer = o->issuer_url, .s256 = true };
 	s->authorization_endpoint = arena_printf(o->found, e, "%s/authorize", o->issuer_url);
 	s->token_endpoint = arena_printf(o->found, e, "%s/token", o->issuer_url);
 	s->registration_endpoint = arena_printf(o->found, e, "%s/register", o->issuer_url);
 	return s->authorization_endpoint && s->token_endpoint && s->registration_endpoint ? 0 : -1;
-}
-
-static int no_issuer(struct mcp_oauth *o, struct err *e)
-{
-	if (!o->legacy)
-		return err_set(e, ERR_INVALID, "the authorization server %.150s has no metadata",
-			       o->issuer_url);
-	return take_defaults(o, e);
 }
 
 /* Whether it is a document: 1, or 0 if there is none. A server with a problem leaves that open: its
@@ -130,7 +125,7 @@ static int fetch_issuer(struct mcp_oauth *o, struct err *e)
 	if (rc < 0)
 		return -1;
 	if (rc == 0)
-		return no_issuer(o, e) < 0 ? -1 : 1;
+		return discover_without(o, e) < 0 ? -1 : 1;
 	q.url = url.p;
 	return oauth_fetch_start(o, &q, on_issuer, e);
 }
@@ -172,20 +167,16 @@ static int pick_issuer(struct mcp_oauth *o, struct err *e)
 	return o->issuer_url ? 0 : -1;
 }
 
-/* The server's URL without query, and without the slash if that is the whole path. */
-static const char *own_name(struct mcp_oauth *o, struct err *e)
+static int go_on(struct mcp_oauth *o, struct err *e)
 {
 	struct str path = oauth_url_is_root(&o->server) ? STR_LIT("") : o->server.path;
 
-	return arena_printf(o->found, e, "%.*s%.*s", STR_ARG(o->server.base), STR_ARG(path));
-}
-
-static int go_on(struct mcp_oauth *o, struct err *e)
-{
 	if (pick_issuer(o, e) < 0)
 		return -1;
+	/* the server's URL without query, and without the slash if that is the whole path */
 	if (!o->resource.resource)
-		o->resource.resource = own_name(o, e);
+		o->resource.resource = arena_printf(o->found, e, "%.*s%.*s",
+						    STR_ARG(o->server.base), STR_ARG(path));
 	if (!o->resource.resource)
 		return -1;
 	o->at = 0;

@@ -103,21 +103,9 @@ static int choose_scope(struct mcp_oauth *o, struct err *e)
 
 /* --- acquiring --- */
 
-/* The redirect URI of this login; that of an earlier registration, if its port is free. */
-static int prepare_redirect(struct mcp_oauth *o, struct err *e)
-{
-	const char *before = o->me == &o->client ? o->client.redirect : NULL;
-
-	if (!o->opt.redirect)
-		return oauth_listen_start(o, before, e);
-	free(o->redirect);
-	o->redirect = strdup(o->opt.redirect);
-	return o->redirect ? 0 : oauth_no_memory(e);
-}
-
 static int prepare_code(struct mcp_oauth *o, struct err *e)
 {
-	const char *was;
+	const char *was = o->me == &o->client ? o->client.redirect : NULL;
 
 	if (!o->issuer.authorization_endpoint)
 		return err_set(e, ERR_INVALID, "the authorization server has no place to log in");
@@ -125,9 +113,14 @@ static int prepare_code(struct mcp_oauth *o, struct err *e)
 		return err_set(e, ERR_UNTRUSTED,
 			       "the authorization server does not say that it has PKCE with S256, "
 			       "without which a login can be stolen");
-	if (prepare_redirect(o, e) < 0)
+	if (o->opt.redirect) {
+		free(o->redirect);
+		o->redirect = strdup(o->opt.redirect);
+		if (!o->redirect)
+			return oauth_no_memory(e);
+	} else if (oauth_listen_start(o, was, e) < 0) { /* the port of an earlier registration */
 		return -1;
-	was = o->me == &o->client ? o->client.redirect : NULL;
+	}
 	if (was && strcmp(was, o->redirect) != 0)
 		return oauth_register_forget(o, e);
 	return 0;
@@ -268,17 +261,6 @@ static int refresh(struct mcp_oauth *o, struct err *e)
 	return oauth_grant_start(o, e);
 }
 
-/* Drops a token of another issuer, resource or client, which must not be shown here. */
-static void drop_foreign(struct mcp_oauth *o)
-{
-	const struct oauth_token *t = &o->token;
-
-	if (t->access && (strcmp(t->issuer, o->issuer.issuer) != 0 ||
-			  strcmp(t->resource, o->resource.resource) != 0 ||
-			  (o->me && strcmp(t->client_id, o->me->id) != 0)))
-		oauth_token_fini(&o->token);
-}
-
 /* 1 if the store has a token that was not tried yet. */
 static int try_kept(struct mcp_oauth *o, struct err *e)
 {
@@ -289,11 +271,16 @@ static int try_kept(struct mcp_oauth *o, struct err *e)
 
 static int found(struct mcp_oauth *o, struct err *e)
 {
+	const struct oauth_token *t = &o->token;
 	int rc;
 
 	if (oauth_client_find(o, e) < 0)
 		return -1;
-	drop_foreign(o);
+	/* a token of another issuer, resource or client must not be shown here */
+	if (t->access && (strcmp(t->issuer, o->issuer.issuer) != 0 ||
+			  strcmp(t->resource, o->resource.resource) != 0 ||
+			  (o->me && strcmp(t->client_id, o->me->id) != 0)))
+		oauth_token_fini(&o->token);
 	rc = try_kept(o, e);
 	if (rc != 0)
 		return rc;

@@ -163,28 +163,21 @@ static const struct oauth_change *find(const struct mcp_oauth *o, struct str nam
 	return last;
 }
 
-static int get_text(struct mcp_oauth *o, struct str name, struct buf *to, struct err *e)
-{
-	const struct oauth_change *c = find(o, name);
-
-	if (!c)
-		return oauth_store_get(oauth_store_of(o), name, to, e);
-	if (c->removes)
-		return 0;
-	return buf_add(to, c->text.p, c->text.n, e) < 0 ? -1 : 1;
-}
-
 int oauth_kept(struct mcp_oauth *o, struct str name, struct json_doc **ret, struct secret **text,
 	       struct err *e)
 {
 	static const struct json_options bounds = { .secret = true };
 	autowipe struct buf raw = BUF_INIT(OAUTH_STORE_TEXT_MAX);
 	AUTO(json_free) struct json_doc *d = NULL;
-	int rc;
+	const struct oauth_change *c = find(o, name);
+	int rc = 0;
 
 	if (!buf_reserve(&raw, OAUTH_STORE_TEXT_MAX, e))
 		return -1;
-	rc = get_text(o, name, &raw, e);
+	if (!c)
+		rc = oauth_store_get(oauth_store_of(o), name, &raw, e);
+	else if (!c->removes)
+		rc = buf_add(&raw, c->text.p, c->text.n, e) < 0 ? -1 : 1;
 	if (rc <= 0)
 		return rc;
 	d = json_parse(buf_str(&raw), &bounds, e);

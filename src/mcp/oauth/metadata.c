@@ -188,31 +188,24 @@ static int check_resource(const char *text, const struct oauth_protected *of, st
 		       "the server's metadata are those of another resource, %.150s", text);
 }
 
-static int read_dpop(const struct json_val *v, struct oauth_resource *r, struct err *e)
-{
-	static const char algs[] = "dpop_signing_alg_values_supported";
-
-	if (get_bool(v, "dpop_bound_access_tokens_required", &r->dpop_required, e) < 0 ||
-	    get_algs(v, algs, &r->dpop_algs, e) < 0)
-		return -1;
-	r->dpop = r->dpop_required || r->dpop_algs;
-	if (json_len(json_get(v, algs)) == 0)
-		r->dpop_algs = ~0u;
-	return 0;
-}
-
 int oauth_resource_read(struct str text, const struct oauth_protected *of, struct arena *a,
 			struct oauth_resource *ret, struct err *e)
 {
+	static const char algs[] = "dpop_signing_alg_values_supported";
 	AUTO(json_free) struct json_doc *d = parse(text, "metadata of the server", e);
 	const struct json_val *v = json_root(d);
 
 	*ret = (struct oauth_resource){ .issuers_n = 0 };
 	if (!d || get_text(v, "resource", a, &ret->resource, e) < 0 ||
 	    check_resource(ret->resource, of, e) < 0 || read_issuers(v, of->reach, a, ret, e) < 0 ||
-	    read_scopes(v, a, ret, e) < 0)
+	    read_scopes(v, a, ret, e) < 0 ||
+	    get_bool(v, "dpop_bound_access_tokens_required", &ret->dpop_required, e) < 0 ||
+	    get_algs(v, algs, &ret->dpop_algs, e) < 0)
 		return -1;
-	return read_dpop(v, ret, e);
+	ret->dpop = ret->dpop_required || ret->dpop_algs;
+	if (json_len(json_get(v, algs)) == 0)
+		ret->dpop_algs = ~0u;
+	return 0;
 }
 
 /* --- authorization servers --- */
@@ -411,22 +404,18 @@ void oauth_token_answer_fini(struct oauth_token_answer *t)
 	*t = (struct oauth_token_answer){ .access = NULL };
 }
 
-static int read_type(const char *type, struct oauth_token_answer *t, struct err *e)
-{
-	t->dpop = type && strcasecmp(type, "DPoP") == 0;
-	t->not_access = type && strcasecmp(type, "N_A") == 0;
-	if (t->dpop || t->not_access || (type && strcasecmp(type, "Bearer") == 0))
-		return 0;
-	return wrong("token_type", "Bearer or DPoP", e);
-}
-
 static int read_token(const struct json_val *v, struct arena *a, struct oauth_token_answer *t,
 		      struct err *e)
 {
 	const char *type;
 
-	if (get_text(v, "token_type", a, &type, e) < 0 || read_type(type, t, e) < 0 ||
-	    get_text(v, "issued_token_type", a, &t->issued_type, e) < 0 ||
+	if (get_text(v, "token_type", a, &type, e) < 0)
+		return -1;
+	t->dpop = type && strcasecmp(type, "DPoP") == 0;
+	t->not_access = type && strcasecmp(type, "N_A") == 0;
+	if (!t->dpop && !t->not_access && !(type && strcasecmp(type, "Bearer") == 0))
+		return wrong("token_type", "Bearer or DPoP", e);
+	if (get_text(v, "issued_token_type", a, &t->issued_type, e) < 0 ||
 	    get_secret(v, "access_token", &t->access, e) < 0 ||
 	    get_secret(v, "refresh_token", &t->refresh, e) < 0)
 		return -1;

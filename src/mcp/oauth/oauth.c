@@ -74,14 +74,6 @@ void mcp_oauth_close(struct mcp_oauth *o, void (*on_closed)(void *owner), void *
 
 /* --- options --- */
 
-static int dup_into(struct mcp_oauth *o, const char **text, struct err *e)
-{
-	if (!*text)
-		return 0;
-	*text = arena_dup(o->told, str_of(*text), e);
-	return *text ? 0 : -1;
-}
-
 static int copy_options(struct mcp_oauth *o, const struct mcp_oauth_options *from, struct err *e)
 {
 	static const struct mcp_oauth_client nobody;
@@ -98,7 +90,7 @@ static int copy_options(struct mcp_oauth *o, const struct mcp_oauth_options *fro
 	o->opt.step_ms = from->step_ms ? from->step_ms : STEP_MS;
 	o->opt.person_ms = from->person_ms ? from->person_ms : PERSON_MS;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		if (dup_into(o, texts[i], e) < 0)
+		if (*texts[i] && !(*texts[i] = arena_dup(o->told, str_of(*texts[i]), e)))
 			return -1;
 	}
 	return 0;
@@ -178,27 +170,11 @@ static int check_urls(struct mcp_oauth *o, struct err *e)
 	return check_url(o, o->opt.enterprise.token_endpoint, "the identity provider", e);
 }
 
-static int open_client(struct mcp_oauth *o, struct err *e)
-{
-	struct http_client_options options = { .public_only = !o->opt.private_ok,
-					       .loopback_too = o->reach != OAUTH_PUBLIC };
-
-	o->http = http_client_new(o->loop, &options, e);
-	return o->http ? 0 : -1;
-}
-
-static void open_timers(struct mcp_oauth *o)
-{
-	uv_timer_init(o->loop, &o->timer);
-	uv_timer_init(o->loop, &o->fetch.timer);
-	o->timer.data = o->fetch.timer.data = o;
-	o->handles = 3; /* with the HTTP client */
-}
-
 struct mcp_oauth *mcp_oauth_new(uv_loop_t *loop, const struct mcp_oauth_options *options,
 				struct err *e)
 {
 	AUTO(o_free) struct mcp_oauth *o = calloc(1, sizeof(*o));
+	struct http_client_options http;
 
 	if (!o || !(o->told = arena_new(TOLD_MAX))) {
 		oauth_no_memory(e);
@@ -213,9 +189,17 @@ struct mcp_oauth *mcp_oauth_new(uv_loop_t *loop, const struct mcp_oauth_options 
 	    check_urls(o, e) < 0 || copy_clients(o, options, e) < 0)
 		return NULL;
 	o->own_store = options->store ? NULL : mcp_oauth_store_new(e);
-	if ((!options->store && !o->own_store) || open_client(o, e) < 0)
+	if (!options->store && !o->own_store)
 		return NULL;
-	open_timers(o);
+	http = (struct http_client_options){ .public_only = !o->opt.private_ok,
+					     .loopback_too = o->reach != OAUTH_PUBLIC };
+	o->http = http_client_new(o->loop, &http, e);
+	if (!o->http)
+		return NULL;
+	uv_timer_init(o->loop, &o->timer);
+	uv_timer_init(o->loop, &o->fetch.timer);
+	o->timer.data = o->fetch.timer.data = o;
+	o->handles = 3; /* with the HTTP client */
 	return take_ptr(o);
 }
 

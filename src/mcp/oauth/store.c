@@ -14,10 +14,10 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <time.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "base/fd.h"
 #include "base/id.h"
 #include "base/seal.h"
 
@@ -92,16 +92,6 @@ static int find(struct str all, struct str name, struct entry *ret, struct err *
 	return found;
 }
 
-static size_t count(struct str all)
-{
-	struct entry x = { .size = 0 };
-	size_t n = 0;
-
-	for (size_t at = 0; at < all.n && entry_at(all, at, &x); at += x.size)
-		n++;
-	return n;
-}
-
 static void cut(struct buf *all, const struct entry *x)
 {
 	size_t n = x->size, end = all->n - n;
@@ -128,7 +118,12 @@ static bool oldest(struct str all, struct entry *x)
 
 static bool has_room(const struct buf *all, size_t more)
 {
-	return all->n + more <= OAUTH_STORE_BYTES_MAX && count(buf_str(all)) < OAUTH_STORE_ENTRIES;
+	struct entry x = { .size = 0 };
+	size_t n = 0;
+
+	for (size_t at = 0; at < all->n && entry_at(buf_str(all), at, &x); at += x.size)
+		n++;
+	return all->n + more <= OAUTH_STORE_BYTES_MAX && n < OAUTH_STORE_ENTRIES;
 }
 
 static int append(struct buf *all, struct str name, struct str text, struct err *e)
@@ -183,21 +178,13 @@ static int write_new(int folder, const char *as, struct str bytes, bool replace,
 	char id[ID_MAX], name[ID_MAX + 16];
 	autoclose int fd = -1;
 	int failed = 0;
-	size_t at = 0;
 
 	id_make(id, "new");
 	snprintf(name, sizeof(name), "%s.%s", as, id);
 	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return err_sys(e, errno, "write the token store");
-	while (at < bytes.n && !failed) {
-		ssize_t n = write(fd, bytes.p + at, bytes.n - at);
-
-		if (n < 0 && errno != EINTR)
-			failed = errno;
-		at += n > 0 ? (size_t)n : 0;
-	}
-	if (!failed && fsync(fd) < 0)
+	if (fd_write(fd, bytes.p, bytes.n) < 0 || fsync(fd) < 0)
 		failed = errno;
 	if (!failed && replace && renameat(folder, name, folder, as) < 0)
 		failed = errno;
@@ -263,15 +250,6 @@ static int load(int folder, const struct seal_ring *ring, struct buf *all, struc
 	if (seal_open(ring, all, buf_str(&text), str_of(context), 0, e) < 0)
 		return e->code == ERR_LIMIT ? -1 : damaged(e);
 	return find(buf_str(all), STR_NONE, &unused, e) < 0 ? -1 : 0;
-}
-
-static int save(int folder, const struct seal_ring *ring, struct str all, struct err *e)
-{
-	autobuf struct buf text = BUF_INIT(SEALED_MAX);
-
-	if (seal(ring, &text, all, str_of(context), UINT64_MAX, e) < 0)
-		return -1;
-	return write_new(folder, "tokens", buf_str(&text), true, e);
 }
 
 /* Opens the folder, its key (locked for writing), and its entries. */
@@ -484,6 +462,7 @@ static int change(struct buf *all, const struct oauth_store_change *c, struct er
 int oauth_store_change(struct mcp_oauth_store *s, const struct oauth_store_change *c, struct err *e)
 {
 	autoheld struct held h = HELD_INIT;
+	autobuf struct buf text = BUF_INIT(SEALED_MAX);
 	int rc;
 
 	if (s->folder < 0)
@@ -491,5 +470,8 @@ int oauth_store_change(struct mcp_oauth_store *s, const struct oauth_store_chang
 	if (hold(s->folder, &h, true, e) < 0)
 		return -1;
 	rc = change(&h.all, c, e);
-	return rc > 0 && save(s->folder, h.ring, buf_str(&h.all), e) < 0 ? -1 : rc;
+	if (rc > 0 && (seal(h.ring, &text, buf_str(&h.all), str_of(context), UINT64_MAX, e) < 0 ||
+		       write_new(s->folder, "tokens", buf_str(&text), true, e) < 0))
+		return -1;
+	return rc;
 }

@@ -267,19 +267,11 @@ void oauth_token_keep_issuer(struct mcp_oauth *o)
 
 /* --- changing --- */
 
-static void set_times(struct oauth_token *t, int64_t expires_in)
-{
-	int64_t before = expires_in / 4 < RENEW_SECONDS ? expires_in / 4 : RENEW_SECONDS;
-
-	t->since = clock_ms();
-	t->expires = expires_in ? time(NULL) + expires_in : 0;
-	t->renew = t->expires ? t->expires - before : 0;
-}
-
 int oauth_token_take(struct mcp_oauth *o, struct oauth_token_answer *a, enum oauth_origin origin,
 		     struct err *e)
 {
 	bool again = origin == OAUTH_REFRESHED;
+	int64_t lives = a->expires_in;
 	AUTO(secret_free) struct secret *was = NULL;
 	struct oauth_token t = { .origin = origin,
 				 .dpop = a->dpop,
@@ -299,7 +291,10 @@ int oauth_token_take(struct mcp_oauth *o, struct oauth_token_answer *a, enum oau
 		t.refresh = take_ptr(o->token.refresh);
 	if (again)
 		was = take_ptr(o->token.kept);
-	set_times(&t, a->expires_in);
+	t.since = clock_ms();
+	t.expires = lives ? time(NULL) + lives : 0;
+	if (t.expires)
+		t.renew = t.expires - (lives / 4 < RENEW_SECONDS ? lives / 4 : RENEW_SECONDS);
 	set(o, &t);
 	if (put_token(o, was, e) < 0 ||
 	    put_server(o, o->me->id, e) < 0) /* the token is valid in any case */

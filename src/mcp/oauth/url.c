@@ -23,12 +23,6 @@ bool oauth_is_word(struct str s)
 
 /* --- reading --- */
 
-/* Characters that are not allowed in URLs, or that parsers treat differently. */
-static bool is_odd(char c)
-{
-	return c <= ' ' || c >= 0x7f || strchr("\"<>\\^`{|}#", c);
-}
-
 static bool host_ok(struct str host)
 {
 	bool v6 = host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']';
@@ -91,8 +85,11 @@ int oauth_url_read(struct str text, const char *what, struct oauth_url *ret, str
 		return err_set(e, ERR_INVALID, "%s is no URL of https", what);
 	if (text.n > OAUTH_URL_MAX)
 		return err_set(e, ERR_INVALID, "%s is longer than %d bytes", what, OAUTH_URL_MAX);
+	/* these are not allowed in URLs, or parsers treat them differently */
 	for (size_t i = 0; i < text.n; i++) {
-		if (is_odd(text.p[i]))
+		char c = text.p[i];
+
+		if (c <= ' ' || c >= 0x7f || strchr("\"<>\\^`{|}#", c))
 			return err_set(e, ERR_INVALID, "%s has a character that no URL has", what);
 	}
 	for (n = at; n < text.n && text.p[n] != '/' && text.p[n] != '?';)
@@ -132,16 +129,6 @@ bool oauth_url_is_loopback(const struct oauth_url *u)
 	       str_is(u->host, "[::1]") || is_127(u->host);
 }
 
-/* The part after the last dot. */
-static struct str last_label(struct str host)
-{
-	size_t at = host.n;
-
-	while (at > 0 && host.p[at - 1] != '.')
-		at--;
-	return (struct str){ host.p + at, host.n - at };
-}
-
 /* Whether browsers take a host with this ending for an address: decimal, or hexadecimal after
  * 0x. */
 static bool is_number(struct str label)
@@ -162,7 +149,7 @@ static bool is_special(struct str host)
 	struct sockaddr_in four = { .sin_family = AF_INET };
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
 	char text[256] = "";
-	struct str last;
+	struct str last; /* the part after the last dot */
 
 	if (host.n > 1 && host.p[host.n - 1] == '.')
 		host.n--;
@@ -171,7 +158,8 @@ static bool is_special(struct str host)
 		return inet_pton(AF_INET6, text, &six.sin6_addr) != 1 ||
 		       !http_address_public((struct sockaddr *)&six);
 	}
-	last = last_label(host);
+	for (last = (struct str){ host.p + host.n, 0 }; last.p > host.p && last.p[-1] != '.';)
+		last = (struct str){ last.p - 1, last.n + 1 };
 	if (!is_number(last))
 		return last.n == 9 && strncasecmp(last.p, "localhost", 9) == 0;
 	memcpy(text, host.p, host.n);

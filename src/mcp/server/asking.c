@@ -277,20 +277,11 @@ static int open_question(struct mcp_asking *a, const struct json_val *v, struct 
 	return take_bytes(a, n, e);
 }
 
-static int open_state(struct mcp_asking *a, const struct json_val *v, struct err *e)
-{
-	autobuf struct buf state = BUF_INIT(MCP_ASK_BYTES_MAX);
-
-	if (!v)
-		return 0;
-	if (base64_decode(&state, json_str(v), e) < 0)
-		return -1;
-	return mcp_asking_set_state(a, buf_str(&state), e);
-}
-
 static int open_asking(struct mcp_asking *a, const struct json_val *v, struct err *e)
 {
 	struct json_iter it = json_iter(json_get(v, "q"));
+	const struct json_val *state = json_get(v, "s");
+	autobuf struct buf raw = BUF_INIT(MCP_ASK_BYTES_MAX);
 	uint64_t rounds = MCP_ASK_ROUNDS_MAX;
 
 	json_uint64(json_get(v, "r"), &rounds);
@@ -299,7 +290,11 @@ static int open_asking(struct mcp_asking *a, const struct json_val *v, struct er
 		if (open_question(a, it.val, e) < 0)
 			return -1;
 	}
-	return open_state(a, json_get(v, "s"), e);
+	if (!state)
+		return 0;
+	if (base64_decode(&raw, json_str(state), e) < 0)
+		return -1;
+	return mcp_asking_set_state(a, buf_str(&raw), e);
 }
 
 int mcp_asking_open(struct mcp_asking *a, const struct seal_ring *ring, struct str context,

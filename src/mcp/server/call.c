@@ -97,16 +97,6 @@ static struct mcp_call *call_new(const struct mcp_request *q, enum mcp_call_kind
 	return c;
 }
 
-static int read_token(struct mcp_call *c, const struct json_val *token, struct rpc_fault *f)
-{
-	if (token && !rpc_id_read(token, &c->token))
-		return rpc_fault_set(
-			f, RPC_INVALID_PARAMS,
-			"progressToken takes a string or an integer of at most %d bytes",
-			RPC_ID_MAX);
-	return 0;
-}
-
 struct mcp_call *mcp_call_begin(const struct mcp_request *q, enum mcp_call_kind kind,
 				struct rpc_fault *f)
 {
@@ -117,8 +107,13 @@ struct mcp_call *mcp_call_begin(const struct mcp_request *q, enum mcp_call_kind 
 		f->reason = err_info(ERR_LIMIT);
 		return NULL;
 	}
-	if (read_token(c, q->meta.token, f) < 0 || hold(q->s, q->in, f) < 0 ||
-	    inflight_add(&q->s->inflight, &c->entry, &q->m->id, f) < 0)
+	if (q->meta.token && !rpc_id_read(q->meta.token, &c->token)) {
+		rpc_fault_set(f, RPC_INVALID_PARAMS,
+			      "progressToken takes a string or an integer of at most %d bytes",
+			      RPC_ID_MAX);
+		return NULL;
+	}
+	if (hold(q->s, q->in, f) < 0 || inflight_add(&q->s->inflight, &c->entry, &q->m->id, f) < 0)
 		return NULL;
 	q->in->refs++;
 	q->in->awaited++;
@@ -243,27 +238,20 @@ struct json_writer *mcp_call_result_begin(struct mcp_call *c)
 	return w;
 }
 
-static void end_task(struct mcp_call *c)
+void mcp_call_result_end(struct mcp_call *c)
 {
 	struct rpc_fault f;
 	struct err e;
 
-	if (json_write_done(&c->server->w, &e) == 0) {
-		mcp_task_result(c, buf_str(&c->server->out));
-		return;
-	}
-	rpc_fault_set(&f, RPC_INTERNAL_ERROR, "the result can't be kept: %s", e.msg);
-	f.reason = err_info(e.code);
-	mcp_task_fault(c, &f);
-}
-
-void mcp_call_result_end(struct mcp_call *c)
-{
-	if (c->task) {
-		end_task(c);
-	} else {
+	if (!c->task) {
 		rpc_write_end(&c->server->w);
 		mcp_out_answer(c->session, c->in, &c->entry.id);
+	} else if (json_write_done(&c->server->w, &e) == 0) {
+		mcp_task_result(c, buf_str(&c->server->out));
+	} else {
+		rpc_fault_set(&f, RPC_INTERNAL_ERROR, "the result can't be kept: %s", e.msg);
+		f.reason = err_info(e.code);
+		mcp_task_fault(c, &f);
 	}
 	mcp_call_drop(c);
 }

@@ -115,16 +115,10 @@ void mcp_call_fail(struct mcp_call *c, const struct err *e)
 
 /* --- errors of the protocol --- */
 
-/* A missing capability has an HTTP status of its own; other refusals of a handler are only in the
- * message. */
-static int status_of(int code)
-{
-	return code == MCP_MISSING_CAPABILITY ? 400 : 0;
-}
-
 static void refuse(struct mcp_call *c, struct rpc_fault *f, struct str data)
 {
-	f->status = status_of(f->code);
+	/* other refusals of a handler are only in the message */
+	f->status = f->code == MCP_MISSING_CAPABILITY ? 400 : 0;
 	if (data.n > 0 && data.n < sizeof(f->data)) {
 		memcpy(f->data, data.p, data.n);
 		f->data[data.n] = '\0';

@@ -89,15 +89,10 @@ static bool read_number(struct str s, double *ret)
 	return *end == '\0' && isfinite(*ret);
 }
 
-static bool same_number(struct str head, const struct json_val *body)
+static bool same(struct str head, const struct json_val *body)
 {
 	double a, b = json_real(body);
 
-	return read_number(head, &a) && fabs(a) <= safe && fabs(b) <= safe && a == b;
-}
-
-static bool same(struct str head, const struct json_val *body)
-{
 	switch (json_type(body)) {
 	case JSON_STR:
 		return str_eq(head, json_str(body));
@@ -105,7 +100,7 @@ static bool same(struct str head, const struct json_val *body)
 		return str_is(head, json_bool(body) ? "true" : "false");
 	case JSON_INT:
 	case JSON_REAL:
-		return same_number(head, body);
+		return read_number(head, &a) && fabs(a) <= safe && fabs(b) <= safe && a == b;
 	default:
 		return false;
 	}

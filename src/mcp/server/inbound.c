@@ -64,27 +64,20 @@ static bool head_is_modern(const struct mcp_inbound *in)
 	return in->head && mcp_version_is_modern(in->head->protocol_version);
 }
 
-/* An empty object means form, which once was the only mode. */
-static unsigned read_elicitation(const struct json_val *v)
-{
-	unsigned can = 0;
-
-	if (json_type(v) != JSON_OBJECT)
-		return 0;
-	if (json_get(v, "url"))
-		can |= MCP_CAN_URL;
-	if (json_get(v, "form") || can == 0)
-		can |= MCP_CAN_FORM;
-	return can;
-}
-
 unsigned mcp_read_capabilities(const struct json_val *caps)
 {
-	unsigned can;
+	const struct json_val *elicitation = json_get(caps, "elicitation");
+	unsigned can = 0;
 
 	if (json_len(caps) == 0)
 		return 0;
-	can = read_elicitation(json_get(caps, "elicitation"));
+	if (json_type(elicitation) == JSON_OBJECT) {
+		if (json_get(elicitation, "url"))
+			can |= MCP_CAN_URL;
+		/* an empty object means form, which once was the only mode */
+		if (json_get(elicitation, "form") || can == 0)
+			can |= MCP_CAN_FORM;
+	}
 	if (json_type(json_get(caps, "roots")) == JSON_OBJECT)
 		can |= MCP_CAN_ROOTS;
 	if (json_type(json_get(caps, "sampling")) == JSON_OBJECT)
@@ -110,18 +103,6 @@ static int lacks(const char *key, const char *type, const struct json_val *v, st
 {
 	rpc_fault_set(f, RPC_INVALID_PARAMS, "_meta: %s takes %s, not %s", key, type,
 		      json_type_name(json_type(v)));
-	return bad(f);
-}
-
-static int check_head_version(const struct mcp_inbound *in, struct str claim, struct rpc_fault *f)
-{
-	struct str head = in->head ? in->head->protocol_version : STR_NONE;
-
-	if (!head.p || str_eq(head, claim))
-		return 0;
-	rpc_fault_set(f, MCP_HEADER_MISMATCH,
-		      "MCP-Protocol-Version is \"%.*s\" and the message says \"%.*s\"",
-		      STR_ARG(mcp_shown(head)), STR_ARG(mcp_shown(claim)));
 	return bad(f);
 }
 
@@ -180,24 +161,20 @@ static int check_version(struct mcp_inbound *in, struct str version, struct rpc_
 	return bad(f);
 }
 
-static int check_head_is_whole(const struct mcp_inbound *in, struct rpc_fault *f)
-{
-	if (!in->head)
-		return 0;
-	if (!in->head->protocol_version.p) {
-		rpc_fault_set(f, MCP_HEADER_MISMATCH, "the header MCP-Protocol-Version is missing");
-		return bad(f);
-	}
-	return mcp_header_check(in->head, &in->m, f) < 0 ? bad(f) : 0;
-}
-
 /* A request or notification whose _meta claims a version. */
 static int take_modern(struct mcp_inbound *in, struct rpc_fault *f)
 {
 	struct str claim = json_str(in->meta.version);
+	struct str head = in->head ? in->head->protocol_version : STR_NONE;
 
 	in->era = MCP_MODERN;
-	if ((claim.p && check_head_version(in, claim, f) < 0) || check_head_method(in, f) < 0)
+	if (claim.p && head.p && !str_eq(head, claim)) {
+		rpc_fault_set(f, MCP_HEADER_MISMATCH,
+			      "MCP-Protocol-Version is \"%.*s\" and the message says \"%.*s\"",
+			      STR_ARG(mcp_shown(head)), STR_ARG(mcp_shown(claim)));
+		return bad(f);
+	}
+	if (check_head_method(in, f) < 0)
 		return -1;
 	if (in->m.kind == RPC_REQUEST && check_envelope(&in->meta, f) < 0)
 		return -1;
@@ -205,7 +182,13 @@ static int take_modern(struct mcp_inbound *in, struct rpc_fault *f)
 		return lacks(MCP_META_VERSION, "a string", in->meta.version, f);
 	if (check_version(in, claim, f) < 0)
 		return -1;
-	return in->m.kind == RPC_REQUEST ? check_head_is_whole(in, f) : 0;
+	if (in->m.kind != RPC_REQUEST || !in->head)
+		return 0;
+	if (!head.p) {
+		rpc_fault_set(f, MCP_HEADER_MISMATCH, "the header MCP-Protocol-Version is missing");
+		return bad(f);
+	}
+	return mcp_header_check(in->head, &in->m, f) < 0 ? bad(f) : 0;
 }
 
 /* The head of a legacy message must name an existing revision, or none (before 2025-06-18). */

@@ -63,14 +63,6 @@ static void close_params(const struct mcp_listen *l, struct json_writer *w)
 	mcp_out_notify(l->call->session, l->call->in->stream);
 }
 
-static void write_names(struct json_writer *w, const char *key, const struct json_val *names)
-{
-	if (!names)
-		return;
-	json_write_key(w, key);
-	json_write_val(w, names);
-}
-
 /* Leaves out tasks that the client may not see, as if they did not exist. */
 static void write_tasks(struct json_writer *w, const struct mcp_listen *l)
 {
@@ -99,7 +91,10 @@ static void acknowledge(const struct mcp_listen *l)
 		json_write_key(w, lists[i].key);
 		json_write_bool(w, true);
 	}
-	write_names(w, "resourceSubscriptions", l->uris);
+	if (l->uris) {
+		json_write_key(w, "resourceSubscriptions");
+		json_write_val(w, l->uris);
+	}
 	write_tasks(w, l);
 	json_write_object_end(w);
 	close_params(l, w);
@@ -391,13 +386,6 @@ static void write_uri(struct json_writer *w, struct str uri)
 	json_write_str(w, uri);
 }
 
-static bool session_hears(struct mcp_session *s, struct str uri)
-{
-	const struct mcp_server_options *o = &s->server->o;
-
-	return !o->handler || !o->handler->hears || o->handler->hears(o->owner, s, uri);
-}
-
 static bool session_watches(const struct mcp_session *s, struct str uri)
 {
 	bool found = uris_has(s->watched, uri);
@@ -410,9 +398,11 @@ static bool session_watches(const struct mcp_session *s, struct str uri)
 static void tell_updated(struct mcp_session *s, struct str uri)
 {
 	static const char method[] = "notifications/resources/updated";
+	const struct mcp_server_options *o = &s->server->o;
 	struct json_writer *w;
 
-	if (!session_watches(s, uri) || !session_hears(s, uri))
+	if (!session_watches(s, uri) ||
+	    (o->handler && o->handler->hears && !o->handler->hears(o->owner, s, uri)))
 		return;
 	if (uris_has(s->watched, uri)) {
 		w = mcp_out_begin(s->server);

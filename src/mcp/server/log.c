@@ -103,18 +103,12 @@ int mcp_call_log_level(const struct mcp_call *c)
 		     : (int)level;
 }
 
-static bool wants(const struct mcp_call *c, enum mcp_level level)
-{
-	int least = mcp_call_log_level(c);
-
-	return least >= 0 && (int)level >= least;
-}
-
 void mcp_call_log(struct mcp_call *c, enum mcp_level level, const char *logger, struct str data)
 {
+	int least = mcp_call_log_level(c);
 	struct json_writer *w;
 
-	if (!wants(c, level))
+	if (least < 0 || (int)level < least)
 		return;
 	w = mcp_out_begin(c->server);
 	rpc_write_notification(w, "notifications/message");

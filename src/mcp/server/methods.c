@@ -20,20 +20,6 @@ void mcp_put_client(char text[MCP_CLIENT_MAX], const struct json_val *info)
 			 STR_ARG(utf8_cut(version, NAME_SHOWN)));
 }
 
-static int read_client(struct mcp_session *s, const struct json_val *params, struct rpc_fault *f)
-{
-	const struct json_val *info = json_get(params, "clientInfo");
-	const struct json_val *caps = json_get(params, "capabilities");
-
-	if (info && json_type(info) != JSON_OBJECT)
-		return mcp_takes("clientInfo", "an object", info, f);
-	if (caps && json_type(caps) != JSON_OBJECT)
-		return mcp_takes("capabilities", "an object", caps, f);
-	mcp_put_client(s->client, info);
-	s->can = mcp_read_capabilities(caps);
-	return 0;
-}
-
 static bool session_has(const struct mcp_session *s, unsigned what)
 {
 	const struct mcp_server_options *o = &s->server->o;
@@ -158,6 +144,8 @@ static void write_server(struct json_writer *w, const struct mcp_session *s)
 static int initialize(const struct mcp_request *q, struct rpc_fault *f)
 {
 	const struct json_val *version = json_get(q->m->params, "protocolVersion");
+	const struct json_val *info = json_get(q->m->params, "clientInfo");
+	const struct json_val *caps = json_get(q->m->params, "capabilities");
 	struct mcp_session *s = q->s;
 	const struct mcp_profile *p;
 	struct json_writer *w;
@@ -167,8 +155,12 @@ static int initialize(const struct mcp_request *q, struct rpc_fault *f)
 				     s->profile->version);
 	if (json_type(version) != JSON_STR)
 		return mcp_takes("protocolVersion", "a string", version, f);
-	if (read_client(s, q->m->params, f) < 0)
-		return -1;
+	if (info && json_type(info) != JSON_OBJECT)
+		return mcp_takes("clientInfo", "an object", info, f);
+	if (caps && json_type(caps) != JSON_OBJECT)
+		return mcp_takes("capabilities", "an object", caps, f);
+	mcp_put_client(s->client, info);
+	s->can = mcp_read_capabilities(caps);
 	p = mcp_profile_find(json_str(version));
 	s->profile = p && !p->modern ? p : mcp_profile_latest();
 	log_info("mcp: client %s, revision %s", s->client, s->profile->version);

@@ -30,25 +30,17 @@ static void clear(struct buf *b)
 	b->n = 0;
 }
 
-static void add_to_batch(struct mcp_inbound *in, struct str text)
+static void send_answer(struct mcp_session *s, struct mcp_inbound *in, struct str text, int status)
 {
 	struct err e;
 
-	if (in->lost)
-		return;
-	if (buf_add(&in->answers, in->answers.n ? "," : "[", 1, &e) < 0 ||
-	    buf_add(&in->answers, text.p, text.n, &e) < 0) {
+	if (!in->is_batch) {
+		send(s, in->stream, text, MCP_OUT_RESPONSE, status);
+	} else if (!in->lost && (buf_add(&in->answers, in->answers.n ? "," : "[", 1, &e) < 0 ||
+				 buf_add(&in->answers, text.p, text.n, &e) < 0)) {
 		buf_fini(&in->answers);
 		in->lost = true;
 	}
-}
-
-static void send_answer(struct mcp_session *s, struct mcp_inbound *in, struct str text, int status)
-{
-	if (in->is_batch)
-		add_to_batch(in, text);
-	else
-		send(s, in->stream, text, MCP_OUT_RESPONSE, status);
 }
 
 struct json_writer *mcp_out_begin(struct mcp_server *srv)

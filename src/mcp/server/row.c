@@ -162,19 +162,6 @@ static void put_hints(struct json_writer *w, const struct mcp_profile *p, const 
 	json_write_object_end(w);
 }
 
-/* In 2025-11-25 the client decides which calls are tasks; later the server does, without announcing
- * it. */
-static void put_execution(struct json_writer *w, const struct mcp_profile *p,
-			  const struct mcp_tool *t)
-{
-	if (!p->old_tasks || t->task == MCP_TASK_NEVER)
-		return;
-	json_write_key(w, "execution");
-	json_write_object(w);
-	mcp_put_text(w, "taskSupport", t->task == MCP_TASK_REQUIRED ? "required" : "optional");
-	json_write_object_end(w);
-}
-
 void mcp_write_tool(struct json_writer *w, const struct mcp_profile *p, const struct mcp_tool *t)
 {
 	json_write_object(w);
@@ -185,7 +172,15 @@ void mcp_write_tool(struct json_writer *w, const struct mcp_profile *p, const st
 	if (mcp_tool_is_structured(t, p))
 		mcp_put_raw(w, "outputSchema", str_of(t->output_schema));
 	put_hints(w, p, t);
-	put_execution(w, p, t);
+	/* In 2025-11-25 the client decides which calls are tasks; later the server does, without
+	 * announcing it. */
+	if (p->old_tasks && t->task != MCP_TASK_NEVER) {
+		json_write_key(w, "execution");
+		json_write_object(w);
+		mcp_put_text(w, "taskSupport",
+			     t->task == MCP_TASK_REQUIRED ? "required" : "optional");
+		json_write_object_end(w);
+	}
 	put_icons(w, p, &t->icons);
 	put_meta(w, p, t->meta);
 	json_write_object_end(w);

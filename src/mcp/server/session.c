@@ -131,18 +131,6 @@ static void take_message(struct mcp_session *s, struct mcp_inbound *in, const st
 	}
 }
 
-static void take_member(struct mcp_session *s, struct mcp_inbound *in, const struct json_val *v)
-{
-	struct rpc_fault f;
-	struct rpc_msg m;
-	bool silent;
-
-	if (rpc_read(v, &m, &f, &silent) == 0)
-		take_message(s, in, &m);
-	else if (!silent)
-		mcp_send_fault(s, in, &m.id, &f);
-}
-
 static int check_batch(const struct mcp_session *s, const struct json_val *v, struct rpc_fault *f)
 {
 	if (!s->profile)
@@ -162,6 +150,8 @@ static void take_batch(struct mcp_session *s, struct mcp_inbound *in)
 	const struct json_val *root = json_root(in->doc);
 	struct json_iter it = json_iter(root);
 	struct rpc_fault f;
+	struct rpc_msg m;
+	bool silent;
 
 	if (check_batch(s, root, &f) < 0) {
 		in->is_batch = false; /* one answer for the whole batch */
@@ -169,17 +159,12 @@ static void take_batch(struct mcp_session *s, struct mcp_inbound *in)
 		mcp_send_fault(s, in, &in->m.id, &f);
 		return;
 	}
-	while (!s->closed && json_next(&it))
-		take_member(s, in, it.val);
-}
-
-static void take_broken(struct mcp_session *s, struct mcp_inbound *in)
-{
-	in->is_batch = false;
-	if (in->answered)
-		mcp_send_fault(s, in, &in->m.id, in->fault);
-	else
-		log_debug("mcp: a broken message is ignored: %s", in->fault->message);
+	while (!s->closed && json_next(&it)) {
+		if (rpc_read(it.val, &m, &f, &silent) == 0)
+			take_message(s, in, &m);
+		else if (!silent)
+			mcp_send_fault(s, in, &m.id, &f);
+	}
 }
 
 void mcp_session_take(struct mcp_session *s, struct mcp_inbound *in, void *stream)
@@ -187,12 +172,17 @@ void mcp_session_take(struct mcp_session *s, struct mcp_inbound *in, void *strea
 	in->stream = stream;
 	in->refs = in->awaited = 1;
 	s->entered++;
-	if (in->era == MCP_BROKEN)
-		take_broken(s, in);
-	else if (in->is_batch)
+	if (in->era == MCP_BROKEN) {
+		in->is_batch = false;
+		if (in->answered)
+			mcp_send_fault(s, in, &in->m.id, in->fault);
+		else
+			log_debug("mcp: a broken message is ignored: %s", in->fault->message);
+	} else if (in->is_batch) {
 		take_batch(s, in);
-	else
+	} else {
 		take_message(s, in, &in->m);
+	}
 	in->head = NULL;
 	mcp_inbound_release(s, in);
 	mcp_inbound_unref(s, in);

@@ -69,14 +69,6 @@ static bool set_bytes(struct mcp_task *t, size_t n)
 	return true;
 }
 
-static void unlist(struct mcp_task *t)
-{
-	set_bytes(t, 0);
-	inflight_remove(t->server->tasks->table, &t->entry);
-	if (!t->call)
-		task_free(t);
-}
-
 void mcp_task_set_message(struct mcp_task *t, const char *message)
 {
 	struct str cut = utf8_cut(str_of(message), MESSAGE_MAX);
@@ -132,7 +124,10 @@ static void expire(struct mcp_task *t)
 {
 	log_debug("mcp: task %s has had its time", t->id);
 	mcp_task_cancel(t);
-	unlist(t);
+	set_bytes(t, 0);
+	inflight_remove(t->server->tasks->table, &t->entry);
+	if (!t->call)
+		task_free(t);
 }
 
 static struct mcp_task *find_expired(struct mcp_server *srv, uint64_t now)

@@ -54,20 +54,6 @@ static void put_time(struct json_writer *w, const char *key, uint64_t ms)
 	put_text(w, key, text);
 }
 
-static void put_details(struct json_writer *w, const struct mcp_task *t)
-{
-	if (t->state == MCP_TASK_DONE) {
-		json_write_key(w, "result");
-		json_write_raw(w, (struct str){ t->result, t->result_n });
-	} else if (t->state == MCP_TASK_FAULT) {
-		json_write_key(w, "error");
-		rpc_write_error(w, t->fault);
-	} else if (t->state == MCP_TASK_ASKS) {
-		json_write_key(w, "inputRequests");
-		mcp_ask_write(w, t->call);
-	}
-}
-
 void mcp_task_write(struct json_writer *w, const struct mcp_task *t, bool details)
 {
 	bool modern = t->profile->modern;
@@ -83,8 +69,18 @@ void mcp_task_write(struct json_writer *w, const struct mcp_task *t, bool detail
 	put_time(w, "lastUpdatedAt", t->changed_ms);
 	put_uint(w, modern ? "ttlMs" : "ttl", t->ttl_ms);
 	put_uint(w, modern ? "pollIntervalMs" : "pollInterval", t->poll_ms);
-	if (details && modern)
-		put_details(w, t);
+	if (!details || !modern)
+		return;
+	if (t->state == MCP_TASK_DONE) {
+		json_write_key(w, "result");
+		json_write_raw(w, (struct str){ t->result, t->result_n });
+	} else if (t->state == MCP_TASK_FAULT) {
+		json_write_key(w, "error");
+		rpc_write_error(w, t->fault);
+	} else if (t->state == MCP_TASK_ASKS) {
+		json_write_key(w, "inputRequests");
+		mcp_ask_write(w, t->call);
+	}
 }
 
 static struct mcp_session *session_of(const struct mcp_task *t)

@@ -7,20 +7,10 @@
 
 enum { URI_MAX = 8192 };
 
-static bool takes_slash(const char *name)
-{
-	return *name == '+';
-}
-
 /* The literal text of a template up to its next variable or its end. */
 static size_t literal(const char *t)
 {
 	return strcspn(t, "{");
-}
-
-static bool has_slash(struct str s)
-{
-	return s.n > 0 && memchr(s.p, '/', s.n) != NULL;
 }
 
 /* The first position of the literal in s; s.n if it does not occur. */
@@ -63,7 +53,7 @@ static bool take_value(const char **t, struct str *uri, struct str *ret)
 	*ret = (struct str){ uri->p, length };
 	uri->p += length;
 	uri->n -= length;
-	return length > 0 && (takes_slash(name) || !has_slash(*ret));
+	return length > 0 && (*name == '+' || !memchr(ret->p, '/', length));
 }
 
 bool mcp_uri_match(const char *t, struct str uri, struct str *ret_values, size_t max)

@@ -222,36 +222,19 @@ static int open_http(struct mcp_link *l, struct err *e)
 	return l->http ? 0 : -1;
 }
 
-static void init_handles(struct mcp_link *l)
-{
-	uv_prepare_init(l->loop, &l->watch);
-	uv_timer_init(l->loop, &l->tick);
-	uv_timer_init(l->loop, &l->turn);
-	uv_timer_init(l->loop, &l->start);
-	uv_timer_init(l->loop, &l->probe);
-	mcp_exchange_base_init(&l->base, l->loop);
-	l->watch.data = l->tick.data = l->turn.data = l->start.data = l->probe.data = l;
-}
-
-/* The client and the wires keep by one measure. */
-static struct mcp_client *new_client(struct mcp_link *l, const struct mcp_client_options *o,
-				     struct err *e)
+static int open_link(struct mcp_link *l, const struct mcp_client_options *o, struct err *e)
 {
 	struct mcp_client_options ours = *o;
 
-	l->base.text_max = o->message_max ? o->message_max : MESSAGE_MAX;
-	l->memory.max = o->memory_max ? o->memory_max : 2 * l->base.text_max;
-	l->base.memory = ours.memory = o->memory ? o->memory : &l->memory;
-	return mcp_client_new(&ours, e);
-}
-
-static int open_link(struct mcp_link *l, const struct mcp_client_options *o, struct err *e)
-{
 	if (l->steps_n == 0)
 		return err_set(e, ERR_INVALID,
 			       "nothing is left to try: this transport, era and revision do not go "
 			       "together");
-	l->client = new_client(l, o, e);
+	/* the client and the wires keep by one measure */
+	l->base.text_max = o->message_max ? o->message_max : MESSAGE_MAX;
+	l->memory.max = o->memory_max ? o->memory_max : 2 * l->base.text_max;
+	l->base.memory = ours.memory = o->memory ? o->memory : &l->memory;
+	l->client = mcp_client_new(&ours, e);
 	if (!l->client || (l->t.url && open_http(l, e) < 0) || mcp_link_open(l, e) < 0)
 		return -1;
 	uv_prepare_start(&l->watch, on_watch);
@@ -281,7 +264,13 @@ struct mcp_link *mcp_connect(uv_loop_t *loop, const struct mcp_target *t,
 	l->loop = loop;
 	l->child_status = -1;
 	mcp_link_plan(l);
-	init_handles(l);
+	uv_prepare_init(l->loop, &l->watch);
+	uv_timer_init(l->loop, &l->tick);
+	uv_timer_init(l->loop, &l->turn);
+	uv_timer_init(l->loop, &l->start);
+	uv_timer_init(l->loop, &l->probe);
+	mcp_exchange_base_init(&l->base, l->loop);
+	l->watch.data = l->tick.data = l->turn.data = l->start.data = l->probe.data = l;
 	if (open_link(l, o, e) < 0) {
 		mcp_link_close(l, NULL, NULL);
 		return NULL;

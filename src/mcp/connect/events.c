@@ -139,14 +139,6 @@ static struct note *note_new(struct mcp_events *v, struct str text, bool request
 	return n;
 }
 
-static void keep_version(struct mcp_events *v, const char *version)
-{
-	if (!version || (v->version && strcmp(v->version, version) == 0))
-		return;
-	free(v->version);
-	v->version = strdup(version);
-}
-
 /* Without memory for it, a request ends by its timeout. */
 void mcp_events_send(struct mcp_events *v, const struct mcp_client_out *m)
 {
@@ -160,7 +152,10 @@ void mcp_events_send(struct mcp_events *v, const struct mcp_client_out *m)
 		log_warn("mcp events: a message is dropped: too many, or no memory");
 		return;
 	}
-	keep_version(v, m->version);
+	if (m->version && (!v->version || strcmp(v->version, m->version) != 0)) {
+		free(v->version);
+		v->version = strdup(m->version);
+	}
 	n->pending = m->pending;
 	n->headers[0] = (struct http_header){ "Content-Type", STR_LIT("application/json") };
 	n->headers[1] = (struct http_header){ "MCP-Protocol-Version", str_of(v->version) };

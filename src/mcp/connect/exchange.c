@@ -251,14 +251,6 @@ static void on_bytes(void *owner, struct http_exchange *x, struct str bytes)
 		exchange_free(t);
 }
 
-static void deal(struct mcp_exchange *t, struct str challenge, struct str nonce)
-{
-	t->asking = t->dealing = true;
-	t->b->asking++;
-	t->ask.tries++;
-	t->b->auth->ops->refused(t->b->auth, &t->ask, t->status, challenge, nonce);
-}
-
 static void on_end(void *owner, struct http_exchange *x, const struct err *e)
 {
 	struct mcp_exchange *t = owner;
@@ -270,10 +262,14 @@ static void on_end(void *owner, struct http_exchange *x, const struct err *e)
 		buf_fini(&challenge); /* no valid challenge is so long */
 	t->x = NULL;
 	t->sent = e && http_exchange_sent(x);
-	if (t->refused && !e)
-		deal(t, buf_str(&challenge), nonce);
-	else
+	if (!t->refused || e) {
 		finish(t, e);
+		return;
+	}
+	t->asking = t->dealing = true;
+	t->b->asking++;
+	t->ask.tries++;
+	t->b->auth->ops->refused(t->b->auth, &t->ask, t->status, buf_str(&challenge), nonce);
 }
 
 static const struct http_exchange_events exchange_events = { on_head, on_bytes, on_end };
@@ -356,17 +352,6 @@ void mcp_exchange_base_init(struct mcp_exchange_base *b, uv_loop_t *loop)
 	b->soon.data = b;
 }
 
-static void ask_soon(struct mcp_exchange *t)
-{
-	struct mcp_exchange_base *b = t->b;
-
-	t->at = b->end;
-	*t->at = t;
-	b->end = &t->next;
-	b->waiting++;
-	uv_timer_start(&b->soon, on_soon, 0, 0);
-}
-
 struct mcp_exchange *mcp_exchange_start(struct mcp_exchange_base *b,
 					const struct mcp_exchange_spec *spec,
 					const struct mcp_exchange_events *ev, void *owner,
@@ -384,7 +369,11 @@ struct mcp_exchange *mcp_exchange_start(struct mcp_exchange_base *b,
 	if (spec->sse)
 		sse_restart(spec->sse);
 	if (b->auth) {
-		ask_soon(t);
+		t->at = b->end;
+		*t->at = t;
+		b->end = &t->next;
+		b->waiting++;
+		uv_timer_start(&b->soon, on_soon, 0, 0);
 		return take_ptr(t);
 	}
 	t->starting = true;

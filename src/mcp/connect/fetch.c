@@ -152,14 +152,6 @@ static bool read_message(struct post *p, const struct mcp_client_out *m, void *r
 	return ok && p->method.p && copy_params(p, m);
 }
 
-static void keep_version(struct mcp_fetch *f, const char *version)
-{
-	if (f->version && strcmp(f->version, version) == 0)
-		return;
-	free(f->version);
-	f->version = strdup(version);
-}
-
 bool mcp_fetch_send(struct mcp_fetch *f, const struct mcp_client_out *m, void *request)
 {
 	struct post *p;
@@ -167,10 +159,13 @@ bool mcp_fetch_send(struct mcp_fetch *f, const struct mcp_client_out *m, void *r
 
 	if (f->closing)
 		return false;
-	if (m->is_initialize)
+	if (m->is_initialize) {
 		forget_session(f);
-	else if (!m->modern && m->version)
-		keep_version(f, m->version);
+	} else if (!m->modern && m->version &&
+		   (!f->version || strcmp(f->version, m->version) != 0)) {
+		free(f->version);
+		f->version = strdup(m->version);
+	}
 	fits = m->kind == MCP_OUT_REQUEST || m->opens_stream || f->n_posts < POSTS_MAX;
 	p = fits ? mcp_post_new(f, POST_MESSAGE) : NULL;
 	if (!p || !read_message(p, m, request)) {

@@ -24,32 +24,15 @@ static int wait_for(const struct mcp_group *g, siginfo_t *info, int how)
 	return rc;
 }
 
-static bool is_ours(const struct mcp_group *g)
-{
-	siginfo_t info;
-
-	return wait_for(g, &info, WNOHANG | WNOWAIT) == 0;
-}
-
-/* Its pid is not reused. */
-static bool is_unwaited(const struct mcp_group *g)
-{
-	return syscall(SYS_pidfd_send_signal, g->pidfd, 0, NULL, 0) == 0;
-}
-
-/* A pid of no process can only be that of a process group whose leader has ended. It is not reused
- * while the group has members. */
-static bool is_only_group(pid_t pid)
-{
-	return kill(pid, 0) < 0 && errno == ESRCH;
-}
-
 void mcp_group_kill(const struct mcp_group *g, int number)
 {
 	if (syscall(SYS_pidfd_send_signal, g->pidfd, number, NULL, TO_GROUP) == 0 || errno == ESRCH)
 		return;
-	/* an older kernel */
-	if (is_unwaited(g) || is_only_group(g->pid))
+	/* An older kernel. The pid is not reused if the program was not waited for. A pid of no
+	 * process can only be that of a process group whose leader has ended; it is not reused
+	 * while the group has members. */
+	if (syscall(SYS_pidfd_send_signal, g->pidfd, 0, NULL, 0) == 0 ||
+	    (kill(g->pid, 0) < 0 && errno == ESRCH))
 		kill(-g->pid, number);
 }
 
@@ -66,10 +49,13 @@ int mcp_group_wait(const struct mcp_group *g)
 
 int mcp_group_open(struct mcp_group *g, struct err *e)
 {
+	siginfo_t info;
+
 	g->pidfd = (int)syscall(SYS_pidfd_open, g->pid, 0);
 	if (g->pidfd < 0)
 		return err_sys(e, errno, "watch the program");
-	return is_ours(g) ? 0
-			  : err_set(e, ERR_TRANSPORT,
-				    "the program has ended, and was waited for by somebody else");
+	return wait_for(g, &info, WNOHANG | WNOWAIT) == 0
+		     ? 0
+		     : err_set(e, ERR_TRANSPORT,
+			       "the program has ended, and was waited for by somebody else");
 }

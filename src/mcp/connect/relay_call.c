@@ -179,13 +179,6 @@ static void on_session_lost(void *owner, void *request)
 		reopen(r);
 }
 
-static void keep_initialize(struct mcp_relay *r, struct relay_call *c)
-{
-	free(r->init_text);
-	r->init_text = take_ptr(c->text);
-	r->init_n = c->n;
-}
-
 /* Handles the answer to an initialize. */
 static void opened(struct mcp_relay *r, struct relay_call *c, const struct rpc_msg *m)
 {
@@ -201,12 +194,15 @@ static void opened(struct mcp_relay *r, struct relay_call *c, const struct rpc_m
 		free(r->version);
 		r->version = version;
 	}
-	if (m->result && !c->ours)
-		keep_initialize(r, c);
-	else if (m->result)
+	if (m->result && !c->ours) {
+		free(r->init_text);
+		r->init_text = take_ptr(c->text);
+		r->init_n = c->n;
+	} else if (m->result) {
 		send_message(r, NULL, text, &initialized);
-	else if (c->ours)
+	} else if (c->ours) {
 		reopening_failed(r, &refused);
+	}
 }
 
 /* --- headers that the server misses --- */

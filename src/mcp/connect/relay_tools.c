@@ -46,16 +46,6 @@ const struct mcp_params *relay_tools_find(const struct mcp_relay *r, struct str 
 	return t ? &t->params : NULL;
 }
 
-static void tool_forget(struct mcp_relay *r, struct str name)
-{
-	struct relay_tool *t = tool_find(r, name);
-
-	if (!t)
-		return;
-	tool_fini(r, t);
-	*t = r->tools[--r->tools_n];
-}
-
 static int tool_read(struct mcp_relay *r, struct relay_tool *t, struct str name,
 		     const struct json_val *schema, struct err *e)
 {
@@ -81,13 +71,16 @@ static int tool_read(struct mcp_relay *r, struct relay_tool *t, struct str name,
 /* A tool with invalid headers must be left out by the client; none are sent for it. */
 static void tool_learn(struct mcp_relay *r, struct str name, const struct json_val *schema)
 {
-	struct relay_tool t = { .name = NULL }, *more;
+	struct relay_tool t = { .name = NULL }, *more, *old = tool_find(r, name);
 	struct mcp_params found;
 	struct err e = ERR_INIT;
 	bool has = mcp_params_find(schema, &found, &e) == 0 && found.n > 0;
 
 	mcp_params_fini(&found);
-	tool_forget(r, name);
+	if (old) {
+		tool_fini(r, old);
+		*old = r->tools[--r->tools_n];
+	}
 	if (!has || r->tools_n == TOOLS_MAX)
 		return;
 	more = realloc(r->tools, (r->tools_n + 1) * sizeof(*more));

@@ -126,19 +126,15 @@ static bool may_step_on(const struct mcp_link *l, const struct mcp_answer *a)
 	}
 }
 
-/* HTTP+SSE is tried if the URL does not accept a POST. */
-static bool is_for_events(const struct mcp_link *l)
+/* What was refused will be refused again. HTTP+SSE is tried if the URL does not accept a POST. */
+static bool step_is_worth(const struct mcp_link *l, const struct step *s)
 {
 	int status = l->fetch ? mcp_fetch_status(l->fetch) : 0;
 
-	return status == 400 || status == 404 || status == 405;
-}
-
-static bool is_worth(const struct mcp_link *l, const struct step *s)
-{
-	if (s->patient) /* what was refused will be refused again */
+	if (s->patient)
 		return !(l->refused & 1u << s->era);
-	return s->wire != MCP_WIRE_SSE || step_of(l)->wire != MCP_WIRE_HTTP || is_for_events(l);
+	return s->wire != MCP_WIRE_SSE || step_of(l)->wire != MCP_WIRE_HTTP || status == 400 ||
+	       status == 404 || status == 405;
 }
 
 /* The step after this one; steps_n if there is none. */
@@ -146,7 +142,7 @@ static size_t next_step(const struct mcp_link *l)
 {
 	size_t i = l->at + 1;
 
-	while (i < l->steps_n && !is_worth(l, &l->steps[i]))
+	while (i < l->steps_n && !step_is_worth(l, &l->steps[i]))
 		i++;
 	return i;
 }

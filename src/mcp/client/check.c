@@ -120,14 +120,6 @@ static int check_array(const struct json_val *v, const struct shape *s, struct e
 	return 0;
 }
 
-static int check_completion(const struct json_val *result, struct err *e)
-{
-	static const struct shape values = { "completion/complete", "values", false, is_string,
-					     "strings" };
-
-	return check_array(json_get(json_get(result, "completion"), "values"), &values, e);
-}
-
 static int check_call(struct mcp_pending *p, const struct json_val *result, struct err *e)
 {
 	const struct json_val *is_error = json_get(result, "isError");
@@ -140,6 +132,9 @@ static int check_call(struct mcp_pending *p, const struct json_val *result, stru
 
 int mcp_result_check(struct mcp_pending *p, const struct json_val *result, struct err *e)
 {
+	static const struct shape values = { "completion/complete", "values", false, is_string,
+					     "strings" };
+
 	for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
 		const struct shape *s = &shapes[i];
 
@@ -148,7 +143,7 @@ int mcp_result_check(struct mcp_pending *p, const struct json_val *result, struc
 			return -1;
 	}
 	if (strcmp(p->method, "completion/complete") == 0)
-		return check_completion(result, e);
+		return check_array(json_get(json_get(result, "completion"), "values"), &values, e);
 	if (strcmp(p->method, "tools/call") == 0 && p->params)
 		return check_call(p, result, e);
 	return 0;

@@ -91,25 +91,6 @@ static void sweep(struct mcp_client *c)
 	}
 }
 
-static void drop_all(struct mcp_client *c)
-{
-	while (c->pendings) {
-		c->pendings->done = NULL;
-		mcp_pending_end(c->pendings, NULL);
-	}
-	mcp_ask_drop_legacy(c);
-}
-
-static void destroy(struct mcp_client *c)
-{
-	mcp_watch_fini(c);
-	mcp_tools_forget(c, &c->tools);
-	mcp_urls_free(c->urls);
-	mcp_in_unref(take_ptr(c->about_in));
-	inflight_free(c->inflight);
-	free(c);
-}
-
 struct mcp_client *mcp_client_enter(struct mcp_client *c)
 {
 	c->entered++;
@@ -121,8 +102,14 @@ void mcp_client_leave(struct mcp_client *c)
 	if (!c || --c->entered > 0)
 		return;
 	sweep(c);
-	if (c->freed)
-		destroy(c);
+	if (!c->freed)
+		return;
+	mcp_watch_fini(c);
+	mcp_tools_forget(c, &c->tools);
+	mcp_urls_free(c->urls);
+	mcp_in_unref(take_ptr(c->about_in));
+	inflight_free(c->inflight);
+	free(c);
 }
 
 void mcp_client_free(struct mcp_client *c)
@@ -132,7 +119,11 @@ void mcp_client_free(struct mcp_client *c)
 	mcp_client_enter(c);
 	c->freed = true;
 	c->state = MCP_CLIENT_OVER;
-	drop_all(c);
+	while (c->pendings) {
+		c->pendings->done = NULL;
+		mcp_pending_end(c->pendings, NULL);
+	}
+	mcp_ask_drop_legacy(c);
 	mcp_client_leave(c);
 }
 
@@ -177,14 +168,10 @@ struct str mcp_said(struct str text, char room[MCP_SAID_MAX])
 
 /* --- the server --- */
 
-static bool is_known(const struct mcp_client *c)
-{
-	return c->state == MCP_CLIENT_READY || c->state == MCP_CLIENT_REOPENS;
-}
-
 const char *mcp_client_version(const struct mcp_client *c)
 {
-	return is_known(c) ? c->profile->version : NULL;
+	return c->state == MCP_CLIENT_READY || c->state == MCP_CLIENT_REOPENS ? c->profile->version
+									      : NULL;
 }
 
 enum mcp_era mcp_client_era(const struct mcp_client *c)

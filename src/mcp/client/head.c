@@ -58,17 +58,12 @@ static int write_value(struct buf *to, const struct json_val *v, struct err *e)
 	return json_write_done(&w, e);
 }
 
-static char *encode(const struct json_val *v, struct err *e)
-{
-	autobuf struct buf text = BUF_INIT(VALUE_MAX);
-
-	return write_value(&text, v, e) < 0 ? NULL : mcp_header_encode(buf_str(&text), e);
-}
-
 static int add_param(struct mcp_client_param *to, const struct mcp_param *p,
 		     const struct json_val *v, struct err *e)
 {
-	to->value = encode(v, e);
+	autobuf struct buf text = BUF_INIT(VALUE_MAX);
+
+	to->value = write_value(&text, v, e) < 0 ? NULL : mcp_header_encode(buf_str(&text), e);
 	if (!to->value)
 		return err_wrap(e, "Mcp-Param-%.*s", STR_ARG(p->name));
 	to->name = strndup(p->name.p, p->name.n);

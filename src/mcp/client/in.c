@@ -13,15 +13,6 @@
 
 /* --- messages that are kept --- */
 
-static struct mcp_in *in_new(struct mcp_client *c, struct json_doc *doc, struct str text)
-{
-	struct mcp_in *in = calloc(1, sizeof(*in));
-
-	if (in)
-		*in = (struct mcp_in){ .memory = c->o.memory, .doc = doc, .text = text, .refs = 1 };
-	return in;
-}
-
 int mcp_in_keep(struct mcp_in *in, struct err *e)
 {
 	size_t n = in->held == 0 ? json_footprint(in->doc) : 0;
@@ -334,12 +325,13 @@ bool mcp_client_message(struct mcp_client *c, struct mcp_pending *p, struct str 
 		return false;
 	if (rpc_parse(text, &c->o.json, &doc, &f, &id) < 0)
 		return take_unread(c, text, &f);
-	in = in_new(c, doc, text);
+	in = calloc(1, sizeof(*in));
 	if (!in) {
 		json_free(doc);
 		rpc_fault_set(&f, RPC_INTERNAL_ERROR, "no memory here");
 		return take_unread(c, text, &f);
 	}
+	*in = (struct mcp_in){ .memory = c->o.memory, .doc = doc, .text = text, .refs = 1 };
 	if (json_type(json_root(doc)) == JSON_ARRAY)
 		return take_batch(c, p, in);
 	return take_one(c, p, in, json_root(doc));

@@ -124,20 +124,10 @@ static int read_cursor(struct mcp_listing *l, const struct json_val *v, struct e
 
 /* --- the whole --- */
 
-static size_t without_holes(const struct json_val **items, size_t n)
-{
-	size_t to = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (items[i])
-			items[to++] = items[i];
-	}
-	return to;
-}
-
 static int learn(struct mcp_pending *p, struct err *e)
 {
 	struct mcp_listing *l = p->listing;
+	size_t n = 0;
 	int dropped;
 
 	if (strcmp(l->row->what, "tools") != 0)
@@ -146,7 +136,11 @@ static int learn(struct mcp_pending *p, struct err *e)
 	if (dropped < 0)
 		return -1;
 	l->dropped += (size_t)dropped;
-	l->n = without_holes(l->items, l->n);
+	for (size_t i = 0; i < l->n; i++) {
+		if (l->items[i])
+			l->items[n++] = l->items[i];
+	}
+	l->n = n;
 	return 0;
 }
 

@@ -75,18 +75,6 @@ struct mcp_pending *mcp_pending_new(struct mcp_client *c, const char *method, st
 
 /* --- time --- */
 
-static unsigned max_of(unsigned a, unsigned b)
-{
-	return a > b ? a : b;
-}
-
-static void start_clock(struct mcp_pending *p)
-{
-	p->begun_ms = mcp_client_now(p->client);
-	p->deadline_ms = p->begun_ms + p->timeout_ms;
-	p->end_ms = p->begun_ms + max_of(p->timeout_ms, p->client->o.timeout_max_ms);
-}
-
 void mcp_pending_alive(struct mcp_pending *p)
 {
 	p->deadline_ms = mcp_client_now(p->client) + p->timeout_ms;
@@ -185,7 +173,10 @@ int mcp_pending_start(struct mcp_pending *p, struct err *e)
 {
 	struct mcp_client *c = p->client;
 
-	start_clock(p);
+	p->begun_ms = mcp_client_now(c);
+	p->deadline_ms = p->begun_ms + p->timeout_ms;
+	p->end_ms = p->begun_ms +
+		    (p->timeout_ms > c->o.timeout_max_ms ? p->timeout_ms : c->o.timeout_max_ms);
 	link_in(p);
 	if (c->state == MCP_CLIENT_REOPENS && p != c->first) {
 		p->queued = true;
@@ -225,14 +216,6 @@ void mcp_pending_unlist(struct mcp_pending *p)
 		inflight_remove(p->client->inflight, &p->entry);
 }
 
-static void tell_owner(struct mcp_pending *p, const struct mcp_answer *a)
-{
-	if (p->done)
-		p->done(p, a);
-	else if (p->on_done)
-		p->on_done(p->owner, a);
-}
-
 /* a NULL: only the transport is told. */
 static void end(struct mcp_pending *p, const struct mcp_answer *a)
 {
@@ -249,8 +232,12 @@ static void end(struct mcp_pending *p, const struct mcp_answer *a)
 	mcp_ask_outlives(p);
 	if (!c->freed && c->t->let_go)
 		c->t->let_go(c->transport, p);
-	if (!c->freed && a)
-		tell_owner(p, a);
+	if (c->freed || !a)
+		return;
+	if (p->done)
+		p->done(p, a);
+	else if (p->on_done)
+		p->on_done(p->owner, a);
 }
 
 void mcp_pending_end(struct mcp_pending *p, const struct mcp_answer *a)

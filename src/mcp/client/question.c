@@ -154,17 +154,6 @@ int mcp_question_answer(struct mcp_question *q, struct str result, struct err *e
 	return reply(q, buf_str(&line), e);
 }
 
-static void refuse_legacy(struct mcp_question *q, const char *why)
-{
-	struct rpc_fault f;
-
-	rpc_fault_set(&f, q->kind == MCP_ASK_SAMPLING ? SAMPLING_REFUSED : RPC_INTERNAL_ERROR, "%s",
-		      why);
-	mcp_send_refusal(q->client, &q->id, &f);
-	close_question(q);
-	bury(q);
-}
-
 /* The protocol has no refusal for it, so the request that depends on the answer fails. */
 static void refuse_modern(struct mcp_question *q, const char *why)
 {
@@ -184,12 +173,19 @@ void mcp_question_fail(struct mcp_question *q, const char *why)
 {
 	AUTO(mcp_client_leave) struct mcp_client *c = mcp_client_enter(q->client);
 
+	struct rpc_fault f;
+
 	if (q->gone || c->freed)
 		return;
-	if (q->p)
+	if (q->p) {
 		refuse_modern(q, why);
-	else
-		refuse_legacy(q, why);
+		return;
+	}
+	rpc_fault_set(&f, q->kind == MCP_ASK_SAMPLING ? SAMPLING_REFUSED : RPC_INTERNAL_ERROR, "%s",
+		      why);
+	mcp_send_refusal(q->client, &q->id, &f);
+	close_question(q);
+	bury(q);
 }
 
 void mcp_question_refuse(struct mcp_question *q, const char *why)

@@ -30,19 +30,6 @@ int mcp_client_may_ask(const struct mcp_client *c, const char *method, struct er
 	return 0;
 }
 
-static void set_spec(struct mcp_pending *p, const struct mcp_request_spec *s)
-{
-	if (s->timeout_ms)
-		p->timeout_ms = s->timeout_ms;
-	if (s->log_level > 0)
-		p->level = (unsigned)s->log_level - 1;
-	p->task_ttl_ms = s->task_ttl_ms;
-	p->on_progress = s->on_progress;
-	p->on_task = s->on_task;
-	p->on_done = s->on_done;
-	p->owner = s->owner;
-}
-
 bool mcp_request_can_task(const struct mcp_pending *p)
 {
 	const struct mcp_client *c = p->client;
@@ -83,7 +70,15 @@ static struct mcp_pending *request(struct mcp_client *c, const struct mcp_reques
 		err_set(e, ERR_INVALID, "arguments take one JSON object");
 		return NULL;
 	}
-	set_spec(p, s);
+	if (s->timeout_ms)
+		p->timeout_ms = s->timeout_ms;
+	if (s->log_level > 0)
+		p->level = (unsigned)s->log_level - 1;
+	p->task_ttl_ms = s->task_ttl_ms;
+	p->on_progress = s->on_progress;
+	p->on_task = s->on_task;
+	p->on_done = s->on_done;
+	p->owner = s->owner;
 	p->wants_task = wants_task(p);
 	return mcp_pending_start(p, e) < 0 ? NULL : take_ptr(p);
 }

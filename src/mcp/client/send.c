@@ -78,16 +78,12 @@ static bool copy_members(struct json_writer *w, struct str text, const struct js
 	return any;
 }
 
-static unsigned level_of(const struct mcp_pending *p)
-{
-	if (p->level != MCP_LEVEL_NONE || p->inner)
-		return p->level;
-	return p->client->level >= 0 ? (unsigned)p->client->level : MCP_LEVEL_NONE;
-}
-
 static void write_modern(struct json_writer *w, const struct mcp_pending *p)
 {
-	unsigned level = level_of(p);
+	unsigned level = p->level;
+
+	if (level == MCP_LEVEL_NONE && !p->inner && p->client->level >= 0)
+		level = (unsigned)p->client->level;
 
 	put_text(w, MCP_META_VERSION, p->client->profile->version);
 	json_write_key(w, MCP_META_CLIENT);
@@ -125,30 +121,6 @@ static void write_meta(struct json_writer *w, const struct mcp_pending *p)
 	json_write_object_end(w);
 }
 
-static void write_task_request(struct json_writer *w, const struct mcp_pending *p)
-{
-	json_write_key(w, "task");
-	json_write_object(w);
-	if (p->task_ttl_ms > 0) {
-		json_write_key(w, "ttl");
-		json_write_uint(w, p->task_ttl_ms);
-	}
-	json_write_object_end(w);
-}
-
-/* Writes the answers to the questions of the last answer. */
-static void write_round(struct json_writer *w, const struct mcp_pending *p)
-{
-	if (p->asked) {
-		json_write_key(w, "inputResponses");
-		mcp_ask_write_answers(w, p);
-	}
-	if (p->state) {
-		json_write_key(w, "requestState");
-		json_write_val(w, p->state);
-	}
-}
-
 static void write_own(struct json_writer *w, const struct mcp_pending *p)
 {
 	const char *without[6] = { "_meta" };
@@ -169,10 +141,24 @@ static void write_own(struct json_writer *w, const struct mcp_pending *p)
 		json_write_key(w, "cursor");
 		json_write_str(w, cursor);
 	}
-	if (p->wants_task)
-		write_task_request(w, p);
-	if (p->rounds > 0)
-		write_round(w, p);
+	if (p->wants_task) {
+		json_write_key(w, "task");
+		json_write_object(w);
+		if (p->task_ttl_ms > 0) {
+			json_write_key(w, "ttl");
+			json_write_uint(w, p->task_ttl_ms);
+		}
+		json_write_object_end(w);
+	}
+	/* the answers to the questions of the last answer */
+	if (p->rounds > 0 && p->asked) {
+		json_write_key(w, "inputResponses");
+		mcp_ask_write_answers(w, p);
+	}
+	if (p->rounds > 0 && p->state) {
+		json_write_key(w, "requestState");
+		json_write_val(w, p->state);
+	}
 }
 
 static void write_params(struct json_writer *w, const struct mcp_pending *p)
@@ -230,17 +216,6 @@ static int fill_head(struct mcp_client_out *m, const struct mcp_pending *p, stru
 	return mcp_head_name(m, p->client, mcp_follow_id(p->task), e);
 }
 
-static int enlist(struct mcp_pending *p, uint64_t id, struct err *e)
-{
-	struct rpc_fault f;
-	struct rpc_id name;
-
-	name.n = (unsigned short)rpc_put_uint(name.json, id);
-	if (inflight_add(p->client->inflight, &p->entry, &name, &f) == 0)
-		return 0;
-	return err_set(e, ERR_LIMIT, "%s", f.message);
-}
-
 int mcp_send_request(struct mcp_pending *p, struct err *e)
 {
 	struct mcp_client *c = p->client;
@@ -251,15 +226,22 @@ int mcp_send_request(struct mcp_pending *p, struct err *e)
 				    .is_initialize = p == c->first && c->era == MCP_LEGACY,
 				    .method = str_of(method_of(p)) };
 	uint64_t id = ++c->ids;
+	struct rpc_fault f;
+	struct rpc_id name;
 
 	rpc_write_request(&w, id, method_of(p));
 	write_params(&w, p);
 	rpc_write_end(&w);
 	if (json_write_done(&w, e) < 0)
 		return -1;
-	if (fill_head(&m, p, e) < 0 || enlist(p, id, e) < 0) {
+	if (fill_head(&m, p, e) < 0) {
 		mcp_head_release(&m);
 		return -1;
+	}
+	name.n = (unsigned short)rpc_put_uint(name.json, id);
+	if (inflight_add(c->inflight, &p->entry, &name, &f) < 0) {
+		mcp_head_release(&m);
+		return err_set(e, ERR_LIMIT, "%s", f.message);
 	}
 	p->generation = c->generation;
 	p->sent = true;

@@ -64,31 +64,26 @@ static void use(struct mcp_client *c, const struct mcp_profile *p)
 
 /* --- why it could not be started --- */
 
-static void explain(const struct mcp_client *c, const struct mcp_answer *a, struct err *e)
-{
-	const char *method = c->era == MCP_MODERN ? "server/discover" : "initialize";
-	char room[MCP_SAID_MAX];
-	struct str says = mcp_said(json_str(json_get(a->fault, "message")), room);
-
-	if (a->e)
-		*e = *a->e;
-	else
-		err_set(e, a->code == MCP_UNSUPPORTED_VERSION ? ERR_UNSUPPORTED : ERR_TRANSPORT,
-			"the server refused %s: %.*s (%d)", method, STR_ARG(says), a->code);
-}
-
 /* The first message has failed. */
 static void done(struct mcp_pending *p, const struct mcp_answer *a)
 {
 	struct mcp_client *c = p->client;
 	bool reopens = c->state == MCP_CLIENT_REOPENS;
+	char room[MCP_SAID_MAX];
+	struct str says = mcp_said(json_str(json_get(a->fault, "message")), room);
 	struct err e;
 
 	if (c->first == p)
 		c->first = NULL;
 	if (!mcp_client_lives(c))
 		return;
-	explain(c, a, &e);
+	if (a->e)
+		e = *a->e;
+	else
+		err_set(&e, a->code == MCP_UNSUPPORTED_VERSION ? ERR_UNSUPPORTED : ERR_TRANSPORT,
+			"the server refused %s: %.*s (%d)",
+			c->era == MCP_MODERN ? "server/discover" : "initialize", STR_ARG(says),
+			a->code);
 	if (reopens) {
 		err_wrap(&e, "the session could not be begun anew");
 		mcp_client_end(c, &e);

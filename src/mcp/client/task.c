@@ -137,14 +137,6 @@ static void fail(struct mcp_pending *p, const struct json_val *error)
 	mcp_pending_end(p, &(struct mcp_answer){ .fault = error, .code = (int)code });
 }
 
-/* 2025-11-25: questions, result and error all come by tasks/result. */
-static void want_result(struct mcp_pending *p)
-{
-	p->task->has_result = true;
-	poll_in(p, 0);
-	mcp_follow_go_on(p);
-}
-
 static void take_state(struct mcp_pending *p, struct mcp_in *in, const struct mcp_answer *a)
 {
 	const struct err cancelled = { ERR_CANCELLED, "the server has cancelled the task" };
@@ -169,7 +161,10 @@ static void take_state(struct mcp_pending *p, struct mcp_in *in, const struct mc
 		fail(p, json_get(a->result, "error"));
 	} else if (str_is(status, "input_required") || str_is(status, "completed") ||
 		   str_is(status, "failed")) {
-		want_result(p);
+		/* 2025-11-25: questions, result and error all come by tasks/result */
+		p->task->has_result = true;
+		poll_in(p, 0);
+		mcp_follow_go_on(p);
 	} else {
 		err_set(&e, ERR_INVALID, "the status of the task is \"%.*s\"",
 			STR_ARG(mcp_said(status, room)));
@@ -177,18 +172,12 @@ static void take_state(struct mcp_pending *p, struct mcp_in *in, const struct mc
 	}
 }
 
-static bool is_complete(const struct mcp_pending *p, const struct json_val *result)
-{
-	const struct json_val *type = json_get(result, "resultType");
-
-	return !is_modern(p) || !type || str_is(json_str(type), "complete") ||
-	       str_is(json_str(type), "task");
-}
-
 void mcp_follow_take(struct mcp_pending *p, struct mcp_in *in, const struct mcp_answer *a)
 {
 	const struct err unknown = { ERR_INVALID, "the server's word of the task is of an unknown "
 						  "resultType" };
+
+	const struct json_val *type = json_get(a->result, "resultType");
 
 	p->task->failures = 0;
 	if (a->fault) {
@@ -196,7 +185,8 @@ void mcp_follow_take(struct mcp_pending *p, struct mcp_in *in, const struct mcp_
 			mcp_pending_end(p, a);
 		return;
 	}
-	if (!is_complete(p, a->result)) {
+	if (is_modern(p) && type && !str_is(json_str(type), "complete") &&
+	    !str_is(json_str(type), "task")) {
 		give_up(p, &unknown);
 		return;
 	}
@@ -307,12 +297,6 @@ void mcp_follow_hint(struct mcp_client *c, const struct json_val *params)
 		p->task->due_ms = soon;
 }
 
-static bool can_cancel(const struct mcp_client *c)
-{
-	return c->profile->modern ||
-	       json_get(json_get(json_get(c->about, "capabilities"), "tasks"), "cancel");
-}
-
 void mcp_follow_cancel(struct mcp_pending *p)
 {
 	struct mcp_client *c = p->client;
@@ -320,7 +304,9 @@ void mcp_follow_cancel(struct mcp_pending *p)
 	struct json_writer w = json_writer(&b);
 	struct err e;
 
-	if (!mcp_client_lives(c) || !can_cancel(c))
+	if (!mcp_client_lives(c) ||
+	    (!c->profile->modern &&
+	     !json_get(json_get(json_get(c->about, "capabilities"), "tasks"), "cancel")))
 		return;
 	json_write_object(&w);
 	json_write_key(&w, "taskId");

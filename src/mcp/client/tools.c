@@ -96,15 +96,6 @@ static int learn_params(struct mcp_known *t, const struct mcp_client *c,
 	return t->input ? mcp_params_find(json_root(t->input), &t->params, e) : -1;
 }
 
-static enum mcp_tasking read_tasking(const struct json_val *tool)
-{
-	struct str s = json_str(json_get(json_get(tool, "execution"), "taskSupport"));
-
-	return str_is(s, "required") ? MCP_TASK_REQUIRED
-	     : str_is(s, "optional") ? MCP_TASK_OPTIONAL
-				     : MCP_TASK_NEVER;
-}
-
 static size_t size_of(const struct mcp_known *t)
 {
 	return sizeof(*t) + t->name_n + t->output_n + (t->input ? json_footprint(t->input) : 0);
@@ -115,12 +106,15 @@ static int learn(struct mcp_known *t, const struct mcp_client *c, const struct j
 {
 	const struct json_val *output = json_get(tool, "outputSchema");
 	struct str name = json_str(json_get(tool, "name"));
+	struct str tasking = json_str(json_get(json_get(tool, "execution"), "taskSupport"));
 
 	t->name_n = name.n;
 	t->name = mem_dup(name.p, name.n);
 	if (!t->name)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	t->task = read_tasking(tool);
+	t->task = str_is(tasking, "required") ? MCP_TASK_REQUIRED
+		: str_is(tasking, "optional") ? MCP_TASK_OPTIONAL
+					      : MCP_TASK_NEVER;
 	if (learn_params(t, c, json_get(tool, "inputSchema"), e) < 0)
 		return -1;
 	if (output && json_type(output) != JSON_NULL) {
@@ -258,18 +252,6 @@ int mcp_tool_tasking(const struct mcp_client *c, struct str name)
 	return t ? (int)t->task : -1;
 }
 
-static int compile(struct mcp_known *t, struct err *e)
-{
-	if (t->compiled)
-		return 0;
-	t->compiled = schema_parse((struct str){ t->output, t->output_n }, NULL, e);
-	if (t->compiled)
-		return 0;
-	if (e->code != ERR_LIMIT)
-		e->code = ERR_INVALID;
-	return err_wrap(e, "the tool's output schema can't be used");
-}
-
 int mcp_tool_check_result(struct mcp_client *c, struct str name, const struct json_val *result,
 			  struct err *e)
 {
@@ -281,8 +263,13 @@ int mcp_tool_check_result(struct mcp_client *c, struct str name, const struct js
 	if (!v)
 		return err_set(e, ERR_INVALID,
 			       "the tool has an output schema, and gave no structuredContent");
-	if (compile(t, e) < 0)
-		return -1;
+	if (!t->compiled)
+		t->compiled = schema_parse((struct str){ t->output, t->output_n }, NULL, e);
+	if (!t->compiled) {
+		if (e->code != ERR_LIMIT)
+			e->code = ERR_INVALID;
+		return err_wrap(e, "the tool's output schema can't be used");
+	}
 	return schema_check(t->compiled, v, NULL, e) < 0
 		     ? err_wrap(e, "the tool's output schema refuses its structuredContent")
 		     : 0;

@@ -43,11 +43,6 @@ static const struct json_val *capability(const struct mcp_client *c, const char 
 
 /* --- modern --- */
 
-static bool is_listening(const struct mcp_client *c, const struct mcp_pending *p)
-{
-	return p && (p == c->watch.live || p == c->watch.fresh);
-}
-
 static struct mcp_pending *find_listen(const struct mcp_client *c, const struct rpc_id *id)
 {
 	struct mcp_pending *const listens[] = { c->watch.fresh, c->watch.live };
@@ -66,8 +61,10 @@ static struct mcp_pending *listen_of(const struct mcp_client *c, struct mcp_pend
 	const struct json_val *said = json_get(json_get(params, "_meta"), MCP_META_SUBSCRIPTION);
 	struct rpc_id id;
 
+	if (!said && !p)
+		return c->watch.live;
 	if (!said)
-		return is_listening(c, p) ? p : p ? NULL : c->watch.live;
+		return p == c->watch.live || p == c->watch.fresh ? p : NULL;
 	return rpc_id_read(said, &id) ? find_listen(c, &id) : NULL;
 }
 

@@ -19,12 +19,6 @@ static bool is_plain(struct str s)
 	return true;
 }
 
-static bool is_encoded(struct str s)
-{
-	return s.n >= opening.n + closing.n && str_starts(s, opening.p) &&
-	       memcmp(s.p + s.n - closing.n, closing.p, closing.n) == 0;
-}
-
 /* True if every recipient reads the text back unchanged. Leading and trailing white space would be
  * lost, an empty header may be, and some recipients reject tabs. A text with the mark of an encoded
  * one at its beginning could be mistaken for it. */
@@ -58,7 +52,8 @@ bool mcp_header_decode(struct str header, struct buf *room, struct str *ret)
 	*ret = header;
 	if (!is_plain(header))
 		return false;
-	if (!is_encoded(header))
+	if (header.n < opening.n + closing.n || !str_starts(header, opening.p) ||
+	    !str_ends(header, closing.p))
 		return true;
 	if (base64_decode(room,
 			  (struct str){ header.p + opening.n, header.n - opening.n - closing.n },

@@ -24,16 +24,6 @@ static void put_group(struct json_writer *w, const char *key)
 	json_write_object(w);
 }
 
-static void put_roots(struct json_writer *w, const struct mcp_can_more *more)
-{
-	put_group(w, "roots");
-	if (more && more->roots_change) {
-		json_write_key(w, "listChanged");
-		json_write_bool(w, true);
-	}
-	json_write_object_end(w);
-}
-
 static void put_extensions(struct json_writer *w, bool tasks, const struct mcp_can_more *more)
 {
 	size_t n = more ? more->n : 0;
@@ -67,8 +57,14 @@ void mcp_can_write(struct json_writer *w, unsigned can, const struct mcp_can_mor
 			put_empty(w, "tools");
 		json_write_object_end(w);
 	}
-	if (can & MCP_CAN_ROOTS)
-		put_roots(w, more);
+	if (can & MCP_CAN_ROOTS) {
+		put_group(w, "roots");
+		if (more && more->roots_change) {
+			json_write_key(w, "listChanged");
+			json_write_bool(w, true);
+		}
+		json_write_object_end(w);
+	}
 	put_extensions(w, can & MCP_CAN_TASKS, more);
 	json_write_object_end(w);
 }
@@ -147,12 +143,6 @@ int mcp_fault_of(struct rpc_fault *f, const struct err *e)
 	return -1;
 }
 
-static int bad_member(const struct member *m, enum json_type is, const char *what, struct err *e)
-{
-	return err_set(e, ERR_BUG, "%s: %s takes %s, not %s", what, m->name,
-		       json_type_name(m->type), json_type_name(is));
-}
-
 int mcp_question_check(enum mcp_ask_kind kind, const struct json_val *params, struct err *e)
 {
 	const struct kind *k;
@@ -163,10 +153,12 @@ int mcp_question_check(enum mcp_ask_kind kind, const struct json_val *params, st
 	if (params && !is_object(params))
 		return err_set(e, ERR_BUG, "params of %s take an object", k->method);
 	for (size_t i = 0; i < MEMBERS && k->params[i].name; i++) {
-		enum json_type type = json_type(json_get(params, k->params[i].name));
+		const struct member *m = &k->params[i];
+		enum json_type is = json_type(json_get(params, m->name));
 
-		if (type != k->params[i].type)
-			return bad_member(&k->params[i], type, k->method, e);
+		if (is != m->type)
+			return err_set(e, ERR_BUG, "%s: %s takes %s, not %s", k->method, m->name,
+				       json_type_name(m->type), json_type_name(is));
 	}
 	return 0;
 }

@@ -217,16 +217,6 @@ static void answer(struct mcp_flow *f, int status, struct str text)
 							 .n_headers = n });
 }
 
-static int write_frame(struct mcp_flow *f, struct str text, struct err *e)
-{
-	struct buf *b = &f->http->frame;
-	char id[EVENT_ID_MAX];
-
-	b->n = 0;
-	snprintf(id, sizeof(id), "%u-%" PRIu64, f->number, f->events);
-	return mcp_event_write(b, "message", f->session ? id : NULL, 0, text, e);
-}
-
 /* Sends the event in http->frame, to a client that may return. */
 static void put_stored(struct mcp_flow *f)
 {
@@ -249,10 +239,12 @@ static void put_stored(struct mcp_flow *f)
 static void put_event(struct mcp_flow *f, struct str text)
 {
 	struct buf *b = &f->http->frame;
+	char id[EVENT_ID_MAX];
 	struct err e;
 
-	f->events++;
-	if (write_frame(f, text, &e) < 0) {
+	b->n = 0;
+	snprintf(id, sizeof(id), "%u-%" PRIu64, f->number, ++f->events);
+	if (mcp_event_write(b, "message", f->session ? id : NULL, 0, text, &e) < 0) {
 		log_warn("mcp http: an event is lost: %s", e.msg);
 		mcp_flow_disconnect(f);
 	} else if (f->session) {
@@ -432,21 +424,16 @@ void mcp_flow_connect(struct mcp_flow *f, struct http_request *q, uint64_t seen)
 	mcp_flow_settle(f);
 }
 
-/* A GET stream that its client has left gets nothing more once there is a new one. */
-static void retire(struct mcp_flow *f)
-{
-	if (!f->listens || f->done || f->state != MCP_FLOW_AWAY)
-		return;
-	f->done = true;
-	f->done_ms = clock_coarse_ms();
-}
-
 struct mcp_flow *mcp_flow_listen(struct mcp_http_session *s)
 {
 	struct mcp_flow *f, *oldest = NULL;
 
 	for (f = s->flows; f; f = f->next) {
-		retire(f);
+		/* one that its client has left gets nothing more once there is a new one */
+		if (f->listens && !f->done && f->state == MCP_FLOW_AWAY) {
+			f->done = true;
+			f->done_ms = clock_coarse_ms();
+		}
 		if (f->listens && (f->done || !oldest || !oldest->done))
 			oldest = f;
 	}

@@ -42,31 +42,13 @@ struct mcp_sse {
 
 /* --- sessions --- */
 
-static void link_session(struct sse_session *s)
-{
-	struct mcp_sse *t = s->sse;
-
-	s->next = t->sessions;
-	if (t->sessions)
-		t->sessions->prev = s;
-	t->sessions = s;
-}
-
-static void unlink_session(struct sse_session *s)
-{
-	if (s->prev)
-		s->prev->next = s->next;
-	else
-		s->sse->sessions = s->next;
-	if (s->next)
-		s->next->prev = s->prev;
-}
-
 /* Must not be called inside `send`. */
 static void end_session(struct sse_session *s)
 {
 	mcp_ids_remove(&s->sse->ids, &s->entry);
-	unlink_session(s);
+	*(s->prev ? &s->prev->next : &s->sse->sessions) = s->next;
+	if (s->next)
+		s->next->prev = s->prev;
 	mcp_wire_end(&s->wire);
 	mcp_session_close(s->core);
 	free(s);
@@ -139,7 +121,10 @@ static struct sse_session *make(struct mcp_sse *t, const void *who, struct err *
 		return NULL;
 	}
 	s->sse = t;
-	link_session(s);
+	s->next = t->sessions;
+	if (t->sessions)
+		t->sessions->prev = s;
+	t->sessions = s;
 	return s;
 }
 
@@ -197,17 +182,6 @@ static void run_message(void *owner, struct http_request *q)
 
 /* --- the whole --- */
 
-static void fill_options(struct mcp_sse *t, const struct mcp_sse_options *o)
-{
-	t->o = *o;
-	t->o.body_max = o->body_max ?: BODY_MAX;
-	t->o.sessions = o->sessions ?: SESSIONS;
-	t->o.sessions_each = o->sessions_each ?: SESSIONS_EACH;
-	t->o.pulse_ms = o->pulse_ms ?: PULSE_MS;
-	t->o.drain_ms = o->drain_ms ?: DRAIN_MS;
-	t->o.queue = o->queue ?: QUEUE;
-}
-
 static void on_tick(void *owner)
 {
 	struct mcp_sse *t = owner;
@@ -230,7 +204,13 @@ struct mcp_sse *mcp_sse_new(uv_loop_t *loop, struct mcp_server *srv,
 		return NULL;
 	}
 	t->server = srv;
-	fill_options(t, o);
+	t->o = *o;
+	t->o.body_max = o->body_max ?: BODY_MAX;
+	t->o.sessions = o->sessions ?: SESSIONS;
+	t->o.sessions_each = o->sessions_each ?: SESSIONS_EACH;
+	t->o.pulse_ms = o->pulse_ms ?: PULSE_MS;
+	t->o.drain_ms = o->drain_ms ?: DRAIN_MS;
+	t->o.queue = o->queue ?: QUEUE;
 	t->routes[0] = (struct http_route){
 		.path = "/sse",
 		.methods = HTTP_GET,

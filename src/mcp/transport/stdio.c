@@ -273,13 +273,6 @@ int mcp_stdio_claim(int *ret_in_fd, int *ret_out_fd, struct err *e)
 	return 0;
 }
 
-static void fill_options(struct mcp_stdio *t, const struct mcp_stdio_options *o)
-{
-	t->o = *o;
-	t->o.line_max = o->line_max ? o->line_max : LINE_MAX_DEFAULT;
-	t->o.queue_max = o->queue_max ? o->queue_max : QUEUE_MAX;
-}
-
 /* Frees a half-made transport: nothing was started, so no callback comes. */
 static void abandon(struct mcp_stdio *t)
 {
@@ -302,7 +295,9 @@ struct mcp_stdio *mcp_stdio_start(uv_loop_t *loop, struct mcp_server *srv,
 		return NULL;
 	}
 	signal(SIGPIPE, SIG_IGN);
-	fill_options(t, o);
+	t->o = *o;
+	t->o.line_max = o->line_max ? o->line_max : LINE_MAX_DEFAULT;
+	t->o.queue_max = o->queue_max ? o->queue_max : QUEUE_MAX;
 	t->reader = loop_reader_new(loop, take_fd(&in), &reader_events, t, e);
 	if (t->reader)
 		t->writer = loop_writer_new(loop, take_fd(&out), QUEUE_HARD_MAX, &writer_events, t,

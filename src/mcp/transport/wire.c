@@ -54,18 +54,6 @@ void mcp_wires_close(struct mcp_wires *set, void (*on_closed)(void *owner))
 
 /* --- one stream --- */
 
-static void link_wire(struct mcp_wire *w)
-{
-	struct mcp_wires *set = w->set;
-
-	w->prev = NULL;
-	w->next = set->first;
-	if (set->first)
-		set->first->prev = w;
-	set->first = w;
-	set->n++;
-}
-
 static void unlink_wire(struct mcp_wire *w)
 {
 	if (w->prev)
@@ -121,7 +109,12 @@ int mcp_wire_open(struct mcp_wire *w, struct mcp_wires *set, struct http_request
 	w->events = events;
 	w->owner = owner;
 	w->quiet = true;
-	link_wire(w);
+	w->prev = NULL;
+	w->next = set->first;
+	if (set->first)
+		set->first->prev = w;
+	set->first = w;
+	set->n++;
 	return 0;
 }
 

@@ -50,11 +50,6 @@ static const struct range6 special6[] = {
 	{ { 0x3f, 0xff, 0x00 }, 20 }, /* documentation */
 };
 
-static bool in4(uint32_t a, const struct range4 *r)
-{
-	return (a ^ r->base) >> (32 - r->bits) == 0;
-}
-
 static bool in6(const uint8_t a[16], const struct range6 *r)
 {
 	unsigned whole = r->bits / 8, rest = r->bits % 8;
@@ -66,7 +61,7 @@ static bool in6(const uint8_t a[16], const struct range6 *r)
 static bool public4(uint32_t a)
 {
 	for (size_t i = 0; i < ARRAY_LEN(special4); i++) {
-		if (in4(a, &special4[i]))
+		if ((a ^ special4[i].base) >> (32 - special4[i].bits) == 0)
 			return false;
 	}
 	return true;

@@ -146,12 +146,6 @@ static int skip_line(struct http_chunks *c, char byte, int same, int end)
 	return byte == '\n' || byte == '\0' || ++c->extra > EXTRA_MAX ? -1 : same;
 }
 
-static int after_size(struct http_chunks *c)
-{
-	c->digits = 0;
-	return c->left > 0 ? CHUNK_DATA : CHUNK_TRAILER;
-}
-
 /* The next state; -1 if the byte is invalid. */
 static int take_byte(struct http_chunks *c, char byte)
 {
@@ -163,7 +157,8 @@ static int take_byte(struct http_chunks *c, char byte)
 	case CHUNK_EXTENSION:
 		return skip_line(c, byte, CHUNK_EXTENSION, CHUNK_SIZE_END);
 	case CHUNK_SIZE_END:
-		return feed ? after_size(c) : -1;
+		c->digits = 0;
+		return !feed ? -1 : c->left > 0 ? CHUNK_DATA : CHUNK_TRAILER;
 	case CHUNK_DATA_RETURN:
 		return byte == '\r' ? CHUNK_DATA_END : -1;
 	case CHUNK_DATA_END:
@@ -181,23 +176,16 @@ static int take_byte(struct http_chunks *c, char byte)
 	}
 }
 
-static struct str take_data(struct http_chunks *c, struct str *in)
-{
-	struct str data = { in->p, in->n < c->left ? in->n : (size_t)c->left };
-
-	*in = (struct str){ in->p + data.n, in->n - data.n };
-	c->left -= data.n;
-	if (c->left == 0)
-		c->state = CHUNK_DATA_RETURN;
-	return data;
-}
-
 int http_chunks_next(struct http_chunks *c, struct str *in, struct str *ret, struct err *e)
 {
 	*ret = STR_LIT("");
 	while (in->n > 0) {
 		if (c->state == CHUNK_DATA) {
-			*ret = take_data(c, in);
+			*ret = (struct str){ in->p, in->n < c->left ? in->n : (size_t)c->left };
+			*in = (struct str){ in->p + ret->n, in->n - ret->n };
+			c->left -= ret->n;
+			if (c->left == 0)
+				c->state = CHUNK_DATA_RETURN;
 			return 1;
 		}
 		c->state = take_byte(c, *in->p);

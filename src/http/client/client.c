@@ -152,18 +152,6 @@ static int read_code(const struct http_exchange *x, CURLcode code, struct err *e
 	return err_set(e, ERR_TRANSPORT, "%s", curl_easy_strerror(code));
 }
 
-static void tell_head(struct http_exchange *x)
-{
-	long status = 0;
-
-	if (x->headed)
-		return;
-	x->headed = true;
-	curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
-	if (x->ev->on_head)
-		x->ev->on_head(x->owner, x, (int)status);
-}
-
 static void end(struct http_exchange *x, CURLcode code)
 {
 	struct err e = ERR_INIT;
@@ -477,8 +465,11 @@ static size_t on_header(char *p, size_t size, size_t n, void *data)
 	if (x->header_bytes > x->client->header_max)
 		return 0;
 	curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
-	if (n <= 2 && status >= 200 && !x->cancelled)
-		tell_head(x);
+	if (n <= 2 && status >= 200 && !x->cancelled && !x->headed) {
+		x->headed = true;
+		if (x->ev->on_head)
+			x->ev->on_head(x->owner, x, (int)status);
+	}
 	return x->cancelled ? 0 : size * n;
 }
 

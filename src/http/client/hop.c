@@ -91,16 +91,6 @@ static void time_it(struct http_hop *h)
 
 /* ---- what it says -------------------------------------------------------------------------- */
 
-static void choose_body(struct http_hop *h, const struct http_answer *a)
-{
-	h->left = a->length;
-	if (h->o.no_body || a->status == 204 || a->status == 304 ||
-	    (a->has_length && a->length == 0))
-		h->body = BODY_NONE;
-	else
-		h->body = a->chunked ? BODY_CHUNKS : a->has_length ? BODY_LENGTH : BODY_TO_END;
-}
-
 /* 1: a head was processed, 0: it is incomplete. */
 static int take_head(struct http_hop *h, struct str *in, struct err *e)
 {
@@ -122,7 +112,11 @@ static int take_head(struct http_hop *h, struct str *in, struct err *e)
 		return err_set(e, ERR_PORT, "it answers that it will answer, and no more");
 	if (a.status < 200)
 		return 1;
-	choose_body(h, &a);
+	h->left = a.length;
+	if (h->o.no_body || a.status == 204 || a.status == 304 || (a.has_length && a.length == 0))
+		h->body = BODY_NONE;
+	else
+		h->body = a.chunked ? BODY_CHUNKS : a.has_length ? BODY_LENGTH : BODY_TO_END;
 	time_it(h);
 	h->events->on_head(h->owner, &a);
 	return 1;

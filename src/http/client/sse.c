@@ -58,12 +58,6 @@ static void take_retry(struct sse_reader *r, struct str value)
 		r->retry_ms = ms;
 }
 
-static void take_type(struct sse_reader *r, struct str value)
-{
-	r->type_n = value.n < SSE_TYPE_MAX ? value.n : SSE_TYPE_MAX;
-	memcpy(r->type, value.p, r->type_n);
-}
-
 /* A long line is not copied: its buffer becomes the data, so it is never in memory twice. */
 static int take_data(struct sse_reader *r, struct str value, struct err *e)
 {
@@ -83,12 +77,14 @@ static int take_field(struct sse_reader *r, struct str name, struct str value, s
 {
 	if (str_is(name, "data"))
 		return take_data(r, value, e);
-	if (str_is(name, "event"))
-		take_type(r, value);
-	else if (str_is(name, "id") && value.n <= SSE_ID_MAX && !memchr(value.p, 0, value.n))
+	if (str_is(name, "event")) {
+		r->type_n = value.n < SSE_TYPE_MAX ? value.n : SSE_TYPE_MAX;
+		memcpy(r->type, value.p, r->type_n);
+	} else if (str_is(name, "id") && value.n <= SSE_ID_MAX && !memchr(value.p, 0, value.n)) {
 		take_text(r->next_id, value);
-	else if (str_is(name, "retry"))
+	} else if (str_is(name, "retry")) {
 		take_retry(r, value);
+	}
 	return 0;
 }
 

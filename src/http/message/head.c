@@ -172,11 +172,6 @@ bool http_type_is_json(struct str type)
 	return true;
 }
 
-static bool is_token68(char c)
-{
-	return is_alnum(c) || (c && strchr("-._~+/=", c));
-}
-
 struct str http_bearer(struct str authorization)
 {
 	static const struct str scheme = STR_LIT("Bearer ");
@@ -187,7 +182,9 @@ struct str http_bearer(struct str authorization)
 		return STR_NONE;
 	token = str_trim((struct str){ authorization.p + scheme.n, authorization.n - scheme.n });
 	for (size_t i = 0; i < token.n; i++) {
-		if (!is_token68(token.p[i]))
+		char c = token.p[i];
+
+		if (!is_alnum(c) && (!c || !strchr("-._~+/=", c)))
 			return STR_NONE;
 	}
 	return token.n > 0 ? token : STR_NONE;

@@ -354,12 +354,6 @@ static int check_rate(struct http_request *q)
 	return 0;
 }
 
-static int refuse_large(struct http_request *q, size_t max)
-{
-	q->refusal = 413;
-	return request_say_large(max, &q->why);
-}
-
 static int check_body(struct http_request *q)
 {
 	const struct request_head *h = &q->head;
@@ -374,16 +368,12 @@ static int check_body(struct http_request *q)
 		return refuse(q, 415, ERR_MEDIA_TYPE,
 			      h->n_types == 0 ? "the request has no Content-Type"
 					      : "the body is not application/json");
-	if (h->length > max)
-		return refuse_large(q, max);
+	if (h->length > max) {
+		q->refusal = 413;
+		return request_say_large(max, &q->why);
+	}
 	q->body = BUF_INIT(max);
 	return 0;
-}
-
-static bool is_preflight(struct http_request *q)
-{
-	return q->head.cross && q->method == HTTP_OPTIONS &&
-	       http_request_header(q, STR_LIT("Access-Control-Request-Method")).p;
 }
 
 /* 0 if no route has the method. */
@@ -402,7 +392,8 @@ int gate_check(struct http_request *q, const char *url, const char *method, cons
 	q->must_close = check_framing(q, method, version) < 0;
 	if (q->must_close || check_host(q, url) < 0 || check_origin(q) < 0)
 		return -1;
-	if (is_preflight(q)) {
+	if (q->head.cross && q->method == HTTP_OPTIONS &&
+	    http_request_header(q, STR_LIT("Access-Control-Request-Method")).p) {
 		q->refusal = 204;
 		return -1;
 	}

@@ -318,20 +318,15 @@ void conn_moved(struct conn *c)
 	c->strikes = 0;
 }
 
-/* The client has sent something, or its end, that the daemon does not take. */
-static bool is_unread(const struct conn *c)
-{
-	char byte;
-
-	return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
-}
-
 /* Whether nothing came of what it sends in many turns, in each of which it could be read. With a
  * buffer that is full to the byte there is nothing to see; a sender of chunks that is silent is
  * then taken for the cause. */
 static bool is_stuck(struct conn *c)
 {
-	if (is_unread(c))
+	char byte;
+
+	/* the client has sent something, or its end, that the daemon does not take */
+	if (recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0)
 		return ++c->strikes == STRIKES;
 	c->strikes = 0;
 	return c->state == CONN_BODY && c->q.head.n_encodings > 0 &&
@@ -416,16 +411,6 @@ static void gone(struct conn *c, enum err_code code, const char *why)
 	}
 }
 
-/* A held client has at least shut down its sending side, maybe after the whole body, so the
- * received bytes may still be used. */
-static void half_gone(struct conn *c, uint32_t events)
-{
-	if (events & (EPOLLHUP | EPOLLERR))
-		conn_kill(c);
-	else
-		c->deadline_ms = server_now_ms(c->srv) + c->srv->o.limits.body_ms;
-}
-
 void conn_watch_ready(uv_poll_t *poll, int status, int events)
 {
 	struct http_server *srv = poll->data;
@@ -437,10 +422,16 @@ void conn_watch_ready(uv_poll_t *poll, int status, int events)
 
 		/* A callback of an earlier one may have resumed this one. No connection is freed
 		 * before a daemon runs. */
-		if (c->watched && c->state == CONN_BODY)
-			half_gone(c, ready[i].events);
-		else if (c->watched)
+		if (!c->watched)
+			continue;
+		/* A client that is held has at least shut down its sending side, maybe after the
+		 * whole body, so the received bytes may still be used. */
+		if (c->state != CONN_BODY)
 			gone(c, ERR_TRANSPORT, "the client went away");
+		else if (ready[i].events & (EPOLLHUP | EPOLLERR))
+			conn_kill(c);
+		else
+			c->deadline_ms = server_now_ms(srv) + srv->o.limits.body_ms;
 	}
 }
 

@@ -196,19 +196,6 @@ static int clear_path(const struct sockaddr_un *a, struct err *e)
 	return 0;
 }
 
-/* On Linux, bind() gives the file the descriptor's mode. */
-static int open_unix(const struct sockaddr_un *a, struct err *e)
-{
-	autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd < 0)
-		return err_sys(e, errno, "socket");
-	if (fchmod(fd, 0600) < 0 || bind(fd, (const struct sockaddr *)a, sizeof(*a)) < 0 ||
-	    listen(fd, BACKLOG) < 0)
-		return err_sys(e, errno, "listen on the socket");
-	return take_fd(&fd);
-}
-
 int http_server_listen_unix(struct http_server *srv, const char *path, struct err *e)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -224,9 +211,13 @@ int http_server_listen_unix(struct http_server *srv, const char *path, struct er
 	snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
 	if (clear_path(&a, e) < 0)
 		return -1;
-	fd = open_unix(&a, e);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return -1;
+		return err_sys(e, errno, "socket");
+	/* on Linux, bind() gives the file the descriptor's mode */
+	if (fchmod(fd, 0600) < 0 || bind(fd, (const struct sockaddr *)&a, sizeof(a)) < 0 ||
+	    listen(fd, BACKLOG) < 0)
+		return err_sys(e, errno, "listen on the socket");
 	snprintf(l->path, sizeof(l->path), "%s", path);
 	if (lstat(path, &st) == 0)
 		l->inode = st.st_ino;

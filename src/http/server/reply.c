@@ -34,24 +34,19 @@ static int add_str(struct MHD_Response *r, const char *name, struct str value)
 	return add(r, name, text);
 }
 
-/* The headers that a page of an allowed origin needs to read the reply (Fetch, section 3.2). */
-static int add_cors(struct http_request *q, struct MHD_Response *r)
-{
-	const char *expose = q->conn->srv->o.expose;
-
-	if (add_str(r, "Access-Control-Allow-Origin", q->head.origin) < 0 ||
-	    add(r, "Vary", "Origin") < 0)
-		return -1;
-	return expose ? add(r, "Access-Control-Expose-Headers", expose) : 0;
-}
-
 int reply_headers(struct http_request *q, struct MHD_Response *r, const struct http_reply *reply)
 {
 	bool close = reply->close || q->conn->srv->closing;
+	const char *expose = q->conn->srv->o.expose;
 
 	if ((reply->type && add(r, "Content-Type", reply->type) < 0) ||
 	    (q->mark && add(r, q->mark, q->mark_value) < 0) ||
-	    (close && add(r, "Connection", "close") < 0) || (q->head.cross && add_cors(q, r) < 0))
+	    (close && add(r, "Connection", "close") < 0))
+		return -1;
+	/* a page of an allowed origin needs them to read the reply (Fetch, section 3.2) */
+	if (q->head.cross && (add_str(r, "Access-Control-Allow-Origin", q->head.origin) < 0 ||
+			      add(r, "Vary", "Origin") < 0 ||
+			      (expose && add(r, "Access-Control-Expose-Headers", expose) < 0)))
 		return -1;
 	for (size_t i = 0; i < reply->n_headers; i++) {
 		if (add_str(r, reply->headers[i].name, reply->headers[i].value) < 0)
@@ -61,31 +56,6 @@ int reply_headers(struct http_request *q, struct MHD_Response *r, const struct h
 }
 
 /* ---- bodies -------------------------------------------------------------------------------- */
-
-static void count(struct http_server *srv, unsigned status)
-{
-	if (status / 100 < ARRAY_LEN(srv->stats.by_class))
-		srv->stats.by_class[status / 100]++;
-}
-
-/* The daemon takes no answer in the middle of a body, except before a body whose sender waits for
- * 100 Continue. */
-static bool must_wait(const struct http_request *q)
-{
-	return q->body_events && q->conn->state == CONN_BODY && !(q->running && q->head.expects);
-}
-
-static void keep_reply(struct http_request *q, unsigned status, struct MHD_Response *r)
-{
-	struct conn *c = q->conn;
-
-	q->late = r;
-	q->late_status = status;
-	q->drops = true;
-	request_end(q);
-	conn_set_state(c, CONN_BODY);
-	conn_resume(c);
-}
 
 void reply_late(struct http_request *q)
 {
@@ -101,9 +71,17 @@ void reply_queue(struct http_request *q, unsigned status, struct MHD_Response *r
 {
 	struct conn *c = q->conn;
 
-	count(c->srv, status);
-	if (r && must_wait(q)) {
-		keep_reply(q, status, r);
+	if (status / 100 < ARRAY_LEN(c->srv->stats.by_class))
+		c->srv->stats.by_class[status / 100]++;
+	/* The daemon takes no answer in the middle of a body, except before a body whose sender
+	 * waits for 100 Continue. */
+	if (r && q->body_events && c->state == CONN_BODY && !(q->running && q->head.expects)) {
+		q->late = r;
+		q->late_status = status;
+		q->drops = true;
+		request_end(q);
+		conn_set_state(c, CONN_BODY);
+		conn_resume(c);
 		return;
 	}
 	if (!r || MHD_queue_response(c->mhd, status, r) != MHD_YES)

@@ -44,17 +44,6 @@ static void forget_body(struct http_request *q)
 	buf_fini(&q->body);
 }
 
-static void take_kept(struct http_request *q)
-{
-	struct buf *kept = &q->conn->srv->body;
-
-	if (q->body.p || !kept->p || kept->cap > q->body.max)
-		return;
-	q->body.p = take_ptr(kept->p);
-	q->body.cap = kept->cap;
-	q->conn->srv->stats.body_bytes += q->body.cap;
-}
-
 void request_end(struct http_request *q)
 {
 	struct conn *c = q->conn;
@@ -68,14 +57,6 @@ void request_end(struct http_request *q)
 	if (!q->replies)
 		forget_body(q);
 	conn_set_state(c, CONN_REPLYING);
-}
-
-static void lose_body(struct http_request *q)
-{
-	const struct http_body_events *events = q->body_events;
-
-	request_end(q);
-	events->on_lost(q->body_owner);
 }
 
 /* Also called after a connection broke in the middle. */
@@ -97,8 +78,12 @@ void request_done(void *cls, struct MHD_Connection *mhd, void **context,
 		err_set(&e, ERR_TRANSPORT, "the client went away");
 		ws_lost(c->ws, 1006, &e);
 	}
-	if (q->body_events)
-		lose_body(q);
+	if (q->body_events) {
+		const struct http_body_events *events = q->body_events;
+
+		request_end(q);
+		events->on_lost(q->body_owner);
+	}
 	if (q->late)
 		MHD_destroy_response(q->late);
 	forget_body(q);
@@ -140,6 +125,7 @@ static void refuse_body(struct http_request *q, int status, enum err_code code, 
 static enum MHD_Result take_piece(struct http_request *q, struct str piece)
 {
 	struct http_server *srv = q->conn->srv;
+	struct buf *kept = &srv->body;
 	size_t before;
 	struct err e;
 
@@ -148,7 +134,11 @@ static enum MHD_Result take_piece(struct http_request *q, struct str piece)
 		return q->received > (q->refusal == 413 ? DROPPED_MAX : SWALLOW_MAX) + q->body.max
 			     ? MHD_NO
 			     : MHD_YES;
-	take_kept(q);
+	if (!q->body.p && kept->p && kept->cap <= q->body.max) {
+		q->body.p = take_ptr(kept->p);
+		q->body.cap = kept->cap;
+		srv->stats.body_bytes += q->body.cap;
+	}
 	before = q->body.cap;
 	if (buf_add(&q->body, piece.p, piece.n, &e) < 0) {
 		refuse_body(q, e.code == ERR_TOO_LARGE ? 413 : 503, e.code, "out of memory");
@@ -161,11 +151,6 @@ static enum MHD_Result take_piece(struct http_request *q, struct str piece)
 }
 
 /* ---- from the daemon ----------------------------------------------------------------------- */
-
-static bool has_body(const struct http_request *q)
-{
-	return q->head.n_encodings > 0 || q->head.length > 0;
-}
 
 static enum MHD_Result refuse_now(struct http_request *q)
 {
@@ -246,25 +231,23 @@ static enum MHD_Result end_stream(struct http_request *q)
 	return MHD_YES;
 }
 
-static bool is_long(const struct http_request *q)
-{
-	return q->head.n_encodings > 0 || q->head.length > SWALLOW_MAX;
-}
-
 /* Whether the rest of a refused request is read, so that the connection survives. */
 static bool swallows(const struct http_request *q)
 {
-	return !q->must_close && !(has_body(q) && q->head.expects) && q->head.length <= SWALLOW_MAX;
+	bool has_body = q->head.n_encodings > 0 || q->head.length > 0;
+
+	return !q->must_close && !(has_body && q->head.expects) && q->head.length <= SWALLOW_MAX;
 }
 
 static enum MHD_Result see_head(struct http_request *q, const char *url, const char *method,
 				const char *version)
 {
 	int refused = gate_check(q, url, method, version);
+	bool is_long = q->head.n_encodings > 0 || q->head.length > SWALLOW_MAX;
 	struct conn *c = q->conn;
 
 	q->seen = true;
-	q->unread = refused == 0 && is_long(q) && !q->route->streams && q->table->admits &&
+	q->unread = refused == 0 && is_long && !q->route->streams && q->table->admits &&
 		    !q->table->admits(q->table->owner, q);
 	c->lingers = q->unread || (refused < 0 && !swallows(q));
 	if (c->lingers)

@@ -80,21 +80,15 @@ void server_kick(struct http_server *srv, struct listener *l)
 	server_kick_often(srv, l, 1);
 }
 
-static bool is_restless(struct listener *l)
-{
-	MHD_UNSIGNED_LONG_LONG wait_ms;
-
-	return MHD_get_timeout(l->daemon, &wait_ms) == MHD_YES && wait_ms == 0;
-}
-
 static void run(struct listener *l)
 {
+	MHD_UNSIGNED_LONG_LONG wait_ms;
 	bool again;
 
 	l->kicked -= l->kicked > 0;
 	l->turns++;
 	MHD_run(l->daemon);
-	again = is_restless(l);
+	again = MHD_get_timeout(l->daemon, &wait_ms) == MHD_YES && wait_ms == 0;
 	l->restless = again ? l->restless + 1 : 0;
 	if (l->restless == STUCK_TURNS) {
 		conn_end_stuck(l);
@@ -275,16 +269,6 @@ static const struct http_authority loopback[] = {
 	{ STR_LIT("[::1]"), -1 },
 };
 
-static bool parse_host(const char *text, struct http_authority *ret)
-{
-	bool below = strncmp(text, "*.", 2) == 0;
-
-	if (!http_authority_parse(str_of(below ? text + 2 : text), ret))
-		return false;
-	ret->below = below;
-	return true;
-}
-
 static int fill_hosts(struct http_server *srv, struct err *e)
 {
 	const struct http_options *o = &srv->o;
@@ -294,8 +278,12 @@ static int fill_hosts(struct http_server *srv, struct err *e)
 	memcpy(srv->hosts, loopback, sizeof(loopback));
 	srv->n_hosts = ARRAY_LEN(loopback);
 	for (size_t i = 0; i < o->n_hosts; i++) {
-		if (!parse_host(o->hosts[i], &srv->hosts[srv->n_hosts++]))
+		struct http_authority *a = &srv->hosts[srv->n_hosts++];
+		bool below = strncmp(o->hosts[i], "*.", 2) == 0;
+
+		if (!http_authority_parse(str_of(o->hosts[i] + (below ? 2 : 0)), a))
 			return err_set(e, ERR_INVALID, "'%.80s' is no host name", o->hosts[i]);
+		a->below = below;
 	}
 	return 0;
 }
@@ -350,14 +338,6 @@ void server_handle_closed(struct http_server *srv)
 static void on_handle_closed(uv_handle_t *handle)
 {
 	server_handle_closed(handle->data);
-}
-
-static void close_own_handles(struct http_server *srv)
-{
-	srv->stopped = true;
-	uv_close((uv_handle_t *)&srv->tick, on_handle_closed);
-	uv_close((uv_handle_t *)&srv->again, on_handle_closed);
-	uv_close((uv_handle_t *)&srv->watch_poll, on_handle_closed);
 }
 
 static int open_handles(struct http_server *srv, struct err *e)
@@ -422,21 +402,16 @@ void http_server_stats(const struct http_server *srv, struct http_stats *ret)
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
-static void remove_path(const struct listener *l)
-{
-	struct stat st;
-
-	if (l->path[0] && !l->given && lstat(l->path, &st) == 0 && st.st_ino == l->inode)
-		unlink(l->path);
-}
-
 /* The descriptor stays open until the daemon has stopped, since its epoll may still contain it. */
 static void stop_listening(struct listener *l)
 {
+	struct stat st;
+
 	l->quiesced = MHD_quiesce_daemon(l->daemon);
 	if (l->quiesced >= 0 && !l->given)
 		shutdown(l->quiesced, SHUT_RDWR);
-	remove_path(l);
+	if (l->path[0] && !l->given && lstat(l->path, &st) == 0 && st.st_ino == l->inode)
+		unlink(l->path);
 }
 
 static void on_listener_closed(uv_handle_t *handle)
@@ -460,7 +435,10 @@ static void settle(struct http_server *srv)
 	for (size_t i = 0; i < srv->n_listeners; i++)
 		uv_close((uv_handle_t *)&srv->listeners[i]->poll, on_listener_closed);
 	srv->n_listeners = 0;
-	close_own_handles(srv);
+	srv->stopped = true;
+	uv_close((uv_handle_t *)&srv->tick, on_handle_closed);
+	uv_close((uv_handle_t *)&srv->again, on_handle_closed);
+	uv_close((uv_handle_t *)&srv->watch_poll, on_handle_closed);
 }
 
 void http_server_close(struct http_server *srv, unsigned grace_ms, void (*on_closed)(void *arg),

@@ -215,14 +215,6 @@ struct http_stream *http_stream_start(struct http_request *q, const struct http_
 	return s;
 }
 
-static void make_room(struct http_stream *s)
-{
-	if (s->sent > s->queue.n / 2) {
-		buf_drop(&s->queue, s->sent);
-		s->sent = 0;
-	}
-}
-
 void http_stream_allow(struct http_stream *s, size_t bytes)
 {
 	s->full = bytes > s->limit ? bytes : s->limit;
@@ -243,7 +235,10 @@ void http_stream_write(struct http_stream *s, struct str bytes)
 
 	if (s->dead || bytes.n == 0)
 		return;
-	make_room(s);
+	if (s->sent > s->queue.n / 2) {
+		buf_drop(&s->queue, s->sent);
+		s->sent = 0;
+	}
 	if (http_stream_waiting(s) >= s->full || buf_add(&s->queue, bytes.p, bytes.n, &e) < 0) {
 		err_set(&e, ERR_LIMIT, "the client reads too slowly");
 		die(s, &e);

@@ -122,12 +122,6 @@ static void watch(struct http_ws *ws)
 		uv_poll_start(&ws->poll, events, on_poll);
 }
 
-static bool is_over(const struct http_ws *ws)
-{
-	return ws->over || http_ws_waiting(ws) > 2 * ws->o.queue_max ||
-	       ws_frames_queued(&ws->f) > WS_QUEUED_MAX;
-}
-
 static bool has_much(const struct http_ws *ws)
 {
 	return http_ws_waiting(ws) > ws->o.queue_max / 2 ||
@@ -175,7 +169,8 @@ static void pump(struct http_ws *ws)
 	ok = ws_frames_pump(&ws->f);
 	if (ws->f.sent && ws->taken_ms)
 		ws->taken_ms = server_now_ms(ws->srv);
-	if (is_over(ws)) {
+	if (ws->over || http_ws_waiting(ws) > 2 * ws->o.queue_max ||
+	    ws_frames_queued(&ws->f) > WS_QUEUED_MAX) {
 		ws->srv->stats.slow++;
 		lose(ws, WS_NO_CLOSE_FRAME, ERR_LIMIT, "the client reads too slowly");
 	} else if (!ok) {
@@ -285,27 +280,22 @@ static void on_upgrade(void *cls, struct MHD_Connection *mhd, void *context, con
 	uv_poll_start(&ws->poll, UV_READABLE | UV_WRITABLE, on_poll);
 }
 
-/* The key is 16 bytes in base64. */
-static int accept_key(struct http_request *q, struct buf *to, struct err *e)
+/* Checks the handshake, and writes the answer to its key: 16 bytes in base64. */
+static int ws_check_handshake(struct http_request *q, struct buf *to, struct err *e)
 {
 	struct str key = http_request_header(q, STR_LIT("Sec-WebSocket-Key"));
 	autobuf struct buf raw = BUF_INIT(64);
 
-	if (key.n != 24 || http_request_header_count(q, STR_LIT("Sec-WebSocket-Key")) != 1 ||
-	    base64_decode(&raw, key, e) < 0 || raw.n != 16)
-		return err_set(e, ERR_INVALID, "Sec-WebSocket-Key is not 16 bytes in base64");
-	return ws_accept_key(key, to, e);
-}
-
-static int check_handshake(struct http_request *q, struct err *e)
-{
 	if (q->method != HTTP_GET ||
 	    !http_list_has(http_request_header(q, STR_LIT("Upgrade")), "websocket") ||
 	    !http_list_has(http_request_header(q, STR_LIT("Connection")), "upgrade"))
 		return err_set(e, ERR_INVALID, "the request asks for no WebSocket");
 	if (!str_is(http_request_header(q, STR_LIT("Sec-WebSocket-Version")), "13"))
 		return err_set(e, ERR_INVALID, "this server speaks version 13 of WebSocket");
-	return 0;
+	if (key.n != 24 || http_request_header_count(q, STR_LIT("Sec-WebSocket-Key")) != 1 ||
+	    base64_decode(&raw, key, e) < 0 || raw.n != 16)
+		return err_set(e, ERR_INVALID, "Sec-WebSocket-Key is not 16 bytes in base64");
+	return ws_accept_key(key, to, e);
 }
 
 static struct http_ws *make(struct conn *c, const struct http_ws_options *options, struct err *e)
@@ -351,7 +341,7 @@ struct http_ws *http_ws_accept(struct http_request *q, const struct http_ws_opti
 	struct MHD_Response *r;
 	struct http_ws *ws;
 
-	if (check_handshake(q, e) < 0 || accept_key(q, &accept, e) < 0)
+	if (ws_check_handshake(q, &accept, e) < 0)
 		return NULL;
 	ws = make(c, options, e);
 	if (!ws)

@@ -497,16 +497,6 @@ bool flow_passed(struct flow *f)
 	return f->server.fd < 0 || f->opened || begin(f);
 }
 
-/* The dial has failed. HTTP gets a readable answer, so its first bytes are waited for. */
-static void dial_failed(struct flow *f, enum nw_reason reason)
-{
-	if (f->state == FLOW_LOOK && f->speaks == SPEAKS_UNKNOWN && f->port == PORT_HTTP &&
-	    flow_is_checked(f))
-		f->failed = reason;
-	else
-		flow_deny(f, reason, NULL);
-}
-
 static void on_dialled(void *owner, int fd, const struct net_addr *addr, enum nw_reason reason)
 {
 	struct flow *f = owner;
@@ -514,8 +504,14 @@ static void on_dialled(void *owner, int fd, const struct net_addr *addr, enum nw
 	f->dial = NULL;
 	f->addr = *addr;
 	f->server.fd = fd;
+	/* HTTP gets a readable answer, so its first bytes are waited for. */
+	if (fd < 0 && f->state == FLOW_LOOK && f->speaks == SPEAKS_UNKNOWN &&
+	    f->port == PORT_HTTP && flow_is_checked(f)) {
+		f->failed = reason;
+		return;
+	}
 	if (fd < 0) {
-		dial_failed(f, reason);
+		flow_deny(f, reason, NULL);
 		return;
 	}
 	tune(fd);

@@ -642,12 +642,6 @@ static bool say_body(struct flow *f, enum body_part part)
 	return part != PART_END || !b->chunks || say(f, STR_LIT("0\r\n\r\n"));
 }
 
-/* The client gets what has come, and sees that this is not all, as it would without us. */
-static bool cut_off(struct flow *f)
-{
-	return say_body(f, PART_REST) && hang_up(f);
-}
-
 static bool take_answer_body(struct flow *f, bool *moved)
 {
 	struct bound *b = f->bound;
@@ -660,8 +654,9 @@ static bool take_answer_body(struct flow *f, bool *moved)
 		n = body_piece(&b->body, bytes, &data, &end);
 	if (n < 0)
 		return bad_answer(f, malformed);
+	/* at an early end the client gets what has come, and sees that this is not all */
 	if (n == 0 && !end)
-		return b->server.ended ? cut_off(f) : true;
+		return !b->server.ended || (say_body(f, PART_REST) && hang_up(f));
 	*moved = true;
 	if (buf_add(&b->tail, data.p, data.n, &e) < 0)
 		return broken(f);

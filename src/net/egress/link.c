@@ -32,14 +32,6 @@ struct link {
 
 static void on_link(uv_poll_t *poll, int status, int events);
 
-static void link_watch(struct link *l, bool writes)
-{
-	if (l->writes == writes)
-		return;
-	l->writes = writes;
-	uv_poll_start(l->poll, UV_READABLE | (writes ? UV_WRITABLE : 0), on_link);
-}
-
 /* False: the socket is full. */
 static bool link_try(struct link *l, const void *m, size_t n)
 {
@@ -61,7 +53,10 @@ static void link_flush(struct link *l)
 	}
 	if (!l->first)
 		l->last = &l->first;
-	link_watch(l, l->first != NULL);
+	if (l->writes != (l->first != NULL)) {
+		l->writes = l->first != NULL;
+		uv_poll_start(l->poll, UV_READABLE | (l->writes ? UV_WRITABLE : 0), on_link);
+	}
 }
 
 static bool link_queue(struct link *l, const void *m, size_t n, bool event)

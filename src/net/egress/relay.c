@@ -136,17 +136,6 @@ static ssize_t splice_once(struct relay *r, struct relay_pipes *p, size_t max)
 	return n;
 }
 
-static enum relay_state relay_end(struct relay *r, struct relay_pipes *p)
-{
-	if (!r->ended) {
-		r->ended = true;
-		pipe_give(r, p);
-		if (!r->keep_open)
-			shutdown(r->to, SHUT_WR);
-	}
-	return RELAY_ENDED;
-}
-
 enum relay_state relay_run(struct relay *r, struct relay_pipes *p, uint64_t *allowance)
 {
 	for (uint64_t turn = 0; !r->ended;) {
@@ -181,5 +170,11 @@ enum relay_state relay_run(struct relay *r, struct relay_pipes *p, uint64_t *all
 		if (n > 0 && n < SMALL && r->held.n == 0 && r->piped == 0)
 			return RELAY_READ;
 	}
-	return relay_end(r, p);
+	if (!r->ended) {
+		r->ended = true;
+		pipe_give(r, p);
+		if (!r->keep_open)
+			shutdown(r->to, SHUT_WR);
+	}
+	return RELAY_ENDED;
 }

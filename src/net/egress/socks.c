@@ -47,17 +47,9 @@ static enum socks_state take_name(struct str name, struct socks_request *r)
 	return SOCKS_DONE;
 }
 
-static enum socks_state take_addr(struct str bytes, uint8_t family, struct socks_request *r)
-{
-	struct net_addr a = { .family = family };
-
-	memcpy(a.bytes, bytes.p, bytes.n);
-	net_addr_print(&a, r->host);
-	return SOCKS_DONE;
-}
-
 enum socks_state socks_read_request(struct str bytes, struct socks_request *ret)
 {
+	struct net_addr a = { .family = 4 };
 	size_t from = 4, n;
 	unsigned type;
 
@@ -79,8 +71,12 @@ enum socks_state socks_read_request(struct str bytes, struct socks_request *ret)
 	if (ret->port == 0)
 		return bad(ret, SOCKS_FAILED);
 	bytes = (struct str){ bytes.p + from, n };
-	return type == TYPE_NAME ? take_name(bytes, ret)
-				 : take_addr(bytes, type == TYPE_IPV4 ? 4 : 6, ret);
+	if (type == TYPE_NAME)
+		return take_name(bytes, ret);
+	a.family = type == TYPE_IPV4 ? 4 : 6;
+	memcpy(a.bytes, bytes.p, bytes.n);
+	net_addr_print(&a, ret->host);
+	return SOCKS_DONE;
 }
 
 void socks_write_reply(enum socks_reply reply, uint8_t ret[SOCKS_REPLY_BYTES])

@@ -46,15 +46,6 @@ static void wild_free(struct sandbox *s, struct wild *w)
 	free(w);
 }
 
-static struct wild *wild_find(const struct sandbox *s, const char *name)
-{
-	struct wild *w = s->wilds;
-
-	while (w && strcmp(w->name, name) != 0)
-		w = w->next;
-	return w;
-}
-
 static bool has_flow(const struct sandbox *s, const struct wild *w)
 {
 	for (const struct flow *f = s->flows; f; f = flow_next(f)) {
@@ -140,9 +131,11 @@ static struct wild *wild_new(struct sandbox *s, const char *name)
 
 void wild_get(struct sandbox *s, const char *name, wild_fn *on_done, void *owner)
 {
-	struct wild *w = wild_find(s, name);
+	struct wild *w = s->wilds;
 	struct wait *wait;
 
+	while (w && strcmp(w->name, name) != 0)
+		w = w->next;
 	if (w && !w->seq && !listener_has(s, w->ip, 0)) {
 		wild_free(s, w); /* its sockets came when nothing granted them any more */
 		w = NULL;

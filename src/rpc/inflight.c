@@ -116,20 +116,16 @@ int inflight_add(struct inflight *t, struct inflight_entry *entry, const struct 
 	return 0;
 }
 
-static void take(struct inflight *t, struct inflight_entry *entry)
-{
-	struct inflight_entry **at = &t->slots[entry->hash & t->mask];
-
-	while (*at != entry)
-		at = &(*at)->next;
-	*at = entry->next;
-}
-
 void inflight_remove(struct inflight *t, struct inflight_entry *entry)
 {
 	assert(entry->listed);
-	if (t->slots)
-		take(t, entry);
+	if (t->slots) {
+		struct inflight_entry **at = &t->slots[entry->hash & t->mask];
+
+		while (*at != entry)
+			at = &(*at)->next;
+		*at = entry->next;
+	}
 	*(entry->older ? &entry->older->newer : &t->first) = entry->newer;
 	*(entry->newer ? &entry->newer->older : &t->last) = entry->older;
 	entry->listed = false;

@@ -55,13 +55,6 @@ static size_t openers(struct str s)
 	return all;
 }
 
-/* True if the text is so short, with so few brackets, that it can't exceed a limit. Most texts
- * are. */
-static bool is_harmless(struct str s, size_t values_max, unsigned depth_max)
-{
-	return s.n < values_max && openers(s) <= depth_max;
-}
-
 /* Counts the values and depth of a text. The count is exact for valid JSON, and arbitrary for
  * invalid text, which the parser refuses. */
 static int scan(struct str s, size_t values_max, unsigned depth_max, struct err *e)
@@ -242,7 +235,8 @@ struct json_doc *json_parse(struct str text, const struct json_options *o, struc
 		err_set(e, ERR_TOO_LARGE, "more than %zu bytes", bytes);
 		return NULL;
 	}
-	if (!is_harmless(text, values, depth) && scan(text, values, depth, e) < 0)
+	/* most texts are so short, with so few brackets, that they can't exceed a limit */
+	if ((text.n >= values || openers(text) > depth) && scan(text, values, depth, e) < 0)
 		return NULL;
 	memory = how(o);
 	doc = parse(text, &memory, e);

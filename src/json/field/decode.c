@@ -573,22 +573,15 @@ static int unknown(struct decoder *d, const struct place *at, const struct field
 	return point(d, at, key);
 }
 
-static const struct field *find(const struct field_table *t, struct str key)
-{
-	for (size_t i = 0; i < t->n; i++) {
-		if (str_is(key, t->rows[i].name))
-			return &t->rows[i];
-	}
-	return NULL;
-}
-
 static int decode_member(struct decoder *d, const struct place *at, const struct field_table *t,
 			 const struct json_iter *it, uint64_t *seen, void *ret)
 {
 	struct place member = { .up = at, .name = it->key };
-	const struct field *f = find(t, it->key);
+	const struct field *f = NULL;
 	bool *has;
 
+	for (size_t i = 0; i < t->n && !f; i++)
+		f = str_is(it->key, t->rows[i].name) ? &t->rows[i] : NULL;
 	if (!f)
 		return t->open ? 0 : unknown(d, at, t, it->key);
 	*seen |= 1ull << (f - t->rows);

@@ -159,24 +159,21 @@ static void put_value(const struct field *f, const void *from, struct json_write
 	}
 }
 
-static void put_row(const struct field *f, const void *from, struct json_writer *w)
-{
-	bool absent = is_absent(f, from);
-
-	if (absent && !(f->flags & FIELD_REQUIRED))
-		return;
-	json_write_key(w, f->name);
-	if (absent && (f->flags & FIELD_NULLABLE))
-		json_write_null(w);
-	else
-		put_value(f, from, w);
-}
-
 void field_encode(const struct field_table *t, const void *from, struct json_writer *w)
 {
 	json_write_object(w);
-	for (size_t i = 0; i < t->n; i++)
-		put_row(&t->rows[i], from, w);
+	for (size_t i = 0; i < t->n; i++) {
+		const struct field *f = &t->rows[i];
+		bool absent = is_absent(f, from);
+
+		if (absent && !(f->flags & FIELD_REQUIRED))
+			continue;
+		json_write_key(w, f->name);
+		if (absent && (f->flags & FIELD_NULLABLE))
+			json_write_null(w);
+		else
+			put_value(f, from, w);
+	}
 	json_write_object_end(w);
 }
 

@@ -1,16 +1,11 @@
 /* Bounds of rows, and checks of tables. */
 #include "json/field/internal.h"
 
-static bool is_signed(enum field_kind kind)
-{
-	return kind == FIELD_IS_INT32 || kind == FIELD_IS_INT64 || kind == FIELD_IS_REAL;
-}
-
 struct field_bounds field_bounds(const struct field *f)
 {
 	struct field_bounds b = { f->min, f->max, true, f->max != 0 };
 
-	if (is_signed(f->kind)) {
+	if (f->kind == FIELD_IS_INT32 || f->kind == FIELD_IS_INT64 || f->kind == FIELD_IS_REAL) {
 		b.has_min = f->min != 0 || f->max != 0;
 		if (f->kind == FIELD_IS_INT32 && !b.has_min)
 			b.min = INT32_MIN;
@@ -28,16 +23,6 @@ struct field_bounds field_item_bounds(const struct field *f)
 	return (struct field_bounds){ f->item_min, f->item_max, true, f->item_max != 0 };
 }
 
-static bool is_number(enum field_kind kind)
-{
-	return kind >= FIELD_IS_INT32 && kind <= FIELD_IS_UINT64;
-}
-
-static bool within(const struct field_bounds *b, int64_t v)
-{
-	return (!b->has_min || v >= b->min) && (!b->has_max || v <= b->max);
-}
-
 static bool default_fits(const struct field *f)
 {
 	struct field_bounds b = field_bounds(f);
@@ -50,7 +35,8 @@ static bool default_fits(const struct field *f)
 			return f->def.i == 0 || f->def.i == 1;
 		if (f->kind == FIELD_IS_ENUM)
 			return f->def.i >= 0 && (uint64_t)f->def.i < f->names_n;
-		return is_number(f->kind) && within(&b, f->def.i);
+		return f->kind >= FIELD_IS_INT32 && f->kind <= FIELD_IS_UINT64 &&
+		       (!b.has_min || f->def.i >= b.min) && (!b.has_max || f->def.i <= b.max);
 	case FIELD_DEFAULT_REAL:
 		return f->kind == FIELD_IS_REAL;
 	case FIELD_DEFAULT_STR:

@@ -360,21 +360,16 @@ static bool check_unevaluated(struct schema_run *r, const struct frame *f,
 	return ok;
 }
 
-static bool check_inside(struct schema_run *r, const struct frame *f)
-{
-	if (f->f.type == JSON_OBJECT)
-		return check_members(r, f);
-	return f->f.type != JSON_ARRAY || check_elements(r, f);
-}
-
 /* --- a node ------------------------------------------------------------------------------ */
 
 static bool eval_parts(struct schema_run *r, struct frame *f)
 {
 	bool ok = schema_assert(r, &f->f);
 
-	if (ok || schema_goes_on(r))
-		ok = check_inside(r, f) && ok;
+	if (f->f.type == JSON_OBJECT && (ok || schema_goes_on(r)))
+		ok = check_members(r, f) && ok;
+	else if (f->f.type == JSON_ARRAY && (ok || schema_goes_on(r)))
+		ok = check_elements(r, f) && ok;
 	if (ok || schema_goes_on(r))
 		ok = check_same(r, f) && ok;
 	return ok;

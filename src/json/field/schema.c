@@ -1,4 +1,5 @@
 /* Writes rows as JSON Schema. Only keywords that draft-07 and 2020-12 share are used. */
+#include "json/document/put.h"
 #include "json/field/internal.h"
 
 enum { SCHEMA_MAX = 1 << 20 };
@@ -31,12 +32,10 @@ static void put_bounds(const struct field_bounds *b, const char *min, const char
 		       struct json_writer *w)
 {
 	if (b->has_min) {
-		json_write_key(w, min);
-		json_write_int(w, b->min);
+		json_put_int(w, min, b->min);
 	}
 	if (b->has_max) {
-		json_write_key(w, max);
-		json_write_int(w, b->max);
+		json_put_int(w, max, b->max);
 	}
 }
 
@@ -50,18 +49,15 @@ static void put_lengths(struct field_bounds b, const char *min, const char *max,
 
 static void put_string_item(const struct field *f, const char *key, struct json_writer *w)
 {
-	json_write_key(w, key);
-	json_write_object(w);
-	json_write_key(w, "type");
-	json_write_text(w, "string");
+	json_put_object(w, key);
+	json_put_text(w, "type", "string");
 	put_lengths(field_item_bounds(f), "minLength", "maxLength", w);
 	json_write_object_end(w);
 }
 
 static void put_names(const struct field *f, struct json_writer *w)
 {
-	json_write_key(w, "enum");
-	json_write_array(w);
+	json_put_array(w, "enum");
 	for (size_t i = 0; i < f->names_n; i++)
 		json_write_text(w, f->names[i]);
 	if (f->flags & FIELD_NULLABLE)
@@ -73,8 +69,7 @@ static void put_members(const struct field_table *t, struct json_writer *w);
 
 static void put_dict(const struct field *f, struct json_writer *w)
 {
-	json_write_key(w, "propertyNames");
-	json_write_object(w);
+	json_put_object(w, "propertyNames");
 	put_lengths(field_item_bounds(f), "minLength", "maxLength", w);
 	json_write_object_end(w);
 	json_write_key(w, "additionalProperties");
@@ -152,14 +147,12 @@ void field_schema_row(const struct field *f, struct json_writer *w)
 	json_write_object(w);
 	put_type(f, w);
 	if (f->doc) {
-		json_write_key(w, "description");
-		json_write_text(w, f->doc);
+		json_put_text(w, "description", f->doc);
 	}
 	put_kind(f, w);
 	put_default(f, w);
 	if (f->flags & FIELD_SECRET) {
-		json_write_key(w, "writeOnly");
-		json_write_bool(w, true);
+		json_put_bool(w, "writeOnly", true);
 	}
 	json_write_object_end(w);
 }
@@ -169,8 +162,7 @@ static void put_members(const struct field_table *t, struct json_writer *w)
 {
 	bool any = false;
 
-	json_write_key(w, "properties");
-	json_write_object(w);
+	json_put_object(w, "properties");
 	for (size_t i = 0; i < t->n; i++) {
 		json_write_key(w, t->rows[i].name);
 		field_schema_row(&t->rows[i], w);
@@ -178,26 +170,22 @@ static void put_members(const struct field_table *t, struct json_writer *w)
 	}
 	json_write_object_end(w);
 	if (any) {
-		json_write_key(w, "required");
-		json_write_array(w);
+		json_put_array(w, "required");
 		for (size_t i = 0; i < t->n; i++) {
 			if (t->rows[i].flags & FIELD_REQUIRED)
 				json_write_text(w, t->rows[i].name);
 		}
 		json_write_array_end(w);
 	}
-	json_write_key(w, "additionalProperties");
-	json_write_bool(w, t->open);
+	json_put_bool(w, "additionalProperties", t->open);
 }
 
 void field_schema(const struct field_table *t, struct json_writer *w)
 {
 	json_write_object(w);
-	json_write_key(w, "type");
-	json_write_text(w, "object");
+	json_put_text(w, "type", "object");
 	if (t->doc) {
-		json_write_key(w, "description");
-		json_write_text(w, t->doc);
+		json_put_text(w, "description", t->doc);
 	}
 	put_members(t, w);
 	json_write_object_end(w);

@@ -27,6 +27,7 @@
  * is valid as long as one of them is on the stack, and `ended` or `gone` tells its state.
  */
 #include "base/budget.h"
+#include "json/document/put.h"
 #include "mcp/client/client.h"
 #include "mcp/message/protocol.h"
 #include "mcp/message/question.h"

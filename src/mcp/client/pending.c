@@ -274,10 +274,8 @@ void mcp_pending_take_back(struct mcp_pending *p, const char *reason)
 	    (c->era == MCP_MODERN && c->t->streams))
 		return;
 	json_write_object(&w);
-	json_write_key(&w, "requestId");
-	json_write_raw(&w, rpc_id_str(&p->entry.id));
-	json_write_key(&w, "reason");
-	json_write_text(&w, reason);
+	json_put_raw(&w, "requestId", rpc_id_str(&p->entry.id));
+	json_put_text(&w, "reason", reason);
 	json_write_object_end(&w);
 	if (json_write_done(&w, &e) < 0 ||
 	    mcp_send_notification(c, "notifications/cancelled", buf_str(&b), &e) < 0)

@@ -96,11 +96,9 @@ struct mcp_pending *mcp_client_call(struct mcp_client *c, const char *tool, stru
 	struct json_writer w = json_writer(&params);
 
 	json_write_object(&w);
-	json_write_key(&w, "name");
-	json_write_text(&w, tool);
+	json_put_text(&w, "name", tool);
 	if (arguments.p) {
-		json_write_key(&w, "arguments");
-		json_write_raw(&w, arguments);
+		json_put_raw(&w, "arguments", arguments);
 	}
 	json_write_object_end(&w);
 	if (json_write_done(&w, e) < 0)

@@ -18,8 +18,7 @@ static void put_text(struct json_writer *w, const char *key, const char *text)
 {
 	if (!text)
 		return;
-	json_write_key(w, key);
-	json_write_text(w, text);
+	json_put_text(w, key, text);
 }
 
 void mcp_write_self(struct json_writer *w, const struct mcp_client *c)
@@ -84,7 +83,6 @@ static void write_modern(struct json_writer *w, const struct mcp_pending *p)
 
 	if (level == MCP_LEVEL_NONE && !p->inner && p->client->level >= 0)
 		level = (unsigned)p->client->level;
-
 	put_text(w, MCP_META_VERSION, p->client->profile->version);
 	json_write_key(w, MCP_META_CLIENT);
 	mcp_write_self(w, p->client);
@@ -109,12 +107,10 @@ static void write_meta(struct json_writer *w, const struct mcp_pending *p)
 	if (meta)
 		text = mcp_raw_member((struct str){ p->text, p->text_n }, json_root(p->params),
 				      "_meta");
-	json_write_key(w, "_meta");
-	json_write_object(w);
+	json_put_object(w, "_meta");
 	copy_members(w, text, meta, ours);
 	if (token) {
-		json_write_key(w, "progressToken");
-		json_write_uint(w, p->token);
+		json_put_uint(w, "progressToken", p->token);
 	}
 	if (c->profile->modern)
 		write_modern(w, p);
@@ -138,15 +134,12 @@ static void write_own(struct json_writer *w, const struct mcp_pending *p)
 	if (p->params)
 		copy_members(w, (struct str){ p->text, p->text_n }, json_root(p->params), without);
 	if (cursor.p) {
-		json_write_key(w, "cursor");
-		json_write_str(w, cursor);
+		json_put_str(w, "cursor", cursor);
 	}
 	if (p->wants_task) {
-		json_write_key(w, "task");
-		json_write_object(w);
+		json_put_object(w, "task");
 		if (p->task_ttl_ms > 0) {
-			json_write_key(w, "ttl");
-			json_write_uint(w, p->task_ttl_ms);
+			json_put_uint(w, "ttl", p->task_ttl_ms);
 		}
 		json_write_object_end(w);
 	}
@@ -156,8 +149,7 @@ static void write_own(struct json_writer *w, const struct mcp_pending *p)
 		mcp_ask_write_answers(w, p);
 	}
 	if (p->rounds > 0 && p->state) {
-		json_write_key(w, "requestState");
-		json_write_val(w, p->state);
+		json_put_val(w, "requestState", p->state);
 	}
 }
 
@@ -167,8 +159,7 @@ static void write_params(struct json_writer *w, const struct mcp_pending *p)
 	if (p->step == MCP_STEP_REQUEST) {
 		write_own(w, p);
 	} else {
-		json_write_key(w, "taskId");
-		json_write_str(w, mcp_follow_id(p->task));
+		json_put_str(w, "taskId", mcp_follow_id(p->task));
 	}
 	if (p->step == MCP_STEP_UPDATE) {
 		json_write_key(w, "inputResponses");

@@ -246,8 +246,7 @@ static int write_hello(const struct mcp_client *c, struct buf *to, struct err *e
 
 	json_write_object(&w);
 	if (c->era == MCP_LEGACY) {
-		json_write_key(&w, "protocolVersion");
-		json_write_text(&w, c->profile->version);
+		json_put_text(&w, "protocolVersion", c->profile->version);
 		json_write_key(&w, "capabilities");
 		mcp_write_can(&w, c);
 		json_write_key(&w, "clientInfo");

@@ -176,7 +176,6 @@ void mcp_follow_take(struct mcp_pending *p, struct mcp_in *in, const struct mcp_
 {
 	const struct err unknown = { ERR_INVALID, "the server's word of the task is of an unknown "
 						  "resultType" };
-
 	const struct json_val *type = json_get(a->result, "resultType");
 
 	p->task->failures = 0;
@@ -309,8 +308,7 @@ void mcp_follow_cancel(struct mcp_pending *p)
 	     !json_get(json_get(json_get(c->about, "capabilities"), "tasks"), "cancel")))
 		return;
 	json_write_object(&w);
-	json_write_key(&w, "taskId");
-	json_write_str(&w, mcp_follow_id(p->task));
+	json_put_str(&w, "taskId", mcp_follow_id(p->task));
 	json_write_object_end(&w);
 	if (json_write_done(&w, &e) == 0)
 		mcp_pending_inner(c, "tasks/cancel", buf_str(&b), NULL);

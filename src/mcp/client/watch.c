@@ -94,17 +94,14 @@ static int write_filter(const struct mcp_watch *watch, struct buf *to, struct er
 	struct json_writer w = json_writer(to);
 
 	json_write_object(&w);
-	json_write_key(&w, "notifications");
-	json_write_object(&w);
+	json_put_object(&w, "notifications");
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
 		if (!(watch->lists & lists[i].list))
 			continue;
-		json_write_key(&w, lists[i].key);
-		json_write_bool(&w, true);
+		json_put_bool(&w, lists[i].key, true);
 	}
 	if (watch->n > 0) {
-		json_write_key(&w, "resourceSubscriptions");
-		json_write_array(&w);
+		json_put_array(&w, "resourceSubscriptions");
 		for (size_t i = 0; i < watch->n; i++)
 			json_write_text(&w, watch->uris[i]);
 		json_write_array_end(&w);
@@ -268,8 +265,7 @@ static void request(struct mcp_client *c, const char *method, const char *uri)
 	struct err e;
 
 	json_write_object(&w);
-	json_write_key(&w, "uri");
-	json_write_text(&w, uri);
+	json_put_text(&w, "uri", uri);
 	json_write_object_end(&w);
 	if (json_write_done(&w, &e) == 0)
 		c->watch.step = mcp_pending_inner(c, method, buf_str(&b), subscribed);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "json/document/write.h"
+#include "json/document/put.h"
 #include "mcp/message/protocol.h"
 #include "mcp/message/header_text.h"
 #include "mcp/connect/internal.h"
@@ -231,8 +231,7 @@ static int write_list(struct buf *to, const struct json_val *meta, struct str cu
 	json_write_key(&w, "_meta");
 	write_meta(&w, meta);
 	if (cursor.p) {
-		json_write_key(&w, "cursor");
-		json_write_str(&w, cursor);
+		json_put_str(&w, "cursor", cursor);
 	}
 	json_write_object_end(&w);
 	rpc_write_end(&w);
@@ -294,12 +293,9 @@ static void put_error(struct mcp_relay *r, const struct rpc_id *id, const struct
 	struct err e = ERR_INIT;
 
 	json_write_object(&w);
-	json_write_key(&w, "jsonrpc");
-	json_write_text(&w, "2.0");
-	json_write_key(&w, "id");
-	json_write_raw(&w, rpc_id_str(id));
-	json_write_key(&w, "error");
-	json_write_val(&w, error);
+	json_put_text(&w, "jsonrpc", "2.0");
+	json_put_raw(&w, "id", rpc_id_str(id));
+	json_put_val(&w, "error", error);
 	json_write_object_end(&w);
 	if (json_write_done(&w, &e) == 0)
 		relay_put_line(r, buf_str(&text));

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "json/document/put.h"
 #include "json/schema/schema.h"
 
 static bool is_object(const struct json_val *v)
@@ -13,15 +14,8 @@ static bool is_object(const struct json_val *v)
 
 static void put_empty(struct json_writer *w, const char *key)
 {
-	json_write_key(w, key);
-	json_write_object(w);
+	json_put_object(w, key);
 	json_write_object_end(w);
-}
-
-static void put_group(struct json_writer *w, const char *key)
-{
-	json_write_key(w, key);
-	json_write_object(w);
 }
 
 static void put_extensions(struct json_writer *w, bool tasks, const struct mcp_can_more *more)
@@ -30,12 +24,11 @@ static void put_extensions(struct json_writer *w, bool tasks, const struct mcp_c
 
 	if (!tasks && n == 0)
 		return;
-	put_group(w, "extensions");
+	json_put_object(w, "extensions");
 	if (tasks)
 		put_empty(w, MCP_EXTENSION_TASKS);
 	for (size_t i = 0; i < n; i++) {
-		json_write_key(w, more->extensions[i].name);
-		json_write_raw(w, str_of(more->extensions[i].settings));
+		json_put_raw(w, more->extensions[i].name, str_of(more->extensions[i].settings));
 	}
 	json_write_object_end(w);
 }
@@ -44,7 +37,7 @@ void mcp_can_write(struct json_writer *w, unsigned can, const struct mcp_can_mor
 {
 	json_write_object(w);
 	if (can & (MCP_CAN_FORM | MCP_CAN_URL)) {
-		put_group(w, "elicitation");
+		json_put_object(w, "elicitation");
 		if (can & MCP_CAN_FORM)
 			put_empty(w, "form");
 		if (can & MCP_CAN_URL)
@@ -52,16 +45,15 @@ void mcp_can_write(struct json_writer *w, unsigned can, const struct mcp_can_mor
 		json_write_object_end(w);
 	}
 	if (can & (MCP_CAN_SAMPLING | MCP_CAN_SAMPLING_TOOLS)) {
-		put_group(w, "sampling");
+		json_put_object(w, "sampling");
 		if (can & MCP_CAN_SAMPLING_TOOLS)
 			put_empty(w, "tools");
 		json_write_object_end(w);
 	}
 	if (can & MCP_CAN_ROOTS) {
-		put_group(w, "roots");
+		json_put_object(w, "roots");
 		if (more && more->roots_change) {
-			json_write_key(w, "listChanged");
-			json_write_bool(w, true);
+			json_put_bool(w, "listChanged", true);
 		}
 		json_write_object_end(w);
 	}
@@ -163,12 +155,6 @@ int mcp_question_check(enum mcp_ask_kind kind, const struct json_val *params, st
 	return 0;
 }
 
-static void put_text(struct json_writer *w, const char *key, const char *text)
-{
-	json_write_key(w, key);
-	json_write_text(w, text);
-}
-
 /* Before 2025-11-25 there was only one mode, without a name. elicitationId was new in 2025-11-25
  * and is in no later revision. */
 void mcp_question_write(struct json_writer *w, enum mcp_ask_kind kind, const struct mcp_profile *p,
@@ -179,9 +165,9 @@ void mcp_question_write(struct json_writer *w, enum mcp_ask_kind kind, const str
 	struct json_iter it = json_iter(params);
 
 	if (elicits && p->url)
-		put_text(w, "mode", kind == MCP_ASK_URL ? "url" : "form");
+		json_put_text(w, "mode", kind == MCP_ASK_URL ? "url" : "form");
 	if (has_id && !json_get(params, "elicitationId"))
-		put_text(w, "elicitationId", id);
+		json_put_text(w, "elicitationId", id);
 	while (json_next(&it)) {
 		if (str_is(it.key, "_meta") || (elicits && str_is(it.key, "mode")) ||
 		    (elicits && !has_id && str_is(it.key, "elicitationId")))

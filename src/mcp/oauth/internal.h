@@ -22,7 +22,7 @@
  * returns -1. Between two steps nothing is on the stack.
  */
 #include "http/client/client.h"
-#include "json/document/write.h"
+#include "json/document/put.h"
 #include "mcp/oauth/oauth.h"
 #include "mcp/oauth/challenge.h"
 #include "mcp/oauth/metadata.h"

@@ -33,13 +33,10 @@ static int assertion_header(const struct oauth_client *c, enum sign_alg alg, str
 	struct json_writer w = json_writer(to);
 
 	json_write_object(&w);
-	json_write_key(&w, "alg");
-	json_write_text(&w, sign_alg_name(alg));
-	json_write_key(&w, "typ");
-	json_write_text(&w, "JWT");
+	json_put_text(&w, "alg", sign_alg_name(alg));
+	json_put_text(&w, "typ", "JWT");
 	if (c->key_id) {
-		json_write_key(&w, "kid");
-		json_write_text(&w, c->key_id);
+		json_put_text(&w, "kid", c->key_id);
 	}
 	json_write_object_end(&w);
 	return json_write_done(&w, e);
@@ -56,18 +53,12 @@ static int assertion_claims(const struct oauth_client *c, const char *audience, 
 
 	id_make(id, "jti");
 	json_write_object(&w);
-	json_write_key(&w, "iss");
-	json_write_text(&w, c->id);
-	json_write_key(&w, "sub");
-	json_write_text(&w, c->id);
-	json_write_key(&w, "aud");
-	json_write_text(&w, audience);
-	json_write_key(&w, "iat");
-	json_write_int(&w, now);
-	json_write_key(&w, "exp");
-	json_write_int(&w, now + ASSERTION_SECONDS);
-	json_write_key(&w, "jti");
-	json_write_text(&w, id);
+	json_put_text(&w, "iss", c->id);
+	json_put_text(&w, "sub", c->id);
+	json_put_text(&w, "aud", audience);
+	json_put_int(&w, "iat", now);
+	json_put_int(&w, "exp", now + ASSERTION_SECONDS);
+	json_put_text(&w, "jti", id);
 	json_write_object_end(&w);
 	return json_write_done(&w, e);
 }
@@ -173,12 +164,9 @@ static int proof_header(const struct sign_key *k, enum sign_alg alg, struct buf 
 	if (sign_key_jwk(k, &jwk, e) < 0)
 		return -1;
 	json_write_object(&w);
-	json_write_key(&w, "typ");
-	json_write_text(&w, "dpop+jwt");
-	json_write_key(&w, "alg");
-	json_write_text(&w, sign_alg_name(alg));
-	json_write_key(&w, "jwk");
-	json_write_raw(&w, buf_str(&jwk));
+	json_put_text(&w, "typ", "dpop+jwt");
+	json_put_text(&w, "alg", sign_alg_name(alg));
+	json_put_raw(&w, "jwk", buf_str(&jwk));
 	json_write_object_end(&w);
 	return json_write_done(&w, e);
 }
@@ -192,21 +180,15 @@ static int proof_claims(const char *method, const char *url, struct str ath, con
 
 	id_make(id, "jti");
 	json_write_object(&w);
-	json_write_key(&w, "jti");
-	json_write_text(&w, id);
-	json_write_key(&w, "htm");
-	json_write_text(&w, method);
-	json_write_key(&w, "htu");
-	json_write_str(&w, (struct str){ url, strcspn(url, "?#") });
-	json_write_key(&w, "iat");
-	json_write_int(&w, time(NULL));
+	json_put_text(&w, "jti", id);
+	json_put_text(&w, "htm", method);
+	json_put_str(&w, "htu", (struct str){ url, strcspn(url, "?#") });
+	json_put_int(&w, "iat", time(NULL));
 	if (ath.n > 0) {
-		json_write_key(&w, "ath");
-		json_write_str(&w, ath);
+		json_put_str(&w, "ath", ath);
 	}
 	if (nonce[0]) {
-		json_write_key(&w, "nonce");
-		json_write_text(&w, nonce);
+		json_put_text(&w, "nonce", nonce);
 	}
 	json_write_object_end(&w);
 	return json_write_done(&w, e);

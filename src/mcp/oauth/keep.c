@@ -193,8 +193,7 @@ void oauth_record_put(struct json_writer *w, const char *key, struct str s)
 {
 	if (!s.p)
 		return;
-	json_write_key(w, key);
-	json_write_str(w, s);
+	json_put_str(w, key, s);
 }
 
 int oauth_record_text(const struct json_val *v, const char *key, char **ret, struct err *e)

@@ -92,10 +92,8 @@ static int put(struct mcp_oauth *o, struct err *e)
 	oauth_record_put(&w, "key_id", str_of(c->key_id));
 	oauth_record_put(&w, "alg", c->alg < SIGN_ALGS ? str_of(sign_alg_name(c->alg)) : STR_NONE);
 	oauth_record_put(&w, "redirect", str_of(c->redirect));
-	json_write_key(&w, "method");
-	json_write_uint(&w, c->method);
-	json_write_key(&w, "secret_expires");
-	json_write_int(&w, c->secret_expires);
+	json_put_uint(&w, "method", c->method);
+	json_put_int(&w, "secret_expires", c->secret_expires);
 	json_write_object_end(&w);
 	if (json_write_done(&w, e) < 0)
 		return -1;
@@ -162,8 +160,7 @@ static enum oauth_method wanted_method(unsigned methods)
 
 static void write_list(struct json_writer *w, const char *key, const char *a, const char *b)
 {
-	json_write_key(w, key);
-	json_write_array(w);
+	json_put_array(w, key);
 	if (a)
 		json_write_text(w, a);
 	if (b)
@@ -177,17 +174,15 @@ static int write_request(struct mcp_oauth *o, struct buf *to, struct err *e)
 	bool device = o->opt.grant == MCP_OAUTH_DEVICE;
 
 	json_write_object(&w);
-	json_write_key(&w, "client_name");
-	json_write_text(&w, o->opt.client_name ? o->opt.client_name : "libmcp");
-	json_write_key(&w, "application_type");
-	json_write_text(&w, o->opt.web ? "web" : "native");
+	json_put_text(&w, "client_name", o->opt.client_name ? o->opt.client_name : "libmcp");
+	json_put_text(&w, "application_type", o->opt.web ? "web" : "native");
 	if (!device)
 		write_list(&w, "redirect_uris", o->redirect, NULL);
 	write_list(&w, "grant_types", device ? DEVICE_GRANT : "authorization_code",
 		   o->opt.online ? NULL : "refresh_token");
 	write_list(&w, "response_types", device ? NULL : "code", NULL);
-	json_write_key(&w, "token_endpoint_auth_method");
-	json_write_text(&w, oauth_method_name(wanted_method(o->issuer.methods)));
+	json_put_text(&w, "token_endpoint_auth_method",
+		      oauth_method_name(wanted_method(o->issuer.methods)));
 	json_write_object_end(&w);
 	return json_write_done(&w, e);
 }

@@ -74,12 +74,9 @@ static int write_token(struct mcp_oauth *o, struct buf *to, struct err *e)
 	oauth_record_put(&w, "refresh", t->refresh ? secret_expose(t->refresh, "kept") : STR_NONE);
 	oauth_record_put(&w, "key", key ? secret_expose(key, "kept") : STR_NONE);
 	oauth_record_put(&w, "wanted", str_of(t->wanted));
-	json_write_key(&w, "expires");
-	json_write_int(&w, t->expires);
-	json_write_key(&w, "asked");
-	json_write_int(&w, t->asked);
-	json_write_key(&w, "renew");
-	json_write_int(&w, t->renew);
+	json_put_int(&w, "expires", t->expires);
+	json_put_int(&w, "asked", t->asked);
+	json_put_int(&w, "renew", t->renew);
 	json_write_object_end(&w);
 	return json_write_done(&w, e);
 }

@@ -78,12 +78,9 @@ void mcp_ask_write(struct json_writer *w, const struct mcp_call *c)
 	for (const struct mcp_asked *q = c->asking->first; q; q = q->next) {
 		if (q->state != MCP_ASKED_OPEN)
 			continue;
-		json_write_key(w, q->key);
-		json_write_object(w);
-		json_write_key(w, "method");
-		json_write_text(w, mcp_question_method(q->kind));
-		json_write_key(w, "params");
-		json_write_object(w);
+		json_put_object(w, q->key);
+		json_put_text(w, "method", mcp_question_method(q->kind));
+		json_put_object(w, "params");
 		mcp_question_write(w, q->kind, c->profile, q->params ? json_root(q->params) : NULL,
 				   NULL);
 		json_write_object_end(w);

@@ -93,10 +93,8 @@ static void withdraw(struct mcp_asked *q, const char *reason)
 	rpc_write_notification(w, "notifications/cancelled");
 	json_write_object(w);
 	mcp_task_write_related(w, q->call);
-	json_write_key(w, "requestId");
-	json_write_uint(w, q->reach.id);
-	json_write_key(w, "reason");
-	json_write_text(w, reason);
+	json_put_uint(w, "requestId", q->reach.id);
+	json_put_text(w, "reason", reason);
 	json_write_object_end(w);
 	rpc_write_end(w);
 	mcp_out_notify(s, q->stream);

@@ -108,14 +108,12 @@ static int answer_input_required(struct mcp_call *c, struct err *e)
 		return -1;
 	w = mcp_call_result_begin(c);
 	json_write_object(w);
-	json_write_key(w, "resultType");
-	json_write_text(w, "input_required");
+	json_put_text(w, "resultType", "input_required");
 	if (c->asking->open > 0) {
 		json_write_key(w, "inputRequests");
 		mcp_ask_write(w, c);
 	}
-	json_write_key(w, "requestState");
-	json_write_str(w, buf_str(&state));
+	json_put_str(w, "requestState", buf_str(&state));
 	mcp_result_close(w, c->server, c->profile, STR_NONE);
 	mcp_call_result_end(c);
 	return 0;

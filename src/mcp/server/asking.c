@@ -206,17 +206,13 @@ void mcp_asked_fail(struct mcp_asking *a, struct mcp_asked *q, struct str why)
 static void write_question(struct json_writer *w, const struct mcp_asked *q)
 {
 	json_write_object(w);
-	json_write_key(w, "k");
-	json_write_text(w, q->key);
-	json_write_key(w, "t");
-	json_write_int(w, q->kind);
+	json_put_text(w, "k", q->key);
+	json_put_int(w, "t", q->kind);
 	if (q->params) {
-		json_write_key(w, "p");
-		json_write_val(w, json_root(q->params));
+		json_put_val(w, "p", json_root(q->params));
 	}
 	if (q->answer) {
-		json_write_key(w, "a");
-		json_write_val(w, json_root(q->answer));
+		json_put_val(w, "a", json_root(q->answer));
 	}
 	json_write_object_end(w);
 }
@@ -224,14 +220,11 @@ static void write_question(struct json_writer *w, const struct mcp_asked *q)
 static void write_asking(struct json_writer *w, const struct mcp_asking *a)
 {
 	json_write_object(w);
-	json_write_key(w, "r");
-	json_write_uint(w, a->rounds);
+	json_put_uint(w, "r", a->rounds);
 	if (a->state) {
-		json_write_key(w, "s");
-		json_write_base64(w, (struct str){ a->state, a->state_n });
+		json_put_base64(w, "s", (struct str){ a->state, a->state_n });
 	}
-	json_write_key(w, "q");
-	json_write_array(w);
+	json_put_array(w, "q");
 	for (const struct mcp_asked *q = a->first; q; q = q->next)
 		write_question(w, q);
 	json_write_array_end(w);

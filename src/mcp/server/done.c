@@ -168,8 +168,7 @@ void mcp_call_not_found(struct mcp_call *c)
 	struct err e;
 
 	json_write_object(&w);
-	json_write_key(&w, "uri");
-	json_write_str(&w, mcp_call_uri(c));
+	json_put_str(&w, "uri", mcp_call_uri(c));
 	json_write_object_end(&w);
 	rpc_fault_set(&f, c->profile->modern ? RPC_INVALID_PARAMS : MCP_RESOURCE_NOT_FOUND,
 		      "there is no such resource");

@@ -140,8 +140,7 @@ static void put_versions(struct rpc_fault *f, struct str requested)
 	json_write_object(&w);
 	json_write_key(&w, "supported");
 	mcp_write_versions(&w);
-	json_write_key(&w, "requested");
-	json_write_str(&w, mcp_shown(requested));
+	json_put_str(&w, "requested", mcp_shown(requested));
 	json_write_object_end(&w);
 	if (json_write_done(&w, &e) == 0)
 		memcpy(f->data, b.p, b.n + 1);

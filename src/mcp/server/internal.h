@@ -27,7 +27,7 @@
 #include "base/id.h"
 #include "base/seal.h"
 #include "base/spare.h"
-#include "json/document/json.h"
+#include "json/document/put.h"
 #include "json/schema/schema.h"
 #include "mcp/message/param.h"
 #include "mcp/message/profile.h"

@@ -48,8 +48,7 @@ static struct json_writer *open_list(const struct mcp_request *q, const char *na
 
 	rpc_write_result(w, &q->m->id);
 	mcp_result_open(w, q->profile);
-	json_write_key(w, name);
-	json_write_array(w);
+	json_put_array(w, name);
 	return w;
 }
 
@@ -59,8 +58,7 @@ static int close_list(const struct mcp_request *q, struct json_writer *w, const 
 
 	json_write_array_end(w);
 	if (next) {
-		json_write_key(w, "nextCursor");
-		json_write_base64(w, str_of(next));
+		json_put_base64(w, "nextCursor", str_of(next));
 	}
 	mcp_write_cache(w, q->profile, o->ttl_ms, o->cache_public);
 	mcp_result_close(w, q->s->server, q->profile, STR_NONE);

@@ -48,10 +48,8 @@ static struct json_writer *open_params(const struct mcp_listen *l, const char *m
 
 	rpc_write_notification(w, method);
 	json_write_object(w);
-	json_write_key(w, "_meta");
-	json_write_object(w);
-	json_write_key(w, MCP_META_SUBSCRIPTION);
-	json_write_raw(w, rpc_id_str(&l->call->entry.id));
+	json_put_object(w, "_meta");
+	json_put_raw(w, MCP_META_SUBSCRIPTION, rpc_id_str(&l->call->entry.id));
 	json_write_object_end(w);
 	return w;
 }
@@ -70,8 +68,7 @@ static void write_tasks(struct json_writer *w, const struct mcp_listen *l)
 
 	if (!l->tasks)
 		return;
-	json_write_key(w, "taskIds");
-	json_write_array(w);
+	json_put_array(w, "taskIds");
 	while (json_next(&it)) {
 		if (mcp_task_is_seen(l->call->session, json_str(it.val)))
 			json_write_val(w, it.val);
@@ -83,17 +80,14 @@ static void acknowledge(const struct mcp_listen *l)
 {
 	struct json_writer *w = open_params(l, "notifications/subscriptions/acknowledged");
 
-	json_write_key(w, "notifications");
-	json_write_object(w);
+	json_put_object(w, "notifications");
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
 		if (!(l->lists & lists[i].list))
 			continue;
-		json_write_key(w, lists[i].key);
-		json_write_bool(w, true);
+		json_put_bool(w, lists[i].key, true);
 	}
 	if (l->uris) {
-		json_write_key(w, "resourceSubscriptions");
-		json_write_val(w, l->uris);
+		json_put_val(w, "resourceSubscriptions", l->uris);
 	}
 	write_tasks(w, l);
 	json_write_object_end(w);
@@ -129,10 +123,8 @@ static void end(struct mcp_listen *l)
 	struct json_writer *w = mcp_call_result_begin(c);
 
 	mcp_result_open(w, c->profile);
-	json_write_key(w, "_meta");
-	json_write_object(w);
-	json_write_key(w, MCP_META_SUBSCRIPTION);
-	json_write_raw(w, rpc_id_str(&c->entry.id));
+	json_put_object(w, "_meta");
+	json_put_raw(w, MCP_META_SUBSCRIPTION, rpc_id_str(&c->entry.id));
 	json_write_raw(w, str_of(c->server->info));
 	json_write_object_end(w);
 	json_write_object_end(w);
@@ -382,8 +374,7 @@ static bool names(const struct json_val *array, struct str name)
 
 static void write_uri(struct json_writer *w, struct str uri)
 {
-	json_write_key(w, "uri");
-	json_write_str(w, uri);
+	json_put_str(w, "uri", uri);
 }
 
 static bool session_watches(const struct mcp_session *s, struct str uri)

@@ -29,8 +29,7 @@ static void send_progress(struct mcp_call *c, const char *message)
 	rpc_write_notification(w, "notifications/progress");
 	json_write_object(w);
 	mcp_task_write_related(w, c);
-	json_write_key(w, "progressToken");
-	json_write_raw(w, rpc_id_str(&c->token));
+	json_put_raw(w, "progressToken", rpc_id_str(&c->token));
 	json_write_key(w, "progress");
 	json_write_real(w, c->progress.value);
 	if (c->progress.total > 0) {
@@ -38,8 +37,7 @@ static void send_progress(struct mcp_call *c, const char *message)
 		json_write_real(w, c->progress.total);
 	}
 	if (text.p && c->profile->progress_message) {
-		json_write_key(w, "message");
-		json_write_str(w, text);
+		json_put_str(w, "message", text);
 	}
 	json_write_object_end(w);
 	rpc_write_end(w);
@@ -114,14 +112,11 @@ void mcp_call_log(struct mcp_call *c, enum mcp_level level, const char *logger, 
 	rpc_write_notification(w, "notifications/message");
 	json_write_object(w);
 	mcp_task_write_related(w, c);
-	json_write_key(w, "level");
-	json_write_text(w, mcp_level_name(level));
+	json_put_text(w, "level", mcp_level_name(level));
 	if (logger) {
-		json_write_key(w, "logger");
-		json_write_text(w, logger);
+		json_put_text(w, "logger", logger);
 	}
-	json_write_key(w, "data");
-	json_write_raw(w, data);
+	json_put_raw(w, "data", data);
 	json_write_object_end(w);
 	rpc_write_end(w);
 	notify(c);

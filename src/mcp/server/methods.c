@@ -61,36 +61,30 @@ static void put_list(struct json_writer *w, const struct mcp_session *s, const c
 {
 	if (!mcp_offers(s, need))
 		return;
-	json_write_key(w, key);
-	json_write_object(w);
+	json_put_object(w, key);
 	if (need == MCP_NEEDS_RESOURCES && mcp_offers(s, MCP_NEEDS_SUBSCRIBE)) {
-		json_write_key(w, "subscribe");
-		json_write_bool(w, true);
+		json_put_bool(w, "subscribe", true);
 	}
 	if (mcp_changes(s) & list) {
-		json_write_key(w, "listChanged");
-		json_write_bool(w, true);
+		json_put_bool(w, "listChanged", true);
 	}
 	json_write_object_end(w);
 }
 
 static void put_empty(struct json_writer *w, const char *key)
 {
-	json_write_key(w, key);
-	json_write_raw(w, STR_LIT("{}"));
+	json_put_raw(w, key, STR_LIT("{}"));
 }
 
 static void put_extensions(struct json_writer *w, const struct mcp_server_options *o)
 {
 	if (!o->tasks && o->extensions_n == 0)
 		return;
-	json_write_key(w, "extensions");
-	json_write_object(w);
+	json_put_object(w, "extensions");
 	if (o->tasks)
 		put_empty(w, MCP_EXTENSION_TASKS);
 	for (size_t i = 0; i < o->extensions_n; i++) {
-		json_write_key(w, o->extensions[i].name);
-		json_write_raw(w, str_of(o->extensions[i].settings));
+		json_put_raw(w, o->extensions[i].name, str_of(o->extensions[i].settings));
 	}
 	json_write_object_end(w);
 }
@@ -100,8 +94,7 @@ static void put_capabilities(struct json_writer *w, const struct mcp_session *s,
 {
 	const struct mcp_server *srv = s->server;
 
-	json_write_key(w, "capabilities");
-	json_write_object(w);
+	json_put_object(w, "capabilities");
 	put_list(w, s, "tools", MCP_NEEDS_TOOLS, MCP_TOOLS);
 	put_list(w, s, "resources", MCP_NEEDS_RESOURCES, MCP_RESOURCES);
 	put_list(w, s, "prompts", MCP_NEEDS_PROMPTS, MCP_PROMPTS);
@@ -110,13 +103,11 @@ static void put_capabilities(struct json_writer *w, const struct mcp_session *s,
 	if (mcp_offers(s, MCP_NEEDS_LOGGING))
 		put_empty(w, "logging");
 	if (mcp_offers(s, MCP_NEEDS_TASKS) && p->old_tasks) {
-		json_write_key(w, "tasks");
-		json_write_object(w);
+		json_put_object(w, "tasks");
 		if (mcp_tasks_are_listed(s))
 			put_empty(w, "list");
 		put_empty(w, "cancel");
-		json_write_key(w, "requests");
-		json_write_raw(w, STR_LIT("{\"tools\":{\"call\":{}}}"));
+		json_put_raw(w, "requests", STR_LIT("{\"tools\":{\"call\":{}}}"));
 		json_write_object_end(w);
 	}
 	if (p->modern)
@@ -186,8 +177,7 @@ static int discover(const struct mcp_request *q, struct rpc_fault *f)
 	put_capabilities(w, q->s, q->profile);
 	mcp_put_text(w, "instructions", srv->o.instructions);
 	mcp_write_cache(w, q->profile, srv->o.ttl_ms, srv->o.cache_public);
-	json_write_key(w, "_meta");
-	json_write_object(w);
+	json_put_object(w, "_meta");
 	mcp_write_members(w, str_of(srv->o.meta));
 	json_write_key(w, MCP_META_SERVER);
 	mcp_write_implementation(w, q->profile, &srv->o);

@@ -216,8 +216,7 @@ char *mcp_error_text(const struct err *e)
 	mcp_put_text(&w, "cause", e->msg);
 	mcp_put_text(&w, "remediation", info->remediation);
 	mcp_put_text(&w, "failure", err_failure_names[info->failure]);
-	json_write_key(&w, "retryable");
-	json_write_bool(&w, info->retryable);
+	json_put_bool(&w, "retryable", info->retryable);
 	if (*e->pointer)
 		mcp_put_text(&w, "pointer", e->pointer);
 	json_write_object_end(&w);

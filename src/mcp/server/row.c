@@ -6,16 +6,14 @@ void mcp_put_text(struct json_writer *w, const char *key, const char *text)
 {
 	if (!text)
 		return;
-	json_write_key(w, key);
-	json_write_text(w, text);
+	json_put_text(w, key, text);
 }
 
 void mcp_put_raw(struct json_writer *w, const char *key, struct str json)
 {
 	if (!json.p)
 		return;
-	json_write_key(w, key);
-	json_write_raw(w, json);
+	json_put_raw(w, key, json);
 }
 
 /* --- what rows have in common --- */
@@ -38,8 +36,7 @@ int mcp_icons_check(const struct mcp_icons *icons, struct err *e)
 
 static void put_sizes(struct json_writer *w, const char *sizes)
 {
-	json_write_key(w, "sizes");
-	json_write_array(w);
+	json_put_array(w, "sizes");
 	for (size_t n; *sizes; sizes += n) {
 		sizes += strspn(sizes, " ");
 		n = strcspn(sizes, " ");
@@ -54,8 +51,7 @@ static void put_icons(struct json_writer *w, const struct mcp_profile *p,
 {
 	if (!p->icons || icons->n == 0)
 		return;
-	json_write_key(w, "icons");
-	json_write_array(w);
+	json_put_array(w, "icons");
 	for (size_t i = 0; i < icons->n; i++) {
 		const struct mcp_icon *icon = &icons->p[i];
 
@@ -75,11 +71,9 @@ void mcp_put_annotations(struct json_writer *w, const struct mcp_profile *p,
 {
 	if (a->audience == 0 && !a->has_priority && !(a->last_modified && p->links))
 		return;
-	json_write_key(w, "annotations");
-	json_write_object(w);
+	json_put_object(w, "annotations");
 	if (a->audience) {
-		json_write_key(w, "audience");
-		json_write_array(w);
+		json_put_array(w, "audience");
 		if (a->audience & MCP_FOR_USER)
 			json_write_text(w, "user");
 		if (a->audience & MCP_FOR_ASSISTANT)
@@ -140,8 +134,7 @@ static void put_hint(struct json_writer *w, const char *key, enum mcp_hint hint)
 {
 	if (hint == MCP_UNSAID)
 		return;
-	json_write_key(w, key);
-	json_write_bool(w, hint == MCP_YES);
+	json_put_bool(w, key, hint == MCP_YES);
 }
 
 /* The title is written here for revisions that have no member of its own for it. */
@@ -151,8 +144,7 @@ static void put_hints(struct json_writer *w, const struct mcp_profile *p, const 
 
 	if (!p->annotations || (!any && (p->title || !t->title)))
 		return;
-	json_write_key(w, "annotations");
-	json_write_object(w);
+	json_put_object(w, "annotations");
 	if (!p->title)
 		mcp_put_text(w, "title", t->title);
 	put_hint(w, "readOnlyHint", t->read_only);
@@ -175,8 +167,7 @@ void mcp_write_tool(struct json_writer *w, const struct mcp_profile *p, const st
 	/* In 2025-11-25 the client decides which calls are tasks; later the server does, without
 	 * announcing it. */
 	if (p->old_tasks && t->task != MCP_TASK_NEVER) {
-		json_write_key(w, "execution");
-		json_write_object(w);
+		json_put_object(w, "execution");
 		mcp_put_text(w, "taskSupport",
 			     t->task == MCP_TASK_REQUIRED ? "required" : "optional");
 		json_write_object_end(w);
@@ -197,8 +188,7 @@ void mcp_put_resource(struct json_writer *w, const struct mcp_profile *p,
 	mcp_put_text(w, "description", r->description);
 	mcp_put_text(w, "mimeType", r->mime);
 	if (r->size > 0) {
-		json_write_key(w, "size");
-		json_write_int(w, r->size);
+		json_put_int(w, "size", r->size);
 	}
 	mcp_put_annotations(w, p, &r->annotations);
 	put_icons(w, p, &r->icons);
@@ -238,16 +228,14 @@ void mcp_write_prompt(struct json_writer *w, const struct mcp_profile *p,
 	put_title(w, p, t->title);
 	mcp_put_text(w, "description", t->description);
 	if (t->args_n > 0) {
-		json_write_key(w, "arguments");
-		json_write_array(w);
+		json_put_array(w, "arguments");
 		for (size_t i = 0; i < t->args_n; i++) {
 			json_write_object(w);
 			mcp_put_text(w, "name", t->args[i].name);
 			put_title(w, p, t->args[i].title);
 			mcp_put_text(w, "description", t->args[i].description);
 			if (t->args[i].required) {
-				json_write_key(w, "required");
-				json_write_bool(w, true);
+				json_put_bool(w, "required", true);
 			}
 			json_write_object_end(w);
 		}

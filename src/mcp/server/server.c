@@ -71,8 +71,7 @@ static int write_info(struct mcp_server *srv, struct err *e)
 	autobuf struct buf b = BUF_INIT(INFO_MAX);
 	struct json_writer w = json_writer(&b);
 
-	json_write_key(&w, MCP_META_SERVER);
-	json_write_object(&w);
+	json_put_object(&w, MCP_META_SERVER);
 	mcp_put_text(&w, "name", srv->o.name);
 	mcp_put_text(&w, "title", srv->o.title);
 	mcp_put_text(&w, "version", srv->o.version);

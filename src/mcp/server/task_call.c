@@ -12,12 +12,10 @@ static void answer_created(const struct mcp_task *t)
 
 	json_write_object(w);
 	if (c->profile->modern) {
-		json_write_key(w, "resultType");
-		json_write_text(w, "task");
+		json_put_text(w, "resultType", "task");
 		mcp_task_write(w, t, false);
 	} else {
-		json_write_key(w, "task");
-		json_write_object(w);
+		json_put_object(w, "task");
 		mcp_task_write(w, t, false);
 		json_write_object_end(w);
 	}

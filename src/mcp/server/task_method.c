@@ -30,18 +30,6 @@ static const char *status_of(const struct mcp_task *t)
 	return "failed";
 }
 
-static void put_text(struct json_writer *w, const char *key, const char *text)
-{
-	json_write_key(w, key);
-	json_write_text(w, text);
-}
-
-static void put_uint(struct json_writer *w, const char *key, uint64_t u)
-{
-	json_write_key(w, key);
-	json_write_uint(w, u);
-}
-
 static void put_time(struct json_writer *w, const char *key, uint64_t ms)
 {
 	time_t seconds = (time_t)(ms / MS);
@@ -51,7 +39,7 @@ static void put_time(struct json_writer *w, const char *key, uint64_t ms)
 	gmtime_r(&seconds, &tm);
 	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(text, sizeof(text), "%s.%03uZ", day, (unsigned)(ms % MS));
-	put_text(w, key, text);
+	json_put_text(w, key, text);
 }
 
 void mcp_task_write(struct json_writer *w, const struct mcp_task *t, bool details)
@@ -61,19 +49,18 @@ void mcp_task_write(struct json_writer *w, const struct mcp_task *t, bool detail
 			    : t->state == MCP_TASK_FAULT ? t->fault->message
 							 : NULL;
 
-	put_text(w, "taskId", t->id);
-	put_text(w, "status", status_of(t));
+	json_put_text(w, "taskId", t->id);
+	json_put_text(w, "status", status_of(t));
 	if (message)
-		put_text(w, "statusMessage", message);
+		json_put_text(w, "statusMessage", message);
 	put_time(w, "createdAt", t->made_ms);
 	put_time(w, "lastUpdatedAt", t->changed_ms);
-	put_uint(w, modern ? "ttlMs" : "ttl", t->ttl_ms);
-	put_uint(w, modern ? "pollIntervalMs" : "pollInterval", t->poll_ms);
+	json_put_uint(w, modern ? "ttlMs" : "ttl", t->ttl_ms);
+	json_put_uint(w, modern ? "pollIntervalMs" : "pollInterval", t->poll_ms);
 	if (!details || !modern)
 		return;
 	if (t->state == MCP_TASK_DONE) {
-		json_write_key(w, "result");
-		json_write_raw(w, (struct str){ t->result, t->result_n });
+		json_put_raw(w, "result", (struct str){ t->result, t->result_n });
 	} else if (t->state == MCP_TASK_FAULT) {
 		json_write_key(w, "error");
 		rpc_write_error(w, t->fault);
@@ -132,11 +119,9 @@ void mcp_task_write_related(struct json_writer *w, const struct mcp_call *c)
 {
 	if (!c->task || c->profile->modern)
 		return;
-	json_write_key(w, "_meta");
-	json_write_object(w);
-	json_write_key(w, MCP_META_TASK);
-	json_write_object(w);
-	put_text(w, "taskId", c->task->id);
+	json_put_object(w, "_meta");
+	json_put_object(w, MCP_META_TASK);
+	json_put_text(w, "taskId", c->task->id);
 	json_write_object_end(w);
 	json_write_object_end(w);
 }
@@ -233,16 +218,13 @@ static void put_related(struct json_writer *w, const struct mcp_task *t,
 {
 	struct json_iter it = json_iter(meta);
 
-	json_write_key(w, "_meta");
-	json_write_object(w);
+	json_put_object(w, "_meta");
 	while (json_next(&it)) {
 		json_write_key_str(w, it.key);
 		json_write_val(w, it.val);
 	}
-	json_write_key(w, MCP_META_TASK);
-	json_write_object(w);
-	json_write_key(w, "taskId");
-	json_write_text(w, t->id);
+	json_put_object(w, MCP_META_TASK);
+	json_put_text(w, "taskId", t->id);
 	json_write_object_end(w);
 	json_write_object_end(w);
 }
@@ -365,8 +347,7 @@ static void put_cursor(struct json_writer *w, uint64_t serial)
 		json_write_fail(w, &e);
 		return;
 	}
-	json_write_key(w, "nextCursor");
-	json_write_base64(w, buf_str(&text));
+	json_put_base64(w, "nextCursor", buf_str(&text));
 }
 
 bool mcp_tasks_are_listed(const struct mcp_session *s)
@@ -404,8 +385,7 @@ int mcp_tasks_list(const struct mcp_request *q, struct rpc_fault *f)
 	mcp_tasks_purge(srv);
 	t = next_for(q, srv->tasks ? inflight_first(srv->tasks->table) : NULL, last);
 	w = begin(q);
-	json_write_key(w, "tasks");
-	json_write_array(w);
+	json_put_array(w, "tasks");
 	for (; t && page > 0; page--) {
 		json_write_object(w);
 		mcp_task_write(w, t, false);

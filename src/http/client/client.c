@@ -365,10 +365,8 @@ struct http_client *http_client_new(uv_loop_t *loop, const struct http_client_op
 	if (library_load("curl", e) < 0)
 		return NULL;
 	c = calloc(1, sizeof(*c));
-	if (!c) {
-		out_of_memory(e);
-		return NULL;
-	}
+	if (!c)
+		return out_of_memory(e), NULL;
 	*c = (struct http_client){ .loop = loop,
 				   .no_proxy = no_proxy(),
 				   .connect_ms = o->connect_ms ? o->connect_ms : CONNECT_MS,
@@ -655,23 +653,17 @@ struct http_exchange *http_exchange_start(struct http_client *c, const struct ht
 {
 	AUTO(exchange_free) struct http_exchange *x = calloc(1, sizeof(*x));
 
-	if (!x) {
-		out_of_memory(e);
-		return NULL;
-	}
+	if (!x)
+		return out_of_memory(e), NULL;
 	*x = (struct http_exchange){
 		.client = c, .ev = ev, .owner = owner, .fd = -1, .easy = curl_easy_init()
 	};
-	if (!x->easy) {
-		out_of_memory(e);
-		return NULL;
-	}
+	if (!x->easy)
+		return out_of_memory(e), NULL;
 	if (http_url_check(spec->url, e) < 0 || set_up(x, spec, e) < 0)
 		return NULL;
-	if (!c->inside && !add(x)) {
-		out_of_memory(e);
-		return NULL;
-	}
+	if (!c->inside && !add(x))
+		return out_of_memory(e), NULL;
 	x->next = c->exchanges;
 	x->at = &c->exchanges;
 	if (x->next)

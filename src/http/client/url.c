@@ -46,10 +46,8 @@ static CURLU *parse(const char *url, struct err *e)
 	if (library_load("curl", e) < 0)
 		return NULL;
 	u = curl_url();
-	if (!u || curl_url_set(u, CURLUPART_URL, url, 0) != CURLUE_OK || !is_web(u)) {
-		no_url(e);
-		return NULL;
-	}
+	if (!u || curl_url_set(u, CURLUPART_URL, url, 0) != CURLUE_OK || !is_web(u))
+		return no_url(e), NULL;
 	return take_ptr(u);
 }
 

@@ -377,10 +377,8 @@ struct http_server *http_server_new(uv_loop_t *loop, const struct http_options *
 {
 	struct http_server *srv = calloc(1, sizeof(*srv));
 
-	if (!srv) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!srv)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	srv->loop = loop;
 	srv->o = *options;
 	srv->watch = -1;

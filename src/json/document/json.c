@@ -231,10 +231,8 @@ struct json_doc *json_parse(struct str text, const struct json_options *o, struc
 	depth = o->depth ? o->depth : JSON_DEPTH_MAX;
 	if (depth > DEPTH_HARD)
 		depth = DEPTH_HARD;
-	if (text.n > bytes) {
-		err_set(e, ERR_TOO_LARGE, "more than %zu bytes", bytes);
-		return NULL;
-	}
+	if (text.n > bytes)
+		return err_set(e, ERR_TOO_LARGE, "more than %zu bytes", bytes), NULL;
 	/* most texts are so short, with so few brackets, that they can't exceed a limit */
 	if ((text.n >= values || openers(text) > depth) && scan(text, values, depth, e) < 0)
 		return NULL;

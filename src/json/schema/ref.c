@@ -96,10 +96,8 @@ static struct schema_node *by_pointer(struct schema *s, struct schema_resource *
 	if (!p)
 		return NULL;
 	v = walk(in->root->v, p, percent_decode(p, fragment.n));
-	if (!v) {
-		err_set(e, ERR_INVALID, "leads to nothing");
-		return NULL;
-	}
+	if (!v)
+		return err_set(e, ERR_INVALID, "leads to nothing"), NULL;
 	for (struct schema_node *n = s->nodes; n; n = n->next) {
 		if (n->v == v)
 			return n;
@@ -116,10 +114,8 @@ static struct schema_node *by_name(struct schema *s, struct schema_resource *in,
 	if (!p)
 		return NULL;
 	a = schema_anchor(s, in, (struct str){ p, percent_decode(p, fragment.n) });
-	if (!a) {
-		err_set(e, ERR_INVALID, "leads to nothing");
-		return NULL;
-	}
+	if (!a)
+		return err_set(e, ERR_INVALID, "leads to nothing"), NULL;
 	if (a->dynamic)
 		*ret_dynamic = a->name;
 	return a->node;

@@ -379,10 +379,8 @@ struct regex *regex_new(struct str source, struct err *e)
 	autobuf struct buf text = BUF_INIT((size_t)REGEX_BYTES_MAX * 16);
 	AUTO(regex_free) struct regex *r = calloc(1, sizeof(*r));
 
-	if (!r) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!r)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	if (source.n > REGEX_BYTES_MAX) {
 		err_set(e, ERR_TOO_LARGE, "a regular expression of more than %d bytes",
 			REGEX_BYTES_MAX);

@@ -32,10 +32,8 @@ struct schema *schema_new(const struct json_val *v, const struct schema_options 
 
 	if (s)
 		s->arena = arena_new(ARENA_MAX);
-	if (!s || !s->arena) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!s || !s->arena)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	s->options = filled(o);
 	s->nodes_end = &s->nodes;
 	s->root = schema_read(s, v, &at, NULL, e);

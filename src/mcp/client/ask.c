@@ -22,18 +22,14 @@ static struct mcp_question *read_question(struct mcp_pending *p, struct str key,
 	const struct json_val *params = json_get(request, "params");
 	int kind = mcp_question_find(json_str(json_get(request, "method")), params);
 
-	if (!q || !(q->key = mem_dup(key.p, key.n))) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!q || !(q->key = mem_dup(key.p, key.n)))
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	q->key_n = key.n;
 	q->client = p->client;
 	q->p = q->clock = p;
 	q->params = params;
-	if (kind < 0 || key.n > KEY_MAX) {
-		err_set(e, ERR_INVALID, "the server asks what is no question");
-		return NULL;
-	}
+	if (kind < 0 || key.n > KEY_MAX)
+		return err_set(e, ERR_INVALID, "the server asks what is no question"), NULL;
 	q->kind = (enum mcp_ask_kind)kind;
 	if (mcp_question_needs(q->kind, params) & ~p->client->can) {
 		err_set(e, ERR_INVALID, "the server asks for %s, which was not offered to it",

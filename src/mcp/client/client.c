@@ -56,10 +56,8 @@ struct mcp_client *mcp_client_new(const struct mcp_client_options *o, struct err
 {
 	autofree struct mcp_client *c = calloc(1, sizeof(*c));
 
-	if (!o->name || !o->version) {
-		err_set(e, ERR_BUG, "an MCP client needs a name and a version");
-		return NULL;
-	}
+	if (!o->name || !o->version)
+		return err_set(e, ERR_BUG, "an MCP client needs a name and a version"), NULL;
 	if (c) {
 		c->o = *o;
 		fill_options(&c->o);
@@ -67,10 +65,8 @@ struct mcp_client *mcp_client_new(const struct mcp_client_options *o, struct err
 		c->o.memory = c->o.memory ? c->o.memory : &c->own;
 		c->inflight = inflight_new(c->o.pending_max + MCP_CLIENT_INNER);
 	}
-	if (!c || !c->inflight) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!c || !c->inflight)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	c->level = -1;
 	return take_ptr(c);
 }

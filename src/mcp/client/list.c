@@ -212,10 +212,8 @@ static struct mcp_pending *start(struct mcp_client *c, const struct row *row, bo
 	if (!p)
 		return NULL;
 	p->listing = calloc(1, sizeof(*p->listing));
-	if (!p->listing) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!p->listing)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	p->inner = inner;
 	p->answered = answered;
 	p->done = done;
@@ -239,10 +237,8 @@ struct mcp_pending *mcp_client_list(struct mcp_client *c, const char *what,
 	AUTO(mcp_client_leave) struct mcp_client *inside = mcp_client_enter(c);
 	const struct row *row = find_row(what);
 
-	if (!row) {
-		err_set(e, ERR_INVALID, "there is no list of %s", what);
-		return NULL;
-	}
+	if (!row)
+		return err_set(e, ERR_INVALID, "there is no list of %s", what), NULL;
 	if (mcp_client_may_ask(inside, row->method, e) < 0)
 		return NULL;
 	return start(c, row, false, on_done, owner, e);

@@ -59,10 +59,8 @@ struct mcp_pending *mcp_pending_new(struct mcp_client *c, const char *method, st
 
 	if (p)
 		p->method = strdup(method);
-	if (!p || !p->method) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!p || !p->method)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	p->client = c;
 	p->level = MCP_LEVEL_NONE;
 	p->answered = mcp_answer_take;

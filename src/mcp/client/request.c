@@ -66,10 +66,8 @@ static struct mcp_pending *request(struct mcp_client *c, const struct mcp_reques
 	p = mcp_pending_new(c, method, params, e);
 	if (!p)
 		return NULL;
-	if (members > 0 && json_len(json_root(p->params)) != members) {
-		err_set(e, ERR_INVALID, "arguments take one JSON object");
-		return NULL;
-	}
+	if (members > 0 && json_len(json_root(p->params)) != members)
+		return err_set(e, ERR_INVALID, "arguments take one JSON object"), NULL;
 	if (s->timeout_ms)
 		p->timeout_ms = s->timeout_ms;
 	if (s->log_level > 0)

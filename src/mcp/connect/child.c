@@ -491,10 +491,8 @@ struct mcp_child *mcp_child_start(uv_loop_t *loop, const struct mcp_child_option
 {
 	struct mcp_child *c = calloc(1, sizeof(*c));
 
-	if (!c) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!c)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	*c = (struct mcp_child){ .ev = ev,
 				 .owner = owner,
 				 .stop_ms = o->stop_ms,

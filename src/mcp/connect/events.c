@@ -264,10 +264,8 @@ struct mcp_events *mcp_events_new(uv_loop_t *loop, const struct mcp_events_optio
 		.method = "GET", .url = o->url, .headers = &accept, .headers_n = 1
 	};
 
-	if (!v) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!v)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	*v = (struct mcp_events){ .o = *o, .loop = loop };
 	/* no budget: the stream is the session, and can't be read on after a refused event */
 	sse_init(&v->sse, o->base->text_max, NULL);

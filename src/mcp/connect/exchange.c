@@ -359,10 +359,8 @@ struct mcp_exchange *mcp_exchange_start(struct mcp_exchange_base *b,
 {
 	AUTO(exchange_free) struct mcp_exchange *t = calloc(1, sizeof(*t));
 
-	if (!t) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!t)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	*t = (struct mcp_exchange){ .b = b, .ev = ev, .owner = owner, .spec = *spec };
 	t->text = (struct buf){ .max = b->text_max, .of = b->memory };
 	t->ask = (struct mcp_auth_request){ .done = on_asked, .owner = t };

@@ -227,10 +227,8 @@ struct mcp_fetch *mcp_fetch_new(uv_loop_t *loop, const struct mcp_fetch_options 
 {
 	struct mcp_fetch *f = calloc(1, sizeof(*f));
 
-	if (!f) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!f)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	*f = (struct mcp_fetch){ .o = *o, .loop = loop };
 	uv_timer_init(loop, &f->timer);
 	f->timer.data = f;

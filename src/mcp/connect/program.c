@@ -20,10 +20,8 @@ struct mcp_program *mcp_program_start(const struct mcp_runner *by, void *by_owne
 {
 	struct mcp_program *p = calloc(1, sizeof(*p));
 
-	if (!p) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!p)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	*p = (struct mcp_program){ .by = by, .ev = ev, .owner = owner };
 	line_init(&p->lines, line_max);
 	p->run = by->start(by_owner, p, e);

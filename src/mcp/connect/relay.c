@@ -354,10 +354,8 @@ struct mcp_relay *mcp_relay_start(uv_loop_t *loop, const struct mcp_relay_option
 	autoclose int in = o->in_fd, out = o->out_fd;
 	struct mcp_relay *r = calloc(1, sizeof(*r));
 
-	if (!r) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!r)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	signal(SIGPIPE, SIG_IGN);
 	r->o = *o;
 	r->loop = loop;

@@ -43,10 +43,8 @@ static struct oauth_change *change_new(const struct oauth_store_change *from, st
 {
 	AUTO(change_free) struct oauth_change *c = calloc(1, sizeof(*c));
 
-	if (!c) {
-		oauth_no_memory(e);
-		return NULL;
-	}
+	if (!c)
+		return oauth_no_memory(e), NULL;
 	c->removes = !from->text.p;
 	c->ends = from->end.p != NULL;
 	c->compares = from->was.p != NULL;

@@ -26,14 +26,10 @@ static struct json_doc *parse(struct str text, const char *what, struct err *e)
 						    .secret = true };
 	AUTO(json_free) struct json_doc *d = json_parse(text, &bounds, e);
 
-	if (!d) {
-		err_wrap(e, "%s", what);
-		return NULL;
-	}
-	if (json_type(json_root(d)) != JSON_OBJECT) {
-		err_set(e, ERR_INVALID, "%s: no JSON object", what);
-		return NULL;
-	}
+	if (!d)
+		return err_wrap(e, "%s", what), NULL;
+	if (json_type(json_root(d)) != JSON_OBJECT)
+		return err_set(e, ERR_INVALID, "%s: no JSON object", what), NULL;
 	return take_ptr(d);
 }
 

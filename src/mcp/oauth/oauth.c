@@ -176,10 +176,8 @@ struct mcp_oauth *mcp_oauth_new(uv_loop_t *loop, const struct mcp_oauth_options 
 	AUTO(o_free) struct mcp_oauth *o = calloc(1, sizeof(*o));
 	struct http_client_options http;
 
-	if (!o || !(o->told = arena_new(TOLD_MAX))) {
-		oauth_no_memory(e);
-		return NULL;
-	}
+	if (!o || !(o->told = arena_new(TOLD_MAX)))
+		return oauth_no_memory(e), NULL;
 	o->auth.ops = &oauth_ops;
 	o->loop = loop;
 	o->scope = BUF_INIT(OAUTH_SCOPE_MAX);

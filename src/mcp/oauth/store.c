@@ -355,10 +355,8 @@ struct mcp_oauth_store *mcp_oauth_store_new(struct err *e)
 {
 	struct mcp_oauth_store *s = calloc(1, sizeof(*s));
 
-	if (!s) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!s)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	s->folder = -1;
 	s->all.max = RUN_MAX;
 	return s;

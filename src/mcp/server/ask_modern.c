@@ -49,10 +49,8 @@ static const struct seal_ring *ring_of(struct mcp_server *srv, struct err *e)
 	if (srv->seal)
 		return srv->seal->ring;
 	seal = calloc(1, sizeof(*seal));
-	if (!seal) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!seal)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	seal->ring = ring_new(&srv->o, e);
 	if (!seal->ring)
 		return NULL;

@@ -92,14 +92,10 @@ static struct mcp_asked *add(struct mcp_asking *a, struct str key, enum mcp_ask_
 		return NULL;
 	}
 	memcpy(q->key, key.p, key.n);
-	if (mcp_asking_find(a, key)) {
-		err_set(e, ERR_BUG, "%s was asked already", q->key);
-		return NULL;
-	}
-	if (mcp_question_check(kind, params ? json_root(params) : NULL, e) < 0) {
-		err_wrap(e, "%s", q->key);
-		return NULL;
-	}
+	if (mcp_asking_find(a, key))
+		return err_set(e, ERR_BUG, "%s was asked already", q->key), NULL;
+	if (mcp_question_check(kind, params ? json_root(params) : NULL, e) < 0)
+		return err_wrap(e, "%s", q->key), NULL;
 	*(a->last ? &a->last->next : &a->first) = q;
 	a->last = q;
 	a->n++;

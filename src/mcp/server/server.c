@@ -146,10 +146,8 @@ struct mcp_server *mcp_server_new(const struct mcp_server_options *o, struct err
 	if (check_server(o, e) < 0)
 		return NULL;
 	srv = calloc(1, sizeof(*srv));
-	if (!srv) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!srv)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	srv->o = *o;
 	fill_options(&srv->o);
 	srv->out = BUF_INIT(srv->o.reply_max);

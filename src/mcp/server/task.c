@@ -258,10 +258,8 @@ static struct mcp_task *task_new(struct mcp_call *c, struct err *e)
 
 	if (t)
 		t->owner = strndup(owner.p ? owner.p : "", owner.n);
-	if (!t || !t->owner) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!t || !t->owner)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	t->server = c->server;
 	t->call = c;
 	t->profile = c->profile;

@@ -18,14 +18,10 @@ static struct json_doc *parse(const char *what, const char *text, struct err *e)
 {
 	AUTO(json_free) struct json_doc *d = json_parse(str_of(text), NULL, e);
 
-	if (!d) {
-		err_wrap(e, "%s", what);
-		return NULL;
-	}
-	if (json_type(json_root(d)) != JSON_OBJECT || strchr(text, '\n')) {
-		err_set(e, ERR_BUG, "%s is not a JSON object on one line", what);
-		return NULL;
-	}
+	if (!d)
+		return err_wrap(e, "%s", what), NULL;
+	if (json_type(json_root(d)) != JSON_OBJECT || strchr(text, '\n'))
+		return err_set(e, ERR_BUG, "%s is not a JSON object on one line", what), NULL;
 	return take_ptr(d);
 }
 
@@ -70,17 +66,13 @@ static struct mcp_prepared *prepare(const struct mcp_tool *t, struct err *e)
 {
 	AUTO(prepared_free) struct mcp_prepared *p = calloc(1, sizeof(*p));
 
-	if (!p) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!p)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	p->input = parse("input_schema", t->input_schema, e);
 	if (!p->input)
 		return NULL;
-	if (!str_is(json_str(json_get(json_root(p->input), "type")), "object")) {
-		err_set(e, ERR_BUG, "input_schema is not of type object");
-		return NULL;
-	}
+	if (!str_is(json_str(json_get(json_root(p->input), "type")), "object"))
+		return err_set(e, ERR_BUG, "input_schema is not of type object"), NULL;
 	if (mcp_params_find(json_root(p->input), &p->params, e) < 0 ||
 	    prepare_output(t, p, e) < 0 || check_meta(t, e) < 0 ||
 	    mcp_icons_check(&t->icons, e) < 0)

@@ -322,10 +322,8 @@ struct mcp_http *mcp_http_new(uv_loop_t *loop, struct mcp_server *srv,
 {
 	struct mcp_http *h = calloc(1, sizeof(*h));
 
-	if (!h) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!h)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	h->server = srv;
 	fill_options(h, o);
 	h->route = (struct http_route){

@@ -48,10 +48,8 @@ static struct mcp_id_owner *want_owner(struct mcp_ids *t, const void *who, struc
 	if (*at)
 		return *at;
 	*at = calloc(1, sizeof(**at));
-	if (!*at) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!*at)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	(*at)->who = who;
 	return *at;
 }

@@ -199,10 +199,8 @@ struct mcp_sse *mcp_sse_new(uv_loop_t *loop, struct mcp_server *srv,
 {
 	struct mcp_sse *t = calloc(1, sizeof(*t));
 
-	if (!t) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!t)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	t->server = srv;
 	t->o = *o;
 	t->o.body_max = o->body_max ?: BODY_MAX;

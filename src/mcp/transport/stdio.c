@@ -290,10 +290,8 @@ struct mcp_stdio *mcp_stdio_start(uv_loop_t *loop, struct mcp_server *srv,
 	autoclose int in = o->in_fd, out = o->out_fd;
 	struct mcp_stdio *t = calloc(1, sizeof(*t));
 
-	if (!t) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!t)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	signal(SIGPIPE, SIG_IGN);
 	t->o = *o;
 	t->o.line_max = o->line_max ? o->line_max : LINE_MAX_DEFAULT;

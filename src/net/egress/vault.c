@@ -81,10 +81,8 @@ struct trust *trust_open(struct err *e)
 	struct stat st;
 	char *to;
 
-	if (!t) {
-		err_set(e, ERR_LIMIT, "no memory for the trust store");
-		return NULL;
-	}
+	if (!t)
+		return err_set(e, ERR_LIMIT, "no memory for the trust store"), NULL;
 	t->pem = BUF_INIT(TRUST_MAX);
 	for (size_t i = 0; i < ARRAY_LEN(paths) && fd < 0; i++)
 		fd = open(paths[i], O_RDONLY | O_CLOEXEC);
@@ -286,10 +284,8 @@ struct vault *vault_new(struct trust *t, const struct nw_secrets *m, struct str 
 	struct vault *v = mem_zalloc(sizeof(*v));
 	struct str key, ca;
 
-	if (!v) {
-		err_set(e, ERR_LIMIT, "no memory for secrets");
-		return NULL;
-	}
+	if (!v)
+		return err_set(e, ERR_LIMIT, "no memory for secrets"), NULL;
 	v->trust = t;
 	if (m->n > NW_SECRETS_MAX || m->n_ca > CA_MAX || m->n_ca_key > CA_MAX)
 		err_set(e, ERR_INVALID, "a message about secrets is malformed");
@@ -456,10 +452,8 @@ gnutls_certificate_credentials_t vault_prove(struct vault *v, const char *host, 
 	if (p)
 		return p->of;
 	p = v->n_proofs < PROOFS_MAX ? mem_zalloc(sizeof(*p)) : NULL;
-	if (!p) {
-		err_set(e, ERR_LIMIT, "too many hosts of secrets");
-		return NULL;
-	}
+	if (!p)
+		return err_set(e, ERR_LIMIT, "too many hosts of secrets"), NULL;
 	snprintf(p->host, sizeof(p->host), "%s", host);
 	rc = proof_make(v, p);
 	if (rc < 0) {

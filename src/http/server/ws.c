@@ -47,10 +47,7 @@ struct http_ws {
 
 static void free_ws(struct http_ws *ws)
 {
-	if (ws->prev)
-		ws->prev->next = ws->next;
-	else
-		ws->srv->websockets = ws->next;
+	*(ws->prev ? &ws->prev->next : &ws->srv->websockets) = ws->next;
 	if (ws->next)
 		ws->next->prev = ws->prev;
 	ws->srv->stats.websockets--;

@@ -31,12 +31,10 @@ static void put_type(const struct field *f, struct json_writer *w)
 static void put_bounds(const struct field_bounds *b, const char *min, const char *max,
 		       struct json_writer *w)
 {
-	if (b->has_min) {
+	if (b->has_min)
 		json_put_int(w, min, b->min);
-	}
-	if (b->has_max) {
+	if (b->has_max)
 		json_put_int(w, max, b->max);
-	}
 }
 
 /* Writes the bounds of a length or count. A minimum of 0 is left out. */
@@ -146,14 +144,12 @@ void field_schema_row(const struct field *f, struct json_writer *w)
 {
 	json_write_object(w);
 	put_type(f, w);
-	if (f->doc) {
+	if (f->doc)
 		json_put_text(w, "description", f->doc);
-	}
 	put_kind(f, w);
 	put_default(f, w);
-	if (f->flags & FIELD_SECRET) {
+	if (f->flags & FIELD_SECRET)
 		json_put_bool(w, "writeOnly", true);
-	}
 	json_write_object_end(w);
 }
 
@@ -184,9 +180,8 @@ void field_schema(const struct field_table *t, struct json_writer *w)
 {
 	json_write_object(w);
 	json_put_text(w, "type", "object");
-	if (t->doc) {
+	if (t->doc)
 		json_put_text(w, "description", t->doc);
-	}
 	put_members(t, w);
 	json_write_object_end(w);
 }

@@ -253,6 +253,7 @@ void mcp_pending_go_on(struct mcp_pending *p);
 bool mcp_pending_awaits(const struct mcp_pending *p);
 /* Stops waiting for its answer; nobody is told. */
 void mcp_pending_unlist(struct mcp_pending *p);
+/* a NULL: only the transport is told. */
 void mcp_pending_end(struct mcp_pending *p, const struct mcp_answer *a);
 void mcp_pending_fail(struct mcp_pending *p, const struct err *e);
 /* Tells the server that no answer is needed. */

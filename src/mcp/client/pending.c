@@ -214,8 +214,7 @@ void mcp_pending_unlist(struct mcp_pending *p)
 		inflight_remove(p->client->inflight, &p->entry);
 }
 
-/* a NULL: only the transport is told. */
-static void end(struct mcp_pending *p, const struct mcp_answer *a)
+void mcp_pending_end(struct mcp_pending *p, const struct mcp_answer *a)
 {
 	struct mcp_client *c = p->client;
 
@@ -238,14 +237,9 @@ static void end(struct mcp_pending *p, const struct mcp_answer *a)
 		p->on_done(p->owner, a);
 }
 
-void mcp_pending_end(struct mcp_pending *p, const struct mcp_answer *a)
-{
-	end(p, a);
-}
-
 void mcp_pending_fail(struct mcp_pending *p, const struct err *e)
 {
-	end(p, &(struct mcp_answer){ .e = e, .sent = p->sent });
+	mcp_pending_end(p, &(struct mcp_answer){ .e = e, .sent = p->sent });
 }
 
 void mcp_pending_go_on(struct mcp_pending *p)
@@ -296,7 +290,7 @@ void mcp_pending_cancel(struct mcp_pending *p)
 	if (p->ended || c->freed)
 		return;
 	abandon(p, "the caller wants it no more");
-	end(p, NULL);
+	mcp_pending_end(p, NULL);
 }
 
 struct mcp_pending *mcp_pending_of_token(const struct mcp_client *c, const struct json_val *token)

@@ -95,9 +95,8 @@ struct mcp_pending *mcp_client_call(struct mcp_client *c, const char *tool, stru
 
 	json_write_object(&w);
 	json_put_text(&w, "name", tool);
-	if (arguments.p) {
+	if (arguments.p)
 		json_put_raw(&w, "arguments", arguments);
-	}
 	json_write_object_end(&w);
 	if (json_write_done(&w, e) < 0)
 		return NULL;

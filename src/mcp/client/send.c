@@ -16,9 +16,8 @@ static const char version_in_headers[] = "2025-06-18";
 
 static void put_text(struct json_writer *w, const char *key, const char *text)
 {
-	if (!text)
-		return;
-	json_put_text(w, key, text);
+	if (text)
+		json_put_text(w, key, text);
 }
 
 void mcp_write_self(struct json_writer *w, const struct mcp_client *c)
@@ -109,9 +108,8 @@ static void write_meta(struct json_writer *w, const struct mcp_pending *p)
 				      "_meta");
 	json_put_object(w, "_meta");
 	copy_members(w, text, meta, ours);
-	if (token) {
+	if (token)
 		json_put_uint(w, "progressToken", p->token);
-	}
 	if (c->profile->modern)
 		write_modern(w, p);
 	json_write_object_end(w);
@@ -133,14 +131,12 @@ static void write_own(struct json_writer *w, const struct mcp_pending *p)
 	}
 	if (p->params)
 		copy_members(w, (struct str){ p->text, p->text_n }, json_root(p->params), without);
-	if (cursor.p) {
+	if (cursor.p)
 		json_put_str(w, "cursor", cursor);
-	}
 	if (p->wants_task) {
 		json_put_object(w, "task");
-		if (p->task_ttl_ms > 0) {
+		if (p->task_ttl_ms > 0)
 			json_put_uint(w, "ttl", p->task_ttl_ms);
-		}
 		json_write_object_end(w);
 	}
 	/* the answers to the questions of the last answer */
@@ -148,9 +144,8 @@ static void write_own(struct json_writer *w, const struct mcp_pending *p)
 		json_write_key(w, "inputResponses");
 		mcp_ask_write_answers(w, p);
 	}
-	if (p->rounds > 0 && p->state) {
+	if (p->rounds > 0 && p->state)
 		json_put_val(w, "requestState", p->state);
-	}
 }
 
 static void write_params(struct json_writer *w, const struct mcp_pending *p)

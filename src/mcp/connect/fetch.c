@@ -22,7 +22,7 @@ static void on_timer_closed(uv_handle_t *handle)
 	free(f);
 }
 
-static void shut(struct mcp_fetch *f)
+void mcp_fetch_shut(struct mcp_fetch *f)
 {
 	while (f->posts)
 		mcp_post_free(f->posts);
@@ -32,12 +32,7 @@ static void shut(struct mcp_fetch *f)
 
 static void on_late(uv_timer_t *timer)
 {
-	shut(timer->data);
-}
-
-void mcp_fetch_deleted(struct mcp_fetch *f)
-{
-	shut(f);
+	mcp_fetch_shut(timer->data);
 }
 
 /* Ends the session at the server too. */
@@ -52,7 +47,7 @@ void mcp_fetch_close(struct mcp_fetch *f, void (*on_closed)(void *owner), void *
 		mcp_post_free(f->posts);
 	p = f->session ? mcp_post_new(f, POST_DELETE) : NULL;
 	if (!p) {
-		shut(f);
+		mcp_fetch_shut(f);
 		return;
 	}
 	uv_timer_start(&f->timer, on_late, f->o.stop_ms, 0);

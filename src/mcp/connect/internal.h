@@ -152,8 +152,8 @@ void mcp_post_free(struct post *p);
 /* notifications/initialized was accepted, or has failed: sends what waited for it, and opens the
  * stream. */
 void mcp_fetch_initialized(struct mcp_fetch *f, bool taken);
-/* The DELETE has ended. */
-void mcp_fetch_deleted(struct mcp_fetch *f);
+/* Frees its posts and itself: the DELETE has ended, or is not waited for. */
+void mcp_fetch_shut(struct mcp_fetch *f);
 
 /* Shared by the parts of the relay. relay.c has the lines, the start and the end; relay_call.c
  * messages in flight and their answers; relay_tools.c what is known of tools. */

@@ -38,17 +38,6 @@ static void settled(const struct post *p)
 		p->f->o.ev->settled(p->f->o.owner);
 }
 
-static void unlist(struct post *p)
-{
-	*p->at = p->next;
-	if (p->next)
-		p->next->at = p->at;
-	p->f->n_posts -= !p->request;
-	if (p->f->initialized == p)
-		p->f->initialized = NULL;
-	settled(p);
-}
-
 static void destroy(struct post *p)
 {
 	arena_free(p->arena);
@@ -62,7 +51,13 @@ void mcp_post_free(struct post *p)
 {
 	if (p->exchange)
 		mcp_exchange_cancel(take_ptr(p->exchange));
-	unlist(p);
+	*p->at = p->next;
+	if (p->next)
+		p->next->at = p->at;
+	p->f->n_posts -= !p->request;
+	if (p->f->initialized == p)
+		p->f->initialized = NULL;
+	settled(p);
 	p->pending = NULL;
 	if (p->busy)
 		p->dead = true;
@@ -91,13 +86,8 @@ struct post *mcp_post_new(struct mcp_fetch *f, enum post_kind kind)
 
 /* --- callbacks of the client --- */
 
-/* Until leave(), p stays allocated, whatever the client does. */
-static void enter(struct post *p)
-{
-	p->busy = true;
-}
-
-/* False if p was freed. */
+/* Before these, p->busy is set, so that p stays allocated until leave(), whatever the client does.
+ * False if p was freed. */
 static bool leave(struct post *p)
 {
 	p->busy = false;
@@ -226,7 +216,7 @@ static void on_timer(uv_timer_t *timer)
 		p->why = forgotten;
 		p->state = FAILED;
 	}
-	enter(p);
+	p->busy = true;
 	if (p->state == FAILED)
 		fail(p, &p->why);
 	if (!leave(p))
@@ -363,11 +353,11 @@ static void on_end(void *owner, struct mcp_exchange *t, struct str text, const s
 	p->sent |= p->events || mcp_exchange_sent(t);
 	p->exchange = NULL;
 	if (p->kind == POST_DELETE) {
-		mcp_fetch_deleted(f);
+		mcp_fetch_shut(f);
 		return;
 	}
 	uv_timer_stop(&p->timer);
-	enter(p);
+	p->busy = true;
 	if (p->kind == POST_STREAM)
 		end_stream(p, text, e);
 	else
@@ -411,7 +401,7 @@ static void on_event(void *owner, struct mcp_exchange *t, const struct sse_event
 	p->tries = 0;
 	if (ev->data.n == 0 || !str_is(ev->type, "message"))
 		return;
-	enter(p);
+	p->busy = true;
 	take_message(p, ev->data);
 	if (!leave(p))
 		return;

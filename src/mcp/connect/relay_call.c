@@ -230,9 +230,8 @@ static int write_list(struct buf *to, const struct json_val *meta, struct str cu
 	json_write_object(&w);
 	json_write_key(&w, "_meta");
 	write_meta(&w, meta);
-	if (cursor.p) {
+	if (cursor.p)
 		json_put_str(&w, "cursor", cursor);
-	}
 	json_write_object_end(&w);
 	rpc_write_end(&w);
 	return json_write_done(&w, e);

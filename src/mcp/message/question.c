@@ -52,9 +52,8 @@ void mcp_can_write(struct json_writer *w, unsigned can, const struct mcp_can_mor
 	}
 	if (can & MCP_CAN_ROOTS) {
 		json_put_object(w, "roots");
-		if (more && more->roots_change) {
+		if (more && more->roots_change)
 			json_put_bool(w, "listChanged", true);
-		}
 		json_write_object_end(w);
 	}
 	put_extensions(w, can & MCP_CAN_TASKS, more);

@@ -35,9 +35,8 @@ static int assertion_header(const struct oauth_client *c, enum sign_alg alg, str
 	json_write_object(&w);
 	json_put_text(&w, "alg", sign_alg_name(alg));
 	json_put_text(&w, "typ", "JWT");
-	if (c->key_id) {
+	if (c->key_id)
 		json_put_text(&w, "kid", c->key_id);
-	}
 	json_write_object_end(&w);
 	return json_write_done(&w, e);
 }
@@ -184,12 +183,10 @@ static int proof_claims(const char *method, const char *url, struct str ath, con
 	json_put_text(&w, "htm", method);
 	json_put_str(&w, "htu", (struct str){ url, strcspn(url, "?#") });
 	json_put_int(&w, "iat", time(NULL));
-	if (ath.n > 0) {
+	if (ath.n > 0)
 		json_put_str(&w, "ath", ath);
-	}
-	if (nonce[0]) {
+	if (nonce[0])
 		json_put_text(&w, "nonce", nonce);
-	}
 	json_write_object_end(&w);
 	return json_write_done(&w, e);
 }

@@ -204,12 +204,10 @@ static void write_question(struct json_writer *w, const struct mcp_asked *q)
 	json_write_object(w);
 	json_put_text(w, "k", q->key);
 	json_put_int(w, "t", q->kind);
-	if (q->params) {
+	if (q->params)
 		json_put_val(w, "p", json_root(q->params));
-	}
-	if (q->answer) {
+	if (q->answer)
 		json_put_val(w, "a", json_root(q->answer));
-	}
 	json_write_object_end(w);
 }
 

@@ -57,9 +57,8 @@ static int close_list(const struct mcp_request *q, struct json_writer *w, const 
 	const struct mcp_server_options *o = &q->s->server->o;
 
 	json_write_array_end(w);
-	if (next) {
+	if (next)
 		json_put_base64(w, "nextCursor", str_of(next));
-	}
 	mcp_write_cache(w, q->profile, o->ttl_ms, o->cache_public);
 	mcp_result_close(w, q->s->server, q->profile, STR_NONE);
 	rpc_write_end(w);

@@ -86,9 +86,8 @@ static void acknowledge(const struct mcp_listen *l)
 			continue;
 		json_put_bool(w, lists[i].key, true);
 	}
-	if (l->uris) {
+	if (l->uris)
 		json_put_val(w, "resourceSubscriptions", l->uris);
-	}
 	write_tasks(w, l);
 	json_write_object_end(w);
 	close_params(l, w);

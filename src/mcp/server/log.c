@@ -36,9 +36,8 @@ static void send_progress(struct mcp_call *c, const char *message)
 		json_write_key(w, "total");
 		json_write_real(w, c->progress.total);
 	}
-	if (text.p && c->profile->progress_message) {
+	if (text.p && c->profile->progress_message)
 		json_put_str(w, "message", text);
-	}
 	json_write_object_end(w);
 	rpc_write_end(w);
 	notify(c);
@@ -113,9 +112,8 @@ void mcp_call_log(struct mcp_call *c, enum mcp_level level, const char *logger, 
 	json_write_object(w);
 	mcp_task_write_related(w, c);
 	json_put_text(w, "level", mcp_level_name(level));
-	if (logger) {
+	if (logger)
 		json_put_text(w, "logger", logger);
-	}
 	json_put_raw(w, "data", data);
 	json_write_object_end(w);
 	rpc_write_end(w);

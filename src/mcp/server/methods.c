@@ -62,12 +62,10 @@ static void put_list(struct json_writer *w, const struct mcp_session *s, const c
 	if (!mcp_offers(s, need))
 		return;
 	json_put_object(w, key);
-	if (need == MCP_NEEDS_RESOURCES && mcp_offers(s, MCP_NEEDS_SUBSCRIBE)) {
+	if (need == MCP_NEEDS_RESOURCES && mcp_offers(s, MCP_NEEDS_SUBSCRIBE))
 		json_put_bool(w, "subscribe", true);
-	}
-	if (mcp_changes(s) & list) {
+	if (mcp_changes(s) & list)
 		json_put_bool(w, "listChanged", true);
-	}
 	json_write_object_end(w);
 }
 

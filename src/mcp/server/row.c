@@ -4,16 +4,14 @@
 
 void mcp_put_text(struct json_writer *w, const char *key, const char *text)
 {
-	if (!text)
-		return;
-	json_put_text(w, key, text);
+	if (text)
+		json_put_text(w, key, text);
 }
 
 void mcp_put_raw(struct json_writer *w, const char *key, struct str json)
 {
-	if (!json.p)
-		return;
-	json_put_raw(w, key, json);
+	if (json.p)
+		json_put_raw(w, key, json);
 }
 
 /* --- what rows have in common --- */
@@ -187,9 +185,8 @@ void mcp_put_resource(struct json_writer *w, const struct mcp_profile *p,
 	put_title(w, p, r->title);
 	mcp_put_text(w, "description", r->description);
 	mcp_put_text(w, "mimeType", r->mime);
-	if (r->size > 0) {
+	if (r->size > 0)
 		json_put_int(w, "size", r->size);
-	}
 	mcp_put_annotations(w, p, &r->annotations);
 	put_icons(w, p, &r->icons);
 	put_meta(w, p, r->meta);
@@ -234,9 +231,8 @@ void mcp_write_prompt(struct json_writer *w, const struct mcp_profile *p,
 			mcp_put_text(w, "name", t->args[i].name);
 			put_title(w, p, t->args[i].title);
 			mcp_put_text(w, "description", t->args[i].description);
-			if (t->args[i].required) {
+			if (t->args[i].required)
 				json_put_bool(w, "required", true);
-			}
 			json_write_object_end(w);
 		}
 		json_write_array_end(w);

@@ -54,10 +54,7 @@ static void link_flow(struct mcp_flow *f)
 
 static void unlink_flow(struct mcp_flow *f)
 {
-	if (f->prev)
-		f->prev->next = f->next;
-	else
-		*list_of(f) = f->next;
+	*(f->prev ? &f->prev->next : list_of(f)) = f->next;
 	if (f->next)
 		f->next->prev = f->prev;
 	f->http->posts_n -= !f->session;

@@ -18,10 +18,7 @@ static void link_newest(struct mcp_http_session *s)
 
 	s->newer = NULL;
 	s->older = h->newest;
-	if (h->newest)
-		h->newest->newer = s;
-	else
-		h->oldest = s;
+	*(h->newest ? &h->newest->newer : &h->oldest) = s;
 	h->newest = s;
 }
 
@@ -29,14 +26,8 @@ static void unlink_session(struct mcp_http_session *s)
 {
 	struct mcp_http *h = s->http;
 
-	if (s->older)
-		s->older->newer = s->newer;
-	else
-		h->oldest = s->newer;
-	if (s->newer)
-		s->newer->older = s->older;
-	else
-		h->newest = s->older;
+	*(s->older ? &s->older->newer : &h->oldest) = s->newer;
+	*(s->newer ? &s->newer->older : &h->newest) = s->older;
 }
 
 void mcp_http_session_use(struct mcp_http_session *s)

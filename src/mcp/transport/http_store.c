@@ -20,14 +20,8 @@ static void drop_first(struct mcp_flow *f)
 	f->first = x->next;
 	if (!f->first)
 		f->last = NULL;
-	if (x->older)
-		x->older->newer = x->newer;
-	else
-		s->oldest = x->newer;
-	if (x->newer)
-		x->newer->older = x->older;
-	else
-		s->newest = x->older;
+	*(x->older ? &x->older->newer : &s->oldest) = x->newer;
+	*(x->newer ? &x->newer->older : &s->newest) = x->older;
 	s->stored_n--;
 	s->stored_bytes -= x->n;
 	s->entry.owner->stored -= x->n;
@@ -94,15 +88,9 @@ static void append(struct mcp_flow *f, struct mcp_stored *x)
 	struct mcp_http_session *s = f->session;
 
 	x->older = s->newest;
-	if (s->newest)
-		s->newest->newer = x;
-	else
-		s->oldest = x;
+	*(s->newest ? &s->newest->newer : &s->oldest) = x;
 	s->newest = x;
-	if (f->last)
-		f->last->next = x;
-	else
-		f->first = x;
+	*(f->last ? &f->last->next : &f->first) = x;
 	f->last = x;
 	s->stored_n++;
 	s->stored_bytes += x->n;

@@ -107,7 +107,7 @@ static void on_drain_timeout(uv_timer_t *timer)
 		start_flushing(t);
 }
 
-static void start_draining(struct mcp_stdio *t)
+void mcp_stdio_stop(struct mcp_stdio *t)
 {
 	if (t->state != SERVING)
 		return;
@@ -230,7 +230,7 @@ static void on_end(void *owner, const struct err *e)
 		log_warn("mcp stdio: %s", e->msg);
 	if (t->state == SERVING)
 		take_event(t, line_last(&t->lines, &line), line);
-	start_draining(t);
+	mcp_stdio_stop(t);
 }
 
 static const struct loop_reader_events reader_events = { on_bytes, on_end };
@@ -317,11 +317,6 @@ struct mcp_stdio *mcp_stdio_start(uv_loop_t *loop, struct mcp_server *srv,
 	uv_timer_start(&t->timer, on_tick, TICK_MS, TICK_MS);
 	loop_reader_next(t->reader);
 	return t;
-}
-
-void mcp_stdio_stop(struct mcp_stdio *t)
-{
-	start_draining(t);
 }
 
 void mcp_stdio_free(struct mcp_stdio *t)

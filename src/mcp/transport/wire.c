@@ -56,10 +56,7 @@ void mcp_wires_close(struct mcp_wires *set, void (*on_closed)(void *owner))
 
 static void unlink_wire(struct mcp_wire *w)
 {
-	if (w->prev)
-		w->prev->next = w->next;
-	else
-		w->set->first = w->next;
+	*(w->prev ? &w->prev->next : &w->set->first) = w->next;
 	if (w->next)
 		w->next->prev = w->prev;
 	w->set->n--;

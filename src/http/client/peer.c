@@ -108,7 +108,7 @@ static bool peer_may(unsigned uid)
 	return uid == geteuid() || uid == 0;
 }
 
-/* Of all rows that match: whether there are any, and whose the last of another user is. */
+/* Whether any rows match, and whose the last one is that belongs to another user. */
 struct peer_found {
 	bool any, accepted;
 	unsigned stranger;

@@ -17,7 +17,7 @@ enum {
 	WS_READ_MAX = 16 << 10, /* bytes of one read: a record of TLS */
 };
 
-/* What carries the bytes: as recv(2) and send(2), with errno. */
+/* Carries the bytes, as recv(2) and send(2) do, with errno. */
 struct ws_io {
 	/* n is WS_READ_MAX, so that nothing has to stay behind where no poll would show it. */
 	ssize_t (*read)(void *owner, void *to, size_t n);

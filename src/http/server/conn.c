@@ -18,7 +18,7 @@
 enum { WATCHED_AT_ONCE = 64, LAST_WORD_MS = 1000, FULL_SAID_MS = 10000, UNIX_KEPT = 32 };
 enum { STRIKES = 8, SILENT_MS = 30000 };
 
-/* What one principal has is less than so many times what is free. */
+/* A principal has less than so many times the number of connections that are free. */
 enum { SHARE = 7 };
 
 struct conn *conn_of(struct MHD_Connection *mhd)
@@ -102,7 +102,12 @@ static void begin(struct listener *l, struct MHD_Connection *mhd, void **socket_
 	srv->stats.connections_total++;
 }
 
-static void unwatch(struct conn *c);
+static void unwatch(struct conn *c)
+{
+	if (c->watched)
+		epoll_ctl(c->srv->watch, EPOLL_CTL_DEL, c->fd, NULL);
+	c->watched = false;
+}
 
 static void end(struct conn *c)
 {
@@ -196,7 +201,7 @@ enum MHD_Result conn_admit(void *cls, const struct sockaddr *address, socklen_t 
 
 /* ---- shares of principals ------------------------------------------------------------------- */
 
-/* What may go counts as free. */
+/* A connection that may go counts as free. */
 bool conn_has_share(const struct conn *c)
 {
 	const struct http_server *srv = c->srv;
@@ -362,27 +367,15 @@ void conn_end_idle(struct http_server *srv)
 
 /* ---- while a route has the request --------------------------------------------------------- */
 
-static void watch(struct conn *c)
+void conn_suspend(struct conn *c)
 {
 	struct epoll_event event = { .events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = c };
 
-	c->watched = epoll_ctl(c->srv->watch, EPOLL_CTL_ADD, c->fd, &event) == 0;
-}
-
-static void unwatch(struct conn *c)
-{
-	if (c->watched)
-		epoll_ctl(c->srv->watch, EPOLL_CTL_DEL, c->fd, NULL);
-	c->watched = false;
-}
-
-void conn_suspend(struct conn *c)
-{
 	if (c->suspended)
 		return;
 	c->suspended = true;
 	MHD_suspend_connection(c->mhd);
-	watch(c);
+	c->watched = epoll_ctl(c->srv->watch, EPOLL_CTL_ADD, c->fd, &event) == 0;
 }
 
 void conn_resume(struct conn *c)

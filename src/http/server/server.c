@@ -340,23 +340,6 @@ static void on_handle_closed(uv_handle_t *handle)
 	server_handle_closed(handle->data);
 }
 
-static int open_handles(struct http_server *srv, struct err *e)
-{
-	srv->watch = epoll_create1(EPOLL_CLOEXEC);
-	if (srv->watch < 0)
-		return err_sys(e, errno, "epoll");
-	if (uv_poll_init(srv->loop, &srv->watch_poll, srv->watch) < 0)
-		return err_set(e, ERR_IO, "the loop takes no descriptor");
-	uv_timer_init(srv->loop, &srv->tick);
-	uv_idle_init(srv->loop, &srv->again);
-	srv->handles = 3;
-	srv->watch_poll.data = srv;
-	srv->tick.data = srv;
-	srv->again.data = srv;
-	uv_poll_start(&srv->watch_poll, UV_READABLE, conn_watch_ready);
-	return 0;
-}
-
 static int prepare(struct http_server *srv, struct err *e)
 {
 	struct http_limits *l = &srv->o.limits;
@@ -369,7 +352,17 @@ static int prepare(struct http_server *srv, struct err *e)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	if (fill_hosts(srv, e) < 0 || check_origins(srv, e) < 0)
 		return -1;
-	return open_handles(srv, e);
+	srv->watch = epoll_create1(EPOLL_CLOEXEC);
+	if (srv->watch < 0)
+		return err_sys(e, errno, "epoll");
+	if (uv_poll_init(srv->loop, &srv->watch_poll, srv->watch) < 0)
+		return err_set(e, ERR_IO, "the loop takes no descriptor");
+	uv_timer_init(srv->loop, &srv->tick);
+	uv_idle_init(srv->loop, &srv->again);
+	srv->handles = 3;
+	srv->watch_poll.data = srv->tick.data = srv->again.data = srv;
+	uv_poll_start(&srv->watch_poll, UV_READABLE, conn_watch_ready);
+	return 0;
 }
 
 struct http_server *http_server_new(uv_loop_t *loop, const struct http_options *options,

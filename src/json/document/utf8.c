@@ -2,7 +2,7 @@
 
 #include "base/word.h"
 
-/* What may follow a first byte: the range of the second byte; all later bytes are 80..BF. */
+/* The second bytes that may follow a first byte; all later bytes are 80..BF. */
 static const struct lead {
 	unsigned char first, last; /* range of the first byte */
 	unsigned char len;

@@ -120,22 +120,6 @@ static int compare(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
-static bool find(const struct entry *p, size_t n, size_t ret_at[2], uint64_t *steps)
-{
-	for (size_t i = 0; i < n; i++) {
-		for (size_t j = i + 1; j < n && p[j].hash == p[i].hash; j++) {
-			if (schema_equal(p[i].v, p[j].v, steps)) {
-				ret_at[0] = p[i].index;
-				ret_at[1] = p[j].index;
-				return true;
-			}
-			if (*steps == 0)
-				return false;
-		}
-	}
-	return false;
-}
-
 int schema_repeats(const struct json_val *array, size_t ret_at[2], uint64_t *steps, struct err *e)
 {
 	size_t n = json_len(array);
@@ -149,5 +133,16 @@ int schema_repeats(const struct json_val *array, size_t ret_at[2], uint64_t *ste
 	if (*steps == 0)
 		return 0;
 	qsort(p, n, sizeof(*p), compare);
-	return find(p, n, ret_at, steps);
+	for (size_t i = 0; i < n; i++) {
+		for (size_t j = i + 1; j < n && p[j].hash == p[i].hash; j++) {
+			if (schema_equal(p[i].v, p[j].v, steps)) {
+				ret_at[0] = p[i].index;
+				ret_at[1] = p[j].index;
+				return 1;
+			}
+			if (*steps == 0)
+				return 0;
+		}
+	}
+	return 0;
 }

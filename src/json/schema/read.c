@@ -17,7 +17,7 @@ enum {
 	BESIDE_REF = 1 << 7, /* also applies beside $ref in draft-07 */
 };
 
-/* What a reader gets: the node to fill, and the keyword's value. */
+/* The arguments of a reader: the node to fill, and the keyword's value. */
 struct keyword {
 	struct schema *s;
 	struct schema_node *n;

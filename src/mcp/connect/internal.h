@@ -171,7 +171,7 @@ enum relay_state {
 	RELAY_CLOSING,
 };
 
-/* Of the legacy session. LOST: the next message opens it again. */
+/* The state of the legacy session. LOST: the next message opens it again. */
 enum relay_session {
 	RELAY_SESSION_NONE,
 	RELAY_SESSION_OPENS,

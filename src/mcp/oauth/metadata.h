@@ -39,7 +39,7 @@ struct oauth_resource {
 	unsigned dpop_algs; /* algorithms for DPoP: 1 << SIGN_…; all bits if it does not say */
 };
 
-/* What such a document must describe. */
+/* The resource that such a document must describe. */
 struct oauth_protected {
 	const struct oauth_url *server;
 	/* it is where the owner of the whole origin publishes, so it may describe the origin */

@@ -112,24 +112,11 @@ void oauth_token_not_kept(struct mcp_oauth *o, struct str record)
 
 /* --- reading --- */
 
-static int read_key(struct mcp_oauth *o, const struct json_val *v, struct oauth_token *t,
-		    struct err *e)
-{
-	struct sign_key *key;
-
-	if (oauth_record_key(v, "key", &key, e) < 0)
-		return -1;
-	t->dpop = key != NULL;
-	if (!key)
-		return 0;
-	sign_key_free(o->dpop_key);
-	o->dpop_key = key;
-	return 0;
-}
-
 static int read_token(struct mcp_oauth *o, const struct json_val *v, struct oauth_token *t,
 		      struct err *e)
 {
+	struct sign_key *key;
+
 	t->origin = OAUTH_KEPT;
 	t->since = clock_ms();
 	json_int64(json_get(v, "expires"), &t->expires);
@@ -142,7 +129,14 @@ static int read_token(struct mcp_oauth *o, const struct json_val *v, struct oaut
 	if (!t->wanted || !t->access ||
 	    !oauth_is_opaque(secret_expose(t->access, "looked at"), OAUTH_TOKEN_MAX))
 		return err_set(e, ERR_INVALID, "a kept token is none");
-	return read_key(o, v, t, e);
+	if (oauth_record_key(v, "key", &key, e) < 0)
+		return -1;
+	t->dpop = key != NULL;
+	if (!key)
+		return 0;
+	sign_key_free(o->dpop_key);
+	o->dpop_key = key;
+	return 0;
 }
 
 static void set(struct mcp_oauth *o, struct oauth_token *t)

@@ -73,7 +73,7 @@ int oauth_form_add(struct buf *to, const char *name, struct str value, struct er
 /* Appends the bytes of value, encoded as above. */
 int oauth_form_encode(struct buf *to, struct str value, struct err *e) MUST_USE;
 
-/* What an authorization server says in a redirect. Strings are "" if absent. */
+/* The parameters of an authorization server's redirect. Strings are "" if absent. */
 struct oauth_redirect {
 	unsigned seen; /* used by the parser */
 	char code[OAUTH_CODE_MAX + 1];

@@ -169,8 +169,19 @@ static int take_questions(struct mcp_call *c, struct mcp_asking *fresh, struct s
 	return 0;
 }
 
-static int start(struct mcp_call *c, bool asked, struct err *e)
+int mcp_call_ask(struct mcp_call *c, const struct mcp_ask *asks, size_t n, struct str state,
+		 struct err *e)
 {
+	struct mcp_asking fresh = { 0 };
+	bool asked = n > 0;
+
+	if (check_call(c, n, e) < 0 || !mcp_asking_of(c, e))
+		return -1;
+	if (gather(c->asking, asks, n, &fresh, e) < 0 || check_can(c, &fresh, e) < 0 ||
+	    take_questions(c, &fresh, state, e) < 0) {
+		mcp_asking_fini(&fresh);
+		return -1;
+	}
 	if (c->task) {
 		c->asking->waits = true;
 		if (asked)
@@ -190,22 +201,6 @@ static int start(struct mcp_call *c, bool asked, struct err *e)
 	if (!asked)
 		mcp_ask_run_again(c);
 	return 0;
-}
-
-int mcp_call_ask(struct mcp_call *c, const struct mcp_ask *asks, size_t n, struct str state,
-		 struct err *e)
-{
-	struct mcp_asking fresh = { 0 };
-	bool asked = n > 0;
-
-	if (check_call(c, n, e) < 0 || !mcp_asking_of(c, e))
-		return -1;
-	if (gather(c->asking, asks, n, &fresh, e) < 0 || check_can(c, &fresh, e) < 0 ||
-	    take_questions(c, &fresh, state, e) < 0) {
-		mcp_asking_fini(&fresh);
-		return -1;
-	}
-	return start(c, asked, e);
 }
 
 static const struct mcp_asked *question_of(const struct mcp_call *c, const char *key)

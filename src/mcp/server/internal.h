@@ -131,7 +131,7 @@ struct mcp_request {
 /* 0: answered, or will be. -1: answer with the fault. */
 typedef int mcp_method_fn(const struct mcp_request *q, struct rpc_fault *ret_fault);
 
-/* What the server must offer for the method to exist. */
+/* A method exists only if the server offers this. */
 enum mcp_need {
 	MCP_NEEDS_NOTHING,
 	MCP_NEEDS_TOOLS,

@@ -120,7 +120,7 @@ enum request_state answer_read(struct str bytes, size_t *scanned, bool bodiless,
 	return REQUEST_DONE;
 }
 
-/* What is about this connection, or about how the body comes. */
+/* Fields about this connection, or about how the body comes. */
 static bool is_left_out(struct str name, enum answer_frame frame)
 {
 	return head_is(name, "connection") || head_is(name, "keep-alive") ||

@@ -296,7 +296,7 @@ static bool show_page(struct flow *f)
 	return flow_linger(f);
 }
 
-/* What the server says is looked at first, or there is none yet. */
+/* The server's bytes are looked at first, or there is no server yet. */
 static bool down_is_held(const struct flow *f)
 {
 	switch (f->state) {

@@ -21,7 +21,7 @@ static bool say(struct flow *f, const void *bytes, size_t n)
 	return false;
 }
 
-/* What is no request gets this answer. */
+/* Answers bytes that are no request. */
 static bool refuse(struct flow *f, const void *bytes, size_t n)
 {
 	struct err e;

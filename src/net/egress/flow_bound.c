@@ -76,7 +76,7 @@ void flow_bound_free(struct flow *f)
 	free(take_ptr(f->bound));
 }
 
-/* What is replaced in answers. */
+/* Takes secrets out of answers. */
 static const struct swaps *scrub_of(const struct flow *f)
 {
 	static const struct swaps none;
@@ -551,7 +551,8 @@ static enum answer_frame frame_of(const struct flow *f, const struct answer *a)
 
 static const char malformed[] = "the body of the server's answer is malformed";
 
-/* Of what has come of a body: once its head is said, the client can't be told any more. */
+/* Whether the part of a body that has come is broken. That is found out before the head is passed
+ * on, after which the client can't be told any more. */
 static bool is_malformed(struct body body, struct str bytes)
 {
 	bool end;

@@ -126,7 +126,7 @@ static enum socks_reply socks_reply_of(enum nw_reason reason)
 					   : SOCKS_DENIED;
 }
 
-/* What the client gets; 0 bytes: it is reset. */
+/* Writes the client's answer; 0 bytes: it is reset. */
 static int write_answer(struct flow *f, enum nw_reason reason, const char *detail)
 {
 	/* fatal: access_denied (RFC 8446 section 6) */

@@ -47,7 +47,7 @@ static enum flow_may deny_by_rule(struct flow *f, const struct request *r,
 	return FLOW_GONE;
 }
 
-/* Of a connection whose answers are followed, so that it can wait between two requests. */
+/* Asks a person. Only a connection whose answers are followed can wait between two requests. */
 static enum flow_may ask_person(struct flow *f, const struct request *r,
 				const struct net_http_decision *d)
 {

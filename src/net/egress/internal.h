@@ -1,5 +1,5 @@
 #pragma once
-/* What the parts of the egress proxy share. main.c has the theory of operation. */
+/* Shared by the parts of the egress proxy. main.c has the theory of operation. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <uv.h>
@@ -166,7 +166,7 @@ void flow_close(struct flow *f, enum nw_reason reason);
 
 /* ---- dial.c ---------------------------------------------------------------------------------- */
 
-/* What a flow is to be connected to. */
+/* The target of a flow. */
 struct dial_to {
 	const char *host; /* "": addr */
 	uint16_t port;

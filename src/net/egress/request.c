@@ -74,7 +74,6 @@ static const char *read_target(struct str target, struct request *r)
 static const char *read_request_line(struct str line, struct request *r)
 {
 	struct str target;
-	const char *why;
 
 	if (!head_cut(&line, ' ', &r->method) || !head_cut(&line, ' ', &target))
 		return "the request line has not three parts";
@@ -84,15 +83,14 @@ static const char *read_request_line(struct str line, struct request *r)
 	if (!r->old && !str_is(line, "HTTP/1.1"))
 		return str_starts(line, "HTTP/2") ? "HTTP/2 in plain text is not supported"
 						  : "the version is not HTTP/1.0 or HTTP/1.1";
-	why = read_target(target, r);
-	return why;
+	return read_target(target, r);
 }
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-/* What the fields have said so far. */
+/* The fields that were read so far. */
 struct seen {
-	struct str host, upgrade;
+	struct str host;
 	bool has_host, has_length, has_coding, has_upgrade;
 };
 
@@ -272,14 +270,14 @@ static bool is_left_out(struct str name, const struct request *r, bool upgrade, 
 	       (close && (head_is(name, "connection") || head_is(name, "keep-alive")));
 }
 
-/* What would make the answer one that nobody can look into, or a part of one. */
+/* With these fields the answer could be one that nobody can look into, or a part of one. */
 static bool hides_the_answer(struct str name)
 {
 	return head_is(name, "accept-encoding") || head_is(name, "range") ||
 	       head_is(name, "if-range") || head_is(name, "te") || head_is(name, "a-im");
 }
 
-/* What decides where the request goes and where it ends never has a secret. */
+/* Fields that decide where the request goes and where it ends never have a secret. */
 static bool is_framing(struct str name)
 {
 	return head_is(name, "host") || head_is(name, "content-length") ||

@@ -22,7 +22,7 @@ enum request_form {
 	REQUEST_CONNECT, /* host:port */
 };
 
-/* What of a body has not come yet. */
+/* The part of a body that has not come yet. */
 struct body {
 	enum { BODY_NONE, BODY_LENGTH, BODY_CHUNKED } kind;
 	/* chunk extensions and trailers are passed over; else they are malformed */

@@ -1,5 +1,5 @@
 #pragma once
-/* What a client's first bytes are the beginning of. Pure. */
+/* Tells from a client's first bytes which protocol it speaks. Pure. */
 #include "base/str.h"
 
 enum sniff {

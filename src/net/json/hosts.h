@@ -47,7 +47,7 @@ extern const struct field_table network_host_table;
 	FIELD_OBJECTS(S, allow, network_host_table, .max = NETWORK_HOSTS_MAX,                      \
 		      .doc = "All that may be reached.")
 
-/* What a document wants for the sandboxes that it describes. */
+/* A document's wishes for the sandboxes that it describes. */
 struct network_wish {
 	bool has_mode;
 	enum network_mode mode;

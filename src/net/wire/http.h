@@ -51,7 +51,7 @@ int net_http_parse_word(struct str word, struct net_http_rule *ret, struct err *
 /* Both are the same but for their index. */
 bool net_http_same(const struct net_http_rule *a, const struct net_http_rule *b);
 
-/* What a request may be. */
+/* Whether a request may pass, and why. */
 struct net_http_decision {
 	enum net_http_then then;
 	int found; /* index of the rule that decided; -1: none matched */

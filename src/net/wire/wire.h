@@ -41,7 +41,7 @@ enum {
 	NW_WHY_MAX = 256,
 };
 
-/* What a placeholder begins with. */
+/* Each placeholder begins with this. */
 #define NW_PLACEHOLDER "holt-secret-"
 
 /* 127/8 of a sandbox: where exact names are (the hub chooses), and names of wildcards (the proxy
@@ -68,7 +68,7 @@ struct nw_head {
 	uint32_t seq; /* of the request; the answer repeats it */
 };
 
-/* Of each sandbox. 0: the default, but for bytes_per_s: no limit. */
+/* The limits of each sandbox. 0: the default; for bytes_per_s: no limit. */
 struct nw_limits {
 	uint32_t flows; /* at once; 256 */
 	uint32_t flows_per_s; /* new ones; 100, and as many at once after a pause */
@@ -145,7 +145,7 @@ struct nw_secrets {
 	uint32_t n_ca_key, n_ca;
 };
 
-/* What stands for a value in the sandbox, and where it is replaced by it. */
+/* A secret: its placeholder in the sandbox, and where its value replaces that. */
 struct nw_secret {
 	char name[NW_SECRET_NAME_MAX]; /* for events */
 	char placeholder[NW_PLACEHOLDER_MAX];
@@ -207,7 +207,7 @@ enum nw_flow_what {
 	NW_FLOW_MOVED, /* it goes on and has moved bytes; twice a second at most */
 };
 
-/* What a flow is, as far as known. */
+/* How a flow found its target, as far as known. */
 enum nw_flow_by { NW_BY_ADDRESS = 1, NW_BY_PROXY, NW_BY_DNS };
 
 /* X(CODE, name, text): stable names for audit records. */

@@ -382,8 +382,7 @@ struct http_client *http_client_new(uv_loop_t *loop, const struct http_client_op
 		if (multi)
 			curl_multi_cleanup(multi);
 		client_free(c);
-		out_of_memory(e);
-		return NULL;
+		return out_of_memory(e), NULL;
 	}
 	c->multi = multi;
 	uv_timer_init(loop, &c->timer);

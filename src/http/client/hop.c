@@ -299,8 +299,7 @@ static struct http_hop *init(uv_loop_t *loop, const struct http_hop_options *o, 
 
 	if (!h || uv_poll_init(loop, &h->poll, *fd) < 0) {
 		free(h);
-		err_set(e, ERR_LIMIT, "the connection can't be watched");
-		return NULL;
+		return err_set(e, ERR_LIMIT, "the connection can't be watched"), NULL;
 	}
 	uv_timer_init(loop, &h->silence);
 	h->handles = 2;

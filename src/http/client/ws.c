@@ -319,8 +319,7 @@ struct ws_client *ws_client_open(uv_loop_t *loop, const struct ws_client_options
 	if (!ws) {
 		if (!o->unix_socket)
 			close(o->fd);
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	}
 	ws->f.fd = o->unix_socket ? -1 : o->fd;
 	ws->f.on_message = on_message;

@@ -195,15 +195,13 @@ struct http_stream *http_stream_start(struct http_request *q, const struct http_
 	r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, on_read, s, on_freed);
 	if (!r) {
 		free(s);
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	}
 	c->srv->stats.streams++;
 	if (reply_headers(q, r, reply) < 0) {
 		s->owner_left = true;
 		MHD_destroy_response(r);
-		err_set(e, ERR_BUG, "the stream's head can't be sent");
-		return NULL;
+		return err_set(e, ERR_BUG, "the stream's head can't be sent"), NULL;
 	}
 	c->stream = s;
 	if (reply->body.n > 0)

@@ -63,8 +63,7 @@ struct server_tls *server_tls_new(const struct http_tls *from, struct err *e)
 	t = calloc(1, sizeof(*t));
 	if (!t || gnutls_certificate_allocate_credentials(&t->credentials) < 0) {
 		free(take_ptr(t));
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	}
 	t->refs = 1;
 	return fill_credentials(t, from, e) < 0 ? NULL : take_ptr(t);

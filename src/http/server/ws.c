@@ -305,8 +305,7 @@ static struct http_ws *make(struct conn *c, const struct http_ws_options *option
 	ws = calloc(1, sizeof(*ws));
 	if (!ws || ws_frames_begin(&ws->f, false, options->message_max ?: MESSAGE_MAX) < 0) {
 		free(ws);
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	}
 	ws->srv = srv;
 	ws->conn = c;
@@ -354,8 +353,7 @@ struct http_ws *http_ws_accept(struct http_request *q, const struct http_ws_opti
 		if (r)
 			MHD_destroy_response(r);
 		free_ws(ws);
-		err_set(e, ERR_LIMIT, "the upgrade can't be answered");
-		return NULL;
+		return err_set(e, ERR_LIMIT, "the upgrade can't be answered"), NULL;
 	}
 	c->ws = ws;
 	reply_queue(q, 101, r);

@@ -596,8 +596,7 @@ struct schema_node *schema_read(struct schema *s, const struct json_val *v,
 	n->never = json_type(v) == JSON_BOOL && !json_bool(v);
 	if (json_type(v) != JSON_OBJECT && json_type(v) != JSON_BOOL) {
 		err_set(e, ERR_INVALID, "must be a schema: an object, true or false");
-		schema_refuse(n, NULL, e);
-		return NULL;
+		return schema_refuse(n, NULL, e), NULL;
 	}
 	if (read_identity(s, n, e) < 0 || read_keywords(s, n, e) < 0)
 		return NULL;

@@ -115,8 +115,7 @@ struct mcp_sync *mcp_sync_connect(const struct mcp_target *t, const struct mcp_c
 
 	if (!s || uv_loop_init(&s->loop) < 0) {
 		free(s);
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	}
 	uv_timer_init(&s->loop, &s->timer);
 	loop_await_init(&s->await, &s->loop);

@@ -258,8 +258,7 @@ struct mcp_link *mcp_connect(uv_loop_t *loop, const struct mcp_target *t,
 		if (l)
 			arena_free(l->arena);
 		free(l);
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	}
 	l->loop = loop;
 	l->child_status = -1;

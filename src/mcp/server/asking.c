@@ -82,8 +82,7 @@ static struct mcp_asked *add(struct mcp_asking *a, struct str key, enum mcp_ask_
 
 	if (!q) {
 		json_free(params);
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	}
 	q->params = params;
 	q->kind = kind;
@@ -129,8 +128,7 @@ struct mcp_asked *mcp_asking_add(struct mcp_asking *a, struct str key, enum mcp_
 		doc = json_parse(params, NULL, e);
 		if (!doc) {
 			e->code = e->code == ERR_LIMIT ? ERR_LIMIT : ERR_BUG;
-			err_wrap(e, "params of %.*s", STR_ARG(key));
-			return NULL;
+			return err_wrap(e, "params of %.*s", STR_ARG(key)), NULL;
 		}
 	}
 	if (take_bytes(a, params.n, e) < 0 || check_schema(kind, doc, e) < 0) {

@@ -86,8 +86,7 @@ static struct mcp_http_session *make(struct mcp_http *h, const void *who, struct
 					  (void *)who);
 	if (!s || !s->core) {
 		free(s);
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	}
 	if (mcp_ids_add(&h->ids, &s->entry, "mcp", who, e) < 0) {
 		mcp_session_close(s->core);

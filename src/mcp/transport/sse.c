@@ -112,8 +112,7 @@ static struct sse_session *make(struct mcp_sse *t, const void *who, struct err *
 		s->core = mcp_session_new(t->server, &transport, s, MCP_ROAD_SSE, (void *)who);
 	if (!s || !s->core) {
 		free(s);
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	}
 	if (mcp_ids_add(&t->ids, &s->entry, "sse", who, e) < 0) {
 		mcp_session_close(s->core);

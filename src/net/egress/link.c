@@ -379,8 +379,7 @@ struct link *link_new(struct egress *g, int fd, struct err *e)
 	}
 	if (!l || !l->poll || !l->later || uv_poll_start(l->poll, UV_READABLE, on_link) < 0) {
 		free(l);
-		err_set(e, ERR_IO, "watch the hub's socket");
-		return NULL;
+		return err_set(e, ERR_IO, "watch the hub's socket"), NULL;
 	}
 	l->fd = fd;
 	l->last = &l->first;

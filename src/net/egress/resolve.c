@@ -167,8 +167,7 @@ struct resolver *resolver_new(uv_loop_t *loop, const struct nw_resolver *servers
 		if (r)
 			free(r->kept);
 		free(r);
-		err_set(e, ERR_IO, "start the resolver");
-		return NULL;
+		return err_set(e, ERR_IO, "start the resolver"), NULL;
 	}
 	r->loop = loop;
 	r->timer.data = r;

@@ -202,17 +202,11 @@ static struct MHD_Daemon *start(struct listener *l, int fd, const struct http_tl
 				MHD_OPTION_END);
 }
 
-static int epoll_of(struct MHD_Daemon *daemon)
-{
-	const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
-
-	return info ? info->epoll_fd : -1;
-}
-
 int server_add(struct http_server *srv, int *fd, struct listener *l, const struct http_tls *tls,
 	       struct err *e)
 {
 	AUTO(server_tls_unref) struct server_tls *own = NULL;
+	const union MHD_DaemonInfo *info;
 
 	if (srv->closing)
 		return err_set(e, ERR_CANCELLED, "the server is closing");
@@ -232,7 +226,8 @@ int server_add(struct http_server *srv, int *fd, struct listener *l, const struc
 		return err_set(e, ERR_IO, "the HTTP daemon does not start");
 	take_fd(fd);
 	l->poll.data = l;
-	if (uv_poll_init(srv->loop, &l->poll, epoll_of(l->daemon)) < 0) {
+	info = MHD_get_daemon_info(l->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	if (uv_poll_init(srv->loop, &l->poll, info ? info->epoll_fd : -1) < 0) {
 		MHD_stop_daemon(l->daemon);
 		return err_set(e, ERR_IO, "the loop can't watch the HTTP daemon");
 	}

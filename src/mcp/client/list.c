@@ -193,15 +193,6 @@ static void done(struct mcp_pending *p, const struct mcp_answer *a)
 
 /* --- its start --- */
 
-static const struct row *find_row(const char *what)
-{
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		if (strcmp(what, rows[i].what) == 0)
-			return &rows[i];
-	}
-	return NULL;
-}
-
 static struct mcp_pending *start(struct mcp_client *c, const struct row *row, bool inner,
 				 void (*on_done)(void *owner, const struct mcp_listed *l),
 				 void *owner, struct err *e)
@@ -235,8 +226,10 @@ struct mcp_pending *mcp_client_list(struct mcp_client *c, const char *what,
 				    void *owner, struct err *e)
 {
 	AUTO(mcp_client_leave) struct mcp_client *inside = mcp_client_enter(c);
-	const struct row *row = find_row(what);
+	const struct row *row = NULL;
 
+	for (size_t i = 0; i < ARRAY_LEN(rows) && !row; i++)
+		row = strcmp(what, rows[i].what) == 0 ? &rows[i] : NULL;
 	if (!row)
 		return err_set(e, ERR_INVALID, "there is no list of %s", what), NULL;
 	if (mcp_client_may_ask(inside, row->method, e) < 0)

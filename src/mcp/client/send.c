@@ -192,16 +192,6 @@ static void send(struct mcp_client *c, struct mcp_client_out *m, const struct bu
 	c->t->send(c->transport, m);
 }
 
-/* tasks/… requests name the task in a header. */
-static int fill_head(struct mcp_client_out *m, const struct mcp_pending *p, struct err *e)
-{
-	const struct json_val *params = p->params ? json_root(p->params) : NULL;
-
-	if (p->step == MCP_STEP_REQUEST)
-		return mcp_head_fill(m, p->client, p->method, params, e);
-	return mcp_head_name(m, p->client, mcp_follow_id(p->task), e);
-}
-
 int mcp_send_request(struct mcp_pending *p, struct err *e)
 {
 	struct mcp_client *c = p->client;
@@ -214,13 +204,18 @@ int mcp_send_request(struct mcp_pending *p, struct err *e)
 	uint64_t id = ++c->ids;
 	struct rpc_fault f;
 	struct rpc_id name;
+	int rc;
 
 	rpc_write_request(&w, id, method_of(p));
 	write_params(&w, p);
 	rpc_write_end(&w);
 	if (json_write_done(&w, e) < 0)
 		return -1;
-	if (fill_head(&m, p, e) < 0) {
+	if (p->step == MCP_STEP_REQUEST)
+		rc = mcp_head_fill(&m, c, p->method, p->params ? json_root(p->params) : NULL, e);
+	else /* tasks/… requests name the task in a header */
+		rc = mcp_head_name(&m, c, mcp_follow_id(p->task), e);
+	if (rc < 0) {
 		mcp_head_release(&m);
 		return -1;
 	}

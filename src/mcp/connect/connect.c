@@ -199,15 +199,6 @@ static int copy_target(struct mcp_link *l, const struct mcp_target *t, struct er
 		     : 0;
 }
 
-static int check_target(const struct mcp_target *t, struct err *e)
-{
-	if (!!t->argv + !!t->runner + !!t->url != 1 || (t->argv && !t->argv[0]))
-		return err_set(e, ERR_INVALID, "a server is either a program or an address");
-	if (t->version && !mcp_profile_find(str_of(t->version)))
-		return err_set(e, ERR_INVALID, "%.40s is no revision of MCP", t->version);
-	return t->url ? http_url_check(t->url, e) : 0;
-}
-
 static int open_http(struct mcp_link *l, struct err *e)
 {
 	const struct http_client_options o = { .unix_socket = l->t.unix_socket,
@@ -248,7 +239,11 @@ struct mcp_link *mcp_connect(uv_loop_t *loop, const struct mcp_target *t,
 {
 	struct mcp_link *l;
 
-	if (check_target(t, e) < 0)
+	if (!!t->argv + !!t->runner + !!t->url != 1 || (t->argv && !t->argv[0]))
+		return err_set(e, ERR_INVALID, "a server is either a program or an address"), NULL;
+	if (t->version && !mcp_profile_find(str_of(t->version)))
+		return err_set(e, ERR_INVALID, "%.40s is no revision of MCP", t->version), NULL;
+	if (t->url && http_url_check(t->url, e) < 0)
 		return NULL;
 	signal(SIGPIPE, SIG_IGN);
 	l = calloc(1, sizeof(*l));

@@ -138,13 +138,6 @@ static bool read_params(struct reader *r, struct oauth_challenge *c)
 	return true;
 }
 
-/* Skips a token68, as other schemes have it. */
-static void skip_token68(struct reader *r)
-{
-	while (r->p < r->end && (is_token(*r->p) || *r->p == '/' || *r->p == '='))
-		r->p++;
-}
-
 /* Adds the values from the challenges of one scheme to c. */
 static void read_scheme(struct str header, const char *name, struct oauth_challenge *c)
 {
@@ -159,8 +152,10 @@ static void read_scheme(struct str header, const char *name, struct oauth_challe
 		if (scheme.n == 0 || (r.p < r.end && !strchr(" \t,", *r.p)))
 			return;
 		skip(&r, " \t");
+		/* a token68, as other schemes have it */
 		if (r.p < r.end && *r.p != ',' && !is_param(&r) && !bearer && !dpop)
-			skip_token68(&r);
+			while (r.p < r.end && (is_token(*r.p) || *r.p == '/' || *r.p == '='))
+				r.p++;
 		skip(&r, " \t,");
 		if (!read_params(&r, ours ? &with : &other))
 			return;

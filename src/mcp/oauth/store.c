@@ -152,9 +152,9 @@ static int append(struct buf *all, struct str name, struct str text, struct err 
 
 /* Opens a file of ours that nobody else may read. If it does not exist: -1 with *absent, and e
  * unchanged. */
-static int open_own(int folder, const char *name, int flags, bool *absent, struct err *e)
+static int open_own(int folder, const char *name, bool *absent, struct err *e)
 {
-	autoclose int fd = openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	autoclose int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
 
 	*absent = fd < 0 && errno == ENOENT;
@@ -240,7 +240,7 @@ static int load(int folder, const struct seal_ring *ring, struct buf *all, struc
 	autobuf struct buf text = BUF_INIT(SEALED_MAX);
 	struct entry unused;
 	bool absent;
-	autoclose int fd = open_own(folder, "tokens", O_RDONLY, &absent, e);
+	autoclose int fd = open_own(folder, "tokens", &absent, e);
 
 	if (absent)
 		return 0;
@@ -287,7 +287,7 @@ static int hold(int folder, struct held *h, bool writes, struct err *e)
 {
 	bool absent;
 
-	h->key = open_own(folder, "key", O_RDONLY, &absent, e);
+	h->key = open_own(folder, "key", &absent, e);
 	if (absent)
 		return err_set(
 			e, ERR_INVALID,
@@ -334,11 +334,11 @@ static int make_key(int folder, struct err *e)
 	char bytes[SEAL_KEY_BYTES];
 	bool no_key, no_tokens;
 	int rc;
-	autoclose int key = open_own(folder, "key", O_RDONLY, &no_key, e), tokens = -1;
+	autoclose int key = open_own(folder, "key", &no_key, e), tokens = -1;
 
 	if (!no_key)
 		return key < 0 ? -1 : 0;
-	tokens = open_own(folder, "tokens", O_RDONLY, &no_tokens, e);
+	tokens = open_own(folder, "tokens", &no_tokens, e);
 	if (!no_tokens)
 		return tokens < 0 ? -1
 				  : err_set(e, ERR_INVALID,

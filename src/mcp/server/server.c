@@ -111,15 +111,6 @@ static int check_rows(const struct mcp_offer *offer, struct err *e)
 	return 0;
 }
 
-static int check_server(const struct mcp_server_options *o, struct err *e)
-{
-	if (!o->name || !o->version)
-		return err_set(e, ERR_BUG, "an MCP server needs a name and a version");
-	if (o->website && mcp_uri_check("the website", o->website, e) < 0)
-		return -1;
-	return mcp_icons_check(&o->icons, e);
-}
-
 /* An offer is an array of structures; lists are arrays of pointers to them. */
 #define POINT_TO(srv, what)                                                                        \
 	({                                                                                         \
@@ -131,19 +122,14 @@ static int check_server(const struct mcp_server_options *o, struct err *e)
 		(srv)->what != NULL;                                                               \
 	})
 
-static int list_rows(struct mcp_server *srv, struct err *e)
-{
-	if (POINT_TO(srv, tools) && POINT_TO(srv, resources) && POINT_TO(srv, templates) &&
-	    POINT_TO(srv, prompts))
-		return 0;
-	return err_set(e, ERR_LIMIT, "out of memory");
-}
-
 struct mcp_server *mcp_server_new(const struct mcp_server_options *o, struct err *e)
 {
 	AUTO(mcp_server_free) struct mcp_server *srv = NULL;
 
-	if (check_server(o, e) < 0)
+	if (!o->name || !o->version)
+		return err_set(e, ERR_BUG, "an MCP server needs a name and a version"), NULL;
+	if ((o->website && mcp_uri_check("the website", o->website, e) < 0) ||
+	    mcp_icons_check(&o->icons, e) < 0)
 		return NULL;
 	srv = calloc(1, sizeof(*srv));
 	if (!srv)
@@ -152,10 +138,12 @@ struct mcp_server *mcp_server_new(const struct mcp_server_options *o, struct err
 	fill_options(&srv->o);
 	srv->out = BUF_INIT(srv->o.reply_max);
 	srv->spare = BUF_INIT(FAULT_ROOM);
-	if (!buf_reserve(&srv->spare, FAULT_ROOM, e) || write_info(srv, e) < 0 ||
-	    list_rows(srv, e) < 0 || check_rows(&srv->o.offer, e) < 0)
+	if (!buf_reserve(&srv->spare, FAULT_ROOM, e) || write_info(srv, e) < 0)
 		return NULL;
-	return take_ptr(srv);
+	if (!POINT_TO(srv, tools) || !POINT_TO(srv, resources) || !POINT_TO(srv, templates) ||
+	    !POINT_TO(srv, prompts))
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
+	return check_rows(&srv->o.offer, e) < 0 ? NULL : take_ptr(srv);
 }
 
 void mcp_server_tick(struct mcp_server *srv)

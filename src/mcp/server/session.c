@@ -37,14 +37,6 @@ struct mcp_session *mcp_session_new(struct mcp_server *srv, const struct mcp_tra
 	return s;
 }
 
-static void unlist(struct mcp_session *s)
-{
-	*(s->prev ? &s->prev->next : &s->server->sessions) = s->next;
-	if (s->next)
-		s->next->prev = s->prev;
-	s->next = s->prev = NULL;
-}
-
 void mcp_session_settle(struct mcp_session *s)
 {
 	if (!s->closed || s->entered > 0 || inflight_count(&s->inflight) > 0)
@@ -274,7 +266,10 @@ void mcp_session_close(struct mcp_session *s)
 	o = &s->server->o;
 	s->closed = true;
 	s->entered++;
-	unlist(s);
+	*(s->prev ? &s->prev->next : &s->server->sessions) = s->next;
+	if (s->next)
+		s->next->prev = s->prev;
+	s->next = s->prev = NULL;
 	cancel_all(s, NULL);
 	while ((r = s->reaches)) {
 		mcp_reach_drop(r);

@@ -2,11 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
 #include <linux/landlock.h>
-#include <linux/seccomp.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdint.h>
@@ -17,19 +14,13 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <assert.h>
 #include <stdbool.h>
 #include <asm/unistd.h>
 
+#include "base/calls.h"
 #include "base/fd.h"
 #include "base/mem.h"
 #include "box/archive/mount.h"
-
-#if defined(__x86_64__)
-#define ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCH AUDIT_ARCH_AARCH64
-#endif
 
 enum {
 	MEMORY_MORE = 768
@@ -61,35 +52,9 @@ static const int allowed[] = {
 
 /* fcntl() could request signals to any process when a descriptor is ready. Only commands used
  * for reading directories are allowed. */
-static int filter_calls(void)
-{
-	enum { HEAD = 4, CALLS = ARRAY_LEN(allowed), TAIL = 8 };
-	const struct sock_filter tail[TAIL] = {
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_fcntl, 0, 5),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_GETFL, 4, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_GETFD, 3, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_SETFD, 2, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_DUPFD_CLOEXEC, 1, 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_filter code[HEAD + CALLS + TAIL] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-	};
-	const struct sock_fprog program = { .len = ARRAY_LEN(code), .filter = code };
-
-	static_assert(CALLS + TAIL < 255, "jumps reach 255 instructions");
-	for (size_t i = 0; i < CALLS; i++)
-		code[HEAD + i] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
-							      (uint32_t)allowed[i],
-							      (uint8_t)(CALLS - i + TAIL - 2), 0);
-	memcpy(code + HEAD + CALLS, tail, sizeof(tail));
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-}
+static const struct calls_if also = { __NR_fcntl,
+				      1,
+				      { F_GETFL, F_GETFD, F_SETFD, F_DUPFD_CLOEXEC } };
 
 /* Rights of Landlock's first version, and the two of the second and third. */
 #define MAY_READ (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
@@ -190,22 +155,18 @@ static int limit_resource(int resource, uint64_t value)
 	return setrlimit((__rlimit_resource_t)resource, &now);
 }
 
-/* Address space in use. */
-static uint64_t memory_now(void)
+static int limit_resources(void)
 {
-	unsigned long pages = 0;
+	unsigned long pages = 0; /* address space in use */
 	FILE *f = fopen("/proc/self/statm", "re");
+	uint64_t now;
 
 	if (f && fscanf(f, "%lu", &pages) != 1)
 		pages = 0;
 	if (f)
 		fclose(f);
-	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-static int limit_resources(void)
-{
-	if (limit_resource(RLIMIT_AS, memory_now() + MEMORY_MORE) < 0 ||
+	now = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	if (limit_resource(RLIMIT_AS, now + MEMORY_MORE) < 0 ||
 	    limit_resource(RLIMIT_CPU, CPU_SECONDS) < 0 || limit_resource(RLIMIT_CORE, 0) < 0)
 		return -1;
 	return limit_resource(RLIMIT_NOFILE, FILES);
@@ -251,7 +212,7 @@ static int confine_self(const struct confine *c, pid_t parent, int answer, struc
 	umask(0);
 	if (end_with(parent) < 0 || close_others(c, answer) < 0 || limit_resources() < 0 ||
 	    leave_the_host(c) < 0 || drop_privileges(c) < 0 || limit_files(c) < 0 ||
-	    filter_calls() < 0) {
+	    calls_allow(allowed, ARRAY_LEN(allowed), &also) < 0) {
 		err_sys(e, errno, "confine the process that is to %s", c->what);
 		e->code = ERR_UNSUPPORTED;
 		return -1;

@@ -4,12 +4,10 @@
  */
 #include "net/egress/internal.h"
 
-#include <assert.h>
 #include <asm/unistd.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
@@ -21,15 +19,8 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "base/calls.h"
 #include "base/log.h"
-
-#if defined(__x86_64__)
-#define ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCH AUDIT_ARCH_AARCH64
-#else
-#error "no system-call table for this machine yet"
-#endif
 
 /* Sanitizers look at the process from another one when it ends, and read /proc. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -76,35 +67,7 @@ static const int allowed[] = {
 };
 
 /* Sockets only of the internet and local ones, and of the kernel's routes. */
-static int filter_calls(void)
-{
-	enum { HEAD = 4, CALLS = ARRAY_LEN(allowed), TAIL = 8 };
-	const struct sock_filter tail[TAIL] = {
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_socket, 0, 5),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 4, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 3, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 2, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 1, 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_filter code[HEAD + CALLS + TAIL] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-	};
-	const struct sock_fprog program = { .len = ARRAY_LEN(code), .filter = code };
-
-	static_assert(CALLS + TAIL < 255, "jumps reach 255 instructions");
-	for (size_t i = 0; i < CALLS; i++)
-		code[HEAD + i] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
-							      (uint32_t)allowed[i],
-							      (uint8_t)(CALLS - i + TAIL - 2), 0);
-	memcpy(code + HEAD + CALLS, tail, sizeof(tail));
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-}
+static const struct calls_if also = { __NR_socket, 0, { AF_INET, AF_INET6, AF_UNIX, AF_NETLINK } };
 
 /* Rights of Landlock's first version, and the two of the second and third. Kernels without it are
  * left with the filter and the rights of nobody. */
@@ -194,7 +157,8 @@ int confine_start(struct err *e)
 
 int confine_end(struct err *e)
 {
-	if (!SANITIZED && (limit_files() < 0 || filter_calls() < 0))
+	if (!SANITIZED &&
+	    (limit_files() < 0 || calls_allow(allowed, ARRAY_LEN(allowed), &also) < 0))
 		return err_sys(e, errno, "confine the egress proxy");
 	return 0;
 }

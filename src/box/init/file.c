@@ -449,26 +449,21 @@ static int write_finish(struct write_job *w, bool keep)
 	return errnum;
 }
 
-static int file_put(int fd, const char *p, size_t n)
-{
-	while (n > 0) {
-		ssize_t put = write(fd, p, n);
-
-		if (put < 0 && errno != EINTR)
-			return errno;
-		p += put > 0 ? put : 0;
-		n -= put > 0 ? (size_t)put : 0;
-	}
-	return 0;
-}
-
 /* Written by init, the memory is charged to the sandbox; written by the hub, it would be the
  * hub's. */
 static void write_piece(struct write_job *w, const struct im_file *m, const char *p, size_t n,
 			struct im_file_done *d)
 {
-	int errnum = file_put(w->fd, p, n);
+	int errnum = 0;
 
+	while (n > 0 && !errnum) {
+		ssize_t put = write(w->fd, p, n);
+
+		if (put < 0 && errno != EINTR)
+			errnum = errno;
+		p += put > 0 ? put : 0;
+		n -= put > 0 ? (size_t)put : 0;
+	}
 	if (errnum)
 		write_finish(w, false);
 	else if (m->flags & FILE_FLAG_LAST)

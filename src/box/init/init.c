@@ -250,7 +250,7 @@ static void exec_search(char *const *argv, char *const *envp)
 	errno = telling;
 }
 
-/* By the kernel's own calls: the C library's change all threads of its process. */
+/* Uses the kernel's own calls, since the C library's change all threads of its process. */
 static int become(uint32_t uid)
 {
 	if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, uid, uid, uid) < 0)
@@ -379,15 +379,6 @@ static struct running *find_exec(uint32_t id, pid_t pid)
 	return NULL;
 }
 
-static struct running *free_slot(void)
-{
-	for (int i = 0; i < self.n_execs; i++) {
-		if (!execs[i].pid)
-			return &execs[i];
-	}
-	return self.n_execs < EXECS_MAX ? &execs[self.n_execs++] : NULL;
-}
-
 static void exec_failed(uint32_t id, uint32_t stage, int errnum)
 {
 	const struct im_exit out = {
@@ -402,10 +393,14 @@ static void exec_failed(uint32_t id, uint32_t stage, int errnum)
 static void handle_exec(struct im_exec *m, size_t n, const int fds[3])
 {
 	struct launch l = { .m = m, .fds = { fds[0], fds[1], fds[2] }, .files = self.files };
-	struct running *r = free_slot();
+	struct running *r = NULL;
 	char *cwd = NULL;
 	pid_t pid;
 
+	for (int i = 0; i < self.n_execs && !r; i++)
+		r = execs[i].pid ? NULL : &execs[i];
+	if (!r && self.n_execs < EXECS_MAX)
+		r = &execs[self.n_execs++];
 	if (!r || message_exec(m, n, strings, &cwd) < 0 || m->secret_files > m->envc ||
 	    m->secret_files > WIRE_SECRETS_MAX) {
 		exec_failed(m->h.id, IM_STAGE_FORK, r ? EINVAL : EUSERS);
@@ -456,23 +451,6 @@ static void report_exit(struct running *r, int status, const struct rusage *u)
 		init_send(&out, sizeof(out), -1);
 }
 
-/* Where programs may trace each other, a child of ours can make us its tracer (PTRACE_TRACEME).
- * Detaches it, so that it continues. A SIGTRAP only tells a tracer of an exec, so it is not passed
- * on. */
-static void untrace(pid_t pid, int number, bool goes_on)
-{
-	long pass_on = number == SIGTRAP ? 0 : number;
-
-	if (!goes_on || ptrace(PTRACE_DETACH, pid, NULL, pass_on) < 0)
-		kill(pid, SIGKILL);
-}
-
-/* musl's WIFSTOPPED overflows an int. */
-static bool is_stopped(int status)
-{
-	return (status & 0xff) == 0x7f;
-}
-
 static void reap(void)
 {
 	struct signalfd_siginfo si;
@@ -484,9 +462,16 @@ static void reap(void)
 	while (read(self.signals, &si, sizeof(si)) > 0)
 		;
 	while ((pid = wait4(-1, &status, WNOHANG | __WALL, &usage)) > 0) {
-		if (is_stopped(status)) {
-			/* children that do it again and again would keep us from everything else */
-			untrace(pid, WSTOPSIG(status), untraced++ < UNTRACED_MAX);
+		if ((status & 0xff) == 0x7f) { /* musl's WIFSTOPPED overflows an int */
+			long number = WSTOPSIG(status);
+
+			/* Where programs may trace each other, a child can make us its tracer
+			 * (PTRACE_TRACEME). Detached it continues. A SIGTRAP only tells a tracer
+			 * of an exec, so it is not passed on. Children that do it again and again
+			 * would keep us from everything else. */
+			if (untraced++ >= UNTRACED_MAX ||
+			    ptrace(PTRACE_DETACH, pid, NULL, number == SIGTRAP ? 0 : number) < 0)
+				kill(pid, SIGKILL);
 			continue;
 		}
 		r = find_exec(0, pid);
@@ -544,13 +529,6 @@ static size_t list_procs(void)
 	return n;
 }
 
-static bool is_dying(pid_t pid)
-{
-	const struct running *r = find_exec(0, pid);
-
-	return r && r->dying;
-}
-
 /* Marks the living descendants of dying programs; returns their number. */
 static size_t mark_dying(size_t n)
 {
@@ -561,7 +539,8 @@ static size_t mark_dying(size_t n)
 		more = false;
 		for (size_t i = 0; i < n; i++) {
 			struct proc *p = &procs[i];
-			bool child = !p->ours && is_dying(p->parent);
+			const struct running *r = p->ours ? NULL : find_exec(0, p->parent);
+			bool child = r && r->dying;
 
 			for (size_t k = 0; !p->ours && !child && k < n; k++)
 				child = procs[k].ours && procs[k].pid == p->parent;
@@ -717,38 +696,23 @@ static uint32_t count_objects(const char *list)
 	return n < 0 ? 1 : lines > 0 ? lines - 1 : 0;
 }
 
-/* By their names alone, which can always be read; if they can't be listed, the answer is yes. */
-static uint32_t count_processes(void)
-{
-	struct folder f = folder_of("/proc");
-	uint32_t n = 0;
-	int more;
-
-	while ((more = folder_next(&f)) > 0)
-		n += f.entry->d_name[0] >= '1' && f.entry->d_name[0] <= '9' &&
-		     strcmp(f.entry->d_name, "1") != 0;
-	folder_end(&f);
-	return n + (more < 0);
-}
-
 static void handle_quiesce(const struct im_head *m)
 {
 	struct im_quiet out = { .h = { IM_QUIET, m->id } };
+	struct folder f;
+	int more;
 
 	reap();
-	out.processes = count_processes();
+	/* By their names alone, which can always be read. If they can't be listed, one counts. */
+	f = folder_of("/proc");
+	while ((more = folder_next(&f)) > 0)
+		out.processes += f.entry->d_name[0] >= '1' && f.entry->d_name[0] <= '9' &&
+				 strcmp(f.entry->d_name, "1") != 0;
+	folder_end(&f);
+	out.processes += more < 0;
 	out.objects = count_objects("/proc/sysvipc/shm") + count_objects("/proc/sysvipc/sem") +
 		      count_objects("/proc/sysvipc/msg");
 	init_send(&out, sizeof(out), -1);
-}
-
-static size_t count_running(size_t n)
-{
-	size_t running = 0;
-
-	for (size_t i = 0; i < n; i++)
-		running += procs[i].alive && !procs[i].stopped && !procs[i].traced;
-	return running;
 }
 
 /* Processes that others had stopped before we did: they stay stopped. */
@@ -757,17 +721,6 @@ static struct {
 	size_t n;
 	bool others; /* we have stopped all others */
 } resting INIT_LARGE;
-
-static void remember_resting(void)
-{
-	size_t n = list_procs();
-
-	resting.n = 0;
-	for (size_t i = 0; i < n && resting.n < RESTING_MAX; i++) {
-		if (procs[i].stopped)
-			resting.pids[resting.n++] = procs[i].pid;
-	}
-}
 
 static bool is_resting(pid_t pid)
 {
@@ -808,20 +761,24 @@ static void continue_vforked(size_t n)
 static void handle_stop(const struct im_head *m)
 {
 	useconds_t pause = STOP_PAUSE_US;
-	size_t running = 1;
+	size_t n = list_procs(), running = 1;
 
-	remember_resting();
-	for (int i = 1; i <= STOP_ROUNDS; i++) {
-		size_t n;
-
+	resting.n = 0;
+	for (size_t i = 0; i < n && resting.n < RESTING_MAX; i++) {
+		if (procs[i].stopped)
+			resting.pids[resting.n++] = procs[i].pid;
+	}
+	for (int round = 1; round <= STOP_ROUNDS; round++) {
 		resting.others = true;
 		kill(-1, SIGSTOP);
 		n = list_procs();
-		running = count_running(n);
+		running = 0;
+		for (size_t i = 0; i < n; i++)
+			running += procs[i].alive && !procs[i].stopped && !procs[i].traced;
 		if (!running)
 			break;
 		continue_vforked(n);
-		if (i % STOP_PATIENCE == 0) {
+		if (round % STOP_PATIENCE == 0) {
 			continue_all();
 			pause *= 2;
 		}
@@ -922,32 +879,13 @@ static void serve_one(void)
 		close(fds[i]);
 }
 
-/* The soft limit that we got is for programs, the hard one for us. */
-static void take_file_limits(void)
-{
-	struct rlimit own;
-
-	getrlimit(RLIMIT_NOFILE, &own);
-	self.files = (struct rlimit){ own.rlim_cur, own.rlim_cur };
-	own.rlim_cur = own.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &own);
-}
-
-/* Resets all signals: libraries keep some for themselves and refuse those to signal(), but the
- * process that started us may have ignored them all the same. */
-static void reset_signals(void)
-{
-	static const unsigned long
-		at_default[4]; /* the kernel's struct sigaction: SIG_DFL, no flags, no mask */
-
-	for (long number = 1; number < _NSIG; number++)
-		syscall(SYS_rt_sigaction, number, at_default, NULL, 8L);
-}
-
 int main(int argc, char **argv)
 {
 	const struct im_head ready = { IM_READY, 0 };
+	static const unsigned long
+		at_default[4]; /* the kernel's struct sigaction: SIG_DFL, no flags, no mask */
 	struct pollfd wait_for[2];
+	struct rlimit own;
 	sigset_t chld;
 
 	if (VERSION_TOLD("holt-init", argc, argv))
@@ -956,14 +894,20 @@ int main(int argc, char **argv)
 	for (int fd = INIT_FD; fd <= INIT_SCORE_FD; fd++)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 	umask(022);
-	/* Programs must not inherit ignored signals, for example from nohup. */
-	reset_signals();
+	/* Programs must not inherit ignored signals, for example from nohup. Libraries keep some
+	 * for themselves and refuse those to signal(), but our parent may have ignored them. */
+	for (long number = 1; number < _NSIG; number++)
+		syscall(SYS_rt_sigaction, number, at_default, NULL, 8L);
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &chld, NULL);
 	self.signals = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
-	take_file_limits();
+	/* the soft limit that we got is for programs, the hard one for us */
+	getrlimit(RLIMIT_NOFILE, &own);
+	self.files = (struct rlimit){ own.rlim_cur, own.rlim_cur };
+	own.rlim_cur = own.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &own);
 	score_read();
 	self.null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (self.signals < 0 || self.null < 0 || getpid() != 1)

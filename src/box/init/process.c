@@ -49,14 +49,6 @@ bool init_proc_stat(const char *pid, struct stat_line *ret)
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static uint64_t since_boot_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 /* Its words with spaces between them, or if it has none its name in brackets, like ps(1). */
 static size_t read_command(const char *pid, const struct stat_line *line, bool words, char *to)
 {
@@ -75,9 +67,12 @@ static size_t read_command(const char *pid, const struct stat_line *line, bool w
 static bool read_entry(const char *pid, bool words, struct im_process_entry *ret, char *command)
 {
 	unsigned long tick = (unsigned long)sysconf(_SC_CLK_TCK);
-	uint64_t now = since_boot_ms(), start;
+	uint64_t now, start;
 	struct stat_line line;
+	struct timespec t;
 
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	now = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 	if (!init_proc_stat(pid, &line))
 		return false;
 	start = line.start * 1000 / tick;

@@ -257,19 +257,10 @@ static const struct {
 	{ IN_MOVED_FROM, CHANGE_MOVED_FROM }, { IN_MOVED_TO, CHANGE_MOVED_TO },
 };
 
-static int depth_of(const char *path)
-{
-	int n = 1;
-
-	for (; (path = strchr(path, '/')); path++)
-		n++;
-	return n;
-}
-
 /* Updates the watches for a directory that was added or removed. */
 static int follow(uint32_t mask, const char *path)
 {
-	int dir;
+	int dir, depth = 1;
 
 	if (!w.recursive || !(mask & IN_ISDIR))
 		return 0;
@@ -278,7 +269,9 @@ static int follow(uint32_t mask, const char *path)
 	if (!(mask & (IN_CREATE | IN_MOVED_TO)))
 		return 0;
 	dir = open_new(path);
-	return dir < 0 ? 0 : add_tree(dir, path, true, depth_of(path));
+	for (const char *at = path; (at = strchr(at, '/')); at++)
+		depth++;
+	return dir < 0 ? 0 : add_tree(dir, path, true, depth);
 }
 
 /* 1: nothing else is reported for it; 0: it is an event like others. */

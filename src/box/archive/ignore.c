@@ -83,14 +83,6 @@ static struct str trim(struct str s)
 	return s;
 }
 
-/* Start of the last name of ret[..n], not before `least`. */
-static size_t last_name(const char *ret, size_t n, size_t least)
-{
-	while (n > least && ret[n - 1] != '/')
-		n--;
-	return n;
-}
-
 size_t ignore_clean(char *path)
 {
 	size_t root = path[0] == '/', n = root,
@@ -100,7 +92,8 @@ size_t ignore_clean(char *path)
 		size_t size = strcspn(at, "/");
 
 		if (size == 2 && memcmp(at, "..", 2) == 0 && n > up) {
-			n = last_name(path, n, up);
+			while (n > up && path[n - 1] != '/')
+				n--;
 			n -= n > up;
 		} else if (size == 2 && memcmp(at, "..", 2) == 0 && root) {
 			; /* nothing is above the root */
@@ -158,7 +151,7 @@ static bool add_range(struct pattern *p, struct step *s, struct str *text)
 	return true;
 }
 
-/* What stands behind the bracket. */
+/* Adds the class whose bracket was just read. */
 static bool add_class(struct pattern *p, struct str *text)
 {
 	struct step s = { .kind = CLASS, .first = (uint16_t)p->n_ranges };
@@ -180,7 +173,7 @@ static bool add_class(struct pattern *p, struct str *text)
 	return true;
 }
 
-/* What stands behind the first star. */
+/* Adds the star that was just read, or the two. */
 static void add_star(struct pattern *p, struct str *text)
 {
 	if (text->n == 0 || *text->p != '*') {
@@ -395,7 +388,7 @@ static bool matches(const struct pattern *p, struct str path)
 	return ways.at[p->n_steps];
 }
 
-/* Or something below it. */
+/* Whether the pattern matches the path or could match something below it. */
 static bool may_match_below(const struct pattern *p, struct str path)
 {
 	struct ways ways, below;

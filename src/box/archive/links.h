@@ -8,7 +8,7 @@
 
 #include "box/archive/tar.h"
 
-/* What is enough for every file on a disk of so many bytes, where inodes cost as in store.c. */
+/* Enough for every file on a disk of so many bytes, where inodes cost as in store.c. */
 #define LINKS_FOR_DISK(bytes) ((size_t)((bytes) / 16))
 
 enum { LINKS_BUCKETS = 4096 };

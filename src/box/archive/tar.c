@@ -45,9 +45,10 @@ static const char type_flags[] = {
 	[TAR_FILE] = '0', [TAR_DIRECTORY] = '5', [TAR_SYMLINK] = '2', [TAR_HARDLINK] = '1'
 };
 
-static bool fits_octal(uint64_t value, size_t digits)
+/* In the eleven digits of a size or time. */
+static bool fits_octal(uint64_t value)
 {
-	return value >> (3 * digits) == 0;
+	return value >> (3 * 11) == 0;
 }
 
 /* The whole field except its last byte, which is a NUL. */
@@ -75,7 +76,7 @@ static long split_path(const char *path, size_t n)
 	return -1;
 }
 
-/* Of e all but its names; type and size are not those of e in an extended header. */
+/* Takes all but its names from e. In an extended header type and size are not those of e. */
 static void put_header(char *out, char type, const char *path, size_t n, uint64_t size,
 		       const struct tar_entry *e)
 {
@@ -96,9 +97,9 @@ static void put_header(char *out, char type, const char *path, size_t n, uint64_
 	put_octal(h->mode, sizeof(h->mode), e->mode & 07777);
 	put_octal(h->uid, sizeof(h->uid), e->uid);
 	put_octal(h->gid, sizeof(h->gid), e->gid);
-	put_octal(h->size, sizeof(h->size), fits_octal(size, 11) ? size : 0);
+	put_octal(h->size, sizeof(h->size), fits_octal(size) ? size : 0);
 	put_octal(h->mtime, sizeof(h->mtime),
-		  mtime >= 0 && fits_octal((uint64_t)mtime, 11) ? (uint64_t)mtime : 0);
+		  mtime >= 0 && fits_octal((uint64_t)mtime) ? (uint64_t)mtime : 0);
 	h->typeflag = type;
 	memcpy(h->magic, "ustar", 6);
 	memcpy(h->version, "00", 2);
@@ -147,10 +148,10 @@ static size_t put_records(char *at, const struct tar_entry *e, const char *path,
 		n += put_record(at + n, "path", path, path_n);
 	if (strlen(e->link) > sizeof(((struct header *)0)->linkname))
 		n += put_record(at + n, "linkpath", e->link, strlen(e->link));
-	if (!fits_octal(e->size, 11))
+	if (!fits_octal(e->size))
 		n += put_record(at + n, "size", number,
 				(size_t)sprintf(number, "%llu", (unsigned long long)e->size));
-	if (e->mtime_ns || e->mtime < 0 || !fits_octal((uint64_t)e->mtime, 11))
+	if (e->mtime_ns || e->mtime < 0 || !fits_octal((uint64_t)e->mtime))
 		n += put_time(at + n, e->mtime, e->mtime_ns);
 	return n;
 }
@@ -612,15 +613,26 @@ static enum tar_event take_header(struct tar_reader *r)
 	}
 }
 
-static bool all_zeros(const char *p, size_t n)
+static size_t tar_step(const char **p, size_t *n, uint64_t most)
 {
-	return n == 0 || (p[0] == '\0' && memcmp(p, p + 1, n - 1) == 0);
+	size_t took = *n < most ? *n : (size_t)most;
+
+	*p += took;
+	*n -= took;
+	return took;
 }
 
-static enum tar_event take_block(struct tar_reader *r)
+static enum tar_event read_header(struct tar_reader *r, const char **p, size_t *n)
 {
+	const char *from = *p;
+	size_t took = tar_step(p, n, TAR_BLOCK - r->at);
+
+	memcpy(r->block + r->at, from, took);
+	r->at += took;
+	if (r->at < TAR_BLOCK)
+		return TAR_MORE;
 	r->at = 0;
-	if (!all_zeros(r->block, TAR_BLOCK))
+	if (!tar_is_zero(r->block, TAR_BLOCK))
 		return take_header(r);
 	if (r->have)
 		return bad(r, TAR_WHY_CUT);
@@ -640,25 +652,6 @@ void tar_reader_init(struct tar_reader *r)
 	memset(r, 0, sizeof(*r));
 	r->entry.path = r->path;
 	r->entry.link = r->link;
-}
-
-static size_t tar_step(const char **p, size_t *n, uint64_t most)
-{
-	size_t took = *n < most ? *n : (size_t)most;
-
-	*p += took;
-	*n -= took;
-	return took;
-}
-
-static enum tar_event read_header(struct tar_reader *r, const char **p, size_t *n)
-{
-	const char *from = *p;
-	size_t took = tar_step(p, n, TAR_BLOCK - r->at);
-
-	memcpy(r->block + r->at, from, took);
-	r->at += took;
-	return r->at == TAR_BLOCK ? take_block(r) : TAR_MORE;
 }
 
 static enum tar_event read_content(struct tar_reader *r, const char **p, size_t *n)
@@ -687,7 +680,7 @@ static enum tar_event read_meta(struct tar_reader *r, const char **p, size_t *n)
 	return TAR_MORE;
 }
 
-/* Of PASSED and PADDING. */
+/* Skips the content of an entry that is passed over, or the padding. */
 static enum tar_event read_over(struct tar_reader *r, const char **p, size_t *n)
 {
 	if (r->state == PASSED) {
@@ -704,7 +697,7 @@ static enum tar_event read_over(struct tar_reader *r, const char **p, size_t *n)
 
 static enum tar_event read_end(struct tar_reader *r, const char **p, size_t *n)
 {
-	if (!all_zeros(*p, *n))
+	if (!tar_is_zero(*p, *n))
 		return bad(r, TAR_WHY_AFTER);
 	tar_step(p, n, *n);
 	return TAR_MORE;

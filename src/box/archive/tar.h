@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
 	TAR_BLOCK = 512,
@@ -48,9 +49,14 @@ static inline size_t tar_padding(uint64_t size)
 	return (size_t)(-size % TAR_BLOCK);
 }
 
+static inline bool tar_is_zero(const char *p, size_t n)
+{
+	return n == 0 || (p[0] == '\0' && memcmp(p, p + 1, n - 1) == 0);
+}
+
 /* ---- reading ------------------------------------------------------------------------------- */
 
-/* What is wrong with an archive. */
+/* The defect of an archive. */
 enum tar_why {
 	TAR_FINE,
 	TAR_WHY_CUT, /* it ends in the middle */

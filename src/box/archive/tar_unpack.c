@@ -163,19 +163,16 @@ static int leave(struct tar_unpack *u)
 	return errnum && errnum != EPERM ? fail_at(u, TREE_SYSTEM, errnum, u->at) : 0;
 }
 
-static bool is_inside(const struct tar_unpack *u, const char *path, size_t n)
-{
-	return n == 0 || (strncmp(u->at, path, n) == 0 && (path[n] == '/' || path[n] == '\0'));
-}
-
 /* Leaves all directories that do not contain path. A directory that is named again is left
  * first. */
 static int leave_others(struct tar_unpack *u, const char *path, bool directory)
 {
 	while (u->n_left > 0) {
 		size_t n = u->left[u->n_left - 1].n;
+		bool inside = n == 0 ||
+			      (strncmp(u->at, path, n) == 0 && (path[n] == '/' || path[n] == '\0'));
 
-		if (is_inside(u, path, n) && !(directory && path[n] == '\0'))
+		if (inside && !(directory && path[n] == '\0'))
 			return 0;
 		if (leave(u) < 0)
 			return -1;
@@ -603,11 +600,6 @@ static int take_entry(struct tar_unpack *u)
 
 /* ---- content ------------------------------------------------------------------------------- */
 
-static bool is_zero(const char *p, size_t n)
-{
-	return p[0] == '\0' && memcmp(p, p + 1, n - 1) == 0;
-}
-
 /* How zeros are skipped depends on the split into pieces; the file's content does not. */
 static int write_content(struct tar_unpack *u, const char *p, size_t n)
 {
@@ -615,7 +607,7 @@ static int write_content(struct tar_unpack *u, const char *p, size_t n)
 		size_t some = u->o.skip_zeros && n > HOLE ? HOLE : n;
 		int rc;
 
-		u->hole = u->o.skip_zeros && is_zero(p, some);
+		u->hole = u->o.skip_zeros && tar_is_zero(p, some);
 		rc = u->hole ? (lseek(u->file, (off_t)some, SEEK_CUR) < 0 ? -1 : 0)
 			     : fd_write(u->file, p, some);
 		if (rc < 0)

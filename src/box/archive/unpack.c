@@ -74,17 +74,6 @@ static int check_bounds(struct unpacking *x)
 	return 0;
 }
 
-/* Some programs omit the padding of the last file. The digests detect anything else that is
- * missing. */
-static la_ssize_t pad(struct unpacking *x)
-{
-	size_t missing = x->padded ? 0 : (RECORD - x->stream_n % RECORD) % RECORD;
-
-	x->padded = true;
-	memset(x->out, 0, missing);
-	return (la_ssize_t)missing;
-}
-
 static la_ssize_t read_stream(struct archive *a, void *arg, const void **ret)
 {
 	struct unpacking *x = arg;
@@ -97,8 +86,15 @@ static la_ssize_t read_stream(struct archive *a, void *arg, const void **ret)
 		return -1;
 	}
 	*ret = x->out;
-	if (n == 0)
-		return pad(x);
+	if (n == 0) {
+		/* Some programs omit the padding of the last file. The digests detect anything else
+		 * that is missing. */
+		size_t missing = x->padded ? 0 : (RECORD - x->stream_n % RECORD) % RECORD;
+
+		x->padded = true;
+		memset(x->out, 0, missing);
+		return (la_ssize_t)missing;
+	}
 	x->stream_n += (uint64_t)n;
 	hash_add(x->stream, x->out, (size_t)n);
 	if (check_bounds(x) == 0)
@@ -213,29 +209,19 @@ static int add_file(struct unpacking *x, struct archive_entry *entry, struct str
 #define WHITEOUT ".wh."
 #define OPAQUE WHITEOUT WHITEOUT ".opq"
 
-/* Removes "/" and "/." at the end of the path. 1, or 0 if it is too long. */
-static int trim(const char *path, char *ret, size_t cap)
-{
-	size_t n = strlen(path);
-
-	while (n > 1 && (path[n - 1] == '/' || (path[n - 1] == '.' && path[n - 2] == '/')))
-		n--;
-	if (n >= cap)
-		return 0;
-	memcpy(ret, path, n);
-	ret[n] = '\0';
-	return 1;
-}
-
 /* 1: it was none. */
 static int add_whiteout(struct unpacking *x, const char *entry)
 {
 	char path[4096], other[sizeof(path)];
 	const char *slash, *name;
-	size_t dir;
+	size_t n = strlen(entry), dir;
 
-	if (!trim(entry, path, sizeof(path)))
+	while (n > 1 && (entry[n - 1] == '/' || (entry[n - 1] == '.' && entry[n - 2] == '/')))
+		n--;
+	if (n >= sizeof(path))
 		return 1; /* and too long for a file */
+	memcpy(path, entry, n);
+	path[n] = '\0';
 	slash = strrchr(path, '/');
 	name = slash ? slash + 1 : path;
 	dir = (size_t)(name - path);

@@ -23,7 +23,7 @@ struct unpack {
 	bool layer; /* it has whiteouts (OCI image specification, "Layer Filesystem Changeset") */
 	struct tree_limits limits;
 
-	/* Of copies: */
+	/* Only for copies: */
 	/* path below `to`; STR_NONE: a directory's contents go to the top */
 	struct str at;
 	/* permissions of the copy itself, not of what is below it; 0: its own */

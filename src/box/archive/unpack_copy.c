@@ -148,19 +148,13 @@ static int copy_link(struct copying *c, int dir, const char *name)
 
 static int copy_below(struct copying *c, int dir, const char *name);
 
-/* Whether an existing directory stays unchanged. Links in its path are followed, including the
- * last part. */
-static bool is_kept(const struct copying *c)
+/* An existing directory stays unchanged. Links in its path are followed, the last part too. */
+static int copy_dir(struct copying *c, uint32_t mode)
 {
 	autoclose int there = c->root < 0 ? -1 : tree_open(c->root, c->path, O_PATH | O_DIRECTORY);
 
-	return there >= 0;
-}
-
-static int copy_dir(struct copying *c, uint32_t mode)
-{
 	unpack_copy_tell(c, 'd', mode & 01777, 0);
-	return is_kept(c) ? 0 : tree_dir(c->to, path_of(c), mode, c->e);
+	return there >= 0 ? 0 : tree_dir(c->to, path_of(c), mode, c->e);
 }
 
 /* Checks a path below against the patterns, as c->path in the folder that has them. */
@@ -176,16 +170,6 @@ static bool ask_ignore(const struct copying *c,
 	return ask(c->u->ignore, (struct str){ path, (size_t)n });
 }
 
-/* A folder that is left out is still created if something in it is not. */
-static int copy_folder(struct copying *c, int dir, const char *name, uint32_t mode, bool left_out)
-{
-	if (left_out && !ask_ignore(c, ignore_has_exceptions))
-		return 0;
-	if (!left_out && copy_dir(c, mode) < 0)
-		return -1;
-	return copy_below(c, dir, name);
-}
-
 static int copy_entry(struct copying *c, int dir, const char *name)
 {
 	bool left_out = c->u->ignore && ask_ignore(c, ignore_has);
@@ -193,8 +177,14 @@ static int copy_entry(struct copying *c, int dir, const char *name)
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_sys(c->e, errno, "look at %.100s", c->path);
-	if (S_ISDIR(st.st_mode))
-		return copy_folder(c, dir, name, st.st_mode, left_out);
+	if (S_ISDIR(st.st_mode)) {
+		/* one that is left out is still created if something in it is not */
+		if (left_out && !ask_ignore(c, ignore_has_exceptions))
+			return 0;
+		if (!left_out && copy_dir(c, st.st_mode) < 0)
+			return -1;
+		return copy_below(c, dir, name);
+	}
 	if (left_out)
 		return 0;
 	if (S_ISREG(st.st_mode))
@@ -216,13 +206,6 @@ struct names {
 	char **p;
 	size_t n, cap;
 };
-
-static void names_fini(struct names *names)
-{
-	for (size_t i = 0; i < names->n; i++)
-		free(names->p[i]);
-	free(names->p);
-}
 
 static int read_names(struct copying *c, int fd, struct names *ret)
 {
@@ -283,7 +266,9 @@ static int copy_below(struct copying *c, int dir, const char *name)
 	rc = read_names(c, list, &names);
 	if (rc == 0)
 		rc = copy_names(c, fd, &names);
-	names_fini(&names);
+	for (size_t i = 0; i < names.n; i++)
+		free(names.p[i]);
+	free(names.p);
 	return rc;
 }
 

@@ -194,23 +194,6 @@ static int damaged(struct pack *p, const char *how)
 			  : err_set(p->e, ERR_SNAPSHOT, "the snapshot is damaged: %.120s", how);
 }
 
-static void take_meta(struct pack *p)
-{
-	size_t room = PACK_META_MAX - p->meta_n;
-	size_t n = p->tar.content_n < room ? p->tar.content_n : room;
-
-	memcpy(p->ret->meta + p->meta_n, p->tar.content, n);
-	p->meta_n += n;
-}
-
-/* A longer description is ignored. */
-static void on_entry(struct pack *p)
-{
-	p->in_meta = p->entries++ == 0 && p->tar.entry.type == TAR_FILE &&
-		     strcmp(p->tar.entry.path, PACK_META) == 0 &&
-		     p->tar.entry.size <= PACK_META_MAX;
-}
-
 /* Stops early at an archive that could never be restored. The hub reads the description properly
  * and decides. An archive that another writer laid out differently is only refused later. */
 static void bound(struct pack *p)
@@ -225,18 +208,26 @@ static void bound(struct pack *p)
 
 static int look_at(struct pack *p, size_t n)
 {
+	const struct tar_entry *e = &p->tar.entry;
 	const char *at = p->block;
 
 	for (;;) {
+		size_t room = PACK_META_MAX - p->meta_n, some;
+
 		switch (tar_read(&p->tar, &at, &n)) {
 		case TAR_MORE:
 			return 0;
 		case TAR_ENTRY:
-			on_entry(p);
+			/* a longer description is ignored */
+			p->in_meta = p->entries++ == 0 && e->type == TAR_FILE &&
+				     strcmp(e->path, PACK_META) == 0 && e->size <= PACK_META_MAX;
 			break;
 		case TAR_CONTENT:
-			if (p->in_meta)
-				take_meta(p);
+			some = p->tar.content_n < room ? p->tar.content_n : room;
+			if (!p->in_meta)
+				break;
+			memcpy(p->ret->meta + p->meta_n, p->tar.content, some);
+			p->meta_n += some;
 			break;
 		case TAR_PASSED:
 			return err_set(
@@ -278,16 +269,6 @@ static int open_reader(struct archive *a, struct input *in)
 	return 0;
 }
 
-/* What follows the end of the compressed stream also belongs to the file. */
-static int read_rest(struct input *in)
-{
-	ssize_t n;
-
-	while ((n = read_block(in)) > 0)
-		continue;
-	return (int)n;
-}
-
 static int unpack(struct pack *p)
 {
 	AUTO(reader_free) struct archive *a = archive_read_new();
@@ -305,7 +286,9 @@ static int unpack(struct pack *p)
 	}
 	if (n < 0)
 		return damaged(p, archive_error_string(a) ? archive_error_string(a) : "");
-	if (read_rest(in) < 0)
+	while ((n = read_block(in)) > 0)
+		continue; /* what follows the compressed stream belongs to the file, too */
+	if (n < 0)
 		return -1;
 	if (p->check && tar_reader_end(&p->tar) != TAR_FINE)
 		return damaged(p, tar_why_text(tar_reader_end(&p->tar)));

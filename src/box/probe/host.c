@@ -53,13 +53,6 @@ static bool in_first_userns(void)
 	return all;
 }
 
-/* Whether both are the same directory of the same mount. */
-static bool same_place(const struct statx *a, const struct statx *b)
-{
-	return a->stx_dev_major == b->stx_dev_major && a->stx_dev_minor == b->stx_dev_minor &&
-	       a->stx_ino == b->stx_ino && a->stx_mnt_id == b->stx_mnt_id;
-}
-
 static bool stat_root(struct statx *ret)
 {
 	return statx(AT_FDCWD, "/", 0, STATX_INO | STATX_MNT_ID, ret) == 0;
@@ -73,7 +66,10 @@ static bool leads_elsewhere(void)
 	struct statx before, after;
 
 	return self >= 0 && stat_root(&before) && setns(self, CLONE_NEWNS) == 0 &&
-	       stat_root(&after) && !same_place(&before, &after);
+	       stat_root(&after) &&
+	       (before.stx_dev_major != after.stx_dev_major ||
+		before.stx_dev_minor != after.stx_dev_minor || before.stx_ino != after.stx_ino ||
+		before.stx_mnt_id != after.stx_mnt_id);
 }
 
 /* With a chroot below a mount point, no mount on "/" is visible. This does not detect a chroot to a
@@ -109,22 +105,16 @@ static bool is_chrooted(bool root)
 	       WEXITSTATUS(status) == 1;
 }
 
-static void fill_kernel(struct probe_host *host)
-{
-	struct utsname u;
-
-	uname(&u);
-	snprintf(host->kernel, sizeof(host->kernel), "%.60s %.16s", u.release, u.machine);
-	sscanf(u.release, "%u.%u", &host->kernel_major, &host->kernel_minor);
-}
-
 void probe_host_fill(struct probe_host *ret_host)
 {
+	struct utsname u;
 	struct statfs fs;
 
 	*ret_host = (struct probe_host){ .admin = geteuid() == 0 && has_admin() };
 	ret_host->root = ret_host->admin && in_first_userns();
-	fill_kernel(ret_host);
+	uname(&u);
+	snprintf(ret_host->kernel, sizeof(ret_host->kernel), "%.60s %.16s", u.release, u.machine);
+	sscanf(u.release, "%u.%u", &ret_host->kernel_major, &ret_host->kernel_minor);
 	ret_host->proc = statfs("/proc/self", &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 	ret_host->chrooted = is_chrooted(ret_host->root);
 	ret_host->filtered = prctl(PR_GET_SECCOMP) == 2;

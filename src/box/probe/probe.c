@@ -76,16 +76,6 @@ struct report {
 	char detail[sizeof(((struct probe_result *)NULL)->detail)];
 };
 
-static void try_child(size_t i, const struct probe_host *host, int out)
-{
-	struct report r = { .errnum = 0 };
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	signal(SIGCHLD, SIG_DFL);
-	r.errnum = probes[i].try(&(struct probe_try){ .host = host, .detail = r.detail });
-	_exit(write(out, &r, sizeof(r)) == sizeof(r) ? 0 : 1);
-}
-
 /* Reads the report, for at most TRY_SECONDS; makes one if none came. */
 static void try_wait(int in, struct report *r)
 {
@@ -122,8 +112,12 @@ static void try_run(size_t i, const struct probe_host *host, struct report *r)
 			 strerror(errno));
 		return;
 	}
-	if (pid == 0)
-		try_child(i, host, out);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		signal(SIGCHLD, SIG_DFL);
+		r->errnum = probes[i].try(&(struct probe_try){ .host = host, .detail = r->detail });
+		_exit(write(out, r, sizeof(*r)) == sizeof(*r) ? 0 : 1);
+	}
 	close_fd(&out);
 	try_wait(in, r);
 	kill(pid, SIGKILL);

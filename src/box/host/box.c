@@ -159,15 +159,6 @@ static void fail_all(struct box *box, const struct err *err)
 
 /* ---- the warden's end ------------------------------------------------------------------------ */
 
-static void lose_all(struct box *box, const struct err *err)
-{
-	while (box->sandboxes) {
-		box->stats.lost++;
-		sandbox_end(box->sandboxes, err);
-	}
-	fail_all(box, err);
-}
-
 static void finish_close(struct box *box)
 {
 	void (*on_closed)(void *arg) = box->on_closed;
@@ -199,7 +190,11 @@ void box_ended(struct box *box, int status, int signal)
 		log_error("the warden ended (status %d, signal %d)", status, signal);
 		err_set(&err, ERR_GUEST, "the process that held all sandboxes ended");
 	}
-	lose_all(box, &err);
+	while (box->sandboxes) {
+		box->stats.lost++;
+		sandbox_end(box->sandboxes, &err);
+	}
+	fail_all(box, &err);
 }
 
 /* ---- the box --------------------------------------------------------------------------------- */
@@ -414,21 +409,17 @@ static void answer_fork(struct box *box, struct pending *p)
 	free_pending(p);
 }
 
-static void answer_pause(struct pending *p)
-{
-	let_go(p->source, p);
-	p->on_sandbox(p->arg, p->source, NULL);
-	free_pending(p);
-}
-
 static void box_answer(struct box *box, struct pending *p)
 {
-	if (p->on_fork)
+	if (p->on_fork) {
 		answer_fork(box, p);
-	else if (p->model)
+	} else if (p->model) {
 		answer_create(p);
-	else
-		answer_pause(p);
+	} else {
+		let_go(p->source, p);
+		p->on_sandbox(p->arg, p->source, NULL);
+		free_pending(p);
+	}
 }
 
 void box_confirmed(struct box *box, struct pending *p)
@@ -891,14 +882,6 @@ void box_fork_failed(struct box *box, struct pending *p, const struct err *err)
 	answer_error(take_pending(box, p->seq), err);
 }
 
-static int send_attach(struct box *box, struct pending *p, enum wm_fork_how how, struct err *e)
-{
-	struct wm_attach m = { .h = { WM_ATTACH, p->seq }, .key = p->source->key, .how = how };
-
-	snprintf(m.folder, sizeof(m.folder), "%s", p->folder);
-	return box_send(box, &m, sizeof(m), e);
-}
-
 static int send_fork(struct box *box, struct pending *p, enum wm_fork_how how, struct err *e)
 {
 	const struct wm_fork m = {
@@ -914,10 +897,13 @@ static int send_fork(struct box *box, struct pending *p, enum wm_fork_how how, s
 		.what = p->what,
 		.workspace = p->workspace,
 	};
+	struct wm_attach a = { .h = { WM_ATTACH, p->seq }, .key = p->source->key, .how = how };
 
 	uv_timer_stop(p->timer);
-	if (p->folder)
-		return send_attach(box, p, how, e);
+	if (p->folder) {
+		snprintf(a.folder, sizeof(a.folder), "%s", p->folder);
+		return box_send(box, &a, sizeof(a), e);
+	}
 	return p->to < 0 ? box_send(box, &m, sizeof(m), e)
 			 : box_send_fd(box, &w, sizeof(w), p->to, e);
 }
@@ -1138,25 +1124,18 @@ static int send_pause(struct box *box, struct pending *p, struct err *e)
 	return sandbox_continue(sb, e) < 0 ? -1 : sandbox_ask_quiet(sb, p->seq, e);
 }
 
-static int check_pause(const struct sandbox *sb, bool pause, struct err *e)
-{
-	if (!sb->live || sb->destroying)
-		return err_set(e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", sb->id);
-	if (check_still(sb, e) < 0)
-		return -1;
-	if (sb->paused == pause)
-		return err_set(e, ERR_CONFLICT, "sandbox %s is %s", sb->id,
-			       pause ? "paused" : "not paused");
-	return 0;
-}
-
 static void start_pause(struct sandbox *sb, bool pause, sandbox_cb on_done, void *arg)
 {
 	struct box *box = sb->box;
 	struct err e = ERR_INIT;
 	struct pending *p;
 
-	if (check_pause(sb, pause, &e) < 0) {
+	if (!sb->live || sb->destroying)
+		err_set(&e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", sb->id);
+	else if (check_still(sb, &e) == 0 && sb->paused == pause)
+		err_set(&e, ERR_CONFLICT, "sandbox %s is %s", sb->id,
+			pause ? "paused" : "not paused");
+	if (e.code) {
 		refuse(box, on_done, NULL, arg, &e);
 		return;
 	}

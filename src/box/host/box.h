@@ -288,7 +288,7 @@ int sandbox_set_record(struct sandbox *sb, struct str record, struct err *e) MUS
 
 /* ---- usage --------------------------------------------------------------------------------- */
 
-/* What a sandbox uses, as the kernel counts it. has_x is false for what this host does not
+/* The use of a sandbox, as the kernel counts it. has_x is false for what this host does not
  * count. */
 struct usage {
 	bool lives; /* false: it has ended, and all else is empty */
@@ -455,7 +455,7 @@ struct file_stat {
 	uint32_t mode; /* permission bits */
 	uint64_t size;
 	int64_t mtime_ms; /* since the epoch */
-	/* Of a file that was read: which it is, as fstat(2) says. Else 0. */
+	/* The identity of a file that was read, as fstat(2) says. Else 0. */
 	uint64_t dev, ino;
 	/* The sandbox says so, and may lie: they tell files of this one sandbox apart. */
 	bool told;
@@ -536,7 +536,7 @@ struct file_upload_opts {
 	 * one step and keeps its owner, and ".wh.NAME" removes a file or an empty directory only.
 	 * The directory itself keeps mode and time. */
 	bool exact;
-	/* What is mounted on an entry or above it stays as it is, and the entry is skipped.
+	/* An entry below a mount, or in its place, is skipped, and the mount stays as it is.
 	 * Otherwise that is ERR_PATH_DENIED. */
 	bool pass_mounts;
 };

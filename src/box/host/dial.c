@@ -108,7 +108,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	connected(d, errnum);
 }
 
-static int start_connect(const struct dial *d)
+static void dial_begin(struct dial *d)
 {
 	const struct sockaddr_in v4 = { .sin_family = AF_INET,
 					.sin_port = htons(d->port),
@@ -117,13 +117,9 @@ static int start_connect(const struct dial *d)
 					 .sin6_port = htons(d->port),
 					 .sin6_addr = IN6ADDR_LOOPBACK_INIT };
 
-	return d->family == AF_INET ? connect(d->fd, (const struct sockaddr *)&v4, sizeof(v4))
-				    : connect(d->fd, (const struct sockaddr *)&v6, sizeof(v6));
-}
-
-static void dial_begin(struct dial *d)
-{
-	if (start_connect(d) == 0) {
+	if ((d->family == AF_INET
+		     ? connect(d->fd, (const struct sockaddr *)&v4, sizeof(v4))
+		     : connect(d->fd, (const struct sockaddr *)&v6, sizeof(v6))) == 0) {
 		connected(d, 0);
 		return;
 	}

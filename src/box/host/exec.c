@@ -233,15 +233,6 @@ static void fill_result(const struct exec *x, const struct im_exit *m, struct ex
 	}
 }
 
-static struct exec *find_exec(const struct sandbox *sb, uint32_t id)
-{
-	for (struct exec *x = sb->execs; x; x = x->next) {
-		if (x->id == id)
-			return x;
-	}
-	return NULL;
-}
-
 uint64_t exec_count(const struct sandbox *sb)
 {
 	uint64_t n = 0;
@@ -254,9 +245,11 @@ uint64_t exec_count(const struct sandbox *sb)
 void exec_exited(struct sandbox *sb, const struct im_exit *m)
 {
 	struct exec_result r = { .end = EXEC_EXITED };
-	struct exec *x = find_exec(sb, m->h.id);
+	struct exec *x = sb->execs;
 	struct err err = ERR_INIT;
 
+	while (x && x->id != m->h.id)
+		x = x->next;
 	if (!x)
 		return;
 	leave_list(x);

@@ -105,20 +105,6 @@ static void convert_stat(const struct im_stat *from, struct file_stat *to)
 
 /* ---- calls to init --------------------------------------------------------------------------- */
 
-/* Appends the next piece of the bytes to write to the message. */
-static int add_piece(struct file_job *j, struct buf *b, struct err *e)
-{
-	struct im_file *m = (struct im_file *)b->p;
-	size_t n = j->n - j->sent < WIRE_PIECE_MAX ? j->n - j->sent : WIRE_PIECE_MAX;
-
-	if (j->sent + n == j->n)
-		m->flags |= FILE_FLAG_LAST;
-	if (buf_add(b, j->source + j->sent, n, e) < 0)
-		return -1;
-	j->sent += n;
-	return 0;
-}
-
 static int send_call(struct file_job *j, struct im_file *m, const char *second, struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(sizeof(*m) + 2 * PATH_MAX + WIRE_PIECE_MAX);
@@ -127,9 +113,17 @@ static int send_call(struct file_job *j, struct im_file *m, const char *second, 
 	m->h.type = IM_FILE;
 	if (buf_add(&b, m, sizeof(*m), e) < 0 ||
 	    (m->op != FILE_OP_APPEND && buf_add(&b, j->path, strlen(j->path) + 1, e) < 0) ||
-	    (second && buf_add(&b, second, strlen(second) + 1, e) < 0) ||
-	    (has_piece && add_piece(j, &b, e) < 0))
+	    (second && buf_add(&b, second, strlen(second) + 1, e) < 0))
 		return -1;
+	if (has_piece) {
+		size_t n = j->n - j->sent < WIRE_PIECE_MAX ? j->n - j->sent : WIRE_PIECE_MAX;
+
+		if (j->sent + n == j->n)
+			((struct im_file *)b.p)->flags |= FILE_FLAG_LAST;
+		if (buf_add(&b, j->source + j->sent, n, e) < 0)
+			return -1;
+		j->sent += n;
+	}
 	return init_call_send(&j->call, (struct im_head *)b.p, b.n, e);
 }
 
@@ -192,17 +186,6 @@ static void on_plain_reply(struct init_call *c, const void *answer, size_t n, in
 		finish_plain(j);
 }
 
-/* Success without its descriptor is a lie of init, or this process could not take the
- * descriptor. */
-static const struct err *check_fd(const struct file_job *j, const struct im_file_done *d, int fd,
-				  const struct err *err, struct err *e)
-{
-	if (err || d->errnum || fd >= 0)
-		return err;
-	init_call_no_fd(&j->call, e);
-	return e;
-}
-
 /* ---- reading --------------------------------------------------------------------------------- */
 
 static int check_regular(int fd, struct stat *st)
@@ -212,18 +195,11 @@ static int check_regular(int fd, struct stat *st)
 	return S_ISREG(st->st_mode) ? 0 : EINVAL;
 }
 
-/* Bytes of what is wanted that a file of this size has. */
-static size_t read_wants(const struct file_job *j, uint64_t size)
-{
-	if (j->offset >= size)
-		return 0;
-	return j->n < size - j->offset ? j->n : (size_t)(size - j->offset);
-}
-
 static void read_work(uv_work_t *w)
 {
 	struct file_job *j = w->data;
 	size_t got = 0;
+	uint64_t rest;
 	struct stat st;
 
 	j->errnum = check_regular(j->fd, &st);
@@ -232,7 +208,9 @@ static void read_work(uv_work_t *w)
 	j->st.size = (uint64_t)st.st_size;
 	j->st.dev = st.st_dev;
 	j->st.ino = st.st_ino;
-	j->n = read_wants(j, j->st.size);
+	rest = j->st.size > j->offset ? j->st.size - j->offset : 0;
+	if (rest < j->n)
+		j->n = (size_t)rest;
 	j->bytes = malloc(j->n + 1);
 	j->errnum = j->bytes ? 0 : ENOMEM;
 	while (!j->errnum && got < j->n) {
@@ -309,7 +287,11 @@ static void on_read_reply(struct init_call *c, const void *answer, size_t n, int
 		read_here(j, d, n - sizeof(*d));
 		return;
 	}
-	err = check_fd(j, d, fd, err, &e);
+	/* success without its descriptor is a lie of init, or this process could not take it */
+	if (!err && !d->errnum && fd < 0) {
+		init_call_no_fd(&j->call, &e);
+		err = &e;
+	}
 	if (err || d->errnum) {
 		on_plain_reply(c, answer, n, fd, err);
 		return;

@@ -1,4 +1,4 @@
-/* What a later process must know of a sandbox, as the warden stores it (struct kept_sandbox). No
+/* The record of a sandbox for a later process, as the warden stores it (struct kept_sandbox). No
  * sandbox can write any of it. */
 #include <assert.h>
 #include <limits.h>
@@ -125,15 +125,6 @@ static char **read_texts(const char **at, const char *end, uint32_t n, size_t *r
 	return texts;
 }
 
-static bool read_strings(struct sandbox *sb, const struct kept_sandbox *h, const char **at,
-			 const char *end)
-{
-	sb->cwd = read_string(at, end);
-	sb->env = read_texts(at, end, h->n_env, &sb->n_env);
-	sb->argv = read_texts(at, end, h->n_argv, &sb->n_argv);
-	return sb->cwd && sb->env && sb->argv && sb->n_env == h->n_env && sb->n_argv == h->n_argv;
-}
-
 struct sandbox *record_read(struct box *box, const char *p, size_t n, struct err *e)
 {
 	const char *at = p + sizeof(struct kept_sandbox), *end = p + n;
@@ -154,7 +145,11 @@ struct sandbox *record_read(struct box *box, const char *p, size_t n, struct err
 	sb->from_pool = h.from_pool;
 	sb->adopted = true;
 	sb->announced = true;
-	if (read_strings(sb, &h, &at, end) && (size_t)(end - at) == h.record_n &&
+	sb->cwd = read_string(&at, end);
+	sb->env = read_texts(&at, end, h.n_env, &sb->n_env);
+	sb->argv = read_texts(&at, end, h.n_argv, &sb->n_argv);
+	if (sb->cwd && sb->env && sb->argv && sb->n_env == h.n_env && sb->n_argv == h.n_argv &&
+	    (size_t)(end - at) == h.record_n &&
 	    record_set(sb, (struct str){ at, h.record_n }, e) == 0)
 		return sb;
 	err_set(e, ERR_BUG, "the record of a sandbox can't be read");

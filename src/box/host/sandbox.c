@@ -29,19 +29,16 @@ struct queued {
 
 /* ---- what it is made of ---------------------------------------------------------------------- */
 
-static bool env_valid(const struct env_var *v)
-{
-	return v->name.n > 0 && !memchr(v->name.p, '=', v->name.n) &&
-	       !memchr(v->name.p, 0, v->name.n) &&
-	       (v->value.n == 0 || !memchr(v->value.p, 0, v->value.n));
-}
-
 int env_check(const struct env_var *env, size_t n, struct err *e)
 {
 	if (n > SANDBOX_ENV_MAX)
 		return err_set(e, ERR_INVALID, "env: at most %d variables", SANDBOX_ENV_MAX);
 	for (size_t i = 0; i < n; i++) {
-		if (!env_valid(&env[i]))
+		const struct env_var *v = &env[i];
+
+		if (v->name.n == 0 || memchr(v->name.p, '=', v->name.n) ||
+		    memchr(v->name.p, 0, v->name.n) ||
+		    (v->value.n && memchr(v->value.p, 0, v->value.n)))
 			return err_set(
 				e, ERR_INVALID,
 				"env: a name is not empty and has no \"=\"; no NUL in either");
@@ -612,16 +609,6 @@ int sandbox_set_idle(struct sandbox *sb, uint32_t idle_ms, struct err *e)
 	return sb->live && sb->box->warden_dir ? record_send(sb, e) : 0;
 }
 
-/* Requests wait in the socket while init is busy. The kernel grants at most twice the default,
- * which is some hundred requests. */
-static void make_room(int socket)
-{
-	const int room = SEND_ROOM;
-
-	if (setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)) < 0)
-		log_debug("room for requests: %s", strerror(errno));
-}
-
 void sandbox_listen_on(struct sandbox *sb)
 {
 	uv_poll_start(sb->poll, UV_READABLE, on_event);
@@ -629,8 +616,13 @@ void sandbox_listen_on(struct sandbox *sb)
 
 void sandbox_listen(struct sandbox *sb, int socket)
 {
+	/* Requests wait in the socket while init is busy. The kernel grants at most twice the
+	 * default, which is some hundred requests. */
+	const int room = SEND_ROOM;
+
 	sb->socket = socket;
-	make_room(socket);
+	if (setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)) < 0)
+		log_debug("room for requests: %s", strerror(errno));
 	uv_poll_init(sb->box->loop, sb->poll, socket);
 	sb->poll->data = sb;
 	sandbox_listen_on(sb);

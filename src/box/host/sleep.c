@@ -33,14 +33,10 @@ static bool is_idle(const struct sandbox *sb)
 	       !sb->n_files;
 }
 
-static bool is_asked(const struct sandbox *sb)
-{
-	return sb->sleep == SANDBOX_AWAKE && sb->sleep_seq;
-}
-
 static bool is_under_way(const struct sandbox *sb, uint64_t now)
 {
-	return (is_asked(sb) || sb->sleep == SANDBOX_FALLING_ASLEEP) &&
+	return ((sb->sleep == SANDBOX_AWAKE && sb->sleep_seq) ||
+		sb->sleep == SANDBOX_FALLING_ASLEEP) &&
 	       now < sb->asked_ms + ANSWER_MS;
 }
 

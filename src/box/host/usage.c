@@ -1,5 +1,5 @@
-/* What sandboxes use: the warden reads the kernel's counters; this process adds the bytes that went
- * through it. */
+/* The use of sandboxes: the warden reads the kernel's counters; this process adds the bytes that
+ * went through it. */
 #include <assert.h>
 #include <stdlib.h>
 

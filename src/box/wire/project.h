@@ -30,8 +30,8 @@ static const struct project_entry {
 	bool state; /* a folder of that name is also a program's own, in a home */
 	/* made only where git may take the folder itself for a repository */
 	bool implicit;
-	/* What programs that act on it keep in a home. Without any of it none is used here, and
-	 * nothing is made. */
+	/* Files that programs which act on it keep in a home. Without any of them no such program
+	 * is used here, and nothing is made. */
 	const char *used[10];
 } project_entries[] = {
 	{ ".git", BECOMES_DIRECTORY, .open = true },
@@ -83,7 +83,7 @@ static const struct project_entry {
 	 * made later (op/conversation/user_data.c). */
 	{ ".holtrc", STAYS_MISSING },
 	{ ".mittorc", STAYS_MISSING },
-	/* What installed hooks and tools of shells run. */
+	/* Run by installed hooks and tools of shells. */
 	{ ".envrc", STAYS_MISSING },
 	{ ".githooks", STAYS_MISSING },
 	{ ".husky", STAYS_MISSING },

@@ -144,7 +144,7 @@ struct wm_mount {
 	uint64_t size; /* quota in bytes that the host must enforce; 0: none */
 };
 
-/* What the source's init said about it. The hub asks nothing of the init until the fork is
+/* The answer of the source's init about it. The hub asks nothing of the init until the fork is
  * answered. */
 enum wm_fork_how {
 	WM_FORK_IDLE, /* nothing runs but init: freeze its layer in place */
@@ -266,7 +266,7 @@ struct wm_adopt {
 	uint32_t asleep; /* 1: there is no socket */
 };
 
-/* What sandboxes use. n 0: everything of this warden together, including the pool. */
+/* The use of sandboxes. n 0: everything of this warden together, including the pool. */
 struct wm_usage {
 	struct wm_head h;
 	uint32_t n, pad;

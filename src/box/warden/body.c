@@ -30,21 +30,6 @@ uint32_t slot_of(const struct body *b)
 	return (uint32_t)(b - warden.bodies);
 }
 
-static void pool_add(struct body *b)
-{
-	warden.ready[warden.n_ready++] = b;
-	send_pool();
-}
-
-static void pool_remove(const struct body *b)
-{
-	for (uint32_t i = 0; i < warden.n_ready; i++) {
-		if (warden.ready[i] == b)
-			warden.ready[i] = warden.ready[--warden.n_ready];
-	}
-	send_pool();
-}
-
 /* The only place where a state changes: it maintains the counts by state. */
 static void set_state(struct body *b, enum body_state state)
 {
@@ -72,10 +57,14 @@ static void set_state(struct body *b, enum body_state state)
 	warden.n_sweeping += state == BODY_SWEEPING;
 	warden.n_live -= b->state == BODY_LIVE;
 	warden.n_live += state == BODY_LIVE;
-	if (b->state == BODY_READY)
-		pool_remove(b);
+	for (uint32_t i = 0; b->state == BODY_READY && i < warden.n_ready; i++) {
+		if (warden.ready[i] == b)
+			warden.ready[i] = warden.ready[--warden.n_ready];
+	}
 	if (state == BODY_READY)
-		pool_add(b);
+		warden.ready[warden.n_ready++] = b;
+	if (b->state == BODY_READY || state == BODY_READY)
+		send_pool();
 	if (state == BODY_FREE)
 		warden.free_slots[warden.n_free++] = slot_of(b);
 	b->state = state;
@@ -108,20 +97,6 @@ struct body *find_body(uint64_t key)
 											  : NULL;
 }
 
-/* Each family of forks has a user id of its own, so that the kernel's counters for each user are
- * not shared with strangers. */
-static uint32_t take_uid(void)
-{
-	uint32_t i = 0;
-
-	if (warden.host.one_uid)
-		return warden.host.uid_base;
-	while (i + 1 < warden.host.n_uids && warden.uid_refs[i])
-		i++;
-	warden.uid_refs[i]++;
-	return warden.host.uid_base + i;
-}
-
 void share_ids(struct body *b, const struct body *source)
 {
 	b->uid = source->uid;
@@ -139,14 +114,24 @@ static void drop_ids(struct body *b)
 		warden.uid_refs[b->uid - warden.host.uid_base]--;
 }
 
+/* Each family of forks has a user id of its own, so that the kernel's counters for each user are
+ * not shared with strangers. */
 static int take_ids(struct body *b, struct err *e)
 {
-	if (!b->limits.root) {
-		b->uid = take_uid();
-		return 0;
+	uint32_t i = 0;
+
+	if (b->limits.root) {
+		b->chain.set_ids = true;
+		return range_take(b, e);
 	}
-	b->chain.set_ids = true;
-	return range_take(b, e);
+	b->uid = warden.host.uid_base;
+	if (warden.host.one_uid)
+		return 0;
+	while (i + 1 < warden.host.n_uids && warden.uid_refs[i])
+		i++;
+	warden.uid_refs[i]++;
+	b->uid += i;
+	return 0;
 }
 
 static void free_mounts(struct body *b)
@@ -297,11 +282,6 @@ static void body_ready(struct body *b)
 
 /* ---- making a body --------------------------------------------------------------------------- */
 
-static bool is_project(const struct mount_spec *m)
-{
-	return m->writable && !m->all && !project_is_state(m->host);
-}
-
 /* Whether it has that folder of the host; held_from.has. */
 static bool body_has(const void *data, const char *path)
 {
@@ -326,7 +306,9 @@ static int open_binds(struct body *b, struct bind *binds, struct err *e)
 			.path = m->host,
 			.writable = m->writable,
 			.own = m->own,
-			.project = is_project(m) ? &m->project : NULL,
+			.project = m->writable && !m->all && !project_is_state(m->host)
+					 ? &m->project
+					 : NULL,
 			.size = m->size,
 			.uid = b->uid,
 		};
@@ -361,20 +343,17 @@ static bool may_set_ids(const struct body *b)
 	return b->limits.root;
 }
 
-static unsigned filter_kind(const struct body *b)
-{
-	return (b->limits.debug ? SECCOMP_DEBUG : 0) | (may_set_ids(b) ? SECCOMP_SET_ID : 0);
-}
-
 static int spawn_body(struct body *b, int socket, struct err *e)
 {
 	static struct bind binds[WIRE_MOUNTS_MAX];
 	autoclose int birthplace = cgroup_birthplace(&warden.cgroups, slot_of(b));
 	autoclose int net = b->net < 0 ? net_take() : -1;
+	unsigned kind = (b->limits.debug ? SECCOMP_DEBUG : 0) |
+			(may_set_ids(b) ? SECCOMP_SET_ID : 0);
 	struct spawn sp = {
 		.host = &warden.host,
 		.store = &warden.store,
-		.filter = warden_filter(filter_kind(b), e),
+		.filter = warden_filter(kind, e),
 		.facts = b->facts,
 		.slot = slot_of(b),
 		.uid = b->uid,
@@ -433,19 +412,18 @@ static int make_parts(struct body *b, uint64_t disk, struct spawn_parts *parts, 
 	return parts->root < 0 ? -1 : find_parts(b, parts, e);
 }
 
-/* Takes the parts that it went to sleep with. */
-static int find_kept(const struct body *b, struct spawn_parts *parts, struct err *e)
-{
-	parts->root = store_kept_root(b->chain.upper, e);
-	return parts->root < 0 ? -1 : find_parts(b, parts, e);
-}
-
 /* Sends the new process the parts that it waits for. */
 static int give_parts(struct body *b, uint64_t disk, struct err *e)
 {
 	struct spawn_parts parts = SPAWN_PARTS_INIT;
-	int rc = b->state == BODY_LIVE ? find_kept(b, &parts, e) : make_parts(b, disk, &parts, e);
+	int rc;
 
+	if (b->state == BODY_LIVE) { /* the parts that it went to sleep with */
+		parts.root = store_kept_root(b->chain.upper, e);
+		rc = parts.root < 0 ? -1 : find_parts(b, &parts, e);
+	} else {
+		rc = make_parts(b, disk, &parts, e);
+	}
 	if (rc == 0)
 		rc = spawn_give(b->socket, &parts, e);
 	spawn_parts_fini(&parts);
@@ -593,28 +571,16 @@ static int fit_body(struct body *b, const struct limits *l, struct err *e)
 	return 0;
 }
 
-/* Under rlimits the limits of a process are fixed when it starts. */
+/* RLIMIT_NPROC was set for the pool's limit of processes, so a larger one needs a new body. Under
+ * rlimits the limits of a process are fixed when it starts. */
 static bool pool_fits(const struct limits *l)
 {
-	return warden.cgroups.driver != LIMIT_DRIVER_RLIMIT ||
-	       (l->memory == warden.pool_limits.memory && l->pids == warden.pool_limits.pids);
-}
-
-/* RLIMIT_NPROC was set for the pool's limit of processes, so a larger one needs a new body. */
-static bool pids_fit(const struct limits *l)
-{
-	return l->pids <= warden.pool_limits.pids;
+	return l->pids <= warden.pool_limits.pids &&
+	       (warden.cgroups.driver != LIMIT_DRIVER_RLIMIT ||
+		(l->memory == warden.pool_limits.memory && l->pids == warden.pool_limits.pids));
 }
 
 /* ---- create ---------------------------------------------------------------------------------- */
-
-static void free_specs(struct mount_spec *m, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		free(m[i].host);
-		free(m[i].guest);
-	}
-}
 
 /* Reads the mounts that follow a wm_create of n bytes. */
 static int copy_mounts(const struct wm_create *m, size_t n, struct mount_spec *out, struct err *e)
@@ -659,7 +625,7 @@ static int create_from_pool(struct request *r, const struct wm_create *m, struct
 	struct body *b;
 
 	if (!warden.n_ready || m->n_mounts || *m->image || m->limits.debug || m->limits.root ||
-	    !pool_fits(&m->limits) || !pids_fit(&m->limits))
+	    !pool_fits(&m->limits))
 		return 0;
 	b = warden.ready[0];
 	if (facts_limit_cpus(b->facts) && !facts_cpus(&m->limits))
@@ -688,7 +654,10 @@ int create(const struct hub_message *in, struct err *e)
 	if (done > 0)
 		return 0;
 	if (done < 0 || copy_mounts(m, in->n, mounts, e) < 0) {
-		free_specs(mounts, WIRE_MOUNTS_MAX);
+		for (uint32_t i = 0; i < WIRE_MOUNTS_MAX; i++) {
+			free(mounts[i].host);
+			free(mounts[i].guest);
+		}
 		free(r);
 		return -1;
 	}

@@ -80,7 +80,7 @@ static bool list_has(const char *list, const char *word)
 	return false;
 }
 
-/* What /proc/self says, read once: it is searched for each controller. NULL: it can't be read. */
+/* Files of /proc/self, read once and searched for each controller. NULL: it can't be read. */
 static struct {
 	char *mounts, *groups;
 } self_says;
@@ -172,7 +172,18 @@ static int open_self(const struct hierarchy *h)
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-static int write_file(int dir, const char *file, const char *text)
+bool text_read(int dir, const char *file, char text[KERNEL_TEXT_MAX])
+{
+	autoclose int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, KERNEL_TEXT_MAX - 1);
+
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	return true;
+}
+
+int text_write(int dir, const char *file, const char *text)
 {
 	autoclose int fd = openat(dir, file, O_WRONLY | O_CLOEXEC);
 	ssize_t n;
@@ -190,7 +201,7 @@ static int write_number(int dir, const char *file, long long n)
 	char text[32];
 
 	snprintf(text, sizeof(text), "%lld", n);
-	return write_file(dir, file, text);
+	return text_write(dir, file, text);
 }
 
 /* Thaws processes that were frozen when the warden was killed: in v1 they die only then. */
@@ -201,7 +212,7 @@ static void remove_slot(int dir, const char *name)
 	if (unlinkat(dir, name, AT_REMOVEDIR) == 0 || errno != EBUSY)
 		return;
 	snprintf(state, sizeof(state), "%s/freezer.state", name);
-	write_file(dir, state, "THAWED");
+	text_write(dir, state, "THAWED");
 }
 
 /* Removes an empty group of ours and the slots in it. */
@@ -318,7 +329,7 @@ static void step_back(int dir)
 	char text[4096], *at = text, *end;
 	ssize_t n;
 
-	if (procs < 0 || write_file(dir, "cgroup.subtree_control", "-memory -pids -cpu") < 0)
+	if (procs < 0 || text_write(dir, "cgroup.subtree_control", "-memory -pids -cpu") < 0)
 		return;
 	n = read(procs, text, sizeof(text) - 1);
 	text[n < 0 ? 0 : n] = '\0';
@@ -343,9 +354,9 @@ static int step_aside(int dir)
 
 static int hand_on(int dir)
 {
-	if (write_file(dir, "cgroup.subtree_control", "+memory +pids") < 0)
+	if (text_write(dir, "cgroup.subtree_control", "+memory +pids") < 0)
 		return -1;
-	write_file(dir, "cgroup.subtree_control",
+	text_write(dir, "cgroup.subtree_control",
 		   "+cpu"); /* not available everywhere: then CG_CPU is left out */
 	return 0;
 }
@@ -390,20 +401,11 @@ static int delegated_parent(struct cgroups *c, struct hierarchy *h)
 	return -1;
 }
 
-static bool handed_on(int dir, const char *controller)
-{
-	autoclose int fd = openat(dir, "cgroup.subtree_control", O_RDONLY | O_CLOEXEC);
-	char text[256];
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-
-	if (n < 0)
-		return false;
-	text[n] = '\0';
-	return list_has(text, controller);
-}
-
 static int make_v2(struct cgroups *c, int parent)
 {
+	char text[KERNEL_TEXT_MAX];
+	bool cpu;
+
 	if (make_ours(c, CG_MEMORY, parent) < 0)
 		return -1;
 	if (hand_on(c->dirs[CG_MEMORY]) < 0) {
@@ -413,8 +415,10 @@ static int make_v2(struct cgroups *c, int parent)
 		return -1;
 	}
 	c->v2[CG_MEMORY] = true;
+	cpu = text_read(c->dirs[CG_MEMORY], "cgroup.subtree_control", text) &&
+	      list_has(text, controllers[CG_CPU]);
 	for (int i = CG_MEMORY + 1; i < CG_CONTROLLERS; i++) {
-		if (i == CG_CPU && !handed_on(c->dirs[CG_MEMORY], controllers[CG_CPU]))
+		if (i == CG_CPU && !cpu)
 			continue;
 		c->dirs[i] = fcntl(c->dirs[CG_MEMORY], F_DUPFD_CLOEXEC, 0);
 		c->parents[i] = fcntl(parent, F_DUPFD_CLOEXEC, 0);
@@ -642,9 +646,9 @@ static int set_cpu(int dir, bool v2, uint32_t milli)
 	if (!v2)
 		return write_number(dir, "cpu.cfs_quota_us", milli ? quota : -1);
 	if (!milli)
-		return write_file(dir, "cpu.max", "max");
+		return text_write(dir, "cpu.max", "max");
 	snprintf(text, sizeof(text), "%lld %d", quota, CPU_PERIOD_US);
-	return write_file(dir, "cpu.max", text);
+	return text_write(dir, "cpu.max", text);
 }
 
 static int set_one(struct cgroups *c, int controller, uint32_t slot, const struct limits *l)
@@ -799,19 +803,6 @@ int cgroup_tasks(struct cgroups *c, uint32_t slot, int ret_fds[CG_CONTROLLERS], 
 	return n;
 }
 
-static bool frozen_now(int dir, bool v2)
-{
-	autoclose int fd = openat(dir, v2 ? "cgroup.events" : "freezer.state",
-				  O_RDONLY | O_CLOEXEC);
-	char text[128];
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-
-	if (n < 0)
-		return false;
-	text[n] = '\0';
-	return strstr(text, v2 ? "frozen 1" : "FROZEN") != NULL;
-}
-
 /* v1 checks each process once for each write, and misses those that then wait in a vfork, so we
  * write until all are frozen. */
 int cgroup_freeze(struct cgroups *c, uint32_t slot, bool frozen, struct err *e)
@@ -821,16 +812,18 @@ int cgroup_freeze(struct cgroups *c, uint32_t slot, bool frozen, struct err *e)
 	const char *file = v2 ? "cgroup.freeze" : "freezer.state";
 	const char *state = v2 ? (frozen ? "1" : "0") : (frozen ? "FROZEN" : "THAWED");
 	uint64_t deadline = clock_ms() + FREEZE_MS;
+	char text[KERNEL_TEXT_MAX];
 
 	if (dir < 0)
 		return err_set(e, ERR_UNSUPPORTED, "no control group to freeze processes with");
 	if (slot < CG_KEPT)
 		c->kept[slot] = (struct limits){ 0 };
-	if (write_file(dir, file, state) < 0)
+	if (text_write(dir, file, state) < 0)
 		return err_sys(e, errno, "freeze");
-	while (frozen && !frozen_now(dir, v2)) {
-		if (clock_ms() > deadline || (!v2 && write_file(dir, file, state) < 0)) {
-			write_file(dir, file, v2 ? "0" : "THAWED");
+	while (frozen && !(text_read(dir, v2 ? "cgroup.events" : "freezer.state", text) &&
+			   strstr(text, v2 ? "frozen 1" : "FROZEN"))) {
+		if (clock_ms() > deadline || (!v2 && text_write(dir, file, state) < 0)) {
+			text_write(dir, file, v2 ? "0" : "THAWED");
 			return err_set(e, ERR_TIMEOUT, "the processes could not be frozen");
 		}
 		usleep(FREEZE_POLL_US);

@@ -167,16 +167,6 @@ struct job *new_job(struct err *e)
 	return NULL;
 }
 
-/* Without this watch its end would not be noticed, and the job would keep what it holds. */
-static void stop_unwatched(struct job *j)
-{
-	kill(j->pid, SIGKILL);
-	while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	close_fd(&j->pidfd);
-	j->pid = 0;
-}
-
 int job_started(struct job *j, pid_t pid, struct err *e)
 {
 	if (pid < 0)
@@ -186,7 +176,12 @@ int job_started(struct job *j, pid_t pid, struct err *e)
 	if (j->pidfd >= 0 && watch(j->pidfd, j, TAG_JOB) == 0)
 		return 0;
 	err_sys(e, errno, "watch a process");
-	stop_unwatched(j);
+	/* Its end would not be noticed, and the job would keep what it holds. */
+	kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	close_fd(&j->pidfd);
+	j->pid = 0;
 	return -1;
 }
 

@@ -110,18 +110,13 @@ enum {
 
 static int warden_end = -1; /* end of the pipe; open while the warden runs */
 
-static bool is_kept_file(int fd)
-{
-	return fd == WARDEN_LOCK_FD || fd == WARDEN_DIR_FD;
-}
-
 static void close_others(const struct cgroups *c, int pipe, bool kept)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	dup2(null, STDERR_FILENO);
 	for (int fd = STDERR_FILENO + 1; fd < FDS_MAX; fd++) {
-		bool keep = fd == pipe || (kept && is_kept_file(fd));
+		bool keep = fd == pipe || (kept && (fd == WARDEN_LOCK_FD || fd == WARDEN_DIR_FD));
 
 		for (int i = 0; i < CG_CONTROLLERS; i++)
 			keep = keep || fd == c->dirs[i] || fd == c->parents[i];
@@ -130,20 +125,10 @@ static void close_others(const struct cgroups *c, int pipe, bool kept)
 	}
 }
 
-/* If the lock was removed, the names in the folder may be another warden's. */
-static void remove_names(void)
-{
-	struct stat st;
-
-	if (fstat(WARDEN_LOCK_FD, &st) < 0 || !st.st_nlink)
-		return;
-	unlinkat(WARDEN_DIR_FD, WARDEN_SOCKET, 0);
-	unlinkat(WARDEN_DIR_FD, WARDEN_LOCK, 0);
-}
-
 static _Noreturn void janitor_main(const struct cgroups *c, int pipe, bool kept)
 {
 	uint64_t deadline;
+	struct stat st;
 	char byte;
 
 	prctl(PR_SET_NAME, "holt-janitor");
@@ -153,7 +138,11 @@ static _Noreturn void janitor_main(const struct cgroups *c, int pipe, bool kept)
 	while (read(pipe, &byte, 1) < 0)
 		usleep(PAUSE_US);
 	if (kept) {
-		remove_names();
+		/* if the lock was removed, the names in the folder may be another warden's */
+		if (fstat(WARDEN_LOCK_FD, &st) == 0 && st.st_nlink) {
+			unlinkat(WARDEN_DIR_FD, WARDEN_SOCKET, 0);
+			unlinkat(WARDEN_DIR_FD, WARDEN_LOCK, 0);
+		}
 		close(WARDEN_LOCK_FD);
 	}
 	/* the sandboxes die with the warden, and their groups become empty */

@@ -30,13 +30,6 @@ static const struct {
 	uint32_t first, end;
 } id_ranges[] = { { IDS_FIRST, IDS_END }, { 20000, 65534 } };
 
-static int write_text(const char *path, const char *text)
-{
-	autoclose int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -1 : 0;
-}
-
 /* How many ids from first on are mapped in our user namespace. */
 static uint64_t ids_mapped(uint64_t first)
 {
@@ -57,12 +50,14 @@ static int map_self(uid_t uid, gid_t gid, struct err *e)
 	char map[64];
 
 	snprintf(map, sizeof(map), "0 %u 1\n", uid);
-	if (ids_mapped(0) == 0 && write_text("/proc/self/uid_map", map) < 0)
+	if (ids_mapped(0) == 0 && text_write(AT_FDCWD, "/proc/self/uid_map", map) < 0)
 		return err_sys(e, errno, "map the user");
-	if (write_text("/proc/self/setgroups", "deny") < 0)
+	if (text_write(AT_FDCWD, "/proc/self/setgroups", "deny") < 0)
 		return err_sys(e, errno, "map the user");
 	snprintf(map, sizeof(map), "0 %u 1\n", gid);
-	return write_text("/proc/self/gid_map", map) < 0 ? err_sys(e, errno, "map the group") : 0;
+	return text_write(AT_FDCWD, "/proc/self/gid_map", map) < 0
+		     ? err_sys(e, errno, "map the group")
+		     : 0;
 }
 
 /* An unprivileged user becomes root of a user namespace of its own, with one id, or with those for
@@ -87,25 +82,6 @@ static int become_rootless(struct host *h, bool root, struct err *e)
 	h->one_uid = true;
 	h->uid_base = 0; /* this user, outside */
 	return 0;
-}
-
-static bool have_admin(void)
-{
-	/* the cheapest call that needs CAP_SYS_ADMIN and changes nothing */
-	return unshare(CLONE_NEWUTS) == 0;
-}
-
-/* The ids in use on this machine are locked in this file, one byte for each id. -1 if it can't be
- * used: then another warden is only unlikely to have the same ids, as in containers that share no
- * files. */
-static int open_id_locks(void)
-{
-	int fd = open(ID_LOCKS, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-
-	if (fd < 0)
-		log_info("%s: %s; ids of sandboxes are chosen without it", ID_LOCKS,
-			 strerror(errno));
-	return fd;
 }
 
 /* The lock lasts until this process and the helpers that clean up after it have ended. */
@@ -153,25 +129,26 @@ static int too_few_ids(struct err *e)
 		       "user than root (unshare --map-current-user)");
 }
 
-/* The kernel always gives the first one the same number. Where no number can be read it counts as
- * another one. */
-static bool is_first_userns(void)
-{
-	struct stat st;
-
-	return stat("/proc/self/ns/user", &st) == 0 && st.st_ino == 0xEFFFFFFD;
-}
-
 /* Takes as many ids as a later hub could request, if there are so many. */
 static int choose_identity(struct host *h, uint32_t ids, bool root, struct err *e)
 {
 	const uint64_t room = IDS_END - IDS_FIRST;
+	struct stat userns;
 	uint64_t mapped;
 
-	if (geteuid() != 0 || !have_admin())
+	/* the cheapest call that needs CAP_SYS_ADMIN and changes nothing */
+	if (geteuid() != 0 || unshare(CLONE_NEWUTS) < 0)
 		return become_rootless(h, root, e);
-	h->nested = !is_first_userns();
-	h->id_locks = open_id_locks();
+	/* The kernel always gives the first one the same number. Where no number can be read it
+	 * counts as another one. */
+	h->nested = stat("/proc/self/ns/user", &userns) < 0 || userns.st_ino != 0xEFFFFFFD;
+	/* The ids in use on this machine are locked in this file, one byte for each id. Without it
+	 * another warden is only unlikely to have the same ids, as in containers that share no
+	 * files. */
+	h->id_locks = open(ID_LOCKS, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (h->id_locks < 0)
+		log_info("%s: %s; ids of sandboxes are chosen without it", ID_LOCKS,
+			 strerror(errno));
 	mapped = ids_mapped(IDS_FIRST);
 	h->n_ranges = (uint32_t)((mapped < room ? mapped : room) / ROOT_IDS);
 	return take_ids(h, BODIES_MAX) || take_ids(h, ids) ? 0 : too_few_ids(e);
@@ -219,15 +196,6 @@ static int make_landlock(struct store *s, struct err *e)
 		return -1;
 	}
 	return fd;
-}
-
-static int last_capability(void)
-{
-	int cap = 0;
-
-	while (prctl(PR_CAPBSET_READ, cap + 1, 0, 0, 0) >= 0)
-		cap++;
-	return cap;
 }
 
 static int check_requests(const struct wm_hello *m, struct err *e)
@@ -313,7 +281,8 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 	/* meanwhile another process copies the skeleton */
 	if (!warden_filter(0, e))
 		return -1;
-	warden.host.last_cap = last_capability();
+	while (prctl(PR_CAPBSET_READ, warden.host.last_cap + 1, 0, 0, 0) >= 0)
+		warden.host.last_cap++;
 	warden.host.landlock = make_landlock(&warden.store, e);
 	if (warden.host.landlock < 0 && !allowed_missing(m->allow, "landlock"))
 		return err_wrap(e, "required and not allowed to be missing");

@@ -291,7 +291,7 @@ struct cgroups {
 	bool aside; /* v2: hub and warden have moved into a leaf of the parent */
 	bool can_yield; /* the CPU's groups have cpu.idle */
 	bool shared; /* v1: the hierarchy of memory also has pids or the CPU */
-	/* What of the hierarchies facts.c shows to sandboxes: those of v1 where v1 limits memory,
+	/* The hierarchies that facts.c shows to sandboxes: those of v1 where v1 limits memory,
 	 * else the tree of v2; none: n_seen is 0. */
 	struct cgroup_seen seen[CG_SEEN];
 	unsigned n_seen;
@@ -339,6 +339,12 @@ bool cgroup_remove(struct cgroups *c, uint32_t slot);
 bool cgroups_remove(const struct cgroups *c);
 /* Moves hub and warden back out of their leaf, when no group of ours is needed any more. */
 void cgroups_step_back(const struct cgroups *c);
+
+/* Small files of the kernel, in dir or absolute. A read takes one page at most; false: there is
+ * nothing. 0 or -1. */
+enum { KERNEL_TEXT_MAX = 4096 };
+bool text_read(int dir, const char *file, char text[KERNEL_TEXT_MAX]);
+int text_write(int dir, const char *file, const char *text);
 
 /* ---- the janitor ----------------------------------------------------------------------------- */
 

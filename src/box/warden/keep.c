@@ -306,19 +306,6 @@ int end_with_hub(const struct hub_message *in, struct err *e)
 
 /* ---- without one ----------------------------------------------------------------------------- */
 
-static uint64_t next_deadline(void)
-{
-	uint64_t next = keep.is_new ? keep.hello_until : keep.alone_until;
-
-	for (uint32_t i = 0; i < warden.n_bodies; i++) {
-		uint64_t due = body_due(&warden.bodies[i]);
-
-		if (due && due < next)
-			next = due;
-	}
-	return next;
-}
-
 static bool can_be_found(void)
 {
 	struct stat st;
@@ -328,7 +315,7 @@ static bool can_be_found(void)
 
 int keep_chores(uint64_t now)
 {
-	uint64_t wait;
+	uint64_t next, wait;
 
 	if (keep.is_new && now >= keep.hello_until)
 		hub_gone();
@@ -339,6 +326,13 @@ int keep_chores(uint64_t now)
 		warden.closing = true;
 		return 0;
 	}
-	wait = next_deadline() - now;
+	next = keep.is_new ? keep.hello_until : keep.alone_until;
+	for (uint32_t i = 0; i < warden.n_bodies; i++) {
+		uint64_t due = body_due(&warden.bodies[i]);
+
+		if (due && due < next)
+			next = due;
+	}
+	wait = next - now;
 	return wait < LOOK_MS ? (int)wait : LOOK_MS;
 }

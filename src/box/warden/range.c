@@ -195,7 +195,7 @@ int range_map_start(void)
 	return -1;
 }
 
-/* What one of the two programs alone has mapped is whole, so that nothing is to be undone. */
+/* A map that only one of the two programs has written is whole, so that nothing is to be undone. */
 bool range_map(int go)
 {
 	bool told = go >= 0 && write(go, "y", 1) == 1;

@@ -190,18 +190,6 @@ static int reroot(struct reroot *r, int host_proc)
 	return umount2("/proc", MNT_DETACH);
 }
 
-static void reroot_fini(struct reroot *r)
-{
-	close_fd(&r->old_root);
-	close_fd(&r->aside);
-	close_fd(&r->proc);
-	for (size_t i = 0; i < r->n; i++) {
-		close_fd(&r->moved[i].mount);
-		close_fd(&r->moved[i].to);
-		free(r->moved[i].path);
-	}
-}
-
 int store_reroot(const struct store *s, const struct host *h, int pidfd, int root, struct err *e)
 {
 	struct reroot r = { .old_root = -1, .new_root = root, .aside = -1, .proc = -1 };
@@ -212,7 +200,14 @@ int store_reroot(const struct store *s, const struct host *h, int pidfd, int roo
 	else if ((r.aside = open("/n", O_PATH | O_CLOEXEC)) < 0 || chroot("/r") < 0 ||
 		 chdir("/") < 0 || reroot(&r, h->proc) < 0)
 		errnum = errno;
-	reroot_fini(&r);
+	close_fd(&r.old_root);
+	close_fd(&r.aside);
+	close_fd(&r.proc);
+	for (size_t i = 0; i < r.n; i++) {
+		close_fd(&r.moved[i].mount);
+		close_fd(&r.moved[i].to);
+		free(r.moved[i].path);
+	}
 	store_return(s);
 	return errnum ? err_sys(e, errnum, "put a new root under the sandbox") : 0;
 }

@@ -686,16 +686,6 @@ static unsigned emit_tree(struct build *b, unsigned lo, unsigned hi)
 			     (unsigned char)way_to(b, low)));
 }
 
-static void turn_around(struct seccomp_filter *f)
-{
-	for (unsigned i = 0; i < f->n / 2u; i++) {
-		struct sock_filter insn = f->insns[i];
-
-		f->insns[i] = f->insns[f->n - 1u - i];
-		f->insns[f->n - 1u - i] = insn;
-	}
-}
-
 int seccomp_build(struct seccomp_filter *ret_filter, unsigned kind)
 {
 	struct build b = { .f = ret_filter };
@@ -707,7 +697,13 @@ int seccomp_build(struct seccomp_filter *ret_filter, unsigned kind)
 	emit(&b, RET(SECCOMP_RET_KILL_PROCESS)); /* calls of another architecture: int 0x80 */
 	emit(&b, IF_EQ(ARCH, 1, 0));
 	emit(&b, LOAD(arch));
-	turn_around(ret_filter);
+	/* it was built from its end */
+	for (unsigned i = 0; i < ret_filter->n / 2u; i++) {
+		struct sock_filter insn = ret_filter->insns[i];
+
+		ret_filter->insns[i] = ret_filter->insns[ret_filter->n - 1u - i];
+		ret_filter->insns[ret_filter->n - 1u - i] = insn;
+	}
 	return b.overflow ? -1 : 0;
 }
 

@@ -77,17 +77,15 @@ static _Noreturn void give_up(int socket, const char *stage, int errnum)
 			give_up(sp->socket, #call, errno);                                         \
 	} while (0)
 
-static int loopback_up(void)
-{
-	autoclose int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct ifreq r = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
-
-	return s < 0 ? -1 : ioctl(s, SIOCSIFFLAGS, &r);
-}
-
 int spawn_make_net(void)
 {
-	return unshare(CLONE_NEWNET) < 0 ? -1 : loopback_up();
+	struct ifreq r = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+	autoclose int s = -1;
+
+	if (unshare(CLONE_NEWNET) < 0)
+		return -1;
+	s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	return s < 0 ? -1 : ioctl(s, SIOCSIFFLAGS, &r);
 }
 
 /* Bounds what stays in the kernel when the program that made it has ended: it could fill the
@@ -104,9 +102,7 @@ static const struct {
 
 static void set_system_v(int proc, const char *file, const char *value)
 {
-	autoclose int fd = openat(proc, file, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0 || write(fd, value, strlen(value)) < 0)
+	if (text_write(proc, file, value) < 0)
 		log_debug("%s: %s", file, strerror(errno));
 }
 
@@ -598,9 +594,9 @@ int spawn_raise_oom(int proc, int by, bool above)
 }
 
 /* Two lines, since without privileges the first id is not adjacent to the others. */
-static int write_root_map(char map[64], uint32_t uid)
+static void write_root_map(char map[64], uint32_t uid)
 {
-	return snprintf(map, 64, "0 %u 1\n1 %u %d\n", uid, uid + 1, ROOT_IDS - 1);
+	snprintf(map, 64, "0 %u 1\n1 %u %d\n", uid, uid + 1, ROOT_IDS - 1);
 }
 
 /* Writes both maps of the process that the host's /proc calls `pid`: each id to itself. */
@@ -608,14 +604,11 @@ static int map_all(int proc, const char *pid)
 {
 	static const char *const files[] = { "uid_map", "gid_map" };
 	char path[64], map[64];
-	int n = write_root_map(map, 0);
 
+	write_root_map(map, 0);
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		autoclose int fd = -1;
-
 		snprintf(path, sizeof(path), "%s/%s", pid, files[i]);
-		fd = openat(proc, path, O_WRONLY | O_CLOEXEC);
-		if (fd < 0 || write(fd, map, (size_t)n) != n)
+		if (text_write(proc, path, map) < 0)
 			return -1;
 	}
 	return 0;
@@ -663,15 +656,6 @@ static int mapper_end(struct mapper *m)
 	return errno ? -1 : 0;
 }
 
-/* The network namespace's owner controls ports below 1024, and root inside is not its owner. */
-static int open_ports(int proc)
-{
-	autoclose int fd = openat(proc, "sys/net/ipv4/ip_unprivileged_port_start",
-				  O_WRONLY | O_CLOEXEC);
-
-	return fd < 0 || write(fd, "0", 1) < 0 ? -1 : 0;
-}
-
 /* Makes it uid 0 of the namespace that it is in, and of another one in that. The kernel bounds what
  * a user has for each user of each user namespace, and for whoever made that one. Programs with
  * root are as many users as they like, so they are in a second one, whose maker stands for all of
@@ -704,7 +688,10 @@ static _Noreturn void child_main(const struct spawn *sp)
 	STEP(setsid());
 	STEP(score = spawn_raise_oom(sp->host->proc, OOM_SCORE_SANDBOX, true));
 	STEP(sp->net < 0 ? spawn_make_net() : setns(sp->net, CLONE_NEWNET));
-	if (sp->root && open_ports(sp->host->proc) < 0)
+	/* The network namespace's owner controls ports below 1024, and root inside is not its
+	 * owner. */
+	if (sp->root &&
+	    text_write(sp->host->proc, "sys/net/ipv4/ip_unprivileged_port_start", "0") < 0)
 		log_debug("ports below 1024: %s", strerror(errno));
 	STEP(receive_parts(sp->socket, &parts));
 	STEP(fill_root(&parts));
@@ -779,15 +766,14 @@ pid_t spawn_start(const struct spawn *sp, int *ret_pidfd, struct err *e)
 static int write_map(const struct host *h, pid_t pid, const char *file, uint32_t uid, bool root,
 		     struct err *e)
 {
-	autoclose int fd = -1;
 	char path[64], map[64];
-	int n;
 
 	snprintf(path, sizeof(path), "%d/%s", (int)pid, file);
-	fd = openat(h->proc, path, O_WRONLY | O_CLOEXEC);
-	n = root ? write_root_map(map, uid)
-		 : snprintf(map, sizeof(map), "%d %u 1\n", GUEST_UID, uid);
-	if (fd < 0 || write(fd, map, (size_t)n) != n)
+	if (root)
+		write_root_map(map, uid);
+	else
+		snprintf(map, sizeof(map), "%d %u 1\n", GUEST_UID, uid);
+	if (text_write(h->proc, path, map) < 0)
 		return err_sys(e, errno, "write the sandbox's %s", file);
 	return 0;
 }

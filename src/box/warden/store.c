@@ -762,14 +762,11 @@ void store_forget_root(struct layer *upper)
 static int write_idmap(const struct host *h, pid_t pid, const char *file, uint32_t on_disk,
 		       const struct idmap *m)
 {
-	autoclose int fd = -1;
 	char path[64], map[64];
-	int n;
 
 	snprintf(path, sizeof(path), "%d/%s", (int)pid, file);
-	fd = openat(h->proc, path, O_WRONLY | O_CLOEXEC);
-	n = snprintf(map, sizeof(map), "%u %u %u\n", on_disk, m->to, m->n);
-	return fd < 0 || write(fd, map, (size_t)n) != n ? -1 : 0;
+	snprintf(map, sizeof(map), "%u %u %u\n", on_disk, m->to, m->n);
+	return text_write(h->proc, path, map);
 }
 
 static int await_death(void *unused)

@@ -14,19 +14,6 @@
 
 /* ---- files of control groups ----------------------------------------------------------------- */
 
-enum { TEXT_MAX = 4096 };
-
-static bool read_text(int dir, const char *file, char text[TEXT_MAX])
-{
-	autoclose int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, TEXT_MAX - 1);
-
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	return true;
-}
-
 static bool usage_parse(const char *text, uint64_t *ret)
 {
 	char *end;
@@ -37,16 +24,16 @@ static bool usage_parse(const char *text, uint64_t *ret)
 
 static bool read_number(int dir, const char *file, uint64_t *ret)
 {
-	char text[TEXT_MAX];
+	char text[KERNEL_TEXT_MAX];
 
-	return read_text(dir, file, text) && usage_parse(text, ret);
+	return text_read(dir, file, text) && usage_parse(text, ret);
 }
 
 /* Processor time in microseconds: in v2 each group counts it, whatever its controllers. */
 static bool read_cpu(int dir, bool v2, uint64_t *ret)
 {
 	static const char key[] = "usage_usec ";
-	char text[TEXT_MAX], *at;
+	char text[KERNEL_TEXT_MAX], *at;
 
 	if (!v2) {
 		if (!read_number(dir, "cpuacct.usage", ret))
@@ -54,7 +41,7 @@ static bool read_cpu(int dir, bool v2, uint64_t *ret)
 		*ret /= 1000;
 		return true;
 	}
-	at = read_text(dir, "cpu.stat", text) ? strstr(text, key) : NULL;
+	at = text_read(dir, "cpu.stat", text) ? strstr(text, key) : NULL;
 	return at && usage_parse(at + sizeof(key) - 1, ret);
 }
 
@@ -108,10 +95,10 @@ uint64_t cpu_counted(uint32_t slot)
 static uint64_t read_waited(int dir)
 {
 	static const char line[] = "some ", key[] = " total=";
-	char text[TEXT_MAX], *at;
+	char text[KERNEL_TEXT_MAX], *at;
 	uint64_t us = 0;
 
-	if (!read_text(dir, "cpu.pressure", text) || strncmp(text, line, sizeof(line) - 1) != 0)
+	if (!text_read(dir, "cpu.pressure", text) || strncmp(text, line, sizeof(line) - 1) != 0)
 		return 0;
 	at = strstr(text, key);
 	return at && usage_parse(at + sizeof(key) - 1, &us) ? us : 0;

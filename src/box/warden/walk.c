@@ -119,14 +119,6 @@ static int put_mark(struct walk *k, const char *mark, const char *name, size_t d
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-/* Length of the path without its last name. */
-static size_t dir_length(const struct walk *k)
-{
-	const char *slash = memrchr(k->path, '/', k->path_n);
-
-	return slash ? (size_t)(slash - k->path) : 0;
-}
-
 static int push(struct walk *k, const char *name)
 {
 	size_t n = strlen(name), slash = k->path_n > 0;
@@ -138,12 +130,6 @@ static int push(struct walk *k, const char *name)
 	memcpy(k->path + k->path_n, name, n + 1);
 	k->path_n += n;
 	return 0;
-}
-
-static void pop(struct walk *k, size_t n)
-{
-	k->path_n = n;
-	k->path[n] = '\0';
 }
 
 /* ---- what is there --------------------------------------------------------------------------- */
@@ -311,8 +297,10 @@ static int visit_file(struct walk *k, const struct level *l, const char *name,
 
 static int removed(struct walk *k, const char *name, const struct stat *was)
 {
+	const char *slash = memrchr(k->path, '/', k->path_n);
+
 	if (k->what == WM_WRITE_TAR)
-		return put_mark(k, DIFF_GONE, name, dir_length(k));
+		return put_mark(k, DIFF_GONE, name, slash ? (size_t)(slash - k->path) : 0);
 	return put_name(k, DIFF_REMOVED, type_of(was));
 }
 
@@ -426,14 +414,13 @@ static int visit(struct walk *k, const struct level *l, const char *name)
 	size_t above = k->path_n;
 	int errnum;
 
-	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return 0;
 	if (k->what == WM_WRITE_TAR && strncmp(name, DIFF_GONE, strlen(DIFF_GONE)) == 0)
 		return 0;
 	errnum = push(k, name);
 	if (!errnum)
 		errnum = judge(k, l, name);
-	pop(k, above);
+	k->path_n = above;
+	k->path[above] = '\0';
 	return errnum;
 }
 

@@ -116,13 +116,6 @@ static hub_message_fn *const messages[] = {
 	[WM_ATTACH] = attach_body, [WM_LOOK] = look_at_left,
 };
 
-static int carry_out(const struct hub_message *in, struct err *e)
-{
-	const struct wm_head *h = in->p;
-
-	return message_check(in->p, in->n, e) < 0 ? -1 : messages[h->type](in, e);
-}
-
 void hub_says(void)
 {
 	const struct wm_head *h = (const void *)message;
@@ -144,7 +137,7 @@ void hub_says(void)
 		hub_begins((const void *)h, (size_t)n, fd);
 		return;
 	}
-	if (carry_out(&in, &e) < 0)
+	if (message_check(in.p, in.n, &e) < 0 || messages[h->type](&in, &e) < 0)
 		send_failed(h->seq, &e);
 	warden.refill_at = clock_ms() + REFILL_AFTER_MS;
 }
@@ -223,16 +216,6 @@ static bool anything_left(void)
 	return false;
 }
 
-static void kill_all(void)
-{
-	for (uint32_t i = 0; i < warden.n_bodies; i++) {
-		enum body_state s = warden.bodies[i].state;
-
-		if (s == BODY_STARTING || s == BODY_READY || s == BODY_LIVE)
-			kill_body(&warden.bodies[i]);
-	}
-}
-
 static void turn(int wait)
 {
 	struct epoll_event events[EVENTS];
@@ -250,7 +233,12 @@ static void run(void)
 		turn(chores());
 	if (warden.hub >= 0)
 		epoll_ctl(warden.epoll, EPOLL_CTL_DEL, warden.hub, NULL);
-	kill_all();
+	for (uint32_t i = 0; i < warden.n_bodies; i++) {
+		enum body_state s = warden.bodies[i].state;
+
+		if (s == BODY_STARTING || s == BODY_READY || s == BODY_LIVE)
+			kill_body(&warden.bodies[i]);
+	}
 	deadline = clock_ms() + CLOSE_MS;
 	while (anything_left() && clock_ms() < deadline)
 		turn(sooner(chores(), SWEEP_MS));
@@ -272,13 +260,6 @@ static void end(void)
 		continue;
 }
 
-static int receive_hello(struct wm_hello *m)
-{
-	ssize_t n = recv(warden.hub, m, sizeof(*m), 0);
-
-	return n > 0 && message_is_hello(m, (size_t)n, BUILD_ID) ? 0 : -1;
-}
-
 /* argv[1]: the path of holt-init. */
 int main(int argc, char **argv)
 {
@@ -286,6 +267,7 @@ int main(int argc, char **argv)
 	struct rlimit files;
 	struct wm_hello m;
 	struct err e = ERR_INIT;
+	ssize_t n;
 
 	if (VERSION_TOLD("holt-warden", argc, argv))
 		return 0;
@@ -298,7 +280,8 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	for (int fd = WARDEN_FD; fd <= WARDEN_DIR_FD; fd++)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
-	if (argc != 2 || receive_hello(&m) < 0) {
+	if (argc != 2 || (n = recv(warden.hub, &m, sizeof(m), 0)) <= 0 ||
+	    !message_is_hello(&m, (size_t)n, BUILD_ID)) {
 		fprintf(stderr, "holt-warden: started by holt of the same build only\n");
 		return 125;
 	}

@@ -1,5 +1,5 @@
 #pragma once
-/* What nobody seems to need is moved aside instead of deleted. */
+/* Files that nobody seems to need are moved aside instead of deleted. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>

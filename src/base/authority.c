@@ -26,7 +26,7 @@ static void authority_fini(struct authority *a)
 	free(a->crt_pem.data);
 }
 
-/* What strict clients want of an authority (RFC 5280 section 4.2.1). */
+/* Fields that strict clients want in an authority (RFC 5280 section 4.2.1). */
 static int certify(struct authority *a, const char *name)
 {
 	unsigned char random[SERIAL_BYTES + ID_BYTES];

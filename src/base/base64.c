@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* clang-format off */
-/* What two letters of the standard alphabet make, for the 12 bits that they stand for. */
+/* Two letters of the standard alphabet for each 12 bits. */
 #define PAIRS(a)                                                                                   \
 	a "A" a "B" a "C" a "D" a "E" a "F" a "G" a "H" a "I" a "J" a "K" a "L" a "M" a "N" a "O"  \
 	a "P" a "Q" a "R" a "S" a "T" a "U" a "V" a "W" a "X" a "Y" a "Z" a "a" a "b" a "c" a "d"  \

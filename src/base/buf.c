@@ -9,7 +9,7 @@
 
 enum { FIRST_ROOM = 128 };
 
-/* What a buffer of that size takes of its budget. */
+/* Bytes that a buffer of that size takes from its budget. */
 static size_t cost(const struct buf *b, size_t cap)
 {
 	return b->of && cap > BUF_SMALL ? cap : 0;

@@ -28,14 +28,14 @@ enum { ERR_MSG_MAX = 256, ERR_POINTER_MAX = 168 };
 struct err {
 	enum err_code code;
 	char msg[ERR_MSG_MAX];
-	/* Of the value in the caller's document that is at fault, a JSON pointer (RFC 6901); empty:
-	 * there is none, or it is all of the document. */
+	/* JSON pointer (RFC 6901) to the value at fault in the caller's document; empty: there is
+	 * none, or it is the whole document. */
 	char pointer[ERR_POINTER_MAX];
 };
 
 #define ERR_INIT ((struct err){ .code = ERR_NONE })
 
-/* What kind of reaction helps; err_table.h says what each means. */
+/* The kind of reaction that helps; err_table.h says what each means. */
 enum err_failure {
 	FAILURE_POLICY,
 	FAILURE_VALIDATION,
@@ -46,7 +46,7 @@ enum err_failure {
 	ERR_FAILURES
 };
 
-/* What one code means outside; static, never freed. */
+/* The meaning of one code outside; static, never freed. */
 struct err_info {
 	const char *name; /* on the wire: "sandbox_not_found" */
 	const char *remediation; /* what the reader can do, one sentence or two */
@@ -63,8 +63,8 @@ const struct err_info *err_info(enum err_code code);
 /* Fills *e, its pointer empty, and returns -1, so that a failing function ends in one line. */
 int err_set(struct err *e, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* What ENOSPC is from here on in this process. First ERR_DISK_FULL, a sandbox's own disk; where it
- * is the host's, ERR_STORE_FULL. */
+/* Sets the code of ENOSPC in this process. First ERR_DISK_FULL, a sandbox's own disk; where it is
+ * the host's, ERR_STORE_FULL. */
 void err_full_is(enum err_code code);
 
 /* The same for a system call's errno: picks the code from it (ENOENT, ENOSPC, EMFILE, …; else

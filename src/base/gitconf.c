@@ -13,7 +13,7 @@ static int malformed(void)
 	return -1;
 }
 
-/* As git has it, which is not as C has it. */
+/* Git's own set, which is not that of isspace(3). */
 static bool is_space(int byte)
 {
 	return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';

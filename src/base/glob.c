@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* By these a shell begins another command, or puts in what one prints. */
+/* False for characters that begin another command in a shell, or insert its output. */
 static bool glob_is_free(char c)
 {
 	static const bool shell[256] = {
@@ -29,7 +29,7 @@ static const char *glob_star(struct str g)
 	return g.n ? memchr(g.p, '*', g.n) : NULL;
 }
 
-/* What stands before the next star of a pattern, which goes with that star. */
+/* Takes the piece before the next star of a pattern, and that star. */
 static struct str glob_piece(struct str *g)
 {
 	const char *star = glob_star(*g);

@@ -55,22 +55,18 @@ static const struct key *seal_find(const struct seal_ring *r, const unsigned cha
 }
 
 /* Puts the key first. It replaces itself, nothing, or the oldest key. */
-static void put_first(struct seal_ring *r, const struct key *k)
-{
-	const struct key *old = seal_find(r, k->id);
-	size_t at = old ? (size_t)(old - r->keys) : r->n < SEAL_KEYS ? r->n++ : SEAL_KEYS - 1;
-
-	memmove(r->keys + 1, r->keys, at * sizeof(*k));
-	r->keys[0] = *k;
-}
-
 static void seal_add(struct seal_ring *r, const unsigned char bytes[SEAL_KEY_BYTES])
 {
+	const struct key *old;
 	struct key k;
+	size_t at;
 
 	memcpy(k.bytes, bytes, SEAL_KEY_BYTES);
 	crypto_generichash(k.id, ID_BYTES, bytes, SEAL_KEY_BYTES, NULL, 0);
-	put_first(r, &k);
+	old = seal_find(r, k.id);
+	at = old ? (size_t)(old - r->keys) : r->n < SEAL_KEYS ? r->n++ : SEAL_KEYS - 1;
+	memmove(r->keys + 1, r->keys, at * sizeof(k));
+	r->keys[0] = k;
 	sodium_memzero(&k, sizeof(k));
 }
 

@@ -59,7 +59,7 @@ bool secret_is(const struct secret *s, struct str candidate)
 {
 	bool same_length = candidate.n == s->n;
 
-	/* As much work for any length. */
+	/* The time does not depend on the length. */
 	return sodium_memcmp(s->bytes, same_length ? candidate.p : s->bytes, s->n) == 0 &&
 	       same_length;
 }

@@ -8,7 +8,7 @@ enum { SHA256_HEX = 65, SHA256_BYTES = 32 };
 /* Lower-case hex, with NUL. */
 void sha256_hex(struct str bytes, char ret[SHA256_HEX]);
 
-/* Of a text in parts; a copy goes on from where it was copied. */
+/* The hash of a text in parts; a copy goes on from where it was copied. */
 struct sha256 {
 	_Alignas(8) unsigned char state[104];
 };

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * What each program of Holt says where --version is its only argument. `holt self-check` compares
- * it with its own version.
+ * The answer of each program of Holt where --version is its only argument. `holt self-check`
+ * compares it with its own version.
  */
 #include <stdbool.h>
 #include <string.h>

@@ -6,11 +6,6 @@
 
 enum { INSERT_VALUES_MAX = 1 << 20 };
 
-static int add_text(struct buf *to, const char *z, struct err *e)
-{
-	return buf_add(to, z, strlen(z), e);
-}
-
 /* Behind the opening bracket, where comments can't stand in the way. */
 int config_insert(struct str text, const char *name, const char brackets[2], struct str what,
 		  struct buf *to, struct err *e)
@@ -39,7 +34,7 @@ int config_insert(struct str text, const char *name, const char brackets[2], str
 	    (!in && buf_addf(to, e, "\n  \"%s\": %c", name, brackets[0]) < 0) ||
 	    buf_add(to, what.p, what.n, e) < 0 ||
 	    (!in && buf_addf(to, e, "\n  %c", brackets[1]) < 0) ||
-	    add_text(to, json_len(in ? in : json_root(doc)) ? "," : "\n", e) < 0)
+	    buf_add(to, json_len(in ? in : json_root(doc)) ? "," : "\n", 1, e) < 0)
 		return -1;
 	return buf_add(to, text.p + at, text.n - at, e);
 }

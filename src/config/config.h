@@ -53,7 +53,7 @@ struct config_storage {
 	uint64_t objects_mb; /* 0: no bound */
 };
 
-/* What a run of code or a sandbox of a profile has. */
+/* The limits of a run of code or of a sandbox with the profile. */
 struct config_profile_limits {
 	uint32_t cpu_ms, wall_ms, heap_mb, output_kb, max_calls, memory_mb, disk_mb, pids;
 	uint32_t ttl_seconds;
@@ -61,7 +61,7 @@ struct config_profile_limits {
 		has_disk_mb, has_pids, has_ttl_seconds;
 };
 
-/* What a client asks for by name. It gives nothing that the rest of the file denies. */
+/* A client asks for it by name. It gives nothing that the rest of the file denies. */
 struct config_profile {
 	struct str name;
 	struct config_profile_limits limits;
@@ -75,7 +75,7 @@ struct config_profiles {
 	size_t n;
 };
 
-/* Of a principal: what it has less than the hub. has_: without it the list is the hub's. */
+/* A principal's own restrictions. has_: without it the list is the hub's. */
 struct config_principal {
 	struct str name; /* "local", "token", "key:NAME"; '*' stands for any characters */
 	struct config_policy policy;
@@ -195,7 +195,7 @@ struct config_modules {
 
 enum config_input_type { CONFIG_INPUT_TEXT, CONFIG_INPUT_CHOICE, CONFIG_INPUT_TYPES };
 
-/* What ${input:ID} asks for. */
+/* The question behind ${input:ID}. */
 struct config_input {
 	enum config_input_type type;
 	struct str id, description, def;
@@ -299,7 +299,7 @@ extern const struct field_table config_workspace_table;
 extern const struct field_table config_conversations_table;
 extern const struct field_table config_profile_table;
 extern const struct field_table config_compat_table;
-/* Of the whole file. */
+/* The table of the whole file. */
 extern const struct field_table config_table;
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -328,7 +328,7 @@ const char *config_place(const struct config *c, unsigned line, char ret[CONFIG_
 
 /* ---- profiles ------------------------------------------------------------------------------ */
 
-/* That of who asks for none. It has no servers. */
+/* The profile of clients that ask for none. It has no servers. */
 #define CONFIG_PROFILE_DEFAULT "default"
 enum { CONFIG_PROFILES_ASKED = 8 };
 
@@ -352,7 +352,7 @@ const struct config_secret *config_secret_bound(const struct config_file *f, str
 
 /* Whether the operator lets anybody use this tool of the server, by its own name. */
 bool config_server_shows(const struct config_server *s, struct str tool);
-/* What happens to a call of it: deny, ask or allow. */
+/* The decision about a call of it: deny, ask or allow. */
 enum config_then config_server_approval(const struct config_server *s, struct str tool);
 
 /* Its texts that may have variables. */
@@ -371,7 +371,7 @@ typedef int (*config_text_fn)(void *data, enum config_text what, struct str text
 int config_server_texts(const struct config *c, const struct config_server *s, config_text_fn each,
 			void *data, struct err *e) MUST_USE;
 
-/* What a server is started with, or asked with, with values in place of variables. */
+/* The texts that a server is started or asked with, with values in place of variables. */
 struct config_target {
 	const char **argv, **env; /* "NAME=value"; end with NULL; argv NULL: it has a url */
 	const char *cwd, *url; /* NULL: none */

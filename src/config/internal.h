@@ -10,7 +10,7 @@ struct config_reader {
 	struct err *e;
 };
 
-/* What the tables can't say: -1 with the place in *where. at: of the section. */
+/* Checks that the tables can't express: -1 with the place in *where. at: the section. */
 int config_check_policy(struct config_reader *r, struct json_pointer at,
 			struct config_policy *p) MUST_USE;
 int config_check_secrets(struct config_reader *r, struct json_pointer at,
@@ -30,7 +30,7 @@ int config_check_servers(struct config_reader *r, struct json_pointer at,
 int config_check_agents(struct config_reader *r, struct json_pointer at,
 			struct config_file *f) MUST_USE;
 
-/* As config_server_texts(), and the place of what failed is *where. */
+/* Like config_server_texts(); *where is the place that failed. */
 int config_texts(const struct config_server *s, config_text_fn each, void *data,
 		 struct json_pointer *where, struct err *e) MUST_USE;
 

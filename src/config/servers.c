@@ -12,7 +12,7 @@ const char *const config_wire_names[CONFIG_WIRES] = {
 #define TOOLS .max = CONFIG_LIST_MAX, .item_min = 1, .item_max = CONFIG_TEXT_MAX
 #define VALUES .max = 256, .item_max = CONFIG_VALUE_MAX
 
-/* Of a program in a struct S, whose members begin with `at`. */
+/* The fields of a program in a struct S, whose members begin with `at`. */
 #define CONFIG_PROGRAM_FIELDS(S, at)                                                               \
 	FIELD_NAMED(                                                                               \
 		S, at command, "command", .min = 1, .max = CONFIG_TEXT_MAX,                        \
@@ -87,7 +87,7 @@ const struct field_table config_server_table = FIELD_TABLE(struct config_server,
 
 /* ---- checks -------------------------------------------------------------------------------- */
 
-/* What code in a sandbox imports has these names already. */
+/* Modules that code in a sandbox imports have these names already. */
 static const char *const reserved[] = { "host", "ha", "holt", "fs-read", "fs-write", "fetch" };
 static const char *const reserved_prefixes[] = { "host:", "ha:", "holt:", "mcp:" };
 
@@ -332,7 +332,7 @@ enum config_then config_server_approval(const struct config_server *s, struct st
 
 /* ---- texts with variables ------------------------------------------------------------------ */
 
-/* Of a server, one after the other, until one fails. */
+/* Passes the texts of a server on, one after the other, until one fails. */
 struct texts {
 	config_text_fn each;
 	void *data;

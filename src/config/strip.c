@@ -1,4 +1,4 @@
-/* What is not JSON: comments, from // to the end of the line, and between slash-star and
+/* Blanks out what is not JSON: comments, from // to the end of the line, and between slash-star and
  * star-slash; and commas before a closing bracket. */
 #include "json/document/raw.h"
 #include "json/document/where.h"

@@ -1,4 +1,4 @@
-/* What a server is started with: its texts, with values in place of variables. */
+/* The texts that a server is started with, with values in place of variables. */
 #include "config/internal.h"
 #include "config/variables.h"
 
@@ -15,7 +15,7 @@ struct target {
 	size_t done[CONFIG_TEXT_WRITE + 1]; /* of each */
 };
 
-/* What was written for an input holds where nobody says anything else. */
+/* The default of an input holds where nobody gives a value. */
 static int target_value(void *data, enum config_part_kind kind, struct str name, struct buf *to,
 			struct err *e)
 {
@@ -31,11 +31,6 @@ static int target_value(void *data, enum config_part_kind kind, struct str name,
 			return buf_add(to, in->def.p, in->def.n, e) < 0 ? -1 : 1;
 	}
 	return 0;
-}
-
-static bool target_is_path(struct str s)
-{
-	return s.n > 0 && s.p[0] == '/';
 }
 
 static bool target_is_header(struct str s)
@@ -57,7 +52,9 @@ static int target_check(enum config_text what, struct str s, struct err *e)
 	case CONFIG_TEXT_CWD:
 	case CONFIG_TEXT_READ:
 	case CONFIG_TEXT_WRITE:
-		return target_is_path(s) ? 0 : err_set(e, ERR_INVALID, "it takes an absolute path");
+		return s.n > 0 && s.p[0] == '/'
+			     ? 0
+			     : err_set(e, ERR_INVALID, "it takes an absolute path");
 	case CONFIG_TEXT_URL:
 		return str_starts(s, "https://") || str_starts(s, "http://")
 			     ? 0

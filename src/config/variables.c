@@ -15,7 +15,7 @@ static bool variable_is_name(struct str s, const char *more, bool digit_first)
 	return s.n > 0 && s.n <= CONFIG_VARIABLE_MAX;
 }
 
-/* What stands between the braces. */
+/* Reads the text between the braces. */
 static int variable_read(struct str in, struct config_part *ret, struct err *e)
 {
 	static const struct {

@@ -8,16 +8,10 @@
 
 #include "base/mem.h"
 
-static bool can_open_anew(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) || isatty(fd));
-}
-
 int loop_fd_unblock(int *fd, struct err *e)
 {
 	int flags = fcntl(*fd, F_GETFL);
+	struct stat st;
 	char path[32];
 	int anew = -1;
 
@@ -25,7 +19,7 @@ int loop_fd_unblock(int *fd, struct err *e)
 		return err_sys(e, errno, "read the flags of a descriptor");
 	if (flags & O_NONBLOCK)
 		return 0;
-	if (can_open_anew(*fd)) {
+	if (fstat(*fd, &st) == 0 && (S_ISFIFO(st.st_mode) || isatty(*fd))) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", *fd);
 		anew = open(path, (flags & O_ACCMODE) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 	}

@@ -37,26 +37,20 @@ static void reader_stop(struct loop_reader *r)
 	r->running = false;
 }
 
-static void reader_end(struct loop_reader *r, int errnum)
-{
-	struct err e;
-
-	reader_stop(r);
-	if (errnum)
-		err_sys(&e, errnum, "read");
-	r->ev->on_end(r->owner, errnum ? &e : NULL);
-}
-
 /* failed: the descriptor is no longer polled, so waiting is useless */
 static void read_piece(struct loop_reader *r, bool failed)
 {
 	ssize_t n = read(r->fd, r->piece, PIECE);
+	struct err e;
 
 	if (n < 0 && !failed && (errno == EAGAIN || errno == EINTR))
 		return;
 	r->wanted = false;
 	if (n <= 0) {
-		reader_end(r, n < 0 ? errno : 0);
+		if (n < 0)
+			err_sys(&e, errno, "read");
+		reader_stop(r);
+		r->ev->on_end(r->owner, n < 0 ? &e : NULL);
 		return;
 	}
 	r->ev->on_bytes(r->owner, (struct str){ r->piece, (size_t)n });

@@ -135,20 +135,14 @@ struct loop_writer *loop_writer_new(uv_loop_t *loop, int fd, size_t max,
 	return w;
 }
 
-/* Reuse the space of written bytes before the queue grows. */
-static void make_room(struct loop_writer *w)
-{
-	if (w->written > w->queue.n / 2) {
-		buf_drop(&w->queue, w->written);
-		w->written = 0;
-	}
-}
-
 void loop_writer_put(struct loop_writer *w, struct str bytes)
 {
 	if (w->broken || bytes.n == 0)
 		return;
-	make_room(w);
+	if (w->written > w->queue.n / 2) { /* its room is used again before the queue grows */
+		buf_drop(&w->queue, w->written);
+		w->written = 0;
+	}
 	if (buf_add(&w->queue, bytes.p, bytes.n, &w->why) < 0) {
 		w->broken = true;
 		err_wrap(&w->why, "the reader is too slow");

@@ -32,14 +32,9 @@ struct db {
 
 /* ---- errors -------------------------------------------------------------------------------- */
 
-static bool is_full(int errnum)
-{
-	return errnum == ENOSPC || errnum == EDQUOT || errnum == EFBIG;
-}
-
 static int fail_io(int errnum, struct err *e)
 {
-	if (is_full(errnum))
+	if (errnum == ENOSPC || errnum == EDQUOT || errnum == EFBIG)
 		return err_set(e, ERR_STORE_FULL, "there is no room for the registry on its disk");
 	if (errnum == EROFS || errnum == EACCES || errnum == EPERM)
 		return err_set(e, ERR_STORE_READONLY, "the registry can't be written: %s",
@@ -326,7 +321,7 @@ static void close_files(struct db *db)
 	close_fd(&db->log);
 }
 
-/* What looks damaged is read once more, since a read that failed can look so. */
+/* Reads a file that looks damaged once more, since a read that failed can look so. */
 static int open_all(struct db *db, const char *path, struct err *e)
 {
 	char log[PATH_MAX];
@@ -457,26 +452,20 @@ int db_rows_values(struct db *db, size_t which, const struct db_value *values, s
 	return 0;
 }
 
-/* A statement has written, or failed to. */
-static void db_note(const struct db_rows *rows, bool failed)
-{
-	struct db *db = rows->db;
-
-	if (sqlite3_stmt_readonly(rows->statement))
-		return;
-	db->failing = failed;
-	if (!failed && !(db->schema->passing && db->schema->passing[rows->which]))
-		db->written++;
-}
-
 int db_next(struct db_rows *rows, struct err *e)
 {
 	int rc = sqlite3_step(rows->statement);
+	struct db *db = rows->db;
+	bool failed = rc != SQLITE_DONE;
 
 	if (rc == SQLITE_ROW)
 		return 1;
-	db_note(rows, rc != SQLITE_DONE);
-	return rc == SQLITE_DONE ? 0 : db_fail(rows->db->sqlite, rc, e);
+	if (!sqlite3_stmt_readonly(rows->statement)) {
+		db->failing = failed;
+		if (!failed && !(db->schema->passing && db->schema->passing[rows->which]))
+			db->written++;
+	}
+	return failed ? db_fail(db->sqlite, rc, e) : 0;
 }
 
 void db_rows_end(struct db_rows *rows)
@@ -520,7 +509,7 @@ struct str db_text(const struct db_rows *rows, int column)
 
 /* ---- durability ---------------------------------------------------------------------------- */
 
-/* What is no longer in the log was synced when it was copied into the file. */
+/* Pages that are no longer in the log were synced when they were copied into the file. */
 int db_sync(const struct db *db, struct err *e)
 {
 	return fdatasync(db->log) < 0 ? fail_io(errno, e) : 0;

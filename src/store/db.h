@@ -26,8 +26,8 @@ struct db_schema {
 	size_t n_migrations;
 	const char *const *statements; /* prepared at the first use, then kept */
 	size_t n_statements;
-	/* By statement: a power cut may take what it writes, since nothing is promised with it.
-	 * NULL: that holds for none. */
+	/* True for statements whose writes a power cut may take, since nothing is promised with
+	 * them. NULL: for none. */
 	const bool *passing;
 };
 

@@ -277,7 +277,7 @@ int store_code_drop_all(struct store *s, struct str owner, struct err *e) MUST_U
 int store_codes(struct store *s, struct str owner, struct str name,
 		int (*each)(void *arg, const struct store_code *r, struct err *e), void *arg,
 		struct err *e) MUST_USE;
-/* Who has any. each may drop none. */
+/* Owners that have any. each may drop none. */
 int store_code_owners(struct store *s, int (*each)(void *arg, struct str owner, struct err *e),
 		      void *arg, struct err *e) MUST_USE;
 

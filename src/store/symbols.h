@@ -56,8 +56,8 @@ struct symbol {
 	struct str text; /* its line */
 	uint64_t line;
 };
-/* Of a file that is being read. What is too much is left out. once: unless the file has the
- * name. */
+/* Adds one to the file that is being read. Those over the limits are left out. once: unless the
+ * file has the name. */
 int symbols_add(struct symbols *s, const struct symbol *y, bool once, struct err *e) MUST_USE;
 
 /* ---- searching ----------------------------------------------------------------------------- */

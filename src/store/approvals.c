@@ -17,43 +17,38 @@ int store_approval_drop(struct store *s, uint64_t seq, struct err *e)
 	return db_run(s->db, APPROVAL_DROP, e, DB_INT(seq));
 }
 
-static void read_row(const struct db_rows *rows, struct store_approval *ret)
-{
-	*ret = (struct store_approval){
-		.seq = (uint64_t)db_int(rows, 0),
-		.rev = (uint64_t)db_int(rows, 1),
-		.id = db_text(rows, 2),
-		.principal = db_text(rows, 3),
-		.action = db_text(rows, 4),
-		.target = db_text(rows, 5),
-		.sandbox = (uint64_t)db_int(rows, 6),
-		.digest = db_text(rows, 7),
-		.arguments = db_text(rows, 8),
-		.size = (uint64_t)db_int(rows, 9),
-		.conversation = db_text(rows, 10),
-		.rule = db_text(rows, 11),
-		.state = db_text(rows, 12),
-		.scope = db_text(rows, 13),
-		.pattern = db_text(rows, 14),
-		.who = db_text(rows, 15),
-		.surface = db_text(rows, 16),
-		.created_ms = db_int(rows, 17),
-		.deadline_ms = db_int(rows, 18),
-		.answered_ms = db_int(rows, 19),
-		.used_ms = db_int(rows, 20),
-	};
-}
-
 int store_approvals(struct store *s,
 		    int (*each)(void *arg, const struct store_approval *r, struct err *e),
 		    void *arg, struct err *e)
 {
 	autorows struct db_rows rows = { .db = s->db };
-	struct store_approval r;
 	int more = db_rows_values(s->db, APPROVAL_ALL, NULL, 0, &rows, e);
 
 	while (more >= 0 && (more = db_next(&rows, e)) > 0) {
-		read_row(&rows, &r);
+		const struct store_approval r = {
+			.seq = (uint64_t)db_int(&rows, 0),
+			.rev = (uint64_t)db_int(&rows, 1),
+			.id = db_text(&rows, 2),
+			.principal = db_text(&rows, 3),
+			.action = db_text(&rows, 4),
+			.target = db_text(&rows, 5),
+			.sandbox = (uint64_t)db_int(&rows, 6),
+			.digest = db_text(&rows, 7),
+			.arguments = db_text(&rows, 8),
+			.size = (uint64_t)db_int(&rows, 9),
+			.conversation = db_text(&rows, 10),
+			.rule = db_text(&rows, 11),
+			.state = db_text(&rows, 12),
+			.scope = db_text(&rows, 13),
+			.pattern = db_text(&rows, 14),
+			.who = db_text(&rows, 15),
+			.surface = db_text(&rows, 16),
+			.created_ms = db_int(&rows, 17),
+			.deadline_ms = db_int(&rows, 18),
+			.answered_ms = db_int(&rows, 19),
+			.used_ms = db_int(&rows, 20),
+		};
+
 		if (each(arg, &r, e) < 0)
 			return -1;
 	}

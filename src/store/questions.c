@@ -15,37 +15,32 @@ int store_question_drop(struct store *s, uint64_t seq, struct err *e)
 	return db_run(s->db, QUESTION_DROP, e, DB_INT(seq));
 }
 
-static void question_row(const struct db_rows *rows, struct store_question *ret)
-{
-	*ret = (struct store_question){
-		.seq = (uint64_t)db_int(rows, 0),
-		.rev = (uint64_t)db_int(rows, 1),
-		.id = db_text(rows, 2),
-		.principal = db_text(rows, 3),
-		.session = db_text(rows, 4),
-		.kind = db_text(rows, 5),
-		.origin = db_text(rows, 6),
-		.state = db_text(rows, 7),
-		.spec = db_text(rows, 8),
-		.reply = db_text(rows, 9),
-		.who = db_text(rows, 10),
-		.surface = db_text(rows, 11),
-		.created_ms = db_int(rows, 12),
-		.deadline_ms = db_int(rows, 13),
-		.ended_ms = db_int(rows, 14),
-	};
-}
-
 int store_questions(struct store *s,
 		    int (*each)(void *arg, const struct store_question *r, struct err *e),
 		    void *arg, struct err *e)
 {
 	autorows struct db_rows rows = { .db = s->db };
-	struct store_question r;
 	int more = db_rows_values(s->db, QUESTION_ALL, NULL, 0, &rows, e);
 
 	while (more >= 0 && (more = db_next(&rows, e)) > 0) {
-		question_row(&rows, &r);
+		const struct store_question r = {
+			.seq = (uint64_t)db_int(&rows, 0),
+			.rev = (uint64_t)db_int(&rows, 1),
+			.id = db_text(&rows, 2),
+			.principal = db_text(&rows, 3),
+			.session = db_text(&rows, 4),
+			.kind = db_text(&rows, 5),
+			.origin = db_text(&rows, 6),
+			.state = db_text(&rows, 7),
+			.spec = db_text(&rows, 8),
+			.reply = db_text(&rows, 9),
+			.who = db_text(&rows, 10),
+			.surface = db_text(&rows, 11),
+			.created_ms = db_int(&rows, 12),
+			.deadline_ms = db_int(&rows, 13),
+			.ended_ms = db_int(&rows, 14),
+		};
+
 		if (each(arg, &r, e) < 0)
 			return -1;
 	}

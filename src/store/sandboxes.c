@@ -31,49 +31,44 @@ int store_sandbox_drop(struct store *s, uint64_t seq, struct err *e)
 	return db_run(s->db, SANDBOX_DROP, e, DB_INT(seq));
 }
 
-static void read_row(const struct db_rows *rows, struct store_sandbox *ret)
-{
-	*ret = (struct store_sandbox){
-		.seq = (uint64_t)db_int(rows, 0),
-		.id = db_text(rows, 1),
-		.generation = (uint32_t)db_int(rows, 2),
-		.template = db_text(rows, 3),
-		.spec = db_text(rows, 4),
-		.source = db_text(rows, 5),
-		.state = db_text(rows, 6),
-		.retention = db_text(rows, 7),
-		.created_ms = db_int(rows, 8),
-		.changed_ms = db_int(rows, 9),
-		.deadline_ms = db_int(rows, 10),
-		.ttl_ms = (uint64_t)db_int(rows, 11),
-		.idle_ms = (uint64_t)db_int(rows, 12),
-		.code = db_text(rows, 13),
-		.why = db_text(rows, 14),
-		.memory = (uint64_t)db_int(rows, 15),
-		.disk = (uint64_t)db_int(rows, 16),
-		.pids = (uint32_t)db_int(rows, 17),
-		.cpu_milli = (uint32_t)db_int(rows, 18),
-		.files = (uint32_t)db_int(rows, 19),
-		.debug = (uint32_t)db_int(rows, 20),
-		.labels = db_text(rows, 21),
-		.root = (uint32_t)db_int(rows, 22),
-		.network = db_text(rows, 23),
-		.owner = db_text(rows, 24),
-		.spent_cpu_ms = (uint64_t)db_int(rows, 25),
-		.spent_out = (uint64_t)db_int(rows, 26),
-	};
-}
-
 int store_sandboxes(struct store *s,
 		    int (*each)(void *arg, const struct store_sandbox *r, struct err *e), void *arg,
 		    struct err *e)
 {
 	autorows struct db_rows rows;
-	struct store_sandbox r;
 	int more = db_rows_values(s->db, SANDBOX_ALL, NULL, 0, &rows, e);
 
 	while (more >= 0 && (more = db_next(&rows, e)) > 0) {
-		read_row(&rows, &r);
+		const struct store_sandbox r = {
+			.seq = (uint64_t)db_int(&rows, 0),
+			.id = db_text(&rows, 1),
+			.generation = (uint32_t)db_int(&rows, 2),
+			.template = db_text(&rows, 3),
+			.spec = db_text(&rows, 4),
+			.source = db_text(&rows, 5),
+			.state = db_text(&rows, 6),
+			.retention = db_text(&rows, 7),
+			.created_ms = db_int(&rows, 8),
+			.changed_ms = db_int(&rows, 9),
+			.deadline_ms = db_int(&rows, 10),
+			.ttl_ms = (uint64_t)db_int(&rows, 11),
+			.idle_ms = (uint64_t)db_int(&rows, 12),
+			.code = db_text(&rows, 13),
+			.why = db_text(&rows, 14),
+			.memory = (uint64_t)db_int(&rows, 15),
+			.disk = (uint64_t)db_int(&rows, 16),
+			.pids = (uint32_t)db_int(&rows, 17),
+			.cpu_milli = (uint32_t)db_int(&rows, 18),
+			.files = (uint32_t)db_int(&rows, 19),
+			.debug = (uint32_t)db_int(&rows, 20),
+			.labels = db_text(&rows, 21),
+			.root = (uint32_t)db_int(&rows, 22),
+			.network = db_text(&rows, 23),
+			.owner = db_text(&rows, 24),
+			.spent_cpu_ms = (uint64_t)db_int(&rows, 25),
+			.spent_out = (uint64_t)db_int(&rows, 26),
+		};
+
 		if (each(arg, &r, e) < 0)
 			return -1;
 	}

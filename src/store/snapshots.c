@@ -23,43 +23,38 @@ int store_keeps_image(const char *path, const char *digest, struct err *e)
 	return db_look(path, "SELECT count(*) FROM snapshots WHERE base = ?", digest, e);
 }
 
-static void read_row(const struct db_rows *rows, struct store_snapshot *ret)
-{
-	*ret = (struct store_snapshot){
-		.seq = (uint64_t)db_int(rows, 0),
-		.id = db_text(rows, 1),
-		.name = db_text(rows, 2),
-		.of = (uint64_t)db_int(rows, 3),
-		.source = db_text(rows, 4),
-		.template = db_text(rows, 5),
-		.base = db_text(rows, 6),
-		.spec = db_text(rows, 7),
-		.created_ms = db_int(rows, 8),
-		.expires_ms = db_int(rows, 9),
-		.bytes = (uint64_t)db_int(rows, 10),
-		.unpacked = (uint64_t)db_int(rows, 11),
-		.digest = db_text(rows, 12),
-		.memory = (uint64_t)db_int(rows, 13),
-		.disk = (uint64_t)db_int(rows, 14),
-		.pids = (uint32_t)db_int(rows, 15),
-		.cpu_milli = (uint32_t)db_int(rows, 16),
-		.files = (uint32_t)db_int(rows, 17),
-		.debug = (uint32_t)db_int(rows, 18),
-		.root = (uint32_t)db_int(rows, 19),
-		.owner = db_text(rows, 20),
-	};
-}
-
 int store_snapshots(struct store *s, uint64_t seq,
 		    int (*each)(void *arg, const struct store_snapshot *r, struct err *e),
 		    void *arg, struct err *e)
 {
 	autorows struct db_rows rows;
-	struct store_snapshot r;
 	int more = db_rows(s->db, SNAPSHOT_ALL, &rows, e, DB_INT(seq));
 
 	while (more >= 0 && (more = db_next(&rows, e)) > 0) {
-		read_row(&rows, &r);
+		const struct store_snapshot r = {
+			.seq = (uint64_t)db_int(&rows, 0),
+			.id = db_text(&rows, 1),
+			.name = db_text(&rows, 2),
+			.of = (uint64_t)db_int(&rows, 3),
+			.source = db_text(&rows, 4),
+			.template = db_text(&rows, 5),
+			.base = db_text(&rows, 6),
+			.spec = db_text(&rows, 7),
+			.created_ms = db_int(&rows, 8),
+			.expires_ms = db_int(&rows, 9),
+			.bytes = (uint64_t)db_int(&rows, 10),
+			.unpacked = (uint64_t)db_int(&rows, 11),
+			.digest = db_text(&rows, 12),
+			.memory = (uint64_t)db_int(&rows, 13),
+			.disk = (uint64_t)db_int(&rows, 14),
+			.pids = (uint32_t)db_int(&rows, 15),
+			.cpu_milli = (uint32_t)db_int(&rows, 16),
+			.files = (uint32_t)db_int(&rows, 17),
+			.debug = (uint32_t)db_int(&rows, 18),
+			.root = (uint32_t)db_int(&rows, 19),
+			.owner = db_text(&rows, 20),
+		};
+
 		if (each(arg, &r, e) < 0)
 			return -1;
 	}

@@ -206,21 +206,6 @@ static int copy_dir(int from, int to, const char *const *patterns, size_t n, int
 	return more < 0 ? -1 : failed;
 }
 
-static int copy_etc(const char *skel, const char *host)
-{
-	autoclose int from = -1;
-	autoclose int to = -1;
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/etc", host);
-	from = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (from < 0)
-		return errno == ENOENT ? 0 : -1;
-	snprintf(path, sizeof(path), "%s/etc", skel);
-	to = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return to < 0 ? -1 : copy_dir(from, to, copied, ARRAY_LEN(copied), 0);
-}
-
 /* /bin and its like: the host's link into /usr, or a directory to bind on. */
 static int make_top(const char *skel, const char *host, const char *name)
 {
@@ -266,6 +251,8 @@ static int write_text(const char *skel, const char *path, const char *text)
 
 int template_host_skeleton(const char *skel, const char *host)
 {
+	autoclose int from = -1;
+	autoclose int to = -1;
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
@@ -288,5 +275,11 @@ int template_host_skeleton(const char *skel, const char *host)
 		if (make_alias(skel, host, i) < 0)
 			return -1;
 	}
-	return copy_etc(skel, host);
+	snprintf(path, sizeof(path), "%s/etc", host);
+	from = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (from < 0)
+		return errno == ENOENT ? 0 : -1;
+	snprintf(path, sizeof(path), "%s/etc", skel);
+	to = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return to < 0 ? -1 : copy_dir(from, to, copied, ARRAY_LEN(copied), 0);
 }

@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/folder.h"
 #include "box/archive/mount.h"
 #include "box/archive/tar_tree.h"
@@ -347,21 +348,6 @@ static bool next_temp(struct write_job *w, int tries)
 	return tries < TEMPS_MAX;
 }
 
-static int open_temp(struct write_job *w)
-{
-	w->temp[0] = '\0';
-	w->fd = openat(w->dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
-	if (w->fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
-		return w->fd < 0 ? errno : 0;
-	for (int i = 0; w->fd < 0 && next_temp(w, i); i++) {
-		w->fd = openat(w->dir, w->temp,
-			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (w->fd < 0 && errno != EEXIST)
-			return errno;
-	}
-	return w->fd < 0 ? EEXIST : 0;
-}
-
 static int name_temp(struct write_job *w)
 {
 	char self[64];
@@ -395,7 +381,17 @@ static int write_begin(const char *path, const struct im_file *m, struct write_j
 	errnum = check_existing(w, d);
 	if (errnum)
 		return errnum;
-	return open_temp(w);
+	w->temp[0] = '\0';
+	w->fd = openat(w->dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+	if (w->fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
+		return w->fd < 0 ? errno : 0;
+	for (int i = 0; w->fd < 0 && next_temp(w, i); i++) {
+		w->fd = openat(w->dir, w->temp,
+			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (w->fd < 0 && errno != EEXIST)
+			return errno;
+	}
+	return w->fd < 0 ? EEXIST : 0;
 }
 
 static void write_end(struct write_job *w)
@@ -454,16 +450,8 @@ static int write_finish(struct write_job *w, bool keep)
 static void write_piece(struct write_job *w, const struct im_file *m, const char *p, size_t n,
 			struct im_file_done *d)
 {
-	int errnum = 0;
+	int errnum = fd_write(w->fd, p, n) < 0 ? errno : 0;
 
-	while (n > 0 && !errnum) {
-		ssize_t put = write(w->fd, p, n);
-
-		if (put < 0 && errno != EINTR)
-			errnum = errno;
-		p += put > 0 ? put : 0;
-		n -= put > 0 ? (size_t)put : 0;
-	}
 	if (errnum)
 		write_finish(w, false);
 	else if (m->flags & FILE_FLAG_LAST)

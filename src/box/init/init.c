@@ -27,6 +27,7 @@
  * Large, rarely touched arrays have a section of their own (INIT_LARGE), so that an idle init
  * dirties few pages.
  */
+#include "base/fd.h"
 #include "base/folder.h"
 #include "box/init/internal.h"
 #include "box/init/message.h"
@@ -263,17 +264,12 @@ static int become(uint32_t uid)
  * Returns a descriptor out of the way of those that scripts use. */
 static int secret_file(const char *text)
 {
-	size_t n = strlen(text);
 	int fd = memfd_create("secret", MFD_ALLOW_SEALING), high;
 
 	if (fd < 0)
 		return -1;
-	for (ssize_t done; n > 0; text += done, n -= (size_t)done) {
-		done = write(fd, text, n);
-		if (done < 0)
-			return -1;
-	}
-	if (lseek(fd, 0, SEEK_SET) < 0 || fchmod(fd, 0400) < 0 ||
+	if (fd_write(fd, text, strlen(text)) < 0 || lseek(fd, 0, SEEK_SET) < 0 ||
+	    fchmod(fd, 0400) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		return -1;
 	high = fcntl(fd, F_DUPFD, SECRET_FD);
@@ -554,20 +550,20 @@ static size_t mark_dying(size_t n)
 	return found;
 }
 
+static bool pids_have(const pid_t *pids, size_t n, pid_t pid)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (pids[i] == pid)
+			return true;
+	}
+	return false;
+}
+
 /* Processes that were killed in the last round. None of them can fork any more. */
 static struct {
 	pid_t pids[PIDS_SEEN_MAX];
 	size_t n;
 } killed INIT_LARGE;
-
-static bool was_killed(pid_t pid)
-{
-	for (size_t i = 0; i < killed.n; i++) {
-		if (killed.pids[i] == pid)
-			return true;
-	}
-	return false;
-}
 
 /* Kills the marked ones of n processes; returns whether any was new. */
 static bool kill_marked(size_t n)
@@ -578,7 +574,7 @@ static bool kill_marked(size_t n)
 	for (size_t i = 0; i < n; i++) {
 		if (!procs[i].ours || !procs[i].alive)
 			continue;
-		new = new || !was_killed(procs[i].pid);
+		new = new || !pids_have(killed.pids, killed.n, procs[i].pid);
 		kill(procs[i].pid, SIGKILL);
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -722,22 +718,13 @@ static struct {
 	bool others; /* we have stopped all others */
 } resting INIT_LARGE;
 
-static bool is_resting(pid_t pid)
-{
-	for (size_t i = 0; i < resting.n; i++) {
-		if (resting.pids[i] == pid)
-			return true;
-	}
-	return false;
-}
-
 static void continue_all(void)
 {
 	size_t n = list_procs();
 
 	resting.others = false;
 	for (size_t i = 0; i < n; i++) {
-		if (!is_resting(procs[i].pid))
+		if (!pids_have(resting.pids, resting.n, procs[i].pid))
 			kill(procs[i].pid, SIGCONT);
 	}
 }
@@ -748,7 +735,7 @@ static void continue_vforked(size_t n)
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = 0; procs[i].deep && k < n; k++) {
 			if (procs[k].parent == procs[i].pid && procs[k].stopped &&
-			    !is_resting(procs[k].pid))
+			    !pids_have(resting.pids, resting.n, procs[k].pid))
 				kill(procs[k].pid, SIGCONT);
 		}
 	}

@@ -452,15 +452,22 @@ static int show_hierarchy(const struct cgroup_seen *seen, unsigned n, uint32_t s
 	return mount_attach(tree, AT_FDCWD, to);
 }
 
-/* Java, Go and others look for mounted trees of control groups, and then for files below them. So
- * they are mounted there, and our files are mounted over them: no file of the kernel can be
- * opened. */
-static int show_cgroup(const struct facts *f, uint32_t slot)
+int facts_show(const struct facts *f, uint32_t slot)
 {
+	autoclose int sys = open("/r/sys", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	const struct cgroups *c = &warden.cgroups;
 
+	if (show_proc(f) < 0)
+		return -1;
+	if (sys < 0)
+		return 0; /* an image may have no /sys */
+	if (bind_at(f, "sys", sys, "") < 0)
+		return -1;
 	if (!warden.store.n_cgroups)
 		return 0;
+	/* Java, Go and others look for mounted trees of control groups, and then for files below
+	 * them. So they are mounted there, and our files are mounted over them: no file of the
+	 * kernel can be opened. */
 	for (unsigned i = 0; i < warden.store.n_cgroups; i++) {
 		if (show_hierarchy(&c->seen[i], i, slot) < 0)
 			return -1;
@@ -470,17 +477,6 @@ static int show_cgroup(const struct facts *f, uint32_t slot)
 	return c->v2[CG_MEMORY] || access("/r/proc/cgroups", F_OK) < 0
 		     ? 0
 		     : bind_at(f, "cgroups", AT_FDCWD, "/r/proc/cgroups");
-}
-
-int facts_show(const struct facts *f, uint32_t slot)
-{
-	autoclose int sys = open("/r/sys", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	if (show_proc(f) < 0)
-		return -1;
-	if (sys < 0)
-		return 0; /* an image may have no /sys */
-	return bind_at(f, "sys", sys, "") < 0 ? -1 : show_cgroup(f, slot);
 }
 
 /* Mounts below /sys, not over it: a fork keeps mounts that are on a mount of its root, but not one

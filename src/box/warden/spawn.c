@@ -599,21 +599,6 @@ static void write_root_map(char map[64], uint32_t uid)
 	snprintf(map, 64, "0 %u 1\n1 %u %d\n", uid, uid + 1, ROOT_IDS - 1);
 }
 
-/* Writes both maps of the process that the host's /proc calls `pid`: each id to itself. */
-static int map_all(int proc, const char *pid)
-{
-	static const char *const files[] = { "uid_map", "gid_map" };
-	char path[64], map[64];
-
-	write_root_map(map, 0);
-	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		snprintf(path, sizeof(path), "%s/%s", pid, files[i]);
-		if (text_write(proc, path, map) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 /* Maps a user namespace that is yet to be made, when the pipe is closed. */
 struct mapper {
 	int proc;
@@ -622,13 +607,23 @@ struct mapper {
 	pid_t pid;
 };
 
+/* Writes both maps: each id to itself. */
 static int mapper_main(void *arg)
 {
+	static const char *const files[] = { "uid_map", "gid_map" };
 	const struct mapper *m = arg;
-	char c;
+	char path[64], map[64], c;
 
 	close(m->go[1]);
-	return read(m->go[0], &c, 1) == 0 && map_all(m->proc, m->self) == 0 ? 0 : errno;
+	if (read(m->go[0], &c, 1) != 0)
+		return errno;
+	write_root_map(map, 0);
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		snprintf(path, sizeof(path), "%s/%s", m->self, files[i]);
+		if (text_write(m->proc, path, map) < 0)
+			return errno;
+	}
+	return 0;
 }
 
 /* It shares this process's memory, since copying that takes longer than all else that it does. */

@@ -63,7 +63,7 @@ int box_later(struct box *box, void (*f)(void *arg), void *arg, struct err *e)
 
 /* ---- pending requests ------------------------------------------------------------------------ */
 
-static struct pending *new_pending(struct box *box, void *arg)
+struct pending *box_expect(struct box *box, void *arg)
 {
 	struct pending *p = calloc(1, sizeof(*p));
 
@@ -77,7 +77,7 @@ static struct pending *new_pending(struct box *box, void *arg)
 	return p;
 }
 
-static struct pending *take_pending(struct box *box, uint32_t seq)
+struct pending *box_expected(struct box *box, uint32_t seq)
 {
 	for (struct pending **at = &box->pending; *at; at = &(*at)->next) {
 		struct pending *p = *at;
@@ -90,7 +90,7 @@ static struct pending *take_pending(struct box *box, uint32_t seq)
 	return NULL;
 }
 
-static void free_pending(struct pending *p)
+void box_forget(struct pending *p)
 {
 	box_close_handle(p->timer);
 	box_wait_no_more(p);
@@ -102,21 +102,6 @@ static void free_pending(struct pending *p)
 	free(p->ids);
 	free(p->folder);
 	free(p);
-}
-
-struct pending *box_expect(struct box *box, void *arg)
-{
-	return new_pending(box, arg);
-}
-
-struct pending *box_expected(struct box *box, uint32_t seq)
-{
-	return take_pending(box, seq);
-}
-
-void box_forget(struct pending *p)
-{
-	free_pending(p);
 }
 
 /* Releases the sandbox that a request has held. */
@@ -144,7 +129,7 @@ static void answer_error(struct pending *p, const struct err *err)
 		p->on_sockets(p->arg, NULL, 0, err);
 	else if (p->on_sandbox)
 		p->on_sandbox(p->arg, NULL, err);
-	free_pending(p);
+	box_forget(p);
 }
 
 static void fail_all(struct box *box, const struct err *err)
@@ -378,7 +363,7 @@ static void answer_create(struct pending *p)
 	}
 	p->model->announced = true;
 	p->on_sandbox(p->arg, p->model, NULL);
-	free_pending(p);
+	box_forget(p);
 }
 
 static void undo_fork(struct pending *p, const struct err *err)
@@ -406,7 +391,7 @@ static void answer_fork(struct box *box, struct pending *p)
 	for (uint32_t i = 0; i < p->n; i++)
 		p->children[i]->announced = true;
 	p->on_fork(p->arg, p->children, p->n, NULL);
-	free_pending(p);
+	box_forget(p);
 }
 
 static void box_answer(struct box *box, struct pending *p)
@@ -418,13 +403,13 @@ static void box_answer(struct box *box, struct pending *p)
 	} else {
 		let_go(p->source, p);
 		p->on_sandbox(p->arg, p->source, NULL);
-		free_pending(p);
+		box_forget(p);
 	}
 }
 
 void box_confirmed(struct box *box, struct pending *p)
 {
-	box_answer(box, take_pending(box, p->seq));
+	box_answer(box, box_expected(box, p->seq));
 }
 
 /* Answers p, which is off the list. What is acknowledged must outlive this process, so its messages
@@ -497,7 +482,7 @@ static void lost(struct box *box, const struct wm_lost *m)
 
 static void failed(struct box *box, const struct wm_failed *m)
 {
-	struct pending *p = take_pending(box, m->h.seq);
+	struct pending *p = box_expected(box, m->h.seq);
 	struct err err = m->err;
 
 	if (err.code == ERR_PATH_NOT_FOUND || err.code == ERR_PATH_DENIED)
@@ -513,14 +498,14 @@ static void failed(struct box *box, const struct wm_failed *m)
 
 static void destroyed(struct box *box, uint32_t seq)
 {
-	struct pending *p = take_pending(box, seq);
+	struct pending *p = box_expected(box, seq);
 
 	if (!p)
 		return;
 	box->stats.destroyed++;
 	if (p->on_sandbox)
 		p->on_sandbox(p->arg, p->model, NULL);
-	free_pending(p);
+	box_forget(p);
 }
 
 static void paused(struct pending *p)
@@ -541,14 +526,14 @@ static void written(struct pending *p, const struct wm_written *m)
 	sb->attached = m->attached;
 	let_go(sb, p);
 	p->on_sandbox(p->arg, sb, NULL);
-	free_pending(p);
+	box_forget(p);
 }
 
 static void attached(struct pending *p)
 {
 	let_go(p->source, p);
 	p->on_sandbox(p->arg, p->source, NULL);
-	free_pending(p);
+	box_forget(p);
 }
 
 static void made(struct pending *p, int *fds)
@@ -558,12 +543,12 @@ static void made(struct pending *p, int *fds)
 	while (n < WIRE_SOCKETS_MAX && fds[n] >= 0)
 		n++;
 	p->on_sockets(p->arg, fds, n, NULL);
-	free_pending(p);
+	box_forget(p);
 }
 
 void box_paused(struct box *box, struct pending *p)
 {
-	paused(take_pending(box, p->seq));
+	paused(box_expected(box, p->seq));
 }
 
 static void ready(struct box *box, const struct wm_ready *m)
@@ -586,7 +571,7 @@ void box_heard(struct box *box, int *fds)
 		ready(box, (const void *)h);
 		break;
 	case WM_CREATED:
-		p = take_pending(box, h->seq);
+		p = box_expected(box, h->seq);
 		if (p && p->on_fork)
 			forked(box, p, m, fds);
 		else if (p)
@@ -601,17 +586,17 @@ void box_heard(struct box *box, int *fds)
 		failed(box, (const void *)h);
 		break;
 	case WM_PAUSED:
-		p = take_pending(box, h->seq);
+		p = box_expected(box, h->seq);
 		if (p)
 			paused(p);
 		break;
 	case WM_USED:
-		p = take_pending(box, h->seq);
+		p = box_expected(box, h->seq);
 		if (p)
 			usage_said(p, (const void *)h);
 		break;
 	case WM_SOCKET_MADE:
-		p = take_pending(box, h->seq);
+		p = box_expected(box, h->seq);
 		if (p)
 			made(p, fds);
 		break;
@@ -622,12 +607,12 @@ void box_heard(struct box *box, int *fds)
 		box_awake(box, h->seq, &fds[0]);
 		break;
 	case WM_WRITTEN:
-		p = take_pending(box, h->seq);
+		p = box_expected(box, h->seq);
 		if (p)
 			written(p, (const void *)h);
 		break;
 	case WM_ATTACHED:
-		p = take_pending(box, h->seq);
+		p = box_expected(box, h->seq);
 		if (p)
 			attached(p);
 		break;
@@ -801,7 +786,7 @@ void sandbox_create_start(struct box *box, const struct sandbox_spec *spec, sand
 		 (box->state != BOX_DEAD || box_warden_start(box, &e) == 0))
 		model = sandbox_new(box, spec, &e);
 	if (model)
-		p = new_pending(box, arg);
+		p = box_expect(box, arg);
 	if (!p) {
 		if (!e.code)
 			err_set(&e, ERR_LIMIT, "out of memory");
@@ -812,7 +797,7 @@ void sandbox_create_start(struct box *box, const struct sandbox_spec *spec, sand
 	p->model = model;
 	p->on_sandbox = on_done;
 	if (send_create(box, spec, p, &e) < 0) {
-		free_pending(take_pending(box, p->seq));
+		box_forget(box_expected(box, p->seq));
 		refuse(box, on_done, NULL, arg, &e);
 	}
 }
@@ -842,14 +827,14 @@ void sandbox_destroy_start(struct sandbox *sb, sandbox_cb on_done, void *arg)
 		refuse(box, on_done, NULL, arg, &e);
 		return;
 	}
-	p = new_pending(box, arg);
+	p = box_expect(box, arg);
 	if (!p)
 		abort(); /* see refuse() */
 	p->on_sandbox = on_done;
 	p->model = sandbox_ref(sb);
 	m.h.seq = p->seq;
 	if (box_send(box, &m, sizeof(m), &e) < 0) {
-		free_pending(take_pending(box, p->seq));
+		box_forget(box_expected(box, p->seq));
 		refuse(box, on_done, NULL, arg, &e);
 		return;
 	}
@@ -879,7 +864,7 @@ static int box_begin(struct pending *p, struct err *e);
 
 void box_fork_failed(struct box *box, struct pending *p, const struct err *err)
 {
-	answer_error(take_pending(box, p->seq), err);
+	answer_error(box_expected(box, p->seq), err);
 }
 
 static int send_fork(struct box *box, struct pending *p, enum wm_fork_how how, struct err *e)
@@ -983,7 +968,7 @@ void sandbox_fork_start(struct sandbox *source, uint32_t n, const struct str *id
 	else if (n < 1 || n > WIRE_FORK_MAX)
 		err_set(&e, ERR_INVALID, "replicas: from 1 to %d", WIRE_FORK_MAX);
 	else if (check_still(source, &e) == 0 && check_room(box, n, &e) == 0)
-		p = new_pending(box, arg);
+		p = box_expect(box, arg);
 	if (!p) {
 		if (!e.code)
 			err_set(&e, ERR_LIMIT, "out of memory");
@@ -994,7 +979,7 @@ void sandbox_fork_start(struct sandbox *source, uint32_t n, const struct str *id
 	p->source = sandbox_ref(source);
 	p->n = n;
 	if (keep_ids(p, ids, &e) < 0 || box_begin(p, &e) < 0) {
-		free_pending(take_pending(box, p->seq));
+		box_forget(box_expected(box, p->seq));
 		refuse(box, NULL, on_done, arg, &e);
 		return;
 	}
@@ -1035,7 +1020,7 @@ int box_program(const struct box *box, const char *name, char *ret, size_t size,
 
 /* ---- what was changed ------------------------------------------------------------------------ */
 
-/* A request about the files of a sandbox that stands still meanwhile, not begun. NULL: refused. */
+/* A request to a sandbox that stands still meanwhile, not begun. NULL: refused. */
 static struct pending *new_still(struct sandbox *sb, sandbox_cb on_done, void *arg)
 {
 	struct err e = ERR_INIT;
@@ -1044,7 +1029,7 @@ static struct pending *new_still(struct sandbox *sb, sandbox_cb on_done, void *a
 	if (!sb->live || sb->destroying)
 		err_set(&e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", sb->id);
 	else if (check_still(sb, &e) == 0)
-		p = new_pending(sb->box, arg);
+		p = box_expect(sb->box, arg);
 	if (!p) {
 		if (!e.code)
 			err_set(&e, ERR_LIMIT, "out of memory");
@@ -1056,16 +1041,30 @@ static struct pending *new_still(struct sandbox *sb, sandbox_cb on_done, void *a
 	return p;
 }
 
+static bool copies_files(const struct pending *p)
+{
+	return p->on_fork || p->to >= 0 || p->folder;
+}
+
+/* Its source stands still for the request from now on. */
+static void hold_source(struct pending *p)
+{
+	if (copies_files(p))
+		p->source->forking = p;
+	else
+		p->source->pausing = p;
+}
+
 static void begin_still(struct pending *p, struct err *e)
 {
 	struct sandbox *sb = p->source;
 
 	if (!e->code && box_begin(p, e) == 0) {
-		sb->forking = p;
+		hold_source(p);
 		return;
 	}
 	refuse(sb->box, p->on_sandbox, NULL, p->arg, e);
-	free_pending(take_pending(sb->box, p->seq));
+	box_forget(box_expected(sb->box, p->seq));
 }
 
 void sandbox_write_start(struct sandbox *sb, enum sandbox_write what, int fd, sandbox_cb on_done,
@@ -1126,31 +1125,16 @@ static int send_pause(struct box *box, struct pending *p, struct err *e)
 
 static void start_pause(struct sandbox *sb, bool pause, sandbox_cb on_done, void *arg)
 {
-	struct box *box = sb->box;
+	struct pending *p = new_still(sb, on_done, arg);
 	struct err e = ERR_INIT;
-	struct pending *p;
 
-	if (!sb->live || sb->destroying)
-		err_set(&e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", sb->id);
-	else if (check_still(sb, &e) == 0 && sb->paused == pause)
+	if (!p)
+		return;
+	p->pause = pause;
+	if (sb->paused == pause)
 		err_set(&e, ERR_CONFLICT, "sandbox %s is %s", sb->id,
 			pause ? "paused" : "not paused");
-	if (e.code) {
-		refuse(box, on_done, NULL, arg, &e);
-		return;
-	}
-	p = new_pending(box, arg);
-	if (!p)
-		abort(); /* see refuse() */
-	p->on_sandbox = on_done;
-	p->source = sandbox_ref(sb);
-	p->pause = pause;
-	if (box_begin(p, &e) < 0) {
-		free_pending(take_pending(box, p->seq));
-		refuse(box, on_done, NULL, arg, &e);
-		return;
-	}
-	sb->pausing = p;
+	begin_still(p, &e);
 }
 
 void sandbox_pause_start(struct sandbox *sb, sandbox_cb on_done, void *arg)
@@ -1164,11 +1148,6 @@ void sandbox_resume_start(struct sandbox *sb, sandbox_cb on_done, void *arg)
 }
 
 /* ---- of one that may be asleep --------------------------------------------------------------- */
-
-static bool copies_files(const struct pending *p)
-{
-	return p->on_fork || p->to >= 0 || p->folder;
-}
 
 static int box_begin(struct pending *p, struct err *e)
 {
@@ -1185,10 +1164,7 @@ void box_source_awake(struct pending *p)
 	struct err e = ERR_INIT;
 	bool failed = box_begin(p, &e) < 0;
 
-	if (copies_files(p))
-		sb->forking = p;
-	else
-		sb->pausing = p;
+	hold_source(p);
 	if (failed)
 		box_fork_failed(sb->box, p, &e);
 }

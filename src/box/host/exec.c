@@ -343,7 +343,7 @@ static void on_kill_timeout(uv_timer_t *t)
 	sandbox_unref(sb);
 }
 
-static void kill_tree(struct exec *x)
+void exec_kill(struct exec *x)
 {
 	const struct wm_sleep hurry = { .h = { WM_HURRY, 0 }, .key = x->sb->key };
 	struct err e;
@@ -363,7 +363,7 @@ static void on_timeout(uv_timer_t *t)
 	struct exec *x = t->data;
 
 	x->timed_out = true;
-	kill_tree(x);
+	exec_kill(x);
 }
 
 /* A timeout must not run out early: the time that the loop keeps may be old, and it counts whole
@@ -385,11 +385,6 @@ void exec_hold_timeouts(struct sandbox *sb, bool hold)
 			x->left_ms = 0;
 		}
 	}
-}
-
-void exec_kill(struct exec *x)
-{
-	kill_tree(x);
 }
 
 void exec_signal(struct exec *x, int signal)
@@ -808,7 +803,7 @@ static void on_terminal(void *arg, int master, int slave, const struct err *err)
 	if (err) {
 		exec_finish(x, NULL, err);
 	} else if (x->killed_ms) {
-		kill_tree(x);
+		exec_kill(x);
 	} else if (x->early_signal) {
 		send_signal(x, x->early_signal, 0);
 	}

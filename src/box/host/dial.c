@@ -116,10 +116,10 @@ static void dial_begin(struct dial *d)
 	const struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
 					 .sin6_port = htons(d->port),
 					 .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	int rc = d->family == AF_INET ? connect(d->fd, (const struct sockaddr *)&v4, sizeof(v4))
+				      : connect(d->fd, (const struct sockaddr *)&v6, sizeof(v6));
 
-	if ((d->family == AF_INET
-		     ? connect(d->fd, (const struct sockaddr *)&v4, sizeof(v4))
-		     : connect(d->fd, (const struct sockaddr *)&v6, sizeof(v6))) == 0) {
+	if (rc == 0) {
 		connected(d, 0);
 		return;
 	}

@@ -1,8 +1,9 @@
 #include "box/warden/seccomp.h"
 
+#include "base/calls.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <linux/sched.h>
@@ -18,14 +19,6 @@
 #include <unistd.h>
 /* after the C library's headers, which may know fewer calls than the kernel's own list */
 #include <asm/unistd.h>
-
-#if defined(__x86_64__)
-#define ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCH AUDIT_ARCH_AARCH64
-#else
-#error "no system-call table for this machine yet"
-#endif
 
 /* newer than the oldest headers that we build with; the same number on every machine */
 #ifndef __NR_fchmodat2
@@ -695,7 +688,7 @@ int seccomp_build(struct seccomp_filter *ret_filter, unsigned kind)
 	emit_tree(&b, 0, b.n_ranges - 1);
 	emit(&b, LOAD(nr));
 	emit(&b, RET(SECCOMP_RET_KILL_PROCESS)); /* calls of another architecture: int 0x80 */
-	emit(&b, IF_EQ(ARCH, 1, 0));
+	emit(&b, IF_EQ(CALLS_ARCH, 1, 0));
 	emit(&b, LOAD(arch));
 	/* it was built from its end */
 	for (unsigned i = 0; i < ret_filter->n / 2u; i++) {

@@ -8,6 +8,7 @@
 
 struct call_about {
 	struct str sandbox, snapshot, path, op, dimension;
+	struct str exec_id; /* of a program that was started */
 	bool has_timeout_s, has_requested_s, has_max_timeout_s, has_retry_after_ms, has_exit_code;
 	uint64_t timeout_s, requested_s, max_timeout_s, retry_after_ms;
 	int32_t exit_code;

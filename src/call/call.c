@@ -957,10 +957,13 @@ static bool call_may_leave(const struct call *c)
 	       !(c->start.op->flags & OP_ARCHIVE);
 }
 
-static void call_finish_failed(struct call *c, const struct err *e)
+/* Its answer can't be redacted. */
+static void call_finish_failed(struct call *c, struct err *e)
 {
 	once_drop(c);
+	call_say_done(c, c->aside.table, c->aside.from, e);
 	c->failed = *e;
+	call_redact_text(c, c->failed.msg, sizeof(c->failed.msg));
 	call_finish(c, &(struct op_outcome){ .err = &c->failed });
 }
 
@@ -1001,6 +1004,7 @@ void call_answer_by(struct call *c, const struct field_table *t, const void *res
 {
 	const struct op_hooks *h = &c->ops->hooks;
 	struct aside_count count = { 0 };
+	const void *whole = result;
 	struct err e;
 
 	/* An audit may take its time: the operation's own struct is gone by then. */
@@ -1013,7 +1017,7 @@ void call_answer_by(struct call *c, const struct field_table *t, const void *res
 		return;
 	}
 	if (t && !result) {
-		err_set(&e, ERR_LIMIT, "out of memory");
+		call_say_done(c, t, whole, &e);
 		call_fail(c, &e);
 		return;
 	}

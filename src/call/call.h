@@ -489,4 +489,9 @@ const void *call_redact_by(struct call *c, const struct field_table *t, const vo
 void call_answer(struct call *c, const void *result);
 /* By another table than the operation's; NULL: no document. */
 void call_answer_by(struct call *c, const struct field_table *t, const void *result);
+/* The operation has had its effect, and its answer can't be given: *e becomes ERR_UNSURE and says
+ * that it was done, with the ids of the result, which may be NULL. One that only reads fails as it
+ * did. */
+void call_say_done(const struct call *c, const struct field_table *t, const void *result,
+		   struct err *e);
 void call_fail(struct call *c, const struct err *e);

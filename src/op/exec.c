@@ -473,6 +473,8 @@ static void exec_answer_report(struct exec_run *r, const struct exec_result *res
 	struct exec_answer a = { .has_job = false };
 	struct err e = ERR_INIT;
 
+	call_about(r->call)->has_exit_code = true;
+	call_about(r->call)->exit_code = result->exit_code;
 	if (report_init(&a.report, result, &r->out, &r->err, &e) == 0) {
 		exec_say_where(r, &a.report);
 		if (r->plan->on_done)
@@ -480,6 +482,11 @@ static void exec_answer_report(struct exec_run *r, const struct exec_result *res
 		else
 			call_answer(r->call, &a);
 	} else {
+		call_say_done(r->call, &report_table,
+			      &(struct report){ .exec = r->id,
+						.has_exit_code = true,
+						.exit_code = result->exit_code },
+			      &e);
 		exec_fail(r->plan, &e);
 	}
 	report_fini(&a.report);
@@ -501,6 +508,7 @@ static bool exec_never_ran(const struct err *err)
 /* Where it is a part of another operation, that knows what else it has done. */
 static void exec_fail_unrun(const struct exec_plan *p, const struct err *err)
 {
+	call_about(p->call)->exec_id = STR_NONE;
 	if (!p->on_done)
 		call_undo(p->call);
 	exec_fail(p, err);
@@ -640,8 +648,11 @@ static int exec_begin(struct exec_run *r, const struct exec_plan *p, struct hub_
 	spec.events = &events;
 	spec.arg = r;
 	j = job_start(l, &spec, e);
-	r->exec = j ? job_exec(j) : NULL;
-	return j ? 0 : -1;
+	if (!j)
+		return -1;
+	r->exec = job_exec(j);
+	call_about(r->call)->exec_id = r->id;
+	return 0;
 }
 
 static void exec_follow(const struct exec_plan *p)

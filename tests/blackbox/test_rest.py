@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from client import until
-from rest import Rest, b64, fails, lines
+from rest import Failed, Rest, b64, fails, lines
 
 
 @pytest.fixture(scope='module')
@@ -645,3 +645,26 @@ def test_refused_while_it_sends(rest, chunked):
         wire.send(bytes(70 << 20))
         assert wire.reply().status == 413
     rest.works()
+
+
+@pytest.mark.parametrize('over', ['rest', 'cli'])
+def test_a_failure_after_the_effect_says_so(rest, sb, me, over):
+    """An answer beyond what fits: whoever asked learns that the command ran, and where its output
+    is. The verb, which reads it as it comes, has all of it."""
+    command = 'echo ran >> ran; for fd in 1 2; do head -c 8000000 /dev/zero >&$fd; done; exit 7'
+    if over == 'cli':
+        done = me.run('exec', sb, '--', 'sh', '-c', command, env=rest.env)
+        assert (done.returncode, len(done.stdout), len(done.stderr)) == (7, 8000000, 8000000)
+    else:
+        with pytest.raises(Failed) as failed:
+            rest.post('/v1/exec', sandbox=sb, command=command, max_output_bytes=8 << 20)
+        error = failed.value.error
+        exec_id = error['context']['exec_id']
+        assert (failed.value.code, error['context']['exit_code']) == ('outcome_unknown', 7), error
+        assert not error['retryable'] and 'sandbox.exec was done' in error['cause'], error
+        assert exec_id in error['cause'], error
+        path = f'/v1/sandboxes/{sb}/execs/{exec_id}'
+        assert rest.call('GET', path)['exit_code'] == 7
+        page = rest.call('GET', f'{path}/output?offset=15999000')
+        assert page['eof'] and page['next_offset'] == 16000000, page
+    assert rest.post('/v1/files/read', sandbox=sb, path='ran')['content'] == 'ran\n'

@@ -46,6 +46,9 @@ void api_exec_timeout(struct call *c, struct err *e)
 	const struct exec_request *q = call_request(c);
 	struct call_about *about = call_about(c);
 
+	/* The result, which is beside it, has these. */
+	about->exec_id = STR_NONE;
+	about->has_exit_code = false;
 	about->dimension = STR_LIT("wall");
 	about->has_timeout_s = true;
 	about->timeout_s = q->timeout_seconds;

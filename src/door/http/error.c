@@ -135,6 +135,7 @@ static const struct field context_fields[] = {
 	ABOUT(sandbox, "Id of the sandbox."),
 	ABOUT(snapshot, "Id of the snapshot."),
 	ABOUT(path, "Path in the sandbox."),
+	ABOUT(exec_id, "Id of the exec that was started, whose output can be read."),
 	ABOUT(op, "Operation that was requested."),
 	ABOUT(dimension, "Resource whose limit was reached, such as disk or streams."),
 	ABOUT_NUMBER(timeout_s, "Time limit that was exceeded, in seconds."),

@@ -267,13 +267,15 @@ void exchange_write_answer(struct exchange *a, const struct field_table *t, cons
 	if (!a->q)
 		return;
 	text = answer_text(a, t, from, &n, &e);
-	if (!text)
+	if (!text) {
+		call_say_done(a->call, t, from, &e);
 		exchange_write_failure(a, &e);
-	else
+	} else {
 		http_reply(take_ptr(a->q), &(struct http_reply){ .status = 200,
 								 .type = "application/json",
 								 .body = { text, n },
 								 .owned = text });
+	}
 }
 
 /* ---- streams ------------------------------------------------------------------------------- */

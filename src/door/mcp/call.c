@@ -231,6 +231,7 @@ static void run_answer_proxied(struct mcp_run *r, const void *result)
 
 	if (gateway_answer(q->module, r->mc ? mcp_call_tool(r->mc) : NULL, result, &doc, &content,
 			   &structured, &to, &e) < 0) {
+		call_say_done(r->call, NULL, NULL, &e);
 		on_fail(r, &e);
 		return;
 	}
@@ -269,6 +270,7 @@ static void on_answer(void *asker, const struct field_table *t, const void *resu
 	if (!r->said.done)
 		run_say(r, t, result);
 	if (put_note(r, result, &e) < 0) {
+		call_say_done(r->call, r->tool->output ? r->tool->output : t, result, &e);
 		on_fail(asker, &e);
 		return;
 	}

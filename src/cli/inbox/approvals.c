@@ -110,6 +110,8 @@ static void show_text(struct str s, int indent)
 {
 	bool block = s.n && memchr(s.p, '\n', s.n);
 
+	if (!block)
+		putchar(' ');
 	while (s.n) {
 		const char *end = memchr(s.p, '\n', s.n);
 		size_t n = end ? (size_t)(end - s.p) : s.n;
@@ -128,13 +130,16 @@ static int show_value(const struct json_val *v, int indent, struct err *e)
 {
 	int rc = 0;
 
-	putchar(json_type(v) == JSON_OBJECT ? '\n' : ' ');
-	if (json_type(v) == JSON_OBJECT)
+	if (json_type(v) == JSON_OBJECT && json_len(v) > 0) {
+		putchar('\n');
 		return show_members(v, indent, e);
-	if (json_type(v) == JSON_STR)
+	}
+	if (json_type(v) == JSON_STR) {
 		show_text(json_str(v), indent);
-	else
+	} else {
+		putchar(' ');
 		rc = safe_json(stdout, v, e);
+	}
 	putchar('\n');
 	return rc;
 }

@@ -135,19 +135,23 @@ static void show_base64(struct json_writer *w, struct str bytes, const char *why
 	json_write_object_end(w);
 }
 
+static bool is_text(struct str bytes)
+{
+	return utf8_valid(bytes) && !(bytes.n && memchr(bytes.p, 0, bytes.n));
+}
+
 static void show_bytes(struct json_writer *w, struct str bytes)
 {
-	bool text = utf8_valid(bytes) && !(bytes.n && memchr(bytes.p, 0, bytes.n));
-
-	if (text && bytes.n <= BYTES_MAX)
+	if (is_text(bytes) && bytes.n <= BYTES_MAX)
 		json_write_str(w, bytes);
 	else
-		show_base64(w, bytes, text ? "too long" : "not text");
+		show_base64(w, bytes, is_text(bytes) ? "too long" : "not text");
 }
 
 static void show_no_text(struct json_writer *w, struct str bytes)
 {
-	show_base64(w, bytes, "not text, or as text a part looks like a password");
+	show_base64(w, bytes,
+		    is_text(bytes) ? "as text, a part of it looks like a password" : "not text");
 }
 
 /* The request's members as JSON, as they are shown to a person: without secrets. */

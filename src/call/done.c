@@ -6,7 +6,7 @@
 
 enum { ID_LIKE = 64, LIST_MAX = 8, SAID_MAX = 160 };
 
-/* What is no id is left out: texts of programs and people. */
+/* What can't be an id is left out, such as a sentence or a page of output. */
 static bool done_is_id(const struct field *f, struct str s)
 {
 	if (f->flags & (FIELD_BYTES | FIELD_SECRET | FIELD_PLAIN) || !s.n || s.n > ID_LIKE)

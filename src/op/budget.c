@@ -77,7 +77,8 @@ static struct budget_count budget_count(struct call *c, struct str source)
 			n.all++;
 			n.own += str_eq(i.owner, call_owner(c));
 			n.family += str_eq(budget_family(c, i.owner), family);
-			n.line += str_eq(guard_line(call_guard(c), i.owner), line);
+			n.line += str_eq(i.owner, call_owner(c)) ||
+				  str_eq(guard_line(call_guard(c), i.owner), line);
 			n.forks += source.n && str_eq(i.source, source);
 		}
 	} while (got == PAGE);

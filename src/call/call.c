@@ -62,6 +62,15 @@ struct ops {
 	/* Bytes that calls have reserved. */
 	size_t output, max_output;
 	bool draining;
+	struct ops_end *end; /* NULL: nobody waits for the last call */
+};
+
+/* Owned by the loop. */
+struct ops_end {
+	uv_timer_t timer;
+	struct ops *ops;
+	void (*on_ended)(void *arg);
+	void *arg;
 };
 
 enum call_state { CALL_ARRIVES, CALL_POLICY, CALL_APPROVAL, CALL_RUNS, CALL_AUDIT, CALL_STATES };
@@ -727,6 +736,22 @@ static void call_timer_closed(uv_handle_t *h)
 		free(c);
 }
 
+static void ops_on_end_closed(uv_handle_t *h)
+{
+	struct ops_end *end = h->data;
+
+	end->on_ended(end->arg);
+	free(end);
+}
+
+static void ops_on_end(uv_timer_t *t)
+{
+	struct ops_end *end = t->data;
+
+	end->ops->end = NULL;
+	uv_close((uv_handle_t *)t, ops_on_end_closed);
+}
+
 static void call_free(struct call *c)
 {
 	if (c->older)
@@ -754,6 +779,8 @@ static void call_free(struct call *c)
 		buf_wipe(&k->buf);
 		free(k);
 	}
+	if (c->ops->end && !c->ops->newest)
+		uv_timer_start(&c->ops->end->timer, ops_on_end, 0, 0);
 	c->closing = (unsigned)c->ticking + c->has_quiet;
 	if (c->ticking)
 		uv_close((uv_handle_t *)&c->tick, call_timer_closed);
@@ -1334,14 +1361,15 @@ void call_cancel(struct call *c)
 		on_cancel(c->on_cancel_data);
 }
 
-/* Those of a principal; NULL: those that wait for a person. Cancelling one may end it, and
- * others. */
-static void ops_cancel(struct ops *ops, const struct principal *who)
+/* Those of a principal; NULL: of all, or those that wait for a person. Cancelling one may end it,
+ * and others. */
+static void ops_cancel(struct ops *ops, const struct principal *who, bool for_person)
 {
 	struct call *c = ops->newest;
 
 	while (c) {
-		if (c->cancelled || (who ? c->start.who != who : !c->for_person)) {
+		if (c->cancelled || (who && c->start.who != who) ||
+		    (for_person && !c->for_person)) {
 			c = c->older;
 			continue;
 		}
@@ -1387,7 +1415,7 @@ const struct principal *ops_owner(const struct ops *ops, struct str owner)
 
 void ops_end_calls_of(struct ops *ops, const struct principal *who)
 {
-	ops_cancel(ops, who);
+	ops_cancel(ops, who, false);
 }
 
 void ops_end_of(struct ops *ops, const struct principal *who)
@@ -1400,7 +1428,28 @@ void ops_end_of(struct ops *ops, const struct principal *who)
 void ops_drain(struct ops *ops)
 {
 	ops->draining = true;
-	ops_cancel(ops, NULL);
+	ops_cancel(ops, NULL, true);
+}
+
+int ops_end(struct ops *ops, bool cancel, unsigned ms, void (*on_ended)(void *arg), void *arg,
+	    struct err *e)
+{
+	struct ops_end *end = calloc(1, sizeof(*end));
+
+	if (!end || uv_timer_init(ops->loop, &end->timer) < 0) {
+		free(end);
+		return err_set(e, ERR_LIMIT, "out of memory");
+	}
+	end->ops = ops;
+	end->on_ended = on_ended;
+	end->arg = arg;
+	end->timer.data = end;
+	ops->end = end;
+	ops->draining = true;
+	if (cancel)
+		ops_cancel(ops, NULL, false);
+	uv_timer_start(&end->timer, ops_on_end, ops->newest ? ms : 0, 0);
+	return 0;
 }
 
 void call_on_cancel(struct call *c, void (*on_cancel)(void *data), void *data)

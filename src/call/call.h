@@ -211,6 +211,11 @@ struct upstreams *ops_upstreams(const struct ops *ops);
 /* The hub is to end: cancels the calls that wait for a person, whose requests stay for the next
  * hub, and lets no other wait for one. */
 void ops_drain(struct ops *ops);
+/* Its doors are closed, and the hub closes next: on_ended is called, later, when no call is left,
+ * or after ms. What calls have in the work pool comes back to the hub, and to its audit. cancel:
+ * they are cancelled. */
+int ops_end(struct ops *ops, bool cancel, unsigned ms, void (*on_ended)(void *arg), void *arg,
+	    struct err *e) MUST_USE;
 void ops_end_calls_of(struct ops *ops, const struct principal *who);
 /* Cancels all calls of a principal, and ends the ports that it forwarded. */
 void ops_end_of(struct ops *ops, const struct principal *who);

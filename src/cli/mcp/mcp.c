@@ -82,11 +82,20 @@ static void on_relay_closed(void *owner)
 	on_hub_closed(s);
 }
 
-static void on_upstreams_closed(void *owner)
+static void on_calls_ended(void *owner)
 {
 	struct stdio_serving *s = owner;
 
 	hub_close(s->hub, on_hub_closed, s);
+}
+
+static void on_upstreams_closed(void *owner)
+{
+	struct stdio_serving *s = owner;
+	struct err e;
+
+	if (!s->ops || ops_end(s->ops, true, DRAIN_MS, on_calls_ended, s, &e) < 0)
+		on_calls_ended(s);
 }
 
 static void close_hub(struct stdio_serving *s)

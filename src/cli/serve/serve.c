@@ -35,6 +35,8 @@
 
 enum {
 	GRACE_MS = 10000,
+	CALLS_MS = 5000, /* then the end of their sandboxes ends them */
+	LEAVE_MS = 1000,
 	RATE_DEFAULT = 20000,
 	/* Connections of browsers to previews. Each is a call while it lasts, and pages written by
 	 * hostile code open as many as they like. The other half of the hub's calls is for its
@@ -178,8 +180,7 @@ static void on_left(void *arg, struct str sandbox, const struct err *why)
 	claim_leave(sandbox, why->msg);
 }
 
-/* Modules are parts of this hub, also where its sandboxes stay for the next one. */
-static void on_upstreams_closed(void *arg)
+static void on_calls_ended(void *arg)
 {
 	struct serve *v = arg;
 
@@ -191,6 +192,18 @@ static void on_upstreams_closed(void *arg)
 		hub_keep(v->s.hub, on_left, on_hub_closed, v);
 	else
 		on_hub_closed(v);
+}
+
+/* Modules are parts of this hub, also where its sandboxes stay for the next one, with the programs
+ * that calls have started. */
+static void on_upstreams_closed(void *arg)
+{
+	struct serve *v = arg;
+	struct err e;
+
+	if (!v->s.ops || ops_end(v->s.ops, !v->leaves, v->leaves ? LEAVE_MS : CALLS_MS,
+				 on_calls_ended, v, &e) < 0)
+		on_calls_ended(v);
 }
 
 /* Their programs run in sandboxes, too. */

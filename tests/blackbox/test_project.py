@@ -452,6 +452,41 @@ def test_what_keeps_it_from_that_is_nothing_to_git(who, work):
     assert '?? ' not in out and out.endswith('commondir\nrefs\n')
 
 
+TOOLS = {
+    'cp -a': 'cp -a $p to', 'cp -r': 'cp -r $p to', 'tar': 'tar -cf to -C $p .',
+    'find': 'find $p -type f', 'du': 'du -a $p', 'grep': 'grep -rc a $p', 'ls': 'ls -lR $p',
+    'zip': 'zip -qr to $p', 'rsync': 'rsync -a $p/ to', 'zipfile': 'python3 -m zipfile -c to $p',
+    'copytree': """python3 -c 'import os, shutil; shutil.copytree(os.environ["p"], "to")'""",
+    'git': 'git -C $p status --porcelain', 'git clone': 'git clone -q $p to',
+    'diff': 'cp -a $p to; diff -r $p to', 'rm': 'cp -a $p to; rm -rf to'}
+
+
+@pytest.mark.parametrize('existing', [True, False])
+def test_tools_of_the_host_pass_what_stands_there(who, work, begin, existing):
+    """While a sandbox has the folder of somebody who is not root; each tool that is here."""
+    if who.uid == 0:
+        pytest.skip('root enters any directory, so a socket stands in a folder of root')
+    project = Project(who, f'{work}/p', existing)
+    hub, shared = begin(project)
+    box = hub.create(volumes=shared)
+    assert {'commondir', 'refs'} <= set(os.listdir(project.path))
+    as_user = ['setpriv', f'--reuid={who.uid}', '--clear-groups'] * (os.getuid() == 0)
+    for name, line in TOOLS.items():
+        if not shutil.which(line.split()[0]) or ('git' in name and not existing):
+            continue
+        to = f'{work}/{name.replace(" ", "")}'
+        os.mkdir(to, 0o700)
+        os.chown(to, who.uid, who.uid)
+        done = subprocess.run([*as_user, 'sh', '-ec', line], cwd=to, capture_output=True,
+                              text=True, check=False,
+                              env={**os.environ, 'HOME': to, 'p': project.path})
+        assert done.returncode == 0 and not done.stderr.replace(
+            'warning: You appear to have cloned an empty repository.\n', ''), (name, done)
+        assert name != 'git' or 'refs' not in done.stdout, done
+    hub.delete(box)
+    until(lambda: not {'commondir', 'refs'} & set(os.listdir(project.path)))
+
+
 def test_its_own_names_stay_writable(who, work):
     for name in ('refs', 'objects'):
         project = Project(who, f'{work}/{name}', existing=False)

@@ -240,6 +240,8 @@ static int pack_one(struct pack *k, int dir, const char *name)
 		return vanished(errno) ? 0 : tar_pack_fail(k, TREE_SYSTEM, errno);
 	if (S_ISLNK(st.st_mode))
 		return pack_link(k, dir, name, &st);
+	if (S_ISDIR(st.st_mode) && k->depth == 1 && (st.st_mode & 07777) == TREE_BARRIER)
+		return 0;
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return 0; /* archives don't hold sockets, pipes and devices */
 	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

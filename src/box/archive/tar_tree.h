@@ -18,7 +18,12 @@
 
 #include <sys/types.h>
 
-enum { TREE_PATH_MAX = 256 };
+enum {
+	TREE_PATH_MAX = 256,
+	/* The mode of an empty directory that nobody may enter. Directly below the top it is not
+	 * packed: it stands for a name that nothing may have (box/wire/project.h). */
+	TREE_BARRIER = 01444,
+};
 
 /* Names under which a file is written beside its place, with a number between: in place of an old
  * one, and a new one. */

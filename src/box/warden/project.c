@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "box/archive/mount.h"
+#include "box/archive/tar_tree.h"
 #include "box/warden/held_find.h"
 #include "box/warden/internal.h"
 #include "box/wire/project.h"
@@ -21,7 +22,7 @@ static_assert(ARRAY_LEN(project_entries) <= 64, "a bit of struct project for eac
 
 /* Tells what another warden made, which was killed, from what the user has: nobody else sets the
  * sticky bit on such a thing. File systems without modes don't tell. */
-enum { MADE_DIRECTORY = 01755, MADE_FILE = 01444 };
+enum { MADE_DIRECTORY = 01755, MADE_FILE = 01444, MADE_BARRIER = TREE_BARRIER };
 
 enum { LOCK_TRIES = 20, LOCK_PAUSE_NS = 500 * 1000, TEXT_MAX = 8 };
 
@@ -51,19 +52,14 @@ static int make_file(int parent, const char *name, const char *text)
 	return fd < 0 || write(fd, text, (size_t)n) != n || fchmod(fd, MADE_FILE) < 0 ? -1 : 0;
 }
 
-static int make_socket(int parent, const char *name)
-{
-	return mknodat(parent, name, S_IFSOCK | MADE_FILE, 0);
-}
-
 /* mkdir(2) leaves the sticky bit to the file system. By now the name may be that of something else,
  * which a sandbox has put there. */
-static int make_directory(int parent, const char *name)
+static int make_directory(int parent, const char *name, mode_t mode)
 {
 	autoclose int fd = -1;
 	struct stat st;
 
-	if (mkdirat(parent, name, MADE_DIRECTORY & 0777) < 0)
+	if (mkdirat(parent, name, mode & 0777) < 0)
 		return -1;
 	fd = held_open(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -72,7 +68,23 @@ static int make_directory(int parent, const char *name)
 		errno = EEXIST;
 		return -1;
 	}
-	return fchmod(fd, MADE_DIRECTORY);
+	return fchmod(fd, mode);
+}
+
+/* In a user namespace of the user's own, its root is that user. */
+static int make_barrier(int parent, const char *name, const struct stat *owner)
+{
+	struct stat st;
+
+	if (owner->st_uid != 0 || warden.host.rootless) {
+		if (make_directory(parent, name, MADE_BARRIER) < 0 ||
+		    fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return -1;
+		if (!(st.st_mode & 0111))
+			return 0;
+		unlinkat(parent, name, AT_REMOVEDIR); /* this file system keeps no modes */
+	}
+	return mknodat(parent, name, S_IFSOCK | MADE_FILE, 0);
 }
 
 /* again: somebody may have removed the HEAD, too. */
@@ -93,10 +105,10 @@ static int make_entry(struct project *p, const struct project_entry *n, const ch
 		return 0;
 	if (n->missing == BECOMES_FILE)
 		failed = make_file(parent, name, n->text);
-	else if (n->missing == BECOMES_SOCKET)
-		failed = make_socket(parent, name);
+	else if (n->missing == BECOMES_BARRIER)
+		failed = make_barrier(parent, name, from->owner);
 	else
-		failed = make_directory(parent, name);
+		failed = make_directory(parent, name, MADE_DIRECTORY);
 	if (failed < 0)
 		return errno == EEXIST || errno == EROFS ? 0 : -1;
 	*ret_made = true;
@@ -121,8 +133,10 @@ static bool looks_made(int parent, const char *name, const struct project_entry 
 	mode = st.st_mode & 07777;
 	if (n->missing == BECOMES_DIRECTORY)
 		return S_ISDIR(st.st_mode) && (sure || mode == MADE_DIRECTORY);
-	if (n->missing == BECOMES_SOCKET)
-		return S_ISSOCK(st.st_mode) && (sure || (mode | S_ISVTX) == MADE_FILE);
+	if (n->missing == BECOMES_BARRIER)
+		return S_ISDIR(st.st_mode)
+			     ? (mode | S_ISVTX) == MADE_BARRIER
+			     : S_ISSOCK(st.st_mode) && (sure || (mode | S_ISVTX) == MADE_FILE);
 	if (!S_ISREG(st.st_mode) || (!sure && mode != MADE_FILE))
 		return false;
 	fd = held_open(parent, name, O_RDONLY | O_NONBLOCK, 0);
@@ -143,9 +157,10 @@ static void remove_entry(const struct project *p, size_t i)
 	parent = open_parent(p->lock, path, &name);
 	if (parent < 0 || !looks_made(parent, name, n, sure))
 		return;
+	if (n->missing != BECOMES_DIRECTORY && unlinkat(parent, name, 0) == 0)
+		return;
 	/* a directory with something in it stays, and is then its owner's */
-	if (unlinkat(parent, name, n->missing == BECOMES_DIRECTORY ? AT_REMOVEDIR : 0) < 0 &&
-	    errno == ENOTEMPTY)
+	if (unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno == ENOTEMPTY)
 		(void)!fchmodat(parent, name, MADE_DIRECTORY & 0777, 0);
 }
 
@@ -155,7 +170,8 @@ static bool has_directory(int dir, const char *name)
 {
 	struct stat st;
 
-	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
+	       (st.st_mode & 07777) != MADE_BARRIER;
 }
 
 /* Whether it has what a home has. */
@@ -224,7 +240,7 @@ static int hold_entries(struct project *p, const struct held_from *from, struct 
 			continue;
 		if (hold_entry(p, i, from, false) == 0)
 			continue;
-		if (project_entries[i].missing == BECOMES_SOCKET && errno != ENOSPC)
+		if (project_entries[i].missing == BECOMES_BARRIER && errno != ENOSPC)
 			return err_set(e, ERR_UNSUPPORTED,
 				       "this file system makes no socket (%s), without which a "
 				       "sandbox could make the folder a repository whose "

@@ -4,8 +4,8 @@
  * read by programs of the host, which then run what they say: hooks and configuration of git,
  * settings of editors and agents, profiles of shells, and what these name (held.h). They stay as
  * they are. Each is mounted on itself read-only (sealed), so that it can neither be written, nor
- * removed, nor renamed. Those that do not exist yet are made for so long, as empty directories or
- * sockets, which git does not show, and removed behind the last sandbox that has the folder. Their
+ * removed, nor renamed. Those that do not exist yet are made for so long, as empty directories,
+ * which git does not show, and removed behind the last sandbox that has the folder. Their
  * owner may fill the directories meanwhile, as `git init` and editors do; those stay then.
  *
  * The kernel takes a seal away when the host replaces or removes what is below it, as `git config`

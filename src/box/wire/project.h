@@ -12,7 +12,10 @@ enum project_missing {
 	/* an empty directory, which the owner may fill meanwhile */
 	BECOMES_DIRECTORY,
 	BECOMES_FILE, /* where a directory would stop git */
-	BECOMES_SOCKET, /* git does not show it, and snapshots are without it */
+	/* An empty directory that nobody may enter, for git takes such a one for no part of a
+	 * repository, and programs that copy the folder pass it. Root may enter any: a folder of
+	 * root's has a socket there. Git shows neither, and snapshots are without it. */
+	BECOMES_BARRIER,
 	/* It may be made: what acts on it asks first, or is installed by other files of the list,
 	 * or this is told when the sandbox ends. */
 	STAYS_MISSING,
@@ -97,8 +100,8 @@ static const struct project_entry {
 	/* Where .git is no repository git takes the folder itself for one that has HEAD, objects
 	 * and refs, or finds those two by commondir. No sandbox can make what is missing. */
 	{ "commondir", BECOMES_DIRECTORY, .implicit = true },
-	{ "refs", BECOMES_SOCKET, .bare = true, .implicit = true },
-	{ "objects", BECOMES_SOCKET, .bare = true, .otherwise = true, .implicit = true },
+	{ "refs", BECOMES_BARRIER, .bare = true, .implicit = true },
+	{ "objects", BECOMES_BARRIER, .bare = true, .otherwise = true, .implicit = true },
 	{ ".bash_login", BECOMES_DIRECTORY, .of_home = true },
 	{ ".bash_logout", BECOMES_DIRECTORY, .of_home = true },
 	{ ".bash_profile", BECOMES_DIRECTORY, .of_home = true },

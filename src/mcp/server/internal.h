@@ -282,6 +282,10 @@ void mcp_serve_notification(struct mcp_session *s, const struct rpc_msg *m);
 bool mcp_offers(const struct mcp_session *s, enum mcp_need need);
 /* The lists of the session that may change. */
 unsigned mcp_changes(const struct mcp_session *s);
+/* Begins the result of an answer, an object that stays open. */
+struct json_writer *mcp_answer_begin(const struct mcp_request *q);
+/* Ends and sends it; returns 0. */
+int mcp_answer_end(const struct mcp_request *q, struct json_writer *w);
 /* Answers with an empty result; returns 0. */
 int mcp_answer_empty(const struct mcp_request *q);
 

@@ -42,16 +42,6 @@ static int cut(const struct mcp_request *q, const void *list, size_t n,
 	return 0;
 }
 
-static struct json_writer *open_list(const struct mcp_request *q, const char *name)
-{
-	struct json_writer *w = mcp_out_begin(q->s->server);
-
-	rpc_write_result(w, &q->m->id);
-	mcp_result_open(w, q->profile);
-	json_put_array(w, name);
-	return w;
-}
-
 static int close_list(const struct mcp_request *q, struct json_writer *w, const char *next)
 {
 	const struct mcp_server_options *o = &q->s->server->o;
@@ -60,10 +50,7 @@ static int close_list(const struct mcp_request *q, struct json_writer *w, const 
 	if (next)
 		json_put_base64(w, "nextCursor", str_of(next));
 	mcp_write_cache(w, q->profile, o->ttl_ms, o->cache_public);
-	mcp_result_close(w, q->s->server, q->profile, STR_NONE);
-	rpc_write_end(w);
-	mcp_out_answer(q->s, q->in, &q->m->id);
-	return 0;
+	return mcp_answer_end(q, w);
 }
 
 /* --- the four lists --- */
@@ -95,7 +82,8 @@ static int close_list(const struct mcp_request *q, struct json_writer *w, const 
                                                                                                    \
 		if (cut(q, all, n, row##_key, &page, f) < 0)                                       \
 			return -1;                                                                 \
-		w = open_list(q, member);                                                          \
+		w = mcp_answer_begin(q);                                                           \
+		json_put_array(w, member);                                                         \
 		for (size_t i = page.from; i < page.to; i++)                                       \
 			mcp_write_##row(w, q->profile, all[i]);                                    \
 		return close_list(q, w, page.to < n ? all[page.to - 1]->key : NULL);               \

@@ -166,10 +166,8 @@ static int initialize(const struct mcp_request *q, struct rpc_fault *f)
 static int discover(const struct mcp_request *q, struct rpc_fault *f)
 {
 	const struct mcp_server *srv = q->s->server;
-	struct json_writer *w = mcp_out_begin(q->s->server);
+	struct json_writer *w = mcp_answer_begin(q);
 
-	rpc_write_result(w, &q->m->id);
-	mcp_result_open(w, q->profile);
 	json_write_key(w, "supportedVersions");
 	mcp_write_versions(w);
 	put_capabilities(w, q->s, q->profile);
@@ -188,16 +186,26 @@ static int discover(const struct mcp_request *q, struct rpc_fault *f)
 
 /* --- ping, logging/setLevel --- */
 
-int mcp_answer_empty(const struct mcp_request *q)
+struct json_writer *mcp_answer_begin(const struct mcp_request *q)
 {
 	struct json_writer *w = mcp_out_begin(q->s->server);
 
 	rpc_write_result(w, &q->m->id);
 	mcp_result_open(w, q->profile);
+	return w;
+}
+
+int mcp_answer_end(const struct mcp_request *q, struct json_writer *w)
+{
 	mcp_result_close(w, q->s->server, q->profile, STR_NONE);
 	rpc_write_end(w);
 	mcp_out_answer(q->s, q->in, &q->m->id);
 	return 0;
+}
+
+int mcp_answer_empty(const struct mcp_request *q)
+{
+	return mcp_answer_end(q, mcp_answer_begin(q));
 }
 
 static int ping(const struct mcp_request *q, struct rpc_fault *f)

@@ -126,25 +126,6 @@ void mcp_task_write_related(struct json_writer *w, const struct mcp_call *c)
 	json_write_object_end(w);
 }
 
-/* --- the parts of an answer --- */
-
-static struct json_writer *begin(const struct mcp_request *q)
-{
-	struct json_writer *w = mcp_out_begin(q->s->server);
-
-	rpc_write_result(w, &q->m->id);
-	mcp_result_open(w, q->profile);
-	return w;
-}
-
-static int end(const struct mcp_request *q, struct json_writer *w)
-{
-	mcp_result_close(w, q->s->server, q->profile, STR_NONE);
-	rpc_write_end(w);
-	mcp_out_answer(q->s, q->in, &q->m->id);
-	return 0;
-}
-
 /* A modern client must declare the extension in each request. */
 static struct mcp_task *find(const struct mcp_request *q, struct rpc_fault *f)
 {
@@ -164,9 +145,9 @@ int mcp_tasks_get(const struct mcp_request *q, struct rpc_fault *f)
 
 	if (!t)
 		return -1;
-	w = begin(q);
+	w = mcp_answer_begin(q);
 	mcp_task_write(w, t, true);
-	return end(q, w);
+	return mcp_answer_end(q, w);
 }
 
 /* The extension acknowledges a cancel in any state; 2025-11-25 returns the task, and refuses if it
@@ -181,10 +162,10 @@ int mcp_tasks_cancel(const struct mcp_request *q, struct rpc_fault *f)
 	if (!q->profile->modern && mcp_task_has_ended(t))
 		return rpc_fault_set(f, RPC_INVALID_PARAMS, "the task has ended already");
 	mcp_task_cancel(t);
-	w = begin(q);
+	w = mcp_answer_begin(q);
 	if (!q->profile->modern)
 		mcp_task_write(w, t, false);
-	return end(q, w);
+	return mcp_answer_end(q, w);
 }
 
 /* --- the extension --- */
@@ -204,7 +185,7 @@ int mcp_tasks_update(const struct mcp_request *q, struct rpc_fault *f)
 		return -1;
 	if (c && c->asking->open > 0)
 		mcp_task_changed(t);
-	end(q, begin(q));
+	mcp_answer_empty(q);
 	if (c)
 		mcp_ask_settled(c);
 	return 0;
@@ -384,7 +365,7 @@ int mcp_tasks_list(const struct mcp_request *q, struct rpc_fault *f)
 		return -1;
 	mcp_tasks_purge(srv);
 	t = next_for(q, srv->tasks ? inflight_first(srv->tasks->table) : NULL, last);
-	w = begin(q);
+	w = mcp_answer_begin(q);
 	json_put_array(w, "tasks");
 	for (; t && page > 0; page--) {
 		json_write_object(w);
@@ -396,5 +377,5 @@ int mcp_tasks_list(const struct mcp_request *q, struct rpc_fault *f)
 	json_write_array_end(w);
 	if (t)
 		put_cursor(w, last);
-	return end(q, w);
+	return mcp_answer_end(q, w);
 }

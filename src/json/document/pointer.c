@@ -4,6 +4,21 @@
 
 #include "json/document/utf8.h"
 
+bool json_pointer_is(struct str step, struct str key)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < step.n; i++, k++) {
+		char c = step.p[i];
+
+		if (c == '~' && i + 1 < step.n)
+			c = step.p[++i] == '1' ? '/' : '~';
+		if (k >= key.n || key.p[k] != c)
+			return false;
+	}
+	return k == key.n;
+}
+
 static void put(struct json_pointer *p, struct str s)
 {
 	struct str fits = utf8_cut(s, JSON_POINTER_MAX - p->n);

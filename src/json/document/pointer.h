@@ -21,6 +21,9 @@ struct json_pointer {
 
 #define JSON_POINTER_INIT ((struct json_pointer){ .n = 0 })
 
+/* Whether a step of a pointer, up to the next slash, is this key. */
+bool json_pointer_is(struct str step, struct str key);
+
 void json_pointer_key(struct json_pointer *p, struct str key);
 void json_pointer_index(struct json_pointer *p, size_t index);
 void json_pointer_place(struct json_pointer *p, const struct json_place *at);

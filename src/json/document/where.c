@@ -2,30 +2,15 @@
 
 #include <stdio.h>
 
+#include "json/document/pointer.h"
 #include "json/document/raw.h"
-
-/* Whether a step of a pointer, up to the next slash, is this key. */
-static bool where_is_key(struct str step, struct str key)
-{
-	size_t k = 0;
-
-	for (size_t i = 0; i < step.n; i++, k++) {
-		char c = step.p[i];
-
-		if (c == '~' && i + 1 < step.n)
-			c = step.p[++i] == '1' ? '/' : '~';
-		if (k >= key.n || key.p[k] != c)
-			return false;
-	}
-	return k == key.n;
-}
 
 static bool where_is_member(struct str step, const struct json_iter *it)
 {
 	char index[24];
 
 	if (it->key.p)
-		return where_is_key(step, it->key);
+		return json_pointer_is(step, it->key);
 	snprintf(index, sizeof(index), "%zu", it->index);
 	return str_is(step, index);
 }

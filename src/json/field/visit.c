@@ -1,6 +1,7 @@
 /* Shows the texts of a struct that a JSON pointer leads to. */
 #include <stdio.h>
 
+#include "json/document/pointer.h"
 #include "json/field/internal.h"
 
 struct visitor {
@@ -17,22 +18,6 @@ static bool visit_step(const char **pointer, struct str *ret)
 	*ret = (struct str){ *pointer + 1, strcspn(*pointer + 1, "/") };
 	*pointer += 1 + ret->n;
 	return true;
-}
-
-/* Whether a step, in which ~0 is '~' and ~1 is '/', is this name. */
-static bool visit_is(struct str step, struct str name)
-{
-	size_t k = 0;
-
-	for (size_t i = 0; i < step.n; i++, k++) {
-		char c = step.p[i];
-
-		if (c == '~' && i + 1 < step.n)
-			c = step.p[++i] == '1' ? '/' : '~';
-		if (k >= name.n || name.p[k] != c)
-			return false;
-	}
-	return k == name.n;
 }
 
 static void visit_object(struct visitor *v, const struct field_table *t, const char *base,
@@ -55,7 +40,7 @@ static void visit_map(struct visitor *v, const struct field_map *map, const char
 	bool one = visit_step(&pointer, &step);
 
 	for (size_t i = 0; i < map->n && !*pointer; i++) {
-		if (!one || visit_is(step, map->p[i].key))
+		if (!one || json_pointer_is(step, map->p[i].key))
 			v->see(v->data, map->p[i].value);
 	}
 }
@@ -72,7 +57,7 @@ static void visit_objects(struct visitor *v, const struct field *f, const char *
 		const char *elem = p + i * f->elem;
 		bool named = f->kind == FIELD_IS_DICT;
 
-		if (!one || (named ? visit_is(step, *(const struct str *)(const void *)elem)
+		if (!one || (named ? json_pointer_is(step, *(const struct str *)(const void *)elem)
 				   : field_is_place(step)))
 			visit_object(v, f->table, elem, pointer);
 	}
@@ -88,7 +73,7 @@ static void visit_val(struct visitor *v, const struct json_val *val, const char 
 	struct err e;
 
 	while (json_next(&it)) {
-		if (!one || (it.key.p ? visit_is(step, it.key) : field_is_place(step)))
+		if (!one || (it.key.p ? json_pointer_is(step, it.key) : field_is_place(step)))
 			visit_val(v, it.val, pointer);
 	}
 	if (one || json_type(val) == JSON_ARRAY || json_type(val) == JSON_OBJECT)
@@ -191,7 +176,7 @@ static void visit_object(struct visitor *v, const struct field_table *t, const c
 	bool one = visit_step(&pointer, &step);
 
 	for (size_t i = 0; i < t->n; i++) {
-		if (!one || visit_is(step, str_of(t->rows[i].name)))
+		if (!one || json_pointer_is(step, str_of(t->rows[i].name)))
 			visit_value(v, &t->rows[i], base, pointer);
 	}
 }

@@ -414,9 +414,10 @@ static bool accepts_quoted(struct finder *f, enum sure sure, struct str v, const
 {
 	const struct str first = { v.p, v.n < BEGINNING ? v.n : BEGINNING };
 
-	if (is_version(v) || str_has_sort(f, first, SORT_TEMPLATE) || is_member(v, s) ||
-	    is_sentence(v, s) || is_between_strings(v) || (sure == MAYBE && !is_ascii(v)) ||
-	    (v.n == 1 && s->special) || (sure == MAYBE && str_has_sort(f, v, SORT_SPACE)))
+	if (is_version(v) || str_has_sort(f, first, SORT_TEMPLATE) || is_format(v) ||
+	    is_member(v, s) || is_sentence(v, s) || is_between_strings(v) ||
+	    (sure == MAYBE && (!is_ascii(v) || str_has_sort(f, v, SORT_SPACE))) ||
+	    (v.n == 1 && s->special))
 		return false;
 	return sure == SURE || looks_random(f, v, s) ||
 	       (v.n >= 20 && !str_has_sort(f, v, SORT_SPACE) && s->letter);

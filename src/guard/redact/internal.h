@@ -231,6 +231,9 @@ bool is_hex_any_case(char c);
 bool is_placeholder(struct finder *f, struct str value, struct str key);
 /* One character again and again, a run of the alphabet, or signs for what is not shown. */
 bool is_filler(struct str value);
+/* Whether a value has directives of printf, and is no password with a %: that has no space, and
+ * beside them small letters, capitals, and digits or two capitals in a row. */
+bool is_format(struct str value);
 bool str_is_any_case(struct str s, const char *word);
 
 /* What words mean in a name, and as a value. */

@@ -157,13 +157,32 @@ bool is_filler(struct str v)
 	return signs == n || bullets == n;
 }
 
+bool is_format(struct str v)
+{
+	enum { LOOK = 64 };
+	unsigned classes = 0, was = 0;
+	bool found = false, space = false, caps = false;
+
+	for (size_t i = 0; i < v.n && i < LOOK; i++) {
+		bool directive = v.p[i] == '%' && i + 1 < v.n;
+		unsigned is = directive ? 0 : char_class(v.p[i]);
+
+		i += directive;
+		found |= directive && v.p[i] && strchr("cdfiprsuvx", v.p[i]);
+		space |= v.p[i] == ' ';
+		caps |= (is & was & IS_UPPER) != 0;
+		classes |= was = is;
+	}
+	return found && (space || ((classes | (caps ? IS_DIGIT : 0)) & MIXED) != MIXED);
+}
+
 /* %s\n, and %CONSTANT in comments of the kernel. */
 static bool is_directive(struct str v)
 {
 	size_t i = 1;
 
 	if (char_class(v.p[1]) & IS_LOWER)
-		return !(char_class(v.p[2]) & (ALNUM | IS_UNDER));
+		return !(char_class(v.p[2]) & (ALNUM | IS_UNDER)) && is_format(v);
 	while (i < v.n && (char_class(v.p[i]) & (IS_UPPER | IS_DIGIT | IS_UNDER)))
 		i++;
 	return (char_class(v.p[1]) & IS_UPPER) && (i == v.n || (i + 1 == v.n && v.p[i] == '.'));
@@ -201,11 +220,11 @@ static bool is_variable(struct finder *f, struct str v)
 	    (is_below_variable(v) ||
 	     !str_has_sort(f, (struct str){ v.p + 1, v.n - 1 }, SORT_NO_VARIABLE)))
 		return true;
-	if (first == '%' && (v.n <= 3 || last == '%' || v.p[1] == '(' || is_directive(v)))
+	if (first == '%' && (v.n <= 3 || v.p[1] == '(' || is_directive(v)))
 		return true;
-	if (first == '@' && last == '@')
-		return true;
-	return v.n > 4 && first == '_' && v.p[1] == '_' && last == '_';
+	if ((first == '%' || first == '@') && first == last)
+		return !str_has_sort(f, (struct str){ v.p + 1, v.n - 2 }, SORT_NO_VARIABLE);
+	return v.n > 4 && str_starts(v, "__") && str_ends(v, "__");
 }
 
 static bool is_key_again(struct finder *f, struct str v, struct str key)
@@ -237,7 +256,7 @@ bool is_placeholder(struct finder *f, struct str v, struct str key)
 /* Has enough kinds of characters, and different ones, for something made at random. */
 static bool is_random(struct finder *f, struct str v, unsigned needs)
 {
-	enum { LOOK = 32, DIFFERENT = 6 };
+	enum { LOOK = 32, DIFFERENT = 6, LETTERS = 20 };
 	uint64_t seen[4] = { 0 };
 	size_t n = v.n < LOOK ? v.n : LOOK, want = v.n < 12 ? v.n / 2 : DIFFERENT, different = 0;
 
@@ -247,6 +266,10 @@ static bool is_random(struct finder *f, struct str v, unsigned needs)
 		different += !(seen[c / 64] >> c % 64 & 1);
 		seen[c / 64] |= 1ull << c % 64;
 	}
+	/* One of letters alone is rare, and a name of a program has few capitals side by side. */
+	if (v.n >= LETTERS && needs == MIXED && !str_has_sort(f, v, SORT_DIGIT))
+		return different >= want && str_has_sort(f, v, SORT_LOWER) &&
+		       str_has_sort(f, v, SORT_TWO_UPPER);
 	return different >= want && (!(needs & IS_UPPER) || str_has_sort(f, v, SORT_UPPER)) &&
 	       (!(needs & IS_LOWER) || str_has_sort(f, v, SORT_LOWER)) &&
 	       (!(needs & IS_DIGIT) || str_has_sort(f, v, SORT_DIGIT));

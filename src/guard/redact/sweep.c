@@ -36,7 +36,7 @@ static const char *const nouns[128][6] = {
 static const char *const templates[128][5] = {
 	['#'] = { "#{" },
 	['$'] = { "${" },
-	['%'] = { "%s", "%d", "%r", "%(" },
+	['%'] = { "%(" },
 	['('] = { "(?" },
 	['['] = { "[a-z", "[^", "[A-Z", "[0-9" },
 	['\\'] = { "\\s", "\\w", "\\d", "\\b" },
@@ -71,6 +71,35 @@ static inline const char *part_at(const char *p, size_t n, enum sort sort)
 	if (sort == SORT_TEMPLATE)
 		return word_at(p, n, templates[c], false);
 	return word_at(p, n, sort == SORT_NOUN ? nouns[c] : plain_parts[c], true);
+}
+
+enum { LETTER = IS_UPPER | IS_LOWER };
+
+/* But for a run of one letter. */
+static bool both_letters(char a, char b)
+{
+	return (char_class(a) & LETTER) && (char_class(b) & LETTER) && a != b;
+}
+
+/* Random characters spell a short word now and then. It counts in one case, but for its first
+ * letter, and one of four letters with no other letter beside it, but for more of the same. */
+static bool stands_alone(const struct finder *f, size_t i, const char *word)
+{
+	enum { SHORT = 6, SHORTER = 4 };
+	const char *p = f->p + i, *end = f->p + f->n;
+	size_t n = strlen(word), first = char_class(*word) & LETTER ? 1 : 2, letters = 0;
+	unsigned cases = 0;
+
+	for (size_t k = 0; k < n && n <= SHORT; k++) {
+		letters += (char_class(p[k]) & LETTER) != 0;
+		cases |= k < first ? 0 : char_class(p[k]) & LETTER;
+	}
+	if (cases == LETTER)
+		return false;
+	if (letters == 0 || letters > SHORTER)
+		return true;
+	return (i == 0 || !both_letters(p[-1], p[0])) &&
+	       (p + n == end || !both_letters(p[n - 1], p[n]));
 }
 
 /* A bit for the first letter of a noun, or 0: those that begin alike mean the same. */
@@ -155,7 +184,11 @@ static inline __attribute__((always_inline)) bool is_sort(const struct finder *f
 		return f->n - i >= 3 && f->p[i + 1] == '/' && f->p[i + 2] == '/';
 	case SORT_TWO_UPPER:
 		return is_class(f, i, IS_UPPER) && i + 1 < f->n && is_class(f, i + 1, IS_UPPER);
-	case SORT_PART:
+	case SORT_PART: {
+		const char *word = part_at(f->p + i, f->n - i, sort);
+
+		return word && stands_alone(f, i, word);
+	}
 	case SORT_NOUN:
 	case SORT_TEMPLATE:
 		return part_at(f->p + i, f->n - i, sort) != NULL;

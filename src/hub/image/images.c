@@ -439,7 +439,7 @@ int images_find(const struct images *s, struct str name, struct image *ret, stru
 		return by_name && e->code == ERR_TEMPLATE_NOT_FOUND
 			     ? err_set(e, ERR_DATA_MISSING,
 				       "images/image/%s, the image of %.*s, is not in the data "
-				       "folder",
+				       "folder now: mount its disk, restore it, or import it again",
 				       digest, STR_CUT(name, 80))
 			     : -1;
 	if (named.has_network)

@@ -73,12 +73,16 @@ int snapshot_open(const struct snapshot *s, struct err *e)
 	file_name(name, s->id);
 	fd = openat(s->all->snapshots->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
-		return err_set(e, ERR_DATA_MISSING, "snapshots/%s is not in the data folder", name);
+		return err_set(e, ERR_DATA_MISSING,
+			       "snapshots/%s is not in the data folder now: mount its disk, or "
+			       "restore it from a backup",
+			       name);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(e, errno, "open snapshots/%s of the data folder", name);
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != s->bytes)
 		return err_set(e, ERR_DATA_MISSING,
-			       "snapshots/%s in the data folder is another file than was written",
+			       "snapshots/%s in the data folder is another file than was written: "
+			       "restore it from a backup",
 			       name);
 	return take_fd(&fd);
 }
@@ -579,9 +583,9 @@ static void tell_missing(const struct hub_sandboxes *all)
 		autoclose int fd = snapshot_open(s, &why);
 
 		if (fd < 0)
-			log_warn("%s %s: its files can't be read now: %s. %s",
-				 s->of ? "sandbox" : "snapshot", s->of ? s->source : s->id, why.msg,
-				 err_info(why.code)->remediation);
+			log_warn("%s %s: its files can't be read now: %s",
+				 s->of ? "sandbox" : "snapshot", s->of ? s->source : s->id,
+				 why.msg);
 	}
 }
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 
@@ -86,6 +87,62 @@ def test_words_that_are_elsewhere(hub, says, words):
     done = hub.run(*words)
     assert done.returncode in (2, FAILED) and says in done.stderr.decode(), done
     assert b'--detach' not in hub.ok('help', 'run')
+
+
+# What `docker --help` and Podman's list, and options of theirs that people type.
+VERBS = """attach build builder buildx checkpoint commit compose container context cp create diff
+    events exec export history image images import info inspect kill load login logout logs
+    manifest network node pause plugin port ps pull push rename restart rm rmi run save search
+    secret service stack start stats stop swarm system tag top trust unpause update version volume
+    wait""".split()
+MADE = """--add-host --cap-add --cap-drop --cpus -d --device --dns --entrypoint -e --env-file
+    --expose --gpus --hostname --init -i -t --ip -l --label --link -m --memory --memory-swap --mount
+    --name --network --network-alias --pids-limit --platform --privileged -p -P --publish-all --pull
+    --read-only --restart --rm --security-opt --shm-size --tmpfs --ulimit -u --userns -v
+    --volumes-from -w --workdir"""
+OPTIONS = {
+    'run': MADE, 'create': MADE, 'up': MADE + ' --image',
+    'exec': '-d -e --env-file -i --privileged -t -u -w',
+    'ls': '-a --all -f --filter --format -n --last -l --latest --no-trunc -q -s --size',
+    'ps': '-a --all -f --filter --format -n --last -l --latest --no-trunc -q -s --size',
+    'rm': '-f --force -v --volumes', 'stop': '-t --time --timeout -s --signal',
+    'start': '-i --interactive --attach', 'kill': '-s --signal',
+    'logs': '-f --follow --since -n --tail -t --timestamps --until',
+    'attach': '--detach-keys --sig-proxy', 'inspect': '-f --format',
+    'cp': '-a --archive -L --follow-link -q -r -R',
+    'events': '-f --filter --format --since --until',
+    'top': '--no-stream --format --no-trunc', 'version': '--format',
+    'images': '-a --all --digests -f --filter --format --no-trunc -q --quiet',
+    'images ls': '-a -f --format -q', 'images prune': '-a --all -f --force --filter',
+    'images rm': '-f --force', 'images pull': '-a --all-tags --platform -q --quiet',
+    'build': '--build-arg -f --file --load --no-cache --platform --progress --pull --push -q '
+             '--quiet -t --tag --target'}
+
+
+def test_each_word_of_docker_works_or_leads_on(hub):
+    """A verb or option is there, or its refusal says what does the same, in verbs that are."""
+    wrong = []
+    known = {verb: hub.run('help', verb).returncode == 0 for verb in VERBS}
+
+    def leads(words, refusal):
+        said = hub.run(*words).stderr.decode()
+        named = re.findall(r"(?:did you mean '|\bholt )([a-z]+)", said.split('\nTry ')[0])
+        for verb in named:
+            if verb not in known:
+                known[verb] = hub.run('help', verb).returncode == 0
+        hint = said.partition(refusal)[2].partition('\n')[0]
+        if not hint or (not named and refusal[-1] == '\'') or not all(known[v] for v in named):
+            wrong.append((words, said))
+
+    for verb in VERBS:
+        if not known[verb]:
+            leads(['help', verb], f"there is no verb '{verb}'")
+    for verb, options in OPTIONS.items():
+        for option in options.split():
+            done = hub.run(*verb.split(), option, '--help')
+            if done.returncode and b'wants a value' not in done.stderr:
+                leads([*verb.split(), option, '--help'], f'there is no option {option}: ')
+    assert not wrong
 
 
 def test_the_beginning_of_an_id(hub, box):

@@ -208,48 +208,14 @@ static const char *verb_name(const void *of, size_t i)
 	return verbs[i]->name;
 }
 
-/* Words of Docker whose verb here is another one, and none that is spelled alike. */
-static const struct {
-	const char *word, *verb;
-} of_docker[] = {
-	{ "commit", "snapshot create" },
-	{ "history", "ws log" },
-	{ "import", "images import" },
-	{ "info", "doctor" },
-	{ "load", "images import" },
-	{ "login", "auth login" },
-	{ "port", "forward" },
-	{ "pull", "images pull" },
-	{ "rmi", "images rm" },
-	{ "save", "snapshot export" },
-	{ "stats", "top" },
-	{ "unpause", "resume" },
-};
-
-static const char *meant_verb(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_LEN(of_docker); i++) {
-		if (strcmp(of_docker[i].word, name) == 0)
-			return of_docker[i].verb;
-	}
-	return option_nearest(name, verb_name, NULL, verbs_n);
-}
-
 const struct verb *cli_find(const char *name, struct err *e)
 {
-	const char *meant;
-
 	for (size_t i = 0; i < verbs_n; i++) {
 		if (strcmp(verbs[i]->name, name) == 0 ||
 		    (verbs[i]->alias && strcmp(verbs[i]->alias, name) == 0))
 			return verbs[i];
 	}
-	meant = meant_verb(name);
-	if (meant)
-		err_set(e, ERR_INVALID, "there is no verb '%.40s'; did you mean '%s'?", name,
-			meant);
-	else
-		err_set(e, ERR_INVALID, "there is no verb '%.40s'; 'holt help' lists them", name);
+	habits_fail(name, option_nearest(name, verb_name, NULL, verbs_n), e);
 	return NULL;
 }
 
@@ -358,6 +324,8 @@ static int verb_fail(const struct verb *v, const struct err *e)
 /* argv[0] is the verb. */
 static int run_verb_with(const struct cli *cli, const struct verb *v, int argc, char **argv)
 {
+	struct option_table known = *v->options;
+	autofree struct option_row *rows = habits_rows(v, &known.n);
 	autofree void *options = calloc(1, v->size);
 	struct err e = ERR_INIT;
 	struct verb_input in;
@@ -366,13 +334,14 @@ static int run_verb_with(const struct cli *cli, const struct verb *v, int argc, 
 
 	if (v->words && argc > 1 && argv[1][0] != '-')
 		return run_word(cli, v, argc - 1, argv + 1);
-	if (!options) {
+	if (!options || !rows) {
 		err_set(&e, ERR_LIMIT, "out of memory");
 		return cli_fail(&e);
 	}
 	if (v->defaults)
 		memcpy(options, v->defaults, v->size);
-	at = option_parse(v->options, argc, argv, options, &e);
+	known.rows = rows;
+	at = option_parse(&known, argc, argv, options, &e);
 	if (at < 0 && v->usage_exit && wants_json(v, options))
 		cli_print_failure(&e);
 	if (at < 0)

@@ -401,8 +401,6 @@ char *option_word(const struct option_row *o, const void *options, size_t k, str
 	const char *text = NULL;
 	unsigned long long n;
 
-	if (o->kind == OPTION_ELSEWHERE)
-		return NULL;
 	if (o->kind == OPTION_LIST || o->kind == OPTION_TEXT) {
 		if (o->kind == OPTION_LIST)
 			text = k < list->n ? list->p[k] : NULL;
@@ -473,10 +471,8 @@ static void option_print_row(const struct option_row *o, FILE *out)
 
 void option_help(const struct option_table *t, FILE *out)
 {
-	for (size_t i = 0; i < t->n; i++) {
-		if (t->rows[i].kind != OPTION_ELSEWHERE)
-			option_print_row(&t->rows[i], out);
-	}
+	for (size_t i = 0; i < t->n; i++)
+		option_print_row(&t->rows[i], out);
 }
 
 const char *option_nearest(const char *word, const char *(*name_at)(const void *of, size_t i),

@@ -59,11 +59,6 @@ struct option_row {
 		.name = (name_), .kind = (kind_), .at = offsetof(S, m), __VA_ARGS__                \
 	}
 
-#define OPTION_OTHER(name_, letter_, says)                                                         \
-	{                                                                                          \
-		.name = (name_), .letter = (letter_), .kind = OPTION_ELSEWHERE, .doc = (says)      \
-	}
-
 struct option_table {
 	const struct option_row *rows;
 	size_t n;

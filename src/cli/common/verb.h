@@ -181,5 +181,12 @@ void cli_help_all(FILE *out);
 const struct verb *cli_find(const char *name, struct err *e) MUST_USE;
 const struct verb *cli_find_word(const struct verb *v, const char *word, struct err *e) MUST_USE;
 
+/* Words of Docker and Podman (habits.c). Fails for a verb that is none with what does the same,
+ * else with the nearest verb, which may be NULL. */
+int habits_fail(const char *word, const char *nearest, struct err *e);
+/* The rows of a verb's options, and behind them options that other programs have; for the caller to
+ * free. NULL: out of memory. */
+struct option_row *habits_rows(const struct verb *v, size_t *ret_n) MUST_USE;
+
 /* The whole program. */
 int cli_main(const struct cli *cli, int argc, char **argv);

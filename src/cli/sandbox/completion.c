@@ -65,10 +65,8 @@ static void offer_words(const struct verb *v, const char *start)
 
 static void offer_options(const struct verb *v, const char *start)
 {
-	for (size_t i = 0; i < v->options->n; i++) {
-		if (v->options->rows[i].kind != OPTION_ELSEWHERE)
-			offer(start, "--", str_of(v->options->rows[i].name));
-	}
+	for (size_t i = 0; i < v->options->n; i++)
+		offer(start, "--", str_of(v->options->rows[i].name));
 }
 
 static void offer_values(const char *(*value)(size_t i), const char *start)

@@ -46,9 +46,6 @@ struct run_options {
 	bool interactive, tty, debug, json, schema, remove;
 };
 
-static const char stays[] = "holt up makes a sandbox that stays, with a name (-n) and ports (-p), "
-			    "and holt exec -d runs something in it";
-
 static const struct option_row rows[] = {
 	OPTION(struct run_options, interactive, OPTION_FLAG, "interactive", .letter = 'i',
 	       .doc = "Pass on standard input. Without this it is not read."),
@@ -84,9 +81,6 @@ static const struct option_row rows[] = {
 	       .doc = "Print one JSON object with result, output and usage."),
 	OPTION(struct run_options, remove, OPTION_FLAG, "rm",
 	       .doc = "Changes nothing: the sandbox always ends with its command."),
-	OPTION_OTHER("name", 0, stays),
-	OPTION_OTHER("detach", 'd', stays),
-	OPTION_OTHER("publish", 'p', stays),
 	OPTION(struct run_options, request, OPTION_TEXT, "request", .arg = "FILE|-",
 	       .doc = "Send the hub this file, a request of the contract for agents, and print the "
 		      "answer. Other options are ignored."),

@@ -501,11 +501,21 @@ def test_each_door_takes_no_altered_mark_for_a_secret(door):
     assert door.write('f', b'DB_PASSWORD=Zk4pX9qLw2tY\n') is None
 
 
+def remnants(mark):
+    """What holds the tag alone, which nobody chose."""
+    tag = mark[-11:-1]
+    for before in ('', '[', '"', ':', 'password ', '# was [', '<'):
+        yield from (before + tag, before + tag + ']', before + tag.upper() + '...')
+
+
 def test_write_takes_no_altered_mark_for_a_secret(mcp, project):
     secret = 'DB_PASSWORD=Zk4pX9qLw2tY\n'
     project.put('alt', secret)
     (mark,) = MARK.findall(read(mcp, 'alt')[0])
-    for wrong in altered(mark):
+    kinds = [len(list(altered(mark))), len(list(remnants(mark)))]
+    for i in range(sum(kinds)):
+        # Made of the mark as it is now: it is a new one where the file was restored.
+        wrong = [*altered(mark), *remnants(mark)][i]
         for tool, arguments in (('Write', {'content': f'DB_PASSWORD={wrong}\n'}),
                                 ('Edit', {'old_string': mark, 'new_string': wrong})):
             said = answer(mcp, tool, file_path='alt', **arguments)
@@ -513,6 +523,12 @@ def test_write_takes_no_altered_mark_for_a_secret(mcp, project):
             if not said.get('isError'):
                 project.put('alt', secret)
                 (mark,) = MARK.findall(read(mcp, 'alt')[0])
+    # What is put in its place on purpose is taken.
+    for meant in ('${DB_PASSWORD}', 'your-password-here', '***', 'abcdefghij]'):
+        edit(mcp, 'alt', mark, meant)
+        assert project.get('alt').decode() == f'DB_PASSWORD={meant}\n'
+        project.put('alt', secret)
+        (mark,) = MARK.findall(read(mcp, 'alt')[0])
     edit(mcp, 'alt', mark, 'none')
     edit(mcp, 'alt', 'none', '[REDACTED]')
     assert project.get('alt') == b'DB_PASSWORD=[REDACTED]\n'

@@ -1,6 +1,7 @@
 #include "op/coding/marks.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -287,16 +288,24 @@ static int lookup_init(struct lookup *k, const struct marks *m, struct err *e)
 	return 0;
 }
 
-static const struct mark *lookup_find(const struct lookup *k, const struct redact_mark *x)
+/* tag: REDACT_TAG bytes. */
+static const struct mark *lookup_tag(const struct lookup *k, const char *tag)
 {
 	struct mark key = { 0 };
 	const struct mark *want = &key, **found;
 
-	if (!x->exact || x->tag.n != REDACT_TAG)
-		return NULL;
-	memcpy(key.tag, x->tag.p, x->tag.n);
+	for (size_t i = 0; i < REDACT_TAG; i++)
+		key.tag[i] = (char)(tag[i] | (tag[i] >= 'A' && tag[i] <= 'Z' ? 32 : 0));
 	found = bsearch(&want, k->p, k->n, sizeof(*k->p), by_tag);
-	return found && str_is(x->kind, (*found)->kind) ? *found : NULL;
+	return found ? *found : NULL;
+}
+
+static const struct mark *lookup_find(const struct lookup *k, const struct redact_mark *x)
+{
+	const struct mark *found = x->exact && x->tag.n == REDACT_TAG ? lookup_tag(k, x->tag.p)
+								      : NULL;
+
+	return found && str_is(x->kind, found->kind) ? found : NULL;
 }
 
 /* What stands there, up to the bracket that ends it on its line, if there is one nearby. */
@@ -391,9 +400,27 @@ static struct str between(const char *from, const char *to)
 	return (struct str){ from, (size_t)(to - from) };
 }
 
+/* How many parts of a text look like marks, or are the tag of one of the file: nobody chose that,
+ * so it is what is left of a mark. */
+static size_t marks_likes(const struct lookup *k, struct str text)
+{
+	size_t likes = redact_mark_likes(text), n = 0;
+
+	for (size_t i = 0; k->n > 0 && i <= text.n; i++) {
+		if (i < text.n && isalnum((unsigned char)text.p[i])) {
+			n++;
+			continue;
+		}
+		likes += n == REDACT_TAG && lookup_tag(k, text.p + i - n);
+		n = 0;
+	}
+	return likes;
+}
+
 /* Where a mark of the file is gone, no text that looks like one may be new: it may be that mark,
  * altered, and the secret would be lost. */
-static int marks_kept(const struct marks_text *t, const bool *used, size_t likes, struct err *e)
+static int marks_kept(const struct marks_text *t, const struct lookup *k, const bool *used,
+		      size_t likes, struct err *e)
 {
 	const char *from = t->bytes.p;
 	const struct mark *lost = NULL;
@@ -402,16 +429,16 @@ static int marks_kept(const struct marks_text *t, const bool *used, size_t likes
 	for (size_t i = 0; i < t->marks->n; i++) {
 		const struct mark *x = &t->marks->p[i];
 
-		had += redact_mark_likes(between(from, t->bytes.p + x->at));
+		had += marks_likes(k, between(from, t->bytes.p + x->at));
 		from = t->bytes.p + x->at + x->n;
 		lost = lost || used[i] ? lost : x;
 	}
-	if (!lost || likes <= had + redact_mark_likes(between(from, t->bytes.p + t->bytes.n)))
+	if (!lost || likes <= had + marks_likes(k, between(from, t->bytes.p + t->bytes.n)))
 		return 0;
 	return err_set(e, ERR_INVALID,
 		       "%s: [REDACTED:%s:%s] is gone, and there is new text that looks like a mark "
-		       "that was altered; copy marks unchanged, or do not use the word REDACTED "
-		       "where a secret is removed",
+		       "that was altered; copy marks unchanged, or use neither the word "
+		       "REDACTED nor a mark's tag where a secret is removed",
 		       t->argument, lost->kind, lost->tag);
 }
 
@@ -441,7 +468,7 @@ int marks_put_back(const struct marks_text *t, struct redactor *r, struct buf *t
 			now = *was;
 			now.at = to->n;
 			used[was - t->marks->p] = true;
-			likes += redact_mark_likes(between(from, x.whole.p));
+			likes += marks_likes(&k, between(from, x.whole.p));
 			from = x.whole.p + x.whole.n;
 			rc = buf_add(&marks, (const char *)&now, sizeof(now), e) < 0
 				   ? -1
@@ -455,9 +482,9 @@ int marks_put_back(const struct marks_text *t, struct redactor *r, struct buf *t
 		rest.n -= before + x.whole.n;
 	}
 	*ret = (struct marks){ (struct mark *)marks.p, marks.n / sizeof(struct mark), NULL };
-	likes += redact_mark_likes(between(from, t->text.p + t->text.n));
-	if (rc == 0 && buf_add(to, rest.p, rest.n, e) == 0 && marks_kept(t, used, likes, e) == 0 &&
-	    marks_hidden(t, r, buf_str(to), ret, e) == 0)
+	likes += marks_likes(&k, between(from, t->text.p + t->text.n));
+	if (rc == 0 && buf_add(to, rest.p, rest.n, e) == 0 &&
+	    marks_kept(t, &k, used, likes, e) == 0 && marks_hidden(t, r, buf_str(to), ret, e) == 0)
 		return 0;
 	marks_fini(ret);
 	return -1;

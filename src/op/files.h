@@ -104,7 +104,7 @@ struct file_written {
 /* Of files.watch and files.download. Normalized, path is not empty. */
 struct files_tree_request {
 	struct str sandbox, path;
-	bool recursive, raw, literal;
+	bool recursive, raw, named, literal;
 };
 /* The row of a bool of a request that brings an archive. */
 #define FILES_LITERAL_ROW(S)                                                                       \

@@ -16,6 +16,9 @@ static const struct field download_fields[] = {
 	FIELD(Q, path, .flags = FIELD_PATH, .max = FILES_PATH_MAX,
 	      .doc = "Directory or file to download. Names in the archive are relative to the "
 		     "directory. Default: the sandbox's working directory."),
+	FIELD(Q, named,
+	      .doc = "Give the directory its name in the archive, in front of all others, as "
+		     "docker cp does."),
 	OP_RAW_ROW(Q),
 };
 static const struct field upload_fields[] = {
@@ -121,8 +124,8 @@ static void tree_on_download_cancel(void *data)
 
 static int tree_start_download(struct call *c, struct sandbox *sb, struct err *e)
 {
-	static const struct file_archive_opts opts = { .n_leave_out = 0 };
 	const struct files_tree_request *q = call_request(c);
+	const struct file_archive_opts opts = { .named = q->named };
 	struct tree_download *d = arena_alloc(call_arena(c), sizeof(*d), e);
 	int ends[2];
 

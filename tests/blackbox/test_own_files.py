@@ -132,13 +132,13 @@ def by_cp_of_each(hub, here):
 
 
 def by_pipe(hub, here):
-    return unpacked(hub.ok('cp', f'{hub.box}:tree', '-'))
+    return unpacked(hub.ok('cp', f'{hub.box}:tree/.', '-'))
 
 
 def by_another_sandbox(hub, here):
     """As `holt cp A:d - | holt cp - B:`."""
     other = hub.create()
-    hub.ok('cp', '-', f'{other}:.', input=hub.ok('cp', f'{hub.box}:tree', '-'))
+    hub.ok('cp', '-', f'{other}:.', input=hub.ok('cp', f'{hub.box}:tree/.', '-'))
     hub.ok('cp', f'{other}:.', str(here / 'out'))
     hub.ok('down', other)
     return read_tree(here / 'out')
@@ -317,7 +317,7 @@ def test_a_key_has_a_redacted_copy_and_is_told(hub, tmp_path):
     for path in (tmp_path, home, home / 'token'):
         os.chown(path, hub.who.uid, hub.who.uid)
     env = {'HOLT_HOME': str(home), 'HOLT_SOCKET': hub.paths[0]}
-    for words in (('cp', f'{hub.box}:tree', '-'), ('ws', 'export', 'tree', '-')):
+    for words in (('cp', f'{hub.box}:tree/.', '-'), ('ws', 'export', 'tree', '-')):
         done = hub.run(*words, env=env)
         assert done.returncode == 0 and b'a copy for a key is redacted' in done.stderr, done.stderr
         assert PASSWORD.encode() not in done.stdout and b'*****' in done.stdout

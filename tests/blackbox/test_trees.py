@@ -589,9 +589,19 @@ def test_cp_of_many_entries(hub, sb, here):
 
 def test_cp_archives(hub, sb, here):
     hub.ok('cp', '-', f'{sb}:.', input=made(('d/f', 'through')))
-    done = hub.ok('cp', f'{sb}:d', '-')
-    with tarfile.open(fileobj=io.BytesIO(done)) as tar:
-        assert tar.extractfile('f').read() == b'through'
+    hub.ok('exec', sb, 'sh', '-c', 'mkdir d/e; ln d/f d/e/g; ln -s f d/s')
+    # As docker cp: a directory's name is in front, and that of its contents not.
+    for path, top in (('d', 'd/'), ('d/', 'd/'), ('/workspace/d', 'd/'), ('d/e/..', ''),
+                      ('d/.', ''), ('./d', 'd/'), ('/workspace/d/.', '')):
+        done = hub.ok('cp', f'{sb}:{path}', '-')
+        with tarfile.open(fileobj=io.BytesIO(done)) as tar:
+            names = {top + name for name in ('e', 'e/g', 'f', 's')} | {top.strip('/') or '.'}
+            assert set(tar.getnames()) == names, path
+            assert tar.extractfile(top + 'e/g').read() == b'through'
+    for path, name in (('d/e/g', 'g'), ('d/s', 's')):
+        done = hub.ok('cp', f'{sb}:{path}', '-')
+        with tarfile.open(fileobj=io.BytesIO(done)) as tar:
+            assert tar.extractfile(name).read() == b'through'
     hub.fails(FAILED, 'archive', 'cp', '-', f'{sb}:.', input=b'no archive' * 100)
 
 

@@ -513,6 +513,7 @@ struct file_archive_opts {
 	const struct str *leave_out; /* names of entries directly in the directory; at most 64 */
 	size_t n_leave_out;
 	bool exact; /* ERR_PATH_DENIED where something can't be read, whoever owns it */
+	bool named; /* all names begin with the directory's own; else with nothing */
 };
 
 /* Writes a tar archive of a directory, or of one file under its own name, to `to`, which it takes.

@@ -162,7 +162,9 @@ struct file_transfer *file_archive_start(struct sandbox *sb, struct str path,
 					 file_cb on_done, void *arg)
 {
 	return transfer_start(new_transfer(sb, FILE_OP_ARCHIVE, on_done, arg), path,
-			      opts->exact ? FILE_FLAG_EXACT : 0, opts, to);
+			      (opts->exact ? FILE_FLAG_EXACT : 0) |
+				      (opts->named ? FILE_FLAG_NAMED : 0),
+			      opts, to);
 }
 
 struct file_transfer *file_upload_start(struct sandbox *sb, struct str path,

@@ -31,6 +31,15 @@ static void on_death(uint32_t id)
 
 /* ---- in the helper --------------------------------------------------------------------------- */
 
+/* The file's own name; for a directory nothing, unless its contents are archived with it as their
+ * prefix. */
+static const char *name_of(const char *path, const struct im_stat *st, bool named)
+{
+	const char *slash = strrchr(path, '/');
+
+	return (st->type == FILE_DIRECTORY && !named) || !slash[1] ? "." : slash + 1;
+}
+
 static void archive(const char *self, const char *name, bool exact, const char *names,
 		    const char *end, int out, struct tree_failure *f)
 {
@@ -81,8 +90,7 @@ static _Noreturn void help(const struct im_file *m, const char *path, const char
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", known);
 	dir = archives ? -1 : init_reopen(known, O_RDONLY | O_DIRECTORY);
 	if (archives)
-		/* the contents of a directory are archived without a prefix */
-		archive(self, d.st.type == FILE_DIRECTORY ? "." : strrchr(path, '/') + 1,
+		archive(self, name_of(path, &d.st, m->flags & FILE_FLAG_NAMED),
 			m->flags & FILE_FLAG_EXACT, names, end, fd, &f);
 	else if (dir < 0)
 		f = (struct tree_failure){ .what = TREE_SYSTEM, .errnum = errno };

@@ -459,6 +459,7 @@ enum {
 	FILE_FLAG_DURABLE = 32,
 	/* An upload of changes is exact (struct tar_unpack_opts), an archive leaves nothing out. */
 	FILE_FLAG_EXACT = 64,
+	FILE_FLAG_NAMED = 128, /* an archive of a directory, too, has its name */
 };
 
 /* One or two absolute paths with their NULs follow. */

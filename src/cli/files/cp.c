@@ -119,7 +119,7 @@ const struct verb cp_verb = {
 	.doc = "Copy files and directories to or from a sandbox of the hub.",
 	.more = "In a directory the copy keeps its name; any other destination is its new name.\n"
 		"SOURCE/. means its contents. As DEST or SOURCE, - is a tar archive on standard\n"
-		"output or input.",
+		"output or input; in it, a directory has its name.",
 	.page = "holt-sandbox",
 	.options = &verb_bare,
 	.size = sizeof(struct verb_options),

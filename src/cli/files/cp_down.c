@@ -162,12 +162,16 @@ int cp_down(struct hub_link *l, const struct cp_end *from, const char *to, struc
 	bool is_new;
 	int rc;
 
+	cp_own_name(from->path, own);
 	if (cp_url(url, from->name, from->path, e) < 0 ||
 	    hub_link_raw(url, sizeof(url), strcmp(to, "-") == 0, e) < 0)
 		return -1;
-	if (strcmp(to, "-") == 0)
+	if (strcmp(to, "-") == 0) {
+		if (strcmp(own, ".") != 0 &&
+		    hub_link_query(url, sizeof(url), "named", "true", e) < 0)
+			return -1;
 		return hub_link_download(l, url, take_raw, NULL, e);
-	cp_own_name(from->path, own);
+	}
 	if (cp_look(l, from, &kind, e) < 0)
 		return -1;
 	if (kind == CP_FILE && is_special_here(to))

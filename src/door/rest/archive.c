@@ -10,6 +10,7 @@ static const struct op_member upload_members[] = {
 static const struct op_member download_members[] = {
 	API_BY_PATH,
 	{ "path", .in = OP_QUERY, .min = 1 },
+	{ "named", .in = OP_QUERY },
 	{ "raw", .in = OP_QUERY },
 };
 

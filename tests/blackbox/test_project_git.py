@@ -722,8 +722,9 @@ def test_what_git_writes_through_is_removed(who, work, begin):  # noqa: F811
     box = hub.create(volumes=shared)
     at_once = ('COMMIT_EDITMSG', 'FETCH_HEAD', 'logs/HEAD', 'refs/tags', 'refs/heads/x',
                'logs/refs/heads/x', 'index', 'packed-refs')
-    done = hub.exec(box, 'set -e; cd /w/.git; rm -rf logs refs/tags; mkdir -p new/refs/heads; '
-                    'ln -s ../config new/HEAD; ln -s /etc/x new/refs/heads/x; mv new logs; '
+    done = hub.exec(box, 'set -e; cd /w/.git; rm -rf logs refs/tags; n=objects/n; '
+                    'mkdir -p $n/refs/heads; ln -s ../config $n/HEAD; '
+                    'ln -s /etc/x $n/refs/heads/x; mv $n logs; '
                     'ln -s /etc/x COMMIT_EDITMSG; ln -s ../a.txt index; ln -s x packed-refs; '
                     'mkfifo FETCH_HEAD; ln -s /etc refs/tags; ln -s x refs/heads/x; '
                     'rm HEAD; ln -s refs/heads/main HEAD; '

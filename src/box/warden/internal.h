@@ -595,9 +595,12 @@ int seals_chores(uint64_t now); /* returns the time until the next are due; -1: 
 
 /* ---- planted.c ---- */
 
+struct inotify_event;
+
 struct planted_dir {
 	int wd; /* inotify's watch of it; -1: none */
-	char path[256]; /* below the folder */
+	size_t base; /* bytes of its path that name the repository, or the worktree's part of it */
+	char *path; /* below the folder; owned */
 };
 
 /* Whether something in a git directory is what git never makes there, and would write through. */
@@ -605,13 +608,15 @@ bool planted_is(int dir, const char *name, struct stat *st);
 /* Removes it, if it is new; ret_target: where it led, "" for a pipe. False: it stays. */
 bool planted_take(const struct project *p, int dir, const char *name,
 		  char ret_target[WIRE_PATH_MAX]);
-/* Watches the directories that git writes in the most. They may be others than before. */
-void planted_watch(struct project *p);
+/* Watches the directories that git writes in, which may be others than before, and looks at all
+ * that is in them. */
+int planted_watch(struct project *p, struct err *e) MUST_USE;
 bool planted_has_watch(const struct project *p, int wd);
 void planted_forget(struct project *p);
-/* The directory with that watch has got a name: true if it is a directory itself, so that more may
- * have to be watched. */
-bool planted_note(struct project *p, int wd, const char *name);
+/* Looks at what has come into a directory. */
+void planted_note(struct project *p, const struct inotify_event *v);
+/* After the events that were read at once: looks at all, if they were too many. -1: it can't. */
+int planted_noted(struct project *p) MUST_USE;
 
 /* ---- left.c ---- */
 

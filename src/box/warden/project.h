@@ -35,7 +35,9 @@ struct project {
 	int tree; /* its mount in the sandbox; -1: there is none */
 	struct timespec since; /* a sandbox may write it; 0: none could */
 	int top, git; /* inotify's watches of the folder and of its .git; -1: none */
-	struct planted_dir *git_dirs; /* planted.c; NULL: none is watched */
+	struct planted_dir *git_dirs; /* planted.c: by their watches */
+	uint32_t n_git_dirs;
+	unsigned git_come; /* how many came with the events that are being read */
 	unsigned planted; /* how many links were taken away while it was watched */
 	/* It was given to a sandbox that ended with its warden: which changes are the sandbox's is
 	 * not known. */

@@ -131,7 +131,8 @@ int seals_watch(struct project *p, struct err *e)
 	if (p->top < 0 || seals_watch_git(p) < 0)
 		return err_sys(e, errno, "watch a folder");
 	seals_watch_held(p);
-	planted_watch(p);
+	if (planted_watch(p, e) < 0)
+		return -1;
 	/* What the host has removed before it was watched is not told. */
 	if (project_hold_again(p) < 0)
 		return held_fail(e, "what programs of the host act on");
@@ -185,7 +186,12 @@ static int seals_renew(const struct body *b, struct project *p, bool remake)
 	seals_watch_held(p);
 	if (seals_watch_git(p) < 0)
 		failed = errno;
-	planted_watch(p);
+	if (planted_watch(p, &e) < 0) {
+		if (!p->barred)
+			log_warn("end the sandbox before you use git in %.200s: %s", p->of.host,
+				 e.msg);
+		failed = EINVAL;
+	}
 	if (setns(b->pidfd, CLONE_NEWNS) < 0)
 		return -1;
 	if (project_seal(p, p->tree, true) < 0)
@@ -267,8 +273,7 @@ static void seals_note(struct project *p, const struct inotify_event *v)
 {
 	bool in_git = v->wd == p->git;
 
-	if (v->len && v->mask & (IN_CREATE | IN_MOVED_TO) && planted_note(p, v->wd, v->name))
-		planted_watch(p);
+	planted_note(p, v);
 	if (v->mask & IN_Q_OVERFLOW) {
 		p->broken = p->gone = true;
 	} else if (v->len && held_has(&p->held, v->wd, v->name)) {
@@ -291,6 +296,8 @@ static void seals_note_events(struct project *p, const char *events, ssize_t n)
 		v = (const void *)at;
 		seals_note(p, v);
 	}
+	if (planted_noted(p) < 0)
+		p->broken = true; /* it is tried once more, and then barred */
 }
 
 /* One read for each turn of the loop: a sandbox can make events as fast as they are read. */

@@ -605,6 +605,30 @@ def test_cp_archives(hub, sb, here):
     hub.fails(FAILED, 'archive', 'cp', '-', f'{sb}:.', input=b'no archive' * 100)
 
 
+@pytest.mark.parametrize('n', [0, 1, 3, 400])
+def test_cp_names_what_it_leaves_out(hub, sb, here, n):
+    """Pipes and sockets, in both directions and into an archive: how many there were, in one line,
+    and the first of them, whatever they are called. All else is copied."""
+    make = ('import os, socket, sys; os.makedirs("odd/in"); open("odd/in/f", "w").close()\n'
+            'for i in range(int(sys.argv[1])):\n'
+            '    name = f"odd/in/\\n\\x1b{i}"\n'
+            '    os.mkfifo(name) if i % 2 else socket.socket(socket.AF_UNIX).bind(name)\n')
+    hub.ok('exec', '-i', sb, 'python3', '-', str(n), input=make.encode())
+    subprocess.run(['python3', '-c', make, str(n)], cwd=here, check=True)
+    for source, to in ((f'{sb}:odd', str(here / 'out')), (f'{sb}:odd', '-'), (f'{sb}:odd/.', '-'),
+                       (str(here / 'odd'), f'{sb}:again')):
+        done = hub.run('cp', source, to)
+        assert done.returncode == 0, done
+        said = done.stderr.decode()
+        if n == 0:
+            assert not said
+        else:
+            assert said.count('\n') == 1 and f': {n}: ' in said and 'in/' in said, said
+            assert '\x1b' not in said and 80 < len(said) < 2000, said
+    assert {p.name for p in (here / 'out/in').iterdir()} == {'f'}
+    assert hub.ok('exec', sb, 'ls', 'again/in') == b'f\n'
+
+
 def test_cp_keeps_within_its_directory(hub, sb, here):
     """The tree of a hostile sandbox: what stands in its place here is not followed, set-id bits are
     dropped, and holes stay holes."""

@@ -156,6 +156,19 @@ static size_t put_records(char *at, const struct tar_entry *e, const char *path,
 	return n;
 }
 
+/* The header of n bytes of records, which stand behind it; with their padding. */
+static size_t put_extended(char *out, char type, size_t n)
+{
+	put_header(out, type, "pax", 3, n, &(struct tar_entry){ .mode = 0644, .link = "" });
+	memset(out + TAR_BLOCK + n, 0, tar_padding(n));
+	return TAR_BLOCK + n + tar_padding(n);
+}
+
+size_t tar_comment(const char *text, char out[TAR_HEAD_MAX])
+{
+	return put_extended(out, 'g', put_record(out + TAR_BLOCK, "comment", text, strlen(text)));
+}
+
 size_t tar_head(const struct tar_entry *e, char out[TAR_HEAD_MAX])
 {
 	size_t path_n = strlen(e->path), link_n = strlen(e->link), meta, n = 0;
@@ -170,12 +183,8 @@ size_t tar_head(const struct tar_entry *e, char out[TAR_HEAD_MAX])
 	if (path_n >= TAR_PATH_MAX)
 		return 0;
 	meta = put_records(out + TAR_BLOCK, e, path, path_n);
-	if (meta) {
-		put_header(out, 'x', "pax", 3, meta,
-			   &(struct tar_entry){ .mode = 0644, .link = "" });
-		n = TAR_BLOCK + meta + tar_padding(meta);
-		memset(out + TAR_BLOCK + meta, 0, tar_padding(meta));
-	}
+	if (meta)
+		n = put_extended(out, 'x', meta);
 	put_header(out + n, type_flags[e->type], path, path_n, e->type == TAR_FILE ? e->size : 0,
 		   e);
 	return n + TAR_BLOCK;
@@ -288,7 +297,7 @@ static bool get_time(const char *text, int64_t *ret_s, uint32_t *ret_ns)
 enum state { HEADER, CONTENT, META_PAX, META_PATH, META_LINK, PASSED, PADDING, ENDED, BROKEN };
 enum { HAVE_PATH = 1, HAVE_LINK = 2, HAVE_SIZE = 4, HAVE_MTIME = 8 };
 enum phase { LENGTH, KEY, VALUE, NEWLINE };
-enum key { KEY_OTHER, KEY_PATH, KEY_LINK, KEY_SIZE, KEY_MTIME };
+enum key { KEY_OTHER, KEY_PATH, KEY_LINK, KEY_SIZE, KEY_MTIME, KEY_COMMENT };
 
 static enum tar_event bad(struct tar_reader *r, enum tar_why why)
 {
@@ -303,22 +312,23 @@ static enum tar_why start_value(struct tar_reader *r)
 	static const char *const keys[] = { [KEY_PATH] = "path",
 					    [KEY_LINK] = "linkpath",
 					    [KEY_SIZE] = "size",
-					    [KEY_MTIME] = "mtime" };
+					    [KEY_MTIME] = "mtime",
+					    [KEY_COMMENT] = "comment" };
 
 	r->pax.key[r->pax.n] = '\0';
 	r->pax.n = 0;
 	r->pax.key_id = KEY_OTHER;
 	if (strncmp(r->pax.key, "GNU.sparse.", 11) == 0)
 		return TAR_WHY_SPARSE;
-	for (unsigned i = KEY_PATH; i <= KEY_MTIME; i++) {
+	for (unsigned i = KEY_PATH; i <= KEY_COMMENT; i++) {
 		if (strcmp(r->pax.key, keys[i]) == 0)
 			r->pax.key_id = i;
 	}
 	if (!r->pax.global)
 		return TAR_FINE;
-	if (r->pax.key_id != KEY_OTHER && r->pax.key_id != KEY_MTIME)
+	if (r->pax.key_id != KEY_OTHER && r->pax.key_id < KEY_MTIME)
 		return TAR_WHY_GLOBAL;
-	r->pax.key_id = KEY_OTHER;
+	r->pax.key_id = r->pax.key_id == KEY_COMMENT ? KEY_COMMENT : KEY_OTHER;
 	return TAR_FINE;
 }
 
@@ -342,6 +352,10 @@ static enum tar_why add_value(struct tar_reader *r, char c)
 	case KEY_SIZE:
 	case KEY_MTIME:
 		return add_to(r->pax.number, sizeof(r->pax.number), &r->pax.n, c, TAR_WHY_NUMBER);
+	case KEY_COMMENT:
+		if (r->pax.global && r->pax.n + 1 < sizeof(r->comment))
+			r->comment[r->pax.n++] = c;
+		return TAR_FINE;
 	default:
 		return TAR_FINE;
 	}
@@ -350,7 +364,7 @@ static enum tar_why add_value(struct tar_reader *r, char c)
 /* An empty value takes back what was said before. */
 static enum tar_why end_value(struct tar_reader *r)
 {
-	static const unsigned flags[] = { 0, HAVE_PATH, HAVE_LINK, HAVE_SIZE, HAVE_MTIME };
+	static const unsigned flags[] = { 0, HAVE_PATH, HAVE_LINK, HAVE_SIZE, HAVE_MTIME, 0 };
 	const char *number = r->pax.number;
 
 	r->have &= ~flags[r->pax.key_id];
@@ -372,6 +386,9 @@ static enum tar_why end_value(struct tar_reader *r)
 		r->pax.number[r->pax.n] = '\0';
 		return get_time(number, &r->pax_mtime, &r->pax_mtime_ns) ? TAR_FINE
 									 : TAR_WHY_NUMBER;
+	case KEY_COMMENT:
+		r->comment[r->pax.n] = '\0';
+		break;
 	default:
 		break;
 	}

@@ -19,6 +19,7 @@ enum {
 	TAR_PATH_MAX = 4096, /* of paths and links, with the NUL */
 	TAR_META_MAX = 1024 * 1024, /* extended headers before one entry */
 	TAR_HEAD_MAX = 512 + 9216 + 512, /* what tar_head() writes */
+	TAR_COMMENT_MAX = 320, /* of a comment, with the NUL */
 	TAR_END_BYTES = 1024, /* zeros, at the end of an archive */
 };
 
@@ -43,6 +44,10 @@ struct tar_entry {
  * longer than TAR_PATH_MAX - 1, counting the '/' of a directory. The content must follow, then
  * tar_padding() zeros; after the last entry TAR_END_BYTES zeros. Owners have numbers only. */
 size_t tar_head(const struct tar_entry *entry, char out[TAR_HEAD_MAX]);
+
+/* Writes a comment about the whole archive, shorter than TAR_COMMENT_MAX: a global extended header,
+ * which others ignore. */
+size_t tar_comment(const char *text, char out[TAR_HEAD_MAX]);
 
 static inline size_t tar_padding(uint64_t size)
 {
@@ -96,6 +101,7 @@ struct tar_reader {
 	const char *content;
 	size_t content_n;
 	enum tar_why why;
+	char comment[TAR_COMMENT_MAX]; /* the last about the whole archive; cut */
 	/* the rest is its own */
 	unsigned state;
 	uint64_t left; /* of content or of an extended header; then pad zeros */

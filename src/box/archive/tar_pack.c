@@ -127,6 +127,18 @@ static int put_content(struct pack *k, int fd, uint64_t size)
 	return put_zeros(k, left + tar_padding(size));
 }
 
+/* Counts what an archive doesn't hold, and keeps the first names. */
+static int pack_nothing(struct pack *k)
+{
+	struct tree_failure *f = k->f;
+	size_t n = strlen(f->path);
+
+	f->left_out++;
+	if (n == 0 || n + k->path_n + sizeof(", ") <= sizeof(f->path))
+		snprintf(f->path + n, sizeof(f->path) - n, "%s%s", n ? ", " : "", k->path);
+	return 0;
+}
+
 /* If it has gone or changed its type meanwhile, it is left out. */
 static bool vanished(int errnum)
 {
@@ -243,12 +255,12 @@ static int pack_one(struct pack *k, int dir, const char *name)
 	if (S_ISDIR(st.st_mode) && k->depth == 1 && (st.st_mode & 07777) == TREE_BARRIER)
 		return 0;
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-		return 0; /* archives don't hold sockets, pipes and devices */
+		return pack_nothing(k);
 	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd >= 0)
 		return pack_open(k, fd);
 	if (errno == EACCES && k->o->own && st.st_uid != geteuid())
-		return S_ISDIR(st.st_mode) ? put_head(k, TAR_DIRECTORY, &st, "") : 0;
+		return S_ISDIR(st.st_mode) ? put_head(k, TAR_DIRECTORY, &st, "") : pack_nothing(k);
 	return vanished(errno) ? 0 : tar_pack_fail(k, TREE_SYSTEM, errno);
 }
 
@@ -272,9 +284,15 @@ static int pack_all(struct pack *k, int top)
 			return tar_pack_fail(k, TREE_DEEP, 0);
 		}
 	}
-	if (pack_open(k, top) < 0 || put_zeros(k, TAR_END_BYTES) < 0)
+	if (pack_open(k, top) < 0 || room(k, TAR_HEAD_MAX) < 0)
 		return -1;
-	return flush(k);
+	if (k->f->left_out && k->o->own) {
+		char text[TAR_COMMENT_MAX];
+
+		snprintf(text, sizeof(text), "%u: %s", k->f->left_out, k->f->path);
+		k->n += tar_comment(text, k->buffer + k->n);
+	}
+	return put_zeros(k, TAR_END_BYTES) < 0 ? -1 : flush(k);
 }
 
 int tar_pack(int dir, const char *name, const struct tar_pack_opts *o, int out,

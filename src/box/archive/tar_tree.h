@@ -57,8 +57,9 @@ struct tree_failure {
 	uint32_t what; /* enum tree_what */
 	int32_t errnum;
 	uint32_t why; /* enum tar_why */
-	uint32_t pad;
-	char path[TREE_PATH_MAX]; /* the path that failed; cut, may be "" */
+	uint32_t left_out; /* of what was packed: pipes, sockets, devices, and what can't be read */
+	/* the path that failed, or the first that were left out; cut, may be "" */
+	char path[TREE_PATH_MAX];
 };
 
 /* ---- packing ------------------------------------------------------------------------------- */
@@ -68,7 +69,9 @@ struct tar_pack_opts {
 	const char *name;
 	const char *const *leave_out; /* names of entries directly below the top */
 	size_t n_leave_out;
-	bool own; /* leave out entries of other users that can't be read */
+	/* Leave out entries of other users that can't be read; and a comment at the end of the
+	 * archive tells how many were left out for any reason, and which. */
+	bool own;
 };
 
 /* Writes the directory or file at dir/name (AT_FDCWD with an absolute path works too) as an archive

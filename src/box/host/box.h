@@ -518,8 +518,9 @@ struct file_archive_opts {
 
 /* Writes a tar archive of a directory, or of one file under its own name, to `to`, which it takes.
  * The archive holds only files, directories and links. Other file systems below the directory, and
- * unreadable directories of other users, appear as empty directories. After a failure in the middle
- * the archive lacks its end. */
+ * unreadable directories of other users, appear as empty directories. Unless it is exact, a comment
+ * at its end counts and names what else is left out (tar_reader.comment). After a failure in the
+ * middle the archive lacks its end. */
 struct file_transfer *file_archive_start(struct sandbox *sb, struct str path,
 					 const struct file_archive_opts *opts, int to,
 					 file_cb on_done, void *arg);

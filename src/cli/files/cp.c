@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "cli/common/safe.h"
 #include "cli/common/verb.h"
 
 /* ---- what both ways share ------------------------------------------------------------------ */
@@ -77,6 +78,15 @@ int cp_place(const char *path, enum cp_kind is, const char *own, bool of_directo
 		n--;
 	snprintf(ret_dir, CP_PATH_MAX, "%.*s", n ? (int)n : 1, n ? path : ".");
 	return 0;
+}
+
+void cp_tell_left_out(const char *text)
+{
+	if (!*text)
+		return;
+	fputs("holt: not copied, as no files, directories or links that can be read: ", stderr);
+	safe_line(stderr, str_of(text));
+	fputc('\n', stderr);
 }
 
 /* ---- the verb ------------------------------------------------------------------------------ */

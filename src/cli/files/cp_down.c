@@ -14,8 +14,15 @@
 #include "cli/common/safe.h"
 #include "box/host/box.h"
 
+/* It is looked at for its comment alone. */
 static int take_raw(void *arg, struct str bytes, struct err *e)
 {
+	struct str rest = bytes;
+	enum tar_event step;
+
+	do {
+		step = tar_read(arg, &rest.p, &rest.n);
+	} while (step != TAR_MORE && step != TAR_BAD);
 	return file_write_fd(STDOUT_FILENO, "standard output", bytes, e);
 }
 
@@ -149,6 +156,8 @@ static int unpack(struct hub_link *l, const char *url, int top, const struct tar
 	rc = hub_link_download(l, url, take_tree, u, e);
 	if (tar_unpack_end(u, rc == 0) < 0 && rc == 0)
 		rc = tree_error(&u->failure, ".", e);
+	if (rc == 0)
+		cp_tell_left_out(u->reader.comment);
 	return rc;
 }
 
@@ -156,6 +165,7 @@ int cp_down(struct hub_link *l, const struct cp_end *from, const char *to, struc
 {
 	char url[CP_URL_MAX], own[CP_PATH_MAX], dir[CP_PATH_MAX], name[CP_PATH_MAX];
 	struct tar_unpack_opts o = { .skip_zeros = true };
+	struct tar_reader reader;
 	enum cp_kind kind;
 	autoclose int top = -1;
 	struct acts acts = { .n = 0 };
@@ -170,7 +180,11 @@ int cp_down(struct hub_link *l, const struct cp_end *from, const char *to, struc
 		if (strcmp(own, ".") != 0 &&
 		    hub_link_query(url, sizeof(url), "named", "true", e) < 0)
 			return -1;
-		return hub_link_download(l, url, take_raw, NULL, e);
+		tar_reader_init(&reader);
+		if (hub_link_download(l, url, take_raw, &reader, e) < 0)
+			return -1;
+		cp_tell_left_out(reader.comment);
+		return 0;
 	}
 	if (cp_look(l, from, &kind, e) < 0)
 		return -1;

@@ -29,6 +29,8 @@ static int send_packed(struct hub_link *l, const char *url, const char *path, co
 		return -1;
 	rc = hub_link_upload(l, url, packer_give, &p, e);
 	packer_stop(&p);
+	if (rc == 0)
+		cp_tell_left_out(p.left_out);
 	return rc;
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +19,8 @@ static size_t packer_end(struct packer *p, struct err *e)
 	if (fd_read(p->verdict, &f, sizeof(f)) < 0)
 		f = (struct tree_failure){ .what = TREE_KILLED };
 	p->ended = f.what == TREE_FINE;
+	if (p->ended && f.left_out)
+		snprintf(p->left_out, sizeof(p->left_out), "%u: %s", f.left_out, f.path);
 	if (p->ended)
 		return 0;
 	tree_error(&f, p->path, e);

@@ -4,8 +4,10 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "box/archive/tar.h"
 
 struct packer {
+	char left_out[TAR_COMMENT_MAX]; /* once it has ended: how many, and the first; or "" */
 	pid_t pid;
 	int archive, verdict; /* ends of pipes */
 	const char *path;

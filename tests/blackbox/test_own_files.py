@@ -297,7 +297,7 @@ def test_what_the_operator_copies_in_has_the_bytes_of_the_file(hub, tmp_path):
         upload(hub, box, packed(FILES), 'in')
         hub.ok('cp', source, f'{box}:/workspace/in', timeout=100,
                **({'input': packed(files)} if source == '-' else {}))
-        assert different(unpacked(hub.ok('cp', f'{box}:/workspace/in', '-', timeout=100)),
+        assert different(unpacked(hub.ok('cp', f'{box}:/workspace/in/.', '-', timeout=100)),
                          files) == [], source
     hub.ok('ws', 'create', 'in')
     for source in (str(top), '-'):

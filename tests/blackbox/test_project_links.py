@@ -226,6 +226,8 @@ SHAPES = {
     'beside many': 'mkdir -p objects/zz/d; cd objects/zz/d; seq 3000 | xargs touch; '
                    'ln -s /x l; cd ..; mv d ../../rr-cache',
     'moved in': 'mkdir -p objects/zz/e/f/g; ln -s /x objects/zz/e/f/g/l; mv objects/zz/e refs/e',
+    'among many': 'mkdir -p objects/zz/m; cd objects/zz/m; seq 600 | xargs mkdir; '
+                  'ln -s /x 600/l; cd ..; mv m ../../refs',
     'moved about': 'mkdir -p a/b/c; mv a aa; mv aa/b bb; mkdir aa/b; ln -s /x bb/c/l; mv bb aa/b; '
                    'ln -s /x aa/b/bb/m',
     'linked': 'mkdir -p objects/zz info/x; ln -s /x objects/zz/h; ln -P objects/zz/h info/x/l',
@@ -261,7 +263,7 @@ def test_a_link_goes_wherever_it_is(who, work, begin):  # noqa: F811
         until(lambda: hub.said().count('was made by a sandbox, and is removed') > before, what=name)
 
 
-MANY = 'mkdir -p logs; seq 5000 | sed s,^,logs/d, | xargs mkdir'
+MANY = 'mkdir -p logs; seq 3000 | sed s,^,logs/d, | xargs mkdir'
 
 
 @pytest.mark.parametrize('holds', [False, True])

@@ -615,8 +615,9 @@ bool planted_has_watch(const struct project *p, int wd);
 void planted_forget(struct project *p);
 /* Looks at what has come into a directory. */
 void planted_note(struct project *p, const struct inotify_event *v);
-/* After the events that were read at once: looks at all, if they were too many. -1: it can't. */
-int planted_noted(struct project *p) MUST_USE;
+/* Looks at all if too much has come, or says how long that has to wait; -1: nothing has. After each
+ * read of events. -1: it can't. */
+int planted_chores(struct project *p, uint64_t now, int *ret_wait) MUST_USE;
 
 /* ---- left.c ---- */
 

@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/folder.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -30,11 +31,12 @@
 #include "box/warden/internal.h"
 
 enum {
-	DIRS_MAX = 4096,
+	DIRS_MAX = 2048,
 	ENTRIES_MAX = 1 << 17,
 	DEPTH_MAX = 64,
 	DIR_PATH_MAX = 1024,
 	COME_MAX = 256, /* directories of one read of events that are not looked through with all */
+	PAUSE_RATIO = 4, /* a sandbox can make as many as it likes, and others are served, too */
 	PLANTED_TOLD_MAX = 20,
 };
 
@@ -324,16 +326,18 @@ void planted_forget(struct project *p)
 
 static void planted_note_dir(struct project *p, const struct planted_dir *d, const char *name)
 {
-	struct search s = { .p = p, .base = d->base, .dirs = p->n_git_dirs };
-	unsigned before = s.dirs;
+	const unsigned from = DIRS_MAX - COME_MAX + p->git_come;
+	struct search s = { .p = p, .base = d->base, .dirs = from };
 	char path[DIR_PATH_MAX];
 
-	if (p->git_come > COME_MAX || planted_leaves_out(p, d->base, d->path, name))
+	if (p->git_come >= COME_MAX || planted_leaves_out(p, d->base, d->path, name))
 		return;
-	if (snprintf(path, sizeof(path), "%s/%s", d->path, name) >= (int)sizeof(path) ||
+	if (p->n_git_dirs >= DIRS_MAX ||
+	    snprintf(path, sizeof(path), "%s/%s", d->path, name) >= (int)sizeof(path) ||
 	    search_directory(&s, p->lock, path, path) < 0)
 		p->git_come = COME_MAX;
-	p->git_come += 1 + s.dirs - before;
+	else
+		p->git_come += s.dirs - from;
 }
 
 void planted_note(struct project *p, const struct inotify_event *v)
@@ -352,11 +356,22 @@ void planted_note(struct project *p, const struct inotify_event *v)
 		planted_look(p, dir, d->path, v->name);
 }
 
-int planted_noted(struct project *p)
+int planted_chores(struct project *p, uint64_t now, int *ret_wait)
 {
 	struct err ignored = ERR_INIT;
-	bool due = p->git_come > COME_MAX;
+	int rc;
 
+	*ret_wait = -1;
+	if (p->git_come < COME_MAX) {
+		p->git_come = 0;
+		return 0;
+	}
+	if (now < p->git_again_at) {
+		*ret_wait = (int)(p->git_again_at - now);
+		return 0;
+	}
 	p->git_come = 0;
-	return due ? planted_watch(p, &ignored) : 0;
+	rc = planted_watch(p, &ignored);
+	p->git_again_at = clock_ms() + PAUSE_RATIO * (clock_ms() - now);
+	return rc;
 }

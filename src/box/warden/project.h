@@ -37,7 +37,8 @@ struct project {
 	int top, git; /* inotify's watches of the folder and of its .git; -1: none */
 	struct planted_dir *git_dirs; /* planted.c: by their watches */
 	uint32_t n_git_dirs;
-	unsigned git_come; /* how many came with the events that are being read */
+	unsigned git_come; /* how many came with the events that are being read, if not too many */
+	uint64_t git_again_at; /* clock_ms(): all of them may be looked through */
 	unsigned planted; /* how many links were taken away while it was watched */
 	/* It was given to a sandbox that ended with its warden: which changes are the sandbox's is
 	 * not known. */

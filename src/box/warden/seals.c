@@ -256,15 +256,44 @@ static void seals_renew_live(bool remake)
 	}
 }
 
+/* Returns as seals_chores(). What can't be looked at is tried once more, and then barred. */
+static int seals_look(uint64_t now)
+{
+	bool failed = false;
+	int wait = -1, one;
+
+	for (uint32_t i = 0; i < warden.n_bodies; i++) {
+		struct body *b = &warden.bodies[i];
+
+		for (uint32_t k = 0; k < b->n_mounts; k++) {
+			struct project *p = &b->mounts[k].project;
+
+			if (p->top < 0)
+				continue;
+			if (planted_chores(p, now, &one) < 0)
+				failed = p->broken = true;
+			if (one >= 0 && (wait < 0 || one < wait))
+				wait = one;
+		}
+	}
+	if (failed)
+		seals_renew_live(false);
+	return wait;
+}
+
 int seals_chores(uint64_t now)
 {
+	int wait = seals_look(now);
+
 	if (!seals.remake_at)
-		return -1;
+		return wait;
 	if (now < seals.remake_at)
-		return (int)(seals.remake_at - now);
+		return wait >= 0 && wait < (int)(seals.remake_at - now)
+			     ? wait
+			     : (int)(seals.remake_at - now);
 	seals.remake_at = 0;
 	seals_renew_live(true);
-	return -1;
+	return wait;
 }
 
 /* ---- what happened --------------------------------------------------------------------------- */
@@ -296,8 +325,6 @@ static void seals_note_events(struct project *p, const char *events, ssize_t n)
 		v = (const void *)at;
 		seals_note(p, v);
 	}
-	if (planted_noted(p) < 0)
-		p->broken = true; /* it is tried once more, and then barred */
 }
 
 /* One read for each turn of the loop: a sandbox can make events as fast as they are read. */

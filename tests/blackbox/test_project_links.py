@@ -205,8 +205,10 @@ def test_a_worktree_has_the_directories_of_its_repository(who, work, begin):  # 
                     'for d in refs/heads/x logs/refs/heads/x/y rr-cache/x worktrees/t/logs/refs/x; '
                     'do mkdir -p $d; ln -s /x $d/l; done')
     assert done['exit_code'] == 0, done
-    until(lambda: sorted(links_below(f'{work}/p')) == [f'{work}/p/other/l', f'{work}/p/w/t/d/l'],
-          what=lambda: links_below(f'{work}/p'))
+    own = [f'{work}/p/other/l', f'{work}/p/w/t/d/l']
+    until(lambda: sorted(links_below(f'{work}/p')) == own, what=lambda: links_below(f'{work}/p'))
+    hub.delete(box)
+    assert sorted(links_below(f'{work}/p')) == own
 
 
 def test_each_directory_of_git_is_known(day):

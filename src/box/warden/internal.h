@@ -605,6 +605,8 @@ struct planted_dir {
 
 /* Whether something in a git directory is what git never makes there, and would write through. */
 bool planted_is(int dir, const char *name, struct stat *st);
+/* Whether git or an extension makes a directory of this name in a git directory. */
+bool planted_is_gits(const char *name);
 /* Removes it, if it is new; ret_target: where it led, "" for a pipe. False: it stays. */
 bool planted_take(const struct project *p, int dir, const char *name,
 		  char ret_target[WIRE_PATH_MAX]);

@@ -294,8 +294,11 @@ static void left_walk(struct left *l, int fd, const char *path, unsigned depth,
 			    (int)sizeof(below))
 			continue;
 		next = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		/* A bare repository may have its worktrees, whose links are theirs, in itself. */
 		if (next >= 0)
-			left_walk(l, next, below, depth + 1, where);
+			left_walk(l, next, below, depth + 1,
+				  *path || !l->project->is_git || planted_is_gits(name) ? where
+											: IN_FILES);
 	}
 	if (more < 0)
 		left_tell(l, LEFT_UNSEEN, path, "could not be looked through to its end");

@@ -178,6 +178,15 @@ static void planted_drop(const struct project *p, struct planted_dir *v, uint32_
 	free(v);
 }
 
+bool planted_is_gits(const char *name)
+{
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(git_names) && strcmp(git_names[i], name) != 0)
+		i++;
+	return i < ARRAY_LEN(git_names);
+}
+
 /* Whether a directory in that of the path needs no watch: only the host can write it, or git makes
  * each file in it anew. */
 static bool planted_leaves_out(const struct project *p, size_t base, const char *path,
@@ -198,9 +207,8 @@ static bool planted_leaves_out(const struct project *p, size_t base, const char 
 		if (p->held.v[i].how == HELD_SEALED && strcmp(p->held.v[i].path, whole) == 0)
 			return true;
 	}
-	for (size_t i = 0; !known && i < ARRAY_LEN(git_names); i++)
-		known = strcmp(git_names[i], name) == 0;
-	return !known || (planted_is_top(p, path) && project_keeps(p, !p->is_git, name));
+	return !(known || planted_is_gits(name)) ||
+	       (planted_is_top(p, path) && project_keeps(p, !p->is_git, name));
 }
 
 struct search {

@@ -18,17 +18,11 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-static int show_receipt(int folder, struct audit_line *line, struct err *e)
-{
-	AUTO(audit_key_free) struct audit_key *k = audit_key_open(folder, e);
-
-	return k ? audit_sign(k, line, e) : -1;
-}
-
 static int show_run(const struct verb_input *in, struct err *e)
 {
 	const struct show_options *o = in->options;
 	struct audit_line line;
+	AUTO(audit_key_free) struct audit_key *k = NULL;
 	autoclose int folder = audit_dir(e);
 	int found = folder < 0 ? -1 : audit_find(folder, str_of(in->operands[0]), &line, e);
 
@@ -39,7 +33,8 @@ static int show_run(const struct verb_input *in, struct err *e)
 		cli_fail(e);
 		return AUDIT_EXIT_NOT_FOUND;
 	}
-	if (found < 0 || (o->receipt && show_receipt(folder, &line, e) < 0))
+	if (found < 0 ||
+	    (o->receipt && (!(k = audit_key_open(folder, e)) || audit_sign(k, &line, e) < 0)))
 		return -1;
 	puts(line.text);
 	return cli_flush(e);

@@ -131,14 +131,11 @@ static void show(uint32_t output, const char *server, const char *who, const cha
 			continue;
 		}
 		printf("%-11s ", rows[i][0]);
-		safe_line(stdout, str_of(rows[i][1] ? rows[i][1] : "(the server does not say)"));
-		putchar('\n');
+		safe_puts(stdout, str_of(rows[i][1] ? rows[i][1] : "(the server does not say)"));
 	}
 	json_write_object_end(&w);
-	if (output == OUTPUT_JSON && json_write_done(&w, &e) == 0) {
-		safe_json_text(stdout, buf_str(&text));
-		putchar('\n');
-	}
+	if (output == OUTPUT_JSON && json_write_done(&w, &e) == 0)
+		safe_json_puts(stdout, buf_str(&text));
 	buf_fini(&text);
 }
 

@@ -199,7 +199,7 @@ static int build_on_road(const char *path, struct job *j, struct built *ret, str
 		.name = str_of(j->name),
 		.file = str_of(j->container ? j->container : "holt.json"),
 		.no_cache = j->how->no_cache,
-		.allow = j->how->allow ? str_of(j->how->allow) : STR_NONE,
+		.allow = str_of(j->how->allow),
 		.network = build_texts(&network->allow, allow),
 		.services = build_texts(&network->services, services),
 		.grant = &j->place.grants.allow,
@@ -260,33 +260,20 @@ static const struct field built_fields[] = {
 };
 static const struct field_table built_table = FIELD_TABLE(struct image_name, built_fields);
 
-enum { JSON_MAX = 4096 };
-
-static int build_print(const struct built *b, bool json, struct err *e)
-{
-	const struct image_name about = { str_of(b->name), str_of(b->digest) };
-	autofree char *text = NULL;
-
-	if (!json) {
-		printf("%s  %.12s%s\n", b->name, b->digest, b->cached ? "  (built before)" : "");
-		return 0;
-	}
-	text = field_encode_text(&built_table, &about, JSON_MAX, e);
-	if (text)
-		puts(text);
-	return text ? 0 : -1;
-}
-
 static int build_run(const struct verb_input *in, struct err *e)
 {
 	const struct build_options *o = in->options;
 	const struct build_how how = { o->tag,	o->allow,  o->no_cache,
 				       in->cli, o->config, &o->network };
+	struct image_name about;
 	struct built built;
 
-	if (build_folder(in->operands[0], &how, &built, e) < 0 ||
-	    build_print(&built, o->output == OUTPUT_JSON, e) < 0)
+	if (build_folder(in->operands[0], &how, &built, e) < 0)
 		return -1;
+	about = (struct image_name){ str_of(built.name), str_of(built.digest) };
+	if (o->output == OUTPUT_JSON)
+		return cli_print_object(&built_table, &about, e);
+	printf("%s  %.12s%s\n", built.name, built.digest, built.cached ? "  (built before)" : "");
 	return 0;
 }
 

@@ -55,15 +55,6 @@ static void on_broken(void *owner, const struct err *e)
 	close_out(owner);
 }
 
-static void say_kept(const struct steps *s)
-{
-	for (size_t i = 0; i < s->back.done; i++) {
-		fprintf(stderr, "step %zu of %zu, kept: ", i + 1, s->of->spec->run.n);
-		safe_line(stderr, s->of->spec->run.p[i]);
-		fputc('\n', stderr);
-	}
-}
-
 static void on_put_back(void *arg, const struct err *err)
 {
 	struct steps *s = arg;
@@ -77,7 +68,10 @@ static void on_put_back(void *arg, const struct err *err)
 		steps_anew(s);
 		return;
 	}
-	say_kept(s);
+	for (size_t i = 0; i < s->back.done; i++) {
+		fprintf(stderr, "step %zu of %zu, kept: ", i + 1, s->of->spec->run.n);
+		safe_puts(stderr, s->of->spec->run.p[i]);
+	}
 	s->at = s->back.done;
 	steps_next(s);
 }

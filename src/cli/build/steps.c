@@ -197,8 +197,7 @@ void steps_next(struct steps *s)
 		.timeout_ms = (uint64_t)spec->timeout_seconds * 1000,
 	};
 	fprintf(stderr, "step %zu of %zu: ", s->at + 1, spec->run.n);
-	safe_line(stderr, line_of(s));
-	fputc('\n', stderr);
+	safe_puts(stderr, line_of(s));
 	if (!exec_start(s->sandbox, &what, &events, s, &e))
 		steps_finish(s, &e);
 }

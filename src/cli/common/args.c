@@ -154,15 +154,18 @@ void args_type_name(const struct json_val *schema, const struct json_val *root, 
 		snprintf(ret, size, "any");
 }
 
-/* ---- one value ----------------------------------------------------------------------------- */
-
-static int write_string(struct str text, struct buf *to, struct err *e)
+bool args_required(const struct json_val *schema, struct str name)
 {
-	struct json_writer w = json_writer(to);
+	struct json_iter it = json_iter(json_get(schema, "required"));
 
-	json_write_str(&w, text);
-	return json_write_done(&w, e);
+	while (json_next(&it)) {
+		if (str_eq(json_str(it.val), name))
+			return true;
+	}
+	return false;
 }
+
+/* ---- one value ----------------------------------------------------------------------------- */
 
 static bool fits(const struct json_val *v, unsigned bits)
 {
@@ -185,7 +188,8 @@ int args_value(const char *name, struct str text, const struct json_val *schema,
 	if (!bits || bits & 1 << JSON_STR) {
 		if (!utf8_valid(text))
 			return err_set(e, ERR_INVALID, "%.60s is not UTF-8", name);
-		return write_string(text, to, e);
+		json_write_str(&w, text);
+		return json_write_done(&w, e);
 	}
 	doc = json_parse(text, NULL, &why);
 	if (doc && fits(json_root(doc), bits)) {

@@ -64,3 +64,6 @@ int args_check(struct str object, const struct json_val *schema, struct err *e) 
  * bytes. */
 void args_type_name(const struct json_val *schema, const struct json_val *root, char *ret,
 		    size_t size);
+
+/* Whether the schema of an object requires this member. */
+bool args_required(const struct json_val *schema, struct str name);

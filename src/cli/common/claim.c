@@ -47,7 +47,7 @@ static int open_file(int flags, struct err *e)
 		     : fd;
 }
 
-/* What a hub wrote there. */
+/* Reads what the hub wrote into the file. */
 static void read_file(int fd, struct claim *ret)
 {
 	char text[PATH_MAX + 64], *end;

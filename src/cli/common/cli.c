@@ -12,9 +12,9 @@
 #include "json/field/field.h"
 
 /* Holt's own failure: differs from every exit status that is passed on from a command. */
-enum { EXIT_HOLT = 125, FAILURE_MAX = 16 << 10 };
+enum { EXIT_HOLT = 125, FAILURE_MAX = 16 << 10, OBJECT_MAX = 1 << 20 };
 
-/* What helps, where the table of failures speaks to an agent or of another door. */
+/* Remedies in place of those of the table of failures, which are for agents or other doors. */
 static const char *const helps[ERR_CODES] = {
 	[ERR_COMMAND_NOT_FOUND] =
 		"Check the program's name, and that the template has it: holt run --image NAME "
@@ -74,8 +74,7 @@ static const char *help_for(enum err_code code)
 int cli_fail(const struct err *e)
 {
 	fputs("holt: ", stderr);
-	safe_line(stderr, str_of(e->msg)); /* names out of archives, words of servers */
-	fputc('\n', stderr);
+	safe_puts(stderr, str_of(e->msg)); /* names out of archives, words of servers */
 	if (e->code != ERR_INVALID)
 		fprintf(stderr, "      %s\n", help_for(e->code));
 	return err_info(e->code)->exit;
@@ -123,15 +122,18 @@ int cli_fail_json(const struct err *e)
 	return cli_fail(e);
 }
 
-static bool has_reader(void)
+int cli_print_object(const struct field_table *t, const void *object, struct err *e)
 {
-	struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
+	autofree char *text = field_encode_text(t, object, OBJECT_MAX, e);
 
-	return poll(&p, 1, 0) < 1 || !(p.revents & POLLERR);
+	if (text)
+		puts(text);
+	return text ? 0 : -1;
 }
 
 int cli_flush(struct err *e)
 {
+	struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
 	int failed = fflush(stdout) != 0 ? errno : 0;
 
 	if (!failed && !ferror(stdout))
@@ -139,7 +141,7 @@ int cli_flush(struct err *e)
 	/* once */
 	__fpurge(stdout);
 	clearerr(stdout);
-	if (!has_reader())
+	if (poll(&p, 1, 0) > 0 && (p.revents & POLLERR)) /* nobody reads it */
 		return 128 + SIGPIPE;
 	if (failed)
 		err_sys(e, failed, "standard output");
@@ -190,7 +192,7 @@ void cli_help_all(FILE *out)
 	fprintf(out, "\n'holt help VERB' explains a verb.\n");
 }
 
-/* Of `holt` alone: what a person who has just installed it can type next. */
+/* For `holt` alone: words that a person who has just installed it can type next. */
 static void cli_start_here(FILE *out)
 {
 	fputs("Holt runs programs that nobody trusts in sandboxes on this machine.\n\n"
@@ -257,18 +259,15 @@ int cli_wrong_usage(const struct verb *v, const struct err *e)
 	return v->usage_exit ? v->usage_exit : 2;
 }
 
-static bool takes_sandbox(const struct verb *v)
-{
-	return v->page && strcmp(v->page, "holt-sandbox") == 0 && strstr(v->usage, "NAME");
-}
-
 static int check_operands(const struct verb *v, int n, char **operands, struct err *e)
 {
 	const int max = v->max_operands ? v->max_operands : v->min_operands;
+	bool of_sandbox = v->page && strcmp(v->page, "holt-sandbox") == 0 &&
+			  strstr(v->usage, "NAME");
 
 	if (n < v->min_operands)
 		return err_set(e, ERR_INVALID, "an operand is missing: holt %s %s%s", v->name,
-			       v->usage, takes_sandbox(v) ? "; holt ls lists sandboxes" : "");
+			       v->usage, of_sandbox ? "; holt ls lists sandboxes" : "");
 	if (n > max)
 		return err_set(e, ERR_INVALID, "too much: '%.40s'", operands[max]);
 	return 0;

@@ -6,12 +6,6 @@
 
 #include "base/mem.h"
 
-static void feed_finish(struct feed *f)
-{
-	f->to->end(f->arg);
-	feed_stop(f);
-}
-
 /* Passes the held bytes on. False if the consumer is full or has stopped reading. */
 static bool hand_on(struct feed *f)
 {
@@ -43,7 +37,8 @@ static void pump(struct feed *f)
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			break;
 		if (n <= 0) {
-			feed_finish(f);
+			f->to->end(f->arg);
+			feed_stop(f);
 			return;
 		}
 		f->held_n = (size_t)n;

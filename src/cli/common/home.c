@@ -30,7 +30,7 @@ static int place(const char *base, const char *below, const char *name, char ret
 		     : 0;
 }
 
-/* Who else may write there can put links in it, and what is written through them is ours. */
+/* Another user who may write there could put links in it, through which we would write. */
 static int check_own(const char *folder, struct err *e)
 {
 	struct stat st;
@@ -65,18 +65,27 @@ static int join(const char *base, const char *below, const char *name, char ret[
 typedef int (*join_fn)(const char *base, const char *below, const char *name, char ret[PATH_MAX],
 		       struct err *e);
 
+/* In HOLT_HOME, else in holt/ of the XDG folder, else below HOME; 1: none of these is set. */
+static int in_first(const char *xdg, const char *below, const char *name, join_fn to,
+		    char ret[PATH_MAX], struct err *e)
+{
+	if (folder("HOLT_HOME"))
+		return to(folder("HOLT_HOME"), "", name, ret, e);
+	if (folder(xdg))
+		return to(folder(xdg), "/holt", name, ret, e);
+	return folder("HOME") ? to(folder("HOME"), below, name, ret, e) : 1;
+}
+
 static int in_data(const char *name, join_fn to, char ret[PATH_MAX], struct err *e)
 {
 	const char *set = getenv("HOLT_HOME");
+	int rc;
 
 	if (set && *set && *set != '/')
 		return err_set(e, ERR_INVALID, "HOLT_HOME is not an absolute path");
-	if (folder("HOLT_HOME"))
-		return to(folder("HOLT_HOME"), "", name, ret, e);
-	if (folder("XDG_DATA_HOME"))
-		return to(folder("XDG_DATA_HOME"), "/holt", name, ret, e);
-	if (folder("HOME"))
-		return to(folder("HOME"), "/.local/share/holt", name, ret, e);
+	rc = in_first("XDG_DATA_HOME", "/.local/share/holt", name, to, ret, e);
+	if (rc <= 0)
+		return rc;
 	if (geteuid() == 0)
 		return to("/var/lib/holt", "", name, ret, e);
 	return err_set(e, ERR_INVALID, "neither HOLT_HOME nor HOME is set");
@@ -120,24 +129,16 @@ static int in_runtime(const char *name, join_fn to, char ret[PATH_MAX], struct e
 
 static int in_cache(const char *name, join_fn to, char ret[PATH_MAX], struct err *e)
 {
-	if (folder("HOLT_HOME"))
-		return to(folder("HOLT_HOME"), "", name, ret, e);
-	if (folder("XDG_CACHE_HOME"))
-		return to(folder("XDG_CACHE_HOME"), "/holt", name, ret, e);
-	if (folder("HOME"))
-		return to(folder("HOME"), "/.cache/holt", name, ret, e);
-	return err_set(e, ERR_INVALID, "neither HOLT_HOME nor HOME is set");
+	int rc = in_first("XDG_CACHE_HOME", "/.cache/holt", name, to, ret, e);
+
+	return rc <= 0 ? rc : err_set(e, ERR_INVALID, "neither HOLT_HOME nor HOME is set");
 }
 
 static int in_config(const char *name, join_fn to, char ret[PATH_MAX], struct err *e)
 {
-	if (folder("HOLT_HOME"))
-		return to(folder("HOLT_HOME"), "", name, ret, e);
-	if (folder("XDG_CONFIG_HOME"))
-		return to(folder("XDG_CONFIG_HOME"), "/holt", name, ret, e);
-	if (folder("HOME"))
-		return to(folder("HOME"), "/.config/holt", name, ret, e);
-	return to("/etc/holt", "", name, ret, e);
+	int rc = in_first("XDG_CONFIG_HOME", "/.config/holt", name, to, ret, e);
+
+	return rc <= 0 ? rc : to("/etc/holt", "", name, ret, e);
 }
 
 int home_config(const char *said, char ret[PATH_MAX], bool *must, struct err *e)

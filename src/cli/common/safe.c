@@ -61,6 +61,12 @@ void safe_line(FILE *out, struct str s)
 	}
 }
 
+void safe_puts(FILE *out, struct str s)
+{
+	safe_line(out, s);
+	fputc('\n', out);
+}
+
 void safe_short(FILE *out, struct str s, size_t max)
 {
 	struct str cut = utf8_cut(s, max);
@@ -113,6 +119,12 @@ void safe_json_text(FILE *out, struct str s)
 			fprintf(out, "\\u%04x", c);
 		s = behind(s, n);
 	}
+}
+
+void safe_json_puts(FILE *out, struct str s)
+{
+	safe_json_text(out, s);
+	fputc('\n', out);
 }
 
 int safe_json(FILE *out, const struct json_val *v, struct err *e)

@@ -15,6 +15,9 @@ void safe_text(FILE *out, struct str text, unsigned indent);
 /* In one line: line breaks are escaped too. */
 void safe_line(FILE *out, struct str text);
 
+/* The same, and a line break. */
+void safe_puts(FILE *out, struct str text);
+
 /* The same, cut at `max` bytes and "…". */
 void safe_short(FILE *out, struct str text, size_t max);
 
@@ -24,6 +27,9 @@ int safe_json(FILE *out, const struct json_val *v, struct err *e) MUST_USE;
 
 /* The same for JSON that json/document/write.h wrote. */
 void safe_json_text(FILE *out, struct str json);
+
+/* The same, and a line break. */
+void safe_json_puts(FILE *out, struct str json);
 
 /* Prints a value in several lines, all but the first indented by `indent` spaces. */
 int safe_json_lines(FILE *out, const struct json_val *v, unsigned indent, struct err *e) MUST_USE;

@@ -10,9 +10,10 @@
 #include "base/err.h"
 #include "cli/common/option.h"
 
+struct field_table;
 struct op_hooks;
 
-/* What main() decides. */
+/* Settings of the whole program, from main(). */
 struct cli {
 	const struct op_hooks *hooks; /* on the road of every call (call/call.h); NULL: none */
 };
@@ -25,24 +26,24 @@ struct verb_options {
 #define HELP_ROW(S)                                                                                \
 	OPTION(S, common.help, OPTION_FLAG, "help", .letter = 'h', .doc = "Print this help.")
 
-/* Of verbs that have no other option; their size is that of struct verb_options. */
+/* The table of verbs with --help alone; their size is that of struct verb_options. */
 extern const struct option_table verb_bare;
 
-/* Of verbs that print tables: a member uint32_t output. */
+/* For verbs that print tables: a member uint32_t output. */
 enum output_form { OUTPUT_DEFAULT, OUTPUT_TABLE, OUTPUT_JSON };
 
 #define OUTPUT_ROW(S)                                                                              \
 	OPTION(S, output, OPTION_CHOICE, "output", .letter = 'o', .arg = "table|json",             \
 	       .doc = "Output format: a table, or one JSON value.")
 
-/* The options of verbs that have no other. */
+/* The options and table of verbs with --output alone. */
 struct verb_output {
 	struct verb_options common;
 	uint32_t output;
 };
 extern const struct option_table verb_output;
 
-/* Of verbs that make sandboxes: a member uint32_t user. */
+/* For verbs that make sandboxes: a member uint32_t user. */
 enum { USER_DEFAULT, USER_USER, USER_ROOT };
 
 #define USER_ROW(S)                                                                                \
@@ -168,6 +169,9 @@ int cli_fail_json(const struct err *e);
 /* Prints what is wrong with the command line, and how to get help. Returns the verb's exit
  * status for it. */
 int cli_wrong_usage(const struct verb *v, const struct err *e);
+
+/* Prints an object of the table as JSON, and a line break. */
+int cli_print_object(const struct field_table *t, const void *object, struct err *e) MUST_USE;
 
 /* Flushes standard output. 0 if everything is written; 128 + SIGPIPE if nobody reads any more,
  * with *e unchanged; else the exit status with *e. */

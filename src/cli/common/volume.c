@@ -10,7 +10,7 @@
 #include "base/path.h"
 #include "cli/common/option.h"
 
-/* What stands behind the second colon. */
+/* Reads the text behind the second colon. */
 static bool read_mode(const char *mode, struct volume_words *ret)
 {
 	static const char rw[] = "rw", all[] = "-all", size[] = ",size=";

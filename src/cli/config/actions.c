@@ -9,7 +9,7 @@
 #include "json/document/near.h"
 #include "op/ops.h"
 
-/* Of verbs that work by themselves, whose operations are not the hub's. */
+/* Actions of verbs that work without a hub. */
 static const struct config_action local_actions[] = {
 	{ "sandbox.run", "execute" },
 	{ "image.build", "execute" },
@@ -112,16 +112,6 @@ void config_near_pointer(const struct op *op, const char *pointer, char ret[CONF
 
 /* ---- the verb ------------------------------------------------------------------------------ */
 
-struct actions_options {
-	struct verb_options common;
-	uint32_t output;
-};
-static const struct option_row rows[] = {
-	OUTPUT_ROW(struct actions_options),
-	HELP_ROW(struct actions_options),
-};
-static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
-
 static void actions_print(void *data, const struct field *row, const char *pointer)
 {
 	printf("\t%-28s %s\n", pointer, row->doc);
@@ -177,7 +167,7 @@ static int actions_json(const struct config_action *const *shown, size_t n)
 
 static int actions_run(const struct verb_input *in, struct err *e)
 {
-	const struct actions_options *o = in->options;
+	const struct verb_output *o = in->options;
 	struct config_action all[CONFIG_ACTIONS_MAX];
 	const struct config_action *shown[CONFIG_ACTIONS_MAX];
 	size_t n = config_actions(all, CONFIG_ACTIONS_MAX), n_shown = 0;
@@ -206,8 +196,8 @@ static const struct verb actions_verb = {
 	.usage = "[OPTION...] [ACTION]",
 	.doc = "List the actions of rules, and pointers to their arguments.",
 	.more = "ACTION may be a pattern, such as files.*.",
-	.options = &options,
-	.size = sizeof(struct actions_options),
+	.options = &verb_output,
+	.size = sizeof(struct verb_output),
 	.max_operands = 1,
 	.run = actions_run,
 };
@@ -218,8 +208,8 @@ const struct verb policy_verb = {
 	.usage = "[OPTION...] [ACTION]",
 	.doc = "List what rules of the operator's file can be about.",
 	.page = "holt-config",
-	.options = &options,
-	.size = sizeof(struct actions_options),
+	.options = &verb_output,
+	.size = sizeof(struct verb_output),
 	.max_operands = 1,
 	.words = words,
 	.run = actions_run,

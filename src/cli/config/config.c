@@ -33,7 +33,7 @@ struct config *config_of_verb(const char *said, struct err *e)
 
 /* ---- check --------------------------------------------------------------------------------- */
 
-/* Of the environment that this is run in, which a hub may lack. */
+/* Looks in the environment of this program. A hub may have another one. */
 static int doubts_value(void *data, enum config_part_kind kind, struct str name, struct buf *to,
 			struct err *e)
 {

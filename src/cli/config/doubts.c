@@ -123,14 +123,6 @@ static bool doubts_spelling(struct str path)
 	       str_ends(path, "/..");
 }
 
-static void doubts_say_pointer(struct doubts *d, const struct config_rule *r, const char *pointer,
-			       struct str actions, const char *near)
-{
-	d->n++;
-	doubts_say(d, r, "when: no request of \"%.*s\" has %.80s%s%s%s", STR_CUT(actions, 80),
-		   pointer, *near ? "; did you mean " : "", near, *near ? "?" : "");
-}
-
 /* The pointer of a rule about the actions of one pattern: the first that has it is enough. */
 static void doubts_pointer(struct doubts *d, const struct config_rule *r,
 			   const struct field_pair *when, struct str actions)
@@ -159,8 +151,11 @@ static void doubts_pointer(struct doubts *d, const struct config_rule *r,
 		if (!*near)
 			config_near_pointer(a->op, when->key.p, near);
 	}
-	if (any)
-		doubts_say_pointer(d, r, when->key.p, actions, near);
+	if (!any)
+		return;
+	d->n++;
+	doubts_say(d, r, "when: no request of \"%.*s\" has %.80s%s%s%s", STR_CUT(actions, 80),
+		   when->key.p, *near ? "; did you mean " : "", near, *near ? "?" : "");
 }
 
 static void doubts_when(struct doubts *d, const struct config_rule *r)

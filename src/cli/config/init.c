@@ -34,7 +34,7 @@ static const char operator_text[] =
 	"  // More: secrets, mcpServers, principals, tls (docs/policy.md).\n"
 	"}\n";
 
-/* What can be begun, and what is done with it. */
+/* The files that can be written, and what to do with them next. */
 static const struct {
 	const char *name, *text, *next;
 } files[] = {

@@ -88,7 +88,7 @@ static int why_check_args(const struct op *op, const struct option_list *l, stru
 
 /* ---- the request, as a door would read it -------------------------------------------------- */
 
-/* What stands at a pointer, as the row there takes it: a text as it is, else JSON. */
+/* Writes a value as the row at its pointer takes it: a text as it is, else JSON. */
 static void why_write_value(const struct op *op, const char *pointer, const char *value,
 			    struct json_writer *w)
 {
@@ -173,7 +173,7 @@ static const void *why_request(const struct op *op, const struct option_list *l,
 	doc = copy ? json_parse((struct str){ copy, text.n }, NULL, e) : NULL;
 	if (!doc || field_decode_part(op->request, json_root(doc), a, request, e) < 0)
 		return NULL;
-	/* What it lacks may keep it from its one form; a rule about that sees nothing there. */
+	/* Missing members may keep it from its one form. Rules about those see nothing there. */
 	if (op->normalize && op->normalize(request, a, l->n ? e : &none) < 0 && l->n)
 		return NULL;
 	if (op_spell_paths(op, request, STR_LIT(OP_PATH_BASE), a, &relative, e) < 0)
@@ -240,22 +240,15 @@ static const struct field_table why_table = FIELD_TABLE(struct why, why_fields);
 
 static int why_print(const struct why *y, bool json, struct err *e)
 {
-	autofree char *text = NULL;
-
 	if (!json && y->place.p)
 		printf("%s: rule \"%.*s\", %.*s\n", config_then_names[y->decision],
 		       STR_ARG(y->rule), STR_ARG(y->place));
 	else if (!json)
 		printf("%s: no rule is about it\n", config_then_names[y->decision]);
-	if (!json)
-		return 0;
-	text = field_encode_text(&why_table, y, 4096, e);
-	if (text)
-		puts(text);
-	return text ? 0 : -1;
+	return json ? cli_print_object(&why_table, y, e) : 0;
 }
 
-/* Of a verb's action, whose request is only what was said. */
+/* Judges an action of a verb, whose request is only what was said. */
 static struct policy_verdict why_judge_local(const struct config_file *f,
 					     const struct config_action *a, struct str who,
 					     const struct option_list *args)

@@ -45,23 +45,14 @@ static const struct option_row ls_rows[] = {
 };
 static const struct option_table ls_table = OPTION_TABLE(ls_rows, .mixed = true);
 
-static void queue_cell(struct table *t, const struct json_val *v)
-{
-	table_cell(t, "%.0f", json_real(json_get(v, "queue_length")));
-}
-
-static void events_cell(struct table *t, const struct json_val *v)
-{
-	table_cell(t, "%.0f", json_real(json_get(v, "message_count")));
-}
-
 #define LIST                                                                                       \
 	.usage = "[OPTION...]", .doc = "List conversations with agents.",                          \
 	.page = "holt-conversations",                                                              \
 	ASK(ls_table, .of = &talks, .list = "conversations",                                       \
 	    ASK_COLUMNS({ "ID", "session_id" }, { "STATE", "state" }, { "AGENT", "acp_server" },   \
-			{ "QUEUE", .cell = queue_cell }, { "EVENTS", .cell = events_cell },        \
-			{ "UPDATED", "updated_at" }, { "TITLE", "title", .cut = 60 }))
+			{ "QUEUE", "queue_length", .unit = 1 },                                    \
+			{ "EVENTS", "message_count", .unit = 1 }, { "UPDATED", "updated_at" },     \
+			{ "TITLE", "title", .cut = 60 }))
 
 static const struct verb talks_ls_verb = { .name = "conversations ls", LIST };
 

@@ -25,34 +25,24 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-static int write_path(char ret[JOB_WORDS_MAX], const struct verb_input *in, const char *exec,
-		      struct err *e)
-{
-	const struct attach_options *o = in->options;
-	char more[64];
-	uint64_t offset;
-
-	if (job_offset(o->since, &offset, e) < 0)
-		return -1;
-	snprintf(more, sizeof(more), "/attach");
-	if (o->since)
-		snprintf(more, sizeof(more), "/attach?offset=%" PRIu64, offset);
-	return job_path(ret, in->operands[0], exec, more, e);
-}
-
 static int attach(const struct verb_input *in, const struct detach *leave, struct err *e)
 {
 	const struct attach_options *o = in->options;
 	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
-	char exec[JOB_ID_MAX + 1], path[JOB_WORDS_MAX];
+	char exec[JOB_ID_MAX + 1], path[JOB_WORDS_MAX], more[64] = "/attach";
 	const struct exec_session_spec spec = { .path = path,
 						.input = !o->no_stdin,
 						.leave = leave };
+	uint64_t offset;
 
 	if (!l ||
 	    job_choose(l, in->operands[0], in->n_operands > 1 ? in->operands[1] : NULL, exec, e) <
 		    0 ||
-	    write_path(path, in, exec, e) < 0)
+	    job_offset(o->since, &offset, e) < 0)
+		return -1;
+	if (o->since)
+		snprintf(more, sizeof(more), "/attach?offset=%" PRIu64, offset);
+	if (job_path(path, in->operands[0], exec, more, e) < 0)
 		return -1;
 	return exec_session(l, &spec, e);
 }

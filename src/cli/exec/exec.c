@@ -122,8 +122,7 @@ static int detach(const struct verb_input *in, struct err *e)
 		l = hub_link_open(e);
 	if (!l || hub_link_ask(l, "POST", "/v1/exec", buf_str(&text), &doc, e) < 0)
 		return -1;
-	safe_line(stdout, json_str(json_get(json_root(doc), "exec_id")));
-	putchar('\n');
+	safe_puts(stdout, json_str(json_get(json_root(doc), "exec_id")));
 	return 0;
 }
 

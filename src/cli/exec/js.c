@@ -5,11 +5,14 @@
 #include "cli/common/safe.h"
 #include "cli/link/ask.h"
 
-enum {
-	CODE_MAX = 512 << 10,
-	BODY_MAX = 6 * CODE_MAX + (64 << 10),
-	EXIT_FAILED = 1,
-	PATH_MAX_MODULE = 128
+enum { CODE_MAX = 512 << 10, BODY_MAX = 6 * CODE_MAX + (64 << 10), EXIT_FAILED = 1 };
+
+static const struct ask_noun js_modules = {
+	.path = "/v1/javascript/modules",
+	.noun = "module",
+	.missing = ERR_INVALID,
+	.letters = ASK_LOWER,
+	.max = 64,
 };
 
 struct js_options {
@@ -41,27 +44,16 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-/* "/v1/javascript/modules/NAME" */
-static int js_module_path(char ret[PATH_MAX_MODULE], const char *name, struct err *e)
-{
-	size_t n = strlen(name);
-
-	if (n == 0 || n > 64 || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != n)
-		return err_set(e, ERR_INVALID, "no module can be called \"%.80s\"", name);
-	snprintf(ret, PATH_MAX_MODULE, "/v1/javascript/modules/%s", name);
-	return 0;
-}
-
 static int js_ask(const struct verb_input *in, struct json_doc **ret, struct err *e)
 {
 	const struct js_options *o = in->options;
-	char path[PATH_MAX_MODULE] = "/v1/javascript";
+	char path[128] = "/v1/javascript";
 	const char *name = in->operands[0];
 	autobuf struct buf code = BUF_INIT(CODE_MAX), body = BUF_INIT(BODY_MAX);
 	AUTO(hub_link_close) struct hub_link *l = NULL;
 	struct json_writer w = json_writer(&body);
 
-	if (o->save && js_module_path(path, o->save, e) < 0)
+	if (o->save && hub_ask_path(&js_modules, path, sizeof(path), o->save, "", e) < 0)
 		return -1;
 	if ((strcmp(name, "-") == 0 ? file_read_fd(STDIN_FILENO, "standard input", &code, e)
 				    : file_read(name, &code, e)) < 0)
@@ -81,9 +73,10 @@ static int js_ask(const struct verb_input *in, struct json_doc **ret, struct err
 static int js_unregister(const char *name, struct json_doc **ret, struct err *e)
 {
 	AUTO(hub_link_close) struct hub_link *l = NULL;
-	char path[PATH_MAX_MODULE];
+	char path[128];
 
-	if (js_module_path(path, name, e) < 0 || !(l = hub_link_open(e)))
+	if (hub_ask_path(&js_modules, path, sizeof(path), name, "", e) < 0 ||
+	    !(l = hub_link_open(e)))
 		return -1;
 	return hub_link_ask(l, "DELETE", path, STR_NONE, ret, e);
 }
@@ -129,15 +122,6 @@ static int js_print(const char *file, const struct json_val *answer)
 	return EXIT_FAILED;
 }
 
-static int js_print_module(const struct json_val *m, bool json, struct err *e)
-{
-	if (json)
-		return hub_link_print(m, e);
-	safe_line(stdout, json_str(json_get(m, "module")));
-	putchar('\n');
-	return 0;
-}
-
 static int js_check(const struct verb_input *in, struct err *e)
 {
 	const struct js_options *o = in->options;
@@ -159,12 +143,15 @@ static int js_run(const struct verb_input *in, struct err *e)
 
 	if ((o->remove ? js_unregister(o->remove, &doc, e) : js_ask(in, &doc, e)) < 0)
 		return -1;
-	if (o->save || o->remove)
-		return js_print_module(json_root(doc), o->output == OUTPUT_JSON, e);
+	if (o->output == OUTPUT_JSON && hub_link_print(json_root(doc), e) < 0)
+		return -1;
+	if (o->save || o->remove) {
+		if (o->output != OUTPUT_JSON)
+			safe_puts(stdout, json_str(json_get(json_root(doc), "module")));
+		return 0;
+	}
 	if (o->output != OUTPUT_JSON)
 		return js_print(in->operands[0], json_root(doc));
-	if (hub_link_print(json_root(doc), e) < 0)
-		return -1;
 	return json_bool(json_get(json_root(doc), "ok")) ? 0 : EXIT_FAILED;
 }
 

@@ -107,48 +107,37 @@ static int take_exit(struct session *s, const struct json_val *end, struct err *
 	tty_restore();
 	if (why.n && s->status >= 0) {
 		fputs("holt: ", stderr);
-		safe_line(stderr, why);
-		fputc('\n', stderr);
+		safe_puts(stderr, why);
 	}
 	return 0;
 }
 
 static int session_begin(struct session *s, struct err *e);
 
-static int take_hello(struct session *s, const struct json_val *hello, struct err *e)
-{
-	/* Without input our terminal stays unchanged: no key could detach. */
-	s->input = s->spec->input && json_bool(json_get(hello, "stdin_open"));
-	s->tty = s->input && json_bool(json_get(hello, "tty"));
-	s->keys = s->tty && isatty(STDIN_FILENO);
-	return session_begin(s, e);
-}
-
-static int say_dropped(const struct json_val *dropped)
-{
-	uint64_t n;
-
-	if (json_uint64(json_get(dropped, "bytes"), &n))
-		fprintf(stderr, "holt: %" PRIu64 " bytes of it are not kept any more\n", n);
-	return 0;
-}
-
 /* A killed command has both an exit status and an error. */
 static int take_text(struct session *s, struct str text, struct err *e)
 {
 	AUTO(json_free) struct json_doc *doc = json_parse(text, NULL, e);
 	const struct json_val *said = json_root(doc), *part;
+	uint64_t n;
 
 	if (!doc)
 		return -1;
 	if ((part = json_get(said, "exit")))
 		return take_exit(s, part, e);
-	if ((part = json_get(said, "attached")))
-		return take_hello(s, part, e);
-	if ((part = json_get(said, "dropped")))
-		return say_dropped(part);
-	if (s->status < 0)
-		hub_link_refusal(json_root(doc), &s->why);
+	if ((part = json_get(said, "attached"))) {
+		/* Without input our terminal stays unchanged: no key could detach. */
+		s->input = s->spec->input && json_bool(json_get(part, "stdin_open"));
+		s->tty = s->input && json_bool(json_get(part, "tty"));
+		s->keys = s->tty && isatty(STDIN_FILENO);
+		return session_begin(s, e);
+	}
+	if ((part = json_get(said, "dropped"))) {
+		if (json_uint64(json_get(part, "bytes"), &n))
+			fprintf(stderr, "holt: %" PRIu64 " bytes of it are not kept any more\n", n);
+	} else if (s->status < 0) {
+		hub_link_refusal(said, &s->why);
+	}
 	return 0;
 }
 

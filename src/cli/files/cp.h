@@ -16,7 +16,7 @@ int cp_up(struct hub_link *l, const char *from, const struct cp_end *to, struct 
 /* Says that some of a tree was not copied, if text is not empty: how many, and the first names. */
 void cp_tell_left_out(const char *text);
 
-/* What a path is in the sandbox. */
+/* The kind of file that a path of the sandbox names. */
 enum cp_kind { CP_NOTHING, CP_FILE, CP_DIRECTORY };
 int cp_look(struct hub_link *l, const struct cp_end *at, enum cp_kind *ret, struct err *e) MUST_USE;
 

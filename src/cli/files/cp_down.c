@@ -139,8 +139,7 @@ static void tell_acts(void *arg, const char *path)
 	    a->n++ >= ACTS_TOLD)
 		return;
 	fputs("holt: programs of this machine act on what this says: ", stderr);
-	safe_line(stderr, str_of(path));
-	fputc('\n', stderr);
+	safe_puts(stderr, str_of(path));
 }
 
 static int unpack(struct hub_link *l, const char *url, int top, const struct tar_unpack_opts *o,

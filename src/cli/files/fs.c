@@ -38,8 +38,7 @@ static void print_entry(const struct json_val *entry, const char *name)
 	t = (time_t)modified;
 	strftime(when, sizeof(when), "%F %H:%M", localtime(&t));
 	printf("%s %04" PRIo64 "  %12" PRIu64 "  %s  ", letter, mode & 07777, size, when);
-	safe_line(stdout, json_str(json_get(entry, name)));
-	putchar('\n');
+	safe_puts(stdout, json_str(json_get(entry, name)));
 }
 
 static int fs_ls_show(const struct json_val *v, const char *name, struct err *e)

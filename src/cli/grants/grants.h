@@ -7,7 +7,7 @@
 #include "config/config.h"
 #include "hub/net/net.h"
 
-/* What the operator's file says. */
+/* Opens the operator's file for a verb. */
 static inline struct config *config_find(const char *said, struct err *e)
 {
 	char path[PATH_MAX];
@@ -22,7 +22,7 @@ static inline struct config *config_find(const char *said, struct err *e)
 	return c;
 }
 
-/* Of the verbs that have a hub. */
+/* Options of verbs that have a hub. */
 struct network_options {
 	struct option_list allow, services, resolvers;
 };
@@ -41,7 +41,7 @@ struct network_options {
 		       .doc = "DNS server for sandboxes' networks; by default the host's. May be " \
 			      "repeated.")
 
-/* Of verbs that make a sandbox themselves, where allow is what it is granted. */
+/* Rows of verbs that make a sandbox themselves, which --allow grants hosts. */
 #define OWN_NETWORK_ROWS(S, m)                                                                     \
 	OPTION(S, m.allow, OPTION_LIST, "allow", .arg = "HOST[:PORT]",                             \
 	       .doc = "Allow it to reach this host, or *.DOMAIN. HTTP rules may follow. May be "   \

@@ -12,7 +12,7 @@
 
 enum { EXIT_NONE = 1, JSON_MAX = 16 << 10 };
 
-/* What the hub says of itself: members of /readyz, and how people are told of them. */
+/* Members of /readyz, and how they are shown to people. */
 static const struct {
 	const char *name, *text;
 } members[] = {
@@ -81,8 +81,7 @@ static void print_text(const struct claim *c, const struct json_val *state, cons
 	puts(c->yields ? "\nIt started by itself, and yields to holt serve." : "");
 	if (!state) {
 		fputs("It does not answer: ", stdout);
-		safe_line(stdout, str_of(why->msg));
-		puts("");
+		safe_puts(stdout, str_of(why->msg));
 	}
 	for (size_t i = 0; i < ARRAY_LEN(members); i++) {
 		struct str said = json_str(json_get(state, members[i].name));
@@ -90,8 +89,7 @@ static void print_text(const struct claim *c, const struct json_val *state, cons
 		if (!said.p)
 			continue;
 		fputs(members[i].text, stdout);
-		safe_line(stdout, said);
-		puts("");
+		safe_puts(stdout, said);
 	}
 	if (json_int64(json_get(state, "longest_step_ms"), &step_ms))
 		printf("Longest step of its loop: %" PRId64 " ms\n", step_ms);

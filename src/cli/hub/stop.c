@@ -60,8 +60,7 @@ static void tell_removed(void)
 		if (!str_is(state, "running") && !str_is(state, "paused"))
 			continue;
 		fputs("holt: to be removed, with all files: ", stderr);
-		safe_line(stderr, json_str(json_get(it.val, "id")));
-		fputc('\n', stderr);
+		safe_puts(stderr, json_str(json_get(it.val, "id")));
 	}
 }
 
@@ -85,8 +84,7 @@ static void tell(const struct hub_counts *n, bool remove)
 static void tell_left(const char *text)
 {
 	fputs("holt: not stopped is sandbox ", stderr);
-	safe_line(stderr, str_of(text));
-	fputc('\n', stderr);
+	safe_puts(stderr, str_of(text));
 }
 
 /* The exit status, by how the hub has ended. */

@@ -24,8 +24,6 @@ static const struct field pruned_fields[] = {
 };
 static const struct field_table pruned_table = FIELD_TABLE(struct images_pruned, pruned_fields);
 
-enum { JSON_MAX = 4096 };
-
 static void tell_image(const char *digest)
 {
 	fprintf(stderr, "holt: removed image %.12s, which has no name\n", digest);
@@ -35,21 +33,15 @@ static int prune_run(const struct verb_input *in, struct err *e)
 {
 	const struct prune_options *o = in->options;
 	AUTO(images_close) struct images *s = image_cli_open(e);
-	autofree char *text = NULL;
 	struct images_pruned pruned;
 
 	if (!s || images_prune(s, o->all, tell_image, &pruned, e) < 0)
 		return -1;
-	if (o->output != OUTPUT_JSON) {
-		printf("removed: %u images without a name, %u leftovers, %u cached build steps; "
-		       "in use: %u\n",
-		       pruned.images, pruned.leftovers, pruned.steps, pruned.in_use);
-		return 0;
-	}
-	text = field_encode_text(&pruned_table, &pruned, JSON_MAX, e);
-	if (!text)
-		return -1;
-	puts(text);
+	if (o->output == OUTPUT_JSON)
+		return cli_print_object(&pruned_table, &pruned, e);
+	printf("removed: %u images without a name, %u leftovers, %u cached build steps; "
+	       "in use: %u\n",
+	       pruned.images, pruned.leftovers, pruned.steps, pruned.in_use);
 	return 0;
 }
 

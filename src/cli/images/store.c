@@ -20,7 +20,6 @@ static int image_cli_kept(const char *digest, struct err *e)
 struct images *image_cli_open(struct err *e)
 {
 	char path[PATH_MAX];
-
 	struct images *s = home_file("images", path, e) < 0 ? NULL : images_open(path, e);
 
 	if (s)
@@ -54,23 +53,17 @@ void image_cli_tidy(void *unused)
 		usleep(TIDY_WAIT_US);
 }
 
-static void write_names(const struct image *i, const struct image_names *names,
-			struct json_writer *w)
+int image_cli_json(const struct image *i, const struct image_names *names, struct json_writer *w,
+		   struct err *e)
 {
+	json_write_object(w);
+	json_write_key(w, "names");
 	json_write_array(w);
 	for (size_t k = 0; k < names->n; k++) {
 		if (str_eq(names->p[k].digest, i->record.digest))
 			json_write_str(w, names->p[k].name);
 	}
 	json_write_array_end(w);
-}
-
-int image_cli_json(const struct image *i, const struct image_names *names, struct json_writer *w,
-		   struct err *e)
-{
-	json_write_object(w);
-	json_write_key(w, "names");
-	write_names(i, names, w);
 	json_write_key(w, "image");
 	field_encode(&image_record_table, &i->record, w);
 	json_write_object_end(w);
@@ -81,8 +74,7 @@ int image_cli_print(struct json_writer *w, struct err *e)
 {
 	if (json_write_done(w, e) < 0)
 		return -1;
-	safe_json_text(stdout, buf_str(w->buf));
-	putchar('\n');
+	safe_json_puts(stdout, buf_str(w->buf));
 	return 0;
 }
 
@@ -104,8 +96,7 @@ static void show_text(const char *name, struct str value)
 	if (!value.p)
 		return;
 	printf("%-12s", name);
-	safe_line(stdout, value);
-	putchar('\n');
+	safe_puts(stdout, value);
 }
 
 static void show_texts(const char *name, const struct field_strs *values)

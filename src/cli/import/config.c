@@ -37,7 +37,7 @@ static const struct option_row rows[] = {
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
-/* What an entry is made of. */
+/* The parts of an entry. */
 struct making {
 	const struct foreign_client *client;
 	struct recipe recipe;
@@ -268,7 +268,7 @@ static int add_toml(const struct making *m, const char *path, struct str text, s
 	return buf_addf(to, e, "%.*s%s%.*s", STR_ARG(text), text.n ? "\n" : "", STR_ARG(entry));
 }
 
-/* What is there is never replaced. */
+/* Never replaces a server that is there. */
 static int add(const struct making *m, const char *path, struct str text, struct str entry,
 	       struct buf *to, struct err *e)
 {

@@ -34,7 +34,7 @@ static int member_text(struct import *im, const struct member *m, const struct j
 	return import_value(im, m->name, STR_NONE, str_of(m->name), json_str(v), FILLS(im, m));
 }
 
-/* Of texts with variables and secrets. */
+/* Takes texts, which may have variables and secrets. */
 static int member_values(struct import *im, const struct member *m, const struct json_val *v)
 {
 	struct json_iter it = json_iter(v);
@@ -54,7 +54,7 @@ static int member_values(struct import *im, const struct member *m, const struct
 	return 0;
 }
 
-/* Of names. */
+/* Takes names. */
 static int member_names(struct import *im, const struct member *m, const struct json_val *v)
 {
 	struct json_iter it = json_iter(v);
@@ -372,17 +372,6 @@ static void write_text(struct str s, const char *name, struct json_writer *w)
 	json_write_str(w, s);
 }
 
-static void write_sandbox(const struct import_server *s, struct json_writer *w)
-{
-	json_write_key(w, "sandbox");
-	json_write_object(w);
-	if (s->write.n)
-		write_list(&s->write, "write", w);
-	if (s->network.n)
-		write_list(&s->network, "network", w);
-	json_write_object_end(w);
-}
-
 void import_write(const struct import_server *s, struct json_writer *w)
 {
 	json_write_key_str(w, s->name);
@@ -398,8 +387,15 @@ void import_write(const struct import_server *s, struct json_writer *w)
 	write_text(s->url, "url", w);
 	if (s->headers.n)
 		write_map(&s->headers, "headers", w);
-	if (s->sandbox)
-		write_sandbox(s, w);
+	if (s->sandbox) {
+		json_write_key(w, "sandbox");
+		json_write_object(w);
+		if (s->write.n)
+			write_list(&s->write, "write", w);
+		if (s->network.n)
+			write_list(&s->network, "network", w);
+		json_write_object_end(w);
+	}
 	if (s->has_allow)
 		write_list(&s->allow, "allowTools", w);
 	if (s->deny.n)

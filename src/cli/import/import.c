@@ -93,12 +93,6 @@ static int source_read(struct source *s, const char *file, struct err *e)
 	return 0;
 }
 
-static void source_fini(struct source *s)
-{
-	json_free(s->doc);
-	buf_wipe(&s->text);
-}
-
 /* ---- printing ------------------------------------------------------------------------------ */
 
 static void note(void *data, struct str server, struct str text)
@@ -108,8 +102,7 @@ static void note(void *data, struct str server, struct str text)
 		safe_short(stderr, server, 64);
 		fputs(": ", stderr);
 	}
-	safe_line(stderr, text);
-	fputc('\n', stderr);
+	safe_puts(stderr, text);
 }
 
 /* ---- writing ------------------------------------------------------------------------------- */
@@ -185,10 +178,10 @@ static int import_run(const struct verb_input *in, struct err *e)
 	if (rc == 0 && o->write) {
 		safe_line(stdout, str_of(path));
 		printf(": %zu added from ", found.n);
-		safe_line(stdout, str_of(s.path));
-		putchar('\n');
+		safe_puts(stdout, str_of(s.path));
 	}
-	source_fini(&s);
+	json_free(s.doc);
+	buf_wipe(&s.text);
 	buf_fini(&found.servers);
 	buf_fini(&found.inputs);
 	return status;

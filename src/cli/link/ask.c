@@ -275,12 +275,6 @@ static void put_cell(struct table *t, const struct ask_column *c, const struct j
 		table_str(t, s);
 }
 
-static void print_line(struct str text)
-{
-	safe_line(stdout, text);
-	putchar('\n');
-}
-
 static int print_answer(const struct asking *a, const char *name, const struct json_val *root,
 			struct err *e)
 {
@@ -295,7 +289,7 @@ static int print_answer(const struct asking *a, const char *name, const struct j
 		return 0;
 	}
 	if (ask->prints)
-		print_line(json_str(json_get(root, ask->prints)));
+		safe_puts(stdout, json_str(json_get(root, ask->prints)));
 	if (ask->show && ask->show(root, name, e) < 0)
 		return -1;
 	hub_link_tell_left_out(root);
@@ -327,7 +321,7 @@ static int take_row(void *arg, const struct json_val *row, struct err *e)
 	else if (ask->show)
 		return ask->show(row, NULL, e);
 	else if (!l->t)
-		print_line(json_str(json_get(row, ask->prints)));
+		safe_puts(stdout, json_str(json_get(row, ask->prints)));
 	for (size_t i = 0; l->t && !l->as_json && i < ask->n_columns; i++)
 		put_cell(l->t, &ask->columns[i], row);
 	return 0;
@@ -424,8 +418,7 @@ static int ask_rows(struct asking *a, struct err *e)
 	if (l.json) {
 		if (json_write_done(&w, e) < 0)
 			return -1;
-		safe_json_text(stdout, buf_str(&text));
-		putchar('\n');
+		safe_json_puts(stdout, buf_str(&text));
 	} else if (t && !l.as_json) {
 		table_print(t);
 	}

@@ -8,7 +8,7 @@
 #include "cli/common/verb.h"
 #include "cli/link/link.h"
 
-/* What a path names. */
+/* The kind of thing that paths below this one name. */
 struct ask_noun {
 	const char *path; /* "/v1/snapshots" */
 	const char *noun;
@@ -21,7 +21,7 @@ extern const struct ask_noun ask_sandbox;
 #define ASK_LOWER "abcdefghijklmnopqrstuvwxyz0123456789-"
 #define ASK_LETTERS ASK_LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 
-/* What the options of such verbs are read into. */
+/* The options of verbs that ask. */
 struct ask_options {
 	struct verb_options common;
 	uint32_t output;
@@ -86,7 +86,7 @@ struct ask {
 	.columns = (const struct ask_column[]){ __VA_ARGS__ },                                     \
 	.n_columns = ARRAY_LEN(((const struct ask_column[]){ __VA_ARGS__ }))
 
-/* What every such struct verb has: its table of options, and members of a struct ask. */
+/* Members of a struct verb that asks: its table of options, and the members of its struct ask. */
 #define ASK(options_, ...)                                                                         \
 	.options = &(options_), .size = sizeof(struct ask_options), .run = hub_ask_run,            \
 	.fail = hub_link_fail, .ask = &(const struct ask)                                          \

@@ -20,7 +20,7 @@ enum { TOKEN_MAX = 4096, READ_MAX = 16 << 10, FILE_MAX = 64 << 10 };
 
 /* ---- one token ----------------------------------------------------------------------------- */
 
-/* What an HTTP header can hold, without a space. */
+/* A token has to fit in an HTTP header, without a space. */
 static struct secret *token_new(struct str text, const char *where, struct err *e)
 {
 	bool ok = text.n > 0 && text.n <= TOKEN_MAX;
@@ -34,22 +34,17 @@ static struct secret *token_new(struct str text, const char *where, struct err *
 	return NULL;
 }
 
-/* Without the line break that ends it. */
-static struct str line_of(struct str text)
-{
-	while (text.n > 0 && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == '\r'))
-		text.n--;
-	return text;
-}
-
 struct secret *token_read(const char *file, struct err *e)
 {
 	struct buf text = BUF_INIT(READ_MAX);
 	struct secret *token = NULL;
 
 	if (file ? buf_reserve(&text, READ_MAX, e) && file_read(file, &text, e) == 0
-		 : tty_read_secret("Token: ", &text, e) == 0)
-		token = token_new(line_of(buf_str(&text)), file ? file : "standard input", e);
+		 : tty_read_secret("Token: ", &text, e) == 0) {
+		while (text.n > 0 && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == '\r'))
+			text.n--;
+		token = token_new(buf_str(&text), file ? file : "standard input", e);
+	}
 	buf_wipe(&text);
 	return token;
 }

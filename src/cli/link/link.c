@@ -69,7 +69,7 @@ static const struct {
 	{ "exec_timeout", ERR_TIMEOUT },
 };
 
-/* What helps, where a failure is of the hub. */
+/* Remedies of failures that are the hub's. */
 static const char *const helps[ERR_CODES] = {
 	[ERR_UNAUTHORIZED] = "The hub at that socket has another token than this data folder "
 			     "(HOLT_HOME).",
@@ -162,23 +162,18 @@ static int take_line(struct hub_link *l, struct str text)
 	return l->take(l->arg, json_root(doc), &l->err);
 }
 
-/* What a line of Server-Sent Events says; the empty one behind it says nothing. */
-static struct str event_data(struct str line)
-{
-	static const char name[] = "data: ";
-	size_t n = sizeof(name) - 1;
-
-	return str_starts(line, name) ? (struct str){ line.p + n, line.n - n } : line;
-}
-
+/* A line may be one of Server-Sent Events, which an empty line follows. */
 static int take_lines(struct hub_link *l)
 {
+	static const char name[] = "data: ";
 	char *end;
 
 	while (l->came.n && (end = memchr(l->came.p, '\n', l->came.n))) {
 		size_t n = (size_t)(end - l->came.p);
-		struct str text = event_data((struct str){ l->came.p, n });
+		struct str text = { l->came.p, n };
 
+		if (str_starts(text, name))
+			text = (struct str){ text.p + sizeof(name) - 1, n - sizeof(name) + 1 };
 		if (text.n && take_line(l, text) < 0)
 			return -1;
 		buf_drop(&l->came, n + 1);
@@ -601,8 +596,7 @@ void hub_link_tell_left_out(const struct json_val *answer)
 	if (n < 1)
 		return;
 	fprintf(stderr, "holt: files left out, as they hold credentials (%.0f): ", n);
-	safe_line(stderr, json_str(json_get(answer, "left_out_names")));
-	fputc('\n', stderr);
+	safe_puts(stderr, json_str(json_get(answer, "left_out_names")));
 }
 
 void hub_link_network(struct json_writer *w, const char *const *hosts, size_t n)

@@ -26,12 +26,12 @@ AUTO_DEFINE(hub_link_close, struct hub_link)
  * token of the data folder. None is started. Waits for 2 s at most. */
 struct json_doc *hub_link_state(const char *socket, struct err *e) MUST_USE;
 
-/* What runs in it; zeros where it does not tell. */
+/* Numbers of what runs in the hub; zeros where it does not tell. */
 struct hub_counts {
 	uint64_t sandboxes, staying, commands, forwards;
 };
 void hub_link_counts(const char *socket, struct hub_counts *ret);
-/* What ends with it, "2 commands and 1 forward"; "": nothing. */
+/* Writes what ends with the hub, such as "2 commands and 1 forward"; "": nothing. */
 enum { HUB_ENDS_MAX = 96 };
 void hub_counts_ends(const struct hub_counts *c, char ret[HUB_ENDS_MAX]);
 

@@ -106,7 +106,7 @@ static int check_other(const struct claim *c, const char *socket, uint64_t until
 		       "a hub has the data folder and does not serve %.60s: %s", socket, text);
 }
 
-/* What a hub that ended at its start said last; the log is its stderr. */
+/* Fails with the last words of a hub that ended at its start; the log is its stderr. */
 static int fail_start(int log, off_t from, const char *path, struct err *e)
 {
 	static const char name[] = "\nholt: ";

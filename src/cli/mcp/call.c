@@ -8,18 +8,6 @@
 
 enum { TEXT_MAX = 64 << 20 };
 
-struct call_options {
-	struct verb_options common;
-	struct peer_options peer;
-};
-
-static const struct option_row rows[] = {
-	PEER_ROWS(struct call_options),
-	PEER_OUT_ROW(struct call_options),
-	HELP_ROW(struct call_options),
-};
-static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
-
 /* Servers also send structured content as text, for older clients: the whole, or its only
  * member. Both are serialized once and compared with each text. */
 struct known {
@@ -134,7 +122,7 @@ static void on_ready(struct peer *p)
 
 static int call_run(const struct verb_input *in, struct err *e)
 {
-	const struct call_options *o = in->options;
+	const struct peer_verb *o = in->options;
 
 	return peer_run_with(in, &o->peer, 1, on_ready);
 }
@@ -147,8 +135,8 @@ const struct verb mcp_call_verb = {
 		"as JSON. NAME:=JSON is always JSON. NAME=@FILE and NAME:=@FILE read a file.\n"
 		"A JSON object gives all arguments at once; - reads it.\n\n" PEER_MORE,
 	.page = "holt-mcp-client",
-	.options = &options,
-	.size = sizeof(struct call_options),
+	.options = &peer_content,
+	.size = sizeof(struct peer_verb),
 	.min_operands = 1,
 	.max_operands = 1000,
 	.run = call_run,

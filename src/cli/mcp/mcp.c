@@ -237,7 +237,7 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 	return s->stdio ? 0 : -1;
 }
 
-/* What belongs to --server, and what belongs to a hub. */
+/* Options of --server and options of a hub exclude each other. */
 static int check_remote(const struct mcp_options *o, struct err *e)
 {
 	const struct remote_options *r = &o->remote;

@@ -3,18 +3,6 @@
 
 #include "cli/peer/peer.h"
 
-struct read_options {
-	struct verb_options common;
-	struct peer_options peer;
-};
-
-static const struct option_row rows[] = {
-	PEER_ROWS(struct read_options),
-	PEER_OUT_ROW(struct read_options),
-	HELP_ROW(struct read_options),
-};
-static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
-
 static void on_result(struct peer *p, const struct json_val *result)
 {
 	struct json_iter it = json_iter(json_get(result, "contents"));
@@ -51,7 +39,7 @@ static void on_ready(struct peer *p)
 
 static int read_run(const struct verb_input *in, struct err *e)
 {
-	const struct read_options *o = in->options;
+	const struct peer_verb *o = in->options;
 
 	return peer_run(in, &o->peer, on_ready, NULL);
 }
@@ -63,8 +51,8 @@ const struct verb mcp_read_verb = {
 	.more = "Control characters are shown as escapes; --out saves the resource\n"
 		"unchanged.\n\n" PEER_MORE,
 	.page = "holt-mcp-client",
-	.options = &options,
-	.size = sizeof(struct read_options),
+	.options = &peer_content,
+	.size = sizeof(struct peer_verb),
 	.min_operands = 1,
 	.run = read_run,
 };

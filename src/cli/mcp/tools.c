@@ -8,14 +8,9 @@
 /* Arguments shown per tool; more is not for human readers. */
 enum { ARGUMENTS_MAX = 200 };
 
-struct tools_options {
-	struct verb_options common;
-	struct peer_options peer;
-};
-
 static const struct option_row rows[] = {
-	PEER_ROWS(struct tools_options),
-	HELP_ROW(struct tools_options),
+	PEER_ROWS(struct peer_verb),
+	HELP_ROW(struct peer_verb),
 };
 static const struct option_table options = OPTION_TABLE(rows, .mixed = true);
 
@@ -44,17 +39,6 @@ static void write_hints(const struct json_val *tool, char *ret, size_t size)
 		snprintf(ret + n, size - n, "]");
 }
 
-static bool is_required(const struct json_val *schema, struct str name)
-{
-	struct json_iter it = json_iter(json_get(schema, "required"));
-
-	while (json_next(&it)) {
-		if (str_eq(json_str(it.val), name))
-			return true;
-	}
-	return false;
-}
-
 static void show_tool(const struct json_val *tool)
 {
 	const struct json_val *schema = json_get(tool, "inputSchema");
@@ -66,7 +50,7 @@ static void show_tool(const struct json_val *tool)
 	peer_show_head(json_str(json_get(tool, "name")), tool, notes);
 	for (size_t i = 0; i < ARGUMENTS_MAX && json_next(&it); i++) {
 		args_type_name(it.val, schema, type, sizeof(type));
-		peer_show_argument(it.key, type, is_required(schema, it.key),
+		peer_show_argument(it.key, type, args_required(schema, it.key),
 				   json_str(json_get(it.val, "description")),
 				   json_get(it.val, "enum"));
 	}
@@ -148,7 +132,7 @@ static void on_ready(struct peer *p)
 
 static int tools_run(const struct verb_input *in, struct err *e)
 {
-	const struct tools_options *o = in->options;
+	const struct peer_verb *o = in->options;
 
 	return peer_run(in, &o->peer, on_ready, NULL);
 }
@@ -160,7 +144,7 @@ const struct verb mcp_tools_verb = {
 	.more = PEER_MORE,
 	.page = "holt-mcp-client",
 	.options = &options,
-	.size = sizeof(struct tools_options),
+	.size = sizeof(struct peer_verb),
 	.max_operands = 1,
 	.run = tools_run,
 };

@@ -28,7 +28,7 @@ static int approve_ask(const char *name, struct err *e)
 	return 0;
 }
 
-/* What was shown is what is approved. */
+/* The digest makes sure that what is approved is what was shown. */
 static int approve_run(const struct verb_input *in, struct err *e)
 {
 	const struct ask_options *o = in->options;
@@ -55,8 +55,7 @@ static int approve_run(const struct verb_input *in, struct err *e)
 		return -1;
 	if (o->output == OUTPUT_JSON)
 		return hub_link_print(json_root(doc), e);
-	safe_line(stdout, json_str(json_get(json_root(doc), "state")));
-	putchar('\n');
+	safe_puts(stdout, json_str(json_get(json_root(doc), "state")));
 	return 0;
 }
 

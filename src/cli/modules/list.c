@@ -58,8 +58,7 @@ static void show_str(const struct json_val *m, const char *name, const char *lab
 	if (!s.n)
 		return;
 	printf("%-14s", label);
-	safe_line(stdout, s);
-	putchar('\n');
+	safe_puts(stdout, s);
 }
 
 /* Each argument on a line of its own, so that none can look like two. */
@@ -69,8 +68,7 @@ static void show_list(const struct json_val *m, const char *name, const char *la
 
 	while (json_next(&it)) {
 		printf("%-14s", it.index ? "" : label);
-		safe_line(stdout, json_str(it.val));
-		putchar('\n');
+		safe_puts(stdout, json_str(it.val));
 	}
 }
 
@@ -91,21 +89,7 @@ static void show_change(const struct json_val *c, const char *name, char mark)
 	if (!json_get(c, name))
 		return;
 	printf("      %c ", mark);
-	safe_line(stdout, json_str(json_get(c, name)));
-	putchar('\n');
-}
-
-static void show_changes(const struct json_val *t)
-{
-	struct json_iter it = json_iter(json_get(t, "changes"));
-
-	while (json_next(&it)) {
-		printf("    ");
-		safe_line(stdout, json_str(json_get(it.val, "where")));
-		puts(" is another:");
-		show_change(it.val, "old", '-');
-		show_change(it.val, "now", '+');
-	}
+	safe_puts(stdout, json_str(json_get(c, name)));
 }
 
 static void show_warnings(const struct json_val *t)
@@ -118,14 +102,14 @@ static void show_warnings(const struct json_val *t)
 		printf(": ");
 		safe_line(stdout, json_str(json_get(it.val, "text")));
 		printf("\n      ");
-		safe_line(stdout, json_str(json_get(it.val, "excerpt")));
-		putchar('\n');
+		safe_puts(stdout, json_str(json_get(it.val, "excerpt")));
 	}
 }
 
 static void show_tool(const struct json_val *t)
 {
 	struct str state = json_str(json_get(t, "state"));
+	struct json_iter changes = json_iter(json_get(t, "changes"));
 
 	printf("\n  ");
 	safe_line(stdout, json_str(json_get(t, "name")));
@@ -135,7 +119,13 @@ static void show_tool(const struct json_val *t)
 	if (!str_is(state, "approved"))
 		printf("    QUARANTINED: %.*s\n", STR_CUT(state, 16));
 	show_warnings(t);
-	show_changes(t);
+	while (json_next(&changes)) {
+		printf("    ");
+		safe_line(stdout, json_str(json_get(changes.val, "where")));
+		puts(" is another:");
+		show_change(changes.val, "old", '-');
+		show_change(changes.val, "now", '+');
+	}
 	safe_text(stdout, json_str(json_get(t, "description")), 4);
 }
 

@@ -197,8 +197,7 @@ static void decline(struct peer *p, struct mcp_question *q)
 	peer_ask_head(p, q);
 	if (url) {
 		fputs("  ", stderr);
-		safe_line(stderr, json_str(json_get(mcp_question_params(q), "url")));
-		fputc('\n', stderr);
+		safe_puts(stderr, json_str(json_get(mcp_question_params(q), "url")));
 	}
 	fprintf(stderr, "Declined: there is no terminal%s.\n", url ? "" : ", and no --answer");
 	peer_answer_action(p, q, "decline");

@@ -58,15 +58,6 @@ enum peer_end peer_meaning(const struct peer *p, const struct err *e)
 	return !m ? PEER_OWN : p->spoke ? m->late : m->early;
 }
 
-/* A failure of our own, such as an existing file, has none. */
-static const char *remedy_of(enum peer_end how, enum err_code code)
-{
-	const struct meaning *m = meaning_of(code);
-	bool meant = m && (m->early == how || m->late == how);
-
-	return meant && m->remedy ? m->remedy : ends[how].remedy;
-}
-
 void peer_end(struct peer *p, enum peer_end how)
 {
 	peer_finish(p, ends[how].exit);
@@ -98,8 +89,7 @@ static void print_json_failure(enum peer_end how, struct str message, const stru
 	json_write_object_end(&w);
 	if (json_write_done(&w, &e) < 0)
 		return;
-	safe_json_text(stderr, buf_str(&b));
-	fputc('\n', stderr);
+	safe_json_puts(stderr, buf_str(&b));
 }
 
 static void print_failure(const struct peer *p, enum peer_end how, const char *remedy,
@@ -108,8 +98,7 @@ static void print_failure(const struct peer *p, enum peer_end how, const char *r
 	struct err e = ERR_INIT;
 
 	fprintf(stderr, "holt %s: ", p->in->verb->name);
-	safe_line(stderr, message);
-	fputc('\n', stderr);
+	safe_puts(stderr, message);
 	if (json_get(fault, "data")) {
 		fputs("  ", stderr);
 		if (safe_json_lines(stderr, json_get(fault, "data"), 2, &e) == 0)
@@ -119,15 +108,6 @@ static void print_failure(const struct peer *p, enum peer_end how, const char *r
 		fprintf(stderr, "Try 'holt help %s'.\n", p->in->verb->name);
 	else if (remedy)
 		fprintf(stderr, "  %s\n", remedy);
-}
-
-/* Its program may have said why. */
-static void print_tail(struct peer *p)
-{
-	if (p->o->verbose || p->tail_n == 0)
-		return;
-	fputs("  The server's program wrote:\n", stderr);
-	safe_text(stderr, (struct str){ p->tail, p->tail_n }, 4);
 }
 
 static void fail_tell(struct peer *p, enum peer_end how, const char *remedy, struct str message,
@@ -142,13 +122,19 @@ static void fail_tell(struct peer *p, enum peer_end how, const char *remedy, str
 		return;
 	}
 	print_failure(p, how, remedy, message, fault);
-	if (how == PEER_UNREACHABLE)
-		print_tail(p);
+	if (how == PEER_UNREACHABLE && !p->o->verbose && p->tail_n > 0) {
+		fputs("  The server's program wrote:\n", stderr);
+		safe_text(stderr, (struct str){ p->tail, p->tail_n }, 4);
+	}
 }
 
 void peer_tell(struct peer *p, enum peer_end how, const struct err *e)
 {
-	fail_tell(p, how, remedy_of(how, e->code), str_of(e->msg), NULL);
+	const struct meaning *m = meaning_of(e->code);
+	/* a failure of our own, such as an existing file, means something else */
+	bool meant = m && (m->early == how || m->late == how);
+
+	fail_tell(p, how, meant && m->remedy ? m->remedy : ends[how].remedy, str_of(e->msg), NULL);
 }
 
 void peer_fail(struct peer *p, enum peer_end how, const struct err *e)

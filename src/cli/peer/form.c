@@ -96,17 +96,6 @@ static void show_choices(struct choices c)
 
 /* ---- one field ----------------------------------------------------------------------------- */
 
-static bool is_required(const struct peer_form *f)
-{
-	struct json_iter it = json_iter(json_get(f->schema, "required"));
-
-	while (json_next(&it)) {
-		if (str_eq(json_str(it.val), f->field.key))
-			return true;
-	}
-	return false;
-}
-
 static bool is_list(const struct json_val *field)
 {
 	return str_is(json_str(json_get(field, "type")), "array");
@@ -129,7 +118,7 @@ static void show_field(struct peer_form *f)
 	fputs("\n  ", stderr);
 	safe_short(stderr, f->field.key, 100);
 	fprintf(stderr, " (%s%s)", is_bool(field) ? "yes or no" : type,
-		is_required(f) ? ", required" : "");
+		args_required(f->schema, f->field.key) ? ", required" : "");
 	if (title.n > 0) {
 		fputs("  ", stderr);
 		safe_short(stderr, title, 200);
@@ -251,7 +240,9 @@ static int take_field(struct peer_form *f, struct str typed, struct err *e)
 	autobuf struct buf value = BUF_INIT(CONTENT_MAX);
 
 	if (typed.n == 0 && !json_get(f->field.val, "default"))
-		return is_required(f) ? err_set(e, ERR_INVALID, "it is required") : 0;
+		return args_required(f->schema, f->field.key)
+			     ? err_set(e, ERR_INVALID, "it is required")
+			     : 0;
 	if (write_typed(f, typed, &value, e) < 0 ||
 	    check_field(f->field.val, buf_str(&value), e) < 0)
 		return -1;
@@ -313,12 +304,11 @@ static void send_form(struct peer_form *f)
 	    buf_add(&b, "}}", 2, &e) == 0 && mcp_question_answer(f->q, buf_str(&b), &e) == 0)
 		return;
 	fputs("It can't be sent: ", stderr);
-	safe_line(stderr, str_of(e.msg));
-	fputc('\n', stderr);
+	safe_puts(stderr, str_of(e.msg));
 	peer_answer_action(f->p, f->q, "decline");
 }
 
-/* What Enter means is what stands in capitals. */
+/* Enter means the answer in capitals. */
 static void confirm(struct peer_form *f, struct str typed)
 {
 	struct peer *p = f->p;

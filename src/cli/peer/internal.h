@@ -72,7 +72,7 @@ void peer_finish(struct peer *p, int status);
 enum peer_end peer_meaning(const struct peer *p, const struct err *e);
 /* Says why it fails, and does not end it. */
 void peer_tell(struct peer *p, enum peer_end how, const struct err *e);
-/* Of an answer that is no result. */
+/* Ends it because of an answer that is no result. */
 void peer_fail_answer(struct peer *p, const struct mcp_answer *a);
 
 /* --- target.c --- */
@@ -94,7 +94,7 @@ uint64_t peer_cache_key(const struct mcp_target *t);
 /* --- ask.c --- */
 /* Reads the answers, and checks the folders of the options. */
 int peer_ask_prepare(struct peer *p, struct err *e) MUST_USE;
-/* What the options say we can be asked. */
+/* The kinds of questions that the options allow. */
 unsigned peer_can(const struct peer *p);
 void peer_asked(struct peer *p, struct mcp_question *q);
 void peer_withdrawn(struct peer *p, struct mcp_question *q);
@@ -103,7 +103,7 @@ void peer_ask_next(struct peer *p);
 /* Asks nobody any more. */
 void peer_ask_stop(struct peer *p);
 void peer_answer_action(struct peer *p, struct mcp_question *q, const char *action);
-/* Who asks, and what for. */
+/* Prints which server asks, and its message. */
 void peer_ask_head(struct peer *p, const struct mcp_question *q);
 
 /* --- form.c --- */

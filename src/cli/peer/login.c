@@ -9,22 +9,12 @@
 #include "cli/peer/internal.h"
 #include "cli/common/safe.h"
 
-/* Most servers need no log-in, so a missing token store is reported only when needed. */
-static void open_store(struct peer *p)
-{
-	char path[PATH_MAX];
-
-	if (home_file("oauth", path, &p->store_why) == 0)
-		p->store = mcp_oauth_store_open(path, &p->store_why);
-}
-
 static void tell_store(struct peer *p)
 {
 	if (p->store)
 		return;
 	fputs("This log-in will not be kept: ", peer_err(p));
-	safe_line(stderr, str_of(p->store_why.msg));
-	fputc('\n', stderr);
+	safe_puts(stderr, str_of(p->store_why.msg));
 }
 
 static bool may_ask(const struct peer *p)
@@ -155,6 +145,7 @@ int peer_login(struct peer *p, struct err *e)
 		.handler = &handler,
 		.owner = p,
 	};
+	char path[PATH_MAX];
 
 	if (!p->target.url || p->target.unix_socket || has_authorization(p))
 		return 0;
@@ -167,7 +158,9 @@ int peer_login(struct peer *p, struct err *e)
 		if (!o.client.secret)
 			return -1;
 	}
-	open_store(p);
+	/* Most servers need no log-in, so a missing token store is reported only when needed. */
+	if (home_file("oauth", path, &p->store_why) == 0)
+		p->store = mcp_oauth_store_open(path, &p->store_why);
 	o.store = p->store;
 	p->oauth = mcp_oauth_new(&p->loop, &o, e);
 	if (!p->oauth)

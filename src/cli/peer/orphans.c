@@ -38,18 +38,13 @@ static unsigned kill_of(const char *task)
 	return n;
 }
 
-static unsigned kill_once(void)
-{
-	autofolder struct folder tasks = folder_of("/proc/self/task");
-	unsigned n = 0;
-
-	while (folder_next(&tasks) > 0)
-		n += kill_of(tasks.entry->d_name);
-	return n;
-}
-
 void orphans_kill(void)
 {
-	for (unsigned i = 0; i < ROUNDS_MAX && kill_once() > 0; i++)
-		continue;
+	for (unsigned i = 0, killed = 1; i < ROUNDS_MAX && killed > 0; i++) {
+		autofolder struct folder tasks = folder_of("/proc/self/task");
+
+		killed = 0;
+		while (folder_next(&tasks) > 0)
+			killed += kill_of(tasks.entry->d_name);
+	}
 }

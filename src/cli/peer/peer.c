@@ -85,16 +85,6 @@ static void on_settled(uv_timer_t *timer)
 		p->ready(p);
 }
 
-/* Servers of the legacy era ask for folders after the start. Requests wait for that, but not
- * long, since the server may never ask. */
-static void settle(struct peer *p)
-{
-	if (p->o->roots.n > 0 && mcp_client_era(peer_client(p)) == MCP_LEGACY)
-		uv_timer_start(&p->settling, on_settled, SETTLE_MS, 0);
-	else
-		p->ready(p);
-}
-
 void peer_settle(struct peer *p)
 {
 	if (uv_is_active((uv_handle_t *)&p->settling))
@@ -105,19 +95,24 @@ static void on_ready(void *owner)
 {
 	struct peer *p = owner;
 	struct err e = ERR_INIT;
+	bool legacy;
 
 	if (p->ending || p->spoke)
 		return;
 	p->spoke = true;
+	legacy = mcp_client_era(peer_client(p)) == MCP_LEGACY;
 	if (!is_narrowed(&p->target))
 		peer_cache_keep(p->key, mcp_link_found(p->link));
-	/* modern servers are told in each request */
-	if (p->o->log && mcp_client_era(peer_client(p)) == MCP_LEGACY &&
+	/* Modern servers are told the level in each request. Legacy ones ask for folders after the
+	 * start: requests wait for that, but not long, since the server may never ask. */
+	if (p->o->log && legacy &&
 	    json_get(json_get(mcp_client_about(peer_client(p)), "capabilities"), "logging") &&
 	    mcp_client_set_level(peer_client(p), (enum mcp_level)(p->o->log - 1), &e) < 0)
 		peer_fail(p, PEER_OWN, &e);
+	else if (p->o->roots.n > 0 && legacy)
+		uv_timer_start(&p->settling, on_settled, SETTLE_MS, 0);
 	else
-		settle(p);
+		p->ready(p);
 }
 
 static void on_over(void *owner, const struct err *e)
@@ -244,15 +239,6 @@ static int connect_to(struct peer *p, struct err *e)
 	return p->link ? 0 : -1;
 }
 
-static int check_operands(const struct peer *p, struct err *e)
-{
-	for (int i = 0; i < p->first; i++) {
-		if (!utf8_valid(str_of(p->in->operands[i])))
-			return err_set(e, ERR_INVALID, "'%.60s' is not UTF-8", p->in->operands[i]);
-	}
-	return 0;
-}
-
 /* Everything that may wait for a file or a user. Signals still end the program, and nothing is
  * running that would be left behind. */
 static int prepare(struct peer *p, struct err *e)
@@ -261,8 +247,10 @@ static int prepare(struct peer *p, struct err *e)
 
 	if (!p->arena)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	if (check_operands(p, e) < 0)
-		return -1;
+	for (int i = 0; i < p->first; i++) {
+		if (!utf8_valid(str_of(operands[i])))
+			return err_set(e, ERR_INVALID, "'%.60s' is not UTF-8", operands[i]);
+	}
 	p->arguments = args_read(operands + p->first, (size_t)(p->in->n_operands - p->first), e);
 	if (!p->arguments || peer_ask_prepare(p, e) < 0) {
 		e->code = ERR_INVALID; /* also if a file is missing: the argument is wrong */

@@ -99,9 +99,13 @@ enum peer_login { PEER_LOGIN_AUTO, PEER_LOGIN_BROWSER, PEER_LOGIN_DEVICE, PEER_L
 		OPTION(S, peer.json, OPTION_FLAG, "json", .letter = 'j',                           \
 		       .doc = "Print the result as one line of JSON, errors on standard error.")
 
-#define PEER_OUT_ROW(S)                                                                            \
-	OPTION(S, peer.out, OPTION_TEXT, "out", .letter = 'o', .arg = "DIR",                       \
-	       .doc = "Save images, sounds and resources as files in this folder.")
+/* Options of subcommands that have no other. */
+struct peer_verb {
+	struct verb_options common;
+	struct peer_options peer;
+};
+/* The table of those that print content: also --out. */
+extern const struct option_table peer_content;
 
 /* Follows the usage of every subcommand. */
 #define PEER_MORE                                                                                  \

@@ -14,6 +14,14 @@
 
 enum { DATA_MAX = 64 << 20, TRIES_MAX = 10000, CHOICES_MAX = 12 };
 
+static const struct option_row content_rows[] = {
+	PEER_ROWS(struct peer_verb),
+	OPTION(struct peer_verb, peer.out, OPTION_TEXT, "out", .letter = 'o', .arg = "DIR",
+	       .doc = "Save images, sounds and resources as files in this folder."),
+	HELP_ROW(struct peer_verb),
+};
+const struct option_table peer_content = OPTION_TABLE(content_rows, .mixed = true);
+
 /* ---- files --------------------------------------------------------------------------------- */
 
 static const struct {
@@ -276,7 +284,6 @@ void peer_print_written(struct peer *p, struct json_writer *w)
 		peer_fail(p, PEER_OWN, &e);
 		return;
 	}
-	safe_json_text(stdout, buf_str(w->buf));
-	putchar('\n');
+	safe_json_puts(stdout, buf_str(w->buf));
 	peer_end(p, PEER_OK);
 }

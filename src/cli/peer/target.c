@@ -148,7 +148,7 @@ static char *config_text(struct peer *p, const struct json_val *v, const char *k
 	return arena_dup(p->arena, s, e);
 }
 
-/* What is there is of this type. */
+/* The member has this type, or is absent. */
 static int config_check(const struct json_val *server, const char *key, enum json_type type,
 			struct err *e)
 {

@@ -110,16 +110,14 @@ const struct json_val *remote_document(struct remote_call *c)
 	return json_root(c->answer);
 }
 
-/* {"error":{"code":…}}, as mitos and we have it. */
-static struct str code_of(const struct json_val *v)
-{
-	return json_str(json_get(json_get(v, "error"), "code"));
-}
-
 bool remote_has_no_route(struct remote_call *c)
 {
-	return c->status == 405 || c->status == 501 || c->status == 415 ||
-	       (c->status == 404 && !str_is(code_of(remote_document(c)), "not_found"));
+	const struct json_val *error;
+
+	if (c->status != 404)
+		return c->status == 405 || c->status == 501 || c->status == 415;
+	error = json_get(remote_document(c), "error"); /* mitos and Holt say it with a code */
+	return !str_is(json_str(json_get(error, "code")), "not_found");
 }
 
 static enum err_code code_of_status(int status)
@@ -149,25 +147,12 @@ static enum err_code code_of_status(int status)
 	}
 }
 
-/* Texts of others' errors: {"error":"…"}, {"message":"…"}. */
-static struct str message_of(const struct json_val *v)
-{
-	struct str text = json_str(json_get(v, "error"));
-
-	return text.n ? text : json_str(json_get(v, "message"));
-}
-
-static bool is_success(int status)
-{
-	return status >= 200 && status < 300;
-}
-
 int remote_check(struct remote_call *c, struct err *e)
 {
 	const struct json_val *v;
 	struct str text;
 
-	if (is_success(c->status))
+	if (c->status >= 200 && c->status < 300)
 		return 0;
 	if (c->status >= 300 && c->status < 400)
 		return err_set(e, ERR_TRANSPORT,
@@ -177,7 +162,9 @@ int remote_check(struct remote_call *c, struct err *e)
 	v = remote_document(c);
 	if (json_type(json_get(v, "error")) == JSON_OBJECT)
 		return hub_link_refusal(v, e);
-	text = message_of(v);
+	text = json_str(json_get(v, "error")); /* others have {"error":"…"} or {"message":"…"} */
+	if (!text.n)
+		text = json_str(json_get(v, "message"));
 	return err_set(e, code_of_status(c->status), "the server answers with status %d%s%.*s",
 		       c->status, text.n ? ": " : "", STR_CUT(text, 200));
 }

@@ -14,7 +14,7 @@ enum { DRAIN_MS = 5000, PROBE_S = 5, EVERYWHERE = 6, TOKEN_LEAST = 8 };
 
 /* ---- the tools ----------------------------------------------------------------------------- */
 
-/* Of exec_output: REST waits and kills by other routes. */
+/* Members of exec_output: REST waits and kills by other routes. */
 static const struct op_member output_members[] = {
 	{ "exec", .doc = "Id of the exec, from sandbox_exec." },
 	{ "offset", .doc = "Offset to read from: a next_offset, or 0 for the beginning." },
@@ -28,7 +28,7 @@ static const struct op_member output_members[] = {
 };
 static const struct op_members of_output = OP_MEMBERS(output_members);
 
-/* Of sandbox_list: REST has another name for where the next page begins. */
+/* Members of sandbox_list: REST has another name for where the next page begins. */
 static const struct op_member list_members[] = {
 	{ "limit", .min = 1, .def = DEFAULT_INT(100) },
 	{ "cursor", .doc = "next_cursor of the previous page." },
@@ -358,10 +358,6 @@ static int ask_who(struct remote_call *c, struct err *e)
 
 /* ---- the program --------------------------------------------------------------------------- */
 
-static void on_signal_closed(uv_handle_t *handle)
-{
-}
-
 static void on_stdio_closed(void *owner)
 {
 	struct remote *r = owner;
@@ -370,7 +366,7 @@ static void on_stdio_closed(void *owner)
 	mcp_stdio_free(take_ptr(r->stdio));
 	http_client_close(take_ptr(r->http), NULL, NULL);
 	for (size_t i = 0; i < ARRAY_LEN(r->signals); i++)
-		uv_close((uv_handle_t *)&r->signals[i], on_signal_closed);
+		uv_close((uv_handle_t *)&r->signals[i], NULL);
 }
 
 static void on_signal(uv_signal_t *h, int number)

@@ -43,7 +43,7 @@ static bool find_spot(const struct op_shape *s, const struct field *f, struct sp
 	return false;
 }
 
-/* What is said of a row, or its default where that is the tool's own. False: nothing. */
+/* Writes the argument of a row, or its default where that is the tool's own. False: none. */
 static bool put_value(const struct remote_call *c, const struct field *f, struct json_writer *w)
 {
 	const struct json_val *v = json_get(c->args, f->name);
@@ -226,21 +226,20 @@ static int rest_done(struct remote_call *c, struct err *e)
 	return v && json_write_done(&w, e) == 0 ? remote_end(c, buf_str(&text), STR_NONE) : -1;
 }
 
-static const char *method_of(const struct api_route *r)
-{
-	return r->method == HTTP_GET ? "GET" : r->method == HTTP_DELETE ? "DELETE" : "POST";
-}
-
 int rest_run(struct remote_call *c, struct err *e)
 {
 	autobuf struct buf body = BUF_INIT(BODY_MAX);
 	char path[REMOTE_PATH_MAX];
-	struct remote_question q = { .method = method_of(c->tool->route), .path = path };
+	const unsigned method = c->tool->route->method;
+	struct remote_question q = { .method = method == HTTP_GET    ? "GET"
+					     : method == HTTP_DELETE ? "DELETE"
+								     : "POST",
+				     .path = path };
 
 	if (put_path(c, path, e) < 0 || put_query(c, path, e) < 0 ||
 	    rest_body(c, NULL, STR_NONE, &body, e) < 0)
 		return -1;
-	if (c->tool->route->method == HTTP_POST)
+	if (method == HTTP_POST)
 		q.body = buf_str(&body);
 	return remote_ask(c, &q, NULL, rest_done, e);
 }

@@ -270,7 +270,7 @@ int six_fork(struct remote_call *c, struct err *e)
 
 /* ---- terminate ----------------------------------------------------------------------------- */
 
-/* What a server of ours says of files that are deleted with it, and that no revision has. */
+/* A hub names the files that are deleted with the sandbox and that no revision has. */
 static void note_left_out(struct remote_call *c, struct buf *to)
 {
 	const struct json_val *v = remote_document(c);
@@ -333,16 +333,11 @@ static int ask_stream(struct remote_call *c, const char *path, struct str sandbo
 	return remote_ask(c, &q, remote_stream_take, then, e);
 }
 
-/* A server without Connect may answer anything to its paths, but no stream. */
-static bool has_no_connect(struct remote_call *c)
-{
-	return c->status == 404 || remote_has_no_route(c);
-}
-
 /* 1: it is the newer way, and this is the answer. Else the older one was tried, or *e. */
 static int stream_way(struct remote_call *c, enum remote_way *way, remote_step *old, struct err *e)
 {
-	if (*way == REMOTE_WAY_UNKNOWN && has_no_connect(c)) {
+	/* A server without Connect may answer anything to its paths, but no stream. */
+	if (*way == REMOTE_WAY_UNKNOWN && (c->status == 404 || remote_has_no_route(c))) {
 		*way = REMOTE_WAY_OLD;
 		return old(c, e);
 	}

@@ -29,17 +29,6 @@ static enum err_code code_of(struct str code)
 	return ERR_IO;
 }
 
-static int take_end(struct remote_stream *s, const struct json_val *v, struct err *e)
-{
-	const struct json_val *error = json_get(v, "error");
-	struct str text = json_str(json_get(error, "message"));
-
-	s->ended = true;
-	if (json_type(error) != JSON_OBJECT)
-		return 0;
-	return err_set(e, code_of(json_str(json_get(error, "code"))), "%.*s", STR_CUT(text, 240));
-}
-
 static int take_message(struct remote_call *c, struct remote_stream *s, unsigned flags,
 			struct str text, struct err *e)
 {
@@ -47,14 +36,21 @@ static int take_message(struct remote_call *c, struct remote_stream *s, unsigned
 					.values = VALUES_MAX,
 					.depth = DEPTH_MAX };
 	AUTO(json_free) struct json_doc *doc = NULL;
+	const struct json_val *error;
 
 	if (flags & ~(unsigned)FRAME_END)
 		return err_set(e, ERR_TRANSPORT, "the server's stream is not Connect's");
 	doc = json_parse(text, &o, e);
 	if (!doc)
 		return err_wrap(e, "a message of the server's stream");
-	return flags & FRAME_END ? take_end(s, json_root(doc), e)
-				 : s->on_message(c, json_root(doc), e);
+	if (!(flags & FRAME_END))
+		return s->on_message(c, json_root(doc), e);
+	s->ended = true;
+	error = json_get(json_root(doc), "error");
+	if (json_type(error) != JSON_OBJECT)
+		return 0;
+	return err_set(e, code_of(json_str(json_get(error, "code"))), "%.*s",
+		       STR_CUT(json_str(json_get(error, "message")), 240));
 }
 
 int remote_stream_take(struct remote_call *c, struct str bytes)

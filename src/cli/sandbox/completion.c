@@ -57,18 +57,6 @@ static void offer_verbs(const char *start)
 	}
 }
 
-static void offer_words(const struct verb *v, const char *start)
-{
-	for (size_t i = 0; v->words && v->words[i]; i++)
-		offer(start, "", str_of(strrchr(v->words[i]->name, ' ') + 1));
-}
-
-static void offer_options(const struct verb *v, const char *start)
-{
-	for (size_t i = 0; i < v->options->n; i++)
-		offer(start, "--", str_of(v->options->rows[i].name));
-}
-
 static void offer_values(const char *(*value)(size_t i), const char *start)
 {
 	for (size_t i = 0; value && value(i); i++)
@@ -88,8 +76,8 @@ static void offer_choices(const struct option_row *o, const char *start)
 	}
 }
 
-/* What a verb's page and the word in its usage name, and where the hub lists that. */
-enum { TEMPLATES = 1 }; /* which of them */
+/* A verb with this page and this word in its usage takes a name from a list of the hub. */
+enum { TEMPLATES = 1 }; /* index of that row */
 static const struct named {
 	const char *page, *word, *path;
 	const char *list; /* member with the list; NULL: the answer is one */
@@ -109,7 +97,6 @@ static void offer_named(const struct named *of, const char *start)
 	char path[PATH_MAX];
 	struct err e = ERR_INIT;
 	struct json_iter it;
-
 	const char *said = getenv("HOLT_SOCKET");
 
 	if ((!said || !*said) && (home_socket(path, &e) < 0 || setenv("HOLT_SOCKET", path, 1) < 0))
@@ -162,9 +149,11 @@ static void complete(char **words, size_t n)
 		if (strcmp(o->name, "image") == 0 || strcmp(o->name, "template") == 0)
 			offer_named(&named[TEMPLATES], last);
 	} else if (last[0] == '-') {
-		offer_options(v, last);
+		for (size_t i = 0; i < v->options->n; i++)
+			offer(last, "--", str_of(v->options->rows[i].name));
 	} else {
-		offer_words(v, last);
+		for (size_t i = 0; v->words && v->words[i]; i++)
+			offer(last, "", str_of(strrchr(v->words[i]->name, ' ') + 1));
 		offer_values(v->operand, last);
 		if (strcmp(v->name, "help") == 0)
 			offer_verbs(last);

@@ -23,8 +23,7 @@ static int forward_make(struct hub_link *l, const char *name, const struct port_
 		return -1;
 	if (json)
 		return 0;
-	safe_line(stdout, json_str(json_get(json_root(doc), "host")));
-	putchar('\n');
+	safe_puts(stdout, json_str(json_get(json_root(doc), "host")));
 	return 0;
 }
 
@@ -62,7 +61,7 @@ static int forward_act(const struct verb_input *in, struct err *e)
 	return result;
 }
 
-/* What there is then is told to programs, and to all where nothing is to be changed. */
+/* Prints the list of forwards where nothing is changed, and for programs also after new ones. */
 static int forward_run(const struct verb_input *in, struct err *e)
 {
 	const struct ask_options *o = in->options;

@@ -31,16 +31,13 @@ static int net_http(const struct json_val *host, struct buf *to, struct err *e)
 	return 0;
 }
 
-static int net_show(const struct ask_options *o, const struct json_val *state, struct err *e)
+static int net_show(const struct json_val *state, const char *name, struct err *e)
 {
 	static const char *const counts[] = { "opened", "denied", "failed", "bytes_sent",
 					      "bytes_received" };
-	AUTO(table_free) struct table *t = NULL;
+	AUTO(table_free) struct table *t = TABLE(e, "HOST", ">PORT", "HTTP");
 	struct json_iter it = json_iter(json_get(state, "allow"));
 
-	if (o->output == OUTPUT_JSON)
-		return hub_link_print(state, e);
-	t = TABLE(e, "HOST", ">PORT", "HTTP");
 	if (!t)
 		return -1;
 	while (json_next(&it)) {
@@ -65,7 +62,7 @@ static int net_show(const struct ask_options *o, const struct json_val *state, s
 	return 0;
 }
 
-/* What is granted, as HOST:PORT and its HTTP rules. */
+/* The grants of a sandbox, each as HOST:PORT and its HTTP rules. */
 struct granted {
 	const char *p[HOSTS_MAX];
 	size_t n;
@@ -167,7 +164,6 @@ static int net_post(struct hub_link *l, const char *path, const struct granted *
 
 typedef int net_change_fn(struct granted *g, const struct verb_input *in, struct err *e);
 
-/* change NULL: only shows it. */
 static int net_try(struct hub_link *l, const char *path, const struct verb_input *in,
 		   net_change_fn *change, struct err *e)
 {
@@ -180,12 +176,12 @@ static int net_try(struct hub_link *l, const char *path, const struct verb_input
 		return err_set(e, ERR_LIMIT, "out of memory");
 	if (hub_link_ask(l, "GET", path, STR_NONE, &doc, e) < 0)
 		return -1;
-	if (!change)
-		return net_show(in->options, json_root(doc), e);
 	if (granted_read(&g, json_root(doc), a, e) < 0 || change(&g, in, e) < 0 ||
 	    net_post(l, path, &g, json_root(doc), &changed, e) < 0)
 		return -1;
-	return net_show(in->options, json_root(changed), e);
+	return ((const struct ask_options *)in->options)->output == OUTPUT_JSON
+		     ? hub_link_print(json_root(changed), e)
+		     : net_show(json_root(changed), NULL, e);
 }
 
 static int net_act(const struct verb_input *in, net_change_fn *change, struct err *e)
@@ -206,11 +202,6 @@ static int net_act(const struct verb_input *in, net_change_fn *change, struct er
 	return result;
 }
 
-static int net_show_run(const struct verb_input *in, struct err *e)
-{
-	return net_act(in, NULL, e);
-}
-
 static int net_allow_run(const struct verb_input *in, struct err *e)
 {
 	return net_act(in, granted_add, e);
@@ -221,21 +212,29 @@ static int net_revoke_run(const struct verb_input *in, struct err *e)
 	return net_act(in, granted_remove, e);
 }
 
-#define NET_WORD(name_, usage_, doc_, min_, max_, run_)                                            \
-	.name = (name_), .usage = (usage_), .doc = (doc_), .page = "holt-sandbox",                 \
-	.options = &verb_output, .size = sizeof(struct ask_options), .min_operands = (min_),       \
-	.max_operands = (max_), .run = (run_), .fail = hub_link_fail
+static const struct verb net_show_verb = {
+	.name = "net show",
+	.usage = "NAME",
+	.doc = "Show the hosts that a sandbox may reach, and its traffic.",
+	.page = "holt-sandbox",
+	ASK(verb_output, .of = &ask_sandbox, .more = "/network", .show = net_show),
+	.min_operands = 1,
+};
 
-static const struct verb net_show_verb = { NET_WORD(
-	"net show", "NAME", "Show the hosts that a sandbox may reach, and its traffic.", 1, 1,
-	net_show_run) };
-static const struct verb net_allow_verb = { NET_WORD(
-	"net allow", "NAME HOST[:PORT]...",
-	"Allow a sandbox to reach more hosts, at 80 and 443 or PORT.", 2, HOSTS_MAX,
-	net_allow_run) };
-static const struct verb net_revoke_verb = { NET_WORD(
-	"net revoke", "NAME [HOST[:PORT]...]",
-	"Revoke hosts, or all of them; connections to them end.", 1, HOSTS_MAX, net_revoke_run) };
+#define NET_WORD(name_, usage_, doc_, min_, run_)                                                  \
+	{                                                                                          \
+		.name = (name_), .usage = (usage_), .doc = (doc_), .page = "holt-sandbox",         \
+		.options = &verb_output, .size = sizeof(struct ask_options),                       \
+		.min_operands = (min_), .max_operands = HOSTS_MAX, .run = (run_),                  \
+		.fail = hub_link_fail                                                              \
+	}
+
+static const struct verb net_allow_verb =
+	NET_WORD("net allow", "NAME HOST[:PORT]...",
+		 "Allow a sandbox to reach more hosts, at 80 and 443 or PORT.", 2, net_allow_run);
+static const struct verb net_revoke_verb =
+	NET_WORD("net revoke", "NAME [HOST[:PORT]...]",
+		 "Revoke hosts, or all of them; connections to them end.", 1, net_revoke_run);
 static const struct verb *const words[] = { &net_show_verb, &net_allow_verb, &net_revoke_verb,
 					    NULL };
 

@@ -71,15 +71,13 @@ static int tell_lacks(const struct json_val *v, const char *name, struct err *e)
 
 	if (cause) {
 		fprintf(stderr, "holt: %s was lost: ", name);
-		safe_line(stderr, json_str(cause));
-		fputc('\n', stderr);
+		safe_puts(stderr, json_str(cause));
 	}
 	while (json_next(&it)) {
 		fprintf(stderr,
 			"holt: %s starts without its volume, which is gone or can not be given: ",
 			name);
-		safe_line(stderr, json_str(it.val));
-		fputc('\n', stderr);
+		safe_puts(stderr, json_str(it.val));
 	}
 	return 0;
 }

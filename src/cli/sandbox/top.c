@@ -208,23 +208,17 @@ static int print_json(const struct pages *p, struct err *e)
 	json_write_array_end(&w);
 	if (json_write_done(&w, e) < 0)
 		return -1;
-	safe_json_text(stdout, buf_str(&text));
-	putchar('\n');
+	safe_json_puts(stdout, buf_str(&text));
 	return 0;
 }
 
 /* ---- the verb ------------------------------------------------------------------------------ */
 
-static void wait_ms(uint64_t ms)
-{
-	const struct timespec t = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
-
-	nanosleep(&t, NULL);
-}
-
 /* Repeats until it is interrupted, or nobody reads its output. */
 static int again_and_again(struct hub_link *l, const char *name, uint64_t every_ms, struct err *e)
 {
+	const struct timespec every = { (time_t)(every_ms / 1000),
+					(long)(every_ms % 1000) * 1000000 };
 	struct seen seen = { .p = NULL };
 	int result = -1;
 
@@ -240,7 +234,7 @@ static int again_and_again(struct hub_link *l, const char *name, uint64_t every_
 		if (result == 0)
 			break;
 		seen_fill(&seen, p);
-		wait_ms(every_ms);
+		nanosleep(&every, NULL);
 	}
 	free(seen.p);
 	return result;

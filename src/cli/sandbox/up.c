@@ -165,15 +165,6 @@ static int publish(struct hub_link *l, const struct json_val *made, const struct
 	return 0;
 }
 
-static int up_ask(struct hub_link *l, struct str body, struct json_doc **ret, struct err *e)
-{
-	if (hub_link_ask(l, "POST", "/v1/sandboxes", body, ret, e) == 0)
-		return 0;
-	if (e->code == ERR_SANDBOX_NOT_FOUND)
-		e->code = ERR_TEMPLATE_NOT_FOUND; /* REST has one code for all that is not there */
-	return -1;
-}
-
 static int up_make(const struct verb_input *in, struct err *e)
 {
 	const struct up_options *o = in->options;
@@ -204,8 +195,14 @@ static int up_make(const struct verb_input *in, struct err *e)
 	if (json_write_done(&w, e) < 0)
 		return -1;
 	l = hub_link_open(e);
-	if (!l || up_ask(l, buf_str(&text), &doc, e) < 0 ||
-	    publish(l, json_root(doc), ports, o->ports.n, e) < 0)
+	if (!l)
+		return -1;
+	if (hub_link_ask(l, "POST", "/v1/sandboxes", buf_str(&text), &doc, e) < 0) {
+		if (e->code == ERR_SANDBOX_NOT_FOUND)
+			e->code = ERR_TEMPLATE_NOT_FOUND; /* REST has one code for both */
+		return -1;
+	}
+	if (publish(l, json_root(doc), ports, o->ports.n, e) < 0)
 		return -1;
 	limits = json_get(json_root(doc), "limits");
 	if (o->memory && str_is(json_str(json_get(limits, "enforced_by")), "rlimit"))
@@ -213,8 +210,7 @@ static int up_make(const struct verb_input *in, struct err *e)
 	cpus_check(o->cpu_milli);
 	if (o->output == OUTPUT_JSON)
 		return hub_link_print(json_root(doc), e);
-	safe_line(stdout, json_str(json_get(json_root(doc), "id")));
-	putchar('\n');
+	safe_puts(stdout, json_str(json_get(json_root(doc), "id")));
 	return 0;
 }
 

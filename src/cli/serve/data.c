@@ -58,17 +58,6 @@ static int data_check_one(const char *path, const struct data_row *row, struct e
 	return 0;
 }
 
-static int data_check_rows(struct err *e)
-{
-	char path[PATH_MAX];
-
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		if (home_where(rows[i].name, path, e) < 0 || data_check_one(path, &rows[i], e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 /* Only its first bytes: the hub before has it open, and reads it with its own locks. */
 static int data_check_registry(struct err *e)
 {
@@ -107,8 +96,13 @@ static int data_check_audit(const struct config *c, struct err *e)
 int data_check(const struct config *c, const char *socket, struct err *e)
 {
 	const struct data_row row = { .type = S_IFSOCK };
+	char path[PATH_MAX];
 
-	if (data_check_rows(e) < 0 || data_check_audit(c, e) < 0)
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (home_where(rows[i].name, path, e) < 0 || data_check_one(path, &rows[i], e) < 0)
+			return -1;
+	}
+	if (data_check_audit(c, e) < 0)
 		return -1;
 	if (strcmp(socket, "none") != 0 && data_check_one(socket, &row, e) < 0)
 		return -1;

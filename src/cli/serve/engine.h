@@ -48,7 +48,7 @@ struct engine_options {
 
 struct limits engine_limits(const struct engine_options *o);
 
-/* What of the host is Holt's own, and no sandbox's. */
+/* Paths of the host that are Holt's own, so that no sandbox sees them. */
 struct engine_closed {
 	char folders[HOME_FOLDERS][PATH_MAX];
 	/* The operator's file, by its name and where that leads. */
@@ -60,7 +60,7 @@ struct engine_closed {
 /* config: what --config said, or NULL. */
 void engine_close_own(struct engine_closed *c, const char *config);
 
-/* Of the verbs that have a hub. */
+/* Options of verbs that have a hub. */
 struct hub_options {
 	struct engine_options engine;
 	struct network_options network;

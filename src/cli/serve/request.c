@@ -65,7 +65,7 @@ static int request_fail(const struct err *e)
 	return request_statuses[i->failure];
 }
 
-/* What the hub says, with the id that REST has in a header. */
+/* Prints the hub's answer, with the id that REST has in a header. */
 static int request_print_error(const struct json_val *error, const char *audit_id, struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(SCHEMA_MAX);
@@ -92,7 +92,7 @@ static int request_print_error(const struct json_val *error, const char *audit_i
 
 /* ---- what it may reach --------------------------------------------------------------------- */
 
-/* What the request wants; what is no host there is the hub's to refuse. */
+/* The hosts that the request wants. The hub refuses what is no host. */
 static int request_wants(const struct json_val *root, const struct config_file *f,
 			 struct net_grant *to, struct err *e)
 {

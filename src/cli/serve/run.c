@@ -94,7 +94,7 @@ static const struct option_table options = OPTION_TABLE(rows);
 static const int watched[] = { SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGCONT };
 enum { WATCHED_OF_TTY = 2 };
 
-/* What is asked for, as policy and audit see it. */
+/* The request as policy and audit see it. */
 struct run_request {
 	struct str image, cwd;
 	struct field_strs command, volumes, hosts, env, network, services;
@@ -151,11 +151,6 @@ struct run {
 	struct err failed;
 };
 
-static struct str text_of(const char *text)
-{
-	return text ? str_of(text) : STR_NONE;
-}
-
 /* ---- what the options say ------------------------------------------------------------------ */
 
 static int fill_mount(struct run *r, size_t i, struct err *e)
@@ -174,12 +169,14 @@ static int fill_mount(struct run *r, size_t i, struct err *e)
 	return 0;
 }
 
-static bool is_mounted(const struct run *r, const char *path)
+/* same: at the same path inside. */
+static bool run_mounts(const struct run *r, const char *path, bool same)
 {
 	for (size_t i = 0; i < r->n_mounts; i++) {
 		struct str host = r->mounts[i].host;
 
-		if (strncmp(path, host.p, host.n) == 0 && (path[host.n] == '/' || !path[host.n]))
+		if ((!same || str_eq(host, r->mounts[i].guest)) &&
+		    strncmp(path, host.p, host.n) == 0 && (path[host.n] == '/' || !path[host.n]))
 			return true;
 	}
 	return false;
@@ -188,16 +185,7 @@ static bool is_mounted(const struct run *r, const char *path)
 /* worktree_given.has */
 static bool has_path(const void *data, const char *path)
 {
-	const struct run *r = data;
-
-	for (size_t i = 0; i < r->n_mounts; i++) {
-		struct str host = r->mounts[i].host;
-
-		if (str_eq(host, r->mounts[i].guest) && strncmp(path, host.p, host.n) == 0 &&
-		    (path[host.n] == '/' || !path[host.n]))
-			return true;
-	}
-	return false;
+	return run_mounts(data, path, true);
 }
 
 static void tell_of_git(const struct run *r)
@@ -222,7 +210,7 @@ static void fill_commons(struct run *r)
 	for (size_t i = 0; i < r->o->mounts.n && r->n_mounts < MOUNTS_MAX; i++) {
 		char *path = r->commons[r->n_mounts];
 
-		if (worktree_common(r->volumes[i].host, path) && !is_mounted(r, path))
+		if (worktree_common(r->volumes[i].host, path) && !run_mounts(r, path, false))
 			r->mounts[r->n_mounts++] = (struct sandbox_mount){
 				.host = str_of(path),
 				.guest = str_of(path),
@@ -425,34 +413,21 @@ static int print_json(const struct run *r, const struct exec_result *result, str
 	report_fini(&report);
 	if (!text)
 		return -1;
-	safe_json_text(stdout, str_of(text));
-	putchar('\n');
+	safe_json_puts(stdout, str_of(text));
 	return 0;
 }
 
-/* A write that does not fit leaves what is too little for it. */
-static bool is_full(const struct statvfs *s)
-{
-	return s->f_bavail * s->f_frsize < FULL || (s->f_files > 0 && s->f_favail == 0);
-}
-
-/* One whose end was asked for. */
+/* A folder with size= counts as full with little room left: a larger write did not fit. */
 static bool has_full_folder(const struct run *r)
 {
 	struct statvfs s;
 
 	for (size_t i = 0; i < r->o->mounts.n; i++) {
-		if (r->mounts[i].size && statvfs(r->volumes[i].host, &s) == 0 && is_full(&s))
+		if (r->mounts[i].size && statvfs(r->volumes[i].host, &s) == 0 &&
+		    (s.f_bavail * s.f_frsize < FULL || (s.f_files > 0 && s.f_favail == 0)))
 			return true;
 	}
 	return false;
-}
-
-static void take_result(struct run *r, const struct exec_result *result)
-{
-	r->result = *result;
-	r->folder_full = has_full_folder(r);
-	r->result.hit_disk |= r->folder_full;
 }
 
 static void on_exit_(void *arg, const struct exec_result *result, const struct err *err)
@@ -463,8 +438,11 @@ static void on_exit_(void *arg, const struct exec_result *result, const struct e
 	r->exec = NULL;
 	if (r->ending)
 		return;
-	if (result)
-		take_result(r, result);
+	if (result) {
+		r->result = *result;
+		r->folder_full = has_full_folder(r);
+		r->result.hit_disk |= r->folder_full;
+	}
 	if (err && !r->lost) {
 		finish_error(r, err);
 	} else if (!err && r->o->json && print_json(r, &r->result, &e) < 0) {
@@ -523,7 +501,7 @@ static void hold(void *arg, int fd, bool on)
 
 static int start_command(struct run *r, struct err *e)
 {
-	struct exec_terminal tty = { .columns = 80, .rows = 24, .term = text_of(getenv("TERM")) };
+	struct exec_terminal tty = { .columns = 80, .rows = 24, .term = str_of(getenv("TERM")) };
 	struct exec_spec spec = {
 		.argv = r->argv,
 		.n_argv = r->n_argv,
@@ -716,8 +694,8 @@ static int ask_for(struct run *r, struct err *e)
 {
 	struct run_request *q = &r->request;
 
-	*q = (struct run_request){ .image = text_of(r->o->image),
-				   .cwd = text_of(r->o->cwd),
+	*q = (struct run_request){ .image = str_of(r->o->image),
+				   .cwd = str_of(r->o->cwd),
 				   .command = { r->argv, r->n_argv },
 				   .volumes = texts_of(r, &r->o->mounts),
 				   .network = texts_of(r, &r->network.allow),
@@ -733,7 +711,7 @@ static int ask_for(struct run *r, struct err *e)
 				   .open_files = r->o->engine.files,
 				   .root = r->o->user == USER_ROOT,
 				   .debug = r->o->debug,
-				   .allow = text_of(r->o->engine.allow),
+				   .allow = str_of(r->o->engine.allow),
 				   .interactive = r->o->interactive,
 				   .tty = r->o->tty,
 				   .grant = &r->grants.allow };

@@ -700,20 +700,6 @@ static bool is_none(const char *text)
 	return strcmp(text, "none") == 0;
 }
 
-/* Where a browser of this machine finds the address. */
-static void note_url(struct serve *v, const char *address, int port, bool tls)
-{
-	const char *colon = strrchr(address, ':');
-	struct str host = { address, (size_t)(colon - address) };
-
-	if (*v->s.url)
-		return;
-	if (str_is(host, "0.0.0.0") || str_is(host, "[::]"))
-		host = STR_LIT("localhost");
-	snprintf(v->s.url, sizeof(v->s.url), "%s://%.*s:%d", tls ? "https" : "http", STR_ARG(host),
-		 port);
-}
-
 /* One where the hub before listens is left for later. */
 static int listen_at(const struct serve *v, struct http_server *srv, struct address_at *at,
 		     const struct http_tls *tls, struct err *e)
@@ -784,12 +770,6 @@ static int find_preview_routes(struct serve *v, struct err *e)
 	return err_set(e, ERR_UNSUPPORTED, "there is nothing to be seen");
 }
 
-/* Browsers treat names below it as secure contexts even without TLS. */
-static bool is_localhost(struct str domain)
-{
-	return str_is(domain, "localhost") || str_ends(domain, ".localhost");
-}
-
 /* Starts the door for previews. It accepts no token of the hub: a link's token opens it. So it
  * listens on loopback only. */
 static int open_previews(struct serve *v, const struct serve_options *o, struct err *e)
@@ -800,11 +780,13 @@ static int open_previews(struct serve *v, const struct serve_options *o, struct 
 					   .n_hosts = 1,
 					   .limits = { .connections = PREVIEWS_MAX,
 						       .header_bytes = PREVIEW_HEAD_MAX } };
+	const struct str domain = str_of(o->domain);
 
 	v->preview_hosts[0] = v->names;
 	if (preview_names(o->domain, v->names, sizeof(v->names), e) < 0)
 		return err_wrap(e, "--preview");
-	if (!v->tls && !is_localhost(str_of(o->domain)))
+	/* Browsers treat names below localhost as secure contexts even without TLS. */
+	if (!v->tls && !str_is(domain, "localhost") && !str_ends(domain, ".localhost"))
 		return err_set(
 			e, ERR_INVALID,
 			"--preview-domain: below '%.80s' browsers tell whose page asks only over "
@@ -828,18 +810,6 @@ static int show_previews(struct serve *v, const struct serve_options *o, struct 
 	return 0;
 }
 
-static int listen_socket(struct serve *v, struct err *e)
-{
-	struct address_at *at = &v->socket_at;
-
-	if (!at->address || at->port || strcmp(at->address, v->before.socket) == 0)
-		return 0;
-	if (http_server_listen_unix(v->s.door, at->address, e) < 0)
-		return err_wrap(e, "%.120s", at->address);
-	at->port = 1;
-	return 0;
-}
-
 static int listen_given(struct serve *v, const struct http_tls *tls, struct err *e)
 {
 	for (int i = 0; i < v->n_given; i++) {
@@ -856,6 +826,7 @@ static int listen_given(struct serve *v, const struct http_tls *tls, struct err 
 static int listen_all(struct serve *v, struct err *e)
 {
 	const struct http_tls *tls = v->tls ? serve_tls_texts(v->tls) : NULL;
+	struct address_at *at = &v->socket_at;
 
 	for (size_t i = 0; i < v->n_places; i++) {
 		if (listen_at(v, v->s.door, &v->places[i], tls, e) < 0)
@@ -863,7 +834,12 @@ static int listen_all(struct serve *v, struct err *e)
 	}
 	if (v->previews && listen_at(v, v->previews, &v->previews_at, tls, e) < 0)
 		return -1;
-	return listen_socket(v, e);
+	if (!at->address || at->port || strcmp(at->address, v->before.socket) == 0)
+		return 0;
+	if (http_server_listen_unix(v->s.door, at->address, e) < 0)
+		return err_wrap(e, "%.120s", at->address);
+	at->port = 1;
+	return 0;
 }
 
 static void tell_places(struct serve *v)
@@ -878,11 +854,16 @@ static void tell_places(struct serve *v)
 	}
 	for (size_t i = 0; i < v->n_places; i++) {
 		const char *address = v->places[i].address;
+		struct str host = { address, (size_t)(strrchr(address, ':') - address) };
 
-		printf("Listening on %s://", scheme);
-		fwrite(address, 1, (size_t)(strrchr(address, ':') - address), stdout);
-		printf(":%d\n", v->places[i].port);
-		note_url(v, address, v->places[i].port, v->tls != NULL);
+		printf("Listening on %s://%.*s:%d\n", scheme, STR_ARG(host), v->places[i].port);
+		if (*v->s.url)
+			continue;
+		/* a browser of this machine finds the hub there */
+		if (str_is(host, "0.0.0.0") || str_is(host, "[::]"))
+			host = STR_LIT("localhost");
+		snprintf(v->s.url, sizeof(v->s.url), "%s://%.*s:%d", scheme, STR_ARG(host),
+			 v->places[i].port);
 	}
 }
 

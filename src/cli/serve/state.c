@@ -248,7 +248,7 @@ static int put_number(struct buf *b, bool has, const char *name, const char *kin
 						    : buf_addf(b, e, "%s %.17g\n", name, value);
 }
 
-/* Of all sandboxes together, those of the pool too; what this host does not count is left out. */
+/* Sums over all sandboxes, also those of the pool. What this host does not count is left out. */
 static int put_usage(struct buf *b, const struct usage *u, struct err *e)
 {
 	if (put_number(b, u->has_memory, "holt_sandboxes_memory_bytes", "gauge",
@@ -259,16 +259,6 @@ static int put_usage(struct buf *b, const struct usage *u, struct err *e)
 		return -1;
 	return put_number(b, u->has_cpu, "holt_sandboxes_cpu_seconds_total", "counter",
 			  "Processor time of all sandboxes.", (double)u->cpu_us / 1e6, e);
-}
-
-static int put_lag(struct buf *b, const struct lag *lag, struct err *e)
-{
-	if (put_number(b, true, "holt_loop_step_max_seconds", "gauge", "The longest step so far.",
-		       (double)lag->longest_ns / 1e9, e) < 0)
-		return -1;
-	return put_number(b, true, "holt_loop_step_cpu_max_seconds", "gauge",
-			  "The most time of the processor that one step has taken.",
-			  (double)lag->longest_cpu_ns / 1e9, e);
 }
 
 static int put_metrics(struct buf *b, const struct serving *s, struct err *e)
@@ -284,8 +274,12 @@ static int put_metrics(struct buf *b, const struct serving *s, struct err *e)
 		if (put_metric(b, &metrics[i], &n, e) < 0)
 			return -1;
 	}
-	if (put_lag(b, &s->lag, e) < 0 || put_states(b, &n.sandboxes, e) < 0 ||
-	    put_responses(b, &n.http, e) < 0)
+	if (put_number(b, true, "holt_loop_step_max_seconds", "gauge", "The longest step so far.",
+		       (double)s->lag.longest_ns / 1e9, e) < 0 ||
+	    put_number(b, true, "holt_loop_step_cpu_max_seconds", "gauge",
+		       "The most time of the processor that one step has taken.",
+		       (double)s->lag.longest_cpu_ns / 1e9, e) < 0 ||
+	    put_states(b, &n.sandboxes, e) < 0 || put_responses(b, &n.http, e) < 0)
 		return -1;
 	return put_sessions(b, s, e);
 }

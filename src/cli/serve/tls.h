@@ -19,7 +19,7 @@ struct serve_tls_files {
 int serve_tls_open(uv_loop_t *loop, const struct serve_tls_files *said, const struct config_file *f,
 		   struct serve_tls **ret, struct err *e) MUST_USE;
 
-/* What was read; borrowed until serve_tls_watch(). */
+/* The texts of the files; borrowed until serve_tls_watch(). */
 const struct http_tls *serve_tls_texts(const struct serve_tls *t);
 
 /* Forgets what was read. From now on renew() is called with what the files say after a change, and

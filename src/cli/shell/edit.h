@@ -11,7 +11,7 @@ struct edit_words {
 typedef void edit_complete_fn(char **before, const struct edit_words *all);
 
 struct edit;
-/* Of standard input and output, which are a terminal. ERR_UNSUPPORTED: libedit is not here. */
+/* Edits lines at the terminal. ERR_UNSUPPORTED: libedit is not installed. */
 struct edit *edit_new(const char *prompt, edit_complete_fn *complete, struct err *e) MUST_USE;
 void edit_free(struct edit *e); /* NULL-safe */
 /* The next line, without its end; borrowed until the next call. NULL: the end of the input. */

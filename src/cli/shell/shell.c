@@ -46,13 +46,6 @@ static void complete(char **before, const struct edit_words *all)
 
 /* ---- a line -------------------------------------------------------------------------------- */
 
-static _Noreturn void shell_child(const struct cli *cli, int argc, char **argv)
-{
-	signal(SIGINT, SIG_DFL);
-	signal(SIGQUIT, SIG_DFL);
-	_exit(cli_main(cli, argc, argv));
-}
-
 /* Its exit status, as a shell would tell it. */
 static int shell_run(const struct cli *cli, int argc, char **argv, struct err *e)
 {
@@ -65,8 +58,11 @@ static int shell_run(const struct cli *cli, int argc, char **argv, struct err *e
 	pid = fork();
 	if (pid < 0)
 		return err_sys(e, errno, "make a process");
-	if (pid == 0)
-		shell_child(cli, argc, argv);
+	if (pid == 0) {
+		signal(SIGINT, SIG_DFL);
+		signal(SIGQUIT, SIG_DFL);
+		_exit(cli_main(cli, argc, argv));
+	}
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -52,8 +52,7 @@ static int run_import(const struct verb_input *in, struct err *e)
 		return -1;
 	if (((const struct ask_options *)in->options)->output == OUTPUT_JSON)
 		return hub_link_print(json_root(doc), e);
-	safe_line(stdout, json_str(json_get(json_root(doc), "id")));
-	putchar('\n');
+	safe_puts(stdout, json_str(json_get(json_root(doc), "id")));
 	return 0;
 }
 

@@ -87,8 +87,7 @@ static int diff_row(const struct json_val *v, const char *name, struct err *e)
 	struct str change = json_str(json_get(v, "change"));
 
 	printf("%c ", str_is(change, "added") ? 'A' : str_is(change, "changed") ? 'C' : 'D');
-	safe_line(stdout, json_str(json_get(v, "path")));
-	putchar('\n');
+	safe_puts(stdout, json_str(json_get(v, "path")));
 	return 0;
 }
 

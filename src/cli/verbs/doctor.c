@@ -51,17 +51,6 @@ static const struct field diagnosis_fields[] = {
 };
 static const struct field_table diagnosis_table = FIELD_TABLE(struct diagnosis, diagnosis_fields);
 
-static int print_json(const struct diagnosis *d)
-{
-	struct err e = ERR_INIT;
-	autofree char *text = field_encode_text(&diagnosis_table, d, (size_t)1 << 20, &e);
-
-	if (!text)
-		return cli_fail(&e);
-	puts(text);
-	return d->ready ? 0 : 1;
-}
-
 static void print_table(const struct diagnosis *d)
 {
 	struct marks m = marks_pick();
@@ -117,9 +106,10 @@ static int doctor_run(const struct verb_input *in, struct err *e)
 			.detail = str_of(results[i].detail),
 			.remedy = results[i].remedy[0] ? str_of(results[i].remedy) : STR_NONE,
 		};
-	if (o->json)
-		return print_json(&d);
-	print_table(&d);
+	if (!o->json)
+		print_table(&d);
+	else if (cli_print_object(&diagnosis_table, &d, e) < 0)
+		return -1;
 	return d.ready ? 0 : 1;
 }
 

@@ -99,7 +99,7 @@ static void helper_read(int fd, char line[LINE_BYTES])
 	line[strcspn(line, "\n")] = '\0';
 }
 
-/* What it says to --version; its standard input is empty. */
+/* The helper's answer to --version; its standard input is empty. */
 static int helper_ask(const char *path, char line[LINE_BYTES], struct err *e)
 {
 	char *argv[] = { (char *)(uintptr_t)path, (char *)(uintptr_t) "--version", NULL };
@@ -163,45 +163,30 @@ static void check_helpers(struct self_check *s)
 
 /* ---- the rest ------------------------------------------------------------------------------ */
 
-static void check_libraries(struct self_check *s)
-{
-	const char *name;
-
-	for (size_t i = 0; (name = library_name(i)); i++) {
-		struct err e = ERR_INIT;
-		bool loads = library_load(name, &e) == 0;
-
-		self_check_add(s, name, loads, "%s", loads ? "is loaded" : e.msg);
-	}
-}
-
-static void check_sandbox(struct self_check *s, const struct cli *cli, const char *allow)
-{
-	struct trial t;
-
-	trial_run(&t, cli, allow);
-	for (unsigned i = 0; i < t.done; i++)
-		self_check_add(s, step_names[i], true, "%.1f ms", t.milliseconds[i]);
-	if (!trial_ok(&t))
-		self_check_add(s, step_names[t.done], false, "%s", t.err.msg);
-}
-
 static int self_check_run(const struct verb_input *in, struct err *e)
 {
 	const struct self_check_options *o = in->options;
 	struct self_check s = { .ok = true, .version = STR_LIT(HOLT_VERSION) };
+	const char *name;
+	struct trial t;
 
 	s.checks.p = s.findings;
 	self_check_add(&s, "holt", true, "%s", HOLT_VERSION);
 	check_helpers(&s);
-	check_libraries(&s);
-	check_sandbox(&s, in->cli, o->allow);
-	if (o->json) {
-		autofree char *text = field_encode_text(&table, &s, (size_t)1 << 20, e);
+	for (size_t i = 0; (name = library_name(i)); i++) {
+		struct err why = ERR_INIT;
+		bool loads = library_load(name, &why) == 0;
 
-		if (!text)
+		self_check_add(&s, name, loads, "%s", loads ? "is loaded" : why.msg);
+	}
+	trial_run(&t, in->cli, o->allow);
+	for (unsigned i = 0; i < t.done; i++)
+		self_check_add(&s, step_names[i], true, "%.1f ms", t.milliseconds[i]);
+	if (!trial_ok(&t))
+		self_check_add(&s, step_names[t.done], false, "%s", t.err.msg);
+	if (o->json) {
+		if (cli_print_object(&table, &s, e) < 0)
 			return -1;
-		puts(text);
 	} else {
 		struct marks m = marks_pick();
 

@@ -134,7 +134,7 @@ static const struct op trial_op = {
 
 void trial_run(struct trial *ret, const struct cli *cli, const char *allow)
 {
-	const struct trial_request request = { allow ? str_of(allow) : STR_NONE };
+	const struct trial_request request = { str_of(allow) };
 	struct road *call;
 
 	*ret = (struct trial){ .err = ERR_INIT };

@@ -39,7 +39,7 @@ static int import_send(struct hub_link *l, const char *path, const char *from,
 	return result;
 }
 
-/* What `holt ws apply` brings into the folder later is what has changed since. */
+/* Notes the revision, so that holt ws apply later brings only newer changes into the folder. */
 static void import_note(const char *from, const char *name, const struct json_val *v)
 {
 	struct err e = ERR_INIT;
@@ -48,13 +48,6 @@ static void import_note(const char *from, const char *name, const struct json_va
 	if (stat(from, &st) == 0 && S_ISDIR(st.st_mode) &&
 	    ws_applied(from, name, json_str(json_get(v, "revision")), &e) < 0)
 		fprintf(stderr, "holt: ws apply will not know of this import: %s\n", e.msg);
-}
-
-static void import_print(const struct json_val *v)
-{
-	safe_line(stdout, json_str(json_get(v, "revision")));
-	putchar('\n');
-	hub_link_tell_left_out(v);
 }
 
 static int import_run(const struct verb_input *in, struct err *e)
@@ -75,7 +68,8 @@ static int import_run(const struct verb_input *in, struct err *e)
 	import_note(operands[1], operands[0], json_root(doc));
 	if (o->output == OUTPUT_JSON)
 		return hub_link_print(json_root(doc), e);
-	import_print(json_root(doc));
+	safe_puts(stdout, json_str(json_get(json_root(doc), "revision")));
+	hub_link_tell_left_out(json_root(doc));
 	return 0;
 }
 

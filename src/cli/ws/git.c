@@ -110,7 +110,7 @@ static int git_take_all(int fd, struct buf *ret, struct err *e)
 	return 0;
 }
 
-/* What git prints. */
+/* Runs git, and reads what it prints. */
 static int git_ask(const char *repository, const char *const *words, struct buf *ret, struct err *e)
 {
 	autoclose int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -459,7 +459,7 @@ static int git_import(struct hub_link *l, const char *repository, struct git_wri
 	return result;
 }
 
-/* What becomes commits on top of `parent`: the one revision, or all that it has not. */
+/* Chooses what to commit on top of `parent`: the one revision, or all that it lacks. */
 static int git_choose(struct hub_link *l, const struct ws_git *o, const char *parent,
 		      struct history *ret, struct err *e)
 {

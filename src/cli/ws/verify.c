@@ -12,8 +12,7 @@ static int verify_show(const struct json_val *v, const char *name, struct err *e
 		printf("revision %.0f, /", json_real(json_get(it.val, "number")));
 		safe_line(stdout, json_str(json_get(it.val, "path")));
 		fputs(": ", stdout);
-		safe_line(stdout, json_str(json_get(it.val, "why")));
-		putchar('\n');
+		safe_puts(stdout, json_str(json_get(it.val, "why")));
 	}
 	printf("%.0f revisions, %.0f objects, %.0f KiB of contents: %.0f damaged\n",
 	       json_real(json_get(v, "revisions")), json_real(json_get(v, "objects")),

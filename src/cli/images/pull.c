@@ -195,29 +195,23 @@ static int choose_name(struct job *j, const char *asked, struct err *e)
 	return 0;
 }
 
-static int pull_print(const char *name, bool json, struct err *e)
-{
-	AUTO(images_close) struct images *s = image_cli_open(e);
-	autoimage struct image i = { .record = { .bytes = 0 } };
-
-	if (!s || images_find(s, str_of(name), &i, e) < 0)
-		return -1;
-	return image_cli_tell(s, &i, name, json, e);
-}
-
 static int pull_run(const struct verb_input *in, struct err *e)
 {
 	const struct verb_output *o = in->options;
 	const struct worker w = { .clean = image_cli_tidy };
+	AUTO(images_close) struct images *s = NULL;
+	autoimage struct image i = { .record = { .bytes = 0 } };
 	char unused = 0;
 	struct job j;
 
 	if (read_reference(in->operands[0], &j.source, e) < 0 ||
 	    choose_name(&j, in->operands[1], e) < 0 ||
-	    worker_run(&w, work, &j, &unused, sizeof(unused), e) < 0 ||
-	    pull_print(j.name, o->output == OUTPUT_JSON, e) < 0)
+	    worker_run(&w, work, &j, &unused, sizeof(unused), e) < 0)
 		return -1;
-	return 0;
+	s = image_cli_open(e);
+	if (!s || images_find(s, str_of(j.name), &i, e) < 0)
+		return -1;
+	return image_cli_tell(s, &i, j.name, o->output == OUTPUT_JSON, e);
 }
 
 const struct verb images_pull_verb = {

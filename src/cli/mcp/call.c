@@ -95,11 +95,6 @@ static void on_result(struct peer *p, const struct json_val *result)
 		peer_end(p, how);
 }
 
-static bool wants_task(const struct json_val *tool)
-{
-	return str_is(json_str(json_get(json_get(tool, "execution"), "taskSupport")), "required");
-}
-
 static void on_tools(struct peer *p, const struct mcp_listed *l)
 {
 	const struct verb_input *in = peer_input(p);
@@ -107,12 +102,14 @@ static void on_tools(struct peer *p, const struct mcp_listed *l)
 	struct err e = ERR_INIT;
 	const struct json_val *tool = peer_find(l, in->operands[0], &e);
 	const struct json_val *schema = json_get(tool, "inputSchema");
+	struct str task = json_str(json_get(json_get(tool, "execution"), "taskSupport"));
 
 	if (!tool || args_build(peer_arguments(p), schema, &arguments, &e) < 0 ||
 	    args_check(buf_str(&arguments), schema, &e) < 0)
 		peer_fail(p, PEER_USAGE, &e);
 	else
-		peer_call(p, in->operands[0], buf_str(&arguments), wants_task(tool), on_result);
+		peer_call(p, in->operands[0], buf_str(&arguments), str_is(task, "required"),
+			  on_result);
 }
 
 static void on_ready(struct peer *p)

@@ -379,28 +379,21 @@ static void on_signal(uv_signal_t *h, int number)
 	mcp_stdio_stop(r->stdio);
 }
 
-static int serve(struct remote *r, struct err *e)
-{
-	struct mcp_stdio_options o = { .drain_ms = DRAIN_MS,
-				       .on_closed = on_stdio_closed,
-				       .owner = r };
-
-	if (mcp_stdio_claim(&o.in_fd, &o.out_fd, e) < 0)
-		return -1;
-	r->stdio = mcp_stdio_start(&r->loop, r->server, &o, e);
-	return r->stdio ? 0 : -1;
-}
-
 /* The question at the start has a whole answer, or none in time: then each call asks it again. */
 static int probed(struct remote_call *c, struct err *unused)
 {
 	struct remote *r = c->r;
+	struct mcp_stdio_options o = { .drain_ms = DRAIN_MS,
+				       .on_closed = on_stdio_closed,
+				       .owner = r };
 	struct err e = ERR_INIT;
 
 	if (c->status && c->err.code == ERR_NONE)
 		note_who(c);
 	call_free(c);
-	if (serve(r, &e) == 0)
+	if (mcp_stdio_claim(&o.in_fd, &o.out_fd, &e) == 0)
+		r->stdio = mcp_stdio_start(&r->loop, r->server, &o, &e);
+	if (r->stdio)
 		return 0;
 	cli_fail(&e);
 	_exit(err_info(e.code)->exit);

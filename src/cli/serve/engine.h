@@ -120,7 +120,7 @@ struct coding *coding_of_options(const struct coding_rows *o, struct err *e);
 #define HUB_DEFAULTS                                                                               \
 	((struct hub_options){ .pool = HUB_POOL_DEFAULT, .sleep_after_ms = HUB_SLEEP_DEFAULT_MS })
 
-/* What hub_of_options() would refuse, whatever runs. */
+/* Refuses what hub_of_options() would refuse whatever runs. */
 int hub_options_check(const struct hub_options *o, struct err *e);
 
 /* The modules of a hub that has a gate. */

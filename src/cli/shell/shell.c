@@ -20,14 +20,6 @@ enum { LINE_MEMORY = 1 << 20 };
 
 /* ---- what could stand there ---------------------------------------------------------------- */
 
-/* The last word of a verb's name, which for "mcp call" is "call". */
-static const char *last_word(const char *name)
-{
-	const char *space = strrchr(name, ' ');
-
-	return space ? space + 1 : name;
-}
-
 static void complete(char **before, const struct edit_words *all)
 {
 	const struct verb *v = NULL;
@@ -41,7 +33,7 @@ static void complete(char **before, const struct edit_words *all)
 		v = cli_find(before[0] + (before[0][0] == '/'), &none);
 	}
 	for (const struct verb *const *w = v ? v->words : NULL; w && *w; w++)
-		all->tell(all->to, last_word((*w)->name));
+		all->tell(all->to, strrchr((*w)->name, ' ') + 1); /* "mcp call": "call" */
 }
 
 /* ---- a line -------------------------------------------------------------------------------- */

@@ -111,26 +111,22 @@ int ws_export_path(char ret[WS_PATH_MAX], const char *name, const char *revision
 	return hub_link_raw(ret, WS_PATH_MAX, to_stdout, e);
 }
 
-static int export_file(const char *name, const char *revision, const char *to, struct err *e)
-{
-	AUTO(hub_link_close) struct hub_link *l = NULL;
-	char path[WS_PATH_MAX];
-
-	if (ws_export_path(path, name, revision, strcmp(to, "-") == 0, e) < 0 ||
-	    !(l = hub_link_open(e)))
-		return -1;
-	return hub_link_save(l, path, to, STR_NONE, e);
-}
-
 static int export_run(const struct verb_input *in, struct err *e)
 {
 	const struct ask_options *o = in->options;
-	const struct ws_git git = { in->operands[0], in->operands[1], o->texts[0], o->flags[1] };
+	const char *name = in->operands[0], *to = in->operands[1];
+	const struct ws_git git = { name, to, o->texts[0], o->flags[1] };
+	AUTO(hub_link_close) struct hub_link *l = NULL;
+	char path[WS_PATH_MAX];
 
 	if (o->flags[1] && !o->flags[0])
 		return err_set(e, ERR_INVALID, "--history is of --git");
-	return o->flags[0] ? ws_export_git(&git, e)
-			   : export_file(in->operands[0], o->texts[0], in->operands[1], e);
+	if (o->flags[0])
+		return ws_export_git(&git, e);
+	if (ws_export_path(path, name, o->texts[0], strcmp(to, "-") == 0, e) < 0 ||
+	    !(l = hub_link_open(e)))
+		return -1;
+	return hub_link_save(l, path, to, STR_NONE, e);
 }
 
 const struct verb ws_export_verb = {

@@ -332,13 +332,6 @@ struct history {
 	size_t n;
 };
 
-static void history_fini(struct history *h)
-{
-	for (size_t i = 0; i < h->n_pages; i++)
-		json_free(h->pages[i]);
-	free(h->rows);
-}
-
 /* Adds rows until the revision `known`. 1: it was found. */
 static int history_add(struct history *h, const struct json_val *page, const char *known,
 		       struct err *e)
@@ -506,6 +499,8 @@ int ws_export_git(const struct ws_git *o, struct err *e)
 	signal(SIGPIPE, SIG_IGN);
 	l = hub_link_open(e);
 	result = l ? git_export(l, o, &h, e) : -1;
-	history_fini(&h);
+	for (size_t i = 0; i < h.n_pages; i++)
+		json_free(h.pages[i]);
+	free(h.rows);
 	return result;
 }

@@ -566,15 +566,11 @@ static struct agent *agent_new(struct agents *all, struct talk *t, struct err *e
 							    talk_record(t)->agent);
 	struct agent *a;
 
-	if (!conf || all->live >= AGENTS_MAX) {
-		err_set(e, ERR_LIMIT, "%d agents run already", AGENTS_MAX);
-		return NULL;
-	}
+	if (!conf || all->live >= AGENTS_MAX)
+		return err_set(e, ERR_LIMIT, "%d agents run already", AGENTS_MAX), NULL;
 	a = calloc(1, sizeof(*a));
-	if (!a) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!a)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	*a = (struct agent){ .all = all, .talk = t, .conf = conf };
 	a->say.text = BUF_INIT(AGENT_SAY_MAX);
 	arena_init(&a->arena, ARENA_MAX);

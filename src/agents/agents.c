@@ -48,10 +48,8 @@ struct agents *agents_new(const struct agents_options *o, struct err *e)
 	struct agents *all = calloc(1, sizeof(*all));
 	const struct config_agents *list = &config_file(o->config)->agents;
 
-	if (!all) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!all)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	*all = (struct agents){ .loop = o->place->loop,
 				.place = o->place,
 				.config = config_ref(o->config),

@@ -30,10 +30,8 @@ struct give *give_new(const struct field_strs *ids, struct err *e)
 {
 	struct give *g = calloc(1, sizeof(*g));
 
-	if (!g) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!g)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	arena_init(&g->arena, GIVE_MAX);
 	g->bytes = BUF_INIT(ATTACHMENT_MAX);
 	for (size_t i = 0; i < ids->n && g->n < QUEUE_FILES; i++) {

@@ -526,10 +526,8 @@ struct upstream_conn *conn_new(struct upstream *u, struct err *e)
 {
 	struct upstream_conn *k = calloc(1, sizeof(*k));
 
-	if (!k) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!k)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	*k = (struct upstream_conn){
 		.of = u, .all = u->all, .config = config_ref(u->config), .server = u->server
 	};

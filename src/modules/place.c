@@ -304,10 +304,8 @@ static void *run_start(void *owner, struct mcp_program *p, struct err *e)
 	struct place *at = owner;
 	struct run *r = calloc(1, sizeof(*r));
 
-	if (!r) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!r)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	*r = (struct run){ .place = at, .program = p, .queue = BUF_INIT(QUEUE_MAX) };
 	if (run_exec(r, e) < 0) {
 		free(r);

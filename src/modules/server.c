@@ -41,10 +41,8 @@ struct upstream *upstream_new(struct upstreams *all, struct config *c,
 {
 	struct upstream *u = calloc(1, sizeof(*u));
 
-	if (!u) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!u)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	*u = (struct upstream){ .all = all,
 				.config = config_ref(c),
 				.server = s,

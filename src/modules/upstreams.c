@@ -166,10 +166,8 @@ struct upstreams *upstreams_new(const struct upstreams_options *o, struct err *e
 	struct upstreams *all = calloc(1, sizeof(*all));
 	struct store *store = hub_store(o->hub);
 
-	if (!all) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!all)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	if (store && store_module_key(store, all->key, e) < 0) {
 		free(all);
 		return NULL;

@@ -9,10 +9,8 @@ struct acp *acp_new(const struct acp_options *o, struct err *e)
 {
 	struct acp *a = calloc(1, sizeof(*a));
 
-	if (!a) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!a)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	a->o = *o;
 	return a;
 }

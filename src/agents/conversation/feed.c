@@ -18,10 +18,8 @@ struct feed *feed_new(struct err *e)
 	struct feed *f = calloc(1, sizeof(*f));
 	uint64_t random;
 
-	if (!f) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!f)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	while (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		;
 	snprintf(f->epoch, sizeof(f->epoch), "%016llx", (unsigned long long)random);

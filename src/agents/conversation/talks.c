@@ -80,10 +80,8 @@ static struct talk *talks_add(struct talks *all, struct conversation *of, struct
 	struct talk *t = talks_reserve(all, e) < 0 ? NULL : calloc(1, sizeof(*t));
 	size_t at;
 
-	if (!t) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!t)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	t->all = all;
 	t->of = of;
 	at = talks_place(all, str_of(conversation_id(of)));
@@ -214,10 +212,8 @@ struct talks *talks_open(uv_loop_t *loop, const char *path, const struct talks_o
 {
 	struct talks *all = calloc(1, sizeof(*all));
 
-	if (!all) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!all)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	all->o = *o;
 	uv_timer_init(loop, &all->timer);
 	all->timer.data = all;

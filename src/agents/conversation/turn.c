@@ -35,10 +35,8 @@ static struct talk_drive *drive_new(struct talks *all, struct str agent, struct 
 {
 	struct talk_drive *d = calloc(1, sizeof(*d) + agent.n + 1);
 
-	if (!d) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!d)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	memcpy(d->agent, agent.p, agent.n);
 	d->next = all->drives;
 	all->drives = d;

@@ -140,10 +140,8 @@ static struct conversation *conversation_alloc(struct conversations *c, struct s
 {
 	struct conversation *v = calloc(1, sizeof(*v));
 
-	if (!v) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!v)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	v->of = c;
 	v->folder = -1;
 	memcpy(v->id, id.p, CONVERSATION_ID);
@@ -159,10 +157,8 @@ static struct conversation *conversation_load(struct conversations *c, int folde
 	if (!v)
 		return NULL;
 	v->folder = openat(folder, v->id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (v->folder < 0) {
-		err_sys(e, errno, "open the folder");
-		return NULL;
-	}
+	if (v->folder < 0)
+		return err_sys(e, errno, "open the folder"), NULL;
 	if (record_decode(&v->record, document_read(v->folder, RECORD_NAME, e), e) < 0)
 		return NULL;
 	if (!str_eq(v->record.r->session_id, id)) {
@@ -444,33 +440,25 @@ struct conversations *conversations_open(const char *path, conversation_lost_fn 
 	AUTO(conversations_close) struct conversations *c = calloc(1, sizeof(*c));
 	struct stat st;
 
-	if (!c) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!c)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	c->dir = c->lock = c->trash = -1;
 	if (mkdir(path, 0700) == 0 || errno == EEXIST)
 		c->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (c->dir < 0 || fstat(c->dir, &st) < 0) {
-		err_sys(e, errno, "open the folder of conversations");
-		return NULL;
-	}
+	if (c->dir < 0 || fstat(c->dir, &st) < 0)
+		return err_sys(e, errno, "open the folder of conversations"), NULL;
 	if (st.st_uid != geteuid() || (st.st_mode & 077)) {
 		err_set(e, ERR_DENIED, "the folder of conversations is not this user's alone");
 		return NULL;
 	}
 	c->lock = openat(c->dir, ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (c->lock >= 0 && fd_lock(c->lock) < 0 && errno == EWOULDBLOCK) {
-		err_set(e, ERR_STORE_LOCKED, "another process has the conversations");
-		return NULL;
-	}
+	if (c->lock >= 0 && fd_lock(c->lock) < 0 && errno == EWOULDBLOCK)
+		return err_set(e, ERR_STORE_LOCKED, "another process has the conversations"), NULL;
 	if (mkdirat(c->dir, trash_name, 0700) == 0 || errno == EEXIST)
 		c->trash = openat(c->dir, trash_name,
 				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (c->lock < 0 || c->trash < 0) {
-		err_sys(e, errno, "open the folder of conversations");
-		return NULL;
-	}
+	if (c->lock < 0 || c->trash < 0)
+		return err_sys(e, errno, "open the folder of conversations"), NULL;
 	return conversations_load(c, on_lost, data, e) < 0 ? NULL : take_ptr(c);
 }
 

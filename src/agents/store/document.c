@@ -17,14 +17,10 @@ struct json_doc *document_read(int folder, const char *name, struct err *e)
 	struct stat st;
 	char *room;
 
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		err_sys(e, errno, "open %s", name);
-		return NULL;
-	}
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid()) {
-		err_set(e, ERR_DENIED, "%s is not a file of this user", name);
-		return NULL;
-	}
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, errno, "open %s", name), NULL;
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
+		return err_set(e, ERR_DENIED, "%s is not a file of this user", name), NULL;
 	room = buf_reserve(&text, (size_t)st.st_size, e);
 	if (!room || fd_read(fd, room, (size_t)st.st_size) < 0) {
 		if (room)

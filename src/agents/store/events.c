@@ -117,10 +117,8 @@ struct events *events_open(int folder, struct events_report *ret, struct err *e)
 	struct events_report report = { 0 };
 	AUTO(events_close) struct events *v = calloc(1, sizeof(*v));
 
-	if (!v) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!v)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	v->fd = v->index.fd = -1;
 	v->line = BUF_INIT(EVENTS_LINE_MAX);
 	if (events_open_file(v, folder, e) < 0 || events_index_open(&v->index, folder, e) < 0 ||
@@ -135,18 +133,14 @@ struct events *events_view(const struct events *v, struct err *e)
 {
 	AUTO(events_close) struct events *view = calloc(1, sizeof(*view));
 
-	if (!view) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!view)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	*view = *v;
 	view->line = BUF_INIT(0);
 	view->fd = fcntl(v->fd, F_DUPFD_CLOEXEC, 0);
 	view->index.fd = fcntl(v->index.fd, F_DUPFD_CLOEXEC, 0);
-	if (view->fd < 0 || view->index.fd < 0) {
-		err_sys(e, errno, "open the events once more");
-		return NULL;
-	}
+	if (view->fd < 0 || view->index.fd < 0)
+		return err_sys(e, errno, "open the events once more"), NULL;
 	return take_ptr(view);
 }
 

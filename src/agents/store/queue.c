@@ -81,10 +81,8 @@ static struct arena *queue_decode(const struct json_doc *doc, struct queue_file 
 {
 	AUTO(arena_free) struct arena *a = arena_new(ARENA_MAX);
 
-	if (!a) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!a)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	return field_decode(&file_table, json_root(doc), a, ret, e) < 0 ? NULL : take_ptr(a);
 }
 

@@ -206,14 +206,10 @@ static struct e2b_context *context_new(struct ask *a, const struct language *l, 
 	contexts_sweep(x);
 	for (c = x->contexts; c; c = c->next)
 		n += str_is(a->sandbox, c->sandbox);
-	if (!of) {
-		err_set(e, ERR_SANDBOX_NOT_FOUND, "the sandbox was not found");
-		return NULL;
-	}
-	if (n >= CONTEXTS_EACH_MAX || x->n_contexts >= CONTEXTS_MAX) {
-		err_set(e, ERR_LIMIT, "there are too many contexts");
-		return NULL;
-	}
+	if (!of)
+		return err_set(e, ERR_SANDBOX_NOT_FOUND, "the sandbox was not found"), NULL;
+	if (n >= CONTEXTS_EACH_MAX || x->n_contexts >= CONTEXTS_MAX)
+		return err_set(e, ERR_LIMIT, "there are too many contexts"), NULL;
 	c = calloc(1, sizeof(*c));
 	if (c)
 		c->cwd = mem_dup(cwd.p, cwd.n);

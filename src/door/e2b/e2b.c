@@ -596,10 +596,8 @@ struct e2b *e2b_new(const struct e2b_options *o, struct err *e)
 {
 	AUTO(e2b_free) struct e2b *x = calloc(1, sizeof(*x));
 
-	if (!x) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!x)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	x->o = *o;
 	config_ref(o->config);
 	snprintf(x->secret, sizeof(x->secret), "%.*s", STR_ARG(o->secret));

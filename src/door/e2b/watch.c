@@ -320,10 +320,8 @@ static struct e2b_watcher *watcher_new(struct ask *a, struct err *e)
 		return NULL;
 	}
 	w = calloc(1, sizeof(*w));
-	if (!w) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!w)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	id_make(w->id, "watch");
 	snprintf(w->sandbox, sizeof(w->sandbox), "%.*s", STR_ARG(a->sandbox));
 	w->events = BUF_INIT(EVENT_BYTES_MAX);

@@ -367,10 +367,8 @@ struct expose *expose_new(const struct expose_options *o, struct err *e)
 {
 	struct expose *x = calloc(1, sizeof(*x));
 
-	if (!x) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!x)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	x->loop = o->loop;
 	x->ops = o->ops;
 	x->is_token = o->is_token;

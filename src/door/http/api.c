@@ -156,10 +156,8 @@ struct api *api_new(uv_loop_t *loop, struct ops *ops, enum api_kind kind, struct
 {
 	AUTO(api_free) struct api *a = calloc(1, sizeof(*a));
 
-	if (!a) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!a)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	a->loop = loop;
 	a->ops = ops;
 	a->kind = kind;

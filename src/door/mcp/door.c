@@ -228,10 +228,8 @@ struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_door_options *o,
 {
 	AUTO(mcp_door_free) struct mcp_door *d = calloc(1, sizeof(*d));
 
-	if (!d) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!d)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	d->ops = ops;
 	d->profile = o->profile;
 	choose_tools(d, o);

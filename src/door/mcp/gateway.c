@@ -127,10 +127,8 @@ static struct gateway_entry *entry_new(struct str module, const struct json_val 
 	autobuf struct buf b = BUF_INIT(DEFINITION_MAX);
 	const struct json_val *clean;
 
-	if (!g) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!g)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	g->refs = 1;
 	g->module = mem_dup(module.p, module.n);
 	g->name = mem_dup(name.p, name.n);
@@ -264,10 +262,8 @@ static struct gateway_making *making_new(struct gateway *w, const struct upstrea
 {
 	AUTO(making_free) struct gateway_making *k = calloc(1, sizeof(*k));
 
-	if (!k || !(k->arena = arena_new(MAKING_MAX))) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!k || !(k->arena = arena_new(MAKING_MAX)))
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	k->work = (struct aside_work){ .run = making_run, .then = making_then };
 	k->gateway = w;
 	k->said = BUF_INIT(SAID_MAX);

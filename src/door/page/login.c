@@ -431,10 +431,8 @@ struct login *login_new(struct page *p, const struct principal *by, struct err *
 {
 	struct login *l = calloc(1, sizeof(*l));
 
-	if (!l) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!l)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	login_make_room(p, by);
 	id_make(l->id, "login");
 	snprintf(l->name, sizeof(l->name), "%s", by->name);

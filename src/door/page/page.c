@@ -70,10 +70,8 @@ struct page *page_new(const struct page_options *o, struct err *e)
 {
 	struct page *p = calloc(1, sizeof(*p));
 
-	if (!p) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!p)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	p->o = *o;
 	uv_timer_init(o->loop, &p->timer);
 	p->timer.data = p;

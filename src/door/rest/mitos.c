@@ -39,10 +39,8 @@ struct mitos *mitos_new(struct config *c, struct ops *tokenless, const int *agen
 {
 	AUTO(mitos_free) struct mitos *m = calloc(1, sizeof(*m));
 
-	if (!m) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!m)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	config_ref(c);
 	m->config = c;
 	m->tokenless = tokenless;

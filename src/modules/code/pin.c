@@ -31,10 +31,8 @@ struct pin_member *pin_sorted(const struct json_val *v, struct err *e)
 	if (n == 0)
 		return NULL;
 	m = calloc(n, sizeof(*m));
-	if (!m) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!m)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	while (json_next(&it))
 		m[it.index] = (struct pin_member){ it.key, it.val };
 	qsort(m, n, sizeof(*m), member_compare);

@@ -4,6 +4,7 @@
  */
 #include "agents/internal.h"
 #include "base/log.h"
+#include "json/document/put.h"
 #include "json/document/utf8.h"
 
 enum {
@@ -131,8 +132,7 @@ static void write_rows(struct json_writer *w, const struct json_val *v, const st
 
 		if (!member || (small && rows[i].large))
 			continue;
-		json_write_key(w, rows[i].to);
-		json_write_val(w, member);
+		json_put_val(w, rows[i].to, member);
 	}
 	if (small) {
 		json_write_name(w, "truncated");

@@ -5,6 +5,7 @@
  * A question that belongs to none is refused, and none outlives its call.
  */
 #include "base/log.h"
+#include "json/document/put.h"
 #include "modules/code/clean.h"
 #include "modules/code/form.h"
 #include "modules/internal.h"
@@ -36,8 +37,7 @@ static int ask_write_message(struct json_writer *w, const struct upstream *u, st
 	if (buf_addf(&b, e, "Module %s asks: ", u->name) < 0 ||
 	    clean_text(&b, message, CLEAN_TEXT, ASK_MESSAGE_CHARS, e) < 0)
 		return -1;
-	json_write_key(w, "message");
-	json_write_str(w, buf_str(&b));
+	json_put_str(w, "message", buf_str(&b));
 	return 0;
 }
 
@@ -47,8 +47,7 @@ static int ask_write_form(struct json_writer *w, const struct json_val *params, 
 
 	if (clean_json(&b, json_get(params, "requestedSchema"), CLEAN_TEXT, e) < 0)
 		return -1;
-	json_write_key(w, "requestedSchema");
-	json_write_raw(w, buf_str(&b));
+	json_put_raw(w, "requestedSchema", buf_str(&b));
 	return 0;
 }
 
@@ -60,8 +59,7 @@ static void ask_write_members(struct json_writer *w, const struct json_val *para
 
 		if (!v)
 			continue;
-		json_write_key(w, *names);
-		json_write_val(w, v);
+		json_put_val(w, *names, v);
 	}
 }
 

@@ -7,6 +7,7 @@
  * The row keeps all approved definitions, {"instructions":…,"tools":[…]}, so that a difference can
  * be shown.
  */
+#include "json/document/put.h"
 #include "modules/code/names.h"
 #include "modules/code/pin.h"
 #include "modules/code/scan.h"
@@ -52,11 +53,10 @@ static int pins_save(struct upstream *u, struct err *e)
 	if (u->pins && !old)
 		return err_wrap(e, "the approved tools");
 	json_write_object(&w);
-	json_write_key(&w, "instructions");
-	json_write_str(&w, t->told ? t->instructions
-				   : json_str(json_get(json_root(old), "instructions")));
-	json_write_key(&w, "tools");
-	json_write_array(&w);
+	json_put_str(&w, "instructions",
+		     t->told ? t->instructions
+			     : json_str(json_get(json_root(old), "instructions")));
+	json_put_array(&w, "tools");
 	for (size_t i = 0; i < t->n; i++) {
 		if (t->p[i].pin == UPSTREAM_PIN_APPROVED)
 			json_write_raw(&w, t->p[i].json);

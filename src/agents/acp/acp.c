@@ -1,4 +1,5 @@
 #include "agents/acp/internal.h"
+#include "json/document/put.h"
 
 static const struct acp_handler *handler(const struct acp *a)
 {
@@ -130,8 +131,7 @@ bool acp_refused(const struct acp *a)
 
 static void write_member(struct json_writer *w, const char *key, struct str text)
 {
-	json_write_key(w, key);
-	json_write_str(w, text);
+	json_put_str(w, key, text);
 }
 
 static void write_block(struct json_writer *w, const struct acp_block *b)

@@ -1,20 +1,19 @@
 /* From initialize to the session. An earlier session is resumed, else loaded, else a new one is
  * made; of a loaded one the agent repeats all updates, which are known here and dropped. */
 #include "agents/acp/internal.h"
+#include "json/document/put.h"
 #include "json/document/utf8.h"
 
 /* ---- initialize ----------------------------------------------------------------------------- */
 
 static void write_text(struct json_writer *w, const char *key, struct str text)
 {
-	json_write_key(w, key);
-	json_write_str(w, text);
+	json_put_str(w, key, text);
 }
 
 static void write_bool(struct json_writer *w, const char *key, bool b)
 {
-	json_write_key(w, key);
-	json_write_bool(w, b);
+	json_put_bool(w, key, b);
 }
 
 /* Version 2 has neither files nor terminals: its agents use tools of MCP. */
@@ -45,8 +44,7 @@ static void initialize(struct acp *a, unsigned version)
 	json_write_uint(&m.w, version);
 	json_write_key(&m.w, version == 1 ? "clientCapabilities" : "capabilities");
 	write_can(&m.w, a);
-	json_write_key(&m.w, version == 1 ? "clientInfo" : "info");
-	json_write_object(&m.w);
+	json_put_object(&m.w, version == 1 ? "clientInfo" : "info");
 	write_text(&m.w, "name", a->o.name);
 	write_text(&m.w, "version", a->o.version);
 	json_write_object_end(&m.w);
@@ -67,8 +65,7 @@ void acp_start(struct acp *a)
 
 static void write_pairs(struct json_writer *w, const char *key, const struct acp_pair *p, size_t n)
 {
-	json_write_key(w, key);
-	json_write_array(w);
+	json_put_array(w, key);
 	for (size_t i = 0; i < n; i++) {
 		json_write_object(w);
 		write_text(w, "name", p[i].name);

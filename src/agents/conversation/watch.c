@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/when.h"
-#include "json/document/write.h"
+#include "json/document/put.h"
 
 enum {
 	NEWS_MAX = FEED_DATA_MAX + 512,
@@ -268,8 +268,7 @@ void talk_note(struct talk *t, const char *type, const char *name, const char *v
 	struct err e;
 
 	json_write_object(&w);
-	json_write_key(&w, name);
-	json_write_text(&w, value);
+	json_put_text(&w, name, value);
 	json_write_object_end(&w);
 	if (json_write_done(&w, &e) < 0 || talk_append(t, type, buf_str(&b), NULL, &e) < 0)
 		log_warn("conversation %s: no event %s: %s", talk_id(t), type, e.msg);

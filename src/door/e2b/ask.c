@@ -223,23 +223,18 @@ static const char *connect_of(const struct ask *a, const struct err *e)
 static void write_connect(struct json_writer *w, const char *code, const char *message)
 {
 	json_write_object(w);
-	json_write_key(w, "code");
-	json_write_text(w, code);
-	json_write_key(w, "message");
-	json_write_text(w, message);
+	json_put_text(w, "code", code);
+	json_put_text(w, "message", message);
 	json_write_object_end(w);
 }
 
 static void write_plain(struct json_writer *w, int status, const char *message, struct str sandbox)
 {
 	json_write_object(w);
-	json_write_key(w, "code");
-	json_write_int(w, status);
-	json_write_key(w, "message");
-	json_write_text(w, message);
+	json_put_int(w, "code", status);
+	json_put_text(w, "message", message);
 	if (status == 502) {
-		json_write_key(w, "sandboxId");
-		json_write_str(w, sandbox);
+		json_put_str(w, "sandboxId", sandbox);
 	}
 	json_write_object_end(w);
 }
@@ -560,20 +555,17 @@ struct json_writer *ask_args(struct ask *a, struct ask_args *args, bool has_sand
 
 void ask_arg_str(struct json_writer *w, const char *name, struct str value)
 {
-	json_write_key(w, name);
-	json_write_str(w, value);
+	json_put_str(w, name, value);
 }
 
 void ask_arg_uint(struct json_writer *w, const char *name, uint64_t value)
 {
-	json_write_key(w, name);
-	json_write_uint(w, value);
+	json_put_uint(w, name, value);
 }
 
 void ask_arg_bool(struct json_writer *w, const char *name, bool value)
 {
-	json_write_key(w, name);
-	json_write_bool(w, value);
+	json_put_bool(w, name, value);
 }
 
 static void start_args(struct ask *a, const struct op *op, struct ask_args *args, ask_event event,

@@ -394,8 +394,7 @@ static void mitos_write_data(struct ask *a, struct json_writer *w, const char *m
 			return;
 		s = buf_str(&b);
 	}
-	json_write_key(w, mime);
-	json_write_base64(w, s);
+	json_put_base64(w, mime, s);
 }
 
 static void mitos_send_result(struct ask *a, const struct json_val *result)
@@ -418,8 +417,7 @@ static void mitos_send_result(struct ask *a, const struct json_val *result)
 	if (json_type(is_main) == JSON_BOOL && json_bool(is_main))
 		ask_arg_str(&w, "text",
 			    call_redact(ask_now(a), json_str(json_get(result, "text"))));
-	json_write_key(&w, "data");
-	json_write_object(&w);
+	json_put_object(&w, "data");
 	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
 		v = json_get(result, forms[i].member);
 		if (v && json_type(v) != JSON_NULL)
@@ -443,8 +441,7 @@ static void mitos_send_error(struct ask *a, struct str name, struct str value, s
 	json_write_object(&w);
 	ask_arg_str(&w, "name", name);
 	ask_arg_str(&w, "value", value);
-	json_write_key(&w, "traceback");
-	json_write_array(&w);
+	json_put_array(&w, "traceback");
 	while (traceback.n) {
 		const char *end = memchr(traceback.p, '\n', traceback.n);
 		struct str line = { traceback.p, end ? (size_t)(end - traceback.p) : traceback.n };
@@ -912,8 +909,7 @@ static int write_command(struct ask *a, const struct e2b_context *c, uint64_t id
 	ask_arg_uint(&w, "id", id);
 	ask_arg_str(&w, "code", code);
 	if (json_type(env) == JSON_OBJECT) {
-		json_write_key(&w, "env");
-		json_write_val(&w, env);
+		json_put_val(&w, "env", env);
 	}
 	json_write_object_end(&w);
 	return json_write_done(&w, e) < 0 ? -1 : buf_add(b, "\n", 1, e);

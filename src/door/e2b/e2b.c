@@ -540,8 +540,7 @@ int e2b_explain(const struct http_problem *problem, struct buf *to, struct err *
 					    : api_codes[api_code_of(problem->e->code)].connect);
 	else
 		json_write_int(&w, problem->status);
-	json_write_key(&w, "message");
-	json_write_text(&w, problem->e->msg);
+	json_put_text(&w, "message", problem->e->msg);
 	json_write_object_end(&w);
 	return json_write_done(&w, e);
 }

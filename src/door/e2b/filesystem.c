@@ -295,8 +295,7 @@ static void list_reply(struct ask *a, struct walk *k)
 	if (k->n)
 		qsort(k->p, k->n, sizeof(*k->p), by_path);
 	json_write_object(&w);
-	json_write_key(&w, "entries");
-	json_write_array(&w);
+	json_put_array(&w, "entries");
 	for (size_t i = 0; i < k->n; i++)
 		write_entry(&w, &k->p[i], a->arena);
 	json_write_array_end(&w);

@@ -5,7 +5,7 @@
  * other or beside each other, by ask_call(); each ends in its `then`.
  */
 #include "door/e2b/e2b.h"
-#include "json/document/write.h"
+#include "json/document/put.h"
 
 struct ask;
 struct hub_sandbox;

@@ -113,10 +113,8 @@ static void begin_event(struct json_writer *w, struct buf *b, const char *kind)
 	*b = BUF_INIT(ANSWER_MAX);
 	json_writer_init(w, b);
 	json_write_object(w);
-	json_write_key(w, "event");
-	json_write_object(w);
-	json_write_key(w, kind);
-	json_write_object(w);
+	json_put_object(w, "event");
+	json_put_object(w, kind);
 }
 
 static void send_event(struct ask *a, struct json_writer *w)
@@ -143,13 +141,13 @@ static void send_start(struct ask *a)
 
 static void send_data(struct ask *a, const struct exec_event *ev)
 {
+	const char *stream = ev->stream == EXEC_STDERR ? "stderr" : "stdout";
 	const struct attached *t = a->state;
 	struct json_writer w;
 	struct buf b;
 
 	begin_event(&w, &b, "data");
-	json_write_key(&w, t->terminal ? "pty" : ev->stream == EXEC_STDERR ? "stderr" : "stdout");
-	json_write_base64(&w, ev->bytes);
+	json_put_base64(&w, t->terminal ? "pty" : stream, ev->bytes);
 	send_event(a, &w);
 }
 
@@ -188,8 +186,7 @@ static void send_end(struct ask *a, const struct exec_news *n)
 	else
 		snprintf(status, sizeof(status), "exit status %d", n->event.exit_code);
 	begin_event(&w, &b, "end");
-	json_write_key(&w, "exitCode");
-	json_write_int(&w, number ? -1 : n->event.exit_code);
+	json_put_int(&w, "exitCode", number ? -1 : n->event.exit_code);
 	ask_arg_bool(&w, "exited", !number);
 	ask_arg_str(&w, "status", str_of(status));
 	if (number || n->event.exit_code)
@@ -585,8 +582,7 @@ static void on_listed(struct ask *a, const void *result, const struct err *err)
 		return;
 	}
 	json_write_object(&w);
-	json_write_key(&w, "processes");
-	json_write_array(&w);
+	json_put_array(&w, "processes");
 	for (size_t i = 0; i < jobs->n; i++) {
 		if (v[i].state == JOB_RUNNING && str_starts(v[i].exec_id, "e2b-"))
 			write_process(a, &w, &v[i]);

@@ -100,8 +100,7 @@ static const char *state_of(const struct sandbox_view *v)
 
 static void write_metadata(struct json_writer *w, const struct field_map *m)
 {
-	json_write_key(w, "metadata");
-	json_write_object(w);
+	json_put_object(w, "metadata");
 	for (size_t i = 0; i < m->n; i++) {
 		if (str_starts(m->p[i].key, "e2b/"))
 			continue;
@@ -230,8 +229,7 @@ static int write_labels(struct ask *a, const struct creating *c, struct json_wri
 {
 	struct json_iter it = json_iter(json_get(a->body, "metadata"));
 
-	json_write_key(w, "labels");
-	json_write_object(w);
+	json_put_object(w, "labels");
 	while (json_next(&it)) {
 		if (str_starts(it.key, "e2b/"))
 			return err_set(e, ERR_INVALID, "metadata: keys with e2b/ are taken");
@@ -397,21 +395,18 @@ static int write_create(struct ask *a, const struct creating *c, struct str temp
 	ask_arg_str(w, "cwd", STR_LIT(E2B_HOME));
 	ask_arg_uint(w, "ttl_seconds", c->seconds);
 	if (json_type(json_get(a->body, "envVars")) == JSON_OBJECT) {
-		json_write_key(w, "env");
-		json_write_val(w, json_get(a->body, "envVars"));
+		json_put_val(w, "env", json_get(a->body, "envVars"));
 	}
 	if (json_bool(json_get(a->body, "autoPause")))
 		ask_arg_str(w, "retention", STR_LIT("stop"));
 	if (is_said(json_get(network, "allowOut")) || is_said(json_get(network, "denyOut"))) {
-		json_write_key(w, "network");
-		json_write_object(w);
+		json_put_object(w, "network");
 		json_write_key(w, "allow");
 		if (write_network(w, network, e) < 0)
 			return -1;
 		json_write_object_end(w);
 	} else if (json_type(internet) == JSON_BOOL && !json_bool(internet)) {
-		json_write_key(w, "network");
-		json_write_object(w);
+		json_put_object(w, "network");
 		ask_arg_str(w, "mode", STR_LIT("none"));
 		json_write_object_end(w);
 	}
@@ -461,15 +456,12 @@ static void write_info(struct ask *a, const struct sandbox_view *v)
 	write_listed(&w, v);
 	ask_arg_str(&w, "domain", str_of(domain));
 	ask_arg_bool(&w, "allowInternetAccess", v->network.allow.n > 0);
-	json_write_key(&w, "lifecycle");
-	json_write_object(&w);
+	json_put_object(&w, "lifecycle");
 	ask_arg_str(&w, "onTimeout", str_of(v->retention == RETAIN_STOP ? "pause" : "kill"));
 	ask_arg_bool(&w, "autoResume", false);
 	json_write_object_end(&w);
-	json_write_key(&w, "network");
-	json_write_object(&w);
-	json_write_key(&w, "allowOut");
-	json_write_array(&w);
+	json_put_object(&w, "network");
+	json_put_array(&w, "allowOut");
 	for (size_t i = 0; i < v->network.allow.n; i++)
 		json_write_str(&w, v->network.allow.p[i].host);
 	json_write_array_end(&w);
@@ -675,8 +667,7 @@ struct listing {
 /* What was decoded once, as a form: each name and value is escaped a second time. */
 static bool write_filter(struct ask *a, struct json_writer *w, struct str form)
 {
-	json_write_key(w, "label");
-	json_write_array(w);
+	json_put_array(w, "label");
 	while (form.n) {
 		const char *end = memchr(form.p, '&', form.n);
 		struct str one = { form.p, end ? (size_t)(end - form.p) : form.n };
@@ -845,8 +836,7 @@ static void write_snapshot(struct json_writer *w, const struct snapshot_view *s)
 {
 	json_write_object(w);
 	ask_arg_str(w, "snapshotID", s->snapshot);
-	json_write_key(w, "names");
-	json_write_array(w);
+	json_put_array(w, "names");
 	if (s->name.n)
 		json_write_str(w, s->name);
 	json_write_array_end(w);
@@ -1013,8 +1003,7 @@ static void run_network(struct ask *a)
 		return;
 	}
 	w = ask_args(a, &args, true);
-	json_write_key(w, "network");
-	json_write_object(w);
+	json_put_object(w, "network");
 	json_write_key(w, "allow");
 	if (write_network(w, a->body, &e) < 0) {
 		buf_fini(&args.b);

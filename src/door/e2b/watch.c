@@ -105,8 +105,7 @@ static void stream_word(struct ask *a, const char *word)
 	struct json_writer w = json_writer(&b);
 
 	json_write_object(&w);
-	json_write_key(&w, word);
-	json_write_object(&w);
+	json_put_object(&w, word);
 	json_write_object_end(&w);
 	json_write_object_end(&w);
 	ask_send(a, &w);
@@ -416,8 +415,7 @@ static void run_events(struct ask *a)
 		return;
 	}
 	json_write_object(&j);
-	json_write_key(&j, "events");
-	json_write_array(&j);
+	json_put_array(&j, "events");
 	if (w->n)
 		json_write_raw(&j, (struct str){ w->events.p + 1, w->events.n - 1 });
 	json_write_array_end(&j);

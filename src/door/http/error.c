@@ -2,6 +2,7 @@
 
 #include "base/base64.h"
 #include "base/failure.h"
+#include "json/document/put.h"
 
 const struct api_code_row api_codes[API_CODES] = {
 #define API_ROW(code, ...) [API_##code] = { __VA_ARGS__ },
@@ -252,15 +253,11 @@ int api_connect_text(const struct api_problem *p, struct buf *to, struct err *e)
 	struct problem problem = problem_of(p);
 
 	json_write_object(&w);
-	json_write_key(&w, "code");
-	json_write_text(&w, api_codes[p->code].connect);
-	json_write_key(&w, "message");
-	json_write_text(&w, p->e->msg);
-	json_write_key(&w, "details");
-	json_write_array(&w);
+	json_put_text(&w, "code", api_codes[p->code].connect);
+	json_put_text(&w, "message", p->e->msg);
+	json_put_array(&w, "details");
 	json_write_object(&w);
-	json_write_key(&w, "type");
-	json_write_text(&w, "google.rpc.ErrorInfo");
+	json_put_text(&w, "type", "google.rpc.ErrorInfo");
 	json_write_key(&w, "value");
 	write_info(&w, p);
 	json_write_key(&w, "debug");

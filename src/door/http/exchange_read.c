@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "http/message/head.h"
+#include "json/document/put.h"
 #include "json/document/utf8.h"
 
 enum {
@@ -98,8 +99,7 @@ static void put_item(void *data, struct str name, struct str value)
 	if (!str_is(name, l->name))
 		return;
 	if (!l->begun) {
-		json_write_key(l->w, l->name);
-		json_write_array(l->w);
+		json_put_array(l->w, l->name);
 	}
 	l->begun = true;
 	json_write_str(l->w, value);
@@ -198,8 +198,7 @@ typedef int (*put_fn)(struct exchange *a, const struct field_table *t, struct js
 static int put_part(struct exchange *a, enum op_place place, put_fn put, struct json_writer *w,
 		    struct err *e)
 {
-	json_write_key(w, op_place_names[place]);
-	json_write_object(w);
+	json_put_object(w, op_place_names[place]);
 	if (put(a, &a->parts->places[place], w, e) < 0)
 		return -1;
 	json_write_object_end(w);

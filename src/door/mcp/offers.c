@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "door/mcp/internal.h"
+#include "json/document/put.h"
 #include "modules/code/clean.h"
 #include "modules/code/names.h"
 #include "op/module/module.h"
@@ -457,8 +458,7 @@ struct offer_use {
 static void use_write_resource(struct json_writer *w, const struct offer_use *u,
 			       const struct json_val *result)
 {
-	json_write_key(w, "contents");
-	json_write_array(w);
+	json_put_array(w, "contents");
 	for (struct json_iter it = json_iter(json_get(result, "contents")); json_next(&it);)
 		offer_write_contents(w, u->module, it.val);
 	json_write_array_end(w);
@@ -472,17 +472,14 @@ static void use_write_prompt(struct json_writer *w, const struct offer_use *u,
 	struct err e;
 
 	if (about.n && clean_text(&b, about, CLEAN_TEXT, CLEAN_CHARS, &e) == 0) {
-		json_write_key(w, "description");
-		json_write_str(w, buf_str(&b));
+		json_put_str(w, "description", buf_str(&b));
 	}
-	json_write_key(w, "messages");
-	json_write_array(w);
+	json_put_array(w, "messages");
 	for (struct json_iter it = json_iter(json_get(result, "messages")); json_next(&it);) {
 		bool model = str_is(json_str(json_get(it.val, "role")), "assistant");
 
 		json_write_object(w);
-		json_write_key(w, "role");
-		json_write_text(w, model ? "assistant" : "user");
+		json_put_text(w, "role", model ? "assistant" : "user");
 		json_write_key(w, "content");
 		offer_write_content(w, u->module, json_get(it.val, "content"));
 		json_write_object_end(w);
@@ -496,22 +493,18 @@ static void use_write_completion(struct json_writer *w, const struct json_val *v
 	struct json_iter it = json_iter(json_get(v, "values"));
 	int64_t total;
 
-	json_write_key(w, "completion");
-	json_write_object(w);
-	json_write_key(w, "values");
-	json_write_array(w);
+	json_put_object(w, "completion");
+	json_put_array(w, "values");
 	while (json_next(&it) && it.index < 100) {
 		if (json_type(it.val) == JSON_STR && !clean_changes(json_str(it.val)))
 			json_write_val(w, it.val);
 	}
 	json_write_array_end(w);
 	if (json_int64(json_get(v, "total"), &total) && total >= 0) {
-		json_write_key(w, "total");
-		json_write_uint(w, (uint64_t)total);
+		json_put_uint(w, "total", (uint64_t)total);
 	}
 	if (json_bool(json_get(v, "hasMore"))) {
-		json_write_key(w, "hasMore");
-		json_write_bool(w, true);
+		json_put_bool(w, "hasMore", true);
 	}
 	json_write_object_end(w);
 }
@@ -685,8 +678,7 @@ void offers_read(void *owner, struct mcp_call *mc)
 		return;
 	}
 	json_write_object(&w);
-	json_write_key(&w, "uri");
-	json_write_str(&w, own);
+	json_put_str(&w, "uri", own);
 	json_write_object_end(&w);
 	if (own.n > URI_MAX)
 		err_set(&e, ERR_INVALID, "uri: at most %d bytes of a module's own", URI_MAX);
@@ -706,11 +698,9 @@ void offers_get(void *owner, struct mcp_call *mc)
 	struct err e = ERR_INIT;
 
 	json_write_object(&w);
-	json_write_key(&w, "name");
-	json_write_text(&w, o ? o->name : "");
+	json_put_text(&w, "name", o ? o->name : "");
 	if (mcp_call_args(mc)) {
-		json_write_key(&w, "arguments");
-		json_write_val(&w, mcp_call_args(mc));
+		json_put_val(&w, "arguments", mcp_call_args(mc));
 	}
 	json_write_object_end(&w);
 	if (!o)
@@ -727,25 +717,17 @@ void offers_get(void *owner, struct mcp_call *mc)
 static void completion_write(struct json_writer *w, const struct mcp_completion *m, struct str ref)
 {
 	json_write_object(w);
-	json_write_key(w, "ref");
-	json_write_object(w);
-	json_write_key(w, "type");
-	json_write_text(w, m->is_prompt ? "ref/prompt" : "ref/resource");
-	json_write_key(w, m->is_prompt ? "name" : "uri");
-	json_write_str(w, ref);
+	json_put_object(w, "ref");
+	json_put_text(w, "type", m->is_prompt ? "ref/prompt" : "ref/resource");
+	json_put_str(w, m->is_prompt ? "name" : "uri", ref);
 	json_write_object_end(w);
-	json_write_key(w, "argument");
-	json_write_object(w);
-	json_write_key(w, "name");
-	json_write_str(w, m->argument);
-	json_write_key(w, "value");
-	json_write_str(w, m->value);
+	json_put_object(w, "argument");
+	json_put_str(w, "name", m->argument);
+	json_put_str(w, "value", m->value);
 	json_write_object_end(w);
 	if (m->context) {
-		json_write_key(w, "context");
-		json_write_object(w);
-		json_write_key(w, "arguments");
-		json_write_val(w, m->context);
+		json_put_object(w, "context");
+		json_put_val(w, "arguments", m->context);
 		json_write_object_end(w);
 	}
 	json_write_object_end(w);

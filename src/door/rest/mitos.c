@@ -7,6 +7,7 @@
 #include "base/when.h"
 #include "door/connect/connect.h"
 #include "hub/core/hub.h"
+#include "json/document/put.h"
 #include "op/sandbox_view.h"
 
 /* A label of sandboxes: the template's name, as it was asked for. */
@@ -232,12 +233,10 @@ static void write_labels(struct json_writer *w, const struct json_val *labels, s
 {
 	static const char *const own[] = { LABEL_TEMPLATE };
 
-	json_write_key(w, "labels");
-	json_write_object(w);
+	json_put_object(w, "labels");
 	exchange_write_others(w, labels, own, ARRAY_LEN(own));
 	if (name.p) {
-		json_write_key(w, LABEL_TEMPLATE);
-		json_write_str(w, name);
+		json_put_str(w, LABEL_TEMPLATE, name);
 	}
 	json_write_object_end(w);
 }
@@ -247,8 +246,7 @@ static void write_kept(struct json_writer *w, const struct json_val *body, const
 {
 	if (!*text || json_get(body, name))
 		return;
-	json_write_key(w, name);
-	json_write_raw(w, str_of(text));
+	json_put_raw(w, name, str_of(text));
 }
 
 int mitos_mend_create(struct mitos *m, const struct principal *who, const struct json_val *body,
@@ -267,8 +265,7 @@ int mitos_mend_create(struct mitos *m, const struct principal *who, const struct
 	}
 	is = mitos_template(m, name);
 	if (name.n) {
-		json_write_key(w, "template");
-		json_write_str(w, is);
+		json_put_str(w, "template", is);
 	}
 	if (labels ? json_type(labels) == JSON_OBJECT : !str_eq(is, name)) {
 		write_labels(w, labels, str_eq(is, name) ? STR_NONE : name);

@@ -2,6 +2,7 @@
 #include "door/rest/mitos.h"
 
 #include "door/http/routes.h"
+#include "json/document/put.h"
 #include "op/template.h"
 
 enum { SAID_BYTES_MAX = 16 << 10 }; /* of each member */
@@ -89,12 +90,10 @@ static int limits_asked(const struct asked_resources *q, struct buf *to, struct 
 		return 0;
 	json_write_object(&w);
 	if (q->vcpu_count) {
-		json_write_key(&w, "cpus");
-		json_write_uint(&w, q->vcpu_count);
+		json_put_uint(&w, "cpus", q->vcpu_count);
 	}
 	if (q->mem_size_mib) {
-		json_write_key(&w, "memory_mb");
-		json_write_uint(&w, q->mem_size_mib);
+		json_put_uint(&w, "memory_mb", q->mem_size_mib);
 	}
 	json_write_object_end(&w);
 	return json_write_done(&w, e);

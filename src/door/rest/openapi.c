@@ -3,6 +3,7 @@
 
 #include "door/http/common.h"
 #include "door/connect/connect.h"
+#include "json/document/put.h"
 
 enum { DOCUMENT_MAX = 4 << 20 };
 
@@ -72,14 +73,10 @@ static void put_error(const struct api_route *r, int status, struct json_writer 
 	if (n == 0)
 		return;
 	snprintf(key, sizeof(key), "%d", status);
-	json_write_key(w, key);
-	json_write_object(w);
-	json_write_key(w, "description");
-	json_write_text(w, text);
-	json_write_key(w, "content");
-	json_write_object(w);
-	json_write_key(w, "application/json");
-	json_write_object(w);
+	json_put_object(w, key);
+	json_put_text(w, "description", text);
+	json_put_object(w, "content");
+	json_put_object(w, "application/json");
 	json_write_key(w, "schema");
 	if (r->failed && status == api_codes[API_EXEC_TIMEOUT].http)
 		put_failed_schema(r, w);
@@ -95,8 +92,7 @@ static void put_error(const struct api_route *r, int status, struct json_writer 
 static void put_array(const struct field_table *t, struct json_writer *w)
 {
 	json_write_object(w);
-	json_write_key(w, "type");
-	json_write_text(w, "array");
+	json_put_text(w, "type", "array");
 	json_write_key(w, "items");
 	field_schema(t, w);
 	json_write_object_end(w);
@@ -114,8 +110,7 @@ static void put_answer_schema(const struct api_route *r, struct json_writer *w)
 		t = t->rows->table;
 	if (page) {
 		json_write_object(w);
-		json_write_key(w, "oneOf");
-		json_write_array(w);
+		json_put_array(w, "oneOf");
 	}
 	if (r->shape == API_TAR)
 		json_write_raw(w, bytes_schema);
@@ -164,20 +159,15 @@ static void put_answer(const struct api_route *r, struct json_writer *w)
 				"type."),
 	};
 
-	json_write_key(w, "200");
-	json_write_object(w);
-	json_write_key(w, "description");
-	json_write_text(w, texts[r->shape]);
-	json_write_key(w, "content");
-	json_write_object(w);
-	json_write_key(w, answer_type(r));
-	json_write_object(w);
+	json_put_object(w, "200");
+	json_put_text(w, "description", texts[r->shape]);
+	json_put_object(w, "content");
+	json_put_object(w, answer_type(r));
 	json_write_key(w, "schema");
 	put_answer_schema(r, w);
 	json_write_object_end(w);
 	if (r->lines) {
-		json_write_key(w, lines_type(r));
-		json_write_object(w);
+		json_put_object(w, lines_type(r));
 		json_write_key(w, "schema");
 		field_schema(r->lines, w);
 		json_write_object_end(w);
@@ -215,10 +205,8 @@ static void put_heard(const struct api_route *r, const struct api_parts *parts,
 static void put_socket(const struct api_route *r, const struct api_parts *parts,
 		       struct json_writer *w)
 {
-	json_write_key(w, "x-websocket");
-	json_write_object(w);
-	json_write_key(w, "subprotocol");
-	json_write_text(w, r->socket);
+	json_put_object(w, "x-websocket");
+	json_put_text(w, "subprotocol", r->socket);
 	json_write_key(w, "client");
 	put_heard(r, parts, w);
 	json_write_key(w, "server");
@@ -228,19 +216,16 @@ static void put_socket(const struct api_route *r, const struct api_parts *parts,
 
 static void put_upgrade(struct json_writer *w)
 {
-	json_write_key(w, "101");
-	json_write_object(w);
-	json_write_key(w, "description");
-	json_write_text(w,
-			"A WebSocket; x-websocket has the schemas of what each side says in JSON.");
+	json_put_object(w, "101");
+	json_put_text(w, "description",
+		      "A WebSocket; x-websocket has the schemas of what each side says in JSON.");
 	json_write_object_end(w);
 }
 
 /* In the order of their statuses, each once. */
 static void put_responses(const struct api_route *r, struct json_writer *w)
 {
-	json_write_key(w, "responses");
-	json_write_object(w);
+	json_put_object(w, "responses");
 	if (r->socket)
 		put_upgrade(w);
 	else
@@ -255,14 +240,10 @@ static void put_responses(const struct api_route *r, struct json_writer *w)
 static void put_parameter(const struct field *f, enum op_place place, struct json_writer *w)
 {
 	json_write_object(w);
-	json_write_key(w, "name");
-	json_write_text(w, f->name);
-	json_write_key(w, "in");
-	json_write_text(w, op_place_names[place]);
-	json_write_key(w, "required");
-	json_write_bool(w, place == OP_PATH || (f->flags & FIELD_REQUIRED));
-	json_write_key(w, "description");
-	json_write_text(w, f->doc);
+	json_put_text(w, "name", f->name);
+	json_put_text(w, "in", op_place_names[place]);
+	json_put_bool(w, "required", place == OP_PATH || (f->flags & FIELD_REQUIRED));
+	json_put_text(w, "description", f->doc);
 	json_write_key(w, "schema");
 	field_schema_row(f, w);
 	json_write_object_end(w);
@@ -287,8 +268,7 @@ static void put_parameters(const struct api_route *r, const struct api_parts *pa
 {
 	static const enum op_place order[] = { OP_PATH, OP_QUERY, OP_HEADER };
 
-	json_write_key(w, "parameters");
-	json_write_array(w);
+	json_put_array(w, "parameters");
 	for (size_t i = 0; i < ARRAY_LEN(order); i++) {
 		const struct field_table *t = &parts->places[order[i]];
 
@@ -308,16 +288,11 @@ struct content {
 
 static void put_request(const struct content *c, struct json_writer *w)
 {
-	json_write_key(w, "requestBody");
-	json_write_object(w);
-	json_write_key(w, "description");
-	json_write_text(w, c->doc);
-	json_write_key(w, "required");
-	json_write_bool(w, c->required);
-	json_write_key(w, "content");
-	json_write_object(w);
-	json_write_key(w, c->type);
-	json_write_object(w);
+	json_put_object(w, "requestBody");
+	json_put_text(w, "description", c->doc);
+	json_put_bool(w, "required", c->required);
+	json_put_object(w, "content");
+	json_put_object(w, c->type);
 	json_write_key(w, "schema");
 	if (c->t)
 		field_schema(c->t, w);
@@ -368,11 +343,9 @@ static void put_servers(struct call *c, struct json_writer *w)
 {
 	struct str url = call_endpoint(c);
 
-	json_write_key(w, "servers");
-	json_write_array(w);
+	json_put_array(w, "servers");
 	json_write_object(w);
-	json_write_key(w, "url");
-	json_write_str(w, url.n ? url : STR_LIT("/"));
+	json_put_str(w, "url", url.n ? url : STR_LIT("/"));
 	json_write_object_end(w);
 	json_write_array_end(w);
 }
@@ -380,8 +353,7 @@ static void put_servers(struct call *c, struct json_writer *w)
 /* In the order in which routes first have them. */
 static void put_tags(struct json_writer *w)
 {
-	json_write_key(w, "tags");
-	json_write_array(w);
+	json_put_array(w, "tags");
 	for (size_t i = 0; api_route_at(i); i++) {
 		size_t k = 0;
 
@@ -390,8 +362,7 @@ static void put_tags(struct json_writer *w)
 		if (k < i)
 			continue;
 		json_write_object(w);
-		json_write_key(w, "name");
-		json_write_str(w, tag_of(api_route_at(i)));
+		json_put_str(w, "name", tag_of(api_route_at(i)));
 		json_write_object_end(w);
 	}
 	json_write_array_end(w);
@@ -404,23 +375,18 @@ static void put_operation(const struct api_route *r, struct json_writer *w)
 
 	if (api_parts_init(&parts, r, &e) < 0)
 		json_write_fail(w, &e);
-	json_write_key(w, r->method == HTTP_GET	     ? "get"
-			  : r->method == HTTP_DELETE ? "delete"
-			  : r->method == HTTP_PUT    ? "put"
-			  : r->method == HTTP_PATCH  ? "patch"
-						     : "post");
-	json_write_object(w);
-	json_write_key(w, "operationId");
-	json_write_text(w, r->id);
-	json_write_key(w, "tags");
-	json_write_array(w);
+	json_put_object(w, r->method == HTTP_GET      ? "get"
+			   : r->method == HTTP_DELETE ? "delete"
+			   : r->method == HTTP_PUT    ? "put"
+			   : r->method == HTTP_PATCH  ? "patch"
+						      : "post");
+	json_put_text(w, "operationId", r->id);
+	json_put_array(w, "tags");
 	json_write_str(w, tag_of(r));
 	json_write_array_end(w);
-	json_write_key(w, "summary");
-	json_write_text(w, r->doc ? r->doc : r->op->doc);
+	json_put_text(w, "summary", r->doc ? r->doc : r->op->doc);
 	if (r->open) {
-		json_write_key(w, "security");
-		json_write_raw(w, STR_LIT("[]"));
+		json_put_raw(w, "security", STR_LIT("[]"));
 	}
 	put_parameters(r, &parts, w);
 	put_body(r, &parts, w);
@@ -440,8 +406,7 @@ static void put_path(size_t at, struct json_writer *w)
 		if (strcmp(api_route_at(i)->path, first->path) == 0)
 			return;
 	}
-	json_write_key(w, first->path);
-	json_write_object(w);
+	json_put_object(w, first->path);
 	for (size_t i = at; (r = api_route_at(i)); i++) {
 		if (strcmp(r->path, first->path) == 0)
 			put_operation(r, w);
@@ -456,38 +421,29 @@ static const struct str connect_error = STR_LIT(
 
 static void put_components(struct json_writer *w)
 {
-	json_write_key(w, "components");
-	json_write_object(w);
-	json_write_key(w, "schemas");
-	json_write_object(w);
+	json_put_object(w, "components");
+	json_put_object(w, "schemas");
 	json_write_key(w, "Error");
 	field_schema(&api_problem_table, w);
-	json_write_key(w, "ConnectError");
-	json_write_raw(w, connect_error);
+	json_put_raw(w, "ConnectError", connect_error);
 	json_write_object_end(w);
-	json_write_key(w, "securitySchemes");
-	json_write_raw(w, STR_LIT("{\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\"}}"));
+	json_put_raw(w, "securitySchemes",
+		     STR_LIT("{\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\"}}"));
 	json_write_object_end(w);
 }
 
 static void put_document(struct call *c, struct json_writer *w)
 {
 	json_write_object(w);
-	json_write_key(w, "openapi");
-	json_write_text(w, "3.1.0");
-	json_write_key(w, "info");
-	json_write_object(w);
-	json_write_key(w, "title");
-	json_write_text(w, "Holt");
-	json_write_key(w, "version");
-	json_write_text(w, HOLT_VERSION);
+	json_put_text(w, "openapi", "3.1.0");
+	json_put_object(w, "info");
+	json_put_text(w, "title", "Holt");
+	json_put_text(w, "version", HOLT_VERSION);
 	json_write_object_end(w);
-	json_write_key(w, "security");
-	json_write_raw(w, STR_LIT("[{\"bearer\":[]}]"));
+	json_put_raw(w, "security", STR_LIT("[{\"bearer\":[]}]"));
 	put_servers(c, w);
 	put_tags(w);
-	json_write_key(w, "paths");
-	json_write_object(w);
+	json_put_object(w, "paths");
 	for (size_t i = 0; api_route_at(i); i++)
 		put_path(i, w);
 	json_write_object_end(w);

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "json/document/write.h"
+#include "json/document/put.h"
 
 enum { FRAME_DEPTH = 256, PLACE_MAX = 1 << 24 };
 static_assert((int)CODE_ARGUMENTS_DEPTH == JSON_DEPTH_MAX, "who reads arguments again can");
@@ -223,8 +223,7 @@ static void say_begin(struct saying *s, struct buf *to, const char *kind)
 		return;
 	json_writer_init(&s->w, to);
 	json_write_object(&s->w);
-	json_write_key(&s->w, "kind");
-	json_write_text(&s->w, kind);
+	json_put_text(&s->w, "kind", kind);
 }
 
 static int say_end(struct saying *s, struct err *e)
@@ -252,16 +251,14 @@ static void say_uint(struct saying *s, const char *key, uint64_t u)
 {
 	if (s->err.code != ERR_NONE)
 		return;
-	json_write_key(&s->w, key);
-	json_write_uint(&s->w, u);
+	json_put_uint(&s->w, key, u);
 }
 
 static void say_text(struct saying *s, const char *key, struct str text)
 {
 	if (s->err.code != ERR_NONE || !text.p)
 		return;
-	json_write_key(&s->w, key);
-	json_write_str(&s->w, text);
+	json_put_str(&s->w, key, text);
 }
 
 int code_say_run(struct buf *to, struct str code, const struct code_limits *l, struct err *e)
@@ -288,8 +285,7 @@ int code_say_module(struct buf *to, const struct code_module *m, struct err *e)
 	say_text(&s, "source", m->source);
 	say_text(&s, "error", m->error);
 	if (s.err.code == ERR_NONE && m->functions) {
-		json_write_key(&s.w, "functions");
-		json_write_array(&s.w);
+		json_put_array(&s.w, "functions");
 		for (size_t i = 0; i < m->n_functions; i++)
 			json_write_str(&s.w, m->functions[i]);
 		json_write_array_end(&s.w);
@@ -305,8 +301,7 @@ int code_say_result(struct buf *to, uint32_t id, struct str result, struct str e
 	say_uint(&s, "id", id);
 	say_text(&s, "error", error);
 	if (s.err.code == ERR_NONE && result.p) {
-		json_write_key(&s.w, "result");
-		json_write_raw(&s.w, result);
+		json_put_raw(&s.w, "result", result);
 	}
 	return say_end(&s, e);
 }

@@ -4,6 +4,7 @@
  */
 #include "agents/internal.h"
 #include "base/log.h"
+#include "json/document/put.h"
 #include "json/document/utf8.h"
 
 enum {
@@ -32,27 +33,17 @@ static void permission_event(struct agent *a, const struct acp_ask *q,
 	struct json_writer w = json_writer(&b);
 
 	json_write_object(&w);
-	json_write_name(&w, "title");
-	json_write_str(&w, title);
-	if (title.n < q->permission.title.n) {
-		json_write_name(&w, "truncated");
-		json_write_bool(&w, true);
-	}
-	if (q->permission.tool_call_id.n) {
-		json_write_name(&w, "tool_call_id");
-		json_write_str(&w, q->permission.tool_call_id);
-	}
-	json_write_name(&w, "outcome");
-	json_write_text(&w, chosen ? "auto_approved" : "cancelled");
-	if (why) {
-		json_write_name(&w, "message");
-		json_write_text(&w, why->msg);
-	}
+	json_put_str(&w, "title", title);
+	if (title.n < q->permission.title.n)
+		json_put_bool(&w, "truncated", true);
+	if (q->permission.tool_call_id.n)
+		json_put_str(&w, "tool_call_id", q->permission.tool_call_id);
+	json_put_text(&w, "outcome", chosen ? "auto_approved" : "cancelled");
+	if (why)
+		json_put_text(&w, "message", why->msg);
 	if (chosen) {
-		json_write_name(&w, "selected_option");
-		json_write_str(&w, chosen->id);
-		json_write_name(&w, "label");
-		json_write_str(&w, chosen->name);
+		json_put_str(&w, "selected_option", chosen->id);
+		json_put_str(&w, "label", chosen->name);
 	}
 	json_write_object_end(&w);
 	agent_event(a, "permission", &w, &b);
@@ -300,10 +291,8 @@ static void file_event(struct agent *a, const char *type, struct str path, size_
 	if (!a->talk)
 		return;
 	json_write_object(&w);
-	json_write_name(&w, "path");
-	json_write_str(&w, path);
-	json_write_name(&w, "size");
-	json_write_uint(&w, n);
+	json_put_str(&w, "path", path);
+	json_put_uint(&w, "size", n);
 	json_write_object_end(&w);
 	agent_event(a, type, &w, &b);
 }

@@ -35,12 +35,9 @@ void agent_event(struct agent *a, const char *type, struct json_writer *w, struc
 static void write_say(struct json_writer *w, const struct agent *a, struct str text)
 {
 	json_write_object(w);
-	json_write_name(w, "text");
-	json_write_str(w, text);
-	if (a->say.message_id[0]) {
-		json_write_name(w, "message_id");
-		json_write_text(w, a->say.message_id);
-	}
+	json_put_str(w, "text", text);
+	if (a->say.message_id[0])
+		json_put_text(w, "message_id", a->say.message_id);
 	json_write_object_end(w);
 }
 
@@ -134,10 +131,8 @@ static void write_rows(struct json_writer *w, const struct json_val *v, const st
 			continue;
 		json_put_val(w, rows[i].to, member);
 	}
-	if (small) {
-		json_write_name(w, "truncated");
-		json_write_bool(w, true);
-	}
+	if (small)
+		json_put_bool(w, "truncated", true);
 	json_write_object_end(w);
 }
 

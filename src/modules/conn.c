@@ -181,8 +181,7 @@ static struct mcp_pending *conn_send(struct upstream_conn *k, const struct upstr
 		tool = mem_dup(c->tool.p, c->tool.n);
 		if (tool)
 			return mcp_client_call(to, tool, c->arguments, &s, e);
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	}
 	s.method = upstream_kind_methods[c->kind];
 	s.params = c->arguments;
@@ -278,8 +277,7 @@ static struct upstream_tools *tools_of_list(struct upstream_conn *k, const struc
 		rc = t->p ? 0 : -1;
 	} else {
 		free(t);
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	}
 	if (rc == 0)
 		rc = tools_text(t, json_str(json_get(about, "instructions")), TEXT_MAX,

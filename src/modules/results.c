@@ -91,8 +91,7 @@ static struct upstream_results *results_of(struct upstreams *all, struct err *e)
 	r = calloc(1, sizeof(*r));
 	if (!r || uv_timer_init(all->loop, &r->timer) < 0) {
 		free(r);
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	}
 	r->all = all;
 	r->timer.data = r;

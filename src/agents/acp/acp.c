@@ -1,5 +1,4 @@
 #include "agents/acp/internal.h"
-#include "json/document/put.h"
 
 static const struct acp_handler *handler(const struct acp *a)
 {
@@ -115,8 +114,7 @@ void acp_lost(struct acp *a, const struct err *why)
 
 static void write_session(struct json_writer *w, const struct acp *a)
 {
-	json_write_name(w, "sessionId");
-	json_write_text(w, a->session_id);
+	json_put_text(w, "sessionId", a->session_id);
 }
 
 bool acp_takes_images(const struct acp *a)
@@ -144,8 +142,7 @@ static void write_block(struct json_writer *w, const struct acp_block *b)
 	} else {
 		write_member(w, "name", b->name);
 		write_member(w, "uri", b->uri);
-		json_write_name(w, "size");
-		json_write_uint(w, b->size);
+		json_put_uint(w, "size", b->size);
 	}
 	json_write_object_end(w);
 }
@@ -161,8 +158,7 @@ int acp_prompt(struct acp *a, struct str text, const struct acp_block *blocks, s
 	acp_out_request(&m, in, ACP_PROMPT);
 	json_write_object(&m.w);
 	write_session(&m.w, in);
-	json_write_name(&m.w, "prompt");
-	json_write_array(&m.w);
+	json_put_array(&m.w, "prompt");
 	json_write_object(&m.w);
 	write_member(&m.w, "type", STR_LIT("text"));
 	write_member(&m.w, "text", text);
@@ -212,8 +208,7 @@ int acp_set_mode(struct acp *a, struct str mode_id, struct err *e)
 	acp_out_request(&m, in, ACP_SET_MODE);
 	json_write_object(&m.w);
 	write_session(&m.w, in);
-	json_write_name(&m.w, "modeId");
-	json_write_str(&m.w, mode_id);
+	json_put_str(&m.w, "modeId", mode_id);
 	json_write_object_end(&m.w);
 	return acp_out_end(&m, e);
 }

@@ -273,14 +273,10 @@ static void answer_outcome(struct acp_ask *q, struct str option_id)
 	struct acp_out m;
 
 	answer_begin(&m, q);
-	json_write_name(&m.w, "outcome");
-	json_write_object(&m.w);
-	json_write_name(&m.w, "outcome");
-	json_write_text(&m.w, option_id.p ? "selected" : "cancelled");
-	if (option_id.p) {
-		json_write_name(&m.w, "optionId");
-		json_write_str(&m.w, option_id);
-	}
+	json_put_object(&m.w, "outcome");
+	json_put_text(&m.w, "outcome", option_id.p ? "selected" : "cancelled");
+	if (option_id.p)
+		json_put_str(&m.w, "optionId", option_id);
 	json_write_object_end(&m.w);
 	answer_end(&m, q);
 }
@@ -306,8 +302,7 @@ void acp_answer_content(struct acp_ask *q, struct str text)
 	struct acp_out m;
 
 	answer_begin(&m, q);
-	json_write_name(&m.w, "content");
-	json_write_str(&m.w, text);
+	json_put_str(&m.w, "content", text);
 	answer_end(&m, q);
 }
 
@@ -324,8 +319,7 @@ void acp_answer_terminal(struct acp_ask *q, struct str terminal_id)
 	struct acp_out m;
 
 	answer_begin(&m, q);
-	json_write_name(&m.w, "terminalId");
-	json_write_str(&m.w, terminal_id);
+	json_put_str(&m.w, "terminalId", terminal_id);
 	answer_end(&m, q);
 }
 
@@ -349,13 +343,10 @@ void acp_answer_output(struct acp_ask *q, struct str output, bool truncated,
 	struct acp_out m;
 
 	answer_begin(&m, q);
-	json_write_name(&m.w, "output");
-	json_write_str(&m.w, output);
-	json_write_name(&m.w, "truncated");
-	json_write_bool(&m.w, truncated);
+	json_put_str(&m.w, "output", output);
+	json_put_bool(&m.w, "truncated", truncated);
 	if (x->over) {
-		json_write_name(&m.w, "exitStatus");
-		json_write_object(&m.w);
+		json_put_object(&m.w, "exitStatus");
 		write_exit(&m.w, x);
 		json_write_object_end(&m.w);
 	}

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "agents/acp/acp.h"
+#include "json/document/put.h"
 #include "rpc/rpc.h"
 
 enum { ACP_PENDING_MAX = 8, ACP_AUTH_REQUIRED = -32000, ACP_NO_RESOURCE = -32002 };

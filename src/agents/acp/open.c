@@ -1,7 +1,6 @@
 /* From initialize to the session. An earlier session is resumed, else loaded, else a new one is
  * made; of a loaded one the agent repeats all updates, which are known here and dropped. */
 #include "agents/acp/internal.h"
-#include "json/document/put.h"
 #include "json/document/utf8.h"
 
 /* ---- initialize ----------------------------------------------------------------------------- */
@@ -21,8 +20,7 @@ static void write_can(struct json_writer *w, const struct acp *a)
 {
 	json_write_object(w);
 	if (a->asked_version == 1) {
-		json_write_name(w, "fs");
-		json_write_object(w);
+		json_put_object(w, "fs");
 		write_bool(w, "readTextFile", a->o.files);
 		write_bool(w, "writeTextFile", a->o.files);
 		json_write_object_end(w);
@@ -40,8 +38,7 @@ static void initialize(struct acp *a, unsigned version)
 	a->state = ACP_INITIALIZING;
 	acp_out_request(&m, a, ACP_INITIALIZE);
 	json_write_object(&m.w);
-	json_write_name(&m.w, "protocolVersion");
-	json_write_uint(&m.w, version);
+	json_put_uint(&m.w, "protocolVersion", version);
 	json_write_key(&m.w, version == 1 ? "clientCapabilities" : "capabilities");
 	write_can(&m.w, a);
 	json_put_object(&m.w, version == 1 ? "clientInfo" : "info");
@@ -91,8 +88,7 @@ static void write_server(struct json_writer *w, const struct acp *a, const struc
 		write_pairs(w, "headers", s->headers, s->n_headers);
 	} else {
 		write_text(w, "command", s->command);
-		json_write_name(w, "args");
-		json_write_array(w);
+		json_put_array(w, "args");
 		for (size_t i = 0; i < s->n_args; i++)
 			json_write_str(w, s->args[i]);
 		json_write_array_end(w);
@@ -113,14 +109,12 @@ static void open_session(struct acp *a, enum acp_method method)
 		write_text(&m.w, "sessionId", a->o.session_id);
 	write_text(&m.w, "cwd", a->o.cwd);
 	if (a->can_folders && a->o.n_folders > 0) {
-		json_write_name(&m.w, "additionalDirectories");
-		json_write_array(&m.w);
+		json_put_array(&m.w, "additionalDirectories");
 		for (size_t i = 0; i < a->o.n_folders; i++)
 			json_write_str(&m.w, a->o.folders[i]);
 		json_write_array_end(&m.w);
 	}
-	json_write_name(&m.w, "mcpServers");
-	json_write_array(&m.w);
+	json_put_array(&m.w, "mcpServers");
 	for (size_t i = 0; i < a->o.n_servers; i++)
 		write_server(&m.w, a, &a->o.servers[i]);
 	json_write_array_end(&m.w);

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/when.h"
-#include "json/document/write.h"
+#include "json/document/put.h"
 
 enum {
 	AGAIN_MS = 5000, /* after the disk failed */
@@ -145,12 +145,9 @@ static void turn_tell_error(struct talk *t, const struct err *why)
 	struct err e;
 
 	json_write_object(&w);
-	json_write_name(&w, "code");
-	json_write_text(&w, err_info(why->code)->name);
-	json_write_name(&w, "message");
-	json_write_text(&w, why->msg);
-	json_write_name(&w, "remediation");
-	json_write_text(&w, err_info(why->code)->remediation);
+	json_put_text(&w, "code", err_info(why->code)->name);
+	json_put_text(&w, "message", why->msg);
+	json_put_text(&w, "remediation", err_info(why->code)->remediation);
 	json_write_object_end(&w);
 	if (json_write_done(&w, &e) < 0 || talk_append(t, "error", buf_str(&b), NULL, &e) < 0)
 		log_warn("conversation %s: no event error: %s", talk_id(t), e.msg);
@@ -281,20 +278,15 @@ static void turn_write_files(struct json_writer *w, const struct talk *t,
 	struct attachment a;
 	struct err e;
 
-	json_write_name(w, "files");
-	json_write_array(w);
+	json_put_array(w, "files");
 	for (size_t i = 0; i < files->n; i++) {
 		if (attachment_read(talk_folder(t), files->p[i], &a, NULL, &e) < 0)
 			continue;
 		json_write_object(w);
-		json_write_name(w, "file_id");
-		json_write_text(w, a.id);
-		json_write_name(w, "name");
-		json_write_text(w, a.name);
-		json_write_name(w, "type");
-		json_write_text(w, a.type);
-		json_write_name(w, "size");
-		json_write_uint(w, a.size);
+		json_put_text(w, "file_id", a.id);
+		json_put_text(w, "name", a.name);
+		json_put_text(w, "type", a.type);
+		json_put_uint(w, "size", a.size);
 		json_write_object_end(w);
 	}
 	json_write_array_end(w);
@@ -306,14 +298,10 @@ static int turn_append_prompt(struct talk *t, const struct queue_item *item, str
 	struct json_writer w = json_writer(&b);
 
 	json_write_object(&w);
-	json_write_name(&w, "message");
-	json_write_str(&w, item->message);
-	json_write_name(&w, "prompt_id");
-	json_write_str(&w, item->id);
-	json_write_name(&w, "source");
-	json_write_str(&w, item->source);
-	json_write_name(&w, "queued_at");
-	json_write_str(&w, item->queued_at);
+	json_put_str(&w, "message", item->message);
+	json_put_str(&w, "prompt_id", item->id);
+	json_put_str(&w, "source", item->source);
+	json_put_str(&w, "queued_at", item->queued_at);
 	if (item->files.n)
 		turn_write_files(&w, t, &item->files);
 	json_write_object_end(&w);

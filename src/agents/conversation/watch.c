@@ -49,8 +49,7 @@ static void watch_publish(const struct talk *t, struct json_writer *w)
 static void watch_begin(struct json_writer *w, const char *kind)
 {
 	json_write_object(w);
-	json_write_name(w, "kind");
-	json_write_text(w, kind);
+	json_put_text(w, "kind", kind);
 }
 
 void talk_tell(struct talk *t, const char *kind)
@@ -62,14 +61,10 @@ void talk_tell(struct talk *t, const char *kind)
 	if (t->all->closing)
 		return;
 	watch_begin(&w, kind);
-	json_write_name(&w, "state");
-	json_write_text(&w, talk_state_names[talk_state(t)]);
-	json_write_name(&w, "title");
-	json_write_str(&w, r->name);
-	json_write_name(&w, "archived");
-	json_write_bool(&w, r->archived);
-	json_write_name(&w, "queue_length");
-	json_write_uint(&w, talk_queue_length(t));
+	json_put_text(&w, "state", talk_state_names[talk_state(t)]);
+	json_put_str(&w, "title", r->name);
+	json_put_bool(&w, "archived", r->archived);
+	json_put_uint(&w, "queue_length", talk_queue_length(t));
 	watch_publish(t, &w);
 	for (struct talk_watch *at = t->watches, *next; at; at = next) {
 		next = at->next;
@@ -96,19 +91,13 @@ static void watch_event(struct talk *t, const struct talk_event *ev)
 
 	when_text(now, clock_unix_ms());
 	watch_begin(&w, ev->seq ? "event" : "live");
-	if (ev->seq) {
-		json_write_name(&w, "seq");
-		json_write_uint(&w, ev->seq);
-	}
-	json_write_name(&w, "type");
-	json_write_text(&w, ev->type);
-	json_write_name(&w, "timestamp");
-	json_write_text(&w, now);
+	if (ev->seq)
+		json_put_uint(&w, "seq", ev->seq);
+	json_put_text(&w, "type", ev->type);
+	json_put_text(&w, "timestamp", now);
 	/* A long one is fetched by its seq. */
-	if (ev->data.n < FEED_DATA_MAX - 256) {
-		json_write_name(&w, "data");
-		json_write_raw(&w, ev->data);
-	}
+	if (ev->data.n < FEED_DATA_MAX - 256)
+		json_put_raw(&w, "data", ev->data);
 	watch_publish(t, &w);
 	for (struct talk_watch *at = t->watches, *next; at; at = next) {
 		next = at->next;

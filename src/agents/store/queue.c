@@ -211,8 +211,7 @@ static struct queue_item *edit_find(const struct queue *q, struct edit *d, struc
 		if (str_eq(d->items[i].id, id))
 			return &d->items[i];
 	}
-	err_set(e, ERR_PATH_NOT_FOUND, "no prompt %.*s waits", STR_CUT(id, 40));
-	return NULL;
+	return err_set(e, ERR_PATH_NOT_FOUND, "no prompt %.*s waits", STR_CUT(id, 40)), NULL;
 }
 
 /* The same; one that is being sent is left alone. */
@@ -223,8 +222,7 @@ static struct queue_item *edit_find_idle(const struct queue *q, struct edit *d, 
 
 	if (!item || item->state != QUEUE_SENDING)
 		return item;
-	err_set(e, ERR_CONFLICT, "the prompt is being sent");
-	return NULL;
+	return err_set(e, ERR_CONFLICT, "the prompt is being sent"), NULL;
 }
 
 /* Whether a prompt of this sender with this key is there (1) or was (2); then its id and position:

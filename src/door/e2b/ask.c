@@ -40,10 +40,7 @@ static void ask_free(struct ask *a)
 
 	if (a->on_free)
 		a->on_free(a);
-	if (a->prev)
-		a->prev->next = a->next;
-	else
-		a->x->asks = a->next;
+	*(a->prev ? &a->prev->next : &a->x->asks) = a->next;
 	if (a->next)
 		a->next->prev = a->prev;
 	json_free(a->doc);
@@ -233,9 +230,8 @@ static void write_plain(struct json_writer *w, int status, const char *message, 
 	json_write_object(w);
 	json_put_int(w, "code", status);
 	json_put_text(w, "message", message);
-	if (status == 502) {
+	if (status == 502)
 		json_put_str(w, "sandboxId", sandbox);
-	}
 	json_write_object_end(w);
 }
 

@@ -215,8 +215,7 @@ static struct e2b_context *context_new(struct ask *a, const struct language *l, 
 		c->cwd = mem_dup(cwd.p, cwd.n);
 	if (!c || !c->cwd) {
 		free(c);
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	}
 	hub_sandbox_info(of, &i);
 	id_make(c->id, "ctx");
@@ -908,9 +907,8 @@ static int write_command(struct ask *a, const struct e2b_context *c, uint64_t id
 	json_write_object(&w);
 	ask_arg_uint(&w, "id", id);
 	ask_arg_str(&w, "code", code);
-	if (json_type(env) == JSON_OBJECT) {
+	if (json_type(env) == JSON_OBJECT)
 		json_put_val(&w, "env", env);
-	}
 	json_write_object_end(&w);
 	return json_write_done(&w, e) < 0 ? -1 : buf_add(b, "\n", 1, e);
 }

@@ -394,9 +394,8 @@ static int write_create(struct ask *a, const struct creating *c, struct str temp
 	ask_arg_str(w, "template", template);
 	ask_arg_str(w, "cwd", STR_LIT(E2B_HOME));
 	ask_arg_uint(w, "ttl_seconds", c->seconds);
-	if (json_type(json_get(a->body, "envVars")) == JSON_OBJECT) {
+	if (json_type(json_get(a->body, "envVars")) == JSON_OBJECT)
 		json_put_val(w, "env", json_get(a->body, "envVars"));
-	}
 	if (json_bool(json_get(a->body, "autoPause")))
 		ask_arg_str(w, "retention", STR_LIT("stop"));
 	if (is_said(json_get(network, "allowOut")) || is_said(json_get(network, "denyOut"))) {

@@ -27,10 +27,7 @@ static void stop(struct exposed *x)
 
 static void free_exposed(struct exposed *x)
 {
-	if (x->prev)
-		x->prev->next = x->next;
-	else
-		x->x->open = x->next;
+	*(x->prev ? &x->prev->next : &x->x->open) = x->next;
 	if (x->next)
 		x->next->prev = x->prev;
 	if (x->sandbox)

@@ -98,9 +98,8 @@ static void put_item(void *data, struct str name, struct str value)
 
 	if (!str_is(name, l->name))
 		return;
-	if (!l->begun) {
+	if (!l->begun)
 		json_put_array(l->w, l->name);
-	}
 	l->begun = true;
 	json_write_str(l->w, value);
 }

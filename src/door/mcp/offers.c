@@ -471,9 +471,8 @@ static void use_write_prompt(struct json_writer *w, const struct offer_use *u,
 	autobuf struct buf b = BUF_INIT(4 * CLEAN_CHARS + 64);
 	struct err e;
 
-	if (about.n && clean_text(&b, about, CLEAN_TEXT, CLEAN_CHARS, &e) == 0) {
+	if (about.n && clean_text(&b, about, CLEAN_TEXT, CLEAN_CHARS, &e) == 0)
 		json_put_str(w, "description", buf_str(&b));
-	}
 	json_put_array(w, "messages");
 	for (struct json_iter it = json_iter(json_get(result, "messages")); json_next(&it);) {
 		bool model = str_is(json_str(json_get(it.val, "role")), "assistant");
@@ -500,12 +499,10 @@ static void use_write_completion(struct json_writer *w, const struct json_val *v
 			json_write_val(w, it.val);
 	}
 	json_write_array_end(w);
-	if (json_int64(json_get(v, "total"), &total) && total >= 0) {
+	if (json_int64(json_get(v, "total"), &total) && total >= 0)
 		json_put_uint(w, "total", (uint64_t)total);
-	}
-	if (json_bool(json_get(v, "hasMore"))) {
+	if (json_bool(json_get(v, "hasMore")))
 		json_put_bool(w, "hasMore", true);
-	}
 	json_write_object_end(w);
 }
 
@@ -699,9 +696,8 @@ void offers_get(void *owner, struct mcp_call *mc)
 
 	json_write_object(&w);
 	json_put_text(&w, "name", o ? o->name : "");
-	if (mcp_call_args(mc)) {
+	if (mcp_call_args(mc))
 		json_put_val(&w, "arguments", mcp_call_args(mc));
-	}
 	json_write_object_end(&w);
 	if (!o)
 		err_set(&e, ERR_MODULE_NOT_FOUND, "this prompt is not there any more");

@@ -235,9 +235,8 @@ static void write_labels(struct json_writer *w, const struct json_val *labels, s
 
 	json_put_object(w, "labels");
 	exchange_write_others(w, labels, own, ARRAY_LEN(own));
-	if (name.p) {
+	if (name.p)
 		json_put_str(w, LABEL_TEMPLATE, name);
-	}
 	json_write_object_end(w);
 }
 
@@ -264,9 +263,8 @@ int mitos_mend_create(struct mitos *m, const struct principal *who, const struct
 		left_out[0] = name.n ? by[i] : NULL;
 	}
 	is = mitos_template(m, name);
-	if (name.n) {
+	if (name.n)
 		json_put_str(w, "template", is);
-	}
 	if (labels ? json_type(labels) == JSON_OBJECT : !str_eq(is, name)) {
 		write_labels(w, labels, str_eq(is, name) ? STR_NONE : name);
 		left_out[2] = "labels";

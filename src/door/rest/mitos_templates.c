@@ -89,12 +89,10 @@ static int limits_asked(const struct asked_resources *q, struct buf *to, struct 
 	if (!q->vcpu_count && !q->mem_size_mib)
 		return 0;
 	json_write_object(&w);
-	if (q->vcpu_count) {
+	if (q->vcpu_count)
 		json_put_uint(&w, "cpus", q->vcpu_count);
-	}
-	if (q->mem_size_mib) {
+	if (q->mem_size_mib)
 		json_put_uint(&w, "memory_mb", q->mem_size_mib);
-	}
 	json_write_object_end(&w);
 	return json_write_done(&w, e);
 }

@@ -385,9 +385,8 @@ static void put_operation(const struct api_route *r, struct json_writer *w)
 	json_write_str(w, tag_of(r));
 	json_write_array_end(w);
 	json_put_text(w, "summary", r->doc ? r->doc : r->op->doc);
-	if (r->open) {
+	if (r->open)
 		json_put_raw(w, "security", STR_LIT("[]"));
-	}
 	put_parameters(r, &parts, w);
 	put_body(r, &parts, w);
 	put_responses(r, w);

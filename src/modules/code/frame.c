@@ -300,8 +300,7 @@ int code_say_result(struct buf *to, uint32_t id, struct str result, struct str e
 	say_begin(&s, to, "result");
 	say_uint(&s, "id", id);
 	say_text(&s, "error", error);
-	if (s.err.code == ERR_NONE && result.p) {
+	if (s.err.code == ERR_NONE && result.p)
 		json_put_raw(&s.w, "result", result);
-	}
 	return say_end(&s, e);
 }

@@ -17,14 +17,6 @@ enum { ARENA_MAX = 256 << 10 };
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
-static void stop(struct exposed *x)
-{
-	if (x->dial)
-		sandbox_dial_cancel(take_ptr(x->dial));
-	expose_http_stop(x);
-	expose_socket_stop(x);
-}
-
 static void free_exposed(struct exposed *x)
 {
 	*(x->prev ? &x->prev->next : &x->x->open) = x->next;
@@ -58,7 +50,10 @@ void exposed_end(struct exposed *x, const struct err *e)
 
 	if (call_ended(x->call))
 		return;
-	stop(x);
+	if (x->dial)
+		sandbox_dial_cancel(take_ptr(x->dial));
+	expose_http_stop(x);
+	expose_socket_stop(x);
 	if (e)
 		call_fail(x->call, &err);
 	else

@@ -42,18 +42,6 @@ static const struct field *row_of(const struct field_table *t, struct str name)
 	return NULL;
 }
 
-static void put_text(struct json_writer *w, const struct field *f, struct str text)
-{
-	bool integer = f && f->kind >= FIELD_IS_INT32 && f->kind <= FIELD_IS_UINT64;
-
-	if (integer && is_number(text))
-		json_write_raw(w, text);
-	else if (f && f->kind == FIELD_IS_BOOL && (str_is(text, "true") || str_is(text, "false")))
-		json_write_raw(w, text);
-	else
-		json_write_str(w, text);
-}
-
 struct texts {
 	struct json_writer *w;
 	const struct field_table *t;
@@ -76,13 +64,18 @@ static void put_parameter(void *data, struct str name, struct str value)
 {
 	struct texts *x = data;
 	const struct field *f = row_of(x->t, name);
+	bool integer = f && f->kind >= FIELD_IS_INT32 && f->kind <= FIELD_IS_UINT64;
 
 	if (choice_of(x->members, name, true))
 		return; /* put_header() has it */
 	if (f && f->kind == FIELD_IS_STRS)
 		return; /* put_lists() has it */
 	json_write_key_str(x->w, name);
-	put_text(x->w, f, value);
+	if ((integer && is_number(value)) ||
+	    (f && f->kind == FIELD_IS_BOOL && (str_is(value, "true") || str_is(value, "false"))))
+		json_write_raw(x->w, value);
+	else
+		json_write_str(x->w, value);
 }
 
 /* A parameter that may be repeated: its values are an array. */
@@ -376,18 +369,6 @@ bool exchange_speaks_frames(struct exchange *a)
 	return a->binary || http_same(type, STR_LIT("application/connect+json"));
 }
 
-static int check_type(struct exchange *a, struct err *e)
-{
-	bool frames = a->route->shape == API_FRAMES;
-
-	if (frames ? exchange_speaks_frames(a)
-		   : http_type_is_json(http_request_header(a->q, STR_LIT("Content-Type"))))
-		return 0;
-	return err_set(e, ERR_MEDIA_TYPE, "this method takes %s%s",
-		       frames ? "application/connect+json" : "application/json",
-		       a->route->asks ? " or application/connect+proto" : "");
-}
-
 /* The value of a field that can only be this; absent is well. */
 static int check_is(struct exchange *a, const char *name, const char *only, enum err_code code,
 		    struct err *e)
@@ -415,8 +396,15 @@ static int read_timeout(struct exchange *a, struct err *e)
 
 static int check_connect(struct exchange *a, struct err *e)
 {
-	if ((!a->route->socket && check_type(a, e) < 0) ||
-	    check_is(a, "Connect-Protocol-Version", "1", ERR_INVALID, e) < 0 ||
+	bool frames = a->route->shape == API_FRAMES;
+	bool fits = frames ? exchange_speaks_frames(a)
+			   : http_type_is_json(http_request_header(a->q, STR_LIT("Content-Type")));
+
+	if (!fits && !a->route->socket)
+		return err_set(e, ERR_MEDIA_TYPE, "this method takes %s%s",
+			       frames ? "application/connect+json" : "application/json",
+			       a->route->asks ? " or application/connect+proto" : "");
+	if (check_is(a, "Connect-Protocol-Version", "1", ERR_INVALID, e) < 0 ||
 	    check_is(a, "Content-Encoding", "identity", ERR_UNSUPPORTED, e) < 0 ||
 	    check_is(a, "Connect-Content-Encoding", "identity", ERR_UNSUPPORTED, e) < 0)
 		return -1;

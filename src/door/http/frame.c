@@ -52,19 +52,6 @@ static struct str take(struct str *bytes, size_t n)
 	return front;
 }
 
-/* The head is whole: what it says is judged before anything is kept. */
-static int begin(struct frame_in *f, struct err *e)
-{
-	f->text.n = 0;
-	if (read_head(f->head, &f->n, e) < 0)
-		return -1;
-	if (f->n > f->text.max)
-		return err_set(e, ERR_TOO_LARGE,
-			       "a message has %zu bytes; send several of at most %zu", f->n,
-			       f->text.max);
-	return 0;
-}
-
 int frame_in_next(struct frame_in *f, struct str *bytes, struct str *ret, struct err *e)
 {
 	struct str part;
@@ -75,8 +62,14 @@ int frame_in_next(struct frame_in *f, struct str *bytes, struct str *ret, struct
 		f->head_n += part.n;
 		if (f->head_n < FRAME_HEAD)
 			return 0;
-		if (begin(f, e) < 0)
+		/* What the head says is judged before anything is kept. */
+		f->text.n = 0;
+		if (read_head(f->head, &f->n, e) < 0)
 			return -1;
+		if (f->n > f->text.max)
+			return err_set(e, ERR_TOO_LARGE,
+				       "a message has %zu bytes; send several of at most %zu", f->n,
+				       f->text.max);
 	}
 	part = take(bytes, f->n - f->text.n);
 	if (buf_add(&f->text, part.p, part.n, e) < 0)

@@ -57,15 +57,6 @@ static int take_number(struct str *left, uint64_t *ret, struct err *e)
 	return err_set(e, ERR_INVALID, "a number in the message has more than ten bytes");
 }
 
-static int take_bytes(struct str *left, uint64_t n, struct str *ret, struct err *e)
-{
-	if (n > left->n)
-		return err_set(e, ERR_INVALID, "the message ends within a field");
-	*ret = (struct str){ left->p, (size_t)n };
-	*left = (struct str){ left->p + n, left->n - (size_t)n };
-	return 0;
-}
-
 /* One field, or where a group begins or ends. */
 static int take_one(struct str *left, struct found *ret, struct err *e)
 {
@@ -96,7 +87,11 @@ static int take_one(struct str *left, struct found *ret, struct err *e)
 		return err_set(e, ERR_INVALID, "field %llu of the message is of no known form",
 			       (unsigned long long)ret->number);
 	}
-	return take_bytes(left, n, &ret->bytes, e);
+	if (n > left->n)
+		return err_set(e, ERR_INVALID, "the message ends within a field");
+	ret->bytes = (struct str){ left->p, (size_t)n };
+	*left = (struct str){ left->p + n, left->n - (size_t)n };
+	return 0;
 }
 
 /* 1; 0 at the end. No row is a group, so what stands in one is read over. */
@@ -309,22 +304,15 @@ static int put_row(struct buf *to, const struct proto_field *f, const struct fie
 	}
 }
 
-static const struct field *row_of(const struct field_table *t, const char *name)
-{
-	for (size_t i = 0; i < t->n; i++) {
-		if (strcmp(t->rows[i].name, name) == 0)
-			return &t->rows[i];
-	}
-	return NULL;
-}
-
 int proto_encode(const struct proto_message *m, const struct field_table *t, const void *from,
 		 struct buf *to, struct err *e)
 {
 	for (size_t i = 0; i < m->n; i++) {
-		const struct field *row = row_of(t, m->p[i].name);
+		const struct field *row = t->rows, *end = t->rows + t->n;
 
-		if (!row || (row->has && !*(const bool *)((const char *)from + row->has - 1)))
+		while (row < end && strcmp(row->name, m->p[i].name) != 0)
+			row++;
+		if (row == end || (row->has && !*(const bool *)((const char *)from + row->has - 1)))
 			continue;
 		if (put_row(to, &m->p[i], row, from, e) < 0)
 			return -1;

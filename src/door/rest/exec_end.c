@@ -50,17 +50,6 @@ const void *exec_show(struct call *c, const void *result, const struct field_tab
 /* The first byte of a binary message. */
 enum socket_channel { SOCKET_STDIN, SOCKET_STDOUT, SOCKET_STDERR };
 
-/* What such a message has for standard input. */
-static int socket_input(struct str message, struct str *ret, struct err *e)
-{
-	if (message.n == 0 || message.p[0] != SOCKET_STDIN)
-		return err_set(e, ERR_INVALID,
-			       "a binary message begins with the byte %d, for standard input",
-			       SOCKET_STDIN);
-	*ret = (struct str){ message.p + 1, message.n - 1 };
-	return 0;
-}
-
 struct str socket_output(enum exec_stream stream, struct str bytes, struct buf *to)
 {
 	const char channel = stream == EXEC_STDOUT ? SOCKET_STDOUT : SOCKET_STDERR;
@@ -117,24 +106,25 @@ static int socket_word(const struct socket_word *w, struct exec_word *ret, struc
 	return 0;
 }
 
-static int socket_hear_text(struct call *c, struct arena *scratch, struct str text, struct err *e)
-{
-	AUTO(json_free) struct json_doc *doc = json_parse(text, NULL, e);
-	struct socket_word said;
-	struct exec_word w;
-
-	if (!doc || field_decode(&socket_word_table, json_root(doc), scratch, &said, e) < 0 ||
-	    socket_word(&said, &w, e) < 0)
-		return -1;
-	return call_hear(c, &w, e);
-}
-
 int socket_hear(struct call *c, struct arena *scratch, bool is_text, struct str message,
 		struct err *e)
 {
+	AUTO(json_free) struct json_doc *doc = is_text ? json_parse(message, NULL, e) : NULL;
 	struct exec_word w = { .kind = EXEC_WORD_INPUT };
+	struct socket_word said;
 
-	if (is_text)
-		return socket_hear_text(c, scratch, message, e);
-	return socket_input(message, &w.bytes, e) < 0 ? -1 : call_hear(c, &w, e);
+	if (is_text) {
+		if (!doc ||
+		    field_decode(&socket_word_table, json_root(doc), scratch, &said, e) < 0 ||
+		    socket_word(&said, &w, e) < 0)
+			return -1;
+	} else {
+		if (message.n == 0 || message.p[0] != SOCKET_STDIN)
+			return err_set(
+				e, ERR_INVALID,
+				"a binary message begins with the byte %d, for standard input",
+				SOCKET_STDIN);
+		w.bytes = (struct str){ message.p + 1, message.n - 1 };
+	}
+	return call_hear(c, &w, e);
 }

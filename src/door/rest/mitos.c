@@ -165,17 +165,6 @@ static struct kept **kept_at(struct mitos *m, struct str owner, struct str id)
 	return at;
 }
 
-static void kept_remove(struct mitos *m, struct str owner, struct str id)
-{
-	struct kept **at = kept_at(m, owner, id), *k = *at;
-
-	if (!k)
-		return;
-	*at = k->next;
-	m->n_kept--;
-	kept_free(k);
-}
-
 void mitos_end_of(struct mitos *m, struct str owner)
 {
 	struct kept **at = &m->kept;
@@ -201,10 +190,14 @@ static char *copy_of(const struct buf *b)
 int mitos_keep(struct mitos *m, struct str owner, struct str id, const struct mitos_said *said,
 	       struct err *e)
 {
-	struct kept *k;
+	struct kept **at = kept_at(m, owner, id), *k = *at;
 	size_t n = 0;
 
-	kept_remove(m, owner, id);
+	if (k) {
+		*at = k->next;
+		m->n_kept--;
+		kept_free(k);
+	}
 	if (!said->network.n && !said->limits.n && !said->workload.n)
 		return 0;
 	for (k = m->kept; k; k = k->next)
@@ -228,18 +221,6 @@ int mitos_keep(struct mitos *m, struct str owner, struct str id, const struct mi
 
 /* ---- requests for sandboxes ------------------------------------------------------------------ */
 
-/* name: STR_NONE where it is no other than the template's. */
-static void write_labels(struct json_writer *w, const struct json_val *labels, struct str name)
-{
-	static const char *const own[] = { LABEL_TEMPLATE };
-
-	json_put_object(w, "labels");
-	exchange_write_others(w, labels, own, ARRAY_LEN(own));
-	if (name.p)
-		json_put_str(w, LABEL_TEMPLATE, name);
-	json_write_object_end(w);
-}
-
 static void write_kept(struct json_writer *w, const struct json_val *body, const char *name,
 		       const char *text)
 {
@@ -253,6 +234,7 @@ int mitos_mend_create(struct mitos *m, const struct principal *who, const struct
 {
 	/* The template by any of its names, and what means nothing on one machine. */
 	static const char *const by[] = { "template", "pool", "image" };
+	static const char *const own[] = { LABEL_TEMPLATE };
 	const char *left_out[] = { NULL, "region", NULL };
 	const struct json_val *labels = json_get(body, "labels");
 	struct str name = STR_NONE, is;
@@ -266,7 +248,11 @@ int mitos_mend_create(struct mitos *m, const struct principal *who, const struct
 	if (name.n)
 		json_put_str(w, "template", is);
 	if (labels ? json_type(labels) == JSON_OBJECT : !str_eq(is, name)) {
-		write_labels(w, labels, str_eq(is, name) ? STR_NONE : name);
+		json_put_object(w, "labels");
+		exchange_write_others(w, labels, own, ARRAY_LEN(own));
+		if (name.p && !str_eq(is, name))
+			json_put_str(w, LABEL_TEMPLATE, name);
+		json_write_object_end(w);
 		left_out[2] = "labels";
 	}
 	exchange_write_others(w, body, left_out, ARRAY_LEN(left_out));

@@ -97,16 +97,6 @@ static int limits_asked(const struct asked_resources *q, struct buf *to, struct 
 	return json_write_done(&w, e);
 }
 
-static int workload_asked(const struct mitos_workload *q, struct buf *to, struct err *e)
-{
-	struct json_writer w = json_writer(to);
-
-	if (!q->command.n)
-		return 0;
-	field_encode(&mitos_workload_table, q, &w);
-	return json_write_done(&w, e);
-}
-
 static const struct template_view *find(const struct templates_view *all, struct str id)
 {
 	for (size_t i = 0; i < all->templates.n; i++) {
@@ -132,12 +122,15 @@ static int keep(struct call *c, const struct asked *q, struct network_view *ret,
 {
 	struct mitos_said said = { BUF_INIT(SAID_BYTES_MAX), BUF_INIT(SAID_BYTES_MAX),
 				   BUF_INIT(SAID_BYTES_MAX) };
+	struct json_writer w = json_writer(&said.workload);
 	int rc = q->has_network ? network_asked(c, &q->network, &said.network, ret, e) : 0;
 
 	if (rc == 0)
 		rc = limits_asked(&q->resources, &said.limits, e);
-	if (rc == 0)
-		rc = workload_asked(&q->workload, &said.workload, e);
+	if (rc == 0 && q->workload.command.n) {
+		field_encode(&mitos_workload_table, &q->workload, &w);
+		rc = json_write_done(&w, e);
+	}
 	if (rc == 0)
 		rc = mitos_keep(exchange_mitos(c), principal_owner(call_principal(c)), q->id, &said,
 				e);

@@ -89,15 +89,6 @@ static void put_error(const struct api_route *r, int status, struct json_writer 
 
 /* ---- answers ------------------------------------------------------------------------------- */
 
-static void put_array(const struct field_table *t, struct json_writer *w)
-{
-	json_write_object(w);
-	json_put_text(w, "type", "array");
-	json_write_key(w, "items");
-	field_schema(t, w);
-	json_write_object_end(w);
-}
-
 static const struct str bytes_schema = STR_LIT("{\"type\":\"string\",\"format\":\"binary\"}");
 
 static void put_answer_schema(const struct api_route *r, struct json_writer *w)
@@ -112,14 +103,19 @@ static void put_answer_schema(const struct api_route *r, struct json_writer *w)
 		json_write_object(w);
 		json_put_array(w, "oneOf");
 	}
+	if (r->shape == API_ARRAY) {
+		json_write_object(w);
+		json_put_text(w, "type", "array");
+		json_write_key(w, "items");
+	}
 	if (r->shape == API_TAR)
 		json_write_raw(w, bytes_schema);
 	else if (r->shape == API_DOCUMENT)
 		json_write_raw(w, STR_LIT("{\"type\":\"object\"}"));
-	else if (r->shape == API_ARRAY)
-		put_array(t, w);
 	else
 		field_schema(t, w);
+	if (r->shape == API_ARRAY)
+		json_write_object_end(w);
 	if (page) {
 		field_schema(page, w);
 		json_write_array_end(w);
@@ -201,35 +197,19 @@ static void put_heard(const struct api_route *r, const struct api_parts *parts,
 	field_schema(&t, w);
 }
 
-/* OpenAPI has no words for what is said after an upgrade. */
-static void put_socket(const struct api_route *r, const struct api_parts *parts,
-		       struct json_writer *w)
-{
-	json_put_object(w, "x-websocket");
-	json_put_text(w, "subprotocol", r->socket);
-	json_write_key(w, "client");
-	put_heard(r, parts, w);
-	json_write_key(w, "server");
-	field_schema(r->answer ? r->answer : r->op->result, w);
-	json_write_object_end(w);
-}
-
-static void put_upgrade(struct json_writer *w)
-{
-	json_put_object(w, "101");
-	json_put_text(w, "description",
-		      "A WebSocket; x-websocket has the schemas of what each side says in JSON.");
-	json_write_object_end(w);
-}
-
 /* In the order of their statuses, each once. */
 static void put_responses(const struct api_route *r, struct json_writer *w)
 {
 	json_put_object(w, "responses");
-	if (r->socket)
-		put_upgrade(w);
-	else
+	if (r->socket) {
+		json_put_object(w, "101");
+		json_put_text(w, "description",
+			      "A WebSocket; x-websocket has the schemas of what each side says in "
+			      "JSON.");
+		json_write_object_end(w);
+	} else {
 		put_answer(r, w);
+	}
 	for (int status = 400; status < 600; status++)
 		put_error(r, status, w);
 	json_write_object_end(w);
@@ -303,25 +283,18 @@ static void put_request(const struct content *c, struct json_writer *w)
 	json_write_object_end(w);
 }
 
-static struct content streamed(const struct api_route *r)
-{
-	if (r->heard)
-		return (struct content){ answer_type(r), r->heard->doc, true, r->heard };
-	return (struct content){ bytes_type(r),
-				 r->bytes_type ? "An archive that was exported."
-					       : "A tar archive: ustar, PAX or GNU's.",
-				 true, NULL };
-}
-
 static void put_body(const struct api_route *r, const struct api_parts *parts,
 		     struct json_writer *w)
 {
-	struct content c;
+	struct content c = { answer_type(r), r->heard ? r->heard->doc : NULL, true, r->heard };
 
-	if (r->streams) {
-		c = streamed(r);
+	if (!r->heard)
+		c = (struct content){ bytes_type(r),
+				      r->bytes_type ? "An archive that was exported."
+						    : "A tar archive: ustar, PAX or GNU's.",
+				      true, NULL };
+	if (r->streams)
 		put_request(&c, w);
-	}
 	if (!parts->body_doc)
 		return;
 	c = (struct content){ r->shape == API_FRAMES ? answer_type(r) : "application/json",
@@ -336,18 +309,6 @@ static struct str tag_of(const struct api_route *r)
 {
 	return r->kind == API_CONNECT ? STR_LIT("Connect")
 				      : (struct str){ r->op->action, strcspn(r->op->action, ".") };
-}
-
-/* Where the client has reached us. */
-static void put_servers(struct call *c, struct json_writer *w)
-{
-	struct str url = call_endpoint(c);
-
-	json_put_array(w, "servers");
-	json_write_object(w);
-	json_put_str(w, "url", url.n ? url : STR_LIT("/"));
-	json_write_object_end(w);
-	json_write_array_end(w);
 }
 
 /* In the order in which routes first have them. */
@@ -390,8 +351,15 @@ static void put_operation(const struct api_route *r, struct json_writer *w)
 	put_parameters(r, &parts, w);
 	put_body(r, &parts, w);
 	put_responses(r, w);
-	if (r->socket)
-		put_socket(r, &parts, w);
+	if (r->socket) { /* OpenAPI has no words for what is said after an upgrade. */
+		json_put_object(w, "x-websocket");
+		json_put_text(w, "subprotocol", r->socket);
+		json_write_key(w, "client");
+		put_heard(r, &parts, w);
+		json_write_key(w, "server");
+		field_schema(r->answer ? r->answer : r->op->result, w);
+		json_write_object_end(w);
+	}
 	json_write_object_end(w);
 	api_parts_fini(&parts);
 }
@@ -418,8 +386,27 @@ static const struct str connect_error = STR_LIT(
 	"\"code\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},"
 	"\"details\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}");
 
-static void put_components(struct json_writer *w)
+static void put_document(struct call *c, struct json_writer *w)
 {
+	struct str url = call_endpoint(c);
+
+	json_write_object(w);
+	json_put_text(w, "openapi", "3.1.0");
+	json_put_object(w, "info");
+	json_put_text(w, "title", "Holt");
+	json_put_text(w, "version", HOLT_VERSION);
+	json_write_object_end(w);
+	json_put_raw(w, "security", STR_LIT("[{\"bearer\":[]}]"));
+	json_put_array(w, "servers"); /* where the client has reached us */
+	json_write_object(w);
+	json_put_str(w, "url", url.n ? url : STR_LIT("/"));
+	json_write_object_end(w);
+	json_write_array_end(w);
+	put_tags(w);
+	json_put_object(w, "paths");
+	for (size_t i = 0; api_route_at(i); i++)
+		put_path(i, w);
+	json_write_object_end(w);
 	json_put_object(w, "components");
 	json_put_object(w, "schemas");
 	json_write_key(w, "Error");
@@ -429,24 +416,6 @@ static void put_components(struct json_writer *w)
 	json_put_raw(w, "securitySchemes",
 		     STR_LIT("{\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\"}}"));
 	json_write_object_end(w);
-}
-
-static void put_document(struct call *c, struct json_writer *w)
-{
-	json_write_object(w);
-	json_put_text(w, "openapi", "3.1.0");
-	json_put_object(w, "info");
-	json_put_text(w, "title", "Holt");
-	json_put_text(w, "version", HOLT_VERSION);
-	json_write_object_end(w);
-	json_put_raw(w, "security", STR_LIT("[{\"bearer\":[]}]"));
-	put_servers(c, w);
-	put_tags(w);
-	json_put_object(w, "paths");
-	for (size_t i = 0; api_route_at(i); i++)
-		put_path(i, w);
-	json_write_object_end(w);
-	put_components(w);
 	json_write_object_end(w);
 }
 

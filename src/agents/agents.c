@@ -10,25 +10,13 @@ static void agents_drive(struct agents *all, const struct config_agent *conf,
 		log_error("agent %.*s: %s", STR_ARG(conf->name), e.msg);
 }
 
-static void agents_end_denied(struct agents *all)
-{
-	struct err e;
-
-	for (size_t i = 0; i < talks_count(all->talks); i++) {
-		struct talk *t = talks_at(all->talks, i);
-		struct agent *a = *talk_driver_state(t);
-
-		if (a && all->check(all->owner, t, &e) < 0)
-			agent_fail(a, &e);
-	}
-}
-
 /* Agents that are the same are left alone: to drive anew ends what runs. */
 void agents_configure(struct agents *all, struct config *c)
 {
 	const struct config_agents *old = &config_file(all->config)->agents;
 	const struct config_agents *now = &config_file(c)->agents;
 	struct config *before = all->config;
+	struct err e;
 
 	all->config = config_ref(c);
 	for (size_t i = 0; i < old->n; i++) {
@@ -40,7 +28,13 @@ void agents_configure(struct agents *all, struct config *c)
 			agents_drive(all, &now->p[i], &agent_driver);
 	}
 	config_unref(before);
-	agents_end_denied(all);
+	for (size_t i = 0; i < talks_count(all->talks); i++) {
+		struct talk *t = talks_at(all->talks, i);
+		struct agent *a = *talk_driver_state(t);
+
+		if (a && all->check(all->owner, t, &e) < 0)
+			agent_fail(a, &e);
+	}
 }
 
 struct agents *agents_new(const struct agents_options *o, struct err *e)

@@ -167,14 +167,6 @@ void agent_keep_mode(struct agent *a)
 	a->mode_ms = uv_now(a->all->loop);
 }
 
-/* The record goes to the disk, so what an agent says in one breath is one change. */
-static void say_mode(struct agent *a, struct str mode_id)
-{
-	snprintf(a->mode, sizeof(a->mode), "%.*s", STR_ARG(mode_id));
-	if (uv_now(a->all->loop) - a->mode_ms >= MODE_MS)
-		agent_keep_mode(a);
-}
-
 /* What changes nothing in the history is for those who look now. */
 static void say_other(struct agent *a, const struct acp_update *u)
 {
@@ -213,7 +205,10 @@ void agent_update(struct agent *a, const struct acp_update *u)
 		say_rows(a, "usage", u->all, usage_rows, ARRAY_LEN(usage_rows));
 		break;
 	case ACP_MODE:
-		say_mode(a, u->mode_id);
+		/* The record goes to the disk: modes in quick succession are one change. */
+		snprintf(a->mode, sizeof(a->mode), "%.*s", STR_ARG(u->mode_id));
+		if (uv_now(a->all->loop) - a->mode_ms >= MODE_MS)
+			agent_keep_mode(a);
 		break;
 	case ACP_USER_MESSAGE: /* its event is there */
 	case ACP_RUNS:

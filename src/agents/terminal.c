@@ -54,17 +54,6 @@ static void terminal_on_output(void *arg, enum exec_stream stream, const char *p
 		t->truncated = true;
 }
 
-/* Answers those who wait for its end. */
-static void terminal_tell(struct agent_terminal *t)
-{
-	struct agent *a = t->of;
-
-	for (size_t i = 0; i < ACP_ASKS_MAX; i++) {
-		if (a->exits[i] && a->exits[i]->data == t)
-			acp_answer_exit(take_ptr(a->exits[i]), &t->exit);
-	}
-}
-
 static void terminal_on_exit(void *arg, const struct exec_result *x, const struct err *err)
 {
 	struct agent_terminal *t = arg;
@@ -82,7 +71,10 @@ static void terminal_on_exit(void *arg, const struct exec_result *x, const struc
 		t->exit.has_code = true;
 		t->exit.code = (uint32_t)x->exit_code;
 	}
-	terminal_tell(t);
+	for (size_t i = 0; i < ACP_ASKS_MAX; i++) {
+		if (t->of->exits[i] && t->of->exits[i]->data == t)
+			acp_answer_exit(take_ptr(t->of->exits[i]), &t->exit);
+	}
 	if (t->released)
 		terminal_free(t);
 }
@@ -168,25 +160,6 @@ static void terminal_wait(struct agent_terminal *t, struct acp_ask *q)
 	a->exits[i] = q;
 }
 
-static void terminal_release(struct agent_terminal *t, struct acp_ask *q)
-{
-	t->released = true;
-	if (t->exec)
-		exec_kill(t->exec);
-	else
-		terminal_free(t);
-	acp_answer_done(q);
-}
-
-static struct agent_terminal *terminal_find(const struct agent *a, struct str id)
-{
-	struct agent_terminal *t = a->terminals;
-
-	while (t && (t->released || !str_is(id, t->id)))
-		t = t->next;
-	return t;
-}
-
 void agent_terminal_asked(struct agent *a, struct acp_ask *q)
 {
 	struct agent_terminal *t;
@@ -196,7 +169,9 @@ void agent_terminal_asked(struct agent *a, struct acp_ask *q)
 		terminal_create(a, q);
 		return;
 	}
-	t = terminal_find(a, q->terminal_id);
+	t = a->terminals;
+	while (t && (t->released || !str_is(q->terminal_id, t->id)))
+		t = t->next;
 	if (!t) {
 		err_set(&e, ERR_PATH_NOT_FOUND, "there is no such terminal");
 		acp_refuse(q, &e);
@@ -204,11 +179,12 @@ void agent_terminal_asked(struct agent *a, struct acp_ask *q)
 		terminal_output(t, q);
 	} else if (q->kind == ACP_ASK_EXIT) {
 		terminal_wait(t, q);
-	} else if (q->kind == ACP_ASK_RELEASE) {
-		terminal_release(t, q);
 	} else {
+		t->released = q->kind == ACP_ASK_RELEASE;
 		if (t->exec)
 			exec_kill(t->exec);
+		else if (t->released)
+			terminal_free(t);
 		acp_answer_done(q);
 	}
 }

@@ -57,66 +57,49 @@ static void ask_write_members(struct json_writer *w, const struct json_val *para
 	for (; *names; names++) {
 		const struct json_val *v = json_get(params, *names);
 
-		if (!v)
-			continue;
-		json_put_val(w, *names, v);
+		if (v)
+			json_put_val(w, *names, v);
 	}
 }
 
 /* The words for a model go as they are, but never with what the client knows from others
  * (includeContext). */
-static int ask_write(struct json_writer *w, const struct upstream *u, enum mcp_ask_kind kind,
-		     const struct json_val *params, struct err *e)
+static char *ask_text(const struct upstream *u, enum mcp_ask_kind kind,
+		      const struct json_val *params, struct err *e)
 {
 	static const char *const sampling[] = { "messages",    "modelPreferences", "systemPrompt",
 						"temperature", "maxTokens",	   "stopSequences",
 						NULL };
 	static const char *const url[] = { "mode", "url", "elicitationId", NULL };
-	int rc = 0;
-
-	json_write_object(w);
-	if (kind == MCP_ASK_SAMPLING) {
-		ask_write_members(w, params, sampling);
-	} else {
-		rc = ask_write_message(w, u, json_str(json_get(params, "message")), e);
-		if (kind == MCP_ASK_URL)
-			ask_write_members(w, params, url);
-		else if (rc == 0)
-			rc = ask_write_form(w, params, e);
-	}
-	json_write_object_end(w);
-	return rc < 0 ? -1 : json_write_done(w, e);
-}
-
-static char *ask_text(const struct upstream *u, enum mcp_ask_kind kind,
-		      const struct json_val *params, struct err *e)
-{
 	autobuf struct buf b = BUF_INIT(kind == MCP_ASK_SAMPLING ? ASK_SAMPLING_MAX
 								 : 2 * ASK_FORM_MAX);
 	struct json_writer w = json_writer(&b);
+	int rc = 0;
 
-	return ask_write(&w, u, kind, params, e) < 0 ? NULL : buf_take(&b);
+	json_write_object(&w);
+	if (kind == MCP_ASK_SAMPLING) {
+		ask_write_members(&w, params, sampling);
+	} else {
+		rc = ask_write_message(&w, u, json_str(json_get(params, "message")), e);
+		if (kind == MCP_ASK_URL)
+			ask_write_members(&w, params, url);
+		else if (rc == 0)
+			rc = ask_write_form(&w, params, e);
+	}
+	json_write_object_end(&w);
+	return rc < 0 || json_write_done(&w, e) < 0 ? NULL : buf_take(&b);
 }
 
 /* ---- which are taken ----------------------------------------------------------------------- */
 
-static struct upstream_call *ask_guess(const struct upstream_conn *k)
-{
-	struct upstream_call *c = k->mixed ? NULL : k->calls;
-
-	while (c && c->asked)
-		c = c->next;
-	return c;
-}
-
 static struct upstream_call *ask_call(const struct upstream_conn *k, const struct mcp_question *q)
 {
 	const struct mcp_pending *p = mcp_question_pending(q);
-	struct upstream_call *c = k->calls;
+	struct upstream_call *c = p || !k->mixed ? k->calls : NULL;
 
-	while (p && c && c->pending != p)
+	while (c && (p ? c->pending != p : c->asked != NULL))
 		c = c->next;
-	return p ? c : ask_guess(k);
+	return c;
 }
 
 static int ask_check(const struct upstream_call *c, const struct mcp_question *q, struct err *e)

@@ -22,8 +22,9 @@ enum {
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
-static void conn_free(struct upstream_conn *k)
+static void conn_on_timer_closed(uv_handle_t *h)
 {
+	struct upstream_conn *k = h->data;
 	struct upstreams *all = k->all;
 
 	texts_fini(&k->texts);
@@ -31,11 +32,6 @@ static void conn_free(struct upstream_conn *k)
 	free(k);
 	all->open--;
 	upstreams_try_close(all);
-}
-
-static void conn_on_timer_closed(uv_handle_t *h)
-{
-	conn_free(h->data);
 }
 
 static void conn_on_offers_closed(uv_handle_t *h)

@@ -271,11 +271,6 @@ static void upstream_retire(struct upstream *u)
 	conn_end(k, &e);
 }
 
-static bool same_server(const struct upstream *u, const char *digest)
-{
-	return u->digest[0] && strcmp(u->digest, digest) == 0;
-}
-
 void upstream_change(struct upstream *u, struct config *c, const struct config_server *s)
 {
 	char was[sizeof(u->digest)];
@@ -289,7 +284,7 @@ void upstream_change(struct upstream *u, struct config *c, const struct config_s
 		u->server = s;
 		grant_digest(u);
 	}
-	if (s && same_server(u, was) && upstream_rest(u) != UPSTREAM_CLOSED) {
+	if (s && was[0] && strcmp(u->digest, was) == 0 && upstream_rest(u) != UPSTREAM_CLOSED) {
 		if (u->state == UPSTREAM_CLOSED)
 			upstream_set_state(u, UPSTREAM_IDLE);
 		return;

@@ -15,13 +15,6 @@ struct acp *acp_new(const struct acp_options *o, struct err *e)
 	return a;
 }
 
-static void acp_destroy(struct acp *a)
-{
-	acp_ask_drop(a);
-	free(a->session_id);
-	free(a);
-}
-
 struct acp *acp_enter(struct acp *a)
 {
 	a->entered++;
@@ -30,8 +23,11 @@ struct acp *acp_enter(struct acp *a)
 
 void acp_leave(struct acp *a)
 {
-	if (a && --a->entered == 0 && a->freed)
-		acp_destroy(a);
+	if (!a || --a->entered != 0 || !a->freed)
+		return;
+	acp_ask_drop(a);
+	free(a->session_id);
+	free(a);
 }
 
 void acp_free(struct acp *a)

@@ -52,11 +52,6 @@ static void on_prompted(struct acp *a, const struct json_val *result, const stru
 	}
 }
 
-static void on_mode(struct acp *a, const struct json_val *fault)
-{
-	a->strays += fault != NULL;
-}
-
 static void take_answer(struct acp *a, enum acp_method method, const struct json_val *result,
 			const struct json_val *fault)
 {
@@ -69,7 +64,7 @@ static void take_answer(struct acp *a, enum acp_method method, const struct json
 		on_prompted(a, result, fault);
 		break;
 	case ACP_SET_MODE:
-		on_mode(a, fault);
+		a->strays += fault != NULL;
 		break;
 	default:
 		acp_open_answer(a, method, result, fault);
@@ -90,18 +85,6 @@ static void fail(struct acp *a, const struct rpc_id *id, const struct err *why)
 }
 
 /* ---- lines ---------------------------------------------------------------------------------- */
-
-static void take_notification(struct acp *a, const struct rpc_msg *m)
-{
-	struct rpc_id id;
-
-	if (str_is(m->method, "session/update"))
-		acp_update_take(a, m->params);
-	else if (str_is(m->method, "$/cancel_request") &&
-		 rpc_id_read(json_get(m->params, "requestId"), &id))
-		acp_ask_cancelled(a, &id);
-	/* all others are extensions */
-}
 
 /* Programs print banners there: only what was a request is answered. */
 static void take_unread(struct acp *a, struct str line, const struct rpc_id *asked,
@@ -127,6 +110,7 @@ static void take_message(struct acp *a, struct json_doc **doc)
 	const struct json_val *v = json_root(*doc);
 	struct rpc_fault f;
 	struct rpc_msg m;
+	struct rpc_id id;
 	bool silent;
 	struct err e;
 
@@ -143,8 +127,12 @@ static void take_message(struct acp *a, struct json_doc **doc)
 			    m.error);
 		break;
 	case RPC_NOTIFICATION:
-		take_notification(a, &m);
-		break;
+		if (str_is(m.method, "session/update"))
+			acp_update_take(a, m.params);
+		else if (str_is(m.method, "$/cancel_request") &&
+			 rpc_id_read(json_get(m.params, "requestId"), &id))
+			acp_ask_cancelled(a, &id);
+		break; /* all others are extensions */
 	case RPC_REQUEST:
 		acp_ask_take(a, &m, doc);
 		break;

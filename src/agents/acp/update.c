@@ -30,11 +30,6 @@ static const struct update_row {
 
 /* ---- texts ---------------------------------------------------------------------------------- */
 
-static int add_str(struct buf *to, struct str s, struct err *e)
-{
-	return buf_add(to, s.p, s.n, e);
-}
-
 /* A block as markdown. */
 static int add_block(struct buf *to, const struct json_val *block, struct err *e)
 {
@@ -43,9 +38,10 @@ static int add_block(struct buf *to, const struct json_val *block, struct err *e
 	struct str uri = json_str(json_get(resource ?: block, "uri"));
 	struct str name = json_str(json_get(block, "name"));
 	struct str mime = json_str(json_get(block, "mimeType"));
+	struct str text = json_str(json_get(block, "text"));
 
 	if (str_is(type, "text"))
-		return add_str(to, json_str(json_get(block, "text")), e);
+		return buf_add(to, text.p, text.n, e);
 	if (str_is(type, "resource_link"))
 		return buf_addf(to, e, "[%.*s](%.*s)", STR_CUT(name, 512), STR_CUT(uri, 4096));
 	if (str_is(type, "resource"))

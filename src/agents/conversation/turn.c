@@ -31,27 +31,19 @@ const struct talk_drive *talk_drive_of(const struct talk *t)
 	return d && d->driver ? d : NULL;
 }
 
-static struct talk_drive *drive_new(struct talks *all, struct str agent, struct err *e)
-{
-	struct talk_drive *d = calloc(1, sizeof(*d) + agent.n + 1);
-
-	if (!d)
-		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
-	memcpy(d->agent, agent.p, agent.n);
-	d->next = all->drives;
-	all->drives = d;
-	return d;
-}
-
 int talks_drive(struct talks *all, struct str agent, const struct talk_driver *driver, void *data,
 		struct err *e)
 {
 	struct talk_drive *d = drive_find(all, agent);
 
-	if (!d)
-		d = drive_new(all, agent, e);
-	if (!d)
-		return -1;
+	if (!d) {
+		d = calloc(1, sizeof(*d) + agent.n + 1);
+		if (!d)
+			return err_set(e, ERR_LIMIT, "out of memory");
+		memcpy(d->agent, agent.p, agent.n);
+		d->next = all->drives;
+		all->drives = d;
+	}
 	for (size_t i = 0; i < all->n; i++) {
 		if (str_eq(talk_record(all->p[i])->agent, agent))
 			talk_stop_driver(all->p[i], "interrupted");
@@ -91,22 +83,17 @@ static const struct queue_item *turn_item(const struct talk *t)
 	return NULL;
 }
 
-/* Where its end could not be written: read again, a prompt that was being sent waits again. */
-static void turn_reopen_queue(struct talk *t)
+static void turn_over(struct talk *t)
 {
 	const struct queue_item *item = turn_item(t);
 	struct err e;
 
-	if (!item || item->state != QUEUE_SENDING || t->all->closing)
-		return;
-	queue_close(take_ptr(t->queue));
-	if (!talk_open_queue(t, &e))
-		log_warn("conversation %s: %s", talk_id(t), e.msg);
-}
-
-static void turn_over(struct talk *t)
-{
-	turn_reopen_queue(t);
+	/* Where its end could not be written, the queue is read again: the prompt waits again. */
+	if (item && item->state == QUEUE_SENDING && !t->all->closing) {
+		queue_close(take_ptr(t->queue));
+		if (!talk_open_queue(t, &e))
+			log_warn("conversation %s: %s", talk_id(t), e.msg);
+	}
 	t->turning = t->begun = t->stalled = t->cancelled = false;
 	t->prompt[0] = '\0';
 	talk_tell(t, "changed");

@@ -43,12 +43,6 @@ static int document_failed(const char *name, struct err *e)
 	return err_sys(e, errno, "write %s", name);
 }
 
-static int document_unsure(const char *name, struct err *e)
-{
-	err_sys(e, errno, "write %s", name);
-	return err_unsure(e);
-}
-
 int document_write(int folder, const char *name, struct str text, struct err *e)
 {
 	char beside[64];
@@ -69,5 +63,8 @@ int document_write(int folder, const char *name, struct str text, struct err *e)
 		return -1;
 	}
 	rc = publish(folder, beside, name);
-	return rc < 0 ? document_failed(name, e) : rc > 0 ? document_unsure(name, e) : 0;
+	if (rc <= 0)
+		return rc < 0 ? document_failed(name, e) : 0;
+	err_sys(e, errno, "write %s", name);
+	return err_unsure(e);
 }

@@ -225,16 +225,6 @@ static void write_connect(struct json_writer *w, const char *code, const char *m
 	json_write_object_end(w);
 }
 
-static void write_plain(struct json_writer *w, int status, const char *message, struct str sandbox)
-{
-	json_write_object(w);
-	json_put_int(w, "code", status);
-	json_put_text(w, "message", message);
-	if (status == 502)
-		json_put_str(w, "sandboxId", sandbox);
-	json_write_object_end(w);
-}
-
 static void ask_frame(struct ask *a, unsigned flags, struct str text)
 {
 	char head[FRAME_HEAD];
@@ -284,10 +274,16 @@ static void reply_failure(struct ask *a, int status, const char *connect, const 
 		ask_send_reply(a, status, str_of(message), "text/plain; charset=utf-8", &later, n);
 		return;
 	}
-	if (a->row->form >= E2B_UNARY && status != 502)
+	if (a->row->form >= E2B_UNARY && status != 502) {
 		write_connect(&w, connect, message);
-	else
-		write_plain(&w, status, message, a->sandbox);
+	} else {
+		json_write_object(&w);
+		json_put_int(&w, "code", status);
+		json_put_text(&w, "message", message);
+		if (status == 502)
+			json_put_str(&w, "sandboxId", a->sandbox);
+		json_write_object_end(&w);
+	}
 	if (json_write_done(&w, &e) < 0)
 		b.n = 0;
 	ask_send_reply(a, status, buf_str(&b), "application/json", &later, n);
@@ -732,15 +728,6 @@ static int check_member(const struct json_val *v, const struct e2b_member *m, st
 	return 0;
 }
 
-static int check_members(const struct ask *a, struct err *e)
-{
-	for (const struct e2b_member *m = a->row->members; m && m->path; m++) {
-		if (check_member(a->body, m, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 static int read_timeout(struct ask *a, struct err *e)
 {
 	struct str text = http_request_header(a->q, STR_LIT("Connect-Timeout-Ms"));
@@ -764,7 +751,11 @@ static int read_request(struct ask *a, struct err *e)
 		return err_set(e, ERR_UNAUTHORIZED, "there is no such user: use user or root");
 	if (read_timeout(a, e) < 0 || read_body(a, e) < 0)
 		return -1;
-	return check_members(a, e);
+	for (const struct e2b_member *m = a->row->members; m && m->path; m++) {
+		if (check_member(a->body, m, e) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 void ask_run(struct e2b *x, const struct e2b_row *row, struct http_request *q)

@@ -111,15 +111,6 @@ static struct executing *line_pop(struct e2b_context *c)
 	return x;
 }
 
-/* The first in the line of a context that ends. */
-static void line_fail(struct e2b_context *c)
-{
-	struct ask *a = line_pop(c)->ask;
-
-	ask_fail_with(a, ERR_PROCESS_NOT_FOUND, "the context has ended");
-	ask_leave(a);
-}
-
 static void context_remove(struct e2b *x, struct e2b_context *c)
 {
 	struct e2b_context **at = &x->contexts;
@@ -128,8 +119,12 @@ static void context_remove(struct e2b *x, struct e2b_context *c)
 		at = &(*at)->next;
 	*at = c->next;
 	x->n_contexts--;
-	while (c->line)
-		line_fail(c);
+	while (c->line) {
+		struct ask *a = line_pop(c)->ask;
+
+		ask_fail_with(a, ERR_PROCESS_NOT_FOUND, "the context has ended");
+		ask_leave(a);
+	}
 	free(c->cwd);
 	free(c);
 }
@@ -165,15 +160,6 @@ static bool is_of(const struct ask *a, const struct e2b_context *c)
 	if (l)
 		hub_sandbox_info(l, &i);
 	return str_is(a->sandbox, c->sandbox) && i.generation == c->generation;
-}
-
-static struct e2b_context *context_named(const struct e2b *x, const char *id)
-{
-	struct e2b_context *c = x->contexts;
-
-	while (c && strcmp(id, c->id) != 0)
-		c = c->next;
-	return c;
 }
 
 static struct e2b_context *context_of(const struct ask *a, struct str id)
@@ -232,32 +218,32 @@ static struct e2b_context *context_new(struct ask *a, const struct language *l, 
 
 static struct e2b_context *context_of_execution(struct ask *a)
 {
-	return context_named(a->x, ((struct executing *)a->state)->context);
+	const char *id = ((struct executing *)a->state)->context;
+	struct e2b_context *c = a->x->contexts;
+
+	while (c && strcmp(id, c->id) != 0)
+		c = c->next;
+	return c;
 }
 
 static void take_turn(struct executing *x, struct e2b_context *c);
 
-static void pass_turn(struct e2b_context *c)
+static void executing_free(struct ask *a)
 {
+	struct executing *x = a->state;
+	struct e2b_context *c = context_of_execution(a);
 	struct executing *next;
 
+	for (size_t i = 0; i < CHANNELS; i++)
+		buf_fini(&x->of[i].mark);
+	if (!c || c->running != x)
+		return;
 	c->running = NULL;
 	if (!c->line)
 		return;
 	next = line_pop(c);
 	take_turn(next, c);
 	ask_leave(next->ask);
-}
-
-static void executing_free(struct ask *a)
-{
-	struct executing *x = a->state;
-	struct e2b_context *c = context_of_execution(a);
-
-	for (size_t i = 0; i < CHANNELS; i++)
-		buf_fini(&x->of[i].mark);
-	if (c && c->running == x)
-		pass_turn(c);
 }
 
 static struct executing *executing_new(struct ask *a)

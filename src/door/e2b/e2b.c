@@ -441,18 +441,14 @@ static bool read_target(struct http_request *q, struct port_target *ret)
 	       ret->port != E2B_ENVD_PORT && ret->port != E2B_CODE_PORT;
 }
 
-/* The page has a view of this name. */
-static bool is_health(struct http_request *q)
-{
-	return http_request_method(q) == HTTP_GET && str_is(http_request_path(q), "/health") &&
-	       http_request_header(q, STR_LIT("E2b-Sandbox-Id")).p;
-}
-
 static bool claims(void *owner, struct http_request *q)
 {
 	struct port_target t;
 
-	return read_target(q, &t) || is_health(q);
+	/* The page has a view of this name, too. */
+	return read_target(q, &t) ||
+	       (http_request_method(q) == HTTP_GET && str_is(http_request_path(q), "/health") &&
+		http_request_header(q, STR_LIT("E2b-Sandbox-Id")).p);
 }
 
 /* Whether it runs, for a client that has its token and so may know of it: no call. */
@@ -545,21 +541,19 @@ int e2b_explain(const struct http_problem *problem, struct buf *to, struct err *
 	return json_write_done(&w, e);
 }
 
-static struct http_route route_of(const struct e2b_row *r)
-{
-	return (struct http_route){ .path = r->path,
-				    .methods = r->method,
-				    .any_type = true,
-				    .body_max = r->body_max ? r->body_max : BODY_MAX,
-				    .run = run,
-				    .doc = r->doc };
-}
-
 static void add(struct e2b *x, const struct e2b_rows *rows)
 {
 	for (size_t i = 0; i < rows->n; i++) {
-		x->rows[x->n] = route_of(&rows->p[i]);
-		x->of[x->n++] = &rows->p[i];
+		const struct e2b_row *r = &rows->p[i];
+
+		x->rows[x->n] = (struct http_route){ .path = r->path,
+						     .methods = r->method,
+						     .any_type = true,
+						     .body_max = r->body_max ? r->body_max
+									     : BODY_MAX,
+						     .run = run,
+						     .doc = r->doc };
+		x->of[x->n++] = r;
 	}
 }
 

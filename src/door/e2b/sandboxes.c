@@ -98,18 +98,6 @@ static const char *state_of(const struct sandbox_view *v)
 	}
 }
 
-static void write_metadata(struct json_writer *w, const struct field_map *m)
-{
-	json_put_object(w, "metadata");
-	for (size_t i = 0; i < m->n; i++) {
-		if (str_starts(m->p[i].key, "e2b/"))
-			continue;
-		json_write_key_str(w, m->p[i].key);
-		json_write_str(w, m->p[i].value);
-	}
-	json_write_object_end(w);
-}
-
 /* One that has no end is told to have a late one. */
 enum { NO_END_YEARS = 10 };
 
@@ -131,7 +119,14 @@ static void write_listed(struct json_writer *w, const struct sandbox_view *v)
 	ask_arg_str(w, "endAt", str_of(ends));
 	ask_arg_str(w, "state", str_of(state_of(v)));
 	ask_arg_str(w, "envdVersion", STR_LIT(E2B_VERSION));
-	write_metadata(w, &v->labels);
+	json_put_object(w, "metadata");
+	for (size_t i = 0; i < v->labels.n; i++) {
+		if (str_starts(v->labels.p[i].key, "e2b/"))
+			continue;
+		json_write_key_str(w, v->labels.p[i].key);
+		json_write_str(w, v->labels.p[i].value);
+	}
+	json_write_object_end(w);
 }
 
 static void reply_sandbox(struct ask *a, int status, const struct sandbox_view *v)

@@ -105,14 +105,6 @@ static void ts_object(struct ts *t, const struct shape *s, unsigned depth)
 	print(&t->p, "}");
 }
 
-static void ts_ref(struct ts *t, const struct shape *s, unsigned depth, bool inside)
-{
-	if (t->line)
-		ts_type(t, s->def->type, depth + 1, inside);
-	else
-		print(&t->p, "%s", shape_def_of(s)->name);
-}
-
 static void ts_type(struct ts *t, const struct shape *s, unsigned depth, bool inside)
 {
 	static const char *const words[] = {
@@ -142,8 +134,10 @@ static void ts_type(struct ts *t, const struct shape *s, unsigned depth, bool in
 		ts_tuple(t, s, depth);
 	else if (s->kind == SHAPE_OBJECT)
 		ts_object(t, s, depth);
+	else if (t->line)
+		ts_type(t, s->def->type, depth + 1, inside);
 	else
-		ts_ref(t, s, depth, inside);
+		print(&t->p, "%s", shape_def_of(s)->name);
 	if (list && inside)
 		print(&t->p, ")");
 }

@@ -66,13 +66,6 @@ static bool form_takes_text(const struct json_val *property)
 	       !json_get(property, "const");
 }
 
-static const char *form_property(struct str name, const struct json_val *v)
-{
-	return form_find(name)				   ?:
-	       form_find(json_str(json_get(v, "title")))   ?:
-	       form_find(json_str(json_get(v, "description")));
-}
-
 const char *form_wants_secret(const struct json_val *params)
 {
 	const struct json_val *schema = json_get(params, "requestedSchema");
@@ -84,7 +77,9 @@ const char *form_wants_secret(const struct json_val *params)
 		if (!form_takes_text(it.val))
 			continue;
 		any = true;
-		found = form_property(it.key, it.val);
+		found = form_find(it.key)				     ?:
+			form_find(json_str(json_get(it.val, "title")))	     ?:
+			form_find(json_str(json_get(it.val, "description")));
 	}
 	return found || !any ? found : form_find(json_str(json_get(params, "message")));
 }

@@ -352,8 +352,13 @@ static int scan_encoded(struct scan *s, struct str where, struct str text)
 
 /* ---- the walk ------------------------------------------------------------------------------- */
 
-static int scan_one(struct scan *s, struct str where, struct str text)
+static int scan_at(struct scan *s, const struct json_place *at, struct str text)
 {
+	struct json_pointer p = JSON_POINTER_INIT;
+	struct str where;
+
+	json_pointer_place(&p, at);
+	where = (struct str){ p.text, p.n };
 	s->told = 0;
 	if (!text.n || s->ret->n == SCAN_MAX)
 		return 0;
@@ -361,14 +366,6 @@ static int scan_one(struct scan *s, struct str where, struct str text)
 	    scan_links(s, where, text) < 0 || scan_rules_of(s, where, text) < 0)
 		return -1;
 	return scan_encoded(s, where, text);
-}
-
-static int scan_at(struct scan *s, const struct json_place *at, struct str text)
-{
-	struct json_pointer p = JSON_POINTER_INIT;
-
-	json_pointer_place(&p, at);
-	return scan_one(s, (struct str){ p.text, p.n }, text);
 }
 
 static int scan_val(struct scan *s, const struct json_place *at, const struct json_val *v)

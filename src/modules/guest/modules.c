@@ -15,15 +15,6 @@ struct guest_module {
 	JSValue source;
 };
 
-static struct guest_module *module_find(struct guest *g, const char *name)
-{
-	struct guest_module *m = g->modules;
-
-	while (m && strcmp(m->name, name) != 0)
-		m = m->next;
-	return m;
-}
-
 static JSValue module_functions(JSContext *ctx, struct guest_module *m, JSValueConst names)
 {
 	JSValue all = JS_NewObjectProto(ctx, JS_NULL);
@@ -88,10 +79,12 @@ static JSValue module_holt(JSContext *ctx)
 static struct guest_module *module_of(JSContext *ctx, const char *name)
 {
 	struct guest *g = guest_of(ctx);
-	struct guest_module *m = module_find(g, name);
+	struct guest_module *m = g->modules;
 	JSValue answer = JS_UNDEFINED, names;
 	bool own = strcmp(name, HOLT_MODULE) == 0;
 
+	while (m && strcmp(m->name, name) != 0)
+		m = m->next;
 	if (m)
 		return m;
 	if (strlen(name) > CODE_NAME_MAX) {

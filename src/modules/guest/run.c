@@ -69,19 +69,12 @@ static void limits_begin(struct guest *g, JSValueConst frame)
 
 /* ---- promises that nothing handles --------------------------------------------------------- */
 
-static size_t rejected_find(const struct guest *g, JSValueConst promise)
+void run_handled(struct guest *g, JSValueConst promise)
 {
 	size_t i = 0;
 
 	while (i < g->n_rejected && JS_VALUE_GET_PTR(g->rejected[i]) != JS_VALUE_GET_PTR(promise))
 		i++;
-	return i;
-}
-
-void run_handled(struct guest *g, JSValueConst promise)
-{
-	size_t i = rejected_find(g, promise);
-
 	if (i == g->n_rejected)
 		return;
 	JS_FreeValue(g->ctx, g->rejected[i]);

@@ -242,7 +242,7 @@ static void agent_prompt(struct agent *a)
 		agent_given(a);
 }
 
-/* What the agent calls its session, to go on with it after this process. */
+/* Keeps the agent's name for its session, to go on with it after this process. */
 static int agent_note_session(struct agent *a, struct str id, struct err *e)
 {
 	struct conversation_record r = *talk_record(a->talk);

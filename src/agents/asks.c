@@ -133,7 +133,7 @@ static int permission_add_named(struct buf *text, struct str name, const struct 
 	return json_write_done(&w, e);
 }
 
-/* What the call would do: its arguments, and what it would write into files. */
+/* The effect of the call: its arguments, and what it would write into files. */
 static int permission_add_call(const struct acp_ask *q, struct buf *text, struct err *e)
 {
 	static const char *const of_diff[] = { "path", "oldText", "newText" };

@@ -63,7 +63,7 @@ struct agent {
 	bool ending, gone; /* gone: the sandbox is removed */
 	uv_timer_t limit; /* of the start, of a cancelled turn; and the turn that ends it */
 	uv_timer_t quiet; /* since it was heard last */
-	/* What it said could not be kept, so it ends, once nothing of it is on the stack. */
+	/* Its words could not be kept, so it ends, once nothing of it is on the stack. */
 	uv_timer_t doom;
 	struct err why;
 	unsigned timers; /* that are not closed */

@@ -167,7 +167,7 @@ void agent_keep_mode(struct agent *a)
 	a->mode_ms = uv_now(a->all->loop);
 }
 
-/* What changes nothing in the history is for those who look now. */
+/* Updates that are no part of the history go to those who look now. */
 static void say_other(struct agent *a, const struct acp_update *u)
 {
 	autobuf struct buf b = BUF_INIT(ROOM);

@@ -163,7 +163,7 @@ void conn_end(struct upstream_conn *k, const struct err *e);
 /* ---- ask.c: what its server asks ------------------------------------------------------------ */
 
 enum { ASK_KINDS = MCP_CAN_FORM | MCP_CAN_URL | MCP_CAN_SAMPLING };
-/* Of struct mcp_client_handler; the owner is the connection. */
+/* Callbacks of struct mcp_client_handler; the owner is the connection. */
 void ask_on_asked(void *owner, struct mcp_question *q);
 void ask_on_withdrawn(void *owner, struct mcp_question *q);
 /* The request of the call has ended: nobody is asked for it any more. */

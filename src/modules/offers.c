@@ -54,7 +54,7 @@ static int offer_add(struct upstream_offer *to, const struct json_val *v, struct
 	return to->p[to->n].p ? (int)to->n++ : -1;
 }
 
-/* What is too large for the list is left out. */
+/* An item that is too large for the list is left out. */
 static struct upstream_offer offer_of(const struct upstream_conn *k, const struct mcp_listed *l)
 {
 	struct upstream_offer o = { .arena = arena_new(OFFER_BYTES_MAX) };

@@ -273,7 +273,7 @@ static int pins_known(const struct upstream *u, const struct field_strs *tools, 
 	return 0;
 }
 
-/* What could not be kept is not approved. */
+/* An approval that could not be kept is undone. */
 int pins_approve(struct upstream *u, const struct field_strs *tools, struct err *e)
 {
 	struct upstream_tools *t = u->tools;
@@ -300,7 +300,7 @@ int pins_approve(struct upstream *u, const struct field_strs *tools, struct err 
 
 /* ---- names --------------------------------------------------------------------------------- */
 
-/* Of the approved tools in a plain list of tools. */
+/* Names of the approved tools in a plain list of tools. */
 struct upstream_names {
 	struct arena *arena;
 	struct str *tools;

@@ -19,7 +19,7 @@ struct net;
 struct secrets;
 struct secrets_read;
 
-/* What starts programs of the file: the hub's, as modules/upstream.h says. */
+/* Parts of the hub that start programs of the file, as modules/upstream.h says. */
 struct place_of {
 	uv_loop_t *loop;
 	struct hub *hub;
@@ -53,7 +53,7 @@ void texts_start(struct texts *t);
 void texts_cancel(struct texts *t); /* on_texts does not come any more */
 void texts_fini(struct texts *t); /* the same, and the values are wiped */
 
-/* Of the hub's environment, of which files name single variables. */
+/* A variable of the hub's environment; files name single ones. */
 struct str texts_variable(struct str name);
 
 /* ---- place.c --------------------------------------------------------------------------------- */

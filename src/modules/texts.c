@@ -1,4 +1,4 @@
-/* What a program is started with: the secrets of its texts are read, and then the texts. */
+/* The texts that start a program: first their secrets are read, and then the texts. */
 #include <stdlib.h>
 
 #include "config/variables.h"
@@ -21,7 +21,7 @@ struct str texts_variable(struct str name)
 	return str_of(getenv(z));
 }
 
-/* Of one program; all are texts of its file. */
+/* Secrets of one program; all texts are of its file. */
 struct texts_secrets {
 	struct texts *of;
 	struct str names[SECRETS_MAX_OF]; /* whose values are needed */

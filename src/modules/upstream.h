@@ -127,7 +127,7 @@ struct upstream_tool {
 	enum upstream_pin pin;
 };
 
-/* What a server has beside its tools. */
+/* Lists that a server has beside its tools. */
 enum upstream_list { UPSTREAM_RESOURCES, UPSTREAM_TEMPLATES, UPSTREAM_PROMPTS, UPSTREAM_LISTS };
 
 /* How a call asks, and what stands for a tool's name in the operator's file where it calls none:
@@ -172,7 +172,7 @@ struct upstream_info {
 		const struct str *p;
 		size_t n;
 	} lists[UPSTREAM_LISTS];
-	/* Of pins and lists: never the same where they are others, nor that of another module. */
+	/* The revision of pins and lists: new whenever they change, and never another module's. */
 	uint64_t revision;
 };
 void upstream_info(struct upstream *u, struct upstream_info *ret);
@@ -196,7 +196,7 @@ int upstream_watch(struct upstream *u, const struct str *uris, size_t n, struct 
  * it is not listed. Borrowed until the loop's next turn. */
 struct str upstream_listed(struct upstream *u, struct str tool);
 
-/* What it has written to its standard error, and its log messages; untrusted bytes. */
+/* Its standard error and its log messages; untrusted bytes. */
 struct str upstream_log(const struct upstream *u);
 
 /* Of the operator alone. Approves it as it is, with the tools that it has listed and the operator's

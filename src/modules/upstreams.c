@@ -79,18 +79,6 @@ static struct upstream *upstreams_take(struct upstream **from, struct str name)
 	return NULL;
 }
 
-static struct upstream *upstreams_add(struct upstreams *all, struct config *c,
-				      const struct config_server *s, struct err *e)
-{
-	struct upstream *u = upstream_new(all, c, s, e);
-
-	if (u && grant_read(u, e) < 0) {
-		upstream_free(u);
-		return NULL;
-	}
-	return u;
-}
-
 /* Those of the file, in its order: the ones that there are already, and new ones. */
 static void upstreams_set(struct upstreams *all, struct config *c)
 {
@@ -103,8 +91,10 @@ static void upstreams_set(struct upstreams *all, struct config *c)
 		const struct config_server *s = &servers->p[i];
 		struct upstream *u = upstreams_take(&was, s->name);
 
-		if (!u)
-			u = upstreams_add(all, c, s, &e);
+		if (!u && (u = upstream_new(all, c, s, &e)) && grant_read(u, &e) < 0) {
+			upstream_free(u);
+			u = NULL;
+		}
 		if (!u) {
 			log_error("module %.*s: %s", STR_ARG(s->name), e.msg);
 			continue;

@@ -66,7 +66,7 @@ enum acp_update_kind {
 struct acp_update {
 	enum acp_update_kind kind;
 	struct str name; /* of the kind, as sent */
-	/* Of messages and thoughts: markdown. What is no text is named in it. */
+	/* The markdown of messages and thoughts. Blocks that are no text are named in it. */
 	struct str text;
 	struct str message_id; /* may be NONE; another one begins another message */
 	bool whole; /* it replaces the message instead of continuing it */
@@ -112,7 +112,7 @@ struct acp_ask {
 	enum acp_ask_kind kind;
 	union {
 		struct {
-			/* Of any length. command: what is to run; version 2. */
+			/* They have any length. command: what is to run; version 2. */
 			struct str title, description, command;
 			struct str tool_call_id;
 			const struct json_val *tool_call; /* an object; NULL: there is none */
@@ -205,7 +205,7 @@ struct acp_options {
 	const struct acp_server *servers;
 	size_t n_servers;
 	struct str session_id; /* an earlier session to go on with, if it is there; NONE */
-	/* Of authMethods, to log in by if the agent wants it; NONE. */
+	/* The one of authMethods to log in by if the agent wants it; NONE. */
 	struct str auth_method;
 };
 

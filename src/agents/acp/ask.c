@@ -253,7 +253,7 @@ static void answer_begin(struct acp_out *m, struct acp_ask *q)
 	json_write_object(&m->w);
 }
 
-/* What is too large for a message becomes an error. */
+/* An answer that is too large for a message becomes an error. */
 static void answer_end(struct acp_out *m, struct acp_ask *q)
 {
 	struct ask *k = ask_of(q);

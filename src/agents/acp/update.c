@@ -1,4 +1,4 @@
-/* What the agent reports: session/update of every kind, of both versions. */
+/* Reports of the agent: session/update of every kind, of both versions. */
 #include "agents/acp/internal.h"
 #include "json/document/utf8.h"
 

@@ -89,7 +89,7 @@ int talk_delete(struct talk *t, struct err *e) MUST_USE;
 /* owner: whose alone; STR_NONE: anyone's. */
 struct talk *talk_take_back(struct talks *all, struct str id, struct str owner,
 			    struct err *e) MUST_USE;
-/* Whose one in the trash is; the caller frees it. NULL: there is none, or it can't be read. */
+/* The owner of one in the trash; the caller frees it. NULL: none is there, or it can't be read. */
 char *talks_trashed_owner(const struct talks *all, struct str id);
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -163,7 +163,7 @@ int talks_drive(struct talks *all, struct str agent, const struct talk_driver *d
 		struct err *e) MUST_USE;
 /* Names of the agents that are driven; NULL: there are no more. */
 const char *talks_agent(const struct talks *all, size_t i);
-/* What the driver keeps of a conversation; NULL at first and after close(). */
+/* The driver's own state of a conversation; NULL at first and after close(). */
 void **talk_driver_state(struct talk *t);
 
 /* The agent has the prompt: it is in the log, and no more in the queue. */

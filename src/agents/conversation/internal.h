@@ -2,7 +2,7 @@
 #include "agents/conversation/conversation.h"
 #include "base/blake2b.h"
 
-/* What drives the conversations of one agent. */
+/* The driver of the conversations of one agent. */
 struct talk_drive {
 	struct talk_drive *next;
 	const struct talk_driver *driver; /* NULL: nothing does any more */

@@ -125,7 +125,7 @@ static struct str event_type(struct str line)
 	return (struct str){ line.p, n };
 }
 
-/* What the newest turn of a log is known by. */
+/* The newest turn of a log. */
 struct last_turn {
 	struct talk *talk;
 	bool found; /* a beginning or an end */

@@ -334,7 +334,7 @@ int conversation_delete(struct conversation *v, struct err *e)
 	return rc;
 }
 
-/* Whose a broken one is, is not known: it is nobody's. */
+/* The owner of a broken one is not known: it is nobody's. */
 static struct conversation *trash_find(struct conversations *c, struct str id, struct str owner,
 				       struct err *e)
 {

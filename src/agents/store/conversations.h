@@ -65,7 +65,7 @@ int conversation_delete(struct conversation *v, struct err *e) MUST_USE;
 struct conversation *conversation_take_back(struct conversations *c, struct str id,
 					    struct str owner, struct err *e) MUST_USE;
 
-/* Whose one in the trash is; the caller frees it. NULL: there is none, or it can't be read. */
+/* The owner of one in the trash; the caller frees it. NULL: none is there, or it can't be read. */
 char *conversation_trashed_owner(struct conversations *c, struct str id);
 
 /* Removes what has been in the trash for longer than this for ever. The number of those. */

@@ -66,7 +66,7 @@ static struct events_entry events_entry_last(struct events *v)
 	return (struct events_entry){ 0 };
 }
 
-/* Of the next event, which stands at `at`, where its seq is not that of the last entry. */
+/* Adds an entry for the next event, at `at`, where its seq is not that of the last entry. */
 static void events_index_next(struct events *v, uint64_t seq, uint64_t at)
 {
 	if (v->count % EVENTS_EVERY != 0 && at - v->entry_at < EVENTS_EVERY_BYTES)

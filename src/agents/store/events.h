@@ -30,7 +30,7 @@ enum {
 	EVENTS_PAGE_BYTES = 4 << 20, /* a page ends with the event that reaches them */
 };
 
-/* What was wrong with the file when it was opened. */
+/* Faults that the file had when it was opened. */
 struct events_report {
 	uint64_t torn; /* bytes of a last line without an end, which were cut */
 	uint64_t spoilt; /* lines that are no events, among those that were looked at */
@@ -43,7 +43,7 @@ struct events *events_open(int folder, struct events_report *ret, struct err *e)
 void events_close(struct events *v); /* NULL-safe */
 AUTO_DEFINE(events_close, struct events)
 
-/* What is there now, for reading alone, also on another thread. For events_close(). */
+/* A view of the present events, for reading alone, also on another thread. For events_close(). */
 struct events *events_view(const struct events *v, struct err *e) MUST_USE;
 
 /* data: a JSON object on one line. ERR_TOO_LARGE; ERR_LIMIT: no number is left; ERR_STORE_FULL and

@@ -76,7 +76,7 @@ struct queue {
 	struct arena *left_arena;
 };
 
-/* What a document says, in memory of its own. */
+/* Decodes a document into memory of its own. */
 static struct arena *queue_decode(const struct json_doc *doc, struct queue_file *ret, struct err *e)
 {
 	AUTO(arena_free) struct arena *a = arena_new(ARENA_MAX);

@@ -62,7 +62,7 @@ struct conversation_flags {
 };
 extern const struct field_table conversation_flags_table;
 
-/* What holds: what the conversation has, else the default. */
+/* The value that holds: the conversation's own, else the default. */
 bool conversation_flag(const struct conversation_flags *f, enum conversation_flag flag);
 
 struct conversation_record {

@@ -1,4 +1,4 @@
-/* What the methods of Connect share. */
+/* Shared by the methods of Connect. */
 #include "door/connect/connect.h"
 
 #include "base/base64.h"

@@ -25,10 +25,10 @@ int connect_unpack(bool is_text, struct str message, struct str *ret, struct err
 
 /* ---- answers ------------------------------------------------------------------------------- */
 
-/* Of a method that has nothing to say. */
+/* The answer of a method that has nothing to say. */
 extern const struct field_table connect_empty_table;
 
-/* Of API_FRAMES, with one message: ends the call. */
+/* Answers a call of API_FRAMES with one message, which ends it. */
 void connect_answer(struct call *c, const struct field_table *t, const void *from);
 
 /* Tells a struct file_chunk. */

@@ -49,7 +49,7 @@ static const struct field piece_fields[] = {
 };
 static const struct field_table piece_table = FIELD_TABLE(struct piece, piece_fields);
 
-/* What a client says after its request: bytes, or their end. */
+/* A message of the client after its request: bytes, or their end. */
 struct word {
 	struct str bytes;
 	bool close;

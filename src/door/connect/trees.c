@@ -76,7 +76,7 @@ static const struct field mitos_event_fields[] = {
 static const struct field_table mitos_event_table = FIELD_TABLE(struct mitos_event,
 								mitos_event_fields);
 
-/* Of the move whose one end was told. */
+/* A move of which only one end was told yet. */
 struct moving {
 	bool is_open, lost; /* lost: so were events */
 	uint32_t cookie;

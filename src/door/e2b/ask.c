@@ -70,7 +70,7 @@ void ask_leave(struct ask *a)
 		ask_free(a);
 }
 
-/* What it follows may stand still for a slow client. */
+/* The job that it follows may stand still for a slow client. */
 static void ask_make_room(struct ask *a)
 {
 	for (struct ask_step *s = a->steps; s; s = s->next) {

@@ -646,7 +646,7 @@ static void interrupt(struct ask *a)
 	ask_call(a, &exec_signal_op, &args, on_signalled);
 }
 
-/* Who waits no more stops what was sent; the context stays. */
+/* A client that leaves stops the code that was sent; the context stays. */
 static bool running_on_leave(struct ask *a)
 {
 	struct executing *x = a->state;
@@ -741,7 +741,7 @@ static bool may_be_mark(const struct buf *b, struct str token)
 	return memcmp(b->p + 1, token.p, n) == 0;
 }
 
-/* What may have been a mark, and is none. */
+/* Bytes that looked like a mark are text after all. */
 static void hear_as_text(struct ask *a, enum channel k)
 {
 	struct executing *x = a->state;
@@ -843,7 +843,7 @@ static void sent_on_done(struct ask *a, const void *result, const struct err *er
 	ask_cancel(a);
 }
 
-/* What a shell reads: how many lines, and the lines. */
+/* The input of a shell: how many lines, and the lines. */
 static int write_shell(struct ask *a, struct buf *b, uint64_t id, struct str code, struct err *e)
 {
 	struct json_iter it = json_iter(json_get(a->body, "env_vars"));
@@ -899,7 +899,7 @@ static int write_command(struct ask *a, const struct e2b_context *c, uint64_t id
 	return json_write_done(&w, e) < 0 ? -1 : buf_add(b, "\n", 1, e);
 }
 
-/* What it prints is followed: now the code is sent. */
+/* The output is followed, so the code can be sent. */
 static void send_code(struct ask *a)
 {
 	struct executing *x = a->state;
@@ -1104,7 +1104,7 @@ static void take_turn(struct executing *x, struct e2b_context *c)
 	context_await(x->ask, c, run_in);
 }
 
-/* Who leaves the line is never run. */
+/* Code whose client leaves the line never runs. */
 static bool waiting_on_leave(struct ask *a)
 {
 	struct executing *x = a->state, **at;
@@ -1174,7 +1174,7 @@ static struct e2b_context *default_context(struct ask *a, const struct language 
 	return c;
 }
 
-/* What no environment can have would end an interpreter, and its state with it. */
+/* A name or value that no environment can have would end an interpreter, with its state. */
 static bool are_variables(const struct json_val *env)
 {
 	struct json_iter it = json_iter(env);

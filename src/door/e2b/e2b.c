@@ -334,7 +334,7 @@ static bool has_token(const struct e2b *x, struct hub_sandbox *l, bool of_code,
 	return of_code && traffic.p && same_token(traffic, token);
 }
 
-/* What a sandbox does on behalf of its owner, whoever asks by its token. */
+/* A sandbox acts on behalf of its owner, whoever asks by its token. */
 static const void *owner_of(const struct e2b *x, struct hub_sandbox *l)
 {
 	struct hub_sandbox_info i;
@@ -381,7 +381,7 @@ static const void *identify(void *owner, struct http_request *q)
 	if (!id.p || has_token(x, l, row->form == E2B_CODE, q) ||
 	    (by_address && is_signed(x, l, &s)))
 		return owner_of(x, l);
-	/* Of others not even that they are there. */
+	/* Other sandboxes are not even told to be there. */
 	return e2b_label(l, E2B_LABEL_TEMPLATE, &ignored) ? NULL : nobody(&e2b_gone, row, q);
 }
 
@@ -604,7 +604,7 @@ void e2b_configure(struct e2b *x, struct config *c)
 	x->o.config = c;
 }
 
-/* What works may finish; what waits for news ends. One that ends may end others. */
+/* Asks that work may finish; those that wait for news end. One that ends may end others. */
 void e2b_drain(struct e2b *x)
 {
 	struct ask *a;

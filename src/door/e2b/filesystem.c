@@ -277,7 +277,7 @@ static int by_path(const void *a, const void *b)
 	struct str x = ((const struct entry *)a)->path, y = ((const struct entry *)b)->path;
 	size_t n = x.n < y.n ? x.n : y.n;
 
-	/* What is in a directory follows it. */
+	/* The files of a directory follow it. */
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)x.p[i], d = (unsigned char)y.p[i];
 

@@ -214,7 +214,7 @@ void e2b_settle(struct e2b *x);
 struct str e2b_signed(struct e2b *x, struct http_request *q);
 struct hub_sandbox *e2b_find(const struct e2b *x, struct str id);
 bool e2b_label(struct hub_sandbox *l, const char *name, struct str *ret_value);
-/* What an alias of a template means. */
+/* The template that an alias means. */
 struct str e2b_template(const struct e2b *x, struct str name);
 int e2b_explain(const struct http_problem *problem, struct buf *to, struct err *e);
 /* Whether the client names a user that there is; *ret_root: root. */

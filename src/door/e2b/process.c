@@ -453,7 +453,7 @@ static void reply_nothing(struct ask *a)
 	ask_reply(a, 200, &w);
 }
 
-/* Of one that has ended, clients want to hear that there is none. */
+/* Clients expect "not found" for a process that has ended. */
 static void on_done(struct ask *a, const void *result, const struct err *err)
 {
 	if (err && err->code == ERR_CONFLICT)

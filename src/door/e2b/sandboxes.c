@@ -81,7 +81,7 @@ static void write_sandbox(struct ask *a, struct json_writer *w, const struct san
 	explicit_bzero(port, sizeof(port));
 }
 
-/* Of those that clients know: the others are none. */
+/* One of the states that clients know; NULL for all others. */
 static const char *state_of(const struct sandbox_view *v)
 {
 	switch (v->state) {
@@ -148,7 +148,7 @@ struct creating {
 	bool is_private; /* its ports are shown to holders of its token alone */
 };
 
-/* What can't be done, and matters where it is asked for. */
+/* Requests that can't be met, and that must not be ignored. */
 static const struct {
 	const char *member, *why;
 } cannot[] = {
@@ -465,7 +465,7 @@ static void write_info(struct ask *a, const struct sandbox_view *v)
 	ask_reply(a, 200, &w);
 }
 
-/* Of a sandbox.get: NULL, and the ask has failed, where there is none. */
+/* The answer of sandbox.get. NULL: there is none, and the ask has failed. */
 static const struct sandbox_view *seen(struct ask *a, const void *result, const struct err *err)
 {
 	if (err)
@@ -498,7 +498,7 @@ static void run_info(struct ask *a)
 	get_then(a, false, info_on_seen);
 }
 
-/* Of an operation that answers only that it is done. */
+/* The answer of an operation that only says that it is done. */
 static void done_204(struct ask *a, const void *result, const struct err *err)
 {
 	if (err)
@@ -658,7 +658,7 @@ struct listing {
 	struct str template;
 };
 
-/* What was decoded once, as a form: each name and value is escaped a second time. */
+/* A form that was decoded once: each name and value is escaped a second time. */
 static bool write_filter(struct ask *a, struct json_writer *w, struct str form)
 {
 	json_put_array(w, "label");

@@ -29,7 +29,7 @@ static const char *const type_names[] = {
 	[WATCH_CHMOD] = "EVENT_TYPE_CHMOD",
 };
 
-/* Of names that are of a moment only (box/archive/tar_tree.h). */
+/* The front of temporary names (box/archive/tar_tree.h). */
 #define TEMP_FRONT ".holt-"
 
 /* ---- what is told -------------------------------------------------------------------------- */
@@ -386,7 +386,7 @@ static void run_create(struct ask *a)
 	ask_leave(own);
 }
 
-/* Of this sandbox; NULL: the ask has failed. */
+/* The watcher of this sandbox; NULL: the ask has failed. */
 static struct e2b_watcher *watcher_find(struct ask *a)
 {
 	struct str id = ask_str(a->body, "watcherId");

@@ -123,7 +123,7 @@ static int add(struct api *a, const struct api_route *r, struct err *e)
 	return 0;
 }
 
-/* Of those with the same path and method, the first is asked. */
+/* Of rows with the same path and method, the first serves the request. */
 static int fill(struct api *a, struct err *e)
 {
 	const struct api_route *r;

@@ -1,5 +1,5 @@
 #pragma once
-/* What several resources share: rows of their tables, and small conversions. */
+/* Shared by several resources: rows of their tables, and small conversions. */
 #include "door/http/routes.h"
 #include "hub/sandbox/sandbox.h"
 #include "base/when.h"
@@ -10,7 +10,7 @@
 	FIELD(S, sandbox, .flags = FIELD_REQUIRED, .min = 1, .max = API_ID_MAX,                    \
 	      .doc = "Id of the sandbox.")
 
-/* Of a projected route whose path names the sandbox. */
+/* Members of a projected route whose path names the sandbox. */
 #define API_BY_PATH                                                                                \
 	{                                                                                          \
 		"sandbox", .as = "id", .in = OP_PATH                                               \

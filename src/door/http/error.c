@@ -10,7 +10,7 @@ const struct api_code_row api_codes[API_CODES] = {
 #undef API_ROW
 };
 
-/* What each code of base/err_table.h is here; one that is missing does not compile. */
+/* Maps each code of base/err_table.h; a missing one does not compile. */
 enum {
 	OF_INVALID = API_INVALID_INPUT,
 	OF_SANDBOX_NOT_FOUND = API_NOT_FOUND,

@@ -28,10 +28,10 @@ struct api_problem {
 	struct call_about context;
 };
 
-/* Of failures that say no more of themselves. */
+/* The code of a failure by its error alone. */
 enum api_code api_code_of(enum err_code code);
 
-/* Of what there is not enough, as in struct call_about; STR_NONE where the code does not say it. */
+/* The exhausted resource, as in struct call_about; STR_NONE where the code does not name one. */
 struct str api_dimension_of(enum err_code code);
 
 /* {"error":{"code","message","cause","remediation","failure","retryable","pointer","context"}} */
@@ -40,7 +40,7 @@ int api_problem_text(const struct api_problem *p, struct buf *to, struct err *e)
 int api_connect_text(const struct api_problem *p, struct buf *to, struct err *e) MUST_USE;
 int api_connect_status(const char *code);
 
-/* What the door refuses itself, in the form of either (struct http_routes). */
+/* The door's own refusals, in the form of either (struct http_routes). */
 int api_explain(const struct http_problem *problem, struct buf *to, struct err *e);
 int api_connect_explain(const struct http_problem *problem, struct buf *to, struct err *e);
 

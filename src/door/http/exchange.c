@@ -13,7 +13,7 @@ enum {
 	PARSED_MAX = 1 << 20, /* bytes of a body that the loop parses: some milliseconds */
 };
 
-/* Who asks an open route. */
+/* The principal of calls by open routes. */
 static const struct principal anyone = { .name = "anyone", .scopes = KEY_READ };
 
 static void exchange_free(struct exchange *a)
@@ -67,7 +67,7 @@ void exchange_finish(struct exchange *a)
 		uv_close((uv_handle_t *)&a->later, on_timer_closed);
 }
 
-/* What a call fails with is redacted already; this is said without one, or behind its answer. */
+/* Failures of a call are redacted already; this one has no call, or follows its answer. */
 static void exchange_redact(const struct exchange *a, struct err *e)
 {
 	ops_redact(a->api->ops, e->msg, sizeof(e->msg));
@@ -243,7 +243,7 @@ static void on_deadline(uv_timer_t *t)
 	}
 }
 
-/* What waits for nothing but news ends with the server; what works may finish. */
+/* A call that only waits for news ends with the server; others may finish. */
 static void on_drain(void *data)
 {
 	struct exchange *a = data;
@@ -256,7 +256,7 @@ static void on_drain(void *data)
 
 /* ---- the beginning ------------------------------------------------------------------------- */
 
-/* What is wrong with a body is told when it is read. */
+/* A wrong body is no error here: reading it tells. */
 static int find_operation(struct exchange *a, struct err *e)
 {
 	const struct api_route *r = a->route;
@@ -292,7 +292,7 @@ int exchange_begin(struct exchange *a, struct err *e)
 	return a->call ? 0 : -1;
 }
 
-/* What the user's own programs ask over the Unix socket has a share of its own. */
+/* The user's own programs, over the Unix socket, have a share of their own. */
 static const char over_socket;
 
 static struct exchange *exchange_new(struct api *api, size_t route, struct http_request *q,

@@ -41,7 +41,7 @@ struct api_route {
 	const char *doc;
 	bool projected;
 	struct op_members members;
-	/* What is shown of the result; NULL: all of it. */
+	/* Members of the result that are shown; NULL: all of them. */
 	const struct field_table *answer;
 	/*
 	 * For projected routes, where a table is not enough:

@@ -221,7 +221,7 @@ static size_t body_max(const struct exchange *a)
 	return a->route->body_max ? a->route->body_max : API_BODY_MAX;
 }
 
-/* Of a body that streams, whoever cut it into messages has bounded them. */
+/* Messages of a body that streams were bounded when it was cut into them. */
 static struct json_doc *parse_json(struct exchange *a, struct str text, struct err *e)
 {
 	const struct json_options o = { .bytes = a->route->streams ? text.n : body_max(a) };
@@ -287,7 +287,7 @@ void exchange_write_others(struct json_writer *w, const struct json_val *body,
 	}
 }
 
-/* What a client of mitos says, as the route takes it. */
+/* Turns the body of a client of mitos into the route's own. */
 static int mend(struct exchange *a, struct err *e)
 {
 	const struct json_val *body = json_root(a->docs[1]);

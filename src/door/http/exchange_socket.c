@@ -35,7 +35,7 @@ static void hear(struct exchange *a, bool is_text, struct str message)
 	}
 }
 
-/* Of what is kept: a message behind these. */
+/* Stands before each message that is kept. */
 struct kept_head {
 	bool is_text;
 	size_t n;

@@ -61,7 +61,7 @@ static size_t problem_headers(int status, char *seconds, size_t size, struct htt
 	return status == 429 || status == 503 ? 1 : 0;
 }
 
-/* What came of it all the same, behind the error. */
+/* Adds the result that the call had all the same, behind the error. */
 static int put_failed(const struct exchange *a, struct buf *to, struct err *e)
 {
 	struct json_writer w;
@@ -114,7 +114,7 @@ void exchange_write_frame(struct exchange *a, unsigned flags, struct str text)
 	http_stream_write(a->stream, text);
 }
 
-/* What the last frame says. p: NULL if nothing failed. */
+/* The text of the last frame. p: NULL if nothing failed. */
 static void put_end(const struct api_problem *p, struct buf *to)
 {
 	struct err e;

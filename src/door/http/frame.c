@@ -62,7 +62,7 @@ int frame_in_next(struct frame_in *f, struct str *bytes, struct str *ret, struct
 		f->head_n += part.n;
 		if (f->head_n < FRAME_HEAD)
 			return 0;
-		/* What the head says is judged before anything is kept. */
+		/* The length is judged before anything is kept. */
 		f->text.n = 0;
 		if (read_head(f->head, &f->n, e) < 0)
 			return -1;

@@ -98,7 +98,7 @@ void exchange_time(struct exchange *a, uint64_t ms);
 /* exchange_write.c */
 int exchange_stream_begin(struct exchange *a, struct err *e) MUST_USE;
 void exchange_write_answer(struct exchange *a, const struct field_table *t, const void *from);
-/* What is refused without a call quotes its request: it is redacted here. */
+/* A refusal without a call may quote its request: it is redacted here. */
 void exchange_write_problem(struct exchange *a, const struct err *e);
 /* A call redacts how it fails. It may end after the hub's gate and this door's api. */
 void exchange_write_failure(struct exchange *a, const struct err *e);

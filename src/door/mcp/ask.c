@@ -43,7 +43,7 @@ struct run_asking {
 	bool timing;
 	uv_timer_t timer;
 	bool *gone; /* set when the run is freed */
-	/* Of a call that has ended without its client. */
+	/* The result of a call that has ended without its client. */
 	struct mcp_content texts[2];
 	struct mcp_result kept;
 };
@@ -268,7 +268,7 @@ static void asking_take(struct run_asking *a, struct call_question *q)
 	*at = q->next;
 }
 
-/* What its client has of it is withdrawn with the call, and an answer is dropped. */
+/* The client's question is withdrawn with the call, and an answer is dropped. */
 void run_on_unask(void *client, struct call_question *q)
 {
 	struct mcp_run *r = client;

@@ -1,5 +1,5 @@
 #pragma once
-/* What several tools share. */
+/* Shared by several tools. */
 #include "box/host/box.h"
 #include "call/call.h"
 #include "hub/sandbox/sandbox.h"

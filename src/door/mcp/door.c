@@ -45,7 +45,7 @@ static unsigned session_changes(void *owner, const struct mcp_session *s)
 	return MCP_RESOURCES | MCP_TOOLS | (door_has_gateway(owner, s) ? MCP_PROMPTS : 0);
 }
 
-/* What only modules have. */
+/* Capabilities that only modules have. */
 static unsigned session_has(void *owner, const struct mcp_session *s)
 {
 	return door_has_gateway(owner, s) ? MCP_HAS_PROMPTS | MCP_HAS_SUBSCRIBE | MCP_HAS_LOGGING

@@ -159,7 +159,7 @@ void files_roots_watch(struct mcp_door *d)
 	hub_sandboxes_watch_add(hub_sandboxes(ops_hub(d->ops)), &d->watch);
 }
 
-/* Of those that the principal may know of. Without memory there are none. */
+/* The roots that the principal may know of. Without memory there are none. */
 static const struct mcp_resource *const *roots_seen(struct mcp_door *d, const struct principal *who,
 						    size_t *ret_n)
 {
@@ -194,7 +194,7 @@ static int digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* What is percent-encoded is a byte. */
+/* Each percent-encoded unit is a byte. */
 static int decode(struct str from, char *to, size_t *ret_n, struct err *e)
 {
 	size_t n = 0;
@@ -220,7 +220,7 @@ static int decode(struct str from, char *to, size_t *ret_n, struct err *e)
 	return 0;
 }
 
-/* What resources/read is about. */
+/* One resources/read under way. */
 struct resource_read {
 	struct mcp_door *door;
 	struct mcp_call *mc;

@@ -35,7 +35,7 @@ struct gateway_entry {
 	char shown[NAME_MAX_BYTES + 1];
 };
 
-/* What one module has, made of one revision of it. */
+/* The tools and offers of one module, made of one revision of it. */
 struct gateway_module {
 	struct gateway_module *next;
 	char name[CONFIG_SERVER_NAME_MAX + 1];
@@ -162,7 +162,7 @@ struct gateway_making {
 	/* In the arena: from what. */
 	struct str module, pins;
 	struct field_strs lists[UPSTREAM_LISTS];
-	/* What came of it. */
+	/* The result. */
 	struct gateway_entry **p;
 	size_t n;
 	struct offers *offers;
@@ -256,7 +256,7 @@ static int making_copy(struct arena *a, struct str *to, struct str from, struct 
 	return to->p ? 0 : -1;
 }
 
-/* What it is made of may be gone before it is. */
+/* Copies its sources, which may be gone before it is made. */
 static struct gateway_making *making_new(struct gateway *w, const struct upstream_info *i,
 					 size_t *ret_bytes, struct err *e)
 {
@@ -372,7 +372,7 @@ static void gateway_add_all(struct gateway *w, const struct gateway_module *m,
 	}
 }
 
-/* What clients may see of all that was made. */
+/* Sets what clients may see of all that was made. */
 static void gateway_show(struct gateway *w)
 {
 	struct gateway_entry **was = w->p, **p = calloc(GATEWAY_MAX, sizeof(*p));

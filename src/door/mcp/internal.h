@@ -22,7 +22,7 @@ struct mcp_door {
 	struct mcp_choice talking; /* has, if it speaks for a conversation and asks for none */
 	const struct mcp_tool **list; /* as a session was told last */
 	struct gateway *gateway; /* NULL: there are no modules */
-	/* What modules have beside tools, as clients may see it; each holds what it is of. */
+	/* Offers of modules beside tools, as clients may see them; each holds a reference. */
 	struct offers_shown {
 		struct offer **p;
 		size_t n;
@@ -68,7 +68,7 @@ void offers_watched(void *door);
 void offers_end(struct mcp_door *d);
 void offers_updated(struct mcp_door *d, struct str module, struct str uri);
 void offers_free(struct mcp_door *d);
-/* What a module has listed, owned. Not on the loop. NULL: out of memory. */
+/* The lists of a module, owned. Not on the loop. NULL: out of memory. */
 struct offers *offers_new(struct str module, const struct field_strs lists[UPSTREAM_LISTS],
 			  struct buf *said) MUST_USE;
 void offers_unref(struct offers *o); /* NULL-safe */
@@ -115,7 +115,7 @@ struct mcp_run {
 	 * the arena of mc. NULL: none. */
 	const char *question, *form;
 	struct run_asking *asking; /* of ask.c; NULL: it asks nothing in the middle */
-	/* What its result says, as JSON, once that is written. */
+	/* Its result as JSON, once that is written. */
 	struct {
 		bool done;
 		struct err failed;
@@ -149,7 +149,7 @@ bool run_resumes(struct mcp_door *d, struct mcp_call *mc);
 void run_asking_end(struct mcp_door *d, const struct mcp_session *s);
 /* call.c: what op_start.session is for a call; all requests without a session share one. */
 const void *door_session(const struct mcp_door *d, const struct mcp_call *mc);
-/* What op_start.log_level is for a call. */
+/* The op_start.log_level of a call. */
 unsigned door_log_level(const struct mcp_call *mc);
 
 /* files.c: the files of sandboxes as resources. */

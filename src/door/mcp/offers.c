@@ -64,7 +64,7 @@ static const char *offer_text(struct offers *o, const struct json_val *v, const 
 	return s.n ? arena_dup(o->arena, s, &e) : NULL;
 }
 
-/* What a reader would not see, or see otherwise, is no address. */
+/* An address with hidden or misleading characters is none. */
 static const char *offer_uri(struct offers *o, struct str module, const struct json_val *v,
 			     const char *key)
 {
@@ -156,7 +156,7 @@ static bool (*const offer_readers[UPSTREAM_LISTS])(struct offers *o, struct offe
 	[UPSTREAM_PROMPTS] = offer_prompt,
 };
 
-/* What can't be shown is left out. */
+/* An offer that can't be shown is left out. */
 static void offers_add(struct offers *o, enum upstream_list which, struct str module,
 		       struct str json)
 {
@@ -506,7 +506,7 @@ static void use_write_completion(struct json_writer *w, const struct json_val *v
 	json_write_object_end(w);
 }
 
-/* What the protocol wants of it. */
+/* Whether the answer has the members that the protocol wants. */
 static bool use_is_answer(const struct offer_use *u, const struct json_val *result)
 {
 	const struct json_val *list = json_get(result,
@@ -772,7 +772,7 @@ bool offers_hears(void *owner, struct mcp_session *s, struct str uri)
 	return hears;
 }
 
-/* Of a module. One session can't take all places. */
+/* The watched resources of a module. One session can't take all places. */
 struct watched {
 	struct mcp_door *door;
 	struct str module;

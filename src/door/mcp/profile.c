@@ -95,7 +95,7 @@ int mcp_door_check(const struct mcp_door *d, const struct principal *who, struct
 	return profile_check(d, who, d->profile, e);
 }
 
-/* What can't be read has none. */
+/* A profile that can't be read has none. */
 bool profile_tools(const struct mcp_door *d, const struct mcp_session *s, struct mcp_choice *ret)
 {
 	struct door_profile p;

@@ -28,7 +28,7 @@ struct tool {
 	const char *doc; /* for the model that chooses a tool */
 	/* How the arguments differ from the operation's request. */
 	struct op_members members;
-	/* What is shown of the operation's result; NULL: all of it. */
+	/* Members of the operation's result that are shown; NULL: all of them. */
 	const struct field_table *output;
 	/* A call may ask the client in the middle, so it may outlive the request that began it. */
 	bool asks;

@@ -8,7 +8,7 @@
 
 enum { CHARS = 500, BUTTONS_MAX = 4, COMBO_MAX = 10, NOTICE_SECONDS = 24 * 3600 };
 
-/* Of each tool, what does not belong to its kind. */
+/* Members of each tool that do not belong to its kind. */
 #define HIDDEN(name_)                                                                              \
 	{                                                                                          \
 		(name_), .in = OP_HIDDEN                                                           \

@@ -255,7 +255,7 @@ static bool is_own_page(struct http_request *q)
 	return !http_request_header(q, STR_LIT("Origin")).p || http_request_has_own_origin(q);
 }
 
-/* What the page asks for; MCP has sessions of its own. */
+/* The page asks for these; MCP has sessions of its own. */
 static bool is_for_pages(struct str path)
 {
 	static const char *const below[] = { "/v1/",	 "/api/",   "/session",

@@ -21,7 +21,7 @@ const void *exec_show(struct call *c, const void *result, const struct field_tab
 
 /* Output as a binary message, in the buffer. */
 struct str socket_output(enum exec_stream stream, struct str bytes, struct buf *to);
-/* What a text can say to an exec that runs. */
+/* Members of a text message to a running exec. */
 extern const struct field_table socket_word_table;
 /* api_route.hear: such a text, or a binary message with standard input. */
 int socket_hear(struct call *c, struct arena *scratch, bool is_text, struct str message,

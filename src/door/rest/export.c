@@ -52,7 +52,7 @@ static void on_imported(void *arg, const struct snapshot *s, const struct err *e
 		call_answer(u->call, &view);
 }
 
-/* Who reads it sees the end of what came so far, and then the call ends. */
+/* The reader gets the end of what came so far, and then the call ends. */
 static void on_upload_cancel(void *data)
 {
 	struct upload *u = data;

@@ -1,4 +1,4 @@
-/* What execs print, over REST: read, followed as lines, and waited for. */
+/* The output of execs over REST: read, followed as lines, and waited for. */
 #include "door/rest/jobs.h"
 #include "op/exec_output.h"
 

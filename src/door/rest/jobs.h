@@ -1,8 +1,8 @@
 #pragma once
-/* What the routes of execs share. */
+/* Shared by the routes of execs. */
 #include "door/http/common.h"
 
-/* Of a projected route whose path names the exec. */
+/* Members of a projected route whose path names the exec. */
 #define API_JOB_BY_PATH                                                                            \
 	API_BY_PATH,                                                                               \
 	{                                                                                          \

@@ -18,7 +18,7 @@ enum {
 	KEPT_EACH_MAX = 64, /* of one owner */
 };
 
-/* What sandboxes of a name may reach and use; texts of JSON, "" where nothing is said. */
+/* Settings for sandboxes of a template's name: JSON texts, "" where none were given. */
 struct kept {
 	struct kept *next;
 	char *owner, *id, *network, *limits, *workload;

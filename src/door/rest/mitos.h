@@ -16,7 +16,7 @@ struct mitos *mitos_new(struct config *c, struct ops *tokenless, const int *agen
 void mitos_configure(struct mitos *m, struct config *c);
 void mitos_free(struct mitos *m); /* NULL-safe */
 
-/* What is kept of this owner is good for nothing any more. */
+/* Drops all that is kept of this owner. */
 void mitos_end_of(struct mitos *m, struct str owner);
 
 /* Of a request without a token from this machine, of no page, to a procedure of a sandbox that it
@@ -50,7 +50,7 @@ extern const struct field_pair mitos_alias_default;
 /* When the hub began. */
 struct str mitos_began(const struct mitos *m);
 
-/* What a client says of a template: texts of JSON, empty where nothing is said. */
+/* A client's settings for a template: JSON texts, empty where none were given. */
 struct mitos_said {
 	struct buf network, limits, workload;
 };

@@ -174,7 +174,7 @@ static void put_answer(const struct api_route *r, struct json_writer *w)
 
 enum { HEARD_MAX = 8 };
 
-/* What the client says: with the body, where that is projected, as "open" in the first message. */
+/* The client's messages. A projected body is "open" in the first of them. */
 static void put_heard(const struct api_route *r, const struct api_parts *parts,
 		      struct json_writer *w)
 {

@@ -62,7 +62,7 @@ static void read_tip(void *owner, const char *name, uint64_t offset, size_t max,
 	workspace_read_start(u->w, name, offset, max, on_done, arg);
 }
 
-/* Who reads it sees the end of what came so far, and then the call ends. */
+/* The reader gets the end of what came so far, and then the call ends. */
 static void on_refused(struct transfer_upload *to, const struct err *err)
 {
 	struct upload *u = (struct upload *)to;

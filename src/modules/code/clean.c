@@ -151,7 +151,7 @@ static void skip_sequence(struct cleaner *c, uint32_t ch)
 
 /* ---- output --------------------------------------------------------------------------------- */
 
-/* What must not stand before the mark of a cut: it belongs to what is cut off. */
+/* Bytes that must not stand before the mark of a cut: they belong to what is cut off. */
 static size_t dangling(struct str s)
 {
 	if (str_ends(s, " "))

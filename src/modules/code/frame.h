@@ -66,7 +66,7 @@ struct code_limits {
 /* Each appends a frame. */
 int code_say_run(struct buf *to, struct str code, const struct code_limits *l,
 		 struct err *e) MUST_USE;
-/* Of a module that the code imports: names of its functions; or a source; or why there is none. */
+/* A module that the code imports: names of its functions; or a source; or why there is none. */
 struct code_module {
 	uint32_t index;
 	const struct str *functions;

@@ -341,7 +341,7 @@ int names_make(struct str server, const struct str *tools, size_t n, struct aren
 
 /* ---- servers -------------------------------------------------------------------------------- */
 
-/* What Holt calls its own: tools, modules, folders of its commands. */
+/* Holt's own names: tools, modules, folders of its commands. */
 static const char *const server_names[] = {
 	"approval", "code",    "coding", "fetch", "fs-read",  "fs-write", "holt",      "host",
 	"mcp",	    "sandbox", "secret", "shell", "snapshot", "template", "workspace",

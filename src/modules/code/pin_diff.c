@@ -17,7 +17,7 @@ struct differ {
 	struct err *e;
 };
 
-/* What is shown of a value: of a string itself, else its canonical JSON. */
+/* The shown text of a value: a string itself, else its canonical JSON. */
 static int text_of(struct buf *b, struct str key, const struct json_val *v, struct err *e)
 {
 	struct json_writer w = json_writer(b);

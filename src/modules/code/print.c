@@ -96,7 +96,7 @@ void print_literal(struct printer *p, const struct json_val *v)
 
 /* ---- comments ------------------------------------------------------------------------------- */
 
-/* What is told of a value beside its type. */
+/* Keywords of a schema that are shown beside the type. */
 static const char *const tags[] = {
 	"default",	    "format",	  "minimum",	"maximum",   "exclusiveMinimum",
 	"exclusiveMaximum", "multipleOf", "minLength",	"maxLength", "pattern",

@@ -98,7 +98,7 @@ static void table_words(const char *at, scan_set_t class)
 	}
 }
 
-/* Of "A|B", up to the end of the step. */
+/* The classes of "A|B", up to the end of the step. */
 static scan_set_t table_classes(const char **at)
 {
 	scan_set_t set = 0;

@@ -279,7 +279,7 @@ static struct shape *read_rest(struct reader *r, const struct json_val *const *k
 	return lists || more ? NULL : &any;
 }
 
-/* What is required and not listed may be anything. */
+/* A member that is required and not listed may be anything. */
 static void add_required(struct shape *s, const struct json_val *const *k)
 {
 	struct json_iter it = json_iter(k[K_REQUIRED]);

@@ -54,7 +54,7 @@ struct shape {
 	struct shape_def *def;
 };
 
-/* What a $ref leads to. A definition never is another one and nothing else in a circle. */
+/* The target of a $ref. Definitions that are only one another, in a circle, do not occur. */
 struct shape_def {
 	struct str ref;
 	struct str word; /* the end of ref, for a name: "Node" */

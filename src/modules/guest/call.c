@@ -38,7 +38,7 @@ static void call_send(struct guest *g)
 	}
 }
 
-/* Of a result. */
+/* The members of a result. */
 static const char *const members[] = { "ok", "data", "text", "error", "content" };
 
 /* ---- answers ------------------------------------------------------------------------------- */
@@ -167,7 +167,7 @@ static int call_grow(struct guest *g)
 	return 0;
 }
 
-/* Of what a call in parallel() returns. */
+/* The promise that a call in parallel() returns. */
 static JSValue call_promise(struct guest *g, struct guest_pending *p, uint32_t id)
 {
 	JSContext *ctx = g->ctx;
@@ -238,7 +238,7 @@ static JSValue host_call(JSContext *ctx, JSValueConst self, int argc, JSValueCon
 		JS_FreeValue(ctx, arguments);
 		return JS_HasException(ctx) ? JS_EXCEPTION : JS_ThrowOutOfMemory(ctx);
 	}
-	/* What was called meanwhile, such as toJSON(), may have called others. */
+	/* Functions that ran meanwhile, such as toJSON(), may have called others. */
 	id = g->n_pending;
 	p = &g->pending[id];
 	*p = (struct guest_pending){ .module = of,
@@ -337,7 +337,7 @@ static bool parallel_failed(struct guest *g, JSValue *first)
 	return true;
 }
 
-/* What a promise came to. */
+/* Takes the result of one promise. */
 static bool parallel_end(struct guest *g, JSValue results, uint32_t i, JSValue *first)
 {
 	JSContext *ctx = g->ctx;

@@ -3,7 +3,7 @@
 
 static const char *const levels[] = { "log", "info", "warn", "error", "debug" };
 
-/* What a frame costs beside its text, so that empty lines come to an end, too. */
+/* The cost of a frame beside its text, so that empty lines come to an end, too. */
 enum { LINE_COST = 16 };
 
 static JSValue console_write(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv,

@@ -87,7 +87,7 @@ int call_init(struct guest *g);
 /* A host function: this one of a module. */
 JSValue call_function(JSContext *ctx, uint32_t module, uint32_t function, const char *name);
 JSValue call_parallel(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv);
-/* What MCP's tools/call answered, as code sees it: result.c. */
+/* The answer of MCP's tools/call, as code sees it: result.c. */
 JSValue result_of(JSContext *ctx, JSValueConst answer);
 JSValue result_failed(JSContext *ctx, JSValue text);
 /* The next frame of this kind; answers of calls before it are taken. */

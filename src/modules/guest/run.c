@@ -133,7 +133,7 @@ static JSValue parse(JSContext *ctx, struct str code, bool *ret_module)
 	return JS_Throw(ctx, of_script);
 }
 
-/* What a promise comes to; takes it. */
+/* Waits for a promise, which it takes, and returns its result. */
 static JSValue awaited(struct guest *g, JSValue v)
 {
 	JSContext *ctx = g->ctx;
@@ -199,7 +199,7 @@ static JSValue check_code(struct guest *g, struct str code)
 	return modules_exports(g->ctx, code);
 }
 
-/* What still runs when the value is there: jobs, and calls that nobody waits for. */
+/* Runs what is left when the value is there: jobs, and calls that nobody waits for. */
 static bool run_rest(struct guest *g)
 {
 	JSContext *ran;

@@ -18,7 +18,7 @@ static int read_text(const void *result, struct buf *to, struct err *e)
 	return buf_add(to, r->text.p, r->text.n, e);
 }
 
-/* What the lines do not say. */
+/* Notes that the lines themselves do not have. */
 static int read_note(const void *result, struct buf *to, struct err *e)
 {
 	const struct coding_text *r = result;

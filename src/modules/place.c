@@ -248,19 +248,7 @@ static void run_on_output(void *arg, enum exec_stream stream, const char *p, siz
 		r->place->on_stderr(r->place->owner, (struct str){ p, n });
 }
 
-static void run_describe(const struct exec_result *x, const struct err *err, struct err *e)
-{
-	if (err)
-		*e = *err;
-	else if (x->hit_memory)
-		err_set(e, ERR_TRANSPORT, "the program was killed at its memory limit");
-	else if (x->end == EXEC_SIGNALED)
-		err_set(e, ERR_TRANSPORT, "the program was ended by signal %d", x->signal);
-	else
-		err_set(e, ERR_TRANSPORT, "the program ended with status %d", x->exit_code);
-}
-
-static void run_on_exit(void *arg, const struct exec_result *result, const struct err *err)
+static void run_on_exit(void *arg, const struct exec_result *x, const struct err *err)
 {
 	struct run *r = arg;
 	struct err e = ERR_INIT;
@@ -270,7 +258,14 @@ static void run_on_exit(void *arg, const struct exec_result *result, const struc
 		run_gone(r);
 		return;
 	}
-	run_describe(result, err, &e);
+	if (err)
+		e = *err;
+	else if (x->hit_memory)
+		err_set(&e, ERR_TRANSPORT, "the program was killed at its memory limit");
+	else if (x->end == EXEC_SIGNALED)
+		err_set(&e, ERR_TRANSPORT, "the program was ended by signal %d", x->signal);
+	else
+		err_set(&e, ERR_TRANSPORT, "the program ended with status %d", x->exit_code);
 	mcp_program_ended(r->program, &e);
 }
 

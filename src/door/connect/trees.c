@@ -112,17 +112,6 @@ static void settle_move(struct call *c)
 	tell_mitos(c, "DELETE", str_of(m->path), STR_NONE);
 }
 
-/* NULL: out of memory. */
-static struct moving *moving_of(struct call *c)
-{
-	struct moving **m = (struct moving **)exchange_state(c);
-	struct err e;
-
-	if (!*m)
-		*m = arena_alloc(call_arena(c), sizeof(**m), &e);
-	return *m;
-}
-
 static void on_later(struct call *c)
 {
 	const struct moving *m = *exchange_state(c);
@@ -135,26 +124,24 @@ static void on_later(struct call *c)
 	exchange_end_with(c, &e);
 }
 
-static void open_move(struct call *c, const struct file_event *ev)
+/* A move begins, or events were lost. */
+static void mark_move(struct call *c, const struct file_event *ev)
 {
-	struct moving *m = moving_of(c);
+	struct moving *m = *exchange_state(c);
+	struct err e;
 
 	if (!m)
+		*exchange_state(c) = m = arena_alloc(call_arena(c), sizeof(*m), &e);
+	if (!m)
 		return;
-	m->is_open = true;
-	m->cookie = ev->cookie;
-	snprintf(m->path, sizeof(m->path), "%.*s", STR_CUT(ev->path, API_PATH_MAX));
+	if (ev->kind == CHANGE_OVERFLOW) {
+		m->lost = true;
+	} else {
+		m->is_open = true;
+		m->cookie = ev->cookie;
+		snprintf(m->path, sizeof(m->path), "%.*s", STR_CUT(ev->path, API_PATH_MAX));
+	}
 	exchange_later(c, m->lost ? 0 : MOVE_MS, on_later);
-}
-
-static void lose(struct call *c)
-{
-	struct moving *m = moving_of(c);
-
-	if (!m)
-		return;
-	m->lost = true;
-	exchange_later(c, 0, on_later);
 }
 
 static void tell_mitos_event(struct call *c, const void *event)
@@ -181,10 +168,8 @@ static void tell_mitos_event(struct call *c, const void *event)
 		tell_mitos(c, "DELETE", ev->path, STR_NONE);
 		break;
 	case CHANGE_MOVED_FROM:
-		open_move(c, ev);
-		break;
 	case CHANGE_OVERFLOW:
-		lose(c);
+		mark_move(c, ev);
 		break;
 	default: /* the beginning and the end say themselves */
 		break;

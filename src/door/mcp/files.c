@@ -63,24 +63,14 @@ void files_roots_free(struct mcp_door *d)
 	roots_free(take_ptr(d->roots));
 }
 
-static size_t count_machines(struct hub_sandboxes *all)
-{
-	struct hub_sandboxes_stats stats;
-
-	hub_sandboxes_stats(all, &stats);
-	return stats.by_state[SANDBOX_RUNNING] + stats.by_state[SANDBOX_PAUSED];
-}
-
-static void add_root(struct mcp_roots *r, struct hub_sandbox *l)
+static void add_root(struct mcp_roots *r, struct hub_sandbox *l, struct str id)
 {
 	struct root *root = &r->p[r->n];
-	struct hub_sandbox_info i;
 	struct err e;
 
 	if (!hub_sandbox_machine(l, &e))
 		return;
-	hub_sandbox_info(l, &i);
-	snprintf(root->id, sizeof(root->id), "%.*s", STR_ARG(i.id));
+	snprintf(root->id, sizeof(root->id), "%.*s", STR_ARG(id));
 	snprintf(root->uri, sizeof(root->uri), SCHEME "%s/", root->id);
 	root->resource =
 		(struct mcp_resource){ .uri = root->uri, .name = root->id, .mime = directory };
@@ -92,9 +82,12 @@ static struct mcp_roots *roots_new(struct hub_sandboxes *all)
 	enum { STEP = 256 };
 	AUTO(roots_free) struct mcp_roots *r = calloc(1, sizeof(*r));
 	struct hub_sandbox *step[STEP];
-	size_t got = STEP, max = count_machines(all);
+	struct hub_sandboxes_stats stats;
+	size_t got = STEP, max;
 	uint64_t after = 0;
 
+	hub_sandboxes_stats(all, &stats);
+	max = stats.by_state[SANDBOX_RUNNING] + stats.by_state[SANDBOX_PAUSED];
 	if (r) {
 		r->p = calloc(max + 1, sizeof(*r->p));
 		r->list = calloc(max + 1, sizeof(struct mcp_resource *));
@@ -106,8 +99,8 @@ static struct mcp_roots *roots_new(struct hub_sandboxes *all)
 		for (size_t i = 0; i < got && r->n < max; i++) {
 			struct hub_sandbox_info info;
 
-			add_root(r, step[i]);
 			hub_sandbox_info(step[i], &info);
+			add_root(r, step[i], info.id);
 			after = info.seq;
 		}
 	}
@@ -297,11 +290,6 @@ static int decode_list(void *client, void *request, struct err *e)
 	return 0;
 }
 
-static bool is_text(struct str bytes)
-{
-	return utf8_valid(bytes) && (bytes.n == 0 || !memchr(bytes.p, '\0', bytes.n));
-}
-
 static void on_read(void *client, const struct field_table *t, const void *result)
 {
 	struct resource_read *r = client;
@@ -309,8 +297,9 @@ static void on_read(void *client, const struct field_table *t, const void *resul
 	const struct mcp_contents text = { .mime = "text/plain",
 					   .text = bytes.p ? bytes : STR_LIT("") };
 	const struct mcp_contents data = { .mime = "application/octet-stream", .data = bytes };
+	bool is_text = utf8_valid(bytes) && (bytes.n == 0 || !memchr(bytes.p, '\0', bytes.n));
 
-	mcp_call_contents(r->mc, is_text(bytes) ? &text : &data, 1);
+	mcp_call_contents(r->mc, is_text ? &text : &data, 1);
 }
 
 static void on_not_read(void *client, const struct err *e)

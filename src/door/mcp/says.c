@@ -30,14 +30,12 @@ static int put_member(const struct field *f, const void *from, struct buf *to, s
 static int put_named(const struct tool *t, struct str name, const void *request, const void *result,
 		     struct buf *to, struct err *e)
 {
-	const struct field *f = row_of(t->op->request, name);
+	const struct field *asked = row_of(t->op->request, name);
+	const struct field *f = asked ?: row_of(t->op->result, name);
 
-	if (f)
-		return put_member(f, request, to, e);
-	f = row_of(t->op->result, name);
-	if (f)
-		return put_member(f, result, to, e);
-	return err_set(e, ERR_BUG, "%s says {%.*s}, which is no member", t->name, STR_ARG(name));
+	return f ? put_member(f, asked ? request : result, to, e)
+		 : err_set(e, ERR_BUG, "%s says {%.*s}, which is no member", t->name,
+			   STR_ARG(name));
 }
 
 int tool_text(const struct tool *t, const void *request, const void *result, struct buf *to,

@@ -75,24 +75,10 @@ static void conn_on_turn(uv_timer_t *t)
 		conn_try_end(k);
 }
 
-static void conn_fail_calls(struct upstream_conn *k, const struct err *e)
-{
-	const struct mcp_answer a = { .e = e };
-
-	while (k->calls) {
-		struct upstream_call *c = k->calls;
-
-		k->calls = c->next;
-		mcp_pending_cancel(take_ptr(c->pending));
-		ask_end(c);
-		c->conn = NULL;
-		upstream_released(c->of);
-		c->on_done(c->owner, &a);
-	}
-}
-
 void conn_end(struct upstream_conn *k, const struct err *e)
 {
+	const struct mcp_answer failed = { .e = e };
+
 	if (k->ending)
 		return;
 	k->ending = true;
@@ -102,7 +88,16 @@ void conn_end(struct upstream_conn *k, const struct err *e)
 	k->of = NULL;
 	texts_cancel(&k->texts);
 	uv_timer_start(&k->limit, conn_on_turn, 0, 0);
-	conn_fail_calls(k, e);
+	while (k->calls) {
+		struct upstream_call *c = k->calls;
+
+		k->calls = c->next;
+		mcp_pending_cancel(take_ptr(c->pending));
+		ask_end(c);
+		c->conn = NULL;
+		upstream_released(c->of);
+		c->on_done(c->owner, &failed);
+	}
 }
 
 /* It has failed, or ended by itself. */

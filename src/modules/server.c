@@ -467,22 +467,10 @@ static int upstream_check_itself(const struct upstream *u, struct err *e)
 	return 0;
 }
 
-static int upstream_check_tool(const struct upstream *u, struct str name, struct err *e)
-{
-	const struct upstream_tool *t = upstream_tool(u, name);
-
-	if (!t)
-		return err_set(e, ERR_MODULE_TOOL, "the module %s has no tool called \"%.*s\"",
-			       u->name, STR_CUT(name, 128));
-	if (t->pin != UPSTREAM_PIN_APPROVED)
-		return err_set(e, ERR_MODULE_UNAPPROVED,
-			       "the tool %.*s of module %s is quarantined, since it is %s",
-			       STR_CUT(name, 128), u->name, upstream_pin_names[t->pin]);
-	return 0;
-}
-
 int upstream_check(const struct upstream *u, struct str tool, struct err *e)
 {
+	const struct upstream_tool *t;
+
 	if (upstream_check_itself(u, e) < 0)
 		return -1;
 	if (!tool.p)
@@ -491,7 +479,17 @@ int upstream_check(const struct upstream *u, struct str tool, struct err *e)
 	    config_server_approval(u->server, tool) == CONFIG_DENY)
 		return err_set(e, ERR_DENIED, "the operator's file hides the tool %.*s of %s",
 			       STR_CUT(tool, 128), u->name);
-	return u->tools ? upstream_check_tool(u, tool, e) : 0;
+	if (!u->tools)
+		return 0;
+	t = upstream_tool(u, tool);
+	if (!t)
+		return err_set(e, ERR_MODULE_TOOL, "the module %s has no tool called \"%.*s\"",
+			       u->name, STR_CUT(tool, 128));
+	if (t->pin != UPSTREAM_PIN_APPROVED)
+		return err_set(e, ERR_MODULE_UNAPPROVED,
+			       "the tool %.*s of module %s is quarantined, since it is %s",
+			       STR_CUT(tool, 128), u->name, upstream_pin_names[t->pin]);
+	return 0;
 }
 
 int upstream_check_kind(const struct upstream *u, enum upstream_kind kind, struct err *e)

@@ -26,23 +26,6 @@ static bool admits(void *owner, struct http_request *q)
 	       (r->other && ops_may(a->ops, who, r->other->op, &e) == 0);
 }
 
-static struct http_route row_of(const struct api_route *r)
-{
-	return (struct http_route){
-		.path = r->path,
-		.methods = r->method,
-		.open = r->open,
-		/* exchange_read() checks the types of Connect; a DELETE has no body. */
-		.any_type = r->kind == API_CONNECT || r->method == HTTP_DELETE || r->streams,
-		.streams = r->streams,
-		.body_max = r->body_max ? r->body_max
-			  : r->streams	? 0
-					: API_BODY_MAX,
-		.run = run,
-		.doc = r->doc ? r->doc : r->op->doc,
-	};
-}
-
 /* ---- parts --------------------------------------------------------------------------------- */
 
 /* A procedure of Connect has a message, and a POST a body, if only an empty one. */
@@ -118,7 +101,19 @@ static int add(struct api *a, const struct api_route *r, struct err *e)
 		return 0;
 	if (api_parts_init(&a->parts[a->n], r, e) < 0)
 		return -1;
-	a->rows[a->n] = row_of(r);
+	a->rows[a->n] = (struct http_route){
+		.path = r->path,
+		.methods = r->method,
+		.open = r->open,
+		/* exchange_read() checks the types of Connect; a DELETE has no body. */
+		.any_type = r->kind == API_CONNECT || r->method == HTTP_DELETE || r->streams,
+		.streams = r->streams,
+		.body_max = r->body_max ? r->body_max
+			  : r->streams	? 0
+					: API_BODY_MAX,
+		.run = run,
+		.doc = r->doc ? r->doc : r->op->doc,
+	};
 	a->routes[a->n++] = r;
 	return 0;
 }

@@ -380,25 +380,13 @@ static int check_is(struct exchange *a, const char *name, const char *only, enum
 	return err_set(e, code, "%s can only be %s", name, only);
 }
 
-static int read_timeout(struct exchange *a, struct err *e)
-{
-	struct str text = http_request_header(a->q, STR_LIT("Connect-Timeout-Ms"));
-	unsigned long long ms;
-
-	if (!text.p)
-		return 0;
-	if (text.n > 10 || !http_length_parse(text, &ms) || ms == 0)
-		return err_set(e, ERR_INVALID,
-			       "Connect-Timeout-Ms takes a positive number of at most 10 digits");
-	a->timeout_ms = ms;
-	return 0;
-}
-
 static int check_connect(struct exchange *a, struct err *e)
 {
 	bool frames = a->route->shape == API_FRAMES;
 	bool fits = frames ? exchange_speaks_frames(a)
 			   : http_type_is_json(http_request_header(a->q, STR_LIT("Content-Type")));
+	struct str timeout = http_request_header(a->q, STR_LIT("Connect-Timeout-Ms"));
+	unsigned long long ms;
 
 	if (!fits && !a->route->socket)
 		return err_set(e, ERR_MEDIA_TYPE, "this method takes %s%s",
@@ -408,7 +396,13 @@ static int check_connect(struct exchange *a, struct err *e)
 	    check_is(a, "Content-Encoding", "identity", ERR_UNSUPPORTED, e) < 0 ||
 	    check_is(a, "Connect-Content-Encoding", "identity", ERR_UNSUPPORTED, e) < 0)
 		return -1;
-	return read_timeout(a, e);
+	if (!timeout.p)
+		return 0;
+	if (timeout.n > 10 || !http_length_parse(timeout, &ms) || ms == 0)
+		return err_set(e, ERR_INVALID,
+			       "Connect-Timeout-Ms takes a positive number of at most 10 digits");
+	a->timeout_ms = ms;
+	return 0;
 }
 
 /* ---- what only REST has ------------------------------------------------------------------- */

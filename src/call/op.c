@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/path.h"
 #include "base/sha256.h"
+#include "json/document/put.h"
 #include "json/document/utf8.h"
 
 /* Room for the largest file with every byte escaped. */
@@ -220,8 +221,7 @@ int op_canonical(const struct op *op, const void *request, op_bytes_fn bytes, st
 	if (op_check_texts(op, request, e) < 0)
 		return -1;
 	json_write_object(&w);
-	json_write_key(&w, "action");
-	json_write_text(&w, op->action);
+	json_put_text(&w, "action", op->action);
 	json_write_key(&w, "request");
 	field_encode(op->request, request, &w);
 	json_write_object_end(&w);

@@ -6,7 +6,7 @@
 #include "base/sha256.h"
 #include "guard/gate/internal.h"
 #include "hub/core/hub.h"
-#include "json/document/write.h"
+#include "json/document/put.h"
 
 enum { ARGUMENTS_MAX = 16 << 10 };
 
@@ -50,19 +50,13 @@ static int asked_arguments(const struct hub_question *q, struct buf *to, struct 
 	size_t n = query ? (size_t)(query - q->target.p) : q->target.n;
 
 	json_write_object(&w);
-	json_write_key(&w, "sandbox");
-	json_write_str(&w, q->sandbox);
-	json_write_key(&w, "method");
-	json_write_str(&w, q->method);
-	json_write_key(&w, "host");
-	json_write_str(&w, q->host);
-	json_write_key(&w, "port");
-	json_write_uint(&w, q->port);
-	json_write_key(&w, "path");
-	json_write_str(&w, (struct str){ q->target.p, n });
+	json_put_str(&w, "sandbox", q->sandbox);
+	json_put_str(&w, "method", q->method);
+	json_put_str(&w, "host", q->host);
+	json_put_uint(&w, "port", q->port);
+	json_put_str(&w, "path", (struct str){ q->target.p, n });
 	if (query) {
-		json_write_key(&w, "query");
-		json_write_str(&w, (struct str){ query + 1, q->target.n - n - 1 });
+		json_put_str(&w, "query", (struct str){ query + 1, q->target.n - n - 1 });
 	}
 	json_write_object_end(&w);
 	return json_write_done(&w, e);

@@ -11,7 +11,7 @@
 #include "http/client/client.h"
 #include "http/client/url.h"
 #include "base/when.h"
-#include "json/document/write.h"
+#include "json/document/put.h"
 
 enum {
 	POSTS_MAX = 8, /* at once; what comes meanwhile is not told */
@@ -100,12 +100,6 @@ static void webhook_on_timer(uv_timer_t *t)
 	webhook_post_end(p);
 }
 
-static void webhook_text(struct json_writer *w, const char *name, struct str text)
-{
-	json_write_key(w, name);
-	json_write_str(w, text);
-}
-
 static int webhook_body(const struct approval *a, struct buf *b, struct err *e)
 {
 	const struct store_approval *r = &a->row;
@@ -114,13 +108,13 @@ static int webhook_body(const struct approval *a, struct buf *b, struct err *e)
 
 	when_text(expires, a->ask.deadline_ms);
 	json_write_object(&w);
-	webhook_text(&w, "id", a->ask.id);
-	webhook_text(&w, "principal", approval_name(a->ask.principal));
-	webhook_text(&w, "action", r->action);
-	webhook_text(&w, "target", r->target);
-	webhook_text(&w, "rule", r->rule);
-	webhook_text(&w, "arguments", r->arguments);
-	webhook_text(&w, "expires_at", str_of(expires));
+	json_put_str(&w, "id", a->ask.id);
+	json_put_str(&w, "principal", approval_name(a->ask.principal));
+	json_put_str(&w, "action", r->action);
+	json_put_str(&w, "target", r->target);
+	json_put_str(&w, "rule", r->rule);
+	json_put_str(&w, "arguments", r->arguments);
+	json_put_str(&w, "expires_at", str_of(expires));
 	json_write_object_end(&w);
 	return json_write_done(&w, e);
 }

@@ -1,7 +1,7 @@
 #include "hub/core/report.h"
 
 #include "json/document/utf8.h"
-#include "json/document/write.h"
+#include "json/document/put.h"
 
 static const struct field rows[] = {
 	FIELD(struct report, exit_code, .has = FIELD_HAS(struct report, has_exit_code),
@@ -111,21 +111,17 @@ static void put_oddities(const struct report *r, struct json_writer *w)
 	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
 		if (!flags[i].is)
 			continue;
-		json_write_key(w, flags[i].name);
-		json_write_bool(w, true);
+		json_put_bool(w, flags[i].name, true);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
 		if (!numbers[i].is)
 			continue;
-		json_write_key(w, numbers[i].name);
-		json_write_uint(w, numbers[i].n);
+		json_put_uint(w, numbers[i].name, numbers[i].n);
 	}
 	if (!r->has_next)
 		return;
-	json_write_key(w, "exec");
-	json_write_str(w, r->exec);
-	json_write_key(w, "next_offset");
-	json_write_uint(w, r->next_offset);
+	json_put_str(w, "exec", r->exec);
+	json_put_uint(w, "next_offset", r->next_offset);
 }
 
 int report_text(const struct report *r, struct buf *to, struct err *e)
@@ -133,12 +129,9 @@ int report_text(const struct report *r, struct buf *to, struct err *e)
 	struct json_writer w = json_writer(to);
 
 	json_write_object(&w);
-	json_write_key(&w, "exit_code");
-	json_write_int(&w, r->exit_code);
-	json_write_key(&w, "stdout");
-	json_write_str(&w, r->out);
-	json_write_key(&w, "stderr");
-	json_write_str(&w, r->err);
+	json_put_int(&w, "exit_code", r->exit_code);
+	json_put_str(&w, "stdout", r->out);
+	json_put_str(&w, "stderr", r->err);
 	put_oddities(r, &w);
 	json_write_object_end(&w);
 	return json_write_done(&w, e);

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "hub/sandbox/internal.h"
-#include "json/document/write.h"
+#include "json/document/put.h"
 
 enum { EVENTS_PER_S = 50, EVENT_MAX = 2048 };
 
@@ -415,8 +415,7 @@ static void flow_text_member(struct json_writer *w, const char *name, const char
 {
 	if (!text[0])
 		return;
-	json_write_key(w, name);
-	json_write_str(w, str_of(text));
+	json_put_str(w, name, str_of(text));
 }
 
 static int flow_text(const struct nw_flow *f, uint64_t lost, struct buf *to, struct err *e)
@@ -425,35 +424,25 @@ static int flow_text(const struct nw_flow *f, uint64_t lost, struct buf *to, str
 	char addr[NET_ADDR_TEXT];
 
 	json_write_object(&w);
-	json_write_key(&w, "host");
-	json_write_str(&w, str_of(f->host));
-	json_write_key(&w, "port");
-	json_write_uint(&w, f->port);
+	json_put_str(&w, "host", str_of(f->host));
+	json_put_uint(&w, "port", f->port);
 	if (f->addr.family) {
 		net_addr_print(&f->addr, addr);
-		json_write_key(&w, "address");
-		json_write_str(&w, str_of(addr));
+		json_put_str(&w, "address", str_of(addr));
 	}
-	if (f->reason != NW_REASON_NONE) {
-		json_write_key(&w, "reason");
-		json_write_str(&w, str_of(nw_reason_name(f->reason)));
-	}
+	if (f->reason != NW_REASON_NONE)
+		json_put_str(&w, "reason", str_of(nw_reason_name(f->reason)));
 	flow_text_member(&w, "secret", f->secret);
 	flow_text_member(&w, "method", f->method);
 	flow_text_member(&w, "path", f->path);
 	flow_text_member(&w, "rule", f->http);
 	if (f->what == NW_FLOW_CLOSED) {
-		json_write_key(&w, "bytes_sent");
-		json_write_uint(&w, f->up);
-		json_write_key(&w, "bytes_received");
-		json_write_uint(&w, f->down);
-		json_write_key(&w, "ms");
-		json_write_uint(&w, f->ms);
+		json_put_uint(&w, "bytes_sent", f->up);
+		json_put_uint(&w, "bytes_received", f->down);
+		json_put_uint(&w, "ms", f->ms);
 	}
-	if (lost) {
-		json_write_key(&w, "events_left_out");
-		json_write_uint(&w, lost);
-	}
+	if (lost)
+		json_put_uint(&w, "events_left_out", lost);
 	json_write_object_end(&w);
 	return json_write_done(&w, e);
 }

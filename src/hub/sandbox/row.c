@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "hub/sandbox/internal.h"
-#include "json/document/write.h"
+#include "json/document/put.h"
 
 enum { SPEC_MAX = 256 * 1024 };
 
@@ -19,12 +19,9 @@ char *hub_sandbox_spec_text(const struct sandbox_spec *spec, const struct volume
 	struct json_writer w = json_writer(&b);
 
 	json_write_object(&w);
-	if (spec->cwd.p) {
-		json_write_key(&w, "cwd");
-		json_write_str(&w, spec->cwd);
-	}
-	json_write_key(&w, "env");
-	json_write_object(&w);
+	if (spec->cwd.p)
+		json_put_str(&w, "cwd", spec->cwd);
+	json_put_object(&w, "env");
 	for (size_t i = 0; i < spec->n_env; i++) {
 		json_write_key_str(&w, spec->env[i].name);
 		json_write_str(&w, spec->env[i].value);
@@ -33,10 +30,8 @@ char *hub_sandbox_spec_text(const struct sandbox_spec *spec, const struct volume
 	volumes_write(volumes, &w);
 	bound_write(bound, &w);
 	if (modules && modules->names.n) {
-		json_write_key(&w, "modules");
-		json_write_str(&w, modules->names);
-		json_write_key(&w, "profiles");
-		json_write_str(&w, modules->profiles);
+		json_put_str(&w, "modules", modules->names);
+		json_put_str(&w, "profiles", modules->profiles);
 	}
 	json_write_object_end(&w);
 	return json_write_done(&w, e) < 0 ? NULL : buf_take(&b);

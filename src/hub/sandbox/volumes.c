@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/worktree.h"
+#include "json/document/put.h"
 #include "json/field/field.h"
 
 enum { ROW_MAX = 1 << 20 };
@@ -114,8 +115,7 @@ void volumes_write(const struct volumes *s, struct json_writer *w)
 {
 	if (!s)
 		return;
-	json_write_key(w, "volumes");
-	json_write_array(w);
+	json_put_array(w, "volumes");
 	for (size_t i = 0; i < s->n; i++)
 		field_encode(&volume_table, &s->v[i], w);
 	json_write_array_end(w);

@@ -1,6 +1,8 @@
 /* Declarations of a module's tools, for those who write code that calls them. */
 #include "op/module/module.h"
 
+#include "json/document/put.h"
+
 enum { MEMORY = 8 << 20, DEFINITION_MAX = 2 << 20 };
 
 struct json_doc *module_definition(const struct module_tool_view *t, struct err *e)
@@ -9,16 +11,11 @@ struct json_doc *module_definition(const struct module_tool_view *t, struct err 
 	struct json_writer w = json_writer(&text);
 
 	json_write_object(&w);
-	json_write_key(&w, "description");
-	json_write_str(&w, t->description);
-	if (t->input_schema.text.n) {
-		json_write_key(&w, "inputSchema");
-		json_write_raw(&w, t->input_schema.text);
-	}
-	if (t->output_schema.text.n) {
-		json_write_key(&w, "outputSchema");
-		json_write_raw(&w, t->output_schema.text);
-	}
+	json_put_str(&w, "description", t->description);
+	if (t->input_schema.text.n)
+		json_put_raw(&w, "inputSchema", t->input_schema.text);
+	if (t->output_schema.text.n)
+		json_put_raw(&w, "outputSchema", t->output_schema.text);
 	json_write_object_end(&w);
 	return json_write_done(&w, e) < 0 ? NULL : json_parse(buf_str(&text), NULL, e);
 }

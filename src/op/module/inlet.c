@@ -5,6 +5,7 @@
 #include "base/words.h"
 #include "call/profile.h"
 #include "hub/core/hub.h"
+#include "json/document/put.h"
 #include "modules/code/inlet_request.h"
 #include "op/module/module.h"
 #include "op/ops.h"
@@ -338,10 +339,8 @@ static void write_module(struct json_writer *w, struct str name)
 
 	name_python(name, python);
 	json_write_object(w);
-	json_write_key(w, "module");
-	json_write_str(w, name);
-	json_write_key(w, "python");
-	json_write_text(w, python);
+	json_put_str(w, "module", name);
+	json_put_text(w, "python", python);
 	json_write_object_end(w);
 }
 
@@ -364,8 +363,7 @@ static int list_json(const struct modules_view *v, struct str modules, struct bu
 	struct json_writer w = json_writer(to);
 
 	json_write_object(&w);
-	json_write_key(&w, "modules");
-	json_write_array(&w);
+	json_put_array(&w, "modules");
 	for (size_t i = 0; i < v->modules.n; i++) {
 		if (modules_have(modules, v->modules.p[i].module))
 			write_module(&w, v->modules.p[i].module);
@@ -403,27 +401,21 @@ static int info_json(const struct module_info *m, struct str declaration, struct
 	struct json_writer w = json_writer(to);
 
 	json_write_object(&w);
-	json_write_key(&w, "module");
-	json_write_str(&w, m->view.module);
-	json_write_key(&w, "functions");
-	json_write_array(&w);
+	json_put_str(&w, "module", m->view.module);
+	json_put_array(&w, "functions");
 	for (size_t i = 0; i < m->tools.n; i++) {
 		const struct module_tool_view *t = &m->tools.p[i];
 
 		if (!t->function.n)
 			continue;
 		json_write_object(&w);
-		json_write_key(&w, "function");
-		json_write_str(&w, t->function);
-		json_write_key(&w, "tool");
-		json_write_str(&w, t->name);
-		json_write_key(&w, "description");
-		json_write_str(&w, t->description.p ? t->description : STR_LIT(""));
+		json_put_str(&w, "function", t->function);
+		json_put_str(&w, "tool", t->name);
+		json_put_str(&w, "description", t->description.p ? t->description : STR_LIT(""));
 		json_write_object_end(&w);
 	}
 	json_write_array_end(&w);
-	json_write_key(&w, "declaration");
-	json_write_str(&w, declaration);
+	json_put_str(&w, "declaration", declaration);
 	json_write_object_end(&w);
 	return json_write_done(&w, e);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "hub/sandbox/sandbox.h"
+#include "json/document/put.h"
 #include "json/document/utf8.h"
 #include "op/ops.h"
 
@@ -93,23 +94,16 @@ int module_result_write(struct buf *to, const struct module_result_part *p, stru
 	struct json_writer w = json_writer(to);
 
 	json_write_object(&w);
-	json_write_key(&w, "content");
-	json_write_array(&w);
+	json_put_array(&w, "content");
 	json_write_object(&w);
-	json_write_key(&w, "type");
-	json_write_text(&w, "text");
-	json_write_key(&w, "text");
-	json_write_str(&w, p->text);
+	json_put_text(&w, "type", "text");
+	json_put_str(&w, "text", p->text);
 	json_write_object_end(&w);
 	json_write_array_end(&w);
-	json_write_key(&w, "structuredContent");
-	json_write_object(&w);
-	json_write_key(&w, "bytes");
-	json_write_uint(&w, p->bytes);
-	if (p->has_next) {
-		json_write_key(&w, "next");
-		json_write_uint(&w, p->next);
-	}
+	json_put_object(&w, "structuredContent");
+	json_put_uint(&w, "bytes", p->bytes);
+	if (p->has_next)
+		json_put_uint(&w, "next", p->next);
 	json_write_object_end(&w);
 	json_write_object_end(&w);
 	return json_write_done(&w, e);
@@ -133,28 +127,20 @@ static int result_write(struct buf *to, const struct upstream_result *kept, bool
 			: "module_result reads it in parts, and so does result() of "
 			  "\"host:mcp-holt\" in code");
 	json_write_object(&w);
-	json_write_key(&w, "content");
-	json_write_array(&w);
+	json_put_array(&w, "content");
 	for (int i = 0; i < 2; i++) {
 		json_write_object(&w);
-		json_write_key(&w, "type");
-		json_write_text(&w, "text");
-		json_write_key(&w, "text");
-		json_write_str(&w, i ? utf8_cut(kept->text, SHOWN) : str_of(told));
+		json_put_text(&w, "type", "text");
+		json_put_str(&w, "text", i ? utf8_cut(kept->text, SHOWN) : str_of(told));
 		json_write_object_end(&w);
 	}
 	json_write_array_end(&w);
-	json_write_key(&w, "structuredContent");
-	json_write_object(&w);
-	json_write_key(&w, "result");
-	json_write_str(&w, kept->id);
-	json_write_key(&w, "bytes");
-	json_write_uint(&w, kept->text.n);
+	json_put_object(&w, "structuredContent");
+	json_put_str(&w, "result", kept->id);
+	json_put_uint(&w, "bytes", kept->text.n);
 	json_write_object_end(&w);
-	if (is_error) {
-		json_write_key(&w, "isError");
-		json_write_bool(&w, true);
-	}
+	if (is_error)
+		json_put_bool(&w, "isError", true);
 	json_write_object_end(&w);
 	return json_write_done(&w, e);
 }

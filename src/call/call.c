@@ -159,10 +159,8 @@ struct ops *ops_new(struct hub *hub, const struct ops_options *o, struct err *e)
 {
 	struct ops *ops = calloc(1, sizeof(*ops));
 
-	if (!ops) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!ops)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	ops->hub = hub;
 	ops->loop = hub ? hub_loop(hub) : o->loop;
 	if (o->hooks)
@@ -224,10 +222,8 @@ static struct share *share_of(const struct call *c, struct err *e)
 		*at = found->next;
 	else
 		found = calloc(1, sizeof(*found));
-	if (!found) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!found)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	found->who = s->who;
 	found->session = s->session;
 	found->next = c->ops->shares;
@@ -696,10 +692,8 @@ struct call *op_new(struct ops *ops, const struct op_start *s, struct err *e)
 {
 	struct call *c = calloc(1, sizeof(*c));
 
-	if (!c) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!c)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	c->ops = ops;
 	c->start = *s;
 	if (s->audit_id)

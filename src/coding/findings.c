@@ -300,10 +300,8 @@ struct findings_parser *findings_parser_new(struct str root, struct err *e)
 {
 	struct findings_parser *p = calloc(1, sizeof(*p));
 
-	if (!p) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!p)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	arena_init(&p->arena, FINDINGS_ARENA_MAX);
 	lines_init(&p->lines, findings_on_line, p);
 	eslint_init(&p->eslint);

@@ -190,10 +190,8 @@ struct test_parser *test_parser_new(enum test_format format, struct str root, st
 {
 	struct test_parser *p = calloc(1, sizeof(*p));
 
-	if (!p) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!p)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	p->format = format;
 	p->report.missing = STR_LIT("");
 	arena_init(&p->arena, ARENA_MAX);

@@ -306,10 +306,8 @@ static struct exec_attached *exec_attached_new(struct call *c, struct job *j, ui
 {
 	struct exec_attached *a = calloc(1, sizeof(*a));
 
-	if (!a) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!a)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	a->follow =
 		(struct exec_following){ .call = c, .streams = 3, .on_end = exec_attached_on_end };
 	if (exec_follow_start(&a->follow, j, offset, e) < 0) {

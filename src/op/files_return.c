@@ -49,10 +49,8 @@ struct files_return *files_return_new(const struct files_return_spec *spec, stru
 {
 	struct files_return *r = calloc(1, sizeof(*r));
 
-	if (!r) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!r)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	*r = (struct files_return){ .to = *spec,
 				    .passes = spec->literal && call_is_operator(spec->call),
 				    .file = { .max = FILE_KEPT_MAX, .of = spec->of },

@@ -125,10 +125,8 @@ struct audit *audit_open(const struct audit_options *o, struct err *e)
 {
 	struct audit *a = calloc(1, sizeof(*a));
 
-	if (!a) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!a)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	a->loop = o->loop;
 	a->session_fd = a->work_fd = -1;
 	a->waiting_end = &a->waiting;

@@ -127,15 +127,11 @@ struct audit_key *audit_key_open(int folder, struct err *e)
 	unsigned char seed[crypto_sign_SEEDBYTES];
 	AUTO(audit_key_free) struct audit_key *k = NULL;
 
-	if (sodium_init() < 0) {
-		err_set(e, ERR_IO, "libsodium can't start");
-		return NULL;
-	}
+	if (sodium_init() < 0)
+		return err_set(e, ERR_IO, "libsodium can't start"), NULL;
 	k = calloc(1, sizeof(*k));
-	if (!k) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!k)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	sodium_mlock(k, sizeof(*k));
 	if (key_read(folder, seed, e) < 0)
 		return NULL;

@@ -184,17 +184,13 @@ struct audit_log *audit_log_open(const char *folder, const struct audit_limits *
 {
 	AUTO(audit_log_close) struct audit_log *l = calloc(1, sizeof(*l));
 
-	if (!l) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!l)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	l->fd = l->head_fd = -1;
 	l->folder = -1;
 	audit_log_limit(l, limits);
-	if (mkdir(folder, 0700) < 0 && errno != EEXIST) {
-		err_sys(e, errno, "make the folder of the audit log");
-		return NULL;
-	}
+	if (mkdir(folder, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "make the folder of the audit log"), NULL;
 	l->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (l->folder < 0 && errno == ENOTDIR) {
 		err_set(e, ERR_FOLDER, "the audit log's folder is a link, or no folder");
@@ -203,10 +199,8 @@ struct audit_log *audit_log_open(const char *folder, const struct audit_limits *
 	if (l->folder >= 0)
 		l->head_fd = openat(l->folder, "head", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 				    0600);
-	if (l->head_fd < 0) {
-		err_sys(e, errno, "open the audit log");
-		return NULL;
-	}
+	if (l->head_fd < 0)
+		return err_sys(e, errno, "open the audit log"), NULL;
 	if (log_lock(l, e) < 0)
 		return NULL;
 	l->key = audit_key_open(l->folder, e);

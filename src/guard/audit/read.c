@@ -20,10 +20,8 @@ struct audit_reader *audit_reader_new(int fd, uint64_t from, struct err *e)
 {
 	struct audit_reader *r = malloc(sizeof(*r));
 
-	if (!r) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!r)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	r->fd = fd;
 	r->at = from;
 	r->from = r->n = 0;
@@ -136,9 +134,7 @@ struct json_doc *audit_first(int folder, unsigned file, struct arena *a, struct 
 	fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	n = fd < 0 ? -1 : pread(fd, text, sizeof(text), 0);
 	end = n > 0 ? memchr(text, '\n', (size_t)n) : NULL;
-	if (!end) {
-		err_set(e, ERR_INVALID, "a file of the audit log has no first line");
-		return NULL;
-	}
+	if (!end)
+		return err_set(e, ERR_INVALID, "a file of the audit log has no first line"), NULL;
 	return audit_decode((struct str){ text, (size_t)(end - text) }, a, ret, e);
 }

@@ -25,10 +25,8 @@ struct gate *gate_open(const struct gate_options *o, struct err *e)
 {
 	AUTO(gate_free) struct gate *g = calloc(1, sizeof(*g));
 
-	if (!g) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!g)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	g->loop = o->loop;
 	g->hub = o->hub;
 	g->tools_of = o->tools_of;

@@ -146,10 +146,8 @@ static struct gate_webhook *webhook_open(struct gate *g, struct err *e)
 	const struct http_client_options o = { .connect_ms = TIME_MS };
 	struct gate_webhook *h = g->webhook ? g->webhook : calloc(1, sizeof(*h));
 
-	if (!h) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!h)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	g->webhook = h;
 	if (!h->http)
 		h->http = http_client_new(g->loop, &o, e);

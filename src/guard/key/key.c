@@ -110,10 +110,8 @@ struct keys *keys_open(struct store *store, const struct keys_options *o, struct
 {
 	AUTO(keys_free) struct keys *ks = sodium_init() < 0 ? NULL : calloc(1, sizeof(*ks));
 
-	if (!ks) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!ks)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	ks->store = store;
 	ks->o = *o;
 	return store_api_keys(store, load_one, ks, e) < 0 ? NULL : take_ptr(ks);
@@ -176,10 +174,8 @@ struct key *keys_create(struct keys *ks, const struct key_spec *spec, int64_t no
 		return NULL;
 	token = secret_random(prefix, e);
 	k = token ? calloc(1, sizeof(*k)) : NULL;
-	if (!k) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!k)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	memcpy(k->name, spec->name.p, spec->name.n);
 	snprintf(k->root, sizeof(k->root), "%.*s", STR_CUT(spec->root, KEY_OWNER_MAX));
 	k->scopes = spec->scopes;

@@ -346,10 +346,8 @@ struct secrets_read *secrets_read_start(const struct secrets *s, uv_loop_t *loop
 		return NULL;
 	}
 	r = calloc(1, sizeof(*r) + n * sizeof(r->items[0]));
-	if (!r) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!r)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	*r = (struct secrets_read){
 		.of = s,
 		.loop = loop,

@@ -195,15 +195,11 @@ struct secrets *secrets_open(const char *folder, struct err *e)
 {
 	AUTO(secrets_free) struct secrets *s = calloc(1, sizeof(*s));
 
-	if (!s) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!s)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	s->folder = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	if (folder && s->folder < 0 && errno != ENOENT) {
-		err_sys(e, errno, "open the data folder");
-		return NULL;
-	}
+	if (folder && s->folder < 0 && errno != ENOENT)
+		return err_sys(e, errno, "open the data folder"), NULL;
 	return take_ptr(s);
 }
 

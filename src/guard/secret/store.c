@@ -95,10 +95,8 @@ static struct seal_ring *key_ring(const struct secrets *s, struct err *e)
 	if (!r)
 		return NULL;
 	if (private_read(s->folder, key_file, &key, e) < 0 ||
-	    seal_ring_add(r, buf_str(&key), e) < 0) {
-		err_wrap(e, "the key of the store of secrets");
-		return NULL;
-	}
+	    seal_ring_add(r, buf_str(&key), e) < 0)
+		return err_wrap(e, "the key of the store of secrets"), NULL;
 	seal_ring_trim(r);
 	return take_ptr(r);
 }
@@ -138,10 +136,8 @@ struct secret *store_read(const struct secrets *s, struct str name, struct err *
 	if (!ring)
 		return NULL;
 	if (!buf_reserve(&value, value.max, e) || private_read(at, file, &text, e) < 0 ||
-	    seal_open(ring, &value, buf_str(&text), context_of(name, context), 0, e) < 0) {
-		err_wrap(e, "secret %.*s", STR_ARG(name));
-		return NULL;
-	}
+	    seal_open(ring, &value, buf_str(&text), context_of(name, context), 0, e) < 0)
+		return err_wrap(e, "secret %.*s", STR_ARG(name)), NULL;
 	return secret_of(name, buf_str(&value), e);
 }
 

@@ -119,15 +119,11 @@ struct hub *hub_new(uv_loop_t *loop, const struct hub_config *config, struct err
 {
 	AUTO(hub_free) struct hub *hub = calloc(1, sizeof(*hub));
 
-	if (!hub) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!hub)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	hub->loop = loop;
-	if (config->images && !(hub->images = strdup(config->images))) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (config->images && !(hub->images = strdup(config->images)))
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	if (hub_start(hub, config, e) == 0)
 		return take_ptr(hub);
 	hub_sandboxes_free(hub->sandboxes);

@@ -39,8 +39,7 @@ struct previews *previews_new(const struct preview_site *site, struct err *e)
 
 	if (!p || !(p->ring = seal_ring_new(e))) {
 		free(p);
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	}
 	id_make(p->salt, "names");
 	snprintf(p->domain, sizeof(p->domain), "%s", site->domain);

@@ -148,15 +148,11 @@ struct images *images_open(const char *path, struct err *e)
 {
 	AUTO(images_close) struct images *s = calloc(1, sizeof(*s));
 
-	if (!s) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!s)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	s->image = s->new = s->dir = -1;
-	if (path[0] != '/' || strlen(path) >= sizeof(s->path)) {
-		err_set(e, ERR_INVALID, "the path of the store of images is too long");
-		return NULL;
-	}
+	if (path[0] != '/' || strlen(path) >= sizeof(s->path))
+		return err_set(e, ERR_INVALID, "the path of the store of images is too long"), NULL;
 	strcpy(s->path, path);
 	s->dir = open_folder(AT_FDCWD, path, e);
 	if (s->dir >= 0)
@@ -170,8 +166,7 @@ struct images *images_look(const char *path, struct err *e)
 {
 	if (access(path, F_OK) == 0)
 		return images_open(path, e);
-	err_set(e, ERR_TEMPLATE_NOT_FOUND, "there is no template but \"host\"");
-	return NULL;
+	return err_set(e, ERR_TEMPLATE_NOT_FOUND, "there is no template but \"host\""), NULL;
 }
 
 void images_close(struct images *s)

@@ -545,10 +545,8 @@ struct net *net_new(struct nets *all, struct sandbox *sb, void *of, struct err *
 {
 	struct net *n = calloc(1, sizeof(*n));
 
-	if (!n) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!n)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	n->all = all;
 	n->key = ++all->last_key;
 	n->sb = sandbox_ref(sb);

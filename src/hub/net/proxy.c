@@ -305,8 +305,7 @@ struct nets *nets_new(uv_loop_t *loop, struct box *box, const struct nets_option
 		all->timer = calloc(1, sizeof(*all->timer));
 	if (!all || !all->timer) {
 		free(all);
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	}
 	all->loop = loop;
 	all->box = box;

@@ -48,10 +48,8 @@ static struct bound *bound_copy(const struct bound_secret *p, size_t n, struct s
 	for (size_t i = 0; i < n; i++)
 		bytes += p[i].variable.n + p[i].secret.n + p[i].placeholder.n;
 	b = calloc(1, sizeof(*b) + n * sizeof(b->p[0]) + bytes);
-	if (!b) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!b)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	b->refs = 1;
 	b->n = n;
 	at = (char *)(b->p + n);
@@ -179,10 +177,8 @@ struct bound *bound_new(const char *folder, bool keep, const struct bound_spec *
 	AUTO(bound_unref) struct bound *b = NULL;
 	autobuf struct buf ca = BUF_INIT(AUTHORITY_PEM_MAX);
 
-	if (s->n > BOUND_MAX) {
-		err_set(e, ERR_INVALID, "secrets: at most %d of a sandbox", BOUND_MAX);
-		return NULL;
-	}
+	if (s->n > BOUND_MAX)
+		return err_set(e, ERR_INVALID, "secrets: at most %d of a sandbox", BOUND_MAX), NULL;
 	for (size_t i = 0; i < s->n; i++) {
 		make_placeholder(placeholders[i]);
 		p[i] = (struct bound_secret){ s->p[i].variable, s->p[i].secret,

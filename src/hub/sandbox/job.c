@@ -175,10 +175,8 @@ struct job *job_new(struct hub_sandbox *l, struct str id, struct str command, bo
 		.arg = j,
 	};
 
-	if (!j) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!j)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	j->refs = 1;
 	j->all = l->all;
 	j->hs = l;

@@ -437,10 +437,8 @@ static struct look *look_new(struct str pattern, struct err *e)
 {
 	struct look *k = calloc(1, sizeof(*k));
 
-	if (!k) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!k)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	k->bytes = BUF_INIT(SEEN_MAX);
 	k->match = job_match_new(pattern, e);
 	if (k->match)
@@ -448,8 +446,7 @@ static struct look *look_new(struct str pattern, struct err *e)
 	free(k);
 	if (e->code == ERR_TOO_LARGE)
 		e->code = ERR_INVALID;
-	err_wrap(e, "pattern");
-	return NULL;
+	return err_wrap(e, "pattern"), NULL;
 }
 
 static void set_what(struct job_wait *w, const struct job_wait_options *o)
@@ -474,10 +471,8 @@ struct job_wait *job_wait_start(struct job *j, const struct job_wait_options *o,
 	if (job_wait_check(o, e) < 0)
 		return NULL;
 	w = calloc(1, sizeof(*w));
-	if (!w) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!w)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	if (o->pattern.n && !(w->look = look_new(o->pattern, e)))
 		return NULL;
 	w->cursor = spool_cursor_new(j->output, o->view ? o->from : o->offset, pump, w, e);

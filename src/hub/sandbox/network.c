@@ -193,10 +193,8 @@ struct unlisted {
 struct bound *hub_sandboxes_bind(struct hub_sandboxes *all, const struct bound_spec *s,
 				 struct err *e)
 {
-	if (!all->jobs.folder || !all->nets) {
-		err_set(e, ERR_UNSUPPORTED, "this hub grants no network");
-		return NULL;
-	}
+	if (!all->jobs.folder || !all->nets)
+		return err_set(e, ERR_UNSUPPORTED, "this hub grants no network"), NULL;
 	return bound_new(all->jobs.folder, all->store != NULL, s, e);
 }
 

@@ -175,10 +175,8 @@ struct hub_sandbox *hub_sandbox_new(struct hub_sandboxes *all, struct str id, st
 	struct hub_sandbox *l = calloc(1, sizeof(*l)), **at = bucket(all, id);
 	const struct hub_sandbox *before = hub_sandboxes_get(all, id);
 
-	if (!l) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!l)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	l->all = all;
 	l->refs = 1;
 	/* never one that an earlier hub gave out */

@@ -222,10 +222,8 @@ struct hub_sandboxes *hub_sandboxes_new(uv_loop_t *loop, struct store *store, st
 {
 	AUTO(hub_sandboxes_free) struct hub_sandboxes *all = calloc(1, sizeof(*all));
 
-	if (!all) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!all)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	all->loop = loop;
 	all->store = store;
 	all->terminated.max = TERMINATED_MAX;

@@ -178,10 +178,8 @@ struct packing *pack_start(struct hub_sandboxes *all, const struct pack_spec *sp
 
 	/* Not blocking: it may be killed without an answer while another process has a copy of
 	 * the pipe's end. */
-	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
-		err_sys(e, errno, "make a pipe");
-		return NULL;
-	}
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+		return err_sys(e, errno, "make a pipe"), NULL;
 	p = new_packing(all, on_done, arg, e);
 	failed = !p || spawn(p, spec, ends[1], e) < 0;
 	close(ends[1]);

@@ -192,10 +192,8 @@ struct snapshot *snapshot_new(struct hub_sandboxes *all, const struct snapshot_s
 		return NULL;
 	}
 	s = calloc(1, sizeof(*s));
-	if (!s) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!s)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	s->all = all;
 	all->snapshots->taking++;
 	s->created_ms = clock_unix_ms();

@@ -62,10 +62,8 @@ static struct volumes *volumes_copy(const struct volume *v, size_t n, struct err
 	for (size_t i = 0; i < n; i++)
 		bytes += v[i].host.n + v[i].inside.n;
 	s = malloc(sizeof(*s) + n * sizeof(s->v[0]) + bytes);
-	if (!s) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!s)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	s->refs = 1;
 	s->n = n;
 	at = (char *)(s->v + n);
@@ -199,10 +197,8 @@ struct volume_roots *volume_roots_new(const char *const *texts, size_t n, struct
 	AUTO(volume_roots_free)
 	struct volume_roots *r = calloc(1, sizeof(*r) + n * sizeof(r->v[0]));
 
-	if (!r) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!r)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	r->n = n;
 	for (size_t i = 0; i < n; i++) {
 		if (read_root(&r->v[i], texts[i], e) < 0)

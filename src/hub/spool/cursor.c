@@ -13,10 +13,8 @@ struct spool_cursor *spool_cursor_new(struct spool *s, uint64_t offset, void (*o
 {
 	struct spool_cursor *c = calloc(1, sizeof(*c));
 
-	if (!c) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!c)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	c->spool = spool_ref(s);
 	c->next = s->cursors;
 	s->cursors = c;

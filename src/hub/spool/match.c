@@ -24,10 +24,8 @@ struct job_match *job_match_new(struct str pattern, struct err *e)
 {
 	AUTO(job_match_free) struct job_match *m = calloc(1, sizeof(*m));
 
-	if (!m) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!m)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	m->regex = regex_new(pattern, e);
 	return m->regex ? take_ptr(m) : NULL;
 }

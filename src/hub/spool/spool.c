@@ -329,10 +329,8 @@ struct spool *spool_new(struct spool_set *spools, const struct spool_options *o,
 {
 	struct spool *s = calloc(1, sizeof(*s));
 
-	if (!s) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!s)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	s->refs = 1;
 	s->spools = spools;
 	s->o = *o;

@@ -158,10 +158,8 @@ struct workspace_export *workspace_export_new(struct workspace *w, struct str re
 	    (revision.p && revision_find(w, revision, &at, e) < 0))
 		return NULL;
 	x = calloc(1, sizeof(*x));
-	if (!x) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!x)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	*x = (struct workspace_export){ .w = w,
 					.at = at,
 					.out = BUF_INIT(EXPORT_PIECE + 2 * OBJECT_MAX),

@@ -211,17 +211,13 @@ static struct shot *rows_read(int rows, size_t *ret_n, bool *whole, struct err *
 		if (!is_name(str_of(f.entry->d_name)))
 			continue;
 		rc = *ret_n == ROOM ? 1 : row_read(rows, f.entry->d_name, &all[*ret_n]);
-		if (rc < 0) {
-			err_sys(e, errno, "read a snapshot");
-			return NULL;
-		}
+		if (rc < 0)
+			return err_sys(e, errno, "read a snapshot"), NULL;
 		*ret_n += rc == 0;
 		odd += rc;
 	}
-	if (!all || more < 0) {
-		err_sys(e, all ? f.errnum : ENOMEM, "list the snapshots");
-		return NULL;
-	}
+	if (!all || more < 0)
+		return err_sys(e, all ? f.errnum : ENOMEM, "list the snapshots"), NULL;
 	qsort(all, *ret_n, sizeof(*all), newest_first);
 	if (whole)
 		*whole = odd == 0;

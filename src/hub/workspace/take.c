@@ -47,10 +47,8 @@ struct take *take_new(const struct take_spec *spec, struct err *e)
 {
 	struct take *t = calloc(1, sizeof(*t));
 
-	if (!t) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!t)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	t->spec = *spec;
 	if (!t->spec.bytes_max)
 		t->spec.bytes_max = WORKSPACE_BYTES_MAX;
@@ -151,10 +149,8 @@ static struct change *new_change(struct take *t, struct str path, struct err *e)
 		size_t room = t->room ? 2 * t->room : 256;
 		struct change *more = realloc(t->changes, room * sizeof(*more));
 
-		if (!more) {
-			err_set(e, ERR_LIMIT, "out of memory");
-			return NULL;
-		}
+		if (!more)
+			return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 		t->changes = more;
 		t->room = room;
 	}

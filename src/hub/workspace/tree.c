@@ -113,10 +113,8 @@ struct tree_entry *tree_read(struct str bytes, size_t *ret_n, struct err *e)
 	size_t room = bytes.n / (FIXED + 2) + 1, n = 0;
 	autofree struct tree_entry *entries = calloc(room, sizeof(*entries));
 
-	if (!entries) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!entries)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	for (size_t at = 0; at < bytes.n;) {
 		size_t took = read_entry((const uint8_t *)bytes.p + at, bytes.n - at, &entries[n]);
 

@@ -281,10 +281,8 @@ struct workspaces *workspaces_new(uv_loop_t *loop, struct store *store,
 {
 	AUTO(workspaces_free) struct workspaces *all = calloc(1, sizeof(*all));
 
-	if (!all || !(all->folder = strdup(folder))) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!all || !(all->folder = strdup(folder)))
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	all->loop = loop;
 	all->store = store;
 	all->sandboxes = sandboxes;

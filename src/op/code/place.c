@@ -129,10 +129,8 @@ static struct code_place *place_of(struct code *k, const struct call *c, struct 
 	if (p)
 		return p;
 	p = calloc(1, sizeof(*p));
-	if (!p) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!p)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	p->lazy = wanted;
 	p->lazy.on_made = place_write;
 	needed = &p->lazy.needed;

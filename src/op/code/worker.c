@@ -152,10 +152,8 @@ static struct code_worker *worker_new(struct code_workers *of, struct sandbox *s
 	const struct exec_spec spec = { .argv = argv, .n_argv = 1, .stdin_open = true };
 	struct code_worker *w = calloc(1, sizeof(*w));
 
-	if (!w) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!w)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	w->of = of;
 	code_reader_init(&w->in);
 	w->out = BUF_INIT(OUT_MAX);
@@ -176,10 +174,8 @@ struct code_worker *worker_take(struct code_place *p, struct sandbox *sb, uv_loo
 	struct code_workers *of = place_workers(p);
 	struct code_worker *w = of->idle;
 
-	if (of->n_busy >= CODE_RUNS_MAX) {
-		err_set(e, ERR_LIMIT, "%d runs of code at once", CODE_RUNS_MAX);
-		return NULL;
-	}
+	if (of->n_busy >= CODE_RUNS_MAX)
+		return err_set(e, ERR_LIMIT, "%d runs of code at once", CODE_RUNS_MAX), NULL;
 	if (w) {
 		idle_remove(w);
 		uv_timer_stop(&w->timer);

@@ -167,10 +167,8 @@ static struct grep_file *grep_file_new(struct grep *g, struct str path, enum gre
 	size_t before = str_starts(path, "/") ? 0 : sizeof(top) - 1;
 	struct grep_file *f = calloc(1, sizeof(*f) + before + path.n + 1);
 
-	if (!f) {
-		err_set(&g->err, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!f)
+		return err_set(&g->err, ERR_LIMIT, "out of memory"), NULL;
 	memcpy(f->name, top, before);
 	memcpy(f->name + before, path.p, path.n);
 	f->grep = g;

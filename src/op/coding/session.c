@@ -158,10 +158,8 @@ struct coding *coding_new(const struct coding_options *o, struct err *e)
 		k->workspaces = calloc(o->n_workspaces + 1, sizeof(*k->workspaces));
 	if (k && o->snapshots)
 		k->snapshots = strdup(o->snapshots);
-	if (!k || !k->workspaces || (o->snapshots && !k->snapshots)) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!k || !k->workspaces || (o->snapshots && !k->snapshots))
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	for (size_t i = 0; i < o->n_workspaces; i++) {
 		if (read_workspace(k, o->workspaces[i], o->readonly, e) < 0)
 			return NULL;
@@ -273,10 +271,8 @@ static struct coding_talk *talk_of(struct coding *k, const struct call *c, struc
 	if (t)
 		return t;
 	t = calloc(1, sizeof(*t));
-	if (!t) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!t)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	snprintf(t->owner, sizeof(t->owner), "%.*s", STR_ARG(owner));
 	t->session = call_session(c);
 	t->refs = 1;
@@ -686,10 +682,8 @@ static struct coding_place *place_of(struct coding *k, const struct call *c,
 	if (p)
 		return p;
 	p = calloc(1, sizeof(*p));
-	if (!p) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!p)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	p->lazy = wanted;
 	p->lazy.on_go = place_on_go;
 	p->lazy.needed = (struct sandbox_needed){ .what = "of the workspace",

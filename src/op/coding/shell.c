@@ -42,10 +42,8 @@ struct shell_note *shell_note(struct coding_work *w, struct err *e)
 	if (*at)
 		return (struct shell_note *)*at;
 	s = calloc(1, sizeof(*s));
-	if (!s) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!s)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	s->note.free = shell_note_free;
 	*at = &s->note;
 	return s;

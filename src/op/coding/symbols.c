@@ -117,10 +117,8 @@ static struct lookup_index *index_of(struct coding_work *w, struct err *e)
 		return x;
 	}
 	x = calloc(1, sizeof(*x));
-	if (!x) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!x)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	x->note.free = index_on_place_end;
 	x->refs = 1;
 	if (note) {

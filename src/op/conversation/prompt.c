@@ -311,10 +311,8 @@ static struct talk *wait_target(struct call *c, const struct wait_request *q, st
 	struct conversation_caller who;
 	struct talk *t;
 
-	if (!str_is(q->what, "agent_responded")) {
-		err_set(e, ERR_INVALID, "what: agent_responded");
-		return NULL;
-	}
+	if (!str_is(q->what, "agent_responded"))
+		return err_set(e, ERR_INVALID, "what: agent_responded"), NULL;
 	t = conversation_caller(c, q->session_id, &who, e) < 0
 		  ? NULL
 		  : conversation_target(c, &who, q->conversation_id,

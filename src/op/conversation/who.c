@@ -87,10 +87,8 @@ struct talk *conversation_permits(struct call *c, struct str session_id,
 
 	if (conversation_caller(c, session_id, &who, e) < 0)
 		return NULL;
-	if (!who.me) {
-		err_set(e, ERR_INVALID, "session_id is required");
-		return NULL;
-	}
+	if (!who.me)
+		return err_set(e, ERR_INVALID, "session_id is required"), NULL;
 	return who_check_flag(c, who.me, flag, e) < 0 ? NULL : who.me;
 }
 
@@ -120,10 +118,8 @@ struct talk *conversation_target(struct call *c, const struct conversation_calle
 
 	if (who_needs_session(c, who, e) < 0)
 		return NULL;
-	if (!id.n && !who->me) {
-		err_set(e, ERR_INVALID, "conversation_id is required");
-		return NULL;
-	}
+	if (!id.n && !who->me)
+		return err_set(e, ERR_INVALID, "conversation_id is required"), NULL;
 	t = id.n ? who_see(c, who, id, e) : who->me;
 	if (!t || !who->me)
 		return t;

@@ -652,10 +652,8 @@ struct inlets *inlets_new(struct ops *ops, struct err *e)
 {
 	struct inlets *all = calloc(1, sizeof(*all));
 
-	if (!all) {
-		err_set(e, ERR_LIMIT, "out of memory");
-		return NULL;
-	}
+	if (!all)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	all->ops = ops;
 	all->loop = hub_loop(ops_hub(ops));
 	all->sandboxes = hub_sandboxes(ops_hub(ops));

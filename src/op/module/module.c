@@ -69,10 +69,8 @@ struct upstreams *module_all(const struct call *c, struct err *e)
 {
 	struct upstreams *all = call_upstreams(c);
 
-	if (!all) {
-		err_set(e, ERR_UNSUPPORTED, "there are no modules here");
-		return NULL;
-	}
+	if (!all)
+		return err_set(e, ERR_UNSUPPORTED, "there are no modules here"), NULL;
 	return upstreams_check(all, e) < 0 ? NULL : all;
 }
 
@@ -649,10 +647,8 @@ static const struct field_table approve_table = FIELD_TABLE(struct approve_reque
 /* No agent decides what the hub runs, whatever rights its principal has. */
 static struct upstream *module_to_decide(struct call *c, struct str name, struct err *e)
 {
-	if (call_by_agent(c)) {
-		err_set(e, ERR_DENIED, "a person decides this, not an agent");
-		return NULL;
-	}
+	if (call_by_agent(c))
+		return err_set(e, ERR_DENIED, "a person decides this, not an agent"), NULL;
 	return module_of(c, name, e);
 }
 

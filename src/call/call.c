@@ -936,28 +936,24 @@ static struct str call_redact_row(void *data, const struct field *row, struct st
 	return h->redact(h->data, c, row, text);
 }
 
-/* A text of the answer that is redacted later. */
-static struct str call_leave_text(struct call *c, const struct redact_part *part, struct str text)
-{
-	struct aside *a = &c->aside;
-
-	if (!part)
-		return text;
-	if (!a->places)
-		a->places = calloc(c->parts.n + 1, sizeof(*a->places));
-	if (!a->places || a->n_places > c->parts.n)
-		return STR_LIT("[REDACTED]");
-	a->places[a->n_places++] = (struct aside_place){ c->count->texts - 1, *part };
-	return text;
-}
-
 static struct str call_answer_row(void *data, const struct field *row, struct str text)
 {
 	struct call *c = data;
 	const struct redact_part *part = aside_part_of(&c->parts, text);
 
-	if (c->count && !aside_takes(c->count, text))
-		return call_leave_text(c, part, text);
+	if (c->count && !aside_takes(c->count, text)) {
+		struct aside *a = &c->aside;
+
+		/* A text of the answer that is redacted later. */
+		if (!part)
+			return text;
+		if (!a->places)
+			a->places = calloc(c->parts.n + 1, sizeof(*a->places));
+		if (!a->places || a->n_places > c->parts.n)
+			return STR_LIT("[REDACTED]");
+		a->places[a->n_places++] = (struct aside_place){ c->count->texts - 1, *part };
+		return text;
+	}
 	return part && call_guard(c)->redactor ? call_redact_part(c, part)
 					       : call_redact_row(c, row, text);
 }

@@ -18,21 +18,6 @@ static const struct op_member *member_of(struct op_members members, const char *
 	return NULL;
 }
 
-static int check_names(const struct op *op, struct op_members members, struct err *e)
-{
-	for (size_t i = 0; i < members.n; i++) {
-		size_t k = 0;
-
-		while (k < op->request->n &&
-		       strcmp(op->request->rows[k].name, members.p[i].name) != 0)
-			k++;
-		if (k == op->request->n)
-			return err_set(e, ERR_BUG, "%s has no member %s", op->action,
-				       members.p[i].name);
-	}
-	return 0;
-}
-
 static struct field row_of(const struct field *f, const struct op_member *m)
 {
 	struct field row = *f;
@@ -88,7 +73,17 @@ int op_shape_init(struct op_shape *s, const struct op *op, struct op_members mem
 	for (size_t place = 0; place < OP_PLACES; place++)
 		shape_place(&s->places[place], (enum op_place)place, op, members, &next);
 	shape_place(&s->hidden, OP_HIDDEN, op, members, &next);
-	return check_names(op, members, e);
+	for (size_t i = 0; i < members.n; i++) {
+		size_t k = 0;
+
+		while (k < op->request->n &&
+		       strcmp(op->request->rows[k].name, members.p[i].name) != 0)
+			k++;
+		if (k == op->request->n)
+			return err_set(e, ERR_BUG, "%s has no member %s", op->action,
+				       members.p[i].name);
+	}
+	return 0;
 }
 
 void op_members_meant(struct op_members members, const struct field_table *place, struct err *e)

@@ -27,19 +27,6 @@ static void eslint_keep(struct buf *b, char c)
 		b->max = b->n; /* takes no more, and so it is no JSON */
 }
 
-static void eslint_message(struct eslint *s)
-{
-	AUTO(json_free) struct json_doc *path = NULL, *message = NULL;
-	struct err e;
-
-	path = json_parse(buf_str(&s->path), NULL, &e);
-	message = json_parse(buf_str(&s->message), NULL, &e);
-	if (message)
-		s->on_message(s->arg, json_str(json_root(path)), json_root(message));
-	else
-		s->on_lost(s->arg);
-}
-
 static void eslint_open(struct eslint *s)
 {
 	s->depth++;
@@ -57,8 +44,17 @@ static void eslint_open(struct eslint *s)
 
 static void eslint_close(struct eslint *s)
 {
-	if (s->depth == A_MESSAGE && s->messages)
-		eslint_message(s);
+	if (s->depth == A_MESSAGE && s->messages) {
+		AUTO(json_free) struct json_doc *path = NULL, *message = NULL;
+		struct err e;
+
+		path = json_parse(buf_str(&s->path), NULL, &e);
+		message = json_parse(buf_str(&s->message), NULL, &e);
+		if (message)
+			s->on_message(s->arg, json_str(json_root(path)), json_root(message));
+		else
+			s->on_lost(s->arg);
+	}
 	if (s->depth == MESSAGES)
 		s->messages = false;
 	if (s->depth > 0 && --s->depth == 0)

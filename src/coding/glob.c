@@ -9,16 +9,6 @@ static struct str glob_from(struct str s, size_t at)
 
 /* ---- alternatives -------------------------------------------------------------------------- */
 
-static int glob_add(struct glob *g, struct str pattern, struct err *e)
-{
-	if (g->n == GLOB_EITHER_MAX)
-		return err_set(e, ERR_INVALID, "pattern: at most %d alternatives by {}",
-			       GLOB_EITHER_MAX);
-	memcpy(g->either[g->n].text, pattern.p, pattern.n);
-	g->either[g->n++].n = pattern.n;
-	return 0;
-}
-
 /* Where the class that begins at [ ends; 0: nowhere. A ] in front is one of its characters. */
 static size_t glob_class_end(struct str s, size_t at)
 {
@@ -83,8 +73,14 @@ static int glob_expand(struct glob *g, struct str s, struct err *e)
 
 	if (glob_find_brace(s, &open, e) < 0)
 		return -1;
-	if (open == s.n)
-		return glob_add(g, s, e);
+	if (open == s.n) {
+		if (g->n == GLOB_EITHER_MAX)
+			return err_set(e, ERR_INVALID, "pattern: at most %d alternatives by {}",
+				       GLOB_EITHER_MAX);
+		memcpy(g->either[g->n].text, s.p, s.n);
+		g->either[g->n++].n = s.n;
+		return 0;
+	}
 	close = glob_close(s, open);
 	if (!close)
 		return err_set(e, ERR_INVALID, "pattern: a { is not closed by }");

@@ -96,17 +96,6 @@ static void go_fail(struct test_parser *p, struct str package, struct str test)
 	go_close(p, o);
 }
 
-static void go_ended(struct test_parser *p, struct str package, struct str test, bool skipped)
-{
-	struct go_open *o = go_find(p, package, test);
-
-	if (test.n > 0 && skipped)
-		p->report.skipped++;
-	else if (test.n > 0 && !(o && o->children))
-		p->report.passed++;
-	go_close(p, o);
-}
-
 static void go_output(struct test_parser *p, struct str package, struct str test, struct str text)
 {
 	struct go_open *o = go_open(p, package, test);
@@ -138,7 +127,13 @@ static void go_event(struct test_parser *p, const struct json_val *v)
 	} else if (str_is(action, "fail")) {
 		go_fail(p, package, test);
 	} else if (str_is(action, "pass") || str_is(action, "skip")) {
-		go_ended(p, package, test, str_is(action, "skip"));
+		struct go_open *o = go_find(p, package, test);
+
+		if (test.n > 0 && str_is(action, "skip"))
+			p->report.skipped++;
+		else if (test.n > 0 && !(o && o->children))
+			p->report.passed++;
+		go_close(p, o);
 	}
 }
 

@@ -100,18 +100,6 @@ static unsigned number_of(const struct json_val *v)
 	return json_uint64(v, &u) && u < 1u << 30 ? (unsigned)u : 0;
 }
 
-static void pytest_failure(struct test_parser *p, struct str id, const struct json_val *v)
-{
-	struct test_id test = test_id_parse(id);
-	struct test_failure *f;
-
-	/* The id of a file that can't be imported has no test. */
-	if (!test.scope.n)
-		test = (struct test_id){ test.name, STR_LIT("") };
-	f = test_parser_fail(p, test, json_str(json_get(v, "text")));
-	test_failure_place(p, f, json_str(json_get(v, "file")), number_of(json_get(v, "line")));
-}
-
 void tests_pytest_line(struct test_parser *p, unsigned stream, struct str line)
 {
 	AUTO(json_free) struct json_doc *d = NULL;
@@ -123,7 +111,15 @@ void tests_pytest_line(struct test_parser *p, unsigned stream, struct str line)
 	d = json_parse(line, NULL, &e);
 	v = json_root(d);
 	if (json_get(v, "id")) {
-		pytest_failure(p, json_str(json_get(v, "id")), v);
+		struct test_id test = test_id_parse(json_str(json_get(v, "id")));
+		struct test_failure *f;
+
+		/* The id of a file that can't be imported has no test. */
+		if (!test.scope.n)
+			test = (struct test_id){ test.name, STR_LIT("") };
+		f = test_parser_fail(p, test, json_str(json_get(v, "text")));
+		test_failure_place(p, f, json_str(json_get(v, "file")),
+				   number_of(json_get(v, "line")));
 	} else if (json_get(v, "passed")) {
 		p->report.seen = true;
 		p->report.passed = number_of(json_get(v, "passed"));

@@ -457,17 +457,6 @@ void exec_end_event(const struct exec_result *result, const struct err *err, str
 	}
 }
 
-/* Its id, and where what is left out can be read. */
-static void exec_say_where(const struct exec_run *r, struct report *to)
-{
-	to->exec = r->id;
-	to->has_next = to->has_out_elided || to->has_err_elided;
-	if (to->has_out_elided)
-		to->next_offset = r->out_full;
-	if (to->has_err_elided && (!to->has_out_elided || r->err_full < r->out_full))
-		to->next_offset = r->err_full;
-}
-
 static void exec_answer_report(struct exec_run *r, const struct exec_result *result)
 {
 	struct exec_answer a = { .has_job = false };
@@ -476,7 +465,14 @@ static void exec_answer_report(struct exec_run *r, const struct exec_result *res
 	call_about(r->call)->has_exit_code = true;
 	call_about(r->call)->exit_code = result->exit_code;
 	if (report_init(&a.report, result, &r->out, &r->err, &e) == 0) {
-		exec_say_where(r, &a.report);
+		/* Its id, and where what is left out can be read. */
+		a.report.exec = r->id;
+		a.report.has_next = a.report.has_out_elided || a.report.has_err_elided;
+		if (a.report.has_out_elided)
+			a.report.next_offset = r->out_full;
+		if (a.report.has_err_elided &&
+		    (!a.report.has_out_elided || r->err_full < r->out_full))
+			a.report.next_offset = r->err_full;
 		if (r->plan->on_done)
 			r->plan->on_done(r->plan->data, &a.report, NULL);
 		else

@@ -47,18 +47,6 @@ static int reload_folder(char path[PATH_MAX])
 
 static void on_reload_timer(uv_timer_t *t);
 
-/* A mistake is there until the file changes. All else may pass, and what the file forbids must not
- * be allowed for longer than that. */
-static void reload_fail(struct gate_reload *r, const struct err *e)
-{
-	if (!r->is_bad || strcmp(r->why.msg, e->msg) != 0)
-		log_warn("the configuration stays as it was: %s", e->msg);
-	r->is_bad = true;
-	r->why = *e;
-	if (e->code != ERR_INVALID)
-		uv_timer_start(&r->timer, on_reload_timer, AGAIN_MS, 0);
-}
-
 static void reload_read(struct gate_reload *r)
 {
 	struct err e = ERR_INIT;
@@ -68,7 +56,14 @@ static void reload_read(struct gate_reload *r)
 
 	r->reads++;
 	if (!c || gate_check_config(c, &e) < 0) {
-		reload_fail(r, &e);
+		/* A mistake is there until the file changes. All else may pass, and what the
+		 * file forbids must not be allowed for longer than that. */
+		if (!r->is_bad || strcmp(r->why.msg, e.msg) != 0)
+			log_warn("the configuration stays as it was: %s", e.msg);
+		r->is_bad = true;
+		r->why = e;
+		if (e.code != ERR_INVALID)
+			uv_timer_start(&r->timer, on_reload_timer, AGAIN_MS, 0);
 	} else if (config_exists(c)) {
 		r->is_bad = false;
 		gate_set_config(r->gate, c);

@@ -157,23 +157,18 @@ static void on_box_closed(void *arg)
 	hub_sandboxes_close(hub->sandboxes, on_sandboxes_closed, hub);
 }
 
-/* Pool hits and misses, shown with HOLT_LOG=info. */
-static void log_use(const struct hub *hub)
+static void begin_close(struct hub *hub, void (*on_closed)(void *arg), void *arg)
 {
 	struct box_stats s;
 
+	hub->closing = true;
+	hub->on_closed = on_closed;
+	hub->on_closed_arg = arg;
+	/* Pool hits and misses, shown with HOLT_LOG=info. */
 	box_stats(hub->box, &s);
 	log_info("%llu sandboxes created, %llu of them from the pool of %u; %llu forked, %llu lost",
 		 (unsigned long long)s.created, (unsigned long long)s.pool_hits, s.pool_size,
 		 (unsigned long long)s.forked, (unsigned long long)s.lost);
-}
-
-static void begin_close(struct hub *hub, void (*on_closed)(void *arg), void *arg)
-{
-	hub->closing = true;
-	hub->on_closed = on_closed;
-	hub->on_closed_arg = arg;
-	log_use(hub);
 }
 
 static void end_sandboxes(void *arg)

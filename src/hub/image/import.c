@@ -25,18 +25,6 @@ struct importing {
 
 /* ---- layers ---------------------------------------------------------------------------------- */
 
-static int check_layer(const struct source_layer *l, const struct unpacked *got, struct err *e)
-{
-	if (l->digest.p && (got->size != l->size || !str_is(l->digest, got->digest)))
-		return err_set(e, ERR_IMAGE, "layer %.12s is not what its digest and size say",
-			       l->digest.p);
-	if (!str_is(l->diff_id, got->stream))
-		return err_set(e, ERR_IMAGE,
-			       "layer %.12s is not what the configuration's digest says",
-			       l->diff_id.p);
-	return 0;
-}
-
 static int add_layer(struct importing *m, const struct source_layer *l, struct err *e)
 {
 	autoclose int fd = tree_open(m->source.dir, l->path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
@@ -54,7 +42,14 @@ static int add_layer(struct importing *m, const struct source_layer *l, struct e
 	if (unpack_archive(&u, &m->make.count, &got, e) < 0)
 		return err_wrap(e, "layer %.12s", l->diff_id.p);
 	m->make.count = got.count;
-	return check_layer(l, &got, e);
+	if (l->digest.p && (got.size != l->size || !str_is(l->digest, got.digest)))
+		return err_set(e, ERR_IMAGE, "layer %.12s is not what its digest and size say",
+			       l->digest.p);
+	if (!str_is(l->diff_id, got.stream))
+		return err_set(e, ERR_IMAGE,
+			       "layer %.12s is not what the configuration's digest says",
+			       l->diff_id.p);
+	return 0;
 }
 
 static int check_env(const struct field_strs *env, struct err *e)

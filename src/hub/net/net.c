@@ -370,14 +370,6 @@ static void net_fail(struct net *n, const struct err *err)
 	send_rules(n);
 }
 
-static void send_secrets(struct net *n)
-{
-	n->step = NET_SECRETS;
-	n->seq = ++n->all->last_seq;
-	n->untold = false;
-	secrets_send(n->all, n->key, n->seq, n->secrets);
-}
-
 /* The secrets, the next sockets, or the end. */
 static void make_sockets(struct net *n)
 {
@@ -385,7 +377,10 @@ static void make_sockets(struct net *n)
 	struct err e = ERR_INIT;
 
 	if (n->untold && n->now.n) {
-		send_secrets(n);
+		n->step = NET_SECRETS;
+		n->seq = ++n->all->last_seq;
+		n->untold = false;
+		secrets_send(n->all, n->key, n->seq, n->secrets);
 		return;
 	}
 	a = calloc(1, sizeof(*a));

@@ -97,21 +97,6 @@ static void on_timer(uv_timer_t *timer)
 		log_warn("%s", e.msg);
 }
 
-static void hang_up(struct nets *all)
-{
-	while (all->unsent) {
-		struct outgoing *m = all->unsent;
-
-		all->unsent = m->next;
-		drop_outgoing(m);
-	}
-	all->end = &all->unsent;
-	if (all->poll)
-		uv_poll_stop(all->poll);
-	close_handle(take_ptr(all->poll));
-	close_fd(&all->socket);
-}
-
 static void finish_close(struct nets *all)
 {
 	void (*on_closed)(void *arg) = all->on_closed;
@@ -143,7 +128,17 @@ static void proxy_ended(uv_process_t *process, int64_t status, int signal)
 	struct err e;
 
 	close_handle(take_ptr(all->process));
-	hang_up(all);
+	while (all->unsent) {
+		struct outgoing *m = all->unsent;
+
+		all->unsent = m->next;
+		drop_outgoing(m);
+	}
+	all->end = &all->unsent;
+	if (all->poll)
+		uv_poll_stop(all->poll);
+	close_handle(take_ptr(all->poll));
+	close_fd(&all->socket);
 	questions_drop(all, 0);
 	if (all->closing) {
 		finish_close(all);

@@ -78,15 +78,6 @@ static void on_connection(uv_stream_t *listener, int status)
 		relay_start(f);
 }
 
-static int refuse(int rc, uint16_t port, struct err *e)
-{
-	if (rc == UV_EADDRINUSE)
-		return err_set(e, ERR_CONFLICT, "port %u of 127.0.0.1 is taken", port);
-	if (rc == UV_EACCES)
-		return err_set(e, ERR_DENIED, "port %u of 127.0.0.1 is for the system", port);
-	return err_sys(e, -rc, "listen on a port of 127.0.0.1");
-}
-
 /* Its handle is open in any case. */
 static int listen_at(struct forward *f, uint16_t port, struct err *e)
 {
@@ -101,8 +92,14 @@ static int listen_at(struct forward *f, uint16_t port, struct err *e)
 		rc = uv_listen((uv_stream_t *)&f->listener, BACKLOG, on_connection);
 	if (rc == 0)
 		rc = uv_tcp_getsockname(&f->listener, (struct sockaddr *)&bound, &n);
-	if (rc < 0)
-		return refuse(rc, port, e);
+	if (rc < 0) {
+		if (rc == UV_EADDRINUSE)
+			return err_set(e, ERR_CONFLICT, "port %u of 127.0.0.1 is taken", port);
+		if (rc == UV_EACCES)
+			return err_set(e, ERR_DENIED, "port %u of 127.0.0.1 is for the system",
+				       port);
+		return err_sys(e, -rc, "listen on a port of 127.0.0.1");
+	}
 	f->host_port = ntohs(bound.sin_port);
 	return 0;
 }

@@ -449,20 +449,6 @@ static struct look *look_new(struct str pattern, struct err *e)
 	return err_wrap(e, "pattern"), NULL;
 }
 
-static void set_what(struct job_wait *w, const struct job_wait_options *o)
-{
-	/* To wait for the end, nothing has to be read. */
-	w->streams = o->text.n || o->pattern.n || o->most ? o->streams : 0;
-	w->left = o->most ? o->most + (o->view ? o->offset - o->from : 0) : UINT64_MAX;
-	w->view = o->view;
-	w->view_arg = o->view_arg;
-	w->asked = SPOOL_STREAMS; /* nothing is held back yet */
-	w->timeout_ms = o->timeout_ms;
-	w->n = (uint16_t)o->text.n;
-	memcpy(w->text, o->text.n ? o->text.p : "", o->text.n);
-	prepare(w);
-}
-
 struct job_wait *job_wait_start(struct job *j, const struct job_wait_options *o,
 				job_wait_done *on_done, void *arg, struct err *e)
 {
@@ -483,7 +469,16 @@ struct job_wait *job_wait_start(struct job *j, const struct job_wait_options *o,
 	w->job = job_ref(j);
 	w->on_done = on_done;
 	w->arg = arg;
-	set_what(w, o);
+	/* To wait for the end, nothing has to be read. */
+	w->streams = o->text.n || o->pattern.n || o->most ? o->streams : 0;
+	w->left = o->most ? o->most + (o->view ? o->offset - o->from : 0) : UINT64_MAX;
+	w->view = o->view;
+	w->view_arg = o->view_arg;
+	w->asked = SPOOL_STREAMS; /* nothing is held back yet */
+	w->timeout_ms = o->timeout_ms;
+	w->n = (uint16_t)o->text.n;
+	memcpy(w->text, o->text.n ? o->text.p : "", o->text.n);
+	prepare(w);
 	uv_timer_init(j->all->loop, &w->timer);
 	uv_timer_init(j->all->loop, &w->again);
 	w->handles = 2;

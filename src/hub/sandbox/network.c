@@ -445,15 +445,6 @@ static int flow_text(const struct nw_flow *f, uint64_t lost, struct buf *to, str
 	return json_write_done(&w, e);
 }
 
-static void count_flow(struct network_counts *n, const struct nw_flow *f)
-{
-	n->opened += f->what == NW_FLOW_OPENED;
-	n->denied += f->what == NW_FLOW_DENIED;
-	n->failed += f->what == NW_FLOW_FAILED;
-	n->sent += f->new_up;
-	n->received += f->new_down;
-}
-
 /* A program that is denied again and again must not fill the registry. */
 static bool may_tell(struct hub_sandbox *l)
 {
@@ -508,7 +499,11 @@ void hub_sandboxes_on_flow(void *sandboxes, void *of, const struct nw_flow *f)
 
 	if (!l) /* of a module */
 		return;
-	count_flow(&l->network_counts, f);
+	l->network_counts.opened += f->what == NW_FLOW_OPENED;
+	l->network_counts.denied += f->what == NW_FLOW_DENIED;
+	l->network_counts.failed += f->what == NW_FLOW_FAILED;
+	l->network_counts.sent += f->new_up;
+	l->network_counts.received += f->new_down;
 	budget_sent(l, f->new_up);
 	l->flows_lost += f->lost;
 	if (f->what >= ARRAY_LEN(kinds) || !kinds[f->what])

@@ -55,14 +55,6 @@ static const char *kind_of(enum hub_sandbox_state from, enum hub_sandbox_state t
 	return hub_sandbox_state_names[to];
 }
 
-static void set_why(struct hub_sandbox *l, const struct err *why)
-{
-	free(take_ptr(l->why));
-	l->why = why ? malloc(sizeof(*why)) : NULL; /* without memory nobody is told */
-	if (l->why)
-		*l->why = *why;
-}
-
 /* A sandbox that no client knows is not in the registry. A stopped one stays stopped there until
  * it runs again, so a hub that ends in between leaves it as it was. */
 static bool is_told(const struct hub_sandbox *l, enum hub_sandbox_state from,
@@ -95,7 +87,10 @@ int hub_sandbox_set_state(struct hub_sandbox *l, enum hub_sandbox_state to, cons
 	l->state = to;
 	l->all->changes++;
 	l->changed_ms = clock_unix_ms();
-	set_why(l, why);
+	free(take_ptr(l->why));
+	l->why = why ? malloc(sizeof(*why)) : NULL; /* without memory nobody is told */
+	if (l->why)
+		*l->why = *why;
 	if (hub_sandbox_is_gone(l))
 		bound_end(take_ptr(l->bound));
 	if (!is_told(l, from, to))

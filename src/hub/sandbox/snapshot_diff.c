@@ -73,10 +73,14 @@ static void work_sort(uv_work_t *work)
 
 static void snapshot_diff_begin(struct diffing *d);
 
-static void snapshot_diff_answer(struct diffing *d)
+static void snapshot_diff_end(struct diffing *d)
 {
-	const struct err *err = d->err.code && !d->truncated ? &d->err : NULL;
+	const struct err *err;
 
+	d->hs->diffs = d->next;
+	if (d->next)
+		snapshot_diff_begin(d->next);
+	err = d->err.code && !d->truncated ? &d->err : NULL;
 	while (d->clients) {
 		struct client *a = d->clients;
 
@@ -84,14 +88,6 @@ static void snapshot_diff_answer(struct diffing *d)
 		a->on_done(a->arg, d->changes, d->n, d->truncated, err);
 		free(a);
 	}
-}
-
-static void snapshot_diff_end(struct diffing *d)
-{
-	d->hs->diffs = d->next;
-	if (d->next)
-		snapshot_diff_begin(d->next);
-	snapshot_diff_answer(d);
 	hub_sandbox_busy(d->hs, -1);
 	buf_fini(&d->names);
 	free(d->changes);

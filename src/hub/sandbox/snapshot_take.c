@@ -145,21 +145,6 @@ static void on_refused(void *arg)
 		snapshot_take_end(t, NULL, &t->wrote);
 }
 
-/* As far as known now. The image's name may have changed its meaning since the sandbox was made.
- * The warden reports the digest at the end; if it differs, the archive is written again. */
-static void describe(struct snapshot *s, const struct hub_sandbox *l, bool kept)
-{
-	struct err ignored = ERR_INIT;
-
-	s->of = kept ? l->seq : 0;
-	s->limits = l->limits;
-	snprintf(s->source, sizeof(s->source), "%s", l->id);
-	snprintf(s->owner, sizeof(s->owner), "%s", l->owner);
-	snprintf(s->template, sizeof(s->template), "%s", l->template);
-	if (box_base(l->all->box, str_of(s->template), s->base, &ignored) < 0)
-		s->base[0] = '\0';
-}
-
 void snapshot_take(struct hub_sandbox *l, const struct snapshot_spec *spec, bool kept,
 		   snapshot_cb on_done, void *arg)
 {
@@ -172,8 +157,20 @@ void snapshot_take(struct hub_sandbox *l, const struct snapshot_spec *spec, bool
 	t->on_done = on_done;
 	t->arg = arg;
 	t->s = snapshot_new(l->all, spec, &t->wrote);
-	if (t->s)
-		describe(t->s, l, kept);
+	if (t->s) {
+		struct err ignored = ERR_INIT;
+
+		/* As far as known now. The image's name may have changed its meaning since the
+		 * sandbox was made. The warden reports the digest at the end; if it differs, the
+		 * archive is written again. */
+		t->s->of = kept ? l->seq : 0;
+		t->s->limits = l->limits;
+		snprintf(t->s->source, sizeof(t->s->source), "%s", l->id);
+		snprintf(t->s->owner, sizeof(t->s->owner), "%s", l->owner);
+		snprintf(t->s->template, sizeof(t->s->template), "%s", l->template);
+		if (box_base(l->all->box, str_of(t->s->template), t->s->base, &ignored) < 0)
+			t->s->base[0] = '\0';
+	}
 	if (!t->s || start(t, &t->wrote) < 0)
 		hub_sandboxes_later(l->all, on_refused, t);
 }

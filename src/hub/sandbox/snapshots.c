@@ -573,20 +573,6 @@ static int load_one(void *arg, const struct store_snapshot *r, struct err *e)
 	return 0;
 }
 
-/* A file that is missing now may be back later, with a disk or from a backup: its row stays. */
-static void tell_missing(const struct hub_sandboxes *all)
-{
-	for (const struct snapshot *s = all->snapshots->oldest; s; s = s->newer) {
-		struct err why = ERR_INIT;
-		autoclose int fd = snapshot_open(s, &why);
-
-		if (fd < 0)
-			log_warn("%s %s: its files can't be read now: %s",
-				 s->of ? "sandbox" : "snapshot", s->of ? s->source : s->id,
-				 why.msg);
-	}
-}
-
 static bool is_known(const struct hub_sandboxes *all, const char *file)
 {
 	size_t n = strlen(file), suffix = strlen(SUFFIX);
@@ -638,17 +624,6 @@ static int set_aside(struct hub_sandboxes *all, struct err *e)
 	return 0;
 }
 
-static int start_reaper(struct hub_sandboxes *all, struct err *e)
-{
-	all->snapshots->reaper = calloc(1, sizeof(uv_timer_t));
-	if (!all->snapshots->reaper)
-		return err_set(e, ERR_LIMIT, "out of memory");
-	uv_timer_init(all->loop, all->snapshots->reaper);
-	all->snapshots->reaper->data = all;
-	uv_timer_start(all->snapshots->reaper, on_reap, REAP_AGAIN_MS, 0);
-	return 0;
-}
-
 int hub_sandboxes_keep_snapshots(struct hub_sandboxes *all, const char *folder, struct err *e)
 {
 	struct snapshots *set = calloc(1, sizeof(*set));
@@ -663,8 +638,24 @@ int hub_sandboxes_keep_snapshots(struct hub_sandboxes *all, const char *folder, 
 	    store_snapshot_last(all->store, &set->last_seq, e) < 0 || clear_new(all, e) < 0 ||
 	    set_aside(all, e) < 0)
 		return -1;
-	tell_missing(all);
-	return start_reaper(all, e);
+	/* A file that is missing now may be back later, with a disk or from a backup: its row
+	 * stays. */
+	for (const struct snapshot *s = all->snapshots->oldest; s; s = s->newer) {
+		struct err why = ERR_INIT;
+		autoclose int fd = snapshot_open(s, &why);
+
+		if (fd < 0)
+			log_warn("%s %s: its files can't be read now: %s",
+				 s->of ? "sandbox" : "snapshot", s->of ? s->source : s->id,
+				 why.msg);
+	}
+	all->snapshots->reaper = calloc(1, sizeof(uv_timer_t));
+	if (!all->snapshots->reaper)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	uv_timer_init(all->loop, all->snapshots->reaper);
+	all->snapshots->reaper->data = all;
+	uv_timer_start(all->snapshots->reaper, on_reap, REAP_AGAIN_MS, 0);
+	return 0;
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */

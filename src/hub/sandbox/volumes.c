@@ -161,13 +161,6 @@ void volume_roots_free(struct volume_roots *r)
 }
 AUTO_DEFINE(volume_roots_free, struct volume_roots)
 
-static size_t trimmed(struct str path)
-{
-	while (path.n > 1 && path.p[path.n - 1] == '/')
-		path.n--;
-	return path.n;
-}
-
 static int read_root(struct volume_root *r, const char *text, struct err *e)
 {
 	struct str dir = str_of(text);
@@ -182,7 +175,8 @@ static int read_root(struct volume_root *r, const char *text, struct err *e)
 			break;
 		}
 	}
-	dir.n = trimmed(dir);
+	while (dir.n > 1 && dir.p[dir.n - 1] == '/')
+		dir.n--;
 	r->named = strndup(dir.p, dir.n);
 	if (!r->named)
 		return err_set(e, ERR_LIMIT, "out of memory");

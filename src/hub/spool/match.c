@@ -78,14 +78,6 @@ static int search(struct job_match *m, const struct line *l, bool ended, uint64_
 	return found;
 }
 
-/* Continues with the second half, as a line without its beginning. */
-static void slide(struct line *l)
-{
-	memmove(l->p, l->p + JOB_LINE_MAX / 2, JOB_LINE_MAX / 2);
-	l->n = JOB_LINE_MAX / 2;
-	l->cut = true;
-}
-
 int job_match_feed(struct job_match *m, unsigned stream, struct str bytes, size_t *ret_n,
 		   struct err *e)
 {
@@ -109,7 +101,10 @@ int job_match_feed(struct job_match *m, unsigned stream, struct str bytes, size_
 		if (found > 0)
 			*ret_n = done > left ? done - left : 0;
 		if (full) {
-			slide(l);
+			/* Continues with the second half, as a line without its beginning. */
+			memmove(l->p, l->p + JOB_LINE_MAX / 2, JOB_LINE_MAX / 2);
+			l->n = JOB_LINE_MAX / 2;
+			l->cut = true;
 		} else if (end) {
 			done++;
 			l->n = 0;

@@ -230,18 +230,6 @@ static void start_write(struct spool *s)
 	spool_ref(s);
 }
 
-/* The file stops growing. The slots below the failed one are good. */
-static void give_up_slot(struct spool *s)
-{
-	if (s->trouble.code == ERR_NONE)
-		err_sys(&s->trouble, s->errnum, "the file for its output");
-	if (s->grown) {
-		s->slots--;
-		budget_give(&s->spools->disk, SPOOL_BLOCK);
-	}
-	s->slots_max = s->grown ? s->slots : 0;
-}
-
 /* Called before the blocks outnumber the slots. */
 static void thin_out(struct spool *s)
 {
@@ -283,7 +271,14 @@ static void on_written(uv_work_t *w, int status)
 
 	s->writing = false;
 	if (s->errnum) {
-		give_up_slot(s);
+		/* The file stops growing. The slots below the failed one are good. */
+		if (s->trouble.code == ERR_NONE)
+			err_sys(&s->trouble, s->errnum, "the file for its output");
+		if (s->grown) {
+			s->slots--;
+			budget_give(&s->spools->disk, SPOOL_BLOCK);
+		}
+		s->slots_max = s->grown ? s->slots : 0;
 	} else {
 		spool_block(s, s->write_no)->slot = s->slot;
 		spool_block(s, s->write_no)->written = true;

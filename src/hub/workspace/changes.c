@@ -76,19 +76,6 @@ static int changes_head(struct writing *w, const struct tar_entry *entry, struct
 
 /* ---- changes ------------------------------------------------------------------------------- */
 
-static int changes_gone(struct writing *w, struct str path, struct err *e)
-{
-	const char *slash = memrchr(path.p, '/', path.n);
-	size_t dir = slash ? (size_t)(slash - path.p) + 1 : 0;
-	int n = snprintf(w->name, sizeof(w->name), "%.*s" DIFF_GONE "%.*s", (int)dir, path.p,
-			 (int)(path.n - dir), path.p + dir);
-	const struct tar_entry gone = { .type = TAR_FILE, .path = w->name, .link = "" };
-
-	if (n >= (int)sizeof(w->name))
-		return err_set(e, ERR_WORKSPACE_LARGE, "a path is too long for an archive");
-	return changes_head(w, &gone, e);
-}
-
 static int changes_content(void *arg, struct str bytes, struct err *e)
 {
 	struct writing *w = arg;
@@ -119,8 +106,17 @@ static int changes_one(void *arg, struct str path, const struct tree_entry *was,
 	struct tar_entry entry;
 	bool is_file;
 
-	if (!t)
-		return changes_gone(w, path, e);
+	if (!t) {
+		const char *slash = memrchr(path.p, '/', path.n);
+		size_t dir = slash ? (size_t)(slash - path.p) + 1 : 0;
+		int n = snprintf(w->name, sizeof(w->name), "%.*s" DIFF_GONE "%.*s", (int)dir,
+				 path.p, (int)(path.n - dir), path.p + dir);
+		const struct tar_entry gone = { .type = TAR_FILE, .path = w->name, .link = "" };
+
+		if (n >= (int)sizeof(w->name))
+			return err_set(e, ERR_WORKSPACE_LARGE, "a path is too long for an archive");
+		return changes_head(w, &gone, e);
+	}
 	is_file = types[t->type] == TAR_FILE;
 	snprintf(w->name, sizeof(w->name), "%.*s", STR_ARG(path));
 	snprintf(w->link, sizeof(w->link), "%.*s", STR_ARG(link));

@@ -70,26 +70,21 @@ static void commit_collected(void *arg, const struct workspaces_gc *gone, const 
 	work_start(&c->work.all->writes, &c->work);
 }
 
-/* Nothing of it is left, and its turn is over. */
-static void commit_collect(struct committing *c, const struct err *full)
-{
-	struct workspaces *all = c->work.all;
-
-	c->collected = true;
-	c->full = *full;
-	c->wrote = c->work.err = ERR_INIT;
-	take_free(take_ptr(c->take));
-	close_fd(&c->from);
-	work_end(&c->work);
-	workspaces_gc_start(all, commit_collected, c);
-}
-
 static void commit_fail(struct committing *c, const struct err *err)
 {
 	struct err e = *err;
 
 	if (e.code == ERR_STORAGE_FULL && !c->collected) {
-		commit_collect(c, &e);
+		struct workspaces *all = c->work.all;
+
+		/* Nothing of it is left, and its turn is over. */
+		c->collected = true;
+		c->full = e;
+		c->wrote = c->work.err = ERR_INIT;
+		take_free(take_ptr(c->take));
+		close_fd(&c->from);
+		work_end(&c->work);
+		workspaces_gc_start(all, commit_collected, c);
 		return;
 	}
 	work_end(&c->work);

@@ -205,16 +205,6 @@ static int check_decode(void *client, void *request, struct err *e)
 	return 0;
 }
 
-static void check_refused(const struct code_error *x, struct err *e)
-{
-	if (x->has_place)
-		err_set(e, ERR_INVALID, "line %u, column %u: %.*s: %.*s", x->line, x->column,
-			STR_CUT(x->name, 64), STR_CUT(x->message, 300));
-	else
-		err_set(e, ERR_INVALID, "%.*s: %.*s", STR_CUT(x->name, 64),
-			STR_CUT(x->message, 300));
-}
-
 static void check_on_answer(void *client, const struct field_table *t, const void *result)
 {
 	struct registering *k = client;
@@ -222,8 +212,15 @@ static void check_on_answer(void *client, const struct field_table *t, const voi
 	struct code_registered r = { .module = STR_NONE };
 	struct err e = ERR_INIT;
 
-	if (!a->ok)
-		check_refused(&a->error, &e);
+	if (!a->ok) {
+		if (a->error.has_place)
+			err_set(&e, ERR_INVALID, "line %u, column %u: %.*s: %.*s", a->error.line,
+				a->error.column, STR_CUT(a->error.name, 64),
+				STR_CUT(a->error.message, 300));
+		else
+			err_set(&e, ERR_INVALID, "%.*s: %.*s", STR_CUT(a->error.name, 64),
+				STR_CUT(a->error.message, 300));
+	}
 	if (!a->ok || register_keep(k->call, k->q, a->value, &r, &e) < 0 ||
 	    register_answer(k->call, k->q->name, &r, &e) < 0) {
 		registering_fail(k, &e);

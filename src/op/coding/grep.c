@@ -559,15 +559,6 @@ static void look_run(struct aside_work *w)
 	k->has = marks_any(k->aside.redactor, buf_str(&k->bytes), &e);
 }
 
-/* Without a content: what can be told of it. */
-static void look_skip(struct grep_look *k, struct str path, const char *why)
-{
-	search_complain(&k->grep->s, path);
-	search_complain(&k->grep->s, STR_LIT(": "));
-	search_complain(&k->grep->s, str_of(why));
-	search_complain(&k->grep->s, STR_LIT("\n"));
-}
-
 static void grep_looked(struct grep_look *k, enum grep_state state)
 {
 	struct grep *g = k->grep;
@@ -603,8 +594,12 @@ static void grep_on_read(void *arg, struct str bytes, const struct file_stat *st
 	if (err && !k->file) {
 		grep_looked(k, GREP_NEW);
 	} else if (err || str_starts(bytes, "\xff\xfe") || str_starts(bytes, "\xfe\xff")) {
-		look_skip(k, k->file ? k->file->path : g->s.said,
-			  err ? err->msg : "not searched, since it is UTF-16");
+		/* Without a content: what can be told of it. */
+		search_complain(&k->grep->s, k->file ? k->file->path : g->s.said);
+		search_complain(&k->grep->s, STR_LIT(": "));
+		search_complain(&k->grep->s,
+				str_of(err ? err->msg : "not searched, since it is UTF-16"));
+		search_complain(&k->grep->s, STR_LIT("\n"));
 		grep_looked(k, GREP_LOST);
 	} else if (bytes.n > WHOLE_MAX) {
 		grep_looked(k, GREP_AGAIN);
@@ -626,17 +621,6 @@ static void grep_look_start(struct grep_look *k, struct grep *g, struct grep_fil
 	k->bytes = BUF_INIT(WHOLE_MAX);
 	g->reads++;
 	file_read_start(g->s.w.sandbox, path, 0, WHOLE_MAX + 1, grep_on_read, k);
-}
-
-static void grep_read(struct grep *g)
-{
-	while (g->unread && g->reads < READS_MAX) {
-		struct grep_file *f = g->unread;
-
-		g->unread = f->next;
-		f->state = GREP_READING;
-		grep_look_start(&f->look, g, f, (struct str){ f->name, f->n });
-	}
 }
 
 /* Whether the first file is done with. Its results stand before those of the others. */
@@ -684,7 +668,13 @@ static void grep_pump(struct grep *g)
 			search_stop(&g->s);
 		search_stop(&g->view);
 	} else {
-		grep_read(g);
+		while (g->unread && g->reads < READS_MAX) {
+			struct grep_file *f = g->unread;
+
+			g->unread = f->next;
+			f->state = GREP_READING;
+			grep_look_start(&f->look, g, f, (struct str){ f->name, f->n });
+		}
 		search_hold(&g->s, g->pending > PENDING_MAX);
 	}
 	g->pumping = false;

@@ -106,16 +106,6 @@ static int rc_next(struct rc_reader *r, struct err *e)
 	return 0;
 }
 
-static void rc_take(struct rc_field *f, const struct rc_reader *r)
-{
-	if (str_is(r->key, "name"))
-		f->name = r->value;
-	else if (str_is(r->key, "description"))
-		f->description = r->value;
-	else if (str_is(r->key, "type"))
-		f->type = rc_type_of(r->value);
-}
-
 /* What is elsewhere in the file is passed over. */
 static int rc_read_yaml(struct str text, struct rc_field ret[RC_FIELDS_MAX], struct err *e)
 {
@@ -138,8 +128,14 @@ static int rc_read_yaml(struct str text, struct rc_field ret[RC_FIELDS_MAX], str
 			return err_set(e, ERR_INVALID, "more than %d attributes", RC_FIELDS_MAX);
 		if (r.dash)
 			ret[n++] = (struct rc_field){ .type = RC_STRING };
-		if (n)
-			rc_take(&ret[n - 1], &r);
+		if (n) {
+			if (str_is(r.key, "name"))
+				ret[n - 1].name = r.value;
+			else if (str_is(r.key, "description"))
+				ret[n - 1].description = r.value;
+			else if (str_is(r.key, "type"))
+				ret[n - 1].type = rc_type_of(r.value);
+		}
 	}
 	return got < 0 ? -1 : n;
 }

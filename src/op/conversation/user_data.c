@@ -274,28 +274,23 @@ static const struct field set_view_fields[] = {
 };
 static const struct field_table set_view_table = FIELD_TABLE(struct set_view, set_view_fields);
 
-static void data_put(struct user_data *all, struct str name, struct str value)
-{
-	size_t i = 0;
-
-	while (i < all->attributes.n && !str_eq(all->attributes.p[i].name, name))
-		i++;
-	if (i == all->attributes.n)
-		all->attributes.n++;
-	all->attributes.p[i] = (struct user_attribute){ name, value };
-	if (value.n == 0)
-		memmove(&all->attributes.p[i], &all->attributes.p[i + 1],
-			(--all->attributes.n - i) * sizeof(*all->attributes.p));
-}
-
 static int data_set(struct call *c, struct talk *t, const struct set_request *q, struct err *e)
 {
 	struct user_data all;
 	autofree char *text = NULL;
+	size_t i;
 
 	if (schema_allows(c, t, q->key, q->value, e) < 0 || data_load(c, t, &all, e) < 0)
 		return -1;
-	data_put(&all, q->key, q->value);
+	i = 0;
+	while (i < all.attributes.n && !str_eq(all.attributes.p[i].name, q->key))
+		i++;
+	if (i == all.attributes.n)
+		all.attributes.n++;
+	all.attributes.p[i] = (struct user_attribute){ q->key, q->value };
+	if (q->value.n == 0)
+		memmove(&all.attributes.p[i], &all.attributes.p[i + 1],
+			(--all.attributes.n - i) * sizeof(*all.attributes.p));
 	if (all.attributes.n > USER_DATA_MAX)
 		return err_set(e, ERR_LIMIT, "a conversation has at most %d attributes",
 			       USER_DATA_MAX);

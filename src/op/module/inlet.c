@@ -333,17 +333,6 @@ static void asking_on_fail(void *client, const struct err *err)
 
 /* ---- module.list --------------------------------------------------------------------------- */
 
-static void write_module(struct json_writer *w, struct str name)
-{
-	char python[NAME_SERVER_MAX + 2];
-
-	name_python(name, python);
-	json_write_object(w);
-	json_put_str(w, "module", name);
-	json_put_text(w, "python", python);
-	json_write_object_end(w);
-}
-
 static int list_text(const struct modules_view *v, struct str modules, struct buf *to,
 		     struct err *e)
 {
@@ -365,8 +354,15 @@ static int list_json(const struct modules_view *v, struct str modules, struct bu
 	json_write_object(&w);
 	json_put_array(&w, "modules");
 	for (size_t i = 0; i < v->modules.n; i++) {
-		if (modules_have(modules, v->modules.p[i].module))
-			write_module(&w, v->modules.p[i].module);
+		if (modules_have(modules, v->modules.p[i].module)) {
+			char python[NAME_SERVER_MAX + 2];
+
+			name_python(v->modules.p[i].module, python);
+			json_write_object(&w);
+			json_put_str(&w, "module", v->modules.p[i].module);
+			json_put_text(&w, "python", python);
+			json_write_object_end(&w);
+		}
 	}
 	json_write_array_end(&w);
 	json_write_object_end(&w);

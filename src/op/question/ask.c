@@ -326,18 +326,6 @@ static int ask_make(struct call *c, const struct ask_request *r, struct question
 		     : question_ask(call_guard(c)->questions, &ask, w, ret, e);
 }
 
-/* Waits for the one that the client's person was asked about, whoever answers it. */
-static int ask_again(struct call *c, struct asking *a, const struct question **q, struct err *e)
-{
-	char *id = arena_dup(call_arena(c), (*q)->ask.id, e);
-
-	if (!id)
-		return -1;
-	if (call_said(c) != OP_SAID_NOTHING)
-		question_hear(c, *q);
-	return question_join(call_guard(c)->questions, str_of(id), &a->wait, q, e);
-}
-
 /* 1: it has its answer, or is not to wait. 0: it waits. */
 static int ask_start(struct call *c, const struct ask_request *r, struct asking *a,
 		     const struct question **q, struct err *e)
@@ -349,8 +337,17 @@ static int ask_start(struct call *c, const struct ask_request *r, struct asking 
 	if (!questions_asks(all)->store && !elicits && call_said(c) == OP_SAID_NOTHING)
 		return err_set(e, ERR_UNSUPPORTED, "nobody can be asked: there is no `holt serve`");
 	*q = waits ? question_asked(c, all) : NULL;
-	if (*q)
-		return ask_again(c, a, q, e);
+	if (*q) {
+		char *id = arena_dup(call_arena(c), (*q)->ask.id, e);
+
+		/* Waits for the one that the client's person was asked about, whoever answers
+		 * it. */
+		if (!id)
+			return -1;
+		if (call_said(c) != OP_SAID_NOTHING)
+			question_hear(c, *q);
+		return question_join(call_guard(c)->questions, str_of(id), &a->wait, q, e);
+	}
 	if (ask_make(c, r, waits && !elicits ? &a->wait : NULL, q, e) < 0)
 		return -1;
 	return elicits ? question_elicit(c, *q, e) : !waits;

@@ -32,19 +32,6 @@ static int form_text(const struct question *q, struct buf *to, struct err *e)
 	return form_add_text(to, s->question, e);
 }
 
-static void form_write_text(struct json_writer *w, struct str value)
-{
-	json_write_name(w, "text");
-	json_write_object(w);
-	json_write_name(w, "type");
-	json_write_text(w, "string");
-	if (value.n) {
-		json_write_name(w, "default");
-		json_write_str(w, value);
-	}
-	json_write_object_end(w);
-}
-
 static void form_write_options(struct json_writer *w, const struct question_spec *s)
 {
 	json_write_name(w, "answer");
@@ -77,8 +64,17 @@ static int form_schema(const struct question *q, struct buf *to, struct err *e)
 	json_write_object(&w);
 	if (s->options.n)
 		form_write_options(&w, s);
-	if (text || s->allow_free_text)
-		form_write_text(&w, s->text);
+	if (text || s->allow_free_text) {
+		json_write_name(&w, "text");
+		json_write_object(&w);
+		json_write_name(&w, "type");
+		json_write_text(&w, "string");
+		if (s->text.n) {
+			json_write_name(&w, "default");
+			json_write_str(&w, s->text);
+		}
+		json_write_object_end(&w);
+	}
 	json_write_object_end(&w);
 	json_write_name(&w, "required");
 	json_write_array(&w);

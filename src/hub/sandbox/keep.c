@@ -138,11 +138,10 @@ static void keep_take(void *arg, struct hub_sandbox *same, const struct err *err
 		err = NULL;
 	if (!err && (!l->box || !sandbox_live(l->box)))
 		err_set(&e, ERR_SANDBOX_NOT_FOUND, "sandbox %s ended meanwhile", l->id);
-	if (err || e.code) {
+	if (err || e.code)
 		give_up(k, err ? err : &e);
-		return;
-	}
-	snapshot_take(l, &spec, k->how != RETAIN_SNAPSHOT, on_kept, k);
+	else
+		snapshot_take(l, &spec, k->how != RETAIN_SNAPSHOT, on_kept, k);
 }
 
 /* The end of the hub has made the last revisions before, and what comes later is in the archive. */

@@ -515,11 +515,10 @@ static void check_run_command(struct check *k)
 		k->tests = test_parser_new(k->command.format, str_of(k->root), &e);
 	else if (k->kind != CHECK_SCRIPT)
 		k->findings = findings_parser_new(str_of(k->root), &e);
-	if (!k->tests && !k->findings && k->kind != CHECK_SCRIPT) {
+	if (!k->tests && !k->findings && k->kind != CHECK_SCRIPT)
 		check_fail(k, &e);
-		return;
-	}
-	check_start(k, buf_str(&k->command.line), k->root, k->q->timeout * 1000ull);
+	else
+		check_start(k, buf_str(&k->command.line), k->root, k->q->timeout * 1000ull);
 }
 
 static void check_found(struct check *k)

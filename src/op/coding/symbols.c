@@ -570,11 +570,10 @@ static void coding_search_run(struct call *c, const void *request)
 	struct err e = ERR_INIT;
 	struct lookup *k = arena_alloc(call_arena(c), sizeof(*k), &e);
 
-	if (!k) {
+	if (!k)
 		call_fail(c, &e);
-		return;
-	}
-	coding_enter(&k->s.w, c, q->workspace, lookup_entered);
+	else
+		coding_enter(&k->s.w, c, q->workspace, lookup_entered);
 }
 
 const struct op coding_search_op = {

@@ -401,12 +401,11 @@ static void wait_on_tick(void *data)
 	struct err e;
 
 	/* What it would tell is no longer for who asks. */
-	if (w->talk && !wait_target(w->call, call_request(w->call), &e)) {
+	if (w->talk && !wait_target(w->call, call_request(w->call), &e))
 		call_on_quiet(w->call, 0, wait_end, w);
-		return;
-	}
-	call_progress(w->call, (double)(clock_ms() - w->since_ms) / 1000, 0,
-		      w->talk ? talk_state_names[talk_state(w->talk)] : "gone");
+	else
+		call_progress(w->call, (double)(clock_ms() - w->since_ms) / 1000, 0,
+			      w->talk ? talk_state_names[talk_state(w->talk)] : "gone");
 }
 
 static int wait_begin(struct call *c, struct talk *t, const struct wait_request *q, struct err *e)

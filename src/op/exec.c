@@ -577,17 +577,6 @@ static void exec_on_taken(void *arg)
 	call_hold(r->call, false);
 }
 
-static int exec_take_input(struct exec_run *r, struct str bytes, struct err *e)
-{
-	if (exec_write(r->exec, bytes.p, bytes.n, e) < 0)
-		return -1;
-	if (exec_waiting(r->exec) > INPUT_HIGH) {
-		exec_on_drain(r->exec, exec_on_taken, r);
-		call_hold(r->call, true);
-	}
-	return 0;
-}
-
 int exec_obey(struct exec *x, const struct exec_word *w, struct err *e)
 {
 	if (w->kind == EXEC_WORD_RESIZE)
@@ -607,7 +596,13 @@ static int exec_on_word(void *data, const void *message, struct err *e)
 		return 0; /* it has ended */
 	switch (w->kind) {
 	case EXEC_WORD_INPUT:
-		return exec_take_input(r, w->bytes, e);
+		if (exec_write(r->exec, w->bytes.p, w->bytes.n, e) < 0)
+			return -1;
+		if (exec_waiting(r->exec) > INPUT_HIGH) {
+			exec_on_drain(r->exec, exec_on_taken, r);
+			call_hold(r->call, true);
+		}
+		return 0;
 	case EXEC_WORD_INPUT_END:
 		exec_close_stdin(r->exec);
 		return 0;

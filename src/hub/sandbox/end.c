@@ -413,31 +413,13 @@ static void on_saved_overdue(void *arg, struct hub_sandbox *same, const struct e
 	}
 }
 
-static void reap(struct hub_sandbox *l, const struct err *why)
-{
-	const struct hub_keeper *k = l->all->keeper;
-	struct hub_sandbox_op *op;
-
-	log_info("sandbox %s: %s", l->id, why->msg);
-	if (l->retention != RETAIN_DESTROY) {
-		hub_sandbox_keep_start(l, l->retention, 0, why, on_kept, hub_sandbox_ref(l));
-		return;
-	}
-	op = hub_sandbox_op_new(l->all, l, nobody, NULL);
-	op->err = *why;
-	if (hub_sandbox_is_held(l)) {
-		l->stopping = true;
-		k->save(k->data, l, on_saved_overdue, op);
-	} else {
-		reap_now(op);
-	}
-}
-
 static void on_timer(uv_timer_t *t)
 {
 	struct hub_sandbox *l = t->data;
 	uint64_t now = clock_ms(), due = next_due(l);
 	struct err why = ERR_INIT;
+	const struct hub_keeper *k;
+	struct hub_sandbox_op *op;
 
 	if (!due || l->all->stopping)
 		return;
@@ -457,5 +439,18 @@ static void on_timer(uv_timer_t *t)
 	} else {
 		err_set(&why, ERR_IDLE, "it was not used for %" PRIu64 " s", l->idle_ms / 1000);
 	}
-	reap(l, &why);
+	k = l->all->keeper;
+	log_info("sandbox %s: %s", l->id, why.msg);
+	if (l->retention != RETAIN_DESTROY) {
+		hub_sandbox_keep_start(l, l->retention, 0, &why, on_kept, hub_sandbox_ref(l));
+		return;
+	}
+	op = hub_sandbox_op_new(l->all, l, nobody, NULL);
+	op->err = why;
+	if (hub_sandbox_is_held(l)) {
+		l->stopping = true;
+		k->save(k->data, l, on_saved_overdue, op);
+	} else {
+		reap_now(op);
+	}
 }

@@ -313,16 +313,6 @@ static bool take_held(struct job_wait *w)
 	return take_piece(w, &none, w->last ? JOB_LAST : JOB_QUIET);
 }
 
-/* What was held back before the gap is not searched. */
-static void on_lost(struct job_wait *w)
-{
-	memset(w->came, 0, sizeof(w->came));
-	for (unsigned i = 0; w->view && i < SPOOL_STREAMS; i++)
-		w->view->show(w->view_arg, &(struct spool_piece){ .stream = i }, JOB_LAST);
-	if (w->look)
-		job_match_gap(w->look->match);
-}
-
 /* Nothing more is there now: what is held back is asked for where nothing comes for a while. */
 static void job_wait_later(struct job_wait *w)
 {
@@ -331,20 +321,6 @@ static void job_wait_later(struct job_wait *w)
 	w->fresh = false;
 	w->quiet = true;
 	uv_timer_start(&w->again, on_again, w->view->quiet_ms, 0);
-}
-
-static void job_wait_on_end(struct job_wait *w)
-{
-	if (w->view && !w->last) {
-		w->last = true;
-		w->asked = 0;
-		pump(w);
-	} else if (w->look) {
-		w->look->last = true;
-		join_line(w);
-	} else {
-		job_wait_finish(w, JOB_ENDED, spool_cursor_at(w->cursor), NULL);
-	}
 }
 
 /* One step; false if the wait is suspended or gone. */
@@ -367,13 +343,27 @@ static bool job_wait_step(struct job_wait *w)
 	case SPOOL_PIECE:
 		return take_piece(w, &piece, JOB_MORE);
 	case SPOOL_LOST:
-		on_lost(w);
+		/* What was held back before the gap is not searched. */
+		memset(w->came, 0, sizeof(w->came));
+		for (unsigned i = 0; w->view && i < SPOOL_STREAMS; i++)
+			w->view->show(w->view_arg, &(struct spool_piece){ .stream = i }, JOB_LAST);
+		if (w->look)
+			job_match_gap(w->look->match);
 		return true;
 	case SPOOL_LATER:
 		job_wait_later(w);
 		return false;
 	case SPOOL_END:
-		job_wait_on_end(w);
+		if (w->view && !w->last) {
+			w->last = true;
+			w->asked = 0;
+			pump(w);
+		} else if (w->look) {
+			w->look->last = true;
+			join_line(w);
+		} else {
+			job_wait_finish(w, JOB_ENDED, spool_cursor_at(w->cursor), NULL);
+		}
 		return false;
 	}
 	return false;

@@ -56,23 +56,6 @@ static int put_head(struct workspace_export *x, const struct tree_entry *t, stru
 	return buf_add(&x->out, head, n, e);
 }
 
-static int put_entry(struct workspace_export *x, const struct tree_entry *t, struct err *e)
-{
-	if (put_head(x, t, e) < 0)
-		return -1;
-	if (t->type == TREE_DIR)
-		return tree_walk_enter(&x->walk, &t->id, e);
-	if (t->type == TREE_LINK)
-		return 0;
-	x->list.n = 0;
-	x->in_file = true;
-	x->size = x->left = t->bytes;
-	if (tree_list_load(&x->work.all->objects, t, &x->list, e) < 0)
-		return -1;
-	x->pieces = buf_str(&x->list);
-	return 0;
-}
-
 static int put_content(struct workspace_export *x, struct err *e)
 {
 	struct tree_piece p;
@@ -103,8 +86,21 @@ static int export_step(struct workspace_export *x, struct err *e)
 		return tree_walk_enter(&x->walk, &x->at.tree, e);
 	}
 	t = tree_walk_next(&x->walk);
-	if (t)
-		return put_entry(x, t, e);
+	if (t) {
+		if (put_head(x, t, e) < 0)
+			return -1;
+		if (t->type == TREE_DIR)
+			return tree_walk_enter(&x->walk, &t->id, e);
+		if (t->type == TREE_LINK)
+			return 0;
+		x->list.n = 0;
+		x->in_file = true;
+		x->size = x->left = t->bytes;
+		if (tree_list_load(&x->work.all->objects, t, &x->list, e) < 0)
+			return -1;
+		x->pieces = buf_str(&x->list);
+		return 0;
+	}
 	x->ended = true;
 	return put_zeros(x, TAR_END_BYTES, e);
 }

@@ -202,11 +202,24 @@ int objects_commit(struct objects *o, struct err *e)
 	return name_all(o) < 0 ? err_sys(e, errno, "keep the objects of a workspace") : 0;
 }
 
-static int read_all(int fd, struct buf *to, struct err *e)
+int objects_get(const struct objects *o, enum object_kind kind, const struct object_id *id,
+		struct buf *to, struct err *e)
 {
+	char hex[BLAKE2B_HEX + 1], path[OBJECT_PATH];
+	struct object_id is;
+	autoclose int fd = -1;
 	struct stat st;
 	char *at;
 
+	object_path(id, path);
+	blake2b_hex(id->b, hex);
+	fd = openat(o->dir, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		fd = openat(o->new, hex, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT
+			     ? err_set(e, ERR_WORKSPACE, "an object of the workspace is missing")
+			     : err_sys(e, errno, "open an object");
 	to->n = 0;
 	if (fstat(fd, &st) < 0)
 		return err_sys(e, errno, "read an object");
@@ -218,27 +231,6 @@ static int read_all(int fd, struct buf *to, struct err *e)
 	if (fd_read(fd, at, (size_t)st.st_size) < 0)
 		return err_set(e, ERR_WORKSPACE, "an object of the workspace is damaged");
 	buf_advance(to, (size_t)st.st_size);
-	return 0;
-}
-
-int objects_get(const struct objects *o, enum object_kind kind, const struct object_id *id,
-		struct buf *to, struct err *e)
-{
-	char hex[BLAKE2B_HEX + 1], path[OBJECT_PATH];
-	struct object_id is;
-	autoclose int fd = -1;
-
-	object_path(id, path);
-	blake2b_hex(id->b, hex);
-	fd = openat(o->dir, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT)
-		fd = openat(o->new, hex, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT
-			     ? err_set(e, ERR_WORKSPACE, "an object of the workspace is missing")
-			     : err_sys(e, errno, "open an object");
-	if (read_all(fd, to, e) < 0)
-		return -1;
 	blake2b(to->p[0], to->p + 1, to->n - 1, is.b);
 	if (to->p[0] != (char)kind || memcmp(is.b, id->b, sizeof(is.b)) != 0)
 		return err_set(e, ERR_WORKSPACE, "an object of the workspace is damaged");

@@ -192,14 +192,6 @@ static void check_take(struct check *k, const struct spool_piece *p)
 		findings_parser_feed(k->findings, p->stream, p->bytes);
 }
 
-static void check_lost(struct check *k)
-{
-	if (k->tests)
-		test_parser_lost(k->tests);
-	if (k->findings)
-		findings_parser_lost(k->findings);
-}
-
 static void check_ended(struct check *k);
 
 static void check_on_more(void *arg)
@@ -213,7 +205,10 @@ static void check_on_more(void *arg)
 			check_take(k, &p);
 			break;
 		case SPOOL_LOST:
-			check_lost(k);
+			if (k->tests)
+				test_parser_lost(k->tests);
+			if (k->findings)
+				findings_parser_lost(k->findings);
 			break;
 		case SPOOL_LATER:
 			return;

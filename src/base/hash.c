@@ -56,6 +56,17 @@ void hash_end(struct hash *h, char ret_hex[HASH_HEX + 1])
 	ret_hex[HASH_HEX] = '\0';
 }
 
+int hash_of(struct str bytes, char ret_hex[HASH_HEX + 1], struct err *e)
+{
+	AUTO(hash_free) struct hash *h = hash_new(e);
+
+	if (!h)
+		return -1;
+	hash_add(h, bytes.p, bytes.n);
+	hash_end(h, ret_hex);
+	return 0;
+}
+
 bool hash_is_hex(struct str text)
 {
 	for (size_t i = 0; i < text.n; i++) {

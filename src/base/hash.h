@@ -19,6 +19,8 @@ void hash_add(struct hash *h, const void *p, size_t n);
 
 /* The digest in lower-case hex; h starts anew. */
 void hash_end(struct hash *h, char ret_hex[HASH_HEX + 1]);
+/* That of bytes which are all there. */
+int hash_of(struct str bytes, char ret_hex[HASH_HEX + 1], struct err *e) MUST_USE;
 
 /* Whether text has the form of hash_end()'s HASH_HEX digits. */
 bool hash_is_hex(struct str text);

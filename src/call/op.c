@@ -231,7 +231,6 @@ int op_canonical(const struct op *op, const void *request, op_bytes_fn bytes, st
 int op_digest(const struct op *op, const void *request, char ret[OP_DIGEST], struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(REQUEST_MAX);
-	AUTO(hash_free) struct hash *h = NULL;
 
 	if (op_canonical(op, request, NULL, &text, e) < 0)
 		return -1;
@@ -239,10 +238,5 @@ int op_digest(const struct op *op, const void *request, char ret[OP_DIGEST], str
 		sha256_hex(buf_str(&text), ret);
 		return 0;
 	}
-	h = hash_new(e);
-	if (!h)
-		return -1;
-	hash_add(h, text.p, text.n);
-	hash_end(h, ret);
-	return 0;
+	return hash_of(buf_str(&text), ret, e);
 }

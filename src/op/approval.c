@@ -54,20 +54,6 @@ struct approvals *approval_all(const struct call *c, struct err *e)
 	return all;
 }
 
-int approval_when(struct arena *a, int64_t ms, struct str *ret, struct err *e)
-{
-	char *text = ms ? arena_alloc(a, WHEN_MAX, e) : NULL;
-
-	*ret = STR_NONE;
-	if (!ms)
-		return 0;
-	if (!text)
-		return -1;
-	when_text(text, ms);
-	*ret = str_of(text);
-	return 0;
-}
-
 static int approval_keep(struct arena *a, struct str from, struct str *ret, struct err *e)
 {
 	char *p = from.n ? arena_dup(a, from, e) : NULL;
@@ -102,10 +88,10 @@ int approval_describe(struct call *c, const struct approval *q, struct approval_
 			       approval_keep(a, r->conversation, &ret->conversation, e) < 0 ||
 			       approval_keep(a, r->who, &ret->answered_by, e) < 0 ||
 			       approval_keep(a, r->surface, &ret->answered_over, e) < 0 ||
-			       approval_when(a, q->ask.created_ms, &ret->created_at, e) < 0 ||
-			       approval_when(a, q->ask.deadline_ms, &ret->expires_at, e) < 0 ||
-			       approval_when(a, r->answered_ms, &ret->answered_at, e) < 0 ||
-			       approval_when(a, r->used_ms, &ret->used_at, e) < 0
+			       when_dup(a, q->ask.created_ms, &ret->created_at, e) < 0 ||
+			       when_dup(a, q->ask.deadline_ms, &ret->expires_at, e) < 0 ||
+			       when_dup(a, r->answered_ms, &ret->answered_at, e) < 0 ||
+			       when_dup(a, r->used_ms, &ret->used_at, e) < 0
 		     ? -1
 		     : 0;
 }

@@ -18,7 +18,6 @@ struct approvals *approval_all(const struct call *c, struct err *e) MUST_USE;
 /* Copies into the call's arena, since the next change of any may free it. */
 int approval_describe(struct call *c, const struct approval *q, struct approval_view *ret,
 		      struct err *e) MUST_USE;
-int approval_when(struct arena *a, int64_t ms, struct str *ret, struct err *e) MUST_USE;
 
 /* Who asks can't be who answers: neither an agent, nor the bearer of the key that asked. */
 int approval_check_answers(const struct call *c, struct str principal, struct err *e) MUST_USE;

@@ -45,20 +45,6 @@ static struct keys *key_keys(const struct call *c, struct err *e)
 	return ks;
 }
 
-static int key_when(struct arena *a, int64_t ms, struct str *ret, struct err *e)
-{
-	char *text = ms ? arena_alloc(a, WHEN_MAX, e) : NULL;
-
-	*ret = STR_NONE;
-	if (!ms)
-		return 0;
-	if (!text)
-		return -1;
-	when_text(text, ms);
-	*ret = str_of(text);
-	return 0;
-}
-
 static int key_describe(struct call *c, const struct key *k, struct key_view *ret, struct err *e)
 {
 	struct arena *a = call_arena(c);
@@ -74,9 +60,9 @@ static int key_describe(struct call *c, const struct key *k, struct key_view *re
 			scopes[ret->scopes.n++] = str_of(key_scope_names[i]);
 	}
 	ret->scopes.p = scopes;
-	return key_when(a, k->created_ms, &ret->created_at, e) < 0 ||
-			       key_when(a, k->expires_ms, &ret->expires_at, e) < 0 ||
-			       key_when(a, k->used_ms, &ret->used_at, e) < 0
+	return when_dup(a, k->created_ms, &ret->created_at, e) < 0 ||
+			       when_dup(a, k->expires_ms, &ret->expires_at, e) < 0 ||
+			       when_dup(a, k->used_ms, &ret->used_at, e) < 0
 		     ? -1
 		     : 0;
 }

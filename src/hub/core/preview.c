@@ -65,15 +65,11 @@ int preview_names(const char *domain, char *ret, size_t size, struct err *e)
 static int make_label(const struct previews *p, const struct preview_right *r, char ret[LABEL_MAX],
 		      struct err *e)
 {
-	AUTO(hash_free) struct hash *h = hash_new(e);
 	char hex[HASH_HEX + 1], text[SANDBOX_ID_MAX + ID_MAX + 32];
-	int n;
 
-	if (!h)
+	snprintf(text, sizeof(text), "%s %s %u %u", p->salt, r->id, r->generation, r->port);
+	if (hash_of(str_of(text), hex, e) < 0)
 		return -1;
-	n = snprintf(text, sizeof(text), "%s %s %u %u", p->salt, r->id, r->generation, r->port);
-	hash_add(h, text, (size_t)n);
-	hash_end(h, hex);
 	snprintf(ret, LABEL_MAX, "%u-%.*s", r->port, LABEL_HASH, hex);
 	return 0;
 }

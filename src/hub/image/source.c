@@ -16,17 +16,6 @@
 #define REF_NAME "org.opencontainers.image.ref.name"
 #define FULL_NAME "io.containerd.image.name"
 
-static int digest_of(struct str bytes, char ret[HASH_HEX + 1], struct err *e)
-{
-	AUTO(hash_free) struct hash *h = hash_new(e);
-
-	if (!h)
-		return -1;
-	hash_add(h, bytes.p, bytes.n);
-	hash_end(h, ret);
-	return 0;
-}
-
 /* A document that another one names. */
 static int read_named(int dir, const char *path, struct buf *ret, struct err *e)
 {
@@ -51,7 +40,7 @@ static int read_blob(int dir, const struct image_desc *d, struct buf *ret, struc
 	if (image_digest(d->digest, &hex, e) < 0)
 		return -1;
 	blob_path(hex, path, sizeof(path));
-	if (read_named(dir, path, ret, e) < 0 || digest_of(buf_str(ret), real, e) < 0)
+	if (read_named(dir, path, ret, e) < 0 || hash_of(buf_str(ret), real, e) < 0)
 		return -1;
 	if (ret->n != d->size || !str_is(hex, real))
 		return err_set(e, ERR_IMAGE, "%s is not what its name and size say", path);
@@ -254,8 +243,7 @@ static int read_docker(struct source *s, struct str text, struct str ref, struct
 	if (image->RepoTags.n > 0)
 		s->name = image->RepoTags.p[0];
 	snprintf(path, sizeof(path), "%.*s", STR_ARG(image->Config));
-	if (read_named(s->dir, path, &config, e) < 0 ||
-	    digest_of(buf_str(&config), s->digest, e) < 0)
+	if (read_named(s->dir, path, &config, e) < 0 || hash_of(buf_str(&config), s->digest, e) < 0)
 		return -1;
 	if (!strstr(path, s->digest)) /* docker names it so */
 		return err_set(e, ERR_IMAGE, "%.100s is not what its name says", path);

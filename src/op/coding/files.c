@@ -84,17 +84,6 @@ static void file_fail(struct file_work *f, const struct err *e)
 	coding_fail(&f->w, e);
 }
 
-static int file_digest(struct str bytes, char ret[HASH_HEX + 1], struct err *e)
-{
-	AUTO(hash_free) struct hash *h = hash_new(e);
-
-	if (!h)
-		return -1;
-	hash_add(h, bytes.p, bytes.n);
-	hash_end(h, ret);
-	return 0;
-}
-
 /* Begins a call about a file; then() follows in its place. */
 static void file_enter(struct call *c, struct str workspace, struct str path,
 		       void (*then)(struct coding_work *w))
@@ -198,7 +187,7 @@ static int file_mark(struct file_work *f, struct err *e)
 	struct str bytes = buf_str(&f->old);
 	bool same;
 
-	if (file_digest(bytes, f->digest, e) < 0)
+	if (hash_of(bytes, f->digest, e) < 0)
 		return -1;
 	same = strcmp(f->known, f->digest) == 0;
 	f->shown = BUF_INIT(SHOWN_MAX);
@@ -473,7 +462,7 @@ static int write_compose(struct file_work *f, struct str text, const char *argum
 		return -1;
 	marks_fini(&f->marks);
 	f->marks = now;
-	return file_digest(buf_str(&f->bytes), f->digest, e);
+	return hash_of(buf_str(&f->bytes), f->digest, e);
 }
 
 /* f->bytes are the new content. */

@@ -43,6 +43,10 @@ struct talk *conversation_target(struct call *c, const struct conversation_calle
 				 struct str id, enum conversation_flag flag,
 				 struct err *e) MUST_USE;
 
+/* The same to read it, for who asks with this session_id. */
+struct talk *conversation_to_read(struct call *c, struct str session_id, struct str id,
+				  struct err *e) MUST_USE;
+
 /* One that a person has. ERR_DENIED: no agent may do this. */
 struct talk *conversation_own(struct call *c, struct str id, struct err *e) MUST_USE;
 /* ERR_DENIED: an agent asks. NULL likewise where there are no conversations. */

@@ -501,16 +501,11 @@ static void follow_soon(struct history_follower *f)
 static int follow_check(struct history_follower *f, struct err *e)
 {
 	const struct history_request *q = f->filter.q;
-	struct conversation_caller who;
 
 	if (!f->talk)
 		return err_set(e, ERR_CONVERSATION_NOT_FOUND,
 			       "the conversation was deleted meanwhile");
-	return conversation_caller(f->call, q->session_id, &who, e) < 0 ||
-			       !conversation_target(f->call, &who, q->conversation_id,
-						    CONVERSATION_FLAG_can_do_introspection, e)
-		     ? -1
-		     : 0;
+	return conversation_to_read(f->call, q->session_id, q->conversation_id, e) ? 0 : -1;
 }
 
 /* Sends what the client has room for. False: the rest is read again when there is room. */
@@ -659,12 +654,8 @@ static void follow_start(struct call *c, struct talk *t, const struct history_re
 static void history_run(struct call *c, const void *request)
 {
 	const struct history_request *q = request;
-	struct conversation_caller who;
 	struct err e = ERR_INIT;
-	struct talk *t = conversation_caller(c, q->session_id, &who, &e) < 0
-			       ? NULL
-			       : conversation_target(c, &who, q->conversation_id,
-						     CONVERSATION_FLAG_can_do_introspection, &e);
+	struct talk *t = conversation_to_read(c, q->session_id, q->conversation_id, &e);
 
 	if (!t)
 		call_fail(c, &e);

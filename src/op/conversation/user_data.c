@@ -298,21 +298,11 @@ static int data_set(struct call *c, struct talk *t, const struct set_request *q,
 	return text ? document_write(talk_folder(t), DATA_NAME, str_of(text), e) : -1;
 }
 
-static struct talk *data_target(struct call *c, struct str session_id, struct err *e)
-{
-	struct conversation_caller who;
-
-	return conversation_caller(c, session_id, &who, e) < 0
-		     ? NULL
-		     : conversation_target(c, &who, STR_NONE,
-					   CONVERSATION_FLAG_can_do_introspection, e);
-}
-
 static void set_run(struct call *c, const void *request)
 {
 	const struct set_request *q = request;
 	struct err e = ERR_INIT;
-	struct talk *t = data_target(c, q->session_id, &e);
+	struct talk *t = conversation_to_read(c, q->session_id, STR_NONE, &e);
 
 	if (t && data_set(c, t, q, &e) == 0)
 		call_answer(c, &(struct set_view){ true, q->key, q->value });

@@ -55,19 +55,6 @@ struct str conversation_keep(void *arena, const struct field *row, struct str s)
 	return text ? (struct str){ text, s.n } : STR_NONE;
 }
 
-static int view_updated(struct call *c, const struct talk *t, struct str *ret, struct err *e)
-{
-	char *text = talk_updated_ms(t) ? arena_alloc(call_arena(c), WHEN_MAX, e) : NULL;
-
-	if (!talk_updated_ms(t))
-		return 0;
-	if (!text)
-		return -1;
-	when_text(text, talk_updated_ms(t));
-	*ret = str_of(text);
-	return 0;
-}
-
 static const char *lock_status(const struct talk *t)
 {
 	if (talk_state(t) == TALK_REQUIRES_ACTION)
@@ -126,9 +113,10 @@ int conversation_describe(struct call *c, struct talk *t, struct conversation_vi
 		.current_mode_id = r->current_mode_id,
 		.flags = view_flags(t),
 	};
-	return talk_counts(t, &ret->message_count, &ret->last_seq, e) < 0
-		     ? -1
-		     : view_updated(c, t, &ret->updated_at, e);
+	if (talk_counts(t, &ret->message_count, &ret->last_seq, e) < 0)
+		return -1;
+	return talk_updated_ms(t) ? when_dup(call_arena(c), talk_updated_ms(t), &ret->updated_at, e)
+				  : 0;
 }
 
 void conversation_answer(struct call *c, struct talk *t)
@@ -252,12 +240,8 @@ static const struct field_table get_request_table = FIELD_TABLE(struct get_reque
 static void get_run(struct call *c, const void *request)
 {
 	const struct get_request *q = request;
-	struct conversation_caller who;
 	struct err e = ERR_INIT;
-	struct talk *t = conversation_caller(c, q->session_id, &who, &e) < 0
-			       ? NULL
-			       : conversation_target(c, &who, q->conversation_id,
-						     CONVERSATION_FLAG_can_do_introspection, &e);
+	struct talk *t = conversation_to_read(c, q->session_id, q->conversation_id, &e);
 
 	if (t)
 		conversation_answer(c, t);

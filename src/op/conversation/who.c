@@ -129,6 +129,16 @@ struct talk *conversation_target(struct call *c, const struct conversation_calle
 	return who_check_flag(c, who->me, flag, e) < 0 ? NULL : t;
 }
 
+struct talk *conversation_to_read(struct call *c, struct str session_id, struct str id,
+				  struct err *e)
+{
+	struct conversation_caller who;
+
+	return conversation_caller(c, session_id, &who, e) < 0
+		     ? NULL
+		     : conversation_target(c, &who, id, CONVERSATION_FLAG_can_do_introspection, e);
+}
+
 struct talks *conversation_person(struct call *c, struct err *e)
 {
 	if (!who_token_id(c).n && !call_by_agent(c))

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/when.h"
 #include "call/call.h"
 #include "call/guard.h"
 #include "op/ops.h"
@@ -104,9 +105,9 @@ const struct question_view *question_describe(struct call *c, const struct quest
 	};
 	const struct question_view *ret;
 
-	if (approval_when(k.arena, q->ask.created_ms, &v.created_at, e) < 0 ||
-	    approval_when(k.arena, q->ask.deadline_ms, &v.expires_at, e) < 0 ||
-	    approval_when(k.arena, q->ended_ms, &v.answered_at, e) < 0)
+	if (when_dup(k.arena, q->ask.created_ms, &v.created_at, e) < 0 ||
+	    when_dup(k.arena, q->ask.deadline_ms, &v.expires_at, e) < 0 ||
+	    when_dup(k.arena, q->ended_ms, &v.answered_at, e) < 0)
 		return NULL;
 	ret = field_copy(&question_view_table, &v, k.arena, question_copy_text, &k, e);
 	return k.failed ? NULL : ret;

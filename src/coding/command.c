@@ -179,7 +179,8 @@ void command_fini(struct command *c)
 
 /* ---- words --------------------------------------------------------------------------------- */
 
-int shell_quote(struct buf *to, struct str s, struct err *e)
+/* Appends s as one word of a shell. */
+static int shell_quote(struct buf *to, struct str s, struct err *e)
 {
 	if (buf_add(to, "'", 1, e) < 0)
 		return -1;

@@ -41,8 +41,5 @@ int command_rerun(const struct project *p, const struct package *package, const 
 int command_script(const struct project *p, const struct package *package, struct str name,
 		   struct command *ret, struct err *e) MUST_USE;
 
-/* Appends s as one word of a shell. */
-int shell_quote(struct buf *to, struct str s, struct err *e) MUST_USE;
-
 /* How to get a program, for a person; never NULL. */
 const char *program_hint(struct str name);

@@ -45,7 +45,8 @@ static const struct field view_fields[] = {
 #undef V
 const struct field_table approval_view_table = FIELD_TABLE(struct approval_view, view_fields);
 
-struct approvals *approval_all(const struct call *c, struct err *e)
+/* ERR_UNSUPPORTED: nobody can be asked here. */
+static struct approvals *approval_all(const struct call *c, struct err *e)
 {
 	struct approvals *all = call_guard(c)->approvals;
 

@@ -12,9 +12,6 @@ struct approval_view {
 };
 extern const struct field_table approval_view_table;
 
-/* ERR_UNSUPPORTED: nobody can be asked here. */
-struct approvals *approval_all(const struct call *c, struct err *e) MUST_USE;
-
 /* Copies into the call's arena, since the next change of any may free it. */
 int approval_describe(struct call *c, const struct approval *q, struct approval_view *ret,
 		      struct err *e) MUST_USE;

@@ -255,7 +255,8 @@ static bool name_is(const char *row, struct str name)
 	return name.n >= n - 1 && memcmp(name.p, row, n - 1) == 0;
 }
 
-bool run_env_loads(struct str name)
+/* Whether a program that gets it may load or run other code because of it. */
+static bool run_env_loads(struct str name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(loading); i++) {
 		if (name_is(loading[i], name))

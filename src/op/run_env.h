@@ -3,7 +3,5 @@
  * grants them (docs/contract.md). */
 #include "call/call.h"
 
-/* Whether a program that gets it may load or run other code because of it. */
-bool run_env_loads(struct str name);
 /* ERR_DENIED with the pointer of the first that is not granted. */
 int run_env_check(struct call *c, const struct field_map *env, struct err *e) MUST_USE;

@@ -107,8 +107,6 @@ int workspace_save(const struct workspace *w, struct err *e) MUST_USE;
 /* The sandbox that writes to it; NULL: none. */
 struct hub_sandbox *workspace_writer(const struct workspace *w);
 struct workspace *workspace_of(const struct workspaces *all, const struct hub_sandbox *l);
-/* The trees that must stay as folders; owned, *ret_n of them. */
-struct object_id *workspaces_wanted(const struct workspaces *all, size_t *ret_n);
 void workspaces_trim(struct workspaces *all);
 
 /* ---- work.c ---------------------------------------------------------------------------------- */

@@ -75,7 +75,9 @@ static int sync_one(void *arg, int dir, const struct dirent *entry)
 	return fd < 0 ? -1 : fsync(fd);
 }
 
-int folder_sync(int dir, size_t n_files, struct err *e)
+/* Makes what was written to the files of a folder durable: each by itself, or, if there are many,
+ * the whole file system. */
+static int folder_sync(int dir, size_t n_files, struct err *e)
 {
 	if ((n_files > FEW ? syncfs(dir) : folder_each(dir, ".", sync_one, NULL)) < 0)
 		return err_sys(e, errno, "write to the disk of workspaces");

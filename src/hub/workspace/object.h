@@ -57,9 +57,6 @@ int objects_each(const struct objects *o, unsigned folder, objects_each_fn f, vo
 		 struct err *e) MUST_USE;
 int objects_remove(const struct objects *o, const struct object_id *id, struct err *e) MUST_USE;
 
-/* Makes what was written to the files of a folder durable: each by itself, or, if there are many,
- * the whole file system. */
-int folder_sync(int dir, size_t n_files, struct err *e) MUST_USE;
 /* Opens the folder name in dir, which is made if missing and which only its owner may enter. */
 int folder_open(int dir, const char *name, struct err *e) MUST_USE;
 /* Removes all that is in a folder, and with `itself` the folder. Follows no link. */

@@ -165,7 +165,8 @@ int workspace_delete(struct workspace *w, struct err *e)
 	return 0;
 }
 
-struct object_id *workspaces_wanted(const struct workspaces *all, size_t *ret_n)
+/* The trees that must stay as folders; owned, *ret_n of them. */
+static struct object_id *workspaces_wanted(const struct workspaces *all, size_t *ret_n)
 {
 	struct object_id *ids = calloc(all->n + 1, sizeof(*ids));
 	size_t n = 0;

@@ -308,8 +308,8 @@ static void add_findings(struct check *k, const struct findings *f, struct check
 	a->more = f->errors + f->warnings - a->findings.n;
 }
 
-static enum check_verdict verdict_of(const struct check *k, const struct exec_result *result,
-				     const struct test_report *r, const struct findings *f)
+static enum check_verdict verdict_of(const struct exec_result *result, const struct test_report *r,
+				     const struct findings *f)
 {
 	static const enum check_verdict of_tests[] = {
 		[TESTS_PASSED] = CHECK_PASSED,
@@ -415,7 +415,7 @@ static void check_report(struct check *k, const struct job_info *i)
 	uint64_t elided;
 	struct err e;
 	struct check_answer a = {
-		.verdict = verdict_of(k, &i->result, r, f),
+		.verdict = verdict_of(&i->result, r, f),
 		.has_exit_code = true,
 		.exit_code = i->result.exit_code,
 		.shell_id = check_text(k, i->id.p, i->id.n),

@@ -15,7 +15,8 @@ enum {
 	KILL_WAIT = 10, /* seconds for the end of one that was killed */
 };
 
-struct str shell_sandbox(struct coding_work *w, struct err *e)
+/* The id of a session's sandbox, in the call's arena; STR_NONE without memory. */
+static struct str shell_sandbox(struct coding_work *w, struct err *e)
 {
 	struct hub_sandbox_info i;
 	char *copy;

@@ -108,9 +108,6 @@ struct shell_note *shell_note(struct coding_work *w, struct err *e);
 /* Frees all of them, now or once the loop has closed their timers; NULL-safe. */
 void watches_free(struct watch *first);
 
-/* The id of a session's sandbox, in the call's arena; STR_NONE without memory. */
-struct str shell_sandbox(struct coding_work *w, struct err *e);
-
 /* ---- secrets ------------------------------------------------------------------------------- */
 
 struct secret_names {

@@ -181,7 +181,8 @@ static bool question_sees_approvals(const struct call *c)
 	       call_principal(c)->scopes & KEY_ADMIN;
 }
 
-bool question_visible(const struct call *c, const struct question *q)
+/* Whether the caller may know of it: its asker, who has its conversation, and people. */
+static bool question_visible(const struct call *c, const struct question *q)
 {
 	const struct talks *talks = q->session.n ? call_talks(c) : NULL;
 	const struct talk *t = talks ? talks_find(talks, q->session) : NULL;

@@ -55,8 +55,6 @@ struct questions *question_all(const struct call *c, struct err *e) MUST_USE;
 int question_asker(struct call *c, struct str session_id, struct question_ask *ask,
 		   struct err *e) MUST_USE;
 
-/* Whether the caller may know of it: its asker, who has its conversation, and people. */
-bool question_visible(const struct call *c, const struct question *q);
 /* The question, if it is; else ERR_QUESTION_NOT_FOUND. */
 const struct question *question_seen(const struct call *c, struct str id, struct err *e) MUST_USE;
 

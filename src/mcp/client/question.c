@@ -172,7 +172,6 @@ static void refuse_modern(struct mcp_question *q, const char *why)
 void mcp_question_fail(struct mcp_question *q, const char *why)
 {
 	AUTO(mcp_client_leave) struct mcp_client *c = mcp_client_enter(q->client);
-
 	struct rpc_fault f;
 
 	if (q->gone || c->freed)

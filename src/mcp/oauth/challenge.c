@@ -153,9 +153,10 @@ static void read_scheme(struct str header, const char *name, struct oauth_challe
 			return;
 		skip(&r, " \t");
 		/* a token68, as other schemes have it */
-		if (r.p < r.end && *r.p != ',' && !is_param(&r) && !bearer && !dpop)
+		if (r.p < r.end && *r.p != ',' && !is_param(&r) && !bearer && !dpop) {
 			while (r.p < r.end && (is_token(*r.p) || *r.p == '/' || *r.p == '='))
 				r.p++;
+		}
 		skip(&r, " \t,");
 		if (!read_params(&r, ours ? &with : &other))
 			return;

@@ -182,8 +182,11 @@ static void place_go(void *data, const struct err *err)
 	struct code_guest *g = data;
 	struct err e;
 
+	/* The call keeps the id, and may outlive g. */
 	if (!err) {
-		g->sandbox = call_sandbox(g->wait.call, str_of(g->wait.id), &e);
+		const char *id = arena_dup(call_arena(g->wait.call), str_of(g->wait.id), &e);
+
+		g->sandbox = id ? call_sandbox(g->wait.call, str_of(id), &e) : NULL;
 		err = g->sandbox ? NULL : &e;
 	}
 	g->then(g, err);

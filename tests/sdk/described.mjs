@@ -46,7 +46,7 @@ for (const name of ['list', 'stat', 'exists', 'mkdir', 'remove']) await files[na
 await files.remove('p', { recursive: true });
 await files.rename('p', 'q');
 for await (const event of await files.watch('p', { recursive: true })) assert.ok(event.kind);
-for await (const piece of await files.download('p')) assert.equal(`${piece}`, 'tar');
+for await (const piece of await files.download('p', { named: true })) assert.equal(`${piece}`, 'tar');
 await files.upload('p', (async function* () {
 	yield bytes;
 })());

@@ -121,7 +121,7 @@ async def everything(face):
     await files.remove('p', recursive=True)
     await files.rename('p', 'q')
     assert len([event async for event in await files.watch('p', recursive=True)]) > 5
-    assert await (await files.download('p')).read() == b'tar'
+    assert await (await files.download('p', named=True)).read() == b'tar'
     await files.upload('p', [b'1', b'2'])
 
     more = {'env': {'A': 'b'}, 'cwd': '/', 'user': 'root', 'secrets': secrets, 'timeout_seconds': 1}

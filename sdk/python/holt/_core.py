@@ -369,8 +369,8 @@ def upload(sandbox: str, path: str, tar: Union[bytes, Iterable[bytes]],
     yield on(sandbox, 'PUT', '/archive', query={'path': path}, content=tar, timeout=timeout)
 
 
-def download(sandbox: str, path: Optional[str]) -> Call:
-    return on(sandbox, 'GET', '/archive', query=members(path=path))
+def download(sandbox: str, path: Optional[str], named: bool) -> Call:
+    return on(sandbox, 'GET', '/archive', query=members(path=path, named=named or None))
 
 
 def watch(sandbox: str, path: Optional[str], recursive: bool) -> Call:

@@ -69,8 +69,8 @@ class AsyncFiles(_Part):
         await events.get()  # ready: nothing is missed from here on
         return events
 
-    async def download(self, path: Optional[str] = None) -> AsyncBytes:
-        return AsyncBytes(await self._client._stream(core.download(self._sandbox, path)))
+    async def download(self, path: Optional[str] = None, named: bool = False) -> AsyncBytes:
+        return AsyncBytes(await self._client._stream(core.download(self._sandbox, path, named)))
 
     async def upload(self,
                      path: str,

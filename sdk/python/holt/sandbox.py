@@ -85,9 +85,10 @@ class Files(_Part):
         events.get()  # ready: nothing is missed from here on
         return events
 
-    def download(self, path: Optional[str] = None) -> Bytes:
-        """A directory with all that is in it, or a file, as a tar archive that comes in pieces."""
-        return Bytes(self._client._stream(core.download(self._sandbox, path)))
+    def download(self, path: Optional[str] = None, named: bool = False) -> Bytes:
+        """A directory with all that is in it, or a file, as a tar archive that comes in pieces.
+        named: with the directory's name in front of all others."""
+        return Bytes(self._client._stream(core.download(self._sandbox, path, named)))
 
     def upload(self,
                path: str,

@@ -230,10 +230,17 @@ export class Files extends Part {
 		return events;
 	}
 
-	/** A directory with all that is in it, or a file, as a tar archive that comes in pieces. */
-	async download(path?: string, options?: CallOptions): Promise<AsyncIterable<Uint8Array>> {
+	/**
+	 * A directory with all that is in it, or a file, as a tar archive that comes in pieces. named:
+	 * with the directory's name in front of all others.
+	 */
+	async download(
+		path?: string,
+		{ named, ...options }: CallOptions & { named?: boolean } = {},
+	): Promise<AsyncIterable<Uint8Array>> {
+		const query = { path, named: named || undefined };
 		return (
-			await this.client.stream(this.on('GET', '/archive', { query: { path }, ...options }))
+			await this.client.stream(this.on('GET', '/archive', { query, ...options }))
 		).pieces();
 	}
 

@@ -173,12 +173,11 @@ int cp_down(struct hub_link *l, const struct cp_end *from, const char *to, struc
 
 	cp_own_name(from->path, own);
 	if (cp_url(url, from->name, from->path, e) < 0 ||
+	    (strcmp(to, "-") == 0 && strcmp(own, ".") != 0 &&
+	     hub_link_query(url, sizeof(url), "named", "true", e) < 0) ||
 	    hub_link_raw(url, sizeof(url), strcmp(to, "-") == 0, e) < 0)
 		return -1;
 	if (strcmp(to, "-") == 0) {
-		if (strcmp(own, ".") != 0 &&
-		    hub_link_query(url, sizeof(url), "named", "true", e) < 0)
-			return -1;
 		tar_reader_init(&reader);
 		if (hub_link_download(l, url, take_raw, &reader, e) < 0)
 			return -1;

@@ -480,8 +480,13 @@ def test_tools_of_the_host_pass_what_stands_there(who, work, begin, existing):
         done = subprocess.run([*as_user, 'sh', '-ec', line], cwd=to, capture_output=True,
                               text=True, check=False,
                               env={**os.environ, 'HOME': to, 'p': project.path})
-        assert done.returncode == 0 and not done.stderr.replace(
-            'warning: You appear to have cloned an empty repository.\n', ''), (name, done)
+        said = done.stderr.replace('warning: You appear to have cloned an empty repository.\n', '')
+        if name == 'rsync' and done.returncode == 23:  # 3.5 enters a directory to open it
+            refuses = r'rsync: .*opendir "\S+/refs" failed.*\nrsync error: .*\n'
+            assert re.fullmatch(refuses, said), done
+            assert set(os.listdir(f'{to}/to')) >= set(os.listdir(project.path)) - {'refs'}
+            continue
+        assert done.returncode == 0 and not said, (name, done)
         assert name != 'git' or 'refs' not in done.stdout, done
     hub.delete(box)
     until(lambda: not {'commondir', 'refs'} & set(os.listdir(project.path)))

@@ -1,5 +1,6 @@
 """What the end of a hub leaves: every sandbox, with its files."""
 
+import os
 import signal
 import subprocess
 
@@ -130,4 +131,13 @@ def test_what_holt_web_advises_keeps_them(home_of):  # noqa: F811
     home_of.run('hub', 'stop')
     served.wait()
     assert home_of.run('exec', 'box', '--', 'cat', 'f') == 'mine'
+    home_of.run('hub', 'stop', '--remove')
+
+
+def test_a_verb_right_behind_a_kill_has_a_hub(home_of):  # noqa: F811
+    """One that is killed takes connections for another moment."""
+    home_of.run('up', '--name', 'box')
+    for _ in range(20):
+        os.kill(home_of.pid(), signal.SIGKILL)
+        assert 'box' in home_of.run('ls')
     home_of.run('hub', 'stop', '--remove')

@@ -27,11 +27,13 @@ struct hub_link {
 	char bearer[640]; /* of the header */
 
 	unsigned idle_ms; /* of each request; 0: no limit */
+	bool starts; /* where no hub is, one is started */
 
 	/* of the request: */
 	int status;
 	char audit_id[64]; /* of its record */
 	bool done;
+	bool sent; /* some of it, so the hub may have acted on it */
 	struct buf came; /* the answer, or what there is of a line */
 	hub_link_take *take; /* NULL: no lines */
 	hub_link_bytes *take_bytes; /* NULL: they are kept */
@@ -223,10 +225,22 @@ static void on_end(void *owner, struct http_exchange *x, const struct err *e)
 		l->err = *e;
 		err_wrap(&l->err, "the hub at %.100s", l->socket);
 	}
+	l->sent = http_exchange_sent(x);
 	l->done = true;
 }
 
 static const struct http_exchange_events events = { on_head, on_bytes, on_end };
+
+static int find_socket(char ret[PATH_MAX], struct err *e)
+{
+	const char *said = getenv("HOLT_SOCKET");
+
+	if (!said || !*said)
+		return home_socket(ret, e) < 0 ? -1 : hub_start(ret, e);
+	if (snprintf(ret, PATH_MAX, "%s", said) >= PATH_MAX)
+		return err_set(e, ERR_INVALID, "HOLT_SOCKET is too long");
+	return access(ret, F_OK) < 0 ? err_set(e, ERR_TRANSPORT, "no hub serves %.200s", ret) : 0;
+}
 
 /* Until its end: -1 where there is no whole answer. */
 static int request(struct hub_link *l, const char *method, const char *path, struct str body,
@@ -262,6 +276,16 @@ static int request(struct hub_link *l, const char *method, const char *path, str
 	if (!http_exchange_start(l->http, &spec, &events, l, e))
 		return -1;
 	loop_await(&l->await, &l->done);
+	/* A hub that is killed takes connections for another moment. */
+	if (l->starts && l->err.code == ERR_TRANSPORT && !l->give && !l->status &&
+	    (!l->sent || strcmp(method, "GET") == 0)) {
+		int rc;
+
+		l->starts = false;
+		rc = find_socket(l->socket, e) < 0 ? -1 : request(l, method, path, body, e);
+		l->starts = true;
+		return rc;
+	}
 	/* what is refused in the middle of a body is known before that has gone out */
 	if (l->err.code == ERR_NONE || (l->give && l->status >= 400))
 		return 0;
@@ -435,17 +459,6 @@ int hub_link_send(struct hub_link *l, const char *path, hub_link_give *give, voi
 
 /* ---- the link ------------------------------------------------------------------------------- */
 
-static int find_socket(char ret[PATH_MAX], struct err *e)
-{
-	const char *said = getenv("HOLT_SOCKET");
-
-	if (!said || !*said)
-		return home_socket(ret, e) < 0 ? -1 : hub_start(ret, e);
-	if (snprintf(ret, PATH_MAX, "%s", said) >= PATH_MAX)
-		return err_set(e, ERR_INVALID, "HOLT_SOCKET is too long");
-	return access(ret, F_OK) < 0 ? err_set(e, ERR_TRANSPORT, "no hub serves %.200s", ret) : 0;
-}
-
 static int find_token(struct hub_link *l, struct err *e)
 {
 	AUTO(secret_free) struct secret *token = home_token(e);
@@ -477,6 +490,8 @@ struct hub_link *hub_link_open(struct err *e)
 {
 	struct hub_link *l = link_new(e);
 
+	if (l)
+		l->starts = true;
 	if (!l || (find_socket(l->socket, e) == 0 && find_token(l, e) == 0))
 		return l;
 	hub_link_close(l);

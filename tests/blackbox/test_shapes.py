@@ -327,7 +327,6 @@ def long_requests(hub, box):
 def test_a_client_that_goes_while_the_pool_has_its_bytes(me, tmp_path):
     """Whatever is done beside the loop with what a request has, its client may go meanwhile, and so
     may the hub."""
-    before = host.Residue(me.trees)
     with Rest(me, tmp_path, '--listen', '127.0.0.1:0', '--pool', '0', '--compat', 'e2b') as own:
         box = own.create()
         written(own, box, random.Random(SEED).randbytes(1 << 20))
@@ -354,4 +353,3 @@ def test_a_client_that_goes_while_the_pool_has_its_bytes(me, tmp_path):
         for wire in wires:
             go(wire, 'close')
     assert not REPORT.search(own.said()), own.said()[-6000:]
-    before.check()

@@ -278,7 +278,7 @@ static int request(struct hub_link *l, const char *method, const char *path, str
 	loop_await(&l->await, &l->done);
 	/* A hub that is killed takes connections for another moment. */
 	if (l->starts && l->err.code == ERR_TRANSPORT && !l->give && !l->status &&
-	    (!l->sent || strcmp(method, "GET") == 0)) {
+	    (!l->sent || strcmp(method, "GET") == 0) && !hub_serves(l->socket)) {
 		int rc;
 
 		l->starts = false;

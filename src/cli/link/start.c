@@ -19,7 +19,7 @@
 
 enum { START_MS = 30000, PAUSE_US = 10000 };
 
-static bool serves(const char *path)
+bool hub_serves(const char *path)
 {
 	autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -129,14 +129,14 @@ int hub_start(const char *socket, struct err *e)
 	char log[PATH_MAX];
 	struct stat st;
 
-	if (serves(socket))
+	if (hub_serves(socket))
 		return 0;
 	if (home_file("hub.log", log, e) < 0)
 		return -1;
 	lock = open(log, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (lock < 0 || flock(lock, LOCK_EX) < 0 || fstat(lock, &st) < 0)
 		return err_sys(e, errno, "open %.120s", log);
-	for (bool started = false; !serves(socket);) {
+	for (bool started = false; !hub_serves(socket);) {
 		struct claim other;
 		int held = claim_look(&other, e);
 

@@ -8,6 +8,9 @@
 
 #include "base/err.h"
 
+/* Whether somebody takes connections there. */
+bool hub_serves(const char *socket);
+
 /* Returns when a hub accepts connections at the socket of home_socket(), at once if one does
  * already. If several processes call it at the same time, one starts the hub. ERR_TRANSPORT: none
  * can be started. */

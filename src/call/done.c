@@ -6,7 +6,7 @@
 
 enum { ID_LIKE = 64, LIST_MAX = 8, SAID_MAX = 160 };
 
-/* What can't be an id is left out, such as a sentence or a page of output. */
+/* A text that can't be an id, such as a page of output, is not told. */
 static bool done_is_id(const struct field *f, struct str s)
 {
 	if (f->flags & (FIELD_BYTES | FIELD_SECRET | FIELD_PLAIN) || !s.n || s.n > ID_LIKE)

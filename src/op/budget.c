@@ -17,7 +17,7 @@ static const struct config_file *budget_file(const struct call *c)
 	return p ? config_file(p->config) : NULL;
 }
 
-/* Whose limits hold for it, too: the first key of its line, or itself. */
+/* The limits of the first key of its line hold for it, too. Without a line, that is itself. */
 static struct str budget_payer(const struct call *c)
 {
 	return str_of(principal_payer(call_principal(c))->name);

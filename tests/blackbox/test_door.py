@@ -455,12 +455,12 @@ def test_a_body_that_nobody_takes_is_not_whole(start):
 
 def test_a_slow_body_in_pieces(start):
     """Each piece gives its sender time for the next."""
-    door = start(body_ms=3000)
+    door = start(body_ms=5000)
     with door.wire() as wire:
         wire.send(intake(size=9))
         for _ in range(8):
             wire.send('x')
-            time.sleep(0.5)
+            time.sleep(0.7)
         wire.send('x')
         assert wire.reply('PUT').body == b'9'
         wire.send(intake(size=9) + 'x')

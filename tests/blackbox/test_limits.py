@@ -192,8 +192,8 @@ def test_core_dumps_and_locked_memory(sb):
 def test_ttl(box):
     """Of one that is idle, of one that works, and of a fork, whose own begins with it. They wait
     for their ends together."""
-    sb, busy, source = box(ttl_seconds=5), box(ttl_seconds=3), box(ttl_seconds=5)
-    assert sb.info['ttl_seconds'] == 5 and 'ttl_seconds' not in box().info
+    sb, busy, source = box(ttl_seconds=8), box(ttl_seconds=4), box(ttl_seconds=8)
+    assert sb.info['ttl_seconds'] == 8 and 'ttl_seconds' not in box().info
     sb.exec('sleep 1000 >/dev/null 2>&1 &')
     time.sleep(0.5)
     begun = time.monotonic()
@@ -202,7 +202,7 @@ def test_ttl(box):
         busy.exec('sleep 100', timeout_seconds=60, within=30)
     assert e.value.code in ('cancelled', 'sandbox_not_found', 'sandbox_lost')
     until(kid.gone, what="the fork's end")
-    assert time.monotonic() - begun >= 5
+    assert time.monotonic() - begun >= 8
     until(lambda: sb.gone() == 'sandbox_not_found', what='its end')
     assert sb.fails('sandbox_terminate')['code'] == 'sandbox_not_found'
 

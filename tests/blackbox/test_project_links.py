@@ -155,7 +155,7 @@ TRACED = []
 def day(who, work):  # noqa: F811
     """The lines of a day, with what git writes in each: traced once."""
     if not shutil.which('strace'):
-        pytest.skip('there is no strace here')
+        pytest.skip('there is no strace here; scripts/deps test installs it')
     if not TRACED:
         traced = Day(who, f'{work}/traced')
         TRACED.extend([(line, traced.written(line)) for line in DAY])

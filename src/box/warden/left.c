@@ -336,7 +336,7 @@ static void left_late(int signal)
 
 #define LEFT_TOOLS LEFT_NEW "tools of this machine may run what it says"
 
-/* Of the past it is not known what was kept. What still stands for it is empty. */
+/* Nobody knows what a killed warden kept. A placeholder that is still there is empty. */
 static bool left_was_kept(const struct left *l, size_t i)
 {
 	return l->project->past
@@ -430,7 +430,7 @@ static bool left_has_path(const void *folder, const char *path)
 	return strncmp(path, folder, n) == 0 && (path[n] == '/' || !path[n]);
 }
 
-/* What the killed warden has made there is removed first. */
+/* The placeholders of the killed warden are removed first. */
 int look_at_left(const struct hub_message *in, struct err *e)
 {
 	const struct wm_look *m = in->p;

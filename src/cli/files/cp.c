@@ -84,7 +84,7 @@ void cp_tell_left_out(const char *text)
 {
 	if (!*text)
 		return;
-	fputs("holt: not copied, as no files, directories or links that can be read: ", stderr);
+	fputs("holt: left out what is no file, directory or link, or can't be read: ", stderr);
 	safe_line(stderr, str_of(text));
 	fputc('\n', stderr);
 }

@@ -75,7 +75,7 @@ static inline const char *part_at(const char *p, size_t n, enum sort sort)
 
 enum { LETTER = IS_UPPER | IS_LOWER };
 
-/* But for a run of one letter. */
+/* A run of one letter does not count. */
 static bool both_letters(char a, char b)
 {
 	return (char_class(a) & LETTER) && (char_class(b) & LETTER) && a != b;

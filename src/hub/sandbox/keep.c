@@ -252,7 +252,7 @@ unsigned hub_sandboxes_staying(const struct hub_sandboxes *all)
 	return n;
 }
 
-/* What ends at its deadline, or when it is not used, does so, too, where no hub starts it. */
+/* A deadline or a limit on idle time also holds while it is stopped. */
 static uint64_t keep_ms(const struct hub_sandbox *l)
 {
 	const uint64_t most = l->idle_ms ? l->idle_ms : SANDBOX_TIMEOUT_MAX_MS;

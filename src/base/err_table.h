@@ -125,12 +125,12 @@ ERR_ROW(IMAGE, "invalid_image", -32602, 422, 125, false, VALIDATION,
 ERR_ROW(SNAPSHOT_NOT_FOUND, "snapshot_not_found", -32602, 404, 125, false, VALIDATION,
 	"List the snapshots; an expired or deleted snapshot can't come back.")
 ERR_ROW(APPROVAL_NOT_FOUND, "approval_not_found", -32602, 404, 125, false, VALIDATION,
-	"List the requests for approval; those that ended long ago are not kept.")
+	"List the requests (`holt inbox approvals`); those that ended long ago are not kept.")
 ERR_ROW(ANSWERED, "already_answered", -32602, 409, 125, false, VALIDATION,
 	"The first answer counts. Look at the request; an approval that still holds can be "
 	"revoked.")
 ERR_ROW(QUESTION_NOT_FOUND, "question_not_found", -32602, 404, 125, false, VALIDATION,
-	"List the questions (`holt prompts`); those that ended long ago are not kept.")
+	"List the questions (`holt inbox`); those that ended long ago are not kept.")
 ERR_ROW(QUESTION_EXPIRED, "question_expired", -32602, 410, 125, false, TIMEOUT,
 	"Nobody waits for its answer any more; have it asked again.")
 ERR_ROW(SNAPSHOT, "invalid_snapshot", -32602, 422, 125, false, VALIDATION,

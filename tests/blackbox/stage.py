@@ -80,6 +80,9 @@ class Stage:
         self.asker = Asker(self.hub, self.id)
         self.asked = self.asker.id
 
+    def make_approved(self):
+        self.hub.post(f'/v1/approvals/{self.asked}', decision='approve', scope='always')
+
     def make_question(self):
         self.question = question(self.hub, **{'session_id': self.talk} if self.talk else {})
 
@@ -235,7 +238,8 @@ def end_question(hub, name):
 
 
 def end_approval(hub, name):
-    hub.post(f'/v1/approvals/{name}', decision='deny')
+    valid = hub.call('GET', f'/v1/approvals/{name}')['state'] == 'approved'
+    hub.post(f'/v1/approvals/{name}', decision='revoke' if valid else 'deny')
 
 
 def ends(path):

@@ -86,7 +86,7 @@ def test_what_never_ran_is_not_used_up(hub, pool, me, made, code):
         answer(hub, pending(hub)[0], 'approve')
         clean.result(30)
     for one in hub.call('GET', '/v1/approvals')['approvals']:
-        assert not code and me.run('approvals', 'deny', '--revoke', one['id'],
+        assert not code and me.run('inbox', 'revoke', one['id'],
                                    env=hub.env).returncode == 0
 
 
@@ -242,7 +242,7 @@ def test_what_patterns_hide_cannot_be_approved(hub, pool, me):
         run = pool.submit(hub.exec, hub.box, command)
         one, = pending(hub)
         if not shown_or_refused(hub, command, one):
-            done = me.run('approvals', 'approve', one['id'], env=hub.env, text=True)
+            done = me.run('inbox', 'approve', one['id'], env=hub.env, text=True)
             assert done.returncode == 125 and 'shown whole' in done.stderr, done
         answer(hub, one, 'deny')
         failed = run.exception(30)
@@ -340,7 +340,7 @@ def test_bytes_are_shown_as_text(hub, pool, me, what):
         assert not one['arguments_hidden'] and VALUE not in one['arguments'], one
         assert not set(one['arguments']) & set('\x1b\u202e\u200b\x7f\r\0'), one
         assert reads_bytes(json.loads(one['arguments'])[pointer], data, text), one
-        done = me.run('approvals', 'show', one['id'], env=hub.env)
+        done = me.run('inbox', 'show', one['id'], env=hub.env)
         assert done.returncode == 0 and VALUE.encode() not in done.stdout, done
         if text is True:
             for part in re.findall('[ -~]+', content.replace(VALUE, '[REDACTED:stored:output]')):
@@ -359,12 +359,12 @@ def test_a_text_imitates_no_argument(hub, pool, me):
     hub.set(policy={'rules': [{**RULE, 'actions': ['files.write']}]})
     run = pool.submit(put_file, hub, b'fine\npath: /workspace/harmless\n\r\ndigest: 0')
     one, = pending(hub)
-    done = me.run('approvals', 'show', one['id'], env=hub.env, text=True)
+    done = me.run('inbox', 'show', one['id'], env=hub.env, text=True)
     assert re.findall(r'^ *(?:path|digest):.*', done.stdout, re.M)[:1] == [
         '  path: /workspace/given'], done
     assert '\n    path: /workspace/harmless\n    \\r\n    digest: 0\n' in done.stdout, done
-    done = me.run('approvals', 'show', '-o', 'json', one['id'], env=hub.env, text=True)
-    assert json.loads(done.stdout) == one
+    done = me.run('inbox', 'show', '-o', 'json', one['id'], env=hub.env, text=True)
+    assert json.loads(done.stdout)['approval'] == one
     deny_all(hub, 1, run)
     hub.set(policy={'rules': [RULE]})
 
@@ -448,7 +448,7 @@ def test_hostile_arguments_are_shown_escaped(hub, pool, me):
     one, = pending(hub)
     texts = [one['arguments']]
     for words in (['ls'], ['ls', '-o', 'json'], ['show', one['id']]):
-        done = me.run('approvals', *words, env=hub.env)
+        done = me.run('inbox', *words, env=hub.env)
         assert done.returncode == 0 and b'echo' in done.stdout, done
         texts.append(done.stdout.decode())
     for text in texts:
@@ -459,18 +459,19 @@ def test_hostile_arguments_are_shown_escaped(hub, pool, me):
 
 
 def test_watch(hub, pool, me):
-    with subprocess.Popen(me.argv('approvals', 'watch', '-o', 'json'), env=hub.env, cwd='/',
+    with subprocess.Popen(me.argv('inbox', 'watch', '-o', 'json'), env=hub.env, cwd='/',
                           stdout=subprocess.PIPE) as proc:
         run = pool.submit(hub.exec, hub.box, 'echo watched')
         one = json.loads(proc.stdout.readline())
-        assert one == pending(hub)[0]
-        done = me.run('approvals', 'approve', one['id'], env=hub.env)
+        assert one['approval'] == pending(hub)[0]
+        done = me.run('inbox', 'approve', one['request_id'], env=hub.env)
         assert done.returncode == 0, done
         told = json.loads(proc.stdout.readline())
-        assert (told['id'], told['state'], told['answered_by']) == (one['id'], 'approved', 'local')
+        assert told['request_id'] == one['request_id'] and told['option_id'] == 'approve', told
+        assert told['approval']['state'] == 'approved' and told['answered_by'] == 'local', told
         proc.kill()
     assert run.result(30)['stdout'] == 'watched\n'
-    done = me.run('approvals', 'deny', one['id'], env=hub.env, text=True)
+    done = me.run('inbox', 'deny', one['request_id'], env=hub.env, text=True)
     assert done.returncode == 125 and 'was approved by local' in done.stderr, done
 
 
@@ -482,7 +483,7 @@ def test_always_with_a_pattern_until_it_is_revoked(hub, pool, me):
         assert refused(answer, hub, one, 'approve', scope='always', pattern=pattern).status == 400
     assert refused(answer, hub, one, 'approve', pattern={'/command': '*'}).status == 400  # once
     assert refused(answer, hub, one, 'deny', scope='always').status == 400
-    done = me.run('approvals', 'approve', '--always', '--allow', '/command=echo a *', one['id'],
+    done = me.run('inbox', 'approve', '--always', '--allow', '/command=echo a *', one['id'],
                   env=hub.env)
     assert done.returncode == 0, done
     assert run.result(30)['stdout'] == 'a 1\n'
@@ -493,7 +494,7 @@ def test_always_with_a_pattern_until_it_is_revoked(hub, pool, me):
         deny_all(hub, 1, run)
     run = pool.submit(hub.exec, hub.box, 'echo a 3', env={'A': 'b'})
     deny_all(hub, 1, run)
-    assert me.run('approvals', 'deny', '--revoke', one['id'], env=hub.env).returncode == 0
+    assert me.run('inbox', 'revoke', one['id'], env=hub.env).returncode == 0
     run = pool.submit(hub.exec, hub.box, 'echo a 3')
     deny_all(hub, 1, run)
 
@@ -506,7 +507,7 @@ def test_a_pattern_of_paths_is_left_by_no_spelling(hub, pool, me):
     hub.set(policy={'rules': [{'name': 'ask me', 'actions': ['files.write'], 'then': 'ask'}]})
     run = pool.submit(write, '/workspace/a')
     one, = pending(hub)
-    assert me.run('approvals', 'approve', '--always', '--allow', '/path=/workspace/*', one['id'],
+    assert me.run('inbox', 'approve', '--always', '--allow', '/path=/workspace/*', one['id'],
                   env=hub.env).returncode == 0
     run.result(30)
     for path in ('/tmp/p', '/workspace/../tmp/p', '/workspace/x/../../tmp/p', '../tmp/p',
@@ -514,7 +515,7 @@ def test_a_pattern_of_paths_is_left_by_no_spelling(hub, pool, me):
         deny_all(hub, 1, pool.submit(write, path))
     for path in ('b', '/workspace/b', '//workspace/./b', '/tmp/../workspace/b'):
         write(path)  # nobody is asked
-    assert me.run('approvals', 'deny', '--revoke', one['id'], env=hub.env).returncode == 0
+    assert me.run('inbox', 'revoke', one['id'], env=hub.env).returncode == 0
     hub.set(policy={'rules': [RULE]})
 
 
@@ -523,7 +524,7 @@ def test_a_pattern_is_for_one_sandbox(hub, pool, me):
     box = hub.create(id='named')
     run = pool.submit(hub.exec, box, 'echo of 1')
     one, = pending(hub)
-    assert me.run('approvals', 'approve', '--always', '--allow', '/command=echo of *', one['id'],
+    assert me.run('inbox', 'approve', '--always', '--allow', '/command=echo of *', one['id'],
                   env=hub.env).returncode == 0
     assert run.result(30)['stdout'] == 'of 1\n'
     assert hub.exec(box, 'echo of 2')['stdout'] == 'of 2\n'
@@ -532,7 +533,7 @@ def test_a_pattern_is_for_one_sandbox(hub, pool, me):
     run = pool.submit(hub.exec, box, 'echo of 3')
     deny_all(hub, 1, run)
     hub.delete(box)
-    assert me.run('approvals', 'deny', '--revoke', one['id'], env=hub.env).returncode == 0
+    assert me.run('inbox', 'revoke', one['id'], env=hub.env).returncode == 0
 
 
 def test_what_is_redacted_has_no_pattern(hub, pool):

@@ -194,10 +194,10 @@ def test_requests_for_approval(hub, stage):
         asked = pending(hub)[0]['id']
         for said in (hub.raw('GET', '/v1/approvals').body,
                      hub.raw('GET', f'/v1/approvals/{asked}').body,
-                     hub.ok('approvals', 'show', asked), hub.ok('approvals')):
+                     hub.ok('inbox', 'show', asked), hub.ok('inbox')):
             silent(said)
-        assert b'[REDACTED:named:output]' in hub.ok('approvals', 'show', asked)
-        hub.ok('approvals', 'deny', asked)
+        assert b'[REDACTED:named:output]' in hub.ok('inbox', 'show', asked)
+        hub.ok('inbox', 'deny', asked)
         silent(wire.reply('POST').body)
 
 

@@ -507,6 +507,7 @@ def test_nothing_asked_for(holt):
     (['mcp', '--pol', '1'], '--pool'), (['doctor', '--jason'], '--json'),
     (['rum', '--', 'true'], 'run'), (['doktor'], 'doctor'),
     (['help', 'mpc'], 'mcp'),
+    (['approvals', 'ls'], "'inbox'"), (['prompts'], "'inbox'"),
     (['pull', 'debian'], "'images pull'"), (['port'], "'forward'"), (['load'], "'images import'"),
 ], ids=' '.join)
 def test_misspelt_words_get_the_nearest_name(holt, typed, meant):

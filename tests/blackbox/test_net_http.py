@@ -257,7 +257,7 @@ def curl_in(hub, box, *words):
 
 def pending(hub, box):
     def look():
-        return [a for a in json.loads(hub.ok('approvals', 'ls', '-o', 'json'))
+        return [a for a in json.loads(hub.ok('inbox', 'approvals', '-o', 'json'))
                 if a['target'] == box and a['state'] == 'pending']
     return until(lambda: (found := look()) and found[0])
 
@@ -282,11 +282,11 @@ def test_a_person_is_asked(trusting, url):
     assert arguments == {'sandbox': box, 'method': 'GET', 'host': 'web.example',
                          'port': 80 if url[4] == ':' else 443, 'path': '/hello',
                          **({'query': 'to=me'} if '?' in url else {})}
-    trusting.ok('approvals', 'approve', request['id'])
+    trusting.ok('inbox', 'approve', request['id'])
     assert proc.communicate(timeout=SECONDS)[0] == b'hello from the world\n200'
     proc = curl_in(trusting, box, url)
     request = pending(trusting, box)  # the approval was for one request
-    trusting.ok('approvals', 'deny', request['id'])
+    trusting.ok('inbox', 'deny', request['id'])
     text = proc.communicate(timeout=SECONDS)[0]
     assert text.endswith(b'403') and b'was denied' in text and request['id'].encode() in text, text
     until(lambda: trusting.events(box, 'network.denied'))
@@ -301,7 +301,7 @@ def test_a_program_that_gives_up(trusting):
     proc = curl_in(trusting, box, '-m', '15', 'http://web.example/hello')
     request = pending(trusting, box)
     assert b'timed out' in proc.communicate(timeout=SECONDS)[0]
-    trusting.ok('approvals', 'approve', request['id'])
+    trusting.ok('inbox', 'approve', request['id'])
     assert get(trusting, box, '/hello') == (200, 'hello from the world\n')
     trusting.ok('down', box)
 
@@ -312,10 +312,10 @@ def test_a_sandbox_ends_with_its_requests(trusting):
 
     def states():
         return {a['id']: a['state'] for a in json.loads(
-            trusting.ok('approvals', 'ls', '-a', '-o', 'json'))}
+            trusting.ok('inbox', 'approvals', '-a', '-o', 'json'))}
 
     approved = given_up(trusting, box, '/hello')
-    trusting.ok('approvals', 'approve', approved)
+    trusting.ok('inbox', 'approve', approved)
     left, kept = given_up(trusting, box, '/other'), given_up(trusting, other, '/hello')
     trusting.proc.kill()
     trusting.proc.wait()
@@ -324,9 +324,9 @@ def test_a_sandbox_ends_with_its_requests(trusting):
     trusting.ok('down', box)
     until(lambda: [states()[id] for id in (approved, left)] == ['void', 'void'])
     assert states()[kept] == 'pending'
-    done = trusting.run('approvals', 'approve', left)
+    done = trusting.run('inbox', 'approve', left)
     assert done.returncode != 0 and b'is void' in done.stderr, done
-    trusting.ok('approvals', 'approve', kept)
+    trusting.ok('inbox', 'approve', kept)
     assert get(trusting, other, '/hello')[0] == 200
     trusting.ok('down', other)
 
@@ -339,14 +339,14 @@ def test_a_sandbox_that_ends_without_a_hub(web, me):  # noqa: F811
     for path in ('/hello', '/other'):
         left.append(given_up(hub, box, path))
         if path == '/hello':
-            hub.ok('approvals', 'approve', left[0])
+            hub.ok('inbox', 'approve', left[0])
     warden = program(hub.proc.pid, 'holt-warden')
     hub.proc.kill()
     hub.proc.wait()
     os.kill(warden, signal.SIGKILL)
     hub.start()
     assert 'the hub that ran it ended' in hub.ok('inspect', box)
-    kept = json.loads(hub.ok('approvals', 'ls', '-a', '-o', 'json'))
+    kept = json.loads(hub.ok('inbox', 'approvals', '-a', '-o', 'json'))
     assert sorted((a['id'], a['state']) for a in kept) == sorted((id, 'void') for id in left)
     hub.end()
 
@@ -371,7 +371,7 @@ def test_nobody_answers(web, me):  # noqa: F811
     box = hub.up('web.example:80 ask GET /*')
     proc = curl_in(hub, box, 'http://web.example/hello')
     request = pending(hub, box)
-    hub.ok('approvals', 'approve', '--always', '--allow', '/path=/h*', request['id'])
+    hub.ok('inbox', 'approve', '--always', '--allow', '/path=/h*', request['id'])
     assert proc.communicate(timeout=SECONDS)[0].endswith(b'200')
     assert get(hub, box, '/hello')[0] == 200 and get(hub, box, '/hx')[0] == 404
     proc = curl_in(hub, box, 'http://web.example/other')

@@ -305,11 +305,11 @@ def test_hostile_texts_are_shown_escaped(hub, me):
                    allow_free_text=True)
     texts = []
     for words in (['ls'], ['ls', '-o', 'json'], ['show', one]):
-        done = me.run('prompts', *words, env=hub.env)
+        done = me.run('inbox', *words, env=hub.env)
         assert done.returncode == 0 and b'echo' in done.stdout, done
         texts.append(done.stdout.decode())
     answer(hub, one, '1')
-    done = me.run('prompts', 'show', one, env=hub.env)
+    done = me.run('inbox', 'show', one, env=hub.env)
     for text in [*texts, done.stdout.decode()]:
         assert not set(text) & HIDDEN and '202e' in text, text
     assert get(hub, one)['label'] == HOSTILE
@@ -317,10 +317,10 @@ def test_hostile_texts_are_shown_escaped(hub, me):
 
 def test_the_command_line(hub, me):
     def run(*words, status=0):
-        done = me.run('prompts', *words, env=hub.env, text=True)
+        done = me.run('inbox', *words, env=hub.env, text=True)
         assert done.returncode == status, done
         return done
-    with subprocess.Popen(me.argv('prompts', 'watch', '-o', 'json'), env=hub.env, cwd='/',
+    with subprocess.Popen(me.argv('inbox', 'watch', '-o', 'json'), env=hub.env, cwd='/',
                           stdout=subprocess.PIPE) as proc:
         one = question(hub, question='Watched?')
         seen = {}

@@ -161,7 +161,7 @@ export function Inbox() {
 							{waiting.map((one) => <Waiting key={one.request_id ?? one[0].id} of={one} onDone={again} />)}
 							{modules.map((m) => <Guard key={m.module}><Held of={m} /></Guard>)}
 						</>
-						: <Empty command="holt prompts">
+						: <Empty command="holt inbox">
 							Nothing waits for you. Questions of agents, and calls that need a person's word, come here.</Empty>;
 				}}
 			</Loaded>

@@ -24,7 +24,7 @@ export function Policy() {
 							<Sure ask="Take this approval back?" class="danger" run={async () => (
 								await post(`/v1/approvals/${encodeURIComponent(a.id)}`, { decision: 'revoke' }), all.reload())}>Revoke</Sure>
 						</article>
-					)) : <Empty command="holt approvals approve --always ID">No approval stands.</Empty>;
+					)) : <Empty command="holt inbox approve --always ID">No approval stands.</Empty>;
 				}}
 			</Loaded>
 		</>

@@ -1,5 +1,5 @@
-/* What people type who use Docker and Podman, where Holt has it under another name or not at all:
- * each is answered with what does the same. */
+/* What people type who use Docker, Podman or an older Holt, where Holt has it under another name or
+ * not at all: each is answered with what does the same. */
 #include "cli/common/verb.h"
 
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 static const struct {
 	const char *word, *verb;
 } moved[] = {
+	{ "approvals", "inbox" },
 	{ "buildx", "build" },
 	{ "checkpoint", "snapshot" },
 	{ "commit", "snapshot create" },
@@ -21,6 +22,7 @@ static const struct {
 	{ "manifest", "images inspect" },
 	{ "network", "net" },
 	{ "port", "forward" },
+	{ "prompts", "inbox" },
 	{ "pull", "images pull" },
 	{ "rmi", "images rm" },
 	{ "save", "snapshot export" },

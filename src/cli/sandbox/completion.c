@@ -85,8 +85,7 @@ static const struct named {
 } named[] = {
 	{ "holt-sandbox", "NAME", "/v1/sandboxes", NULL, "id" },
 	{ "holt-sandbox", "TEMPLATE", "/v1/templates", NULL, "id" },
-	{ "holt-approvals", "ID", "/v1/approvals", "approvals", "id" },
-	{ "holt-prompts", "ID", "/api/prompts", "prompts", "request_id" },
+	{ "holt-inbox", "ID", "/api/prompts", "prompts", "request_id" },
 };
 
 /* Names from a running hub; none is started for this. */

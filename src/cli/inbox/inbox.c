@@ -102,8 +102,7 @@ static const struct verb inbox_approvals_verb = {
 	.doc = "List requests for approval, and approvals that are still valid.",
 	ASK(approvals_table, .of = &inbox_approval, .list = "approvals",
 	    ASK_COLUMNS({ "ID", "id" }, { "STATE", "state" }, { "SCOPE", "scope" },
-			{ "WHO", "principal" }, { "ACTION", "action" },
-			{ "CREATED", "created_at" },
+			{ "WHO", "principal" }, { "ACTION", "action" }, { "CREATED", "created_at" },
 			{ "ARGUMENTS", "arguments", .cut = QUESTION_CUT })),
 };
 
@@ -305,13 +304,15 @@ EACH(deny, "", "Deny calls that wait for approval.", verb_bare, .of = &inbox_app
      .write = decision_write);
 EACH(revoke, "", "Withdraw approvals that are still valid.", verb_bare, .of = &inbox_approval,
      .write = decision_write);
-EACH(cancel, "", "Cancel questions, so that nobody can answer them.", verb_bare,
-     .of = &inbox_entry, .more = "/cancel");
+EACH(cancel, "", "Cancel questions, so that nobody can answer them.", verb_bare, .of = &inbox_entry,
+     .more = "/cancel");
 
 static const struct verb *const words[] = {
-	&inbox_ls_verb,	    &inbox_show_verb,	&inbox_answer_verb,    &inbox_approve_verb,
-	&inbox_deny_verb,   &inbox_cancel_verb, &inbox_approvals_verb, &inbox_revoke_verb,
-	&inbox_watch_verb,  NULL,
+	&inbox_ls_verb,	       &inbox_show_verb,
+	&inbox_answer_verb,    &inbox_approve_verb,
+	&inbox_deny_verb,      &inbox_cancel_verb,
+	&inbox_approvals_verb, &inbox_revoke_verb,
+	&inbox_watch_verb,     NULL,
 };
 
 const struct verb inbox_verb = { .name = "inbox", LIST, .words = words };

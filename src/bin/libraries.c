@@ -79,6 +79,35 @@
 	X(el_end) X(el_get) X(el_gets) X(el_init) X(el_insertstr) X(el_line) X(el_set) X(history) \
 	X(history_end) X(history_init)
 
+#define PCRE2(X) \
+	X(pcre2_code_free_8) X(pcre2_compile_8) X(pcre2_compile_context_create_8) \
+	X(pcre2_compile_context_free_8) X(pcre2_get_error_message_8) \
+	X(pcre2_get_ovector_pointer_8) X(pcre2_match_8) X(pcre2_match_context_create_8) \
+	X(pcre2_match_context_free_8) X(pcre2_match_data_create_8) \
+	X(pcre2_match_data_free_8) X(pcre2_pattern_info_8) X(pcre2_set_callout_8) \
+	X(pcre2_set_heap_limit_8) X(pcre2_set_parens_nest_limit_8)
+
+#define SQLITE3(X) \
+	X(sqlite3_bind_blob64) X(sqlite3_bind_int64) X(sqlite3_bind_null) \
+	X(sqlite3_bind_text) X(sqlite3_bind_text64) X(sqlite3_busy_timeout) \
+	X(sqlite3_clear_bindings) X(sqlite3_close) X(sqlite3_column_blob) \
+	X(sqlite3_column_bytes) X(sqlite3_column_int64) X(sqlite3_column_text) \
+	X(sqlite3_column_type) X(sqlite3_db_config) X(sqlite3_db_filename) \
+	X(sqlite3_errmsg) X(sqlite3_errstr) X(sqlite3_exec) \
+	X(sqlite3_extended_result_codes) X(sqlite3_finalize) X(sqlite3_get_autocommit) \
+	X(sqlite3_open_v2) X(sqlite3_prepare_v2) X(sqlite3_prepare_v3) X(sqlite3_reset) \
+	X(sqlite3_step) X(sqlite3_stmt_readonly) X(sqlite3_system_errno) \
+	X(sqlite3_wal_checkpoint_v2) X(sqlite3_wal_hook)
+
+#define WSLAY(X) \
+	X(wslay_event_config_set_max_recv_msg_length) X(wslay_event_context_client_init) \
+	X(wslay_event_context_free) X(wslay_event_context_server_init) \
+	X(wslay_event_get_close_received) X(wslay_event_get_queued_msg_count) \
+	X(wslay_event_get_queued_msg_length) X(wslay_event_get_status_code_received) \
+	X(wslay_event_queue_close) X(wslay_event_queue_msg) X(wslay_event_recv) \
+	X(wslay_event_send) X(wslay_event_set_error) X(wslay_event_shutdown_read) \
+	X(wslay_event_want_read) X(wslay_event_want_write)
+
 #define Z(X) X(inflate) X(inflateEnd) X(inflateInit2_)
 /* clang-format on */
 
@@ -104,6 +133,9 @@ MICROHTTPD(STUB)
 ARCHIVE(STUB)
 HS(STUB)
 EDIT(STUB)
+PCRE2(STUB)
+SQLITE3(STUB)
+WSLAY(STUB)
 Z(STUB)
 
 static const struct library_function curl[] = { CURL(ROW) };
@@ -112,6 +144,9 @@ static const struct library_function microhttpd[] = { MICROHTTPD(ROW) };
 static const struct library_function archive[] = { ARCHIVE(ROW) };
 static const struct library_function hs[] = { HS(ROW) };
 static const struct library_function edit[] = { EDIT(ROW) };
+static const struct library_function pcre2[] = { PCRE2(ROW) };
+static const struct library_function sqlite3[] = { SQLITE3(ROW) };
+static const struct library_function wslay[] = { WSLAY(ROW) };
 static const struct library_function z[] = { Z(ROW) };
 
 static struct library libraries[] = {
@@ -121,6 +156,9 @@ static struct library libraries[] = {
 	{ "archive", SONAME_archive, archive, ARRAY_LEN(archive) },
 	{ "hs", SONAME_hs, hs, ARRAY_LEN(hs) },
 	{ "edit", SONAME_edit, edit, ARRAY_LEN(edit) },
+	{ "pcre2", SONAME_pcre2, pcre2, ARRAY_LEN(pcre2) },
+	{ "sqlite3", SONAME_sqlite3, sqlite3, ARRAY_LEN(sqlite3) },
+	{ "wslay", SONAME_wslay, wslay, ARRAY_LEN(wslay) },
 	{ "z", SONAME_z, z, ARRAY_LEN(z) },
 };
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/library.h"
 #include "base/log.h"
 
 enum {
@@ -340,8 +341,11 @@ static int open_all(struct db *db, const char *path, struct err *e)
 
 static struct db *db_new(const struct db_schema *schema, struct err *e)
 {
-	struct db *db = calloc(1, sizeof(*db));
+	struct db *db;
 
+	if (library_load("sqlite3", e) < 0)
+		return NULL;
+	db = calloc(1, sizeof(*db));
 	if (!db || schema->n_statements > STATEMENTS_MAX) {
 		err_set(e, ERR_LIMIT, "out of memory");
 		free(db);

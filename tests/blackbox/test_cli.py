@@ -605,6 +605,17 @@ def test_self_check_of_what_is_broken(who):
         shutil.rmtree(top)
 
 
+def test_a_start_loads_few_libraries(who):
+    """What is loaded at once delays every command; the others are loaded when they are needed."""
+    if who.prefix:
+        pytest.skip('the same program')
+    told = subprocess.run(['ldd', who.argv()[0]], capture_output=True, text=True, check=True).stdout
+    assert set(re.findall(r'\blib([a-z0-9_+]+)[-.\d]*\.so', told)) <= {
+        'c', 'sodium', 'uv', 'yyjson',
+        # of sanitizers
+        'asan', 'ubsan', 'lsan', 'm', 'gcc_s', 'stdc++'}
+
+
 def test_doctor_in_a_chroot_says_so(holt, who):
     """User namespaces are forbidden there: creation fails closed,
     and the remedy names the chroot."""

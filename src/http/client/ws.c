@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/base64.h"
+#include "base/library.h"
 #include "http/client/peer.h"
 #include "http/message/head.h"
 #include "http/message/ws_frame.h"
@@ -297,7 +298,8 @@ static int start(struct ws_client *ws, uv_loop_t *loop, const struct ws_client_o
 {
 	autowipe struct buf request = BUF_INIT(REQUEST_MAX);
 
-	if (!buf_reserve(&request, REQUEST_MAX, e) || write_request(ws, o, &request, e) < 0)
+	if (library_load("wslay", e) < 0 || !buf_reserve(&request, REQUEST_MAX, e) ||
+	    write_request(ws, o, &request, e) < 0)
 		return -1;
 	if (o->unix_socket)
 		ws->f.fd = dial(o->unix_socket, e);

@@ -212,7 +212,7 @@ int server_add(struct http_server *srv, int *fd, struct listener *l, const struc
 		return err_set(e, ERR_CANCELLED, "the server is closing");
 	if (srv->n_listeners == LISTENERS_MAX)
 		return err_set(e, ERR_LIMIT, "at most %d addresses", LISTENERS_MAX);
-	if (library_load("microhttpd", e) < 0)
+	if (library_load("microhttpd", e) < 0 || library_load("wslay", e) < 0)
 		return -1;
 	if (tls && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
 		return err_set(e, ERR_UNSUPPORTED, "this libmicrohttpd has no TLS");

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/library.h"
 #include "json/document/utf8.h"
 
 struct regex {
@@ -377,8 +378,11 @@ static int compile(struct regex *r, struct str text, struct err *e)
 struct regex *regex_new(struct str source, struct err *e)
 {
 	autobuf struct buf text = BUF_INIT((size_t)REGEX_BYTES_MAX * 16);
-	AUTO(regex_free) struct regex *r = calloc(1, sizeof(*r));
+	AUTO(regex_free) struct regex *r = NULL;
 
+	if (library_load("pcre2", e) < 0)
+		return NULL;
+	r = calloc(1, sizeof(*r));
 	if (!r)
 		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	if (source.n > REGEX_BYTES_MAX) {

@@ -112,19 +112,80 @@ static void bounds_answers(void **state)
 	fixture_fini(&f);
 }
 
+static unsigned count(const char *in, const char *what)
+{
+	unsigned n = 0;
+
+	for (; (in = strstr(in, what)); in++)
+		n++;
+	return n;
+}
+
+/* Whatever fits, each request has its own answer, or an error that says it may have been done. */
 static void bounds_batches(void **state)
 {
-	const struct mcp_server_options o = { .reply_max = 500 };
-	struct fixture f;
+	static const char *const ids[] = { "\"a\"", "\"b\"", "\"c\"", "\"d\"", "\"e\"", "\"f\"" };
+	static const char request[] =
+		"%s{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"tools/call\","
+		"\"params\":{\"name\":\"%s\",\"arguments\":{\"text\":\"%.*s\"}}}";
+	static const char *const tools[] = { "hold", "echo", "echo", "echo", "echo", "unknown" };
+	autobuf struct buf batch = BUF_INIT(4096);
+	char text[100];
+	struct err e;
+	unsigned lost = 0, whole = 0;
 
-	assert_true(fixture_init(&f, &o));
+	memset(text, 'x', sizeof(text));
+	for (int i = 0; i < (int)ARRAY_LEN(ids); i++)
+		assert_int_equal(buf_addf(&batch, &e, request, i ? "," : "[", ids[i], tools[i],
+					  20 * i, text),
+				 0);
+	assert_int_equal(buf_add(&batch, "]", 1, &e), 0);
+	for (size_t max = 100; max < 1600; max += 3) {
+		const struct mcp_server_options o = { .reply_max = max };
+		struct fixture f;
+
+		assert_true(fixture_init(&f, &o));
+		fixture_say(&f,
+			    "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{"
+			    "\"protocolVersion\":\"2025-03-26\"}}");
+		fixture_clear(&f);
+		fixture_say(&f, batch.p);
+		fixture_end_all(&f);
+		assert_int_equal(f.sent_n, 1);
+		for (size_t i = 0; i < ARRAY_LEN(ids); i++)
+			assert_int_equal(count(f.sent[0], ids[i]), 1);
+		lost += count(f.sent[0], "outcome_unknown");
+		whole += !strstr(f.sent[0], "outcome_unknown");
+		fixture_fini(&f);
+	}
+	assert_true(lost > 0 && whole > 0);
+}
+
+/* A longer one is refused before anything of it is done. */
+static void bounds_messages_of_a_batch(void **state)
+{
+	autobuf struct buf b = BUF_INIT(1 << 20);
+	struct fixture f;
+	struct err e;
+
+	assert_true(fixture_init(&f, NULL));
 	fixture_say(&f, "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{"
 			"\"protocolVersion\":\"2025-03-26\"}}");
-	fixture_clear(&f);
-	fixture_say(&f, "[1,2,3,4,5,6,7,8,9]");
-	assert_int_equal(f.sent_n, 1);
-	assert_null(strstr(f.sent[0], "\"id\""));
-	assert_non_null(strstr(f.sent[0], "too_large"));
+	for (int n = 1024; n < 1026; n++) {
+		fixture_clear(&f);
+		b.n = 0;
+		for (int i = 0; i < n; i++)
+			assert_int_equal(buf_addf(&b, &e,
+						  "%s{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":"
+						  "\"ping\"}",
+						  i ? "," : "[", i),
+					 0);
+		assert_int_equal(buf_add(&b, "]", 1, &e), 0);
+		fixture_say(&f, b.p);
+		assert_int_equal(f.sent_n, 1);
+		assert_int_equal(count(f.sent[0], "\"result\""), n == 1024 ? 1024 : 0);
+		assert_int_equal(count(f.sent[0], "1024 messages"), n == 1024 ? 0 : 2);
+	}
 	fixture_fini(&f);
 }
 
@@ -391,6 +452,7 @@ int main(void)
 		cmocka_unit_test(bounds_memory_of_requests),
 		cmocka_unit_test(bounds_answers),
 		cmocka_unit_test(bounds_batches),
+		cmocka_unit_test(bounds_messages_of_a_batch),
 		cmocka_unit_test(bounds_messages),
 		cmocka_unit_test(answers_on_the_stream_of_the_request),
 		cmocka_unit_test(holds_progress_back_when_congested),

@@ -381,7 +381,7 @@ struct mcp_inbound *mcp_inbound_new(struct mcp_server *srv, struct str text,
 		return NULL;
 	in->server = srv;
 	in->head = head;
-	in->answers = BUF_INIT(srv->o.reply_max);
+	in->answers = BUF_INIT(srv->o.reply_max + MCP_BATCH_MAX * (MCP_FAULT_ROOM + 1));
 	return read_text(in, text) < 0 ? NULL : take_ptr(in);
 }
 

@@ -39,6 +39,11 @@
 enum {
 	MCP_ROOM = 16 << 10, /* bytes for the document of a text of some KiB */
 	MCP_ROOMS = 8, /* beyond this many messages at once, documents are allocated separately */
+	/* more than any fault needs: each byte of a message may become six, and it stands twice;
+	 * data is JSON already */
+	MCP_FAULT_ROOM = RPC_ID_MAX + 12 * sizeof(((struct rpc_fault *)0)->message) + RPC_DATA_MAX +
+			 1024,
+	MCP_BATCH_MAX = 1024, /* messages */
 };
 
 enum { MCP_CLIENT_MAX = 128, MCP_URI_VALUES = 8 };
@@ -114,7 +119,7 @@ struct mcp_inbound {
 	unsigned awaited; /* answers to come, and the function that handles it */
 	size_t held; /* bytes that the session counts for it; 0 until a call refers to it */
 	struct buf answers; /* of a batch: collected until the last is there */
-	bool lost; /* the batch's answer is over the maximum, or there was no memory */
+	bool lost; /* there was no memory for the batch's answers */
 	bool gone; /* the client closed the stream */
 };
 

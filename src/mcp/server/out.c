@@ -30,14 +30,12 @@ static void clear(struct buf *b)
 	b->n = 0;
 }
 
-static void send_answer(struct mcp_session *s, struct mcp_inbound *in, struct str text, int status)
+static void batch_add(struct mcp_inbound *in, struct str text)
 {
 	struct err e;
 
-	if (!in->is_batch) {
-		send(s, in->stream, text, MCP_OUT_RESPONSE, status);
-	} else if (!in->lost && (buf_add(&in->answers, in->answers.n ? "," : "[", 1, &e) < 0 ||
-				 buf_add(&in->answers, text.p, text.n, &e) < 0)) {
+	if (!in->lost && (buf_add(&in->answers, in->answers.n ? "," : "[", 1, &e) < 0 ||
+			  buf_add(&in->answers, text.p, text.n, &e) < 0)) {
 		buf_fini(&in->answers);
 		in->lost = true;
 	}
@@ -84,7 +82,30 @@ static struct str write_fault(struct mcp_server *srv, const struct rpc_id *id,
 void mcp_send_fault(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_id *id,
 		    const struct rpc_fault *f)
 {
-	send_answer(s, in, write_fault(s->server, id, f), f->status ? f->status : HTTP_OK);
+	struct str text = write_fault(s->server, id, f);
+
+	if (in->is_batch)
+		batch_add(in, text);
+	else
+		send(s, in->stream, text, MCP_OUT_RESPONSE, f->status ? f->status : HTTP_OK);
+}
+
+/* Where it does not fit beside the others, its request has a fault in its place, for which there is
+ * room. */
+static void batch_answer(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_id *id,
+			 struct str text)
+{
+	size_t max = s->server->o.reply_max;
+	struct rpc_fault f;
+
+	if (in->answers.n + text.n + 2 <= max) {
+		batch_add(in, text);
+		return;
+	}
+	rpc_fault_set(&f, RPC_INTERNAL_ERROR,
+		      "it was answered, but the answers of a batch have at most %zu bytes", max);
+	f.reason = err_info(ERR_UNSURE);
+	mcp_send_fault(s, in, id, &f);
 }
 
 void mcp_out_answer(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_id *id)
@@ -93,12 +114,14 @@ void mcp_out_answer(struct mcp_session *s, struct mcp_inbound *in, const struct 
 	struct rpc_fault f;
 	struct err e;
 
-	if (json_write_done(&srv->w, &e) == 0) {
-		send_answer(s, in, buf_str(&srv->out), HTTP_OK);
-	} else {
+	if (json_write_done(&srv->w, &e) < 0) {
 		rpc_fault_set(&f, RPC_INTERNAL_ERROR, "the answer can't be sent: %s", e.msg);
 		f.reason = err_info(e.code);
 		mcp_send_fault(s, in, id, &f);
+	} else if (in->is_batch) {
+		batch_answer(s, in, id, buf_str(&srv->out));
+	} else {
+		send(s, in->stream, buf_str(&srv->out), MCP_OUT_RESPONSE, HTTP_OK);
 	}
 	clear(&srv->out);
 }
@@ -149,8 +172,8 @@ static void send_batch(struct mcp_session *s, struct mcp_inbound *in)
 	if (in->answers.n > 0 && buf_add(&in->answers, "]", 1, &e) == 0) {
 		send(s, in->stream, buf_str(&in->answers), MCP_OUT_RESPONSE, HTTP_OK);
 	} else if (in->answers.n > 0 || in->lost) {
-		rpc_fault_set(&f, RPC_INTERNAL_ERROR, "the answers of the batch are too large");
-		f.reason = err_info(ERR_TOO_LARGE);
+		rpc_fault_set(&f, RPC_INTERNAL_ERROR, "no memory for the answers of the batch");
+		f.reason = err_info(ERR_UNSURE);
 		send(s, in->stream, write_fault(s->server, &none, &f), MCP_OUT_RESPONSE, HTTP_OK);
 	}
 	buf_fini(&in->answers);

@@ -20,10 +20,6 @@ enum {
 	TASK_TTL_MS = 60 * 60 * 1000,
 	TASK_POLL_MS = 1000,
 	INFO_MAX = 64 << 10,
-	/* more than any fault needs: each byte of a message may become six, and it stands twice;
-	 * data is JSON already */
-	FAULT_ROOM = RPC_ID_MAX + 12 * sizeof(((struct rpc_fault *)0)->message) + RPC_DATA_MAX +
-		     1024,
 };
 
 static uint64_t wall_ms(void)
@@ -137,8 +133,8 @@ struct mcp_server *mcp_server_new(const struct mcp_server_options *o, struct err
 	srv->o = *o;
 	fill_options(&srv->o);
 	srv->out = BUF_INIT(srv->o.reply_max);
-	srv->spare = BUF_INIT(FAULT_ROOM);
-	if (!buf_reserve(&srv->spare, FAULT_ROOM, e) || write_info(srv, e) < 0)
+	srv->spare = BUF_INIT(MCP_FAULT_ROOM);
+	if (!buf_reserve(&srv->spare, MCP_FAULT_ROOM, e) || write_info(srv, e) < 0)
 		return NULL;
 	if (!POINT_TO(srv, tools) || !POINT_TO(srv, resources) || !POINT_TO(srv, templates) ||
 	    !POINT_TO(srv, prompts))

@@ -134,6 +134,10 @@ static int check_batch(const struct mcp_session *s, const struct json_val *v, st
 				     s->profile->version);
 	if (json_len(v) == 0)
 		return rpc_fault_set(f, RPC_INVALID_REQUEST, "an empty batch");
+	if (json_len(v) > MCP_BATCH_MAX)
+		return rpc_fault_set(f, RPC_INVALID_REQUEST,
+				     "a batch has at most %d messages; send it in parts",
+				     MCP_BATCH_MAX);
 	return 0;
 }
 

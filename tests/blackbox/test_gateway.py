@@ -3,6 +3,7 @@ Clients are those of the TypeScript SDK; servers are server-everything (legacy),
 examples/everything (modern), and hostile ones of ours. What servers ask is also in the inbox."""
 
 import concurrent.futures
+import http.server
 import json
 import os
 import re
@@ -146,6 +147,47 @@ ALL = {'elicitation': {'form': {}, 'url': {}}, 'sampling': {}}
 WHO = 'Module asker asks: Who?'
 
 
+class Web(http.server.BaseHTTPRequestHandler):
+    """A module over HTTP: what it answers is as long as its argument says, or a status."""
+    protocol_version = 'HTTP/1.1'
+
+    def do_POST(self):
+        m = json.loads(self.rfile.read(int(self.headers['Content-Length'])))
+        text = (m.get('params', {}).get('arguments') or {}).get('text', '0')
+        self.server.acts += m['method'] == 'tools/call' and text != 'refused'
+        said = {'initialize': {'protocolVersion': '2025-06-18', 'capabilities': {'tools': {}},
+                               'serverInfo': {'name': 'web', 'version': '1'}},
+                'tools/list': {'tools': [{'name': 'large', 'inputSchema': {'type': 'object'}}]},
+                'tools/call': text != 'refused' and {'content': [
+                    {'type': 'text', 'text': 'x' * int(text)}]}}.get(m['method'])
+        body = json.dumps({'jsonrpc': '2.0', 'id': m.get('id'), 'result': said}) if said else ''
+        self.send_response(413 if text == 'refused' else 200 if said else 202)
+        self.send_header('Content-Type', 'application/json')
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        try:
+            self.wfile.write(body.encode())
+        except OSError:
+            self.close_connection = True
+
+    def do_GET(self):
+        self.send_error(405)
+
+    do_DELETE = do_GET
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope='module')
+def web():
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Web) as server:
+        server.acts, server.handle_error = 0, lambda *_: None  # a client that had too much
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
 class Hub(Base, Rest):
     def value(self, code, **more):
         done = self.post('/v1/javascript', code=code, **more)
@@ -172,7 +214,7 @@ def libraries(program):
 
 
 @pytest.fixture(scope='module')
-def hub(me, tmp_path_factory):
+def hub(me, tmp_path_factory, web):
     before = host.Residue(me.trees)
     servers = {
         'npm': entry('everything', 'stdio'),
@@ -181,6 +223,7 @@ def hub(me, tmp_path_factory):
         'asker': newer(server(ASKER + 'main()', timeoutSeconds=30)),
         'stray': server(STRAY),
         'large': server(PLAIN, env={'KEY': '${secret:of-gateway}'}),
+        'web': {'url': 'http://127.0.0.1:%d/mcp' % web.server_address[1], 'approval': 'allow'},
     }
     folder = home(me, tmp_path_factory.mktemp('gateway'), **servers)
     with Hub(me, folder, '--listen', '127.0.0.1:0', '--pool', '2') as shared:
@@ -706,13 +749,34 @@ def whole(hub, result, limit):
     return json.loads(text)
 
 
+@pytest.mark.parametrize('module', ['large', 'web'])
+def test_what_was_done_and_cannot_be_answered(hub, web, module):
+    """A tool has acted before its answer is too large: whoever calls again acts twice."""
+    size, acts = '20000000', web.acts
+    error = fails(500, 'outcome_unknown', call, hub, module, 'large', text=size)
+    assert 'was done' in error['cause'] and not error['retryable'], error
+    session = Session(hub.door, path='/mcp?tools=gateway')
+    told = session.tool(f'{module}__large', text=size).answer()['result']
+    assert told['isError'] and json.loads(texts(told))['code'] == 'outcome_unknown', told
+    value = hub.value(f'import {{ large }} from "host:mcp-{module}"; let told;'
+                      f'try {{ told = large({{ text: "{size}" }}) }} catch (e) {{ told = e }}'
+                      'export default JSON.stringify([told, String(told)])')
+    assert 'outcome_unknown' in value, value
+    assert web.acts == acts + 3 * (module == 'web')
+
+
+def test_what_a_server_refuses_was_not_done(hub, web):
+    acts = web.acts
+    fails(413, 'body_too_large', call, hub, 'web', 'large', text='refused')
+    assert web.acts == acts
+
+
 def test_a_large_result_in_parts(hub):
     result = kept(hub, 3000000)
     assert whole(hub, result, 1 << 20)['content'] == [{'type': 'text', 'text': 'x' * 3000000}]
     assert part(hub, result, offset=1 << 40)['text'] == ''
     for more in ({'limit': 0}, {'limit': 2 << 20}, {'offset': -1}):
         fails(400, 'invalid_input', part, hub, result, **more)
-    fails(413, 'body_too_large', kept, hub, 20000000)
     text = 'ä€😀' * 150000  # no part ends within a character
     got = call(hub, 'large', 'echo', text='150000*ä€😀')['structuredContent']['result']
     assert whole(hub, got, 65537)['content'][0]['text'] == text

@@ -315,7 +315,7 @@ void mcp_client_failed(struct mcp_client *c, struct mcp_pending *p, bool sent, c
 	if (!mcp_client_lives(inside) || p->ended || !p->entry.listed)
 		return;
 	mcp_pending_unlist(p);
-	p->sent = p->sent && (sent || e->code != ERR_TRANSPORT);
+	p->sent &= sent;
 	if (!p->task || !mcp_follow_survives(p, e))
 		mcp_pending_fail(p, e);
 }

@@ -350,7 +350,7 @@ static void on_end(void *owner, struct mcp_exchange *t, struct str text, const s
 
 	take_status(p, t);
 	taken = !e && mcp_exchange_took(p->status);
-	p->sent |= p->events || mcp_exchange_sent(t);
+	p->sent |= p->events || mcp_exchange_sent(t) || mcp_exchange_took(p->status);
 	p->exchange = NULL;
 	if (p->kind == POST_DELETE) {
 		mcp_fetch_shut(f);

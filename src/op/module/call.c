@@ -61,9 +61,16 @@ static void calling_refused(const struct mcp_answer *a, struct err *e)
 		STR_CUT(message, MESSAGE_MAX));
 }
 
+/* Only a tool acts. */
+static void calling_unanswered(const struct calling *k, struct err *e)
+{
+	if (k->out.kind == UPSTREAM_CALL)
+		call_say_done(k->call, NULL, NULL, e);
+}
+
 /* That of a request which the server has had is never the caller's fault, and nothing to try again:
- * a tool may have acted before its server was lost. */
-static void calling_failed(const struct mcp_answer *a, struct err *e)
+ * a tool may have acted before its server was lost, or its answer could not be taken. */
+static void calling_failed(const struct calling *k, const struct mcp_answer *a, struct err *e)
 {
 	*e = *a->e;
 	if (a->sent && e->code == ERR_INVALID) {
@@ -71,6 +78,8 @@ static void calling_failed(const struct mcp_answer *a, struct err *e)
 	} else if (a->sent && e->code == ERR_TRANSPORT) {
 		e->code = ERR_UNSURE;
 		err_wrap(e, "the module was lost in the middle of the call, and may have acted");
+	} else if (a->sent && (e->code == ERR_TOO_LARGE || e->code == ERR_LIMIT)) {
+		calling_unanswered(k, e);
 	}
 }
 
@@ -80,7 +89,7 @@ static void calling_end(struct calling *k, const struct mcp_answer *a)
 	struct err e = ERR_INIT;
 
 	if (a->e)
-		calling_failed(a, &e);
+		calling_failed(k, a, &e);
 	else if (a->fault)
 		calling_refused(a, &e);
 	else if (a->text.n <= UPSTREAM_RESULT_MAX)
@@ -91,6 +100,8 @@ static void calling_end(struct calling *k, const struct mcp_answer *a)
 			a->text.n, UPSTREAM_RESULT_MAX);
 	else if (module_result_keep(k->call, a, &r, &e) < 0)
 		r.result.text = STR_NONE;
+	if (!a->e && !a->fault && !r.result.text.p)
+		calling_unanswered(k, &e);
 	if (r.result.text.p)
 		call_answer(k->call, &r);
 	else

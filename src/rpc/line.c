@@ -39,10 +39,20 @@ static enum line_event end_skip(struct line_reader *l)
 	return l->lost ? LINE_LOST : LINE_TOO_LONG;
 }
 
+struct str line_unmarked(struct str text)
+{
+	size_t n = str_starts(text, "\xef\xbb\xbf") ? 3 : 0;
+
+	return (struct str){ text.p + n, text.n - n };
+}
+
 static enum line_event end_line(struct line_reader *l, struct str line, struct str *ret)
 {
 	if (line.n > 0 && line.p[line.n - 1] == '\r')
 		line.n--;
+	if (!l->begun)
+		line = line_unmarked(line);
+	l->begun = true;
 	if (line.n > l->max) {
 		l->sniff = (struct rpc_sniff){ 0 };
 		rpc_sniff_feed(&l->sniff, line);

@@ -1,9 +1,9 @@
 #pragma once
 /*
  * Newline-delimited messages, as on MCP's stdio: bytes in, whole lines out, no I/O. A line ends in
- * LF; a CR before it is dropped. A line over the maximum is not stored. At its end it is reported,
- * with the id of the request that it held, if that can be found. The parser checks what a line
- * contains (NUL, broken UTF-8).
+ * LF; a CR before it is dropped, and so is a byte order mark before the first line. A line over the
+ * maximum is not stored. At its end it is reported, with the id of the request that it held, if
+ * that can be found. The parser checks what a line contains (NUL, broken UTF-8).
  */
 #include "base/buf.h"
 #include "rpc/sniff.h"
@@ -16,6 +16,7 @@ struct line_reader {
 	bool skipping; /* in a line that is too long, or that could not be stored */
 	bool lost; /* skipping because memory ran out */
 	bool given; /* part holds the line that was returned last */
+	bool begun; /* the first line was returned */
 	struct rpc_sniff sniff; /* searches the line that is too long */
 };
 
@@ -33,6 +34,9 @@ void line_fini(struct line_reader *l);
 /* Consumes *input from the front until there is something to report. *ret_line is borrowed until
  * the next call, from input or from the reader. */
 enum line_event line_next(struct line_reader *l, struct str *input, struct str *ret_line);
+
+/* The text of a message without a byte order mark before it. */
+struct str line_unmarked(struct str text);
 
 /* Call it at the end of input. Reports a last line without LF; LINE_MORE if there is none. */
 enum line_event line_last(struct line_reader *l, struct str *ret_line);

@@ -210,6 +210,28 @@ static int read_response(const struct json_val *const has[MEMBERS], struct rpc_m
 	return 0;
 }
 
+/* Serialisers that know one kind of message write null for the members of the others. */
+static void drop_nulls(const struct json_val *has[MEMBERS])
+{
+	static const int others[] = { METHOD, PARAMS, RESULT, ERROR };
+	bool answers = (has[RESULT] && json_type(has[RESULT]) != JSON_NULL) ||
+		       (has[ERROR] && json_type(has[ERROR]) != JSON_NULL);
+
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		if (json_type(has[others[i]]) == JSON_NULL && (answers || others[i] == PARAMS))
+			has[others[i]] = NULL;
+	}
+}
+
+/* Where JSON has only floating point, 1 comes back as 1.0. */
+static void read_answered_id(const struct json_val *v, struct rpc_id *ret)
+{
+	uint64_t u;
+
+	if (!rpc_id_read(v, ret) && json_uint64(v, &u))
+		read_integer(u, false, ret);
+}
+
 int rpc_read(const struct json_val *v, struct rpc_msg *ret, struct rpc_fault *ret_fault,
 	     bool *ret_silent)
 {
@@ -217,6 +239,7 @@ int rpc_read(const struct json_val *v, struct rpc_msg *ret, struct rpc_fault *re
 	bool response;
 
 	json_get_all(v, member_names, MEMBERS, has);
+	drop_nulls(has);
 	response = !has[METHOD] && (has[RESULT] || has[ERROR]);
 	ret->kind = response ? RPC_RESPONSE : has[ID] ? RPC_REQUEST : RPC_NOTIFICATION;
 	ret->method = STR_NONE;
@@ -227,7 +250,10 @@ int rpc_read(const struct json_val *v, struct rpc_msg *ret, struct rpc_fault *re
 		return rpc_fault_set(ret_fault, RPC_INVALID_REQUEST,
 				     "a message takes an object, not %s",
 				     json_type_name(json_type(v)));
-	rpc_id_read(has[ID], &ret->id);
+	if (response)
+		read_answered_id(has[ID], &ret->id);
+	else
+		rpc_id_read(has[ID], &ret->id);
 	if (check_keys(v, ret, ret_fault) < 0)
 		return -1;
 	if (!str_is(json_str(has[JSONRPC]), "2.0"))

@@ -3,8 +3,9 @@
  * JSON-RPC 2.0 messages, without I/O: classifies parsed values, and writes messages.
  *
  * Ids are strings or 64-bit integers, and are echoed with type and value intact; null, fractions
- * and ids of more than RPC_ID_MAX bytes are refused. Unknown members of a message are ignored, as
- * MCP requires.
+ * and ids of more than RPC_ID_MAX bytes are refused; in a response, 1.0 is 1. Unknown members of a
+ * message are ignored, as MCP requires, and so are params, and members of other kinds of messages,
+ * that are null.
  */
 #include "json/document/json.h"
 #include "json/document/write.h"

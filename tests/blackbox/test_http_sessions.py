@@ -1,5 +1,6 @@
 """Sessions of Streamable HTTP, for clients of 2025-03-26 to 2025-11-25."""
 
+import json
 import re
 
 import pytest
@@ -19,6 +20,13 @@ def test_a_session_from_initialize_to_delete(peer, version):
     assert session.request('ping').status == 404
     assert session.listen().status == 404
     assert session.end() == 404
+
+
+def test_a_byte_order_mark_before_a_body(peer):
+    body = b'\xef\xbb\xbf' + json.dumps(hello('2025-11-25')).encode()
+    assert peer.door.request('POST', '/mcp', body, {'Accept': BOTH}).status == 200
+    reply = peer.door.request('POST', '/mcp', b'\xef\xbb\xbf' + body, {'Accept': BOTH})
+    assert reply.status == 400 and reply.json()['error']['code'] == -32700
 
 
 def test_ids_are_never_the_same(peer):

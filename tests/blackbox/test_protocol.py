@@ -50,7 +50,6 @@ NO_REQUEST = (
     b'{"jsonrpc":"1.0","id":7,"method":"ping"}', b'{"id":7,"method":"ping"}',
     b'{"jsonrpc":2.0,"id":7,"method":"ping"}', b'{"jsonrpc":"2.0","id":7,"method":1}',
     b'{"jsonrpc":"2.0","id":7,"method":"ping","params":1}',
-    b'{"jsonrpc":"2.0","id":7,"method":"ping","params":null}',
     b'{"jsonrpc":"2.0","id":7}',
 )
 
@@ -66,6 +65,13 @@ def test_the_id_of_what_is_nearly_json(mcp):
 
 def test_what_is_no_request_is_an_invalid_request(mcp):
     walk(NO_REQUEST, lambda line: refused(mcp, line, REQUEST, 7 if b'"id":7' in line else None))
+
+
+def test_a_byte_order_mark_before_the_first_message(start):
+    mcp = start('--pool', '0', version='none')
+    mcp.send_raw(b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"ping","params":null}\n')
+    assert mcp.next()['result'] == {}
+    refused(mcp, b'\xef\xbb\xbf{}', PARSE)
 
 
 def test_ids_that_are_none(mcp):

@@ -63,7 +63,7 @@ def deaf(request):
 
 
 def other_ids(request):
-    for wrong in (request['id'] + 1000, str(request['id']), None, 1.5, {'a': 1}, -1, 2 ** 70):
+    for wrong in (request['id'] + 1000, f'0{request["id"]}', None, 1.5, {'a': 1}, -1, 2 ** 70):
         put({'jsonrpc': '2.0', 'id': wrong, 'result': {'content': []}})
     text(request, 'right')
     text(request, 'double')

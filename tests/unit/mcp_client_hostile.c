@@ -115,7 +115,7 @@ static void test_answers_to_nothing(void **state)
 		call();
 		id = id_of("tools/call");
 		assert_false(say("{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{}}", id + 1));
-		assert_false(say("{\"jsonrpc\":\"2.0\",\"id\":\"%d\",\"result\":{}}", id));
+		assert_false(say("{\"jsonrpc\":\"2.0\",\"id\":\"0%d\",\"result\":{}}", id));
 		assert_false(say("{\"jsonrpc\":\"2.0\",\"id\":-%d,\"result\":{}}", id));
 		assert_false(say("{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":1,"
 				 "\"message\":\"\"}}"));
@@ -372,13 +372,15 @@ static void test_progress(void **state)
 	assert_int_equal(got.progress, 2);
 	assert_int_equal(counts().strays, 0);
 	say(PROGRESS "\"progressToken\":%d}}", token);
-	say(PROGRESS "\"progressToken\":\"%d\",\"progress\":9}}", token);
+	say(PROGRESS "\"progressToken\":\"0%d\",\"progress\":9}}", token);
 	say(PROGRESS "\"progressToken\":%d,\"progress\":9}}", token + 1000);
 	say(PROGRESS "\"progress\":9}}");
 	assert_int_equal(counts().strays, 4);
+	say(PROGRESS "\"progressToken\":\"%d\",\"progress\":9}}", token);
+	assert_int_equal(got.progress, 3);
 	say_result("tools/call", DONE);
 	say(PROGRESS "\"progressToken\":%d,\"progress\":9}}", token);
-	assert_int_equal(got.progress, 2);
+	assert_int_equal(got.progress, 3);
 	assert_int_equal(counts().strays, 5);
 	script_end();
 }
@@ -634,9 +636,11 @@ static void test_output_schema(void **state)
 		{ "{\"type\":\"object\",\"required\":[\"a\"]}", "{\"content\":[],\"isError\":true}",
 		  ERR_NONE },
 		{ "{\"type\":\"array\"}", "{\"structuredContent\":[1]}", ERR_NONE },
-		{ "{\"$ref\":\"https://x.y/z\"}", "{\"structuredContent\":{}}", ERR_INVALID },
-		{ "{\"$schema\":\"https://x.y/z\"}", "{\"structuredContent\":{}}", ERR_INVALID },
-		{ "7", "{\"structuredContent\":{}}", ERR_INVALID },
+		/* one that can't be read is as good as none */
+		{ "{\"$ref\":\"https://x.y/z\"}", "{\"structuredContent\":{}}", ERR_NONE },
+		{ "{\"$schema\":\"https://x.y/z\"}", "{\"structuredContent\":{}}", ERR_NONE },
+		{ "{\"required\":\"n\"}", "{\"content\":[]}", ERR_NONE },
+		{ "7", "{\"structuredContent\":{}}", ERR_NONE },
 		{ "null", "{\"content\":[]}", ERR_NONE },
 	};
 

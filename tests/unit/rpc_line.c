@@ -21,6 +21,15 @@ static const struct {
 	{ "nothing", TEXT(""), "" },
 	{ "lines", TEXT("a\nbc\n"), "a|bc|" },
 	{ "CRLF", TEXT("a\r\nb\r\n"), "a|b|" },
+	{ "a mark",
+	  TEXT("\xef\xbb\xbf"
+	       "a\nb\n"),
+	  "a|b|" },
+	{ "a mark later",
+	  TEXT("a\n\xef\xbb\xbf"
+	       "b\n"),
+	  "a|\xef\xbb\xbf"
+	  "b|" },
 	{ "CR inside", TEXT("a\rb\n\r\r\n"), "a\rb|\r|" },
 	{ "empty lines", TEXT("\n\r\na\n\n"), "||a||" },
 	{ "no end", TEXT("a\nbc"), "a|bc|" },

@@ -48,7 +48,7 @@ static int show_blocks(struct peer *p, const struct json_val *result, const stru
 {
 	const struct json_val *structured = json_get(result, "structuredContent");
 	struct json_iter it = json_iter(json_get(result, "content"));
-	bool shown = !structured;
+	bool shown = !structured || json_type(structured) == JSON_NULL;
 
 	while (json_next(&it)) {
 		if (says(it.val, whole))

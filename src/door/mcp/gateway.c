@@ -546,7 +546,7 @@ int gateway_answer(struct str module, const struct mcp_tool *t, const void *resu
 		   struct mcp_result *ret, struct err *e)
 {
 	const struct module_result *r = result;
-	const struct json_val *v;
+	const struct json_val *v, *structured;
 
 	*ret_doc = json_parse(r->result.text, NULL, e);
 	if (!*ret_doc)
@@ -554,8 +554,10 @@ int gateway_answer(struct str module, const struct mcp_tool *t, const void *resu
 	v = json_root(*ret_doc);
 	/* Where it was kept, it can't be what the tool's output schema wants. */
 	ret->is_error = json_bool(json_get(v, "isError")) || (r->kept && (!t || t->output_schema));
-	if (json_get(v, "structuredContent")) {
-		*ret_structured = entry_text(json_get(v, "structuredContent"), e);
+	structured = json_get(v, "structuredContent");
+	/* Null is nothing, but for a schema that has it. */
+	if (structured && (json_type(structured) != JSON_NULL || (t && t->output_schema))) {
+		*ret_structured = entry_text(structured, e);
 		ret->structured = str_of(*ret_structured);
 		if (!*ret_structured)
 			return -1;

@@ -82,3 +82,16 @@ bool json_raw_next(struct json_raw *r, struct str *ret_val)
 	r->rest = behind(s, ret_val->n);
 	return true;
 }
+
+struct str json_raw_member(struct str text, const struct json_val *v, const char *key)
+{
+	struct json_raw raw = json_raw(text);
+	struct json_iter it = json_iter(v);
+	struct str at;
+
+	while (json_next(&it) && json_raw_next(&raw, &at)) {
+		if (str_is(it.key, key))
+			return at;
+	}
+	return STR_NONE;
+}

@@ -33,24 +33,20 @@ void mcp_in_unref(struct mcp_in *in)
 	free(in);
 }
 
-struct str mcp_raw_member(struct str text, const struct json_val *v, const char *key)
-{
-	struct json_raw raw = json_raw(text);
-	struct json_iter it = json_iter(v);
-	struct str at;
-
-	while (json_next(&it) && json_raw_next(&raw, &at)) {
-		if (str_is(it.key, key))
-			return at;
-	}
-	return STR_NONE;
-}
-
 /* --- answers --- */
 
+/* Our ids are integers. Some servers give them back as texts. */
 static struct mcp_pending *find(const struct mcp_client *c, const struct rpc_id *id)
 {
-	return id->n > 0 ? (struct mcp_pending *)inflight_find(c->inflight, id) : NULL;
+	struct inflight_entry *found = id->n > 0 ? inflight_find(c->inflight, id) : NULL;
+	struct rpc_id bare;
+
+	if (!found && id->n > 2 && id->json[0] == '"') {
+		bare.n = (unsigned short)(id->n - 2);
+		memcpy(bare.json, id->json + 1, bare.n);
+		found = inflight_find(c->inflight, &bare);
+	}
+	return (struct mcp_pending *)found;
 }
 
 /* Finds the request that m answers. An error may lack an id, if the server could not read the
@@ -94,7 +90,7 @@ static bool take_answer(struct mcp_client *c, struct mcp_pending *asked, struct 
 		return awaited;
 	}
 	if (m->result)
-		a.text = mcp_raw_member(in->text, v, "result");
+		a.text = json_raw_member(in->text, v, "result");
 	if (m->error && json_int64(json_get(m->error, "code"), &code) &&
 	    (code < INT32_MIN || code > INT32_MAX))
 		code = RPC_INTERNAL_ERROR;

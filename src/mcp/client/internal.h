@@ -231,8 +231,6 @@ struct str mcp_said(struct str text, char room[MCP_SAID_MAX]);
 int mcp_in_keep(struct mcp_in *in, struct err *e) MUST_USE;
 void mcp_in_unref(struct mcp_in *in); /* NULL-safe */
 AUTO_DEFINE(mcp_in_unref, struct mcp_in)
-/* The text of a member of the object from which v was parsed; STR_NONE: it is absent. */
-struct str mcp_raw_member(struct str text, const struct json_val *v, const char *key);
 
 /* --- pending.c --- */
 

@@ -295,12 +295,15 @@ void mcp_pending_cancel(struct mcp_pending *p)
 
 struct mcp_pending *mcp_pending_of_token(const struct mcp_client *c, const struct json_val *token)
 {
+	struct str text = json_str(token);
+	char digits[RPC_DIGITS];
 	uint64_t t;
+	bool number = json_uint64(token, &t);
 
-	if (!json_uint64(token, &t))
-		return NULL;
 	for (struct mcp_pending *p = c->pendings; p; p = p->next) {
-		if (p->token == t && p->on_progress)
+		struct str own = { digits, rpc_put_uint(digits, p->token) };
+
+		if (p->on_progress && (number ? p->token == t : str_eq(text, own)))
 			return p;
 	}
 	return NULL;

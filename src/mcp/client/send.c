@@ -104,8 +104,8 @@ static void write_meta(struct json_writer *w, const struct mcp_pending *p)
 	if (!c->profile->modern && !token && json_len(meta) == 0)
 		return;
 	if (meta)
-		text = mcp_raw_member((struct str){ p->text, p->text_n }, json_root(p->params),
-				      "_meta");
+		text = json_raw_member((struct str){ p->text, p->text_n }, json_root(p->params),
+				       "_meta");
 	json_put_object(w, "_meta");
 	copy_members(w, text, meta, ours);
 	if (token)

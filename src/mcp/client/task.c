@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "json/document/raw.h"
 
 enum {
 	ID_BYTES_MAX = 1024,
@@ -118,7 +119,7 @@ static void finish(struct mcp_pending *p, const struct mcp_in *in, const struct 
 	}
 	mcp_answer_finish(p, &(struct mcp_answer){
 				     .result = result,
-				     .text = mcp_raw_member(a->text, a->result, "result"),
+				     .text = json_raw_member(a->text, a->result, "result"),
 			     });
 }
 

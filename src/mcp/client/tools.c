@@ -44,17 +44,19 @@ void mcp_tools_forget(struct mcp_client *c, struct mcp_known_tools *all)
 	*all = (struct mcp_known_tools){ .n = 0 };
 }
 
+static void forget_output(struct mcp_client *c, struct mcp_known *t)
+{
+	budget_give(c->o.memory, t->output_n);
+	t->held -= t->output_n;
+	t->output_n = 0;
+	free(take_ptr(t->output));
+	schema_free(take_ptr(t->compiled));
+}
+
 void mcp_tools_doubt(struct mcp_client *c)
 {
-	for (size_t i = 0; i < c->tools.n; i++) {
-		struct mcp_known *t = &c->tools.p[i];
-
-		budget_give(c->o.memory, t->output_n);
-		t->held -= t->output_n;
-		t->output_n = 0;
-		free(take_ptr(t->output));
-		schema_free(take_ptr(t->compiled));
-	}
+	for (size_t i = 0; i < c->tools.n; i++)
+		forget_output(c, &c->tools.p[i]);
 }
 
 /* --- learning --- */
@@ -252,24 +254,39 @@ int mcp_tool_tasking(const struct mcp_client *c, struct str name)
 	return t ? (int)t->task : -1;
 }
 
+/* Whether results are held against an output schema. One that can't be read is as good as none. */
+static int has_output(struct mcp_client *c, struct mcp_known *t, struct err *e)
+{
+	char room[MCP_SAID_MAX];
+
+	if (!t->output || t->compiled)
+		return t->output != NULL;
+	t->compiled = schema_parse((struct str){ t->output, t->output_n }, NULL, e);
+	if (t->compiled)
+		return 1;
+	if (e->code == ERR_LIMIT)
+		return err_wrap(e, "the tool's output schema can't be used");
+	log_warn("mcp client: the output schema of %.*s is left out: %s",
+		 STR_ARG(mcp_said((struct str){ t->name, t->name_n }, room)), e->msg);
+	forget_output(c, t);
+	return 0;
+}
+
 int mcp_tool_check_result(struct mcp_client *c, struct str name, const struct json_val *result,
 			  struct err *e)
 {
 	const struct json_val *v = json_get(result, "structuredContent");
 	struct mcp_known *t = find(c, name);
+	int rc;
 
-	if (!t || !t->output || !c->profile->structured || json_bool(json_get(result, "isError")))
+	if (!t || !c->profile->structured || json_bool(json_get(result, "isError")))
 		return 0;
+	rc = has_output(c, t, e);
+	if (rc <= 0)
+		return rc;
 	if (!v)
 		return err_set(e, ERR_INVALID,
 			       "the tool has an output schema, and gave no structuredContent");
-	if (!t->compiled)
-		t->compiled = schema_parse((struct str){ t->output, t->output_n }, NULL, e);
-	if (!t->compiled) {
-		if (e->code != ERR_LIMIT)
-			e->code = ERR_INVALID;
-		return err_wrap(e, "the tool's output schema can't be used");
-	}
 	return schema_check(t->compiled, v, NULL, e) < 0
 		     ? err_wrap(e, "the tool's output schema refuses its structuredContent")
 		     : 0;

@@ -110,7 +110,7 @@ static void on_note_end(void *owner, struct mcp_exchange *t, struct str text, co
 		return;
 	}
 	if (!e)
-		mcp_exchange_err(n->status, &why);
+		mcp_exchange_err(n->status, text, &why);
 	note_fail(n, e ? e : &why);
 }
 
@@ -223,12 +223,9 @@ static void on_head(void *owner, struct mcp_exchange *t)
 	struct err e;
 
 	v->status = mcp_exchange_status(t);
-	if (mcp_exchange_is_events(t))
+	if (mcp_exchange_is_events(t) || !mcp_exchange_took(v->status))
 		return;
-	if (v->status == 200)
-		err_set(&e, ERR_INVALID, "the server answered with something that is no events");
-	else
-		mcp_exchange_err(v->status, &e);
+	err_set(&e, ERR_INVALID, "the server answered with something that is no events");
 	mcp_exchange_cancel(take_ptr(v->exchange));
 	lose(v, &e);
 }
@@ -239,7 +236,10 @@ static void on_end(void *owner, struct mcp_exchange *t, struct str text, const s
 	struct err why;
 
 	v->exchange = NULL;
-	if (!e)
+	v->status = mcp_exchange_status(t);
+	if (!mcp_exchange_took(v->status))
+		mcp_exchange_err(v->status, text, &why);
+	else
 		err_set(&why, ERR_TRANSPORT, "the server has ended its events");
 	lose(v, e ? e : &why);
 }

@@ -11,11 +11,16 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "http/client/redirect.h"
+#include "json/document/utf8.h"
+#include "rpc/line.h"
+
 enum {
 	HEADERS_MAX = 128,
 	REFUSALS_MAX = 5, /* of one exchange; the auth may give up earlier */
 	FAILURE_TEXT_MAX = 64 << 10,
 	CHALLENGE_MAX = 16 << 10,
+	TYPE_SHOWN = 80,
 };
 
 struct mcp_exchange {
@@ -30,6 +35,9 @@ struct mcp_exchange {
 	struct http_exchange *x;
 	int status;
 	bool refused; /* the auth will be asked about it */
+	char *url; /* where it was redirected to; NULL: nowhere */
+	unsigned redirects;
+	bool moved; /* it will be sent again */
 	bool events;
 	bool sent; /* with a failure */
 	struct buf text;
@@ -45,6 +53,7 @@ static void exchange_free(struct mcp_exchange *t)
 	if (!t)
 		return;
 	buf_fini(&t->text);
+	free(t->url);
 	free(t);
 }
 AUTO_DEFINE(exchange_free, struct mcp_exchange)
@@ -85,34 +94,8 @@ static void finish(struct mcp_exchange *t, const struct err *e)
 		t->err = *e;
 		return;
 	}
-	t->ev->on_end(t->owner, t, e ? STR_NONE : buf_str(&t->text), e);
+	t->ev->on_end(t->owner, t, e ? STR_NONE : line_unmarked(buf_str(&t->text)), e);
 	exchange_free(t);
-}
-
-static const struct {
-	int from, to;
-	enum err_code code;
-	const char *why;
-} meanings[] = {
-	{ 300, 399, ERR_TRANSPORT, ": it is elsewhere, and redirects are not followed" },
-	{ 401, 401, ERR_LOGIN, ": it does not know who asks, or the token is wrong" },
-	{ 403, 403, ERR_DENIED, ": who asks may not do that" },
-	{ 404, 404, ERR_TRANSPORT, ": there is nothing at that address" },
-	{ 413, 413, ERR_TOO_LARGE, ": the message is too large for it" },
-	{ 429, 429, ERR_LIMIT, ": it is asked too much" },
-	{ 503, 503, ERR_LIMIT, ": it has no room" },
-	{ 0, 999, ERR_TRANSPORT, "" },
-};
-
-int mcp_exchange_err(int status, struct err *e)
-{
-	size_t i = 0;
-
-	while (i < ARRAY_LEN(meanings) - 1 &&
-	       (status < meanings[i].from || status > meanings[i].to))
-		i++;
-	return err_set(e, meanings[i].code, "the server answered with HTTP status %d%s", status,
-		       meanings[i].why);
 }
 
 /* --- what comes back --- */
@@ -147,7 +130,7 @@ static bool type_is(struct str type, const char *name)
 
 bool mcp_exchange_took(int status)
 {
-	return status == 200 || status == 202 || status == 204;
+	return status >= 200 && status <= 299;
 }
 
 static bool is_failure(const struct mcp_exchange *t)
@@ -160,15 +143,20 @@ static int check_type(struct mcp_exchange *t, struct err *e)
 {
 	struct str encoding = mcp_exchange_header(t, "Content-Encoding");
 	struct str type = mcp_exchange_header(t, "Content-Type");
+	char room[TYPE_SHOWN];
 
 	if (encoding.n > 0 && !type_is(encoding, "identity"))
 		return err_set(e, ERR_INVALID, "the answer has an encoding that was not asked for");
 	if (is_failure(t) || t->spec.any_type || t->status == 202 || t->status == 204)
 		return 0;
 	t->events = t->spec.sse && type_is(type, "text/event-stream");
-	if (t->events || type.n == 0 || type_is(type, "application/json"))
+	if (t->events || type.n == 0 || type_is(type, "application/json") ||
+	    type_is(type, "application/json-rpc"))
 		return 0;
-	return err_set(e, ERR_INVALID, "the answer is neither JSON nor events");
+	return err_set(e, ERR_INVALID,
+		       "the answer is neither JSON nor events: its type is %.*s, not "
+		       "application/json or text/event-stream",
+		       STR_ARG(utf8_line(type, room, sizeof(room))));
 }
 
 /* Whether the server let the request in. An intermediary may answer anything with 200. */
@@ -195,6 +183,24 @@ static bool tell_auth(struct mcp_exchange *t)
 	return false;
 }
 
+static int redirected(struct mcp_exchange *t, struct err *e)
+{
+	const char *from = t->url ?: t->spec.url;
+	char *to;
+
+	if (t->redirects++ == HTTP_REDIRECTS_MAX)
+		return err_set(e, ERR_TRANSPORT,
+			       "the server answered with HTTP status %d, the redirect number %u",
+			       t->status, t->redirects);
+	if (http_redirect(from, t->spec.method, t->status, mcp_exchange_header(t, "Location"), &to,
+			  e) < 0)
+		return -1;
+	free(t->url);
+	t->url = to;
+	t->moved = true;
+	return 0;
+}
+
 static void on_head(void *owner, struct http_exchange *x, int status)
 {
 	struct mcp_exchange *t = owner;
@@ -205,6 +211,11 @@ static void on_head(void *owner, struct http_exchange *x, int status)
 	t->refused = (status == 401 || status == 403) && auth && t->ask.tries < REFUSALS_MAX;
 	if (t->refused)
 		return;
+	if (http_is_redirect(status)) {
+		if (redirected(t, &e) < 0)
+			finish(t, &e);
+		return;
+	}
 	if (check_type(t, &e) < 0)
 		finish(t, &e);
 	else if (tell_auth(t) && t->ev->on_head)
@@ -238,7 +249,7 @@ static void on_bytes(void *owner, struct http_exchange *x, struct str bytes)
 	struct mcp_exchange *t = owner;
 	struct err e;
 
-	if (t->refused)
+	if (t->refused || t->moved)
 		return;
 	if (!t->events) {
 		if (take_text(t, bytes, &e) < 0)
@@ -251,6 +262,8 @@ static void on_bytes(void *owner, struct http_exchange *x, struct str bytes)
 		exchange_free(t);
 }
 
+static void again(struct mcp_exchange *t);
+
 static void on_end(void *owner, struct http_exchange *x, const struct err *e)
 {
 	struct mcp_exchange *t = owner;
@@ -262,6 +275,10 @@ static void on_end(void *owner, struct http_exchange *x, const struct err *e)
 		buf_fini(&challenge); /* no valid challenge is so long */
 	t->x = NULL;
 	t->sent = e && http_exchange_sent(x);
+	if (t->moved && !e) {
+		again(t);
+		return;
+	}
 	if (!t->refused || e) {
 		finish(t, e);
 		return;
@@ -287,7 +304,7 @@ static void go(struct mcp_exchange *t, const struct http_header *extra, size_t e
 {
 	struct http_header all[HEADERS_MAX];
 	struct http_spec spec = { .method = t->spec.method,
-				  .url = t->spec.url,
+				  .url = t->url ?: t->spec.url,
 				  .headers = all,
 				  .body = t->spec.body,
 				  .idle_ms = t->spec.idle_ms };
@@ -297,6 +314,7 @@ static void go(struct mcp_exchange *t, const struct http_header *extra, size_t e
 	spec.n_headers = add(all, spec.n_headers, t->b->headers, t->b->headers_n);
 	spec.n_headers = add(all, spec.n_headers, extra, extra_n);
 	t->status = 0;
+	t->moved = false;
 	t->b->went_ms = uv_now(t->b->soon.loop);
 	if (spec.n_headers == HEADERS_MAX)
 		err_set(&e, ERR_INVALID, "more than %d headers", HEADERS_MAX - 1);
@@ -313,7 +331,15 @@ static void ask(struct mcp_exchange *t)
 	t->asking = true;
 	t->dealing = false;
 	t->b->asking++;
-	auth->ops->headers(auth, &t->ask, t->spec.method, t->spec.url);
+	auth->ops->headers(auth, &t->ask, t->spec.method, t->url ?: t->spec.url);
+}
+
+static void again(struct mcp_exchange *t)
+{
+	if (t->b->auth)
+		ask(t);
+	else
+		go(t, NULL, 0);
 }
 
 static void on_asked(void *owner, const struct http_header *headers, size_t n, const struct err *e)

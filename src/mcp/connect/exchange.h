@@ -2,8 +2,9 @@
 /*
  * One HTTP exchange with a server, as all client transports make it. It sends the headers of the
  * target and of the authorization. If the server refuses (401, 403), mcp/connect/auth.h may find a
- * remedy, and the request is sent again. The answer is events or one text. No redirect is followed,
- * no encoding is accepted, and the answer's size is limited.
+ * remedy, and the request is sent again. So it is where the server redirects it within itself
+ * (http/client/redirect.h). The answer is events or one text. No encoding is accepted, and the
+ * answer's size is limited.
  */
 #include <uv.h>
 
@@ -68,7 +69,8 @@ bool mcp_exchange_sent(const struct mcp_exchange *t);
 bool mcp_exchange_is_events(const struct mcp_exchange *t);
 struct str mcp_exchange_header(const struct mcp_exchange *t, const char *name); /* in on_head */
 
-/* Whether the status means that the message was accepted: 200, 202, 204. */
+/* Whether the status means that the message was accepted. */
 bool mcp_exchange_took(int status);
-/* Describes a status of failure as an error; returns -1. */
-int mcp_exchange_err(int status, struct err *e);
+/* Describes a status of failure as an error, with what the server says of it in the text; returns
+ * -1. */
+int mcp_exchange_err(int status, struct str text, struct err *e);

@@ -297,7 +297,7 @@ static void end_text(struct post *p, struct str text)
 	if (taken && take_message(p, text))
 		return;
 	if (failure)
-		mcp_exchange_err(p->status, &e);
+		mcp_exchange_err(p->status, text, &e);
 	else
 		err_set(&e, ERR_INVALID, "the server took the request and gave no answer to it");
 	if (p->pending || failure)
@@ -388,7 +388,7 @@ static void on_head(void *owner, struct mcp_exchange *t)
 	take_status(p, t);
 	p->events = mcp_exchange_is_events(t);
 	p->worked |= p->events;
-	if (p->is_initialize && p->status == 200)
+	if (p->is_initialize && mcp_exchange_took(p->status))
 		take_session(p);
 	if (p->kind == POST_MESSAGE && !p->request && mcp_exchange_took(p->status))
 		be_taken(p);

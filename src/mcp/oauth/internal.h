@@ -69,6 +69,10 @@ struct oauth_fetch {
 	int status;
 	char nonce[OAUTH_NONCE_MAX + 1];
 	oauth_fetched *done;
+	char *url; /* of a GET; NULL: a POST */
+	char *next; /* where it was redirected; NULL: nowhere */
+	unsigned redirects;
+	const char *revision; /* of the GET */
 };
 
 struct oauth_request {
@@ -77,7 +81,7 @@ struct oauth_request {
 	struct str body;
 	const char *authorization; /* may be NULL */
 	const char *proof; /* DPoP; may be NULL */
-	const char *revision; /* MCP-Protocol-Version; may be NULL */
+	const char *revision; /* MCP-Protocol-Version; may be NULL; static */
 };
 
 /* done follows from the loop. Only one request at a time. */

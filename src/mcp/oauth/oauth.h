@@ -8,8 +8,8 @@
  * One mcp_oauth serves one server. Requests wait while a log-in is in progress; one log-in serves
  * all of them, and continues when they have given up. All input from servers is bounded and
  * checked: their URLs must be https and lead to public addresses (http is allowed on this machine
- * if the server is there too), and redirects are not followed. Errors and log records contain no
- * token, code or secret.
+ * if the server is there too), and redirects are followed only for metadata, within an origin.
+ * Errors and log records contain no token, code or secret.
  *
  * All functions must be called on one thread. Callbacks of the handler come from the loop or from
  * inside a function of this header, and may call any of them, mcp_oauth_close() too.

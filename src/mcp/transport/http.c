@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "mcp/transport/internal.h"
+#include "rpc/line.h"
 
 enum {
 	BODY_MAX = 16 << 20,
@@ -183,7 +184,7 @@ static void post(struct mcp_http *h, const struct mcp_head *head)
 		mcp_wire_refuse(q, 406, "Accept must list application/json and text/event-stream");
 		return;
 	}
-	in = mcp_inbound_new(h->server, http_request_body(q), &said);
+	in = mcp_inbound_new(h->server, line_unmarked(http_request_body(q)), &said);
 	if (!in)
 		refuse_memory(q);
 	else if (mcp_inbound_era(in) == MCP_LEGACY && mcp_inbound_is_initialize(in))

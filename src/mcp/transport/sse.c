@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "mcp/transport/ids.h"
 #include "mcp/transport/wire.h"
+#include "rpc/line.h"
 
 enum {
 	BODY_MAX = 16 << 20,
@@ -175,7 +176,7 @@ static void run_message(void *owner, struct http_request *q)
 		mcp_wire_refuse(q, 404, "there is no such session: open /sse anew");
 		return;
 	}
-	mcp_session_message(s->core, http_request_body(q));
+	mcp_session_message(s->core, line_unmarked(http_request_body(q)));
 	http_reply(q, &(struct http_reply){ .status = 202 });
 }
 

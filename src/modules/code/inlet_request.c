@@ -126,6 +126,8 @@ int inlet_say_text(struct buf *to, struct str result, struct err *e)
 	struct json_writer w = json_writer(&text);
 	bool failed = json_bool(json_get(v, "isError")), all = true;
 
+	if (json_type(shown) == JSON_NULL)
+		shown = NULL;
 	if (!doc || (!shown && say_texts(json_get(v, "content"), &text, &all, e) < 0))
 		return -1;
 	if (!all) {

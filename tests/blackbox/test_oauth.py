@@ -95,6 +95,23 @@ def test_issuer_metadata(world, path, tenant):
     assert '/.well-known/oauth-authorization-server' not in order or not tenant
 
 
+@pytest.mark.parametrize('status', [301, 302, 307, 308])
+def test_metadata_that_moved(world, status):
+    """Within its origin it is followed; elsewhere is nowhere. What has secrets goes nowhere else."""
+    a, path = world.auth, '/.well-known/oauth-authorization-server'
+    a.on[path] = lambda q: (status, {'Location': '/moved'}, b'')
+    a.on['/moved'] = lambda q: (status, {'Location': a.url + '/again'}, b'')
+    a.on['/again'] = lambda q: (200, {}, a.meta)
+    assert world.run()[-1] == OK and a.count('/again') == 1
+    a.on['/moved'] = lambda q: (status, {'Location': world.server.url + '/again'}, b'')
+    world.run()
+    assert not world.server.count('/again')
+    a.on['/moved'] = lambda q: (200, {}, a.meta)
+    a.on['/token'] = lambda q: (status, {'Location': '/elsewhere'}, b'')
+    failed(world.run(), 'transport_failed', str(status))
+    assert not a.count('/elsewhere')
+
+
 def test_html_is_no_metadata(world):
     page = (200, {'Content-Type': 'text/html'}, b'<!doctype html><title>An application</title>')
     world.auth.on['/.well-known/openid-configuration'] = lambda q: (200, {}, world.auth.meta)

@@ -19,6 +19,8 @@ struct upstream_conn;
  * to find two of one digest. */
 enum { SEEN_SHOWN = 48 };
 
+enum { INDEXES_KEPT = 4 };
+
 struct upstreams {
 	uv_loop_t *loop;
 	struct hub *hub;
@@ -29,6 +31,10 @@ struct upstreams {
 	struct upstream *gone; /* no longer in it, with calls or connections that end */
 	struct upstreams_watch *watches;
 	struct upstream_results *results; /* of results.c; NULL: none was kept yet */
+	struct upstreams_index {
+		char key[HASH_HEX + 1];
+		struct tools *tools; /* owned */
+	} indexes[INDEXES_KEPT]; /* the newest first */
 	uv_timer_t soon; /* to tell the watches */
 	uint64_t revisions; /* the last that one of them got */
 	unsigned open; /* modules and connections that are not freed yet */

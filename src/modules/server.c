@@ -282,6 +282,7 @@ void upstream_change(struct upstream *u, struct config *c, const struct config_s
 		config_unref(u->config);
 		u->config = c;
 		u->server = s;
+		u->revision = ++u->all->revisions;
 		grant_digest(u);
 	}
 	if (s && was[0] && strcmp(u->digest, was) == 0 && upstream_rest(u) != UPSTREAM_CLOSED) {

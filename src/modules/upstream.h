@@ -97,6 +97,12 @@ struct upstreams_watch {
 };
 void upstreams_watch_add(struct upstreams *all, struct upstreams_watch *w);
 
+/* Indexes of tools (store/tools.h), by a digest of what is in each: the last that were made are
+ * kept. NULL: there is none. Borrowed until the loop's next turn. */
+struct tools;
+struct tools *upstreams_tools(struct upstreams *all, const char *key);
+void upstreams_keep_tools(struct upstreams *all, const char *key, struct tools *t); /* takes t */
+
 /* Results that are larger than UPSTREAM_RESULT_MAX, for who called. Borrowed until the loop's next
  * turn. ERR_TOO_LARGE: others keep too much. */
 struct upstream_result {
@@ -172,7 +178,8 @@ struct upstream_info {
 		const struct str *p;
 		size_t n;
 	} lists[UPSTREAM_LISTS];
-	/* The revision of pins and lists: new whenever they change, and never another module's. */
+	/* The revision of pins, lists and what the operator's file says of it: new whenever they
+	 * change, and never another module's. */
 	uint64_t revision;
 };
 void upstream_info(struct upstream *u, struct upstream_info *ret);

@@ -1,6 +1,7 @@
 /* All modules of a hub: which there are, and how many are connected. */
 #include "base/log.h"
 #include "modules/internal.h"
+#include "store/tools.h"
 
 static void upstreams_on_soon(uv_timer_t *t)
 {
@@ -149,6 +150,29 @@ int upstreams_make_room(struct upstreams *all, struct err *e)
 	return 0;
 }
 
+/* ---- indexes of tools ---------------------------------------------------------------------- */
+
+struct tools *upstreams_tools(struct upstreams *all, const char *key)
+{
+	struct upstreams_index *x = all->indexes;
+
+	for (int i = 0; i < INDEXES_KEPT; i++) {
+		if (x[i].tools && strcmp(x[i].key, key) == 0)
+			return x[i].tools;
+	}
+	return NULL;
+}
+
+void upstreams_keep_tools(struct upstreams *all, const char *key, struct tools *t)
+{
+	struct upstreams_index *x = all->indexes;
+
+	tools_free(x[INDEXES_KEPT - 1].tools);
+	memmove(x + 1, x, (INDEXES_KEPT - 1) * sizeof(*x));
+	snprintf(x->key, sizeof(x->key), "%s", key);
+	x->tools = t;
+}
+
 /* ---- the beginning and the end ------------------------------------------------------------- */
 
 struct upstreams *upstreams_new(const struct upstreams_options *o, struct err *e)
@@ -188,6 +212,8 @@ static void upstreams_on_freed(uv_handle_t *h)
 	void (*on_closed)(void *arg) = all->on_closed;
 	void *arg = all->closed_arg;
 
+	for (int i = 0; i < INDEXES_KEPT; i++)
+		tools_free(all->indexes[i].tools);
 	config_unref(all->config);
 	free(all);
 	on_closed(arg);

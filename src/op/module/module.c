@@ -9,6 +9,7 @@
 #include "guard/redact/redact.h"
 #include "json/document/utf8.h"
 #include "call/aside.h"
+#include "call/guard.h"
 #include "op/ops.h"
 #include "call/profile.h"
 
@@ -478,6 +479,7 @@ struct telling {
 	struct upstream_tool *tools; /* copies */
 	struct module_tool_view *views;
 	size_t n;
+	struct module_order order;
 	struct str pins;
 	struct arena *arena; /* of the pool's thread */
 	struct err err;
@@ -515,12 +517,15 @@ static size_t telling_tools(struct telling *t, const struct upstream_info *i, st
 static void telling_run(struct aside_work *w)
 {
 	struct telling *t = (struct telling *)w;
+	const struct aside_texts texts = { w->redactor, t->arena };
 	AUTO(json_free)
 	struct json_doc *pins = t->pins.n ? json_parse(t->pins, NULL, &t->err) : NULL;
 	int rc = t->pins.n && !pins ? -1 : 0;
 
 	for (size_t i = 0; rc == 0 && i < t->n; i++)
 		rc = info_tool(t->arena, &t->tools[i], pins, &t->views[i], &t->err);
+	if (rc == 0 && t->q && t->q->query.n)
+		rc = module_order(t->views, t->n, t->q->query, &texts, &t->order, &t->err);
 	if (rc == 0)
 		t->err.code = ERR_NONE;
 }
@@ -549,7 +554,7 @@ static void telling_then(struct aside_work *w)
 	if (telling_take(t, &e) < 0 ||
 	    info_functions(c, t->info.view.module, t->views, t->n, &e) < 0 ||
 	    (t->q && (!(u = module_of(c, t->q->module, &e)) ||
-		      module_narrow(c, u, t->q, t->views, &t->info.tools.n, &e) < 0)))
+		      module_narrow(c, u, t->q, &t->order, t->views, &t->info.tools.n, &e) < 0)))
 		call_fail(c, &e);
 	else
 		call_answer(c, &t->info);
@@ -576,7 +581,8 @@ static void module_tell(struct call *c, struct upstream *u, const struct module_
 	t->held = upstream_tools_ref(u);
 	if (bytes && !t->arena)
 		err_set(&e, ERR_LIMIT, "out of memory");
-	if (t->arena && aside_work_start(&t->work, call_loop(c), NULL, bytes, &e) == 0)
+	if (t->arena &&
+	    aside_work_start(&t->work, call_loop(c), call_guard(c)->redactor, bytes, &e) == 0)
 		return;
 	upstream_tools_unref(t->held);
 	arena_free(t->arena);

@@ -123,14 +123,22 @@ struct module_info_request {
 	uint32_t limit;
 };
 
-/* search.c: narrows *n tools of u to those that are asked for. */
+/* search.c: which of the tools have words of a query, the best first. On any thread; the arena is
+ * that of the texts. */
+struct module_order {
+	size_t *p, n;
+};
+struct aside_texts;
+int module_order(const struct module_tool_view *p, size_t n, struct str query,
+		 const struct aside_texts *texts, struct module_order *ret, struct err *e) MUST_USE;
+/* Narrows *n tools of u to those that are asked for; order: by the query, where there is one. */
 int module_narrow(struct call *c, struct upstream *u, const struct module_info_request *q,
-		  struct module_tool_view *p, size_t *n, struct err *e) MUST_USE;
+		  const struct module_order *order, struct module_tool_view *p, size_t *n,
+		  struct err *e) MUST_USE;
 
 struct module_found {
 	struct str module, function, name, description;
 	enum config_then approval;
-	unsigned score;
 };
 
 struct modules_found {

@@ -1,78 +1,104 @@
 /*
- * Tools by words: of one module for module.info, of all for module.search. Each search reads the
- * approved definitions, of which there are some thousands at most. An index would have to follow
- * the file, the approvals and the lists of all modules, and save a millisecond.
+ * Tools by words: of one module for module.info, of all for module.search. An index (store/tools.h)
+ * has only what its caller may see, so nothing else has a part in the order. It is kept, and found
+ * again by a digest of all that is in it, as long as nothing of that changes.
  */
+#include <stdlib.h>
+
 #include "base/buf.h"
+#include "base/hash.h"
+#include "call/aside.h"
+#include "call/guard.h"
 #include "modules/code/clean.h"
 #include "modules/code/names.h"
 #include "op/module/module.h"
 #include "op/ops.h"
+#include "store/tools.h"
 
 enum {
-	WORDS_MAX = 16,
-	IN_NAME = 5, /* and 1 for a word in the other texts */
 	LIMIT = 10,
 	DESCRIPTION_CHARS = 200,
 	DESCRIPTION_BYTES = 4 * DESCRIPTION_CHARS + 64,
-	NAMES_MEMORY = 8 << 20, /* of a module */
+	MEMORY_MAX = 64 << 20, /* of the texts of an index */
+	KEY_MAX = 1 << 20,
 };
 
-struct words {
-	const char *p[WORDS_MAX];
-	size_t n;
-};
+/* ---- an index ------------------------------------------------------------------------------ */
 
-static int words_read(struct str query, struct arena *a, struct words *ret, struct err *e)
+/* Names and descriptions of a tool's arguments, as far as they are searched. */
+static struct str index_arguments(const struct json_val *schema, struct buf *to)
 {
-	static const char between[] = " \t\r\n_-./:,;\"'()";
-	char *text = arena_dup(a, query, e), *rest = NULL;
+	struct json_iter it = json_iter(json_get(schema, "properties"));
+	struct err full;
 
-	ret->n = 0;
-	if (!text)
-		return -1;
-	for (char *w = strtok_r(text, between, &rest); w && ret->n < WORDS_MAX;
-	     w = strtok_r(NULL, between, &rest))
-		ret->p[ret->n++] = w;
-	return 0;
-}
+	while (json_next(&it)) {
+		struct str about = json_str(json_get(it.val, "description"));
 
-/* The texts end in NUL. */
-static bool text_has(struct str text, const char *word)
-{
-	return text.n && strcasestr(text.p, word);
-}
-
-/* Of texts as they are shown. */
-static unsigned words_score(const struct words *w, struct call *c, struct str name,
-			    struct str title, struct str description)
-{
-	unsigned score = 0;
-
-	name = call_redact(c, name);
-	title = call_redact(c, title);
-	description = call_redact(c, description);
-	for (size_t i = 0; i < w->n; i++) {
-		score += text_has(name, w->p[i]) ? IN_NAME : 0;
-		score += text_has(title, w->p[i]) || text_has(description, w->p[i]);
+		if (buf_addf(to, &full, "%.*s %.*s ", STR_ARG(it.key), STR_ARG(about)) < 0)
+			break;
 	}
-	return score;
+	return buf_str(to);
+}
+
+/* As its texts are shown: a search finds no secret that is not. */
+static int index_add(struct tools *to, const struct aside_texts *texts, struct tools_entry x,
+		     const struct json_val *schema, struct err *e)
+{
+	void *t = (void *)(uintptr_t)texts;
+	autobuf struct buf arguments = BUF_INIT(2 * TOOLS_TEXT_MAX),
+			   shown = BUF_INIT(DESCRIPTION_BYTES);
+
+	if (clean_text(&shown, x.description, CLEAN_LINE, DESCRIPTION_CHARS, e) < 0)
+		return -1;
+	x.shown = buf_str(&shown);
+	x.name = aside_redact(t, NULL, x.tool);
+	x.title = aside_redact(t, NULL, x.title);
+	x.description = aside_redact(t, NULL, x.description);
+	x.arguments = aside_redact(t, NULL, index_arguments(schema, &arguments));
+	return tools_add(to, &x, e);
 }
 
 /* ---- of one module ------------------------------------------------------------------------- */
 
-struct ranked {
-	unsigned score;
-	size_t at;
-	struct module_tool_view view;
+struct order {
+	const struct module_tool_view *p;
+	size_t n;
+	struct module_order *to;
 };
 
-static int ranked_order(const void *a, const void *b)
+static int order_add(void *data, const struct tools_entry *x, struct err *e)
 {
-	const struct ranked *x = a, *y = b;
+	struct order *o = data;
 
-	return x->score != y->score ? (x->score < y->score) - (x->score > y->score)
-				    : (x->at > y->at) - (x->at < y->at);
+	for (size_t i = 0; i < o->n; i++) {
+		if (str_eq(o->p[i].name, x->tool))
+			o->to->p[o->to->n++] = i;
+	}
+	return 0;
+}
+
+int module_order(const struct module_tool_view *p, size_t n, struct str query,
+		 const struct aside_texts *texts, struct module_order *ret, struct err *e)
+{
+	AUTO(tools_free) struct tools *index = tools_new(e);
+	struct order o = { p, n, ret };
+	uint64_t total;
+
+	ret->p = arena_array(texts->arena, n, sizeof(*ret->p), e);
+	if (!index || !ret->p)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		const struct tools_entry x = { .tool = p[i].name,
+					       .function = p[i].name,
+					       .title = p[i].title,
+					       .description = p[i].description };
+		AUTO(json_free)
+		struct json_doc *schema = json_parse(p[i].input_schema.text, NULL, e);
+
+		if (index_add(index, texts, x, json_root(schema), e) < 0)
+			return -1;
+	}
+	return tools_find(index, query, (uint32_t)n, order_add, &o, &total, e);
 }
 
 /* By its server's name or that of its function, which a model has seen. */
@@ -102,33 +128,28 @@ static int check_name(struct upstream *u, const struct module_tool_view *p, size
 }
 
 int module_narrow(struct call *c, struct upstream *u, const struct module_info_request *q,
-		  struct module_tool_view *p, size_t *n, struct err *e)
+		  const struct module_order *order, struct module_tool_view *p, size_t *n,
+		  struct err *e)
 {
-	struct ranked *all = arena_array(call_arena(c), *n, sizeof(*all), e);
-	struct words words;
-	size_t k = 0;
+	size_t all = q->query.n ? order->n : *n, k = 0;
+	struct module_tool_view *best = arena_array(call_arena(c), all, sizeof(*best), e);
 
 	if (!q->tools.n && !q->query.n && !q->limit)
 		return 0;
-	if (!all || words_read(q->query, call_arena(c), &words, e) < 0)
+	if (!best)
 		return -1;
 	for (size_t i = 0; i < q->tools.n; i++) {
 		if (check_name(u, p, *n, q->tools.p[i], e) < 0)
 			return -1;
 	}
-	for (size_t i = 0; i < *n; i++) {
-		const struct module_tool_view *t = &p[i];
-		unsigned score = q->query.n
-				       ? words_score(&words, c, t->name, t->title, t->description)
-				       : 1;
+	for (size_t i = 0; i < all && (!q->limit || k < q->limit); i++) {
+		const struct module_tool_view *t = &p[q->query.n ? order->p[i] : i];
 
-		if (t->function.n && score && is_asked_for(&q->tools, t))
-			all[k++] = (struct ranked){ score, i, *t };
+		if (t->function.n && is_asked_for(&q->tools, t))
+			best[k++] = *t;
 	}
-	qsort(all, k, sizeof(*all), ranked_order);
-	*n = q->limit && q->limit < k ? q->limit : k;
-	for (size_t i = 0; i < *n; i++)
-		p[i] = all[i].view;
+	for (*n = 0; *n < k; ++*n)
+		p[*n] = best[*n];
 	return 0;
 }
 
@@ -168,51 +189,163 @@ static const struct field answer_fields[] = {
 };
 static const struct field_table answer_table = FIELD_TABLE(struct modules_found, answer_fields);
 
-struct search {
-	struct call *call;
-	struct words words;
-	struct module_found *p;
-	size_t n, limit;
-	uint32_t total;
+/* A tool of an index that is made. */
+struct search_tool {
+	struct search_tool *next;
+	struct tools_entry x;
+	const struct json_val *schema;
 };
 
-static int search_text(struct search *s, struct str from, struct str *ret, struct err *e)
+/* What the definitions are in. */
+struct search_pins {
+	struct search_pins *next;
+	struct json_doc *doc;
+};
+
+/* A search whose index has to be made first, in the call's arena. */
+struct search {
+	struct aside_work work; /* first: the two are cast */
+	struct call *call;
+	const struct search_request *q;
+	struct upstreams *all; /* NULL: only registered ones are searched */
+	char key[HASH_HEX + 1]; /* of the index */
+	struct arena *arena; /* of the texts; while the pool works, its own */
+	struct search_pins *pins;
+	struct search_tool *tools, **end;
+	size_t bytes;
+	struct tools *index;
+	struct err err;
+};
+
+static void search_free(struct search *s)
 {
-	*ret = (struct str){ arena_dup(call_arena(s->call), from, e), from.n };
+	for (struct search_pins *p = s->pins; p; p = p->next)
+		json_free(p->doc);
+	tools_free(s->index);
+	arena_free(s->arena);
+}
+
+/* ---- its answer ---------------------------------------------------------------------------- */
+
+struct search_answer {
+	struct call *call;
+	struct module_found *p;
+	size_t n;
+};
+
+static int answer_text(struct search_answer *a, struct str from, struct str *ret, struct err *e)
+{
+	*ret = (struct str){ arena_dup(call_arena(a->call), from, e), from.n };
 	return ret->p ? 0 : -1;
 }
 
-/* Keeps it, with its texts, if it is one of the best so far. Of equal ones the first stays. */
-static int search_keep(struct search *s, struct module_found f, struct err *e)
+static int answer_add(void *data, const struct tools_entry *x, struct err *e)
 {
-	autobuf struct buf text = BUF_INIT(DESCRIPTION_BYTES);
-	size_t at;
+	struct search_answer *a = data;
+	struct module_found *f = &a->p[a->n];
+	struct err none;
+	struct upstream *u = module_is_registered(x->module)
+				   ? NULL
+				   : module_find(a->call, x->module, &none);
+	struct upstream_info i;
 
-	s->total += f.score > 0;
-	if (!f.score || (s->n == s->limit && f.score <= s->p[s->n - 1].score))
-		return 0;
-	if (clean_text(&text, f.description, CLEAN_LINE, DESCRIPTION_CHARS, e) < 0 ||
-	    search_text(s, f.module, &f.module, e) < 0 ||
-	    search_text(s, f.function, &f.function, e) < 0 ||
-	    search_text(s, f.name, &f.name, e) < 0 ||
-	    search_text(s, buf_str(&text), &f.description, e) < 0)
+	if (answer_text(a, x->module, &f->module, e) < 0 ||
+	    answer_text(a, x->function, &f->function, e) < 0 ||
+	    answer_text(a, x->tool, &f->name, e) < 0 ||
+	    answer_text(a, x->shown, &f->description, e) < 0)
 		return -1;
-	s->n += s->n < s->limit;
-	for (at = s->n - 1; at > 0 && s->p[at - 1].score < f.score; at--)
-		s->p[at] = s->p[at - 1];
-	s->p[at] = f;
+	if (u)
+		upstream_info(u, &i);
+	f->approval = u ? config_server_approval(i.server, x->tool) : CONFIG_ALLOW;
+	a->n++;
 	return 0;
 }
 
-static int search_tools(struct search *s, struct upstream *u, const struct upstream_info *i,
-			const struct json_val *all, struct arena *a, struct err *e)
+static int search_find(struct search *s, struct tools *index, struct modules_found *ret,
+		       struct err *e)
 {
-	size_t max = json_len(all), n = 0;
-	const struct json_val **tools = arena_array(a, max, sizeof(*tools), e);
-	struct str *own = arena_array(a, max, sizeof(*own), e);
-	struct tool_name *names = arena_array(a, max, sizeof(*names), e);
-	struct err none;
+	struct search_answer a = { .call = s->call };
+	uint64_t total;
 
+	a.p = arena_array(call_arena(s->call), s->q->limit, sizeof(*a.p), e);
+	if (!a.p || tools_find(index, s->q->query, s->q->limit, answer_add, &a, &total, e) < 0)
+		return -1;
+	*ret = (struct modules_found){ .tools = { a.p, a.n }, .total = (uint32_t)total };
+	return 0;
+}
+
+/* ---- what is in its index ------------------------------------------------------------------ */
+
+/* Also of a module that is not connected: what was approved is known. */
+static bool search_sees(const struct search *s, struct upstream *u, struct upstream_info *ret)
+{
+	upstream_info(u, ret);
+	return module_is_seen(s->call, u) && ret->approved && !ret->disabled && ret->pins.n;
+}
+
+static int key_registered(struct buf *b, const struct registered *r, struct err *e)
+{
+	if (buf_addf(b, e, "%.*s %.*s\n", STR_ARG(r->name), STR_ARG(r->description)) < 0)
+		return -1;
+	for (size_t i = 0; i < r->n_exports; i++) {
+		if (buf_addf(b, e, " %.*s\n", STR_ARG(r->exports[i])) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Of all that decides which tools there are, and what they say. */
+static int search_key(struct search *s, const struct registered *own, size_t n, struct err *e)
+{
+	autobuf struct buf b = BUF_INIT(KEY_MAX);
+	struct upstream_info i;
+
+	for (struct upstream *u = s->all ? upstreams_next(s->all, NULL) : NULL; u;
+	     u = upstreams_next(s->all, u)) {
+		if (search_sees(s, u, &i) &&
+		    buf_addf(&b, e, "%.*s %llu %.*s\n", STR_ARG(i.name),
+			     (unsigned long long)i.revision, STR_ARG(i.digest)) < 0)
+			return -1;
+	}
+	for (size_t k = 0; k < n; k++) {
+		if (key_registered(&b, &own[k], e) < 0)
+			return -1;
+	}
+	return hash_of(buf_str(&b), s->key, e);
+}
+
+static int search_add(struct search *s, const struct tools_entry *x, const struct json_val *schema,
+		      struct err *e)
+{
+	struct search_tool *t = arena_alloc(s->arena, sizeof(*t), e);
+
+	if (!t)
+		return -1;
+	*t = (struct search_tool){ .x = *x, .schema = schema };
+	*s->end = t;
+	s->end = &t->next;
+	return 0;
+}
+
+static int search_module(struct search *s, struct upstream *u, const struct upstream_info *i,
+			 struct err *e)
+{
+	struct search_pins *pins = arena_alloc(s->arena, sizeof(*pins), e);
+	const struct json_val **tools, *all;
+	struct tool_name *names;
+	struct str *own;
+	struct err none;
+	size_t n = 0;
+
+	if (!pins || !(pins->doc = json_parse(i->pins, NULL, e)))
+		return -1;
+	pins->next = s->pins;
+	s->pins = pins;
+	s->bytes += i->pins.n;
+	all = json_get(json_root(pins->doc), "tools");
+	tools = arena_array(s->arena, json_len(all), sizeof(*tools), e);
+	own = arena_array(s->arena, json_len(all), sizeof(*own), e);
+	names = arena_array(s->arena, json_len(all), sizeof(*names), e);
 	if (!tools || !own || !names)
 		return -1;
 	for (struct json_iter it = json_iter(all); json_next(&it);) {
@@ -220,20 +353,18 @@ static int search_tools(struct search *s, struct upstream *u, const struct upstr
 		tools[n] = it.val;
 		n += upstream_check(u, own[n], &none) == 0;
 	}
-	if (names_make(i->name, own, n, a, names, e) < 0)
+	if (names_make(i->name, own, n, s->arena, names, e) < 0)
 		return -1;
 	for (size_t k = 0; k < n; k++) {
-		struct module_found f = {
-			.module = i->name,
+		const struct tools_entry x = {
+			.module = { arena_dup(s->arena, i->name, e), i->name.n },
+			.tool = own[k],
 			.function = names[k].function,
-			.name = own[k],
+			.title = json_str(json_get(tools[k], "title")),
 			.description = json_str(json_get(tools[k], "description")),
-			.approval = config_server_approval(i->server, own[k]),
 		};
 
-		f.score = words_score(&s->words, s->call, own[k],
-				      json_str(json_get(tools[k], "title")), f.description);
-		if (search_keep(s, f, e) < 0)
+		if (!x.module.p || search_add(s, &x, json_get(tools[k], "inputSchema"), e) < 0)
 			return -1;
 	}
 	return 0;
@@ -243,63 +374,121 @@ static int search_tools(struct search *s, struct upstream *u, const struct upstr
 static int search_registered(struct search *s, const struct registered *r, struct err *e)
 {
 	for (size_t k = 0; k < r->n_exports; k++) {
-		struct module_found f = {
-			.module = r->name,
-			.function = r->exports[k],
-			.name = r->exports[k],
-			.description = r->description,
-			.approval = CONFIG_ALLOW,
-			.score = words_score(&s->words, s->call, r->exports[k], r->name,
-					     r->description),
-		};
+		const struct tools_entry x = { .module = r->name,
+					       .tool = r->exports[k],
+					       .function = r->exports[k],
+					       .description = r->description };
 
-		if (search_keep(s, f, e) < 0)
+		if (search_add(s, &x, NULL, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* Also of a module that is not connected: what was approved is known. */
-static int search_module(struct search *s, struct upstream *u, struct err *e)
+static int search_gather(struct search *s, const struct registered *own, size_t n, struct err *e)
 {
-	AUTO(arena_free) struct arena *a = arena_new(NAMES_MEMORY);
-	AUTO(json_free) struct json_doc *pins = NULL;
 	struct upstream_info i;
 
-	upstream_info(u, &i);
-	if (!i.approved || i.disabled || !i.pins.n)
-		return 0;
-	if (!a)
+	s->arena = arena_new(MEMORY_MAX);
+	if (!s->arena)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	pins = json_parse(i.pins, NULL, e);
-	return pins ? search_tools(s, u, &i, json_get(json_root(pins), "tools"), a, e) : -1;
+	for (struct upstream *u = s->all ? upstreams_next(s->all, NULL) : NULL; u;
+	     u = upstreams_next(s->all, u)) {
+		if (search_sees(s, u, &i) && search_module(s, u, &i, e) < 0)
+			return -1;
+	}
+	for (size_t k = 0; k < n; k++) {
+		if (search_registered(s, &own[k], e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- module.search ------------------------------------------------------------------------- */
+
+static int search_index(struct search *s)
+{
+	const struct aside_texts texts = { s->work.redactor, s->arena };
+
+	s->index = tools_new(&s->err);
+	if (!s->index)
+		return -1;
+	for (const struct search_tool *t = s->tools; t; t = t->next) {
+		if (index_add(s->index, &texts, t->x, t->schema, &s->err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void search_run_aside(struct aside_work *w)
+{
+	struct search *s = (struct search *)w;
+
+	if (search_index(s) == 0)
+		s->err.code = ERR_NONE;
+}
+
+static void search_then(struct aside_work *w)
+{
+	struct search *s = (struct search *)w;
+	struct call *c = s->call;
+	struct modules_found r;
+	struct err e = s->err;
+	bool ok = e.code == ERR_NONE && search_find(s, s->index, &r, &e) == 0;
+
+	if (ok && s->all)
+		upstreams_keep_tools(s->all, s->key, take_ptr(s->index));
+	search_free(s);
+	if (ok)
+		call_answer(c, &r);
+	else
+		call_fail(c, &e);
+}
+
+/* 1: it goes on in the pool, or has ended. */
+static int search_make(struct search *s, const struct registered *own, size_t n, struct err *e)
+{
+	if (search_gather(s, own, n, e) == 0 &&
+	    aside_work_start(&s->work, call_loop(s->call), call_guard(s->call)->redactor, s->bytes,
+			     e) == 0)
+		return 1;
+	search_free(s);
+	return -1;
+}
+
+static int search_begin(struct search *s, struct modules_found *ret, struct err *e)
+{
+	struct registered *own;
+	struct tools *index;
+	size_t n;
+
+	s->all = module_all(s->call, e);
+	if (registered_all(s->call, &own, &n, e) < 0 || (!s->all && n == 0) ||
+	    search_key(s, own, n, e) < 0)
+		return -1;
+	index = s->all ? upstreams_tools(s->all, s->key) : NULL;
+	return index ? search_find(s, index, ret, e) : search_make(s, own, n, e);
 }
 
 static void search_run(struct call *c, const void *request)
 {
-	const struct search_request *q = request;
-	struct search s = { .call = c, .limit = q->limit };
 	struct err e = ERR_INIT;
-	struct upstreams *all = module_all(c, &e);
-	struct registered *own;
+	struct search *s = arena_alloc(call_arena(c), sizeof(*s), &e);
 	struct modules_found r;
-	size_t n;
-	bool ok;
+	int begun = -1;
 
-	s.p = arena_array(call_arena(c), s.limit, sizeof(*s.p), &e);
-	ok = s.p && words_read(q->query, call_arena(c), &s.words, &e) == 0 &&
-	     registered_all(c, &own, &n, &e) == 0;
-	for (struct upstream *u = ok && all ? upstreams_next(all, NULL) : NULL; u && ok;
-	     u = upstreams_next(all, u))
-		ok = !module_is_seen(c, u) || search_module(&s, u, &e) == 0;
-	for (size_t i = 0; ok && i < n; i++)
-		ok = search_registered(&s, &own[i], &e) == 0;
-	if (!ok || (!all && n == 0)) {
-		call_fail(c, &e);
-		return;
+	if (s) {
+		*s = (struct search){ .work = { .run = search_run_aside, .then = search_then },
+				      .call = c,
+				      .q = request,
+				      .err = ERR_INIT };
+		s->end = &s->tools;
+		begun = search_begin(s, &r, &e);
 	}
-	r = (struct modules_found){ .tools = { s.p, s.n }, .total = s.total };
-	call_answer(c, &r);
+	if (begun < 0)
+		call_fail(c, &e);
+	else if (begun == 0)
+		call_answer(c, &r);
 }
 
 const struct op module_search_op = {

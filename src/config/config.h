@@ -391,16 +391,24 @@ int config_target_init(struct config_target *t, const struct config *c,
 /* Wipes the values. A target of zeroes has nothing to free. */
 void config_target_fini(struct config_target *t);
 
-/* ---- adding servers ------------------------------------------------------------------------ */
+/* ---- editing --------------------------------------------------------------------------------- */
 
-/* Appends the text of a file with more members of mcpServers and elements of inputs (may be none):
- * JSON without the brackets around it. All else stays as it is, comments too. text: of a file that
- * is right, or empty. ERR_INVALID: the new one would not be. */
+/* These append the text of a file that is changed in one place: all else stays as it is, comments
+ * too. text: of a file that is right. Whether the new one is, the caller finds out. */
+
+/* With more members of mcpServers and elements of inputs (may be none): JSON without the brackets
+ * around it. text: may be empty. */
 int config_add(struct str text, struct str servers, struct str inputs, struct buf *to,
 	       struct err *e) MUST_USE;
+/* Without this server, which it has. What config_add() has added is gone to the byte, but for
+ * inputs. */
+int config_remove(struct str text, struct str name, struct buf *to, struct err *e) MUST_USE;
+/* With one rule more in the network of this server, which it has. rule: without quotes. */
+int config_allow(struct str text, struct str name, struct str rule, struct buf *to,
+		 struct err *e) MUST_USE;
 
-/* The same of any JSON as editors take it: appends the text with more in its member of this name,
- * which is made if it is not there; brackets: "{}" or "[]". */
+/* Appends the text of any JSON as editors take it with more in its member of this name, which is
+ * made if it is not there; brackets: "{}" or "[]". */
 int config_insert(struct str text, const char *name, const char brackets[2], struct str what,
 		  struct buf *to, struct err *e) MUST_USE;
 

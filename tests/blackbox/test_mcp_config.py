@@ -289,12 +289,12 @@ def test_secrets_are_not_copied(desk):
     assert a['env'] == {'GITHUB_TOKEN': '${secret:a.GITHUB_TOKEN}',
                         'API_KEY': '${secret:a.API_KEY}', 'KEY_FILE': '/run/key',
                         'TOKEN_ENV': '${TOKEN}', 'MODE': 'production'}
-    assert a['args'][1] == '--port=80' and '${secret:a.args-0}' in a['args'][0]
+    assert a['args'][1] == '--port=80' and a['args'][0] == '--api-key=${secret:a.api-key}'
     assert '${secret:b.Authorization}' in b['headers']['Authorization']
     assert b['headers']['X-API-Key'] == '${secret:b.X-API-Key}'
     assert b['headers']['Accept-Language'] == 'de'
     assert b['url'] == 'https://joe:${secret:b.url}@b.example/mcp'
-    for name in ('a.GITHUB_TOKEN', 'a.API_KEY', 'a.args-0', 'b.Authorization', 'b.url'):
+    for name in ('a.GITHUB_TOKEN', 'a.API_KEY', 'a.api-key', 'b.Authorization', 'b.url'):
         assert f'holt secret set {name}\n' in says, says
     assert desk.holt('mcp', 'import', path, '--write').returncode == 0
     with open(desk.config, encoding='utf-8') as f:
@@ -307,9 +307,9 @@ def test_names(desk):
         name: {'command': 'x'} for name in ('My Server', 'my_server', 'my-server', 'host', '9lives',
                                             '\u65e5\u672c', 'a' * 80, 'a' * 79, '--x--')}}))
     found, says = desk.read(path)
-    assert list(found['mcpServers']) == ['my-server', 'my-server-2', 'my-server-3', 'server',
-                                         'lives', 'server-2', 'a' * 28, 'a' * 28 + '-2', 'x']
-    assert 'host: it is called server now' in says
+    assert list(found['mcpServers']) == ['my-server', 'my-server-2', 'my-server-3', 'host-server',
+                                         'lives', 'server', 'a' * 28, 'a' * 28 + '-2', 'x']
+    assert 'host: it is called host-server now' in says
 
 
 def test_what_is_there_stays(desk):

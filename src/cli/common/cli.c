@@ -239,7 +239,10 @@ const struct verb *cli_find_word(const struct verb *v, const char *word, struct 
 	size_t n = 0;
 
 	for (; v->words && v->words[n]; n++) {
-		if (strcmp(own_name(v->words[n]), word) == 0)
+		const char *alias = v->words[n]->alias;
+
+		if (strcmp(own_name(v->words[n]), word) == 0 ||
+		    (alias && strcmp(strrchr(alias, ' ') + 1, word) == 0))
 			return v->words[n];
 	}
 	meant = option_nearest(word, word_name, v->words, n);
@@ -280,16 +283,15 @@ static char **split_rest(const struct verb *v, char **operands, int *n)
 
 	if (!v->options->mixed)
 		return NULL;
-	if (program_at && *n > program_at && strcmp(operands[program_at], "--") != 0) {
-		*n = program_at;
-		return &operands[program_at];
-	}
 	for (int i = 0; i < *n; i++) {
-		if (strcmp(operands[i], "--") == 0) {
+		bool dashes = strcmp(operands[i], "--") == 0;
+
+		if (!dashes && (!program_at || i < program_at))
+			continue;
+		if (dashes)
 			operands[i] = NULL;
-			*n = i;
-			return &operands[i + 1];
-		}
+		*n = i;
+		return &operands[i + dashes];
 	}
 	return NULL;
 }

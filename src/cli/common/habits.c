@@ -68,6 +68,7 @@ static const char rights[] = "no sandbox has devices, or rights on this machine;
 			     "inside, --debug lets its programs trace each other";
 static const char shell[] = "holt exec -it NAME bash is a shell in it";
 static const char slow[] = "holt kill NAME EXEC and holt wait NAME EXEC give a program time before";
+static const char no_login[] = "a token may stand in a header: -H \"Authorization: Bearer TOKEN\"";
 static const char own_arch[] = "programs are those of this machine's architecture";
 static const char names[] = "it has no network of its own to name or address; --allow HOST lets it "
 			    "reach one";
@@ -162,6 +163,13 @@ static const struct {
 	{ "events", "filter", 0, json },
 	{ "inspect", "format", 'f', "it prints JSON: holt inspect NAME | jq .state" },
 	{ "top", "no-stream", 0, "holt top -1 shows it once" },
+	{ "mcp add", "client-id", 0, no_login },
+	{ "mcp add", "client-secret", 0, no_login },
+	{ "mcp add", "callback-port", 0, no_login },
+	{ "mcp add", "trust", 0, "\"approval\": \"allow\" of the entry allows its calls" },
+	{ "mcp add", "timeout", 0, "\"timeoutSeconds\" of the entry is the limit of a call" },
+	{ "mcp add", "include-tools", 0, "\"allowTools\" of the entry has them" },
+	{ "mcp add", "exclude-tools", 0, "\"denyTools\" of the entry has them" },
 	{ "ls|ps|top|events|images|images ls|images inspect|version|logs", "format", 0, json },
 	{ "ls|ps|top|images|images ls|diff", "no-trunc", 0, is_all },
 };

@@ -34,20 +34,59 @@ static int member_text(struct import *im, const struct member *m, const struct j
 	return import_value(im, m->name, STR_NONE, str_of(m->name), json_str(v), FILLS(im, m));
 }
 
+/* The option of a word "--api-key" or "--api-key=…", without dashes; STR_NONE: it is none. */
+static struct str value_option(struct str word)
+{
+	const char *equals;
+
+	if (word.n < 2 || *word.p != '-')
+		return STR_NONE;
+	while (word.n && *word.p == '-')
+		word = (struct str){ word.p + 1, word.n - 1 };
+	equals = word.n ? memchr(word.p, '=', word.n) : NULL;
+	return equals ? (struct str){ word.p, (size_t)(equals - word.p) } : word;
+}
+
+/* One of several words; that before it may be its option. */
+static int member_value(struct import *im, const char *what, const char *name, struct str before,
+			struct str word, struct str *ret)
+{
+	struct str option = value_option(word), value = word, head = STR_NONE;
+	char as[PLACE_MAX];
+	const char *text;
+
+	if (option.n && option.p + option.n < word.p + word.n) { /* "--api-key=…" */
+		value.p = option.p + option.n + 1;
+		value.n = (size_t)(word.p + word.n - value.p);
+		head = (struct str){ word.p, word.n - value.n };
+	} else {
+		option = option.p ? STR_NONE : value_option(before);
+	}
+	snprintf(as, sizeof(as), "%.*s%s", STR_CUT(option, sizeof(as) - 2), option.n ? "=" : "");
+	if (import_value(im, what, str_of(as), option.n ? option : str_of(name), value, ret) < 0)
+		return -1;
+	if (!head.n)
+		return 0;
+	text = arena_printf(im->arena, im->e, "%.*s%.*s", STR_ARG(head), STR_ARG(*ret));
+	*ret = str_of(text);
+	return text ? 0 : -1;
+}
+
 /* Takes texts, which may have variables and secrets. */
 static int member_values(struct import *im, const struct member *m, const struct json_val *v)
 {
 	struct json_iter it = json_iter(v);
+	struct str before = STR_NONE;
 	char what[PLACE_MAX], name[PLACE_MAX];
 
-	while (json_next(&it)) {
+	for (; json_next(&it); before = json_str(it.val)) {
 		struct str s;
 
 		snprintf(what, sizeof(what), "%s[%zu]", m->name, it.index);
 		snprintf(name, sizeof(name), "%s-%zu", m->name, it.index);
 		if (json_type(it.val) != JSON_STR)
 			member_wrong(im, what, it.val);
-		else if (import_value(im, what, STR_NONE, str_of(name), json_str(it.val), &s) < 0 ||
+		else if (member_value(im, what, name, before, json_str(it.val), &s) < 0 ||
 			 import_add(im, FILLS(im, m), STR_NONE, s) < 0)
 			return -1;
 	}
@@ -269,6 +308,7 @@ static const struct member members[] = {
 	{ "scopes", NULL, 0, JSON_ABSENT, NO_LOGIN },
 	{ "headersHelper", NULL, 0, JSON_ABSENT,
 	  "a secret may come from a command (docs/secrets.md)" },
+	{ "name", NULL, 0, JSON_ABSENT, NULL },
 	{ "description", NULL, 0, JSON_ABSENT, NULL },
 	{ "gallery", NULL, 0, JSON_ABSENT, NULL },
 	{ "version", NULL, 0, JSON_ABSENT, NULL },

@@ -1,10 +1,12 @@
 #include "cli/import/foreign.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cli/import/internal.h"
 #include "cli/import/recipe.h"
 #include "config/config.h"
+#include "json/document/where.h"
 
 enum {
 	ARENA_MAX = 32 << 20,
@@ -154,15 +156,28 @@ const struct foreign_client *foreign_client_of(const struct json_val *root)
 
 /* ---- documents ----------------------------------------------------------------------------- */
 
+int foreign_strip(struct buf *text, struct err *e)
+{
+	if (text->n >= 3 && memcmp(text->p, "\xef\xbb\xbf", 3) == 0)
+		memset(text->p, ' ', 3);
+	return config_strip_loosely(text->p, text->n, e);
+}
+
 struct json_doc *foreign_parse(struct buf *text, struct err *e)
 {
 	const struct json_options limits = { .bytes = FOREIGN_BYTES_MAX, .values = VALUES_MAX };
+	static const char at[] = "at byte ";
+	struct json_doc *doc;
+	const char *byte;
 
-	if (text->n >= 3 && memcmp(text->p, "\xef\xbb\xbf", 3) == 0)
-		memset(text->p, ' ', 3);
-	if (config_strip_loosely(text->p, text->n, e) < 0)
+	if (foreign_strip(text, e) < 0)
 		return NULL;
-	return json_parse(buf_str(text), &limits, e);
+	doc = json_parse(buf_str(text), &limits, e);
+	byte = doc ? NULL : strstr(e->msg, at);
+	if (byte) /* people want the line */
+		err_wrap(e, "line %u",
+			 json_line(buf_str(text), strtoull(byte + strlen(at), NULL, 10)));
+	return doc;
 }
 
 /* ---- lists and notes ----------------------------------------------------------------------- */
@@ -242,8 +257,10 @@ static int reading_name(struct reading *r, struct str theirs, struct str *ret)
 	while (n > 0 && name[n - 1] == '-')
 		n--;
 	name[n] = '\0';
-	if (n == 0 || config_server_name_reserved((struct str){ name, n }))
-		n = (size_t)snprintf(name, sizeof(name), "server");
+	if (n == 0)
+		snprintf(name, sizeof(name), "server");
+	else if (config_server_name_reserved((struct str){ name, n }))
+		snprintf(name + n, sizeof(name) - n, "-server");
 	snprintf(with, sizeof(with), "%s", name);
 	for (unsigned i = 2; import_has(&r->names, str_of(with)) && i < 1000; i++)
 		snprintf(with, sizeof(with), "%.*s-%u", CONFIG_SERVER_NAME_MAX - 4, name, i);
@@ -305,7 +322,11 @@ static int reading_check(struct reading *r, const struct import_server *s)
 	const char *at;
 
 	if (r->im.o->have && config_server_find(r->im.o->have, s->name)) {
-		import_note(&r->im, "it is left out: %.*s is there already", STR_ARG(s->name));
+		import_note(
+			&r->im,
+			"it is left out: %.*s is there already, and holt mcp remove %.*s removes "
+			"that",
+			STR_ARG(s->name), STR_ARG(s->name));
 		return -1;
 	}
 	json_write_object(&w);

@@ -48,6 +48,13 @@ const struct foreign_client *foreign_client_of(const struct json_val *root);
 /* A document that a client would read: JSON with comments and with commas before brackets. *text is
  * changed. */
 struct json_doc *foreign_parse(struct buf *text, struct err *e) MUST_USE;
+/* Its first step: overwrites a byte order mark, and what is not JSON, with blanks. */
+int foreign_strip(struct buf *text, struct err *e) MUST_USE;
+
+/* What somebody pasted becomes the text of such a document: also an entry alone, members without
+ * the braces around them, and Markdown with one block of code. name: of an entry alone; STR_NONE:
+ * it names itself. ERR_INVALID says what is wrong. */
+int foreign_paste(struct buf *text, struct str name, struct err *e) MUST_USE;
 
 struct config_file;
 struct redactor;

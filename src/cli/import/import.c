@@ -8,8 +8,7 @@
 #include "cli/common/safe.h"
 #include "cli/common/verb.h"
 #include "cli/import/file.h"
-#include "cli/import/foreign.h"
-#include "config/config.h"
+#include "cli/import/own.h"
 #include "guard/redact/redact.h"
 
 enum { FOUND_MAX = 1 << 20, PRETTY_MAX = 4 << 20, EXIT_LEFT = 1 };
@@ -95,34 +94,6 @@ static int source_read(struct source *s, const char *file, struct err *e)
 
 /* ---- printing ------------------------------------------------------------------------------ */
 
-static void note(void *data, struct str server, struct str text)
-{
-	fputs("holt: ", stderr);
-	if (server.p) {
-		safe_short(stderr, server, 64);
-		fputs(": ", stderr);
-	}
-	safe_puts(stderr, text);
-}
-
-/* ---- writing ------------------------------------------------------------------------------- */
-
-static int add(const struct config *c, const struct foreign_found *found, struct err *e)
-{
-	autobuf struct buf was = BUF_INIT(CONFIG_BYTES_MAX), servers = BUF_INIT(PRETTY_MAX),
-			   inputs = BUF_INIT(PRETTY_MAX), now = BUF_INIT(CONFIG_BYTES_MAX);
-	char path[PATH_MAX];
-	struct stat st;
-
-	if (import_file_open(config_path(c), path, &was, &st, e) < 0)
-		return -1;
-	if (import_lines(buf_str(&found->servers), &servers, e) < 0 ||
-	    import_lines(buf_str(&found->inputs), &inputs, e) < 0 ||
-	    config_add(buf_str(&was), buf_str(&servers), buf_str(&inputs), &now, e) < 0)
-		return -1;
-	return import_file_write(path, 0, &st, buf_str(&now), e);
-}
-
 static int print(const struct foreign_found *found, struct err *e)
 {
 	autobuf struct buf servers = BUF_INIT(PRETTY_MAX), inputs = BUF_INIT(PRETTY_MAX);
@@ -163,14 +134,14 @@ static int import_run(const struct verb_input *in, struct err *e)
 						      .folder = str_of(s.folder),
 						      .redactor = redactor,
 						      .have = o->write ? config_file(c) : NULL,
-						      .note = note };
+						      .note = own_note };
 
 		rc = foreign_read(json_root(s.doc), &read, &found, e);
 	}
 	if (rc == 0 && !o->write)
 		rc = print(&found, e);
 	else if (rc == 0 && found.n)
-		rc = add(c, &found, e);
+		rc = own_add(c, &found, e);
 	if (rc < 0)
 		status = cli_fail(e);
 	else if (found.left)

@@ -176,27 +176,44 @@ static int secret_refer(struct import *im, struct str marked, const char *name, 
 	return ret->p ? 0 : -1;
 }
 
+/* What a README has in place of a secret: nothing, <key>, xxx, … */
+static bool secret_is_blank(struct str text)
+{
+	size_t i = 0;
+
+	if (text.n > 2 && text.p[0] == '<' && text.p[text.n - 1] == '>')
+		return true;
+	while (i < text.n && strchr("xX.*", text.p[i]))
+		i++;
+	return i == text.n;
+}
+
 /* By the name of its place, where the redactor sees none: a key in the form of a UUID, say. */
 static bool secret_by_name(struct str before, struct str text)
 {
-	static const char *const words[] = {
-		"token",   "secret",	 "password",	"passwd", "api_key",	"apikey",
-		"api-key", "access_key", "private_key", "cookie", "credential", "authorization"
-	};
+	static const char *const words[] = { "token",	   "secret",	 "password",
+					     "passwd",	   "api_key",	 "apikey",
+					     "api-key",	   "access_key", "private_key",
+					     "cookie",	   "credential", "authorization",
+					     "access-key", "private-key" },
+				 *const ends[] = { "_key", "-key", "_pat" };
 	char name[64];
 	size_t n = 0;
+	bool is = false;
 
-	while (n < before.n && n < sizeof(name) - 1) {
+	while (n < before.n && n < sizeof(name) - 1 && !strchr("=:", before.p[n])) {
 		char c = before.p[n];
 
 		name[n++] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 	}
 	name[n] = '\0';
-	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-		if (strstr(name, words[i]))
-			return text.n >= 8 && *text.p != '/' && !memmem(text.p, text.n, "${", 2);
-	}
-	return false;
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		is = is || strstr(name, words[i]);
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+		is = is || (n > 4 && strcmp(name + n - 4, ends[i]) == 0);
+	return is && !strstr(name, "public") &&
+	       (secret_is_blank(text) ||
+		(text.n >= 8 && *text.p != '/' && !memmem(text.p, text.n, "${", 2)));
 }
 
 int import_value(struct import *im, const char *what, struct str before, struct str name,

@@ -1,0 +1,305 @@
+"""`holt mcp add`, `remove` and `allow`: what people type and paste becomes an entry of the
+operator's file, and all other text of it stays."""
+
+import json
+import os
+import random
+import re
+
+import pytest
+
+from test_mcp_config import desk  # noqa: F401: a fixture
+
+NPX = {'command': 'npx', 'args': ['-y', 'p']}
+HTTP = 'https://mcp.example.com/mcp'
+
+
+def entries(desk):
+    if not os.path.exists(desk.config):
+        return {}
+    return json.loads(desk.holt('config', 'show').stdout).get('mcpServers', {})
+
+
+def text_of(desk):
+    with open(desk.config, encoding='utf-8') as f:
+        return f.read()
+
+
+def paste(desk, text, *arguments):
+    done = desk.me.run('mcp', 'add', *arguments, cwd=desk.project, input=text, text=True,
+                       env={'HOME': desk.home, 'HOLT_HOME': os.path.dirname(desk.config)})
+    assert done.returncode >= 0, done
+    return done
+
+
+def added(desk, name, done, status=0):
+    assert done.returncode == status, done
+    assert f'next: holt mcp approve {name}\n' in done.stdout, done
+    return json.loads(text_of(desk))['mcpServers'][name]
+
+
+# ---- command lines -------------------------------------------------------------------------------
+
+LINES = [
+    ('w -- npx -y p', NPX),
+    ('w npx -y p', NPX),
+    ('w -- npx -y p -e X=Y --env Z --header H', {'command': 'npx', 'args': [
+        '-y', 'p', '-e', 'X=Y', '--env', 'Z', '--header', 'H']}),
+    ('-e MODE=fast -e EMPTY= w -- npx -y p', {**NPX, 'env': {'MODE': 'fast', 'EMPTY': ''}}),
+    ('w --env MODE=a=b -- npx -y p', {**NPX, 'env': {'MODE': 'a=b'}}),
+    ('--transport stdio --scope user w -- npx -y p', NPX),
+    ('-s user w /opt/server --fast', {'command': '/opt/server', 'args': ['--fast']}),
+    ('w -- uvx mcp-server-time', {'command': 'uvx', 'args': ['mcp-server-time']}),
+    ('w -- docker run -i --rm -e K mcp/time', {
+        'command': 'docker', 'args': ['run', '-i', '--rm', '-e', 'K', 'mcp/time']}),
+    (f'w {HTTP}', {'type': 'http', 'url': HTTP}),
+    (f'--transport http w {HTTP}', {'type': 'http', 'url': HTTP}),
+    (f'-t sse w {HTTP}', {'type': 'sse', 'url': HTTP}),
+    (f'w {HTTP} --transport sse', {'type': 'sse', 'url': HTTP}),
+    (f'w --url {HTTP}', {'type': 'http', 'url': HTTP}),
+    (f'w --url {HTTP} --bearer-token-env-var TOKEN', {
+        'type': 'http', 'url': HTTP, 'headers': {'Authorization': 'Bearer ${TOKEN}'}}),
+    (f'w {HTTP} --header Accept-Language:de', {
+        'type': 'http', 'url': HTTP, 'headers': {'Accept-Language': 'de'}}),
+]
+
+
+@pytest.mark.parametrize('line, want', LINES, ids=range(len(LINES)))
+def test_lines(desk, line, want):
+    """As people know them of `claude mcp add` and `codex mcp add`."""
+    assert added(desk, 'w', desk.holt('mcp', 'add', *line.split())) == want
+    assert desk.check().returncode in (0, 1)
+
+
+WRONG = [
+    ('', 'an operand is missing'), ('w', 'what is to be started'), ('w --', 'what is to be'),
+    ('-e w -- npx', 'an operand is missing'), ('-- npx -y p', 'an operand is missing'),
+    ('-e KEY w npx', "--env takes KEY=VALUE, not 'KEY'"),
+    ('-H Key w https://x/', '--header takes "NAME: VALUE"'),
+    ('-t http w npx', 'are for a URL'), ('-H a:b w npx', 'are for a URL'),
+    ('-t stdio w https://x/', 'are for a command'), ('-e A=b w https://x/', 'are for a command'),
+    ('-t pigeon w npx', '-t takes stdio|http|sse'),
+    ('-s project w npx', '-s takes user'),
+    ('--client-id x w https://x/', 'a token may stand in a header'),
+    ('--nonsense w npx', 'there is no option'), ('w https://x/ more', "too much: 'more'"),
+    ('w https://x/ --nonsense', 'there is no option'),
+    ('w --url https://x/ https://y/', '--url has the URL'),
+    ('w --url https://x/ npx', 'not both'), ('w --url npx', '--url takes http://'),
+]
+
+
+@pytest.mark.parametrize('line, says', WRONG, ids=range(len(WRONG)))
+def test_wrong_lines(desk, line, says):
+    """Each word is obeyed or refused, and what is refused writes nothing."""
+    done = desk.holt('mcp', 'add', *line.split())
+    assert done.returncode == 2 and says in done.stderr, done
+    assert not os.path.exists(desk.config)
+
+
+def test_names(desk):
+    """A name is made valid, which is told; one that is there is refused with the way out."""
+    for given, name in (('My_Server', 'my-server'), ('fetch', 'fetch-server'), ('9', 'server')):
+        done = desk.holt('mcp', 'add', given, '--', 'npx', '-y', 'p')
+        assert added(desk, name, done) == NPX
+        assert f'{given}: it is called {name} now' in done.stderr, done
+    was = text_of(desk)
+    done = desk.holt('mcp', 'add', 'my-server', '--', 'other')
+    assert done.returncode == 1 and 'holt mcp remove my-server' in done.stderr, done
+    assert done.stdout == '' and text_of(desk) == was
+
+
+def test_secrets(desk):
+    """Their values go nowhere, and what stores them is told."""
+    value = 'tvly-' + ''.join(random.choice('0123456789abcdefXYZ') for _ in range(30))
+    done = desk.holt('mcp', 'add', 'w', '-e', f'TAVILY_API_KEY={value}', '-e', 'STRIPE_KEY=<key>',
+                     '-e', 'API_TOKEN=', '--', 'npx', '-y', 'p', '--api-key', value,
+                     f'--access-token={value}', '--mode', 'long-enough')
+    entry = added(desk, 'w', done)
+    assert entry['env'] == {'TAVILY_API_KEY': '${secret:w.TAVILY_API_KEY}',
+                            'STRIPE_KEY': '${secret:w.STRIPE_KEY}',
+                            'API_TOKEN': '${secret:w.API_TOKEN}'}
+    assert entry['args'] == ['-y', 'p', '--api-key', '${secret:w.api-key}',
+                             '--access-token=${secret:w.access-token}', '--mode', 'long-enough']
+    for name in ('TAVILY_API_KEY', 'STRIPE_KEY', 'API_TOKEN', 'api-key', 'access-token'):
+        assert f'holt secret set w.{name}\n' in done.stderr, done
+    assert value not in done.stdout + done.stderr + text_of(desk)
+
+
+# ---- blocks --------------------------------------------------------------------------------------
+
+W = '"w": {"command": "npx", "args": ["-y", "p"]}'
+BLOCKS = [
+    '{"mcpServers": {%s}}' % W,
+    '{"servers": {%s}}' % W,
+    '{"mcp": {"servers": {%s}, "inputs": []}}' % W,
+    '{%s}' % W, W, W + ',', '"mcpServers": {%s}' % W,
+    '"mcpServers": {%s},' % W,
+    '// of the README\n{"mcpServers": {\n  %s, // here\n}, /* all */ }' % W,
+    '```json\n{"mcpServers": {%s}}\n```\n' % W,
+    'Add this to your file:\n\n  ```jsonc\n  %s\n  ```\n\nThen restart.\n' % W,
+    '\ufeff{"mcpServers": {%s}}' % W,
+    '{\u00a0"mcpServers":\u00a0{\u200b%s}}' % W,
+    '{"name": "w", "command": "npx", "args": ["-y", "p"]}',
+    '\r\n{"mcpServers": {\r\n%s\r\n}}\r\n' % W,
+]
+
+
+@pytest.mark.parametrize('block', BLOCKS, ids=range(len(BLOCKS)))
+def test_blocks(desk, block):
+    """A block of a README as it stands, from standard input and as an argument."""
+    assert added(desk, 'w', paste(desk, block, '-')) == NPX
+    assert desk.holt('mcp', 'remove', 'w').returncode == 0
+    assert added(desk, 'w', desk.holt('mcp', 'add', block)) == NPX
+
+
+def test_an_entry_alone(desk):
+    entry = json.dumps(NPX)
+    for i, (text, arguments) in enumerate(((entry, ('w', '-')), ('', ('w', entry)))):
+        assert added(desk, 'w', paste(desk, text, *arguments)) == NPX, i
+        assert desk.holt('mcp', 'rm', 'w').returncode == 0
+    assert added(desk, 'w', desk.holt('mcp', 'add-json', 'w', entry)) == NPX
+
+
+WRONG_BLOCKS = [
+    ('', 'there is nothing in it'), ('   \n', 'there is nothing in it'),
+    ('npx -y p', 'A command line stands behind two dashes'),
+    ('[mcp_servers.w]\ncommand = "npx"\n', 'TOML'),
+    ('{\n  \u201cmcpServers\u201d: {}}', 'line 2, column 3: \u201c is no quote of JSON'),
+    ('{"mcpServers": {"w": {"command": "npx",\n "args": ["-y" "p"]}}}', 'line 2'),
+    (json.dumps(NPX), 'the entry has no name'),
+    ('{"a": 1}', 'no MCP servers that are known'), ('{}', 'no MCP servers that are known'),
+    ('```\n{}\n```\n```\n{}\n```\n', 'several blocks'),
+    ('{"mcpServers": {%s}' % W, 'line 1'),
+]
+
+
+@pytest.mark.parametrize('block, says', WRONG_BLOCKS, ids=range(len(WRONG_BLOCKS)))
+def test_wrong_blocks(desk, block, says):
+    done = paste(desk, block, '-')
+    assert done.returncode == 125 and says in done.stderr, done
+    assert not os.path.exists(desk.config)
+
+
+def test_a_block_and_more(desk):
+    """A block says all by itself."""
+    block = '{"mcpServers": {%s}}' % W
+    done = paste(desk, block, 'other', '-')
+    assert done.returncode == 125 and 'leave out other' in done.stderr, done
+    done = paste(desk, block, '-e', 'A=b', '-')
+    assert done.returncode == 125 and 'leave out' in done.stderr, done
+    assert not os.path.exists(desk.config)
+
+
+# ---- the text around it --------------------------------------------------------------------------
+
+def blank(r, where='out'):
+    note = f'{where}-{r.randrange(1000)}'
+    return r.choice(['', ' ', '\n', '\n    ', '  \n\t', f' // {note} "a" }}\n',
+                     f' /* {note} {{ , */ ', f'\n  // {note}\n  // {note}\n  ', '\r\n  '])
+
+
+def members(r, them):
+    """An object or array of these texts, written as somebody might."""
+    text = ''
+    for i, one in enumerate(them):
+        text += blank(r) + one + (blank(r) + ',' if i + 1 < len(them) else '')
+    return text + blank(r)
+
+
+def a_file(r, names):
+    servers = []
+    for name in names:
+        more = ', "args": ["// }"]' if r.randrange(2) else ''
+        servers.append(f'"{name}":{blank(r, "in")}{{{blank(r, "in")}"command": "/bin/{name}"{more}'
+                       f'{blank(r, "in")}}}')
+    sections = [f'"mcpServers":{blank(r)}{{{members(r, servers)}}}'] if names else []
+    sections += r.sample(['"modules": {"servers": 30}', '"policy": { "default": "ask" }',
+                          '"images": ["host" /* out-0 */ ]'], r.randrange(4))
+    r.shuffle(sections)
+    return f'{blank(r)}{{{members(r, sections)}}}{blank(r)}'
+
+
+@pytest.mark.parametrize('seed', range(60))
+def test_the_text_stays(desk, seed):
+    """What was added and removed leaves the very bytes of the file. What is removed of others
+    leaves all comments that are not in it, and the other servers."""
+    r = random.Random(seed)
+    names = [f's{i}' for i in range(r.randrange(5))]
+    was = a_file(r, names)
+    desk.put(desk.config, was)
+    assert desk.check().returncode in (0, 1), was
+    for _ in range(r.randrange(1, 3)):
+        done = desk.holt('mcp', 'add', 'added', '-e', 'A=b', '--', 'npx', '-y', 'p')
+        assert done.returncode == 0, (was, done)
+        assert list(entries(desk)) == ['added', *names]
+        for name in names:
+            assert entries(desk)[name]['command'] == f'/bin/{name}'
+        done = desk.holt('mcp', 'remove', 'added')
+        assert done.returncode == 0, (was, done)
+        with open(desk.config, newline='', encoding='utf-8') as f:
+            assert f.read() == was
+    notes = re.findall(r'out-\d+', was)
+    while names:
+        gone = names.pop(r.randrange(len(names)))
+        assert desk.holt('mcp', 'remove', gone).returncode == 0, (was, gone)
+        assert list(entries(desk)) == names, (was, gone, text_of(desk))
+        assert re.findall(r'out-\d+', text_of(desk)) == notes, (was, gone, text_of(desk))
+    assert 'in-' not in text_of(desk), (was, text_of(desk))
+
+
+def test_remove_what_is_not_there(desk):
+    done = desk.holt('mcp', 'remove', 'w')
+    assert done.returncode == 125 and 'no MCP server w' in done.stderr, done
+    assert not os.path.exists(desk.config)
+
+
+def grants(desk, name):
+    return entries(desk)[name]['sandbox'].get('network', [])
+
+
+@pytest.mark.parametrize('seed', range(30))
+def test_allow(desk, seed):
+    """Hosts come into the entry, whatever of its sandbox is there; all else stays."""
+    r = random.Random(seed)
+    hosts = r.sample(['"a.example:443"'], r.randrange(2))
+    inner = [f'"read":{blank(r)}["/usr/share"{blank(r)}]', '"template": "host"',
+             f'"network":{blank(r)}[{members(r, hosts)}]']
+    inner = r.sample(inner, r.randrange(4))
+    entry = [f'"command": "/bin/x"{blank(r)}', '"args": ["}"]']
+    entry += [f'"sandbox":{blank(r)}{{{members(r, inner)}}}'] if r.randrange(4) else []
+    r.shuffle(entry)
+    desk.put(desk.config, f'{{{blank(r)}"mcpServers": {{"w": {{{members(r, entry)}}}}}}}')
+    was, before = text_of(desk), entries(desk)
+    had = grants(desk, 'w')
+    for host, rule in (('api.example.com', 'api.example.com:443'),
+                       ('*.b.example:80', '*.b.example:80'), ('10.1.2.3:5432', '10.1.2.3:5432'),
+                       ('npm.holt:80', 'npm.holt:80')):
+        done = desk.holt('mcp', 'allow', 'w', host)
+        assert done.returncode == 0 and 'holt mcp approve w' in done.stdout, (was, done)
+        had.append(rule)
+        assert grants(desk, 'w') == had, (was, text_of(desk))
+    now = entries(desk)
+    now['w']['sandbox']['network'] = before['w']['sandbox'].get('network', [])
+    before['w']['sandbox']['network'] = before['w']['sandbox'].get('network', [])
+    assert now == before
+    assert re.findall(r'out-\d+', text_of(desk)) == re.findall(r'out-\d+', was), text_of(desk)
+    last = text_of(desk)
+    done = desk.holt('mcp', 'allow', 'w', 'api.example.com')
+    assert done.returncode == 0 and 'granted already' in done.stdout and text_of(desk) == last
+
+
+def test_wrong_allow(desk):
+    for host, says in (('https://a.example/', 'network'), ('a b', 'network'), ('x:0', 'network'),
+                       ('x:99999', 'network')):
+        desk.put(desk.config, '{"mcpServers": {"w": {"command": "x"}, "u": {"url": "https://x/"}, '
+                              '"n": {"command": "x", "sandbox": false}}}')
+        was = text_of(desk)
+        done = desk.holt('mcp', 'allow', 'w', host)
+        assert done.returncode == 125 and host in done.stderr, done
+        done = desk.holt('mcp', 'allow', 'none', 'a.example')
+        assert done.returncode == 125 and 'no MCP server none' in done.stderr, done
+        done = desk.holt('mcp', 'allow', 'n', 'a.example')
+        assert done.returncode == 125 and 'no sandbox' in done.stderr, done
+        done = desk.holt('mcp', 'allow', 'u', 'a.example')
+        assert done.returncode == 125 and 'for a command' in done.stderr, done
+        assert text_of(desk) == was

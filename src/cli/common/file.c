@@ -93,7 +93,8 @@ static void file_sweep(int folder)
 	}
 }
 
-/* 1: it is written in its place, which is no regular file, or has no name: a descriptor's. */
+/* 1: it is written in its place, which is no regular file, or has no name: a descriptor's.
+ * ERR_CONFLICT: another took its name between two looks. */
 static int file_out_find(struct file_out *o, const char *path, struct stat *ret, struct err *e)
 {
 	bool there = stat(path, ret) == 0;
@@ -109,9 +110,11 @@ static int file_out_find(struct file_out *o, const char *path, struct stat *ret,
 			     ? 0
 			     : err_set(e, ERR_INVALID,
 				       "%.160s is a link to nothing: remove it first", path);
-	if (S_ISREG(ret->st_mode) && realpath(path, o->path) && lstat(o->path, &st) == 0 &&
-	    st.st_dev == ret->st_dev && st.st_ino == ret->st_ino)
-		return 0;
+	if (S_ISREG(ret->st_mode) && realpath(path, o->path) && lstat(o->path, &st) == 0)
+		return st.st_dev == ret->st_dev && st.st_ino == ret->st_ino
+			     ? 0
+			     : err_set(e, ERR_CONFLICT, "%.120s was changed meanwhile: try again",
+				       path);
 	snprintf(o->path, sizeof(o->path), "%s", path);
 	return 1;
 }

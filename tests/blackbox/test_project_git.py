@@ -744,6 +744,7 @@ def test_what_git_writes_through_is_removed(who, work, begin):  # noqa: F811
     assert os.readlink(f'{top}/HEAD') == 'refs/heads/main'
 
 
+@pytest.mark.rights
 def test_links_out_of_the_folder_are_told(who, work, begin):  # noqa: F811
     """Also through others. The control are links that stay in it, and that of the user."""
     project = Project(who, f'{work}/p')

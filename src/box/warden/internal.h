@@ -137,6 +137,9 @@ struct store {
 
 struct cgroups;
 
+/* Begins to copy the host template's skeleton, where this process may do that already. */
+void store_begin(void);
+
 /* Makes the two mount namespaces and the host template, and leaves the process in the namespace of
  * the store. */
 int store_init(struct store *s, const struct host *h, const struct cgroups *c,

@@ -2,8 +2,8 @@
  * The files of sandboxes. There are two mount namespaces, neither of them the host's:
  *
  * 	store	The warden runs in it. Root tmpfs; /h is the host's tree, /l/N are the layers
- * 		(images among them), /skel is the template's skeleton, and an overlay of many
- * 		layers is mounted at /many while it is made.
+ * 		(images among them), /skel is the template's skeleton, a tmpfs of its own, and
+ * 		an overlay of many layers is mounted at /many while it is made.
  * 	base	Every sandbox's mount namespace is a copy of it. Root tmpfs, read-only; the
  * 		sandbox's root goes to /r, and /t/... is what its template binds. It has few
  * 		mounts, so that the copy is cheap however many layers the store holds.
@@ -111,6 +111,40 @@ static int open_mntns(int proc)
 	return openat(proc, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
 }
 
+/* ---- the skeleton ---------------------------------------------------------------------------- */
+
+static struct {
+	/* the file system that it is copied to, until that is attached */
+	int tree;
+	/* the process that copies it; 0: none */
+	pid_t maker;
+	/* why it could not be made */
+	int errnum;
+} skeleton = { .tree = -1 };
+
+/* The warden needs longer to copy hundreds of small files than for everything else before its first
+ * sandbox, so a process of its own copies them meanwhile. `host` is where the host's tree is. */
+static int skeleton_start(const char *host)
+{
+	skeleton.tree = make_tmpfs(64 * MIB, 65536, "0755", MOUNT_ATTR_NOSUID);
+	if (skeleton.tree < 0)
+		return -1;
+	skeleton.maker = fork();
+	if (skeleton.maker < 0)
+		close_fd(&skeleton.tree);
+	if (skeleton.maker != 0)
+		return skeleton.maker;
+	prctl(PR_SET_NAME, "holt-skeleton");
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	_exit(fchdir(skeleton.tree) < 0 || template_host_skeleton(".", host) < 0 ? errno : 0);
+}
+
+void store_begin(void)
+{
+	if (skeleton_start("") < 0)
+		log_debug("the skeleton is copied later: %s", strerror(errno));
+}
+
 /* ---- the two namespaces ---------------------------------------------------------------------- */
 
 /* Replaces the root by an empty tmpfs, with the old root at `old` in it. */
@@ -133,6 +167,11 @@ static int make_store_ns(struct store *s, const struct host *h)
 		return -1;
 	if (make_dir("/l", 0755) < 0 || make_dir("/skel", 0755) < 0 || make_dir("/many", 0755) < 0)
 		return -1;
+	/* without privileges this namespace is the first in which it can be made */
+	if ((skeleton.tree < 0 && skeleton_start("/h") < 0) ||
+	    mount_attach(skeleton.tree, AT_FDCWD, "/skel") < 0)
+		return -1;
+	close_fd(&skeleton.tree);
 	s->ns_store = open_mntns(h->proc);
 	return s->ns_store < 0 ? -1 : 0;
 }
@@ -207,27 +246,6 @@ static int own_dirs(const char *top, uint32_t uid, bool root)
 			return -1;
 	}
 	return 0;
-}
-
-/* ---- the skeleton ---------------------------------------------------------------------------- */
-
-static struct {
-	/* the process that copies it; 0: none */
-	pid_t maker;
-	/* why it could not be made */
-	int errnum;
-} skeleton;
-
-/* The warden needs longer to copy hundreds of small files than for everything else before its first
- * sandbox, so a process of its own copies them meanwhile. */
-static int skeleton_start(void)
-{
-	skeleton.maker = fork();
-	if (skeleton.maker != 0)
-		return skeleton.maker;
-	prctl(PR_SET_NAME, "holt-skeleton");
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	_exit(template_host_skeleton("/skel", "/h") < 0 ? errno : 0);
 }
 
 bool store_settled(bool wait)
@@ -457,8 +475,6 @@ int store_init(struct store *s, const struct host *h, const struct cgroups *c, s
 
 	if (make_store_ns(s, h) < 0)
 		step = "make the mount namespace of the store";
-	else if (skeleton_start() < 0)
-		step = "start to make the skeleton of the host template";
 	else if (choose_layers(s, h) < 0)
 		step = "prepare the skeleton for copying";
 	else if (make_base_ns(s, h, c) < 0)

@@ -291,8 +291,10 @@ static void finish(struct run *r, int status)
 	sandbox_unref(take_ptr(r->sandbox));
 	if (r->nets)
 		nets_close(r->nets, on_nets_closed, r);
-	else
+	else if (r->box)
 		box_close(r->box, on_box_closed, r);
+	/* while the warden ends */
+	road_end(take_ptr(r->call), r->failed.code ? &r->failed : NULL);
 }
 
 static int run_fail(const struct run *r, const struct err *e)
@@ -740,10 +742,9 @@ static int start(struct run *r, struct err *e)
 	engine_close_own(&own, r->o->config);
 	config.closed = own.paths;
 	config.n_closed = own.n;
-	if (ask_for(r, e) < 0)
-		return -1;
+	/* the warden starts while policy decides */
 	r->box = box_new(&r->loop, &config, e);
-	if (!r->box)
+	if (!r->box || ask_for(r, e) < 0)
 		return -1;
 	r->n_signals = ARRAY_LEN(watched) - (r->o->tty ? 0 : WATCHED_OF_TTY);
 	for (size_t i = 0; i < r->n_signals; i++) {
@@ -778,15 +779,10 @@ static int run(const struct verb_input *in, struct err *e)
 	r->o = in->options;
 	output_init(&r->out, JSON_OUTPUT);
 	output_init(&r->err, JSON_OUTPUT);
-	if (prepare(r, e) < 0 || start(r, e) < 0) {
-		r->failed = *e;
-		r->status = run_fail(r, e);
-		outlet_close(&r->to_out);
-		outlet_close(&r->to_err);
-	}
+	if (prepare(r, e) < 0 || start(r, e) < 0)
+		finish_error(r, e);
 	uv_run(&r->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&r->loop);
-	road_end(r->call, r->failed.code ? &r->failed : NULL);
 	output_fini(&r->out);
 	output_fini(&r->err);
 	env_fini(&r->vars);

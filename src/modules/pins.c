@@ -8,6 +8,7 @@
  * be shown.
  */
 #include "json/document/put.h"
+#include "modules/code/brief.h"
 #include "modules/code/names.h"
 #include "modules/code/pin.h"
 #include "modules/code/scan.h"
@@ -127,8 +128,14 @@ static int pins_seen(struct upstream_tools *t, struct err *e)
 	if (!all || pin_instructions(t->instructions, all[t->n], e) < 0)
 		return -1;
 	for (size_t i = 0; i < t->n; i++) {
-		if (pins_digest(&t->p[i], all[i], e) < 0)
+		AUTO(json_free) struct json_doc *doc = json_parse(t->p[i].json, NULL, e);
+		autobuf struct buf schema = BUF_INIT(PINS_MAX);
+		struct err why;
+
+		if (!doc || pin_tool(json_root(doc), all[i], e) < 0)
 			return -1;
+		t->p[i].odd = brief_object(&schema, json_get(json_root(doc), "inputSchema"), &why) <
+			      0;
 	}
 	qsort(all, t->n, sizeof(*all), pins_order);
 	sha256_hex((struct str){ all[0], (t->n + 1) * sizeof(*all) }, t->seen);

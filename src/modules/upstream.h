@@ -131,7 +131,23 @@ struct upstream_tool {
 	struct str name;
 	struct str json; /* all of its description, one object */
 	enum upstream_pin pin;
+	bool odd; /* it describes no arguments that a client could send */
 };
+
+/* Why a tool is not offered to clients. */
+enum upstream_hidden {
+	UPSTREAM_OFFERED,
+	UPSTREAM_HIDDEN_NEW,
+	UPSTREAM_HIDDEN_CHANGED,
+	UPSTREAM_HIDDEN_WARNED,
+	UPSTREAM_HIDDEN_ODD,
+	UPSTREAM_HIDDEN_FILE,
+	UPSTREAM_HIDDEN_POLICY, /* of one principal; said by who knows it */
+	UPSTREAM_HIDDENS
+};
+/* For a person and a model: "3 of its tools are …"; static. */
+extern const char *const upstream_hidden_texts[UPSTREAM_HIDDENS];
+extern const char *const upstream_hidden_names[UPSTREAM_HIDDENS]; /* on the wire */
 
 /* Lists that a server has beside its tools. */
 enum upstream_list { UPSTREAM_RESOURCES, UPSTREAM_TEMPLATES, UPSTREAM_PROMPTS, UPSTREAM_LISTS };
@@ -188,6 +204,9 @@ void upstream_info(struct upstream *u, struct upstream_info *ret);
 struct upstream_tools;
 struct upstream_tools *upstream_tools_ref(const struct upstream *u);
 void upstream_tools_unref(struct upstream_tools *t); /* NULL-safe */
+
+/* Why clients are not offered this tool, which is one of u. */
+enum upstream_hidden upstream_hidden(const struct upstream *u, const struct upstream_tool *t);
 
 /* Whether calls of this tool can be made: else ERR_DENIED, ERR_MODULE_UNAPPROVED or
  * ERR_MODULE_TOOL, and nothing is connected for it. */

@@ -97,7 +97,7 @@ def test_issuer_metadata(world, path, tenant):
 
 @pytest.mark.parametrize('status', [301, 302, 307, 308])
 def test_metadata_that_moved(world, status):
-    """Within its origin it is followed; elsewhere is nowhere. What has secrets goes nowhere else."""
+    """Within its origin it is followed; elsewhere is nowhere. What has secrets stays."""
     a, path = world.auth, '/.well-known/oauth-authorization-server'
     a.on[path] = lambda q: (status, {'Location': '/moved'}, b'')
     a.on['/moved'] = lambda q: (status, {'Location': a.url + '/again'}, b'')

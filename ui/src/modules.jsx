@@ -40,6 +40,7 @@ export function Modules() {
 									<Link to={`/m/${encodeURIComponent(m.module)}`}><strong><Text of={m.module} /></strong></Link> <Chip kind={kind}>{word}</Chip>
 									{!m.sandboxed && m.transport === 'stdio' && <> <Chip kind="danger">not sandboxed</Chip></>}
 									<small class="muted"> {m.transport}, {m.tools_count ?? 'unknown'} tools, {m.calls} calls under way</small>
+									{m.tools_hidden && <p class="two">Not offered: <Text of={m.tools_hidden} prose /></p>}
 									{m.cause && <p class="two"><Text of={m.cause} prose /></p>}
 								</li>
 							);

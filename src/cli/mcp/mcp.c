@@ -20,7 +20,7 @@ struct mcp_options {
 	struct hub_options hub;
 	struct coding_rows coding;
 	struct option_list profiles;
-	const char *connect, *tools;
+	const char *connect, *tools, *modules, *texts;
 	struct remote_options remote;
 };
 
@@ -32,6 +32,10 @@ static const struct option_row rows[] = {
 	OPTION(struct mcp_options, profiles, OPTION_LIST, "profile", .arg = "NAME",
 	       .doc = "Offer only what this profile of the operator's file allows. May be "
 		      "repeated."),
+	OPTION(struct mcp_options, modules, OPTION_TEXT, "modules", .arg = "LIST",
+	       .doc = "Of the gateway, only the tools of these modules, with commas between."),
+	OPTION(struct mcp_options, texts, OPTION_TEXT, "texts", .arg = "full|short",
+	       .doc = "Whether lists have the whole texts of modules (short)."),
 	CODING_ROWS(struct mcp_options, coding),
 	HUB_ROWS(struct mcp_options),
 	HELP_ROW(struct mcp_options),
@@ -140,6 +144,8 @@ static int connect_to(struct stdio_serving *s, const struct mcp_options *to, str
 		.url = local ? "http://localhost" : where,
 		.tools = to->tools,
 		.profile = s->profile.n ? s->profile.p : NULL,
+		.modules = to->modules,
+		.texts = to->texts,
 		.unix_socket = local ? where + strlen(UNIX_PREFIX) : NULL,
 		.drain_ms = DRAIN_MS,
 		.on_closed = on_relay_closed,
@@ -191,6 +197,9 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 	door.profile = buf_str(&s->profile);
 	if (o->connect)
 		return connect_to(s, o, e);
+	door.modules = str_of(o->modules);
+	if (o->texts && tools_texts(str_of(o->texts), &door.full, e) < 0)
+		return -1;
 	if (o->tools && tools_choose(str_of(o->tools), &door.only, e) < 0)
 		return -1;
 	s->coding = coding_of_options(&o->coding, e);
@@ -247,11 +256,11 @@ static int check_remote(const struct mcp_options *o, struct err *e)
 		return err_set(e, ERR_INVALID,
 			       "--token, --token-file, --enable-workspace-tools, --ca, --tls-cert "
 			       "and --tls-key are about --server");
-	if (r->server && (o->connect || o->tools || o->profiles.n || o->coding.workspaces.n ||
-			  o->coding.readonly))
+	if (r->server && (o->connect || o->tools || o->profiles.n || o->modules || o->texts ||
+			  o->coding.workspaces.n || o->coding.readonly))
 		return err_set(e, ERR_INVALID,
-			       "--connect, --tools, --profile, --workspace and --readonly exclude "
-			       "--server");
+			       "--connect, --tools, --profile, --modules, --texts, --workspace and "
+			       "--readonly exclude --server");
 	return 0;
 }
 

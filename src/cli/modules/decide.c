@@ -28,6 +28,18 @@ static int approve_ask(const char *name, struct err *e)
 	return 0;
 }
 
+static int decide_show(const struct json_val *m, const char *name, struct err *e)
+{
+	struct str hidden = json_str(json_get(m, "tools_hidden"));
+
+	safe_puts(stdout, json_str(json_get(m, "state")));
+	if (hidden.n) {
+		printf("Tools that are not offered (holt mcp info %s): ", name);
+		safe_puts(stdout, hidden);
+	}
+	return 0;
+}
+
 /* The digest makes sure that what is approved is what was shown. */
 static int approve_run(const struct verb_input *in, struct err *e)
 {
@@ -55,8 +67,7 @@ static int approve_run(const struct verb_input *in, struct err *e)
 		return -1;
 	if (o->output == OUTPUT_JSON)
 		return hub_link_print(json_root(doc), e);
-	safe_puts(stdout, json_str(json_get(json_root(doc), "state")));
-	return 0;
+	return decide_show(json_root(doc), name, e);
 }
 
 const struct verb mcp_approve_verb = {
@@ -80,7 +91,7 @@ const struct verb mcp_approve_verb = {
 		.doc = doc_,                                                                       \
 		.page = "holt-mcp-modules",                                                        \
 		ASK(verb_output, .of = &modules, .method = "POST", .more = "/" #word,              \
-		    .prints = "state"),                                                            \
+		    .show = decide_show),                                                          \
 		.min_operands = 1,                                                                 \
 	}
 

@@ -44,9 +44,10 @@ const struct verb mcp_list_verb = {
 	.doc = "List the hub's modules: the MCP servers that it uses.",
 	.page = "holt-mcp-modules",
 	ASK(verb_output, .of = &modules, .list = "modules",
-	    ASK_COLUMNS({ "NAME", "module" }, { "STATE", "state" },
-			{ "APPROVAL", .cell = stand_cell }, { "RUNS IN", .cell = where_cell },
-			{ ">TOOLS", "tools_count", .unit = 1 }, { "CAUSE", "cause", .cut = 60 })),
+	    ASK_COLUMNS(
+		    { "NAME", "module" }, { "STATE", "state" }, { "APPROVAL", .cell = stand_cell },
+		    { "RUNS IN", .cell = where_cell }, { ">TOOLS", "tools_count", .unit = 1 },
+		    { "NOT OFFERED", "tools_hidden", .cut = 80 }, { "CAUSE", "cause", .cut = 60 })),
 };
 
 /* ---- info ------------------------------------------------------------------------------------ */
@@ -143,6 +144,7 @@ int module_show(const struct json_val *m, const char *name, struct err *e)
 	    !json_bool(json_get(m, "sandboxed")))
 		printf("%-14s%s\n", "Warning",
 		       "it is NOT sandboxed: it can do all that the hub's user can");
+	show_str(m, "tools_hidden", "Not offered");
 	show_str(m, "cause", "Cause");
 	show_str(m, "description", "Description");
 	show_str(m, "command", "Command");

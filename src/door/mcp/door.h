@@ -17,6 +17,9 @@ struct mcp_door_options {
 	/* Profiles of the operator's file, with commas between, of sessions that name none; may be
 	 * STR_NONE. Borrowed until mcp_door_free(). */
 	struct str profile;
+	/* The modules of the gateway that sessions have that name none, likewise; STR_NONE: all. */
+	struct str modules;
+	bool full; /* lists of tools have the whole texts of modules */
 };
 /* Borrows ops until mcp_door_free(), and is in use until their hub is closed. o is copied. */
 struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_door_options *o,

@@ -1,7 +1,8 @@
 /*
  * Tools of modules as tools of this server, SERVER__TOOL: the set "gateway". They are those that
  * were approved, also of a module that is not connected, and calls of them are calls of
- * module.call. What a module says of its tools is cleaned before a client sees it.
+ * module.call. What a module says of its tools is cleaned before a client sees it, and a list has
+ * only short forms of it, unless the client wants the whole.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include "base/log.h"
 #include "call/aside.h"
 #include "door/mcp/internal.h"
+#include "modules/code/brief.h"
 #include "modules/code/clean.h"
 #include "modules/code/names.h"
 #include "op/module/module.h"
@@ -29,9 +31,11 @@ const struct tool gateway_tool = { .op = &module_call_op, .name = "gateway", .as
 /* A listed tool, as long as it is listed or called. */
 struct gateway_entry {
 	struct mcp_tool tool; /* first */
+	struct mcp_tool brief; /* the same for lists */
 	unsigned refs;
 	struct json_doc *doc; /* the cleaned definition */
 	char *schema, *output, *module, *name; /* owned; output may be NULL */
+	char *brief_schema, *brief_text;
 	char shown[NAME_MAX_BYTES + 1];
 };
 
@@ -66,6 +70,8 @@ static void entry_unref(struct gateway_entry *g)
 	json_free(g->doc);
 	free(g->schema);
 	free(g->output);
+	free(g->brief_schema);
+	free(g->brief_text);
 	free(g->module);
 	free(g->name);
 	free(g);
@@ -79,13 +85,6 @@ static char *entry_text(const struct json_val *v, struct err *e)
 
 	json_write_val(&w, v);
 	return json_write_done(&w, e) < 0 ? NULL : buf_take(&b);
-}
-
-static const char *entry_description(const struct json_val *v, const char *shown)
-{
-	struct str said = json_str(json_get(v, "description"));
-
-	return said.n ? said.p : shown;
 }
 
 void gateway_says(struct buf *said, const char *fmt, ...)
@@ -119,13 +118,41 @@ static int entry_prepare(struct gateway_entry *g, const struct json_val *output,
 	return mcp_tool_prepare(&g->tool, e);
 }
 
+static struct gateway_entry *entry_of(const struct mcp_tool *t)
+{
+	return (struct gateway_entry *)(uintptr_t)t;
+}
+
+/* Results are held against the output schema here, whoever has seen it. */
+static int entry_shorten(struct gateway_entry *g, struct err *e)
+{
+	autobuf struct buf schema = BUF_INIT(DEFINITION_MAX), text = BUF_INIT(DEFINITION_MAX);
+	AUTO(json_free) struct json_doc *doc = json_parse(str_of(g->schema), NULL, e);
+	struct str title = str_of(g->tool.title);
+
+	if (!doc || brief_schema(&schema, json_root(doc), e) < 0 ||
+	    brief_text(&text, str_of(g->tool.description), BRIEF_TEXT_CHARS, e) < 0)
+		return -1;
+	g->brief_schema = buf_take(&schema);
+	g->brief_text = buf_take(&text);
+	g->brief = g->tool;
+	g->brief.prepared = NULL;
+	g->brief.description = g->brief_text;
+	g->brief.input_schema = g->brief_schema;
+	g->brief.output_schema = NULL;
+	if (title.n > BRIEF_ARGUMENT_CHARS || brief_is_same(title, str_of(g->name)))
+		g->brief.title = NULL;
+	return 0;
+}
+
 static struct gateway_entry *entry_new(struct str module, const struct json_val *v,
-				       struct str shown, struct buf *said, struct err *e)
+				       struct str shown, struct buf *to, struct err *e)
 {
 	AUTO(entry_unref) struct gateway_entry *g = calloc(1, sizeof(*g));
 	struct str name = json_str(json_get(v, "name"));
-	autobuf struct buf b = BUF_INIT(DEFINITION_MAX);
+	autobuf struct buf b = BUF_INIT(DEFINITION_MAX), schema = BUF_INIT(DEFINITION_MAX);
 	const struct json_val *clean;
+	struct str said;
 
 	if (!g)
 		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
@@ -137,18 +164,22 @@ static struct gateway_entry *entry_new(struct str module, const struct json_val 
 	    !(g->doc = json_parse(buf_str(&b), NULL, e)))
 		return NULL;
 	clean = json_root(g->doc);
-	g->schema = entry_text(json_get(clean, "inputSchema"), e);
-	if (!g->schema)
+	said = json_str(json_get(clean, "description"));
+	if (brief_object(&schema, json_get(clean, "inputSchema"), e) < 0)
 		return NULL;
+	g->schema = buf_take(&schema);
 	g->tool = (struct mcp_tool){
 		.name = g->shown,
-		.description = entry_description(clean, g->shown),
+		.description = said.n ? said.p : g->shown,
 		.title = json_str(json_get(clean, "title")).p,
 		.input_schema = g->schema,
 		.task = MCP_TASK_OPTIONAL,
 		.row = &gateway_tool,
 	};
-	return entry_prepare(g, json_get(clean, "outputSchema"), said, e) < 0 ? NULL : take_ptr(g);
+	return entry_prepare(g, json_get(clean, "outputSchema"), to, e) < 0 ||
+			       entry_shorten(g, e) < 0
+		     ? NULL
+		     : take_ptr(g);
 }
 
 /* ---- what a module has --------------------------------------------------------------------- */
@@ -476,7 +507,7 @@ size_t gateway_list(const struct gateway *w, const struct mcp_session *s,
 	bool ok = w && profile_init(&p, w->door, s, &e) == 0;
 
 	for (size_t i = 0; ok && i < w->n && n < max; i++) {
-		if (!p.any || profile_check_server(&p.p, str_of(w->p[i]->module), &e) == 0)
+		if (profile_has(&p, str_of(w->p[i]->module)))
 			to[n++] = &w->p[i]->tool;
 	}
 	if (w)
@@ -484,12 +515,55 @@ size_t gateway_list(const struct gateway *w, const struct mcp_session *s,
 	return n;
 }
 
-/* ---- calls --------------------------------------------------------------------------------- */
-
-static struct gateway_entry *entry_of(const struct mcp_tool *t)
+static void tell_hidden(struct gateway *w, const struct principal *who, const struct upstream *u,
+			const struct upstream_info *i, struct buf *to)
 {
-	return (struct gateway_entry *)(uintptr_t)t;
+	unsigned n[UPSTREAM_HIDDENS] = { 0 };
+	struct err e;
+
+	for (size_t k = 0; k < i->n_tools; k++)
+		n[upstream_hidden(u, &i->tools[k])]++;
+	for (const struct gateway_module *m = w->first; m && who; m = m->next) {
+		for (size_t k = 0; str_is(i->name, m->name) && k < m->n; k++)
+			n[UPSTREAM_HIDDEN_POLICY] += ops_never(w->door->ops, who, &module_call_op,
+							       m->p[k]->shown);
+	}
+	for (int why = UPSTREAM_OFFERED + 1; why < UPSTREAM_HIDDENS; why++) {
+		if (n[why] && why != UPSTREAM_HIDDEN_FILE &&
+		    buf_addf(to, &e, " %u tool%s of %.*s %s not listed: %s.", n[why],
+			     n[why] > 1 ? "s" : "", STR_ARG(i->name), n[why] > 1 ? "are" : "is",
+			     upstream_hidden_texts[why]) < 0)
+			return;
+	}
 }
+
+void gateway_tell(struct gateway *w, const struct mcp_session *s, struct buf *to)
+{
+	struct door_profile p;
+	struct upstream_info i;
+	struct err e;
+	bool ok = profile_init(&p, w->door, s, &e) == 0;
+
+	for (struct upstream *u = upstreams_next(w->modules, NULL); u && ok;
+	     u = upstreams_next(w->modules, u)) {
+		upstream_info(u, &i);
+		if (!profile_has(&p, i.name))
+			continue;
+		if (i.disabled || !i.approved)
+			ok = buf_addf(to, &e, " %.*s is not %s by the operator.", STR_ARG(i.name),
+				      i.disabled ? "enabled" : "approved") == 0;
+		else
+			tell_hidden(w, mcp_session_data(s), u, &i, to);
+	}
+	profile_fini(&p);
+}
+
+const struct mcp_tool *gateway_brief(const struct mcp_tool *t)
+{
+	return t->row == &gateway_tool ? &entry_of(t)->brief : t;
+}
+
+/* ---- calls --------------------------------------------------------------------------------- */
 
 void gateway_hold(void *door, const struct mcp_tool *t, bool on)
 {

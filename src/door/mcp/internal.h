@@ -30,7 +30,9 @@ struct mcp_door {
 	const void **offered[UPSTREAM_LISTS]; /* owned: each as a session was told last */
 	uv_timer_t *watching; /* until modules hear of what is watched; NULL: nothing ever was */
 	bool ended; /* mcp_door_end() was called */
-	struct str profile; /* of sessions that name none */
+	struct str profile, modules; /* of sessions that name none */
+	bool full; /* lists have whole texts, unless a session wants short ones */
+	struct buf instructions; /* as a session was told last */
 	struct mcp_run *asking; /* calls that have asked their client something, the newest first */
 	struct mcp_roots *roots; /* as they were listed last; NULL: never */
 	bool roots_changed; /* and clients were not told yet */
@@ -44,6 +46,10 @@ int gateway_open(struct mcp_door *d, struct err *e) MUST_USE;
 void gateway_free(struct gateway *w); /* NULL-safe */
 size_t gateway_list(const struct gateway *w, const struct mcp_session *s,
 		    const struct mcp_tool **to, size_t max);
+/* Appends, for a model, what of its modules the session does not have, and why. */
+void gateway_tell(struct gateway *w, const struct mcp_session *s, struct buf *to);
+/* What a list has in place of a tool of the gateway; t itself, if it is none. */
+const struct mcp_tool *gateway_brief(const struct mcp_tool *t);
 void gateway_hold(void *door, const struct mcp_tool *t, bool on);
 /* Not on the loop, which logs it later: why something is not listed. */
 void gateway_says(struct buf *said, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -91,11 +97,14 @@ struct door_profile {
 	struct arena arena; /* private */
 	struct config_profile p;
 	bool any; /* it holds */
+	struct str modules; /* only these, with commas between; empty: all */
 };
 /* -1: nothing may be had by it; then, too, it is freed by profile_fini(). */
 int profile_init(struct door_profile *to, const struct mcp_door *d, const struct mcp_session *s,
 		 struct err *e) MUST_USE;
 void profile_fini(struct door_profile *to);
+/* Whether the session has this module. */
+bool profile_has(const struct door_profile *p, struct str module);
 /* Whether these can be had. */
 int profile_check(const struct mcp_door *d, const struct principal *who, struct str wanted,
 		  struct err *e) MUST_USE;

@@ -57,6 +57,11 @@ const struct tool list_modules_tool = {
 	.facts = &list_facts,
 };
 
+static int server_hidden(const struct module_view *m, struct buf *to, struct err *e)
+{
+	return m->hidden.n ? buf_addf(to, e, "; not offered: %.*s", STR_ARG(m->hidden)) : 0;
+}
+
 static int info_tool(const struct module_tool_view *t, struct buf *to, struct err *e)
 {
 	AUTO(json_free) struct json_doc *doc = module_definition(t, e);
@@ -89,7 +94,8 @@ static int info_text(const void *result, struct buf *to, struct err *e)
 	if (module_is_registered(m->view.module))
 		return info_registered(m, to, e);
 	if (buf_addf(to, e, "host:mcp-%.*s (%s)", STR_ARG(m->view.module),
-		     upstream_state_names[m->view.state]) < 0)
+		     upstream_state_names[m->view.state]) < 0 ||
+	    server_hidden(&m->view, to, e) < 0)
 		return -1;
 	if (!m->view.has_tools)
 		return buf_addf(to, e, "; its functions are known once it was imported");
@@ -190,6 +196,8 @@ static int server_text(const void *view, struct buf *to, struct err *e)
 			       STR_ARG(m->module)) < 0)
 		return -1;
 	if (m->has_tools && buf_addf(to, e, ", %u tools", m->tools) < 0)
+		return -1;
+	if (server_hidden(m, to, e) < 0)
 		return -1;
 	return server_cause(m->cause, to, e);
 }

@@ -306,9 +306,7 @@ static struct offers_for offers_for(struct mcp_door *d, struct mcp_session *s)
 
 static bool offers_for_has(const struct offers_for *f, struct str module)
 {
-	struct err e;
-
-	return f->ok && (!f->profile.any || profile_check_server(&f->profile.p, module, &e) == 0);
+	return f->ok && profile_has(&f->profile, module);
 }
 
 /* Behind the first n_own of the door's. The list is valid until the next. */

@@ -6,6 +6,21 @@
 
 enum { PROFILE_MEMORY = 1 << 20 };
 
+/* Whether the list, with commas between, has the name. */
+static bool wish_names(struct str list, struct str name)
+{
+	while (list.n) {
+		const char *comma = memchr(list.p, ',', list.n);
+		size_t k = comma ? (size_t)(comma - list.p) : list.n;
+
+		if (str_eq((struct str){ list.p, k }, name))
+			return true;
+		list.p += k + (comma != NULL);
+		list.n -= k + (comma != NULL);
+	}
+	return false;
+}
+
 /* wanted: with commas between. */
 static int profile_names_read(struct str wanted, struct arena *a, struct field_strs *ret,
 			      struct err *e)
@@ -54,9 +69,20 @@ static int profile_read(struct door_profile *to, const struct mcp_door *d,
 int profile_init(struct door_profile *to, const struct mcp_door *d, const struct mcp_session *s,
 		 struct err *e)
 {
-	struct str wanted = mcp_session_profile(s);
+	struct str wanted = mcp_session_wish(s)->profile;
+	int rc = profile_read(to, d, mcp_session_data(s), wanted.p ? wanted : d->profile, e);
 
-	return profile_read(to, d, mcp_session_data(s), wanted.p ? wanted : d->profile, e);
+	wanted = mcp_session_wish(s)->modules;
+	to->modules = wanted.p ? wanted : d->modules;
+	return rc;
+}
+
+bool profile_has(const struct door_profile *p, struct str module)
+{
+	struct err e;
+
+	return (!p->modules.n || wish_names(p->modules, module)) &&
+	       (!p->any || profile_check_server(&p->p, module, &e) == 0);
 }
 
 void profile_fini(struct door_profile *to)

@@ -108,6 +108,7 @@ static_assert(ARRAY_LEN(tools) == UI_AT + UI_TOOLS + OWN_TOOLS, "each is in one 
 static const struct tool_set {
 	const char *name;
 	size_t first, n;
+	const struct tool *with; /* another one; NULL: none */
 } sets[] = {
 	{ "sandbox", 0, SANDBOX_TOOLS },
 	{ "run", SANDBOX_TOOLS, RUN_TOOLS },
@@ -118,7 +119,7 @@ static const struct tool_set {
 	{ "ui", UI_AT, UI_TOOLS },
 	{ "all", 0, ARRAY_LEN(tools) },
 	/* Tools of modules, which are no rows here: one place behind the others stands for them. */
-	{ "gateway", ARRAY_LEN(tools) - OWN_TOOLS, OWN_TOOLS + 1 },
+	{ "gateway", ARRAY_LEN(tools) - OWN_TOOLS, OWN_TOOLS + 1, &mcp_server_info_tool },
 };
 
 const char *tools_set_name(size_t i)
@@ -134,6 +135,10 @@ static bool tools_add_named(struct str name, struct mcp_choice *to)
 			continue;
 		for (size_t k = 0; k < sets[i].n; k++)
 			mcp_choice_add(to, sets[i].first + k);
+		for (size_t k = 0; sets[i].with && k < ARRAY_LEN(tools); k++) {
+			if (tools[k] == sets[i].with)
+				mcp_choice_add(to, k);
+		}
 		return true;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
@@ -174,6 +179,14 @@ int tools_choose(struct str list, struct mcp_choice *ret, struct err *e)
 	return 0;
 }
 
+int tools_texts(struct str word, bool *ret_full, struct err *e)
+{
+	*ret_full = str_is(word, "full");
+	if (*ret_full || str_is(word, "short"))
+		return 0;
+	return err_set(e, ERR_INVALID, "texts: full or short");
+}
+
 static size_t tools_add(const char **names, size_t n, size_t max, const char *name)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -196,7 +209,7 @@ size_t tools_of(const struct op *op, const char **names, size_t max)
 			continue;
 		n = tools_add(names, n, max, tools[i]->name);
 		for (size_t k = 0; k < ARRAY_LEN(sets); k++) {
-			if (i - sets[k].first < sets[k].n)
+			if (i - sets[k].first < sets[k].n || tools[i] == sets[k].with)
 				n = tools_add(names, n, max, sets[k].name);
 		}
 	}

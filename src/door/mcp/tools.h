@@ -101,3 +101,5 @@ struct mcp_choice tools_usual(bool workspaces);
 /* Which tools a list means, "sandbox_exec,sandbox_read_file": names of tools and of sets
  * ("sandbox", "coding", "all"). ERR_INVALID where a name is neither. */
 int tools_choose(struct str list, struct mcp_choice *ret, struct err *e) MUST_USE;
+/* "full" or "short": whether lists have the whole texts of modules. */
+int tools_texts(struct str word, bool *ret_full, struct err *e) MUST_USE;

@@ -309,7 +309,9 @@ static int read_options(struct mcp_relay *r, const struct mcp_relay_options *o, 
 	}
 	if (buf_addf(&url, e, "%s%s", o->url, more) < 0 ||
 	    add_parameter(&url, "tools", o->tools, e) < 0 ||
-	    add_parameter(&url, "profile", o->profile, e) < 0)
+	    add_parameter(&url, "profile", o->profile, e) < 0 ||
+	    add_parameter(&url, "modules", o->modules, e) < 0 ||
+	    add_parameter(&url, "texts", o->texts, e) < 0)
 		return -1;
 	r->url = buf_take(&url);
 	return o->token ? make_bearer(r, o->token, e) : 0;

@@ -24,6 +24,7 @@ struct mcp_relay_options {
 	const char *url; /* URL of the server; without a path, /mcp is used. Copied. */
 	const char *tools; /* only these, asked for by ?tools=; NULL: all. Copied. */
 	const char *profile; /* likewise by ?profile=; NULL: none. Copied. */
+	const char *modules, *texts; /* likewise */
 	const char *unix_socket; /* connect here instead of to the URL's host, or NULL */
 	const struct secret *token; /* bearer, or NULL; borrowed until on_closed */
 	bool own_only; /* send nothing to programs of other users (http/client/client.h) */

@@ -90,7 +90,7 @@ static struct mcp_call *call_new(const struct mcp_request *q, enum mcp_call_kind
 	c->arena = &c->own;
 	arena_init(c->arena, ARENA_MAX);
 	put_label(c->label, q->s);
-	if (q->s->wanted && !(c->wanted = arena_dup(c->arena, str_of(q->s->wanted), &e))) {
+	if (q->s->wish.profile.p && !(c->wanted = arena_dup(c->arena, q->s->wish.profile, &e))) {
 		call_free(c);
 		return NULL;
 	}

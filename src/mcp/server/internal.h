@@ -77,7 +77,7 @@ struct mcp_session {
 	void *transport;
 	void *data;
 	struct mcp_choice narrowed;
-	char *wanted; /* owned: its profile; NULL: none */
+	struct mcp_wish wish; /* owned, but for tools */
 	enum mcp_road road;
 	const struct mcp_profile *profile; /* from initialize; NULL before it */
 	unsigned can; /* from initialize */

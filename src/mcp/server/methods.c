@@ -113,9 +113,18 @@ static void put_capabilities(struct json_writer *w, const struct mcp_session *s,
 	json_write_object_end(w);
 }
 
+static void put_instructions(struct json_writer *w, struct mcp_session *s)
+{
+	const struct mcp_server_options *o = &s->server->o;
+
+	mcp_put_text(w, "instructions",
+		     o->handler && o->handler->instructions ? o->handler->instructions(o->owner, s)
+							    : o->instructions);
+}
+
 /* --- initialize --- */
 
-static void write_server(struct json_writer *w, const struct mcp_session *s)
+static void write_server(struct json_writer *w, struct mcp_session *s)
 {
 	const struct mcp_server *srv = s->server;
 	const struct mcp_profile *p = s->profile;
@@ -125,7 +134,7 @@ static void write_server(struct json_writer *w, const struct mcp_session *s)
 	put_capabilities(w, s, p);
 	json_write_key(w, "serverInfo");
 	mcp_write_implementation(w, p, &srv->o);
-	mcp_put_text(w, "instructions", srv->o.instructions);
+	put_instructions(w, s);
 	mcp_put_raw(w, "_meta", str_of(srv->o.meta));
 	json_write_object_end(w);
 }
@@ -171,7 +180,7 @@ static int discover(const struct mcp_request *q, struct rpc_fault *f)
 	json_write_key(w, "supportedVersions");
 	mcp_write_versions(w);
 	put_capabilities(w, q->s, q->profile);
-	mcp_put_text(w, "instructions", srv->o.instructions);
+	put_instructions(w, q->s);
 	mcp_write_cache(w, q->profile, srv->o.ttl_ms, srv->o.cache_public);
 	json_put_object(w, "_meta");
 	mcp_write_members(w, str_of(srv->o.meta));

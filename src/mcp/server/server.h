@@ -168,7 +168,7 @@ static inline bool mcp_choice_empty(const struct mcp_choice *c)
 
 /* Of a client, by its words; STR_NONE: it does not say. */
 struct mcp_wish {
-	struct str tools, profile;
+	struct str tools, profile, modules, texts;
 };
 
 /*
@@ -195,11 +195,14 @@ struct mcp_handler {
 						   size_t *ret_n);
 
 	/* Before its first message, a client wants only the tools that it names, or what a profile
-	 * has, whatever that means to the handler: what it keeps of that, for tools(), is
-	 * mcp_session_narrowed(), and mcp_session_profile() has the other. -1 refuses the session.
+	 * has, or the like, whatever that means to the handler: what it keeps of that, for tools(),
+	 * is mcp_session_narrowed(), and mcp_session_wish() has the others. -1 refuses the session.
 	 * NULL: every such client is refused. */
 	int (*narrow)(void *owner, const struct mcp_session *s, const struct mcp_wish *w,
 		      struct mcp_choice *ret, struct err *e);
+	/* Instructions for this session in place of those of the options; borrowed until the
+	 * function's next call. NULL: those. */
+	const char *(*instructions)(void *owner, struct mcp_session *s);
 	/* Which of the lists that may change do for this session: MCP_TOOLS… of the options'
 	 * `changes`. NULL: all of those. */
 	unsigned (*changes)(void *owner, const struct mcp_session *s);
@@ -450,8 +453,8 @@ void *mcp_session_data(const struct mcp_session *s);
 int mcp_session_narrow(struct mcp_session *s, const struct mcp_wish *w, struct err *e) MUST_USE;
 /* What narrow() gave; empty: the client did not narrow them. Borrowed from s. */
 const struct mcp_choice *mcp_session_narrowed(const struct mcp_session *s);
-/* The profile that it wants; STR_NONE: it named none. Borrowed from s. */
-struct str mcp_session_profile(const struct mcp_session *s);
+/* What its client wants besides tools. Borrowed from s. */
+const struct mcp_wish *mcp_session_wish(const struct mcp_session *s);
 
 /* The revision negotiated by initialize (2025-11-25: basic/lifecycle); NULL before it, and for
  * modern clients. Static. */
@@ -495,7 +498,8 @@ struct mcp_server *mcp_call_server(const struct mcp_call *c);
 void *mcp_call_owner(const struct mcp_call *c); /* of the server */
 struct mcp_session *mcp_call_session(const struct mcp_call *c); /* NULL once closed, or a task */
 void *mcp_call_principal(const struct mcp_call *c); /* the data of its session, even after close */
-struct str mcp_call_profile(const struct mcp_call *c); /* mcp_session_profile(), even after close */
+struct str mcp_call_profile(
+	const struct mcp_call *c); /* that of mcp_session_wish(), even after close */
 const char *mcp_call_version(const struct mcp_call *c); /* the revision of the request; static */
 /* "name/version" of the client; "" if unknown. */
 const char *mcp_call_client(const struct mcp_call *c);

@@ -43,7 +43,9 @@ void mcp_session_settle(struct mcp_session *s)
 		return;
 	inflight_fini(&s->inflight);
 	mcp_uris_free(s->watched);
-	free(s->wanted);
+	free((char *)s->wish.profile.p);
+	free((char *)s->wish.modules.p);
+	free((char *)s->wish.texts.p);
 	spare_give(&s->server->spare_session, s);
 }
 
@@ -287,21 +289,34 @@ void mcp_session_close(struct mcp_session *s)
 	mcp_session_settle(s);
 }
 
+static int keep_wish(struct str *to, struct str from, struct err *e)
+{
+	if (!from.p)
+		return 0;
+	*to = (struct str){ mem_dup(from.p, from.n), from.n };
+	return to->p ? 0 : err_set(e, ERR_LIMIT, "out of memory");
+}
+
 int mcp_session_narrow(struct mcp_session *s, const struct mcp_wish *w, struct err *e)
 {
 	const struct mcp_server_options *o = &s->server->o;
 
 	if (!o->handler || !o->handler->narrow)
 		return err_set(e, ERR_INVALID, "%s: this server has no choice of them",
-			       w->tools.p ? "tools" : "profile");
-	if (w->profile.p && !(s->wanted = mem_dup(w->profile.p, w->profile.n)))
-		return err_set(e, ERR_LIMIT, "out of memory");
+			       w->tools.p     ? "tools"
+			       : w->profile.p ? "profile"
+			       : w->modules.p ? "modules"
+					      : "texts");
+	if (keep_wish(&s->wish.profile, w->profile, e) < 0 ||
+	    keep_wish(&s->wish.modules, w->modules, e) < 0 ||
+	    keep_wish(&s->wish.texts, w->texts, e) < 0)
+		return -1;
 	return o->handler->narrow(o->owner, s, w, &s->narrowed, e);
 }
 
-struct str mcp_session_profile(const struct mcp_session *s)
+const struct mcp_wish *mcp_session_wish(const struct mcp_session *s)
 {
-	return str_of(s->wanted);
+	return &s->wish;
 }
 
 const struct mcp_choice *mcp_session_narrowed(const struct mcp_session *s)

@@ -190,10 +190,13 @@ int mcp_event_write(struct buf *b, const char *event, const char *id, unsigned r
 int mcp_wire_narrow(struct mcp_session *s, struct http_request *q)
 {
 	const struct mcp_wish w = { .tools = http_request_query(q, STR_LIT("tools")),
-				    .profile = http_request_query(q, STR_LIT("profile")) };
+				    .profile = http_request_query(q, STR_LIT("profile")),
+				    .modules = http_request_query(q, STR_LIT("modules")),
+				    .texts = http_request_query(q, STR_LIT("texts")) };
 	struct err e;
 
-	if ((!w.tools.p && !w.profile.p) || mcp_session_narrow(s, &w, &e) == 0)
+	if ((!w.tools.p && !w.profile.p && !w.modules.p && !w.texts.p) ||
+	    mcp_session_narrow(s, &w, &e) == 0)
 		return 0;
 	mcp_wire_refuse(q, 400, e.msg);
 	return -1;

@@ -45,6 +45,8 @@ static const struct field_table module_request_table = FIELD_TABLE(struct module
 			    .doc = "Number of tools that can be called; absent: not known yet."),  \
 		FIELD_NAMED(S, m.held, "tools_held", .has = FIELD_HAS(S, m.has_tools),             \
 			    .doc = "Number of tools that wait for module.approve."),               \
+		FIELD_NAMED(S, m.hidden, "tools_hidden",                                           \
+			    .doc = "How many tools are not offered, and why; absent: none."),      \
 		FIELD_NAMED(S, m.digest, "digest",                                                 \
 			    .doc = "Digest of what is to be approved, for module.approve."),       \
 		FIELD_NAMED(S, m.calls, "calls", .flags = FIELD_REQUIRED,                          \
@@ -121,6 +123,23 @@ static bool tool_shows(const struct upstream_info *i, const struct upstream_tool
 	       config_server_approval(i->server, t->name) != CONFIG_DENY;
 }
 
+/* "2 changed since the approval, 1 held…" */
+static int view_hidden(struct call *c, const struct upstream *u, const struct upstream_info *i,
+		       struct str *ret, struct err *e)
+{
+	autobuf struct buf b = BUF_INIT(INFO_TEXT_MAX);
+	unsigned n[UPSTREAM_HIDDENS] = { 0 };
+
+	for (size_t k = 0; k < i->n_tools; k++)
+		n[upstream_hidden(u, &i->tools[k])]++;
+	for (int why = UPSTREAM_OFFERED + 1; why < UPSTREAM_HIDDENS; why++) {
+		if (n[why] && buf_addf(&b, e, "%s%u %s", b.n ? ", " : "", n[why],
+				       upstream_hidden_texts[why]) < 0)
+			return -1;
+	}
+	return module_keep(c, buf_str(&b), ret, e);
+}
+
 int module_view(struct call *c, struct upstream *u, struct module_view *ret, struct err *e)
 {
 	struct upstream_info i;
@@ -143,6 +162,7 @@ int module_view(struct call *c, struct upstream *u, struct module_view *ret, str
 	}
 	return module_keep(c, i.name, &ret->module, e) < 0 ||
 			       module_keep(c, i.digest, &ret->digest, e) < 0 ||
+			       view_hidden(c, u, &i, &ret->hidden, e) < 0 ||
 			       (i.why && module_keep(c, str_of(i.why->msg), &ret->cause, e) < 0)
 		     ? -1
 		     : 0;

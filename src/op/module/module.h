@@ -27,6 +27,7 @@ bool module_is_seen(struct call *c, struct upstream *u);
 
 struct module_view {
 	struct str module, transport, digest, cause;
+	struct str hidden; /* which tools are not offered, and why; STR_NONE: all are */
 	enum upstream_state state;
 	bool approved, disabled, sandboxed;
 	bool has_tools;

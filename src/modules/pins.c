@@ -376,3 +376,39 @@ struct str upstream_listed(struct upstream *u, struct str tool)
 	}
 	return STR_NONE;
 }
+
+/* Names as clients see them, of the tools that may be called. */
+static struct str pins_spelled(struct upstream *u, struct str tool, struct arena *a, struct err *e)
+{
+	size_t max = u->tools ? u->tools->n : 0, n = 0;
+	struct str *own = arena_array(a, max, sizeof(*own), e);
+	struct tool_name *names = arena_array(a, max, sizeof(*names), e);
+	struct err none;
+
+	for (size_t i = 0; own && names && i < max; i++) {
+		own[n] = u->tools->p[i].name;
+		n += upstream_check(u, own[n], &none) == 0;
+	}
+	if (!own || !names || names_make(str_of(u->name), own, n, a, names, e) < 0)
+		return STR_NONE;
+	for (size_t i = 0; i < n; i++) {
+		if (str_eq(names[i].function, tool) || str_eq(upstream_listed(u, own[i]), tool))
+			return own[i];
+	}
+	return tool;
+}
+
+struct str upstream_tool_spelled(struct upstream *u, struct str tool, struct arena *a,
+				 struct err *e)
+{
+	struct str own = tool;
+
+	for (size_t i = 0; u->tools && i < u->tools->n; i++) {
+		if (str_eq(u->tools->p[i].name, tool))
+			return tool;
+	}
+	own = pins_spelled(u, tool, a, e);
+	if (own.p)
+		own = (struct str){ arena_dup(a, own, e), own.n };
+	return own;
+}

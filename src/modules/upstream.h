@@ -32,6 +32,7 @@
 struct upstreams; /* all of a hub */
 struct upstream; /* one */
 struct upstream_question;
+struct arena;
 struct hub;
 struct net_grant;
 struct secrets;
@@ -83,7 +84,8 @@ void upstreams_close(struct upstreams *all, void (*on_closed)(void *arg), void *
 int upstreams_check(const struct upstreams *all, struct err *e) MUST_USE;
 /* In the order of the file; NULL: the next of the last, or there are none. */
 struct upstream *upstreams_next(const struct upstreams *all, const struct upstream *after);
-/* NULL with ERR_MODULE_NOT_FOUND. */
+/* By any of its spellings: "weather", "mcp-weather", "host:mcp-weather", and as Python has it.
+ * NULL with ERR_MODULE_NOT_FOUND. */
 struct upstream *upstreams_find(struct upstreams *all, struct str name, struct err *e) MUST_USE;
 
 /* on_change is called, later and once for many, when tools that may be called, or what else is
@@ -221,6 +223,12 @@ int upstream_watch(struct upstream *u, const struct str *uris, size_t n, struct 
 /* The name of an approved tool in a list of tools of all modules (modules/code/names.h). STR_NONE:
  * it is not listed. Borrowed until the loop's next turn. */
 struct str upstream_listed(struct upstream *u, struct str tool);
+
+/* The server's own name of a tool that may be called, by any of its spellings: that of its
+ * function in code, and upstream_listed(). Others stay as they are. Copied to the arena; p is NULL
+ * with *e. */
+struct str upstream_tool_spelled(struct upstream *u, struct str tool, struct arena *a,
+				 struct err *e) MUST_USE;
 
 /* Its standard error and its log messages; untrusted bytes. */
 struct str upstream_log(const struct upstream *u);

@@ -1,5 +1,6 @@
 /* All modules of a hub: which there are, and how many are connected. */
 #include "base/log.h"
+#include "modules/code/names.h"
 #include "modules/internal.h"
 #include "store/tools.h"
 
@@ -52,13 +53,30 @@ struct upstream *upstreams_next(const struct upstreams *all, const struct upstre
 	return after ? after->next : all->first;
 }
 
+static bool upstreams_is_called(const struct upstream *u, struct str name)
+{
+	char python[NAME_SERVER_MAX + 2];
+
+	name_python(str_of(u->name), python);
+	return str_is(name, u->name) || str_is(name, python);
+}
+
 struct upstream *upstreams_find(struct upstreams *all, struct str name, struct err *e)
 {
+	struct str rest = name;
 	struct upstream *u;
 
 	if (upstreams_check(all, e) < 0)
 		return NULL;
 	for (u = all->first; u && !str_is(name, u->name); u = u->next)
+		;
+	if (u)
+		return u;
+	if (str_starts(rest, "host:"))
+		rest = (struct str){ rest.p + 5, rest.n - 5 };
+	if (str_starts(rest, "mcp-"))
+		rest = (struct str){ rest.p + 4, rest.n - 4 };
+	for (u = all->first; u && !upstreams_is_called(u, rest); u = u->next)
 		;
 	if (!u)
 		err_set(e, ERR_MODULE_NOT_FOUND, "there is no module \"%.*s\"",

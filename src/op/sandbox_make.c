@@ -8,6 +8,7 @@
 #include "call/profile.h"
 #include "hub/sandbox/snapshots.h"
 #include "modules/upstream.h"
+#include "op/module/module.h"
 #include "op/budget.h"
 #include "op/label.h"
 #include "op/sandbox.h"
@@ -320,7 +321,7 @@ static const struct field create_fields[] = {
 	BOUND_SECRETS_ROW(struct create_request),
 	PROFILES_ROW(struct create_request),
 	FIELD(struct create_request, modules, .max = MODULES_MAX, .item_min = 1,
-	      .item_max = CONFIG_SERVER_NAME_MAX,
+	      .item_max = MODULE_NAME_MAX,
 	      .doc = "Modules whose tools its programs may call, with the rights of its "
 		     "owner; \"*\" for all."),
 	FIELD(struct create_request, cwd, .flags = FIELD_PATH, .min = 1, .max = PATH_BYTES_MAX,
@@ -454,6 +455,20 @@ static int create_add_network(struct create_request *q, const struct field_strs 
 	return 0;
 }
 
+/* By the names of the operator's file. */
+static int modules_expand(struct call *c, struct field_strs *m, struct err *e)
+{
+	struct str *p = arena_array(call_arena(c), m->n, sizeof(*p), e);
+
+	for (size_t i = 0; p && i < m->n; i++) {
+		p[i] = m->p[i];
+		if (module_expand(c, &p[i], e) < 0)
+			return -1;
+	}
+	m->p = p;
+	return p ? 0 : -1;
+}
+
 static int create_expand(struct call *c, void *request, struct err *e)
 {
 	struct create_request *q = request;
@@ -462,7 +477,8 @@ static int create_expand(struct call *c, void *request, struct err *e)
 	uint64_t pids = q->limits.pids;
 	bool any;
 
-	if (profile_names(c, &q->profiles, e) < 0 || profile_of(c, &q->profiles, &p, &any, e) < 0 ||
+	if (modules_expand(c, &q->modules, e) < 0 || profile_names(c, &q->profiles, e) < 0 ||
+	    profile_of(c, &q->profiles, &p, &any, e) < 0 ||
 	    create_limit("memory_mb", l->has_memory_mb, l->memory_mb, &q->limits.memory_mb, e) <
 		    0 ||
 	    create_limit("disk_mb", l->has_disk_mb, l->disk_mb, &q->limits.disk_mb, e) < 0 ||

@@ -275,7 +275,7 @@ def test_a_fork_has_no_more_and_a_snapshot_none(hub):
 
 def test_what_may_be_asked_for(hub):
     for modules, says in ((['nothing'], 'no module'), (['unapproved'], 'no such sandbox'),
-                          ([''], 'modules'), (['x' * 33], 'modules')):
+                          ([''], 'modules'), (['x' * 42], 'modules')):
         status, body = hub.asked('POST', '/v1/sandboxes', {'modules': modules})
         assert status >= 400 and says in json.dumps(body), (modules, status, body)
     assert hub.json('up', '--module', 'odd', '--module', 'asks')['modules'] == ['asks', 'odd']

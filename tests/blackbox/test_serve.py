@@ -184,9 +184,16 @@ class Session:
                                  path, fields=self.fields))
             assert done.status == 202, done
 
+    def send(self, wire, method, params):
+        wire.send(post(self.hub, {'jsonrpc': '2.0', 'id': 7, 'method': method, 'params': params},
+                       self.path, fields=self.fields))
+
     def call(self, wire, tool, /, **arguments):
-        wire.send(post(self.hub, {'jsonrpc': '2.0', 'id': 7, 'method': 'tools/call', 'params': {
-            'name': tool, 'arguments': arguments}}, self.path, fields=self.fields))
+        self.send(wire, 'tools/call', {'name': tool, 'arguments': arguments})
+
+    def ask(self, wire, method, **params):
+        self.send(wire, method, params)
+        return self.result(wire)
 
     def answer(self, wire):
         text = wire.reply().body.decode()

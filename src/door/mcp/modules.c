@@ -19,7 +19,7 @@ static int list_text(const void *result, struct buf *to, struct err *e)
 {
 	const struct modules_view *v = result;
 
-	if (buf_addf(to, e, "host:holt: parallel") < 0)
+	if (buf_addf(to, e, MODULE_HOLT ": parallel\n" MODULE_HOLT_RESULT ": result") < 0)
 		return -1;
 	for (size_t i = 0; i < v->modules.n; i++) {
 		const struct module_view *m = &v->modules.p[i];
@@ -91,7 +91,7 @@ static int info_text(const void *result, struct buf *to, struct err *e)
 {
 	const struct module_info *m = result;
 
-	if (module_is_registered(m->view.module))
+	if (module_is_code(m->view.module))
 		return info_registered(m, to, e);
 	if (buf_addf(to, e, "host:mcp-%.*s (%s)", STR_ARG(m->view.module),
 		     upstream_state_names[m->view.state]) < 0 ||
@@ -244,6 +244,8 @@ static int server_info_text(const void *result, struct buf *to, struct err *e)
 {
 	const struct module_info *m = result;
 
+	if (module_is_code(m->view.module))
+		return info_registered(m, to, e);
 	if (server_text(&m->view, to, e) < 0)
 		return -1;
 	if (!m->view.has_tools)

@@ -199,12 +199,22 @@ static int call_by_profiles(struct call *c, const struct module_call_request *q,
 		     : 0;
 }
 
-/* What was chosen by the door is a part of the request, which policy, approval and audit see. */
+/* What was chosen by the door is a part of the request, which policy, approval and audit see; so
+ * are the names of the operator's file and of the server. */
 static int call_expand(struct call *c, void *request, struct err *e)
 {
 	struct module_call_request *q = request;
 	enum config_then then;
+	struct err none;
+	struct upstream *u;
 
+	if (module_expand(c, &q->module, e) < 0)
+		return -1;
+	u = q->kind == UPSTREAM_CALL ? module_find(c, q->module, &none) : NULL;
+	if (u)
+		q->tool = upstream_tool_spelled(u, q->tool, call_arena(c), e);
+	if (!q->tool.p)
+		return -1;
 	return profile_names(c, &q->profiles, e) < 0 ? -1 : call_by_profiles(c, q, &then, e);
 }
 
@@ -332,6 +342,7 @@ const struct op module_test_op = {
 	.effect = OP_EXECUTE,
 	.request = &manage_table,
 	.result = &module_view_table,
+	.expand = module_expand,
 	.run = test_run,
 };
 
@@ -355,5 +366,6 @@ const struct op module_disconnect_op = {
 	.flags = OP_IDEMPOTENT,
 	.request = &manage_table,
 	.result = &module_view_table,
+	.expand = module_expand,
 	.run = disconnect_run,
 };

@@ -189,15 +189,6 @@ static bool modules_have(struct str modules, struct str name)
 	return false;
 }
 
-/* Whether it is the module's name, or what Python calls it. */
-static bool is_called(struct str module, struct str name)
-{
-	char python[NAME_SERVER_MAX + 2];
-
-	name_python(module, python);
-	return str_eq(module, name) || str_is(name, python);
-}
-
 /* Fills in k->module. A module that is not there is refused as one that the sandbox does not have:
  * no program learns the names of others. */
 static int asking_find(struct asking *k, struct err *e)
@@ -205,18 +196,19 @@ static int asking_find(struct asking *k, struct err *e)
 	struct upstreams *all = ops_upstreams(k->all->ops);
 	struct hub_sandbox_info of;
 	struct upstream_info i;
+	struct upstream *u;
+	struct err none;
 
 	if (!asking_sandbox(k, &of, e) || upstreams_check(all, e) < 0)
 		return -1;
-	for (struct upstream *u = upstreams_next(all, NULL); u; u = upstreams_next(all, u)) {
+	u = upstreams_find(all, k->q.module, &none);
+	if (u)
 		upstream_info(u, &i);
-		if (!is_called(i.name, k->q.module) || !modules_have(of.modules.names, i.name))
-			continue;
-		snprintf(k->module, sizeof(k->module), "%.*s", STR_ARG(i.name));
-		return 0;
-	}
-	return err_set(e, ERR_DENIED, "this sandbox was not made with a module %.*s",
-		       STR_CUT(k->q.module, NAME_SERVER_MAX));
+	if (!u || !modules_have(of.modules.names, i.name))
+		return err_set(e, ERR_DENIED, "this sandbox was not made with a module %.*s",
+			       STR_CUT(k->q.module, MODULE_NAME_MAX));
+	snprintf(k->module, sizeof(k->module), "%.*s", STR_ARG(i.name));
+	return 0;
 }
 
 /* ---- calls --------------------------------------------------------------------------------- */

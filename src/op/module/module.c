@@ -79,9 +79,33 @@ struct upstreams *module_all(const struct call *c, struct err *e)
 
 struct upstream *module_find(const struct call *c, struct str name, struct err *e)
 {
-	struct upstreams *all = module_all(c, e);
+	struct upstreams *all;
 
+	if (module_is_code(name))
+		return err_set(e, ERR_MODULE_NOT_FOUND,
+			       "%.*s is code that is imported, and no server",
+			       STR_CUT(name, MODULE_NAME_MAX)),
+		       NULL;
+	all = module_all(c, e);
 	return all ? upstreams_find(all, name, e) : NULL;
+}
+
+int module_expand(struct call *c, void *request, struct err *e)
+{
+	struct str *name = request;
+	struct upstream_info i;
+	struct err none;
+	struct upstream *u = module_find(c, *name, &none);
+
+	if (u) {
+		upstream_info(u, &i);
+		*name = (struct str){ arena_dup(call_arena(c), i.name, e), i.name.n };
+	} else if (str_is(*name, "holt")) {
+		*name = STR_LIT(MODULE_HOLT);
+	} else if (str_is(*name, "mcp-holt")) {
+		*name = STR_LIT(MODULE_HOLT_RESULT);
+	}
+	return name->p ? 0 : -1;
 }
 
 struct upstream *module_of(struct call *c, struct str name, struct err *e)
@@ -625,13 +649,15 @@ static int info_registered(struct call *c, struct str name, struct module_info *
 {
 	struct registered r;
 
+	if (module_is_own(name))
+		return registered_own(c, name, ret, e);
 	return registered_one(c, name, &r, e) < 0 ? -1 : registered_info(c, &r, ret, e);
 }
 
 static void info_run(struct call *c, const void *request)
 {
 	const struct module_info_request *q = request;
-	bool own = module_is_registered(q->module);
+	bool own = module_is_code(q->module);
 	struct module_info r;
 	struct err e = ERR_INIT;
 	struct upstream *u = own ? NULL : module_of(c, q->module, &e);
@@ -651,6 +677,7 @@ const struct op module_info_op = {
 	.effect = OP_READ,
 	.request = &info_request_table,
 	.result = &info_table,
+	.expand = module_expand,
 	.run = info_run,
 };
 
@@ -703,6 +730,7 @@ const struct op module_approve_op = {
 	.effect = OP_ADMINISTER,
 	.request = &approve_table,
 	.result = &info_table,
+	.expand = module_expand,
 	.run = approve_run,
 };
 
@@ -731,6 +759,7 @@ const struct op module_revoke_op = {
 	.flags = OP_IDEMPOTENT,
 	.request = &module_request_table,
 	.result = &info_table,
+	.expand = module_expand,
 	.run = decide_run,
 };
 
@@ -741,6 +770,7 @@ const struct op module_enable_op = {
 	.flags = OP_IDEMPOTENT,
 	.request = &module_request_table,
 	.result = &info_table,
+	.expand = module_expand,
 	.run = decide_run,
 };
 
@@ -751,6 +781,7 @@ const struct op module_disable_op = {
 	.flags = OP_IDEMPOTENT,
 	.request = &module_request_table,
 	.result = &info_table,
+	.expand = module_expand,
 	.run = decide_run,
 };
 
@@ -788,5 +819,6 @@ const struct op module_logs_op = {
 	.effect = OP_READ,
 	.request = &module_request_table,
 	.result = &logs_table,
+	.expand = module_expand,
 	.run = logs_run,
 };

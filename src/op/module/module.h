@@ -8,7 +8,7 @@
 #include "modules/upstream.h"
 
 enum {
-	MODULE_NAME_MAX = CONFIG_SERVER_NAME_MAX + 3, /* bytes, with MODULE_REGISTERED */
+	MODULE_NAME_MAX = CONFIG_SERVER_NAME_MAX + 9, /* bytes, as code imports it */
 	MODULE_QUERY_MAX = 256, /* bytes */
 	MODULE_LIMIT_MAX = 50, /* tools */
 };
@@ -20,6 +20,10 @@ struct upstream *module_find(const struct call *c, struct str name, struct err *
 struct upstream *module_of(struct call *c, struct str name, struct err *e) MUST_USE;
 /* For lists: whether module_of() finds it. */
 bool module_is_seen(struct call *c, struct upstream *u);
+
+/* op.expand where a request begins with a module's name: it gets the one spelling that rules and
+ * records have, whichever was said. */
+int module_expand(struct call *c, void *request, struct err *e) MUST_USE;
 
 #define MODULE_NAME_ROW(S)                                                                         \
 	FIELD(S, module, .flags = FIELD_REQUIRED, .min = 1, .max = MODULE_NAME_MAX,                \
@@ -94,10 +98,25 @@ static inline bool module_is_registered(struct str name)
 	return str_starts(name, MODULE_REGISTERED);
 }
 
+/* Holt's own modules, which code imports so. */
+#define MODULE_HOLT "host:holt"
+#define MODULE_HOLT_RESULT "host:mcp-holt"
+
+static inline bool module_is_own(struct str name)
+{
+	return str_is(name, MODULE_HOLT) || str_is(name, MODULE_HOLT_RESULT);
+}
+
+/* Those that are code, and no server. */
+static inline bool module_is_code(struct str name)
+{
+	return module_is_registered(name) || module_is_own(name);
+}
+
 /* What stands before a module's name where code imports it. */
 static inline const char *module_prefix(struct str name)
 {
-	return module_is_registered(name) ? "" : "host:mcp-";
+	return module_is_code(name) ? "" : "host:mcp-";
 }
 
 enum { REGISTERED_MAX = 64 /* of an owner */ };
@@ -115,6 +134,9 @@ int registered_one(struct call *c, struct str name, struct registered *ret, stru
 void registered_view(const struct registered *r, struct module_view *ret);
 int registered_info(struct call *c, const struct registered *r, struct module_info *ret,
 		    struct err *e) MUST_USE;
+/* Of module_is_own(). */
+int registered_own(struct call *c, struct str name, struct module_info *ret,
+		   struct err *e) MUST_USE;
 
 /* tools, query, limit: where one is there, only such tools as can be called, the best first. */
 struct module_info_request {

@@ -100,6 +100,33 @@ void registered_view(const struct registered *r, struct module_view *ret)
 	};
 }
 
+/* Holt's own are shown like registered ones. */
+int registered_own(struct call *c, struct str name, struct module_info *ret, struct err *e)
+{
+	static const struct str parallel = STR_LIT("parallel"), result = STR_LIT("result");
+	static const struct registered holt = {
+		.name = STR_LIT(MODULE_HOLT),
+		.description = STR_LIT("calls functions of modules at once"),
+		.source = STR_LIT(
+			"// functions, or pairs of a function and its argument; their results\n"
+			"export function parallel(calls: "
+			"((() => any) | [Function, object])[]): any[];"),
+		.exports = &parallel,
+		.n_exports = 1,
+	};
+	static const struct registered results = {
+		.name = STR_LIT(MODULE_HOLT_RESULT),
+		.description = STR_LIT("reads results that were too large for their call"),
+		.source = STR_LIT("export function result(a: { result: string; offset?: number; "
+				  "limit?: number }): { text: string; "
+				  "data: { bytes: number; next?: number } };"),
+		.exports = &result,
+		.n_exports = 1,
+	};
+
+	return registered_info(c, str_is(name, MODULE_HOLT) ? &holt : &results, ret, e);
+}
+
 int registered_info(struct call *c, const struct registered *r, struct module_info *ret,
 		    struct err *e)
 {

@@ -101,30 +101,13 @@ int module_order(const struct module_tool_view *p, size_t n, struct str query,
 	return tools_find(index, query, (uint32_t)n, order_add, &o, &total, e);
 }
 
-/* By its server's name or that of its function, which a model has seen. */
-static bool is_called(const struct module_tool_view *t, struct str name)
-{
-	return t->function.n && (str_eq(t->name, name) || str_eq(t->function, name));
-}
-
-static bool is_asked_for(const struct field_strs *names, const struct module_tool_view *t)
-{
-	for (size_t i = 0; i < names->n; i++) {
-		if (is_called(t, names->p[i]))
-			return true;
-	}
-	return names->n == 0;
-}
-
-/* -1: it can't be called, and why. */
-static int check_name(struct upstream *u, const struct module_tool_view *p, size_t n,
-		      struct str name, struct err *e)
+static bool is_asked_for(const struct str *names, size_t n, const struct module_tool_view *t)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (is_called(&p[i], name))
-			return 0;
+		if (str_eq(t->name, names[i]))
+			return true;
 	}
-	return upstream_check(u, name, e);
+	return n == 0;
 }
 
 int module_narrow(struct call *c, struct upstream *u, const struct module_info_request *q,
@@ -133,19 +116,21 @@ int module_narrow(struct call *c, struct upstream *u, const struct module_info_r
 {
 	size_t all = q->query.n ? order->n : *n, k = 0;
 	struct module_tool_view *best = arena_array(call_arena(c), all, sizeof(*best), e);
+	struct str *names = arena_array(call_arena(c), q->tools.n, sizeof(*names), e);
 
 	if (!q->tools.n && !q->query.n && !q->limit)
 		return 0;
-	if (!best)
+	if (!best || !names)
 		return -1;
 	for (size_t i = 0; i < q->tools.n; i++) {
-		if (check_name(u, p, *n, q->tools.p[i], e) < 0)
+		names[i] = upstream_tool_spelled(u, q->tools.p[i], call_arena(c), e);
+		if (!names[i].p || upstream_check(u, names[i], e) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < all && (!q->limit || k < q->limit); i++) {
 		const struct module_tool_view *t = &p[q->query.n ? order->p[i] : i];
 
-		if (t->function.n && is_asked_for(&q->tools, t))
+		if (t->function.n && is_asked_for(names, q->tools.n, t))
 			best[k++] = *t;
 	}
 	for (*n = 0; *n < k; ++*n)

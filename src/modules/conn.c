@@ -229,27 +229,73 @@ static int tools_text(struct upstream_tools *t, struct str from, size_t max, str
 	return ret->p ? 0 : -1;
 }
 
-static int tools_add(struct upstream_tools *t, const struct json_val *v, struct err *e)
+static bool tools_have(const struct upstream_tools *t, struct str name)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		if (str_eq(t->p[i].name, name))
+			return true;
+	}
+	return false;
+}
+
+/* No call could say which of them it means. */
+static void tools_leave_out(struct upstream *u, struct str name)
+{
+	char said[128];
+
+	if (name.n)
+		snprintf(said, sizeof(said), "Holt leaves out another tool called \"%.*s\".\n",
+			 STR_CUT(name, 64));
+	else
+		snprintf(said, sizeof(said),
+			 "Holt leaves out tools without a name, or with wrong headers.\n");
+	log_warn("module %s: %.*s", u->name, (int)strcspn(said, "\n"), said);
+	upstream_heard(u, str_of(said));
+}
+
+static int tools_add(struct upstream *u, struct upstream_tools *t, const struct json_val *v,
+		     struct err *e)
 {
 	struct upstream_tool *to = &t->p[t->n];
+	struct str name = json_str(json_get(v, "name"));
 	autobuf struct buf b = BUF_INIT(DETAIL_MAX);
 	struct json_writer w = json_writer(&b);
 
+	if (!name.n || tools_have(t, name)) {
+		tools_leave_out(u, name);
+		return 0;
+	}
 	json_write_val(&w, v);
 	if (json_write_done(&w, e) < 0)
 		return err_wrap(e, "a tool's description");
-	if (tools_text(t, json_str(json_get(v, "name")), DETAIL_MAX, &to->name, e) < 0 ||
+	if (tools_text(t, name, DETAIL_MAX, &to->name, e) < 0 ||
 	    tools_text(t, buf_str(&b), DETAIL_MAX, &to->json, e) < 0)
 		return -1;
-	if (!to->name.n)
-		return err_set(e, ERR_INVALID, "it has a tool without a name");
-	for (size_t i = 0; i < t->n; i++) {
-		if (str_eq(t->p[i].name, to->name))
-			return err_set(e, ERR_INVALID, "it has two tools called \"%.*s\"",
-				       STR_CUT(to->name, 64));
-	}
 	t->n++;
 	return 0;
+}
+
+struct upstream_tools *upstream_tools_new(struct upstream *u, const struct json_val *const *items,
+					  size_t n, struct str instructions, struct err *e)
+{
+	struct upstream_tools *t = calloc(1, sizeof(*t));
+	int rc;
+
+	if (t)
+		t->arena = arena_new(LIST_BYTES_MAX);
+	if (!t || !t->arena) {
+		free(t);
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
+	}
+	t->refs = 1;
+	t->p = arena_array(t->arena, n + 1, sizeof(*t->p), e);
+	rc = t->p ? tools_text(t, instructions, TEXT_MAX, &t->instructions, e) : -1;
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		rc = tools_add(u, t, items[i], e);
+	if (rc == 0)
+		return t;
+	upstream_tools_unref(t);
+	return NULL;
 }
 
 static struct upstream_tools *tools_of_list(struct upstream_conn *k, const struct mcp_listed *l,
@@ -257,29 +303,14 @@ static struct upstream_tools *tools_of_list(struct upstream_conn *k, const struc
 {
 	const struct mcp_client *c = mcp_link_client(k->link);
 	const struct json_val *about = mcp_client_about(c);
-	struct upstream_tools *t = calloc(1, sizeof(*t));
-	int rc = -1;
+	struct upstream_tools *t = upstream_tools_new(k->of, l->items, l->n,
+						      json_str(json_get(about, "instructions")), e);
 
-	if (t)
-		t->arena = arena_new(LIST_BYTES_MAX);
-	if (t && t->arena) {
-		t->refs = 1;
-		t->p = arena_array(t->arena, l->n + 1, sizeof(*t->p), e);
-		rc = t->p ? 0 : -1;
-	} else {
-		free(t);
-		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
-	}
-	if (rc == 0)
-		rc = tools_text(t, json_str(json_get(about, "instructions")), TEXT_MAX,
-				&t->instructions, e);
-	if (rc == 0)
-		rc = tools_text(t, json_str(json_get(json_get(about, "serverInfo"), "name")), 128,
-				&t->title, e);
+	if (!t)
+		return NULL;
 	t->version = str_of(mcp_client_version(c));
-	for (size_t i = 0; rc == 0 && i < l->n; i++)
-		rc = tools_add(t, l->items[i], e);
-	if (rc == 0)
+	if (tools_text(t, json_str(json_get(json_get(about, "serverInfo"), "name")), 128, &t->title,
+		       e) == 0)
 		return t;
 	upstream_tools_unref(t);
 	return NULL;
@@ -302,6 +333,8 @@ static void conn_on_listed(void *owner, const struct mcp_listed *l)
 		err_set(&e, ERR_INVALID, "it refuses to list its tools: error %d", l->failed->code);
 	else
 		t = tools_of_list(k, l, &e);
+	if (t && l->dropped)
+		tools_leave_out(k->of, STR_NONE);
 	if (!t || pins_judge_start(k, t, &e) < 0)
 		conn_fail(k, &e);
 }

@@ -51,6 +51,7 @@ struct upstream_tools {
 	size_t n;
 	struct str instructions, title, version;
 	bool told;
+	bool recalled; /* what was approved: it was not connected since then */
 	char seen[HASH_HEX + 1]; /* digest of all of it */
 };
 
@@ -161,6 +162,11 @@ struct upstream_conn *conn_new(struct upstream *u, struct err *e) MUST_USE;
 int conn_call(struct upstream_conn *k, struct upstream_call *c, struct err *e) MUST_USE;
 /* From pins.c: its tools are judged, or why they can't be; t is borrowed. */
 void conn_on_judged(struct upstream_conn *k, struct upstream_tools *t, const struct err *err);
+/* Its tools as a list has them; each item is an object. Those that no name tells from others are
+ * left out, which its log says. */
+struct upstream_tools *upstream_tools_new(struct upstream *u, const struct json_val *const *items,
+					  size_t n, struct str instructions,
+					  struct err *e) MUST_USE;
 /* A call that was sent has ended. */
 void conn_release(struct upstream_call *c);
 /* Nobody wants it any more: calls that are under way fail with e. It is freed later. */
@@ -196,6 +202,8 @@ void pins_judge_leave(struct upstream_conn *k);
 int pins_take(struct upstream *u, struct err *e) MUST_USE;
 /* Approves what is listed now. */
 int pins_approve(struct upstream *u, const struct field_strs *tools, struct err *e) MUST_USE;
+/* Before it is connected, its tools are those that were approved, as long as the approval holds. */
+void pins_recall(struct upstream *u);
 /* Sets u->pins; the old one is returned, and owned. */
 char *pins_swap(struct upstream *u, char *pins) MUST_USE;
 void pins_free(struct upstream *u);

@@ -7,6 +7,7 @@
  * The row keeps all approved definitions, {"instructions":…,"tools":[…]}, so that a difference can
  * be shown.
  */
+#include "base/log.h"
 #include "json/document/put.h"
 #include "modules/code/brief.h"
 #include "modules/code/names.h"
@@ -251,6 +252,44 @@ void pins_judge_leave(struct upstream_conn *k)
 int pins_take(struct upstream *u, struct err *e)
 {
 	return u->pins ? 0 : pins_save(u, e);
+}
+
+/* ---- before it is connected ---------------------------------------------------------------- */
+
+static struct upstream_tools *pins_tools(struct upstream *u, struct err *e)
+{
+	AUTO(json_free) struct json_doc *pins = json_parse(str_of(u->pins), NULL, e);
+	const struct json_val *root = json_root(pins), *all = json_get(root, "tools");
+	autofree const struct json_val **items = calloc(json_len(all) + 1, sizeof(*items));
+	struct upstream_tools *t;
+
+	if (!pins || !items)
+		return NULL;
+	for (struct json_iter it = json_iter(all); json_next(&it);)
+		items[it.index] = it.val;
+	t = upstream_tools_new(u, items, json_len(all), json_str(json_get(root, "instructions")),
+			       e);
+	for (size_t i = 0; t && i < t->n; i++)
+		t->p[i].pin = UPSTREAM_PIN_APPROVED;
+	if (!t || pins_seen(t, e) == 0)
+		return t;
+	upstream_tools_unref(t);
+	return NULL;
+}
+
+void pins_recall(struct upstream *u)
+{
+	struct err e = ERR_INIT;
+
+	if (u->tools || !u->pins || !grant_holds(u))
+		return;
+	u->tools = pins_tools(u, &e);
+	if (!u->tools) {
+		log_warn("module %s: what was approved of its tools: %s", u->name, e.msg);
+		return;
+	}
+	u->tools->told = true;
+	u->tools->recalled = true;
 }
 
 /* ---- approving ----------------------------------------------------------------------------- */

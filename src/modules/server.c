@@ -286,6 +286,7 @@ void upstream_change(struct upstream *u, struct config *c, const struct config_s
 		grant_digest(u);
 	}
 	if (s && was[0] && strcmp(u->digest, was) == 0 && upstream_rest(u) != UPSTREAM_CLOSED) {
+		pins_recall(u);
 		if (u->state == UPSTREAM_CLOSED)
 			upstream_set_state(u, UPSTREAM_IDLE);
 		return;
@@ -294,6 +295,7 @@ void upstream_change(struct upstream *u, struct config *c, const struct config_s
 	upstream_forgive(u);
 	upstream_tools_unref(take_ptr(u->tools));
 	offers_forget(u);
+	pins_recall(u);
 	if (s) {
 		u->found = (struct mcp_found){ MCP_WIRE_FIND, MCP_BROKEN };
 		err_set(&e, ERR_CANCELLED, "the module %s is another now", u->name);
@@ -480,9 +482,10 @@ int upstream_check(const struct upstream *u, struct str tool, struct err *e)
 	    config_server_approval(u->server, tool) == CONFIG_DENY)
 		return err_set(e, ERR_DENIED, "the operator's file hides the tool %.*s of %s",
 			       STR_CUT(tool, 128), u->name);
-	if (!u->tools)
-		return 0;
 	t = upstream_tool(u, tool);
+	/* it may have others than were approved, which are quarantined */
+	if (!u->tools || (!t && u->tools->recalled))
+		return 0;
 	if (!t)
 		return err_set(e, ERR_MODULE_TOOL, "the module %s has no tool called \"%.*s\"",
 			       u->name, STR_CUT(tool, 128));
@@ -553,11 +556,12 @@ int upstream_call_start(struct upstream *u, struct upstream_call *c, struct err 
 		return -1;
 	if (c->tool.p && u->conn && u->conn->ready)
 		return conn_call(u->conn, c, e);
-	if (u->state == UPSTREAM_ERROR && u->failures >= UPSTREAM_TRIES && c->tool.p) {
+	if (u->state == UPSTREAM_ERROR && u->failures >= UPSTREAM_TRIES &&
+	    (c->tool.p || c->waits)) {
 		*e = u->why;
 		return err_wrap(e, "module %s failed %u times", u->name, u->failures);
 	}
-	if (!c->tool.p)
+	if (!c->tool.p && !c->waits)
 		upstream_forgive(u);
 	*u->end = c;
 	u->end = &c->next;

@@ -250,6 +250,7 @@ int upstream_disconnect(struct upstream *u, struct err *e) MUST_USE;
  * it until on_done or upstream_call_cancel(). */
 struct upstream_call {
 	enum upstream_kind kind;
+	bool waits; /* with tool STR_NONE: until it may be tried again, as a call of a tool does */
 	/* Borrowed until it ends. arguments: JSON object; of another kind the params of its
 	 * method. tool: of another kind not STR_NONE, and of no meaning. */
 	struct str tool, arguments;

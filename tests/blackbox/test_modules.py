@@ -121,8 +121,8 @@ def test_nothing_runs_before_it_is_approved(hub):
     assert 'NOT SANDBOXED' in hub.ok('mcp', 'list').decode()
     hub.fails(FAILED, 'no terminal', 'mcp', 'approve', 'plain')
     assert not programs(hub.mark)
-    assert hub.ok('mcp', 'approve', '--yes', 'plain') == b'idle\n'
-    assert not programs(hub.mark)  # and not before it is used
+    assert hub.ok('mcp', 'approve', '--yes', 'plain') == b'connected\n'
+    assert programs(hub.mark)
 
 
 def test_only_what_was_looked_at_is_approved(hub):

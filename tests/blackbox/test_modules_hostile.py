@@ -31,7 +31,6 @@ def take(m):
         old(m)
 main()''',
     'many': "TOOLS = [tool(f't{i}') for i in range(5000)]\nmain()",
-    'twins': "TOOLS = [tool('echo'), tool('echo')]\nmain()",
     'shapes': r'''
 plain = call
 def call(id, name, arguments):
@@ -86,7 +85,7 @@ def test_garbage_and_strays_are_dropped(hub):
 
 
 @pytest.mark.timing
-@pytest.mark.parametrize('name', ['pages', 'many', 'twins'])
+@pytest.mark.parametrize('name', ['pages', 'many'])
 def test_lists_that_are_none(hub, name):
     began = time.monotonic()
     with pytest.raises(Failed):

@@ -40,6 +40,20 @@ static int decide_show(const struct json_val *m, const char *name, struct err *e
 	return 0;
 }
 
+/* Besides its state: how many tools it has, or why they are not known. */
+static void approve_tell(const struct json_val *m, const char *name)
+{
+	struct str cause = json_str(json_get(m, "cause"));
+	uint64_t tools;
+
+	if (cause.n) {
+		fputs("It is approved, and could not be connected: ", stderr);
+		safe_puts(stderr, cause);
+	} else if (json_uint64(json_get(m, "tools_count"), &tools)) {
+		fprintf(stderr, "%llu tools can be called.\n", (unsigned long long)tools);
+	}
+}
+
 /* The digest makes sure that what is approved is what was shown. */
 static int approve_run(const struct verb_input *in, struct err *e)
 {
@@ -67,6 +81,7 @@ static int approve_run(const struct verb_input *in, struct err *e)
 		return -1;
 	if (o->output == OUTPUT_JSON)
 		return hub_link_print(json_root(doc), e);
+	approve_tell(json_root(doc), name);
 	return decide_show(json_root(doc), name, e);
 }
 

@@ -97,6 +97,9 @@ static int info_text(const void *result, struct buf *to, struct err *e)
 		     upstream_state_names[m->view.state]) < 0 ||
 	    server_hidden(&m->view, to, e) < 0)
 		return -1;
+	if (!m->view.approved)
+		return buf_addf(to, e, "; not approved: the operator can (holt mcp approve %.*s)",
+				STR_ARG(m->view.module));
 	if (!m->view.has_tools)
 		return buf_addf(to, e, "; its functions are known once it was imported");
 	for (size_t i = 0; i < m->tools.n; i++) {

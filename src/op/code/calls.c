@@ -129,7 +129,7 @@ static int inner_decode_test(void *client, void *request, struct err *e)
 	const struct code_inner *in = client;
 
 	*(struct module_manage_request *)request =
-		(struct module_manage_request){ .module = in->q.module };
+		(struct module_manage_request){ .module = in->q.module, .imports = true };
 	return 0;
 }
 

@@ -50,6 +50,7 @@ static const struct field_table result_table = FIELD_TABLE(struct module_result,
 struct calling {
 	struct call *call;
 	struct upstream_call out;
+	module_connected_fn *then; /* where it is only connected */
 };
 
 /* A failure of the server, in its words. */
@@ -161,22 +162,24 @@ static void calling_on_cancel(void *data)
 
 /* err: why there is no u. */
 static void calling_start(struct call *c, struct upstream *u, const struct upstream_call *out,
-			  const struct err *err)
+			  module_connected_fn *then, const struct err *err)
 {
 	struct err e = *err;
 	unsigned least;
 	struct calling *k = u ? arena_alloc(call_arena(c), sizeof(*k), &e) : NULL;
 
 	if (k) {
-		*k = (struct calling){ c, *out };
+		*k = (struct calling){ c, *out, then };
 		k->out.owner = k;
 		k->out.on_log = call_wants_log(c, &least) ? calling_on_log : NULL;
 		k->out.level = (enum mcp_level)least;
 	}
-	if (!k || upstream_call_start(u, &k->out, &e) < 0)
-		call_fail(c, &e);
-	else
+	if (k && upstream_call_start(u, &k->out, &e) == 0)
 		call_on_cancel(c, calling_on_cancel, k);
+	else if (u && then)
+		then(c, &e);
+	else
+		call_fail(c, &e);
 }
 
 /* What happens to it by the profiles that hold for it. */
@@ -241,7 +244,7 @@ static void call_run(struct call *c, const void *request)
 			      .on_asked = q->kind == UPSTREAM_CALL ? calling_on_asked : NULL,
 			      .on_unasked = calling_on_unasked,
 		      },
-		      &e);
+		      NULL, &e);
 }
 
 /* What can't run anyway fails without a question. The operator's own calls are his word. */
@@ -309,21 +312,35 @@ static const struct field manage_fields[] = {
 static const struct field_table manage_table = FIELD_TABLE(struct module_manage_request,
 							   manage_fields);
 
-static void test_on_done(void *owner, const struct mcp_answer *a)
+static void connect_on_done(void *owner, const struct mcp_answer *a)
 {
 	struct calling *k = owner;
-	const struct module_manage_request *q = call_request(k->call);
-	struct module_view view;
-	struct err e = ERR_INIT;
-	struct upstream *u = a ? NULL : module_of(k->call, q->module, &e);
 
 	call_on_cancel(k->call, NULL, NULL);
-	if (a)
-		e = *a->e;
-	if (!u || module_view(k->call, u, &view, &e) < 0)
-		call_fail(k->call, &e);
+	k->then(k->call, a ? a->e : NULL);
+}
+
+void module_connect(struct call *c, struct upstream *u, bool waits, module_connected_fn *then)
+{
+	const struct err none = ERR_INIT;
+
+	calling_start(c, u,
+		      &(struct upstream_call){
+			      .tool = STR_NONE, .waits = waits, .on_done = connect_on_done },
+		      then, &none);
+}
+
+static void test_then(struct call *c, const struct err *err)
+{
+	const struct module_manage_request *q = call_request(c);
+	struct module_view view;
+	struct err e = err ? *err : (struct err)ERR_INIT;
+	struct upstream *u = err ? NULL : module_of(c, q->module, &e);
+
+	if (!u || module_view(c, u, &view, &e) < 0)
+		call_fail(c, &e);
 	else
-		call_answer(k->call, &view);
+		call_answer(c, &view);
 }
 
 static void test_run(struct call *c, const void *request)
@@ -332,8 +349,10 @@ static void test_run(struct call *c, const void *request)
 	struct err e = ERR_INIT;
 	struct upstream *u = module_of(c, q->module, &e);
 
-	calling_start(c, u, &(struct upstream_call){ .tool = STR_NONE, .on_done = test_on_done },
-		      &e);
+	if (u)
+		module_connect(c, u, q->imports, test_then);
+	else
+		call_fail(c, &e);
 }
 
 const struct op module_test_op = {

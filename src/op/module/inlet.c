@@ -236,7 +236,7 @@ static int decode_test(void *client, void *request, struct err *e)
 	if (asking_find(k, e) < 0)
 		return -1;
 	*(struct module_manage_request *)request =
-		(struct module_manage_request){ .module = str_of(k->module) };
+		(struct module_manage_request){ .module = str_of(k->module), .imports = true };
 	return 0;
 }
 

@@ -604,7 +604,9 @@ static void telling_then(struct aside_work *w)
 		call_answer(c, &t->info);
 }
 
-static void module_tell(struct call *c, struct upstream *u, const struct module_info_request *q)
+/* why: what has failed without being the module's own failure; may be NULL. */
+static void module_tell(struct call *c, struct upstream *u, const struct module_info_request *q,
+			const struct err *why)
 {
 	struct err e = ERR_INIT;
 	struct telling *t = arena_alloc(call_arena(c), sizeof(*t), &e);
@@ -621,6 +623,9 @@ static void module_tell(struct call *c, struct upstream *u, const struct module_
 			       .err = ERR_INIT };
 	upstream_info(u, &i);
 	bytes = info_fill(c, u, &i, &t->info, &e) < 0 ? 0 : telling_tools(t, &i, &e);
+	if (why && !t->info.view.cause.n &&
+	    module_keep(c, str_of(why->msg), &t->info.view.cause, &e) < 0)
+		bytes = 0;
 	t->arena = bytes ? arena_new(TELLING_MAX) : NULL;
 	t->held = upstream_tools_ref(u);
 	if (bytes && !t->arena)
@@ -665,7 +670,7 @@ static void info_run(struct call *c, const void *request)
 	if (own && info_registered(c, q->module, &r, &e) == 0)
 		call_answer(c, &r);
 	else if (u)
-		module_tell(c, u, q);
+		module_tell(c, u, q, NULL);
 	else
 		call_fail(c, &e);
 }
@@ -705,6 +710,20 @@ static struct upstream *module_to_decide(struct call *c, struct str name, struct
 	return module_of(c, name, e);
 }
 
+/* It is approved, whether or not it could be connected. */
+static void approve_then(struct call *c, const struct err *why)
+{
+	const struct approve_request *q = call_request(c);
+	struct err e = ERR_INIT;
+	struct upstream *u = module_of(c, q->module, &e);
+
+	if (u)
+		module_tell(c, u, NULL, why);
+	else
+		call_fail(c, &e);
+}
+
+/* Then it is connected, so that its tools are known, and listed, from here on. */
 static void approve_run(struct call *c, const void *request)
 {
 	const struct approve_request *q = request;
@@ -720,8 +739,10 @@ static void approve_run(struct call *c, const void *request)
 	}
 	if (!u || upstream_approve(u, str_of(call_principal(c)->name), &q->tools, &e) < 0)
 		call_fail(c, &e);
+	else if (i.disabled || i.state == UPSTREAM_CONNECTED)
+		approve_then(c, NULL);
 	else
-		module_tell(c, u, NULL);
+		module_connect(c, u, false, approve_then);
 }
 
 const struct op module_approve_op = {
@@ -749,7 +770,7 @@ static void decide_run(struct call *c, const void *request)
 	if (rc < 0)
 		call_fail(c, &e);
 	else
-		module_tell(c, u, NULL);
+		module_tell(c, u, NULL, NULL);
 }
 
 const struct op module_revoke_op = {

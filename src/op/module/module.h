@@ -174,11 +174,18 @@ struct modules_found {
 
 enum module_action { MODULE_CONNECT, MODULE_DISCONNECT, MODULE_ACTIONS };
 
-/* action: for clients with one name for module.test and module.disconnect. */
+/* action: for clients with one name for module.test and module.disconnect. imports: code imports it,
+ * which is no reason to try sooner than a call would; no client says so. */
 struct module_manage_request {
 	struct str module;
 	enum module_action action;
+	bool imports;
 };
+
+/* Connects a module that module_of() gives; then() is called later or at once and has the call.
+ * err: why it could not be; NULL: it is connected. waits: as in struct upstream_call. */
+typedef void module_connected_fn(struct call *c, const struct err *err);
+void module_connect(struct call *c, struct upstream *u, bool waits, module_connected_fn *then);
 
 /* sandbox: whose program asks; STR_NONE: a client does. No client says so. kind: where no tool is
  * called, tool is the method, and arguments are its params. */

@@ -58,7 +58,8 @@ void *arena_alloc(struct arena *a, size_t n, struct err *e)
 	if (n > a->size - a->used) {
 		size_t size = n > BLOCK ? n : BLOCK;
 
-		b = large_hint(calloc(1, sizeof(*b) + size), size);
+		b = size > BLOCK ? large_hint(calloc(1, sizeof(*b) + size), size)
+				 : malloc(sizeof(*b) + size);
 		if (!b) {
 			err_set(e, ERR_LIMIT, "out of memory");
 			return NULL;
@@ -71,7 +72,8 @@ void *arena_alloc(struct arena *a, size_t n, struct err *e)
 	p = a->blocks->bytes + a->used;
 	a->used += n;
 	a->total += n < a->max - a->total ? n : a->max - a->total;
-	return p;
+	/* less than the block: most arenas use a part of their only one */
+	return a->size > BLOCK ? p : memset(p, 0, n);
 }
 
 void *arena_array(struct arena *a, size_t count, size_t size, struct err *e)

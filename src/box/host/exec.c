@@ -620,10 +620,11 @@ static int add_env(struct exec *x, const struct exec_spec *spec, struct buf *b, 
 {
 	autobuf struct buf own = BUF_INIT(EXEC_BYTES_MAX);
 	struct str term = spec->terminal ? spec->terminal->term : STR_NONE;
-	struct env_list l = { .n = 0 };
+	struct env_list l;
 	char prompt[PROMPTS][PROMPT_MAX];
 	size_t at = 0;
 
+	l.n = 0; /* alone: its array has 12 KiB */
 	if (env_check(spec->env, spec->n_env, e) < 0 || check_secrets(spec, e) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(base_env); i++)

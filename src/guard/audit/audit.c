@@ -132,7 +132,7 @@ struct audit *audit_open(const struct audit_options *o, struct err *e)
 	a->waiting_end = &a->waiting;
 	a->kept_end = &a->kept;
 	a->log = audit_log_open(o->folder, &o->limits, e);
-	if (!a->log || session_begin(a, o->version, e) < 0 || session_sync(a, e) < 0 ||
+	if (!a->log || session_begin(a, o->version, e) < 0 ||
 	    uv_timer_init(a->loop, &a->retry) < 0) {
 		close_fd(&a->session_fd);
 		audit_log_close(a->log);
@@ -141,6 +141,7 @@ struct audit *audit_open(const struct audit_options *o, struct err *e)
 	}
 	a->retry.data = a;
 	uv_unref((uv_handle_t *)&a->retry);
+	audit_kick(a); /* what an answer promises is synced after this */
 	return a;
 }
 
@@ -346,7 +347,8 @@ static void audit_worked(uv_work_t *work, int status)
 		audit_free(a);
 		return;
 	}
-	audit_kick(a); /* so that the disk works while the answers go out */
+	if (a->waiting)
+		audit_kick(a); /* so that the disk works while the answers go out */
 	while (w) {
 		struct audit_wait *next = w->next;
 
@@ -360,7 +362,7 @@ static void audit_kick(struct audit *a)
 {
 	struct err e;
 
-	if (a->working || !a->waiting)
+	if (a->working)
 		return;
 	a->syncing = take_ptr(a->waiting);
 	a->waiting_end = &a->waiting;

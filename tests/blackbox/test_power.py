@@ -2,6 +2,7 @@
 power is cut there. The next start holds every promise that was answered, deletes nothing that has
 no row, and is ready. `make test` does a part of the rounds, `make soak` all."""
 
+import json
 import os
 import random
 import shutil
@@ -10,7 +11,7 @@ import signal
 import pytest
 
 import host
-from acts import ACTS, Act, Stop
+from acts import ACTS, CONFIG, Act, KeyCreate, Stop
 from client import until
 from door import Closed
 from rest import Failed
@@ -147,6 +148,27 @@ def test_what_the_next_hub_tells_is_on_the_disk(
     life.fault.cut(copy)
     shutil.copy(os.path.join(home, 'config.json'), copy)
     life.holds(life.start(copy), ('cut',))
+
+
+def test_a_file_of_the_audit_log_is_whole_before_the_next_begins(
+        begin, library, home, tmp_path):  # noqa: F811
+    """Whoever syncs the record of an act in the next file syncs that one alone."""
+    place, copy = os.path.join(tmp_path, 'place'), os.path.join(tmp_path, 'cut')
+    os.mkdir(place)
+    config = os.path.join(home, 'config.json')
+    with open(config, 'w', encoding='utf-8') as f:
+        json.dump({**CONFIG, 'audit': {'file_mb': 1}}, f)
+    life, act = Life(begin, home, Fault(library, home, place, power=True)), KeyCreate()
+    act.prepare(life.hub, 0)
+    while not os.path.exists(os.path.join(home, 'audit', '000002.jsonl')):
+        for _ in range(20):
+            life.hub.call('GET', '/v1/sandboxes')
+    assert life.ask(act)
+    life.kept.append((act, 0))
+    life.kill()
+    life.fault.cut(copy)
+    shutil.copy(config, copy)
+    life.holds(life.start(copy), ('at the next file',))
 
 
 class Again(Act):

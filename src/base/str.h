@@ -68,6 +68,14 @@ static inline bool str_ends(struct str s, const char *z)
 	return s.n >= n && memcmp(s.p + s.n - n, z, n) == 0;
 }
 
+/* What stands before c; all of it, where it has no c. */
+static inline struct str str_before(struct str s, char c)
+{
+	const char *at = s.n ? (const char *)memchr(s.p, c, s.n) : NULL;
+
+	return at ? (struct str){ s.p, (size_t)(at - s.p) } : s;
+}
+
 /* Without the spaces and tabs at its ends. */
 static inline struct str str_trim(struct str s)
 {

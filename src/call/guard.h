@@ -2,7 +2,7 @@
 /* What operations use of the gate: its parts, each NULL where there is none. They live as long as
  * the hooks. */
 #include "base/err.h"
-#include "base/str.h"
+#include "base/words.h"
 
 struct call;
 struct approvals;
@@ -45,9 +45,10 @@ struct guard {
 	/* The owner of the conversation whose agent this owner is, or itself. NULL: always itself.
 	 * Borrowed from owner, or until the loop's next turn. */
 	struct str (*works_for)(void *data, struct str owner);
-	/* Likewise, and of a key that a key made the first key of that line: one person, and one
-	 * share of what is bounded. */
-	struct str (*line)(void *data, struct str owner);
+	/* The owners of the keys that made the key of this owner or of whom it works for, one by
+	 * the other, the first first, with blanks between (base/words.h). Empty: no key did. NULL:
+	 * always. Borrowed until the loop's next turn. */
+	struct str (*makers)(void *data, struct str owner);
 	/* For whom programs ask of what this owner made: who reads and executes, and is not the
 	 * operator. NULL: nobody any more. */
 	const struct principal *(*owner)(void *data, struct str owner);
@@ -57,8 +58,18 @@ struct guard {
 	void *data; /* of these functions */
 };
 
-/* As line(), and itself where there is none. */
+static inline struct str guard_makers(const struct guard *g, struct str owner)
+{
+	return g->makers ? g->makers(g->data, owner) : STR_NONE;
+}
+
+/* As works_for(), and of a key that a key made the first key of that line: one person, and one
+ * share of what is bounded. */
 static inline struct str guard_line(const struct guard *g, struct str owner)
 {
-	return g->line ? g->line(g->data, owner) : owner;
+	struct str makers = guard_makers(g, owner), first;
+
+	if (str_word(&makers, &first))
+		return first;
+	return g->works_for ? g->works_for(g->data, owner) : owner;
 }

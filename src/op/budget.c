@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "call/guard.h"
+#include "guard/key/key.h"
 #include "guard/policy/policy.h"
 #include "hub/sandbox/sandbox.h"
 
@@ -17,20 +18,12 @@ static const struct config_file *budget_file(const struct call *c)
 	return p ? config_file(p->config) : NULL;
 }
 
-/* The limits of the first key of its line hold for it, too. Without a line, that is itself. */
-static struct str budget_payer(const struct call *c)
-{
-	return str_of(principal_payer(call_principal(c))->name);
-}
-
 static struct config_limits budget_own(const struct call *c, const struct config_file *f)
 {
 	const struct principal *who = call_principal(c);
-	struct config_limits own = policy_limits(f, principal_who(who),
-						 principal_conversation(who));
-	struct config_limits paid = policy_limits(f, budget_payer(c), STR_NONE);
 
-	return policy_least(&own, &paid);
+	return policy_limits(f, guard_makers(call_guard(c), call_owner(c)), principal_who(who),
+			     principal_conversation(who));
 }
 
 uint64_t budget_objects(const struct call *c)
@@ -40,10 +33,14 @@ uint64_t budget_objects(const struct call *c)
 	return f ? f->storage.objects_mb << 20 : 0;
 }
 
-/* own: of who asks; family: of the one it works for, and of all agents of that; line: of all keys
- * that the first key of its line has made, one by the other, and of their families. */
+enum { ABOVE_MAX = KEY_MAKERS_MAX + 1 };
+
+/* own: of who asks. above: of each key that made its own, one by the other, of the one it works for
+ * last: with all keys that this has made, and all their agents. */
 struct budget_count {
-	uint64_t all, own, family, line, forks;
+	struct str whose[ABOVE_MAX];
+	size_t n;
+	uint64_t all, own, above[ABOVE_MAX], forks;
 };
 
 static struct str budget_family(const struct call *c, struct str owner)
@@ -51,6 +48,21 @@ static struct str budget_family(const struct call *c, struct str owner)
 	const struct guard *g = call_guard(c);
 
 	return g->works_for ? g->works_for(g->data, owner) : owner;
+}
+
+static void budget_count_above(struct call *c, struct str owner, struct budget_count *n)
+{
+	bool own = str_eq(budget_family(c, owner), n->whose[n->n - 1]);
+	struct str makers = own ? STR_NONE : guard_makers(call_guard(c), owner);
+
+	for (size_t i = 0; i < n->n; i++) {
+		struct str rest = makers, one;
+		bool below = own;
+
+		while (!below && str_word(&rest, &one))
+			below = str_eq(n->whose[i], one);
+		n->above[i] += below;
+	}
 }
 
 /* Sandboxes that are there or can be again. */
@@ -61,13 +73,15 @@ static bool budget_counts(enum hub_sandbox_state state)
 
 static struct budget_count budget_count(struct call *c, struct str source)
 {
-	const struct str family = budget_family(c, call_owner(c));
-	const struct str line = guard_line(call_guard(c), call_owner(c));
+	struct str makers = guard_makers(call_guard(c), call_owner(c));
 	struct budget_count n = { .all = 0 };
 	struct hub_sandbox *page[PAGE];
 	struct hub_sandbox_info i = { .seq = 0 };
 	size_t got;
 
+	while (n.n < KEY_MAKERS_MAX && str_word(&makers, &n.whose[n.n]))
+		n.n++;
+	n.whose[n.n++] = budget_family(c, call_owner(c));
 	do {
 		got = hub_sandboxes_list(call_sandboxes(c), i.seq, page, PAGE);
 		for (size_t k = 0; k < got; k++) {
@@ -76,9 +90,7 @@ static struct budget_count budget_count(struct call *c, struct str source)
 				continue;
 			n.all++;
 			n.own += str_eq(i.owner, call_owner(c));
-			n.family += str_eq(budget_family(c, i.owner), family);
-			n.line += str_eq(i.owner, call_owner(c)) ||
-				  str_eq(guard_line(call_guard(c), i.owner), line);
+			budget_count_above(c, i.owner, &n);
 			n.forks += source.n && str_eq(i.source, source);
 		}
 	} while (got == PAGE);
@@ -115,27 +127,25 @@ static int budget_check_counted(struct call *c, const struct config_limits *l, s
 		       "operator's configuration limits (limits.cpu_seconds)");
 }
 
-/* What an agent has counts for the one that it works for, too, and what a key has for the first key
- * of its line. */
+/* What an agent has counts for the one that it works for, too, and what a key has for each key of
+ * its line. */
 static int budget_check_count(struct call *c, const struct config_file *f, size_t n,
 			      struct str source, const struct config_limits *least, struct err *e)
 {
 	const struct principal *p = call_principal(c);
 	struct budget_count there = budget_count(c, source);
-	const struct {
-		struct str whose;
-		uint64_t there;
-	} each[] = { { budget_payer(c), there.line },
-		     { principal_who(p), there.family },
-		     { principal_conversation(p), there.own } };
+	struct str agent = principal_conversation(p);
+	struct config_limits l = policy_limits(f, STR_NONE, agent, STR_NONE);
 
-	if (budget_exceeds(there.all, n, &f->limits, false, STR_LIT("all clients together"), e) < 0)
+	if (budget_exceeds(there.all, n, &f->limits, false, STR_LIT("all clients together"), e) <
+		    0 ||
+	    (agent.n && budget_exceeds(there.own, n, &l, false, agent, e) < 0))
 		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(each); i++) {
-		struct config_limits l = policy_limits(f, each[i].whose, STR_NONE);
+	for (size_t i = 0; i < there.n; i++) {
+		struct str whose = str_before(there.whose[i], '@');
 
-		if (each[i].whose.n &&
-		    budget_exceeds(each[i].there, n, &l, false, each[i].whose, e) < 0)
+		l = policy_limits(f, STR_NONE, whose, STR_NONE);
+		if (budget_exceeds(there.above[i], n, &l, false, whose, e) < 0)
 			return -1;
 	}
 	return source.n ? budget_exceeds(there.forks, n, least, true, str_of(p->name), e) : 0;

@@ -109,14 +109,6 @@ static int key_scopes(const struct field_strs *names, unsigned *ret, struct err 
 	return 0;
 }
 
-/* The line of keys that a new one of this caller belongs to. */
-static struct str key_root(const struct call *c)
-{
-	struct str line = guard_line(call_guard(c), call_owner(c));
-
-	return str_starts(line, "key:") ? line : STR_NONE;
-}
-
 static void key_create_run(struct call *c, const void *request)
 {
 	const struct key_create_request *q = request;
@@ -127,8 +119,8 @@ static void key_create_run(struct call *c, const void *request)
 	const struct key *k = NULL;
 	struct key_view view;
 
-	if (ks)
-		spec.root = key_root(c);
+	if (str_starts(call_owner(c), "key:"))
+		spec.maker = call_owner(c);
 	if (ks && key_scopes(&q->scopes, &spec.scopes, &e) == 0)
 		k = keys_create(ks, &spec, clock_unix_ms(), &token, &e);
 	if (!k || key_describe(c, k, &view, &e) < 0) {

@@ -96,9 +96,20 @@ static const char *const migrations[] = {
 	"  origin TEXT NOT NULL, state TEXT NOT NULL, spec TEXT NOT NULL, reply TEXT NOT NULL,"
 	"  who TEXT NOT NULL, surface TEXT NOT NULL, created INTEGER NOT NULL,"
 	"  deadline INTEGER NOT NULL, ended INTEGER NOT NULL) STRICT;",
-	/* the owner of the first key of those that made it, one by the other; '': no key did */
+	/* the owners of the keys that made it, one by the other, with blanks between (those that
+	 * are older than ended_keys have the first alone); '': no key did */
 	"ALTER TABLE api_keys ADD COLUMN root TEXT NOT NULL DEFAULT '';",
 	"ALTER TABLE revisions ADD COLUMN left_out INTEGER NOT NULL DEFAULT 0;",
+	/* What a key that a key made has left counts for its line. A conversation's sandboxes are
+	 * those of some key. */
+	"CREATE TABLE ended_keys (owner TEXT PRIMARY KEY, root TEXT NOT NULL) STRICT;"
+	"CREATE TRIGGER key_ends AFTER DELETE ON api_keys WHEN OLD.root <> '' BEGIN"
+	"  DELETE FROM ended_keys WHERE owner NOT IN"
+	"    (SELECT owner FROM sandboxes UNION SELECT owner FROM code) AND NOT EXISTS"
+	"    (SELECT 1 FROM sandboxes WHERE owner LIKE 'conversation:%');"
+	"  INSERT OR REPLACE INTO ended_keys VALUES"
+	"    ('key:' || OLD.name || '@' || lower(hex(substr(OLD.hash, 1, 8))), OLD.root);"
+	"END;",
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -181,6 +192,7 @@ static const char *const statements[STATEMENTS] = {
 	[API_KEY_DROP] = "DELETE FROM api_keys WHERE name = ?1",
 	[API_KEY_ALL] = "SELECT name, hash, scopes, created, expires, used, root FROM api_keys"
 			" ORDER BY created, name",
+	[API_KEY_ENDED] = "SELECT owner, root FROM ended_keys",
 	[APPROVAL_PUT] =
 		"INSERT OR REPLACE INTO approvals (seq, rev, id, principal, action, target,"
 		" sandbox, digest, arguments, size, conversation, rule, state, scope, pattern,"

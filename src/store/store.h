@@ -188,7 +188,7 @@ struct store_api_key {
 	struct str hash; /* of the token, which is nowhere */
 	uint32_t scopes;
 	int64_t created_ms, expires_ms, used_ms; /* Unix time; 0: never */
-	struct str root; /* the owner that its first maker's things have; empty: no key made it */
+	struct str makers; /* owners, with blanks between; empty: no key made it */
 };
 
 /* Adds or replaces the key of this name. */
@@ -199,6 +199,10 @@ int store_api_key_drop(struct store *s, struct str name, struct err *e) MUST_USE
 int store_api_keys(struct store *s,
 		   int (*each)(void *arg, const struct store_api_key *r, struct err *e), void *arg,
 		   struct err *e) MUST_USE;
+/* Those that keys made and that are gone, as long as something may be left of them. */
+int store_api_keys_ended(struct store *s,
+			 int (*each)(void *arg, struct str owner, struct str makers, struct err *e),
+			 void *arg, struct err *e) MUST_USE;
 
 /* ---- approvals ----------------------------------------------------------------------------- */
 

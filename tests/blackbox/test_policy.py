@@ -647,6 +647,33 @@ def test_a_key_and_those_that_it_made_have_one_limit(hub):
     hub.set()
 
 
+@pytest.mark.parametrize('revoked', ['line-low', 'line-middle'])
+@pytest.mark.parametrize('bounded', ['line-top', 'line-middle'])
+def test_each_key_of_a_line_bounds_what_is_below_it(me, tmp_path, bounded, revoked):
+    """And what a key that is revoked has made counts, for the next hub, too."""
+    os.chown(tmp_path, me.uid, me.uid)
+    rules = {'principals': {f'key:{bounded}': {'limits': {'sandboxes': 1}}}}
+    tokens = []
+    with Hub(me, tmp_path, **rules) as hub:
+        line = [hub]
+        for name in 'line-top', 'line-middle', 'line-low':
+            tokens.append(key(line[-1], name, ('admin',)))
+            line.append(as_bearer(hub, tokens[-1]))
+        box = line[3].create(id='lasts')
+        line[3].post(f'/v1/sandboxes/{box}/stop')
+        for by in line[2:]:
+            full('sandboxes', by.create)
+        hub.call('DELETE', f'/v1/keys/{revoked}')
+    with Hub(me, tmp_path, **rules) as hub:
+        assert [b['id'] for b in hub.call('GET', '/v1/sandboxes')] == [box]
+        names = 'line-top', 'line-middle', 'line-low'
+        for name, token in zip(names, tokens):
+            if name != revoked and names.index(name) >= names.index(bounded):
+                full('sandboxes', as_bearer(hub, token).create)
+        hub.delete(box)
+        as_bearer(hub, tokens[0]).create()
+
+
 def test_networks(hub):
     """Presets by name, for --allow and for grants; and what a principal may grant of that."""
     presets = {'presets': {'pair': ['a.example:443', '*.b.example:8443'], 'wide': ['c.example']}}

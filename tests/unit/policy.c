@@ -244,7 +244,7 @@ static void test_narrowed(void **state)
 	struct err e = ERR_INIT;
 	AUTO(config_unref) struct config *c = config_parse(str_of(file_text), "c", &e);
 	const struct config_file *f = config_file(c);
-	struct config_limits l = policy_limits(f, STR_LIT("key:ci"), STR_NONE);
+	struct config_limits l = policy_limits(f, STR_NONE, STR_LIT("key:ci"), STR_NONE);
 	unsigned line;
 
 	assert_int_equal(policy_decide(f, &none, &call).then, CONFIG_DENY);
@@ -314,8 +314,8 @@ static void test_two_names(void **state)
 	assert_false(policy_allows_image(f, a, agent, STR_LIT("ruby3"), &line));
 	assert_false(policy_allows(f, a, agent, POLICY_SECRETS, STR_LIT("y")));
 	assert_false(policy_allows(f, a, agent, POLICY_PROFILES, STR_LIT("q")));
-	assert_int_equal(policy_limits(f, a, agent).forks, 1);
-	assert_int_equal(policy_limits(f, a, STR_NONE).forks, 2);
+	assert_int_equal(policy_limits(f, STR_NONE, a, agent).forks, 1);
+	assert_int_equal(policy_limits(f, STR_NONE, a, STR_NONE).forks, 2);
 }
 
 /* Each list narrows, for whichever name; what is granted is granted to the principal's own name. */

@@ -194,15 +194,13 @@ static struct key_holder *holder_of_key(struct gate_identity *id, struct key *k)
 	h->who.sees_all = h->who.scopes == KEY_ALL;
 	snprintf(h->name, sizeof(h->name), "key:%s", k->name);
 	memcpy(h->owner, owner, sizeof(owner));
-	h->who.payer = holder_payer(id, h, keys_root(id->keys, str_of(h->owner)));
+	h->who.payer = holder_payer(id, h, guard_line(&id->gate->guard, str_of(h->owner)));
 	return h;
 }
 
 struct str gate_name_of(struct str owner)
 {
-	const char *at = owner.n ? memchr(owner.p, '@', owner.n) : NULL;
-
-	return at ? (struct str){ owner.p, (size_t)(at - owner.p) } : owner;
+	return str_before(owner, '@');
 }
 
 unsigned gate_owner_scopes(const struct gate *g, struct str owner)
@@ -238,7 +236,8 @@ static struct key_holder *holder_of_talk(struct gate_identity *id, struct talk *
 	if (h) {
 		snprintf(h->name, sizeof(h->name), CONVERSATION_PRINCIPAL "%s", talk_id(t));
 		holder_works_for(h, talk_record(t)->owner);
-		h->who.payer = holder_payer(id, h, keys_root(id->keys, talk_record(t)->owner));
+		h->who.payer = holder_payer(id, h,
+					    guard_line(&id->gate->guard, talk_record(t)->owner));
 	}
 	return h;
 }
@@ -285,27 +284,18 @@ static struct str identity_works_for(void *data, struct str owner)
 	return t ? talk_record(t)->owner : h ? str_of(h->works_for) : owner;
 }
 
-/* Where a key has ended, its holder knows. */
-static struct str identity_line(void *data, struct str owner)
+static struct str identity_makers(void *data, struct str owner)
 {
 	const struct gate *g = data;
-	const struct key_holder *h = g->identity ? g->identity->holders : NULL;
-	struct str line;
 
-	owner = identity_works_for(data, owner);
-	line = g->identity ? keys_root(g->identity->keys, owner) : owner;
-	if (!str_starts(owner, "key:") || !str_eq(line, owner))
-		return line;
-	while (h && !str_is(owner, h->owner))
-		h = h->next;
-	return h ? principal_owner(principal_payer(&h->who)) : owner;
+	return g->identity ? keys_makers(g->identity->keys, identity_works_for(data, owner))
+			   : STR_NONE;
 }
 
 void gate_names_of(struct gate *g, struct str owner, struct gate_names *ret)
 {
 	*ret = (struct gate_names){ gate_name_of(identity_works_for(g, owner)),
-				    is_talk(owner) ? owner : STR_NONE,
-				    gate_name_of(identity_line(g, owner)) };
+				    is_talk(owner) ? owner : STR_NONE, identity_makers(g, owner) };
 }
 
 static void identity_end(struct gate_identity *id, struct key_holder *h)
@@ -324,7 +314,9 @@ void gate_token_ended(struct gate *g, struct talk *t)
 
 struct str gate_payer(void *data, struct str owner)
 {
-	return unkeyed_find(owner) ? STR_NONE : identity_line(data, owner);
+	const struct gate *g = data;
+
+	return unkeyed_find(owner) ? STR_NONE : guard_line(&g->guard, owner);
 }
 
 /* That of a conversation is there as long as its token. */
@@ -410,7 +402,7 @@ int gate_identity_open(struct gate *g, struct err *e)
 	g->guard.knows = identity_knows;
 	g->guard.acts = identity_acts;
 	g->guard.works_for = identity_works_for;
-	g->guard.line = identity_line;
+	g->guard.makers = identity_makers;
 	g->guard.owner = identity_owner;
 	uv_timer_start(&id->timer, identity_on_timer, 0, 0);
 	return 0;

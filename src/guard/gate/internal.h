@@ -58,7 +58,7 @@ int gate_check_scopes(const struct principal *who, const struct op *op, struct e
  * loop's next turn. */
 struct gate_names {
 	struct str who, conversation;
-	struct str payer; /* the first key of its line, whose limits hold for it, too */
+	struct str makers; /* owners of the keys that made its own, as guard.makers */
 };
 void gate_names_of(struct gate *g, struct str owner, struct gate_names *ret);
 /* An owner as the operator's file names it: a key without its id. Borrowed from owner. */

@@ -227,13 +227,11 @@ static void gate_policy_budget(void *data, struct str owner, struct hub_sandbox_
 {
 	struct gate *g = data;
 	const struct config_file *f = config_file(g->config);
-	struct config_limits l, paid;
+	struct config_limits l;
 	struct gate_names by;
 
 	gate_names_of(g, owner, &by);
-	l = policy_limits(f, by.who, by.conversation);
-	paid = policy_limits(f, by.payer, STR_NONE);
-	l = policy_least(&l, &paid);
+	l = policy_limits(f, by.makers, by.who, by.conversation);
 	l = policy_least(&l, &f->limits);
 	ret->cpu_ms = l.has_cpu_seconds ? l.cpu_seconds * 1000 : 0;
 	ret->bytes_out = l.has_bytes_out ? l.bytes_out : 0;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "base/words.h"
 #include "store/store.h"
 
 /* A key's last use is written at most this often, since a write costs more than most requests. */
@@ -15,10 +16,17 @@ enum { TOKEN_LENGTH = sizeof(prefix) - 1 + 64 };
 
 const char *const key_scope_names[KEY_SCOPES] = { "read", "execute", "lifecycle", "admin" };
 
+/* A key that a key made, and that is gone. */
+struct key_ended {
+	struct key_ended *next;
+	char owner[KEY_OWNER_MAX + 1], makers[KEY_MAKERS_TEXT];
+};
+
 struct keys {
 	struct store *store;
 	struct keys_options o;
 	struct key *first;
+	struct key_ended *ended;
 	size_t n;
 };
 
@@ -74,14 +82,40 @@ static void key_end(struct keys *ks, struct key *k)
 		ks->o.on_end(ks->o.owner, k);
 }
 
-static void keys_remove(struct keys *ks, struct key **at)
+static void key_owner(const struct key *k, char ret[KEY_OWNER_MAX + 1])
+{
+	snprintf(ret, KEY_OWNER_MAX + 1, "key:%s@%s", k->name, k->id);
+}
+
+static int keys_note_ended(void *arg, struct str owner, struct str makers, struct err *e)
+{
+	struct keys *ks = arg;
+	struct key_ended *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	snprintf(d->owner, sizeof(d->owner), "%.*s", STR_CUT(owner, KEY_OWNER_MAX));
+	snprintf(d->makers, sizeof(d->makers), "%.*s", STR_CUT(makers, KEY_MAKERS_TEXT - 1));
+	d->next = ks->ended;
+	ks->ended = d;
+	return 0;
+}
+
+/* From the registry, too, which notes what made it, as this does. */
+static int keys_remove(struct keys *ks, struct key **at, struct err *e)
 {
 	struct key *k = *at;
+	char owner[KEY_OWNER_MAX + 1];
 
+	key_owner(k, owner);
+	if ((k->makers[0] && keys_note_ended(ks, str_of(owner), str_of(k->makers), e) < 0) ||
+	    store_api_key_drop(ks->store, str_of(k->name), e) < 0)
+		return -1;
 	*at = k->next;
 	ks->n--;
 	key_end(ks, k);
 	key_free(k);
+	return 0;
 }
 
 static int load_one(void *arg, const struct store_api_key *r, struct err *e)
@@ -102,7 +136,7 @@ static int load_one(void *arg, const struct store_api_key *r, struct err *e)
 	k->created_ms = r->created_ms;
 	k->expires_ms = r->expires_ms;
 	k->used_ms = k->stored_ms = r->used_ms;
-	snprintf(k->root, sizeof(k->root), "%.*s", STR_CUT(r->root, KEY_OWNER_MAX));
+	snprintf(k->makers, sizeof(k->makers), "%.*s", STR_CUT(r->makers, KEY_MAKERS_TEXT - 1));
 	return 0;
 }
 
@@ -114,7 +148,10 @@ struct keys *keys_open(struct store *store, const struct keys_options *o, struct
 		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	ks->store = store;
 	ks->o = *o;
-	return store_api_keys(store, load_one, ks, e) < 0 ? NULL : take_ptr(ks);
+	return store_api_keys(store, load_one, ks, e) < 0 ||
+			       store_api_keys_ended(store, keys_note_ended, ks, e) < 0
+		     ? NULL
+		     : take_ptr(ks);
 }
 
 void keys_free(struct keys *ks)
@@ -126,6 +163,12 @@ void keys_free(struct keys *ks)
 
 		ks->first = k->next;
 		key_free(k);
+	}
+	while (ks->ended) {
+		struct key_ended *d = ks->ended;
+
+		ks->ended = d->next;
+		free(d);
 	}
 	free(ks);
 }
@@ -157,8 +200,25 @@ static int key_store(struct keys *ks, const struct key *k, struct err *e)
 							  .created_ms = k->created_ms,
 							  .expires_ms = k->expires_ms,
 							  .used_ms = k->used_ms,
-							  .root = str_of(k->root) },
+							  .makers = str_of(k->makers) },
 				 e);
+}
+
+/* Those of its maker, and that. */
+static int key_set_makers(const struct keys *ks, struct key *k, struct str maker, struct err *e)
+{
+	struct str above = keys_makers(ks, maker), rest = above, one;
+	unsigned n = 0;
+
+	while (str_word(&rest, &one))
+		n++;
+	if (n >= KEY_MAKERS_MAX)
+		return err_set(e, ERR_LIMIT,
+			       "%d keys made this one, one by the other, so it makes none",
+			       KEY_MAKERS_MAX);
+	snprintf(k->makers, sizeof(k->makers), "%.*s%s%.*s", STR_ARG(above), n ? " " : "",
+		 STR_ARG(maker));
+	return 0;
 }
 
 struct key *keys_create(struct keys *ks, const struct key_spec *spec, int64_t now_ms,
@@ -177,17 +237,16 @@ struct key *keys_create(struct keys *ks, const struct key_spec *spec, int64_t no
 	if (!k)
 		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	memcpy(k->name, spec->name.p, spec->name.n);
-	snprintf(k->root, sizeof(k->root), "%.*s", STR_CUT(spec->root, KEY_OWNER_MAX));
+	if (key_set_makers(ks, k, spec->maker, e) < 0)
+		return NULL;
 	k->scopes = spec->scopes;
 	k->created_ms = now_ms;
 	k->expires_ms = spec->ttl_ms ? now_ms + (int64_t)spec->ttl_ms : 0;
 	key_hash(secret_expose(token, "hashed for the registry"), hash);
 	key_set_hash(k, hash);
-	if (key_store(ks, k, e) < 0)
-		return NULL;
 	at = keys_at(ks, spec->name);
-	if (*at)
-		keys_remove(ks, at);
+	if ((*at && keys_remove(ks, at, e) < 0) || key_store(ks, k, e) < 0)
+		return NULL;
 	at = keys_at(ks, STR_NONE);
 	*at = k;
 	ks->n++;
@@ -232,10 +291,7 @@ int keys_revoke(struct keys *ks, struct str name, struct err *e)
 	if (!name.n || !*at)
 		return err_set(e, ERR_KEY_NOT_FOUND, "there is no key %.*s",
 			       STR_CUT(name, KEY_NAME_MAX));
-	if (store_api_key_drop(ks->store, name, e) < 0)
-		return -1;
-	keys_remove(ks, at);
-	return 0;
+	return keys_remove(ks, at, e);
 }
 
 int64_t keys_expire(struct keys *ks, int64_t now_ms)
@@ -255,19 +311,23 @@ int64_t keys_expire(struct keys *ks, int64_t now_ms)
 	return next;
 }
 
-struct str keys_root(const struct keys *ks, struct str owner)
+struct str keys_makers(const struct keys *ks, struct str owner)
 {
 	char its[KEY_OWNER_MAX + 1];
-	const struct key *k = str_starts(owner, "key:") ? ks->first : NULL;
+	const struct key_ended *d = ks->ended;
 
-	for (; k; k = k->next) {
+	if (!str_starts(owner, "key:"))
+		return STR_NONE;
+	for (const struct key *k = ks->first; k; k = k->next) {
 		if (!str_ends(owner, k->id))
 			continue;
-		snprintf(its, sizeof(its), "key:%s@%s", k->name, k->id);
+		key_owner(k, its);
 		if (str_is(owner, its))
-			return k->root[0] ? str_of(k->root) : owner;
+			return str_of(k->makers);
 	}
-	return owner;
+	while (d && !str_is(owner, d->owner))
+		d = d->next;
+	return d ? str_of(d->makers) : STR_NONE;
 }
 
 struct key *keys_first(const struct keys *ks)

@@ -29,6 +29,8 @@ enum {
 	KEY_ID_MAX = 16,
 	KEY_OWNER_MAX = 4 + KEY_NAME_MAX + 1 + KEY_ID_MAX,
 	KEYS_MAX = 1000, /* of a hub */
+	KEY_MAKERS_MAX = 8, /* of a key: a key that has so many makes none */
+	KEY_MAKERS_TEXT = KEY_MAKERS_MAX * (KEY_OWNER_MAX + 1),
 };
 #define KEY_TTL_MAX_MS (10ull * 365 * 86400 * 1000)
 
@@ -41,9 +43,10 @@ struct key {
 	int64_t created_ms;
 	int64_t expires_ms; /* 0: never */
 	int64_t used_ms; /* 0: never */
-	/* Of a key that a key has made: the owner ("key:NAME@ID") of the first in this line, which
-	 * may be gone. "": no key made it. */
-	char root[KEY_OWNER_MAX + 1];
+	/* Of a key that a key has made: the owners ("key:NAME@ID") of those that made it, one by
+	 * the other, the first first, with blanks between (base/words.h). Any may be gone. "": no
+	 * key made it. */
+	char makers[KEY_MAKERS_TEXT];
 	bool expired; /* on_end has been called for that */
 	void *data; /* for whoever finds it; NULL at first */
 
@@ -71,10 +74,11 @@ struct key_spec {
 	struct str name;
 	unsigned scopes;
 	uint64_t ttl_ms; /* 0: it never expires */
-	struct str root; /* as key.root; STR_NONE: no key makes it */
+	struct str maker; /* the owner of the key that makes it; STR_NONE: none does */
 };
 /* A new key; *ret_token is owned by the caller, the key borrowed until it ends. An expired key of
- * this name is replaced. ERR_NAME_TAKEN; ERR_LIMIT: there are KEYS_MAX. */
+ * this name is replaced. ERR_NAME_TAKEN; ERR_LIMIT: there are KEYS_MAX, or the maker has
+ * KEY_MAKERS_MAX. */
 struct key *keys_create(struct keys *ks, const struct key_spec *spec, int64_t now_ms,
 			struct secret **ret_token, struct err *e) MUST_USE;
 
@@ -88,9 +92,9 @@ int keys_revoke(struct keys *ks, struct str name, struct err *e) MUST_USE;
 /* Ends the keys whose time is over. Returns when the next one will be; 0: none will. */
 int64_t keys_expire(struct keys *ks, int64_t now_ms);
 
-/* The first key of those that made this owner's, one by the other, as an owner; itself, if it
- * is none of a key that a key made. Borrowed from either. */
-struct str keys_root(const struct keys *ks, struct str owner);
+/* Those that made the key of this owner, which may have ended, as key.makers. Empty: no key did,
+ * or it is no key's, or nothing is left of it. Borrowed. */
+struct str keys_makers(const struct keys *ks, struct str owner);
 
 /* In order of creation. */
 struct key *keys_first(const struct keys *ks);

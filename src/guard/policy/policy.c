@@ -1,6 +1,7 @@
 #include "guard/policy/policy.h"
 
 #include "base/glob.h"
+#include "base/words.h"
 
 /* ---- one rule ------------------------------------------------------------------------------ */
 
@@ -248,14 +249,20 @@ struct config_limits policy_least(const struct config_limits *a, const struct co
 	return l;
 }
 
-struct config_limits policy_limits(const struct config_file *f, struct str who,
+struct config_limits policy_limits(const struct config_file *f, struct str makers, struct str who,
 				   struct str conversation)
 {
 	struct config_limits l = { .has_forks = false };
 	const struct config_principal *p;
+	struct str maker;
 	size_t at = 0;
 
 	while ((p = policy_next(f, who, conversation, &at)))
 		l = policy_least(&l, &p->limits);
+	while (str_word(&makers, &maker)) {
+		at = 0;
+		while ((p = policy_next(f, str_before(maker, '@'), STR_NONE, &at)))
+			l = policy_least(&l, &p->limits);
+	}
 	return l;
 }

@@ -74,9 +74,9 @@ bool policy_grants(const struct config_file *f, struct str who, enum policy_list
 bool policy_spells(const struct config_file *f, struct str who, enum policy_list l,
 		   struct str name);
 
-/* What it may use: the least of all that name it, without the hub's, which holds for all clients
- * together. */
-struct config_limits policy_limits(const struct config_file *f, struct str who,
+/* What it may use: the least of all that name it or a key that made its own, without the hub's,
+ * which holds for all clients together. makers: owners, with blanks between. */
+struct config_limits policy_limits(const struct config_file *f, struct str makers, struct str who,
 				   struct str conversation);
 /* The lesser of each. */
 struct config_limits policy_least(const struct config_limits *a, const struct config_limits *b);

@@ -52,12 +52,13 @@ static struct str budget_family(const struct call *c, struct str owner)
 
 static void budget_count_above(struct call *c, struct str owner, struct budget_count *n)
 {
-	bool own = str_eq(budget_family(c, owner), n->whose[n->n - 1]);
+	struct str family = budget_family(c, owner);
+	bool own = str_eq(family, n->whose[n->n - 1]);
 	struct str makers = own ? STR_NONE : guard_makers(call_guard(c), owner);
 
 	for (size_t i = 0; i < n->n; i++) {
 		struct str rest = makers, one;
-		bool below = own;
+		bool below = own || str_eq(n->whose[i], family);
 
 		while (!below && str_word(&rest, &one))
 			below = str_eq(n->whose[i], one);

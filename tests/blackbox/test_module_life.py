@@ -65,7 +65,7 @@ def test_an_approved_module_shows_its_tools_at_once(me, tmp_path):
         assert hub.call('GET', '/v1/modules/files')['state'] == 'idle'
         assert digest(hub, 'files') == told['digest']
         assert hub.call('GET', '/v1/modules/files')['instructions_approved']
-        fails(404, 'not_found', text, hub, 'files', 'none')  # it is asked whether it has such a tool
+        fails(404, 'not_found', text, hub, 'files', 'none')  # it may have more than is known
         assert hub.call('GET', '/v1/modules/files')['state'] == 'connected'
         assert digest(hub, 'files') == told['digest']
 

@@ -174,8 +174,8 @@ struct modules_found {
 
 enum module_action { MODULE_CONNECT, MODULE_DISCONNECT, MODULE_ACTIONS };
 
-/* action: for clients with one name for module.test and module.disconnect. imports: code imports it,
- * which is no reason to try sooner than a call would; no client says so. */
+/* action: for clients with one name for module.test and module.disconnect. imports: code imports
+ * it, which is no reason to try sooner than a call would; no client says so. */
 struct module_manage_request {
 	struct str module;
 	enum module_action action;

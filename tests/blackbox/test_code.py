@@ -56,8 +56,17 @@ def hub(who):
     ('// a comment\nimport { parallel } from "host:holt";\nexport default typeof parallel',
      'function'),
     ('typeof require("host:holt").parallel', 'function'),
-    ('[typeof std, typeof os, typeof process, typeof fetch, typeof scriptArgs]',
+    ('[typeof std, typeof os, typeof process, typeof Buffer, typeof scriptArgs]',
      ['undefined'] * 5),
+    ('return 12', 12), ('if (1) { return await 13 }\nthrow 1', 13),
+    ('import { parallel } from "host:holt"; typeof parallel', 'function'),
+    ('import * as holt from "host:holt";\nreturn Object.keys(holt).length > 0', True),
+    ('new Map([["a", 1], ["b", new Set([2])]])', {'a': 1, 'b': [2]}),
+    ('new Map([[{}, 1]])', [[{}, 1]]), ('[Promise.resolve(1), (async () => 2)()]', [1, 2]),
+    ('JSON.stringify({a: 12345678901234567890n})', '{"a":12345678901234567890}'),
+    ('setTimeout(() => {}, 1); 14', 14), ('new ArrayBuffer(2)', 'AAA='),
+    ('const x: number = 15;\ninterface A { a: string }\nx as number', 15),
+    ('enum E { A = 16 }\nreturn E.A', 16), ('export default (x?: string): number => 17', 17),
     ('10n ** 20n', '100000000000000000000'), ('new Uint8Array([1, 2, 3])', 'AQID'),
     ('({a: undefined, b: () => 1, c: Symbol("s"), d: 1})', {'d': 1}),
     ('"\\ud83d\\ude00 \\ud800 \\udc00x"', '😀 � �x'), ('NaN', None), ('-0', 0),
@@ -76,7 +85,12 @@ def test_no_value(hub, code):
 
 @pytest.mark.parametrize('code, name, line, column', [
     ('let x = ;', 'SyntaxError', 1, 9), ('1 +\n  * 2', 'SyntaxError', 2, 3),
-    ('import { x from "host:holt"', 'SyntaxError', 1, 12), ('return 1', 'SyntaxError', 1, 1),
+    ('import { x from "host:holt"', 'SyntaxError', 1, 12),
+    ('return 1 +;', 'SyntaxError', 1, 11), ('return nope', 'ReferenceError', 1, 8),
+    ('const a: number = 1;\n  const b: string = nope(a);', 'ReferenceError', 2, 21),
+    ('let n: number = 1;\nlet x: string = ;', 'SyntaxError', 2, 17),
+    ('import { parallel } from "host:holt";\n\nreturn  null.x', 'TypeError', 3, 13),
+    ('\nimport { parallell } from "host:holt"', 'SyntaxError', 2, 10),
     ('export default {\n a: 1,\n b 2\n}', 'SyntaxError', 3, 4),
     ('\n\n  nope()', 'ReferenceError', 3, 3), ('null.x', 'TypeError', 1, 5),
     ('throw new RangeError("r")', 'RangeError', 1, 21),
@@ -87,7 +101,7 @@ def test_errors_say_where(hub, code, name, line, column):
 
 
 @pytest.mark.parametrize('code, says', [
-    ('throw {a: 1}', '{"a":1}'), ('throw null', 'null'), ('throw "text"', 'text'),
+    ('throw {a: 1}', '{ a: 1 }'), ('throw null', 'null'), ('throw "text"', 'text'),
     ('const o = {}; o.o = o; o', 'circular'), ('new Promise(() => {})', 'nothing can settle'),
     ('Promise.reject(new Error("alone")); 1', 'alone'),
     ('new Proxy({}, { ownKeys() { throw new Error("trap") } })', 'trap'),
@@ -108,9 +122,9 @@ def test_console(hub):
                   'console.debug("d");'
                   'const c = {}; c.c = c; console.log(c); console.log("\\ud800\\0\\x1b[31m")')
     lines = [(line['level'], line['text'].split('\n')[0]) for line in done['console']]
-    assert lines == [('log', 'a 1 {"b":[2]} null undefined 10'), ('info', ''), ('warn', 's'),
-                     ('error', 'TypeError: t'), ('debug', 'd'), ('log', '[object Object]'),
-                     ('log', '\ufffd\0\x1b[31m')]
+    assert lines == [('log', 'a 1 { b: [ 2 ] } null undefined 10n'), ('info', ''),
+                     ('warn', 'Symbol(s)'), ('error', 'TypeError: t'), ('debug', 'd'),
+                     ('log', '<ref *1> { c: [Circular *1] }'), ('log', '\ufffd\0\x1b[31m')]
     done = hub.js('console.log("before"); nope')
     assert done['console'] == [{'level': 'log', 'text': 'before'}] and not done['ok']
 

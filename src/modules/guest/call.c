@@ -1,9 +1,12 @@
 /*
- * Calls of host functions. A call is a frame with the indexes of its module and function; it
- * returns when the answer has come. In parallel() it returns at once, a promise that also has the
- * members of the result: to look at one waits for the answer. So calls run at once there, and the
- * same code works as elsewhere.
+ * Calls of host functions. A call is a frame with the indexes of its module and function. It
+ * returns at once, a promise that also has the members of the result: to look at one waits for the
+ * answer. So calls run at once, and code that awaits nothing sees results. Calls of a source that
+ * awaits nothing at all return with the answer: it may count on their order.
  */
+#include <math.h>
+#include <poll.h>
+
 #include "modules/guest/internal.h"
 
 struct guest_pending {
@@ -53,6 +56,24 @@ static void promise_fill(JSContext *ctx, JSValueConst promise, JSValueConst resu
 	}
 }
 
+/* What the last call that failed said, for the error of a program that did not look. */
+static void call_note_failure(struct guest *g, const struct guest_pending *p, JSValueConst result)
+{
+	enum { SHOWN_MAX = 300 };
+	JSValue why = guest_own(g->ctx, result, "error");
+	const char *text = JS_IsString(why) ? JS_ToCString(g->ctx, why) : NULL;
+	char note[2 * SHOWN_MAX];
+
+	if (text) {
+		snprintf(note, sizeof(note), "%.*s had failed: %.*s", CODE_NAME_MAX,
+			 modules_function(g, p->module, p->function), SHOWN_MAX, text);
+		JS_FreeValue(g->ctx, g->failed);
+		g->failed = JS_NewString(g->ctx, note);
+	}
+	JS_FreeCString(g->ctx, text);
+	JS_FreeValue(g->ctx, why);
+}
+
 static void call_answered(struct guest *g, JSValue frame)
 {
 	JSContext *ctx = g->ctx;
@@ -74,6 +95,7 @@ static void call_answered(struct guest *g, JSValue frame)
 	p = &g->pending[id];
 	p->state = CALL_DONE;
 	g->sent--;
+	call_note_failure(g, p, result);
 	if (JS_IsObject(p->promise)) {
 		promise_fill(ctx, p->promise, result);
 		called = JS_Call(ctx, p->resolve, JS_UNDEFINED, 1, &result);
@@ -128,26 +150,78 @@ bool call_finish(struct guest *g)
 	return g->hit == GUEST_NO_LIMIT;
 }
 
+/* Milliseconds until a timer is due; -1: none waits. all: also those that nobody waits for. */
+static int timers_due(struct guest *g, bool all)
+{
+	JSValue flag = JS_NewBool(g->ctx, all), due = library_call(g, "due", 1, &flag);
+	int32_t ms = -1;
+
+	if (!JS_IsException(due))
+		JS_ToInt32(g->ctx, &ms, due);
+	JS_FreeValue(g->ctx, due);
+	return ms;
+}
+
+int call_step(struct guest *g, bool all, double until_ms)
+{
+	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+	JSContext *ran;
+	JSValue fired;
+	int jobs = JS_ExecutePendingJob(g->rt, &ran), due;
+
+	if (jobs != 0)
+		return jobs;
+	due = timers_due(g, all || g->sent > 0);
+	if (JS_HasException(g->ctx))
+		return -1;
+	if (due >= 0 && guest_now_ms(g) + due > until_ms)
+		due = -1;
+	if (due < 0 && g->sent == 0)
+		return 0;
+	/* Also where no call is under way: a hub that has gone is seen. */
+	if (due != 0 && poll(&in, 1, due) < 0)
+		return errno == EINTR && !run_is_over(g) ? 1 : -1;
+	if (in.revents) {
+		call_answered(g, call_read(g, "result"));
+		return 1;
+	}
+	fired = library_call(g, "fire", 0, NULL);
+	JS_FreeValue(g->ctx, fired);
+	return JS_IsException(fired) ? -1 : 1;
+}
+
 bool call_settle(struct guest *g, JSValueConst promise)
 {
-	JSContext *ran;
+	int did = 1;
 
-	while (JS_PromiseState(g->ctx, promise) == JS_PROMISE_PENDING) {
-		int jobs = JS_ExecutePendingJob(g->rt, &ran);
-
-		if (jobs < 0)
-			return false;
-		if (jobs > 0)
-			continue;
-		if (g->sent == 0) {
-			JS_ThrowTypeError(g->ctx, "a promise is awaited that nothing can settle");
-			return false;
-		}
-		call_answered(g, call_read(g, "result"));
-	}
+	while (JS_PromiseState(g->ctx, promise) == JS_PROMISE_PENDING && did > 0)
+		did = call_step(g, true, INFINITY);
+	if (did == 0 && JS_PromiseState(g->ctx, promise) == JS_PROMISE_PENDING)
+		JS_ThrowTypeError(g->ctx, "a promise is awaited that nothing can settle");
+	if (JS_PromiseState(g->ctx, promise) == JS_PROMISE_PENDING)
+		return false;
 	if (JS_PromiseState(g->ctx, promise) == JS_PROMISE_REJECTED)
 		run_handled(g, promise);
 	return true;
+}
+
+JSValue call_settled(JSContext *ctx, JSValueConst v)
+{
+	struct guest *g = guest_of(ctx);
+	JSValue of;
+	uint32_t id = UINT32_MAX;
+
+	if (!JS_IsObject(v) || (int)JS_PromiseState(ctx, v) < 0)
+		return JS_DupValue(ctx, v);
+	of = guest_own(ctx, v, "call");
+	if (JS_IsNumber(of))
+		JS_ToUint32(ctx, &id, of);
+	JS_FreeValue(ctx, of);
+	if (id >= g->n_pending)
+		return JS_DupValue(ctx, v);
+	call_wait(g, id);
+	return JS_PromiseState(ctx, v) == JS_PROMISE_FULFILLED ? JS_PromiseResult(ctx, v)
+							       : JS_DupValue(ctx, v);
 }
 
 /* ---- functions ----------------------------------------------------------------------------- */
@@ -167,7 +241,7 @@ static int call_grow(struct guest *g)
 	return 0;
 }
 
-/* The promise that a call in parallel() returns. */
+/* What a call returns that is not waited for. */
 static JSValue call_promise(struct guest *g, struct guest_pending *p, uint32_t id)
 {
 	JSContext *ctx = g->ctx;
@@ -213,13 +287,15 @@ static JSValue host_call(JSContext *ctx, JSValueConst self, int argc, JSValueCon
 	struct guest_pending *p;
 	const char *json;
 	size_t n = 0;
+	bool later;
 
 	if (g->hit != GUEST_NO_LIMIT || g->calls_left == 0)
 		return guest_over(ctx, GUEST_CALLS);
 	if (argc > 0 && !JS_IsUndefined(argv[0]) &&
 	    (!JS_IsObject(argv[0]) || JS_IsFunction(ctx, argv[0]) || JS_IsArray(ctx, argv[0])))
-		return JS_ThrowTypeError(ctx, "it takes one object, with the arguments by name");
-	arguments = argc > 0 && JS_IsObject(argv[0]) ? guest_json(ctx, argv[0])
+		return JS_ThrowTypeError(
+			ctx, "a function of a module takes one object, with the arguments by name");
+	arguments = argc > 0 && JS_IsObject(argv[0]) ? guest_json(ctx, argv[0], false)
 						     : JS_NewString(ctx, "{}");
 	if (JS_IsException(arguments))
 		return arguments;
@@ -247,7 +323,8 @@ static JSValue host_call(JSContext *ctx, JSValueConst self, int argc, JSValueCon
 				     .promise = JS_UNDEFINED,
 				     .resolve = JS_UNDEFINED,
 				     .result = JS_UNDEFINED };
-	if (g->parallel) {
+	later = g->parallel || modules_caller_waits(ctx);
+	if (later) {
 		promise = call_promise(g, p, id);
 		if (JS_IsException(promise)) {
 			JS_FreeValue(ctx, arguments);
@@ -257,7 +334,7 @@ static JSValue host_call(JSContext *ctx, JSValueConst self, int argc, JSValueCon
 	g->n_pending++;
 	g->calls_left--;
 	call_send(g);
-	if (g->parallel)
+	if (later)
 		return promise;
 	call_wait(g, id);
 	result = g->pending[id].result;
@@ -297,12 +374,18 @@ static JSValue call_member(JSContext *ctx, JSValueConst self, int magic)
 	return guest_own(ctx, self, members[magic]);
 }
 
+static JSValue call_to_json(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv)
+{
+	return call_settled(ctx, self);
+}
+
 static const JSCFunctionListEntry member_getters[] = {
 	JS_CGETSET_MAGIC_DEF("ok", call_member, NULL, 0),
 	JS_CGETSET_MAGIC_DEF("data", call_member, NULL, 1),
 	JS_CGETSET_MAGIC_DEF("text", call_member, NULL, 2),
 	JS_CGETSET_MAGIC_DEF("error", call_member, NULL, 3),
 	JS_CGETSET_MAGIC_DEF("content", call_member, NULL, 4),
+	JS_CFUNC_DEF("toJSON", 0, call_to_json),
 };
 
 /* Begins one: a function without arguments, or an array of a function and its argument. */

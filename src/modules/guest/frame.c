@@ -53,7 +53,7 @@ JSValue guest_read(struct guest *g)
 		guest_exit(CODE_EXIT_MEMORY);
 	read_all(p, n);
 	p[n] = '\0';
-	return JS_ParseJSON(g->ctx, p, n, "frame");
+	return guest_parse(g->ctx, p, n);
 }
 
 static void put(struct buf *to, const void *p, size_t n)

@@ -1,7 +1,8 @@
 /*
  * For each run a worker is forked before its frame comes, so that a run begins in a process that
- * has run nothing yet, and nothing that it leaves behind reaches another. The parent reads and
- * writes nothing. It ends with the first worker that can't be followed by another.
+ * has run no code yet, and nothing that it leaves behind reaches another. The parent has loaded the
+ * library (library.c), and reads and writes nothing. It ends with the first worker that can't be
+ * followed by another.
  */
 #include <signal.h>
 #include <sys/prctl.h>
@@ -27,6 +28,7 @@ int main(int argc, char **argv)
 		return 0;
 	/* A hub that has gone is seen where the frame is written. */
 	signal(SIGPIPE, SIG_IGN);
+	guest_begin();
 	for (;;) {
 		pid_t parent = getpid(), worker = fork();
 		int how;

@@ -2,6 +2,8 @@
  * import and require(). The hub is asked for each module at its first import, and answers with the
  * names of its functions or with a source. "host:holt" is here.
  */
+#include <stdlib.h>
+
 #include "modules/guest/internal.h"
 
 #define HOLT_MODULE "host:holt"
@@ -11,9 +13,72 @@ struct guest_module {
 	char *name; /* owned */
 	uint32_t index;
 	JSValue functions; /* an object without a prototype; JS_UNDEFINED: it has a source */
+	const char **names; /* of them; owned */
+	uint32_t n;
 	JSModuleDef *def; /* NULL: nothing has imported it yet */
 	JSValue source;
+	bool waits; /* its source awaits calls */
 };
+
+static struct guest_module *module_named(struct guest *g, const char *name)
+{
+	struct guest_module *m = g->modules;
+
+	while (m && strcmp(m->name, name) != 0)
+		m = m->next;
+	return m;
+}
+
+bool source_waits(struct str code)
+{
+	static const char *const words[] = { "await", "async", "Promise", ".then" };
+	bool waits = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(words) && !waits; i++)
+		waits = memmem(code.p, code.n, words[i], strlen(words[i]));
+	return waits;
+}
+
+bool modules_caller_waits(JSContext *ctx)
+{
+	struct guest *g = guest_of(ctx);
+	JSAtom atom = JS_GetScriptOrModuleName(ctx, 1);
+	const char *name = atom == JS_ATOM_NULL ? NULL : JS_AtomToCString(ctx, atom);
+	const struct guest_module *m = name ? module_named(g, name) : NULL;
+
+	JS_FreeCString(ctx, name);
+	JS_FreeAtom(ctx, atom);
+	return m ? m->waits : g->waits;
+}
+
+const char *modules_function(struct guest *g, uint32_t module, uint32_t function)
+{
+	const struct guest_module *m = g->modules;
+
+	while (m && (m->index != module || !m->names))
+		m = m->next;
+	return m && function < m->n ? m->names[function] : "a call";
+}
+
+/* The modules that have functions: [{name, functions}]. */
+JSValue modules_known(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv)
+{
+	JSValue all = JS_NewArray(ctx);
+	uint32_t n = 0;
+
+	for (const struct guest_module *m = guest_of(ctx)->modules; m; m = m->next) {
+		JSValue one = JS_NewObject(ctx), names = JS_NewArray(ctx);
+
+		for (uint32_t i = 0; i < m->n; i++)
+			JS_DefinePropertyValueUint32(ctx, names, i, JS_NewString(ctx, m->names[i]),
+						     JS_PROP_C_W_E);
+		JS_DefinePropertyValueStr(ctx, one, "name", JS_NewString(ctx, m->name),
+					  JS_PROP_C_W_E);
+		JS_DefinePropertyValueStr(ctx, one, "functions", names, JS_PROP_C_W_E);
+		JS_DefinePropertyValueUint32(ctx, all, n++, one, JS_PROP_C_W_E);
+	}
+	return all;
+}
 
 static JSValue module_functions(JSContext *ctx, struct guest_module *m, JSValueConst names)
 {
@@ -22,6 +87,9 @@ static JSValue module_functions(JSContext *ctx, struct guest_module *m, JSValueC
 	int64_t n = 0;
 
 	JS_ToInt64(ctx, &n, length);
+	m->names = calloc((size_t)n + 1, sizeof(*m->names));
+	if (!m->names)
+		guest_exit(CODE_EXIT_MEMORY);
 	for (int64_t i = 0; i < n; i++) {
 		JSValue name = JS_GetPropertyUint32(ctx, names, (uint32_t)i);
 		const char *text = JS_ToCString(ctx, name);
@@ -30,6 +98,8 @@ static JSValue module_functions(JSContext *ctx, struct guest_module *m, JSValueC
 			JS_DefinePropertyValueStr(ctx, all, text,
 						  call_function(ctx, m->index, (uint32_t)i, text),
 						  JS_PROP_ENUMERABLE);
+		m->names[m->n] = text ? strdup(text) : NULL;
+		m->n += m->names[m->n] != NULL;
 		JS_FreeCString(ctx, text);
 		JS_FreeValue(ctx, name);
 		if (JS_HasException(ctx)) {
@@ -79,12 +149,10 @@ static JSValue module_holt(JSContext *ctx)
 static struct guest_module *module_of(JSContext *ctx, const char *name)
 {
 	struct guest *g = guest_of(ctx);
-	struct guest_module *m = g->modules;
+	struct guest_module *m = module_named(g, name);
 	JSValue answer = JS_UNDEFINED, names;
 	bool own = strcmp(name, HOLT_MODULE) == 0;
 
-	while (m && strcmp(m->name, name) != 0)
-		m = m->next;
 	if (m)
 		return m;
 	if (strlen(name) > CODE_NAME_MAX) {
@@ -172,21 +240,17 @@ static int module_init(JSContext *ctx, JSModuleDef *def)
 	return JS_SetModuleExport(ctx, def, "default", JS_DupValue(ctx, m->functions));
 }
 
-static JSModuleDef *module_compile(JSContext *ctx, const char *name, JSValueConst source)
+static JSModuleDef *module_compile(JSContext *ctx, struct guest_module *m)
 {
 	size_t n;
-	const char *text = JS_ToCStringLen(ctx, &n, source);
-	JSValue compiled;
+	JSModuleDef *def = NULL;
+	JSValue source = source_module(ctx, m->name, m->source, &def);
+	const char *text = JS_IsException(source) ? NULL : JS_ToCStringLen(ctx, &n, source);
 
-	if (!text)
-		return NULL;
-	compiled = JS_Eval(ctx, text, n, name, JS_EVAL_TYPE_MODULE | JS_EVAL_FLAG_COMPILE_ONLY);
+	m->waits = text && source_waits((struct str){ text, n });
 	JS_FreeCString(ctx, text);
-	if (JS_IsException(compiled))
-		return NULL;
-	/* The context keeps it. */
-	JS_FreeValue(ctx, compiled);
-	return JS_VALUE_GET_PTR(compiled);
+	JS_FreeValue(ctx, source);
+	return def;
 }
 
 static JSModuleDef *load(JSContext *ctx, const char *name, void *opaque)
@@ -196,7 +260,7 @@ static JSModuleDef *load(JSContext *ctx, const char *name, void *opaque)
 	if (!m)
 		return NULL;
 	if (JS_IsString(m->source))
-		return module_compile(ctx, name, m->source);
+		return module_compile(ctx, m);
 	m->def = JS_NewCModule(ctx, name, module_init);
 	if (!m->def || JS_AddModuleExport(ctx, m->def, "default") < 0 ||
 	    each_function(ctx, m, m->def, add_export) < 0)
@@ -242,33 +306,6 @@ static JSModuleDef *pretend(JSContext *ctx, const char *name, void *opaque)
 void modules_pretend(struct guest *g)
 {
 	JS_SetModuleLoaderFunc(g->rt, normalize, pretend, NULL);
-}
-
-/* QuickJS tells the names of exports only of a module that is linked, and linking wants the true
- * exports of all that it imports. So they are looked for in the text, without comments and strings:
- * those that stand there plainly. */
-static const char exports_script[] =
-	"(s => { const all = new Set();"
-	"s = s.replace(/\\/\\*[^]*?\\*\\/|\\/\\/.*|\"(?:\\\\.|[^\"\\\\\\n])*\"|"
-	"'(?:\\\\.|[^'\\\\\\n])*'|`(?:\\\\[^]|[^`\\\\])*`/g, ' ');"
-	"for (const m of s.matchAll(/\\bexport\\s+(?:(default)\\b|(?:async\\s+)?function\\s*"
-	"\\*?\\s*([\\w$]+)|class\\s+([\\w$]+)|(?:const|let|var)\\s+([\\w$]+)|\\{([^}]*)\\})/g)) {"
-	"if (m[5] === undefined) all.add(m[1] ?? m[2] ?? m[3] ?? m[4]);"
-	"else for (const one of m[5].split(',')) {"
-	"const name = /([\\w$]+)\\s*$/.exec(one)?.[1];"
-	"if (name && !/\\bas\\s*$/.test(one)) all.add(name); } }"
-	"return [...all]; })";
-
-JSValue modules_exports(JSContext *ctx, struct str code)
-{
-	JSValue find = JS_Eval(ctx, exports_script, strlen(exports_script), "exports.js",
-			       JS_EVAL_TYPE_GLOBAL);
-	JSValue text = JS_NewStringLen(ctx, code.p, code.n), all;
-
-	all = JS_Call(ctx, find, JS_UNDEFINED, 1, &text);
-	JS_FreeValue(ctx, text);
-	JS_FreeValue(ctx, find);
-	return all;
 }
 
 int modules_init(struct guest *g)

@@ -88,7 +88,7 @@ static JSValue data_of(JSContext *ctx, struct reading *r)
 	JSValue parsed;
 
 	if (r->text.p && (r->text.p[0] == '{' || r->text.p[0] == '[')) {
-		parsed = JS_ParseJSON(ctx, r->text.p, r->text.n, "text");
+		parsed = guest_parse(ctx, r->text.p, r->text.n);
 		if (!JS_IsException(parsed))
 			return parsed;
 		JS_FreeValue(ctx, JS_GetException(ctx));

@@ -46,31 +46,102 @@ static JSValue json_bytes(JSContext *ctx, const uint8_t *p, size_t n)
 	return JS_NewStringLen(ctx, text.p ? text.p : "", text.n);
 }
 
-/* Stands for what JSON has no form for. */
+/* Stands for what JSON has no form for. Bytes become base64, a Map an object, a Set an array. */
 static JSValue json_replace(JSContext *ctx, JSValueConst holder, int argc, JSValueConst *argv)
 {
+	struct guest *g = guest_of(ctx);
 	JSValueConst v = argv[1];
-	size_t at, n, size;
-	JSClassID class;
+	const char *kind = guest_kind(ctx, v);
+	JSValue of[2];
 	uint8_t *p;
-	JSValue buffer;
+	size_t n;
 
-	if (JS_IsBigInt(ctx, v))
-		return JS_ToString(ctx, v);
-	if (!JS_IsObject(v))
+	if (!kind || strcmp(kind, "Object") == 0 || strcmp(kind, "Array") == 0)
 		return JS_DupValue(ctx, v);
-	JS_GetAnyOpaque(v, &class);
-	if (class >= guest_of(ctx)->bytes_first && class <= guest_of(ctx)->bytes_last) {
-		buffer = JS_GetTypedArrayBuffer(ctx, v, &at, &n, NULL);
-		if (JS_IsException(buffer))
-			return buffer;
-		p = JS_GetArrayBuffer(ctx, &size, buffer);
-		JS_FreeValue(ctx, buffer);
-		if (!p && size)
-			return JS_EXCEPTION;
-		return at + n <= size ? json_bytes(ctx, p + at, n) : JS_NULL;
+	if (strcmp(kind, "TypedArray") == 0 || strcmp(kind, "ArrayBuffer") == 0)
+		return guest_bytes(ctx, v, &p, &n) < 0 ? JS_EXCEPTION : json_bytes(ctx, p, n);
+	if (strcmp(kind, "Promise") == 0)
+		return g->telling ? run_awaited(g, JS_DupValue(ctx, v))
+				  : JS_ThrowTypeError(
+					    ctx, "the arguments hold a promise: await it first");
+	if (strcmp(kind, "Map") != 0 && strcmp(kind, "Set") != 0 && strcmp(kind, "RegExp") != 0 &&
+	    strcmp(kind, "Error") != 0)
+		return JS_DupValue(ctx, v);
+	of[0] = JS_DupValue(ctx, v);
+	of[1] = JS_NewString(ctx, kind);
+	v = library_call(g, "plain", 2, of);
+	JS_FreeValue(ctx, of[0]);
+	JS_FreeValue(ctx, of[1]);
+	return v;
+}
+
+/* ---- integers beyond 2^53 ------------------------------------------------------------------ */
+
+/* How JSON.stringify() writes one, until value_integers() has found it. */
+static const char *mark_of(struct guest *g)
+{
+	static char mark[sizeof("@integer 0123456789abcdef ")];
+	uint64_t random;
+
+	if (!*mark) {
+		guest_random(&random, sizeof(random));
+		snprintf(mark, sizeof(mark), "@integer %016llx ", (unsigned long long)random);
 	}
-	return JS_DupValue(ctx, v);
+	return mark;
+}
+
+JSValue value_integer(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv)
+{
+	const char *digits = JS_ToCString(ctx, argv[0]);
+	autobuf struct buf text = BUF_INIT(CODE_FRAME_MAX);
+	struct err e;
+	JSValue made;
+
+	if (!digits)
+		return JS_EXCEPTION;
+	made = buf_addf(&text, &e, "%s%s", mark_of(guest_of(ctx)), digits) < 0
+		     ? JS_ThrowOutOfMemory(ctx)
+		     : JS_NewStringLen(ctx, text.p, text.n);
+	JS_FreeCString(ctx, digits);
+	return made;
+}
+
+/* The text with its marks taken out; quoted: the digits stay strings. */
+static JSValue integers_of(JSContext *ctx, JSValue text, bool quoted)
+{
+	const char *mark = mark_of(guest_of(ctx)), *p, *at, *end;
+	autobuf struct buf out = BUF_INIT((size_t)1 << 30);
+	size_t n = 0, size = strlen(mark);
+	bool failed = false;
+	struct err e;
+
+	p = JS_IsString(text) ? JS_ToCStringLen(ctx, &n, text) : NULL;
+	at = p ? memmem(p, n, mark, size) : NULL;
+	if (!at) {
+		JS_FreeCString(ctx, p);
+		return text;
+	}
+	JS_FreeValue(ctx, text);
+	text = JS_UNDEFINED;
+	end = p;
+	for (end = p; at && !failed; at = memmem(at, n - (size_t)(at - p), mark, size)) {
+		const char *digits = at + size, *behind = digits + strspn(digits, "-0123456789");
+		bool alone = at > p && at[-1] == '"' && *behind == '"';
+
+		failed = buf_add(&out, end, (size_t)(at - end) - (alone && !quoted), &e) < 0 ||
+			 buf_add(&out, digits, (size_t)(behind - digits), &e) < 0;
+		end = at = behind + (alone && !quoted);
+	}
+	text = failed || buf_add(&out, end, n - (size_t)(end - p), &e) < 0
+		     ? JS_ThrowOutOfMemory(ctx)
+		     : JS_NewStringLen(ctx, out.p, out.n);
+	JS_FreeCString(ctx, p);
+	return text;
+}
+
+JSValue value_integers(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv)
+{
+	return integers_of(ctx, JS_DupValue(ctx, argv[0]), false);
 }
 
 static JSClassID class_of(JSContext *ctx, JSTypedArrayEnum type)
@@ -91,7 +162,7 @@ void value_init(struct guest *g)
 	g->bytes_last = class_of(g->ctx, JS_TYPED_ARRAY_FLOAT64);
 }
 
-JSValue guest_json(JSContext *ctx, JSValueConst value)
+JSValue guest_json(JSContext *ctx, JSValueConst value, bool quoted)
 {
 	JSValue replace = JS_NewCFunction(ctx, json_replace, "", 2);
 	JSValue text;
@@ -100,58 +171,19 @@ JSValue guest_json(JSContext *ctx, JSValueConst value)
 		return replace;
 	text = JS_JSONStringify(ctx, value, replace, JS_UNDEFINED);
 	JS_FreeValue(ctx, replace);
-	return text;
+	return integers_of(ctx, text, quoted);
 }
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
-static const char *text_of_error(JSContext *ctx, JSValueConst v, size_t *ret_n)
-{
-	const char *said = JS_ToCString(ctx, v), *text;
-	JSValue stack = guest_own(ctx, v, "stack"), both;
-	const char *at = JS_IsString(stack) ? JS_ToCString(ctx, stack) : NULL;
-	autobuf struct buf all = BUF_INIT(CODE_FRAME_MAX);
-	struct err e;
-
-	JS_FreeValue(ctx, stack);
-	if (said && at && buf_addf(&all, &e, "%s\n%s", said, at) == 0) {
-		while (all.n > 0 && all.p[all.n - 1] == '\n')
-			all.n--;
-		both = JS_NewStringLen(ctx, all.p, all.n);
-		text = JS_ToCStringLen(ctx, ret_n, both);
-		JS_FreeValue(ctx, both);
-		JS_FreeCString(ctx, said);
-	} else {
-		text = said;
-		*ret_n = said ? strlen(said) : 0;
-	}
-	JS_FreeCString(ctx, at);
-	return text;
-}
-
 const char *guest_text(JSContext *ctx, JSValueConst v, size_t *ret_n)
 {
-	JSValue json = JS_UNDEFINED;
-	const char *text = NULL;
-	JSAtom atom;
+	JSValue shown = library_call(guest_of(ctx), "inspect", 1, &v);
+	const char *text = JS_IsString(v)     ? JS_ToCStringLen(ctx, ret_n, v)
+			 : JS_IsString(shown) ? JS_ToCStringLen(ctx, ret_n, shown)
+					      : NULL;
 
-	*ret_n = 0;
-	if (JS_IsError(ctx, v)) {
-		text = text_of_error(ctx, v, ret_n);
-	} else if (JS_IsSymbol(v)) {
-		atom = JS_ValueToAtom(ctx, v);
-		json = JS_AtomToString(ctx, atom);
-		JS_FreeAtom(ctx, atom);
-	} else if (JS_IsObject(v) && !JS_IsFunction(ctx, v)) {
-		json = guest_json(ctx, v);
-	}
-	if (!text && JS_IsString(json))
-		text = JS_ToCStringLen(ctx, ret_n, json);
-	JS_FreeValue(ctx, json);
-	if (JS_HasException(ctx))
-		JS_FreeValue(ctx, JS_GetException(ctx));
-	if (!text)
-		text = JS_ToCStringLen(ctx, ret_n, v);
+	JS_FreeValue(ctx, shown);
 	if (JS_HasException(ctx))
 		JS_FreeValue(ctx, JS_GetException(ctx));
 	return text;

@@ -1,0 +1,194 @@
+// Forms of a program beside those that the parser knows: imports before a script whose value is its
+// last statement, `return` outside of functions, and TypeScript. Lines stay where they are, so errors
+// name the lines of the author.
+host => {
+	'use strict';
+	const BLANK = /(?:\s|\/\/[^\n]*|\/\*[^]*?\*\/|(['"])use strict\1;?)*/y;
+	const IMPORT =
+		/import\s*(?:(?:([\w$]+)\s*(?:,\s*)?)?(?:\*\s*as\s+([\w$]+)|\{([^}]*)\})?\s*from\s*)?(?:"([^"\n]+)"|'([^'\n]+)')(?:[ \t]*with\s*\{[^}]*\})?[ \t]*;?/y;
+	const COMMENTS = /\/\*[^]*?\*\/|\/\/[^\n]*/g;
+	const NAMES = /^([\w$]+)(?:\s+as\s+([\w$]+))?$/;
+
+	// The imports before all else, as statements that a script and a function can have. undefined: it
+	// is not understood.
+	const withoutImports = source => {
+		let out = '',
+			at = 0;
+		for (;;) {
+			BLANK.lastIndex = at;
+			const blank = BLANK.exec(source)[0];
+			out += blank;
+			at += blank.length;
+			IMPORT.lastIndex = at;
+			const m = IMPORT.exec(source);
+			if (!m) return out + source.slice(at);
+			const [all, byDefault, space, names] = m,
+				from = JSON.stringify(m[4] ?? m[5]);
+			const parts = byDefault ? [`default: ${byDefault}`] : [];
+			for (const one of (names ?? '')
+				.replace(COMMENTS, '')
+				.split(',')
+				.map(s => s.trim())
+				.filter(Boolean)) {
+				const n = NAMES.exec(one);
+				if (!n) return undefined;
+				const missing = JSON.stringify(
+					`Could not find export '${n[1]}' in module '${m[4] ?? m[5]}'`,
+				);
+				parts.push(
+					`${n[1]}: ${n[2] ?? n[1]} = (() => { throw new SyntaxError(${missing}); })()`,
+				);
+			}
+			out +=
+				space && byDefault
+					? `const ${space} = await import(${from}), ${byDefault} = ${space}.default;`
+					: space
+						? `const ${space} = await import(${from});`
+						: parts.length
+							? `const { ${parts.join(', ')} } = await import(${from});`
+							: `await import(${from});`;
+			out += '\n'.repeat(all.split('\n').length - 1);
+			at += all.length;
+		}
+	};
+
+	// The names that a module exports where it says so plainly: the engine tells them only of a module
+	// that is linked, and linking wants the true exports of all that it imports.
+	const exportsOf = source => {
+		const names = new Set();
+		const plain = source.replace(
+			/\/\*[^]*?\*\/|\/\/.*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\[^]|[^`\\])*`/g,
+			' ',
+		);
+		for (const m of plain.matchAll(
+			/\bexport\s+(?:(default)\b|(?:async\s+)?function\s*\*?\s*([\w$]+)|class\s+([\w$]+)|(?:const|let|var)\s+([\w$]+)|\{([^}]*)\}|(\*))/g,
+		)) {
+			if (m[6] !== undefined) names.add('*');
+			else if (m[5] === undefined) names.add(m[1] ?? m[2] ?? m[3] ?? m[4]);
+			else
+				for (const one of m[5].split(',')) {
+					const name = /([\w$]+)\s*$/.exec(one)?.[1];
+					if (name && !/\bas\s*$/.test(one)) names.add(name);
+				}
+		}
+		return [...names];
+	};
+	host.exports = source => exportsOf(source).filter(n => n !== '*');
+
+	const looksTyped = source =>
+		/^\s*(export\s+)?(interface|enum|type|declare|abstract\s+class|namespace)\s+[\w$]+/m.test(
+			source,
+		) ||
+		/[\w$)\]]\??\s*:\s*(string|number|boolean|void|unknown|any|never|object|[A-Z][\w$]*)(\[\]|<[^=]*>)?\s*[=,;){]|\sas\s+(const|[A-Z\w]+)|\bsatisfies\s|\bimport\s+type\b/.test(
+			source,
+		);
+
+	const NAMESPACE = /^[ \t]*(?:export[ \t]+)?(?:namespace|module)[ \t]+[\w$.]+[ \t]*\{/m;
+	// As JavaScript; an Error where it is no TypeScript.
+	const plain = source => {
+		try {
+			if (NAMESPACE.test(source))
+				throw new Error(
+					`a namespace with values is not supported: use a module or an object (1:1)`,
+				);
+			return host.typescript()(source);
+		} catch (e) {
+			const m = /^(?:Error transforming [^:]*: )?([^]*?) \((\d+):(\d+)\)$/.exec(e.message);
+			if (!m) return e;
+			const line = NAMESPACE.test(source)
+				? source.slice(0, NAMESPACE.exec(source).index).split('\n').length
+				: Number(m[2]);
+			return Object.assign(new SyntaxError(m[1]), {
+				lineNumber: line,
+				columnNumber: Number(m[3]),
+			});
+		}
+	};
+
+	// Where a place of a changed text is in the source: lines are the same.
+	const placeIn = (source, text) => (line, column) => {
+		const a = source.split('\n')[line - 1] ?? '',
+			b = text.split('\n')[line - 1] ?? '';
+		let front = 0,
+			back = 0;
+		while (front < a.length && front < b.length && a[front] === b[front]) front++;
+		while (
+			back < a.length - front &&
+			back < b.length - front &&
+			a[a.length - 1 - back] === b[b.length - 1 - back]
+		)
+			back++;
+		return [
+			line,
+			Math.max(
+				1,
+				column <= front + 1
+					? column
+					: column > b.length - back
+						? column + a.length - b.length
+						: front + 1,
+			),
+		];
+	};
+
+	// Compiles the first form that there is. compile(text, isModule) is undefined, or its error.
+	// What it gives says how places of the compiled text are told; an error is thrown.
+	host.forms = (source, compile) => {
+		let worst,
+			place = host.same;
+		const failed = (e, from) => {
+			const [line, column] = from(e.lineNumber ?? 0, e.columnNumber ?? 0);
+			if (!worst || line > worst.line || (line === worst.line && column >= worst.column))
+				worst = { e, line, column };
+			return false;
+		};
+		const goes = (text, isModule, from) => {
+			const e = compile(text, isModule);
+			return e === undefined ? ((place = from), true) : failed(e, from);
+		};
+		const javascript = (text, from) => {
+			const hasExports = exportsOf(text).length > 0;
+			const isModule = goes(text, true, from);
+			if (isModule && hasExports) return true;
+			const script = withoutImports(text);
+			if (script !== undefined && !hasExports) {
+				const inner = (line, column) => from(...placeIn(text, script)(line, column));
+				const wrapped = `(async () => {${script}\n})()`;
+				// A module without exports is also one where it can't be said otherwise.
+				if (
+					goes(script, false, inner) ||
+					goes(wrapped, false, (line, column) =>
+						from(...placeIn(text, wrapped)(line, column)),
+					)
+				)
+					return true;
+			}
+			return isModule && goes(text, true, from);
+		};
+		if (javascript(source, place)) return place;
+		const first = worst;
+		const text = plain(source);
+		if (typeof text === 'string') {
+			if (text !== source && javascript(text, placeIn(source, text))) return place;
+		} else if (looksTyped(source)) {
+			throw text;
+		}
+		if (worst.e instanceof SyntaxError || first === worst)
+			throw Object.assign(worst.e, {
+				lineNumber: worst.line,
+				columnNumber: worst.column,
+			});
+		throw first.e;
+	};
+	// Of a module: its text as JavaScript; the error of `compile` where it is none.
+	host.module = (source, compile) => {
+		const e = compile(source, true);
+		if (e === undefined) return source;
+		const text = plain(source);
+		if (typeof text !== 'string' && looksTyped(source)) throw text;
+		if (typeof text !== 'string' || text === source || compile(text, true) !== undefined)
+			throw e;
+		return text;
+	};
+	host.same = (line, column) => [line, column];
+};

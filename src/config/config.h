@@ -145,6 +145,7 @@ extern const char *const config_wire_names[CONFIG_WIRES]; /* "stdio" and so on *
 /* In which a stdio server runs. */
 struct config_server_sandbox {
 	bool off; /* "sandbox": false */
+	bool install_scripts; /* of a package (config/package.h): they run when it is fetched */
 	struct str template;
 	struct field_strs read, write; /* folders of the host, which are at the same place inside */
 	struct field_strs network; /* rules and presets, as those of a principal */

@@ -41,6 +41,9 @@ static const struct field sandbox_fields[] = {
 	      .item_max = CONFIG_TEXT_MAX,
 	      .doc = "Hosts that the program may reach: HOST:PORT, *.DOMAIN:PORT, presets. "
 		     "Default: none."),
+	FIELD_NAMED(struct config_server_sandbox, install_scripts, "installScripts",
+		    .doc = "Of a package that npx runs: run the install scripts of it and of what "
+			   "it depends on when it is fetched, in the sandbox that fetches it."),
 };
 static const struct field_table sandbox_table = FIELD_TABLE(struct config_server_sandbox,
 							    sandbox_fields);

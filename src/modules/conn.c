@@ -29,6 +29,7 @@ static void conn_on_timer_closed(uv_handle_t *h)
 
 	texts_fini(&k->texts);
 	config_unref(k->config);
+	package_unref(k->package);
 	free(k);
 	all->open--;
 	upstreams_try_close(all);
@@ -526,9 +527,12 @@ static void conn_on_made(void *owner, const struct err *err)
 static void conn_on_texts(void *owner, const struct err *e)
 {
 	struct upstream_conn *k = owner;
+	struct err unfit = ERR_INIT;
 
 	if (e)
 		conn_fail(k, e);
+	else if (k->package && packages_target(k->package, k->server, &k->texts.target, &unfit) < 0)
+		conn_fail(k, &unfit);
 	else if (k->texts.target.argv && !k->server->sandbox.off)
 		place_start(&k->place);
 	else
@@ -563,6 +567,11 @@ struct upstream_conn *conn_new(struct upstream *u, struct err *e)
 				   .on_gone = conn_on_gone,
 				   .on_stderr = conn_on_stderr,
 				   .owner = k };
+	if (u->package) {
+		k->package = package_ref(u->package);
+		snprintf(k->template, sizeof(k->template), "sha256:%s", k->package->image);
+		k->place.template = str_of(k->template);
+	}
 	u->all->open++;
 	k->level = MCP_INFO;
 	uv_timer_init(u->all->loop, &k->limit);

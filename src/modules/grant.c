@@ -66,7 +66,8 @@ static int digest_text(void *data, enum config_text what, struct str text, struc
 	return 0;
 }
 
-static void digest_target(struct digest *d, const struct upstream *u, const struct config_target *t)
+static void digest_target(struct digest *d, const struct upstream *u, const struct config_target *t,
+			  const struct package *package)
 {
 	const struct config_server *s = u->server;
 	uint64_t n = t->headers_n;
@@ -88,6 +89,8 @@ static void digest_target(struct digest *d, const struct upstream *u, const stru
 	digest_list(d, t->write);
 	digest_strs(d, &s->sandbox.network);
 	digest_strs(d, &u->reach);
+	if (package)
+		digest_str(d, str_of(package->image)); /* all of its bytes */
 }
 
 static int digest_value(void *data, enum config_part_kind kind, struct str name, struct buf *to,
@@ -103,7 +106,7 @@ static int digest_value(void *data, enum config_part_kind kind, struct str name,
 }
 
 static int digest_make(const struct upstream *u, const struct config_target *t,
-		       char ret[HASH_HEX + 1], struct err *e)
+		       const struct package *package, char ret[HASH_HEX + 1], struct err *e)
 {
 	AUTO(hash_free) struct hash *h = hash_new(e);
 	struct digest d = { .hash = h };
@@ -112,7 +115,7 @@ static int digest_make(const struct upstream *u, const struct config_target *t,
 		return -1;
 	memcpy(d.key, u->all->key, sizeof(d.key));
 	digest_pad(&d, 0x36);
-	digest_target(&d, u, t);
+	digest_target(&d, u, t, package);
 	if (config_server_texts(u->config, u->server, digest_text, &d, e) < 0)
 		return -1;
 	hash_end(h, ret);
@@ -194,14 +197,22 @@ void grant_digest(struct upstream *u)
 {
 	const struct config_values values = { NULL, digest_value };
 	struct config_target t = { .argv = NULL };
+	int is_package;
 
 	u->unfit = (struct err)ERR_INIT;
-	u->digest[0] = '\0';
-	if (grant_reach(u, &u->unfit) < 0 ||
+	u->digest[0] = u->update_digest[0] = '\0';
+	is_package = packages_wanted(u, &u->unfit);
+	if (is_package < 0 || grant_reach(u, &u->unfit) < 0 ||
 	    config_target_init(&t, u->config, u->server, &values, &u->unfit) < 0)
 		return;
-	if (digest_make(u, &t, u->digest, &u->unfit) < 0)
+	if (is_package && !u->package)
+		err_set(&u->unfit, ERR_MODULE_UNAPPROVED,
+			"the package of module %s is not %s yet: holt mcp approve %s", u->name,
+			u->update ? "approved" : "fetched", u->name);
+	else if (digest_make(u, &t, u->package, u->digest, &u->unfit) < 0)
 		u->digest[0] = '\0';
+	if (u->update && digest_make(u, &t, u->update, u->update_digest, &u->unfit) < 0)
+		u->update_digest[0] = '\0';
 	config_target_fini(&t);
 }
 
@@ -220,6 +231,8 @@ int grant_write(const struct upstream *u, struct err *e)
 					.approved_ms = u->approved_ms,
 					.disabled = u->disabled,
 					.pins = str_of(u->pins ?: ""),
+					.package = str_of(u->package ? u->package->image : ""),
+					.update = str_of(u->update ? u->update->image : ""),
 				},
 				e);
 }
@@ -235,6 +248,7 @@ static int grant_take(void *arg, const struct store_module *r, struct err *e)
 	u->approved_ms = r->approved_ms;
 	u->disabled = r->disabled;
 	free(pins_swap(u, r->pins.n ? mem_dup(r->pins.p, r->pins.n) : NULL));
+	packages_take(u, r->package, r->update);
 	return r->pins.n && !u->pins ? err_set(e, ERR_LIMIT, "out of memory") : 0;
 }
 

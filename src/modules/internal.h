@@ -10,6 +10,7 @@
 #include "hub/sandbox/sandbox.h"
 #include "mcp/connect/connect.h"
 #include "store/store.h"
+#include "modules/package.h"
 #include "modules/place.h"
 #include "modules/upstream.h"
 
@@ -37,7 +38,9 @@ struct upstreams {
 	} indexes[INDEXES_KEPT]; /* the newest first */
 	uv_timer_t soon; /* to tell the watches */
 	uint64_t revisions; /* the last that one of them got */
-	unsigned open; /* modules and connections that are not freed yet */
+	unsigned open; /* modules, connections and fetches that are not freed yet */
+	unsigned fetching; /* packages */
+	struct image_job *sweeping; /* removes packages that no row has; NULL: nothing does */
 	bool closing;
 	void (*on_closed)(void *arg);
 	void *closed_arg;
@@ -81,6 +84,13 @@ struct upstream {
 	struct upstream_names *names; /* of what is pinned; NULL: not made yet */
 	uint64_t revision; /* upstream_info.revision */
 
+	/* Of an entry that runs a package: what it runs, and what waits to be approved in its
+	 * place; NULL: none. */
+	struct package *package, *update;
+	char update_digest[HASH_HEX + 1]; /* as digest, with the update; "": there is none */
+	struct package_fetch *fetch; /* NULL: nothing is fetched */
+	struct upstream_fetching *fetching; /* who waits for it; NULL: nobody */
+
 	char shown[HASH_HEX + 1 + SEEN_SHOWN + 1]; /* upstream_info.digest */
 	struct upstream_conn *conn; /* that new calls take; NULL: none */
 	struct upstream_conn *retired; /* those of before that still have calls */
@@ -120,6 +130,8 @@ struct upstream_conn {
 	bool mixed; /* others have called since: what names no call may be about any of them */
 	struct texts texts;
 	struct place place;
+	struct package *package; /* that it runs, a reference; NULL: its entry's command */
+	char template[HASH_HEX + 8]; /* of the package */
 	struct mcp_link *link;
 	bool linked; /* the link is not closed yet */
 	struct mcp_pending *listing;
@@ -190,6 +202,24 @@ void grant_digest(struct upstream *u);
 void grant_forget_reach(struct upstream *u);
 bool grant_holds(const struct upstream *u);
 int grant_write(const struct upstream *u, struct err *e) MUST_USE;
+
+/* ---- packages.c: the packages that entries run ----------------------------------------------- */
+
+/* Whether its entry runs a package: as package_wanted(). */
+int packages_wanted(const struct upstream *u, struct err *e) MUST_USE;
+/* Takes what the row says, as far as its entry still wants it. */
+void packages_take(struct upstream *u, struct str package, struct str update);
+/* Its entry is another: forgets what it does not want any more. */
+void packages_fit(struct upstream *u);
+/* What a connection starts in place of the entry's command. */
+int packages_target(const struct package *p, const struct config_server *s, struct config_target *t,
+		    struct err *e) MUST_USE;
+/* Removes fetched packages that no row has, in a while. */
+void packages_sweep(struct upstreams *all);
+/* Ends what is fetched or removed. */
+void packages_close(struct upstreams *all);
+/* All of its calls and fetches may have ended. */
+void upstream_try_free(struct upstream *u);
 
 /* ---- pins.c: what its tools were ------------------------------------------------------------ */
 

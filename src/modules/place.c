@@ -139,7 +139,7 @@ static int place_make(struct place *p, struct err *e)
 	struct env_var env[BOUND_VARIABLES];
 	size_t n = place_ask(t->target.read, VOLUME_RO, asked, 0), first = n;
 	struct sandbox_spec spec = {
-		.template = t->server->sandbox.template,
+		.template = p->template.p ? p->template : t->server->sandbox.template,
 		.ttl_ms = TTL_MS,
 		.mounts = mounts,
 		.env = env,

@@ -60,6 +60,7 @@ struct str texts_variable(struct str name);
 
 struct place {
 	struct texts *texts; /* the owner's, as all up to owner; on_texts has come */
+	struct str template; /* instead of the file's; STR_NONE: that */
 	const struct volume *more; /* folders beside those of the file */
 	size_t n_more;
 	const struct net_rule *service; /* a service of the host beside them; NULL: none */

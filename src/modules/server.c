@@ -69,6 +69,8 @@ static void upstream_on_closed(uv_handle_t *h)
 	buf_fini(&u->log);
 	pins_free(u);
 	grant_forget_reach(u);
+	package_unref(u->package);
+	package_unref(u->update);
 	free(u);
 	all->open--;
 	upstreams_try_close(all);
@@ -81,11 +83,11 @@ void upstream_free(struct upstream *u)
 
 /* Calls of it may still be under way. Where several end at once, it may be freed already, which
  * takes until the loop's next turn. */
-static void upstream_try_free(struct upstream *u)
+void upstream_try_free(struct upstream *u)
 {
 	struct upstream **at = &u->all->gone;
 
-	if (!u->is_gone || u->calls > 0 || u->conn || u->waiting || u->refusing)
+	if (!u->is_gone || u->calls > 0 || u->conn || u->waiting || u->refusing || u->fetch)
 		return;
 	while (*at && *at != u)
 		at = &(*at)->next;
@@ -282,6 +284,7 @@ void upstream_change(struct upstream *u, struct config *c, const struct config_s
 		config_unref(u->config);
 		u->config = c;
 		u->server = s;
+		packages_fit(u);
 		u->revision = ++u->all->revisions;
 		grant_digest(u);
 	}
@@ -305,12 +308,57 @@ void upstream_change(struct upstream *u, struct config *c, const struct config_s
 	upstream_drop(u, s ? upstream_rest(u) : UPSTREAM_CLOSED, &e);
 }
 
+static void upstream_approved_by(struct upstream *u, const char *digest, struct str who)
+{
+	snprintf(u->approved, sizeof(u->approved), "%s", digest);
+	u->approved_ms = clock_unix_ms();
+	snprintf(u->approved_by, sizeof(u->approved_by), "%.*s", STR_ARG(who));
+}
+
+/* What was fetched is run from now on. Approved tools stay so, and those that it changes are
+ * quarantined; of a first package there are none. */
+static int upstream_approve_update(struct upstream *u, struct str who,
+				   const struct field_strs *tools, struct err *e)
+{
+	struct upstream was = *u;
+	struct err why;
+
+	if (tools->n)
+		return err_set(e, ERR_CONFLICT, "the package of module %s is to be approved first",
+			       u->name);
+	upstream_approved_by(u, u->update_digest, who);
+	u->package = u->update;
+	u->update = NULL;
+	if (grant_write(u, e) < 0) {
+		memcpy(u->approved, was.approved, sizeof(u->approved));
+		memcpy(u->approved_by, was.approved_by, sizeof(u->approved_by));
+		u->approved_ms = was.approved_ms;
+		u->package = was.package;
+		u->update = was.update;
+		return -1;
+	}
+	package_unref(was.package);
+	grant_digest(u);
+	upstream_retire(u);
+	upstream_forgive(u);
+	upstream_tools_unref(take_ptr(u->tools));
+	offers_forget(u);
+	u->found = (struct mcp_found){ MCP_WIRE_FIND, MCP_BROKEN };
+	upstreams_changed(u->all);
+	err_set(&why, ERR_CANCELLED, "the module %s is another now", u->name);
+	upstream_drop(u, upstream_rest(u), &why);
+	packages_sweep(u->all);
+	return 0;
+}
+
 int upstream_approve(struct upstream *u, struct str who, const struct field_strs *tools,
 		     struct err *e)
 {
 	struct upstream was = *u;
 	bool same = grant_holds(u);
 
+	if (u->update_digest[0])
+		return upstream_approve_update(u, who, tools, e);
 	if (!u->digest[0]) {
 		*e = u->unfit;
 		return -1;
@@ -318,9 +366,7 @@ int upstream_approve(struct upstream *u, struct str who, const struct field_strs
 	if (tools->n && (!same || !u->tools))
 		return err_set(e, ERR_CONFLICT, "the tools of module %s are not known yet",
 			       u->name);
-	memcpy(u->approved, u->digest, sizeof(u->approved));
-	u->approved_ms = clock_unix_ms();
-	snprintf(u->approved_by, sizeof(u->approved_by), "%.*s", STR_ARG(who));
+	upstream_approved_by(u, u->digest, who);
 	if (!same) {
 		was.pins = pins_swap(u, NULL);
 		upstream_tools_unref(take_ptr(u->tools));
@@ -403,9 +449,13 @@ int upstream_disconnect(struct upstream *u, struct err *e)
 void upstream_info(struct upstream *u, struct upstream_info *ret)
 {
 	const struct upstream_tools *t = u->tools;
+	struct err none;
 
-	snprintf(u->shown, sizeof(u->shown), "%s%s%.*s", u->digest, t ? "." : "", SEEN_SHOWN,
-		 t ? t->seen : "");
+	if (u->update_digest[0])
+		snprintf(u->shown, sizeof(u->shown), "%s", u->update_digest);
+	else
+		snprintf(u->shown, sizeof(u->shown), "%s%s%.*s", u->digest, t ? "." : "",
+			 SEEN_SHOWN, t ? t->seen : "");
 	*ret = (struct upstream_info){
 		.name = str_of(u->name),
 		.server = u->server,
@@ -424,6 +474,10 @@ void upstream_info(struct upstream *u, struct upstream_info *ret)
 		.approved_ms = grant_holds(u) ? u->approved_ms : 0,
 		.approved_by = grant_holds(u) ? str_of(u->approved_by) : STR_NONE,
 		.pins = str_of(u->pins),
+		.is_package = packages_wanted(u, &none) > 0,
+		.package = u->package,
+		.update = u->update,
+		.fetching = u->fetch != NULL,
 		.listed = t != NULL,
 		.revision = u->revision,
 	};

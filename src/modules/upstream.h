@@ -35,6 +35,7 @@ struct upstream_question;
 struct arena;
 struct hub;
 struct net_grant;
+struct package;
 struct secrets;
 
 enum upstream_state {
@@ -184,6 +185,12 @@ struct upstream_info {
 	int64_t approved_ms; /* Unix time; 0: it is not */
 	struct str approved_by;
 	struct str pins; /* approved definitions: {"instructions":…,"tools":[…]}; empty: none */
+	/* Of an entry that runs a package: what it runs, and what module.update has fetched and
+	 * waits to be approved; NULL: none. Where an entry runs a package, and there is neither, it
+	 * has no digest. */
+	bool is_package;
+	const struct package *package, *update;
+	bool fetching;
 	/* Known while it is connected, and from then on. */
 	struct str version, title; /* of the protocol; what the server calls itself */
 	struct str instructions; /* untrusted */
@@ -240,6 +247,18 @@ int upstream_approve(struct upstream *u, struct str who, const struct field_strs
 		     struct err *e) MUST_USE;
 int upstream_revoke(struct upstream *u, struct err *e) MUST_USE;
 int upstream_enable(struct upstream *u, bool on, struct err *e) MUST_USE;
+
+/* Fetches the package of its entry anew. What was fetched waits for upstream_approve(), which then
+ * has another digest; what was approved runs until then. ERR_INVALID: its entry runs none.
+ * ERR_CONFLICT: it is being fetched. on_done: once, later; e: why nothing was fetched. The caller
+ * owns the struct until then, or until upstream_fetch_leave(): the fetch goes on. */
+struct upstream_fetching {
+	void (*on_done)(void *owner, const struct err *e);
+	void *owner;
+	struct upstream *of; /* private */
+};
+int upstream_fetch_start(struct upstream *u, struct upstream_fetching *f, struct err *e) MUST_USE;
+void upstream_fetch_leave(struct upstream_fetching *f);
 
 /* The next call connects it again. ERR_CONFLICT: it has calls under way. */
 int upstream_disconnect(struct upstream *u, struct err *e) MUST_USE;

@@ -141,6 +141,7 @@ void upstreams_configure(struct upstreams *all, struct config *c)
 	upstreams_set(all, c);
 	config_unref(old);
 	upstreams_changed(all);
+	packages_sweep(all);
 }
 
 /* ---- how many are connected ---------------------------------------------------------------- */
@@ -216,6 +217,7 @@ struct upstreams *upstreams_new(const struct upstreams_options *o, struct err *e
 	uv_timer_init(all->loop, &all->soon);
 	all->soon.data = all;
 	upstreams_set(all, all->config);
+	packages_sweep(all);
 	return all;
 }
 
@@ -250,6 +252,7 @@ void upstreams_close(struct upstreams *all, void (*on_closed)(void *arg), void *
 	all->closing = true;
 	uv_timer_stop(&all->soon);
 	results_close(all);
+	packages_close(all);
 	all->on_closed = on_closed;
 	all->closed_arg = arg;
 	err_set(&e, ERR_CANCELLED, "Holt is shutting down");

@@ -96,6 +96,7 @@ const struct op *const all_ops[] = {
 	&module_revoke_op,
 	&module_search_op,
 	&module_test_op,
+	&module_update_op,
 	&network_get_op,
 	&network_set_op,
 	&port_forward_op,

@@ -98,6 +98,7 @@ extern const struct op module_result_op;
 extern const struct op module_revoke_op;
 extern const struct op module_search_op;
 extern const struct op module_test_op;
+extern const struct op module_update_op;
 extern const struct op network_get_op;
 extern const struct op network_set_op;
 extern const struct op port_forward_op;

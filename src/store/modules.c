@@ -6,7 +6,8 @@
 int store_module_put(struct store *s, const struct store_module *r, struct err *e)
 {
 	return db_run(s->db, MODULE_PUT, e, DB_TEXT(r->name), DB_TEXT(r->digest), DB_TEXT(r->who),
-		      DB_INT(r->approved_ms), DB_INT(r->disabled), DB_TEXT(r->pins));
+		      DB_INT(r->approved_ms), DB_INT(r->disabled), DB_TEXT(r->pins),
+		      DB_TEXT(r->package), DB_TEXT(r->update));
 }
 
 int store_modules(struct store *s,
@@ -24,6 +25,8 @@ int store_modules(struct store *s,
 			.approved_ms = db_int(&rows, 3),
 			.disabled = db_int(&rows, 4) != 0,
 			.pins = db_text(&rows, 5),
+			.package = db_text(&rows, 6),
+			.update = db_text(&rows, 7),
 		};
 
 		if (each(arg, &r, e) < 0)

@@ -110,6 +110,9 @@ static const char *const migrations[] = {
 	"  INSERT OR REPLACE INTO ended_keys VALUES"
 	"    ('key:' || OLD.name || '@' || lower(hex(substr(OLD.hash, 1, 8))), OLD.root);"
 	"END;",
+	/* digests of images: what a module runs, and what waits to be approved instead */
+	"ALTER TABLE modules ADD COLUMN package TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE modules ADD COLUMN package_update TEXT NOT NULL DEFAULT '';",
 };
 
 static const char *const statements[STATEMENTS] = {
@@ -224,10 +227,10 @@ static const char *const statements[STATEMENTS] = {
 			 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
 	[REVISION_DROP] = "DELETE FROM revisions WHERE id = ?1",
 	[MODULE_PUT] =
-		"INSERT OR REPLACE INTO modules (name, digest, who, approved, disabled, pins)"
-		" VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-	[MODULE_ALL] =
-		"SELECT name, digest, who, approved, disabled, pins FROM modules ORDER BY name",
+		"INSERT OR REPLACE INTO modules (name, digest, who, approved, disabled, pins,"
+		" package, package_update) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+	[MODULE_ALL] = "SELECT name, digest, who, approved, disabled, pins, package, package_update"
+		       " FROM modules ORDER BY name",
 	[MODULE_KEY] = "SELECT key FROM module_key",
 	[CODE_PUT] = "INSERT OR REPLACE INTO code (owner, name, source, description, exports)"
 		     " VALUES (?1, ?2, ?3, ?4, ?5)",

@@ -20,7 +20,17 @@ int store_snapshot_drop(struct store *s, uint64_t seq, struct err *e)
 
 int store_keeps_image(const char *path, const char *digest, struct err *e)
 {
-	return db_look(path, "SELECT count(*) FROM snapshots WHERE base = ?", digest, e);
+	/* A registry of an earlier version has no packages, nor their columns. */
+	static const char packages[] = "SELECT count(*) FROM pragma_table_info('modules')"
+				       " WHERE name = 'package_update' AND ?1 <> ''";
+	int kept = db_look(path, "SELECT count(*) FROM snapshots WHERE base = ?", digest, e);
+
+	if (kept == 0 && (kept = db_look(path, packages, digest, e)) > 0)
+		kept = db_look(path,
+			       "SELECT count(*) FROM modules"
+			       " WHERE ?1 IN (package, package_update)",
+			       digest, e);
+	return kept;
 }
 
 int store_snapshots(struct store *s, uint64_t seq,

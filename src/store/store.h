@@ -112,8 +112,8 @@ struct store_snapshot {
 int store_snapshot_add(struct store *s, const struct store_snapshot *r, uint64_t spec_of,
 		       struct err *e) MUST_USE;
 int store_snapshot_drop(struct store *s, uint64_t seq, struct err *e) MUST_USE;
-/* Whether the registry in a file, which a hub may have open, has a snapshot of that image. 0 also
- * without the file. */
+/* Whether the registry in a file, which a hub may have open, has a snapshot of that image, or a
+ * module that runs it. 0 also without the file. */
 int store_keeps_image(const char *path, const char *digest, struct err *e) MUST_USE;
 /* All rows in order of seq, or only the one with seq if that is not 0. each: as for
  * store_sandboxes(). */
@@ -253,6 +253,7 @@ struct store_module {
 	int64_t approved_ms; /* Unix time; 0: never */
 	bool disabled;
 	struct str pins; /* JSON; "": none */
+	struct str package, update; /* digests of images, which are kept as long as this row */
 };
 /* Adds or replaces the row of this name. */
 int store_module_put(struct store *s, const struct store_module *r, struct err *e) MUST_USE;

@@ -563,6 +563,7 @@ NO_ACTS = {
     'files.*': IN_A_SANDBOX, 'exec.*': IN_A_SANDBOX, 'process.*': IN_A_SANDBOX,
     'coding.*': IN_A_SANDBOX, 'sandbox.exec': IN_A_SANDBOX, 'code.execute': IN_A_SANDBOX,
     'module.call': IN_A_SANDBOX, 'module.test': IN_A_SANDBOX,
+    'module.update': 'what it fetches is approved by module.approve (test_module_packages.py)',
     'port.*': 'the hub has it in memory alone', 'module.disconnect': 'the next call connects it',
     'contract.run': 'it makes a sandbox, runs and ends it',
     'conversation.start': "an agent's program runs", 'conversation.cancel': "an agent's turn ends",

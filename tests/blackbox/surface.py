@@ -140,6 +140,7 @@ ROUTES = {
     'modules.info': Route('read', needs='module', free=True),
     'modules.logs': Route('read', needs='module', free=True),
     'modules.approve': Route('admin', lambda s: {'digest': s.module}, needs='module'),
+    'modules.update': Route('admin', needs='module'),
     'modules.revoke': Route('admin', needs='module'),
     'modules.enable': Route('admin', needs='module'),
     'modules.disable': Route('admin', needs='module'),

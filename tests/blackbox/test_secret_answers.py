@@ -374,6 +374,7 @@ DRIVERS = {
     'module.result': lambda w: w.get(f'/v1/module-results/{w.large}?limit=1000'),
     'module.revoke': lambda w: w.changed('revoke'),
     'module.search': lambda w: w.get('/v1/tools?query=echo'),
+    'module.update': lambda w: w.raw('POST', '/v1/modules/other/update'),
     'module.test': lambda w: w.raw('POST', '/v1/modules/broken/test'),
     'process.list': lambda w: w.of('GET', '/processes'),
     'question.answer': lambda w: w.question(w.answered),

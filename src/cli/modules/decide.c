@@ -1,4 +1,4 @@
-/* `holt mcp approve`, `revoke`, `enable`, `disable`, `test`, `disconnect`. */
+/* `holt mcp approve`, `update`, `revoke`, `enable`, `disable`, `test`, `disconnect`. */
 #include <unistd.h>
 
 #include "cli/common/safe.h"
@@ -54,26 +54,35 @@ static void approve_tell(const struct json_val *m, const char *name)
 	}
 }
 
+static int approve_fetch(struct hub_link *l, const char *name, const struct json_val *seen,
+			 struct json_doc **ret, struct err *e)
+{
+	char path[256];
+
+	fprintf(stderr, "fetching ");
+	safe_line(stderr, json_str(json_get(seen, "wanted")));
+	fprintf(stderr, ", which may take a minute\n");
+	return hub_ask_path(&modules, path, sizeof(path), name, "/update", e) < 0
+		     ? -1
+		     : hub_link_ask(l, "POST", path, STR_LIT("{}"), ret, e);
+}
+
 /* The digest makes sure that what is approved is what was shown. */
-static int approve_run(const struct verb_input *in, struct err *e)
+static int approve_shown(const struct verb_input *in, struct hub_link *l,
+			 const struct json_val *seen, struct err *e)
 {
 	const struct ask_options *o = in->options;
 	const char *name = in->operands[0];
-	AUTO(hub_link_close) struct hub_link *l = NULL;
-	AUTO(json_free) struct json_doc *seen = NULL;
 	AUTO(json_free) struct json_doc *doc = NULL;
 	autobuf struct buf body = BUF_INIT(1024);
 	struct json_writer w = json_writer(&body);
 	char path[256];
 
-	if (hub_ask_path(&modules, path, sizeof(path), name, "", e) < 0 ||
-	    !(l = hub_link_open(e)) || hub_link_ask(l, "GET", path, STR_NONE, &seen, e) < 0)
-		return -1;
-	if (!o->flags[0] && (module_show(json_root(seen), name, e) < 0 || approve_ask(name, e) < 0))
+	if (!o->flags[0] && (module_show(seen, name, e) < 0 || approve_ask(name, e) < 0))
 		return -1;
 	json_write_object(&w);
 	json_write_key(&w, "digest");
-	json_write_str(&w, json_str(json_get(json_root(seen), "digest")));
+	json_write_str(&w, json_str(json_get(seen, "digest")));
 	json_write_object_end(&w);
 	if (json_write_done(&w, e) < 0 ||
 	    hub_ask_path(&modules, path, sizeof(path), name, "/approve", e) < 0 ||
@@ -85,6 +94,28 @@ static int approve_run(const struct verb_input *in, struct err *e)
 	return decide_show(json_root(doc), name, e);
 }
 
+/* A package that was not fetched yet has to be, before anybody can look at it. */
+static int approve_run(const struct verb_input *in, struct err *e)
+{
+	const char *name = in->operands[0];
+	AUTO(hub_link_close) struct hub_link *l = NULL;
+	AUTO(json_free) struct json_doc *seen = NULL;
+	AUTO(json_free) struct json_doc *fetched = NULL;
+	const struct json_val *m;
+	char path[256];
+
+	if (hub_ask_path(&modules, path, sizeof(path), name, "", e) < 0 ||
+	    !(l = hub_link_open(e)) || hub_link_ask(l, "GET", path, STR_NONE, &seen, e) < 0)
+		return -1;
+	m = json_root(seen);
+	if (json_get(m, "wanted") && !json_get(m, "package") && !json_get(m, "update")) {
+		if (approve_fetch(l, name, m, &fetched, e) < 0)
+			return -1;
+		m = json_root(fetched);
+	}
+	return approve_shown(in, l, m, e);
+}
+
 const struct verb mcp_approve_verb = {
 	.name = "mcp approve",
 	.usage = "[OPTION...] NAME",
@@ -94,6 +125,38 @@ const struct verb mcp_approve_verb = {
 	.size = sizeof(struct ask_options),
 	.min_operands = 1,
 	.run = approve_run,
+	.fail = hub_link_fail,
+};
+
+/* ---- update ---------------------------------------------------------------------------------- */
+
+static int update_run(const struct verb_input *in, struct err *e)
+{
+	const char *name = in->operands[0];
+	AUTO(hub_link_close) struct hub_link *l = NULL;
+	AUTO(json_free) struct json_doc *seen = NULL;
+	AUTO(json_free) struct json_doc *fetched = NULL;
+	char path[256];
+
+	if (hub_ask_path(&modules, path, sizeof(path), name, "", e) < 0 ||
+	    !(l = hub_link_open(e)) || hub_link_ask(l, "GET", path, STR_NONE, &seen, e) < 0 ||
+	    approve_fetch(l, name, json_root(seen), &fetched, e) < 0)
+		return -1;
+	if (json_get(json_root(fetched), "update"))
+		return approve_shown(in, l, json_root(fetched), e);
+	puts("nothing has changed");
+	return 0;
+}
+
+const struct verb mcp_update_verb = {
+	.name = "mcp update",
+	.usage = "[OPTION...] NAME",
+	.doc = "Fetch a module's package again, show what has changed, and ask.",
+	.page = "holt-mcp-modules",
+	.options = &approve_options,
+	.size = sizeof(struct ask_options),
+	.min_operands = 1,
+	.run = update_run,
 	.fail = hub_link_fail,
 };
 

@@ -130,6 +130,53 @@ static void show_tool(const struct json_val *t)
 	safe_text(stdout, json_str(json_get(t, "description")), 4);
 }
 
+static void show_count(const struct json_val *m, const char *name, const char *label)
+{
+	printf("%-14s%.0f\n", label, json_real(json_get(m, name)));
+}
+
+/* Texts in it are its publisher's. */
+static void show_package(const struct json_val *p)
+{
+	printf("%-14s", "Package");
+	safe_line(stdout, json_str(json_get(p, "kind")));
+	putchar(' ');
+	safe_line(stdout, json_str(json_get(p, "name")));
+	putchar('@');
+	safe_puts(stdout, json_str(json_get(p, "version")));
+	show_str(p, "author", "  author");
+	show_list(p, "maintainers", "  maintainers");
+	show_str(p, "license", "  licence");
+	show_str(p, "repository", "  repository");
+	printf("%-14s%.1f MB in %.0f files\n", "  size", json_real(json_get(p, "bytes")) / 1e6,
+	       json_real(json_get(p, "files")));
+	show_count(p, "dependencies", "  packages");
+	show_list(p, "scripts",
+		  json_bool(json_get(p, "scripts_run")) ? "  scripts run" : "  NOT RUN");
+	show_str(p, "lock", "  lock");
+	show_list(p, "changes", "  changes");
+}
+
+static void show_packages(const struct json_val *m)
+{
+	const struct json_val *now = json_get(m, "package"), *update = json_get(m, "update");
+	struct str wanted = json_str(json_get(m, "wanted"));
+
+	if (!wanted.n)
+		return;
+	if (now)
+		show_package(now);
+	if (now && update)
+		puts("\nFetched, and to be approved:");
+	if (update)
+		show_package(update);
+	if (now || update)
+		return;
+	printf("%-14s", "Package");
+	safe_line(stdout, wanted);
+	puts(", not fetched: holt mcp approve");
+}
+
 int module_show(const struct json_val *m, const char *name, struct err *e)
 {
 	struct json_iter it = json_iter(json_get(m, "tools"));
@@ -157,6 +204,7 @@ int module_show(const struct json_val *m, const char *name, struct err *e)
 	show_list(m, "read", "Reads");
 	show_list(m, "write", "Writes");
 	show_list(m, "network", "Network");
+	show_packages(m);
 	show_str(m, "server", "Calls itself");
 	show_str(m, "revision", "MCP");
 	if (json_len(json_get(m, "tools")))

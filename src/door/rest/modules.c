@@ -39,6 +39,8 @@ static const struct api_route rows[] = {
 	MODULE(module_logs_op, "modules.logs", by_path, HTTP_GET, "/logs"),
 	MODULE(module_approve_op, "modules.approve", by_path, HTTP_POST, "/approve",
 	       | API_MAY(CONFLICT)),
+	MODULE(module_update_op, "modules.update", by_path, HTTP_POST, "/update",
+	       | API_MAY(CONFLICT) | API_MAY(MODULE_FAILED)),
 	MODULE(module_revoke_op, "modules.revoke", by_path, HTTP_POST, "/revoke"),
 	MODULE(module_enable_op, "modules.enable", by_path, HTTP_POST, "/enable"),
 	MODULE(module_disable_op, "modules.disable", by_path, HTTP_POST, "/disable"),

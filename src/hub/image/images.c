@@ -462,6 +462,23 @@ int images_set_network(struct images *s, struct str name, const struct network_h
 	return not_there(name, e);
 }
 
+int images_file(const char *store, const char *digest, const char *path, size_t max,
+		struct buf *ret, struct err *e)
+{
+	AUTO(images_close) struct images *s = images_look(store, e);
+	char root[HASH_HEX + 8];
+	autoclose int fd = -1;
+
+	if (!s)
+		return e->code == ERR_TEMPLATE_NOT_FOUND
+			     ? err_set(e, ERR_PATH_NOT_FOUND, "there are no images")
+			     : -1;
+	snprintf(root, sizeof(root), "%.64s/root", digest);
+	fd = openat(s->image, root, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? err_sys(e, errno, "open image %.12s", digest)
+		      : images_read(fd, path, max, ret, e);
+}
+
 /* ---- what sandboxes are made from ------------------------------------------------------------ */
 
 static struct env_var env_of(struct str text)

@@ -21,6 +21,7 @@
  * All functions block, and those that change the store also wait for each other. An event loop may
  * call only those that read: they open a few small files.
  */
+#include "base/buf.h"
 #include "base/hash.h"
 #include "box/host/box.h"
 #include "box/archive/tree.h"
@@ -87,6 +88,11 @@ int images_names(const struct images *s, struct image_doc *doc, struct image_nam
 		 struct err *e) MUST_USE;
 /* The digests of all images, sorted. The caller frees *ret. Returns how many. */
 ssize_t images_list(const struct images *s, char (**ret)[HASH_HEX + 1], struct err *e) MUST_USE;
+
+/* Reads a regular file below the root of an image, as it was built; store: its path. No link is
+ * followed out of the root. ERR_PATH_NOT_FOUND; ERR_IMAGE: no such file, or over max bytes. */
+int images_file(const char *store, const char *digest, const char *path, size_t max,
+		struct buf *ret, struct err *e) MUST_USE;
 
 /* box_template_find (box/host/box.h); arg: the path of a store. Adds HOME, USER and LOGNAME of
  * the image's user to the environment. */

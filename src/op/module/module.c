@@ -292,6 +292,15 @@ static const struct field info_fields[] = {
 	FIELD(struct module_info, write, .doc = "Folders of the host that it may change."),
 	FIELD(struct module_info, network,
 	      .doc = "What it may reach, as in the operator's file, and what a preset stands for."),
+	FIELD(struct module_info, wanted,
+	      .doc = "Package that its entry runs: npm or PyPI, name and version. What runs is "
+		     "what module.update has fetched."),
+	FIELD_OBJECT(struct module_info, package, module_package_table,
+		     .has = FIELD_HAS(struct module_info, has_package),
+		     .doc = "The package that it runs."),
+	FIELD_OBJECT(struct module_info, update, module_package_table,
+		     .has = FIELD_HAS(struct module_info, has_update),
+		     .doc = "A package that was fetched and waits for module.approve."),
 	FIELD(struct module_info, server, .doc = "Name that the server gives itself."),
 	FIELD(struct module_info, revision, .doc = "MCP revision that it speaks."),
 	FIELD_NAMED(struct module_info, told, "instructions_approved",
@@ -302,7 +311,7 @@ static const struct field info_fields[] = {
 	FIELD_OBJECTS(struct module_info, tools, tool_table, .flags = FIELD_REQUIRED,
 		      .doc = "Tools that can be called, as far as they are known."),
 };
-static const struct field_table info_table = FIELD_TABLE(struct module_info, info_fields);
+const struct field_table module_info_table = FIELD_TABLE(struct module_info, info_fields);
 
 static int info_json(struct arena *a, const struct json_val *v, struct field_json *ret,
 		     struct err *e)
@@ -502,6 +511,7 @@ static int info_fill(struct call *c, struct upstream *u, const struct upstream_i
 	ret->has_told = i->listed;
 	ret->told = i->told;
 	return module_view(c, u, &ret->view, e) < 0 || info_server(c, i, ret, e) < 0 ||
+			       module_packages(c, i, ret, e) < 0 ||
 			       module_keep(c, i->approved ? str_of(when) : STR_NONE,
 					   &ret->approved_at, e) < 0 ||
 			       module_keep(c, i->approved_by, &ret->approved_by, e) < 0 ||
@@ -604,9 +614,8 @@ static void telling_then(struct aside_work *w)
 		call_answer(c, &t->info);
 }
 
-/* why: what has failed without being the module's own failure; may be NULL. */
-static void module_tell(struct call *c, struct upstream *u, const struct module_info_request *q,
-			const struct err *why)
+void module_tell(struct call *c, struct upstream *u, const struct module_info_request *q,
+		 const struct err *why)
 {
 	struct err e = ERR_INIT;
 	struct telling *t = arena_alloc(call_arena(c), sizeof(*t), &e);
@@ -681,7 +690,7 @@ const struct op module_info_op = {
 	       "operator approved.",
 	.effect = OP_READ,
 	.request = &info_request_table,
-	.result = &info_table,
+	.result = &module_info_table,
 	.expand = module_expand,
 	.run = info_run,
 };
@@ -702,8 +711,7 @@ static const struct field approve_fields[] = {
 };
 static const struct field_table approve_table = FIELD_TABLE(struct approve_request, approve_fields);
 
-/* No agent decides what the hub runs, whatever rights its principal has. */
-static struct upstream *module_to_decide(struct call *c, struct str name, struct err *e)
+struct upstream *module_to_decide(struct call *c, struct str name, struct err *e)
 {
 	if (call_by_agent(c))
 		return err_set(e, ERR_DENIED, "a person decides this, not an agent"), NULL;
@@ -750,7 +758,7 @@ const struct op module_approve_op = {
 	.doc = "Approves a module as it is: its command, arguments, values, address and sandbox.",
 	.effect = OP_ADMINISTER,
 	.request = &approve_table,
-	.result = &info_table,
+	.result = &module_info_table,
 	.expand = module_expand,
 	.run = approve_run,
 };
@@ -779,7 +787,7 @@ const struct op module_revoke_op = {
 	.effect = OP_ADMINISTER,
 	.flags = OP_IDEMPOTENT,
 	.request = &module_request_table,
-	.result = &info_table,
+	.result = &module_info_table,
 	.expand = module_expand,
 	.run = decide_run,
 };
@@ -790,7 +798,7 @@ const struct op module_enable_op = {
 	.effect = OP_ADMINISTER,
 	.flags = OP_IDEMPOTENT,
 	.request = &module_request_table,
-	.result = &info_table,
+	.result = &module_info_table,
 	.expand = module_expand,
 	.run = decide_run,
 };
@@ -801,7 +809,7 @@ const struct op module_disable_op = {
 	.effect = OP_ADMINISTER,
 	.flags = OP_IDEMPOTENT,
 	.request = &module_request_table,
-	.result = &info_table,
+	.result = &module_info_table,
 	.expand = module_expand,
 	.run = decide_run,
 };

@@ -73,6 +73,16 @@ struct module_tool_view {
 	struct field_json input_schema, output_schema, annotations;
 };
 
+/* package.c: the package that a module runs; texts are cleaned. */
+struct module_package {
+	struct str kind, name, version, license, author, repository, lock, image;
+	struct field_strs maintainers, scripts, changes;
+	uint64_t bytes, files;
+	uint32_t dependencies;
+	bool scripts_run;
+};
+extern const struct field_table module_package_table;
+
 struct module_info {
 	struct module_view view;
 	struct str approved_at, approved_by, server, revision, instructions;
@@ -82,11 +92,29 @@ struct module_info {
 	/* As the operator's file has it: with variables, and without their values. */
 	struct str command, cwd, url, template;
 	struct field_strs args, env, headers, read, write, network;
+	struct str wanted; /* "npm NAME@VERSION", as the entry has it; STR_NONE: it runs none */
+	bool has_package, has_update;
+	struct module_package package, update;
 	struct {
 		const struct module_tool_view *p;
 		size_t n;
 	} tools;
 };
+
+extern const struct field_table module_info_table;
+
+/* Fills in the packages of i, in the call's arena. */
+int module_packages(struct call *c, const struct upstream_info *i, struct module_info *ret,
+		    struct err *e) MUST_USE;
+
+/* As module_of(), for what no agent decides, whatever rights its principal has. */
+struct upstream *module_to_decide(struct call *c, struct str name, struct err *e) MUST_USE;
+
+/* Answers with the description of a module; q may be NULL. why: what has failed without being the
+ * module's own failure; may be NULL. */
+struct module_info_request;
+void module_tell(struct call *c, struct upstream *u, const struct module_info_request *q,
+		 const struct err *why);
 
 /* ---- registered.c: JavaScript modules of clients --------------------------------------------- */
 

@@ -1,0 +1,9 @@
+# Fetches the package of package.json in a sandbox that reaches its registry alone.
+set -eu
+cd /opt/package
+export npm_config_cache=/tmp/npm npm_config_userconfig=/opt/package/.npmrc
+export npm_config_loglevel=error npm_config_update_notifier=false
+npm install --ignore-scripts --no-audit --no-fund --omit=dev >&2
+node npm.js
+if test -e scripts; then npm rebuild --no-audit --no-fund >&2; fi
+rm -rf fetch_npm.sh npm.js .npmrc ca.pem scripts /tmp/npm

@@ -1,0 +1,67 @@
+#pragma once
+/*
+ * Packages of modules: what `npx -y PKG` and the like (config/package.h) run.
+ *
+ *	the entry -> fetch: `holt build` of a folder that this writes -> an image -> approved -> run
+ *
+ * A fetch is a build on the entry's template: its step installs the package with what it depends on
+ * in /opt/package, in a sandbox that reaches the registry alone and runs no install script that the
+ * operator's file does not allow. What comes out is an image like any other: one tree that is never
+ * changed, known by its digest, which is what the operator approves. Modules run in sandboxes of
+ * it, offline. Nothing is resolved or fetched when one starts.
+ *
+ * The registry's row of a module keeps its images (store/store.h). The image says itself what it
+ * is, in a file that the step wrote before anything of the package ran: struct package_record.
+ */
+#include "base/hash.h"
+#include "config/package.h"
+#include "hub/image/images.h"
+
+struct hub;
+
+/* Texts are the publisher's: untrusted. */
+struct package_record {
+	struct str wanted; /* package_wanted() */
+	struct str kind, name, version; /* "npm", "PyPI" */
+	struct str license, author, repository; /* may be absent */
+	struct field_strs maintainers; /* as the registry says */
+	uint64_t bytes, files;
+	struct field_strs dependencies; /* "NAME@VERSION" */
+	struct field_strs scripts; /* install scripts: "NAME@VERSION: postinstall" */
+	struct str lock; /* digest of all names, versions and digests of what was fetched */
+	struct field_strs program; /* absolute, with its interpreter before it */
+};
+
+struct package {
+	unsigned refs;
+	char image[HASH_HEX + 1];
+	struct image_doc doc;
+	struct package_record record;
+};
+
+/* Reads the record of an image of the store. It opens one small file. ERR_DATA_MISSING. */
+struct package *package_open(const char *store, struct str image, struct err *e) MUST_USE;
+struct package *package_ref(struct package *p); /* NULL-safe */
+void package_unref(struct package *p); /* NULL-safe */
+
+/* What decides which package an entry runs: kind, name, version, program, template, scripts.
+ * 1; 0: it runs none; -1 with *e. */
+int package_wanted(const struct config_server *s, struct buf *to, struct err *e) MUST_USE;
+
+/* ---- package_fetch.c ------------------------------------------------------------------------- */
+
+struct package_fetch;
+struct package_fetch_spec {
+	struct hub *hub;
+	const struct config *config; /* of server; borrowed for the call, as is server */
+	const struct config_server *server;
+	/* Once, later: the image, or why there is none. Also after package_fetch_cancel(). */
+	void (*on_done)(void *owner, const char *image, const struct err *e);
+	void *owner;
+};
+struct package_fetch *package_fetch_start(const struct package_fetch_spec *spec,
+					  struct err *e) MUST_USE;
+void package_fetch_cancel(struct package_fetch *f);
+
+/* Names of images that fetches make begin so. */
+#define PACKAGE_IMAGES "holt-modules/"

@@ -1,0 +1,356 @@
+/* Fetches a package: writes the folder of a build, and has it built. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/id.h"
+#include "modules/guests.h"
+#include "hub/core/hub.h"
+#include "hub/image/job.h"
+#include "modules/package.h"
+#include "modules/registry.h"
+
+enum {
+	FETCH_SECONDS = 900, /* of all; its step has fewer */
+	STEP_SECONDS = 600,
+	MEMORY_MB = 2048,
+	DISK_MB = 2048,
+	PIDS = 512,
+	CAUSE_MAX = 400,
+	DOC_MAX = 64 << 10,
+	WORDS_MAX = 48,
+};
+
+struct package_fetch {
+	struct package_fetch_spec spec;
+	struct image_job *job;
+	struct config_package entry; /* of name and version only the texts below */
+	char folder[64];
+	char image[IMAGE_NAME_MAX + 1]; /* the name that it gets */
+	char what[CONFIG_PACKAGE_NAME_MAX + CONFIG_PACKAGE_VERSION_MAX + 16]; /* "npm NAME@V" */
+	struct registry registry;
+};
+
+/* ---- the folder ------------------------------------------------------------------------------ */
+
+/* What it consists of; it is removed file by file. */
+static const char *const fetch_files[] = {
+	"package/package.json",	    "package/.npmrc",	   "package/npm.js",
+	"package/fetch_npm.sh",	    "package/scripts",	   "package/ca.pem",
+	"package/requirements.txt", "package/pip.conf",	   "package/pypi.py",
+	"package/fetch_pypi.sh",    "package/wanted.json", "holt.json",
+};
+
+static int fetch_write(const struct package_fetch *f, const char *name, struct str text,
+		       struct err *e)
+{
+	char path[PATH_MAX];
+	autoclose int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/%s", f->folder, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+	return fd < 0 || fd_write(fd, text.p, text.n) < 0
+		     ? err_sys(e, errno, "write %s of a package", name)
+		     : 0;
+}
+
+static void fetch_remove(const struct package_fetch *f)
+{
+	char path[PATH_MAX];
+
+	if (!*f->folder)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(fetch_files); i++) {
+		snprintf(path, sizeof(path), "%s/%s", f->folder, fetch_files[i]);
+		unlink(path);
+	}
+	snprintf(path, sizeof(path), "%s/package", f->folder);
+	rmdir(path);
+	rmdir(f->folder);
+}
+
+static void fetch_member(struct json_writer *w, const char *key, struct str value)
+{
+	if (!value.p)
+		return;
+	json_write_key(w, key);
+	json_write_str(w, value);
+}
+
+/* {"holt": {…}}, and for npm what it is to install. */
+static int fetch_write_wanted(const struct package_fetch *f, struct str wanted, struct err *e)
+{
+	const struct config_package *p = &f->entry;
+	bool npm = p->kind == CONFIG_NPM;
+	struct str version = p->version.p ? p->version : STR_LIT("latest");
+	autobuf struct buf text = BUF_INIT(DOC_MAX);
+	struct json_writer w = json_writer(&text);
+	char key[CONFIG_PACKAGE_NAME_MAX + 1];
+
+	json_write_object(&w);
+	if (npm) {
+		json_write_key(&w, "private");
+		json_write_bool(&w, true);
+		json_write_key(&w, "dependencies");
+		json_write_object(&w);
+		snprintf(key, sizeof(key), "%.*s", STR_ARG(p->name));
+		fetch_member(&w, key, version);
+		json_write_object_end(&w);
+		json_write_key(&w, "holt");
+		json_write_object(&w);
+	}
+	fetch_member(&w, "wanted", wanted);
+	fetch_member(&w, "name", p->name);
+	fetch_member(&w, "program", p->program);
+	if (npm)
+		json_write_object_end(&w);
+	json_write_object_end(&w);
+	return json_write_done(&w, e) < 0
+		     ? -1
+		     : fetch_write(f, npm ? "package/package.json" : "package/wanted.json",
+				   buf_str(&text), e);
+}
+
+/* pip's own form of what uvx has: NAME@VERSION is NAME==VERSION. */
+static int fetch_write_requirement(const struct package_fetch *f, struct err *e)
+{
+	const struct config_package *p = &f->entry;
+	autobuf struct buf line = BUF_INIT(DOC_MAX);
+	struct str version = p->version;
+	bool at = version.n && *version.p == '@';
+
+	if (at)
+		version = (struct str){ version.p + 1, version.n - 1 };
+	return buf_addf(&line, e, "%.*s%s%.*s\n", STR_ARG(p->name), at ? "==" : "",
+			STR_ARG(version)) < 0
+		     ? -1
+		     : fetch_write(f, "package/requirements.txt", buf_str(&line), e);
+}
+
+static int fetch_write_build(const struct package_fetch *f, struct err *e)
+{
+	bool npm = f->entry.kind == CONFIG_NPM;
+	autobuf struct buf text = BUF_INIT(DOC_MAX);
+	struct json_writer w = json_writer(&text);
+	const char *more = npm ? "" : ",\"env\":{\"PYTHONPATH\":\"/opt/package/lib\"}";
+
+	json_write_object(&w);
+	fetch_member(&w, "base", f->spec.server->sandbox.template);
+	json_write_object_end(&w);
+	if (json_write_done(&w, e) < 0)
+		return -1;
+	text.n--;
+	if (buf_addf(&text, e,
+		     ",\"files\":[{\"from\":\"package\",\"to\":\"/opt/package\"}]%s,"
+		     "\"run\":[\"sh /opt/package/%s\"],\"timeout_seconds\":%d,\"limits\":"
+		     "{\"memory_mb\":%d,\"disk_mb\":%d,\"pids\":%d}}",
+		     more, npm ? "fetch_npm.sh" : "fetch_pypi.sh", STEP_SECONDS, MEMORY_MB, DISK_MB,
+		     PIDS) < 0)
+		return -1;
+	return fetch_write(f, "holt.json", buf_str(&text), e);
+}
+
+/* The certificates that the operator's tools trust their registry by. */
+static int fetch_write_authority(const struct package_fetch *f, struct err *e)
+{
+	autobuf struct buf text = BUF_INIT(4 << 20);
+	autoclose int fd = -1;
+	ssize_t n = 1;
+
+	if (!*f->registry.authority)
+		return 0;
+	fd = open(f->registry.authority, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	while (fd >= 0 && n > 0) {
+		char *at = buf_reserve(&text, 64 << 10, e);
+
+		n = at ? read(fd, at, 64 << 10) : 0;
+		if (!at)
+			return err_wrap(e, "%.120s", f->registry.authority);
+		buf_advance(&text, n > 0 ? (size_t)n : 0);
+	}
+	if (fd < 0 || n < 0)
+		return err_sys(e, errno, "read %.120s, the certificates of the registry",
+			       f->registry.authority);
+	return fetch_write(f, "package/ca.pem", buf_str(&text), e);
+}
+
+static int fetch_write_all(struct package_fetch *f, struct err *e)
+{
+	bool npm = f->entry.kind == CONFIG_NPM;
+	autobuf struct buf wanted = BUF_INIT(DOC_MAX);
+	const char *tmp = getenv("TMPDIR") ?: P_tmpdir;
+	char path[PATH_MAX];
+
+	if (snprintf(f->folder, sizeof(f->folder), "%s/holt-package-XXXXXX", tmp) >=
+		    (int)sizeof(f->folder) ||
+	    !mkdtemp(f->folder)) {
+		f->folder[0] = '\0';
+		return err_sys(e, errno, "make a folder for a package");
+	}
+	snprintf(path, sizeof(path), "%s/package", f->folder);
+	if (mkdir(path, 0755) < 0)
+		return err_sys(e, errno, "make a folder for a package");
+	if (package_wanted(f->spec.server, &wanted, e) < 0 ||
+	    fetch_write_wanted(f, buf_str(&wanted), e) < 0 ||
+	    (!npm && fetch_write_requirement(f, e) < 0) || fetch_write_build(f, e) < 0 ||
+	    fetch_write_authority(f, e) < 0 ||
+	    fetch_write(f, npm ? "package/.npmrc" : "package/pip.conf",
+			buf_str(&f->registry.settings), e) < 0 ||
+	    fetch_write(f, npm ? "package/npm.js" : "package/pypi.py",
+			str_of(npm ? guest_npm : guest_pypi), e) < 0 ||
+	    fetch_write(f, npm ? "package/fetch_npm.sh" : "package/fetch_pypi.sh",
+			str_of(npm ? guest_fetch_npm : guest_fetch_pypi), e) < 0)
+		return -1;
+	return f->spec.server->sandbox.install_scripts
+		     ? fetch_write(f, "package/scripts", STR_LIT("\n"), e)
+		     : 0;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+/* A line of npm or pip that tells why, without what begins each. */
+static bool fetch_tells(struct str *line)
+{
+	static const char *const begin[] = { "npm error ", "ERROR: ", "sh: " };
+	static const char *const empty[] = { "code ",	       "errno ", "syscall ",
+					     "A complete log", "404  ",	 "Note that you can also",
+					     "signal " };
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(begin) && !str_starts(*line, begin[i]))
+		i++;
+	if (i == ARRAY_LEN(begin))
+		return false;
+	*line = (struct str){ line->p + strlen(begin[i]), line->n - strlen(begin[i]) };
+	for (i = 0; i < ARRAY_LEN(empty); i++) {
+		if (str_starts(*line, empty[i]))
+			return false;
+	}
+	return line->n > 4;
+}
+
+/* The lines that tell, or else the last one. */
+static void fetch_cause(struct str err, char ret[CAUSE_MAX])
+{
+	struct str last = STR_LIT("it did not say why");
+	size_t n = 0;
+
+	ret[0] = '\0';
+	while (err.n) {
+		const char *end = memchr(err.p, '\n', err.n);
+		struct str line = { err.p, end ? (size_t)(end - err.p) : err.n };
+
+		err.p += line.n + (end != NULL);
+		err.n -= line.n + (end != NULL);
+		if (line.n)
+			last = line;
+		if (fetch_tells(&line) && n < CAUSE_MAX - 1)
+			n += (size_t)snprintf(ret + n, CAUSE_MAX - n, "%s%.*s", n ? "; " : "",
+					      STR_CUT(line, CAUSE_MAX));
+	}
+	if (!n)
+		snprintf(ret, CAUSE_MAX, "%.*s", STR_CUT(last, CAUSE_MAX - 1));
+	for (char *c = ret; *c; c++)
+		*c = (unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f ? ' ' : *c;
+}
+
+static void fetch_fail(const struct package_fetch *f, const struct image_job_end *end,
+		       struct err *e)
+{
+	char cause[CAUSE_MAX];
+
+	fetch_cause(end->err, cause);
+	if (end->late)
+		err_set(e, ERR_PACKAGE, "%s was not fetched from %.200s in %d s", f->what,
+			f->registry.url, FETCH_SECONDS);
+	else
+		err_set(e, ERR_PACKAGE, "%s was not fetched from %.200s: %s", f->what,
+			f->registry.url, cause);
+}
+
+/* {"name": …, "digest": …} */
+static int fetch_digest(struct str out, char ret[HASH_HEX + 1], struct err *e)
+{
+	AUTO(json_free) struct json_doc *doc = json_parse(out, NULL, e);
+	struct str digest = doc ? json_str(json_get(json_root(doc), "digest")) : STR_NONE;
+
+	if (!hash_is_hex(digest))
+		return err_set(e, ERR_BUG, "holt build does not say what it has built");
+	snprintf(ret, HASH_HEX + 1, "%.*s", STR_ARG(digest));
+	return 0;
+}
+
+static void fetch_on_built(void *arg, const struct image_job_end *end)
+{
+	struct package_fetch *f = arg;
+	struct package_fetch_spec spec = f->spec;
+	char digest[HASH_HEX + 1];
+	struct err e = ERR_INIT;
+
+	if (!end->done)
+		fetch_fail(f, end, &e);
+	else if (fetch_digest(end->out, digest, &e) < 0)
+		err_wrap(&e, "%s", f->what);
+	fetch_remove(f);
+	registry_fini(&f->registry);
+	free(f);
+	spec.on_done(spec.owner, e.code ? NULL : digest, e.code ? &e : NULL);
+}
+
+/* ---- the beginning --------------------------------------------------------------------------- */
+
+static int fetch_build(struct package_fetch *f, struct err *e)
+{
+	const char *words[WORDS_MAX] = { "build", "--no-cache", "-o", "json", "--tag", f->image };
+	size_t n = 6;
+
+	for (size_t i = 0; i < f->registry.n_hosts; i++) {
+		words[n++] = "--allow";
+		words[n++] = f->registry.hosts[i];
+	}
+	if (config_path(f->spec.config)) {
+		words[n++] = "--config";
+		words[n++] = config_path(f->spec.config);
+	}
+	words[n++] = f->folder;
+	f->job = image_job_start(hub_loop(f->spec.hub), words, FETCH_SECONDS, fetch_on_built, f, e);
+	return f->job ? 0 : -1;
+}
+
+struct package_fetch *package_fetch_start(const struct package_fetch_spec *spec, struct err *e)
+{
+	struct package_fetch *f = calloc(1, sizeof(*f));
+	char id[ID_MAX];
+	int rc;
+
+	if (!f)
+		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
+	f->spec = *spec;
+	rc = config_package_read(spec->server, &f->entry, e);
+	if (rc == 0)
+		rc = err_set(e, ERR_INVALID, "%.*s runs no package of a registry",
+			     STR_ARG(spec->server->name));
+	id_make(id, "p");
+	snprintf(f->image, sizeof(f->image), PACKAGE_IMAGES "%.*s:%s", STR_ARG(spec->server->name),
+		 id);
+	snprintf(f->what, sizeof(f->what), "%s %.*s%s%.*s",
+		 rc > 0 ? config_package_kind_names[f->entry.kind] : "", STR_ARG(f->entry.name),
+		 f->entry.version.p && f->entry.kind == CONFIG_NPM ? "@" : "",
+		 STR_ARG(f->entry.version));
+	if (rc > 0 && registry_read(f->entry.kind, &f->registry, e) == 0 &&
+	    fetch_write_all(f, e) == 0 && fetch_build(f, e) == 0)
+		return f;
+	fetch_remove(f);
+	registry_fini(&f->registry);
+	free(f);
+	return NULL;
+}
+
+void package_fetch_cancel(struct package_fetch *f)
+{
+	image_job_cancel(f->job);
+}

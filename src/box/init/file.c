@@ -194,7 +194,7 @@ static bool is_cached(int fd, const struct stat *st, uint64_t offset, size_t n)
 	return all;
 }
 
-/* What is in the kernel's memory; less, or -1, where a disk or a network has to be waited for. A
+/* Reads what the page cache has; less, or -1, where a disk or a network has to be waited for. A
  * tmpfs is in memory; an overlay may be over a slow disk. Both know no RWF_NOWAIT. */
 static ssize_t read_now(int fd, const struct statfs *fs, char *to, size_t n, uint64_t offset)
 {

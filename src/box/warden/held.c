@@ -18,7 +18,7 @@
 /* Many have hundreds of submodules. Each path is a mount. */
 enum { HELD_MAX = 4096, LINKS_MAX = 40, STEPS_MAX = 100000 };
 
-/* Of a directory that is made: as its owner may fill it meanwhile, it is like any other but for the
+/* A directory that is made: as its owner may fill it meanwhile, it is like any other but for the
  * sticky bit, by which one that a killed warden has left is known. */
 enum { MADE_DIRECTORY = 01755, MADE_FILE = 01444 };
 
@@ -184,7 +184,7 @@ int held_too_long(struct finder *f)
 		       "gives the folder without that");
 }
 
-/* What is looked up takes time. */
+/* Bounds the time that lookups take. */
 static int take_step(struct finder *f)
 {
 	return ++f->steps <= STEPS_MAX ? 0 : held_too_long(f);

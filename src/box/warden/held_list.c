@@ -18,7 +18,7 @@ static bool is_link(int dir, const char *path)
 	return fd >= 0 && fstat(fd, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
-/* What links of the list lead to is sealed like what stands there itself. */
+/* Targets of links on the list are sealed like the names themselves. */
 static int hold_links(struct finder *f)
 {
 	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {

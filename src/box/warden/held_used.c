@@ -37,7 +37,7 @@ static bool used_is_usual(const char *variable, const char *home, const char *pl
 		strcmp(value + n + 1, place) == 0);
 }
 
-/* Of the user who runs the hub. */
+/* The home of the user who runs the hub. */
 static void used_find_own(char ret[WIRE_PATH_MAX])
 {
 	const char *home = getenv("HOME");

@@ -361,7 +361,7 @@ static void left_look_for_listed(struct left *l)
 	}
 }
 
-/* What is least likely to be meant to harm. */
+/* Tells names that are least likely to be meant to harm. */
 static void left_tell_rest(struct left *l)
 {
 	unsigned hidden = 0, runs = 0;

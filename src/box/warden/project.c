@@ -420,7 +420,7 @@ int project_seal(const struct project *p, int tree, bool again)
 	return held_seal(&p->held, tree, again);
 }
 
-/* What is sealed stays read-only. */
+/* Sealed names stay read-only. */
 static int bar_open_entries(const struct project *p, bool bar)
 {
 	for (size_t i = 0; i < ARRAY_LEN(project_entries); i++) {

@@ -19,7 +19,7 @@
 #include "base/err.h"
 #include "box/warden/held.h"
 
-/* What it is part of; borrowed as long as the project is held. */
+/* The project that it is part of; borrowed as long as that is held. */
 struct project_of {
 	const char *host; /* its path on the host */
 	bool (*has)(const void *data, const char *path); /* held_from.has */
@@ -64,7 +64,7 @@ int project_hold(struct project *p, int dir, struct err *e) MUST_USE;
  * project. */
 bool project_is_state(const char *path);
 
-/* What the folder's contents make programs act on may be more now. */
+/* The folder's contents may make programs act on more names now. */
 int project_look_again(struct project *p, struct err *e) MUST_USE;
 
 /* Whether what dir has there was made, renamed or changed since a sandbox may write the folder. */

@@ -133,7 +133,7 @@ int seals_watch(struct project *p, struct err *e)
 	seals_watch_held(p);
 	if (planted_watch(p, e) < 0)
 		return -1;
-	/* What the host has removed before it was watched is not told. */
+	/* Names that the host removed before they were watched are not told. */
 	if (project_hold_again(p) < 0)
 		return held_fail(e, "what programs of the host act on");
 	return 0;
@@ -196,7 +196,7 @@ static int seals_renew(const struct body *b, struct project *p, bool remake)
 		return -1;
 	if (project_seal(p, p->tree, true) < 0)
 		failed = errno;
-	/* What is barred and still to be made stays barred. */
+	/* Barred names that do not exist yet stay barred. */
 	if (project_bar(p, failed || (p->barred && p->gone)) < 0)
 		failed = failed ?: errno;
 	store_return(&warden.store);
@@ -245,7 +245,7 @@ static void seals_renew_or_wait(const struct body *b, struct mount_spec *m, bool
 		seals.remake_at = clock_ms() + AGAIN_MS;
 }
 
-/* Of those that are being made the last step is to seal. */
+/* Those that are being made are sealed as their last step. */
 static void seals_renew_live(bool remake)
 {
 	for (uint32_t i = 0; i < warden.n_bodies; i++) {

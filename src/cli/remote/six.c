@@ -160,7 +160,7 @@ static int forks_end(struct remote_call *c, struct err *e)
 	return remote_end(c, buf_str(&text), STR_NONE);
 }
 
-/* Of several requests some have done what they should: their ids are told, so that they can be
+/* Some of several requests have succeeded: their ids are told, so that they can be
  * ended. */
 static int fork_fail(struct remote_call *c, struct err *e)
 {

@@ -38,14 +38,14 @@ enum apply_type {
 	APPLY_OTHER = 'o'
 };
 
-/* What a path is. Modes of links and hashes of directories don't count. */
+/* The state of a path. Modes of links and hashes of directories don't count. */
 struct apply_state {
 	char type;
 	uint32_t mode;
 	char hash[HASH_HEX + 1];
 };
 
-/* What tells that a file is still the one that was looked at. */
+/* Tells whether a file is still the one that was looked at. */
 struct apply_seen {
 	ino_t ino;
 	off_t size;
@@ -166,10 +166,11 @@ int apply_order(const char *x, const char *y);
 
 /* ---- apply_plan.c ---------------------------------------------------------------------------- */
 
-/* What makes `new` of the folder, since `base`. Conflicts and what is left out are told. */
+/* The changes that make `new` of the folder, since `base`. Conflicts and what is left out are
+ * told. */
 int apply_plan(struct apply *a, const struct apply_list *new, const struct apply_list *base,
 	       struct err *e) MUST_USE;
-/* What takes the last apply back; contents go to the stage. */
+/* The changes that take the last apply back; contents go to the stage. */
 int apply_plan_undo(struct apply *a, const struct apply_plan *last, struct err *e) MUST_USE;
 
 /* ---- apply_show.c ---------------------------------------------------------------------------- */

@@ -136,7 +136,7 @@ static int take_content(struct fetch *f, struct err *e)
 		     : 0;
 }
 
-/* What is there already need not be kept. */
+/* Contents that are there already need not be kept. */
 static int end_content(struct fetch *f, struct err *e)
 {
 	struct apply_item *it = &f->list->p[f->list->n - 1];

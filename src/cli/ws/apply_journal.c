@@ -76,7 +76,7 @@ void apply_journal_clean(const struct apply *a)
 	    apply_journal_read(a, "interrupted", true, &interrupted, &ignored) < 0)
 		return;
 	f = folder_at(a->data, ".");
-	/* What is not seen now, the next apply removes. */
+	/* The next apply removes what this one does not see. */
 	while (folder_next(&f) > 0) {
 		const char *name = f.entry->d_name;
 

@@ -177,7 +177,7 @@ static int plan_path(struct planner *p, struct apply_item *it, const struct appl
 	}
 	if (!it->here_errnum && apply_same(&it->here, &it->is))
 		return 0;
-	/* What was left out before may be wanted now. */
+	/* A path that was left out before may be wanted now. */
 	if (p->a->guarded && apply_same(&it->is, base) && is_guarded(p, it->path))
 		base = &none;
 	/* Only the folder has changed it, if anything. A directory has to be there for what is in

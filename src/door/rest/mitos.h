@@ -19,7 +19,7 @@ void mitos_free(struct mitos *m); /* NULL-safe */
 /* Drops all that is kept of this owner. */
 void mitos_end_of(struct mitos *m, struct str owner);
 
-/* Of a request without a token from this machine, of no page, to a procedure of a sandbox that it
+/* A request without a token from this machine, of no page, to a procedure of a sandbox that it
  * names: the sandbox's owner. Else NULL. */
 const void *mitos_identify(const struct mitos *m, struct http_request *q);
 

@@ -58,7 +58,7 @@ static void session_sweep(int folder)
 {
 	autofolder struct folder f = folder_at(folder, ".");
 
-	/* What is not seen now is removed at the next start. */
+	/* The next start removes what this one does not see. */
 	while (folder_next(&f) > 0) {
 		const char *name = f.entry->d_name;
 		int old = strncmp(name, "session-", 8) == 0

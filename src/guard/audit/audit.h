@@ -33,7 +33,7 @@ void audit_limit(struct audit *a, const struct audit_limits *l);
  * space, for which there is room a little longer. ERR_STORE_FULL, ERR_IO. */
 int audit_check(struct audit *a, bool light, struct err *e) MUST_USE;
 
-/* Who waits for a record. Embedded; valid until done. */
+/* A waiter for a record. Embedded; valid until done. */
 struct audit_wait {
 	void (*done)(struct audit_wait *w);
 	bool synced; /* wait for the disk */

@@ -384,7 +384,7 @@ static int log_scan(struct audit_log *l, struct audit_head *h, uint64_t from, bo
 	return 0;
 }
 
-/* What stands behind the last whole record: a line without an end is cut. Whole lines that are no
+/* Looks behind the last whole record: a line without an end is cut. Whole lines that are no
  * records of this chain are evidence, so they stay, and the log goes on in another file. */
 static int log_cut(struct audit_log *l, uint64_t size, uint64_t *ret_cut, struct err *e)
 {
@@ -568,7 +568,7 @@ static int log_rotate(struct audit_log *l, struct err *e)
 	/* The head too: the next file goes on from it. */
 	if (fdatasync(l->fd) < 0 || fdatasync(l->head_fd) < 0)
 		return err_sys(e, errno, "sync the audit log");
-	/* What was reserved and not used. */
+	/* Give back what was reserved and not used. */
 	if (ftruncate(l->fd, (off_t)l->head.size) < 0)
 		return err_sys(e, errno, "end a file of the audit log");
 	return log_next_file(l, e);

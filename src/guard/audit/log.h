@@ -18,7 +18,7 @@ struct audit_limits {
 	unsigned days; /* after which a file is removed [0: never] */
 };
 
-/* What `head` says. */
+/* The contents of `head`. */
 struct audit_head {
 	unsigned file; /* 0: nothing that is whole */
 	uint64_t size, seq;

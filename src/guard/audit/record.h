@@ -26,7 +26,7 @@ struct audit_record {
 	struct str event;
 	struct str session; /* the run of a hub; absent for calls without one */
 
-	/* Of calls: */
+	/* Members of calls: */
 	struct str id; /* run_ and 32 hex digits */
 	struct str who, action, effect, target;
 	struct str args, output; /* digests in hex */
@@ -35,7 +35,7 @@ struct audit_record {
 	bool timed;
 	uint64_t ms, bytes;
 
-	/* Of events: */
+	/* Members of events: */
 	struct str version; /* begin: of Holt */
 	bool counted;
 	uint64_t count; /* seal: calls; cut: bytes; gap: calls that were refused */

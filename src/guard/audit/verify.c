@@ -377,7 +377,7 @@ bool audit_is_receipt(struct str text)
 	return json_type(json_root(d)) == JSON_OBJECT;
 }
 
-/* What the log has is the receipt without the signature, or with it. */
+/* The log has the receipt, with its signature or without. */
 static void receipt_compare(int folder, const struct audit_record *r, struct audit_report *ret)
 {
 	struct audit_record bare = *r;

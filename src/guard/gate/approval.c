@@ -26,7 +26,7 @@ enum {
 };
 #define ARGUMENTS_MAX ((size_t)512 << 20) /* each byte may become six, and redaction copies */
 
-/* What the client's person fills in. */
+/* The form for the client's user. */
 static const char approve_schema[] =
 	"{\"type\":\"object\",\"properties\":{\"approve\":{\"type\":\"boolean\","
 	"\"title\":\"Approve\",\"description\":\"Let this call go, once.\","

@@ -26,11 +26,11 @@ struct gate_audit {
 	struct audit *audit; /* NULL: a program without a hub */
 	char *folder;
 	struct buf event; /* the JSON of an event, while it is digested */
-	/* What decides once the record can be kept; NULL: all are allowed. */
+	/* The policy hook, called once the record can be kept; NULL: all are allowed. */
 	void (*policy)(void *data, struct call *c);
 };
 
-/* Of one call: from its first event, or its end, until it is recorded. */
+/* The record of one call: lives from its first event, or its end, until it is written. */
 struct audit_call {
 	struct audit_wait wait;
 	struct gate_audit *own;
@@ -74,7 +74,7 @@ size_t gate_bytes(const struct field_table *t, const void *from)
 	return a && field_copy(t, from, a, size_add, &n, &e) ? n : 0;
 }
 
-/* Of the JSON of what was answered; of a stream, behind the lines of its events. */
+/* Adds the JSON of the answer; of a stream, behind the lines of its events. */
 static void digest_add(struct audit_call *s, const struct field_table *t, const void *from,
 		       struct buf *b)
 {

@@ -25,7 +25,7 @@ struct gate_options {
 	/* Names of the MCP tools that do an operation, and of the sets that they are in; gives how
 	 * many. NULL: there are none. */
 	size_t (*tools_of)(const struct op *op, const char **names, size_t max);
-	/* Whose tokens identify, too; borrowed until gate_free(). NULL: none. */
+	/* Conversations, whose tokens identify, too; borrowed until gate_free(). NULL: none. */
 	struct talks *talks;
 	struct feed *feed; /* where news are published, borrowed likewise; NULL: nowhere */
 	const char *audit; /* folder of the audit log, which is made; NULL: none is kept */
@@ -41,7 +41,7 @@ struct gate_options {
 };
 struct gate *gate_open(const struct gate_options *o, struct err *e) MUST_USE;
 
-/* What a file must be beyond its tables, for it to hold. ERR_INVALID, with its place. */
+/* Checks of a file beyond its tables. ERR_INVALID, with its place. */
 int gate_check_config(const struct config *c, struct err *e) MUST_USE;
 
 /* Whether a hub with this configuration can open the audit log; folder NULL: it has none. */

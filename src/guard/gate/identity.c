@@ -22,7 +22,7 @@ struct key_holder {
 	struct principal who;
 	bool told; /* that it has ended */
 	char name[OWNER_MAX + 1], owner[OWNER_MAX + 1];
-	/* Of a conversation: its owner, and the name of that. */
+	/* The owner of a conversation, and the owner's name. */
 	char works_for[OWNER_MAX + 1], of[OWNER_MAX + 1];
 };
 
@@ -42,7 +42,7 @@ static void identity_on_timer(uv_timer_t *t)
 	if (next)
 		uv_timer_start(t, identity_on_timer,
 			       next - now < LOOK_MS ? (uint64_t)(next - now) : LOOK_MS, 0);
-	/* What ends with one, such as tokens of conversations, wants another turn at once. */
+	/* Things that end with a key, such as tokens of conversations, are due at once. */
 	for (struct key_holder *h = id->holders; h; h = h->next) {
 		if (!h->who.ended || h->told)
 			continue;

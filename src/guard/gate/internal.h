@@ -88,7 +88,7 @@ struct approval;
 int gate_webhook_check(const struct config_file *f, struct err *e) MUST_USE;
 void gate_webhook_tell(struct gate *g, const struct approval *a);
 void gate_webhook_close(struct gate *g);
-/* What changed, for the news of the hub. */
+/* A change, for the news of the hub. */
 struct gate_news {
 	const char *topic, *state;
 	struct str id, owner, session; /* session: "": no conversation */
@@ -110,7 +110,7 @@ int gate_secret_open(struct gate *g, struct err *e) MUST_USE;
 void gate_secret_close(struct gate *g);
 void gate_secret_reload(struct gate *g);
 int gate_secret_check_file(const struct config_file *f, struct err *e) MUST_USE;
-/* What stands for a text in the hub's own records; in the arena, or text itself. */
+/* The redacted text for the hub's own records; in the arena, or text itself. */
 struct str gate_redact_text(const struct gate *g, struct str text, struct arena *a);
 /* The arguments of a call as a person who may approve it sees them: JSON without secrets, and with
  * escapes for what shows nothing. *ret_hides: patterns hide a part of them, which nobody knows.

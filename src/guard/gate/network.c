@@ -128,7 +128,7 @@ static void network_leave(void *data, uint64_t id, bool ended)
 	asked_free(a);
 }
 
-/* What nobody waits for any more is for nobody then. */
+/* Withdraws a request that nobody waits for any more. */
 static void network_gone(void *data, uint64_t seq)
 {
 	const struct gate *g = data;
@@ -136,7 +136,7 @@ static void network_gone(void *data, uint64_t seq)
 	approvals_end_of(g->guard.approvals, seq);
 }
 
-/* Of sandboxes that ended while no hub ran. */
+/* Withdraws requests of sandboxes that ended while no hub ran. */
 static void network_sweep(struct gate *g)
 {
 	struct hub_sandboxes *all = hub_sandboxes(g->hub);

@@ -63,7 +63,7 @@ struct str gate_image(const struct op *op, const void *request)
 	return image;
 }
 
-/* What a sandbox is to be made from; STR_NONE: the call makes none. */
+/* The template that a sandbox is to be made from; STR_NONE: the call makes none. */
 static struct str gate_policy_image(struct call *c)
 {
 	const struct op *op = call_op(c);

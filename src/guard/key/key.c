@@ -37,7 +37,7 @@ static void key_hash(struct str token, char ret[KEY_HASH])
 	crypto_hash_sha256((unsigned char *)ret, (const unsigned char *)token.p, token.n);
 }
 
-/* Of the hash, which two keys never share. */
+/* The id is the beginning of the hash, which two keys never share. */
 static void key_set_hash(struct key *k, const char hash[KEY_HASH])
 {
 	memcpy(k->hash, hash, KEY_HASH);

@@ -14,7 +14,7 @@
 struct store;
 struct keys; /* all keys of a hub */
 
-/* What a key is good for. The admin scope includes the others. */
+/* The scopes of a key. The admin scope includes the others. */
 enum key_scope {
 	KEY_READ = 1 << 0, /* look */
 	KEY_EXECUTE = 1 << 1, /* run programs in sandboxes, change their files and ports */

@@ -37,7 +37,7 @@ static void policy_see(void *data, struct str text)
 	s->matching += s->allows ? glob_allows(s->pattern, text) : glob_matches(s->pattern, text);
 }
 
-/* Of several texts, such as the hosts of a network, one is enough to deny or to ask; to allow, all
+/* One of several texts, such as the hosts of a network, is enough to deny or to ask; to allow, all
  * have to match. */
 static bool policy_is_argument(const struct config_rule *r, const struct field_pair *when,
 			       const struct policy_call *c)

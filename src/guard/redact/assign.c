@@ -75,7 +75,7 @@ static void key_split(struct key *k)
 	}
 }
 
-/* Of the word i alone, with those around it. */
+/* Judges the word i alone, with those around it. */
 static enum sure key_word(const struct key *k, size_t i)
 {
 	struct str w = k->words[i];
@@ -170,7 +170,7 @@ struct shape {
 	bool path; /* small letters, digits and / . - _ only, and it looks like a path */
 };
 
-/* Of small letters: /a, ~/a, ./a, a/b/c, a.json */
+/* A path in small letters: /a, ~/a, ./a, a/b/c, a.json */
 static bool is_path(struct str v)
 {
 	static const char *const suffixes[] = { ".json", ".yaml", ".yml", ".toml", ".conf", ".txt",
@@ -344,7 +344,7 @@ static bool accepts_colon(struct finder *f, enum sure sure, struct str v, const 
 		return false; /* "$pwd": and "$pwd: $!" */
 	if (is_member(v, s))
 		return false;
-	/* Of a URL; and FILE:LINE:TEXT or a line of FILE, as grep shows it. */
+	/* A URL, or FILE:LINE:TEXT or a line of FILE, as grep shows it. */
 	if (spaces == 0 && !k->quoted && (str_has_sort(f, v, SORT_AT) || memchr(v.p, ':', first.n)))
 		return false;
 	if (spaces == 0 && !k->quoted)
@@ -404,7 +404,7 @@ static bool is_ascii(struct str v)
 	return all < 0x80;
 }
 
-/* Of a program, between two strings: "password=", "b" and "password=" + b + "c" */
+/* Source code between two strings: "password=", "b" and "password=" + b + "c" */
 static bool is_between_strings(struct str v)
 {
 	return v.p[0] == ' ' || (strchr(",)]", v.p[0]) && (v.n == 1 || v.p[1] == ' '));

@@ -108,7 +108,7 @@ bool is_binary(const char *p, size_t n)
 
 bool is_chance(struct finder *f, struct str value)
 {
-	/* Of a value in binary data. "pwd=" stands somewhere in each half gigabyte of random bytes,
+	/* A value in binary data: "pwd=" stands somewhere in each half gigabyte of random bytes,
 	 * and a few characters of text behind it are no rarity either. */
 	enum { BINARY_VALUE_MIN = 8 };
 	size_t at = (size_t)(value.p - f->p), before = at < REDACT_NEAR ? at : REDACT_NEAR;

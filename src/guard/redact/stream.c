@@ -37,7 +37,7 @@ struct state {
 	uint64_t base; /* where the window begins */
 	uint64_t covered; /* end of the last match: what overlaps it continues it */
 	uint64_t replaced; /* matches */
-	/* What is being dropped, behind a match that goes on. */
+	/* Bytes that are dropped, behind a match that goes on. */
 	enum span_more more;
 	char quote;
 	bool escaped; /* the last byte was a backslash */

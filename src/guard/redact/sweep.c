@@ -25,7 +25,7 @@ static const char *const plain_parts[128][9] = {
 	['y'] = { "your_", "your-", "your ", "yourpass", "yourtoken", "yoursecret", "yourkey",
 		  "yourapi" },
 };
-/* What a value and its name may both be called. */
+/* Words that can name a value or be one. */
 static const char *const nouns[128][6] = {
 	['a'] = { "api_key", "api-key", "api key", "apikey" },
 	['c'] = { "credential" },
@@ -60,7 +60,7 @@ static inline const char *word_at(const char *p, size_t n, const char *const *li
 	return NULL;
 }
 
-/* Of the sorts that are words: the one that stands at the beginning of n bytes, or NULL. */
+/* The sort whose word stands at the beginning of n bytes, or NULL. */
 static inline const char *part_at(const char *p, size_t n, enum sort sort)
 {
 	unsigned c = (unsigned char)*p;

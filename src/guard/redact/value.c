@@ -57,7 +57,7 @@ struct values {
 
 /* ---- spellings ------------------------------------------------------------------------------- */
 
-/* What is being built. */
+/* The table that is being built. */
 struct speller {
 	struct spelled *v;
 	struct buf bytes;
@@ -594,7 +594,7 @@ static void spelling_check(const struct spelling *s, struct finder *f, size_t at
 		finder_open(f, (size_t)begin);
 		f->firm = f->firm < (size_t)begin ? f->firm : (size_t)begin;
 	} else {
-		/* Of one that is cut at the end of all, what there is. */
+		/* A value that is cut at the end of all counts as far as it goes. */
 		finder_add(f, (struct span){ (size_t)begin, i - (size_t)begin, s->name, SPAN_ENDS,
 					     '\0', 0 });
 	}

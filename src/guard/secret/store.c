@@ -106,7 +106,7 @@ static bool key_missing(const struct secrets *s)
 	return faccessat(s->folder, key_file, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
 }
 
-/* What a sealed text belongs to. */
+/* The name that a sealed text belongs to. */
 static struct str context_of(struct str name, char text[SECRETS_NAME_MAX + 16])
 {
 	int n = snprintf(text, SECRETS_NAME_MAX + 16, "secret %.*s", STR_ARG(name));
@@ -155,7 +155,7 @@ static void store_sweep(int at)
 	const time_t old = time(NULL) - LEFT_SECONDS;
 	struct stat st;
 
-	/* What is not seen now is removed another time. */
+	/* Another run removes what this one does not see. */
 	while (folder_next(&f) > 0) {
 		if (str_starts(str_of(f.entry->d_name), temp_prefix) &&
 		    fstatat(at, f.entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&

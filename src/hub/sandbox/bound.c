@@ -382,7 +382,7 @@ void bound_sweep(const char *folder, bool (*needed)(void *arg, struct str id), v
 	if (asprintf(&path, "%s/%s", folder, place_of(true)) < 0)
 		return;
 	f = folder_at(AT_FDCWD, path);
-	/* What is not seen now is removed at the next start. */
+	/* The next start removes what this one does not see. */
 	while (folder_next(&f) > 0) {
 		if (f.entry->d_name[0] == '.' || needed(arg, str_of(f.entry->d_name)))
 			continue;

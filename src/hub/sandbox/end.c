@@ -227,7 +227,7 @@ static bool is_ended(const struct err *err)
 	return !err || err->code == ERR_GUEST || err->code == ERR_CANCELLED;
 }
 
-/* What became of it. False: it lives on. */
+/* Decides how it ended. False: it lives on. */
 static bool settle(struct hub_sandbox *l, const struct err *why, const struct err *err)
 {
 	struct err e = ERR_INIT;

@@ -325,7 +325,7 @@ int hub_sandboxes_load(struct hub_sandboxes *all, struct err *e) MUST_USE;
 char *hub_sandbox_spec_text(const struct sandbox_spec *spec, const struct volumes *volumes,
 			    const struct bound *bound, const struct hub_modules *modules,
 			    struct err *e) MUST_USE;
-/* Of a new sandbox. Copied. */
+/* For a new sandbox. Copied. */
 int hub_sandbox_set_modules(struct hub_sandbox *l, const struct hub_modules *m,
 			    struct err *e) MUST_USE;
 int hub_sandbox_set_labels(struct hub_sandbox *l, struct str labels, struct err *e) MUST_USE;

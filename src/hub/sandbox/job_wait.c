@@ -343,7 +343,7 @@ static bool job_wait_step(struct job_wait *w)
 	case SPOOL_PIECE:
 		return take_piece(w, &piece, JOB_MORE);
 	case SPOOL_LOST:
-		/* What was held back before the gap is not searched. */
+		/* Bytes that were held back before the gap are not searched. */
 		memset(w->came, 0, sizeof(w->came));
 		for (unsigned i = 0; w->view && i < SPOOL_STREAMS; i++)
 			w->view->show(w->view_arg, &(struct spool_piece){ .stream = i }, JOB_LAST);

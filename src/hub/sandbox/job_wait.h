@@ -15,7 +15,7 @@ enum job_more { JOB_MORE, JOB_QUIET, JOB_LAST };
 /* What the caller may see of output, which is all that is searched: else a wait would tell what
  * the output does not show. Some of it may be held back until more has come. */
 struct wait_view {
-	/* Of a piece, or, without bytes, of what is held back of its stream. Valid until the next
+	/* Shows a piece, or, without bytes, what is held back of its stream. Valid until the next
 	 * call. */
 	struct str (*show)(void *arg, const struct spool_piece *piece, enum job_more more);
 	size_t (*held)(void *arg, unsigned stream);

@@ -90,7 +90,7 @@ void jobs_forget_of(struct hub_sandbox *l)
 
 /* ---- for a while --------------------------------------------------------------------------- */
 
-/* Of a sandbox; there is one. */
+/* The job that ended first; there is one. */
 static struct job *first_ended(const struct hub_sandbox *l, bool background)
 {
 	struct job *first = NULL;

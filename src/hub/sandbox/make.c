@@ -281,7 +281,7 @@ static void on_child_undone(void *arg, struct sandbox *sb, const struct err *err
 		end_fork(f, &f->err);
 }
 
-/* Of children, NULL has ended already. */
+/* A child that is NULL has ended already. */
 static void undo_fork(struct forking *f, struct sandbox *const *children)
 {
 	drop_children(f);

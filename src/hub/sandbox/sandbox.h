@@ -36,7 +36,7 @@ enum hub_sandbox_state {
 };
 extern const char *const hub_sandbox_state_names[SANDBOX_STATES];
 
-/* What happens at a deadline. */
+/* The action at a deadline. */
 enum hub_sandbox_retention {
 	RETAIN_DESTROY,
 	RETAIN_STOP,
@@ -193,7 +193,7 @@ int hub_sandboxes_bind_values(struct hub_sandboxes *all, const struct bound *b, 
 			      const struct net_grant *reach,
 			      void (*on_bound)(void *arg, const struct err *err), void *arg,
 			      struct err *e) MUST_USE;
-/* Who answers programs of sandboxes that were made with modules. */
+/* Answers programs of sandboxes that were made with modules. */
 struct hub_inlets {
 	struct sandbox_address at; /* where they ask, in their network */
 	/* listener has a connection, which must be accepted. */

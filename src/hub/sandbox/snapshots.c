@@ -581,7 +581,7 @@ static bool is_known(const struct hub_sandboxes *all, const char *file)
 	       snapshots_get(all, (struct str){ file, n - suffix });
 }
 
-/* What was being written when a hub was killed: it was not acknowledged. */
+/* Removes what was being written when a hub was killed: it was not acknowledged. */
 static int clear_new(const struct hub_sandboxes *all, struct err *e)
 {
 	autofolder struct folder f = folder_at(all->snapshots->new, ".");

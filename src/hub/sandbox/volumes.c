@@ -283,7 +283,7 @@ static bool is_of_project(struct str rest)
 	return false;
 }
 
-/* Of several roots that hold it the one that gives most counts. */
+/* If several roots hold it, the one that gives most counts. */
 static int find_granted(const struct volume_roots *roots, const struct volume *v,
 			char ret[PATH_MAX], struct err *e)
 {

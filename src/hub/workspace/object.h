@@ -17,7 +17,7 @@ struct object_id {
 	uint8_t b[BLAKE2B_BYTES];
 };
 
-/* What a batch has added. */
+/* Counts of what a batch has added. */
 struct object_count {
 	uint64_t n, bytes;
 };

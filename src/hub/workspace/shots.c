@@ -382,7 +382,7 @@ void shots_trim(const char *folder)
 	autofolder struct folder f = folder_at(all, ".");
 	uint8_t id[BLAKE2B_BYTES];
 
-	/* What is not seen now is looked at the next time. */
+	/* The next time looks at what this one does not see. */
 	while (folder_next(&f) > 0) {
 		const char *name = f.entry->d_name;
 		autoclose int dir = -1;

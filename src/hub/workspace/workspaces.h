@@ -138,7 +138,7 @@ typedef void (*workspace_diff_cb)(void *arg, const struct workspace_diff *diff,
 void workspace_diff_start(struct workspace *w, const struct workspace_diff_spec *spec,
 			  workspace_diff_cb on_done, void *arg);
 
-/* What became of a commit. Texts are borrowed until the callback returns. */
+/* The outcome of a commit. Texts are borrowed until the callback returns. */
 struct workspace_commit {
 	bool changed; /* false: the files are as before, so there is no new revision */
 	struct str revision; /* the tip now */

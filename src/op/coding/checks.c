@@ -167,7 +167,7 @@ static void check_fail(struct check *k, const struct err *e)
 	coding_fail(&k->w, e);
 }
 
-/* What is answered borrows from k's report. */
+/* The answer borrows from k's report. */
 static void check_answer(struct check *k, const struct check_answer *a)
 {
 	struct check was = *k;
@@ -361,7 +361,7 @@ static void check_remember(struct check *k, const struct test_report *r, enum ch
 		return; /* it says nothing about what is remembered now */
 	if (check_not_run(k, r))
 		return; /* which of them ran is not known */
-	/* Of some of the failures: those that pass now are done, else they all stay. */
+	/* A run of some failures: those that pass now are done, else they all stay. */
 	if (again && k->rerun < s->report->failed - s->from) {
 		s->from += verdict == CHECK_PASSED ? k->rerun : 0;
 		return;

@@ -26,15 +26,15 @@ enum {
 	SHOWN_MAX = 64 << 20, /* bytes of a file with marks in the place of its secrets */
 };
 
-/* Of all three, in the call's arena. */
+/* A call of read, write or edit; in its arena. */
 struct file_work {
 	struct coding_work w; /* first: the two are cast */
 	struct str path, said; /* absolute; for people */
 	size_t want; /* bytes of the file to read whole */
-	/* What is done with the content; err where there is none. */
+	/* Takes the content; err where there is none. */
 	void (*with)(struct file_work *f, struct str bytes, const struct file_stat *st,
 		     const struct err *err);
-	/* Of what is done beside the loop, and how that ended. */
+	/* Work beside the loop, and how it ended. */
 	struct aside_work aside;
 	int (*work)(struct file_work *f, struct err *e);
 	struct err failed;
@@ -49,12 +49,12 @@ struct file_work {
 	struct buf text; /* lines of it, numbered */
 	uint64_t bad; /* bytes of them that are no UTF-8 */
 	uint64_t size;
-	/* What is written, and its digest. */
+	/* The content to write, and its digest. */
 	struct buf bytes;
 	char digest[HASH_HEX + 1];
 	uint64_t replaced;
 	bool is_new, stale;
-	/* Of coding.read. */
+	/* For coding.read alone. */
 	struct text_window window;
 	uint64_t offset;
 	bool large, whole; /* not to be kept; it was read to its end */

@@ -394,7 +394,7 @@ static void view_lines(struct grep *g, uint64_t line, struct str text,
 	}
 }
 
-/* Of an event with too many matches, or whose end is lost, those that are whole and looked at. The
+/* An event with too many matches, or whose end is lost, keeps those that are whole. The
  * matches stand at its end, and quotes in the line are escaped. */
 static struct str view_cut(struct grep *g, struct str record)
 {
@@ -520,7 +520,7 @@ static void view_feed(void *arg)
 
 static void grep_run(struct grep *g, struct search *s, struct str path);
 
-/* Of the first file. */
+/* Starts at the first file. */
 static void view_start(struct grep *g)
 {
 	buf_fini(&g->view.record);
@@ -583,7 +583,7 @@ static void look_then(struct aside_work *w)
 	grep_looked(k, k->has ? GREP_AGAIN : GREP_CLEAN);
 }
 
-/* Of a file that was read, up to one byte more than WHOLE_MAX. */
+/* The content of a file that was read, up to one byte more than WHOLE_MAX. */
 static void grep_on_read(void *arg, struct str bytes, const struct file_stat *st,
 			 const struct err *err)
 {
@@ -734,7 +734,7 @@ static void grep_finish(struct grep *g)
 	struct err *e = &g->err;
 
 	s->failed = NULL;
-	/* What is left has no path: a notice of a binary file. */
+	/* A line without a path is a notice of a binary file. */
 	if (g->one && !s->enough && !s->named)
 		search_complain(s, buf_str(&s->record));
 	/* 2: it did not search, or not all. */

@@ -164,7 +164,7 @@ static void search_took(struct aside_work *w)
 		exec_hold(s->exec, EXEC_STDOUT, false);
 }
 
-/* What has come is taken, and nothing more is read meanwhile. */
+/* Takes what has come; nothing more is read meanwhile. */
 static void search_take_apart(struct search *s)
 {
 	const struct buf was = s->taken;
@@ -330,7 +330,7 @@ struct str search_tidy(struct str path)
 	return str_starts(path, "./") ? (struct str){ path.p + 2, path.n - 2 } : path;
 }
 
-/* What it says of a binary file stands before the next path. */
+/* A notice of a binary file stands before the next path. */
 struct str search_path(struct str path)
 {
 	static const char notice[] = "\\0\" byte around offset ";

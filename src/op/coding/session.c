@@ -558,7 +558,7 @@ void coding_wait_whole(struct coding_work *w, bool writes, void (*then)(struct c
 	turn_wait(w, writes ? TURN_WRITES_ALL : TURN_READS_ALL, STR_NONE, then);
 }
 
-/* What a sandbox told is true of its own files alone: no other sandbox has to wait for it. */
+/* A sandbox tells about its own files alone: no other sandbox has to wait for it. */
 static bool turn_has_file(const struct coding_turn *t, const struct coding_work *w,
 			  const struct file_stat *st)
 {
@@ -586,7 +586,7 @@ bool coding_has_file(struct coding_work *w, const struct file_stat *st)
 
 /* ---- the end of a call --------------------------------------------------------------------- */
 
-/* What is behind it goes on once the call has ended: its memory is gone then. */
+/* The next call in the queue goes on once this one has ended: its memory is gone then. */
 static struct coding *work_leave(struct coding_work *w)
 {
 	struct coding *k = w->turn ? w->all : NULL;

@@ -132,7 +132,7 @@ int coding_saw_whole(const struct coding_work *w, struct str path, struct err *e
 int coding_known_all(struct coding_work *w, struct str **ret, size_t *ret_n,
 		     struct err *e) MUST_USE;
 
-/* Of those that write a file one comes after the other: calls then() when it is w's turn, which
+/* Calls that write the same file take turns: calls then() when it is w's turn, which
  * lasts until the call's end. */
 void coding_wait_turn(struct coding_work *w, struct str path, void (*then)(struct coding_work *w));
 /* Likewise of those that work on all files of a workspace, of all workspaces: the work pool has one

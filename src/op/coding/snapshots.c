@@ -619,7 +619,7 @@ static int restore_know(struct shot_work *s, struct err *e)
 	return 0;
 }
 
-/* What is to be done is known. */
+/* Starts the restore, whose plan is known. */
 static void restore_then(struct shot_work *s)
 {
 	static const struct file_upload_opts opts = { .exact = true };

@@ -34,7 +34,7 @@ enum {
 	TEXT_ROOM = 64, /* of a symbol's text, for the mark at its end */
 };
 
-/* Of a place; and of the calls that use it, one at a time. */
+/* The index of a sandbox, and of the calls that use it, one at a time. */
 struct lookup_index {
 	struct coding_note note; /* first: the two are cast */
 	unsigned refs;
@@ -50,7 +50,7 @@ struct lookup {
 	bool began; /* a batch was read */
 	struct buf room; /* of a tag */
 	struct buf text; /* with holes, and marks */
-	/* Of words: the lines of a file, which are looked through for secrets together. */
+	/* For words: the lines of a file, which are searched for secrets together. */
 	struct buf lines;
 	uint64_t n_lines;
 	struct str path; /* one of a batch */
@@ -347,7 +347,7 @@ static int lookup_next(struct lookup *k, struct err *e)
 	if (symbols_unread(k->index->symbols, BATCH_FILES, batch_add, k, e) < 0 ||
 	    symbols_count(k->index->symbols, &n, e) < 0)
 		return -1;
-	/* Of a full index files that have changed come first. */
+	/* In a full index, files that have changed come first. */
 	if (k->n_batch == 0 || (n.full && k->began))
 		return lookup_find(k, e);
 	for (size_t i = 0; i < k->n_batch; i++) {

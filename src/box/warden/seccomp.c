@@ -575,28 +575,6 @@ static unsigned emit(struct build *b, struct sock_filter insn)
 	return b->f->n++;
 }
 
-static const struct rule *rule_of(int nr, unsigned kind)
-{
-	for (unsigned i = 0; i < sizeof(debug_rules) / sizeof(debug_rules[0]); i++) {
-		if (kind & SECCOMP_DEBUG && debug_rules[i].nr == nr)
-			return &debug_rules[i];
-	}
-	for (unsigned i = 0; i < N_RULES; i++) {
-		if (rules[i].nr == nr)
-			return &rules[i];
-	}
-	return NULL;
-}
-
-static bool is_allowed(int nr)
-{
-	for (unsigned i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++) {
-		if (allowed[i] == nr)
-			return true;
-	}
-	return false;
-}
-
 static void add_range(struct build *b, unsigned first, unsigned action, enum check check)
 {
 	struct range *last = b->n_ranges ? &b->ranges[b->n_ranges - 1] : NULL;
@@ -615,17 +593,33 @@ static bool is_of_mode(enum check check)
 	       check == CHECK_OPENAT;
 }
 
+static void set_verdicts(struct range *verdicts, const struct rule *r, size_t n, unsigned kind)
+{
+	for (size_t i = 0; i < n; i++) {
+		bool free = (kind & SECCOMP_SET_ID) && is_of_mode(r[i].check);
+
+		if (r[i].nr >= 0 && r[i].nr <= NR_MAX)
+			verdicts[r[i].nr] = (struct range){ .action = free ? ALLOW : r[i].action,
+							    .check = free ? NO_CHECK : r[i].check };
+	}
+}
+
 static void find_ranges(struct build *b, unsigned kind)
 {
-	for (int nr = 0; nr <= NR_MAX; nr++) {
-		const struct rule *r = rule_of(nr, kind);
-		unsigned action = is_allowed(nr) ? ALLOW : FAIL(ENOSYS);
+	struct range verdicts[NR_MAX + 1]; /* by number */
 
-		if (r && (kind & SECCOMP_SET_ID) && is_of_mode(r->check))
-			add_range(b, (unsigned)nr, ALLOW, NO_CHECK);
-		else
-			add_range(b, (unsigned)nr, r ? r->action : action, r ? r->check : NO_CHECK);
+	for (unsigned nr = 0; nr <= NR_MAX; nr++)
+		verdicts[nr] = (struct range){ .action = FAIL(ENOSYS), .check = NO_CHECK };
+	for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++) {
+		if (allowed[i] >= 0 && allowed[i] <= NR_MAX)
+			verdicts[allowed[i]].action = ALLOW;
 	}
+	set_verdicts(verdicts, rules, N_RULES, kind);
+	if (kind & SECCOMP_DEBUG)
+		set_verdicts(verdicts, debug_rules, sizeof(debug_rules) / sizeof(debug_rules[0]),
+			     kind);
+	for (unsigned nr = 0; nr <= NR_MAX; nr++)
+		add_range(b, nr, verdicts[nr].action, verdicts[nr].check);
 }
 
 static unsigned emit_leaf(struct build *b, const struct range *r)

@@ -346,7 +346,8 @@ static int bind_host_dirs(struct store *s)
 	return 0;
 }
 
-int store_host_layer(const struct store *s, const char *base)
+/* Its file system, which is yet to be mounted. */
+static int make_host_layer(const struct store *s, const char *base)
 {
 	autoclose int fs = mount_fsopen("overlay");
 	char lower[64];
@@ -356,7 +357,15 @@ int store_host_layer(const struct store *s, const char *base)
 	    (s->userxattr && mount_fsconfig(fs, "userxattr", NULL) < 0) ||
 	    mount_fsconfig_create(fs) < 0)
 		return -1;
-	return mount_fsmount(fs, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	return take_fd(&fs);
+}
+
+int store_host_layer(const struct store *s, const char *base)
+{
+	autoclose int fs = make_host_layer(s, base);
+
+	return fs < 0 ? -1
+		      : mount_fsmount(fs, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 }
 
 /* Whether something else is mounted below a directory; an overlay would hide it. */
@@ -381,16 +390,17 @@ static bool has_mounts_below(const struct host *h, const char *dir)
 	return found;
 }
 
-/* Where the kernel or the host's mounts don't allow it, the directory itself is bound. */
+/* Where the kernel or the host's mounts don't allow it, the directory itself is bound. The trial is
+ * not mounted: to unmount it takes a grace period of the kernel, milliseconds on a busy machine. */
 static void choose_host_layers(struct store *s, const struct host *h)
 {
 	for (uint32_t i = 0; i < s->n_binds; i++) {
-		autoclose int tree = has_mounts_below(h, s->binds[i].base)
-					   ? -1
-					   : store_host_layer(s, s->binds[i].base);
+		autoclose int fs = has_mounts_below(h, s->binds[i].base)
+					 ? -1
+					 : make_host_layer(s, s->binds[i].base);
 
-		s->binds[i].layered = tree >= 0;
-		if (tree < 0)
+		s->binds[i].layered = fs >= 0;
+		if (fs < 0)
 			log_info("sandboxes of the host template can watch and lock files of %s: "
 				 "no overlay can be made of it",
 				 s->binds[i].guest);

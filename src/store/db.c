@@ -570,6 +570,8 @@ int db_look(const char *path, const char *sql, const char *text, struct err *e)
 
 	if (access(path, F_OK) < 0 && errno == ENOENT)
 		return 0;
+	if (library_load("sqlite3", e) < 0)
+		return -1;
 	if (open_file(path, &sqlite, e) == 0) {
 		rc = sqlite3_prepare_v2(sqlite, sql, -1, &s, NULL);
 		if (rc == SQLITE_OK)

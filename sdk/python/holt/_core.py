@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 
 from .errors import (ConflictError, HoltError, LimitError, NotFoundError, TimedOutError,
                      TransportError, ValidationError, error_of)
-from .types import (Change, Command, CommandResult, Data, FileInfo, Forward, Host, HttpRule,
+from .types import (Change, Command, CommandOptions, CommandResult, Data, FileInfo, Forward, Host, HttpRule,
                     Limits, NetworkInfo, NetworkPolicy, Output, Preview, ProcessInfo, RunRequest,
                     RunResult, SandboxInfo, SecretRef, SnapshotInfo, Terminal, Volume, WatchEvent,
                     build)
@@ -403,17 +403,19 @@ def input_members(data: Optional[Data], name: str) -> Dict[str, Any]:
 
 
 def exec_body(command: Optional[Command],
+              options: CommandOptions,
               timeout_seconds: Optional[int],
-              env: Optional[Mapping[str, str]],
-              cwd: Optional[str],
-              user: Optional[str],
-              secrets: Optional[Secrets],
               stdin: Optional[Data] = None,
               **more: Any) -> Dict[str, Any]:
+    said: Dict[str, Any] = {**options}
+    for name in said.keys() - CommandOptions.__annotations__.keys():
+        raise TypeError(f'there is no option {name} of a command')
+    said['working_dir'] = said.pop('cwd', None)
+    said['env'] = said.get('env') and dict(said['env'])
+    said['secrets'] = secrets_json(said.get('secrets'))
     return {
         **words(command),
-        **members(timeout=timeout_seconds, env=env and dict(env), working_dir=cwd, user=user),
-        **members(secrets=secrets_json(secrets), **more),
+        **members(timeout=timeout_seconds, **said, **more),
         **input_members(stdin, 'stdin')
     }
 

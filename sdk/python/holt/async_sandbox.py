@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import (Any, AsyncIterator, Iterable, List, Mapping, Optional, Sequence, Tuple, Type,
-                    Union)
+from typing import (TYPE_CHECKING, Any, AsyncIterator, Iterable, List, Mapping, Optional, Sequence,
+                    Tuple, Type, Union)
 
 from . import _core as core
 from ._core import FILE_MAX, OUTPUT_MAX, Collected, Secrets, Steps, T
@@ -12,10 +12,13 @@ from . import sandbox as blocking
 from .async_client import (AsyncBytes, AsyncChannel, AsyncClient, AsyncCommandStream, AsyncEvents,
                            share_docs)
 from .errors import CleanupError, HoltError
-from .types import (Change, Command, CommandResult, Data, FileInfo, Forward, HttpRule, Limits,
-                    NetworkInfo, NetworkPolicy, OnOutput, Output, PortResponse, Preview,
-                    ProcessInfo, SandboxInfo, SnapshotInfo, Terminal, Volume, WatchEvent,
+from .types import (Change, Command, CommandOptions, CommandResult, Data, FileInfo, Forward,
+                    HttpRule, Limits, NetworkInfo, NetworkPolicy, OnOutput, Output, PortResponse,
+                    Preview, ProcessInfo, SandboxInfo, SnapshotInfo, Terminal, Volume, WatchEvent,
                     cleanup_error_of)
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 log = logging.getLogger('holt')
 
@@ -158,15 +161,12 @@ class AsyncCommands(_Part):
                   *,
                   timeout_seconds: int = 30,
                   max_output_bytes: int = OUTPUT_MAX,
-                  env: Optional[Mapping[str, str]] = None,
-                  cwd: Optional[str] = None,
-                  user: Optional[str] = None,
                   stdin: Optional[Data] = None,
-                  secrets: Optional[Secrets] = None,
                   on_stdout: Optional[OnOutput] = None,
                   on_stderr: Optional[OnOutput] = None,
-                  check: bool = False) -> CommandResult:
-        body = core.exec_body(command, timeout_seconds, env, cwd, user, secrets, stdin)
+                  check: bool = False,
+                  **options: Unpack[CommandOptions]) -> CommandResult:
+        body = core.exec_body(command, options, timeout_seconds, stdin)
         if on_stdout is None and on_stderr is None:
             body['max_output_bytes'] = max_output_bytes
             result = await self._do(core.run_command(self._sandbox, body))
@@ -185,12 +185,9 @@ class AsyncCommands(_Part):
                      *,
                      timeout_seconds: int = 30,
                      max_output_bytes: int = OUTPUT_MAX,
-                     env: Optional[Mapping[str, str]] = None,
-                     cwd: Optional[str] = None,
-                     user: Optional[str] = None,
                      stdin: Optional[Data] = None,
-                     secrets: Optional[Secrets] = None) -> AsyncCommandStream:
-        body = core.exec_body(command, timeout_seconds, env, cwd, user, secrets, stdin)
+                     **options: Unpack[CommandOptions]) -> AsyncCommandStream:
+        body = core.exec_body(command, options, timeout_seconds, stdin)
         return await self._stream(core.stream_command(self._sandbox, body), max_output_bytes)
 
     async def code(self,
@@ -209,21 +206,15 @@ class AsyncCommands(_Part):
                     command: Command,
                     *,
                     timeout_seconds: Optional[int] = None,
-                    env: Optional[Mapping[str, str]] = None,
-                    cwd: Optional[str] = None,
-                    user: Optional[str] = None,
                     stdin: Optional[Data] = None,
                     stdin_open: bool = False,
-                    secrets: Optional[Secrets] = None,
                     terminal: Optional[Terminal] = None,
                     id: Optional[str] = None,
-                    keep_bytes: Optional[int] = None) -> AsyncProcess:
+                    keep_bytes: Optional[int] = None,
+                    **options: Unpack[CommandOptions]) -> AsyncProcess:
         body = core.exec_body(command,
+                              options,
                               timeout_seconds,
-                              env,
-                              cwd,
-                              user,
-                              secrets,
                               stdin,
                               stdin_open=stdin_open or None,
                               tty=terminal and core.terminal_json(terminal),
@@ -242,12 +233,9 @@ class AsyncCommands(_Part):
                    command: Command,
                    *,
                    timeout_seconds: Optional[int] = None,
-                   env: Optional[Mapping[str, str]] = None,
-                   cwd: Optional[str] = None,
-                   user: Optional[str] = None,
-                   secrets: Optional[Secrets] = None,
-                   terminal: Optional[Terminal] = None) -> AsyncChannel:
-        body = core.exec_body(command, timeout_seconds, env, cwd, user, secrets)
+                   terminal: Optional[Terminal] = None,
+                   **options: Unpack[CommandOptions]) -> AsyncChannel:
+        body = core.exec_body(command, options, timeout_seconds)
         if terminal:
             body['tty'] = core.terminal_json(terminal)
         return await self._client._channel(core.open_command(self._sandbox, body))
@@ -440,11 +428,8 @@ class AsyncSandbox(_Part):
                   *,
                   terminal: Terminal = Terminal(),
                   timeout_seconds: Optional[int] = None,
-                  env: Optional[Mapping[str, str]] = None,
-                  cwd: Optional[str] = None,
-                  user: Optional[str] = None,
-                  secrets: Optional[Secrets] = None) -> AsyncChannel:
-        body = core.exec_body(command, timeout_seconds, env, cwd, user, secrets)
+                  **options: Unpack[CommandOptions]) -> AsyncChannel:
+        body = core.exec_body(command, options, timeout_seconds)
         body['tty'] = core.terminal_json(terminal)
         return await self._client._channel(core.open_terminal(self.id, body))
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
+from typing import (TYPE_CHECKING, Any, Iterable, Iterator, List, Mapping, Optional, Sequence,
+                    Tuple, Type, Union)
 
 from . import _core as core
 from ._core import FILE_MAX, OUTPUT_MAX, Collected, Secrets, Steps, T
 from .client import Bytes, Channel, Client, CommandStream, Events
 from .errors import CleanupError, HoltError
-from .types import (Change, Command, CommandResult, Data, FileInfo, Forward, HttpRule, Limits,
-                    NetworkInfo, NetworkPolicy, OnOutput, Output, PortResponse, Preview,
-                    ProcessInfo, SandboxInfo, SnapshotInfo, Terminal, Volume, WatchEvent,
+from .types import (Change, Command, CommandOptions, CommandResult, Data, FileInfo, Forward,
+                    HttpRule, Limits, NetworkInfo, NetworkPolicy, OnOutput, Output, PortResponse,
+                    Preview, ProcessInfo, SandboxInfo, SnapshotInfo, Terminal, Volume, WatchEvent,
                     cleanup_error_of)
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 log = logging.getLogger('holt')
 
@@ -199,29 +203,24 @@ class Commands(_Part):
             *,
             timeout_seconds: int = 30,
             max_output_bytes: int = OUTPUT_MAX,
-            env: Optional[Mapping[str, str]] = None,
-            cwd: Optional[str] = None,
-            user: Optional[str] = None,
             stdin: Optional[Data] = None,
-            secrets: Optional[Secrets] = None,
             on_stdout: Optional[OnOutput] = None,
             on_stderr: Optional[OnOutput] = None,
-            check: bool = False) -> CommandResult:
+            check: bool = False,
+            **options: Unpack[CommandOptions]) -> CommandResult:
         """Runs a command to its end.
 
         timeout_seconds: then it is killed with all its descendants, and the result has timed_out;
             at most 86400.
         max_output_bytes: of stdout and of stderr each; of more the middle is left out. 1 KiB to 8
             MiB.
-        user: "user" or "root", where the sandbox was made with root; None: as the sandbox was
-            made.
-        secrets: SecretRef by environment variable, for this command alone.
+        options: CommandOptions, also of the methods below.
         on_stdout, on_stderr: are called with the bytes as they come.
         check: raise CommandError if it does not end with 0, and TimedOutError at its timeout.
 
         Raises GuestError if the program is not there. What raises ends the command, too.
         """
-        body = core.exec_body(command, timeout_seconds, env, cwd, user, secrets, stdin)
+        body = core.exec_body(command, options, timeout_seconds, stdin)
         if on_stdout is None and on_stderr is None:
             body['max_output_bytes'] = max_output_bytes
             result = self._do(core.run_command(self._sandbox, body))
@@ -240,17 +239,14 @@ class Commands(_Part):
                *,
                timeout_seconds: int = 30,
                max_output_bytes: int = OUTPUT_MAX,
-               env: Optional[Mapping[str, str]] = None,
-               cwd: Optional[str] = None,
-               user: Optional[str] = None,
                stdin: Optional[Data] = None,
-               secrets: Optional[Secrets] = None) -> CommandStream:
+               **options: Unpack[CommandOptions]) -> CommandStream:
         """The same as an iterator over Output; `result` behind its end. A slow reader stops the
         command.
 
         max_output_bytes: what `result` keeps.
         """
-        body = core.exec_body(command, timeout_seconds, env, cwd, user, secrets, stdin)
+        body = core.exec_body(command, options, timeout_seconds, stdin)
         return self._stream(core.stream_command(self._sandbox, body), max_output_bytes)
 
     def code(self,
@@ -272,15 +268,12 @@ class Commands(_Part):
               command: Command,
               *,
               timeout_seconds: Optional[int] = None,
-              env: Optional[Mapping[str, str]] = None,
-              cwd: Optional[str] = None,
-              user: Optional[str] = None,
               stdin: Optional[Data] = None,
               stdin_open: bool = False,
-              secrets: Optional[Secrets] = None,
               terminal: Optional[Terminal] = None,
               id: Optional[str] = None,
-              keep_bytes: Optional[int] = None) -> Process:
+              keep_bytes: Optional[int] = None,
+              **options: Unpack[CommandOptions]) -> Process:
         """Starts a command in the background.
 
         timeout_seconds: None: it runs until it ends, or its sandbox does.
@@ -288,11 +281,8 @@ class Commands(_Part):
         keep_bytes: how much of its output the hub keeps; 64 MiB if None, of more the newest.
         """
         body = core.exec_body(command,
+                              options,
                               timeout_seconds,
-                              env,
-                              cwd,
-                              user,
-                              secrets,
                               stdin,
                               stdin_open=stdin_open or None,
                               tty=terminal and core.terminal_json(terminal),
@@ -313,16 +303,13 @@ class Commands(_Part):
              command: Command,
              *,
              timeout_seconds: Optional[int] = None,
-             env: Optional[Mapping[str, str]] = None,
-             cwd: Optional[str] = None,
-             user: Optional[str] = None,
-             secrets: Optional[Secrets] = None,
-             terminal: Optional[Terminal] = None) -> Channel:
+             terminal: Optional[Terminal] = None,
+             **options: Unpack[CommandOptions]) -> Channel:
         """Runs a command whose input is sent as it comes, until the channel is closed.
 
         timeout_seconds: None: a day.
         """
-        body = core.exec_body(command, timeout_seconds, env, cwd, user, secrets)
+        body = core.exec_body(command, options, timeout_seconds)
         if terminal:
             body['tty'] = core.terminal_json(terminal)
         return self._client._channel(core.open_command(self._sandbox, body))
@@ -574,12 +561,9 @@ class Sandbox(_Part):
             *,
             terminal: Terminal = Terminal(),
             timeout_seconds: Optional[int] = None,
-            env: Optional[Mapping[str, str]] = None,
-            cwd: Optional[str] = None,
-            user: Optional[str] = None,
-            secrets: Optional[Secrets] = None) -> Channel:
+            **options: Unpack[CommandOptions]) -> Channel:
         """A terminal with a shell (None) or a command, until the channel is closed."""
-        body = core.exec_body(command, timeout_seconds, env, cwd, user, secrets)
+        body = core.exec_body(command, options, timeout_seconds)
         body['tty'] = core.terminal_json(terminal)
         return self._client._channel(core.open_terminal(self.id, body))
 

@@ -35,6 +35,19 @@ class SecretRef:
         return {'ref': self.ref, 'file': True} if self.file else {'ref': self.ref}
 
 
+class CommandOptions(TypedDict, total=False):
+    """What can be said of every command, by keyword. None is the same as nothing.
+
+    user: "user" or "root", where the sandbox was made with root; None: as the sandbox was made.
+    secrets: SecretRef by environment variable, for this command alone.
+    """
+
+    env: Optional[Mapping[str, str]]
+    cwd: Optional[str]
+    user: Optional[str]
+    secrets: Optional[Mapping[str, SecretRef]]
+
+
 @dataclass(frozen=True)
 class HttpRule:
     """Which requests a host may get. None: any; a * at the end of a path: any rest."""

@@ -294,11 +294,19 @@ export interface StartOptions extends CommandOptions {
 	keepBytes?: number;
 }
 
+/** What the hub calls them. */
+const COMMAND_MEMBERS: Record<Exclude<keyof CommandOptions, keyof CallOptions>, string> = {
+	env: 'env',
+	cwd: 'working_dir',
+	user: 'user',
+	secrets: 'secrets',
+	timeoutSeconds: 'timeout',
+};
 /** Of all methods that take a command. */
 const COMMAND_OPTIONS = new Set<string>([
-	...['env', 'cwd', 'user', 'secrets', 'timeoutSeconds', 'stdin', 'signal', 'maxOutputBytes'],
-	...['onStdout', 'onStderr', 'check', 'stdinOpen', 'terminal', 'id', 'keepBytes'],
-	'command',
+	...Object.keys(COMMAND_MEMBERS),
+	...['stdin', 'signal', 'maxOutputBytes', 'onStdout', 'onStderr', 'check', 'stdinOpen'],
+	...['terminal', 'id', 'keepBytes', 'command'],
 ]);
 
 function commandBody(
@@ -312,27 +320,20 @@ function commandBody(
 			code: 'invalid_option',
 		});
 	}
-	const { env, cwd, user, secrets, timeoutSeconds, stdin } = options;
 	if (command !== undefined && typeof command !== 'string' && !command.length) {
 		throw new ValidationError('command: it is empty', { code: 'invalid_command' });
 	}
-	const words =
+	const body: Document =
 		command === undefined
 			? {}
 			: typeof command === 'string'
 				? { command }
 				: { command: command[0], args: command.slice(1) };
-	return {
-		...words,
-		...snake({
-			env,
-			workingDir: cwd,
-			user,
-			secrets: secretsJson(secrets),
-			timeout: timeoutSeconds,
-		}),
-		...dataMembers(stdin, 'stdin'),
-	};
+	const said: Document = { ...options, secrets: secretsJson(options.secrets) };
+	for (const [name, member] of Object.entries(COMMAND_MEMBERS)) {
+		if (said[name] !== undefined) body[member] = said[name];
+	}
+	return { ...body, ...dataMembers(options.stdin, 'stdin') };
 }
 
 function execResult(d: Document, auditId: string | undefined, timedOut: boolean): CommandResult {

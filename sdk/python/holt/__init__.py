@@ -8,10 +8,10 @@ from .errors import (CleanupError, CommandError, ConflictError, GuestError, Holt
                      NotFoundError, PolicyDeniedError, TimedOutError, TransportError,
                      ValidationError)
 from .sandbox import Commands, Files, Network, Ports, Process, Sandbox
-from .types import (Change, Command, CommandOptions, CommandResult, Data, FileInfo, Forward, Host, HttpRule,
-                    Limits, NetworkInfo, NetworkPolicy, Output, PortResponse, Preview, ProcessInfo,
-                    RunFile, RunRequest, RunResult, RunState, SandboxInfo, SecretRef, SnapshotInfo,
-                    Terminal, Volume, WatchEvent)
+from .types import (Change, Command, CommandOptions, CommandResult, Data, FileInfo, Forward, Host,
+                    HttpRule, Limits, NetworkInfo, NetworkPolicy, Output, PortResponse, Preview,
+                    ProcessInfo, RunFile, RunRequest, RunResult, RunState, SandboxInfo, SecretRef,
+                    SnapshotInfo, Terminal, Volume, WatchEvent)
 
 __all__ = [
     'AsyncBytes', 'AsyncChannel', 'AsyncClient', 'AsyncCommandStream', 'AsyncCommands',

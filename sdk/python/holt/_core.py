@@ -17,10 +17,10 @@ from urllib.parse import quote, urlencode
 
 from .errors import (ConflictError, HoltError, LimitError, NotFoundError, TimedOutError,
                      TransportError, ValidationError, error_of)
-from .types import (Change, Command, CommandOptions, CommandResult, Data, FileInfo, Forward, Host, HttpRule,
-                    Limits, NetworkInfo, NetworkPolicy, Output, Preview, ProcessInfo, RunRequest,
-                    RunResult, SandboxInfo, SecretRef, SnapshotInfo, Terminal, Volume, WatchEvent,
-                    build)
+from .types import (Change, Command, CommandOptions, CommandResult, Data, FileInfo, Forward, Host,
+                    HttpRule, Limits, NetworkInfo, NetworkPolicy, Output, Preview, ProcessInfo,
+                    RunRequest, RunResult, SandboxInfo, SecretRef, SnapshotInfo, Terminal, Volume,
+                    WatchEvent, build)
 
 T = TypeVar('T')
 Secrets = Mapping[str, SecretRef]

@@ -85,7 +85,8 @@ static bool pins_shows(const struct upstream *u, const struct upstream_tool *t)
 	       config_server_approval(u->server, t->name) != CONFIG_DENY;
 }
 
-static int pins_warned(struct upstream_tool *t, bool is_shown, struct err *e)
+static int pins_warned(struct upstream_tool *t, const struct scan_names *own, bool is_shown,
+		       struct err *e)
 {
 	AUTO(arena_free) struct arena *a = arena_new(SCAN_BYTES_MAX);
 	AUTO(json_free) struct json_doc *doc = json_parse(t->json, NULL, e);
@@ -96,7 +97,7 @@ static int pins_warned(struct upstream_tool *t, bool is_shown, struct err *e)
 		return 0;
 	if (!a)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	if (!doc || scan_tool(json_root(doc), a, &found, e) < 0)
+	if (!doc || scan_tool(json_root(doc), own, a, &found, e) < 0)
 		return -1;
 	t->pin = found.n ? UPSTREAM_PIN_WARNED : UPSTREAM_PIN_APPROVED;
 	return 0;
@@ -158,14 +159,22 @@ struct pins_judging {
 static int pins_judge_all(struct pins_judging *j)
 {
 	struct upstream_tools *t = j->t;
+	struct scan_names own;
+	struct str *names;
 	AUTO(json_free)
 	struct json_doc *pins = j->pins ? json_parse(str_of(j->pins), NULL, &j->err) : NULL;
 
 	if (j->pins && !pins)
 		return err_wrap(&j->err, "the approved tools");
+	names = arena_array(t->arena, t->n + 1, sizeof(*names), &j->err);
+	if (!names)
+		return -1;
+	own = (struct scan_names){ names, t->n };
+	for (size_t i = 0; i < t->n; i++)
+		names[i] = t->p[i].name;
 	for (size_t i = 0; i < t->n; i++) {
 		if ((pins ? pins_compare(pins, &t->p[i], &j->err)
-			  : pins_warned(&t->p[i], j->shown[i], &j->err)) < 0)
+			  : pins_warned(&t->p[i], &own, j->shown[i], &j->err)) < 0)
 			return -1;
 	}
 	t->told = !pins ||

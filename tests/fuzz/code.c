@@ -74,7 +74,9 @@ static void check_scan(struct str text)
 	json_write_str(&w, text);
 	MUST(json_write_done(&w, &e) == 0);
 	doc = json_parse(buf_str(&b), NULL, &e);
-	MUST(a && doc && scan_tool(json_root(doc), a, &all, &e) == 0 && all.n <= SCAN_KINDS);
+	MUST(a && doc &&
+	     scan_tool(json_root(doc), &(struct scan_names){ NULL, 0 }, a, &all, &e) == 0 &&
+	     all.n <= SCAN_KINDS);
 	for (size_t i = 0; i < all.n; i++) {
 		MUST(all.p[i].excerpt.n > 0 && !clean_changes(all.p[i].excerpt));
 		for (size_t k = 0; k < i; k++)

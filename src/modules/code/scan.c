@@ -39,6 +39,7 @@ const char *const scan_kind_texts[SCAN_KINDS] = {
 
 struct scan {
 	const struct json_val *tool;
+	const struct scan_names *own;
 	struct arena *arena;
 	struct scan_findings *ret;
 	struct err *e;
@@ -77,7 +78,7 @@ static int scan_rules_of(struct scan *s, struct str where, struct str text)
 {
 	struct str found[SCAN_KINDS];
 
-	scan_match(text, s->tool, found);
+	scan_match(text, s->tool, s->own, found);
 	for (unsigned kind = 0; kind < SCAN_KINDS; kind++) {
 		if (found[kind].p && add(s, (enum scan_kind)kind, where, text, found[kind]) < 0)
 			return -1;
@@ -97,8 +98,8 @@ static const struct {
 	{ SCAN_MARKUP,
 	  { "<important>", "</important>", "<critical>", "<hidden>", "<secret_instruction",
 	    "<directive", "<priority>", "<mandatory>", "<urgent>", "[important]",
-	    "note to ai:", "note to llm", "note to the model", "instructions for the ai",
-	    "instructions for ai", "instruction to the model" } },
+	    "note to ai:", "note to the model", "instructions for the ai",
+	    "instruction to the model" } },
 	{ SCAN_ROLE,
 	  { "<system-reminder>", "<system_prompt>", "<system>", "</system>", "<assistant>",
 	    "<|im_start|>", "<|im_end|>", "<|system|>", "<|endoftext|>", "<|eot_id|>",
@@ -107,10 +108,26 @@ static const struct {
 	    "<tool_call>", "</tool_result>", "\n\nhuman:", "\n\nassistant:", "pretend that",
 	    "hey assistant" } },
 	{ SCAN_COMMAND,
-	  { "| sh", "| bash", "|bash", "rm -rf /", "rm -rf ~", "eval(atob(" } },
+	  { "| sh", "| bash", "|bash", "rm -rf /", "rm -rf ~", "eval(atob(", "chmod 777",
+	    "chmod -r 777", "core.hookspath" } },
+	{ SCAN_CONSENT, { "autoapprove", "auto-approve all" } },
+	/* "don't tell the user", "without telling", in other languages */
+	{ SCAN_SECRECY,
+	  { "不要告诉", "不要告知", "别告诉", "ユーザーには知らせ", "ユーザーに知らせ", "ユーザーに伝え",
+	    "사용자에게 알리지", "사용자에게 말하지", "не сообщай", "не говори", "без ведома",
+	    "دون إخبار", "لا تخبر", "को न बता", "को मत बता", "kullanıcıya söyleme",
+	    "kullanıcıya bildirme", "nie mów", "nie informuj", "ohne den benutzer",
+	    "ohne den nutzer", "nicht informieren", "sans en informer", "sans informer",
+	    "sans prévenir", "ne le dis pas" } },
+	{ SCAN_SECRECY,
+	  { "no se lo digas", "no le digas", "sin informar", "não diga", "não conte",
+	    "sem informar", "sem avisar", "non dire nulla", "senza informare",
+	    "niet aan de gebruiker", "zonder de gebruiker", "đừng nói", "jangan beri tahu" } },
 	{ SCAN_OVERRIDE,
 	  { "from now on", "the real task", "pay no attention", "stop what you are doing",
-	    "no longer apply", "忽略之前", "忽略以上", "忽略所有", "忽略先前", "гнорируй", "指示を無視", "이전 지시",
+	    "no longer apply", "指示をすべて無視", "지시를 무시", "talimatları yok say",
+	    "talimatları unut", "zignoruj", "निर्देशों को अनदेखा", "bỏ qua các",
+	    "忽略之前", "忽略以上", "忽略所有", "忽略先前", "гнорируй", "指示を無視", "이전 지시",
 	    "تجاهل" } },
 };
 /* clang-format on */
@@ -125,7 +142,7 @@ static int scan_marks(struct scan *s, struct str where, struct str text)
 	for (size_t at = 0; at < text.n; at++) {
 		char c = lower(text.p[at]);
 
-		if ((unsigned char)c < 0x80 && !strchr("<[#|\nrenfhtpsi", c))
+		if ((unsigned char)c < 0x80 && !strchr("<[#|\nacdefhijknoprstz", c))
 			continue; /* no mark begins with it */
 		for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
 			for (const char *const *t = marks[i].texts; *t; t++) {
@@ -385,10 +402,10 @@ static int scan_val(struct scan *s, const struct json_place *at, const struct js
 	return 0;
 }
 
-int scan_tool(const struct json_val *tool, struct arena *a, struct scan_findings *ret,
-	      struct err *e)
+int scan_tool(const struct json_val *tool, const struct scan_names *own, struct arena *a,
+	      struct scan_findings *ret, struct err *e)
 {
-	struct scan s = { .tool = tool, .arena = a, .ret = ret, .e = e };
+	struct scan s = { .tool = tool, .own = own, .arena = a, .ret = ret, .e = e };
 	struct json_place root = { NULL, STR_NONE, 0 };
 
 	return scan_val(&s, &root, tool);

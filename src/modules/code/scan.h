@@ -45,8 +45,14 @@ struct scan_findings {
 	size_t n;
 };
 
+struct scan_names {
+	const struct str *p;
+	size_t n;
+};
+
 /* Adds to *ret what is found in all strings of a tool, names of members included: at most one
- * finding of each kind for each string. A tool may speak of itself and of its arguments. Strings of
- * *ret are of the arena. ERR_LIMIT: no memory. */
-int scan_tool(const struct json_val *tool, struct arena *a, struct scan_findings *ret,
-	      struct err *e) MUST_USE;
+ * finding of each kind for each string. A tool may speak of itself, of its arguments, and of the
+ * other tools of its server, whose names are `own`. Strings of *ret are of the arena. ERR_LIMIT: no
+ * memory. */
+int scan_tool(const struct json_val *tool, const struct scan_names *own, struct arena *a,
+	      struct scan_findings *ret, struct err *e) MUST_USE;

@@ -48,6 +48,7 @@ static struct {
 
 struct scan_matcher {
 	const struct json_val *tool;
+	const struct scan_names *own;
 	struct str text;
 	/* Where each rule stands: for each step the last word that it fits, and the byte at which
 	 * that beginning began. 0: none. */
@@ -59,6 +60,8 @@ struct scan_matcher {
 	bool begins; /* a sentence or line */
 	char spaced[SPACED]; /* letters that stand alone */
 	size_t spaced_n, spaced_from, spaced_end;
+	struct str key_file; /* the first path of such a file */
+	bool english;
 	struct str *ret;
 };
 
@@ -263,6 +266,7 @@ static void match_part(struct scan_matcher *m, struct scan_part *w)
 	if (!m->begins || w->end >= m->text.n || m->text.p[w->end] != ':')
 		set &= ~CLASS(SCAN_LABEL);
 	m->begins = false;
+	m->english = m->english || set & CLASS(SCAN_ENGLISH);
 	match_take(m, set, w->from, w->end);
 	match_spaced(m, w);
 	w->n = 0;
@@ -271,6 +275,15 @@ static void match_part(struct scan_matcher *m, struct scan_part *w)
 static bool is_word_char(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+static bool match_is_own(const struct scan_matcher *m, struct str name)
+{
+	for (size_t i = 0; i < m->own->n; i++) {
+		if (str_eq(m->own->p[i], name))
+			return true;
+	}
+	return false;
 }
 
 /* A name such as send_email, before its parts. Returns where it ends. */
@@ -287,21 +300,25 @@ static size_t match_name(struct scan_matcher *m, size_t from)
 		n--;
 	name = (struct str){ m->text.p + from, n };
 	if (n > 0 && memchr(name.p, '_', n) && !memchr(name.p, '/', n) && !memchr(name.p, '.', n) &&
-	    !str_eq(name, json_str(json_get(m->tool, "name"))) && !json_get_str(own, name))
+	    !str_eq(name, json_str(json_get(m->tool, "name"))) && !json_get_str(own, name) &&
+	    !match_is_own(m, name))
 		match_take_next(m, CLASS(SCAN_TOOLNAME), from, from + n);
 	return end;
 }
 
-/* Files that nothing but their owner's programs should read. */
+/* Files that nothing but their owner's programs should read. Of the first KEY_PATHS a text that is
+ * not English says more than the rules can read. */
 /* clang-format off */
+enum { KEY_PATHS = 20 };
 static const char *const secret_paths[] = {
-	"~/.ssh", ".ssh/", "id_rsa", "id_ed25519", "id_ecdsa", "authorized_keys", "~/.aws",
-	".aws/credentials", "~/.config/gcloud", "~/.kube", ".kube/config", "~/.netrc",
-	".netrc", "~/.npmrc", "~/.pypirc", "~/.gnupg", "~/.docker/config", "/etc/passwd",
-	"/etc/shadow", "~/.env", ".env", "~/.bash_history", ".bash_history",
-	"~/.zsh_history", "~/.git-credentials", ".git-credentials", "mcp.json", "~/.cursor",
-	"~/.claude", "claude_desktop_config", "credentials.json", "wallet.dat",
-	"secrets.yaml", "secrets.json", "login.keychain", "/proc/self/environ",
+	"~/.ssh", ".ssh/", "id_rsa", "id_ed25519", "id_ecdsa", "authorized_keys",
+	".aws/credentials", "~/.netrc", ".netrc", "~/.npmrc", "~/.pypirc", "~/.gnupg",
+	"/etc/passwd", "/etc/shadow", ".bash_history", "~/.zsh_history",
+	".git-credentials", "wallet.dat", "login.keychain", "/proc/self/environ",
+	"~/.aws", "~/.config/gcloud", "~/.kube", ".kube/config", "~/.docker/config",
+	"~/.env", ".env", "~/.bash_history", "~/.git-credentials", "mcp.json", "~/.cursor",
+	"~/.claude", "claude_desktop_config", "credentials.json",
+	"secrets.yaml", "secrets.json",
 	"process.env", "~/.config", "~/.codex", ".pem", "/.dockerenv",
 };
 /* clang-format on */
@@ -331,17 +348,20 @@ static void match_path(struct scan_matcher *m, size_t at)
 
 		if ((p[0] == c || p[0] == c + 32) && scan_begins(m->text, at, p) &&
 		    (end == m->text.n || !is_word_char(m->text.p[end]) || p[end - at - 1] == '/')) {
+			if (i < KEY_PATHS && !m->key_file.p)
+				m->key_file = (struct str){ m->text.p + at, end - at };
 			match_take_next(m, CLASS(SCAN_FILE), at, end);
 			return;
 		}
 	}
 }
 
-void scan_match(struct str text, const struct json_val *tool, struct str ret[SCAN_KINDS])
+void scan_match(struct str text, const struct json_val *tool, const struct scan_names *own,
+		struct str ret[SCAN_KINDS])
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct scan_matcher m = {
-		.tool = tool, .text = text, .at = SENTENCE, .begins = true, .ret = ret
+		.tool = tool, .own = own, .text = text, .at = SENTENCE, .begins = true, .ret = ret
 	};
 	struct scan_part w = { .n = 0 };
 	size_t name = 0, lines = 0;
@@ -379,4 +399,6 @@ void scan_match(struct str text, const struct json_val *tool, struct str ret[SCA
 	}
 	match_part(&m, &w);
 	match_end_spaced(&m);
+	if (m.key_file.p && !m.english && !ret[SCAN_SECRETS].p)
+		ret[SCAN_SECRETS] = m.key_file;
 }

@@ -21,6 +21,7 @@ enum {
 	SCAN_PLACE, /* an address to which something can be sent */
 	SCAN_LABEL, /* "system:" where a line or sentence begins */
 	SCAN_TOOLNAME, /* what looks like the name of another tool */
+	SCAN_ENGLISH, /* a word that few English texts lack */
 	SCAN_CLASSES_MAX = 128,
 };
 
@@ -29,8 +30,9 @@ extern const size_t scan_classes_n;
 extern const char *const scan_rules[SCAN_KINDS]; /* NULL: none */
 
 /* The part of the text that the first rule of each kind fits: ret[kind] is STR_NONE where none
- * does. tool: the definition that the text is of. */
-void scan_match(struct str text, const struct json_val *tool, struct str ret[SCAN_KINDS]);
+ * does. tool: the definition that the text is of; own: as of scan_tool(). */
+void scan_match(struct str text, const struct json_val *tool, const struct scan_names *own,
+		struct str ret[SCAN_KINDS]);
 
 /* Whether a text in lower case stands at a byte (at most text.n), in whatever case. */
 bool scan_begins(struct str text, size_t at, const char *low);

@@ -16,6 +16,9 @@ const struct scan_class scan_classes[] = {
 	[SCAN_PLACE] = { "PLACE", "" },
 	[SCAN_LABEL] = { "LABEL", "system assistant developer admin ai" },
 	[SCAN_TOOLNAME] = { "TOOLNAME", "" },
+	[SCAN_ENGLISH] = { "ENGLISH",
+	  "the and with this from are for which file path default never" },
+	{ "KEYS", "key token" },
 	{ "IGNORE",
 	  "ignore disregard forget discard dismiss neglect unlearn overlook aside "
 	  "ignoriere vergiss missachte ignorez oubliez ignora olvida ignorar dimentica "
@@ -64,6 +67,7 @@ const struct scan_class scan_classes[] = {
 	{ "SEND",
 	  "send post upload forward transmit exfiltrate leak email mail bcc cc submit "
 	  "report relay deliver ship push publish share mirror sync" },
+	{ "CHAT", "conversation chat transcript dialogue" },
 	{ "TALK", "conversation chat transcript history dialogue memory" },
 	{ "ALL", "entire full whole complete all everything every verbatim raw" },
 	{ "PUT",
@@ -100,7 +104,7 @@ const struct scan_class scan_classes[] = {
 	{ "ABOVE", "above everything previously earlier before" },
 	{ "PRECEDENCE", "precedence priority" },
 	{ "LONGER",
-	  "longer void invalid cancelled revoked suspended lifted waived obsolete "
+	  "longer void cancelled revoked suspended lifted waived obsolete "
 	  "outdated" },
 	{ "TREAT", "treat consider regard interpret" },
 	{ "THIS", "this it that these" },
@@ -133,6 +137,7 @@ const char *const scan_rules[SCAN_KINDS] = {
 		"IGNORE|REPLACE 2 YOUR 2 SOFT|SAFETY;"
 		"IGNORE|REPLACE 3 SAFETY 2 SOFT|HARD;"
 		"~IGNORE 1 ABOVE;"
+		"~IGNORE 2 HARD 2 PRIOR|ABOVE;"
 		"IGNORE 5 YOU 3 TELL;"
 		"IGNORE 3 USER 1 TELL;"
 		"NOT 1 FOLLOW 2 PRIOR|YOUR 3 HARD;"
@@ -147,9 +152,9 @@ const char *const scan_rules[SCAN_KINDS] = {
 		"FOLLOW 5 RESULT|TOOL 2 TELL;"
 		"FOLLOW 2 HARD 4 RESULT;"
 		"TREAT 6 AS 3 HARD|PRECEDENCE|SYSTEM|TRUST;"
-		"NOT 1 CALL 2 SAFETY;"
+		"NOT 1 CALL 1 YOUR 2 SAFETY;"
 		"IGNORE 3 KNOWLEDGE;"
-		"IGNORE|REPLACE 2 SAFETY 1 WARNING;"
+		"IGNORE|REPLACE 2 YOUR 1 SAFETY 1 WARNING;"
 		"YOUR 1 PRIOR 1 HARD;"
 		"RUN|FOLLOW 1 EVERY 1 SOFT|HARD 6 RESULT;",
 	[SCAN_ROLE] =
@@ -159,15 +164,16 @@ const char *const scan_rules[SCAN_KINDS] = {
 		"MUST|YOU 3 ACT 1 AS 3 MODEL;"
 		"YOU|MUST 3 ACT|RESULT 2 WITHOUT 2 SOFT|SAFETY|HARD;"
 		"LABEL 1 I;"
-		"NOTE 3 AI;"
-		"AI 2 MUST 4 SEND|READ|PUT|CALL|RUN;"
+		"NOTE 3 AI 8 MUST|IGNORE|NOT|SEND|READ;"
+		"AI 2 MUST 4 SEND;"
 		"YOU 3 RIGHT 3 POWER;"
-		"MODEL 1 MUST 2 CALL|FOLLOW|IGNORE|KNOWLEDGE 2 TOOL;"
+		"MODEL 1 MUST CALL|FOLLOW|IGNORE|KNOWLEDGE 2 TOOL;"
 		"SYSTEM NOTE 10 MUST|ALL;",
 	[SCAN_SECRECY] =
 		"NOT 1 TELL 2 THIS;"
 		"NOT 1 SHOW THIS 1 CONTENTS|NOTE|TOOL;"
 		"NOT LET 2 USER;"
+		"NOT 2 SHOW 4 TO 1 USER;"
 		"WHEN 2 ASK 8 TELL;"
 		"NOT 2 TELL 3 USER;"
 		"NOT 1 TELL 4 MUST|TOOL|HARD;"
@@ -182,11 +188,13 @@ const char *const scan_rules[SCAN_KINDS] = {
 		"NOT 2 ASK 2 USER 4 CONSENT;"
 		"WITHOUT|REPLACE 3 USER 2 CONSENT;"
 		"WITHOUT 1 ASK 2 USER;"
+		"NOT 1 ASK 2 CONSENT;"
 		"USER 2 ALREADY 2 RIGHT|CONSENT;"
 		"NOT 3 CONSENT 3 ASK|RIGHT 8 MODEL|YOU;"
-		"USER 1 AGREE 1 TO;"
 		"USER 3 POWER 4 RIGHT|AGREE;",
 	[SCAN_SECRETS] =
+		"CONTENTS 3 READ 3 FILE;"
+		"~PUT|SEND 4 KEYS|SECRET 3 FROM 3 ENVIRON;"
 		"ASK 3 USER 4 SECRET;"
 		"~PUT|SEND 3 CONTENTS OF 4 ENVIRON|SECRET;"
 		"~READ 2 EVERY|ALL 6 HOME;"
@@ -206,6 +214,10 @@ const char *const scan_rules[SCAN_KINDS] = {
 		"~ENVIRON 4 PUT|SEND 1 THIS;",
 	[SCAN_SENDING] =
 		"~SEND|PUT 3 ALL|YOUR 3 TALK;"
+		"~MUST 3 SEND|PUT 8 OF 2 CHAT;"
+		"CHAT 2 MUST 3 SEND|PUT;"
+		"CONTENTS|ALL OF 2 SYSTEM HARD;"
+		"TELL 2 ITS 2 FINAL 1 HARD;"
 		"~SEND|PUT 4 TALK 6 PARAM|PLACE;"
 		"~SEND|PUT 2 YOUR 3 HARD;"
 		"~SEND 4 SECRET 8 PLACE;"
@@ -214,7 +226,7 @@ const char *const scan_rules[SCAN_KINDS] = {
 		"~MUST|ALL 6 CHANGE|PUT|SEND 5 RECIPIENT 4 TO;"
 		"~TELL 2 YOUR 3 HARD;"
 		"YOUR 2 SYSTEM HARD|NOTE;"
-		"PARAM 4 ALL|PRIOR 3 TALK;"
+		"PARAM 4 ALL 3 TALK;"
 		"SEND 3 PLACE 3 EVERY;"
 		"EVERY|ALL 6 SEND 1 TO 3 PLACE;"
 		"ALL|EVERY 2 CONTENTS 4 PUT|SEND 6 PARAM|PLACE;"
@@ -224,7 +236,7 @@ const char *const scan_rules[SCAN_KINDS] = {
 		"MUST|BEFORE 6 CALL 1 TOOLNAME;"
 		"CALL 1 TOOLNAME 3 MUST|BEFORE;"
 		"BEFORE|INSTEAD 3 EVERY 2 TOOL;"
-		"NOT 2 CALL 2 EVERY 2 TOOL;"
+		"NOT 2 CALL 2 OTHER 2 TOOL;"
 		"BEHAVE OF 4 OTHER|TOOLNAME;"
 		"WHEN 4 TOOLNAME 10 MUST|CHANGE;"
 		"WHEN 3 OTHER 2 TOOL 10 MUST|CHANGE;"

@@ -346,13 +346,13 @@ static int info_changes(struct arena *a, const struct json_val *old, const struc
 	return 0;
 }
 
-static int info_warnings(struct arena *a, const struct json_val *tool, struct module_tool_view *ret,
-			 struct err *e)
+static int info_warnings(struct arena *a, const struct json_val *tool, const struct scan_names *own,
+			 struct module_tool_view *ret, struct err *e)
 {
 	struct scan_findings found = { .n = 0 };
 	struct module_warning *p;
 
-	if (scan_tool(tool, a, &found, e) < 0 || !(p = arena_array(a, found.n, sizeof(*p), e)))
+	if (scan_tool(tool, own, a, &found, e) < 0 || !(p = arena_array(a, found.n, sizeof(*p), e)))
 		return -1;
 	for (size_t i = 0; i < found.n; i++)
 		p[i] = (struct module_warning){ found.p[i].where,
@@ -388,7 +388,7 @@ static struct json_doc *info_clean(struct str json, struct err *e)
 
 /* What its server says of it. */
 static int info_tool(struct arena *a, const struct upstream_tool *t, const struct json_doc *pins,
-		     struct module_tool_view *ret, struct err *e)
+		     const struct scan_names *own, struct module_tool_view *ret, struct err *e)
 {
 	AUTO(json_free) struct json_doc *raw = json_parse(t->json, NULL, e);
 	AUTO(json_free) struct json_doc *doc = raw ? info_clean(t->json, e) : NULL;
@@ -398,7 +398,7 @@ static int info_tool(struct arena *a, const struct upstream_tool *t, const struc
 		return -1;
 	if ((t->pin == UPSTREAM_PIN_CHANGED &&
 	     info_changes(a, info_pinned(pins, t->name), json_root(raw), ret, e) < 0) ||
-	    info_warnings(a, json_root(raw), ret, e) < 0 ||
+	    info_warnings(a, json_root(raw), own, ret, e) < 0 ||
 	    module_keep_in(a, t->name, &ret->name, e) < 0 ||
 	    module_keep_in(a, json_str(json_get(v, "title")), &ret->title, e) < 0 ||
 	    module_keep_in(a, json_str(json_get(v, "description")), &ret->description, e) < 0)
@@ -531,6 +531,7 @@ struct telling {
 	struct module_info info;
 	struct upstream_tools *held; /* what the texts of `tools` are in */
 	struct upstream_tool *tools; /* copies */
+	struct scan_names own; /* of all that its server has */
 	struct module_tool_view *views;
 	size_t n;
 	struct module_order order;
@@ -547,6 +548,11 @@ static size_t telling_tools(struct telling *t, const struct upstream_info *i, st
 	size_t bytes = 1;
 	bool differs = false;
 
+	struct str *own = arena_array(a, i->n_tools, sizeof(*own), e);
+
+	for (size_t k = 0; own && k < i->n_tools; k++)
+		own[k] = i->tools[k].name;
+	t->own = (struct scan_names){ own, own ? i->n_tools : 0 };
 	t->tools = arena_array(a, i->n_tools, sizeof(*t->tools), e);
 	t->views = arena_array(a, i->n_tools, sizeof(*t->views), e);
 	for (size_t k = 0; t->tools && t->views && k < i->n_tools; k++) {
@@ -565,7 +571,7 @@ static size_t telling_tools(struct telling *t, const struct upstream_info *i, st
 	}
 	if (differs)
 		t->pins = (struct str){ arena_dup(a, i->pins, e), i->pins.n };
-	return t->tools && t->views && (!differs || t->pins.p) ? bytes : 0;
+	return own && t->tools && t->views && (!differs || t->pins.p) ? bytes : 0;
 }
 
 static void telling_run(struct aside_work *w)
@@ -577,7 +583,7 @@ static void telling_run(struct aside_work *w)
 	int rc = t->pins.n && !pins ? -1 : 0;
 
 	for (size_t i = 0; rc == 0 && i < t->n; i++)
-		rc = info_tool(t->arena, &t->tools[i], pins, &t->views[i], &t->err);
+		rc = info_tool(t->arena, &t->tools[i], pins, &t->own, &t->views[i], &t->err);
 	if (rc == 0 && t->q && t->q->query.n)
 		rc = module_order(t->views, t->n, t->q->query, &texts, &t->order, &t->err);
 	if (rc == 0)

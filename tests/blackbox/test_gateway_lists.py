@@ -178,6 +178,22 @@ def test_some_modules(hub):
         reply.close()
 
 
+def test_a_client_over_stdio(hub, me):
+    """holt mcp --connect hands its choice on, and a hub of its own has the same options."""
+    client = me.mcp('--connect', 'http://%s:%d' % hub.address, '--tools', 'gateway', '--modules',
+                    'shop', '--texts', 'full', env={**hub.env, 'HOLT_TOKEN': hub.token})
+    try:
+        client.initialize()
+        listed = client.request('tools/list')['result']['tools']
+        assert {t['name'].partition('__')[0] for t in listed} == {
+            'shop', 'mcp_server_info', 'module_result'}
+        assert next(t for t in listed if t['name'] == 'shop__invoice')['outputSchema'] == OUTPUT
+    finally:
+        client.kill()
+    done = hub.run('mcp', '--tools', 'gateway', '--texts', 'long')
+    assert done.returncode and b'texts: full or short' in done.stderr
+
+
 def test_schemas_that_do_not_say_object(hub):
     odd = by_name(hub, '&modules=odd&texts=full')
     assert odd['odd__nothing']['inputSchema'] == odd['odd__empty']['inputSchema'] == {
@@ -203,6 +219,12 @@ def test_what_is_hidden_is_said(hub, me):
     assert schema in said and scan in said
     session = Session(hub.door, path='/mcp?tools=code')
     assert scan in told(session, 'module_info', {'module': 'odd'})
+    found = session.request('tools/call', {'name': 'search_modules',
+                                           'arguments': {'query': 'reads'}})
+    assert '3 other tools of modules are not offered' in json.dumps(found.answer())
+    found.close()
+    assert hub.call('GET', '/v1/tools?query=reads')['hidden'] == 3
+    assert scan in told(session, 'list_mcp_servers', {})
     for verb in ('list', 'info odd', 'test odd'):
         shown = hub.ok('mcp', *verb.split()).decode()
         assert 'suspicious' in shown, (verb, shown)

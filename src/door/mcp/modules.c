@@ -152,10 +152,16 @@ static int search_text(const void *result, struct buf *to, struct err *e)
 static int search_note(const void *result, struct buf *to, struct err *e)
 {
 	const struct modules_found *r = result;
+	bool cut = r->total > r->tools.n;
 
-	return r->total <= r->tools.n
-		     ? 0
-		     : buf_addf(to, e, "%zu of %u are shown.", r->tools.n, r->total);
+	if (cut && buf_addf(to, e, "%zu of %u are shown.", r->tools.n, r->total) < 0)
+		return -1;
+	return !r->hidden ? 0
+			  : buf_addf(to, e,
+				     "%s%u other tool%s of modules %s not offered; "
+				     "list_mcp_servers says why.",
+				     cut ? " " : "", r->hidden, r->hidden > 1 ? "s" : "",
+				     r->hidden > 1 ? "are" : "is");
 }
 
 static const struct field search_fields[] = {

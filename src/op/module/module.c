@@ -164,6 +164,24 @@ static int view_hidden(struct call *c, const struct upstream *u, const struct up
 	return module_keep(c, buf_str(&b), ret, e);
 }
 
+uint32_t modules_hidden(struct call *c, struct upstreams *all)
+{
+	uint32_t n = 0;
+
+	for (struct upstream *u = all ? upstreams_next(all, NULL) : NULL; u;
+	     u = upstreams_next(all, u)) {
+		struct upstream_info i;
+
+		upstream_info(u, &i);
+		for (size_t k = 0; module_is_seen(c, u) && k < i.n_tools; k++) {
+			enum upstream_hidden why = upstream_hidden(u, &i.tools[k]);
+
+			n += why != UPSTREAM_OFFERED && why != UPSTREAM_HIDDEN_FILE;
+		}
+	}
+	return n;
+}
+
 int module_view(struct call *c, struct upstream *u, struct module_view *ret, struct err *e)
 {
 	struct upstream_info i;

@@ -40,6 +40,9 @@ struct module_view {
 extern const struct field_table module_view_table;
 int module_view(struct call *c, struct upstream *u, struct module_view *ret,
 		struct err *e) MUST_USE;
+/* How many tools of all modules that the caller sees are not offered, but for what the operator's
+ * file hides. */
+uint32_t modules_hidden(struct call *c, struct upstreams *all);
 
 struct modules_view {
 	struct {
@@ -198,6 +201,7 @@ struct modules_found {
 		size_t n;
 	} tools;
 	uint32_t total;
+	uint32_t hidden; /* tools of the modules that are seen which are not offered */
 };
 
 enum module_action { MODULE_CONNECT, MODULE_DISCONNECT, MODULE_ACTIONS };

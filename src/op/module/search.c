@@ -171,6 +171,9 @@ static const struct field answer_fields[] = {
 		      .doc = "The best matches first."),
 	FIELD(struct modules_found, total, .flags = FIELD_REQUIRED,
 	      .doc = "Number of all matches."),
+	FIELD(struct modules_found, hidden, .flags = FIELD_REQUIRED,
+	      .doc = "Number of tools that are not searched, since they are not offered; "
+		     "module.list says why."),
 };
 static const struct field_table answer_table = FIELD_TABLE(struct modules_found, answer_fields);
 
@@ -255,7 +258,9 @@ static int search_find(struct search *s, struct tools *index, struct modules_fou
 	a.p = arena_array(call_arena(s->call), s->q->limit, sizeof(*a.p), e);
 	if (!a.p || tools_find(index, s->q->query, s->q->limit, answer_add, &a, &total, e) < 0)
 		return -1;
-	*ret = (struct modules_found){ .tools = { a.p, a.n }, .total = (uint32_t)total };
+	*ret = (struct modules_found){ .tools = { a.p, a.n },
+				       .total = (uint32_t)total,
+				       .hidden = modules_hidden(s->call, s->all) };
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "fuzz.h"
 #include "json/document/utf8.h"
 #include "json/document/write.h"
+#include "modules/code/brief.h"
 #include "modules/code/clean.h"
 #include "modules/code/declare.h"
 #include "modules/code/pin.h"
@@ -59,6 +60,26 @@ static void check_pin(struct str text)
 	MUST(again && pin_tool(json_root(again), two, &e) == 0 && strcmp(one, two) == 0);
 	b.n = 0;
 	MUST(clean_json(&b, json_root(x), CLEAN_TEXT, &e) == 0);
+}
+
+/* Of whatever is called a schema, short forms are JSON, and those of arguments say object. */
+static void check_brief(struct str text)
+{
+	autobuf struct buf b = BUF_INIT(1 << 24), c = BUF_INIT(1 << 24), line = BUF_INIT(1 << 20);
+	struct err e;
+	AUTO(json_free) struct json_doc *x = json_parse(text, NULL, &e);
+	AUTO(json_free) struct json_doc *object = NULL;
+	AUTO(json_free) struct json_doc *brief = NULL;
+
+	MUST(brief_text(&line, text, BRIEF_TEXT_CHARS, &e) == 0);
+	MUST(line.n <= BRIEF_TEXT_CHARS * 4 + 8);
+	if (!x || brief_object(&b, json_root(x), &e) < 0)
+		return;
+	object = json_parse(buf_str(&b), NULL, &e);
+	MUST(object && str_is(json_str(json_get(json_root(object), "type")), "object"));
+	MUST(brief_schema(&c, json_root(object), &e) == 0);
+	brief = json_parse(buf_str(&c), NULL, &e);
+	MUST(brief && str_is(json_str(json_get(json_root(brief), "type")), "object"));
 }
 
 /* Findings are bounded, and what is shown of them hides nothing. */
@@ -146,6 +167,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		check_clean(text, (enum clean_mode)(at - modes));
 	else if (n > 0 && data[0] == 'p')
 		check_pin(text);
+	else if (n > 0 && data[0] == 'b')
+		check_brief(text);
 	else if (n > 0 && data[0] == 's')
 		check_scan(text);
 	else if (n > 0 && data[0] == 'd')

@@ -13,6 +13,8 @@ static void on_head(void *owner, struct http_exchange *x, int status)
 	struct remote_call *c = owner;
 
 	c->status = status;
+	if (status >= 300 && status < 400)
+		http_redirect_place(http_exchange_header(x, "Location"), c->place);
 }
 
 static void asked(struct remote_call *c)
@@ -155,10 +157,11 @@ int remote_check(struct remote_call *c, struct err *e)
 	if (c->status >= 200 && c->status < 300)
 		return 0;
 	if (c->status >= 300 && c->status < 400)
-		return err_set(e, ERR_TRANSPORT,
-			       "the server sends the request elsewhere (status %d), where it is "
-			       "not sent with a token",
-			       c->status);
+		return err_set(
+			e, ERR_TRANSPORT,
+			"the server sends the request elsewhere (status %d, to %s), where it "
+			"is not sent with a token",
+			c->status, c->place);
 	v = remote_document(c);
 	if (json_type(json_get(v, "error")) == JSON_OBJECT)
 		return hub_link_refusal(v, e);

@@ -15,6 +15,7 @@
 #include "door/http/routes.h"
 #include "door/mcp/tools.h"
 #include "http/client/client.h"
+#include "http/client/redirect.h"
 #include "mcp/server/server.h"
 
 enum {
@@ -87,6 +88,7 @@ struct remote_call {
 	/* of the request to the server: */
 	struct http_exchange *x; /* NULL: none is on the way */
 	int status;
+	char place[HTTP_PLACE_MAX]; /* where a redirect leads; it is not followed */
 	bool acts; /* it may have been done once it was sent, and is not to be repeated blindly */
 	bool sent; /* any of it, where it failed */
 	struct buf came;

@@ -6,8 +6,6 @@
 #include "base/mem.h"
 #include "http/client/url.h"
 
-enum { SHOWN = 120 }; /* bytes of an address */
-
 bool http_is_redirect(int status)
 {
 	return (status >= 301 && status <= 303) || status == 307 || status == 308;
@@ -18,18 +16,25 @@ static bool keeps(const char *method, int status)
 	return status == 307 || status == 308 || strcmp(method, "GET") == 0;
 }
 
-/* The address as it is, but for what isn't visible ASCII. */
-static int refuse(int status, struct str location, const char *why, struct err *e)
+void http_redirect_place(struct str location, char ret[HTTP_PLACE_MAX])
 {
-	char shown[SHOWN + 1];
-	size_t n = location.n < SHOWN ? location.n : SHOWN;
+	static const char none[] = "nowhere", cut[] = "...";
+	size_t n = location.n < HTTP_PLACE_MAX - sizeof(cut) ? location.n
+							     : HTTP_PLACE_MAX - sizeof(cut);
 
 	for (size_t i = 0; i < n; i++)
-		shown[i] = location.p[i] > ' ' && location.p[i] < 0x7f ? location.p[i] : '?';
-	shown[n] = '\0';
+		ret[i] = location.p[i] > ' ' && location.p[i] < 0x7f ? location.p[i] : '?';
+	strcpy(ret + n, n == 0 ? none : n < location.n ? cut : "");
+}
+
+static int refuse(int status, struct str location, const char *why, struct err *e)
+{
+	char place[HTTP_PLACE_MAX];
+
+	http_redirect_place(location, place);
 	return err_set(e, ERR_TRANSPORT,
-		       "the server answered with HTTP status %d, a redirect to %s%s, %s", status,
-		       n ? shown : "nowhere", n < location.n ? "…" : "", why);
+		       "the server answered with HTTP status %d, a redirect to %s, %s", status,
+		       place, why);
 }
 
 int http_redirect(const char *url, const char *method, int status, struct str location, char **ret,

@@ -9,9 +9,12 @@
 #include "base/err.h"
 #include "base/str.h"
 
-enum { HTTP_REDIRECTS_MAX = 5 };
+enum { HTTP_REDIRECTS_MAX = 5, HTTP_PLACE_MAX = 128 };
 
 bool http_is_redirect(int status);
+
+/* A Location as a message may show it: cut, and with "?" for all but visible ASCII. */
+void http_redirect_place(struct str location, char ret[HTTP_PLACE_MAX]);
 
 /* Where a redirect of a request to url leads; the caller frees *ret. ERR_TRANSPORT: it is not to be
  * followed; the message names the place. */

@@ -156,6 +156,8 @@ struct upstream *upstream_new(struct upstreams *all, struct config *c,
 void upstream_free(struct upstream *u);
 /* It is another in the file now; NULL: it is not there any more. */
 void upstream_change(struct upstream *u, struct config *c, const struct config_server *s);
+/* The operator's word: ends its connection, and those of before, with all calls. */
+void upstream_stop(struct upstream *u, const struct err *e);
 /* From its connection: it can be called; it has failed or ended; one of its calls has ended. */
 void upstream_ready(struct upstream *u);
 void upstream_lost(struct upstream *u, const struct err *e);

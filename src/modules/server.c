@@ -247,8 +247,7 @@ void upstream_unlink(struct upstream *u, const struct upstream_conn *k)
 		*at = k->next;
 }
 
-/* The operator's word ends calls of before, too. */
-static void upstream_stop(struct upstream *u, const struct err *e)
+void upstream_stop(struct upstream *u, const struct err *e)
 {
 	upstream_drop(u, UPSTREAM_CLOSED, e);
 	while (u->retired)
@@ -293,6 +292,10 @@ void upstream_change(struct upstream *u, struct config *c, const struct config_s
 		if (u->state == UPSTREAM_CLOSED)
 			upstream_set_state(u, UPSTREAM_IDLE);
 		return;
+	}
+	if (s && s->disabled) {
+		err_set(&e, ERR_DENIED, "the operator has disabled the module %s", u->name);
+		upstream_stop(u, &e);
 	}
 	upstream_retire(u);
 	upstream_forgive(u);

@@ -81,7 +81,7 @@ const struct place_of *upstreams_place(const struct upstreams *all);
  * the loop. */
 void upstreams_close(struct upstreams *all, void (*on_closed)(void *arg), void *arg);
 
-/* Whether there are modules at all: the operator may have switched them off. */
+/* Whether there are modules at all: the operator may have switched them off (ERR_DENIED). */
 int upstreams_check(const struct upstreams *all, struct err *e) MUST_USE;
 /* In the order of the file; NULL: the next of the last, or there are none. */
 struct upstream *upstreams_next(const struct upstreams *all, const struct upstream *after);

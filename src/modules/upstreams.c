@@ -37,12 +37,17 @@ void upstreams_watch_add(struct upstreams *all, struct upstreams_watch *w)
 
 /* ---- which there are ----------------------------------------------------------------------- */
 
+static bool upstreams_off(const struct upstreams *all)
+{
+	const struct config_modules *m = &config_file(all->config)->modules;
+
+	return m->has_enabled && !m->enabled;
+}
+
 int upstreams_check(const struct upstreams *all, struct err *e)
 {
-	const struct config_file *f = config_file(all->config);
-
-	if (f->modules.has_enabled && !f->modules.enabled)
-		return err_set(e, ERR_UNSUPPORTED, "the operator has switched modules off");
+	if (upstreams_off(all))
+		return err_set(e, ERR_DENIED, "the operator has switched modules off");
 	if (!hub_store(all->hub))
 		return err_set(e, ERR_UNSUPPORTED, "only a hub with a data folder has modules");
 	return 0;
@@ -103,10 +108,11 @@ static void upstreams_set(struct upstreams *all, struct config *c)
 {
 	const struct config_servers *servers = &config_file(c)->mcp_servers;
 	struct upstream *was = all->first, **to = &all->first;
+	bool none = upstreams_off(all) || !hub_store(all->hub);
 	struct err e;
 
 	all->first = NULL;
-	for (size_t i = 0; i < servers->n && hub_store(all->hub); i++) {
+	for (size_t i = 0; i < servers->n && !none; i++) {
 		const struct config_server *s = &servers->p[i];
 		struct upstream *u = upstreams_take(&was, s->name);
 
@@ -129,6 +135,8 @@ static void upstreams_set(struct upstreams *all, struct config *c)
 		u->next = all->gone;
 		all->gone = u;
 		u->is_gone = true;
+		if (upstreams_check(all, &e) < 0)
+			upstream_stop(u, &e);
 		upstream_change(u, c, NULL);
 	}
 }

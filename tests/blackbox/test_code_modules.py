@@ -476,7 +476,7 @@ def test_registered_modules_outlive_the_hub(me, tmp_path):
     with Hub(me, folder, '--listen', '127.0.0.1:0') as hub:
         assert hub.value('require("ha:kept").a') == 1
         assert [m['module'] for m in hub.call('GET', '/v1/modules')['modules']] == ['ha:kept']
-        assert 'off' in fails(501, 'unsupported', hub.call, 'GET', '/v1/modules/plain')['cause']
+        assert 'off' in fails(403, 'forbidden', hub.call, 'GET', '/v1/modules/plain')['cause']
 
 
 def test_a_person_is_asked_and_the_clock_stands(hub):

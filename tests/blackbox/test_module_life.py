@@ -1,18 +1,14 @@
 """From the approval of a module to its end: what is listed when, and what runs."""
 
-import json
+import concurrent.futures
 import os
 
-import pytest
-
-import host
 from client import until
 from modules import approve, home, server, text
-from rest import Failed, fails
+from rest import fails
 from test_code_modules import Hub, Model, register
+from test_modules import programs
 from test_serve import Session
-
-SHOWN = 'files', 'other'
 
 
 def digest(hub, name):
@@ -120,3 +116,110 @@ def test_an_import_waits_as_calls_do(me, tmp_path):
         n, said = hub.value(tries, wall_ms=60000)
         assert n == 12 and 'failed 4 times' in said, said
         assert len(os.listdir(count)) - started <= 3, os.listdir(count)
+
+
+def write(me, path, hub, done, more=None, **servers):
+    """Another file for a hub that runs, until it has taken it."""
+    home(me, path, more, **servers)
+    until(lambda: done(hub), what='the file')
+
+
+def tools(session):
+    with session.hub.wire() as wire:
+        return {t['name'] for t in session.ask(wire, 'tools/list')['tools']}
+
+
+OF_SERVERS = {'list_mcp_servers', 'mcp_server_info', 'manage_mcp', 'module_result'}
+
+
+def check_off(hub, mark):
+    """Nothing of servers runs or is listed; what needs none works."""
+    until(lambda: not programs(mark), what='its programs')
+    session = Session(hub, '/mcp?tools=code,gateway')
+    assert tools(session) == {'execute_javascript', 'register_module', 'list_modules',
+                              'module_info', 'search_modules'}
+    model = Model(hub)
+    listed = '\n'.join(model.texts('list_modules'))
+    assert 'host:holt: parallel' in listed and 'ha:mine: 1 functions' in listed, listed
+    assert 'files' not in listed and 'switched modules off' in listed, listed
+    assert 'parallel' in model.said('module_info', module='host:holt')
+    assert 'f' in model.said('module_info', module='ha:mine')
+    assert 'ha:mine f' in model.said('search_modules', query='mine')
+    assert hub.value('import { f } from "ha:mine"; export default f()') == 1
+    for refused in (model.fails('module_info', module='files'),
+                    model.fails('mcp_server_info', name='files'),
+                    model.fails('manage_mcp', name='files', action='connect')):
+        assert 'switched modules off' in refused and 'ask a person' in refused, refused
+    assert 'switched modules off' in model.said('list_mcp_servers')
+    done = hub.js('import "host:mcp-files"')
+    assert not done['ok'] and 'switched modules off' in done['error']['message'], done
+    error = fails(403, 'forbidden', text, hub, 'files', 'echo', text='x')
+    assert 'switched modules off' in error['cause']
+    told = hub.call('GET', '/v1/modules')
+    assert [m['module'] for m in told['modules']] == ['ha:mine'], told
+    assert 'switched modules off' in told['cause'], told
+    shown = hub.run('mcp', 'list')
+    assert shown.returncode == 0 and b'switched modules off' in shown.stderr, shown
+
+
+def check_on(hub):
+    seen = Seen(hub)
+    assert seen.of('files') and OF_SERVERS <= tools(Session(hub, '/mcp?tools=code,gateway'))
+    assert text(hub, 'files', 'echo', text='x') == 'x'
+
+
+def test_off_is_off(me, tmp_path):
+    """At once, with a call under way; after a restart; and on again."""
+    mark = f'off-{os.getpid()}'
+    servers = {'files': server('main()', mark), 'other': server('main()', mark)}
+    off = {'modules': {'enabled': False}}
+    folder = home(me, tmp_path, **servers)
+
+    def is_off(hub):
+        return 'cause' in hub.call('GET', '/v1/modules')
+    with Hub(me, folder, '--listen', '127.0.0.1:0') as hub:
+        for name in servers:
+            approve(hub, name)
+        register(hub, 'mine', 'export const f = () => 1')
+        check_on(hub)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            called = pool.submit(fails, 403, 'forbidden', text, hub, 'files', 'sleep', text='60')
+            until(lambda: hub.call('GET', '/v1/modules/files')['calls'] == 1, what='the call')
+            write(me, tmp_path, hub, is_off, off, **servers)
+            assert 'switched modules off' in called.result(30)['cause']
+        check_off(hub, mark)
+        write(me, tmp_path, hub, lambda h: not is_off(h), **servers)
+        until(lambda: Seen(hub).of('files'), what='its tools')
+        check_on(hub)
+        write(me, tmp_path, hub, is_off, off, **servers)
+    with Hub(me, folder, '--listen', '127.0.0.1:0') as hub:
+        check_off(hub, mark)
+        write(me, tmp_path, hub, lambda h: not is_off(h), **servers)
+        until(lambda: Seen(hub).of('files'), what='its tools')
+        check_on(hub)
+
+
+def test_a_disabled_server_is_off(me, tmp_path):
+    """By the file, with a call under way. The other one goes on."""
+    marks = f'disabled-{os.getpid()}', f'stays-{os.getpid()}'
+    servers = {'files': server('main()', marks[0]), 'other': server('main()', marks[1])}
+    with Hub(me, home(me, tmp_path, **servers), '--listen', '127.0.0.1:0') as hub:
+        for name in servers:
+            approve(hub, name)
+        seen = Seen(hub)
+        until(lambda: 'files__echo' in seen.listed(), what='the gateway')
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            called = pool.submit(fails, 403, 'forbidden', text, hub, 'files', 'sleep', text='60')
+            until(lambda: hub.call('GET', '/v1/modules/files')['calls'] == 1, what='the call')
+            write(me, tmp_path, hub, lambda h: h.call('GET', '/v1/modules/files')['disabled'],
+                  files={**servers['files'], 'disabled': True}, other=servers['other'])
+            assert 'disabled' in called.result(30)['cause']
+        until(lambda: not programs(marks[0]), what='its end')
+        assert programs(marks[1])
+        until(lambda: 'files__echo' not in seen.listed(), what='the gateway')
+        assert 'other__echo' in seen.listed()
+        assert 'mcp-files' not in seen.model.said('search_modules', query='echo')
+        write(me, tmp_path, hub, lambda h: not h.call('GET', '/v1/modules/files')['disabled'],
+              **servers)
+        until(lambda: 'files__echo' in seen.listed(), what='the gateway')
+        assert text(hub, 'files', 'echo', text='x') == 'x'

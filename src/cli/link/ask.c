@@ -354,6 +354,17 @@ static bool turn_page(struct asking *a, size_t path_n, const struct json_val *ro
 	return true;
 }
 
+/* Why a list has less than it might have. */
+static void tell_cause(const struct json_val *root)
+{
+	struct str cause = json_str(json_get(root, "cause"));
+
+	if (cause.n) {
+		fputs("holt: ", stderr);
+		safe_puts(stderr, cause);
+	}
+}
+
 static int ask_pages(struct asking *a, struct listing *l, struct err *e)
 {
 	const struct ask *ask = a->ask;
@@ -382,6 +393,8 @@ static int ask_pages(struct asking *a, struct listing *l, struct err *e)
 		if (ask->endless && fflush(stdout) != 0)
 			return err_set(e, ERR_IO, "standard output is closed");
 		cut = json_bool(json_get(json_root(doc), "truncated"));
+		if (!l->as_json)
+			tell_cause(json_root(doc));
 		more = (ask->endless || l->n > had) && turn_page(a, path_n, json_root(doc));
 	} while (more && (!l->max || l->n < l->max));
 	if (cut && !l->as_json)

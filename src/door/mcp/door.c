@@ -93,7 +93,11 @@ static bool denies(const struct mcp_door *d, const struct principal *who, const 
 {
 	const struct tool *row = t->row;
 	const char *name = row == &gateway_tool ? t->name : NULL;
+	struct err none;
 
+	if (row->serves && ops_upstreams(d->ops) &&
+	    upstreams_check(ops_upstreams(d->ops), &none) < 0)
+		return true;
 	return who && ops_never(d->ops, who, row->op, name) &&
 	       (!row->other || ops_never(d->ops, who, row->other, name));
 }

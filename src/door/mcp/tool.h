@@ -25,6 +25,7 @@ struct tool {
 	/* Of the sets conversation and ui: its name has the operator's prefix before it, and an
 	 * agent that speaks for a conversation has it unless it asks for others. */
 	bool talks;
+	bool serves; /* it is about servers of modules: not listed where these are switched off */
 	const char *doc; /* for the model that chooses a tool */
 	/* How the arguments differ from the operation's request. */
 	struct op_members members;

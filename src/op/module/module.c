@@ -65,6 +65,8 @@ const struct field_table module_view_table = FIELD_TABLE(struct module_row, view
 static const struct field list_fields[] = {
 	FIELD_OBJECTS(struct modules_view, modules, module_view_table, .flags = FIELD_REQUIRED,
 		      .doc = "In the order of the operator's file, then registered modules."),
+	FIELD(struct modules_view, cause,
+	      .doc = "Why there are no servers, such as that the operator has switched them off."),
 };
 static const struct field_table list_table = FIELD_TABLE(struct modules_view, list_fields);
 
@@ -229,7 +231,9 @@ static void list_run(struct call *c, const void *request)
 	}
 	for (size_t i = 0; !failed && i < n; i++)
 		registered_view(&own[i], &views[r.modules.n++]);
-	if (failed || (!all && n == 0))
+	if (!failed && !all)
+		failed = module_keep(c, str_of(e.msg), &r.cause, &e) < 0;
+	if (failed)
 		call_fail(c, &e);
 	else
 		call_answer(c, &r);

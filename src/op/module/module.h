@@ -49,6 +49,7 @@ struct modules_view {
 		const struct module_view *p;
 		size_t n;
 	} modules;
+	struct str cause; /* why there are no servers; STR_NONE: there may be some */
 };
 
 struct module_change {

@@ -220,6 +220,9 @@ ERR_ROW(MODULE_RESULT, "module_result_not_found", -32602, 404, 125, false, VALID
 ERR_ROW(MODULE_FAILED, "module_failed", -32603, 502, 125, false, GUEST,
 	"The module's server refused the call, or its answer is not what the protocol wants: read "
 	"the cause, and change the arguments or tell the operator.")
+ERR_ROW(MODULE_START, "module_not_started", -32603, 502, 125, true, GUEST,
+	"Tell the operator the cause: it is about the module's program or its entry. `holt mcp "
+	"logs NAME` has what the program wrote, and `holt mcp test NAME` tries again.")
 ERR_ROW(MODULE_UNAPPROVED, "module_not_approved", -32602, 403, 125, false, POLICY,
 	"Ask the operator to look at it (`holt mcp info NAME`) and to approve it (`holt mcp "
 	"approve NAME`).")

@@ -82,7 +82,7 @@ static const struct field server_fields[] = {
 	FIELD_NAMED(struct config_server, timeout_seconds, "timeoutSeconds", .min = 1, .max = 3600,
 		    .def = DEFAULT_INT(30), .doc = "Time limit of a call in seconds."),
 	FIELD_NAMED(struct config_server, connect_seconds, "connectSeconds", .min = 1, .max = 600,
-		    .def = DEFAULT_INT(10),
+		    .def = DEFAULT_INT(30),
 		    .doc = "Time limit for starting or connecting, in seconds."),
 	FIELD(struct config_server, disabled, .doc = "Treat the server as absent."),
 };

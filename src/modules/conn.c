@@ -18,6 +18,7 @@ enum {
 	LIST_PAUSE_MS = 1000, /* from one list to the next: to judge a large one takes time */
 	LIST_BYTES_MAX = 8 << 20,
 	TEXT_MAX = 64 << 10,
+	MESSAGE_MAX = 160,
 };
 
 /* ---- the end ------------------------------------------------------------------------------- */
@@ -118,7 +119,8 @@ static void conn_on_late(uv_timer_t *t)
 	struct upstream_conn *k = t->data;
 	struct err e;
 
-	err_set(&e, ERR_TIMEOUT, "it was not ready in %u s", k->server->connect_seconds);
+	err_set(&e, ERR_TIMEOUT, "it was not ready in %u s (connectSeconds)",
+		k->server->connect_seconds);
 	conn_fail(k, &e);
 }
 
@@ -331,7 +333,9 @@ static void conn_on_listed(void *owner, const struct mcp_listed *l)
 	if (l->failed && l->failed->e)
 		e = *l->failed->e;
 	else if (l->failed)
-		err_set(&e, ERR_INVALID, "it refuses to list its tools: error %d", l->failed->code);
+		err_set(&e, ERR_INVALID, "it refuses to list its tools: error %d: %.*s",
+			l->failed->code,
+			STR_CUT(json_str(json_get(l->failed->fault, "message")), MESSAGE_MAX));
 	else
 		t = tools_of_list(k, l, &e);
 	if (t && l->dropped)
@@ -445,6 +449,14 @@ static void conn_on_stderr(void *owner, struct str bytes)
 
 	if (k->of)
 		upstream_heard(k->of, bytes);
+}
+
+static void conn_on_denied(void *owner, const char *host, uint16_t port)
+{
+	struct upstream_conn *k = owner;
+
+	if (k->of)
+		why_denied(k->of, host, port);
 }
 
 static const enum mcp_wire conn_wires[CONFIG_WIRES] = {
@@ -566,12 +578,14 @@ struct upstream_conn *conn_new(struct upstream *u, struct err *e)
 				   .on_made = conn_on_made,
 				   .on_gone = conn_on_gone,
 				   .on_stderr = conn_on_stderr,
+				   .on_denied = conn_on_denied,
 				   .owner = k };
 	if (u->package) {
 		k->package = package_ref(u->package);
 		snprintf(k->template, sizeof(k->template), "sha256:%s", k->package->image);
 		k->place.template = str_of(k->template);
 	}
+	u->heard = u->n_denied = 0;
 	u->all->open++;
 	k->level = MCP_INFO;
 	uv_timer_init(u->all->loop, &k->limit);

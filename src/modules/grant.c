@@ -203,8 +203,10 @@ void grant_digest(struct upstream *u)
 	u->digest[0] = u->update_digest[0] = '\0';
 	is_package = packages_wanted(u, &u->unfit);
 	if (is_package < 0 || grant_reach(u, &u->unfit) < 0 ||
-	    config_target_init(&t, u->config, u->server, &values, &u->unfit) < 0)
+	    config_target_init(&t, u->config, u->server, &values, &u->unfit) < 0) {
+		u->unfit.code = ERR_MODULE_START; /* not what a client asks for is wrong */
 		return;
+	}
 	if (is_package && !u->package)
 		err_set(&u->unfit, ERR_MODULE_UNAPPROVED,
 			"the package of module %s is not %s yet: holt mcp approve %s", u->name,

@@ -113,6 +113,10 @@ struct upstream {
 	bool timed; /* `again` is a handle */
 	bool is_gone;
 	struct buf log;
+	/* Since the last connection began: */
+	size_t heard; /* bytes of the log */
+	struct upstream_denied denied[UPSTREAM_DENIED]; /* that its program asked for */
+	size_t n_denied; /* all of them; the first are kept */
 };
 
 /* One connection, from the first step to the last. */
@@ -167,6 +171,14 @@ void upstream_unlink(struct upstream *u, const struct upstream_conn *k);
 /* Ends its connection at once, with the calls. It is then in this state. */
 void upstream_drop(struct upstream *u, enum upstream_state then, const struct err *e);
 void upstream_heard(struct upstream *u, struct str bytes); /* on its standard error */
+
+/* ---- why.c: why it failed ------------------------------------------------------------------- */
+
+/* Its program asked for what it is not granted. Told once for each name and connection. */
+void why_denied(struct upstream *u, const char *host, uint16_t port);
+/* Its connection failed or ended by e. *ret: why, with what its program said and asked for, and a
+ * code whose remedy is that of a module. */
+void why_lost(const struct upstream *u, const struct err *e, struct err *ret);
 
 /* ---- conn.c: one connection ----------------------------------------------------------------- */
 

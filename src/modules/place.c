@@ -56,7 +56,7 @@ static int place_network(struct place *p, struct err *e)
 	const struct bound_spec none = { .n = 0 };
 	const struct net_rule *tls;
 
-	if (t->server->sandbox.network.n == 0 && !p->service && !t->bound)
+	if (t->server->sandbox.network.n == 0 && !p->service && !t->bound && !p->on_denied)
 		return 0;
 	if (net_grant_init(&p->grant, e) < 0)
 		return -1;
@@ -79,6 +79,14 @@ static void place_on_bound(void *arg, const struct err *err)
 		net_grant_start(p->net, &p->grant, place_on_granted, p);
 }
 
+static void place_on_flow(void *arg, const struct nw_flow *f)
+{
+	struct place *p = arg;
+
+	if (f->what == NW_FLOW_DENIED && *f->host)
+		p->on_denied(p->owner, f->host, f->port);
+}
+
 static int place_grant(struct place *p, struct err *e)
 {
 	const struct texts *t = p->texts;
@@ -86,6 +94,8 @@ static int place_grant(struct place *p, struct err *e)
 	p->net = net_new(hub_nets(t->of->hub), p->sandbox, NULL, e);
 	if (!p->net)
 		return -1;
+	if (p->on_denied)
+		net_watch(p->net, place_on_flow, p);
 	if (t->bound)
 		return hub_sandboxes_bind_values(hub_sandboxes(t->of->hub), t->bound, p->net,
 						 &p->grant, place_on_bound, p, e);

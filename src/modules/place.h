@@ -68,6 +68,9 @@ struct place {
 	void (*on_made)(void *owner, const struct err *e);
 	void (*on_gone)(void *owner);
 	void (*on_stderr)(void *owner, struct str bytes);
+	/* The program asked for what it is not granted, by a name (port 0: not known) or an
+	 * address. NULL: nobody hears of it. */
+	void (*on_denied)(void *owner, const char *host, uint16_t port);
 	void *owner;
 	/* Private, but for `sandbox`: NULL until it is made. */
 	struct sandbox *sandbox;

@@ -206,13 +206,16 @@ void upstream_lost(struct upstream *u, const struct err *e)
 {
 	uint64_t wait = (uint64_t)BACKOFF_MS << (u->failures < 6 ? u->failures : 6);
 
+	struct err why;
+
+	why_lost(u, e, &why);
 	u->conn = NULL;
-	u->why = *e;
+	u->why = why;
 	u->failures++;
 	u->due_ms = uv_now(u->all->loop) + wait;
-	log_warn("module %s: %s", u->name, e->msg);
+	log_warn("module %s: %s", u->name, why.msg);
 	upstream_set_state(u, UPSTREAM_ERROR);
-	upstream_refuse(u, e);
+	upstream_refuse(u, &why);
 	upstream_try_free(u);
 }
 
@@ -481,6 +484,8 @@ void upstream_info(struct upstream *u, struct upstream_info *ret)
 		.package = u->package,
 		.update = u->update,
 		.fetching = u->fetch != NULL,
+		.denied = u->denied,
+		.n_denied = u->n_denied < UPSTREAM_DENIED ? u->n_denied : UPSTREAM_DENIED,
 		.listed = t != NULL,
 		.revision = u->revision,
 	};
@@ -588,6 +593,7 @@ void upstream_heard(struct upstream *u, struct str bytes)
 		buf_drop(&u->log, u->log.n + bytes.n - UPSTREAM_LOG_MAX);
 	if (buf_add(&u->log, bytes.p, bytes.n, &e) < 0)
 		log_debug("module %s: its log: %s", u->name, e.msg);
+	u->heard += bytes.n;
 }
 
 struct str upstream_log(const struct upstream *u)

@@ -28,6 +28,7 @@
 
 #include "config/config.h"
 #include "mcp/client/client.h"
+#include "net/wire/rule.h"
 
 struct upstreams; /* all of a hub */
 struct upstream; /* one */
@@ -167,6 +168,16 @@ enum upstream_kind {
 extern const char *const upstream_kind_methods[UPSTREAM_KINDS];
 
 /* Borrowed until the loop's next turn. */
+/* What its program asked for and is not granted. */
+struct upstream_denied {
+	char host[NET_HOST_MAX]; /* cleaned */
+	uint16_t port; /* 0: not known */
+};
+enum { UPSTREAM_DENIED = 8 /* kept of one connection */, UPSTREAM_DENIED_TEXT = 768 };
+/* "it asked for api.example.com, which is not granted: holt mcp allow NAME api.example.com" */
+void upstream_denied_text(const struct upstream *u, const struct upstream_denied *d,
+			  char ret[UPSTREAM_DENIED_TEXT]);
+
 struct upstream_info {
 	struct str name;
 	const struct config_server *server;
@@ -191,6 +202,9 @@ struct upstream_info {
 	bool is_package;
 	const struct package *package, *update;
 	bool fetching;
+	/* By its program since the last connection began; borrowed. */
+	const struct upstream_denied *denied;
+	size_t n_denied;
 	/* Known while it is connected, and from then on. */
 	struct str version, title; /* of the protocol; what the server calls itself */
 	struct str instructions; /* untrusted */

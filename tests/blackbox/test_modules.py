@@ -188,14 +188,14 @@ def test_an_answer_that_is_none_is_the_modules_fault(hub):
 def test_one_that_never_starts_is_given_up(hub):
     approve(hub, 'fails')
     for _ in range(4):
-        fails(503, 'unavailable', call, hub, 'fails', 'echo')
+        fails(502, 'module_not_started', call, hub, 'fails', 'echo')
     began = time.monotonic()
-    error = fails(503, 'unavailable', call, hub, 'fails', 'echo')
+    error = fails(502, 'module_not_started', call, hub, 'fails', 'echo')
     assert '4 times' in error['cause'] and time.monotonic() - began < 15
     assert state(hub, 'fails') == 'error'
     hub.fails(FAILED, 'status 1', 'mcp', 'test', 'fails')  # tries again
     approve(hub, 'silent')
-    error = fails(504, 'exec_timeout', call, hub, 'silent', 'echo')
+    error = fails(502, 'module_not_started', call, hub, 'silent', 'echo')
     assert '2 s' in error['cause']
 
 

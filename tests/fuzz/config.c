@@ -48,7 +48,8 @@ static void check_narrows(const struct config_file *f)
 	const struct config_policy *own = f->principals.n ? &f->principals.p[0].policy : NULL;
 
 	for (size_t w = 0; w < ARRAY_LEN(who); w++) {
-		struct config_limits of = policy_limits(f, STR_NONE, str_of(who[w]), STR_NONE), least, was;
+		struct config_limits of = policy_limits(f, STR_NONE, str_of(who[w]), STR_NONE),
+				     least, was;
 
 		for (size_t c = 0; c < ARRAY_LEN(calls); c++) {
 			struct policy_verdict all = decide(f, NULL, w, c);

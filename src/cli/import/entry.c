@@ -149,7 +149,7 @@ static int member_map(struct import *im, const struct member *m, const struct js
 
 static int member_command(struct import *im, const struct member *m, const struct json_val *v)
 {
-	return import_text(im, m->name, json_str(v), FILLS(im, m));
+	return import_command(im, m->name, json_str(v), FILLS(im, m));
 }
 
 /* ---- kinds, times and switches ------------------------------------------------------------- */
@@ -160,7 +160,8 @@ static int member_type(struct import *im, const struct member *m, const struct j
 		const char *theirs, *ours;
 	} types[] = { { "stdio", "stdio" },	     { "http", "http" },
 		      { "streamable-http", "http" }, { "streamableHttp", "http" },
-		      { "streamable_http", "http" }, { "sse", "sse" } };
+		      { "streamable_http", "http" }, { "sse", "sse" },
+		      { "local", "stdio" },	     { "remote", "http" } };
 
 	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
 		if (str_is(json_str(v), types[i].theirs)) {
@@ -168,12 +169,19 @@ static int member_type(struct import *im, const struct member *m, const struct j
 			return 0;
 		}
 	}
-	import_note(im, "%s: there is no type %.*s", m->name, STR_CUT(json_str(v), 60));
-	return 0;
+	im->server->unfit = arena_printf(im->arena, im->e, "there is no %s %.*s", m->name,
+					 STR_CUT(json_str(v), 60));
+	return im->server->unfit ? 0 : -1;
 }
 
 static int member_url(struct import *im, const struct member *m, const struct json_val *v)
 {
+	struct str url = json_str(v);
+
+	if (im->server->url.p)
+		import_note(im, "%s: it has another URL, too, and this one counts", m->name);
+	if (!str_starts(url, "http://") && !str_starts(url, "https://") && !str_starts(url, "${"))
+		im->server->unfit = "its URL is none of http or https";
 	if (im->o->client->url_is_sse && !im->server->type && str_is(str_of(m->name), "url"))
 		im->server->type = "sse";
 	return member_text(im, m, v);
@@ -195,6 +203,8 @@ static int member_time(struct import *im, const struct member *m, const struct j
 		return member_wrong(im, m->name, v);
 	if (t >= 1000)
 		t /= 1000;
+	if (t <= 0)
+		import_note(im, "%s: 1 second is the least", m->name);
 	if (t > (double)max)
 		import_note(im, "%s: %llu seconds are the most", m->name, (unsigned long long)max);
 	im->server->timeout_seconds = t > (double)max ? max : t <= 1 ? 1 : (uint64_t)(t + 0.999);
@@ -247,12 +257,31 @@ static int member_sandboxed(struct import *im, const struct member *m, const str
 	return 0;
 }
 
-static int sandbox_lost(struct import *im, const struct json_val *in, const char *name)
+/* What is not read of a part of it. */
+static void sandbox_lost(struct import *im, const struct json_val *in, const char *a, const char *b)
 {
-	if (json_len(json_get(in, name)))
-		import_note(im, "sandbox: %s has no counterpart: only what is listed is there",
-			    name);
-	return 0;
+	struct json_iter it = json_iter(in);
+
+	if (in && json_type(in) != JSON_OBJECT)
+		import_note(im, "sandbox: a part of it is %s, and is left out",
+			    json_type_name(json_type(in)));
+	while (json_next(&it)) {
+		if (!str_is(it.key, a) && !str_is(it.key, b))
+			import_note(im,
+				    "sandbox: %.*s has no counterpart: only what is listed is "
+				    "there",
+				    STR_CUT(it.key, 60));
+	}
+}
+
+static int sandbox_list(struct import *im, const struct member *m, const struct json_val *in,
+			bool paths)
+{
+	const struct json_val *v = json_get(in, m->name);
+
+	if (v && json_type(v) != JSON_ARRAY)
+		return member_wrong(im, m->name, v);
+	return paths ? member_values(im, m, v) : member_names(im, m, v);
 }
 
 /* VS Code's. */
@@ -264,12 +293,11 @@ static int member_sandbox(struct import *im, const struct member *m, const struc
 	const struct json_val *files = json_get(v, "filesystem"), *net = json_get(v, "network");
 
 	im->server->sandbox = true;
-	sandbox_lost(im, files, "denyRead");
-	sandbox_lost(im, files, "denyWrite");
-	sandbox_lost(im, net, "deniedDomains");
-	return member_values(im, &write, json_get(files, "allowWrite")) < 0
-		     ? -1
-		     : member_names(im, &network, json_get(net, "allowedDomains"));
+	sandbox_lost(im, v, "filesystem", "network");
+	sandbox_lost(im, files, write.name, write.name);
+	sandbox_lost(im, net, network.name, network.name);
+	return sandbox_list(im, &write, files, true) < 0 ? -1
+							 : sandbox_list(im, &network, net, false);
 }
 
 /* ---- the table ----------------------------------------------------------------------------- */
@@ -312,7 +340,7 @@ static const struct member members[] = {
 	{ "description", NULL, 0, JSON_ABSENT, NULL },
 	{ "gallery", NULL, 0, JSON_ABSENT, NULL },
 	{ "version", NULL, 0, JSON_ABSENT, NULL },
-	{ "dev", NULL, 0, JSON_ABSENT, NULL },
+	{ "dev", NULL, 0, JSON_ABSENT, "nothing watches or debugs it" },
 };
 
 static const struct member *member_find(struct str name)

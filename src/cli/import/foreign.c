@@ -6,6 +6,7 @@
 #include "cli/import/internal.h"
 #include "cli/import/recipe.h"
 #include "config/config.h"
+#include "json/document/utf8.h"
 #include "json/document/where.h"
 
 enum {
@@ -143,8 +144,50 @@ static const struct json_val *foreign_top(const struct json_val *root)
 	return json_type(json_get(mcp, "servers")) == JSON_OBJECT ? mcp : root;
 }
 
+/* By what only one client has in an entry. */
+static const char *foreign_client_by_entry(const struct json_val *servers)
+{
+	static const struct {
+		const char *member, *client;
+	} own[] = { { "httpUrl", "gemini" },	  { "trust", "gemini" },
+		    { "includeTools", "gemini" }, { "excludeTools", "gemini" },
+		    { "serverUrl", "windsurf" },  { "disabledTools", "windsurf" } };
+	struct json_iter it = json_iter(servers);
+
+	while (json_next(&it)) {
+		for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+			if (json_get(it.val, own[i].member))
+				return own[i].client;
+		}
+	}
+	return NULL;
+}
+
+const struct foreign_client *foreign_client_by_path(const char *path)
+{
+	struct str p = str_of(path);
+
+	for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
+		for (const char *const *file = clients[i].files; *file; file++) {
+			const char *name = *file + (**file == '~');
+			size_t n = strlen(name);
+
+			if (!clients[i].foreign && p.n > n &&
+			    (*name == '/' || p.p[p.n - n - 1] == '/') &&
+			    str_is((struct str){ p.p + p.n - n, n }, name))
+				return &clients[i];
+		}
+	}
+	return NULL;
+}
+
 const struct foreign_client *foreign_client_of(const struct json_val *root)
 {
+	const char *name = foreign_client_by_entry(json_get(root, "mcpServers"));
+	struct err none;
+
+	if (name)
+		return foreign_client_find(name, &none);
 	root = foreign_top(root);
 	for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
 		if (!clients[i].foreign &&
@@ -232,7 +275,7 @@ bool import_has(const struct import_list *l, struct str value)
 /* All of a file. */
 struct reading {
 	struct import im;
-	struct import_list names;
+	struct import_list names, inputs; /* of those that were taken */
 	struct foreign_found *found;
 	struct json_writer w;
 };
@@ -269,21 +312,63 @@ static int reading_name(struct reading *r, struct str theirs, struct str *ret)
 	return ret->p ? import_add(&r->im, &r->names, STR_NONE, *ret) : -1;
 }
 
+const struct json_val *import_input(const struct import *im, struct str id)
+{
+	struct json_iter it = json_iter(im->inputs);
+
+	while (json_next(&it)) {
+		struct str own = json_str(json_get(it.val, "id"));
+
+		if (own.p && str_eq(own, id))
+			return it.val;
+	}
+	return NULL;
+}
+
+/* A choice is a text, or an object with one. */
+static struct str reading_option(const struct json_val *v)
+{
+	struct str value = json_str(json_get(v, "value"));
+
+	return json_type(v) == JSON_STR ? json_str(v)
+	     : value.p			? value
+					: json_str(json_get(v, "label"));
+}
+
+/* All inputs but a choice are asked for as texts. */
 static void reading_write_input(const struct json_val *input, struct json_writer *w)
 {
-	static const char *const texts[] = { "type", "id", "description", "default" };
-	const struct json_val *v = json_get(input, "options");
+	static const struct {
+		const char *name;
+		size_t max;
+	} texts[] = { { "id", CONFIG_NAME_MAX },
+		      { "description", CONFIG_TEXT_MAX / 4 },
+		      { "default", CONFIG_TEXT_MAX } };
+	struct json_iter it = json_iter(json_get(input, "options"));
+	bool choice = false;
 
+	while (!choice && json_next(&it))
+		choice = reading_option(it.val).p;
 	json_write_object(w);
+	json_write_name(w, "type");
+	json_write_text(w, choice ? "pickString" : "promptString");
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		if (json_type(json_get(input, texts[i])) != JSON_STR)
+		struct str s = json_str(json_get(input, texts[i].name));
+
+		if (!s.p)
 			continue;
-		json_write_key(w, texts[i]);
-		json_write_val(w, json_get(input, texts[i]));
+		json_write_key(w, texts[i].name);
+		json_write_str(w, utf8_cut(s, texts[i].max));
 	}
-	if (json_type(v) == JSON_ARRAY) {
-		json_write_key(w, "options");
-		json_write_val(w, v);
+	if (choice) {
+		json_write_name(w, "options");
+		json_write_array(w);
+		it = json_iter(json_get(input, "options"));
+		while (json_next(&it)) {
+			if (reading_option(it.val).p)
+				json_write_str(w, reading_option(it.val));
+		}
+		json_write_array_end(w);
 	}
 	json_write_object_end(w);
 }
@@ -297,17 +382,16 @@ static bool reading_has_input(const struct config_file *f, struct str id)
 	return false;
 }
 
-/* Those that the servers so far name, as an array; all, or what is not there already. */
-static void reading_write_inputs(const struct import *im, struct json_writer *w, bool all)
+/* Those of a list, as an array; all, or what is not there already. */
+static void reading_write_inputs(const struct import *im, const struct import_list *used,
+				 struct json_writer *w, bool all)
 {
-	struct json_iter it = json_iter(im->inputs);
-
 	json_write_array(w);
-	while (json_next(&it)) {
-		struct str id = json_str(json_get(it.val, "id"));
+	for (const struct import_item *i = used->first; i; i = i->next) {
+		const struct json_val *input = import_input(im, i->value);
 
-		if (import_has(&im->used, id) && (all || !reading_has_input(im->o->have, id)))
-			reading_write_input(it.val, w);
+		if (input && (all || !reading_has_input(im->o->have, i->value)))
+			reading_write_input(input, w);
 	}
 	json_write_array_end(w);
 }
@@ -329,9 +413,13 @@ static int reading_check(struct reading *r, const struct import_server *s)
 			STR_ARG(s->name), STR_ARG(s->name));
 		return -1;
 	}
+	if (s->unfit) {
+		import_note(&r->im, "it is left out: %s", s->unfit);
+		return -1;
+	}
 	json_write_object(&w);
 	json_write_key(&w, "inputs");
-	reading_write_inputs(&r->im, &w, true);
+	reading_write_inputs(&r->im, &r->im.used, &w, true);
 	json_write_key(&w, "mcpServers");
 	json_write_object(&w);
 	import_write(s, &w);
@@ -355,6 +443,7 @@ static int reading_server(struct reading *r, struct str theirs, const struct jso
 	if (r->names.n >= FOREIGN_SERVERS_MAX)
 		return err_set(r->im.e, ERR_TOO_LARGE, "more than %d servers", FOREIGN_SERVERS_MAX);
 	r->im.server = &s;
+	r->im.used = (struct import_list){ .n = 0 };
 	if (json_type(entry) != JSON_OBJECT) {
 		import_note(&r->im, "it is left out: it is %s", json_type_name(json_type(entry)));
 		r->found->left++;
@@ -367,6 +456,11 @@ static int reading_server(struct reading *r, struct str theirs, const struct jso
 		return 0;
 	}
 	r->found->n++;
+	for (const struct import_item *i = r->im.used.first; i; i = i->next) {
+		if (!import_has(&r->inputs, i->value) &&
+		    import_add(&r->im, &r->inputs, STR_NONE, i->value) < 0)
+			return -1;
+	}
 	if (!str_eq(s.name, s.theirs))
 		import_note(&r->im, "it is called %.*s now", STR_ARG(s.name));
 	import_write(&s, &r->w);
@@ -403,6 +497,6 @@ int foreign_read(const struct json_val *root, const struct foreign_options *o,
 	    reading_servers(&r, json_get(project, "mcpServers")) < 0)
 		return -1;
 	json_write_object_end(&r.w);
-	reading_write_inputs(&r.im, &inputs, false);
+	reading_write_inputs(&r.im, &r.inputs, &inputs, false);
 	return json_write_done(&r.w, e) < 0 ? -1 : json_write_done(&inputs, e);
 }

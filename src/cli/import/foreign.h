@@ -42,6 +42,8 @@ const char *foreign_client_name(size_t i); /* NULL: there are no more */
 const struct foreign_client *foreign_client_find(const char *name, struct err *e) MUST_USE;
 /* The same; ERR_INVALID too where its file is not read. */
 const struct foreign_client *foreign_client_read(const char *name, struct err *e) MUST_USE;
+/* By the end of a file's path; NULL: it is that of no client. */
+const struct foreign_client *foreign_client_by_path(const char *path);
 /* By what is in the file; NULL: it has no servers. */
 const struct foreign_client *foreign_client_of(const struct json_val *root);
 

@@ -75,6 +75,7 @@ static int source_read(struct source *s, const char *file, struct err *e)
 {
 	const char *first = s->client ? s->client->files[0] : NULL;
 	bool project = file || (first && *first != '~');
+	const struct foreign_client *of, *by_path;
 
 	if (file ? import_path(file, s->path, e) < 0 : source_find(s, e) < 0)
 		return -1;
@@ -85,8 +86,11 @@ static int source_read(struct source *s, const char *file, struct err *e)
 	s->doc = foreign_parse(&s->text, e);
 	if (!s->doc)
 		return err_wrap(e, "%.120s", s->path);
+	of = foreign_client_of(json_root(s->doc));
+	by_path = foreign_client_by_path(s->path);
 	if (!s->client)
-		s->client = foreign_client_of(json_root(s->doc));
+		s->client = of && by_path && json_get(json_root(s->doc), by_path->root) ? by_path
+											: of;
 	if (!s->client)
 		return err_set(e, ERR_INVALID, "%.120s has no MCP servers that are known", s->path);
 	return 0;

@@ -21,6 +21,7 @@ struct import_server {
 	struct str command, cwd, url;
 	struct import_list args, env, headers, allow, deny, approvals, write, network;
 	bool has_allow, disabled, sandbox;
+	const char *unfit; /* why it is left out; NULL: nothing is wrong so far */
 	const char *approval; /* NULL: the default */
 	uint64_t timeout_seconds; /* 0: the default */
 };
@@ -29,7 +30,7 @@ struct import {
 	const struct foreign_options *o;
 	struct arena *arena;
 	const struct json_val *inputs; /* of the file; may be NULL */
-	struct import_list used; /* ids of inputs that stay inputs */
+	struct import_list used; /* ids of inputs that stay inputs, of this server */
 	struct import_server *server;
 	struct err *e;
 };
@@ -38,8 +39,13 @@ void import_note(struct import *im, const char *fmt, ...) PRINTF_LIKE(2, 3);
 int import_add(struct import *im, struct import_list *to, struct str name, struct str value);
 bool import_has(const struct import_list *l, struct str value);
 
+/* The first input of this id, if it is an object; NULL: there is none. */
+const struct json_val *import_input(const struct import *im, struct str id);
+
 /* A text with variables as the operator's file writes them, in the arena. what: for notes. */
 int import_text(struct import *im, const char *what, struct str text, struct str *ret);
+/* The same of a command, which has no variables there: those that are known have their values. */
+int import_command(struct import *im, const char *what, struct str text, struct str *ret);
 /* The same, without secrets. before: what stands before it in its place ("API_KEY="), by which a
  * secret is known; name: of that place, for the secret's name. */
 int import_value(struct import *im, const char *what, struct str before, struct str name,

@@ -1,4 +1,6 @@
 /* Texts of other clients: their variables, and secrets in them. */
+#include <stdlib.h>
+
 #include "cli/import/internal.h"
 #include "config/variables.h"
 #include "guard/redact/redact.h"
@@ -26,45 +28,86 @@ static int text_put_literal(struct buf *to, struct str s, struct err *e)
 	return 0;
 }
 
-static bool text_is_password(const struct import *im, struct str id)
-{
-	struct json_iter it = json_iter(im->inputs);
-
-	while (json_next(&it)) {
-		if (str_eq(json_str(json_get(it.val, "id")), id))
-			return json_bool(json_get(it.val, "password"));
-	}
-	return false;
-}
-
 static int text_put_input(struct import *im, struct buf *to, struct str whole, struct str id)
 {
-	if (text_is_password(im, id)) {
+	const struct json_val *input = import_input(im, id);
+	struct str type = json_str(json_get(input, "type"));
+
+	if (json_bool(json_get(input, "password"))) {
 		import_note(im,
 			    "${input:%.*s} becomes ${secret:%.*s}: store it with "
 			    "holt secret set %.*s",
 			    STR_ARG(id), STR_ARG(id), STR_ARG(id));
 		return buf_addf(to, im->e, "${secret:%.*s}", STR_ARG(id));
 	}
+	if (input && !str_is(type, "promptString") && !str_is(type, "pickString"))
+		import_note(im, "${input:%.*s} is of the type \"%.*s\": a person is asked for it",
+			    STR_ARG(id), STR_CUT(type, 40));
 	if (!import_has(&im->used, id) && import_add(im, &im->used, STR_NONE, id) < 0)
 		return -1;
 	return text_put(to, whole, im->e);
+}
+
+/* What editors replace in their files, and nothing else has. */
+static bool text_is_editors(struct str name)
+{
+	static const char *const names[] = {
+		"file",
+		"fileBasename",
+		"fileBasenameNoExtension",
+		"fileDirname",
+		"fileExtname",
+		"fileDirnameBasename",
+		"relativeFile",
+		"relativeFileDirname",
+		"fileWorkspaceFolder",
+		"lineNumber",
+		"columnNumber",
+		"selectedText",
+		"execPath",
+		"defaultBuildTask",
+		"extensionInstallFolder",
+		"workspaceFolders",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (str_is(name, names[i]))
+			return true;
+	}
+	return false;
+}
+
+/* The value of a variable that is known here; STR_NONE: it is not. */
+static struct str text_known(const struct import *im, struct str name)
+{
+	static const char *const folders[] = { "workspaceFolder", "workspaceRoot", "cwd" };
+	const struct str f = im->o->folder;
+	const char *slash = f.n ? memrchr(f.p, '/', f.n) : NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+		if (str_is(name, folders[i]))
+			return f;
+	}
+	if (str_is(name, "workspaceFolderBasename"))
+		return slash ? (struct str){ slash + 1, (size_t)(f.p + f.n - slash) - 1 } : f;
+	if (str_is(name, "/") || str_is(name, "pathSeparator"))
+		return STR_LIT("/");
+	return STR_NONE;
 }
 
 /* ${…}, from the first byte to the last. */
 static int text_put_variable(struct import *im, const char *what, struct str whole, struct buf *to)
 {
 	struct str in = { whole.p + 2, whole.n - 3 }, rest = whole;
+	struct str known = text_known(im, in);
 	struct config_part part;
 	struct err none;
 
-	if (str_is(in, "workspaceFolder"))
-		return text_put_literal(to, im->o->folder, im->e);
+	if (known.p)
+		return text_put_literal(to, known, im->e);
 	if (str_is(in, "userHome"))
 		return text_put(to, STR_LIT("${HOME}"), im->e);
-	if (str_is(in, "/") || str_is(in, "pathSeparator"))
-		return text_put(to, STR_LIT("/"), im->e);
-	if (config_part_next(&rest, &part, &none) <= 0 || rest.n ||
+	if (text_is_editors(in) || config_part_next(&rest, &part, &none) <= 0 || rest.n ||
 	    part.kind == CONFIG_PART_SECRET) {
 		import_note(im, "%s: %.*s has no counterpart, and is text now", what,
 			    STR_CUT(whole, 80));
@@ -96,11 +139,14 @@ static int text_take(struct import *im, const char *what, struct str s, struct b
 		return 0;
 	if (n > 3 && str_starts(s, "${"))
 		return text_put_variable(im, what, (struct str){ s.p, n }, to) < 0 ? -1 : (int)n;
-	if (of != FOREIGN_SHELL || *s.p != '$')
-		return 0;
 	n = text_name((struct str){ s.p + 1, s.n - 1 });
 	if (n == 0)
 		return 0;
+	if (of != FOREIGN_SHELL) {
+		import_note(im, "%s: $%.*s is text there; a variable has braces", what,
+			    n < 60 ? (int)n : 60, s.p + 1);
+		return 0;
+	}
 	return buf_addf(to, im->e, "${%.*s}", (int)n, s.p + 1) < 0 ? -1 : (int)n + 1;
 }
 
@@ -130,6 +176,26 @@ int import_text(struct import *im, const char *what, struct str text, struct str
 		return -1;
 	*ret = (struct str){ arena_dup(im->arena, buf_str(&to), im->e), to.n };
 	return ret->p ? 0 : -1;
+}
+
+int import_command(struct import *im, const char *what, struct str text, struct str *ret)
+{
+	static const char *const homes[] = { "${HOME}", "${env:HOME}", "~/" };
+	const char *home = getenv("HOME");
+	size_t n;
+
+	if (import_text(im, what, text, ret) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(homes); i++) {
+		n = strlen(homes[i]) - (homes[i][0] == '~');
+		if (!home || *home != '/' || !str_starts(*ret, homes[i]))
+			continue;
+		ret->p = arena_printf(im->arena, im->e, "%s%.*s", home, (int)(ret->n - n),
+				      ret->p + n);
+		ret->n = ret->p ? strlen(ret->p) : 0;
+		return ret->p ? 0 : -1;
+	}
+	return 0;
 }
 
 /* ---- secrets ------------------------------------------------------------------------------- */

@@ -69,6 +69,8 @@ static const struct {
 	{ "port_failed", ERR_PORT },
 	{ "unavailable", ERR_TRANSPORT },
 	{ "exec_timeout", ERR_TIMEOUT },
+	{ "module_failed", ERR_MODULE_FAILED },
+	{ "module_not_started", ERR_MODULE_START },
 };
 
 /* Remedies of failures that are the hub's. */

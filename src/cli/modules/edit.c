@@ -109,6 +109,11 @@ static int edit_rule(struct edit_rule *ret, const struct config *c, const char *
 	}
 	if (net_rule_parse(str_of(word), true, &r, e) < 0)
 		return -1;
+	if (r.kind == NET_RULE_CIDR && net_addr_class(&r.cidr.addr) == NET_LOOPBACK)
+		return err_set(e, ERR_INVALID,
+			       "%.60s is the sandbox itself there: make it a service (holt serve "
+			       "--service NAME.holt:%u=%.60s), then allow NAME.holt:%u",
+			       word, r.port ? r.port : 80, word, r.port ? r.port : 80);
 	if (!r.port && r.kind != NET_RULE_CIDR)
 		r.port = 443;
 	net_rule_print(&r, ret->rule);

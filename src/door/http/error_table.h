@@ -67,6 +67,10 @@ API_ROW(PORT_FAILED, "port_failed", 502, "unavailable", "The server in the sandb
 	"it listens, and try again.")
 API_ROW(MODULE_FAILED, "module_failed", 502, "unavailable", "The module refused the call.",
 	"Read the cause, and change the arguments; GET /v1/modules/{name} has their schema.")
+API_ROW(MODULE_NOT_STARTED, "module_not_started", 502, "unavailable",
+	"The module's program or server can't be used.",
+	"Read the cause, and have the operator mend what it names; GET /v1/modules/{name}/logs has "
+	"what the program wrote.")
 API_ROW(UNAVAILABLE, "unavailable", 503, "unavailable", "The server is busy or ending.",
 	"Wait for retry_after_ms and try again.")
 API_ROW(EXEC_TIMEOUT, "exec_timeout", 504, "deadline_exceeded", "The time limit was reached.",

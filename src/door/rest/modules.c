@@ -45,7 +45,7 @@ static const struct api_route rows[] = {
 	MODULE(module_enable_op, "modules.enable", by_path, HTTP_POST, "/enable"),
 	MODULE(module_disable_op, "modules.disable", by_path, HTTP_POST, "/disable"),
 	MODULE(module_test_op, "modules.test", test_by_path, HTTP_POST, "/test",
-	       | API_MAY(EXEC_TIMEOUT) | API_MAY(MODULE_FAILED)),
+	       | API_MAY(EXEC_TIMEOUT) | API_MAY(MODULE_FAILED) | API_MAY(MODULE_NOT_STARTED)),
 	MODULE(module_disconnect_op, "modules.disconnect", test_by_path, HTTP_POST, "/disconnect",
 	       | API_MAY(CONFLICT)),
 	{ .id = "modules.search",
@@ -62,7 +62,8 @@ static const struct api_route rows[] = {
 	  .method = HTTP_POST,
 	  .path = "/v1/modules/{name}/tools/{tool}",
 	  .errors = API_MAY(NOT_FOUND) | API_MAY(UNSUPPORTED) | API_MAY(EXEC_TIMEOUT) |
-		    API_MAY(BODY_TOO_LARGE) | API_MAY(MODULE_FAILED) },
+		    API_MAY(BODY_TOO_LARGE) | API_MAY(MODULE_FAILED) |
+		    API_MAY(MODULE_NOT_STARTED) },
 	{ .id = "modules.result",
 	  .op = &module_result_op,
 	  .projected = true,

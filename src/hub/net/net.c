@@ -49,7 +49,15 @@ struct net {
 	struct err why;
 	net_cb on_done; /* NULL: nobody waits */
 	void *arg;
+	void (*on_flow)(void *arg, const struct nw_flow *f); /* NULL: nobody watches it */
+	void *watching;
 };
+
+/* Whether the proxy serves it. */
+static bool net_is_open(const struct net *n)
+{
+	return n->now.n > 0 || n->on_flow;
+}
 
 /* ---- grants -------------------------------------------------------------------------------- */
 
@@ -163,7 +171,7 @@ static void forget_sockets(struct net *n)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n->n_made; i++) {
-		bool stays = n->made[i].ip == RESOLVER_IP && n->now.n;
+		bool stays = n->made[i].ip == RESOLVER_IP && net_is_open(n);
 
 		for (size_t j = 0; !stays && j < n->now.n; j++)
 			stays = n->now.ips[j] == n->made[i].ip &&
@@ -194,7 +202,7 @@ static size_t missing_sockets(const struct net *n, struct nw_socket *to)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; n->now.n && i < ARRAY_LEN(always); i++)
+	for (size_t i = 0; net_is_open(n) && i < ARRAY_LEN(always); i++)
 		add_missing(n, always[i].kind, &always[i].at, "", to, &count);
 	for (size_t i = 0; i < n->now.n; i++) {
 		const struct net_rule *r = &n->now.rules[i];
@@ -334,9 +342,9 @@ static void send_rules(struct net *n)
 	n->step = NET_RULES;
 	n->seq = all->last_seq;
 	forget_sockets(n);
-	if (!n->now.n) /* then the proxy forgets them */
+	if (!net_is_open(n)) /* then the proxy forgets them */
 		n->untold = n->secrets != NULL;
-	if (m && n->now.n) {
+	if (m && net_is_open(n)) {
 		*m = (struct nw_grant){ .h = { NW_GRANT, n->seq },
 					.key = n->key,
 					.n_rules = (uint32_t)n->now.n,
@@ -376,7 +384,7 @@ static void make_sockets(struct net *n)
 	struct asking *a = NULL;
 	struct err e = ERR_INIT;
 
-	if (n->untold && n->now.n) {
+	if (n->untold && net_is_open(n)) {
 		n->step = NET_SECRETS;
 		n->seq = ++n->all->last_seq;
 		n->untold = false;
@@ -406,7 +414,7 @@ void nets_tell_all(struct nets *all)
 	for (struct net *n = all->first; n; n = n->next) {
 		n->n_made = 0;
 		n->untold = n->secrets != NULL;
-		if (n->now.n || n->step != NET_IDLE)
+		if (net_is_open(n) || n->step != NET_IDLE)
 			send_rules(n);
 	}
 }
@@ -502,7 +510,9 @@ static void on_flow(struct nets *all, const struct nw_flow *m)
 	f.method[sizeof(f.method) - 1] = '\0';
 	f.path[sizeof(f.path) - 1] = '\0';
 	f.http[sizeof(f.http) - 1] = '\0';
-	if (n && all->o.on_flow)
+	if (n && n->on_flow)
+		n->on_flow(n->watching, &f);
+	else if (n && all->o.on_flow)
 		all->o.on_flow(all->o.owner, n->of, &f);
 }
 
@@ -549,6 +559,12 @@ struct net *net_new(struct nets *all, struct sandbox *sb, void *of, struct err *
 	n->next = all->first;
 	all->first = n;
 	return n;
+}
+
+void net_watch(struct net *n, void (*tell)(void *arg, const struct nw_flow *f), void *arg)
+{
+	n->on_flow = tell;
+	n->watching = arg;
 }
 
 struct refusal {
@@ -643,7 +659,7 @@ int net_bind(struct net *n, const struct net_secrets *s, struct err *e)
 	n->untold = n->untold || packed || n->secrets;
 	secret_free(n->secrets);
 	n->secrets = packed;
-	if (n->step == NET_IDLE && n->untold && n->now.n && proxy_runs(n->all))
+	if (n->step == NET_IDLE && n->untold && net_is_open(n) && proxy_runs(n->all))
 		make_sockets(n);
 	return 0;
 }

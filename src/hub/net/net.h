@@ -41,6 +41,9 @@ void nets_answer(struct nets *all, uint64_t question, bool allow, const char *wh
 
 /* Nothing is granted yet. sb: a reference is taken. */
 struct net *net_new(struct nets *all, struct sandbox *sb, void *of, struct err *e) MUST_USE;
+/* What programs ask for is told here, not to nets_options.on_flow, also where nothing is granted:
+ * then their resolver answers that there is no such name. Before the first grant. f as there. */
+void net_watch(struct net *n, void (*tell)(void *arg, const struct nw_flow *f), void *arg);
 /* Takes all back. A callback that is awaited comes with ERR_SANDBOX_NOT_FOUND. NULL-safe. */
 void net_free(struct net *n);
 

@@ -464,6 +464,16 @@ void hub_sandboxes_tell_flows(struct hub_sandboxes *all,
 	all->on_flow_data = data;
 }
 
+void hub_sandboxes_tell_denied(struct hub_sandboxes *all, struct str module, struct str detail)
+{
+	if (all->on_flow)
+		all->on_flow(all->on_flow_data, &(struct hub_flow){ .kind = "network.denied",
+								    .sandbox = module,
+								    .owner = STR_LIT("local"),
+								    .detail = detail,
+								    .denied = true });
+}
+
 static void tell_flow(struct hub_sandbox *l, const char *kind, const struct nw_flow *f,
 		      struct str detail)
 {

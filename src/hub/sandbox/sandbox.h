@@ -212,6 +212,8 @@ struct hub_flow {
 };
 void hub_sandboxes_tell_flows(struct hub_sandboxes *all,
 			      void (*on_flow)(void *data, const struct hub_flow *f), void *data);
+/* Tells them that the program of a module asked for what it is not granted. */
+void hub_sandboxes_tell_denied(struct hub_sandboxes *all, struct str module, struct str detail);
 /* For nets_options.on_flow, with the sandboxes as its owner. */
 void hub_sandboxes_on_flow(void *sandboxes, void *of, const struct nw_flow *f);
 

@@ -5,6 +5,7 @@
 
 #include "call/profile.h"
 #include "hub/sandbox/sandbox.h"
+#include "json/document/raw.h"
 #include "modules/code/clean.h"
 #include "modules/code/names.h"
 #include "op/ops.h"
@@ -53,13 +54,73 @@ struct calling {
 	module_connected_fn *then; /* where it is only connected */
 };
 
+/* What the program has asked for in vain may be why its call failed; "": nothing. */
+static void calling_denied(const struct calling *k, char ret[UPSTREAM_DENIED_TEXT])
+{
+	struct upstream_info i;
+
+	upstream_info(k->out.of, &i);
+	*ret = '\0';
+	if (i.n_denied)
+		upstream_denied_text(k->out.of, &i.denied[i.n_denied - 1], ret);
+}
+
 /* A failure of the server, in its words. */
-static void calling_refused(const struct mcp_answer *a, struct err *e)
+static void calling_refused(const struct calling *k, const struct mcp_answer *a, struct err *e)
 {
 	struct str message = json_str(json_get(a->fault, "message"));
+	char denied[UPSTREAM_DENIED_TEXT];
 
-	err_set(e, ERR_MODULE_FAILED, "the module answered with error %d: %.*s", a->code,
-		STR_CUT(message, MESSAGE_MAX));
+	calling_denied(k, denied);
+	err_set(e, ERR_MODULE_FAILED, "the module answered with error %d: %.*s%s%s", a->code,
+		STR_CUT(message, *denied ? MESSAGE_MAX / 2 : MESSAGE_MAX), *denied ? "; " : "",
+		denied);
+}
+
+/* The bytes of the result's content; STR_NONE: it has none. */
+static struct str calling_content(const struct mcp_answer *a)
+{
+	struct json_iter it = json_iter(a->result);
+	struct json_raw raw = json_raw(a->text);
+	struct str value;
+
+	while (json_next(&it) && json_raw_next(&raw, &value)) {
+		if (str_is(it.key, "content") && json_type(it.val) == JSON_ARRAY)
+			return value;
+	}
+	return STR_NONE;
+}
+
+/* The server's result. Where it is an error, what the program was denied stands behind its
+ * content. */
+static int calling_result(const struct calling *k, const struct mcp_answer *a, struct str *ret,
+			  struct err *e)
+{
+	bool failed = json_bool(json_get(a->result, "isError"));
+	struct str content = failed ? calling_content(a) : STR_NONE;
+	autobuf struct buf b = BUF_INIT(UPSTREAM_RESULT_MAX + 8 * UPSTREAM_DENIED_TEXT);
+	char denied[UPSTREAM_DENIED_TEXT] = "";
+	struct json_writer w;
+	size_t at;
+
+	if (content.n)
+		calling_denied(k, denied);
+	*ret = a->text;
+	if (*denied) {
+		at = (size_t)(content.p - a->text.p) + content.n - 1;
+		if (buf_add(&b, a->text.p, at, e) < 0 ||
+		    buf_addf(&b, e, "%s{\"type\":\"text\",\"text\":",
+			     json_len(json_get(a->result, "content")) ? "," : "") < 0)
+			return -1;
+		json_writer_init(&w, &b);
+		json_write_text(&w, denied);
+		if (json_write_done(&w, e) < 0 || buf_addf(&b, e, "}") < 0 ||
+		    buf_add(&b, a->text.p + at, a->text.n - at, e) < 0)
+			return -1;
+		*ret = buf_str(&b);
+	}
+	*ret = (struct str){ arena_dup(call_arena(k->call), *ret, e), ret->n };
+	return ret->p ? 0 : -1;
 }
 
 /* Only a tool acts. */
@@ -76,6 +137,9 @@ static void calling_failed(const struct calling *k, const struct mcp_answer *a, 
 	*e = *a->e;
 	if (a->sent && e->code == ERR_INVALID) {
 		e->code = ERR_MODULE_FAILED;
+	} else if (a->sent && e->code == ERR_TIMEOUT) {
+		err_wrap(e,
+			 "timeoutSeconds of the module's entry, or the call's own limit, is over");
 	} else if (a->sent && e->code == ERR_TRANSPORT) {
 		e->code = ERR_UNSURE;
 		err_wrap(e, "the module was lost in the middle of the call, and may have acted");
@@ -88,14 +152,14 @@ static void calling_end(struct calling *k, const struct mcp_answer *a)
 {
 	struct module_result r = { .result = { STR_NONE } };
 	struct err e = ERR_INIT;
+	int failed = 0;
 
 	if (a->e)
 		calling_failed(k, a, &e);
 	else if (a->fault)
-		calling_refused(a, &e);
+		calling_refused(k, a, &e);
 	else if (a->text.n <= UPSTREAM_RESULT_MAX)
-		r.result.text = (struct str){ arena_dup(call_arena(k->call), a->text, &e),
-					      a->text.n };
+		failed = calling_result(k, a, &r.result.text, &e);
 	else if (k->out.kind != UPSTREAM_CALL)
 		err_set(&e, ERR_TOO_LARGE, "the module's answer has %zu bytes; at most %d pass",
 			a->text.n, UPSTREAM_RESULT_MAX);
@@ -103,7 +167,7 @@ static void calling_end(struct calling *k, const struct mcp_answer *a)
 		r.result.text = STR_NONE;
 	if (!a->e && !a->fault && !r.result.text.p)
 		calling_unanswered(k, &e);
-	if (r.result.text.p)
+	if (r.result.text.p && failed == 0)
 		call_answer(k->call, &r);
 	else
 		call_fail(k->call, &e);

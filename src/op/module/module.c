@@ -314,6 +314,9 @@ static const struct field info_fields[] = {
 	FIELD(struct module_info, write, .doc = "Folders of the host that it may change."),
 	FIELD(struct module_info, network,
 	      .doc = "What it may reach, as in the operator's file, and what a preset stands for."),
+	FIELD(struct module_info, denied,
+	      .doc = "Hosts that its program has asked for since it was started last, and is not "
+		     "granted."),
 	FIELD(struct module_info, wanted,
 	      .doc = "Package that its entry runs: npm or PyPI, name and version. What runs is "
 		     "what module.update has fetched."),
@@ -502,6 +505,24 @@ static int info_names(struct call *c, const struct field_map *from, struct field
 	return p ? info_strs(c, &(struct field_strs){ p, from->n }, ret, e) : -1;
 }
 
+static int info_denied(struct call *c, const struct upstream_info *i, struct field_strs *ret,
+		       struct err *e)
+{
+	struct str *p = arena_array(call_arena(c), i->n_denied, sizeof(*p), e);
+
+	for (size_t k = 0; p && k < i->n_denied; k++) {
+		const struct upstream_denied *d = &i->denied[k];
+		const char *text = arena_printf(call_arena(c), e, d->port ? "%s:%u" : "%s", d->host,
+						d->port);
+
+		if (!text)
+			return -1;
+		p[k] = str_of(text);
+	}
+	*ret = (struct field_strs){ p, i->n_denied };
+	return p ? 0 : -1;
+}
+
 static int info_server(struct call *c, const struct upstream_info *i, struct module_info *ret,
 		       struct err *e)
 {
@@ -518,7 +539,8 @@ static int info_server(struct call *c, const struct upstream_info *i, struct mod
 	return module_keep(c, x->template, &ret->template, e) < 0 ||
 			       info_strs(c, &x->read, &ret->read, e) < 0 ||
 			       info_strs(c, &x->write, &ret->write, e) < 0 ||
-			       info_strs(c, &i->network, &ret->network, e) < 0
+			       info_strs(c, &i->network, &ret->network, e) < 0 ||
+			       info_denied(c, i, &ret->denied, e) < 0
 		     ? -1
 		     : 0;
 }

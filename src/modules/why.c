@@ -60,7 +60,7 @@ void why_denied(struct upstream *u, const char *host, uint16_t port)
 
 /* ---- what it said ---------------------------------------------------------------------------- */
 
-/* A line that tells more than others: of a stack, or of what was tried before, it is one of many. */
+/* A line that tells why; those of a stack, which are indented, tell where. */
 static bool said_tells(struct str line)
 {
 	static const char *const words[] = {

@@ -303,3 +303,257 @@ def test_wrong_allow(desk):
         done = desk.holt('mcp', 'allow', 'u', 'a.example')
         assert done.returncode == 125 and 'for a command' in done.stderr, done
         assert text_of(desk) == was
+
+
+# ---- what can't work is told before it fails -----------------------------------------------------
+
+ADVICE = [
+    ({'command': 'no-such-program'}, 'there is no program "no-such-program"'),
+    ({'command': 'only-here'}, 'HOME/.local/bin/only-here'),
+    ({'command': '/srv/none/s'}, '/srv/none/s is not there'),
+    ({'command': 'HOME/.local/bin/only-here'}, 'HOME/.local/bin/only-here is not granted'),
+    ({'command': 'node', 'args': ['dist/index.js']}, 'dist/index.js is a relative path'),
+    ({'command': 'python3', 'args': ['-m', 'x', './data']}, './data is a relative path'),
+    ({'command': 'npx', 'args': ['-y', '@modelcontextprotocol/server-filesystem', 'HOME/docs']},
+     'HOME/docs is not granted'),
+    ({'command': 'npx', 'args': ['-y', 'p', '--root=HOME/docs']}, 'HOME/docs is not granted'),
+    ({'command': 'npx', 'args': ['-y', 'p', '/path/to/allowed/files']}, 'stands for something'),
+    ({'command': 'npx', 'args': ['-y', 'p', '/Users/username/Desktop']}, 'stands for something'),
+    ({'command': 'docker', 'args': ['run', '-i', '--rm']}, 'has no image'),
+    ({'command': 'python3', 'cwd': 'HOME/docs'}, 'HOME/docs is not granted'),
+    ({'command': 'python3', 'sandbox': {'read': ['HOME/none']}}, 'HOME/none, which is granted'),
+    ({'url': 'https://a.example/sse'}, '"type": "sse"'),
+]
+FINE = [
+    {'command': 'python3', 'args': ['-m', 'x', '--port', '80', 'https://a.example/b', '@a/b']},
+    {'command': 'npx', 'args': ['-y', '@modelcontextprotocol/server-filesystem', 'HOME/docs'],
+     'sandbox': {'write': ['HOME/docs']}},
+    {'command': 'HOME/.local/bin/only-here', 'sandbox': {'read': ['HOME/.local']}},
+    {'command': 'docker', 'args': ['run', '-i', '--rm', '-e', 'KEY', 'mcp/time']},
+    {'command': 'docker', 'args': ['run', '-i', 'mcp/sqlite', '--db-path', '/mcp/x.db']},
+    {'command': 'python3', 'args': ['-m', 'x', '/tmp/its-own.db']},
+    {'command': 'uvx', 'args': ['mcp-server-time', '--local-timezone=Europe/Oslo']},
+    {'command': 'python3', 'args': ['server.py'], 'cwd': '/usr/share'},
+    {'command': 'no-such-program', 'disabled': True},
+    {'url': 'https://a.example/mcp'}, {'type': 'sse', 'url': 'https://a.example/sse'},
+]
+
+
+def at_home(desk, entry):
+    desk.put(os.path.join(desk.home, '.local', 'bin', 'only-here'), '#!/bin/sh\n')
+    os.chmod(os.path.join(desk.home, '.local', 'bin', 'only-here'), 0o755)
+    desk.mkdir(os.path.join(desk.home, 'docs'))
+    return json.loads(json.dumps(entry).replace('HOME', desk.home))
+
+
+@pytest.mark.parametrize('entry, says', ADVICE, ids=range(len(ADVICE)))
+def test_told_before(desk, entry, says):
+    """By config check with its place, by import and by add: the same words."""
+    block = json.dumps({'mcpServers': {'w': at_home(desk, entry)}})
+    says = says.replace('HOME', desk.home)
+    path = desk.put(os.path.join(desk.project, 'x.json'), block)
+    if 'sandbox' not in entry:  # which is ours, and foreign to others
+        assert says in desk.holt('mcp', 'import', path).stderr
+        done = paste(desk, block, '-')
+        assert done.returncode == 0 and says in done.stderr, done
+    desk.put(desk.config, block)
+    done = desk.check()
+    assert done.returncode == 1 and 'config.json:1: /mcpServers/w: ' in done.stderr, done
+    assert says in done.stderr, done
+
+
+@pytest.mark.parametrize('entry', FINE, ids=range(len(FINE)))
+def test_nothing_is_told_of_what_works(desk, entry):
+    desk.put(desk.config, json.dumps({'mcpServers': {'w': at_home(desk, entry)}}))
+    done = desk.check()
+    assert (done.returncode, done.stderr) == (0, ''), done
+
+
+# ---- as READMEs have them ------------------------------------------------------------------------
+
+# What a page has: a command line behind "holt mcp add ", or a block; hosts that are proposed.
+READMES = {
+    'context7': ('context7 -- npx -y @upstash/context7-mcp --api-key YOUR_API_KEY', 'context7.com'),
+    'context7-remote': ('--transport http context7-remote https://mcp.context7.com/mcp '
+                        '--header CONTEXT7_API_KEY:YOUR_API_KEY', ''),
+    'playwright': ('''{
+  "mcpServers": {
+    "playwright": {
+      "command": "npx",
+      "args": [
+        "@playwright/mcp@latest"
+      ]
+    }
+  }
+}''', ''),
+    'github': ('''{
+  "mcp": {
+    "inputs": [
+      {
+        "type": "promptString",
+        "id": "github_token",
+        "description": "GitHub Personal Access Token",
+        "password": true
+      }
+    ],
+    "servers": {
+      "github": {
+        "command": "docker",
+        "args": [
+          "run",
+          "-i",
+          "--rm",
+          "-e",
+          "GITHUB_PERSONAL_ACCESS_TOKEN",
+          "ghcr.io/github/github-mcp-server"
+        ],
+        "env": {
+          "GITHUB_PERSONAL_ACCESS_TOKEN": "${input:github_token}"
+        }
+      }
+    }
+  }
+}''', 'api.github.com'),
+    'filesystem': ('''{
+  "mcpServers": {
+    "filesystem": {
+      "command": "npx",
+      "args": [
+        "-y",
+        "@modelcontextprotocol/server-filesystem",
+        "/Users/username/Desktop",
+        "/path/to/other/allowed/dir"
+      ]
+    }
+  }
+}''', ''),
+    'tavily-mcp': ('-e TAVILY_API_KEY=your-api-key-here tavily-mcp -- npx -y tavily-mcp@latest',
+                   'api.tavily.com'),
+    'notionapi': ('''```javascript
+{
+  "mcpServers": {
+    "notionApi": {
+      "command": "npx",
+      "args": ["-y", "@notionhq/notion-mcp-server"],
+      "env": {
+        "NOTION_TOKEN": "ntn_****"
+      }
+    }
+  }
+}
+```''', 'api.notion.com'),
+    'sentry': ('''"sentry": {
+  "command": "npx",
+  "args": ["@sentry/mcp-server@latest", "--access-token=sentry-user-token"]
+},''', 'sentry.io'),
+    'stripe': ('''{
+  "mcpServers": {
+    "stripe": {
+      "command": "npx",
+      "args": [
+          "-y",
+          "@stripe/mcp",
+          "--tools=all",
+          "--api-key=STRIPE_SECRET_KEY"
+      ]
+    }
+  }
+}''', 'api.stripe.com'),
+    'supabase': ('''{
+  "mcpServers": {
+    "supabase": {
+      "command": "npx",
+      "args": [
+        "-y",
+        "@supabase/mcp-server-supabase@latest",
+        "--read-only",
+        "--project-ref=<project-ref>"
+      ],
+      "env": {
+        "SUPABASE_ACCESS_TOKEN": "<personal-access-token>"
+      }
+    }
+  }
+}''', 'api.supabase.com'),
+    'framelink-figma-mcp': ('''{
+  "mcpServers": {
+    "Framelink Figma MCP": {
+      "command": "npx",
+      "args": ["-y", "figma-developer-mcp", "--figma-api-key=YOUR-KEY", "--stdio"]
+    }
+  }
+}''', 'api.figma.com'),
+    'slack': ('''{
+  "mcpServers": {
+    "slack": {
+      "command": "npx",
+      "args": ["-y", "@modelcontextprotocol/server-slack"],
+      "env": {
+        "SLACK_BOT_TOKEN": "xoxb-your-bot-token",
+        "SLACK_TEAM_ID": "T01234567",
+        "SLACK_CHANNEL_IDS": "C01234567, C76543210"
+      }
+    }
+  }
+}''', 'slack.com'),
+    'postgres': ('''{
+  "mcpServers": {
+    "postgres": {
+      "command": "npx",
+      "args": ["-y", "@modelcontextprotocol/server-postgres", "postgresql://localhost/mydb"]
+    }
+  }
+}''', ''),
+    'brave-search': ('''{
+  "mcpServers": {
+    "brave-search": {
+      "command": "docker",
+      "args": ["run", "-i", "--rm", "-e", "BRAVE_API_KEY", "mcp/brave-search"],
+      "env": {
+        "BRAVE_API_KEY": "YOUR_API_KEY_HERE"
+      }
+    }
+  }
+}''', 'api.search.brave.com'),
+    'puppeteer': ('''{
+  "mcpServers": {
+    "puppeteer": {
+      "command": "docker",
+      "args": ["run", "-i", "--rm", "--init", "-e", "DOCKER_CONTAINER=true", "mcp/puppeteer"]
+    }
+  }
+}''', ''),
+    'memory': ('memory -- npx -y @modelcontextprotocol/server-memory', ''),
+    'sequential-thinking': ('''{ "servers": {
+    "sequential-thinking": {
+      "command": "npx",
+      "args": ["-y", "@modelcontextprotocol/server-sequential-thinking"]
+    } } }''', ''),
+    'time': ('''"mcpServers": {
+  "time": {
+    "command": "uvx",
+    "args": ["mcp-server-time", "--local-timezone=America/New_York"]
+  }
+}''', ''),
+    'fetch-server': ('fetch -- uvx mcp-server-fetch', ''),
+    'sqlite': ('''{"mcpServers": {"sqlite": {"command": "docker", "args": ["run", "--rm", "-i",
+    "-v", "mcp-test:/mcp", "mcp/sqlite", "--db-path", "/mcp/test.db"]}}}''', ''),
+    'git': ('git -- uvx mcp-server-git --repository path/to/git/repo', ''),
+    'linear': ('--transport sse linear https://mcp.linear.app/sse', ''),
+}
+
+
+@pytest.mark.parametrize('name', READMES)
+def test_readmes(desk, name):
+    """Each is added as it stands, its secrets are not written, and what it will ask for is told."""
+    text, host = READMES[name]
+    typed = '\n' not in text
+    done = desk.holt('mcp', 'add', *text.split()) if typed else paste(desk, text, '-')
+    entry = added(desk, name, done)
+    assert entry.get('command') in ('npx', 'uvx', 'docker', None) and 'sandbox' not in entry
+    assert host in done.stderr and ('is proposed' in done.stderr) == bool(host), done
+    for key in entry.get('env', {}):
+        if re.search('TOKEN|KEY', key):
+            assert re.fullmatch(r'\$\{secret:[\w.-]+\}', entry['env'][key]), entry
+    assert desk.check().returncode in (0, 1)
+    assert desk.holt('mcp', 'remove', name).returncode == 0

@@ -5,6 +5,7 @@ reads back."""
 import concurrent.futures
 import json
 import os
+import random as rand
 import re
 import secrets as random
 import signal
@@ -98,9 +99,9 @@ def test_wrong(desk, text, says):
 def test_variables_that_are_not_set(desk):
     """Told with their place, and only of servers that are in use. What is set is never printed."""
     desk.put(desk.config, '''{"mcpServers": {
-        "a": {"command": "x", "env": {
+        "a": {"command": "python3", "env": {
             "KEY": "${OPS_KEY}"}},
-        "b": {"command": "x", "args": ["${OPS_B:-b}", "${secret:none}", "$${OPS_C}"]},
+        "b": {"command": "python3", "args": ["${OPS_B:-b}", "${secret:none}", "$${OPS_C}"]},
         "c": {"command": "x", "args": ["${OPS_D}"], "disabled": true}}}''')
     done = desk.check()
     assert done.returncode == 1 and done.stderr == (
@@ -356,6 +357,119 @@ def test_a_link_stays_a_link(desk):
     assert os.path.islink(desk.config)
     with open(real, encoding='utf-8') as f:
         assert json.load(f) == {'mcpServers': {'a': {'command': 'x'}}}
+
+
+# ---- import: what has no counterpart -------------------------------------------------------------
+
+def test_inputs_of_other_types(desk):
+    """An input costs no server: it is asked for as a text, which is told."""
+    path = desk.put(os.path.join(desk.project, '.vscode', 'mcp.json'), json.dumps({
+        'inputs': [{'type': 'command', 'id': 'c', 'command': 'x.y'}, 7, {'id': 7}, {},
+                   {'type': 'pickString', 'id': 'p',
+                    'options': [{'label': 'A', 'value': 'a'}, 'b']},
+                   {'type': 'pickString', 'id': 'q', 'options': []},
+                   {'type': 'promptString', 'id': 'd', 'description': 'x' * 5000},
+                   {'type': 'promptString', 'id': 'd'}],
+        'servers': {**{i: {'command': 'x', 'args': ['${input:%s}' % i]} for i in 'cpqd'},
+                    'none': {'command': 'x', 'args': ['${input:none}']},
+                    'plain': {'command': 'x'}}}))
+    found, says = desk.read(path, status=1)
+    assert list(found['mcpServers']) == ['c', 'p', 'q', 'd', 'plain']
+    assert {i['id']: (i['type'], i.get('options')) for i in found['inputs']} == {
+        'c': ('promptString', None), 'p': ('pickString', ['a', 'b']), 'q': ('promptString', None),
+        'd': ('promptString', None)}
+    assert 'c: ${input:c} is of the type "command": a person is asked for it' in says
+    assert 'none: it is left out' in says
+    assert desk.holt('mcp', 'import', path, '--write').returncode == 1
+    assert desk.check().returncode in (0, 1)
+
+
+def test_gemini_is_known_by_its_members(desk):
+    servers = {'mcpServers': {
+        'a': {'httpUrl': 'https://a.example/mcp', 'trust': True, 'includeTools': ['x']},
+        'b': {'url': 'https://b.example/sse'}, 'c': {'command': 'c', 'env': {'K': '$MY_THING'}}}}
+    want, _ = desk.read(desk.put(os.path.join(desk.project, '.gemini', 'settings.json'),
+                                 json.dumps(servers)), '--from', 'gemini')
+    assert want['mcpServers']['c']['env'] == {'K': '${MY_THING}'}
+    found, _ = desk.read(desk.put(os.path.join(desk.project, 'x.json'), json.dumps(servers)))
+    assert found == want
+    del servers['mcpServers']['a']  # by its place alone
+    found, _ = desk.read(desk.put(os.path.join(desk.project, '.gemini', 'settings.json'),
+                                  json.dumps(servers)))
+    del want['mcpServers']['a']
+    assert found == want
+    found, says = desk.read(desk.put(os.path.join(desk.project, 'x.json'), json.dumps(servers)))
+    assert found['mcpServers']['c']['env'] == {'K': '$MY_THING'}
+    assert 'c: K: $MY_THING is text there' in says
+
+
+def test_variables_of_editors(desk):
+    """Those that are known have values, in commands too; no other becomes one of the hub's."""
+    path = desk.put(os.path.join(desk.project, '.vscode', 'mcp.json'), json.dumps({'servers': {
+        'home': {'command': '${userHome}/bin/s'}, 'tilde': {'command': '~/bin/s'},
+        'work': {'command': '${workspaceFolder}/s', 'args': ['${workspaceFolderBasename}']},
+        'file': {'command': 'x', 'args': ['${file}', '${env:A}', '${fileDirname}']},
+        'other': {'command': '${env:WHERE}/s'}, 'ws': {'type': 'ws', 'url': 'wss://a.example'},
+        'scheme': {'url': 'wss://a.example'}}}))
+    found, says = desk.read(path, status=1)
+    assert found['mcpServers'] == {
+        'home': {'command': f'{desk.home}/bin/s'}, 'tilde': {'command': f'{desk.home}/bin/s'},
+        'work': {'command': f'{desk.project}/s', 'args': ['project']},
+        'file': {'command': 'x', 'args': ['$${file}', '${env:A}', '$${fileDirname}']}}
+    for line in ('file: args[0]: ${file} has no counterpart', 'other: it is left out: ',
+                 'ws: it is left out: there is no type ws', 'scheme: it is left out: its URL'):
+        assert line in says, says
+
+
+MEMBERS = ['type', 'transport', 'command', 'args', 'env', 'envFile', 'cwd', 'url', 'serverUrl',
+           'httpUrl', 'headers', 'enabled', 'disabled', 'timeout', 'includeTools', 'allowTools',
+           'disabledTools', 'excludeTools', 'denyTools', 'autoApprove', 'alwaysAllow', 'trust',
+           'sandboxEnabled', 'sandbox', 'oauth', 'auth', 'authProviderType', 'scopes',
+           'headersHelper', 'dev', 'nobodyKnows', 'startup_timeout_sec', 'tools', 'restart']
+VALUES = [7, -1, 1.5, True, False, '', 'x', 'stdio', '${env:A}', '${input:i}', '${file}', [], ['a'],
+          [1], [['a']], {}, {'A': 'b'}, {'A': 1}, {'A': None}, {'A': {}}, {'filesystem': {'x': 1}},
+          {'network': {'allowedDomains': 'x'}}, ['--token', 'abcdefghijkl'], 'https://a.example/']
+# What our entry has for each, where it is not the member itself.
+OURS = {'allowTools': ('allowTools',), 'includeTools': ('allowTools',),
+        'disabledTools': ('denyTools',), 'excludeTools': ('denyTools',),
+        'autoApprove': ('approvals',), 'alwaysAllow': ('approvals',), 'trust': ('approval',),
+        'serverUrl': ('url',), 'httpUrl': ('url',), 'timeout': ('timeoutSeconds',),
+        'enabled': ('disabled',), 'transport': ('type',), 'sandboxEnabled': ('sandbox',)}
+# That say what is so anyhow.
+SILENT = {('enabled', True), ('disabled', False), ('trust', False), ('sandboxEnabled', True)}
+
+
+@pytest.mark.parametrize('seed', range(6))
+def test_nothing_is_dropped_in_silence(desk, seed):
+    """Each member of an entry is in ours, or told; one bad entry costs at most itself."""
+    r = rand.Random(seed)
+    servers = {'good': {'command': 'x'}}
+    for i in range(60):
+        entry = {'command': 'x'} if r.random() < 0.7 else {'url': 'https://a.example/'}
+        for name in r.sample(MEMBERS, r.randrange(1, 4)):
+            entry[name] = r.choice(VALUES)
+        servers[f's{i}'] = entry
+    servers['last'] = {'command': 'x'}
+    inputs = [{'id': 'i', 'type': r.choice(['command', 'promptString', 'pickString', 7])}]
+    path = desk.put(os.path.join(desk.project, 'x.json'),
+                    json.dumps({'inputs': inputs, 'servers': servers}))
+    done = desk.holt('mcp', 'import', path)
+    assert done.returncode in (0, 1), done
+    found = json.loads(done.stdout)['mcpServers']
+    assert found['good'] == found['last'] == {'command': 'x'}
+    for name, entry in servers.items():
+        told = [line for line in done.stderr.splitlines() if line.startswith(f'holt: {name}: ')]
+        if name not in found:
+            assert any('left out' in line for line in told), (name, entry, told)
+            continue
+        for member, value in entry.items():
+            ours = (member, *OURS.get(member, ()))
+            empty = value in ([], {}, '') or member in ('type', 'transport')
+            assert (any(o in found[name] for o in ours) or empty or (member, value) in SILENT
+                    if isinstance(value, (bool, int)) else
+                    any(o in found[name] for o in ours) or empty) or any(
+                member in line or 'sandbox' in line for line in told), (name, entry, found[name],
+                                                                         told)
 
 
 # ---- import: hostile files -----------------------------------------------------------------------

@@ -232,7 +232,7 @@ def test_disabled_and_revoked(hub):
 
 
 def test_a_value_that_is_not_there(hub):
-    error = fails(400, 'invalid_input', call, hub, 'unset', 'echo')
+    error = fails(502, 'module_not_started', call, hub, 'unset', 'echo')
     assert 'NO_SUCH_VARIABLE' in error['cause']
 
 

@@ -6,6 +6,7 @@
 
 #include "cli/common/home.h"
 #include "cli/common/safe.h"
+#include "config/advice.h"
 #include "config/config.h"
 #include "config/variables.h"
 #include "guard/gate/gate.h"
@@ -71,13 +72,33 @@ static bool doubts_program(const struct config *c, const struct config_server *s
 	return true;
 }
 
+struct doubts_place {
+	const struct config *config;
+	const struct config_server *server;
+};
+
+static void doubts_advice(void *data, const char *text)
+{
+	const struct doubts_place *p = data;
+	char place[CONFIG_PLACE_MAX];
+
+	fprintf(stderr,
+		"holt: %s: /mcpServers/%.*s: ", config_place(p->config, p->server->line, place),
+		STR_ARG(p->server->name));
+	safe_puts(stderr, str_of(text));
+}
+
 static unsigned doubts_programs(const struct config *c)
 {
 	const struct config_file *f = config_file(c);
 	unsigned n = 0;
 
-	for (size_t i = 0; i < f->mcp_servers.n; i++)
-		n += doubts_program(c, &f->mcp_servers.p[i]);
+	for (size_t i = 0; i < f->mcp_servers.n; i++) {
+		struct doubts_place at = { c, &f->mcp_servers.p[i] };
+
+		n += doubts_program(c, at.server);
+		n += config_advise(at.server, doubts_advice, &at);
+	}
 	for (size_t i = 0; i < f->agents.n; i++)
 		n += doubts_program(c, &f->agents.p[i].program);
 	return n;
@@ -151,7 +172,7 @@ const struct verb config_verb = {
 	.usage = "[OPTION...]",
 	.doc = "Check the operator's file, Holt's configuration.",
 	.more = "By itself it checks. The exit status of that is 1 where a rule names what is not\n"
-		"there, or an MCP server a variable that is not set.",
+		"there, an MCP server a variable that is not set, or where one can't work.",
 	.page = "holt-config",
 	.options = &options,
 	.size = sizeof(struct config_options),

@@ -137,8 +137,8 @@ static int member_map(struct import *im, const struct member *m, const struct js
 		} else if (json_type(it.val) == JSON_BOOL) {
 			value = json_bool(it.val) ? STR_LIT("true") : STR_LIT("false");
 		} else if (json_type(it.val) != JSON_STR) {
-			import_note(im, "%.*s is %s, and is left out", STR_CUT(it.key, 60),
-				    json_type_name(json_type(it.val)));
+			import_note(im, "%s: %.*s is %s, and is left out", m->name,
+				    STR_CUT(it.key, 60), json_type_name(json_type(it.val)));
 			continue;
 		}
 		if (member_pair(im, FILLS(im, m), it.key, value, sep) < 0)
@@ -180,7 +180,8 @@ static int member_url(struct import *im, const struct member *m, const struct js
 
 	if (im->server->url.p)
 		import_note(im, "%s: it has another URL, too, and this one counts", m->name);
-	if (!str_starts(url, "http://") && !str_starts(url, "https://") && !str_starts(url, "${"))
+	if (!str_starts(url, "http://") && !str_starts(url, "https://") && !str_starts(url, "${") &&
+	    !im->server->unfit)
 		im->server->unfit = "its URL is none of http or https";
 	if (im->o->client->url_is_sse && !im->server->type && str_is(str_of(m->name), "url"))
 		im->server->type = "sse";

@@ -5,6 +5,7 @@
 
 #include "cli/import/internal.h"
 #include "cli/import/recipe.h"
+#include "config/advice.h"
 #include "config/config.h"
 #include "json/document/utf8.h"
 #include "json/document/where.h"
@@ -396,6 +397,39 @@ static void reading_write_inputs(const struct import *im, const struct import_li
 	json_write_array_end(w);
 }
 
+static void reading_say(void *data, const char *text)
+{
+	struct reading *r = data;
+
+	import_note(&r->im, "%s", text);
+}
+
+/* What can't work, and what a server that is known will ask for. */
+static void reading_advise(struct reading *r, const struct config_server *s)
+{
+	struct config_known known;
+	struct err none;
+
+	config_advise(s, reading_say, r);
+	if (config_known_find(s, r->im.arena, &known, &none) <= 0)
+		return;
+	for (size_t i = 0; i < known.network.n; i++)
+		import_note(
+			&r->im,
+			"%.*s is proposed by its documentation, and not granted: holt mcp allow "
+			"%.*s %.*s",
+			STR_ARG(known.network.p[i]), STR_ARG(s->name), STR_ARG(known.network.p[i]));
+	for (size_t i = 0; i < known.secrets.n; i++) {
+		bool has = false;
+
+		for (size_t k = 0; k < s->env.n; k++)
+			has = has || str_eq(s->env.p[k].key, known.secrets.p[i]);
+		if (!has)
+			import_note(&r->im, "it wants the variable %.*s (%.*s)",
+				    STR_ARG(known.secrets.p[i]), STR_ARG(known.about));
+	}
+}
+
 /* Whether the operator's file takes the server: it is left out otherwise. */
 static int reading_check(struct reading *r, const struct import_server *s)
 {
@@ -428,6 +462,8 @@ static int reading_check(struct reading *r, const struct import_server *s)
 	if (json_write_done(&w, &e) == 0)
 		c = config_parse(buf_str(&text), "import", &e);
 	if (c) {
+		if (r->im.o->advise)
+			reading_advise(r, config_server_find(config_file(c), s->name));
 		config_unref(c);
 		return 0;
 	}
@@ -440,8 +476,6 @@ static int reading_server(struct reading *r, struct str theirs, const struct jso
 {
 	struct import_server s = { .theirs = theirs };
 
-	if (r->names.n >= FOREIGN_SERVERS_MAX)
-		return err_set(r->im.e, ERR_TOO_LARGE, "more than %d servers", FOREIGN_SERVERS_MAX);
 	r->im.server = &s;
 	r->im.used = (struct import_list){ .n = 0 };
 	if (json_type(entry) != JSON_OBJECT) {
@@ -471,6 +505,8 @@ static int reading_servers(struct reading *r, const struct json_val *servers)
 {
 	struct json_iter it = json_iter(servers);
 
+	if (r->names.n + json_len(servers) > FOREIGN_SERVERS_MAX)
+		return err_set(r->im.e, ERR_TOO_LARGE, "more than %d servers", FOREIGN_SERVERS_MAX);
 	while (json_next(&it)) {
 		if (reading_server(r, it.key, it.val) < 0)
 			return -1;

@@ -66,6 +66,7 @@ struct foreign_options {
 	struct str folder; /* absolute: ${workspaceFolder} */
 	struct redactor *redactor;
 	const struct config_file *have; /* what is there already, and is left as it is */
+	bool advise; /* looks at this host for what can't work, and notes that */
 	/* One line about what is other than it was; text of strangers in it. server: STR_NONE for
 	 * what is about the file. */
 	void (*note)(void *data, struct str server, struct str text);

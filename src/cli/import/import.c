@@ -137,6 +137,7 @@ static int import_run(const struct verb_input *in, struct err *e)
 		const struct foreign_options read = { .client = s.client,
 						      .folder = str_of(s.folder),
 						      .redactor = redactor,
+						      .advise = true,
 						      .have = o->write ? config_file(c) : NULL,
 						      .note = own_note };
 

@@ -202,6 +202,7 @@ static int add_read(const struct config *c, struct buf *text, struct foreign_fou
 	const struct foreign_options read = { .client = foreign_client_of(json_root(doc)),
 					      .folder = str_of(folder),
 					      .redactor = redactor,
+					      .advise = true,
 					      .have = config_file(c),
 					      .note = own_note };
 

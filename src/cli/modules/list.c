@@ -204,6 +204,7 @@ int module_show(const struct json_val *m, const char *name, struct err *e)
 	show_list(m, "read", "Reads");
 	show_list(m, "write", "Writes");
 	show_list(m, "network", "Network");
+	show_list(m, "advice", "Advice");
 	show_list(m, "denied", "Asked for");
 	if (json_len(json_get(m, "denied")))
 		printf("%-14snot granted: holt mcp allow %.64s HOST[:PORT]\n", "", name);

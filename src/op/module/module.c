@@ -6,6 +6,7 @@
 #include "modules/code/pin.h"
 #include "modules/code/scan.h"
 #include "base/when.h"
+#include "config/advice.h"
 #include "guard/redact/redact.h"
 #include "json/document/utf8.h"
 #include "call/aside.h"
@@ -317,6 +318,9 @@ static const struct field info_fields[] = {
 	FIELD(struct module_info, denied,
 	      .doc = "Hosts that its program has asked for since it was started last, and is not "
 		     "granted."),
+	FIELD(struct module_info, advice,
+	      .doc = "What keeps it from working as its entry is, and hosts that its documentation "
+		     "proposes to grant."),
 	FIELD(struct module_info, wanted,
 	      .doc = "Package that its entry runs: npm or PyPI, name and version. What runs is "
 		     "what module.update has fetched."),
@@ -523,6 +527,65 @@ static int info_denied(struct call *c, const struct upstream_info *i, struct fie
 	return p ? 0 : -1;
 }
 
+enum { ADVICE_MAX = 32 };
+
+struct advising {
+	struct call *call;
+	struct str *p;
+	size_t n;
+	struct err err;
+};
+
+static void advising_say(void *data, const char *text)
+{
+	struct advising *a = data;
+	char *kept = a->n < ADVICE_MAX ? arena_dup(call_arena(a->call), str_of(text), &a->err)
+				       : NULL;
+
+	if (kept)
+		a->p[a->n++] = str_of(kept);
+}
+
+static bool info_grants(const struct config_server *s, struct str rule)
+{
+	for (size_t i = 0; i < s->sandbox.network.n; i++) {
+		if (str_eq(s->sandbox.network.p[i], rule))
+			return true;
+	}
+	return false;
+}
+
+/* Names folders of the host, so no agent sees it. */
+static int info_advice(struct call *c, const struct config_server *s, struct field_strs *ret,
+		       struct err *e)
+{
+	struct advising a = { c, arena_array(call_arena(c), ADVICE_MAX, sizeof(*a.p), e), 0,
+			      ERR_INIT };
+	struct config_known known = { .about = STR_NONE };
+	int found;
+
+	if (!a.p)
+		return -1;
+	if (call_by_agent(c))
+		return 0;
+	config_advise(s, advising_say, &a);
+	found = config_known_find(s, call_arena(c), &known, e);
+	for (size_t i = 0; found > 0 && i < known.network.n; i++) {
+		char text[CONFIG_ADVICE_MAX];
+		struct str rule = known.network.p[i];
+
+		if (info_grants(s, rule))
+			continue;
+		snprintf(text, sizeof(text),
+			 "%.*s is proposed by its documentation, and not granted: holt mcp allow "
+			 "%.*s %.*s",
+			 STR_ARG(rule), STR_ARG(s->name), STR_ARG(rule));
+		advising_say(&a, text);
+	}
+	*ret = (struct field_strs){ a.p, a.n };
+	return found < 0 ? -1 : 0;
+}
+
 static int info_server(struct call *c, const struct upstream_info *i, struct module_info *ret,
 		       struct err *e)
 {
@@ -532,7 +595,8 @@ static int info_server(struct call *c, const struct upstream_info *i, struct mod
 	if (module_keep(c, s->command, &ret->command, e) < 0 ||
 	    module_keep(c, s->cwd, &ret->cwd, e) < 0 || module_keep(c, s->url, &ret->url, e) < 0 ||
 	    info_args(c, &s->args, &ret->args, e) < 0 || info_names(c, &s->env, &ret->env, e) < 0 ||
-	    info_names(c, &s->headers, &ret->headers, e) < 0)
+	    info_names(c, &s->headers, &ret->headers, e) < 0 ||
+	    info_advice(c, s, &ret->advice, e) < 0)
 		return -1;
 	if (!ret->view.sandboxed)
 		return 0;

@@ -95,7 +95,7 @@ struct module_info {
 	struct str description, source;
 	/* As the operator's file has it: with variables, and without their values. */
 	struct str command, cwd, url, template;
-	struct field_strs args, env, headers, read, write, network, denied;
+	struct field_strs args, env, headers, read, write, network, denied, advice;
 	struct str wanted; /* "npm NAME@VERSION", as the entry has it; STR_NONE: it runs none */
 	bool has_package, has_update;
 	struct module_package package, update;

@@ -1,0 +1,314 @@
+#include "config/advice.h"
+
+#include <glob.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "config/internal.h"
+#include "config/variables.h"
+
+enum { EXPANDED_MAX = 64 << 10 };
+
+struct advice {
+	const struct config_server *s;
+	void (*say)(void *data, const char *text);
+	void *data;
+	unsigned n;
+	bool host; /* its sandbox has the host's /usr alone */
+	struct str before; /* the argument before */
+	size_t args; /* so far */
+};
+
+static void advice_say(struct advice *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static void advice_say(struct advice *a, const char *fmt, ...)
+{
+	char text[CONFIG_ADVICE_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	a->say(a->data, text);
+	a->n++;
+}
+
+/* ---- paths ----------------------------------------------------------------------------------- */
+
+/* Whether a path is the folder, or in it. */
+static bool advice_below(struct str path, struct str folder)
+{
+	while (folder.n > 1 && folder.p[folder.n - 1] == '/')
+		folder.n--;
+	return folder.n && path.n >= folder.n && memcmp(path.p, folder.p, folder.n) == 0 &&
+	       (path.n == folder.n || path.p[folder.n] == '/' || folder.n == 1);
+}
+
+/* Whether its sandbox has the path: granted, or of the template. */
+static bool advice_has(const struct advice *a, struct str path)
+{
+	static const char *const own[] = { "/usr", "/bin", "/sbin", "/lib", "/lib64",
+					   "/etc", "/dev", "/proc", "/sys", "/opt/holt" };
+	const struct field_strs *lists[] = { &a->s->sandbox.read, &a->s->sandbox.write };
+
+	for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+		if (advice_below(path, str_of(own[i])))
+			return true;
+	}
+	for (size_t k = 0; k < ARRAY_LEN(lists); k++) {
+		for (size_t i = 0; i < lists[k]->n; i++) {
+			if (advice_below(path, lists[k]->p[i]) ||
+			    memmem(lists[k]->p[i].p, lists[k]->p[i].n, "${", 2))
+				return true;
+		}
+	}
+	return !a->host;
+}
+
+static bool advice_is_there(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0;
+}
+
+/* A path that the program is given, or is in. */
+static void advice_path(struct advice *a, const char *what, const char *path)
+{
+	/* that the sandbox has of its own, to write into */
+	static const char *const made[] = { "/tmp", "/var/tmp", "/workspace" };
+	bool there = advice_is_there(path), own = advice_has(a, str_of(path));
+
+	for (size_t i = 0; i < ARRAY_LEN(made); i++)
+		own = own || (!there && advice_below(str_of(path), str_of(made[i])));
+	if (!there && !own)
+		advice_say(a, "%s %.160s is not there", what, path);
+	else if (!own)
+		advice_say(a,
+			   "%s %.160s is not granted: \"sandbox\": {\"read\": [\"%.160s\"]}, or "
+			   "\"write\"",
+			   what, path, path);
+}
+
+/* ---- the program ----------------------------------------------------------------------------- */
+
+static bool advice_runs(const char *folder, size_t n, const char *name, char ret[PATH_MAX])
+{
+	return snprintf(ret, PATH_MAX, "%.*s/%s", (int)n, folder, name) < PATH_MAX &&
+	       access(ret, X_OK) == 0;
+}
+
+/* Where else on this host people keep programs. */
+static bool advice_find(const char *name, char ret[PATH_MAX])
+{
+	static const char *const places[] = {
+		".local/bin",	  ".nvm/versions/node/*/bin",
+		".volta/bin",	  ".bun/bin",
+		".deno/bin",	  ".cargo/bin",
+		".fnm/*/*/*/bin", ".asdf/shims",
+		".pyenv/shims",
+	};
+	const char *home = getenv("HOME"), *path = getenv("PATH");
+	char pattern[PATH_MAX];
+	bool found = false;
+
+	for (; path && *path && !found; path += strspn(path, ":")) {
+		size_t n = strcspn(path, ":");
+
+		found = advice_runs(path, n, name, ret);
+		path += n;
+	}
+	if (!home)
+		home = "";
+	for (size_t i = 0; !found && i < ARRAY_LEN(places); i++) {
+		glob_t g = { .gl_pathc = 0 };
+		int n = snprintf(pattern, sizeof(pattern), "%s/%s/%s", home, places[i], name);
+
+		if (n > 0 && n < (int)sizeof(pattern) && glob(pattern, 0, NULL, &g) == 0) {
+			snprintf(ret, PATH_MAX, "%s", g.gl_pathv[0]);
+			found = true;
+		}
+		globfree(&g);
+	}
+	return found;
+}
+
+/* They fetch packages and images, which the hub does for them. */
+static bool advice_fetches(struct str command)
+{
+	static const char *const names[] = { "npx", "npm", "pnpm", "bunx",   "bun",
+					     "uvx", "uv",  "pipx", "docker", "podman" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (str_is(command, names[i]))
+			return true;
+	}
+	return false;
+}
+
+static void advice_command(struct advice *a)
+{
+	static const char *const path[] = { "/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
+					    "/usr/bin" };
+	char name[CONFIG_TEXT_MAX + 1], at[PATH_MAX];
+
+	snprintf(name, sizeof(name), "%.*s", STR_ARG(a->s->command));
+	if (*name == '/') {
+		advice_path(a, "the program", name);
+		return;
+	}
+	for (size_t i = 0; a->host && i < ARRAY_LEN(path); i++) {
+		if (advice_runs(path[i], strlen(path[i]), name, at))
+			return;
+	}
+	if (!a->host || advice_fetches(a->s->command))
+		return;
+	if (advice_find(name, at) && !advice_has(a, str_of(at)))
+		advice_say(a,
+			   "the program \"%.60s\" is not in its sandbox, which has the host's /usr "
+			   "alone: make %.160s the command, and grant its folder (\"read\")",
+			   name, at);
+	else
+		advice_say(a, "there is no program \"%.60s\" in /usr: install it", name);
+}
+
+/* docker run -i IMAGE: an image stands where no option does. */
+static void advice_docker(struct advice *a)
+{
+	const struct field_strs *args = &a->s->args;
+
+	if ((!str_is(a->s->command, "docker") && !str_is(a->s->command, "podman")) ||
+	    (args->n && !str_is(args->p[0], "run")))
+		return;
+	for (size_t i = 1; i < args->n; i++) {
+		if (*args->p[i].p != '-' && args->p[i].n &&
+		    (*args->p[i - 1].p != '-' || str_is(args->p[i - 1], "-i") ||
+		     str_is(args->p[i - 1], "--rm") || str_is(args->p[i - 1], "-it") ||
+		     str_is(args->p[i - 1], "--init") ||
+		     memchr(args->p[i - 1].p, '=', args->p[i - 1].n)))
+			return;
+	}
+	advice_say(a, "%.*s run has no image: docker run -i IMAGE", STR_ARG(a->s->command));
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+static bool advice_is_blank(const char *text)
+{
+	size_t n = strlen(text);
+
+	return (n > 2 && *text == '<' && text[n - 1] == '>') || strstr(text, "YOUR_") ||
+	       strstr(text, "your-api-key") || strstr(text, "path/to/") ||
+	       strncmp(text, "/absolute/path", 14) == 0 || strncmp(text, "/Users/", 7) == 0 ||
+	       strncmp(text, "C:\\", 3) == 0;
+}
+
+static bool advice_is_script(const char *text)
+{
+	static const char *const ends[] = { ".js", ".mjs", ".cjs", ".ts", ".py", ".sh", ".jar" };
+	size_t n = strlen(text), m;
+
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		m = strlen(ends[i]);
+		if (n > m && strcmp(text + n - m, ends[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void advice_arg(struct advice *a, const char *text)
+{
+	const char *equals = *text == '-' ? strchr(text, '=') : NULL;
+	const char *value = equals ? equals + 1 : text;
+	bool relative = strncmp(value, "./", 2) == 0 || strncmp(value, "../", 3) == 0 ||
+			(a->args == 0 && advice_is_script(value) && *value != '/');
+
+	const bool inside = str_is(a->s->command, "docker") || str_is(a->s->command, "podman");
+
+	if (advice_is_blank(value))
+		advice_say(a, "the argument %.80s stands for something: put that in its place",
+			   text);
+	else if (*value == '/' && value[1] && !inside)
+		advice_path(a, "the argument", value);
+	else if (relative && !a->s->cwd.p && !advice_fetches(a->s->command))
+		advice_say(a,
+			   "the argument %.120s is a relative path, and there is no \"cwd\": write "
+			   "the absolute one",
+			   text);
+	a->args++;
+}
+
+static int advice_value(void *data, enum config_part_kind kind, struct str name, struct buf *to,
+			struct err *e)
+{
+	char text[CONFIG_VARIABLE_MAX + 1];
+	const char *value;
+
+	snprintf(text, sizeof(text), "%.*s", STR_ARG(name));
+	value = kind == CONFIG_PART_ENV ? getenv(text) : "";
+	if (!value)
+		return 0;
+	return buf_add(to, value, strlen(value), e) < 0 ? -1 : 1;
+}
+
+/* Texts whose variables have no value are told elsewhere, with their place. */
+static int advice_text(void *data, enum config_text what, struct str text, struct err *e)
+{
+	const struct config_values values = { .value = advice_value };
+	autobuf struct buf to = BUF_INIT(EXPANDED_MAX);
+	struct advice *a = data;
+	struct err none;
+
+	if (config_expand(text, &values, &to, &none) < 0 || !to.n)
+		return 0;
+	switch (what) {
+	case CONFIG_TEXT_ARG:
+		if (a->s->command.p)
+			advice_arg(a, to.p);
+		break;
+	case CONFIG_TEXT_CWD:
+		advice_path(a, "the folder", to.p);
+		break;
+	case CONFIG_TEXT_READ:
+	case CONFIG_TEXT_WRITE:
+		if (!advice_is_there(to.p))
+			advice_say(a, "the folder %.160s, which is granted, is not there", to.p);
+		break;
+	case CONFIG_TEXT_URL:
+		if (a->s->type == CONFIG_HTTP && to.n > 4 && strcmp(to.p + to.n - 4, "/sse") == 0)
+			advice_say(a, "an address that ends in /sse is mostly one of HTTP+SSE: "
+				      "\"type\": \"sse\" (--transport sse)");
+		break;
+	case CONFIG_TEXT_ENV:
+	case CONFIG_TEXT_HEADER:
+		if (advice_is_blank(to.p))
+			advice_say(a, "the value %.60s stands for something: put that in its place",
+				   to.p);
+		break;
+	}
+	return 0;
+}
+
+unsigned config_advise(const struct config_server *s, void (*say)(void *data, const char *text),
+		       void *data)
+{
+	struct advice a = { .s = s,
+			    .say = say,
+			    .data = data,
+			    .host = s->command.p && !s->sandbox.off &&
+				    str_is(s->sandbox.template, "host") };
+	struct json_pointer where = JSON_POINTER_INIT;
+	struct err none;
+
+	if (s->disabled)
+		return 0;
+	if (s->command.p && !s->sandbox.off) {
+		advice_command(&a);
+		advice_docker(&a);
+	}
+	if (config_texts(s, advice_text, &a, &where, &none) < 0)
+		return a.n;
+	return a.n;
+}

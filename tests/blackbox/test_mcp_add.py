@@ -5,9 +5,12 @@ import json
 import os
 import random
 import re
+import types
 
 import pytest
 
+from mcp_cli import Terminal
+from modules import server
 from test_mcp_config import desk  # noqa: F401: a fixture
 
 NPX = {'command': 'npx', 'args': ['-y', 'p']}
@@ -557,3 +560,35 @@ def test_readmes(desk, name):
             assert re.fullmatch(r'\$\{secret:[\w.-]+\}', entry['env'][key]), entry
     assert desk.check().returncode in (0, 1)
     assert desk.holt('mcp', 'remove', name).returncode == 0
+
+
+# ---- at a terminal -------------------------------------------------------------------------------
+
+def test_at_a_terminal(desk):
+    """It asks for the secrets that the entry names, shows the module and asks to approve it."""
+    env = {'HOME': desk.home, 'HOLT_HOME': os.path.dirname(desk.config)}
+    who = types.SimpleNamespace(argv=desk.me.argv, env={**desk.me.env, **env})
+    program = server()
+    desk.mkdir(os.path.dirname(desk.config))
+    try:
+        talk = Terminal(who, 'mcp', 'add', '-e', 'API_KEY=<key>', 'ours', '--', program['command'],
+                        *program['args'])
+        talk.expect('Value of the secret ours.API_KEY (empty: later): ')
+        talk.type('value-of-the-key\n')
+        seen = talk.expect('Approve this module? [y/N] ')
+        assert 'value-of' not in seen and 'API_KEY=***' in seen, seen
+        talk.type('y\n')
+        seen, status = talk.end()
+        assert status == 0 and 'idle' in seen, seen
+        done = desk.holt('mcp', 'test', 'ours')
+        assert done.stdout == 'connected\n', done
+        talk = Terminal(who, 'mcp', 'add', 'two', '--', 'python3', '-c', 'pass')
+        talk.expect('Approve this module? [y/N] ')
+        talk.type('n\n')
+        seen, status = talk.end()
+        assert status == 125 and 'it was not approved' in seen, seen
+        assert list(entries(desk)) == ['two', 'ours']
+        done = desk.holt('mcp', 'remove', 'two')
+        assert done.returncode == 0, done
+    finally:
+        desk.holt('hub', 'stop')

@@ -1,15 +1,18 @@
 /* `holt mcp add`: a server for the operator's file, as other clients are told of it. */
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/common/file.h"
 #include "cli/common/home.h"
 #include "cli/common/safe.h"
+#include "cli/common/tty.h"
 #include "cli/import/own.h"
 #include "cli/modules/modules.h"
+#include "cli/secret/secret.h"
 #include "guard/redact/redact.h"
 
-enum { FOUND_MAX = 1 << 20, ENTRY_MAX = 1 << 20, WORDS_MAX = 1024, EXIT_LEFT = 1 };
+enum { FOUND_MAX = 1 << 20, ENTRY_MAX = 1 << 20, WORDS_MAX = 1024, EXIT_LEFT = 1, AWAIT_MAX = 100 };
 
 struct add_options {
 	struct verb_options common;
@@ -213,19 +216,89 @@ static int add_read(const struct config *c, struct buf *text, struct foreign_fou
 	return foreign_read(json_root(doc), &read, found, e);
 }
 
-/* What is there now, and what comes next. */
-static int add_tell(const struct config *c, const struct foreign_found *found, struct err *e)
+/* At a terminal: the values of the secrets that an entry names, each once. */
+static int add_secrets(struct hub_link *l, struct str servers, struct err *e)
 {
+	static const char open[] = "${secret:";
+	const char *at = servers.p, *end = servers.p + servers.n, *close;
+
+	while ((at = memmem(at, (size_t)(end - at), open, sizeof(open) - 1)) &&
+	       (close = memchr(at, '}', (size_t)(end - at)))) {
+		autowipe struct buf value = BUF_INIT(SECRET_VALUE_MAX + 1);
+		size_t n = (size_t)(close - at) + 1;
+		bool again = memmem(servers.p, (size_t)(at - servers.p), at, n);
+		char name[CONFIG_NAME_MAX + 1], prompt[160];
+
+		at += sizeof(open) - 1;
+		snprintf(name, sizeof(name), "%.*s", (int)(close - at), at);
+		snprintf(prompt, sizeof(prompt), "Value of the secret %s (empty: later): ", name);
+		if (again)
+			continue;
+		if (tty_read_secret(prompt, &value, e) < 0 ||
+		    (value.n && secret_store(l, name, buf_str(&value), e) < 0))
+			return -1;
+	}
+	return 0;
+}
+
+/* A running hub reads the file a moment after it was written. */
+static int add_await(struct hub_link *l, const char *name, struct err *e)
+{
+	const struct timespec pause = { .tv_nsec = 50000000 };
+	char path[256];
+	int rc = -1;
+
+	if (hub_ask_path(&modules, path, sizeof(path), name, "", e) < 0)
+		return -1;
+	for (int i = 0; i < AWAIT_MAX && rc < 0; i++) {
+		rc = hub_link_ask(l, "GET", path, STR_NONE, NULL, e);
+		if (rc < 0 && e->code != ERR_MODULE_NOT_FOUND)
+			return -1;
+		if (rc < 0)
+			nanosleep(&pause, NULL);
+	}
+	return rc;
+}
+
+/* What a person at a terminal would type next. */
+static int add_go_on(const struct verb_input *in, const char *name, struct str servers,
+		     struct err *e)
+{
+	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
+	const struct ask_options none = { .output = OUTPUT_DEFAULT };
+	char *operands[] = { (char *)name, NULL };
+	const struct verb_input next = { .cli = in->cli,
+					 .verb = &mcp_approve_verb,
+					 .options = &none,
+					 .operands = operands,
+					 .n_operands = 1 };
+
+	if (!l || add_secrets(l, servers, e) < 0 || add_await(l, name, e) < 0)
+		return -1;
+	return mcp_approve_verb.run(&next, e);
+}
+
+/* What is there now, and what comes next: at a terminal that of a single one. */
+static int add_tell(const struct verb_input *in, const struct config *c,
+		    const struct foreign_found *found, struct err *e)
+{
+	const struct add_options *o = in->options;
 	AUTO(json_free) struct json_doc *doc = json_parse(buf_str(&found->servers), NULL, e);
 	struct json_iter it = json_iter(json_root(doc));
+	char name[CONFIG_SERVER_NAME_MAX + 1] = "";
 
 	if (!doc)
 		return -1;
 	safe_line(stdout, str_of(config_path(c)));
 	printf(": %zu added\n", found->n);
-	while (json_next(&it))
-		printf("next: holt mcp approve %.*s\n", STR_ARG(it.key));
-	return 0;
+	while (json_next(&it)) {
+		snprintf(name, sizeof(name), "%.*s", STR_ARG(it.key));
+		printf("next: holt mcp approve %s\n", name);
+	}
+	if (found->n != 1 || o->config || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return 0;
+	fflush(stdout);
+	return add_go_on(in, name, buf_str(&found->servers), e);
 }
 
 static int add_found(const struct verb_input *in, struct buf *text, struct foreign_found *found,
@@ -239,7 +312,7 @@ static int add_found(const struct verb_input *in, struct buf *text, struct forei
 	c = home_config(o->config, path, &must, e) < 0 ? NULL : config_open(path, false, e);
 	if (!c || add_read(c, text, found, e) < 0)
 		return -1;
-	if (found->n && (own_add(c, found, e) < 0 || add_tell(c, found, e) < 0))
+	if (found->n && (own_add(c, found, e) < 0 || add_tell(in, c, found, e) < 0))
 		return -1;
 	return found->left ? EXIT_LEFT : 0;
 }
@@ -275,4 +348,5 @@ const struct verb mcp_add_verb = {
 	.size = sizeof(struct add_options),
 	.min_operands = 1,
 	.run = add_run,
+	.fail = hub_link_fail,
 };

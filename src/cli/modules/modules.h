@@ -3,6 +3,7 @@
 #include "cli/link/ask.h"
 
 extern const struct ask_noun modules;
+extern const struct verb mcp_approve_verb;
 
 /* Prints what module.info says, for people. */
 int module_show(const struct json_val *info, const char *name, struct err *e) MUST_USE;

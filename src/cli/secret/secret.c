@@ -3,9 +3,8 @@
 
 #include "cli/common/tty.h"
 #include "cli/link/ask.h"
+#include "cli/secret/secret.h"
 #include "json/document/utf8.h"
-
-enum { VALUE_MAX = 32 << 10 };
 
 static const struct ask_noun secrets = {
 	.path = "/v1/secrets",
@@ -18,26 +17,35 @@ static const struct ask_noun secrets = {
 
 /* ---- set ----------------------------------------------------------------------------------- */
 
-static int secret_set(const struct verb_input *in, struct err *e)
+int secret_store(struct hub_link *l, const char *name, struct str value, struct err *e)
 {
-	autowipe struct buf value = BUF_INIT(VALUE_MAX + 1), text = BUF_INIT(VALUE_MAX * 6 + 256);
-	AUTO(hub_link_close) struct hub_link *l = NULL;
+	autowipe struct buf text = BUF_INIT(SECRET_VALUE_MAX * 6 + 256);
 	struct json_writer w = json_writer(&text);
 
-	if (tty_read_secret("Value: ", &value, e) < 0 || !buf_reserve(&text, text.max, e))
+	if (!buf_reserve(&text, text.max, e))
 		return -1;
-	if (value.n > VALUE_MAX)
-		return err_set(e, ERR_INVALID, "a secret has at most %d bytes", VALUE_MAX);
-	if (!utf8_valid(buf_str(&value))) /* the writer would replace what is not */
+	if (value.n > SECRET_VALUE_MAX)
+		return err_set(e, ERR_INVALID, "a secret has at most %d bytes", SECRET_VALUE_MAX);
+	if (!utf8_valid(value)) /* the writer would replace what is not */
 		return err_set(e, ERR_INVALID, "a secret is text in UTF-8");
 	json_write_object(&w);
-	hub_link_text(&w, "name", in->operands[0]);
+	hub_link_text(&w, "name", name);
 	json_write_key(&w, "value");
-	json_write_str(&w, buf_str(&value));
+	json_write_str(&w, value);
 	json_write_object_end(&w);
-	if (json_write_done(&w, e) < 0 || !(l = hub_link_open(e)))
+	if (json_write_done(&w, e) < 0)
 		return -1;
 	return hub_link_ask(l, "POST", "/v1/secrets", buf_str(&text), NULL, e);
+}
+
+static int secret_set(const struct verb_input *in, struct err *e)
+{
+	autowipe struct buf value = BUF_INIT(SECRET_VALUE_MAX + 1);
+	AUTO(hub_link_close) struct hub_link *l = NULL;
+
+	if (tty_read_secret("Value: ", &value, e) < 0 || !(l = hub_link_open(e)))
+		return -1;
+	return secret_store(l, in->operands[0], buf_str(&value), e);
 }
 
 /* ---- the verbs ----------------------------------------------------------------------------- */

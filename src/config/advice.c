@@ -74,6 +74,8 @@ static bool advice_is_there(const char *path)
 	return stat(path, &st) == 0;
 }
 
+static const char program[] = "the program";
+
 /* A path that the program is given, or is in. */
 static void advice_path(struct advice *a, const char *what, const char *path)
 {
@@ -82,7 +84,8 @@ static void advice_path(struct advice *a, const char *what, const char *path)
 	bool there = advice_is_there(path), own = advice_has(a, str_of(path));
 
 	for (size_t i = 0; i < ARRAY_LEN(made); i++)
-		own = own || (!there && advice_below(str_of(path), str_of(made[i])));
+		own = own ||
+		      (!there && what != program && advice_below(str_of(path), str_of(made[i])));
 	if (!there && !own)
 		advice_say(a, "%s %.160s is not there", what, path);
 	else if (!own)
@@ -156,7 +159,7 @@ static void advice_command(struct advice *a)
 
 	snprintf(name, sizeof(name), "%.*s", STR_ARG(a->s->command));
 	if (*name == '/') {
-		advice_path(a, "the program", name);
+		advice_path(a, program, name);
 		return;
 	}
 	for (size_t i = 0; a->host && i < ARRAY_LEN(path); i++) {
@@ -218,6 +221,24 @@ static bool advice_is_script(const char *text)
 	return false;
 }
 
+/* A service of the host, as people name it there. */
+static void advice_local(struct advice *a, const char *text)
+{
+	static const char *const names[] = { "://localhost", "@localhost", "://127.0.0.1",
+					     "@127.0.0.1" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (!strstr(text, names[i]))
+			continue;
+		advice_say(a,
+			   "%s is the sandbox itself there: make the host's service one of the hub "
+			   "(holt serve --service NAME.holt:PORT=127.0.0.1:PORT), allow it (holt "
+			   "mcp allow %.*s NAME.holt:PORT), and write NAME.holt:PORT",
+			   strchr(names[i], 'l') ? "localhost" : "127.0.0.1", STR_ARG(a->s->name));
+		return;
+	}
+}
+
 static void advice_arg(struct advice *a, const char *text)
 {
 	const char *equals = *text == '-' ? strchr(text, '=') : NULL;
@@ -227,6 +248,8 @@ static void advice_arg(struct advice *a, const char *text)
 
 	const bool inside = str_is(a->s->command, "docker") || str_is(a->s->command, "podman");
 
+	if (a->host)
+		advice_local(a, value);
 	if (advice_is_blank(value))
 		advice_say(a, "the argument %.80s stands for something: put that in its place",
 			   text);
@@ -282,6 +305,9 @@ static int advice_text(void *data, enum config_text what, struct str text, struc
 				      "\"type\": \"sse\" (--transport sse)");
 		break;
 	case CONFIG_TEXT_ENV:
+		if (a->host)
+			advice_local(a, to.p);
+		/* fallthrough */
 	case CONFIG_TEXT_HEADER:
 		if (advice_is_blank(to.p))
 			advice_say(a, "the value %.60s stands for something: put that in its place",

@@ -75,7 +75,8 @@ def test_lines(desk, line, want):
 
 
 WRONG = [
-    ('', 'an operand is missing'), ('w', 'what is to be started'), ('w --', 'what is to be'),
+    ('npx -y p', 'a name stands before a command'), ('https://x/', 'a name stands before it'),
+    ('@a/b', 'a name stands before it'), ('', 'an operand is missing'), ('w', 'what is to be started'), ('w --', 'what is to be'),
     ('-e w -- npx', 'an operand is missing'), ('-- npx -y p', 'an operand is missing'),
     ('-e KEY w npx', "--env takes KEY=VALUE, not 'KEY'"),
     ('-H Key w https://x/', '--header takes "NAME: VALUE"'),
@@ -116,13 +117,16 @@ def test_secrets(desk):
     value = 'tvly-' + ''.join(random.choice('0123456789abcdefXYZ') for _ in range(30))
     done = desk.holt('mcp', 'add', 'w', '-e', f'TAVILY_API_KEY={value}', '-e', 'STRIPE_KEY=<key>',
                      '-e', 'API_TOKEN=', '--', 'npx', '-y', 'p', '--api-key', value,
-                     f'--access-token={value}', '--mode', 'long-enough')
+                     f'--access-token={value}', '--mode', 'long-enough', '--header',
+                     'Authorization: Bearer abcdefgh1234', '-H', 'Accept-Language: de')
     entry = added(desk, 'w', done)
     assert entry['env'] == {'TAVILY_API_KEY': '${secret:w.TAVILY_API_KEY}',
                             'STRIPE_KEY': '${secret:w.STRIPE_KEY}',
                             'API_TOKEN': '${secret:w.API_TOKEN}'}
     assert entry['args'] == ['-y', 'p', '--api-key', '${secret:w.api-key}',
-                             '--access-token=${secret:w.access-token}', '--mode', 'long-enough']
+                             '--access-token=${secret:w.access-token}', '--mode', 'long-enough',
+                             '--header', 'Authorization: ${secret:w.Authorization}', '-H',
+                             'Accept-Language: de']
     for name in ('TAVILY_API_KEY', 'STRIPE_KEY', 'API_TOKEN', 'api-key', 'access-token'):
         assert f'holt secret set w.{name}\n' in done.stderr, done
     assert value not in done.stdout + done.stderr + text_of(desk)
@@ -292,8 +296,7 @@ def test_allow(desk, seed):
 
 
 def test_wrong_allow(desk):
-    for host, says in (('https://a.example/', 'network'), ('a b', 'network'), ('x:0', 'network'),
-                       ('x:99999', 'network')):
+    for host in ('https://a.example/', 'a b', 'x:0', 'x:99999', 'localhost:80', '127.0.0.1:80'):
         desk.put(desk.config, '{"mcpServers": {"w": {"command": "x"}, "u": {"url": "https://x/"}, '
                               '"n": {"command": "x", "sandbox": false}}}')
         was = text_of(desk)
@@ -325,6 +328,10 @@ ADVICE = [
     ({'command': 'docker', 'args': ['run', '-i', '--rm']}, 'has no image'),
     ({'command': 'python3', 'cwd': 'HOME/docs'}, 'HOME/docs is not granted'),
     ({'command': 'python3', 'sandbox': {'read': ['HOME/none']}}, 'HOME/none, which is granted'),
+    ({'command': 'npx', 'args': ['-y', 'p', 'postgresql://localhost:5432/db']},
+     'localhost is the sandbox itself there'),
+    ({'command': 'python3', 'env': {'OLLAMA_HOST': 'http://127.0.0.1:11434'}},
+     '127.0.0.1 is the sandbox itself there'),
     ({'url': 'https://a.example/sse'}, '"type": "sse"'),
 ]
 FINE = [
@@ -363,6 +370,12 @@ def test_told_before(desk, entry, says):
     done = desk.check()
     assert done.returncode == 1 and 'config.json:1: /mcpServers/w: ' in done.stderr, done
     assert says in done.stderr, done
+
+
+def test_a_path_from_here(desk):
+    done = desk.holt('mcp', 'add', 'w', './s', './data')
+    assert added(desk, 'w', done) == {'command': f'{desk.project}/s', 'args': ['./data']}
+    assert f'{desk.project}/s is not there' in done.stderr, done
 
 
 @pytest.mark.parametrize('entry', FINE, ids=range(len(FINE)))

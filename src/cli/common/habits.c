@@ -163,6 +163,8 @@ static const struct {
 	{ "events", "filter", 0, json },
 	{ "inspect", "format", 'f', "it prints JSON: holt inspect NAME | jq .state" },
 	{ "top", "no-stream", 0, "holt top -1 shows it once" },
+	{ "mcp add", "yes", 'y',
+	  "a name stands before a command: holt mcp add NAME -- npx -y PACKAGE" },
 	{ "mcp add", "client-id", 0, no_login },
 	{ "mcp add", "client-secret", 0, no_login },
 	{ "mcp add", "callback-port", 0, no_login },

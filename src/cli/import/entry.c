@@ -52,8 +52,8 @@ static int member_value(struct import *im, const char *what, const char *name, s
 			struct str word, struct str *ret)
 {
 	struct str option = value_option(word), value = word, head = STR_NONE;
+	const char *text, *colon;
 	char as[PLACE_MAX];
-	const char *text;
 
 	if (option.n && option.p + option.n < word.p + word.n) { /* "--api-key=…" */
 		value.p = option.p + option.n + 1;
@@ -61,6 +61,15 @@ static int member_value(struct import *im, const char *what, const char *name, s
 		head = (struct str){ word.p, word.n - value.n };
 	} else {
 		option = option.p ? STR_NONE : value_option(before);
+	}
+	colon = str_is(option, "header") || str_is(option, "H") ? memchr(word.p, ':', word.n)
+								: NULL;
+	if (colon && !head.n) { /* "Authorization: …" */
+		option = (struct str){ word.p, (size_t)(colon - word.p) };
+		while (colon + 1 < word.p + word.n && colon[1] == ' ')
+			colon++;
+		head = (struct str){ word.p, (size_t)(colon + 1 - word.p) };
+		value = (struct str){ head.p + head.n, word.n - head.n };
 	}
 	snprintf(as, sizeof(as), "%.*s%s", STR_CUT(option, sizeof(as) - 2), option.n ? "=" : "");
 	if (import_value(im, what, str_of(as), option.n ? option : str_of(name), value, ret) < 0)

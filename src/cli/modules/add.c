@@ -141,6 +141,9 @@ static int add_words(const struct verb_input *in, struct buf *to, struct err *e)
 		return err_set(e, ERR_INVALID, "a server has a command or a URL, not both");
 	if (o.url && !add_is_url(o.url))
 		return err_set(e, ERR_INVALID, "--url takes http://... or https://...");
+	if (!o.url && !in->rest && (add_is_url(in->operands[0]) || strchr(in->operands[0], '/')))
+		return err_set(e, ERR_INVALID, "a name stands before it: holt mcp add NAME %.120s",
+			       in->operands[0]);
 	if (!o.url && (!in->rest || !in->rest[0]))
 		return err_set(e, ERR_INVALID,
 			       "what is to be started: holt mcp add %.64s -- COMMAND ARGUMENT..., "
@@ -201,18 +204,18 @@ static int add_read(const struct config *c, struct buf *text, struct foreign_fou
 {
 	AUTO(redactor_free) struct redactor *redactor = redactor_new(NULL, e);
 	AUTO(json_free) struct json_doc *doc = redactor ? foreign_parse(text, e) : NULL;
+	struct foreign_options read = { .client = foreign_client_of(json_root(doc)),
+					.redactor = redactor,
+					.advise = true,
+					.have = config_file(c),
+					.note = own_note };
 	char folder[PATH_MAX];
-	const struct foreign_options read = { .client = foreign_client_of(json_root(doc)),
-					      .folder = str_of(folder),
-					      .redactor = redactor,
-					      .advise = true,
-					      .have = config_file(c),
-					      .note = own_note };
 
 	if (!doc)
 		return -1;
 	if (!getcwd(folder, sizeof(folder)))
 		return err_sys(e, errno, "the current folder");
+	read.folder = str_of(folder);
 	return foreign_read(json_root(doc), &read, found, e);
 }
 
@@ -252,7 +255,7 @@ static int add_await(struct hub_link *l, const char *name, struct err *e)
 		return -1;
 	for (int i = 0; i < AWAIT_MAX && rc < 0; i++) {
 		rc = hub_link_ask(l, "GET", path, STR_NONE, NULL, e);
-		if (rc < 0 && e->code != ERR_MODULE_NOT_FOUND)
+		if (rc < 0 && e->code != ERR_SANDBOX_NOT_FOUND) /* "not_found" of the hub */
 			return -1;
 		if (rc < 0)
 			nanosleep(&pause, NULL);

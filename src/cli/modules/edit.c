@@ -96,6 +96,7 @@ static int edit_rule(struct edit_rule *ret, const struct config *c, const char *
 {
 	const struct config_network *n = &config_file(c)->network;
 	struct net_rule r;
+	bool itself;
 
 	for (size_t i = 0; i < n->presets.n; i++) {
 		if (str_is(n->presets.p[i].name, word)) {
@@ -107,13 +108,20 @@ static int edit_rule(struct edit_rule *ret, const struct config *c, const char *
 		snprintf(ret->rule, sizeof(ret->rule), "%.*s", NET_HOST_MAX, word);
 		return 0;
 	}
-	if (net_rule_parse(str_of(word), true, &r, e) < 0)
+	if (strstr(word, "://"))
+		return err_set(e, ERR_INVALID, "it takes HOST[:PORT], not the address %.120s",
+			       word);
+	itself = strncmp(word, "localhost", 9) == 0 && (!word[9] || word[9] == ':');
+	if (!itself && net_rule_parse(str_of(word), true, &r, e) < 0)
 		return -1;
-	if (r.kind == NET_RULE_CIDR && net_addr_class(&r.cidr.addr) == NET_LOOPBACK)
+	if (itself)
+		r = (struct net_rule){ .port = (uint16_t)(word[9] ? atoi(word + 10) : 0) };
+	if (itself || (r.kind == NET_RULE_CIDR && net_addr_class(&r.cidr.addr) == NET_LOOPBACK))
 		return err_set(e, ERR_INVALID,
 			       "%.60s is the sandbox itself there: make it a service (holt serve "
-			       "--service NAME.holt:%u=%.60s), then allow NAME.holt:%u",
-			       word, r.port ? r.port : 80, word, r.port ? r.port : 80);
+			       "--service NAME.holt:%u=127.0.0.1:%u), then allow NAME.holt:%u",
+			       word, r.port ? r.port : 80, r.port ? r.port : 80,
+			       r.port ? r.port : 80);
 	if (!r.port && r.kind != NET_RULE_CIDR)
 		r.port = 443;
 	net_rule_print(&r, ret->rule);

@@ -223,6 +223,7 @@ int module_show(const struct json_val *m, const char *name, struct err *e)
 
 const struct verb mcp_info_verb = {
 	.name = "mcp info",
+	.alias = "mcp get",
 	.usage = "[OPTION...] NAME",
 	.doc = "Show a module's program, tools and approval.",
 	.page = "holt-mcp-modules",

@@ -76,7 +76,8 @@ def test_lines(desk, line, want):
 
 WRONG = [
     ('npx -y p', 'a name stands before a command'), ('https://x/', 'a name stands before it'),
-    ('@a/b', 'a name stands before it'), ('', 'an operand is missing'), ('w', 'what is to be started'), ('w --', 'what is to be'),
+    ('@a/b', 'a name stands before it'), ('', 'an operand is missing'),
+    ('w', 'what is to be started'), ('w --', 'what is to be'),
     ('-e w -- npx', 'an operand is missing'), ('-- npx -y p', 'an operand is missing'),
     ('-e KEY w npx', "--env takes KEY=VALUE, not 'KEY'"),
     ('-H Key w https://x/', '--header takes "NAME: VALUE"'),

@@ -1,5 +1,5 @@
-/* A file of another client: the first byte picks whose it is, and the rest is the file. What is
- * read of it is bounded, and the operator's file takes it. */
+/* A file of another client: the first byte picks whose it is, or that it was pasted, and the rest is
+ * the file. What is read of it is bounded, and the operator's file takes it. */
 #include <string.h>
 
 #include "cli/import/foreign.h"
@@ -49,7 +49,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		return 0;
 	o.client = foreign_client_find(names[data[0] % ARRAY_LEN(names)], &e);
 	MUST(o.client && buf_add(&text, data + 1, n - 1, &e) == 0);
-	doc = foreign_parse(&text, &e);
+	if ((data[0] & 0x80) && foreign_paste(&text, STR_NONE, &e) < 0)
+		MUST(e.code != ERR_BUG && e.msg[0]);
+	else
+		doc = foreign_parse(&text, &e);
+	if ((data[0] & 0x80) && doc)
+		MUST(foreign_client_of(json_root(doc)));
 	if (!doc)
 		MUST(e.code != ERR_BUG && e.msg[0]);
 	else if (foreign_read(json_root(doc), &o, &found, &e) == 0)

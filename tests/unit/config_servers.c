@@ -68,7 +68,7 @@ static void test_whole(void **state)
 	assert_false(s->sandbox.off);
 	assert_true(str_is(s->sandbox.template, "host"));
 	assert_int_equal(s->timeout_seconds, 30);
-	assert_int_equal(s->connect_seconds, 10);
+	assert_int_equal(s->connect_seconds, 30);
 	assert_false(config_server_shows(s, STR_LIT("any")));
 	assert_int_equal(config_server_approval(s, STR_LIT("wipe")), CONFIG_DENY);
 	assert_int_equal(config_server_approval(s, STR_LIT("put")), CONFIG_ASK);

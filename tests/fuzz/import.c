@@ -1,5 +1,5 @@
-/* A file of another client: the first byte picks whose it is, or that it was pasted, and the rest is
- * the file. What is read of it is bounded, and the operator's file takes it. */
+/* A file of another client: the first byte picks whose it is, or that it was pasted, and the rest
+ * is the file. What is read of it is bounded, and the operator's file takes it. */
 #include <string.h>
 
 #include "cli/import/foreign.h"

@@ -1,6 +1,7 @@
 """JavaScript through the real hub, over REST, MCP and the command line: what it comes to, each
 limit, and code that attacks what runs it."""
 
+import hashlib
 import json
 import os
 import re
@@ -158,6 +159,31 @@ LIMITS = [
     ('"x".repeat(1e6)', 'output', {}), ('new Array(1e6).fill(0)', 'output', {}),
     ('for (;;) try { console.log("x".repeat(100)) } catch {}', 'output', {}),
     ('const a = []; for (let i = 0; i < 3e3; i++) a.push(Promise.reject(i)); for (;;);', 'cpu', {}),
+    ('setInterval(() => { for (;;); }, 1); await new Promise(() => {})', 'cpu', {}),
+    ('setTimeout(() => { for (;;) try { throw 1 } catch {} }, 1); undefined', 'cpu', {}),
+    ('const f = () => queueMicrotask(f); f(); await new Promise(r => setTimeout(r, 1))', 'cpu', {}),
+    ('setTimeout(() => {}, 1); Array.prototype.splice = () => []; await new Promise(() => {})',
+     'cpu', {}),
+    ('const a = []; setInterval(() => a.push(new Array(1e5).fill(a)), 1);'
+     ' await new Promise(() => {})', 'heap', {}),
+    ('setInterval(() => console.log("x".repeat(1e4)), 1); await new Promise(() => {})', 'output',
+     {}),
+    ('for (;;) setTimeout(() => {}, 1e6)', None, {}),
+    ('const t = new EventTarget(); t.addEventListener("a", () => t.dispatchEvent(new Event("a")));'
+     ' t.dispatchEvent(new Event("a"))', 'stack', {}),
+    ('console.log(new Proxy({}, { ownKeys() { for (;;); } }))', 'cpu', {}),
+    ('console.log({ get [Symbol.for("nodejs.util.inspect.custom")]() { for (;;); } })', 'cpu', {}),
+    ('console.log(Object.fromEntries(Array.from({ length: 1e5 }, (_, i) => [i, i])))', 'output',
+     {}),
+    ('console.table(Array.from({ length: 1e5 }, (_, i) => [i]))', None, {}),
+    ('for (;;) console.group("x")', 'output', {}),
+    ('let o = {}; for (let i = 0; i < 1e5; i++) o = { o }; structuredClone(o)', 'stack', {}),
+    ('new TextDecoder().decode(new Uint8Array(1 << 30))', None, {}),
+    ('btoa("x".repeat(1 << 24)); for (;;);', None, {}),
+    ('let x: ' + 'a<' * 5000, None, {}), ('import {' + ' ' * 100000, None, {}),
+    ('/*' * 50000 + ' let x: = 1', None, {}), ('\n' * 100000 + 'let x: number = ;', None, {}),
+    ('a' * 3000 + '"x"()', None, {}), ('let f; (' + 'f' * 500 + ' , f)"!"()', None, {}),
+    ('JSON.stringify({ toJSON: () => (1n).toJSON() + "}" }); for (;;);', 'cpu', {}),
 ]
 
 
@@ -175,6 +201,81 @@ def test_the_wall_clock(hub):
     error = hub.error('for (;;);', wall_ms=200, cpu_ms=60000)
     assert error['limit'] == 'wall'
     assert hub.value('3') == 3
+
+
+def test_the_wall_clock_and_timers(hub):
+    """A run that waits for timers sleeps."""
+    for code in ('setInterval(() => {}, 0); await new Promise(() => {})',
+                 'await new Promise(r => setTimeout(r, 1e9))'):
+        assert hub.error(code, wall_ms=400, cpu_ms=60000)['limit'] == 'wall'
+    used = hub.js('await new Promise(r => setTimeout(r, 300)); 1', cpu_ms=60)
+    assert used['ok'] and used['duration_ms'] >= 300, used
+    assert 'more than 4096' in hub.error('for (;;) setTimeout(() => {}, 1e6)')['message']
+    assert hub.value('const all = []; for (let i = 0; i < 4000; i++) all.push(setTimeout(() => {},'
+                     ' 1e6)); all.forEach(clearTimeout); await new Promise(r => setTimeout(r, 1));'
+                     ' 3', cpu_ms=20000) == 3
+
+
+@pytest.mark.parametrize('code, console', [
+    ('setTimeout(() => console.log("late"), 20)', ['late']),
+    ('setTimeout(() => console.log("late"), 20); 1', []),
+    ('(async () => { await new Promise(r => setTimeout(r, 20)); console.log("main") })();'
+     ' undefined', ['main']),
+    ('Promise.race([1, new Promise((_, no) => setTimeout(no, 60000, 1))])', []),
+    ('AbortSignal.timeout(60000); console.log("x")', ['x']),
+    ('setTimeout(() => console.log(2)); queueMicrotask(() => console.log(1)); console.log(0)',
+     ['0', '1', '2']),
+    ('for (const ms of [30, 10, 20]) setTimeout(console.log, ms, ms)', ['10', '20', '30']),
+    ('let n = 0; const t = setInterval(() => { console.log(++n); n > 2 && clearInterval(t) }, 5);'
+     ' undefined', ['1', '2', '3']),
+    ('const t = setTimeout(() => console.log("no"), 5); clearTimeout(+t);'
+     ' setTimeout(() => console.log("yes"), 10)', ['yes']),
+])
+def test_timers(hub, code, console):
+    done = hub.js(code, wall_ms=60000)
+    assert done['ok'] and [line['text'] for line in done['console']] == console, done
+    assert done['duration_ms'] < 30000
+
+
+@pytest.mark.parametrize('code, says', [
+    ('await fetch("https://x.test")', 'no network'), ('Buffer.from("x")', 'Uint8Array'),
+    ('process.env.X', 'no environment'), ('setImmediate(() => {})', 'setTimeout'),
+    ('new Date().toLocaleString("de-DE")', 'en-US, en-GB'),
+    ('new Date().toLocaleString("en-US", { timeZone: "Europe/Oslo" })', 'UTC alone'),
+    ('(1).toLocaleString("en-US", { roundingIncrement: 5 })', 'roundingIncrement'),
+    ('new Intl.Segmenter()', 'Intl.Segmenter is not here'),
+    ('crypto.subtle.encrypt()', 'it has digest'), ('crypto.subtle.digest("MD5", new Uint8Array())',
+                                                   'SHA-1, SHA-256'),
+    ('new TextDecoder("shift_jis")', 'it has utf-8'), ('btoa("€")', 'TextEncoder'),
+    ('new URL("a/b")', 'no scheme'), ('let response = 1; respnse', 'did you mean response'),
+    ('setTimeuot(() => {})', 'did you mean setTimeout'), ('const o = {a: {}}; o.a.f(1)',
+                                                         'o.a.f is not a function'),
+    ('const o = {}; o.list[0].name', 'o.list is undefined'), ('1n + 1', 'BigInt'),
+    ('namespace A { export const b = 1 }', 'namespace with values'),
+    ('structuredClone(() => {})', 'could not be cloned'),
+    ('setTimeout("x")', 'takes a function'), ('new AbortSignal()', 'AbortController'),
+    ('require("fs")', 'nothing of Node.js'), ('import "node:path"', 'nothing of Node.js'),
+])
+def test_errors_say_what_to_do(hub, code, says):
+    assert says in hub.error(code)['message']
+
+
+def test_randomness_and_digests(hub):
+    """No two runs of a process that forks them have the same random numbers."""
+    code = '[Math.random(), crypto.randomUUID(), crypto.getRandomValues(new Uint32Array(4))[0]]'
+    many = [hub.value(code) for _ in range(6)]
+    for column in zip(*many):
+        assert len(set(column)) == len(many), many
+    assert all(0 <= n < 1 for n in hub.value('Array.from({ length: 1000 }, Math.random)'))
+    texts = ['', 'abc', 'é' * 1000, *('x' * n for n in (55, 56, 63, 64, 65, 111, 112, 119, 128))]
+    got = hub.value(f'''const out = [];
+        for (const text of {json.dumps(texts)}) for (const of of ["SHA-1", "sha-256", "SHA-384",
+            {{ name: "SHA-512" }}])
+          out.push(new Uint8Array(await crypto.subtle.digest(of, new TextEncoder().encode(text)))
+            .toHex());
+        return out''', cpu_ms=20000)
+    assert got == [hashlib.new(of, text.encode()).hexdigest() for text in texts
+                   for of in ('sha1', 'sha256', 'sha384', 'sha512')]
 
 
 def test_bounds_of_arguments(hub):
@@ -363,12 +464,17 @@ def test_over_mcp(who):
         'list_mcp_servers', 'mcp_server_info', 'manage_mcp']
     assert len(json.dumps(listed, separators=(',', ':'))) < 4800  # as it is sent: 1,200 tokens
 
-    def said(code, **more):
+    def result_of(code, **more):
         result = mcp.request('tools/call', {'name': 'execute_javascript',
                                             'arguments': {'code': code, **more}})['result']
-        return result['content'][0]['text']
+        return {'isError': False, **result}
+
+    def said(code, **more):
+        return result_of(code, **more)['content'][0]['text']
 
     assert said('console.log("said"); console.warn("w"); 6 * 7') == 'said\n[warn] w\n=> 42'
+    assert not result_of('1')['isError'] and result_of('nope')['isError']
+    assert result_of('for (;;);', cpu_ms=50)['isError']
     assert said('undefined') == '=> undefined'
     assert said('nope') == ("ReferenceError: 'nope' is not defined (line 1, column 1)\n"
                             '    at <eval> (code.js:1:1)')

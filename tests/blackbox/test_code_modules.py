@@ -23,7 +23,10 @@ ODD = r'''
 import threading
 TOOLS[:] = [tool(n) for n in ('slow', 'json', 'broken', 'blob', 'mixed', 'structured', 'fails',
                               'silent', 'refuses', '__proto__', 'get-it', 'get_it', 'class',
-                              'default')]
+                              'default', 'ids', 'ids-text', 'raw')]
+IDS = {'id': 725653563933458433, 'all': [-9007199254740993, 9007199254740992, 2 ** 64 - 1, -2 ** 63,
+                                   1.5, 1e30],
+       'text': '725653563933458433', 'nested': {'"': [725653563933458433]}}
 PNG = 'iVBORw0KGgo='
 
 def texts(text):
@@ -41,6 +44,8 @@ def content(name, text):
     if name == 'structured': return {'content': [{'type': 'text', 'text': 'no'}],
                                      'structuredContent': {'t': 1.5, 'error': 'mine'}}
     if name == 'fails': return {'content': [{'type': 'text', 'text': 'it broke'}], 'isError': True}
+    if name == 'ids': return {**texts('-'), 'structuredContent': IDS}
+    if name == 'ids-text': return texts(json.dumps(IDS))
     if name == 'silent': return {'content': [], 'isError': True}
     return texts(name + ':' + text)
 
@@ -49,7 +54,8 @@ def call(id, name, arguments):
         return say({'id': id, 'error': {'code': -32602, 'message': 'refused'}})
     def later():
         time.sleep(arguments.get('seconds', 0.3) if name == 'slow' else 0)
-        say({'id': id, 'result': content(name, str(arguments.get('text', '')))})
+        said = json.dumps(arguments) if name == 'raw' else str(arguments.get('text', ''))
+        say({'id': id, 'result': content(name, said)})
     threading.Thread(target=later).start()
 
 main()
@@ -96,7 +102,7 @@ ODDLY = 'import * as odd from "host:mcp-odd"; export default '
     ('odd.fails({})', {'ok': False, 'text': 'it broke', 'error': 'it broke'}),
     ('odd.silent({}).error', 'the tool has failed, and did not say why'),
     ('[odd.refuses({}).ok, /refused/.test(odd.refuses({}).error)]', [False, True]),
-    ('Object.keys(odd.default).length', 14), ('require("host:mcp-odd") === odd.default', True),
+    ('Object.keys(odd.default).length', 17), ('require("host:mcp-odd") === odd.default', True),
     ('Object.values(odd.default).map(f => f({text: 1}).text)'
      '.filter(t => /^(get|class|__p)/.test(t)).sort()',
      ['__proto__:1', 'class:1', 'get-it:1', 'get_it:1']),
@@ -118,6 +124,78 @@ def test_results(hub, code, value):
 def test_wrong(hub, code, says):
     done = hub.js(code)
     assert not done['ok'] and says in done['error']['message'], done
+
+
+@pytest.mark.parametrize('tool', ['ids', 'ids_text'])
+def test_integers_are_exact(hub, tool):
+    run = f'import {{ {tool}, raw }} from "host:mcp-odd";\nconst d = (await {tool}()).data;\n'
+    exact = {'id': 725653563933458433, 'all': [-9007199254740993, 9007199254740992, 2 ** 64 - 1,
+                                               -2 ** 63, 1.5, 1e30],
+             'text': '725653563933458433', 'nested': {'"': [725653563933458433]}}
+    assert hub.value(run + '[typeof d.id, typeof d.all[1], d.id + 1n]') == [
+        'bigint', 'number', '725653563933458434']
+    said = hub.value(run + 'return (await raw(d)).text')
+    assert json.loads(said.removeprefix('raw:')) == exact
+    assert json.loads(hub.value(run + 'JSON.stringify(d)')) == exact
+    assert json.loads(hub.value(run + 'JSON.stringify({ d }, null, 2)')) == {'d': exact}
+    assert hub.value(run + 'JSON.stringify(d, (k, v) => typeof v === "bigint" ? `${v}` : v)'
+                     ).startswith('{"id":"725653563933458433","all":["-9007199254740993",')
+    assert hub.value(run + '({ id: d.id })') == {'id': '725653563933458433'}
+    said = hub.value(run + 'console.log(d.id); (await raw({ m: new Map([["a", d.id]]),'
+                     ' s: new Set([1]) })).text')
+    assert said == 'raw:{"m": {"a": 725653563933458433}, "s": [1]}'
+
+
+HINTS = [
+    ('import { ech } from "host:mcp-plain"', 'did you mean echo?', 1),
+    ('import { nothing_like_it } from "host:mcp-plain"', 'it has echo, environment', 1),
+    ('import * as p from "host:mcp-plain";\n\nawait p.Echo({})', 'did you mean echo?', 3),
+    ('const { Echo } = require("host:mcp-plain");\nreturn Echo({})', 'did you mean echo?', 2),
+    ('import "host:mcp-plain"; ech({})', 'did you mean echo?', 1),
+    ('require("host:mcp-plain");\nconst x: string = echo({})', 'import { echo } from', 2),
+    ('import { fails } from "host:mcp-odd"; (await fails({})).data.length',
+     'fails had failed: it broke', 1),
+    ('import { slow } from "host:mcp-odd"; await slow({ text: (async () => 1)() })', 'await it', 1),
+]
+
+
+@pytest.mark.parametrize('code, says, line', HINTS)
+def test_errors_say_what_was_meant(hub, code, says, line):
+    error = hub.js(code)['error']
+    assert says in error['message'] and error['line'] == line, error
+
+
+def test_calls_run_at_once(hub):
+    """Eight of 0.3 s each take less than four of them would."""
+    run = 'import { slow } from "host:mcp-odd"; const began = Date.now(), n = [...Array(8).keys()];'
+    for calls in ('await Promise.all(n.map(text => slow({ text })))',
+                  'await Promise.all(n.map(async text => await slow({ text })))',
+                  'await n.map(text => slow({ text }))',
+                  'await Promise.allSettled(n.map(async text => { const r = await slow({ text });'
+                  ' return r.text; }))'):
+        took, got = hub.value(f'{run} const r = {calls}; const all = r.map(x => (x.value ?? x));'
+                              ' [Date.now() - began, all.map(x => x.text ?? x)]', wall_ms=60000)
+        assert got == [f'slow:{i}' for i in range(8)]
+        assert took < 1200, took
+    first = hub.value('import { slow, json } from "host:mcp-odd"; return (await Promise.race('
+                      '[slow({ seconds: 5 }), json({})])).data.a', wall_ms=60000)
+    assert first == [1, 2]
+
+
+def test_code_that_awaits_nothing_keeps_its_order(hub):
+    run = 'import { slow, raw } from "host:mcp-odd"; '
+    assert hub.value(run + 'slow({ text: 1 }); const r = raw({ a: 1 }); [r.text, Object.keys(r)]'
+                     ) == ['raw:{"a": 1}', ['ok', 'data', 'text']]
+    # One that awaits sees the same results.
+    for code in ('const r = raw({}); await 0; [r.ok, r.data, ',
+                 'const r = raw({}); const { ok, data } = r; await 0; [ok, data, ',
+                 'const r = await raw({}); [r.ok, r.data, '):
+        assert hub.value(f'{run}{code}JSON.stringify(r)]') == [True, 'raw:{}',
+                                         '{"ok":true,"data":"raw:{}","text":"raw:{}"}']
+    done = hub.js(run + 'const r = raw({}); await 0; console.log(r); console.table([r]);'
+                  ' structuredClone(r)')
+    assert done['console'][0]['text'] == "{ ok: true, data: 'raw:{}', text: 'raw:{}' }", done
+    assert json.loads(done['value'])['data'] == 'raw:{}'
 
 
 def test_parallel_calls_run_at_once(hub):
@@ -260,7 +338,7 @@ def test_functions_are_found_by_words(hub, model):
     assert model.said('search_modules', query='get-it').split('\n')[0].startswith(
         'host:mcp-odd get_it')
     said, note = model.texts('search_modules', query='TEXT gives', limit=3)
-    assert len(said.split('\n')) == 3 and note == '3 of 24 are shown.', (said, note)
+    assert len(said.split('\n')) == 3 and note == '3 of 27 are shown.', (said, note)
     assert model.said('search_modules', query='zebra ...') == (
         'No approved tool has such a word.')
     hub.post('/v1/modules/plain/disable')

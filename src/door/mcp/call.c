@@ -277,6 +277,7 @@ static void on_answer(void *asker, const struct field_table *t, const void *resu
 	put_meta(r, &meta);
 	run_finish(r, &(struct mcp_result){ .content_json = buf_str(&r->said.content),
 					    .structured = buf_str(&r->said.structured),
+					    .is_error = r->tool->failed && r->tool->failed(result),
 					    .meta = buf_str(&meta) });
 }
 

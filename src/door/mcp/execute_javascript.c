@@ -40,6 +40,11 @@ static int execute_text(const void *result, struct buf *to, struct err *e)
 					    : buf_addf(to, e, "undefined");
 }
 
+static bool execute_failed(const void *result)
+{
+	return !((const struct code_answer *)result)->ok;
+}
+
 #define A struct code_answer
 static const struct field facts_fields[] = {
 	FIELD(A, ok, .doc = "False: the code has failed."),
@@ -50,7 +55,7 @@ static const struct field facts_fields[] = {
 static const struct field_table facts = FIELD_TABLE(struct code_answer, facts_fields);
 
 static const struct op_member members[] = {
-	{ "code", .doc = "A script or an ES module. Both may await." },
+	{ "code", .doc = "Script or ES module." },
 	{ "wall_ms", .doc = "Time limit." },
 	{ "heap_mb", .in = OP_HIDDEN },
 	{ "stack_kb", .in = OP_HIDDEN },
@@ -64,11 +69,12 @@ const struct tool execute_javascript_tool = {
 	.op = &code_execute_op,
 	.name = "execute_javascript",
 	.title = "Run JavaScript",
-	.doc = "Runs JavaScript in a sandbox and shows what it printed and its value: that of a "
-	       "script's last statement, or a module's default export. No files, network or "
-	       "timers.",
+	.doc = "Runs JavaScript or TypeScript in a sandbox and shows what it printed and returned, "
+	       "or the value of its last statement or default export. Modules' functions are "
+	       "async. No files or network.",
 	.members = OP_MEMBERS(members),
 	.text = execute_text,
+	.failed = execute_failed,
 	.facts = &facts,
 	.asks = true,
 };

@@ -45,6 +45,9 @@ struct tool {
 	bool both;
 	const char *says;
 	int (*text)(const void *result, struct buf *to, struct err *e);
+	/* Whether what was asked for has failed, though the operation has an answer: the result has
+	 * isError. NULL: it never has. A command's exit code is no such failure. */
+	bool (*failed)(const void *result);
 	/* Another text behind it, where there is something to say. May be NULL. */
 	int (*note)(const void *result, struct buf *to, struct err *e);
 	/* Of a result whose text() is data: what that does not tell. It is for programs, in the

@@ -1,6 +1,6 @@
 /*
- * JSON, as the hub and servers send it. Integers beyond 2^53 become BigInts, so that none is
- * rounded on its way to the next call; texts without one are left to the engine.
+ * JSON, as the hub and servers send it. Integers beyond 2^53, up to 64 bits, become BigInts, so
+ * that none is rounded on its way to the next call; texts without one are left to the engine.
  */
 #include <stdlib.h>
 
@@ -8,7 +8,6 @@
 
 enum {
 	PARSE_DEPTH = 1000,
-	SAFE_DIGITS = 16, /* 2^53 has so many */
 };
 
 struct parser {
@@ -30,23 +29,26 @@ static const char *string_end(const char *p, const char *end)
 	return p < end ? p + 1 : end;
 }
 
-/* Whether the number at p is an integer that a double can't hold; *ret_end: behind it. */
+/* Whether the number at p is an integer of 64 bits that no double holds. *ret_end: behind it. */
 static bool is_large(const char *p, const char *end, const char **ret_end)
 {
-	const char *digits = p + (*p == '-');
-	const char *q = digits;
-	uint64_t n = 0;
+	const char *digits = p + (*p == '-'), *q = digits;
+	uint64_t n = 0, most = *p == '-' ? (uint64_t)1 << 63 : UINT64_MAX;
+	bool fits = true;
 
-	while (q < end && is_digit(*q))
-		n = n * 10 + (uint64_t)(*q++ - '0');
-	*ret_end = q;
+	for (; q < end && is_digit(*q); q++) {
+		uint64_t digit = (uint64_t)(*q - '0');
+
+		fits = fits && n <= (most - digit) / 10;
+		n = n * 10 + digit;
+	}
 	if (q < end && (*q == '.' || *q == 'e' || *q == 'E')) {
+		fits = false;
 		while (q < end && (is_digit(*q) || strchr(".eE+-", *q)))
 			q++;
-		*ret_end = q;
-		return false;
 	}
-	return q - digits > SAFE_DIGITS || (q - digits == SAFE_DIGITS && n > (uint64_t)1 << 53);
+	*ret_end = q;
+	return fits && n > (uint64_t)1 << 53;
 }
 
 static bool has_large(const char *p, const char *end)
@@ -54,7 +56,7 @@ static bool has_large(const char *p, const char *end)
 	while (p < end) {
 		if (*p == '"')
 			p = string_end(p, end);
-		else if (!is_digit(*p))
+		else if (*p != '-' && !is_digit(*p))
 			p++;
 		else if (is_large(p, end, &p))
 			return true;
@@ -88,17 +90,13 @@ static JSValue parse_piece(struct parser *r, const char *end)
 static JSValue parse_number(struct parser *r)
 {
 	const char *from = r->p, *end;
-	char digits[64];
-	size_t n;
+	uint64_t n;
 
 	if (!is_large(from, r->end, &end))
 		return parse_piece(r, end);
-	n = (size_t)(end - from);
-	if (n + 1 >= sizeof(digits)) /* no identifier has so many */
-		return parse_piece(r, end);
-	snprintf(digits, sizeof(digits), "%.*sn", (int)n, from);
 	r->p = end;
-	return JS_Eval(r->ctx, digits, n + 1, "integer", JS_EVAL_TYPE_GLOBAL);
+	n = strtoull(from + (*from == '-'), NULL, 10);
+	return *from == '-' ? JS_NewBigInt64(r->ctx, (int64_t)(0 - n)) : JS_NewBigUint64(r->ctx, n);
 }
 
 static JSValue parse_value(struct parser *r);

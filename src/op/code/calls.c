@@ -297,7 +297,9 @@ int calls_import(struct code_run *r, const struct code_frame *f, struct err *e)
 	if (!str_starts(f->name, MODULE_PREFIX)) {
 		snprintf(text, sizeof(text),
 			 "there is no module \"%.*s\"; modules are called host:holt, " MODULE_PREFIX
-			 "NAME and " MODULE_REGISTERED "NAME",
+			 "NAME and " MODULE_REGISTERED
+			 "NAME, list_modules shows which there are, and "
+			 "nothing of Node.js is here",
 			 STR_CUT(f->name, CODE_NAME_MAX));
 		import_refused(r, text);
 		return 0;

@@ -76,13 +76,30 @@ host => {
 
 	// What stands before a place of the source and names a value: data.items[0]
 	const before = (source, line, column) => {
-		const text = (source.split('\n')[line - 1] ?? '').slice(0, column - 1);
-		return (
-			/(?:[\w$]+(?:\?\.|\.)?|\.|\[[^[\]]*\]|\([^()]*\))+\s*$/
-				.exec(text)?.[0]
-				.trim()
-				.replace(/\?\.$/, '') ?? ''
-		);
+		const text = (source.split('\n')[line - 1] ?? '').slice(0, column - 1).trimEnd();
+		const closes = { ')': '(', ']': '[' };
+		let at = text.length;
+		for (let wantsWord = true; at > 0;) {
+			const c = text[at - 1];
+			if (Object.hasOwn(closes, c)) {
+				let depth = 0;
+				do {
+					at--;
+					depth += text[at] === c ? 1 : text[at] === closes[c] ? -1 : 0;
+				} while (depth > 0 && at > 0);
+				if (depth > 0) return '';
+			} else if (/[\w$]/.test(c)) {
+				if (!wantsWord) break;
+				while (at > 0 && /[\w$]/.test(text[at - 1])) at--;
+				wantsWord = false;
+			} else if (c === '.') {
+				at -= text[at - 2] === '?' ? 2 : 1;
+				wantsWord = true;
+			} else {
+				break;
+			}
+		}
+		return text.slice(at).slice(-200);
 	};
 
 	const modules = () => host.modules();
@@ -95,10 +112,10 @@ host => {
 			return meant(m[1], [
 				...Object.getOwnPropertyNames(globalThis),
 				...modules().flatMap(x => x.functions),
-				...(source.match(/[\w$]+/g) ?? []).filter(
-					(w, i, all) =>
-						w !== m[1] && /^(const|let|var|function|class)$/.test(all[i - 1] ?? ''),
-				),
+				...Array.from(
+					source.matchAll(/\b(?:const|let|var|function|class)\s{1,8}([\w$]{1,64})/g),
+					of => of[1],
+				).slice(0, 1000),
 			]);
 		}
 		if ((m = /^Could not find export '(.+)' in module '(.+)'$/.exec(e.message))) {
@@ -125,12 +142,15 @@ host => {
 			};
 		}
 		if (
-			(m = /^cannot (read|set) property '(.*)' of (undefined|null)$/.exec(e.message)) &&
+			(m = /^cannot (read|set) property(?: '(.*)')? of (undefined|null)$/.exec(e.message)) &&
 			line
 		) {
 			const name = before(source, line, column);
+			if (m[2] === 'Symbol.iterator') return { message: `${m[3]} is not iterable`, hint: '' };
 			return name ? { message: `${e.message}: ${name} is ${m[3]}`, hint: '' } : '';
 		}
+		if (e.message === 'cannot convert to object')
+			return 'what is taken apart here, or given to a method of Object, is undefined or null';
 		if (/^cannot convert bigint to number$/.test(e.message))
 			return 'an integer beyond 2^53 in a result is a BigInt, to be exact: Number(x) rounds it, and 1n is the BigInt of 1';
 		return '';

@@ -75,13 +75,12 @@ host => {
 	};
 	host.exports = source => exportsOf(source).filter(n => n !== '*');
 
-	const looksTyped = source =>
-		/^\s*(export\s+)?(interface|enum|type|declare|abstract\s+class|namespace)\s+[\w$]+/m.test(
-			source,
-		) ||
-		/[\w$)\]]\??\s*:\s*(string|number|boolean|void|unknown|any|never|object|[A-Z][\w$]*)(\[\]|<[^=]*>)?\s*[=,;){]|\sas\s+(const|[A-Z\w]+)|\bsatisfies\s|\bimport\s+type\b/.test(
-			source,
-		);
+	const TYPED = [
+		/^[ \t]*(export[ \t]+)?(interface|enum|type|declare|abstract[ \t]+class|namespace)[ \t]+[\w$]/m,
+		/[\w$)\]]\??[ \t]*:[ \t]*(string|number|boolean|void|unknown|any|never|object|[A-Z]\w{0,40})(\[\]|<[^=;\n]{0,80}>)?[ \t]*[=,;){]/,
+		/[ \t]as[ \t]+(const|[A-Z\w]+)|\bsatisfies[ \t]|\bimport[ \t]+type\b/,
+	];
+	const looksTyped = source => TYPED.some(form => form.test(source));
 
 	const NAMESPACE = /^[ \t]*(?:export[ \t]+)?(?:namespace|module)[ \t]+[\w$.]+[ \t]*\{/m;
 	// As JavaScript; an Error where it is no TypeScript.
@@ -106,29 +105,21 @@ host => {
 	};
 
 	// Where a place of a changed text is in the source: lines are the same.
-	const placeIn = (source, text) => (line, column) => {
-		const a = source.split('\n')[line - 1] ?? '',
-			b = text.split('\n')[line - 1] ?? '';
-		let front = 0,
-			back = 0;
-		while (front < a.length && front < b.length && a[front] === b[front]) front++;
-		while (
-			back < a.length - front &&
-			back < b.length - front &&
-			a[a.length - 1 - back] === b[b.length - 1 - back]
-		)
-			back++;
-		return [
-			line,
-			Math.max(
-				1,
-				column <= front + 1
-					? column
-					: column > b.length - back
-						? column + a.length - b.length
-						: front + 1,
-			),
-		];
+	const placeIn = (source, text) => {
+		const before = source.split('\n'),
+			after = text.split('\n');
+		return (line, column) => {
+			const a = before[line - 1] ?? '',
+				b = after[line - 1] ?? '';
+			const both = Math.min(a.length, b.length);
+			let front = 0,
+				back = 0;
+			while (front < both && a[front] === b[front]) front++;
+			while (back < both - front && a.at(-1 - back) === b.at(-1 - back)) back++;
+			if (column > b.length - back) column += a.length - b.length;
+			else if (column > front + 1) column = front + 1;
+			return [line, Math.max(1, column)];
+		};
 	};
 
 	// Compiles the first form that there is. compile(text, isModule) is undefined, or its error.

@@ -159,8 +159,7 @@ host => {
 			text = d.get ? (d.set ? '[Getter/Setter]' : '[Getter]') : '[Setter]';
 		}
 		if (isItem) return text;
-		const name =
-			typeof key === 'symbol' ? `[${key.toString()}]` : KEY.test(key) ? key : quoted(key);
+		const name = typeof key === 'symbol' ? key.toString() : KEY.test(key) ? key : quoted(key);
 		return `${d && !d.enumerable ? `[${name}]` : name}: ${text}`;
 	};
 
@@ -283,7 +282,7 @@ host => {
 			open = `${prefix(v, 'ArrayBuffer')}{`;
 			items_of = () => [
 				`[Uint8Contents]: <${Array.from(new Uint8Array(v, 0, Math.min(50, v.byteLength)), b => b.toString(16).padStart(2, '0')).join(' ')}${v.byteLength > 50 ? ` ... ${v.byteLength - 50} more bytes` : ''}>`,
-				`byteLength: ${v.byteLength}`,
+				`[byteLength]: ${v.byteLength}`,
 			];
 		} else if (is === 'Boxed') {
 			const inner = v.valueOf();

@@ -463,6 +463,8 @@ def test_over_mcp(who):
         'execute_javascript', 'register_module', 'list_modules', 'module_info', 'search_modules',
         'list_mcp_servers', 'mcp_server_info', 'manage_mcp']
     assert len(json.dumps(listed, separators=(',', ':'))) < 4800  # as it is sent: 1,200 tokens
+    shown = [{k: t[k] for k in ('name', 'description', 'inputSchema')} for t in listed['tools']]
+    assert len(json.dumps(shown, separators=(',', ':'))) + 8 * 60 < 4000  # and list_modules of 8
 
     def result_of(code, **more):
         result = mcp.request('tools/call', {'name': 'execute_javascript',

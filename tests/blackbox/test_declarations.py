@@ -128,8 +128,8 @@ FORECAST = {
 
 USE_TS = '''
 import { get_forecast } from "host:mcp-weather";
-const r = get_forecast({ location: "Austin", days: 2, unit: "c", area: { inner: [{ inner: [{}] }] },
-  pair: ["a", 1], tags: { x: 1 }, or: ["a"], none: null });
+const r = await get_forecast({ location: "Austin", days: 2, unit: "c",
+  area: { inner: [{ inner: [{}] }] }, pair: ["a", 1], tags: { x: 1 }, or: ["a"], none: null });
 if (r.ok) { const t: number = r.data.temperature; const s: string = r.text; t; s; }
 else { const e: string = r.error; e; }
 %s
@@ -160,8 +160,8 @@ def test_a_line_of_a_summary(tmp_path):
     assert declare('lines', [forecast, ping], tmp_path) == (
         'get_forecast(input: {location: string; days?: number; unit?: "c" | "f"; '
         'area?: {inner?: unknown[]}; pair?: [string, number]; tags?: { [key: string]: number }; '
-        'none?: string | null}): Result<{temperature: number}>\n'
-        'ping(input?: { [key: string]: unknown }): Result<unknown>\n')
+        'none?: string | null}): Promise<Result<{temperature: number}>>\n'
+        'ping(input?: { [key: string]: unknown }): Promise<Result<unknown>>\n')
 
 
 CALLS = [f'get_forecast({text})' for text in WRONG]

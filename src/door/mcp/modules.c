@@ -111,6 +111,11 @@ static int info_text(const void *result, struct buf *to, struct err *e)
 				STR_ARG(m->view.module));
 	if (!m->view.has_tools)
 		return buf_addf(to, e, "; its functions are known once it was imported");
+	if (buf_addf(to, e,
+		     "\nResult<T> is {ok: true, data: T, text: string} or "
+		     "{ok: false, error: string}. data is the structured content, else the "
+		     "text, parsed if it is a JSON object or array.") < 0)
+		return -1;
 	for (size_t i = 0; i < m->tools.n; i++) {
 		if (m->tools.p[i].function.n && info_tool(&m->tools.p[i], to, e) < 0)
 			return -1;

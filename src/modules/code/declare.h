@@ -33,5 +33,5 @@ int declare_python(struct buf *to, struct str server, const struct declared_tool
 		   struct err *e) MUST_USE;
 
 /* Appends one line without its end: `get_forecast(input: {location: string; days?: number}):
- * Result<{temperature: number}>`. */
+ * Promise<Result<{temperature: number}>>`. */
 int declare_line(struct buf *to, const struct declared_tool *tool, struct err *e) MUST_USE;

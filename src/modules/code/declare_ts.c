@@ -194,9 +194,9 @@ static void ts_tool(struct ts *t, const struct declared_tool *d)
 	print(&t->p, "export function %s(input%s: ", d->name->function.p,
 	      print_is_optional(in.root) ? "?" : "");
 	ts_use(t, in_name, &in);
-	print(&t->p, "): Result<");
+	print(&t->p, "): Promise<Result<");
 	ts_use(t, out_name, &out);
-	print(&t->p, ">;");
+	print(&t->p, ">>;");
 }
 
 int declare_typescript(struct buf *to, struct str server, const struct declared_tool *tools,
@@ -239,9 +239,9 @@ int declare_line(struct buf *to, const struct declared_tool *tool, struct err *e
 			print(&t.p, "input%s: ", print_is_optional(in.root) ? "?" : "");
 			ts_type(&t, in.root, 0, false);
 		}
-		print(&t.p, "): Result<");
+		print(&t.p, "): Promise<Result<");
 		ts_type(&t, out.root, 0, false);
-		print(&t.p, ">");
+		print(&t.p, ">>");
 	}
 	if (t.p.err.code)
 		*e = t.p.err;

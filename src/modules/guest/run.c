@@ -16,6 +16,7 @@ enum {
 	REJECTED_MAX = 256,
 	REST_MS = 10 * 1000, /* how long timers are waited for when the code has ended */
 	STUCK_US = 250 * 1000, /* how long code may go on that can't be interrupted */
+	COLLECT_BYTES = 1 << 20, /* that a run adds before the first collection */
 	FULL_BYTES = 64 << 10, /* with less the heap is full */
 	PROCESS_BYTES = 96 << 20, /* what the process needs beside the heap */
 };
@@ -469,8 +470,12 @@ void guest_begin(void)
 	if (library_init(g) < 0 || call_init(g) < 0 || modules_init(g) < 0)
 		guest_exit(CODE_EXIT_START);
 	g->place = guest_own(g->ctx, g->host, "same");
+	/* A collection writes to all objects, and so takes pages away from what processes share:
+	 * short runs do without one. */
+	JS_RunGC(g->rt);
 	JS_ComputeMemoryUsage(g->rt, &used);
 	heap_begun = (size_t)used.malloc_size;
+	JS_SetGCThreshold(g->rt, heap_begun + COLLECT_BYTES);
 }
 
 void guest_run(void)

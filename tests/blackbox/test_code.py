@@ -59,6 +59,7 @@ def hub(who):
     ('typeof require("host:holt").parallel', 'function'),
     ('[typeof std, typeof os, typeof process, typeof Buffer, typeof scriptArgs]',
      ['undefined'] * 5),
+    ('```js\nconst a: number = 12;\nreturn a\n```\n', 12), ('\n```\n12\n```', 12),
     ('return 12', 12), ('if (1) { return await 13 }\nthrow 1', 13),
     ('import { parallel } from "host:holt"; typeof parallel', 'function'),
     ('import * as holt from "host:holt";\nreturn Object.keys(holt).length > 0', True),
@@ -91,6 +92,7 @@ def test_no_value(hub, code):
     ('const a: number = 1;\n  const b: string = nope(a);', 'ReferenceError', 2, 21),
     ('let n: number = 1;\nlet x: string = ;', 'SyntaxError', 2, 17),
     ('import { parallel } from "host:holt";\n\nreturn  null.x', 'TypeError', 3, 13),
+    ('```js\nlet a = 1;\n  nope()\n```', 'ReferenceError', 3, 3),
     ('\nimport { parallell } from "host:holt"', 'SyntaxError', 2, 10),
     ('export default {\n a: 1,\n b 2\n}', 'SyntaxError', 3, 4),
     ('\n\n  nope()', 'ReferenceError', 3, 3), ('null.x', 'TypeError', 1, 5),
@@ -254,6 +256,12 @@ def test_timers(hub, code, console):
     ('namespace A { export const b = 1 }', 'namespace with values'),
     ('structuredClone(() => {})', 'could not be cloned'),
     ('setTimeout("x")', 'takes a function'), ('new AbortSignal()', 'AbortController'),
+    ('[1].forEach(x => { await x })', 'await stands in a function that is not async'),
+    ('export const a = 1; return a', 'export default its value'), ('module.exports = 1', 'return'),
+    ('throw new Error("outer", { cause: new TypeError("inner") })', 'TypeError: inner'),
+    ('await Promise.any([Promise.reject(new Error("one")), Promise.reject(2)])', 'Error: one; 2'),
+    ('for (const a of undefined);', 'undefined is not iterable'),
+    ('const { a: { b } } = {}', 'is undefined'), ('const o = {}; o["a-b"]()', 'is not a function'),
     ('require("fs")', 'nothing of Node.js'), ('import "node:path"', 'nothing of Node.js'),
 ])
 def test_errors_say_what_to_do(hub, code, says):

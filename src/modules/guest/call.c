@@ -278,6 +278,17 @@ static unsigned json_depth(const char *p, size_t n)
 	return most;
 }
 
+static JSValue refuse_arguments(struct guest *g, JSValueConst module, uint32_t function)
+{
+	uint32_t of = 0;
+	const char *name;
+
+	JS_ToUint32(g->ctx, &of, module);
+	name = modules_function(g, of, function);
+	return JS_ThrowTypeError(g->ctx, "%.100s takes one object, with the arguments by name",
+				 name);
+}
+
 static JSValue host_call(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv,
 			 int function, JSValue *module)
 {
@@ -293,8 +304,7 @@ static JSValue host_call(JSContext *ctx, JSValueConst self, int argc, JSValueCon
 		return guest_over(ctx, GUEST_CALLS);
 	if (argc > 0 && !JS_IsUndefined(argv[0]) &&
 	    (!JS_IsObject(argv[0]) || JS_IsFunction(ctx, argv[0]) || JS_IsArray(ctx, argv[0])))
-		return JS_ThrowTypeError(
-			ctx, "a function of a module takes one object, with the arguments by name");
+		return refuse_arguments(g, *module, (uint32_t)function);
 	arguments = argc > 0 && JS_IsObject(argv[0]) ? guest_json(ctx, argv[0], false)
 						     : JS_NewString(ctx, "{}");
 	if (JS_IsException(arguments))

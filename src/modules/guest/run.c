@@ -165,13 +165,17 @@ static JSValue parse(struct guest *g, struct str code, bool *ret_module)
 {
 	JSContext *ctx = g->ctx;
 	struct form form = { .name = SCRIPT_NAME, .compiled = JS_UNDEFINED };
-	JSValue script = compile(ctx, code, SCRIPT_NAME, JS_EVAL_TYPE_GLOBAL | JS_EVAL_FLAG_ASYNC);
-	JSValue place;
+	JSValue script, place;
+	size_t blank = strspn(code.p, " \t\r\n");
 
 	*ret_module = false;
-	if (!JS_IsException(script) || g->hit != GUEST_NO_LIMIT)
-		return script;
-	JS_FreeValue(ctx, JS_GetException(ctx));
+	/* A block of Markdown would parse: as a template, and what follows it. */
+	if (strncmp(code.p + blank, "```", 3) != 0) {
+		script = compile(ctx, code, SCRIPT_NAME, JS_EVAL_TYPE_GLOBAL | JS_EVAL_FLAG_ASYNC);
+		if (!JS_IsException(script) || g->hit != GUEST_NO_LIMIT)
+			return script;
+		JS_FreeValue(ctx, JS_GetException(ctx));
+	}
 	place = find_form(g, &form, "forms", g->source);
 	if (JS_IsException(place))
 		return place;
@@ -351,6 +355,8 @@ static JSValue explained(struct guest *g, JSValueConst error)
 	set(ctx, said, "name", error_name(ctx, error));
 	set(ctx, said, "message", guest_own(ctx, error, "message"));
 	set(ctx, said, "stack", g->parsed ? guest_own(ctx, error, "stack") : JS_UNDEFINED);
+	set(ctx, said, "cause", guest_own(ctx, error, "cause"));
+	set(ctx, said, "errors", guest_own(ctx, error, "errors"));
 	set_place(g, said, error);
 	if (g->hit != GUEST_NO_LIMIT || limit_said(ctx, error) != GUEST_NO_LIMIT)
 		return said;

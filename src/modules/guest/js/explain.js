@@ -52,7 +52,7 @@ host => {
 				const have = plain(n);
 				const d = distance(want, have);
 				return [
-					d <= Math.max(1, Math.floor(want.length / 3))
+					d <= Math.floor(want.length / 3)
 						? d
 						: want.length > 3 && have && (have.includes(want) || want.includes(have))
 							? 20 + Math.abs(have.length - want.length)
@@ -75,8 +75,10 @@ host => {
 	};
 
 	// What stands before a place of the source and names a value: data.items[0]
-	const before = (source, line, column) => {
-		const text = (source.split('\n')[line - 1] ?? '').slice(0, column - 1).trimEnd();
+	const lineTo = ({ source, line, column }) =>
+		(source.split('\n')[(line ?? 0) - 1] ?? '').slice(0, (column ?? 1) - 1);
+	const before = place => {
+		const text = lineTo(place).trimEnd();
 		const closes = { ')': '(', ']': '[' };
 		let at = text.length;
 		for (let wantsWord = true; at > 0;) {
@@ -102,73 +104,85 @@ host => {
 		return text.slice(at).slice(-200);
 	};
 
-	const modules = () => host.modules();
-	const more = (e, source, line, column) => {
-		let m;
-		if ((m = /^'([\w$]+)' is not defined$/.exec(e.message))) {
-			if (Object.hasOwn(absent, m[1])) return absent[m[1]];
-			const of = modules().find(x => x.functions.includes(m[1]));
-			if (of) return `it is a function of ${of.name}: import { ${m[1]} } from "${of.name}"`;
-			return meant(m[1], [
-				...Object.getOwnPropertyNames(globalThis),
-				...modules().flatMap(x => x.functions),
-				...Array.from(
-					source.matchAll(/\b(?:const|let|var|function|class)\s{1,8}([\w$]{1,64})/g),
-					of => of[1],
-				).slice(0, 1000),
-			]);
-		}
-		if ((m = /^Could not find export '(.+)' in module '(.+)'$/.exec(e.message))) {
-			const of = modules().find(x => x.name === m[2]);
-			return of
-				? [meant(m[1], of.functions), `it has ${someOf(of.functions)}`]
-						.filter(Boolean)
-						.join(' ')
-				: '';
-		}
-		if (e.message === 'not a function' && line) {
-			const name = before(source, line, column);
-			if (!name) return '';
-			const last = /([\w$]+)$/.exec(name)?.[1] ?? '';
-			const functions = modules().flatMap(x => x.functions);
-			const near = last && !functions.includes(last) ? nearest(last, functions) : [];
-			return {
-				message: `${name} is not a function`,
-				hint: Object.hasOwn(absent, name.split('.')[0])
-					? absent[name.split('.')[0]]
-					: near.length
-						? `did you mean ${near.join(' or ')}?`
-						: '',
-			};
-		}
-		if (
-			(m = /^cannot (read|set) property(?: '(.*)')? of (undefined|null)$/.exec(e.message)) &&
-			line
-		) {
-			const name = before(source, line, column);
-			if (m[2] === 'Symbol.iterator') return { message: `${m[3]} is not iterable`, hint: '' };
-			return name ? { message: `${e.message}: ${name} is ${m[3]}`, hint: '' } : '';
-		}
-		if (e.message === 'cannot convert to object')
-			return 'what is taken apart here, or given to a method of Object, is undefined or null';
-		if (/^cannot convert bigint to number$/.test(e.message))
-			return 'an integer beyond 2^53 in a result is a BigInt, to be exact: Number(x) rounds it, and 1n is the BigInt of 1';
-		return '';
+	const functions = () => host.modules().flatMap(m => m.functions);
+
+	// What is said of an error by its message: a hint that follows it, or another message.
+	const rules = [
+		[
+			/^'([\w$]+)' is not defined$/,
+			(at, name) => {
+				if (Object.hasOwn(absent, name)) return { hint: absent[name] };
+				const of = host.modules().find(m => m.functions.includes(name));
+				const declared = /\b(?:const|let|var|function|class)\s{1,8}([\w$]{1,64})/g;
+				const own = Array.from(at.source.matchAll(declared), m => m[1]).slice(0, 1000);
+				const all = [...Object.getOwnPropertyNames(globalThis), ...functions(), ...own];
+				return of
+					? { hint: `it is of ${of.name}: import { ${name} } from "${of.name}"` }
+					: { hint: meant(name, all) };
+			},
+		],
+		[
+			/^Could not find export '(.+)' in module '(.+)'$/,
+			(at, name, module) => {
+				const has = host.modules().find(m => m.name === module)?.functions ?? [];
+				const hint = [meant(name, has), has.length ? `it has ${someOf(has)}` : ''];
+				return { hint: hint.filter(Boolean).join(' ') };
+			},
+		],
+		[
+			/^not a function$/,
+			at => {
+				const name = before(at);
+				const last = /([\w$]+)$|\[["']([^"'\]]+)["']\]$/.exec(name);
+				const first = /^[\w$]*/.exec(name)[0];
+				if (!name) return {};
+				return {
+					message: `${name} is not a function`,
+					hint: Object.hasOwn(absent, first)
+						? absent[first]
+						: last && meant(last[1] ?? last[2], functions()),
+				};
+			},
+		],
+		[
+			/^cannot (?:read|set) property(?: '(.*)')? of (undefined|null)$/,
+			(at, name, of) => {
+				const what = before(at);
+				if (name === 'Symbol.iterator') return { message: `${of} is not iterable` };
+				return what ? { message: `${at.message}: ${what} is ${of}` } : {};
+			},
+		],
+		[
+			/^cannot convert to object$/,
+			() => ({ hint: 'what is taken apart, or given to a method of Object, is undefined' }),
+		],
+		[
+			/^cannot convert bigint to number$/,
+			() => ({
+				hint: 'an integer beyond 2^53 in a result is a BigInt: Number(x) rounds it',
+			}),
+		],
+		[
+			/^return not in a function$/,
+			() => ({ hint: 'code with exports is a module: export default its value' }),
+		],
+		[
+			/^expecting '/,
+			at =>
+				/\bawait\s*$/.test(lineTo(at).slice(-40))
+					? { message: 'await stands in a function that is not async' }
+					: {},
+		],
+	];
+
+	const placeOf = (source, name) => {
+		const lines = source.split('\n');
+		const imports = lines.findIndex(l => l.includes(name) && l.includes('import'));
+		const line = imports < 0 ? lines.findIndex(l => l.includes(name)) : imports;
+		return line < 0 ? undefined : [line + 1, lines[line].indexOf(name) + 1];
 	};
 
-	const lineOf = (source, name) => {
-		const at = source
-			.split('\n')
-			.findIndex(
-				l =>
-					new RegExp(`\\bimport\\b|^[^=]*\\b${name.replace(/[^\w]/g, '.')}\\b`).test(l) &&
-					l.includes(name),
-			);
-		const line = at < 0 ? source.split('\n').findIndex(l => l.includes(name)) : at;
-		return line < 0 ? undefined : [line + 1, source.split('\n')[line].indexOf(name) + 1];
-	};
-
-	// e: {name, message, stack, line, column} of the compiled text.
+	// e: {name, message, stack, line, column, cause, errors} of the compiled text.
 	host.explain = (e, source, place) => {
 		let { message, line, column } = e;
 		const stack = e.stack?.replace(
@@ -177,11 +191,17 @@ host => {
 		);
 		if (line) [line, column] = place(line, column);
 		const missing = /^Could not find export '(.+)' in module/.exec(message)?.[1];
-		if (missing) [line, column] = lineOf(source, missing) ?? [line, column];
-		const told = more(e, source, line, column);
-		const hint = typeof told === 'string' ? told : told.hint;
-		message = typeof told === 'string' ? message : told.message;
-		if (hint) message += /[.?!:;]$/.test(message) ? ` ${hint}` : `; ${hint}`;
+		if (missing) [line, column] = placeOf(source, missing) ?? [line, column];
+		for (const [form, say] of rules) {
+			const m = form.exec(e.message);
+			const told = m ? say({ message, source, line, column }, ...m.slice(1)) : {};
+			message = told.message ?? message;
+			if (told.hint) message += /[.?!:;]$/.test(message) ? ` ${told.hint}` : `; ${told.hint}`;
+		}
+		const causes = [e.cause ?? e.errors ?? []]
+			.flat()
+			.map(c => (c instanceof Error ? `${c}` : host.inspect(c)));
+		if (causes.length) message += ` (cause: ${causes.slice(0, 4).join('; ').slice(0, 500)})`;
 		const failed = host.failed();
 		if (failed && e.name === 'TypeError') message += `; before that, ${failed}`;
 		return { name: e.name, message, stack, line, column };

@@ -122,6 +122,15 @@ host => {
 		};
 	};
 
+	// The same, behind what `outer` tells of the text before.
+	const through = (outer, source, text) => {
+		let place;
+		return (line, column) => outer(...(place ??= placeIn(source, text))(line, column));
+	};
+
+	// A block of Markdown, whose marks some leave around code.
+	const FENCED = /^\s*```[\w-]*[ \t]*\n([^]*?)(?:\n[ \t]*```)?\s*$/;
+
 	// Compiles the first form that there is. compile(text, isModule) is undefined, or its error.
 	// What it gives says how places of the compiled text are told; an error is thrown.
 	host.forms = (source, compile) => {
@@ -140,36 +149,25 @@ host => {
 		const javascript = (text, from) => {
 			const hasExports = exportsOf(text).length > 0;
 			const isModule = goes(text, true, from);
-			if (isModule && hasExports) return true;
-			const script = withoutImports(text);
-			if (script !== undefined && !hasExports) {
-				const inner = (line, column) => from(...placeIn(text, script)(line, column));
+			const script = hasExports ? undefined : withoutImports(text);
+			if (script !== undefined) {
 				const wrapped = `(async () => {${script}\n})()`;
-				// A module without exports is also one where it can't be said otherwise.
-				if (
-					goes(script, false, inner) ||
-					goes(wrapped, false, (line, column) =>
-						from(...placeIn(text, wrapped)(line, column)),
-					)
-				)
-					return true;
+				if (goes(script, false, through(from, text, script))) return true;
+				if (goes(wrapped, false, through(from, text, wrapped))) return true;
 			}
-			return isModule && goes(text, true, from);
+			// Without exports, only where it can't be said otherwise.
+			return isModule && (hasExports || goes(text, true, from));
 		};
+		const fenced = FENCED.exec(source);
+		if (fenced) source = source.slice(0, source.indexOf('`')) + '\n' + fenced[1];
 		if (javascript(source, place)) return place;
-		const first = worst;
 		const text = plain(source);
 		if (typeof text === 'string') {
 			if (text !== source && javascript(text, placeIn(source, text))) return place;
 		} else if (looksTyped(source)) {
 			throw text;
 		}
-		if (worst.e instanceof SyntaxError || first === worst)
-			throw Object.assign(worst.e, {
-				lineNumber: worst.line,
-				columnNumber: worst.column,
-			});
-		throw first.e;
+		throw Object.assign(worst.e, { lineNumber: worst.line, columnNumber: worst.column });
 	};
 	// Of a module: its text as JavaScript; the error of `compile` where it is none.
 	host.module = (source, compile) => {

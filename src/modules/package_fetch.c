@@ -216,9 +216,14 @@ static int fetch_write_all(struct package_fetch *f, struct err *e)
 static bool fetch_tells(struct str *line)
 {
 	static const char *const begin[] = { "npm error ", "ERROR: ", "sh: " };
-	static const char *const empty[] = { "code ",	       "errno ", "syscall ",
-					     "A complete log", "404  ",	 "Note that you can also",
-					     "signal " };
+	static const char *const empty[] = { "code ",
+					     "errno ",
+					     "syscall ",
+					     "signal ",
+					     "404  ",
+					     "404 Note that you can also",
+					     "404 tarball, folder",
+					     "A complete log" };
 	size_t i = 0;
 
 	while (i < ARRAY_LEN(begin) && !str_starts(*line, begin[i]))

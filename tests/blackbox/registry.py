@@ -121,11 +121,16 @@ class Registry:
         self.server.server_close()
         self.thread.join()
 
+    @staticmethod
+    def node(*tool):
+        """The server, with another tool."""
+        return NODE.replace('MORE', f'TOOLS.push(tool{tool!r});' if tool else '')
+
     def add(self, name, version, files=None, *, links=(), raw=(), tag='latest', **about):
         """Publishes a version, by default with a server."""
         about = {'name': name, 'version': version, 'license': 'MIT', **about}
         if files is None:
-            files = {'index.js': NODE.replace('MORE', '')}
+            files = {'index.js': self.node()}
             about.setdefault('bin', 'index.js')
         data = tarball({'package.json': json.dumps(about), **files}, links, raw)
         self.packages.setdefault(name, {})[version] = (about, data)
@@ -134,6 +139,11 @@ class Registry:
     def add_wheel(self, name, version, source, requires=()):
         file = f'{name.replace("-", "_")}-{version}-py3-none-any.whl'
         self.wheels.setdefault(name, {})[file] = wheel(name, version, source, requires)
+
+    def add_source(self, name, version):
+        """A source archive, whose setup.py would run."""
+        data = tarball({}, raw={f'{name}-{version}/setup.py': 'raise SystemExit("it ran")'})
+        self.wheels.setdefault(name, {})[f'{name}-{version}.tar.gz'] = data
 
     def _document(self, name):
         versions = {}

@@ -2,10 +2,13 @@
 
 import json
 import os
+import subprocess
 
 import pytest
 
 import host
+import modules
+from client import until
 from modules import approve, home, text
 from registry import Registry
 from rest import fails
@@ -86,3 +89,197 @@ def test_a_line_of_a_readme_runs(me, tmp_path, registry):
         assert json.loads(text(hub, 'ours', 'about'))['dep'] == 'one'
         assert text(hub, 'ours', 'reach') != 'reached' and not registry.asked, registry.asked
     before.check()
+
+
+def changed(hub, name):
+    return fetch(hub, name)['update']['changes']
+
+
+def test_a_new_version_waits_for_a_person(me, tmp_path):
+    """By version, by what it depends on, by an install script: each is shown, and none runs."""
+    with Registry() as registry:
+        registry.add('ours', '1.0.0', dependencies={'dep': '^1.0.0'})
+        registry.add('dep', '1.0.0', {'index.js': ''})
+        with hub_of(me, str(tmp_path), registry.url, ours=npx('-y', 'ours')) as hub:
+            assert run(hub, 'ours')['version'] == '1.0.0'
+            assert 'update' not in fetch(hub, 'ours')
+            assert 'nothing has changed' in hub.ok('mcp', 'update', 'ours').decode()
+            registry.add('dep', '1.0.1', {'index.js': ''})
+            assert changed(hub, 'ours') == ['- dependency dep@1.0.0', '+ dependency dep@1.0.1']
+            registry.add('ours', '1.1.0', {'index.js': registry.node('evil', 'a tool')},
+                         bin='index.js', dependencies={'dep': '^1.0.0'},
+                         scripts={'postinstall': 'touch /opt/package/ran'})
+            told = changed(hub, 'ours')
+            assert {'- version 1.0.0', '+ version 1.1.0',
+                    '+ script ours@1.1.0: postinstall'} <= set(told), told
+            assert json.loads(text(hub, 'ours', 'about'))['version'] == '1.0.0'
+            shown = hub.run('mcp', 'approve', 'ours').stdout.decode()
+            assert '+ version 1.1.0' in shown and 'NOT RUN' in shown, shown
+            approve(hub, 'ours')
+            assert json.loads(text(hub, 'ours', 'about'))['version'] == '1.1.0'
+            pins = {t['name']: t['state'] for t in info(hub, 'ours')['tools']}
+            assert pins == {'about': 'approved', 'reach': 'approved', 'evil': 'new'}, pins
+
+
+def test_what_was_shown_is_what_is_approved(me, tmp_path):
+    """Not what was fetched meanwhile; nor another entry's."""
+    with Registry() as registry:
+        registry.add('ours', '1.0.0')
+        registry.add('ours', '2.0.0', tag='next')
+        with hub_of(me, str(tmp_path), registry.url, ours=npx('-y', 'ours')) as hub:
+            seen = fetch(hub, 'ours')
+            registry.add('ours', '1.0.1')
+            fetch(hub, 'ours')
+            fails(409, 'conflict', hub.post, '/v1/modules/ours/approve', digest=seen['digest'])
+            assert run(hub, 'ours')['version'] == '1.0.1'
+            entry(hub, 'ours', **npx('-y', 'ours@next'))
+            until(lambda: not info(hub, 'ours')['approved'])
+            assert 'package' not in info(hub, 'ours')
+            assert run(hub, 'ours')['version'] == '2.0.0'
+            names = until(lambda: len(n := images(hub)) == 1 and n, what='the others are removed')
+            assert names[0].startswith('holt-modules/ours:')
+            assert hub.run('images', 'rm', names[0]).returncode != 0
+            assert json.loads(text(hub, 'ours', 'about'))['version'] == '2.0.0'
+
+
+def images(hub):
+    return [n for one in hub.json('images') for n in one['names'] if n.startswith('holt-modules/')]
+
+
+def hostile(registry):
+    registry.add('scripted', '1.0.0', {'index.js': registry.node()}, bin='index.js', scripts={
+        word: 'touch /opt/package/ran /tmp/ran; echo ran >> index.js; exit 0'
+        for word in ('preinstall', 'install', 'postinstall')})
+    registry.add('linked', '1.0.0', {'real.js': registry.node()}, bin='index.js',
+                 links={'index.js': '/etc/passwd', 'up': '../../../../../../etc'})
+    registry.add('climber', '1.0.0', {'index.js': registry.node()}, bin='index.js', raw={
+        'package/../../../../../../opt/package/climbed': 'x', '/opt/package/absolute': 'x',
+        'package/../victim/index.js': 'x'})
+    registry.add('victim', '1.0.0', {'index.js': 'module.exports = 1'})
+    registry.add('thief', '1.0.0', {'index.js': ''}, bin={'thief': '../victim/index.js'},
+                 dependencies={'victim': '1.0.0'})
+    registry.add('bundler', '1.0.0', {'index.js': '', 'node_modules/victim/index.js': 'x',
+                                      'node_modules/victim/package.json': json.dumps(
+                                          {'name': 'victim', 'version': '1.0.0'})},
+                 bin={'bundler': 'node_modules/victim/index.js'},
+                 dependencies={'victim': '1.0.0'}, bundledDependencies=['victim'])
+    registry.add('library', '1.0.0', {'index.js': ''})
+    registry.add('two', '1.0.0', {'a.js': '', 'b.js': registry.node()},
+                 bin={'a': 'a.js', 'b': 'b.js'})
+
+
+REFUSED = {
+    'linked': 'is missing', 'thief': 'its program "thief" is', 'bundler': 'a file of another package',
+    'library': 'it has no program, so it is no server', 'two': 'it has no program "two", but a, b',
+    'nobody': '404 Not Found',
+}
+
+
+def test_hostile_packages(me, tmp_path):
+    """They fail, or are harmless, and leave nothing behind."""
+    with Registry() as registry:
+        hostile(registry)
+        servers = {name: npx('-y', name) for name in REFUSED}
+        servers |= {'scripted': npx('-y', 'scripted'), 'climber': npx('-y', 'climber'),
+                    'chosen': npx('-y', '-p', 'two', 'b')}
+        with hub_of(me, str(tmp_path), registry.url, **servers) as hub:
+            for name, why in REFUSED.items():
+                error = fails(502, 'module_failed', fetch, hub, name)
+                assert why in error['cause'] and registry.url in error['cause'], error
+                assert 'package' not in info(hub, name) and 'update' not in info(hub, name)
+            assert run(hub, 'chosen')['version'] == '1.0.0'
+            seen = fetch(hub, 'scripted')['update']
+            assert seen['scripts'] == ['scripted@1.0.0: preinstall, install, postinstall'], seen
+            root = os.path.join(hub.home, 'images', 'image', seen['image'], 'root')
+            assert sorted(os.listdir(os.path.join(root, 'opt/package'))) == [
+                'node_modules', 'package-lock.json', 'package.holt.json', 'package.json']
+            assert run(hub, 'scripted')['version'] == '1.0.0'
+            assert run(hub, 'climber')['version'] == '1.0.0'
+            assert not os.path.exists('/opt/package')
+            assert until(lambda: len(images(hub)) == 3, what='failures leave no image')
+        assert not [n for n in os.listdir('/tmp') if n.startswith('holt-package-')]
+
+
+HUGE = {'huge': lambda: {'zeros': bytes(2500 << 20)},
+        'many': lambda: {f'd/{i}': '' for i in range(300000)}}
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize('name', HUGE)
+def test_packages_without_measure(me, tmp_path, name):
+    with Registry() as registry:
+        registry.add(name, '1.0.0', {'index.js': '', **HUGE[name]()}, bin='index.js')
+        with hub_of(me, str(tmp_path), registry.url, **{name: npx('-y', name)}) as hub:
+            fails(502, 'module_failed', fetch, hub, name)
+            assert images(hub) == []
+
+
+def test_install_scripts_that_the_file_allows(me, tmp_path):
+    with Registry() as registry:
+        registry.add('ours', '1.0.0', {'index.js': registry.node()}, bin='index.js', scripts={
+            'postinstall': 'echo "module.exports = \'built\'" > node_modules.js'
+                           ' && mkdir -p node_modules/dep-of-ours'
+                           ' && mv node_modules.js node_modules/dep-of-ours/index.js'})
+        with hub_of(me, str(tmp_path), registry.url, ours=npx(
+                '-y', 'ours', sandbox={'installScripts': True})) as hub:
+            seen = fetch(hub, 'ours')['update']
+            assert seen['scripts_run'] and seen['scripts'] == ['ours@1.0.0: postinstall'], seen
+            assert run(hub, 'ours')['dep'] == 'built'
+
+
+def test_a_registry_that_is_away(me, tmp_path):
+    with hub_of(me, str(tmp_path), 'http://127.0.0.1:9', ours=npx('-y', 'ours')) as hub:
+        error = fails(502, 'module_failed', fetch, hub, 'ours')
+        assert 'npm ours was not fetched from http://127.0.0.1:9' in error['cause'], error
+        assert 'registry' in error['remediation'], error
+        hub.fails(125, "Check the package's name", 'mcp', 'approve', '-y', 'ours')
+
+
+def test_entries_that_are_not_understood(me, tmp_path):
+    servers = {'git': npx('-y', 'github:user/repo'), 'option': npx('-c', 'x'),
+               'variable': npx('-y', '${WHICH}')}
+    with hub_of(me, str(tmp_path), 'http://127.0.0.1:9', **servers) as hub:
+        for name, why in {'git': 'packages of a registry', 'option': '"-c": this option',
+                          'variable': 'no variables'}.items():
+            assert why in info(hub, name)['cause']
+            assert why in fails(400, 'invalid_input', fetch, hub, name)['cause']
+
+
+PYTHON = modules.SERVER + r'''
+import importlib
+DEP = importlib.import_module('dep_of_ours').TEXT
+TOOLS[:] = [tool('about')]
+def call(id, name, arguments):
+    say({'id': id, 'result': {'content': [{'type': 'text', 'text': json.dumps(
+        {'version': VERSION, 'dep': DEP, 'args': sys.argv[1:]})}]}})
+'''
+
+
+@pytest.mark.skipif(subprocess.run(['/usr/bin/python3', '-m', 'pip', '--version'], check=False,
+                                   capture_output=True).returncode != 0,
+                    reason="this host's python3 has no pip")
+def test_packages_of_python(me, tmp_path):
+    """Wheels alone, of an index on loopback."""
+    with Registry() as registry:
+        registry.add_wheel('py-ours', '1.0', 'VERSION = "1.0"\n' + PYTHON, ['dep-of-ours>=1'])
+        registry.add_wheel('py-ours', '2.0', 'VERSION = "2.0"\n' + PYTHON, ['dep-of-ours>=1'])
+        registry.add_wheel('dep-of-ours', '1.5', 'TEXT = "wheel"')
+        registry.add_source('sourced', '1.0')
+        servers = {name: {'command': command, 'args': args, 'approval': 'allow'}
+                   for name, command, args in [
+                       ('newest', 'uvx', ['py-ours', '--x']), ('older', 'uvx', ['py-ours==1.0']),
+                       ('named', 'pipx', ['run', '--spec', 'py-ours<2', 'py-ours', 'y']),
+                       ('sourced', 'uvx', ['sourced']), ('absent', 'uvx', ['no-such-package'])]}
+        with hub_of(me, str(tmp_path), registry.url, **servers) as hub:
+            assert run(hub, 'newest') == {'version': '2.0', 'dep': 'wheel', 'args': ['--x']}
+            got = info(hub, 'newest')['package']
+            assert (got['kind'], got['name'], got['dependencies']) == ('PyPI', 'py-ours', 1), got
+            assert got['license'] == 'MIT' and got['author'] == 'A. Uthor', got
+            assert run(hub, 'older')['version'] == '1.0'
+            assert run(hub, 'named') == {'version': '1.0', 'dep': 'wheel', 'args': ['y']}
+            for name in ('sourced', 'absent'):
+                error = fails(502, 'module_failed', fetch, hub, name)
+                assert 'No matching distribution' in error['cause'], error
+            registry.wheels.clear()
+            hub.post('/v1/modules/newest/disconnect')
+            assert json.loads(text(hub, 'newest', 'about'))['dep'] == 'wheel'

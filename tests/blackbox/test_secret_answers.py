@@ -95,7 +95,8 @@ class World:
             'workspaces': {'site': {'dir': self.project.path}},
             'mcpServers': {'leaky': modules.server(server + 'main()'),
                            'other': modules.server(server + 'main()'),
-                           'broken': modules.server(server + broken)}}
+                           'broken': modules.server(server + broken),
+                           'package': {'command': 'npx', 'args': [f'no/package-{self.value}']}}}
         (home / 'config.json').write_text(json.dumps(config))
         for path in (home, home / 'config.json'):
             os.chown(path, me.uid, me.uid)
@@ -374,7 +375,7 @@ DRIVERS = {
     'module.result': lambda w: w.get(f'/v1/module-results/{w.large}?limit=1000'),
     'module.revoke': lambda w: w.changed('revoke'),
     'module.search': lambda w: w.get('/v1/tools?query=echo'),
-    'module.update': lambda w: w.raw('POST', '/v1/modules/other/update'),
+    'module.update': lambda w: w.raw('POST', '/v1/modules/package/update'),
     'module.test': lambda w: w.raw('POST', '/v1/modules/broken/test'),
     'process.list': lambda w: w.of('GET', '/processes'),
     'question.answer': lambda w: w.question(w.answered),

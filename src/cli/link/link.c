@@ -67,6 +67,7 @@ static const struct {
 	{ "file_failed", ERR_NOT_A_FILE },
 	{ "unsupported", ERR_UNSUPPORTED },
 	{ "port_failed", ERR_PORT },
+	{ "module_failed", ERR_MODULE_FAILED },
 	{ "unavailable", ERR_TRANSPORT },
 	{ "exec_timeout", ERR_TIMEOUT },
 	{ "module_failed", ERR_MODULE_FAILED },

@@ -62,9 +62,13 @@ static int approve_fetch(struct hub_link *l, const char *name, const struct json
 	fprintf(stderr, "fetching ");
 	safe_line(stderr, json_str(json_get(seen, "wanted")));
 	fprintf(stderr, ", which may take a minute\n");
-	return hub_ask_path(&modules, path, sizeof(path), name, "/update", e) < 0
-		     ? -1
-		     : hub_link_ask(l, "POST", path, STR_LIT("{}"), ret, e);
+	if (hub_ask_path(&modules, path, sizeof(path), name, "/update", e) < 0)
+		return -1;
+	if (hub_link_ask(l, "POST", path, STR_LIT("{}"), ret, e) == 0)
+		return 0;
+	if (e->code == ERR_MODULE_FAILED) /* the registry's word, not the module's */
+		e->code = ERR_PACKAGE;
+	return -1;
 }
 
 /* The digest makes sure that what is approved is what was shown. */
@@ -151,7 +155,7 @@ static int update_run(const struct verb_input *in, struct err *e)
 const struct verb mcp_update_verb = {
 	.name = "mcp update",
 	.usage = "[OPTION...] NAME",
-	.doc = "Fetch a module's package again, show what has changed, and ask.",
+	.doc = "Fetch a module's package again, and ask to use it.",
 	.page = "holt-mcp-modules",
 	.options = &approve_options,
 	.size = sizeof(struct ask_options),

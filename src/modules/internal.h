@@ -39,6 +39,7 @@ struct upstreams {
 	uv_timer_t soon; /* to tell the watches */
 	uint64_t revisions; /* the last that one of them got */
 	unsigned open; /* modules, connections and fetches that are not freed yet */
+	const char *const *build; /* upstreams_options.build */
 	unsigned fetching; /* packages */
 	struct image_job *sweeping; /* removes packages that no row has; NULL: nothing does */
 	bool closing;

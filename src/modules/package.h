@@ -55,6 +55,7 @@ struct package_fetch_spec {
 	struct hub *hub;
 	const struct config *config; /* of server; borrowed for the call, as is server */
 	const struct config_server *server;
+	const char *const *options; /* of `holt build`, ending with NULL; borrowed until on_done */
 	/* Once, later: the image, or why there is none. Also after package_fetch_cancel(). */
 	void (*on_done)(void *owner, const char *image, const struct err *e);
 	void *owner;

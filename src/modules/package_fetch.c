@@ -12,6 +12,7 @@
 #include "hub/core/hub.h"
 #include "hub/image/job.h"
 #include "modules/package.h"
+#include "net/wire/rule.h"
 #include "modules/registry.h"
 
 enum {
@@ -22,7 +23,7 @@ enum {
 	PIDS = 512,
 	CAUSE_MAX = 400,
 	DOC_MAX = 64 << 10,
-	WORDS_MAX = 48,
+	ADDRESSES_MAX = 16,
 };
 
 struct package_fetch {
@@ -33,6 +34,11 @@ struct package_fetch {
 	char image[IMAGE_NAME_MAX + 1]; /* the name that it gets */
 	char what[CONFIG_PACKAGE_NAME_MAX + CONFIG_PACKAGE_VERSION_MAX + 16]; /* "npm NAME@V" */
 	struct registry registry;
+	bool cancelled;
+	uv_getaddrinfo_t lookup;
+	size_t looked; /* hosts of the registry, so far */
+	char addresses[ADDRESSES_MAX][NET_RULE_TEXT]; /* rules of special ones */
+	size_t n_addresses;
 };
 
 /* ---- the folder ------------------------------------------------------------------------------ */
@@ -289,10 +295,24 @@ static int fetch_digest(struct str out, char ret[HASH_HEX + 1], struct err *e)
 	return 0;
 }
 
+static void fetch_free(struct package_fetch *f)
+{
+	fetch_remove(f);
+	registry_fini(&f->registry);
+	free(f);
+}
+
+static void fetch_end(struct package_fetch *f, const char *image, const struct err *e)
+{
+	struct package_fetch_spec spec = f->spec;
+
+	fetch_free(f);
+	spec.on_done(spec.owner, image, e);
+}
+
 static void fetch_on_built(void *arg, const struct image_job_end *end)
 {
 	struct package_fetch *f = arg;
-	struct package_fetch_spec spec = f->spec;
 	char digest[HASH_HEX + 1];
 	struct err e = ERR_INIT;
 
@@ -300,22 +320,32 @@ static void fetch_on_built(void *arg, const struct image_job_end *end)
 		fetch_fail(f, end, &e);
 	else if (fetch_digest(end->out, digest, &e) < 0)
 		err_wrap(&e, "%s", f->what);
-	fetch_remove(f);
-	registry_fini(&f->registry);
-	free(f);
-	spec.on_done(spec.owner, e.code ? NULL : digest, e.code ? &e : NULL);
+	fetch_end(f, e.code ? NULL : digest, e.code ? &e : NULL);
 }
 
 /* ---- the beginning --------------------------------------------------------------------------- */
 
+static size_t fetch_allow(const char *words[], size_t n, const char *rule)
+{
+	words[n++] = "--allow";
+	words[n++] = rule;
+	return n;
+}
+
 static int fetch_build(struct package_fetch *f, struct err *e)
 {
-	const char *words[WORDS_MAX] = { "build", "--no-cache", "-o", "json", "--tag", f->image };
+	const char *words[IMAGE_JOB_WORDS_MAX] = { "build", "--no-cache", "-o",
+						   "json",  "--tag",	  f->image };
 	size_t n = 6;
 
-	for (size_t i = 0; i < f->registry.n_hosts; i++) {
-		words[n++] = "--allow";
-		words[n++] = f->registry.hosts[i];
+	for (size_t i = 0; i < f->registry.n_hosts; i++)
+		n = fetch_allow(words, n, f->registry.hosts[i]);
+	for (size_t i = 0; i < f->n_addresses; i++)
+		n = fetch_allow(words, n, f->addresses[i]);
+	for (size_t i = 0; f->spec.options && f->spec.options[i]; i++) {
+		if (n + 4 >= ARRAY_LEN(words))
+			return err_set(e, ERR_LIMIT, "the hub has too many services");
+		words[n++] = f->spec.options[i];
 	}
 	if (config_path(f->spec.config)) {
 		words[n++] = "--config";
@@ -324,6 +354,62 @@ static int fetch_build(struct package_fetch *f, struct err *e)
 	words[n++] = f->folder;
 	f->job = image_job_start(hub_loop(f->spec.hub), words, FETCH_SECONDS, fetch_on_built, f, e);
 	return f->job ? 0 : -1;
+}
+
+/* A registry of the firm, or behind split DNS, has an address that is no public one: no name is
+ * granted that (docs/network.md), but the operator's own tools go there. */
+static void fetch_address(struct package_fetch *f, const char *host, const struct addrinfo *a)
+{
+	struct net_rule rule;
+	struct net_addr address;
+	char text[NET_ADDR_TEXT];
+	struct err ignored;
+
+	if (getnameinfo(a->ai_addr, a->ai_addrlen, text, sizeof(text), NULL, 0, NI_NUMERICHOST) ||
+	    !net_addr_parse(str_of(text), &address) || net_addr_class(&address) == NET_PUBLIC ||
+	    net_rule_parse(str_of(host), true, &rule, &ignored) < 0 ||
+	    f->n_addresses == ADDRESSES_MAX)
+		return;
+	snprintf(f->addresses[f->n_addresses++], NET_RULE_TEXT,
+		 address.family == 6 ? "[%s]:%u" : "%s:%u", text, (unsigned)rule.port);
+}
+
+static int fetch_look_up(struct package_fetch *f, struct err *e);
+
+static void fetch_on_address(uv_getaddrinfo_t *q, int status, struct addrinfo *found)
+{
+	struct package_fetch *f = q->data;
+	const char *host = f->registry.hosts[f->looked++];
+	struct err e = ERR_INIT;
+
+	for (const struct addrinfo *a = status == 0 ? found : NULL; a; a = a->ai_next)
+		fetch_address(f, host, a);
+	uv_freeaddrinfo(found);
+	if (fetch_look_up(f, &e) < 0)
+		fetch_end(f, NULL, &e);
+}
+
+/* The next of its hosts that is a name; behind the last, it is built. One that can't be resolved is
+ * told by npm. */
+static int fetch_look_up(struct package_fetch *f, struct err *e)
+{
+	static const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	struct err none;
+	struct net_rule r;
+
+	f->lookup.data = f;
+	for (; f->looked < f->registry.n_hosts && !f->cancelled; f->looked++) {
+		const char *host = f->registry.hosts[f->looked];
+
+		if (net_is_service(str_of(host)) ||
+		    net_rule_parse(str_of(host), true, &r, &none) < 0 || r.kind != NET_RULE_NAME)
+			continue;
+		if (uv_getaddrinfo(hub_loop(f->spec.hub), &f->lookup, fetch_on_address, r.host,
+				   NULL, &hints) == 0)
+			return 0;
+	}
+	return f->cancelled ? err_set(e, ERR_CANCELLED, "Holt is shutting down")
+			    : fetch_build(f, e);
 }
 
 struct package_fetch *package_fetch_start(const struct package_fetch_spec *spec, struct err *e)
@@ -347,15 +433,15 @@ struct package_fetch *package_fetch_start(const struct package_fetch_spec *spec,
 		 f->entry.version.p && f->entry.kind == CONFIG_NPM ? "@" : "",
 		 STR_ARG(f->entry.version));
 	if (rc > 0 && registry_read(f->entry.kind, &f->registry, e) == 0 &&
-	    fetch_write_all(f, e) == 0 && fetch_build(f, e) == 0)
+	    fetch_write_all(f, e) == 0 && fetch_look_up(f, e) == 0)
 		return f;
-	fetch_remove(f);
-	registry_fini(&f->registry);
-	free(f);
+	fetch_free(f);
 	return NULL;
 }
 
 void package_fetch_cancel(struct package_fetch *f)
 {
-	image_job_cancel(f->job);
+	f->cancelled = true;
+	if (f->job)
+		image_job_cancel(f->job);
 }

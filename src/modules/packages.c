@@ -145,6 +145,7 @@ int upstream_fetch_start(struct upstream *u, struct upstream_fetching *f, struct
 	const struct package_fetch_spec spec = { .hub = u->all->hub,
 						 .config = u->config,
 						 .server = u->server,
+						 .options = u->all->build,
 						 .on_done = packages_on_fetched,
 						 .owner = u };
 

@@ -147,8 +147,10 @@ static int npm_settings(struct registry *r, const char *home, struct err *e)
 	if (registry_add(r, r->url, &proxy, e) < 0)
 		return -1;
 	/* Its documents may name it by another address. */
-	return buf_addf(&r->settings, e, "registry=%s\nreplace-registry-host=always\nfetch-retries=1\nfetch-retry-mintimeout=1000\n%s%s", r->url,
-			proxy ? "proxy=" PROXY "\nhttps-proxy=" PROXY "\n" : "",
+	return buf_addf(&r->settings, e,
+			"registry=%s\nreplace-registry-host=always\n"
+			"fetch-retries=1\nfetch-retry-mintimeout=1000\n%s%s",
+			r->url, proxy ? "proxy=" PROXY "\nhttps-proxy=" PROXY "\n" : "",
 			*r->authority ? "cafile=/opt/package/ca.pem\n" : "");
 }
 

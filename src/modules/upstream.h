@@ -65,6 +65,9 @@ struct upstreams_options {
 	/* The rules that a text of a server's network means (op/network.h). */
 	int (*rules)(const struct config_file *f, struct str text, struct net_grant *to,
 		     struct err *e);
+	/* Options that builds of this hub have: services, resolvers and the like, ending with NULL.
+	 * Borrowed likewise; NULL: none. */
+	const char *const *build;
 	/* Says that a secret's value is given to a program, before it is. */
 	int (*gave_secret)(void *data, struct str name, struct str value, struct err *e);
 	void *data;

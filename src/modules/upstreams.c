@@ -216,6 +216,7 @@ struct upstreams *upstreams_new(const struct upstreams_options *o, struct err *e
 	all->loop = hub_loop(o->hub);
 	all->hub = o->hub;
 	all->config = config_ref(o->config);
+	all->build = o->build;
 	all->place = (struct place_of){ .loop = all->loop,
 					.hub = o->hub,
 					.secrets = o->secrets,

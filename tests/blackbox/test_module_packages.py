@@ -169,7 +169,8 @@ def hostile(registry):
 
 
 REFUSED = {
-    'linked': 'is missing', 'thief': 'its program "thief" is', 'bundler': 'a file of another package',
+    'linked': 'is missing', 'thief': 'its program "thief" is',
+    'bundler': 'a file of another package',
     'library': 'it has no program, so it is no server', 'two': 'it has no program "two", but a, b',
     'nobody': '404 Not Found',
 }

@@ -180,7 +180,8 @@ export function Held({ of }) {
 							<Unseen n={unseen} />
 							<div class="answers">
 								<Still class="deny" run={async () => leave(m, all.data?.modules ?? [])}>Deny: leave them held</Still>
-								<Still class="allow" disabled={unseen > 0} run={() => approve(shown)}>Accept all as shown</Still>
+								{m.update ? <span class="warn">Its page shows a package to approve first.</span>
+									: <Still class="allow" disabled={unseen > 0} run={() => approve(shown)}>Accept all as shown</Still>}
 							</div>
 						</>
 					);
@@ -193,6 +194,24 @@ export function Held({ of }) {
 // ---- one ----------------------------------------------------------------------------------------
 
 const list = (title, values) => values?.length > 0 && <><dt>{title}</dt><dd><ul>{values.map((v) => <li><code><Text of={v} /></code></li>)}</ul></dd></>;
+
+// What its publisher and its registry say of a package; nothing of it has run before it is approved.
+function Package({ of, title }) {
+	if (!of)
+		return null;
+	const said = [['author', of.author], ['licence', of.license], ['repository', of.repository]].filter(([, text]) => text);
+	return (
+		<>
+			<dt>{title}</dt>
+			<dd><code><Text of={`${of.kind} ${of.name}@${of.version}`} /></code>, {(of.bytes / 1e6).toFixed(1)} MB, with {of.dependencies} others
+				<ul>{said.map(([what, text]) => <li>{what}, claimed: <Text of={text} /></li>)}</ul></dd>
+			{list('Maintainers, as its registry says', of.maintainers)}
+			{list(of.scripts_run ? 'Install scripts that run' : 'Install scripts that have not run', of.scripts)}
+			<dt>Lock</dt><dd><code><Text of={of.lock} /></code></dd>
+			{list('Changes', of.changes)}
+		</>
+	);
+}
 
 export function Module({ name }) {
 	const one = useResource(path(name), LOOK);
@@ -213,10 +232,11 @@ export function Module({ name }) {
 							<p><Chip kind={kind}>{word}</Chip>{held > 0 && <> <Chip kind="danger">{held} held</Chip></>}</p>
 							{m.cause && <Failure of={{ code: 'last failure', message: m.cause }} />}
 							<div class="bar-of-buttons">
-								{m.digest && (!m.approved || held > 0 || !told) && (
+								{m.digest && (!m.approved || held > 0 || !told || m.update) && (
 									<Still class="main" disabled={unseen > 0} run={act('approve', { digest: m.digest })}>
-										{m.approved ? 'Accept all as shown' : 'Approve as shown'}</Still>
+										{m.approved && !m.update ? 'Accept all as shown' : 'Approve as shown'}</Still>
 								)}
+								{m.wanted && <Do run={act('update')}>Fetch its package</Do>}
 								<Unseen n={unseen} />
 								<Do run={act('test')}>Connect and list tools</Do>
 								{m.disabled ? <Do run={act('enable')}>Enable</Do> : <Do run={act('disable')}>Disable</Do>}
@@ -227,6 +247,9 @@ export function Module({ name }) {
 							<dl>
 								{m.command && <><dt>Program</dt><dd><ol class="argv"><li><code><Text of={m.command} /></code></li>{m.args?.map((a) => <li><code><Text of={a} /></code></li>)}</ol></dd></>}
 								{m.url && <><dt>Address</dt><dd><code><Text of={m.url} /></code></dd></>}
+								{m.wanted && !m.package && !m.update && <><dt>Package</dt><dd><Text of={m.wanted} />, not fetched yet</dd></>}
+								<Package of={m.package} title="Package" />
+								<Package of={m.update} title="Package to approve" />
 								{list('Variables', m.env)}
 								{list('Headers', m.headers)}
 								{list('May read', m.read)}

@@ -51,6 +51,7 @@ struct stdio_serving {
 	struct config *config;
 	struct gate *gate;
 	struct grants grants;
+	struct build_words words; /* of the hub's options */
 	struct hub *hub;
 	struct coding *coding;
 	struct code *code;
@@ -213,6 +214,7 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 	if (!s->config || grants_read(&o->hub.network, config_file(s->config), &s->grants, e) < 0)
 		return -1;
 	config_warn(s->config);
+	hub_options_words(&o->hub, &s->words);
 	s->hub = hub_of_options(&s->loop, &o->hub, &s->grants, NULL, NULL, e);
 	s->gate = s->hub
 			? gate_open(
@@ -228,7 +230,7 @@ static int mcp_start(struct stdio_serving *s, const struct verb_input *in, struc
 					  .owner = s },
 				  e)
 			: NULL;
-	s->upstreams = s->gate ? upstreams_of_gate(s->gate, s->hub, s->config, e) : NULL;
+	s->upstreams = s->gate ? upstreams_of_gate(s->gate, s->hub, s->config, &s->words, e) : NULL;
 	s->ops = s->upstreams ? ops_new(s->hub,
 					&(struct ops_options){
 						.network = s->grants.allow,

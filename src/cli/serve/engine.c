@@ -61,8 +61,30 @@ int hub_options_check(const struct hub_options *o, struct err *e)
 	return limits_complete(&limits, e);
 }
 
+static size_t words_add(struct build_words *w, size_t n, const char *option,
+			const struct option_list *values)
+{
+	for (size_t i = 0; i < values->n; i++) {
+		w->p[n++] = option;
+		w->p[n++] = values->p[i];
+	}
+	return n;
+}
+
+void hub_options_words(const struct hub_options *o, struct build_words *ret)
+{
+	size_t n = words_add(ret, 0, "--service", &o->network.services);
+
+	n = words_add(ret, n, "--resolver", &o->network.resolvers);
+	if (o->engine.allow) {
+		ret->p[n++] = "--allow-missing";
+		ret->p[n++] = o->engine.allow;
+	}
+	ret->p[n] = NULL;
+}
+
 struct upstreams *upstreams_of_gate(struct gate *gate, struct hub *hub, struct config *config,
-				    struct err *e)
+				    const struct build_words *words, struct err *e)
 {
 	const struct guard *g = gate_guard(gate);
 
@@ -70,6 +92,7 @@ struct upstreams *upstreams_of_gate(struct gate *gate, struct hub *hub, struct c
 							  .config = config,
 							  .secrets = g->secrets,
 							  .rules = network_rules,
+							  .build = words->p,
 							  .gave_secret = g->gave_secret,
 							  .data = g->data },
 			     e);

@@ -123,9 +123,15 @@ struct coding *coding_of_options(const struct coding_rows *o, struct err *e);
 /* Refuses what hub_of_options() would refuse whatever runs. */
 int hub_options_check(const struct hub_options *o, struct err *e);
 
-/* The modules of a hub that has a gate. */
+/* What `holt build` has to be told of a hub's options: words, ending with NULL. */
+struct build_words {
+	const char *p[2 * (3 * OPTION_LIST_MAX + 1) + 1];
+};
+void hub_options_words(const struct hub_options *o, struct build_words *ret);
+
+/* The modules of a hub that has a gate. words: borrowed until they are closed. */
 struct upstreams *upstreams_of_gate(struct gate *gate, struct hub *hub, struct config *config,
-				    struct err *e);
+				    const struct build_words *words, struct err *e);
 
 /* g: of o->network, borrowed until the hub is closed. registry: see struct hub_config. warden_dir:
  * NULL, or where the sandboxes outlive a hub that is killed. */

@@ -125,6 +125,7 @@ struct serve {
 	struct serve_tls *tls; /* NULL: none */
 	struct config *config;
 	struct grants grants;
+	struct build_words words; /* of the hub's options */
 	struct http_routes routes[SERVE_PARTS_MAX + 1]; /* empty until the parts are open */
 	struct http_server *previews; /* the door for previews; NULL: none */
 	struct http_routes preview_routes;
@@ -547,6 +548,7 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 	    home_file(".", data, e) < 0 || home_audit(audit, &audit_folder, e) < 0)
 		return -1;
 	v->s.data = open(data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	hub_options_words(&o->hub, &v->words);
 	v->s.hub = hub_of_options(&v->s.loop, &o->hub, &v->grants, registry, warden, e);
 	if (!v->s.hub || open_talks(v, e) < 0)
 		return -1;
@@ -566,7 +568,7 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 	if (!v->s.gate)
 		return -1;
 	config_warn(v->config);
-	v->s.upstreams = upstreams_of_gate(v->s.gate, v->s.hub, v->config, e);
+	v->s.upstreams = upstreams_of_gate(v->s.gate, v->s.hub, v->config, &v->words, e);
 	if (!v->s.upstreams || open_agents(v, e) < 0)
 		return -1;
 	v->s.ops = ops_new(v->s.hub,

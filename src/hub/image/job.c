@@ -11,7 +11,6 @@
 #include "loop/reader.h"
 
 enum {
-	WORDS_MAX = 64,
 	OUT_MAX = 256 << 10, /* a row of JSON */
 	ERR_KEPT = 32 << 10,
 	KILL_MS = 5000, /* after the polite signal */
@@ -142,7 +141,7 @@ static void job_on_err_end(void *owner, const struct err *e)
 static int job_spawn(struct image_job *j, uv_loop_t *loop, const char *const *argv, int out,
 		     int err, struct err *e)
 {
-	const char *words[WORDS_MAX + 2] = { "holt" };
+	const char *words[IMAGE_JOB_WORDS_MAX + 2] = { "holt" };
 	uv_stdio_container_t stdio[] = {
 		{ .flags = UV_IGNORE },
 		{ .flags = UV_INHERIT_FD, .data.fd = out },
@@ -158,8 +157,8 @@ static int job_spawn(struct image_job *j, uv_loop_t *loop, const char *const *ar
 	int rc;
 
 	for (size_t i = 0; argv[i]; i++) {
-		if (i == WORDS_MAX)
-			return err_set(e, ERR_LIMIT, "more than %d arguments", WORDS_MAX);
+		if (i == IMAGE_JOB_WORDS_MAX)
+			return err_set(e, ERR_LIMIT, "more than %d arguments", IMAGE_JOB_WORDS_MAX);
 		words[i + 1] = argv[i];
 	}
 	rc = uv_spawn(loop, &j->process, &options);

@@ -12,6 +12,8 @@
 
 struct image_job;
 
+enum { IMAGE_JOB_WORDS_MAX = 256 };
+
 struct image_job_end { /* borrowed for the call */
 	bool done; /* status 0 */
 	bool late; /* it was killed at its time limit */

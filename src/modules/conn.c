@@ -484,6 +484,7 @@ static int conn_link(struct upstream_conn *k, struct err *e)
 	const struct config_server *s = k->server;
 	const struct mcp_client_options o = { .name = "holt",
 					      .version = HOLT_VERSION,
+					      .label = k->label,
 					      .can = ASK_KINDS | MCP_CAN_TASKS,
 					      .handler = &conn_handler,
 					      .owner = k,
@@ -586,6 +587,7 @@ struct upstream_conn *conn_new(struct upstream *u, struct err *e)
 		k->place.template = str_of(k->template);
 	}
 	u->heard = u->n_denied = 0;
+	snprintf(k->label, sizeof(k->label), "module %s", u->name);
 	u->all->open++;
 	k->level = MCP_INFO;
 	uv_timer_init(u->all->loop, &k->limit);

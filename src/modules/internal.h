@@ -137,6 +137,7 @@ struct upstream_conn {
 	struct place place;
 	struct package *package; /* that it runs, a reference; NULL: its entry's command */
 	char template[HASH_HEX + 8]; /* of the package */
+	char label[CONFIG_SERVER_NAME_MAX + 8]; /* of lines in the log: "module NAME" */
 	struct mcp_link *link;
 	bool linked; /* the link is not closed yet */
 	struct mcp_pending *listing;

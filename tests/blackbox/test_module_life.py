@@ -223,3 +223,61 @@ def test_a_disabled_server_is_off(me, tmp_path):
               **servers)
         until(lambda: 'files__echo' in seen.listed(), what='the gateway')
         assert text(hub, 'files', 'echo', text='x') == 'x'
+
+
+KEY = 'sk-live-' + '4eC39HqLyjWDarjtT1zdp7dc'  # of no one
+
+
+def test_no_secret_of_arguments_is_shown(me, tmp_path):
+    """Neither at the approval nor by `holt config show`, in no place of an argument."""
+    arguments = ['--api-key', f'${{X:-{KEY}}}', f'--token=${{Y:-{KEY}}}', f'${{API_KEY:-{KEY}}}',
+                 '--api-key', KEY, f'--token={KEY}', 'plain', '${Z:-metric}']
+    entry = {**server(), 'env': {}}
+    entry['args'] += arguments
+    folder = home(me, tmp_path, some=entry, far={'url': f'https://mcp.example/?api_key={KEY}'})
+    with Hub(me, folder, '--listen', '127.0.0.1:0') as hub:
+        shown = hub.call('GET', '/v1/modules/some')['args']
+        assert shown[-2:] == ['plain', '${Z:-metric}'] and '${X:-' in shown[-8], shown
+        config = os.path.join(folder, 'config.json')
+        for text_ in (str(shown), hub.ok('mcp', 'info', 'some').decode(),
+                      str(hub.call('GET', '/v1/modules/far')),
+                      hub.ok('config', 'show', '--config', config).decode()):
+            assert KEY not in text_ and 'REDACTED' in text_, text_
+        assert '${Z:-metric}' in hub.ok('config', 'show', '--config', config).decode()
+
+
+def test_half_a_surrogate_pair_is_a_character(me, tmp_path):
+    script = r"""
+def call(id, name, arguments):
+    say({'id': id, 'result': {'content': [{'type': 'text', 'text':
+         '\ud83d! \ude00 \\ud83d ' + '\U0001f600' + ' \ud83d'}]}})
+main()
+"""
+    with Hub(me, home(me, tmp_path, some=server(script)), '--listen', '127.0.0.1:0') as hub:
+        approve(hub, 'some')
+        assert text(hub, 'some', 'echo') == (
+            '\ufffd! \ufffd \\ud83d \U0001f600 \ufffd')
+
+
+def test_the_log_names_the_module(me, tmp_path):
+    """A server that refuses a subscription."""
+    script = r"""
+before = take
+def take(m):
+    if m.get('method') == 'initialize':
+        say({'id': m['id'], 'result': {
+            'protocolVersion': '2025-06-18', 'serverInfo': {'name': 'ours', 'version': '1'},
+            'capabilities': {'tools': {}, 'resources': {'subscribe': True}}}})
+    elif m.get('method') == 'resources/list':
+        say({'id': m['id'], 'result': {'resources': [{'uri': 'x:1', 'name': 'one'}]}})
+    else:
+        before(m)
+main()
+"""
+    with Hub(me, home(me, tmp_path, some=server(script)), '--listen', '127.0.0.1:0') as hub:
+        approve(hub, 'some')
+        session = Session(hub, '/mcp?tools=gateway')
+        with hub.wire() as wire:
+            session.ask(wire, 'resources/subscribe', uri='module://some/x:1')
+        until(lambda: 'resources/subscribe: no such method' in hub.said(), what='the warning')
+        assert 'module some: resources/subscribe: no such method' in hub.said()

@@ -177,7 +177,7 @@ static void test_broken_answers(void **state)
 		"\"result\":{},\"error\":{\"code\":1,\"message\":\"\"}",
 		"\"error\":7",
 		"\"result\":{\"a\":1,\"a\":2}",
-		"\"result\":{\"a\":\"\\ud800\"}",
+		"\"result\":{\"a\":\"\\ud80\"}",
 		"\"result\":{\"a\":nonsense}",
 		"\"other\":1",
 		"\"result\":{\"content\":7}",
@@ -195,6 +195,19 @@ static void test_broken_answers(void **state)
 		ROW_CHECK(got.done == 1 && got.e.code == ERR_INVALID, members[i]);
 		script_end();
 	}
+}
+
+/* Half a surrogate pair is a character that can't be read. */
+static void test_halves(void **state)
+{
+	script_begin(MODERN, &lines);
+	call();
+	assert_true(say("{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{\"content\":[],\"a\":"
+			"\"\\ud800 \\uDC00\\ud83d\\ude00\\\\ud800\"}}",
+			id_of("tools/call")));
+	assert_int_equal(got.done, 1);
+	assert_non_null(strstr(got.text, "\"\\ufffd \\ufffd\\ud83d\\ude00\\\\ud800\""));
+	script_end();
 }
 
 static void test_shapes(void **state)
@@ -856,6 +869,7 @@ int main(void)
 		cmocka_unit_test(test_answers_to_nothing),
 		cmocka_unit_test(test_garbage),
 		cmocka_unit_test(test_broken_answers),
+		cmocka_unit_test(test_halves),
 		cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_no_tasks_wanted),
 		cmocka_unit_test(test_errors),

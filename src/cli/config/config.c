@@ -10,6 +10,8 @@
 #include "config/config.h"
 #include "config/variables.h"
 #include "guard/gate/gate.h"
+#include "guard/redact/redact.h"
+#include "op/module/module.h"
 
 enum { TEXT_MAX = 4 << 20, EXIT_DOUBTS = 1 };
 
@@ -130,6 +132,57 @@ static int config_print(struct json_writer *w, struct err *e)
 	return 0;
 }
 
+struct showing {
+	struct redactor *redactor;
+	struct arena *arena;
+};
+
+/* What can't be looked at is not shown. */
+static struct str show_redact(void *data, const struct redact_part *part)
+{
+	struct showing *s = data;
+	autobuf struct buf b = BUF_INIT(TEXT_MAX);
+	struct err e;
+	int found = redact_text(s->redactor, part, &b, &e);
+	char *copy = found > 0 ? arena_dup(s->arena, buf_str(&b), &e) : NULL;
+
+	return found == 0 ? part->text : copy ? (struct str){ copy, b.n } : STR_LIT("[REDACTED]");
+}
+
+/* Arguments and addresses may have secrets in them; values of variables and headers are not shown
+ * at all. */
+static int show_server(struct showing *s, struct config_server *of, struct err *e)
+{
+	const struct module_args args = { show_redact, s };
+
+	of->url = show_redact(s, &(struct redact_part){ .text = of->url });
+	return module_args_show(&args, &of->args, s->arena, &of->args, e);
+}
+
+static int show_servers(struct showing *s, struct config_file *f, struct err *e)
+{
+	struct config_servers *of = &f->mcp_servers;
+	struct config_agents *agents = &f->agents;
+	struct config_server *p = arena_array(s->arena, of->n, sizeof(*p), e);
+	struct config_agent *a = arena_array(s->arena, agents->n, sizeof(*a), e);
+
+	if (!p || !a)
+		return -1;
+	for (size_t i = 0; i < of->n; i++) {
+		p[i] = of->p[i];
+		if (show_server(s, &p[i], e) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < agents->n; i++) {
+		a[i] = agents->p[i];
+		if (show_server(s, &a[i].program, e) < 0)
+			return -1;
+	}
+	of->p = p;
+	agents->p = a;
+	return 0;
+}
+
 static int config_run_show(const struct verb_input *in, struct err *e)
 {
 	const struct config_options *o = in->options;
@@ -137,9 +190,19 @@ static int config_run_show(const struct verb_input *in, struct err *e)
 	struct json_writer w = json_writer(&text);
 	AUTO(config_unref) struct config *c = config_of_verb(o->config, e);
 
-	if (!c)
+	AUTO(arena_free) struct arena *arena = arena_new(TEXT_MAX);
+	AUTO(redactor_free) struct redactor *redactor = redactor_new(NULL, e);
+	struct showing s = { redactor, arena };
+	struct config_file shown;
+
+	if (!c || !redactor)
 		return -1;
-	field_encode(&config_table, config_file(c), &w);
+	if (!arena)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	shown = *config_file(c);
+	if (show_servers(&s, &shown, e) < 0)
+		return -1;
+	field_encode(&config_table, &shown, &w);
 	return config_print(&w, e);
 }
 

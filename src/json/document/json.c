@@ -247,6 +247,51 @@ struct json_doc *json_parse(struct str text, const struct json_options *o, struc
 	return (struct json_doc *)doc;
 }
 
+/* The number behind "\\u" at the front of s; -1: there is none. */
+static int escaped_unit(const char *p, const char *end)
+{
+	unsigned unit = 0;
+
+	if (end - p < 6 || p[0] != '\\' || p[1] != 'u')
+		return -1;
+	for (int i = 2; i < 6; i++) {
+		char c = p[i];
+		unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0')
+			       : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
+			       : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10)
+						      : 16;
+
+		if (digit == 16)
+			return -1;
+		unit = unit << 4 | digit;
+	}
+	return (int)unit;
+}
+
+char *json_mend_halves(struct str text)
+{
+	autofree char *copy = mem_dup(text.p, text.n);
+	char *end = copy ? copy + text.n : NULL;
+	bool mended = false;
+
+	for (char *p = copy; p && p < end; p++) {
+		int unit = escaped_unit(p, end), next;
+
+		if (*p != '\\')
+			continue;
+		next = unit >= 0xd800 && unit < 0xdc00 ? escaped_unit(p + 6, end) : -1;
+		if (unit < 0xd800 || unit > 0xdfff) {
+			p++; /* what is escaped */
+		} else if (next >= 0xdc00 && next <= 0xdfff) {
+			p += 11;
+		} else {
+			memcpy(p, "\\ufffd", 6);
+			mended = true;
+		}
+	}
+	return mended ? take_ptr(copy) : NULL;
+}
+
 void json_free(struct json_doc *d)
 {
 	yyjson_doc_free(raw_doc(d));

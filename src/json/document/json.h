@@ -43,6 +43,10 @@ struct json_options {
  * (the message has the position or the key's JSON pointer); ERR_TOO_LARGE: a limit was exceeded;
  * ERR_LIMIT: no memory. */
 struct json_doc *json_parse(struct str text, const struct json_options *o, struct err *e) MUST_USE;
+/* A copy of a JSON text in which the escape of half a surrogate pair is that of U+FFFD: JavaScript
+ * and Python write such, and no strict reader takes them. Of the same length, for free(). NULL: the
+ * text has none, or no memory. */
+char *json_mend_halves(struct str text);
 void json_free(struct json_doc *d); /* NULL-safe */
 AUTO_DEFINE(json_free, struct json_doc)
 

@@ -43,6 +43,7 @@ static void fill_options(struct mcp_client_options *o)
 		if (*defaults[i].at == 0)
 			*defaults[i].at = defaults[i].value;
 	}
+	o->label = o->label ?: "mcp client";
 	o->message_max = o->message_max ? o->message_max : MESSAGE_MAX;
 	o->memory_max = o->memory_max ? o->memory_max : KEPT * o->message_max;
 	o->json.bytes = o->message_max;

@@ -59,6 +59,7 @@ struct mcp_client_handler {
 struct mcp_client_options {
 	const char *name, *version; /* clientInfo; required */
 	const char *title;
+	const char *label; /* of lines in the log; NULL: "mcp client". Borrowed */
 	unsigned can; /* MCP_CAN_… */
 	const struct mcp_extension *extensions;
 	size_t extensions_n;

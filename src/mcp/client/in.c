@@ -313,13 +313,20 @@ bool mcp_client_message(struct mcp_client *c, struct mcp_pending *p, struct str 
 {
 	AUTO(mcp_client_leave) struct mcp_client *inside = mcp_client_enter(c);
 	AUTO(mcp_in_unref) struct mcp_in *in = NULL;
+	autofree char *mended = NULL;
 	struct json_doc *doc;
 	struct rpc_fault f;
 	struct rpc_id id;
+	int rc;
 
 	if (!mcp_client_lives(inside) || c->state == MCP_CLIENT_NEW)
 		return false;
-	if (rpc_parse(text, &c->o.json, &doc, &f, &id) < 0)
+	rc = rpc_parse(text, &c->o.json, &doc, &f, &id);
+	if (rc < 0 && f.code == RPC_PARSE_ERROR && (mended = json_mend_halves(text))) {
+		text.p = mended;
+		rc = rpc_parse(text, &c->o.json, &doc, &f, &id);
+	}
+	if (rc < 0)
 		return take_unread(c, text, &f);
 	in = calloc(1, sizeof(*in));
 	if (!in) {

@@ -199,7 +199,7 @@ struct mcp_pending *mcp_pending_inner(struct mcp_client *c, const char *method, 
 		if (mcp_pending_start(p, &e) == 0)
 			return take_ptr(p);
 	}
-	log_warn("mcp client: %s: %s", method, e.msg);
+	log_warn("%s: %s: %s", c->o.label, method, e.msg);
 	return NULL;
 }
 
@@ -271,7 +271,7 @@ void mcp_pending_take_back(struct mcp_pending *p, const char *reason)
 	json_write_object_end(&w);
 	if (json_write_done(&w, &e) < 0 ||
 	    mcp_send_notification(c, "notifications/cancelled", buf_str(&b), &e) < 0)
-		log_warn("mcp client: cancel: %s", e.msg);
+		log_warn("%s: cancel: %s", c->o.label, e.msg);
 }
 
 /* Gives up a request whose answer is no longer wanted. */

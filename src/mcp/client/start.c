@@ -316,7 +316,7 @@ int mcp_client_reopen(struct mcp_client *c, struct err *e)
 		c->relapses = 0;
 	if (++c->relapses > RELAPSES_MAX)
 		return err_set(e, ERR_TRANSPORT, "the server forgets each session at once");
-	log_info("mcp client: the server has forgotten the session; a new one is begun");
+	log_info("%s: the server has forgotten the session; a new one is begun", c->o.label);
 	c->state = MCP_CLIENT_REOPENS;
 	c->generation++;
 	c->tries = 0;

@@ -273,7 +273,7 @@ bool mcp_follow_survives(struct mcp_pending *p, const struct err *e)
 	if ((e->code != ERR_TRANSPORT && e->code != ERR_IO && e->code != ERR_TIMEOUT) ||
 	    p->task->failures >= FAILURES_MAX)
 		return false;
-	log_info("mcp client: a task is asked for again: %s", e->msg);
+	log_info("%s: a task is asked for again: %s", p->client->o.label, e->msg);
 	poll_in(p, (unsigned)POLL_MS << p->task->failures);
 	p->task->failures++;
 	return true;

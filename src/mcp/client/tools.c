@@ -207,7 +207,7 @@ int mcp_tools_learn(struct mcp_client *c, const struct json_val **items, size_t 
 			mcp_tools_forget(c, &all);
 			return -1;
 		}
-		log_warn("mcp client: tool %.*s is left out: %s",
+		log_warn("%s: tool %.*s is left out: %s", c->o.label,
 			 STR_ARG(mcp_said(json_str(json_get(items[i], "name")), room)), e->msg);
 		items[i] = NULL;
 		dropped++;
@@ -235,7 +235,7 @@ void mcp_tools_learn_page(struct mcp_pending *p, const struct json_val *result)
 			items[n++] = it.val;
 	}
 	if (items && mcp_tools_learn(p->client, items, n, whole, &e) < 0)
-		log_warn("mcp client: tools are not kept: %s", e.msg);
+		log_warn("%s: tools are not kept: %s", p->client->o.label, e.msg);
 }
 
 /* --- queries --- */

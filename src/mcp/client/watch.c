@@ -132,7 +132,7 @@ static void listen_done(struct mcp_pending *p, const struct mcp_answer *a)
 	if (!mcp_client_lives(c))
 		return;
 	if (a->fault)
-		log_warn("mcp client: subscriptions/listen: %.*s",
+		log_warn("%s: subscriptions/listen: %.*s", c->o.label,
 			 STR_ARG(mcp_said(json_str(json_get(a->fault, "message")), room)));
 	if (a->fault && a->code == RPC_METHOD_NOT_FOUND)
 		return; /* nor will it exist later */
@@ -249,7 +249,7 @@ static void subscribed(struct mcp_pending *p, const struct mcp_answer *a)
 	if (!mcp_client_lives(c))
 		return;
 	if (!a->result)
-		log_warn("mcp client: %s: %.*s", p->method,
+		log_warn("%s: %s: %.*s", c->o.label, p->method,
 			 STR_ARG(a->e ? str_of(a->e->msg)
 				      : mcp_said(json_str(json_get(a->fault, "message")), room)));
 	else if (w->stepping && add_on(w, w->stepping) == 0)

@@ -481,22 +481,9 @@ static int info_strs(struct call *c, const struct field_strs *from, struct field
 	return 0;
 }
 
-/* As the file has them, but for secrets. "--token" is known by the argument before its value. */
-static int info_args(struct call *c, const struct field_strs *from, struct field_strs *ret,
-		     struct err *e)
+static struct str info_redact(void *call, const struct redact_part *part)
 {
-	struct str *p = arena_array(call_arena(c), from->n, sizeof(*p), e);
-
-	for (size_t i = 0; p && i < from->n; i++) {
-		struct redact_part part = { .text = from->p[i] };
-		autobuf struct buf before = BUF_INIT(INFO_TEXT_MAX);
-
-		if (i > 0 && buf_addf(&before, e, "%.*s ", STR_ARG(from->p[i - 1])) < 0)
-			return -1;
-		part.before = buf_str(&before);
-		p[i] = call_redact_part(c, &part);
-	}
-	return p ? info_strs(c, &(struct field_strs){ p, from->n }, ret, e) : -1;
+	return call_redact_part(call, part);
 }
 
 static int info_names(struct call *c, const struct field_map *from, struct field_strs *ret,
@@ -591,10 +578,12 @@ static int info_server(struct call *c, const struct upstream_info *i, struct mod
 {
 	const struct config_server *s = i->server;
 	const struct config_server_sandbox *x = &s->sandbox;
+	const struct module_args args = { info_redact, c };
 
 	if (module_keep(c, s->command, &ret->command, e) < 0 ||
 	    module_keep(c, s->cwd, &ret->cwd, e) < 0 || module_keep(c, s->url, &ret->url, e) < 0 ||
-	    info_args(c, &s->args, &ret->args, e) < 0 || info_names(c, &s->env, &ret->env, e) < 0 ||
+	    module_args_show(&args, &s->args, call_arena(c), &ret->args, e) < 0 ||
+	    info_names(c, &s->env, &ret->env, e) < 0 ||
 	    info_names(c, &s->headers, &ret->headers, e) < 0 ||
 	    info_advice(c, s, &ret->advice, e) < 0)
 		return -1;

@@ -178,6 +178,16 @@ struct module_info_request {
 	uint32_t limit;
 };
 
+/* args.c: arguments of a program, copied, without the secrets that redact() finds in them, and in
+ * the defaults of their variables. It gives what may be shown, for as long as the arena. */
+struct redact_part;
+struct module_args {
+	struct str (*redact)(void *data, const struct redact_part *part);
+	void *data;
+};
+int module_args_show(const struct module_args *a, const struct field_strs *from,
+		     struct arena *arena, struct field_strs *ret, struct err *e) MUST_USE;
+
 /* search.c: which of the tools have words of a query, the best first. On any thread; the arena is
  * that of the texts. */
 struct module_order {

@@ -27,7 +27,12 @@ static void place_made(struct place *p, const struct err *e)
 
 static void place_on_granted(void *arg, const struct err *err)
 {
-	place_made(arg, err);
+	struct place *p = arg;
+	bool needed = p->grant.n || p->texts->bound;
+
+	if (err && !needed)
+		log_warn("what a program asks for in vain is not heard: %s", err->msg);
+	place_made(p, needed ? err : NULL);
 }
 
 /* Rules and presets of the operator's file, read as those of any sandbox: so names of services are

@@ -12,7 +12,7 @@
 #include "cli/secret/secret.h"
 #include "guard/redact/redact.h"
 
-enum { FOUND_MAX = 1 << 20, ENTRY_MAX = 1 << 20, WORDS_MAX = 1024, EXIT_LEFT = 1, AWAIT_MAX = 100 };
+enum { FOUND_MAX = 1 << 20, ENTRY_MAX = 1 << 20, EXIT_LEFT = 1, AWAIT_MAX = 100 };
 
 struct add_options {
 	struct verb_options common;

@@ -459,6 +459,14 @@ static void conn_on_denied(void *owner, const char *host, uint16_t port)
 		why_denied(k->of, host, port);
 }
 
+/* Lines on standard output that are no messages, of a program in a sandbox. */
+static void conn_on_output(void *owner, struct str bytes)
+{
+	const struct place *p = owner;
+
+	p->on_stderr(p->owner, bytes);
+}
+
 static const enum mcp_wire conn_wires[CONFIG_WIRES] = {
 	[CONFIG_STDIO] = MCP_WIRE_STDIO, [CONFIG_HTTP] = MCP_WIRE_HTTP, [CONFIG_SSE] = MCP_WIRE_SSE
 };
@@ -510,6 +518,7 @@ static int conn_link(struct upstream_conn *k, struct err *e)
 			return -1;
 	} else if (k->place.sandbox) {
 		t.runner = &place_runner;
+		t.on_stderr = conn_on_output;
 		t.owner = &k->place;
 	} else {
 		t.argv = k->texts.target.argv;

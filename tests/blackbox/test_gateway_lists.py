@@ -190,8 +190,10 @@ def test_a_client_over_stdio(hub, me):
         assert next(t for t in listed if t['name'] == 'shop__invoice')['outputSchema'] == OUTPUT
     finally:
         client.kill()
-    done = hub.run('mcp', '--tools', 'gateway', '--texts', 'long')
-    assert done.returncode and b'texts: full or short' in done.stderr
+    for option, value, why in (('--texts', 'long', b'texts: full or short'),
+                               ('--modules', 'A b', b'modules: names with commas')):
+        done = hub.run('mcp', '--tools', 'gateway', option, value)
+        assert done.returncode and why in done.stderr, done
 
 
 def test_schemas_that_do_not_say_object(hub):

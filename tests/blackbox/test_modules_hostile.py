@@ -82,6 +82,7 @@ def hub(me, tmp_path_factory):
 def test_garbage_and_strays_are_dropped(hub):
     for i in range(5):
         assert text(hub, 'garbage', 'echo', text=f'right {i}') == f'right {i}'
+    assert 'not json\n' in hub.call('GET', '/v1/modules/garbage/logs')['text']
 
 
 @pytest.mark.timing

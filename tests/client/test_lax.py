@@ -48,6 +48,16 @@ def test_a_departure(host, hostile_http, wire, row):
         assert done['error'] == code and word in done['message'], done
 
 
+def test_log_lines_on_standard_output_are_logged(host):
+    """Whoever looks for why a server does not start finds them beside its standard error."""
+    link = host.connect(argv=[sys.executable, f'{HERE}/lax.py', 'log lines'], stderr=True,
+                        known={'wire': 'stdio', 'era': 'legacy'})
+    assert link.wait('stderr')['text'] == '[INFO] starting {"a": 1}'
+    assert link.wait('stderr')['text'] == '\n'
+    assert link.wait('stderr')['text'] == 'listening on stdio'
+    assert link.call('now')['result']['content'] == WELL['content']
+
+
 # ---- redirects ----------------------------------------------------------------------------------
 
 def redirecting(hostile_http, status, where, era, hops=1):

@@ -324,7 +324,8 @@ struct mcp_door *mcp_door_new(struct ops *ops, const struct mcp_door_options *o,
 	d->full = o->full;
 	d->instructions = BUF_INIT(INSTRUCTIONS_MAX);
 	choose_tools(d, o);
-	if (print_tools(d, o->prefix, e) < 0 || gateway_open(d, e) < 0)
+	if (check_modules(o->modules, e) < 0 || print_tools(d, o->prefix, e) < 0 ||
+	    gateway_open(d, e) < 0)
 		return NULL;
 	d->server = mcp_server_new(
 		&(struct mcp_server_options){

@@ -57,7 +57,9 @@ struct mcp_target {
 	const char *const *env_more;
 	const char *cwd; /* NULL: that of this process */
 	bool tethered; /* its process group ends with this process, also if that is killed */
-	void (*on_stderr)(void *owner, struct str bytes); /* NULL: dropped */
+	/* Its standard error, and lines of its standard output that are no messages; NULL: dropped
+	 */
+	void (*on_stderr)(void *owner, struct str bytes);
 	/* or one that the owner runs, borrowed until the link is gone */
 	const struct mcp_runner *runner;
 	/* or an address, http: or https: */

@@ -260,11 +260,25 @@ static const struct mcp_client_transport one_stream = { .send = on_send,
 							.let_go = on_let_go,
 							.unfit = on_unfit };
 
+/* Some programs log on their standard output: "[INFO] …" is no batch of messages. */
+static bool is_logged(struct str line)
+{
+	size_t i = 0;
+
+	while (i < line.n && strchr(" \t[", line.p[i]))
+		i++;
+	return i < line.n && line.p[i] != '{' && line.p[i] != ']';
+}
+
 static void on_line(void *owner, struct str line)
 {
 	struct mcp_link *l = owner;
 
 	l->stirred = true;
+	if (is_logged(line) && l->t.on_stderr) {
+		l->t.on_stderr(l->t.owner, line);
+		l->t.on_stderr(l->t.owner, STR_LIT("\n"));
+	}
 	mcp_client_message(l->client, NULL, line);
 }
 

@@ -257,17 +257,28 @@ export class Files extends Part {
 	}
 }
 
-/** What can be said of every command. */
-export interface CommandOptions extends CallOptions {
-	env?: Record<string, string>;
-	cwd?: string;
-	/** "user" or "root", where the sandbox was made with root; absent: as the sandbox was made. */
-	user?: 'user' | 'root';
-	/** SecretRef by environment variable, for this command alone. */
-	secrets?: Secrets;
-	/** Then it is killed with all its descendants; at most 86400. */
-	timeoutSeconds?: number;
+/** A member of a request: its name there, and its type. */
+class Member<T> {
+	declare readonly type: T;
+	constructor(readonly name: string) {}
 }
+
+const COMMAND_MEMBERS = {
+	env: new Member<Record<string, string>>('env'),
+	cwd: new Member<string>('working_dir'),
+	/** "user" or "root", where the sandbox was made with root; absent: as the sandbox was made. */
+	user: new Member<'user' | 'root'>('user'),
+	/** SecretRef by environment variable, for this command alone. */
+	secrets: new Member<Secrets>('secrets'),
+	/** Then it is killed with all its descendants; at most 86400. */
+	timeoutSeconds: new Member<number>('timeout'),
+};
+type CommandMembers = {
+	[K in keyof typeof COMMAND_MEMBERS]?: (typeof COMMAND_MEMBERS)[K]['type'];
+};
+
+/** What can be said of every command. */
+export interface CommandOptions extends CallOptions, CommandMembers {}
 
 export interface RunOptions extends CommandOptions {
 	/** Of stdout and of stderr each (1 MiB); of more the middle is left out. 1 KiB to 8 MiB. */
@@ -294,14 +305,6 @@ export interface StartOptions extends CommandOptions {
 	keepBytes?: number;
 }
 
-/** What the hub calls them. */
-const COMMAND_MEMBERS: Record<Exclude<keyof CommandOptions, keyof CallOptions>, string> = {
-	env: 'env',
-	cwd: 'working_dir',
-	user: 'user',
-	secrets: 'secrets',
-	timeoutSeconds: 'timeout',
-};
 /** Of all methods that take a command. */
 const COMMAND_OPTIONS = new Set<string>([
 	...Object.keys(COMMAND_MEMBERS),
@@ -331,7 +334,7 @@ function commandBody(
 				: { command: command[0], args: command.slice(1) };
 	const said: Document = { ...options, secrets: secretsJson(options.secrets) };
 	for (const [name, member] of Object.entries(COMMAND_MEMBERS)) {
-		if (said[name] !== undefined) body[member] = said[name];
+		if (said[name] !== undefined) body[member.name] = said[name];
 	}
 	return { ...body, ...dataMembers(options.stdin, 'stdin') };
 }

@@ -47,9 +47,10 @@ static const struct field request_fields[] = {
 	FIELD(Q, env, .max = ENV_MAX,
 	      .doc = "Environment variables, which override the sandbox's."),
 	SECRETS_ROW(Q),
-	FIELD_ENUM(Q, user, user_names, .def = DEFAULT_ENUM(EXEC_AS_SANDBOX),
-		   .doc = "User to run as. sandbox: as the sandbox was created; user: uid 1000; "
-			  "root: uid 0, only in a sandbox created with root."),
+	FIELD_NAMED_ENUM(
+		Q, how.user, "user", user_names, .def = DEFAULT_ENUM(EXEC_AS_SANDBOX),
+		.doc = "User to run as. sandbox: as the sandbox was created; user: uid 1000; "
+		       "root: uid 0, only in a sandbox created with root."),
 	FIELD(Q, timeout_seconds,
 	      .doc = "Seconds until it is killed with all its descendants, at most 86400. 0: "
 		     "30 seconds, or no limit in the background."),
@@ -256,7 +257,7 @@ static int exec_fill_spec(const struct exec_plan *p, struct job_spec *ret, struc
 			.secrets = p->secrets,
 			.n_secrets = p->n_secrets,
 			.cwd = q->cwd,
-			.user = q->user,
+			.how = q->how,
 			.timeout_ms = ms,
 			.stdin_open = q->input.n > 0 || q->stdin_open,
 			.terminal = q->has_tty ? tty : NULL,

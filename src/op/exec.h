@@ -30,7 +30,7 @@ struct exec_request {
 	struct field_map env;
 	struct secret_refs secrets;
 	struct str cwd;
-	enum exec_user user;
+	struct exec_how how;
 	uint32_t timeout_seconds;
 	struct str input, input_base64; /* "stdin": normalized, only the first, as bytes */
 	bool has_base64;

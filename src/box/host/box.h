@@ -28,6 +28,7 @@
 #include "base/str.h"
 #include "box/wire/file_types.h"
 #include "box/wire/limits.h"
+#include "box/wire/how.h"
 
 struct box;
 struct sandbox;
@@ -374,8 +375,7 @@ struct exec_spec {
 	const struct exec_secret *secrets; /* override the sandbox's defaults, too */
 	size_t n_secrets;
 	struct str cwd; /* {NULL}: the sandbox's */
-	/* ERR_INVALID for root in a sandbox without */
-	enum exec_user { EXEC_AS_SANDBOX, EXEC_AS_USER, EXEC_AS_ROOT } user;
+	struct exec_how how;
 	uint64_t timeout_ms; /* 0: none; at its end the whole process tree is killed */
 	bool stdin_open; /* exec_write() will follow; else stdin is /dev/null */
 	/* used instead of pipes, with stdin open; NULL: none */

@@ -23,7 +23,6 @@
 #include "box/host/internal.h"
 
 enum {
-	USER_ID = 1000, /* see GUEST_UID of the warden */
 	READ_BYTES = 64 * 1024,
 	DRAIN_READS = 32, /* more than a pipe can hold when its program has ended */
 	STDIN_QUEUE_MAX = 1024 * 1024,
@@ -578,7 +577,7 @@ static const char *const other_env[] = { "HOME=/home/agent", "USER=agent", "LOGN
 /* Whether the program is not who the others of its sandbox are. */
 static bool is_other(const struct exec *x, const struct exec_spec *spec)
 {
-	return spec->user == EXEC_AS_USER && x->sb->limits.root;
+	return spec->how.user == EXEC_AS_USER && x->sb->limits.root;
 }
 
 static int check_secrets(const struct exec_spec *spec, struct err *e)
@@ -692,11 +691,12 @@ static int build_message(struct exec *x, const struct exec_spec *spec, struct bu
 		.shell = spec->shell.p != NULL,
 		.terminal = spec->terminal != NULL,
 		.files = x->sb->limits.files,
-		.uid = is_other(x, spec) ? USER_ID : 0,
+		.how = spec->how,
 	};
 
-	if (spec->user == EXEC_AS_ROOT && !x->sb->limits.root)
+	if (spec->how.user == EXEC_AS_ROOT && !x->sb->limits.root)
 		return err_set(e, ERR_INVALID, "user: the sandbox was made without root");
+	m.how.user = is_other(x, spec) ? EXEC_AS_USER : EXEC_AS_SANDBOX;
 	if (by_default && words == 0)
 		return err_set(e, ERR_INVALID,
 			       "argv: the template names no program to run by default");

@@ -57,6 +57,7 @@
 #include "base/version.h"
 
 enum {
+	USER_ID = 1000, /* see GUEST_UID of the warden */
 	EXECS_MAX = 1024,
 	PIDS_SEEN_MAX = 32768,
 	BURST_MAX = 32, /* messages until dying programs must be killed: each may start a program */
@@ -252,11 +253,12 @@ static void exec_search(char *const *argv, char *const *envp)
 }
 
 /* Uses the kernel's own calls, since the C library's change all threads of its process. */
-static int become(uint32_t uid)
+static int become_user(void)
 {
-	if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, uid, uid, uid) < 0)
+	if (syscall(SYS_setgroups, 0, NULL) < 0 ||
+	    syscall(SYS_setresgid, USER_ID, USER_ID, USER_ID) < 0)
 		return -1;
-	return (int)syscall(SYS_setresuid, uid, uid, uid);
+	return (int)syscall(SYS_setresuid, USER_ID, USER_ID, USER_ID);
 }
 
 /* A file in memory that only its owner may read and nobody may change. It is in no folder, so forks
@@ -328,7 +330,7 @@ static _Noreturn void launch_child(struct launch *l)
 		if (dup2(l->fds[i], i) < 0)
 			goto fail; /* all our descriptors are above 2, so none is lost */
 	}
-	if (l->m->uid && become(l->m->uid) < 0)
+	if (l->m->how.user == EXEC_AS_USER && become_user() < 0)
 		goto fail;
 	if (give_secrets(l->secrets, l->m->secret_files) < 0)
 		goto fail;

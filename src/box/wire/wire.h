@@ -17,6 +17,7 @@
  */
 #include <stdint.h>
 
+#include "box/wire/how.h"
 #include "box/wire/limits.h"
 #include "box/archive/tar_tree.h"
 
@@ -380,7 +381,7 @@ struct im_exec {
 	/* 1: the program leads a session with the terminal as its controlling terminal */
 	uint32_t terminal;
 	uint32_t files; /* open files of the program; 0: as many as the host gives */
-	uint32_t uid; /* that it becomes, in a sandbox with root; 0: none */
+	struct exec_how how; /* EXEC_AS_USER: it becomes uid 1000, in a sandbox with root */
 	/* of the last this many variables the value goes into a file, and its name instead into
 	 * the variable */
 	uint32_t secret_files;

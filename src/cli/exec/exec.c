@@ -7,6 +7,7 @@
 #include "cli/common/secret.h"
 #include "cli/common/tty.h"
 #include "cli/link/ask.h"
+#include "box/host/box.h"
 
 enum { EXIT_HOLT = 125, DAY_S = 86400 };
 
@@ -15,7 +16,7 @@ struct exec_options {
 	struct env_options env;
 	struct secret_options secrets;
 	const char *cwd;
-	uint32_t user;
+	struct exec_how how;
 	uint64_t timeout_ms;
 	bool interactive, tty, detach;
 	const char *id;
@@ -32,8 +33,8 @@ static const struct option_row rows[] = {
 	SECRET_OPTION_ROWS(struct exec_options, secrets),
 	OPTION(struct exec_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
 	       .member = "working_dir", .doc = "Working directory; by default the sandbox's."),
-	OPTION(struct exec_options, user, OPTION_CHOICE, "user", .letter = 'u', .arg = "user|root",
-	       .same = "1000|0", .member = "user",
+	OPTION(struct exec_options, how.user, OPTION_CHOICE, "user", .letter = 'u',
+	       .arg = "user|root", .same = "1000|0", .member = "user",
 	       .doc = "User of the program; by default the sandbox's."),
 	OPTION(struct exec_options, timeout_ms, OPTION_SECONDS, "timeout", .arg = "TIME", .min = 1,
 	       .max = 86400000,

@@ -33,23 +33,38 @@
 
 enum { JSON_OUTPUT = 1024 * 1024, EXIT_HOLT = 125, MOUNTS_MAX = 32, FULL = 128 << 10 };
 
+/* The request as policy and audit see it. */
+struct run_request {
+	struct str image, cwd;
+	struct field_strs command, volumes, hosts, env, network, services;
+	struct secret_refs secrets;
+	struct exec_how how;
+	uint64_t timeout_ms, memory, disk;
+	uint32_t pids, cpu_milli, open_files;
+	bool root, debug;
+	struct str allow;
+	bool interactive, tty;
+	const struct net_grant *grant; /* what network and services say */
+};
+
+/* said: of the request, what an option says as it is. */
 struct run_options {
 	struct verb_options common;
+	struct run_request said;
 	struct engine_options engine;
 	struct option_list mounts, modules;
 	struct network_options network;
 	struct env_options env;
 	struct secret_options secrets;
 	const char *cwd, *image, *config, *request;
-	uint64_t timeout_ms;
 	uint32_t user, no_network;
-	bool interactive, tty, debug, json, schema, remove;
+	bool json, schema, remove;
 };
 
 static const struct option_row rows[] = {
-	OPTION(struct run_options, interactive, OPTION_FLAG, "interactive", .letter = 'i',
+	OPTION(struct run_options, said.interactive, OPTION_FLAG, "interactive", .letter = 'i',
 	       .doc = "Pass on standard input. Without this it is not read."),
-	OPTION(struct run_options, tty, OPTION_FLAG, "tty", .letter = 't',
+	OPTION(struct run_options, said.tty, OPTION_FLAG, "tty", .letter = 't',
 	       .doc = "Run on a terminal. With -i it is connected to yours."),
 	OPTION(struct run_options, mounts, OPTION_LIST, "volume", .letter = 'v',
 	       .arg = "HOST:INSIDE[:ro|rw|rw-all[,size=N]]",
@@ -59,8 +74,8 @@ static const struct option_row rows[] = {
 	SECRET_OPTION_ROWS(struct run_options, secrets),
 	OPTION(struct run_options, cwd, OPTION_TEXT, "workdir", .letter = 'w', .arg = "DIR",
 	       .doc = "Working directory inside; by default the image's, else /workspace."),
-	OPTION(struct run_options, timeout_ms, OPTION_SECONDS, "timeout", .arg = "TIME", .min = 1,
-	       .max = 31536000000,
+	OPTION(struct run_options, said.timeout_ms, OPTION_SECONDS, "timeout", .arg = "TIME",
+	       .min = 1, .max = 31536000000,
 	       .doc = "Kill the command and its descendants after this time: 30, 1.5, 5m; by "
 		      "default never."),
 	CONFIG_ROW(struct run_options, config),
@@ -70,7 +85,7 @@ static const struct option_row rows[] = {
 	OPTION(struct run_options, image, OPTION_TEXT, "image", .arg = "NAME",
 	       .doc = "The same as --template."),
 	USER_ROW(struct run_options),
-	OPTION(struct run_options, debug, OPTION_FLAG, "debug",
+	OPTION(struct run_options, said.debug, OPTION_FLAG, "debug",
 	       .doc = "Let its programs trace each other, for gdb, strace and sanitizers."),
 	OWN_NETWORK_ROWS(struct run_options, network),
 	NO_NETWORK_ROW(struct run_options),
@@ -93,19 +108,6 @@ static const struct option_table options = OPTION_TABLE(rows);
 /* Those of our own terminal come last: without one of the command's they are not watched. */
 static const int watched[] = { SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGCONT };
 enum { WATCHED_OF_TTY = 2 };
-
-/* The request as policy and audit see it. */
-struct run_request {
-	struct str image, cwd;
-	struct field_strs command, volumes, hosts, env, network, services;
-	struct secret_refs secrets;
-	uint64_t timeout_ms, memory, disk;
-	uint32_t pids, cpu_milli, open_files;
-	bool root, debug;
-	struct str allow;
-	bool interactive, tty;
-	const struct net_grant *grant; /* what network and services say */
-};
 
 struct run {
 	const struct verb_input *in;
@@ -239,7 +241,7 @@ static int fill(struct run *r, struct err *e)
 {
 	if (r->in->n_operands == 0 && (!r->o->image || strcmp(r->o->image, "host") == 0))
 		return err_set(e, ERR_INVALID, "something is missing: a program to run");
-	if (r->o->tty && r->o->json)
+	if (r->o->said.tty && r->o->json)
 		return err_set(e, ERR_INVALID,
 			       "--json keeps the output, which -t shows: choose one");
 	if (r->o->mounts.n > MOUNTS_MAX)
@@ -319,7 +321,7 @@ static void run_match_tty(struct run *r)
 	unsigned columns, rows_;
 	struct err e;
 
-	if (!r->exec || (r->o->interactive && tty_raw(&e) < 0))
+	if (!r->exec || (r->o->said.interactive && tty_raw(&e) < 0))
 		return;
 	if (tty_size(&columns, &rows_) && exec_resize(r->exec, columns, rows_, &e) < 0)
 		log_debug("the terminal's size: %s", e.msg);
@@ -509,18 +511,19 @@ static int start_command(struct run *r, struct err *e)
 		.n_argv = r->n_argv,
 		.secrets = r->secrets,
 		.n_secrets = r->n_secrets,
-		.timeout_ms = r->o->timeout_ms,
-		.stdin_open = r->o->interactive,
-		.terminal = r->o->tty ? &tty : NULL,
+		.how = r->o->said.how,
+		.timeout_ms = r->o->said.timeout_ms,
+		.stdin_open = r->o->said.interactive,
+		.terminal = r->o->said.tty ? &tty : NULL,
 	};
 
 	tty_size(&tty.columns, &tty.rows);
 	r->exec = exec_start(r->sandbox, &spec, &events, r, e);
 	if (!r->exec)
 		return -1;
-	if (!r->o->interactive)
+	if (!r->o->said.interactive)
 		return 0;
-	if (r->o->tty && tty_raw(e) < 0)
+	if (r->o->said.tty && tty_raw(e) < 0)
 		return -1;
 	return feed_start(&r->feed, &r->loop, &command, r, e);
 }
@@ -696,27 +699,24 @@ static int ask_for(struct run *r, struct err *e)
 {
 	struct run_request *q = &r->request;
 
-	*q = (struct run_request){ .image = str_of(r->o->image),
-				   .cwd = str_of(r->o->cwd),
-				   .command = { r->argv, r->n_argv },
-				   .volumes = texts_of(r, &r->o->mounts),
-				   .network = texts_of(r, &r->network.allow),
-				   .services = texts_of(r, &r->network.services),
-				   .env = variables_of(r),
-				   .secrets = { r->refs, r->secret_words.n },
-				   .timeout_ms = r->o->timeout_ms,
-				   .hosts = hosts_of(r),
-				   .memory = r->o->engine.memory,
-				   .disk = r->o->engine.disk,
-				   .pids = r->o->engine.pids,
-				   .cpu_milli = r->o->engine.cpu_milli,
-				   .open_files = r->o->engine.files,
-				   .root = r->o->user == USER_ROOT,
-				   .debug = r->o->debug,
-				   .allow = str_of(r->o->engine.allow),
-				   .interactive = r->o->interactive,
-				   .tty = r->o->tty,
-				   .grant = &r->grants.allow };
+	*q = r->o->said;
+	q->image = str_of(r->o->image);
+	q->cwd = str_of(r->o->cwd);
+	q->command = (struct field_strs){ r->argv, r->n_argv };
+	q->volumes = texts_of(r, &r->o->mounts);
+	q->network = texts_of(r, &r->network.allow);
+	q->services = texts_of(r, &r->network.services);
+	q->env = variables_of(r);
+	q->secrets = (struct secret_refs){ r->refs, r->secret_words.n };
+	q->hosts = hosts_of(r);
+	q->memory = r->o->engine.memory;
+	q->disk = r->o->engine.disk;
+	q->pids = r->o->engine.pids;
+	q->cpu_milli = r->o->engine.cpu_milli;
+	q->open_files = r->o->engine.files;
+	q->root = r->o->user == USER_ROOT;
+	q->allow = str_of(r->o->engine.allow);
+	q->grant = &r->grants.allow;
 	r->call = road_begin(r->in->cli, r->o->config, &run_verb_op, q, e);
 	return r->call ? road_grant(r->call, &q->secrets, &r->secrets, &r->n_secrets, e) : -1;
 }
@@ -737,7 +737,7 @@ static int start(struct run *r, struct err *e)
 		.n_mounts = r->n_mounts,
 	};
 
-	spec.limits.debug = r->o->debug;
+	spec.limits.debug = r->o->said.debug;
 	spec.limits.root = r->o->user == USER_ROOT;
 	engine_close_own(&own, r->o->config);
 	config.closed = own.paths;
@@ -746,7 +746,7 @@ static int start(struct run *r, struct err *e)
 	r->box = box_new(&r->loop, &config, e);
 	if (!r->box || ask_for(r, e) < 0)
 		return -1;
-	r->n_signals = ARRAY_LEN(watched) - (r->o->tty ? 0 : WATCHED_OF_TTY);
+	r->n_signals = ARRAY_LEN(watched) - (r->o->said.tty ? 0 : WATCHED_OF_TTY);
 	for (size_t i = 0; i < r->n_signals; i++) {
 		uv_signal_init(&r->loop, &r->signals[i]);
 		r->signals[i].data = r;

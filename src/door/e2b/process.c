@@ -325,7 +325,7 @@ static int read_start(struct ask *a, struct exec_request *r, struct err *e)
 	r->command = ask_str(p, "cmd");
 	r->has_args = true;
 	r->background = true;
-	r->user = a->as_root ? EXEC_AS_ROOT : EXEC_AS_SANDBOX;
+	r->how.user = a->as_root ? EXEC_AS_ROOT : EXEC_AS_SANDBOX;
 	r->timeout_seconds = (uint32_t)((a->timeout_ms + 999) / 1000);
 	r->stdin_open = json_type(in) != JSON_BOOL || json_bool(in);
 	read_terminal(json_get(a->body, "pty"), r);

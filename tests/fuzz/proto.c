@@ -3,20 +3,38 @@
 #include "door/http/proto.h"
 #include "fuzz.h"
 
-static const struct proto_field inner_fields[] = { { 1, "key", PROTO_TEXT },
-						   { 2, "value", PROTO_BYTES } };
-static const struct proto_message inner = PROTO(inner_fields);
-static const struct proto_field fields[] = {
-	{ 1, "command", PROTO_TEXT },
-	{ 2, "args", PROTO_TEXT, .repeated = true },
-	{ 3, "env", PROTO_MESSAGE, &inner, .repeated = true },
-	{ 4, "open", PROTO_MESSAGE, &inner },
-	{ 5, "timeoutSeconds", PROTO_INT },
-	{ 6, "mode", PROTO_UINT },
-	{ 7, "eof", PROTO_BOOL },
-	{ 8, "data", PROTO_BYTES },
+struct inner {
+	struct str key, value;
 };
-static const struct proto_message message = PROTO(fields);
+static const struct field inner_fields[] = {
+	FIELD(struct inner, key),
+	FIELD(struct inner, value, .flags = FIELD_BYTES),
+};
+static const struct field_table inner = FIELD_TABLE(struct inner, inner_fields);
+
+struct message {
+	struct str command, data;
+	struct field_strs args;
+	struct {
+		const struct inner *p;
+		size_t n;
+	} env;
+	struct inner open;
+	int32_t timeout;
+	uint32_t mode;
+	bool eof;
+};
+static const struct field fields[] = {
+	FIELD(struct message, command),
+	FIELD(struct message, args),
+	FIELD_OBJECTS(struct message, env, inner),
+	FIELD_OBJECT(struct message, open, inner),
+	FIELD(struct message, timeout),
+	FIELD(struct message, mode),
+	FIELD(struct message, eof),
+	FIELD(struct message, data, .flags = FIELD_BYTES),
+};
+static const struct field_table message = FIELD_TABLE(struct message, fields);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {

@@ -52,10 +52,12 @@ struct open {
 	} env;
 	struct str cwd;
 	int32_t timeout_seconds;
+	struct exec_how how;
 	bool has_pty;
 	struct pty pty;
 };
 
+/* The order is that of protocol buffers, with command before them (door/http/proto.h). */
 #define OPEN_ROWS                                                                                  \
 	FIELD(struct open, args, .max = EXEC_ARGS_MAX - 1,                                         \
 	      .doc = "Arguments. If present, command is run as a program, without a shell."),      \
@@ -92,29 +94,6 @@ static const struct field message_fields[] = {
 };
 static const struct field_table message_table = FIELD_TABLE(struct message, message_fields);
 
-/* ---- as protocol buffers -------------------------------------------------------------------- */
-
-static const struct proto_field variable_proto_fields[] = { { 1, "key", PROTO_TEXT },
-							    { 2, "value", PROTO_TEXT } };
-static const struct proto_message variable_proto = PROTO(variable_proto_fields);
-static const struct proto_field open_proto_fields[] = {
-	{ 1, "command", PROTO_TEXT },
-	{ 2, "args", PROTO_TEXT, .repeated = true },
-	{ 3, "env", PROTO_MESSAGE, &variable_proto, .repeated = true },
-	{ 4, "cwd", PROTO_TEXT },
-	{ 5, "timeoutSeconds", PROTO_INT },
-};
-static const struct proto_message open_proto = PROTO(open_proto_fields);
-
-static const struct proto_field exit_proto_fields[] = { { 1, "exitCode", PROTO_INT },
-							{ 2, "execTimeMs", PROTO_REAL },
-							{ 3, "error", PROTO_TEXT } };
-static const struct proto_message exit_proto = PROTO(exit_proto_fields);
-static const struct proto_field said_proto_fields[] = { { 1, "stdout", PROTO_BYTES },
-							{ 2, "stderr", PROTO_BYTES },
-							{ 3, "exit", PROTO_MESSAGE, &exit_proto } };
-static const struct proto_message said_proto = PROTO(said_proto_fields);
-
 /* ---- the request ---------------------------------------------------------------------------- */
 
 /* If a client sends a variable twice, the last one counts. */
@@ -145,6 +124,7 @@ static int fill_request(struct arena *a, const struct open *o, struct exec_reque
 	q->args = o->args;
 	q->cwd = o->cwd.n > 0 ? o->cwd : STR_NONE;
 	q->timeout_seconds = o->timeout_seconds > 0 ? (uint32_t)o->timeout_seconds : 0;
+	q->how = o->how;
 	q->has_tty = o->has_pty;
 	q->tty = (struct exec_tty){ o->pty.size.cols, o->pty.size.rows, o->pty.term };
 	return fill_env(a, o, &q->env, e);
@@ -401,8 +381,7 @@ static const struct api_route rows[] = {
 	  .members = OP_MEMBERS(members),
 	  .body = &open_table,
 	  .read = read_stream,
-	  .asks = &open_proto,
-	  .says = &said_proto,
+	  .proto = &open_table,
 	  .method = HTTP_POST,
 	  .path = CONNECT_PATH "ExecStream",
 	  .body_max = API_BODY_MAX,

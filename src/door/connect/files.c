@@ -14,11 +14,11 @@ static const struct op_member read_members[] = {
 	{ "raw", .in = OP_HIDDEN },
 };
 
-static const struct proto_field read_proto_fields[] = { { 1, "path", PROTO_TEXT } };
-static const struct proto_message read_proto = PROTO(read_proto_fields);
-static const struct proto_field chunk_proto_fields[] = { { 1, "data", PROTO_BYTES },
-							 { 2, "eof", PROTO_BOOL } };
-static const struct proto_message chunk_proto = PROTO(chunk_proto_fields);
+struct read_message {
+	struct str path;
+};
+static const struct field read_fields[] = { FIELD(struct read_message, path) };
+static const struct field_table read_proto = FIELD_TABLE(struct read_message, read_fields);
 
 /* ---- WriteFile ----------------------------------------------------------------------------- */
 
@@ -43,21 +43,11 @@ static const struct field write_fields[] = {
 	FIELD_OBJECT(struct write_message, open, open_table,
 		     .has = FIELD_HAS(struct write_message, has_open),
 		     .doc = "The file to write; in the first message only."),
-	FIELD(struct write_message, data, .has = FIELD_HAS(struct write_message, has_data),
+	FIELD(struct write_message, data, .flags = FIELD_BYTES,
+	      .has = FIELD_HAS(struct write_message, has_data),
 	      .doc = "Next bytes of the file; in every later message."),
 };
 static const struct field_table write_table = FIELD_TABLE(struct write_message, write_fields);
-
-static const struct proto_field open_proto_fields[] = { { 1, "path", PROTO_TEXT },
-							{ 2, "mode", PROTO_UINT } };
-static const struct proto_message open_proto = PROTO(open_proto_fields);
-static const struct proto_field write_proto_fields[] = {
-	{ 1, "open", PROTO_MESSAGE, &open_proto },
-	{ 2, "data", PROTO_BYTES },
-};
-static const struct proto_message write_proto = PROTO(write_proto_fields, .one_of = true);
-static const struct proto_field written_proto_fields[] = { { 1, "bytesWritten", PROTO_INT } };
-static const struct proto_message written_proto = PROTO(written_proto_fields);
 
 /* The bytes of all messages behind the first, in the call's arena. */
 static int read_data(struct call *c, struct str *ret, struct err *e)
@@ -261,11 +251,10 @@ static const struct op_member remove_members[] = {
 static const struct api_route rows[] = {
 	CONNECT_PROJECTION("ReadFile", &files_read_op, read_members, .doc = "Reads a whole file.",
 			   .shape = API_FRAMES, .answer = &file_chunk_table,
-			   .tell = connect_tell_chunk, .asks = &read_proto, .says = &chunk_proto),
+			   .tell = connect_tell_chunk, .proto = &read_proto),
 	CONNECT_PROJECTION("WriteFile", &files_write_op, by_header, .shape = API_FRAMES,
-			   .asks = &write_proto, .says = &written_proto, .body = &write_table,
-			   .read = read_write, .answer = &written_table, .messages = true,
-			   .body_max = WRITE_BODY_MAX),
+			   .proto = &write_table, .body = &write_table, .read = read_write,
+			   .answer = &written_table, .messages = true, .body_max = WRITE_BODY_MAX),
 	CONNECT_PROJECTION_MAY(API_MAY(UNSUPPORTED) | API_MAY(BODY_TOO_LARGE), "List",
 			       &files_list_op, by_header, .body = &list_table, .mend = mend_list,
 			       .read = read_list, .answer = &infos_table, .show = show_list),

@@ -77,9 +77,9 @@ struct api_route {
 	size_t body_max; /* bytes; 0: API_BODY_MAX */
 	enum api_shape shape;
 	bool messages; /* with API_FRAMES: its request may have several messages */
-	/* With API_FRAMES: its messages as protocol buffers, for clients that speak them instead of
-	 * JSON; or NULL, both. */
-	const struct proto_message *asks, *says;
+	/* With API_FRAMES: its messages, where clients may speak protocol buffers instead of JSON.
+	 * The answer's table has its rows in the order of that, too. */
+	const struct field_table *proto;
 	/* Content-Type of API_TAR and of streamed requests; NULL: that of tar */
 	const char *bytes_type;
 	/* run() takes the request's body by exchange_body_start(): an archive, or the messages of

@@ -245,7 +245,7 @@ static struct json_doc *parse_message(struct exchange *a, struct str text, struc
 		err_set(e, ERR_TOO_LARGE, "a message has more than %zu bytes", body_max(a) / 4 * 3);
 		return NULL;
 	}
-	return proto_to_json(a->route->asks, text, &json, e) < 0
+	return proto_to_json(a->route->proto, text, &json, e) < 0
 		     ? NULL
 		     : json_parse(buf_str(&json), &o, e);
 }
@@ -365,7 +365,7 @@ bool exchange_speaks_frames(struct exchange *a)
 
 	if (a->route->kind != API_CONNECT || a->route->shape != API_FRAMES || a->route->socket)
 		return false;
-	a->binary = a->route->asks && http_same(type, STR_LIT("application/connect+proto"));
+	a->binary = a->route->proto && http_same(type, STR_LIT("application/connect+proto"));
 	return a->binary || http_same(type, STR_LIT("application/connect+json"));
 }
 
@@ -391,7 +391,7 @@ static int check_connect(struct exchange *a, struct err *e)
 	if (!fits && !a->route->socket)
 		return err_set(e, ERR_MEDIA_TYPE, "this method takes %s%s",
 			       frames ? "application/connect+json" : "application/json",
-			       a->route->asks ? " or application/connect+proto" : "");
+			       a->route->proto ? " or application/connect+proto" : "");
 	if (check_is(a, "Connect-Protocol-Version", "1", ERR_INVALID, e) < 0 ||
 	    check_is(a, "Content-Encoding", "identity", ERR_UNSUPPORTED, e) < 0 ||
 	    check_is(a, "Connect-Content-Encoding", "identity", ERR_UNSUPPORTED, e) < 0)

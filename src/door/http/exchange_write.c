@@ -368,7 +368,7 @@ void exchange_write(struct call *c, const struct field_table *t, const void *fro
 	if ((!a->stream && !a->ws) || (a->route->sse && buf_addf(&b, &e, "data: ") < 0))
 		return;
 	if (a->binary) {
-		if (proto_encode(a->route->says, t, from, &b, &e) == 0)
+		if (proto_encode(t, from, &b, &e) == 0)
 			exchange_write_frame(a, 0, buf_str(&b));
 		return;
 	}

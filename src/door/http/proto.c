@@ -13,14 +13,15 @@ enum wire {
 };
 enum { NUMBER_MAX = (1 << 29) - 1 };
 
-static enum wire wire_of(enum proto_kind kind)
+static enum wire wire_of(enum field_kind kind)
 {
 	switch (kind) {
-	case PROTO_TEXT:
-	case PROTO_BYTES:
-	case PROTO_MESSAGE:
+	case FIELD_IS_STR:
+	case FIELD_IS_STRS:
+	case FIELD_IS_OBJECT:
+	case FIELD_IS_OBJECTS:
 		return WIRE_BYTES;
-	case PROTO_REAL:
+	case FIELD_IS_REAL:
 		return WIRE_8_BYTES;
 	default:
 		return WIRE_NUMBER;
@@ -116,116 +117,137 @@ static int take_field(struct str *left, struct found *ret, struct err *e)
 	return 1;
 }
 
-static int write_message(const struct proto_message *m, struct str bytes, struct json_writer *w,
+static int write_message(const struct field_table *t, struct str bytes, struct json_writer *w,
 			 struct err *e);
 
-static int write_value(const struct proto_field *f, const struct found *x, struct json_writer *w,
+static int write_value(const struct field *f, const struct found *x, struct json_writer *w,
 		       struct err *e)
 {
 	switch (f->kind) {
-	case PROTO_TEXT:
+	case FIELD_IS_STR:
+	case FIELD_IS_STRS:
+		if (f->flags & FIELD_BYTES) {
+			json_write_base64(w, x->bytes);
+			break;
+		}
 		if (!utf8_valid(x->bytes))
 			return err_set(e, ERR_INVALID, "%s is not UTF-8 text", f->name);
 		json_write_str(w, x->bytes);
 		break;
-	case PROTO_BYTES:
-		json_write_base64(w, x->bytes);
-		break;
-	case PROTO_BOOL:
+	case FIELD_IS_BOOL:
 		json_write_bool(w, x->value != 0);
 		break;
-	case PROTO_INT:
+	case FIELD_IS_INT32:
 		json_write_int(w, (int32_t)x->value);
 		break;
-	case PROTO_UINT:
+	case FIELD_IS_UINT32:
 		json_write_uint(w, (uint32_t)x->value);
 		break;
-	case PROTO_REAL:
-		return err_set(e, ERR_BUG, "%s: no request has such a number", f->name);
-	case PROTO_MESSAGE:
-		return write_message(f->of, x->bytes, w, e) < 0 ? err_wrap(e, "%s", f->name) : 0;
+	case FIELD_IS_OBJECT:
+	case FIELD_IS_OBJECTS:
+		return write_message(f->table, x->bytes, w, e) < 0 ? err_wrap(e, "%s", f->name) : 0;
+	default:
+		return err_set(e, ERR_BUG, "%s: no request has that", f->name);
 	}
 	return 0;
 }
 
-/* In another form it is one that is not known. */
-static bool is_of(const struct found *x, const struct proto_field *f)
+static bool is_repeated(const struct field *f)
 {
-	return x->number == f->number && x->wire == wire_of(f->kind);
+	return f->kind == FIELD_IS_STRS || f->kind == FIELD_IS_OBJECTS;
+}
+
+static unsigned number_of(const struct field_table *t, const struct field *f)
+{
+	return 1 + (unsigned)(f - t->rows);
+}
+
+/* In another form it is one that is not known. */
+static bool is_of(const struct found *x, const struct field_table *t, const struct field *f)
+{
+	return x->number == number_of(t, f) && x->wire == wire_of(f->kind);
 }
 
 /* The member of one row, if it is there. */
-static int write_member(const struct proto_field *f, struct str bytes, struct json_writer *w,
-			struct err *e)
+static int write_member(const struct field_table *t, const struct field *f, struct str bytes,
+			struct json_writer *w, struct err *e)
 {
-	bool merges = f->kind == PROTO_MESSAGE && !f->repeated;
+	bool merges = f->kind == FIELD_IS_OBJECT, repeated = is_repeated(f);
 	autobuf struct buf merged = BUF_INIT(bytes.n);
 	struct found x, last = { .number = 0 };
 	int got;
 
 	while ((got = take_field(&bytes, &x, e)) > 0) {
-		if (!is_of(&x, f))
+		if (!is_of(&x, t, f))
 			continue;
 		if (last.number == 0) {
 			json_write_key(w, f->name);
-			if (f->repeated)
+			if (repeated)
 				json_write_array(w);
 		}
 		last = x;
 		/* Two messages behind each other are one with the members of both. */
 		if (merges && buf_add(&merged, x.bytes.p, x.bytes.n, e) < 0)
 			return -1;
-		if (f->repeated && write_value(f, &x, w, e) < 0)
+		if (repeated && write_value(f, &x, w, e) < 0)
 			return -1;
 	}
 	if (got < 0 || last.number == 0)
 		return got;
 	if (merges)
 		last.bytes = buf_str(&merged);
-	if (!f->repeated)
+	if (!repeated)
 		return write_value(f, &last, w, e);
 	json_write_array_end(w);
 	return 0;
 }
 
 /* The row of the last field that has one; NULL: none. */
-static int find_last(const struct proto_message *m, struct str bytes,
-		     const struct proto_field **ret, struct err *e)
+static int find_last(const struct field_table *t, struct str bytes, const struct field **ret,
+		     struct err *e)
 {
 	struct found x;
 	int got;
 
 	*ret = NULL;
 	while ((got = take_field(&bytes, &x, e)) > 0) {
-		for (size_t i = 0; i < m->n; i++)
-			*ret = is_of(&x, &m->p[i]) ? &m->p[i] : *ret;
+		if (x.number <= t->n && is_of(&x, t, &t->rows[x.number - 1]))
+			*ret = &t->rows[x.number - 1];
 	}
 	return got;
 }
 
-static int write_message(const struct proto_message *m, struct str bytes, struct json_writer *w,
+static bool is_one_of(const struct field_table *t)
+{
+	size_t i = 0;
+
+	while (i < t->n && t->rows[i].has)
+		i++;
+	return i == t->n;
+}
+
+static int write_message(const struct field_table *t, struct str bytes, struct json_writer *w,
 			 struct err *e)
 {
-	const struct proto_field *only = NULL;
+	const struct field *only = NULL;
+	bool one_of = is_one_of(t);
 
-	if (m->one_of && find_last(m, bytes, &only, e) < 0)
+	if (one_of && find_last(t, bytes, &only, e) < 0)
 		return -1;
 	json_write_object(w);
-	for (size_t i = 0; i < m->n; i++) {
-		if (m->one_of && only != &m->p[i])
-			continue;
-		if (write_member(&m->p[i], bytes, w, e) < 0)
+	for (const struct field *f = t->rows; f < t->rows + t->n; f++) {
+		if ((!one_of || only == f) && write_member(t, f, bytes, w, e) < 0)
 			return -1;
 	}
 	json_write_object_end(w);
 	return 0;
 }
 
-int proto_to_json(const struct proto_message *m, struct str bytes, struct buf *to, struct err *e)
+int proto_to_json(const struct field_table *t, struct str bytes, struct buf *to, struct err *e)
 {
 	struct json_writer w = json_writer(to);
 
-	return write_message(m, bytes, &w, e) < 0 ? -1 : json_write_done(&w, e);
+	return write_message(t, bytes, &w, e) < 0 ? -1 : json_write_done(&w, e);
 }
 
 /* ---- out ------------------------------------------------------------------------------------- */
@@ -242,24 +264,24 @@ static int put_number(struct buf *to, uint64_t v, struct err *e)
 	return buf_add(to, text, n, e);
 }
 
-static int put_tag(struct buf *to, const struct proto_field *f, struct err *e)
+static int put_tag(struct buf *to, unsigned number, enum wire wire, struct err *e)
 {
-	return put_number(to, (uint64_t)f->number << 3 | (unsigned)wire_of(f->kind), e);
+	return put_number(to, (uint64_t)number << 3 | (unsigned)wire, e);
 }
 
-static int put_integer(struct buf *to, const struct proto_field *f, uint64_t v, struct err *e)
+static int put_integer(struct buf *to, unsigned number, uint64_t v, struct err *e)
 {
-	return v == 0 ? 0 : put_tag(to, f, e) < 0 ? -1 : put_number(to, v, e);
+	return v == 0 ? 0 : put_tag(to, number, WIRE_NUMBER, e) < 0 ? -1 : put_number(to, v, e);
 }
 
-static int put_bytes(struct buf *to, const struct proto_field *f, struct str bytes, struct err *e)
+static int put_bytes(struct buf *to, unsigned number, struct str bytes, struct err *e)
 {
-	return put_tag(to, f, e) < 0 || put_number(to, bytes.n, e) < 0
+	return put_tag(to, number, WIRE_BYTES, e) < 0 || put_number(to, bytes.n, e) < 0
 		     ? -1
 		     : buf_add(to, bytes.p, bytes.n, e);
 }
 
-static int put_real(struct buf *to, const struct proto_field *f, double d, struct err *e)
+static int put_real(struct buf *to, unsigned number, double d, struct err *e)
 {
 	uint64_t bits;
 	char text[8];
@@ -269,52 +291,47 @@ static int put_real(struct buf *to, const struct proto_field *f, double d, struc
 		return 0;
 	for (unsigned i = 0; i < 8; i++)
 		text[i] = (char)(bits >> 8 * i);
-	return put_tag(to, f, e) < 0 ? -1 : buf_add(to, text, sizeof(text), e);
+	return put_tag(to, number, WIRE_8_BYTES, e) < 0 ? -1 : buf_add(to, text, sizeof(text), e);
 }
 
-static int put_row(struct buf *to, const struct proto_field *f, const struct field *row,
-		   const void *from, struct err *e)
+static int put_row(struct buf *to, unsigned number, const struct field *row, const void *from,
+		   struct err *e)
 {
 	const char *at = (const char *)from + row->at;
 	autobuf struct buf inner = BUF_INIT(to->max);
 
 	switch (row->kind) {
 	case FIELD_IS_BOOL:
-		return put_integer(to, f, *(const bool *)at, e);
+		return put_integer(to, number, *(const bool *)at, e);
 	case FIELD_IS_INT32:
-		return put_integer(to, f, (uint64_t)(int64_t) * (const int32_t *)at, e);
+		return put_integer(to, number, (uint64_t)(int64_t) * (const int32_t *)at, e);
 	case FIELD_IS_UINT32:
-		return put_integer(to, f, *(const uint32_t *)at, e);
+		return put_integer(to, number, *(const uint32_t *)at, e);
 	case FIELD_IS_INT64:
 	case FIELD_IS_UINT64:
-		return put_integer(to, f, *(const uint64_t *)(const void *)at, e);
+		return put_integer(to, number, *(const uint64_t *)(const void *)at, e);
 	case FIELD_IS_REAL:
-		return put_real(to, f, *(const double *)(const void *)at, e);
+		return put_real(to, number, *(const double *)(const void *)at, e);
 	case FIELD_IS_STR: {
 		struct str s = *(const struct str *)(const void *)at;
 
-		return s.n ? put_bytes(to, f, s, e) : 0;
+		return s.n ? put_bytes(to, number, s, e) : 0;
 	}
 	case FIELD_IS_OBJECT:
-		return proto_encode(f->of, row->table, at, &inner, e) < 0
+		return proto_encode(row->table, at, &inner, e) < 0
 			     ? -1
-			     : put_bytes(to, f, buf_str(&inner), e);
+			     : put_bytes(to, number, buf_str(&inner), e);
 	default:
 		return err_set(e, ERR_BUG, "%s: no message has that", row->name);
 	}
 }
 
-int proto_encode(const struct proto_message *m, const struct field_table *t, const void *from,
-		 struct buf *to, struct err *e)
+int proto_encode(const struct field_table *t, const void *from, struct buf *to, struct err *e)
 {
-	for (size_t i = 0; i < m->n; i++) {
-		const struct field *row = t->rows, *end = t->rows + t->n;
-
-		while (row < end && strcmp(row->name, m->p[i].name) != 0)
-			row++;
-		if (row == end || (row->has && !*(const bool *)((const char *)from + row->has - 1)))
+	for (const struct field *f = t->rows; f < t->rows + t->n; f++) {
+		if (f->has && !*(const bool *)((const char *)from + f->has - 1))
 			continue;
-		if (put_row(to, &m->p[i], row, from, e) < 0)
+		if (put_row(to, number_of(t, f), f, from, e) < 0)
 			return -1;
 	}
 	return 0;

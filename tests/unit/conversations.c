@@ -1,7 +1,6 @@
 /* Conversations on disk and their queues: what was acknowledged is there after any end. */
 #include "test.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -32,29 +31,9 @@ static int setup(void **state)
 	return 0;
 }
 
-static void clear(const char *path)
-{
-	DIR *d = opendir(path);
-	const struct dirent *entry;
-
-	while (d && (entry = readdir(d))) {
-		char name[512];
-
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		snprintf(name, sizeof(name), "%s/%s", path, entry->d_name);
-		if (unlink(name) < 0)
-			clear(name);
-	}
-	if (d)
-		closedir(d);
-	rmdir(path);
-}
-
 static int teardown(void **state)
 {
-	clear(root);
-	return access(root, F_OK) == 0;
+	return test_remove(root);
 }
 
 static struct conversations *opened(void)

@@ -1,7 +1,6 @@
 /* The audit log: what is written verifies, and whatever is done to it afterwards is told. */
 #include "test.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -19,23 +18,6 @@
 static char root[64], dir[96];
 static uv_loop_t loop;
 
-static void empty(const char *path)
-{
-	DIR *d = opendir(path);
-	struct dirent *entry;
-
-	while (d && (entry = readdir(d))) {
-		char name[512];
-
-		snprintf(name, sizeof(name), "%s/%s", path, entry->d_name);
-		if (entry->d_name[0] != '.')
-			unlink(name);
-	}
-	if (d)
-		closedir(d);
-	rmdir(path);
-}
-
 static int setup(void **state)
 {
 	snprintf(root, sizeof(root), "/tmp/unit-audit-XXXXXX");
@@ -48,8 +30,7 @@ static int teardown(void **state)
 {
 	uv_run(&loop, UV_RUN_DEFAULT);
 	assert_int_equal(uv_loop_close(&loop), 0);
-	empty(dir);
-	return rmdir(root);
+	return test_remove(root);
 }
 
 static struct audit *opened(uint64_t file_bytes, unsigned files)
@@ -553,7 +534,7 @@ static void do_resign(void)
 	size_t n;
 	char *public = slurp("key.pub", &n);
 
-	empty(dir);
+	test_remove(dir);
 	session(1, 3, false);
 	spill("key.pub", public, n);
 	free(public);
@@ -610,7 +591,7 @@ static void test_tampering(void **state)
 			r = verified();
 			ROW_CHECK(r.verdict == t->verdict, t->name);
 		}
-		empty(dir);
+		test_remove(dir);
 	}
 }
 
@@ -650,11 +631,11 @@ static void test_rotation(void **state)
 	assert_int_equal(rename(path_of("000003.jsonl"), root), -1);
 	unlink(path_of("000003.jsonl"));
 	expect(AUDIT_MISMATCH, "missing or out of order");
-	empty(dir);
+	test_remove(dir);
 	rotated(100);
 	unlink(path_of("000001.jsonl"));
 	expect(AUDIT_MISMATCH, "no retention removed them");
-	empty(dir);
+	test_remove(dir);
 	rotated(100);
 	char last[AUDIT_FILE_NAME];
 	audit_file_name((unsigned)files_of(), last);
@@ -706,7 +687,7 @@ static void test_old_head(void **state)
 		text = slurp(name, &n);
 		assert_null(strstr(text, "\"event\":\"lost\""));
 		free(text);
-		empty(dir);
+		test_remove(dir);
 	}
 }
 

@@ -44,16 +44,9 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	static const char *const names[] = { "", "-wal", "-shm", "-lock" };
-	char name[160];
-
 	keys_free(take_ptr(keys));
 	store_close(take_ptr(store));
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		snprintf(name, sizeof(name), "%s%s", path, names[i]);
-		unlink(name);
-	}
-	return rmdir(dir);
+	return test_remove(dir);
 }
 
 /* The token of a new key, as a text. */

@@ -45,13 +45,10 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	char line[128];
-
 	secrets_free(secrets);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	assert_int_equal(uv_loop_close(&loop), 0);
-	snprintf(line, sizeof(line), "rm -r %s", dir);
-	return system(line);
+	return test_remove(dir);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */

@@ -3,48 +3,44 @@
 #include "http/client/sse.h"
 #include "test.h"
 
-#define TEXT(s)                                                                                    \
-	{                                                                                          \
-		s, sizeof(s) - 1                                                                   \
-	}
-
 /* What is read is written down as "type:id=data|", "!" for the end by an error. */
 static const struct {
 	const char *name;
 	struct str in;
 	const char *out;
 } streams[] = {
-	{ "nothing", TEXT(""), "" },
-	{ "one", TEXT("data: a\n\n"), "message:=a|" },
-	{ "unfinished", TEXT("data: a\n"), "" },
-	{ "CR", TEXT("data: a\r\rdata: b\r\r"), "message:=a|message:=b|" },
-	{ "CRLF", TEXT("data: a\r\n\r\ndata: b\r\n\r\n"), "message:=a|message:=b|" },
-	{ "mixed ends", TEXT("data: a\r\ndata: b\rdata: c\n\r\n"), "message:=a\nb\nc|" },
+	{ "nothing", STR_LIT(""), "" },
+	{ "one", STR_LIT("data: a\n\n"), "message:=a|" },
+	{ "unfinished", STR_LIT("data: a\n"), "" },
+	{ "CR", STR_LIT("data: a\r\rdata: b\r\r"), "message:=a|message:=b|" },
+	{ "CRLF", STR_LIT("data: a\r\n\r\ndata: b\r\n\r\n"), "message:=a|message:=b|" },
+	{ "mixed ends", STR_LIT("data: a\r\ndata: b\rdata: c\n\r\n"), "message:=a\nb\nc|" },
 	{ "BOM",
-	  TEXT("\xef\xbb\xbf"
-	       "data: a\n\n"),
+	  STR_LIT("\xef\xbb\xbf"
+		  "data: a\n\n"),
 	  "message:=a|" },
 	{ "BOM later",
-	  TEXT("\n\xef\xbb\xbf"
-	       "data: a\n\n"),
+	  STR_LIT("\n\xef\xbb\xbf"
+		  "data: a\n\n"),
 	  "" },
-	{ "type", TEXT("event: endpoint\ndata: /m\n\ndata: x\n\n"), "endpoint:=/m|message:=x|" },
-	{ "type without data", TEXT("event: e\n\ndata: x\n\n"), "message:=x|" },
-	{ "id stays", TEXT("id: 7\ndata: a\n\ndata: b\n\n"), "message:7=a|message:7=b|" },
-	{ "id without data", TEXT("id: 7\n\ndata: b\n\n"), "message:7=b|" },
-	{ "id emptied", TEXT("id: 7\n\nid\ndata: b\n\n"), "message:=b|" },
-	{ "id with NUL", TEXT("id: 7\n\nid: 8\0\ndata: b\n\n"), "message:7=b|" },
-	{ "priming", TEXT("id: 7\ndata:\n\n"), "message:7=|" },
-	{ "no space", TEXT("data:a\n\n"), "message:=a|" },
-	{ "two spaces", TEXT("data:  a\n\n"), "message:= a|" },
-	{ "no colon", TEXT("data\n\n"), "message:=|" },
-	{ "comments", TEXT(": ping\n\n:\n\ndata: a\n: x\n\n"), "message:=a|" },
-	{ "unknown fields", TEXT("DATA: a\nx: b\ndata: c\n\n"), "message:=c|" },
-	{ "colon in data", TEXT("data: a: b\n\n"), "message:=a: b|" },
-	{ "as long", TEXT("data: 1234567890123456789012345\n\n"),
+	{ "type", STR_LIT("event: endpoint\ndata: /m\n\ndata: x\n\n"), "endpoint:=/m|message:=x|" },
+	{ "type without data", STR_LIT("event: e\n\ndata: x\n\n"), "message:=x|" },
+	{ "id stays", STR_LIT("id: 7\ndata: a\n\ndata: b\n\n"), "message:7=a|message:7=b|" },
+	{ "id without data", STR_LIT("id: 7\n\ndata: b\n\n"), "message:7=b|" },
+	{ "id emptied", STR_LIT("id: 7\n\nid\ndata: b\n\n"), "message:=b|" },
+	{ "id with NUL", STR_LIT("id: 7\n\nid: 8\0\ndata: b\n\n"), "message:7=b|" },
+	{ "priming", STR_LIT("id: 7\ndata:\n\n"), "message:7=|" },
+	{ "no space", STR_LIT("data:a\n\n"), "message:=a|" },
+	{ "two spaces", STR_LIT("data:  a\n\n"), "message:= a|" },
+	{ "no colon", STR_LIT("data\n\n"), "message:=|" },
+	{ "comments", STR_LIT(": ping\n\n:\n\ndata: a\n: x\n\n"), "message:=a|" },
+	{ "unknown fields", STR_LIT("DATA: a\nx: b\ndata: c\n\n"), "message:=c|" },
+	{ "colon in data", STR_LIT("data: a: b\n\n"), "message:=a: b|" },
+	{ "as long", STR_LIT("data: 1234567890123456789012345\n\n"),
 	  "message:=1234567890123456789012345|" },
-	{ "long line", TEXT("data: 12345678901234567890123456789012345\n\n"), "!" },
-	{ "long event", TEXT("data: 12345678901234567890\ndata: 12345678901234567890\n\n"), "!" },
+	{ "long line", STR_LIT("data: 12345678901234567890123456789012345\n\n"), "!" },
+	{ "long event", STR_LIT("data: 12345678901234567890\ndata: 12345678901234567890\n\n"),
+	  "!" },
 };
 
 enum { MAX = 32 };
@@ -96,10 +92,9 @@ static void test_streams(void **state)
 static void test_types(void **state)
 {
 	static const struct str rows[] = {
-		TEXT("event: message\0x\ndata: a\n\n"),
-		TEXT("event: message---------------------------------------------------------------"
-		     "----"
-		     "\ndata: a\n\n"),
+		STR_LIT("event: message\0x\ndata: a\n\n"),
+		STR_LIT("event: message---------------------------------"
+			"----------------------------------\ndata: a\n\n"),
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -174,13 +169,13 @@ static void test_retry(void **state)
 		struct str in;
 		int64_t ms;
 	} rows[] = {
-		{ TEXT("retry: 500\n"), 500 },
-		{ TEXT("retry:0\n"), 0 },
-		{ TEXT("retry: 5x\n"), -1 },
-		{ TEXT("retry: -5\n"), -1 },
-		{ TEXT("retry:\n"), -1 },
-		{ TEXT("retry: 99999999999999999999999\n"), -1 },
-		{ TEXT("retry: 7\nretry: x\n"), 7 },
+		{ STR_LIT("retry: 500\n"), 500 },
+		{ STR_LIT("retry:0\n"), 0 },
+		{ STR_LIT("retry: 5x\n"), -1 },
+		{ STR_LIT("retry: -5\n"), -1 },
+		{ STR_LIT("retry:\n"), -1 },
+		{ STR_LIT("retry: 99999999999999999999999\n"), -1 },
+		{ STR_LIT("retry: 7\nretry: x\n"), 7 },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

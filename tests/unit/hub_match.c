@@ -6,11 +6,6 @@
 #include "test.h"
 
 enum { NEVER = -1, REFUSED = -2 };
-#define TEXT(s)                                                                                    \
-	{                                                                                          \
-		s, sizeof(s) - 1                                                                   \
-	}
-
 /* Where a pattern is found when the text comes in pieces of so many bytes, or at its end: behind
  * all of it. */
 static long found_in(const char *pattern, struct str text, size_t piece)
@@ -41,20 +36,20 @@ static const struct {
 	struct str text;
 	long at;
 } rows[] = {
-	{ "b", TEXT("abc\n"), 2 },
-	{ "^c", TEXT("abc\nc\n"), 5 },
-	{ "^abc$", TEXT("abcd\nabc\n"), 8 },
-	{ "^abc$", TEXT("abc\r\n"), 3 },
-	{ "^abc$", TEXT("abc"), 3 },
-	{ "abc", TEXT("ab\nc"), NEVER },
-	{ "^$", TEXT("a\n\nb"), 2 },
-	{ "^$", TEXT("a\nb"), NEVER },
-	{ "\\u00e4.", TEXT("\xc3\xa4x\n"), 3 },
+	{ "b", STR_LIT("abc\n"), 2 },
+	{ "^c", STR_LIT("abc\nc\n"), 5 },
+	{ "^abc$", STR_LIT("abcd\nabc\n"), 8 },
+	{ "^abc$", STR_LIT("abc\r\n"), 3 },
+	{ "^abc$", STR_LIT("abc"), 3 },
+	{ "abc", STR_LIT("ab\nc"), NEVER },
+	{ "^$", STR_LIT("a\n\nb"), 2 },
+	{ "^$", STR_LIT("a\nb"), NEVER },
+	{ "\\u00e4.", STR_LIT("\xc3\xa4x\n"), 3 },
 	{ "^a\\u001ab$",
-	  TEXT("a\xff"
-	       "b\n"),
+	  STR_LIT("a\xff"
+		  "b\n"),
 	  3 },
-	{ "[^\\n]+\\n", TEXT("a\n"), NEVER },
+	{ "[^\\n]+\\n", STR_LIT("a\n"), NEVER },
 };
 
 static void pieces_make_no_difference(void **state)

@@ -4,34 +4,29 @@
 #include "json/document/write.h"
 #include "test.h"
 
-#define TEXT(s)                                                                                    \
-	{                                                                                          \
-		s, sizeof(s) - 1                                                                   \
-	}
-
 static const struct {
 	const char *name;
 	struct str in;
 	const char *out;
 } strings[] = {
 	{ "absent", { NULL, 0 }, "\"\"" },
-	{ "plain", TEXT("abc"), "\"abc\"" },
-	{ "quotes", TEXT("a\"b\\c/d"), "\"a\\\"b\\\\c/d\"" },
-	{ "controls", TEXT("\b\f\n\r\t\x01\x1f\x7f\0"),
+	{ "plain", STR_LIT("abc"), "\"abc\"" },
+	{ "quotes", STR_LIT("a\"b\\c/d"), "\"a\\\"b\\\\c/d\"" },
+	{ "controls", STR_LIT("\b\f\n\r\t\x01\x1f\x7f\0"),
 	  "\"\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\\u0000\"" },
-	{ "UTF-8", TEXT("ä€😀"), "\"ä€😀\"" },
+	{ "UTF-8", STR_LIT("ä€😀"), "\"ä€😀\"" },
 	{ "stray byte",
-	  TEXT("a\xff"
-	       "b"),
+	  STR_LIT("a\xff"
+		  "b"),
 	  "\"a�b\"" },
 	{ "cut in the middle",
-	  TEXT("a\xe2\x82"
-	       "b"),
+	  STR_LIT("a\xe2\x82"
+		  "b"),
 	  "\"a�b\"" },
-	{ "cut at the end", TEXT("a\xf0\x9f\x98"), "\"a�\"" },
-	{ "surrogate", TEXT("\xed\xa0\x80"), "\"���\"" },
-	{ "Latin-1", TEXT("caf\xe9 cr\xe8me"), "\"caf� cr�me\"" },
-	{ "quote behind a cut", TEXT("\xe2\""), "\"�\\\"\"" },
+	{ "cut at the end", STR_LIT("a\xf0\x9f\x98"), "\"a�\"" },
+	{ "surrogate", STR_LIT("\xed\xa0\x80"), "\"���\"" },
+	{ "Latin-1", STR_LIT("caf\xe9 cr\xe8me"), "\"caf� cr�me\"" },
+	{ "quote behind a cut", STR_LIT("\xe2\""), "\"�\\\"\"" },
 };
 
 static void writes_strings(void **state)

@@ -28,11 +28,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	char command[128];
-
 	*strrchr(folder, '/') = '\0';
-	snprintf(command, sizeof(command), "rm -rf %s", folder);
-	return system(command);
+	return test_remove(folder);
 }
 
 static struct mcp_oauth_store *open_ok(void)

@@ -64,15 +64,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	static const char *const names[] = { "", "-wal", "-shm", "-lock" };
-	char name[160];
-
 	end();
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		snprintf(name, sizeof(name), "%s%s", path, names[i]);
-		unlink(name);
-	}
-	return rmdir(dir);
+	return test_remove(dir);
 }
 
 /* ---- who asks and answers ------------------------------------------------------------------ */

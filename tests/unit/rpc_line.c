@@ -5,11 +5,6 @@
 #include "rpc/line.h"
 #include "test.h"
 
-#define TEXT(s)                                                                                    \
-	{                                                                                          \
-		s, sizeof(s) - 1                                                                   \
-	}
-
 enum { MAX = 8 };
 
 /* What is read is written down as "line|line|" with "!" for a line that is too long. */
@@ -18,31 +13,31 @@ static const struct {
 	struct str in;
 	const char *out;
 } streams[] = {
-	{ "nothing", TEXT(""), "" },
-	{ "lines", TEXT("a\nbc\n"), "a|bc|" },
-	{ "CRLF", TEXT("a\r\nb\r\n"), "a|b|" },
+	{ "nothing", STR_LIT(""), "" },
+	{ "lines", STR_LIT("a\nbc\n"), "a|bc|" },
+	{ "CRLF", STR_LIT("a\r\nb\r\n"), "a|b|" },
 	{ "a mark",
-	  TEXT("\xef\xbb\xbf"
-	       "a\nb\n"),
+	  STR_LIT("\xef\xbb\xbf"
+		  "a\nb\n"),
 	  "a|b|" },
 	{ "a mark later",
-	  TEXT("a\n\xef\xbb\xbf"
-	       "b\n"),
+	  STR_LIT("a\n\xef\xbb\xbf"
+		  "b\n"),
 	  "a|\xef\xbb\xbf"
 	  "b|" },
-	{ "CR inside", TEXT("a\rb\n\r\r\n"), "a\rb|\r|" },
-	{ "empty lines", TEXT("\n\r\na\n\n"), "||a||" },
-	{ "no end", TEXT("a\nbc"), "a|bc|" },
-	{ "no end but a CR", TEXT("a\nbc\r"), "a|bc|" },
-	{ "as long", TEXT("12345678\nx\n"), "12345678|x|" },
-	{ "as long, CRLF", TEXT("12345678\r\nx\n"), "12345678|x|" },
-	{ "one over", TEXT("123456789\nx\n"), "!x|" },
-	{ "one over, CRLF", TEXT("123456789\r\nx\n"), "!x|" },
-	{ "much over", TEXT("1234567890123456789012345678901234567890\nx\n"), "!x|" },
-	{ "over twice", TEXT("1234567890\n1234567890\nx\n"), "!!x|" },
-	{ "over without end", TEXT("x\n123456789012"), "x|!" },
-	{ "one over, then CRLF", TEXT("12345678x\r\ny\n"), "!y|" },
-	{ "one over without end", TEXT("123456789"), "!" },
+	{ "CR inside", STR_LIT("a\rb\n\r\r\n"), "a\rb|\r|" },
+	{ "empty lines", STR_LIT("\n\r\na\n\n"), "||a||" },
+	{ "no end", STR_LIT("a\nbc"), "a|bc|" },
+	{ "no end but a CR", STR_LIT("a\nbc\r"), "a|bc|" },
+	{ "as long", STR_LIT("12345678\nx\n"), "12345678|x|" },
+	{ "as long, CRLF", STR_LIT("12345678\r\nx\n"), "12345678|x|" },
+	{ "one over", STR_LIT("123456789\nx\n"), "!x|" },
+	{ "one over, CRLF", STR_LIT("123456789\r\nx\n"), "!x|" },
+	{ "much over", STR_LIT("1234567890123456789012345678901234567890\nx\n"), "!x|" },
+	{ "over twice", STR_LIT("1234567890\n1234567890\nx\n"), "!!x|" },
+	{ "over without end", STR_LIT("x\n123456789012"), "x|!" },
+	{ "one over, then CRLF", STR_LIT("12345678x\r\ny\n"), "!y|" },
+	{ "one over without end", STR_LIT("123456789"), "!" },
 };
 
 static void note(struct buf *out, const char *p, size_t n)

@@ -25,16 +25,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	static const char *const names[] = {
-		"", "-wal", "-shm", "-lock", "-journal", "2", "2-lock"
-	};
-	char name[PATH_MAX];
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		snprintf(name, sizeof(name), "%s%s", path, names[i]);
-		unlink(name);
-	}
-	return rmdir(dir);
+	return test_remove(dir);
 }
 
 static struct store *opened(void)

@@ -1,7 +1,6 @@
 /* Conversations of a running hub: turns and queues with a driver that the test plays. */
 #include "test.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -91,31 +90,12 @@ static int setup(void **state)
 	return feed == NULL;
 }
 
-static void clear(const char *path)
-{
-	DIR *d = opendir(path);
-	const struct dirent *entry;
-
-	while (d && (entry = readdir(d))) {
-		char name[512];
-
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		snprintf(name, sizeof(name), "%s/%s", path, entry->d_name);
-		if (unlink(name) < 0)
-			clear(name);
-	}
-	if (d)
-		closedir(d);
-	rmdir(path);
-}
-
 static int teardown(void **state)
 {
 	if (all)
 		close_all();
 	feed_free(take_ptr(feed));
-	clear(root);
+	assert_int_equal(test_remove(root), 0);
 	return uv_loop_close(&loop);
 }
 

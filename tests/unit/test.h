@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <ftw.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -32,3 +33,15 @@
 			fail();                                                                    \
 		}                                                                                  \
 	} while (0)
+
+static inline int test_remove_entry(const char *path, const struct stat *st, int type,
+				    struct FTW *at)
+{
+	return remove(path);
+}
+
+/* Removes a folder with all that is in it. Returns 0, as a teardown does, or -1. */
+static inline int test_remove(const char *folder)
+{
+	return nftw(folder, test_remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}

@@ -148,20 +148,19 @@ const steps = {
 
 	async concurrent(box) {
 		const { sandbox } = await box.ok('sandbox_create', { pool: 'host' });
-		const begun = Date.now();
 		const runs = Array.from({ length: 16 }, (_, i) =>
-			box.ok('sandbox_exec', { sandbox, command: `sleep 2; echo ${i}` }));
+			box.ok('sandbox_exec', { sandbox, command: `echo >>here; until [ -e go ]; do sleep 0.05; done; echo ${i}` }));
+		await until(async () => (await box.ok('sandbox_exec', { sandbox, command: 'cat here | wc -l' })).stdout === '16\n');
 		const pings = [];
 		for (let i = 0; i < 20; i++) {
 			const at = performance.now();
 			await box.alive();
 			pings.push(performance.now() - at);
 		}
+		await box.ok('sandbox_write_file', { sandbox, path: 'go', content: '' });
 		assert.deepEqual((await Promise.all(runs)).map((r) => r.stdout), Array.from({ length: 16 }, (_, i) => `${i}\n`));
-		const took = Date.now() - begun;
-		assert.ok(took < 25_000, `16 sleeps of two seconds took ${took} ms`);
 		await box.ok('sandbox_terminate', { sandbox });
-		return { pings_ms: Math.max(...pings), took_ms: took };
+		return { pings_ms: Math.max(...pings) };
 	},
 
 	async cancel(box) {
@@ -181,14 +180,17 @@ const steps = {
 		await box.ok('sandbox_terminate', { sandbox });
 	},
 
+	// It is told of every second: where the server is a process, until the call has outlasted the client's timeout.
 	async progress(box) {
 		const { sandbox } = await box.ok('sandbox_create', { pool: 'host' });
 		const told = [];
-		const result = await box.call(
-			{ name: 'sandbox_exec', arguments: { sandbox, command: 'sleep 6.5', timeout_seconds: 60 } },
+		const run = box.call(
+			{ name: 'sandbox_exec', arguments: { sandbox, command: 'until [ -e told ]; do sleep 0.05; done', timeout_seconds: 60 } },
 			{ onprogress: (p) => told.push(p), timeout: 6000, resetTimeoutOnProgress: true, maxTotalTimeout: 60000 });
-		assert.equal(dataOf(result).exit_code, 0);
-		assert.ok(told.length >= 2 && told.every((p) => p.total === 60 && p.message), JSON.stringify(told));
+		await Promise.race([run, until(() => told.length >= (box.transport.pid ? 7 : 2))]);
+		await box.ok('sandbox_write_file', { sandbox, path: 'told', content: '' });
+		assert.equal(dataOf(await run).exit_code, 0);
+		assert.ok(told.every((p) => p.total === 60 && p.message), JSON.stringify(told));
 		await box.ok('sandbox_terminate', { sandbox });
 		return told;
 	},

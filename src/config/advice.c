@@ -221,20 +221,26 @@ static bool advice_is_script(const char *text)
 	return false;
 }
 
-/* A service of the host, as people name it there. */
+/* A port of the host, as people name it there; granted, it is at the same address inside. */
 static void advice_local(struct advice *a, const char *text)
 {
 	static const char *const names[] = { "://localhost", "@localhost", "://127.0.0.1",
 					     "@127.0.0.1" };
 
+	for (size_t i = 0; i < a->s->sandbox.network.n; i++) {
+		if (str_starts(a->s->sandbox.network.p[i], "127.0.0.1:"))
+			return;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		if (!strstr(text, names[i]))
+		const char *at = strstr(text, names[i]), *port = at ? strchr(at + 3, ':') : NULL;
+
+		if (!at)
 			continue;
 		advice_say(a,
-			   "%s is the sandbox itself there: make the host's service one of the hub "
-			   "(holt serve --service NAME.holt:PORT=127.0.0.1:PORT), allow it (holt "
-			   "mcp allow %.*s NAME.holt:PORT), and write NAME.holt:PORT",
-			   strchr(names[i], 'l') ? "localhost" : "127.0.0.1", STR_ARG(a->s->name));
+			   "a port of this host's localhost has to be granted: holt mcp allow %.*s "
+			   "localhost:%.*s",
+			   STR_ARG(a->s->name), port ? (int)strspn(port + 1, "0123456789") : 4,
+			   port ? port + 1 : "PORT");
 		return;
 	}
 }

@@ -281,7 +281,7 @@ def test_allow(desk, seed):
     had = grants(desk, 'w')
     for host, rule in (('api.example.com', 'api.example.com:443'),
                        ('*.b.example:80', '*.b.example:80'), ('10.1.2.3:5432', '10.1.2.3:5432'),
-                       ('npm.holt:80', 'npm.holt:80')):
+                       ('npm.holt:80', 'npm.holt:80'), ('localhost:5432', '127.0.0.1:5432')):
         done = desk.holt('mcp', 'allow', 'w', host)
         assert done.returncode == 0 and 'holt mcp approve w' in done.stdout, (was, done)
         had.append(rule)
@@ -297,7 +297,7 @@ def test_allow(desk, seed):
 
 
 def test_wrong_allow(desk):
-    for host in ('https://a.example/', 'a b', 'x:0', 'x:99999', 'localhost:80', '127.0.0.1:80'):
+    for host in ('https://a.example/', 'a b', 'x:0', 'x:99999', 'localhost'):
         desk.put(desk.config, '{"mcpServers": {"w": {"command": "x"}, "u": {"url": "https://x/"}, '
                               '"n": {"command": "x", "sandbox": false}}}')
         was = text_of(desk)
@@ -330,9 +330,9 @@ ADVICE = [
     ({'command': 'python3', 'cwd': 'HOME/docs'}, 'HOME/docs is not granted'),
     ({'command': 'python3', 'sandbox': {'read': ['HOME/none']}}, 'HOME/none, which is granted'),
     ({'command': 'npx', 'args': ['-y', 'p', 'postgresql://localhost:5432/db']},
-     'localhost is the sandbox itself there'),
+     'holt mcp allow w localhost:5432'),
     ({'command': 'python3', 'env': {'OLLAMA_HOST': 'http://127.0.0.1:11434'}},
-     '127.0.0.1 is the sandbox itself there'),
+     'holt mcp allow w localhost:11434'),
     ({'url': 'https://a.example/sse'}, '"type": "sse"'),
 ]
 FINE = [
@@ -343,6 +343,8 @@ FINE = [
     {'command': 'docker', 'args': ['run', '-i', '--rm', '-e', 'KEY', 'mcp/time']},
     {'command': 'docker', 'args': ['run', '-i', 'mcp/sqlite', '--db-path', '/mcp/x.db']},
     {'command': 'python3', 'args': ['-m', 'x', '/tmp/its-own.db']},
+    {'command': 'npx', 'args': ['-y', 'p', 'postgresql://localhost:5432/db'],
+     'sandbox': {'network': ['127.0.0.1:5432']}},
     {'command': 'uvx', 'args': ['mcp-server-time', '--local-timezone=Europe/Oslo']},
     {'command': 'python3', 'args': ['server.py'], 'cwd': '/usr/share'},
     {'command': 'no-such-program', 'disabled': True},

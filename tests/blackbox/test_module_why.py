@@ -99,7 +99,7 @@ def hub(me, site, tmp_path_factory):
         'shell': {'command': 'false', 'approval': 'allow', 'sandbox': False},
         'remote': {'url': 'http://127.0.0.1:9/mcp', 'approval': 'allow'},
         'asks': server(ASKS),
-        'many': server(ASKS, sandbox={'network': ['npm.holt:80']}),
+        'many': server(ASKS, sandbox={'network': ['npm.holt:80', f'127.0.0.1:{site}']}),
     }
     folder = home(me, tmp_path_factory.mktemp('why'), {'modules': {'connected': 9}}, **servers)
     with Hub(me, folder, '--listen', '127.0.0.1:0', '--pool', '0',
@@ -170,8 +170,15 @@ def test_many_and_hostile_names(hub):
     assert '\x1b' not in logs + json.dumps(shown)
 
 
-def test_services_of_the_host(hub):
-    """`holt serve --service`: 127.0.0.1 of a sandbox is its own."""
+def test_services_and_ports_of_the_host(hub, site):
+    """`holt serve --service`, and a port of the host's localhost that the file grants: no other."""
     approve(hub, 'many')
     assert text(hub, 'many', 'echo', text='http://npm.holt/') == 'of the host'
-    hub.fails(FAILED, 'holt serve --service', 'mcp', 'allow', 'many', '127.0.0.1:5432')
+    for host in ('127.0.0.1', 'localhost'):
+        assert text(hub, 'many', 'echo', text=f'http://{host}:{site}/') == 'of the host'
+    approve(hub, 'asks')
+    assert call(hub, 'asks', 'echo', text=f'http://127.0.0.1:{site}/')['isError']
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Site) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        assert call(hub, 'many', 'echo', text=f'http://127.0.0.1:{other.server_port}/')['isError']
+        other.shutdown()

@@ -96,7 +96,7 @@ static int edit_rule(struct edit_rule *ret, const struct config *c, const char *
 {
 	const struct config_network *n = &config_file(c)->network;
 	struct net_rule r;
-	bool itself;
+	char local[32] = "";
 
 	for (size_t i = 0; i < n->presets.n; i++) {
 		if (str_is(n->presets.p[i].name, word)) {
@@ -111,17 +111,11 @@ static int edit_rule(struct edit_rule *ret, const struct config *c, const char *
 	if (strstr(word, "://"))
 		return err_set(e, ERR_INVALID, "it takes HOST[:PORT], not the address %.120s",
 			       word);
-	itself = strncmp(word, "localhost", 9) == 0 && (!word[9] || word[9] == ':');
-	if (!itself && net_rule_parse(str_of(word), true, &r, e) < 0)
+	/* what people call it; to the sandbox the name is itself */
+	if (str_starts(str_of(word), "localhost:"))
+		snprintf(local, sizeof(local), "127.0.0.1%.8s", word + strlen("localhost"));
+	if (net_rule_parse(str_of(*local ? local : word), true, &r, e) < 0)
 		return -1;
-	if (itself)
-		r = (struct net_rule){ .port = (uint16_t)(word[9] ? atoi(word + 10) : 0) };
-	if (itself || (r.kind == NET_RULE_CIDR && net_addr_class(&r.cidr.addr) == NET_LOOPBACK))
-		return err_set(e, ERR_INVALID,
-			       "%.60s is the sandbox itself there: make it a service (holt serve "
-			       "--service NAME.holt:%u=127.0.0.1:%u), then allow NAME.holt:%u",
-			       word, r.port ? r.port : 80, r.port ? r.port : 80,
-			       r.port ? r.port : 80);
 	if (!r.port && r.kind != NET_RULE_CIDR)
 		r.port = 443;
 	net_rule_print(&r, ret->rule);
@@ -155,9 +149,9 @@ const struct verb mcp_allow_verb = {
 	.name = "mcp allow",
 	.usage = "[OPTION...] NAME HOST[:PORT]...",
 	.doc = "Let an MCP server of the operator's file reach a host.",
-	.more = "HOST is a name, *.DOMAIN, an address, a service (holt serve --service) or a\n"
-		"preset of the file. Without PORT it is 443. All else in the file stays. The\n"
-		"module has to be approved again.",
+	.more = "HOST is a name, *.DOMAIN, an address, localhost:PORT of this host, a service\n"
+		"(holt serve --service) or a preset of the file. Without PORT it is 443. All\n"
+		"else in the file stays. The module has to be approved again.",
 	.page = "holt-mcp-modules",
 	.options = &options,
 	.size = sizeof(struct edit_options),

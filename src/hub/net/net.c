@@ -197,7 +197,18 @@ static void add_missing(const struct net *n, enum nw_socket_kind kind,
 	++*count;
 }
 
-/* As many of those that are missing as one message can carry. */
+/* A port of the host's own 127.0.0.1 that is granted by itself; false: the rule is another. */
+static bool is_local(const struct net_rule *r)
+{
+	static const uint8_t ip[4] = { 127, 0, 0, 1 };
+
+	return r->kind == NET_RULE_CIDR && r->cidr.addr.family == 4 && r->cidr.bits == 32 &&
+	       memcmp(r->cidr.addr.bytes, ip, sizeof(ip)) == 0 && r->port &&
+	       r->port != RESOLVER_PORT && r->port != PROXY_PORT;
+}
+
+/* As many of those that are missing as one message can carry. A program of a module finds a port of
+ * the host's 127.0.0.1 where it has it without a sandbox. */
 static size_t missing_sockets(const struct net *n, struct nw_socket *to)
 {
 	size_t count = 0;
@@ -210,6 +221,10 @@ static size_t missing_sockets(const struct net *n, struct nw_socket *to)
 
 		if (at.ip)
 			add_missing(n, NW_SOCKET_FLOW, &at, r->host, to, &count);
+		else if (n->on_flow && is_local(r))
+			add_missing(n, NW_SOCKET_FLOW,
+				    &(struct sandbox_address){ RESOLVER_IP, r->port, false },
+				    "127.0.0.1", to, &count);
 	}
 	return count;
 }

@@ -593,8 +593,10 @@ void flow_new(struct sandbox *s, int fd, const char *name, uint16_t port)
 	f->state = FLOW_LOOK;
 	f->port = port;
 	memcpy(f->host, name, strlen(name) + 1);
-	f->rule = net_rules_find(s->rules, s->n_rules, name, port);
-	if (f->rule < 0) {
+	f->by_addr = net_addr_parse(str_of(name), &f->addr);
+	f->rule = f->by_addr ? net_rules_find_addr(s->rules, s->n_rules, &f->addr, port)
+			     : net_rules_find(s->rules, s->n_rules, name, port);
+	if (f->rule < 0 || (f->by_addr && !dial_may(s, &f->addr, port, false))) {
 		flow_deny(f, NW_REASON_NOT_GRANTED, NULL);
 		return;
 	}

@@ -174,7 +174,7 @@ static bool socket_is_right(const struct nw_socket *m)
 	if (m->kind < NW_SOCKET_FLOW || m->kind > NW_SOCKET_PROXY || m->ip >> 24 != 127 ||
 	    m->port == 0 || m->port > UINT16_MAX || !has_end(m->name, sizeof(m->name)))
 		return false;
-	return m->kind != NW_SOCKET_FLOW ||
+	return m->kind != NW_SOCKET_FLOW || strcmp(m->name, "127.0.0.1") == 0 ||
 	       (net_host_read(str_of(m->name), host) && strcmp(host, m->name) == 0);
 }
 

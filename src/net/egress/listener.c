@@ -191,13 +191,22 @@ int listener_add_all(struct sandbox *s, const struct nw_socket *sockets, const i
 	return rc;
 }
 
+/* The name is one, or an address that stands for itself. */
+static bool listener_is_granted(const struct sandbox *s, const struct listener *l)
+{
+	struct net_addr a;
+
+	return net_addr_parse(str_of(l->name), &a)
+		     ? net_rules_find_addr(s->rules, s->n_rules, &a, l->port) >= 0
+		     : net_rules_find(s->rules, s->n_rules, l->name, l->port) >= 0;
+}
+
 void listener_close_ungranted(struct sandbox *s)
 {
 	struct listener **at = &s->listeners;
 
 	while (*at) {
-		if ((*at)->kind == NW_SOCKET_FLOW &&
-		    net_rules_find(s->rules, s->n_rules, (*at)->name, (*at)->port) < 0)
+		if ((*at)->kind == NW_SOCKET_FLOW && !listener_is_granted(s, *at))
 			listener_close(at);
 		else
 			at = &(*at)->next;

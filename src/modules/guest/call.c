@@ -179,8 +179,11 @@ int call_step(struct guest *g, bool all, double until_ms)
 	if (due < 0 && g->sent == 0)
 		return 0;
 	/* Also where no call is under way: a hub that has gone is seen. */
-	if (due != 0 && poll(&in, 1, due) < 0)
-		return errno == EINTR && !run_is_over(g) ? 1 : -1;
+	if (due != 0 && poll(&in, 1, due) < 0) {
+		if (run_is_over(g))
+			guest_over(g->ctx, GUEST_CPU);
+		return run_is_over(g) ? -1 : 1;
+	}
 	if (in.revents) {
 		call_answered(g, call_read(g, "result"));
 		return 1;

@@ -117,6 +117,8 @@ static JSValue try_form(JSContext *ctx, JSValueConst self, int argc, JSValueCons
 	struct str code;
 	int type;
 
+	if (!form)
+		return JS_ThrowTypeError(ctx, "nothing is parsed");
 	code.p = JS_ToCStringLen(ctx, &code.n, argv[0]);
 	if (!code.p)
 		return JS_EXCEPTION;

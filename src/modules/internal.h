@@ -41,7 +41,7 @@ struct upstreams {
 	unsigned open; /* modules, connections and fetches that are not freed yet */
 	const char *const *build; /* upstreams_options.build */
 	unsigned fetching; /* packages */
-	struct image_job *sweeping; /* removes packages that no row has; NULL: nothing does */
+	struct verb_run *sweeping; /* removes packages that no row has; NULL: nothing does */
 	bool closing;
 	void (*on_closed)(void *arg);
 	void *closed_arg;

@@ -10,10 +10,10 @@
 #include "base/id.h"
 #include "modules/guests.h"
 #include "hub/core/hub.h"
-#include "hub/image/job.h"
 #include "modules/package.h"
 #include "net/wire/rule.h"
 #include "modules/registry.h"
+#include "modules/verb.h"
 
 enum {
 	FETCH_SECONDS = 900, /* of all; its step has fewer */
@@ -28,9 +28,9 @@ enum {
 
 struct package_fetch {
 	struct package_fetch_spec spec;
-	struct image_job *job;
+	struct verb_run *build; /* NULL: not started yet */
 	struct config_package entry; /* of name and version only the texts below */
-	char folder[64];
+	char folder[PATH_MAX]; /* "": not made yet */
 	char image[IMAGE_NAME_MAX + 1]; /* the name that it gets */
 	char what[CONFIG_PACKAGE_NAME_MAX + CONFIG_PACKAGE_VERSION_MAX + 16]; /* "npm NAME@V" */
 	struct registry registry;
@@ -54,7 +54,7 @@ static const char *const fetch_files[] = {
 static int fetch_write(const struct package_fetch *f, const char *name, struct str text,
 		       struct err *e)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX + 64];
 	autoclose int fd = -1;
 
 	snprintf(path, sizeof(path), "%s/%s", f->folder, name);
@@ -66,7 +66,7 @@ static int fetch_write(const struct package_fetch *f, const char *name, struct s
 
 static void fetch_remove(const struct package_fetch *f)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX + 64];
 
 	if (!*f->folder)
 		return;
@@ -184,19 +184,29 @@ static int fetch_write_authority(const struct package_fetch *f, struct err *e)
 	return fetch_write(f, "package/ca.pem", buf_str(&text), e);
 }
 
+/* Beside the images, by the module's name: what a killed hub has left there is replaced. */
+static int fetch_folder(struct package_fetch *f, struct err *e)
+{
+	const char *images = hub_images(f->spec.hub), *slash = strrchr(images, '/');
+	int n = snprintf(f->folder, sizeof(f->folder), "%.*s/packages",
+			 slash ? (int)(slash - images) : 0, images);
+
+	if (mkdir(f->folder, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, errno, "make a folder for packages");
+	snprintf(f->folder + n, sizeof(f->folder) - (size_t)n, "/%.*s",
+		 STR_ARG(f->spec.server->name));
+	fetch_remove(f);
+	return mkdir(f->folder, 0700) < 0 ? err_sys(e, errno, "make a folder for a package") : 0;
+}
+
 static int fetch_write_all(struct package_fetch *f, struct err *e)
 {
 	bool npm = f->entry.kind == CONFIG_NPM;
 	autobuf struct buf wanted = BUF_INIT(DOC_MAX);
-	const char *tmp = getenv("TMPDIR") ?: P_tmpdir;
-	char path[PATH_MAX];
+	char path[PATH_MAX + 64];
 
-	if (snprintf(f->folder, sizeof(f->folder), "%s/holt-package-XXXXXX", tmp) >=
-		    (int)sizeof(f->folder) ||
-	    !mkdtemp(f->folder)) {
-		f->folder[0] = '\0';
-		return err_sys(e, errno, "make a folder for a package");
-	}
+	if (fetch_folder(f, e) < 0)
+		return -1;
 	snprintf(path, sizeof(path), "%s/package", f->folder);
 	if (mkdir(path, 0755) < 0)
 		return err_sys(e, errno, "make a folder for a package");
@@ -269,8 +279,7 @@ static void fetch_cause(struct str err, char ret[CAUSE_MAX])
 		*c = (unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f ? ' ' : *c;
 }
 
-static void fetch_fail(const struct package_fetch *f, const struct image_job_end *end,
-		       struct err *e)
+static void fetch_fail(const struct package_fetch *f, const struct verb_end *end, struct err *e)
 {
 	char cause[CAUSE_MAX];
 
@@ -283,16 +292,17 @@ static void fetch_fail(const struct package_fetch *f, const struct image_job_end
 			f->registry.url, cause);
 }
 
-/* {"name": …, "digest": …} */
-static int fetch_digest(struct str out, char ret[HASH_HEX + 1], struct err *e)
+/* {"name": …, "digest": …}; what has failed prints nothing. */
+static bool fetch_digest(struct str out, char ret[HASH_HEX + 1])
 {
-	AUTO(json_free) struct json_doc *doc = json_parse(out, NULL, e);
+	struct err none;
+	AUTO(json_free) struct json_doc *doc = out.n ? json_parse(out, NULL, &none) : NULL;
 	struct str digest = doc ? json_str(json_get(json_root(doc), "digest")) : STR_NONE;
 
 	if (!hash_is_hex(digest))
-		return err_set(e, ERR_BUG, "holt build does not say what it has built");
+		return false;
 	snprintf(ret, HASH_HEX + 1, "%.*s", STR_ARG(digest));
-	return 0;
+	return true;
 }
 
 static void fetch_free(struct package_fetch *f)
@@ -310,16 +320,14 @@ static void fetch_end(struct package_fetch *f, const char *image, const struct e
 	spec.on_done(spec.owner, image, e);
 }
 
-static void fetch_on_built(void *arg, const struct image_job_end *end)
+static void fetch_on_built(void *arg, const struct verb_end *end)
 {
 	struct package_fetch *f = arg;
 	char digest[HASH_HEX + 1];
 	struct err e = ERR_INIT;
 
-	if (!end->done)
+	if (!fetch_digest(end->out, digest))
 		fetch_fail(f, end, &e);
-	else if (fetch_digest(end->out, digest, &e) < 0)
-		err_wrap(&e, "%s", f->what);
 	fetch_end(f, e.code ? NULL : digest, e.code ? &e : NULL);
 }
 
@@ -334,8 +342,9 @@ static size_t fetch_allow(const char *words[], size_t n, const char *rule)
 
 static int fetch_build(struct package_fetch *f, struct err *e)
 {
-	const char *words[IMAGE_JOB_WORDS_MAX] = { "build", "--no-cache", "-o",
-						   "json",  "--tag",	  f->image };
+	const char *words[VERB_WORDS_MAX] = {
+		"build", "--no-cache", "-o", "json", "--tag", f->image
+	};
 	size_t n = 6;
 
 	for (size_t i = 0; i < f->registry.n_hosts; i++)
@@ -352,8 +361,9 @@ static int fetch_build(struct package_fetch *f, struct err *e)
 		words[n++] = config_path(f->spec.config);
 	}
 	words[n++] = f->folder;
-	f->job = image_job_start(hub_loop(f->spec.hub), words, FETCH_SECONDS, fetch_on_built, f, e);
-	return f->job ? 0 : -1;
+	f->build = verb_run_start(hub_loop(f->spec.hub), words, FETCH_SECONDS, fetch_on_built, f,
+				  e);
+	return f->build ? 0 : -1;
 }
 
 /* A registry of the firm, or behind split DNS, has an address that is no public one: no name is
@@ -442,6 +452,6 @@ struct package_fetch *package_fetch_start(const struct package_fetch_spec *spec,
 void package_fetch_cancel(struct package_fetch *f)
 {
 	f->cancelled = true;
-	if (f->job)
-		image_job_cancel(f->job);
+	if (f->build)
+		verb_run_cancel(f->build);
 }

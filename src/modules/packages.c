@@ -5,8 +5,8 @@
  */
 #include "base/log.h"
 #include "config/package.h"
-#include "hub/image/job.h"
 #include "modules/internal.h"
+#include "modules/verb.h"
 
 enum { WANTED_MAX = 8 << 10, SWEEP_SECONDS = 300, SWEPT_MAX = 32 /* at once */ };
 
@@ -219,7 +219,7 @@ static int sweep_names(struct sweep *s, const struct image_names *names, struct 
 	return 0;
 }
 
-static void sweep_on_done(void *arg, const struct image_job_end *end)
+static void sweep_on_done(void *arg, const struct verb_end *end)
 {
 	struct upstreams *all = arg;
 
@@ -246,8 +246,8 @@ static int sweep_start(struct upstreams *all, struct sweep *s, struct err *e)
 		words[2 + i] = s->names[i].p;
 	if (s->n == 0)
 		return 0;
-	all->sweeping = image_job_start(hub_loop(all->hub), words, SWEEP_SECONDS, sweep_on_done,
-					all, e);
+	all->sweeping = verb_run_start(hub_loop(all->hub), words, SWEEP_SECONDS, sweep_on_done, all,
+				       e);
 	all->open += all->sweeping != NULL;
 	return all->sweeping ? 0 : -1;
 }
@@ -282,5 +282,5 @@ void packages_close(struct upstreams *all)
 			package_fetch_cancel(u->fetch);
 	}
 	if (all->sweeping)
-		image_job_cancel(all->sweeping);
+		verb_run_cancel(all->sweeping);
 }

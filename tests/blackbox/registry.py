@@ -81,7 +81,8 @@ class Registry:
 
     def __init__(self, forward=False):
         self.packages, self.tags, self.wheels, self.asked = {}, {}, {}, []
-        self.upstream = None
+        self.upstream, self.open = None, threading.Event()  # open: it answers
+        self.open.set()
         if forward:
             self.upstream = subprocess.run(
                 ['npm', 'config', 'get', 'registry'], check=True, timeout=60, text=True,
@@ -93,6 +94,7 @@ class Registry:
 
             def do_GET(self):
                 registry.asked.append(self.path)
+                registry.open.wait()
                 status, kind, body = registry.answer(urllib.parse.unquote(self.path),
                                                      self.headers.get('Accept', '*/*'))
                 self.send_response(status)
@@ -117,6 +119,7 @@ class Registry:
         self.close()
 
     def close(self):
+        self.open.set()
         self.server.shutdown()
         self.server.server_close()
         self.thread.join()

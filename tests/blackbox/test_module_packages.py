@@ -1,7 +1,9 @@
 """Modules whose entry runs a package of a registry, as READMEs have it: `npx -y PKG`, `uvx PKG`."""
 
+import concurrent.futures
 import json
 import os
+import signal
 import subprocess
 
 import pytest
@@ -198,7 +200,7 @@ def test_hostile_packages(me, tmp_path):
             assert run(hub, 'climber')['version'] == '1.0.0'
             assert not os.path.exists('/opt/package')
             assert until(lambda: len(images(hub)) == 3, what='failures leave no image')
-        assert not [n for n in os.listdir('/tmp') if n.startswith('holt-package-')]
+            assert os.listdir(os.path.join(hub.home, 'packages')) == []
 
 
 HUGE = {'huge': lambda: {'zeros': bytes(2500 << 20)},
@@ -284,3 +286,88 @@ def test_packages_of_python(me, tmp_path):
             registry.wheels.clear()
             hub.post('/v1/modules/newest/disconnect')
             assert json.loads(text(hub, 'newest', 'about'))['dep'] == 'wheel'
+
+
+@pytest.mark.parametrize('end', ['kill', 'stop'])
+def test_a_hub_that_ends_while_it_fetches(me, tmp_path, end):
+    """Nothing of the fetch outlives it, and the next hub fetches."""
+    before = host.Residue(me.trees)
+    with Registry() as registry:
+        registry.add('ours', '1.0.0')
+        registry.open.clear()
+        hub = hub_of(me, str(tmp_path), registry.url, ours=npx('-y', 'ours'))
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            asked = pool.submit(lambda: pytest.raises(Exception, fetch, hub, 'ours'))
+            until(lambda: registry.asked, what='npm asks')
+            fails(409, 'conflict', fetch, hub, 'ours')
+            hub.proc.send_signal(signal.SIGKILL if end == 'kill' else signal.SIGTERM)
+            hub.proc.wait(60)
+            hub.kill()
+            asked.result(60)
+        registry.open.set()
+        until(lambda: not [p for p in before.look()['processes'] if p not in
+                           before.before['processes']], what='its processes end')
+        with hub_of(me, str(tmp_path), registry.url, ours=npx('-y', 'ours')) as hub:
+            assert run(hub, 'ours')['version'] == '1.0.0' and len(images(hub)) == 1
+    before.check()
+
+
+# Entries as the README of each server has it, with keys that are none; `read` where it asks for a
+# folder. All start without a network.
+FOLDER = '/usr/share/doc'
+REAL = {
+    'memory': npx('-y', '@modelcontextprotocol/server-memory'),
+    'everything': npx('-y', '@modelcontextprotocol/server-everything'),
+    'filesystem': npx('-y', '@modelcontextprotocol/server-filesystem', FOLDER,
+                      sandbox={'read': [FOLDER]}),
+    'sequential-thinking': npx('-y', '@modelcontextprotocol/server-sequential-thinking'),
+    'github': npx('-y', '@modelcontextprotocol/server-github',
+                  env={'GITHUB_PERSONAL_ACCESS_TOKEN': 'none'}),
+    'brave-search': npx('-y', '@modelcontextprotocol/server-brave-search',
+                        env={'BRAVE_API_KEY': 'none'}),
+    'slack': npx('-y', '@modelcontextprotocol/server-slack',
+                 env={'SLACK_BOT_TOKEN': 'xoxb-none', 'SLACK_TEAM_ID': 'T01'}),
+    'gitlab': npx('-y', '@modelcontextprotocol/server-gitlab',
+                  env={'GITLAB_PERSONAL_ACCESS_TOKEN': 'none'}),
+    'google-maps': npx('-y', '@modelcontextprotocol/server-google-maps',
+                       env={'GOOGLE_MAPS_API_KEY': 'none'}),
+    'everart': npx('-y', '@modelcontextprotocol/server-everart', env={'EVERART_API_KEY': 'none'}),
+    'postgres': npx('-y', '@modelcontextprotocol/server-postgres',
+                    'postgresql://localhost/mydb'),
+    'calc': npx('-y', '@coo-quack/calc-mcp@latest'),
+    'tavily': npx('-y', 'tavily-mcp@latest', env={'TAVILY_API_KEY': 'none'}),
+    'context7': npx('-y', '@upstash/context7-mcp'),
+    'firecrawl': npx('-y', 'firecrawl-mcp', env={'FIRECRAWL_API_KEY': 'fc-none'}),
+    'exa': npx('-y', 'exa-mcp-server', env={'EXA_API_KEY': 'none'}),
+    'notion': npx('-y', '@notionhq/notion-mcp-server', env={'OPENAPI_MCP_HEADERS': '{}'}),
+    'knowledge-graph': npx('-y', '@itseasy21/mcp-knowledge-graph'),
+}
+
+
+def starts(me, tmp_path, name, tool=None, **arguments):
+    """Fetched through a mirror, approved, listed, and listed again when the mirror is gone."""
+    with Registry(forward=True) as registry:
+        server = {**REAL[name], 'connectSeconds': 120, 'timeoutSeconds': 120}
+        with hub_of(me, str(tmp_path), registry.url, **{name: server}) as hub:
+            got = fetch(hub, name)['update']
+            assert registry.asked and got['name'] in REAL[name]['args'][1], got
+            registry.asked.clear()
+            approve(hub, name)
+            registry.open.clear()
+            assert hub.post(f'/v1/modules/{name}/test')['tools_count'] > 0
+            said = tool and modules.call(hub, name, tool, **arguments)
+            assert not registry.asked
+            return said
+
+
+@pytest.mark.whole
+def test_a_real_server(me, tmp_path):
+    said = starts(me, tmp_path, 'memory', 'create_entities', entities=[
+        {'name': 'Ada', 'entityType': 'person', 'observations': ['wrote programs']}])
+    assert 'Ada' in said['content'][0]['text'], said
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize('name', [name for name in REAL if name != 'memory'])
+def test_real_servers(me, tmp_path, name):
+    starts(me, tmp_path, name)

@@ -229,6 +229,21 @@ static int package_spec(const struct runner *r, struct str text, struct config_p
 			      e);
 }
 
+/* The daemon of docker is out of reach of any sandbox, and an image is a template here. */
+static int package_check_docker(const struct config_server *s, struct err *e)
+{
+	struct str base = package_base(s->command);
+
+	if ((!str_is(base, "docker") && !str_is(base, "podman")) || s->args.n == 0 ||
+	    !str_is(s->args.p[0], "run"))
+		return 0;
+	return err_set(
+		e, ERR_INVALID,
+		"%.*s does not run in a sandbox: `holt images pull IMAGE`, then name the "
+		"image's program as the command, with \"sandbox\": {\"template\": \"IMAGE\"}",
+		STR_ARG(base));
+}
+
 int config_package_read(const struct config_server *s, struct config_package *ret, struct err *e)
 {
 	struct str package = STR_NONE;
@@ -238,8 +253,10 @@ int config_package_read(const struct config_server *s, struct config_package *re
 
 	for (; r < runners + ARRAY_LEN(runners) && words < 0; r += words < 0)
 		words = s->command.p ? runner_words(r, s) : -1;
-	if (words < 0 || s->sandbox.off)
+	if (!s->command.p || s->sandbox.off)
 		return 0;
+	if (words < 0)
+		return package_check_docker(s, e);
 	at = (size_t)words;
 	more = package_options(r, &s->args, &at, &package, e);
 	if (more <= 0)

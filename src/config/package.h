@@ -26,6 +26,6 @@ struct config_package {
 };
 
 /* 1: the server runs a package in a sandbox; 0: it runs something else, or not in a sandbox; -1:
- * ERR_INVALID, it runs one in a way that is not known here. */
+ * ERR_INVALID, it runs one in a way that is not known here, or `docker run`. */
 int config_package_read(const struct config_server *s, struct config_package *ret,
 			struct err *e) MUST_USE;

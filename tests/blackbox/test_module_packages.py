@@ -341,6 +341,11 @@ REAL = {
     'exa': npx('-y', 'exa-mcp-server', env={'EXA_API_KEY': 'none'}),
     'notion': npx('-y', '@notionhq/notion-mcp-server', env={'OPENAPI_MCP_HEADERS': '{}'}),
     'knowledge-graph': npx('-y', '@itseasy21/mcp-knowledge-graph'),
+    'weather': npx('-y', '@h1deya/mcp-server-weather'),
+    'brave': npx('-y', '@brave/brave-search-mcp-server', '--transport', 'stdio',
+                 env={'BRAVE_API_KEY': 'none'}),
+    'duckduckgo': npx('-y', '@ericthered926/duckduckgo-mcp-server'),
+    'chart': npx('-y', '@antv/mcp-server-chart'),
 }
 
 

@@ -84,9 +84,17 @@ static void test_understood(void **state)
 static void test_others(void **state)
 {
 	static const char *const lines[] = {
-		"node server.js",    "npm run start",	     "npm",
-		"uv run server.py",  "npx --offline -y pkg", "npx --no-install pkg",
-		"uvx --offline pkg", "pipx install x",	     "python3 -m pkg",
+		"node server.js",
+		"npm run start",
+		"docker ps",
+		"docker",
+		"npm",
+		"uv run server.py",
+		"npx --offline -y pkg",
+		"npx --no-install pkg",
+		"uvx --offline pkg",
+		"pipx install x",
+		"python3 -m pkg",
 		"pnpm start",
 	};
 
@@ -130,6 +138,8 @@ static void test_refused(void **state)
 		{ "uvx pkg[", "packages of a registry" },
 		{ "uvx pkg@https://example.org/x.whl", "packages of a registry" },
 		{ "uvx -", "packages of a registry" },
+		{ "docker run -i --rm image", "holt images pull" },
+		{ "/usr/bin/podman run image", "holt images pull" },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {

@@ -3,6 +3,10 @@ set -eu
 cd /opt/package
 export npm_config_cache=/tmp/npm npm_config_userconfig=/opt/package/.npmrc
 export npm_config_loglevel=error npm_config_update_notifier=false
+command -v npm >/dev/null || {
+	echo "npm error the template has no npm: install it (on this host for \"host\")" >&2
+	exit 1
+}
 npm install --ignore-scripts --no-audit --no-fund --omit=dev >&2
 node npm.js
 if test -e scripts; then npm rebuild --no-audit --no-fund >&2; fi

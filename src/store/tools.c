@@ -315,6 +315,8 @@ static int search_run(struct search *s, struct str query, size_t *ret, struct er
 
 	*ret = 0;
 	for (size_t i = 0; i < ARRAY_LEN(tries) && *ret == 0; i++) {
+		if (tries[i].all && s->words > 0)
+			continue;
 		memset(s->hits, 0, (s->t->n + 1) * sizeof(*s->hits));
 		if (search_words(s, query, tries[i].all, tries[i].begins, e) < 0 ||
 		    search_called(s, query, e) < 0)

@@ -255,8 +255,8 @@ def test_what_was_not_awaited_is_done(hub):
 class Model:
     """Calls tools of the set `code`."""
 
-    def __init__(self, hub):
-        self.session = Session(hub, '/mcp?tools=code')
+    def __init__(self, hub, path='/mcp?tools=code'):
+        self.session = Session(hub, path)
 
     def result(self, tool, /, **arguments):
         with self.session.hub.wire() as wire:

@@ -82,7 +82,12 @@ def test_the_operator_is_told_what_waits(me, tmp_path):
     with Hub(me, home(me, tmp_path, some=server(script)), '--listen', '127.0.0.1:0') as hub:
         done = hub.run('mcp', 'approve', '--yes', 'some')
         assert done.returncode == 0 and done.stdout == b'connected\n', done
-        assert b'4 tools' in done.stderr and b'not offered' in done.stdout, done
+        assert hub.call('GET', '/v1/tools?query=echo')['hidden'] == 1
+        model = Model(hub)
+        found = '\n'.join(model.texts('search_modules', query='echo'))
+        assert '1 other tool of modules is not offered' in found
+        assert '4 tools' in model.said('list_mcp_servers')
+        assert b'4 tools' in done.stderr and b'not offered' in done.stderr, done
         done = hub.run('mcp', 'approve', '--yes', 'some')
         assert b'5 tools' in done.stderr and b'more' not in done.stderr, done
 

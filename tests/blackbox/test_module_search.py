@@ -157,3 +157,29 @@ def test_the_right_tool_is_among_the_first_three(hub, which):
     print(f'\n{which}: first {first}, in the first three {three}, of 30; '
           f'not: {[(q, r) for q, r in got.items() if not r or r > 3]}')
     assert three >= {'TUNED': 28, 'UNSEEN': 25}[which], got
+
+
+def test_what_a_caller_may_not_see_decides_nothing(me, tmp_path):
+    """The same answers, whether or not there are servers that its profile does not have."""
+    def tools(*pairs):
+        return f'TOOLS[:] = [tool(n, d) for n, d in {list(pairs)!r}]\nmain()'
+    seen = server(tools(('one', 'Reads a report.'), ('two', 'Reads a file of a report, twice.'),
+                        ('three', 'Writes a file.')))
+    # makes "report" the commonest word of all
+    hidden = server(tools(*[(f'report-{i}', 'report report report') for i in range(40)]))
+    profiles = {'profiles': {'narrow': {'mcpServers': ['seen']}}}
+    answers = []
+    for i, more in enumerate(({}, {'hidden': hidden})):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        os.chown(folder, me.uid, me.uid)
+        with Hub(me, home(me, folder, profiles, seen=seen, **more),
+                 '--listen', '127.0.0.1:0') as one:
+            for name in 'seen', *more:
+                approve(one, name)
+            found = one.call('GET', '/v1/tools?query=report')['tools']
+            assert {t['module'] for t in found} == {*more} or not more
+            model = Model(one, '/mcp?tools=code&profile=narrow')
+            answers.append([model.texts('search_modules', query=q)
+                            for q in ('report file', 'report', 'reads')])
+    assert answers[0] == answers[1] and 'host:mcp-seen' in answers[0][0][0]

@@ -69,6 +69,8 @@ static void test_find(void **state)
 		{ "fold", "files/mv " }, /* no word, but the beginning of one */
 		{ "to", "tracker/list_issues " }, /* only words that say nothing */
 		{ "zebra", "" },
+		{ "to what the zebra is",
+		  "" }, /* words that say nothing find nothing beside others */
 		{ "...", "" },
 		{ "", "" },
 	};

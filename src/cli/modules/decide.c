@@ -34,8 +34,8 @@ static int decide_show(const struct json_val *m, const char *name, struct err *e
 
 	safe_puts(stdout, json_str(json_get(m, "state")));
 	if (hidden.n) {
-		printf("Tools that are not offered (holt mcp info %s): ", name);
-		safe_puts(stdout, hidden);
+		fprintf(stderr, "Tools that are not offered (holt mcp info %s): ", name);
+		safe_puts(stderr, hidden);
 	}
 	return 0;
 }

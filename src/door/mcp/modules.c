@@ -15,6 +15,15 @@ enum {
 	TOOLS_SHOWN = 8, /* of a server, unless more are asked for */
 };
 
+/* A cause may have words of the server. */
+static int server_cause(struct str cause, struct buf *to, struct err *e)
+{
+	return !cause.n ? 0
+	     : buf_addf(to, e, "; last failure: ") < 0
+		     ? -1
+		     : clean_text(to, cause, CLEAN_LINE, CAUSE_CHARS, e);
+}
+
 static int list_text(const void *result, struct buf *to, struct err *e)
 {
 	const struct modules_view *v = result;
@@ -33,7 +42,8 @@ static int list_text(const void *result, struct buf *to, struct err *e)
 							     : upstream_state_names[m->state],
 			     m->disabled   ? ", disabled by the operator"
 			     : m->approved ? ""
-					   : ", not approved by the operator") < 0)
+					   : ", not approved by the operator") < 0 ||
+		    (m->state == UPSTREAM_ERROR && server_cause(m->cause, to, e) < 0))
 			return -1;
 	}
 	return 0;
@@ -195,15 +205,6 @@ const struct tool search_modules_tool = {
 };
 
 /* ---- servers ------------------------------------------------------------------------------- */
-
-/* A cause may have words of the server. */
-static int server_cause(struct str cause, struct buf *to, struct err *e)
-{
-	return !cause.n ? 0
-	     : buf_addf(to, e, "; last failure: ") < 0
-		     ? -1
-		     : clean_text(to, cause, CLEAN_LINE, CAUSE_CHARS, e);
-}
 
 static int server_text(const void *view, struct buf *to, struct err *e)
 {

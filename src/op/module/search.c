@@ -297,6 +297,9 @@ static int search_key(struct search *s, const struct registered *own, size_t n, 
 			     (unsigned long long)i.revision, STR_ARG(i.digest)) < 0)
 			return -1;
 	}
+	/* no owner's texts make the index of another */
+	if (n > 0 && buf_addf(&b, e, "of %.*s\n", STR_ARG(call_owner(s->call))) < 0)
+		return -1;
 	for (size_t k = 0; k < n; k++) {
 		if (key_registered(&b, &own[k], e) < 0)
 			return -1;

@@ -28,7 +28,7 @@ static const struct ask_noun inbox_approval = {
 
 /* ---- lists --------------------------------------------------------------------------------- */
 
-/* Cut before the arguments of a call, which a request for approval is about, are whole. */
+/* The question; of a request for approval, as much of the arguments of its call as fits, too. */
 static struct str inbox_text(const struct json_val *v, char *room, size_t size)
 {
 	const struct json_val *approval = json_get(v, "approval");

@@ -143,7 +143,8 @@ static int module_keep(struct call *c, struct str from, struct str *ret, struct 
 	return module_keep_in(call_arena(c), from, ret, e);
 }
 
-bool module_tool_shows(const struct upstream_info *i, const struct upstream_tool *t)
+/* Whether the operator's file lets a tool exist. */
+static bool tool_shows(const struct upstream_info *i, const struct upstream_tool *t)
 {
 	return config_server_shows(i->server, t->name) &&
 	       config_server_approval(i->server, t->name) != CONFIG_DENY;
@@ -201,7 +202,7 @@ int module_view(struct call *c, struct upstream *u, struct module_view *ret, str
 		.failures = i.failures,
 	};
 	for (size_t k = 0; k < i.n_tools; k++) {
-		if (module_tool_shows(&i, &i.tools[k]))
+		if (tool_shows(&i, &i.tools[k]))
 			++*(i.tools[k].pin == UPSTREAM_PIN_APPROVED ? &ret->tools : &ret->held);
 	}
 	return module_keep(c, i.name, &ret->module, e) < 0 ||
@@ -655,7 +656,7 @@ static size_t telling_tools(struct telling *t, const struct upstream_info *i, st
 		const struct upstream_tool *tool = &i->tools[k];
 		struct module_tool_view *to = &t->views[t->n];
 
-		if (!module_tool_shows(i, tool))
+		if (!tool_shows(i, tool))
 			continue;
 		to->pin = tool->pin;
 		to->approval = config_server_approval(i->server, tool->name);

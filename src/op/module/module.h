@@ -25,9 +25,6 @@ bool module_is_seen(struct call *c, struct upstream *u);
  * records have, whichever was said. */
 int module_expand(struct call *c, void *request, struct err *e) MUST_USE;
 
-/* Whether the operator's file lets a tool exist. */
-bool module_tool_shows(const struct upstream_info *i, const struct upstream_tool *t);
-
 #define MODULE_NAME_ROW(S)                                                                         \
 	FIELD(S, module, .flags = FIELD_REQUIRED, .min = 1, .max = MODULE_NAME_MAX,                \
 	      .doc = "Name of the module.")

@@ -33,7 +33,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	return test_remove(root);
+	return test_remove_folder(root);
 }
 
 static struct conversations *opened(void)

@@ -66,7 +66,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	end();
-	return test_remove(dir);
+	return test_remove_folder(dir);
 }
 
 /* ---- who asks and answers ------------------------------------------------------------------ */

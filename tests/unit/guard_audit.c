@@ -30,7 +30,7 @@ static int teardown(void **state)
 {
 	uv_run(&loop, UV_RUN_DEFAULT);
 	assert_int_equal(uv_loop_close(&loop), 0);
-	return test_remove(root);
+	return test_remove_folder(root);
 }
 
 static struct audit *opened(uint64_t file_bytes, unsigned files)
@@ -534,7 +534,7 @@ static void do_resign(void)
 	size_t n;
 	char *public = slurp("key.pub", &n);
 
-	test_remove(dir);
+	test_remove_folder(dir);
 	session(1, 3, false);
 	spill("key.pub", public, n);
 	free(public);
@@ -591,7 +591,7 @@ static void test_tampering(void **state)
 			r = verified();
 			ROW_CHECK(r.verdict == t->verdict, t->name);
 		}
-		test_remove(dir);
+		test_remove_folder(dir);
 	}
 }
 
@@ -631,11 +631,11 @@ static void test_rotation(void **state)
 	assert_int_equal(rename(path_of("000003.jsonl"), root), -1);
 	unlink(path_of("000003.jsonl"));
 	expect(AUDIT_MISMATCH, "missing or out of order");
-	test_remove(dir);
+	test_remove_folder(dir);
 	rotated(100);
 	unlink(path_of("000001.jsonl"));
 	expect(AUDIT_MISMATCH, "no retention removed them");
-	test_remove(dir);
+	test_remove_folder(dir);
 	rotated(100);
 	char last[AUDIT_FILE_NAME];
 	audit_file_name((unsigned)files_of(), last);
@@ -687,7 +687,7 @@ static void test_old_head(void **state)
 		text = slurp(name, &n);
 		assert_null(strstr(text, "\"event\":\"lost\""));
 		free(text);
-		test_remove(dir);
+		test_remove_folder(dir);
 	}
 }
 

@@ -46,7 +46,7 @@ static int teardown(void **state)
 {
 	keys_free(take_ptr(keys));
 	store_close(take_ptr(store));
-	return test_remove(dir);
+	return test_remove_folder(dir);
 }
 
 /* The token of a new key, as a text. */

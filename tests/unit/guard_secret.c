@@ -48,7 +48,7 @@ static int teardown(void **state)
 	secrets_free(secrets);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	assert_int_equal(uv_loop_close(&loop), 0);
-	return test_remove(dir);
+	return test_remove_folder(dir);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */

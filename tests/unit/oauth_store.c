@@ -29,7 +29,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	*strrchr(folder, '/') = '\0';
-	return test_remove(folder);
+	return test_remove_folder(folder);
 }
 
 static struct mcp_oauth_store *open_ok(void)

@@ -65,7 +65,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	end();
-	return test_remove(dir);
+	return test_remove_folder(dir);
 }
 
 /* ---- who asks and answers ------------------------------------------------------------------ */

@@ -25,7 +25,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	return test_remove(dir);
+	return test_remove_folder(dir);
 }
 
 static struct store *opened(void)

@@ -95,7 +95,7 @@ static int teardown(void **state)
 	if (all)
 		close_all();
 	feed_free(take_ptr(feed));
-	assert_int_equal(test_remove(root), 0);
+	assert_int_equal(test_remove_folder(root), 0);
 	return uv_loop_close(&loop);
 }
 

@@ -34,14 +34,14 @@
 		}                                                                                  \
 	} while (0)
 
-static inline int test_remove_entry(const char *path, const struct stat *st, int type,
-				    struct FTW *at)
+static inline int test_remove_folder_entry(const char *path, const struct stat *st, int type,
+					   struct FTW *at)
 {
 	return remove(path);
 }
 
 /* Removes a folder with all that is in it. Returns 0, as a teardown does, or -1. */
-static inline int test_remove(const char *folder)
+static inline int test_remove_folder(const char *folder)
 {
-	return nftw(folder, test_remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	return nftw(folder, test_remove_folder_entry, 16, FTW_DEPTH | FTW_PHYS);
 }

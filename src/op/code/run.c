@@ -29,8 +29,9 @@ enum {
 #define Q struct code_request
 static const struct field request_fields[] = {
 	FIELD(Q, code, .flags = FIELD_REQUIRED, .min = 1, .max = CODE_SOURCE_MAX,
-	      .doc = "JavaScript: a script, whose value is that of its last statement, or an ES "
-		     "module, whose value is its default export. Both may await."),
+	      .doc = "JavaScript or TypeScript: a script, whose value is what it returns or that "
+		     "of its last statement, or an ES module, whose value is its default export. "
+		     "Both may await."),
 	FIELD(Q, cpu_ms, .min = 10, .max = CPU_MS_MAX, .def = DEFAULT_INT(CPU_MS_DEFAULT),
 	      .has = FIELD_HAS(Q, has_cpu_ms), .doc = "CPU time limit in milliseconds."),
 	FIELD(Q, wall_ms, .min = 10, .max = WALL_MS_MAX, .def = DEFAULT_INT(WALL_MS_DEFAULT),

@@ -67,6 +67,8 @@ def hub(who):
     ('new Map([[{}, 1]])', [[{}, 1]]), ('[Promise.resolve(1), (async () => 2)()]', [1, 2]),
     ('JSON.stringify({a: 12345678901234567890n})', '{"a":12345678901234567890}'),
     ('setTimeout(() => {}, 1); 14', 14), ('new ArrayBuffer(2)', 'AAA='),
+    ('[new DataView(new ArrayBuffer(2)), /a/g, new RangeError("r")]',
+     ['AAA=', '/a/g', {'name': 'RangeError', 'message': 'r'}]),
     ('const x: number = 15;\ninterface A { a: string }\nx as number', 15),
     ('enum E { A = 16 }\nreturn E.A', 16), ('export default (x?: string): number => 17', 17),
     ('10n ** 20n', '100000000000000000000'), ('new Uint8Array([1, 2, 3])', 'AQID'),

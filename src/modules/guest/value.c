@@ -65,7 +65,7 @@ static JSValue json_replace(JSContext *ctx, JSValueConst holder, int argc, JSVal
 				  : JS_ThrowTypeError(
 					    ctx, "the arguments hold a promise: await it first");
 	if (strcmp(kind, "Map") != 0 && strcmp(kind, "Set") != 0 && strcmp(kind, "RegExp") != 0 &&
-	    strcmp(kind, "Error") != 0)
+	    strcmp(kind, "DataView") != 0 && strcmp(kind, "Error") != 0)
 		return JS_DupValue(ctx, v);
 	of[0] = JS_DupValue(ctx, v);
 	of[1] = JS_NewString(ctx, kind);

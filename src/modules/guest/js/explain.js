@@ -149,7 +149,7 @@ host => {
 			(at, name, of) => {
 				const what = before(at);
 				if (name === 'Symbol.iterator') return { message: `${of} is not iterable` };
-				return what ? { message: `${at.message}: ${what} is ${of}` } : {};
+				return what && what !== of ? { message: `${at.message}: ${what} is ${of}` } : {};
 			},
 		],
 		[

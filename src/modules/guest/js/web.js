@@ -801,6 +801,7 @@ host => {
 				? Object.fromEntries(v)
 				: [...v];
 		if (is === 'RegExp') return `${v}`;
+		if (is === 'DataView') return bytesOf(v).toBase64();
 		const { name, message, cause } = v;
 		return { name, message, ...(cause === undefined ? {} : { cause }), ...v };
 	};

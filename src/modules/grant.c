@@ -233,8 +233,8 @@ int grant_write(const struct upstream *u, struct err *e)
 					.approved_ms = u->approved_ms,
 					.disabled = u->disabled,
 					.pins = str_of(u->pins ?: ""),
-					.package = str_of(u->package ? u->package->image : ""),
-					.update = str_of(u->update ? u->update->image : ""),
+					.package = str_of(u->package_image),
+					.update = str_of(u->update_image),
 				},
 				e);
 }
@@ -250,7 +250,9 @@ static int grant_take(void *arg, const struct store_module *r, struct err *e)
 	u->approved_ms = r->approved_ms;
 	u->disabled = r->disabled;
 	free(pins_swap(u, r->pins.n ? mem_dup(r->pins.p, r->pins.n) : NULL));
-	packages_take(u, r->package, r->update);
+	snprintf(u->package_image, sizeof(u->package_image), "%.*s", STR_ARG(r->package));
+	snprintf(u->update_image, sizeof(u->update_image), "%.*s", STR_ARG(r->update));
+	packages_fit(u);
 	return r->pins.n && !u->pins ? err_set(e, ERR_LIMIT, "out of memory") : 0;
 }
 

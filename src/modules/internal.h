@@ -88,6 +88,9 @@ struct upstream {
 	/* Of an entry that runs a package: what it runs, and what waits to be approved in its
 	 * place; NULL: none. */
 	struct package *package, *update;
+	/* Their images, as the row has them: also where the entry wants others now, or the files
+	 * are not there. */
+	char package_image[HASH_HEX + 1], update_image[HASH_HEX + 1];
 	char update_digest[HASH_HEX + 1]; /* as digest, with the update; "": there is none */
 	struct package_fetch *fetch; /* NULL: nothing is fetched */
 	struct upstream_fetching *fetching; /* who waits for it; NULL: nobody */
@@ -223,9 +226,7 @@ int grant_write(const struct upstream *u, struct err *e) MUST_USE;
 
 /* Whether its entry runs a package: as package_wanted(). */
 int packages_wanted(const struct upstream *u, struct err *e) MUST_USE;
-/* Takes what the row says, as far as its entry still wants it. */
-void packages_take(struct upstream *u, struct str package, struct str update);
-/* Its entry is another: forgets what it does not want any more. */
+/* Opens those images that the entry wants, and forgets the others. */
 void packages_fit(struct upstream *u);
 /* What a connection starts in place of the entry's command. */
 int packages_target(const struct package *p, const struct config_server *s, struct config_target *t,

@@ -10,16 +10,11 @@
 
 enum { WANTED_MAX = 8 << 10, SWEEP_SECONDS = 300, SWEPT_MAX = 32 /* at once */ };
 
-static int packages_text(const struct upstream *u, struct buf *to, struct err *e)
-{
-	return package_wanted(u->server, to, e);
-}
-
 int packages_wanted(const struct upstream *u, struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(WANTED_MAX);
 
-	return packages_text(u, &text, e);
+	return package_wanted(u->server, &text, e);
 }
 
 /* ---- what it runs ---------------------------------------------------------------------------- */
@@ -32,7 +27,7 @@ static struct package *packages_open(const struct upstream *u, struct str image)
 	struct err e = ERR_INIT;
 	struct package *p;
 
-	if (!image.n || !hub_images(u->all->hub) || packages_text(u, &text, &e) <= 0)
+	if (!image.n || !hub_images(u->all->hub) || package_wanted(u->server, &text, &e) <= 0)
 		return NULL;
 	p = package_open(hub_images(u->all->hub), image, &e);
 	if (!p)
@@ -43,22 +38,12 @@ static struct package *packages_open(const struct upstream *u, struct str image)
 	return NULL;
 }
 
-void packages_take(struct upstream *u, struct str package, struct str update)
+void packages_fit(struct upstream *u)
 {
 	package_unref(take_ptr(u->package));
 	package_unref(take_ptr(u->update));
-	u->package = packages_open(u, package);
-	u->update = packages_open(u, update);
-}
-
-void packages_fit(struct upstream *u)
-{
-	struct package *package = take_ptr(u->package), *update = take_ptr(u->update);
-
-	packages_take(u, str_of(package ? package->image : ""),
-		      str_of(update ? update->image : ""));
-	package_unref(package);
-	package_unref(update);
+	u->package = packages_open(u, str_of(u->package_image));
+	u->update = packages_open(u, str_of(u->update_image));
 }
 
 int packages_target(const struct package *p, const struct config_server *s, struct config_target *t,
@@ -93,25 +78,26 @@ static bool packages_same(const struct package *a, const struct package *b)
 
 static int packages_put(struct upstream *u, const char *image, struct err *e)
 {
-	struct package *was = u->update,
-		       *got = package_open(hub_images(u->all->hub), str_of(image), e);
+	struct package *got = package_open(hub_images(u->all->hub), str_of(image), e);
 	autobuf struct buf text = BUF_INIT(WANTED_MAX);
+	char was[sizeof(u->update_image)];
 
 	if (!got)
 		return -1;
-	if (packages_text(u, &text, e) <= 0 || !str_eq(got->record.wanted, buf_str(&text))) {
+	if (package_wanted(u->server, &text, e) <= 0 ||
+	    !str_eq(got->record.wanted, buf_str(&text))) {
 		package_unref(got);
 		return err_set(e, ERR_CONFLICT, "the entry of module %s is another now", u->name);
 	}
-	if (packages_same(u->package, got))
-		package_unref(take_ptr(got));
-	u->update = got;
+	memcpy(was, u->update_image, sizeof(was));
+	snprintf(u->update_image, sizeof(u->update_image), "%s",
+		 packages_same(u->package, got) ? "" : got->image);
+	package_unref(got);
 	if (grant_write(u, e) < 0) {
-		u->update = was;
-		package_unref(got);
+		memcpy(u->update_image, was, sizeof(was));
 		return -1;
 	}
-	package_unref(was);
+	packages_fit(u);
 	grant_digest(u);
 	upstreams_changed(u->all);
 	return 0;

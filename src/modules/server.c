@@ -333,17 +333,17 @@ static int upstream_approve_update(struct upstream *u, struct str who,
 		return err_set(e, ERR_CONFLICT, "the package of module %s is to be approved first",
 			       u->name);
 	upstream_approved_by(u, u->update_digest, who);
-	u->package = u->update;
-	u->update = NULL;
+	memcpy(u->package_image, u->update_image, sizeof(u->package_image));
+	u->update_image[0] = '\0';
 	if (grant_write(u, e) < 0) {
 		memcpy(u->approved, was.approved, sizeof(u->approved));
 		memcpy(u->approved_by, was.approved_by, sizeof(u->approved_by));
 		u->approved_ms = was.approved_ms;
-		u->package = was.package;
-		u->update = was.update;
+		memcpy(u->package_image, was.package_image, sizeof(u->package_image));
+		memcpy(u->update_image, was.update_image, sizeof(u->update_image));
 		return -1;
 	}
-	package_unref(was.package);
+	packages_fit(u);
 	grant_digest(u);
 	upstream_retire(u);
 	upstream_forgive(u);

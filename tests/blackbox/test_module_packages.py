@@ -134,6 +134,13 @@ def test_what_was_shown_is_what_is_approved(me, tmp_path):
             fetch(hub, 'ours')
             fails(409, 'conflict', hub.post, '/v1/modules/ours/approve', digest=seen['digest'])
             assert run(hub, 'ours')['version'] == '1.0.1'
+            entry(hub, 'ours', **npx('-y', 'ours@9'))
+            until(lambda: not info(hub, 'ours')['approved'])
+            hub.post('/v1/modules/ours/disable')
+            entry(hub, 'ours', **npx('-y', 'ours'))
+            until(lambda: info(hub, 'ours')['approved'], what='the same entry is the same package')
+            hub.post('/v1/modules/ours/enable')
+            assert json.loads(text(hub, 'ours', 'about'))['version'] == '1.0.1'
             entry(hub, 'ours', **npx('-y', 'ours@next'))
             until(lambda: not info(hub, 'ours')['approved'])
             assert 'package' not in info(hub, 'ours')
@@ -222,11 +229,13 @@ def test_install_scripts_that_the_file_allows(me, tmp_path):
         registry.add('ours', '1.0.0', {'index.js': registry.node()}, bin='index.js', scripts={
             'postinstall': 'echo "module.exports = \'built\'" > node_modules.js'
                            ' && mkdir -p node_modules/dep-of-ours'
-                           ' && mv node_modules.js node_modules/dep-of-ours/index.js'})
+                           ' && mv node_modules.js node_modules/dep-of-ours/index.js'
+                           ' && sed -i s/ours/forged/ /opt/package/package.holt.json'})
         with hub_of(me, str(tmp_path), registry.url, ours=npx(
                 '-y', 'ours', sandbox={'installScripts': True})) as hub:
             seen = fetch(hub, 'ours')['update']
-            assert seen['scripts_run'] and seen['scripts'] == ['ours@1.0.0: postinstall'], seen
+            assert seen['name'] == 'ours' and seen['scripts_run'], seen
+            assert seen['scripts'] == ['ours@1.0.0: postinstall'], seen
             assert run(hub, 'ours')['dep'] == 'built'
 
 

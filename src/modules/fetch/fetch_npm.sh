@@ -7,7 +7,15 @@ command -v npm >/dev/null || {
 	echo "npm error the template has no npm: install it (on this host for \"host\")" >&2
 	exit 1
 }
-npm install --ignore-scripts --no-audit --no-fund --omit=dev >&2
-node npm.js
-if test -e scripts; then npm rebuild --no-audit --no-fund >&2; fi
-rm -rf fetch_npm.sh npm.js .npmrc ca.pem scripts /tmp/npm
+# Read as a whole, and what was found before a script runs is what is told.
+{
+	npm install --ignore-scripts --no-audit --no-fund --omit=dev >&2
+	node npm.js
+	if test -e scripts; then
+		found=$(cat package.holt.json)
+		npm rebuild --no-audit --no-fund >&2
+		printf '%s' "$found" >package.holt.json
+	fi
+	rm -rf fetch_npm.sh npm.js .npmrc ca.pem scripts /tmp/npm
+	exit
+}

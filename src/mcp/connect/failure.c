@@ -57,16 +57,15 @@ int mcp_exchange_err(int status, struct str text, struct err *e)
 {
 	AUTO(json_free) struct json_doc *doc = json_parse(text, NULL, e);
 	char room[SAID_MAX];
-	struct str said = utf8_line(said_in(text, doc), room, sizeof(room));
+	struct str said;
 	size_t i = 0;
 
 	while (i < ARRAY_LEN(meanings) - 1 &&
 	       (status < meanings[i].from || status > meanings[i].to))
 		i++;
-	if (said.n > 0)
-		return err_set(e, meanings[i].code,
-			       "the server answered with HTTP status %d: \"%.*s\"", status,
-			       STR_ARG(said));
-	return err_set(e, meanings[i].code, "the server answered with HTTP status %d%s", status,
-		       meanings[i].why);
+	/* both have to fit */
+	said = utf8_line(said_in(text, doc), room, sizeof(room) - strlen(meanings[i].why));
+	return err_set(e, meanings[i].code, "the server answered with HTTP status %d%s%s%.*s%s",
+		       status, meanings[i].why, said.n > 0 ? ": \"" : "", STR_ARG(said),
+		       said.n > 0 ? "\"" : "");
 }

@@ -433,8 +433,7 @@ struct package_fetch *package_fetch_start(const struct package_fetch_spec *spec,
 	f->spec = *spec;
 	rc = config_package_read(spec->server, &f->entry, e);
 	if (rc == 0)
-		rc = err_set(e, ERR_INVALID, "%.*s runs no package of a registry",
-			     STR_ARG(spec->server->name));
+		rc = err_set(e, ERR_BUG, "the entry runs no package");
 	id_make(id, "p");
 	snprintf(f->image, sizeof(f->image), PACKAGE_IMAGES "%.*s:%s", STR_ARG(spec->server->name),
 		 id);

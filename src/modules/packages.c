@@ -134,7 +134,10 @@ int upstream_fetch_start(struct upstream *u, struct upstream_fetching *f, struct
 						 .options = u->all->build,
 						 .on_done = packages_on_fetched,
 						 .owner = u };
+	int is = packages_wanted(u, e);
 
+	if (is <= 0)
+		return is < 0 ? -1 : 1;
 	if (u->fetch)
 		return err_set(e, ERR_CONFLICT, "the package of module %s is being fetched",
 			       u->name);

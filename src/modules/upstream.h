@@ -266,9 +266,10 @@ int upstream_revoke(struct upstream *u, struct err *e) MUST_USE;
 int upstream_enable(struct upstream *u, bool on, struct err *e) MUST_USE;
 
 /* Fetches the package of its entry anew. What was fetched waits for upstream_approve(), which then
- * has another digest; what was approved runs until then. ERR_INVALID: its entry runs none.
- * ERR_CONFLICT: it is being fetched. on_done: once, later; e: why nothing was fetched. The caller
- * owns the struct until then, or until upstream_fetch_leave(): the fetch goes on. */
+ * has another digest; what was approved runs until then. 1: its entry runs none, and on_done is not
+ * called; 0: it is fetched. ERR_CONFLICT: it is being fetched. on_done: once, later; e: why nothing
+ * was fetched. The caller owns the struct until then, or until upstream_fetch_leave(): the fetch
+ * goes on. */
 struct upstream_fetching {
 	void (*on_done)(void *owner, const struct err *e);
 	void *owner;

@@ -143,8 +143,12 @@ static int update_run(const struct verb_input *in, struct err *e)
 	char path[256];
 
 	if (hub_ask_path(&modules, path, sizeof(path), name, "", e) < 0 ||
-	    !(l = hub_link_open(e)) || hub_link_ask(l, "GET", path, STR_NONE, &seen, e) < 0 ||
-	    approve_fetch(l, name, json_root(seen), &fetched, e) < 0)
+	    !(l = hub_link_open(e)) || hub_link_ask(l, "GET", path, STR_NONE, &seen, e) < 0)
+		return -1;
+	if (!json_get(json_root(seen), "wanted"))
+		return err_set(e, ERR_INVALID, "module %.64s runs no package that is fetched",
+			       name);
+	if (approve_fetch(l, name, json_root(seen), &fetched, e) < 0)
 		return -1;
 	if (json_get(json_root(fetched), "update"))
 		return approve_shown(in, l, json_root(fetched), e);

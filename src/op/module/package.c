@@ -252,12 +252,16 @@ static void update_run(struct call *c, const void *request)
 	struct err e = ERR_INIT;
 	struct updating *w = arena_alloc(call_arena(c), sizeof(*w), &e);
 	struct upstream *u = w ? module_to_decide(c, q->module, &e) : NULL;
+	int rc;
 
 	if (w)
 		*w = (struct updating){ .call = c,
 					.fetching = { .on_done = update_on_done, .owner = w } };
-	if (!u || upstream_fetch_start(u, &w->fetching, &e) < 0)
+	rc = u ? upstream_fetch_start(u, &w->fetching, &e) : -1;
+	if (rc < 0)
 		call_fail(c, &e);
+	else if (rc > 0)
+		module_tell(c, u, NULL); /* there is nothing to fetch */
 	else
 		call_on_cancel(c, update_on_cancel, w);
 }

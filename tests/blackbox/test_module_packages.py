@@ -210,20 +210,6 @@ def test_hostile_packages(me, tmp_path):
             assert os.listdir(os.path.join(hub.home, 'packages')) == []
 
 
-HUGE = {'huge': lambda: {'zeros': bytes(2500 << 20)},
-        'many': lambda: {f'd/{i}': '' for i in range(300000)}}
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize('name', HUGE)
-def test_packages_without_measure(me, tmp_path, name):
-    with Registry() as registry:
-        registry.add(name, '1.0.0', {'index.js': '', **HUGE[name]()}, bin='index.js')
-        with hub_of(me, str(tmp_path), registry.url, **{name: npx('-y', name)}) as hub:
-            fails(502, 'module_failed', fetch, hub, name)
-            assert images(hub) == []
-
-
 def test_install_scripts_that_the_file_allows(me, tmp_path):
     with Registry() as registry:
         registry.add('ours', '1.0.0', {'index.js': registry.node()}, bin='index.js', scripts={
@@ -297,7 +283,7 @@ def test_packages_of_python(me, tmp_path):
             assert json.loads(text(hub, 'newest', 'about'))['dep'] == 'wheel'
 
 
-@pytest.mark.parametrize('end', ['kill', 'stop'])
+@pytest.mark.parametrize('end', ['kill', pytest.param('stop', marks=pytest.mark.whole)])
 def test_a_hub_that_ends_while_it_fetches(me, tmp_path, end):
     """Nothing of the fetch outlives it, and the next hub fetches."""
     before = host.Residue(me.trees)

@@ -261,7 +261,7 @@ static void update_run(struct call *c, const void *request)
 	if (rc < 0)
 		call_fail(c, &e);
 	else if (rc > 0)
-		module_tell(c, u, NULL); /* there is nothing to fetch */
+		module_tell(c, u, NULL, NULL); /* there is nothing to fetch */
 	else
 		call_on_cancel(c, update_on_cancel, w);
 }

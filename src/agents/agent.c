@@ -107,9 +107,9 @@ static void agent_end(struct agent *a)
 	a->ending = true;
 	agent_say_end(a); /* what people have seen of it stays */
 	agent_keep_mode(a);
-	if (a->talk)
-		*talk_driver_state(a->talk) = NULL;
-	a->talk = NULL;
+	if (a->conversation)
+		*conversation_driver_state(a->conversation) = NULL;
+	a->conversation = NULL;
 	a->turn = false;
 	texts_cancel(&a->texts);
 	uv_timer_stop(&a->quiet);
@@ -127,30 +127,30 @@ static void agent_turn_over(struct agent *a, const char *why, const struct err *
 
 	a->turn = false;
 	uv_timer_stop(&a->quiet);
-	if (!turn || !a->talk)
+	if (!turn || !a->conversation)
 		return;
 	agent_say_end(a);
 	agent_keep_mode(a);
-	if (!a->talk)
+	if (!a->conversation)
 		return;
 	if (e && refused)
-		talk_refused(a->talk, e);
+		conversation_refused(a->conversation, e);
 	else if (e)
-		talk_failed(a->talk, e);
+		conversation_failed(a->conversation, e);
 	else
-		talk_turn_end(a->talk, why);
+		conversation_turn_end(a->conversation, why);
 }
 
 void agent_fail(struct agent *a, const struct err *e)
 {
-	struct talk *t = a->talk;
+	struct conversation *t = a->conversation;
 	bool turn = a->turn;
 
 	if (a->ending)
 		return;
 	agent_end(a);
 	if (t && turn)
-		talk_failed(t, e);
+		conversation_failed(t, e);
 }
 
 static void agent_on_doom(uv_timer_t *t)
@@ -192,15 +192,15 @@ static void agent_on_quiet(uv_timer_t *t)
 {
 	struct agent *a = t->data;
 
-	if (a->talk)
-		talk_stalled(a->talk, true);
+	if (a->conversation)
+		conversation_stalled(a->conversation, true);
 }
 
 void agent_heard(struct agent *a)
 {
-	if (!a->talk || !a->turn)
+	if (!a->conversation || !a->turn)
 		return;
-	talk_stalled(a->talk, false);
+	conversation_stalled(a->conversation, false);
 	if (a->waits > 0)
 		uv_timer_stop(&a->quiet);
 	else
@@ -218,7 +218,7 @@ void agent_given(struct agent *a)
 	struct err e;
 
 	agent_say_end(a); /* what came behind the turn before */
-	if (talk_turn_begin(a->talk, &e) < 0 ||
+	if (conversation_turn_begin(a->conversation, &e) < 0 ||
 	    acp_prompt(a->acp, str_of(prompt), blocks, n, &e) < 0)
 		agent_turn_over(a, NULL, &e, false);
 	else
@@ -245,12 +245,12 @@ static void agent_prompt(struct agent *a)
 /* Keeps the agent's name for its session, to go on with it after this process. */
 static int agent_note_session(struct agent *a, struct str id, struct err *e)
 {
-	struct conversation_record r = *talk_record(a->talk);
+	struct conversation_record r = *conversation_record(a->conversation);
 
 	if (str_eq(r.agent_session_id, id))
 		return 0;
 	r.agent_session_id = id;
-	return talk_change(a->talk, &r, e);
+	return conversation_change(a->conversation, &r, e);
 }
 
 static void agent_on_ready(void *owner, struct str session_id, bool kept)
@@ -258,7 +258,7 @@ static void agent_on_ready(void *owner, struct str session_id, bool kept)
 	struct agent *a = owner;
 	struct err e;
 
-	if (!a->talk)
+	if (!a->conversation)
 		return;
 	uv_timer_stop(&a->limit);
 	if (agent_note_session(a, session_id, &e) < 0)
@@ -271,7 +271,7 @@ static void agent_on_update(void *owner, const struct acp_update *u)
 {
 	struct agent *a = owner;
 
-	if (!a->talk)
+	if (!a->conversation)
 		return;
 	agent_heard(a);
 	agent_update(a, u);
@@ -283,7 +283,7 @@ static void agent_on_asked(void *owner, struct acp_ask *q)
 
 	agent_heard(a);
 	agent_say_end(a);
-	if (a->talk)
+	if (a->conversation)
 		agent_asked(a, q);
 }
 
@@ -430,7 +430,7 @@ static int agent_server(struct agent *a, int port, struct acp_server *s, struct 
 				     : arena_printf(&a->arena, e, "http://127.0.0.1:%d/mcp", port);
 	struct str token;
 
-	a->token = talk_token(a->talk, e);
+	a->token = conversation_token(a->conversation, e);
 	if (!a->token || !header || !env || !list || !url)
 		return -1;
 	token = secret_expose(a->token, "given to the conversation's agent");
@@ -457,7 +457,8 @@ static int agent_server(struct agent *a, int port, struct acp_server *s, struct 
 static int agent_open(struct agent *a, int port, struct err *e)
 {
 	struct acp_server *server = arena_alloc(&a->arena, sizeof(*server), e);
-	const char *earlier = arena_dup(&a->arena, talk_record(a->talk)->agent_session_id, e);
+	const char *earlier = arena_dup(&a->arena,
+					conversation_record(a->conversation)->agent_session_id, e);
 	struct acp_options o = { .handler = &agent_acp,
 				 .owner = a,
 				 .name = STR_LIT("holt"),
@@ -544,7 +545,7 @@ static void agent_on_begin(uv_timer_t *t)
 /* A conversation with a workspace has it at the same place inside. */
 static int agent_folders(struct agent *a, struct err *e)
 {
-	struct str dir = talk_record(a->talk)->working_dir;
+	struct str dir = conversation_record(a->conversation)->working_dir;
 
 	if (dir.n == 0 && a->conf->program.sandbox.off)
 		return err_set(e, ERR_INVALID,
@@ -560,10 +561,10 @@ static int agent_folders(struct agent *a, struct err *e)
 	return 0;
 }
 
-static struct agent *agent_new(struct agents *all, struct talk *t, struct err *e)
+static struct agent *agent_new(struct agents *all, struct conversation *t, struct err *e)
 {
 	const struct config_agent *conf = config_agent_find(config_file(all->config),
-							    talk_record(t)->agent);
+							    conversation_record(t)->agent);
 	struct agent *a;
 
 	if (!conf || all->live >= AGENTS_MAX)
@@ -571,7 +572,7 @@ static struct agent *agent_new(struct agents *all, struct talk *t, struct err *e
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
-	*a = (struct agent){ .all = all, .talk = t, .conf = conf };
+	*a = (struct agent){ .all = all, .conversation = t, .conf = conf };
 	a->say.text = BUF_INIT(AGENT_SAY_MAX);
 	arena_init(&a->arena, ARENA_MAX);
 	if (agent_folders(a, e) < 0) {
@@ -602,10 +603,10 @@ static struct agent *agent_new(struct agents *all, struct talk *t, struct err *e
 
 /* ---- the driver ----------------------------------------------------------------------------- */
 
-static int agent_driver_start(void *data, struct talk *t, const struct talk_prompt *p,
-			      struct err *e)
+static int agent_driver_start(void *data, struct conversation *t,
+			      const struct conversation_prompt *p, struct err *e)
 {
-	struct agent **at = (struct agent **)talk_driver_state(t);
+	struct agent **at = (struct agent **)conversation_driver_state(t);
 	autofree char *prompt = mem_dup(p->message.p, p->message.n);
 	AUTO(give_free) struct give *give = NULL;
 	struct agents *all = data;
@@ -631,10 +632,10 @@ static int agent_driver_start(void *data, struct talk *t, const struct talk_prom
 	return 0;
 }
 
-static void agent_driver_cancel(void *data, struct talk *t)
+static void agent_driver_cancel(void *data, struct conversation *t)
 {
 	static const struct err before = { ERR_CANCELLED, "it was cancelled before it began", "" };
-	struct agent *a = *talk_driver_state(t);
+	struct agent *a = *conversation_driver_state(t);
 
 	if (!a || !a->turn)
 		return;
@@ -648,13 +649,13 @@ static void agent_driver_cancel(void *data, struct talk *t)
 	acp_cancel(a->acp);
 }
 
-static void agent_driver_close(void *data, struct talk *t)
+static void agent_driver_close(void *data, struct conversation *t)
 {
-	struct agent *a = *talk_driver_state(t);
+	struct agent *a = *conversation_driver_state(t);
 
 	if (a)
 		agent_end(a);
 }
 
-const struct talk_driver agent_driver = { agent_driver_start, agent_driver_cancel,
-					  agent_driver_close };
+const struct conversation_driver agent_driver = { agent_driver_start, agent_driver_cancel,
+						  agent_driver_close };

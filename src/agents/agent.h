@@ -26,10 +26,10 @@ struct agents;
 struct agents_options {
 	const struct place_of *place; /* borrowed until agents_close() has ended, as all here */
 	struct config *config; /* a reference is taken */
-	struct talks *talks;
+	struct conversations *conversations;
 	struct questions *questions;
 	/* Whether the conversation may have its agent, as the file is now. */
-	int (*check)(void *owner, const struct talk *t, struct err *e);
+	int (*check)(void *owner, const struct conversation *t, struct err *e);
 	/* The port of 127.0.0.1 where the hub takes the tokens of conversations. */
 	int (*port)(void *owner, struct err *e);
 	void *owner;

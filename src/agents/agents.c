@@ -2,11 +2,11 @@
 #include "base/log.h"
 
 static void agents_drive(struct agents *all, const struct config_agent *conf,
-			 const struct talk_driver *driver)
+			 const struct conversation_driver *driver)
 {
 	struct err e;
 
-	if (talks_drive(all->talks, conf->name, driver, all, &e) < 0)
+	if (conversations_drive(all->conversations, conf->name, driver, all, &e) < 0)
 		log_error("agent %.*s: %s", STR_ARG(conf->name), e.msg);
 }
 
@@ -28,9 +28,9 @@ void agents_configure(struct agents *all, struct config *c)
 			agents_drive(all, &now->p[i], &agent_driver);
 	}
 	config_unref(before);
-	for (size_t i = 0; i < talks_count(all->talks); i++) {
-		struct talk *t = talks_at(all->talks, i);
-		struct agent *a = *talk_driver_state(t);
+	for (size_t i = 0; i < conversations_count(all->conversations); i++) {
+		struct conversation *t = conversations_at(all->conversations, i);
+		struct agent *a = *conversation_driver_state(t);
 
 		if (a && all->check(all->owner, t, &e) < 0)
 			agent_fail(a, &e);
@@ -47,7 +47,7 @@ struct agents *agents_new(const struct agents_options *o, struct err *e)
 	*all = (struct agents){ .loop = o->place->loop,
 				.place = o->place,
 				.config = config_ref(o->config),
-				.talks = o->talks,
+				.conversations = o->conversations,
 				.questions = o->questions,
 				.check = o->check,
 				.port = o->port,

@@ -198,8 +198,8 @@ static int permission_ask(struct permission *p, const struct question **ret, str
 	struct str title = q->permission.title;
 	size_t said = 2 * EVENT_MIN + title.n;
 	struct question_ask ask = {
-		.principal = talk_record(a->talk)->owner,
-		.session = str_of(talk_id(a->talk)),
+		.principal = conversation_record(a->conversation)->owner,
+		.session = str_of(conversation_id(a->conversation)),
 		.kind = QUESTION_PERMISSION,
 		.origin = QUESTION_OF_ACP,
 		.spec = { .question = title.n ? permission_short(title, asked, ASKED_MAX)
@@ -227,10 +227,10 @@ static int permission_ask(struct permission *p, const struct question **ret, str
 
 static void permission_asked(struct agent *a, struct acp_ask *q)
 {
-	const struct acp_option *once = talk_permits(a->talk,
-						     CONVERSATION_FLAG_auto_approve_permissions)
-					      ? permission_once(q)
-					      : NULL;
+	const struct acp_option *once =
+		conversation_has_flag(a->conversation, CONVERSATION_FLAG_auto_approve_permissions)
+			? permission_once(q)
+			: NULL;
 	struct permission *p;
 	const struct question *asked;
 	struct err e;
@@ -288,7 +288,7 @@ static void file_event(struct agent *a, const char *type, struct str path, size_
 	autobuf struct buf b = BUF_INIT(EVENT_ROOM);
 	struct json_writer w = json_writer(&b);
 
-	if (!a->talk)
+	if (!a->conversation)
 		return;
 	json_write_object(&w);
 	json_put_str(&w, "path", path);

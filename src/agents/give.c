@@ -121,14 +121,16 @@ static int give_file(struct agent *a, struct give *g, struct err *e)
 	struct attachment f;
 
 	g->bytes.n = 0;
-	if (attachment_read(talk_folder(a->talk), str_of(g->ids[g->at++]), &f, &g->bytes, e) < 0)
+	if (attachment_read(conversation_folder(a->conversation), str_of(g->ids[g->at++]), &f,
+			    &g->bytes, e) < 0)
 		return e->code == ERR_PATH_NOT_FOUND ? 0 : -1; /* it was removed */
 	if (f.image && acp_takes_images(a->acp))
 		return give_image(g, &f, e);
 	attachment_file(&f, file);
 	if (!a->place.sandbox) {
 		snprintf(path, sizeof(path), "%s/%s/" ATTACHMENTS_FOLDER "/%s",
-			 talks_path(a->all->talks), talk_id(a->talk), file);
+			 conversations_path(a->all->conversations),
+			 conversation_id(a->conversation), file);
 		return give_link(g, &f, path, e);
 	}
 	snprintf(path, sizeof(path), GIVE_FOLDER "%s", file);

@@ -17,9 +17,9 @@ struct agents {
 	uv_loop_t *loop;
 	const struct place_of *place;
 	struct config *config;
-	struct talks *talks;
+	struct conversations *conversations;
 	struct questions *questions;
-	int (*check)(void *owner, const struct talk *t, struct err *e);
+	int (*check)(void *owner, const struct conversation *t, struct err *e);
 	int (*port)(void *owner, struct err *e);
 	void *owner;
 	unsigned live;
@@ -41,7 +41,7 @@ struct agent_terminal;
 /* One process, from its conversation's prompt to the last that is left of it. */
 struct agent {
 	struct agents *all;
-	struct talk *talk; /* NULL: nobody wants it any more */
+	struct conversation *conversation; /* NULL: nobody wants it any more */
 	struct config *config; /* a reference, for conf */
 	const struct config_agent *conf;
 	struct texts texts;
@@ -82,7 +82,7 @@ struct agent {
 
 /* ---- agent.c: its process ------------------------------------------------------------------- */
 
-extern const struct talk_driver agent_driver;
+extern const struct conversation_driver agent_driver;
 void agent_on_job(struct agent *a); /* one of its jobs has ended */
 /* It is of no use any more: its turn fails, and it ends. */
 void agent_fail(struct agent *a, const struct err *e);

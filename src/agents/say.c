@@ -26,7 +26,8 @@ void agent_event(struct agent *a, const char *type, struct json_writer *w, struc
 	struct err e;
 
 	if (agent_said(a, b->n, &e) < 0 || json_write_done(w, &e) < 0 ||
-	    (a->talk && talk_append(a->talk, type, buf_str(b), NULL, &e) < 0))
+	    (a->conversation &&
+	     conversation_append(a->conversation, type, buf_str(b), NULL, &e) < 0))
 		agent_fail_later(a, &e);
 }
 
@@ -46,7 +47,7 @@ void agent_say_end(struct agent *a)
 	autobuf struct buf b = BUF_INIT(ROOM);
 	struct json_writer w = json_writer(&b);
 
-	if (a->say.text.n == 0 || !a->talk)
+	if (a->say.text.n == 0 || !a->conversation)
 		return;
 	write_say(&w, a, buf_str(&a->say.text));
 	a->say.text.n = 0;
@@ -61,10 +62,10 @@ static void say_live(struct agent *a, struct str text)
 
 	write_say(&w, a, text);
 	if (json_write_done(&w, &e) == 0)
-		talk_live(a->talk,
-			  a->say.kind == ACP_THOUGHT ? "agent_thought_chunk"
-						     : "agent_message_chunk",
-			  buf_str(&b));
+		conversation_live(a->conversation,
+				  a->say.kind == ACP_THOUGHT ? "agent_thought_chunk"
+							     : "agent_message_chunk",
+				  buf_str(&b));
 }
 
 static void say(struct agent *a, const struct acp_update *u)
@@ -79,7 +80,7 @@ static void say(struct agent *a, const struct acp_update *u)
 		a->say.text.n = 0;
 	a->say.kind = u->kind;
 	snprintf(a->say.message_id, sizeof(a->say.message_id), "%.*s", STR_ARG(u->message_id));
-	while (rest.n > 0 && a->talk) {
+	while (rest.n > 0 && a->conversation) {
 		struct str piece = utf8_cut(rest, AGENT_SAY_MAX - a->say.text.n);
 
 		if (piece.n == 0) {
@@ -156,13 +157,13 @@ void agent_keep_mode(struct agent *a)
 	struct conversation_record r;
 	struct err e;
 
-	if (!a->mode[0] || !a->talk)
+	if (!a->mode[0] || !a->conversation)
 		return;
-	r = *talk_record(a->talk);
+	r = *conversation_record(a->conversation);
 	r.current_mode_id = str_of(a->mode);
-	if (!str_eq(r.current_mode_id, talk_record(a->talk)->current_mode_id) &&
-	    talk_change(a->talk, &r, &e) < 0)
-		log_warn("conversation %s: %s", talk_id(a->talk), e.msg);
+	if (!str_eq(r.current_mode_id, conversation_record(a->conversation)->current_mode_id) &&
+	    conversation_change(a->conversation, &r, &e) < 0)
+		log_warn("conversation %s: %s", conversation_id(a->conversation), e.msg);
 	a->mode[0] = '\0';
 	a->mode_ms = uv_now(a->all->loop);
 }
@@ -176,7 +177,7 @@ static void say_other(struct agent *a, const struct acp_update *u)
 
 	json_write_val(&w, u->all);
 	if (json_write_done(&w, &e) == 0)
-		talk_live(a->talk, "agent_update", buf_str(&b));
+		conversation_live(a->conversation, "agent_update", buf_str(&b));
 }
 
 void agent_update(struct agent *a, const struct acp_update *u)
@@ -189,7 +190,7 @@ void agent_update(struct agent *a, const struct acp_update *u)
 	}
 	if (u->kind != ACP_RUNS)
 		agent_say_end(a);
-	if (!a->talk)
+	if (!a->conversation)
 		return;
 	switch (u->kind) {
 	case ACP_TOOL_CALL:

@@ -53,7 +53,7 @@ struct ops {
 	struct coding *coding;
 	struct code *code;
 	struct upstreams *upstreams;
-	struct talks *talks;
+	struct conversations *conversations;
 	struct feed *feed;
 	unsigned calls[CALL_KINDS], max[CALL_KINDS], max_urgent;
 	struct call *newest; /* of those that have not ended */
@@ -169,7 +169,7 @@ struct ops *ops_new(struct hub *hub, const struct ops_options *o, struct err *e)
 	ops->coding = o->coding;
 	ops->code = o->code;
 	ops->upstreams = o->upstreams;
-	ops->talks = o->talks;
+	ops->conversations = o->conversations;
 	ops->feed = o->feed;
 	ops->max[CALL_WORKS] = o->max_calls ? o->max_calls : MAX_CALLS;
 	ops->max[CALL_WAITS] = o->max_waiting ? o->max_waiting : MAX_WAITING;
@@ -1640,9 +1640,9 @@ struct upstreams *call_upstreams(const struct call *c)
 	return c->ops->upstreams;
 }
 
-struct talks *call_talks(const struct call *c)
+struct conversations *call_conversations(const struct call *c)
 {
-	return c->ops->talks;
+	return c->ops->conversations;
 }
 
 struct feed *call_feed(const struct call *c)

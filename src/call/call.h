@@ -30,7 +30,7 @@ struct coding;
 struct code;
 struct upstreams;
 struct store;
-struct talks;
+struct conversations;
 struct feed;
 
 /* What the name of a conversation's principal begins with; its id follows. */
@@ -192,7 +192,7 @@ struct ops_options {
 	struct upstreams *upstreams;
 	/* Conversations (agents/conversation/conversation.h) and news of the hub
 	 * (agents/conversation/feed.h), likewise. */
-	struct talks *talks;
+	struct conversations *conversations;
 	struct feed *feed;
 	/* Without a hub, the loop that hooks wait on. */
 	uv_loop_t *loop;
@@ -370,7 +370,7 @@ struct once_key *call_once(struct call *c);
 struct coding *call_coding(const struct call *c);
 struct code *call_code(const struct call *c);
 struct upstreams *call_upstreams(const struct call *c);
-struct talks *call_talks(const struct call *c); /* NULL: none */
+struct conversations *call_conversations(const struct call *c); /* NULL: none */
 struct feed *call_feed(const struct call *c); /* likewise */
 struct store *call_store(const struct call *c); /* the registry; NULL: there is none */
 const void *call_session(const struct call *c); /* op_start.session */

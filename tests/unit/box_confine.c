@@ -114,7 +114,7 @@ static int make_pipe(const struct fixture *f)
 	return mknodat(f->in, "pipe", S_IFIFO | 0600, 0);
 }
 
-static int talk(const struct fixture *f)
+static int conversation(const struct fixture *f)
 {
 	autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -180,7 +180,7 @@ static const struct {
 	{ "link to above its directory", link_above },
 	{ "make a device", make_device },
 	{ "make a pipe", make_pipe },
-	{ "open a socket", talk },
+	{ "open a socket", conversation },
 	{ "execute", execute },
 	{ "signal a process", signal_process },
 	{ "signal a thread", signal_thread },

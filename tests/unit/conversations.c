@@ -1,483 +1,472 @@
-/* Conversations on disk and their queues: what was acknowledged is there after any end. */
+/* Conversations of a running hub: turns and queues with a driver that the test plays. */
 #include "test.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "agents/store/conversations.h"
-#include "agents/store/queue.h"
-#include "base/clock.h"
+#include "agents/conversation/conversation.h"
+#include "agents/conversation/feed.h"
 
 static char root[64], dir[96];
-static unsigned lost;
-static enum err_code lost_why;
+static uv_loop_t loop;
+static struct feed *feed;
+static struct conversations *all;
 
-static void on_lost(void *data, const char *id, const struct err *why)
+/* What the driver was asked for. */
+static struct {
+	unsigned starts, cancels, closes, refuse;
+	char message[64];
+	uint32_t attempt;
+	const char *mode; /* that the record gets at the end; NULL: none */
+} asked;
+
+static int driver_start(void *data, struct conversation *t, const struct conversation_prompt *p,
+			struct err *e)
 {
-	lost++;
-	lost_why = why->code;
+	asked.starts++;
+	asked.attempt = p->attempt;
+	snprintf(asked.message, sizeof(asked.message), "%.*s", STR_ARG(p->message));
+	if (asked.refuse) {
+		asked.refuse--;
+		return err_set(e, ERR_GUEST, "the agent does not start");
+	}
+	return 0;
+}
+
+static void driver_cancel(void *data, struct conversation *t)
+{
+	asked.cancels++;
+	conversation_turn_end(t, "cancelled");
+}
+
+static void driver_close(void *data, struct conversation *t)
+{
+	struct conversation_record r = *conversation_record(t);
+	struct err e;
+
+	asked.closes++;
+	if (!asked.mode)
+		return;
+	r.current_mode_id = str_of(asked.mode);
+	assert_int_equal(conversation_change(t, &r, &e), 0);
+}
+
+static const struct conversation_driver driver = { driver_start, driver_cancel, driver_close };
+
+static void turn_loop(void)
+{
+	for (int i = 0; i < 4; i++)
+		uv_run(&loop, UV_RUN_NOWAIT);
+}
+
+static void open_all(void)
+{
+	struct err e;
+
+	all = conversations_open(&loop, dir, &(struct conversations_options){ .feed = feed }, &e);
+	if (!all)
+		fail_msg("%s", e.msg);
+	memset(&asked, 0, sizeof(asked));
+}
+
+static void close_all(void)
+{
+	conversations_close(take_ptr(all));
+	turn_loop();
 }
 
 static int setup(void **state)
 {
-	snprintf(root, sizeof(root), "/tmp/unit-conversations-XXXXXX");
+	struct err e;
+
+	snprintf(root, sizeof(root), "/tmp/unit-talks-XXXXXX");
 	assert_non_null(mkdtemp(root));
 	snprintf(dir, sizeof(dir), "%s/conversations", root);
-	lost = 0;
-	return 0;
+	assert_int_equal(uv_loop_init(&loop), 0);
+	feed = feed_new(&e);
+	open_all();
+	return feed == NULL;
 }
 
 static int teardown(void **state)
 {
-	return test_remove_folder(root);
+	if (all)
+		close_all();
+	feed_free(take_ptr(feed));
+	assert_int_equal(test_remove_folder(root), 0);
+	return uv_loop_close(&loop);
 }
 
-static struct conversations *opened(void)
+static struct conversation *made(const char *agent, const struct conversation *parent)
 {
+	struct conversation_record r = { .owner = STR_LIT("local"), .agent = str_of(agent) };
 	struct err e;
-	struct conversations *c = conversations_open(dir, on_lost, NULL, &e);
+	struct conversation *t;
 
-	if (!c)
+	r.parent_session_id = parent ? str_of(conversation_id(parent)) : STR_NONE;
+	t = conversation_new(all, &r, &e);
+	if (!t)
 		fail_msg("%s", e.msg);
-	return c;
+	return t;
 }
 
-static struct conversation *made(struct conversations *c, const char *name, const char *parent)
+static void sends(struct conversation *t, const char *message)
 {
-	const struct conversation_record r = { .owner = STR_LIT("local"),
-					       .name = str_of(name),
-					       .parent_session_id = str_of(parent) };
-	struct err e;
-	struct conversation *v = conversation_new(c, &r, &e);
-
-	if (!v)
-		fail_msg("%s", e.msg);
-	return v;
-}
-
-static char *path_of(const char *id, const char *file)
-{
-	static char path[256];
-
-	snprintf(path, sizeof(path), "%s/%s/%s", dir, id, file);
-	return path;
-}
-
-static void put(const char *path, const char *text)
-{
-	autoclose int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-}
-
-/* ---- records ----------------------------------------------------------------------------- */
-
-static void test_ids(void **state)
-{
-	static const struct {
-		const char *text;
-		bool valid;
-	} rows[] = {
-		{ "20261126-100000-1a2b3c4d", true },  { "20261126-100000-1A2B3C4D", false },
-		{ "20261126-100000-1a2b3c4", false },  { "20261126-100000-1a2b3c4d5", false },
-		{ "20261126_100000-1a2b3c4d", false }, { "../../../../../../../etc", false },
-		{ "2026112a-100000-1a2b3c4d", false }, { "", false },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		ROW_CHECK(conversation_id_valid(str_of(rows[i].text)) == rows[i].valid,
-			  rows[i].text);
-}
-
-static void test_a_record_is_kept(void **state)
-{
-	struct conversations *c = opened();
-	struct conversation *v = made(c, "first \"name\"\n\xc3\xa4", NULL);
-	struct conversation_record r = *conversation_record(v);
-	char id[CONVERSATION_ID + 1];
-	struct err e;
-
-	snprintf(id, sizeof(id), "%s", conversation_id(v));
-	assert_true(conversation_id_valid(str_of(id)));
-	assert_false(conversation_flag(&r.advanced_settings, CONVERSATION_FLAG_can_send_prompt));
-	assert_true(conversation_flag(&r.advanced_settings, CONVERSATION_FLAG_can_prompt_user));
-	r.description = STR_LIT("changed");
-	r.session_id = STR_LIT("another");
-	r.owner = STR_LIT("another");
-	r.status = CONVERSATION_ERROR;
-	r.advanced_settings.has_can_prompt_user = true;
-	assert_int_equal(conversation_change(v, &r, &e), 0);
-	conversations_close(c);
-
-	c = opened();
-	assert_int_equal(conversations_count(c), 1);
-	v = conversation_find(c, str_of(id));
-	assert_ptr_equal(v, conversations_at(c, 0));
-	r = *conversation_record(v);
-	assert_true(str_is(r.session_id, id) && str_is(r.owner, "local"));
-	assert_true(str_is(r.name, "first \"name\"\n\xc3\xa4") && str_is(r.description, "changed"));
-	assert_int_equal(r.status, CONVERSATION_ERROR);
-	assert_false(conversation_flag(&r.advanced_settings, CONVERSATION_FLAG_can_prompt_user));
-	conversations_close(c);
-	assert_int_equal(lost, 0);
-}
-
-static void test_one_process_has_them(void **state)
-{
-	struct conversations *c = opened();
-	struct err e;
-
-	assert_null(conversations_open(dir, on_lost, NULL, &e));
-	assert_int_equal(e.code, ERR_STORE_LOCKED);
-	conversations_close(c);
-}
-
-static void test_others_may_not_look(void **state)
-{
-	struct conversations *c = opened();
-	struct stat st;
-	struct err e;
-	struct conversation *v = made(c, "x", NULL);
-
-	assert_non_null(conversation_events(v, &e));
-	assert_int_equal(stat(dir, &st), 0);
-	assert_int_equal(st.st_mode & 0777, 0700);
-	assert_int_equal(stat(path_of(conversation_id(v), "."), &st), 0);
-	assert_int_equal(st.st_mode & 0777, 0700);
-	assert_int_equal(stat(path_of(conversation_id(v), "metadata.json"), &st), 0);
-	assert_int_equal(st.st_mode & 0777, 0600);
-	conversations_close(c);
-	assert_int_equal(chmod(dir, 0755), 0);
-	assert_null(conversations_open(dir, on_lost, NULL, &e));
-	assert_int_equal(e.code, ERR_DENIED);
-}
-
-/* One that can't be read stays, and takes no other with it. */
-static void test_a_spoilt_record_is_told(void **state)
-{
-	static const char another[] =
-		"{\"session_id\":\"20261126-100000-1a2b3c4d\",\"owner\":\"a\","
-		"\"created_at\":\"\",\"updated_at\":\"\"}";
-	static const char *const texts[] = { "", "{", "[]", "{\"session_id\":\"x\"}", another };
-	struct conversations *c = opened();
-	char id[CONVERSATION_ID + 1];
-
-	made(c, "good", NULL);
-	snprintf(id, sizeof(id), "%s", conversation_id(made(c, "spoilt", NULL)));
-	conversations_close(c);
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		put(path_of(id, "metadata.json"), texts[i]);
-		lost = 0;
-		c = opened();
-		assert_int_equal(conversations_count(c), 1);
-		assert_int_equal(lost, 1);
-		conversations_close(c);
-		assert_int_equal(access(path_of(id, "metadata.json"), F_OK), 0);
-	}
-	unlink(path_of(id, "metadata.json"));
-	assert_int_equal(symlink("/etc/passwd", path_of(id, "metadata.json")), 0);
-	lost = 0;
-	c = opened();
-	assert_true(lost == 1 && conversations_count(c) == 1);
-	conversations_close(c);
-}
-
-static void test_no_child_is_lost(void **state)
-{
-	AUTO(conversations_close) struct conversations *c = opened();
-	struct conversation *parent = made(c, "parent", NULL);
-	struct conversation *child = made(c, "child", conversation_id(parent));
-	struct conversation_record r = { .owner = STR_LIT("local"),
-					 .parent_session_id = STR_LIT("20261126-100000-1a2b3c4d") };
-	char ids[2][CONVERSATION_ID + 1];
-	struct err e;
-
-	snprintf(ids[0], sizeof(ids[0]), "%s", conversation_id(parent));
-	snprintf(ids[1], sizeof(ids[1]), "%s", conversation_id(child));
-	assert_null(conversation_new(c, &r, &e));
-	assert_int_equal(e.code, ERR_CONVERSATION_NOT_FOUND);
-	assert_int_equal(conversation_delete(parent, &e), -1);
-	assert_int_equal(e.code, ERR_CONFLICT);
-	assert_int_equal(conversation_delete(child, &e), 0);
-	assert_int_equal(conversation_delete(parent, &e), 0);
-	assert_int_equal(conversations_count(c), 0);
-
-	assert_null(conversation_take_back(c, str_of(ids[0]), STR_LIT("key:other"), &e));
-	assert_int_equal(e.code, ERR_CONVERSATION_NOT_FOUND);
-	assert_non_null(conversation_take_back(c, str_of(ids[1]), STR_LIT("local"), &e));
-	assert_int_equal(conversation_delete(conversation_find(c, str_of(ids[1])), &e), 0);
-	assert_non_null(conversation_take_back(c, str_of(ids[0]), STR_NONE, &e));
-	assert_null(conversation_take_back(c, str_of(ids[0]), STR_NONE, &e));
-	assert_int_equal(e.code, ERR_CONVERSATION_NOT_FOUND);
-	assert_null(conversation_take_back(c, STR_LIT("../metadata.json"), STR_NONE, &e));
-	assert_int_equal(conversations_empty_trash(c, 3600, &e), 0);
-	assert_int_equal(conversations_empty_trash(c, 0, &e), 1);
-	assert_null(conversation_take_back(c, str_of(ids[1]), STR_NONE, &e));
-	assert_int_equal(conversations_count(c), 1);
-}
-
-/* More than may be open at once, by turns. */
-static void test_many_logs(void **state)
-{
-	enum { N = 70 };
-	AUTO(conversations_close) struct conversations *c = opened();
-	struct conversation *all[N];
-	struct err e;
-	uint64_t seq;
-
-	for (int i = 0; i < N; i++)
-		all[i] = made(c, "one of many", NULL);
-	for (int round = 1; round <= 3; round++) {
-		for (int i = 0; i < N; i++) {
-			assert_int_equal(events_append(conversation_events(all[i], &e), "error",
-						       STR_LIT("{}"), &seq, &e),
-					 0);
-			assert_int_equal(seq, round);
-		}
-	}
-}
-
-/* ---- the queue --------------------------------------------------------------------------- */
-
-static struct queue *queue_of(int folder)
-{
-	struct err e;
-	struct queue *q = queue_open(folder, &e);
-
-	if (!q)
-		fail_msg("%s", e.msg);
-	return q;
-}
-
-static int add_of(struct queue *q, const char *source, const char *message, const char *key,
-		  char id[QUEUE_ID + 1], size_t *position, struct err *e)
-{
-	const struct queue_item item = { .message = str_of(message),
-					 .key = str_of(key),
-					 .source = str_of(source) };
-
-	return queue_add(q, &item, id, position, e);
-}
-
-static int add(struct queue *q, const char *message, const char *key, char id[QUEUE_ID + 1],
-	       size_t *position, struct err *e)
-{
-	return add_of(q, "local", message, key, id, position, e);
-}
-
-static void test_the_queue_keeps_its_order(void **state)
-{
-	AUTO(conversations_close) struct conversations *c = opened();
-	const int folder = conversation_folder(made(c, "x", NULL));
-	struct queue *q = queue_of(folder);
-	char ids[QUEUE_MAX][QUEUE_ID + 1], more[QUEUE_ID + 1];
-	struct queue_item later = { .message = STR_LIT("later"), .source = STR_LIT("local") };
-	size_t position;
-	struct err e;
-
-	for (int i = 0; i < QUEUE_MAX - 1; i++) {
-		assert_int_equal(add(q, "prompt", NULL, ids[i], &position, &e), 0);
-		assert_int_equal(position, i);
-	}
-	later.not_before_ms = 1000;
-	assert_int_equal(queue_add(q, &later, ids[9], &position, &e), 0);
-	assert_int_equal(add(q, "one too many", NULL, more, &position, &e), -1);
-	assert_int_equal(e.code, ERR_QUEUE_FULL);
-	assert_int_equal(queue_move(q, str_of(ids[9]), 0, &e), 0);
-	assert_int_equal(queue_move(q, str_of(ids[8]), 1, &e), 0);
-	assert_int_equal(queue_move(q, str_of(ids[0]), 99, &e), 0);
-	queue_close(q);
-
-	q = queue_of(folder);
-	assert_true(str_is(queue_next(q, 2000)->id, ids[8]));
-	for (int i = 0; i < QUEUE_MAX - 1; i++) {
-		const struct queue_item *next = queue_next(q, 2000);
-		char id[QUEUE_ID + 1];
-
-		snprintf(id, sizeof(id), "%.*s", STR_ARG(next->id));
-		assert_string_equal(id, i == 0 ? ids[8] : i == 8 ? ids[0] : ids[i]);
-		assert_int_equal(queue_send(q, str_of(id), &e), 0);
-		assert_null(queue_next(q, 2000));
-		assert_int_equal(queue_remove(q, str_of(id), &e), -1);
-		assert_int_equal(e.code, ERR_CONFLICT);
-		assert_int_equal(queue_sent(q, str_of(id), &e), 0);
-	}
-	assert_null(queue_next(q, 999));
-	assert_true(str_is(queue_next(q, 1000)->message, "later"));
-	assert_int_equal(queue_remove(q, STR_LIT("q-none"), &e), -1);
-	assert_int_equal(e.code, ERR_PATH_NOT_FOUND);
-	queue_close(q);
-}
-
-static void test_a_key_is_sent_once(void **state)
-{
-	AUTO(conversations_close) struct conversations *c = opened();
-	const int folder = conversation_folder(made(c, "x", NULL));
-	struct queue *q = queue_of(folder);
-	char first[QUEUE_ID + 1], second[QUEUE_ID + 1], key[16];
-	size_t position;
-	struct err e;
-
-	assert_int_equal(add(q, "other", NULL, second, &position, &e), 0);
-	assert_int_equal(add(q, "prompt", "k", first, &position, &e), 0);
-	assert_int_equal(add(q, "prompt", "k", second, &position, &e), 0);
-	assert_true(strcmp(first, second) == 0 && position == 1 && queue_count(q) == 2);
-	assert_int_equal(queue_send(q, str_of(first), &e), 0);
-	assert_int_equal(queue_sent(q, str_of(first), &e), 0);
-	queue_close(q);
-	q = queue_of(folder);
-	assert_int_equal(add(q, "prompt", "k", second, &position, &e), 0);
-	assert_true(strcmp(first, second) == 0 && queue_count(q) == 1);
-	for (int i = 0; i < QUEUE_KEYS; i++) {
-		snprintf(key, sizeof(key), "key%d", i);
-		assert_int_equal(add(q, "prompt", key, second, &position, &e), 0);
-		assert_int_equal(queue_sent(q, str_of(second), &e), 0);
-	}
-	assert_int_equal(add(q, "prompt", "k", second, &position, &e), 0);
-	assert_string_not_equal(first, second);
-	queue_close(q);
-}
-
-/* What one sender calls its prompt is nothing to another, also once it was sent. */
-static void test_keys_of_another(void **state)
-{
-	AUTO(conversations_close) struct conversations *c = opened();
-	const int folder = conversation_folder(made(c, "x", NULL));
-	struct queue *q = queue_of(folder);
-	char mine[QUEUE_ID + 1], other[QUEUE_ID + 1];
-	size_t position;
-	struct err e;
-
-	assert_int_equal(add(q, "prompt", "k", mine, &position, &e), 0);
-	assert_int_equal(add(q, "another", "k", other, &position, &e), -1);
-	assert_int_equal(e.code, ERR_CONFLICT);
-	assert_int_equal(add_of(q, "key:ci", "another", "k", other, &position, &e), 0);
-	assert_int_equal(position, 1);
-	assert_int_equal(queue_sent(q, str_of(mine), &e), 0);
-	assert_int_equal(queue_sent(q, str_of(other), &e), 0);
-	queue_close(q);
-	q = queue_of(folder);
-	assert_int_equal(add_of(q, "conversation:x", "a third", "k", other, &position, &e), 0);
-	assert_int_equal(queue_count(q), 1);
-	assert_int_equal(add(q, "prompt", "k", other, &position, &e), 0);
-	assert_string_equal(other, mine);
-	queue_close(q);
-}
-
-static void test_failures_are_seen_and_tried_again(void **state)
-{
-	AUTO(conversations_close) struct conversations *c = opened();
-	const int folder = conversation_folder(made(c, "x", NULL));
-	struct queue *q = queue_of(folder);
+	const struct queue_item item = { .message = str_of(message), .source = STR_LIT("local") };
 	char id[QUEUE_ID + 1];
 	size_t position;
 	struct err e;
 
-	assert_int_equal(add(q, "prompt", NULL, id, &position, &e), 0);
-	assert_int_equal(queue_send(q, str_of(id), &e), 0);
-	assert_int_equal(queue_failed(q, str_of(id), STR_LIT("the agent ended"), &e), 0);
-	queue_close(q);
-	q = queue_of(folder);
-	assert_null(queue_next(q, INT64_MAX));
-	assert_true(str_is(queue_at(q, 0)->error, "the agent ended") &&
-		    queue_at(q, 0)->attempts == 1);
-	assert_int_equal(queue_again(q, str_of(id), &e), 0);
-	assert_true(str_is(queue_next(q, 0)->id, id));
-	/* A process that ends while it sends. */
-	assert_int_equal(queue_send(q, str_of(id), &e), 0);
-	queue_close(q);
-	q = queue_of(folder);
-	assert_true(str_is(queue_next(q, 0)->id, id) && queue_at(q, 0)->attempts == 2);
-	queue_close(q);
+	if (conversation_send(t, &item, id, &position, &e) < 0)
+		fail_msg("%s", e.msg);
+	turn_loop();
 }
 
-static void test_a_spoilt_queue_is_left(void **state)
+static void drive(const struct conversation_driver *d)
 {
-	static const char *const texts[] = { "", "{", "[]", "{\"messages\":[{}]}",
-					     "{\"other\":1}" };
-	AUTO(conversations_close) struct conversations *c = opened();
-	struct conversation *v = made(c, "x", NULL);
 	struct err e;
 
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		put(path_of(conversation_id(v), "queue.json"), texts[i]);
-		assert_null(queue_open(conversation_folder(v), &e));
-		ROW_CHECK(e.code == ERR_STORE_CORRUPT, texts[i]);
-	}
+	assert_int_equal(conversations_drive(all, STR_LIT("mock"), d, NULL, &e), 0);
+	turn_loop();
 }
 
-/* kill -9 in the middle of changes: the old list or the new one, and no acknowledged prompt is
- * missing. */
-static void test_killed_writers(void **state)
+static void collect(void *owner, uint64_t seq, struct str line)
 {
-	for (int round = 0; round < 10; round++) {
-		struct conversations *c = opened();
-		struct conversation *v = made(c, "x", NULL);
-		char folder[CONVERSATION_ID + 1], id[QUEUE_ID + 1], acknowledged[QUEUE_ID + 1] = "";
-		int pipes[2], status;
-		struct queue *q;
-		pid_t pid;
+	struct buf *b = owner;
+	struct err e;
+	const char *type = memmem(line.p, line.n, "\"type\":\"", 8);
 
-		snprintf(folder, sizeof(folder), "%s", conversation_id(v));
-		assert_int_equal(pipe(pipes), 0);
-		pid = fork();
-		if (pid == 0) {
-			struct err e;
-			size_t position;
+	assert_non_null(type);
+	type += 8;
+	assert_int_equal(buf_addf(b, &e, "%.*s ", (int)strcspn(type, "\""), type), 0);
+}
 
-			q = queue_open(conversation_folder(v), &e);
-			while (q && add(q, "a prompt", NULL, id, &position, &e) == 0 &&
-			       write(pipes[1], id, sizeof(id)) == sizeof(id) &&
-			       (queue_count(q) < 5 || queue_sent(q, queue_at(q, 0)->id, &e) == 0))
-				;
-			_exit(1);
-		}
-		close(pipes[1]);
-		for (int i = 0; i < 3 + round; i++)
-			assert_int_equal(read(pipes[0], acknowledged, sizeof(acknowledged)),
-					 sizeof(acknowledged));
-		kill(pid, SIGKILL);
-		waitpid(pid, &status, 0);
-		while (read(pipes[0], id, sizeof(id)) == sizeof(id))
-			memcpy(acknowledged, id, sizeof(id));
-		close(pipes[0]);
-		conversations_close(c);
+static void assert_events(struct conversation *t, const char *types)
+{
+	struct events_range range = { .limit = EVENTS_PAGE_MAX };
+	autobuf struct buf b = BUF_INIT(4096);
+	struct events_page page;
+	struct err e;
+	struct events *v = conversation_events(t, &e);
 
-		c = opened();
-		q = queue_of(conversation_folder(conversation_find(c, str_of(folder))));
-		assert_true(queue_count(q) >= 1 && queue_count(q) <= 5);
-		status = 0;
-		for (size_t i = 0; i < queue_count(q); i++)
-			status += str_is(queue_at(q, i)->id, acknowledged);
-		assert_int_equal(status, 1);
-		queue_close(q);
-		conversations_close(c);
-	}
-	assert_int_equal(lost, 0);
+	assert_non_null(v);
+	assert_int_equal(events_read(v, &range, collect, &b, &page, &e), 0);
+	assert_string_equal(b.p, types);
+}
+
+/* The type of the last event; of a static room. */
+static const char *last_type(struct conversation *t)
+{
+	const struct events_range range = { .limit = 1, .newest = true };
+	static char room[EVENTS_TYPE_MAX + 2];
+	struct buf b = BUF_INIT(sizeof(room));
+	struct events_page page;
+	struct err e;
+	struct events *v = conversation_events(t, &e);
+
+	assert_non_null(v);
+	assert_int_equal(events_read(v, &range, collect, &b, &page, &e), 0);
+	snprintf(room, sizeof(room), "%.*s", (int)b.n - 1, b.p);
+	buf_fini(&b);
+	return room;
+}
+
+static size_t waiting(struct conversation *t)
+{
+	struct err e;
+
+	return queue_count(conversation_queue(t, &e));
+}
+
+static void test_turns(void **state)
+{
+	struct conversation *t = made("mock", NULL);
+	struct err e;
+
+	sends(t, "one");
+	sends(t, "two");
+	assert_int_equal(conversation_state(t), CONVERSATION_NO_AGENT);
+	drive(&driver);
+	assert_int_equal(asked.starts, 1);
+	assert_string_equal(asked.message, "one");
+	assert_int_equal(conversation_state(t), CONVERSATION_RUNNING);
+	assert_int_equal(waiting(t), 2); /* until the agent has it */
+	assert_int_equal(conversation_turn_begin(t, &e), 0);
+	assert_int_equal(waiting(t), 1);
+	conversation_waits(t, true);
+	assert_int_equal(conversation_state(t), CONVERSATION_REQUIRES_ACTION);
+	conversation_waits(t, false);
+	conversation_stalled(t, true);
+	assert_int_equal(conversation_state(t), CONVERSATION_STALLED);
+	conversation_turn_end(t, "end_turn");
+	turn_loop();
+	assert_int_equal(asked.starts, 2);
+	assert_int_equal(conversation_turn_begin(t, &e), 0);
+	assert_true(conversation_cancel(t));
+	assert_int_equal(conversation_state(t), CONVERSATION_IDLE);
+	assert_false(conversation_cancel(t));
+	assert_events(t, "session_start user_prompt stop user_prompt stop ");
+}
+
+/* A prompt that no agent has taken stays, and a person may send it again. */
+static void test_refused(void **state)
+{
+	struct conversation *t = made("mock", NULL);
+	const struct queue_item *item;
+	struct err e;
+
+	drive(&driver);
+	asked.refuse = 1;
+	sends(t, "one");
+	item = queue_at(conversation_queue(t, &e), 0);
+	assert_non_null(item);
+	assert_int_equal(item->state, QUEUE_FAILED);
+	assert_events(t, "session_start error ");
+	assert_int_equal(conversation_queue_again(t, item->id, &e), 0);
+	turn_loop();
+	assert_int_equal(asked.starts, 2);
+	assert_int_equal(asked.attempt, 2);
+	assert_int_equal(conversation_turn_begin(t, &e), 0);
+	conversation_failed(t, &(struct err){ .code = ERR_GUEST, .msg = "it died" });
+	assert_events(t, "session_start error user_prompt error stop ");
+}
+
+/* What an end of the hub leaves: a prompt that was being sent waits, a turn is interrupted. */
+static void test_restart(void **state)
+{
+	struct conversation *sending = made("mock", NULL), *running = made("mock", NULL);
+	char ids[2][CONVERSATION_ID + 1];
+	struct err e;
+
+	memcpy(ids[0], conversation_id(sending), sizeof(ids[0]));
+	memcpy(ids[1], conversation_id(running), sizeof(ids[1]));
+	drive(&driver);
+	sends(sending, "one");
+	sends(running, "two");
+	assert_int_equal(conversation_turn_begin(running, &e), 0);
+	close_all();
+	open_all();
+	assert_int_equal(waiting(conversations_find(all, str_of(ids[0]))), 1);
+	assert_events(conversations_find(all, str_of(ids[1])), "session_start user_prompt stop ");
+	drive(&driver);
+	assert_int_equal(asked.starts, 1);
+	assert_string_equal(asked.message, "one");
+}
+
+/* The log of a hub that was killed in a turn: a long one is a turn, too. */
+static void test_restart_in_a_long_turn(void **state)
+{
+	struct conversation *t = made("mock", NULL);
+	char id[CONVERSATION_ID + 1];
+	struct err e;
+
+	memcpy(id, conversation_id(t), sizeof(id));
+	assert_int_equal(conversation_append(t, "user_prompt", STR_LIT("{}"), NULL, &e), 0);
+	for (int i = 0; i < 2 * EVENTS_PAGE_MAX + 7; i++)
+		assert_int_equal(conversation_append(t, "tool_call", STR_LIT("{}"), NULL, &e), 0);
+	close_all();
+	open_all();
+	t = conversations_find(all, str_of(id));
+	assert_string_equal(last_type(t), "stop");
+	assert_int_equal(conversation_append(t, "tool_call", STR_LIT("{}"), NULL, &e), 0);
+	close_all();
+	open_all();
+	assert_string_equal(last_type(conversations_find(all, str_of(id))), "tool_call");
+}
+
+/* The record is not what a turn needs: the prompt is in no queue any more. */
+static void test_a_record_that_cannot_be_written(void **state)
+{
+	struct conversation *t = made("mock", NULL);
+	char path[256];
+	struct err e;
+
+	drive(&driver);
+	sends(t, "one");
+	snprintf(path, sizeof(path), "%s/%s/.new-metadata.json", dir, conversation_id(t));
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(conversation_turn_begin(t, &e), 0);
+	conversation_turn_end(t, "end_turn");
+	assert_events(t, "session_start user_prompt stop ");
+	assert_int_equal(rmdir(path), 0);
+}
+
+/* What could not be written is missing, and the log says where. */
+static void test_events_that_cannot_be_written(void **state)
+{
+	struct conversation *t = made("mock", NULL);
+	struct rlimit was, none;
+	uint64_t seq;
+	struct err e;
+
+	assert_int_equal(conversation_append(t, "tool_call", STR_LIT("{}"), &seq, &e), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+	none = (struct rlimit){ 1, was.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(conversation_append(t, "agent_message", STR_LIT("{}"), NULL, &e),
+				 -1);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+	signal(SIGXFSZ, SIG_DFL);
+	assert_events(t, "session_start tool_call ");
+	assert_int_equal(conversation_append(t, "plan", STR_LIT("{}"), NULL, &e), 0);
+	assert_int_equal(conversation_append(t, "plan", STR_LIT("{}"), NULL, &e), 0);
+	assert_events(t, "session_start tool_call error plan plan ");
+}
+
+static void test_archive(void **state)
+{
+	struct conversation *t = made("mock", NULL);
+	const struct queue_item item = { .message = STR_LIT("x"), .source = STR_LIT("local") };
+	char id[QUEUE_ID + 1];
+	size_t position;
+	struct err e;
+
+	drive(&driver);
+	sends(t, "one");
+	assert_int_equal(conversation_archive(t, true, CONVERSATION_BY_PERSON, &e), 0);
+	assert_int_equal(asked.closes, 1);
+	assert_int_equal(waiting(t), 1);
+	assert_int_equal(conversation_send(t, &item, id, &position, &e), -1);
+	assert_int_equal(e.code, ERR_CONFLICT);
+	turn_loop();
+	assert_int_equal(asked.starts, 1);
+	assert_int_equal(conversation_archive(t, false, 0, &e), 0);
+	turn_loop();
+	assert_int_equal(asked.starts, 2);
+}
+
+/* Its agent ends with the key, and changes the record at its end. */
+static void test_archive_by_key(void **state)
+{
+	struct conversation *t = made("mock", NULL);
+	struct conversation_record r = *conversation_record(t);
+	struct err e;
+
+	r.name = STR_LIT("a name");
+	r.description = STR_LIT("a description");
+	assert_int_equal(conversation_change(t, &r, &e), 0);
+	drive(&driver);
+	sends(t, "one");
+	asked.mode = "code";
+	assert_int_equal(conversation_archive(t, true, CONVERSATION_BY_KEY, &e), 0);
+	assert_int_equal(asked.closes, 1);
+	r = *conversation_record(t);
+	assert_true(r.archived && r.archived_reason == CONVERSATION_BY_KEY);
+	assert_true(str_is(r.name, "a name") && str_is(r.description, "a description"));
+	assert_true(str_is(r.agent, "mock") && str_is(r.current_mode_id, "code"));
+}
+
+/* A hub that ends begins no turn, and one that fails before its agent has the prompt was none. */
+static void test_drain(void **state)
+{
+	struct conversation *starts = made("mock", NULL), *runs = made("mock", NULL),
+			    *rests = made("mock", NULL);
+	struct err e;
+
+	drive(&driver);
+	sends(starts, "one");
+	sends(runs, "two");
+	assert_int_equal(conversation_turn_begin(runs, &e), 0);
+	conversations_drain(all);
+	sends(rests, "three");
+	conversation_failed(starts, &(struct err){ .code = ERR_CANCELLED, .msg = "the hub ends" });
+	assert_int_equal(conversation_append(runs, "plan", STR_LIT("{}"), NULL, &e), 0);
+	conversation_turn_end(runs, "end_turn");
+	turn_loop();
+	assert_int_equal(asked.starts, 2);
+	assert_int_equal(asked.closes, 0);
+	assert_int_equal(queue_at(conversation_queue(starts, &e), 0)->state, QUEUE_QUEUED);
+	assert_events(starts, "session_start ");
+	assert_events(runs, "session_start user_prompt plan stop ");
+	close_all();
+	open_all();
+	drive(&driver);
+	assert_int_equal(asked.starts, 2);
+}
+
+static void test_tokens(void **state)
+{
+	struct conversation *t = made("mock", NULL);
+	struct err e;
+	AUTO(secret_free) struct secret *first = conversation_token(t, &e);
+	AUTO(secret_free) struct secret *second = conversation_token(t, &e);
+
+	assert_non_null(first);
+	assert_null(conversations_by_token(all, secret_expose(first, "test")));
+	assert_ptr_equal(conversations_by_token(all, secret_expose(second, "test")), t);
+	assert_null(conversations_by_token(all, STR_LIT("holt_conv_")));
+	assert_int_equal(conversation_archive(t, true, CONVERSATION_BY_PERSON, &e), 0);
+	assert_null(conversations_by_token(all, secret_expose(second, "test")));
+}
+
+static void on_gone(void *data)
+{
+	++*(unsigned *)data;
+}
+
+static void test_delete(void **state)
+{
+	struct conversation *t = made("mock", NULL), *child = made("mock", t);
+	char id[CONVERSATION_ID + 1];
+	unsigned gone = 0;
+	struct conversation_watch w = { .on_gone = on_gone, .data = &gone };
+	struct err e;
+
+	memcpy(id, conversation_id(t), sizeof(id));
+	assert_int_equal(conversation_delete(t, &e), -1);
+	assert_int_equal(e.code, ERR_CONFLICT);
+	assert_int_equal(conversation_delete(child, &e), 0);
+	conversation_watch_add(t, &w);
+	assert_int_equal(conversation_delete(t, &e), 0);
+	assert_int_equal(gone, 1);
+	assert_null(conversations_find(all, str_of(id)));
+	t = conversation_take_back(all, str_of(id), STR_NONE, &e);
+	assert_non_null(t);
+	assert_ptr_equal(conversations_find(all, str_of(id)), t);
+	assert_events(t, "session_start ");
+}
+
+static void test_feed(void **state)
+{
+	uint64_t before = feed_newest(feed);
+	const struct feed_news *n;
+	struct conversation *t = made("mock", NULL);
+
+	n = feed_after(feed, before);
+	assert_non_null(n);
+	assert_string_equal(n->topic, "conversation");
+	assert_true(str_is(n->id, conversation_id(t)));
+	assert_true(feed_has_all_after(feed, before));
+	for (int i = 0; i <= FEED_MAX; i++)
+		conversation_live(t, "agent_message", STR_LIT("{\"text\":\"x\"}"));
+	assert_false(feed_has_all_after(feed, before));
+	assert_false(feed_has_all_after(feed, feed_newest(feed) + 1));
+	assert_true(feed_has_all_after(feed, feed_newest(feed)));
+	assert_null(feed_after(feed, feed_newest(feed)));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(test_ids),
-		TEST(test_a_record_is_kept),
-		TEST(test_one_process_has_them),
-		TEST(test_others_may_not_look),
-		TEST(test_a_spoilt_record_is_told),
-		TEST(test_no_child_is_lost),
-		TEST(test_many_logs),
-		TEST(test_the_queue_keeps_its_order),
-		TEST(test_a_key_is_sent_once),
-		TEST(test_keys_of_another),
-		TEST(test_failures_are_seen_and_tried_again),
-		TEST(test_a_spoilt_queue_is_left),
-		TEST(test_killed_writers),
-#undef TEST
+		cmocka_unit_test_setup_teardown(test_turns, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_restart, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_restart_in_a_long_turn, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_record_that_cannot_be_written, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_events_that_cannot_be_written, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_archive, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_archive_by_key, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_drain, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_tokens, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_delete, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_feed, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

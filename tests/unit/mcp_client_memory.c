@@ -202,7 +202,7 @@ static uint64_t now_ms(void)
 	return now;
 }
 
-static void run(enum mcp_era era, void (*talk)(void))
+static void run(enum mcp_era era, void (*conversation)(void))
 {
 	const struct mcp_client_options o = {
 		.name = "m",
@@ -222,7 +222,7 @@ static void run(enum mcp_era era, void (*talk)(void))
 		return;
 	}
 	if (mcp_client_start(client, &transport, NULL, era, NULL, &e) == 0) {
-		talk();
+		conversation();
 		mcp_client_lost(client, &gone);
 		assert_int_equal(overs, 1);
 		assert_int_equal(ended, asked);

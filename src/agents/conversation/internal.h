@@ -3,31 +3,31 @@
 #include "base/blake2b.h"
 
 /* The driver of the conversations of one agent. */
-struct talk_drive {
-	struct talk_drive *next;
-	const struct talk_driver *driver; /* NULL: nothing does any more */
+struct conversation_drive {
+	struct conversation_drive *next;
+	const struct conversation_driver *driver; /* NULL: nothing does any more */
 	void *data;
 	char agent[]; /* its name */
 };
 
-struct talks {
+struct conversations {
 	uv_timer_t timer; /* until a prompt may be sent, or the trash is looked at */
-	struct talks_options o;
+	struct conversations_options o;
 	char *path;
-	struct conversations *store;
-	struct talk **p; /* by id */
+	struct conversation_store *store;
+	struct conversation **p; /* by id */
 	size_t n, cap;
-	struct talk_drive *drives;
+	struct conversation_drive *drives;
 	int64_t sweep_ms; /* when the trash, and what is idle, are looked at next */
-	bool draining; /* talks_drain() */
+	bool draining; /* conversations_drain() */
 	bool closing;
 };
 
-struct talk {
-	struct talks *all;
-	struct conversation *of;
+struct conversation {
+	struct conversations *all;
+	struct conversation_folder *of;
 	struct queue *queue; /* NULL: not open */
-	struct talk_watch *watches;
+	struct conversation_watch *watches;
 	int64_t updated_ms;
 	/* The prompt of the newest user_prompt, so that none is in the log twice. */
 	char last_prompt[QUEUE_ID + 1];
@@ -49,27 +49,29 @@ struct talk {
 /* ---- talks.c --------------------------------------------------------------------------------- */
 
 /* Looks for prompts to send on the loop's next turn, or in so many ms at the latest. */
-void talks_kick(struct talks *all, uint64_t in_ms);
+void conversations_kick(struct conversations *all, uint64_t in_ms);
 
 /* ---- watch.c --------------------------------------------------------------------------------- */
 
 /* Tells those who watch: something of it changed, or it is gone. kind: for the feed. */
-void talk_tell(struct talk *t, const char *kind);
-void talk_tell_gone(struct talk *t);
+void conversation_tell(struct conversation *t, const char *kind);
+void conversation_tell_gone(struct conversation *t);
 /* Appends {"NAME":"VALUE"}; a failure is logged, since nobody could be told. */
-void talk_note(struct talk *t, const char *type, const char *name, const char *value);
+void conversation_note(struct conversation *t, const char *type, const char *name,
+		       const char *value);
 
 /* ---- turn.c ---------------------------------------------------------------------------------- */
 
-const struct talk_drive *talk_drive_of(const struct talk *t); /* NULL: nothing drives it */
+const struct conversation_drive *conversation_drive_of(
+	const struct conversation *t); /* NULL: nothing drives it */
 /* Sends the next prompt if it can be sent. Gives in how many ms the next one may be; UINT64_MAX:
  * none waits for a time. */
-uint64_t talk_pump(struct talk *t, int64_t now_ms);
+uint64_t conversation_pump(struct conversation *t, int64_t now_ms);
 /* Ends what the driver has of it, and a turn under way; why: its stop_reason. */
-void talk_stop_driver(struct talk *t, const char *why);
+void conversation_stop_driver(struct conversation *t, const char *why);
 /* Its queue, opened. */
-struct queue *talk_open_queue(struct talk *t, struct err *e) MUST_USE;
+struct queue *conversation_open_queue(struct conversation *t, struct err *e) MUST_USE;
 
 /* ---- token.c --------------------------------------------------------------------------------- */
 
-void talk_end_token(struct talk *t);
+void conversation_end_token(struct conversation *t);

@@ -4,21 +4,21 @@
 static const char prefix[] = "holt_conv_";
 enum { TOKEN_LENGTH = sizeof(prefix) - 1 + 64, TOKEN_KIND = 't' };
 
-struct secret *talk_token(struct talk *t, struct err *e)
+struct secret *conversation_token(struct conversation *t, struct err *e)
 {
 	struct secret *token = secret_random(prefix, e);
 	struct str text;
 
 	if (!token)
 		return NULL;
-	talk_end_token(t);
+	conversation_end_token(t);
 	text = secret_expose(token, "hashed, to know it again");
 	blake2b(TOKEN_KIND, text.p, text.n, t->token);
 	t->has_token = true;
 	return token;
 }
 
-struct talk *talks_by_token(struct talks *all, struct str token)
+struct conversation *conversations_by_token(struct conversations *all, struct str token)
 {
 	uint8_t hash[BLAKE2B_BYTES];
 
@@ -32,12 +32,12 @@ struct talk *talks_by_token(struct talks *all, struct str token)
 	return NULL;
 }
 
-void **talk_token_state(struct talk *t)
+void **conversation_token_state(struct conversation *t)
 {
 	return &t->token_state;
 }
 
-void talk_end_token(struct talk *t)
+void conversation_end_token(struct conversation *t)
 {
 	if (!t->has_token)
 		return;

@@ -15,26 +15,26 @@ enum {
 
 /* ---- drivers --------------------------------------------------------------------------------- */
 
-static struct talk_drive *drive_find(const struct talks *all, struct str agent)
+static struct conversation_drive *drive_find(const struct conversations *all, struct str agent)
 {
-	struct talk_drive *d = all->drives;
+	struct conversation_drive *d = all->drives;
 
 	while (d && !str_is(agent, d->agent))
 		d = d->next;
 	return d;
 }
 
-const struct talk_drive *talk_drive_of(const struct talk *t)
+const struct conversation_drive *conversation_drive_of(const struct conversation *t)
 {
-	const struct talk_drive *d = drive_find(t->all, talk_record(t)->agent);
+	const struct conversation_drive *d = drive_find(t->all, conversation_record(t)->agent);
 
 	return d && d->driver ? d : NULL;
 }
 
-int talks_drive(struct talks *all, struct str agent, const struct talk_driver *driver, void *data,
-		struct err *e)
+int conversations_drive(struct conversations *all, struct str agent,
+			const struct conversation_driver *driver, void *data, struct err *e)
 {
-	struct talk_drive *d = drive_find(all, agent);
+	struct conversation_drive *d = drive_find(all, agent);
 
 	if (!d) {
 		d = calloc(1, sizeof(*d) + agent.n + 1);
@@ -45,18 +45,18 @@ int talks_drive(struct talks *all, struct str agent, const struct talk_driver *d
 		all->drives = d;
 	}
 	for (size_t i = 0; i < all->n; i++) {
-		if (str_eq(talk_record(all->p[i])->agent, agent))
-			talk_stop_driver(all->p[i], "interrupted");
+		if (str_eq(conversation_record(all->p[i])->agent, agent))
+			conversation_stop_driver(all->p[i], "interrupted");
 	}
 	d->driver = driver;
 	d->data = data;
-	talks_kick(all, 0);
+	conversations_kick(all, 0);
 	return 0;
 }
 
-const char *talks_agent(const struct talks *all, size_t i)
+const char *conversations_agent(const struct conversations *all, size_t i)
 {
-	const struct talk_drive *d = all->drives;
+	const struct conversation_drive *d = all->drives;
 
 	for (; d; d = d->next) {
 		if (d->driver && i-- == 0)
@@ -65,14 +65,14 @@ const char *talks_agent(const struct talks *all, size_t i)
 	return d ? d->agent : NULL;
 }
 
-void **talk_driver_state(struct talk *t)
+void **conversation_driver_state(struct conversation *t)
 {
 	return &t->driver_state;
 }
 
 /* ---- the end of a turn ----------------------------------------------------------------------- */
 
-static const struct queue_item *turn_item(const struct talk *t)
+static const struct queue_item *turn_item(const struct conversation *t)
 {
 	for (size_t i = 0; t->queue && i < queue_count(t->queue); i++) {
 		const struct queue_item *item = queue_at(t->queue, i);
@@ -83,7 +83,7 @@ static const struct queue_item *turn_item(const struct talk *t)
 	return NULL;
 }
 
-static void turn_over(struct talk *t)
+static void turn_over(struct conversation *t)
 {
 	const struct queue_item *item = turn_item(t);
 	struct err e;
@@ -91,41 +91,42 @@ static void turn_over(struct talk *t)
 	/* Where its end could not be written, the queue is read again: the prompt waits again. */
 	if (item && item->state == QUEUE_SENDING && !t->all->closing) {
 		queue_close(take_ptr(t->queue));
-		if (!talk_open_queue(t, &e))
-			log_warn("conversation %s: %s", talk_id(t), e.msg);
+		if (!conversation_open_queue(t, &e))
+			log_warn("conversation %s: %s", conversation_id(t), e.msg);
 	}
 	t->turning = t->begun = t->stalled = t->cancelled = false;
 	t->prompt[0] = '\0';
-	talk_tell(t, "changed");
-	talks_kick(t->all, 0);
+	conversation_tell(t, "changed");
+	conversations_kick(t->all, 0);
 }
 
 /* The prompt that no agent took stays where a person sees it. */
-static void turn_fail_prompt(struct talk *t, const char *why)
+static void turn_fail_prompt(struct conversation *t, const char *why)
 {
 	struct err e;
 
 	if (queue_failed(t->queue, str_of(t->prompt), str_of(why), &e) < 0)
-		log_warn("conversation %s: %s", talk_id(t), e.msg);
+		log_warn("conversation %s: %s", conversation_id(t), e.msg);
 }
 
-void talk_turn_end(struct talk *t, const char *stop_reason)
+void conversation_turn_end(struct conversation *t, const char *stop_reason)
 {
 	struct err e;
 
 	if (!t->turning)
 		return;
 	if (t->begun)
-		talk_note(t, "stop", "stop_reason", stop_reason);
+		conversation_note(t, "stop", "stop_reason", stop_reason);
 	else
 		turn_fail_prompt(t, stop_reason);
 	/* Only where the disk failed when the agent had taken it. */
 	if (t->begun && turn_item(t) && queue_sent(t->queue, str_of(t->prompt), &e) < 0)
-		log_warn("conversation %s: a prompt may be sent again: %s", talk_id(t), e.msg);
+		log_warn("conversation %s: a prompt may be sent again: %s", conversation_id(t),
+			 e.msg);
 	turn_over(t);
 }
 
-static void turn_tell_error(struct talk *t, const struct err *why)
+static void turn_tell_error(struct conversation *t, const struct err *why)
 {
 	autobuf struct buf b = BUF_INIT(4096);
 	struct json_writer w = json_writer(&b);
@@ -136,73 +137,74 @@ static void turn_tell_error(struct talk *t, const struct err *why)
 	json_put_text(&w, "message", why->msg);
 	json_put_text(&w, "remediation", err_info(why->code)->remediation);
 	json_write_object_end(&w);
-	if (json_write_done(&w, &e) < 0 || talk_append(t, "error", buf_str(&b), NULL, &e) < 0)
-		log_warn("conversation %s: no event error: %s", talk_id(t), e.msg);
+	if (json_write_done(&w, &e) < 0 ||
+	    conversation_append(t, "error", buf_str(&b), NULL, &e) < 0)
+		log_warn("conversation %s: no event error: %s", conversation_id(t), e.msg);
 }
 
 /* Opened anew, what was being sent waits again. */
-static void turn_put_back(struct talk *t)
+static void turn_put_back(struct conversation *t)
 {
 	struct err e;
 
 	queue_close(take_ptr(t->queue));
-	if (!t->all->closing && !talk_open_queue(t, &e))
-		log_warn("conversation %s: %s", talk_id(t), e.msg);
+	if (!t->all->closing && !conversation_open_queue(t, &e))
+		log_warn("conversation %s: %s", conversation_id(t), e.msg);
 	turn_over(t);
 }
 
-void talk_failed(struct talk *t, const struct err *why)
+void conversation_failed(struct conversation *t, const struct err *why)
 {
 	if (!t->turning)
 		return;
 	if (!t->begun && t->all->draining) {
-		log_info("conversation %s: its prompt waits for the next hub: %s", talk_id(t),
-			 why->msg);
+		log_info("conversation %s: its prompt waits for the next hub: %s",
+			 conversation_id(t), why->msg);
 		turn_put_back(t);
 		return;
 	}
 	turn_tell_error(t, why);
 	if (t->begun) {
-		talk_turn_end(t, "error");
+		conversation_turn_end(t, "error");
 		return;
 	}
 	turn_fail_prompt(t, why->msg);
 	turn_over(t);
 }
 
-void talk_refused(struct talk *t, const struct err *why)
+void conversation_refused(struct conversation *t, const struct err *why)
 {
 	struct err told = *why, e;
 
 	if (!t->turning || !t->begun || t->cancelled) {
-		talk_failed(t, why);
+		conversation_failed(t, why);
 		return;
 	}
 	if (queue_refused(t->queue, str_of(t->prompt), str_of(why->msg), &e) < 0)
-		log_warn("conversation %s: %s", talk_id(t), e.msg);
+		log_warn("conversation %s: %s", conversation_id(t), e.msg);
 	else
 		err_wrap(&told, "the prompt stays in the queue, as failed");
 	turn_tell_error(t, &told);
-	talk_note(t, "stop", "stop_reason", "error");
+	conversation_note(t, "stop", "stop_reason", "error");
 	turn_over(t);
 }
 
-void talk_stop_driver(struct talk *t, const char *why)
+void conversation_stop_driver(struct conversation *t, const char *why)
 {
-	const struct talk_drive *d = talk_drive_of(t);
+	const struct conversation_drive *d = conversation_drive_of(t);
 
 	if (d && (t->turning || t->driver_state))
 		d->driver->close(d->data, t);
 	t->driver_state = NULL;
 	if (t->begun)
-		talk_turn_end(t, why);
+		conversation_turn_end(t, why);
 	else if (t->turning)
 		turn_put_back(t);
 }
 
 /* ---- a turn ---------------------------------------------------------------------------------- */
 
-static uint64_t turn_due_in(const struct talk *t, int64_t now)
+static uint64_t turn_due_in(const struct conversation *t, int64_t now)
 {
 	uint64_t best = UINT64_MAX;
 
@@ -216,24 +218,25 @@ static uint64_t turn_due_in(const struct talk *t, int64_t now)
 	return best;
 }
 
-static void turn_start(struct talk *t, const struct talk_drive *d, const struct queue_item *item)
+static void turn_start(struct conversation *t, const struct conversation_drive *d,
+		       const struct queue_item *item)
 {
-	const struct talk_prompt p = { .id = item->id,
-				       .message = item->message,
-				       .files = item->files,
-				       .source = item->source,
-				       .attempt = item->attempts };
+	const struct conversation_prompt p = { .id = item->id,
+					       .message = item->message,
+					       .files = item->files,
+					       .source = item->source,
+					       .attempt = item->attempts };
 	struct err e = ERR_INIT;
 
 	t->turning = true;
-	talk_tell(t, "changed");
+	conversation_tell(t, "changed");
 	if (d->driver->start(d->data, t, &p, &e) < 0)
-		talk_failed(t, &e);
+		conversation_failed(t, &e);
 }
 
-uint64_t talk_pump(struct talk *t, int64_t now_ms)
+uint64_t conversation_pump(struct conversation *t, int64_t now_ms)
 {
-	const struct talk_drive *d = talk_drive_of(t);
+	const struct conversation_drive *d = conversation_drive_of(t);
 	const struct queue_item *item;
 	struct err e;
 
@@ -243,7 +246,7 @@ uint64_t talk_pump(struct talk *t, int64_t now_ms)
 		queue_close(take_ptr(t->queue));
 		return UINT64_MAX;
 	}
-	if (!d || t->ended || t->all->draining || talk_record(t)->archived)
+	if (!d || t->ended || t->all->draining || conversation_record(t)->archived)
 		return UINT64_MAX;
 	item = queue_next(t->queue, now_ms);
 	if (!item)
@@ -251,7 +254,7 @@ uint64_t talk_pump(struct talk *t, int64_t now_ms)
 	memcpy(t->prompt, item->id.p, item->id.n);
 	t->prompt[item->id.n] = '\0';
 	if (queue_send(t->queue, str_of(t->prompt), &e) < 0) {
-		log_warn("conversation %s: %s", talk_id(t), e.msg);
+		log_warn("conversation %s: %s", conversation_id(t), e.msg);
 		return AGAIN_MS;
 	}
 	turn_start(t, d, turn_item(t));
@@ -259,7 +262,7 @@ uint64_t talk_pump(struct talk *t, int64_t now_ms)
 }
 
 /* Those that are still there. */
-static void turn_write_files(struct json_writer *w, const struct talk *t,
+static void turn_write_files(struct json_writer *w, const struct conversation *t,
 			     const struct field_strs *files)
 {
 	struct attachment a;
@@ -267,7 +270,7 @@ static void turn_write_files(struct json_writer *w, const struct talk *t,
 
 	json_put_array(w, "files");
 	for (size_t i = 0; i < files->n; i++) {
-		if (attachment_read(talk_folder(t), files->p[i], &a, NULL, &e) < 0)
+		if (attachment_read(conversation_folder(t), files->p[i], &a, NULL, &e) < 0)
 			continue;
 		json_write_object(w);
 		json_put_text(w, "file_id", a.id);
@@ -279,7 +282,7 @@ static void turn_write_files(struct json_writer *w, const struct talk *t,
 	json_write_array_end(w);
 }
 
-static int turn_append_prompt(struct talk *t, const struct queue_item *item, struct err *e)
+static int turn_append_prompt(struct conversation *t, const struct queue_item *item, struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(PROMPT_MAX);
 	struct json_writer w = json_writer(&b);
@@ -292,11 +295,12 @@ static int turn_append_prompt(struct talk *t, const struct queue_item *item, str
 	if (item->files.n)
 		turn_write_files(&w, t, &item->files);
 	json_write_object_end(&w);
-	return json_write_done(&w, e) < 0 ? -1
-					  : talk_append(t, "user_prompt", buf_str(&b), NULL, e);
+	return json_write_done(&w, e) < 0
+		     ? -1
+		     : conversation_append(t, "user_prompt", buf_str(&b), NULL, e);
 }
 
-int talk_turn_begin(struct talk *t, struct err *e)
+int conversation_turn_begin(struct conversation *t, struct err *e)
 {
 	const struct queue_item *item = turn_item(t);
 	struct conversation_record r;
@@ -309,7 +313,7 @@ int talk_turn_begin(struct talk *t, struct err *e)
 	if (t->all->draining)
 		return err_set(e, ERR_CANCELLED, "Holt is ending");
 	/* Opened, it may have the event of a hub that was killed at this place. */
-	events = talk_events(t, e);
+	events = conversation_events(t, e);
 	if (!events ||
 	    (strcmp(t->last_prompt, t->prompt) != 0 && turn_append_prompt(t, item, e) < 0))
 		return -1;
@@ -321,33 +325,33 @@ int talk_turn_begin(struct talk *t, struct err *e)
 	if (queue_sent(t->queue, str_of(t->prompt), e) < 0)
 		return -1;
 	when_text(now, clock_unix_ms());
-	r = *talk_record(t);
+	r = *conversation_record(t);
 	r.last_user_message_at = str_of(now);
 	/* The agent must get it all the same: it is in no queue any more. */
-	if (talk_change(t, &r, e) < 0)
-		log_warn("conversation %s: %s", talk_id(t), e->msg);
+	if (conversation_change(t, &r, e) < 0)
+		log_warn("conversation %s: %s", conversation_id(t), e->msg);
 	return 0;
 }
 
-void talk_waits(struct talk *t, bool on)
+void conversation_waits(struct conversation *t, bool on)
 {
 	if (!on && t->waits == 0)
 		return;
 	t->waits = on ? t->waits + 1 : t->waits - 1;
-	talk_tell(t, "changed");
+	conversation_tell(t, "changed");
 }
 
-void talk_stalled(struct talk *t, bool on)
+void conversation_stalled(struct conversation *t, bool on)
 {
 	if (!t->turning || t->stalled == on)
 		return;
 	t->stalled = on;
-	talk_tell(t, "changed");
+	conversation_tell(t, "changed");
 }
 
-bool talk_cancel(struct talk *t)
+bool conversation_cancel(struct conversation *t)
 {
-	const struct talk_drive *d = talk_drive_of(t);
+	const struct conversation_drive *d = conversation_drive_of(t);
 
 	if (!t->turning || !d)
 		return false;
@@ -358,55 +362,55 @@ bool talk_cancel(struct talk *t)
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 
-struct queue *talk_open_queue(struct talk *t, struct err *e)
+struct queue *conversation_open_queue(struct conversation *t, struct err *e)
 {
 	if (!t->queue)
-		t->queue = queue_open(talk_folder(t), e);
+		t->queue = queue_open(conversation_folder(t), e);
 	if (t->queue)
-		talks_kick(t->all, 0);
+		conversations_kick(t->all, 0);
 	return t->queue;
 }
 
-const struct queue *talk_queue(struct talk *t, struct err *e)
+const struct queue *conversation_queue(struct conversation *t, struct err *e)
 {
-	return talk_open_queue(t, e);
+	return conversation_open_queue(t, e);
 }
 
 /* Those who watch hear of it, and it may be sent. */
-static int queue_changed(struct talk *t, int result)
+static int queue_changed(struct conversation *t, int result)
 {
 	if (result == 0)
-		talk_tell(t, "changed");
+		conversation_tell(t, "changed");
 	return result;
 }
 
-int talk_send(struct talk *t, const struct queue_item *item, char ret_id[QUEUE_ID + 1],
-	      size_t *ret_position, struct err *e)
+int conversation_send(struct conversation *t, const struct queue_item *item,
+		      char ret_id[QUEUE_ID + 1], size_t *ret_position, struct err *e)
 {
-	struct queue *q = talk_open_queue(t, e);
+	struct queue *q = conversation_open_queue(t, e);
 
-	if (q && (t->ended || talk_record(t)->archived))
-		return err_set(e, ERR_CONFLICT, "conversation %s is archived", talk_id(t));
+	if (q && (t->ended || conversation_record(t)->archived))
+		return err_set(e, ERR_CONFLICT, "conversation %s is archived", conversation_id(t));
 	return q ? queue_changed(t, queue_add(q, item, ret_id, ret_position, e)) : -1;
 }
 
-int talk_queue_remove(struct talk *t, struct str id, struct err *e)
+int conversation_queue_remove(struct conversation *t, struct str id, struct err *e)
 {
-	struct queue *q = talk_open_queue(t, e);
+	struct queue *q = conversation_open_queue(t, e);
 
 	return q ? queue_changed(t, queue_remove(q, id, e)) : -1;
 }
 
-int talk_queue_move(struct talk *t, struct str id, size_t to, struct err *e)
+int conversation_queue_move(struct conversation *t, struct str id, size_t to, struct err *e)
 {
-	struct queue *q = talk_open_queue(t, e);
+	struct queue *q = conversation_open_queue(t, e);
 
 	return q ? queue_changed(t, queue_move(q, id, to, e)) : -1;
 }
 
-int talk_queue_again(struct talk *t, struct str id, struct err *e)
+int conversation_queue_again(struct conversation *t, struct str id, struct err *e)
 {
-	struct queue *q = talk_open_queue(t, e);
+	struct queue *q = conversation_open_queue(t, e);
 
 	return q ? queue_changed(t, queue_again(q, id, e)) : -1;
 }

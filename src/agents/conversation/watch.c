@@ -14,15 +14,15 @@ enum {
 	LOOK_PAGES = 80, /* of the log, in which the beginning of its last turn is looked for */
 };
 
-void talk_watch_add(struct talk *t, struct talk_watch *w)
+void conversation_watch_add(struct conversation *t, struct conversation_watch *w)
 {
 	w->next = t->watches;
 	t->watches = w;
 }
 
-void talk_watch_remove(struct talk *t, struct talk_watch *w)
+void conversation_watch_remove(struct conversation *t, struct conversation_watch *w)
 {
-	struct talk_watch **at = &t->watches;
+	struct conversation_watch **at = &t->watches;
 
 	while (*at && *at != w)
 		at = &(*at)->next;
@@ -32,18 +32,19 @@ void talk_watch_remove(struct talk *t, struct talk_watch *w)
 
 /* ---- what is told ---------------------------------------------------------------------------- */
 
-static void watch_publish(const struct talk *t, struct json_writer *w)
+static void watch_publish(const struct conversation *t, struct json_writer *w)
 {
 	struct err e;
 
 	json_write_object_end(w);
 	if (json_write_done(w, &e) < 0)
-		log_warn("conversation %s: news are lost: %s", talk_id(t), e.msg);
+		log_warn("conversation %s: news are lost: %s", conversation_id(t), e.msg);
 	else
-		feed_publish(t->all->o.feed, &(struct feed_news){ .topic = "conversation",
-								  .id = str_of(talk_id(t)),
-								  .owner = talk_record(t)->owner,
-								  .data = buf_str(w->buf) });
+		feed_publish(t->all->o.feed,
+			     &(struct feed_news){ .topic = "conversation",
+						  .id = str_of(conversation_id(t)),
+						  .owner = conversation_record(t)->owner,
+						  .data = buf_str(w->buf) });
 }
 
 static void watch_begin(struct json_writer *w, const char *kind)
@@ -52,30 +53,30 @@ static void watch_begin(struct json_writer *w, const char *kind)
 	json_put_text(w, "kind", kind);
 }
 
-void talk_tell(struct talk *t, const char *kind)
+void conversation_tell(struct conversation *t, const char *kind)
 {
 	autobuf struct buf b = BUF_INIT(NEWS_MAX);
 	struct json_writer w = json_writer(&b);
-	const struct conversation_record *r = talk_record(t);
+	const struct conversation_record *r = conversation_record(t);
 
 	if (t->all->closing)
 		return;
 	watch_begin(&w, kind);
-	json_put_text(&w, "state", talk_state_names[talk_state(t)]);
+	json_put_text(&w, "state", conversation_state_names[conversation_state(t)]);
 	json_put_str(&w, "title", r->name);
 	json_put_bool(&w, "archived", r->archived);
-	json_put_uint(&w, "queue_length", talk_queue_length(t));
+	json_put_uint(&w, "queue_length", conversation_queue_length(t));
 	watch_publish(t, &w);
-	for (struct talk_watch *at = t->watches, *next; at; at = next) {
+	for (struct conversation_watch *at = t->watches, *next; at; at = next) {
 		next = at->next;
 		if (at->on_change)
 			at->on_change(at->data);
 	}
 }
 
-void talk_tell_gone(struct talk *t)
+void conversation_tell_gone(struct conversation *t)
 {
-	for (struct talk_watch *at = t->watches, *next; at; at = next) {
+	for (struct conversation_watch *at = t->watches, *next; at; at = next) {
 		next = at->next;
 		if (at->on_gone)
 			at->on_gone(at->data);
@@ -83,7 +84,7 @@ void talk_tell_gone(struct talk *t)
 	t->watches = NULL;
 }
 
-static void watch_event(struct talk *t, const struct talk_event *ev)
+static void watch_event(struct conversation *t, const struct conversation_event *ev)
 {
 	autobuf struct buf b = BUF_INIT(NEWS_MAX);
 	struct json_writer w = json_writer(&b);
@@ -99,7 +100,7 @@ static void watch_event(struct talk *t, const struct talk_event *ev)
 	if (ev->data.n < FEED_DATA_MAX - 256)
 		json_put_raw(&w, "data", ev->data);
 	watch_publish(t, &w);
-	for (struct talk_watch *at = t->watches, *next; at; at = next) {
+	for (struct conversation_watch *at = t->watches, *next; at; at = next) {
 		next = at->next;
 		if (at->on_event)
 			at->on_event(at->data, ev);
@@ -127,7 +128,7 @@ static struct str event_type(struct str line)
 
 /* The newest turn of a log. */
 struct last_turn {
-	struct talk *talk;
+	struct conversation *conversation;
 	bool found; /* a beginning or an end */
 	bool open; /* it has begun and not ended */
 };
@@ -148,14 +149,14 @@ static void watch_on_line(void *owner, uint64_t seq, struct str line)
 	last->open = true;
 	doc = json_parse(line, NULL, &e);
 	id = json_str(json_get(json_get(json_root(doc), "data"), "prompt_id"));
-	snprintf(last->talk->last_prompt, sizeof(last->talk->last_prompt), "%.*s",
+	snprintf(last->conversation->last_prompt, sizeof(last->conversation->last_prompt), "%.*s",
 		 STR_CUT(id, QUEUE_ID));
 }
 
 /* Where a hub was killed in the middle of a turn, the log is told that it has ended. */
-static int watch_look(struct talk *t, struct events *v, struct err *e)
+static int watch_look(struct conversation *t, struct events *v, struct err *e)
 {
-	struct last_turn last = { .talk = t };
+	struct last_turn last = { .conversation = t };
 	struct events_range newest = { .limit = EVENTS_PAGE_MAX, .newest = true };
 	struct events_page page = { .more = true };
 	uint64_t seq;
@@ -173,20 +174,21 @@ static int watch_look(struct talk *t, struct events *v, struct err *e)
 	if (!last.open || t->begun || (t->turning && strcmp(t->last_prompt, t->prompt) == 0))
 		return 0;
 	if (events_append(v, "stop", STR_LIT("{\"stop_reason\":\"interrupted\"}"), &seq, e) < 0) {
-		log_warn("conversation %s: %s", talk_id(t), e->msg);
+		log_warn("conversation %s: %s", conversation_id(t), e->msg);
 		t->missing = true;
 	}
 	return 0;
 }
 
-struct events *talk_events(struct talk *t, struct err *e)
+struct events *conversation_events(struct conversation *t, struct err *e)
 {
-	struct events *v = conversation_events(t->of, e);
+	struct events *v = conversation_folder_events(t->of, e);
 
 	return v && watch_look(t, v, e) == 0 ? v : NULL;
 }
 
-static int watch_append(struct talk *t, struct events *v, struct talk_event *ev, struct err *e)
+static int watch_append(struct conversation *t, struct events *v, struct conversation_event *ev,
+			struct err *e)
 {
 	if (events_append(v, ev->type, ev->data, &ev->seq, e) < 0)
 		return -1;
@@ -199,9 +201,9 @@ static int watch_append(struct talk *t, struct events *v, struct talk_event *ev,
 }
 
 /* That some are missing stands where they would be. */
-static int watch_append_missing(struct talk *t, struct events *v, struct err *e)
+static int watch_append_missing(struct conversation *t, struct events *v, struct err *e)
 {
-	struct talk_event ev = {
+	struct conversation_event ev = {
 		.type = "error",
 		.data = STR_LIT("{\"code\":\"events_missing\",\"message\":\"what happened here "
 				"could not be written\"}"),
@@ -215,10 +217,11 @@ static int watch_append_missing(struct talk *t, struct events *v, struct err *e)
 	return 0;
 }
 
-int talk_append(struct talk *t, const char *type, struct str data, uint64_t *ret_seq, struct err *e)
+int conversation_append(struct conversation *t, const char *type, struct str data,
+			uint64_t *ret_seq, struct err *e)
 {
-	struct events *v = talk_events(t, e);
-	struct talk_event ev = { .type = type, .data = data };
+	struct events *v = conversation_events(t, e);
+	struct conversation_event ev = { .type = type, .data = data };
 
 	if (!v || watch_append_missing(t, v, e) < 0 || watch_append(t, v, &ev, e) < 0) {
 		t->missing = true;
@@ -229,9 +232,10 @@ int talk_append(struct talk *t, const char *type, struct str data, uint64_t *ret
 	return 0;
 }
 
-int talk_counts(struct talk *t, uint64_t *ret_count, uint64_t *ret_last, struct err *e)
+int conversation_counts(struct conversation *t, uint64_t *ret_count, uint64_t *ret_last,
+			struct err *e)
 {
-	struct events *v = t->counted ? NULL : talk_events(t, e);
+	struct events *v = t->counted ? NULL : conversation_events(t, e);
 
 	if (!t->counted && !v)
 		return -1;
@@ -245,12 +249,13 @@ int talk_counts(struct talk *t, uint64_t *ret_count, uint64_t *ret_last, struct 
 	return 0;
 }
 
-void talk_live(struct talk *t, const char *type, struct str data)
+void conversation_live(struct conversation *t, const char *type, struct str data)
 {
-	watch_event(t, &(struct talk_event){ .type = type, .data = data });
+	watch_event(t, &(struct conversation_event){ .type = type, .data = data });
 }
 
-void talk_note(struct talk *t, const char *type, const char *name, const char *value)
+void conversation_note(struct conversation *t, const char *type, const char *name,
+		       const char *value)
 {
 	autobuf struct buf b = BUF_INIT(NOTE_MAX);
 	struct json_writer w = json_writer(&b);
@@ -259,6 +264,6 @@ void talk_note(struct talk *t, const char *type, const char *name, const char *v
 	json_write_object(&w);
 	json_put_text(&w, name, value);
 	json_write_object_end(&w);
-	if (json_write_done(&w, &e) < 0 || talk_append(t, type, buf_str(&b), NULL, &e) < 0)
-		log_warn("conversation %s: no event %s: %s", talk_id(t), type, e.msg);
+	if (json_write_done(&w, &e) < 0 || conversation_append(t, type, buf_str(&b), NULL, &e) < 0)
+		log_warn("conversation %s: no event %s: %s", conversation_id(t), type, e.msg);
 }

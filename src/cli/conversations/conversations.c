@@ -7,7 +7,7 @@
 
 enum { BODY_MAX = 512 << 10, PATH_SIZE = 512, LINE = 4000 };
 
-static const struct ask_noun talks = {
+static const struct ask_noun conversations = {
 	.path = "/api/sessions",
 	.noun = "conversation",
 	.missing = ERR_CONVERSATION_NOT_FOUND,
@@ -24,8 +24,8 @@ static const struct ask_noun prompts = {
 };
 
 /* Asks about one; its not_found is that of a conversation. */
-static int talk_ask(struct hub_link *l, const char *method, const char *path, struct str body,
-		    struct json_doc **ret, struct err *e)
+static int conversation_ask(struct hub_link *l, const char *method, const char *path,
+			    struct str body, struct json_doc **ret, struct err *e)
 {
 	if (hub_link_ask(l, method, path, body, ret, e) == 0)
 		return 0;
@@ -48,13 +48,13 @@ static const struct option_table ls_table = OPTION_TABLE(ls_rows, .mixed = true)
 #define LIST                                                                                       \
 	.usage = "[OPTION...]", .doc = "List conversations with agents.",                          \
 	.page = "holt-conversations",                                                              \
-	ASK(ls_table, .of = &talks, .list = "conversations",                                       \
+	ASK(ls_table, .of = &conversations, .list = "conversations",                               \
 	    ASK_COLUMNS({ "ID", "session_id" }, { "STATE", "state" }, { "AGENT", "acp_server" },   \
 			{ "QUEUE", "queue_length", .unit = 1 },                                    \
 			{ "EVENTS", "message_count", .unit = 1 }, { "UPDATED", "updated_at" },     \
 			{ "TITLE", "title", .cut = 60 }))
 
-static const struct verb talks_ls_verb = { .name = "conversations ls", LIST };
+static const struct verb conversations_ls_verb = { .name = "conversations ls", LIST };
 
 static const struct option_row new_rows[] = {
 	ASK_OPTION(texts[0], OPTION_TEXT, "title", .arg = "TEXT", .member = "title",
@@ -69,22 +69,22 @@ static const struct option_row new_rows[] = {
 };
 static const struct option_table new_table = OPTION_TABLE(new_rows, .mixed = true);
 
-static const struct verb talks_new_verb = {
+static const struct verb conversations_new_verb = {
 	.name = "conversations new",
 	.usage = "[OPTION...] [PROMPT]",
 	.doc = "Start a conversation, and print its id.",
-	ASK(new_table, .of = &talks, .method = "POST", .operands = { "initial_prompt" },
+	ASK(new_table, .of = &conversations, .method = "POST", .operands = { "initial_prompt" },
 	    .prints = "session_id"),
 	.max_operands = 1,
 };
 
 /* ---- show, send, cancel ---------------------------------------------------------------------- */
 
-static const struct verb talks_show_verb = {
+static const struct verb conversations_show_verb = {
 	.name = "conversations show",
 	.usage = "ID",
 	.doc = "Print everything about a conversation, as JSON.",
-	ASK(verb_bare, .of = &talks, .json = true),
+	ASK(verb_bare, .of = &conversations, .json = true),
 	.min_operands = 1,
 };
 
@@ -95,46 +95,48 @@ static const struct option_row send_rows[] = {
 };
 static const struct option_table send_table = OPTION_TABLE(send_rows, .mixed = true);
 
-static const struct verb talks_send_verb = {
+static const struct verb conversations_send_verb = {
 	.name = "conversations send",
 	.usage = "[--key TEXT] ID PROMPT",
 	.doc = "Add a prompt to the queue, and print its id.",
-	ASK(send_table, .of = &talks, .method = "POST", .more = "/queue",
+	ASK(send_table, .of = &conversations, .method = "POST", .more = "/queue",
 	    .operands = { NULL, "prompt" }, .prints = "message_id"),
 	.min_operands = 2,
 };
 
-static const struct verb talks_queue_verb = {
+static const struct verb conversations_queue_verb = {
 	.name = "conversations queue",
 	.usage = "[OPTION...] ID",
 	.doc = "List the prompts that wait for their turn, or failed.",
-	ASK(verb_output, .of = &talks, .more = "/queue", .list = "messages",
+	ASK(verb_output, .of = &conversations, .more = "/queue", .list = "messages",
 	    ASK_COLUMNS({ "ID", "id" }, { "STATE", "state" }, { "QUEUED", "queued_at" },
 			{ "PROMPT", "message", .cut = 60 }, { "CAUSE", "error", .cut = 60 })),
 	.min_operands = 1,
 };
 
-static const struct verb talks_unqueue_verb = {
+static const struct verb conversations_unqueue_verb = {
 	.name = "conversations unqueue",
 	.usage = "ID PROMPT_ID",
 	.doc = "Take a prompt out of the queue.",
-	ASK(verb_bare, .of = &talks, .method = "DELETE", .more = "/queue/%", .part = &prompts),
+	ASK(verb_bare, .of = &conversations, .method = "DELETE", .more = "/queue/%",
+	    .part = &prompts),
 	.min_operands = 2,
 };
 
-static const struct verb talks_retry_verb = {
+static const struct verb conversations_retry_verb = {
 	.name = "conversations retry",
 	.usage = "ID PROMPT_ID",
 	.doc = "Send a prompt again that failed.",
-	ASK(verb_bare, .of = &talks, .method = "POST", .more = "/queue/%/retry", .part = &prompts),
+	ASK(verb_bare, .of = &conversations, .method = "POST", .more = "/queue/%/retry",
+	    .part = &prompts),
 	.min_operands = 2,
 };
 
-static const struct verb talks_cancel_verb = {
+static const struct verb conversations_cancel_verb = {
 	.name = "conversations cancel",
 	.usage = "ID",
 	.doc = "Cancel the current turn.",
-	ASK(verb_bare, .of = &talks, .method = "POST", .more = "/cancel"),
+	ASK(verb_bare, .of = &conversations, .method = "POST", .more = "/cancel"),
 	.min_operands = 1,
 };
 
@@ -177,7 +179,7 @@ static int history_print(void *arg, const struct json_val *v, struct err *e)
 	return fflush(stdout) == 0 ? 0 : err_set(e, ERR_IO, "standard output is closed");
 }
 
-static int talks_history(const struct verb_input *in, struct err *e)
+static int conversations_history(const struct verb_input *in, struct err *e)
 {
 	const struct ask_options *o = in->options;
 	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
@@ -187,11 +189,11 @@ static int talks_history(const struct verb_input *in, struct err *e)
 
 	snprintf(more, sizeof(more), o->flags[0] ? "/events?follow=true" : "/events?limit=%u",
 		 o->counts[0]);
-	if (!l || hub_ask_path(&talks, path, sizeof(path), in->operands[0], more, e) < 0)
+	if (!l || hub_ask_path(&conversations, path, sizeof(path), in->operands[0], more, e) < 0)
 		return -1;
 	if (o->flags[0])
 		return hub_link_follow(l, path, history_print, (void *)o, e);
-	if (talk_ask(l, "GET", path, STR_NONE, &doc, e) < 0)
+	if (conversation_ask(l, "GET", path, STR_NONE, &doc, e) < 0)
 		return -1;
 	if (o->output == OUTPUT_JSON)
 		return hub_link_print(json_get(json_root(doc), "events"), e);
@@ -203,7 +205,7 @@ static int talks_history(const struct verb_input *in, struct err *e)
 	return 0;
 }
 
-static const struct verb talks_history_verb = {
+static const struct verb conversations_history_verb = {
 	.name = "conversations history",
 	.usage = "[OPTION...] ID",
 	.doc = "Print the events of a conversation.",
@@ -211,7 +213,7 @@ static const struct verb talks_history_verb = {
 	.defaults = &history_defaults,
 	.size = sizeof(struct ask_options),
 	.min_operands = 1,
-	.run = talks_history,
+	.run = conversations_history,
 	.fail = hub_link_fail,
 };
 
@@ -224,11 +226,11 @@ static const struct option_row archive_rows[] = {
 };
 static const struct option_table archive_table = OPTION_TABLE(archive_rows, .mixed = true);
 
-static const struct verb talks_archive_verb = {
+static const struct verb conversations_archive_verb = {
 	.name = "conversations archive",
 	.usage = "[--undo] ID...",
 	.doc = "Archive conversations; their agents end.",
-	ASK(archive_table, .of = &talks, .method = "PATCH", .each = true),
+	ASK(archive_table, .of = &conversations, .method = "PATCH", .each = true),
 	.min_operands = 1,
 	.max_operands = ASK_NAMES_MAX,
 };
@@ -240,20 +242,20 @@ static const struct option_row rm_rows[] = {
 };
 static const struct option_table rm_table = OPTION_TABLE(rm_rows, .mixed = true);
 
-static const struct verb talks_rm_verb = {
+static const struct verb conversations_rm_verb = {
 	.name = "conversations rm",
 	.usage = "[--children] ID...",
 	.doc = "Move conversations to the trash.",
-	ASK(rm_table, .of = &talks, .method = "DELETE", .each = true),
+	ASK(rm_table, .of = &conversations, .method = "DELETE", .each = true),
 	.min_operands = 1,
 	.max_operands = ASK_NAMES_MAX,
 };
 
-static const struct verb talks_restore_verb = {
+static const struct verb conversations_restore_verb = {
 	.name = "conversations restore",
 	.usage = "ID...",
 	.doc = "Restore conversations from the trash.",
-	ASK(verb_bare, .of = &talks, .method = "POST", .more = "/restore", .each = true),
+	ASK(verb_bare, .of = &conversations, .method = "POST", .more = "/restore", .each = true),
 	.min_operands = 1,
 	.max_operands = ASK_NAMES_MAX,
 };
@@ -282,7 +284,7 @@ static int flags_write(const struct verb_input *in, struct buf *body, struct err
 	return json_write_done(&w, e);
 }
 
-static int talks_flags(const struct verb_input *in, struct err *e)
+static int conversations_flags(const struct verb_input *in, struct err *e)
 {
 	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
 	AUTO(json_free) struct json_doc *doc = NULL;
@@ -296,11 +298,11 @@ static int talks_flags(const struct verb_input *in, struct err *e)
 		return -1;
 	if (in->n_operands > 1 &&
 	    (flags_write(in, &body, e) < 0 ||
-	     hub_ask_path(&talks, path, sizeof(path), id, "/settings", e) < 0 ||
-	     talk_ask(l, "PATCH", path, buf_str(&body), NULL, e) < 0))
+	     hub_ask_path(&conversations, path, sizeof(path), id, "/settings", e) < 0 ||
+	     conversation_ask(l, "PATCH", path, buf_str(&body), NULL, e) < 0))
 		return -1;
-	if (hub_ask_path(&talks, path, sizeof(path), id, "", e) < 0 ||
-	    talk_ask(l, "GET", path, STR_NONE, &doc, e) < 0)
+	if (hub_ask_path(&conversations, path, sizeof(path), id, "", e) < 0 ||
+	    conversation_ask(l, "GET", path, STR_NONE, &doc, e) < 0)
 		return -1;
 	it = json_iter(json_get(json_root(doc), "flags"));
 	while (json_next(&it)) {
@@ -311,7 +313,7 @@ static int talks_flags(const struct verb_input *in, struct err *e)
 	return 0;
 }
 
-static const struct verb talks_flags_verb = {
+static const struct verb conversations_flags_verb = {
 	.name = "conversations flags",
 	.usage = "ID [FLAG=on|off...]",
 	.doc = "Show what the agent may do, and change it.",
@@ -319,16 +321,18 @@ static const struct verb talks_flags_verb = {
 	.size = sizeof(struct ask_options),
 	.min_operands = 1,
 	.max_operands = 33,
-	.run = talks_flags,
+	.run = conversations_flags,
 	.fail = hub_link_fail,
 };
 
-static const struct verb *const words[] = { &talks_ls_verb,	 &talks_new_verb,
-					    &talks_show_verb,	 &talks_send_verb,
-					    &talks_queue_verb,	 &talks_unqueue_verb,
-					    &talks_retry_verb,	 &talks_history_verb,
-					    &talks_cancel_verb,	 &talks_flags_verb,
-					    &talks_archive_verb, &talks_rm_verb,
-					    &talks_restore_verb, NULL };
+static const struct verb *const words[] = {
+	&conversations_ls_verb,	     &conversations_new_verb,
+	&conversations_show_verb,    &conversations_send_verb,
+	&conversations_queue_verb,   &conversations_unqueue_verb,
+	&conversations_retry_verb,   &conversations_history_verb,
+	&conversations_cancel_verb,  &conversations_flags_verb,
+	&conversations_archive_verb, &conversations_rm_verb,
+	&conversations_restore_verb, NULL
+};
 
 const struct verb conversations_verb = { .name = "conversations", LIST, .words = words };

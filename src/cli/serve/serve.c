@@ -164,7 +164,7 @@ static void on_hub_closed(void *arg)
 	coding_free(v->s.coding);
 	code_free(v->s.code);
 	gate_free(take_ptr(v->s.gate));
-	talks_close(take_ptr(v->s.talks));
+	conversations_close(take_ptr(v->s.conversations));
 	feed_free(take_ptr(v->s.feed));
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		uv_close((uv_handle_t *)&v->signals[i], NULL);
@@ -262,8 +262,8 @@ static void on_previews_closed(void *arg)
 static void stop(struct serve *v)
 {
 	v->s.stopping = true;
-	if (v->s.talks)
-		talks_drain(v->s.talks);
+	if (v->s.conversations)
+		conversations_drain(v->s.conversations);
 	if (v->s.ops)
 		ops_drain(v->s.ops);
 	if (v->s.mcp)
@@ -418,14 +418,14 @@ static void put_away(struct serve *v, struct str owner)
 {
 	struct err e;
 
-	for (size_t i = 0; i < talks_count(v->s.talks); i++) {
-		struct talk *t = talks_at(v->s.talks, i);
-		const struct conversation_record *r = talk_record(t);
+	for (size_t i = 0; i < conversations_count(v->s.conversations); i++) {
+		struct conversation *t = conversations_at(v->s.conversations, i);
+		const struct conversation_record *r = conversation_record(t);
 
 		if (!r->archived && (!owner.p || str_eq(r->owner, owner)) &&
 		    !ops_knows(v->s.ops, r->owner) &&
-		    talk_archive(t, true, CONVERSATION_BY_KEY, &e) < 0)
-			log_error("conversation %s is not archived: %s", talk_id(t), e.msg);
+		    conversation_archive(t, true, CONVERSATION_BY_KEY, &e) < 0)
+			log_error("conversation %s is not archived: %s", conversation_id(t), e.msg);
 	}
 }
 
@@ -466,16 +466,16 @@ static void on_config(void *of, struct config *c)
 	}
 }
 
-static void on_token_end(void *of, struct talk *t)
+static void on_token_end(void *of, struct conversation *t)
 {
 	struct serve *v = of;
 
 	gate_token_ended(v->s.gate, t);
 }
 
-static int open_talks(struct serve *v, struct err *e)
+static int open_conversations(struct serve *v, struct err *e)
 {
-	struct talks_options o = { .on_token_end = on_token_end, .owner = v };
+	struct conversations_options o = { .on_token_end = on_token_end, .owner = v };
 	char path[PATH_MAX];
 
 	v->s.feed = home_file("conversations", path, e) < 0 ? NULL : feed_new(e);
@@ -484,8 +484,8 @@ static int open_talks(struct serve *v, struct err *e)
 	o.feed = v->s.feed;
 	o.archive_seconds = config_file(v->config)->conversations.archive_days * 86400ll;
 	o.trash_seconds = config_file(v->config)->conversations.trash_days * 86400ll;
-	v->s.talks = talks_open(&v->s.loop, path, &o, e);
-	return v->s.talks ? 0 : err_wrap(e, "conversations");
+	v->s.conversations = conversations_open(&v->s.loop, path, &o, e);
+	return v->s.conversations ? 0 : err_wrap(e, "conversations");
 }
 
 /* A port of the door for agents alone, whatever else it listens on: opened for the first. */
@@ -503,11 +503,11 @@ static int agents_port(void *of, struct err *e)
 	return port;
 }
 
-static int agents_check(void *of, const struct talk *t, struct err *e)
+static int agents_check(void *of, const struct conversation *t, struct err *e)
 {
 	const struct serve *v = of;
 	const struct guard *g = gate_guard(v->s.gate);
-	const struct conversation_record *r = talk_record(t);
+	const struct conversation_record *r = conversation_record(t);
 	char parent[sizeof(CONVERSATION_PRINCIPAL) + CONVERSATION_ID];
 	struct guard_start s = { .owner = r->owner, .agent = r->agent, .workspace = r->workspace };
 
@@ -523,7 +523,7 @@ static int open_agents(struct serve *v, struct err *e)
 {
 	const struct agents_options o = { .place = upstreams_place(v->s.upstreams),
 					  .config = v->config,
-					  .talks = v->s.talks,
+					  .conversations = v->s.conversations,
 					  .questions = gate_guard(v->s.gate)->questions,
 					  .check = agents_check,
 					  .port = agents_port,
@@ -550,13 +550,13 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 	v->s.data = open(data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	hub_options_words(&o->hub, &v->words);
 	v->s.hub = hub_of_options(&v->s.loop, &o->hub, &v->grants, registry, warden, e);
-	if (!v->s.hub || open_talks(v, e) < 0)
+	if (!v->s.hub || open_conversations(v, e) < 0)
 		return -1;
 	v->s.gate = gate_open(&(struct gate_options){ .loop = &v->s.loop,
 						      .hub = v->s.hub,
 						      .config = v->config,
 						      .secrets = data,
-						      .talks = v->s.talks,
+						      .conversations = v->s.conversations,
 						      .feed = v->s.feed,
 						      .audit = audit_folder,
 						      .tools_of = tools_of,
@@ -578,7 +578,7 @@ static int open_hub(struct serve *v, const struct verb_input *in, struct err *e)
 				   .coding = v->s.coding,
 				   .code = v->s.code,
 				   .upstreams = v->s.upstreams,
-				   .talks = v->s.talks,
+				   .conversations = v->s.conversations,
 				   .feed = v->s.feed,
 			   },
 			   e);

@@ -29,7 +29,7 @@ struct serving {
 	struct upstreams *upstreams;
 	struct agents *agents;
 	struct feed *feed;
-	struct talks *talks;
+	struct conversations *conversations;
 	struct ops *ops;
 	struct mcp_door *mcp;
 	struct http_server *door;

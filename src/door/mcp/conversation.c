@@ -8,7 +8,7 @@ static const struct op_member list_members[] = {
 };
 
 const struct tool conversation_list_tool = {
-	.talks = true,
+	.conversations = true,
 	.op = &conversation_list_op,
 	.members = OP_MEMBERS(list_members),
 	.name = "conversation_list",
@@ -18,7 +18,7 @@ const struct tool conversation_list_tool = {
 };
 
 const struct tool conversation_config_tool = {
-	.talks = true,
+	.conversations = true,
 	.op = &conversation_config_op,
 	.name = "get_config",
 	.title = "Get the configuration",
@@ -26,7 +26,7 @@ const struct tool conversation_config_tool = {
 };
 
 const struct tool conversation_runtime_tool = {
-	.talks = true,
+	.conversations = true,
 	.op = &conversation_runtime_op,
 	.name = "get_runtime_info",
 	.title = "Get runtime information",
@@ -36,7 +36,7 @@ const struct tool conversation_runtime_tool = {
 static const struct op_member current_members[] = { { "conversation_id", .in = OP_HIDDEN } };
 
 const struct tool conversation_current_tool = {
-	.talks = true,
+	.conversations = true,
 	.op = &conversation_get_op,
 	.members = OP_MEMBERS(current_members),
 	.name = "conversation_get_current",
@@ -49,7 +49,7 @@ static const struct op_member get_members[] = {
 };
 
 const struct tool conversation_get_tool = {
-	.talks = true,
+	.conversations = true,
 	.op = &conversation_get_op,
 	.members = OP_MEMBERS(get_members),
 	.name = "conversation_get",
@@ -61,7 +61,7 @@ const struct tool conversation_get_tool = {
 static const struct op_member history_members[] = { { "follow", .in = OP_HIDDEN } };
 
 const struct tool conversation_history_tool = {
-	.talks = true,
+	.conversations = true,
 	.op = &conversation_history_op,
 	.members = OP_MEMBERS(history_members),
 	.name = "conversation_history",
@@ -78,7 +78,7 @@ static const struct op_member wait_members[] = {
 };
 
 const struct tool conversation_wait_tool = {
-	.talks = true,
+	.conversations = true,
 	.op = &conversation_wait_op,
 	.members = OP_MEMBERS(wait_members),
 	.name = "conversation_wait",
@@ -94,7 +94,7 @@ static const struct op_member send_members[] = {
 };
 
 const struct tool conversation_send_tool = {
-	.talks = true,
+	.conversations = true,
 	.op = &conversation_send_op,
 	.members = OP_MEMBERS(send_members),
 	.name = "conversation_send_prompt",
@@ -103,7 +103,7 @@ const struct tool conversation_send_tool = {
 };
 
 const struct tool conversation_start_tool = {
-	.talks = true,
+	.conversations = true,
 	.op = &conversation_start_op,
 	.name = "conversation_start",
 	.title = "Start a conversation",
@@ -112,7 +112,7 @@ const struct tool conversation_start_tool = {
 };
 
 const struct tool conversation_userdata_tool = {
-	.talks = true,
+	.conversations = true,
 	.op = &conversation_set_user_data_op,
 	.name = "conversation_userdata_set",
 	.title = "Set an attribute",

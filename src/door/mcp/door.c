@@ -32,8 +32,8 @@ static struct mcp_choice session_choice(const struct mcp_door *d, const struct m
 {
 	const struct mcp_choice *some = mcp_session_narrowed(s);
 	const struct principal *who = mcp_session_data(s);
-	bool talks = who && str_starts(str_of(who->name), CONVERSATION_PRINCIPAL);
-	const struct mcp_choice *usual = talks ? &d->talking : &d->usual;
+	bool conversations = who && str_starts(str_of(who->name), CONVERSATION_PRINCIPAL);
+	const struct mcp_choice *usual = conversations ? &d->talking : &d->usual;
 	struct mcp_choice of_profile, all;
 	bool any = profile_tools(d, s, &of_profile);
 
@@ -244,7 +244,7 @@ static char *print_name(const struct tool *t, struct str prefix, struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(256);
 
-	if (buf_addf(&b, e, "%.*s%s", STR_ARG(t->talks ? prefix : STR_NONE), t->name) < 0)
+	if (buf_addf(&b, e, "%.*s%s", STR_ARG(t->conversations ? prefix : STR_NONE), t->name) < 0)
 		return NULL;
 	return buf_take(&b);
 }
@@ -305,7 +305,7 @@ static void choose_tools(struct mcp_door *d, const struct mcp_door_options *o)
 	for (size_t i = 0; i < tools_n; i++) {
 		if ((any || mcp_choice_has(&o->only, i)) && (!o->readonly || is_reading(tools[i])))
 			mcp_choice_add(&d->may, i);
-		if (tools[i]->talks)
+		if (tools[i]->conversations)
 			mcp_choice_add(&d->talking, i);
 	}
 	if ((any || mcp_choice_has(&o->only, tools_n)) && !o->readonly)

@@ -24,7 +24,7 @@ struct tool {
 	const char *name, *title;
 	/* Of the sets conversation and ui: its name has the operator's prefix before it, and an
 	 * agent that speaks for a conversation has it unless it asks for others. */
-	bool talks;
+	bool conversations;
 	bool serves; /* it is about servers of modules: not listed where these are switched off */
 	const char *doc; /* for the model that chooses a tool */
 	/* How the arguments differ from the operation's request. */

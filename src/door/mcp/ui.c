@@ -69,7 +69,7 @@ static const struct op_member yes_no_members[] = {
 	HIDDEN("style"),       HIDDEN("wait"),
 };
 const struct tool ui_ask_yes_no_tool = {
-	.talks = true,
+	.conversations = true,
 	.op = &question_ask_op,
 	.members = OP_MEMBERS(yes_no_members),
 	.name = "ui_ask_yes_no",
@@ -90,7 +90,7 @@ const struct tool ui_ask_yes_no_tool = {
 	}
 static const struct op_member buttons_members[] = OPTION_MEMBERS(QUESTION_BUTTONS, BUTTONS_MAX);
 const struct tool ui_options_buttons_tool = {
-	.talks = true,
+	.conversations = true,
 	.op = &question_ask_op,
 	.members = OP_MEMBERS(buttons_members),
 	.name = "ui_options_buttons",
@@ -102,7 +102,7 @@ const struct tool ui_options_buttons_tool = {
 
 static const struct op_member combo_members[] = OPTION_MEMBERS(QUESTION_SELECT, COMBO_MAX);
 const struct tool ui_options_combo_tool = {
-	.talks = true,
+	.conversations = true,
 	.op = &question_ask_op,
 	.members = OP_MEMBERS(combo_members),
 	.name = "ui_options_combo",
@@ -126,7 +126,7 @@ static const struct op_member textbox_members[] = {
 	HIDDEN("wait"),
 };
 const struct tool ui_textbox_tool = {
-	.talks = true,
+	.conversations = true,
 	.op = &question_ask_op,
 	.members = OP_MEMBERS(textbox_members),
 	.name = "ui_textbox",
@@ -151,7 +151,7 @@ static const struct op_member form_members[] = {
 	HIDDEN("allow_free_text"),
 };
 const struct tool ui_form_tool = {
-	.talks = true,
+	.conversations = true,
 	.op = &question_ask_op,
 	.members = OP_MEMBERS(form_members),
 	.name = "ui_form",
@@ -176,7 +176,7 @@ static const struct op_member notify_members[] = {
 	HIDDEN("allow_free_text"),
 };
 const struct tool ui_notify_tool = {
-	.talks = true,
+	.conversations = true,
 	.op = &question_ask_op,
 	.members = OP_MEMBERS(notify_members),
 	.name = "ui_notify",
@@ -192,7 +192,7 @@ static const struct op_member ask_members[] = {
 	HIDDEN("style"),
 };
 const struct tool ask_tool = {
-	.talks = true,
+	.conversations = true,
 	.op = &question_ask_op,
 	.members = OP_MEMBERS(ask_members),
 	.name = "ask",
@@ -202,7 +202,7 @@ const struct tool ask_tool = {
 
 static const struct op_member result_members[] = { { "id", .as = "request_id" } };
 const struct tool ask_result_tool = {
-	.talks = true,
+	.conversations = true,
 	.op = &question_result_op,
 	.members = OP_MEMBERS(result_members),
 	.name = "ask_result",

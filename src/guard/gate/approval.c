@@ -204,7 +204,7 @@ static int gate_ask(struct gate *g, struct call *c, struct waiting *w, const str
 		    struct err *e)
 {
 	struct gate_call *s = *call_hook_state(c);
-	char talk[24];
+	char conversation[24];
 	struct approval_ask q = {
 		.principal = principal_owner(call_principal(c)),
 		.action = str_of(call_op(c)->action),
@@ -219,8 +219,8 @@ static int gate_ask(struct gate *g, struct call *c, struct waiting *w, const str
 	int rc;
 
 	if (call_conversation(c)) {
-		snprintf(talk, sizeof(talk), "mcp-%u", call_conversation(c));
-		q.conversation = str_of(talk);
+		snprintf(conversation, sizeof(conversation), "mcp-%u", call_conversation(c));
+		q.conversation = str_of(conversation);
 	}
 	rc = approval_ask(g->approval->all, &q, &w->wait, ret, e);
 	if (rc < 0)

@@ -30,7 +30,7 @@ struct gate *gate_open(const struct gate_options *o, struct err *e)
 	g->loop = o->loop;
 	g->hub = o->hub;
 	g->tools_of = o->tools_of;
-	g->talks = o->talks;
+	g->conversations = o->conversations;
 	g->feed = o->feed;
 	g->audit_folder = o->audit;
 	g->on_config = o->on_config;

@@ -12,8 +12,8 @@ struct config;
 struct config_file;
 struct feed;
 struct gate;
-struct talk;
-struct talks;
+struct conversation;
+struct conversations;
 struct guard;
 
 struct gate_options {
@@ -26,7 +26,7 @@ struct gate_options {
 	 * many. NULL: there are none. */
 	size_t (*tools_of)(const struct op *op, const char **names, size_t max);
 	/* Conversations, whose tokens identify, too; borrowed until gate_free(). NULL: none. */
-	struct talks *talks;
+	struct conversations *conversations;
 	struct feed *feed; /* where news are published, borrowed likewise; NULL: nowhere */
 	const char *audit; /* folder of the audit log, which is made; NULL: none is kept */
 	/* They are called instead of the gate's, whose parts then only serve operations; NULL:
@@ -91,8 +91,8 @@ const struct principal *gate_identify(struct gate *g, struct str token);
 void gate_audit_note(struct gate *g, const struct principal *who, const char *action,
 		     struct str target);
 
-/* For talks_options.on_token_end. g may be NULL. */
-void gate_token_ended(struct gate *g, struct talk *t);
+/* For conversations_options.on_token_end. g may be NULL. */
+void gate_token_ended(struct gate *g, struct conversation *t);
 
 /* No call is under way. What waits on the loop ends in its next turns. NULL-safe. */
 void gate_free(struct gate *g);

@@ -80,12 +80,12 @@ static struct key *key_of(const struct gate_identity *id, struct str owner)
 	return NULL;
 }
 
-static bool is_talk(struct str owner)
+static bool is_conversation(struct str owner)
 {
 	return str_starts(owner, CONVERSATION_PRINCIPAL);
 }
 
-static struct str talk_id_of(struct str owner)
+static struct str conversation_id_of(struct str owner)
 {
 	size_t n = sizeof(CONVERSATION_PRINCIPAL) - 1;
 
@@ -93,28 +93,31 @@ static struct str talk_id_of(struct str owner)
 }
 
 /* NULL: it is none, or there is none, or it is in the trash. */
-static struct talk *talk_of(const struct gate *g, struct str owner)
+static struct conversation *conversation_of(const struct gate *g, struct str owner)
 {
-	return g->talks && is_talk(owner) ? talks_find(g->talks, talk_id_of(owner)) : NULL;
+	return g->conversations && is_conversation(owner)
+		     ? conversations_find(g->conversations, conversation_id_of(owner))
+		     : NULL;
 }
 
 /* A conversation has the end of its owner. One in the trash may come back. */
 static bool identity_knows(void *data, struct str owner)
 {
 	const struct gate *g = data;
-	const struct talk *t = talk_of(g, owner);
+	const struct conversation *t = conversation_of(g, owner);
 
 	if (t)
-		owner = talk_record(t)->owner;
+		owner = conversation_record(t)->owner;
 	return !str_starts(owner, "key:") || key_of(g->identity, owner);
 }
 
 /* Not its token, which is another whenever its agent starts. */
 static bool identity_acts(void *data, struct str owner)
 {
-	const struct talk *t = talk_of(data, owner);
+	const struct conversation *t = conversation_of(data, owner);
 
-	return (t ? !talk_record(t)->archived : !is_talk(owner)) && identity_knows(data, owner);
+	return (t ? !conversation_record(t)->archived : !is_conversation(owner)) &&
+	       identity_knows(data, owner);
 }
 
 /* NULL without memory: then nobody is known. */
@@ -211,9 +214,9 @@ unsigned gate_owner_scopes(const struct gate *g, struct str owner)
 }
 
 /* An agent never administers, and does no more than the one it works for. */
-static unsigned scopes_of_talk(const struct gate_identity *id, const struct talk *t)
+static unsigned scopes_of_conversation(const struct gate_identity *id, const struct conversation *t)
 {
-	return gate_owner_scopes(id->gate, talk_record(t)->owner) & ~(unsigned)KEY_ADMIN;
+	return gate_owner_scopes(id->gate, conversation_record(t)->owner) & ~(unsigned)KEY_ADMIN;
 }
 
 /* It has its name, which is its owner, too. */
@@ -225,19 +228,19 @@ static void holder_works_for(struct key_holder *h, struct str owner)
 	h->who.of = h->of;
 }
 
-static struct key_holder *holder_of_talk(struct gate_identity *id, struct talk *t)
+static struct key_holder *holder_of_conversation(struct gate_identity *id, struct conversation *t)
 {
-	void **state = talk_token_state(t);
+	void **state = conversation_token_state(t);
 	struct key_holder *h = *state;
 
 	if (h)
 		return h;
-	h = *state = holder_new(id, scopes_of_talk(id, t));
+	h = *state = holder_new(id, scopes_of_conversation(id, t));
 	if (h) {
-		snprintf(h->name, sizeof(h->name), CONVERSATION_PRINCIPAL "%s", talk_id(t));
-		holder_works_for(h, talk_record(t)->owner);
-		h->who.payer = holder_payer(id, h,
-					    guard_line(&id->gate->guard, talk_record(t)->owner));
+		snprintf(h->name, sizeof(h->name), CONVERSATION_PRINCIPAL "%s", conversation_id(t));
+		holder_works_for(h, conversation_record(t)->owner);
+		h->who.payer = holder_payer(
+			id, h, guard_line(&id->gate->guard, conversation_record(t)->owner));
 	}
 	return h;
 }
@@ -245,9 +248,11 @@ static struct key_holder *holder_of_talk(struct gate_identity *id, struct talk *
 const struct principal *gate_identify(struct gate *g, struct str token)
 {
 	struct gate_identity *id = g->identity;
-	struct talk *t = id && g->talks ? talks_by_token(g->talks, token) : NULL;
+	struct conversation *t = id && g->conversations
+				       ? conversations_by_token(g->conversations, token)
+				       : NULL;
 	struct key *k = id && !t ? keys_find(id->keys, token, clock_unix_ms()) : NULL;
-	struct key_holder *h = t ? holder_of_talk(id, t) : k ? holder_of_key(id, k) : NULL;
+	struct key_holder *h = t ? holder_of_conversation(id, t) : k ? holder_of_key(id, k) : NULL;
 
 	return h ? &h->who : NULL;
 }
@@ -259,11 +264,12 @@ static const struct key_holder *holder_of_trashed(const struct gate *g, struct s
 	struct key_holder *h = g->identity ? g->identity->holders : NULL;
 	autofree char *works_for = NULL;
 
-	if (!g->identity || !g->talks || !is_talk(owner))
+	if (!g->identity || !g->conversations || !is_conversation(owner))
 		return NULL;
 	while (h && !(h->who.of && str_is(owner, h->owner)))
 		h = h->next;
-	works_for = h ? NULL : talks_trashed_owner(g->talks, talk_id_of(owner));
+	works_for = h ? NULL
+		      : conversations_trashed_owner(g->conversations, conversation_id_of(owner));
 	if (!works_for)
 		return h;
 	h = holder_new(g->identity, 0);
@@ -278,10 +284,10 @@ static const struct key_holder *holder_of_trashed(const struct gate *g, struct s
 static struct str identity_works_for(void *data, struct str owner)
 {
 	const struct gate *g = data;
-	const struct talk *t = talk_of(g, owner);
+	const struct conversation *t = conversation_of(g, owner);
 	const struct key_holder *h = t ? NULL : holder_of_trashed(g, owner);
 
-	return t ? talk_record(t)->owner : h ? str_of(h->works_for) : owner;
+	return t ? conversation_record(t)->owner : h ? str_of(h->works_for) : owner;
 }
 
 static struct str identity_makers(void *data, struct str owner)
@@ -295,7 +301,8 @@ static struct str identity_makers(void *data, struct str owner)
 void gate_names_of(struct gate *g, struct str owner, struct gate_names *ret)
 {
 	*ret = (struct gate_names){ gate_name_of(identity_works_for(g, owner)),
-				    is_talk(owner) ? owner : STR_NONE, identity_makers(g, owner) };
+				    is_conversation(owner) ? owner : STR_NONE,
+				    identity_makers(g, owner) };
 }
 
 static void identity_end(struct gate_identity *id, struct key_holder *h)
@@ -306,10 +313,10 @@ static void identity_end(struct gate_identity *id, struct key_holder *h)
 	uv_timer_start(&id->timer, identity_on_timer, 0, 0);
 }
 
-void gate_token_ended(struct gate *g, struct talk *t)
+void gate_token_ended(struct gate *g, struct conversation *t)
 {
 	if (g && g->identity)
-		identity_end(g->identity, take_ptr(*talk_token_state(t)));
+		identity_end(g->identity, take_ptr(*conversation_token_state(t)));
 }
 
 struct str gate_payer(void *data, struct str owner)
@@ -323,9 +330,9 @@ struct str gate_payer(void *data, struct str owner)
 static const struct key_holder *holder_of_owner(const struct gate *g, struct str owner)
 {
 	struct key *k = key_of(g->identity, owner);
-	struct talk *t = talk_of(g, owner);
+	struct conversation *t = conversation_of(g, owner);
 
-	return k ? holder_of_key(g->identity, k) : t ? *talk_token_state(t) : NULL;
+	return k ? holder_of_key(g->identity, k) : t ? *conversation_token_state(t) : NULL;
 }
 
 static const struct principal *identity_owner(void *data, struct str owner)

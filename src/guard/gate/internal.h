@@ -10,7 +10,7 @@ struct gate {
 	uv_loop_t *loop; /* NULL: see gate_options */
 	struct hub *hub; /* NULL: none */
 	const char *secrets_folder; /* borrowed while it opens; NULL: none */
-	struct talks *talks; /* NULL: none */
+	struct conversations *conversations; /* NULL: none */
 	struct feed *feed; /* NULL: none */
 	const char *audit_folder; /* borrowed while it opens; NULL: none */
 	struct config *config; /* the last that was good; never NULL */

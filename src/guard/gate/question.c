@@ -76,7 +76,7 @@ static struct str gate_question_redact(void *data, const struct field *row, stru
 	return gate_redact_text(k->gate, text, k->arena);
 }
 
-static int gate_question_append(struct gate *g, struct talk *t, const char *type,
+static int gate_question_append(struct gate *g, struct conversation *t, const char *type,
 				const struct field_table *table, const void *event, struct err *e)
 {
 	AUTO(arena_free) struct arena *a = arena_new(EVENT_MAX);
@@ -86,10 +86,10 @@ static int gate_question_append(struct gate *g, struct talk *t, const char *type
 
 	if (!a)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	return text ? talk_append(t, type, str_of(text), NULL, e) : -1;
+	return text ? conversation_append(t, type, str_of(text), NULL, e) : -1;
 }
 
-static int gate_question_record(struct gate *g, struct talk *t, const struct question *q,
+static int gate_question_record(struct gate *g, struct conversation *t, const struct question *q,
 				struct err *e)
 {
 	const struct question_spec *s = &q->spec;
@@ -124,17 +124,20 @@ static int gate_question_record(struct gate *g, struct talk *t, const struct que
 	return gate_question_append(g, t, "ui_prompt", &prompt_table, &asked, e);
 }
 
-static struct talk *gate_question_talk(const struct gate *g, const struct question *q)
+static struct conversation *gate_question_conversation(const struct gate *g,
+						       const struct question *q)
 {
-	return q->session.n && g->talks ? talks_find(g->talks, q->session) : NULL;
+	return q->session.n && g->conversations ? conversations_find(g->conversations, q->session)
+						: NULL;
 }
 
 static void gate_question_waits(struct gate *g, const struct question *q)
 {
-	struct talk *t = q->kind == QUESTION_NOTIFY ? NULL : gate_question_talk(g, q);
+	struct conversation *t = q->kind == QUESTION_NOTIFY ? NULL
+							    : gate_question_conversation(g, q);
 
 	if (t)
-		talk_waits(t, q->state == QUESTION_PENDING);
+		conversation_waits(t, q->state == QUESTION_PENDING);
 }
 
 void gate_tell_news(struct gate *g, const struct gate_news *n)
@@ -162,7 +165,7 @@ static void gate_question_on_change(void *data, const struct ask *ask)
 {
 	const struct question *q = (const struct question *)ask;
 	struct gate *g = data;
-	struct talk *t = gate_question_talk(g, q);
+	struct conversation *t = gate_question_conversation(g, q);
 	struct err e;
 
 	gate_tell_news(g, &(struct gate_news){ .topic = "question",

@@ -85,7 +85,7 @@ struct coding {
 	size_t n_workspaces;
 	unsigned scopes; /* that were given */
 	struct coding_place *places;
-	struct coding_talk *talks;
+	struct coding_talk *conversations;
 	struct coding_turn *turns; /* the oldest first */
 };
 
@@ -176,7 +176,7 @@ static void place_free(struct coding_place *p)
 	free(p);
 }
 
-static void talk_unref(struct coding_talk *t)
+static void conversation_unref(struct coding_talk *t)
 {
 	if (!t || --t->refs > 0)
 		return;
@@ -200,11 +200,11 @@ void coding_free(struct coding *k)
 		k->places = p->next;
 		place_free(p);
 	}
-	while (k->talks) {
-		struct coding_talk *t = k->talks;
+	while (k->conversations) {
+		struct coding_talk *t = k->conversations;
 
-		k->talks = t->next;
-		talk_unref(t);
+		k->conversations = t->next;
+		conversation_unref(t);
 	}
 	/* One that could not be read may have one of the two. */
 	for (size_t i = 0; k->workspaces && i <= k->n_workspaces; i++) {
@@ -261,10 +261,10 @@ static int choose_workspace(const struct coding *k, struct str name, const struc
 
 /* ---- conversations ------------------------------------------------------------------------- */
 
-static struct coding_talk *talk_of(struct coding *k, const struct call *c, struct err *e)
+static struct coding_talk *conversation_of(struct coding *k, const struct call *c, struct err *e)
 {
 	struct str owner = call_owner(c);
-	struct coding_talk *t = k->talks;
+	struct coding_talk *t = k->conversations;
 
 	while (t && (t->session != call_session(c) || !str_is(owner, t->owner)))
 		t = t->next;
@@ -276,14 +276,14 @@ static struct coding_talk *talk_of(struct coding *k, const struct call *c, struc
 	snprintf(t->owner, sizeof(t->owner), "%.*s", STR_ARG(owner));
 	t->session = call_session(c);
 	t->refs = 1;
-	t->next = k->talks;
-	k->talks = t;
+	t->next = k->conversations;
+	k->conversations = t;
 	return t;
 }
 
 struct coding_note **coding_note(struct coding_work *w)
 {
-	return &w->talk->note;
+	return &w->conversation->note;
 }
 
 struct coding_note **coding_place_note(struct coding_work *w)
@@ -297,7 +297,7 @@ struct coding_note **coding_place_note(struct coding_work *w)
 
 static struct known *known_find(const struct coding_work *w, struct str path)
 {
-	struct coding_talk *t = w->talk;
+	struct coding_talk *t = w->conversation;
 
 	for (size_t i = 0; i < t->n; i++) {
 		if (t->known[i].scope == w->scope && str_is(path, t->known[i].path))
@@ -312,7 +312,7 @@ const char *coding_known(const struct coding_work *w, struct str path)
 
 	if (!known)
 		return NULL;
-	known->used = ++w->talk->uses;
+	known->used = ++w->conversation->uses;
 	return known->digest;
 }
 
@@ -323,7 +323,7 @@ static int by_path(const void *a, const void *b)
 
 int coding_known_all(struct coding_work *w, struct str **ret, size_t *ret_n, struct err *e)
 {
-	const struct coding_talk *t = w->talk;
+	const struct coding_talk *t = w->conversation;
 	struct arena *a = call_arena(w->call);
 	struct str *all = arena_array(a, t->n + 1, sizeof(*all), e);
 	size_t n = 0;
@@ -407,19 +407,19 @@ void coding_know(struct coding_work *w, struct str path, const char *digest, str
 	char *copy = known ? NULL : mem_dup(path.p, path.n);
 
 	if (copy)
-		known = known_add(w->talk);
+		known = known_add(w->conversation);
 	if (!known) {
 		free(copy);
 		return;
 	}
 	if (copy)
 		*known = (struct known){ .path = copy, .scope = w->scope };
-	known->used = ++w->talk->uses;
+	known->used = ++w->conversation->uses;
 	snprintf(known->digest, sizeof(known->digest), "%s", digest);
 	marks_fini(&known->marks);
 	known->marks = *m;
 	*m = (struct marks){ 0 };
-	known_bound_marks(w->talk, known);
+	known_bound_marks(w->conversation, known);
 }
 
 void coding_saw(struct coding_work *w, struct str path, const struct coding_sight *s)
@@ -593,7 +593,7 @@ static struct coding *work_leave(struct coding_work *w)
 
 	if (w->turn)
 		turn_end(w);
-	talk_unref(take_ptr(w->talk));
+	conversation_unref(take_ptr(w->conversation));
 	return k;
 }
 
@@ -639,7 +639,7 @@ static void place_remove(struct coding *k, struct coding_place *p)
 void coding_forget(struct coding *k, const void *session)
 {
 	struct coding_place *p = k->places, *next;
-	struct coding_talk **at = &k->talks, *t;
+	struct coding_talk **at = &k->conversations, *t;
 
 	for (; p; p = next) {
 		next = p->next;
@@ -656,7 +656,7 @@ void coding_forget(struct coding *k, const void *session)
 			continue;
 		}
 		*at = t->next;
-		talk_unref(t);
+		conversation_unref(t);
 	}
 }
 
@@ -717,10 +717,10 @@ static int work_enter(struct coding_work *w, struct err *e)
 	w->hs = call_hub_sandbox(c, id, e);
 	w->sandbox = w->hs ? call_sandbox(c, id, e) : NULL;
 	if (w->sandbox)
-		w->talk = talk_of(w->all, c, e);
-	if (w->talk)
-		w->talk->refs++;
-	return w->talk ? 0 : -1;
+		w->conversation = conversation_of(w->all, c, e);
+	if (w->conversation)
+		w->conversation->refs++;
+	return w->conversation ? 0 : -1;
 }
 
 static void work_go(void *data, const struct err *err)

@@ -70,7 +70,7 @@ struct coding_work {
 	/* Private. */
 	struct lazy_wait wait;
 	struct coding *all;
-	struct coding_talk *talk;
+	struct coding_talk *conversation;
 	unsigned scope; /* equal for equal files: of a workspace, or of a place without */
 	/* The files that a later session has, too: a folder of the host; else id of a sandbox. */
 	struct str files;

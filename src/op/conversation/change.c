@@ -22,17 +22,17 @@ static const struct field update_fields[] = {
 static const struct field_table update_table = FIELD_TABLE(struct update_request, update_fields);
 
 /* What its agent does would be nobody's. */
-static bool owner_ended(struct call *c, const struct talk *t)
+static bool owner_ended(struct call *c, const struct conversation *t)
 {
 	const struct guard *g = call_guard(c);
 
-	return g && g->knows && !g->knows(g->data, talk_record(t)->owner);
+	return g && g->knows && !g->knows(g->data, conversation_record(t)->owner);
 }
 
-static int update_apply(struct call *c, struct talk *t, const struct update_request *q,
+static int update_apply(struct call *c, struct conversation *t, const struct update_request *q,
 			struct err *e)
 {
-	struct conversation_record r = *talk_record(t);
+	struct conversation_record r = *conversation_record(t);
 
 	if (q->has_archived && !q->archived && owner_ended(c, t))
 		return err_set(e, ERR_CONFLICT, "the key of its owner has ended");
@@ -40,16 +40,17 @@ static int update_apply(struct call *c, struct talk *t, const struct update_requ
 		r.name = q->title;
 	if (q->description.p)
 		r.description = q->description;
-	if ((q->title.p || q->description.p) && talk_change(t, &r, e) < 0)
+	if ((q->title.p || q->description.p) && conversation_change(t, &r, e) < 0)
 		return -1;
-	return q->has_archived ? talk_archive(t, q->archived, CONVERSATION_BY_PERSON, e) : 0;
+	return q->has_archived ? conversation_archive(t, q->archived, CONVERSATION_BY_PERSON, e)
+			       : 0;
 }
 
 static void update_run(struct call *c, const void *request)
 {
 	const struct update_request *q = request;
 	struct err e = ERR_INIT;
-	struct talk *t = conversation_own(c, q->conversation_id, &e);
+	struct conversation *t = conversation_own(c, q->conversation_id, &e);
 
 	if (t && update_apply(c, t, q, &e) == 0)
 		conversation_answer(c, t);
@@ -85,16 +86,16 @@ static const struct field settings_fields[] = {
 };
 static const struct field_table settings_table = FIELD_TABLE(struct settings_view, settings_fields);
 
-static void settings_answer(struct call *c, const struct talk *t)
+static void settings_answer(struct call *c, const struct conversation *t)
 {
-	call_answer(c, &(struct settings_view){ talk_record(t)->advanced_settings });
+	call_answer(c, &(struct settings_view){ conversation_record(t)->advanced_settings });
 }
 
 static void settings_run(struct call *c, const void *request)
 {
 	const struct named_request *q = request;
 	struct err e = ERR_INIT;
-	const struct talk *t = conversation_own(c, q->conversation_id, &e);
+	const struct conversation *t = conversation_own(c, q->conversation_id, &e);
 
 	if (t)
 		settings_answer(c, t);
@@ -135,8 +136,8 @@ static void set_flags_merge(struct conversation_flags *to, const struct conversa
 }
 
 /* This flag answers what a person would be asked, so it takes what that answer takes. */
-static int set_flags_check(struct call *c, const struct talk *t, const struct conversation_flags *f,
-			   struct err *e)
+static int set_flags_check(struct call *c, const struct conversation *t,
+			   const struct conversation_flags *f, struct err *e)
 {
 	if (!f->has_auto_approve_permissions || !f->auto_approve_permissions)
 		return 0;
@@ -144,21 +145,22 @@ static int set_flags_check(struct call *c, const struct talk *t, const struct co
 		return err_set(e, ERR_DENIED,
 			       "auto_approve_permissions answers for a person, so it needs a key "
 			       "with the scope admin");
-	return approval_check_person(c, talk_record(t)->owner, e);
+	return approval_check_person(c, conversation_record(t)->owner, e);
 }
 
 static void set_flags_run(struct call *c, const void *request)
 {
 	const struct set_flags_request *q = request;
 	struct err e = ERR_INIT;
-	struct talk *t = conversation_own(c, q->conversation_id, &e);
+	struct conversation *t = conversation_own(c, q->conversation_id, &e);
 	struct conversation_record r = { 0 };
 
 	if (t) {
-		r = *talk_record(t);
+		r = *conversation_record(t);
 		set_flags_merge(&r.advanced_settings, &q->settings);
 	}
-	if (t && set_flags_check(c, t, &q->settings, &e) == 0 && talk_change(t, &r, &e) == 0)
+	if (t && set_flags_check(c, t, &q->settings, &e) == 0 &&
+	    conversation_change(t, &r, &e) == 0)
 		settings_answer(c, t);
 	else
 		call_fail(c, &e);
@@ -239,13 +241,13 @@ static const struct field delete_fields[] = {
 static const struct field_table delete_table = FIELD_TABLE(struct delete_request, delete_fields);
 
 /* A child has no children (conversation.start). */
-static int delete_children(struct talk *t, struct err *e)
+static int delete_children(struct conversation *t, struct err *e)
 {
-	struct talk *child;
+	struct conversation *child;
 	size_t from = 0;
 
-	for (; (child = talk_child(t, &from)); from = 0) {
-		if (talk_delete(child, e) < 0)
+	for (; (child = conversation_child(t, &from)); from = 0) {
+		if (conversation_delete(child, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -255,9 +257,9 @@ static void delete_run(struct call *c, const void *request)
 {
 	const struct delete_request *q = request;
 	struct err e = ERR_INIT;
-	struct talk *t = conversation_own(c, q->conversation_id, &e);
+	struct conversation *t = conversation_own(c, q->conversation_id, &e);
 
-	if (!t || (q->children && delete_children(t, &e) < 0) || talk_delete(t, &e) < 0)
+	if (!t || (q->children && delete_children(t, &e) < 0) || conversation_delete(t, &e) < 0)
 		call_fail(c, &e);
 	else
 		call_answer(c, &(struct op_nothing){ 0 });
@@ -272,10 +274,11 @@ const struct op conversation_delete_op = {
 	.run = delete_run,
 };
 
-static struct talk *restore_own(struct call *c, struct str id, struct err *e)
+static struct conversation *restore_own(struct call *c, struct str id, struct err *e)
 {
-	struct talks *all = conversation_person(c, e);
-	struct talk *t = all ? talk_take_back(all, id, call_owner_seen(c), e) : NULL;
+	struct conversations *all = conversation_person(c, e);
+	struct conversation *t = all ? conversation_take_back(all, id, call_owner_seen(c), e)
+				     : NULL;
 
 	if (all && !t && e->code == ERR_CONVERSATION_NOT_FOUND)
 		err_set(e, ERR_CONVERSATION_NOT_FOUND, "there is no conversation %.*s in the trash",
@@ -287,9 +290,9 @@ static void restore_run(struct call *c, const void *request)
 {
 	const struct named_request *q = request;
 	struct err e = ERR_INIT;
-	struct talk *t = restore_own(c, q->conversation_id, &e);
+	struct conversation *t = restore_own(c, q->conversation_id, &e);
 
-	if (t && owner_ended(c, t) && talk_archive(t, true, CONVERSATION_BY_KEY, &e) < 0)
+	if (t && owner_ended(c, t) && conversation_archive(t, true, CONVERSATION_BY_KEY, &e) < 0)
 		t = NULL;
 	if (t)
 		conversation_answer(c, t);

@@ -25,8 +25,8 @@ enum {
 /* ---- who.c ----------------------------------------------------------------------------------- */
 
 struct conversation_caller {
-	struct talks *all;
-	struct talk *me; /* the conversation that it speaks for; NULL: a person, for none */
+	struct conversations *all;
+	struct conversation *me; /* the conversation that it speaks for; NULL: a person, for none */
 	bool by_token;
 };
 
@@ -35,22 +35,22 @@ int conversation_caller(struct call *c, struct str session_id, struct conversati
 			struct err *e) MUST_USE;
 
 /* The one that it speaks for, if that has the flag, else ERR_DENIED. For tools of a session. */
-struct talk *conversation_permits(struct call *c, struct str session_id,
-				  enum conversation_flag flag, struct err *e) MUST_USE;
+struct conversation *conversation_permits(struct call *c, struct str session_id,
+					  enum conversation_flag flag, struct err *e) MUST_USE;
 
 /* Another one, or STR_NONE: its own. To read its own or a child it needs no flag. */
-struct talk *conversation_target(struct call *c, const struct conversation_caller *who,
-				 struct str id, enum conversation_flag flag,
-				 struct err *e) MUST_USE;
+struct conversation *conversation_target(struct call *c, const struct conversation_caller *who,
+					 struct str id, enum conversation_flag flag,
+					 struct err *e) MUST_USE;
 
 /* The same to read it, for who asks with this session_id. */
-struct talk *conversation_to_read(struct call *c, struct str session_id, struct str id,
-				  struct err *e) MUST_USE;
+struct conversation *conversation_to_read(struct call *c, struct str session_id, struct str id,
+					  struct err *e) MUST_USE;
 
 /* One that a person has. ERR_DENIED: no agent may do this. */
-struct talk *conversation_own(struct call *c, struct str id, struct err *e) MUST_USE;
+struct conversation *conversation_own(struct call *c, struct str id, struct err *e) MUST_USE;
 /* ERR_DENIED: an agent asks. NULL likewise where there are no conversations. */
-struct talks *conversation_person(struct call *c, struct err *e) MUST_USE;
+struct conversations *conversation_person(struct call *c, struct err *e) MUST_USE;
 
 /* Whether the caller may have this agent and workspace in a conversation. Either may be
  * STR_NONE. */
@@ -59,7 +59,7 @@ int conversation_check_start(const struct call *c, struct str agent, struct str 
 
 /* Whether a list shows it. */
 bool conversation_listed(const struct call *c, const struct conversation_caller *who,
-			 const struct talk *t);
+			 const struct conversation *t);
 
 /* Whose name stands beside a prompt, in the call's arena. */
 struct str conversation_source(struct call *c, const struct conversation_caller *who,
@@ -79,12 +79,12 @@ struct conversation_view {
 extern const struct field_table conversation_view_table;
 
 /* Copies, in the call's arena. */
-int conversation_describe(struct call *c, struct talk *t, struct conversation_view *ret,
+int conversation_describe(struct call *c, struct conversation *t, struct conversation_view *ret,
 			  struct err *e) MUST_USE;
 /* field_text_fn that copies into an arena; without memory the text is gone. */
 struct str conversation_keep(void *arena, const struct field *row, struct str s);
 /* Answers with it, or fails. */
-void conversation_answer(struct call *c, struct talk *t);
+void conversation_answer(struct call *c, struct conversation *t);
 
 /* Rows of requests that name one. */
 #define SESSION_ROW(S)                                                                             \
@@ -98,14 +98,14 @@ void conversation_answer(struct call *c, struct talk *t);
 /* ---- user_data.c ----------------------------------------------------------------------------- */
 
 /* The attributes of one, in the call's arena. */
-int user_data_read(struct call *c, const struct talk *t, struct field_map *ret,
+int user_data_read(struct call *c, const struct conversation *t, struct field_map *ret,
 		   struct err *e) MUST_USE;
 
 /* Decides which attributes a new conversation may have, for all its life. parent: an agent has made
  * it in this one, and it may have the same. NULL: a person has made it, and files of the workspace
  * say it, unless an agent could have made them. */
-int user_data_keep_schema(const struct talks *all, const struct talk *t, const struct talk *parent,
-			  struct err *e) MUST_USE;
+int user_data_keep_schema(const struct conversations *all, const struct conversation *t,
+			  const struct conversation *parent, struct err *e) MUST_USE;
 
 /* ---- history.c ------------------------------------------------------------------------------- */
 

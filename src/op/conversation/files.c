@@ -88,11 +88,12 @@ static const struct field files_fields[] = {
 };
 static const struct field_table files_table = FIELD_TABLE(struct files_view, files_fields);
 
-static int files_all(struct call *c, const struct talk *t, struct files_view *ret, struct err *e)
+static int files_all(struct call *c, const struct conversation *t, struct files_view *ret,
+		     struct err *e)
 {
 	struct attachment *all = arena_array(call_arena(c), ATTACHMENTS_MAX, sizeof(*all), e);
 	struct file_view *views = arena_array(call_arena(c), ATTACHMENTS_MAX, sizeof(*views), e);
-	int n = all && views ? attachments_list(talk_folder(t), all, e) : -1;
+	int n = all && views ? attachments_list(conversation_folder(t), all, e) : -1;
 
 	for (int i = 0; i < n; i++) {
 		if (file_describe(c, &all[i], &views[i], e) < 0)
@@ -107,7 +108,7 @@ static void files_run(struct call *c, const void *request)
 	const struct files_request *q = request;
 	struct files_view view;
 	struct err e = ERR_INIT;
-	struct talk *t = conversation_own(c, q->conversation_id, &e);
+	struct conversation *t = conversation_own(c, q->conversation_id, &e);
 
 	if (!t || files_all(c, t, &view, &e) < 0)
 		call_fail(c, &e);
@@ -152,9 +153,9 @@ static void add_run(struct call *c, const void *request)
 	const struct add_request *q = request;
 	struct attachment a;
 	struct err e = ERR_INIT;
-	struct talk *t = conversation_own(c, q->conversation_id, &e);
+	struct conversation *t = conversation_own(c, q->conversation_id, &e);
 
-	if (!t || attachment_add(talk_folder(t), q->name, q->content, &a, &e) < 0)
+	if (!t || attachment_add(conversation_folder(t), q->name, q->content, &a, &e) < 0)
 		call_fail(c, &e);
 	else
 		file_answer(c, &a);
@@ -191,9 +192,9 @@ static void file_run(struct call *c, const void *request)
 	struct attachment a;
 	struct file_view view;
 	struct err e = ERR_INIT;
-	struct talk *t = conversation_own(c, q->conversation_id, &e);
+	struct conversation *t = conversation_own(c, q->conversation_id, &e);
 
-	if (!t || attachment_read(talk_folder(t), q->file_id, &a, &bytes, &e) < 0 ||
+	if (!t || attachment_read(conversation_folder(t), q->file_id, &a, &bytes, &e) < 0 ||
 	    file_describe(c, &a, &view, &e) < 0) {
 		call_fail(c, &e);
 		return;
@@ -216,10 +217,10 @@ static void remove_file_run(struct call *c, const void *request)
 	const struct file_request *q = request;
 	struct attachment a;
 	struct err e = ERR_INIT;
-	struct talk *t = conversation_own(c, q->conversation_id, &e);
+	struct conversation *t = conversation_own(c, q->conversation_id, &e);
 
-	if (!t || attachment_read(talk_folder(t), q->file_id, &a, NULL, &e) < 0 ||
-	    attachment_remove(talk_folder(t), q->file_id, &e) < 0)
+	if (!t || attachment_read(conversation_folder(t), q->file_id, &a, NULL, &e) < 0 ||
+	    attachment_remove(conversation_folder(t), q->file_id, &e) < 0)
 		call_fail(c, &e);
 	else
 		file_answer(c, &a);

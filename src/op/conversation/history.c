@@ -349,9 +349,9 @@ static void history_answer(struct aside_work *w)
 		call_answer(r->call, &r->view);
 }
 
-static int history_page_start(struct history_reading *r, struct talk *t, struct err *e)
+static int history_page_start(struct history_reading *r, struct conversation *t, struct err *e)
 {
-	struct events *v = talk_events(t, e);
+	struct events *v = conversation_events(t, e);
 
 	r->events = v ? events_view(v, e) : NULL;
 	if (!r->events || filter_init(&r->filter, call_request(r->call), e) < 0)
@@ -367,7 +367,7 @@ static int history_page_start(struct history_reading *r, struct talk *t, struct 
 					call_guard(r->call)->redactor, events_bytes(v), e);
 }
 
-static void history_page(struct call *c, struct talk *t)
+static void history_page(struct call *c, struct conversation *t)
 {
 	struct err e = ERR_INIT;
 	struct history_reading *r = arena_alloc(call_arena(c), sizeof(*r), &e);
@@ -401,9 +401,9 @@ struct history_follower {
 	bool more;
 	struct err err;
 	bool stopped; /* meanwhile */
-	struct talk_watch watch;
+	struct conversation_watch watch;
 	struct call *call;
-	struct talk *talk; /* NULL: deleted */
+	struct conversation *conversation; /* NULL: deleted */
 	struct history_filter filter;
 	uint64_t after;
 	bool changed; /* and its client was not told yet */
@@ -469,8 +469,8 @@ static void follow_end(struct history_follower *f, const struct err *err)
 {
 	struct call *c = f->call;
 
-	if (f->talk)
-		talk_watch_remove(f->talk, &f->watch);
+	if (f->conversation)
+		conversation_watch_remove(f->conversation, &f->watch);
 	uv_close((uv_handle_t *)&f->timer, follow_free);
 	if (err)
 		call_fail(c, err);
@@ -502,7 +502,7 @@ static int follow_check(struct history_follower *f, struct err *e)
 {
 	const struct history_request *q = f->filter.q;
 
-	if (!f->talk)
+	if (!f->conversation)
 		return err_set(e, ERR_CONVERSATION_NOT_FOUND,
 			       "the conversation was deleted meanwhile");
 	return conversation_to_read(f->call, q->session_id, q->conversation_id, e) ? 0 : -1;
@@ -546,7 +546,8 @@ static void follow_then(struct aside_work *w)
 	if (f->changed)
 		follow_say(f, &(struct history_event){
 				      .type = STR_LIT("changed"),
-				      .state = str_of(talk_state_names[talk_state(f->talk)]) });
+				      .state = str_of(conversation_state_names[conversation_state(
+					      f->conversation)]) });
 	f->changed = false;
 }
 
@@ -561,7 +562,7 @@ static void follow_step(struct history_follower *f)
 	f->again = f->events != NULL;
 	if (f->again || call_full(f->call))
 		return; /* there will be room */
-	v = follow_check(f, &e) < 0 ? NULL : talk_events(f->talk, &e);
+	v = follow_check(f, &e) < 0 ? NULL : conversation_events(f->conversation, &e);
 	f->events = v ? events_view(v, &e) : NULL;
 	f->arena = f->events ? arena_new(REDACTED_MAX) : NULL;
 	if (f->events && !f->arena)
@@ -594,7 +595,7 @@ static void follow_on_room(void *data)
 	follow_step(data);
 }
 
-static void follow_on_event(void *data, const struct talk_event *ev)
+static void follow_on_event(void *data, const struct conversation_event *ev)
 {
 	struct history_follower *f = data;
 	struct err e;
@@ -619,11 +620,11 @@ static void follow_on_gone(void *data)
 {
 	struct history_follower *f = data;
 
-	f->talk = NULL;
+	f->conversation = NULL;
 	follow_soon(f);
 }
 
-static void follow_start(struct call *c, struct talk *t, const struct history_request *q)
+static void follow_start(struct call *c, struct conversation *t, const struct history_request *q)
 {
 	struct history_follower *f = calloc(1, sizeof(*f));
 	struct err e = ERR_INIT;
@@ -637,16 +638,16 @@ static void follow_start(struct call *c, struct talk *t, const struct history_re
 		return;
 	}
 	f->call = c;
-	f->talk = t;
+	f->conversation = t;
 	f->after = q->after_seq;
 	f->changed = true; /* a stream begins with the state */
 	uv_timer_init(call_loop(c), &f->timer);
 	f->timer.data = f;
-	f->watch = (struct talk_watch){ .on_event = follow_on_event,
-					.on_change = follow_on_change,
-					.on_gone = follow_on_gone,
-					.data = f };
-	talk_watch_add(t, &f->watch);
+	f->watch = (struct conversation_watch){ .on_event = follow_on_event,
+						.on_change = follow_on_change,
+						.on_gone = follow_on_gone,
+						.data = f };
+	conversation_watch_add(t, &f->watch);
 	call_on_cancel(c, follow_stop, f);
 	follow_step(f);
 }
@@ -655,7 +656,7 @@ static void history_run(struct call *c, const void *request)
 {
 	const struct history_request *q = request;
 	struct err e = ERR_INIT;
-	struct talk *t = conversation_to_read(c, q->session_id, q->conversation_id, &e);
+	struct conversation *t = conversation_to_read(c, q->session_id, q->conversation_id, &e);
 
 	if (!t)
 		call_fail(c, &e);

@@ -22,7 +22,8 @@ static const struct config *info_config(struct call *c)
 }
 
 /* Agents with a conversation need its flag. */
-static struct talks *info_caller(struct call *c, const struct info_request *q, struct err *e)
+static struct conversations *info_caller(struct call *c, const struct info_request *q,
+					 struct err *e)
 {
 	struct conversation_caller who;
 
@@ -72,7 +73,8 @@ static const struct field config_fields[] = {
 };
 static const struct field_table config_view_table = FIELD_TABLE(struct config_view, config_fields);
 
-static int config_collect(struct call *c, struct talks *all, struct config_view *ret, struct err *e)
+static int config_collect(struct call *c, struct conversations *all, struct config_view *ret,
+			  struct err *e)
 {
 	struct agent_view *p = arena_array(call_arena(c), CONFIG_LIST_MAX, sizeof(*p), e);
 	const struct config *config = info_config(c);
@@ -82,7 +84,7 @@ static int config_collect(struct call *c, struct talks *all, struct config_view 
 
 	if (!p)
 		return -1;
-	for (size_t i = 0; n < CONFIG_LIST_MAX && (name = talks_agent(all, i)); i++) {
+	for (size_t i = 0; n < CONFIG_LIST_MAX && (name = conversations_agent(all, i)); i++) {
 		if (conversation_check_start(c, str_of(name), STR_NONE, &denied) == 0)
 			p[n++].name = str_of(name);
 	}
@@ -95,7 +97,7 @@ static int config_collect(struct call *c, struct talks *all, struct config_view 
 static void config_run(struct call *c, const void *request)
 {
 	struct err e = ERR_INIT;
-	struct talks *all = info_caller(c, request, &e);
+	struct conversations *all = info_caller(c, request, &e);
 	struct config_view view;
 
 	if (!all || config_collect(c, all, &view, &e) < 0)
@@ -153,7 +155,7 @@ static void runtime_run(struct call *c, const void *request)
 {
 	char executable[PATH_MAX], folder[PATH_MAX];
 	struct err e = ERR_INIT;
-	struct talks *all = info_caller(c, request, &e);
+	struct conversations *all = info_caller(c, request, &e);
 	const struct config *config = info_config(c);
 	struct runtime_view view = { .os = STR_LIT("linux"), .version = STR_LIT(HOLT_VERSION) };
 	struct utsname name;
@@ -175,7 +177,7 @@ static void runtime_run(struct call *c, const void *request)
 	view.has_pid = true;
 	view.executable = n > 0 ? (struct str){ executable, (size_t)n } : STR_NONE;
 	view.working_dir = str_of(getcwd(folder, sizeof(folder)));
-	view.sessions_dir = view.data_dir = str_of(talks_path(all));
+	view.sessions_dir = view.data_dir = str_of(conversations_path(all));
 	while (view.data_dir.n && view.data_dir.p[view.data_dir.n - 1] != '/')
 		view.data_dir.n--;
 	view.config_file = config ? str_of(config_path(config)) : STR_NONE;

@@ -13,21 +13,21 @@ enum { CHILDREN_MAX = 10, PATH_LENGTH_MAX = 4095 };
 
 /* What is done in common. If its prompt can't be queued there is none: its client would make
  * another. */
-static struct talk *conversation_make(struct call *c, const struct conversation_caller *who,
-				      const struct conversation_record *r, struct str prompt,
-				      struct err *e)
+static struct conversation *conversation_make(struct call *c, const struct conversation_caller *who,
+					      const struct conversation_record *r,
+					      struct str prompt, struct err *e)
 {
 	struct str source = conversation_source(c, who, e);
 	const struct queue_item item = { .message = prompt, .source = source };
 	char id[QUEUE_ID + 1];
 	size_t position;
-	struct talk *t = source.p ? talk_new(who->all, r, e) : NULL;
+	struct conversation *t = source.p ? conversation_new(who->all, r, e) : NULL;
 	struct err ignored;
 
 	if (!t || (user_data_keep_schema(who->all, t, who->me, e) == 0 &&
-		   (!prompt.n || talk_send(t, &item, id, &position, e) == 0)))
+		   (!prompt.n || conversation_send(t, &item, id, &position, e) == 0)))
 		return t;
-	if (talk_delete(t, &ignored) < 0)
+	if (conversation_delete(t, &ignored) < 0)
 		log_warn("a conversation that failed stays: %s", ignored.msg);
 	return NULL;
 }
@@ -92,9 +92,9 @@ static void create_run(struct call *c, const void *request)
 					 .description = q->description };
 	struct err e = ERR_INIT;
 	const struct conversation_caller who = { .all = conversation_person(c, &e) };
-	struct talk *t = !who.all || create_place(c, q, &r, &e) < 0
-			       ? NULL
-			       : conversation_make(c, &who, &r, q->initial_prompt, &e);
+	struct conversation *t = !who.all || create_place(c, q, &r, &e) < 0
+				       ? NULL
+				       : conversation_make(c, &who, &r, q->initial_prompt, &e);
 
 	if (t)
 		conversation_answer(c, t);
@@ -142,25 +142,25 @@ static const struct field started_fields[] = {
 static const struct field_table started_table = FIELD_TABLE(struct started_view, started_fields);
 
 /* A child starts none, so that no chain has no end. */
-static int start_check(const struct talk *me, struct err *e)
+static int start_check(const struct conversation *me, struct err *e)
 {
 	size_t from = 0, n = 0;
 
-	if (talk_record(me)->parent_session_id.n)
+	if (conversation_record(me)->parent_session_id.n)
 		return err_set(e, ERR_DENIED, "a child starts no conversations");
-	while (talk_child(me, &from))
+	while (conversation_child(me, &from))
 		n++;
 	return n < CHILDREN_MAX
 		     ? 0
 		     : err_set(e, ERR_LIMIT, "conversation %s has %d children, as many as it may",
-			       talk_id(me), CHILDREN_MAX);
+			       conversation_id(me), CHILDREN_MAX);
 }
 
-static struct talk *start_child(struct call *c, const struct start_request *q, struct talk *me,
-				struct err *e)
+static struct conversation *start_child(struct call *c, const struct start_request *q,
+					struct conversation *me, struct err *e)
 {
-	const struct conversation_record *mine = talk_record(me);
-	const struct conversation_caller who = { .all = call_talks(c), .me = me };
+	const struct conversation_record *mine = conversation_record(me);
+	const struct conversation_caller who = { .all = call_conversations(c), .me = me };
 	const struct conversation_record r = {
 		.owner = mine->owner,
 		.name = q->title,
@@ -172,7 +172,7 @@ static struct talk *start_child(struct call *c, const struct start_request *q, s
 		/* A child asks nobody whom its parent may not ask. */
 		.advanced_settings = { .has_can_start_conversation = true,
 				       .has_can_prompt_user = true,
-				       .can_prompt_user = talk_permits(
+				       .can_prompt_user = conversation_has_flag(
 					       me, CONVERSATION_FLAG_can_prompt_user) },
 	};
 
@@ -185,9 +185,9 @@ static void start_run(struct call *c, const void *request)
 {
 	const struct start_request *q = request;
 	struct err e = ERR_INIT;
-	struct talk *me = conversation_permits(c, q->session_id,
-					       CONVERSATION_FLAG_can_start_conversation, &e);
-	struct talk *t = me ? start_child(c, q, me, &e) : NULL;
+	struct conversation *me = conversation_permits(
+		c, q->session_id, CONVERSATION_FLAG_can_start_conversation, &e);
+	struct conversation *t = me ? start_child(c, q, me, &e) : NULL;
 	struct conversation_view view;
 
 	if (!t || (conversation_describe(c, t, &view, &e) < 0 && err_unsure(&e) < 0))

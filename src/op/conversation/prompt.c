@@ -53,13 +53,14 @@ static const struct field sent_fields[] = {
 static const struct field_table sent_table = FIELD_TABLE(struct sent_view, sent_fields);
 
 /* They are there, and fit into one message to an agent. */
-static int send_check_files(const struct talk *t, const struct field_strs *files, struct err *e)
+static int send_check_files(const struct conversation *t, const struct field_strs *files,
+			    struct err *e)
 {
 	struct attachment a;
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < files->n; i++) {
-		if (attachment_read(talk_folder(t), files->p[i], &a, NULL, e) < 0)
+		if (attachment_read(conversation_folder(t), files->p[i], &a, NULL, e) < 0)
 			return -1;
 		sum += a.size;
 	}
@@ -75,19 +76,20 @@ static int send_prompt(struct call *c, const struct send_request *q, struct sent
 	struct conversation_caller who;
 	struct queue_item item = { .message = q->prompt, .files = q->files, .key = q->key };
 	size_t position;
-	struct talk *t = conversation_caller(c, q->session_id, &who, e) < 0
-			       ? NULL
-			       : conversation_target(c, &who, q->conversation_id,
-						     CONVERSATION_FLAG_can_send_prompt, e);
+	struct conversation *t = conversation_caller(c, q->session_id, &who, e) < 0
+				       ? NULL
+				       : conversation_target(c, &who, q->conversation_id,
+							     CONVERSATION_FLAG_can_send_prompt, e);
 
 	/* Who prompts an agent has its rights, also where the conversation is another's. */
 	if (!t || send_check_files(t, &q->files, e) < 0 ||
-	    conversation_check_start(c, talk_record(t)->agent, talk_record(t)->workspace, e) < 0)
+	    conversation_check_start(c, conversation_record(t)->agent,
+				     conversation_record(t)->workspace, e) < 0)
 		return -1;
 	item.source = conversation_source(c, &who, e);
 	if (q->delay_seconds)
 		item.not_before_ms = (uint64_t)clock_unix_ms() + q->delay_seconds * 1000ull;
-	if (!item.source.p || talk_send(t, &item, id, &position, e) < 0)
+	if (!item.source.p || conversation_send(t, &item, id, &position, e) < 0)
 		return -1;
 	*ret = (struct sent_view){ true, str_of(id), position };
 	return 0;
@@ -138,10 +140,10 @@ static const struct field queue_fields[] = {
 static const struct field_table queue_table = FIELD_TABLE(struct queue_view, queue_fields);
 
 /* Copies, since the next change of any frees them. */
-static void queue_answer(struct call *c, struct talk *t)
+static void queue_answer(struct call *c, struct conversation *t)
 {
 	struct err e = ERR_INIT;
-	const struct queue *all = talk_queue(t, &e);
+	const struct queue *all = conversation_queue(t, &e);
 	const struct queue_view now = { { all ? queue_at(all, 0) : NULL,
 					  all ? queue_count(all) : 0 },
 					all ? queue_count(all) : 0 };
@@ -159,7 +161,7 @@ static void queue_run(struct call *c, const void *request)
 {
 	const struct queue_request *q = request;
 	struct err e = ERR_INIT;
-	struct talk *t = conversation_own(c, q->conversation_id, &e);
+	struct conversation *t = conversation_own(c, q->conversation_id, &e);
 
 	if (t)
 		queue_answer(c, t);
@@ -193,27 +195,28 @@ static const struct field_table change_table = { .rows = change_fields,
 						 .n = ARRAY_LEN(change_fields) - 1,
 						 .size = sizeof(struct change_request) };
 
-static int change_move(struct talk *t, const struct change_request *q, struct err *e)
+static int change_move(struct conversation *t, const struct change_request *q, struct err *e)
 {
-	return talk_queue_move(t, q->message_id, q->to, e);
+	return conversation_queue_move(t, q->message_id, q->to, e);
 }
 
-static int change_remove(struct talk *t, const struct change_request *q, struct err *e)
+static int change_remove(struct conversation *t, const struct change_request *q, struct err *e)
 {
-	return talk_queue_remove(t, q->message_id, e);
+	return conversation_queue_remove(t, q->message_id, e);
 }
 
-static int change_retry(struct talk *t, const struct change_request *q, struct err *e)
+static int change_retry(struct conversation *t, const struct change_request *q, struct err *e)
 {
-	return talk_queue_again(t, q->message_id, e);
+	return conversation_queue_again(t, q->message_id, e);
 }
 
 static void change_run(struct call *c, const void *request,
-		       int (*change)(struct talk *t, const struct change_request *q, struct err *e))
+		       int (*change)(struct conversation *t, const struct change_request *q,
+				     struct err *e))
 {
 	const struct change_request *q = request;
 	struct err e = ERR_INIT;
-	struct talk *t = conversation_own(c, q->conversation_id, &e);
+	struct conversation *t = conversation_own(c, q->conversation_id, &e);
 
 	if (t && change(t, q, &e) == 0)
 		queue_answer(c, t);
@@ -253,10 +256,10 @@ static void cancel_run(struct call *c, const void *request)
 {
 	const struct queue_request *q = request;
 	struct err e = ERR_INIT;
-	struct talk *t = conversation_own(c, q->conversation_id, &e);
+	struct conversation *t = conversation_own(c, q->conversation_id, &e);
 
 	if (t)
-		call_answer(c, &(struct cancelled_view){ talk_cancel(t) });
+		call_answer(c, &(struct cancelled_view){ conversation_cancel(t) });
 	else
 		call_fail(c, &e);
 }
@@ -306,10 +309,10 @@ static const struct field waited_fields[] = {
 #undef V
 static const struct field_table waited_table = FIELD_TABLE(struct waited_view, waited_fields);
 
-static struct talk *wait_target(struct call *c, const struct wait_request *q, struct err *e)
+static struct conversation *wait_target(struct call *c, const struct wait_request *q, struct err *e)
 {
 	struct conversation_caller who;
-	struct talk *t;
+	struct conversation *t;
 
 	if (!str_is(q->what, "agent_responded"))
 		return err_set(e, ERR_INVALID, "what: agent_responded"), NULL;
@@ -326,26 +329,27 @@ static struct talk *wait_target(struct call *c, const struct wait_request *q, st
 
 /* Who waits; in the arena of its call. */
 struct waiter {
-	struct talk_watch watch;
+	struct conversation_watch watch;
 	struct call *call;
-	struct talk *talk; /* NULL: deleted */
+	struct conversation *conversation; /* NULL: deleted */
 	struct str what;
 	uint64_t since_ms;
 	bool over; /* it was so, whatever came after that */
 };
 
-static bool wait_is_over(const struct talk *t)
+static bool wait_is_over(const struct conversation *t)
 {
-	return !talk_is_prompting(t) && talk_queue_length(t) == 0;
+	return !conversation_is_prompting(t) && conversation_queue_length(t) == 0;
 }
 
-static void wait_answer(struct call *c, const struct talk *t, struct str what, bool over)
+static void wait_answer(struct call *c, const struct conversation *t, struct str what, bool over)
 {
-	call_answer(c, &(struct waited_view){ .success = over,
-					      .what = what,
-					      .timed_out = !over,
-					      .still_prompting = talk_is_prompting(t),
-					      .state = str_of(talk_state_names[talk_state(t)]) });
+	call_answer(c, &(struct waited_view){
+			       .success = over,
+			       .what = what,
+			       .timed_out = !over,
+			       .still_prompting = conversation_is_prompting(t),
+			       .state = str_of(conversation_state_names[conversation_state(t)]) });
 }
 
 static void wait_end(void *data)
@@ -353,13 +357,13 @@ static void wait_end(void *data)
 	struct waiter *w = data;
 	struct err e;
 
-	if (w->talk)
-		talk_watch_remove(w->talk, &w->watch);
+	if (w->conversation)
+		conversation_watch_remove(w->conversation, &w->watch);
 	else
 		err_set(&e, ERR_CONVERSATION_NOT_FOUND, "the conversation was deleted meanwhile");
 	/* The flags of who asks may be others by now. */
-	if (w->talk && wait_target(w->call, call_request(w->call), &e))
-		wait_answer(w->call, w->talk, w->what, w->over);
+	if (w->conversation && wait_target(w->call, call_request(w->call), &e))
+		wait_answer(w->call, w->conversation, w->what, w->over);
 	else
 		call_fail(w->call, &e);
 }
@@ -369,7 +373,7 @@ static void wait_on_change(void *data)
 {
 	struct waiter *w = data;
 
-	if (!wait_is_over(w->talk))
+	if (!wait_is_over(w->conversation))
 		return;
 	w->over = true;
 	call_on_quiet(w->call, 0, wait_end, w);
@@ -379,7 +383,7 @@ static void wait_on_gone(void *data)
 {
 	struct waiter *w = data;
 
-	w->talk = NULL;
+	w->conversation = NULL;
 	call_on_quiet(w->call, 0, wait_end, w);
 }
 
@@ -388,8 +392,8 @@ static void wait_on_cancel(void *data)
 	struct waiter *w = data;
 	struct err e;
 
-	if (w->talk)
-		talk_watch_remove(w->talk, &w->watch);
+	if (w->conversation)
+		conversation_watch_remove(w->conversation, &w->watch);
 	err_set(&e, ERR_CANCELLED, "nobody waits for the conversation any more");
 	call_fail(w->call, &e);
 }
@@ -401,14 +405,18 @@ static void wait_on_tick(void *data)
 	struct err e;
 
 	/* What it would tell is no longer for who asks. */
-	if (w->talk && !wait_target(w->call, call_request(w->call), &e))
+	if (w->conversation && !wait_target(w->call, call_request(w->call), &e))
 		call_on_quiet(w->call, 0, wait_end, w);
 	else
-		call_progress(w->call, (double)(clock_ms() - w->since_ms) / 1000, 0,
-			      w->talk ? talk_state_names[talk_state(w->talk)] : "gone");
+		call_progress(
+			w->call, (double)(clock_ms() - w->since_ms) / 1000, 0,
+			w->conversation
+				? conversation_state_names[conversation_state(w->conversation)]
+				: "gone");
 }
 
-static int wait_begin(struct call *c, struct talk *t, const struct wait_request *q, struct err *e)
+static int wait_begin(struct call *c, struct conversation *t, const struct wait_request *q,
+		      struct err *e)
 {
 	struct waiter *w = arena_alloc(call_arena(c), sizeof(*w), e);
 
@@ -417,11 +425,11 @@ static int wait_begin(struct call *c, struct talk *t, const struct wait_request 
 	*w = (struct waiter){
 		.watch = { .on_change = wait_on_change, .on_gone = wait_on_gone, .data = w },
 		.call = c,
-		.talk = t,
+		.conversation = t,
 		.what = q->what,
 		.since_ms = clock_ms(),
 	};
-	talk_watch_add(t, &w->watch);
+	conversation_watch_add(t, &w->watch);
 	call_on_cancel(c, wait_on_cancel, w);
 	call_on_tick(c, wait_on_tick, w);
 	call_on_quiet(c, q->timeout_seconds * 1000ull, wait_end, w);
@@ -432,7 +440,7 @@ static void wait_run(struct call *c, const void *request)
 {
 	const struct wait_request *q = request;
 	struct err e = ERR_INIT;
-	struct talk *t = wait_target(c, q, &e);
+	struct conversation *t = wait_target(c, q, &e);
 
 	if (t && wait_is_over(t))
 		wait_answer(c, t, q->what, true);

@@ -40,12 +40,13 @@ static const struct field data_fields[] = {
 static const struct field_table data_table = FIELD_TABLE(struct user_data, data_fields);
 
 /* What is there; in the call's arena, with room for one more. */
-static int data_load(struct call *c, const struct talk *t, struct user_data *ret, struct err *e)
+static int data_load(struct call *c, const struct conversation *t, struct user_data *ret,
+		     struct err *e)
 {
 	struct arena *a = call_arena(c);
 	struct user_attribute *p = arena_array(a, USER_DATA_MAX + 1, sizeof(*p), e);
 	AUTO(json_free)
-	struct json_doc *doc = p ? document_read(talk_folder(t), DATA_NAME, e) : NULL;
+	struct json_doc *doc = p ? document_read(conversation_folder(t), DATA_NAME, e) : NULL;
 	struct user_data read;
 	const struct user_data *kept;
 
@@ -60,7 +61,8 @@ static int data_load(struct call *c, const struct talk *t, struct user_data *ret
 	return 0;
 }
 
-int user_data_read(struct call *c, const struct talk *t, struct field_map *ret, struct err *e)
+int user_data_read(struct call *c, const struct conversation *t, struct field_map *ret,
+		   struct err *e)
 {
 	struct field_pair *pairs = arena_array(call_arena(c), USER_DATA_MAX, sizeof(*pairs), e);
 	struct user_data all;
@@ -76,9 +78,9 @@ int user_data_read(struct call *c, const struct talk *t, struct field_map *ret, 
 
 /* ---- the schema ------------------------------------------------------------------------------ */
 
-static int schema_open_folder(const struct talk *t, struct err *e)
+static int schema_open_folder(const struct conversation *t, struct err *e)
 {
-	struct str dir = talk_record(t)->working_dir;
+	struct str dir = conversation_record(t)->working_dir;
 	char path[PATH_MAX];
 	int fd = -1;
 
@@ -113,13 +115,13 @@ static int schema_read_file(int folder, const char *name, struct buf *to, struct
 static const char *const schema_names[] = { ".holtrc", ".mittorc" };
 
 /* From the conversation's copies. */
-static int schema_read(struct call *c, const struct talk *t, struct rc_field ret[RC_FIELDS_MAX],
-		       struct err *e)
+static int schema_read(struct call *c, const struct conversation *t,
+		       struct rc_field ret[RC_FIELDS_MAX], struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(RC_BYTES_MAX);
 
 	for (size_t i = 0; i < ARRAY_LEN(schema_names); i++) {
-		int got = schema_read_file(talk_folder(t), schema_names[i], &text, e);
+		int got = schema_read_file(conversation_folder(t), schema_names[i], &text, e);
 		char *kept = got > 0 ? arena_dup(call_arena(c), buf_str(&text), e) : NULL;
 		int n;
 
@@ -135,35 +137,36 @@ static int schema_read(struct call *c, const struct talk *t, struct rc_field ret
 
 /* Whether an agent may have made the file. In the folder of its own conversation it can't write one
  * that was there before (box/wire/project.h). */
-static bool schema_is_of_agent(const struct talks *all, const struct talk *t, const char *name)
+static bool schema_is_of_agent(const struct conversations *all, const struct conversation *t,
+			       const char *name)
 {
-	struct str dir = talk_record(t)->working_dir;
+	struct str dir = conversation_record(t)->working_dir;
 
-	for (size_t i = 0; i < talks_count(all); i++) {
-		const struct talk *other = talks_at(all, i);
-		const struct conversation_record *r = talk_record(other);
+	for (size_t i = 0; i < conversations_count(all); i++) {
+		const struct conversation *other = conversations_at(all, i);
+		const struct conversation_record *r = conversation_record(other);
 		size_t n = r->working_dir.n;
 
 		/* one that never had a prompt never had an agent: its making was cut off, say */
 		if (other == t || r->archived || !n || n > dir.n ||
 		    memcmp(dir.p, r->working_dir.p, n) != 0 ||
 		    (!r->last_user_message_at.n && !r->agent_session_id.n &&
-		     talk_queue_length(other) == 0))
+		     conversation_queue_length(other) == 0))
 			continue;
-		if (n == dir.n ? faccessat(talk_folder(other), name, F_OK, 0) < 0
+		if (n == dir.n ? faccessat(conversation_folder(other), name, F_OK, 0) < 0
 			       : dir.p[n] == '/' || dir.p[n - 1] == '/')
 			return true;
 	}
 	return false;
 }
 
-int user_data_keep_schema(const struct talks *all, const struct talk *t, const struct talk *parent,
-			  struct err *e)
+int user_data_keep_schema(const struct conversations *all, const struct conversation *t,
+			  const struct conversation *parent, struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(RC_BYTES_MAX);
 	struct err why = ERR_INIT;
 	autoclose int folder = parent ? -1 : schema_open_folder(t, &why);
-	int from = parent ? talk_folder(parent) : folder;
+	int from = parent ? conversation_folder(parent) : folder;
 
 	for (size_t i = 0; i < ARRAY_LEN(schema_names) && from >= 0; i++) {
 		const char *name = schema_names[i];
@@ -174,8 +177,8 @@ int user_data_keep_schema(const struct talks *all, const struct talk *t, const s
 			continue;
 		got = schema_read_file(from, name, &text, &why);
 		if (got < 0)
-			log_info("conversation %s: %s", talk_id(t), why.msg);
-		if (got > 0 && document_write(talk_folder(t), name, buf_str(&text), e) < 0)
+			log_info("conversation %s: %s", conversation_id(t), why.msg);
+		if (got > 0 && document_write(conversation_folder(t), name, buf_str(&text), e) < 0)
 			return -1;
 	}
 	return 0;
@@ -225,8 +228,8 @@ static int schema_check(int folder, const struct rc_field *f, struct str value, 
 	return f->type == RC_URL ? schema_check_url(value, e) : schema_check_file(folder, value, e);
 }
 
-static int schema_allows(struct call *c, const struct talk *t, struct str key, struct str value,
-			 struct err *e)
+static int schema_allows(struct call *c, const struct conversation *t, struct str key,
+			 struct str value, struct err *e)
 {
 	struct rc_field fields[RC_FIELDS_MAX];
 	autoclose int folder = schema_open_folder(t, e);
@@ -274,7 +277,8 @@ static const struct field set_view_fields[] = {
 };
 static const struct field_table set_view_table = FIELD_TABLE(struct set_view, set_view_fields);
 
-static int data_set(struct call *c, struct talk *t, const struct set_request *q, struct err *e)
+static int data_set(struct call *c, struct conversation *t, const struct set_request *q,
+		    struct err *e)
 {
 	struct user_data all;
 	autofree char *text = NULL;
@@ -295,14 +299,14 @@ static int data_set(struct call *c, struct talk *t, const struct set_request *q,
 		return err_set(e, ERR_LIMIT, "a conversation has at most %d attributes",
 			       USER_DATA_MAX);
 	text = field_encode_text(&data_table, &all, DOCUMENT_MAX, e);
-	return text ? document_write(talk_folder(t), DATA_NAME, str_of(text), e) : -1;
+	return text ? document_write(conversation_folder(t), DATA_NAME, str_of(text), e) : -1;
 }
 
 static void set_run(struct call *c, const void *request)
 {
 	const struct set_request *q = request;
 	struct err e = ERR_INIT;
-	struct talk *t = conversation_to_read(c, q->session_id, STR_NONE, &e);
+	struct conversation *t = conversation_to_read(c, q->session_id, STR_NONE, &e);
 
 	if (t && data_set(c, t, q, &e) == 0)
 		call_answer(c, &(struct set_view){ true, q->key, q->value });

@@ -55,32 +55,33 @@ struct str conversation_keep(void *arena, const struct field *row, struct str s)
 	return text ? (struct str){ text, s.n } : STR_NONE;
 }
 
-static const char *lock_status(const struct talk *t)
+static const char *lock_status(const struct conversation *t)
 {
-	if (talk_state(t) == TALK_REQUIRES_ACTION)
+	if (conversation_state(t) == CONVERSATION_REQUIRES_ACTION)
 		return "waiting_for_permission";
-	return talk_is_prompting(t) ? "processing" : "idle";
+	return conversation_is_prompting(t) ? "processing" : "idle";
 }
 
-static struct conversation_flags view_flags(const struct talk *t)
+static struct conversation_flags view_flags(const struct conversation *t)
 {
 	struct conversation_flags f = { 0 };
 
 #define FLAG(name_, ...)                                                                           \
-	f.name_ = talk_permits(t, CONVERSATION_FLAG_##name_);                                      \
+	f.name_ = conversation_has_flag(t, CONVERSATION_FLAG_##name_);                             \
 	f.has_##name_ = true;
 	CONVERSATION_FLAGS(FLAG)
 #undef FLAG
 	return f;
 }
 
-int conversation_describe(struct call *c, struct talk *t, struct conversation_view *ret,
+int conversation_describe(struct call *c, struct conversation *t, struct conversation_view *ret,
 			  struct err *e)
 {
-	const struct conversation_record *r = field_copy(&conversation_record_table, talk_record(t),
-							 call_arena(c), conversation_keep,
-							 call_arena(c), e);
-	char *folder = r ? arena_printf(call_arena(c), e, "conversations/%s", talk_id(t)) : NULL;
+	const struct conversation_record *r = field_copy(&conversation_record_table,
+							 conversation_record(t), call_arena(c),
+							 conversation_keep, call_arena(c), e);
+	char *folder = r ? arena_printf(call_arena(c), e, "conversations/%s", conversation_id(t))
+			 : NULL;
 
 	if (!folder)
 		return -1;
@@ -95,17 +96,17 @@ int conversation_describe(struct call *c, struct talk *t, struct conversation_vi
 		.updated_at = r->updated_at,
 		.last_user_message_at = r->last_user_message_at,
 		.status = str_of(conversation_status_names[r->status]),
-		.state = str_of(talk_state_names[talk_state(t)]),
+		.state = str_of(conversation_state_names[conversation_state(t)]),
 		.archived = r->archived,
 		.archived_at = r->archived_at,
 		.archived_reason = r->archived ? str_of(conversation_why_names[r->archived_reason])
 					       : STR_NONE,
 		.session_folder = str_of(folder),
-		.is_running = talk_is_running(t),
-		.is_prompting = talk_is_prompting(t),
-		.is_locked = talk_is_prompting(t),
+		.is_running = conversation_is_running(t),
+		.is_prompting = conversation_is_prompting(t),
+		.is_locked = conversation_is_prompting(t),
 		.lock_status = str_of(lock_status(t)),
-		.queue_length = talk_queue_length(t),
+		.queue_length = conversation_queue_length(t),
 		.parent_session_id = r->parent_session_id,
 		.child_origin = r->parent_session_id.n
 				      ? str_of(conversation_origin_names[r->child_origin])
@@ -113,13 +114,14 @@ int conversation_describe(struct call *c, struct talk *t, struct conversation_vi
 		.current_mode_id = r->current_mode_id,
 		.flags = view_flags(t),
 	};
-	if (talk_counts(t, &ret->message_count, &ret->last_seq, e) < 0)
+	if (conversation_counts(t, &ret->message_count, &ret->last_seq, e) < 0)
 		return -1;
-	return talk_updated_ms(t) ? when_dup(call_arena(c), talk_updated_ms(t), &ret->updated_at, e)
-				  : 0;
+	return conversation_updated_ms(t)
+		     ? when_dup(call_arena(c), conversation_updated_ms(t), &ret->updated_at, e)
+		     : 0;
 }
 
-void conversation_answer(struct call *c, struct talk *t)
+void conversation_answer(struct call *c, struct conversation *t)
 {
 	struct conversation_view view;
 	struct err e = ERR_INIT;
@@ -170,9 +172,9 @@ static const struct field list_fields[] = {
 };
 static const struct field_table list_table = FIELD_TABLE(struct list_view, list_fields);
 
-static bool list_wants(const struct list_request *q, const struct talk *t)
+static bool list_wants(const struct list_request *q, const struct conversation *t)
 {
-	const struct conversation_record *r = talk_record(t);
+	const struct conversation_record *r = conversation_record(t);
 
 	if (q->cursor.n && str_cmp(r->session_id, q->cursor) >= 0)
 		return false;
@@ -183,8 +185,8 @@ static bool list_wants(const struct list_request *q, const struct talk *t)
 static int list_collect(struct call *c, const struct list_request *q,
 			const struct conversation_caller *who, struct list_view *ret, struct err *e)
 {
-	for (size_t i = talks_count(who->all); i-- > 0;) {
-		struct talk *t = talks_at(who->all, i);
+	for (size_t i = conversations_count(who->all); i-- > 0;) {
+		struct conversation *t = conversations_at(who->all, i);
 
 		if (!list_wants(q, t) || !conversation_listed(c, who, t))
 			continue;
@@ -241,7 +243,7 @@ static void get_run(struct call *c, const void *request)
 {
 	const struct get_request *q = request;
 	struct err e = ERR_INIT;
-	struct talk *t = conversation_to_read(c, q->session_id, q->conversation_id, &e);
+	struct conversation *t = conversation_to_read(c, q->session_id, q->conversation_id, &e);
 
 	if (t)
 		conversation_answer(c, t);

@@ -1,16 +1,16 @@
 #include "call/guard.h"
 #include "op/conversation/conversation.h"
 
-static struct talks *who_all(const struct call *c, struct err *e)
+static struct conversations *who_all(const struct call *c, struct err *e)
 {
-	struct talks *all = call_talks(c);
+	struct conversations *all = call_conversations(c);
 
 	if (!all)
 		err_set(e, ERR_UNSUPPORTED, "only `holt serve` has conversations");
 	return all;
 }
 
-static struct talk *who_not_found(struct str id, struct err *e)
+static struct conversation *who_not_found(struct str id, struct err *e)
 {
 	err_set(e, ERR_CONVERSATION_NOT_FOUND, "there is no conversation %.*s",
 		STR_CUT(id, CONVERSATION_ID));
@@ -28,12 +28,12 @@ static struct str who_token_id(const struct call *c)
 }
 
 /* One that the principal may know of. */
-static struct talk *who_find(const struct call *c, const struct talks *all, struct str id,
-			     struct err *e)
+static struct conversation *who_find(const struct call *c, const struct conversations *all,
+				     struct str id, struct err *e)
 {
-	struct talk *t = talks_find(all, id);
+	struct conversation *t = conversations_find(all, id);
 
-	return t && call_sees_owner(c, talk_record(t)->owner) ? t : who_not_found(id, e);
+	return t && call_sees_owner(c, conversation_record(t)->owner) ? t : who_not_found(id, e);
 }
 
 int conversation_caller(struct call *c, struct str session_id, struct conversation_caller *ret,
@@ -49,7 +49,7 @@ int conversation_caller(struct call *c, struct str session_id, struct conversati
 			       "session_id: this token speaks for conversation %.*s alone",
 			       STR_ARG(mine));
 	if (ret->by_token)
-		ret->me = talks_find(ret->all, mine);
+		ret->me = conversations_find(ret->all, mine);
 	else if (session_id.n)
 		ret->me = who_find(c, ret->all, session_id, e);
 	else
@@ -69,19 +69,19 @@ static int who_needs_session(const struct call *c, const struct conversation_cal
 			       "session_id is required of clients without a conversation's token");
 }
 
-static int who_check_flag(const struct call *c, const struct talk *t, enum conversation_flag flag,
-			  struct err *e)
+static int who_check_flag(const struct call *c, const struct conversation *t,
+			  enum conversation_flag flag, struct err *e)
 {
 	const struct conversation_flag_info *info = &conversation_flag_infos[flag];
 
-	return talk_permits(t, flag)
+	return conversation_has_flag(t, flag)
 		     ? 0
 		     : err_set(e, ERR_DENIED, "%s requires the flag %s (%s) of conversation %s",
-			       call_op(c)->action, info->name, info->label, talk_id(t));
+			       call_op(c)->action, info->name, info->label, conversation_id(t));
 }
 
-struct talk *conversation_permits(struct call *c, struct str session_id,
-				  enum conversation_flag flag, struct err *e)
+struct conversation *conversation_permits(struct call *c, struct str session_id,
+					  enum conversation_flag flag, struct err *e)
 {
 	struct conversation_caller who;
 
@@ -92,29 +92,29 @@ struct talk *conversation_permits(struct call *c, struct str session_id,
 	return who_check_flag(c, who.me, flag, e) < 0 ? NULL : who.me;
 }
 
-static bool is_child_of(const struct talk *t, const struct talk *parent)
+static bool is_child_of(const struct conversation *t, const struct conversation *parent)
 {
-	return str_is(talk_record(t)->parent_session_id, talk_id(parent));
+	return str_is(conversation_record(t)->parent_session_id, conversation_id(parent));
 }
 
 /* One that the caller may know to be there. */
-static struct talk *who_see(const struct call *c, const struct conversation_caller *who,
-			    struct str id, struct err *e)
+static struct conversation *who_see(const struct call *c, const struct conversation_caller *who,
+				    struct str id, struct err *e)
 {
-	struct talk *t;
+	struct conversation *t;
 
 	if (!who->by_token)
 		return who_find(c, who->all, id, e);
-	t = talks_find(who->all, id);
-	return t && str_eq(talk_record(t)->owner, talk_record(who->me)->owner)
+	t = conversations_find(who->all, id);
+	return t && str_eq(conversation_record(t)->owner, conversation_record(who->me)->owner)
 		     ? t
 		     : who_not_found(id, e);
 }
 
-struct talk *conversation_target(struct call *c, const struct conversation_caller *who,
-				 struct str id, enum conversation_flag flag, struct err *e)
+struct conversation *conversation_target(struct call *c, const struct conversation_caller *who,
+					 struct str id, enum conversation_flag flag, struct err *e)
 {
-	struct talk *t;
+	struct conversation *t;
 
 	if (who_needs_session(c, who, e) < 0)
 		return NULL;
@@ -129,8 +129,8 @@ struct talk *conversation_target(struct call *c, const struct conversation_calle
 	return who_check_flag(c, who->me, flag, e) < 0 ? NULL : t;
 }
 
-struct talk *conversation_to_read(struct call *c, struct str session_id, struct str id,
-				  struct err *e)
+struct conversation *conversation_to_read(struct call *c, struct str session_id, struct str id,
+					  struct err *e)
 {
 	struct conversation_caller who;
 
@@ -139,7 +139,7 @@ struct talk *conversation_to_read(struct call *c, struct str session_id, struct 
 		     : conversation_target(c, &who, id, CONVERSATION_FLAG_can_do_introspection, e);
 }
 
-struct talks *conversation_person(struct call *c, struct err *e)
+struct conversations *conversation_person(struct call *c, struct err *e)
 {
 	if (!who_token_id(c).n && !call_by_agent(c))
 		return who_all(c, e);
@@ -147,9 +147,9 @@ struct talks *conversation_person(struct call *c, struct err *e)
 	return NULL;
 }
 
-struct talk *conversation_own(struct call *c, struct str id, struct err *e)
+struct conversation *conversation_own(struct call *c, struct str id, struct err *e)
 {
-	const struct talks *all = conversation_person(c, e);
+	const struct conversations *all = conversation_person(c, e);
 
 	return all ? who_find(c, all, id, e) : NULL;
 }
@@ -168,20 +168,20 @@ int conversation_check_start(const struct call *c, struct str agent, struct str 
 }
 
 bool conversation_listed(const struct call *c, const struct conversation_caller *who,
-			 const struct talk *t)
+			 const struct conversation *t)
 {
 	if (!who->me)
-		return call_sees_owner(c, talk_record(t)->owner);
+		return call_sees_owner(c, conversation_record(t)->owner);
 	if (t == who->me || is_child_of(t, who->me))
 		return true;
-	return str_eq(talk_record(t)->owner, talk_record(who->me)->owner) &&
-	       talk_permits(who->me, CONVERSATION_FLAG_can_do_introspection);
+	return str_eq(conversation_record(t)->owner, conversation_record(who->me)->owner) &&
+	       conversation_has_flag(who->me, CONVERSATION_FLAG_can_do_introspection);
 }
 
 struct str conversation_source(struct call *c, const struct conversation_caller *who, struct err *e)
 {
 	char *text = who->me ? arena_printf(call_arena(c), e, CONVERSATION_PRINCIPAL "%s",
-					    talk_id(who->me))
+					    conversation_id(who->me))
 			     : arena_dup(call_arena(c), str_of(call_principal(c)->name), e);
 
 	return str_of(text);

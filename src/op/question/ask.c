@@ -286,11 +286,11 @@ static int ask_options(const struct ask_request *r, struct arena *a, struct ques
 int question_asker(struct call *c, struct str session_id, struct question_ask *ask, struct err *e)
 {
 	struct conversation_caller who = { NULL };
-	const struct talk *t;
+	const struct conversation *t;
 
 	ask->principal = principal_owner(call_principal(c));
 	ask->origin = call_by_agent(c) ? QUESTION_OF_MCP : QUESTION_OF_HUB;
-	if (call_talks(c) && conversation_caller(c, session_id, &who, e) < 0)
+	if (call_conversations(c) && conversation_caller(c, session_id, &who, e) < 0)
 		return -1;
 	if (who.by_token)
 		ask->origin = QUESTION_OF_MCP;
@@ -299,7 +299,7 @@ int question_asker(struct call *c, struct str session_id, struct question_ask *a
 	t = conversation_permits(c, session_id, CONVERSATION_FLAG_can_prompt_user, e);
 	if (!t)
 		return -1;
-	ask->session = str_of(talk_id(t));
+	ask->session = str_of(conversation_id(t));
 	return 0;
 }
 

@@ -184,11 +184,12 @@ static bool question_sees_approvals(const struct call *c)
 /* Whether the caller may know of it: its asker, who has its conversation, and people. */
 static bool question_visible(const struct call *c, const struct question *q)
 {
-	const struct talks *talks = q->session.n ? call_talks(c) : NULL;
-	const struct talk *t = talks ? talks_find(talks, q->session) : NULL;
+	const struct conversations *conversations = q->session.n ? call_conversations(c) : NULL;
+	const struct conversation *t = conversations ? conversations_find(conversations, q->session)
+						     : NULL;
 
 	return call_sees_owner(c, q->ask.principal) ||
-	       (t && call_sees_owner(c, talk_record(t)->owner));
+	       (t && call_sees_owner(c, conversation_record(t)->owner));
 }
 
 const struct question *question_seen(const struct call *c, struct str id, struct err *e)

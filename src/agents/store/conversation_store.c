@@ -1,4 +1,4 @@
-#include "agents/store/conversations.h"
+#include "agents/store/conversation_store.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@ enum {
 
 static const char trash_name[] = "trash", new_name[] = ".new";
 
-struct conversation {
-	struct conversations *of;
+struct conversation_folder {
+	struct conversation_store *of;
 	char id[CONVERSATION_ID + 1];
 	int folder;
 	struct record record;
@@ -28,9 +28,9 @@ struct conversation {
 	uint64_t used; /* of_used when they were asked for last */
 };
 
-struct conversations {
+struct conversation_store {
 	int dir, lock, trash;
-	struct conversation **all; /* by id */
+	struct conversation_folder **all; /* by id */
 	size_t n, cap, open;
 	uint64_t used;
 };
@@ -52,7 +52,7 @@ bool conversation_id_valid(struct str id)
 /* ---- the list ------------------------------------------------------------------------------- */
 
 /* Where the id is, or would be. */
-static size_t list_place(const struct conversations *c, struct str id)
+static size_t list_place(const struct conversation_store *c, struct str id)
 {
 	size_t low = 0, high = c->n;
 
@@ -67,23 +67,24 @@ static size_t list_place(const struct conversations *c, struct str id)
 	return low;
 }
 
-struct conversation *conversation_find(const struct conversations *c, struct str id)
+struct conversation_folder *conversation_store_find(const struct conversation_store *c,
+						    struct str id)
 {
 	size_t at = list_place(c, id);
 
 	return at < c->n && str_eq(str_of(c->all[at]->id), id) ? c->all[at] : NULL;
 }
 
-static int list_reserve(struct conversations *c, struct err *e)
+static int list_reserve(struct conversation_store *c, struct err *e)
 {
-	struct conversation **more;
+	struct conversation_folder **more;
 
 	if (c->n == CONVERSATIONS_MAX)
 		return err_set(e, ERR_LIMIT, "there are %d conversations, as many as are possible",
 			       CONVERSATIONS_MAX);
 	if (c->n < c->cap)
 		return 0;
-	more = reallocarray(c->all, c->cap + 64, sizeof(struct conversation *));
+	more = reallocarray(c->all, c->cap + 64, sizeof(struct conversation_folder *));
 	if (!more)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	c->all = more;
@@ -92,7 +93,7 @@ static int list_reserve(struct conversations *c, struct err *e)
 }
 
 /* There is room: list_reserve(). */
-static void list_add(struct conversations *c, struct conversation *v)
+static void list_add(struct conversation_store *c, struct conversation_folder *v)
 {
 	size_t at = list_place(c, str_of(v->id));
 
@@ -101,7 +102,7 @@ static void list_add(struct conversations *c, struct conversation *v)
 	c->n++;
 }
 
-static void list_drop(struct conversations *c, const struct conversation *v)
+static void list_drop(struct conversation_store *c, const struct conversation_folder *v)
 {
 	size_t at = list_place(c, str_of(v->id));
 
@@ -109,19 +110,19 @@ static void list_drop(struct conversations *c, const struct conversation *v)
 	memmove(c->all + at, c->all + at + 1, (c->n - at) * sizeof(*c->all));
 }
 
-size_t conversations_count(const struct conversations *c)
+size_t conversation_store_count(const struct conversation_store *c)
 {
 	return c->n;
 }
 
-struct conversation *conversations_at(const struct conversations *c, size_t i)
+struct conversation_folder *conversation_store_at(const struct conversation_store *c, size_t i)
 {
 	return i < c->n ? c->all[i] : NULL;
 }
 
 /* ---- one ------------------------------------------------------------------------------------ */
 
-static void conversation_free(struct conversation *v)
+static void conversation_folder_free(struct conversation_folder *v)
 {
 	if (!v)
 		return;
@@ -133,12 +134,12 @@ static void conversation_free(struct conversation *v)
 		close(v->folder);
 	free(v);
 }
-AUTO_DEFINE(conversation_free, struct conversation)
+AUTO_DEFINE(conversation_folder_free, struct conversation_folder)
 
-static struct conversation *conversation_alloc(struct conversations *c, struct str id,
-					       struct err *e)
+static struct conversation_folder *conversation_folder_alloc(struct conversation_store *c,
+							     struct str id, struct err *e)
 {
-	struct conversation *v = calloc(1, sizeof(*v));
+	struct conversation_folder *v = calloc(1, sizeof(*v));
 
 	if (!v)
 		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
@@ -149,10 +150,12 @@ static struct conversation *conversation_alloc(struct conversations *c, struct s
 }
 
 /* folder: where it stands. */
-static struct conversation *conversation_load(struct conversations *c, int folder, struct str id,
-					      struct err *e)
+static struct conversation_folder *conversation_folder_load(struct conversation_store *c,
+							    int folder, struct str id,
+							    struct err *e)
 {
-	AUTO(conversation_free) struct conversation *v = conversation_alloc(c, id, e);
+	AUTO(conversation_folder_free)
+	struct conversation_folder *v = conversation_folder_alloc(c, id, e);
 
 	if (!v)
 		return NULL;
@@ -168,22 +171,23 @@ static struct conversation *conversation_load(struct conversations *c, int folde
 	return take_ptr(v);
 }
 
-const char *conversation_id(const struct conversation *v)
+const char *conversation_folder_id(const struct conversation_folder *v)
 {
 	return v->id;
 }
 
-const struct conversation_record *conversation_record(const struct conversation *v)
+const struct conversation_record *conversation_folder_record(const struct conversation_folder *v)
 {
 	return v->record.r;
 }
 
-int conversation_folder(const struct conversation *v)
+int conversation_folder_fd(const struct conversation_folder *v)
 {
 	return v->folder;
 }
 
-int conversation_change(struct conversation *v, const struct conversation_record *r, struct err *e)
+int conversation_folder_change(struct conversation_folder *v, const struct conversation_record *r,
+			       struct err *e)
 {
 	struct conversation_record changed = *r;
 	char now[WHEN_MAX];
@@ -197,9 +201,9 @@ int conversation_change(struct conversation *v, const struct conversation_record
 }
 
 /* Closes the log that was used longest ago, if there are too many. */
-static void events_make_room(struct conversations *c)
+static void events_make_room(struct conversation_store *c)
 {
-	struct conversation *oldest = NULL;
+	struct conversation_folder *oldest = NULL;
 
 	if (c->open < OPEN_MAX)
 		return;
@@ -213,7 +217,7 @@ static void events_make_room(struct conversations *c)
 	}
 }
 
-struct events *conversation_events(struct conversation *v, struct err *e)
+struct events *conversation_folder_events(struct conversation_folder *v, struct err *e)
 {
 	v->used = ++v->of->used;
 	if (v->events)
@@ -240,7 +244,7 @@ static void id_new(char id[CONVERSATION_ID + 1])
 }
 
 /* Its name has to reach the disk, or it is taken back. */
-static int folder_made(struct conversations *c, struct conversation *v, struct err *e)
+static int folder_made(struct conversation_store *c, struct conversation_folder *v, struct err *e)
 {
 	if (fsync(c->dir) == 0)
 		return 0;
@@ -251,7 +255,7 @@ static int folder_made(struct conversations *c, struct conversation *v, struct e
 }
 
 /* The folder is made aside, so that what has a conversation's name has its record, too. */
-static int folder_make(struct conversations *c, struct conversation *v,
+static int folder_make(struct conversation_store *c, struct conversation_folder *v,
 		       struct conversation_record *r, struct err *e)
 {
 	if ((unlinkat(c->dir, ".new/" RECORD_NAME, 0) < 0 && errno != ENOENT) ||
@@ -273,20 +277,21 @@ static int folder_make(struct conversations *c, struct conversation *v,
 	return err_set(e, ERR_CONFLICT, "no id is free");
 }
 
-struct conversation *conversation_new(struct conversations *c,
-				      const struct conversation_record *from, struct err *e)
+struct conversation_folder *conversation_store_add(struct conversation_store *c,
+						   const struct conversation_record *from,
+						   struct err *e)
 {
 	struct conversation_record r = *from;
-	AUTO(conversation_free) struct conversation *v = NULL;
+	AUTO(conversation_folder_free) struct conversation_folder *v = NULL;
 	char id[CONVERSATION_ID + 1], now[WHEN_MAX];
 
-	if (r.parent_session_id.n && !conversation_find(c, r.parent_session_id)) {
+	if (r.parent_session_id.n && !conversation_store_find(c, r.parent_session_id)) {
 		err_set(e, ERR_CONVERSATION_NOT_FOUND,
 			"there is no conversation %.40s to be the parent", r.parent_session_id.p);
 		return NULL;
 	}
 	id_new(id);
-	v = list_reserve(c, e) < 0 ? NULL : conversation_alloc(c, str_of(id), e);
+	v = list_reserve(c, e) < 0 ? NULL : conversation_folder_alloc(c, str_of(id), e);
 	if (!v)
 		return NULL;
 	when_text(now, clock_unix_ms());
@@ -298,7 +303,7 @@ struct conversation *conversation_new(struct conversations *c,
 }
 
 /* Moves its folder, also on the disk. -1: it is where it was; 1, ERR_UNSURE: it may be. */
-static int folder_move(const struct conversation *v, int from, int to, const char *what,
+static int folder_move(const struct conversation_folder *v, int from, int to, const char *what,
 		       struct err *e)
 {
 	if (renameat2(from, v->id, to, v->id, RENAME_NOREPLACE) < 0)
@@ -312,10 +317,10 @@ static int folder_move(const struct conversation *v, int from, int to, const cha
 	return 1;
 }
 
-int conversation_delete(struct conversation *v, struct err *e)
+int conversation_folder_delete(struct conversation_folder *v, struct err *e)
 {
 	static const char what[] = "move the conversation to the trash";
-	struct conversations *c = v->of;
+	struct conversation_store *c = v->of;
 	int rc;
 
 	for (size_t i = 0; i < c->n; i++) {
@@ -330,19 +335,19 @@ int conversation_delete(struct conversation *v, struct err *e)
 	if (rc < 0)
 		return -1;
 	list_drop(c, v);
-	conversation_free(v);
+	conversation_folder_free(v);
 	return rc;
 }
 
 /* The owner of a broken one is not known: it is nobody's. */
-static struct conversation *trash_find(struct conversations *c, struct str id, struct str owner,
-				       struct err *e)
+static struct conversation_folder *trash_find(struct conversation_store *c, struct str id,
+					      struct str owner, struct err *e)
 {
-	AUTO(conversation_free) struct conversation *v = NULL;
+	AUTO(conversation_folder_free) struct conversation_folder *v = NULL;
 	bool valid = conversation_id_valid(id);
 
 	if (valid)
-		v = conversation_load(c, c->trash, id, e);
+		v = conversation_folder_load(c, c->trash, id, e);
 	if (v && (!owner.n || str_eq(v->record.r->owner, owner)))
 		return take_ptr(v);
 	if (!valid || owner.n || e->code == ERR_PATH_NOT_FOUND)
@@ -350,18 +355,20 @@ static struct conversation *trash_find(struct conversations *c, struct str id, s
 	return NULL;
 }
 
-char *conversation_trashed_owner(struct conversations *c, struct str id)
+char *conversation_store_trashed_owner(struct conversation_store *c, struct str id)
 {
 	struct err e = ERR_INIT;
-	AUTO(conversation_free) struct conversation *v = trash_find(c, id, STR_NONE, &e);
+	AUTO(conversation_folder_free)
+	struct conversation_folder *v = trash_find(c, id, STR_NONE, &e);
 
 	return v ? strndup(v->record.r->owner.p, v->record.r->owner.n) : NULL;
 }
 
-struct conversation *conversation_take_back(struct conversations *c, struct str id,
-					    struct str owner, struct err *e)
+struct conversation_folder *conversation_store_take_back(struct conversation_store *c,
+							 struct str id, struct str owner,
+							 struct err *e)
 {
-	AUTO(conversation_free) struct conversation *v = NULL;
+	AUTO(conversation_folder_free) struct conversation_folder *v = NULL;
 
 	if (list_reserve(c, e) < 0)
 		return NULL;
@@ -389,7 +396,7 @@ static int folder_remove(int parent, const char *name, int deeper)
 	return result < 0 || more < 0 ? -1 : unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-int conversations_empty_trash(struct conversations *c, int64_t seconds, struct err *e)
+int conversation_store_empty_trash(struct conversation_store *c, int64_t seconds, struct err *e)
 {
 	autofolder struct folder f = folder_at(c->trash, ".");
 	const time_t until = time(NULL) - seconds;
@@ -408,24 +415,24 @@ int conversations_empty_trash(struct conversations *c, int64_t seconds, struct e
 	return more < 0 ? err_sys(e, f.errnum, "list the conversations") : n;
 }
 
-static int conversations_load(struct conversations *c, conversation_lost_fn on_lost, void *data,
-			      struct err *e)
+static int conversation_store_load(struct conversation_store *c, conversation_lost_fn on_lost,
+				   void *data, struct err *e)
 {
 	autofolder struct folder f = folder_at(c->dir, ".");
 	struct err why;
 	int more;
 
 	while ((more = folder_next(&f)) > 0) {
-		struct conversation *v;
+		struct conversation_folder *v;
 
 		if (!conversation_id_valid(str_of(f.entry->d_name)))
 			continue;
 		v = list_reserve(c, &why) < 0
 			  ? NULL
-			  : conversation_load(c, c->dir, str_of(f.entry->d_name), &why);
+			  : conversation_folder_load(c, c->dir, str_of(f.entry->d_name), &why);
 		/* one that only can't be read now would be missing until the next start */
 		if (!v && (why.code == ERR_IO || why.code == ERR_LIMIT))
-			v = conversation_load(c, c->dir, str_of(f.entry->d_name), &why);
+			v = conversation_folder_load(c, c->dir, str_of(f.entry->d_name), &why);
 		if (v)
 			list_add(c, v);
 		else
@@ -434,10 +441,10 @@ static int conversations_load(struct conversations *c, conversation_lost_fn on_l
 	return more < 0 ? err_sys(e, f.errnum, "list the conversations") : 0;
 }
 
-struct conversations *conversations_open(const char *path, conversation_lost_fn on_lost, void *data,
-					 struct err *e)
+struct conversation_store *conversation_store_open(const char *path, conversation_lost_fn on_lost,
+						   void *data, struct err *e)
 {
-	AUTO(conversations_close) struct conversations *c = calloc(1, sizeof(*c));
+	AUTO(conversation_store_close) struct conversation_store *c = calloc(1, sizeof(*c));
 	struct stat st;
 
 	if (!c)
@@ -459,15 +466,15 @@ struct conversations *conversations_open(const char *path, conversation_lost_fn 
 				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (c->lock < 0 || c->trash < 0)
 		return err_sys(e, errno, "open the folder of conversations"), NULL;
-	return conversations_load(c, on_lost, data, e) < 0 ? NULL : take_ptr(c);
+	return conversation_store_load(c, on_lost, data, e) < 0 ? NULL : take_ptr(c);
 }
 
-void conversations_close(struct conversations *c)
+void conversation_store_close(struct conversation_store *c)
 {
 	if (!c)
 		return;
 	for (size_t i = 0; i < c->n; i++)
-		conversation_free(c->all[i]);
+		conversation_folder_free(c->all[i]);
 	free(c->all);
 	if (c->trash >= 0)
 		close(c->trash);

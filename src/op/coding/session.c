@@ -50,8 +50,8 @@ struct known {
 	bool whole, lossy; /* all were shown; some not as they are */
 };
 
-struct coding_talk {
-	struct coding_talk *next;
+struct coding_session {
+	struct coding_session *next;
 	char owner[OWNER_MAX + 1];
 	const void *session;
 	unsigned refs;
@@ -85,7 +85,7 @@ struct coding {
 	size_t n_workspaces;
 	unsigned scopes; /* that were given */
 	struct coding_place *places;
-	struct coding_talk *conversations;
+	struct coding_session *conversations;
 	struct coding_turn *turns; /* the oldest first */
 };
 
@@ -176,7 +176,7 @@ static void place_free(struct coding_place *p)
 	free(p);
 }
 
-static void conversation_unref(struct coding_talk *t)
+static void conversation_unref(struct coding_session *t)
 {
 	if (!t || --t->refs > 0)
 		return;
@@ -201,7 +201,7 @@ void coding_free(struct coding *k)
 		place_free(p);
 	}
 	while (k->conversations) {
-		struct coding_talk *t = k->conversations;
+		struct coding_session *t = k->conversations;
 
 		k->conversations = t->next;
 		conversation_unref(t);
@@ -261,10 +261,10 @@ static int choose_workspace(const struct coding *k, struct str name, const struc
 
 /* ---- conversations ------------------------------------------------------------------------- */
 
-static struct coding_talk *conversation_of(struct coding *k, const struct call *c, struct err *e)
+static struct coding_session *conversation_of(struct coding *k, const struct call *c, struct err *e)
 {
 	struct str owner = call_owner(c);
-	struct coding_talk *t = k->conversations;
+	struct coding_session *t = k->conversations;
 
 	while (t && (t->session != call_session(c) || !str_is(owner, t->owner)))
 		t = t->next;
@@ -297,7 +297,7 @@ struct coding_note **coding_place_note(struct coding_work *w)
 
 static struct known *known_find(const struct coding_work *w, struct str path)
 {
-	struct coding_talk *t = w->conversation;
+	struct coding_session *t = w->conversation;
 
 	for (size_t i = 0; i < t->n; i++) {
 		if (t->known[i].scope == w->scope && str_is(path, t->known[i].path))
@@ -323,7 +323,7 @@ static int by_path(const void *a, const void *b)
 
 int coding_known_all(struct coding_work *w, struct str **ret, size_t *ret_n, struct err *e)
 {
-	const struct coding_talk *t = w->conversation;
+	const struct coding_session *t = w->conversation;
 	struct arena *a = call_arena(w->call);
 	struct str *all = arena_array(a, t->n + 1, sizeof(*all), e);
 	size_t n = 0;
@@ -350,7 +350,7 @@ int coding_known_all(struct coding_work *w, struct str **ret, size_t *ret_n, str
 }
 
 /* Room for one more, in place of the one that was used longest ago where there are too many. */
-static struct known *known_add(struct coding_talk *t)
+static struct known *known_add(struct coding_session *t)
 {
 	struct known *oldest = t->known;
 
@@ -375,7 +375,7 @@ static struct known *known_add(struct coding_talk *t)
 	return oldest;
 }
 
-static void known_bound_marks(struct coding_talk *t, const struct known *newest)
+static void known_bound_marks(struct coding_session *t, const struct known *newest)
 {
 	for (;;) {
 		struct known *oldest = NULL;
@@ -639,7 +639,7 @@ static void place_remove(struct coding *k, struct coding_place *p)
 void coding_forget(struct coding *k, const void *session)
 {
 	struct coding_place *p = k->places, *next;
-	struct coding_talk **at = &k->conversations, *t;
+	struct coding_session **at = &k->conversations, *t;
 
 	for (; p; p = next) {
 		next = p->next;

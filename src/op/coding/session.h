@@ -60,7 +60,7 @@ void coding_forget(struct coding *k, const void *session);
 	FIELD(S, workspace, .min = 1, .max = CODING_NAME_MAX,                                      \
 	      .doc = "Name of the workspace, if there are several.")
 
-struct coding_talk; /* a conversation */
+struct coding_session; /* a conversation */
 
 /* In the call's arena. */
 struct coding_work {
@@ -70,7 +70,7 @@ struct coding_work {
 	/* Private. */
 	struct lazy_wait wait;
 	struct coding *all;
-	struct coding_talk *conversation;
+	struct coding_session *conversation;
 	unsigned scope; /* equal for equal files: of a workspace, or of a place without */
 	/* The files that a later session has, too: a folder of the host; else id of a sandbox. */
 	struct str files;

@@ -50,7 +50,7 @@ static int check_layer(int layer, struct err *e)
 }
 
 /* Whether a mount of the host stands on /workspace, or in it. */
-static bool is_mounted_over(const struct body *b)
+static bool is_mounted_over(const struct sandbox *b)
 {
 	const size_t n = strlen(WORKSPACE);
 
@@ -65,7 +65,7 @@ static bool is_mounted_over(const struct body *b)
 	return false;
 }
 
-static int check_free(const struct body *b, struct err *e)
+static int check_free(const struct sandbox *b, struct err *e)
 {
 	const struct chain *c = &b->chain;
 	const struct layer *lowest = c->n_frozen ? c->frozen[c->n_frozen - 1] : NULL;
@@ -89,11 +89,11 @@ static int check_free(const struct body *b, struct err *e)
 	return check_layer(open("/skel", O_RDONLY | O_DIRECTORY | O_CLOEXEC), e);
 }
 
-int attach_body(const struct hub_message *in, struct err *e)
+int sandbox_attach(const struct hub_message *in, struct err *e)
 {
 	const struct wm_attach *m = in->p;
 	const struct wm_head done = { WM_ATTACHED, m->h.seq };
-	struct body *b = find_awake(m->key, e);
+	struct sandbox *b = find_awake(m->key, e);
 	struct layer *tree;
 	int result;
 

@@ -58,7 +58,7 @@ static uint64_t disk_left(const struct chain *c, uint64_t disk)
 	return used + MIB < disk ? disk - used : MIB;
 }
 
-static int clone_mounts(struct body *to, const struct body *from, struct err *e)
+static int clone_mounts(struct sandbox *to, const struct sandbox *from, struct err *e)
 {
 	for (uint32_t i = 0; i < from->n_mounts; i++) {
 		struct mount_spec *m = &to->mounts[to->n_mounts++];
@@ -77,9 +77,9 @@ static int clone_mounts(struct body *to, const struct body *from, struct err *e)
 }
 
 /* One child of a fork, not started yet: no request waits for it. */
-static struct body *new_child(const struct body *source, struct err *e)
+static struct sandbox *new_child(const struct sandbox *source, struct err *e)
 {
-	struct body *b = new_body(e);
+	struct sandbox *b = sandbox_new(e);
 
 	if (!b)
 		return NULL;
@@ -87,39 +87,39 @@ static struct body *new_child(const struct body *source, struct err *e)
 	share_ids(b, source);
 	if (clone_mounts(b, source, e) == 0)
 		return b;
-	abandon_body(b);
+	sandbox_abandon(b);
 	return NULL;
 }
 
 /* The child gets the frozen layers of base, and a writable layer of its own. *child may have been
  * made before. */
-static int make_child(struct request *r, const struct body *source, const struct chain *base,
-		      struct body **child, struct err *e)
+static int make_child(struct request *r, const struct sandbox *source, const struct chain *base,
+		      struct sandbox **child, struct err *e)
 {
-	struct body *b = *child ? *child : new_child(source, e);
+	struct sandbox *b = *child ? *child : new_child(source, e);
 
 	if (!b)
 		return -1;
 	*child = b;
 	b->request = r;
 	chain_copy_frozen(&b->chain, base);
-	return start_body(b, disk_left(base, b->limits.disk), e);
+	return sandbox_start(b, disk_left(base, b->limits.disk), e);
 }
 
-static int make_children(struct request *r, const struct body *source, const struct chain *base,
+static int make_children(struct request *r, const struct sandbox *source, const struct chain *base,
 			 struct err *e)
 {
 	for (uint32_t i = 0; i < r->wanted; i++) {
-		if (make_child(r, source, base, &r->bodies[i], e) < 0) {
-			r->bodies[i] = NULL;
-			drop_request_bodies(r);
+		if (make_child(r, source, base, &r->sandboxes[i], e) < 0) {
+			r->sandboxes[i] = NULL;
+			drop_request_sandboxes(r);
 			return -1;
 		}
 	}
 	return 0;
 }
 
-int freeze_layer(struct body *b, struct layer *between, struct err *e)
+int freeze_layer(struct sandbox *b, struct layer *between, struct err *e)
 {
 	struct chain next = { 0 };
 	struct layer *frozen = b->chain.upper;
@@ -145,7 +145,7 @@ int freeze_layer(struct body *b, struct layer *between, struct err *e)
 	return 0;
 }
 
-static int fork_idle(struct request *r, struct body *source, struct err *e)
+static int fork_idle(struct request *r, struct sandbox *source, struct err *e)
 {
 	const struct chain own = { .frozen = { source->chain.upper },
 				   .n_frozen = 1 }; /* borrowed */
@@ -213,7 +213,7 @@ static int start_copy(struct job *j, int from, int to, int group, struct err *e)
 	return job_started(j, pid, e);
 }
 
-void thaw(const struct body *b)
+void thaw(const struct sandbox *b)
 {
 	struct err e = ERR_INIT;
 
@@ -221,13 +221,13 @@ void thaw(const struct body *b)
 		log_error("a frozen sandbox could not be thawed: %s", e.msg);
 }
 
-int pause_body(const struct hub_message *in, struct err *e)
+int sandbox_pause(const struct hub_message *in, struct err *e)
 {
 	const struct wm_pause *m = in->p;
 	const struct wm_head done = { WM_PAUSED, m->h.seq };
-	struct body *b = find_awake(m->key, e);
+	struct sandbox *b = find_awake(m->key, e);
 
-	if (!b || freeze_body(b, m->paused != 0, e) < 0)
+	if (!b || sandbox_freeze(b, m->paused != 0, e) < 0)
 		return -1;
 	yield_paused(b, m->paused != 0);
 	b->paused = m->paused != 0;
@@ -239,11 +239,11 @@ int pause_body(const struct hub_message *in, struct err *e)
  * copy its changed files. */
 static int copy_busy(struct job *j, bool freeze, int group, struct err *e)
 {
-	struct body *source = j->source;
+	struct sandbox *source = j->source;
 	int top;
 
 	j->frozen = freeze && !source->paused;
-	if (j->frozen && freeze_body(source, true, e) < 0)
+	if (j->frozen && sandbox_freeze(source, true, e) < 0)
 		return -1;
 	top = store_layer_open(source->chain.upper);
 	if (start_copy(j, top, store_layer_open(j->out), group, e) == 0)
@@ -253,12 +253,12 @@ static int copy_busy(struct job *j, bool freeze, int group, struct err *e)
 	return -1;
 }
 
-/* Copies the files of a running body, which then continues; the children are made later. The copy's
- * memory is charged to the first child. */
-static int fork_busy(struct request *r, struct body *source, bool freeze, struct err *e)
+/* Copies the files of a running sandbox, which then continues; the children are made later. The
+ * copy's memory is charged to the first child. */
+static int fork_busy(struct request *r, struct sandbox *source, bool freeze, struct err *e)
 {
 	struct job *j = new_job(e);
-	struct body *first = j ? new_child(source, e) : NULL;
+	struct sandbox *first = j ? new_child(source, e) : NULL;
 	autoclose int group = -1;
 
 	if (!first)
@@ -269,11 +269,11 @@ static int fork_busy(struct request *r, struct body *source, bool freeze, struct
 	if (j->out &&
 	    cgroup_lend(&warden.cgroups, slot_of(first), &first->limits, &group, e) == 0 &&
 	    copy_busy(j, freeze, group, e) == 0) {
-		r->bodies[0] = first;
+		r->sandboxes[0] = first;
 		return 0;
 	}
 	layer_unref(j->out);
-	return abandon_body(first);
+	return sandbox_abandon(first);
 }
 
 static void copied_for_fork(struct job *j, int errnum)
@@ -287,11 +287,11 @@ static void copied_for_fork(struct job *j, int errnum)
 		thaw(j->source);
 	if (r->forsaken) {
 		layer_unref(j->out);
-		abandon_body(r->bodies[0]);
+		sandbox_abandon(r->sandboxes[0]);
 		free(r);
 		return;
 	}
-	if (!j->source || j->source->state != BODY_LIVE) {
+	if (!j->source || j->source->state != SANDBOX_LIVE) {
 		err_set(&e, ERR_SANDBOX_NOT_FOUND, "the source ended while it was forked");
 		failed = -1;
 	} else {
@@ -302,7 +302,7 @@ static void copied_for_fork(struct job *j, int errnum)
 						: 0;
 	}
 	if (failed) {
-		abandon_body(r->bodies[0]);
+		sandbox_abandon(r->sandboxes[0]);
 	} else {
 		chain_copy_frozen(&base, &j->source->chain);
 		j->out->bytes = store_layer_used(j->out);
@@ -332,7 +332,7 @@ static bool squash_running(const struct layer *newest)
 
 /* Copies the merged view of more than CHAIN_SQUASH layers into one layer. Sandboxes that use them
  * continue to; their next fork, and all later children, use the one layer. */
-static void squash_if_deep(const struct body *b)
+static void squash_if_deep(const struct sandbox *b)
 {
 	struct err e = ERR_INIT;
 	struct job *j;
@@ -384,10 +384,10 @@ static void squashed(struct job *j, int errnum)
 		if (j->out->bytes > chain_bytes(&j->squashed))
 			j->out->bytes = chain_bytes(&j->squashed);
 		j->out->complete = true;
-		for (uint32_t i = 0; i < warden.n_bodies; i++) {
-			struct body *b = &warden.bodies[i];
+		for (uint32_t i = 0; i < warden.n_sandboxes; i++) {
+			struct sandbox *b = &warden.sandboxes[i];
 
-			if (b->state != BODY_FREE && stands_on(&b->chain, &j->squashed))
+			if (b->state != SANDBOX_FREE && stands_on(&b->chain, &j->squashed))
 				replace_oldest(&b->chain, j->squashed.n_frozen, j->out);
 		}
 	}
@@ -397,10 +397,10 @@ static void squashed(struct job *j, int errnum)
 
 /* ---- entry points ---------------------------------------------------------------------------- */
 
-int fork_body(const struct hub_message *in, struct err *e)
+int sandbox_fork(const struct hub_message *in, struct err *e)
 {
 	const struct wm_fork *m = in->p;
-	struct body *source = find_awake(m->key, e);
+	struct sandbox *source = find_awake(m->key, e);
 	struct request *r;
 	int failed;
 
@@ -442,7 +442,7 @@ void job_ended(struct job *j)
 }
 
 /* frozen: counts only jobs that have frozen it */
-static bool has_job(const struct body *b, bool frozen)
+static bool has_job(const struct sandbox *b, bool frozen)
 {
 	for (int i = 0; i < JOBS_MAX; i++) {
 		const struct job *j = &warden.jobs[i];
@@ -453,17 +453,17 @@ static bool has_job(const struct body *b, bool frozen)
 	return false;
 }
 
-bool is_copied(const struct body *b)
+bool is_copied(const struct sandbox *b)
 {
 	return has_job(b, true);
 }
 
-bool is_source(const struct body *b)
+bool is_source(const struct sandbox *b)
 {
 	return has_job(b, false);
 }
 
-void forget_source(const struct body *b)
+void forget_source(const struct sandbox *b)
 {
 	for (int i = 0; i < JOBS_MAX; i++) {
 		if (warden.jobs[i].pid && warden.jobs[i].source == b)

@@ -18,7 +18,7 @@
 #include "box/warden/internal.h"
 
 enum {
-	BODIES_MAX = 8192,
+	SANDBOXES_MAX = 8192,
 	FILES_LEAST = 64,
 };
 
@@ -151,7 +151,7 @@ static int choose_identity(struct host *h, uint32_t ids, bool root, struct err *
 			 strerror(errno));
 	mapped = ids_mapped(IDS_FIRST);
 	h->n_ranges = (uint32_t)((mapped < room ? mapped : room) / ROOT_IDS);
-	return take_ids(h, BODIES_MAX) || take_ids(h, ids) ? 0 : too_few_ids(e);
+	return take_ids(h, SANDBOXES_MAX) || take_ids(h, ids) ? 0 : too_few_ids(e);
 }
 
 static bool allowed_missing(const char *allow, const char *feature)
@@ -203,19 +203,19 @@ static int check_requests(const struct wm_hello *m, struct err *e)
 	if (m->pool > POOL_MAX || m->networks > NETS_MAX)
 		return err_set(e, ERR_INVALID, "at most %d ready sandboxes and %d networks",
 			       POOL_MAX, NETS_MAX);
-	if (m->max_sandboxes > BODIES_MAX - POOL_MAX)
-		return err_set(e, ERR_INVALID, "at most %d sandboxes", BODIES_MAX - POOL_MAX);
+	if (m->max_sandboxes > SANDBOXES_MAX - POOL_MAX)
+		return err_set(e, ERR_INVALID, "at most %d sandboxes", SANDBOXES_MAX - POOL_MAX);
 	return 0;
 }
 
 /* Applies what each hub may choose. */
 static int take_requests(const struct wm_hello *m, struct err *e)
 {
-	const uint32_t bodies = m->max_sandboxes + m->pool;
+	const uint32_t sandboxes = m->max_sandboxes + m->pool;
 
-	if (!warden.host.one_uid && bodies > warden.host.n_uids)
+	if (!warden.host.one_uid && sandboxes > warden.host.n_uids)
 		return too_few_ids(e);
-	warden.max_bodies = bodies;
+	warden.max_sandboxes = sandboxes;
 	warden.pool_limits = m->limits;
 	warden.pool_size = m->pool;
 	warden.want_nets = m->networks;
@@ -254,10 +254,10 @@ int warden_setup(const struct wm_hello *m, const char *init, struct err *e)
 		return -1;
 	store_begin();
 	/* a later hub may request more; unused memory takes no space */
-	warden.bodies = calloc(BODIES_MAX, sizeof(*warden.bodies));
-	warden.uid_refs = calloc(BODIES_MAX, sizeof(*warden.uid_refs));
-	warden.free_slots = calloc(BODIES_MAX, sizeof(*warden.free_slots));
-	if (!warden.bodies || !warden.uid_refs || !warden.free_slots)
+	warden.sandboxes = calloc(SANDBOXES_MAX, sizeof(*warden.sandboxes));
+	warden.uid_refs = calloc(SANDBOXES_MAX, sizeof(*warden.uid_refs));
+	warden.free_slots = calloc(SANDBOXES_MAX, sizeof(*warden.free_slots));
+	if (!warden.sandboxes || !warden.uid_refs || !warden.free_slots)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	warden.host.warden = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (warden.host.warden < 0)

@@ -3,7 +3,7 @@
  * Declarations that the parts of holt-warden share; warden.c says what the program does.
  *
  *	warden.c	the loop, the protocol with the hub
- *	body.c	sandboxes from making to end, the pool
+ *	sandbox.c	sandboxes from making to end, the pool
  *	range.c	ids of sandboxes in which uid 0 is mapped
  *	message.c	checks of the hub's messages
  *	sleep.c	sandboxes without a process
@@ -409,30 +409,30 @@ int spawn_give(int socket, const struct spawn_parts *parts, struct err *e) MUST_
  * `uid` on. */
 int spawn_map(const struct host *h, pid_t pid, uint32_t uid, bool root, struct err *e) MUST_USE;
 
-/* The warden's state and its bodies, used by the files that change them. */
+/* The warden's state and its sandboxes, used by the files that change them. */
 
-enum body_state {
-	BODY_FREE,
-	BODY_STARTING, /* its process sets itself up */
-	BODY_READY, /* in the pool */
-	BODY_LIVE, /* the hub has it */
-	BODY_DYING, /* killed; its end is awaited */
-	BODY_SWEEPING, /* ended; its control groups are still busy */
+enum sandbox_state {
+	SANDBOX_FREE,
+	SANDBOX_STARTING, /* its process sets itself up */
+	SANDBOX_READY, /* in the pool */
+	SANDBOX_LIVE, /* the hub has it */
+	SANDBOX_DYING, /* killed; its end is awaited */
+	SANDBOX_SWEEPING, /* ended; its control groups are still busy */
 };
 
-/* The sleep state of a LIVE body; sleep.c describes the transitions. */
-enum body_sleep {
-	BODY_AWAKE,
-	BODY_FALLING, /* its process is killed; its end is awaited */
-	BODY_ASLEEP, /* it has no process */
-	BODY_WAKING, /* its new process sets itself up */
+/* The sleep state of a LIVE sandbox; sleep.c describes the transitions. */
+enum sandbox_sleep {
+	SANDBOX_AWAKE,
+	SANDBOX_FALLING, /* its process is killed; its end is awaited */
+	SANDBOX_ASLEEP, /* it has no process */
+	SANDBOX_WAKING, /* its new process sets itself up */
 };
 
-/* One request of the hub that waits for bodies. */
+/* One request of the hub that waits for sandboxes. */
 struct request {
 	uint32_t seq;
-	uint32_t wanted, ready; /* counts of bodies */
-	struct body *bodies[WIRE_FORK_MAX];
+	uint32_t wanted, ready; /* counts of sandboxes */
+	struct sandbox *sandboxes[WIRE_FORK_MAX];
 	bool forsaken; /* the hub that made it is gone */
 	bool failed;
 	struct err err;
@@ -453,8 +453,8 @@ struct cpu_time {
 	uint64_t waited_us; /* while any of its tasks waited for one */
 };
 
-struct body {
-	enum body_state state;
+struct sandbox {
+	enum sandbox_state state;
 	uint64_t key;
 	pid_t pid;
 	int pidfd;
@@ -484,7 +484,7 @@ struct body {
 	bool answer_destroy;
 	bool paused; /* frozen because the hub asked for it */
 	uint64_t paused_ms; /* when it was paused */
-	enum body_sleep sleep;
+	enum sandbox_sleep sleep;
 	uint32_t sleep_seq, wake_seq; /* requests to answer when it is asleep or awake; 0: none */
 	/* LIVE: the seq of the WM_CREATED by which this hub learned of it; 0: it is from an earlier
 	 * hub */
@@ -500,7 +500,7 @@ struct body {
 struct job {
 	pid_t pid; /* 0: free */
 	int pidfd;
-	struct body *source; /* NULL if it has ended meanwhile */
+	struct sandbox *source; /* NULL if it has ended meanwhile */
 	struct layer *out;
 	/* for a fork: the request that continues when the files are copied */
 	struct request *request;
@@ -521,18 +521,18 @@ struct warden {
 	struct store store;
 	struct cgroups cgroups;
 	struct limits pool_limits;
-	uint32_t pool_size, max_bodies; /* as the present hub requested */
-	struct body *bodies; /* [BODIES_MAX] */
-	uint32_t n_bodies; /* slots that were ever used: loops end there */
+	uint32_t pool_size, max_sandboxes; /* as the present hub requested */
+	struct sandbox *sandboxes; /* [SANDBOXES_MAX] */
+	uint32_t n_sandboxes; /* slots that were ever used: loops end there */
 	uint32_t *free_slots, n_free; /* the free ones among those */
-	struct body *ready[POOL_MAX];
+	struct sandbox *ready[POOL_MAX];
 	uint32_t n_ready, n_filling, n_sweeping, n_live;
 	int nets[NETS_MAX]; /* network namespaces made in advance */
 	uint32_t n_nets, want_nets;
 	int net_maker; /* socket of the process that makes them; -1: none */
 	pid_t net_maker_pid;
 	struct job jobs[JOBS_MAX];
-	uint32_t *uid_refs; /* [BODIES_MAX] */
+	uint32_t *uid_refs; /* [SANDBOXES_MAX] */
 	uint64_t last_key;
 	int hub; /* -1: there is none at present */
 	int epoll;
@@ -650,29 +650,29 @@ hub_message_fn keep_record;
 /* Does what is due while there is no hub; returns the time until more is due, -1: nothing. */
 int keep_chores(uint64_t now);
 
-/* ---- body.c ---- */
+/* ---- sandbox.c ---- */
 
-uint32_t slot_of(const struct body *b);
-struct body *new_body(struct err *e);
-struct body *find_body(uint64_t key); /* a LIVE one; NULL: none */
-struct body *find_awake(uint64_t key, struct err *e); /* an awake one */
-void share_ids(struct body *b, const struct body *source); /* one more of a family of forks */
-void kill_body(struct body *b);
-void sweep_body(struct body *b); /* the last step, tried until it succeeds */
-void body_died(struct body *b);
-void body_says(struct body *b); /* its socket is readable during set-up */
+uint32_t slot_of(const struct sandbox *b);
+struct sandbox *sandbox_new(struct err *e);
+struct sandbox *sandbox_find(uint64_t key); /* a LIVE one; NULL: none */
+struct sandbox *find_awake(uint64_t key, struct err *e); /* an awake one */
+void share_ids(struct sandbox *b, const struct sandbox *source); /* one more of a family of forks */
+void sandbox_kill(struct sandbox *b);
+void sandbox_sweep(struct sandbox *b); /* the last step, tried until it succeeds */
+void sandbox_died(struct sandbox *b);
+void sandbox_says(struct sandbox *b); /* its socket is readable during set-up */
 
 struct request *new_request(uint32_t seq, uint32_t wanted, struct err *e);
-void drop_request_bodies(struct request *r);
+void drop_request_sandboxes(struct request *r);
 
-/* Starts the process of a body whose frozen layers, uid, limits and mounts are set, on a new
- * writable layer of `disk` bytes. The process answers later, on its socket. On failure the body is
- * gone. */
-int start_body(struct body *b, uint64_t disk, struct err *e);
-int abandon_body(struct body *b); /* undoes a partly made body; returns -1 */
-/* The same for a new process of a body that is asleep. On failure its pidfd tells whether there is
- * a process. */
-int restart_body(struct body *b, struct err *e);
+/* Starts the process of a sandbox whose frozen layers, uid, limits and mounts are set, on a new
+ * writable layer of `disk` bytes. The process answers later, on its socket. On failure the sandbox
+ * is gone. */
+int sandbox_start(struct sandbox *b, uint64_t disk, struct err *e);
+int sandbox_abandon(struct sandbox *b); /* undoes a partly made sandbox; returns -1 */
+/* The same for a new process of a sandbox that is asleep. On failure its pidfd tells whether there
+ * is a process. */
+int sandbox_restart(struct sandbox *b, struct err *e);
 
 hub_message_fn create;
 bool pool_full(void); /* counts those that are being made, too */
@@ -680,10 +680,10 @@ void pool_refill(void); /* makes one more */
 
 /* ---- range.c ---- */
 
-/* Gives a body ROOT_IDS ids that no other sandbox has, of this hub or another. Without privileges
- * those of /etc/subuid and /etc/subgid, for all. ERR_UNSUPPORTED: there are none. */
-int range_take(struct body *b, struct err *e) MUST_USE;
-void range_drop(struct body *b); /* the last of a family gives them back */
+/* Gives a sandbox ROOT_IDS ids that no other sandbox has, of this hub or another. Without
+ * privileges those of /etc/subuid and /etc/subgid, for all. ERR_UNSUPPORTED: there are none. */
+int range_take(struct sandbox *b, struct err *e) MUST_USE;
+void range_drop(struct sandbox *b); /* the last of a family gives them back */
 /* Without privileges, before the process is in its user namespace: starts a process that will map
  * that, this user as 0 and ROOT_IDS - 1 ids of its own behind. -1: the user has none. */
 int range_map_start(void);
@@ -691,12 +691,12 @@ bool range_map(int go); /* in it; false: it could not be mapped so */
 
 /* ---- sleep.c ---- */
 
-hub_message_fn sleep_body; /* answers, unless it fails */
-hub_message_fn wake_body; /* likewise */
-void body_slept(
-	struct body *b); /* its process, which was killed or was setting itself up, is reaped */
-void body_awake(struct body *b); /* its new process is ready */
-void wake_failed(struct body *b, const struct err *e); /* its new process could not be set up */
+hub_message_fn sandbox_sleep; /* answers, unless it fails */
+hub_message_fn sandbox_wake; /* likewise */
+void sandbox_slept(
+	struct sandbox *b); /* its process, which was killed or was setting itself up, is reaped */
+void sandbox_awake(struct sandbox *b); /* its new process is ready */
+void wake_failed(struct sandbox *b, const struct err *e); /* its new process could not be set up */
 
 /* ---- facts.c ---- */
 
@@ -724,17 +724,17 @@ hub_message_fn say_usage;
 uint64_t cpu_counted(uint32_t slot);
 bool cpu_time(uint32_t slot, struct cpu_time *ret); /* false: it can't be read */
 /* How many bytes its memory limit still allows; UINT64_MAX where memory is not counted. */
-uint64_t memory_left(const struct body *b);
+uint64_t memory_left(const struct sandbox *b);
 
 /* ---- yield.c ---- */
 
-void yield_watch(struct body *b); /* it has become awake */
-hub_message_fn hurry_body;
-void yield_paused(struct body *b, bool paused); /* before b->paused is set */
-void set_yields(struct body *b, bool yields); /* set false before a sandbox is ended */
+void yield_watch(struct sandbox *b); /* it has become awake */
+hub_message_fn sandbox_hurry;
+void yield_paused(struct sandbox *b, bool paused); /* before b->paused is set */
+void set_yields(struct sandbox *b, bool yields); /* set false before a sandbox is ended */
 /* Like cgroup_freeze(), but makes it stop giving way first: otherwise it could take long to freeze
  * beside busy sandboxes. */
-int freeze_body(struct body *b, bool frozen, struct err *e) MUST_USE;
+int sandbox_freeze(struct sandbox *b, bool frozen, struct err *e) MUST_USE;
 int yield_chores(uint64_t now); /* returns the time until the next check, -1: none */
 
 /* ---- socket.c ---- */
@@ -743,32 +743,32 @@ hub_message_fn give_socket; /* answers, unless it fails */
 
 /* ---- attach.c ---- */
 
-hub_message_fn attach_body; /* answers, unless it fails */
+hub_message_fn sandbox_attach; /* answers, unless it fails */
 /* Place of the attached tree among the frozen layers; n_frozen: there is none. */
 uint32_t chain_workspace(const struct chain *c);
 
 /* ---- fork.c ---- */
 
-hub_message_fn fork_body;
-/* Freezes the writable layer of an idle body and gives it a new one, in place. between: a layer
+hub_message_fn sandbox_fork;
+/* Freezes the writable layer of an idle sandbox and gives it a new one, in place. between: a layer
  * that stands between the two from then on; NULL: none. */
-int freeze_layer(struct body *b, struct layer *between, struct err *e);
-hub_message_fn pause_body; /* answers, unless it fails */
+int freeze_layer(struct sandbox *b, struct layer *between, struct err *e);
+hub_message_fn sandbox_pause; /* answers, unless it fails */
 void job_ended(struct job *j);
-bool is_copied(const struct body *b); /* a job reads its files and has frozen it */
-bool is_source(const struct body *b); /* a job reads its files */
-void forget_source(const struct body *b); /* it ends: jobs must not use it */
+bool is_copied(const struct sandbox *b); /* a job reads its files and has frozen it */
+bool is_source(const struct sandbox *b); /* a job reads its files */
+void forget_source(const struct sandbox *b); /* it ends: jobs must not use it */
 void forsake_copies(void); /* stops the jobs that the hub has left, of forks and of writing */
 struct job *new_job(struct err *e);
 /* Makes the loop call job_ended() when this process, which fork() returned, has ended; -1: the job
  * is gone. */
 int job_started(struct job *j, pid_t pid, struct err *e);
-void thaw(const struct body *b);
+void thaw(const struct sandbox *b);
 
 /* ---- write.c ---- */
 
 /* fd is borrowed. Answers when all is written. */
-hub_message_fn write_body;
+hub_message_fn sandbox_write;
 void written(struct job *j, int errnum);
 
 /* ---- net.c ---- */

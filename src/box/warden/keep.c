@@ -125,7 +125,7 @@ bool hub_is_new(void)
 	return keep.is_new;
 }
 
-static void hand_over(const struct body *b)
+static void hand_over(const struct sandbox *b)
 {
 	static char message[WIRE_MAX];
 	const struct wm_adopt m = { .h = { WM_ADOPT, 0 },
@@ -133,7 +133,7 @@ static void hand_over(const struct body *b)
 				    .dies_at_ms = b->dies_at_ms,
 				    .paused = warden.cgroups.dirs[CG_FREEZER] >= 0 ? b->paused
 										   : b->still,
-				    .asleep = b->sleep != BODY_AWAKE };
+				    .asleep = b->sleep != SANDBOX_AWAKE };
 
 	memcpy(message, &m, sizeof(m));
 	memcpy(message + sizeof(m), b->record, b->record_n);
@@ -152,31 +152,31 @@ static void hand_over_all(void)
 	};
 
 	send_hub(&ready, sizeof(ready), NULL, 0);
-	for (uint32_t i = 0; i < warden.n_bodies; i++) {
-		if (warden.bodies[i].state == BODY_LIVE)
-			hand_over(&warden.bodies[i]);
+	for (uint32_t i = 0; i < warden.n_sandboxes; i++) {
+		if (warden.sandboxes[i].state == SANDBOX_LIVE)
+			hand_over(&warden.sandboxes[i]);
 	}
 }
 
 /* When it ends without a hub; 0: never. */
-static uint64_t body_due(const struct body *b)
+static uint64_t sandbox_due(const struct sandbox *b)
 {
 	uint64_t idle = b->idle_ms ? keep.alone_at + b->idle_ms : 0;
 
-	if (b->state != BODY_LIVE)
+	if (b->state != SANDBOX_LIVE)
 		return 0;
 	return idle && (!b->dies_at_ms || idle < b->dies_at_ms) ? idle : b->dies_at_ms;
 }
 
 static void end_overdue(uint64_t now)
 {
-	for (uint32_t i = 0; i < warden.n_bodies; i++) {
-		uint64_t due = body_due(&warden.bodies[i]);
+	for (uint32_t i = 0; i < warden.n_sandboxes; i++) {
+		uint64_t due = sandbox_due(&warden.sandboxes[i]);
 
 		if (!due || due > now)
 			continue;
 		log_info("a sandbox has reached its time to live");
-		kill_body(&warden.bodies[i]);
+		sandbox_kill(&warden.sandboxes[i]);
 	}
 }
 
@@ -207,7 +207,7 @@ int keep_record(const struct hub_message *in, struct err *e)
 {
 	const struct wm_record *m = in->p;
 	size_t n = in->n - sizeof(*m);
-	struct body *b = find_body(m->key);
+	struct sandbox *b = sandbox_find(m->key);
 	char *record = b ? mem_dup(m + 1, n) : NULL;
 
 	(void)e;
@@ -227,33 +227,34 @@ int keep_record(const struct hub_message *in, struct err *e)
 static void forsake_requests(void)
 {
 	forsake_copies();
-	for (uint32_t i = 0; i < warden.n_bodies; i++) {
-		struct request *r = warden.bodies[i].request;
+	for (uint32_t i = 0; i < warden.n_sandboxes; i++) {
+		struct request *r = warden.sandboxes[i].request;
 
 		if (!r)
 			continue;
-		drop_request_bodies(r);
+		drop_request_sandboxes(r);
 		free(r);
 	}
 }
 
 static void kill_group(uint32_t made_seq)
 {
-	for (uint32_t i = 0; i < warden.n_bodies; i++) {
-		if (warden.bodies[i].state == BODY_LIVE && warden.bodies[i].made_seq == made_seq)
-			kill_body(&warden.bodies[i]);
+	for (uint32_t i = 0; i < warden.n_sandboxes; i++) {
+		if (warden.sandboxes[i].state == SANDBOX_LIVE &&
+		    warden.sandboxes[i].made_seq == made_seq)
+			sandbox_kill(&warden.sandboxes[i]);
 	}
 }
 
 /* Ends what no hub knows of: the pool, and unconfirmed sandboxes. */
 static void undo_unconfirmed(void)
 {
-	for (uint32_t i = 0; i < warden.n_bodies; i++) {
-		struct body *b = &warden.bodies[i];
+	for (uint32_t i = 0; i < warden.n_sandboxes; i++) {
+		struct sandbox *b = &warden.sandboxes[i];
 
-		if (b->state == BODY_READY || (b->state == BODY_STARTING && b->filling))
-			kill_body(b);
-		else if (b->state == BODY_LIVE && !b->record)
+		if (b->state == SANDBOX_READY || (b->state == SANDBOX_STARTING && b->filling))
+			sandbox_kill(b);
+		else if (b->state == SANDBOX_LIVE && !b->record)
 			kill_group(b->made_seq);
 	}
 }
@@ -264,14 +265,14 @@ static void reset_all(void)
 {
 	struct im_reset m = { .h = { IM_RESET, ++keep.epoch } };
 
-	for (uint32_t i = 0; i < warden.n_bodies; i++) {
-		struct body *b = &warden.bodies[i];
+	for (uint32_t i = 0; i < warden.n_sandboxes; i++) {
+		struct sandbox *b = &warden.sandboxes[i];
 
 		b->made_seq = 0;
 		b->answer_destroy = false;
 		b->sleep_seq = b->wake_seq = 0;
 		m.stay_stopped = b->still;
-		if (b->state == BODY_LIVE && b->sleep == BODY_AWAKE &&
+		if (b->state == SANDBOX_LIVE && b->sleep == SANDBOX_AWAKE &&
 		    sock_send(b->socket, &m, sizeof(m), NULL, 0, MSG_DONTWAIT) < 0)
 			log_debug("an init hears nothing: %s", strerror(errno));
 	}
@@ -327,8 +328,8 @@ int keep_chores(uint64_t now)
 		return 0;
 	}
 	next = keep.is_new ? keep.hello_until : keep.alone_until;
-	for (uint32_t i = 0; i < warden.n_bodies; i++) {
-		uint64_t due = body_due(&warden.bodies[i]);
+	for (uint32_t i = 0; i < warden.n_sandboxes; i++) {
+		uint64_t due = sandbox_due(&warden.sandboxes[i]);
 
 		if (due && due < next)
 			next = due;

@@ -35,8 +35,8 @@ static bool is_ours(uint64_t first)
 {
 	if (overlaps(first, warden.host.uid_base, warden.host.n_uids))
 		return true;
-	for (uint32_t i = 0; i < warden.n_bodies; i++) {
-		const struct body *b = &warden.bodies[i];
+	for (uint32_t i = 0; i < warden.n_sandboxes; i++) {
+		const struct sandbox *b = &warden.sandboxes[i];
 
 		if (b->has_range && overlaps(first, b->uid, ROOT_IDS))
 			return true;
@@ -56,7 +56,7 @@ static int no_range(struct err *e)
 		       ROOT_IDS, IDS_FIRST);
 }
 
-int range_take(struct body *b, struct err *e)
+int range_take(struct sandbox *b, struct err *e)
 {
 	uint32_t n = warden.host.n_ranges, from = 0;
 
@@ -84,13 +84,13 @@ int range_take(struct body *b, struct err *e)
 	return no_range(e);
 }
 
-void range_drop(struct body *b)
+void range_drop(struct sandbox *b)
 {
 	if (!b->has_range)
 		return;
 	b->has_range = false;
-	for (uint32_t i = 0; i < warden.n_bodies; i++) {
-		const struct body *o = &warden.bodies[i];
+	for (uint32_t i = 0; i < warden.n_sandboxes; i++) {
+		const struct sandbox *o = &warden.sandboxes[i];
 
 		if (o->has_range && o->uid == b->uid)
 			return; /* of the same family */

@@ -66,8 +66,8 @@ static bool has_watch(const struct project *p, int wd)
 /* Others may have the same folder, and then have the same watch. */
 static void seals_remove(const struct project *p, int wd)
 {
-	for (uint32_t i = 0; i < warden.n_bodies; i++) {
-		const struct body *b = &warden.bodies[i];
+	for (uint32_t i = 0; i < warden.n_sandboxes; i++) {
+		const struct sandbox *b = &warden.sandboxes[i];
 
 		for (uint32_t k = 0; k < b->n_mounts; k++) {
 			const struct project *other = &b->mounts[k].project;
@@ -163,7 +163,7 @@ static bool is_changed(const struct mount_spec *m)
 	return m->project.broken || m->project.gone;
 }
 
-static int seals_renew(const struct body *b, struct project *p, bool remake)
+static int seals_renew(const struct sandbox *b, struct project *p, bool remake)
 {
 	struct err e = ERR_INIT;
 	int failed = 0;
@@ -210,7 +210,7 @@ static int seals_fail(const struct mount_spec *m, struct err *e)
 		       m->host);
 }
 
-static int seals_renew_all(struct body *b, bool remake, struct err *e)
+static int seals_renew_all(struct sandbox *b, bool remake, struct err *e)
 {
 	for (uint32_t i = 0; i < b->n_mounts; i++) {
 		struct mount_spec *m = &b->mounts[i];
@@ -224,13 +224,13 @@ static int seals_renew_all(struct body *b, bool remake, struct err *e)
 int seals_complete(struct request *r, struct err *e)
 {
 	for (uint32_t i = 0; i < r->wanted; i++) {
-		if (seals_renew_all(r->bodies[i], true, e) < 0)
+		if (seals_renew_all(r->sandboxes[i], true, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static void seals_renew_or_wait(const struct body *b, struct mount_spec *m, bool remake)
+static void seals_renew_or_wait(const struct sandbox *b, struct mount_spec *m, bool remake)
 {
 	bool was_barred = m->project.barred;
 	struct err e = ERR_INIT;
@@ -248,10 +248,10 @@ static void seals_renew_or_wait(const struct body *b, struct mount_spec *m, bool
 /* Those that are being made are sealed as their last step. */
 static void seals_renew_live(bool remake)
 {
-	for (uint32_t i = 0; i < warden.n_bodies; i++) {
-		struct body *b = &warden.bodies[i];
+	for (uint32_t i = 0; i < warden.n_sandboxes; i++) {
+		struct sandbox *b = &warden.sandboxes[i];
 
-		for (uint32_t k = 0; b->state == BODY_LIVE && k < b->n_mounts; k++)
+		for (uint32_t k = 0; b->state == SANDBOX_LIVE && k < b->n_mounts; k++)
 			seals_renew_or_wait(b, &b->mounts[k], remake);
 	}
 }
@@ -262,8 +262,8 @@ static int seals_look(uint64_t now)
 	bool failed = false;
 	int wait = -1, one;
 
-	for (uint32_t i = 0; i < warden.n_bodies; i++) {
-		struct body *b = &warden.bodies[i];
+	for (uint32_t i = 0; i < warden.n_sandboxes; i++) {
+		struct sandbox *b = &warden.sandboxes[i];
 
 		for (uint32_t k = 0; k < b->n_mounts; k++) {
 			struct project *p = &b->mounts[k].project;
@@ -333,8 +333,8 @@ void seals_changed(void)
 	static char room[EVENTS_ROOM] __attribute__((aligned(8)));
 	ssize_t n = read(seals.fd, room, sizeof(room));
 
-	for (uint32_t i = 0; i < warden.n_bodies; i++) {
-		struct body *b = &warden.bodies[i];
+	for (uint32_t i = 0; i < warden.n_sandboxes; i++) {
+		struct sandbox *b = &warden.sandboxes[i];
 
 		for (uint32_t k = 0; k < b->n_mounts; k++) {
 			if (b->mounts[k].project.top >= 0)

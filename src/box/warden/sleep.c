@@ -3,7 +3,7 @@
  * process with all that the kernel holds for it, above all the network namespace. When it is used
  * again, it gets a new first process in new namespaces on the same root.
  *
- * Its state stays BODY_LIVE; enum body_sleep changes:
+ * Its state stays SANDBOX_LIVE; enum sandbox_sleep changes:
  *
  *	AWAKE ── WM_SLEEP ─→ FALLING ── its process is reaped ─→ ASLEEP
  *	ASLEEP ── WM_WAKE ─→ WAKING ── IM_READY ─→ AWAKE
@@ -25,13 +25,13 @@
 /* Memory kept free for the process that it wakes with: files alone may have taken all the rest. */
 #define WAKING_BYTES (8 * MIB)
 
-struct body *find_awake(uint64_t key, struct err *e)
+struct sandbox *find_awake(uint64_t key, struct err *e)
 {
-	struct body *b = find_body(key);
+	struct sandbox *b = sandbox_find(key);
 
 	if (!b)
 		err_set(e, ERR_SANDBOX_NOT_FOUND, "the sandbox has ended");
-	else if (b->sleep != BODY_AWAKE)
+	else if (b->sleep != SANDBOX_AWAKE)
 		err_set(e, ERR_CONFLICT, "the sandbox is asleep");
 	else
 		return b;
@@ -39,17 +39,17 @@ struct body *find_awake(uint64_t key, struct err *e)
 }
 
 /* Ends its first process; then it is asleep. */
-static void end_process(struct body *b)
+static void end_process(struct sandbox *b)
 {
 	unwatch(&b->socket);
-	b->sleep = BODY_FALLING;
+	b->sleep = SANDBOX_FALLING;
 	syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
 }
 
-int sleep_body(const struct hub_message *in, struct err *e)
+int sandbox_sleep(const struct hub_message *in, struct err *e)
 {
 	const struct wm_sleep *m = in->p;
-	struct body *b = find_awake(m->key, e);
+	struct sandbox *b = find_awake(m->key, e);
 
 	if (!b)
 		return -1;
@@ -70,7 +70,7 @@ int sleep_body(const struct hub_message *in, struct err *e)
 /* ---- waking ---------------------------------------------------------------------------------- */
 
 /* The warden keeps the socket, too: a hub that could not receive it will ask again. */
-static void say_awake(struct body *b)
+static void say_awake(struct sandbox *b)
 {
 	const struct wm_head m = { WM_AWAKE, b->wake_seq };
 
@@ -78,7 +78,7 @@ static void say_awake(struct body *b)
 	send_hub(&m, sizeof(m), &b->socket, 1);
 }
 
-void body_awake(struct body *b)
+void sandbox_awake(struct sandbox *b)
 {
 	/* The hub that asked is gone, and the next hub was told that the sandbox sleeps. */
 	if (!b->wake_seq) {
@@ -86,12 +86,12 @@ void body_awake(struct body *b)
 		return;
 	}
 	epoll_ctl(warden.epoll, EPOLL_CTL_DEL, b->socket, NULL);
-	b->sleep = BODY_AWAKE;
+	b->sleep = SANDBOX_AWAKE;
 	yield_watch(b);
 	say_awake(b);
 }
 
-void wake_failed(struct body *b, const struct err *e)
+void wake_failed(struct sandbox *b, const struct err *e)
 {
 	if (b->wake_seq)
 		send_failed(b->wake_seq, e);
@@ -101,51 +101,51 @@ void wake_failed(struct body *b, const struct err *e)
 	end_process(b);
 }
 
-static int start_waking(struct body *b, struct err *e)
+static int start_waking(struct sandbox *b, struct err *e)
 {
-	b->sleep = BODY_WAKING;
-	if (restart_body(b, e) == 0)
+	b->sleep = SANDBOX_WAKING;
+	if (sandbox_restart(b, e) == 0)
 		return 0;
 	b->wake_seq = 0;
 	if (b->pidfd >= 0) {
 		end_process(b);
 	} else {
 		unwatch(&b->socket);
-		b->sleep = BODY_ASLEEP;
+		b->sleep = SANDBOX_ASLEEP;
 	}
 	return -1;
 }
 
-int wake_body(const struct hub_message *in, struct err *e)
+int sandbox_wake(const struct hub_message *in, struct err *e)
 {
 	const struct wm_sleep *m = in->p;
-	struct body *b = find_body(m->key);
+	struct sandbox *b = sandbox_find(m->key);
 
 	if (!b)
 		return err_set(e, ERR_SANDBOX_NOT_FOUND, "the sandbox has ended");
-	if (b->sleep == BODY_AWAKE && b->socket < 0)
+	if (b->sleep == SANDBOX_AWAKE && b->socket < 0)
 		return err_set(e, ERR_BUG, "the sandbox has not slept");
 	b->wake_seq = m->h.seq;
-	if (b->sleep == BODY_ASLEEP)
+	if (b->sleep == SANDBOX_ASLEEP)
 		return start_waking(b, e);
-	if (b->sleep == BODY_AWAKE)
+	if (b->sleep == SANDBOX_AWAKE)
 		say_awake(b);
 	return 0; /* otherwise answered when it has fallen asleep, or is awake */
 }
 
-void body_slept(struct body *b)
+void sandbox_slept(struct sandbox *b)
 {
 	const struct wm_head m = { WM_ASLEEP, b->sleep_seq };
 	uint32_t wake_seq = b->wake_seq;
 	struct err e = ERR_INIT;
 
-	if (b->sleep == BODY_WAKING) {
+	if (b->sleep == SANDBOX_WAKING) {
 		err_set(&e, ERR_GUEST, "the sandbox's new first process died");
 		wake_failed(b, &e);
 		wake_seq = 0;
 	}
 	unwatch(&b->pidfd);
-	b->sleep = BODY_ASLEEP;
+	b->sleep = SANDBOX_ASLEEP;
 	if (b->sleep_seq)
 		send_hub(&m, sizeof(m), NULL, 0);
 	b->sleep_seq = 0;

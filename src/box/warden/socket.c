@@ -108,19 +108,19 @@ int give_socket(const struct hub_message *in, struct err *e)
 	const struct wm_socket *m = in->p;
 	static char stack[STACK_BYTES] __attribute__((aligned(16)));
 	const struct wm_head made = { WM_SOCKET_MADE, m->h.seq };
-	struct body *b = find_body(m->key);
+	struct sandbox *b = sandbox_find(m->key);
 	struct socket_request s = { .m = m };
 	pid_t pid;
 
 	if (!b)
 		return err_set(e, ERR_SANDBOX_NOT_FOUND, "the sandbox has ended");
-	if (b->sleep != BODY_AWAKE && !m->n)
+	if (b->sleep != SANDBOX_AWAKE && !m->n)
 		return err_set(e, ERR_PORT, "nothing runs in the sandbox");
 	if (m->family != AF_INET && (m->family != AF_INET6 || m->n))
 		return err_set(e, ERR_BUG, "a family that the warden does not know");
-	if (b->sleep == BODY_WAKING && b->net < 0)
+	if (b->sleep == SANDBOX_WAKING && b->net < 0)
 		return err_set(e, ERR_CONFLICT, "the sandbox is waking up: try again");
-	s.pidfd = b->sleep == BODY_AWAKE ? b->pidfd : -1;
+	s.pidfd = b->sleep == SANDBOX_AWAKE ? b->pidfd : -1;
 	s.net = &b->net;
 	pid = clone(in_its_network, stack + sizeof(stack),
 		    CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &s);

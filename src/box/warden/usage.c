@@ -126,7 +126,7 @@ bool cpu_time(uint32_t slot, struct cpu_time *ret)
 	return u.has & WM_USE_CPU;
 }
 
-uint64_t memory_left(const struct body *b)
+uint64_t memory_left(const struct sandbox *b)
 {
 	struct wm_use u = { 0 };
 
@@ -137,7 +137,7 @@ uint64_t memory_left(const struct body *b)
 }
 
 /* Bytes of its writable and frozen layers, without those of the template. */
-static uint64_t disk_of(const struct body *b)
+static uint64_t disk_of(const struct sandbox *b)
 {
 	const struct chain *c = &b->chain;
 	uint64_t used = c->upper ? store_layer_used(c->upper) : 0;
@@ -156,7 +156,7 @@ static void use_groups(uint32_t slot, struct wm_use *u)
 	use_cpu(slot, u);
 }
 
-static void use_body(const struct body *b, struct wm_use *u)
+static void sandbox_use(const struct sandbox *b, struct wm_use *u)
 {
 	u->has = WM_USE_LIVES | WM_USE_DISK;
 	u->disk = disk_of(b);
@@ -172,10 +172,10 @@ int say_usage(const struct hub_message *in, struct err *e)
 
 	(void)e;
 	for (uint32_t i = 0; i < m->n && i < WIRE_USAGE_MAX; i++) {
-		const struct body *b = find_body(m->keys[i]);
+		const struct sandbox *b = sandbox_find(m->keys[i]);
 
 		if (b)
-			use_body(b, &out.of[i]);
+			sandbox_use(b, &out.of[i]);
 		out.n++;
 	}
 	if (m->n == 0) {

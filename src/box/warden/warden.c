@@ -6,11 +6,11 @@
  *	    ── WM_FORK ────→ freeze the source's layer (idle) or copy it (busy), n new ones on it
  *	    ── WM_DESTROY ─→ kill PID 1; the kernel ends the rest; remove its layers and groups
  *
- * A sandbox ("body") goes through the states of enum body_state, changed only by set_state(). Slow
- * work (copies of files) runs in a process of its own. When the hub's socket closes, the warden
- * ends all bodies and exits, unless it outlives its hub (keep.c). When the warden is killed, its
- * bodies die with it (PR_SET_PDEATHSIG), and a janitor process removes the control groups, the only
- * thing that is left.
+ * A sandbox ("sandbox") goes through the states of enum sandbox_state, changed only by set_state().
+ * Slow work (copies of files) runs in a process of its own. When the hub's socket closes, the
+ * warden ends all sandboxes and exits, unless it outlives its hub (keep.c). When the warden is
+ * killed, its sandboxes die with it (PR_SET_PDEATHSIG), and a janitor process removes the control
+ * groups, the only thing that is left.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -74,7 +74,7 @@ void send_pool(void)
 int watch(int fd, const void *what, enum tag tag)
 {
 	/* the tag goes into the low bits, which are 0 as `what` is aligned: it says which of a
-	 * body's descriptors this is */
+	 * sandbox's descriptors this is */
 	struct epoll_event ev = { .events = EPOLLIN,
 				  .data.u64 = (uint64_t)(uintptr_t)what | (unsigned)tag };
 
@@ -94,7 +94,7 @@ static int destroy(const struct hub_message *in, struct err *e)
 {
 	const struct wm_destroy *m = in->p;
 	const struct wm_head gone = { WM_DESTROYED, m->h.seq };
-	struct body *b = find_body(m->key);
+	struct sandbox *b = sandbox_find(m->key);
 
 	(void)e;
 	if (!b) {
@@ -103,17 +103,17 @@ static int destroy(const struct hub_message *in, struct err *e)
 	}
 	b->destroy_seq = m->h.seq;
 	b->answer_destroy = true;
-	kill_body(b);
+	sandbox_kill(b);
 	return 0;
 }
 
 /* The handlers of messages that message_check() has accepted. */
 static hub_message_fn *const messages[] = {
-	[WM_CREATE] = create,	   [WM_FORK] = fork_body,     [WM_DESTROY] = destroy,
-	[WM_PAUSE] = pause_body,   [WM_RECORD] = keep_record, [WM_END] = end_with_hub,
-	[WM_USAGE] = say_usage,	   [WM_WRITE] = write_body,   [WM_SOCKET] = give_socket,
-	[WM_SLEEP] = sleep_body,   [WM_WAKE] = wake_body,     [WM_HURRY] = hurry_body,
-	[WM_ATTACH] = attach_body, [WM_LOOK] = look_at_left,
+	[WM_CREATE] = create,	      [WM_FORK] = sandbox_fork,	  [WM_DESTROY] = destroy,
+	[WM_PAUSE] = sandbox_pause,   [WM_RECORD] = keep_record,  [WM_END] = end_with_hub,
+	[WM_USAGE] = say_usage,	      [WM_WRITE] = sandbox_write, [WM_SOCKET] = give_socket,
+	[WM_SLEEP] = sandbox_sleep,   [WM_WAKE] = sandbox_wake,	  [WM_HURRY] = sandbox_hurry,
+	[WM_ATTACH] = sandbox_attach, [WM_LOOK] = look_at_left,
 };
 
 void hub_says(void)
@@ -148,10 +148,10 @@ static void dispatch(const struct epoll_event *ev)
 
 	switch (ev->data.u64 & TAG_MASK) {
 	case TAG_SOCKET:
-		body_says(what);
+		sandbox_says(what);
 		break;
 	case TAG_PIDFD:
-		body_died(what);
+		sandbox_died(what);
 		break;
 	case TAG_JOB:
 		job_ended(what);
@@ -182,9 +182,9 @@ static int chores(void)
 	uint64_t now = clock_ms();
 	int wait = warden.kept ? keep_chores(now) : -1;
 
-	for (uint32_t i = 0; warden.n_sweeping && i < warden.n_bodies; i++) {
-		if (warden.bodies[i].state == BODY_SWEEPING)
-			sweep_body(&warden.bodies[i]);
+	for (uint32_t i = 0; warden.n_sweeping && i < warden.n_sandboxes; i++) {
+		if (warden.sandboxes[i].state == SANDBOX_SWEEPING)
+			sandbox_sweep(&warden.sandboxes[i]);
 	}
 	if (warden.n_sweeping || !store_settled(false))
 		wait = sooner(wait, SWEEP_MS);
@@ -207,10 +207,10 @@ static int chores(void)
 /* Whether any process of a sandbox is left; the janitor removes empty control groups. */
 static bool anything_left(void)
 {
-	for (uint32_t i = 0; i < warden.n_bodies; i++) {
-		enum body_state s = warden.bodies[i].state;
+	for (uint32_t i = 0; i < warden.n_sandboxes; i++) {
+		enum sandbox_state s = warden.sandboxes[i].state;
 
-		if (s != BODY_FREE && s != BODY_SWEEPING)
+		if (s != SANDBOX_FREE && s != SANDBOX_SWEEPING)
 			return true;
 	}
 	return false;
@@ -233,11 +233,11 @@ static void run(void)
 		turn(chores());
 	if (warden.hub >= 0)
 		epoll_ctl(warden.epoll, EPOLL_CTL_DEL, warden.hub, NULL);
-	for (uint32_t i = 0; i < warden.n_bodies; i++) {
-		enum body_state s = warden.bodies[i].state;
+	for (uint32_t i = 0; i < warden.n_sandboxes; i++) {
+		enum sandbox_state s = warden.sandboxes[i].state;
 
-		if (s == BODY_STARTING || s == BODY_READY || s == BODY_LIVE)
-			kill_body(&warden.bodies[i]);
+		if (s == SANDBOX_STARTING || s == SANDBOX_READY || s == SANDBOX_LIVE)
+			sandbox_kill(&warden.sandboxes[i]);
 	}
 	deadline = clock_ms() + CLOSE_MS;
 	while (anything_left() && clock_ms() < deadline)

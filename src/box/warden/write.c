@@ -57,7 +57,7 @@ static bool layers_tell(const struct chain *c)
 }
 
 /* The workspace alone, against the tree that is attached. */
-static int open_workspace(struct views *v, const struct body *b, struct err *e)
+static int open_workspace(struct views *v, const struct sandbox *b, struct err *e)
 {
 	const struct chain *c = &b->chain;
 	uint32_t n = chain_workspace(c);
@@ -77,7 +77,7 @@ static int open_workspace(struct views *v, const struct body *b, struct err *e)
 	return -1;
 }
 
-static int open_views(struct views *v, const struct body *b, struct err *e)
+static int open_views(struct views *v, const struct sandbox *b, struct err *e)
 {
 	const struct layer *base = chain_base(&b->chain);
 	uint32_t n = b->chain.n_frozen - (base ? 1 : 0);
@@ -113,7 +113,8 @@ static int open_merged(int pidfd)
 	return openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-static int write_all(const struct views *v, const struct body *b, enum wm_write_what what, int fd)
+static int write_all(const struct views *v, const struct sandbox *b, enum wm_write_what what,
+		     int fd)
 {
 	const struct walk_from from = {
 		.merged = open_merged(v->pidfd),
@@ -147,7 +148,7 @@ static int start_writing(struct job *j, const struct wm_write *m, int fd, struct
 }
 
 /* An image's folder has its digest as its name. */
-static void name_image(const struct body *b, char ret[WIRE_IMAGE_MAX])
+static void name_image(const struct sandbox *b, char ret[WIRE_IMAGE_MAX])
 {
 	const struct layer *image = chain_image(&b->chain);
 	char self[32], path[4096];
@@ -167,10 +168,10 @@ static void name_image(const struct body *b, char ret[WIRE_IMAGE_MAX])
 		strcpy(ret, slash + 1);
 }
 
-int write_body(const struct hub_message *in, struct err *e)
+int sandbox_write(const struct hub_message *in, struct err *e)
 {
 	const struct wm_write *m = in->p;
-	struct body *source = find_awake(m->key, e);
+	struct sandbox *source = find_awake(m->key, e);
 	struct job *j;
 
 	if (!source)
@@ -184,7 +185,7 @@ int write_body(const struct hub_message *in, struct err *e)
 	j->write_seq = m->h.seq;
 	j->frozen = m->how == WM_FORK_BUSY && !source->paused;
 	name_image(source, j->image);
-	if (j->frozen && freeze_body(source, true, e) < 0)
+	if (j->frozen && sandbox_freeze(source, true, e) < 0)
 		return -1;
 	if (start_writing(j, m, in->fd, e) == 0)
 		return 0;
@@ -217,7 +218,7 @@ void written(struct job *j, int errnum)
 		thaw(j->source);
 	if (j->forsaken)
 		return;
-	if (!j->source || j->source->state != BODY_LIVE)
+	if (!j->source || j->source->state != SANDBOX_LIVE)
 		err_set(&e, ERR_SANDBOX_NOT_FOUND, "the sandbox ended meanwhile");
 	else if (errnum)
 		say_why(errnum, &e);

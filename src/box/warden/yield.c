@@ -40,13 +40,13 @@ static void yield_begin(uint64_t now)
 		warden.looks.next_ms = now + LOOK_MS;
 }
 
-void yield_watch(struct body *b)
+void yield_watch(struct sandbox *b)
 {
 	b->looked_ms = 0;
 	yield_begin(clock_ms());
 }
 
-void yield_paused(struct body *b, bool paused)
+void yield_paused(struct sandbox *b, bool paused)
 {
 	uint64_t now = clock_ms();
 
@@ -59,7 +59,7 @@ void yield_paused(struct body *b, bool paused)
 	}
 }
 
-void set_yields(struct body *b, bool yields)
+void set_yields(struct sandbox *b, bool yields)
 {
 	static bool told;
 	struct err e = ERR_INIT;
@@ -76,7 +76,7 @@ void set_yields(struct body *b, bool yields)
 	}
 }
 
-int freeze_body(struct body *b, bool frozen, struct err *e)
+int sandbox_freeze(struct sandbox *b, bool frozen, struct err *e)
 {
 	bool yields = b->yields;
 	int rc;
@@ -89,10 +89,10 @@ int freeze_body(struct body *b, bool frozen, struct err *e)
 }
 
 /* Its init has to search all processes, and those to be killed need time to die. */
-int hurry_body(const struct hub_message *in, struct err *e)
+int sandbox_hurry(const struct hub_message *in, struct err *e)
 {
 	const struct wm_sleep *m = in->p;
-	struct body *b = find_body(m->key);
+	struct sandbox *b = sandbox_find(m->key);
 
 	(void)e;
 	if (b) {
@@ -110,7 +110,7 @@ static bool computed(const struct cpu_time *was, const struct cpu_time *is, uint
 	       ran_us * 100 >= ms * 1000 * RUNS_PERCENT;
 }
 
-static void look_at(struct body *b, uint64_t now)
+static void look_at(struct sandbox *b, uint64_t now)
 {
 	struct cpu_time was = b->cpu;
 	uint64_t before_ms = b->looked_ms;
@@ -130,9 +130,9 @@ static void look_at(struct body *b, uint64_t now)
 	}
 }
 
-static bool is_watched(const struct body *b)
+static bool is_watched(const struct sandbox *b)
 {
-	return b->state == BODY_LIVE && !b->paused && (b->sleep != BODY_ASLEEP || b->yields);
+	return b->state == SANDBOX_LIVE && !b->paused && (b->sleep != SANDBOX_ASLEEP || b->yields);
 }
 
 int yield_chores(uint64_t now)
@@ -143,8 +143,8 @@ int yield_chores(uint64_t now)
 		return -1;
 	if (now < warden.looks.next_ms)
 		return (int)(warden.looks.next_ms - now);
-	for (; i < warden.n_bodies && n < LOOKS_MAX; i++) {
-		struct body *b = &warden.bodies[i];
+	for (; i < warden.n_sandboxes && n < LOOKS_MAX; i++) {
+		struct sandbox *b = &warden.sandboxes[i];
 
 		if (!is_watched(b))
 			continue;
@@ -154,7 +154,7 @@ int yield_chores(uint64_t now)
 			n++;
 		}
 	}
-	if (i < warden.n_bodies) {
+	if (i < warden.n_sandboxes) {
 		warden.looks.from = i;
 		warden.looks.next_ms = now + PASS_MS;
 		return PASS_MS;

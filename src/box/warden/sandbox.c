@@ -1,6 +1,7 @@
 /*
  * Bodies: a sandbox as the warden knows it, from the first layer to the last control group. enum
- * body_state has its states. Pooled bodies wait in READY; those of a request go LIVE all at once.
+ * sandbox_state has its states. Pooled sandboxes wait in READY; those of a request go LIVE all at
+ * once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,81 +24,85 @@
 
 enum { REFILL_RETRY_MS = 1000 };
 
-/* ---- bodies ---------------------------------------------------------------------------------- */
+/* ---- sandboxes
+ * ---------------------------------------------------------------------------------- */
 
-uint32_t slot_of(const struct body *b)
+uint32_t slot_of(const struct sandbox *b)
 {
-	return (uint32_t)(b - warden.bodies);
+	return (uint32_t)(b - warden.sandboxes);
 }
 
 /* The only place where a state changes: it maintains the counts by state. */
-static void set_state(struct body *b, enum body_state state)
+static void set_state(struct sandbox *b, enum sandbox_state state)
 {
 	static const struct {
 		const char *name;
 		unsigned from; /* bit mask of states */
 	} states[] = {
-		[BODY_FREE] = { "free", 1 << BODY_FREE | 1 << BODY_STARTING | 1 << BODY_DYING |
-						1 << BODY_SWEEPING },
-		[BODY_STARTING] = { "starting", 1 << BODY_FREE },
-		[BODY_READY] = { "ready", 1 << BODY_STARTING },
-		[BODY_LIVE] = { "live", 1 << BODY_STARTING | 1 << BODY_READY },
-		[BODY_DYING] = { "dying", 1 << BODY_STARTING | 1 << BODY_READY | 1 << BODY_LIVE },
-		[BODY_SWEEPING] = { "sweeping", 1 << BODY_FREE | 1 << BODY_STARTING |
-							1 << BODY_DYING | 1 << BODY_SWEEPING },
+		[SANDBOX_FREE] = { "free", 1 << SANDBOX_FREE | 1 << SANDBOX_STARTING |
+						   1 << SANDBOX_DYING | 1 << SANDBOX_SWEEPING },
+		[SANDBOX_STARTING] = { "starting", 1 << SANDBOX_FREE },
+		[SANDBOX_READY] = { "ready", 1 << SANDBOX_STARTING },
+		[SANDBOX_LIVE] = { "live", 1 << SANDBOX_STARTING | 1 << SANDBOX_READY },
+		[SANDBOX_DYING] = { "dying", 1 << SANDBOX_STARTING | 1 << SANDBOX_READY |
+						     1 << SANDBOX_LIVE },
+		[SANDBOX_SWEEPING] = { "sweeping", 1 << SANDBOX_FREE | 1 << SANDBOX_STARTING |
+							   1 << SANDBOX_DYING |
+							   1 << SANDBOX_SWEEPING },
 	};
 
 	log_debug("sandbox %llu: %s", (unsigned long long)b->key, states[state].name);
 	if (!(states[state].from & 1u << b->state))
 		log_error("sandbox %llu: %s can't become %s", (unsigned long long)b->key,
 			  states[b->state].name, states[state].name);
-	warden.n_filling -= b->filling && b->state == BODY_STARTING;
-	warden.n_filling += b->filling && state == BODY_STARTING;
-	warden.n_sweeping -= b->state == BODY_SWEEPING;
-	warden.n_sweeping += state == BODY_SWEEPING;
-	warden.n_live -= b->state == BODY_LIVE;
-	warden.n_live += state == BODY_LIVE;
-	for (uint32_t i = 0; b->state == BODY_READY && i < warden.n_ready; i++) {
+	warden.n_filling -= b->filling && b->state == SANDBOX_STARTING;
+	warden.n_filling += b->filling && state == SANDBOX_STARTING;
+	warden.n_sweeping -= b->state == SANDBOX_SWEEPING;
+	warden.n_sweeping += state == SANDBOX_SWEEPING;
+	warden.n_live -= b->state == SANDBOX_LIVE;
+	warden.n_live += state == SANDBOX_LIVE;
+	for (uint32_t i = 0; b->state == SANDBOX_READY && i < warden.n_ready; i++) {
 		if (warden.ready[i] == b)
 			warden.ready[i] = warden.ready[--warden.n_ready];
 	}
-	if (state == BODY_READY)
+	if (state == SANDBOX_READY)
 		warden.ready[warden.n_ready++] = b;
-	if (b->state == BODY_READY || state == BODY_READY)
+	if (b->state == SANDBOX_READY || state == SANDBOX_READY)
 		send_pool();
-	if (state == BODY_FREE)
+	if (state == SANDBOX_FREE)
 		warden.free_slots[warden.n_free++] = slot_of(b);
 	b->state = state;
 }
 
-struct body *new_body(struct err *e)
+struct sandbox *sandbox_new(struct err *e)
 {
-	struct body *b;
+	struct sandbox *b;
 	uint32_t slot;
 
-	if (warden.n_bodies - warden.n_free >= warden.max_bodies) {
+	if (warden.n_sandboxes - warden.n_free >= warden.max_sandboxes) {
 		err_set(e, ERR_LIMIT, "there are as many sandboxes as allowed (%u)",
-			warden.max_bodies);
+			warden.max_sandboxes);
 		return NULL;
 	}
-	slot = warden.n_free ? warden.free_slots[--warden.n_free] : warden.n_bodies++;
-	b = &warden.bodies[slot];
+	slot = warden.n_free ? warden.free_slots[--warden.n_free] : warden.n_sandboxes++;
+	b = &warden.sandboxes[slot];
 	/* a key is never used again, and contains its slot */
-	*b = (struct body){
+	*b = (struct sandbox){
 		.pidfd = -1, .socket = -1, .net = -1, .key = ++warden.last_key << 16 | slot
 	};
 	return b;
 }
 
-struct body *find_body(uint64_t key)
+struct sandbox *sandbox_find(uint64_t key)
 {
-	struct body *b = &warden.bodies[key & 0xffff];
+	struct sandbox *b = &warden.sandboxes[key & 0xffff];
 
-	return (key & 0xffff) < warden.n_bodies && b->key == key && b->state == BODY_LIVE ? b
-											  : NULL;
+	return (key & 0xffff) < warden.n_sandboxes && b->key == key && b->state == SANDBOX_LIVE
+		     ? b
+		     : NULL;
 }
 
-void share_ids(struct body *b, const struct body *source)
+void share_ids(struct sandbox *b, const struct sandbox *source)
 {
 	b->uid = source->uid;
 	b->has_range = source->has_range;
@@ -106,7 +111,7 @@ void share_ids(struct body *b, const struct body *source)
 		warden.uid_refs[b->uid - warden.host.uid_base]++;
 }
 
-static void drop_ids(struct body *b)
+static void drop_ids(struct sandbox *b)
 {
 	if (b->limits.root)
 		range_drop(b);
@@ -116,7 +121,7 @@ static void drop_ids(struct body *b)
 
 /* Each family of forks has a user id of its own, so that the kernel's counters for each user are
  * not shared with strangers. */
-static int take_ids(struct body *b, struct err *e)
+static int take_ids(struct sandbox *b, struct err *e)
 {
 	uint32_t i = 0;
 
@@ -134,7 +139,7 @@ static int take_ids(struct body *b, struct err *e)
 	return 0;
 }
 
-static void free_mounts(struct body *b)
+static void free_mounts(struct sandbox *b)
 {
 	for (uint32_t i = 0; i < b->n_mounts; i++) {
 		struct mount_spec *m = &b->mounts[i];
@@ -149,21 +154,21 @@ static void free_mounts(struct body *b)
 	b->n_mounts = 0;
 }
 
-void sweep_body(struct body *b)
+void sandbox_sweep(struct sandbox *b)
 {
 	const struct wm_head done = { WM_DESTROYED, b->destroy_seq };
 
 	if (!cgroup_remove(&warden.cgroups, slot_of(b))) {
-		set_state(b, BODY_SWEEPING);
+		set_state(b, SANDBOX_SWEEPING);
 		return;
 	}
-	set_state(b, BODY_FREE);
+	set_state(b, SANDBOX_FREE);
 	if (b->answer_destroy)
 		send_hub(&done, sizeof(done), NULL, 0);
 }
 
 /* Its process is reaped: nothing runs in it any more. */
-static void end_body(struct body *b)
+static void sandbox_end(struct sandbox *b)
 {
 	unwatch(&b->pidfd);
 	unwatch(&b->socket);
@@ -178,16 +183,16 @@ static void end_body(struct body *b)
 	facts_drop(take_ptr(b->covered));
 	free(take_ptr(b->record));
 	drop_ids(b);
-	sweep_body(b);
+	sandbox_sweep(b);
 }
 
-void kill_body(struct body *b)
+void sandbox_kill(struct sandbox *b)
 {
 	struct err e = ERR_INIT;
 
 	if (b->pidfd < 0) { /* asleep */
-		set_state(b, BODY_DYING);
-		end_body(b);
+		set_state(b, SANDBOX_DYING);
+		sandbox_end(b);
 		return;
 	}
 	set_yields(b, false); /* dying takes processor time, too */
@@ -197,28 +202,28 @@ void kill_body(struct body *b)
 		log_error("a frozen sandbox could not be thawed to end it: %s", e.msg);
 	b->paused = false;
 	syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
-	if (b->state != BODY_DYING)
-		set_state(b, BODY_DYING);
+	if (b->state != SANDBOX_DYING)
+		set_state(b, SANDBOX_DYING);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-void drop_request_bodies(struct request *r)
+void drop_request_sandboxes(struct request *r)
 {
 	for (uint32_t i = 0; i < r->wanted; i++) {
-		struct body *b = r->bodies[i];
+		struct sandbox *b = r->sandboxes[i];
 
 		if (!b)
 			continue;
 		b->request = NULL;
-		kill_body(b);
+		sandbox_kill(b);
 	}
 }
 
 static void fail_request(struct request *r, const struct err *e)
 {
 	send_failed(r->seq, e);
-	drop_request_bodies(r);
+	drop_request_sandboxes(r);
 	free(r);
 }
 
@@ -230,31 +235,31 @@ static void complete_request(struct request *r, bool from_pool)
 	int fds[WIRE_FORK_MAX];
 
 	for (uint32_t i = 0; i < r->wanted; i++) {
-		struct body *b = r->bodies[i];
+		struct sandbox *b = r->sandboxes[i];
 
 		epoll_ctl(warden.epoll, EPOLL_CTL_DEL, b->socket, NULL);
 		fds[i] = b->socket;
 		m.keys[i] = b->key;
 		b->request = NULL;
 		b->made_seq = r->seq;
-		set_state(b, BODY_LIVE);
+		set_state(b, SANDBOX_LIVE);
 		yield_watch(b);
 	}
 	send_hub(&m, sizeof(m), fds, r->wanted);
 	for (uint32_t i = 0; i < r->wanted && !warden.kept; i++)
-		close_fd(&r->bodies[i]->socket);
+		close_fd(&r->sandboxes[i]->socket);
 	free(r);
 }
 
-static void body_failed(struct body *b, const struct err *e)
+static void sandbox_failed(struct sandbox *b, const struct err *e)
 {
 	struct request *r = b->request;
 
-	if (b->state == BODY_LIVE) {
+	if (b->state == SANDBOX_LIVE) {
 		wake_failed(b, e);
 		return;
 	}
-	kill_body(b);
+	sandbox_kill(b);
 	if (r) {
 		fail_request(r, e);
 	} else {
@@ -263,29 +268,30 @@ static void body_failed(struct body *b, const struct err *e)
 	}
 }
 
-static void body_ready(struct body *b)
+static void sandbox_ready(struct sandbox *b)
 {
 	struct request *r = b->request;
 	struct err e = ERR_INIT;
 
-	if (b->state == BODY_LIVE)
-		body_awake(b);
+	if (b->state == SANDBOX_LIVE)
+		sandbox_awake(b);
 	else if (!r)
-		set_state(b, BODY_READY);
+		set_state(b, SANDBOX_READY);
 	else if (++r->ready < r->wanted)
 		return;
 	else if (seals_complete(r, &e) < 0)
-		body_failed(b, &e);
+		sandbox_failed(b, &e);
 	else
 		complete_request(r, false);
 }
 
-/* ---- making a body --------------------------------------------------------------------------- */
+/* ---- making a sandbox
+ * --------------------------------------------------------------------------- */
 
 /* Whether it has that folder of the host; held_from.has. */
-static bool body_has(const void *data, const char *path)
+static bool sandbox_has(const void *data, const char *path)
 {
-	const struct body *b = data;
+	const struct sandbox *b = data;
 
 	for (uint32_t i = 0; i < b->n_mounts; i++) {
 		size_t n = strlen(b->mounts[i].host);
@@ -297,7 +303,7 @@ static bool body_has(const void *data, const char *path)
 	return false;
 }
 
-static int open_binds(struct body *b, struct bind *binds, struct err *e)
+static int open_binds(struct sandbox *b, struct bind *binds, struct err *e)
 {
 	for (uint32_t i = 0; i < b->n_mounts; i++) {
 		struct mount_spec *m = &b->mounts[i];
@@ -313,7 +319,8 @@ static int open_binds(struct body *b, struct bind *binds, struct err *e)
 			.uid = b->uid,
 		};
 
-		m->project.of = (struct project_of){ .host = m->host, .has = body_has, .data = b };
+		m->project.of =
+			(struct project_of){ .host = m->host, .has = sandbox_has, .data = b };
 		binds[i].is_dir = binds[i].is_empty = is_empty;
 		binds[i].tree = is_empty ? store_empty_tree(e)
 					 : store_host_tree(&warden.host, &t, &binds[i].is_dir, e);
@@ -334,7 +341,7 @@ static int open_binds(struct body *b, struct bind *binds, struct err *e)
 }
 
 /* Files in a writable folder of the host must not get bits that give rights on the host. */
-static bool may_set_ids(const struct body *b)
+static bool may_set_ids(const struct sandbox *b)
 {
 	for (uint32_t i = 0; i < b->n_mounts; i++) {
 		if (b->mounts[i].writable)
@@ -343,7 +350,7 @@ static bool may_set_ids(const struct body *b)
 	return b->limits.root;
 }
 
-static int spawn_body(struct body *b, int socket, struct err *e)
+static int sandbox_spawn(struct sandbox *b, int socket, struct err *e)
 {
 	static struct bind binds[WIRE_MOUNTS_MAX];
 	autoclose int birthplace = cgroup_birthplace(&warden.cgroups, slot_of(b));
@@ -381,7 +388,7 @@ static int spawn_body(struct body *b, int socket, struct err *e)
 }
 
 /* Opens the files of its control groups, which exist already. */
-static int find_parts(const struct body *b, struct spawn_parts *parts, struct err *e)
+static int find_parts(const struct sandbox *b, struct spawn_parts *parts, struct err *e)
 {
 	int n = cgroup_tasks(&warden.cgroups, slot_of(b), parts->tasks, e);
 
@@ -392,7 +399,7 @@ static int find_parts(const struct body *b, struct spawn_parts *parts, struct er
 	return 0;
 }
 
-static int make_parts(struct body *b, uint64_t disk, struct spawn_parts *parts, struct err *e)
+static int make_parts(struct sandbox *b, uint64_t disk, struct spawn_parts *parts, struct err *e)
 {
 	int old;
 
@@ -413,12 +420,12 @@ static int make_parts(struct body *b, uint64_t disk, struct spawn_parts *parts, 
 }
 
 /* Sends the new process the parts that it waits for. */
-static int give_parts(struct body *b, uint64_t disk, struct err *e)
+static int give_parts(struct sandbox *b, uint64_t disk, struct err *e)
 {
 	struct spawn_parts parts = SPAWN_PARTS_INIT;
 	int rc;
 
-	if (b->state == BODY_LIVE) { /* the parts that it went to sleep with */
+	if (b->state == SANDBOX_LIVE) { /* the parts that it went to sleep with */
 		parts.root = store_kept_root(b->chain.upper, e);
 		rc = parts.root < 0 ? -1 : find_parts(b, &parts, e);
 	} else {
@@ -430,19 +437,19 @@ static int give_parts(struct body *b, uint64_t disk, struct err *e)
 	return rc;
 }
 
-int abandon_body(struct body *b)
+int sandbox_abandon(struct sandbox *b)
 {
 	if (b->pidfd >= 0) {
 		b->request = NULL;
-		kill_body(b);
+		sandbox_kill(b);
 	} else {
-		end_body(b);
+		sandbox_end(b);
 	}
 	return -1;
 }
 
 /* Without this watch its end would not be noticed, and nobody would reap it. */
-static int watch_process(struct body *b, struct err *e)
+static int watch_process(struct sandbox *b, struct err *e)
 {
 	if (watch(b->pidfd, b, TAG_PIDFD) == 0)
 		return 0;
@@ -454,7 +461,7 @@ static int watch_process(struct body *b, struct err *e)
 	return -1;
 }
 
-static int start_process(struct body *b, uint64_t disk, struct err *e)
+static int start_process(struct sandbox *b, uint64_t disk, struct err *e)
 {
 	int sockets[2], failed;
 
@@ -465,7 +472,7 @@ static int start_process(struct body *b, uint64_t disk, struct err *e)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
 		return err_sys(e, errno, "socketpair");
 	b->socket = sockets[0];
-	failed = spawn_body(b, sockets[1], e) < 0;
+	failed = sandbox_spawn(b, sockets[1], e) < 0;
 	close(sockets[1]);
 	if (failed || watch_process(b, e) < 0)
 		return -1;
@@ -474,19 +481,19 @@ static int start_process(struct body *b, uint64_t disk, struct err *e)
 	return give_parts(b, disk, e);
 }
 
-int start_body(struct body *b, uint64_t disk, struct err *e)
+int sandbox_start(struct sandbox *b, uint64_t disk, struct err *e)
 {
-	set_state(b, BODY_STARTING);
-	return start_process(b, disk, e) < 0 ? abandon_body(b) : 0;
+	set_state(b, SANDBOX_STARTING);
+	return start_process(b, disk, e) < 0 ? sandbox_abandon(b) : 0;
 }
 
-int restart_body(struct body *b, struct err *e)
+int sandbox_restart(struct sandbox *b, struct err *e)
 {
 	return start_process(b, 0, e);
 }
 
 /* Adds the lowest layer, unless that is the unchanged skeleton. */
-static int make_base(struct body *b, const struct origin *from, struct err *e)
+static int make_base(struct sandbox *b, const struct origin *from, struct err *e)
 {
 	struct layer **base = &b->chain.frozen[0];
 
@@ -500,11 +507,11 @@ static int make_base(struct body *b, const struct origin *from, struct err *e)
 	return *base ? 0 : -1;
 }
 
-static int make_body(struct request *r, const struct limits *l, const struct origin *from,
-		     struct body **ret_b, const struct mount_spec *mounts, uint32_t n_mounts,
-		     struct err *e)
+static int sandbox_make(struct request *r, const struct limits *l, const struct origin *from,
+			struct sandbox **ret_b, const struct mount_spec *mounts, uint32_t n_mounts,
+			struct err *e)
 {
-	struct body *b = new_body(e);
+	struct sandbox *b = sandbox_new(e);
 
 	if (!b)
 		return -1;
@@ -514,9 +521,9 @@ static int make_body(struct request *r, const struct limits *l, const struct ori
 	for (uint32_t i = 0; i < n_mounts; i++)
 		b->mounts[b->n_mounts++] = mounts[i];
 	if (take_ids(b, e) < 0 || make_base(b, from, e) < 0)
-		return abandon_body(b);
+		return sandbox_abandon(b);
 	*ret_b = b;
-	return start_body(b, l->disk, e);
+	return sandbox_start(b, l->disk, e);
 }
 
 /* ---- the pool -------------------------------------------------------------------------------- */
@@ -530,16 +537,16 @@ void pool_refill(void)
 {
 	static const struct origin host = { NULL, true };
 	struct err e = ERR_INIT;
-	struct body *b;
+	struct sandbox *b;
 
-	if (make_body(NULL, &warden.pool_limits, &host, &b, NULL, 0, &e) < 0) {
+	if (sandbox_make(NULL, &warden.pool_limits, &host, &b, NULL, 0, &e) < 0) {
 		log_warn("a sandbox for the pool could not be made: %s", e.msg);
 		warden.refill_at = clock_ms() + REFILL_RETRY_MS;
 	}
 }
 
 /* Mounts the facts of its new limits over the old ones. */
-static int fit_facts(struct body *b, const struct limits *l, struct err *e)
+static int fit_facts(struct sandbox *b, const struct limits *l, struct err *e)
 {
 	struct facts *f;
 	cpu_set_t cpus;
@@ -559,8 +566,8 @@ static int fit_facts(struct body *b, const struct limits *l, struct err *e)
 	return 0;
 }
 
-/* Gives a ready body the requested limits. */
-static int fit_body(struct body *b, const struct limits *l, struct err *e)
+/* Gives a ready sandbox the requested limits. */
+static int sandbox_fit(struct sandbox *b, const struct limits *l, struct err *e)
 {
 	if (l->disk != b->limits.disk &&
 	    store_layer_resize(&warden.store, b->chain.upper, l->disk, e) < 0)
@@ -571,8 +578,8 @@ static int fit_body(struct body *b, const struct limits *l, struct err *e)
 	return 0;
 }
 
-/* RLIMIT_NPROC was set for the pool's limit of processes, so a larger one needs a new body. Under
- * rlimits the limits of a process are fixed when it starts. */
+/* RLIMIT_NPROC was set for the pool's limit of processes, so a larger one needs a new sandbox.
+ * Under rlimits the limits of a process are fixed when it starts. */
 static bool pool_fits(const struct limits *l)
 {
 	return l->pids <= warden.pool_limits.pids &&
@@ -622,7 +629,7 @@ struct request *new_request(uint32_t seq, uint32_t wanted, struct err *e)
 
 static int create_from_pool(struct request *r, const struct wm_create *m, struct err *e)
 {
-	struct body *b;
+	struct sandbox *b;
 
 	if (!warden.n_ready || m->n_mounts || *m->image || m->limits.debug || m->limits.root ||
 	    !pool_fits(&m->limits))
@@ -630,11 +637,11 @@ static int create_from_pool(struct request *r, const struct wm_create *m, struct
 	b = warden.ready[0];
 	if (facts_limit_cpus(b->facts) && !facts_cpus(&m->limits))
 		return 0; /* the mounts that hide the machine's processors can't be removed */
-	if (fit_body(b, &m->limits, e) < 0) {
-		kill_body(b);
+	if (sandbox_fit(b, &m->limits, e) < 0) {
+		sandbox_kill(b);
 		return -1;
 	}
-	r->bodies[0] = b;
+	r->sandboxes[0] = b;
 	complete_request(r, true);
 	return 1;
 }
@@ -661,48 +668,49 @@ int create(const struct hub_message *in, struct err *e)
 		free(r);
 		return -1;
 	}
-	if (make_body(r, &m->limits, &from, &r->bodies[0], mounts, m->n_mounts, e) < 0) {
+	if (sandbox_make(r, &m->limits, &from, &r->sandboxes[0], mounts, m->n_mounts, e) < 0) {
 		free(r);
 		return -1;
 	}
 	return 0;
 }
 
-/* ---- what a body says and how it dies -------------------------------------------------------- */
+/* ---- what a sandbox says and how it dies
+ * -------------------------------------------------------- */
 
-/* A body that a request waits for has died: the request fails. */
-static void fail_request_of(struct body *b)
+/* A sandbox that a request waits for has died: the request fails. */
+static void fail_request_of(struct sandbox *b)
 {
 	struct request *r = b->request;
 	struct err e = ERR_INIT;
 
 	for (uint32_t i = 0; i < r->wanted; i++) {
-		if (r->bodies[i] == b)
-			r->bodies[i] = NULL;
+		if (r->sandboxes[i] == b)
+			r->sandboxes[i] = NULL;
 	}
 	b->request = NULL;
 	err_set(&e, ERR_GUEST, "the new sandbox's first process died");
 	fail_request(r, &e);
 }
 
-void body_died(struct body *b)
+void sandbox_died(struct sandbox *b)
 {
 	const struct wm_lost lost = { .h = { WM_LOST, 0 }, .key = b->key };
-	enum body_state was = b->state;
+	enum sandbox_state was = b->state;
 
 	if (waitpid(b->pid, NULL, WNOHANG) != b->pid)
 		return;
-	if (was == BODY_LIVE && b->sleep != BODY_AWAKE) {
-		body_slept(b);
+	if (was == SANDBOX_LIVE && b->sleep != SANDBOX_AWAKE) {
+		sandbox_slept(b);
 		return;
 	}
 	if (b->request)
 		fail_request_of(b);
-	if (was == BODY_LIVE)
+	if (was == SANDBOX_LIVE)
 		send_hub(&lost, sizeof(lost), NULL, 0);
-	if (was != BODY_DYING)
-		set_state(b, BODY_DYING);
-	end_body(b);
+	if (was != SANDBOX_DYING)
+		set_state(b, SANDBOX_DYING);
+	sandbox_end(b);
 }
 
 static void setup_error(struct im_setup_failed *m, struct err *e)
@@ -719,7 +727,7 @@ static void setup_error(struct im_setup_failed *m, struct err *e)
 }
 
 /* Writes its id map. If it has died since it asked, its last message tells why. */
-static void map_body(struct body *b)
+static void sandbox_map(struct sandbox *b)
 {
 	const struct im_head go = { IM_MAP_ME, 0 };
 	struct im_setup_failed last = { 0 };
@@ -732,16 +740,17 @@ static void map_body(struct body *b)
 	if (recv(b->socket, &last, sizeof(last), MSG_DONTWAIT) == sizeof(last) &&
 	    last.h.type == IM_SETUP_FAILED)
 		setup_error(&last, &e);
-	body_failed(b, &e);
+	sandbox_failed(b, &e);
 }
 
-static bool sets_itself_up(const struct body *b)
+static bool sets_itself_up(const struct sandbox *b)
 {
-	return b->state == BODY_STARTING || (b->state == BODY_LIVE && b->sleep == BODY_WAKING);
+	return b->state == SANDBOX_STARTING ||
+	       (b->state == SANDBOX_LIVE && b->sleep == SANDBOX_WAKING);
 }
 
-/* Handles messages of a body during its set-up. */
-void body_says(struct body *b)
+/* Handles messages of a sandbox during its set-up. */
+void sandbox_says(struct sandbox *b)
 {
 	struct im_setup_failed m = { 0 };
 	ssize_t n = recv(b->socket, &m, sizeof(m), MSG_DONTWAIT);
@@ -754,11 +763,11 @@ void body_says(struct body *b)
 		return; /* it is ending: its pidfd reports that */
 	}
 	if (m.h.type == IM_MAP_ME) {
-		map_body(b);
+		sandbox_map(b);
 	} else if (m.h.type == IM_READY) {
-		body_ready(b);
+		sandbox_ready(b);
 	} else {
 		setup_error(&m, &e);
-		body_failed(b, &e);
+		sandbox_failed(b, &e);
 	}
 }

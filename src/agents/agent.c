@@ -74,7 +74,7 @@ static void agent_try_end(struct agent *a)
 	if (a->linked || a->place.making)
 		return;
 	uv_timer_stop(&a->limit); /* else its turn would end it again */
-	place_end(&a->place);
+	program_sandbox_end(&a->place);
 }
 
 static void agent_on_closed(void *owner)
@@ -397,7 +397,7 @@ static int agent_run(struct agent *a, struct err *e)
 					     .stop_ms = STOP_MS };
 
 	if (a->place.sandbox)
-		a->program = mcp_program_start(&place_runner, &a->place, ACP_MESSAGE_MAX,
+		a->program = mcp_program_start(&program_sandbox_runner, &a->place, ACP_MESSAGE_MAX,
 					       &agent_program, a, e);
 	else
 		a->child = mcp_child_start(a->all->loop, &o, &agent_program, a, e);
@@ -502,7 +502,7 @@ static void agent_on_made(void *owner, const struct err *err)
 
 /* ---- its sandbox ---------------------------------------------------------------------------- */
 
-static int agent_place(struct agent *a, struct err *e)
+static int agent_make_sandbox(struct agent *a, struct err *e)
 {
 	int port = a->all->port(a->all->owner, e);
 	char target[PORT_DIGITS];
@@ -513,7 +513,7 @@ static int agent_place(struct agent *a, struct err *e)
 	if (net_rule_parse_service(STR_LIT(AGENT_HUB ":80"), str_of(target), &a->hub, e) < 0)
 		return -1;
 	a->place.service = &a->hub;
-	place_start(&a->place);
+	program_sandbox_start(&a->place);
 	return 0;
 }
 
@@ -529,7 +529,7 @@ static void agent_on_texts(void *owner, const struct err *err)
 	a->texts.target.cwd = a->cwd;
 	if (a->conf->program.sandbox.off)
 		agent_on_made(a, NULL);
-	else if (agent_place(a, &e) < 0)
+	else if (agent_make_sandbox(a, &e) < 0)
 		agent_fail(a, &e);
 }
 

@@ -17,14 +17,15 @@
 #include "agents/conversation/conversation.h"
 #include "ask/question.h"
 #include "config/config.h"
-#include "modules/place.h"
+#include "modules/program_sandbox.h"
 
 #define AGENT_HUB "hub.holt" /* where a sandbox has the hub */
 
 struct agents;
 
 struct agents_options {
-	const struct place_of *place; /* borrowed until agents_close() has ended, as all here */
+	const struct program_sandbox_of
+		*place; /* borrowed until agents_close() has ended, as all here */
 	struct config *config; /* a reference is taken */
 	struct conversations *conversations;
 	struct questions *questions;

@@ -15,7 +15,7 @@ enum {
 
 struct agents {
 	uv_loop_t *loop;
-	const struct place_of *place;
+	const struct program_sandbox_of *place;
 	struct config *config;
 	struct conversations *conversations;
 	struct questions *questions;
@@ -45,7 +45,7 @@ struct agent {
 	struct config *config; /* a reference, for conf */
 	const struct config_agent *conf;
 	struct texts texts;
-	struct place place;
+	struct program_sandbox place;
 	struct net_rule hub; /* the hub, as a service of its sandbox */
 	struct volume workspace;
 	/* Its program: one of both; none: not yet, or no more. */

@@ -55,7 +55,7 @@ static void conn_try_end(struct upstream_conn *k)
 	if (k->linked || k->place.making)
 		return;
 	uv_timer_stop(&k->limit); /* else its turn would end it again */
-	place_end(&k->place);
+	program_sandbox_end(&k->place);
 }
 
 static void conn_on_link_closed(void *owner)
@@ -462,7 +462,7 @@ static void conn_on_denied(void *owner, const char *host, uint16_t port)
 /* Lines on standard output that are no messages, of a program in a sandbox. */
 static void conn_on_output(void *owner, struct str bytes)
 {
-	const struct place *p = owner;
+	const struct program_sandbox *p = owner;
 
 	p->on_stderr(p->owner, bytes);
 }
@@ -517,7 +517,7 @@ static int conn_link(struct upstream_conn *k, struct err *e)
 		if (conn_headers(&k->texts.target, a, &t, e) < 0)
 			return -1;
 	} else if (k->place.sandbox) {
-		t.runner = &place_runner;
+		t.runner = &program_sandbox_runner;
 		t.on_stderr = conn_on_output;
 		t.owner = &k->place;
 	} else {
@@ -556,7 +556,7 @@ static void conn_on_texts(void *owner, const struct err *e)
 	else if (k->package && packages_target(k->package, k->server, &k->texts.target, &unfit) < 0)
 		conn_fail(k, &unfit);
 	else if (k->texts.target.argv && !k->server->sandbox.off)
-		place_start(&k->place);
+		program_sandbox_start(&k->place);
 	else
 		conn_on_made(k, NULL);
 }
@@ -584,12 +584,12 @@ struct upstream_conn *conn_new(struct upstream *u, struct err *e)
 				   .server = k->server,
 				   .on_texts = conn_on_texts,
 				   .owner = k };
-	k->place = (struct place){ .texts = &k->texts,
-				   .on_made = conn_on_made,
-				   .on_gone = conn_on_gone,
-				   .on_stderr = conn_on_stderr,
-				   .on_denied = conn_on_denied,
-				   .owner = k };
+	k->place = (struct program_sandbox){ .texts = &k->texts,
+					     .on_made = conn_on_made,
+					     .on_gone = conn_on_gone,
+					     .on_stderr = conn_on_stderr,
+					     .on_denied = conn_on_denied,
+					     .owner = k };
 	if (u->package) {
 		k->package = package_ref(u->package);
 		snprintf(k->template, sizeof(k->template), "sha256:%s", k->package->image);

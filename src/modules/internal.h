@@ -11,7 +11,7 @@
 #include "mcp/connect/connect.h"
 #include "store/store.h"
 #include "modules/package.h"
-#include "modules/place.h"
+#include "modules/program_sandbox.h"
 #include "modules/upstream.h"
 
 struct upstream_conn;
@@ -26,7 +26,7 @@ struct upstreams {
 	uv_loop_t *loop;
 	struct hub *hub;
 	struct config *config;
-	struct place_of place;
+	struct program_sandbox_of place;
 	char key[HASH_HEX + 1]; /* of digests */
 	struct upstream *first; /* in the order of the file */
 	struct upstream *gone; /* no longer in it, with calls or connections that end */
@@ -137,7 +137,7 @@ struct upstream_conn {
 	char who[OWNER_MAX + 1]; /* of the first call; "": none was sent */
 	bool mixed; /* others have called since: what names no call may be about any of them */
 	struct texts texts;
-	struct place place;
+	struct program_sandbox place;
 	struct package *package; /* that it runs, a reference; NULL: its entry's command */
 	char template[HASH_HEX + 8]; /* of the package */
 	char label[CONFIG_SERVER_NAME_MAX + 8]; /* of lines in the log: "module NAME" */

@@ -6,7 +6,7 @@
 #include "http/client/url.h"
 #include "hub/core/hub.h"
 #include "hub/sandbox/bound.h"
-#include "modules/place.h"
+#include "modules/program_sandbox.h"
 
 enum { SECRETS_MAX_OF = SECRETS_READ_MAX };
 
@@ -167,7 +167,7 @@ static void texts_done(struct texts *t, struct texts_secrets *s, struct err *e)
 static void texts_on_secrets(void *data, struct secret *const *values, const struct err *err)
 {
 	struct texts *t = data;
-	const struct place_of *of = t->of;
+	const struct program_sandbox_of *of = t->of;
 	struct texts_secrets s = { .of = t };
 	struct err e = ERR_INIT;
 	int rc = 0;

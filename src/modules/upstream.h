@@ -78,8 +78,8 @@ struct upstreams *upstreams_new(const struct upstreams_options *o, struct err *e
  * anew by its next call. A reference is taken. */
 void upstreams_configure(struct upstreams *all, struct config *c);
 /* For other programs of the operator's file; as long as all. */
-struct place_of;
-const struct place_of *upstreams_place(const struct upstreams *all);
+struct program_sandbox_of;
+const struct program_sandbox_of *upstreams_programs(const struct upstreams *all);
 
 /* No call is under way. Ends all modules, then calls on_closed. NULL-safe: it is called later, from
  * the loop. */

@@ -217,12 +217,12 @@ struct upstreams *upstreams_new(const struct upstreams_options *o, struct err *e
 	all->hub = o->hub;
 	all->config = config_ref(o->config);
 	all->build = o->build;
-	all->place = (struct place_of){ .loop = all->loop,
-					.hub = o->hub,
-					.secrets = o->secrets,
-					.rules = o->rules,
-					.gave_secret = o->gave_secret,
-					.data = o->data };
+	all->place = (struct program_sandbox_of){ .loop = all->loop,
+						  .hub = o->hub,
+						  .secrets = o->secrets,
+						  .rules = o->rules,
+						  .gave_secret = o->gave_secret,
+						  .data = o->data };
 	uv_timer_init(all->loop, &all->soon);
 	all->soon.data = all;
 	upstreams_set(all, all->config);
@@ -230,7 +230,7 @@ struct upstreams *upstreams_new(const struct upstreams_options *o, struct err *e
 	return all;
 }
 
-const struct place_of *upstreams_place(const struct upstreams *all)
+const struct program_sandbox_of *upstreams_programs(const struct upstreams *all)
 {
 	return &all->place;
 }

@@ -5,7 +5,7 @@
 #include "http/client/client.h"
 #include "test.h"
 
-struct place {
+struct program_sandbox {
 	uv_loop_t loop;
 	uv_tcp_t server, peer;
 	const char *says;
@@ -26,7 +26,7 @@ static void on_alloc(uv_handle_t *handle, size_t wanted, uv_buf_t *ret)
 
 static void on_asked(uv_stream_t *peer, ssize_t n, const uv_buf_t *b)
 {
-	struct place *p = peer->data;
+	struct program_sandbox *p = peer->data;
 	uv_buf_t out = uv_buf_init((char *)p->says, (unsigned)strlen(p->says));
 
 	uv_read_stop(peer);
@@ -37,7 +37,7 @@ static void on_asked(uv_stream_t *peer, ssize_t n, const uv_buf_t *b)
 
 static void on_peer(uv_stream_t *server, int status)
 {
-	struct place *p = server->data;
+	struct program_sandbox *p = server->data;
 
 	uv_tcp_init(&p->loop, &p->peer);
 	p->peer.data = p;
@@ -45,7 +45,7 @@ static void on_peer(uv_stream_t *server, int status)
 	uv_read_start((uv_stream_t *)&p->peer, on_alloc, on_asked);
 }
 
-static void open_place(struct place *p, const struct http_client_options *o)
+static void open_place(struct program_sandbox *p, const struct http_client_options *o)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int n = sizeof(a);
@@ -65,24 +65,24 @@ static void open_place(struct place *p, const struct http_client_options *o)
 
 static void on_head(void *owner, struct http_exchange *x, int status)
 {
-	((struct place *)owner)->status = status;
+	((struct program_sandbox *)owner)->status = status;
 }
 
 static void on_bytes(void *owner, struct http_exchange *x, struct str bytes)
 {
-	((struct place *)owner)->bytes += bytes.n;
+	((struct program_sandbox *)owner)->bytes += bytes.n;
 }
 
 static void on_end(void *owner, struct http_exchange *x, const struct err *e)
 {
-	struct place *p = owner;
+	struct program_sandbox *p = owner;
 
 	p->ended = true;
 	p->err = e ? *e : ERR_INIT;
 	http_client_close(p->client, NULL, NULL);
 }
 
-static void ask(struct place *p, const char *url)
+static void ask(struct program_sandbox *p, const char *url)
 {
 	static const struct http_exchange_events events = { on_head, on_bytes, on_end };
 	struct http_spec spec = { .method = "GET", .url = url };
@@ -100,7 +100,7 @@ static void ask(struct place *p, const char *url)
 
 static void anywhere_by_itself(void **state)
 {
-	struct place p = { .says = FINE };
+	struct program_sandbox p = { .says = FINE };
 
 	open_place(&p, &(struct http_client_options){ .connections = 1 });
 	ask(&p, p.url);
@@ -111,7 +111,7 @@ static void anywhere_by_itself(void **state)
 
 static void only_public(void **state)
 {
-	struct place p = { .says = FINE };
+	struct program_sandbox p = { .says = FINE };
 
 	open_place(&p, &(struct http_client_options){ .public_only = true });
 	ask(&p, p.url);
@@ -120,7 +120,7 @@ static void only_public(void **state)
 
 static void only_public_and_loopback(void **state)
 {
-	struct place p = { .says = FINE };
+	struct program_sandbox p = { .says = FINE };
 
 	open_place(&p, &(struct http_client_options){ .public_only = true, .loopback_too = true });
 	ask(&p, p.url);
@@ -146,7 +146,7 @@ static void other_ways_to_say_it(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
-		struct place p = { .says = FINE };
+		struct program_sandbox p = { .says = FINE };
 
 		open_place(&p, &(struct http_client_options){ .public_only = true });
 		ask(&p, urls[i]);
@@ -157,7 +157,7 @@ static void other_ways_to_say_it(void **state)
 /* A proxy would connect to whatever it is asked to. */
 static void no_proxy(void **state)
 {
-	struct place p = { .says = FINE };
+	struct program_sandbox p = { .says = FINE };
 
 	open_place(&p, &(struct http_client_options){ .public_only = true });
 	setenv("http_proxy", p.url, 1);
@@ -169,7 +169,7 @@ static void no_proxy(void **state)
 static void headers_have_a_bound(void **state)
 {
 	char says[2048] = "HTTP/1.1 200 OK\r\nX: ";
-	struct place p = { .says = says };
+	struct program_sandbox p = { .says = says };
 
 	memset(says + strlen(says), 'x', 1500);
 	strcat(says, "\r\nContent-Length: 0\r\n\r\n");
@@ -183,7 +183,7 @@ static void headers_have_a_bound(void **state)
 static void on_bytes_more(void *owner, struct http_exchange *x, struct str bytes)
 {
 	static const struct http_exchange_events events = { NULL, on_bytes, on_end };
-	struct place *p = owner;
+	struct program_sandbox *p = owner;
 	struct http_spec spec = { .method = "GET", .url = p->url };
 	struct err e;
 
@@ -199,7 +199,7 @@ static void on_end_first(void *owner, struct http_exchange *x, const struct err 
 static void one_starts_another(void **state)
 {
 	static const struct http_exchange_events events = { NULL, on_bytes_more, on_end_first };
-	struct place p = { .says = FINE };
+	struct program_sandbox p = { .says = FINE };
 	struct http_spec spec = { .method = "GET" };
 	struct err e;
 

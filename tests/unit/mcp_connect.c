@@ -10,7 +10,7 @@
 #include "mcp/connect/connect.h"
 #include "test.h"
 
-struct place {
+struct program_sandbox {
 	uv_loop_t loop;
 	struct mcp_link *link;
 	bool over, closed;
@@ -19,12 +19,12 @@ struct place {
 
 static void on_closed(void *owner)
 {
-	((struct place *)owner)->closed = true;
+	((struct program_sandbox *)owner)->closed = true;
 }
 
 static void on_over(void *owner, const struct err *e)
 {
-	struct place *p = owner;
+	struct program_sandbox *p = owner;
 
 	p->over = true;
 	p->why = *e;
@@ -34,7 +34,7 @@ static void on_over(void *owner, const struct err *e)
 static const struct mcp_client_handler handler = { .over = on_over };
 
 /* From the beginning to the end; true where there was one of the conversation. */
-static bool run(struct place *p, const struct mcp_target *t)
+static bool run(struct program_sandbox *p, const struct mcp_target *t)
 {
 	const struct mcp_client_options o = {
 		.name = "test", .version = "1", .handler = &handler, .owner = p
@@ -42,7 +42,7 @@ static bool run(struct place *p, const struct mcp_target *t)
 	struct err e = ERR_INIT;
 	bool begun;
 
-	*p = (struct place){ .over = false };
+	*p = (struct program_sandbox){ .over = false };
 	uv_loop_init(&p->loop);
 	p->link = mcp_connect(&p->loop, t, &o, &e);
 	begun = p->link;
@@ -58,7 +58,7 @@ static bool run(struct place *p, const struct mcp_target *t)
 static void each_allocation(const struct mcp_target *t, enum err_code code)
 {
 	struct mcp_target patient = *t;
-	struct place p;
+	struct program_sandbox p;
 	unsigned n = 0;
 
 	while (alloc_fail_next(&n))
@@ -101,7 +101,7 @@ static void targets_that_are_none(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(targets); i++) {
-		struct place p;
+		struct program_sandbox p;
 
 		assert_false(run(&p, &targets[i]));
 	}
@@ -166,7 +166,7 @@ enum question { HEADERS, REFUSED, ANSWERED, QUESTIONS };
 
 struct closer {
 	struct mcp_auth auth; /* first */
-	struct place *p;
+	struct program_sandbox *p;
 	enum question at;
 	unsigned asked[QUESTIONS], cancelled;
 };
@@ -247,7 +247,7 @@ static const struct auth_row {
 
 static void ask_auth(const struct auth_row *row, enum mcp_wire wire)
 {
-	struct place p = { .over = false };
+	struct program_sandbox p = { .over = false };
 	struct closer c = { .auth = { &closer_ops }, .p = &p, .at = row->at };
 	const struct mcp_client_options o = {
 		.name = "test", .version = "1", .handler = &handler, .owner = &p

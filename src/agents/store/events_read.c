@@ -5,7 +5,7 @@
 #include "agents/store/internal.h"
 #include "json/document/json.h"
 
-struct place {
+struct program_sandbox {
 	uint64_t seq, at;
 	uint64_t earlier; /* seq of the event before it; 0: none, or none that was looked at */
 	size_t n;
@@ -13,11 +13,11 @@ struct place {
 
 /* A ring of at most `limit` places, which drops the oldest. */
 struct places {
-	struct place p[EVENTS_PAGE_MAX];
+	struct program_sandbox p[EVENTS_PAGE_MAX];
 	size_t limit, first, n;
 };
 
-static struct place *places_at(struct places *l, size_t i)
+static struct program_sandbox *places_at(struct places *l, size_t i)
 {
 	return &l->p[(l->first + i) % l->limit];
 }
@@ -61,8 +61,8 @@ static int read_places(struct events_scan *s, const struct events_range *r, stru
 			if (l->n == l->limit)
 				places_drop(l);
 			l->n++;
-			*places_at(l, l->n - 1) = (struct place){ line.seq, line.at, earlier,
-								  line.text.n };
+			*places_at(l, l->n - 1) = (struct program_sandbox){ line.seq, line.at,
+									    earlier, line.text.n };
 		}
 		earlier = line.seq;
 	}
@@ -93,7 +93,7 @@ static bool line_is_event(struct str line)
 	return doc && json_type(json_root(doc)) == JSON_OBJECT;
 }
 
-static int read_line(int fd, const struct place *place, char *room, struct err *e)
+static int read_line(int fd, const struct program_sandbox *place, char *room, struct err *e)
 {
 	for (size_t n = 0; n < place->n;) {
 		ssize_t got = pread(fd, room + n, place->n - n, (off_t)(place->at + n));
@@ -141,7 +141,7 @@ int events_read(struct events *v, const struct events_range *r,
 	if (!room)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	for (size_t i = 0; i < l.n; i++) {
-		const struct place *place = places_at(&l, i);
+		const struct program_sandbox *place = places_at(&l, i);
 		struct str line = { room, place->n };
 
 		if (read_line(events_fd(v), place, room, e) < 0)

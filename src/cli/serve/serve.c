@@ -521,7 +521,7 @@ static int agents_check(void *of, const struct conversation *t, struct err *e)
 
 static int open_agents(struct serve *v, struct err *e)
 {
-	const struct agents_options o = { .place = upstreams_place(v->s.upstreams),
+	const struct agents_options o = { .place = upstreams_programs(v->s.upstreams),
 					  .config = v->config,
 					  .conversations = v->s.conversations,
 					  .questions = gate_guard(v->s.gate)->questions,

@@ -4,8 +4,8 @@
  * have, so that no operation reaches it and no agent sees its environment. The warden ends it as
  * soon as no hub is connected, by a time to live that is always over.
  *
- *	texts_start() -> on_texts -> place_start() -> on_made -> place_runner …
- *	place_end() -> on_gone
+ *	texts_start() -> on_texts -> program_sandbox_start() -> on_made -> program_sandbox_runner …
+ *	program_sandbox_end() -> on_gone
  */
 #include "box/host/box.h"
 #include "config/config.h"
@@ -20,7 +20,7 @@ struct secrets;
 struct secrets_read;
 
 /* Parts of the hub that start programs of the file, as modules/upstream.h says. */
-struct place_of {
+struct program_sandbox_of {
 	uv_loop_t *loop;
 	struct hub *hub;
 	struct secrets *secrets;
@@ -37,7 +37,7 @@ struct place_of {
  * them. Everywhere else it is refused. */
 
 struct texts {
-	const struct place_of *of; /* the owner's, as all up to on_texts */
+	const struct program_sandbox_of *of; /* the owner's, as all up to on_texts */
 	struct config *config;
 	const struct config_server *server;
 	/* Once, maybe from inside texts_start(). */
@@ -56,15 +56,15 @@ void texts_fini(struct texts *t); /* the same, and the values are wiped */
 /* A variable of the hub's environment; files name single ones. */
 struct str texts_variable(struct str name);
 
-/* ---- place.c --------------------------------------------------------------------------------- */
+/* ---- program_sandbox.c ---------------------------------------------------------------------- */
 
-struct place {
+struct program_sandbox {
 	struct texts *texts; /* the owner's, as all up to owner; on_texts has come */
 	struct str template; /* instead of the file's; STR_NONE: that */
 	const struct volume *more; /* folders beside those of the file */
 	size_t n_more;
 	const struct net_rule *service; /* a service of the host beside them; NULL: none */
-	/* Once; also after place_end(), and then it is of no use. */
+	/* Once; also after program_sandbox_end(), and then it is of no use. */
 	void (*on_made)(void *owner, const struct err *e);
 	void (*on_gone)(void *owner);
 	void (*on_stderr)(void *owner, struct str bytes);
@@ -79,8 +79,8 @@ struct place {
 	bool making; /* on_made is still to come */
 };
 /* Makes the sandbox, with what it is granted. */
-void place_start(struct place *p);
+void program_sandbox_start(struct program_sandbox *p);
 /* It was made. Removes it; on_gone follows, now or later. */
-void place_end(struct place *p);
+void program_sandbox_end(struct program_sandbox *p);
 /* Runs the target's program there; its owner is the place. */
-extern const struct mcp_runner place_runner;
+extern const struct mcp_runner program_sandbox_runner;

@@ -1,4 +1,4 @@
-#include "modules/place.h"
+#include "modules/program_sandbox.h"
 
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ enum {
 
 /* ---- the sandbox --------------------------------------------------------------------------- */
 
-static void place_made(struct place *p, const struct err *e)
+static void program_sandbox_made(struct program_sandbox *p, const struct err *e)
 {
 	p->making = false;
 	net_grant_fini(&p->grant);
@@ -25,19 +25,19 @@ static void place_made(struct place *p, const struct err *e)
 	p->on_made(p->owner, e);
 }
 
-static void place_on_granted(void *arg, const struct err *err)
+static void program_sandbox_on_granted(void *arg, const struct err *err)
 {
-	struct place *p = arg;
+	struct program_sandbox *p = arg;
 	bool needed = p->grant.n || p->texts->bound;
 
 	if (err && !needed)
 		log_warn("what a program asks for in vain is not heard: %s", err->msg);
-	place_made(p, needed ? err : NULL);
+	program_sandbox_made(p, needed ? err : NULL);
 }
 
 /* Rules and presets of the operator's file, read as those of any sandbox: so names of services are
  * those of the hub. */
-static int place_rules(const struct texts *t, struct net_grant *to, struct err *e)
+static int program_sandbox_rules(const struct texts *t, struct net_grant *to, struct err *e)
 {
 	const struct field_strs *network = &t->server->sandbox.network;
 	autogrant struct net_grant g = { .n = 0 };
@@ -55,7 +55,7 @@ static int place_rules(const struct texts *t, struct net_grant *to, struct err *
 }
 
 /* Its network, with an authority of its own where TLS has to end in the proxy. */
-static int place_network(struct place *p, struct err *e)
+static int program_sandbox_network(struct program_sandbox *p, struct err *e)
 {
 	struct texts *t = p->texts;
 	const struct bound_spec none = { .n = 0 };
@@ -65,7 +65,7 @@ static int place_network(struct place *p, struct err *e)
 		return 0;
 	if (net_grant_init(&p->grant, e) < 0)
 		return -1;
-	if (place_rules(t, &p->grant, e) < 0)
+	if (program_sandbox_rules(t, &p->grant, e) < 0)
 		return err_wrap(e, "network");
 	if (p->service && net_grant_add(&p->grant, p->service, NULL, 0, e) < 0)
 		return -1;
@@ -74,25 +74,25 @@ static int place_network(struct place *p, struct err *e)
 	return !e->code ? 0 : -1;
 }
 
-static void place_on_bound(void *arg, const struct err *err)
+static void program_sandbox_on_bound(void *arg, const struct err *err)
 {
-	struct place *p = arg;
+	struct program_sandbox *p = arg;
 
 	if (err)
-		place_made(p, err);
+		program_sandbox_made(p, err);
 	else
-		net_grant_start(p->net, &p->grant, place_on_granted, p);
+		net_grant_start(p->net, &p->grant, program_sandbox_on_granted, p);
 }
 
-static void place_on_flow(void *arg, const struct nw_flow *f)
+static void program_sandbox_on_flow(void *arg, const struct nw_flow *f)
 {
-	struct place *p = arg;
+	struct program_sandbox *p = arg;
 
 	if (f->what == NW_FLOW_DENIED && *f->host)
 		p->on_denied(p->owner, f->host, f->port);
 }
 
-static int place_grant(struct place *p, struct err *e)
+static int program_sandbox_grant(struct program_sandbox *p, struct err *e)
 {
 	const struct texts *t = p->texts;
 
@@ -100,33 +100,33 @@ static int place_grant(struct place *p, struct err *e)
 	if (!p->net)
 		return -1;
 	if (p->on_denied)
-		net_watch(p->net, place_on_flow, p);
+		net_watch(p->net, program_sandbox_on_flow, p);
 	if (t->bound)
 		return hub_sandboxes_bind_values(hub_sandboxes(t->of->hub), t->bound, p->net,
-						 &p->grant, place_on_bound, p, e);
-	net_grant_start(p->net, &p->grant, place_on_granted, p);
+						 &p->grant, program_sandbox_on_bound, p, e);
+	net_grant_start(p->net, &p->grant, program_sandbox_on_granted, p);
 	return 0;
 }
 
-static void place_on_made(void *arg, struct sandbox *sb, const struct err *err)
+static void program_sandbox_on_made(void *arg, struct sandbox *sb, const struct err *err)
 {
-	struct place *p = arg;
+	struct program_sandbox *p = arg;
 	struct err e;
 
 	if (err) {
-		place_made(p, err);
+		program_sandbox_made(p, err);
 		return;
 	}
 	p->sandbox = sandbox_ref(sb);
 	if (!p->grant.rules)
-		place_made(p, NULL);
-	else if (place_grant(p, &e) < 0)
-		place_made(p, &e);
+		program_sandbox_made(p, NULL);
+	else if (program_sandbox_grant(p, &e) < 0)
+		program_sandbox_made(p, &e);
 }
 
 /* Whether a folder is the program's home alone: HOME says so, and it is not that of the hub's user,
  * whose programs act on what is in it. */
-static bool place_is_home(const struct config_target *t, const char *path)
+static bool program_sandbox_is_home(const struct config_target *t, const char *path)
 {
 	static const char name[] = "HOME=";
 	const char *users = getenv("HOME");
@@ -138,21 +138,22 @@ static bool place_is_home(const struct config_target *t, const char *path)
 	return false;
 }
 
-static size_t place_ask(const char **paths, enum volume_mode mode, struct volume *to, size_t n)
+static size_t program_sandbox_ask(const char **paths, enum volume_mode mode, struct volume *to,
+				  size_t n)
 {
 	for (; paths && *paths && n < VOLUMES_MAX; paths++)
 		to[n++] = (struct volume){ str_of(*paths), str_of(*paths), mode, false };
 	return n;
 }
 
-static int place_make(struct place *p, struct err *e)
+static int program_sandbox_make(struct program_sandbox *p, struct err *e)
 {
 	AUTO(volumes_unref) struct volumes *found = NULL;
 	const struct texts *t = p->texts;
 	struct volume asked[VOLUMES_MAX];
 	struct sandbox_mount mounts[VOLUMES_MAX + BOUND_MOUNTS];
 	struct env_var env[BOUND_VARIABLES];
-	size_t n = place_ask(t->target.read, VOLUME_RO, asked, 0), first = n;
+	size_t n = program_sandbox_ask(t->target.read, VOLUME_RO, asked, 0), first = n;
 	struct sandbox_spec spec = {
 		.template = p->template.p ? p->template : t->server->sandbox.template,
 		.ttl_ms = TTL_MS,
@@ -160,11 +161,11 @@ static int place_make(struct place *p, struct err *e)
 		.env = env,
 	};
 
-	if (place_network(p, e) < 0)
+	if (program_sandbox_network(p, e) < 0)
 		return -1;
-	n = place_ask(t->target.write, VOLUME_RW, asked, n);
+	n = program_sandbox_ask(t->target.write, VOLUME_RW, asked, n);
 	for (; first < n; first++) {
-		if (place_is_home(&t->target, asked[first].host.p))
+		if (program_sandbox_is_home(&t->target, asked[first].host.p))
 			asked[first].mode = VOLUME_RW_ALL;
 	}
 	for (size_t i = 0; i < p->n_more && n < VOLUMES_MAX; i++)
@@ -177,43 +178,43 @@ static int place_make(struct place *p, struct err *e)
 	spec.n_mounts = volumes_mounts(found, 0, mounts);
 	bound_mounts(t->bound, mounts, &spec.n_mounts);
 	bound_env(t->bound, env, &spec.n_env);
-	sandbox_create_start(hub_box(t->of->hub), &spec, place_on_made, p);
+	sandbox_create_start(hub_box(t->of->hub), &spec, program_sandbox_on_made, p);
 	return 0;
 }
 
-void place_start(struct place *p)
+void program_sandbox_start(struct program_sandbox *p)
 {
 	struct err e = ERR_INIT;
 
 	p->making = true;
-	if (place_make(p, &e) < 0)
-		place_made(p, err_wrap(&e, "its sandbox") ? &e : NULL);
+	if (program_sandbox_make(p, &e) < 0)
+		program_sandbox_made(p, err_wrap(&e, "its sandbox") ? &e : NULL);
 }
 
-static void place_on_ended(void *arg, struct sandbox *sb, const struct err *err)
+static void program_sandbox_on_ended(void *arg, struct sandbox *sb, const struct err *err)
 {
-	struct place *p = arg;
+	struct program_sandbox *p = arg;
 
 	if (err)
 		log_debug("the end of a program's sandbox: %s", err->msg);
 	p->on_gone(p->owner);
 }
 
-void place_end(struct place *p)
+void program_sandbox_end(struct program_sandbox *p)
 {
 	net_free(take_ptr(p->net));
 	if (!p->sandbox) {
 		p->on_gone(p->owner);
 		return;
 	}
-	sandbox_destroy_start(p->sandbox, place_on_ended, p);
+	sandbox_destroy_start(p->sandbox, program_sandbox_on_ended, p);
 	sandbox_unref(take_ptr(p->sandbox));
 }
 
 /* ---- the program --------------------------------------------------------------------------- */
 
 struct run {
-	struct place *place;
+	struct program_sandbox *place;
 	struct mcp_program *program;
 	struct exec *exec; /* NULL: it has ended */
 	struct buf queue;
@@ -311,7 +312,7 @@ static int run_exec(struct run *r, struct err *e)
 
 static void *run_start(void *owner, struct mcp_program *p, struct err *e)
 {
-	struct place *at = owner;
+	struct program_sandbox *at = owner;
 	struct run *r = calloc(1, sizeof(*r));
 
 	if (!r)
@@ -369,4 +370,4 @@ static void run_kill(void *run)
 		exec_kill(r->exec);
 }
 
-const struct mcp_runner place_runner = { run_start, run_write, run_close, run_kill };
+const struct mcp_runner program_sandbox_runner = { run_start, run_write, run_close, run_kill };

@@ -293,7 +293,7 @@ static int call_take_room(struct call *c, enum call_kind kind, unsigned room, st
 	return 0;
 }
 
-/* ---- the road ------------------------------------------------------------------------------ */
+/* ---- the stages ------------------------------------------------------------------------------ */
 
 static void call_enter(struct call *c, enum call_state state)
 {

@@ -1,6 +1,7 @@
 #pragma once
 /*
- * The road of every call. A principal asks for an operation; whatever door it came through, it goes
+ * The stages of every call. A principal asks for an operation; whatever door it came through, it
+ * goes
  *
  *	identify -> decode -> target -> policy -> approval -> run -> redaction -> audit -> answer
  *
@@ -322,7 +323,7 @@ void op_audit_id(const struct ops *ops, char ret[AUDIT_ID_MAX]);
 
 /* NULL without memory. */
 struct call *op_new(struct ops *ops, const struct op_start *s, struct err *e) MUST_USE;
-/* Sends it down the road. It may have ended when this returns. */
+/* Starts its stages. It may have ended when this returns. */
 void op_start(struct call *c);
 
 /* How long the client waits at most, where that is known only when its request is decoded. */
@@ -375,7 +376,8 @@ struct feed *call_feed(const struct call *c); /* likewise */
 struct store *call_store(const struct call *c); /* the registry; NULL: there is none */
 const void *call_session(const struct call *c); /* op_start.session */
 /* Begins a call of another operation that this one needs, with op, decode, sink, client, arena and
- * profiles from s. It takes the road itself, for the same client. Neither ends with the other. */
+ * profiles from s. It passes all stages itself, for the same client. Neither ends with the
+ * other. */
 struct call *call_inner(const struct call *c, const struct op_start *s, struct err *e) MUST_USE;
 /* For who both asks and runs. */
 void *call_client(struct call *c);

@@ -1,14 +1,14 @@
 #pragma once
 /*
- * The road for a program that does its user's bidding itself, without a hub (`holt run`, builds,
- * doctor): straight-line code between local_begin(), which returns once the call may run, and
- * local_end(), which returns once it is audited.
+ * The stages of a call, for a program that does its user's bidding itself, without a hub (`holt
+ * run`, builds, doctor): straight-line code between local_begin(), which returns once the call may
+ * run, and local_end(), which returns once it is audited.
  */
 #include "call/call.h"
 
 struct local;
 
-/* request: the operation's struct, borrowed until local_end(). NULL with what the road refused
+/* request: the operation's struct, borrowed until local_end(). NULL with what a stage refused
  * it for. */
 struct local *local_begin(const struct op_hooks *hooks, const struct op *op, const void *request,
 			  struct err *e) MUST_USE;

@@ -2,7 +2,7 @@
 each verb. A new one is a row here: then the walks of these files ask it in all their ways.
 
 	test_keys      without a token, with keys that may not, by another, at once, once more
-	test_road      policy denies it, and each hook hears of it once
+	test_stages      policy denies it, and each hook hears of it once
 	test_canary    nothing that it shows has a secret
 	test_tools     wrong arguments, names of nothing, at once, once more
 	test_verbs     wrong usage, names of nothing, without a hub, once more

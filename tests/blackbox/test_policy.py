@@ -17,7 +17,7 @@ from described import Described
 from rest import Failed
 from stage import Stage, outcome, start
 from test_keys import as_bearer, key
-from test_road import denied
+from test_stages import denied
 from test_serve import Session, post
 from who import HERE
 

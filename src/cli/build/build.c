@@ -10,7 +10,7 @@
 #include "cli/common/home.h"
 #include "cli/images/store.h"
 #include "cli/common/worker.h"
-#include "cli/road/road.h"
+#include "cli/common/verb_call.h"
 #include "op/network.h"
 
 enum { GRANTS_TEXT_MAX = 1 << 20 };
@@ -188,7 +188,7 @@ static struct field_strs build_texts(const struct option_list *l, struct str *te
 	return (struct field_strs){ texts, l->n };
 }
 
-static int build_on_road(const char *path, struct job *j, struct built *ret, struct err *e)
+static int build_start(const char *path, struct job *j, struct built *ret, struct err *e)
 {
 	const struct worker w = { .clean = image_cli_tidy };
 	static const struct network_options none;
@@ -204,10 +204,11 @@ static int build_on_road(const char *path, struct job *j, struct built *ret, str
 		.services = build_texts(&network->services, services),
 		.grant = &j->place.grants.allow,
 	};
-	struct road *call = road_begin(j->how->cli, j->how->config, &build_op, &request, e);
+	struct verb_call *call = verb_call_begin(j->how->cli, j->how->config, &build_op, &request,
+						 e);
 	int rc = call ? worker_run(&w, work, j, ret, sizeof(*ret), e) : -1;
 
-	road_end(call, rc < 0 ? e : NULL);
+	verb_call_end(call, rc < 0 ? e : NULL);
 	return rc;
 }
 
@@ -226,7 +227,7 @@ int build_folder(const char *path, const struct build_how *how, struct built *re
 	if ((!how->network ||
 	     grants_read_own(how->network, how->config, &j.place.grants, e) == 0) &&
 	    choose_file(&j, e) == 0)
-		rc = build_on_road(path, &j, ret, e);
+		rc = build_start(path, &j, ret, e);
 	grants_fini(&j.place.grants);
 	return rc;
 }

@@ -15,7 +15,7 @@ struct op_hooks;
 
 /* Settings of the whole program, from main(). */
 struct cli {
-	const struct op_hooks *hooks; /* on the road of every call (call/call.h); NULL: none */
+	const struct op_hooks *hooks; /* of every call (call/call.h); NULL: none */
 };
 
 /* First member of every verb's options. */

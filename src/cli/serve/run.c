@@ -21,7 +21,7 @@
 #include "cli/common/secret.h"
 #include "cli/common/tty.h"
 #include "cli/common/volume.h"
-#include "cli/road/road.h"
+#include "cli/common/verb_call.h"
 #include "hub/core/output.h"
 #include "hub/core/report.h"
 #include "op/secret.h"
@@ -115,7 +115,7 @@ struct run {
 	uv_loop_t loop;
 	uv_signal_t signals[ARRAY_LEN(watched)];
 	size_t n_signals;
-	struct road *call;
+	struct verb_call *call;
 	struct network_options network; /* with what the image wants */
 	struct image image; /* zeros: it is not asked what it wants */
 	struct grants grants;
@@ -296,7 +296,7 @@ static void finish(struct run *r, int status)
 	else if (r->box)
 		box_close(r->box, on_box_closed, r);
 	/* while the warden ends */
-	road_end(take_ptr(r->call), r->failed.code ? &r->failed : NULL);
+	verb_call_end(take_ptr(r->call), r->failed.code ? &r->failed : NULL);
 }
 
 static int run_fail(const struct run *r, const struct err *e)
@@ -398,7 +398,7 @@ static void on_written(void *arg)
 static void on_output(void *arg, enum exec_stream stream, const char *p, size_t n)
 {
 	struct run *r = arg;
-	struct str bytes = road_redact(r->call, (struct str){ p, n });
+	struct str bytes = verb_call_redact(r->call, (struct str){ p, n });
 
 	if (r->o->json)
 		output_add(stream == EXEC_STDOUT ? &r->out : &r->err, bytes.p, bytes.n);
@@ -717,8 +717,8 @@ static int ask_for(struct run *r, struct err *e)
 	q->root = r->o->user == USER_ROOT;
 	q->allow = str_of(r->o->engine.allow);
 	q->grant = &r->grants.allow;
-	r->call = road_begin(r->in->cli, r->o->config, &run_verb_op, q, e);
-	return r->call ? road_grant(r->call, &q->secrets, &r->secrets, &r->n_secrets, e) : -1;
+	r->call = verb_call_begin(r->in->cli, r->o->config, &run_verb_op, q, e);
+	return r->call ? verb_call_grant(r->call, &q->secrets, &r->secrets, &r->n_secrets, e) : -1;
 }
 
 static int start(struct run *r, struct err *e)

@@ -3,7 +3,7 @@
 #include <uv.h>
 
 #include "base/clock.h"
-#include "cli/road/road.h"
+#include "cli/common/verb_call.h"
 #include "json/field/field.h"
 
 struct trying {
@@ -135,12 +135,12 @@ static const struct op trial_op = {
 void trial_run(struct trial *ret, const struct cli *cli, const char *allow)
 {
 	const struct trial_request request = { str_of(allow) };
-	struct road *call;
+	struct verb_call *call;
 
 	*ret = (struct trial){ .err = ERR_INIT };
-	call = road_begin(cli, NULL, &trial_op, &request, &ret->err);
+	call = verb_call_begin(cli, NULL, &trial_op, &request, &ret->err);
 	if (!call)
 		return;
 	try_whole(ret, allow);
-	road_end(call, trial_ok(ret) ? NULL : &ret->err);
+	verb_call_end(call, trial_ok(ret) ? NULL : &ret->err);
 }

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * One sandbox, made only to see whether that works: it is made, runs a program, and is removed. It
- * is a call like any other and takes the road (op/local.h), so that a rule can deny it.
+ * is a call like any other and passes all stages (op/local.h), so that a rule can deny it.
  */
 #include "box/host/box.h"
 #include "cli/common/verb.h"

@@ -2,7 +2,7 @@
 /*
  * The wire of E2B's SDKs (docs/compat.md): the control plane, envd and the code interpreter on one
  * port. What a request asks for is one or several operations (op/ops.h), each of which takes the
- * road of every call; nothing here reaches a sandbox in another way. Clients of mitos run code by
+ * stages of every call; nothing here reaches a sandbox in another way. Clients of mitos run code by
  * the same interpreters.
  *
  * The control plane knows principals by their tokens, in X-API-KEY. Whoever makes or connects to a

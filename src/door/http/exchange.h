@@ -1,8 +1,8 @@
 #pragma once
 /*
  * A request to a route, as its resource sees it. It is a call of the hub (call/call.h) and takes
- * the same road as every call. Its client is a `struct exchange`, which decodes it and encodes the
- * answer:
+ * the same stages as every call. Its client is a `struct exchange`, which decodes it and encodes
+ * the answer:
  *
  *	path, query, headers, body -> the route's input -> run() -> call_answer() or call_fail()
  *

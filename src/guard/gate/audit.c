@@ -1,7 +1,7 @@
 /*
- * What is recorded: the hook audit, which every call reaches. An id is made by the road before the
- * call begins, and the record when it has ended. What changes something, and what was denied, is on
- * the disk before it is answered. A call that needs a record which can't be kept is not run.
+ * What is recorded: the hook audit, which every call reaches. An id is made by call/call.c before
+ * the call begins, and the record when it has ended. What changes something, and what was denied,
+ * is on the disk before it is answered. A call that needs a record which can't be kept is not run.
  */
 #include "guard/gate/internal.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The gate fills the hooks of the road (call/call.h): who may know of a sandbox, policy, approval,
+ * The gate fills the hooks of calls (call/call.h): who may know of a sandbox, policy, approval,
  * redaction and audit, from the parts in guard/ and the operator's file. Each part is a file here,
  * which opens its part and sets its hooks.
  */

@@ -1,8 +1,8 @@
 /*
  * What code asks of modules. Each import and each call is a call of the same principal, which takes
- * the road itself: with its policy, approval, redaction and audit. A failure of one is a result for
- * the code. holt-js names a module and a function by their indexes; which tool that is, is known
- * here.
+ * all stages itself: with its policy, approval, redaction and audit. A failure of one is a result
+ * for the code. holt-js names a module and a function by their indexes; which tool that is, is
+ * known here.
  */
 #include <stdio.h>
 #include <stdlib.h>

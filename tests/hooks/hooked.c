@@ -1,5 +1,5 @@
 /*
- * `holt` with hooks of the tests' own on the road of every call (call/call.h). HOLT_ROAD is a
+ * `holt` with hooks of the tests' own of every call (call/call.h). HOLT_ROAD is a
  * folder:
  *
  *	log	gets a JSON line for each hook that is called

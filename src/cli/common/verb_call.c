@@ -1,4 +1,4 @@
-#include "cli/road/road.h"
+#include "cli/common/verb_call.h"
 
 #include <stdlib.h>
 
@@ -7,23 +7,23 @@
 #include "config/config.h"
 #include "guard/gate/gate.h"
 
-struct road {
+struct verb_call {
 	struct gate *gate;
 	struct local *call;
 };
 
-static void road_free(struct road *r)
+static void verb_call_free(struct verb_call *r)
 {
 	gate_free(r->gate);
 	free(r);
 }
 
-struct road *road_begin(const struct cli *cli, const char *config, const struct op *op,
-			const void *request, struct err *e)
+struct verb_call *verb_call_begin(const struct cli *cli, const char *config, const struct op *op,
+				  const void *request, struct err *e)
 {
 	struct gate_options o = { .hooks = cli->hooks };
 	AUTO(config_unref) struct config *file = NULL;
-	struct road *r;
+	struct verb_call *r;
 	char path[PATH_MAX], data[PATH_MAX], audit[PATH_MAX];
 	struct err none;
 	bool must;
@@ -46,25 +46,25 @@ struct road *road_begin(const struct cli *cli, const char *config, const struct 
 	r->call = r->gate ? local_begin(gate_hooks(r->gate), op, request, e) : NULL;
 	if (r->call)
 		return r;
-	road_free(r);
+	verb_call_free(r);
 	return NULL;
 }
 
-int road_grant(struct road *r, const struct secret_refs *refs, const struct exec_secret **ret,
-	       size_t *ret_n, struct err *e)
+int verb_call_grant(struct verb_call *r, const struct secret_refs *refs,
+		    const struct exec_secret **ret, size_t *ret_n, struct err *e)
 {
 	return local_grant(r->call, refs, ret, ret_n, e);
 }
 
-struct str road_redact(struct road *r, struct str bytes)
+struct str verb_call_redact(struct verb_call *r, struct str bytes)
 {
 	return local_redact(r->call, bytes);
 }
 
-void road_end(struct road *r, const struct err *err)
+void verb_call_end(struct verb_call *r, const struct err *err)
 {
 	if (!r)
 		return;
 	local_end(r->call, err);
-	road_free(r);
+	verb_call_free(r);
 }

@@ -1,5 +1,5 @@
 """Every call takes one road, whatever door it came through: hooks of the test's own
-(tests/road/hooked.c) deny, delay, count and rewrite. Rows: surface.py."""
+(tests/hooks/hooked.c) deny, delay, count and rewrite. Rows: surface.py."""
 
 import copy
 import json
@@ -31,7 +31,7 @@ class Road:
     def __init__(self, me, folder):
         self.folder = str(folder)
         self.at = 0  # how much of the log was taken
-        program = os.path.join(BUILD, 'tests/road/road-holt')
+        program = os.path.join(BUILD, 'tests/hooks/road-holt')
         if not os.path.lexists(beside := os.path.join(BUILD, 'tests/box')):
             os.symlink('../src/box', beside)  # where a program looks for its warden
         os.chmod(self.folder, 0o777)

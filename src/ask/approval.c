@@ -343,8 +343,8 @@ static int keep_arguments(struct approval *a, struct str arguments, struct err *
 	return one_keep(a, &a->row.arguments, buf_str(&b), e);
 }
 
-static int fill(struct approvals *all, struct approval *a, const struct approval_ask *q,
-		struct err *e)
+static int approval_fill(struct approvals *all, struct approval *a, const struct approval_ask *q,
+			 struct err *e)
 {
 	struct store_approval *r = &a->row;
 	char id[ID_MAX];
@@ -373,7 +373,7 @@ static struct approval *one_make(struct approvals *all, const struct approval_as
 
 	if (!a)
 		return NULL;
-	if (fill(all, a, q, e) < 0) {
+	if (approval_fill(all, a, q, e) < 0) {
 		one_free(&a->ask);
 		return NULL;
 	}

@@ -58,8 +58,8 @@ static const struct json_val *pattern_at(const struct json_val *pattern,
 	return json_get_str(pattern, (struct str){ p.text, p.n });
 }
 
-static bool walk(const struct json_val *pattern, const struct json_place *up,
-		 const struct json_val *a, const struct json_val *b)
+static bool approval_match_walk(const struct json_val *pattern, const struct json_place *up,
+				const struct json_val *a, const struct json_val *b)
 {
 	const struct json_val *g = pattern_at(pattern, up);
 	struct json_iter it = json_iter(a), other = json_iter(b);
@@ -78,7 +78,7 @@ static bool walk(const struct json_val *pattern, const struct json_place *up,
 			to = json_get_str(b, it.key);
 		else
 			to = json_next(&other) ? other.val : NULL;
-		if (!to || !walk(pattern, &at, it.val, to))
+		if (!to || !approval_match_walk(pattern, &at, it.val, to))
 			return false;
 	}
 	return true;
@@ -101,7 +101,7 @@ bool approval_pattern_fits(struct str pattern, struct str approved, struct str a
 	AUTO(json_free) struct json_doc *b = a ? json_parse(arguments, NULL, &e) : NULL;
 
 	return b && !approval_has_mark(arguments) &&
-	       walk(json_root(g), &root, json_root(a), json_root(b));
+	       approval_match_walk(json_root(g), &root, json_root(a), json_root(b));
 }
 
 /* ---- what may be one ----------------------------------------------------------------------- */

@@ -40,7 +40,7 @@ struct seal_ring {
 
 /* --- the ring --- */
 
-static int refuse(struct err *e)
+static int seal_refuse(struct err *e)
 {
 	return err_set(e, ERR_INVALID, "the sealed text is not valid here");
 }
@@ -192,12 +192,12 @@ int seal(const struct seal_ring *r, struct buf *to, struct str plain, struct str
 /* --- opening --- */
 
 /* The raw bytes of a text; owned. NULL if it is invalid, or memory is short. */
-static unsigned char *decode(struct str text, size_t *ret_n, struct err *e)
+static unsigned char *seal_decode(struct str text, size_t *ret_n, struct err *e)
 {
 	autofree unsigned char *raw = NULL;
 
 	if (text.n < seal_text_size(0) || text.n > seal_text_size(SEAL_PLAIN_MAX)) {
-		refuse(e);
+		seal_refuse(e);
 		return NULL;
 	}
 	raw = malloc(text.n);
@@ -207,7 +207,7 @@ static unsigned char *decode(struct str text, size_t *ret_n, struct err *e)
 	}
 	if (sodium_base642bin(raw, text.n, text.p, text.n, NULL, ret_n, NULL, VARIANT) < 0 ||
 	    *ret_n < OVERHEAD || seal_text_size(*ret_n - OVERHEAD) != text.n) {
-		refuse(e);
+		seal_refuse(e);
 		return NULL;
 	}
 	return take_ptr(raw);
@@ -222,12 +222,12 @@ static int decrypt(const struct seal_ring *r, unsigned char *raw, size_t n, stru
 	unsigned char bound[HEAD_BYTES + CONTEXT_BYTES];
 
 	if (!k)
-		return refuse(e);
+		return seal_refuse(e);
 	take_bound(bound, raw, context);
 	if (crypto_aead_xchacha20poly1305_ietf_decrypt(body, NULL, NULL, body,
 						       n - HEAD_BYTES - NONCE_BYTES, bound,
 						       sizeof(bound), nonce, k->bytes) < 0)
-		return refuse(e);
+		return seal_refuse(e);
 	return 0;
 }
 
@@ -235,7 +235,7 @@ int seal_open(const struct seal_ring *r, struct buf *to, struct str text, struct
 	      uint64_t now, struct err *e)
 {
 	size_t n = 0;
-	autofree unsigned char *raw = decode(text, &n, e);
+	autofree unsigned char *raw = seal_decode(text, &n, e);
 	const unsigned char *body;
 	int rc;
 

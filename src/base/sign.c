@@ -35,7 +35,7 @@ static const struct {
 	[SIGN_RS256] = { "RS256", GNUTLS_PK_RSA, GNUTLS_SIGN_RSA_SHA256, GNUTLS_ECC_CURVE_INVALID },
 };
 
-static int failed(int rc, const char *what, struct err *e)
+static int sign_failed(int rc, const char *what, struct err *e)
 {
 	return err_set(e, rc == GNUTLS_E_MEMORY_ERROR ? ERR_LIMIT : ERR_INVALID, "%s: %s", what,
 		       gnutls_strerror(rc));
@@ -116,7 +116,7 @@ static int check_kind(struct sign_key *k, struct err *e)
 	int rc = gnutls_pubkey_import_privkey(k->pub, k->key, 0, 0);
 
 	if (rc < 0)
-		return failed(rc, "the private key", e);
+		return sign_failed(rc, "the private key", e);
 	k->kind = (gnutls_pk_algorithm_t)kind;
 	if (kind == GNUTLS_PK_RSA && (bits < RSA_BITS_MIN || bits > RSA_BITS_MAX))
 		return err_set(e, ERR_INVALID, "an RSA key has %d to %d bits, not %u", RSA_BITS_MIN,
@@ -144,7 +144,7 @@ struct sign_key *sign_key_new(enum sign_alg alg, struct err *e)
 	rc = gnutls_privkey_generate(k->key, algs[alg].kind,
 				     (unsigned)GNUTLS_CURVE_TO_BITS(algs[alg].curve), 0);
 	if (rc < 0) {
-		failed(rc, "make a key", e);
+		sign_failed(rc, "make a key", e);
 		return NULL;
 	}
 	return check_kind(k, e) < 0 ? NULL : take_ptr(k);
@@ -160,7 +160,7 @@ struct sign_key *sign_key_read(struct str pem, struct err *e)
 		return NULL;
 	rc = gnutls_privkey_import_x509_raw(k->key, &text, GNUTLS_X509_FMT_PEM, NULL, 0);
 	if (rc < 0) {
-		failed(rc, "no private key in PEM", e);
+		sign_failed(rc, "no private key in PEM", e);
 		return NULL;
 	}
 	return check_kind(k, e) < 0 ? NULL : take_ptr(k);
@@ -178,7 +178,7 @@ struct secret *sign_key_pem(const struct sign_key *k, struct err *e)
 		gnutls_x509_privkey_deinit(x);
 	}
 	if (rc < 0) {
-		failed(rc, "write a key", e);
+		sign_failed(rc, "write a key", e);
 		return NULL;
 	}
 	return secret_new(str_of_datum(&pem), e);
@@ -211,7 +211,7 @@ static int jwk_rsa(const struct sign_key *k, struct buf *to, struct err *e)
 	int rc = gnutls_pubkey_export_rsa_raw2(k->pub, &m, &x, 0);
 
 	if (rc < 0)
-		return failed(rc, "a public key", e);
+		return sign_failed(rc, "a public key", e);
 	if (buf_addf(to, e, "{\"e\":\"") < 0 || add_number(to, &x, 0, e) < 0 ||
 	    buf_addf(to, e, "\",\"kty\":\"RSA\",\"n\":\"") < 0 || add_number(to, &m, 0, e) < 0)
 		return -1;
@@ -224,7 +224,7 @@ static int jwk_curve(const struct sign_key *k, struct buf *to, struct err *e)
 	int rc = gnutls_pubkey_export_ecc_raw2(k->pub, NULL, &x, &y, 0);
 
 	if (rc < 0)
-		return failed(rc, "a public key", e);
+		return sign_failed(rc, "a public key", e);
 	if (k->kind == GNUTLS_PK_EDDSA_ED25519) /* x is bytes, no number */
 		return buf_addf(to, e, "{\"crv\":\"Ed25519\",\"kty\":\"OKP\",\"x\":\"") < 0 ||
 				       base64url_encode(to, str_of_datum(&x), e) < 0
@@ -262,7 +262,7 @@ static int add_pair(struct buf *to, const gnutls_datum_t *der, struct err *e)
 	gnutls_datum_t *of[] = { &r, &s };
 
 	if (rc < 0)
-		return failed(rc, "a signature", e);
+		return sign_failed(rc, "a signature", e);
 	for (size_t i = 0; i < ARRAY_LEN(of); i++) {
 		struct str n = str_of_datum(of[i]);
 
@@ -289,7 +289,7 @@ int sign_bytes(const struct sign_key *k, enum sign_alg alg, struct str bytes, st
 			       algs[alg].name);
 	rc = gnutls_privkey_sign_data2(k->key, algs[alg].sign, 0, &data, &sig);
 	if (rc < 0)
-		return failed(rc, "sign", e);
+		return sign_failed(rc, "sign", e);
 	return alg == SIGN_ES256 ? add_pair(to, &sig, e)
 				 : base64url_encode(to, str_of_datum(&sig), e);
 }
@@ -303,6 +303,6 @@ int sign_digest(struct str bytes, struct buf *to, struct err *e)
 		return -1;
 	rc = gnutls_hash_fast(GNUTLS_DIG_SHA256, bytes.p, bytes.n, out);
 	if (rc < 0)
-		return failed(rc, "SHA-256", e);
+		return sign_failed(rc, "SHA-256", e);
 	return base64url_encode(to, (struct str){ (char *)out, sizeof(out) }, e);
 }

@@ -148,7 +148,7 @@ static void search_back(const struct unified_search *s, int32_t d)
 	}
 }
 
-static int mark(struct unified_side *a, struct unified_side *b, struct err *e)
+static int unified_mark(struct unified_side *a, struct unified_side *b, struct err *e)
 {
 	const size_t rounds = UNIFIED_EDITS_MAX + 1;
 	struct unified_search s = { .a = a, .b = b };
@@ -186,7 +186,7 @@ struct unified_writer {
 	bool full;
 };
 
-static void put(struct unified_writer *w, struct str front, struct str text)
+static void unified_put(struct unified_writer *w, struct str front, struct str text)
 {
 	static const char none[] = "\n\\ No newline at end of file\n";
 	struct err ignored = ERR_INIT;
@@ -239,14 +239,14 @@ static void hunk_put(struct unified_writer *w, size_t i, size_t k, size_t i_end,
 	int n = snprintf(head, sizeof(head), "@@ -%zu,%zu +%zu,%zu @@\n", i + (i_end > i),
 			 i_end - i, k + (k_end > k), k_end - k);
 
-	put(w, (struct str){ head, (size_t)n }, STR_LIT(""));
+	unified_put(w, (struct str){ head, (size_t)n }, STR_LIT(""));
 	while (i < i_end || k < k_end) {
 		if (i < i_end && w->a->changed[i]) {
-			put(w, STR_LIT("-"), w->a->lines[i++].text);
+			unified_put(w, STR_LIT("-"), w->a->lines[i++].text);
 		} else if (k < k_end && w->b->changed[k]) {
-			put(w, STR_LIT("+"), w->b->lines[k++].text);
+			unified_put(w, STR_LIT("+"), w->b->lines[k++].text);
 		} else {
-			put(w, STR_LIT(" "), w->a->lines[i++].text);
+			unified_put(w, STR_LIT(" "), w->a->lines[i++].text);
 			k++;
 		}
 	}
@@ -283,7 +283,7 @@ int unified_diff(struct str a, struct str b, struct buf *to, struct err *e)
 	int result = -1;
 
 	if (side_read(&sides[0], a, e) == 0 && side_read(&sides[1], b, e) == 0 &&
-	    mark(&sides[0], &sides[1], e) == 0) {
+	    unified_mark(&sides[0], &sides[1], e) == 0) {
 		write_hunks(&w);
 		result = w.full;
 	}

@@ -35,7 +35,7 @@ static char *read_text(const char *dir, const char *name, size_t *ret_n)
 }
 
 /* A path that a file in dir names. With worktree.useRelativePaths it starts at that directory. */
-static bool join(const char *dir, const char *path, char ret[PATH_MAX])
+static bool worktree_join(const char *dir, const char *path, char ret[PATH_MAX])
 {
 	return *path &&
 	       snprintf(ret, PATH_MAX, *path == '/' ? "%.0s%s" : "%s/%s", dir, path) < PATH_MAX;
@@ -52,7 +52,7 @@ static bool read_line(const char *dir, const char *name, const char *before, cha
 		return false;
 	text[strcspn(text, "\r\n")] = '\0';
 	*ret_relative = text[skip] != '/';
-	return join(dir, text + skip, ret);
+	return worktree_join(dir, text + skip, ret);
 }
 
 static bool leads_to(const char *path, const char *top)
@@ -111,7 +111,7 @@ static bool is_of(const char *top, const char *real)
 	}
 	text = read_text(real, "config", &n);
 	return text && gitconf_read((struct str){ text, n }, worktree_on_variable, said) == 0 &&
-	       join(real, said, path) && leads_to(path, top);
+	       worktree_join(real, said, path) && leads_to(path, top);
 }
 
 /* The directory that the .git of top names, without links: they must not lead elsewhere behind the
@@ -155,8 +155,8 @@ static bool find_objects(const struct worktree_given *g, const char *git, char r
 	text = read_text(dir, "info/alternates", &n);
 	for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line;
 	     line = strtok_r(NULL, "\n", &rest)) {
-		if (*line != '#' && join(dir, line, path) && path_resolve(path, ret) == 0 &&
-		    !g->has(g->data, ret))
+		if (*line != '#' && worktree_join(dir, line, path) &&
+		    path_resolve(path, ret) == 0 && !g->has(g->data, ret))
 			return true;
 	}
 	return false;

@@ -261,7 +261,7 @@ static int package_run(const struct project *p, struct str name, struct buf *to,
 }
 
 /* The runner's call in the project's own script goes on behind it. */
-static struct str behind(struct str line, const char *words)
+static struct str command_behind(struct str line, const char *words)
 {
 	struct str s = str_trim(line);
 
@@ -284,7 +284,7 @@ static enum node_runner node_runner(const struct package *p, struct str *ret_res
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		*ret_rest = behind(line, rows[i].words);
+		*ret_rest = command_behind(line, rows[i].words);
 		if (ret_rest->p && str_find(*ret_rest, "reporter") == ret_rest->n)
 			return rows[i].runner;
 	}

@@ -7,7 +7,7 @@
 
 #define SCHEME "file://"
 
-static int digit(char c)
+static int path_digit(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0'
 	     : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -28,8 +28,8 @@ static int path_decode(struct str uri, struct buf *to, struct err *e)
 		char c = s.p[i];
 
 		if (c == '%') {
-			int high = i + 2 < s.n ? digit(s.p[i + 1]) : -1;
-			int low = i + 2 < s.n ? digit(s.p[i + 2]) : -1;
+			int high = i + 2 < s.n ? path_digit(s.p[i + 1]) : -1;
+			int low = i + 2 < s.n ? path_digit(s.p[i + 2]) : -1;
 
 			if (high < 0 || low < 0)
 				return err_set(e, ERR_INVALID,

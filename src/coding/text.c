@@ -185,12 +185,12 @@ int text_number(struct str text, uint64_t first, uint64_t cut, struct buf *to, u
 
 /* ---- editing ------------------------------------------------------------------------------- */
 
-static const char *find(struct str text, struct str what)
+static const char *text_find(struct str text, struct str what)
 {
 	return what.n <= text.n ? memmem(text.p, text.n, what.p, what.n) : NULL;
 }
 
-static struct str behind(struct str text, const char *at)
+static struct str text_behind(struct str text, const char *at)
 {
 	return (struct str){ at, (size_t)(text.p + text.n - at) };
 }
@@ -226,9 +226,9 @@ static const char *search_next(struct search *s, struct str rest)
 {
 	const char *at;
 
-	while ((at = find(rest, s->old)) && search_cuts(s, (size_t)(at - s->all.p))) {
+	while ((at = text_find(rest, s->old)) && search_cuts(s, (size_t)(at - s->all.p))) {
 		s->cut = true;
-		rest = behind(rest, at + 1);
+		rest = text_behind(rest, at + 1);
 	}
 	return at;
 }
@@ -242,17 +242,17 @@ static int64_t replace(struct search s, struct str new, struct buf *to, struct e
 		if (buf_add(to, text.p, (size_t)(at - text.p), e) < 0 ||
 		    buf_add(to, new.p, new.n, e) < 0)
 			return -1;
-		text = behind(text, at + old.n);
+		text = text_behind(text, at + old.n);
 	}
 	return buf_add(to, text.p, text.n, e) < 0 ? -1 : n;
 }
 
-static uint64_t count(struct str text, struct str what)
+static uint64_t text_count(struct str text, struct str what)
 {
 	uint64_t n = 0;
 
-	for (const char *at; (at = find(text, what)); n++)
-		text = behind(text, at + what.n);
+	for (const char *at; (at = text_find(text, what)); n++)
+		text = text_behind(text, at + what.n);
 	return n;
 }
 
@@ -267,15 +267,15 @@ static uint64_t places(struct search s, bool *ret_cut)
 
 	for (; (at = search_next(&s, rest)); n++) {
 		first = first ? first : at;
-		rest = behind(rest, at + s.old.n);
+		rest = text_behind(rest, at + s.old.n);
 	}
 	*ret_cut |= s.cut;
-	return n == 1 && search_next(&again, behind(s.all, first + 1)) ? 2 : n;
+	return n == 1 && search_next(&again, text_behind(s.all, first + 1)) ? 2 : n;
 }
 
-static bool has(struct str s, const char *what)
+static bool text_has(struct str s, const char *what)
 {
-	return find(s, str_of(what)) != NULL;
+	return text_find(s, str_of(what)) != NULL;
 }
 
 static int with_crlf(struct str s, struct buf *to, struct err *e)
@@ -294,12 +294,12 @@ int64_t text_replace(struct str text, const struct text_edit *edit, struct buf *
 	bool cut = false;
 	uint64_t n = places(search_new(text, old, edit), &cut);
 
-	if (n == 0 && has(text, "\r\n") && has(old, "\n") && !has(old, "\r")) {
+	if (n == 0 && text_has(text, "\r\n") && text_has(old, "\n") && !text_has(old, "\r")) {
 		if (with_crlf(old, &old_crlf, e) < 0 ||
-		    (!has(new, "\r") && with_crlf(new, &new_crlf, e) < 0))
+		    (!text_has(new, "\r") && with_crlf(new, &new_crlf, e) < 0))
 			return -1;
 		old = buf_str(&old_crlf);
-		new = has(new, "\r") ? new : buf_str(&new_crlf);
+		new = text_has(new, "\r") ? new : buf_str(&new_crlf);
 		n = places(search_new(text, old, edit), &cut);
 	}
 	if (n == 0 && cut)
@@ -321,13 +321,13 @@ int64_t text_replace(struct str text, const struct text_edit *edit, struct buf *
 
 static uint64_t line_of(struct str text, const char *at)
 {
-	return count((struct str){ text.p, (size_t)(at - text.p) }, STR_LIT("\n")) + 1;
+	return text_count((struct str){ text.p, (size_t)(at - text.p) }, STR_LIT("\n")) + 1;
 }
 
 uint64_t text_place(struct str text, struct str old)
 {
 	enum { TRIES = 32 };
-	const char *at = old.n ? find(text, old) : NULL;
+	const char *at = old.n ? text_find(text, old) : NULL;
 	struct str longest = STR_LIT("   "); /* shorter ones are everywhere */
 	const char *found = NULL;
 	int tries = 0;
@@ -338,11 +338,11 @@ uint64_t text_place(struct str text, struct str old)
 		const char *end = memchr(old.p, '\n', old.n);
 		struct str line = { old.p, end ? (size_t)(end - old.p) : old.n };
 
-		old = behind(old, line.p + line.n + (end != NULL));
+		old = text_behind(old, line.p + line.n + (end != NULL));
 		line = str_trim(line);
 		if (line.n <= longest.n)
 			continue;
-		at = find(text, line);
+		at = text_find(text, line);
 		tries++;
 		if (at) {
 			longest = line;

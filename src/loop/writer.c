@@ -34,7 +34,7 @@ size_t loop_writer_queued(const struct loop_writer *w)
 	return w->queue.n - w->written;
 }
 
-static void empty(struct loop_writer *w)
+static void writer_empty(struct loop_writer *w)
 {
 	if (w->queue.cap > KEEP)
 		buf_fini(&w->queue);
@@ -67,7 +67,7 @@ static void tell_broken(struct loop_writer *w)
 static void on_poll(uv_poll_t *poll, int status, int events);
 
 /* failed: the descriptor is no longer polled, so waiting is useless */
-static void flush(struct loop_writer *w, bool failed)
+static void writer_flush(struct loop_writer *w, bool failed)
 {
 	ssize_t n = 0;
 
@@ -80,7 +80,7 @@ static void flush(struct loop_writer *w, bool failed)
 		w->written += (size_t)n;
 	}
 	if (loop_writer_queued(w) == 0) {
-		empty(w);
+		writer_empty(w);
 		writer_stop(w);
 	} else if (errno == EAGAIN && w->polled && !failed) {
 		uv_idle_stop(&w->idle);
@@ -88,7 +88,7 @@ static void flush(struct loop_writer *w, bool failed)
 	} else {
 		w->broken = true;
 		err_sys(&w->why, errno, "write");
-		empty(w);
+		writer_empty(w);
 		tell_broken(w);
 		return;
 	}
@@ -97,7 +97,7 @@ static void flush(struct loop_writer *w, bool failed)
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
-	flush(poll->data, status < 0);
+	writer_flush(poll->data, status < 0);
 }
 
 static void on_idle(uv_idle_t *idle)
@@ -107,7 +107,7 @@ static void on_idle(uv_idle_t *idle)
 	if (w->broken)
 		tell_broken(w);
 	else
-		flush(w, false);
+		writer_flush(w, false);
 }
 
 struct loop_writer *loop_writer_new(uv_loop_t *loop, int fd, size_t max,
@@ -146,7 +146,7 @@ void loop_writer_put(struct loop_writer *w, struct str bytes)
 	if (buf_add(&w->queue, bytes.p, bytes.n, &w->why) < 0) {
 		w->broken = true;
 		err_wrap(&w->why, "the reader is too slow");
-		empty(w);
+		writer_empty(w);
 	}
 	if (w->broken || !is_polling(w))
 		uv_idle_start(&w->idle, on_idle);

@@ -36,7 +36,7 @@ void inflight_free(struct inflight *t)
 }
 
 /* FNV-1a. A client that provokes collisions at worst makes us search its own `max` requests. */
-static unsigned hash(const struct rpc_id *id)
+static unsigned inflight_hash(const struct rpc_id *id)
 {
 	uint32_t h = 2166136261u;
 
@@ -47,14 +47,14 @@ static unsigned hash(const struct rpc_id *id)
 
 struct inflight_entry *inflight_find(const struct inflight *t, const struct rpc_id *id)
 {
-	struct inflight_entry *x = t->slots ? t->slots[hash(id) & t->mask] : t->first;
+	struct inflight_entry *x = t->slots ? t->slots[inflight_hash(id) & t->mask] : t->first;
 
 	while (x && !str_eq(rpc_id_str(&x->id), rpc_id_str(id)))
 		x = t->slots ? x->next : x->newer;
 	return x;
 }
 
-static void put(struct inflight *t, struct inflight_entry *entry)
+static void inflight_put(struct inflight *t, struct inflight_entry *entry)
 {
 	struct inflight_entry **slot = &t->slots[entry->hash & t->mask];
 
@@ -77,11 +77,11 @@ static int make_room(struct inflight *t)
 	t->slots = slots;
 	t->mask = n - 1;
 	for (struct inflight_entry *x = t->first; x; x = x->newer)
-		put(t, x);
+		inflight_put(t, x);
 	return 0;
 }
 
-static int refuse(struct rpc_fault *f)
+static int inflight_refuse(struct rpc_fault *f)
 {
 	f->reason = err_info(ERR_LIMIT);
 	return -1;
@@ -96,17 +96,17 @@ int inflight_add(struct inflight *t, struct inflight_entry *entry, const struct 
 	if (t->count == t->max) {
 		rpc_fault_set(ret_fault, RPC_INTERNAL_ERROR,
 			      "%u requests are in flight; wait for an answer", t->max);
-		return refuse(ret_fault);
+		return inflight_refuse(ret_fault);
 	}
 	if (make_room(t) < 0) {
 		rpc_fault_set(ret_fault, RPC_INTERNAL_ERROR, "out of memory");
-		return refuse(ret_fault);
+		return inflight_refuse(ret_fault);
 	}
 	entry->id.n = id->n;
 	memcpy(entry->id.json, id->json, id->n);
-	entry->hash = hash(id);
+	entry->hash = inflight_hash(id);
 	if (t->slots)
-		put(t, entry);
+		inflight_put(t, entry);
 	entry->older = t->last;
 	entry->newer = NULL;
 	*(t->last ? &t->last->newer : &t->first) = entry;

@@ -15,7 +15,7 @@ void line_fini(struct line_reader *l)
 	buf_fini(&l->part);
 }
 
-static void forget(struct line_reader *l)
+static void line_forget(struct line_reader *l)
 {
 	if (l->part.cap > KEEP)
 		buf_fini(&l->part);
@@ -24,13 +24,13 @@ static void forget(struct line_reader *l)
 }
 
 /* The rest of the line is only searched for its id. */
-static void skip(struct line_reader *l, bool lost)
+static void line_skip(struct line_reader *l, bool lost)
 {
 	l->skipping = true;
 	l->lost = lost;
 	l->sniff = (struct rpc_sniff){ 0 };
 	rpc_sniff_feed(&l->sniff, buf_str(&l->part));
-	forget(l);
+	line_forget(l);
 }
 
 static enum line_event end_skip(struct line_reader *l)
@@ -64,16 +64,17 @@ static enum line_event end_line(struct line_reader *l, struct str line, struct s
 
 /* Takes a piece of a line; ends: the piece reaches the line's end. LINE_MORE, or the event to
  * report. */
-static enum line_event take(struct line_reader *l, struct str piece, bool ends, struct str *ret)
+static enum line_event line_take(struct line_reader *l, struct str piece, bool ends,
+				 struct str *ret)
 {
 	struct err e;
 
 	if (!l->skipping && piece.n > l->part.max - l->part.n)
-		skip(l, false);
+		line_skip(l, false);
 	if (ends && !l->skipping && l->part.n == 0)
 		return end_line(l, piece, ret);
 	if (!l->skipping && buf_add(&l->part, piece.p, piece.n, &e) < 0)
-		skip(l, true);
+		line_skip(l, true);
 	if (l->skipping) {
 		rpc_sniff_feed(&l->sniff, piece);
 		return ends ? end_skip(l) : LINE_MORE;
@@ -85,11 +86,12 @@ static enum line_event take(struct line_reader *l, struct str piece, bool ends, 
 enum line_event line_next(struct line_reader *l, struct str *input, struct str *ret_line)
 {
 	if (l->given)
-		forget(l);
+		line_forget(l);
 	while (input->n > 0) {
 		const char *end = memchr(input->p, '\n', input->n);
 		size_t n = end ? (size_t)(end - input->p) : input->n;
-		enum line_event event = take(l, (struct str){ input->p, n }, end != NULL, ret_line);
+		enum line_event event = line_take(l, (struct str){ input->p, n }, end != NULL,
+						  ret_line);
 
 		n += end != NULL;
 		input->p += n;
@@ -103,7 +105,7 @@ enum line_event line_next(struct line_reader *l, struct str *input, struct str *
 enum line_event line_last(struct line_reader *l, struct str *ret_line)
 {
 	if (l->given)
-		forget(l);
+		line_forget(l);
 	if (l->skipping)
 		return end_skip(l);
 	if (l->part.n == 0)

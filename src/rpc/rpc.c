@@ -263,7 +263,7 @@ int rpc_read(const struct json_val *v, struct rpc_msg *ret, struct rpc_fault *re
 	return read_call(has, ret, ret_fault);
 }
 
-static void begin(struct json_writer *w)
+static void rpc_begin(struct json_writer *w)
 {
 	json_write_object(w);
 	json_write_raw(w, STR_LIT("\"jsonrpc\":\"2.0\""));
@@ -313,7 +313,7 @@ void rpc_write_error(struct json_writer *w, const struct rpc_fault *f)
 
 void rpc_write_fault(struct json_writer *w, const struct rpc_id *id, const struct rpc_fault *f)
 {
-	begin(w);
+	rpc_begin(w);
 	if (id && id->n > 0)
 		put_id(w, id);
 	json_write_name(w, "error");
@@ -323,14 +323,14 @@ void rpc_write_fault(struct json_writer *w, const struct rpc_id *id, const struc
 
 void rpc_write_result(struct json_writer *w, const struct rpc_id *id)
 {
-	begin(w);
+	rpc_begin(w);
 	put_id(w, id);
 	json_write_name(w, "result");
 }
 
 void rpc_write_request(struct json_writer *w, uint64_t id, const char *method)
 {
-	begin(w);
+	rpc_begin(w);
 	json_write_name(w, "id");
 	json_write_uint(w, id);
 	json_write_name(w, "method");
@@ -340,7 +340,7 @@ void rpc_write_request(struct json_writer *w, uint64_t id, const char *method)
 
 void rpc_write_notification(struct json_writer *w, const char *method)
 {
-	begin(w);
+	rpc_begin(w);
 	json_write_name(w, "method");
 	json_write_text(w, method);
 	json_write_name(w, "params");

@@ -1,6 +1,6 @@
 #include "rpc/sniff.h"
 
-static void keep(struct rpc_sniff *s, char c)
+static void sniff_keep(struct rpc_sniff *s, char c)
 {
 	if (s->n < SNIFF_ROOM)
 		s->kept[s->n++] = c;
@@ -42,7 +42,7 @@ static void in_string(struct rpc_sniff *s, char c)
 	else if (c == '"')
 		s->in_string = false;
 	if (s->in_key || s->in_value)
-		keep(s, c);
+		sniff_keep(s, c);
 }
 
 static void open_string(struct rpc_sniff *s)
@@ -55,7 +55,7 @@ static void open_string(struct rpc_sniff *s)
 		s->n = 0;
 	}
 	if (s->in_key || s->in_value)
-		keep(s, '"');
+		sniff_keep(s, '"');
 }
 
 static void structure(struct rpc_sniff *s, char c)
@@ -87,7 +87,7 @@ static void structure(struct rpc_sniff *s, char c)
 		return; /* not kept: the colon comes before the value */
 	}
 	if (s->in_value)
-		keep(s, c);
+		sniff_keep(s, c);
 }
 
 void rpc_sniff_feed(struct rpc_sniff *s, struct str piece)

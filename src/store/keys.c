@@ -48,7 +48,7 @@ int store_key_find(struct store *s, struct str scope, struct str key, struct sto
 
 /* ---- bounds -------------------------------------------------------------------------------- */
 
-static int count(struct store *s, struct err *e)
+static int keys_count(struct store *s, struct err *e)
 {
 	autorows struct db_rows rows = { .db = s->db };
 
@@ -69,7 +69,7 @@ static int remove_rows(struct store *s, enum statement which, const struct db_va
 	autorows struct db_rows rows = { .db = s->db };
 	int more, deleted = 0;
 
-	if (count(s, e) < 0 || db_rows_values(s->db, which, values, n, &rows, e) < 0)
+	if (keys_count(s, e) < 0 || db_rows_values(s->db, which, values, n, &rows, e) < 0)
 		return -1;
 	while ((more = db_next(&rows, e)) > 0) {
 		s->n_keys--;
@@ -83,7 +83,7 @@ static int remove_rows(struct store *s, enum statement which, const struct db_va
 
 static int make_room(struct store *s, int64_t bytes, struct err *e)
 {
-	if (count(s, e) < 0)
+	if (keys_count(s, e) < 0)
 		return -1;
 	while (s->n_keys >= STORE_KEYS_MAX || s->key_bytes + bytes > STORE_KEYS_BYTES_MAX) {
 		int deleted = remove_rows(s, KEY_DROP_OLDEST, NULL, 0, e);

@@ -378,7 +378,7 @@ void acp_refuse(struct acp_ask *q, const struct err *why)
 /* ---- the end of many ------------------------------------------------------------------------ */
 
 /* The owner forgets it first: it may not answer any more. */
-static void withdraw(struct ask *q, const struct rpc_fault *f)
+static void ask_withdraw(struct ask *q, const struct rpc_fault *f)
 {
 	struct acp *a = q->of;
 
@@ -405,7 +405,7 @@ void acp_ask_cancelled(struct acp *a, const struct rpc_id *id)
 		return;
 	}
 	rpc_fault_set(&f, REQUEST_CANCELLED, "the request was cancelled");
-	withdraw(q, &f);
+	ask_withdraw(q, &f);
 }
 
 void acp_ask_withdraw(struct acp *a, bool all)
@@ -419,7 +419,7 @@ void acp_ask_withdraw(struct acp *a, bool all)
 			q = q->next;
 			continue;
 		}
-		withdraw(q, q->p.kind == ACP_ASK_PERMISSION ? NULL : &f);
+		ask_withdraw(q, q->p.kind == ACP_ASK_PERMISSION ? NULL : &f);
 		q = a->asks;
 	}
 }

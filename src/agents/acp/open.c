@@ -29,7 +29,7 @@ static void write_can(struct json_writer *w, const struct acp *a)
 	json_write_object_end(w);
 }
 
-static void initialize(struct acp *a, unsigned version)
+static void open_initialize(struct acp *a, unsigned version)
 {
 	struct acp_out m;
 	struct err e;
@@ -55,7 +55,7 @@ void acp_start(struct acp *a)
 	AUTO(acp_leave) struct acp *in = acp_enter(a);
 
 	if (in->state == ACP_NEW)
-		initialize(in, 1);
+		open_initialize(in, 1);
 }
 
 /* ---- the session ---------------------------------------------------------------------------- */
@@ -139,7 +139,7 @@ static bool is_object(const struct json_val *v)
 	return json_type(v) == JSON_OBJECT;
 }
 
-static void learn(struct acp *a, const struct json_val *result)
+static void open_learn(struct acp *a, const struct json_val *result)
 {
 	const struct json_val *can = json_get(result, "agentCapabilities"), *mcp, *session;
 
@@ -193,7 +193,7 @@ static void on_initialized(struct acp *a, const struct json_val *result)
 		return;
 	}
 	a->version = (unsigned)version;
-	learn(a, result);
+	open_learn(a, result);
 	learn_methods(a, json_get(result, "authMethods"));
 	open_any(a);
 }
@@ -246,7 +246,7 @@ static void on_refused(struct acp *a, enum acp_method method, const struct json_
 
 	acp_fault_err(method, fault, &e);
 	if (method == ACP_INITIALIZE && a->asked_version == 1 && e.code != ERR_AGENT_LOGIN) {
-		initialize(a, 2); /* one that knows nothing else */
+		open_initialize(a, 2); /* one that knows nothing else */
 		return;
 	}
 	if (e.code == ERR_AGENT_LOGIN && method != ACP_AUTHENTICATE && a->o.auth_method.p &&

@@ -72,7 +72,7 @@ static bool is_blank(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static struct str trim(struct str s)
+static struct str ignore_trim(struct str s)
 {
 	while (s.n > 0 && is_blank(s.p[0])) {
 		s.p++;
@@ -229,7 +229,7 @@ static int add_pattern(struct ignore *g, struct str text, struct err *e)
 		return err_set(e, ERR_INVALID, "over %d patterns", IGNORE_PATTERNS_MAX);
 	p->exception = text.p[0] == '!';
 	if (p->exception)
-		text = trim((struct str){ text.p + 1, text.n - 1 });
+		text = ignore_trim((struct str){ text.p + 1, text.n - 1 });
 	if (text.n == 0 || text.n > IGNORE_PATTERN_MAX || memchr(text.p, '\0', text.n))
 		return err_set(e, ERR_INVALID, "a pattern of 1 to %d characters",
 			       IGNORE_PATTERN_MAX);
@@ -260,7 +260,7 @@ static int read_lines(struct ignore *g, struct str text, struct err *e)
 		const char *end = memchr(text.p, '\n', text.n);
 		struct str line = { text.p, end ? (size_t)(end - text.p) : text.n };
 		size_t used = line.n + (end != NULL);
-		struct str pattern = trim(line);
+		struct str pattern = ignore_trim(line);
 
 		if (pattern.n > 0 && line.p[0] != '#' && add_pattern(g, pattern, e) < 0)
 			return err_wrap(e, "line %zu", number);
@@ -359,7 +359,7 @@ static void go_on(const struct pattern *p, const struct ways *now, struct ways *
 
 /* Runs the pattern over the path. Returns the remaining states, or one at the end if a folder
  * above the path matches. */
-static void follow(const struct pattern *p, struct str path, struct ways *ret)
+static void ignore_follow(const struct pattern *p, struct str path, struct ways *ret)
 {
 	struct ways other;
 	struct ways *now = ret, *next = &other;
@@ -380,11 +380,11 @@ static void follow(const struct pattern *p, struct str path, struct ways *ret)
 		memcpy(ret->at, now->at, p->n_steps + 1);
 }
 
-static bool matches(const struct pattern *p, struct str path)
+static bool ignore_matches(const struct pattern *p, struct str path)
 {
 	struct ways ways;
 
-	follow(p, path, &ways);
+	ignore_follow(p, path, &ways);
 	return ways.at[p->n_steps];
 }
 
@@ -393,7 +393,7 @@ static bool may_match_below(const struct pattern *p, struct str path)
 {
 	struct ways ways, below;
 
-	follow(p, path, &ways);
+	ignore_follow(p, path, &ways);
 	if (ways.at[p->n_steps])
 		return true;
 	go_on(p, &ways, &below, '/');
@@ -403,7 +403,7 @@ static bool may_match_below(const struct pattern *p, struct str path)
 bool ignore_has(const struct ignore *g, struct str path)
 {
 	for (size_t i = g->n; i > 0; i--) {
-		if (matches(&g->patterns[i - 1], path))
+		if (ignore_matches(&g->patterns[i - 1], path))
 			return !g->patterns[i - 1].exception;
 	}
 	return false;

@@ -299,7 +299,7 @@ enum { HAVE_PATH = 1, HAVE_LINK = 2, HAVE_SIZE = 4, HAVE_MTIME = 8 };
 enum phase { LENGTH, KEY, VALUE, NEWLINE };
 enum key { KEY_OTHER, KEY_PATH, KEY_LINK, KEY_SIZE, KEY_MTIME, KEY_COMMENT };
 
-static enum tar_event bad(struct tar_reader *r, enum tar_why why)
+static enum tar_event tar_bad(struct tar_reader *r, enum tar_why why)
 {
 	r->state = BROKEN;
 	r->why = why;
@@ -488,9 +488,9 @@ static void start_padding(struct tar_reader *r)
 static enum tar_event start_meta(struct tar_reader *r, char type, uint64_t size)
 {
 	if (size > TAR_META_MAX - r->meta)
-		return bad(r, TAR_WHY_META);
+		return tar_bad(r, TAR_WHY_META);
 	if (size == 0)
-		return bad(r, TAR_WHY_RECORD);
+		return tar_bad(r, TAR_WHY_RECORD);
 	r->meta += (size_t)size;
 	r->left = size;
 	r->pad = tar_padding(size);
@@ -576,10 +576,10 @@ static enum tar_event start_entry(struct tar_reader *r, const struct header *h, 
 	known = fill_type(r, h->typeflag);
 	linked = known && (r->entry.type == TAR_HARDLINK || r->entry.type == TAR_SYMLINK);
 	if (r->path[0] == '\0' || (linked && r->link[0] == '\0'))
-		return bad(r, TAR_WHY_NAME);
+		return tar_bad(r, TAR_WHY_NAME);
 	size = r->have & HAVE_SIZE ? r->pax_size : size;
 	if (known && r->entry.type != TAR_FILE && size)
-		return bad(r, TAR_WHY_CONTENT);
+		return tar_bad(r, TAR_WHY_CONTENT);
 	if (!linked)
 		r->link[0] = '\0';
 	r->entry.mode = (uint32_t)mode & 07777;
@@ -609,14 +609,14 @@ static enum tar_event take_header(struct tar_reader *r)
 
 	if (!get_number(h->chksum, sizeof(h->chksum), &sum) ||
 	    (sum != (int64_t)sum_of(h, false) && sum != (int64_t)(int)sum_of(h, true)))
-		return bad(r, TAR_WHY_CHECKSUM);
+		return tar_bad(r, TAR_WHY_CHECKSUM);
 	if (r->zero)
-		return bad(r, TAR_WHY_AFTER);
+		return tar_bad(r, TAR_WHY_AFTER);
 	if (!get_number(h->size, sizeof(h->size), &size) || size < 0 ||
 	    !get_number(h->mode, sizeof(h->mode), &mode) ||
 	    !get_number(h->mtime, sizeof(h->mtime), &mtime) || mtime > TIME_MAX ||
 	    mtime < -TIME_MAX)
-		return bad(r, TAR_WHY_NUMBER);
+		return tar_bad(r, TAR_WHY_NUMBER);
 	switch (h->typeflag) {
 	case 'x':
 	case 'g':
@@ -624,7 +624,7 @@ static enum tar_event take_header(struct tar_reader *r)
 	case 'K':
 		return start_meta(r, h->typeflag, (uint64_t)size);
 	case 'S':
-		return bad(r, TAR_WHY_SPARSE);
+		return tar_bad(r, TAR_WHY_SPARSE);
 	default:
 		return start_entry(r, h, (uint64_t)size, mode, mtime);
 	}
@@ -652,7 +652,7 @@ static enum tar_event read_header(struct tar_reader *r, const char **p, size_t *
 	if (!tar_is_zero(r->block, TAR_BLOCK))
 		return take_header(r);
 	if (r->have)
-		return bad(r, TAR_WHY_CUT);
+		return tar_bad(r, TAR_WHY_CUT);
 	if (!r->zero) {
 		r->zero = true;
 		return TAR_MORE;
@@ -690,7 +690,7 @@ static enum tar_event read_meta(struct tar_reader *r, const char **p, size_t *n)
 
 		tar_step(p, n, 1);
 		if (why)
-			return bad(r, why);
+			return tar_bad(r, why);
 	}
 	if (r->left == 0)
 		start_padding(r);
@@ -715,7 +715,7 @@ static enum tar_event read_over(struct tar_reader *r, const char **p, size_t *n)
 static enum tar_event read_end(struct tar_reader *r, const char **p, size_t *n)
 {
 	if (!tar_is_zero(*p, *n))
-		return bad(r, TAR_WHY_AFTER);
+		return tar_bad(r, TAR_WHY_AFTER);
 	tar_step(p, n, *n);
 	return TAR_MORE;
 }

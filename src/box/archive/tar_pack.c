@@ -43,7 +43,7 @@ static int tar_pack_fail(struct pack *k, enum tree_what what, int errnum)
 
 /* ---- out ----------------------------------------------------------------------------------- */
 
-static int flush(struct pack *k)
+static int tar_pack_flush(struct pack *k)
 {
 	size_t n = k->n;
 
@@ -56,7 +56,7 @@ static int flush(struct pack *k)
 
 static int room(struct pack *k, size_t n)
 {
-	return k->n + n > sizeof(k->buffer) ? flush(k) : 0;
+	return k->n + n > sizeof(k->buffer) ? tar_pack_flush(k) : 0;
 }
 
 static int put_zeros(struct pack *k, uint64_t n)
@@ -64,7 +64,7 @@ static int put_zeros(struct pack *k, uint64_t n)
 	while (n > 0) {
 		size_t some;
 
-		if (k->n == sizeof(k->buffer) && flush(k) < 0)
+		if (k->n == sizeof(k->buffer) && tar_pack_flush(k) < 0)
 			return -1;
 		some = sizeof(k->buffer) - k->n;
 		some = n < some ? (size_t)n : some;
@@ -111,7 +111,7 @@ static int put_content(struct pack *k, int fd, uint64_t size)
 		size_t some;
 		ssize_t n;
 
-		if (k->n == sizeof(k->buffer) && flush(k) < 0)
+		if (k->n == sizeof(k->buffer) && tar_pack_flush(k) < 0)
 			return -1;
 		some = sizeof(k->buffer) - k->n;
 		n = read(fd, k->buffer + k->n, left < some ? (size_t)left : some);
@@ -292,7 +292,7 @@ static int pack_all(struct pack *k, int top)
 		snprintf(text, sizeof(text), "%u: %s", k->f->left_out, k->f->path);
 		k->n += tar_comment(text, k->buffer + k->n);
 	}
-	return put_zeros(k, TAR_END_BYTES) < 0 ? -1 : flush(k);
+	return put_zeros(k, TAR_END_BYTES) < 0 ? -1 : tar_pack_flush(k);
 }
 
 int tar_pack(int dir, const char *name, const struct tar_pack_opts *o, int out,

@@ -148,7 +148,7 @@ static int set_file(const struct tar_unpack *u, int fd, const struct tree_left *
 }
 
 /* Sets mode and time of the innermost directory, if it still exists and is ours. */
-static int leave(struct tar_unpack *u)
+static int tar_unpack_leave(struct tar_unpack *u)
 {
 	const struct tree_left *l = &u->left[--u->n_left];
 	int fd = open_directory(u, u->at, l->n, false), errnum;
@@ -174,7 +174,7 @@ static int leave_others(struct tar_unpack *u, const char *path, bool directory)
 
 		if (inside && !(directory && path[n] == '\0'))
 			return 0;
-		if (leave(u) < 0)
+		if (tar_unpack_leave(u) < 0)
 			return -1;
 	}
 	return 0;
@@ -182,7 +182,7 @@ static int leave_others(struct tar_unpack *u, const char *path, bool directory)
 
 /* ---- what is in the way -------------------------------------------------------------------- */
 
-static int empty(struct tar_unpack *u, int fd, int depth);
+static int tar_unpack_empty(struct tar_unpack *u, int fd, int depth);
 
 /* Removes the entry of that name with its contents. What is mounted stays, with what it stands
  * in. */
@@ -204,7 +204,7 @@ static int remove_all(struct tar_unpack *u, int dir, const char *name, int depth
 		close(fd);
 		return tar_unpack_fail(u, TREE_DEEP, 0);
 	}
-	if (empty(u, fd, depth + 1) < 0)
+	if (tar_unpack_empty(u, fd, depth + 1) < 0)
 		return -1;
 	if (unlinkat(dir, name, AT_REMOVEDIR) == 0 || u->mounted)
 		return 0;
@@ -212,7 +212,7 @@ static int remove_all(struct tar_unpack *u, int dir, const char *name, int depth
 }
 
 /* Removes all entries of a directory; takes fd. */
-static int empty(struct tar_unpack *u, int fd, int depth)
+static int tar_unpack_empty(struct tar_unpack *u, int fd, int depth)
 {
 	struct folder f = folder_take(fd);
 	int rc = 0, more = 0;
@@ -267,7 +267,7 @@ static bool take_whiteout(struct tar_unpack *u, int dir, const char *name, int *
 		return false;
 	if (strcmp(name, ".wh..wh..opq") == 0) {
 		fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		*ret = fd < 0 ? tar_unpack_fail(u, TREE_SYSTEM, errno) : empty(u, fd, 0);
+		*ret = fd < 0 ? tar_unpack_fail(u, TREE_SYSTEM, errno) : tar_unpack_empty(u, fd, 0);
 	} else if (strncmp(name, ".wh..wh.", 8) == 0) {
 		*ret = 0;
 	} else if (!name[4] || strcmp(name + 4, ".") == 0 || strcmp(name + 4, "..") == 0) {
@@ -706,7 +706,7 @@ int tar_unpack_end(struct tar_unpack *u, bool whole)
 	drop_temp(u);
 	close_at(&u->file);
 	while (rc == 0 && u->n_left > 0)
-		rc = leave(u);
+		rc = tar_unpack_leave(u);
 	forget_parent(u);
 	if (rc == 0 && whole && why)
 		rc = bad_archive(u, why);

@@ -172,7 +172,7 @@ const struct tree_count *tree_count(const struct tree *t)
 /* ---- paths ----------------------------------------------------------------------------------- */
 
 /* The path without "." and double slashes, "" for the root; -1 if it is invalid. */
-static int clean(struct str path, char ret[PATH_BYTES + 1], struct err *e)
+static int tree_clean(struct str path, char ret[PATH_BYTES + 1], struct err *e)
 {
 	size_t n = 0;
 
@@ -376,7 +376,7 @@ static int make_place(struct tree *t, struct str path, bool is_dir, char text[PA
 	struct stat st;
 	int left;
 
-	left = clean(path, text, e);
+	left = tree_clean(path, text, e);
 	if (left <= 0)
 		return left < 0 ? -1
 				: err_set(e, ERR_IMAGE, "an entry takes the place of the root");
@@ -409,7 +409,7 @@ int tree_dir(struct tree *t, struct str path, uint32_t mode, struct err *e)
 	char text[PATH_BYTES + 1];
 	autoclose int fd = -1;
 	struct place at;
-	int there = clean(path, text, e);
+	int there = tree_clean(path, text, e);
 
 	if (there <= 0)
 		return there; /* the root is always ours */
@@ -464,7 +464,7 @@ int tree_link(struct tree *t, struct str path, struct str target, struct err *e)
 	autoclose int dir = -1;
 	struct place at, old;
 	struct stat st;
-	int n = clean(target, from, e);
+	int n = tree_clean(target, from, e);
 
 	if (n <= 0)
 		return n < 0 ? -1 : err_set(e, ERR_IMAGE, "a hard link to the root");
@@ -508,7 +508,7 @@ int tree_whiteout(struct tree *t, struct str path, struct err *e)
 {
 	char text[PATH_BYTES + 1], what[PATH_BYTES + 2];
 	struct place at;
-	int n = clean(path, text, e), first;
+	int n = tree_clean(path, text, e), first;
 
 	if (n <= 0)
 		return n < 0 ? -1 : err_set(e, ERR_IMAGE, "a whiteout of the root");
@@ -528,7 +528,7 @@ int tree_opaque(struct tree *t, struct str path, struct err *e)
 	char text[PATH_BYTES + 1];
 	int first;
 
-	if (clean(path, text, e) < 0)
+	if (tree_clean(path, text, e) < 0)
 		return -1;
 	if (go_to(t, text, false, e) < 0)
 		return forgive(e);

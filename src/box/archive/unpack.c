@@ -138,7 +138,7 @@ static int open_readers(struct unpacking *x)
 }
 
 /* Reads the data after the archive's end, for the digests. A pipe may never end. */
-static int drain(struct unpacking *x)
+static int unpack_drain(struct unpacking *x)
 {
 	const void *at;
 	la_ssize_t n;
@@ -286,7 +286,7 @@ static int read_entries(struct unpacking *x)
 			return -1;
 	}
 	/* a good archive causes no warnings of the reader */
-	return rc == ARCHIVE_EOF ? drain(x) : reader_failed(x, x->tar);
+	return rc == ARCHIVE_EOF ? unpack_drain(x) : reader_failed(x, x->tar);
 }
 
 /* ---- in the confined process ----------------------------------------------------------------- */

@@ -260,7 +260,7 @@ void box_end_with_process(struct box *box)
 }
 
 /* Ends everything in progress, and closes the socket. */
-static void shut(struct box *box)
+static void box_shut(struct box *box)
 {
 	struct err err = ERR_INIT;
 
@@ -286,7 +286,7 @@ void box_close(struct box *box, void (*on_closed)(void *arg), void *arg)
 	box_end_with_process(box);
 	if (box->warden_dir && box->unsent) /* the warden has not received WM_END */
 		box_warden_kill(box);
-	shut(box); /* closing the socket makes the warden end */
+	box_shut(box); /* closing the socket makes the warden end */
 	if (box->process || box->exit_poll)
 		close_within(box, CLOSE_MS, on_close_timeout);
 	else
@@ -302,7 +302,7 @@ void box_leave(struct box *box, void (*on_closed)(void *arg), void *arg)
 	box->on_closed = on_closed;
 	box->on_closed_arg = arg;
 	box->config.on_end = NULL; /* the sandboxes do not end */
-	shut(box);
+	box_shut(box);
 	box_warden_forget(box);
 	close_within(box, 0, on_close_now);
 }
@@ -649,8 +649,8 @@ static void on_refusal(void *arg)
 	free(r);
 }
 
-static void refuse(struct box *box, sandbox_cb on_sandbox, fork_cb on_fork, void *arg,
-		   const struct err *err)
+static void box_refuse(struct box *box, sandbox_cb on_sandbox, fork_cb on_fork, void *arg,
+		       const struct err *err)
 {
 	struct refusal *r = calloc(1, sizeof(*r));
 	struct err ignored = ERR_INIT;
@@ -791,14 +791,14 @@ void sandbox_create_start(struct box *box, const struct sandbox_spec *spec, sand
 		if (!e.code)
 			err_set(&e, ERR_LIMIT, "out of memory");
 		sandbox_unref(model);
-		refuse(box, on_done, NULL, arg, &e);
+		box_refuse(box, on_done, NULL, arg, &e);
 		return;
 	}
 	p->model = model;
 	p->on_sandbox = on_done;
 	if (send_create(box, spec, p, &e) < 0) {
 		box_forget(box_expected(box, p->seq));
-		refuse(box, on_done, NULL, arg, &e);
+		box_refuse(box, on_done, NULL, arg, &e);
 	}
 }
 
@@ -824,18 +824,18 @@ void sandbox_destroy_start(struct sandbox *sb, sandbox_cb on_done, void *arg)
 
 	if (!sb->live || sb->destroying) {
 		err_set(&e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", sb->id);
-		refuse(box, on_done, NULL, arg, &e);
+		box_refuse(box, on_done, NULL, arg, &e);
 		return;
 	}
 	p = box_expect(box, arg);
 	if (!p)
-		abort(); /* see refuse() */
+		abort(); /* see box_refuse() */
 	p->on_sandbox = on_done;
 	p->model = sandbox_ref(sb);
 	m.h.seq = p->seq;
 	if (box_send(box, &m, sizeof(m), &e) < 0) {
 		box_forget(box_expected(box, p->seq));
-		refuse(box, on_done, NULL, arg, &e);
+		box_refuse(box, on_done, NULL, arg, &e);
 		return;
 	}
 	sb->destroying = true;
@@ -972,7 +972,7 @@ void sandbox_fork_start(struct sandbox *source, uint32_t n, const struct str *id
 	if (!p) {
 		if (!e.code)
 			err_set(&e, ERR_LIMIT, "out of memory");
-		refuse(box, NULL, on_done, arg, &e);
+		box_refuse(box, NULL, on_done, arg, &e);
 		return;
 	}
 	p->on_fork = on_done;
@@ -980,7 +980,7 @@ void sandbox_fork_start(struct sandbox *source, uint32_t n, const struct str *id
 	p->n = n;
 	if (keep_ids(p, ids, &e) < 0 || box_begin(p, &e) < 0) {
 		box_forget(box_expected(box, p->seq));
-		refuse(box, NULL, on_done, arg, &e);
+		box_refuse(box, NULL, on_done, arg, &e);
 		return;
 	}
 	source->forking = p;
@@ -1033,7 +1033,7 @@ static struct pending *new_still(struct sandbox *sb, sandbox_cb on_done, void *a
 	if (!p) {
 		if (!e.code)
 			err_set(&e, ERR_LIMIT, "out of memory");
-		refuse(sb->box, on_done, NULL, arg, &e);
+		box_refuse(sb->box, on_done, NULL, arg, &e);
 		return NULL;
 	}
 	p->on_sandbox = on_done;
@@ -1063,7 +1063,7 @@ static void begin_still(struct pending *p, struct err *e)
 		hold_source(p);
 		return;
 	}
-	refuse(sb->box, p->on_sandbox, NULL, p->arg, e);
+	box_refuse(sb->box, p->on_sandbox, NULL, p->arg, e);
 	box_forget(box_expected(sb->box, p->seq));
 }
 

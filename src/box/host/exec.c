@@ -183,7 +183,7 @@ void exec_hold(struct exec *x, enum exec_stream stream, bool hold)
 
 /* When a program ends, all its output is in its pipes. Others may keep the pipes open and write on;
  * they are not waited for. */
-static void drain(struct output *o)
+static void exec_drain(struct output *o)
 {
 	for (int i = 0; o->fd >= 0 && i < DRAIN_READS; i++) {
 		if (read_output(o) <= 0)
@@ -258,8 +258,8 @@ void exec_exited(struct sandbox *sb, const struct im_exit *m)
 		return;
 	}
 	fill_result(x, m, &r);
-	drain(&x->out[0]);
-	drain(&x->out[1]);
+	exec_drain(&x->out[0]);
+	exec_drain(&x->out[1]);
 	exec_finish(x, &r, NULL);
 }
 
@@ -269,8 +269,8 @@ void exec_end_all(struct sandbox *sb, const struct err *err)
 		struct exec *x = sb->execs;
 
 		leave_list(x);
-		drain(&x->out[0]);
-		drain(&x->out[1]);
+		exec_drain(&x->out[0]);
+		exec_drain(&x->out[1]);
 		exec_finish(x, NULL, err);
 	}
 }

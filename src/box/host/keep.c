@@ -252,7 +252,7 @@ void box_keep_pause(struct sandbox *sb)
 }
 
 /* Adopts a sandbox. One that can't be adopted is ended, and logged: it must not run on unknown. */
-static void adopt(struct box *box, size_t n, int fd, uint32_t epoch)
+static void keep_adopt(struct box *box, size_t n, int fd, uint32_t epoch)
 {
 	const struct wm_adopt *m = (const void *)box->message;
 	uint64_t key = m->key;
@@ -289,7 +289,7 @@ static int adopt_all(struct box *box, uint32_t wanted, uint32_t epoch, struct er
 			return n < 0 ? no_answer(e)
 				     : err_set(e, ERR_BUG, "the warden hands over something else");
 		}
-		adopt(box, (size_t)n, fd, epoch);
+		keep_adopt(box, (size_t)n, fd, epoch);
 	}
 	return 0;
 }

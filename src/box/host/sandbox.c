@@ -153,7 +153,7 @@ static const struct env_var root_env[] = {
 	{ STR_LIT("LOGNAME"), STR_LIT("root") },
 };
 
-static int fill(struct sandbox *sb, const struct sandbox_spec *spec, struct err *e)
+static int sandbox_fill(struct sandbox *sb, const struct sandbox_spec *spec, struct err *e)
 {
 	if (spec->id.p && sandbox_id_check(spec->id, e) < 0)
 		return -1;
@@ -190,7 +190,7 @@ struct sandbox *sandbox_new(struct box *box, const struct sandbox_spec *spec, st
 		err_set(e, ERR_LIMIT, "out of memory");
 		return NULL;
 	}
-	if (fill(sb, spec, e) == 0)
+	if (sandbox_fill(sb, spec, e) == 0)
 		return sb;
 	sandbox_unref(sb);
 	return NULL;
@@ -389,7 +389,7 @@ static void was_reset(struct sandbox *sb, const struct im_head *h, size_t n)
 		 ((const struct im_quiet *)h)->processes);
 }
 
-static void dispatch(struct sandbox *sb, size_t n, int *fd, bool fd_lost)
+static void sandbox_dispatch(struct sandbox *sb, size_t n, int *fd, bool fd_lost)
 {
 	const struct im_head *h = (const void *)sb->box->message;
 
@@ -424,7 +424,7 @@ static void read_one(struct sandbox *sb)
 	}
 	sb->heard_ms = clock_ms();
 	box_watch_sleep(sb->box);
-	dispatch(sb, (size_t)n, &fd, fd_lost);
+	sandbox_dispatch(sb, (size_t)n, &fd, fd_lost);
 }
 
 static void send_reset(struct sandbox *sb);
@@ -476,7 +476,7 @@ static int hold_back(struct sandbox *sb, const void *msg, size_t n, const int *f
 }
 
 /* Whether a message starts something new, rather than continuing something in progress. */
-static bool begins(const void *msg)
+static bool sandbox_begins(const void *msg)
 {
 	const struct im_file *m = msg;
 
@@ -490,7 +490,7 @@ int sandbox_send(struct sandbox *sb, const void *msg, size_t n, const int *fds, 
 {
 	if (!sb->live)
 		return err_set(e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", sb->id);
-	if ((sb->paused || (sb->pausing && sb->pausing->pause)) && begins(msg))
+	if ((sb->paused || (sb->pausing && sb->pausing->pause)) && sandbox_begins(msg))
 		return err_set(e, ERR_PAUSED, "sandbox %s is paused", sb->id);
 	if (sb->sleep && sandbox_wake(sb, e) < 0)
 		return -1;
@@ -499,7 +499,7 @@ int sandbox_send(struct sandbox *sb, const void *msg, size_t n, const int *fds, 
 	if (send_now(sb, msg, n, fds, n_fds, e) == 0)
 		return 0;
 	/* init holds resources until it has received a later step */
-	if (e->code != ERR_LIMIT || begins(msg) || hold_back(sb, msg, n, fds, n_fds, e) < 0)
+	if (e->code != ERR_LIMIT || sandbox_begins(msg) || hold_back(sb, msg, n, fds, n_fds, e) < 0)
 		return -1;
 	uv_poll_start(sb->poll, UV_READABLE | UV_WRITABLE, on_event);
 	return 0;

@@ -162,7 +162,7 @@ int box_warden_watch(struct box *box, struct err *e)
 
 /* ---- its start ------------------------------------------------------------------------------- */
 
-static int spawn(struct box *box, int socket, const int *kept, struct err *e)
+static int warden_spawn(struct box *box, int socket, const int *kept, struct err *e)
 {
 	char program[600], init[600], *args[] = { program, init, NULL };
 	uv_stdio_container_t stdio[WARDEN_DIR_FD + 1] = {
@@ -252,7 +252,7 @@ int box_warden_spawn(struct box *box, const int *kept, struct err *e)
 		return err_sys(e, errno, "socketpair");
 	box->socket = sockets[0];
 	box->start_error = ERR_INIT;
-	failed = spawn(box, sockets[1], kept, e);
+	failed = warden_spawn(box, sockets[1], kept, e);
 	close(sockets[1]);
 	if (failed || box_warden_hello(box, -1, e) < 0 || box_warden_watch(box, e) < 0) {
 		box_warden_kill(box);

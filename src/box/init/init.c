@@ -810,7 +810,7 @@ static void dispatch_exec(struct im_exec *m, size_t n, const int fds[3], int n_f
 		handle_exec(m, n, m->terminal ? terminal : m->has_stdin ? fds : with_null);
 }
 
-static void dispatch(size_t n, int fds[3], int n_fds)
+static void init_dispatch(size_t n, int fds[3], int n_fds)
 {
 	struct im_head *h = (void *)message;
 
@@ -862,7 +862,7 @@ static void serve_one(void)
 	if (n <= 0)
 		_exit(0); /* the hub is gone, or has given up this sandbox */
 	message[n] = '\0';
-	dispatch((size_t)n, fds, (int)n_fds);
+	init_dispatch((size_t)n, fds, (int)n_fds);
 	explicit_bzero(message, (size_t)n); /* it may have secrets */
 	for (size_t i = 0; i < n_fds; i++)
 		close(fds[i]);

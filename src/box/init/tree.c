@@ -51,7 +51,7 @@ static void archive(const char *self, const char *name, bool exact, const char *
 	tar_pack(AT_FDCWD, self, &o, out, f);
 }
 
-static void unpack(int dir, uint32_t flags, int in, struct tree_failure *f)
+static void tree_unpack(int dir, uint32_t flags, int in, struct tree_failure *f)
 {
 	const bool changes = flags & FILE_FLAG_CHANGES, exact = flags & FILE_FLAG_EXACT;
 	/* Archives of changes come from a sandbox like this one; others from anybody. */
@@ -95,7 +95,7 @@ static _Noreturn void help(const struct im_file *m, const char *path, const char
 	else if (dir < 0)
 		f = (struct tree_failure){ .what = TREE_SYSTEM, .errnum = errno };
 	else if (m->op == FILE_OP_UPLOAD)
-		unpack(dir, m->flags, fd, &f);
+		tree_unpack(dir, m->flags, fd, &f);
 	else
 		init_watch(dir, m->flags & FILE_FLAG_RECURSIVE, fd, &f);
 	tree_answer(m->h.id, 0, &f);

@@ -120,7 +120,7 @@ static struct watched **watch_find(int number)
 	return at;
 }
 
-static void forget(struct watched **at)
+static void watch_forget(struct watched **at)
 {
 	struct watched *old = *at;
 
@@ -145,7 +145,7 @@ static void forget_below(const char *path)
 				continue;
 			}
 			inotify_rm_watch(w.inotify, (*at)->number);
-			forget(at);
+			watch_forget(at);
 		}
 	}
 }
@@ -165,7 +165,7 @@ static int add_watch(int dir, const char *path)
 			     : watch_fail(TREE_SYSTEM, errno);
 	at = watch_find(number);
 	if (*at)
-		forget(at); /* it was moved here */
+		watch_forget(at); /* it was moved here */
 	at = watch_find(number);
 	new = malloc(sizeof(*new) + n);
 	if (!new)
@@ -177,7 +177,7 @@ static int add_watch(int dir, const char *path)
 	return 0;
 }
 
-static int join(char to[TAR_PATH_MAX], const char *path, const char *name)
+static int watch_join(char to[TAR_PATH_MAX], const char *path, const char *name)
 {
 	return snprintf(to, TAR_PATH_MAX, "%s%s%s", path, *path ? "/" : "", name) < TAR_PATH_MAX
 		     ? 0
@@ -194,7 +194,7 @@ static int add_entry(int dir, const char *path, const char *name, bool is_new, i
 	struct stat st;
 	int fd;
 
-	if (is_temporary(name, &as) || join(below, path, name) < 0 ||
+	if (is_temporary(name, &as) || watch_join(below, path, name) < 0 ||
 	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	if (is_new && watch_tell(CHANGE_CREATED, 0, S_ISDIR(st.st_mode), below) < 0)
@@ -258,7 +258,7 @@ static const struct {
 };
 
 /* Updates the watches for a directory that was added or removed. */
-static int follow(uint32_t mask, const char *path)
+static int watch_follow(uint32_t mask, const char *path)
 {
 	int dir, depth = 1;
 
@@ -303,10 +303,10 @@ static int take_event(const struct inotify_event *ev)
 	if (!*at)
 		return 0;
 	if (ev->mask & IN_IGNORED) {
-		forget(at);
+		watch_forget(at);
 		return 0;
 	}
-	if (join(path, (*at)->path, ev->len ? ev->name : "") < 0 || !ev->len)
+	if (watch_join(path, (*at)->path, ev->len ? ev->name : "") < 0 || !ev->len)
 		return 0; /* an event on a directory itself, which its parent reports */
 	hidden = take_hidden(ev, path);
 	if (hidden != 0)
@@ -316,7 +316,7 @@ static int take_event(const struct inotify_event *ev)
 		    watch_tell(kinds[i].kind, ev->cookie, ev->mask & IN_ISDIR, path) < 0)
 			return -1;
 	}
-	return follow(ev->mask, path);
+	return watch_follow(ev->mask, path);
 }
 
 static int take_events(void)

@@ -56,7 +56,7 @@ static int fail_write(struct err *e, int errnum)
 	return err_sys(e, errnum, "write the snapshot");
 }
 
-static int count(struct pack *p, size_t n)
+static int pack_count(struct pack *p, size_t n)
 {
 	p->ret->unpacked += n;
 	return p->ret->unpacked <= p->max
@@ -84,7 +84,7 @@ static la_ssize_t pack_put(struct archive *a, void *arg, const void *bytes, size
 /* The n bytes in the block. */
 static int put_data(struct pack *p, struct archive *a, size_t n)
 {
-	if (count(p, n) < 0)
+	if (pack_count(p, n) < 0)
 		return -1;
 	if (archive_write_data(a, p->block, n) == (la_ssize_t)n)
 		return 0;
@@ -247,7 +247,7 @@ static int look_at(struct pack *p, size_t n)
 
 static int use(struct pack *p, size_t n)
 {
-	if (count(p, n) < 0)
+	if (pack_count(p, n) < 0)
 		return -1;
 	if (p->check)
 		return look_at(p, n);
@@ -269,7 +269,7 @@ static int open_reader(struct archive *a, struct input *in)
 	return 0;
 }
 
-static int unpack(struct pack *p)
+static int pack_unpack(struct pack *p)
 {
 	AUTO(reader_free) struct archive *a = archive_read_new();
 	autofree struct input *in = calloc(1, sizeof(*in));
@@ -347,10 +347,10 @@ static int read_task(int argc, char **argv, struct task *ret)
 		ret->run = pack;
 		ret->meta = argv[3];
 	} else if (strcmp(argv[1], "check") == 0 && argc == 3) {
-		ret->run = unpack;
+		ret->run = pack_unpack;
 		ret->check = true;
 	} else if (strcmp(argv[1], "unpack") == 0 && argc == 4) {
-		ret->run = unpack;
+		ret->run = pack_unpack;
 		ret->expect = argv[3];
 	}
 	return ret->run ? 0 : -1;

@@ -108,7 +108,7 @@ static int cgroup_put(const char *group, const char *file, const char *value)
 }
 
 /* A process enters the group and exits. */
-static int enter(const char *group)
+static int cgroup_enter(const char *group)
 {
 	int status = 0;
 	pid_t pid = fork();
@@ -154,7 +154,7 @@ static int try_below(const struct tree *t, const char *above, const struct contr
 		r = t->version == 2 ? cgroup_put(group, c->file2, c->value2)
 				    : cgroup_put(group, c->file1, c->value1);
 	if (r == 0)
-		r = enter(group);
+		r = cgroup_enter(group);
 	/* groups with processes can also enable pids and cpu, but only for threads */
 	if (t->version == 2 && r == EOPNOTSUPP)
 		r = EBUSY;

@@ -106,7 +106,7 @@ static int open_folder(const char *path, struct err *e)
 }
 
 /* Mounts the files in place of the layer's own. */
-static int attach(struct layer *l, int tree)
+static int image_attach(struct layer *l, int tree)
 {
 	char path[64];
 
@@ -139,7 +139,7 @@ static struct layer *layer_of_folder(struct store *s, const struct host *h, cons
 	l->id = ++s->last_layer;
 	l->refs = 1;
 	l->image = take_fd(&folder);
-	if (attach(l, tree) == 0)
+	if (image_attach(l, tree) == 0)
 		return take_ptr(l);
 	err_sys(e, errno, "mount the files");
 	layer_unref(take_ptr(l));
@@ -212,7 +212,7 @@ struct layer *store_layer_skeleton(struct store *s, const struct host *h, uint32
 			     .complete = true,
 			     .base = true,
 			     .uid = uid };
-	if (attach(l, tree) == 0)
+	if (image_attach(l, tree) == 0)
 		return take_ptr(l);
 	err_sys(e, errno, "mount the skeleton");
 	layer_unref(take_ptr(l));

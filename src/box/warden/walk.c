@@ -53,7 +53,7 @@ static int walk_level(struct walk *k, const struct level *l);
 
 /* ---- the stream ------------------------------------------------------------------------------ */
 
-static int flush(struct walk *k)
+static int walk_flush(struct walk *k)
 {
 	size_t n = k->n;
 
@@ -73,7 +73,7 @@ static int walk_put(struct walk *k, const void *p, size_t n)
 		k->n += part;
 		at += part;
 		n -= part;
-		errnum = k->n == BUFFER ? flush(k) : 0;
+		errnum = k->n == BUFFER ? walk_flush(k) : 0;
 		if (errnum)
 			return errnum;
 	}
@@ -148,7 +148,7 @@ static bool is_of_sandbox(const struct walk *k, const struct stat *st)
 }
 
 /* 1: it exists, 0: it does not, negative: an errno. */
-static int look(int dir, const char *name, struct stat *st)
+static int walk_look(int dir, const char *name, struct stat *st)
 {
 	if (dir < 0)
 		return 0;
@@ -201,7 +201,7 @@ static bool has_mark(int dir)
 /* A file that became shorter meanwhile is filled up with zeros: the header has told its size. */
 static int put_content(struct walk *k, int fd, uint64_t size)
 {
-	int errnum = flush(k);
+	int errnum = walk_flush(k);
 
 	for (uint64_t left = size; left > 0 && !errnum;) {
 		ssize_t n = read(fd, k->buffer, left < BUFFER ? (size_t)left : BUFFER);
@@ -313,7 +313,7 @@ static int open_layers(const struct level *l, const char *name, int *layers, siz
 	struct stat st;
 
 	for (size_t i = 0; i < l->n_layers && !*cut; i++) {
-		int there = look(l->layers[i], name, &st);
+		int there = walk_look(l->layers[i], name, &st);
 
 		if (there < 0)
 			return -there;
@@ -388,10 +388,10 @@ static int visit_dir(struct walk *k, const struct level *l, const char *name, co
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static int judge(struct walk *k, const struct level *l, const char *name)
+static int walk_judge(struct walk *k, const struct level *l, const char *name)
 {
 	struct stat st, was;
-	int there = look(l->merged, name, &st), known = look(l->template, name, &was);
+	int there = walk_look(l->merged, name, &st), known = walk_look(l->template, name, &was);
 	int errnum = 0;
 
 	if (there < 0 || known < 0)
@@ -418,7 +418,7 @@ static int visit(struct walk *k, const struct level *l, const char *name)
 		return 0;
 	errnum = push(k, name);
 	if (!errnum)
-		errnum = judge(k, l, name);
+		errnum = walk_judge(k, l, name);
 	k->path_n = above;
 	k->path[above] = '\0';
 	return errnum;
@@ -430,7 +430,7 @@ static bool in_layers(const struct level *l, size_t n, const char *name)
 	struct stat st;
 
 	for (size_t i = 0; i < n; i++) {
-		if (look(l->layers[i], name, &st) > 0)
+		if (walk_look(l->layers[i], name, &st) > 0)
 			return true;
 	}
 	return false;
@@ -447,7 +447,7 @@ static int visit_all(struct walk *k, const struct level *l, int of, size_t n, in
 	while (!errnum && (more = folder_next(&f)) > 0) {
 		const char *name = f.entry->d_name;
 
-		if (!in_layers(l, n, name) && look(skip, name, &st) <= 0)
+		if (!in_layers(l, n, name) && walk_look(skip, name, &st) <= 0)
 			errnum = visit(k, l, name);
 	}
 	folder_end(&f);
@@ -481,5 +481,5 @@ int walk_changes(const struct walk_from *from, enum wm_write_what what, int out)
 	k.bytes_left = from->bytes_max;
 	k.links.bytes_max = LINKS_FOR_DISK(from->bytes_max);
 	errnum = from->only ? visit(&k, &top, from->only) : walk_level(&k, &top);
-	return errnum ? errnum : flush(&k);
+	return errnum ? errnum : walk_flush(&k);
 }

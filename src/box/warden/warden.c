@@ -90,7 +90,7 @@ void unwatch(int *fd)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static int destroy(const struct hub_message *in, struct err *e)
+static int warden_destroy(const struct hub_message *in, struct err *e)
 {
 	const struct wm_destroy *m = in->p;
 	const struct wm_head gone = { WM_DESTROYED, m->h.seq };
@@ -109,7 +109,7 @@ static int destroy(const struct hub_message *in, struct err *e)
 
 /* The handlers of messages that message_check() has accepted. */
 static hub_message_fn *const messages[] = {
-	[WM_CREATE] = create,	      [WM_FORK] = sandbox_fork,	  [WM_DESTROY] = destroy,
+	[WM_CREATE] = create,	      [WM_FORK] = sandbox_fork,	  [WM_DESTROY] = warden_destroy,
 	[WM_PAUSE] = sandbox_pause,   [WM_RECORD] = keep_record,  [WM_END] = end_with_hub,
 	[WM_USAGE] = say_usage,	      [WM_WRITE] = sandbox_write, [WM_SOCKET] = give_socket,
 	[WM_SLEEP] = sandbox_sleep,   [WM_WAKE] = sandbox_wake,	  [WM_HURRY] = sandbox_hurry,
@@ -142,7 +142,7 @@ void hub_says(void)
 	warden.refill_at = clock_ms() + REFILL_AFTER_MS;
 }
 
-static void dispatch(const struct epoll_event *ev)
+static void warden_dispatch(const struct epoll_event *ev)
 {
 	void *what = (void *)(uintptr_t)(ev->data.u64 & ~(uint64_t)TAG_MASK);
 
@@ -222,10 +222,10 @@ static void turn(int wait)
 	int n = epoll_wait(warden.epoll, events, EVENTS, wait);
 
 	for (int i = 0; i < n; i++)
-		dispatch(&events[i]);
+		warden_dispatch(&events[i]);
 }
 
-static void run(void)
+static void warden_run(void)
 {
 	uint64_t deadline;
 
@@ -307,7 +307,7 @@ int main(int argc, char **argv)
 	ready.rootless = warden.host.rootless;
 	ready.can_freeze = warden.cgroups.dirs[CG_FREEZER] >= 0;
 	send_hub(&ready, sizeof(ready), NULL, 0);
-	run();
+	warden_run();
 	end();
 	return 0;
 }

@@ -57,17 +57,17 @@ static int name_of_folder(int dir, char ret[IMAGE_NAME_MAX + 1], struct err *e)
 }
 
 /* Whether the file exists. Reading it reports an error if it is not a regular file. */
-static bool has(int dir, const char *name)
+static bool build_has(int dir, const char *name)
 {
 	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 static int choose_file(struct job *j, struct err *e)
 {
-	if (has(j->dir, "holt.json"))
+	if (build_has(j->dir, "holt.json"))
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(containerfiles) && !j->container; i++)
-		j->container = has(j->dir, containerfiles[i]) ? containerfiles[i] : NULL;
+		j->container = build_has(j->dir, containerfiles[i]) ? containerfiles[i] : NULL;
 	if (!j->container)
 		return err_set(e, ERR_INVALID,
 			       "the folder has neither holt.json nor Containerfile");

@@ -105,7 +105,7 @@ void steps_restore(struct steps *s)
 
 /* ---- keeping --------------------------------------------------------------------------------- */
 
-static void settle(struct steps *s)
+static void keep_settle(struct steps *s)
 {
 	if (s->keep.writing || s->in)
 		return;
@@ -132,13 +132,13 @@ static void on_piece(void *owner, struct str bytes)
 		return;
 	}
 	stop_taking(s, true);
-	settle(s);
+	keep_settle(s);
 }
 
 static void on_piece_end(void *owner, const struct err *e)
 {
 	stop_taking(owner, e != NULL);
-	settle(owner);
+	keep_settle(owner);
 }
 
 static void on_written(void *arg, struct sandbox *sb, const struct err *err)
@@ -148,7 +148,7 @@ static void on_written(void *arg, struct sandbox *sb, const struct err *err)
 	s->keep.writing = false;
 	s->keep.failed |= err != NULL;
 	if (!s->ending)
-		settle(s);
+		keep_settle(s);
 }
 
 static int start_taking(struct steps *s)

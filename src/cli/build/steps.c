@@ -75,7 +75,7 @@ static void catch_signals(struct steps *s)
 /* ---- the result ---------------------------------------------------------------------------- */
 
 /* The whole archive has arrived, and init has confirmed its end. */
-static void settle(struct steps *s)
+static void steps_settle(struct steps *s)
 {
 	if (s->tar.archived && !s->in)
 		steps_finish(s, NULL);
@@ -90,7 +90,7 @@ static void on_archived(void *arg, const struct err *err)
 	if (err)
 		steps_finish(s, err);
 	else
-		settle(s);
+		steps_settle(s);
 }
 
 /* The sandbox writes to a pipe, not to the file, so the size limit is enforced here. */
@@ -118,7 +118,7 @@ static void on_tar_end(void *owner, const struct err *err)
 	if (err)
 		steps_finish(s, err);
 	else
-		settle(s);
+		steps_settle(s);
 }
 
 static int take_root(struct steps *s, struct err *e)
@@ -151,7 +151,7 @@ static void on_output(void *arg, enum exec_stream stream, const char *p, size_t 
 	fd_write(STDERR_FILENO, p, n); /* nobody has to read it */
 }
 
-static int explain(const struct steps *s, const struct exec_result *r, struct err *e)
+static int steps_explain(const struct steps *s, const struct exec_result *r, struct err *e)
 {
 	const char *why = r->hit_memory ? "; the memory limit was reached (limits.memory_mb)"
 			: r->hit_pids	? "; the process limit was reached (limits.pids)"
@@ -172,7 +172,7 @@ static void on_exit_(void *arg, const struct exec_result *result, const struct e
 	if (err || s->ending) {
 		steps_finish(s, err);
 	} else if (result->end != EXEC_EXITED || result->exit_code != 0) {
-		explain(s, result, &e);
+		steps_explain(s, result, &e);
 		steps_finish(s, &e);
 	} else {
 		steps_keep(s);

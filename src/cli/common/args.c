@@ -51,7 +51,7 @@ static bool args_step(struct walk *w, const struct json_val *v)
 
 /* Resolves "#/$defs/name", two keys below the root, as generators write it. Other forms are
  * ignored. */
-static const struct json_val *follow(struct walk *w, struct str ref)
+static const struct json_val *args_follow(struct walk *w, struct str ref)
 {
 	const struct json_val *v = w->root;
 
@@ -115,7 +115,7 @@ static unsigned allowed(struct walk *w, const struct json_val *s, unsigned depth
 	if (!found && json_get(s, "oneOf"))
 		found = allowed_by_any(w, json_get(s, "oneOf"), depth);
 	if (!found && json_get(s, "$ref"))
-		found = allowed(w, follow(w, json_str(json_get(s, "$ref"))), depth + 1);
+		found = allowed(w, args_follow(w, json_str(json_get(s, "$ref"))), depth + 1);
 	return found;
 }
 

@@ -26,7 +26,7 @@ static bool hand_on(struct feed *f)
 static void on_readable(uv_poll_t *p, int status, int events);
 
 /* Reads once if a second read could block, else until the consumer is full. */
-static void pump(struct feed *f)
+static void feed_pump(struct feed *f)
 {
 	ssize_t n;
 
@@ -49,7 +49,7 @@ static void pump(struct feed *f)
 
 static void on_readable(uv_poll_t *p, int status, int events)
 {
-	pump(p->data);
+	feed_pump(p->data);
 }
 
 /* A descriptor that can block is read only when it is readable. */
@@ -59,7 +59,7 @@ void feed_resume(struct feed *f)
 		return;
 	f->waiting = false;
 	if (!f->polled)
-		pump(f);
+		feed_pump(f);
 	else if (hand_on(f))
 		uv_poll_start(&f->poll, UV_READABLE, on_readable);
 }
@@ -76,7 +76,7 @@ int feed_start(struct feed *f, uv_loop_t *loop, const struct feed_to *to, void *
 		return err_sys(e, errno, "standard input");
 	if (epoll_ctl(f->watch, EPOLL_CTL_ADD, STDIN_FILENO, &want) < 0) {
 		close_fd(&f->watch);
-		pump(f);
+		feed_pump(f);
 		return 0;
 	}
 	if (uv_poll_init(loop, &f->poll, f->watch) < 0)

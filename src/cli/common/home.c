@@ -20,8 +20,8 @@ static const char *folder(const char *variable)
 }
 
 /* The path alone. */
-static int place(const char *base, const char *below, const char *name, char ret[PATH_MAX],
-		 struct err *e)
+static int home_place(const char *base, const char *below, const char *name, char ret[PATH_MAX],
+		      struct err *e)
 {
 	int n = snprintf(ret, PATH_MAX, "%s%s/%s", base, below, name);
 
@@ -53,7 +53,7 @@ static int join(const char *base, const char *below, const char *name, char ret[
 	char *slash;
 	int rc;
 
-	if (place(base, below, name, ret, e) < 0)
+	if (home_place(base, below, name, ret, e) < 0)
 		return -1;
 	slash = ret + strlen(ret) - strlen(name) - 1;
 	*slash = '\0';
@@ -98,7 +98,7 @@ int home_file(const char *name, char ret[PATH_MAX], struct err *e)
 
 int home_where(const char *name, char ret[PATH_MAX], struct err *e)
 {
-	return in_data(name, place, ret, e);
+	return in_data(name, home_place, ret, e);
 }
 
 int home_audit(char path[PATH_MAX], const char **ret, struct err *e)
@@ -149,7 +149,7 @@ int home_config(const char *said, char ret[PATH_MAX], bool *must, struct err *e)
 		said = set;
 	*must = said != NULL;
 	if (!said)
-		return in_config("config.json", place, ret, e);
+		return in_config("config.json", home_place, ret, e);
 	if (snprintf(ret, PATH_MAX, "%s", said) >= PATH_MAX)
 		return err_set(e, ERR_INVALID, "the path of the configuration is too long");
 	return 0;
@@ -157,7 +157,7 @@ int home_config(const char *said, char ret[PATH_MAX], bool *must, struct err *e)
 
 int home_settings(const char *name, bool make, char ret[PATH_MAX], struct err *e)
 {
-	return in_config(name, make ? join : place, ret, e);
+	return in_config(name, make ? join : home_place, ret, e);
 }
 
 int home_socket(char ret[PATH_MAX], struct err *e)
@@ -178,7 +178,7 @@ size_t home_folders(char ret[HOME_FOLDERS][PATH_MAX])
 	size_t n = 0;
 
 	for (size_t i = 0; i < HOME_FOLDERS; i++) {
-		if (in[i]("", place, ret[n], &homeless) < 0)
+		if (in[i]("", home_place, ret[n], &homeless) < 0)
 			continue;
 		ret[n][strlen(ret[n]) - 1] = '\0'; /* the slash before no name */
 		n++;

@@ -213,7 +213,7 @@ static const char *row_name(const void *of, size_t i)
 	return t->rows[i].name;
 }
 
-static int refuse(const struct option_table *t, const char *word, size_t n, struct err *e)
+static int option_refuse(const struct option_table *t, const char *word, size_t n, struct err *e)
 {
 	char name[NEAR_MAX + 1];
 	const char *meant;
@@ -274,7 +274,7 @@ static int parse_long(const struct option_table *t, int argc, char **argv, int *
 			return -1;
 		return set(o, shown, value ? value + 1 : argv[*at], ret, e);
 	}
-	return refuse(t, word, n, e);
+	return option_refuse(t, word, n, e);
 }
 
 static const struct option_row *by_letter(const struct option_table *t, char letter)

@@ -44,7 +44,7 @@ static size_t put_char(FILE *out, struct str s)
 	return n;
 }
 
-static struct str behind(struct str s, size_t n)
+static struct str safe_behind(struct str s, size_t n)
 {
 	return (struct str){ s.p + n, s.n - n };
 }
@@ -54,9 +54,9 @@ void safe_line(FILE *out, struct str s)
 	while (s.n > 0) {
 		if (*s.p == '\n' || *s.p == '\r') {
 			fputs(*s.p == '\n' ? "\\n" : "\\r", out);
-			s = behind(s, 1);
+			s = safe_behind(s, 1);
 		} else {
-			s = behind(s, put_char(out, s));
+			s = safe_behind(s, put_char(out, s));
 		}
 	}
 }
@@ -82,16 +82,16 @@ void safe_text(FILE *out, struct str s, unsigned indent)
 
 	while (s.n > 0) {
 		if (s.n > 1 && s.p[0] == '\r' && s.p[1] == '\n')
-			s = behind(s, 1);
+			s = safe_behind(s, 1);
 		if (!begun && *s.p != '\n')
 			fprintf(out, "%*s", (int)indent, "");
 		begun = true;
 		if (*s.p == '\n' || *s.p == TAB) {
 			begun = *s.p != '\n';
 			fputc(*s.p, out);
-			s = behind(s, 1);
+			s = safe_behind(s, 1);
 		} else {
-			s = behind(s, put_char(out, s));
+			s = safe_behind(s, put_char(out, s));
 		}
 	}
 	if (begun)
@@ -117,7 +117,7 @@ void safe_json_text(FILE *out, struct str s)
 				0xdc00 + ((c - 0x10000) & 0x3ff));
 		else
 			fprintf(out, "\\u%04x", c);
-		s = behind(s, n);
+		s = safe_behind(s, n);
 	}
 }
 

@@ -32,7 +32,7 @@ static bool read_mode(const char *mode, struct volume_words *ret)
 	       option_size(mode + strlen(size), &ret->size) && ret->size > 0;
 }
 
-static int explain(const char *host, const char *link, struct err *e)
+static int volume_explain(const char *host, const char *link, struct err *e)
 {
 	char real[PATH_MAX];
 
@@ -57,7 +57,7 @@ int volume_read(const char *text, struct volume_words *ret, struct err *e)
 			       text);
 	snprintf(host, sizeof(host), "%.*s", (int)(inside - text), text);
 	if (path_resolve(host, ret->host) < 0)
-		return explain(host, ret->host, e);
+		return volume_explain(host, ret->host, e);
 	inside++;
 	ret->inside = (struct str){ inside, mode ? (size_t)(mode - inside) : strlen(inside) };
 	return 0;

@@ -48,7 +48,7 @@ struct session {
 /* ---- the end ------------------------------------------------------------------------------- */
 
 /* Ends the session when the command has ended and all output is written. */
-static void settle(struct session *s)
+static void session_settle(struct session *s)
 {
 	if (!s->ws && outlet_empty(&s->out) && outlet_empty(&s->err))
 		s->done = true;
@@ -167,7 +167,7 @@ static void on_closed(void *owner, unsigned code, const struct err *why)
 	feed_stop(&s->feed);
 	if (s->status < 0 && s->why.code == ERR_NONE)
 		err_set(&s->why, ERR_TRANSPORT, "the hub did not say how it ended: %s", why->msg);
-	settle(s);
+	session_settle(s);
 }
 
 static void on_refused(void *owner, int status, struct str body)
@@ -248,7 +248,7 @@ static const struct ws_client_events events = { on_open, on_message, on_drained,
 						on_closed };
 
 /* Both streams share one WebSocket, so either slow reader holds both. */
-static void hold(void *arg, int fd, bool on)
+static void session_hold(void *arg, int fd, bool on)
 {
 	struct session *s = arg;
 
@@ -266,7 +266,7 @@ static void on_written(void *arg)
 		err_sys(&e, s->out.errnum ? s->out.errnum : s->err.errnum, "standard output");
 		session_fail(s, &e);
 	}
-	settle(s);
+	session_settle(s);
 }
 
 /* ---- signals ------------------------------------------------------------------------------- */
@@ -310,7 +310,7 @@ static void on_quit(uv_signal_t *h, int number)
 		leave(s);
 }
 
-static void watch(struct session *s, int number, uv_signal_cb f)
+static void session_watch(struct session *s, int number, uv_signal_cb f)
 {
 	uv_signal_t *h = &s->signals[s->n_signals++];
 
@@ -325,11 +325,11 @@ static void watch(struct session *s, int number, uv_signal_cb f)
 static int session_begin(struct session *s, struct err *e)
 {
 	if (s->tty) {
-		watch(s, SIGWINCH, on_resized);
-		watch(s, SIGCONT, on_continued);
+		session_watch(s, SIGWINCH, on_resized);
+		session_watch(s, SIGCONT, on_continued);
 	} else if (s->attached) {
-		watch(s, SIGINT, on_interrupted);
-		watch(s, SIGQUIT, on_quit);
+		session_watch(s, SIGINT, on_interrupted);
+		session_watch(s, SIGQUIT, on_quit);
 	}
 	if (s->tty && s->input && tty_raw(e) < 0)
 		return -1;
@@ -343,7 +343,7 @@ static int session_begin(struct session *s, struct err *e)
 static int session_start(struct session *s, struct hub_link *l, struct err *e)
 {
 	s->loop = hub_link_loop(l);
-	s->out = (struct outlet){ .hold = hold, .on_ready = on_written, .arg = s };
+	s->out = (struct outlet){ .hold = session_hold, .on_ready = on_written, .arg = s };
 	s->err = s->out;
 	if (outlet_init(&s->out, s->loop, STDOUT_FILENO, e) < 0 ||
 	    outlet_init(&s->err, s->loop, STDERR_FILENO, e) < 0)

@@ -142,8 +142,8 @@ static void tell_acts(void *arg, const char *path)
 	safe_puts(stderr, str_of(path));
 }
 
-static int unpack(struct hub_link *l, const char *url, int top, const struct tar_unpack_opts *o,
-		  struct err *e)
+static int cp_down_unpack(struct hub_link *l, const char *url, int top,
+			  const struct tar_unpack_opts *o, struct err *e)
 {
 	autofree struct tar_unpack *u = malloc(sizeof(*u));
 	int rc;
@@ -201,7 +201,7 @@ int cp_down(struct hub_link *l, const struct cp_end *from, const char *to, struc
 	} else {
 		o.as = name;
 	}
-	rc = unpack(l, url, top, &o, e);
+	rc = cp_down_unpack(l, url, top, &o, e);
 	if (acts.n > ACTS_TOLD)
 		fprintf(stderr, "holt: and on %u more\n", acts.n - ACTS_TOLD);
 	return rc;

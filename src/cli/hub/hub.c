@@ -21,7 +21,7 @@ static const struct {
 };
 
 /* NULL with *e: it does not answer. */
-static struct json_doc *ask(const struct claim *c, struct err *e)
+static struct json_doc *hub_ask(const struct claim *c, struct err *e)
 {
 	if (*c->socket && strcmp(c->socket, "none") != 0)
 		return hub_link_state(c->socket, e);
@@ -100,7 +100,7 @@ static int run_status(const struct verb_input *in, struct err *e)
 	const struct verb_output *o = in->options;
 	struct claim c;
 	int runs = claim_look(&c, e);
-	AUTO(json_free) struct json_doc *state = runs > 0 ? ask(&c, e) : NULL;
+	AUTO(json_free) struct json_doc *state = runs > 0 ? hub_ask(&c, e) : NULL;
 
 	if (runs < 0 || (o->output == OUTPUT_JSON && print_json(runs, &c, json_root(state), e) < 0))
 		return -1;

@@ -64,7 +64,7 @@ static void tell_removed(void)
 	}
 }
 
-static void tell(const struct hub_counts *n, bool remove)
+static void stop_tell(const struct hub_counts *n, bool remove)
 {
 	char ends[HUB_ENDS_MAX];
 
@@ -103,7 +103,7 @@ static int tell_end(void)
 	return EXIT_LEFT;
 }
 
-static int run(const struct verb_input *in, struct err *e)
+static int stop_run(const struct verb_input *in, struct err *e)
 {
 	const struct stop_options *o = in->options;
 	struct hub_counts counts = { 0 };
@@ -112,7 +112,7 @@ static int run(const struct verb_input *in, struct err *e)
 
 	if (held > 0) {
 		hub_link_counts(c.socket, &counts);
-		tell(&counts, o->remove);
+		stop_tell(&counts, o->remove);
 		held = claim_signal(o->remove ? SIGUSR2 : SIGTERM, e);
 	}
 	if (held < 0 || (held > 0 && await_end(&c, e) < 0))
@@ -133,5 +133,5 @@ const struct verb hub_stop_verb = {
 		"service manager keeps may be started anew by that.",
 	.options = &options,
 	.size = sizeof(struct stop_options),
-	.run = run,
+	.run = stop_run,
 };

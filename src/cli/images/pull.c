@@ -73,7 +73,7 @@ static bool is_repository(struct str s)
 	return !first;
 }
 
-static int refuse(const char *ref, struct err *e)
+static int pull_refuse(const char *ref, struct err *e)
 {
 	return err_set(e, ERR_INVALID,
 		       "\"%.80s\" is no reference: [HOST/]NAME[:TAG][@sha256:DIGEST], or oci:, "
@@ -94,7 +94,7 @@ static int read_docker(const char *ref, struct source *ret, struct err *e)
 		name.n = (size_t)(at - name.p);
 		if (!str_starts(digest, "sha256:") ||
 		    !hash_is_hex((struct str){ digest.p + 7, digest.n - 7 }))
-			return refuse(ref, e);
+			return pull_refuse(ref, e);
 	}
 	slash = memrchr(name.p, '/', name.n);
 	colon = memrchr(name.p, ':', name.n);
@@ -103,7 +103,7 @@ static int read_docker(const char *ref, struct source *ret, struct err *e)
 		name.n = (size_t)(colon - name.p);
 	}
 	if (!is_repository(name) || (tag.p && (tag.n > 128 || !all(tag, "._-"))))
-		return refuse(ref, e);
+		return pull_refuse(ref, e);
 	snprintf(ret->text, sizeof(ret->text), "docker://%.*s", STR_ARG(whole));
 	if (at && !tag.p)
 		return 0; /* a digest alone is no name */
@@ -118,10 +118,10 @@ static int read_path(const char *ref, const char *transport, struct source *ret,
 
 	for (const char *c = path; *c; c++) {
 		if (iscntrl((unsigned char)*c))
-			return refuse(ref, e);
+			return pull_refuse(ref, e);
 	}
 	if (!*path)
-		return refuse(ref, e);
+		return pull_refuse(ref, e);
 	if (!getcwd(here, sizeof(here)))
 		return err_sys(e, errno, "find the working directory");
 	if (*path == '/' || strcmp(here, "/") == 0)
@@ -135,14 +135,14 @@ static int read_reference(const char *ref, struct source *ret, struct err *e)
 {
 	*ret = (struct source){ .name = "" };
 	if (strlen(ref) > REF_MAX)
-		return refuse(ref, e);
+		return pull_refuse(ref, e);
 	for (size_t i = 0; i < ARRAY_LEN(of_paths); i++) {
 		if (strncmp(ref, of_paths[i], strlen(of_paths[i])) == 0)
 			return read_path(ref, of_paths[i], ret, e);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
 		if (strncmp(ref, refused[i], strlen(refused[i])) == 0)
-			return refuse(ref, e);
+			return pull_refuse(ref, e);
 	}
 	return read_docker(ref, ret, e);
 }

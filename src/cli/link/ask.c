@@ -71,7 +71,7 @@ static const char *open_object(struct asking *a, const char *member)
 }
 
 /* NULL: none. raw: JSON, as it stands. */
-static int put(struct asking *a, const char *member, const char *text, bool raw, struct err *e)
+static int ask_put(struct asking *a, const char *member, const char *text, bool raw, struct err *e)
 {
 	if (!text)
 		return 0;
@@ -98,15 +98,15 @@ static int put_number(struct asking *a, const struct option_row *o, uint64_t v, 
 		snprintf(text, sizeof(text), "%" PRIu64 ".%03" PRIu64, v / 1000, v % 1000);
 	else
 		snprintf(text, sizeof(text), "%" PRIu64, (v + unit - 1) / unit);
-	return put(a, o->member, v ? text : NULL, true, e);
+	return ask_put(a, o->member, v ? text : NULL, true, e);
 }
 
 static int put_flag(struct asking *a, const struct option_row *o, bool on, struct err *e)
 {
 	const char *value = !on ? o->off : o->on ? o->on : "true";
 
-	return put(a, o->member, value,
-		   value && (!strcmp(value, "true") || !strcmp(value, "false")), e);
+	return ask_put(a, o->member, value,
+		       value && (!strcmp(value, "true") || !strcmp(value, "false")), e);
 }
 
 static int put_choice(struct asking *a, const struct option_row *o, uint32_t number, struct err *e)
@@ -116,7 +116,7 @@ static int put_choice(struct asking *a, const struct option_row *o, uint32_t num
 	if (!number)
 		return 0;
 	snprintf(text, sizeof(text), "%.*s", STR_CUT(option_choice(o, number), MEMBER_MAX));
-	return put(a, o->member, text, false, e);
+	return ask_put(a, o->member, text, false, e);
 }
 
 /* An array, where there is any. */
@@ -139,7 +139,7 @@ static int put_option(struct asking *a, const struct option_row *o, struct err *
 	case OPTION_FLAG:
 		return put_flag(a, o, *(const bool *)at, e);
 	case OPTION_TEXT:
-		return put(a, o->member, *(const char *const *)at, false, e);
+		return ask_put(a, o->member, *(const char *const *)at, false, e);
 	case OPTION_LIST:
 		put_list(a, o, (const struct option_list *)at);
 		return 0;
@@ -185,12 +185,12 @@ static int put_operand(struct asking *a, int i, const char *name, struct err *e)
 
 	snprintf(own, sizeof(own), "%.*s", (int)(more - member), member);
 	if (*more != '.')
-		return put(a, own, text, false, e);
+		return ask_put(a, own, text, false, e);
 	for (int k = i; k < in->n_operands; k++) {
 		if (buf_addf(&words, e, "%s%s", k > i ? " " : "", in->operands[k]) < 0)
 			return err_wrap(e, "the words");
 	}
-	return put(a, own, words.p, false, e);
+	return ask_put(a, own, words.p, false, e);
 }
 
 /* Where `more` has a '%', the second operand is part of the path. */

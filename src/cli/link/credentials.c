@@ -65,7 +65,7 @@ static int find_file(bool make, char ret[PATH_MAX], struct err *e)
 }
 
 /* *ret NULL: there is none that can be read. */
-static int load(struct json_doc **ret, struct err *e)
+static int credentials_load(struct json_doc **ret, struct err *e)
 {
 	const struct json_options o = { .bytes = FILE_MAX, .secret = true };
 	struct buf text = BUF_INIT(FILE_MAX);
@@ -98,7 +98,7 @@ char *credentials_server(void)
 	struct err e = ERR_INIT;
 	struct str server;
 
-	if (load(&doc, &e) < 0)
+	if (credentials_load(&doc, &e) < 0)
 		return NULL;
 	server = json_str(json_get(json_root(doc), "server"));
 	return server.n ? strndup(server.p, server.n) : NULL;
@@ -111,7 +111,7 @@ static int find_stored(const char *server, struct secret **ret, struct err *e)
 	struct str token, of;
 	autofree char *its = NULL;
 
-	if (load(&doc, e) < 0)
+	if (credentials_load(&doc, e) < 0)
 		return -1;
 	token = json_str(json_get(json_root(doc), "token"));
 	of = json_str(json_get(json_root(doc), "server"));

@@ -246,8 +246,8 @@ static int find_socket(char ret[PATH_MAX], struct err *e)
 }
 
 /* Until its end: -1 where there is no whole answer. */
-static int request(struct hub_link *l, const char *method, const char *path, struct str body,
-		   struct err *e)
+static int link_request(struct hub_link *l, const char *method, const char *path, struct str body,
+			struct err *e)
 {
 	const struct http_header headers[] = {
 		{ "Authorization", str_of(l->bearer) },
@@ -285,7 +285,7 @@ static int request(struct hub_link *l, const char *method, const char *path, str
 		int rc;
 
 		l->starts = false;
-		rc = find_socket(l->socket, e) < 0 ? -1 : request(l, method, path, body, e);
+		rc = find_socket(l->socket, e) < 0 ? -1 : link_request(l, method, path, body, e);
 		l->starts = true;
 		return rc;
 	}
@@ -337,7 +337,7 @@ int hub_link_ask(struct hub_link *l, const char *method, const char *path, struc
 	struct json_doc *doc;
 
 	reset(l);
-	if (request(l, method, path, body, e) < 0)
+	if (link_request(l, method, path, body, e) < 0)
 		return -1;
 	doc = answer(l, e);
 	if (!doc)
@@ -353,7 +353,7 @@ int hub_link_ask_whole(struct hub_link *l, const char *method, const char *path,
 		       struct json_doc **ret, int *ret_status, struct err *e)
 {
 	reset(l);
-	if (request(l, method, path, body, e) < 0)
+	if (link_request(l, method, path, body, e) < 0)
 		return -1;
 	*ret = answer_of_any_status(l, e);
 	*ret_status = l->status;
@@ -380,7 +380,7 @@ int hub_link_follow(struct hub_link *l, const char *path, hub_link_take *take, v
 	reset(l);
 	l->take = take;
 	l->arg = arg;
-	return request(l, "GET", path, STR_NONE, e) < 0 ? -1 : check_status(l, e);
+	return link_request(l, "GET", path, STR_NONE, e) < 0 ? -1 : check_status(l, e);
 }
 
 struct ws_client *hub_link_socket(struct hub_link *l, const char *path, const char *protocol,
@@ -415,7 +415,7 @@ static int download(struct hub_link *l, const char *path, hub_link_bytes *take, 
 	reset(l);
 	l->take_bytes = take;
 	l->arg = arg;
-	return request(l, "GET", path, STR_NONE, e) < 0 ? -1 : check_status(l, e);
+	return link_request(l, "GET", path, STR_NONE, e) < 0 ? -1 : check_status(l, e);
 }
 
 int hub_link_download(struct hub_link *l, const char *path, hub_link_bytes *take, void *arg,
@@ -445,7 +445,7 @@ int hub_link_upload(struct hub_link *l, const char *path, hub_link_give *give, v
 	reset(l);
 	l->give = give;
 	l->arg = arg;
-	return request(l, "PUT", path, STR_NONE, e) < 0 ? -1 : check_status(l, e);
+	return link_request(l, "PUT", path, STR_NONE, e) < 0 ? -1 : check_status(l, e);
 }
 
 int hub_link_send(struct hub_link *l, const char *path, hub_link_give *give, void *arg,
@@ -454,7 +454,7 @@ int hub_link_send(struct hub_link *l, const char *path, hub_link_give *give, voi
 	reset(l);
 	l->give = give;
 	l->arg = arg;
-	if (request(l, "POST", path, STR_NONE, e) < 0)
+	if (link_request(l, "POST", path, STR_NONE, e) < 0)
 		return -1;
 	*ret = answer(l, e);
 	return *ret ? 0 : -1;
@@ -509,7 +509,7 @@ struct json_doc *hub_link_state(const char *socket, struct err *e)
 		return NULL;
 	snprintf(l->socket, sizeof(l->socket), "%s", socket);
 	l->idle_ms = STATE_MS;
-	if (find_token(l, e) < 0 || request(l, "GET", "/readyz", STR_NONE, e) < 0)
+	if (find_token(l, e) < 0 || link_request(l, "GET", "/readyz", STR_NONE, e) < 0)
 		return NULL;
 	return answer_of_any_status(l, e);
 }

@@ -19,7 +19,7 @@ enum { LINES = 200, LINE = 24, FILE_MAX = LINES * LINE };
 static const char file_name[] = "mcp-servers";
 
 /* FNV-1a: a collision gains an attacker nothing. */
-static uint64_t mix(uint64_t h, const char *z)
+static uint64_t cache_mix(uint64_t h, const char *z)
 {
 	do
 		h = (h ^ (unsigned char)*z) * 0x100000001b3u;
@@ -32,10 +32,10 @@ uint64_t peer_cache_key(const struct mcp_target *t)
 	uint64_t h = 0xcbf29ce484222325u;
 
 	for (const char *const *a = t->argv; a && *a; a++)
-		h = mix(h, *a);
-	h = mix(h, t->cwd ? t->cwd : "");
-	h = mix(h, t->unix_socket ? t->unix_socket : "");
-	return mix(h, t->url ? t->url : "");
+		h = cache_mix(h, *a);
+	h = cache_mix(h, t->cwd ? t->cwd : "");
+	h = cache_mix(h, t->unix_socket ? t->unix_socket : "");
+	return cache_mix(h, t->url ? t->url : "");
 }
 
 /* Reads the file; 0 if there is none that we own. */

@@ -63,7 +63,7 @@ static bool next_choice(struct choices *c, struct choice *ret)
 }
 
 /* By number, else by value or title. The numbers are ours, whatever the server's texts. */
-static const struct json_val *choose(struct choices c, struct str typed)
+static const struct json_val *form_choose(struct choices c, struct str typed)
 {
 	const struct json_val *found = NULL;
 	struct choice one;
@@ -155,7 +155,7 @@ static int write_bool(struct str typed, struct json_writer *w, struct err *e)
 static int write_choice(const struct choices *c, struct str typed, struct json_writer *w,
 			struct err *e)
 {
-	const struct json_val *v = choose(*c, typed);
+	const struct json_val *v = form_choose(*c, typed);
 
 	if (!v)
 		return err_set(e, ERR_INVALID, "this is not one of the choices");

@@ -94,7 +94,7 @@ static void on_forgotten(void *owner, const struct err *e)
 		*status = cli_fail(e);
 }
 
-static int forget(struct peer *p, int *status, struct err *e)
+static int login_forget(struct peer *p, int *status, struct err *e)
 {
 	if (!p->o->url)
 		return err_set(e, ERR_INVALID, "name the server with --url URL");
@@ -122,7 +122,7 @@ int peer_logout(const struct verb_input *in, const struct peer_options *o)
 	p->in = in;
 	p->o = o;
 	p->arena = arena;
-	if (forget(p, &status, &e) < 0)
+	if (login_forget(p, &status, &e) < 0)
 		status = e.code == ERR_INVALID ? cli_wrong_usage(in->verb, &e) : cli_fail(&e);
 	if (p->oauth)
 		mcp_oauth_close(p->oauth, NULL, NULL);

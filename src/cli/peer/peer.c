@@ -241,7 +241,7 @@ static int connect_to(struct peer *p, struct err *e)
 
 /* Everything that may wait for a file or a user. Signals still end the program, and nothing is
  * running that would be left behind. */
-static int prepare(struct peer *p, struct err *e)
+static int peer_prepare(struct peer *p, struct err *e)
 {
 	const char *const *operands = (const char *const *)p->in->operands;
 
@@ -270,7 +270,7 @@ static void peer_start(struct peer *p)
 		uv_signal_init(&p->loop, &p->signals[i]);
 		p->signals[i].data = p;
 	}
-	if (prepare(p, &e) == 0) {
+	if (peer_prepare(p, &e) == 0) {
 		for (size_t i = 0; i < PEER_SIGNALS; i++)
 			uv_signal_start(&p->signals[i], on_signal, signals[i]);
 		start_clock(p);

@@ -271,7 +271,7 @@ static int from_url(struct peer *p, struct err *e)
 	return 0;
 }
 
-static int choose(struct peer *p, struct env *env, struct err *e)
+static int target_choose(struct peer *p, struct env *env, struct err *e)
 {
 	const struct peer_options *o = p->o;
 	int n = !!o->stdio + !!o->url + !!o->server + !!p->in->rest;
@@ -307,8 +307,8 @@ int peer_target(struct peer *p, struct err *e)
 	p->target.cwd = p->o->cwd;
 	p->target.version = p->o->revision;
 	p->target.headers = p->headers;
-	if (choose(p, env, e) < 0 || add_env_options(p, env, e) < 0 || add_headers(p, e) < 0 ||
-	    add_token(p, e) < 0)
+	if (target_choose(p, env, e) < 0 || add_env_options(p, env, e) < 0 ||
+	    add_headers(p, e) < 0 || add_token(p, e) < 0)
 		return -1;
 	if (p->o->transport)
 		p->target.only.wire = wires[p->o->transport];

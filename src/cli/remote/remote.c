@@ -421,7 +421,7 @@ static void warn_of_plain(const struct remote *r)
 	log_warn("%.100s is plain HTTP: whoever is on the way reads the token", r->url);
 }
 
-static int start(struct remote *r, struct err *e)
+static int remote_start(struct remote *r, struct err *e)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
 	struct remote_call *c;
@@ -466,7 +466,7 @@ int remote_run(const struct remote_options *o)
 		err_set(&e, ERR_LIMIT, "no event loop");
 		return cli_fail(&e);
 	}
-	if (start(&r, &e) < 0) {
+	if (remote_start(&r, &e) < 0) {
 		status = cli_fail(&e);
 		if (r.http)
 			http_client_close(take_ptr(r.http), NULL, NULL);

@@ -348,7 +348,7 @@ static int stream_way(struct remote_call *c, enum remote_way *way, remote_step *
 }
 
 /* In the call's arena; each part of what came counts as that. */
-static int decode(struct str text, struct buf *to, struct err *e)
+static int six_decode(struct str text, struct buf *to, struct err *e)
 {
 	return base64_decode(to, text, e) < 0 ? err_wrap(e, "the server's stream") : 0;
 }
@@ -386,7 +386,7 @@ static int keep_output(struct remote_call *c, struct str text, struct buf *to, u
 	autobuf struct buf bytes = BUF_INIT(REMOTE_ANSWER_MAX);
 	size_t room = q->max_output_bytes > to->n ? q->max_output_bytes - to->n : 0;
 
-	if (decode(text, &bytes, e) < 0)
+	if (six_decode(text, &bytes, e) < 0)
 		return -1;
 	if (bytes.n > room)
 		*elided += bytes.n - room;
@@ -653,7 +653,7 @@ static int read_message(struct remote_call *c, const struct json_val *v, struct 
 	autobuf struct buf bytes = BUF_INIT(REMOTE_ANSWER_MAX);
 	size_t skip, room = q->limit - x->bytes.n, n;
 
-	if (decode(json_str(json_get(v, "data")), &bytes, e) < 0)
+	if (six_decode(json_str(json_get(v, "data")), &bytes, e) < 0)
 		return -1;
 	skip = q->offset - x->passed < bytes.n ? (size_t)(q->offset - x->passed) : bytes.n;
 	x->passed += skip;

@@ -115,7 +115,7 @@ static void see(void *arg, const struct json_val *v)
 	snprintf(s->p[s->n++].id, sizeof(s->p->id), "%.*s", STR_CUT(id, 64));
 }
 
-static void count(void *arg, const struct json_val *v)
+static void top_count(void *arg, const struct json_val *v)
 {
 	++*(size_t *)arg;
 }
@@ -125,7 +125,7 @@ static void seen_fill(struct seen *s, const struct pages *p)
 {
 	size_t n = 0;
 
-	each(p, count, &n);
+	each(p, top_count, &n);
 	free(s->p);
 	*s = (struct seen){ .p = calloc(n + 1, sizeof(*s->p)), .room = n, .at_ns = p->at_ns };
 	if (!s->p)

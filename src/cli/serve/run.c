@@ -237,7 +237,7 @@ static int fill_env(struct run *r, struct err *e)
 	return 0;
 }
 
-static int fill(struct run *r, struct err *e)
+static int run_fill(struct run *r, struct err *e)
 {
 	if (r->in->n_operands == 0 && (!r->o->image || strcmp(r->o->image, "host") == 0))
 		return err_set(e, ERR_INVALID, "something is missing: a program to run");
@@ -346,7 +346,7 @@ static void on_signal(uv_signal_t *h, int number)
 }
 
 /* Says what a bare exit status would leave to guess. */
-static int explain(const struct run *r)
+static int run_explain(const struct run *r)
 {
 	tty_restore();
 	if (!r->o->json && r->result.hit_memory)
@@ -360,12 +360,12 @@ static int explain(const struct run *r)
 }
 
 /* Ends once the command has and all that it said is written. */
-static void settle(struct run *r)
+static void run_settle(struct run *r)
 {
 	if (r->exited && r->lost)
 		finish(r, r->lost);
 	else if (r->exited && outlet_empty(&r->to_out) && outlet_empty(&r->to_err))
-		finish(r, explain(r));
+		finish(r, run_explain(r));
 }
 
 /* Nobody reads our output any more: the command ends as one that wrote there would. */
@@ -392,7 +392,7 @@ static void on_written(void *arg)
 		lose_output(r, r->to_out.errnum);
 	else if (r->to_err.errnum)
 		lose_output(r, r->to_err.errnum);
-	settle(r);
+	run_settle(r);
 }
 
 static void on_output(void *arg, enum exec_stream stream, const char *p, size_t n)
@@ -453,7 +453,7 @@ static void on_exit_(void *arg, const struct exec_result *result, const struct e
 		finish_error(r, &e);
 	} else {
 		r->exited = true;
-		settle(r);
+		run_settle(r);
 	}
 }
 
@@ -495,7 +495,7 @@ static void end_input(void *arg)
 
 static const struct feed_to command = { reads, take_input, end_input };
 
-static void hold(void *arg, int fd, bool on)
+static void run_hold(void *arg, int fd, bool on)
 {
 	struct run *r = arg;
 
@@ -596,13 +596,13 @@ static int find_network(struct run *r, struct err *e)
 	return 0;
 }
 
-static int prepare(struct run *r, struct err *e)
+static int run_prepare(struct run *r, struct err *e)
 {
-	r->to_out = (struct outlet){ .hold = hold, .on_ready = on_written, .arg = r };
+	r->to_out = (struct outlet){ .hold = run_hold, .on_ready = on_written, .arg = r };
 	r->to_err = r->to_out;
 	signal(SIGPIPE, SIG_IGN);
 	if (find_network(r, e) < 0 ||
-	    grants_read_own(&r->network, r->o->config, &r->grants, e) < 0 || fill(r, e) < 0 ||
+	    grants_read_own(&r->network, r->o->config, &r->grants, e) < 0 || run_fill(r, e) < 0 ||
 	    outlet_init(&r->to_out, &r->loop, STDOUT_FILENO, e) < 0)
 		return -1;
 	return outlet_init(&r->to_err, &r->loop, STDERR_FILENO, e);
@@ -779,7 +779,7 @@ static int run(const struct verb_input *in, struct err *e)
 	r->o = in->options;
 	output_init(&r->out, JSON_OUTPUT);
 	output_init(&r->err, JSON_OUTPUT);
-	if (prepare(r, e) < 0 || start(r, e) < 0)
+	if (run_prepare(r, e) < 0 || start(r, e) < 0)
 		finish_error(r, e);
 	uv_run(&r->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&r->loop);

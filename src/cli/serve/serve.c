@@ -881,7 +881,7 @@ static int on_renewed(void *of, const struct http_tls *tls, struct err *e)
 
 /* All that can be wrong with what was said, while the hub before runs on. Where that hub listens,
  * this one listens once it is gone. */
-static int prepare(struct serve *v, const struct serve_options *o, struct err *e)
+static int serve_prepare(struct serve *v, const struct serve_options *o, struct err *e)
 {
 	const struct http_tls *tls;
 
@@ -924,13 +924,13 @@ static int claim(struct serve *v, const struct serve_options *o, struct err *e)
 	return 0;
 }
 
-static int start(struct serve *v, const struct verb_input *in, struct err *e)
+static int serve_start(struct serve *v, const struct verb_input *in, struct err *e)
 {
 	const struct serve_options *o = in->options;
 
 	harden();
 	take_file_limits();
-	if (prepare(v, o, e) < 0)
+	if (serve_prepare(v, o, e) < 0)
 		return -1;
 	v->token = home_token(e);
 	if (!v->token)
@@ -954,7 +954,7 @@ static int start(struct serve *v, const struct verb_input *in, struct err *e)
 	return fflush(stdout) == 0 ? 0 : err_sys(e, errno, "standard output");
 }
 
-static int run(const struct verb_input *in, struct err *e)
+static int serve_run(const struct verb_input *in, struct err *e)
 {
 	struct serve v = { .token = NULL };
 	int status = 0;
@@ -975,7 +975,7 @@ static int run(const struct verb_input *in, struct err *e)
 	lag_start(&v.s.lag, &v.s.loop);
 	uv_timer_init(&v.s.loop, &v.idle);
 	v.idle.data = &v;
-	if (start(&v, in, e) < 0) {
+	if (serve_start(&v, in, e) < 0) {
 		status = cli_fail(e);
 		if (v.took_over)
 			fputs("holt: the hub before has ended; the next one has its sandboxes, "
@@ -1007,5 +1007,5 @@ const struct verb serve_verb = {
 	.options = &options,
 	.defaults = &defaults,
 	.size = sizeof(struct serve_options),
-	.run = run,
+	.run = serve_run,
 };

@@ -71,7 +71,7 @@ static int read_one(struct serve_tls *t, size_t i, struct err *e)
 	return 0;
 }
 
-static void forget(struct serve_tls *t)
+static void tls_forget(struct serve_tls *t)
 {
 	if (t->texts[KEY].p)
 		explicit_bzero(t->texts[KEY].p, t->texts[KEY].n);
@@ -82,7 +82,7 @@ static void forget(struct serve_tls *t)
 
 static int read_all(struct serve_tls *t, struct err *e)
 {
-	forget(t);
+	tls_forget(t);
 	for (size_t i = 0; i < FILES; i++) {
 		t->texts[i] = BUF_INIT(PEM_MAX);
 		if (t->paths[i][0] && read_one(t, i, e) < 0)
@@ -142,7 +142,7 @@ static void on_settled(uv_timer_t *timer)
 		log_warn("the certificate stays as it was: %s", e.msg);
 	else
 		log_info("the certificate was read again");
-	forget(t);
+	tls_forget(t);
 }
 
 static void on_change(uv_fs_poll_t *poll, int status, const uv_stat_t *before,
@@ -155,7 +155,7 @@ static void on_change(uv_fs_poll_t *poll, int status, const uv_stat_t *before,
 
 /* A poll tells of changes after its first look alone, so the files are read once more behind
  * that. */
-static void watch(struct serve_tls *t)
+static void tls_watch(struct serve_tls *t)
 {
 	for (size_t i = 0; i < FILES; i++) {
 		uv_fs_poll_stop(&t->polls[i]);
@@ -170,10 +170,10 @@ void serve_tls_watch(struct serve_tls *t,
 		     int (*renew)(void *owner, const struct http_tls *tls, struct err *e),
 		     void *owner)
 {
-	forget(t);
+	tls_forget(t);
 	t->renew = renew;
 	t->owner = owner;
-	watch(t);
+	tls_watch(t);
 }
 
 void serve_tls_configure(struct serve_tls *t, const struct config_file *f)
@@ -188,7 +188,7 @@ void serve_tls_configure(struct serve_tls *t, const struct config_file *f)
 	name_files(t, f);
 	if (memcmp(before, t->paths, sizeof(before)) == 0)
 		return;
-	watch(t);
+	tls_watch(t);
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -203,7 +203,7 @@ void serve_tls_close(struct serve_tls *t)
 {
 	if (!t)
 		return;
-	forget(t);
+	tls_forget(t);
 	t->renew = NULL;
 	uv_close((uv_handle_t *)&t->settle, on_closed);
 	for (size_t i = 0; i < FILES; i++)

@@ -61,7 +61,7 @@ static struct apply_item *list_add(struct apply_list *l, const char *path, struc
 	return &p[l->n++];
 }
 
-static void look(struct fetch *f, struct apply_item *it)
+static void apply_fetch_look(struct fetch *f, struct apply_item *it)
 {
 	if (f->staged && apply_look(f->a, it->path, &it->here, &it->seen) < 0)
 		it->here_errnum = errno;
@@ -85,7 +85,7 @@ static int take_link(struct fetch *f, struct apply_item *it, struct err *e)
 	it->is.mode = 0777;
 	hash_add(f->a->hash, target, strlen(target));
 	hash_end(f->a->hash, it->is.hash);
-	look(f, it);
+	apply_fetch_look(f, it);
 	if (!f->staged || apply_same(&it->is, &it->here))
 		return 0;
 	it->n = ++f->a->next;
@@ -115,7 +115,7 @@ static int take_entry(struct fetch *f, struct err *e)
 	switch (t->type) {
 	case TAR_DIRECTORY:
 		it->is.type = APPLY_DIR;
-		look(f, it);
+		apply_fetch_look(f, it);
 		return 0;
 	case TAR_SYMLINK:
 		return take_link(f, it, e);
@@ -147,7 +147,7 @@ static int end_content(struct fetch *f, struct err *e)
 	hash_end(f->a->hash, it->is.hash);
 	if (f->file < 0)
 		return 0;
-	look(f, it);
+	apply_fetch_look(f, it);
 	failed = apply_same(&it->is, &it->here)
 		       ? unlinkat(f->a->stage, apply_number(it->n).text, 0)
 		       : fchmod(f->file, it->is.mode) < 0 ||

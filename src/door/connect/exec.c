@@ -162,7 +162,7 @@ static const struct field said_fields[] = {
 };
 static const struct field_table said_table = FIELD_TABLE(struct said, said_fields);
 
-static void tell(struct call *c, const void *event)
+static void exec_tell(struct call *c, const void *event)
 {
 	const struct exec_event *ev = event;
 	struct said s = {
@@ -311,8 +311,8 @@ static int read_first(struct call *c, void *request, struct err *e)
 	return fill_request(call_arena(c), &h.open, q, e);
 }
 
-static int hear(struct call *c, struct arena *scratch, bool is_text, struct str message,
-		struct err *e)
+static int exec_hear(struct call *c, struct arena *scratch, bool is_text, struct str message,
+		     struct err *e)
 {
 	AUTO(json_free) struct json_doc *doc = NULL;
 	autobuf struct buf input = BUF_INIT(BODY_MAX);
@@ -347,7 +347,7 @@ static const struct op_member members[] = { CONNECT_BY_HEADER };
 	 API_MAY(TOO_MANY_STREAMS))
 #define EXEC                                                                                       \
 	.op = &sandbox_exec_op, .projected = true, .kind = API_CONNECT, .shape = API_FRAMES,       \
-	.answer = &said_table, .tell = tell, .show = show
+	.answer = &said_table, .tell = exec_tell, .show = show
 
 static const struct api_route rows[] = {
 	{ .id = "Exec",
@@ -369,7 +369,7 @@ static const struct api_route rows[] = {
 	  .members = OP_MEMBERS(socket_members),
 	  .body = &socket_open_table,
 	  .read = read_first,
-	  .hear = hear,
+	  .hear = exec_hear,
 	  .method = HTTP_GET,
 	  .path = CONNECT_PATH "Exec",
 	  .socket = "connect.sandbox.v1",

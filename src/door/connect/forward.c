@@ -149,7 +149,7 @@ static void on_half(void *arg)
 }
 
 /* A server may close its side first, and still read. */
-static void settle(struct forwarding *f)
+static void forward_settle(struct forwarding *f)
 {
 	if (!f->server_ended)
 		return;
@@ -190,7 +190,7 @@ static void on_sent(uv_write_t *w, int status)
 	if (f->queued < QUEUE_HIGH)
 		call_hold(f->call, false); /* which may end it */
 	if (f->call)
-		settle(f);
+		forward_settle(f);
 }
 
 static int forward_put(struct forwarding *f, struct str bytes, struct err *e)
@@ -242,7 +242,7 @@ static int on_word(void *data, const void *message, struct err *e)
 		forward_close(f);
 	else if (forward_put(f, w->bytes, e) < 0)
 		return -1;
-	settle(f);
+	forward_settle(f);
 	return 0;
 }
 
@@ -267,7 +267,7 @@ static void on_server_end(struct forwarding *f)
 	f->server_ended = true;
 	call_send(f->call, &(struct piece){ .close = true });
 	if (f->call)
-		settle(f);
+		forward_settle(f);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *bytes)
@@ -302,7 +302,7 @@ static void on_room(void *data)
 /* ---- the beginning --------------------------------------------------------------------------- */
 
 /* The server counts a body until the answer begins. */
-static int count(struct forwarding *f, struct err *e)
+static int forward_count(struct forwarding *f, struct err *e)
 {
 	buf_fit(&f->input);
 	if (budget_take(exchange_bodies(f->call), f->input.n, e) < 0)
@@ -323,7 +323,7 @@ static int forward_begin(struct forwarding *f, int fd, struct err *e)
 		close(fd);
 		return err_set(e, ERR_LIMIT, "out of memory");
 	}
-	if (call_waits(f->call, e) < 0 || count(f, e) < 0 ||
+	if (call_waits(f->call, e) < 0 || forward_count(f, e) < 0 ||
 	    call_open(f->call, on_room, f, e) < 0 || forward_put(f, buf_str(&f->input), e) < 0)
 		return -1;
 	if (f->ends)
@@ -484,8 +484,8 @@ static int read_first(struct call *c, void *request, struct err *e)
 		     : read_open(&m, request, e);
 }
 
-static int hear(struct call *c, struct arena *scratch, bool is_text, struct str message,
-		struct err *e)
+static int forward_hear(struct call *c, struct arena *scratch, bool is_text, struct str message,
+			struct err *e)
 {
 	AUTO(json_free) struct json_doc *doc = NULL;
 	autobuf struct buf bytes = BUF_INIT(BODY_MAX);
@@ -502,7 +502,7 @@ static int hear(struct call *c, struct arena *scratch, bool is_text, struct str 
 	return call_hear(c, &(struct word){ buf_str(&bytes), m.has_close && m.close }, e);
 }
 
-static void tell(struct call *c, const void *event)
+static void forward_tell(struct call *c, const void *event)
 {
 	exchange_write(c, &piece_table, event);
 }
@@ -515,7 +515,7 @@ static const struct op_member socket_members[] = {
 };
 #define FORWARD                                                                                    \
 	.id = "PortForward", .op = &forward_op, .projected = true, .kind = API_CONNECT,            \
-	.shape = API_FRAMES, .answer = &piece_table, .tell = tell,                                 \
+	.shape = API_FRAMES, .answer = &piece_table, .tell = forward_tell,                         \
 	.path = CONNECT_PATH "PortForward",                                                        \
 	.errors = API_MAY_SANDBOX | API_MAY(PORT_FAILED) | API_MAY(TOO_MANY_STREAMS)
 
@@ -523,7 +523,7 @@ static const struct api_route rows[] = {
 	{ FORWARD, .method = HTTP_POST, .members = OP_MEMBERS(members), .body = &message_table,
 	  .read = read_request, .body_max = BODY_MAX, .messages = true },
 	{ FORWARD, .method = HTTP_GET, .members = OP_MEMBERS(socket_members),
-	  .body = &message_table, .read = read_first, .hear = hear, .socket = "connect.sandbox.v1",
-	  .heard = &message_table },
+	  .body = &message_table, .read = read_first, .hear = forward_hear,
+	  .socket = "connect.sandbox.v1", .heard = &message_table },
 };
 const struct api_resource api_mitos_forward = API_RESOURCE(rows);

@@ -51,7 +51,7 @@ struct upload {
 	bool unpacked, whole; /* the upload ends when both are true */
 };
 
-static void fail(struct upload *u, const struct err *e)
+static void upload_fail(struct upload *u, const struct err *e)
 {
 	frame_in_fini(&u->in);
 	if (u->to.call)
@@ -59,7 +59,7 @@ static void fail(struct upload *u, const struct err *e)
 	call_fail(u->call, e);
 }
 
-static void settle(struct upload *u)
+static void upload_settle(struct upload *u)
 {
 	if (!u->unpacked || !u->whole)
 		return;
@@ -73,9 +73,9 @@ static void on_unpacked(struct transfer_upload *to, const struct err *e)
 
 	u->unpacked = true;
 	if (e)
-		fail(u, e);
+		upload_fail(u, e);
 	else
-		settle(u);
+		upload_settle(u);
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -93,7 +93,7 @@ static int open_it(struct upload *u, const struct message *m, struct err *e)
 	return sb ? transfer_upload_start(&u->to, u->call, sb, str_of(copy), on_unpacked, e) : -1;
 }
 
-static int put(struct upload *u, const struct message *m, struct err *e)
+static int upload_put(struct upload *u, const struct message *m, struct err *e)
 {
 	autobuf struct buf bytes = BUF_INIT(CHUNK_MAX);
 
@@ -103,7 +103,7 @@ static int put(struct upload *u, const struct message *m, struct err *e)
 	return transfer_upload_put(&u->to, buf_str(&bytes), e);
 }
 
-static int take(struct upload *u, struct str text, struct err *e)
+static int upload_take(struct upload *u, struct str text, struct err *e)
 {
 	AUTO(arena_free) struct arena *scratch = arena_new(2 * MESSAGE_MAX);
 	AUTO(json_free) struct json_doc *doc = exchange_parse(u->call, text, e);
@@ -117,7 +117,7 @@ static int take(struct upload *u, struct str text, struct err *e)
 		return err_set(e, ERR_INVALID, "the first message has open, and nothing else");
 	if (u->to.call && (m.has_open || !m.has_chunk))
 		return err_set(e, ERR_INVALID, "behind the first message, each has chunk");
-	return u->to.call ? put(u, &m, e) : open_it(u, &m, e);
+	return u->to.call ? upload_put(u, &m, e) : open_it(u, &m, e);
 }
 
 /* Takes the whole piece or nothing. */
@@ -131,13 +131,13 @@ static size_t on_bytes(void *data, struct str bytes)
 	if (u->to.call && transfer_upload_holds(&u->to))
 		return 0;
 	while ((got = frame_in_next(&u->in, &left, &text, &e)) > 0) {
-		if (take(u, text, &e) < 0) {
+		if (upload_take(u, text, &e) < 0) {
 			got = -1;
 			break;
 		}
 	}
 	if (got < 0)
-		fail(u, &e);
+		upload_fail(u, &e);
 	else if (frame_in_whole(&u->in))
 		frame_in_fini(&u->in); /* nothing of it is stored or counted between two messages */
 	return bytes.n;
@@ -154,11 +154,11 @@ static void on_end(void *data)
 	else if (!u->to.call)
 		err_set(&e, ERR_INVALID, "the request has no message");
 	if (e.code != ERR_NONE) {
-		fail(u, &e);
+		upload_fail(u, &e);
 		return;
 	}
 	transfer_upload_end(&u->to);
-	settle(u);
+	upload_settle(u);
 }
 
 static void on_cancel(void *data)
@@ -167,7 +167,7 @@ static void on_cancel(void *data)
 	struct err e;
 
 	err_set(&e, ERR_CANCELLED, "the client went away");
-	fail(u, &e);
+	upload_fail(u, &e);
 }
 
 /* ---- the row --------------------------------------------------------------------------------- */

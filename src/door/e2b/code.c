@@ -598,7 +598,7 @@ static void send_count(struct ask *a, struct str count)
 	end_line(a, &w);
 }
 
-static void finish(struct ask *a)
+static void code_finish(struct ask *a)
 {
 	struct executing *x = a->state;
 
@@ -799,7 +799,7 @@ static void hear_marking(struct ask *a, enum channel k, struct str bytes, bool e
 		hear_text(a, k, STR_LIT("\n"));
 }
 
-static void hear(struct ask *a, enum channel k, struct str bytes, struct str token)
+static void code_hear(struct ask *a, enum channel k, struct str bytes, struct str token)
 {
 	struct executing *x = a->state;
 	struct err e;
@@ -941,7 +941,7 @@ static void on_news(struct ask *a, const void *event)
 	if (n->kind == EXEC_NEWS_ATTACHED && n->stdin_open) {
 		send_code(a);
 	} else if (n->kind == EXEC_NEWS_CHUNK && c) {
-		hear(a, k, n->event.bytes, str_of(c->token));
+		code_hear(a, k, n->event.bytes, str_of(c->token));
 	} else if (n->kind == EXEC_NEWS_CHUNK) {
 		x->over = true;
 		ask_fail_with(a, ERR_PROCESS_NOT_FOUND, "the context has ended");
@@ -953,7 +953,7 @@ static void on_news(struct ask *a, const void *event)
 			ask_cancel(a);
 	}
 	if (!x->over && x->of[CHANNEL_OUT].ended && x->of[CHANNEL_ERR].ended)
-		finish(a);
+		code_finish(a);
 }
 
 /* Whether the job that was followed is no more. */
@@ -994,7 +994,7 @@ static void attach_on_end(struct ask *a, const void *result, const struct err *e
 		return;
 	}
 	send_error(a, "InterpreterEnded", "the interpreter has ended; its state is lost");
-	finish(a);
+	code_finish(a);
 }
 
 /* The answer begins with the first mark, so that what fails before is told as a failure. */

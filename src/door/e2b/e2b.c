@@ -515,7 +515,7 @@ static void run_port(void *owner, struct http_request *q)
 
 /* ---- routes -------------------------------------------------------------------------------- */
 
-static void run(void *owner, struct http_request *q)
+static void e2b_run(void *owner, struct http_request *q)
 {
 	ask_run(owner, row_of(owner, q), q);
 }
@@ -541,7 +541,7 @@ int e2b_explain(const struct http_problem *problem, struct buf *to, struct err *
 	return json_write_done(&w, e);
 }
 
-static void add(struct e2b *x, const struct e2b_rows *rows)
+static void e2b_add(struct e2b *x, const struct e2b_rows *rows)
 {
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct e2b_row *r = &rows->p[i];
@@ -551,13 +551,13 @@ static void add(struct e2b *x, const struct e2b_rows *rows)
 						     .any_type = true,
 						     .body_max = r->body_max ? r->body_max
 									     : BODY_MAX,
-						     .run = run,
+						     .run = e2b_run,
 						     .doc = r->doc };
 		x->of[x->n++] = r;
 	}
 }
 
-static int fill(struct e2b *x, struct err *e)
+static int e2b_fill(struct e2b *x, struct err *e)
 {
 	size_t n = 1 + e2b_mitos.n;
 
@@ -577,9 +577,9 @@ static int fill(struct e2b *x, struct err *e)
 		.doc = "The answer of a server in a sandbox.",
 	};
 	if (x->o.of_mitos)
-		add(x, &e2b_mitos);
+		e2b_add(x, &e2b_mitos);
 	for (size_t i = 0; !x->o.mitos_only && i < ARRAY_LEN(files); i++)
-		add(x, files[i]);
+		e2b_add(x, files[i]);
 	return 0;
 }
 
@@ -594,7 +594,7 @@ struct e2b *e2b_new(const struct e2b_options *o, struct err *e)
 	x->o = *o;
 	config_ref(o->config);
 	snprintf(x->secret, sizeof(x->secret), "%.*s", STR_ARG(o->secret));
-	return fill(x, e) < 0 ? NULL : take_ptr(x);
+	return e2b_fill(x, e) < 0 ? NULL : take_ptr(x);
 }
 
 void e2b_configure(struct e2b *x, struct config *c)

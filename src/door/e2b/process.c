@@ -237,7 +237,7 @@ static void on_deadline(struct ask *a)
 	ask_cancel(a);
 }
 
-static void attach(struct ask *a, bool from_start)
+static void process_attach(struct ask *a, bool from_start)
 {
 	const struct attached *t = a->state;
 	struct ask_args args;
@@ -369,7 +369,7 @@ static void on_started(struct ask *a, const void *result, const struct err *err)
 		return;
 	}
 	send_start(a);
-	attach(a, true);
+	process_attach(a, true);
 }
 
 static struct attached *attached_new(struct ask *a, uint32_t pid)
@@ -440,7 +440,7 @@ static void run_connect(struct ask *a)
 	if (!t)
 		return;
 	t->ends_with_client = true;
-	attach(a, false);
+	process_attach(a, false);
 }
 
 static void reply_nothing(struct ask *a)

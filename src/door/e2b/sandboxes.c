@@ -251,7 +251,7 @@ static void drop_on_done(struct ask *a, const void *result, const struct err *er
 }
 
 /* Ends what was made for a request that fails or whose client left: nobody would know of it. */
-static void drop(const struct ask *a, struct str sandbox)
+static void sandboxes_drop(const struct ask *a, struct str sandbox)
 {
 	struct err e;
 	struct ask *own = ask_new(a->x, a->who, sandbox, &e);
@@ -272,7 +272,7 @@ static void create_on_last(struct ask *a, const void *result, const struct err *
 	struct creating *c = a->state;
 
 	if (err) {
-		drop(a, c->made.sandbox);
+		sandboxes_drop(a, c->made.sandbox);
 		ask_fail(a, err);
 	} else {
 		reply_sandbox(a, 201, &c->made);
@@ -939,7 +939,7 @@ static void fork_on_timed(struct ask *a, const void *result, const struct err *e
 
 	if (err) {
 		for (size_t i = 0; i < f->n; i++)
-			drop(a, f->p[i].sandbox);
+			sandboxes_drop(a, f->p[i].sandbox);
 		ask_fail(a, err);
 	} else if (f->timed == f->n) {
 		fork_reply(a);

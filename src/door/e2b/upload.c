@@ -134,7 +134,7 @@ static void cut_at(struct upload_parts *p, size_t at, size_t end, struct str *re
 /* The bytes up to the next delimiter; false: there is none. Only what stands before each boundary
  * is searched for, since a text that is nearly the boundary everywhere would take long. A boundary
  * has no CR, so no byte is compared with it twice. */
-static bool cut(struct upload_parts *p, struct str *ret)
+static bool upload_cut(struct upload_parts *p, struct str *ret)
 {
 	char text[FRONT + BOUNDARY_MAX];
 	size_t n = FRONT + p->boundary.n, from = 0;
@@ -162,7 +162,7 @@ static bool cut(struct upload_parts *p, struct str *ret)
 	return false;
 }
 
-static int broken(struct err *e)
+static int upload_broken(struct err *e)
 {
 	return err_set(e, ERR_INVALID, "the body is no well-formed multipart/form-data");
 }
@@ -178,7 +178,7 @@ static int read_fields(struct str *part, struct str *ret_disposition, struct err
 		struct str line = { part->p, end ? (size_t)(end - part->p) : 0 };
 
 		if (!end)
-			return broken(e);
+			return upload_broken(e);
 		part->n -= line.n + 2;
 		part->p += line.n + 2;
 		bytes += line.n + 2;
@@ -187,25 +187,25 @@ static int read_fields(struct str *part, struct str *ret_disposition, struct err
 		if (line.n > field.n && http_same((struct str){ line.p, field.n }, field))
 			*ret_disposition = (struct str){ line.p + field.n, line.n - field.n };
 	}
-	return broken(e);
+	return upload_broken(e);
 }
 
 int upload_next(struct upload_parts *p, struct upload_part *ret, struct arena *a, struct err *e)
 {
 	struct str part, disposition, name;
 
-	if (!p->begun && !cut(p, &part))
-		return broken(e);
+	if (!p->begun && !upload_cut(p, &part))
+		return upload_broken(e);
 	p->begun = true;
 	if (p->ended || str_starts(p->body, "--")) {
 		p->ended = true;
 		return 0;
 	}
 	if (!str_starts(p->body, "\r\n"))
-		return broken(e);
+		return upload_broken(e);
 	p->body = (struct str){ p->body.p + 2, p->body.n - 2 };
-	if (!cut(p, &part) || read_fields(&part, &disposition, e) < 0)
-		return broken(e);
+	if (!upload_cut(p, &part) || read_fields(&part, &disposition, e) < 0)
+		return upload_broken(e);
 	name = parameter(disposition, "filename");
 	*ret = (struct upload_part){ name.p ? unescape(name, a, e) : STR_NONE, part };
 	return name.p && !ret->filename.p ? -1 : 1;

@@ -35,7 +35,7 @@ static void on_timer_closed(uv_handle_t *h)
 	free_exposed(h->data);
 }
 
-static void finish(struct exposed *x)
+static void expose_finish(struct exposed *x)
 {
 	x->call = NULL;
 	if (x->timing)
@@ -62,7 +62,7 @@ void exposed_end(struct exposed *x, const struct err *e)
 
 static void on_answer(void *client, const struct field_table *t, const void *result)
 {
-	finish(client);
+	expose_finish(client);
 }
 
 static void on_fail(void *client, const struct err *e)
@@ -71,7 +71,7 @@ static void on_fail(void *client, const struct err *e)
 
 	if (x->q)
 		http_reply_error(take_ptr(x->q), e);
-	finish(x);
+	expose_finish(x);
 }
 
 static void on_cancel(void *data)
@@ -208,7 +208,7 @@ static void on_life_end(void *arg)
 		exposed_end(x, &e);
 }
 
-static int begin(struct exposed *x, const struct expose_path *p, struct err *e)
+static int expose_begin(struct exposed *x, const struct expose_path *p, struct err *e)
 {
 	struct sandbox *sb = call_sandbox(x->call, p->id, e);
 	struct hub_sandbox *l = sb ? call_hub_sandbox(x->call, p->id, e) : NULL;
@@ -225,12 +225,12 @@ static int begin(struct exposed *x, const struct expose_path *p, struct err *e)
 	return 0;
 }
 
-static void run(struct call *c, const void *params)
+static void expose_run(struct call *c, const void *params)
 {
 	struct exposed *x = call_client(c);
 	struct err e = ERR_INIT;
 
-	if (begin(x, params, &e) == 0)
+	if (expose_begin(x, params, &e) == 0)
 		call_on_cancel(c, on_cancel, x);
 	else
 		call_fail(c, &e);
@@ -243,7 +243,7 @@ static const struct op expose_op = {
 	.flags = OP_WAITS,
 	.request = &path_table,
 	.target = OP_TARGET(struct expose_path, id),
-	.run = run,
+	.run = expose_run,
 };
 
 /* ---- the request --------------------------------------------------------------------------- */

@@ -62,8 +62,8 @@ static int rest_of_query(struct http_request *q, struct buf *to, struct err *e)
 }
 
 /* Redirects to the same address without the token, and sets the cookie. */
-static int enter(struct http_request *q, struct str token, const struct preview_right *r,
-		 struct err *e)
+static int expose_preview_enter(struct http_request *q, struct str token,
+				const struct preview_right *r, struct err *e)
 {
 	autobuf struct buf location = BUF_INIT(LOCATION_MAX), query = BUF_INIT(QUERY_MAX),
 			   cookie = BUF_INIT(1 << 10);
@@ -103,7 +103,8 @@ static bool is_for_another_page(struct http_request *q)
 }
 
 /* Returns 1 if the request was answered. */
-static int judge(struct expose *x, struct http_request *q, struct preview_right *ret, struct err *e)
+static int expose_preview_judge(struct expose *x, struct http_request *q, struct preview_right *ret,
+				struct err *e)
 {
 	struct search s = { .previews = hub_previews(ops_hub(x->ops)),
 			    .host = http_request_header(q, STR_LIT("Host")),
@@ -117,7 +118,7 @@ static int judge(struct expose *x, struct http_request *q, struct preview_right 
 		return err_set(e, ERR_ORIGIN, "pages of another name may not ask here");
 	/* A server may have tokens of its own in its addresses. */
 	if (looks && token.n && preview_open(s.previews, token, s.host, ret, e) == 0)
-		return enter(q, token, ret, e) < 0 ? -1 : 1;
+		return expose_preview_enter(q, token, ret, e) < 0 ? -1 : 1;
 	http_request_each_header(q, look_for_cookie, &s);
 	return s.found ? 0
 		       : err_set(e, ERR_LINK,
@@ -126,7 +127,7 @@ static int judge(struct expose *x, struct http_request *q, struct preview_right 
 
 /* ---- the request --------------------------------------------------------------------------- */
 
-static size_t drop(void *owner, struct str bytes)
+static size_t expose_preview_drop(void *owner, struct str bytes)
 {
 	return bytes.n;
 }
@@ -137,7 +138,7 @@ static void ignore(void *owner)
 
 /* Makes a refusal wait for the end of the request's body, since the sender would not read it
  * earlier. */
-static const struct http_body_events unheard = { drop, ignore, ignore };
+static const struct http_body_events unheard = { expose_preview_drop, ignore, ignore };
 
 void expose_public(struct expose *x, struct http_request *q, const struct preview_right *right,
 		   bool at_hub, const struct err *e)
@@ -154,7 +155,7 @@ static void on_request(void *owner, struct http_request *q)
 {
 	struct preview_right right;
 	struct err e = ERR_INIT;
-	int rc = judge(owner, q, &right, &e);
+	int rc = expose_preview_judge(owner, q, &right, &e);
 
 	if (rc <= 0)
 		expose_public(owner, q, rc == 0 ? &right : NULL, false, &e);

@@ -95,7 +95,7 @@ void api_parts_fini(struct api_parts *p)
 
 /* ---- the rows ------------------------------------------------------------------------------ */
 
-static int add(struct api *a, const struct api_route *r, struct err *e)
+static int api_add(struct api *a, const struct api_route *r, struct err *e)
 {
 	if (r->kind != a->kind)
 		return 0;
@@ -119,7 +119,7 @@ static int add(struct api *a, const struct api_route *r, struct err *e)
 }
 
 /* Of rows with the same path and method, the first serves the request. */
-static int fill(struct api *a, struct err *e)
+static int api_fill(struct api *a, struct err *e)
 {
 	const struct api_route *r;
 	size_t n = 0;
@@ -134,11 +134,11 @@ static int fill(struct api *a, struct err *e)
 	if (!a->rows || !a->routes || !a->parts)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	for (size_t i = 0; a->mitos && (r = api_mitos_route_at(i)); i++) {
-		if (add(a, r, e) < 0)
+		if (api_add(a, r, e) < 0)
 			return -1;
 	}
 	for (size_t i = 0; (r = api_route_at(i)); i++) {
-		if (add(a, r, e) < 0)
+		if (api_add(a, r, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -158,7 +158,7 @@ struct api *api_new(uv_loop_t *loop, struct ops *ops, enum api_kind kind, struct
 	a->kind = kind;
 	a->mitos = mitos;
 	a->bodies.max = BODIES_MAX;
-	return fill(a, e) < 0 ? NULL : take_ptr(a);
+	return api_fill(a, e) < 0 ? NULL : take_ptr(a);
 }
 
 void api_free(struct api *a)

@@ -422,8 +422,8 @@ static int read_endpoint(struct exchange *a, struct err *e)
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
-static int decode(struct exchange *a, enum op_place place, const struct json_val *v, void *request,
-		  struct err *e)
+static int exchange_read_decode(struct exchange *a, enum op_place place, const struct json_val *v,
+				void *request, struct err *e)
 {
 	bool is_key = a->parts->places[place].rows == api_key_table.rows;
 	void *to = is_key ? &a->key : (void *)((char *)request + a->parts->at[place]);
@@ -450,7 +450,7 @@ static int read_head(struct exchange *a, void *request, struct err *e)
 		const struct json_val *v = json_get(json_root(a->docs[0]),
 						    op_place_names[order[i]]);
 
-		if (decode(a, order[i], v, request, e) < 0)
+		if (exchange_read_decode(a, order[i], v, request, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -514,7 +514,8 @@ int exchange_read(struct exchange *a, void *request, struct err *e)
 			     : err_set(e, ERR_CONFLICT, "what the key may do has changed");
 	if (read_head(a, request, e) < 0 || (!r->hear && exchange_parse_body(a, e) < 0))
 		return -1;
-	if (!r->hear && !r->body && decode(a, OP_BODY, exchange_body(a->call), request, e) < 0)
+	if (!r->hear && !r->body &&
+	    exchange_read_decode(a, OP_BODY, exchange_body(a->call), request, e) < 0)
 		return -1;
 	if ((r->read && r->read(a->call, request, e) < 0) ||
 	    (r->kind == API_REST && !r->socket && read_endpoint(a, e) < 0))

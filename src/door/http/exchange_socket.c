@@ -42,7 +42,7 @@ struct kept_head {
 };
 
 /* A few messages may have been read already, behind one for which somebody is asked first. */
-static void keep(struct exchange *a, bool is_text, struct str message)
+static void exchange_socket_keep(struct exchange *a, bool is_text, struct str message)
 {
 	const struct kept_head head = { is_text, message.n };
 	struct err e;
@@ -108,7 +108,7 @@ static void on_message(void *owner, bool is_text, struct str message)
 	else if (a->hears)
 		hear(a, is_text, message);
 	else
-		keep(a, is_text, message);
+		exchange_socket_keep(a, is_text, message);
 }
 
 static void on_closed(void *owner, unsigned code, const struct err *why)

@@ -44,7 +44,7 @@ bool frame_in_whole(const struct frame_in *f)
 }
 
 /* At most n bytes off the front. */
-static struct str take(struct str *bytes, size_t n)
+static struct str frame_take(struct str *bytes, size_t n)
 {
 	struct str front = { bytes->p, bytes->n < n ? bytes->n : n };
 
@@ -57,7 +57,7 @@ int frame_in_next(struct frame_in *f, struct str *bytes, struct str *ret, struct
 	struct str part;
 
 	if (f->head_n < FRAME_HEAD) {
-		part = take(bytes, FRAME_HEAD - f->head_n);
+		part = frame_take(bytes, FRAME_HEAD - f->head_n);
 		memcpy(f->head + f->head_n, part.p, part.n);
 		f->head_n += part.n;
 		if (f->head_n < FRAME_HEAD)
@@ -71,7 +71,7 @@ int frame_in_next(struct frame_in *f, struct str *bytes, struct str *ret, struct
 				       "a message has %zu bytes; send several of at most %zu", f->n,
 				       f->text.max);
 	}
-	part = take(bytes, f->n - f->text.n);
+	part = frame_take(bytes, f->n - f->text.n);
 	if (buf_add(&f->text, part.p, part.n, e) < 0)
 		return -1;
 	if (f->text.n < f->n)

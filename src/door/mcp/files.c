@@ -179,7 +179,7 @@ const struct mcp_resource *const *files_roots(void *owner, struct mcp_session *s
 
 /* ---- the URI ------------------------------------------------------------------------------- */
 
-static int digit(char c)
+static int files_digit(char c)
 {
 	static const char digits[] = "0123456789abcdef";
 	const char *at = c ? strchr(digits, c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c) : NULL;
@@ -188,7 +188,7 @@ static int digit(char c)
 }
 
 /* Each percent-encoded unit is a byte. */
-static int decode(struct str from, char *to, size_t *ret_n, struct err *e)
+static int files_decode(struct str from, char *to, size_t *ret_n, struct err *e)
 {
 	size_t n = 0;
 
@@ -200,8 +200,8 @@ static int decode(struct str from, char *to, size_t *ret_n, struct err *e)
 			continue;
 		}
 		if (i + 2 < from.n) {
-			high = digit(from.p[i + 1]);
-			low = digit(from.p[i + 2]);
+			high = files_digit(from.p[i + 1]);
+			low = files_digit(from.p[i + 2]);
 		}
 		if (high < 0 || low < 0 || high + low == 0)
 			return err_set(e, ERR_INVALID,
@@ -222,7 +222,7 @@ struct resource_read {
 };
 
 /* 1, or 0 where it is no URI of ours. */
-static int parse(struct mcp_call *mc, struct resource_read *ret, struct err *e)
+static int files_parse(struct mcp_call *mc, struct resource_read *ret, struct err *e)
 {
 	struct str uri = mcp_call_uri(mc);
 	const char *id = uri.p + sizeof(SCHEME) - 1, *slash;
@@ -235,8 +235,8 @@ static int parse(struct mcp_call *mc, struct resource_read *ret, struct err *e)
 		return 0;
 	ret->sandbox = (struct str){ id, (size_t)(slash - id) };
 	path = arena_alloc(mcp_call_arena(mc), uri.n, e);
-	if (!path || decode((struct str){ slash, (size_t)(uri.p + uri.n - slash) }, path,
-			    &ret->path.n, e) < 0)
+	if (!path || files_decode((struct str){ slash, (size_t)(uri.p + uri.n - slash) }, path,
+				  &ret->path.n, e) < 0)
 		return -1;
 	ret->path.p = path;
 	if (ret->path.n > FILES_PATH_MAX)
@@ -249,7 +249,7 @@ static int parse(struct mcp_call *mc, struct resource_read *ret, struct err *e)
 static void read_by(struct resource_read *r, const struct op *op, const struct op_sink *sink,
 		    int (*fill)(void *client, void *request, struct err *e));
 
-static void fail(struct resource_read *r, const struct err *e)
+static void files_fail(struct resource_read *r, const struct err *e)
 {
 	if (e->code == ERR_SANDBOX_NOT_FOUND || e->code == ERR_GUEST || e->code == ERR_IDLE ||
 	    e->code == ERR_PATH_NOT_FOUND)
@@ -260,7 +260,7 @@ static void fail(struct resource_read *r, const struct err *e)
 
 static void on_fail(void *client, const struct err *e)
 {
-	fail(client, e);
+	files_fail(client, e);
 }
 
 static void on_listed(void *client, const struct field_table *t, const void *result)
@@ -309,7 +309,7 @@ static void on_not_read(void *client, const struct err *e)
 	if (e->code == ERR_NOT_A_FILE)
 		read_by(r, &files_list_op, &listing, decode_list);
 	else
-		fail(r, e);
+		files_fail(r, e);
 }
 
 static const struct op_sink reading = { .answer = on_read, .fail = on_not_read };
@@ -357,7 +357,7 @@ void files_read(void *owner, struct mcp_call *mc)
 {
 	struct err e = ERR_INIT;
 	struct resource_read *r = arena_alloc(mcp_call_arena(mc), sizeof(*r), &e);
-	int ours = r ? parse(mc, r, &e) : -1;
+	int ours = r ? files_parse(mc, r, &e) : -1;
 
 	if (ours == 0) {
 		mcp_call_not_found(mc);

@@ -26,7 +26,7 @@ enum { HTML_MAX = 64 << 10, POLICY_MAX = 1 << 10 };
 	"`scripts/deps` installs them; then build again. The command line, /v1 and /mcp work.\n"
 
 /* Copies the page with this nonce. */
-static int fill(struct buf *to, const char *nonce, struct err *e)
+static int files_fill(struct buf *to, const char *nonce, struct err *e)
 {
 	const char *at = page_html, *mark;
 
@@ -59,7 +59,7 @@ void page_show(void *owner, struct http_request *q)
 	id_make(nonce, "n");
 	snprintf(policy, sizeof(policy), POLICY, nonce);
 	headers[ARRAY_LEN(headers) - 1].value = str_of(policy);
-	if (page_html && fill(&html, nonce, &e) < 0) {
+	if (page_html && files_fill(&html, nonce, &e) < 0) {
 		http_reply_error(q, &e);
 		return;
 	}

@@ -2,7 +2,7 @@
 #include "door/http/common.h"
 #include "op/event.h"
 
-static void tell(struct call *c, const void *event)
+static void events_tell(struct call *c, const void *event)
 {
 	exchange_write(c, &event_view_table, event);
 }
@@ -19,7 +19,7 @@ static const struct api_route rows[] = {
 	  .op = &event_list_op,
 	  .projected = true,
 	  .members = OP_MEMBERS(members),
-	  .tell = tell,
+	  .tell = events_tell,
 	  .method = HTTP_GET,
 	  .path = "/v1/events",
 	  .lines = &event_view_table,

@@ -126,7 +126,7 @@ static const struct field frame_fields[] = {
 };
 static const struct field_table frame_table = FIELD_TABLE(struct frame, frame_fields);
 
-static void tell(struct call *c, const void *event)
+static void exec_tell(struct call *c, const void *event)
 {
 	const struct exec_event *ev = event;
 	const struct exit_view end = exit_view(ev);
@@ -203,7 +203,7 @@ static int read_code(struct call *c, void *request, struct err *e)
 
 #define MAY (API_MAY_SANDBOX | API_MAY(EXEC_FAILED) | API_MAY(TIMEOUT_TOO_LARGE))
 #define STREAM                                                                                     \
-	.op = &sandbox_exec_op, .projected = true, .answer = &frame_table, .tell = tell,           \
+	.op = &sandbox_exec_op, .projected = true, .answer = &frame_table, .tell = exec_tell,      \
 	.show = exec_show, .method = HTTP_POST, .shape = API_LINES,                                \
 	.errors = MAY | API_MAY(TOO_MANY_STREAMS)
 

@@ -48,7 +48,7 @@ static const struct field said_fields[] = {
 };
 static const struct field_table said_table = FIELD_TABLE(struct said, said_fields);
 
-static void tell(struct call *c, const void *event)
+static void exec_socket_tell(struct call *c, const void *event)
 {
 	autobuf struct buf b = BUF_INIT(CHUNK_MAX);
 	const struct exec_event *ev = event;
@@ -87,8 +87,8 @@ static const struct op_member pty_members[] = { { "sandbox", .in = OP_QUERY }, O
 		.id = (id_), .op = &sandbox_exec_op, .projected = true,                            \
 		.members = OP_MEMBERS(members_), .answer = &said_table, .method = HTTP_GET,        \
 		.path = (path_), .shape = API_LINES, .socket = "holt.exec.v1",                     \
-		.heard = &socket_word_table, .read = (read_), .hear = socket_hear, .tell = tell,   \
-		.show = exec_show,                                                                 \
+		.heard = &socket_word_table, .read = (read_), .hear = socket_hear,                 \
+		.tell = exec_socket_tell, .show = exec_show,                                       \
 		.errors = API_MAY_SANDBOX | API_MAY(UPGRADE_REQUIRED) | API_MAY(TOO_MANY_STREAMS), \
 		.doc = (doc_),                                                                     \
 	}

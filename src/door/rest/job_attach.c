@@ -52,7 +52,7 @@ static const struct field said_fields[] = {
 static const struct field_table said_table =
 	FIELD_TABLE(struct said, said_fields, .doc = "Each text message has exactly one member.");
 
-static void tell(struct call *c, const void *event)
+static void job_attach_tell(struct call *c, const void *event)
 {
 	autobuf struct buf b = BUF_INIT(CHUNK_MAX);
 	const struct exec_news *n = event;
@@ -79,7 +79,7 @@ static const struct api_route rows[] = {
 	  .projected = true,
 	  .members = OP_MEMBERS(members),
 	  .answer = &said_table,
-	  .tell = tell,
+	  .tell = job_attach_tell,
 	  .hear = socket_hear,
 	  .method = HTTP_GET,
 	  .path = "/v1/sandboxes/{id}/execs/{exec}/attach",

@@ -55,7 +55,7 @@ static const struct field line_fields[] = {
 };
 static const struct field_table line_table = FIELD_TABLE(struct line, line_fields);
 
-static void tell(struct call *c, const void *event)
+static void job_output_tell(struct call *c, const void *event)
 {
 	const struct exec_news *n = event;
 	struct line l = { .kind = n->kind, .offset = n->offset };
@@ -101,7 +101,7 @@ static const struct api_route rows[] = {
 	  .projected = true,
 	  .members = OP_MEMBERS(output_members),
 	  .answer = &output_table,
-	  .tell = tell,
+	  .tell = job_output_tell,
 	  .method = HTTP_GET,
 	  .path = "/v1/sandboxes/{id}/execs/{exec}/output",
 	  .lines = &line_table,

@@ -97,7 +97,8 @@ static int limits_asked(const struct asked_resources *q, struct buf *to, struct 
 	return json_write_done(&w, e);
 }
 
-static const struct template_view *find(const struct templates_view *all, struct str id)
+static const struct template_view *mitos_templates_find(const struct templates_view *all,
+							struct str id)
 {
 	for (size_t i = 0; i < all->templates.n; i++) {
 		if (mitos_is_template(all->templates.p[i].id, id))
@@ -118,7 +119,8 @@ static struct template_view named(const struct mitos *m, const struct template_v
 	return v;
 }
 
-static int keep(struct call *c, const struct asked *q, struct network_view *ret, struct err *e)
+static int mitos_templates_keep(struct call *c, const struct asked *q, struct network_view *ret,
+				struct err *e)
 {
 	struct mitos_said said = { BUF_INIT(SAID_BYTES_MAX), BUF_INIT(SAID_BYTES_MAX),
 				   BUF_INIT(SAID_BYTES_MAX) };
@@ -150,7 +152,7 @@ static const void *show_template(struct call *c, const void *result, const struc
 
 	if (!v || field_decode(&asked_table, exchange_body(c), call_arena(c), &q, e) < 0)
 		return NULL;
-	of = find(result, mitos_template(m, q.id));
+	of = mitos_templates_find(result, mitos_template(m, q.id));
 	if (!of) {
 		err_set(e, ERR_TEMPLATE_NOT_FOUND,
 			"there is no template \"%.*s\": compat.templates of the operator's file "
@@ -160,15 +162,15 @@ static const void *show_template(struct call *c, const void *result, const struc
 	}
 	*v = named(m, of, q.id);
 	*t = &template_view_table;
-	return keep(c, &q, &v->network, e) < 0 ? NULL : v;
+	return mitos_templates_keep(c, &q, &v->network, e) < 0 ? NULL : v;
 }
 
 static void add_alias(const struct mitos *m, const struct templates_view *all,
 		      const struct field_pair *alias, struct template_view *to, size_t *n)
 {
-	const struct template_view *of = find(all, alias->value);
+	const struct template_view *of = mitos_templates_find(all, alias->value);
 
-	if (of && !find(all, alias->key))
+	if (of && !mitos_templates_find(all, alias->key))
 		to[(*n)++] = named(m, of, alias->key);
 }
 

@@ -419,7 +419,7 @@ static void put_document(struct call *c, struct json_writer *w)
 	json_write_object_end(w);
 }
 
-static void run(struct call *c, const void *params)
+static void openapi_run(struct call *c, const void *params)
 {
 	autobuf struct buf b = BUF_INIT(DOCUMENT_MAX);
 	struct json_writer w = json_writer(&b);
@@ -439,7 +439,7 @@ static const struct api_route rows[] = {
 				    .effect = OP_READ,
 				    .request = &op_nothing_table,
 				    .result = &op_nothing_table,
-				    .run = run },
+				    .run = openapi_run },
 	  .method = HTTP_GET,
 	  .path = "/v1/openapi.json",
 	  .shape = API_DOCUMENT },

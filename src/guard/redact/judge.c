@@ -121,7 +121,7 @@ bool is_chance(struct finder *f, struct str value)
 
 /* ---- texts that are no secrets --------------------------------------------------------------- */
 
-static char lower(char c)
+static char judge_lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c | 32) : c;
 }
@@ -130,7 +130,7 @@ bool str_is_any_case(struct str s, const char *word)
 {
 	size_t i = 0;
 
-	for (; i < s.n && word[i] && lower(s.p[i]) == word[i]; i++)
+	for (; i < s.n && word[i] && judge_lower(s.p[i]) == word[i]; i++)
 		;
 	return i == s.n && !word[i];
 }

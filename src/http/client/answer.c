@@ -115,7 +115,7 @@ enum chunk_state {
 	CHUNK_OVER,
 };
 
-static int hex(char c)
+static int answer_hex(char c)
 {
 	return is_digit(c)	    ? c - '0'
 	     : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -125,7 +125,7 @@ static int hex(char c)
 
 static int take_size(struct http_chunks *c, char byte)
 {
-	int digit = hex(byte);
+	int digit = answer_hex(byte);
 
 	if (digit >= 0 && c->digits++ < DIGITS_MAX) {
 		c->left = c->left * 16 + (unsigned)digit;

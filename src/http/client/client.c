@@ -82,7 +82,7 @@ static int out_of_memory(struct err *e)
 
 /* --- the end of an exchange --- */
 
-static void unlist(struct http_exchange *x)
+static void client_unlist(struct http_exchange *x)
 {
 	if (!x->listed)
 		return;
@@ -99,7 +99,7 @@ static void exchange_free(struct http_exchange *x)
 {
 	if (!x)
 		return;
-	unlist(x);
+	client_unlist(x);
 	curl_easy_cleanup(x->easy);
 	for (struct curl_slist *l = x->headers; l; l = l->next)
 		explicit_bzero(l->data, strlen(l->data));
@@ -152,13 +152,13 @@ static int read_code(const struct http_exchange *x, CURLcode code, struct err *e
 	return err_set(e, ERR_TRANSPORT, "%s", curl_easy_strerror(code));
 }
 
-static void end(struct http_exchange *x, CURLcode code)
+static void client_end(struct http_exchange *x, CURLcode code)
 {
 	struct err e = ERR_INIT;
 
 	if (code == CURLE_OK && !x->headed)
 		code = CURLE_WEIRD_SERVER_REPLY; /* it ended within its headers */
-	unlist(x); /* on_end may close the client */
+	client_unlist(x); /* on_end may close the client */
 	if (!x->cancelled) {
 		if (code != CURLE_OK)
 			read_code(x, code, &e);
@@ -184,7 +184,7 @@ void http_exchange_cancel(struct http_exchange *x)
 /* --- libcurl and the loop --- */
 
 /* The timer that libcurl sets here starts the exchange. */
-static bool add(struct http_exchange *x)
+static bool client_add(struct http_exchange *x)
 {
 	x->added = curl_multi_add_handle(x->client->multi, x->easy) == CURLM_OK;
 	return x->added;
@@ -202,14 +202,14 @@ static void reap(struct http_client *c)
 		if (m->msg != CURLMSG_DONE)
 			continue;
 		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&x);
-		end(x, m->data.result);
+		client_end(x, m->data.result);
 	}
 	for (x = c->exchanges; x; x = next) {
 		next = x->next;
 		if (x->cancelled) {
 			exchange_free(x);
-		} else if (!x->added && !add(x)) {
-			end(x, CURLE_OUT_OF_MEMORY);
+		} else if (!x->added && !client_add(x)) {
+			client_end(x, CURLE_OUT_OF_MEMORY);
 			next = c->exchanges; /* the callback may have changed the list */
 		}
 	}
@@ -661,7 +661,7 @@ struct http_exchange *http_exchange_start(struct http_client *c, const struct ht
 		return out_of_memory(e), NULL;
 	if (http_url_check(spec->url, e) < 0 || set_up(x, spec, e) < 0)
 		return NULL;
-	if (!c->inside && !add(x))
+	if (!c->inside && !client_add(x))
 		return out_of_memory(e), NULL;
 	x->next = c->exchanges;
 	x->at = &c->exchanges;

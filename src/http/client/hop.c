@@ -63,7 +63,7 @@ static void end(struct http_hop *h, const struct err *e)
 	h->events->on_end(h->owner, e);
 }
 
-static void fail(struct http_hop *h, enum err_code code, const char *why)
+static void hop_fail(struct http_hop *h, enum err_code code, const char *why)
 {
 	struct err e;
 
@@ -75,9 +75,9 @@ static void on_silence(uv_timer_t *timer)
 {
 	struct http_hop *h = timer->data;
 
-	fail(h, ERR_PORT,
-	     h->body == BODY_UNKNOWN ? "it did not answer in time"
-				     : "it takes no more of the request");
+	hop_fail(h, ERR_PORT,
+		 h->body == BODY_UNKNOWN ? "it did not answer in time"
+					 : "it takes no more of the request");
 }
 
 /* Restarts the timer if the server has to act, else stops it. */
@@ -143,7 +143,7 @@ static int take_body(struct http_hop *h, struct str *in, bool *ret_over, struct 
 }
 
 /* Processes what was received, until the owner holds it. */
-static void take(struct http_hop *h)
+static void hop_take(struct http_hop *h)
 {
 	struct str in = buf_str(&h->in);
 	struct err e = ERR_INIT;
@@ -174,9 +174,9 @@ static void ended(struct http_hop *h)
 	if (h->body == BODY_TO_END)
 		end(h, NULL);
 	else if (h->body == BODY_UNKNOWN)
-		fail(h, ERR_PORT, "it ended the connection instead of an answer");
+		hop_fail(h, ERR_PORT, "it ended the connection instead of an answer");
 	else
-		fail(h, ERR_PORT, "its answer has no end");
+		hop_fail(h, ERR_PORT, "its answer has no end");
 }
 
 /* Returns whether there may be more to read at once. */
@@ -187,10 +187,10 @@ static bool read_piece(struct http_hop *h)
 	ssize_t n = to ? recv(h->fd, to, PIECE, MSG_DONTWAIT) : -1;
 
 	if (!to) {
-		fail(h, ERR_LIMIT, "out of memory");
+		hop_fail(h, ERR_LIMIT, "out of memory");
 	} else if (n > 0) {
 		buf_advance(&h->in, (size_t)n);
-		take(h);
+		hop_take(h);
 		return n == PIECE;
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		ended(h);
@@ -200,14 +200,14 @@ static bool read_piece(struct http_hop *h)
 
 /* ---- what it hears ------------------------------------------------------------------------- */
 
-static void watch(struct http_hop *h);
+static void hop_watch(struct http_hop *h);
 
 size_t http_hop_waiting(const struct http_hop *h)
 {
 	return h->out.n - h->sent;
 }
 
-static void flush(struct http_hop *h)
+static void hop_flush(struct http_hop *h)
 {
 	size_t n = http_hop_waiting(h);
 	ssize_t took = n ? send(h->fd, h->out.p + h->sent, n, MSG_DONTWAIT | MSG_NOSIGNAL) : 0;
@@ -247,14 +247,14 @@ void http_hop_send(struct http_hop *h, struct str bytes)
 	h->high |= http_hop_waiting(h) > HTTP_HOP_QUEUE / 2;
 	if (idle)
 		time_it(h);
-	watch(h);
+	hop_watch(h);
 }
 
 /* ---- on the loop --------------------------------------------------------------------------- */
 
 static void on_poll(uv_poll_t *poll, int status, int events);
 
-static void watch(struct http_hop *h)
+static void hop_watch(struct http_hop *h)
 {
 	int events = (h->held ? 0 : UV_READABLE) |
 		     (http_hop_waiting(h) > 0 || h->resumed ? UV_WRITABLE : 0);
@@ -273,23 +273,23 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	struct http_hop *h = poll->data;
 
 	if (http_hop_waiting(h) > 0)
-		flush(h);
+		hop_flush(h);
 	if (h->resumed && !h->closing && !h->held) {
 		h->resumed = false;
-		take(h);
+		hop_take(h);
 	}
 	for (int i = 0; i < TURN && !h->closing && !h->held; i++) {
 		if (!read_piece(h))
 			break;
 	}
-	watch(h);
+	hop_watch(h);
 }
 
 void http_hop_hold(struct http_hop *h, bool hold)
 {
 	h->resumed |= h->held && !hold;
 	h->held = hold;
-	watch(h);
+	hop_watch(h);
 }
 
 static struct http_hop *init(uv_loop_t *loop, const struct http_hop_options *o, int *fd,
@@ -322,6 +322,6 @@ struct http_hop *http_hop_new(uv_loop_t *loop, const struct http_hop_options *o,
 	h->events = events;
 	h->owner = owner;
 	time_it(h);
-	watch(h);
+	hop_watch(h);
 	return h;
 }

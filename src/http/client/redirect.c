@@ -27,7 +27,7 @@ void http_redirect_place(struct str location, char ret[HTTP_PLACE_MAX])
 	strcpy(ret + n, n == 0 ? none : n < location.n ? cut : "");
 }
 
-static int refuse(int status, struct str location, const char *why, struct err *e)
+static int redirect_refuse(int status, struct str location, const char *why, struct err *e)
 {
 	char place[HTTP_PLACE_MAX];
 
@@ -44,14 +44,16 @@ int http_redirect(const char *url, const char *method, int status, struct str lo
 	autofree char *to = NULL;
 
 	if (location.n == 0 || http_url_join(url, location, &to, &unused) < 0)
-		return refuse(status, location, "which can't be followed", e);
+		return redirect_refuse(status, location, "which can't be followed", e);
 	if (!http_url_same_origin(url, to))
-		return refuse(status, str_of(to),
-			      "another server, which is not followed: name its address if you "
-			      "trust it",
-			      e);
+		return redirect_refuse(
+			status, str_of(to),
+			"another server, which is not followed: name its address if you "
+			"trust it",
+			e);
 	if (!keeps(method, status))
-		return refuse(status, str_of(to), "which would turn the POST into a GET", e);
+		return redirect_refuse(status, str_of(to), "which would turn the POST into a GET",
+				       e);
 	*ret = take_ptr(to);
 	return 0;
 }

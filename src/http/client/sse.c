@@ -28,7 +28,7 @@ static void take_text(char *to, struct str value)
 	to[value.n] = '\0';
 }
 
-static void empty(struct buf *b)
+static void sse_empty(struct buf *b)
 {
 	if (b->cap > KEEP)
 		buf_fini(b);
@@ -37,8 +37,8 @@ static void empty(struct buf *b)
 
 void sse_restart(struct sse_reader *r)
 {
-	empty(&r->line);
-	empty(&r->data);
+	sse_empty(&r->line);
+	sse_empty(&r->data);
 	r->type_n = 0;
 	take_text(r->next_id, str_of(r->id));
 	r->begun = r->after_cr = r->given = false;
@@ -130,7 +130,7 @@ static const char *line_end(struct str s)
 	return NULL;
 }
 
-static void skip(struct str *s, size_t n)
+static void sse_skip(struct str *s, size_t n)
 {
 	s->p += n;
 	s->n -= n;
@@ -143,7 +143,7 @@ static int cut_line(struct sse_reader *r, struct str *input, struct str *ret, st
 	const char *end;
 
 	if (r->after_cr && input->n > 0) {
-		skip(input, input->p[0] == '\n');
+		sse_skip(input, input->p[0] == '\n');
 		r->after_cr = false;
 	}
 	if (input->n == 0)
@@ -158,7 +158,7 @@ static int cut_line(struct sse_reader *r, struct str *input, struct str *ret, st
 			return -1;
 		*ret = buf_str(&r->line);
 	}
-	skip(input, end ? (size_t)(end - input->p) + 1 : input->n);
+	sse_skip(input, end ? (size_t)(end - input->p) + 1 : input->n);
 	r->after_cr = end && *end == '\r';
 	return end != NULL;
 }
@@ -170,15 +170,15 @@ int sse_next(struct sse_reader *r, struct str *input, struct sse_event *ret, str
 
 	if (r->given) {
 		r->given = false;
-		empty(&r->data);
+		sse_empty(&r->data);
 		r->type_n = 0;
 	}
 	while ((rc = cut_line(r, input, &line, e)) > 0) {
 		if (!r->begun && str_starts(line, BOM))
-			skip(&line, strlen(BOM));
+			sse_skip(&line, strlen(BOM));
 		r->begun = true;
 		rc = take_line(r, line, ret, e);
-		empty(&r->line);
+		sse_empty(&r->line);
 		if (rc)
 			break;
 	}

@@ -39,7 +39,7 @@ static bool is_web(CURLU *u)
 	return scheme && (strcasecmp(scheme, "http") == 0 || strcasecmp(scheme, "https") == 0);
 }
 
-static CURLU *parse(const char *url, struct err *e)
+static CURLU *url_parse(const char *url, struct err *e)
 {
 	AUTO(url_free) CURLU *u = NULL;
 
@@ -53,7 +53,7 @@ static CURLU *parse(const char *url, struct err *e)
 
 int http_url_check(const char *url, struct err *e)
 {
-	AUTO(url_free) CURLU *u = parse(url, e);
+	AUTO(url_free) CURLU *u = url_parse(url, e);
 
 	return u ? 0 : -1;
 }
@@ -69,7 +69,7 @@ static bool is_plain(struct str s)
 
 int http_url_join(const char *base, struct str ref, char **ret, struct err *e)
 {
-	AUTO(url_free) CURLU *u = parse(base, e);
+	AUTO(url_free) CURLU *u = url_parse(base, e);
 	AUTO(part_free) char *whole = NULL, *user = NULL;
 	autofree char *text = is_plain(ref) ? strndup(ref.p, ref.n) : NULL;
 
@@ -88,7 +88,7 @@ int http_url_join(const char *base, struct str ref, char **ret, struct err *e)
 char *http_url_origin(const char *url)
 {
 	struct err ignored = ERR_INIT;
-	AUTO(url_free) CURLU *u = parse(url, &ignored);
+	AUTO(url_free) CURLU *u = url_parse(url, &ignored);
 	AUTO(part_free) char *scheme = NULL, *host = NULL, *port = NULL;
 	char *origin = NULL;
 

@@ -17,7 +17,7 @@ static bool is_alnum(char c)
 	return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z');
 }
 
-static int hex(char c)
+static int head_hex(char c)
 {
 	if (is_digit(c))
 		return c - '0';
@@ -56,7 +56,7 @@ static bool is_ipv6(struct str s)
 	if (s.n < 4 || s.n > 47 || s.p[0] != '[' || s.p[s.n - 1] != ']')
 		return false;
 	for (size_t i = 1; i + 1 < s.n; i++) {
-		if (hex(s.p[i]) < 0 && s.p[i] != ':' && s.p[i] != '.')
+		if (head_hex(s.p[i]) < 0 && s.p[i] != ':' && s.p[i] != '.')
 			return false;
 	}
 	return true;
@@ -293,8 +293,8 @@ static int decode_at(struct str s, size_t *at)
 		return (unsigned char)s.p[(*at)++];
 	if (s.n - *at < 3)
 		return -1;
-	high = hex(s.p[*at + 1]);
-	low = hex(s.p[*at + 2]);
+	high = head_hex(s.p[*at + 1]);
+	low = head_hex(s.p[*at + 2]);
 	*at += 3;
 	return high < 0 || low < 0 ? -1 : high * 16 + low;
 }

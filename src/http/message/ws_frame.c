@@ -52,7 +52,7 @@ static ssize_t read_input(struct ws_frames *f)
 	return got;
 }
 
-static ssize_t fail(wslay_event_context_ptr context, bool again)
+static ssize_t ws_frame_fail(wslay_event_context_ptr context, bool again)
 {
 	wslay_event_set_error(context, again ? WSLAY_ERR_WOULDBLOCK : WSLAY_ERR_CALLBACK_FAILURE);
 	return -1;
@@ -65,14 +65,14 @@ static ssize_t on_recv(wslay_event_context_ptr context, uint8_t *to, size_t n, i
 	ssize_t got;
 
 	if (f->held || f->stopped)
-		return fail(context, true);
+		return ws_frame_fail(context, true);
 	if (f->input_taken < f->input.n)
 		return take_input(f, to, n);
 	if (f->turn == 0)
-		return fail(context, true);
+		return ws_frame_fail(context, true);
 	got = read_input(f);
 	if (got <= 0)
-		return fail(context, got < 0 && (errno == EAGAIN || errno == EINTR));
+		return ws_frame_fail(context, got < 0 && (errno == EAGAIN || errno == EINTR));
 	f->turn -= (size_t)got < f->turn ? (size_t)got : f->turn;
 	return take_input(f, to, n);
 }
@@ -86,7 +86,7 @@ static ssize_t on_send(wslay_event_context_ptr context, const uint8_t *p, size_t
 			     : send(f->fd, p, n, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
 
 	if (sent < 0)
-		return fail(context, errno == EAGAIN || errno == EINTR);
+		return ws_frame_fail(context, errno == EAGAIN || errno == EINTR);
 	f->sent = true;
 	return sent;
 }

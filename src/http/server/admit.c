@@ -11,7 +11,7 @@
  */
 #include "http/server/internal.h"
 
-static int refuse(struct http_request *q, int status, enum err_code code, const char *why)
+static int admit_refuse(struct http_request *q, int status, enum err_code code, const char *why)
 {
 	q->refusal = status;
 	return err_set(&q->why, code, "%s", why);
@@ -130,25 +130,27 @@ static int check_framing(struct http_request *q, const char *method, const char 
 	const struct http_limits *l = &q->conn->srv->o.limits;
 
 	if (strcmp(version, "HTTP/1.1") != 0 && strcmp(version, "HTTP/1.0") != 0)
-		return refuse(q, 505, ERR_MESSAGE, "this server speaks HTTP/1.1");
+		return admit_refuse(q, 505, ERR_MESSAGE, "this server speaks HTTP/1.1");
 	if (q->bad_target)
-		return refuse(q, 400, ERR_MESSAGE, "the request's target is not well-formed");
+		return admit_refuse(q, 400, ERR_MESSAGE, "the request's target is not well-formed");
 	if (!read_fields(q, method, version))
-		return refuse(q, 400, ERR_MESSAGE,
-			      "a field of the request is not well-formed: no folded lines, line "
-			      "feeds without carriage return, or control characters");
+		return admit_refuse(
+			q, 400, ERR_MESSAGE,
+			"a field of the request is not well-formed: no folded lines, line "
+			"feeds without carriage return, or control characters");
 	if (h->n_fields > l->headers || request_head_size(q) > l->header_bytes)
-		return refuse(q, 431, ERR_TOO_LARGE, "the request has too many or too long fields");
+		return admit_refuse(q, 431, ERR_TOO_LARGE,
+				    "the request has too many or too long fields");
 	if (h->n_lengths > 1 || h->bad_length)
-		return refuse(q, 400, ERR_MESSAGE, "Content-Length is not one number");
+		return admit_refuse(q, 400, ERR_MESSAGE, "Content-Length is not one number");
 	if (h->n_encodings > 1 || h->bad_encoding)
-		return refuse(q, 400, ERR_MESSAGE,
-			      "of transfer encodings, only chunked is understood");
+		return admit_refuse(q, 400, ERR_MESSAGE,
+				    "of transfer encodings, only chunked is understood");
 	if (h->n_encodings > 0 && (h->n_lengths > 0 || version[7] == '0'))
-		return refuse(q, 400, ERR_MESSAGE,
-			      "Transfer-Encoding excludes Content-Length and HTTP/1.0");
+		return admit_refuse(q, 400, ERR_MESSAGE,
+				    "Transfer-Encoding excludes Content-Length and HTTP/1.0");
 	if (h->n_hosts == 0)
-		return refuse(q, 400, ERR_MESSAGE, "the request has no Host");
+		return admit_refuse(q, 400, ERR_MESSAGE, "the request has no Host");
 	return 0;
 }
 
@@ -198,10 +200,10 @@ static int check_host(struct http_request *q, const char *url)
 	struct str authority;
 
 	if (!split_target(q, str_of(url), &authority))
-		return refuse(q, 400, ERR_MESSAGE, "the request's target is not well-formed");
+		return admit_refuse(q, 400, ERR_MESSAGE, "the request's target is not well-formed");
 	if (h->n_hosts > 1 || !is_served(srv, h->host) ||
 	    (authority.p && !http_same(authority, h->host)))
-		return refuse(q, 403, ERR_HOST, "this host name is not served here");
+		return admit_refuse(q, 403, ERR_HOST, "this host name is not served here");
 	return 0;
 }
 
@@ -218,7 +220,7 @@ static int check_origin(struct http_request *q)
 	    (!h->cross &&
 	     !http_origin_is(h->origin, http_request_is_tls(q) ? "https" : "http", h->host))) {
 		h->cross = false;
-		return refuse(q, 403, ERR_ORIGIN, "pages of this origin may not ask here");
+		return admit_refuse(q, 403, ERR_ORIGIN, "pages of this origin may not ask here");
 	}
 	return 0;
 }
@@ -295,7 +297,7 @@ static int check_route(struct http_request *q)
 	if (q->route)
 		return 0;
 	if (!found)
-		return refuse(q, 404, ERR_ROUTE, "nothing is served at this path");
+		return admit_refuse(q, 404, ERR_ROUTE, "nothing is served at this path");
 	q->refusal = 405;
 	name_methods(q, &q->why);
 	return -1;
@@ -332,10 +334,11 @@ static int check_token(struct http_request *q)
 	}
 	if ((h->n_authorizations > 0 || q->table->identify) &&
 	    !rate_take(srv->failures, address_key(q->conn), server_now_ms(srv), &q->retry_after))
-		return refuse(q, 429, ERR_LIMIT, "too many wrong tokens came from this address");
-	return refuse(q, 401, ERR_UNAUTHORIZED,
-		      h->n_authorizations == 0 ? "the request has no token"
-					       : "the token is not known here");
+		return admit_refuse(q, 429, ERR_LIMIT,
+				    "too many wrong tokens came from this address");
+	return admit_refuse(q, 401, ERR_UNAUTHORIZED,
+			    h->n_authorizations == 0 ? "the request has no token"
+						     : "the token is not known here");
 }
 
 static int check_rate(struct http_request *q)
@@ -346,11 +349,12 @@ static int check_rate(struct http_request *q)
 		return 0;
 	if (srv->rates &&
 	    !rate_take(srv->rates, (uintptr_t)q->payer, server_now_ms(srv), &q->retry_after))
-		return refuse(q, 429, ERR_LIMIT, "too many requests a second");
+		return admit_refuse(q, 429, ERR_LIMIT, "too many requests a second");
 	if (!conn_has_share(q->conn))
-		return refuse(q, 429, ERR_LIMIT,
-			      "this client's requests have most of the connections; others have "
-			      "the rest");
+		return admit_refuse(
+			q, 429, ERR_LIMIT,
+			"this client's requests have most of the connections; others have "
+			"the rest");
 	return 0;
 }
 
@@ -365,9 +369,9 @@ static int check_body(struct http_request *q)
 	if (!q->route->any_type &&
 	    (has_body || (q->method & (HTTP_POST | HTTP_PUT | HTTP_PATCH))) &&
 	    (h->n_types != 1 || !http_type_is_json(h->type)))
-		return refuse(q, 415, ERR_MEDIA_TYPE,
-			      h->n_types == 0 ? "the request has no Content-Type"
-					      : "the body is not application/json");
+		return admit_refuse(q, 415, ERR_MEDIA_TYPE,
+				    h->n_types == 0 ? "the request has no Content-Type"
+						    : "the body is not application/json");
 	if (h->length > max) {
 		q->refusal = 413;
 		return request_say_large(max, &q->why);
@@ -400,6 +404,6 @@ int gate_check(struct http_request *q, const char *url, const char *method, cons
 	if (check_route(q) < 0 || check_token(q) < 0 || check_rate(q) < 0 || check_body(q) < 0)
 		return -1;
 	if (q->conn->srv->closing)
-		return refuse(q, 503, ERR_CANCELLED, "the server is ending");
+		return admit_refuse(q, 503, ERR_CANCELLED, "the server is ending");
 	return 0;
 }

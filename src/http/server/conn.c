@@ -67,7 +67,7 @@ static bool is_unix(const struct listener *l)
 	return l->path[0] != '\0';
 }
 
-static void begin(struct listener *l, struct MHD_Connection *mhd, void **socket_context)
+static void conn_begin(struct listener *l, struct MHD_Connection *mhd, void **socket_context)
 {
 	struct http_server *srv = l->srv;
 	const union MHD_ConnectionInfo *info =
@@ -128,7 +128,7 @@ void conn_notify(void *cls, struct MHD_Connection *mhd, void **socket_context,
 		 enum MHD_ConnectionNotificationCode code)
 {
 	if (code == MHD_CONNECTION_NOTIFY_STARTED)
-		begin(cls, mhd, socket_context);
+		conn_begin(cls, mhd, socket_context);
 	else if (*socket_context)
 		end(take_ptr(*socket_context));
 }

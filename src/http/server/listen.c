@@ -24,7 +24,7 @@ enum {
 /* ---- TCP ----------------------------------------------------------------------------------- */
 
 /* host:port, or [host]:port. */
-static int split(const char *address, char host[256], char port[8], struct err *e)
+static int listen_split(const char *address, char host[256], char port[8], struct err *e)
 {
 	const char *colon = strrchr(address, ':');
 	size_t n = colon ? (size_t)(colon - address) : 0;
@@ -64,7 +64,7 @@ static int resolve(const char *address, struct sockaddr_storage *ret, socklen_t 
 	char host[256], port[8];
 	int failed;
 
-	if (split(address, host, port, e) < 0)
+	if (listen_split(address, host, port, e) < 0)
 		return -1;
 	failed = getaddrinfo(host, port, &want, &found);
 	if (failed)

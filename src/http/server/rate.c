@@ -42,7 +42,7 @@ static uint64_t level(const struct rate *r, const struct bucket *b, uint64_t now
 	return passed >= lacks / r->per_second + 1 ? r->full : b->milli + passed * r->per_second;
 }
 
-static struct bucket *find(struct rate *r, uint64_t key, uint64_t now_ms)
+static struct bucket *rate_find(struct rate *r, uint64_t key, uint64_t now_ms)
 {
 	size_t at = (size_t)((key * 0x9e3779b97f4a7c15u) >> 32) % BUCKETS;
 	struct bucket *spare = NULL;
@@ -63,7 +63,7 @@ static struct bucket *find(struct rate *r, uint64_t key, uint64_t now_ms)
 
 bool rate_take(struct rate *r, uint64_t key, uint64_t now_ms, unsigned *ret_after)
 {
-	struct bucket *b = find(r, key, now_ms);
+	struct bucket *b = rate_find(r, key, now_ms);
 
 	b->milli = level(r, b, now_ms);
 	if (b->milli > r->full)

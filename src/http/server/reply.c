@@ -11,7 +11,7 @@
 /* ---- heads --------------------------------------------------------------------------------- */
 
 /* 0, or -1 if the daemon refuses the header: control characters, or no memory. */
-static int add(struct MHD_Response *r, const char *name, const char *value)
+static int reply_add(struct MHD_Response *r, const char *name, const char *value)
 {
 	return MHD_add_response_header(r, name, value) == MHD_YES ? 0 : -1;
 }
@@ -31,7 +31,7 @@ static int add_str(struct MHD_Response *r, const char *name, struct str value)
 	if (value.n > 0)
 		memcpy(text, value.p, value.n);
 	text[value.n] = '\0';
-	return add(r, name, text);
+	return reply_add(r, name, text);
 }
 
 int reply_headers(struct http_request *q, struct MHD_Response *r, const struct http_reply *reply)
@@ -39,14 +39,15 @@ int reply_headers(struct http_request *q, struct MHD_Response *r, const struct h
 	bool close = reply->close || q->conn->srv->closing;
 	const char *expose = q->conn->srv->o.expose;
 
-	if ((reply->type && add(r, "Content-Type", reply->type) < 0) ||
-	    (q->mark && add(r, q->mark, q->mark_value) < 0) ||
-	    (close && add(r, "Connection", "close") < 0))
+	if ((reply->type && reply_add(r, "Content-Type", reply->type) < 0) ||
+	    (q->mark && reply_add(r, q->mark, q->mark_value) < 0) ||
+	    (close && reply_add(r, "Connection", "close") < 0))
 		return -1;
 	/* a page of an allowed origin needs them to read the reply (Fetch, section 3.2) */
-	if (q->head.cross && (add_str(r, "Access-Control-Allow-Origin", q->head.origin) < 0 ||
-			      add(r, "Vary", "Origin") < 0 ||
-			      (expose && add(r, "Access-Control-Expose-Headers", expose) < 0)))
+	if (q->head.cross &&
+	    (add_str(r, "Access-Control-Allow-Origin", q->head.origin) < 0 ||
+	     reply_add(r, "Vary", "Origin") < 0 ||
+	     (expose && reply_add(r, "Access-Control-Expose-Headers", expose) < 0)))
 		return -1;
 	for (size_t i = 0; i < reply->n_headers; i++) {
 		if (add_str(r, reply->headers[i].name, reply->headers[i].value) < 0)
@@ -108,7 +109,7 @@ static struct MHD_Response *make_body(struct http_request *q, const struct http_
 	return MHD_create_response_from_buffer(n, text, MHD_RESPMEM_MUST_COPY);
 }
 
-static struct MHD_Response *make(struct http_request *q, const struct http_reply *reply)
+static struct MHD_Response *reply_make(struct http_request *q, const struct http_reply *reply)
 {
 	struct MHD_Response *r = make_body(q, reply);
 
@@ -125,7 +126,7 @@ static struct MHD_Response *make(struct http_request *q, const struct http_reply
 
 void http_reply(struct http_request *q, const struct http_reply *reply)
 {
-	struct MHD_Response *r = make(q, reply);
+	struct MHD_Response *r = reply_make(q, reply);
 
 	if (r)
 		reply_queue(q, (unsigned)reply->status, r);
@@ -155,7 +156,7 @@ static void put_text(struct buf *b, const char *key, const char *text)
 		return;
 }
 
-static void put(struct buf *b, const char *text)
+static void reply_put(struct buf *b, const char *text)
 {
 	struct err e;
 
@@ -169,17 +170,17 @@ static void put_problem(struct buf *b, int status, const struct err *e)
 	const struct err_info *info = err_info(e->code);
 	const char *phrase = MHD_get_reason_phrase_for((unsigned)status);
 
-	put(b, "{\"error\":{");
+	reply_put(b, "{\"error\":{");
 	put_text(b, "code", info->name);
-	put(b, ",");
+	reply_put(b, ",");
 	put_text(b, "message", phrase ? phrase : info->name);
-	put(b, ",");
+	reply_put(b, ",");
 	put_text(b, "cause", e->msg);
-	put(b, ",");
+	reply_put(b, ",");
 	put_text(b, "remediation", info->remediation);
-	put(b, ",");
+	reply_put(b, ",");
 	put_text(b, "failure", err_failure_names[info->failure]);
-	put(b, info->retryable ? ",\"retryable\":true}}\n" : ",\"retryable\":false}}\n");
+	reply_put(b, info->retryable ? ",\"retryable\":true}}\n" : ",\"retryable\":false}}\n");
 }
 
 /* The table that writes errors of this path in a form of its own, or NULL. */

@@ -388,7 +388,7 @@ struct search {
 	unsigned n;
 };
 
-static void look(void *data, struct str name, struct str value)
+static void request_look(void *data, struct str name, struct str value)
 {
 	struct search *s = data;
 
@@ -400,7 +400,7 @@ struct str http_request_header(struct http_request *q, struct str name)
 {
 	struct search s = { .name = name };
 
-	http_request_each_header(q, look, &s);
+	http_request_each_header(q, request_look, &s);
 	return s.first;
 }
 
@@ -408,7 +408,7 @@ unsigned http_request_header_count(struct http_request *q, struct str name)
 {
 	struct search s = { .name = name };
 
-	http_request_each_header(q, look, &s);
+	http_request_each_header(q, request_look, &s);
 	return s.n;
 }
 

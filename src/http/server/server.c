@@ -80,7 +80,7 @@ void server_kick(struct http_server *srv, struct listener *l)
 	server_kick_often(srv, l, 1);
 }
 
-static void run(struct listener *l)
+static void server_run(struct listener *l)
 {
 	MHD_UNSIGNED_LONG_LONG wait_ms;
 	bool again;
@@ -98,14 +98,14 @@ static void run(struct listener *l)
 		server_kick(l->srv, l);
 }
 
-static void settle(struct http_server *srv);
+static void server_settle(struct http_server *srv);
 
 static void on_daemon(uv_poll_t *poll, int status, int events)
 {
 	struct listener *l = poll->data;
 
-	run(l);
-	settle(l->srv);
+	server_run(l);
+	server_settle(l->srv);
 }
 
 static void on_again(uv_idle_t *idle)
@@ -116,9 +116,9 @@ static void on_again(uv_idle_t *idle)
 	stream_tell(srv);
 	for (size_t i = 0; i < srv->n_listeners; i++) {
 		if (srv->listeners[i]->kicked > 0)
-			run(srv->listeners[i]);
+			server_run(srv->listeners[i]);
 	}
-	settle(srv);
+	server_settle(srv);
 }
 
 static void on_tick(uv_timer_t *tick)
@@ -164,7 +164,7 @@ static size_t keep_escapes(void *cls, struct MHD_Connection *mhd, char *text)
 
 #define FUNCTION(f) ((intptr_t)(f))
 
-static struct MHD_Daemon *start(struct listener *l, int fd, const struct http_tls *tls)
+static struct MHD_Daemon *server_start(struct listener *l, int fd, const struct http_tls *tls)
 {
 	const struct http_limits *m = &l->srv->o.limits;
 	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE |
@@ -221,7 +221,7 @@ int server_add(struct http_server *srv, int *fd, struct listener *l, const struc
 	own = tls ? server_tls_new(tls, e) : NULL;
 	if (tls && !own)
 		return -1;
-	l->daemon = start(l, *fd, tls);
+	l->daemon = server_start(l, *fd, tls);
 	if (!l->daemon)
 		return err_set(e, ERR_IO, "the HTTP daemon does not start");
 	take_fd(fd);
@@ -335,7 +335,7 @@ static void on_handle_closed(uv_handle_t *handle)
 	server_handle_closed(handle->data);
 }
 
-static int prepare(struct http_server *srv, struct err *e)
+static int server_prepare(struct http_server *srv, struct err *e)
 {
 	struct http_limits *l = &srv->o.limits;
 
@@ -371,7 +371,7 @@ struct http_server *http_server_new(uv_loop_t *loop, const struct http_options *
 	srv->o = *options;
 	srv->watch = -1;
 	srv->conns.next = srv->conns.prev = &srv->conns;
-	if (prepare(srv, e) == 0)
+	if (server_prepare(srv, e) == 0)
 		return srv;
 	close_fd(&srv->watch);
 	rate_free(srv->rates);
@@ -413,7 +413,7 @@ static void on_listener_closed(uv_handle_t *handle)
 }
 
 /* Continues when the last connection has ended. */
-static void settle(struct http_server *srv)
+static void server_settle(struct http_server *srv)
 {
 	if (!srv->closing || srv->stopped || srv->conns.next != &srv->conns)
 		return;

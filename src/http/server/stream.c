@@ -41,7 +41,7 @@ size_t http_stream_waiting(const struct http_stream *s)
 	return s->queue.n - s->sent;
 }
 
-static void settle(struct http_stream *s)
+static void stream_settle(struct http_stream *s)
 {
 	if (!s->owner_left || !s->daemon_left || s->listed)
 		return;
@@ -90,7 +90,7 @@ void stream_tell(struct http_server *srv)
 		else if (s->drained && !s->owner_left && s->events->on_drained)
 			s->events->on_drained(s->owner);
 		s->drained = false;
-		settle(s);
+		stream_settle(s);
 	}
 }
 
@@ -155,13 +155,13 @@ static void on_freed(void *cls)
 		die(s, &e);
 		list(s);
 	}
-	settle(s);
+	stream_settle(s);
 }
 
 /* ---- the owner's side ---------------------------------------------------------------------- */
 
-static struct http_stream *make(struct conn *c, const struct http_stream_events *events,
-				void *owner, struct err *e)
+static struct http_stream *stream_make(struct conn *c, const struct http_stream_events *events,
+				       void *owner, struct err *e)
 {
 	size_t limit = c->srv->o.limits.stream_queue;
 	struct http_stream *s = NULL;
@@ -187,7 +187,7 @@ struct http_stream *http_stream_start(struct http_request *q, const struct http_
 				      struct err *e)
 {
 	struct conn *c = q->conn;
-	struct http_stream *s = make(c, events, owner, e);
+	struct http_stream *s = stream_make(c, events, owner, e);
 	struct MHD_Response *r = NULL;
 
 	if (!s)
@@ -268,7 +268,7 @@ void http_stream_end(struct http_stream *s)
 	s->ending = true;
 	if (s->conn && s->conn->state == CONN_STREAMING)
 		conn_resume(s->conn);
-	settle(s);
+	stream_settle(s);
 }
 
 void http_stream_break(struct http_stream *s)

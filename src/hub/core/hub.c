@@ -51,7 +51,7 @@ static void hub_find(void *arg, struct sandbox *sb)
 }
 
 /* Takes over the sandboxes that the engine has kept from an earlier hub. */
-static int adopt(struct hub *hub, struct err *e)
+static int hub_adopt(struct hub *hub, struct err *e)
 {
 	struct found f = { .n = 0 };
 	struct box_stats stats;
@@ -112,7 +112,7 @@ static int hub_start(struct hub *hub, const struct hub_config *config, struct er
 	if (!hub->nets)
 		return -1;
 	hub_sandboxes_serve_networks(hub->sandboxes, hub->nets);
-	return adopt(hub, e);
+	return hub_adopt(hub, e);
 }
 
 struct hub *hub_new(uv_loop_t *loop, const struct hub_config *config, struct err *e)

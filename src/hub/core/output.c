@@ -12,7 +12,7 @@ void output_fini(struct output *o)
 }
 
 /* Appends as much of p as b has room for. Returns how much. */
-static size_t fill(struct buf *b, const char *p, size_t n)
+static size_t output_fill(struct buf *b, const char *p, size_t n)
 {
 	struct err e;
 
@@ -47,9 +47,9 @@ void output_add(struct output *o, const char *p, size_t n)
 
 	o->total += n;
 	if (o->tail.n == 0)
-		kept = fill(&o->head, p, n);
+		kept = output_fill(&o->head, p, n);
 	if (kept < n && !o->ring)
-		kept += fill(&o->tail, p + kept, n - kept);
+		kept += output_fill(&o->tail, p + kept, n - kept);
 	if (kept < n && o->tail.n > 0)
 		turn(o, p + kept, n - kept);
 }

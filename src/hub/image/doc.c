@@ -118,8 +118,8 @@ static int doc_parse(struct image_doc *d, struct str text, const char *what, str
 	return err_wrap(e, "%s", what);
 }
 
-static int decode(struct image_doc *d, const struct field_table *t, const struct json_val *v,
-		  const char *what, void *ret, struct err *e)
+static int doc_decode(struct image_doc *d, const struct field_table *t, const struct json_val *v,
+		      const char *what, void *ret, struct err *e)
 {
 	if (field_decode(t, v, d->arena, ret, e) == 0)
 		return 0;
@@ -133,7 +133,7 @@ static int read_doc(struct image_doc *d, struct str text, const struct field_tab
 {
 	if (doc_parse(d, text, what, e) < 0)
 		return -1;
-	return decode(d, t, json_root(d->json), what, ret, e);
+	return doc_decode(d, t, json_root(d->json), what, ret, e);
 }
 
 int image_read_index(struct image_doc *d, struct str text, struct image_index *ret, struct err *e)
@@ -170,7 +170,7 @@ int image_read_docker(struct image_doc *d, struct str text, struct docker_images
 	if (!ret->p)
 		return -1;
 	while (json_next(&it)) {
-		if (decode(d, &docker_table, it.val, what, &ret->p[it.index], e) < 0)
+		if (doc_decode(d, &docker_table, it.val, what, &ret->p[it.index], e) < 0)
 			return -1;
 	}
 	return 0;

@@ -69,8 +69,8 @@ static const struct field names_fields[] = {
 };
 static const struct field_table names_table = FIELD_TABLE(struct names_doc, names_fields);
 
-static int decode(struct image_doc *doc, struct str text, const struct field_table *t, void *ret,
-		  struct err *e)
+static int images_decode(struct image_doc *doc, struct str text, const struct field_table *t,
+			 void *ret, struct err *e)
 {
 	doc->json = json_parse(text, NULL, e);
 	doc->arena = doc->json ? arena_new(NAMES_MAX_BYTES) : NULL;
@@ -206,7 +206,7 @@ static bool all_among(struct str s, bool capitals, const char *more)
 	return s.n > 0 && among(s.p[0], capitals, "") && among(s.p[s.n - 1], capitals, more);
 }
 
-static bool skip(struct str *s, const char *prefix)
+static bool images_skip(struct str *s, const char *prefix)
 {
 	size_t n = strlen(prefix);
 
@@ -220,10 +220,10 @@ static bool skip(struct str *s, const char *prefix)
  * images. */
 static struct str familiar(struct str name)
 {
-	if (!skip(&name, "docker.io/"))
-		skip(&name, "index.docker.io/");
+	if (!images_skip(&name, "docker.io/"))
+		images_skip(&name, "index.docker.io/");
 	if (str_starts(name, "library/") && !memchr(name.p + 8, '/', name.n - 8))
-		skip(&name, "library/");
+		images_skip(&name, "library/");
 	return name;
 }
 
@@ -263,7 +263,7 @@ int images_names(const struct images *s, struct image_doc *doc, struct image_nam
 		*e = ERR_INIT;
 		return 0;
 	}
-	if (decode(doc, buf_str(&text), &names_table, &names, e) < 0)
+	if (images_decode(doc, buf_str(&text), &names_table, &names, e) < 0)
 		return err_wrap(e, "names.json of the store of images");
 	for (size_t i = 0; i < names.names.n; i++) {
 		struct str *name = &names.names.p[i].name;
@@ -362,7 +362,7 @@ static int read_record(const struct images *s, const char *digest, struct image 
 
 	snprintf(path, sizeof(path), "%s/image.json", digest);
 	if (images_read(s->image, path, IMAGE_DOC_MAX, &text, e) < 0 ||
-	    decode(&ret->doc, buf_str(&text), &image_record_table, &ret->record, e) < 0)
+	    images_decode(&ret->doc, buf_str(&text), &image_record_table, &ret->record, e) < 0)
 		return e->code == ERR_PATH_NOT_FOUND ? not_there(str_of(digest), e)
 						     : err_wrap(e, "image %.12s", digest);
 	return 0;

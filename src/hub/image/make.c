@@ -75,7 +75,7 @@ static int write_record(struct image_make *m, struct err *e)
 }
 
 /* Moves it back into new/ for removal, unless a sandbox uses it already. */
-static void withdraw(struct image_make *m)
+static void make_withdraw(struct image_make *m)
 {
 	if (flock(m->dir, LOCK_EX | LOCK_NB) < 0 ||
 	    renameat(m->s->image, m->digest, m->s->new, m->id) < 0)
@@ -101,7 +101,7 @@ int image_make_publish(struct image_make *m, const char *name, struct err *e)
 	if (rc == 0)
 		close_fd(&m->dir); /* it is no more in new/ */
 	else
-		withdraw(m);
+		make_withdraw(m);
 	return rc;
 }
 

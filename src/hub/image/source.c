@@ -64,8 +64,8 @@ static bool is_meant(const struct image_desc *d, struct str ref)
 	       str_eq(annotation(d, FULL_NAME), ref);
 }
 
-static int choose(const struct image_index *index, struct str ref, const struct image_desc **ret,
-		  struct err *e)
+static int source_choose(const struct image_index *index, struct str ref,
+			 const struct image_desc **ret, struct err *e)
 {
 	size_t fitting = 0;
 
@@ -159,7 +159,7 @@ static int read_nested(struct source *s, const struct image_desc *d, struct err 
 		return err_set(e, ERR_IMAGE, "an image of a kind that is not known");
 	if (read_blob(s->dir, d, &text, e) < 0 ||
 	    image_read_index(&doc, buf_str(&text), &index, e) < 0 ||
-	    choose(&index, STR_NONE, &d, e) < 0)
+	    source_choose(&index, STR_NONE, &d, e) < 0)
 		return -1;
 	if (!image_is_manifest(d->mediaType))
 		return err_set(e, ERR_IMAGE, "an index in an index names no image");
@@ -173,7 +173,7 @@ static int read_oci(struct source *s, struct str index_text, struct str ref, str
 
 	s->kind = "oci";
 	if (image_read_index(&s->docs[0], index_text, &index, e) < 0 ||
-	    choose(&index, ref, &d, e) < 0)
+	    source_choose(&index, ref, &d, e) < 0)
 		return -1;
 	s->name = annotation(d, FULL_NAME);
 	if (!s->name.p)

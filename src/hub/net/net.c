@@ -602,7 +602,7 @@ static void refusal_tell(uv_timer_t *timer)
 	uv_close((uv_handle_t *)timer, refusal_free);
 }
 
-static void refuse(const struct nets *all, net_cb on_done, void *arg, const struct err *err)
+static void net_refuse(const struct nets *all, net_cb on_done, void *arg, const struct err *err)
 {
 	struct refusal *r = calloc(1, sizeof(*r));
 
@@ -623,7 +623,7 @@ void net_free(struct net *n)
 		return;
 	if (n->on_done) {
 		err_set(&e, ERR_SANDBOX_NOT_FOUND, "sandbox %s has ended", sandbox_id(n->sb));
-		refuse(n->all, n->on_done, n->arg, &e);
+		net_refuse(n->all, n->on_done, n->arg, &e);
 	}
 	questions_drop(n->all, n->key);
 	at = &n->all->first;
@@ -653,7 +653,7 @@ void net_grant_start(struct net *n, const struct net_grant *g, net_cb on_done, v
 		err_set(&e, ERR_LIMIT, "at most %d grants, with %d HTTP rules", NW_RULES_MAX,
 			NW_HTTP_MAX);
 	if (e.code || proxy_need(n->all, &e) < 0 || grant_copy(&now, g, &n->now, &e) < 0) {
-		refuse(n->all, on_done, arg, &e);
+		net_refuse(n->all, on_done, arg, &e);
 		return;
 	}
 	n->before = n->now;

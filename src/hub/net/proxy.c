@@ -212,7 +212,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 
 /* ---- its start ----------------------------------------------------------------------------- */
 
-static int spawn(struct nets *all, int socket, struct err *e)
+static int proxy_spawn(struct nets *all, int socket, struct err *e)
 {
 	char program[PATH_MAX];
 	char *args[] = { program, NULL };
@@ -273,7 +273,7 @@ int proxy_need(struct nets *all, struct err *e)
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_sys(e, errno, "make a pair of sockets");
-	failed = spawn(all, ends[1], e) < 0;
+	failed = proxy_spawn(all, ends[1], e) < 0;
 	close(ends[1]);
 	all->started_ms = clock_ms();
 	if (failed) {

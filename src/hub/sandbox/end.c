@@ -228,7 +228,7 @@ static bool is_ended(const struct err *err)
 }
 
 /* Decides how it ended. False: it lives on. */
-static bool settle(struct hub_sandbox *l, const struct err *why, const struct err *err)
+static bool end_settle(struct hub_sandbox *l, const struct err *why, const struct err *err)
 {
 	struct err e = ERR_INIT;
 
@@ -246,7 +246,7 @@ static bool settle(struct hub_sandbox *l, const struct err *why, const struct er
 static void on_destroyed(void *arg, struct sandbox *sb, const struct err *err)
 {
 	struct hub_sandbox_op *op = arg;
-	bool over = settle(op->hs, NULL, err);
+	bool over = end_settle(op->hs, NULL, err);
 
 	if (!over)
 		hub_sandbox_arm(op->hs);
@@ -264,7 +264,7 @@ static int check_terminate(const struct hub_sandbox *l, struct err *e)
 	return 0;
 }
 
-static void destroy(struct hub_sandbox_op *op)
+static void end_destroy(struct hub_sandbox_op *op)
 {
 	op->hs->ending = true;
 	sandbox_destroy_start(op->hs->box, on_destroyed, op);
@@ -279,7 +279,7 @@ static void on_saved(void *arg, struct hub_sandbox *same, const struct err *err)
 	(void)same;
 	hub_sandbox_stopped(l);
 	if (l->box && !err) {
-		destroy(op);
+		end_destroy(op);
 		return;
 	}
 	if (err) {
@@ -298,7 +298,7 @@ static void end_running(struct hub_sandbox_op *op, bool save)
 		op->hs->stopping = true;
 		k->save(k->data, op->hs, on_saved, op);
 	} else {
-		destroy(op);
+		end_destroy(op);
 	}
 }
 
@@ -364,7 +364,7 @@ static void on_reaped(void *arg, struct sandbox *sb, const struct err *err)
 		l->all->stats.reap_failures++;
 		hub_sandbox_tell(l, "reap_failed", str_of(err->msg));
 	}
-	if (!settle(l, &op->err, err))
+	if (!end_settle(l, &op->err, err))
 		reap_again(l, err);
 	hub_sandbox_op_end(op, err);
 }

@@ -23,8 +23,9 @@ static int idempotent_check(const struct idempotent_key *k, struct str plan, str
 	return 0;
 }
 
-static enum idempotent judge(const struct hub_sandboxes *all, const struct store_key *found,
-			     struct str digest, struct err *e)
+static enum idempotent idempotent_judge(const struct hub_sandboxes *all,
+					const struct store_key *found, struct str digest,
+					struct err *e)
 {
 	if (!str_eq(found->digest, digest)) {
 		err_set(e, ERR_CONFLICT, "the Idempotency-Key belongs to another request");
@@ -47,7 +48,7 @@ static enum idempotent begin(struct hub_sandboxes *all, const struct store_key *
 	int there = store_key_find(all->store, k->scope, k->key, &found, e);
 
 	if (there > 0 && found.at_ms >= k->at_ms - KEYS_LIVE_MS)
-		judged = judge(all, &found, k->digest, e);
+		judged = idempotent_judge(all, &found, k->digest, e);
 	if (there < 0 || judged == IDEMPOTENT_REFUSED)
 		return IDEMPOTENT_REFUSED;
 	if (judged == IDEMPOTENT_DONE) {

@@ -62,7 +62,7 @@ void job_info(const struct job *j, struct job_info *ret)
 
 /* ---- while it runs ------------------------------------------------------------------------- */
 
-static void hold(struct job *j, bool held)
+static void job_hold(struct job *j, bool held)
 {
 	if (!j->exec)
 		return;
@@ -72,7 +72,7 @@ static void hold(struct job *j, bool held)
 
 static void on_room(void *arg)
 {
-	hold(arg, false);
+	job_hold(arg, false);
 }
 
 static void on_output(void *arg, enum exec_stream stream, const char *p, size_t n)
@@ -80,7 +80,7 @@ static void on_output(void *arg, enum exec_stream stream, const char *p, size_t 
 	struct job *j = arg;
 
 	if (spool_add(j->output, stream == EXEC_STDOUT ? 0 : 1, (struct str){ p, n }))
-		hold(j, true);
+		job_hold(j, true);
 	if (j->also)
 		j->also->on_output(j->also_arg, stream, p, n);
 }
@@ -154,7 +154,7 @@ static const struct exec_events events = { .on_output = on_output, .on_exit = on
 /* ---- the start ----------------------------------------------------------------------------- */
 
 /* The start of a text, without a partial character at its end. */
-static void cut(char *to, size_t size, struct str text)
+static void job_cut(char *to, size_t size, struct str text)
 {
 	size_t n = text.n < size ? text.n : size - 1;
 
@@ -184,7 +184,7 @@ struct job *job_new(struct hub_sandbox *l, struct str id, struct str command, bo
 	j->started_ms = clock_unix_ms();
 	snprintf(j->id, sizeof(j->id), "%.*s", STR_ARG(id));
 	snprintf(j->sandbox, sizeof(j->sandbox), "%s", l->id);
-	cut(j->command, sizeof(j->command), command);
+	job_cut(j->command, sizeof(j->command), command);
 	j->output = spool_new(&l->all->jobs.spools, &o, e);
 	if (j->output)
 		return j;

@@ -124,7 +124,7 @@ static void job_wait_finish(struct job_wait *w, enum job_waited how, uint64_t of
 
 /* ---- a text -------------------------------------------------------------------------------- */
 
-static void prepare(struct job_wait *w)
+static void job_wait_prepare(struct job_wait *w)
 {
 	uint16_t k = 0;
 
@@ -137,7 +137,7 @@ static void prepare(struct job_wait *w)
 }
 
 /* How many bytes complete the text; 0: it is not complete. */
-static size_t search(struct job_wait *w, const struct sight *s)
+static size_t job_wait_search(struct job_wait *w, const struct sight *s)
 {
 	uint16_t k = w->came[s->stream];
 
@@ -154,7 +154,7 @@ static size_t search(struct job_wait *w, const struct sight *s)
 
 /* ---- a pattern ----------------------------------------------------------------------------- */
 
-static void pump(void *arg);
+static void job_wait_pump(void *arg);
 static void on_again(uv_timer_t *t);
 
 static void look(uv_work_t *work)
@@ -185,7 +185,7 @@ static void look_on(struct job_wait *w)
 	else if (k->last)
 		job_wait_finish(w, JOB_ENDED, end, NULL);
 	else
-		pump(w);
+		job_wait_pump(w);
 }
 
 static void serve_line(struct jobs *all);
@@ -299,7 +299,7 @@ static bool take_piece(struct job_wait *w, const struct spool_piece *piece, enum
 			job_wait_finish(w, JOB_WAITED, sight_at(&s, 0), &w->look->why);
 		return false;
 	}
-	found = w->n ? search(w, &s) : 0;
+	found = w->n ? job_wait_search(w, &s) : 0;
 	if (found)
 		job_wait_finish(w, JOB_MATCHED, sight_at(&s, found), NULL);
 	return found == 0;
@@ -357,7 +357,7 @@ static bool job_wait_step(struct job_wait *w)
 		if (w->view && !w->last) {
 			w->last = true;
 			w->asked = 0;
-			pump(w);
+			job_wait_pump(w);
 		} else if (w->look) {
 			w->look->last = true;
 			join_line(w);
@@ -369,7 +369,7 @@ static bool job_wait_step(struct job_wait *w)
 	return false;
 }
 
-static void pump(void *arg)
+static void job_wait_pump(void *arg)
 {
 	struct job_wait *w = arg;
 
@@ -387,7 +387,7 @@ static void on_again(uv_timer_t *t)
 	if (w->quiet)
 		w->asked = 0;
 	w->quiet = false;
-	pump(w);
+	job_wait_pump(w);
 }
 
 /* How far it has looked. */
@@ -407,7 +407,7 @@ static void on_timer(uv_timer_t *t)
 	w->begun = true;
 	if (w->timeout_ms)
 		uv_timer_start(t, on_timer, w->timeout_ms, 0);
-	pump(w);
+	job_wait_pump(w);
 }
 
 /* ---- the start ----------------------------------------------------------------------------- */
@@ -451,7 +451,7 @@ struct job_wait *job_wait_start(struct job *j, const struct job_wait_options *o,
 		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	if (o->pattern.n && !(w->look = look_new(o->pattern, e)))
 		return NULL;
-	w->cursor = spool_cursor_new(j->output, o->view ? o->from : o->offset, pump, w, e);
+	w->cursor = spool_cursor_new(j->output, o->view ? o->from : o->offset, job_wait_pump, w, e);
 	if (!w->cursor) {
 		free_look(w->look);
 		return NULL;
@@ -468,7 +468,7 @@ struct job_wait *job_wait_start(struct job *j, const struct job_wait_options *o,
 	w->timeout_ms = o->timeout_ms;
 	w->n = (uint16_t)o->text.n;
 	memcpy(w->text, o->text.n ? o->text.p : "", o->text.n);
-	prepare(w);
+	job_wait_prepare(w);
 	uv_timer_init(j->all->loop, &w->timer);
 	uv_timer_init(j->all->loop, &w->again);
 	w->handles = 2;

@@ -56,7 +56,7 @@ static void leave_queue(struct job_queue *q, struct job *j)
 }
 
 /* Removes it from all lists and drops the lists' reference. */
-static void unlist(struct job *j)
+static void jobs_unlist(struct job *j)
 {
 	struct job **at = &j->hs->jobs.newest;
 
@@ -79,13 +79,13 @@ void job_forget(struct job *j)
 	if (j->exec)
 		exec_kill(j->exec);
 	if (j->listed)
-		unlist(j);
+		jobs_unlist(j);
 }
 
 void jobs_forget_of(struct hub_sandbox *l)
 {
 	while (l->jobs.newest)
-		unlist(l->jobs.newest);
+		jobs_unlist(l->jobs.newest);
 }
 
 /* ---- for a while --------------------------------------------------------------------------- */
@@ -113,7 +113,7 @@ static void on_tick(uv_timer_t *t)
 		struct job_queue *q = &all->ended[kind];
 
 		while (q->first && now - q->first->ended_at >= JOB_KEEP_MS)
-			unlist(q->first);
+			jobs_unlist(q->first);
 		some = some || q->first;
 	}
 	if (!some)
@@ -136,9 +136,9 @@ void jobs_trim(struct hub_sandbox *l)
 
 	for (size_t kind = 0; kind < ARRAY_LEN(most); kind++) {
 		while (l->jobs.ended[kind] > most[kind].of_sandbox)
-			unlist(first_ended(l, kind));
+			jobs_unlist(first_ended(l, kind));
 		while (all->ended[kind].n > most[kind].of_all)
-			unlist(all->ended[kind].first);
+			jobs_unlist(all->ended[kind].first);
 	}
 }
 
@@ -150,7 +150,7 @@ static void make_room(void *arg)
 	for (size_t kind = 0; kind < ARRAY_LEN(all->jobs.ended); kind++) {
 		if (!all->jobs.ended[kind].first)
 			continue;
-		unlist(all->jobs.ended[kind].first);
+		jobs_unlist(all->jobs.ended[kind].first);
 		return;
 	}
 }

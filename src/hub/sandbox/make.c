@@ -157,8 +157,8 @@ static void on_created(void *arg, struct sandbox *sb, const struct err *err)
 	}
 }
 
-static struct hub_sandbox *prepare(struct hub_sandboxes *all, const struct hub_sandbox_spec *spec,
-				   struct err *e)
+static struct hub_sandbox *make_prepare(struct hub_sandboxes *all,
+					const struct hub_sandbox_spec *spec, struct err *e)
 {
 	AUTO(volumes_unref) struct volumes *volumes = NULL;
 	AUTO(bound_end) struct bound *bound = NULL;
@@ -219,7 +219,7 @@ void hub_sandbox_create_start(struct hub_sandboxes *all, const struct hub_sandbo
 	struct sandbox_mount mounts[VOLUMES_MAX + BOUND_MOUNTS + INLET_MOUNTS];
 	struct env_var env[SANDBOX_ENV_MAX + BOUND_MAX + BOUND_VARIABLES + INLET_VARIABLES];
 	struct sandbox_spec box = spec->box;
-	struct hub_sandbox *l = prepare(all, spec, &e);
+	struct hub_sandbox *l = make_prepare(all, spec, &e);
 
 	if (!l) {
 		hub_sandbox_later(all, NULL, on_done, arg, &e);
@@ -409,7 +409,7 @@ static void on_refused(void *arg)
 	end_fork(f, &f->err);
 }
 
-static void split(struct forking *f)
+static void make_split(struct forking *f)
 {
 	struct str ids[FORK_MAX];
 
@@ -430,7 +430,7 @@ static void on_counted(void *arg, const struct err *err)
 	    hub_sandbox_check_budget(f->source, &f->err) < 0)
 		on_refused(f);
 	else
-		split(f);
+		make_split(f);
 }
 
 static int check_fork(const struct forking *f, size_t n, struct err *e)
@@ -457,5 +457,5 @@ void hub_sandbox_fork_start(struct hub_sandbox *source, const struct hub_sandbox
 	if (check_fork(f, spec->n, &f->err) < 0 || name_children(f, spec, &f->err) < 0)
 		hub_sandboxes_later(f->all, on_refused, f);
 	else if (!hub_sandbox_count(f->source, on_counted, f))
-		split(f);
+		make_split(f);
 }

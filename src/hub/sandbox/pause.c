@@ -4,8 +4,8 @@
 #include "hub/sandbox/internal.h"
 
 /* It may have ended meanwhile; that is final. */
-static void settle(struct hub_sandbox_op *op, enum hub_sandbox_state from,
-		   enum hub_sandbox_state to, const struct err *err)
+static void pause_settle(struct hub_sandbox_op *op, enum hub_sandbox_state from,
+			 enum hub_sandbox_state to, const struct err *err)
 {
 	struct err e = ERR_INIT;
 	struct hub_sandbox *l = op->hs;
@@ -21,12 +21,12 @@ static void settle(struct hub_sandbox_op *op, enum hub_sandbox_state from,
 
 static void on_paused(void *arg, struct sandbox *sb, const struct err *err)
 {
-	settle(arg, SANDBOX_RUNNING, SANDBOX_PAUSED, err);
+	pause_settle(arg, SANDBOX_RUNNING, SANDBOX_PAUSED, err);
 }
 
 static void on_resumed(void *arg, struct sandbox *sb, const struct err *err)
 {
-	settle(arg, SANDBOX_PAUSED, SANDBOX_RUNNING, err);
+	pause_settle(arg, SANDBOX_PAUSED, SANDBOX_RUNNING, err);
 }
 
 void hub_sandbox_pause_start(struct hub_sandbox *l, hub_sandbox_cb on_done, void *arg)

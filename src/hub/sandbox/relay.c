@@ -129,7 +129,7 @@ static void on_shut(uv_shutdown_t *w, int status)
 		uv_timer_start(&s->relay->half, on_half, HALF_MS, 0);
 }
 
-static void count(struct side *s, uint64_t n)
+static void relay_count(struct side *s, uint64_t n)
 {
 	bool in = s == &s->relay->client;
 
@@ -147,7 +147,7 @@ static void relay_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
 		return;
 	uv_read_stop(stream);
 	if (n > 0) {
-		count(s, (uint64_t)n);
+		relay_count(s, (uint64_t)n);
 		if (other(s)->ended)
 			uv_timer_start(&s->relay->half, on_half, HALF_MS, 0);
 		bytes = uv_buf_init(s->piece, (unsigned)n);

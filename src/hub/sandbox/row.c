@@ -226,7 +226,7 @@ void hub_sandbox_tell(struct hub_sandbox *l, const char *kind, struct str detail
 /* ---- reading ------------------------------------------------------------------------------- */
 
 /* The index of a name in a table; n if it is missing. */
-static size_t place(struct str name, const char *const *names, size_t n)
+static size_t row_place(struct str name, const char *const *names, size_t n)
 {
 	size_t i = 0;
 
@@ -310,8 +310,8 @@ int hub_sandboxes_open_bound(struct hub_sandboxes *all, struct err *e)
 static int load_one(void *arg, const struct store_sandbox *r, struct err *e)
 {
 	struct hub_sandboxes *all = arg;
-	size_t state = place(r->state, hub_sandbox_state_names, SANDBOX_STATES);
-	size_t retention = place(r->retention, hub_sandbox_retention_names, RETENTIONS);
+	size_t state = row_place(r->state, hub_sandbox_state_names, SANDBOX_STATES);
+	size_t retention = row_place(r->retention, hub_sandbox_retention_names, RETENTIONS);
 	struct hub_sandbox *l;
 
 	if (state == SANDBOX_STATES || retention == RETENTIONS ||

@@ -383,7 +383,7 @@ void hub_sandbox_note_left_out(struct hub_sandbox *l, uint32_t n, struct str nam
 		hub_sandbox_tell(l, "left_out", names);
 }
 
-static int refuse(const struct hub_sandbox *l, enum err_code code, struct err *e)
+static int sandbox_refuse(const struct hub_sandbox *l, enum err_code code, struct err *e)
 {
 	if (l->why)
 		return err_set(e, code, "sandbox %s is %s: %s", l->id,
@@ -401,16 +401,16 @@ int hub_sandbox_check_runs(const struct hub_sandbox *l, struct err *e)
 	case SANDBOX_RUNNING:
 		return 0;
 	case SANDBOX_PAUSED:
-		return refuse(l, ERR_PAUSED, e);
+		return sandbox_refuse(l, ERR_PAUSED, e);
 	case SANDBOX_LOST:
-		return refuse(l, ERR_GUEST, e);
+		return sandbox_refuse(l, ERR_GUEST, e);
 	case SANDBOX_TERMINATED:
 	case SANDBOX_FAILED:
-		return refuse(l,
-			      l->why && l->why->code == ERR_IDLE ? ERR_IDLE : ERR_SANDBOX_NOT_FOUND,
-			      e);
+		return sandbox_refuse(
+			l, l->why && l->why->code == ERR_IDLE ? ERR_IDLE : ERR_SANDBOX_NOT_FOUND,
+			e);
 	default:
-		return refuse(l, ERR_CONFLICT, e);
+		return sandbox_refuse(l, ERR_CONFLICT, e);
 	}
 }
 

@@ -279,7 +279,7 @@ static void on_resumed(void *arg, struct hub_sandbox *same, const struct err *er
 }
 
 /* A sandbox that is not in the registry is ended: no client was ever told of it. */
-static void adopt(struct hub_sandboxes *all, struct sandbox *sb)
+static void sandboxes_adopt(struct hub_sandboxes *all, struct sandbox *sb)
 {
 	struct hub_sandbox *l = hub_sandboxes_get(all, str_of(sandbox_id(sb)));
 	struct err e = ERR_INIT;
@@ -376,7 +376,7 @@ void hub_sandboxes_adopt(struct hub_sandboxes *all, struct box *box,
 	if (hub_sandboxes_batch(all, &e) < 0)
 		log_error("%s", e.msg);
 	for (size_t i = 0; i < n; i++)
-		adopt(all, sandboxes[i]);
+		sandboxes_adopt(all, sandboxes[i]);
 	for (struct hub_sandbox *l = all->oldest; l; l = l->newer)
 		l->end_unseen = !l->box &&
 				(l->state == SANDBOX_RUNNING || l->state == SANDBOX_PAUSED);

@@ -113,7 +113,7 @@ static void sort(struct diffing *d)
 		abort(); /* out of memory: no callback could report it */
 }
 
-static void settle(struct diffing *d)
+static void snapshot_diff_settle(struct diffing *d)
 {
 	if (d->writing || d->reader)
 		return;
@@ -128,7 +128,7 @@ static void on_closed(void *owner)
 	struct diffing *d = owner;
 
 	d->reader = NULL;
-	settle(d);
+	snapshot_diff_settle(d);
 }
 
 static void on_bytes(void *owner, struct str bytes)
@@ -159,12 +159,12 @@ static void on_written(void *arg, struct sandbox *sb, const struct err *err)
 	d->writing = false;
 	if (err && !d->err.code)
 		d->err = *err;
-	settle(d);
+	snapshot_diff_settle(d);
 }
 
 static void on_refused(void *arg)
 {
-	settle(arg);
+	snapshot_diff_settle(arg);
 }
 
 static int start(struct diffing *d, struct err *e)

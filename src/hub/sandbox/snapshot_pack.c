@@ -43,7 +43,7 @@ static void on_handle_closed(uv_handle_t *h)
 		free(p);
 }
 
-static void forget(struct packing *p)
+static void snapshot_pack_forget(struct packing *p)
 {
 	struct packing **at = &p->all->snapshots->packs;
 
@@ -89,7 +89,7 @@ static void on_ended(uv_process_t *process, int64_t status, int signal)
 		err_set(&e, ERR_CANCELLED, "Holt is shutting down");
 	else
 		err_ended(&e, signal ? signal : (int)status << 8, ERR_IO, "holt-pack");
-	forget(p);
+	snapshot_pack_forget(p);
 	on_done(arg, &a, e.code ? &e : NULL);
 	hub_sandboxes_try_close(all);
 }
@@ -110,7 +110,8 @@ void packs_kill(struct hub_sandboxes *all)
 
 /* ---- its start ------------------------------------------------------------------------------- */
 
-static int spawn(struct packing *p, const struct pack_spec *spec, int answer, struct err *e)
+static int snapshot_pack_spawn(struct packing *p, const struct pack_spec *spec, int answer,
+			       struct err *e)
 {
 	char program[PATH_MAX], max[24];
 	char *args[] = { program, (char *)spec->mode, max, (char *)spec->with, NULL };
@@ -181,7 +182,7 @@ struct packing *pack_start(struct hub_sandboxes *all, const struct pack_spec *sp
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
 		return err_sys(e, errno, "make a pipe"), NULL;
 	p = new_packing(all, on_done, arg, e);
-	failed = !p || spawn(p, spec, ends[1], e) < 0;
+	failed = !p || snapshot_pack_spawn(p, spec, ends[1], e) < 0;
 	close(ends[1]);
 	if (!p) {
 		close(ends[0]);
@@ -189,7 +190,7 @@ struct packing *pack_start(struct hub_sandboxes *all, const struct pack_spec *sp
 	}
 	p->answer = ends[0];
 	if (failed) {
-		forget(p);
+		snapshot_pack_forget(p);
 		return NULL;
 	}
 	uv_timer_start(&p->timer, on_timeout, PACK_MS, 0);

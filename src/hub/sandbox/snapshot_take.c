@@ -51,7 +51,7 @@ static void take_again(struct taking *t)
 }
 
 /* If one ends early, so does the other; the one that gives the reason counts. */
-static void settle(struct taking *t)
+static void snapshot_take_settle(struct taking *t)
 {
 	if (t->writing || t->packing)
 		return;
@@ -76,7 +76,7 @@ static void on_written(void *arg, struct sandbox *sb, const struct err *err)
 		t->again = strcmp(t->s->base, sandbox_base(sb)) != 0;
 	if (t->again)
 		snprintf(t->s->base, sizeof(t->s->base), "%s", sandbox_base(sb));
-	settle(t);
+	snapshot_take_settle(t);
 }
 
 static void on_packed(void *arg, const struct pack_answer *a, const struct err *err)
@@ -91,7 +91,7 @@ static void on_packed(void *arg, const struct pack_answer *a, const struct err *
 		t->s->unpacked = a->unpacked;
 		snprintf(t->s->digest, sizeof(t->s->digest), "%s", a->digest);
 	}
-	settle(t);
+	snapshot_take_settle(t);
 }
 
 static char *meta_of(const struct snapshot *s, struct err *e)

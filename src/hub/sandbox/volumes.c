@@ -238,7 +238,7 @@ static int open_below(const struct volume_root *r, struct str rest, char ret[PAT
 	return is_below(str_of(ret), r->path, &ignored) ? 0 : -1;
 }
 
-static int explain(int errnum, struct str inside, struct err *e)
+static int volumes_explain(int errnum, struct str inside, struct err *e)
 {
 	if (errnum == EXDEV || errnum == ELOOP)
 		return err_set(e, ERR_DENIED,
@@ -301,7 +301,7 @@ static int find_granted(const struct volume_roots *roots, const struct volume *v
 			continue;
 		}
 		if (open_below(r, rest, ret) < 0)
-			return explain(errno, v->inside, e);
+			return volumes_explain(errno, v->inside, e);
 		if (v->mode != VOLUME_RW || r->most == VOLUME_RW_ALL ||
 		    !is_below(str_of(ret), r->path, &rest) || !is_of_project(rest))
 			return 0;
@@ -346,7 +346,7 @@ static int find_any(const struct volume *v, char ret[PATH_MAX], struct err *e)
 			       "volume on %.*s: a link in its path may have been put there by a "
 			       "sandbox, so it is not followed: name where it leads",
 			       STR_CUT(v->inside, 200));
-	return explain(errno, v->inside, e);
+	return volumes_explain(errno, v->inside, e);
 }
 
 static bool is_absolute(struct str path)

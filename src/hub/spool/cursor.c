@@ -166,7 +166,7 @@ static int find_piece(struct spool_cursor *c, struct str bytes, unsigned streams
 	return 0;
 }
 
-static enum spool_step lose(struct spool_cursor *c, uint64_t to, struct spool_piece *ret)
+static enum spool_step cursor_lose(struct spool_cursor *c, uint64_t to, struct spool_piece *ret)
 {
 	*ret = (struct spool_piece){ .offset = c->at, .lost = to - c->at };
 	c->at = to;
@@ -210,7 +210,7 @@ static enum spool_step step_in(struct spool_cursor *c, uint64_t no, unsigned str
 		c->at = end;
 		return SPOOL_END;
 	default:
-		return lose(c, end, ret);
+		return cursor_lose(c, end, ret);
 	}
 }
 
@@ -227,13 +227,13 @@ enum spool_step spool_cursor_next(struct spool_cursor *c, unsigned streams, size
 		const struct block *b = s->n ? spool_block(s, no) : NULL;
 
 		if (!b)
-			return lose(c, s->end, ret);
+			return cursor_lose(c, s->end, ret);
 		if (c->at < b->offset)
-			return lose(c, b->offset, ret);
+			return cursor_lose(c, b->offset, ret);
 		if (c->at >= b->offset + b->n)
-			return lose(c,
-				    spool_has(s, no + 1) ? spool_block(s, no + 1)->offset : s->end,
-				    ret);
+			return cursor_lose(
+				c, spool_has(s, no + 1) ? spool_block(s, no + 1)->offset : s->end,
+				ret);
 		step = step_in(c, no, streams, max, ret);
 	}
 	if (step == SPOOL_END && !s->ended) {

@@ -47,7 +47,7 @@ void job_match_gap(struct job_match *m)
 }
 
 /* Converts to valid UTF-8 of the same length, so that offsets stay the same. */
-static struct str clean(struct job_match *m, struct str line)
+static struct str match_clean(struct job_match *m, struct str line)
 {
 	size_t n;
 
@@ -61,8 +61,8 @@ static struct str clean(struct job_match *m, struct str line)
 }
 
 /* ret_left: bytes of the line after the match. */
-static int search(struct job_match *m, const struct line *l, bool ended, uint64_t *steps,
-		  size_t *ret_left, struct err *e)
+static int match_search(struct job_match *m, const struct line *l, bool ended, uint64_t *steps,
+			size_t *ret_left, struct err *e)
 {
 	unsigned part = (l->cut ? REGEX_PART_BEHIND : 0u) | (ended ? 0u : REGEX_PART_BEFORE);
 	struct str line = { l->p, l->n };
@@ -71,7 +71,7 @@ static int search(struct job_match *m, const struct line *l, bool ended, uint64_
 
 	if (ended && line.n > 0 && line.p[line.n - 1] == '\r')
 		line.n--;
-	found = regex_find(m->regex, clean(m, line), part, steps, &end, e);
+	found = regex_find(m->regex, match_clean(m, line), part, steps, &end, e);
 	*ret_left = l->n - end;
 	if (found < 0 && e->code == ERR_TOO_LARGE)
 		err_set(e, ERR_INVALID, "pattern: it takes too long for what was printed");
@@ -96,7 +96,7 @@ int job_match_feed(struct job_match *m, unsigned stream, struct str bytes, size_
 		memcpy(l->p + l->n, p, n);
 		l->n += n;
 		done += n;
-		found = search(m, l, end && !full, &steps, &left, e);
+		found = match_search(m, l, end && !full, &steps, &left, e);
 		/* A match that a later byte completed may end before these bytes. */
 		if (found > 0)
 			*ret_n = done > left ? done - left : 0;
@@ -122,7 +122,7 @@ int job_match_end(struct job_match *m, struct err *e)
 
 	for (size_t i = 0; i < STREAMS && !found; i++) {
 		if (m->lines[i].n > 0)
-			found = search(m, &m->lines[i], true, &steps, &left, e);
+			found = match_search(m, &m->lines[i], true, &steps, &left, e);
 	}
 	return found;
 }

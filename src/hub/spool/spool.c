@@ -98,14 +98,14 @@ static int spool_put(struct block *b, unsigned stream, const char *p, uint32_t n
 	return 0;
 }
 
-static void count(struct spool *s, unsigned stream, uint64_t n)
+static void spool_count(struct spool *s, unsigned stream, uint64_t n)
 {
 	s->came[stream] += n;
 	s->end += n;
 }
 
 /* As much as fits in the last block, or one byte: then the next block takes it. */
-static size_t fill(struct spool *s, unsigned stream, struct str bytes)
+static size_t spool_fill(struct spool *s, unsigned stream, struct str bytes)
 {
 	struct block *b = last_block(s);
 	uint32_t left, n;
@@ -127,7 +127,7 @@ static size_t fill(struct spool *s, unsigned stream, struct str bytes)
 			b->sealed = true;
 		n = bytes.n < SPOOL_BLOCK ? (uint32_t)bytes.n : SPOOL_BLOCK;
 	}
-	count(s, stream, n);
+	spool_count(s, stream, n);
 	return n;
 }
 
@@ -152,7 +152,7 @@ static int make_file(const char *folder)
 	return fd;
 }
 
-static off_t place(uint32_t slot)
+static off_t spool_place(uint32_t slot)
 {
 	return (off_t)slot * SPOOL_BLOCK;
 }
@@ -171,7 +171,7 @@ static void write_block(uv_work_t *w)
 		s->errnum = ENOSPC;
 	while (!s->errnum && done < s->write.n) {
 		ssize_t n = pwrite(s->fd, s->write.p + done, s->write.n - done,
-				   place(s->slot) + (off_t)done);
+				   spool_place(s->slot) + (off_t)done);
 
 		if (n > 0)
 			done += (size_t)n;
@@ -244,7 +244,7 @@ static void thin_out(struct spool *s)
 
 /* Frees the memory of written blocks, except the newest while more output comes. Blocks that
  * can't be written are dropped. */
-static void trim(struct spool *s)
+static void spool_trim(struct spool *s)
 {
 	size_t most = s->ended && s->o.keep ? 1 : s->o.memory + 1u;
 
@@ -285,7 +285,7 @@ static void on_written(uv_work_t *w, int status)
 		s->write_no++;
 	}
 	start_write(s);
-	trim(s);
+	spool_trim(s);
 	if (s->held && !is_full(s)) {
 		s->held = false;
 		if (s->o.on_room && !s->ended)
@@ -355,13 +355,13 @@ void spool_unref(struct spool *s)
 bool spool_add(struct spool *s, unsigned stream, struct str bytes)
 {
 	while (bytes.n > 0) {
-		size_t n = fill(s, stream, bytes);
+		size_t n = spool_fill(s, stream, bytes);
 
 		bytes.p += n;
 		bytes.n -= n;
 		thin_out(s);
 		start_write(s);
-		trim(s);
+		spool_trim(s);
 	}
 	s->held = is_full(s);
 	spool_tell(s);
@@ -374,7 +374,7 @@ void spool_skip(struct spool *s, unsigned stream, uint64_t n)
 
 	if (b)
 		b->sealed = true;
-	count(s, stream, n);
+	spool_count(s, stream, n);
 	spool_tell(s);
 }
 
@@ -386,7 +386,7 @@ void spool_end(struct spool *s)
 	if (b && (s->n > 1 || b->used > SMALL))
 		b->sealed = true;
 	start_write(s);
-	trim(s);
+	spool_trim(s);
 	spool_tell(s);
 }
 

@@ -204,7 +204,7 @@ static bool is_wanted(const char *name, const struct object_id *wanted, size_t n
 }
 
 /* Under another name first, so that what is being removed is never mounted. */
-static int drop(const struct checkouts *c, const char *name, struct err *e)
+static int checkout_drop(const struct checkouts *c, const char *name, struct err *e)
 {
 	autoclose int fd = openat(c->dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -225,7 +225,7 @@ int checkouts_trim(const struct checkouts *c, const struct object_id *wanted, si
 
 	while (result == 0 && (more = folder_next(&f)) > 0) {
 		if (!is_wanted(f.entry->d_name, wanted, n))
-			result = drop(c, f.entry->d_name, e);
+			result = checkout_drop(c, f.entry->d_name, e);
 	}
 	return more < 0 ? err_sys(e, f.errnum, "list the trees of workspaces") : result;
 }

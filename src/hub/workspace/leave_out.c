@@ -47,7 +47,7 @@ static const struct rule {
 	{ .name = "*.kdbx" },
 };
 
-static bool matches(const char *pattern, struct str s)
+static bool leave_out_matches(const char *pattern, struct str s)
 {
 	char text[256];
 
@@ -60,7 +60,8 @@ static bool matches(const char *pattern, struct str s)
 bool leave_out(struct str folder, struct str name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
-		if (matches(rules[i].name, name) && (!rules[i].in || matches(rules[i].in, folder)))
+		if (leave_out_matches(rules[i].name, name) &&
+		    (!rules[i].in || leave_out_matches(rules[i].in, folder)))
 			return !rules[i].keep;
 	}
 	return false;

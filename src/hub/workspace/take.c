@@ -482,7 +482,7 @@ static struct str rest_of(const struct change *c, size_t skip)
 	return (struct str){ c->path.p + skip, c->path.n - skip };
 }
 
-static struct verdict judge(const struct take *t, size_t lo, size_t hi, size_t length)
+static struct verdict take_judge(const struct take *t, size_t lo, size_t hi, size_t length)
 {
 	struct verdict v = { .inside = lo };
 
@@ -503,7 +503,7 @@ static struct verdict judge(const struct take *t, size_t lo, size_t hi, size_t l
 static int merge_name(struct take *t, const struct tree_entry *was, size_t lo, size_t hi,
 		      size_t skip, struct str name, struct tree_entry *ret, struct err *e)
 {
-	const struct verdict v = judge(t, lo, hi, skip + name.n);
+	const struct verdict v = take_judge(t, lo, hi, skip + name.n);
 	const struct object_id *base = was && !v.gone && was->type == TREE_DIR ? &was->id : NULL;
 
 	if (v.entry && v.entry->type != TREE_DIR) {

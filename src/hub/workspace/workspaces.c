@@ -240,7 +240,7 @@ static int read_workspace(void *arg, const struct store_workspace *row, struct e
 	return 0;
 }
 
-static int load(struct workspaces *all, struct err *e)
+static int workspaces_load(struct workspaces *all, struct err *e)
 {
 	if (store_workspaces(all->store, read_workspace, all, e) < 0 ||
 	    store_workspace_last(all->store, &all->last_seq, e) < 0)
@@ -295,8 +295,8 @@ struct workspaces *workspaces_new(uv_loop_t *loop, struct store *store,
 	all->checkouts.dir = -1;
 	all->dir = folder_open(AT_FDCWD, folder, e);
 	if (all->dir < 0 || objects_open(&all->objects, all->dir, e) < 0 ||
-	    checkouts_open(&all->checkouts, &all->objects, all->dir, e) < 0 || load(all, e) < 0 ||
-	    set_aside(all, e) < 0)
+	    checkouts_open(&all->checkouts, &all->objects, all->dir, e) < 0 ||
+	    workspaces_load(all, e) < 0 || set_aside(all, e) < 0)
 		return NULL;
 	all->keeper =
 		(struct hub_keeper){ .holds = keeper_holds, .save = commit_save, .data = all };

@@ -33,7 +33,7 @@ static struct str text_of(yyjson_val *key)
 }
 
 /* One of 64 bits. Equal keys have the same bit, and most different keys another one. */
-static uint64_t mark(struct str key)
+static uint64_t keys_mark(struct str key)
 {
 	unsigned first = (unsigned char)key.p[0]; /* every key is followed by a NUL */
 	unsigned last = (unsigned char)key.p[key.n ? key.n - 1 : 0];
@@ -63,7 +63,7 @@ static int check_small(yyjson_val *v, const struct json_place *at, bool *ret_nes
 
 	*ret_nested = false;
 	for (size_t n = unsafe_yyjson_get_len(v); n > 0; n--) {
-		uint64_t bit = mark(text_of(key));
+		uint64_t bit = keys_mark(text_of(key));
 
 		if ((seen & bit) && stands_before(first, key))
 			return repeated(at, text_of(key), e);

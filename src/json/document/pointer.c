@@ -19,7 +19,7 @@ bool json_pointer_is(struct str step, struct str key)
 	return k == key.n;
 }
 
-static void put(struct json_pointer *p, struct str s)
+static void pointer_put(struct json_pointer *p, struct str s)
 {
 	struct str fits = utf8_cut(s, JSON_POINTER_MAX - p->n);
 
@@ -36,15 +36,15 @@ void json_pointer_key(struct json_pointer *p, struct str key)
 {
 	size_t from = 0;
 
-	put(p, STR_LIT("/"));
+	pointer_put(p, STR_LIT("/"));
 	for (size_t i = 0; i < key.n; i++) {
 		if (key.p[i] != '~' && key.p[i] != '/')
 			continue;
-		put(p, (struct str){ key.p + from, i - from });
-		put(p, key.p[i] == '~' ? STR_LIT("~0") : STR_LIT("~1"));
+		pointer_put(p, (struct str){ key.p + from, i - from });
+		pointer_put(p, key.p[i] == '~' ? STR_LIT("~0") : STR_LIT("~1"));
 		from = i + 1;
 	}
-	put(p, (struct str){ key.p + from, key.n - from });
+	pointer_put(p, (struct str){ key.p + from, key.n - from });
 }
 
 void json_pointer_index(struct json_pointer *p, size_t index)
@@ -52,7 +52,7 @@ void json_pointer_index(struct json_pointer *p, size_t index)
 	char text[24];
 
 	snprintf(text, sizeof(text), "/%zu", index);
-	put(p, str_of(text));
+	pointer_put(p, str_of(text));
 }
 
 void json_pointer_place(struct json_pointer *p, const struct json_place *at)

@@ -18,15 +18,15 @@ size_t json_string_end(struct str s, size_t i)
 	return s.n;
 }
 
-static struct str behind(struct str s, size_t n)
+static struct str raw_behind(struct str s, size_t n)
 {
 	return (struct str){ s.p + n, s.n - n };
 }
 
-static struct str skip(struct str s, const char *what)
+static struct str raw_skip(struct str s, const char *what)
 {
 	while (s.n > 0 && *s.p && strchr(what, *s.p))
-		s = behind(s, 1);
+		s = raw_behind(s, 1);
 	return s;
 }
 
@@ -63,23 +63,23 @@ static size_t value_end(struct str s)
 
 struct json_raw json_raw(struct str text)
 {
-	struct str s = skip(text, " \t\r\n");
+	struct str s = raw_skip(text, " \t\r\n");
 
 	if (s.n == 0 || (s.p[0] != '{' && s.p[0] != '['))
 		return (struct json_raw){ .rest = STR_NONE };
-	return (struct json_raw){ .rest = behind(s, 1), .object = s.p[0] == '{' };
+	return (struct json_raw){ .rest = raw_behind(s, 1), .object = s.p[0] == '{' };
 }
 
 bool json_raw_next(struct json_raw *r, struct str *ret_val)
 {
-	struct str s = skip(r->rest, " \t\r\n,");
+	struct str s = raw_skip(r->rest, " \t\r\n,");
 
 	if (s.n == 0 || s.p[0] == '}' || s.p[0] == ']')
 		return false;
 	if (r->object)
-		s = skip(behind(s, json_string_end(s, 1)), " \t\r\n:");
+		s = raw_skip(raw_behind(s, json_string_end(s, 1)), " \t\r\n:");
 	*ret_val = (struct str){ s.p, value_end(s) };
-	r->rest = behind(s, ret_val->n);
+	r->rest = raw_behind(s, ret_val->n);
 	return true;
 }
 

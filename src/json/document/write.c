@@ -48,20 +48,20 @@ static inline __attribute__((always_inline)) char *room(struct json_writer *w, s
 	return w->err.code == ERR_NONE && n < b->cap - b->n ? b->p + b->n : more_room(w, n);
 }
 
-static void count(struct json_writer *w, size_t n)
+static void write_count(struct json_writer *w, size_t n)
 {
 	w->buf->n += n;
 	w->buf->p[w->buf->n] = '\0';
 }
 
-static void put(struct json_writer *w, const char *p, size_t n)
+static void write_put(struct json_writer *w, const char *p, size_t n)
 {
 	char *to = n > 0 ? room(w, n) : NULL;
 
 	if (!to)
 		return;
 	memcpy(to, p, n);
-	count(w, n);
+	write_count(w, n);
 }
 
 static void put_byte(struct json_writer *w, char c)
@@ -71,7 +71,7 @@ static void put_byte(struct json_writer *w, char c)
 	if (!to)
 		return;
 	*to = c;
-	count(w, 1);
+	write_count(w, 1);
 }
 
 /* Writes the separator, if one is needed, before any value. */
@@ -93,18 +93,18 @@ static void begin_with(struct json_writer *w, const char *p, size_t n)
 		*to++ = ',';
 	if (n > 0)
 		memcpy(to, p, n);
-	count(w, n + w->comma);
+	write_count(w, n + w->comma);
 	w->comma = true;
 }
 
-static void enter(struct json_writer *w, char bracket)
+static void write_enter(struct json_writer *w, char bracket)
 {
 	begin_with(w, &bracket, 1);
 	w->comma = false;
 	w->depth++;
 }
 
-static void leave(struct json_writer *w, char bracket)
+static void write_leave(struct json_writer *w, char bracket)
 {
 	put_byte(w, bracket);
 	w->comma = true;
@@ -113,22 +113,22 @@ static void leave(struct json_writer *w, char bracket)
 
 void json_write_object(struct json_writer *w)
 {
-	enter(w, '{');
+	write_enter(w, '{');
 }
 
 void json_write_object_end(struct json_writer *w)
 {
-	leave(w, '}');
+	write_leave(w, '}');
 }
 
 void json_write_array(struct json_writer *w)
 {
-	enter(w, '[');
+	write_enter(w, '[');
 }
 
 void json_write_array_end(struct json_writer *w)
 {
-	leave(w, ']');
+	write_leave(w, ']');
 }
 
 static bool plain(unsigned char c)
@@ -218,7 +218,7 @@ static void put_chars(struct json_writer *w, struct str s, size_t i)
 				i += n;
 			}
 		}
-		put(w, text, (size_t)(to - text));
+		write_put(w, text, (size_t)(to - text));
 	}
 }
 
@@ -233,11 +233,11 @@ static void put_string(struct json_writer *w, struct str s)
 		if (s.n > 0)
 			memcpy(to + 1, s.p, s.n);
 		to[s.n + 1] = '"';
-		count(w, s.n + 2);
+		write_count(w, s.n + 2);
 		return;
 	}
 	put_byte(w, '"');
-	put(w, s.p, run);
+	write_put(w, s.p, run);
 	put_chars(w, s, run);
 	put_byte(w, '"');
 }

@@ -141,7 +141,8 @@ static void put_takes(char text[TAKES_MAX], const struct field *f)
 		snprintf(text + n, TAKES_MAX - n, " of%s", kinds[f->kind].unit);
 }
 
-static int refuse(struct decoder *d, const struct place *at, const struct field *f, const char *got)
+static int decode_refuse(struct decoder *d, const struct place *at, const struct field *f,
+			 const char *got)
 {
 	char path[PATH_MAX_], takes[TAKES_MAX];
 
@@ -154,7 +155,7 @@ static int refuse(struct decoder *d, const struct place *at, const struct field 
 static int refuse_type(struct decoder *d, const struct place *at, const struct field *f,
 		       const struct json_val *v)
 {
-	return refuse(d, at, f, json_type_name(json_type(v)));
+	return decode_refuse(d, at, f, json_type_name(json_type(v)));
 }
 
 static int refuse_count(struct decoder *d, const struct place *at, const struct field *f, size_t n)
@@ -162,7 +163,7 @@ static int refuse_count(struct decoder *d, const struct place *at, const struct 
 	char got[24];
 
 	snprintf(got, sizeof(got), "%zu", n);
-	return refuse(d, at, f, got);
+	return decode_refuse(d, at, f, got);
 }
 
 static bool count_fits(const struct field_bounds *b, size_t n)
@@ -178,12 +179,12 @@ static int decode_uint64(struct decoder *d, const struct place *at, const struct
 	char got[32];
 
 	if (!json_uint64(v, &u))
-		return refuse(d, at, f,
-			      json_type(v) == JSON_INT ? "a negative one"
-						       : json_type_name(json_type(v)));
+		return decode_refuse(d, at, f,
+				     json_type(v) == JSON_INT ? "a negative one"
+							      : json_type_name(json_type(v)));
 	if (u < (uint64_t)b.min || (b.has_max && u > (uint64_t)b.max)) {
 		snprintf(got, sizeof(got), "%llu", (unsigned long long)u);
-		return refuse(d, at, f, got);
+		return decode_refuse(d, at, f, got);
 	}
 	*ret = u;
 	return 0;
@@ -197,12 +198,12 @@ static int decode_int64(struct decoder *d, const struct place *at, const struct 
 	char got[32];
 
 	if (!json_int64(v, &i))
-		return refuse(d, at, f,
-			      json_type(v) == JSON_INT ? "a larger one"
-						       : json_type_name(json_type(v)));
+		return decode_refuse(d, at, f,
+				     json_type(v) == JSON_INT ? "a larger one"
+							      : json_type_name(json_type(v)));
 	if ((b.has_min && i < b.min) || (b.has_max && i > b.max)) {
 		snprintf(got, sizeof(got), "%lld", (long long)i);
-		return refuse(d, at, f, got);
+		return decode_refuse(d, at, f, got);
 	}
 	*ret = i;
 	return 0;
@@ -219,7 +220,7 @@ static int decode_real(struct decoder *d, const struct place *at, const struct f
 		return refuse_type(d, at, f, v);
 	if ((b.has_min && r < (double)b.min) || (b.has_max && r > (double)b.max)) {
 		snprintf(got, sizeof(got), "%g", r);
-		return refuse(d, at, f, got);
+		return decode_refuse(d, at, f, got);
 	}
 	*ret = r;
 	return 0;
@@ -300,7 +301,7 @@ static int decode_map(struct decoder *d, const struct place *at, const struct fi
 		struct place member = { .up = at, .name = it.key };
 
 		if (!(f->flags & FIELD_NUL_OK) && memchr(it.key.p, '\0', it.key.n))
-			return refuse(d, at, f, "a name with U+0000");
+			return decode_refuse(d, at, f, "a name with U+0000");
 		p[it.index].key = it.key;
 		if (decode_str(d, &member, f->flags, &item, it.val, &p[it.index].value) < 0)
 			return -1;
@@ -324,7 +325,7 @@ static int decode_enum(struct decoder *d, const struct place *at, const struct f
 		}
 	}
 	snprintf(got, sizeof(got), "\"%.*s\"", STR_ARG(utf8_cut(s, KEY_SHOWN)));
-	return refuse(d, at, f, got);
+	return decode_refuse(d, at, f, got);
 }
 
 static int decode_object(struct decoder *d, const struct place *at, const struct field_table *t,

@@ -110,7 +110,7 @@ static bool marks_init(struct schema_run *r, struct marks *m, size_t n)
 	return false;
 }
 
-static void mark(struct marks *m, size_t i)
+static void check_mark(struct marks *m, size_t i)
 {
 	if (m)
 		m->bits[i / 64] |= 1ull << (i % 64);
@@ -129,7 +129,7 @@ static void merge(struct marks *to, const struct marks *from)
 
 /* --- applied to the same value ----------------------------------------------------------- */
 
-static bool apply(struct schema_run *r, const struct frame *f, const struct schema_node *n)
+static bool check_apply(struct schema_run *r, const struct frame *f, const struct schema_node *n)
 {
 	return !n || eval(r, n, f->f.v, f->f.place, f->scope, f->marks);
 }
@@ -156,7 +156,7 @@ static bool check_all_of(struct schema_run *r, const struct frame *f)
 	bool ok = true;
 
 	for (size_t i = 0; i < f->f.n->all_of.n && (ok || schema_goes_on(r)); i++)
-		ok = apply(r, f, f->f.n->all_of.p[i].node) && ok;
+		ok = check_apply(r, f, f->f.n->all_of.p[i].node) && ok;
 	return ok;
 }
 
@@ -193,7 +193,7 @@ static bool check_condition(struct schema_run *r, const struct frame *f)
 
 	if (!n->if_ || (!n->then_ && !n->else_ && !f->marks))
 		return true;
-	return apply(r, f, would(r, f, n->if_, true) ? n->then_ : n->else_);
+	return check_apply(r, f, would(r, f, n->if_, true) ? n->then_ : n->else_);
 }
 
 static bool check_dependent(struct schema_run *r, const struct frame *f)
@@ -205,7 +205,7 @@ static bool check_dependent(struct schema_run *r, const struct frame *f)
 		if (!schema_spend(r, 1 + json_len(f->f.v) / 16))
 			return false;
 		if (json_get_str(f->f.v, l->p[i].key))
-			ok = apply(r, f, l->p[i].node) && ok;
+			ok = check_apply(r, f, l->p[i].node) && ok;
 	}
 	return ok;
 }
@@ -223,14 +223,14 @@ static bool check_dynamic_ref(struct schema_run *r, const struct frame *f)
 		if (a && a->dynamic)
 			to = a->node;
 	}
-	return apply(r, f, to);
+	return check_apply(r, f, to);
 }
 
 static bool check_same(struct schema_run *r, const struct frame *f)
 {
 	const struct schema_node *n = f->f.n;
 
-	if (!apply(r, f, n->ref) || !check_dynamic_ref(r, f) || !check_all_of(r, f))
+	if (!check_apply(r, f, n->ref) || !check_dynamic_ref(r, f) || !check_all_of(r, f))
 		return false;
 	if (n->not_ && would(r, f, n->not_, false))
 		return schema_fault(r, &f->f, "not", "is what is not allowed");
@@ -275,7 +275,7 @@ static bool check_member(struct schema_run *r, const struct frame *f, const stru
 		ok = eval(r, n->additional, it->val, &place, f->scope, NULL);
 	}
 	if (known)
-		mark(f->marks, it->index);
+		check_mark(f->marks, it->index);
 	if (n->names && (ok || schema_goes_on(r)))
 		ok = eval(r, n->names, it->name, &place, f->scope, NULL) && ok;
 	return ok;
@@ -309,7 +309,7 @@ static bool check_contains(struct schema_run *r, const struct frame *f)
 		if (!eval(r, n->contains, it.val, &place, f->scope, NULL))
 			continue;
 		found++;
-		mark(f->marks, it.index);
+		check_mark(f->marks, it.index);
 	}
 	r->trial--;
 	if (found < min)
@@ -336,7 +336,7 @@ static bool check_elements(struct schema_run *r, const struct frame *f)
 
 		if (!to)
 			break;
-		mark(f->marks, it.index);
+		check_mark(f->marks, it.index);
 		ok = eval(r, to, it.val, &place, f->scope, NULL) && ok;
 	}
 	return (ok || schema_goes_on(r)) && check_contains(r, f) && ok;
@@ -354,7 +354,7 @@ static bool check_unevaluated(struct schema_run *r, const struct frame *f,
 
 		if (marked(f->marks, it.index))
 			continue;
-		mark(f->marks, it.index);
+		check_mark(f->marks, it.index);
 		ok = eval(r, n, it.val, &place, f->scope, NULL) && ok;
 	}
 	return ok;

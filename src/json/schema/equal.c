@@ -60,7 +60,7 @@ bool schema_equal(const struct json_val *a, const struct json_val *b, uint64_t *
 	}
 }
 
-static uint64_t mix(uint64_t h, uint64_t with)
+static uint64_t equal_mix(uint64_t h, uint64_t with)
 {
 	h = (h ^ with) * 0x9e3779b97f4a7c15u;
 	return h ^ (h >> 29);
@@ -71,7 +71,7 @@ static uint64_t hash_bytes(struct str s)
 	uint64_t h = s.n;
 
 	for (size_t i = 0; i < s.n; i++)
-		h = mix(h, (unsigned char)s.p[i]);
+		h = equal_mix(h, (unsigned char)s.p[i]);
 	return h;
 }
 
@@ -84,25 +84,25 @@ static uint64_t hash(const struct json_val *v, uint64_t *steps)
 		double d;
 		uint64_t bits;
 	} number = { .d = 0 };
-	uint64_t h = mix(0, type), sum = 0;
+	uint64_t h = equal_mix(0, type), sum = 0;
 
 	if (!spend(steps, 1 + json_str(v).n / 64))
 		return 0;
 	if (type == JSON_BOOL)
-		return mix(h, json_bool(v));
+		return equal_mix(h, json_bool(v));
 	if (type == JSON_STR)
-		return mix(h, hash_bytes(json_str(v)));
+		return equal_mix(h, hash_bytes(json_str(v)));
 	if (type == JSON_REAL) {
 		number.d = json_real(v) + 0.0; /* -0 becomes 0 */
-		return mix(h, number.bits);
+		return equal_mix(h, number.bits);
 	}
 	while (json_next(&it)) {
 		if (type == JSON_OBJECT)
-			sum += mix(hash_bytes(it.key), hash(it.val, steps));
+			sum += equal_mix(hash_bytes(it.key), hash(it.val, steps));
 		else
-			h = mix(h, hash(it.val, steps));
+			h = equal_mix(h, hash(it.val, steps));
 	}
-	return mix(h, sum);
+	return equal_mix(h, sum);
 }
 
 struct entry {

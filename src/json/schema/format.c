@@ -32,7 +32,7 @@ static char front(struct str s)
 	return s.n > 0 ? s.p[0] : '\0';
 }
 
-static bool take(struct str *s, char c)
+static bool format_take(struct str *s, char c)
 {
 	if (s->n == 0 || s->p[0] != c)
 		return false;
@@ -51,7 +51,7 @@ static bool take_digits(struct str *s, int n, int *ret)
 
 		if (!is_digit(c))
 			return false;
-		take(s, c);
+		format_take(s, c);
 		v = v * 10 + (c - '0');
 	}
 	*ret = v;
@@ -64,7 +64,7 @@ static bool skip_digits(struct str *s)
 	size_t n = s->n;
 
 	while (is_digit(front(*s)))
-		take(s, front(*s));
+		format_take(s, front(*s));
 	return s->n < n;
 }
 
@@ -88,8 +88,8 @@ static bool take_date(struct str *s)
 	static const int days[] = { 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
 	int y, m, d;
 
-	if (!take_digits(s, 4, &y) || !take(s, '-') || !take_digits(s, 2, &m) || !take(s, '-') ||
-	    !take_digits(s, 2, &d))
+	if (!take_digits(s, 4, &y) || !format_take(s, '-') || !take_digits(s, 2, &m) ||
+	    !format_take(s, '-') || !take_digits(s, 2, &d))
 		return false;
 	if (m < 1 || m > 12 || d < 1 || d > days[m - 1])
 		return false;
@@ -101,15 +101,15 @@ static bool take_time(struct str *s)
 	int h, m, sec, oh = 0, om = 0, minute;
 	bool minus;
 
-	if (!take_digits(s, 2, &h) || !take(s, ':') || !take_digits(s, 2, &m) || !take(s, ':') ||
-	    !take_digits(s, 2, &sec) || h > 23 || m > 59 || sec > 60)
+	if (!take_digits(s, 2, &h) || !format_take(s, ':') || !take_digits(s, 2, &m) ||
+	    !format_take(s, ':') || !take_digits(s, 2, &sec) || h > 23 || m > 59 || sec > 60)
 		return false;
-	if (take(s, '.') && !skip_digits(s))
+	if (format_take(s, '.') && !skip_digits(s))
 		return false;
 	minus = front(*s) == '-';
-	if (!take(s, 'Z') && !take(s, 'z')) {
-		if ((!take(s, '+') && !take(s, '-')) || !take_digits(s, 2, &oh) || !take(s, ':') ||
-		    !take_digits(s, 2, &om) || oh > 23 || om > 59)
+	if (!format_take(s, 'Z') && !format_take(s, 'z')) {
+		if ((!format_take(s, '+') && !format_take(s, '-')) || !take_digits(s, 2, &oh) ||
+		    !format_take(s, ':') || !take_digits(s, 2, &om) || oh > 23 || om > 59)
 			return false;
 	}
 	/* a leap second ends a day of UTC */
@@ -129,7 +129,8 @@ static bool is_time(struct str s)
 
 static bool is_date_time(struct str s)
 {
-	return take_date(&s) && (take(&s, 'T') || take(&s, 't')) && take_time(&s) && s.n == 0;
+	return take_date(&s) && (format_take(&s, 'T') || format_take(&s, 't')) && take_time(&s) &&
+	       s.n == 0;
 }
 
 /* 1Y2M3D: units in their order, without a gap between two. */
@@ -145,7 +146,7 @@ static bool take_units(struct str *s, const char *units)
 		if (!at || (next && at != next))
 			return false;
 		next = at + 1;
-		take(s, *at);
+		format_take(s, *at);
 	}
 	return next;
 }
@@ -154,7 +155,7 @@ static bool is_duration(struct str s)
 {
 	bool date;
 
-	if (!take(&s, 'P'))
+	if (!format_take(&s, 'P'))
 		return false;
 	if (s.n > 1 && s.p[s.n - 1] == 'W')
 		return skip_digits(&s) && s.n == 1;
@@ -163,7 +164,7 @@ static bool is_duration(struct str s)
 		return false;
 	if (s.n == 0)
 		return date;
-	return take(&s, 'T') && take_units(&s, "HMS") && s.n == 0;
+	return format_take(&s, 'T') && take_units(&s, "HMS") && s.n == 0;
 }
 
 /* --- hosts and addresses ----------------------------------------------------------------- */
@@ -189,7 +190,7 @@ static bool is_hostname(struct str s)
 	do {
 		if (!is_label(take_until(&s, '.')))
 			return false;
-	} while (take(&s, '.'));
+	} while (format_take(&s, '.'));
 	return true;
 }
 
@@ -199,13 +200,13 @@ static bool is_ipv4(struct str s)
 		size_t digits = 0;
 		int v = 0;
 
-		if (i > 0 && !take(&s, '.'))
+		if (i > 0 && !format_take(&s, '.'))
 			return false;
 		if (front(s) == '0' && s.n > 1 && is_digit(s.p[1]))
 			return false;
 		for (; is_digit(front(s)) && digits < 4; digits++) {
 			v = v * 10 + (front(s) - '0');
-			take(&s, front(s));
+			format_take(&s, front(s));
 		}
 		if (digits == 0 || v > 255)
 			return false;
@@ -229,10 +230,10 @@ static bool is_ipv6(struct str s)
 /* s begins after the opening quote. */
 static bool take_quoted(struct str *s)
 {
-	for (; s->n > 0; take(s, front(*s))) {
-		if (take(s, '"'))
+	for (; s->n > 0; format_take(s, front(*s))) {
+		if (format_take(s, '"'))
 			return true;
-		if (take(s, '\\') && s->n == 0)
+		if (format_take(s, '\\') && s->n == 0)
 			return false;
 	}
 	return false;
@@ -245,19 +246,19 @@ static bool take_atoms(struct str *s)
 
 		while (is_alpha(front(*s)) || is_digit(front(*s)) ||
 		       among(front(*s), "!#$%&'*+-/=?^_`{|}~"))
-			take(s, front(*s));
+			format_take(s, front(*s));
 		if (s->n == n)
 			return false;
-	} while (take(s, '.'));
+	} while (format_take(s, '.'));
 	return true;
 }
 
 /* RFC 5321 §4.1.2 */
 static bool is_email(struct str s)
 {
-	if (!(take(&s, '"') ? take_quoted(&s) : take_atoms(&s)) || !take(&s, '@'))
+	if (!(format_take(&s, '"') ? take_quoted(&s) : take_atoms(&s)) || !format_take(&s, '@'))
 		return false;
-	if (!take(&s, '['))
+	if (!format_take(&s, '['))
 		return is_hostname(s);
 	if (s.n == 0 || s.p[s.n - 1] != ']')
 		return false;
@@ -275,7 +276,7 @@ enum { IN_AUTHORITY, IN_PATH, IN_QUERY, IN_FRAGMENT };
  * sub-delims. */
 static bool skip_chars(struct str *s, const char *more, bool iri)
 {
-	for (; s->n > 0; take(s, front(*s))) {
+	for (; s->n > 0; format_take(s, front(*s))) {
 		char c = front(*s);
 
 		if (is_alpha(c) || is_digit(c) || among(c, "-._~!$&'()*+,;=") || among(c, more) ||
@@ -297,9 +298,9 @@ static bool take_authority(struct str *s, bool iri)
 		return false;
 	if (front(user) == '@') {
 		*s = user;
-		take(s, '@');
+		format_take(s, '@');
 	}
-	if (take(s, '[')) {
+	if (format_take(s, '[')) {
 		struct str address = take_until(s, ']');
 
 		if (front(address) == 'v' || front(address) == 'V') {
@@ -308,12 +309,12 @@ static bool take_authority(struct str *s, bool iri)
 		} else if (!is_ipv6(address)) {
 			return false;
 		}
-		if (!take(s, ']'))
+		if (!format_take(s, ']'))
 			return false;
 	} else if (!skip_chars(s, "", iri)) {
 		return false;
 	}
-	if (take(s, ':'))
+	if (format_take(s, ':'))
 		skip_digits(s);
 	return s->n == 0 || among(front(*s), "/?#");
 }
@@ -328,7 +329,7 @@ static bool take_scheme(struct str *s)
 		if (!is_alpha(scheme.p[i]) && !is_digit(scheme.p[i]) && !among(scheme.p[i], "+-."))
 			return false;
 	}
-	take(&rest, ':');
+	format_take(&rest, ':');
 	*s = rest;
 	return true;
 }
@@ -340,8 +341,8 @@ static bool is_reference(struct str s, bool absolute, bool iri)
 	if (absolute && !scheme)
 		return false;
 	if (s.n >= 2 && s.p[0] == '/' && s.p[1] == '/') {
-		take(&s, '/');
-		take(&s, '/');
+		format_take(&s, '/');
+		format_take(&s, '/');
 		if (!take_authority(&s, iri))
 			return false;
 	} else if (!scheme) {
@@ -351,9 +352,9 @@ static bool is_reference(struct str s, bool absolute, bool iri)
 	}
 	if (!skip_chars(&s, ":@/", iri))
 		return false;
-	if (take(&s, '?') && !skip_chars(&s, ":@/?", iri))
+	if (format_take(&s, '?') && !skip_chars(&s, ":@/?", iri))
 		return false;
-	if (take(&s, '#') && !skip_chars(&s, ":@/?", iri))
+	if (format_take(&s, '#') && !skip_chars(&s, ":@/?", iri))
 		return false;
 	return s.n == 0;
 }
@@ -387,12 +388,12 @@ static bool take_variable(struct str *s)
 	do {
 		n = s->n;
 		while (is_alpha(front(*s)) || is_digit(front(*s)) || among(front(*s), "_%"))
-			take(s, front(*s));
+			format_take(s, front(*s));
 		if (s->n == n)
 			return false;
-	} while (take(s, '.'));
-	if (!take(s, ':'))
-		return take(s, '*') || true;
+	} while (format_take(s, '.'));
+	if (!format_take(s, ':'))
+		return format_take(s, '*') || true;
 	n = s->n;
 	return front(*s) != '0' && skip_digits(s) && n - s->n <= 4;
 }
@@ -403,19 +404,19 @@ static bool is_uri_template(struct str s)
 	while (s.n > 0) {
 		char c = front(s);
 
-		take(&s, c);
+		format_take(&s, c);
 		if (c == '}' || c == ' ' || c == '"' || c == '<' || c == '>' || c == '\\' ||
 		    c == '^' || c == '`' || c == '|' || c == 0x7f || (unsigned char)c < ' ')
 			return false;
 		if (c != '{')
 			continue;
 		if (among(front(s), "+#./;?&=,!@|"))
-			take(&s, front(s));
+			format_take(&s, front(s));
 		do {
 			if (!take_variable(&s))
 				return false;
-		} while (take(&s, ','));
-		if (!take(&s, '}'))
+		} while (format_take(&s, ','));
+		if (!format_take(&s, '}'))
 			return false;
 	}
 	return true;

@@ -16,7 +16,7 @@ struct schema_anchor *schema_anchor(const struct schema *s, const struct schema_
 	return NULL;
 }
 
-static int digit(char c)
+static int ref_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -30,8 +30,9 @@ static size_t percent_decode(char *p, size_t n)
 	size_t out = 0;
 
 	for (size_t i = 0; i < n; i++, out++) {
-		if (p[i] == '%' && n - i > 2 && digit(p[i + 1]) >= 0 && digit(p[i + 2]) >= 0) {
-			p[out] = (char)(digit(p[i + 1]) * 16 + digit(p[i + 2]));
+		if (p[i] == '%' && n - i > 2 && ref_digit(p[i + 1]) >= 0 &&
+		    ref_digit(p[i + 2]) >= 0) {
+			p[out] = (char)(ref_digit(p[i + 1]) * 16 + ref_digit(p[i + 2]));
 			i += 2;
 		} else {
 			p[out] = p[i];
@@ -73,7 +74,7 @@ static const struct json_val *element(const struct json_val *v, struct str token
 }
 
 /* Overwrites p. */
-static const struct json_val *walk(const struct json_val *v, char *p, size_t n)
+static const struct json_val *ref_walk(const struct json_val *v, char *p, size_t n)
 {
 	for (size_t i = 0, end; v && i < n; i = end) {
 		struct str token = { p + i + 1, 0 };
@@ -95,7 +96,7 @@ static struct schema_node *by_pointer(struct schema *s, struct schema_resource *
 
 	if (!p)
 		return NULL;
-	v = walk(in->root->v, p, percent_decode(p, fragment.n));
+	v = ref_walk(in->root->v, p, percent_decode(p, fragment.n));
 	if (!v)
 		return err_set(e, ERR_INVALID, "leads to nothing"), NULL;
 	for (struct schema_node *n = s->nodes; n; n = n->next) {
@@ -163,12 +164,12 @@ int schema_resolve(struct schema *s, struct err *e)
 
 /* --- loops ------------------------------------------------------------------------------- */
 
-static int search(struct schema_node *n, struct err *e);
+static int ref_search(struct schema_node *n, struct err *e);
 
 static int search_list(const struct schema_list *l, struct err *e)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		if (search(l->p[i].node, e) < 0)
+		if (ref_search(l->p[i].node, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -176,7 +177,7 @@ static int search_list(const struct schema_list *l, struct err *e)
 
 /* Follows everything that is applied to the same value; a cycle would never end. The target of a
  * $dynamicRef is known only during a check, whose depth is bounded. */
-static int search(struct schema_node *n, struct err *e)
+static int ref_search(struct schema_node *n, struct err *e)
 {
 	if (!n || n->search == SCHEMA_DONE)
 		return 0;
@@ -185,11 +186,12 @@ static int search(struct schema_node *n, struct err *e)
 		return schema_refuse(n, NULL, e);
 	}
 	n->search = SCHEMA_OPEN;
-	if (search(n->ref, e) < 0 || search(n->dynamic_name.p ? NULL : n->dynamic_ref, e) < 0 ||
-	    search(n->not_, e) < 0 || search(n->if_, e) < 0 || search(n->then_, e) < 0 ||
-	    search(n->else_, e) < 0 || search_list(&n->all_of, e) < 0 ||
-	    search_list(&n->any_of, e) < 0 || search_list(&n->one_of, e) < 0 ||
-	    search_list(&n->dependent_schemas, e) < 0)
+	if (ref_search(n->ref, e) < 0 ||
+	    ref_search(n->dynamic_name.p ? NULL : n->dynamic_ref, e) < 0 ||
+	    ref_search(n->not_, e) < 0 || ref_search(n->if_, e) < 0 ||
+	    ref_search(n->then_, e) < 0 || ref_search(n->else_, e) < 0 ||
+	    search_list(&n->all_of, e) < 0 || search_list(&n->any_of, e) < 0 ||
+	    search_list(&n->one_of, e) < 0 || search_list(&n->dependent_schemas, e) < 0)
 		return -1;
 	n->search = SCHEMA_DONE;
 	return 0;
@@ -198,7 +200,7 @@ static int search(struct schema_node *n, struct err *e)
 int schema_loops(struct schema *s, struct err *e)
 {
 	for (struct schema_node *n = s->nodes; n; n = n->next) {
-		if (search(n, e) < 0)
+		if (ref_search(n, e) < 0)
 			return -1;
 	}
 	return 0;

@@ -80,12 +80,12 @@ struct rewrite {
 	struct err *e;
 };
 
-static int refuse(struct rewrite *w, const char *why)
+static int regex_refuse(struct rewrite *w, const char *why)
 {
 	return err_set(w->e, ERR_INVALID, "not a regular expression: %s", why);
 }
 
-static int put(struct rewrite *w, const char *z)
+static int regex_put(struct rewrite *w, const char *z)
 {
 	return buf_add(w->out, z, strlen(z), w->e);
 }
@@ -95,7 +95,7 @@ static bool is_alnum(char c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static int hex(char c)
+static int regex_hex(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -111,7 +111,7 @@ static long read_hex(struct rewrite *w, int n)
 	if (w->end - w->at < n)
 		return -1;
 	for (int i = 0; i < n; i++) {
-		int d = hex(w->at[i]);
+		int d = regex_hex(w->at[i]);
 
 		if (d < 0)
 			return -1;
@@ -131,7 +131,7 @@ static long read_braced(struct rewrite *w)
 	if (w->at == w->end || *w->at == '}')
 		return -1;
 	for (; w->at < w->end && *w->at != '}'; w->at++) {
-		d = hex(*w->at);
+		d = regex_hex(*w->at);
 		if (d < 0 || v > 0x10ffff)
 			return -1;
 		v = v * 16 + d;
@@ -162,7 +162,7 @@ static long read_u(struct rewrite *w)
 static int put_code_point(struct rewrite *w, long v)
 {
 	if (v < 0 || v > 0x10ffff)
-		return refuse(w, "\\x or \\u wants hexadecimal digits of a character");
+		return regex_refuse(w, "\\x or \\u wants hexadecimal digits of a character");
 	return buf_addf(w->out, w->e, "\\x{%lx}", (unsigned long)v);
 }
 
@@ -173,10 +173,10 @@ static int put_property(struct rewrite *w, char p)
 	const char *close;
 
 	if (w->at == w->end || *w->at != '{')
-		return refuse(w, "\\p wants a name in braces");
+		return regex_refuse(w, "\\p wants a name in braces");
 	close = memchr(w->at, '}', (size_t)(w->end - w->at));
 	if (!close)
-		return refuse(w, "\\p{ without }");
+		return regex_refuse(w, "\\p{ without }");
 	name.n = (size_t)(close - name.p);
 	w->at = close + 1;
 	for (size_t i = 0; i < name.n; i++) {
@@ -184,11 +184,11 @@ static int put_property(struct rewrite *w, char p)
 			name = (struct str){ name.p + i + 1, name.n - i - 1 };
 			i = (size_t)-1;
 		} else if (!is_alnum(name.p[i]) && name.p[i] != '_') {
-			return refuse(w, "\\p with a name that is none");
+			return regex_refuse(w, "\\p with a name that is none");
 		}
 	}
 	if (name.n == 0)
-		return refuse(w, "\\p without a name");
+		return regex_refuse(w, "\\p without a name");
 	for (size_t i = 0; i < ARRAY_LEN(categories); i++) {
 		if (str_is(name, categories[i].name))
 			return buf_addf(w->out, w->e, "\\%c{%s}", p, categories[i].is);
@@ -202,7 +202,7 @@ static int put_named(struct rewrite *w)
 	const char *close = memchr(w->at, '>', (size_t)(w->end - w->at));
 
 	if (w->at == w->end || *w->at != '<' || !close)
-		return refuse(w, "\\k wants a name in <>");
+		return regex_refuse(w, "\\k wants a name in <>");
 	if (buf_addf(w->out, w->e, "\\k%.*s", (int)(close + 1 - w->at), w->at) < 0)
 		return -1;
 	w->at = close + 1;
@@ -214,11 +214,11 @@ static int put_back_reference(struct rewrite *w)
 	const char *from = w->at - 1;
 
 	if (w->in_class)
-		return refuse(w, "a reference to a group inside []");
+		return regex_refuse(w, "a reference to a group inside []");
 	while (w->at < w->end && *w->at >= '0' && *w->at <= '9')
 		w->at++;
 	if (w->at - from > 3)
-		return refuse(w, "a reference to a group that is not there");
+		return regex_refuse(w, "a reference to a group that is not there");
 	return buf_addf(w->out, w->e, "\\g{%.*s}", (int)(w->at - from), from);
 }
 
@@ -228,19 +228,20 @@ static int put_escape(struct rewrite *w)
 	char c;
 
 	if (w->at == w->end)
-		return refuse(w, "a backslash at its end");
+		return regex_refuse(w, "a backslash at its end");
 	c = *w->at++;
 	switch (c) {
 	case 's':
-		return put(w, w->in_class ? SPACES : "[" SPACES "]");
+		return regex_put(w, w->in_class ? SPACES : "[" SPACES "]");
 	case 'S':
 		/* inside a class, \S can only be written as its complement */
 		return w->in_class
-			     ? put(w, "\\x{0}-\\x{8}\\x{e}-\\x{1f}!-\\x{9f}\\x{a1}-\\x{167f}"
-				      "\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}"
-				      "\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{d7ff}"
-				      "\\x{e000}-\\x{fefe}\\x{ff00}-\\x{10ffff}")
-			     : put(w, "[^" SPACES "]");
+			     ? regex_put(w,
+					 "\\x{0}-\\x{8}\\x{e}-\\x{1f}!-\\x{9f}\\x{a1}-\\x{167f}"
+					 "\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}"
+					 "\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{d7ff}"
+					 "\\x{e000}-\\x{fefe}\\x{ff00}-\\x{10ffff}")
+			     : regex_put(w, "[^" SPACES "]");
 	case 'd':
 	case 'D':
 	case 'w':
@@ -251,14 +252,14 @@ static int put_escape(struct rewrite *w)
 	case 'f':
 		return buf_addf(w->out, w->e, "\\%c", c);
 	case 'v':
-		return put(w, "\\x{b}"); /* in PCRE2, \v is a class */
+		return regex_put(w, "\\x{b}"); /* in PCRE2, \v is a class */
 	case 'b':
-		return put(w, w->in_class ? "\\x{8}" : "\\b");
+		return regex_put(w, w->in_class ? "\\x{8}" : "\\b");
 	case 'B':
-		return w->in_class ? refuse(w, "\\B inside []") : put(w, "\\B");
+		return w->in_class ? regex_refuse(w, "\\B inside []") : regex_put(w, "\\B");
 	case 'c':
 		if (w->at == w->end || !is_alnum(*w->at) || *w->at <= '9')
-			return refuse(w, "\\c wants a letter");
+			return regex_refuse(w, "\\c wants a letter");
 		return buf_addf(w->out, w->e, "\\x{%x}", (unsigned)*w->at++ & 0x1f);
 	case 'x':
 		return put_code_point(w, read_hex(w, 2));
@@ -268,18 +269,18 @@ static int put_escape(struct rewrite *w)
 	case 'P':
 		return put_property(w, c);
 	case 'k':
-		return w->in_class ? refuse(w, "\\k inside []") : put_named(w);
+		return w->in_class ? regex_refuse(w, "\\k inside []") : put_named(w);
 	case '0':
 		if (w->at < w->end && *w->at >= '0' && *w->at <= '9')
-			return refuse(w, "an octal escape");
-		return put(w, "\\x{0}");
+			return regex_refuse(w, "an octal escape");
+		return regex_put(w, "\\x{0}");
 	default:
 		break;
 	}
 	if (c >= '1' && c <= '9')
 		return put_back_reference(w);
 	if (is_alnum(c) || (c & 0x80))
-		return refuse(w, "an escape that ECMA-262 has not");
+		return regex_refuse(w, "an escape that ECMA-262 has not");
 	return buf_addf(w->out, w->e, "\\%c", c);
 }
 
@@ -289,19 +290,19 @@ static int put_group(struct rewrite *w)
 	static const char *const kinds[] = { "?:", "?=", "?!", "?<=", "?<!", "?<" };
 	struct str rest = { w->at, (size_t)(w->end - w->at) };
 
-	if (put(w, "(") < 0)
+	if (regex_put(w, "(") < 0)
 		return -1;
 	if (str_starts(rest, "*"))
-		return refuse(w, "nothing to repeat at *");
+		return regex_refuse(w, "nothing to repeat at *");
 	if (!str_starts(rest, "?"))
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
 		if (str_starts(rest, kinds[i])) {
 			w->at += strlen(kinds[i]);
-			return put(w, kinds[i]);
+			return regex_put(w, kinds[i]);
 		}
 	}
-	return refuse(w, "a group of a kind that ECMA-262 has not");
+	return regex_refuse(w, "a group of a kind that ECMA-262 has not");
 }
 
 static int put_plain(struct rewrite *w, char c)
@@ -310,27 +311,27 @@ static int put_plain(struct rewrite *w, char c)
 
 	switch (c) {
 	case '(':
-		return w->in_class ? put(w, "(") : put_group(w);
+		return w->in_class ? regex_put(w, "(") : put_group(w);
 	case '[':
 		if (w->in_class)
-			return put(w, "\\["); /* so that [:alpha:] is no class */
+			return regex_put(w, "\\["); /* so that [:alpha:] is no class */
 		w->in_class = true;
 		if (w->at < w->end && *w->at == '^') {
 			w->at++;
-			return put(w, "[^");
+			return regex_put(w, "[^");
 		}
-		return put(w, "[");
+		return regex_put(w, "[");
 	case ']':
 		w->in_class = false;
-		return put(w, "]");
+		return regex_put(w, "]");
 	case '.':
 		/* everything but the line ends of ECMA-262 */
-		return put(w, w->in_class ? "." : "[^\\n\\r\\x{2028}\\x{2029}]");
+		return regex_put(w, w->in_class ? "." : "[^\\n\\r\\x{2028}\\x{2029}]");
 	default:
 		break;
 	}
 	if (repeats && w->at < w->end && *w->at == '+')
-		return refuse(w, "nothing to repeat at +");
+		return regex_refuse(w, "nothing to repeat at +");
 	return buf_add(w->out, &c, 1, w->e);
 }
 

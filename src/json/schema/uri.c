@@ -5,12 +5,12 @@ struct uri {
 	struct str scheme, authority, path, query; /* STR_NONE if absent, except path */
 };
 
-static struct str cut(struct str s, size_t from, size_t to)
+static struct str uri_cut(struct str s, size_t from, size_t to)
 {
 	return (struct str){ s.p + from, to - from };
 }
 
-static size_t find(struct str s, size_t from, const char *any)
+static size_t uri_find(struct str s, size_t from, const char *any)
 {
 	while (from < s.n && !(s.p[from] && strchr(any, s.p[from])))
 		from++;
@@ -30,26 +30,26 @@ static bool is_scheme(struct str s)
 	return s.n > 0;
 }
 
-static struct uri split(struct str s, struct str *ret_fragment)
+static struct uri uri_split(struct str s, struct str *ret_fragment)
 {
 	struct uri u = { STR_NONE };
-	size_t at = 0, end = find(s, 0, "#"), colon = find(s, 0, ":/?#");
+	size_t at = 0, end = uri_find(s, 0, "#"), colon = uri_find(s, 0, ":/?#");
 
-	*ret_fragment = end < s.n ? cut(s, end + 1, s.n) : STR_NONE;
+	*ret_fragment = end < s.n ? uri_cut(s, end + 1, s.n) : STR_NONE;
 	s.n = end;
-	if (colon < s.n && s.p[colon] == ':' && is_scheme(cut(s, 0, colon))) {
-		u.scheme = cut(s, 0, colon);
+	if (colon < s.n && s.p[colon] == ':' && is_scheme(uri_cut(s, 0, colon))) {
+		u.scheme = uri_cut(s, 0, colon);
 		at = colon + 1;
 	}
 	if (s.n - at >= 2 && s.p[at] == '/' && s.p[at + 1] == '/') {
-		end = find(s, at + 2, "/?");
-		u.authority = cut(s, at + 2, end);
+		end = uri_find(s, at + 2, "/?");
+		u.authority = uri_cut(s, at + 2, end);
 		at = end;
 	}
-	end = find(s, at, "?");
-	u.path = cut(s, at, end);
+	end = uri_find(s, at, "?");
+	u.path = uri_cut(s, at, end);
 	if (end < s.n)
-		u.query = cut(s, end + 1, s.n);
+		u.query = uri_cut(s, end + 1, s.n);
 	return u;
 }
 
@@ -103,7 +103,7 @@ int schema_uri(struct arena *a, struct str base, struct str ref, struct str *ret
 	       struct str *ret_fragment, struct err *e)
 {
 	struct str ignored;
-	struct uri r = split(ref, ret_fragment), b = split(base, &ignored), t = r;
+	struct uri r = uri_split(ref, ret_fragment), b = uri_split(base, &ignored), t = r;
 	char *z;
 
 	if (ref.n > 0 && memchr(ref.p, '\0', ref.n))

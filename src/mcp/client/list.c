@@ -50,7 +50,7 @@ void mcp_listing_free(struct mcp_listing *l)
 /* --- pages --- */
 
 /* FNV-1a, 64 bits: an accidental collision of two cursors is not to be expected. */
-static uint64_t hash(struct str s)
+static uint64_t list_hash(struct str s)
 {
 	uint64_t h = 14695981039346656037u;
 
@@ -101,7 +101,7 @@ static int add_page(struct mcp_pending *p, struct mcp_in *in, const struct json_
 static int read_cursor(struct mcp_listing *l, const struct json_val *v, struct err *e)
 {
 	struct str cursor = json_str(v);
-	uint64_t h = hash(cursor);
+	uint64_t h = list_hash(cursor);
 
 	if (!v || json_type(v) == JSON_NULL)
 		return 0;
@@ -124,7 +124,7 @@ static int read_cursor(struct mcp_listing *l, const struct json_val *v, struct e
 
 /* --- the whole --- */
 
-static int learn(struct mcp_pending *p, struct err *e)
+static int list_learn(struct mcp_pending *p, struct err *e)
 {
 	struct mcp_listing *l = p->listing;
 	size_t n = 0;
@@ -154,10 +154,10 @@ static int take_page(struct mcp_pending *p, struct mcp_in *in, const struct mcp_
 	    add_page(p, in, json_get(a->result, p->listing->row->what), e) < 0)
 		return -1;
 	rc = read_cursor(p->listing, json_get(a->result, "nextCursor"), e);
-	return rc == 0 ? learn(p, e) : rc;
+	return rc == 0 ? list_learn(p, e) : rc;
 }
 
-static void answered(struct mcp_pending *p, struct mcp_in *in, const struct mcp_answer *a)
+static void list_answered(struct mcp_pending *p, struct mcp_in *in, const struct mcp_answer *a)
 {
 	struct err e;
 	int rc;
@@ -193,9 +193,9 @@ static void done(struct mcp_pending *p, const struct mcp_answer *a)
 
 /* --- its start --- */
 
-static struct mcp_pending *start(struct mcp_client *c, const struct row *row, bool inner,
-				 void (*on_done)(void *owner, const struct mcp_listed *l),
-				 void *owner, struct err *e)
+static struct mcp_pending *list_start(struct mcp_client *c, const struct row *row, bool inner,
+				      void (*on_done)(void *owner, const struct mcp_listed *l),
+				      void *owner, struct err *e)
 {
 	AUTO(mcp_pending_free)
 	struct mcp_pending *p = mcp_pending_new(c, row->method, STR_NONE, e);
@@ -206,7 +206,7 @@ static struct mcp_pending *start(struct mcp_client *c, const struct row *row, bo
 	if (!p->listing)
 		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
 	p->inner = inner;
-	p->answered = answered;
+	p->answered = list_answered;
 	p->done = done;
 	p->listing->row = row;
 	p->listing->on_done = on_done;
@@ -218,7 +218,7 @@ struct mcp_pending *mcp_list_tools(struct mcp_client *c,
 				   void (*on_done)(void *owner, const struct mcp_listed *l),
 				   struct err *e)
 {
-	return start(c, &rows[0], true, on_done, c, e);
+	return list_start(c, &rows[0], true, on_done, c, e);
 }
 
 struct mcp_pending *mcp_client_list(struct mcp_client *c, const char *what,
@@ -234,5 +234,5 @@ struct mcp_pending *mcp_client_list(struct mcp_client *c, const char *what,
 		return err_set(e, ERR_INVALID, "there is no list of %s", what), NULL;
 	if (mcp_client_may_ask(inside, row->method, e) < 0)
 		return NULL;
-	return start(c, row, false, on_done, owner, e);
+	return list_start(c, row, false, on_done, owner, e);
 }

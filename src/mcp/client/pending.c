@@ -275,7 +275,7 @@ void mcp_pending_take_back(struct mcp_pending *p, const char *reason)
 }
 
 /* Gives up a request whose answer is no longer wanted. */
-static void abandon(struct mcp_pending *p, const char *reason)
+static void pending_abandon(struct mcp_pending *p, const char *reason)
 {
 	mcp_pending_take_back(p, reason);
 	mcp_pending_unlist(p);
@@ -289,7 +289,7 @@ void mcp_pending_cancel(struct mcp_pending *p)
 
 	if (p->ended || c->freed)
 		return;
-	abandon(p, "the caller wants it no more");
+	pending_abandon(p, "the caller wants it no more");
 	mcp_pending_end(p, NULL);
 }
 
@@ -337,7 +337,7 @@ static void time_out(struct mcp_pending *p, uint64_t now)
 	}
 	err_set(&e, ERR_TIMEOUT, "the server gave no answer to %s within %llu s", p->method,
 		(unsigned long long)((now - p->begun_ms) / 1000));
-	abandon(p, "it took too long");
+	pending_abandon(p, "it took too long");
 	mcp_pending_fail(p, &e);
 }
 

@@ -98,7 +98,7 @@ void mcp_question_hand_out(struct mcp_question *q)
 /* --- answers --- */
 
 /* The question is answered. If none of its pending is open, continues that. */
-static void settle(struct mcp_question *q)
+static void question_settle(struct mcp_question *q)
 {
 	struct mcp_pending *p = q->p;
 
@@ -121,7 +121,7 @@ static int reply(struct mcp_question *q, struct str result, struct err *e)
 		q->result_n = result.n;
 		if (!q->result)
 			return err_set(e, ERR_LIMIT, "out of memory");
-		settle(q);
+		question_settle(q);
 		return 0;
 	}
 	if (mcp_send_result(q->client, &q->id, result, e) < 0)

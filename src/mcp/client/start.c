@@ -113,7 +113,7 @@ static void send_queued(struct mcp_client *c)
 }
 
 /* The answer to p describes the server. */
-static void begin(struct mcp_pending *p, struct mcp_in *in, const struct json_val *result)
+static void start_begin(struct mcp_pending *p, struct mcp_in *in, const struct json_val *result)
 {
 	struct mcp_client *c = p->client;
 	struct err e;
@@ -219,7 +219,7 @@ static bool tries_again(struct mcp_pending *p, const struct mcp_answer *a)
 	return true;
 }
 
-static void answered(struct mcp_pending *p, struct mcp_in *in, const struct mcp_answer *a)
+static void start_answered(struct mcp_pending *p, struct mcp_in *in, const struct mcp_answer *a)
 {
 	struct mcp_client *c = p->client;
 	struct err e;
@@ -235,7 +235,7 @@ static void answered(struct mcp_pending *p, struct mcp_in *in, const struct mcp_
 	if (rc < 0)
 		mcp_pending_fail(p, &e);
 	else
-		begin(p, in, a->result);
+		start_begin(p, in, a->result);
 }
 
 /* --- the first message --- */
@@ -269,7 +269,7 @@ static int start(struct mcp_client *c, struct err *e)
 		return -1;
 	p->inner = true;
 	p->timeless = c->state == MCP_CLIENT_BEGINS;
-	p->answered = answered;
+	p->answered = start_answered;
 	p->done = done;
 	c->tries++;
 	c->first = p;

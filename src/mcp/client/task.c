@@ -85,7 +85,7 @@ static void give_up(struct mcp_pending *p, const struct err *e)
 	mcp_pending_fail(p, e);
 }
 
-static void ask(struct mcp_pending *p, struct mcp_in *in, const struct json_val *task)
+static void task_ask(struct mcp_pending *p, struct mcp_in *in, const struct json_val *task)
 {
 	const struct json_val *map = json_get(task, "inputRequests");
 	struct err e;
@@ -108,7 +108,7 @@ static void ask(struct mcp_pending *p, struct mcp_in *in, const struct json_val 
 	mcp_ask_hand_out(p);
 }
 
-static void finish(struct mcp_pending *p, const struct mcp_in *in, const struct mcp_answer *a)
+static void task_finish(struct mcp_pending *p, const struct mcp_in *in, const struct mcp_answer *a)
 {
 	const struct json_val *result = json_get(a->result, "result");
 	const struct err none = { ERR_INVALID, "the task has ended without a result" };
@@ -123,7 +123,7 @@ static void finish(struct mcp_pending *p, const struct mcp_in *in, const struct 
 			     });
 }
 
-static void fail(struct mcp_pending *p, const struct json_val *error)
+static void task_fail(struct mcp_pending *p, const struct json_val *error)
 {
 	const struct err none = { ERR_INVALID, "the task has failed without an error" };
 	int64_t code = RPC_INTERNAL_ERROR;
@@ -155,11 +155,11 @@ static void take_state(struct mcp_pending *p, struct mcp_in *in, const struct mc
 	} else if (str_is(status, "cancelled")) {
 		mcp_pending_fail(p, &cancelled);
 	} else if (str_is(status, "input_required") && modern) {
-		ask(p, in, a->result);
+		task_ask(p, in, a->result);
 	} else if (str_is(status, "completed") && modern) {
-		finish(p, in, a);
+		task_finish(p, in, a);
 	} else if (str_is(status, "failed") && modern) {
-		fail(p, json_get(a->result, "error"));
+		task_fail(p, json_get(a->result, "error"));
 	} else if (str_is(status, "input_required") || str_is(status, "completed") ||
 		   str_is(status, "failed")) {
 		/* 2025-11-25: questions, result and error all come by tasks/result */

@@ -103,8 +103,8 @@ static size_t size_of(const struct mcp_known *t)
 	return sizeof(*t) + t->name_n + t->output_n + (t->input ? json_footprint(t->input) : 0);
 }
 
-static int learn(struct mcp_known *t, const struct mcp_client *c, const struct json_val *tool,
-		 struct err *e)
+static int tools_learn(struct mcp_known *t, const struct mcp_client *c, const struct json_val *tool,
+		       struct err *e)
 {
 	const struct json_val *output = json_get(tool, "outputSchema");
 	struct str name = json_str(json_get(tool, "name"));
@@ -197,7 +197,7 @@ int mcp_tools_learn(struct mcp_client *c, const struct json_val **items, size_t 
 	for (size_t i = 0; i < n; i++) {
 		struct mcp_known *t = &all.p[all.n];
 
-		if (learn(t, c, items[i], e) == 0) {
+		if (tools_learn(t, c, items[i], e) == 0) {
 			all.n++;
 			continue;
 		}

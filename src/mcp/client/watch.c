@@ -341,7 +341,7 @@ static void send_level(struct mcp_client *c)
 		mcp_pending_inner(c, "logging/setLevel", buf_str(&b), NULL);
 }
 
-static void apply(struct mcp_client *c)
+static void watch_apply(struct mcp_client *c)
 {
 	struct mcp_watch *w = &c->watch;
 
@@ -366,7 +366,7 @@ void mcp_watch_apply(struct mcp_client *c)
 	while (w->on_n > 0)
 		free(w->on[--w->on_n].uri);
 	send_level(c);
-	apply(c);
+	watch_apply(c);
 }
 
 static char **copy_uris(const struct str *uris, size_t n, struct err *e)
@@ -414,7 +414,7 @@ int mcp_client_watch(struct mcp_client *c, unsigned lists, const struct str *uri
 	w->wanted = true;
 	w->missed = false;
 	if (c->state == MCP_CLIENT_READY)
-		apply(c);
+		watch_apply(c);
 	return 0;
 }
 

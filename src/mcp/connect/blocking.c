@@ -29,10 +29,10 @@ struct wait {
 	bool failed;
 };
 
-/* The connection whose loop runs in run(); callbacks come only then. */
+/* The connection whose loop runs in blocking_run(); callbacks come only then. */
 static _Thread_local struct mcp_sync *running;
 
-static void run(struct mcp_sync *s, const bool *done)
+static void blocking_run(struct mcp_sync *s, const bool *done)
 {
 	struct mcp_sync *outer = running;
 
@@ -75,7 +75,7 @@ void mcp_sync_close(struct mcp_sync *s)
 		return;
 	if (s->link) {
 		mcp_link_close(take_ptr(s->link), on_closed, s);
-		run(s, &s->closed);
+		blocking_run(s, &s->closed);
 	}
 	s->handles = 2;
 	s->await.prepare.data = s;
@@ -102,7 +102,7 @@ static int connect_to(struct mcp_sync *s, const struct mcp_target *t,
 	s->link = mcp_connect(&s->loop, t, &ours, e);
 	if (!s->link)
 		return -1;
-	run(s, &s->ready);
+	blocking_run(s, &s->ready);
 	if (s->over)
 		*e = s->why;
 	return s->over ? -1 : 0;
@@ -143,14 +143,14 @@ void mcp_sync_answer_fini(struct mcp_sync_answer *a)
 	json_free(take_ptr(a->doc));
 }
 
-static void fail(struct wait *w, const struct err *e)
+static void blocking_fail(struct wait *w, const struct err *e)
 {
 	w->e = *e;
 	w->failed = true;
 }
 
 /* Copies a borrowed answer for the caller. */
-static void keep(struct wait *w, struct str text, bool is_fault)
+static void blocking_keep(struct wait *w, struct str text, bool is_fault)
 {
 	const struct json_options any = { .bytes = ANSWER_MAX, .values = 1 << 24, .depth = 1024 };
 	struct err e;
@@ -158,7 +158,7 @@ static void keep(struct wait *w, struct str text, bool is_fault)
 	w->ret->is_fault = is_fault;
 	w->ret->doc = json_parse(text, &any, &e);
 	if (!w->ret->doc)
-		fail(w, &e);
+		blocking_fail(w, &e);
 }
 
 static void keep_val(struct wait *w, const struct json_val *v)
@@ -169,25 +169,25 @@ static void keep_val(struct wait *w, const struct json_val *v)
 
 	json_write_val(&out, v);
 	if (json_write_done(&out, &e) < 0)
-		fail(w, &e);
+		blocking_fail(w, &e);
 	else
-		keep(w, buf_str(&text), true);
+		blocking_keep(w, buf_str(&text), true);
 }
 
-static void take(struct wait *w, const struct mcp_answer *a)
+static void blocking_take(struct wait *w, const struct mcp_answer *a)
 {
 	w->done = true;
 	if (a->e)
-		fail(w, a->e);
+		blocking_fail(w, a->e);
 	else if (a->fault)
 		keep_val(w, a->fault);
 	else
-		keep(w, a->text, false);
+		blocking_keep(w, a->text, false);
 }
 
 static void on_done(void *owner, const struct mcp_answer *a)
 {
-	take(owner, a);
+	blocking_take(owner, a);
 }
 
 static void on_progress(void *owner, const struct mcp_progress *p)
@@ -206,15 +206,16 @@ static void on_task(void *owner, struct str id)
 
 static int wait_for(struct mcp_sync *s, struct wait *w, struct err *e)
 {
-	run(s, &w->done);
+	blocking_run(s, &w->done);
 	if (w->failed)
 		*e = w->e;
 	return w->failed ? -1 : 0;
 }
 
 /* tool: NULL for other methods. */
-static int request(struct mcp_sync *s, const char *tool, struct str arguments,
-		   const struct mcp_request_spec *spec, struct mcp_sync_answer *ret, struct err *e)
+static int blocking_request(struct mcp_sync *s, const char *tool, struct str arguments,
+			    const struct mcp_request_spec *spec, struct mcp_sync_answer *ret,
+			    struct err *e)
 {
 	struct wait w = { .ret = ret, .spec = spec };
 	struct mcp_request_spec ours = *spec;
@@ -233,7 +234,7 @@ static int request(struct mcp_sync *s, const char *tool, struct str arguments,
 int mcp_sync_request(struct mcp_sync *s, const struct mcp_request_spec *spec,
 		     struct mcp_sync_answer *ret, struct err *e)
 {
-	return request(s, NULL, STR_NONE, spec, ret, e);
+	return blocking_request(s, NULL, STR_NONE, spec, ret, e);
 }
 
 int mcp_sync_call(struct mcp_sync *s, const char *tool, struct str arguments,
@@ -241,7 +242,7 @@ int mcp_sync_call(struct mcp_sync *s, const char *tool, struct str arguments,
 {
 	const struct mcp_request_spec plain = { .method = "tools/call" };
 
-	return request(s, tool, arguments, &plain, ret, e);
+	return blocking_request(s, tool, arguments, &plain, ret, e);
 }
 
 static void on_listed(void *owner, const struct mcp_listed *l)
@@ -252,7 +253,7 @@ static void on_listed(void *owner, const struct mcp_listed *l)
 	struct err e;
 
 	if (l->failed) {
-		take(w, l->failed);
+		blocking_take(w, l->failed);
 		return;
 	}
 	w->done = true;
@@ -261,9 +262,9 @@ static void on_listed(void *owner, const struct mcp_listed *l)
 		json_write_val(&out, l->items[i]);
 	json_write_array_end(&out);
 	if (json_write_done(&out, &e) < 0)
-		fail(w, &e);
+		blocking_fail(w, &e);
 	else
-		keep(w, buf_str(&text), false);
+		blocking_keep(w, buf_str(&text), false);
 }
 
 int mcp_sync_list(struct mcp_sync *s, const char *what, struct mcp_sync_answer *ret, struct err *e)
@@ -288,7 +289,7 @@ int mcp_sync_wait(struct mcp_sync *s, unsigned ms, struct err *e)
 {
 	s->waited = s->over;
 	uv_timer_start(&s->timer, on_late, ms, 0);
-	run(s, &s->waited);
+	blocking_run(s, &s->waited);
 	uv_timer_stop(&s->timer);
 	if (s->over)
 		*e = s->why;

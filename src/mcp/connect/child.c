@@ -113,7 +113,7 @@ static void on_drained(uv_timer_t *timer)
 	tell_end(timer->data);
 }
 
-static void drain(struct mcp_child *c)
+static void child_drain(struct mcp_child *c)
 {
 	if (c->closing)
 		shut(c);
@@ -145,7 +145,7 @@ static void on_exit_seen(uv_poll_t *poll, int status, int events)
 	c->status = mcp_group_wait(&c->group);
 	c->state = GONE;
 	describe(c);
-	drain(c);
+	child_drain(c);
 }
 
 static void on_late(uv_timer_t *timer)
@@ -171,7 +171,7 @@ static void start_ending(struct mcp_child *c)
 }
 
 /* The program is ending, or of no more use. Its exit status may say more than `why`. */
-static void lose(struct mcp_child *c, const char *why)
+static void child_lose(struct mcp_child *c, const char *why)
 {
 	if (c->state != RUNNING)
 		return;
@@ -250,9 +250,9 @@ static void on_out_end(void *owner, const struct err *e)
 	if (is_heard(c))
 		take_event(c, line_last(&c->lines, &line), line);
 	if (c->state == GONE && !c->closing)
-		drain(c);
+		child_drain(c);
 	else
-		lose(c, "the server's program has closed its output");
+		child_lose(c, "the server's program has closed its output");
 }
 
 static const struct loop_reader_events out_events = { on_out, on_out_end };
@@ -272,7 +272,7 @@ static void on_err_end(void *owner, const struct err *e)
 
 	c->err_over = true;
 	if (c->state == GONE && !c->closing)
-		drain(c);
+		child_drain(c);
 }
 
 static const struct loop_reader_events err_events = { on_err, on_err_end };
@@ -287,7 +287,7 @@ void mcp_child_send(struct mcp_child *c, struct str text, bool answer)
 		c->answers = 0;
 	c->answers += answer ? text.n : 0;
 	if (c->answers > ANSWERS_MAX) {
-		lose(c, "the server's program asks and asks, and reads no answers");
+		child_lose(c, "the server's program asks and asks, and reads no answers");
 		return;
 	}
 	loop_writer_put(c->in, text);
@@ -307,7 +307,7 @@ static void on_broken(void *owner, const struct err *e)
 	struct mcp_child *c = owner;
 
 	if (c->state == RUNNING)
-		lose(c, "the server's program reads no more");
+		child_lose(c, "the server's program reads no more");
 	else
 		end_input(c);
 }
@@ -444,8 +444,8 @@ static int spawn(const struct mcp_child_options *o, const int fds[3], pid_t *ret
 }
 
 /* Watches our ends. A half-made child is returned as it is, with pid set if the program runs. */
-static int start(struct mcp_child *c, uv_loop_t *loop, const struct mcp_child_options *o,
-		 struct err *e)
+static int child_start(struct mcp_child *c, uv_loop_t *loop, const struct mcp_child_options *o,
+		       struct err *e)
 {
 	autoclose int in_r = -1, in_w = -1, out_r = -1, out_w = -1, err_r = -1, err_w = -1;
 
@@ -469,7 +469,7 @@ static int start(struct mcp_child *c, uv_loop_t *loop, const struct mcp_child_op
 	return 0;
 }
 
-static void abandon(struct mcp_child *c)
+static void child_abandon(struct mcp_child *c)
 {
 	if (c->group.pid > 0) {
 		mcp_group_kill(&c->group, SIGKILL);
@@ -500,8 +500,8 @@ struct mcp_child *mcp_child_start(uv_loop_t *loop, const struct mcp_child_option
 				 .tether = -1,
 				 .status = -1,
 				 .handles = 5 };
-	if (start(c, loop, o, e) < 0) {
-		abandon(c);
+	if (child_start(c, loop, o, e) < 0) {
+		child_abandon(c);
 		return NULL;
 	}
 	line_init(&c->lines, o->line_max);

@@ -141,7 +141,7 @@ void mcp_link_close(struct mcp_link *l, void (*on_closed)(void *owner), void *ow
 
 /* --- the beginning --- */
 
-static const char *copy(struct mcp_link *l, const char *z, struct err *e)
+static const char *connect_copy(struct mcp_link *l, const char *z, struct err *e)
 {
 	return z ? arena_dup(l->arena, str_of(z), e) : NULL;
 }
@@ -155,7 +155,7 @@ static const char *const *copy_list(struct mcp_link *l, const char *const *list,
 		n++;
 	to = list ? arena_array(l->arena, n + 1, sizeof(*to), e) : NULL;
 	for (size_t i = 0; to && i < n; i++) {
-		to[i] = copy(l, list[i], e);
+		to[i] = connect_copy(l, list[i], e);
 		if (!to[i])
 			return NULL;
 	}
@@ -168,7 +168,7 @@ static const struct http_header *copy_headers(struct mcp_link *l, const struct m
 	struct http_header *to = arena_array(l->arena, t->headers_n + 1, sizeof(*to), e);
 
 	for (size_t i = 0; to && i < t->headers_n; i++) {
-		to[i].name = copy(l, t->headers[i].name, e);
+		to[i].name = connect_copy(l, t->headers[i].name, e);
 		to[i].value.p = arena_dup(l->arena, t->headers[i].value, e);
 		to[i].value.n = t->headers[i].value.n;
 		if (!to[i].name || !to[i].value.p)
@@ -183,10 +183,10 @@ static int copy_target(struct mcp_link *l, const struct mcp_target *t, struct er
 	l->t.argv = copy_list(l, t->argv, e);
 	l->t.env = copy_list(l, t->env, e);
 	l->t.env_more = copy_list(l, t->env_more, e);
-	l->t.cwd = copy(l, t->cwd, e);
-	l->t.url = copy(l, t->url, e);
-	l->t.unix_socket = copy(l, t->unix_socket, e);
-	l->t.version = copy(l, t->version, e);
+	l->t.cwd = connect_copy(l, t->cwd, e);
+	l->t.url = connect_copy(l, t->url, e);
+	l->t.unix_socket = connect_copy(l, t->unix_socket, e);
+	l->t.version = connect_copy(l, t->version, e);
 	l->t.headers = copy_headers(l, t, e);
 	l->t.probe_ms = t->probe_ms ? t->probe_ms : t->url ? PROBE_HTTP_MS : PROBE_MS;
 	l->t.start_ms = t->start_ms ? t->start_ms : START_MS;

@@ -184,7 +184,7 @@ void mcp_events_let_go(struct mcp_events *v, struct mcp_pending *p)
 
 /* --- from the server --- */
 
-static void lose(struct mcp_events *v, const struct err *e)
+static void events_lose(struct mcp_events *v, const struct err *e)
 {
 	if (!v->closing)
 		v->o.on_lost(v->o.owner, v->status, e);
@@ -211,7 +211,7 @@ static void on_event(void *owner, struct mcp_exchange *t, const struct sse_event
 			return;
 		}
 		mcp_exchange_cancel(take_ptr(v->exchange));
-		lose(v, &e);
+		events_lose(v, &e);
 	} else if (v->endpoint && str_is(ev->type, "message") && ev->data.n > 0) {
 		mcp_client_message(v->o.client, NULL, ev->data);
 	}
@@ -227,7 +227,7 @@ static void on_head(void *owner, struct mcp_exchange *t)
 		return;
 	err_set(&e, ERR_INVALID, "the server answered with something that is no events");
 	mcp_exchange_cancel(take_ptr(v->exchange));
-	lose(v, &e);
+	events_lose(v, &e);
 }
 
 static void on_end(void *owner, struct mcp_exchange *t, struct str text, const struct err *e)
@@ -241,7 +241,7 @@ static void on_end(void *owner, struct mcp_exchange *t, struct str text, const s
 		mcp_exchange_err(v->status, text, &why);
 	else
 		err_set(&why, ERR_TRANSPORT, "the server has ended its events");
-	lose(v, e ? e : &why);
+	events_lose(v, e ? e : &why);
 }
 
 static const struct mcp_exchange_events stream_events = { on_head, on_event, on_end };
@@ -250,7 +250,7 @@ static void on_late_failure(uv_timer_t *timer)
 {
 	struct mcp_events *v = timer->data;
 
-	lose(v, &v->why);
+	events_lose(v, &v->why);
 }
 
 /* --- start and end --- */

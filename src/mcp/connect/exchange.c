@@ -293,7 +293,8 @@ static const struct http_exchange_events exchange_events = { on_head, on_bytes, 
 
 /* --- the way there --- */
 
-static size_t add(struct http_header *all, size_t n, const struct http_header *more, size_t more_n)
+static size_t exchange_add(struct http_header *all, size_t n, const struct http_header *more,
+			   size_t more_n)
 {
 	for (size_t i = 0; i < more_n && n < HEADERS_MAX; i++)
 		all[n++] = more[i];
@@ -310,9 +311,9 @@ static void go(struct mcp_exchange *t, const struct http_header *extra, size_t e
 				  .idle_ms = t->spec.idle_ms };
 	struct err e = ERR_INIT;
 
-	spec.n_headers = add(all, 0, t->spec.headers, t->spec.headers_n);
-	spec.n_headers = add(all, spec.n_headers, t->b->headers, t->b->headers_n);
-	spec.n_headers = add(all, spec.n_headers, extra, extra_n);
+	spec.n_headers = exchange_add(all, 0, t->spec.headers, t->spec.headers_n);
+	spec.n_headers = exchange_add(all, spec.n_headers, t->b->headers, t->b->headers_n);
+	spec.n_headers = exchange_add(all, spec.n_headers, extra, extra_n);
 	t->status = 0;
 	t->moved = false;
 	t->b->went_ms = uv_now(t->b->soon.loop);

@@ -96,7 +96,7 @@ void mcp_fetch_initialized(struct mcp_fetch *f, bool taken)
 
 /* --- to the server --- */
 
-static struct str copy(struct post *p, const char *z, bool *ok)
+static struct str fetch_copy(struct post *p, const char *z, bool *ok)
 {
 	struct err e;
 	char *text = z ? arena_dup(p->arena, str_of(z), &e) : NULL;
@@ -113,7 +113,7 @@ static bool copy_params(struct post *p, const struct mcp_client_out *m)
 
 	for (size_t i = 0; ok && i < m->params_n; i++) {
 		all[i].name = arena_printf(p->arena, &e, "Mcp-Param-%s", m->params[i].name);
-		all[i].value = copy(p, m->params[i].value, &ok);
+		all[i].value = fetch_copy(p, m->params[i].value, &ok);
 		ok = ok && all[i].name;
 	}
 	p->params = all;
@@ -138,12 +138,12 @@ static bool read_message(struct post *p, const struct mcp_client_out *m, void *r
 	p->modern = m->modern;
 	p->is_initialize = m->is_initialize;
 	p->opens_stream = m->opens_stream;
-	p->version = copy(p, m->version, &ok);
+	p->version = fetch_copy(p, m->version, &ok);
 	if (!p->modern)
 		return ok;
 	p->method.p = arena_dup(p->arena, m->method, &p->why);
 	p->method.n = m->method.n;
-	p->name = copy(p, m->name, &ok);
+	p->name = fetch_copy(p, m->name, &ok);
 	return ok && p->method.p && copy_params(p, m);
 }
 

@@ -38,7 +38,7 @@ static void settled(const struct post *p)
 		p->f->o.ev->settled(p->f->o.owner);
 }
 
-static void destroy(struct post *p)
+static void post_destroy(struct post *p)
 {
 	arena_free(p->arena);
 	arena_free(p->heads);
@@ -62,7 +62,7 @@ void mcp_post_free(struct post *p)
 	if (p->busy)
 		p->dead = true;
 	else
-		destroy(p);
+		post_destroy(p);
 }
 
 struct post *mcp_post_new(struct mcp_fetch *f, enum post_kind kind)
@@ -86,17 +86,17 @@ struct post *mcp_post_new(struct mcp_fetch *f, enum post_kind kind)
 
 /* --- callbacks of the client --- */
 
-/* Before these, p->busy is set, so that p stays allocated until leave(), whatever the client does.
- * False if p was freed. */
-static bool leave(struct post *p)
+/* Before these, p->busy is set, so that p stays allocated until post_leave(), whatever the client
+ * does. False if p was freed. */
+static bool post_leave(struct post *p)
 {
 	p->busy = false;
 	if (p->dead)
-		destroy(p);
+		post_destroy(p);
 	return !p->dead;
 }
 
-static void fail(struct post *p, const struct err *e)
+static void post_fail(struct post *p, const struct err *e)
 {
 	void *pending = take_ptr(p->pending);
 
@@ -149,14 +149,14 @@ static const struct err forgotten = {
 };
 
 /* Holds the message for the next session, once. */
-static void hold(struct post *p)
+static void post_hold(struct post *p)
 {
 	static const struct err again = { ERR_TRANSPORT, "the server forgets its sessions" };
 
 	if (p->kind != POST_MESSAGE || p->opens_stream || p->state != SENT)
 		return;
 	if (p->resent) {
-		fail(p, &again);
+		post_fail(p, &again);
 		return;
 	}
 	p->resent = true;
@@ -172,14 +172,14 @@ static void lose_session(struct post *p)
 	if (f->session && ++f->losses > LOSSES_MAX) {
 		err_set(&e, ERR_TRANSPORT, "the server forgets every session at once");
 		if (f->o.relays)
-			fail(p, &e);
+			post_fail(p, &e);
 		else
 			f->o.ev->lost(f->o.owner, &e);
 		return;
 	}
 	log_info("mcp fetch: the server has forgotten the session");
 	if (f->o.relays)
-		hold(p);
+		post_hold(p);
 	f->holding |= f->o.relays;
 	f->o.ev->session_lost(f->o.owner, f->o.relays ? NULL : take_ptr(p->pending));
 }
@@ -191,13 +191,13 @@ static void end_lost(struct post *p)
 	struct mcp_fetch *f = p->f;
 
 	if (p->state == RESUMING)
-		fail(p, &forgotten);
+		post_fail(p, &forgotten);
 	if (p->dead)
 		return;
 	if (p->generation == f->generation) {
 		lose_session(p);
 	} else if (p->pending || f->o.relays) {
-		hold(p);
+		post_hold(p);
 		if (p->state == HELD && !f->holding)
 			mcp_post_start(p);
 	}
@@ -218,8 +218,8 @@ static void on_timer(uv_timer_t *timer)
 	}
 	p->busy = true;
 	if (p->state == FAILED)
-		fail(p, &p->why);
-	if (!leave(p))
+		post_fail(p, &p->why);
+	if (!post_leave(p))
 		return;
 	if (p->state == RESUMING) {
 		mcp_post_start(p);
@@ -301,7 +301,7 @@ static void end_text(struct post *p, struct str text)
 	else
 		err_set(&e, ERR_INVALID, "the server took the request and gave no answer to it");
 	if (p->pending || failure)
-		fail(p, &e);
+		post_fail(p, &e);
 }
 
 static void end_message(struct post *p, struct str text, const struct err *e)
@@ -318,11 +318,11 @@ static void end_message(struct post *p, struct str text, const struct err *e)
 	else if (p->state == DONE || (broke_off(p, e) && resume(p)))
 		return;
 	else if (e)
-		fail(p, e);
+		post_fail(p, e);
 	else if (p->events && p->request)
-		fail(p, &unanswered);
+		post_fail(p, &unanswered);
 	else if (p->state == RESUMING)
-		fail(p, &unknown);
+		post_fail(p, &unknown);
 	else if (!p->events)
 		end_text(p, text);
 }
@@ -363,7 +363,7 @@ static void on_end(void *owner, struct mcp_exchange *t, struct str text, const s
 	else
 		end_message(p, text, e);
 	opens = p == f->initialized;
-	if (leave(p) && !goes_on(p))
+	if (post_leave(p) && !goes_on(p))
 		mcp_post_free(p);
 	if (opens && !f->closing)
 		mcp_fetch_initialized(f, taken);
@@ -403,7 +403,7 @@ static void on_event(void *owner, struct mcp_exchange *t, const struct sse_event
 		return;
 	p->busy = true;
 	take_message(p, ev->data);
-	if (!leave(p))
+	if (!post_leave(p))
 		return;
 	if (p->state == DONE && !uv_is_active((uv_handle_t *)&p->timer))
 		uv_timer_start(&p->timer, on_timer, LINGER_MS, 0);
@@ -422,7 +422,7 @@ struct heads {
 	size_t n;
 };
 
-static void add(struct post *p, struct heads *h, const char *name, struct str value)
+static void post_add(struct post *p, struct heads *h, const char *name, struct str value)
 {
 	struct err e;
 	char *text = value.p ? arena_dup(p->heads, value, &e) : NULL;
@@ -437,12 +437,12 @@ static void add_legacy(struct post *p, struct heads *h, bool get)
 
 	if (p->is_initialize && !get)
 		return;
-	add(p, h, "Mcp-Session-Id", str_of(f->session));
-	add(p, h, "MCP-Protocol-Version", p->version.p ? p->version : str_of(f->version));
+	post_add(p, h, "Mcp-Session-Id", str_of(f->session));
+	post_add(p, h, "MCP-Protocol-Version", p->version.p ? p->version : str_of(f->version));
 	if (p->state != RESUMING)
 		p->generation = f->session ? f->generation : 0;
 	if (get && p->sse.id[0])
-		add(p, h, "Last-Event-ID", str_of(p->sse.id));
+		post_add(p, h, "Last-Event-ID", str_of(p->sse.id));
 }
 
 static int set_headers(struct post *p, struct mcp_exchange_spec *spec, bool get, struct err *e)
@@ -454,16 +454,17 @@ static int set_headers(struct post *p, struct mcp_exchange_spec *spec, bool get,
 	p->heads = arena_new(HEADS_MAX);
 	if (!p->heads)
 		return err_set(e, ERR_LIMIT, "out of memory");
-	add(p, &h, "Accept",
-	    get ? STR_LIT("text/event-stream") : STR_LIT("application/json, text/event-stream"));
+	post_add(p, &h, "Accept",
+		 get ? STR_LIT("text/event-stream")
+		     : STR_LIT("application/json, text/event-stream"));
 	if (spec->body.p)
-		add(p, &h, "Content-Type", STR_LIT("application/json"));
+		post_add(p, &h, "Content-Type", STR_LIT("application/json"));
 	if (p->modern) {
-		add(p, &h, "MCP-Protocol-Version", p->version);
-		add(p, &h, "Mcp-Method", p->method);
-		add(p, &h, "Mcp-Name", p->name);
+		post_add(p, &h, "MCP-Protocol-Version", p->version);
+		post_add(p, &h, "Mcp-Method", p->method);
+		post_add(p, &h, "Mcp-Name", p->name);
 		for (size_t i = 0; i < p->params_n; i++)
-			add(p, &h, p->params[i].name, p->params[i].value);
+			post_add(p, &h, p->params[i].name, p->params[i].value);
 	} else {
 		add_legacy(p, &h, get);
 	}

@@ -126,7 +126,7 @@ static void on_handle_closed(uv_handle_t *handle)
 }
 
 /* Closes the handles that exist, since the start may have failed. */
-static void shut(struct mcp_relay *r)
+static void relay_shut(struct mcp_relay *r)
 {
 	uv_handle_t *all[] = { (uv_handle_t *)&r->timer, (uv_handle_t *)&r->turn,
 			       (uv_handle_t *)&r->base.soon };
@@ -158,7 +158,7 @@ static void on_late(uv_timer_t *timer)
 			 mcp_fetch_under_way(r->fetch));
 		end_session(r);
 	} else {
-		shut(r);
+		relay_shut(r);
 	}
 }
 
@@ -174,7 +174,7 @@ static void on_session_ended(void *owner)
 
 	set_state(r, RELAY_FLUSHING, END_MS);
 	if (loop_writer_queued(r->writer) == 0)
-		shut(r);
+		relay_shut(r);
 }
 
 /* Takes at most END_MS. */
@@ -239,7 +239,7 @@ static void on_written(void *owner)
 	struct mcp_relay *r = owner;
 
 	if (r->state == RELAY_FLUSHING && loop_writer_queued(r->writer) == 0)
-		shut(r);
+		relay_shut(r);
 	else if (r->state == RELAY_SERVING && r->paused && may_read(r))
 		read_lines(r);
 }
@@ -252,7 +252,7 @@ static void on_broken(void *owner, const struct err *e)
 	if (r->state < RELAY_ENDING)
 		end_session(r);
 	else if (r->state == RELAY_FLUSHING)
-		shut(r);
+		relay_shut(r);
 }
 
 static const struct loop_writer_events writer_events = { on_written, on_broken };
@@ -368,7 +368,7 @@ struct mcp_relay *mcp_relay_start(uv_loop_t *loop, const struct mcp_relay_option
 	r->timer.data = r->turn.data = r;
 	if (read_options(r, o, e) < 0 || open_all(r, &in, &out, e) < 0) {
 		r->o.on_closed = NULL;
-		shut(r);
+		relay_shut(r);
 		return NULL;
 	}
 	loop_reader_next(r->reader);

@@ -40,7 +40,8 @@ static int set_path(struct mcp_param *p, const struct path *at, struct err *e)
 	return 0;
 }
 
-static int check(const struct mcp_params *all, struct str name, struct str type, struct err *e)
+static int param_check(const struct mcp_params *all, struct str name, struct str type,
+		       struct err *e)
 {
 	if (!is_token(name))
 		return err_set(e, ERR_BUG, "x-mcp-header takes a token of RFC 9110");
@@ -58,13 +59,13 @@ static int check(const struct mcp_params *all, struct str name, struct str type,
 	return 0;
 }
 
-static int add(struct mcp_params *all, const struct path *at, const struct json_val *schema,
-	       struct err *e)
+static int param_add(struct mcp_params *all, const struct path *at, const struct json_val *schema,
+		     struct err *e)
 {
 	struct str name = json_str(json_get(schema, "x-mcp-header"));
 	struct mcp_param *more;
 
-	if (check(all, name, json_str(json_get(schema, "type")), e) < 0)
+	if (param_check(all, name, json_str(json_get(schema, "type")), e) < 0)
 		return -1;
 	more = realloc(all->p, (all->n + 1) * sizeof(*more));
 	if (!more)
@@ -91,8 +92,8 @@ static bool is_data(struct str key)
 
 /* An annotation may only be on a property of a property of … the root. Anywhere else it makes the
  * tool invalid. `reachable` tells whether this place is allowed. */
-static int find(struct mcp_params *all, const struct path *at, const struct json_val *schema,
-		bool reachable, struct err *e)
+static int param_find(struct mcp_params *all, const struct path *at, const struct json_val *schema,
+		      bool reachable, struct err *e)
 {
 	struct json_iter it = json_iter(schema);
 
@@ -101,7 +102,7 @@ static int find(struct mcp_params *all, const struct path *at, const struct json
 			return err_set(e, ERR_BUG,
 				       "x-mcp-header stands where it can't be reached "
 				       "by properties alone");
-		if (add(all, at, schema, e) < 0)
+		if (param_add(all, at, schema, e) < 0)
 			return -1;
 	}
 	while (json_next(&it)) {
@@ -111,14 +112,14 @@ static int find(struct mcp_params *all, const struct path *at, const struct json
 		if (is_data(it.key))
 			continue;
 		if (!properties || json_type(it.val) != JSON_OBJECT) {
-			if (json_len(it.val) > 0 && find(all, at, it.val, false, e) < 0)
+			if (json_len(it.val) > 0 && param_find(all, at, it.val, false, e) < 0)
 				return -1;
 			continue;
 		}
 		while (json_next(&members)) {
 			const struct path below = { .up = at, .key = members.key };
 
-			if (find(all, &below, members.val, reachable, e) < 0)
+			if (param_find(all, &below, members.val, reachable, e) < 0)
 				return -1;
 		}
 	}
@@ -128,7 +129,7 @@ static int find(struct mcp_params *all, const struct path *at, const struct json
 int mcp_params_find(const struct json_val *schema, struct mcp_params *ret, struct err *e)
 {
 	*ret = (struct mcp_params){ .n = 0 };
-	return find(ret, NULL, schema, true, e);
+	return param_find(ret, NULL, schema, true, e);
 }
 
 void mcp_params_fini(struct mcp_params *p)

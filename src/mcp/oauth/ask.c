@@ -305,7 +305,7 @@ static void refused(struct mcp_auth *a, struct mcp_auth_request *ask, int status
 		ask->done(ask->owner, NULL, 0, rc < 0 ? &e : NULL);
 }
 
-static void answered(struct mcp_auth *a, struct str nonce)
+static void ask_answered(struct mcp_auth *a, struct str nonce)
 {
 	struct mcp_oauth *o = of(a);
 
@@ -314,5 +314,5 @@ static void answered(struct mcp_auth *a, struct str nonce)
 }
 
 const struct mcp_auth_ops oauth_ops = {
-	.headers = headers, .refused = refused, .answered = answered, .cancel = cancel
+	.headers = headers, .refused = refused, .answered = ask_answered, .cancel = cancel
 };

@@ -15,7 +15,7 @@ static bool is_token(char c)
 	return c > ' ' && c < 0x7f && !strchr("\"(),/:;<=>?@[\\]{}", c);
 }
 
-static void skip(struct reader *r, const char *chars)
+static void challenge_skip(struct reader *r, const char *chars)
 {
 	while (r->p < r->end && *r->p && strchr(chars, *r->p))
 		r->p++;
@@ -54,9 +54,9 @@ static bool read_value(struct reader *r, char *to, size_t max)
 {
 	struct str t;
 
-	skip(r, " \t");
+	challenge_skip(r, " \t");
 	r->p++;
-	skip(r, " \t");
+	challenge_skip(r, " \t");
 	if (r->p < r->end && *r->p == '"')
 		return quoted(r, to, max);
 	t = token(r);
@@ -72,8 +72,8 @@ static bool is(struct str word, const char *z)
 }
 
 /* Stores a value, unless an earlier challenge had one. False: repeated in one challenge. */
-static bool keep(struct str name, const char *value, unsigned *seen,
-		 const struct oauth_challenge *was, struct oauth_challenge *c)
+static bool challenge_keep(struct str name, const char *value, unsigned *seen,
+			   const struct oauth_challenge *was, struct oauth_challenge *c)
 {
 	struct {
 		const char *name;
@@ -110,11 +110,11 @@ static bool is_param(const struct reader *at)
 
 	if (token(&r).n == 0)
 		return false;
-	skip(&r, " \t");
+	challenge_skip(&r, " \t");
 	if (r.p == r.end || *r.p != '=')
 		return false;
 	r.p++;
-	skip(&r, " \t");
+	challenge_skip(&r, " \t");
 	return r.p < r.end && *r.p != '=' && *r.p != ',';
 }
 
@@ -128,12 +128,13 @@ static bool read_params(struct reader *r, struct oauth_challenge *c)
 	while (is_param(r)) {
 		struct str name = token(r);
 
-		if (!read_value(r, value, sizeof(value) - 1) || !keep(name, value, &seen, &was, c))
+		if (!read_value(r, value, sizeof(value) - 1) ||
+		    !challenge_keep(name, value, &seen, &was, c))
 			return false;
-		skip(r, " \t");
+		challenge_skip(r, " \t");
 		if (r->p < r->end && *r->p != ',')
 			return false;
-		skip(r, " \t,");
+		challenge_skip(r, " \t,");
 	}
 	return true;
 }
@@ -143,7 +144,7 @@ static void read_scheme(struct str header, const char *name, struct oauth_challe
 {
 	struct reader r = { header.p, header.p + header.n };
 
-	for (skip(&r, " \t,"); r.p < r.end; skip(&r, " \t,")) {
+	for (challenge_skip(&r, " \t,"); r.p < r.end; challenge_skip(&r, " \t,")) {
 		struct oauth_challenge with = *c, other = { .bearer = false };
 		struct str scheme = token(&r);
 		bool bearer = is(scheme, "bearer"), dpop = is(scheme, "dpop");
@@ -151,13 +152,13 @@ static void read_scheme(struct str header, const char *name, struct oauth_challe
 
 		if (scheme.n == 0 || (r.p < r.end && !strchr(" \t,", *r.p)))
 			return;
-		skip(&r, " \t");
+		challenge_skip(&r, " \t");
 		/* a token68, as other schemes have it */
 		if (r.p < r.end && *r.p != ',' && !is_param(&r) && !bearer && !dpop) {
 			while (r.p < r.end && (is_token(*r.p) || *r.p == '/' || *r.p == '='))
 				r.p++;
 		}
-		skip(&r, " \t,");
+		challenge_skip(&r, " \t,");
 		if (!read_params(&r, ours ? &with : &other))
 			return;
 		with.bearer |= ours && bearer;

@@ -80,7 +80,7 @@ static int discover_without(struct mcp_oauth *o, struct err *e)
 
 /* Whether it is a document: 1, or 0 if there is none. A server with a problem leaves that open: its
  * document may exist, so neither the next URL nor an older revision may replace it. */
-static int look(const struct oauth_answer *a, struct err *e)
+static int discover_look(const struct oauth_answer *a, struct err *e)
 {
 	size_t i = 0;
 
@@ -94,7 +94,7 @@ static int look(const struct oauth_answer *a, struct err *e)
 static void on_issuer(struct mcp_oauth *o, const struct oauth_answer *a, const struct err *why)
 {
 	struct err e = why ? *why : ERR_INIT;
-	int is = why ? -1 : look(a, &e), rc = -1;
+	int is = why ? -1 : discover_look(a, &e), rc = -1;
 
 	if (is < 0) {
 		err_wrap(&e, "metadata of the authorization server");
@@ -215,7 +215,7 @@ static int read_resource(struct mcp_oauth *o, const struct oauth_answer *a, stru
 static void on_resource(struct mcp_oauth *o, const struct oauth_answer *a, const struct err *why)
 {
 	struct err e = why ? *why : ERR_INIT;
-	int is = why ? -1 : look(a, &e), rc = -1;
+	int is = why ? -1 : discover_look(a, &e), rc = -1;
 
 	if (is < 0) {
 		err_wrap(&e, "metadata of the server");

@@ -12,7 +12,7 @@
 
 enum { HEADERS = 6 };
 
-static void settle(struct mcp_oauth *o, const struct err *e)
+static void fetch_settle(struct mcp_oauth *o, const struct err *e)
 {
 	struct oauth_fetch *f = &o->fetch;
 	struct oauth_answer a = { f->status, buf_str(&f->body), str_of(f->nonce) };
@@ -33,7 +33,7 @@ static void on_timer(uv_timer_t *timer)
 
 	if (f->exchange)
 		http_exchange_cancel(f->exchange);
-	settle(o, &f->why);
+	fetch_settle(o, &f->why);
 }
 
 static void on_head(void *owner, struct http_exchange *x, int status)
@@ -73,14 +73,14 @@ static void on_end(void *owner, struct http_exchange *x, const struct err *e)
 
 	if (e || !next) {
 		free(next);
-		settle(o, e);
+		fetch_settle(o, e);
 		return;
 	}
 	free(f->url);
 	f->url = next;
 	f->body.n = 0;
 	if (fetch_send(o, &q, &why) < 0)
-		settle(o, &why);
+		fetch_settle(o, &why);
 }
 
 static const struct http_exchange_events events = { on_head, on_bytes, on_end };
@@ -120,7 +120,7 @@ static int fetch_send(struct mcp_oauth *o, const struct oauth_request *q, struct
 	return o->fetch.exchange ? 0 : -1;
 }
 
-static void forget(struct oauth_fetch *f)
+static void fetch_forget(struct oauth_fetch *f)
 {
 	free(take_ptr(f->url));
 	free(take_ptr(f->next));
@@ -139,7 +139,7 @@ int oauth_fetch_start(struct mcp_oauth *o, const struct oauth_request *q, oauth_
 	f->done = done;
 	f->redirects = 0;
 	f->revision = q->revision;
-	forget(f);
+	fetch_forget(f);
 	f->url = q->type ? NULL : strdup(q->url);
 	if (fetch_send(o, q, e) < 0)
 		return -1;
@@ -155,6 +155,6 @@ void oauth_fetch_cancel(struct mcp_oauth *o)
 	uv_timer_stop(&f->timer);
 	if (f->exchange)
 		http_exchange_cancel(take_ptr(f->exchange));
-	forget(f);
+	fetch_forget(f);
 	buf_wipe(&f->body);
 }

@@ -46,7 +46,7 @@ void oauth_set_state(struct mcp_oauth *o, enum oauth_state to)
 
 /* --- the end --- */
 
-static void finish(struct mcp_oauth *o, const struct err *e)
+static void flow_finish(struct mcp_oauth *o, const struct err *e)
 {
 	const struct mcp_oauth_handler *h = o->opt.handler;
 	unsigned round = o->round;
@@ -66,7 +66,7 @@ static void finish(struct mcp_oauth *o, const struct err *e)
 void oauth_flow_failed(struct mcp_oauth *o, const struct err *e)
 {
 	log_debug("oauth: failed: %s", e->msg);
-	finish(o, e);
+	flow_finish(o, e);
 }
 
 static void fail_if(struct mcp_oauth *o, int rc, const struct err *e)
@@ -297,7 +297,7 @@ void oauth_flow_found(struct mcp_oauth *o)
 	int rc = found(o, &e);
 
 	if (rc > 0)
-		finish(o, NULL);
+		flow_finish(o, NULL);
 	else
 		fail_if(o, rc, &e);
 }
@@ -321,7 +321,7 @@ void oauth_flow_granted(struct mcp_oauth *o, struct oauth_token_answer *a)
 	if (rc < 0)
 		oauth_flow_failed(o, &e);
 	else
-		finish(o, NULL);
+		flow_finish(o, NULL);
 }
 
 static bool is_one_of(const char *word, const char *const *words, size_t n)
@@ -361,7 +361,7 @@ static int take_another(struct mcp_oauth *o, struct err *e)
 	if (rc <= 0)
 		return rc;
 	if (!oauth_token_is_old(&o->token)) {
-		finish(o, NULL);
+		flow_finish(o, NULL);
 		return 1;
 	}
 	return may_refresh(o) ? refresh(o, e) < 0 ? -1 : 1 : 0;
@@ -390,7 +390,7 @@ static int without_refresh(struct mcp_oauth *o, const char *word, struct err *e)
 		return acquire(o, e);
 	oauth_token_fini(&o->token);
 	o->token = none;
-	finish(o, NULL);
+	flow_finish(o, NULL);
 	return 0;
 }
 

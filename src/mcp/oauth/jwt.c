@@ -103,7 +103,7 @@ static unsigned said_algs(const char *text)
 
 /* Chooses an algorithm that all accept: one of our key, else one of those for which we make
  * keys. */
-static enum sign_alg choose(const struct mcp_oauth *o)
+static enum sign_alg jwt_choose(const struct mcp_oauth *o)
 {
 	static const enum sign_alg ours[] = { SIGN_ES256, SIGN_EDDSA };
 	unsigned algs = o->issuer.dpop_algs & o->resource.dpop_algs & said_algs(o->challenge.algs);
@@ -128,7 +128,7 @@ bool oauth_dpop_is_on(const struct mcp_oauth *o)
  * them. */
 int oauth_dpop_decide(struct mcp_oauth *o, struct err *e)
 {
-	enum sign_alg alg = choose(o);
+	enum sign_alg alg = jwt_choose(o);
 	bool must = o->opt.dpop == MCP_OAUTH_DPOP_ALWAYS || o->resource.dpop_required;
 
 	o->dpop = false;

@@ -31,7 +31,7 @@ static void change_free(struct oauth_change *c)
 }
 AUTO_DEFINE(change_free, struct oauth_change)
 
-static int copy(struct buf *to, struct str s, size_t max, struct err *e)
+static int keep_copy(struct buf *to, struct str s, size_t max, struct err *e)
 {
 	*to = BUF_INIT(max);
 	if (s.n > 0 && !buf_reserve(to, s.n, e))
@@ -48,10 +48,10 @@ static struct oauth_change *change_new(const struct oauth_store_change *from, st
 	c->removes = !from->text.p;
 	c->ends = from->end.p != NULL;
 	c->compares = from->was.p != NULL;
-	if (copy(&c->name, from->name, OAUTH_STORE_NAME_MAX, e) < 0 ||
-	    copy(&c->end, from->end, OAUTH_STORE_NAME_MAX, e) < 0 ||
-	    copy(&c->text, from->text, OAUTH_STORE_TEXT_MAX, e) < 0 ||
-	    copy(&c->was, from->was, OAUTH_STORE_TEXT_MAX, e) < 0)
+	if (keep_copy(&c->name, from->name, OAUTH_STORE_NAME_MAX, e) < 0 ||
+	    keep_copy(&c->end, from->end, OAUTH_STORE_NAME_MAX, e) < 0 ||
+	    keep_copy(&c->text, from->text, OAUTH_STORE_TEXT_MAX, e) < 0 ||
+	    keep_copy(&c->was, from->was, OAUTH_STORE_TEXT_MAX, e) < 0)
 		return NULL;
 	return take_ptr(c);
 }
@@ -106,7 +106,7 @@ static void start(struct mcp_oauth *o)
 	uv_queue_work(o->loop, &o->work, in_pool, after);
 }
 
-static void append(struct mcp_oauth *o, struct oauth_change *c)
+static void keep_append(struct mcp_oauth *o, struct oauth_change *c)
 {
 	struct oauth_change **end = &o->changes;
 
@@ -140,7 +140,7 @@ int oauth_keep(struct mcp_oauth *o, const struct oauth_store_change *change,
 		return -1;
 	c->done = done;
 	c->owner = owner;
-	append(o, c);
+	keep_append(o, c);
 	return 0;
 }
 
@@ -148,7 +148,7 @@ int oauth_keep(struct mcp_oauth *o, const struct oauth_store_change *change,
 
 /* The last waiting change of that name. A change that compares counts as done; if it is not, the
  * next read shows it. */
-static const struct oauth_change *find(const struct mcp_oauth *o, struct str name)
+static const struct oauth_change *keep_find(const struct mcp_oauth *o, struct str name)
 {
 	const struct oauth_change *last = NULL;
 
@@ -167,7 +167,7 @@ int oauth_kept(struct mcp_oauth *o, struct str name, struct json_doc **ret, stru
 	static const struct json_options bounds = { .secret = true };
 	autowipe struct buf raw = BUF_INIT(OAUTH_STORE_TEXT_MAX);
 	AUTO(json_free) struct json_doc *d = NULL;
-	const struct oauth_change *c = find(o, name);
+	const struct oauth_change *c = keep_find(o, name);
 	int rc = 0;
 
 	if (!buf_reserve(&raw, OAUTH_STORE_TEXT_MAX, e))

@@ -37,7 +37,7 @@ void oauth_listen_stop(struct mcp_oauth *o)
 		http_server_close(d->server, GRACE_MS, on_closed, d);
 }
 
-static void say(struct http_request *q, int status, const char *text)
+static void listen_say(struct http_request *q, int status, const char *text)
 {
 	static const struct http_header headers[] = {
 		{ "Cache-Control", STR_LIT("no-store") },
@@ -60,7 +60,7 @@ struct query {
 	bool broken;
 };
 
-static void add(void *data, struct str name, struct str value)
+static void listen_add(void *data, struct str name, struct str value)
 {
 	struct query *query = data;
 	struct err unused;
@@ -88,18 +88,18 @@ static void on_callback(void *owner, struct http_request *q)
 	bool is_ours = false;
 	int rc = -1;
 
-	if (!http_request_each_query(q, add, &query))
+	if (!http_request_each_query(q, listen_add, &query))
 		query.broken = true;
 	if (!query.broken)
 		rc = oauth_authorize_read(o, &query.r, &is_ours, &d->why);
 	explicit_bzero(&query, sizeof(query));
 	if (!is_ours) {
-		say(q, 400, "This is not the login that is waited for.\n");
+		listen_say(q, 400, "This is not the login that is waited for.\n");
 		return;
 	}
-	say(q, rc < 0 ? 400 : 200,
-	    rc < 0 ? "The login failed. The program that asked for it says why.\n"
-		   : "The login is done. This page can be closed.\n");
+	listen_say(q, rc < 0 ? 400 : 200,
+		   rc < 0 ? "The login failed. The program that asked for it says why.\n"
+			  : "The login is done. This page can be closed.\n");
 	d->failed = rc < 0;
 	uv_timer_start(&o->timer, on_answered, 0, 0);
 }

@@ -18,7 +18,7 @@ enum {
 
 /* --- members --- */
 
-static struct json_doc *parse(struct str text, const char *what, struct err *e)
+static struct json_doc *metadata_parse(struct str text, const char *what, struct err *e)
 {
 	static const struct json_options bounds = { .bytes = OAUTH_DOCUMENT_MAX,
 						    .values = VALUES_MAX,
@@ -188,7 +188,7 @@ int oauth_resource_read(struct str text, const struct oauth_protected *of, struc
 			struct oauth_resource *ret, struct err *e)
 {
 	static const char algs[] = "dpop_signing_alg_values_supported";
-	AUTO(json_free) struct json_doc *d = parse(text, "metadata of the server", e);
+	AUTO(json_free) struct json_doc *d = metadata_parse(text, "metadata of the server", e);
 	const struct json_val *v = json_root(d);
 
 	*ret = (struct oauth_resource){ .issuers_n = 0 };
@@ -234,7 +234,7 @@ const char *oauth_method_name(enum oauth_method m)
 	return "none";
 }
 
-static bool has(const struct json_val *list, const char *word)
+static bool metadata_has(const struct json_val *list, const char *word)
 {
 	struct json_iter it = json_iter(list);
 
@@ -256,8 +256,8 @@ static int read_lists(const struct json_val *v, struct oauth_issuer *s, struct e
 	    get_algs(v, "token_endpoint_auth_signing_alg_values_supported", &s->jwt_algs, e) < 0 ||
 	    get_algs(v, "dpop_signing_alg_values_supported", &s->dpop_algs, e) < 0)
 		return -1;
-	s->s256 = has(pkce, "S256");
-	s->offline = has(scopes, "offline_access");
+	s->s256 = metadata_has(pkce, "S256");
+	s->offline = metadata_has(scopes, "offline_access");
 	for (it = json_iter(ways); json_next(&it);)
 		s->methods |= oauth_method_of(json_str(it.val));
 	if (json_len(ways) > 0 && !s->methods)
@@ -295,7 +295,7 @@ int oauth_issuer_read(struct str text, const char *issuer, bool or_slash, enum o
 		      struct arena *a, struct oauth_issuer *ret, struct err *e)
 {
 	AUTO(json_free)
-	struct json_doc *d = parse(text, "metadata of the authorization server", e);
+	struct json_doc *d = metadata_parse(text, "metadata of the authorization server", e);
 	const struct json_val *v = json_root(d);
 	struct {
 		const char *name, **to;
@@ -370,7 +370,8 @@ static int64_t get_seconds(const struct json_val *v, const char *name, int64_t m
 int oauth_registered_read(struct str text, struct arena *a, struct oauth_registered *ret,
 			  struct err *e)
 {
-	AUTO(json_free) struct json_doc *d = parse(text, "the answer to a registration", e);
+	AUTO(json_free)
+	struct json_doc *d = metadata_parse(text, "the answer to a registration", e);
 	const struct json_val *v = json_root(d);
 	struct oauth_registered r = { .method = 0 };
 	const char *method;
@@ -424,7 +425,8 @@ static int read_token(const struct json_val *v, struct arena *a, struct oauth_to
 int oauth_token_read(struct str text, struct arena *a, struct oauth_token_answer *ret,
 		     struct err *e)
 {
-	AUTO(json_free) struct json_doc *d = parse(text, "the answer of the token endpoint", e);
+	AUTO(json_free)
+	struct json_doc *d = metadata_parse(text, "the answer of the token endpoint", e);
 	struct oauth_token_answer t = { .access = NULL };
 
 	if (!d)
@@ -440,7 +442,7 @@ int oauth_token_read(struct str text, struct arena *a, struct oauth_token_answer
 void oauth_refusal_read(struct str text, char ret[OAUTH_WORD_MAX + 1])
 {
 	struct err e;
-	AUTO(json_free) struct json_doc *d = parse(text, "a refusal", &e);
+	AUTO(json_free) struct json_doc *d = metadata_parse(text, "a refusal", &e);
 	struct str word = json_str(json_get(json_root(d), "error"));
 
 	ret[0] = '\0';
@@ -453,7 +455,8 @@ void oauth_refusal_read(struct str text, char ret[OAUTH_WORD_MAX + 1])
 int oauth_device_read(struct str text, enum oauth_reach reach, struct arena *a,
 		      struct oauth_device *ret, struct err *e)
 {
-	AUTO(json_free) struct json_doc *d = parse(text, "the answer of the device endpoint", e);
+	AUTO(json_free)
+	struct json_doc *d = metadata_parse(text, "the answer of the device endpoint", e);
 	const struct json_val *v = json_root(d);
 	struct oauth_device o = { .code = NULL };
 	int64_t expires, interval;

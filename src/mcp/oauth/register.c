@@ -73,7 +73,7 @@ int oauth_register_load(struct mcp_oauth *o, struct err *e)
 	return rc <= 0 ? rc : take_record(o, json_root(d), e);
 }
 
-static int put(struct mcp_oauth *o, struct err *e)
+static int register_put(struct mcp_oauth *o, struct err *e)
 {
 	const struct oauth_client *c = &o->client;
 	AUTO(secret_free) struct secret *key = c->key ? sign_key_pem(c->key, e) : NULL;
@@ -115,7 +115,7 @@ void oauth_register_take(struct mcp_oauth *o, struct oauth_client *c)
 	*c = (struct oauth_client){ .alg = SIGN_ALGS };
 	o->me = &o->client;
 
-	if (put(o, &e) < 0) /* the client is valid in any case */
+	if (register_put(o, &e) < 0) /* the client is valid in any case */
 		log_warn("a registration could not be kept: %s", e.msg);
 }
 
@@ -187,7 +187,7 @@ static int write_request(struct mcp_oauth *o, struct buf *to, struct err *e)
 	return json_write_done(&w, e);
 }
 
-static int take(struct mcp_oauth *o, struct str body, struct err *e)
+static int register_take(struct mcp_oauth *o, struct str body, struct err *e)
 {
 	AUTO(arena_free) struct arena *a = arena_new(OAUTH_DOCUMENT_MAX * 2);
 	struct oauth_registered r = { .id = NULL };
@@ -225,7 +225,7 @@ static void on_answer(struct mcp_oauth *o, const struct oauth_answer *a, const s
 		return;
 	}
 	if (a->status == 201 || a->status == 200) {
-		if (take(o, a->body, &e) < 0)
+		if (register_take(o, a->body, &e) < 0)
 			oauth_flow_failed(o, &e);
 		else
 			oauth_flow_known(o);

@@ -76,7 +76,7 @@ static int damaged(struct err *e)
 }
 
 /* 1 and the entry, or 0. The whole run is checked. */
-static int find(struct str all, struct str name, struct entry *ret, struct err *e)
+static int store_find(struct str all, struct str name, struct entry *ret, struct err *e)
 {
 	struct entry x = { .size = 0 };
 	int found = 0;
@@ -92,7 +92,7 @@ static int find(struct str all, struct str name, struct entry *ret, struct err *
 	return found;
 }
 
-static void cut(struct buf *all, const struct entry *x)
+static void store_cut(struct buf *all, const struct entry *x)
 {
 	size_t n = x->size, end = all->n - n;
 
@@ -101,7 +101,7 @@ static void cut(struct buf *all, const struct entry *x)
 	all->n = end;
 }
 
-static bool begins(struct str s, struct str with)
+static bool store_begins(struct str s, struct str with)
 {
 	return s.n >= with.n && memcmp(s.p, with.p, with.n) == 0;
 }
@@ -110,7 +110,8 @@ static bool begins(struct str s, struct str with)
 static bool oldest(struct str all, struct entry *x)
 {
 	for (size_t at = 0; at < all.n && entry_at(all, at, x); at += x->size) {
-		if (begins(x->name, STR_LIT("token\n")) || begins(x->name, STR_LIT("client\n")))
+		if (store_begins(x->name, STR_LIT("token\n")) ||
+		    store_begins(x->name, STR_LIT("client\n")))
 			return true;
 	}
 	return false;
@@ -126,7 +127,7 @@ static bool has_room(const struct buf *all, size_t more)
 	return all->n + more <= OAUTH_STORE_BYTES_MAX && n < OAUTH_STORE_ENTRIES;
 }
 
-static int append(struct buf *all, struct str name, struct str text, struct err *e)
+static int store_append(struct buf *all, struct str name, struct str text, struct err *e)
 {
 	size_t more = HEAD + name.n + text.n;
 	unsigned char head[HEAD];
@@ -137,7 +138,7 @@ static int append(struct buf *all, struct str name, struct str text, struct err 
 	while (!has_room(all, more)) {
 		if (!oldest(buf_str(all), &x))
 			return err_set(e, ERR_LIMIT, "the token store is full");
-		cut(all, &x);
+		store_cut(all, &x);
 	}
 	for (unsigned i = 0; i < 4; i++) {
 		head[i] = (unsigned char)(name.n >> 8 * i);
@@ -235,7 +236,7 @@ static struct seal_ring *read_key(int fd, struct err *e)
 }
 
 /* Reads the entries of the file. */
-static int load(int folder, const struct seal_ring *ring, struct buf *all, struct err *e)
+static int store_load(int folder, const struct seal_ring *ring, struct buf *all, struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(SEALED_MAX);
 	struct entry unused;
@@ -249,7 +250,7 @@ static int load(int folder, const struct seal_ring *ring, struct buf *all, struc
 		return -1;
 	if (seal_open(ring, all, buf_str(&text), str_of(context), 0, e) < 0)
 		return e->code == ERR_LIMIT ? -1 : damaged(e);
-	return find(buf_str(all), STR_NONE, &unused, e) < 0 ? -1 : 0;
+	return store_find(buf_str(all), STR_NONE, &unused, e) < 0 ? -1 : 0;
 }
 
 /* Opens the folder, its key (locked for writing), and its entries. */
@@ -283,7 +284,7 @@ static int lock(int key, struct err *e)
 	return 0;
 }
 
-static int hold(int folder, struct held *h, bool writes, struct err *e)
+static int store_hold(int folder, struct held *h, bool writes, struct err *e)
 {
 	bool absent;
 
@@ -297,7 +298,7 @@ static int hold(int folder, struct held *h, bool writes, struct err *e)
 	if (writes && lock(h->key, e) < 0)
 		return -1;
 	h->ring = read_key(h->key, e);
-	return h->ring ? load(folder, h->ring, &h->all, e) : -1;
+	return h->ring ? store_load(folder, h->ring, &h->all, e) : -1;
 }
 
 #define HELD_INIT                                                                                  \
@@ -370,7 +371,7 @@ struct mcp_oauth_store *mcp_oauth_store_open(const char *folder, struct err *e)
 	if (!s)
 		return NULL;
 	s->folder = open_folder(folder, e);
-	if (s->folder < 0 || make_key(s->folder, e) < 0 || hold(s->folder, &h, false, e) < 0)
+	if (s->folder < 0 || make_key(s->folder, e) < 0 || store_hold(s->folder, &h, false, e) < 0)
 		return NULL;
 	return take_ptr(s);
 }
@@ -392,9 +393,9 @@ int oauth_store_get(struct mcp_oauth_store *s, struct str name, struct buf *to, 
 	struct entry x;
 	int found;
 
-	if (s->folder >= 0 && hold(s->folder, &h, false, e) < 0)
+	if (s->folder >= 0 && store_hold(s->folder, &h, false, e) < 0)
 		return -1;
-	found = find(buf_str(s->folder >= 0 ? &h.all : &s->all), name, &x, e);
+	found = store_find(buf_str(s->folder >= 0 ? &h.all : &s->all), name, &x, e);
 	if (found <= 0)
 		return found;
 	return buf_add(to, x.text.p, x.text.n, e) < 0 ? -1 : 1;
@@ -409,7 +410,7 @@ bool oauth_store_is_of(const struct oauth_store_change *c, struct str name)
 {
 	if (!c->end.p)
 		return str_eq(c->name, name);
-	return begins(name, c->name) && name.n >= c->name.n + c->end.n &&
+	return store_begins(name, c->name) && name.n >= c->name.n + c->end.n &&
 	       memcmp(name.p + name.n - c->end.n, c->end.p, c->end.n) == 0;
 }
 
@@ -421,7 +422,7 @@ static int cut_all(struct buf *all, const struct oauth_store_change *c)
 
 	for (size_t at = 0; at < all->n && entry_at(buf_str(all), at, &x);) {
 		if (oauth_store_is_of(c, x.name)) {
-			cut(all, &x);
+			store_cut(all, &x);
 			found = 1;
 		} else {
 			at += x.size;
@@ -436,7 +437,7 @@ static int change(struct buf *all, const struct oauth_store_change *c, struct er
 {
 	autowipe struct buf made = BUF_INIT(RUN_MAX);
 	struct entry x;
-	int found = find(buf_str(all), c->name, &x, e);
+	int found = store_find(buf_str(all), c->name, &x, e);
 
 	if (found < 0)
 		return -1;
@@ -448,8 +449,8 @@ static int change(struct buf *all, const struct oauth_store_change *c, struct er
 	    buf_add(&made, all->p, all->n, e) < 0)
 		return -1;
 	if (found)
-		cut(&made, &x);
-	if (append(&made, c->name, c->text, e) < 0)
+		store_cut(&made, &x);
+	if (store_append(&made, c->name, c->text, e) < 0)
 		return -1;
 	buf_wipe(all);
 	*all = made;
@@ -465,7 +466,7 @@ int oauth_store_change(struct mcp_oauth_store *s, const struct oauth_store_chang
 
 	if (s->folder < 0)
 		return change(&s->all, c, e);
-	if (hold(s->folder, &h, true, e) < 0)
+	if (store_hold(s->folder, &h, true, e) < 0)
 		return -1;
 	rc = change(&h.all, c, e);
 	if (rc > 0 && (seal(h.ring, &text, buf_str(&h.all), str_of(context), UINT64_MAX, e) < 0 ||

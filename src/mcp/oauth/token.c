@@ -156,8 +156,8 @@ static bool is_wanted(const struct mcp_oauth *o, const struct oauth_token *t)
 }
 
 /* Takes the names, also on failure. 1 if there is a token. */
-static int load(struct mcp_oauth *o, char *issuer, char *resource, char *client,
-		struct oauth_token *t, struct err *e)
+static int token_load(struct mcp_oauth *o, char *issuer, char *resource, char *client,
+		      struct oauth_token *t, struct err *e)
 {
 	autobuf struct buf name = BUF_INIT(OAUTH_STORE_NAME_MAX);
 	AUTO(json_free) struct json_doc *d = NULL;
@@ -177,8 +177,8 @@ static int load(struct mcp_oauth *o, char *issuer, char *resource, char *client,
 int oauth_token_load(struct mcp_oauth *o, struct err *e)
 {
 	struct oauth_token t;
-	int rc = load(o, strdup(o->issuer.issuer), strdup(o->resource.resource), strdup(o->me->id),
-		      &t, e);
+	int rc = token_load(o, strdup(o->issuer.issuer), strdup(o->resource.resource),
+			    strdup(o->me->id), &t, e);
 
 	if (rc > 0 && o->token.access &&
 	    secret_is(o->token.access, secret_expose(t.access, "compared")))
@@ -220,7 +220,7 @@ int oauth_token_recall(struct mcp_oauth *o, struct err *e)
 		return 0;
 	if (metadata && strlen(metadata) <= OAUTH_URL_MAX)
 		memcpy(o->challenge.resource_metadata, metadata, strlen(metadata) + 1);
-	rc = load(o, take_ptr(issuer), take_ptr(resource), take_ptr(client), &t, e);
+	rc = token_load(o, take_ptr(issuer), take_ptr(resource), take_ptr(client), &t, e);
 	if (rc > 0)
 		set(o, &t);
 	oauth_token_fini(&t);
@@ -300,8 +300,8 @@ int oauth_token_drop_refresh(struct mcp_oauth *o, struct err *e)
 	return put_token(o, o->token.kept, e);
 }
 
-static int forget(struct mcp_oauth *o, const struct buf *name,
-		  void (*done)(void *owner, const struct err *e), void *owner, struct err *e)
+static int token_forget(struct mcp_oauth *o, const struct buf *name,
+			void (*done)(void *owner, const struct err *e), void *owner, struct err *e)
 {
 	return oauth_keep(o, &(struct oauth_store_change){ .name = buf_str(name) }, done, owner, e);
 }
@@ -328,8 +328,9 @@ int oauth_token_forget(struct mcp_oauth *o, void (*done)(void *owner, const stru
 		return -1;
 	set(o, &none);
 	if (!is_there)
-		return forget(o, &server, done, owner, e);
-	return forget(o, &server, NULL, NULL, e) < 0 ? -1 : forget(o, &name, done, owner, e);
+		return token_forget(o, &server, done, owner, e);
+	return token_forget(o, &server, NULL, NULL, e) < 0 ? -1
+							   : token_forget(o, &name, done, owner, e);
 }
 
 void oauth_token_forget_client(struct mcp_oauth *o, const char *client_id)

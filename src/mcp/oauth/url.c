@@ -264,7 +264,7 @@ static int hex_of(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool decode(struct str from, char *to, size_t max)
+static bool url_decode(struct str from, char *to, size_t max)
 {
 	size_t n = 0;
 
@@ -345,7 +345,7 @@ static int add_encoded(struct oauth_redirect *r, struct str name, struct str val
 
 	if (!slot_of(r, name).to)
 		return 0;
-	if (!decode(value, text, OAUTH_CODE_MAX))
+	if (!url_decode(value, text, OAUTH_CODE_MAX))
 		return err_set(e, ERR_INVALID, "a parameter of the redirect is broken");
 	rc = oauth_redirect_add(r, name, str_of(text), e);
 	explicit_bzero(text, sizeof(text));

@@ -17,7 +17,7 @@ enum {
 	MS = 1000,
 };
 
-static void settle(struct mcp_asked *q, const struct rpc_msg *m)
+static void ask_legacy_settle(struct mcp_asked *q, const struct rpc_msg *m)
 {
 	struct mcp_asking *a = q->call->asking;
 	struct err e;
@@ -45,7 +45,7 @@ static void on_response(struct mcp_reach *r, const struct rpc_msg *m)
 		mcp_task_asks_others(c);
 		return;
 	}
-	settle(q, m);
+	ask_legacy_settle(q, m);
 	mcp_ask_settled(c);
 }
 
@@ -81,7 +81,7 @@ int mcp_ask_send(struct mcp_call *c, struct mcp_session *s, void *stream, struct
 	return 0;
 }
 
-static void withdraw(struct mcp_asked *q, const char *reason)
+static void ask_legacy_withdraw(struct mcp_asked *q, const char *reason)
 {
 	struct mcp_session *s = q->reach.session;
 	struct json_writer *w;
@@ -104,7 +104,7 @@ static void withdraw(struct mcp_asked *q, const char *reason)
 void mcp_ask_withdraw(struct mcp_call *c, const char *reason)
 {
 	for (struct mcp_asked *q = c->asking ? c->asking->first : NULL; q; q = q->next)
-		withdraw(q, reason);
+		ask_legacy_withdraw(q, reason);
 }
 
 /* All our requests to legacy clients are questions. */
@@ -124,7 +124,7 @@ void mcp_ask_leave(struct mcp_session *s, const void *stream)
 	struct mcp_asked *q;
 
 	while ((q = find_on(s, stream)))
-		withdraw(q, "nothing on this stream waits for the answer");
+		ask_legacy_withdraw(q, "nothing on this stream waits for the answer");
 }
 
 static struct mcp_asked *find_overdue(const struct mcp_server *srv)
@@ -151,7 +151,7 @@ void mcp_ask_tick(struct mcp_server *srv)
 		char why[64];
 
 		snprintf(why, sizeof(why), "no answer within %u s", srv->o.ask_ms / MS);
-		withdraw(q, why);
+		ask_legacy_withdraw(q, why);
 		mcp_asked_fail(c->asking, q, str_of(why));
 		mcp_ask_settled(c);
 	}

@@ -75,8 +75,8 @@ static int take_bytes(struct mcp_asking *a, size_t n, struct err *e)
 }
 
 /* Takes params, also on failure. */
-static struct mcp_asked *add(struct mcp_asking *a, struct str key, enum mcp_ask_kind kind,
-			     struct json_doc *params, struct err *e)
+static struct mcp_asked *asking_add(struct mcp_asking *a, struct str key, enum mcp_ask_kind kind,
+				    struct json_doc *params, struct err *e)
 {
 	AUTO(question_free) struct mcp_asked *q = calloc(1, sizeof(*q));
 
@@ -135,7 +135,7 @@ struct mcp_asked *mcp_asking_add(struct mcp_asking *a, struct str key, enum mcp_
 		json_free(doc);
 		return NULL;
 	}
-	return add(a, key, kind, doc, e);
+	return asking_add(a, key, kind, doc, e);
 }
 
 int mcp_asking_append(struct mcp_asking *a, struct mcp_asking *from, struct err *e)
@@ -250,7 +250,7 @@ static int open_question(struct mcp_asking *a, const struct json_val *v, struct 
 		if (!copy)
 			return -1;
 	}
-	q = add(a, json_str(json_get(v, "k")), (enum mcp_ask_kind)kind, copy, e);
+	q = asking_add(a, json_str(json_get(v, "k")), (enum mcp_ask_kind)kind, copy, e);
 	if (!q || take_bytes(a, n, e) < 0)
 		return -1;
 	if (!answer)

@@ -165,7 +165,7 @@ bool mcp_call_is_wanted(const struct mcp_call *c)
 }
 
 /* One request less is in flight; s may be freed. */
-static void leave(struct mcp_session *s, bool was_open)
+static void call_leave(struct mcp_session *s, bool was_open)
 {
 	if (was_open && !s->closed && s->entered == 0 && mcp_session_open(s) == 0 && s->t->idle)
 		s->t->idle(s->transport);
@@ -191,7 +191,7 @@ void mcp_call_drop(struct mcp_call *c)
 	mcp_inbound_unref(s, c->in);
 	call_free(c);
 	s->entered--;
-	leave(s, was_open);
+	call_leave(s, was_open);
 }
 
 void mcp_call_cancel(struct mcp_call *c)
@@ -226,7 +226,7 @@ void mcp_call_detach(struct mcp_call *c)
 	s->entered++;
 	mcp_inbound_release(s, c->in);
 	s->entered--;
-	leave(s, true);
+	call_leave(s, true);
 }
 
 struct json_writer *mcp_call_result_begin(struct mcp_call *c)

@@ -9,7 +9,7 @@ enum { VALUES_MAX = 100 }; /* values of one completion: the protocol's limit */
 
 /* True if an answer is to be written; open questions are withdrawn and progress is sent first. Else
  * the call is freed. */
-static bool begins(struct mcp_call *c)
+static bool done_begins(struct mcp_call *c)
 {
 	if (mcp_call_is_wanted(c)) {
 		mcp_ask_withdraw(c, "the call has ended");
@@ -65,7 +65,7 @@ void mcp_call_done(struct mcp_call *c, const struct mcp_result *r)
 	struct err e;
 
 	assert(c->kind == MCP_CALL_TOOL);
-	if (!begins(c))
+	if (!done_begins(c))
 		return;
 	if (write_structured(r, &text, &structured, &e) < 0 ||
 	    check_output(c, r, structured, &e) < 0) {
@@ -92,7 +92,7 @@ static void fail_tool(struct mcp_call *c, const struct err *e)
 	const struct mcp_content content = { .type = MCP_TEXT,
 					     .text = str_of(text ? text : no_memory) };
 
-	if (begins(c))
+	if (done_begins(c))
 		send_result(c,
 			    &(struct mcp_result){
 				    .content = &content, .content_n = 1, .is_error = true },
@@ -115,7 +115,7 @@ void mcp_call_fail(struct mcp_call *c, const struct err *e)
 
 /* --- errors of the protocol --- */
 
-static void refuse(struct mcp_call *c, struct rpc_fault *f, struct str data)
+static void done_refuse(struct mcp_call *c, struct rpc_fault *f, struct str data)
 {
 	/* other refusals of a handler are only in the message */
 	f->status = f->code == MCP_MISSING_CAPABILITY ? 400 : 0;
@@ -136,7 +136,7 @@ void mcp_call_refuse(struct mcp_call *c, int code, const char *message, struct s
 		log_warn("mcp: %zu bytes of data are too many for an error", data.n);
 	else if (data.n > 0)
 		f.reason = NULL;
-	refuse(c, &f, data);
+	done_refuse(c, &f, data);
 }
 
 /* --- resources --- */
@@ -146,7 +146,7 @@ void mcp_call_contents(struct mcp_call *c, const struct mcp_contents *contents, 
 	struct json_writer *w;
 
 	assert(c->kind == MCP_CALL_READ);
-	if (!begins(c))
+	if (!done_begins(c))
 		return;
 	w = mcp_call_result_begin(c);
 	mcp_result_open(w, c->profile);
@@ -174,7 +174,7 @@ void mcp_call_not_found(struct mcp_call *c)
 		      "there is no such resource");
 	f.reason = err_info(ERR_NOT_OFFERED);
 	/* a URI that does not fit is left out; the client knows it */
-	refuse(c, &f, json_write_done(&w, &e) < 0 ? STR_NONE : buf_str(&data));
+	done_refuse(c, &f, json_write_done(&w, &e) < 0 ? STR_NONE : buf_str(&data));
 }
 
 /* --- prompts --- */
@@ -185,7 +185,7 @@ void mcp_call_messages(struct mcp_call *c, const char *description,
 	struct json_writer *w;
 
 	assert(c->kind == MCP_CALL_GET);
-	if (!begins(c))
+	if (!done_begins(c))
 		return;
 	w = mcp_call_result_begin(c);
 	mcp_result_open(w, c->profile);
@@ -212,7 +212,7 @@ void mcp_call_values(struct mcp_call *c, const struct str *values, size_t n, uin
 	struct json_writer *w;
 
 	assert(c->kind == MCP_CALL_COMPLETE);
-	if (!begins(c))
+	if (!done_begins(c))
 		return;
 	w = mcp_call_result_begin(c);
 	mcp_result_open(w, c->profile);
@@ -241,7 +241,7 @@ void mcp_call_members(struct mcp_call *c, struct str object)
 	struct json_writer *w;
 
 	assert(c->kind == MCP_CALL_READ || c->kind == MCP_CALL_GET || c->kind == MCP_CALL_COMPLETE);
-	if (!begins(c))
+	if (!done_begins(c))
 		return;
 	w = mcp_call_result_begin(c);
 	mcp_result_open(w, c->profile);

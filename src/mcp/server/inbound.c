@@ -91,7 +91,7 @@ unsigned mcp_read_capabilities(const struct json_val *caps)
 
 /* --- the ladder --- */
 
-static int bad(struct rpc_fault *f)
+static int inbound_bad(struct rpc_fault *f)
 {
 	f->status = BAD_REQUEST;
 	if (!f->reason)
@@ -103,7 +103,7 @@ static int lacks(const char *key, const char *type, const struct json_val *v, st
 {
 	rpc_fault_set(f, RPC_INVALID_PARAMS, "_meta: %s takes %s, not %s", key, type,
 		      json_type_name(json_type(v)));
-	return bad(f);
+	return inbound_bad(f);
 }
 
 static int check_head_method(const struct mcp_inbound *in, struct rpc_fault *f)
@@ -115,7 +115,7 @@ static int check_head_method(const struct mcp_inbound *in, struct rpc_fault *f)
 	rpc_fault_set(f, MCP_HEADER_MISMATCH,
 		      "Mcp-Method is \"%.*s\" and the message says \"%.*s\"",
 		      STR_ARG(mcp_shown(head)), STR_ARG(mcp_shown(in->m.method)));
-	return bad(f);
+	return inbound_bad(f);
 }
 
 static int check_envelope(const struct mcp_meta *m, struct rpc_fault *f)
@@ -157,7 +157,7 @@ static int check_version(struct mcp_inbound *in, struct str version, struct rpc_
 		      STR_ARG(mcp_shown(version)),
 		      mcp_profile_find(version) ? " without initialize" : "");
 	put_versions(f, version);
-	return bad(f);
+	return inbound_bad(f);
 }
 
 /* A request or notification whose _meta claims a version. */
@@ -171,7 +171,7 @@ static int take_modern(struct mcp_inbound *in, struct rpc_fault *f)
 		rpc_fault_set(f, MCP_HEADER_MISMATCH,
 			      "MCP-Protocol-Version is \"%.*s\" and the message says \"%.*s\"",
 			      STR_ARG(mcp_shown(head)), STR_ARG(mcp_shown(claim)));
-		return bad(f);
+		return inbound_bad(f);
 	}
 	if (check_head_method(in, f) < 0)
 		return -1;
@@ -185,9 +185,9 @@ static int take_modern(struct mcp_inbound *in, struct rpc_fault *f)
 		return 0;
 	if (!head.p) {
 		rpc_fault_set(f, MCP_HEADER_MISMATCH, "the header MCP-Protocol-Version is missing");
-		return bad(f);
+		return inbound_bad(f);
 	}
-	return mcp_header_check(in->head, &in->m, f) < 0 ? bad(f) : 0;
+	return mcp_header_check(in->head, &in->m, f) < 0 ? inbound_bad(f) : 0;
 }
 
 /* The head of a legacy message must name an existing revision, or none (before 2025-06-18). */
@@ -200,7 +200,7 @@ static int check_legacy_head(const struct mcp_inbound *in, struct rpc_fault *f)
 	rpc_fault_set(f, RPC_INVALID_REQUEST,
 		      "revision \"%.*s\" of MCP-Protocol-Version is not served",
 		      STR_ARG(mcp_shown(head)));
-	return bad(f);
+	return inbound_bad(f);
 }
 
 /* initialize counts as modern only with a complete modern envelope. */
@@ -222,7 +222,7 @@ static int take_request(struct mcp_inbound *in, struct rpc_fault *f)
 		rpc_fault_set(f, MCP_HEADER_MISMATCH,
 			      "revision %.*s of MCP-Protocol-Version has no initialize",
 			      STR_ARG(in->head->protocol_version));
-		return bad(f);
+		return inbound_bad(f);
 	}
 	if (in->meta.version)
 		return take_modern(in, f);
@@ -254,7 +254,7 @@ static int take_response(struct mcp_inbound *in, struct rpc_fault *f)
 	in->era = MCP_MODERN;
 	rpc_fault_set(f, RPC_INVALID_REQUEST, "revision %.*s has no responses of clients",
 		      STR_ARG(in->head->protocol_version));
-	return bad(f);
+	return inbound_bad(f);
 }
 
 static int take_batch(struct mcp_inbound *in, const struct json_val *root, struct rpc_fault *f)
@@ -269,11 +269,11 @@ static int take_batch(struct mcp_inbound *in, const struct json_val *root, struc
 		in->era = MCP_MODERN;
 		rpc_fault_set(f, RPC_INVALID_REQUEST, "revision %.*s has no batches",
 			      STR_ARG(in->head->protocol_version));
-		return bad(f);
+		return inbound_bad(f);
 	}
 	if (in->head && json_len(root) == 0) {
 		rpc_fault_set(f, RPC_INVALID_REQUEST, "an empty batch");
-		return bad(f);
+		return inbound_bad(f);
 	}
 	if (check_legacy_head(in, f) < 0)
 		return -1;
@@ -288,7 +288,7 @@ static int take_batch(struct mcp_inbound *in, const struct json_val *root, struc
 		rpc_fault_set(f, RPC_INVALID_REQUEST,
 			      "a batch with a message of a revision that "
 			      "has none; send one message at a time");
-		return bad(f);
+		return inbound_bad(f);
 	}
 	return 0;
 }

@@ -12,9 +12,9 @@ struct page {
 };
 
 /* Writes a page of a list of n entries; key(list, i) is what a cursor to entry i holds. */
-static int cut(const struct mcp_request *q, const void *list, size_t n,
-	       const char *(*key)(const void *list, size_t i), struct page *ret,
-	       struct rpc_fault *f)
+static int list_cut(const struct mcp_request *q, const void *list, size_t n,
+		    const char *(*key)(const void *list, size_t i), struct page *ret,
+		    struct rpc_fault *f)
 {
 	const struct json_val *cursor = json_get(q->m->params, "cursor");
 	autobuf struct buf last = BUF_INIT(CURSOR_MAX);
@@ -80,7 +80,7 @@ static int close_list(const struct mcp_request *q, struct json_writer *w, const 
 		struct json_writer *w;                                                             \
 		struct page page;                                                                  \
                                                                                                    \
-		if (cut(q, all, n, row##_key, &page, f) < 0)                                       \
+		if (list_cut(q, all, n, row##_key, &page, f) < 0)                                  \
 			return -1;                                                                 \
 		w = mcp_answer_begin(q);                                                           \
 		json_put_array(w, member);                                                         \

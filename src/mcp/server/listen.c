@@ -95,7 +95,7 @@ static void acknowledge(const struct mcp_listen *l)
 
 /* --- subscriptions/listen --- */
 
-static void unlist(struct mcp_listen *l)
+static void listen_unlist(struct mcp_listen *l)
 {
 	struct mcp_session *s = l->call->session;
 	struct mcp_listen **at = &s->listens;
@@ -110,13 +110,13 @@ static void unlist(struct mcp_listen *l)
 		tell_watched(s->server);
 }
 
-static void cancelled(struct mcp_call *c)
+static void listen_cancelled(struct mcp_call *c)
 {
-	unlist(c->inner);
+	listen_unlist(c->inner);
 	mcp_call_drop(c);
 }
 
-static void end(struct mcp_listen *l)
+static void listen_end(struct mcp_listen *l)
 {
 	struct mcp_call *c = l->call;
 	struct json_writer *w = mcp_call_result_begin(c);
@@ -127,14 +127,14 @@ static void end(struct mcp_listen *l)
 	json_write_raw(w, str_of(c->server->info));
 	json_write_object_end(w);
 	json_write_object_end(w);
-	unlist(l);
+	listen_unlist(l);
 	mcp_call_result_end(c);
 }
 
 void mcp_listens_end(struct mcp_session *s)
 {
 	while (!s->closed && s->listens)
-		end(s->listens);
+		listen_end(s->listens);
 }
 
 static int read_names(const struct json_val *filter, const char *key, size_t max,
@@ -211,7 +211,7 @@ int mcp_listen_start(const struct mcp_request *q, struct rpc_fault *f)
 	if (!l->call)
 		return -1;
 	l->call->inner = l;
-	l->call->inner_cancel = cancelled;
+	l->call->inner_cancel = listen_cancelled;
 	l->next = s->listens;
 	s->listens = l;
 	s->listening++;

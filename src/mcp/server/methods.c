@@ -139,7 +139,7 @@ static void write_server(struct json_writer *w, struct mcp_session *s)
 	json_write_object_end(w);
 }
 
-static int initialize(const struct mcp_request *q, struct rpc_fault *f)
+static int methods_initialize(const struct mcp_request *q, struct rpc_fault *f)
 {
 	const struct json_val *version = json_get(q->m->params, "protocolVersion");
 	const struct json_val *info = json_get(q->m->params, "clientInfo");
@@ -251,7 +251,7 @@ static const struct mcp_served served[MCP_METHODS] = {
 	[MCP_METHOD_UNSUBSCRIBE] = { mcp_unsubscribe, MCP_NEEDS_SUBSCRIBE },
 	[MCP_METHOD_SET_LEVEL] = { set_level, MCP_NEEDS_LOGGING },
 	[MCP_METHOD_PING] = { ping, .always = true },
-	[MCP_METHOD_INITIALIZE] = { initialize, .always = true },
+	[MCP_METHOD_INITIALIZE] = { methods_initialize, .always = true },
 	[MCP_METHOD_TASKS_GET] = { mcp_tasks_get, MCP_NEEDS_TASKS },
 	[MCP_METHOD_TASKS_UPDATE] = { mcp_tasks_update, MCP_NEEDS_TASKS },
 	[MCP_METHOD_TASKS_CANCEL] = { mcp_tasks_cancel, MCP_NEEDS_TASKS },
@@ -279,8 +279,8 @@ static int read_request(struct mcp_session *s, struct mcp_inbound *in, const str
 	return 0;
 }
 
-static int run(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_msg *m,
-	       struct rpc_fault *f)
+static int methods_run(struct mcp_session *s, struct mcp_inbound *in, const struct rpc_msg *m,
+		       struct rpc_fault *f)
 {
 	const struct mcp_method *method = mcp_method_find(m->method);
 	const struct mcp_profile *p = in->profile ? in->profile : s->profile;
@@ -307,13 +307,13 @@ void mcp_serve_request(struct mcp_session *s, struct mcp_inbound *in, const stru
 {
 	struct rpc_fault f;
 
-	if (run(s, in, m, &f) < 0)
+	if (methods_run(s, in, m, &f) < 0)
 		mcp_send_fault(s, in, &m->id, &f);
 }
 
 /* --- notifications: unknown ones are ignored --- */
 
-static void cancelled(struct mcp_session *s, const struct rpc_msg *m)
+static void methods_cancelled(struct mcp_session *s, const struct rpc_msg *m)
 {
 	struct inflight_entry *found;
 	struct rpc_id id;
@@ -328,7 +328,7 @@ static void cancelled(struct mcp_session *s, const struct rpc_msg *m)
 void mcp_serve_notification(struct mcp_session *s, const struct rpc_msg *m)
 {
 	if (str_is(m->method, "notifications/cancelled"))
-		cancelled(s, m);
+		methods_cancelled(s, m);
 	else
 		log_debug("mcp: notification %.*s", STR_ARG(mcp_shown(m->method)));
 }

@@ -193,7 +193,7 @@ bool mcp_task_is_for(const struct mcp_task *t, const struct mcp_profile *p, stru
 	return t->profile->modern == p->modern && str_is(owner, t->owner);
 }
 
-static struct mcp_task *find(const struct mcp_server *srv, const struct rpc_id *id)
+static struct mcp_task *task_find(const struct mcp_server *srv, const struct rpc_id *id)
 {
 	return srv->tasks ? (struct mcp_task *)inflight_find(srv->tasks->table, id) : NULL;
 }
@@ -210,7 +210,7 @@ struct mcp_task *mcp_task_find(const struct mcp_request *q, struct rpc_fault *f)
 	}
 	mcp_tasks_purge(q->s->server);
 	if (rpc_id_read(v, &id))
-		t = find(q->s->server, &id);
+		t = task_find(q->s->server, &id);
 	if (t && mcp_task_is_for(t, q->profile, mcp_principal(q->s->server, q->s->data)))
 		return t;
 	rpc_fault_set(f, RPC_INVALID_PARAMS, "there is no task of this id; it may have expired");
@@ -231,7 +231,7 @@ bool mcp_task_is_seen(struct mcp_session *s, struct str id)
 		return false;
 	memcpy(key.json, text.p, text.n);
 	key.n = (unsigned short)text.n;
-	t = find(s->server, &key);
+	t = task_find(s->server, &key);
 	return t && t->profile->modern && str_is(mcp_principal(s->server, s->data), t->owner);
 }
 

@@ -23,7 +23,7 @@ static void answer_created(const struct mcp_task *t)
 	rpc_write_end(w);
 }
 
-static void apply(struct mcp_task *t, const struct mcp_task_options *o)
+static void task_call_apply(struct mcp_task *t, const struct mcp_task_options *o)
 {
 	if (o && o->poll_ms)
 		t->poll_ms = o->poll_ms;
@@ -42,7 +42,7 @@ static int make_task(struct mcp_call *c, const struct mcp_task_options *o, unsig
 	if (!t)
 		return -1;
 	mcp_task_set_ttl(t, ttl_ms ? ttl_ms : own);
-	apply(t, o);
+	task_call_apply(t, o);
 	answer_created(t);
 	c->task = t;
 	mcp_call_detach(c);
@@ -61,7 +61,7 @@ int mcp_call_to_task(struct mcp_call *c, const struct mcp_task_options *o, struc
 {
 	if (c->task) {
 		/* the client of 2025-11-25 has chosen the time to live */
-		apply(c->task, o);
+		task_call_apply(c->task, o);
 		return 0;
 	}
 	if (!mcp_call_can_task(c))
@@ -86,7 +86,7 @@ void mcp_call_task_status(struct mcp_call *c, const char *message)
 
 /* --- before the first run --- */
 
-static int refuse(struct rpc_fault *f, const struct mcp_call *c, const char *why)
+static int task_call_refuse(struct rpc_fault *f, const struct mcp_call *c, const char *why)
 {
 	return rpc_fault_set(f, RPC_METHOD_NOT_FOUND, "tool %s %s", c->tool->name, why);
 }
@@ -101,7 +101,7 @@ static int begin_old(struct mcp_call *c, const struct json_val *task, struct rpc
 	if (json_get(task, "ttl") && !json_uint64(json_get(task, "ttl"), &ttl_ms))
 		return rpc_fault_set(f, RPC_INVALID_PARAMS, "task.ttl takes milliseconds");
 	if (c->tool->task == MCP_TASK_NEVER)
-		return refuse(f, c, "can't be called as a task; leave params.task out");
+		return task_call_refuse(f, c, "can't be called as a task; leave params.task out");
 	if (make_task(c, NULL, ttl_ms < MCP_TASK_TTL_MAX ? (unsigned)ttl_ms : MCP_TASK_TTL_MAX,
 		      &e) < 0)
 		return mcp_fault_of(f, &e);
@@ -123,7 +123,7 @@ int mcp_task_before(struct mcp_call *c, struct rpc_fault *f)
 	if (task)
 		return begin_old(c, task, f);
 	if (c->profile->old_tasks && required)
-		return refuse(f, c, "is only called as a task; send params.task");
+		return task_call_refuse(f, c, "is only called as a task; send params.task");
 	if (!required)
 		return 0;
 	err_set(&e, ERR_CLIENT_CANT, "tool %s runs as a task, which revision %s has not",

@@ -127,7 +127,7 @@ void mcp_task_write_related(struct json_writer *w, const struct mcp_call *c)
 }
 
 /* A modern client must declare the extension in each request. */
-static struct mcp_task *find(const struct mcp_request *q, struct rpc_fault *f)
+static struct mcp_task *task_method_find(const struct mcp_request *q, struct rpc_fault *f)
 {
 	if (q->profile->modern && !(q->can & MCP_CAN_TASKS)) {
 		mcp_fault_missing(f, MCP_CAN_TASKS);
@@ -140,7 +140,7 @@ static struct mcp_task *find(const struct mcp_request *q, struct rpc_fault *f)
 
 int mcp_tasks_get(const struct mcp_request *q, struct rpc_fault *f)
 {
-	const struct mcp_task *t = find(q, f);
+	const struct mcp_task *t = task_method_find(q, f);
 	struct json_writer *w;
 
 	if (!t)
@@ -154,7 +154,7 @@ int mcp_tasks_get(const struct mcp_request *q, struct rpc_fault *f)
  * has ended. */
 int mcp_tasks_cancel(const struct mcp_request *q, struct rpc_fault *f)
 {
-	struct mcp_task *t = find(q, f);
+	struct mcp_task *t = task_method_find(q, f);
 	struct json_writer *w;
 
 	if (!t)
@@ -173,7 +173,7 @@ int mcp_tasks_cancel(const struct mcp_request *q, struct rpc_fault *f)
 int mcp_tasks_update(const struct mcp_request *q, struct rpc_fault *f)
 {
 	const struct json_val *answers = json_get(q->m->params, "inputResponses");
-	struct mcp_task *t = find(q, f);
+	struct mcp_task *t = task_method_find(q, f);
 	struct mcp_call *c;
 
 	if (!t)
@@ -271,7 +271,7 @@ static void stop_waiting(struct mcp_call *waiter)
 /* Answered when the task has ended. Until then its questions are asked on this request's stream. */
 int mcp_tasks_result(const struct mcp_request *q, struct rpc_fault *f)
 {
-	struct mcp_task *t = find(q, f);
+	struct mcp_task *t = task_method_find(q, f);
 	struct mcp_call *waiter;
 	size_t i = 0;
 

@@ -14,7 +14,7 @@ static bool is_name(const char *name)
 }
 
 /* Parses text, which must be a JSON object on one line. */
-static struct json_doc *parse(const char *what, const char *text, struct err *e)
+static struct json_doc *tool_parse(const char *what, const char *text, struct err *e)
 {
 	AUTO(json_free) struct json_doc *d = json_parse(str_of(text), NULL, e);
 
@@ -44,7 +44,7 @@ static int prepare_output(const struct mcp_tool *t, struct mcp_prepared *p, stru
 
 	if (!t->output_schema)
 		return 0;
-	d = parse("output_schema", t->output_schema, e);
+	d = tool_parse("output_schema", t->output_schema, e);
 	if (!d)
 		return -1;
 	p->object_output = str_is(json_str(json_get(json_root(d), "type")), "object");
@@ -58,17 +58,17 @@ static int check_meta(const struct mcp_tool *t, struct err *e)
 
 	if (!t->meta)
 		return 0;
-	d = parse("meta", t->meta, e);
+	d = tool_parse("meta", t->meta, e);
 	return d ? 0 : -1;
 }
 
-static struct mcp_prepared *prepare(const struct mcp_tool *t, struct err *e)
+static struct mcp_prepared *tool_prepare(const struct mcp_tool *t, struct err *e)
 {
 	AUTO(prepared_free) struct mcp_prepared *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return err_set(e, ERR_LIMIT, "out of memory"), NULL;
-	p->input = parse("input_schema", t->input_schema, e);
+	p->input = tool_parse("input_schema", t->input_schema, e);
 	if (!p->input)
 		return NULL;
 	if (!str_is(json_str(json_get(json_root(p->input), "type")), "object"))
@@ -90,7 +90,7 @@ int mcp_tool_prepare(struct mcp_tool *t, struct err *e)
 		return err_set(e, ERR_BUG, "%s: no description or no input_schema", t->name);
 	if (t->prepared)
 		return 0;
-	t->prepared = prepare(t, e);
+	t->prepared = tool_prepare(t, e);
 	if (!t->prepared) {
 		if (e->code != ERR_LIMIT)
 			e->code = ERR_BUG;

@@ -14,7 +14,7 @@ static size_t literal(const char *t)
 }
 
 /* The first position of the literal in s; s.n if it does not occur. */
-static size_t find(struct str s, const char *text, size_t n)
+static size_t uri_find(struct str s, const char *text, size_t n)
 {
 	for (size_t i = 0; n <= s.n && i <= s.n - n; i++) {
 		if (memcmp(s.p + i, text, n) == 0)
@@ -49,7 +49,7 @@ static bool take_value(const char **t, struct str *uri, struct str *ret)
 	if (n > 0 && (*t)[n] == '\0')
 		length = uri->n > n ? uri->n - n : 0; /* the last literal is at the end */
 	else if (n > 0)
-		length = find(*uri, *t, n);
+		length = uri_find(*uri, *t, n);
 	*ret = (struct str){ uri->p, length };
 	uri->p += length;
 	uri->n -= length;

@@ -130,7 +130,7 @@ static void post_legacy(struct mcp_http *h, struct mcp_http_session *s, struct h
 	mcp_flow_settle(f);
 }
 
-static void initialize(struct mcp_http *h, const struct mcp_head *head, struct mcp_inbound *in)
+static void http_initialize(struct mcp_http *h, const struct mcp_head *head, struct mcp_inbound *in)
 {
 	struct mcp_http_session *s = head->session.p ? find_session(h, head)
 						     : mcp_http_session_new(h, head->q);
@@ -188,7 +188,7 @@ static void post(struct mcp_http *h, const struct mcp_head *head)
 	if (!in)
 		refuse_memory(q);
 	else if (mcp_inbound_era(in) == MCP_LEGACY && mcp_inbound_is_initialize(in))
-		initialize(h, head, in);
+		http_initialize(h, head, in);
 	else if (mcp_inbound_era(in) == MCP_LEGACY)
 		in_session(h, head, in);
 	else if (mcp_inbound_is_answered(in))
@@ -252,7 +252,7 @@ static bool is_modern(const struct mcp_head *head)
 	return p && p->modern;
 }
 
-static void run(void *owner, struct http_request *q)
+static void http_run(void *owner, struct http_request *q)
 {
 	struct mcp_http *h = owner;
 	enum http_method method = http_request_method(q);
@@ -331,7 +331,7 @@ struct mcp_http *mcp_http_new(uv_loop_t *loop, struct mcp_server *srv,
 		.path = "/mcp",
 		.methods = HTTP_GET | HTTP_POST | HTTP_DELETE,
 		.body_max = h->o.body_max,
-		.run = run,
+		.run = http_run,
 		.doc = "MCP over Streamable HTTP, all revisions.",
 	};
 	h->frame = BUF_INIT(FRAME_MAX);

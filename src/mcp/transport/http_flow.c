@@ -61,7 +61,7 @@ static void unlink_flow(struct mcp_flow *f)
 }
 
 /* Makes a flow without a request; its client is away. */
-static struct mcp_flow *make(struct mcp_http *h, struct mcp_http_session *s)
+static struct mcp_flow *http_flow_make(struct mcp_http *h, struct mcp_http_session *s)
 {
 	struct mcp_flow *f = spare_take(&h->spare_flow, sizeof(*f));
 
@@ -136,13 +136,13 @@ void mcp_flow_disconnect(struct mcp_flow *f)
 }
 
 /* Ends the connection once everything was sent that ever will be. */
-static void finish(struct mcp_flow *f)
+static void http_flow_finish(struct mcp_flow *f)
 {
 	if (f->done && !f->unsent)
 		mcp_flow_disconnect(f);
 }
 
-static void pump(struct mcp_flow *f)
+static void http_flow_pump(struct mcp_flow *f)
 {
 	while (f->unsent && mcp_wire_waiting(&f->wire) <= f->http->o.queue / 2) {
 		mcp_wire_write(&f->wire, (struct str){ f->unsent->text, f->unsent->n });
@@ -154,8 +154,8 @@ static void on_wire_drained(void *owner)
 {
 	struct mcp_flow *f = owner;
 
-	pump(f);
-	finish(f);
+	http_flow_pump(f);
+	http_flow_finish(f);
 	mcp_flow_settle(f);
 }
 
@@ -201,7 +201,7 @@ static int open_wire(struct mcp_flow *f, uint64_t seen, struct err *e)
 
 /* --- what is sent --- */
 
-static void answer(struct mcp_flow *f, int status, struct str text)
+static void http_flow_answer(struct mcp_flow *f, int status, struct str text)
 {
 	struct http_header name = { NULL, STR_NONE };
 	size_t n = name_session(f, &name);
@@ -229,7 +229,7 @@ static void put_stored(struct mcp_flow *f)
 	} else {
 		if (!f->unsent)
 			f->unsent = x;
-		pump(f);
+		http_flow_pump(f);
 	}
 }
 
@@ -291,7 +291,7 @@ static void on_send(void *transport, void *stream, const struct mcp_out *m)
 		return; /* nobody ever listened */
 	if (f->state == MCP_FLOW_ASKED) {
 		if (m->kind == MCP_OUT_RESPONSE) {
-			answer(f, m->status, m->text);
+			http_flow_answer(f, m->status, m->text);
 			return;
 		}
 		if (want_wire(f) < 0)
@@ -310,8 +310,8 @@ static void on_stream_done(void *transport, void *stream)
 	f->done = true;
 	f->done_ms = clock_coarse_ms();
 	if (f->state == MCP_FLOW_ASKED)
-		answer(f, 202, STR_NONE); /* cancelled by its client */
-	finish(f);
+		http_flow_answer(f, 202, STR_NONE); /* cancelled by its client */
+	http_flow_finish(f);
 	mcp_flow_settle(f);
 }
 
@@ -346,7 +346,7 @@ const struct mcp_transport mcp_http_transport = {
 struct mcp_flow *mcp_flow_new(struct mcp_http *h, struct mcp_http_session *s,
 			      struct http_request *q)
 {
-	struct mcp_flow *f = make(h, s);
+	struct mcp_flow *f = http_flow_make(h, s);
 	struct err e;
 
 	if (f && !s)
@@ -414,8 +414,8 @@ void mcp_flow_connect(struct mcp_flow *f, struct http_request *q, uint64_t seen)
 		http_reply_error(take_ptr(f->q), &e);
 	} else {
 		f->unsent = f->first;
-		pump(f);
-		finish(f);
+		http_flow_pump(f);
+		http_flow_finish(f);
 	}
 	f->held = false;
 	mcp_flow_settle(f);
@@ -436,7 +436,7 @@ struct mcp_flow *mcp_flow_listen(struct mcp_http_session *s)
 	}
 	if (s->listeners >= LISTENERS)
 		mcp_flow_free(oldest);
-	f = make(s->http, s);
+	f = http_flow_make(s->http, s);
 	if (!f)
 		return NULL;
 	f->listens = true;

@@ -40,7 +40,7 @@ void mcp_head_read(struct http_request *q, struct mcp_head *ret)
 /* --- Accept --- */
 
 /* Cuts the part before the first `at` off *s. */
-static struct str cut(struct str *s, char at)
+static struct str http_head_cut(struct str *s, char at)
 {
 	const char *end = memchr(s->p, at, s->n);
 	struct str front = { s->p, end ? (size_t)(end - s->p) : s->n };
@@ -55,7 +55,7 @@ static struct str cut(struct str *s, char at)
 static bool is_refused(struct str parameters)
 {
 	while (parameters.n > 0) {
-		struct str p = cut(&parameters, ';');
+		struct str p = http_head_cut(&parameters, ';');
 
 		if (p.n >= 3 && (p.p[0] == 'q' || p.p[0] == 'Q') && p.p[1] == '=')
 			return strspn(p.p + 2, "0.") >= p.n - 2;
@@ -83,8 +83,8 @@ unsigned mcp_head_takes(const struct mcp_head *head)
 	if (str_is(all, "application/json, text/event-stream")) /* as the specification writes it */
 		return MCP_TAKES_JSON | MCP_TAKES_EVENTS;
 	while (all.n > 0) {
-		struct str range = cut(&all, ',');
-		struct str name = range.n > 0 ? cut(&range, ';') : range;
+		struct str range = http_head_cut(&all, ',');
+		struct str name = range.n > 0 ? http_head_cut(&range, ';') : range;
 
 		for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
 			if (http_same(name, ranges[i].name) && !is_refused(range))

@@ -77,7 +77,8 @@ static void make_room(struct mcp_http *h, const void *who)
 	mcp_http_session_end(s);
 }
 
-static struct mcp_http_session *make(struct mcp_http *h, const void *who, struct err *e)
+static struct mcp_http_session *http_session_make(struct mcp_http *h, const void *who,
+						  struct err *e)
 {
 	struct mcp_http_session *s = calloc(1, sizeof(*s));
 
@@ -107,7 +108,7 @@ struct mcp_http_session *mcp_http_session_new(struct mcp_http *h, struct http_re
 
 	if (h->ids.n >= h->o.sessions || mcp_ids_count(&h->ids, who) >= h->o.sessions_each)
 		make_room(h, who);
-	s = make(h, who, &e);
+	s = http_session_make(h, who, &e);
 	if (!s) {
 		http_reply_error(q, &e);
 	} else if (mcp_wire_narrow(s->core, q) < 0) {

@@ -83,7 +83,7 @@ static bool make_room(struct mcp_http_session *s, size_t n)
 	return h->stored_bytes + n <= h->o.store_all;
 }
 
-static void append(struct mcp_flow *f, struct mcp_stored *x)
+static void http_store_append(struct mcp_flow *f, struct mcp_stored *x)
 {
 	struct mcp_http_session *s = f->session;
 
@@ -111,7 +111,7 @@ struct mcp_stored *mcp_store_add(struct mcp_flow *f, struct str text)
 	}
 	*x = (struct mcp_stored){ .flow = f, .number = f->events, .n = text.n };
 	memcpy(x->text, text.p, text.n);
-	append(f, x);
+	http_store_append(f, x);
 	return x;
 }
 

@@ -105,7 +105,7 @@ static const struct mcp_transport transport = { .send = on_send,
 
 /* --- GET /sse --- */
 
-static struct sse_session *make(struct mcp_sse *t, const void *who, struct err *e)
+static struct sse_session *sse_make(struct mcp_sse *t, const void *who, struct err *e)
 {
 	struct sse_session *s = calloc(1, sizeof(*s));
 
@@ -146,7 +146,7 @@ static void run_sse(void *owner, struct http_request *q)
 	struct sse_session *s;
 	struct err e;
 
-	s = make(t, http_request_principal(q), &e);
+	s = sse_make(t, http_request_principal(q), &e);
 	if (!s) {
 		http_reply_error(q, &e);
 	} else if (mcp_wire_narrow(s->core, q) < 0) {

@@ -66,7 +66,7 @@ static void on_timer_closed(uv_handle_t *handle)
 	on_one_closed(handle->data);
 }
 
-static void shut(struct mcp_stdio *t)
+static void stdio_shut(struct mcp_stdio *t)
 {
 	if (t->state == CLOSING)
 		return;
@@ -84,7 +84,7 @@ static void on_flush_timeout(uv_timer_t *timer)
 
 	log_warn("mcp stdio: %zu bytes were not taken by the client",
 		 loop_writer_queued(t->writer));
-	shut(t);
+	stdio_shut(t);
 }
 
 static void start_flushing(struct mcp_stdio *t)
@@ -94,7 +94,7 @@ static void start_flushing(struct mcp_stdio *t)
 	set_state(t, FLUSHING);
 	uv_timer_start(&t->timer, on_flush_timeout, ms, 0);
 	if (loop_writer_queued(t->writer) == 0)
-		shut(t);
+		stdio_shut(t);
 }
 
 static void on_drain_timeout(uv_timer_t *timer)
@@ -241,7 +241,7 @@ static void on_written(void *owner)
 	size_t queued = loop_writer_queued(t->writer);
 
 	if (t->state == FLUSHING && queued == 0)
-		shut(t);
+		stdio_shut(t);
 	else if (t->state == SERVING && t->paused && queued <= t->o.queue_max / 2)
 		serve(t);
 }
@@ -249,7 +249,7 @@ static void on_written(void *owner)
 static void on_broken(void *owner, const struct err *e)
 {
 	log_info("mcp stdio: %s", e->msg);
-	shut(owner);
+	stdio_shut(owner);
 }
 
 static const struct loop_writer_events writer_events = { on_written, on_broken };
@@ -274,7 +274,7 @@ int mcp_stdio_claim(int *ret_in_fd, int *ret_out_fd, struct err *e)
 }
 
 /* Frees a half-made transport: nothing was started, so no callback comes. */
-static void abandon(struct mcp_stdio *t)
+static void stdio_abandon(struct mcp_stdio *t)
 {
 	if (t->reader)
 		loop_reader_close(t->reader, NULL);
@@ -301,13 +301,13 @@ struct mcp_stdio *mcp_stdio_start(uv_loop_t *loop, struct mcp_server *srv,
 		t->writer = loop_writer_new(loop, take_fd(&out), QUEUE_HARD_MAX, &writer_events, t,
 					    e);
 	if (!t->reader || !t->writer) {
-		abandon(t);
+		stdio_abandon(t);
 		return NULL;
 	}
 	t->session = mcp_session_new(srv, &transport, t, MCP_ROAD_LINES, o->data);
 	if (!t->session) {
 		err_set(e, ERR_LIMIT, "out of memory");
-		abandon(t);
+		stdio_abandon(t);
 		return NULL;
 	}
 	line_init(&t->lines, t->o.line_max);

@@ -34,7 +34,7 @@ struct cleaner {
 	bool full;
 };
 
-static bool between(uint32_t c, uint32_t first, uint32_t last)
+static bool clean_between(uint32_t c, uint32_t first, uint32_t last)
 {
 	return c >= first && c <= last;
 }
@@ -46,33 +46,33 @@ static bool is_joiner(uint32_t c)
 
 static bool is_selector(uint32_t c)
 {
-	return between(c, 0xfe00, 0xfe0f);
+	return clean_between(c, 0xfe00, 0xfe0f);
 }
 
 static bool is_line_end(uint32_t c)
 {
-	return between(c, '\n', '\r') || c == 0x85 || c == 0x2028 || c == 0x2029;
+	return clean_between(c, '\n', '\r') || c == 0x85 || c == 0x2028 || c == 0x2029;
 }
 
 static bool is_blank(uint32_t c)
 {
-	return c == ' ' || c == '\t' || c == 0xa0 || c == 0x1680 || between(c, 0x2000, 0x200a) ||
-	       c == 0x202f || c == 0x205f;
+	return c == ' ' || c == '\t' || c == 0xa0 || c == 0x1680 ||
+	       clean_between(c, 0x2000, 0x200a) || c == 0x202f || c == 0x205f;
 }
 
 /* Not in hidden_char(), whose readers keep them. */
 bool clean_hides(uint32_t c)
 {
-	return hidden_char(c) || between(c, 0x180b, 0x180f) || between(c, 0xfff0, 0xfff8) ||
-	       between(c, 0x13430, 0x1343f) || between(c, 0x1bca0, 0x1bca3) ||
-	       between(c, 0x1d173, 0x1d17a);
+	return hidden_char(c) || clean_between(c, 0x180b, 0x180f) ||
+	       clean_between(c, 0xfff0, 0xfff8) || clean_between(c, 0x13430, 0x1343f) ||
+	       clean_between(c, 0x1bca0, 0x1bca3) || clean_between(c, 0x1d173, 0x1d17a);
 }
 
 /* Private use and noncharacters: what they look like is up to a font. */
 static bool is_private(uint32_t c)
 {
-	return between(c, 0xe000, 0xf8ff) || between(c, 0xfdd0, 0xfdef) || (c & 0xfffe) == 0xfffe ||
-	       c >= 0xf0000;
+	return clean_between(c, 0xe000, 0xf8ff) || clean_between(c, 0xfdd0, 0xfdef) ||
+	       (c & 0xfffe) == 0xfffe || c >= 0xf0000;
 }
 
 uint32_t clean_char(struct str s, size_t *at)
@@ -145,7 +145,7 @@ static void skip_sequence(struct cleaner *c, uint32_t ch)
 		c->at = escape_end(c, c->at);
 	else if (ch == 0x9b)
 		c->at = csi_end(c, c->at);
-	else if (ch == 0x90 || ch == 0x98 || between(ch, 0x9d, 0x9f))
+	else if (ch == 0x90 || ch == 0x98 || clean_between(ch, 0x9d, 0x9f))
 		c->at = string_end(c, c->at);
 }
 
@@ -164,7 +164,7 @@ static size_t dangling(struct str s)
 }
 
 /* `chars` characters, all or none: past the maximum the output goes back to where the mark fits. */
-static int put(struct cleaner *c, struct str bytes, size_t chars, struct err *e)
+static int clean_put(struct cleaner *c, struct str bytes, size_t chars, struct err *e)
 {
 	if (c->full)
 		return 0;
@@ -193,11 +193,11 @@ static int put_blanks(struct cleaner *c, struct err *e)
 	if (!c->last)
 		return 0;
 	for (unsigned i = 0; i < lines; i++) {
-		if (put(c, STR_LIT("\n"), 1, e) < 0)
+		if (clean_put(c, STR_LIT("\n"), 1, e) < 0)
 			return -1;
 	}
 	for (unsigned i = 0; i < blanks; i++) {
-		if (put(c, STR_LIT(" "), 1, e) < 0)
+		if (clean_put(c, STR_LIT(" "), 1, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -210,9 +210,9 @@ static int put_visible(struct cleaner *c, struct str bytes, uint32_t ch, struct 
 	if (put_blanks(c, e) < 0)
 		return -1;
 	if (c->mode == CLEAN_COMMENT && ch == '/' && c->last == '*' && !joined) {
-		if (put(c, STR_LIT("\\/"), 2, e) < 0)
+		if (clean_put(c, STR_LIT("\\/"), 2, e) < 0)
 			return -1;
-	} else if (put(c, bytes, 1, e) < 0) {
+	} else if (clean_put(c, bytes, 1, e) < 0) {
 		return -1;
 	}
 	c->last = ch;
@@ -228,7 +228,7 @@ static int reveal(struct cleaner *c, uint32_t ch, struct err *e)
 		n = snprintf(form, sizeof(form), "\\%c", ch == '\n' ? 'n' : ch == '\r' ? 'r' : 't');
 	else
 		n = snprintf(form, sizeof(form), "\\u{%x}", ch);
-	if (put_blanks(c, e) < 0 || put(c, (struct str){ form, (size_t)n }, (size_t)n, e) < 0)
+	if (put_blanks(c, e) < 0 || clean_put(c, (struct str){ form, (size_t)n }, (size_t)n, e) < 0)
 		return -1;
 	c->last = '}';
 	return 0;

@@ -42,7 +42,7 @@ int code_reader_add(struct code_reader *r, struct str bytes, struct err *e)
 
 /* ---- what holt-js says --------------------------------------------------------------------- */
 
-static int find(const char *const *names, size_t n, struct str name)
+static int frame_find(const char *const *names, size_t n, struct str name)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (str_is(name, names[i]))
@@ -51,7 +51,7 @@ static int find(const char *const *names, size_t n, struct str name)
 	return -1;
 }
 
-static int bad(struct err *e, const char *what)
+static int frame_bad(struct err *e, const char *what)
 {
 	return err_set(e, ERR_GUEST, "the JavaScript process broke its protocol: %s", what);
 }
@@ -76,7 +76,7 @@ static int read_number(const struct json_val *of, const char *name, uint64_t max
 	uint64_t u = 0;
 
 	if (v && (!json_uint64(v, &u) || u > max))
-		return bad(e, "a number is out of range");
+		return frame_bad(e, "a number is out of range");
 	*ret = (uint32_t)u;
 	return 0;
 }
@@ -118,10 +118,10 @@ static int read_call(const struct json_val *v, struct arena *a, struct code_fram
 	const struct json_val *arguments = json_get(v, "arguments");
 
 	if (json_type(arguments) != JSON_OBJECT)
-		return bad(e, "a call has no arguments");
+		return frame_bad(e, "a call has no arguments");
 	/* Policy, redaction and audit read them again. */
 	if (is_deeper(arguments, CODE_ARGUMENTS_DEPTH))
-		return bad(e, "arguments are nested too deeply");
+		return frame_bad(e, "arguments are nested too deeply");
 	if (read_number(v, "id", UINT32_MAX, &f->id, e) < 0 ||
 	    read_number(v, "module", UINT32_MAX, &f->module, e) < 0 ||
 	    read_number(v, "function", UINT32_MAX, &f->function, e) < 0)
@@ -133,7 +133,7 @@ static int read_failure(const struct json_val *v, struct arena *a, struct code_f
 			struct err *e)
 {
 	struct str limit = json_str(json_get(v, "limit"));
-	int which = find(code_limit_names, CODE_LIMIT_WALL, limit);
+	int which = frame_find(code_limit_names, CODE_LIMIT_WALL, limit);
 
 	if (read_text(v, "name", a, &f->name, e) < 0 ||
 	    read_text(v, "message", a, &f->message, e) < 0 ||
@@ -142,7 +142,7 @@ static int read_failure(const struct json_val *v, struct arena *a, struct code_f
 	    read_number(v, "column", PLACE_MAX, &f->column, e) < 0)
 		return -1;
 	if (limit.p && which < 0)
-		return bad(e, "there is no such limit");
+		return frame_bad(e, "there is no such limit");
 	f->has_limit = limit.p;
 	f->limit = limit.p ? (enum code_limit)which : CODE_LIMIT_CPU;
 	return 0;
@@ -151,20 +151,20 @@ static int read_failure(const struct json_val *v, struct arena *a, struct code_f
 static int read_frame(const struct json_val *v, struct arena *a, struct code_frame *f,
 		      struct err *e)
 {
-	int kind = find(kinds, CODE_KINDS, json_str(json_get(v, "kind"))), level;
+	int kind = frame_find(kinds, CODE_KINDS, json_str(json_get(v, "kind"))), level;
 	const struct json_val *value = json_get(v, "value");
 
 	if (kind < 0)
-		return bad(e, "a frame of no kind");
+		return frame_bad(e, "a frame of no kind");
 	*f = (struct code_frame){ .kind = (enum code_kind)kind };
 	f->again = json_bool(json_get(v, "again"));
 	switch (f->kind) {
 	case CODE_IMPORT:
 		if (read_text(v, "name", a, &f->name, e) < 0)
 			return -1;
-		return f->name.n <= CODE_NAME_MAX ? 0 : bad(e, "a module's name is too long");
+		return f->name.n <= CODE_NAME_MAX ? 0 : frame_bad(e, "a module's name is too long");
 	case CODE_CONSOLE:
-		level = find(code_level_names, CODE_LEVELS, json_str(json_get(v, "level")));
+		level = frame_find(code_level_names, CODE_LEVELS, json_str(json_get(v, "level")));
 		f->level = level < 0 ? CODE_LOG : (enum code_level)level;
 		return read_text(v, "text", a, &f->text, e);
 	case CODE_CALL:
@@ -176,7 +176,7 @@ static int read_frame(const struct json_val *v, struct arena *a, struct code_fra
 	case CODE_KINDS:
 		break;
 	}
-	return bad(e, "a frame of no kind");
+	return frame_bad(e, "a frame of no kind");
 }
 
 static size_t frame_length(const unsigned char *p)
@@ -195,7 +195,7 @@ int code_reader_next(struct code_reader *r, struct arena *a, struct code_frame *
 		return 0;
 	n = frame_length((const unsigned char *)left.p);
 	if (n > CODE_FRAME_MAX)
-		return bad(e, "a frame is too long");
+		return frame_bad(e, "a frame is too long");
 	if (left.n - CODE_HEAD < n)
 		return 0;
 	r->at += CODE_HEAD + n;

@@ -207,7 +207,7 @@ static struct str *name_at(const struct kind *k, struct tool_name *ret, size_t i
 }
 
 /* A name that its tool brought along, or that no other would have. */
-static int keep(struct str name, struct arena *a, struct str *ret, struct err *e)
+static int names_keep(struct str name, struct arena *a, struct str *ret, struct err *e)
 {
 	ret->p = arena_dup(a, name, e);
 	ret->n = name.n;
@@ -230,7 +230,7 @@ static int distinguish(struct str base, struct str tool, struct taken *t, struct
 
 		if (taken_slot(t, name)->p)
 			continue;
-		if (keep(name, a, ret, e) < 0)
+		if (names_keep(name, a, ret, e) < 0)
 			return -1;
 		taken_add(t, *ret);
 		return 0;
@@ -282,7 +282,7 @@ static int make_kind(const struct kind *k, struct str server, const struct str *
 		struct base *b = sorted[i];
 
 		if (!b->made.cut && taken_add(&taken, made_str(&b->made)) &&
-		    keep(made_str(&b->made), a, name_at(k, ret, b->index), e) < 0)
+		    names_keep(made_str(&b->made), a, name_at(k, ret, b->index), e) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < n; i++) {

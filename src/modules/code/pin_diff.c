@@ -29,7 +29,7 @@ static int text_of(struct buf *b, struct str key, const struct json_val *v, stru
 	return json_write_done(&w, e);
 }
 
-static int show(struct differ *d, struct str text, size_t from, struct str *ret)
+static int pin_diff_show(struct differ *d, struct str text, size_t from, struct str *ret)
 {
 	autobuf struct buf b = BUF_INIT(PIN_VALUE_CHARS * 4 + 8);
 
@@ -58,8 +58,8 @@ static size_t shown_from(struct str a, struct str b)
 	return i;
 }
 
-static int add(struct differ *d, const struct json_place *at, const struct json_val *old,
-	       const struct json_val *now)
+static int pin_diff_add(struct differ *d, const struct json_place *at, const struct json_val *old,
+			const struct json_val *now)
 {
 	autobuf struct buf a = BUF_INIT(TEXT_MAX), b = BUF_INIT(TEXT_MAX), where = BUF_INIT(4096);
 	struct json_pointer p = JSON_POINTER_INIT;
@@ -78,8 +78,8 @@ static int add(struct differ *d, const struct json_place *at, const struct json_
 		return -1;
 	from = old && now ? shown_from(buf_str(&a), buf_str(&b)) : 0;
 	c->where = (struct str){ arena_dup(d->arena, buf_str(&where), d->e), where.n };
-	if (!c->where.p || (old && show(d, buf_str(&a), from, &c->old) < 0) ||
-	    (now && show(d, buf_str(&b), from, &c->now) < 0))
+	if (!c->where.p || (old && pin_diff_show(d, buf_str(&a), from, &c->old) < 0) ||
+	    (now && pin_diff_show(d, buf_str(&b), from, &c->now) < 0))
 		return -1;
 	d->ret->n++;
 	return 0;
@@ -169,7 +169,7 @@ static int differ(struct differ *d, const struct json_place *at, const struct js
 			return differ_arrays(d, at, old, now);
 	}
 	eq = old && now ? same(d, at->key, old, now) : 0;
-	return eq != 0 ? (eq < 0 ? -1 : 0) : add(d, at, old, now);
+	return eq != 0 ? (eq < 0 ? -1 : 0) : pin_diff_add(d, at, old, now);
 }
 
 int pin_diff(const struct json_val *old, const struct json_val *now, struct arena *a,

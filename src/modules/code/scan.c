@@ -46,8 +46,8 @@ struct scan {
 	unsigned told; /* kinds that were found in this string */
 };
 
-static int add(struct scan *s, enum scan_kind kind, struct str where, struct str text,
-	       struct str found)
+static int scan_add(struct scan *s, enum scan_kind kind, struct str where, struct str text,
+		    struct str found)
 {
 	autobuf struct buf b = BUF_INIT(SCAN_EXCERPT_CHARS * 4 + 8);
 	size_t from = (size_t)(found.p - text.p), back = from < AROUND ? from : AROUND;
@@ -80,7 +80,8 @@ static int scan_rules_of(struct scan *s, struct str where, struct str text)
 
 	scan_match(text, s->tool, s->own, found);
 	for (unsigned kind = 0; kind < SCAN_KINDS; kind++) {
-		if (found[kind].p && add(s, (enum scan_kind)kind, where, text, found[kind]) < 0)
+		if (found[kind].p &&
+		    scan_add(s, (enum scan_kind)kind, where, text, found[kind]) < 0)
 			return -1;
 	}
 	return 0;
@@ -132,7 +133,7 @@ static const struct {
 };
 /* clang-format on */
 
-static char lower(char c)
+static char scan_lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
 }
@@ -140,15 +141,15 @@ static char lower(char c)
 static int scan_marks(struct scan *s, struct str where, struct str text)
 {
 	for (size_t at = 0; at < text.n; at++) {
-		char c = lower(text.p[at]);
+		char c = scan_lower(text.p[at]);
 
 		if ((unsigned char)c < 0x80 && !strchr("<[#|\nacdefhijknoprstz", c))
 			continue; /* no mark begins with it */
 		for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
 			for (const char *const *t = marks[i].texts; *t; t++) {
 				if (**t == c && scan_begins(text, at, *t) &&
-				    add(s, marks[i].kind, where, text,
-					(struct str){ text.p + at, 1 }) < 0)
+				    scan_add(s, marks[i].kind, where, text,
+					     (struct str){ text.p + at, 1 }) < 0)
 					return -1;
 			}
 		}
@@ -174,7 +175,7 @@ static int scan_links(struct scan *s, struct str where, struct str text)
 	while ((at = memmem(at, (size_t)(end - at), open, sizeof(open) - 1))) {
 		stop = memmem(at, (size_t)(end - at), close, sizeof(close) - 1);
 		if (words_of((struct str){ at, (size_t)((stop ? stop : end) - at) }) >= 4)
-			return add(s, SCAN_MARKUP, where, text, (struct str){ at, 1 });
+			return scan_add(s, SCAN_MARKUP, where, text, (struct str){ at, 1 });
 		at = stop ? stop : end;
 	}
 	at = memmem(text.p, text.n, picture, sizeof(picture) - 1);
@@ -182,7 +183,7 @@ static int scan_links(struct scan *s, struct str where, struct str text)
 	if (stop && memchr(at, '=', (size_t)(stop - at)) &&
 	    (memchr(at, '{', (size_t)(stop - at)) || memchr(at, '[', (size_t)(stop - at)) ||
 	     memchr(at, '<', (size_t)(stop - at))))
-		return add(s, SCAN_SENDING, where, text, (struct str){ at, 1 });
+		return scan_add(s, SCAN_SENDING, where, text, (struct str){ at, 1 });
 	return 0;
 }
 
@@ -209,7 +210,7 @@ static int scan_hidden(struct scan *s, struct str where, struct str text)
 	size_t blanks = 0, bom = str_starts(text, "\xef\xbb\xbf") ? 3 : 0;
 
 	if (clean_changes((struct str){ text.p + bom, text.n - bom })) {
-		if (add(s, SCAN_HIDDEN, where, text, (struct str){ text.p, 1 }) < 0 ||
+		if (scan_add(s, SCAN_HIDDEN, where, text, (struct str){ text.p, 1 }) < 0 ||
 		    scan_tags(s, where, text) < 0)
 			return -1;
 	}
@@ -217,7 +218,7 @@ static int scan_hidden(struct scan *s, struct str where, struct str text)
 		bool blank = text.p[i] == ' ' || text.p[i] == '\t' || text.p[i] == '\n';
 
 		if (!blank && blanks >= PADDING && blanks < i)
-			return add(s, SCAN_HIDDEN, where, text, (struct str){ text.p + i, 1 });
+			return scan_add(s, SCAN_HIDDEN, where, text, (struct str){ text.p + i, 1 });
 		blanks = blank ? blanks + 1 : 0;
 	}
 	return 0;
@@ -233,7 +234,7 @@ static bool is_base64(char c)
 
 static int hex_value(char c)
 {
-	c = lower(c);
+	c = scan_lower(c);
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
@@ -247,7 +248,7 @@ static bool is_prose(struct str s)
 			return false;
 		if ((unsigned char)s.p[i] > '~')
 			return false;
-		letters += lower(s.p[i]) >= 'a' && lower(s.p[i]) <= 'z';
+		letters += scan_lower(s.p[i]) >= 'a' && scan_lower(s.p[i]) <= 'z';
 		blanks += s.p[i] == ' ';
 	}
 	return blanks >= 2 && letters * 4 >= s.n * 3;
@@ -291,7 +292,7 @@ static int scan_run(struct scan *s, struct str where, struct str text, struct st
 		return -1;
 	if (!is_prose(buf_str(&b)))
 		return 0;
-	if (add(s, SCAN_ENCODED, where, text, run) < 0)
+	if (scan_add(s, SCAN_ENCODED, where, text, run) < 0)
 		return -1;
 	return scan_rules_of(s, where, buf_str(&b));
 }
@@ -308,7 +309,7 @@ static size_t number_form(struct str text, size_t at, char *ret)
 		i += 2;
 	} else if (scan_begins(text, i, "&#")) {
 		i += 2;
-		if (i < text.n && lower(text.p[i]) == 'x')
+		if (i < text.n && scan_lower(text.p[i]) == 'x')
 			i++;
 		else
 			base = 10;
@@ -347,7 +348,7 @@ static int scan_numbers(struct scan *s, struct str where, struct str text)
 	}
 	if (b.n < ENCODED_MIN / 2 || !is_prose(buf_str(&b)))
 		return 0;
-	if (add(s, SCAN_ENCODED, where, text, (struct str){ text.p + from, 1 }) < 0)
+	if (scan_add(s, SCAN_ENCODED, where, text, (struct str){ text.p + from, 1 }) < 0)
 		return -1;
 	return scan_rules_of(s, where, buf_str(&b));
 }

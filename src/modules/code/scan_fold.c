@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "modules/code/clean.h"
 
-static bool between(uint32_t c, uint32_t first, uint32_t last)
+static bool scan_fold_between(uint32_t c, uint32_t first, uint32_t last)
 {
 	return c >= first && c <= last;
 }
@@ -36,18 +36,18 @@ static const struct {
 
 static char fold_style(uint32_t c)
 {
-	if (between(c, 0xff01, 0xff5e))
+	if (scan_fold_between(c, 0xff01, 0xff5e))
 		return scan_fold(c - 0xfee0);
-	if (between(c, 0x1d400, 0x1d6a3))
+	if (scan_fold_between(c, 0x1d400, 0x1d6a3))
 		return (char)('a' + (c - 0x1d400) % 26);
-	if (between(c, 0x1d7ce, 0x1d7ff))
+	if (scan_fold_between(c, 0x1d7ce, 0x1d7ff))
 		return (char)('0' + (c - 0x1d7ce) % 10);
-	if (between(c, 0x24b6, 0x24e9))
+	if (scan_fold_between(c, 0x24b6, 0x24e9))
 		return (char)('a' + (c - 0x24b6) % 26);
-	if (between(c, 0x1f1e6, 0x1f1ff))
+	if (scan_fold_between(c, 0x1f1e6, 0x1f1ff))
 		return (char)('a' + (c - 0x1f1e6));
-	if (between(c, 0x1f130, 0x1f149) || between(c, 0x1f150, 0x1f169) ||
-	    between(c, 0x1f170, 0x1f189))
+	if (scan_fold_between(c, 0x1f130, 0x1f149) || scan_fold_between(c, 0x1f150, 0x1f169) ||
+	    scan_fold_between(c, 0x1f170, 0x1f189))
 		return (char)('a' + (c - 0x1f130) % 32);
 	return 0;
 }
@@ -58,7 +58,7 @@ static char fold_alike(uint32_t c)
 		const char *letters = alike[i].letters;
 		size_t n = strlen(letters);
 
-		if (between(c, alike[i].first, alike[i].first + (uint32_t)n - 1))
+		if (scan_fold_between(c, alike[i].first, alike[i].first + (uint32_t)n - 1))
 			return letters[c - alike[i].first];
 	}
 	return '.';
@@ -66,30 +66,30 @@ static char fold_alike(uint32_t c)
 
 static bool is_sign(uint32_t c)
 {
-	return between(c, 0xa1, 0xbf) || between(c, 0x2010, 0x2bff) || between(c, 0x3000, 0x303f) ||
-	       c == 0xd7 || c == 0xf7 || c >= 0x1f000;
+	return scan_fold_between(c, 0xa1, 0xbf) || scan_fold_between(c, 0x2010, 0x2bff) ||
+	       scan_fold_between(c, 0x3000, 0x303f) || c == 0xd7 || c == 0xf7 || c >= 0x1f000;
 }
 
 char scan_fold(uint32_t c)
 {
 	char letter;
 
-	if (between(c, 'A', 'Z'))
+	if (scan_fold_between(c, 'A', 'Z'))
 		return (char)(c + 32);
-	if (between(c, 'a', 'z') || between(c, '0', '9'))
+	if (scan_fold_between(c, 'a', 'z') || scan_fold_between(c, '0', '9'))
 		return (char)c;
-	if (between(c, 0x80, 0xbf) && c != 0xaa && c != 0xb5 && c != 0xba)
+	if (scan_fold_between(c, 0x80, 0xbf) && c != 0xaa && c != 0xb5 && c != 0xba)
 		return clean_hides(c) && c != 0x85 ? 0 : ' ';
 	if (c < 0x80)
-		return between(c, '\t', '\r') || c >= ' ' ? ' ' : 0;
-	if (between(c, 0x300, 0x36f) || between(c, 0xfe00, 0xfe0f) || c == 0x200c || c == 0x200d ||
-	    (clean_hides(c) && !between(c, 0x2028, 0x2029)))
+		return scan_fold_between(c, '\t', '\r') || c >= ' ' ? ' ' : 0;
+	if (scan_fold_between(c, 0x300, 0x36f) || scan_fold_between(c, 0xfe00, 0xfe0f) ||
+	    c == 0x200c || c == 0x200d || (clean_hides(c) && !scan_fold_between(c, 0x2028, 0x2029)))
 		return 0;
 	letter = fold_style(c);
 	if (letter)
 		return letter;
-	letter = between(c, 0xc0, 0x17f) ? latin[c - 0xc0] : fold_alike(c);
+	letter = scan_fold_between(c, 0xc0, 0x17f) ? latin[c - 0xc0] : fold_alike(c);
 	if (letter != '.')
 		return letter;
-	return is_sign(c) || between(c, 0x2000, 0x200a) ? ' ' : SCAN_FOLD_OTHER;
+	return is_sign(c) || scan_fold_between(c, 0x2000, 0x200a) ? ' ' : SCAN_FOLD_OTHER;
 }

@@ -422,7 +422,7 @@ static const struct json_val *element(const struct json_val *list, struct str st
 }
 
 /* "#/$defs/Node" in this document; NULL: it leads elsewhere or to nothing. */
-static const struct json_val *find(struct reader *r, struct str ref, struct str *ret_word)
+static const struct json_val *shape_find(struct reader *r, struct str ref, struct str *ret_word)
 {
 	const struct json_val *at = r->root;
 	struct str id = json_str(json_get(r->root, "$id"));
@@ -466,7 +466,7 @@ static struct shape *read_ref(struct reader *r, const struct json_val *v)
 			return &any;
 		d = &all->defs[all->defs_n++];
 		d->ref = ref;
-		d->schema = find(r, ref, &d->word);
+		d->schema = shape_find(r, ref, &d->word);
 	}
 	if (!d->schema)
 		return &any;

@@ -20,7 +20,7 @@ static unsigned at16(struct str s, size_t i)
 	return (unsigned)((unsigned char)s.p[i] << 8 | (unsigned char)s.p[i + 1]);
 }
 
-static char clean(char c)
+static char dns_clean(char c)
 {
 	if (c >= 'A' && c <= 'Z')
 		return (char)(c + 32);
@@ -47,7 +47,7 @@ static bool read_name(struct str msg, size_t *at, char ret[NET_HOST_MAX])
 			ret[n++] = '.';
 		for (size_t i = 0; i < length; i++) {
 			if (n < NET_HOST_MAX - 1)
-				ret[n++] = clean(msg.p[*at + i]);
+				ret[n++] = dns_clean(msg.p[*at + i]);
 		}
 		*at += length;
 	}

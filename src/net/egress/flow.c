@@ -201,7 +201,7 @@ void flow_close(struct flow *f, enum nw_reason reason)
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
 /* Runs one direction within the sandbox's rate; most: of this run, beside. */
-static enum relay_state run(struct flow *f, struct relay *r, uint64_t *most)
+static enum relay_state flow_run(struct flow *f, struct relay *r, uint64_t *most)
 {
 	struct sandbox *s = f->of;
 	struct egress *g = s->of;
@@ -234,7 +234,7 @@ static bool ended(struct flow *f)
 	return true;
 }
 
-static bool broken(struct flow *f)
+static bool flow_broken(struct flow *f)
 {
 	flow_end(f, NW_REASON_PEER, true);
 	return false;
@@ -243,9 +243,9 @@ static bool broken(struct flow *f)
 /* A body of known length passes as anything does, to its last byte. */
 static bool pass_body(struct flow *f)
 {
-	f->up_state = run(f, &f->up, &f->body.left);
+	f->up_state = flow_run(f, &f->up, &f->body.left);
 	if (f->up_state == RELAY_BROKEN)
-		return broken(f);
+		return flow_broken(f);
 	if (f->up.ended) /* in the midst of it */
 		return !ended(f);
 	if (f->body.left == 0 && f->up_state != RELAY_WRITE) {
@@ -264,15 +264,15 @@ bool flow_relay_up(struct flow *f)
 	if (f->state == FLOW_BOUND)
 		return flow_bound_run(f);
 	if (f->state == FLOW_RAW) {
-		f->up_state = run(f, &f->up, &most);
-		return f->up_state == RELAY_BROKEN ? broken(f) : !ended(f);
+		f->up_state = flow_run(f, &f->up, &most);
+		return f->up_state == RELAY_BROKEN ? flow_broken(f) : !ended(f);
 	}
 	if (f->state == FLOW_HTTP && f->in_body && f->body.kind == BODY_LENGTH && f->in.n == 0)
 		return pass_body(f);
 	was = f->up.bytes;
 	f->up_state = relay_flush(&f->up);
 	bucket_take(&f->of->bytes, f->up.bytes - was);
-	return f->up_state == RELAY_BROKEN ? broken(f) : true;
+	return f->up_state == RELAY_BROKEN ? flow_broken(f) : true;
 }
 
 bool flow_end_up(struct flow *f)
@@ -290,7 +290,7 @@ static bool show_page(struct flow *f)
 	buf_fini(&f->down.held);
 	f->down.ended = false;
 	if (buf_add(&f->down.held, f->page.p, f->page.n, &e) < 0)
-		return broken(f);
+		return flow_broken(f);
 	flow_set_state(f, FLOW_LINGER);
 	side_close(&f->server, true);
 	return flow_linger(f);
@@ -323,12 +323,12 @@ bool flow_relay_down(struct flow *f)
 		return flow_bound_run(f);
 	if (down_is_held(f)) {
 		f->down_state = relay_flush(&f->down);
-		return f->down_state == RELAY_BROKEN ? broken(f) : true;
+		return f->down_state == RELAY_BROKEN ? flow_broken(f) : true;
 	}
 	f->down.keep_open = f->refused;
-	f->down_state = run(f, &f->down, &most);
+	f->down_state = flow_run(f, &f->down, &most);
 	if (f->down_state == RELAY_BROKEN)
-		return broken(f);
+		return flow_broken(f);
 	if (f->down_state == RELAY_ENDED && f->refused)
 		return show_page(f);
 	return !ended(f);
@@ -349,7 +349,7 @@ static bool read_client(struct flow *f)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return true;
 	if (n < 0)
-		return broken(f);
+		return flow_broken(f);
 	f->client_eof = n == 0;
 	buf_advance(&f->in, (size_t)n);
 	f->last_ms = uv_now(&f->of->of->loop);
@@ -395,7 +395,7 @@ static void on_client(uv_poll_t *poll, int status, int events)
 	struct flow *f = poll->data;
 
 	if (status < 0 || (f->asks && events & UV_DISCONNECT)) {
-		broken(f);
+		flow_broken(f);
 		return;
 	}
 	if (events & UV_WRITABLE) {
@@ -436,7 +436,7 @@ static void on_server(uv_poll_t *poll, int status, int events)
 	struct flow *f = poll->data;
 
 	if (status < 0) {
-		broken(f);
+		flow_broken(f);
 		return;
 	}
 	if (events & UV_WRITABLE) {
@@ -462,7 +462,7 @@ static void tune(int fd)
 }
 
 /* Both the checks and the dial are done. */
-static bool begin(struct flow *f)
+static bool flow_begin(struct flow *f)
 {
 	struct nw_flow m = flow_event(f, NW_FLOW_OPENED, NW_REASON_NONE);
 	struct err e;
@@ -484,7 +484,7 @@ static bool begin(struct flow *f)
 	}
 	flow_set_state(f, FLOW_RAW);
 	if (buf_add(&f->up.held, f->in.p, f->in.n, &e) < 0)
-		return broken(f);
+		return flow_broken(f);
 	buf_fini(&f->in);
 	f->up.eof = f->client_eof;
 	return flow_relay_up(f) && flow_relay_down(f);
@@ -494,7 +494,7 @@ bool flow_passed(struct flow *f)
 {
 	if (f->failed != NW_REASON_NONE)
 		return flow_deny(f, f->failed, NULL);
-	return f->server.fd < 0 || f->opened || begin(f);
+	return f->server.fd < 0 || f->opened || flow_begin(f);
 }
 
 static void on_dialled(void *owner, int fd, const struct net_addr *addr, enum nw_reason reason)

@@ -6,7 +6,7 @@
 
 #include "net/egress/socks.h"
 
-static bool say(struct flow *f, const void *bytes, size_t n)
+static bool flow_ask_say(struct flow *f, const void *bytes, size_t n)
 {
 	struct err e;
 
@@ -22,7 +22,7 @@ static bool say(struct flow *f, const void *bytes, size_t n)
 }
 
 /* Answers bytes that are no request. */
-static bool refuse(struct flow *f, const void *bytes, size_t n)
+static bool flow_ask_refuse(struct flow *f, const void *bytes, size_t n)
 {
 	struct err e;
 
@@ -121,13 +121,13 @@ static bool greet_socks(struct flow *f)
 	case SOCKS_MORE:
 		return true;
 	case SOCKS_BAD:
-		return refuse(f, method, sizeof(method));
+		return flow_ask_refuse(f, method, sizeof(method));
 	case SOCKS_DONE:
 		break;
 	}
 	f->greeted = true;
 	buf_drop(&f->in, n);
-	return say(f, method, sizeof(method));
+	return flow_ask_say(f, method, sizeof(method));
 }
 
 static bool ask_socks(struct flow *f)
@@ -147,7 +147,7 @@ static bool ask_socks(struct flow *f)
 		return true;
 	case SOCKS_BAD:
 		socks_write_reply(r.reply, reply);
-		return refuse(f, reply, sizeof(reply));
+		return flow_ask_refuse(f, reply, sizeof(reply));
 	case SOCKS_DONE:
 		break;
 	}
@@ -158,14 +158,15 @@ static bool ask_socks(struct flow *f)
 }
 
 /* The host is connected: the client hears of it, and its next bytes are the first to be checked. */
-static bool answer(struct flow *f)
+static bool flow_ask_answer(struct flow *f)
 {
 	static const char ok[] = "HTTP/1.1 200 Connection established\r\n\r\n";
 	uint8_t reply[SOCKS_REPLY_BYTES];
 
 	socks_write_reply(SOCKS_OK, reply);
 	flow_set_state(f, FLOW_LOOK);
-	if (f->via == VIA_SOCKS ? !say(f, reply, sizeof(reply)) : !say(f, ok, sizeof(ok) - 1))
+	if (f->via == VIA_SOCKS ? !flow_ask_say(f, reply, sizeof(reply))
+				: !flow_ask_say(f, ok, sizeof(ok) - 1))
 		return false;
 	if (!flow_is_checked(f) && !flow_has_http_rules(f)) {
 		f->speaks = SPEAKS_RAW;
@@ -177,7 +178,7 @@ static bool answer(struct flow *f)
 bool flow_ask(struct flow *f)
 {
 	if (f->asked)
-		return f->server.fd < 0 || answer(f);
+		return f->server.fd < 0 || flow_ask_answer(f);
 	if (f->client_eof && f->in.n == 0) {
 		flow_end(f, NW_REASON_PEER, true);
 		return false;

@@ -84,7 +84,7 @@ static const struct swaps *scrub_of(const struct flow *f)
 	return f->has_secrets ? vault_scrub(f->of->vault) : &none;
 }
 
-static bool broken(struct flow *f)
+static bool flow_bound_broken(struct flow *f)
 {
 	flow_end(f, NW_REASON_PEER, true);
 	return false;
@@ -231,7 +231,7 @@ static bool hang_up(struct flow *f)
 }
 
 /* The same, and the client knows that nothing is missing. */
-static bool finish(struct flow *f)
+static bool flow_bound_finish(struct flow *f)
 {
 	struct bound *b = f->bound;
 
@@ -301,7 +301,7 @@ static bool shake_hands(struct flow *f, bool *moved)
 	rc = end_shake(&b->client);
 	if (rc < 0) {
 		gnutls_alert_send_appropriate(b->client.tls, rc);
-		return finish(f);
+		return flow_bound_finish(f);
 	}
 	*moved = *moved || was != (b->client.ready && b->server.ready);
 	return true;
@@ -355,7 +355,7 @@ static bool send_request(struct flow *f, const struct request *r)
 	}
 	flow_note_placeholder(f, buf_str(&out));
 	if (end_write(f, &b->server, buf_str(&out)) < 0)
-		return broken(f);
+		return flow_bound_broken(f);
 	return true;
 }
 
@@ -389,7 +389,7 @@ static bool take_request(struct flow *f, bool *moved)
 		if (b->in.n < b->in.max && !b->client.ended)
 			return true;
 		if (b->client.ended)
-			return broken(f);
+			return flow_bound_broken(f);
 		return flow_deny(f, NW_REASON_BAD_HTTP, "the head is too large");
 	case REQUEST_BAD:
 		return flow_deny(f, NW_REASON_BAD_HTTP, why);
@@ -437,7 +437,7 @@ static bool take_request_body(struct flow *f, bool *moved)
 	bytes.n = (size_t)n;
 	flow_note_placeholder(f, bytes);
 	if (end_write(f, &b->server, bytes) < 0)
-		return broken(f);
+		return flow_bound_broken(f);
 	buf_drop(&b->in, bytes.n);
 	f->in_body = !end;
 	*moved = true;
@@ -452,7 +452,7 @@ static bool read_end(struct flow *f, struct bound_end *end, struct buf *to, bool
 	ssize_t n = at ? end_read(f, end, at, room < PIECE ? room : PIECE) : 0;
 
 	if (!at)
-		return broken(f);
+		return flow_bound_broken(f);
 	if (n < 0)
 		return true;
 	buf_advance(to, (size_t)n);
@@ -480,8 +480,8 @@ static bool go_up(struct flow *f, bool *moved)
 	if (!b->client.ended || b->in.n > 0)
 		return true;
 	if (f->in_body)
-		return broken(f);
-	return b->step != STEP_REQUEST || finish(f);
+		return flow_bound_broken(f);
+	return b->step != STEP_REQUEST || flow_bound_finish(f);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -493,7 +493,7 @@ static bool bad_answer(struct flow *f, const char *why)
 
 static bool say(struct flow *f, struct str bytes)
 {
-	return end_write(f, &f->bound->client, bytes) == 0 || broken(f);
+	return end_write(f, &f->bound->client, bytes) == 0 || flow_bound_broken(f);
 }
 
 static bool say_head(struct flow *f, const struct answer *a, enum answer_frame frame, uint64_t n)
@@ -514,7 +514,7 @@ static bool end_answer(struct flow *f)
 	b->step = STEP_REQUEST;
 	buf_wipe(&b->tail);
 	if (b->last || b->server.ended)
-		return finish(f);
+		return flow_bound_finish(f);
 	return true;
 }
 
@@ -532,7 +532,7 @@ static bool say_whole(struct flow *f, const struct answer *a)
 		return true;
 	}
 	if (swaps_run(scrub_of(f), (struct str){ b->from.p + a->n, n }, true, &out, &e) < 0)
-		return broken(f);
+		return flow_bound_broken(f);
 	if (!say_head(f, a, ANSWER_LENGTH, out.n) || !say(f, buf_str(&out)))
 		return false;
 	buf_drop(&b->from, b->want);
@@ -631,7 +631,7 @@ static bool say_body(struct flow *f, enum body_part part)
 	char size[32];
 
 	if (n < 0)
-		return broken(f);
+		return flow_bound_broken(f);
 	buf_drop(&b->tail, (size_t)n);
 	if (out.n > 0 && b->chunks) {
 		snprintf(size, sizeof(size), "%zx\r\n", out.n);
@@ -660,7 +660,7 @@ static bool take_answer_body(struct flow *f, bool *moved)
 		return !b->server.ended || (say_body(f, PART_REST) && hang_up(f));
 	*moved = true;
 	if (buf_add(&b->tail, data.p, data.n, &e) < 0)
-		return broken(f);
+		return flow_bound_broken(f);
 	if (!say_body(f, end ? PART_END : PART_SURE))
 		return false;
 	buf_drop(&b->from, (size_t)n);
@@ -680,11 +680,11 @@ static bool go_down(struct flow *f, bool *moved)
 		return true;
 	switch (b->step) {
 	case STEP_REQUEST: /* what it says behind its answer is for nobody */
-		return (b->from.n == 0 && !b->server.ended) || finish(f);
+		return (b->from.n == 0 && !b->server.ended) || flow_bound_finish(f);
 	case STEP_PERSON:
 		if (b->from.n > 0)
-			return broken(f);
-		return !b->server.ended || finish(f);
+			return flow_bound_broken(f);
+		return !b->server.ended || flow_bound_finish(f);
 	case STEP_HEAD:
 		return take_answer(f, moved);
 	case STEP_WHOLE:
@@ -710,7 +710,7 @@ static bool is_paused(struct flow *f)
 	return true;
 }
 
-static bool flush(struct flow *f)
+static bool flow_bound_flush(struct flow *f)
 {
 	uint64_t was = f->up.bytes + f->down.bytes;
 
@@ -718,7 +718,8 @@ static bool flush(struct flow *f)
 	f->down_state = relay_flush(&f->down);
 	if (f->of->of->limits.bytes_per_s)
 		bucket_take(&f->of->bytes, f->up.bytes + f->down.bytes - was);
-	return (f->up_state != RELAY_BROKEN && f->down_state != RELAY_BROKEN) || broken(f);
+	return (f->up_state != RELAY_BROKEN && f->down_state != RELAY_BROKEN) ||
+	       flow_bound_broken(f);
 }
 
 static bool is_full(const struct flow *f)
@@ -746,11 +747,11 @@ bool flow_bound_run(struct flow *f)
 		if (b->client.ready && (!go_up(f, &moved) || !go_down(f, &moved)))
 			return false;
 		full = is_full(f);
-		if ((full || !moved) && !flush(f))
+		if ((full || !moved) && !flow_bound_flush(f))
 			return false;
 		moved = moved || (full && !is_full(f));
 	}
-	return flush(f);
+	return flow_bound_flush(f);
 }
 
 bool flow_bound_wants_client(const struct flow *f)

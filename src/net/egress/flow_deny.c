@@ -14,7 +14,7 @@ static bool is_failure(enum nw_reason reason)
 	       reason == NW_REASON_LIMIT_HOST;
 }
 
-static void tell(struct flow *f, enum nw_reason reason, const char *detail)
+static void flow_deny_tell(struct flow *f, enum nw_reason reason, const char *detail)
 {
 	struct nw_flow m = flow_event(f, is_failure(reason) ? NW_FLOW_FAILED : NW_FLOW_DENIED,
 				      reason);
@@ -159,7 +159,7 @@ static int write_answer(struct flow *f, enum nw_reason reason, const char *detai
 
 bool flow_deny(struct flow *f, enum nw_reason reason, const char *detail)
 {
-	tell(f, reason, detail);
+	flow_deny_tell(f, reason, detail);
 	return flow_refuse(f, reason, detail);
 }
 

@@ -31,7 +31,7 @@ static unsigned at16(struct str s, size_t i)
 }
 
 /* Takes n bytes from the front of *s. False if there are fewer. */
-static bool take(struct str *s, size_t n, struct str *ret)
+static bool hello_take(struct str *s, size_t n, struct str *ret)
 {
 	if (s->n < n)
 		return false;
@@ -46,8 +46,8 @@ static bool take_vector(struct str *s, size_t width, struct str *ret)
 {
 	struct str length;
 
-	return take(s, width, &length) &&
-	       take(s, width == 1 ? at8(length, 0) : at16(length, 0), ret);
+	return hello_take(s, width, &length) &&
+	       hello_take(s, width == 1 ? at8(length, 0) : at16(length, 0), ret);
 }
 
 /* The record at the front. HELLO_DONE: *ret_body is what is there of its body, ret_body->n at most
@@ -74,7 +74,7 @@ static bool read_name(struct str ext, struct hello *h)
 {
 	struct str list, type, name;
 
-	if (!take_vector(&ext, 2, &list) || ext.n > 0 || !take(&list, 1, &type) ||
+	if (!take_vector(&ext, 2, &list) || ext.n > 0 || !hello_take(&list, 1, &type) ||
 	    at8(type, 0) != 0 || !take_vector(&list, 2, &name) || list.n > 0)
 		return false;
 	/* RFC 6066: no dot at its end */
@@ -91,7 +91,8 @@ static bool read_extensions(struct str all, struct hello *h)
 	struct str head, ext;
 
 	while (all.n > 0) {
-		if (!take(&all, 2, &head) || !take_vector(&all, 2, &ext) || n == EXTENSIONS_MAX)
+		if (!hello_take(&all, 2, &head) || !take_vector(&all, 2, &ext) ||
+		    n == EXTENSIONS_MAX)
 			return false;
 		for (size_t i = 0; i < n; i++) {
 			if (seen[i] == at16(head, 0))
@@ -112,7 +113,7 @@ static bool read_body(struct str s, struct hello *h)
 {
 	struct str skip, extensions;
 
-	if (!take(&s, 2, &skip) || at8(skip, 0) != 3 || !take(&s, RANDOM, &skip) ||
+	if (!hello_take(&s, 2, &skip) || at8(skip, 0) != 3 || !hello_take(&s, RANDOM, &skip) ||
 	    !take_vector(&s, 1, &skip) || skip.n > 32 || /* session id */
 	    !take_vector(&s, 2, &skip) || skip.n < 2 || skip.n % 2 || /* ciphers */
 	    !take_vector(&s, 1, &skip) || skip.n < 1) /* compression */

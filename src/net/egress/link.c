@@ -314,7 +314,7 @@ static int on_message(struct egress *g, struct str msg, const int *fds, size_t n
 	}
 }
 
-static void answer(struct egress *g, struct nw_head head, int rc, const struct err *e)
+static void link_answer(struct egress *g, struct nw_head head, int rc, const struct err *e)
 {
 	struct nw_failed failed = { .h = { NW_FAILED, head.seq }, .err = *e };
 
@@ -348,11 +348,11 @@ static void link_read(struct egress *g)
 	if (is_short) {
 		close_all(fds, n_fds);
 		err_set(&e, ERR_LIMIT, "the egress proxy is out of descriptors");
-		answer(g, head, -1, &e);
+		link_answer(g, head, -1, &e);
 		return;
 	}
-	answer(g, head, on_message(g, (struct str){ bytes, (size_t)n }, fds, n_fds, head.type, &e),
-	       &e);
+	link_answer(g, head,
+		    on_message(g, (struct str){ bytes, (size_t)n }, fds, n_fds, head.type, &e), &e);
 	if (head.type == NW_SECRETS)
 		explicit_bzero(bytes, (size_t)n);
 }

@@ -92,7 +92,7 @@ void egress_pause(struct egress *g)
 		uv_timer_start(&g->refill, on_refill, REFILL_MS, 0);
 }
 
-static int start(struct egress *g, struct err *e)
+static int main_start(struct egress *g, struct err *e)
 {
 	if (confine_start(e) < 0)
 		return -1;
@@ -116,7 +116,7 @@ int main(int argc, char **argv)
 	if (VERSION_TOLD("holt-egress", argc, argv))
 		return 0;
 	log_init("holt-egress");
-	if (start(&g, &e) < 0) {
+	if (main_start(&g, &e) < 0) {
 		log_error("%s", e.msg);
 		return 1;
 	}

@@ -363,7 +363,7 @@ enum chunk_state {
 	CHUNK_END,
 };
 
-static int hex(char c)
+static int request_hex(char c)
 {
 	if (head_is_digit(c))
 		return c - '0';
@@ -383,7 +383,7 @@ static int chunk_pass(struct body *b, char c, int here, int next)
 /* One byte that is no data. -1: it is wrong there. */
 static int chunk_step(struct body *b, char c)
 {
-	int digit = hex(c);
+	int digit = request_hex(c);
 
 	switch ((enum chunk_state)b->state) {
 	case CHUNK_SIZE:

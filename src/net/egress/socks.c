@@ -27,7 +27,7 @@ enum socks_state socks_read_methods(struct str bytes, size_t *ret_n,
 	return SOCKS_DONE;
 }
 
-static enum socks_state bad(struct socks_request *r, enum socks_reply reply)
+static enum socks_state socks_bad(struct socks_request *r, enum socks_reply reply)
 {
 	r->reply = reply;
 	return SOCKS_BAD;
@@ -38,10 +38,10 @@ static enum socks_state take_name(struct str name, struct socks_request *r)
 {
 	for (size_t i = 0; i < name.n; i++) {
 		if (name.p[i] <= 0x20 || name.p[i] >= 0x7f)
-			return bad(r, SOCKS_FAILED);
+			return socks_bad(r, SOCKS_FAILED);
 	}
 	if (name.n == 0)
-		return bad(r, SOCKS_FAILED);
+		return socks_bad(r, SOCKS_FAILED);
 	memcpy(r->host, name.p, name.n);
 	r->host[name.n] = '\0';
 	return SOCKS_DONE;
@@ -56,20 +56,20 @@ enum socks_state socks_read_request(struct str bytes, struct socks_request *ret)
 	if (bytes.n < 5)
 		return SOCKS_MORE;
 	if (at8(bytes, 0) != VERSION || at8(bytes, 2) != 0)
-		return bad(ret, SOCKS_FAILED);
+		return socks_bad(ret, SOCKS_FAILED);
 	if (at8(bytes, 1) != CONNECT)
-		return bad(ret, SOCKS_COMMAND);
+		return socks_bad(ret, SOCKS_COMMAND);
 	type = at8(bytes, 3);
 	n = type == TYPE_IPV4 ? 4 : type == TYPE_IPV6 ? 16 : at8(bytes, 4);
 	from += type == TYPE_NAME;
 	if (type != TYPE_IPV4 && type != TYPE_NAME && type != TYPE_IPV6)
-		return bad(ret, SOCKS_TYPE);
+		return socks_bad(ret, SOCKS_TYPE);
 	if (bytes.n < from + n + 2)
 		return SOCKS_MORE;
 	ret->n = from + n + 2;
 	ret->port = (uint16_t)(at8(bytes, from + n) << 8 | at8(bytes, from + n + 1));
 	if (ret->port == 0)
-		return bad(ret, SOCKS_FAILED);
+		return socks_bad(ret, SOCKS_FAILED);
 	bytes = (struct str){ bytes.p + from, n };
 	if (type == TYPE_NAME)
 		return take_name(bytes, ret);

@@ -41,8 +41,8 @@ struct pending {
 
 static void stub_close(struct stub *c);
 
-static void answer(struct sandbox *s, struct stub *c, const struct sockaddr_in *from,
-		   const struct dns_query *q, enum dns_code code, uint32_t ip)
+static void stub_answer(struct sandbox *s, struct stub *c, const struct sockaddr_in *from,
+			const struct dns_query *q, enum dns_code code, uint32_t ip)
 {
 	uint8_t bytes[2 + DNS_ANSWER_MAX];
 	size_t n = dns_write(q, code, ip, bytes + 2);
@@ -87,7 +87,7 @@ static void on_address(void *owner, const char *name, uint32_t ip)
 		at = &(*at)->next;
 	*at = p->next;
 	p->of->n_pending--;
-	answer(p->of, p->stub, &p->from, &p->q, ip ? DNS_OK : DNS_SERVFAIL, ip);
+	stub_answer(p->of, p->stub, &p->from, &p->q, ip ? DNS_OK : DNS_SERVFAIL, ip);
 	free(p);
 }
 
@@ -97,7 +97,7 @@ static void ask_for_address(struct sandbox *s, struct stub *c, const struct sock
 	struct pending *p = s->n_pending < PENDING_MAX ? mem_zalloc(sizeof(*p)) : NULL;
 
 	if (!p) {
-		answer(s, c, from, q, DNS_SERVFAIL, 0);
+		stub_answer(s, c, from, q, DNS_SERVFAIL, 0);
 		return;
 	}
 	*p = (struct pending){ .next = s->pending, .of = s, .stub = c, .q = *q };
@@ -135,17 +135,17 @@ static void take_query(struct sandbox *s, struct stub *c, const struct sockaddr_
 	if (code < 0)
 		return;
 	if (code != DNS_OK) {
-		answer(s, c, from, &q, (enum dns_code)code, 0);
+		stub_answer(s, c, from, &q, (enum dns_code)code, 0);
 	} else if (q.is_host && is_localhost(q.name)) {
-		answer(s, c, from, &q, DNS_OK, q.type == DNS_A ? LOCALHOST : 0);
+		stub_answer(s, c, from, &q, DNS_OK, q.type == DNS_A ? LOCALHOST : 0);
 	} else if (!q.is_host || !is_granted(s, q.name)) {
 		tell_denied(s, &q);
-		answer(s, c, from, &q, DNS_NXDOMAIN, 0);
+		stub_answer(s, c, from, &q, DNS_NXDOMAIN, 0);
 	} else if (q.type != DNS_A) {
-		answer(s, c, from, &q, DNS_OK, 0);
+		stub_answer(s, c, from, &q, DNS_OK, 0);
 	} else if ((ip = listener_address_of(s, q.name)) != 0) {
 		wild_touch(s, ip);
-		answer(s, c, from, &q, DNS_OK, ip);
+		stub_answer(s, c, from, &q, DNS_OK, ip);
 	} else {
 		ask_for_address(s, c, from, &q);
 	}

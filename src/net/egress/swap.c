@@ -18,7 +18,7 @@ void swaps_init(struct swaps *s, struct swap *of, size_t n)
 }
 
 /* The longest text at the beginning of the bytes. *ret_more: a longer one may follow. */
-static struct swap *find(const struct swaps *s, struct str bytes, bool *ret_more)
+static struct swap *swap_find(const struct swaps *s, struct str bytes, bool *ret_more)
 {
 	struct swap *best = NULL;
 
@@ -53,7 +53,7 @@ ssize_t swaps_run(const struct swaps *s, struct str bytes, bool end, struct buf 
 				continue;
 			}
 		}
-		found = find(s, (struct str){ bytes.p + at, bytes.n - at }, &more);
+		found = swap_find(s, (struct str){ bytes.p + at, bytes.n - at }, &more);
 		if (more && !end)
 			break;
 		if (!found) {

@@ -58,7 +58,7 @@ struct vault {
 	size_t n_proofs;
 };
 
-static int failed(int rc, const char *what, struct err *e)
+static int vault_failed(int rc, const char *what, struct err *e)
 {
 	return err_set(e, rc == GNUTLS_E_MEMORY_ERROR ? ERR_LIMIT : ERR_INVALID, "%s: %s", what,
 		       gnutls_strerror(rc));
@@ -104,7 +104,7 @@ static gnutls_certificate_credentials_t trust_parse(struct str pem, struct err *
 		rc = gnutls_certificate_set_x509_trust_mem(c, &d, GNUTLS_X509_FMT_PEM);
 	if (rc >= 0)
 		return c;
-	failed(rc, "read the trusted certificates", e);
+	vault_failed(rc, "read the trusted certificates", e);
 	if (c)
 		gnutls_certificate_free_credentials(c);
 	return NULL;
@@ -157,7 +157,7 @@ static int vault_keep_forms(struct vault *v, const struct buf *made, struct err 
 
 /* ---- what the hub says ----------------------------------------------------------------------- */
 
-static bool take(struct str *s, size_t n, struct str *ret)
+static bool vault_take(struct str *s, size_t n, struct str *ret)
 {
 	if (s->n < n)
 		return false;
@@ -207,7 +207,7 @@ static int vault_take_secrets(struct vault *v, const struct nw_secrets *m, struc
 	struct str bytes;
 
 	for (; v->n < m->n; v->n++) {
-		if (!take(rest, sizeof(struct nw_secret), &bytes))
+		if (!vault_take(rest, sizeof(struct nw_secret), &bytes))
 			return err_set(e, ERR_INVALID, "a message about secrets is too short");
 		memcpy(&v->secrets[v->n].m, bytes.p, bytes.n);
 		if (!secret_is_right(&v->secrets[v->n].m))
@@ -219,7 +219,7 @@ static int vault_take_secrets(struct vault *v, const struct nw_secrets *m, struc
 		s->hosts = calloc(s->m.n_hosts, sizeof(*s->hosts));
 		if (!s->hosts)
 			return err_set(e, ERR_LIMIT, "no memory for secrets");
-		if (!take(rest, s->m.n_hosts * sizeof(*s->hosts), &bytes))
+		if (!vault_take(rest, s->m.n_hosts * sizeof(*s->hosts), &bytes))
 			return err_set(e, ERR_INVALID, "a message about secrets is too short");
 		memcpy(s->hosts, bytes.p, bytes.n);
 		for (size_t k = 0; k < s->m.n_hosts; k++) {
@@ -248,7 +248,7 @@ static int vault_take_authority(struct vault *v, struct str key, struct str ca, 
 		rc = gnutls_x509_privkey_generate(
 			v->key, GNUTLS_PK_ECDSA,
 			(unsigned)GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0);
-	return rc < 0 ? failed(rc, "read the sandbox's authority", e) : 0;
+	return rc < 0 ? vault_failed(rc, "read the sandbox's authority", e) : 0;
 }
 
 static int vault_take_values(struct vault *v, struct str *rest, struct err *e)
@@ -264,7 +264,8 @@ static int vault_take_values(struct vault *v, struct str *rest, struct err *e)
 	for (size_t i = 0; i < v->n; i++) {
 		struct bound_secret *s = &v->secrets[i];
 
-		if (!take(rest, s->m.n_value, &value) || !take(rest, s->m.n_trust, &pem))
+		if (!vault_take(rest, s->m.n_value, &value) ||
+		    !vault_take(rest, s->m.n_trust, &pem))
 			return err_set(e, ERR_INVALID, "a message about secrets is too short");
 		if (!value_is_right(value))
 			return err_set(e, ERR_INVALID,
@@ -289,8 +290,8 @@ struct vault *vault_new(struct trust *t, const struct nw_secrets *m, struct str 
 	v->trust = t;
 	if (m->n > NW_SECRETS_MAX || m->n_ca > CA_MAX || m->n_ca_key > CA_MAX)
 		err_set(e, ERR_INVALID, "a message about secrets is malformed");
-	else if (vault_take_secrets(v, m, &rest, e) == 0 && take(&rest, m->n_ca_key, &key) &&
-		 take(&rest, m->n_ca, &ca) && vault_take_authority(v, key, ca, e) == 0 &&
+	else if (vault_take_secrets(v, m, &rest, e) == 0 && vault_take(&rest, m->n_ca_key, &key) &&
+		 vault_take(&rest, m->n_ca, &ca) && vault_take_authority(v, key, ca, e) == 0 &&
 		 vault_take_values(v, &rest, e) == 0 && rest.n == 0)
 		return v;
 	if (!e->code)
@@ -460,7 +461,7 @@ gnutls_certificate_credentials_t vault_prove(struct vault *v, const char *host, 
 		if (p->of)
 			gnutls_certificate_free_credentials(p->of);
 		free(p);
-		failed(rc, "certify the host", e);
+		vault_failed(rc, "certify the host", e);
 		return NULL;
 	}
 	p->next = v->proofs;

@@ -188,7 +188,7 @@ struct path {
 	char joined[NET_PATH_READ_MAX * 3], split[NET_PATH_READ_MAX];
 };
 
-static int hex(char c)
+static int http_hex(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -205,8 +205,8 @@ static int take_char(struct str s, size_t *ret_n)
 	*ret_n = 1;
 	if (s.p[0] != '%')
 		return s.p[0] == '\\' ? -1 : (unsigned char)s.p[0];
-	high = s.n > 2 ? hex(s.p[1]) : -1;
-	low = s.n > 2 ? hex(s.p[2]) : -1;
+	high = s.n > 2 ? http_hex(s.p[1]) : -1;
+	low = s.n > 2 ? http_hex(s.p[2]) : -1;
 	if (high < 0 || low < 0)
 		return -1;
 	c = high * 16 + low;
@@ -286,8 +286,8 @@ static bool method_matches(const struct net_http_rule *r, struct str method, boo
 	return n == 0 || n == method.n;
 }
 
-static int find(const struct net_http_rule *http, size_t n, int i, struct str method, bool upper,
-		struct str path)
+static int http_find(const struct net_http_rule *http, size_t n, int i, struct str method,
+		     bool upper, struct str path)
 {
 	for (size_t k = 0; k < n; k++) {
 		if ((int)http[k].rule == i && method_matches(&http[k], method, upper) &&
@@ -323,7 +323,7 @@ struct net_http_decision net_http_decide(const struct net_http_rule *http, size_
 	for (int way = 0; way < 4; way++) {
 		struct str as = way & 1 ? (struct str){ p.split, p.n_split }
 					: (struct str){ p.joined, p.n_joined };
-		int found = find(http, n, i, method, way & 2, as);
+		int found = http_find(http, n, i, method, way & 2, as);
 
 		if (way == 0 || strictness(http, found) > strictness(http, d.found))
 			d.found = found;

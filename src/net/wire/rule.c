@@ -11,7 +11,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static char lower(char c)
+static char rule_lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
 }
@@ -34,7 +34,7 @@ static const char *check_host(struct str s, char ret[NET_HOST_MAX])
 	if (s.n >= NET_HOST_MAX)
 		return "is longer than 253 characters";
 	for (size_t i = 0; i < s.n; i++) {
-		char c = lower(s.p[i]);
+		char c = rule_lower(s.p[i]);
 		bool last = i + 1 == s.n || s.p[i + 1] == '.';
 
 		if ((unsigned char)c >= 0x80)

@@ -395,7 +395,7 @@ static int marks_hidden(const struct marks_text *t, struct redactor *r, struct s
 }
 
 /* What is between two marks, in the file or in the text. */
-static struct str between(const char *from, const char *to)
+static struct str marks_between(const char *from, const char *to)
 {
 	return (struct str){ from, (size_t)(to - from) };
 }
@@ -429,11 +429,11 @@ static int marks_kept(const struct marks_text *t, const struct lookup *k, const 
 	for (size_t i = 0; i < t->marks->n; i++) {
 		const struct mark *x = &t->marks->p[i];
 
-		had += marks_likes(k, between(from, t->bytes.p + x->at));
+		had += marks_likes(k, marks_between(from, t->bytes.p + x->at));
 		from = t->bytes.p + x->at + x->n;
 		lost = lost || used[i] ? lost : x;
 	}
-	if (!lost || likes <= had + marks_likes(k, between(from, t->bytes.p + t->bytes.n)))
+	if (!lost || likes <= had + marks_likes(k, marks_between(from, t->bytes.p + t->bytes.n)))
 		return 0;
 	return err_set(e, ERR_INVALID,
 		       "%s: [REDACTED:%s:%s] is gone, and there is new text that looks like a mark "
@@ -468,7 +468,7 @@ int marks_put_back(const struct marks_text *t, struct redactor *r, struct buf *t
 			now = *was;
 			now.at = to->n;
 			used[was - t->marks->p] = true;
-			likes += marks_likes(&k, between(from, x.whole.p));
+			likes += marks_likes(&k, marks_between(from, x.whole.p));
 			from = x.whole.p + x.whole.n;
 			rc = buf_add(&marks, (const char *)&now, sizeof(now), e) < 0
 				   ? -1
@@ -482,7 +482,7 @@ int marks_put_back(const struct marks_text *t, struct redactor *r, struct buf *t
 		rest.n -= before + x.whole.n;
 	}
 	*ret = (struct marks){ (struct mark *)marks.p, marks.n / sizeof(struct mark), NULL };
-	likes += marks_likes(&k, between(from, t->text.p + t->text.n));
+	likes += marks_likes(&k, marks_between(from, t->text.p + t->text.n));
 	if (rc == 0 && buf_add(to, rest.p, rest.n, e) == 0 &&
 	    marks_kept(t, &k, used, likes, e) == 0 && marks_hidden(t, r, buf_str(to), ret, e) == 0)
 		return 0;

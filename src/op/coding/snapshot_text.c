@@ -24,8 +24,8 @@ static int load_piece(void *arg, struct str bytes, struct err *e)
 }
 
 /* The content of a file; of none, nothing. */
-static int load(const struct change_tell *t, const struct tree_entry *file, struct buf *to,
-		struct err *e)
+static int snapshot_text_load(const struct change_tell *t, const struct tree_entry *file,
+			      struct buf *to, struct err *e)
 {
 	return is_file(file) ? tree_content(t->objects, file, load_piece, to, e) : 0;
 }
@@ -47,7 +47,7 @@ static int tell_lines(struct change_tell *t, const struct tree_entry *was,
 	if ((is_file(was) && was->bytes > LINES_OF_MAX) ||
 	    (is_file(is) && is->bytes > LINES_OF_MAX))
 		return tell_sizes(t, "large", was, is, e);
-	if (load(t, was, &a, e) < 0 || load(t, is, &b, e) < 0)
+	if (snapshot_text_load(t, was, &a, e) < 0 || snapshot_text_load(t, is, &b, e) < 0)
 		return -1;
 	if (text_is_binary(buf_str(&a)) || text_is_binary(buf_str(&b)))
 		return tell_sizes(t, "binary", was, is, e);

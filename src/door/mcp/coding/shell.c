@@ -6,7 +6,7 @@
 
 /* ---- Bash ---------------------------------------------------------------------------------- */
 
-static int add(struct buf *to, struct str s, struct err *e)
+static int shell_add(struct buf *to, struct str s, struct err *e)
 {
 	return buf_add(to, s.p, s.n, e);
 }
@@ -16,7 +16,7 @@ static int add_block(struct buf *to, struct str s, struct err *e)
 {
 	if (s.n == 0)
 		return 0;
-	if (add(to, s, e) < 0)
+	if (shell_add(to, s, e) < 0)
 		return -1;
 	return s.p[s.n - 1] == '\n' ? 0 : buf_add(to, "\n", 1, e);
 }
@@ -97,7 +97,7 @@ static int shell_output_text(const void *result, struct buf *to, struct err *e)
 			return -1;
 		if (other && buf_addf(to, e, "--- %s ---\n", job_stream_names[k->stream]) < 0)
 			return -1;
-		if (add(to, k->bytes, e) < 0)
+		if (shell_add(to, k->bytes, e) < 0)
 			return -1;
 	}
 	if (to->n > 0 && to->p[to->n - 1] != '\n' && buf_add(to, "\n", 1, e) < 0)

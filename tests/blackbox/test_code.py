@@ -468,13 +468,9 @@ def running(hub, place):
 def test_over_mcp(who):
     mcp = who.mcp('--pool', '1', '--tools', 'code')
     mcp.initialize()
-    listed = mcp.request('tools/list')['result']
-    assert [t['name'] for t in listed['tools']] == [
-        'execute_javascript', 'register_module', 'list_modules', 'module_info', 'search_modules',
-        'list_mcp_servers', 'mcp_server_info', 'manage_mcp']
-    assert len(json.dumps(listed, separators=(',', ':'))) < 4800  # as it is sent: 1,200 tokens
-    shown = [{k: t[k] for k in ('name', 'description', 'inputSchema')} for t in listed['tools']]
-    assert len(json.dumps(shown, separators=(',', ':'))) + 8 * 60 < 4000  # and list_modules of 8
+    listed = mcp.request('tools/list')['result']['tools']
+    assert [t['name'] for t in listed] == [  # without modules
+        'execute_javascript', 'register_module', 'list_modules', 'module_info', 'search_modules']
 
     def result_of(code, **more):
         result = mcp.request('tools/call', {'name': 'execute_javascript',

@@ -285,7 +285,14 @@ def model(hub):
 
 
 def test_the_tools_that_show_modules(model):
-    """A model finds out what there is, and how to call it."""
+    """A model finds out what there is, and how to call it, for 1,200 tokens until it asks."""
+    with model.session.hub.wire() as wire:
+        tools = model.session.ask(wire, 'tools/list')['tools']
+    assert [t['name'] for t in tools] == [
+        'execute_javascript', 'register_module', 'list_modules', 'module_info', 'search_modules',
+        'list_mcp_servers', 'mcp_server_info', 'manage_mcp']
+    sent = [{k: t[k] for k in ('name', 'description', 'inputSchema')} for t in tools]
+    assert len(json.dumps(sent, separators=(',', ':'))) + 8 * 60 < 4000  # list_modules of 8
     listed = model.said('list_modules').split('\n')
     assert listed[0] == 'host:holt: parallel'
     assert any(line.startswith('host:mcp-unapproved: ') and 'not approved' in line

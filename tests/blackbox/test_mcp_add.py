@@ -595,7 +595,7 @@ def test_at_a_terminal(desk):
         assert 'value-of' not in seen and 'API_KEY=***' in seen, seen
         talk.type('y\n')
         seen, status = talk.end()
-        assert status == 0 and 'idle' in seen, seen
+        assert status == 0 and 'connected' in seen, seen
         done = desk.holt('mcp', 'test', 'ours')
         assert done.stdout == 'connected\n', done
         talk = Terminal(who, 'mcp', 'add', 'two', '--', 'python3', '-c', 'pass')

@@ -99,7 +99,7 @@ static const struct option_table approvals_table = OPTION_TABLE(approvals_rows, 
 static const struct verb inbox_approvals_verb = {
 	.name = "inbox approvals",
 	.usage = "[OPTION...]",
-	.doc = "List requests for approval, and approvals that are still valid.",
+	.doc = "List requests, and approvals that are still valid.",
 	ASK(approvals_table, .of = &inbox_approval, .list = "approvals",
 	    ASK_COLUMNS({ "ID", "id" }, { "STATE", "state" }, { "SCOPE", "scope" },
 			{ "WHO", "principal" }, { "ACTION", "action" }, { "CREATED", "created_at" },

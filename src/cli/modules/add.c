@@ -340,7 +340,7 @@ static int add_run(const struct verb_input *in, struct err *e)
 const struct verb mcp_add_verb = {
 	.name = "mcp add",
 	.alias = "mcp add-json",
-	.usage = "[OPTION...] NAME [--] COMMAND [ARGUMENT...] | NAME URL | [NAME] - | [NAME] JSON",
+	.usage = "[OPTION...] NAME -- COMMAND... | NAME URL | [NAME] JSON|-",
 	.doc = "Add an MCP server to the operator's file.",
 	.more = "COMMAND is what the server's page says: npx -y PACKAGE, uvx PACKAGE, docker run\n"
 		"-i IMAGE, or a path. - reads a block of JSON from standard input, as that page\n"

@@ -228,7 +228,8 @@ def test_what_is_hidden_is_said(hub, me):
     assert hub.call('GET', '/v1/tools?query=reads')['hidden'] == 3
     assert scan in told(session, 'list_mcp_servers', {})
     for verb in ('list', 'info odd', 'test odd'):
-        shown = hub.ok('mcp', *verb.split()).decode()
+        done = hub.run('mcp', *verb.split())
+        shown = (done.stdout + done.stderr).decode()
         assert 'suspicious' in shown, (verb, shown)
 
 

@@ -74,6 +74,22 @@ static int program_sandbox_network(struct program_sandbox *p, struct err *e)
 	return !e->code ? 0 : -1;
 }
 
+static void program_sandbox_on_flow(void *arg, const struct nw_flow *f)
+{
+	struct program_sandbox *p = arg;
+
+	if (f->what == NW_FLOW_DENIED && *f->host)
+		p->on_denied(p->owner, f->host, f->port);
+}
+
+/* What is watched is served: only once its secrets are told. */
+static void program_sandbox_open(struct program_sandbox *p)
+{
+	if (p->on_denied)
+		net_watch(p->net, program_sandbox_on_flow, p);
+	net_grant_start(p->net, &p->grant, program_sandbox_on_granted, p);
+}
+
 static void program_sandbox_on_bound(void *arg, const struct err *err)
 {
 	struct program_sandbox *p = arg;
@@ -81,15 +97,7 @@ static void program_sandbox_on_bound(void *arg, const struct err *err)
 	if (err)
 		program_sandbox_made(p, err);
 	else
-		net_grant_start(p->net, &p->grant, program_sandbox_on_granted, p);
-}
-
-static void program_sandbox_on_flow(void *arg, const struct nw_flow *f)
-{
-	struct program_sandbox *p = arg;
-
-	if (f->what == NW_FLOW_DENIED && *f->host)
-		p->on_denied(p->owner, f->host, f->port);
+		program_sandbox_open(p);
 }
 
 static int program_sandbox_grant(struct program_sandbox *p, struct err *e)
@@ -99,12 +107,10 @@ static int program_sandbox_grant(struct program_sandbox *p, struct err *e)
 	p->net = net_new(hub_nets(t->of->hub), p->sandbox, NULL, e);
 	if (!p->net)
 		return -1;
-	if (p->on_denied)
-		net_watch(p->net, program_sandbox_on_flow, p);
 	if (t->bound)
 		return hub_sandboxes_bind_values(hub_sandboxes(t->of->hub), t->bound, p->net,
 						 &p->grant, program_sandbox_on_bound, p, e);
-	net_grant_start(p->net, &p->grant, program_sandbox_on_granted, p);
+	program_sandbox_open(p);
 	return 0;
 }
 

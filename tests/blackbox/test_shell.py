@@ -31,10 +31,10 @@ def shell(hub, *lines, **options):
 def test_lines_are_verbs(hub):
     done = shell(hub, '/mcp list -o json', '  mcp approve --yes one  ', '# no line', '',
                  '/mcp list', 'mcp info "one"', '/exit', 'mcp revoke one')
-    assert done.returncode == 0 and done.stderr == b'', done
+    assert done.returncode == 0 and done.stderr == b'5 tools can be called.\n', done
     listed, rest = done.stdout.decode().split(']', 1)
     assert json.loads(listed + ']')[0]['state'] == 'closed'
-    assert rest.split()[0] == 'idle' and 'Command' in rest and 'python3' in rest
+    assert rest.split()[0] == 'connected' and 'Command' in rest and 'python3' in rest
     assert hub.call('GET', '/v1/modules/one')['approved']  # what follows exit was not read
 
 

@@ -76,7 +76,7 @@ ODDLY = 'import json, holt.mcp.odd as odd; r = %s; print(json.dumps(r, default=r
     ('odd.structured({})["data"]', {'t': 1.5, 'error': 'mine'}),
     ('odd.fails({})', {'ok': False, 'text': 'it broke', 'error': 'it broke'}),
     ('odd.silent({})["error"]', 'the tool has failed, and did not say why'),
-    ('odd.refuses({})["ok"]', False), ('len(odd.__all__)', 14),
+    ('odd.refuses({})["ok"]', False), ('len(odd.__all__)', 17),
     ('sorted(getattr(odd, f)({"text": 1})["text"] for f in odd.__all__ if f[:3] in ("get", "cla"))',
      ['class:1', 'get-it:1', 'get_it:1']),
 ])

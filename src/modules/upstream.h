@@ -105,9 +105,9 @@ struct upstreams_watch {
 void upstreams_watch_add(struct upstreams *all, struct upstreams_watch *w);
 
 /* Indexes of tools (store/tools.h), by a digest of what is in each: the last that were made are
- * kept. NULL: there is none. Borrowed until the loop's next turn. */
+ * kept. NULL: there is none, or another search has it. Owned by the caller until it keeps it. */
 struct tools;
-struct tools *upstreams_tools(struct upstreams *all, const char *key);
+struct tools *upstreams_take_tools(struct upstreams *all, const char *key);
 void upstreams_keep_tools(struct upstreams *all, const char *key, struct tools *t); /* takes t */
 
 /* Results that are larger than UPSTREAM_RESULT_MAX, for who called. Borrowed until the loop's next

@@ -179,13 +179,13 @@ int upstreams_make_room(struct upstreams *all, struct err *e)
 
 /* ---- indexes of tools ---------------------------------------------------------------------- */
 
-struct tools *upstreams_tools(struct upstreams *all, const char *key)
+struct tools *upstreams_take_tools(struct upstreams *all, const char *key)
 {
 	struct upstreams_index *x = all->indexes;
 
 	for (int i = 0; i < INDEXES_KEPT; i++) {
 		if (x[i].tools && strcmp(x[i].key, key) == 0)
-			return x[i].tools;
+			return take_ptr(x[i].tools);
 	}
 	return NULL;
 }
@@ -193,9 +193,13 @@ struct tools *upstreams_tools(struct upstreams *all, const char *key)
 void upstreams_keep_tools(struct upstreams *all, const char *key, struct tools *t)
 {
 	struct upstreams_index *x = all->indexes;
+	int at = 0;
 
-	tools_free(x[INDEXES_KEPT - 1].tools);
-	memmove(x + 1, x, (INDEXES_KEPT - 1) * sizeof(*x));
+	/* in the place of one that is as old, was taken, or is the oldest */
+	while (at < INDEXES_KEPT - 1 && x[at].tools && strcmp(x[at].key, key) != 0)
+		at++;
+	tools_free(x[at].tools);
+	memmove(x + 1, x, (size_t)at * sizeof(*x));
 	snprintf(x->key, sizeof(x->key), "%s", key);
 	x->tools = t;
 }

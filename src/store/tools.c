@@ -100,6 +100,11 @@ void tools_free(struct tools *t)
 	free(t);
 }
 
+size_t tools_count(const struct tools *t)
+{
+	return t->n;
+}
+
 static struct str tools_cut(struct str s)
 {
 	return (struct str){ s.p, s.n < TOOLS_TEXT_MAX ? s.n : TOOLS_TEXT_MAX };

@@ -24,6 +24,7 @@ struct tools_entry {
 	/* What is given back as it is. */
 	struct str module, tool, function, shown;
 };
+size_t tools_count(const struct tools *t);
 int tools_add(struct tools *t, const struct tools_entry *x, struct err *e) MUST_USE;
 
 /* Calls each with the best, the best first, of which only what is given back is there. *ret_total:

@@ -175,8 +175,10 @@ uint32_t modules_hidden(struct call *c, struct upstreams *all)
 	     u = upstreams_next(all, u)) {
 		struct upstream_info i;
 
+		if (!module_is_seen(c, u))
+			continue;
 		upstream_info(u, &i);
-		for (size_t k = 0; module_is_seen(c, u) && k < i.n_tools; k++) {
+		for (size_t k = 0; k < i.n_tools; k++) {
 			enum upstream_hidden why = upstream_hidden(u, &i.tools[k]);
 
 			n += why != UPSTREAM_OFFERED && why != UPSTREAM_HIDDEN_FILE;

@@ -20,6 +20,7 @@ enum {
 	DESCRIPTION_CHARS = 200,
 	DESCRIPTION_BYTES = 4 * DESCRIPTION_CHARS + 64,
 	MEMORY_MAX = 64 << 20, /* of the texts of an index */
+	TOOL_BYTES = 1024, /* of one, about: a search looks at all */
 	KEY_MAX = 1 << 20,
 };
 
@@ -190,7 +191,7 @@ struct search_pins {
 	struct json_doc *doc;
 };
 
-/* A search whose index has to be made first, in the call's arena. */
+/* A search, in the call's arena. */
 struct search {
 	struct aside_work work; /* first: the two are cast */
 	struct call *call;
@@ -199,9 +200,12 @@ struct search {
 	char key[HASH_HEX + 1]; /* of the index */
 	struct arena *arena; /* of the texts; while the pool works, its own */
 	struct search_pins *pins;
-	struct search_tool *tools, **end;
+	struct search_tool *tools, **end; /* of an index that has to be made */
 	size_t bytes;
-	struct tools *index;
+	struct tools *index; /* owned meanwhile; NULL: it has to be made */
+	struct tools_entry *found;
+	size_t n_found;
+	uint64_t total;
 	struct err err;
 };
 
@@ -215,51 +219,62 @@ static void search_free(struct search *s)
 
 /* ---- its answer ---------------------------------------------------------------------------- */
 
-struct search_answer {
-	struct call *call;
-	struct module_found *p;
-	size_t n;
-};
-
-static int answer_text(struct search_answer *a, struct str from, struct str *ret, struct err *e)
+static int found_text(struct search *s, struct str from, struct str *ret, struct err *e)
 {
-	*ret = (struct str){ arena_dup(call_arena(a->call), from, e), from.n };
+	*ret = (struct str){ arena_dup(s->arena, from, e), from.n };
 	return ret->p ? 0 : -1;
 }
 
-static int answer_add(void *data, const struct tools_entry *x, struct err *e)
+/* In the pool, as all that reads an index. */
+static int found_add(void *data, const struct tools_entry *x, struct err *e)
 {
-	struct search_answer *a = data;
-	struct module_found *f = &a->p[a->n];
+	struct search *s = data;
+	struct tools_entry *to = &s->found[s->n_found++];
+
+	return found_text(s, x->module, &to->module, e) < 0 ||
+			       found_text(s, x->function, &to->function, e) < 0 ||
+			       found_text(s, x->tool, &to->tool, e) < 0
+		     ? -1
+		     : found_text(s, x->shown, &to->shown, e);
+}
+
+static int answer_text(struct search *s, struct str from, struct str *ret, struct err *e)
+{
+	*ret = (struct str){ arena_dup(call_arena(s->call), from, e), from.n };
+	return ret->p ? 0 : -1;
+}
+
+static int answer_add(struct search *s, const struct tools_entry *x, struct module_found *f,
+		      struct err *e)
+{
 	struct err none;
 	struct upstream *u = module_is_registered(x->module)
 				   ? NULL
-				   : module_find(a->call, x->module, &none);
+				   : module_find(s->call, x->module, &none);
 	struct upstream_info i;
 
-	if (answer_text(a, x->module, &f->module, e) < 0 ||
-	    answer_text(a, x->function, &f->function, e) < 0 ||
-	    answer_text(a, x->tool, &f->name, e) < 0 ||
-	    answer_text(a, x->shown, &f->description, e) < 0)
-		return -1;
 	if (u)
 		upstream_info(u, &i);
 	f->approval = u ? config_server_approval(i.server, x->tool) : CONFIG_ALLOW;
-	a->n++;
-	return 0;
+	return answer_text(s, x->module, &f->module, e) < 0 ||
+			       answer_text(s, x->function, &f->function, e) < 0 ||
+			       answer_text(s, x->tool, &f->name, e) < 0
+		     ? -1
+		     : answer_text(s, x->shown, &f->description, e);
 }
 
-static int search_find(struct search *s, struct tools *index, struct modules_found *ret,
-		       struct err *e)
+static int search_answer(struct search *s, struct modules_found *ret, struct err *e)
 {
-	struct search_answer a = { .call = s->call };
-	uint64_t total;
+	struct module_found *p = arena_array(call_arena(s->call), s->n_found, sizeof(*p), e);
 
-	a.p = arena_array(call_arena(s->call), s->q->limit, sizeof(*a.p), e);
-	if (!a.p || tools_find(index, s->q->query, s->q->limit, answer_add, &a, &total, e) < 0)
+	if (!p)
 		return -1;
-	*ret = (struct modules_found){ .tools = { a.p, a.n },
-				       .total = (uint32_t)total,
+	for (size_t i = 0; i < s->n_found; i++) {
+		if (answer_add(s, &s->found[i], &p[i], e) < 0)
+			return -1;
+	}
+	*ret = (struct modules_found){ .tools = { p, s->n_found },
+				       .total = (uint32_t)s->total,
 				       .hidden = modules_hidden(s->call, s->all) };
 	return 0;
 }
@@ -382,9 +397,6 @@ static int search_gather(struct search *s, const struct registered *own, size_t 
 {
 	struct upstream_info i;
 
-	s->arena = arena_new(MEMORY_MAX);
-	if (!s->arena)
-		return err_set(e, ERR_LIMIT, "out of memory");
 	for (struct upstream *u = s->all ? upstreams_next(s->all, NULL) : NULL; u;
 	     u = upstreams_next(s->all, u)) {
 		if (search_sees(s, u, &i) && search_module(s, u, &i, e) < 0)
@@ -417,7 +429,9 @@ static void search_run_aside(struct aside_work *w)
 {
 	struct search *s = (struct search *)w;
 
-	if (search_index(s) == 0)
+	s->found = arena_array(s->arena, s->q->limit, sizeof(*s->found), &s->err);
+	if (s->found && (s->index || search_index(s) == 0) &&
+	    tools_find(s->index, s->q->query, s->q->limit, found_add, s, &s->total, &s->err) == 0)
 		s->err.code = ERR_NONE;
 }
 
@@ -427,7 +441,7 @@ static void search_then(struct aside_work *w)
 	struct call *c = s->call;
 	struct modules_found r;
 	struct err e = s->err;
-	bool ok = e.code == ERR_NONE && search_find(s, s->index, &r, &e) == 0;
+	bool ok = e.code == ERR_NONE && search_answer(s, &r, &e) == 0;
 
 	if (ok && s->all)
 		upstreams_keep_tools(s->all, s->key, take_ptr(s->index));
@@ -438,37 +452,32 @@ static void search_then(struct aside_work *w)
 		call_fail(c, &e);
 }
 
-/* 1: it goes on in the pool, or has ended. */
-static int search_make(struct search *s, const struct registered *own, size_t n, struct err *e)
-{
-	if (search_gather(s, own, n, e) == 0 &&
-	    aside_work_start(&s->work, call_loop(s->call), call_guard(s->call)->redactor, s->bytes,
-			     e) == 0)
-		return 1;
-	search_free(s);
-	return -1;
-}
-
-static int search_begin(struct search *s, struct modules_found *ret, struct err *e)
+/* An index that is kept is nobody else's while it is searched: SQLite's have one user at a time. */
+static int search_begin(struct search *s, struct err *e)
 {
 	struct registered *own;
-	struct tools *index;
 	size_t n;
 
 	s->all = module_all(s->call, e);
 	if (registered_all(s->call, &own, &n, e) < 0 || (!s->all && n == 0) ||
 	    search_key(s, own, n, e) < 0)
 		return -1;
-	index = s->all ? upstreams_tools(s->all, s->key) : NULL;
-	return index ? search_find(s, index, ret, e) : search_make(s, own, n, e);
+	s->arena = arena_new(MEMORY_MAX);
+	if (!s->arena)
+		return err_set(e, ERR_LIMIT, "out of memory");
+	s->index = s->all ? upstreams_take_tools(s->all, s->key) : NULL;
+	if (s->index)
+		s->bytes = tools_count(s->index) * TOOL_BYTES;
+	else if (search_gather(s, own, n, e) < 0)
+		return -1;
+	return aside_work_start(&s->work, call_loop(s->call), call_guard(s->call)->redactor,
+				s->bytes, e);
 }
 
 static void search_run(struct call *c, const void *request)
 {
 	struct err e = ERR_INIT;
 	struct search *s = arena_alloc(call_arena(c), sizeof(*s), &e);
-	struct modules_found r;
-	int begun = -1;
 
 	if (s) {
 		*s = (struct search){ .work = { .run = search_run_aside, .then = search_then },
@@ -476,12 +485,11 @@ static void search_run(struct call *c, const void *request)
 				      .q = request,
 				      .err = ERR_INIT };
 		s->end = &s->tools;
-		begun = search_begin(s, &r, &e);
+		if (search_begin(s, &e) == 0)
+			return;
+		search_free(s);
 	}
-	if (begun < 0)
-		call_fail(c, &e);
-	else if (begun == 0)
-		call_answer(c, &r);
+	call_fail(c, &e);
 }
 
 const struct op module_search_op = {

@@ -43,8 +43,8 @@ def test_what_is_installed(installed):
 def test_what_messages_name_is_installed(installed):
     """`docs/policy.md`, say, of a message, of help or of a page of the manual."""
     assert any(path.endswith('/share/doc/holt/docs') for path in installed)
-    named = {*out('grep', '-rhoE', '--exclude-dir=node_modules', r'docs/[A-Za-z_-]+\.(md|json)', f'{TOP}/src',
-                  f'{TOP}/man').split()}
+    named = {*out('grep', '-rhoE', '--exclude-dir=node_modules', r'docs/[A-Za-z_-]+\.(md|json)',
+                  f'{TOP}/src', f'{TOP}/man').split()}
     assert len(named) > 10
     assert not {name for name in named if not os.path.exists(os.path.join(TOP, name))}
 

@@ -29,7 +29,7 @@ static const struct {
 static void test_texts(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		autobuf struct buf b = BUF_INIT(ROOM), again = BUF_INIT(ROOM);
+		autobuf struct buf b = BUF_INIT(ROOM);
 		struct err e;
 
 		ROW_CHECK(brief_text(&b, str_of(texts[i].text), texts[i].chars, &e) == 0,

@@ -109,8 +109,8 @@ static void test_hostile(void **state)
 		"rank",
 		"words",
 		"\xff\xfe",
-		"re\xff"
-		"ad",
+		("re\xff"
+		 "ad"),
 		"\xc3",
 		"%s%n",
 		"\xf0\x9f\x98\x80",

@@ -269,23 +269,10 @@ static void advice_arg(struct advice *a, const char *text)
 	a->args++;
 }
 
-static int advice_value(void *data, enum config_part_kind kind, struct str name, struct buf *to,
-			struct err *e)
-{
-	char text[CONFIG_VARIABLE_MAX + 1];
-	const char *value;
-
-	snprintf(text, sizeof(text), "%.*s", STR_ARG(name));
-	value = kind == CONFIG_PART_ENV ? getenv(text) : "";
-	if (!value)
-		return 0;
-	return buf_add(to, value, strlen(value), e) < 0 ? -1 : 1;
-}
-
 /* Texts whose variables have no value are told elsewhere, with their place. */
 static int advice_text(void *data, enum config_text what, struct str text, struct err *e)
 {
-	const struct config_values values = { .value = advice_value };
+	const struct config_values values = { .value = config_value_here };
 	autobuf struct buf to = BUF_INIT(EXPANDED_MAX);
 	struct advice *a = data;
 	struct err none;

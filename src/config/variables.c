@@ -1,5 +1,9 @@
 #include "config/variables.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 enum { SHOWN_MAX = 80 };
 
 static bool variable_is_name(struct str s, const char *more, bool digit_first)
@@ -142,4 +146,17 @@ int config_expand(struct str text, const struct config_values *v, struct buf *to
 			return -1;
 	}
 	return more;
+}
+
+int config_value_here(void *data, enum config_part_kind kind, struct str name, struct buf *to,
+		      struct err *e)
+{
+	char text[CONFIG_VARIABLE_MAX + 1];
+	const char *value;
+
+	snprintf(text, sizeof(text), "%.*s", STR_ARG(name));
+	value = kind == CONFIG_PART_ENV ? getenv(text) : "";
+	if (!value)
+		return 0;
+	return buf_add(to, value, strlen(value), e) < 0 ? -1 : 1;
 }

@@ -39,6 +39,11 @@ struct config_values {
 		     struct err *e);
 };
 
+/* A config_values.value: of this program's environment, which may not be the hub's. Others are
+ * empty. */
+int config_value_here(void *data, enum config_part_kind kind, struct str name, struct buf *to,
+		      struct err *e);
+
 /* Appends the text with values in place of its variables. ERR_INVALID, which names the variable:
  * there is no value and no default, or the value has a NUL. For secrets `to` has room already
  * (buf_wipe()). */

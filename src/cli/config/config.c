@@ -36,23 +36,9 @@ struct config *config_of_verb(const char *said, struct err *e)
 
 /* ---- check --------------------------------------------------------------------------------- */
 
-/* Looks in the environment of this program. A hub may have another one. */
-static int doubts_value(void *data, enum config_part_kind kind, struct str name, struct buf *to,
-			struct err *e)
-{
-	char text[CONFIG_VARIABLE_MAX + 1];
-	const char *value;
-
-	snprintf(text, sizeof(text), "%.*s", STR_ARG(name));
-	value = kind == CONFIG_PART_ENV ? getenv(text) : "";
-	if (!value)
-		return 0;
-	return buf_add(to, value, strlen(value), e) < 0 ? -1 : 1;
-}
-
 static int doubts_text(void *data, enum config_text what, struct str text, struct err *e)
 {
-	const struct config_values values = { .value = doubts_value };
+	const struct config_values values = { .value = config_value_here };
 	autobuf struct buf to = BUF_INIT(TEXT_MAX);
 
 	return config_expand(text, &values, &to, e);

@@ -165,6 +165,7 @@ def test_errors_say_what_was_meant(hub, code, says, line):
     assert says in error['message'] and error['line'] == line, error
 
 
+@pytest.mark.timing
 def test_calls_run_at_once(hub):
     """Eight of 0.3 s each take less than four of them would."""
     run = 'import { slow } from "host:mcp-odd"; const began = Date.now(), n = [...Array(8).keys()];'

@@ -51,7 +51,8 @@ static bool advice_has(const struct advice *a, struct str path)
 {
 	static const char *const own[] = { "/usr", "/bin", "/sbin", "/lib", "/lib64",
 					   "/etc", "/dev", "/proc", "/sys", "/opt/holt" };
-	const struct field_strs *lists[] = { &a->s->sandbox.read, &a->s->sandbox.write };
+	const struct field_strs *lists[] = { &a->s->sandbox.read, &a->s->sandbox.write,
+					     &a->s->sandbox.state };
 
 	for (size_t i = 0; i < ARRAY_LEN(own); i++) {
 		if (advice_below(path, str_of(own[i])))
@@ -289,6 +290,7 @@ static int advice_text(void *data, enum config_text what, struct str text, struc
 		break;
 	case CONFIG_TEXT_READ:
 	case CONFIG_TEXT_WRITE:
+	case CONFIG_TEXT_STATE:
 		if (!advice_is_there(to.p))
 			advice_say(a, "the folder %.160s, which is granted, is not there", to.p);
 		break;

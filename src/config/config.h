@@ -147,7 +147,8 @@ struct config_server_sandbox {
 	bool off; /* "sandbox": false */
 	bool install_scripts; /* of a package (config/package.h): they run when it is fetched */
 	struct str template;
-	struct field_strs read, write; /* folders of the host, which are at the same place inside */
+	/* folders of the host, which are at the same place inside; state: may be written whole */
+	struct field_strs read, write, state;
 	struct field_strs network; /* rules and presets, as those of a principal */
 };
 
@@ -167,7 +168,7 @@ struct config_server {
 	struct str cwd; /* (v) absolute; STR_NONE */
 	struct str url; /* (v) of the others */
 	struct field_map headers; /* (v) */
-	struct config_server_sandbox sandbox; /* (v) read and write */
+	struct config_server_sandbox sandbox; /* (v) read, write and state */
 	/* Names of the server's own. Those of allow, or all without has_, less those of deny. */
 	struct field_strs allow_tools, deny_tools;
 	bool has_allow_tools;
@@ -365,6 +366,7 @@ enum config_text {
 	CONFIG_TEXT_HEADER,
 	CONFIG_TEXT_READ,
 	CONFIG_TEXT_WRITE,
+	CONFIG_TEXT_STATE,
 };
 /* Calls each with all of them, in this order and that of the file. An error, which ends it, gets
  * file, line and pointer. */
@@ -376,7 +378,7 @@ int config_server_texts(const struct config *c, const struct config_server *s, c
 struct config_target {
 	const char **argv, **env; /* "NAME=value"; end with NULL; argv NULL: it has a url */
 	const char *cwd, *url; /* NULL: none */
-	const char **read, **write; /* end with NULL */
+	const char **read, **write, **state; /* end with NULL */
 	struct field_pair *headers;
 	size_t headers_n;
 	struct buf text; /* private: all of the values */

@@ -37,6 +37,9 @@ static const struct field sandbox_fields[] = {
 	      .doc = "Folders of the host that the program may read, at the same path inside."),
 	FIELD(struct config_server_sandbox, write, FOLDERS,
 	      .doc = "Folders of the host that the program may also change."),
+	FIELD(struct config_server_sandbox, state, FOLDERS,
+	      .doc = "Folders and files of the host that are the program's own state, such as "
+		     "~/.codex: it may change all of them, and nothing in them is protected."),
 	FIELD(struct config_server_sandbox, network, .max = CONFIG_LIST_MAX, .item_min = 1,
 	      .item_max = CONFIG_TEXT_MAX,
 	      .doc = "Hosts that the program may reach: HOST:PORT, *.DOMAIN:PORT, presets. "
@@ -140,7 +143,7 @@ static int server_check_kind(struct config_reader *r, const struct json_pointer 
 	if (s->url.p && s->type == CONFIG_STDIO)
 		return config_refuse(r, at, "a server with a url is of type http or sse");
 	if (s->url.p && (s->args.n || s->env.n || s->cwd.p || s->sandbox.off || s->sandbox.read.n ||
-			 s->sandbox.write.n || s->sandbox.network.n))
+			 s->sandbox.write.n || s->sandbox.state.n || s->sandbox.network.n))
 		return config_refuse(r, at, "args, env, cwd and sandbox are for a command");
 	if (s->command.p && s->headers.n)
 		return config_refuse(r, at, "headers are for a url");
@@ -390,7 +393,8 @@ int config_texts(const struct config_server *s, config_text_fn each, void *data,
 				  headers = config_at(at, STR_LIT("headers")),
 				  sandbox = config_at(at, STR_LIT("sandbox")),
 				  read = config_at(sandbox, STR_LIT("read")),
-				  write = config_at(sandbox, STR_LIT("write"));
+				  write = config_at(sandbox, STR_LIT("write")),
+				  state = config_at(sandbox, STR_LIT("state"));
 
 	if (texts_list(&t, CONFIG_TEXT_ARG, &s->args, &args) < 0 ||
 	    texts_map(&t, CONFIG_TEXT_ENV, &s->env, &env) < 0 ||
@@ -398,7 +402,8 @@ int config_texts(const struct config_server *s, config_text_fn each, void *data,
 	    texts_one(&t, CONFIG_TEXT_URL, s->url, &url) < 0 ||
 	    texts_map(&t, CONFIG_TEXT_HEADER, &s->headers, &headers) < 0 ||
 	    texts_list(&t, CONFIG_TEXT_READ, &s->sandbox.read, &read) < 0 ||
-	    texts_list(&t, CONFIG_TEXT_WRITE, &s->sandbox.write, &write) < 0)
+	    texts_list(&t, CONFIG_TEXT_WRITE, &s->sandbox.write, &write) < 0 ||
+	    texts_list(&t, CONFIG_TEXT_STATE, &s->sandbox.state, &state) < 0)
 		return -1;
 	return 0;
 }

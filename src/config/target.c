@@ -12,7 +12,7 @@ struct target {
 	const struct config_file *file;
 	const struct config_server *server;
 	const struct config_values *values;
-	size_t done[CONFIG_TEXT_WRITE + 1]; /* of each */
+	size_t done[CONFIG_TEXT_STATE + 1]; /* of each */
 };
 
 /* The default of an input holds where nobody gives a value. */
@@ -52,6 +52,7 @@ static int target_check(enum config_text what, struct str s, struct err *e)
 	case CONFIG_TEXT_CWD:
 	case CONFIG_TEXT_READ:
 	case CONFIG_TEXT_WRITE:
+	case CONFIG_TEXT_STATE:
 		return s.n > 0 && s.p[0] == '/'
 			     ? 0
 			     : err_set(e, ERR_INVALID, "it takes an absolute path");
@@ -94,6 +95,9 @@ static void target_put(struct target *t, enum config_text what, char *text)
 	case CONFIG_TEXT_WRITE:
 		to->write[i] = text;
 		break;
+	case CONFIG_TEXT_STATE:
+		to->state[i] = text;
+		break;
 	}
 }
 
@@ -128,7 +132,8 @@ static int target_lists(struct config_target *t, const struct config_server *s, 
 	t->env = arena_array(a, s->env.n + 1, sizeof(*t->env), e);
 	t->read = arena_array(a, s->sandbox.read.n + 1, sizeof(*t->read), e);
 	t->write = arena_array(a, s->sandbox.write.n + 1, sizeof(*t->write), e);
-	if (!t->headers || !t->env || !t->read || !t->write)
+	t->state = arena_array(a, s->sandbox.state.n + 1, sizeof(*t->state), e);
+	if (!t->headers || !t->env || !t->read || !t->write || !t->state)
 		return -1;
 	if (!s->command.p)
 		return 0;

@@ -91,6 +91,10 @@ static void digest_target(struct digest *d, const struct upstream *u, const stru
 	digest_strs(d, &u->reach);
 	if (package)
 		digest_str(d, str_of(package->image)); /* all of its bytes */
+	if (s->sandbox.state.n) { /* grants of servers without it stay good */
+		digest_str(d, STR_LIT("state"));
+		digest_list(d, t->state);
+	}
 }
 
 static int digest_value(void *data, enum config_part_kind kind, struct str name, struct buf *to,

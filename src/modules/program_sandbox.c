@@ -174,6 +174,7 @@ static int program_sandbox_make(struct program_sandbox *p, struct err *e)
 		if (program_sandbox_is_home(&t->target, asked[first].host.p))
 			asked[first].mode = VOLUME_RW_ALL;
 	}
+	n = program_sandbox_ask(t->target.state, VOLUME_RW_ALL, asked, n);
 	for (size_t i = 0; i < p->n_more && n < VOLUMES_MAX; i++)
 		asked[n++] = p->more[i];
 	if (n > 0) {

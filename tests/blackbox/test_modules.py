@@ -92,21 +92,25 @@ main()
 
 
 def test_a_home_is_the_programs_own(me, tmp_path):
-    """In a folder that is its HOME nothing is kept as it is, in any other that it may write all."""
+    """In a folder that is its HOME or its state nothing is kept as it is, in any other that it may
+    write all."""
     servers = {}
-    for name in ('own', 'other', 'users'):
+    for name in ('own', 'other', 'users', 'state'):
         folder = tmp_path / name
         folder.mkdir()
         os.chown(folder, me.uid, me.uid)
-        servers[name] = server(WRITES, str(folder), sandbox={'write': [str(folder)]},
-                               env={} if name == 'other' else {'HOME': str(folder)})
+        kind = 'state' if name == 'state' else 'write'
+        servers[name] = server(WRITES, str(folder), sandbox={kind: [str(folder)]},
+                               env={} if name in ('other', 'state') else {'HOME': str(folder)})
     data = tmp_path / 'data'
     data.mkdir()
     with Hub(me, home(me, data, **servers), '--listen', '127.0.0.1:0', '--pool', '0',
              env={'HOME': str(tmp_path / 'users')}) as hub:
-        for name, said in (('own', 'written'), ('other', 'kept'), ('users', 'kept')):
+        for name, said in (('own', 'written'), ('other', 'kept'), ('users', 'kept'),
+                           ('state', 'written')):
             approve(hub, name)
             assert text(hub, name, 'echo') == said, name
+        assert os.listdir(tmp_path / 'state') == ['.mcp.json'] == os.listdir(tmp_path / 'own')
 
 
 def test_nothing_runs_before_it_is_approved(hub):

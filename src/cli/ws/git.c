@@ -1,8 +1,7 @@
 /*
  * Revisions as commits of a repository that the operator names. The archive that the hub sends
  * becomes a stream for `git fast-import`, which writes objects and one branch and touches neither
- * the index nor files. Nothing of the repository's configuration may run a program: hooks, file
- * system monitors and garbage collection are off, and the environment is git's alone.
+ * the index nor files (cli/common/git.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +17,7 @@
 #include "base/hash.h"
 #include "box/archive/tar.h"
 #include "cli/common/file.h"
+#include "cli/common/git.h"
 #include "cli/common/safe.h"
 #include "cli/ws/ws.h"
 
@@ -40,95 +40,6 @@ struct git_writer {
 
 /* ---- git ------------------------------------------------------------------------------------- */
 
-static const char *const quiet[] = {
-	"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0",
-	"-c", "maintenance.auto=false",	  "-c", "core.pager=cat",
-};
-enum { WORDS_MAX = 6 };
-
-/* Starts `git -C repository WORD...`. fds: its standard input and output. */
-static pid_t git_start(const char *repository, const char *const *words, const int fds[2],
-		       struct err *e)
-{
-	char *argv[ARRAY_LEN(quiet) + WORDS_MAX + 4] = { (char *)"git", (char *)"-C",
-							 (char *)repository };
-	char path[4096];
-	char *env[] = { path,
-			(char *)"GIT_CONFIG_NOSYSTEM=1",
-			(char *)"GIT_CONFIG_GLOBAL=/dev/null",
-			(char *)"GIT_TERMINAL_PROMPT=0",
-			(char *)"GIT_OPTIONAL_LOCKS=0",
-			(char *)"HOME=/nonexistent",
-			(char *)"LC_ALL=C",
-			NULL };
-	posix_spawn_file_actions_t actions;
-	const char *said = getenv("PATH");
-	size_t n = 3;
-	pid_t pid;
-	int errnum;
-
-	snprintf(path, sizeof(path), "PATH=%s", said ? said : "/usr/bin:/bin");
-	for (size_t i = 0; i < ARRAY_LEN(quiet); i++)
-		argv[n++] = (char *)quiet[i];
-	for (; *words; words++)
-		argv[n++] = (char *)*words;
-	errnum = posix_spawn_file_actions_init(&actions);
-	if (errnum)
-		return err_sys(e, errnum, "start git");
-	posix_spawn_file_actions_adddup2(&actions, fds[0], STDIN_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
-	errnum = posix_spawnp(&pid, "git", &actions, NULL, argv, env);
-	posix_spawn_file_actions_destroy(&actions);
-	return errnum ? err_sys(e, errnum, "start git") : pid;
-}
-
-static int git_wait(pid_t pid, struct err *e)
-{
-	int status;
-
-	while (waitpid(pid, &status, 0) < 0) {
-		if (errno != EINTR)
-			return err_sys(e, errno, "wait for git");
-	}
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0
-		     ? 0
-		     : err_set(e, ERR_INVALID, "git failed; what it printed says why");
-}
-
-/* To its end. */
-static int git_take_all(int fd, struct buf *ret, struct err *e)
-{
-	char piece[4096];
-	ssize_t got;
-
-	while ((got = read(fd, piece, sizeof(piece))) != 0) {
-		if (got < 0 && errno != EINTR)
-			return err_sys(e, errno, "read what git prints");
-		if (got > 0 && buf_add(ret, piece, (size_t)got, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* Runs git, and reads what it prints. */
-static int git_ask(const char *repository, const char *const *words, struct buf *ret, struct err *e)
-{
-	autoclose int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	struct err ignored = ERR_INIT;
-	int ends[2], result;
-	pid_t pid;
-
-	if (null < 0 || pipe2(ends, O_CLOEXEC) < 0)
-		return err_sys(e, errno, "make a pipe");
-	pid = git_start(repository, words, (const int[]){ null, ends[1] }, e);
-	close(ends[1]);
-	result = pid < 0 ? -1 : git_take_all(ends[0], ret, e);
-	close(ends[0]);
-	if (pid > 0 && git_wait(pid, result < 0 ? &ignored : e) < 0)
-		return -1;
-	return result;
-}
-
 /* The commit that the branch has; "" where there is no such branch. */
 static int git_tip(const char *repository, const char *branch, char ret[COMMIT_HEX_MAX + 1],
 		   struct err *e)
@@ -137,7 +48,7 @@ static int git_tip(const char *repository, const char *branch, char ret[COMMIT_H
 				      NULL };
 	autobuf struct buf said = BUF_INIT(ANSWER_MAX);
 
-	if (git_ask(repository, words, &said, e) < 0)
+	if (git_ask(repository, true, words, &said, e) < 0)
 		return -1;
 	snprintf(ret, COMMIT_HEX_MAX + 1, "%.*s", STR_ARG(buf_str(&said)));
 	ret[strspn(ret, "0123456789abcdef")] = '\0';
@@ -156,7 +67,7 @@ static int git_revision(const char *repository, const char *commit, char ret[HAS
 	ret[0] = '\0';
 	if (!*commit)
 		return 0;
-	if (git_ask(repository, words, &said, e) < 0)
+	if (git_ask(repository, true, words, &said, e) < 0)
 		return -1;
 	if (said.n > tail && memcmp(said.p + said.n - tail, word.p, word.n) == 0)
 		snprintf(ret, HASH_HEX + 1, "%.*s", HASH_HEX, said.p + said.n - HASH_HEX - 1);
@@ -442,7 +353,7 @@ static int git_import(struct hub_link *l, const char *repository, struct git_wri
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "make a pipe");
-	pid = git_start(repository, words, (const int[]){ ends[0], STDERR_FILENO }, e);
+	pid = git_start(repository, true, words, ends[0], STDERR_FILENO, e);
 	close(ends[0]);
 	g->to = ends[1];
 	result = pid < 0 ? -1 : git_stream_all(l, g, h, parent, e);

@@ -44,12 +44,12 @@ def runs(hub, box, what):
 class Keyboard:
     """A person at a terminal who runs `holt ARGUMENT...`."""
 
-    def __init__(self, hub, *arguments, size=(30, 100), stdin=True):
+    def __init__(self, hub, *arguments, size=(30, 100), stdin=True, more=None):
         self.master, self.slave = pty.openpty()
         self.resize(*size)
         self.before = termios.tcgetattr(self.slave)
         self.proc = subprocess.Popen(
-            hub.who.argv(*arguments), env={**hub.env, 'TERM': 'vt220'}, cwd='/',
+            hub.who.argv(*arguments), env={**hub.env, 'TERM': 'vt220', **(more or {})}, cwd='/',
             stdin=self.slave if stdin else subprocess.DEVNULL, stdout=self.slave,
             stderr=self.slave, start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(1, termios.TIOCSCTTY, 0))  # noqa: PLW1509
@@ -304,6 +304,78 @@ def test_attach_to_a_terminal(hub, box, left):
         other.until(b'both\r\n')
         other.type(b'exit 9\r')
         assert k.end() == 9 and other.end() == 9
+
+
+SCREEN = r"""
+import os, re, signal, sys, termios, tty
+tty.setraw(0)
+def draw(*_):
+    size = os.get_terminal_size(0)
+    print('\x1b[2J\x1b[Hdrawn %d %d' % (size.lines, size.columns), flush=True)
+signal.signal(signal.SIGWINCH, draw)
+print('\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[>1u', end='', flush=True)
+draw()
+while True:
+    key = os.read(0, 1)
+    if key == b'k':
+        os.kill(os.getpid(), 9)
+    if key == b'q':
+        print('\x1b[<u\x1b[?2004l\x1b[?25h\x1b[?1049l', end='', flush=True)
+        break
+"""
+SET, UNSET = (b'\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[>1u',
+              b'\x1b[<1u\x1b[?2004l\x1b[?25h\x1b[?1049l')
+
+
+def test_a_screen_that_is_left_and_come_back_to(hub, box):
+    """Who leaves has the terminal as it was; who comes back has what the program set, and all of it
+    is drawn anew, though the size is the same; a program that is killed leaves nothing set."""
+    job = hub.ok('exec', '-d', '-t', box, '--', 'python3', '-c', SCREEN).decode().strip()
+    with Keyboard(hub, 'attach', '--since-offset', '0', box, job) as k:
+        k.until(b'drawn 30 100')
+        k.type(b'\x10\x11')
+        assert k.end() == 0 and UNSET in k.seen
+    with Keyboard(hub, 'attach', box, job) as k:
+        k.until(SET)
+        k.until(b'drawn 30 100')
+        k.proc.kill()  # as where a connection breaks
+        k.proc.wait()
+    with Keyboard(hub, 'attach', box, job) as k:
+        k.until(b'drawn 30 100')
+        k.type(b'k')
+        assert k.end() == 137 and UNSET in k.seen
+    with Keyboard(hub, 'attach', box, job) as k:
+        assert k.end() == 137 and b'\x1b' not in k.seen  # nothing to come back to
+
+
+def test_what_programs_expect_of_a_terminal(hub, box):
+    """Its colours; a folder for passing files that is theirs; who commits; the clipboard."""
+    asks = ('sh', '-c', 'echo "<$COLORTERM>"; stat -c %u:%a /tmp /var/tmp; '
+            'printf "\\033]52;c;aG9sdA==\\a"')
+    for verb in (('run', '-it', '--'), ('exec', '-it', box, '--')):
+        with Keyboard(hub, *verb, *asks, more={'COLORTERM': 'truecolor'}) as k:
+            assert k.end() == 0
+            assert b'<truecolor>\r\n1000:1777\r\n1000:1777\r\n' in k.seen
+            assert b'\x1b]52;c;aG9sdA==\a' in k.seen
+    with Keyboard(hub, 'run', '-it', '-e', 'COLORTERM=no', '--', *asks,
+                  more={'COLORTERM': 'truecolor'}) as k:
+        assert k.end() == 0 and b'<no>' in k.seen
+    assert hub.run('run', '-u', 'root', '--', 'stat', '-c', '%u', '/tmp').stdout == b'0\n'
+
+
+def test_who_commits(hub, box, tmp_path):
+    """As git of the host says, only where that is asked for."""
+    who = 'git var GIT_AUTHOR_IDENT | cut -d">" -f1; git var GIT_COMMITTER_IDENT | cut -d">" -f1'
+    (tmp_path / '.gitconfig').write_text('[user]\n name = A B\n email = a@b.example\n')
+    for verb in (('run',), ('exec', box)):
+        env = {'HOME': str(tmp_path)}
+        if verb == ('run',):
+            env['GIT_COMMITTER_NAME'] = 'C'
+        plain, told = (hub.run(verb[0], *more, *verb[1:], '--', 'sh', '-c', who, env=env)
+                       for more in ((), ('--git-identity',)))
+        assert b'a@b.example' not in plain.stdout
+        assert told.stdout.splitlines() == [
+            b'A B <a@b.example', (b'C' if verb == ('run',) else b'A B') + b' <a@b.example'], told
 
 
 def test_what_was_typed_goes_before_we_leave(hub, box, left):

@@ -28,6 +28,10 @@ const struct owned_dir template_host_owned[] = {
 	{ "/workspace", 0755, OWNED_USER },
 	{ "/work", 0755, OWNED_USER }, /* where requests of the contract `run` put files */
 	{ "/home", 0755, OWNED_ROOT },
+	/* Programs look whether they are their own user's, or root's. */
+	{ "/tmp", 01777, OWNED_USER },
+	{ "/var", 0755, OWNED_ROOT },
+	{ "/var/tmp", 01777, OWNED_USER },
 	{ "/home/agent", 0755, OWNED_AGENT },
 };
 const size_t template_host_n_owned = ARRAY_LEN(template_host_owned);

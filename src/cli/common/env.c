@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/common/file.h"
+#include "cli/common/git.h"
 #include "json/document/utf8.h"
 
 enum { FILE_MAX = 1 << 20, ARENA_MAX = 64 << 20 };
@@ -79,12 +80,42 @@ static int env_add_file(struct env_words *l, const char *path, struct err *e)
 	return 0;
 }
 
-int env_read(struct env_words *l, const struct env_options *o, struct err *e)
+/* With the name and address that git of the host takes here for a commit. */
+static int env_add_git(struct env_words *l, struct err *e)
+{
+	static const struct {
+		const char *key, *names[2];
+	} rows[] = {
+		{ "user.name", { "GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME" } },
+		{ "user.email", { "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL" } },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char said[GIT_SETTING_MAX];
+		bool has = git_setting(rows[i].key, said);
+
+		for (size_t k = 0; k < ARRAY_LEN(rows[i].names); k++) {
+			const char *own = getenv(rows[i].names[k]), *text;
+
+			if (!own && !has)
+				continue;
+			text = arena_printf(l->arena, e, "%s=%s", rows[i].names[k],
+					    own ? own : said);
+			if (!text || env_add(l, text, e) < 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+int env_read(struct env_words *l, const struct env_options *o, bool tty, struct err *e)
 {
 	l->n = 0;
 	l->arena = arena_new(ARENA_MAX);
 	if (!l->arena)
 		return err_set(e, ERR_LIMIT, "out of memory");
+	if ((tty && env_add(l, "COLORTERM", e) < 0) || (o->git && env_add_git(l, e) < 0))
+		return -1;
 	for (size_t i = 0; i < o->files.n; i++) {
 		if (env_add_file(l, o->files.p[i], e) < 0)
 			return err_wrap(e, "--env-file");

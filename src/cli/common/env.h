@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Variables that a command line sets: those of each --env-file, then those of -e. The last of a
- * name counts. A file is as Docker takes it:
+ * Variables that a command line sets: what our terminal and our git say, where that is wanted,
+ * those of each --env-file, then those of -e. The last of a name counts. A file is as Docker takes
+ * it:
  *
  *	# comment	skipped, as empty lines are
  *	NAME=VALUE	VALUE is taken as it stands, quotes and spaces too, up to the line's end
@@ -12,6 +13,7 @@
 
 struct env_options {
 	struct option_list words, files;
+	bool git; /* who commits here */
 };
 
 /* The rows of a struct S with a member m, a struct env_options. */
@@ -20,7 +22,10 @@ struct env_options {
 	       .doc = "Set a variable; without a value, copy it from here. May be repeated."),     \
 		OPTION(S, m.files, OPTION_LIST, "env-file", .arg = "FILE",                         \
 		       .doc = "Set the variables of a file, one NAME=VALUE per line; -e "          \
-			      "overrides it. May be repeated.")
+			      "overrides it. May be repeated."),                                   \
+		OPTION(S, m.git, OPTION_FLAG, "git-identity",                                      \
+		       .doc = "Set GIT_AUTHOR_NAME, GIT_COMMITTER_EMAIL and so on to the name "    \
+			      "and address with which git commits here.")
 
 enum { ENV_VARS_MAX = 256 };
 
@@ -34,8 +39,8 @@ struct env_words {
 	size_t n;
 };
 
-/* ERR_INVALID names the option or line that is wrong; or the error of reading a file. The words
- * are borrowed from the command line, the environment and l->arena. The caller calls env_fini()
- * in any case. */
-int env_read(struct env_words *l, const struct env_options *o, struct err *e) MUST_USE;
+/* tty: the program has our terminal, so it gets the COLORTERM of that. ERR_INVALID names the option
+ * or line that is wrong; or the error of reading a file. The words are borrowed from the command
+ * line, the environment and l->arena. The caller calls env_fini() in any case. */
+int env_read(struct env_words *l, const struct env_options *o, bool tty, struct err *e) MUST_USE;
 void env_fini(struct env_words *l);

@@ -30,9 +30,7 @@ static int attach(const struct verb_input *in, const struct detach *leave, struc
 	const struct attach_options *o = in->options;
 	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
 	char exec[JOB_ID_MAX + 1], path[JOB_WORDS_MAX], more[64] = "/attach";
-	const struct exec_session_spec spec = { .path = path,
-						.input = !o->no_stdin,
-						.leave = leave };
+	struct exec_session_spec spec = { .path = path, .input = !o->no_stdin, .leave = leave };
 	uint64_t offset;
 
 	if (!l ||
@@ -40,7 +38,10 @@ static int attach(const struct verb_input *in, const struct detach *leave, struc
 		    0 ||
 	    job_offset(o->since, &offset, e) < 0)
 		return -1;
-	if (o->since)
+	if (!o->since && !o->no_stdin && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) &&
+	    job_seen(l, in->operands[0], exec, &spec.seen, e) < 0)
+		return -1;
+	if (o->since || spec.seen)
 		snprintf(more, sizeof(more), "/attach?offset=%" PRIu64, offset);
 	if (job_path(path, in->operands[0], exec, more, e) < 0)
 		return -1;

@@ -73,7 +73,7 @@ static int write_command(const struct verb_input *in, struct json_writer *w, str
 	json_write_uint(w, o->timeout_ms ? (o->timeout_ms + 999) / 1000 : o->detach ? 0 : DAY_S);
 	if (hub_ask_members(in, w, e) < 0 || hub_link_secrets(w, &o->secrets, e) < 0)
 		return -1;
-	return hub_link_env(w, &o->env, e);
+	return hub_link_env(w, &o->env, o->tty, e);
 }
 
 /* A terminal as large as ours. */

@@ -63,6 +63,21 @@ int job_offset(const char *text, uint64_t *ret, struct err *e)
 	return 0;
 }
 
+int job_seen(struct hub_link *l, const char *name, const char *exec, uint64_t *ret, struct err *e)
+{
+	AUTO(json_free) struct json_doc *doc = NULL;
+	char path[JOB_WORDS_MAX];
+
+	*ret = 0;
+	if (job_path(path, name, exec, "", e) < 0 ||
+	    hub_link_ask(l, "GET", path, STR_NONE, &doc, e) < 0)
+		return -1;
+	if (json_bool(json_get(json_root(doc), "tty")) &&
+	    str_is(json_str(json_get(json_root(doc), "state")), "running"))
+		json_uint64(json_get(json_root(doc), "next_offset"), ret);
+	return 0;
+}
+
 /* ---- what is printed ----------------------------------------------------------------------- */
 
 static int print_chunk(const struct json_val *chunk, struct err *e)

@@ -12,6 +12,10 @@ int job_path(char ret[JOB_WORDS_MAX], const char *name, const char *exec, const 
 int job_choose(struct hub_link *l, const char *name, const char *said, char ret[JOB_ID_MAX + 1],
 	       struct err *e) MUST_USE;
 
+/* *ret: where the next output of a running exec with a terminal begins; else 0. */
+int job_seen(struct hub_link *l, const char *name, const char *exec, uint64_t *ret,
+	     struct err *e) MUST_USE;
+
 /* Parses an option's whole number; NULL gives 0. */
 int job_offset(const char *text, uint64_t *ret, struct err *e) MUST_USE;
 

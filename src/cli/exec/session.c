@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/exec/detach.h"
+#include "cli/exec/view.h"
 #include "cli/common/feed.h"
 #include "cli/common/outlet.h"
 #include "cli/common/safe.h"
@@ -39,6 +40,9 @@ struct session {
 	uv_timer_t patience; /* while we are leaving */
 	uv_signal_t signals[2];
 	unsigned n_signals;
+	struct view view; /* of a terminal with keys */
+	uint64_t offset; /* of the output that it begins with */
+	bool viewed;
 	int64_t status; /* of the command; -1: it is not known yet */
 	bool left; /* we went away before its end */
 	struct err why; /* what went wrong instead */
@@ -119,7 +123,7 @@ static int take_text(struct session *s, struct str text, struct err *e)
 {
 	AUTO(json_free) struct json_doc *doc = json_parse(text, NULL, e);
 	const struct json_val *said = json_root(doc), *part;
-	uint64_t n;
+	uint64_t n = 0;
 
 	if (!doc)
 		return -1;
@@ -130,10 +134,13 @@ static int take_text(struct session *s, struct str text, struct err *e)
 		s->input = s->spec->input && json_bool(json_get(part, "stdin_open"));
 		s->tty = s->input && json_bool(json_get(part, "tty"));
 		s->keys = s->tty && isatty(STDIN_FILENO);
+		json_uint64(json_get(part, "offset"), &s->offset);
 		return session_begin(s, e);
 	}
 	if ((part = json_get(said, "dropped"))) {
-		if (json_uint64(json_get(part, "bytes"), &n))
+		if (json_uint64(json_get(part, "bytes"), &n) && s->viewed)
+			view_skip(&s->view, n);
+		else if (n)
 			fprintf(stderr, "holt: %" PRIu64 " bytes of it are not kept any more\n", n);
 	} else if (s->status < 0) {
 		hub_link_refusal(said, &s->why);
@@ -149,6 +156,8 @@ static void on_message(void *owner, bool is_text, struct str message)
 
 	if (is_text)
 		rc = take_text(s, message, &e);
+	else if (message.n > 0 && message.p[0] == CHANNEL_STDOUT && s->viewed)
+		view_write(&s->view, message.p + 1, message.n - 1);
 	else if (message.n > 0 && message.p[0] == CHANNEL_STDOUT)
 		outlet_write(&s->out, message.p + 1, message.n - 1);
 	else if (message.n > 0 && message.p[0] == CHANNEL_STDERR)
@@ -271,17 +280,27 @@ static void on_written(void *arg)
 
 /* ---- signals ------------------------------------------------------------------------------- */
 
+static void session_resize(void *arg, unsigned columns, unsigned rows_)
+{
+	struct session *s = arg;
+	char text[64];
+	int n;
+
+	if (!s->ws || s->status >= 0)
+		return;
+	n = snprintf(text, sizeof(text), "{\"resize\":{\"cols\":%u,\"rows\":%u}}", columns, rows_);
+	ws_client_send(s->ws, true, (struct str){ text, (size_t)n });
+}
+
 static void on_resized(uv_signal_t *h, int number)
 {
 	struct session *s = h->data;
 	unsigned columns, rows_;
-	char text[64];
-	int n;
 
-	if (!s->ws || s->status >= 0 || !tty_size(&columns, &rows_))
-		return;
-	n = snprintf(text, sizeof(text), "{\"resize\":{\"cols\":%u,\"rows\":%u}}", columns, rows_);
-	ws_client_send(s->ws, true, (struct str){ text, (size_t)n });
+	if (s->viewed)
+		view_resized(&s->view);
+	else if (tty_size(&columns, &rows_))
+		session_resize(s, columns, rows_);
 }
 
 /* While we are stopped, the terminal has its old mode. */
@@ -333,6 +352,12 @@ static int session_begin(struct session *s, struct err *e)
 	}
 	if (s->tty && s->input && tty_raw(e) < 0)
 		return -1;
+	if (s->keys && isatty(STDOUT_FILENO)) {
+		s->view = (struct view){ .out = &s->out, .resize = session_resize, .arg = s };
+		view_start(&s->view, s->loop, s->offset, s->spec->seen,
+			   s->spec->news ? s->spec->news : -1);
+		s->viewed = true;
+	}
 	if (s->attached && s->tty)
 		on_resized(&s->signals[0], SIGWINCH);
 	return s->input ? feed_start(&s->feed, s->loop, &to_hub, s, e) : 0;
@@ -355,6 +380,8 @@ static int session_start(struct session *s, struct hub_link *l, struct err *e)
 
 static void session_finish(struct session *s)
 {
+	if (s->viewed)
+		view_stop(&s->view);
 	tty_restore();
 	feed_stop(&s->feed);
 	outlet_close(&s->out);
@@ -365,7 +392,9 @@ static void session_finish(struct session *s)
 	if (s->leaving)
 		uv_close((uv_handle_t *)&s->patience, NULL);
 	if (s->left && s->tty)
-		fputs("\nholt: it runs on\n", stderr);
+		fprintf(stderr, "\nholt: it runs on%s%s\n",
+			s->spec->again ? "; to come back: " : "",
+			s->spec->again ? s->spec->again : "");
 }
 
 int exec_session(struct hub_link *l, const struct exec_session_spec *spec, struct err *e)

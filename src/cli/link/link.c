@@ -630,10 +630,10 @@ void hub_link_network(struct json_writer *w, const char *const *hosts, size_t n)
 	json_write_object_end(w);
 }
 
-int hub_link_env(struct json_writer *w, const struct env_options *o, struct err *e)
+int hub_link_env(struct json_writer *w, const struct env_options *o, bool tty, struct err *e)
 {
 	autofree struct env_words *l = calloc(1, sizeof(*l));
-	int rc = l ? env_read(l, o, e) : err_set(e, ERR_LIMIT, "out of memory");
+	int rc = l ? env_read(l, o, tty, e) : err_set(e, ERR_LIMIT, "out of memory");
 
 	json_write_key(w, "env");
 	json_write_object(w);

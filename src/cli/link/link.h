@@ -110,7 +110,8 @@ void hub_link_tell_left_out(const struct json_val *answer);
 void hub_link_text(struct json_writer *w, const char *name, const char *text);
 
 /* Writes the member env, as env_read() has it. */
-int hub_link_env(struct json_writer *w, const struct env_options *o, struct err *e) MUST_USE;
+int hub_link_env(struct json_writer *w, const struct env_options *o, bool tty,
+		 struct err *e) MUST_USE;
 
 /* A row of a struct S with a member m, a struct option_list. */
 #define LABEL_ROW(S, m)                                                                            \

@@ -188,7 +188,7 @@ static int up_make(const struct verb_input *in, struct err *e)
 		hub_link_network(&w, o->network.p, o->network.n);
 	if (hub_ask_members(in, &w, e) < 0 ||
 	    hub_link_secrets(&w, &(struct secret_options){ .words = o->secrets }, e) < 0 ||
-	    write_volumes(&o->volumes, &w, e) < 0 || hub_link_env(&w, &o->env, e) < 0 ||
+	    write_volumes(&o->volumes, &w, e) < 0 || hub_link_env(&w, &o->env, false, e) < 0 ||
 	    hub_link_labels(&w, &o->labels, e) < 0)
 		return -1;
 	json_write_object_end(&w);

@@ -223,7 +223,7 @@ static void fill_commons(struct run *r)
 
 static int fill_env(struct run *r, struct err *e)
 {
-	if (env_read(&r->vars, &r->o->env, e) < 0)
+	if (env_read(&r->vars, &r->o->env, r->o->said.tty, e) < 0)
 		return -1;
 	for (size_t i = 0; i < r->vars.n; i++)
 		r->env[i] = (struct env_var){ r->vars.all[i].name, r->vars.all[i].value };

@@ -12,7 +12,6 @@
 
 #include "agents/internal.h"
 #include "base/log.h"
-#include "json/document/utf8.h"
 
 enum {
 	STOP_MS = 500,
@@ -30,6 +29,7 @@ static void agent_on_timer_closed(uv_handle_t *h)
 	if (--a->timers > 0)
 		return;
 	agent_terminals_free(a);
+	agent_calls_free(a);
 	acp_free(a->acp);
 	texts_fini(&a->texts);
 	config_unref(a->config);
@@ -38,6 +38,8 @@ static void agent_on_timer_closed(uv_handle_t *h)
 		explicit_bzero(a->bearer, strlen(a->bearer));
 	free(a->bearer);
 	free(a->prompt);
+	for (unsigned i = 0; i < a->hosts_n; i++)
+		free(a->hosts[i]);
 	give_free(a->give);
 	buf_fini(&a->say.text);
 	arena_fini(&a->arena);
@@ -175,7 +177,9 @@ static void agent_on_late(uv_timer_t *t)
 	struct agent *a = t->data;
 	struct err e;
 
-	err_set(&e, ERR_TIMEOUT, "the agent was not ready in %u s", a->conf->start_seconds);
+	err_set(&e, ERR_TIMEOUT, "it was not ready in %u s", a->conf->start_seconds);
+	agent_last_words(a, &e);
+	err_wrap(&e, "the agent");
 	agent_fail(a, &e);
 }
 
@@ -260,10 +264,19 @@ static void agent_on_ready(void *owner, struct str session_id, bool kept)
 
 	if (!a->conversation)
 		return;
-	uv_timer_stop(&a->limit);
 	if (agent_note_session(a, session_id, &e) < 0)
 		agent_fail(a, &e);
-	else if (a->prompt)
+	else
+		agent_options_start(a);
+}
+
+void agent_is_open(struct agent *a)
+{
+	if (a->opened)
+		return;
+	a->opened = true;
+	uv_timer_stop(&a->limit);
+	if (a->prompt)
 		agent_prompt(a);
 }
 
@@ -325,6 +338,7 @@ static const struct acp_handler agent_acp = {
 	.asked = agent_on_asked,
 	.withdrawn = agent_on_withdrawn,
 	.turn_ended = agent_on_turn_ended,
+	.set = agent_on_set,
 	.over = agent_on_over,
 };
 
@@ -341,45 +355,17 @@ static void agent_on_long(void *owner, const struct rpc_sniff *sniff, const stru
 {
 	struct agent *a = owner;
 
+	agent_on_dropped(a, e);
 	acp_dropped(a->acp, sniff, e);
-}
-
-/* The last of it may say why it ended. */
-static void agent_on_stderr(void *owner, struct str bytes)
-{
-	struct agent *a = owner;
-	size_t drop;
-
-	if (bytes.n > sizeof(a->last)) {
-		bytes.p += bytes.n - sizeof(a->last);
-		bytes.n = sizeof(a->last);
-	}
-	drop = a->last_n + bytes.n > sizeof(a->last) ? a->last_n + bytes.n - sizeof(a->last) : 0;
-	memmove(a->last, a->last + drop, a->last_n - drop);
-	memcpy(a->last + a->last_n - drop, bytes.p, bytes.n);
-	a->last_n += bytes.n - drop;
 }
 
 static void agent_on_program_end(void *owner, const struct err *why)
 {
 	struct agent *a = owner;
-	struct str said = { a->last, a->last_n };
 	struct err e = *why;
-	char room[128];
 
-	while (said.n > 0 && (unsigned char)said.p[said.n - 1] <= ' ')
-		said.n--;
-	for (size_t i = said.n; i > 0; i--) {
-		if (said.p[i - 1] != '\n')
-			continue;
-		said.p += i;
-		said.n -= i;
-		break;
-	}
-	said = utf8_line(said, room, sizeof(room));
 	e.code = e.code == ERR_TRANSPORT ? ERR_AGENT : e.code;
-	if (said.n > 0)
-		err_wrap(&e, "\"%.*s\"", STR_ARG(said));
+	agent_last_words(a, &e);
 	err_wrap(&e, "the agent");
 	acp_lost(a->acp, &e);
 }
@@ -590,6 +576,7 @@ static struct agent *agent_new(struct agents *all, struct conversation *t, struc
 	a->place.on_made = agent_on_made;
 	a->place.on_gone = agent_on_gone;
 	a->place.on_stderr = agent_on_stderr;
+	a->place.on_refused = agent_on_refused;
 	a->place.owner = a;
 	uv_timer_init(all->loop, &a->limit);
 	uv_timer_init(all->loop, &a->quiet);
@@ -627,7 +614,7 @@ static int agent_driver_start(void *data, struct conversation *t,
 	give_free(a->give);
 	a->give = take_ptr(give);
 	a->turn = true;
-	if (a->acp && acp_state(a->acp) == ACP_IDLE)
+	if (a->opened && acp_state(a->acp) == ACP_IDLE)
 		agent_prompt(a);
 	return 0;
 }
@@ -657,5 +644,13 @@ static void agent_driver_close(void *data, struct conversation *t)
 		agent_end(a);
 }
 
+static void agent_driver_options(void *data, struct conversation *t)
+{
+	struct agent *a = *conversation_driver_state(t);
+
+	if (a && a->opened)
+		agent_options_start(a);
+}
+
 const struct conversation_driver agent_driver = { agent_driver_start, agent_driver_cancel,
-						  agent_driver_close };
+						  agent_driver_close, agent_driver_options };

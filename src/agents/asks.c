@@ -11,6 +11,7 @@ enum {
 	EVENT_ROOM = 64 << 10,
 	EVENT_MIN = 256,
 	EVENT_TITLE_MAX = 4096, /* bytes */
+	HEADING_ROOM = 160,
 	ASKED_MAX = 500, /* bytes of a question; its text has the rest */
 };
 
@@ -133,14 +134,61 @@ static int permission_add_named(struct buf *text, struct str name, const struct 
 	return json_write_done(&w, e);
 }
 
-/* The effect of the call: its arguments, and what it would write into files. */
-static int permission_add_call(const struct acp_ask *q, struct buf *text, struct err *e)
+/* Where the call acts: "path" or "path:line", one a line. */
+static int permission_add_locations(struct buf *text, const struct json_val *list, struct err *e)
+{
+	struct json_iter it = json_iter(list);
+	bool first = true;
+
+	while (json_next(&it)) {
+		struct str path = json_str(json_get(it.val, "path"));
+		uint64_t line = 0;
+
+		if (!path.n)
+			continue;
+		if (buf_addf(text, e, "%s%.*s",
+			     first && text->n ? "\n\nin: "
+			     : first	      ? "in: "
+					      : "\n    ",
+			     STR_ARG(path)) < 0 ||
+		    (json_uint64(json_get(it.val, "line"), &line) &&
+		     buf_addf(text, e, ":%llu", (unsigned long long)line) < 0))
+			return -1;
+		first = false;
+	}
+	return 0;
+}
+
+/* A block of the call's content: what it would write into a file, or a text such as a plan. */
+static int permission_add_block(const struct acp_ask *q, const struct json_val *input,
+				const struct json_val *block, struct buf *text, struct err *e)
 {
 	static const char *const of_diff[] = { "path", "oldText", "newText" };
-	const struct json_val *input = json_get(q->permission.tool_call, "rawInput");
-	struct json_iter it = json_iter(input);
-	struct json_iter blocks = json_iter(json_get(q->permission.tool_call, "content"));
+	struct str said = json_str(json_get(json_get(block, "content"), "text"));
 
+	for (size_t i = 0; i < ARRAY_LEN(of_diff); i++) {
+		const struct json_val *v = json_get(block, of_diff[i]);
+
+		if (json_str(v).p && !permission_says(q, input, json_str(v)) &&
+		    permission_add_named(text, str_of(of_diff[i]), v, e) < 0)
+			return -1;
+	}
+	return permission_says(q, input, said) ? 0 : permission_add(text, said, e);
+}
+
+/* The effect of the call: its kind, where it acts, its arguments, and what it would write. */
+static int permission_add_call(const struct acp_ask *q, const struct call_about *c,
+			       struct buf *text, struct err *e)
+{
+	const struct json_val *input = c->v[CALL_INPUT];
+	struct json_iter it = json_iter(input);
+	struct json_iter blocks = json_iter(c->v[CALL_CONTENT]);
+
+	if (json_type(c->v[CALL_KIND]) == JSON_STR &&
+	    permission_add_named(text, STR_LIT("kind"), c->v[CALL_KIND], e) < 0)
+		return -1;
+	if (permission_add_locations(text, c->v[CALL_LOCATIONS], e) < 0)
+		return -1;
 	if (json_type(input) != JSON_OBJECT && json_type(input) > JSON_NULL &&
 	    !permission_says(q, NULL, json_str(input)) &&
 	    permission_add_named(text, STR_LIT("input"), input, e) < 0)
@@ -151,22 +199,23 @@ static int permission_add_call(const struct acp_ask *q, struct buf *text, struct
 			return -1;
 	}
 	while (json_next(&blocks)) {
-		for (size_t i = 0; i < ARRAY_LEN(of_diff); i++) {
-			const struct json_val *v = json_get(blocks.val, of_diff[i]);
-
-			if (json_str(v).p && !permission_says(q, input, json_str(v)) &&
-			    permission_add_named(text, str_of(of_diff[i]), v, e) < 0)
-				return -1;
-		}
+		if (permission_add_block(q, input, blocks.val, text, e) < 0)
+			return -1;
 	}
 	return 0;
 }
 
+static struct str permission_title(const struct acp_ask *q, const struct call_about *c)
+{
+	return q->permission.title.n ? q->permission.title : json_str(c->v[CALL_TITLE]);
+}
+
 /* What is behind the question, and all of what is cut there and in the labels: nobody allows what
  * is not shown. */
-static int permission_text(const struct acp_ask *q, struct buf *text, struct err *e)
+static int permission_text(const struct acp_ask *q, const struct call_about *c, struct buf *text,
+			   struct err *e)
 {
-	struct str title = q->permission.title;
+	struct str title = permission_title(q, c);
 	int done = title.n > ASKED_MAX ? permission_add(text, title, e) : 0;
 
 	if (done == 0 && !str_eq(q->permission.command, title))
@@ -174,7 +223,7 @@ static int permission_text(const struct acp_ask *q, struct buf *text, struct err
 	if (done == 0 && !str_eq(q->permission.description, q->permission.command))
 		done = permission_add(text, q->permission.description, e);
 	if (done == 0)
-		done = permission_add_call(q, text, e);
+		done = permission_add_call(q, c, text, e);
 	for (size_t i = 0; i < q->permission.options.n && done == 0; i++) {
 		struct str name = q->permission.options.p[i].name;
 
@@ -188,14 +237,41 @@ static int permission_text(const struct acp_ask *q, struct buf *text, struct err
 	return 0;
 }
 
-static int permission_ask(struct permission *p, const struct question **ret, struct err *e)
+/* The heading, in the hub's words: all others of a permission are the agent's own. */
+static const char *permission_heading(struct agent *a, const struct call_about *c,
+				      char room[HEADING_ROOM])
+{
+	static const char *const acts[][2] = {
+		{ "read", "read" },
+		{ "edit", "change files" },
+		{ "delete", "delete files" },
+		{ "move", "move files" },
+		{ "search", "search" },
+		{ "execute", "run a command" },
+		{ "fetch", "use the network" },
+		{ "switch_mode", "change its mode" },
+	};
+	struct str kind = json_str(c->v[CALL_KIND]);
+	const char *act = "go on";
+
+	for (size_t i = 0; i < ARRAY_LEN(acts); i++) {
+		if (str_is(kind, acts[i][0]))
+			act = acts[i][1];
+	}
+	snprintf(room, HEADING_ROOM, "Agent %.*s asks to %s", STR_ARG(a->conf->name), act);
+	return room;
+}
+
+static int permission_ask_about(struct permission *p, const struct call_about *about,
+				const struct question **ret, struct err *e)
 {
 	const struct acp_ask *q = p->ask;
 	struct agent *a = p->of;
 	struct question_option options[ACP_OPTIONS_MAX];
 	char asked[ASKED_MAX], labels[ACP_OPTIONS_MAX][QUESTION_LABEL_MAX];
 	autobuf struct buf text = BUF_INIT(4 * QUESTION_WHOLE_MAX);
-	struct str title = q->permission.title;
+	char heading[HEADING_ROOM];
+	struct str title = permission_title(q, about);
 	size_t said = 2 * EVENT_MIN + title.n;
 	struct question_ask ask = {
 		.principal = conversation_record(a->conversation)->owner,
@@ -219,10 +295,22 @@ static int permission_ask(struct permission *p, const struct question **ret, str
 		};
 		said += EVENT_MIN + o->id.n + o->name.n;
 	}
-	if (permission_text(q, &text, e) < 0 || agent_said(a, said + text.n, e) < 0)
+	if (permission_text(q, about, &text, e) < 0 || agent_said(a, said + text.n, e) < 0)
 		return -1;
+	ask.spec.title = str_of(permission_heading(a, about, heading));
 	ask.spec.text = text.n ? buf_str(&text) : STR_NONE;
 	return question_ask(a->all->questions, &ask, &p->wait, ret, e);
+}
+
+static int permission_ask(struct permission *p, const struct question **ret, struct err *e)
+{
+	struct call_about about;
+	int done = agent_call_about(p->of, p->ask, &about, e);
+
+	if (done == 0)
+		done = permission_ask_about(p, &about, ret, e);
+	call_about_fini(&about);
+	return done;
 }
 
 static void permission_asked(struct agent *a, struct acp_ask *q)

@@ -10,7 +10,9 @@ enum {
 	AGENTS_MAX = 64, /* live at once */
 	AGENT_TERMINALS_MAX = 16,
 	AGENT_SAY_MAX = 128 << 10, /* bytes of a message in one event */
-	AGENT_LAST_MAX = 256, /* bytes of its standard error that are kept for a message */
+	AGENT_LAST_MAX = 4096, /* bytes of its standard error that are kept */
+	AGENT_CALLS_MAX = 16, /* tool calls that are known at once */
+	AGENT_HOSTS_MAX = 16, /* that it could not reach, and that are told */
 };
 
 struct agents {
@@ -34,6 +36,14 @@ struct agent_say {
 	struct buf text;
 	enum acp_update_kind kind;
 	char message_id[ACP_ID_MAX + 1];
+};
+
+/* What it has told of a tool call, as JSON; NULL: nothing. */
+enum call_member { CALL_TITLE, CALL_KIND, CALL_INPUT, CALL_CONTENT, CALL_LOCATIONS, CALL_MEMBERS };
+struct agent_call {
+	char id[ACP_ID_MAX + 1]; /* "": none */
+	char *members[CALL_MEMBERS]; /* owned */
+	bool cut[CALL_MEMBERS]; /* it was too large to keep */
 };
 
 struct agent_terminal;
@@ -61,6 +71,12 @@ struct agent {
 	struct give *give; /* those; NULL: none */
 	bool turn; /* the driver's: from its start() on */
 	bool ending, gone; /* gone: the sandbox is removed */
+	bool opened; /* its session is open, and has the options that are wanted */
+	bool setting; /* one of them is being set */
+	size_t set_at; /* the next of them */
+	char set_id[ACP_ID_MAX + 1], set_value[ACP_ID_MAX + 1]; /* while one is being set */
+	char title[256]; /* that it gave the conversation */
+	uint64_t title_ms; /* when */
 	uv_timer_t limit; /* of the start, of a cancelled turn; and the turn that ends it */
 	uv_timer_t quiet; /* since it was heard last */
 	/* Its words could not be kept, so it ends, once nothing of it is on the stack. */
@@ -71,6 +87,9 @@ struct agent {
 	unsigned jobs; /* reads and writes under way */
 	uint64_t said; /* bytes of its events */
 	struct agent_say say;
+	struct agent_call calls[AGENT_CALLS_MAX]; /* in a ring */
+	unsigned calls_at;
+	size_t calls_bytes;
 	char mode[ACP_ID_MAX + 1]; /* that the record does not have yet; "": none */
 	uint64_t mode_ms; /* when it got one */
 	struct agent_terminal *terminals;
@@ -78,6 +97,8 @@ struct agent {
 	struct acp_ask *exits[ACP_ASKS_MAX]; /* wait for the end of a terminal (ask->data) */
 	char last[AGENT_LAST_MAX]; /* the end of its standard error */
 	size_t last_n;
+	char *hosts[AGENT_HOSTS_MAX]; /* owned; that it could not reach */
+	unsigned hosts_n;
 };
 
 /* ---- agent.c: its process ------------------------------------------------------------------- */
@@ -90,6 +111,27 @@ void agent_fail(struct agent *a, const struct err *e);
 void agent_fail_later(struct agent *a, const struct err *e);
 /* The time since it was heard begins anew, or stands still while a person is asked. */
 void agent_heard(struct agent *a);
+
+/* ---- options.c: what it offers, and the values that are wanted ------------------------------- */
+
+/* Sets those that differ, one after the other, and then calls agent_is_open(). */
+void agent_options_start(struct agent *a);
+void agent_on_set(void *owner, const struct json_val *result, const struct err *e);
+/* An update of what it offers. */
+void agent_offer(struct agent *a, const struct acp_update *u);
+/* agent.c */
+void agent_is_open(struct agent *a);
+
+/* ---- trouble.c: what hinders it, and its last words ------------------------------------------ */
+
+void agent_on_stderr(void *owner, struct str bytes);
+/* Puts the line of its standard error that tells most before e, and all that is kept of it into an
+ * event. */
+void agent_last_words(struct agent *a, struct err *e);
+/* It could not reach a host. */
+void agent_on_refused(void *owner, const struct nw_flow *f);
+/* A message of it was dropped. */
+void agent_on_dropped(struct agent *a, const struct err *why);
 
 /* ---- agents.c ------------------------------------------------------------------------------- */
 
@@ -120,6 +162,21 @@ const struct acp_block *give_blocks(const struct give *g, size_t *ret_n);
 /* agent.c. Not given: this turn fails alone; the agent goes on. Frees its give. */
 void agent_given(struct agent *a);
 void agent_not_given(struct agent *a, const struct err *e);
+
+/* ---- calls.c: its tool calls ----------------------------------------------------------------- */
+
+void agent_call_note(struct agent *a, const struct acp_update *u);
+void agent_calls_free(struct agent *a);
+
+/* What a permission is about, by the request and by what was told before. */
+struct call_about {
+	const struct json_val *v[CALL_MEMBERS];
+	struct json_doc *docs[CALL_MEMBERS]; /* owned */
+};
+/* ret: to call_about_fini() in any case. ERR_TOO_LARGE: a part of it is not known any more. */
+int agent_call_about(struct agent *a, const struct acp_ask *q, struct call_about *ret,
+		     struct err *e) MUST_USE;
+void call_about_fini(struct call_about *c);
 
 /* ---- asks.c: permissions and files ----------------------------------------------------------- */
 

@@ -195,6 +195,7 @@ void agent_update(struct agent *a, const struct acp_update *u)
 	switch (u->kind) {
 	case ACP_TOOL_CALL:
 	case ACP_TOOL_UPDATE:
+		agent_call_note(a, u);
 		say_rows(a, u->kind == ACP_TOOL_CALL ? "tool_call" : "tool_call_update", u->all,
 			 tool_rows, ARRAY_LEN(tool_rows));
 		break;
@@ -205,7 +206,14 @@ void agent_update(struct agent *a, const struct acp_update *u)
 	case ACP_USAGE:
 		say_rows(a, "usage", u->all, usage_rows, ARRAY_LEN(usage_rows));
 		break;
+	case ACP_OPENED:
+	case ACP_COMMANDS:
+	case ACP_CONFIG:
+	case ACP_INFO:
+		agent_offer(a, u);
+		break;
 	case ACP_MODE:
+		agent_offer(a, u);
 		/* The record goes to the disk: modes in quick succession are one change. */
 		snprintf(a->mode, sizeof(a->mode), "%.*s", STR_ARG(u->mode_id));
 		if (uv_now(a->all->loop) - a->mode_ms >= MODE_MS)

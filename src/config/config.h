@@ -246,6 +246,7 @@ struct config_agent {
 		struct config_server program; /* as a stdio server; no cwd and nothing of tools */
 	};
 	struct str auth_method; /* STR_NONE: none */
+	struct field_map options; /* values for options of its sessions, such as mode */
 	uint32_t start_seconds, stall_seconds, cancel_seconds, permission_seconds;
 };
 

@@ -253,6 +253,8 @@ static const struct field agent_fields[] = {
 	CONFIG_PROGRAM_FIELDS(struct config_agent, program.),
 	FIELD_NAMED(struct config_agent, auth_method, "authMethod", .min = 1, .max = 256,
 		    .doc = "The agent's own name for its log-in method, if it needs one."),
+	FIELD(struct config_agent, options, .max = 32, .item_max = 256,
+	      .doc = "Values for the agent's own options, by their ids, such as mode and model."),
 	FIELD_NAMED(struct config_agent, start_seconds, "startSeconds", .min = 1, .max = 3600,
 		    .def = DEFAULT_INT(60),
 		    .doc = "Time limit for starting a session, in seconds."),

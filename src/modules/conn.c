@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "modules/internal.h"
+#include "net/wire/wire.h"
 
 enum {
 	STOP_MS = 500,
@@ -451,12 +452,12 @@ static void conn_on_stderr(void *owner, struct str bytes)
 		upstream_heard(k->of, bytes);
 }
 
-static void conn_on_denied(void *owner, const char *host, uint16_t port)
+static void conn_on_refused(void *owner, const struct nw_flow *f)
 {
 	struct upstream_conn *k = owner;
 
-	if (k->of)
-		why_denied(k->of, host, port);
+	if (k->of && f->what == NW_FLOW_DENIED)
+		why_denied(k->of, f->host, f->port);
 }
 
 /* Lines on standard output that are no messages, of a program in a sandbox. */
@@ -588,7 +589,7 @@ struct upstream_conn *conn_new(struct upstream *u, struct err *e)
 					     .on_made = conn_on_made,
 					     .on_gone = conn_on_gone,
 					     .on_stderr = conn_on_stderr,
-					     .on_denied = conn_on_denied,
+					     .on_refused = conn_on_refused,
 					     .owner = k };
 	if (u->package) {
 		k->package = package_ref(u->package);

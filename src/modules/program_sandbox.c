@@ -61,7 +61,7 @@ static int program_sandbox_network(struct program_sandbox *p, struct err *e)
 	const struct bound_spec none = { .n = 0 };
 	const struct net_rule *tls;
 
-	if (t->server->sandbox.network.n == 0 && !p->service && !t->bound && !p->on_denied)
+	if (t->server->sandbox.network.n == 0 && !p->service && !t->bound && !p->on_refused)
 		return 0;
 	if (net_grant_init(&p->grant, e) < 0)
 		return -1;
@@ -78,14 +78,14 @@ static void program_sandbox_on_flow(void *arg, const struct nw_flow *f)
 {
 	struct program_sandbox *p = arg;
 
-	if (f->what == NW_FLOW_DENIED && *f->host)
-		p->on_denied(p->owner, f->host, f->port);
+	if ((f->what == NW_FLOW_DENIED || f->what == NW_FLOW_FAILED) && *f->host)
+		p->on_refused(p->owner, f);
 }
 
 /* What is watched is served: only once its secrets are told. */
 static void program_sandbox_open(struct program_sandbox *p)
 {
-	if (p->on_denied)
+	if (p->on_refused)
 		net_watch(p->net, program_sandbox_on_flow, p);
 	net_grant_start(p->net, &p->grant, program_sandbox_on_granted, p);
 }

@@ -16,6 +16,7 @@
 struct bound;
 struct hub;
 struct net;
+struct nw_flow;
 struct secrets;
 struct secrets_read;
 
@@ -68,9 +69,9 @@ struct program_sandbox {
 	void (*on_made)(void *owner, const struct err *e);
 	void (*on_gone)(void *owner);
 	void (*on_stderr)(void *owner, struct str bytes);
-	/* The program asked for what it is not granted, by a name (port 0: not known) or an
-	 * address. NULL: nobody hears of it. */
-	void (*on_denied)(void *owner, const char *host, uint16_t port);
+	/* The program asked for what it is not granted (DENIED), or could not be reached (FAILED),
+	 * by a name (port 0: not known) or an address. NULL: nobody hears of it. */
+	void (*on_refused)(void *owner, const struct nw_flow *f);
 	void *owner;
 	/* Private, but for `sandbox`: NULL until it is made. */
 	struct sandbox *sandbox;

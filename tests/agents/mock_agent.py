@@ -7,6 +7,7 @@ steps, [NAME, ARGUMENT...] (see `Turn`), any other is said back. It needs nothin
   --stdio          it takes MCP servers that are programs, not those with a URL
   --resume         it can go on with a session of before
   --images         it takes images in prompts
+  --offers         it has modes, models and options
   --deaf           it never ends a turn that was cancelled
   --banner TEXT    it prints this first
 """
@@ -25,7 +26,7 @@ import urllib.request
 ARGS = argparse.ArgumentParser()
 ARGS.add_argument('--auth')
 ARGS.add_argument('--banner')
-for flag in ('--v2', '--stdio', '--resume', '--deaf', '--images'):
+for flag in ('--v2', '--stdio', '--resume', '--deaf', '--images', '--offers'):
     ARGS.add_argument(flag, action='store_true')
 OPTIONS = [{'optionId': 'yes', 'name': 'Allow', 'kind': 'allow_once'},
            {'optionId': 'always', 'name': 'Always', 'kind': 'allow_always'},
@@ -102,6 +103,7 @@ class Agent:
         self.session = None
         self.cancelled = threading.Event()
         self.broken = None
+        self.values = {'mode': 'default', 'model': 'small', 'effort': 'low', 'fast': False}
 
     # ---- messages ----
 
@@ -160,7 +162,30 @@ class Agent:
         self.servers = params['mcpServers']
         self.cwd = params['cwd']
         self.session = params.get('sessionId', f'mock-{os.getpid()}-{time.time_ns()}')
-        return {'sessionId': self.session}
+        return {'sessionId': self.session, **(self.offers() if self.args.offers else {})}
+
+    def offers(self):
+        def named(*names, member='id'):
+            return [{member: name, 'name': name.title()} for name in names]
+        return {'modes': {'currentModeId': self.values['mode'],
+                          'availableModes': named('default', 'plan', 'yolo')},
+                'models': {'currentModelId': self.values['model'],
+                           'availableModels': named('small', 'big', member='modelId')},
+                'configOptions': [
+                    {'id': 'effort', 'name': 'Effort', 'type': 'select',
+                     'currentValue': self.values['effort'],
+                     'options': [{'name': 'Some',
+                                  'options': named('low', 'high', member='value')}]},
+                    {'id': 'fast', 'name': 'Fast', 'type': 'boolean',
+                     'currentValue': self.values['fast']}]}
+
+    def set_value(self, params, option=None):
+        option = option or params['configId']
+        value = params.get('value', params.get(f'{option}Id'))
+        if value == 'high' and self.values['model'] == 'small':
+            raise ValueError('not with this model')
+        self.values[option] = value
+        return {'configOptions': self.offers()['configOptions']} if 'configId' in params else {}
 
     def prompt(self, request, params):
         text = ''.join(block.get('text', '') for block in params['prompt'])
@@ -173,7 +198,8 @@ class Agent:
                 raise Refused(self.broken)
             why = Turn(self).run(text) or 'end_turn'
         except Refused as e:
-            self.write({'id': request, 'error': {'code': e.args[0], 'message': 'it is broken'}})
+            self.write({'id': request, 'error': {'code': e.args[0], 'message': 'it is broken',
+                                                 **({'data': e.args[1]} if e.args[1:] else {})}})
             return
         except Cancelled:
             why = 'cancelled'
@@ -184,7 +210,9 @@ class Agent:
 
     METHODS = {'initialize': initialize, 'authenticate': authenticate, 'auth/login': authenticate,
                'session/new': session_new, 'session/resume': session_new,
-               'session/set_mode': lambda self, params: {}}
+               'session/set_mode': lambda self, params: self.set_value(params, 'mode'),
+               'session/set_model': lambda self, params: self.set_value(params, 'model'),
+               'session/set_config_option': set_value}
 
     def take(self, message):
         if 'method' not in message:
@@ -254,7 +282,7 @@ class Turn:
                           content={'type': 'text', 'text': text})
 
     def do_update(self, update):
-        self.agent.update(**update)
+        self.agent.update(**{name: grown(value) for name, value in update.items()})
 
     def do_modes(self, count):
         for n in range(count):
@@ -343,8 +371,12 @@ class Turn:
         while True:
             time.sleep(3600)
 
-    def do_refuse(self, code):
-        raise Refused(code)
+    def do_refuse(self, code, *data):
+        raise Refused(code, *data)
+
+    def do_values(self):
+        """Of what it offers, as they are now."""
+        self.tell(self.agent.values)
 
     def do_break(self, code):
         """Every later prompt is refused, as where the engine below has ended."""

@@ -472,6 +472,19 @@ def test_tools_have_the_names_of_the_seed(agent):
     assert of['conversation_wait']['properties']['timeout_seconds']['default'] == 600
 
 
+def test_an_archived_one_has_no_rights(hub, agent):
+    mine = hub.talk(title='mine')
+    hub.of(mine, '/settings', 'PATCH', {'settings': {'can_start_conversation': True}})
+    hub.of(mine, '', 'PATCH', {'archived': True})
+    asker = Agent(hub, '/mcp?tools=ui')
+    for who, name, more in ((agent, 'conversation_start', {}), (agent, 'conversation_list', {}),
+                            (asker, 'ui_ask_yes_no', {'question': 'Go?'})):
+        code, cause = tool(who, name, session_id=mine, **more)
+        assert code == 'conversation_not_found' and 'archived' in cause, (name, cause)
+    hub.of(mine, '', 'PATCH', {'archived': False})
+    assert tool(agent, 'conversation_start', session_id=mine)['success']
+
+
 def test_flags_hold_whatever_is_left_out(hub, agent):
     """Without the flag none is reached by naming it, by naming nothing, or by another's name."""
     mine, other = hub.talk(title='mine'), hub.talk(title='other')

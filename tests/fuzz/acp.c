@@ -67,6 +67,11 @@ static void on_turn_ended(void *owner, struct str why, const struct err *e)
 	prompting = false;
 }
 
+static void on_set(void *owner, const struct json_val *result, const struct err *e)
+{
+	MUST(!is_over && (!result || !e));
+}
+
 static void on_over(void *owner, const struct err *e)
 {
 	MUST(!is_over && !prompting && asks_n == 0 && e->code != ERR_NONE);
@@ -74,7 +79,7 @@ static void on_over(void *owner, const struct err *e)
 }
 
 static const struct acp_handler handler = { on_send,	  on_ready,	 on_update, on_asked,
-					    on_withdrawn, on_turn_ended, on_over };
+					    on_withdrawn, on_turn_ended, on_set,    on_over };
 
 static void answer(bool well)
 {
@@ -116,7 +121,7 @@ static void happen(char what)
 	} else if (what == 'c') {
 		acp_cancel(acp);
 	} else if (what == 'm') {
-		(void)!acp_set_mode(acp, STR_LIT("m"), &e);
+		(void)!acp_set(acp, ACP_SETTING_MODE, STR_NONE, STR_LIT("m"), false, &e);
 	} else if (what == 'd') {
 		rpc_sniff_feed(&sniff, STR_LIT("{\"id\":3}"));
 		acp_dropped(acp, &sniff, &large);

@@ -7,10 +7,10 @@ enum { SENT_MAX = 64, SENT_TEXT = 4096 };
 
 static struct acp *acp;
 static char sent[SENT_MAX][SENT_TEXT];
-static unsigned sent_n, readies, overs, turns, withdrawn;
+static unsigned sent_n, readies, overs, turns, withdrawn, sets;
 static bool kept, loses;
 static char session[64], why[64], updates[1024], asked_title[128];
-static struct err over_err, turn_err;
+static struct err over_err, turn_err, set_err;
 static struct acp_ask *asked;
 
 static void on_send(void *owner, struct str line)
@@ -31,6 +31,8 @@ static void on_update(void *owner, const struct acp_update *u)
 {
 	size_t n = strlen(updates);
 
+	if (u->kind == ACP_OPENED)
+		return;
 	snprintf(updates + n, sizeof(updates) - n, "%d%s:%.*s%.*s%.*s;", u->kind,
 		 u->whole   ? "!"
 		 : u->waits ? "w"
@@ -63,6 +65,12 @@ static void on_turn_ended(void *owner, struct str text, const struct err *e)
 	turn_err = e ? *e : ERR_INIT;
 }
 
+static void on_set(void *owner, const struct json_val *result, const struct err *e)
+{
+	sets++;
+	set_err = e ? *e : ERR_INIT;
+}
+
 static void on_over(void *owner, const struct err *e)
 {
 	overs++;
@@ -70,7 +78,7 @@ static void on_over(void *owner, const struct err *e)
 }
 
 static const struct acp_handler handler = { on_send,	  on_ready,	 on_update, on_asked,
-					    on_withdrawn, on_turn_ended, on_over };
+					    on_withdrawn, on_turn_ended, on_set,    on_over };
 
 static const struct acp_pair header = { STR_LIT("Authorization"), STR_LIT("Bearer t") };
 static const struct acp_pair variable = { STR_LIT("TOKEN"), STR_LIT("t") };
@@ -92,7 +100,7 @@ static void begin(const struct acp_options *more)
 	struct acp_options o = more ? *more : (struct acp_options){ 0 };
 	struct err e;
 
-	sent_n = readies = overs = turns = withdrawn = 0;
+	sent_n = readies = overs = turns = withdrawn = sets = 0;
 	loses = false;
 	asked = NULL;
 	*updates = *session = *why = '\0';
@@ -349,13 +357,22 @@ static void test_mode(void **state)
 	struct err e;
 
 	open_session();
-	assert_int_equal(acp_set_mode(acp, STR_LIT("m"), &e), 0);
+	assert_int_equal(acp_set(acp, ACP_SETTING_MODE, STR_NONE, STR_LIT("m"), false, &e), 0);
 	assert_true(has("session/set_mode") && has("\"modeId\":\"m\""));
 	RESULT("3", "{}");
+	assert_int_equal(sets, 1);
+	assert_int_equal(set_err.code, ERR_NONE);
+	assert_int_equal(
+		acp_set(acp, ACP_SETTING_OPTION, STR_LIT("fast"), STR_LIT("true"), true, &e), 0);
+	assert_true(has("\"configId\":\"fast\",\"type\":\"boolean\",\"value\":true"));
+	FAULT("4", "-32602");
+	assert_int_equal(sets, 2);
+	assert_non_null(strstr(set_err.msg, "no way"));
 	/* an agent that answers nothing holds nothing up but itself */
 	for (unsigned i = 0; i < 8; i++)
-		assert_int_equal(acp_set_mode(acp, STR_LIT("m"), &e), 0);
-	assert_int_equal(acp_set_mode(acp, STR_LIT("m"), &e), -1);
+		assert_int_equal(acp_set(acp, ACP_SETTING_MODE, STR_NONE, STR_LIT("m"), false, &e),
+				 0);
+	assert_int_equal(acp_set(acp, ACP_SETTING_MODE, STR_NONE, STR_LIT("m"), false, &e), -1);
 	assert_int_equal(e.code, ERR_CONFLICT);
 	acp_free(acp);
 }
@@ -576,7 +593,7 @@ static void test_version_2(void **state)
 	assert_string_equal(updates, "11:;1!:ab;4:c;11w:;");
 	assert_int_equal(turns, 1);
 	assert_string_equal(why, "refusal");
-	assert_int_equal(acp_set_mode(acp, STR_LIT("m"), &e), -1);
+	assert_int_equal(acp_set(acp, ACP_SETTING_MODE, STR_NONE, STR_LIT("m"), false, &e), -1);
 	acp_free(acp);
 }
 

@@ -19,6 +19,8 @@ const STATES = {
 	requires_action: ['needs you', 'warn', 'Needs you'],
 	running: ['running', 'ok', 'Running'],
 	stalled: ['stalled', 'danger', 'Stalled'],
+	needs_login: ['needs a log-in', 'warn', 'Needs you'],
+	failed: ['failed', 'danger', 'Needs you'],
 	idle: ['idle', 'muted', 'Other'],
 	no_agent: ['no agent', 'muted', 'Other'],
 };
@@ -63,9 +65,9 @@ function Row({ of: c }) {
 			<Link to={`/c/${encodeURIComponent(c.session_id)}`}><strong><Title of={c} /></strong></Link> <State of={c.state} />
 			{c.archived && <> <Chip>archived</Chip></>}
 			<small class="muted"> <Text of={c.acp_server} />{c.updated_at && <> <Ago at={c.updated_at} /></>}
-				{c.queue_length > 0 && <>, {c.queue_length} queued</>}</small>
+				{c.queue_length > 0 && <>, {c.queue_length} queued</>}{c.cause && <>, <Text of={c.cause} /></>}</small>
 		</li>
-	), [c.title, c.state, c.archived, c.acp_server, c.updated_at, c.queue_length]);
+	), [c.title, c.state, c.archived, c.acp_server, c.updated_at, c.queue_length, c.cause]);
 }
 
 export function Conversations() {
@@ -187,6 +189,10 @@ const SHOW = {
 	tool_call: (d) => <ToolCall of={d} />,
 	tool_call_update: (d) => <ToolCall of={d} />,
 	error: (d) => <Failure of={{ code: d.code ?? 'error', message: d.message ?? 'the agent failed', remediation: d.remediation }} role={null} />,
+	option: (d) => <p class="muted"><Text of={d.id} /> = <Text of={d.value} />{d.outcome === 'refused' && <>: refused (<Text of={d.message} />)</>}{d.unattended && ': its agent asks nobody'}</p>,
+	network: (d) => <p class="muted">Not reached: <Text of={d.message} /></p>,
+	dropped: (d) => <p class="muted">A message of the agent was dropped: <Text of={d.message} /></p>,
+	agent_stderr: (d) => <details class="tool"><summary>The last words of its program</summary><pre class="log" tabIndex={0}><Text of={d.text} block /></pre></details>,
 	stop: (d) => <p class="muted">The turn has ended: <Text of={d.stop_reason ?? 'done'} />.</p>,
 	session_start: () => <p class="muted">The conversation begins.</p>,
 	session_end: () => <p class="muted">The conversation has ended.</p>,
@@ -375,6 +381,36 @@ function Composer({ id, off }) {
 	);
 }
 
+// What its agent lets people choose, such as its mode.
+function Options({ of: c, onDone }) {
+	const set = (id) => async (e) => {
+		await patch(path(c.session_id), { options: { [id]: e.currentTarget.value } }).catch((problem) => toast(problem.message, 'danger'));
+		onDone();
+	};
+	return (
+		<>
+			{c.options?.map((o) => (
+				<label key={o.id}><small class="muted"><Text of={o.name ?? o.id} /> </small>
+					<select value={o.value} title={plain(o.description ?? '')} onChange={set(o.id)}>
+						{!o.choices.some((one) => one.value === o.value) && <option value={o.value}>{plain(o.value)}</option>}
+						{o.choices.map((one) => <option key={one.value} value={one.value}>{plain(one.name ?? one.value)}{one.unattended && ' (asks nobody)'}</option>)}
+					</select> </label>
+			))}
+			{c.warning && <p role="note"><Chip kind="warn">asks nobody</Chip> <Text of={c.warning} /></p>}
+		</>
+	);
+}
+
+function Commands({ of: all }) {
+	if (!all?.length)
+		return null;
+	return (
+		<details><summary>Commands of its agent</summary>
+			<ul>{all.map((one) => <li key={one.name}><code>/<Text of={one.name} /></code> <small class="muted"><Text of={one.hint ?? ''} /> <Text of={one.description ?? ''} /></small></li>)}</ul>
+		</details>
+	);
+}
+
 function Flags({ id }) {
 	const flags = useResource('/api/advanced-flags');
 	const set = useResource(path(id, '/settings'), ofOne(id));
@@ -383,7 +419,7 @@ function Flags({ id }) {
 	return (
 		<details><summary>What its agent may do</summary>
 			{flags.data.map((f) => (
-				<label key={f.name} class="flag"><input type="checkbox" checked={set.data.settings[f.name]}
+				<label key={f.name} class="flag"><input type="checkbox" checked={set.data.settings[f.name] ?? f.default}
 					onChange={async (e) => {
 						await patch(path(id, '/settings'), { settings: { [f.name]: e.currentTarget.checked } })
 							.catch((problem) => toast(problem.message, 'danger'));
@@ -410,12 +446,15 @@ export function Conversation({ id }) {
 							<Sure ask={<>Delete <Title of={c} />? It can be taken back from the trash for a while.</>} class="danger"
 								run={async () => (await remove(path(id)), go('/c'))}>Delete</Sure>
 						</div>
+						<Guard><Options of={c} onDone={one.reload} /></Guard>
 						<Flags id={id} />
+						<Guard><Commands of={c.commands} /></Guard>
 						<Guard><Plan of={events.events.findLast((e) => e.type === 'plan')} /></Guard>
 					</header>
 					{events.problem && <Failure of={events.problem} />}
 					<Transcript id={id} events={events} />
 					<footer>
+						{c.cause && <Failure of={{ code: c.state, message: c.cause, remediation: c.remediation }} role={null} />}
 						<Questions of={id} />
 						<Queue id={id} length={c.queue_length} />
 						<Composer id={id} off={c.archived} />

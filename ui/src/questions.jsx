@@ -116,18 +116,19 @@ export function Question({ of: q, onDone }) {
 		else
 			send('answer', { free_text: data.get('text') }, 'Sent');
 	};
+	const asks = q.kind === 'permission' && q.origin === 'acp' && q.title; // the heading is the hub's own
 	const typed = q.kind === 'form' || q.kind === 'textbox' || q.allow_free_text;
 
 	return (
 		<article class="card" ref={ref} tabIndex={0} data-card={q.request_id} aria-labelledby={id}>
 			<header>
 				{/* in the page's words alone, so that none looks like a request for approval */}
-				<h3 id={id}>A question of <Text of={q.principal} /></h3>
+				<h3 id={id}>{asks ? <Text of={q.title} /> : <>A question of <Text of={q.principal} /></>}</h3>
 				<Deadline at={q.expires_at} then="nobody has answered" />
 			</header>
-			<p class="muted">{q.kind} of {q.origin}, by <Text of={q.principal} />
+			<p class="muted">{asks ? 'What follows is in the words of the agent' : <>{q.kind} of {q.origin}, by <Text of={q.principal} /></>}
 				{q.session_id && <>, in <Link to={`/c/${encodeURIComponent(q.session_id)}`}>its conversation</Link></>}</p>
-			{q.title && <p class="said"><Text of={q.title} prose={q.kind !== 'permission'} /></p>}
+			{q.title && !asks && <p class="said"><Text of={q.title} prose={q.kind !== 'permission'} /></p>}
 			{/* what is allowed is shown as it is: Markdown would leave out a part of a command */}
 			{q.kind === 'permission' ? <pre class="log"><Text of={q.question} block /></pre> : <Markdown of={q.question} />}
 			{q.kind === 'permission' && q.text && <pre class="log"><Text of={q.text} block /></pre>}

@@ -192,19 +192,28 @@ void acp_cancel(struct acp *a)
 		acp_ask_withdraw(in, false);
 }
 
-int acp_set_mode(struct acp *a, struct str mode_id, struct err *e)
+int acp_set(struct acp *a, enum acp_setting what, struct str id, struct str value, bool boolean,
+	    struct err *e)
 {
+	static const char *const members[ACP_SETTINGS] = { "modeId", "modelId", "value" };
 	AUTO(acp_leave) struct acp *in = acp_enter(a);
 	struct acp_out m;
 
 	if (!acp_is_open(in))
 		return err_set(e, ERR_CONFLICT, "the agent has no session");
-	if (in->version != 1)
+	if (in->version != 1 && what != ACP_SETTING_OPTION)
 		return err_set(e, ERR_INVALID, "this agent has no modes");
-	acp_out_request(&m, in, ACP_SET_MODE);
+	acp_out_request(&m, in, ACP_SET_MODE + what);
 	json_write_object(&m.w);
 	write_session(&m.w, in);
-	json_put_str(&m.w, "modeId", mode_id);
+	if (what == ACP_SETTING_OPTION)
+		json_put_str(&m.w, "configId", id);
+	if (boolean) {
+		json_put_text(&m.w, "type", "boolean");
+		json_put_bool(&m.w, members[what], str_is(value, "true"));
+	} else {
+		json_put_str(&m.w, members[what], value);
+	}
 	json_write_object_end(&m.w);
 	return acp_out_end(&m, e);
 }

@@ -60,6 +60,7 @@ enum acp_update_kind {
 	ACP_USAGE,
 	ACP_RUNS, /* version 2: it works, or waits for an answer */
 	ACP_OTHER, /* of a kind that this client does not know */
+	ACP_OPENED, /* `all` is the answer to what opened the session: its modes and options */
 };
 
 /* Borrowed for the callback. */
@@ -188,6 +189,8 @@ struct acp_handler {
 	void (*withdrawn)(void *owner, struct acp_ask *q);
 	/* The turn has ended: why is its stop reason; or with e, and the session is idle. */
 	void (*turn_ended)(void *owner, struct str why, const struct err *e);
+	/* The answer to acp_set(): result, or why not. */
+	void (*set)(void *owner, const struct json_val *result, const struct err *e);
 	/* Once: the connection is of no use. A turn has ended before. ERR_LOGIN: the agent wants a
 	 * log-in; ERR_UNSUPPORTED: another version; ERR_TRANSPORT, ERR_INVALID. */
 	void (*over)(void *owner, const struct err *e);
@@ -243,9 +246,12 @@ int acp_prompt(struct acp *a, struct str text, const struct acp_block *blocks, s
 /* Its permissions are withdrawn. turn_ended follows when the agent has ended it. Nothing happens
  * without a prompt in flight. */
 void acp_cancel(struct acp *a);
-/* A failure is an update that does not come. ERR_CONFLICT: there is no session; ERR_UNSUPPORTED:
- * version 2 has none. */
-int acp_set_mode(struct acp *a, struct str mode_id, struct err *e) MUST_USE;
+/* What can be set of a session, each by a method of its own. */
+enum acp_setting { ACP_SETTING_MODE, ACP_SETTING_MODEL, ACP_SETTING_OPTION, ACP_SETTINGS };
+/* `set` follows, or over. id: of an option. boolean: value is "true" or "false". ERR_CONFLICT: no
+ * session is open, or too many are not answered; ERR_INVALID: version 2 has options alone. */
+int acp_set(struct acp *a, enum acp_setting what, struct str id, struct str value, bool boolean,
+	    struct err *e) MUST_USE;
 
 /* A line of the agent. */
 void acp_take(struct acp *a, struct str line);

@@ -55,6 +55,8 @@ static void on_prompted(struct acp *a, const struct json_val *result, const stru
 static void take_answer(struct acp *a, enum acp_method method, const struct json_val *result,
 			const struct json_val *fault)
 {
+	struct err e;
+
 	switch (method) {
 	case ACP_NONE:
 	case ACP_METHODS:
@@ -64,7 +66,11 @@ static void take_answer(struct acp *a, enum acp_method method, const struct json
 		on_prompted(a, result, fault);
 		break;
 	case ACP_SET_MODE:
-		a->strays += fault != NULL;
+	case ACP_SET_MODEL:
+	case ACP_SET_OPTION:
+		if (fault)
+			acp_fault_err(method, fault, &e);
+		a->o.handler->set(a->o.owner, fault ? NULL : result, fault ? &e : NULL);
 		break;
 	default:
 		acp_open_answer(a, method, result, fault);
@@ -80,7 +86,9 @@ static void fail(struct acp *a, const struct rpc_id *id, const struct err *why)
 		a->strays++;
 	else if (method == ACP_PROMPT)
 		acp_end_turn(a, STR_NONE, why);
-	else if (method != ACP_SET_MODE)
+	else if (method >= ACP_SET_MODE)
+		a->o.handler->set(a->o.owner, NULL, why);
+	else
 		acp_end(a, why);
 }
 

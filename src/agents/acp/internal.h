@@ -18,7 +18,9 @@ enum acp_method {
 	ACP_SESSION_LOAD,
 	ACP_SESSION_RESUME,
 	ACP_PROMPT,
-	ACP_SET_MODE,
+	ACP_SET_MODE, /* these three as enum acp_setting */
+	ACP_SET_MODEL,
+	ACP_SET_OPTION,
 	ACP_METHODS,
 };
 

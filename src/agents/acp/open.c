@@ -231,7 +231,12 @@ static void on_opened(struct acp *a, enum acp_method method, const struct json_v
 		return;
 	}
 	a->state = ACP_IDLE;
-	a->o.handler->ready(a->o.owner, acp_session_id(a), method != ACP_SESSION_NEW);
+	if (is_object(result))
+		a->o.handler->update(a->o.owner, &(struct acp_update){ .kind = ACP_OPENED,
+								       .name = STR_LIT("opened"),
+								       .all = result });
+	if (acp_lives(a))
+		a->o.handler->ready(a->o.owner, acp_session_id(a), method != ACP_SESSION_NEW);
 	if (acp_lives(a) && json_str(mode).n > 0 && json_str(mode).n <= ACP_ID_MAX)
 		a->o.handler->update(a->o.owner,
 				     &(struct acp_update){ .kind = ACP_MODE,

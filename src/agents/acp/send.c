@@ -2,6 +2,8 @@
 #include "agents/acp/internal.h"
 #include "json/document/utf8.h"
 
+enum { FAULT_MAX = 96 }; /* bytes of what an error says */
+
 static const char *const methods[3][ACP_METHODS] = {
 	[1] = { [ACP_INITIALIZE] = "initialize",
 		[ACP_AUTHENTICATE] = "authenticate",
@@ -9,12 +11,15 @@ static const char *const methods[3][ACP_METHODS] = {
 		[ACP_SESSION_LOAD] = "session/load",
 		[ACP_SESSION_RESUME] = "session/resume",
 		[ACP_PROMPT] = "session/prompt",
-		[ACP_SET_MODE] = "session/set_mode" },
+		[ACP_SET_MODE] = "session/set_mode",
+		[ACP_SET_MODEL] = "session/set_model",
+		[ACP_SET_OPTION] = "session/set_config_option" },
 	[2] = { [ACP_INITIALIZE] = "initialize",
 		[ACP_AUTHENTICATE] = "auth/login",
 		[ACP_SESSION_NEW] = "session/new",
 		[ACP_SESSION_RESUME] = "session/resume",
-		[ACP_PROMPT] = "session/prompt" },
+		[ACP_PROMPT] = "session/prompt",
+		[ACP_SET_OPTION] = "session/set_config_option" },
 };
 
 static void out_begin(struct acp_out *m, struct acp *a)
@@ -99,15 +104,37 @@ enum acp_method acp_pending_take(struct acp *a, const struct rpc_id *id)
 	return ACP_NONE;
 }
 
+/* What an error says beside its message, on one line: agents put the cause there. */
+static struct str fault_data(const struct json_val *data, char *room, size_t size)
+{
+	static const char *const members[] = { "details", "message", "error", "reason" };
+	struct str text = json_str(data);
+	autobuf struct buf whole = BUF_INIT(ACP_MESSAGE_MAX);
+	struct json_writer w = json_writer(&whole);
+	struct err e;
+
+	for (size_t i = 0; i < ARRAY_LEN(members) && !text.n; i++)
+		text = json_str(json_get(data, members[i]));
+	if (!text.n && json_type(data) == JSON_OBJECT && json_len(data) > 0) {
+		json_write_val(&w, data);
+		if (json_write_done(&w, &e) == 0)
+			text = buf_str(&whole);
+	}
+	return utf8_line(text, room, size);
+}
+
 int acp_fault_err(enum acp_method method, const struct json_val *fault, struct err *e)
 {
 	struct str said = json_str(json_get(fault, "message"));
-	char room[128];
+	char room[FAULT_MAX], more_room[FAULT_MAX];
+	struct str more = fault_data(json_get(fault, "data"), more_room, sizeof(more_room));
 	int64_t code = RPC_INTERNAL_ERROR;
 
 	(void)json_int64(json_get(fault, "code"), &code);
 	said = utf8_line(said, room, sizeof(room));
+	if (str_eq(said, more))
+		more.n = 0;
 	return err_set(e, code == ACP_AUTH_REQUIRED ? ERR_AGENT_LOGIN : ERR_AGENT,
-		       "the agent refused %s: %.*s (%lld)", methods[1][method], STR_ARG(said),
-		       (long long)code);
+		       "the agent refused %s: %.*s%s%.*s (%lld)", methods[1][method], STR_ARG(said),
+		       more.n ? ": " : "", STR_ARG(more), (long long)code);
 }

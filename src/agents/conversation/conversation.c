@@ -11,7 +11,8 @@ enum { TRASH_SECONDS = 30 * 86400, SWEEP_EVERY_MS = 3600 * 1000 };
 const char *const conversation_state_names[] = {
 	[CONVERSATION_NO_AGENT] = "no_agent", [CONVERSATION_IDLE] = "idle",
 	[CONVERSATION_RUNNING] = "running",   [CONVERSATION_REQUIRES_ACTION] = "requires_action",
-	[CONVERSATION_STALLED] = "stalled",
+	[CONVERSATION_STALLED] = "stalled",   [CONVERSATION_NEEDS_LOGIN] = "needs_login",
+	[CONVERSATION_FAILED] = "failed",
 };
 
 /* ---- the list -------------------------------------------------------------------------------- */
@@ -57,6 +58,7 @@ struct conversation *conversations_find(const struct conversations *all, struct 
 static void conversation_free(struct conversation *t)
 {
 	queue_close(t->queue);
+	offer_fini(&t->offer);
 	free(t);
 }
 
@@ -293,11 +295,17 @@ int conversation_folder(const struct conversation *t)
 
 enum conversation_state conversation_state(const struct conversation *t)
 {
+	struct err why;
+
 	if (t->waits)
 		return CONVERSATION_REQUIRES_ACTION;
 	if (t->turning)
 		return t->stalled ? CONVERSATION_STALLED : CONVERSATION_RUNNING;
-	return conversation_drive_of(t) ? CONVERSATION_IDLE : CONVERSATION_NO_AGENT;
+	if (!conversation_drive_of(t))
+		return CONVERSATION_NO_AGENT;
+	if (!conversation_trouble(t, &why))
+		return CONVERSATION_IDLE;
+	return why.code == ERR_AGENT_LOGIN ? CONVERSATION_NEEDS_LOGIN : CONVERSATION_FAILED;
 }
 
 struct conversation *conversation_new(struct conversations *all,
@@ -325,6 +333,28 @@ int conversation_change(struct conversation *t, const struct conversation_record
 	t->updated_ms = clock_unix_ms();
 	conversation_tell(t, "changed");
 	return 0;
+}
+
+int conversation_set_options(struct conversation *t, const struct conversation_record *r,
+			     struct err *e)
+{
+	const struct conversation_drive *d = conversation_drive_of(t);
+
+	if (conversation_change(t, r, e) < 0)
+		return -1;
+	if (d && t->driver_state)
+		d->driver->options(d->data, t);
+	return 0;
+}
+
+struct agent_offer *conversation_offer(struct conversation *t)
+{
+	return &t->offer;
+}
+
+void conversation_offered(struct conversation *t)
+{
+	conversation_tell(t, "changed");
 }
 
 static void conversation_rest(struct conversation *t)

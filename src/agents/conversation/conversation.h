@@ -17,6 +17,7 @@
  */
 #include <uv.h>
 
+#include "agents/conversation/offer.h"
 #include "agents/store/conversation_store.h"
 #include "agents/store/queue.h"
 #include "base/secret.h"
@@ -31,6 +32,8 @@ enum conversation_state {
 	CONVERSATION_RUNNING,
 	CONVERSATION_REQUIRES_ACTION, /* a person is asked */
 	CONVERSATION_STALLED, /* a turn of which nothing was heard for long */
+	CONVERSATION_NEEDS_LOGIN, /* its last turn failed: the agent wants a log-in */
+	CONVERSATION_FAILED, /* its last turn failed otherwise */
 	CONVERSATION_STATES
 };
 extern const char *const conversation_state_names[CONVERSATION_STATES];
@@ -72,6 +75,8 @@ const struct conversation_record *conversation_record(
 	const struct conversation *t); /* until the next change */
 bool conversation_has_flag(const struct conversation *t, enum conversation_flag flag);
 enum conversation_state conversation_state(const struct conversation *t);
+/* Why it needs a log-in or has failed, or what hinders the turn under way. False: nothing does. */
+bool conversation_trouble(const struct conversation *t, struct err *ret);
 bool conversation_is_prompting(const struct conversation *t); /* a turn is under way */
 bool conversation_is_running(const struct conversation *t); /* its driver has something of it */
 size_t conversation_queue_length(const struct conversation *t);
@@ -85,6 +90,13 @@ int conversation_folder(const struct conversation *t); /* for documents of other
 /* As conversation_folder_change(). */
 int conversation_change(struct conversation *t, const struct conversation_record *r,
 			struct err *e) MUST_USE;
+
+/* The same, and its driver hears that options of the record changed. */
+int conversation_set_options(struct conversation *t, const struct conversation_record *r,
+			     struct err *e) MUST_USE;
+/* What its agent offers. Only its driver changes it, and calls conversation_offered() then. */
+struct agent_offer *conversation_offer(struct conversation *t);
+void conversation_offered(struct conversation *t);
 
 /* Puts it away: its agent and its token end, and it takes no prompts; or takes it out again. */
 int conversation_archive(struct conversation *t, bool archived, enum conversation_why why,
@@ -167,6 +179,8 @@ struct conversation_driver {
 	/* The conversation is put away, or the hub ends: t is good for nothing in this driver any
 	 * more, and a turn under way is over. Also where it never started one. */
 	void (*close)(void *data, struct conversation *t);
+	/* The options that its record wants are others. */
+	void (*options)(void *data, struct conversation *t);
 };
 
 /* From here on conversations with this agent are driven so. driver: borrowed until it is replaced;
@@ -191,6 +205,9 @@ void conversation_refused(struct conversation *t, const struct err *why);
 /* A person is asked, once for each question; or is no more. */
 void conversation_waits(struct conversation *t, bool on);
 void conversation_stalled(struct conversation *t, bool on);
+/* Something hinders its turn, which goes on: an event of this type says so, and its state has the
+ * cause until the turn ends. */
+void conversation_hindered(struct conversation *t, const char *type, const struct err *why);
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
 

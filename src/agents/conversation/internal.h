@@ -40,6 +40,8 @@ struct conversation {
 	bool turning, begun, stalled, cancelled;
 	char prompt[QUEUE_ID + 1];
 	unsigned waits;
+	struct agent_offer offer;
+	struct err trouble; /* of the last turn, or of the one under way; code 0: none */
 	void *driver_state;
 	bool has_token;
 	uint8_t token[BLAKE2B_BYTES]; /* its hash */

@@ -109,12 +109,10 @@ static void turn_fail_prompt(struct conversation *t, const char *why)
 		log_warn("conversation %s: %s", conversation_id(t), e.msg);
 }
 
-void conversation_turn_end(struct conversation *t, const char *stop_reason)
+static void turn_end(struct conversation *t, const char *stop_reason)
 {
 	struct err e;
 
-	if (!t->turning)
-		return;
 	if (t->begun)
 		conversation_note(t, "stop", "stop_reason", stop_reason);
 	else
@@ -126,7 +124,15 @@ void conversation_turn_end(struct conversation *t, const char *stop_reason)
 	turn_over(t);
 }
 
-static void turn_tell_error(struct conversation *t, const struct err *why)
+void conversation_turn_end(struct conversation *t, const char *stop_reason)
+{
+	if (!t->turning)
+		return;
+	t->trouble = ERR_INIT;
+	turn_end(t, stop_reason);
+}
+
+static void turn_tell(struct conversation *t, const char *type, const struct err *why)
 {
 	autobuf struct buf b = BUF_INIT(4096);
 	struct json_writer w = json_writer(&b);
@@ -137,9 +143,39 @@ static void turn_tell_error(struct conversation *t, const struct err *why)
 	json_put_text(&w, "message", why->msg);
 	json_put_text(&w, "remediation", err_info(why->code)->remediation);
 	json_write_object_end(&w);
-	if (json_write_done(&w, &e) < 0 ||
-	    conversation_append(t, "error", buf_str(&b), NULL, &e) < 0)
-		log_warn("conversation %s: no event error: %s", conversation_id(t), e.msg);
+	if (json_write_done(&w, &e) < 0 || conversation_append(t, type, buf_str(&b), NULL, &e) < 0)
+		log_warn("conversation %s: no event %s: %s", conversation_id(t), type, e.msg);
+}
+
+static void turn_tell_error(struct conversation *t, const struct err *why)
+{
+	if (why->code != ERR_CANCELLED)
+		t->trouble = *why;
+	turn_tell(t, "error", why);
+}
+
+/* The hub of before left a prompt as failed, with its cause alone. */
+bool conversation_trouble(const struct conversation *t, struct err *ret)
+{
+	size_t n = t->queue && !t->turning ? queue_count(t->queue) : 0;
+
+	*ret = t->trouble;
+	for (size_t i = 0; i < n && !ret->code; i++) {
+		const struct queue_item *item = queue_at(t->queue, i);
+
+		if (item->state == QUEUE_FAILED)
+			err_set(ret, ERR_AGENT, "%.*s", STR_CUT(item->error, ERR_MSG_MAX));
+	}
+	return ret->code != ERR_NONE;
+}
+
+void conversation_hindered(struct conversation *t, const char *type, const struct err *why)
+{
+	if (!t->turning)
+		return;
+	t->trouble = *why;
+	turn_tell(t, type, why);
+	conversation_tell(t, "changed");
 }
 
 /* Opened anew, what was being sent waits again. */
@@ -165,7 +201,7 @@ void conversation_failed(struct conversation *t, const struct err *why)
 	}
 	turn_tell_error(t, why);
 	if (t->begun) {
-		conversation_turn_end(t, "error");
+		turn_end(t, "error");
 		return;
 	}
 	turn_fail_prompt(t, why->msg);
@@ -229,6 +265,7 @@ static void turn_start(struct conversation *t, const struct conversation_drive *
 	struct err e = ERR_INIT;
 
 	t->turning = true;
+	t->trouble = ERR_INIT;
 	conversation_tell(t, "changed");
 	if (d->driver->start(d->data, t, &p, &e) < 0)
 		conversation_failed(t, &e);
@@ -398,7 +435,11 @@ int conversation_queue_remove(struct conversation *t, struct str id, struct err 
 {
 	struct queue *q = conversation_open_queue(t, e);
 
-	return q ? queue_changed(t, queue_remove(q, id, e)) : -1;
+	if (!q || queue_remove(q, id, e) < 0)
+		return -1;
+	if (!t->turning)
+		t->trouble = ERR_INIT; /* whoever removes the prompt knows of it */
+	return queue_changed(t, 0);
 }
 
 int conversation_queue_move(struct conversation *t, struct str id, size_t to, struct err *e)

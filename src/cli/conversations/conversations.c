@@ -52,7 +52,7 @@ static const struct option_table ls_table = OPTION_TABLE(ls_rows, .mixed = true)
 	    ASK_COLUMNS({ "ID", "session_id" }, { "STATE", "state" }, { "AGENT", "acp_server" },   \
 			{ "QUEUE", "queue_length", .unit = 1 },                                    \
 			{ "EVENTS", "message_count", .unit = 1 }, { "UPDATED", "updated_at" },     \
-			{ "TITLE", "title", .cut = 60 }))
+			{ "TITLE", "title", .cut = 60 }, { "CAUSE", "cause", .cut = 120 }))
 
 static const struct verb conversations_ls_verb = { .name = "conversations ls", LIST };
 
@@ -157,7 +157,7 @@ static int history_print(void *arg, const struct json_val *v, struct err *e)
 {
 	const struct ask_options *o = arg;
 	static const char *const members[] = { "timestamp", "type" }, *const texts[] = {
-		"message", "text", "title", "stop_reason"
+		"message", "text", "title", "stop_reason", "question"
 	};
 	struct str text = STR_NONE;
 	uint64_t seq = 0;
@@ -325,14 +325,94 @@ static const struct verb conversations_flags_verb = {
 	.fail = hub_link_fail,
 };
 
+/* ---- set ------------------------------------------------------------------------------------- */
+
+static int set_write(const struct verb_input *in, struct buf *body, struct err *e)
+{
+	struct json_writer w = json_writer(body);
+
+	json_write_object(&w);
+	json_write_name(&w, "options");
+	json_write_object(&w);
+	for (int i = 1; i < in->n_operands; i++) {
+		const char *text = in->operands[i], *eq = strchr(text, '=');
+
+		if (!eq)
+			return err_set(e, ERR_INVALID, "set takes OPTION=VALUE, not '%.80s'", text);
+		json_write_key_str(&w, (struct str){ text, (size_t)(eq - text) });
+		json_write_str(&w, str_of(eq + 1));
+	}
+	json_write_object_end(&w);
+	json_write_object_end(&w);
+	return json_write_done(&w, e);
+}
+
+/* The choices in a row, with a mark at those that let the agent act without asking. */
+static void set_choices(struct table *t, const struct json_val *choices)
+{
+	autobuf struct buf b = BUF_INIT(BODY_MAX);
+	struct json_iter it = json_iter(choices);
+	struct err e;
+
+	while (json_next(&it)) {
+		struct str value = json_str(json_get(it.val, "value"));
+
+		if (buf_addf(&b, &e, "%s%.*s%s", b.n ? " " : "", STR_ARG(value),
+			     json_bool(json_get(it.val, "unattended")) ? "(!)" : "") < 0)
+			break;
+	}
+	table_short(t, buf_str(&b), LINE);
+}
+
+static int conversations_set(const struct verb_input *in, struct err *e)
+{
+	AUTO(hub_link_close) struct hub_link *l = hub_link_open(e);
+	AUTO(json_free) struct json_doc *doc = NULL;
+	autobuf struct buf body = BUF_INIT(BODY_MAX);
+	AUTO(table_free) struct table *t = TABLE(e, "OPTION", "VALUE", "CHOICES");
+	char path[PATH_SIZE];
+	struct json_iter it;
+	struct str warning;
+
+	if (!l || !t || (in->n_operands > 1 && set_write(in, &body, e) < 0) ||
+	    hub_ask_path(&conversations, path, sizeof(path), in->operands[0], "", e) < 0 ||
+	    conversation_ask(l, in->n_operands > 1 ? "PATCH" : "GET", path, buf_str(&body), &doc,
+			     e) < 0)
+		return -1;
+	it = json_iter(json_get(json_root(doc), "options"));
+	while (json_next(&it)) {
+		table_str(t, json_str(json_get(it.val, "id")));
+		table_str(t, json_str(json_get(it.val, "value")));
+		set_choices(t, json_get(it.val, "choices"));
+	}
+	table_print(t);
+	warning = json_str(json_get(json_root(doc), "warning"));
+	if (warning.n) {
+		fputs("holt: ", stderr);
+		safe_line(stderr, warning);
+		fputc('\n', stderr);
+	}
+	return 0;
+}
+
+static const struct verb conversations_set_verb = {
+	.name = "conversations set",
+	.usage = "ID [OPTION=VALUE...]",
+	.doc = "Show what its agent lets you choose, such as mode, and choose.",
+	.options = &verb_bare,
+	.size = sizeof(struct ask_options),
+	.min_operands = 1,
+	.max_operands = 33,
+	.run = conversations_set,
+	.fail = hub_link_fail,
+};
+
 static const struct verb *const words[] = {
-	&conversations_ls_verb,	     &conversations_new_verb,
-	&conversations_show_verb,    &conversations_send_verb,
-	&conversations_queue_verb,   &conversations_unqueue_verb,
-	&conversations_retry_verb,   &conversations_history_verb,
-	&conversations_cancel_verb,  &conversations_flags_verb,
-	&conversations_archive_verb, &conversations_rm_verb,
-	&conversations_restore_verb, NULL
+	&conversations_ls_verb,	   &conversations_new_verb,	&conversations_show_verb,
+	&conversations_send_verb,  &conversations_queue_verb,	&conversations_unqueue_verb,
+	&conversations_retry_verb, &conversations_history_verb, &conversations_cancel_verb,
+	&conversations_flags_verb, &conversations_set_verb,	&conversations_archive_verb,
+	&conversations_rm_verb,	   &conversations_restore_verb, NULL
 };
 
 const struct verb conversations_verb = { .name = "conversations", LIST, .words = words };

@@ -32,11 +32,16 @@ static const struct ask_noun inbox_approval = {
 static struct str inbox_text(const struct json_val *v, char *room, size_t size)
 {
 	const struct json_val *approval = json_get(v, "approval");
-	struct str text = json_str(json_get(v, "question"));
+	struct str text = json_str(json_get(v, "question")), title = json_str(json_get(v, "title"));
 	int n;
 
+	if (!approval && str_is(json_str(json_get(v, "origin")), "acp") && title.n) {
+		n = snprintf(room, size, "%.*s: \"%.*s\"", STR_CUT(title, size),
+			     STR_CUT(text, size));
+		return (struct str){ room, (size_t)n < size ? (size_t)n : size - 1 };
+	}
 	if (!approval)
-		return text.n ? text : json_str(json_get(v, "title"));
+		return text.n ? text : title;
 	n = snprintf(room, size, "%.*s %.*s", STR_CUT(text, size),
 		     STR_CUT(json_str(json_get(approval, "arguments")), size));
 	return (struct str){ room, (size_t)n < size ? (size_t)n : size - 1 };

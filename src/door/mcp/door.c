@@ -301,12 +301,11 @@ static void choose_tools(struct mcp_door *d, const struct mcp_door_options *o)
 {
 	bool any = mcp_choice_empty(&o->only);
 
+	d->talking = tools_talking();
 	d->usual = any ? tools_usual(o->workspaces) : o->only;
 	for (size_t i = 0; i < tools_n; i++) {
 		if ((any || mcp_choice_has(&o->only, i)) && (!o->readonly || is_reading(tools[i])))
 			mcp_choice_add(&d->may, i);
-		if (tools[i]->conversations)
-			mcp_choice_add(&d->talking, i);
 	}
 	if ((any || mcp_choice_has(&o->only, tools_n)) && !o->readonly)
 		mcp_choice_add(&d->may, tools_n);

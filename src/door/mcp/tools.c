@@ -160,6 +160,16 @@ struct mcp_choice tools_usual(bool workspaces)
 	return usual;
 }
 
+struct mcp_choice tools_talking(void)
+{
+	struct mcp_choice talking = { { 0 } };
+
+	tools_add_named(STR_LIT("conversation"), &talking);
+	tools_add_named(STR_LIT("ui"), &talking);
+	tools_add_named(STR_LIT("code"), &talking);
+	return talking;
+}
+
 int tools_choose(struct str list, struct mcp_choice *ret, struct err *e)
 {
 	struct mcp_choice all = { { 0 } };

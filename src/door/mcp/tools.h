@@ -97,6 +97,8 @@ const char *tools_set_name(size_t i);
 
 /* Those that a client has that asks for none: "sandbox", and with workspaces "coding". */
 struct mcp_choice tools_usual(bool workspaces);
+/* Those of an agent that speaks for a conversation. */
+struct mcp_choice tools_talking(void);
 
 /* Which tools a list means, "sandbox_exec,sandbox_read_file": names of tools and of sets
  * ("sandbox", "coding", "all"). ERR_INVALID where a name is neither. */

@@ -1,7 +1,6 @@
 /* What people change of a conversation: conversation.update, .settings, .set_flags, .delete and
  * .restore. No agent gives itself rights. */
 #include "op/conversation/conversation.h"
-#include "op/approval.h"
 #include "call/guard.h"
 
 /* ---- conversation.update --------------------------------------------------------------------- */
@@ -9,12 +8,14 @@
 #define Q struct update_request
 struct update_request {
 	struct str conversation_id, title, description;
+	struct field_map options;
 	bool archived, has_archived;
 };
 static const struct field update_fields[] = {
 	CONVERSATION_NAMED(Q),
 	FIELD(Q, title, .max = TITLE_MAX, .doc = "Title for people."),
 	FIELD(Q, description, .max = DESCRIPTION_MAX, .doc = "What it is about."),
+	OPTIONS_ROW(Q),
 	FIELD(Q, archived, .has = FIELD_HAS(Q, has_archived),
 	      .doc = "Archive it: its agent ends, and it takes no prompts. Its children stay."),
 };
@@ -40,7 +41,11 @@ static int update_apply(struct call *c, struct conversation *t, const struct upd
 		r.name = q->title;
 	if (q->description.p)
 		r.description = q->description;
-	if ((q->title.p || q->description.p) && conversation_change(t, &r, e) < 0)
+	if (q->options.n &&
+	    conversation_options_merge(c, t, r.owner, &q->options, &r.options, e) < 0)
+		return -1;
+	if (q->options.n ? conversation_set_options(t, &r, e) < 0
+			 : (q->title.p || q->description.p) && conversation_change(t, &r, e) < 0)
 		return -1;
 	return q->has_archived ? conversation_archive(t, q->archived, CONVERSATION_BY_PERSON, e)
 			       : 0;
@@ -60,7 +65,8 @@ static void update_run(struct call *c, const void *request)
 
 const struct op conversation_update_op = {
 	.action = "conversation.update",
-	.doc = "Changes the title or description of a conversation, or archives it.",
+	.doc = "Changes the title, the description or the agent's options of a conversation, or "
+	       "archives it.",
 	.effect = OP_WRITE,
 	.flags = OP_IDEMPOTENT,
 	.request = &update_table,
@@ -139,13 +145,10 @@ static void set_flags_merge(struct conversation_flags *to, const struct conversa
 static int set_flags_check(struct call *c, const struct conversation *t,
 			   const struct conversation_flags *f, struct err *e)
 {
-	if (!f->has_auto_approve_permissions || !f->auto_approve_permissions)
-		return 0;
-	if (!(call_principal(c)->scopes & KEY_ADMIN))
-		return err_set(e, ERR_DENIED,
-			       "auto_approve_permissions answers for a person, so it needs a key "
-			       "with the scope admin");
-	return approval_check_person(c, conversation_record(t)->owner, e);
+	return f->has_auto_approve_permissions && f->auto_approve_permissions
+		     ? conversation_check_unattended(c, conversation_record(t)->owner,
+						     "auto_approve_permissions", e)
+		     : 0;
 }
 
 static void set_flags_run(struct call *c, const void *request)

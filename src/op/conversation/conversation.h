@@ -69,10 +69,21 @@ struct str conversation_source(struct call *c, const struct conversation_caller 
 
 struct conversation_view {
 	struct str session_id, title, description, acp_server, working_dir, workspace, created_at,
-		updated_at, last_user_message_at, status, state, session_folder, lock_status,
-		archived_at, archived_reason, parent_session_id, child_origin, current_mode_id;
+		updated_at, last_user_message_at, status, state, cause, remediation, session_folder,
+		lock_status, archived_at, archived_reason, parent_session_id, child_origin,
+		current_mode_id;
 	uint64_t message_count, last_seq, queue_length;
 	bool archived, is_running, is_prompting, is_locked;
+	struct {
+		struct offer_option *p;
+		size_t n;
+	} options;
+	struct {
+		struct offer_command *p;
+		size_t n;
+	} commands;
+	struct field_map chosen;
+	struct str warning;
 	struct conversation_flags flags;
 	struct field_map user_data;
 };
@@ -94,6 +105,29 @@ void conversation_answer(struct call *c, struct conversation *t);
 	FIELD(S, conversation_id, .flags = FIELD_REQUIRED, .min = 1, .max = CONVERSATION_ID,       \
 	      .doc = "Id of the conversation.")
 #define CONVERSATION_ROW(S, ...) FIELD(S, conversation_id, .max = CONVERSATION_ID, __VA_ARGS__)
+
+/* ---- options.c ------------------------------------------------------------------------------- */
+
+/* Values that people want for options of the agent. An empty one takes a value back. */
+#define OPTIONS_ROW(S)                                                                             \
+	FIELD(S, options, .max = OFFER_OPTIONS_MAX, .item_max = OFFER_VALUE_MAX,                   \
+	      .doc = "Values for the agent's options, by their ids, such as {\"mode\": "           \
+		     "\"plan\"}. Empty: the agent's own again.")
+
+/* What is offered and chosen, in the call's arena. */
+int conversation_options_view(struct call *c, struct conversation *t, struct conversation_view *v,
+			      struct err *e) MUST_USE;
+/* More, merged into `to`, which borrows from both and the call's arena. t: NULL before it is there.
+ * owner: of the conversation. ERR_INVALID: its agent does not offer that. ERR_DENIED: with it the
+ * agent would act without asking anybody, and the caller may not decide that. */
+int conversation_options_merge(struct call *c, struct conversation *t, struct str owner,
+			       const struct field_map *more, struct field_map *to,
+			       struct err *e) MUST_USE;
+
+/* Whether the caller may decide for a person what an agent of this owner may do. what: for the
+ * failure. */
+int conversation_check_unattended(struct call *c, struct str owner, const char *what,
+				  struct err *e) MUST_USE;
 
 /* ---- user_data.c ----------------------------------------------------------------------------- */
 

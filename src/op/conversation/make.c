@@ -37,6 +37,7 @@ static struct conversation *conversation_make(struct call *c, const struct conve
 #define Q struct create_request
 struct create_request {
 	struct str title, description, acp_server, workspace, working_dir, initial_prompt;
+	struct field_map options;
 };
 static const struct field create_fields[] = {
 	MADE_ROWS(Q),
@@ -47,6 +48,7 @@ static const struct field create_fields[] = {
 	      .doc = "Workspace in which the agent works, by its name in the operator's file."),
 	FIELD(Q, working_dir, .flags = FIELD_PATH, .max = PATH_LENGTH_MAX,
 	      .doc = "Instead of workspace: an absolute path. Only the operator may use it."),
+	OPTIONS_ROW(Q),
 };
 #undef Q
 static const struct field_table create_table = FIELD_TABLE(struct create_request, create_fields);
@@ -61,6 +63,20 @@ static const struct config_workspace *workspace_find(struct call *c, struct str 
 			return &f->workspaces.p[i];
 	}
 	return NULL;
+}
+
+/* A workspace may name one that comes later; who names it here means one that is there. */
+static int create_check_agent(const struct call *c, struct str agent, struct err *e)
+{
+	const struct conversations *all = call_conversations(c);
+	const char *name;
+
+	for (size_t i = 0; (name = conversations_agent(all, i)); i++) {
+		if (str_is(agent, name))
+			return 0;
+	}
+	return err_set(e, ERR_INVALID, "acp_server: the operator's file has no agent %.*s",
+		       STR_ARG(agent));
 }
 
 static int create_place(struct call *c, const struct create_request *q,
@@ -81,7 +97,9 @@ static int create_place(struct call *c, const struct create_request *q,
 	r->workspace = q->workspace;
 	r->working_dir = w ? w->dir : q->working_dir;
 	r->agent = q->acp_server.n || !w ? q->acp_server : w->agent;
-	return conversation_check_start(c, r->agent, STR_NONE, e);
+	if (conversation_check_start(c, r->agent, STR_NONE, e) < 0)
+		return -1;
+	return q->acp_server.n ? create_check_agent(c, q->acp_server, e) : 0;
 }
 
 static void create_run(struct call *c, const void *request)
@@ -92,7 +110,10 @@ static void create_run(struct call *c, const void *request)
 					 .description = q->description };
 	struct err e = ERR_INIT;
 	const struct conversation_caller who = { .all = conversation_person(c, &e) };
-	struct conversation *t = !who.all || create_place(c, q, &r, &e) < 0
+	struct conversation *t = !who.all || create_place(c, q, &r, &e) < 0 ||
+						 conversation_options_merge(c, NULL, r.owner,
+									    &q->options, &r.options,
+									    &e) < 0
 				       ? NULL
 				       : conversation_make(c, &who, &r, q->initial_prompt, &e);
 

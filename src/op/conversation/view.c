@@ -21,7 +21,12 @@ static const struct field view_fields[] = {
 	FIELD(V, last_seq, .flags = FIELD_REQUIRED, .doc = "Number of the last event; 0: none."),
 	FIELD(V, status, .flags = FIELD_REQUIRED, .doc = "active, completed or error."),
 	FIELD(V, state, .flags = FIELD_REQUIRED,
-	      .doc = "idle, running, requires_action (a person is asked), stalled, or no_agent."),
+	      .doc = "idle, running, requires_action (a person is asked), stalled, needs_login, "
+		     "failed, or no_agent."),
+	FIELD(V, cause,
+	      .doc = "Why it needs a log-in or has failed, or what hinders its turn, such as a "
+		     "host that is not granted."),
+	FIELD(V, remediation, .doc = "What to do about the cause."),
 	FIELD(V, archived, .flags = FIELD_REQUIRED, .doc = "It is archived and takes no prompts."),
 	FIELD(V, archived_at, .doc = "When it was archived, RFC 3339."),
 	FIELD(V, archived_reason,
@@ -39,6 +44,14 @@ static const struct field view_fields[] = {
 	FIELD(V, parent_session_id, .doc = "The conversation that started it."),
 	FIELD(V, child_origin, .doc = "For a child: mcp (an agent started it) or human."),
 	FIELD(V, current_mode_id, .doc = "Current mode of the agent."),
+	FIELD_OBJECTS(V, options, offer_option_table, .max = OFFER_OPTIONS_MAX + 2,
+		      .doc = "What its agent lets people choose, such as mode and model; empty "
+			     "before its first session."),
+	FIELD(V, chosen, .max = OFFER_OPTIONS_MAX,
+	      .doc = "Values that people have chosen for options."),
+	FIELD(V, warning, .doc = "An option lets its agent act without asking: which."),
+	FIELD_OBJECTS(V, commands, offer_command_table, .max = OFFER_COMMANDS_MAX,
+		      .doc = "Commands of its agent for prompts."),
 	FIELD_OBJECT(V, flags, conversation_flags_table, .flags = FIELD_REQUIRED,
 		     .doc = "Permission flags in force: what its agent may do."),
 	FIELD(V, user_data, .max = USER_DATA_MAX, .doc = "Attributes, by name."),
@@ -80,10 +93,13 @@ int conversation_describe(struct call *c, struct conversation *t, struct convers
 	const struct conversation_record *r = field_copy(&conversation_record_table,
 							 conversation_record(t), call_arena(c),
 							 conversation_keep, call_arena(c), e);
+	struct err why;
+	char *cause = conversation_trouble(t, &why) ? arena_dup(call_arena(c), str_of(why.msg), e)
+						    : NULL;
 	char *folder = r ? arena_printf(call_arena(c), e, "conversations/%s", conversation_id(t))
 			 : NULL;
 
-	if (!folder)
+	if (!folder || (why.code && !cause))
 		return -1;
 	*ret = (struct conversation_view){
 		.session_id = r->session_id,
@@ -97,6 +113,8 @@ int conversation_describe(struct call *c, struct conversation *t, struct convers
 		.last_user_message_at = r->last_user_message_at,
 		.status = str_of(conversation_status_names[r->status]),
 		.state = str_of(conversation_state_names[conversation_state(t)]),
+		.cause = str_of(cause),
+		.remediation = why.code ? str_of(err_info(why.code)->remediation) : STR_NONE,
 		.archived = r->archived,
 		.archived_at = r->archived_at,
 		.archived_reason = r->archived ? str_of(conversation_why_names[r->archived_reason])
@@ -112,6 +130,7 @@ int conversation_describe(struct call *c, struct conversation *t, struct convers
 				      ? str_of(conversation_origin_names[r->child_origin])
 				      : STR_NONE,
 		.current_mode_id = r->current_mode_id,
+		.chosen = r->options,
 		.flags = view_flags(t),
 	};
 	if (conversation_counts(t, &ret->message_count, &ret->last_seq, e) < 0)
@@ -127,6 +146,7 @@ void conversation_answer(struct call *c, struct conversation *t)
 	struct err e = ERR_INIT;
 
 	if (conversation_describe(c, t, &view, &e) == 0 &&
+	    conversation_options_view(c, t, &view, &e) == 0 &&
 	    user_data_read(c, t, &view.user_data, &e) == 0) {
 		call_answer_by(c, &conversation_view_table, &view);
 	} else {

@@ -56,6 +56,10 @@ int conversation_caller(struct call *c, struct str session_id, struct conversati
 		return 0;
 	if (ret->by_token && !ret->me)
 		who_not_found(mine, e);
+	if (ret->me && conversation_record(ret->me)->archived && call_by_agent(c))
+		return err_set(e, ERR_CONVERSATION_NOT_FOUND,
+			       "conversation %s is archived, and speaks for nobody",
+			       conversation_id(ret->me));
 	return ret->me ? 0 : -1;
 }
 

@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/mem.h"
 
 enum { ENV_MAX = 8 };
@@ -63,7 +65,7 @@ pid_t git_start(const char *dir, bool alone, const char *const *words, int in, i
 	return errnum ? err_sys(e, errnum, "start git") : pid;
 }
 
-int git_wait(pid_t pid, struct err *e)
+int git_wait(pid_t pid, int most, struct err *e)
 {
 	int status;
 
@@ -71,8 +73,8 @@ int git_wait(pid_t pid, struct err *e)
 		if (errno != EINTR)
 			return err_sys(e, errno, "wait for git");
 	}
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0
-		     ? 0
+	return WIFEXITED(status) && WEXITSTATUS(status) <= most
+		     ? WEXITSTATUS(status)
 		     : err_set(e, ERR_INVALID, "git failed; what it printed says why");
 }
 
@@ -91,22 +93,44 @@ static int git_take_all(int fd, struct buf *ret, struct err *e)
 	return 0;
 }
 
-int git_ask(const char *dir, bool alone, const char *const *words, struct buf *ret, struct err *e)
+pid_t git_open(const char *dir, bool alone, const char *const *words, struct str input, int *ret,
+	       struct err *e)
 {
-	autoclose int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	struct err ignored = ERR_INIT;
-	int ends[2], result;
+	autoclose int in = memfd_create("git", MFD_CLOEXEC);
+	int ends[2];
 	pid_t pid;
 
-	if (null < 0 || pipe2(ends, O_CLOEXEC) < 0)
+	if (in < 0 || fd_write(in, input.p, input.n) < 0 || lseek(in, 0, SEEK_SET) < 0)
+		return err_sys(e, errno, "write what git reads");
+	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "make a pipe");
-	pid = git_start(dir, alone, words, null, ends[1], e);
+	pid = git_start(dir, alone, words, in, ends[1], e);
 	close(ends[1]);
-	result = pid < 0 ? -1 : git_take_all(ends[0], ret, e);
-	close(ends[0]);
-	if (pid > 0 && git_wait(pid, result < 0 ? &ignored : e) < 0)
+	if (pid < 0)
+		close(ends[0]);
+	else
+		*ret = ends[0];
+	return pid;
+}
+
+int git_run(const char *dir, bool alone, const char *const *words, struct str input, int most,
+	    struct buf *ret, struct err *e)
+{
+	struct err ignored = ERR_INIT;
+	int from, result, status;
+	pid_t pid = git_open(dir, alone, words, input, &from, e);
+
+	if (pid < 0)
 		return -1;
-	return result;
+	result = git_take_all(from, ret, e);
+	close(from);
+	status = git_wait(pid, most, result < 0 ? &ignored : e);
+	return result < 0 ? -1 : status;
+}
+
+int git_ask(const char *dir, bool alone, const char *const *words, struct buf *ret, struct err *e)
+{
+	return git_run(dir, alone, words, STR_NONE, 0, ret, e);
 }
 
 bool git_setting(const char *key, char ret[GIT_SETTING_MAX])

@@ -17,9 +17,16 @@ bool git_setting(const char *key, char ret[GIT_SETTING_MAX]);
  * configuration but the repository's. The caller calls git_wait(). */
 pid_t git_start(const char *dir, bool alone, const char *const *words, int in, int out,
 		struct err *e) MUST_USE;
-/* ERR_INVALID: it failed. */
-int git_wait(pid_t pid, struct err *e) MUST_USE;
+/* Returns its exit status; one above `most` is ERR_INVALID. */
+int git_wait(pid_t pid, int most, struct err *e) MUST_USE;
 
-/* Runs it to its end, without input, and appends what it prints. */
+/* The same with input that is all there. *ret: where it prints, which the caller closes before
+ * git_wait(). */
+pid_t git_open(const char *dir, bool alone, const char *const *words, struct str input, int *ret,
+	       struct err *e) MUST_USE;
+/* Runs it to its end, and appends what it prints. Returns as git_wait() does. */
+int git_run(const char *dir, bool alone, const char *const *words, struct str input, int most,
+	    struct buf *ret, struct err *e) MUST_USE;
+/* Without input, and no exit status but 0 is right. */
 int git_ask(const char *dir, bool alone, const char *const *words, struct buf *ret,
 	    struct err *e) MUST_USE;

@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+#include "box/archive/tree.h"
+#include "cli/common/file.h"
+#include "cli/common/safe.h"
 #include "cli/ws/apply.h"
 
 enum { EXIT_DECLINED = 1, EXIT_CONFLICTS = 3 };
@@ -32,84 +36,221 @@ static const struct option_row apply_rows[] = {
 };
 static const struct option_table apply_options = OPTION_TABLE(apply_rows, .mixed = true);
 
-/* ---- the plan -------------------------------------------------------------------------------- */
+/* ---- the branches ---------------------------------------------------------------------------- */
 
-static int find_revision(struct hub_link *l, const char *name, const char *digits,
-			 struct apply_revision *ret, struct err *e)
+static int branch_set(const struct apply *a, const char *rows, struct err *e)
 {
-	AUTO(json_free) struct json_doc *doc = NULL;
-	const struct json_val *row = NULL;
+	static const char *const words[] = { "update-ref", "--stdin", NULL };
+	struct apply_id none;
 
-	if (ws_find_revision(l, name, digits, &doc, &row, e) < 0)
+	return apply_git(a, words, str_of(rows), &none, e);
+}
+
+/* Where a name means nothing, the tree that has no files. */
+static int tree_or_empty(const struct apply *a, const char *name, struct apply_id *ret,
+			 struct err *e)
+{
+	static const char *const words[] = { "mktree", NULL };
+
+	if (apply_object(a, name, ret, e) < 0)
 		return -1;
-	snprintf(ret->workspace, sizeof(ret->workspace), "%.*s", APPLY_NAME, name);
-	snprintf(ret->id, sizeof(ret->id), "%.*s",
-		 STR_CUT(json_str(json_get(row, "revision")), APPLY_REVISION));
+	return ret->hex[0] ? 0 : apply_git(a, words, STR_NONE, ret, e);
+}
+
+/* ---- what was interrupted -------------------------------------------------------------------- */
+
+/* Puts the stage into the repository if it has a file that is not there yet, such as one that
+ * somebody changed in the moment before it was replaced. Otherwise *ret is "". */
+static int kept_stage(struct apply *a, struct apply_id *ret, struct err *e)
+{
+	static const char *const clear[] = { "read-tree", "--empty", NULL };
+	static const char *const write[] = { "write-tree", NULL };
+	const char *const list[] = { "rev-list", "--objects", ret->hex, "--not", "begun", NULL };
+	autobuf struct buf said = BUF_INIT(64 << 20);
+	char path[PATH_MAX];
+	const char *const add[] = { "--work-tree", path, "add", "-A", "-f", ".", NULL };
+	struct apply_id none;
+	struct stat st;
+
+	ret->hex[0] = '\0';
+	if (fstatat(a->dir, a->stage_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+		return 0;
+	if (snprintf(path, sizeof(path), "%s/%s", a->folder, a->stage_name) >= PATH_MAX)
+		return err_set(e, ERR_INVALID, "the path of the folder is too long");
+	if (apply_git(a, clear, STR_NONE, &none, e) < 0 ||
+	    apply_git(a, add, STR_NONE, &none, e) < 0 ||
+	    apply_git(a, write, STR_NONE, ret, e) < 0 ||
+	    git_ask(a->repository, true, list, &said, e) < 0)
+		return -1;
+	if (said.n <= strlen(ret->hex) + 2) /* the tree alone */
+		ret->hex[0] = '\0';
 	return 0;
 }
 
-static int plan_revision(struct apply *a, struct hub_link *l, struct err *e)
+/* Old files that do not get back stay in the repository; their names are told. */
+static int kept_write(struct apply *a, const struct apply_id *was, const struct apply_id *stage,
+		      struct err *e)
 {
-	struct apply_list new = { 0 }, base = { 0 };
-	int result = 0;
+	const char *const words[] = { "diff-tree",    "-r",	"-z",	       "--name-only",
+				      "--no-renames", was->hex, a->result.hex, NULL };
+	autobuf struct buf said = BUF_INIT(64 << 20);
+	struct apply_id set_aside, kept;
+	char rows[256];
 
-	if (a->plan.base.id[0])
-		result = apply_fetch(a, l, &a->plan.base, false, &base, e);
-	if (result < 0 && e->code == ERR_SANDBOX_NOT_FOUND) { /* as all that the hub has not */
-		fputs("holt: the revision that was applied here last is gone; nothing is removed\n",
-		      stderr);
-		apply_list_fini(&base);
-		result = 0;
-	}
-	if (result == 0)
-		result = apply_fetch(a, l, &a->plan.to, true, &new, e);
-	if (result == 0)
-		result = apply_plan(a, &new, &base, e);
-	apply_list_fini(&new);
-	apply_list_fini(&base);
-	return result;
+	if (git_ask(a->repository, true, words, &said, e) < 0)
+		return -1;
+	if (!said.n && !stage->hex[0])
+		return 0;
+	if (apply_commit(a, stage->hex[0] ? stage : was, "set aside", NULL, NULL, &set_aside, e) <
+		    0 ||
+	    apply_commit(a, was, "as it was", &set_aside, NULL, &kept, e) < 0)
+		return -1;
+	snprintf(rows, sizeof(rows), "update refs/heads/kept/%.12s %s\n", kept.hex, kept.hex);
+	if (branch_set(a, rows, e) < 0)
+		return -1;
+	for (size_t at = 0; at < said.n; at += strlen(said.p + at) + 1)
+		apply_tell(said.p + at, "was changed since, and stays");
+	fprintf(stderr, "holt: what was there before is kept: git --git-dir ");
+	safe_line(stderr, str_of(a->repository));
+	fprintf(stderr, " show kept/%.12s:PATH\n", kept.hex);
+	return 0;
 }
 
-static int plan_undo(struct apply *a, const char *name, struct err *e)
+/* The folder becomes what it was before the branch `begun`, but for what others have changed. */
+static int take_back(struct apply *a, struct err *e)
 {
-	const char *which = apply_journal_has(a, "interrupted") ? "interrupted" : "last";
-	struct apply_plan last = { 0 };
-	int found = apply_journal_read(a, which, false, &last, e), result = -1;
+	struct apply_id base, was, stage;
 
-	a->plan.undo = true;
-	a->plan.to = last.base;
-	a->plan.base = (struct apply_revision){ 0 };
-	if (found == 0 || (found > 0 && (last.undo || !last.n)))
-		err_set(e, ERR_INVALID, "there is no apply to this folder that can be undone");
-	else if (found > 0 && strcmp(last.to.workspace, name) != 0)
-		err_set(e, ERR_INVALID, "the last apply to this folder was of the workspace %s",
-			last.to.workspace);
-	else if (found > 0)
-		result = apply_plan_undo(a, &last, e);
-	apply_plan_fini(&last);
-	return result;
+	a->takes_back = true;
+	if (apply_object(a, "begun^{tree}", &base, e) < 0 ||
+	    apply_object(a, "begun^1^{tree}", &was, e) < 0 || kept_stage(a, &stage, e) < 0 ||
+	    apply_plan(a, &base, &was, APPLY_OURS, e) < 0 || kept_write(a, &was, &stage, e) < 0)
+		return -1;
+	if (tree_remove(a->dir, a->stage_name) < 0)
+		return err_sys(e, errno, "remove the stage");
+	if (apply_write(a, e) < 0 || branch_set(a, "delete refs/heads/begun\n", e) < 0)
+		return -1;
+	a->takes_back = false;
+	return 0;
+}
+
+/* Takes back what was interrupted, if anything was, and tells so. */
+static int apply_recover(struct apply *a, struct err *e)
+{
+	struct apply_id begun, last;
+
+	if (apply_object(a, "begun", &begun, e) < 0 || apply_object(a, "last", &last, e) < 0)
+		return -1;
+	if (!begun.hex[0]) /* a stage is of one that did nothing */
+		return tree_remove(a->dir, a->stage_name) < 0
+			     ? err_sys(e, errno, "remove the stage")
+			     : 0;
+	if (strcmp(begun.hex, last.hex) == 0)
+		return branch_set(a, "delete refs/heads/begun\n", e);
+	if (take_back(a, e) < 0)
+		return -1;
+	fputs("holt: an apply to this folder was interrupted; what it had done was taken back\n",
+	      stderr);
+	return 0;
+}
+
+/* ---- the plan -------------------------------------------------------------------------------- */
+
+/* The tree of a revision that the hub has. */
+static int fetch_tree(struct apply *a, struct hub_link *l, const char *name, const char *digits,
+		      struct apply_id *ret, struct err *e)
+{
+	const struct ws_git o = { .name = name, .repository = a->repository, .revision = digits };
+	char commit[COMMIT_HEX_MAX + 1], text[COMMIT_HEX_MAX + 16], rows[512];
+
+	if (ws_git_take(l, &o, commit, e) < 0)
+		return -1;
+	snprintf(text, sizeof(text), "%s^{tree}", commit);
+	snprintf(rows, sizeof(rows), "delete refs/heads/holt/%s\n", name);
+	return apply_object(a, text, ret, e) < 0 ? -1 : branch_set(a, rows, e);
+}
+
+/* "WORKSPACE REVISION" of the last import; 0: there was none since the last apply. */
+static int imported_read(const struct apply *a, struct buf *ret, struct err *e)
+{
+	autoclose int fd = openat(a->data, "imported", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_sys(e, errno, "read what was imported");
+	return file_read_fd(fd, "imported", ret, e) < 0 ? -1 : 1;
+}
+
+static int plan_base(struct apply *a, struct hub_link *l, struct apply_id *ret, struct err *e)
+{
+	autobuf struct buf imported = BUF_INIT(16 << 10);
+	int found = imported_read(a, &imported, e);
+	char *revision = found > 0 ? strchr(imported.p, ' ') : NULL;
+
+	if (found < 0)
+		return -1;
+	if (!revision)
+		return tree_or_empty(a, "last^2^{tree}", ret, e);
+	*revision++ = '\0';
+	if (fetch_tree(a, l, imported.p, revision, ret, e) == 0)
+		return 0;
+	if (e->code != ERR_SANDBOX_NOT_FOUND && e->code != ERR_WORKSPACE_NOT_FOUND)
+		return -1;
+	fputs("holt: the revision that was imported here last is gone; nothing is removed\n",
+	      stderr);
+	return tree_or_empty(a, "nothing", ret, e);
+}
+
+/* next: the base after it. */
+static int plan_revision(struct apply *a, struct hub_link *l, const char *name, const char *digits,
+			 struct apply_id *base, struct apply_id *next, struct err *e)
+{
+	struct apply_id all;
+
+	if (plan_base(a, l, base, e) < 0 || fetch_tree(a, l, name, digits, &all, e) < 0 ||
+	    apply_overlay(a, base, base, &all, true, next, e) < 0)
+		return -1;
+	return apply_plan(a, base, next, a->force ? APPLY_THEIRS : APPLY_ASK, e);
+}
+
+static int plan_undo(struct apply *a, const char *name, struct apply_id *base,
+		     struct apply_id *next, struct err *e)
+{
+	static const char *const words[] = { "show", "-s", "--format=%s", "last", NULL };
+	autobuf struct buf said = BUF_INIT(16 << 10);
+	struct apply_id last, was;
+	char wanted[256];
+
+	snprintf(wanted, sizeof(wanted), "apply %s\n", name);
+	if (apply_object(a, "last^{tree}", &last, e) < 0 ||
+	    (last.hex[0] && git_ask(a->repository, true, words, &said, e) < 0))
+		return -1;
+	if (!last.hex[0] || !str_starts(buf_str(&said), "apply ") ||
+	    faccessat(a->data, "imported", F_OK, 0) == 0)
+		return err_set(e, ERR_INVALID,
+			       "there is no apply to this folder that can be undone");
+	if (!str_is(buf_str(&said), wanted))
+		return err_set(e, ERR_INVALID,
+			       "the last apply to this folder was of the workspace %s",
+			       said.p + strlen("apply "));
+	if (apply_object(a, "last^1^{tree}", &was, e) < 0 ||
+	    apply_object(a, "last^1^1^{tree}", next, e) < 0)
+		return -1;
+	*base = *next;
+	return apply_plan(a, &last, &was, a->force ? APPLY_THEIRS : APPLY_ASK, e);
 }
 
 /* ---- the question ---------------------------------------------------------------------------- */
 
-static void on_signal(int number)
-{
-	(void)number; /* the question ends, and what was made is removed */
-}
-
 /* 1: yes; 0: no. */
-static int apply_ask(const struct apply *a, struct err *e)
+static int apply_ask(const struct apply *a, bool undo, struct err *e)
 {
-	const struct sigaction act = { .sa_handler = on_signal };
 	char answer[16] = "";
 	ssize_t n;
 
 	if (!isatty(STDIN_FILENO))
 		return err_set(e, ERR_INVALID,
 			       "there is no terminal to ask at; --yes goes ahead without");
-	for (size_t i = 0; i < 3; i++)
-		sigaction((const int[]){ SIGINT, SIGTERM, SIGHUP }[i], &act, NULL);
-	fprintf(stderr, "%s %zu changes? [y/N] ", a->plan.undo ? "undo" : "apply", a->plan.n);
+	fprintf(stderr, "%s %zu changes? [y/N] ", undo ? "undo" : "apply", a->n);
 	n = read(STDIN_FILENO, answer, sizeof(answer) - 1);
 	if (n <= 0)
 		fputc('\n', stderr);
@@ -120,18 +261,59 @@ static int apply_ask(const struct apply *a, struct err *e)
 
 /* ---- the verb -------------------------------------------------------------------------------- */
 
-/* The base is the revision, also where the folder has all of it already. */
-static int apply_nothing(struct apply *a, const struct apply_revision *base, struct err *e)
+/* The commit that stands for an apply. */
+static int apply_record(struct apply *a, const char *message, const struct apply_id *base,
+			const struct apply_id *next, struct apply_id *ret, struct err *e)
 {
-	fputs("holt: there is nothing to change\n", stderr);
-	if (!a->plan.undo && strcmp(base->id, a->plan.to.id) == 0 &&
-	    strcmp(base->workspace, a->plan.to.workspace) == 0)
-		return 0;
-	return apply_journal_write(a, "last", e) < 0 ? -1 : apply_journal_end(a, e);
+	struct apply_id old, here, after;
+
+	return apply_commit(a, base, "base", NULL, NULL, &old, e) < 0 ||
+			       apply_commit(a, &a->here, "before", &old, NULL, &here, e) < 0 ||
+			       apply_commit(a, next, "base", NULL, NULL, &after, e) < 0
+		     ? -1
+		     : apply_commit(a, &a->result, message, &here, &after, ret, e);
 }
 
-static int apply_go(struct apply *a, const struct apply_options *o, struct err *e)
+static int apply_end(struct apply *a, const struct apply_id *commit, struct err *e)
 {
+	static const char *const words[] = { "gc", "--quiet", "--prune=now", NULL };
+	struct apply_id none;
+	char rows[256];
+
+	snprintf(rows, sizeof(rows), "update refs/heads/last %s\ndelete refs/heads/begun\n",
+		 commit->hex);
+	if (branch_set(a, rows, e) < 0)
+		return -1;
+	if (unlinkat(a->data, "imported", 0) < 0 && errno != ENOENT)
+		return err_sys(e, errno, "write into Holt's data folder");
+	return apply_git(a, words, STR_NONE, &none, e);
+}
+
+/* All or nothing: what fails in between is taken back. */
+static int apply_change(struct apply *a, const struct apply_id *commit, struct err *e)
+{
+	char rows[256];
+	struct err why;
+
+	snprintf(rows, sizeof(rows), "update refs/heads/begun %s\n", commit->hex);
+	apply_hold(a);
+	if (branch_set(a, rows, e) < 0)
+		return -1;
+	if (apply_write(a, e) == 0)
+		return apply_end(a, commit, e);
+	why = *e;
+	if (take_back(a, e) < 0)
+		return err_wrap(e, "not all was taken back; the next apply tries it again");
+	*e = why;
+	return err_wrap(e, "nothing was changed");
+}
+
+static int apply_go(struct apply *a, const struct verb_input *in, const struct apply_id *base,
+		    const struct apply_id *next, struct err *e)
+{
+	const struct apply_options *o = in->options;
+	struct apply_id commit;
+	char message[256];
 	int sure, status;
 
 	if (a->left_out)
@@ -141,59 +323,56 @@ static int apply_go(struct apply *a, const struct apply_options *o, struct err *
 			a->conflicts);
 		return EXIT_CONFLICTS;
 	}
-	if (!a->plan.n)
-		return apply_nothing(a, &a->plan.base, e);
-	apply_show(a);
+	snprintf(message, sizeof(message), "%s %s", o->undo ? "undo" : "apply", in->operands[0]);
+	if (apply_record(a, message, base, next, &commit, e) < 0)
+		return -1;
+	if (!a->n) {
+		fputs("holt: there is nothing to change\n", stderr);
+		return strcmp(base->hex, next->hex) == 0 ? 0 : apply_end(a, &commit, e);
+	}
+	if (apply_show(a, e) < 0)
+		return -1;
 	status = cli_flush(e);
 	if (status)
 		return e->code ? -1 : status;
-	sure = o->yes ? 1 : apply_ask(a, e);
+	sure = o->yes ? 1 : apply_ask(a, o->undo, e);
 	if (sure == 0)
 		fputs("holt: nothing was changed\n", stderr);
 	if (sure <= 0)
 		return sure < 0 ? -1 : EXIT_DECLINED;
-	if (apply_run(a, e) < 0)
+	if (apply_change(a, &commit, e) < 0)
 		return -1;
-	fprintf(stderr, "holt: %s: %zu\n", a->plan.undo ? "changes undone" : "changes applied",
-		a->plan.n);
+	fprintf(stderr, "holt: %s: %zu\n", o->undo ? "changes undone" : "changes applied", a->n);
 	return 0;
 }
 
 static int apply_do(struct apply *a, const struct verb_input *in, struct err *e)
 {
 	const struct apply_options *o = in->options;
-	AUTO(hub_link_close) struct hub_link *l = NULL;
-	struct apply_plan last = { 0 };
-	struct apply_revision to = { 0 };
+	const char *name = in->operands[0];
+	AUTO(hub_link_close) struct hub_link *l = o->undo ? NULL : hub_link_open(e);
+	struct apply_id base, next;
 
-	if (!o->undo) {
-		l = hub_link_open(e);
-		if (!l || find_revision(l, in->operands[0], o->revision, &to, e) < 0)
-			return -1;
-	}
-	if (apply_open(a, o->to ? o->to : ".", e) < 0 || apply_recover(a, o->undo, e) < 0 ||
-	    apply_journal_read(a, "last", true, &last, e) < 0 || apply_stage(a, e) < 0 ||
-	    apply_plan_id(&a->plan, e) < 0)
+	if ((!o->undo && !l) || apply_find(a, o->to ? o->to : ".", e) < 0 || apply_lock(a, e) < 0 ||
+	    apply_repository(a, e) < 0 || apply_recover(a, e) < 0)
 		return -1;
 	a->force = o->force;
 	a->guarded = o->guarded;
-	a->plan.to = to;
-	a->plan.base = last.to;
-	if ((o->undo ? plan_undo(a, in->operands[0], e) : plan_revision(a, l, e)) < 0)
+	if ((o->undo ? plan_undo(a, name, &base, &next, e)
+		     : plan_revision(a, l, name, o->revision, &base, &next, e)) < 0)
 		return -1;
-	return apply_go(a, o, e);
+	return apply_go(a, in, &base, &next, e);
 }
 
 static int apply_verb_run(const struct verb_input *in, struct err *e)
 {
 	struct apply a = { .dir = -1, .data = -1, .stage = -1 };
-	int status = apply_do(&a, in, e);
+	int status;
 
+	signal(SIGPIPE, SIG_IGN);
+	status = apply_do(&a, in, e);
 	if (status < 0) /* said before a signal ends this */
 		status = hub_link_fail(e);
-	/* a journal that could not be ended needs the stage */
-	if (a.stage >= 0 && faccessat(a.data, "journal", F_OK, 0) < 0)
-		apply_unstage(&a);
 	apply_close(&a);
 	apply_release(&a);
 	return status;
@@ -206,13 +385,10 @@ int ws_apply_recover(const char *folder, struct err *e)
 	int result = 0;
 
 	/* where Holt can keep no data there was no apply */
-	if (apply_find(&a, folder, &ignored) == 0 &&
-	    (apply_journal_has(&a, "journal") || apply_journal_has(&a, "interrupted") ||
-	     faccessat(a.dir, a.stage_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)) {
-		result = apply_lock(&a, e) < 0 ? -1 : apply_recover(&a, false, e);
-		if (result == 0)
-			apply_unstage(&a);
-	}
+	if (apply_find(&a, folder, &ignored) == 0 && faccessat(a.data, "git", F_OK, 0) == 0)
+		result = apply_lock(&a, e) < 0 || apply_repository(&a, e) < 0
+			       ? -1
+			       : apply_recover(&a, e);
 	apply_close(&a);
 	return result;
 }
@@ -220,18 +396,19 @@ int ws_apply_recover(const char *folder, struct err *e)
 int ws_applied(const char *folder, const char *name, struct str revision, struct err *e)
 {
 	struct apply a;
-	int result = apply_open(&a, folder, e);
+	autobuf struct buf text = BUF_INIT(16 << 10);
+	int result = apply_find(&a, folder, e) < 0 || apply_lock(&a, e) < 0 ? -1 : 0;
+	int fd = -1;
 
-	if (result == 0 &&
-	    (apply_journal_has(&a, "journal") || apply_journal_has(&a, "interrupted")))
-		result = err_set(e, ERR_CONFLICT, "an apply was interrupted meanwhile");
-	if (result == 0) {
-		snprintf(a.plan.to.workspace, sizeof(a.plan.to.workspace), "%.*s", APPLY_NAME,
-			 name);
-		snprintf(a.plan.to.id, sizeof(a.plan.to.id), "%.*s",
-			 STR_CUT(revision, APPLY_REVISION));
-		result = apply_journal_write(&a, "last", e);
-	}
+	if (result == 0)
+		result = buf_addf(&text, e, "%s %.*s", name, STR_ARG(revision));
+	if (result == 0)
+		fd = openat(a.data, "new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+			    0600);
+	if (result == 0 && (fd < 0 || fd_write(fd, text.p, text.n) < 0 || fsync(fd) < 0 ||
+			    renameat(a.data, "new", a.data, "imported") < 0 || fsync(a.data) < 0))
+		result = err_sys(e, errno, "write into Holt's data folder");
+	close_fd(&fd);
 	apply_close(&a);
 	return result;
 }

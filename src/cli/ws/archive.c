@@ -8,7 +8,7 @@
 #include "cli/common/safe.h"
 #include "cli/files/packer.h"
 #include "cli/link/files.h"
-#include "cli/ws/ws.h"
+#include "cli/ws/git.h"
 
 /* ---- import ---------------------------------------------------------------------------------- */
 

@@ -7,9 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,11 +17,10 @@
 #include "cli/common/file.h"
 #include "cli/common/git.h"
 #include "cli/common/safe.h"
-#include "cli/ws/ws.h"
+#include "cli/ws/git.h"
 
 #define BRANCH "refs/heads/holt/"
 enum {
-	COMMIT_HEX_MAX = 64,
 	ANSWER_MAX = 1 << 20, /* bytes that git prints */
 	PAGE = 1000, /* revisions */
 	PAGES_MAX = 100,
@@ -214,8 +211,8 @@ static int log_page(struct hub_link *l, const char *name, struct str *cursor, st
 	return 0;
 }
 
-int ws_find_revision(struct hub_link *l, const char *name, const char *digits,
-		     struct json_doc **ret, const struct json_val **ret_row, struct err *e)
+static int git_find_revision(struct hub_link *l, const char *name, const char *digits,
+			     struct json_doc **ret, const struct json_val **ret_row, struct err *e)
 {
 	struct str cursor = STR_NONE;
 
@@ -358,7 +355,7 @@ static int git_import(struct hub_link *l, const char *repository, struct git_wri
 	g->to = ends[1];
 	result = pid < 0 ? -1 : git_stream_all(l, g, h, parent, e);
 	close(ends[1]);
-	if (pid > 0 && git_wait(pid, result < 0 ? &ignored : e) < 0)
+	if (pid > 0 && git_wait(pid, 0, result < 0 ? &ignored : e) < 0)
 		return -1;
 	return result;
 }
@@ -377,41 +374,50 @@ static int git_choose(struct hub_link *l, const struct ws_git *o, const char *pa
 	if (!ret->rows)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	ret->n = ret->n_pages = 1;
-	return ws_find_revision(l, o->name, o->revision, &ret->pages[0], &ret->rows[0], e);
+	return git_find_revision(l, o->name, o->revision, &ret->pages[0], &ret->rows[0], e);
 }
 
-static int git_export(struct hub_link *l, const struct ws_git *o, struct history *h, struct err *e)
+/* tip: the newest commit of the branch then. */
+static int git_export(struct hub_link *l, const struct ws_git *o, struct history *h,
+		      char tip[COMMIT_HEX_MAX + 1], struct err *e)
 {
 	struct git_writer g = { .name = o->name, .to = -1, .text = BUF_INIT(64 << 10) };
-	char parent[COMMIT_HEX_MAX + 1], branch[256];
+	char branch[256];
 	int result = 0;
 
 	if (snprintf(branch, sizeof(branch), BRANCH "%s", o->name) >= (int)sizeof(branch))
 		return err_set(e, ERR_INVALID, "the name of the branch is too long");
-	if (git_tip(o->repository, branch, parent, e) < 0 || git_choose(l, o, parent, h, e) < 0)
+	if (git_tip(o->repository, branch, tip, e) < 0 || git_choose(l, o, tip, h, e) < 0)
 		return -1;
 	if (h->n)
-		result = git_import(l, o->repository, &g, h, parent, e);
+		result = git_import(l, o->repository, &g, h, tip, e);
 	buf_fini(&g.text);
-	if (result < 0 || git_tip(o->repository, branch, parent, e) < 0)
-		return -1;
-	puts(parent);
-	return 0;
+	return result < 0 ? -1 : git_tip(o->repository, branch, tip, e);
+}
+
+int ws_git_take(struct hub_link *l, const struct ws_git *o, char ret[COMMIT_HEX_MAX + 1],
+		struct err *e)
+{
+	struct history h = { .n = 0 };
+	int result = git_export(l, o, &h, ret, e);
+
+	for (size_t i = 0; i < h.n_pages; i++)
+		json_free(h.pages[i]);
+	free(h.rows);
+	return result;
 }
 
 int ws_export_git(const struct ws_git *o, struct err *e)
 {
 	AUTO(hub_link_close) struct hub_link *l = NULL;
-	struct history h = { .n = 0 };
-	int result;
+	char tip[COMMIT_HEX_MAX + 1];
 
 	if (o->history && o->revision)
 		return err_set(e, ERR_INVALID, "--history has every revision: leave out -r");
 	signal(SIGPIPE, SIG_IGN);
 	l = hub_link_open(e);
-	result = l ? git_export(l, o, &h, e) : -1;
-	for (size_t i = 0; i < h.n_pages; i++)
-		json_free(h.pages[i]);
-	free(h.rows);
-	return result;
+	if (!l || ws_git_take(l, o, tip, e) < 0)
+		return -1;
+	puts(tip);
+	return 0;
 }

@@ -9,19 +9,6 @@ extern const struct ask_noun workspaces;
  * (hub_link_raw()). */
 int ws_export_path(char ret[WS_PATH_MAX], const char *name, const char *revision, bool to_stdout,
 		   struct err *e) MUST_USE;
-/* git.c: makes commits of revisions on a branch of a repository. Prints the newest. */
-struct ws_git {
-	const char *name, *repository;
-	const char *revision; /* NULL: the newest one */
-	bool history; /* all that the branch does not have yet */
-};
-int ws_export_git(const struct ws_git *o, struct err *e) MUST_USE;
-
-/* The revision as the hub knows it: its row of the log, in *ret, which the caller frees in any
- * case. digits: the first of its id; NULL: the newest one. */
-int ws_find_revision(struct hub_link *l, const char *name, const char *digits,
-		     struct json_doc **ret, const struct json_val **ret_row,
-		     struct err *e) MUST_USE;
 /* Whether a part of the path is what git takes for its own folder. */
 bool ws_has_git_part(const char *path);
 

@@ -20,11 +20,16 @@ test: ## the tests of each change: units, sanitizers, black box, escapes, layers
 	@scripts/test
 
 test-all: ## these, clang, the kernel in a guest, conformance, bombs, all as root and as a user
-	@scripts/deps build test
+	@scripts/deps build test agents
 	@scripts/test --all
 
+test-agents: all ## drive real agents from npm by a scripted model, also the large ones
+	@scripts/deps test agents
+	@HOLT_SOAK=whole /usr/bin/python3 -m pytest -q -rs -p no:cacheprovider \
+		tests/blackbox/test_real_agents.py
+
 soak: ## test-all, and what is repeated many times all the way
-	@scripts/deps build test
+	@scripts/deps build test agents
 	@HOLT_SOAK=full scripts/test --all
 
 conformance: ## the official MCP suite, against our server and our client; counts last

@@ -1219,20 +1219,26 @@ class Model(http.server.BaseHTTPRequestHandler):
 
 
 def test_a_service_of_the_host(me, tmp_path):
-    """An agent's network has services as that of any sandbox: by name, and only those there are."""
+    """An agent's network has services as that of any sandbox: by name, and only those there are;
+    and ports of the host's localhost, each of them only if it is granted."""
     before = host.Residue(me.trees)
     get = 'curl -sS -m 20 http://%s:5890/ >&2; exit 3'
     agents = {name: {'command': 'sh', 'args': ['-c', get % name],
                      'sandbox': {'network': [f'{name}:5890']}} for name in
               ('model.holt', 'none.holt')}
     agents = {name.partition('.')[0]: agent for name, agent in agents.items()}
-    with http.server.HTTPServer(('127.0.0.1', 0), Model) as model:
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Model) as model:
+        at = f'127.0.0.1:{model.server_port}'
+        for name, network in (('local', [at]), ('other', ['127.0.0.1:1'])):
+            agents[name] = {'command': 'sh', 'args': ['-c', f'curl -sS -m 20 http://{at}/ >&2'],
+                            'sandbox': {'network': network}}
         threading.Thread(target=model.serve_forever, daemon=True).start()
         with Hub(me, str(tmp_path), agents,
                  words=('--service', f'model.holt:5890={model.server_port}')) as hub:
             said = {name: cause(hub.turn(hub.talk(name), ['say', 'x']))['message']
                     for name in agents}
         model.shutdown()
-    assert '"a local model"' in said['model'], said
+    assert '"a local model"' in said['model'] and '"a local model"' in said['local'], said
+    assert 'a local model' not in said['other'], said
     assert 'there is no service none.holt:5890' in said['none'], said
     before.check()

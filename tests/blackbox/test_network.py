@@ -592,6 +592,23 @@ def test_mcp(web, me):
         mcp.close()
 
 
+def local_ports(hub, box):
+    """A port of the host's localhost is there at the same address while it is granted."""
+    at = f'127.0.0.1:{hub.port}'
+    look = f'timeout 30 curl -sS http://{at}/healthz'
+    for granted in (False, True, False, True):
+        if granted:
+            hub.ok('net', 'allow', box, at)
+        elif hub.sh(box, look)[0] == 0:
+            hub.ok('net', 'revoke', box, at)
+        status, text = hub.sh(box, look)
+        assert (status == 0) == granted, text
+    hub.ok('net', 'revoke', box, at)
+    assert hub.sh(box, f'python3 -m http.server {hub.port} --bind 127.0.0.1 >/dev/null 2>&1 & '
+                  f'for i in $(seq 300); do curl -s http://{at}/ && exit 0; sleep 0.1; done; '
+                  'exit 1')[0] == 0, 'the port is free again'
+
+
 def test_services(web, me):
     """Of the host, by name, where the operator has named them."""
     folder = tempfile.mkdtemp(prefix='blackbox.')  # which the proxy may reach: it has no rights
@@ -618,6 +635,7 @@ def test_services(web, me):
         assert ('hello from' in text) == right, text
     done = hub.run('up', '--allow', 'other.holt:1')
     assert done.returncode != 0 and b'no service' in done.stderr
+    local_ports(hub, with_it)
     server.close()
     hub.end()
     shutil.rmtree(folder)

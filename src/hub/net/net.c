@@ -165,18 +165,38 @@ static const struct {
 	{ NW_SOCKET_PROXY, { RESOLVER_IP, PROXY_PORT, false } },
 };
 
+/* A port of the host's own 127.0.0.1 that is granted by itself: programs find it at the same
+ * address as without a sandbox. */
+static bool is_local(const struct net_rule *r)
+{
+	static const uint8_t ip[4] = { 127, 0, 0, 1 };
+
+	return r->kind == NET_RULE_CIDR && r->cidr.addr.family == 4 && r->cidr.bits == 32 &&
+	       memcmp(r->cidr.addr.bytes, ip, sizeof(ip)) == 0 && r->port &&
+	       r->port != RESOLVER_PORT && r->port != PROXY_PORT;
+}
+
+static bool is_still_granted(const struct net *n, const struct sandbox_address *a)
+{
+	if (a->ip == RESOLVER_IP && (a->port == RESOLVER_PORT || a->port == PROXY_PORT))
+		return net_is_open(n);
+	for (size_t i = 0; i < n->now.n; i++) {
+		const struct net_rule *r = &n->now.rules[i];
+
+		if (r->port == a->port &&
+		    (is_local(r) ? a->ip == RESOLVER_IP : n->now.ips[i] == a->ip))
+			return true;
+	}
+	return false;
+}
+
 /* The proxy has closed what is no longer granted. */
 static void forget_sockets(struct net *n)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n->n_made; i++) {
-		bool stays = n->made[i].ip == RESOLVER_IP && net_is_open(n);
-
-		for (size_t j = 0; !stays && j < n->now.n; j++)
-			stays = n->now.ips[j] == n->made[i].ip &&
-				n->now.rules[j].port == n->made[i].port;
-		if (stays)
+		if (is_still_granted(n, &n->made[i]))
 			n->made[kept++] = n->made[i];
 	}
 	n->n_made = kept;
@@ -197,18 +217,7 @@ static void add_missing(const struct net *n, enum nw_socket_kind kind,
 	++*count;
 }
 
-/* A port of the host's own 127.0.0.1 that is granted by itself; false: the rule is another. */
-static bool is_local(const struct net_rule *r)
-{
-	static const uint8_t ip[4] = { 127, 0, 0, 1 };
-
-	return r->kind == NET_RULE_CIDR && r->cidr.addr.family == 4 && r->cidr.bits == 32 &&
-	       memcmp(r->cidr.addr.bytes, ip, sizeof(ip)) == 0 && r->port &&
-	       r->port != RESOLVER_PORT && r->port != PROXY_PORT;
-}
-
-/* As many of those that are missing as one message can carry. A program of a module finds a port of
- * the host's 127.0.0.1 where it has it without a sandbox. */
+/* As many of those that are missing as one message can carry. */
 static size_t missing_sockets(const struct net *n, struct nw_socket *to)
 {
 	size_t count = 0;
@@ -221,7 +230,7 @@ static size_t missing_sockets(const struct net *n, struct nw_socket *to)
 
 		if (at.ip)
 			add_missing(n, NW_SOCKET_FLOW, &at, r->host, to, &count);
-		else if (n->on_flow && is_local(r))
+		else if (is_local(r))
 			add_missing(n, NW_SOCKET_FLOW,
 				    &(struct sandbox_address){ RESOLVER_IP, r->port, false },
 				    "127.0.0.1", to, &count);

@@ -67,11 +67,11 @@ def hub(me, tmp_path_factory):
 
 
 @contextlib.contextmanager
-def events(hub, path, room=None):
+def events(hub, path, room=None, last=None):
     """Server-Sent Events as they come: a function that gives the next one, but for beats. room: of
-    the socket, for one who does not read."""
+    the socket, for one who does not read. last: where an EventSource goes on."""
     with hub.wire(receive_buffer=room) as wire:
-        wire.send(hub.request('GET', path))
+        wire.send(hub.request('GET', path, fields=[f'Last-Event-ID: {last}'] if last else ()))
         status, fields = wire.head()
         assert status == 200 and ('Content-Type', 'text/event-stream') in fields, (status, fields)
         kept = bytearray()
@@ -82,8 +82,11 @@ def events(hub, path, room=None):
                     kept.extend(wire.chunk())
                 text, _, rest = bytes(kept).partition(b'\n\n')
                 kept[:] = rest
-                assert text.startswith(b'data: ')
-                event = json.loads(text[6:])
+                *named, said = text.split(b'\n')
+                assert said.startswith(b'data: ')
+                event = json.loads(said[6:])
+                place = event.get('cursor') or event['seq']
+                assert named == ([b'id: %s' % str(place).encode()] if place else [])
                 if beats or 'alive' not in (event.get('kind'), event.get('type')):
                     return event
         yield following
@@ -349,6 +352,14 @@ def test_history(me, tmp_path):
         assert [e['seq'] for e in some['events']] == [39, 40]
         assert [e['type'] for e in hub.of(talk, '/events?since=1h')['events']] == ['session_start']
         hub.fails('invalid_input', 'GET', f'/api/sessions/{talk}/events?since=yesterday')
+        path = f'/api/sessions/{talk}/events?follow=true'
+        for begin in ('', '&after_seq=0'):  # an EventSource comes again at the address that it has
+            with events(hub, path + begin, last='39') as following:
+                assert [following()['seq'] for _ in range(2)] == [40, 41]
+        for wrong in ('x', '-1', '99999999999999999999'):
+            with hub.wire() as wire:
+                wire.send(hub.request('GET', path, fields=[f'Last-Event-ID: {wrong}']))
+                assert wire.head()[0] == 400, wrong
         with events(hub, f'/api/sessions/{talk}/events?follow=true&after_seq=39') as following:
             assert [following()['seq'] for _ in range(2)] == [40, 41]
             assert following()['state'] == 'no_agent'
@@ -391,6 +402,9 @@ def test_news_of_the_hub(hub):
         assert {e['id'] for e in seen} == {talk} and {e['topic'] for e in seen} == {'conversation'}
     with events(hub, f'/api/events?after={cursor}') as following:  # the same again
         assert [following() for _ in range(2)] == seen
+    for begin in ('', '?after=' + seen[1]['cursor']):
+        with events(hub, '/api/events' + begin, last=cursor) as following:
+            assert [following() for _ in range(2)] == seen
     with events(hub, f'/api/events?after={cursor}&topics=question') as following:
         assert following(beats=True)['kind'] == 'alive'
     epoch, _, number = cursor.partition(':')

@@ -170,7 +170,7 @@ static int take_line(struct hub_link *l, struct str text)
 /* A line may be one of Server-Sent Events, which an empty line follows. */
 static int take_lines(struct hub_link *l)
 {
-	static const char name[] = "data: ";
+	static const char name[] = "data: ", id[] = "id: ";
 	char *end;
 
 	while (l->came.n && (end = memchr(l->came.p, '\n', l->came.n))) {
@@ -179,6 +179,8 @@ static int take_lines(struct hub_link *l)
 
 		if (str_starts(text, name))
 			text = (struct str){ text.p + sizeof(name) - 1, n - sizeof(name) + 1 };
+		else if (str_starts(text, id))
+			text.n = 0;
 		if (text.n && take_line(l, text) < 0)
 			return -1;
 		buf_drop(&l->came, n + 1);

@@ -99,7 +99,10 @@ struct api_route {
 	const struct field_table *failed;
 	const struct field_table
 		*lines; /* objects of another answer, a stream with one per line; or NULL */
-	bool sse; /* the stream is one of Server-Sent Events (text/event-stream), each an object */
+	/* The stream is one of Server-Sent Events (text/event-stream), each an object. The name of
+	 * the parameter that says where it begins: a client that comes again says it by
+	 * Last-Event-ID. NULL: the stream is no such. */
+	const char *sse;
 	uint32_t errors; /* API_MAY() of the errors that it has beside those of every route */
 };
 
@@ -154,6 +157,10 @@ int exchange_stream_start(struct call *c, void (*on_room)(void *data), void *dat
 void exchange_send(struct call *c, const struct field_table *t, const void *from);
 void exchange_write(struct call *c, const struct field_table *t, const void *from);
 void exchange_write_bytes(struct call *c, struct str message);
+/* The same for a route with `sse`; id: where a client goes on behind it, without line ends. Empty:
+ * as before it. */
+void exchange_write_sse(struct call *c, struct str id, const struct field_table *t,
+			const void *from);
 bool exchange_stream_full(struct call *c);
 
 /* For tell(): a pointer of the route's own, NULL at first; and a call of f in ms ms, instead of one

@@ -46,6 +46,7 @@ struct texts {
 	struct json_writer *w;
 	const struct field_table *t;
 	struct op_members members;
+	const char *instead; /* the parameter that Last-Event-ID stands for; NULL: none */
 };
 
 /* The member whose header a parameter of the query can stand in for; by the name of either. */
@@ -60,6 +61,12 @@ static const struct op_member *choice_of(struct op_members members, struct str n
 	return NULL;
 }
 
+/* Where an EventSource goes on that comes again; empty: it begins as its address says. */
+static struct str last_event(struct exchange *a)
+{
+	return a->route->sse ? http_request_header(a->q, STR_LIT("Last-Event-ID")) : STR_NONE;
+}
+
 static void put_parameter(void *data, struct str name, struct str value)
 {
 	struct texts *x = data;
@@ -68,6 +75,8 @@ static void put_parameter(void *data, struct str name, struct str value)
 
 	if (choice_of(x->members, name, true))
 		return; /* put_header() has it */
+	if (x->instead && str_is(name, x->instead))
+		return; /* put_query() has it */
 	if (f && f->kind == FIELD_IS_STRS)
 		return; /* put_lists() has it */
 	json_write_key_str(x->w, name);
@@ -115,10 +124,15 @@ static bool put_lists(struct exchange *a, const struct field_table *t, struct js
 static int put_query(struct exchange *a, const struct field_table *t, struct json_writer *w,
 		     struct err *e)
 {
-	struct texts x = { w, t, a->route->members };
+	struct str last = last_event(a);
+	struct texts x = { w, t, a->route->members, last.n ? a->route->sse : NULL };
 
 	if (!http_request_each_query(a->q, put_parameter, &x) || !put_lists(a, t, w))
 		return err_set(e, ERR_INVALID, "a parameter of the query is not UTF-8 text");
+	if (last.n && !utf8_valid(last))
+		return err_set(e, ERR_INVALID, "Last-Event-ID is not UTF-8 text");
+	if (last.n)
+		put_parameter(&(struct texts){ w, t }, str_of(a->route->sse), last);
 	return 0;
 }
 

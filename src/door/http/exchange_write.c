@@ -360,12 +360,19 @@ void exchange_send(struct call *c, const struct field_table *t, const void *from
 
 void exchange_write(struct call *c, const struct field_table *t, const void *from)
 {
+	exchange_write_sse(c, STR_NONE, t, from);
+}
+
+void exchange_write_sse(struct call *c, struct str id, const struct field_table *t,
+			const void *from)
+{
 	struct exchange *a = exchange_of(c);
 	autobuf struct buf b = BUF_INIT(ANSWER_MAX);
 	struct json_writer w = json_writer(&b);
 	struct err e;
 
-	if ((!a->stream && !a->ws) || (a->route->sse && buf_addf(&b, &e, "data: ") < 0))
+	if ((!a->stream && !a->ws) || (id.n && buf_addf(&b, &e, "id: %.*s\n", STR_ARG(id)) < 0) ||
+	    (a->route->sse && buf_addf(&b, &e, "data: ") < 0))
 		return;
 	if (a->binary) {
 		if (proto_encode(t, from, &b, &e) == 0)

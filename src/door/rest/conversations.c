@@ -1,4 +1,7 @@
 /* /api: conversations with agents (docs/conversations.md). */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "door/http/common.h"
 #include "op/conversation/conversation.h"
 
@@ -43,12 +46,17 @@ static const struct op_member history_members[] = { NOBODYS,
 
 static void tell_event(struct call *c, const void *event)
 {
-	exchange_write(c, &history_event_table, event);
+	const struct history_event *v = event;
+	char id[24] = "";
+
+	if (v->seq) /* else it is news of the stream itself */
+		snprintf(id, sizeof(id), "%" PRIu64, v->seq);
+	exchange_write_sse(c, str_of(id), &history_event_table, v);
 }
 
 static void tell_news(struct call *c, const void *event)
 {
-	exchange_write(c, &feed_view_table, event);
+	exchange_write_sse(c, ((const struct feed_view *)event)->cursor, &feed_view_table, event);
 }
 
 #define ONE(op_, id_, method_, more_, members_, ...)                                               \
@@ -85,7 +93,7 @@ static const struct api_route rows[] = {
 	  .method = HTTP_GET,
 	  .path = "/api/sessions/{session_id}/events",
 	  .lines = &history_event_table,
-	  .sse = true,
+	  .sse = "after_seq",
 	  .errors = API_MAY(NOT_FOUND) | API_MAY(UNSUPPORTED) | API_MAY(TOO_MANY_STREAMS) },
 	ONE(queue, "sessions.queue", HTTP_GET, "/queue", by_path, ),
 	ONE(send, "sessions.send", HTTP_POST, "/queue", get_members, | API_MAY(CONFLICT)),
@@ -141,7 +149,7 @@ static const struct api_route rows[] = {
 	  .path = "/api/events",
 	  .answer = &feed_view_table,
 	  .shape = API_LINES,
-	  .sse = true,
+	  .sse = "after",
 	  .errors = API_MAY(UNSUPPORTED) | API_MAY(TOO_MANY_STREAMS) },
 };
 const struct api_resource api_conversations = API_RESOURCE(rows);

@@ -470,6 +470,7 @@ def tool(agent, name, /, **arguments):
     if answer.get('isError'):
         assert {'code', 'cause', 'remediation'} <= set(said)
         return said['code'], said['cause']
+    assert answer['structuredContent'] == said
     return said
 
 
@@ -484,6 +485,49 @@ def test_tools_have_the_names_of_the_seed(agent):
                                                                   'prompt'}
     assert set(of['conversation_start']['properties']) == {'session_id', 'title', 'initial_prompt'}
     assert of['conversation_wait']['properties']['timeout_seconds']['default'] == 600
+    assert all(t['outputSchema']['type'] == 'object' for t in listed)
+
+
+def test_both_names(me, hub, tmp_path):
+    """A session is told one name of each tool; a call may use any."""
+    def names(agent):
+        return {t['name'] for t in agent.ask('tools/list')['tools']}
+
+    def ask(agent, name):
+        return agent.ask('tools/call', name=name, arguments={})['structuredContent']
+    some = {'conversation_list', 'get_runtime_info', 'ui_ask_yes_no', 'ask'}
+    with Hub(me, str(tmp_path)) as plain:
+        ours, theirs, one = (Agent(plain, '/mcp?tools=' + some) for some in (
+            'conversation,ui', 'mitto', 'sandbox_list,mitto_get_config'))
+        assert some <= names(ours)
+        assert names(theirs) == {'mitto_' + name for name in names(ours)}
+        assert names(one) == {'sandbox_list', 'mitto_get_config'}
+        for agent in (ours, theirs):
+            for name in ('get_config', 'mitto_get_config'):
+                assert ask(agent, name)['acp_servers'] == []
+        # a name is no right
+        with plain.wire() as wire:
+            one.call(wire, 'mitto_conversation_list')
+            assert 'unknown tool' in one.answer(wire)['error']['message']
+    agent = Agent(hub, '/mcp?tools=conversation')
+    assert ask(agent, 'get_config') == ask(agent, 'mitto_get_config')
+
+
+def test_where_the_logs_are(me, tmp_path):
+    """With admin: the paths of the seed, all of them there. Without: none."""
+    with Hub(me, str(tmp_path)) as hub:
+        talk = hub.talk()
+        told = hub.call('GET', '/api/runtime')
+        assert told['log_files'] == [hub.log] and told['logs_dir'] == os.path.dirname(hub.log)
+        assert told['config_files'] == [told['config_file']]
+        folder = hub.of(talk)['session_folder']
+        assert os.path.samefile(folder, os.path.join(hub.folder, talk))
+        of_key = as_bearer(hub, key(hub, 'nobody'))
+        told = of_key.call('GET', '/api/runtime')
+        assert not {'log_files', 'logs_dir', 'config_files', 'data_dir'} & {
+            name for name, value in told.items() if value}
+        talk = of_key.talk()
+        assert of_key.of(talk)['session_folder'] == f'conversations/{talk}'
 
 
 def test_an_archived_one_has_no_rights(hub, agent):

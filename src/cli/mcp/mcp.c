@@ -21,6 +21,7 @@ struct mcp_options {
 	struct coding_rows coding;
 	struct option_list profiles;
 	const char *connect, *tools, *modules, *texts;
+	bool stdio; /* said; there is nothing else */
 	struct remote_options remote;
 };
 
@@ -28,6 +29,8 @@ static const struct option_row rows[] = {
 	OPTION(struct mcp_options, connect, OPTION_TEXT, "connect", .arg = "URL",
 	       .doc = "Serve the sandboxes of a running hub: http://HOST:PORT or unix:PATH."),
 	REMOTE_ROWS(struct mcp_options, remote),
+	OPTION(struct mcp_options, stdio, OPTION_FLAG, "stdio",
+	       .doc = "Serve over standard input and output, as it does without this."),
 	TOOLS_ROW(struct mcp_options),
 	OPTION(struct mcp_options, profiles, OPTION_LIST, "profile", .arg = "NAME",
 	       .doc = "Offer only what this profile of the operator's file allows. May be "

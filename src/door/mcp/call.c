@@ -335,7 +335,7 @@ static int on_decode(void *client, void *request, struct err *e)
 
 	if (r->tool == &gateway_tool)
 		return gateway_decode(r->mc, run_asking_arena(r), request, e);
-	shape = &r->door->shapes[mcp_call_tool(r->mc) - r->door->tools];
+	shape = door_shape(r->door, r->tool);
 	op_shape_defaults(shape, r->tool->op, request);
 	if (field_decode_members(&shape->places[OP_BODY], mcp_call_args(r->mc),
 				 mcp_call_arena(r->mc), request, e) < 0) {

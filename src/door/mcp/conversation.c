@@ -9,6 +9,7 @@ static const struct op_member list_members[] = {
 
 const struct tool conversation_list_tool = {
 	.conversations = true,
+	.both = true,
 	.op = &conversation_list_op,
 	.members = OP_MEMBERS(list_members),
 	.name = "conversation_list",
@@ -19,6 +20,7 @@ const struct tool conversation_list_tool = {
 
 const struct tool conversation_config_tool = {
 	.conversations = true,
+	.both = true,
 	.op = &conversation_config_op,
 	.name = "get_config",
 	.title = "Get the configuration",
@@ -27,6 +29,7 @@ const struct tool conversation_config_tool = {
 
 const struct tool conversation_runtime_tool = {
 	.conversations = true,
+	.both = true,
 	.op = &conversation_runtime_op,
 	.name = "get_runtime_info",
 	.title = "Get runtime information",
@@ -37,6 +40,7 @@ static const struct op_member current_members[] = { { "conversation_id", .in = O
 
 const struct tool conversation_current_tool = {
 	.conversations = true,
+	.both = true,
 	.op = &conversation_get_op,
 	.members = OP_MEMBERS(current_members),
 	.name = "conversation_get_current",
@@ -50,6 +54,7 @@ static const struct op_member get_members[] = {
 
 const struct tool conversation_get_tool = {
 	.conversations = true,
+	.both = true,
 	.op = &conversation_get_op,
 	.members = OP_MEMBERS(get_members),
 	.name = "conversation_get",
@@ -62,6 +67,7 @@ static const struct op_member history_members[] = { { "follow", .in = OP_HIDDEN 
 
 const struct tool conversation_history_tool = {
 	.conversations = true,
+	.both = true,
 	.op = &conversation_history_op,
 	.members = OP_MEMBERS(history_members),
 	.name = "conversation_history",
@@ -79,6 +85,7 @@ static const struct op_member wait_members[] = {
 
 const struct tool conversation_wait_tool = {
 	.conversations = true,
+	.both = true,
 	.op = &conversation_wait_op,
 	.members = OP_MEMBERS(wait_members),
 	.name = "conversation_wait",
@@ -95,6 +102,7 @@ static const struct op_member send_members[] = {
 
 const struct tool conversation_send_tool = {
 	.conversations = true,
+	.both = true,
 	.op = &conversation_send_op,
 	.members = OP_MEMBERS(send_members),
 	.name = "conversation_send_prompt",
@@ -104,6 +112,7 @@ const struct tool conversation_send_tool = {
 
 const struct tool conversation_start_tool = {
 	.conversations = true,
+	.both = true,
 	.op = &conversation_start_op,
 	.name = "conversation_start",
 	.title = "Start a conversation",
@@ -113,6 +122,7 @@ const struct tool conversation_start_tool = {
 
 const struct tool conversation_userdata_tool = {
 	.conversations = true,
+	.both = true,
 	.op = &conversation_set_user_data_op,
 	.name = "conversation_userdata_set",
 	.title = "Set an attribute",

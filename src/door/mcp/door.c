@@ -42,7 +42,11 @@ static struct mcp_choice session_choice(const struct mcp_door *d, const struct m
 	else if (any)
 		usual = &of_profile;
 	all = mcp_choice_both(usual, &d->may);
-	return any ? mcp_choice_both(&all, &of_profile) : all;
+	if (any)
+		all = mcp_choice_both(&all, &of_profile);
+	if (mcp_choice_has(usual, TOOLS_MITTO)) /* names are no right */
+		mcp_choice_add(&all, TOOLS_MITTO);
+	return all;
 }
 
 bool door_has_gateway(const struct mcp_door *d, const struct mcp_session *s)
@@ -72,18 +76,36 @@ static unsigned session_has(void *owner, const struct mcp_session *s)
 					  : 0;
 }
 
+/* Fills d->list with each tool of the choice once, by the name that the session is shown. */
+static size_t list_once(struct mcp_door *d, struct mcp_session *s, const struct mcp_choice *some)
+{
+	bool mitto = mcp_choice_has(some, TOOLS_MITTO);
+	size_t n = 0;
+
+	for (size_t i = 0; i < tools_n; i++) {
+		if (mcp_choice_has(some, i))
+			d->list[n++] = mitto && tools[i]->conversations ? &d->mitto[i]
+									: &d->tools[i];
+	}
+	if (mcp_choice_has(some, tools_n))
+		n += gateway_list(d->gateway, s, d->list + n, GATEWAY_LIST_MAX);
+	return n;
+}
+
+/* Tools of conversations can be called by any of their names. */
 static const struct mcp_tool *const *list_tools(void *owner, struct mcp_session *s, size_t *ret_n)
 {
 	struct mcp_door *d = owner;
 	const struct mcp_choice some = session_choice(d, s);
-	size_t n = 0;
+	size_t n = list_once(d, s, &some);
 
 	for (size_t i = 0; i < tools_n; i++) {
-		if (mcp_choice_has(&some, i))
-			d->list[n++] = &d->tools[i];
+		if (!tools[i]->conversations || !mcp_choice_has(&some, i))
+			continue;
+		d->list[n++] = &d->tools[i];
+		d->list[n++] = &d->plain[i];
+		d->list[n++] = &d->mitto[i];
 	}
-	if (mcp_choice_has(&some, tools_n))
-		n += gateway_list(d->gateway, s, d->list + n, GATEWAY_LIST_MAX);
 	*ret_n = n;
 	return d->list;
 }
@@ -105,10 +127,10 @@ static bool denies(const struct mcp_door *d, const struct principal *who, const 
 static const struct mcp_tool *const *show_tools(void *owner, struct mcp_session *s, size_t *ret_n)
 {
 	struct mcp_door *d = owner;
+	const struct mcp_choice some = session_choice(d, s);
 	bool full = door_is_full(d, s);
-	size_t all, n = 0;
+	size_t all = list_once(d, s, &some), n = 0;
 
-	list_tools(d, s, &all);
 	for (size_t i = 0; i < all; i++) {
 		if (!denies(d, mcp_session_data(s), d->list[i]))
 			d->list[n++] = full ? d->list[i] : gateway_brief(d->list[i]);
@@ -234,6 +256,15 @@ static const struct mcp_handler handler = { .tools = list_tools,
 					    .complete = offers_complete,
 					    .closed = on_closed };
 
+const struct op_shape *door_shape(const struct mcp_door *d, const struct tool *row)
+{
+	size_t i = 0;
+
+	while (tools[i] != row)
+		i++;
+	return &d->shapes[i];
+}
+
 static enum mcp_hint hint(bool yes)
 {
 	return yes ? MCP_YES : MCP_NO;
@@ -247,6 +278,14 @@ static char *print_name(const struct tool *t, struct str prefix, struct err *e)
 	if (buf_addf(&b, e, "%.*s%s", STR_ARG(t->conversations ? prefix : STR_NONE), t->name) < 0)
 		return NULL;
 	return buf_take(&b);
+}
+
+static int print_alias(const struct tool *t, const struct mcp_tool *of, const char *prefix,
+		       struct mcp_tool *ret, struct err *e)
+{
+	*ret = *of;
+	ret->name = print_name(t, str_of(prefix), e);
+	return ret->name ? 0 : -1;
 }
 
 static int print_tool(const struct tool *t, const struct op_shape *shape, struct str prefix,
@@ -281,12 +320,16 @@ static int print_tools(struct mcp_door *d, struct str prefix, struct err *e)
 {
 	d->shapes = calloc(tools_n, sizeof(*d->shapes));
 	d->tools = calloc(tools_n, sizeof(*d->tools));
-	d->list = calloc(tools_n + GATEWAY_LIST_MAX, sizeof(struct mcp_tool *));
-	if (!d->shapes || !d->tools || !d->list)
+	d->plain = calloc(tools_n, sizeof(*d->plain));
+	d->mitto = calloc(tools_n, sizeof(*d->mitto));
+	d->list = calloc(tools_n * 4 + GATEWAY_LIST_MAX, sizeof(struct mcp_tool *));
+	if (!d->shapes || !d->tools || !d->plain || !d->mitto || !d->list)
 		return err_set(e, ERR_LIMIT, "out of memory");
 	for (size_t i = 0; i < tools_n; i++) {
 		if (op_shape_init(&d->shapes[i], tools[i]->op, tools[i]->members, e) < 0 ||
-		    print_tool(tools[i], &d->shapes[i], prefix, &d->tools[i], e) < 0)
+		    print_tool(tools[i], &d->shapes[i], prefix, &d->tools[i], e) < 0 ||
+		    print_alias(tools[i], &d->tools[i], "", &d->plain[i], e) < 0 ||
+		    print_alias(tools[i], &d->tools[i], MITTO_PREFIX, &d->mitto[i], e) < 0)
 			return err_wrap(e, "tool %s", tools[i]->name);
 	}
 	return 0;
@@ -363,8 +406,10 @@ void mcp_door_free(struct mcp_door *d)
 		return;
 	mcp_server_free(d->server);
 	gateway_free(d->gateway);
-	for (size_t i = 0; d->shapes && d->tools && i < tools_n; i++) {
+	for (size_t i = 0; d->shapes && d->tools && d->plain && d->mitto && i < tools_n; i++) {
 		op_shape_fini(&d->shapes[i]);
+		free((char *)d->plain[i].name);
+		free((char *)d->mitto[i].name);
 		mcp_tool_release(&d->tools[i]);
 		free((char *)d->tools[i].name);
 		free((char *)d->tools[i].input_schema);
@@ -372,6 +417,8 @@ void mcp_door_free(struct mcp_door *d)
 	}
 	free(d->shapes);
 	free(d->tools);
+	free(d->plain);
+	free(d->mitto);
 	free(d->list);
 	buf_fini(&d->instructions);
 	files_roots_free(d);

@@ -18,6 +18,9 @@ struct mcp_door {
 	struct mcp_server *server;
 	struct op_shape *shapes; /* one for each of tools */
 	struct mcp_tool *tools; /* likewise, with the schemas printed */
+	/* The same under other names, which calls may use, too: with no prefix, and with that of
+	 * Mitto. Only of tools of conversations; all but the names are borrowed from `tools`. */
+	struct mcp_tool *plain, *mitto;
 	struct mcp_choice may, usual; /* what a client may have, and has if it asks for none */
 	struct mcp_choice talking; /* has, if it speaks for a conversation and asks for none */
 	const struct mcp_tool **list; /* as a session was told last */
@@ -38,6 +41,9 @@ struct mcp_door {
 	bool roots_changed; /* and clients were not told yet */
 	struct hub_sandboxes_watch watch;
 };
+
+/* door.c: of a row of tools, by whichever name it is called. */
+const struct op_shape *door_shape(const struct mcp_door *d, const struct tool *row);
 
 /* gateway.c: tools of modules. A call of one holds it until it is gone. */
 extern const struct tool gateway_tool; /* the row of all of them */

@@ -83,7 +83,7 @@ const struct tool *const tools[] = {
 	&module_result_tool,
 };
 const size_t tools_n = ARRAY_LEN(tools);
-static_assert(ARRAY_LEN(tools) < MCP_CHOICE_MAX, "each has a place in a choice");
+static_assert(ARRAY_LEN(tools) + 2 <= MCP_CHOICE_MAX, "each has a place in a choice");
 
 /* Each listed tool costs the context of every client, so few are listed unless they are asked
  * for. */
@@ -117,6 +117,7 @@ static const struct tool_set {
 	{ "code", CODE_AT, CODE_TOOLS },
 	{ "conversation", CONVERSATION_AT, CONVERSATION_TOOLS },
 	{ "ui", UI_AT, UI_TOOLS },
+	{ MITTO_SET, CONVERSATION_AT, CONVERSATION_TOOLS + UI_TOOLS },
 	{ "all", 0, ARRAY_LEN(tools) },
 	/* Tools of modules, which are no rows here: one place behind the others stands for them. */
 	{ "gateway", ARRAY_LEN(tools) - OWN_TOOLS, OWN_TOOLS + 1, &mcp_server_info_tool },
@@ -139,12 +140,21 @@ static bool tools_add_named(struct str name, struct mcp_choice *to)
 			if (tools[k] == sets[i].with)
 				mcp_choice_add(to, k);
 		}
+		if (str_is(name, MITTO_SET))
+			mcp_choice_add(to, TOOLS_MITTO);
 		return true;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
-		if (!str_is(name, tools[i]->name))
+		bool mitto = tools[i]->conversations && str_starts(name, MITTO_PREFIX) &&
+			     str_is((struct str){ name.p + sizeof(MITTO_PREFIX) - 1,
+						  name.n - sizeof(MITTO_PREFIX) + 1 },
+				    tools[i]->name);
+
+		if (!mitto && !str_is(name, tools[i]->name))
 			continue;
 		mcp_choice_add(to, i);
+		if (mitto)
+			mcp_choice_add(to, TOOLS_MITTO);
 		return true;
 	}
 	return false;

@@ -89,6 +89,13 @@ extern const struct tool coding_snapshot_restore_tool;
 extern const struct tool *const tools[];
 extern const size_t tools_n;
 
+/* Agents that know Mitto call the tools of conversations and questions by names with this before
+ * them. Sessions that choose the set, or a tool by such a name, have them listed so: a choice then
+ * has TOOLS_MITTO, a place behind all tools and the gateway's. */
+#define MITTO_SET "mitto"
+#define MITTO_PREFIX "mitto_"
+#define TOOLS_MITTO (tools_n + 1)
+
 /* Names of the tools that do an operation, and of their sets; gives how many, at most max. */
 size_t tools_of(const struct op *op, const char **names, size_t max);
 

@@ -70,6 +70,7 @@ static const struct op_member yes_no_members[] = {
 };
 const struct tool ui_ask_yes_no_tool = {
 	.conversations = true,
+	.both = true,
 	.op = &question_ask_op,
 	.members = OP_MEMBERS(yes_no_members),
 	.name = "ui_ask_yes_no",
@@ -91,6 +92,7 @@ const struct tool ui_ask_yes_no_tool = {
 static const struct op_member buttons_members[] = OPTION_MEMBERS(QUESTION_BUTTONS, BUTTONS_MAX);
 const struct tool ui_options_buttons_tool = {
 	.conversations = true,
+	.both = true,
 	.op = &question_ask_op,
 	.members = OP_MEMBERS(buttons_members),
 	.name = "ui_options_buttons",
@@ -103,6 +105,7 @@ const struct tool ui_options_buttons_tool = {
 static const struct op_member combo_members[] = OPTION_MEMBERS(QUESTION_SELECT, COMBO_MAX);
 const struct tool ui_options_combo_tool = {
 	.conversations = true,
+	.both = true,
 	.op = &question_ask_op,
 	.members = OP_MEMBERS(combo_members),
 	.name = "ui_options_combo",
@@ -127,6 +130,7 @@ static const struct op_member textbox_members[] = {
 };
 const struct tool ui_textbox_tool = {
 	.conversations = true,
+	.both = true,
 	.op = &question_ask_op,
 	.members = OP_MEMBERS(textbox_members),
 	.name = "ui_textbox",
@@ -152,6 +156,7 @@ static const struct op_member form_members[] = {
 };
 const struct tool ui_form_tool = {
 	.conversations = true,
+	.both = true,
 	.op = &question_ask_op,
 	.members = OP_MEMBERS(form_members),
 	.name = "ui_form",
@@ -177,6 +182,7 @@ static const struct op_member notify_members[] = {
 };
 const struct tool ui_notify_tool = {
 	.conversations = true,
+	.both = true,
 	.op = &question_ask_op,
 	.members = OP_MEMBERS(notify_members),
 	.name = "ui_notify",
@@ -193,6 +199,7 @@ static const struct op_member ask_members[] = {
 };
 const struct tool ask_tool = {
 	.conversations = true,
+	.both = true,
 	.op = &question_ask_op,
 	.members = OP_MEMBERS(ask_members),
 	.name = "ask",
@@ -203,6 +210,7 @@ const struct tool ask_tool = {
 static const struct op_member result_members[] = { { "id", .as = "request_id" } };
 const struct tool ask_result_tool = {
 	.conversations = true,
+	.both = true,
 	.op = &question_result_op,
 	.members = OP_MEMBERS(result_members),
 	.name = "ask_result",

@@ -1,5 +1,7 @@
 /* conversation.config, conversation.runtime and conversation.workspaces: what agents may know of
  * the hub that they are in. None of it has a secret, or a command's arguments. */
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -120,7 +122,8 @@ const struct op conversation_config_op = {
 #define V struct runtime_view
 struct runtime_view {
 	struct str os, arch, hostname, executable, working_dir, version, data_dir, sessions_dir,
-		config_file;
+		logs_dir, config_file;
+	struct field_strs log_files, config_files; /* at most one each */
 	uint64_t num_cpu, pid;
 	bool has_pid;
 };
@@ -136,7 +139,12 @@ static const struct field runtime_fields[] = {
 	FIELD(V, version, .flags = FIELD_REQUIRED, .doc = "Version of Holt."),
 	FIELD(V, data_dir, .doc = "Holt's data folder."),
 	FIELD(V, sessions_dir, .doc = "Folder of the conversations."),
+	FIELD(V, logs_dir, .doc = "Folder of the hub's log, where it goes to a file."),
+	FIELD(V, log_files, .max = 1,
+	      .doc = "Paths of the hub's log: empty where it goes to no "
+		     "file, such as a journal."),
 	FIELD(V, config_file, .doc = "Path of the operator's file."),
+	FIELD(V, config_files, .max = 1, .doc = "The same, as far as it exists."),
 };
 #undef V
 static const struct field_table runtime_table = FIELD_TABLE(struct runtime_view, runtime_fields);
@@ -151,9 +159,25 @@ static bool runtime_is_for(struct call *c, const struct info_request *q)
 	       (conversation_caller(c, q->session_id, &who, &e) == 0 && who.me);
 }
 
+/* A hub logs to its standard error: hub.log of one that was started automatically. */
+static void runtime_logs(struct runtime_view *v, char path[PATH_MAX], struct str *ret)
+{
+	struct stat st;
+	ssize_t n = readlink("/proc/self/fd/2", path, PATH_MAX);
+	const char *end;
+
+	if (n <= 0 || fstat(STDERR_FILENO, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink == 0)
+		return;
+	*ret = (struct str){ path, (size_t)n };
+	end = memrchr(path, '/', (size_t)n);
+	v->logs_dir = (struct str){ path, end ? (size_t)(end - path) : 0 };
+	v->log_files = (struct field_strs){ ret, 1 };
+}
+
 static void runtime_run(struct call *c, const void *request)
 {
-	char executable[PATH_MAX], folder[PATH_MAX];
+	char executable[PATH_MAX], folder[PATH_MAX], log[PATH_MAX];
+	struct str log_file, config_file;
 	struct err e = ERR_INIT;
 	struct conversations *all = info_caller(c, request, &e);
 	const struct config *config = info_config(c);
@@ -180,7 +204,10 @@ static void runtime_run(struct call *c, const void *request)
 	view.sessions_dir = view.data_dir = str_of(conversations_path(all));
 	while (view.data_dir.n && view.data_dir.p[view.data_dir.n - 1] != '/')
 		view.data_dir.n--;
-	view.config_file = config ? str_of(config_path(config)) : STR_NONE;
+	runtime_logs(&view, log, &log_file);
+	view.config_file = config_file = config ? str_of(config_path(config)) : STR_NONE;
+	if (config_file.n && config_exists(config))
+		view.config_files = (struct field_strs){ &config_file, 1 };
 	call_answer(c, &view);
 }
 

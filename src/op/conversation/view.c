@@ -33,7 +33,8 @@ static const struct field view_fields[] = {
 	      .doc = "Why it was archived: manual, agent, inactivity, or key_ended (its "
 		     "owner's key has ended)."),
 	FIELD(V, session_folder, .flags = FIELD_REQUIRED,
-	      .doc = "Folder of the conversation, below Holt's data folder."),
+	      .doc = "Folder of the conversation: its path, or where the caller has no use for "
+		     "paths, below Holt's data folder."),
 	FIELD(V, is_running, .flags = FIELD_REQUIRED, .doc = "Its agent's program runs."),
 	FIELD(V, is_prompting, .flags = FIELD_REQUIRED, .doc = "A turn is under way."),
 	FIELD(V, is_locked, .flags = FIELD_REQUIRED,
@@ -87,6 +88,21 @@ static struct conversation_flags view_flags(const struct conversation *t)
 	return f;
 }
 
+/* The path of it, of no use to a key without admin or to an agent that may not look around. */
+static char *view_folder(struct call *c, const struct conversation *t, struct err *e)
+{
+	struct conversation_caller who;
+	struct err none;
+	bool found = conversation_caller(c, STR_NONE, &who, &none) == 0;
+	bool may = who.me ? conversation_has_flag(who.me, CONVERSATION_FLAG_can_do_introspection)
+			  : call_principal(c)->scopes & KEY_ADMIN;
+
+	return found && may
+		     ? arena_printf(call_arena(c), e, "%s/%s", conversations_path(who.all),
+				    conversation_id(t))
+		     : arena_printf(call_arena(c), e, "conversations/%s", conversation_id(t));
+}
+
 int conversation_describe(struct call *c, struct conversation *t, struct conversation_view *ret,
 			  struct err *e)
 {
@@ -96,8 +112,7 @@ int conversation_describe(struct call *c, struct conversation *t, struct convers
 	struct err why;
 	char *cause = conversation_trouble(t, &why) ? arena_dup(call_arena(c), str_of(why.msg), e)
 						    : NULL;
-	char *folder = r ? arena_printf(call_arena(c), e, "conversations/%s", conversation_id(t))
-			 : NULL;
+	char *folder = r ? view_folder(c, t, e) : NULL;
 
 	if (!folder || (why.code && !cause))
 		return -1;

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import ech
 from client import until
 from egress import (CLOSED, DENIED, DNS_IP, FORBIDDEN, HOST_IP, LISTEN, OPENED, OTHER_IP, PROGRAM,
                     WEB_IP, WEB_IP6, HttpRule, Limits, Peer, Proxy, Refused, World, kill,
@@ -423,7 +424,7 @@ ALERT = b'\x15\3\3\0\2\2\x31'
 @pytest.mark.parametrize('data, reason', [
     (hello('other.example'), 'sni_mismatch'), (hello('web.example.other.example'), 'sni_mismatch'),
     (hello('xweb.example'), 'sni_mismatch'), (hello(None), 'no_sni'),
-    (hello('web.example', ech=True), 'ech'),
+    (hello('other.example', ech=True), 'sni_mismatch'),
     (hello('other.example', version=ssl.TLSVersion.TLSv1_2), 'sni_mismatch'),
     (add_extension(hello('web.example'), 0, b'\0\x10\0\0\x0dother.example'), 'bad_tls'),
     (b'\x16\3\1\0\5\2\0\0\1\0', 'bad_tls'), (b'\x16\3\1\xff\xff' + b'x' * 100, 'bad_tls'),
@@ -436,6 +437,37 @@ def test_tls_must_name_the_granted_host(world, proxy, data, reason):
             assert exchange(world, to, data) == (ALERT, False)
             assert proxy.wait_event(DENIED, reason)
             assert 'other.example' not in seen(world, (WEB_IP, 443))
+
+
+def test_a_name_may_not_be_encrypted(world, proxy):
+    """What browsers send to every server passes where the server can't read it. A server with keys
+    would, and one that does not say so in time is not trusted."""
+    keys = world.serve(ech.server(world.ca, world.key), port=9443)
+    none = world.serve(ech.server(world.ca, world.key, keys=False), port=9444)
+    mute = world.serve(lambda c: c.recv(1 << 16) and c.close(), port=9445)
+    proxy.allow(*(f'web.example:{port}' for port in (443, 8443, 9443, 9444, 9445)))
+    for port in (443, 9444, 443):
+        with Peer(world, '127.1.0.1', port) as peer:
+            peer.send(hello('web.example', ech=True))
+            assert peer.read()[:1] == b'\x16'
+    assert len(none) == 2  # it was asked
+    for port in (9443, 9443, 9445):
+        got = exchange(world, ('127.1.0.1', port), hello('web.example', ech=True))
+        assert got == (ALERT, False)
+        assert proxy.wait_event(DENIED, 'ech').port == port
+        # with a name in the clear the server may be what it is
+        with Peer(world, '127.1.0.1', port) as peer:
+            peer.send(hello('web.example'))
+            assert port == 9445 or peer.read()[:1] == b'\x16'
+    # connections of the program: two at keys twice, and the question once; mute is asked each time
+    until(lambda: len(mute) == 2 + 1)
+    assert len(keys) == 2 + 2 + 1
+    with Peer(world, '127.1.0.1', 8443) as peer:  # the second ClientHello has it, the first not
+        peer.send(hello('web.example'))
+        assert peer.read()[:1] == b'\x16'
+        peer.send(b'\x14\3\3\0\1\1' + hello('web.example', ech=True))
+        assert ALERT in peer.read_all()
+    assert proxy.wait_event(DENIED, 'ech').port == 8443
 
 
 def test_tls_names_in_any_case_and_any_pieces(world, proxy):

@@ -165,6 +165,7 @@ void flow_end(struct flow *f, enum nw_reason reason, bool reset)
 		link_send(g, &m, sizeof(m));
 	}
 	dial_cancel(f->dial);
+	ech_cancel(f->ech);
 	flow_bound_free(f);
 	relay_fini(&f->up, &g->pipes);
 	relay_fini(&f->down, &g->pipes);
@@ -490,11 +491,33 @@ static bool flow_begin(struct flow *f)
 	return flow_relay_up(f) && flow_relay_down(f);
 }
 
+static void on_ech(void *owner, bool hides)
+{
+	struct flow *f = owner;
+
+	f->ech = NULL;
+	f->hidden = HIDDEN_DUMMY;
+	if (hides ? flow_deny(f, NW_REASON_ECH, NULL) : flow_passed(f))
+		flow_watch(f);
+}
+
+/* The server that the flow is connected to, and no other. */
+static bool flow_ask_ech(struct flow *f)
+{
+	const struct dial_to to = { .host = "", .port = f->port, .rule = f->rule, .addr = f->addr };
+
+	if (!f->ech)
+		f->ech = ech_start(f->of, &to, f->host, on_ech, f);
+	return f->ech ? true : flow_deny(f, NW_REASON_LIMIT_HOST, NULL);
+}
+
 bool flow_passed(struct flow *f)
 {
 	if (f->failed != NW_REASON_NONE)
 		return flow_deny(f, f->failed, NULL);
-	return f->server.fd < 0 || f->opened || flow_begin(f);
+	if (f->server.fd < 0 || f->opened)
+		return true;
+	return f->hidden == HIDDEN_MAYBE ? flow_ask_ech(f) : flow_begin(f);
 }
 
 static void on_dialled(void *owner, int fd, const struct net_addr *addr, enum nw_reason reason)

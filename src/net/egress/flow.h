@@ -9,6 +9,7 @@
  *	flow_bound.c	the same where secrets are bound to the host, and within TLS
  *	flow_deny.c	what a program is told that may not
  */
+#include "net/egress/ech.h"
 #include "net/egress/internal.h"
 
 enum flow_state {
@@ -32,6 +33,13 @@ enum {
 	PORT_HTTPS = 443,
 	HELD_MAX = 256 * 1024, /* of each direction, beyond the largest head */
 	HELD_HIGH = 64 * 1024, /* from here on nothing more is read for the server */
+};
+
+/* A name in the extension of ECH, as far as it is not our own TLS that it is said to. */
+enum flow_hidden {
+	HIDDEN_NONE, /* there is no such extension */
+	HIDDEN_MAYBE, /* it is not known yet whether the server could read it */
+	HIDDEN_DUMMY, /* it can't */
 };
 
 enum flow_verdict { VERDICT_NONE, VERDICT_ALLOWED, VERDICT_DENIED };
@@ -64,6 +72,8 @@ struct flow {
 	enum relay_state up_state, down_state;
 	struct buf in; /* of the client; is not checked */
 	bool client_eof, opened, told;
+	enum flow_hidden hidden;
+	struct ech *ech; /* the server is being asked about it; NULL: it is not */
 	uint64_t told_up, told_down; /* bytes */
 	bool binds; /* its requests go through flow_bound.c */
 	bool has_secrets; /* some are bound to the host */

@@ -174,6 +174,7 @@ bool flow_refuse(struct flow *f, enum nw_reason reason, const char *detail)
 		return false;
 	}
 	dial_cancel(take_ptr(f->dial));
+	ech_cancel(take_ptr(f->ech));
 	poll_drop(&f->server.poll);
 	if (f->server.fd >= 0)
 		fd_reset(take_fd(&f->server.fd));

@@ -19,8 +19,6 @@ static bool hand_up(struct flow *f, size_t n)
 
 static bool check_name(struct flow *f, const struct hello *h)
 {
-	if (h->ech)
-		return flow_deny(f, NW_REASON_ECH, NULL);
 	if (!h->has_name)
 		return flow_deny(f, NW_REASON_NO_SNI, NULL);
 	if (strcmp(h->name, f->host) != 0)
@@ -52,6 +50,7 @@ static bool look_at_hello(struct flow *f)
 		return flow_deny(f, NW_REASON_OPAQUE, NULL);
 	if (!hand_up(f, h.n))
 		return false;
+	f->hidden = h.ech ? HIDDEN_MAYBE : HIDDEN_NONE;
 	f->speaks = SPEAKS_TLS;
 	return true;
 }
@@ -132,6 +131,8 @@ bool flow_look_again(struct flow *f)
 	}
 	if (any && !check_name(f, &h))
 		return false;
+	if (any && h.ech && f->hidden != HIDDEN_DUMMY)
+		return flow_deny(f, NW_REASON_ECH, NULL);
 	return go_raw(f);
 }
 

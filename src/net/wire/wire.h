@@ -221,7 +221,7 @@ enum nw_flow_by { NW_BY_ADDRESS = 1, NW_BY_PROXY, NW_BY_DNS };
 	X(BAD_TLS, "bad_tls", "the ClientHello is malformed")                                      \
 	X(NO_SNI, "no_sni", "TLS without a server name")                                           \
 	X(SNI, "sni_mismatch", "TLS names another host")                                           \
-	X(ECH, "ech", "the server name is encrypted (ECH)")                                        \
+	X(ECH, "ech", "the server name may be encrypted (ECH), and this server could read it")     \
 	X(BAD_HTTP, "bad_http", "the HTTP request is malformed or ambiguous")                      \
 	X(HOST, "host_mismatch", "the HTTP request names another host")                            \
 	X(METHOD, "http_rule", "no HTTP rule allows this request")                                 \

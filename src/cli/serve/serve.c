@@ -824,8 +824,10 @@ static int listen_given(struct serve *v, const struct http_tls *tls, struct err 
 	return 0;
 }
 
-/* Connections wait until the loop runs. */
-static int listen_all(struct serve *v, struct err *e)
+/* Connections wait until the loop runs. `later` leaves the socket out: a hub that a verb starts
+ * binds it once it has the data folder, so that it can't be in the way of one that takes the folder
+ * over. */
+static int listen_all(struct serve *v, bool later, struct err *e)
 {
 	const struct http_tls *tls = v->tls ? serve_tls_texts(v->tls) : NULL;
 	struct address_at *at = &v->socket_at;
@@ -836,7 +838,7 @@ static int listen_all(struct serve *v, struct err *e)
 	}
 	if (v->previews && listen_at(v, v->previews, &v->previews_at, tls, e) < 0)
 		return -1;
-	if (!at->address || at->port || strcmp(at->address, v->before.socket) == 0)
+	if (!at->address || at->port || later || strcmp(at->address, v->before.socket) == 0)
 		return 0;
 	if (http_server_listen_unix(v->s.door, at->address, e) < 0)
 		return err_wrap(e, "%.120s", at->address);
@@ -902,7 +904,7 @@ static int serve_prepare(struct serve *v, const struct serve_options *o, struct 
 	/* checks it, also where nothing listens yet */
 	if (tls && on_renewed(v, tls, e) < 0)
 		return -1;
-	return listen_given(v, tls, e) < 0 ? -1 : listen_all(v, e);
+	return listen_given(v, tls, e) < 0 ? -1 : listen_all(v, o->yield, e);
 }
 
 static int claim(struct serve *v, const struct serve_options *o, struct err *e)
@@ -936,7 +938,7 @@ static int serve_start(struct serve *v, const struct verb_input *in, struct err 
 	if (!v->token)
 		return -1;
 	sha256_hex(secret_expose(v->token, "hashed"), v->s.token);
-	if (claim(v, o, e) < 0 || listen_all(v, e) < 0 || open_hub(v, in, e) < 0 ||
+	if (claim(v, o, e) < 0 || listen_all(v, false, e) < 0 || open_hub(v, in, e) < 0 ||
 	    open_compat(v, e) < 0 || open_parts(v, e) < 0)
 		return -1;
 	tell_places(v);

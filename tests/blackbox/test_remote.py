@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import pty
+import re
 import signal
 import socket
 import subprocess
@@ -347,6 +348,18 @@ def test_wrong_urls(me, url):
 
 # ---- hostile servers ----------------------------------------------------------------------------
 
+def whole(peer):
+    """One request. Who closes before all of it has come resets what was answered."""
+    got = b''
+    while more := peer.recv(65536):
+        got += more
+        head, ends, body = got.partition(b'\r\n\r\n')
+        length = re.search(rb'(?i)content-length: *(\d+)', head)
+        if ends and len(body) >= (int(length[1]) if length else 0):
+            break
+    return got
+
+
 class Wild:
     """Answers each connection with bytes that a test gives, and may go on for ever."""
 
@@ -370,7 +383,7 @@ class Wild:
 
     def talk(self, peer):
         try:
-            got = peer.recv(65536)
+            got = whole(peer)
             self.heard.append(got)
             if b'GET /version' in got:
                 peer.sendall(b'HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n'

@@ -56,7 +56,7 @@ static void shape_place(struct field_table *t, enum op_place place, const struct
 		const struct field *f = &op->request->rows[i];
 		const struct op_member *m = member_of(members, f->name);
 
-		if ((m ? m->in : OP_BODY) == place &&
+		if ((m ? m->in : members.others) == place &&
 		    (place != OP_HIDDEN || m->def.is != FIELD_NO_DEFAULT))
 			(*next)[t->n++] = row_of(f, m);
 	}

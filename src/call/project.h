@@ -1,8 +1,9 @@
 #pragma once
 /*
  * How a door shows an operation's request: the members that are not listed are as the operation
- * has them, in the body. From the list and the operation's table come the tables by which the door
- * decodes a request and prints its schema, so that types, bounds and texts are said once.
+ * has them, in one place: the body, if nothing else is said. From the list and the operation's
+ * table come the tables by which the door decodes a request and prints its schema, so that types,
+ * bounds and texts are said once.
  *
  *	static const struct op_member members[] = {
  *		{ "cwd", .as = "working_dir" },
@@ -35,6 +36,7 @@ struct op_member {
 struct op_members {
 	const struct op_member *p;
 	size_t n;
+	enum op_place others; /* where those stand that are not listed */
 };
 #define OP_MEMBERS(rows_) ((struct op_members){ (rows_), ARRAY_LEN(rows_) })
 

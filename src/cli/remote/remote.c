@@ -110,7 +110,7 @@ static int tool_init(struct remote_tool *t, const struct remote_row *row, struct
 		t->route = route_by_id(row->route);
 		if (!t->route)
 			return err_set(e, ERR_BUG, "there is no route %s", row->route);
-		if (op_shape_init(&t->asked, tool->op, t->route->members, e) < 0)
+		if (op_shape_init(&t->asked, tool->op, api_members(t->route), e) < 0)
 			return -1;
 	}
 	t->mcp = (struct mcp_tool){

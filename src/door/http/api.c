@@ -74,12 +74,21 @@ const struct field_table api_key_table = { .rows = key_fields,
 					   .n = ARRAY_LEN(key_fields),
 					   .size = sizeof(struct str) };
 
+struct op_members api_members(const struct api_route *r)
+{
+	struct op_members m = r->members;
+
+	if (!r->socket && (r->method == HTTP_GET || r->method == HTTP_DELETE))
+		m.others = OP_QUERY;
+	return m;
+}
+
 int api_parts_init(struct api_parts *p, const struct api_route *r, struct err *e)
 {
 	*p = (struct api_parts){ .body_doc = NULL };
 	if (!r->projected)
 		take_rows(p, r->op->request);
-	else if (op_shape_init(&p->shape, r->op, r->members, e) < 0)
+	else if (op_shape_init(&p->shape, r->op, api_members(r), e) < 0)
 		return err_wrap(e, "route %s", r->id);
 	else
 		take_projected(p, r);

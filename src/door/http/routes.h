@@ -37,5 +37,8 @@ struct api_parts {
 };
 /* The header of a route whose operation is done once for a key: its request is a struct str. */
 extern const struct field_table api_key_table;
+/* The members that it lists; all others of a GET or a DELETE, which has no body, are parameters of
+ * the query. */
+struct op_members api_members(const struct api_route *r);
 int api_parts_init(struct api_parts *p, const struct api_route *r, struct err *e) MUST_USE;
 void api_parts_fini(struct api_parts *p);

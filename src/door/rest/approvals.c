@@ -2,16 +2,12 @@
 #include "door/http/routes.h"
 #include "op/ops.h"
 
-static const struct op_member list_members[] = { { "all", .in = OP_QUERY },
-						 { "after", .in = OP_QUERY },
-						 { "wait_seconds", .in = OP_QUERY } };
 static const struct op_member by_path[] = { { "id", .as = "approval_id", .in = OP_PATH } };
 
 static const struct api_route rows[] = {
 	{ .id = "approvals.list",
 	  .op = &approval_list_op,
 	  .projected = true,
-	  .members = OP_MEMBERS(list_members),
 	  .method = HTTP_GET,
 	  .path = "/v1/approvals",
 	  .errors = API_MAY(UNSUPPORTED) },

@@ -7,12 +7,8 @@ static const struct op_member upload_members[] = {
 	{ "path", .in = OP_QUERY, .min = 1 },
 	{ "literal", .in = OP_QUERY },
 };
-static const struct op_member download_members[] = {
-	API_BY_PATH,
-	{ "path", .in = OP_QUERY, .min = 1 },
-	{ "named", .in = OP_QUERY },
-	{ "raw", .in = OP_QUERY },
-};
+static const struct op_member download_members[] = { API_BY_PATH,
+						     { "path", .in = OP_QUERY, .min = 1 } };
 
 static void on_unpacked(struct transfer_upload *u, const struct err *e)
 {

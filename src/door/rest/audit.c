@@ -2,17 +2,12 @@
 #include "door/http/routes.h"
 #include "op/ops.h"
 
-static const struct op_member list_members[] = {
-	{ "after", .in = OP_QUERY },  { "limit", .in = OP_QUERY },  { "who", .in = OP_QUERY },
-	{ "action", .in = OP_QUERY }, { "target", .in = OP_QUERY }, { "outcome", .in = OP_QUERY },
-};
 static const struct op_member by_path[] = { { "id", .as = "audit_id", .in = OP_PATH } };
 
 static const struct api_route rows[] = {
 	{ .id = "audit.list",
 	  .op = &audit_list_op,
 	  .projected = true,
-	  .members = OP_MEMBERS(list_members),
 	  .method = HTTP_GET,
 	  .path = "/v1/audit",
 	  .errors = API_MAY(UNSUPPORTED) },

@@ -7,18 +7,10 @@ static void events_tell(struct call *c, const void *event)
 	exchange_write(c, &event_view_table, event);
 }
 
-static const struct op_member members[] = {
-	{ "after", .in = OP_QUERY },
-	{ "limit", .in = OP_QUERY },
-	{ "sandbox", .in = OP_QUERY },
-	{ "follow", .in = OP_QUERY },
-};
-
 static const struct api_route rows[] = {
 	{ .id = "events",
 	  .op = &event_list_op,
 	  .projected = true,
-	  .members = OP_MEMBERS(members),
 	  .tell = events_tell,
 	  .method = HTTP_GET,
 	  .path = "/v1/events",

@@ -82,17 +82,12 @@ static void job_output_tell(struct call *c, const void *event)
 	exchange_write(c, &line_table, &l);
 }
 
-static const struct op_member output_members[] = {
-	API_JOB_BY_PATH,
-	{ "offset", .in = OP_QUERY },
-	{ "max_bytes", .as = "limit", .in = OP_QUERY },
-	{ "stream", .in = OP_QUERY },
-	{ "follow", .in = OP_QUERY },
-	{ "wait_seconds", .in = OP_HIDDEN },
-	{ "wait_for", .in = OP_HIDDEN },
-	{ "wait_pattern", .in = OP_HIDDEN },
-	{ "kill", .in = OP_HIDDEN },
-};
+static const struct op_member output_members[] = { API_JOB_BY_PATH,
+						   { "max_bytes", .as = "limit", .in = OP_QUERY },
+						   { "wait_seconds", .in = OP_HIDDEN },
+						   { "wait_for", .in = OP_HIDDEN },
+						   { "wait_pattern", .in = OP_HIDDEN },
+						   { "kill", .in = OP_HIDDEN } };
 static const struct op_member wait_members[] = { API_JOB_BY_PATH };
 
 static const struct api_route rows[] = {

@@ -3,7 +3,6 @@
 #include "door/http/common.h"
 
 static const struct op_member by_path[] = { API_BY_PATH };
-static const struct op_member end_members[] = { API_BY_PATH, { "guest_port", .in = OP_QUERY } };
 
 #define FORWARD(id_, op_, method_, members_, errors_)                                              \
 	{                                                                                          \
@@ -15,8 +14,7 @@ static const struct api_route rows[] = {
 	FORWARD("sandboxes.forward", &port_forward_op, HTTP_POST, by_path,
 		API_MAY_SANDBOX | API_MAY(FORBIDDEN)),
 	FORWARD("forwards.list", &port_list_op, HTTP_GET, by_path, API_MAY(NOT_FOUND)),
-	FORWARD("forwards.delete", &port_unforward_op, HTTP_DELETE, end_members,
-		API_MAY(NOT_FOUND)),
+	FORWARD("forwards.delete", &port_unforward_op, HTTP_DELETE, by_path, API_MAY(NOT_FOUND)),
 	{ .id = "preview",
 	  .op = &port_preview_op,
 	  .projected = true,

@@ -18,7 +18,6 @@ static const struct field_table connect_list_table = FIELD_TABLE(struct processe
 
 static const struct op_member by_path[] = { API_BY_PATH };
 static const struct op_member by_header[] = { CONNECT_BY_HEADER };
-static const struct op_member list_members[] = { API_BY_PATH, { "limit", .in = OP_QUERY } };
 static const struct op_member connect_members[] = { CONNECT_BY_HEADER,
 						    { "limit", .in = OP_HIDDEN } };
 
@@ -26,7 +25,7 @@ static const struct api_route rows[] = {
 	{ .id = "sandboxes.processes",
 	  .op = &process_list_op,
 	  .projected = true,
-	  .members = OP_MEMBERS(list_members),
+	  .members = OP_MEMBERS(by_path),
 	  .method = HTTP_GET,
 	  .path = "/v1/sandboxes/{id}/processes",
 	  .errors = API_MAY_SANDBOX },

@@ -2,22 +2,13 @@
 #include "door/http/routes.h"
 #include "op/ops.h"
 
-static const struct op_member list_members[] = { { "state", .in = OP_QUERY },
-						 { "session_id", .in = OP_QUERY },
-						 { "after", .in = OP_QUERY },
-						 { "wait_seconds", .in = OP_QUERY } };
-static const struct op_member session_members[] = { { "state", .in = OP_QUERY },
-						    { "session_id", .in = OP_PATH },
-						    { "after", .in = OP_QUERY },
-						    { "wait_seconds", .in = OP_QUERY } };
+static const struct op_member session_members[] = { { "session_id", .in = OP_PATH } };
 static const struct op_member by_path[] = { { "id", .as = "request_id", .in = OP_PATH } };
 static const struct op_member answer_members[] = { { "id", .as = "request_id", .in = OP_PATH },
 						   { "session_id", .in = OP_HIDDEN } };
 static const struct op_member session_answer_members[] = {
 	{ "id", .as = "request_id", .in = OP_PATH }, { "session_id", .in = OP_PATH }
 };
-static const struct op_member result_members[] = { { "id", .as = "request_id", .in = OP_PATH },
-						   { "wait_seconds", .in = OP_QUERY } };
 
 #define ENDS (API_MAY(NOT_FOUND) | API_MAY(ALREADY_ANSWERED) | API_MAY(EXPIRED))
 
@@ -26,7 +17,6 @@ static const struct api_route rows[] = {
 	  .op = &question_list_op,
 	  .projected = true,
 	  .kind = API_PEOPLE,
-	  .members = OP_MEMBERS(list_members),
 	  .method = HTTP_GET,
 	  .path = "/api/prompts",
 	  .errors = API_MAY(NOT_FOUND) | API_MAY(UNSUPPORTED) },
@@ -50,7 +40,7 @@ static const struct api_route rows[] = {
 	  .op = &question_result_op,
 	  .projected = true,
 	  .kind = API_PEOPLE,
-	  .members = OP_MEMBERS(result_members),
+	  .members = OP_MEMBERS(by_path),
 	  .method = HTTP_GET,
 	  .path = "/api/prompts/{request_id}/result",
 	  .errors = API_MAY(NOT_FOUND) | API_MAY(CANCELED) | API_MAY(UNSUPPORTED) },

@@ -8,10 +8,7 @@
 static const struct op_member list_members[] = {
 	{ "limit", .in = OP_QUERY, .min = 1,
 	  .doc = "Most sandboxes per page. With limit or cursor, the answer is a page." },
-	{ "state", .in = OP_QUERY },
-	{ "label", .in = OP_QUERY },
-	{ "cursor", .in = OP_QUERY },
-	{ "after", .in = OP_HIDDEN },
+	{ "after", .in = OP_HIDDEN }
 };
 static const struct field page_fields[] = {
 	VIEWS_ROW(api_sandbox_table, "Sandboxes, in order of creation."),
@@ -24,11 +21,6 @@ static bool list_is_whole(struct call *c)
 	return ((const struct list_request *)call_request(c))->limit == 0;
 }
 
-static const struct op_member get_members[] = {
-	API_BY_PATH,
-	{ "usage", .in = OP_QUERY },
-};
-
 static const struct field terminated_fields[] = {
 	FIELD(struct sandbox_ended, status, .flags = FIELD_REQUIRED,
 	      .doc = "Always \"terminated\"."),
@@ -40,15 +32,6 @@ static const struct field_table terminated_table = FIELD_TABLE(struct sandbox_en
 							       terminated_fields);
 
 static const struct op_member by_path[] = { API_BY_PATH };
-static const struct op_member terminate_members[] = {
-	API_BY_PATH,
-	{ "discard", .in = OP_QUERY },
-};
-
-static const struct op_member diff_members[] = {
-	API_BY_PATH,
-	{ "limit", .in = OP_QUERY },
-};
 
 /* ---- new ones ------------------------------------------------------------------------------ */
 
@@ -190,7 +173,7 @@ static const struct api_route rows[] = {
 	{ .id = "sandboxes.get",
 	  .op = &sandbox_get_op,
 	  .projected = true,
-	  .members = OP_MEMBERS(get_members),
+	  .members = OP_MEMBERS(by_path),
 	  .answer = &api_sandbox_table,
 	  .method = HTTP_GET,
 	  .path = "/v1/sandboxes/{id}",
@@ -198,7 +181,7 @@ static const struct api_route rows[] = {
 	{ .id = "sandboxes.delete",
 	  .op = &sandbox_terminate_op,
 	  .projected = true,
-	  .members = OP_MEMBERS(terminate_members),
+	  .members = OP_MEMBERS(by_path),
 	  .answer = &terminated_table,
 	  .method = HTTP_DELETE,
 	  .path = "/v1/sandboxes/{id}",
@@ -206,7 +189,7 @@ static const struct api_route rows[] = {
 	{ .id = "sandboxes.diff",
 	  .op = &sandbox_diff_op,
 	  .projected = true,
-	  .members = OP_MEMBERS(diff_members),
+	  .members = OP_MEMBERS(by_path),
 	  .method = HTTP_GET,
 	  .path = "/v1/sandboxes/{id}/diff",
 	  .errors = API_MAY_SANDBOX | API_MAY(UNSUPPORTED) | API_MAY(EXEC_TIMEOUT) },
@@ -276,7 +259,7 @@ static const struct api_route mitos_rows[] = {
 	{ .id = "sandboxes.get",
 	  .op = &sandbox_get_op,
 	  .projected = true,
-	  .members = OP_MEMBERS(get_members),
+	  .members = OP_MEMBERS(by_path),
 	  .answer = &api_sandbox_table,
 	  .show = mitos_show_one,
 	  .method = HTTP_GET,

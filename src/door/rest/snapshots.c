@@ -9,10 +9,6 @@ const struct field_table api_snapshot_table = FIELD_TABLE(struct snapshot_view, 
 
 static const struct op_member take_members[] = { API_BY_PATH };
 
-static const struct op_member list_members[] = {
-	{ "limit", .in = OP_QUERY },
-	{ "cursor", .in = OP_QUERY },
-};
 static const struct op_member by_path[] = { { "snapshot", .as = "id", .in = OP_PATH } };
 
 static const struct field page_fields[] = {
@@ -44,7 +40,6 @@ static const struct api_route rows[] = {
 	{ .id = "snapshots.list",
 	  .op = &snapshot_list_op,
 	  .projected = true,
-	  .members = OP_MEMBERS(list_members),
 	  .answer = &page_table,
 	  .method = HTTP_GET,
 	  .path = "/v1/snapshots" },

@@ -37,10 +37,6 @@ static void tell_sample(struct call *c, const void *event)
 }
 
 static const struct op_member by_path[] = { API_BY_PATH };
-static const struct op_member by_query[] = {
-	{ "limit", .in = OP_QUERY },
-	{ "cursor", .in = OP_QUERY },
-};
 static const struct op_member vitals_members[] = {
 	CONNECT_BY_HEADER,
 	{ "interval_seconds", .as = "intervalSeconds" },
@@ -64,7 +60,6 @@ static const struct api_route rows[] = {
 	{ .id = "usage",
 	  .op = &hub_usage_op,
 	  .projected = true,
-	  .members = OP_MEMBERS(by_query),
 	  .method = HTTP_GET,
 	  .path = "/v1/usage",
 	  .errors = API_MAY(SANDBOX_LOST) | API_MAY(EXEC_TIMEOUT) },

@@ -23,11 +23,7 @@ static void tell(struct call *c, const void *event)
 	exchange_write(c, &line_table, event);
 }
 
-static const struct op_member members[] = {
-	API_BY_PATH,
-	{ "path", .in = OP_QUERY, .min = 1 },
-	{ "recursive", .in = OP_QUERY },
-};
+static const struct op_member members[] = { API_BY_PATH, { "path", .in = OP_QUERY, .min = 1 } };
 
 static const struct api_route rows[] = {
 	{ .id = "watch",

@@ -6,11 +6,7 @@
 #include "op/ops.h"
 #include "op/workspace.h"
 
-static const struct op_member export_members[] = {
-	{ "workspace", .as = "name", .in = OP_PATH },
-	{ "revision", .in = OP_QUERY },
-	{ "raw", .in = OP_QUERY },
-};
+static const struct op_member export_members[] = { { "workspace", .as = "name", .in = OP_PATH } };
 
 static const struct op_member import_members[] = {
 	{ "workspace", .as = "name", .in = OP_PATH },

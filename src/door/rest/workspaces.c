@@ -5,25 +5,6 @@
 
 static const struct op_member by_path[] = { { "workspace", .as = "name", .in = OP_PATH } };
 static const struct op_member create_members[] = { { "workspace", .as = "name" } };
-static const struct op_member list_members[] = {
-	{ "limit", .in = OP_QUERY },
-	{ "cursor", .in = OP_QUERY },
-};
-
-static const struct op_member log_members[] = {
-	{ "workspace", .as = "name", .in = OP_PATH },
-	{ "limit", .in = OP_QUERY },
-	{ "cursor", .in = OP_QUERY },
-};
-static const struct op_member diff_members[] = {
-	{ "workspace", .as = "name", .in = OP_PATH },
-	{ "from", .in = OP_QUERY },
-	{ "to", .in = OP_QUERY },
-	{ "content", .in = OP_QUERY },
-	{ "renames", .in = OP_QUERY },
-	{ "live", .in = OP_QUERY },
-	{ "limit", .in = OP_QUERY },
-};
 
 static const struct api_route rows[] = {
 	{ .id = "workspaces.create",
@@ -36,7 +17,6 @@ static const struct api_route rows[] = {
 	{ .id = "workspaces.list",
 	  .op = &workspace_list_op,
 	  .projected = true,
-	  .members = OP_MEMBERS(list_members),
 	  .method = HTTP_GET,
 	  .path = "/v1/workspaces",
 	  .errors = API_MAY(UNSUPPORTED) },
@@ -72,14 +52,14 @@ static const struct api_route rows[] = {
 	{ .id = "workspaces.log",
 	  .op = &workspace_log_op,
 	  .projected = true,
-	  .members = OP_MEMBERS(log_members),
+	  .members = OP_MEMBERS(by_path),
 	  .method = HTTP_GET,
 	  .path = "/v1/workspaces/{name}/log",
 	  .errors = API_MAY(NOT_FOUND) | API_MAY(UNSUPPORTED) },
 	{ .id = "workspaces.diff",
 	  .op = &workspace_diff_op,
 	  .projected = true,
-	  .members = OP_MEMBERS(diff_members),
+	  .members = OP_MEMBERS(by_path),
 	  .method = HTTP_GET,
 	  .path = "/v1/workspaces/{name}/diff",
 	  .errors = API_MAY_SANDBOX | API_MAY(UNSUPPORTED) | API_MAY(BODY_TOO_LARGE) |

@@ -98,6 +98,7 @@ struct list_request {
 	uint64_t after;
 	uint32_t limit;
 	struct str who, action, target, outcome;
+	bool reads;
 };
 static const struct field list_fields[] = {
 	FIELD(Q, after, .max = INT64_MAX, .has = FIELD_HAS(Q, has_after),
@@ -109,6 +110,9 @@ static const struct field list_fields[] = {
 	FIELD(Q, target, .min = 1, .max = 64, .doc = "Only calls that name this sandbox."),
 	FIELD(Q, outcome, .min = 1, .max = 28,
 	      .doc = "Only calls with this outcome: ok, or the name of a failure."),
+	FIELD(Q, reads, .def = DEFAULT_BOOL(true),
+	      .doc = "Also reads that have succeeded. Without them what changed something remains, "
+		     "and what failed."),
 };
 #undef Q
 static const struct field_table list_table = FIELD_TABLE(struct list_request, list_fields);
@@ -157,6 +161,7 @@ static void list_run(struct call *c, const void *request)
 				       .action = q->action,
 				       .target = q->target,
 				       .outcome = q->outcome,
+				       .no_reads = !q->reads,
 				       .has_after = q->has_after,
 				       .after = q->after,
 				       .limit = q->limit } };

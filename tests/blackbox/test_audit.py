@@ -78,6 +78,12 @@ def test_over_rest(hub):
     page = hub.call('GET', f'/v1/audit?after={after}&limit=1&action=template.list')
     assert [r['id'] for r in page['records']] == ids[-2:-1]
     assert page['next'] == page['records'][0]['seq'] > after
+    failed = hub.raw('GET', '/v1/sandboxes/none').get('Audit-Id')
+    changed = hub.call('GET', '/v1/audit?limit=1000&reads=false')['records']
+    assert not {r['id'] for r in changed} & set(ids)
+    assert changed[-1]['id'] == failed
+    told = hub.audit.run('tail', '--no-reads', '-n', '1', '-o', 'json')
+    assert json.loads(told.stdout)['id'] == failed
     one = hub.call('GET', f'/v1/audit/{ids[0]}')
     assert one['record']['id'] == ids[0] and 'sig' not in one['record']
     assert {**one['receipt'], 'key': 0, 'sig': 0} == {**one['record'], 'key': 0, 'sig': 0}

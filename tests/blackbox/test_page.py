@@ -1004,6 +1004,34 @@ def test_the_audit_log_is_verified(chrome, hub, box, page):
     assert all('files.write' in r for r in rows)
 
 
+def test_the_audit_log_shows_what_was_done_first(chrome, hub, box, page):
+    hub.post('/v1/files/write', sandbox=box, path='/tmp/audited', content='x')
+    chrome.goto(page, '/audit')
+    assert 'audit.list' not in chrome.shows(page, 'files.write')
+    chrome.run(page, "await page.click('text=Show reads');")
+    chrome.shows(page, 'audit.list')
+    chrome.run(page, "await page.click('text=Show reads');")
+    until(lambda: 'audit.list' not in chrome.text(page), what='none of them')
+    chrome.run(page, "await page.locator('td .link', { hasText: 'files.write' }).last().click();")
+    chrome.shows(page, 'Save the receipt', 'dialog')
+    chrome.run(page, '''const kept = page.waitForEvent('download');
+        await page.click('text=Save the receipt');
+        await (await kept).saveAs(arg);''', kept := os.path.join(SHOTS, 'receipt.json'))
+    with open(kept, encoding='utf-8') as f:
+        verdict = hub.who.run('audit', 'verify', '-', env=hub.env, input=f.read(), text=True)
+    assert verdict.returncode == 0, verdict
+    os.remove(kept)
+    chrome.run(page, "await page.keyboard.press('Escape');")
+    # no word of a cell is broken, also on a phone
+    for width in (1280, 390):
+        chrome.run(page, "await tools.shot(arg);", f'audit-{width}')
+        assert chrome.run(page, '''await page.setViewportSize({ width: arg, height: 844 });
+            return page.evaluate(() => [...document.querySelectorAll('.list :is(time, .state)')]
+                .filter((e) => e.getBoundingClientRect().height > 30).map((e) => e.textContent)
+                .concat(document.documentElement.scrollWidth > innerWidth ? 'it scrolls' : []));
+            ''', width) == []
+
+
 # ---- conversations --------------------------------------------------------------------------
 
 def test_a_conversation(chrome, hub, page):

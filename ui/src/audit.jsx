@@ -1,17 +1,18 @@
 // The audit log as it grows, and whether its records still belong together.
 import { useEffect, useState } from 'preact/hooks';
-import { get } from './api.js';
-import { filterText, Link, parseFilter, passes } from './router.jsx';
+import { get, save } from './api.js';
+import { useResource } from './live.js';
+import { filterText, flag, Link, parseFilter, passes, setFlag } from './router.jsx';
 import { Text } from './text.jsx';
-import { Ago, Chip, Empty, Failure, Filter } from './ui.jsx';
+import { Ago, Chip, Dialog, Empty, Failure, Filter, Loaded, Tree } from './ui.jsx';
 
 const PAGE = 200;
 const KEPT = 2000; // rows
 const LOOK_MS = 3000;
 const ASKED = ['who', 'action', 'target', 'outcome']; // what the hub itself filters by
 
-function query(terms) {
-	const q = new URLSearchParams({ limit: PAGE });
+function query(terms, reads) {
+	const q = new URLSearchParams({ limit: PAGE, reads });
 	for (const { key, value, not } of terms) {
 		if (!not && ASKED.includes(key) && value)
 			q.set(key, value);
@@ -20,9 +21,9 @@ function query(terms) {
 }
 
 // The records that match, the newest last; more come as long as the view is shown.
-function useRecords(terms) {
+function useRecords(terms, reads) {
 	const [state, setState] = useState({ records: [], problem: null });
-	const q = query(terms).toString();
+	const q = query(terms, reads).toString();
 	useEffect(() => {
 		let next, timer, over;
 		let records = [];
@@ -102,37 +103,68 @@ function Verify() {
 	);
 }
 
+const DECISIONS = { deny: 'denied', ask: 'asked a person' };
+
+// One record with its receipt, which proves it to others.
+function Record({ of: r, onClose }) {
+	const one = useResource(`/v1/audit/${encodeURIComponent(r.id)}`);
+	const keep = (name, what) => save(name, new Blob([JSON.stringify(what) + '\n'], { type: 'application/json' }));
+	return (
+		<Dialog title={<Text of={r.action} />} onClose={onClose}>
+			<Tree of={r} />
+			<Loaded of={one}>
+				{({ receipt }) => (
+					<>
+						<p>The receipt is this record with the hub's signature. <code>holt audit verify receipt.json</code> checks it.</p>
+						<button onClick={() => keep('receipt.json', receipt)}>Save the receipt</button>
+					</>
+				)}
+			</Loaded>
+			<div class="buttons"><button onClick={onClose}>Close</button></div>
+		</Dialog>
+	);
+}
+
+// A record as a row; on a narrow screen, as a card.
+function Row({ of: r, onOpen }) {
+	return (
+		<tr>
+			<td class="when"><Ago at={r.time} /></td>
+			<td><button class="link" onClick={() => onOpen(r)}><Text of={r.action} /></button></td>
+			<td>{r.target && (r.target.startsWith('sb') ? <Link to={`/s/${encodeURIComponent(r.target)}`}><Text of={r.target} /></Link> : <Text of={r.target} />)}</td>
+			<td><Text of={r.who ?? ''} /></td>
+			<td><Chip kind={r.outcome === 'ok' ? 'ok' : 'danger'}><Text of={r.outcome} /></Chip>
+				{DECISIONS[r.decision] && <small class="muted"> {DECISIONS[r.decision]}</small>}</td>
+		</tr>
+	);
+}
+
 export function Audit() {
 	const terms = parseFilter(filterText());
-	const { records, problem } = useRecords(terms);
-	const shown = records.filter((r) => passes(terms, r)).reverse().slice(0, PAGE);
+	const reads = flag('reads');
+	const { records, problem } = useRecords(terms, reads);
+	const [open, setOpen] = useState(null);
+	const matching = records.filter((r) => passes(terms, r)).reverse();
+	const shown = matching.slice(0, PAGE);
+	const keep = () => save('audit.jsonl', new Blob([...matching].reverse().map((r) => JSON.stringify(r) + '\n'), { type: 'application/jsonl' }));
 	return (
 		<>
 			<h1>Audit</h1>
 			<div class="bar-of-buttons">
 				<Filter label="Filter" hint="who:local action:sandbox.exec -outcome:ok" />
+				<label><input type="checkbox" checked={reads} onChange={(e) => setFlag('reads', e.currentTarget.checked)} /> Show reads</label>
+				<button onClick={keep} disabled={!matching.length}>Save</button>
 				<Verify />
 			</div>
 			<p class="muted">Signatures, and whether a line is missing, are checked by <code>holt audit verify</code>.</p>
 			{problem && <Failure of={problem} />}
 			{shown.length ? (
-				<div class="scroll" tabIndex={0} role="region" aria-label="Records"><table class="list">
-					<thead><tr><th>Seq</th><th>When</th><th>Who</th><th>Action</th><th>Target</th><th>Decision</th><th>Outcome</th><th>ms</th></tr></thead>
-					<tbody>
-						{shown.map((r) => (
-							<tr key={r.seq}>
-								<td>{r.seq}</td><td><Ago at={r.time} /></td>
-								<td><Text of={r.who ?? ''} /></td>
-								<td><Text of={r.action ?? r.event} /></td>
-								<td>{r.target && (r.target.startsWith('sb') ? <Link to={`/s/${encodeURIComponent(r.target)}`}><Text of={r.target} /></Link> : <Text of={r.target} />)}</td>
-								<td>{r.decision}{r.rule && <small class="muted"> <Text of={r.rule} /></small>}</td>
-								<td>{r.outcome && <Chip kind={r.outcome === 'ok' ? 'ok' : 'danger'}><Text of={r.outcome} /></Chip>}</td>
-								<td>{r.ms}</td>
-							</tr>
-						))}
-					</tbody>
-				</table></div>
-			) : <Empty>No record matches.</Empty>}
+				<table class="list cards">
+					<thead><tr><th>When</th><th>What</th><th>On</th><th>Who</th><th>Result</th></tr></thead>
+					<tbody>{shown.map((r) => <Row key={r.seq} of={r} onOpen={setOpen} />)}</tbody>
+				</table>
+			) : <Empty>No record matches.{!reads && ' Reads that have succeeded are not shown.'}</Empty>}
+			{open && <Record of={open} onClose={() => setOpen(null)} />}
 		</>
 	);
 }

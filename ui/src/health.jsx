@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { text } from './api.js';
 import { useResource } from './live.js';
 import { Text } from './text.jsx';
-import { bytes, Failure, Loaded, Plot } from './ui.jsx';
+import { bytes, Failure, Loaded, many, Plot } from './ui.jsx';
 
 const EVERY_MS = 5000;
 const KEPT = 120;
@@ -61,7 +61,7 @@ export function Health() {
 		<>
 			<h1>Health</h1>
 			<Loaded of={health}>
-				{(h) => <p>holt <Text of={h.version} />: {h.status}. {h.sandboxes} sandboxes, {h.templates} templates, isolated by <Text of={h.tier} />.</p>}
+				{(h) => <p>holt <Text of={h.version} />: {h.status}. {many(h.sandboxes, 'sandbox', 'sandboxes')}, {many(h.templates, 'template')}, isolated by <Text of={h.tier} />.</p>}
 			</Loaded>
 			{problem.value && <Failure of={problem.value} />}
 			<div class={'plots' + (problem.value ? ' old' : '')}>

@@ -42,17 +42,24 @@ export function match(pattern, path = route.value.path) {
 	return found;
 }
 
+function setMember(name, value) {
+	const q = new URLSearchParams(location.search);
+	if (value)
+		q.set(name, value);
+	else
+		q.delete(name);
+	go(location.pathname + (q.size ? '?' + q : ''), true);
+}
+
 // The filter of a list, kept in the address: "state:running -owner:ci word".
 export const filterText = () => route.value.q.get('q') ?? '';
 
-export function setFilter(text) {
-	const q = new URLSearchParams(location.search);
-	if (text)
-		q.set('q', text);
-	else
-		q.delete('q');
-	go(location.pathname + (q.size ? '?' + q : ''), true);
-}
+export const setFilter = (text) => setMember('q', text);
+
+// A switch of a view, kept in the address: "reads=1".
+export const flag = (name) => route.value.q.has(name);
+
+export const setFlag = (name, on) => setMember(name, on ? '1' : '');
 
 // [{ not, key, value }]; key '': any text of a row.
 export function parseFilter(text) {

@@ -37,6 +37,8 @@ export function bytes(n) {
 	return `${n} B`;
 }
 
+export const many = (n, one, more = one + 's') => `${n} ${n === 1 ? one : more}`;
+
 export const clock = (at) => new Date(at).toLocaleTimeString();
 
 export function Ago({ at }) {

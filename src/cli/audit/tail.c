@@ -6,6 +6,7 @@
 #include "cli/audit/audit.h"
 #include "cli/common/safe.h"
 #include "guard/audit/log.h"
+#include "guard/audit/query.h"
 #include "guard/audit/read.h"
 
 enum { LINES_DEFAULT = 10, LINES_MAX = 1000000, POLL_MS = 200 };
@@ -14,7 +15,7 @@ struct tail_options {
 	struct verb_options common;
 	const char *who, *action, *target, *outcome;
 	uint32_t lines, output;
-	bool follow;
+	bool follow, no_reads;
 };
 
 static const struct option_row rows[] = {
@@ -31,6 +32,8 @@ static const struct option_row rows[] = {
 	       .doc = "Only calls that name this sandbox."),
 	OPTION(struct tail_options, outcome, OPTION_TEXT, "outcome", .arg = "NAME",
 	       .doc = "Only calls with this outcome: ok, or the name of a failure."),
+	OPTION(struct tail_options, no_reads, OPTION_FLAG, "no-reads",
+	       .doc = "Without reads that have succeeded."),
 	OUTPUT_ROW(struct tail_options),
 	HELP_ROW(struct tail_options),
 };
@@ -52,7 +55,8 @@ static bool tail_matches(const struct tail_options *o, const struct audit_record
 	       (!o->action || str_is(r->action, o->action) ||
 		(str_ends(str_of(o->action), ".") && str_starts(r->action, o->action))) &&
 	       (!o->target || str_is(r->target, o->target)) &&
-	       (!o->outcome || str_is(r->outcome, o->outcome));
+	       (!o->outcome || str_is(r->outcome, o->outcome)) &&
+	       !(o->no_reads && audit_is_read(r));
 }
 
 /* Records have printable ASCII only, where they are what the reader takes for one; damaged ones

@@ -13,13 +13,19 @@ bool audit_is_of(struct str who, struct str wanted)
 	       who.p[wanted.n] == '@';
 }
 
+bool audit_is_read(const struct audit_record *r)
+{
+	return str_is(r->effect, "read") && str_is(r->outcome, "ok");
+}
+
 static bool query_matches(const struct audit_query *q, const struct audit_record *r)
 {
 	return !r->event.n && (!q->has_after || r->seq > q->after) &&
 	       (!q->who.p || audit_is_of(r->who, q->who)) &&
 	       (!q->action.p || str_eq(q->action, r->action)) &&
 	       (!q->target.p || str_eq(q->target, r->target)) &&
-	       (!q->outcome.p || str_eq(q->outcome, r->outcome));
+	       (!q->outcome.p || str_eq(q->outcome, r->outcome)) &&
+	       !(q->no_reads && audit_is_read(r));
 }
 
 /* The lines of a file that match, in a ring: after is given, the first; else the last. */

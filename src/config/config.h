@@ -102,12 +102,20 @@ struct config_network {
 	} presets;
 };
 
+/* A secret that is the tokens of a log-in (OAuth), and gets new ones. */
+struct config_login {
+	struct field_strs urls; /* that answer with tokens */
+	struct field_strs members; /* of these answers, which are tokens; none: the usual ones */
+};
+
 /* One of env, file, command and store. */
 struct config_secret {
 	struct str name;
 	struct str env, file, ca;
 	struct field_strs command, hosts;
 	bool store;
+	bool has_login;
+	struct config_login login;
 };
 
 struct config_secrets {

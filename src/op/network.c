@@ -166,6 +166,49 @@ int network_secret_hosts(const struct config_secret *s, struct net_rule ret[NW_S
 	return 0;
 }
 
+/* "https://HOST[:PORT]/PATH" */
+static int network_login_url(struct str url, struct nw_exchange *ret, struct err *e)
+{
+	static const char https[] = "https://";
+	struct str rest = url, host;
+	struct net_rule r;
+
+	if (!str_starts(url, https))
+		return err_set(e, ERR_INVALID, "%.*s is no https URL", STR_CUT(url, 100));
+	rest.p += strlen(https);
+	rest.n -= strlen(https);
+	host = str_before(rest, '/');
+	rest.p += host.n;
+	rest.n -= host.n;
+	if (net_is_service(host) || net_rule_parse(host, false, &r, e) < 0 ||
+	    r.kind != NET_RULE_NAME)
+		return err_set(e, ERR_INVALID, "%.*s names no host", STR_CUT(url, 100));
+	if (rest.n == 0 || rest.n >= sizeof(ret->path) || memchr(rest.p, '?', rest.n) ||
+	    memchr(rest.p, '#', rest.n) || memchr(rest.p, '%', rest.n))
+		return err_set(e, ERR_INVALID,
+			       "%.*s has no path of up to %zu bytes without query and escapes",
+			       STR_CUT(url, 100), sizeof(ret->path) - 1);
+	*ret = (struct nw_exchange){ .port = r.port ? r.port : 443 };
+	memcpy(ret->host, r.host, sizeof(ret->host));
+	memcpy(ret->path, rest.p, rest.n);
+	return 0;
+}
+
+int network_login_urls(const struct config_secret *s, struct nw_exchange ret[NW_EXCHANGES_MAX],
+		       size_t *ret_n, struct err *e)
+{
+	*ret_n = 0;
+	for (size_t i = 0; i < s->login.urls.n && i < NW_EXCHANGES_MAX; i++) {
+		struct nw_exchange *x = &ret[*ret_n];
+
+		if (network_login_url(s->login.urls.p[i], x, e) < 0)
+			return -1;
+		snprintf(x->name, sizeof(x->name), "%.*s", STR_ARG(s->name));
+		++*ret_n;
+	}
+	return 0;
+}
+
 bool network_reaches(struct str text, const struct net_rule *hosts, size_t n)
 {
 	struct net_rule r;
@@ -188,6 +231,7 @@ bool network_reaches(struct str text, const struct net_rule *hosts, size_t n)
 int network_check_file(const struct config_file *f, struct err *e)
 {
 	struct net_rule hosts[NW_SECRET_HOSTS_MAX];
+	struct nw_exchange urls[NW_EXCHANGES_MAX];
 	autogrant struct net_grant room = { .n = 0 };
 	size_t n;
 
@@ -201,6 +245,9 @@ int network_check_file(const struct config_file *f, struct err *e)
 	for (size_t i = 0; i < f->secrets.n; i++) {
 		if (network_secret_hosts(&f->secrets.p[i], hosts, &n, e) < 0)
 			return err_wrap(e, "/secrets/%.*s/hosts",
+					STR_CUT(f->secrets.p[i].name, 40));
+		if (network_login_urls(&f->secrets.p[i], urls, &n, e) < 0)
+			return err_wrap(e, "/secrets/%.*s/login/urls",
 					STR_CUT(f->secrets.p[i].name, 40));
 	}
 	for (size_t i = 0; i < f->principals.n; i++) {

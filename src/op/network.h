@@ -53,6 +53,9 @@ int network_check_file(const struct config_file *f, struct err *e) MUST_USE;
 struct config_secret;
 int network_secret_hosts(const struct config_secret *s, struct net_rule ret[NW_SECRET_HOSTS_MAX],
 			 size_t *ret_n, struct err *e) MUST_USE;
+/* Where the log-in gets tokens. */
+int network_login_urls(const struct config_secret *s, struct nw_exchange ret[NW_EXCHANGES_MAX],
+		       size_t *ret_n, struct err *e) MUST_USE;
 /* Whether a rule of the text, as of network_text(), lets one of these hosts be reached. */
 bool network_reaches(struct str text, const struct net_rule *hosts, size_t n);
 

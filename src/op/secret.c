@@ -16,15 +16,22 @@ _Static_assert(SECRET_REFS_MAX == (int)SECRETS_READ_MAX, "one read for one reque
 /* ---- references ---------------------------------------------------------------------------- */
 
 #define R struct secret_ref
-static const struct field ref_fields[] = {
-	FIELD(R, ref, .flags = FIELD_REQUIRED, .min = 1, .max = SECRETS_NAME_MAX,
-	      .doc = "Name of the secret."),
-	FIELD(R, file, .def = DEFAULT_BOOL(false),
-	      .doc = "Set the variable to the name of a file with the value, which is removed "
-		     "when the program ends."),
+#define SECRET_REF_ROWS                                                                            \
+	FIELD(R, ref, .flags = FIELD_REQUIRED, .min = 1, .max = SECRETS_NAME_MAX,                  \
+	      .doc = "Name of the secret."),                                                       \
+		FIELD(R, file, .def = DEFAULT_BOOL(false),                                         \
+		      .doc = "Set the variable to the name of a file with the value, which is "    \
+			     "removed when the program ends.")
+static const struct field ref_fields[] = { SECRET_REF_ROWS };
+static const struct field bound_fields[] = {
+	SECRET_REF_ROWS,
+	FIELD(R, begin, .def = DEFAULT_BOOL(false),
+	      .doc = "A log-in may begin in this sandbox: tokens that its program gets are kept. "
+		     "Only the operator may say so."),
 };
 #undef R
 const struct field_table secret_ref_table = FIELD_TABLE(struct secret_ref, ref_fields);
+const struct field_table secret_bound_table = FIELD_TABLE(struct secret_ref, bound_fields);
 
 static int secret_refs_order(const void *a, const void *b)
 {
@@ -146,6 +153,10 @@ static int secret_check_bound(struct call *c, const struct secret_ref *r, struct
 		s = config_secret_bound(config_file(guard->policy->config), r->ref);
 	if (!s || network_secret_hosts(s, hosts, &n, e) < 0)
 		return s ? -1 : err_set(e, ERR_BUG, "a secret without hosts");
+	if (r->begin && !s->has_login)
+		return err_set(e, ERR_INVALID, "secrets: %.*s is no log-in", STR_ARG(r->ref));
+	if (r->begin && !call_is_operator(c))
+		return err_set(e, ERR_DENIED, "only the operator may begin a log-in");
 	if (!network_reaches(network, hosts, n))
 		return err_set(e, ERR_INVALID,
 			       "secrets: %.*s is for requests to %.*s%s, which the sandbox can't "
@@ -165,7 +176,7 @@ int secret_bind(struct call *c, const struct secret_refs *refs, struct str netwo
 	for (size_t i = 0; i < refs->n; i++) {
 		if (secret_check_bound(c, &refs->p[i], network, e) < 0)
 			return -1;
-		p[i] = (struct bound_ref){ refs->p[i].name, refs->p[i].ref };
+		p[i] = (struct bound_ref){ refs->p[i].name, refs->p[i].ref, refs->p[i].begin };
 	}
 	*ret = (struct bound_spec){ p, refs->n, str_of(call_principal(c)->name),
 				    call_is_operator(c) };

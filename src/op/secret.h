@@ -14,12 +14,14 @@ struct secret_ref {
 	struct str name; /* of the variable */
 	struct str ref; /* the secret */
 	bool file;
+	bool begin; /* a log-in */
 };
 struct secret_refs {
 	const struct secret_ref *p;
 	size_t n;
 };
 extern const struct field_table secret_ref_table;
+extern const struct field_table secret_bound_table; /* for new sandboxes */
 
 /* The row of a request's struct secret_refs secrets. */
 #define SECRETS_ROW(Q)                                                                             \
@@ -42,7 +44,7 @@ int secret_check(struct call *c, const struct secret_refs *refs, struct err *e) 
 
 /* The row of a request's struct secret_refs secrets for a new sandbox. */
 #define BOUND_SECRETS_ROW(Q)                                                                       \
-	FIELD_DICT(Q, secrets, secret_ref_table, .max = BOUND_MAX, .item_min = 1,                  \
+	FIELD_DICT(Q, secrets, secret_bound_table, .max = BOUND_MAX, .item_min = 1,                \
 		   .item_max = SECRET_VARIABLE_MAX,                                                \
 		   .doc = "Secrets with hosts, by environment variable. The variable gets a "      \
 			  "placeholder, which is replaced by the value in headers of HTTPS "       \

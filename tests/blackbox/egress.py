@@ -123,13 +123,28 @@ class Event(Structure):
 
 
 class Secrets(Structure):
-    _fields_ = [('h', Head), ('key', c_uint64), ('n', c_uint32), ('n_ca_key', c_uint32),
-                ('n_ca', c_uint32)]
+    _fields_ = [('h', Head), ('key', c_uint64), ('renews', c_bool), ('n', c_uint32),
+                ('n_exchanges', c_uint32), ('n_ca_key', c_uint32), ('n_ca', c_uint32)]
 
 
 class Secret(Structure):
     _fields_ = [('name', c_char * 65), ('placeholder', c_char * 48), ('plain', c_bool),
-                ('n_hosts', c_uint32), ('n_value', c_uint32), ('n_trust', c_uint32)]
+                ('uses', c_uint32), ('n_hosts', c_uint32), ('n_value', c_uint32),
+                ('n_trust', c_uint32)]
+
+
+class Exchange(Structure):
+    _fields_ = [('name', c_char * 65), ('host', c_char * 254), ('path', c_char * 128),
+                ('port', c_uint16), ('begins', c_bool)]
+
+
+class Tokens(Structure):
+    _fields_ = [('h', Head), ('key', c_uint64), ('name', c_char * 65), ('n', c_uint32)]
+
+
+class Kept(Structure):
+    _fields_ = [('h', Head), ('key', c_uint64), ('ask', c_uint32), ('kept', c_bool),
+                ('why', c_char * 256), ('n', c_uint32)]
 
 
 class Ask(Structure):
@@ -143,7 +158,8 @@ class Verdict(Structure):
 
 
 (HELLO, GRANT, SOCKETS, DROP, DONE, FAILED, WANT, FLOW, SECRETS, ASK, LEAVE,
- VERDICT) = range(1, 13)
+ VERDICT, TOKENS, KEPT) = range(1, 15)
+IN_FIELDS, IN_TOKENS, REFRESHES, SHOWS_CLAIMS = 1, 2, 4, 8
 NAME, SUFFIX, CIDR, SERVICE = range(1, 5)
 LISTEN, DNS_UDP, DNS_TCP, PROXY = range(1, 5)
 OPENED, CLOSED, DENIED, UNREACHED, USED, MISPLACED, MOVED = range(1, 8)
@@ -153,7 +169,7 @@ REASONS = ['none', 'not_granted', 'forbidden_address', 'address_literal', 'not_t
            'bad_tls', 'no_sni', 'sni_mismatch', 'ech', 'bad_http', 'host_mismatch', 'http_rule',
            'http_rule_tls', 'connect', 'upgrade', 'limit_flows', 'limit_rate', 'limit_host', 'slow',
            'idle', 'resolve_failed', 'connect_failed', 'revoked', 'dropped', 'broken', 'bad_proxy',
-           'bad_certificate', 'bad_answer', 'http_asked']
+           'bad_certificate', 'bad_answer', 'http_asked', 'bad_tokens']
 
 
 def rule(text, target=None):
@@ -219,8 +235,10 @@ class Namespace:
 
 
 class World:
-    def __init__(self, top):
-        self.top = top
+    """names: more hosts that the servers' certificate is for."""
+
+    def __init__(self, top, names=()):
+        self.top, self.names = top, names
         self.inside = Namespace('ip link set lo up; mount --bind /dev/null /etc/resolv.conf')
         self.world = Namespace(
             'ip link set lo up; for a in ' + ' '.join(FORBIDDEN.values()) +
@@ -246,7 +264,8 @@ class World:
     def make_certificates(self):
         self.ca = os.path.join(self.top, 'cert.pem')
         self.key = os.path.join(self.top, 'key.pem')
-        names = 'DNS:web.example,DNS:other.example,DNS:*.wild.example,DNS:xn--bcher-kva.example'
+        names = ','.join(f'DNS:{name}' for name in (
+            'web.example', 'other.example', '*.wild.example', 'xn--bcher-kva.example', *self.names))
         subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt',
                         'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', '/CN=test',
                         '-addext', f'subjectAltName={names}', '-keyout', self.key, '-out', self.ca],
@@ -353,7 +372,7 @@ class Proxy:
         self.hub, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.hub.settimeout(SECONDS)
         self.makes_sockets = True
-        self.wants, self.asks, self.left = [], [], []
+        self.wants, self.asks, self.left, self.tokens = [], [], [], []
         self.exact = {}
         self.lock = threading.RLock()
         self.reads = threading.Event()
@@ -390,6 +409,10 @@ class Proxy:
                 self.asks.append(Ask.from_buffer_copy(data))
             elif head.type == LEAVE:
                 self.left.append(head.seq)
+            elif head.type == TOKENS:
+                m = Tokens.from_buffer_copy(data)
+                self.tokens.append((m, data[ctypes.sizeof(m):]))
+                assert len(self.tokens[-1][1]) == m.n
             elif head.type == WANT:
                 want = Want.from_buffer_copy(data)
                 self.wants.append(want)
@@ -463,18 +486,32 @@ class Proxy:
         if sockets:
             self.give(sockets, key=key, where=where)
 
-    def bind(self, *secrets, key=1):
-        """Secrets: (name, placeholder, value, hosts, trusted PEM or b'', over plain HTTP)."""
+    def bind(self, *secrets, key=1, exchanges=(), renews=False):
+        """Secrets: (name, placeholder, value, hosts, trusted PEM or b'', over plain HTTP[, uses]).
+        Exchanges: (name, host, path, begins)."""
         with open(self.world.own_key, 'rb') as k, open(self.world.own_ca, 'rb') as c:
             ca_key, ca = (k.read(), c.read()) if secrets else (b'', b'')
         heads, hosts, rest = b'', b'', ca_key + ca
-        for name, placeholder, value, at, trust, plain in secrets:
-            heads += bytes(Secret(name.encode(), placeholder.encode(), plain, len(at), len(value),
-                                  len(trust)))
+        for name, placeholder, value, at, trust, plain, *uses in secrets:
+            heads += bytes(Secret(name.encode(), placeholder.encode(), plain,
+                                  *(uses or (IN_FIELDS,)), len(at), len(value), len(trust)))
             hosts += b''.join(bytes(rule(h)) for h in at)
             rest += value + trust
-        self.send(SECRETS, Secrets(key=key, n=len(secrets), n_ca_key=len(ca_key), n_ca=len(ca)),
-                  heads + hosts + rest)
+        at = b''.join(bytes(Exchange(n.encode(), host.encode(), path.encode(), 443, begins))
+                      for n, host, path, begins in exchanges)
+        self.send(SECRETS, Secrets(key=key, renews=renews, n=len(secrets),
+                                   n_exchanges=len(exchanges), n_ca_key=len(ca_key), n_ca=len(ca)),
+                  heads + at + hosts + rest)
+
+    def wait_tokens(self):
+        until = time.monotonic() + SECONDS
+        while not self.tokens:
+            assert time.monotonic() < until, self.events
+            time.sleep(0.002)
+        return self.tokens.pop(0)
+
+    def kept(self, m, body=b'', why=b''):
+        self.send(KEPT, Kept(key=m.key, ask=m.h.seq, kept=not why, why=why, n=len(body)), body)
 
     def wait_ask(self):
         until = time.monotonic() + SECONDS

@@ -11,6 +11,7 @@
 #include "fuzz.h"
 #include "net/egress/answer.h"
 #include "net/egress/dns.h"
+#include "net/egress/exchange.h"
 #include "net/egress/form.h"
 #include "net/egress/hello.h"
 #include "net/egress/request.h"
@@ -178,6 +179,38 @@ static void try_request(struct str in, size_t step)
 	try_decision(r.method, r.path);
 }
 
+/* A body that can be read is written as it was understood, and each of its members once. */
+static void try_exchange(struct str in, bool json)
+{
+	static const struct str types[] = { STR_LIT("application/x-www-form-urlencoded"),
+					    STR_LIT("application/json; charset=utf-8") };
+	struct swap of[] = {
+		{ .from = STR_LIT("mark"), .to = STR_LIT("va\"l&ue"), .claims = true }
+	};
+	autobuf struct buf out = BUF_INIT(1 << 20);
+	struct exchange x, again;
+	struct swaps all;
+	struct str token = STR_NONE;
+	struct err e;
+
+	swaps_init(&all, of, 1);
+	if (exchange_read(types[json], in, &x))
+		return;
+	MUST(exchange_write(&x, &(struct swaps){ .n = 0 }, &out, &e) == 0);
+	MUST(!exchange_read(types[json], buf_str(&out), &again) && again.n == x.n);
+	for (size_t i = 0; i < x.n; i++) {
+		MUST(str_eq(x.of[i].name, again.of[i].name));
+		MUST(str_eq(x.of[i].value, again.of[i].value) && x.of[i].bare == again.of[i].bare);
+		for (size_t k = 0; k < i; k++)
+			MUST(!str_eq(x.of[i].name, x.of[k].name));
+	}
+	if (exchange_refreshes(&x, &token))
+		MUST(token.p && x.n >= 2);
+	out.n = 0;
+	MUST(exchange_write(&x, &all, &out, &e) == 0);
+	MUST(of[0].hits > 0 || !swaps_whole(&all, token) || !token.p);
+}
+
 static void try_answer(struct str in)
 {
 	autobuf struct buf out = BUF_INIT(1 << 20);
@@ -329,7 +362,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (n < 2)
 		return 0;
 	step = data[1] + 1u;
-	switch (data[0] % 12) {
+	switch (data[0] % 14) {
 	case 0:
 		try_hello(in, step);
 		break;
@@ -360,6 +393,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	case 11:
 		try_rules(in);
 		try_decision(STR_LIT("GET"), in);
+		break;
+	case 12:
+	case 13:
+		try_exchange(in, data[0] % 14 == 13);
 		break;
 	case 6:
 		try_body((struct body){ .kind = BODY_CHUNKED }, in, step);

@@ -30,6 +30,7 @@ struct gate {
 	struct gate_network *network; /* NULL likewise */
 	struct gate_audit *audit;
 	struct hub_secrets to_hosts; /* guard/gate/bind.c */
+	struct bind_one *kept; /* the log-in that has got tokens last; NULL: none */
 };
 
 /* What the hooks know of one call, by *call_hook_state(); in the call's arena, so that nothing has
@@ -120,7 +121,12 @@ struct str gate_redact_asked(struct redactor *r, struct str json, struct arena *
  * narrows the operator's, too, and that of an owner its agents', to whom it gives nothing. */
 bool gate_secret_allows(const struct config_file *f, const struct gate_names *by, bool by_operator,
 			struct str name);
+/* The value was given: no byte of it may leave where it can't be redacted. */
+int gate_secret_gave(void *gate, struct str name, struct str value, struct err *e) MUST_USE;
+struct login;
+int gate_login_gave(struct gate *g, const struct login *l, struct str name, struct err *e) MUST_USE;
 void gate_bind_open(struct gate *g);
+void gate_bind_close(struct gate *g);
 /* From here on the value is redacted, and shown by its name. */
 int gate_redact_value(struct gate *g, struct str name, struct str value, struct err *e) MUST_USE;
 int gate_reload_open(struct gate *g, struct err *e) MUST_USE;

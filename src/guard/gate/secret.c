@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "guard/gate/internal.h"
+#include "guard/gate/login.h"
 #include "guard/policy/policy.h"
 #include "guard/redact/redact.h"
 #include "guard/secret/secrets.h"
@@ -42,9 +43,24 @@ static int gate_secret_check(void *data, const struct call *c, struct str name, 
 	return 0;
 }
 
-static int gate_secret_gave(void *data, struct str name, struct str value, struct err *e)
+int gate_login_gave(struct gate *g, const struct login *l, struct str name, struct err *e)
 {
-	return gate_redact_value(data, name, secrets_text(value), e);
+	for (size_t i = 0; i < l->n; i++) {
+		if (gate_redact_value(g, name, secret_expose(l->of[i].value, "redacted"), e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int gate_secret_gave(void *data, struct str name, struct str value, struct err *e)
+{
+	struct gate *g = data;
+	const struct config_secret *s = config_secret_bound(config_file(g->config), name);
+	autologin struct login l = { .n = 0 };
+
+	if (!s || !s->has_login)
+		return gate_redact_value(g, name, secrets_text(value), e);
+	return login_read(&l, value, e) < 0 ? -1 : gate_login_gave(g, &l, name, e);
 }
 
 static void gate_secret_known(void *data, struct str name, struct str value)
@@ -135,5 +151,6 @@ int gate_secret_open(struct gate *g, struct err *e)
 
 void gate_secret_close(struct gate *g)
 {
+	gate_bind_close(g);
 	secrets_free(take_ptr(g->guard.secrets));
 }

@@ -29,8 +29,6 @@ struct secret *secret_of(struct str name, struct str value, struct err *e) MUST_
  * a folder, or AT_FDCWD. The message names no path. */
 int private_read(int at, const char *path, struct buf *to, struct err *e) MUST_USE;
 
-/* The value in the store, ERR_SECRET_NOT_FOUND where there is none. */
-struct secret *store_read(const struct secrets *s, struct str name, struct err *e) MUST_USE;
 int secrets_unknown(struct str name, struct err *e);
 
 /* Calls each with the name of every stored secret. */

@@ -308,7 +308,7 @@ static void read_begin(struct secrets_read *r)
 			read_fail(r, &e);
 		break;
 	default:
-		read_have(r, store_read(r->of, name, &e), &e);
+		read_have(r, secrets_stored(r->of, name, &e), &e);
 		break;
 	}
 }

@@ -303,7 +303,7 @@ static int known_stored(void *data, const char *name, int64_t changed_ms)
 	struct known *k = data;
 	struct err e = ERR_INIT;
 
-	known_tell(k, str_of(name), store_read(k->of, str_of(name), &e), &e);
+	known_tell(k, str_of(name), secrets_stored(k->of, str_of(name), &e), &e);
 	return 0;
 }
 

@@ -3,7 +3,7 @@
  * The operator's secrets, by name. A secret comes from where the operator's file says: a variable
  * of the hub's environment, a file, what a command prints, or the sealed store in the data folder.
  * A name that the file does not have is looked up in the store. No function gives a value to
- * anybody but secrets_read_start() and secrets_known(), and no door shows one.
+ * anybody but secrets_read_start(), secrets_stored() and secrets_known(), and no door shows one.
  *
  * The store is a folder with a file for each secret: text sealed with the key beside the folder and
  * bound to its name (base/seal.h), so that nobody can exchange two of them. `holt run` reads it
@@ -68,6 +68,9 @@ struct str secrets_text(struct str value);
 int secrets_set(struct secrets *s, struct str name, struct str value, struct err *e) MUST_USE;
 /* ERR_SECRET_NOT_FOUND. */
 int secrets_remove(struct secrets *s, struct str name, struct err *e) MUST_USE;
+
+/* What the store has, at once. ERR_SECRET_NOT_FOUND. */
+struct secret *secrets_stored(const struct secrets *s, struct str name, struct err *e) MUST_USE;
 
 /* ---- all of them --------------------------------------------------------------------------- */
 

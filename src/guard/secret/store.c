@@ -114,7 +114,7 @@ static struct str context_of(struct str name, char text[SECRETS_NAME_MAX + 16])
 	return (struct str){ text, (size_t)n };
 }
 
-struct secret *store_read(const struct secrets *s, struct str name, struct err *e)
+struct secret *secrets_stored(const struct secrets *s, struct str name, struct err *e)
 {
 	autoclose int at = secrets_check_name(name, e) < 0 ? -2 : store_folder(s);
 	autobuf struct buf text = BUF_INIT(SEALED_MAX);

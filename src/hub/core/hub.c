@@ -107,6 +107,7 @@ static int hub_start(struct hub *hub, const struct hub_config *config, struct er
 	net.on_flow = hub_sandboxes_on_flow;
 	net.on_ask = hub_sandboxes_on_ask;
 	net.on_leave = hub_sandboxes_on_leave;
+	net.on_tokens = hub_sandboxes_on_tokens;
 	net.owner = hub->sandboxes;
 	hub->nets = nets_new(hub->loop, hub->box, &net, e);
 	if (!hub->nets)

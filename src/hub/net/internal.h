@@ -53,7 +53,16 @@ void proxy_send(struct nets *all, const void *msg, size_t n, const int *fds, siz
 /* *ret: owned; NULL where there are none. ERR_LIMIT: they are too large together. */
 int secrets_pack(const struct net_secrets *s, struct secret **ret, struct err *e) MUST_USE;
 /* packed: as it came from there. The proxy answers. */
-void secrets_send(struct nets *all, uint64_t key, uint32_t seq, const struct secret *packed);
+void secrets_send(struct nets *all, uint64_t key, uint32_t seq, const struct secret *packed,
+		  bool renews);
+/* Whether there is a log-in of this name in it, and whether that may begin. */
+bool secrets_have_login(const struct secret *packed, const char *name, bool *ret_begins);
+/* *ret: the same with other tokens of the log-in. */
+int secrets_renew(const struct secret *packed, struct str name, const struct net_secret *tokens,
+		  size_t n, struct str access, struct secret **ret, struct err *e) MUST_USE;
+/* The hub's answer about tokens: with a body, or why they were not kept. */
+void secrets_answer(struct nets *all, const struct nw_tokens *to, struct str body,
+		    const struct err *err);
 
 /* ---- question.c ---------------------------------------------------------------------------- */
 

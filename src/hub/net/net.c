@@ -412,7 +412,7 @@ static void make_sockets(struct net *n)
 		n->step = NET_SECRETS;
 		n->seq = ++n->all->last_seq;
 		n->untold = false;
-		secrets_send(n->all, n->key, n->seq, n->secrets);
+		secrets_send(n->all, n->key, n->seq, n->secrets, false);
 		return;
 	}
 	a = calloc(1, sizeof(*a));
@@ -548,6 +548,50 @@ static void on_ask(struct nets *all, const struct nw_ask *m)
 		question_hear(all, n->of, m);
 }
 
+/* The proxy has strangers on both sides: the net must have this log-in. */
+static void on_tokens(struct nets *all, const struct nw_tokens *m)
+{
+	autowipe struct buf body = BUF_INIT(2 * NW_TOKENS_MAX);
+	const struct net *n = net_find(all, m->key);
+	const struct str said = { (const char *)(m + 1), m->n };
+	struct err e = ERR_INIT;
+	bool begins = false;
+
+	if (!memchr(m->name, 0, sizeof(m->name)) || !n || !all->o.on_tokens ||
+	    !secrets_have_login(n->secrets, m->name, &begins))
+		err_set(&e, ERR_DENIED, "the sandbox does not have this log-in");
+	else if (buf_reserve(&body, body.max, &e) &&
+		 all->o.on_tokens(all->o.owner, str_of(m->name), begins, said, &body, &e) == 0)
+		e = (struct err)ERR_INIT;
+	if (e.code)
+		log_warn("tokens of a log-in are not kept: %s", e.msg);
+	secrets_answer(all, m, buf_str(&body), e.code ? &e : NULL);
+}
+
+void nets_renew(struct nets *all, struct str name, const struct net_secret *tokens, size_t n,
+		struct str access)
+{
+	char text[NW_SECRET_NAME_MAX];
+	struct err e;
+	bool begins;
+
+	snprintf(text, sizeof(text), "%.*s", STR_ARG(name));
+	for (struct net *to = all->first; to; to = to->next) {
+		struct secret *packed = NULL;
+
+		if (!secrets_have_login(to->secrets, text, &begins))
+			continue;
+		if (secrets_renew(to->secrets, name, tokens, n, access, &packed, &e) < 0) {
+			log_warn("sandbox %s keeps its tokens: %s", sandbox_id(to->sb), e.msg);
+			continue;
+		}
+		secret_free(to->secrets);
+		to->secrets = packed;
+		if (!to->untold && net_is_open(to) && proxy_runs(all))
+			secrets_send(all, to->key, ++all->last_seq, packed, true);
+	}
+}
+
 void nets_hear(struct nets *all, const struct nw_head *m)
 {
 	switch (m->type) {
@@ -562,6 +606,9 @@ void nets_hear(struct nets *all, const struct nw_head *m)
 		break;
 	case NW_LEAVE:
 		question_leave(all, (const void *)m);
+		break;
+	case NW_TOKENS:
+		on_tokens(all, (const void *)m);
 		break;
 	default:
 		on_answer(all, m);

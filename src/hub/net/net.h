@@ -27,6 +27,11 @@ struct nets_options {
 	 * until on_leave: it waits no more; ended: with its sandbox. NULL: nobody can be asked. */
 	void (*on_ask)(void *owner, void *of, uint64_t question, const struct nw_ask *m);
 	void (*on_leave)(void *owner, uint64_t question, bool ended);
+	/* A log-in that the net has got tokens, by an answer with this body; begins: it is new.
+	 * ERR: they are lost. On success what is appended to `ret` is the body for the sandbox, and
+	 * nets_renew() was called. NULL: there are no log-ins. */
+	int (*on_tokens)(void *owner, struct str name, bool begins, struct str body,
+			 struct buf *ret, struct err *e);
 	void *owner;
 };
 
@@ -60,6 +65,7 @@ struct net_secret {
 	struct str trust; /* certificates (PEM) that its hosts are trusted by; empty: the host's */
 	const struct net_rule *hosts; /* NAME and SUFFIX, with ports */
 	size_t n_hosts;
+	uint32_t uses; /* of enum nw_secret_use */
 };
 
 /* All of a sandbox, and the private key and certificate (PEM) of the authority it trusts; both
@@ -68,11 +74,18 @@ struct net_secrets {
 	struct str ca_key, ca;
 	const struct net_secret *p;
 	size_t n; /* at most NW_SECRETS_MAX; 0: it has none (any more) */
+	const struct nw_exchange *exchanges; /* where log-ins get tokens */
+	size_t n_exchanges;
 };
 
 /* Replaces the secrets. They are copied into locked memory, and handed to the proxy with what is
  * granted: at once if something is. Connections to hosts of secrets from before end. */
 int net_bind(struct net *n, const struct net_secrets *s, struct err *e) MUST_USE;
+
+/* A log-in has these tokens now: all nets that have it get them, and connections go on. access: its
+ * value, for placeholders that stand in variables. */
+void nets_renew(struct nets *all, struct str name, const struct net_secret *tokens, size_t n,
+		struct str access);
 
 /* A grant as net_grant_print() has written it. Names of services mean those of the hub. ret: as of
  * net_grant_init(), and empty. */

@@ -172,6 +172,10 @@ static bool is_sound(const void *m, size_t n)
 		return n == sizeof(struct nw_ask);
 	case NW_LEAVE:
 		return n == sizeof(struct nw_leave);
+	case NW_TOKENS:
+		return n >= sizeof(struct nw_tokens) &&
+		       ((const struct nw_tokens *)m)->n <= NW_TOKENS_MAX &&
+		       n == sizeof(struct nw_tokens) + ((const struct nw_tokens *)m)->n;
 	default:
 		return false;
 	}
@@ -180,7 +184,7 @@ static bool is_sound(const void *m, size_t n)
 /* One message at most in a turn of the loop for each 64: others are to have theirs, too. */
 static void read_messages(struct nets *all)
 {
-	_Alignas(8) static char message[4096];
+	_Alignas(8) static char message[sizeof(struct nw_tokens) + NW_TOKENS_MAX];
 
 	for (int i = 0; i < 64 && all->socket >= 0; i++) {
 		ssize_t n = recv(all->socket, message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC);
@@ -197,6 +201,8 @@ static void read_messages(struct nets *all)
 			return;
 		}
 		nets_hear(all, (const void *)message);
+		if (((const struct nw_head *)message)->type == NW_TOKENS)
+			explicit_bzero(message, (size_t)n);
 	}
 }
 

@@ -57,7 +57,7 @@ static struct bound *bound_copy(const struct bound_secret *p, size_t n, struct s
 	for (size_t i = 0; i < n; i++)
 		b->p[i] = (struct bound_secret){ str_put(&at, p[i].variable),
 						 str_put(&at, p[i].secret),
-						 str_put(&at, p[i].placeholder) };
+						 str_put(&at, p[i].placeholder), p[i].begins };
 	return b;
 }
 
@@ -162,7 +162,7 @@ static int make_folder(const struct bound *b, const char *folder, bool keep, str
 
 /* ---- a new one ----------------------------------------------------------------------------- */
 
-static void make_placeholder(char ret[BOUND_PLACEHOLDER])
+void bound_placeholder(char ret[BOUND_PLACEHOLDER])
 {
 	char random[ID_MAX];
 
@@ -180,9 +180,9 @@ struct bound *bound_new(const char *folder, bool keep, const struct bound_spec *
 	if (s->n > BOUND_MAX)
 		return err_set(e, ERR_INVALID, "secrets: at most %d of a sandbox", BOUND_MAX), NULL;
 	for (size_t i = 0; i < s->n; i++) {
-		make_placeholder(placeholders[i]);
+		bound_placeholder(placeholders[i]);
 		p[i] = (struct bound_secret){ s->p[i].variable, s->p[i].secret,
-					      str_of(placeholders[i]) };
+					      str_of(placeholders[i]), s->p[i].begins };
 	}
 	b = bound_copy(p, s->n, s->who, e);
 	if (!b)

@@ -21,10 +21,12 @@ enum { BOUND_MAX = 16, BOUND_MOUNTS = 2, BOUND_VARIABLES = 16, BOUND_PLACEHOLDER
  * places it. */
 struct bound_ref {
 	struct str variable, secret;
+	bool begins; /* a log-in, whose tokens may be new ones */
 };
 
 struct bound_secret {
 	struct str variable, secret, placeholder;
+	bool begins;
 };
 
 struct bound {
@@ -46,6 +48,9 @@ struct bound_spec {
 	struct str who;
 	bool by_operator;
 };
+
+/* A new placeholder. */
+void bound_placeholder(char ret[BOUND_PLACEHOLDER]);
 
 /* folder: where it makes its own. keep: its key stays there for another hub. */
 struct bound *bound_new(const char *folder, bool keep, const struct bound_spec *s,

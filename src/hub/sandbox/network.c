@@ -86,23 +86,41 @@ struct binding {
 static int bind_net(struct net *net, const struct bound *b, const struct hub_secret *p, bool strict,
 		    const char *id, struct err *e)
 {
-	struct net_secret to[BOUND_MAX];
-	struct net_secrets s = { .ca = str_of(b->ca ? b->ca : ""), .p = to };
+	struct net_secret to[BOUND_MAX * 2];
+	struct nw_exchange exchanges[NW_EXCHANGES_MAX];
+	struct net_secrets s = { .ca = str_of(b->ca ? b->ca : ""),
+				 .p = to,
+				 .exchanges = exchanges };
 
 	for (size_t i = 0; b->key && i < b->n; i++) {
 		const struct bound_secret *of = &b->p[i];
+		bool begins = of->begins && p[i].n_exchanges > 0;
 
-		if (p[i].err.code && strict) {
+		if (p[i].err.code && strict && !begins) {
 			*e = p[i].err;
 			return -1;
 		}
-		if (p[i].err.code) {
+		if (p[i].err.code && !begins) {
 			log_warn("sandbox %s has no secret %.*s: %s", id, STR_ARG(of->secret),
 				 p[i].err.msg);
 			continue;
 		}
-		to[s.n++] = (struct net_secret){ of->secret, of->placeholder, p[i].value,
-						 p[i].trust, p[i].hosts,      p[i].n_hosts };
+		if (s.n + 1 + p[i].n_tokens > NW_SECRETS_MAX ||
+		    s.n_exchanges + p[i].n_exchanges > NW_EXCHANGES_MAX)
+			return err_set(e, ERR_LIMIT,
+				       "at most %d secrets with hosts, where each token of a "
+				       "log-in is one",
+				       NW_SECRETS_MAX);
+		if (p[i].value.n > 0)
+			to[s.n++] = (struct net_secret){ of->secret,  of->placeholder, p[i].value,
+							 p[i].trust,  p[i].hosts,      p[i].n_hosts,
+							 NW_IN_FIELDS };
+		for (size_t k = 0; k < p[i].n_tokens; k++)
+			to[s.n++] = p[i].tokens[k];
+		for (size_t k = 0; k < p[i].n_exchanges; k++) {
+			exchanges[s.n_exchanges] = p[i].exchanges[k];
+			exchanges[s.n_exchanges++].begins = of->begins;
+		}
 	}
 	if (b->key)
 		s.ca_key = secret_expose(b->key, "handed to the egress proxy");
@@ -564,6 +582,21 @@ void hub_sandboxes_on_ask(void *sandboxes, void *of, uint64_t id, const struct n
 						  .seq = i.seq,
 						  .port = m->port,
 					  });
+}
+
+int hub_sandboxes_on_tokens(void *sandboxes, struct str name, bool begins, struct str body,
+			    struct buf *ret, struct err *e)
+{
+	const struct hub_sandboxes *all = sandboxes;
+	struct hub_secret now;
+
+	if (!all->secrets)
+		return err_set(e, ERR_UNSUPPORTED, "there are no secrets here");
+	if (all->secrets->keep(all->secrets->data, name, begins, body, &now, ret, e) < 0)
+		return -1;
+	if (now.n_tokens > 0)
+		nets_renew(all->nets, name, now.tokens, now.n_tokens, now.value);
+	return 0;
 }
 
 void hub_sandboxes_on_leave(void *sandboxes, uint64_t id, bool ended)

@@ -156,6 +156,8 @@ void hub_sandbox_hold(struct hub_sandbox *l);
 /* Network grants are served by nets (hub/net), which is borrowed until hub_sandboxes_close() has
  * ended. Before hub_sandboxes_adopt(). Without it none are. */
 struct nets;
+struct net_secret;
+struct nw_exchange;
 struct nw_flow;
 void hub_sandboxes_serve_networks(struct hub_sandboxes *all, struct nets *nets);
 /* Where values of bound secrets come from. */
@@ -164,6 +166,12 @@ struct hub_secret {
 	struct str value, trust; /* as in struct net_secret */
 	const struct net_rule *hosts;
 	size_t n_hosts;
+	/* Of a log-in, whose value is its access token's; and where it gets new ones. Both are
+	 * there, with no real value, also before it has tokens (ERR_SECRET_NOT_FOUND). */
+	const struct net_secret *tokens;
+	size_t n_tokens;
+	const struct nw_exchange *exchanges;
+	size_t n_exchanges;
 };
 /* p: in the order of the names, borrowed until it returns. */
 typedef void (*hub_secrets_cb)(void *arg, const struct hub_secret *p);
@@ -172,6 +180,11 @@ struct hub_secrets {
 	 * comes once, later from the loop. */
 	void (*read_start)(void *data, struct str who, bool by_operator, const struct str *names,
 			   size_t n, hub_secrets_cb on_read, void *arg);
+	/* Keeps the tokens that a log-in has got with the body of an answer: *ret_now is the
+	 * log-in with them, borrowed until the next call, and what is appended to ret_body is the
+	 * same body with placeholders. n_tokens 0: the answer has none. */
+	int (*keep)(void *data, struct str name, bool begins, struct str body,
+		    struct hub_secret *ret_now, struct buf *ret_body, struct err *e);
 	void *data;
 };
 /* from: borrowed until hub_sandboxes_close() has ended. Sandboxes of an earlier hub that wait for
@@ -238,6 +251,8 @@ void hub_sandboxes_answer(struct hub_sandboxes *all, uint64_t id, bool allow, co
 struct nw_ask;
 void hub_sandboxes_on_ask(void *sandboxes, void *of, uint64_t id, const struct nw_ask *m);
 void hub_sandboxes_on_leave(void *sandboxes, uint64_t id, bool ended);
+int hub_sandboxes_on_tokens(void *sandboxes, struct str name, bool begins, struct str body,
+			    struct buf *ret, struct err *e);
 
 /* What a sandbox may use until it ends, as at a deadline: in all its generations, and what its
  * source had used when it was forked. Bytes out: the output of commands, files read, and what its

@@ -723,6 +723,11 @@ void flow_sweep(struct flow *f, uint64_t now_ms)
 			flow_watch(f);
 		return;
 	}
+	if (flow_tokens_wait(f)) {
+		if (flow_tokens_go_on(f))
+			flow_watch(f);
+		return;
+	}
 	if (is_in_time(f, now_ms))
 		return;
 	if (f->state == FLOW_RAW || f->state == FLOW_HTTP ||

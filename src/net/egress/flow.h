@@ -6,6 +6,7 @@
  *	flow_ask.c	the explicit proxy: what is it to be connected to?
  *	flow_look.c	the first bytes, while the host is dialled
  *	flow_http.c	each request of a connection that speaks HTTP
+ *	flow_tokens.c	those of them that get a log-in's tokens
  *	flow_bound.c	the same where secrets are bound to the host, and within TLS
  *	flow_deny.c	what a program is told that may not
  */
@@ -154,6 +155,8 @@ void flow_note_placeholder(struct flow *f, struct str text);
 /* Decides whether it goes through flow_bound.c, now that it is known to be HTTP, or TLS. */
 bool flow_binds(struct flow *f, bool tls);
 bool flow_bound_begin(struct flow *f);
+bool flow_tokens_wait(const struct flow *f); /* its request is to come later */
+bool flow_tokens_go_on(struct flow *f); /* it may be that by now */
 void flow_bound_answered(struct flow *f); /* the request that has waited is taken again */
 bool flow_bound_dialled(struct flow *f); /* for that */
 bool flow_bound_run(struct flow *f); /* something may have become possible */

@@ -9,56 +9,15 @@
  * GnuTLS writes to what the relays hold and reads from the sockets, so it never waits; how much is
  * held bounds how much is read. Answers whose length a replacement would change are sent in chunks.
  */
-#include "net/egress/flow.h"
+#include "net/egress/flow_bound.h"
 
 #include <errno.h>
 #include <gnutls/x509.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
-#include "net/egress/answer.h"
 #include "net/egress/swap.h"
 #include "net/egress/vault.h"
-
-enum {
-	PIECE = 16 * 1024, /* of a body, and of TLS */
-	WHOLE_MAX = 16 * 1024, /* bodies up to here keep their length */
-	OUT_MAX = 128 * 1024, /* of a head, with what is put into it */
-	TAIL_MAX = 64 * 1024, /* of a body, with what may begin a secret */
-	TURNS = 64, /* before others have theirs */
-};
-
-enum bound_step {
-	STEP_REQUEST, /* the client's */
-	STEP_PERSON, /* who is asked about it is waited for */
-	STEP_HEAD, /* of the answer */
-	STEP_WHOLE, /* a short body is waited for */
-	STEP_BODY,
-};
-
-struct bound_end {
-	gnutls_session_t tls; /* NULL: none, it is plain HTTP */
-	bool ready; /* the handshake is done */
-	bool ended; /* it says nothing more */
-	bool cut; /* and that without saying so */
-};
-
-struct bound {
-	struct bound_end client, server;
-	struct buf in, from; /* what they have said */
-	struct buf tail; /* of the answer's body: not yet scrubbed */
-	size_t scanned; /* of from */
-	enum bound_step step;
-	bool bodiless, old, last; /* the request: HEAD, HTTP/1.0, the last one */
-	struct body body; /* of the answer */
-	bool until_end; /* of the connection */
-	bool chunks; /* it is passed on in such */
-	size_t want; /* bytes of the head and a short body */
-	bool told_secret[NW_SECRETS_MAX], more;
-	enum nw_reason refuse; /* why the host is not spoken to */
-	char why[256];
-	gnutls_typed_vdata_st must_be[2]; /* the host */
-};
 
 void flow_bound_free(struct flow *f)
 {
@@ -70,6 +29,7 @@ void flow_bound_free(struct flow *f)
 		gnutls_deinit(b->client.tls);
 	if (b->server.tls)
 		gnutls_deinit(b->server.tls);
+	flow_tokens_end(b);
 	buf_wipe(&b->in);
 	buf_wipe(&b->from);
 	buf_wipe(&b->tail);
@@ -84,7 +44,7 @@ static const struct swaps *scrub_of(const struct flow *f)
 	return f->has_secrets ? vault_scrub(f->of->vault) : &none;
 }
 
-static bool flow_bound_broken(struct flow *f)
+bool flow_bound_broken(struct flow *f)
 {
 	flow_end(f, NW_REASON_PEER, true);
 	return false;
@@ -332,8 +292,13 @@ void flow_note_placeholder(struct flow *f, struct str text)
 	tell_secret(f, NW_FLOW_PLACEHOLDER, (size_t)found);
 }
 
+bool flow_bound_up(struct flow *f, struct str bytes)
+{
+	return end_write(f, &f->bound->server, bytes) == 0 || flow_bound_broken(f);
+}
+
 /* With the values in it, so it is wiped. */
-static bool send_request(struct flow *f, const struct request *r)
+bool flow_bound_send(struct flow *f, const struct request *r)
 {
 	autowipe struct buf out = BUF_INIT(OUT_MAX);
 	struct bound *b = f->bound;
@@ -354,8 +319,13 @@ static bool send_request(struct flow *f, const struct request *r)
 		tell_secret(f, NW_FLOW_SECRET, of[i]);
 	}
 	flow_note_placeholder(f, buf_str(&out));
-	if (end_write(f, &b->server, buf_str(&out)) < 0)
-		return flow_bound_broken(f);
+	if (!flow_bound_up(f, buf_str(&out)))
+		return false;
+	f->requests++;
+	f->scanned = 0;
+	b->bodiless = str_is(r->method, "HEAD");
+	b->old = b->last = r->old;
+	b->step = STEP_HEAD;
 	return true;
 }
 
@@ -381,6 +351,7 @@ static bool wait_for_person(struct flow *f)
 static bool take_request(struct flow *f, bool *moved)
 {
 	struct bound *b = f->bound;
+	enum flow_tokens tokens;
 	struct request r;
 	const char *why;
 
@@ -398,6 +369,9 @@ static bool take_request(struct flow *f, bool *moved)
 	}
 	if (b->refuse)
 		return flow_deny(f, b->refuse, b->why);
+	tokens = flow_tokens_read(f, &r);
+	if (tokens > FLOW_TOKENS_READ)
+		return tokens == FLOW_TOKENS_TAKEN;
 	switch (flow_may_ask(f, &r)) {
 	case FLOW_GONE:
 		return false;
@@ -410,16 +384,12 @@ static bool take_request(struct flow *f, bool *moved)
 	if (r.websocket)
 		return flow_deny(f, NW_REASON_UPGRADE,
 				 "Upgrades are not possible where requests are looked into");
-	if (!send_request(f, &r))
+	if (tokens == FLOW_TOKENS_READ)
+		return flow_tokens_send(f, &r, moved);
+	if (!flow_bound_send(f, &r))
 		return false;
-	f->requests++;
-	f->scanned = 0;
 	f->body = r.body;
 	f->in_body = r.body.kind != BODY_NONE;
-	b->bodiless = str_is(r.method, "HEAD");
-	b->old = r.old;
-	b->last = r.old;
-	b->step = STEP_HEAD;
 	buf_drop(&b->in, r.n);
 	*moved = true;
 	return true;
@@ -436,8 +406,8 @@ static bool take_request_body(struct flow *f, bool *moved)
 		return flow_deny(f, NW_REASON_BAD_HTTP, "the chunks of the body are malformed");
 	bytes.n = (size_t)n;
 	flow_note_placeholder(f, bytes);
-	if (end_write(f, &b->server, bytes) < 0)
-		return flow_bound_broken(f);
+	if (!flow_bound_up(f, bytes))
+		return false;
 	buf_drop(&b->in, bytes.n);
 	f->in_body = !end;
 	*moved = true;
@@ -486,28 +456,28 @@ static bool go_up(struct flow *f, bool *moved)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static bool bad_answer(struct flow *f, const char *why)
+bool flow_bound_bad_answer(struct flow *f, const char *why)
 {
 	return flow_deny(f, NW_REASON_ANSWER, why);
 }
 
-static bool say(struct flow *f, struct str bytes)
+bool flow_bound_down(struct flow *f, struct str bytes)
 {
 	return end_write(f, &f->bound->client, bytes) == 0 || flow_bound_broken(f);
 }
 
-static bool say_head(struct flow *f, const struct answer *a, enum answer_frame frame, uint64_t n)
+bool flow_bound_head(struct flow *f, const struct answer *a, enum answer_frame frame, uint64_t n)
 {
 	autobuf struct buf out = BUF_INIT(OUT_MAX);
 	struct bound *b = f->bound;
 	struct err e;
 
 	if (answer_write(a, scrub_of(f), frame, n, b->last && a->status >= 200, &out, &e) < 0)
-		return bad_answer(f, "the head of the server's answer is too large");
-	return say(f, buf_str(&out));
+		return flow_bound_bad_answer(f, "the head of the server's answer is too large");
+	return flow_bound_down(f, buf_str(&out));
 }
 
-static bool end_answer(struct flow *f)
+bool flow_bound_end_answer(struct flow *f)
 {
 	struct bound *b = f->bound;
 
@@ -533,10 +503,10 @@ static bool say_whole(struct flow *f, const struct answer *a)
 	}
 	if (swaps_run(scrub_of(f), (struct str){ b->from.p + a->n, n }, true, &out, &e) < 0)
 		return flow_bound_broken(f);
-	if (!say_head(f, a, ANSWER_LENGTH, out.n) || !say(f, buf_str(&out)))
+	if (!flow_bound_head(f, a, ANSWER_LENGTH, out.n) || !flow_bound_down(f, buf_str(&out)))
 		return false;
 	buf_drop(&b->from, b->want);
-	return end_answer(f);
+	return flow_bound_end_answer(f);
 }
 
 /* Only a body in which nothing is replaced keeps its length. */
@@ -570,30 +540,35 @@ static bool take_answer(struct flow *f, bool *moved)
 	switch (answer_read(buf_str(&b->from), &b->scanned, b->bodiless, &a, &why)) {
 	case REQUEST_MORE:
 		if (b->server.ended)
-			return bad_answer(f, "the server ended the connection");
+			return flow_bound_bad_answer(f, "the server ended the connection");
 		if (b->from.n < b->from.max)
 			return true;
-		return bad_answer(f, "the head of the server's answer is too large");
+		return flow_bound_bad_answer(f, "the head of the server's answer is too large");
 	case REQUEST_BAD:
-		return bad_answer(f, why);
+		return flow_bound_bad_answer(f, why);
 	case REQUEST_DONE:
 		break;
 	}
-	*moved = true;
 	b->scanned = 0;
 	if (a.status == 101)
-		return bad_answer(f, "the server upgrades without being asked to");
+		return flow_bound_bad_answer(f, "the server upgrades without being asked to");
 	if (f->has_secrets && a.coded && (a.body.kind != BODY_NONE || a.until_end))
-		return bad_answer(f, "it is compressed, although that was not asked for");
+		return flow_bound_bad_answer(f,
+					     "it is compressed, although that was not asked for");
 	if (a.status >= 200)
 		b->last = b->last || a.last;
+	if (b->tokens && a.status >= 200 && a.status < 300)
+		return flow_tokens_answer(f, &a, moved);
+	*moved = true;
+	if (a.status >= 300)
+		flow_tokens_end(b);
 	if (f->has_secrets && a.body.kind == BODY_LENGTH && a.body.left <= WHOLE_MAX)
 		return say_whole(f, &a);
 	if (is_malformed(a.body, (struct str){ b->from.p + a.n, b->from.n - a.n }))
-		return bad_answer(f, malformed);
+		return flow_bound_bad_answer(f, malformed);
 	frame = frame_of(f, &a);
 	b->chunks = frame == ANSWER_CHUNKED;
-	if (!say_head(f, &a, frame, a.body.left))
+	if (!flow_bound_head(f, &a, frame, a.body.left))
 		return false;
 	buf_drop(&b->from, a.n);
 	if (a.status < 200)
@@ -601,7 +576,7 @@ static bool take_answer(struct flow *f, bool *moved)
 	b->step = STEP_BODY;
 	b->body = a.body;
 	b->until_end = a.until_end;
-	return a.body.kind != BODY_NONE || a.until_end || end_answer(f);
+	return a.body.kind != BODY_NONE || a.until_end || flow_bound_end_answer(f);
 }
 
 static bool wait_for_whole(struct flow *f, bool *moved)
@@ -612,7 +587,7 @@ static bool wait_for_whole(struct flow *f, bool *moved)
 		return true;
 	b->step = STEP_HEAD;
 	if (b->from.n < b->want)
-		return bad_answer(f, "the server ended the connection");
+		return flow_bound_bad_answer(f, "the server ended the connection");
 	return take_answer(f, moved);
 }
 
@@ -635,12 +610,13 @@ static bool say_body(struct flow *f, enum body_part part)
 	buf_drop(&b->tail, (size_t)n);
 	if (out.n > 0 && b->chunks) {
 		snprintf(size, sizeof(size), "%zx\r\n", out.n);
-		if (!say(f, str_of(size)))
+		if (!flow_bound_down(f, str_of(size)))
 			return false;
 	}
-	if (!say(f, buf_str(&out)) || (out.n > 0 && b->chunks && !say(f, STR_LIT("\r\n"))))
+	if (!flow_bound_down(f, buf_str(&out)) ||
+	    (out.n > 0 && b->chunks && !flow_bound_down(f, STR_LIT("\r\n"))))
 		return false;
-	return part != PART_END || !b->chunks || say(f, STR_LIT("0\r\n\r\n"));
+	return part != PART_END || !b->chunks || flow_bound_down(f, STR_LIT("0\r\n\r\n"));
 }
 
 static bool take_answer_body(struct flow *f, bool *moved)
@@ -654,7 +630,7 @@ static bool take_answer_body(struct flow *f, bool *moved)
 	if (!b->until_end)
 		n = body_piece(&b->body, bytes, &data, &end);
 	if (n < 0)
-		return bad_answer(f, malformed);
+		return flow_bound_bad_answer(f, malformed);
 	/* at an early end the client gets what has come, and sees that this is not all */
 	if (n == 0 && !end)
 		return !b->server.ended || (say_body(f, PART_REST) && hang_up(f));
@@ -664,7 +640,7 @@ static bool take_answer_body(struct flow *f, bool *moved)
 	if (!say_body(f, end ? PART_END : PART_SURE))
 		return false;
 	buf_drop(&b->from, (size_t)n);
-	return !end || end_answer(f);
+	return !end || flow_bound_end_answer(f);
 }
 
 static bool go_down(struct flow *f, bool *moved)
@@ -679,6 +655,7 @@ static bool go_down(struct flow *f, bool *moved)
 	if (f->down.held.n >= HELD_HIGH)
 		return true;
 	switch (b->step) {
+	case STEP_TURN:
 	case STEP_REQUEST: /* what it says behind its answer is for nobody */
 		return (b->from.n == 0 && !b->server.ended) || flow_bound_finish(f);
 	case STEP_PERSON:
@@ -689,6 +666,8 @@ static bool go_down(struct flow *f, bool *moved)
 		return take_answer(f, moved);
 	case STEP_WHOLE:
 		return wait_for_whole(f, moved);
+	case STEP_TOKENS:
+		return true;
 	case STEP_BODY:
 		break;
 	}

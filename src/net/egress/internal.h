@@ -30,6 +30,7 @@ uint64_t bucket_has(struct bucket *b, uint64_t now_ms);
 void bucket_take(struct bucket *b, uint64_t n); /* at most what it has; more makes it empty */
 
 enum { SANDBOX_DENIED_NAMES = 16 };
+enum { TOKENS_MOST = 6, TOKENS_COST = 10 /* seconds, until one more request may be for tokens */ };
 
 struct sandbox {
 	struct sandbox *next;
@@ -51,7 +52,7 @@ struct sandbox {
 	size_t n_stubs;
 	struct pending *pending; /* queries that wait for an address */
 	size_t n_pending;
-	struct bucket new_flows, queries, bytes;
+	struct bucket new_flows, queries, bytes, tokens;
 	bool paused; /* flows wait for bytes */
 	uint64_t denied[SANDBOX_DENIED_NAMES]; /* hashes of names whose denial was told */
 	size_t n_denied;
@@ -90,8 +91,9 @@ struct sandbox *sandbox_find(struct egress *g, uint64_t key);
 int sandbox_grant(struct egress *g, const struct nw_grant *m, const struct net_rule *rules,
 		  const struct net_http_rule *http, struct err *e) MUST_USE;
 
-/* Takes the secrets, NULL for none. Flows to hosts of those from before are reset. */
-void sandbox_bind(struct sandbox *s, struct vault *secrets);
+/* Takes the secrets, NULL for none. Flows to hosts of those from before are reset, unless it only
+ * renews values. */
+void sandbox_bind(struct sandbox *s, struct vault *secrets, bool renews);
 void sandbox_drop(struct egress *g, uint64_t key);
 
 /* Every FLOW event of it begins with this. */
@@ -159,6 +161,9 @@ bool flow_is_bound(const struct flow *f);
 
 /* A person was asked about a request; the flow may be gone. */
 void flow_answered(struct sandbox *s, const struct nw_verdict *m);
+
+/* The hub has kept tokens, or not; the same. */
+void flow_kept(struct sandbox *s, const struct nw_kept *m, struct str body);
 
 /* The rules have changed from these, whose memory ends soon. */
 void flow_check_again(struct flow *f, const struct net_rule *old);

@@ -49,6 +49,8 @@ static void link_flush(struct link *l)
 
 		l->first = letter->next;
 		l->n_events -= letter->event;
+		if (!letter->event)
+			explicit_bzero(letter->bytes, letter->n); /* it may have tokens */
 		free(letter);
 	}
 	if (!l->first)
@@ -222,7 +224,22 @@ static int on_secrets(struct egress *g, struct str msg, struct err *e)
 		if (!v)
 			return -1;
 	}
-	sandbox_bind(s, v);
+	sandbox_bind(s, v, m.renews);
+	return 0;
+}
+
+static int on_kept(struct egress *g, struct str msg, struct err *e)
+{
+	struct nw_kept m;
+	struct sandbox *s;
+
+	if (take_head(msg, &m, sizeof(m), e) < 0)
+		return -1;
+	s = sandbox_find(g, m.key);
+	if (!has_end(m.why, sizeof(m.why)) || !m.ask || msg.n != sizeof(m) + m.n)
+		return err_set(e, ERR_INVALID, "a message about tokens is malformed");
+	if (s)
+		flow_kept(s, &m, (struct str){ msg.p + sizeof(m), m.n });
 	return 0;
 }
 
@@ -309,6 +326,8 @@ static int on_message(struct egress *g, struct str msg, const int *fds, size_t n
 		return on_secrets(g, msg, e);
 	case NW_VERDICT:
 		return on_verdict(g, msg, e);
+	case NW_KEPT:
+		return on_kept(g, msg, e);
 	default:
 		return err_set(e, ERR_INVALID, "an unknown message of the hub");
 	}

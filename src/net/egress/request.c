@@ -266,6 +266,9 @@ static bool is_left_out(struct str name, const struct request *r, bool upgrade, 
 {
 	if (head_is(name, "upgrade") || head_is(name, "http2-settings"))
 		return !(upgrade && r->websocket);
+	if (r->has_other_body && (head_is(name, "content-length") || head_is(name, "expect") ||
+				  head_is(name, "transfer-encoding")))
+		return true;
 	return head_is(name, "proxy-connection") || head_is(name, "proxy-authorization") ||
 	       (close && (head_is(name, "connection") || head_is(name, "keep-alive")));
 }
@@ -338,6 +341,8 @@ int request_write(const struct request *r, bool upgrade, bool close, const struc
 			return -1;
 	}
 	if (swaps && buf_addf(out, e, "Accept-Encoding: identity\r\n") < 0)
+		return -1;
+	if (r->has_other_body && buf_addf(out, e, "Content-Length: %zu\r\n", r->other_n) < 0)
 		return -1;
 	if (close && buf_add(out, "Connection: close\r\n", 19, e) < 0)
 		return -1;
@@ -465,6 +470,27 @@ ssize_t body_take(struct body *b, struct str bytes, bool *ret_end)
 		at += (size_t)n;
 	} while (at < bytes.n && !*ret_end);
 	return (ssize_t)at;
+}
+
+int body_whole(struct body b, bool until_end, struct str bytes, struct buf *out, size_t *ret_n)
+{
+	bool end = b.kind == BODY_NONE;
+	size_t at = 0;
+	struct str data;
+	struct err e;
+
+	while (!end && at < bytes.n) {
+		const struct str rest = { bytes.p + at, bytes.n - at };
+		ssize_t n = until_end ? (ssize_t)rest.n : body_piece(&b, rest, &data, &end);
+
+		if (until_end)
+			data = rest;
+		if (n < 0 || buf_add(out, data.p, data.n, &e) < 0)
+			return -1;
+		at += (size_t)n;
+	}
+	*ret_n = at;
+	return end || until_end;
 }
 
 int response_status(struct str bytes, size_t *ret_n)

@@ -47,6 +47,8 @@ struct request {
 	bool overrides; /* a field may name another method or path */
 	bool websocket; /* it asks for this upgrade and no other */
 	struct body body;
+	bool has_other_body; /* whose length request_write() says */
+	size_t other_n;
 };
 
 /* *scanned is 0 at the beginning of a head, and is kept between calls with more bytes of it. Why it
@@ -68,6 +70,10 @@ ssize_t body_take(struct body *b, struct str bytes, bool *ret_end);
 
 /* The same up to the end of the next data in it, which *ret_data is; empty: there is none yet. */
 ssize_t body_piece(struct body *b, struct str bytes, struct str *ret_data, bool *ret_end);
+
+/* Appends the data of a body that is all there: 1, and *ret_n bytes of it; 0: there is more to
+ * come; -1: it is malformed, or out has no room. until_end: it ends with the bytes. */
+int body_whole(struct body b, bool until_end, struct str bytes, struct buf *out, size_t *ret_n);
 
 /* The status of a response's head; *ret_n is its length. 0: there is more to come, -1: it is
  * none. */

@@ -25,6 +25,7 @@ static struct sandbox *sandbox_new(struct egress *g, uint64_t key)
 	s->key = key;
 	bucket_init(&s->new_flows, l->flows_per_s, l->flows_per_s);
 	bucket_init(&s->queries, l->queries_per_s, l->queries_per_s);
+	bucket_init(&s->tokens, 1, TOKENS_MOST * TOKENS_COST);
 	bucket_init(&s->bytes, l->bytes_per_s, l->bytes_per_s);
 	s->next = g->sandboxes;
 	g->sandboxes = s;
@@ -62,9 +63,11 @@ int sandbox_grant(struct egress *g, const struct nw_grant *m, const struct net_r
 	return 0;
 }
 
-void sandbox_bind(struct sandbox *s, struct vault *secrets)
+void sandbox_bind(struct sandbox *s, struct vault *secrets, bool renews)
 {
-	for (struct flow *f = s->flows, *next; f; f = next) {
+	bool goes_on = renews && s->vault && secrets && vault_renew(secrets, s->vault);
+
+	for (struct flow *f = s->flows, *next; f && !goes_on; f = next) {
 		next = flow_next(f);
 		if (flow_is_bound(f))
 			flow_close(f, NW_REASON_REVOKED);

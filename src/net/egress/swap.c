@@ -1,5 +1,11 @@
 #include "net/egress/swap.h"
 
+static bool is_of_token(char c)
+{
+	return c == '-' || c == '_' || c == '.' || (c >= 'a' && c <= 'z') ||
+	       (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
 static unsigned pair_of(const char *p)
 {
 	return (unsigned)(unsigned char)p[0] << 8 | (unsigned char)p[1];
@@ -37,9 +43,21 @@ static struct swap *swap_find(const struct swaps *s, struct str bytes, bool *ret
 	return best;
 }
 
+/* Where the claims begin that end at the end of the text; its length where there are none. */
+static size_t claims_begin(struct str text)
+{
+	size_t at = text.n;
+
+	if (!at || text.p[at - 1] != '.')
+		return text.n;
+	while (at > 0 && (is_of_token(text.p[at - 1])))
+		at--;
+	return text.n - at > 3 && memcmp(text.p + at, "eyJ", 3) == 0 ? at : text.n;
+}
+
 ssize_t swaps_run(const struct swaps *s, struct str bytes, bool end, struct buf *out, struct err *e)
 {
-	size_t at = 0, copied = 0;
+	size_t at = 0, copied = 0, up_to;
 
 	while (at < bytes.n) {
 		struct swap *found;
@@ -60,7 +78,10 @@ ssize_t swaps_run(const struct swaps *s, struct str bytes, bool end, struct buf 
 			at++;
 			continue;
 		}
-		if (buf_add(out, bytes.p + copied, at - copied, e) < 0 ||
+		up_to = at - copied;
+		if (found->claims)
+			up_to = claims_begin((struct str){ bytes.p + copied, up_to });
+		if (buf_add(out, bytes.p + copied, up_to, e) < 0 ||
 		    buf_add(out, found->to.p, found->to.n, e) < 0)
 			return -1;
 		found->hits++;
@@ -68,4 +89,19 @@ ssize_t swaps_run(const struct swaps *s, struct str bytes, bool end, struct buf 
 		copied = at;
 	}
 	return buf_add(out, bytes.p + copied, at - copied, e) < 0 ? -1 : (ssize_t)at;
+}
+
+struct swap *swaps_whole(const struct swaps *s, struct str text)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		struct swap *one = &s->of[i];
+		struct str before = { text.p, text.n - one->from.n };
+
+		if (text.n < one->from.n ||
+		    memcmp(text.p + before.n, one->from.p, one->from.n) != 0)
+			continue;
+		if (before.n == 0 || (one->claims && claims_begin(before) == 0))
+			return one;
+	}
+	return NULL;
 }

@@ -11,6 +11,7 @@
 
 struct swap {
 	struct str from, to; /* borrowed; from has 2 bytes at least */
+	bool claims; /* those of a JSON Web Token that stand before it are replaced, too */
 	size_t hits; /* counted */
 };
 
@@ -26,3 +27,6 @@ void swaps_init(struct swaps *s, struct swap *of, size_t n);
  * may be the beginning of a text: gives how many are done. -1 from the buffer. */
 ssize_t swaps_run(const struct swaps *s, struct str bytes, bool end, struct buf *out,
 		  struct err *e) MUST_USE;
+
+/* The text that is all of this one, with claims before it where it may have them; NULL: none. */
+struct swap *swaps_whole(const struct swaps *s, struct str text);

@@ -25,6 +25,7 @@ enum {
 	VALID_S = 820 * DAY_S, /* some clients refuse more than 825 days */
 	SERIAL_BYTES = 16,
 	CA_MAX = 4096,
+	KEPT_MAX = 2 * NW_SECRETS_MAX,
 };
 
 struct trust {
@@ -42,6 +43,7 @@ struct bound_secret {
 	struct nw_secret m;
 	struct net_rule *hosts;
 	struct str value; /* in the vault's texts */
+	struct str shown; /* there: what stands for it inside */
 	gnutls_certificate_credentials_t trust; /* NULL: the host's store */
 };
 
@@ -49,9 +51,16 @@ struct vault {
 	struct trust *trust; /* borrowed */
 	struct bound_secret secrets[NW_SECRETS_MAX];
 	size_t n;
+	struct nw_exchange exchanges[NW_EXCHANGES_MAX];
+	size_t n_exchanges;
 	struct secret *texts; /* all forms of all values */
-	struct swap forms[NW_SECRETS_MAX * FORMS_MAX];
+	struct swap forms[2 * NW_SECRETS_MAX * FORMS_MAX]; /* with those of `before` */
+	size_t n_forms; /* its own */
 	struct swaps scrub;
+	struct secret *before; /* the texts of the vault that this one renews; NULL: none */
+	/* Of the vaults before: connections still use them. */
+	gnutls_certificate_credentials_t kept[KEPT_MAX];
+	size_t n_kept;
 	gnutls_x509_crt_t ca;
 	gnutls_x509_privkey_t ca_key, key; /* key: of all hosts */
 	struct proof *proofs;
@@ -112,12 +121,24 @@ static gnutls_certificate_credentials_t trust_parse(struct str pem, struct err *
 
 /* ---- forms of a value ------------------------------------------------------------------------ */
 
+/* What stands for a value inside. */
+static int vault_add_shown(struct bound_secret *s, struct str value, struct buf *to, struct err *e)
+{
+	const struct str mark = str_of(s->m.placeholder);
+	const struct str claims = s->m.uses & NW_SHOWS_CLAIMS ? nw_claims(value) : STR_LIT("");
+
+	s->shown = (struct str){ to->p + to->n, claims.n + mark.n };
+	return buf_add(to, claims.p, claims.n, e) < 0 ? -1 : buf_add(to, mark.p, mark.n, e);
+}
+
 /* The forms of secret i, each once. The buffer has room for all, so nothing moves. */
 static int vault_add_forms(struct vault *v, size_t i, struct str value, struct buf *to,
 			   struct err *e)
 {
 	size_t first = v->scrub.n;
 
+	if (vault_add_shown(&v->secrets[i], value, to, e) < 0)
+		return -1;
 	for (size_t k = 0; k < FORMS_MAX; k++) {
 		struct str form = { to->p + to->n, to->n };
 		bool known = false;
@@ -131,8 +152,7 @@ static int vault_add_forms(struct vault *v, size_t i, struct str value, struct b
 			to->n -= form.n;
 			continue;
 		}
-		v->forms[v->scrub.n++] = (struct swap){ .from = form,
-							.to = str_of(v->secrets[i].m.placeholder) };
+		v->forms[v->scrub.n++] = (struct swap){ .from = form, .to = v->secrets[i].shown };
 	}
 	v->secrets[i].value = v->forms[first].from;
 	return 0;
@@ -147,10 +167,15 @@ static int vault_keep_forms(struct vault *v, const struct buf *made, struct err 
 	if (!v->texts)
 		return -1;
 	kept = secret_expose(v->texts, "looked for in answers");
-	for (size_t i = 0; i < v->scrub.n; i++)
+	for (size_t i = 0; i < v->scrub.n; i++) {
 		v->forms[i].from.p = kept.p + (v->forms[i].from.p - made->p);
-	for (size_t i = 0; i < v->n; i++)
+		v->forms[i].to.p = kept.p + (v->forms[i].to.p - made->p);
+	}
+	for (size_t i = 0; i < v->n; i++) {
 		v->secrets[i].value.p = kept.p + (v->secrets[i].value.p - made->p);
+		v->secrets[i].shown.p = kept.p + (v->secrets[i].shown.p - made->p);
+	}
+	v->n_forms = v->scrub.n;
 	swaps_init(&v->scrub, v->forms, v->scrub.n);
 	return 0;
 }
@@ -201,6 +226,33 @@ static bool value_is_right(struct str value)
 	return value.p[0] != ' ' && value.p[value.n - 1] != ' ';
 }
 
+static bool exchange_is_right(const struct nw_exchange *x)
+{
+	char host[NET_HOST_MAX];
+
+	return has_end(x->name, sizeof(x->name)) && has_end(x->path, sizeof(x->path)) &&
+	       has_end(x->host, sizeof(x->host)) && x->path[0] == '/' && x->port &&
+	       net_host_read(str_of(x->host), host) && strcmp(host, x->host) == 0;
+}
+
+static int vault_take_exchanges(struct vault *v, const struct nw_secrets *m, struct str *rest,
+				struct err *e)
+{
+	struct str bytes;
+
+	for (; v->n_exchanges < m->n_exchanges; v->n_exchanges++) {
+		struct nw_exchange *x = &v->exchanges[v->n_exchanges];
+
+		if (!vault_take(rest, sizeof(*x), &bytes))
+			return err_set(e, ERR_INVALID, "a message about secrets is too short");
+		memcpy(x, bytes.p, bytes.n);
+		if (!exchange_is_right(x))
+			return err_set(e, ERR_INVALID, "URL %zu of a log-in is malformed",
+				       v->n_exchanges);
+	}
+	return 0;
+}
+
 static int vault_take_secrets(struct vault *v, const struct nw_secrets *m, struct str *rest,
 			      struct err *e)
 {
@@ -213,6 +265,8 @@ static int vault_take_secrets(struct vault *v, const struct nw_secrets *m, struc
 		if (!secret_is_right(&v->secrets[v->n].m))
 			return err_set(e, ERR_INVALID, "secret %zu is malformed", v->n);
 	}
+	if (vault_take_exchanges(v, m, rest, e) < 0)
+		return -1;
 	for (size_t i = 0; i < v->n; i++) {
 		struct bound_secret *s = &v->secrets[i];
 
@@ -258,7 +312,8 @@ static int vault_take_values(struct vault *v, struct str *rest, struct err *e)
 	struct str value, pem;
 
 	for (size_t i = 0; i < v->n; i++)
-		room += FORMS_MAX * form_room(v->secrets[i].m.n_value);
+		room += FORMS_MAX * form_room(v->secrets[i].m.n_value) + v->secrets[i].m.n_value +
+			NW_PLACEHOLDER_MAX;
 	if (!buf_reserve(&made, room, e))
 		return -1;
 	for (size_t i = 0; i < v->n; i++) {
@@ -288,7 +343,8 @@ struct vault *vault_new(struct trust *t, const struct nw_secrets *m, struct str 
 	if (!v)
 		return err_set(e, ERR_LIMIT, "no memory for secrets"), NULL;
 	v->trust = t;
-	if (m->n > NW_SECRETS_MAX || m->n_ca > CA_MAX || m->n_ca_key > CA_MAX)
+	if (m->n > NW_SECRETS_MAX || m->n_exchanges > NW_EXCHANGES_MAX || m->n_ca > CA_MAX ||
+	    m->n_ca_key > CA_MAX)
 		err_set(e, ERR_INVALID, "a message about secrets is malformed");
 	else if (vault_take_secrets(v, m, &rest, e) == 0 && vault_take(&rest, m->n_ca_key, &key) &&
 		 vault_take(&rest, m->n_ca, &ca) && vault_take_authority(v, key, ca, e) == 0 &&
@@ -322,8 +378,59 @@ void vault_free(struct vault *v)
 		gnutls_x509_privkey_deinit(v->key);
 	if (v->ca_key)
 		gnutls_x509_privkey_deinit(v->ca_key);
+	for (size_t i = 0; i < v->n_kept; i++)
+		gnutls_certificate_free_credentials(v->kept[i]);
 	secret_free(v->texts);
+	secret_free(v->before);
 	free(v);
+}
+
+/* Moves what connections use of the old vault to where it lives on. */
+static bool vault_keep_credentials(struct vault *v, struct vault *old)
+{
+	size_t n = old->n_kept;
+
+	for (size_t i = 0; i < old->n; i++)
+		n += old->secrets[i].trust != NULL;
+	if (n > KEPT_MAX)
+		return false;
+	memcpy(v->kept, old->kept, old->n_kept * sizeof(*old->kept));
+	v->n_kept = old->n_kept;
+	old->n_kept = 0;
+	for (size_t i = 0; i < old->n; i++) {
+		gnutls_certificate_credentials_t trust = take_ptr(old->secrets[i].trust);
+		struct bound_secret *s = &v->secrets[i];
+
+		if (trust && i < v->n && s->trust &&
+		    strcmp(s->m.name, old->secrets[i].m.name) == 0) {
+			gnutls_certificate_free_credentials(s->trust);
+			s->trust = trust;
+		} else if (trust) {
+			v->kept[v->n_kept++] = trust;
+		}
+	}
+	v->proofs = take_ptr(old->proofs);
+	v->n_proofs = old->n_proofs;
+	return true;
+}
+
+bool vault_renew(struct vault *v, struct vault *old)
+{
+	if (v->n_proofs > 0 || !vault_keep_credentials(v, old))
+		return false;
+	/* answers to requests with the values of before may still come */
+	for (size_t i = 0; i < old->n_forms && v->scrub.n < ARRAY_LEN(v->forms); i++) {
+		const struct str from = old->forms[i].from;
+		bool known = false;
+
+		for (size_t k = 0; k < v->scrub.n; k++)
+			known = known || str_eq(v->forms[k].from, from);
+		if (!known)
+			v->forms[v->scrub.n++] = old->forms[i];
+	}
+	swaps_init(&v->scrub, v->forms, v->scrub.n);
+	v->before = take_ptr(old->texts);
+	return true;
 }
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
@@ -360,6 +467,13 @@ gnutls_certificate_credentials_t vault_trust(struct vault *v, const char *host, 
 	return v->trust->parsed;
 }
 
+static struct swap vault_swap(const struct bound_secret *s)
+{
+	return (struct swap){ .from = str_of(s->m.placeholder),
+			      .to = s->value,
+			      .claims = (s->m.uses & NW_SHOWS_CLAIMS) != 0 };
+}
+
 void vault_fill(const struct vault *v, const char *host, uint16_t port, bool tls,
 		struct swap ret[NW_SECRETS_MAX], size_t ret_of[NW_SECRETS_MAX],
 		struct swaps *ret_all)
@@ -369,12 +483,75 @@ void vault_fill(const struct vault *v, const char *host, uint16_t port, bool tls
 	for (size_t i = 0; i < v->n; i++) {
 		const struct bound_secret *s = &v->secrets[i];
 
-		if (!secret_binds(s, host, port, tls))
+		if (!(s->m.uses & NW_IN_FIELDS) || !secret_binds(s, host, port, tls))
 			continue;
-		ret[n] = (struct swap){ .from = str_of(s->m.placeholder), .to = s->value };
+		ret[n] = vault_swap(s);
 		ret_of[n++] = i;
 	}
 	swaps_init(ret_all, ret, n);
+}
+
+bool vault_gets_tokens(const struct vault *v, const char *host, uint16_t port)
+{
+	for (size_t i = 0; v && i < v->n_exchanges; i++) {
+		if (v->exchanges[i].port == port && strcmp(v->exchanges[i].host, host) == 0)
+			return true;
+	}
+	return false;
+}
+
+const struct nw_exchange *vault_exchange(const struct vault *v, const char *host, uint16_t port,
+					 struct str path)
+{
+	for (size_t i = 0; i < v->n_exchanges; i++) {
+		const struct nw_exchange *x = &v->exchanges[i];
+
+		if (x->port == port && strcmp(x->host, host) == 0 && str_is(path, x->path))
+			return x;
+	}
+	return NULL;
+}
+
+bool vault_resembles_exchange(const struct vault *v, const char *host, uint16_t port,
+			      struct str path)
+{
+	if (memchr(path.p, '%', path.n) || memchr(path.p, ';', path.n) ||
+	    memchr(path.p, '\\', path.n) || memmem(path.p, path.n, "//", 2) ||
+	    memmem(path.p, path.n, "/.", 2))
+		return true;
+	for (size_t i = 0; i < v->n_exchanges; i++) {
+		const struct nw_exchange *x = &v->exchanges[i];
+		size_t n = strlen(x->path);
+
+		/* what stands behind a slash is another resource */
+		if (x->port == port && strcmp(x->host, host) == 0 && path.n >= n &&
+		    strncasecmp(path.p, x->path, n) == 0 && (path.n <= n + 1 || path.p[n] != '/'))
+			return true;
+	}
+	return false;
+}
+
+void vault_fill_tokens(const struct vault *v, const char *name, struct swap ret[NW_SECRETS_MAX],
+		       struct swaps *ret_all)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < v->n; i++) {
+		if ((v->secrets[i].m.uses & NW_IN_TOKENS) &&
+		    strcmp(v->secrets[i].m.name, name) == 0)
+			ret[n++] = vault_swap(&v->secrets[i]);
+	}
+	swaps_init(ret_all, ret, n);
+}
+
+struct str vault_refresh_mark(const struct vault *v, const char *name)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		if ((v->secrets[i].m.uses & NW_REFRESHES) &&
+		    strcmp(v->secrets[i].m.name, name) == 0)
+			return str_of(v->secrets[i].m.placeholder);
+	}
+	return STR_NONE;
 }
 
 const struct swaps *vault_scrub(const struct vault *v)

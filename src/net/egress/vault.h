@@ -19,6 +19,10 @@ struct trust *trust_open(struct err *e) MUST_USE;
 struct vault *vault_new(struct trust *t, const struct nw_secrets *m, struct str rest,
 			struct err *e) MUST_USE;
 void vault_free(struct vault *v); /* NULL-safe; no flow may use it any more */
+/* v takes the place of the old one, under flows that go on: it takes what they use, and answers are
+ * searched for the values of before, too. The old one is then to be freed. False: there were too
+ * many before it. */
+bool vault_renew(struct vault *v, struct vault *old) MUST_USE;
 
 /* Whether any secret is for this host. v may be NULL. A vault without secrets has an authority. */
 bool vault_binds(const struct vault *v, const char *host, uint16_t port, bool tls);
@@ -33,6 +37,18 @@ gnutls_certificate_credentials_t vault_trust(struct vault *v, const char *host, 
 void vault_fill(const struct vault *v, const char *host, uint16_t port, bool tls,
 		struct swap ret[NW_SECRETS_MAX], size_t ret_of[NW_SECRETS_MAX],
 		struct swaps *ret_all);
+
+/* Log-ins. Whether any gets its tokens from this host; the exchange at this path (NULL: none); and
+ * whether a server could take the path for that of one. */
+bool vault_gets_tokens(const struct vault *v, const char *host, uint16_t port);
+const struct nw_exchange *vault_exchange(const struct vault *v, const char *host, uint16_t port,
+					 struct str path);
+bool vault_resembles_exchange(const struct vault *v, const char *host, uint16_t port,
+			      struct str path);
+/* Placeholders to values of a log-in, in bodies; and the placeholder of its refresh token. */
+void vault_fill_tokens(const struct vault *v, const char *name, struct swap ret[NW_SECRETS_MAX],
+		       struct swaps *ret_all);
+struct str vault_refresh_mark(const struct vault *v, const char *name);
 
 /* Values in all forms that are looked for, to placeholders. */
 const struct swaps *vault_scrub(const struct vault *v);

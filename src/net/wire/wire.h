@@ -39,6 +39,9 @@ enum {
 	NW_METHOD_MAX = 33,
 	NW_TARGET_MAX = 2048, /* longer ones can't be shown to a person */
 	NW_WHY_MAX = 256,
+	NW_EXCHANGES_MAX = 16, /* of a sandbox */
+	NW_EXCHANGE_PATH_MAX = 128, /* with the NUL */
+	NW_TOKENS_MAX = 64 * 1024, /* bytes of an answer with tokens */
 };
 
 /* Each placeholder begins with this. */
@@ -57,10 +60,12 @@ enum nw_type {
 	NW_FAILED, /* proxy: nw_failed; nothing was changed, descriptors are closed */
 	NW_WANT, /* proxy: nw_want */
 	NW_FLOW, /* proxy: nw_flow */
-	NW_SECRETS, /* hub: nw_secrets, n nw_secret, their hosts as net_rule, and bytes */
+	NW_SECRETS, /* hub: nw_secrets, n nw_secret, n nw_exchange, hosts as net_rule, and bytes */
 	NW_ASK, /* proxy: nw_ask */
 	NW_LEAVE, /* proxy: nw_leave */
 	NW_VERDICT, /* hub: nw_verdict */
+	NW_TOKENS, /* proxy: nw_tokens, and bytes */
+	NW_KEPT, /* hub: nw_kept, and bytes */
 };
 
 struct nw_head {
@@ -137,12 +142,23 @@ struct nw_drop {
  * authority either. With one, TLS to hosts of secrets and HTTP rules ends here. Bytes follow in
  * this order: the private key and the certificate (PEM) of the authority that the sandbox trusts,
  * then for each secret its value and the certificates (PEM) that its hosts are trusted by. Both
- * sides wipe the message. Flows to hosts of secrets from before are reset. */
+ * sides wipe the message. Flows to hosts of secrets from before are reset, unless only values of
+ * log-ins have changed (renews). */
 struct nw_secrets {
 	struct nw_head h;
 	uint64_t key;
-	uint32_t n;
+	bool renews;
+	uint32_t n, n_exchanges;
 	uint32_t n_ca_key, n_ca;
+};
+
+/* Where a secret replaces its placeholder, and what it is. */
+enum nw_secret_use {
+	NW_IN_FIELDS = 1, /* in fields of requests to its hosts */
+	NW_IN_TOKENS = 2, /* in bodies of requests for tokens, of a log-in */
+	NW_REFRESHES = 4, /* it is the log-in's refresh token */
+	/* A JSON Web Token keeps its claims inside: its signature alone is the placeholder. */
+	NW_SHOWS_CLAIMS = 8,
 };
 
 /* A secret: its placeholder in the sandbox, and where its value replaces that. */
@@ -150,9 +166,54 @@ struct nw_secret {
 	char name[NW_SECRET_NAME_MAX]; /* for events */
 	char placeholder[NW_PLACEHOLDER_MAX];
 	bool plain; /* over HTTP without TLS, too */
+	uint32_t uses; /* of enum nw_secret_use */
 	uint32_t n_hosts; /* NAME and SUFFIX rules */
 	uint32_t n_value;
 	uint32_t n_trust; /* 0: the host's trust store */
+};
+
+/* The claims of a JSON Web Token (RFC 7519) with the dot behind them, which may be shown where its
+ * signature is not. "": it is none. */
+static inline struct str nw_claims(struct str value)
+{
+	enum { SIGNATURE_MIN = 20 }; /* letters; the shortest of RFC 7518 has 43 */
+	const char *first = value.n ? (const char *)memchr(value.p, '.', value.n) : NULL;
+	const char *last = value.n ? (const char *)memrchr(value.p, '.', value.n) : NULL;
+	size_t n = last ? (size_t)(last - value.p) + 1 : 0;
+
+	if (!str_starts(value, "eyJ") || first == last || value.n - n < SIGNATURE_MIN ||
+	    memchr(first + 1, '.', (size_t)(last - first) - 1))
+		return STR_LIT("");
+	return (struct str){ value.p, n };
+}
+
+/* Where a log-in gets tokens. Requests there are read whole, and what a good answer says goes to
+ * the hub. */
+struct nw_exchange {
+	char name[NW_SECRET_NAME_MAX]; /* of the log-in, as its secrets have it */
+	char host[NET_HOST_MAX];
+	char path[NW_EXCHANGE_PATH_MAX];
+	uint16_t port;
+	bool begins; /* a new log-in; else only its own refresh token may be exchanged */
+};
+
+/* A log-in got these tokens. The hub keeps them, renews the secrets of sandboxes that have the
+ * log-in, and then answers with NW_KEPT. The bytes are the body of the answer. */
+struct nw_tokens {
+	struct nw_head h; /* seq: of the proxy's own counting, never 0 */
+	uint64_t key;
+	char name[NW_SECRET_NAME_MAX];
+	uint32_t n;
+};
+
+/* The bytes are the body for the sandbox, with placeholders. */
+struct nw_kept {
+	struct nw_head h;
+	uint64_t key;
+	uint32_t ask; /* the seq of the NW_TOKENS */
+	bool kept;
+	char why[NW_WHY_MAX]; /* not: for the program */
+	uint32_t n;
 };
 
 struct nw_failed {
@@ -241,7 +302,8 @@ enum nw_flow_by { NW_BY_ADDRESS = 1, NW_BY_PROXY, NW_BY_DNS };
 	X(BAD_PROXY, "bad_proxy", "not HTTP and not SOCKS5 with CONNECT")                          \
 	X(TRUST, "bad_certificate", "the server's certificate is not trusted")                     \
 	X(ANSWER, "bad_answer", "the server's answer can't be searched for secrets")               \
-	X(ASKED, "http_asked", "a person has to allow this request")
+	X(ASKED, "http_asked", "a person has to allow this request")                               \
+	X(TOKENS, "bad_tokens", "this request for tokens is not the log-in's own")
 
 enum nw_reason {
 #define X(code, name, text) NW_REASON_##code,
